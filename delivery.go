@@ -1,0 +1,122 @@
+package nixie
+
+import (
+	"context"
+	"slices"
+	"time"
+)
+
+// Lease is a claim with an end.
+type Lease struct {
+	Number    int64     `json:"number"` // fencing token of the message, grows at each claim of all lives
+	Owner     string    `json:"owner"`  // who holds it
+	ExpiresAt time.Time `json:"expires_at"`
+	Receipt   Receipted `json:"-"`
+}
+
+// Receipted is where the store that made a lease filed it: opaque to everybody
+// else, and a short cut only. Without it the store looks the lease up by
+// message ID and number.
+type Receipted struct{ Place, Batch int64 }
+
+// Delivery is a message on loan. It belongs to one handler at a time; only
+// Lost and Done steps may be asked from other goroutines.
+type Delivery struct {
+	Message
+	Lease       Lease
+	Abandoned   bool   // the holder before vanished; a claim to judge, not to run
+	AbandonedBy string // that holder
+	OrderGap    bool   // an earlier message of its stream was passed
+
+	lost  chan struct{}
+	saved int // how many of Steps the store has
+}
+
+// Loan makes a delivery ready for use. Stores and brokers call it; handlers
+// receive deliveries that are ready.
+func (d *Delivery) Loan() { d.saved = len(d.Steps) }
+
+// Lost returns a channel that is closed when the lease is no longer ours: the
+// handler should stop, as its outcome will be refused.
+func (d *Delivery) Lost() <-chan struct{} { return d.lost }
+
+// Watch gives the delivery the channel that Lost returns. Worker and brokers
+// call it before the handler starts.
+func (d *Delivery) Watch(lost chan struct{}) { d.lost = lost }
+
+// Done reports whether the named step is done.
+func (d *Delivery) Done(step string) bool { return slices.Contains(d.Steps, step) }
+
+// Step runs do unless the named step of this message is done already, in this
+// attempt, an earlier one or an earlier life. Done steps are saved with the
+// next extend or settle, so after a crash in between do may run once more.
+func (d *Delivery) Step(name string, do func() error) error {
+	if d.Done(name) {
+		return nil
+	}
+	if err := CheckName("step", name); err != nil {
+		return err
+	}
+	if len(d.Steps) >= MaxSteps {
+		return Errorf(CodeLimit, "message has %d steps, the limit: use fewer, larger steps", MaxSteps)
+	}
+	if err := do(); err != nil {
+		return &stepError{name, err}
+	}
+	d.Steps = append(d.Steps, name)
+	return nil
+}
+
+// NewSteps returns the steps done since the delivery was received.
+func (d *Delivery) NewSteps() []string { return d.Steps[min(d.saved, len(d.Steps)):] }
+
+type stepError struct {
+	step string
+	err  error
+}
+
+func (e *stepError) Error() string { return e.step + ": " + e.err.Error() }
+func (e *stepError) Unwrap() error { return e.err }
+
+// Want says what a receiver can take.
+type Want struct {
+	Max   int           // most deliveries to return; 1…[MaxBatch]
+	Wait  time.Duration // how long to wait for the first one; 0 returns at once
+	Lease time.Duration // how long to hold them; 0 is the queue's own, 30 s by default
+	Fresh bool          // only messages that never vanished with a holder
+}
+
+// Source is where deliveries come from and settlements go to: the one
+// interface between handlers above and stores and brokers below. It is safe
+// for concurrent use.
+type Source interface {
+	// Receive claims up to want.Max messages and returns none when want.Wait
+	// or ctx ends first. A message that vanished with an earlier holder is
+	// returned alone, so that its neighbours do not share its fate twice.
+	Receive(ctx context.Context, want Want) ([]*Delivery, error)
+	// Extend renews leases and saves new steps. The i-th error answers the
+	// i-th delivery; [CodeLeaseLost] means that it is no longer the caller's.
+	Extend(ctx context.Context, deliveries []*Delivery, lease time.Duration) []error
+	// Settle applies decisions. The i-th error answers the i-th settlement.
+	Settle(ctx context.Context, settlements []Settlement) []error
+}
+
+// Handler does the work. A nil error completes the message; what other errors
+// mean is decided by package policy.
+type Handler interface {
+	Handle(ctx context.Context, d *Delivery) error
+}
+
+// HandlerFunc makes a function a Handler.
+type HandlerFunc func(ctx context.Context, d *Delivery) error
+
+// Handle calls f.
+func (f HandlerFunc) Handle(ctx context.Context, d *Delivery) error { return f(ctx, d) }
+
+// Enqueuer takes messages in. The call is atomic: all are accepted and durable
+// when it returns without an error, none when the error is a definite one. An
+// error of [CodeOutcomeUnknown] says that nobody can tell: repeat the call
+// with the same dedupe keys.
+type Enqueuer interface {
+	Enqueue(ctx context.Context, messages ...Message) ([]Receipt, error)
+}

@@ -1,0 +1,58 @@
+package nixie
+
+import "time"
+
+// Filter chooses letters or messages. All parts that are set have to hold; a
+// part with several values holds for any of them. The zero filter matches all,
+// which a destructive verb accepts only with an explicit word. [ParseFilter]
+// reads its text form.
+type Filter struct {
+	IDs         []ID     // of the letter or of its message
+	Queues      []string // exact
+	Types       []string
+	Keys        []string
+	Streams     []string
+	Statuses    []Status // letters
+	States      []State  // messages
+	Reasons     []Reason
+	Classes     []Class
+	Causes      []Cause
+	Signature   string // part of it, in any case
+	Fingerprint string // exact
+	Text        string // part of the last failure's text, in any case
+	Redrivable  *bool
+	NeedsReview *bool
+
+	Age         Span  // time since it died, or since a message was enqueued
+	Died        Times // when it died, or when a message was enqueued
+	FirstFailed Times
+	LastFailed  Times
+	Redrives    Range
+	Attempts    Range
+	Deliveries  Range
+	Operation   ID
+}
+
+// Range bounds a number on both sides, ends included; nil is open.
+type Range struct{ Min, Max *int64 }
+
+// Span bounds a duration on both sides, ends included; 0 is open.
+type Span struct{ Min, Max time.Duration }
+
+// Times bounds a moment: After is included, Before is not; zero is open.
+type Times struct{ After, Before time.Time }
+
+// Holds reports whether n is within the range.
+func (r Range) Holds(n int64) bool {
+	return (r.Min == nil || n >= *r.Min) && (r.Max == nil || n <= *r.Max)
+}
+
+// Holds reports whether d is within the span.
+func (s Span) Holds(d time.Duration) bool {
+	return (s.Min == 0 || d >= s.Min) && (s.Max == 0 || d <= s.Max)
+}
+
+// Holds reports whether t is within the bounds.
+func (b Times) Holds(t time.Time) bool {
+	return (b.After.IsZero() || !t.Before(b.After)) && (b.Before.IsZero() || t.Before(b.Before))
+}

@@ -1,0 +1,91 @@
+package nixie
+
+import (
+	"crypto/rand"
+	"encoding/binary"
+	"encoding/hex"
+	"sync"
+	"time"
+)
+
+// ID names a message, a letter or an operation: a UUID of version 7 (RFC 9562),
+// so that IDs sort by the time they were made. The zero ID means "none yet":
+// a store gives a message its ID when it accepts it.
+type ID [16]byte
+
+// IsZero reports whether id is the zero ID.
+func (id ID) IsZero() bool { return id == ID{} }
+
+// String is the usual 36 character form; the zero ID is the empty string.
+func (id ID) String() string {
+	if id.IsZero() {
+		return ""
+	}
+	var b [36]byte
+	hex.Encode(b[:8], id[:4])
+	hex.Encode(b[9:13], id[4:6])
+	hex.Encode(b[14:18], id[6:8])
+	hex.Encode(b[19:23], id[8:10])
+	hex.Encode(b[24:], id[10:])
+	b[8], b[13], b[18], b[23] = '-', '-', '-', '-'
+	return string(b[:])
+}
+
+// MarshalText makes an ID a JSON string.
+func (id ID) MarshalText() ([]byte, error) { return []byte(id.String()), nil }
+
+// UnmarshalText reads what MarshalText wrote.
+func (id *ID) UnmarshalText(text []byte) error {
+	if len(text) == 0 {
+		*id = ID{}
+		return nil
+	}
+	parsed, err := ParseID(string(text))
+	if err != nil {
+		return err
+	}
+	*id = parsed
+	return nil
+}
+
+// ParseID reads the 36 character form of an ID in either case.
+func ParseID(s string) (ID, error) {
+	var id ID
+	if len(s) != 36 || s[8] != '-' || s[13] != '-' || s[18] != '-' || s[23] != '-' {
+		return ID{}, Errorf(CodeInvalid, "%q is not an ID: want 36 characters like 01890a5d-ac96-774b-bcce-b302099a8057", clip(s, 64))
+	}
+	plain := s[:8] + s[9:13] + s[14:18] + s[19:23] + s[24:]
+	if _, err := hex.Decode(id[:], []byte(plain)); err != nil {
+		return ID{}, Errorf(CodeInvalid, "%q is not an ID: %v", s, err)
+	}
+	return id, nil
+}
+
+// IDs makes IDs. The zero value is ready; it is safe for concurrent use.
+type IDs struct {
+	mu     sync.Mutex
+	random [1024]byte
+	unused int
+	tick   uint64 // milliseconds since 1970 and a 12 bit counter within one
+}
+
+// New makes an ID for the given moment. The IDs of one source strictly grow,
+// also when the clock goes back.
+func (s *IDs) New(now time.Time) ID {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.unused < 8 {
+		_, _ = rand.Read(s.random[:]) // crypto/rand never fails since Go 1.24
+		s.unused = len(s.random)
+	}
+	s.unused -= 8
+	tick := uint64(max(now.UnixMilli(), 0)) << 12
+	s.tick = max(tick, s.tick+1)
+
+	var id ID
+	copy(id[8:], s.random[s.unused:s.unused+8])
+	binary.BigEndian.PutUint64(id[:8], s.tick>>12<<16|s.tick&0xfff)
+	id[6] |= 0x70
+	id[8] = id[8]&0x3f | 0x80
+	return id
+}

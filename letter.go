@@ -1,0 +1,67 @@
+package nixie
+
+import "time"
+
+// Letter is the envelope of a dead message with its whole story.
+type Letter struct {
+	ID      ID
+	Message Message
+
+	History        []Failure // oldest first, at most [MaxHistory]
+	HistoryDropped int       // how many failures are not in History any more
+
+	Cause       Cause
+	Class       Class  // of the last failure
+	Reason      Reason // of the last failure
+	Signature   string
+	Fingerprint string
+	Status      Status
+	Redrivable  bool
+	NeedsReview bool
+	Rule        string // the rule of policy that decided the two above
+
+	FirstFailedAt time.Time
+	LastFailedAt  time.Time
+	DiedAt        time.Time // of the latest death
+	ResolvedAt    time.Time // when it was resolved or discarded
+
+	Operation ID     // the redrive that moved it last
+	Note      string // why it was discarded or held, and by whom
+	Revision  int64  // grows with every change
+	Artifacts []Attachment
+}
+
+// Status is where a letter is.
+type Status string
+
+// The statuses of a letter.
+const (
+	StatusOpen        Status = "open"        // waits for somebody
+	StatusReview      Status = "review"      // a person has to look first
+	StatusRedriving   Status = "redriving"   // its message is on its way again
+	StatusQuarantined Status = "quarantined" // redriven too often; only an operator with a reason moves it
+	StatusResolved    Status = "resolved"    // its message succeeded
+	StatusDiscarded   Status = "discarded"   // given up, with a reason
+)
+
+// Statuses lists every status once.
+func Statuses() []Status {
+	return []Status{StatusOpen, StatusReview, StatusRedriving, StatusQuarantined, StatusResolved, StatusDiscarded}
+}
+
+// Unresolved reports whether somebody still has to do something.
+func (s Status) Unresolved() bool { return s != StatusResolved && s != StatusDiscarded }
+
+// Cause says why a message died.
+type Cause string
+
+// The causes.
+const (
+	CauseExhausted Cause = "exhausted" // attempts or deliveries used up
+	CausePermanent Cause = "permanent" // will not succeed
+	CausePoison    Cause = "poison"    // its holders kept vanishing
+	CauseExpired   Cause = "expired"   // past its ExpiresAt
+	CauseMaxAge    Cause = "max-age"   // older than the policy allows
+	CauseOperator  Cause = "operator"  // somebody buried it
+	CauseAdopted   Cause = "adopted"   // came from elsewhere already dead
+)

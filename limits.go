@@ -1,0 +1,79 @@
+package nixie
+
+import (
+	"strings"
+	"time"
+	"unicode"
+	"unicode/utf8"
+)
+
+// Bounds of what is accepted and kept. Going over one is an error of
+// [CodeLimit] or [CodeInvalid] that names it, or, for texts of a failure, a cut
+// with a mark.
+const (
+	MaxBody        = 16 << 20 // bytes of a body
+	MaxHeaders     = 64 << 10 // bytes of all headers of a message, names and values
+	MaxName        = 255      // bytes of a queue, type, key, stream or dedupe key
+	MaxBatch       = 10_000   // messages or settlements in one call
+	MaxBatchBytes  = 64 << 20 // bytes of the bodies in one call
+	MaxSteps       = 1_000    // named steps of a message
+	MaxFailureText = 16 << 10 // bytes of a failure's text
+	MaxStack       = 32 << 10 // bytes of a failure's stack
+	MaxContext     = 32       // lines of a failure's context
+	MaxAttachment  = 64 << 10 // bytes of one attachment
+	MaxHistory     = 200      // failures kept of a message; the oldest but the first go, and are counted
+	MinPriority    = -4
+	MaxPriority    = 4
+	MaxDelay       = 10 * 365 * 24 * time.Hour
+	MaxLease       = 12 * time.Hour
+	MinLease       = 100 * time.Millisecond
+)
+
+// CheckName checks a queue, type, key, stream or dedupe key: at most
+// [MaxName] bytes of valid UTF-8 without control characters. What names the
+// field for the error text.
+func CheckName(what, name string) error {
+	switch {
+	case len(name) > MaxName:
+		return Errorf(CodeInvalid, "%s has %d bytes, the limit is %d: shorten it or use a hash", what, len(name), MaxName)
+	case !utf8.ValidString(name):
+		return Errorf(CodeInvalid, "%s %q is not valid UTF-8: encode it, in hex for example", what, clip(name, 40))
+	case strings.ContainsFunc(name, unicode.IsControl):
+		return Errorf(CodeInvalid, "%s %q holds a control character: remove it", what, clip(name, 40))
+	}
+	return nil
+}
+
+// Check says what is wrong with a message that is to be enqueued.
+func (m *Message) Check() error {
+	if m.Queue == "" {
+		return Errorf(CodeInvalid, "queue is empty: name the queue of the message")
+	}
+	for _, f := range [...]struct{ what, value string }{
+		{"queue", m.Queue}, {"type", m.Type}, {"key", m.Key}, {"stream", m.Stream}, {"dedupe key", m.DedupeKey},
+	} {
+		if err := CheckName(f.what, f.value); err != nil {
+			return err
+		}
+	}
+	if len(m.Body) > MaxBody {
+		return Errorf(CodeLimit, "body has %d bytes, the limit is %d: store it elsewhere and enqueue a reference", len(m.Body), MaxBody)
+	}
+	size := 0
+	for _, h := range m.Headers {
+		size += len(h.Name) + len(h.Value)
+		if h.Name == "" || !utf8.ValidString(h.Name) || !utf8.ValidString(h.Value) {
+			return Errorf(CodeInvalid, "header %q: name and value have to be valid UTF-8, and the name not empty", clip(h.Name, 40))
+		}
+	}
+	if size > MaxHeaders {
+		return Errorf(CodeLimit, "headers have %d bytes, the limit is %d: move data into the body", size, MaxHeaders)
+	}
+	if m.Priority < MinPriority || m.Priority > MaxPriority {
+		return Errorf(CodeInvalid, "priority is %d: give one from %d to %d", m.Priority, MinPriority, MaxPriority)
+	}
+	if m.Delay < 0 || m.Delay > MaxDelay {
+		return Errorf(CodeInvalid, "delay is %s: give one from 0 to %s", m.Delay, MaxDelay)
+	}
+	return nil
+}

@@ -1,0 +1,119 @@
+package nixie
+
+// State is where a message is. Scheduled and waiting for a retry are queued:
+// the difference is NotBefore. Blocked is derived from the stream.
+type State string
+
+// The states of a message.
+const (
+	Queued    State = "queued"
+	Leased    State = "leased"
+	Succeeded State = "succeeded"
+	Discarded State = "discarded"
+	Canceled  State = "canceled"
+	Dead      State = "dead" // its letter has the rest of the story
+)
+
+// States lists every state once.
+func States() []State { return []State{Queued, Leased, Succeeded, Discarded, Canceled, Dead} }
+
+// Event is what happens to a message or a letter.
+type Event string
+
+// The events. Those that end a lease are named like the verbs.
+const (
+	OnEnqueue   Event = "enqueue"
+	OnClaim     Event = "claim"
+	OnComplete  Event = "complete"
+	OnRetry     Event = "retry"
+	OnRelease   Event = "release"
+	OnDiscard   Event = "discard"
+	OnBury      Event = "bury" // also hold and halt
+	OnAbandon   Event = "abandon"
+	OnCancel    Event = "cancel"
+	OnRedrive   Event = "redrive"
+	OnHold      Event = "hold"
+	OnUnhold    Event = "unhold"
+	OnSuccess   Event = "success"   // a redriven message succeeded
+	OnDieAgain  Event = "die-again" // a redriven message died
+	OnExceed    Event = "exceed"    // it died once more than redrives are allowed
+	OnConfirm   Event = "confirm"   // a foreign broker took it
+	OnRequalify Event = "requalify" // an operator lets a quarantined letter go on
+	OnRestore   Event = "restore"   // an operator takes a discard back
+	OnGone      Event = "gone"      // a redriven message was cancelled or discarded
+)
+
+// MessageMove is one row of the table of what can happen to a message.
+type MessageMove struct {
+	From State // empty: it did not exist
+	On   Event
+	To   State
+}
+
+// MessageMoves is the table of all moves of a message; what is not in it cannot
+// happen.
+func MessageMoves() []MessageMove {
+	return []MessageMove{
+		{"", OnEnqueue, Queued},
+		{Queued, OnClaim, Leased},
+		{Queued, OnCancel, Canceled},
+		{Leased, OnComplete, Succeeded},
+		{Leased, OnRetry, Queued},
+		{Leased, OnRelease, Queued},
+		{Leased, OnAbandon, Queued},
+		{Leased, OnDiscard, Discarded},
+		{Leased, OnBury, Dead},
+		{Leased, OnCancel, Canceled},
+		{Dead, OnRedrive, Queued},
+	}
+}
+
+// NextState looks a move of a message up.
+func NextState(from State, on Event) (State, bool) {
+	for _, m := range MessageMoves() {
+		if m.From == from && m.On == on {
+			return m.To, true
+		}
+	}
+	return "", false
+}
+
+// LetterMove is one row of the table of what can happen to a letter.
+type LetterMove struct {
+	From Status // empty: it did not exist
+	On   Event
+	To   Status
+}
+
+// LetterMoves is the table of all moves of a letter.
+func LetterMoves() []LetterMove {
+	return []LetterMove{
+		{"", OnBury, StatusOpen},
+		{"", OnHold, StatusReview},
+		{StatusOpen, OnHold, StatusReview},
+		{StatusReview, OnUnhold, StatusOpen},
+		{StatusOpen, OnRedrive, StatusRedriving},
+		{StatusReview, OnRedrive, StatusRedriving},
+		{StatusRedriving, OnSuccess, StatusResolved},
+		{StatusRedriving, OnConfirm, StatusResolved},
+		{StatusRedriving, OnGone, StatusDiscarded},
+		{StatusRedriving, OnDieAgain, StatusOpen},
+		{StatusRedriving, OnHold, StatusReview},
+		{StatusRedriving, OnExceed, StatusQuarantined},
+		{StatusQuarantined, OnRequalify, StatusOpen},
+		{StatusOpen, OnDiscard, StatusDiscarded},
+		{StatusReview, OnDiscard, StatusDiscarded},
+		{StatusQuarantined, OnDiscard, StatusDiscarded},
+		{StatusDiscarded, OnRestore, StatusOpen},
+	}
+}
+
+// NextStatus looks a move of a letter up.
+func NextStatus(from Status, on Event) (Status, bool) {
+	for _, m := range LetterMoves() {
+		if m.From == from && m.On == on {
+			return m.To, true
+		}
+	}
+	return "", false
+}

@@ -1,0 +1,214 @@
+// Package store is the persistence contract: what a store of messages and
+// letters has to do, and a queue in a store as a [nixie.Source].
+//
+// A store decides nothing. It applies settlements and resolutions that somebody
+// else decided, guards every one with the expected state and lease, and keeps
+// its promises in one transaction each. Package storetest holds the suite that
+// every store passes.
+//
+// All methods are safe for concurrent use and bounded by their context. When a
+// context ends while a write waits for its commit, the error is of
+// [nixie.CodeOutcomeUnknown], never a silent success.
+package store
+
+import (
+	"context"
+	"time"
+
+	"github.com/nixie-go/nixie"
+)
+
+// Store is everything that an embedded or shared store offers.
+type Store interface {
+	Queue
+	DeadLetters
+	Operations
+	AuditLog
+	Overview
+	Keeper
+}
+
+// Queue takes messages in, hands them out and takes decisions back.
+type Queue interface {
+	nixie.Enqueuer
+
+	// Claim hands out up to want.Max due messages of the queue under leases of
+	// want.Lease and returns at once, with none if none are due; want.Wait is
+	// not looked at. The claim is durable against a kill of the process when
+	// Claim returns.
+	//
+	// Each claim adds one to Deliveries and to Lease.Number, and one to
+	// Attempts unless Abandoned is set. First every lease of the queue whose
+	// time is over, or whose owner is known to be dead, ends: its message is
+	// queued again, due now, with Crashes + 1, and its next delivery has
+	// Abandoned set; a claim of an abandoned message is there to be judged,
+	// not run. A message with Crashes > 0 (a suspect) is returned alone, and
+	// not at all to a want with Fresh. Otherwise messages come by priority,
+	// then by the time they are due, then by position; neither waiting
+	// retries nor new messages can starve the other. A paused or unknown
+	// queue hands out nothing.
+	Claim(ctx context.Context, queue string, want nixie.Want) ([]*nixie.Delivery, error)
+
+	// Extend lets leases end after lease from now and saves new steps.
+	Extend(ctx context.Context, deliveries []*nixie.Delivery, lease time.Duration) []error
+
+	// Settle applies each settlement whole or not at all, many in one commit.
+	// A settlement whose lease is not current, because it expired, was
+	// settled or was voided, changes nothing and gets CodeLeaseLost.
+	//
+	// Complete, Discard and the burying verbs end the message and release its
+	// dedupe key as the queue's scope says; Retry and Release queue it again
+	// after Delay; Release takes the attempt back. Failure, when set, is
+	// appended to the history. Steps of the delivery are saved. The burying
+	// verbs make the letter of the message, or if it has one in redriving move
+	// that one on: history longer, Revision + 1; Halt also pauses the queue.
+	Settle(ctx context.Context, settlements []nixie.Settlement) []error
+
+	// Amend changes messages that have not ended; see [Change]. A message in
+	// the wrong state gets CodeConflict, an unknown one CodeNotFound.
+	Amend(ctx context.Context, ids []nixie.ID, change Change) []error
+}
+
+// Change is what Amend does to a message.
+type Change string
+
+// The changes.
+const (
+	Cancel   Change = "cancel"    // queued or leased: it ends; a lease is void
+	RetryNow Change = "retry-now" // queued: due now
+)
+
+// DeadLetters is the office's view of a store.
+type DeadLetters interface {
+	// Letters lists letters, latest death first, and returns the cursor of
+	// the next page, empty at the end. Bodies, history and artifacts are left
+	// out unless page.Whole is set.
+	Letters(ctx context.Context, filter nixie.Filter, page Page) ([]nixie.Letter, string, error)
+
+	// Groups counts letters by one property, largest group first.
+	Groups(ctx context.Context, filter nixie.Filter, by nixie.GroupBy) ([]nixie.Group, error)
+
+	// Resolve moves letters on, each whole or not at all, with one audit
+	// entry each. The i-th error answers the i-th resolution: CodeConflict
+	// when the letter is not in a status that allows the event, CodeNotFound.
+	Resolve(ctx context.Context, resolutions []Resolution) []error
+}
+
+// Resolution is an event applied to a letter by somebody for a reason.
+//
+// OnRedrive queues the message again, due now: Generation + 1, Redrives + 1,
+// Attempts, Deliveries and Crashes 0; history, steps and first times stay. The
+// dedupe key is taken again when its scope released it; a key that another
+// message holds by now is a CodeConflict. What has been redriven
+// [Resolution.MaxRedrives] times already is refused with CodeConflict.
+type Resolution struct {
+	Letter      nixie.ID
+	Event       nixie.Event // OnRedrive, OnDiscard, OnHold, OnUnhold, OnRequalify, OnRestore or OnConfirm
+	Actor       string      // required
+	Reason      string      // required for OnDiscard and OnRequalify
+	Operation   nixie.ID    // the operation it belongs to; its item is marked in the same transaction
+	Force       bool        // redrive also what is not redrivable or needs review
+	MaxRedrives int         // for OnRedrive; 0 is no cap
+}
+
+// Operations keeps long work on letters, so that it can be resumed.
+type Operations interface {
+	// Plan freezes the selection of an operation: the letters that match the
+	// filter now, oldest death first, at most max (0: all), each an item in
+	// state pending. It returns the operation with its ID and counts.
+	Plan(ctx context.Context, op Operation, filter nixie.Filter, max int) (Operation, error)
+
+	// Operation returns an operation and the letters of up to limit of its
+	// pending items in the order of the plan.
+	Operation(ctx context.Context, id nixie.ID, limit int) (Operation, []nixie.ID, error)
+}
+
+// Operation is long work on letters: a redrive or a discard. At all times
+// Selected = Done + Skipped + Failed + Pending.
+type Operation struct {
+	ID        nixie.ID    `json:"operation"`
+	Event     nixie.Event `json:"event"`
+	Actor     string      `json:"actor"`
+	Reason    string      `json:"reason"`
+	Filter    string      `json:"filter"` // as the person wrote it
+	Force     bool        `json:"force"`
+	CreatedAt time.Time   `json:"created_at"`
+	Selected  int64       `json:"selected"`
+	Done      int64       `json:"done"`
+	Skipped   int64       `json:"skipped"` // the letter's status did not allow it
+	Failed    int64       `json:"failed"`
+	Pending   int64       `json:"pending"`
+}
+
+// AuditLog is the record of operator actions and of verdicts on letters.
+type AuditLog interface {
+	// Entries lists the audit of one queue in the order of its chain.
+	Entries(ctx context.Context, queue string, page Page) ([]AuditEntry, string, error)
+}
+
+// AuditEntry is one link of a queue's chain. Its hash covers its own fields and
+// the hash before it.
+type AuditEntry struct {
+	Queue   string      `json:"queue"`
+	Number  int64       `json:"number"` // 1, 2, 3 … per queue
+	At      time.Time   `json:"at"`
+	Actor   string      `json:"actor"`
+	Event   nixie.Event `json:"event"`
+	Subject nixie.ID    `json:"subject"` // a letter or message
+	Reason  string      `json:"reason"`
+	Hash    nixie.Hash  `json:"hash"`
+}
+
+// Overview shows queues and messages and sets what is set per queue.
+type Overview interface {
+	// Queues lists all queues by name.
+	Queues(ctx context.Context) ([]nixie.QueueInfo, error)
+	// Messages lists messages, newest first, like Letters.
+	Messages(ctx context.Context, filter nixie.Filter, page Page) ([]Record, string, error)
+	// Configure sets the settings of a queue, creating it if need be.
+	Configure(ctx context.Context, queue string, settings nixie.QueueSettings, actor, reason string) error
+}
+
+// Page is a window on a listing. A cursor is opaque and belongs to its filter.
+type Page struct {
+	Limit  int // 0 is 50; at most 10,000
+	Cursor string
+	Whole  bool // with bodies, history and artifacts
+}
+
+// Record is a message with what went wrong so far.
+type Record struct {
+	nixie.Message
+	History        []nixie.Failure
+	HistoryDropped int
+}
+
+// Keeper looks after the store itself.
+type Keeper interface {
+	// Check reads everything and reports what breaks an invariant.
+	Check(ctx context.Context) (Report, error)
+	// Close waits for calls in flight and gives this process's leases back to
+	// be judged at once. Calls after it get CodeUnavailable.
+	Close() error
+}
+
+// Report is what Check found.
+type Report struct {
+	Checked    int64       `json:"checked"` // rows looked at
+	Violations []Violation `json:"violations"`
+}
+
+// Violation is one broken invariant.
+type Violation struct {
+	Rule    string `json:"rule"`    // short name, stable
+	Subject string `json:"subject"` // ID of the message, letter, queue …
+	Text    string `json:"text"`
+}
+
+// Waker is an optional ability: to tell that work arrived.
+type Waker interface {
+	// Wake returns a channel that is closed when this process next adds due
+	// work to the queue. It is a hint: work of other processes and retries
+	// that become due do not close it.
+	Wake(queue string) <-chan struct{}
+}

@@ -1,0 +1,95 @@
+package nixie
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+)
+
+// Type is the one place where a Go type meets its wire name and codec.
+type Type[T any] struct {
+	name     string
+	defaults []Option
+}
+
+// NewType makes a type whose bodies are JSON. The name is the Message.Type and
+// must never change; defaults apply to every enqueued message before the
+// options of the call.
+func NewType[T any](name string, defaults ...Option) Type[T] { return Type[T]{name, defaults} }
+
+// Name is the wire name.
+func (t Type[T]) Name() string { return t.name }
+
+// Message makes the message that Enqueue sends.
+func (t Type[T]) Message(body T, opts ...Option) (Message, error) {
+	data, err := json.Marshal(body)
+	if err != nil {
+		return Message{}, Errorf(CodeInvalid, "body of type %s cannot be encoded: %w", t.name, err)
+	}
+	m := Message{Type: t.name, Body: data}
+	for _, set := range t.defaults {
+		set(&m)
+	}
+	for _, set := range opts {
+		set(&m)
+	}
+	return m, nil
+}
+
+// Enqueue sends one body. The queue comes from an [Option].
+func (t Type[T]) Enqueue(ctx context.Context, to Enqueuer, body T, opts ...Option) (Receipt, error) {
+	m, err := t.Message(body, opts...)
+	if err != nil {
+		return Receipt{}, err
+	}
+	receipts, err := to.Enqueue(ctx, m)
+	if err != nil {
+		return Receipt{}, err
+	}
+	return receipts[0], nil
+}
+
+// Job is a delivery with its decoded body.
+type Job[T any] struct {
+	*Delivery
+	Body T
+}
+
+// Handle makes a route from a function over decoded bodies. A body that cannot
+// be decoded never gets there: it is a permanent failure of reason
+// serialization, and its raw bytes are kept.
+func (t Type[T]) Handle(do func(context.Context, *Job[T]) error) Route {
+	return Route{t.name, HandlerFunc(func(ctx context.Context, d *Delivery) error {
+		job := Job[T]{Delivery: d}
+		if err := json.Unmarshal(d.Message.Body, &job.Body); err != nil {
+			return WithReason(Permanent(fmt.Errorf("decode %s: %w", t.name, err)), ReasonSerialization)
+		}
+		return do(ctx, &job)
+	})}
+}
+
+// Route is a message type and what handles it.
+type Route struct {
+	Type    string
+	Handler Handler
+}
+
+// Routes makes one handler of several, chosen by Message.Type. A message of
+// another type is a permanent failure of reason validation. Two routes of one
+// type are a mistake in the program: Routes panics.
+func Routes(routes ...Route) Handler {
+	byType := make(map[string]Handler, len(routes))
+	for _, r := range routes {
+		if byType[r.Type] != nil {
+			panic("nixie: two routes for type " + r.Type)
+		}
+		byType[r.Type] = r.Handler
+	}
+	return HandlerFunc(func(ctx context.Context, d *Delivery) error {
+		h := byType[d.Type]
+		if h == nil {
+			return WithReason(Permanent(fmt.Errorf("no route for messages of type %q", d.Type)), ReasonValidation)
+		}
+		return h.Handle(ctx, d)
+	})
+}
