@@ -1,0 +1,56 @@
+package nixie
+
+import (
+	"slices"
+	"strings"
+	"time"
+)
+
+// MatchLetter reports whether the filter matches a letter as of now. Stores that
+// cannot ask their engine, and tests of those that can, use it: it is the
+// meaning of a Filter.
+func (f *Filter) MatchLetter(l *Letter, now time.Time) bool {
+	text := ""
+	if n := len(l.History); n > 0 {
+		text = l.History[n-1].Text
+	}
+	return f.matchCommon(&l.Message, l.DiedAt, now) &&
+		(len(f.IDs) == 0 || slices.Contains(f.IDs, l.ID) || slices.Contains(f.IDs, l.Message.ID)) &&
+		anyOf(f.Statuses, l.Status) && anyOf(f.Reasons, l.Reason) &&
+		anyOf(f.Classes, l.Class) && anyOf(f.Causes, l.Cause) &&
+		containsFold(l.Signature, f.Signature) && containsFold(text, f.Text) &&
+		(f.Fingerprint == "" || f.Fingerprint == l.Fingerprint) &&
+		is(f.Redrivable, l.Redrivable) && is(f.NeedsReview, l.NeedsReview) &&
+		f.FirstFailed.Holds(l.FirstFailedAt) && f.LastFailed.Holds(l.LastFailedAt) &&
+		(f.Operation.IsZero() || f.Operation == l.Operation)
+}
+
+// MatchMessage reports whether the filter matches a message as of now. Parts
+// that only letters have do not match any message.
+func (f *Filter) MatchMessage(m *Message, now time.Time) bool {
+	if len(f.Statuses)+len(f.Reasons)+len(f.Classes)+len(f.Causes) > 0 || f.Signature != "" || f.Fingerprint != "" ||
+		f.Redrivable != nil || f.NeedsReview != nil || !f.Operation.IsZero() ||
+		f.FirstFailed != (Times{}) || f.LastFailed != (Times{}) {
+		return false
+	}
+	return f.matchCommon(m, m.EnqueuedAt, now) &&
+		(len(f.IDs) == 0 || slices.Contains(f.IDs, m.ID)) && containsFold(m.LastFailure, f.Text)
+}
+
+func (f *Filter) matchCommon(m *Message, began, now time.Time) bool {
+	return anyOf(f.Queues, m.Queue) && anyOf(f.Types, m.Type) && anyOf(f.Keys, m.Key) &&
+		anyOf(f.Streams, m.Stream) && anyOf(f.States, m.State) &&
+		f.Age.Holds(now.Sub(began)) && f.Died.Holds(began) &&
+		f.Redrives.Holds(int64(m.Redrives)) && f.Attempts.Holds(int64(m.Attempts)) &&
+		f.Deliveries.Holds(int64(m.Deliveries))
+}
+
+func anyOf[T comparable](want []T, have T) bool {
+	return len(want) == 0 || slices.Contains(want, have)
+}
+
+func containsFold(have, want string) bool {
+	return want == "" || strings.Contains(strings.ToLower(have), strings.ToLower(want))
+}
+
+func is(want *bool, have bool) bool { return want == nil || *want == have }
