@@ -78,6 +78,9 @@ type stepError struct {
 func (e *stepError) Error() string { return e.step + ": " + e.err.Error() }
 func (e *stepError) Unwrap() error { return e.err }
 
+// Step lets policy find out in which step it failed.
+func (e *stepError) Step() string { return e.step }
+
 // Want says what a receiver can take.
 type Want struct {
 	Max   int           // most deliveries to return; 1…[MaxBatch]

@@ -63,8 +63,8 @@ func RetryAfter(err error, d time.Duration) error {
 // WithReason says what err was.
 func WithReason(err error, r Reason) error { return wrap(err, Outcome{Reason: r}) }
 
-// WithEvidence adds what is known of a failure beyond its text: exit code, log
-// location, stack, context, attachments. Other fields are ignored.
+// WithEvidence adds what is known of a failure beyond its text: step, exit code,
+// log location, stack, context, attachments. Other fields are ignored.
 func WithEvidence(err error, f Failure) error { return wrap(err, Outcome{Evidence: &f}) }
 
 // Outcome is what the marks above put around an error. Policy reads them with
