@@ -23,14 +23,14 @@ func wholeChunk(c string) string {
 		return aURL
 	case isTime(c):
 		return aTime
+	case isNumber(c):
+		return aNumber
 	case isPath(c):
 		return aPath
 	case isEmail(c):
 		return anEmail
 	case isAddress(c):
 		return anAddress
-	case isNumber(c):
-		return aNumber
 	}
 	return ""
 }
@@ -156,10 +156,10 @@ func isAddress(c string) bool {
 }
 
 // isNumber tells numbers with their signs, points and groups, percentages,
-// versions, IPv4 addresses and ports.
+// fractions, versions, IPv4 addresses and ports.
 func isNumber(c string) bool {
 	c = strings.TrimLeft(c, "+-:")
-	return c != "" && isDigit(rune(c[0])) && !strings.ContainsFunc(c, func(r rune) bool { return !isDigit(r) && !strings.ContainsRune("._:%-", r) })
+	return c != "" && isDigit(rune(c[0])) && !strings.ContainsFunc(c, func(r rune) bool { return !isDigit(r) && !strings.ContainsRune("._:%-/", r) })
 }
 
 func isHexNumber(run string) bool {
