@@ -12,14 +12,29 @@ import (
 // An error is foreign code: its methods may panic, on a nil receiver above all,
 // and its chain may have no end. What is here survives both.
 
-// marksOf is [nixie.OutcomeOf] for errors that nobody has looked at.
+// marksOf is [nixie.OutcomeOf] for errors that nobody has looked at. Marks
+// around an error that panics still count.
 func marksOf(err error) (marks nixie.Outcome) {
 	defer func() {
 		if recover() != nil {
-			marks = nixie.Outcome{Err: err}
+			marks = outerMarks(err)
 		}
 	}()
 	return nixie.OutcomeOf(err)
+}
+
+func outerMarks(err error) nixie.Outcome {
+	var marks nixie.Outcome
+	for _, node := range path(err) {
+		if m, ok := node.(*nixie.Outcome); ok && m != nil {
+			marks.Verb = orElse(marks.Verb, m.Verb)
+			marks.Class = orElse(marks.Class, m.Class)
+			marks.Reason = orElse(marks.Reason, m.Reason)
+			marks.Evidence = orElse(marks.Evidence, m.Evidence)
+			marks.After = max(marks.After, m.After)
+		}
+	}
+	return marks
 }
 
 // find is errors.As.
@@ -57,6 +72,9 @@ func says[T any](err error, ask func(T) bool) (yes bool) {
 // textOf reads the text of an error. Where the error's own method panics, the
 // text says so and sound is false.
 func textOf(err error) (text string, sound bool) {
+	for m, ok := err.(*nixie.Outcome); ok && m != nil; m, ok = err.(*nixie.Outcome) {
+		err = m.Err // whose text is the mark's own
+	}
 	if err == nil {
 		return "", true
 	}

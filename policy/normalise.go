@@ -101,13 +101,16 @@ func (n *normaliser) quoted(open rune, size int) int {
 }
 
 // chunkEnd returns the end of the run of runes that are neither blank nor
-// delimiter; an apostrophe within a word belongs to it.
+// delimiter; an apostrophe within a word belongs to it, and so does the query
+// of a URL.
 func (n *normaliser) chunkEnd() int {
 	var before rune
+	url := false
 	for i, r := range n.text[n.at:] {
-		if isBlank(r) || isDelimiter(r) {
+		if isBlank(r) || isDelimiter(r) && !(url && strings.ContainsRune("=?&#!*$", r)) {
 			return n.at + i
 		}
+		url = url || r == '/' && strings.HasSuffix(n.text[n.at:n.at+i], ":/")
 		if closing(r) != 0 {
 			after, _ := utf8.DecodeRuneInString(n.text[n.at+i+utf8.RuneLen(r):])
 			if r != '\'' || !isWordRune(before) || !isWordRune(after) {
@@ -119,15 +122,26 @@ func (n *normaliser) chunkEnd() int {
 	return len(n.text)
 }
 
-// chunk writes a chunk or what stands for it.
+// chunk writes a chunk or what stands for it. The end of a sentence belongs to
+// neither; a colon after it is kept.
 func (n *normaliser) chunk(c string) {
+	if core := strings.TrimLeft(c, ":"); core != c {
+		n.literal(":")
+		c = core
+	}
 	core := strings.TrimRight(c, ".:-…")
+	rest := c[len(core):]
 	if whole := wholeChunk(core); whole != "" {
 		n.placeholder(whole)
+		if strings.Contains(rest, ":") {
+			rest = ":"
+		} else {
+			rest = ""
+		}
 	} else {
 		n.runs(core)
 	}
-	if rest := c[len(core):]; rest != "" {
+	if rest != "" {
 		n.literal(rest)
 	}
 }
@@ -169,9 +183,10 @@ func (n *normaliser) mixed(run string) {
 	}
 }
 
-// literal writes what is the same in all texts of a cause.
+// literal writes what is the same in all texts of a cause. A comma or colon
+// does not end a list of placeholders.
 func (n *normaliser) literal(s string) {
-	if s != "," {
+	if s != "," && s != ":" {
 		n.held = ""
 	}
 	n.write(s)

@@ -10,7 +10,9 @@ import (
 const (
 	shortHex = 7  // an abbreviated commit
 	longHex  = 16 // a hash; a shorter one may well be all digits
-	randomID = 12 // letters and digits in turn
+	randomID = 12 // letters and digits in turn …
+
+	randomGroups = 3 // … with so many numbers among them
 )
 
 // wholeChunk returns what stands for a chunk, or "" when its runs have to be
@@ -21,16 +23,18 @@ func wholeChunk(c string) string {
 		return ""
 	case strings.Contains(c, "://"):
 		return aURL
+	case len(c) == 36 && isUUID(c): // which may be all digits
+		return anID
 	case isTime(c):
 		return aTime
+	case isNumber(c):
+		return aNumber
 	case isPath(c):
 		return aPath
 	case isEmail(c):
 		return anEmail
 	case isAddress(c):
 		return anAddress
-	case isNumber(c):
-		return aNumber
 	}
 	return ""
 }
@@ -57,10 +61,14 @@ func wholeRun(run string) string {
 		return aHex
 	case hex && len(run) >= shortHex:
 		return aNumber
-	case len(run) >= randomID && groups >= 3 && !isDigit(rune(run[0])), len(run) >= randomID && groups >= 4:
+	}
+	if kind := quantity(run); kind != "" {
+		return kind
+	}
+	if len(run) >= randomID && groups >= randomGroups {
 		return anID
 	}
-	return quantity(run)
+	return ""
 }
 
 // quantity tells durations such as 1m30s and sizes such as 4KiB.
@@ -133,7 +141,7 @@ func isPath(c string) bool {
 		return true
 	}
 	slash := strings.IndexByte(c, '/')
-	if slash < 0 || len(c) == 1 {
+	if slash < 0 {
 		return false
 	}
 	return strings.ContainsAny(c[:1], "/.~") || strings.IndexByte(c[slash+1:], '/') >= 0 || strings.ContainsAny(c, ".0123456789")
@@ -156,10 +164,10 @@ func isAddress(c string) bool {
 }
 
 // isNumber tells numbers with their signs, points and groups, percentages,
-// versions, IPv4 addresses and ports.
+// fractions, versions, IPv4 addresses and ports.
 func isNumber(c string) bool {
-	c = strings.TrimLeft(c, "+-:")
-	return c != "" && isDigit(rune(c[0])) && !strings.ContainsFunc(c, func(r rune) bool { return !isDigit(r) && !strings.ContainsRune("._:%-", r) })
+	c = strings.TrimLeft(c, "+-")
+	return c != "" && isDigit(rune(c[0])) && !strings.ContainsFunc(c, func(r rune) bool { return !isDigit(r) && !strings.ContainsRune("._:%-/", r) })
 }
 
 func isHexNumber(run string) bool {
