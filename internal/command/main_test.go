@@ -38,7 +38,7 @@ func play(act string) int {
 	case "stubborn": // ends on SIGKILL only
 		signal.Ignore(syscall.SIGTERM)
 		fmt.Println("ready")
-		select {}
+		<-time.After(time.Hour) // a plain select is a deadlock to the runtime
 	case "flood":
 		flood(os.Getenv("COMMAND_TEST_FLOOD"))
 	}
@@ -103,7 +103,7 @@ func flood(size string) {
 func self(act string, args ...string) Spec {
 	return Spec{
 		Path: "/proc/self/exe", Args: append([]string{"self"}, args...),
-		Env: []string{actVariable + "=" + act, "PATH=" + os.Getenv("PATH")},
+		Env: []string{actVariable + "=" + act, "GORACE=atexit_sleep_ms=0", "PATH=" + os.Getenv("PATH")},
 	}
 }
 
