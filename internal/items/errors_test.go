@@ -10,15 +10,20 @@ import (
 	"github.com/nixie-go/nixie"
 )
 
-func TestInputErrors(t *testing.T) {
+// fault is a list that is refused.
+type fault struct {
+	format       Format
+	text         string
+	line, column int
+	says         string
+}
+
+func TestJSONLErrors(t *testing.T) {
 	deep := strings.Repeat("[", MaxDepth+1)
 	long := strings.Repeat("x", nixie.MaxBody+1)
-	for _, c := range []struct {
-		format       Format
-		text         string
-		line, column int
-		says         string
-	}{
+	checkFaults(t, []fault{
+		{JSONL, "\"a\x1fb\"", 1, 3, "a control character (0x1f) inside a string"},
+		{JSONL, "\"a\tb\"", 1, 3, "a control character (0x09) inside a string"},
 		{JSONL, "1\n2\n3\n4\n5\n6\n{\"a\": tru}\n8", 7, 10, "invalid JSON: want the word true, found '}'\n  {\"a\": tru}\n           ^"},
 		{JSONL, `{"a"}`, 1, 5, "want a colon after the name, found '}'"},
 		{JSONL, `{"a":1,}`, 1, 8, "want a name in double quotes, found '}'"},
@@ -51,6 +56,12 @@ func TestInputErrors(t *testing.T) {
 		{JSONL, `{"id":"a\nb"}`, 1, 1, "holds a control character: remove it"},
 		{JSONL, "{}\n" + `{"id":"sha256-44136fa355b3678a1146ad16f7e8649e-0"}`, 2, 1, "was made for an earlier item without one"},
 		{JSONL, `{"id":"sha256-44136fa355b3678a1146ad16f7e8649e-0"}` + "\n{}", 2, 1, `line 1 has the ID "sha256-44136fa355b3678a1146ad16f7e8649e-0", which this item without one would get`},
+	})
+}
+
+func TestOtherInputErrors(t *testing.T) {
+	long := strings.Repeat("x", nixie.MaxBody+1)
+	checkFaults(t, []fault{
 		{JSON, "[1,\n 2,\n x]", 3, 2, "want a value, found 'x'\n   x]\n   ^"},
 		{JSON, "[1,\n2", 2, 2, "want a comma or ], but the text ends"},
 		{JSON, "[1]\n[2]", 2, 1, "text after the end of the JSON document: if the list has a JSON value per line, say --format jsonl"},
@@ -78,7 +89,12 @@ func TestInputErrors(t *testing.T) {
 		{CSV, "a\n\"" + strings.Repeat("\t", nixie.MaxBody-2) + "\"", 2, 1, "the item has 33554436 bytes, the limit is 16777216"},
 		{CSV, strings.Repeat("a,", MaxColumns) + "b", 1, 1, "the header has 10001 columns, the limit is 10000"},
 		{Lines, "a\n" + long + "\n", 2, 1, "the item has 16777217 bytes, the limit is 16777216"},
-	} {
+	})
+}
+
+func checkFaults(t *testing.T, faults []fault) {
+	t.Helper()
+	for _, c := range faults {
 		_, err := readAll(t, c.text, Options{Format: c.format})
 		var in *InputError
 		if !errors.As(err, &in) {
