@@ -132,6 +132,7 @@ func (r *Runner) worker(done context.CancelCauseFunc) (*worker.Worker, error) {
 		Decider:     r.judge,
 		Concurrency: r.c.Parallel,
 		Prefetch:    2 * r.c.Parallel, // little: what waits in hand when a run is killed counts as an attempt
+		SettleEach:  true,
 		Lease:       r.c.Lease,
 		Drain:       drainForever,
 		Name:        r.c.Owner,
