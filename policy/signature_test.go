@@ -197,14 +197,11 @@ func hostileTexts(n int) map[string]string {
 // A signature of 1 MiB of hostile text takes milliseconds when it is linear and
 // minutes when it is quadratic; the deadline of the test run is the judge.
 func TestHostileTextTakesLinearTime(t *testing.T) {
-	for name, text := range hostileTexts(1 << 20) {
+	for _, text := range hostileTexts(1 << 20) {
 		f := commandFailed(text, 1)
 		f.Stack = text
 		label, _ := Signature(f)
 		checkLabel(t, label)
-		if len(normalise(text)) > signatureWords*(signatureWord+1) {
-			t.Errorf("%s: normalised text is too long", name)
-		}
 	}
 }
 
