@@ -90,7 +90,7 @@ func commented(p *pkg) bool {
 	onlyTests := !slices.ContainsFunc(p.files, func(f *file) bool { return !f.test })
 	for _, f := range p.files {
 		name := f.syntax.Name.Name
-		text := strings.TrimSpace(f.syntax.Doc.Text())
+		text := f.syntax.Doc.Text()
 		said := text != "" && (name == "main" || strings.HasPrefix(text, "Package "+strings.TrimSuffix(name, "_test")+" "))
 		if said && (!f.test || onlyTests) {
 			return true
