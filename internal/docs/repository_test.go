@@ -68,9 +68,20 @@ func TestTranscripts(t *testing.T) {
 	}
 }
 
-// build makes the binary that the documents talk about.
+// build makes the binary that the documents talk about. It looks at every
+// folder first: go test notes what a test looked at, and so runs the documents
+// again when any source has changed.
 func build(t *testing.T) string {
 	t.Helper()
+	err := fs.WalkDir(os.DirFS(root), ".", func(name string, entry fs.DirEntry, err error) error {
+		if entry != nil && entry.IsDir() && (name == ".git" || name == "bin") {
+			return fs.SkipDir
+		}
+		return err
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
 	bin := t.TempDir()
 	cmd := exec.CommandContext(t.Context(), "go", "build", "-o", filepath.Join(bin, "nixie"), "./cmd/nixie")
 	cmd.Dir = root
