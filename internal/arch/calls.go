@@ -39,7 +39,7 @@ func (r callRule) check(t *Tree, f *file, taken *int) []Violation {
 			return false
 		}
 		name, ok := f.selected(n, r.pkg)
-		if !ok || !slices.Contains(r.names, name) {
+		if !ok || !r.forbids(name) {
 			return true
 		}
 		if !called[n] {
@@ -52,6 +52,13 @@ func (r callRule) check(t *Tree, f *file, taken *int) []Violation {
 		return true
 	})
 	return out
+}
+
+func (r callRule) forbids(name string) bool {
+	if r.only != nil {
+		return !slices.Contains(r.only, name)
+	}
+	return slices.Contains(r.names, name)
 }
 
 // inBubble reports whether call runs its function with virtual time.

@@ -34,6 +34,8 @@ var falseTrees = []struct {
 	{"face runs the loop", map[string]string{"api/a.go": "package api\nimport \"" + Module + "/worker\"\nconst X = worker.Run"}, "desk-only", "worker.Run"},
 
 	{"impure policy", map[string]string{"policy/a.go": "package policy\nimport \"net/http\"\nconst X = http.X"}, "import", "policy is pure"},
+	{"policy asks the system", map[string]string{"policy/a.go": "package policy\nimport \"os\"\nfunc x() { os.ReadFile(\"x\") }"}, "call", "ask the system nothing"},
+	{"policy asks the network", map[string]string{"policy/a.go": "package policy\nimport \"net\"\nfunc x() { net.Dial(\"tcp\", \"x\") }"}, "call", "ask the network nothing"},
 	{"children elsewhere", map[string]string{"worker/a.go": "package worker\nimport \"os/exec\"\nconst X = exec.X"}, "import", "internal/command"},
 	{"cgo in a test", map[string]string{"worker/a_test.go": "package worker\nimport \"C\""}, "import", "C compiler"},
 	{"global logger", map[string]string{"worker/a.go": "package worker\nimport \"log\"\nconst X = log.X"}, "import", "no owner"},
@@ -110,6 +112,7 @@ func TestTrueTree(t *testing.T) {
 	found := violations(t, map[string]string{
 		"error.go":              "package nixie\nimport \"errors\"\nvar ErrX = errors.New(\"x\")",
 		"example_test.go":       "package nixie_test\nimport \"" + Module + "/store/memory\"\nvar state = memory.X",
+		"policy/a.go":           "package policy\nimport (\"net\"\n\"os\")\nvar _ = []any{os.ErrDeadlineExceeded, net.OpError{}}",
 		"worker/a.go":           "package worker\nimport (\"time\"\n\"" + Module + "/store\")\nfunc x() { f(time.Now); _ = store.X }\nvar _ store.X = y{}",
 		"worker/b.go":           "package worker\nimport \"regexp\"\nvar (\npattern = regexp.MustCompile(`x`)\ntable = []int{1}\n)\nfunc y() { table := []int{}; table[0] = 1 }",
 		"worker/a_test.go":      "package worker\nimport (\"testing/synctest\"\n\"time\")\nfunc x(t *T) { synctest.Test(t, func(t *T) { time.Sleep(1) }); t.Skip(\"why\") }",

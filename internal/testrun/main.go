@@ -28,8 +28,8 @@ import (
 var plain = map[string]string{
 	"internal/arch": "reads files in one goroutine",
 	"internal/docs": "starts the shipped binary, which is built without the detector",
-	"internal/cli":  "starts the shipped binary, which is built without the detector",
-	"cmd/nixie":     "starts the shipped binary, which is built without the detector",
+	"internal/cli":  "starts many short processes, and what they share is raced in its own package",
+	"cmd/nixie":     "starts many short processes, and what they share is raced in its own package",
 }
 
 const modulePrefix = "github.com/nixie-go/nixie/"
