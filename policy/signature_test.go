@@ -15,8 +15,8 @@ import (
 
 func TestNormalise(t *testing.T) {
 	for _, c := range []struct{ text, want string }{
-		{"open /tmp/a/b.json: no such file or directory", "open <path>: no such file or directory"},
-		{`open "/tmp/a b.json": denied`, "open <str>: denied"},
+		{"open /data/a/b.json: no such file or directory", "open <path>: no such file or directory"},
+		{`open "/data/a b.json": denied`, "open <str>: denied"},
 		{"order 4711 of user7 failed", "order <n> of user<n> failed"},
 		{"item 01890a5d-ac96-774b-bcce-b302099a8057 gone", "item <id> gone"},
 		{"item-01890A5D-AC96-774B-BCCE-B302099A8057: gone", "item-<id>: gone"},

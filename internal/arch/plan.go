@@ -55,6 +55,7 @@ var plan = []room{
 	{path: "broker/sqs", floor: 3, kind: hidden, job: "leaf"},
 
 	{path: "office", floor: 4, kind: open, job: "everything an operator can do"},
+	{path: "internal/runner", floor: 4, kind: open, job: "a command for each item of a list"},
 	{path: "mapreduce", floor: 4, kind: open, sees: []string{"mapreduce/worktree"}, job: "a file of items and what is done to each"},
 	{path: "mapreduce/worktree", floor: 4, kind: open, job: "a part of mapreduce"},
 	{path: "loop", floor: 4, kind: open, job: "typed request and reply loops"},

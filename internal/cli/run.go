@@ -159,7 +159,7 @@ func (f *runFlags) config(list string, cmd []string) (*runner.Config, error) {
 		Command: cmd, Parallel: f.parallel, Timeout: f.timeout, Lease: f.lease,
 		Policy:    policy.Config{Profile: f.profile, MaxAttempts: f.maxAttempts, Backoff: policy.Backoff{Base: backoff}},
 		OnFailure: runner.Mode(f.onFailure), PermanentExit: f.permanentExit,
-		Environ: os.Environ(), StateFolder: config.StateFolder(f.Env),
+		Environ: config.Inherited(), StateFolder: config.StateFolder(f.Env),
 		Owner: fmt.Sprintf("%s:%d:%s", host, os.Getpid(), strconv.FormatInt(f.Now().UnixNano(), 36)),
 		Clock: f.Now,
 		Warn:  func(format string, args ...any) { fmt.Fprintln(f.Err, "nixie:", escape(fmt.Sprintf(format, args...))) },
