@@ -120,18 +120,22 @@ func TestSyncAfterFailedSync(t *testing.T) {
 	old := slices.Concat(full("A"), full("A"))
 	lost := []Change{write(0, full("B")), write(page, full("B")), {Kind: SyncFailed}}
 	for name, c := range map[string]struct {
-		then []Change
-		want string
+		then      []Change
+		want, all string
 	}{
-		"failed":          {nil, "AAAA"},
-		"repeated":        {[]Change{{Kind: Synced}}, "AAAA"},
-		"written again":   {[]Change{write(0, []byte("B")), {Kind: Synced}}, "BBAA"},
-		"written further": {[]Change{write(2*page, full("C")), {Kind: Synced}}, "AAAACC"},
-		"cut":             {[]Change{cut(page), {Kind: Synced}}, "AA"},
+		"failed":          {nil, "AAAA", "BBBB"},
+		"repeated":        {[]Change{{Kind: Synced}}, "AAAA", "BBBB"},
+		"written again":   {[]Change{write(0, []byte("B")), {Kind: Synced}}, "BBAA", "BBBB"},
+		"written further": {[]Change{write(2*page, full("C")), {Kind: Synced}}, "AAAACC", "BBBBCC"},
+		"cut":             {[]Change{cut(page), {Kind: Synced}}, "AA", "BB"},
+		"cut and grown":   {[]Change{cut(page), write(2*page, full("C")), {Kind: Synced}}, "AA..CC", "BB..CC"},
 	} {
 		r := build(old, append(slices.Clone(lost), c.then...)...)
 		if got := images(t, r, None); !slices.Equal(got, []string{c.want}) {
 			t.Errorf("%s: %q, want %q", name, got, c.want)
+		}
+		if got := images(t, r, All); !slices.Equal(got, []string{c.all}) {
+			t.Errorf("%s, nothing lost: %q, want %q", name, got, c.all)
 		}
 	}
 }
