@@ -18,11 +18,8 @@ const (
 	maxPage     = 10_000
 )
 
-func pageLimit(p store.Page) (int, error) {
-	if p.Limit < 0 || p.Limit > maxPage {
-		return 0, nixie.Errorf(nixie.CodeInvalid, "page limit is %d: give one from 1 to %d, or 0 for %d", p.Limit, maxPage, defaultPage)
-	}
-	return cmp.Or(p.Limit, defaultPage), nil
+func pageLimit(p store.Page) int {
+	return min(cmp.Or(max(p.Limit, 0), defaultPage), maxPage)
 }
 
 func badCursor(cursor string) error {
@@ -49,10 +46,7 @@ func newestFirst(a, b place) int {
 
 // window cuts a page out of rows that are in the order of a listing.
 func window[R any](rows []R, p store.Page, at func(R) place) ([]R, string, error) {
-	limit, err := pageLimit(p)
-	if err != nil {
-		return nil, "", err
-	}
+	limit := pageLimit(p)
 	if p.Cursor != "" {
 		after, err := parsePlace(p.Cursor)
 		if err != nil {

@@ -1,0 +1,5 @@
+package storetest
+
+import "testing"
+
+func Model(t *testing.T, h Harness) {}
