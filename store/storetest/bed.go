@@ -322,7 +322,14 @@ func (b *bed) snapshot() string {
 	b.ok(err)
 	entries, err := allEntries(b.ctx, b.st, work)
 	b.ok(err)
-	return fmt.Sprintf("%+v\n%+v\n%+v\n%+v", messages, b.letters(nixie.Filter{}), infos, entries)
+	letters := b.letters(nixie.Filter{})
+	for i := range messages { // the hash stands for the body, which may be long
+		messages[i].Hash, messages[i].Body = nixie.HashBody(messages[i].Body), nil
+	}
+	for i := range letters {
+		letters[i].Message.Hash, letters[i].Message.Body = nixie.HashBody(letters[i].Message.Body), nil
+	}
+	return fmt.Sprintf("%+v\n%+v\n%+v\n%+v", messages, letters, infos, entries)
 }
 
 // unchanged runs f and expects that nothing changed.
