@@ -20,7 +20,7 @@ type Lease struct {
 type Receipted struct{ Place, Batch int64 }
 
 // Delivery is a message on loan. It belongs to one handler at a time; only
-// Lost and Done steps may be asked from other goroutines.
+// Lost may be asked from other goroutines.
 type Delivery struct {
 	Message
 	Lease       Lease
@@ -28,8 +28,8 @@ type Delivery struct {
 	AbandonedBy string // that holder
 	OrderGap    bool   // an earlier message of its stream was passed
 
-	lost  chan struct{}
-	saved int // how many of Steps the store has
+	lender Lender
+	saved  int // how many of Steps the store has
 }
 
 // Loan makes a delivery ready for use. Stores and brokers call it; handlers
@@ -37,12 +37,21 @@ type Delivery struct {
 func (d *Delivery) Loan() { d.saved = len(d.Steps) }
 
 // Lost returns a channel that is closed when the lease is no longer ours: the
-// handler should stop, as its outcome will be refused.
-func (d *Delivery) Lost() <-chan struct{} { return d.lost }
+// handler should stop, as its outcome will be refused. It is nil when nobody
+// watches over the lease.
+func (d *Delivery) Lost() <-chan struct{} {
+	if d.lender == nil {
+		return nil
+	}
+	return d.lender.Lost()
+}
 
-// Watch gives the delivery the channel that Lost returns. Worker and brokers
-// call it before the handler starts.
-func (d *Delivery) Watch(lost chan struct{}) { d.lost = lost }
+// Lender watches over the leases of deliveries: a worker or a broker.
+type Lender interface{ Lost() <-chan struct{} }
+
+// LentBy says who watches over the lease. Workers and brokers call it before
+// the handler starts.
+func (d *Delivery) LentBy(l Lender) { d.lender = l }
 
 // Done reports whether the named step is done.
 func (d *Delivery) Done(step string) bool { return slices.Contains(d.Steps, step) }
@@ -77,6 +86,9 @@ type stepError struct {
 
 func (e *stepError) Error() string { return e.step + ": " + e.err.Error() }
 func (e *stepError) Unwrap() error { return e.err }
+
+// Step lets policy find out in which step it failed.
+func (e *stepError) Step() string { return e.step }
 
 // Want says what a receiver can take.
 type Want struct {

@@ -45,6 +45,9 @@ const (
 	ClassUnknown   Class = "unknown"   // nobody knows: retried like a transient one
 )
 
+// Classes lists every class once.
+func Classes() []Class { return []Class{ClassTransient, ClassPermanent, ClassUnknown} }
+
 // Reason says what a failure was: a closed list.
 type Reason string
 

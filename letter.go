@@ -65,3 +65,8 @@ const (
 	CauseOperator  Cause = "operator"  // somebody buried it
 	CauseAdopted   Cause = "adopted"   // came from elsewhere already dead
 )
+
+// Causes lists every cause once.
+func Causes() []Cause {
+	return []Cause{CauseExhausted, CausePermanent, CausePoison, CauseExpired, CauseMaxAge, CauseOperator, CauseAdopted}
+}

@@ -11,6 +11,26 @@ type QueueSettings struct {
 	DedupeScope DedupeScope   `json:"dedupe_scope,omitempty"` // empty is [DedupeActive]
 }
 
+// LeaseOrDefault is how long a claim holds when the receiver does not say.
+func (q QueueSettings) LeaseOrDefault() time.Duration {
+	if q.Lease == 0 {
+		return DefaultLease
+	}
+	return q.Lease
+}
+
+// Check says what is wrong with settings.
+func (q QueueSettings) Check() error {
+	if q.Lease != 0 && (q.Lease < MinLease || q.Lease > MaxLease) {
+		return Errorf(CodeInvalid, "lease is %s: give one from %s to %s, or 0 for %s", q.Lease, MinLease, MaxLease, DefaultLease)
+	}
+	switch q.DedupeScope {
+	case "", DedupeActive, DedupeUnresolved, DedupeEver:
+		return nil
+	}
+	return Errorf(CodeInvalid, "dedupe scope is %q: give active, unresolved or ever", q.DedupeScope)
+}
+
 // Defaults of a queue.
 const (
 	DefaultLease = 30 * time.Second

@@ -40,8 +40,8 @@ const (
 	OnConfirm   Event = "confirm"   // a foreign broker took it
 	OnRequalify Event = "requalify" // an operator lets a quarantined letter go on
 	OnRestore   Event = "restore"   // an operator takes a discard back
+	OnConfigure Event = "configure" // of a queue, in the audit only
 	OnGone      Event = "gone"      // a redriven message was cancelled or discarded
-	OnConfigure Event = "configure" // somebody changed the settings of a queue; audit only
 )
 
 // MessageMove is one row of the table of what can happen to a message.

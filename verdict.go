@@ -26,6 +26,7 @@ type Settlement struct {
 	Verb     Verb
 	Delay    time.Duration // of a retry or release, from the store's now
 	Failure  *Failure      // what went wrong; nil after success or release
+	Second   *Failure      // what went wrong when somebody was asked about Failure; appended after it
 	Burial   *Burial       // with Bury, Hold and Halt
 	Note     string        // why it was discarded
 	MayPass  bool          // followers in its stream may pass while it waits
@@ -63,8 +64,8 @@ func RetryAfter(err error, d time.Duration) error {
 // WithReason says what err was.
 func WithReason(err error, r Reason) error { return wrap(err, Outcome{Reason: r}) }
 
-// WithEvidence adds what is known of a failure beyond its text: exit code, log
-// location, stack, context, attachments. Other fields are ignored.
+// WithEvidence adds what is known of a failure beyond its text: step, exit code,
+// log location, stack, context, attachments. Other fields are ignored.
 func WithEvidence(err error, f Failure) error { return wrap(err, Outcome{Evidence: &f}) }
 
 // Outcome is what the marks above put around an error. Policy reads them with
@@ -101,7 +102,7 @@ func OutcomeOf(err error) Outcome {
 			joined.Evidence = mark.Evidence
 		}
 		joined.After = max(joined.After, mark.After)
-		if joined.Err == error(mark) {
+		if joined.Err == error(mark) { //nolint:errorlint // the mark itself, not something in its chain
 			joined.Err = mark.Err
 		}
 	}

@@ -1,0 +1,65 @@
+package nixie
+
+import (
+	"fmt"
+	"strings"
+	"unicode"
+	"unicode/utf8"
+)
+
+// FilterError says what is wrong with the text of a filter, and where.
+type FilterError struct {
+	Text    string // as given
+	Column  int    // in characters (runes), the first is 1
+	Message string
+}
+
+// filterContext is how many characters of a filter's text are printed on each
+// side of its fault.
+const filterContext = 60
+
+func filterErrorf(text string, at int, format string, args ...any) error {
+	return &FilterError{text, utf8.RuneCountInString(text[:at]) + 1, fmt.Sprintf(format, args...)}
+}
+
+// Error is the message, the text near the fault, and a caret under it. Control
+// characters and bytes that are not UTF-8 are escaped.
+func (e *FilterError) Error() string {
+	var line strings.Builder
+	caret, column := 0, 0
+	for rest := e.Text; rest != ""; {
+		r, size := utf8.DecodeRuneInString(rest)
+		column++
+		if column == e.Column {
+			caret = utf8.RuneCountInString(line.String())
+		}
+		switch {
+		case column == e.Column-filterContext-1 || column == e.Column+filterContext:
+			line.WriteString("…")
+		case column > e.Column-filterContext-1 && column < e.Column+filterContext:
+			writeVisible(&line, r, rest[:size])
+		}
+		rest = rest[size:]
+	}
+	if e.Column > column { // at the end of the text
+		caret = utf8.RuneCountInString(line.String())
+	}
+	return fmt.Sprintf("filter, column %d: %s\n  %s\n  %s^", e.Column, e.Message, line.String(), strings.Repeat(" ", caret))
+}
+
+// writeVisible writes r so that a terminal shows it and does nothing else.
+func writeVisible(to *strings.Builder, r rune, raw string) {
+	switch {
+	case r == utf8.RuneError && len(raw) == 1:
+		fmt.Fprintf(to, `\x%02x`, raw[0])
+	case unicode.IsPrint(r):
+		to.WriteRune(r)
+	case r < 0x100:
+		fmt.Fprintf(to, `\x%02x`, r)
+	default:
+		fmt.Fprintf(to, `\u%04x`, r)
+	}
+}
+
+// Unwrap makes CodeOf answer [CodeInvalid].
+func (e *FilterError) Unwrap() error { return &Error{Code: CodeInvalid, Text: e.Message} }

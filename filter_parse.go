@@ -1,0 +1,325 @@
+package nixie
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+	"unicode/utf8"
+)
+
+// Bounds of the text of a filter. Going over one is a [FilterError].
+const (
+	MaxFilterText  = 8 << 10 // bytes
+	MaxFilterTerms = 200     // key:value terms
+)
+
+// ParseFilter reads the text form of a [Filter]: terms key:value with spaces
+// between them, all of which have to hold.
+//
+//	queue:orders reason:timeout,dependency age:>1h first_failed:<2026-01-01 text:"no route"
+//
+// A list with commas, or the same key again, means any of the values. A value
+// with a space, comma or quote stands in quotes, within which \" and \\ are the
+// only escapes. The keys:
+//
+//   - id queue type key stream take any value, status state reason class cause
+//     one of a closed list;
+//   - signature fingerprint text operation take one value;
+//   - redrivable needs_review take yes, no, true or false;
+//   - age takes <, <=, > or >= and a duration with units ns us ms s m h d w: the
+//     time since the letter's death;
+//   - died first_failed last_failed take a comparison, or none, and a moment:
+//     RFC 3339, a date (a whole day in UTC), now, or now-2h;
+//   - redrives attempts deliveries take a comparison, or none, and a number.
+//
+// The last three kinds may be given twice to bound them on both sides. The empty
+// text is the zero filter, and nothing else is: a term that would hold for
+// everything is refused like one that cannot be read. A moment now is as of the
+// argument. Errors are of type *[FilterError] and code [CodeInvalid].
+func ParseFilter(text string, now time.Time) (Filter, error) {
+	if len(text) > MaxFilterText {
+		cut := MaxFilterText
+		for !utf8.RuneStart(text[cut]) && cut > MaxFilterText-utf8.UTFMax {
+			cut--
+		}
+		return Filter{}, filterErrorf(text, cut, "the text has %d bytes, the limit is %d: use fewer terms", len(text), MaxFilterText)
+	}
+	p := filterParser{text: text, now: now}
+	for terms := 0; ; terms++ {
+		p.skipSpace()
+		if p.at == len(text) {
+			return p.filter, nil
+		}
+		if terms == MaxFilterTerms {
+			return Filter{}, p.fail(p.at, "more than %d terms, the limit: join values of one key with commas", MaxFilterTerms)
+		}
+		t, err := p.term()
+		if err == nil {
+			err = p.apply(t)
+		}
+		if err != nil {
+			return Filter{}, err
+		}
+	}
+}
+
+// filterParser walks once over the text.
+type filterParser struct {
+	text   string
+	now    time.Time
+	at     int // byte offset of what comes next
+	filter Filter
+	once   []string // keys that were given and may not come again
+}
+
+// filterTerm is one key with its values.
+type filterTerm struct {
+	key    string
+	at     int // byte offset of the key
+	values []filterValue
+}
+
+type filterValue struct {
+	text string
+	at   int // byte offset, of the quote if there is one
+}
+
+func (p *filterParser) fail(at int, format string, args ...any) error {
+	return filterErrorf(p.text, at, format, args...)
+}
+
+func isFilterSpace(b byte) bool { return b == ' ' || b == '\t' || b == '\n' || b == '\r' }
+
+func (p *filterParser) skipSpace() {
+	for p.at < len(p.text) && isFilterSpace(p.text[p.at]) {
+		p.at++
+	}
+}
+
+func (p *filterParser) term() (filterTerm, error) {
+	t := filterTerm{at: p.at}
+	for p.at < len(p.text) && p.text[p.at] != ':' && !isFilterSpace(p.text[p.at]) {
+		p.at++
+	}
+	t.key = p.text[t.at:p.at]
+	switch {
+	case p.at == len(p.text) || p.text[p.at] != ':':
+		return t, p.fail(t.at, "%q has no colon: write key:value, text:%q for example", clip(t.key, 40), clip(t.key, 40))
+	case !slices.Contains(filterKeys(), t.key):
+		return t, p.fail(t.at, "unknown key %q%s: the keys are %s", clip(t.key, 40), didYouMean(t.key, filterKeys()), strings.Join(filterKeys(), ", "))
+	}
+	for {
+		p.at++ // the colon or comma
+		v, err := p.value(t.key)
+		if err != nil {
+			return t, err
+		}
+		t.values = append(t.values, v)
+		switch {
+		case p.at == len(p.text) || isFilterSpace(p.text[p.at]):
+			return t, nil
+		case p.text[p.at] != ',':
+			return t, p.fail(p.at, "a quote in the middle of a value: put the whole value in quotes and write \\\" for a quote")
+		}
+	}
+}
+
+// value reads up to the space, comma or end after one value.
+func (p *filterParser) value(key string) (filterValue, error) {
+	v := filterValue{at: p.at}
+	if p.at < len(p.text) && p.text[p.at] == '"' {
+		return p.quoted()
+	}
+	for p.at < len(p.text) && !isFilterSpace(p.text[p.at]) && p.text[p.at] != ',' && p.text[p.at] != '"' {
+		p.at++
+	}
+	v.text = p.text[v.at:p.at]
+	if v.text == "" {
+		return v, p.fail(v.at, "%s has no value here: write one, or \"\" for the empty text", key)
+	}
+	if !utf8.ValidString(v.text) {
+		return v, p.fail(v.at, "the value of %s is not valid UTF-8", key)
+	}
+	return v, nil
+}
+
+func (p *filterParser) quoted() (filterValue, error) {
+	v := filterValue{at: p.at}
+	var b strings.Builder
+	for p.at++; p.at < len(p.text); p.at++ {
+		switch c := p.text[p.at]; c {
+		case '"':
+			p.at++
+			v.text = b.String()
+			if !utf8.ValidString(v.text) {
+				return v, p.fail(v.at, "the quoted value is not valid UTF-8")
+			}
+			if p.at < len(p.text) && p.text[p.at] != ',' && !isFilterSpace(p.text[p.at]) {
+				return v, p.fail(p.at, "text right after a closing quote: put a space or comma between them, or write \\\" for a quote")
+			}
+			return v, nil
+		case '\\':
+			p.at++
+			if p.at == len(p.text) || p.text[p.at] != '"' && p.text[p.at] != '\\' {
+				return v, p.fail(p.at-1, "a backslash in quotes is followed by \" or \\ only: write \\\\ for a backslash")
+			}
+			b.WriteByte(p.text[p.at])
+		default:
+			b.WriteByte(c)
+		}
+	}
+	return v, p.fail(v.at, "the quote that begins here is not closed")
+}
+
+// filterKeys lists the keys in the order in which [Filter.String] writes them.
+func filterKeys() []string {
+	return []string{
+		"id", "queue", "type", "key", "stream", "status", "state", "reason", "class", "cause",
+		"signature", "fingerprint", "text", "redrivable", "needs_review",
+		"age", "died", "first_failed", "last_failed", "redrives", "attempts", "deliveries", "operation",
+	}
+}
+
+func (p *filterParser) apply(t filterTerm) error {
+	f := &p.filter
+	switch t.key {
+	case "id":
+		return p.ids(&f.IDs, t)
+	case "queue":
+		addFilterTexts(&f.Queues, t)
+	case "type":
+		addFilterTexts(&f.Types, t)
+	case "key":
+		addFilterTexts(&f.Keys, t)
+	case "stream":
+		addFilterTexts(&f.Streams, t)
+	case "status":
+		return addClosed(p, &f.Statuses, t, Statuses())
+	case "state":
+		return addClosed(p, &f.States, t, States())
+	case "reason":
+		return addClosed(p, &f.Reasons, t, Reasons())
+	case "class":
+		return addClosed(p, &f.Classes, t, Classes())
+	case "cause":
+		return addClosed(p, &f.Causes, t, Causes())
+	case "redrives":
+		return p.number(&f.Redrives, t)
+	case "attempts":
+		return p.number(&f.Attempts, t)
+	case "deliveries":
+		return p.number(&f.Deliveries, t)
+	case "died":
+		return p.moment(&f.Died, t)
+	case "first_failed":
+		return p.moment(&f.FirstFailed, t)
+	case "last_failed":
+		return p.moment(&f.LastFailed, t)
+	case "age":
+		return p.span(&f.Age, t)
+	default:
+		return p.applyOnce(t)
+	}
+	return nil
+}
+
+// applyOnce handles the keys that take one value and come once.
+func (p *filterParser) applyOnce(t filterTerm) error {
+	f := &p.filter
+	v, err := p.single(t)
+	if err != nil {
+		return err
+	}
+	if slices.Contains(p.once, t.key) {
+		return p.fail(t.at, "%s is given twice: it takes one value", t.key)
+	}
+	p.once = append(p.once, t.key)
+	switch t.key {
+	case "redrivable":
+		f.Redrivable, err = p.yesNo(t.key, v)
+		return err
+	case "needs_review":
+		f.NeedsReview, err = p.yesNo(t.key, v)
+		return err
+	case "operation":
+		f.Operation, err = p.id(v)
+		return err
+	}
+	if v.text == "" {
+		return p.fail(v.at, "%s is empty, which would hold for everything: give a text or leave the term out", t.key)
+	}
+	switch t.key {
+	case "signature":
+		f.Signature = v.text
+	case "fingerprint":
+		f.Fingerprint = v.text
+	case "text":
+		f.Text = v.text
+	default:
+		return p.fail(t.at, "the key %s cannot be read", t.key)
+	}
+	return nil
+}
+
+func (p *filterParser) single(t filterTerm) (filterValue, error) {
+	if len(t.values) > 1 {
+		return filterValue{}, p.fail(t.values[1].at, "%s takes one value: quote it if the comma belongs to it", t.key)
+	}
+	return t.values[0], nil
+}
+
+func addFilterTexts(to *[]string, t filterTerm) {
+	for _, v := range t.values {
+		*to = append(*to, v.text)
+	}
+}
+
+func addClosed[T ~string](p *filterParser, to *[]T, t filterTerm, allowed []T) error {
+	for _, v := range t.values {
+		if !slices.Contains(allowed, T(v.text)) {
+			names := make([]string, len(allowed))
+			for i, a := range allowed {
+				names[i] = string(a)
+			}
+			return p.fail(v.at, "%q is no %s%s: one of %s", clip(v.text, 40), t.key, didYouMean(v.text, names), strings.Join(names, ", "))
+		}
+		*to = append(*to, T(v.text))
+	}
+	return nil
+}
+
+// didYouMean suggests the name nearest to what was written, if one is near.
+func didYouMean(written string, names []string) string {
+	best, nearest := 3, ""
+	for _, name := range names {
+		if d := distance(strings.ToLower(clip(written, 40)), name); d < best && d < len(name) {
+			best, nearest = d, name
+		}
+	}
+	if nearest == "" {
+		return ""
+	}
+	return fmt.Sprintf(" (did you mean %s?)", nearest)
+}
+
+// distance counts the inserted, dropped and changed bytes between two words.
+func distance(a, b string) int {
+	row := make([]int, len(b)+1)
+	for j := range row {
+		row[j] = j
+	}
+	for i := range len(a) {
+		corner := row[0]
+		row[0] = i + 1
+		for j := range len(b) {
+			cost := corner
+			if a[i] != b[j] {
+				cost++
+			}
+			corner = row[j+1]
+			row[j+1] = min(cost, row[j+1]+1, row[j]+1)
+		}
+	}
+	return row[len(b)]
+}

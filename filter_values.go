@@ -1,0 +1,232 @@
+package nixie
+
+import (
+	"math"
+	"strconv"
+	"strings"
+	"time"
+)
+
+// Moments that a filter accepts lie from the start of the first year to the
+// start of the second, so that every store can keep them as nanoseconds since
+// 1970 in 64 bits.
+const (
+	minFilterYear = 1970
+	maxFilterYear = 2262
+)
+
+const day = 24 * time.Hour
+
+// comparison splits the operator off a value; the empty one means "equal".
+func comparison(v filterValue) (op string, rest filterValue) {
+	for _, op := range [...]string{"<=", ">=", "<", ">"} {
+		if text, ok := strings.CutPrefix(v.text, op); ok {
+			return op, filterValue{text, v.at + len(op)}
+		}
+	}
+	return "", v
+}
+
+// bounded refuses a second bound on a side that has one.
+func (p *filterParser) bounded(t filterTerm, op string, low, high bool) error {
+	switch {
+	case low && op != "<" && op != "<=":
+		return p.fail(t.at, "%s has a lower bound already: give one", t.key)
+	case high && op != ">" && op != ">=":
+		return p.fail(t.at, "%s has an upper bound already: give one", t.key)
+	}
+	return nil
+}
+
+func (p *filterParser) number(r *Range, t filterTerm) error {
+	v, err := p.single(t)
+	if err != nil {
+		return err
+	}
+	op, v := comparison(v)
+	if err := p.bounded(t, op, r.Min != nil, r.Max != nil); err != nil {
+		return err
+	}
+	n, err := strconv.ParseInt(v.text, 10, 64)
+	if err != nil {
+		return p.fail(v.at, "%q is no whole number: write %s:3 or %s:>0 for example", clip(v.text, 40), t.key, t.key)
+	}
+	if op == ">" && n == math.MaxInt64 || op == "<" && n == math.MinInt64 {
+		return p.fail(v.at, "no number is beyond %d", n)
+	}
+	low, high := n, n // two variables: the ends must not share one address
+	switch op {
+	case ">":
+		low++
+	case "<":
+		high--
+	}
+	if op != "<" && op != "<=" {
+		r.Min = &low
+	}
+	if op != ">" && op != ">=" {
+		r.Max = &high
+	}
+	return nil
+}
+
+func (p *filterParser) span(s *Span, t filterTerm) error {
+	v, err := p.single(t)
+	if err != nil {
+		return err
+	}
+	op, v := comparison(v)
+	if op == "" {
+		return p.fail(v.at, "%s needs a comparison: write %s:>1h for older or %s:<1h for younger", t.key, t.key, t.key)
+	}
+	if err := p.bounded(t, op, s.Min != 0, s.Max != 0); err != nil {
+		return err
+	}
+	d, err := parseSpan(v.text)
+	if err != nil {
+		return p.fail(v.at, "%v", err)
+	}
+	switch {
+	case op == ">" && d == math.MaxInt64:
+		return p.fail(v.at, "no duration is longer than %s", d)
+	case op == ">":
+		s.Min = d + 1
+	case op == ">=" && d == 0:
+		return p.fail(v.at, "%s:>=0 holds for everything: leave the term out", t.key)
+	case op == ">=":
+		s.Min = d
+	case op == "<" && d > 1:
+		s.Max = d - 1
+	case op == "<=" && d > 0:
+		s.Max = d
+	default: // an upper bound of 0 would read as none
+		return p.fail(v.at, "nothing is that young: give %s a longer duration", t.key)
+	}
+	return nil
+}
+
+// parseSpan reads durations such as 90s, 1h30m, 1.5d or 2w.
+func parseSpan(text string) (time.Duration, error) {
+	bad := Errorf(CodeInvalid, "%q is no duration: write a number and a unit of ns us ms s m h d w, 90m or 1d12h for example", clip(text, 40))
+	if text == "" {
+		return 0, bad
+	}
+	sum := time.Duration(0)
+	for rest := text; rest != ""; {
+		digits := strings.IndexFunc(rest, func(r rune) bool { return (r < '0' || r > '9') && r != '.' })
+		if digits <= 0 {
+			return 0, bad
+		}
+		end := strings.IndexAny(rest[digits:], "0123456789.")
+		if end < 0 {
+			end = len(rest) - digits
+		}
+		number, unit := rest[:digits], rest[digits:digits+end]
+		rest = rest[digits+end:]
+		times := time.Duration(1)
+		switch unit {
+		case "d":
+			unit, times = "h", 24
+		case "w":
+			unit, times = "h", 7*24
+		}
+		d, err := time.ParseDuration(number + unit)
+		if err != nil {
+			return 0, bad
+		}
+		if d > math.MaxInt64/times || sum > math.MaxInt64-d*times {
+			return 0, Errorf(CodeInvalid, "%q is too long: the longest duration is about 292 years", clip(text, 40))
+		}
+		sum += d * times
+	}
+	return sum, nil
+}
+
+func (p *filterParser) moment(b *Times, t filterTerm) error {
+	v, err := p.single(t)
+	if err != nil {
+		return err
+	}
+	op, v := comparison(v)
+	if err := p.bounded(t, op, !b.After.IsZero(), !b.Before.IsZero()); err != nil {
+		return err
+	}
+	from, till, err := p.parseMoment(v)
+	if err != nil {
+		return err
+	}
+	switch op {
+	case ">":
+		b.After = till
+	case ">=":
+		b.After = from
+	case "<":
+		b.Before = from
+	case "<=":
+		b.Before = till
+	default:
+		b.After, b.Before = from, till
+	}
+	for _, end := range [...]time.Time{b.After, b.Before} {
+		if !end.IsZero() && (end.Year() < minFilterYear || end.After(time.Date(maxFilterYear, 1, 1, 0, 0, 0, 0, time.UTC))) {
+			return p.fail(v.at, "%q is out of range: give a moment from %d up to the start of %d", clip(v.text, 40), minFilterYear, maxFilterYear)
+		}
+	}
+	return nil
+}
+
+// parseMoment reads a moment as the time from its beginning up to, and without,
+// its end: a nanosecond, or a day when it is a date.
+func (p *filterParser) parseMoment(v filterValue) (from, till time.Time, err error) {
+	length := time.Nanosecond
+	if ago, ok := strings.CutPrefix(v.text, "now"); ok {
+		from = p.now
+		if ago != "" {
+			d, err := parseSpan(strings.TrimPrefix(ago, "-"))
+			if err != nil || ago[0] != '-' {
+				return from, from, p.fail(v.at, "%q is no moment: write now-2h for two hours ago", clip(v.text, 40))
+			}
+			from = from.Add(-d)
+		}
+	} else if from, err = time.Parse(time.DateOnly, v.text); err == nil {
+		length = day
+	} else if from, err = time.Parse(time.RFC3339Nano, v.text); err != nil {
+		return from, from, p.fail(v.at, "%q is no moment: write 2026-01-31, 2026-01-31T10:00:00Z or now-2h", clip(v.text, 40))
+	}
+	from = from.UTC().Round(0)
+	return from, from.Add(length), nil
+}
+
+func (p *filterParser) yesNo(key string, v filterValue) (*bool, error) {
+	var b bool
+	switch v.text {
+	case "yes", "true":
+		b = true
+	case "no", "false":
+	default:
+		return nil, p.fail(v.at, "%q is neither yes nor no: write %s:yes or %s:no", clip(v.text, 40), key, key)
+	}
+	return &b, nil
+}
+
+func (p *filterParser) ids(to *[]ID, t filterTerm) error {
+	for _, v := range t.values {
+		id, err := p.id(v)
+		if err != nil {
+			return err
+		}
+		*to = append(*to, id)
+	}
+	return nil
+}
+
+func (p *filterParser) id(v filterValue) (ID, error) {
+	id, err := ParseID(v.text)
+	if err != nil {
+		return ID{}, p.fail(v.at, "%v", err)
+	}
+	if id.IsZero() {
+		return ID{}, p.fail(v.at, "%s is the zero ID, which nothing has", v.text)
+	}
+	return id, nil
+}

@@ -1,0 +1,142 @@
+// Package cli is the command line: one file per command. A command is a function
+// of arguments, streams and environment that returns an exit code, so that every
+// one of them can be tested without a process.
+package cli
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"os/signal"
+	"syscall"
+	"time"
+
+	"github.com/spf13/cobra"
+	"golang.org/x/term"
+
+	"github.com/nixie-go/nixie"
+	"github.com/nixie-go/nixie/internal/app"
+	"github.com/nixie-go/nixie/internal/command"
+	"github.com/nixie-go/nixie/internal/config"
+	"github.com/nixie-go/nixie/store"
+)
+
+// Exit codes of every command.
+const (
+	ExitOK          = 0
+	ExitFailure     = 1 // failed, or nothing of that name
+	ExitUsage       = 2 // the arguments are wrong; nothing was touched
+	ExitThreshold   = 3 // a check is over its threshold
+	ExitDenied      = 4
+	ExitPartly      = 5 // done, but some of it is dead or was skipped
+	ExitInterrupted = 130
+)
+
+// Streams are what a command talks through.
+type Streams struct {
+	In       io.Reader
+	Out, Err io.Writer
+	Env      config.Environment
+	OutTTY   bool // Out is a terminal
+	ErrTTY   bool // Err is a terminal
+	InTTY    bool // In is a terminal: questions can be asked
+	Now      func() time.Time
+}
+
+// System is the streams of this process.
+func System() Streams {
+	return Streams{
+		In: os.Stdin, Out: os.Stdout, Err: os.Stderr, Env: config.OS(),
+		OutTTY: term.IsTerminal(int(os.Stdout.Fd())), ErrTTY: term.IsTerminal(int(os.Stderr.Fd())), InTTY: term.IsTerminal(int(os.Stdin.Fd())),
+		Now: time.Now,
+	}
+}
+
+// Main runs a command line and returns its exit code.
+func Main(args []string, s Streams) int {
+	if command.GuardMain() {
+		return ExitOK
+	}
+	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
+	defer stop()
+	root := newRoot(s)
+	root.SetArgs(args)
+	root.SetIn(s.In)
+	root.SetOut(s.Out)
+	root.SetErr(s.Err)
+	return exitCode(s, root.ExecuteContext(ctx))
+}
+
+// exit is an error that only carries a code: what there is to say was said.
+type exit int
+
+func (e exit) Error() string { return fmt.Sprintf("exit %d", int(e)) }
+
+// usageError is a mistake in the arguments.
+type usageError struct{ error }
+
+func (e usageError) Unwrap() error { return e.error }
+
+func usagef(format string, args ...any) error { return usageError{fmt.Errorf(format, args...)} }
+
+// exitCode prints an error and says how the process ends.
+func exitCode(s Streams, err error) int {
+	var code exit
+	switch {
+	case err == nil:
+		return ExitOK
+	case errors.As(err, &code):
+		return int(code)
+	}
+	fmt.Fprintf(s.Err, "nixie: %s\n", escape(err.Error()))
+	var usage usageError
+	switch {
+	case errors.As(err, &usage), nixie.CodeOf(err) == nixie.CodeInvalid:
+		return ExitUsage
+	case errors.Is(err, context.Canceled):
+		return ExitInterrupted
+	case nixie.CodeOf(err) == nixie.CodeDenied:
+		return ExitDenied
+	}
+	return ExitFailure
+}
+
+// globals are the flags of every command.
+type globals struct {
+	Streams
+	store  string
+	output string
+}
+
+func newRoot(s Streams) *cobra.Command {
+	g := &globals{Streams: s}
+	root := &cobra.Command{
+		Use:   "nixie",
+		Short: "Run work that can fail, and look after what did",
+		Long: `nixie runs a command for each item of a list, retries what fails, and keeps what
+cannot succeed in the dead letter office with its whole story: grouped, shown,
+and redriven when its cause is mended.
+
+  nixie run ITEMS -- COMMAND [ARG…]   do the work
+  nixie dlq list                      see what died, and why
+  nixie dlq redrive --filter …        send it on its way again`,
+		SilenceUsage:  true,
+		SilenceErrors: true,
+	}
+	root.PersistentFlags().StringVar(&g.store, "store", "", "store to use, such as sqlite:///path/to/file (default $NIXIE_STORE, else a file in the data folder)")
+	root.PersistentFlags().StringVarP(&g.output, "output", "o", "table", "table, wide, json, jsonl or csv")
+	root.SetFlagErrorFunc(func(_ *cobra.Command, err error) error { return usageError{err} })
+	root.AddCommand(newRun(g))
+	return root
+}
+
+// open opens the store that flags and environment name.
+func (g *globals) open(opts app.Options) (store.Store, error) {
+	url, err := config.StoreURL(g.store, g.Env)
+	if err != nil {
+		return nil, err
+	}
+	return app.OpenStore(url, opts)
+}

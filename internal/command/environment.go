@@ -1,0 +1,90 @@
+package command
+
+import (
+	"slices"
+	"strconv"
+	"strings"
+)
+
+// Bounds of the fields in an environment. What goes over is left out, as the
+// item is on standard input in full.
+const (
+	MaxVariable = 128 << 10 // bytes of one variable with its name, the limit of Linux
+	MaxFields   = 512 << 10 // bytes of all fields of an item
+)
+
+const fieldPrefix = "NIXIE_FIELD_"
+
+// Environment is what all commands of a runner see: the caller's environment
+// without its NIXIE_ variables, which may hold secrets of the runner. It does
+// not change and is safe for concurrent use.
+type Environment struct{ base []string }
+
+// NewEnvironment makes one from a list like that of os.Environ.
+func NewEnvironment(environ []string) Environment {
+	return Environment{slices.DeleteFunc(slices.Clone(environ), func(variable string) bool {
+		return strings.HasPrefix(variable, "NIXIE_")
+	})}
+}
+
+// ItemVariables are what one command sees of its item. An empty string or 0
+// sets no variable.
+type ItemVariables struct {
+	ItemID  string  // NIXIE_ITEM_ID
+	Attempt int     // NIXIE_ATTEMPT; the first is 1
+	Lease   int64   // NIXIE_LEASE, the fencing number
+	Verdict string  // NIXIE_VERDICT: the path a verdict may be written to
+	Fields  []Field // NIXIE_FIELD_<NAME>
+}
+
+// Field is a scalar of an item as text.
+type Field struct{ Name, Value string }
+
+// For returns the complete environment of one command. The name of a field is
+// put in capitals and everything but A-Z, 0-9 and _ becomes _; of several with
+// the same name then, the first wins. A value with a NUL byte or beyond
+// [MaxVariable] is left out, and so is what goes beyond [MaxFields].
+func (e Environment) For(item ItemVariables) []string {
+	env := make([]string, 0, len(e.base)+5+len(item.Fields)) // 5: those below and the guard's
+	env = append(env, e.base...)
+	if item.ItemID != "" {
+		env = append(env, "NIXIE_ITEM_ID="+item.ItemID)
+	}
+	if item.Attempt != 0 {
+		env = append(env, "NIXIE_ATTEMPT="+strconv.Itoa(item.Attempt))
+	}
+	if item.Lease != 0 {
+		env = append(env, "NIXIE_LEASE="+strconv.FormatInt(item.Lease, 10))
+	}
+	if item.Verdict != "" {
+		env = append(env, "NIXIE_VERDICT="+item.Verdict)
+	}
+	return appendFields(env, item.Fields)
+}
+
+func appendFields(env []string, fields []Field) []string {
+	size, seen := 0, make(map[string]bool, len(fields))
+	for _, field := range fields {
+		name := variableName(field.Name)
+		bytes := len(name) + len("=") + len(field.Value)
+		if bytes >= MaxVariable || size+bytes > MaxFields || strings.IndexByte(field.Value, 0) >= 0 || seen[name] {
+			continue
+		}
+		size += bytes
+		seen[name] = true
+		env = append(env, name+"="+field.Value)
+	}
+	return env
+}
+
+func variableName(field string) string {
+	return fieldPrefix + strings.Map(func(r rune) rune {
+		switch {
+		case 'a' <= r && r <= 'z':
+			return r - 'a' + 'A'
+		case 'A' <= r && r <= 'Z', '0' <= r && r <= '9':
+			return r
+		}
+		return '_'
+	}, field)
+}

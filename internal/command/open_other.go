@@ -1,0 +1,5 @@
+//go:build !unix
+
+package command
+
+const openGently = 0

@@ -1,0 +1,25 @@
+package command
+
+import (
+	"syscall"
+
+	"golang.org/x/sys/unix"
+)
+
+// groupAttributes puts a child at the head of a group of its own that gets
+// SIGKILL when the thread that forks it ends.
+func groupAttributes() *syscall.SysProcAttr {
+	return &syscall.SysProcAttr{Setpgid: true, Pdeathsig: syscall.SIGKILL}
+}
+
+// awaitExit returns when the child has ended and leaves it a zombie.
+func awaitExit(pid int) {
+	for unix.Waitid(unix.P_PID, pid, nil, unix.WEXITED|unix.WNOWAIT, nil) == unix.EINTR {
+	}
+}
+
+func openPipe() (r, w int, err error) {
+	var fds [2]int
+	err = unix.Pipe2(fds[:], unix.O_CLOEXEC)
+	return fds[0], fds[1], err
+}

@@ -1,0 +1,103 @@
+//go:build linux || darwin || freebsd || netbsd || openbsd || dragonfly
+
+package command
+
+import (
+	"context"
+	"errors"
+	"runtime"
+	"syscall"
+	"time"
+)
+
+// Run starts the command, waits until it and its process group are gone, and
+// says how it ended. At the timeout and when ctx ends the group gets SIGTERM,
+// and SIGKILL after the grace. What is left of the group when its first process
+// has ended is killed.
+//
+// An error means that the command was not started or that its stdout could not
+// be passed on; how a command ended is in the result. Errors about the item
+// carry class and reason; a *[StartError] says that no item will do better. Run
+// is safe for concurrent use and leaves no goroutine behind.
+func Run(ctx context.Context, spec Spec) (Result, error) {
+	if err := spec.check(); err != nil {
+		return Result{}, err
+	}
+	if ctx.Err() != nil {
+		return Result{}, canceled(ctx)
+	}
+	path, err := spec.path()
+	if err != nil {
+		return Result{}, err
+	}
+	streams, err := openStreams(&spec)
+	if err != nil {
+		return Result{}, startFailure(&spec, err)
+	}
+
+	// The parent-death signal is sent when the forking thread ends, not the
+	// process: keep the thread until the child is reaped, so that no other
+	// goroutine can take it to its grave.
+	runtime.LockOSThread()
+	p, err := start(path, &spec, streams)
+	if err != nil {
+		runtime.UnlockOSThread()
+		streams.close()
+		return Result{}, err
+	}
+	streams.begin(spec.Stdin, spec.Stdout)
+	release := p.watch(ctx, spec.Timeout)
+	status, waitErr := p.wait(streams.drained)
+	release()
+	runtime.UnlockOSThread()
+
+	result := Result{TimedOut: p.cause == causeTimeout, Canceled: p.cause == causeContext, Timeout: spec.Timeout}
+	if p.cause == causeContext && errors.Is(context.Cause(ctx), context.DeadlineExceeded) {
+		result.TimedOut, result.Canceled = true, false
+	}
+	result.Detached = streams.finish()
+	result.Stdout, result.Stderr = streams.out.ring.tail(), streams.err.ring.tail()
+	result.ExitCode = status.ExitStatus()
+	if status.Signaled() {
+		result.Signal = status.Signal()
+		result.ExitCode = 128 + int(result.Signal)
+	}
+	return result, errors.Join(waitErr, streams.out.passError())
+}
+
+func start(path string, spec *Spec, streams *streams) (*process, error) {
+	env := spec.Env
+	if spec.Guard != nil {
+		env = spec.Guard.environ(env)
+	}
+	pid, err := syscall.ForkExec(path, spec.Args, &syscall.ProcAttr{
+		Dir: spec.Dir, Env: env, Files: streams.child[:], Sys: groupAttributes(),
+	})
+	streams.closeChild()
+	if err != nil {
+		return nil, startFailure(spec, err)
+	}
+	p := &process{pid: pid, grace: spec.grace(), killed: make(chan struct{})}
+	if spec.Guard == nil {
+		return p, nil
+	}
+	if p.forget, err = spec.Guard.record(pid); err != nil {
+		p.kill()
+		_, waitErr := p.wait(nil)
+		return nil, scarce(errors.Join(err, waitErr))
+	}
+	return p, nil
+}
+
+// watch ends the process at the timeout and when ctx ends, until released.
+func (p *process) watch(ctx context.Context, timeout time.Duration) (release func()) {
+	stop := func() bool { return true }
+	if ctx.Done() != nil {
+		stop = context.AfterFunc(ctx, func() { p.end(causeContext) })
+	}
+	if timeout <= 0 {
+		return func() { stop() }
+	}
+	timer := time.AfterFunc(timeout, func() { p.end(causeTimeout) })
+	return func() { stop(); timer.Stop() }
+}

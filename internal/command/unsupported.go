@@ -1,0 +1,38 @@
+//go:build !(linux || darwin || freebsd || netbsd || openbsd || dragonfly)
+
+package command
+
+import (
+	"context"
+	"runtime"
+	"time"
+
+	"github.com/nixie-go/nixie"
+)
+
+// Guard ends the commands of a process that dies; this system has none.
+type Guard struct{}
+
+func unsupported() error {
+	return nixie.Errorf(nixie.CodeUnavailable, "commands cannot be run on %s: there are no process groups", runtime.GOOS)
+}
+
+// Run answers unavailable on this system.
+func Run(_ context.Context, spec Spec) (Result, error) {
+	if err := spec.check(); err != nil {
+		return Result{}, err
+	}
+	return Result{}, &StartError{spec.Args[0], unsupported()}
+}
+
+// StartGuard answers unavailable on this system.
+func StartGuard(string, string) (*Guard, error) { return nil, unsupported() }
+
+// Close does nothing.
+func (*Guard) Close() error { return nil }
+
+// GuardMain reports false on this system.
+func GuardMain() bool { return false }
+
+// EndAbandoned has nothing to end on this system.
+func EndAbandoned(string, string, time.Duration) error { return nil }

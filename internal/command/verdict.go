@@ -1,0 +1,253 @@
+package command
+
+import (
+	"bytes"
+	"encoding/json"
+	"errors"
+	"io"
+	"math"
+	"slices"
+	"strconv"
+	"time"
+	"unicode/utf8"
+
+	"github.com/nixie-go/nixie"
+)
+
+// MaxVerdict is how many bytes a verdict may have.
+const MaxVerdict = 64 << 10
+
+// Verdict is what a command says about its item in the file that NIXIE_VERDICT
+// names: a JSON object
+//
+//	{"outcome": "retry", "reason": "throttled", "retry_after": "30s", "steps": ["fetched"]}
+//
+// of which only outcome is required. A reason that is none of [nixie.Reasons]
+// is free text, kept as Text, of reason command-failed. retry_after is a Go
+// duration or a number of seconds and goes with retry and release only.
+type Verdict struct {
+	Outcome    nixie.Verb
+	Reason     nixie.Reason  // empty if none was given
+	Text       string        // the reason in the command's own words
+	Class      nixie.Class   // empty lets policy classify
+	Message    string        // error text in place of the last line of stderr
+	RetryAfter time.Duration // least delay; 0 lets policy choose
+	Steps      []string      // done now or before
+}
+
+func (v *Verdict) mark(err error) error {
+	switch v.Class {
+	case nixie.ClassPermanent:
+		err = nixie.Permanent(err)
+	case nixie.ClassTransient:
+		err = nixie.Transient(err)
+	case nixie.ClassUnknown:
+		err = unknown(err)
+	}
+	reason := v.Reason
+	if reason == "" {
+		reason = nixie.ReasonCommandFailed
+	}
+	err = nixie.WithReason(err, reason)
+	if v.RetryAfter > 0 {
+		err = &nixie.Outcome{After: v.RetryAfter, Err: err}
+	}
+	return nixie.Verdict(v.Outcome, err)
+}
+
+// ParseVerdict reads a verdict. It is strict: an unknown or doubled field, a
+// wrong type, text after the object or more than [MaxVerdict] bytes are errors
+// of [nixie.CodeInvalid] or [nixie.CodeLimit] that name the field.
+func ParseVerdict(data []byte) (Verdict, error) {
+	if len(data) > MaxVerdict {
+		return Verdict{}, nixie.Errorf(nixie.CodeLimit, "it has more than %d bytes, the limit: write less, or to stderr", MaxVerdict)
+	}
+	if !utf8.Valid(data) {
+		return Verdict{}, invalid("it is not valid UTF-8")
+	}
+	var v Verdict
+	if err := v.parse(json.NewDecoder(bytes.NewReader(data))); err != nil {
+		return Verdict{}, err
+	}
+	switch {
+	case v.Outcome == "":
+		return Verdict{}, invalid("field outcome is missing: give one of %v", outcomes())
+	case v.RetryAfter > 0 && v.Outcome != nixie.Retry && v.Outcome != nixie.Release:
+		return Verdict{}, invalid("field retry_after goes with outcome retry or release, not %s", v.Outcome)
+	}
+	return v, nil
+}
+
+func (v *Verdict) parse(decoder *json.Decoder) error {
+	token, err := decoder.Token()
+	if err != nil {
+		return syntax(err)
+	}
+	if token != json.Delim('{') {
+		return invalid("it is not a JSON object")
+	}
+	var seen []string
+	for decoder.More() {
+		token, err := decoder.Token()
+		if err != nil {
+			return syntax(err)
+		}
+		name, _ := token.(string) // a key is a string, or Token fails
+		if slices.Contains(seen, name) {
+			return invalid("field %s occurs twice", quote(name))
+		}
+		seen = append(seen, name)
+		if err := v.field(name, decoder); err != nil {
+			return err
+		}
+	}
+	if _, err := decoder.Token(); err != nil {
+		return syntax(err)
+	}
+	if _, err := decoder.Token(); err != io.EOF {
+		return invalid("there is more after the JSON object")
+	}
+	return nil
+}
+
+func (v *Verdict) field(name string, decoder *json.Decoder) (err error) {
+	var text string
+	switch name {
+	case "steps":
+		v.Steps, err = readSteps(decoder)
+		return err
+	case "retry_after":
+		v.RetryAfter, err = readDelay(decoder)
+		return err
+	case "message":
+		v.Message, err = readText(name, decoder)
+		return err
+	case "outcome":
+		text, err = readText(name, decoder)
+		v.Outcome = nixie.Verb(text)
+		if err == nil && !slices.Contains(outcomes(), v.Outcome) {
+			return invalid("field outcome is %s: give one of %v", quote(text), outcomes())
+		}
+		return err
+	case "class":
+		text, err = readText(name, decoder)
+		v.Class = nixie.Class(text)
+		if err == nil && v.Class != nixie.ClassTransient && v.Class != nixie.ClassPermanent && v.Class != nixie.ClassUnknown {
+			return invalid("field class is %s: give transient, permanent or unknown", quote(text))
+		}
+		return err
+	case "reason":
+		text, err = readText(name, decoder)
+		if slices.Contains(nixie.Reasons(), nixie.Reason(text)) {
+			v.Reason = nixie.Reason(text)
+		} else {
+			v.Text = text
+		}
+		return err
+	}
+	return invalid("field %s is unknown: there are outcome, reason, class, message, retry_after and steps", quote(name))
+}
+
+func outcomes() []nixie.Verb {
+	return []nixie.Verb{nixie.Complete, nixie.Retry, nixie.Release, nixie.Discard, nixie.Bury, nixie.Hold, nixie.Halt}
+}
+
+func readText(name string, decoder *json.Decoder) (string, error) {
+	token, err := decoder.Token()
+	if err != nil {
+		return "", syntax(err)
+	}
+	text, ok := token.(string)
+	if !ok {
+		return "", invalid("field %s is not a string", name)
+	}
+	return text, nil
+}
+
+func readSteps(decoder *json.Decoder) ([]string, error) {
+	token, err := decoder.Token()
+	if err != nil {
+		return nil, syntax(err)
+	}
+	if token != json.Delim('[') {
+		return nil, invalid("field steps is not an array of strings")
+	}
+	var steps []string
+	for decoder.More() {
+		step, err := readText("steps", decoder)
+		if err != nil {
+			return nil, err
+		}
+		if step == "" {
+			return nil, invalid("field steps holds an empty name")
+		}
+		if err := nixie.CheckName("a name in field steps", step); err != nil {
+			return nil, err
+		}
+		if len(steps) == nixie.MaxSteps {
+			return nil, nixie.Errorf(nixie.CodeLimit, "field steps has more than %d names, the limit: use fewer, larger steps", nixie.MaxSteps)
+		}
+		if !slices.Contains(steps, step) {
+			steps = append(steps, step)
+		}
+	}
+	_, err = decoder.Token()
+	if err != nil {
+		return nil, syntax(err)
+	}
+	return steps, nil
+}
+
+func readDelay(decoder *json.Decoder) (time.Duration, error) {
+	token, err := decoder.Token()
+	if err != nil {
+		return 0, syntax(err)
+	}
+	var delay time.Duration
+	switch value := token.(type) {
+	case string:
+		if delay, err = time.ParseDuration(value); err != nil {
+			return 0, invalid("field retry_after is %s: give a duration like 30s or a number of seconds", quote(value))
+		}
+	case float64:
+		if math.Abs(value) > nixie.MaxDelay.Seconds() {
+			return 0, invalid("field retry_after is %v seconds: give one from 0 to %s", value, nixie.MaxDelay)
+		}
+		delay = time.Duration(value * float64(time.Second))
+	default:
+		return 0, invalid("field retry_after is neither a string nor a number")
+	}
+	if delay < 0 || delay > nixie.MaxDelay {
+		return 0, invalid("field retry_after is %s: give one from 0 to %s", delay, nixie.MaxDelay)
+	}
+	return delay, nil
+}
+
+func invalid(format string, args ...any) error {
+	return nixie.Errorf(nixie.CodeInvalid, format, args...)
+}
+
+func syntax(err error) error {
+	if errors.Is(err, io.EOF) {
+		err = errors.New("it ends too early")
+	}
+	return invalid("it is not valid JSON: %w", err)
+}
+
+// quote makes foreign text fit for an error's text.
+func quote(s string) string { return strconv.Quote(clip(s, 64)) }
+
+// ReadVerdict reads and removes the verdict file of a command. It returns nil
+// when the command has not written one. The path has to be one that no item
+// can choose; a file there that is not a regular one is not opened.
+func ReadVerdict(path string) (*Verdict, error) {
+	data, err := takeFile(path, MaxVerdict+1)
+	if err != nil || data == nil {
+		return nil, err
+	}
+	v, err := ParseVerdict(data)
+	if err != nil {
+		return nil, err
+	}
+	return &v, nil
+}

@@ -1,0 +1,44 @@
+package command
+
+import (
+	"errors"
+	"io"
+	"io/fs"
+	"os"
+
+	"github.com/nixie-go/nixie"
+)
+
+// takeFile returns up to limit bytes of a regular file and removes it; nil when
+// there is none. A command could leave anything there: a link is not followed
+// and a FIFO is not waited for.
+func takeFile(path string, limit int64) (data []byte, err error) {
+	info, err := os.Lstat(path)
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil, nil
+	}
+	if err != nil {
+		return nil, unreadable(err)
+	}
+	defer func() {
+		if removeErr := os.RemoveAll(path); err == nil && removeErr != nil {
+			data, err = nil, unreadable(removeErr)
+		}
+	}()
+	if !info.Mode().IsRegular() {
+		return nil, nixie.Errorf(nixie.CodeInvalid, "it is not a regular file: write the JSON to the path in NIXIE_VERDICT")
+	}
+	file, err := os.OpenFile(path, os.O_RDONLY|openGently, 0)
+	if err != nil {
+		return nil, unreadable(err)
+	}
+	data, err = io.ReadAll(io.LimitReader(file, limit))
+	if err := errors.Join(err, file.Close()); err != nil {
+		return nil, unreadable(err)
+	}
+	return data, nil
+}
+
+func unreadable(err error) error {
+	return nixie.Errorf(nixie.CodeInvalid, "it cannot be read: %w", err)
+}

@@ -1,0 +1,51 @@
+// Package config turns flags, environment, files and defaults into one checked
+// value, in that order of precedence. It is the only reader of the environment.
+package config
+
+import (
+	"os"
+	"path/filepath"
+
+	"github.com/nixie-go/nixie"
+)
+
+// Environment looks a variable up; "" is not set.
+type Environment func(name string) string
+
+// OS is the environment of the process.
+func OS() Environment { return os.Getenv }
+
+// Inherited is what commands inherit of this process's environment.
+func Inherited() []string { return os.Environ() }
+
+// StoreURL is where the store is: the flag, NIXIE_STORE, or a file in the user's
+// data folder.
+func StoreURL(flag string, env Environment) (string, error) {
+	if flag != "" {
+		return flag, nil
+	}
+	if url := env("NIXIE_STORE"); url != "" {
+		return url, nil
+	}
+	folder := env("XDG_DATA_HOME")
+	if folder == "" {
+		home := env("HOME")
+		if home == "" {
+			return "", nixie.Errorf(nixie.CodeInvalid, "no place for the store: set NIXIE_STORE, or give --store sqlite:///path/to/file")
+		}
+		folder = filepath.Join(home, ".local", "share")
+	}
+	return "sqlite://" + filepath.Join(folder, "nixie", "nixie.db"), nil
+}
+
+// StateFolder is where this machine's running processes are noted: not data, and
+// of no use after a restart of the machine.
+func StateFolder(env Environment) string {
+	if folder := env("XDG_STATE_HOME"); folder != "" {
+		return filepath.Join(folder, "nixie")
+	}
+	if home := env("HOME"); home != "" {
+		return filepath.Join(home, ".local", "state", "nixie")
+	}
+	return filepath.Join(os.TempDir(), "nixie-state")
+}

@@ -1,0 +1,177 @@
+package items
+
+import (
+	"bytes"
+	"encoding/json"
+	"io"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+
+	"github.com/nixie-go/nixie"
+)
+
+// sniffBytes is how much of a list is looked at to tell its format.
+const sniffBytes = 64 << 10
+
+// openFile opens the list, or makes a copy that can be read twice.
+func (r *Reader) openFile() error {
+	if r.opts.Path == "" {
+		return nixie.Errorf(nixie.CodeInvalid, "no list is named: give a file, or - for standard input")
+	}
+	if r.opts.Path == "-" {
+		r.name = "standard input"
+		if r.opts.Stdin == nil {
+			return nixie.Errorf(nixie.CodeInvalid, "standard input is not there to be read: name a file")
+		}
+		return r.spool(r.opts.Stdin)
+	}
+	file, err := os.Open(r.opts.Path)
+	switch {
+	case os.IsNotExist(err):
+		return nixie.Errorf(nixie.CodeNotFound, "%s does not exist: check the path of the list", visible([]byte(r.name)))
+	case err != nil:
+		return unreadable(r.name, err)
+	}
+	about, err := file.Stat()
+	switch {
+	case err != nil:
+		err = unreadable(r.name, err)
+	case about.IsDir():
+		err = nixie.Errorf(nixie.CodeInvalid, "%s is a directory: name a file, or pipe a list of its files: find %[1]s -type f | nixie run - --format lines …", visible([]byte(r.name)))
+	case about.Mode().IsRegular():
+		r.file = file
+		return nil
+	default:
+		err = r.spool(file)
+	}
+	_ = file.Close() // it was only read
+	return err
+}
+
+// spool copies from into a file that is gone when it is closed, or when we are.
+func (r *Reader) spool(from io.Reader) error {
+	file, err := os.CreateTemp(r.opts.TempDir, "nixie-items-*")
+	if err != nil {
+		return r.noSpool(err)
+	}
+	if err = os.Remove(file.Name()); err == nil {
+		_, err = io.Copy(file, from)
+	}
+	if err == nil {
+		_, err = file.Seek(0, io.SeekStart)
+	}
+	if err != nil {
+		_ = file.Close() // the first error is the one to report
+		return r.noSpool(err)
+	}
+	r.file = file
+	return nil
+}
+
+func (r *Reader) noSpool(err error) error {
+	dir := r.opts.TempDir
+	if dir == "" {
+		dir = os.TempDir()
+	}
+	return nixie.Errorf(nixie.CodeUnavailable, "%s cannot be copied to the temporary folder %s: %w: free some room there, or set TMPDIR", r.name, dir, err)
+}
+
+// detect finds out the format, and where the list begins.
+func (r *Reader) detect() error {
+	if r.format == "" {
+		r.format = Auto
+	}
+	if !slices.Contains(Formats(), r.format) {
+		return nixie.Errorf(nixie.CodeInvalid, "format %q is unknown: give one of auto, jsonl, json, csv, lines", r.format)
+	}
+	head := make([]byte, sniffBytes)
+	n, err := io.ReadFull(r.file, head)
+	if err != nil && err != io.EOF && err != io.ErrUnexpectedEOF {
+		return unreadable(r.name, err)
+	}
+	head = head[:n]
+	if rest, marked := bytes.CutPrefix(head, []byte("\ufeff")); marked {
+		head, r.start = rest, int64(n-len(rest))
+	}
+	r.comma = ','
+	suffix := strings.ToLower(filepath.Ext(r.opts.Path))
+	if suffix == ".tsv" || suffix == ".tab" {
+		r.comma = '\t'
+	}
+	if r.format != Lines {
+		if err := r.refuseEncoded(head); err != nil {
+			return err
+		}
+	}
+	if r.format == Auto {
+		r.format = bySuffix(suffix)
+	}
+	if r.format == Auto {
+		return r.sniff(head, n < sniffBytes)
+	}
+	return nil
+}
+
+// refuseEncoded names what has to be unpacked or converted first.
+func (r *Reader) refuseEncoded(head []byte) error {
+	for _, e := range [...]struct{ magic, what, fix string }{
+		{"\x1f\x8b", "compressed with gzip", "zcat FILE | nixie run - …"},
+		{"\x28\xb5\x2f\xfd", "compressed with zstd", "zstdcat FILE | nixie run - …"},
+		{"PK\x03\x04", "a zip file", "unzip it first"},
+		{"\xff\xfe", "UTF-16", "iconv -f UTF-16 -t UTF-8 FILE | nixie run - …"},
+		{"\xfe\xff", "UTF-16", "iconv -f UTF-16 -t UTF-8 FILE | nixie run - …"},
+	} {
+		if bytes.HasPrefix(head, []byte(e.magic)) {
+			return &InputError{List: r.name, Line: 1, Column: 1, Code: nixie.CodeInvalid,
+				Text: "the list is " + e.what + ": " + e.fix + " (if it really is one of plain lines, say --format lines)"}
+		}
+	}
+	return nil
+}
+
+func bySuffix(suffix string) Format {
+	switch suffix {
+	case ".jsonl", ".ndjson", ".jsonlines":
+		return JSONL
+	case ".json":
+		return JSON
+	case ".csv", ".tsv", ".tab":
+		return CSV
+	case ".txt", ".list", ".lst":
+		return Lines
+	}
+	return Auto
+}
+
+// sniff tells the format from the beginning of the list.
+func (r *Reader) sniff(head []byte, whole bool) error {
+	text := bytes.TrimLeft(head, " \t\r\n")
+	line, rest, ended := bytes.Cut(text, []byte("\n"))
+	single := whole && len(bytes.TrimSpace(rest)) == 0
+	switch {
+	case len(text) == 0:
+		r.format = Lines // empty, or only empty lines
+		return nil
+	case text[0] != '[' && text[0] != '{' && text[0] != '"':
+		if bytes.IndexByte(line, ',') >= 0 || bytes.IndexByte(line, '\t') >= 0 {
+			return r.ambiguous("CSV or plain lines")
+		}
+		r.format = Lines
+		return nil
+	case text[0] == '"':
+		return r.ambiguous("JSON lines, CSV or plain lines")
+	case (ended || whole) && json.Valid(line) && !single:
+		r.format = JSONL
+		return nil
+	case text[0] == '[' || ended && !json.Valid(line):
+		r.format = JSON
+		return nil
+	}
+	return r.ambiguous("one JSON line or a JSON document with the items inside (then say --json-path)")
+}
+
+func (r *Reader) ambiguous(what string) error {
+	return nixie.Errorf(nixie.CodeInvalid, "%s could be %s: say which with --format jsonl, json, csv or lines", visible([]byte(r.name)), what)
+}

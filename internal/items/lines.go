@@ -1,0 +1,107 @@
+package items
+
+import (
+	"bufio"
+	"bytes"
+	"errors"
+	"io"
+
+	"github.com/nixie-go/nixie"
+)
+
+// lineReader cuts a list at its line ends.
+type lineReader struct {
+	list string
+	from *bufio.Reader
+	line int // number of the line that next returned last
+	buf  []byte
+}
+
+func newLineReader(list string, from io.Reader) *lineReader {
+	return &lineReader{list: list, from: bufio.NewReaderSize(from, scanBuffer)}
+}
+
+// next returns the next line with its end, valid up to the next call, and its
+// size. Of a line that is larger than an item may be, it returns the first
+// bytes.
+func (l *lineReader) next() (text []byte, size int64, err error) {
+	l.buf = l.buf[:0]
+	for {
+		part, err := l.from.ReadSlice('\n')
+		size += int64(len(part))
+		switch {
+		case err == nil && size == int64(len(part)): // the usual case
+			l.line++
+			return part, size, nil
+		case err != nil && err != io.EOF && !errors.Is(err, bufio.ErrBufferFull):
+			return nil, 0, unreadable(l.list, err)
+		}
+		l.buf = append(l.buf, part[:min(len(part), nixie.MaxBody+len("\r\n")-len(l.buf))]...)
+		if err == io.EOF && size == 0 {
+			return nil, 0, io.EOF
+		}
+		if err == nil || err == io.EOF {
+			l.line++
+			return l.buf, size, nil
+		}
+	}
+}
+
+// withoutEnd cuts \n or \r\n off.
+func withoutEnd(text []byte) []byte {
+	if body, ok := bytes.CutSuffix(text, []byte("\n")); ok {
+		return bytes.TrimSuffix(body, []byte("\r"))
+	}
+	return text
+}
+
+// lineParser finds an item in each line that is not empty.
+type lineParser struct {
+	lines *lineReader
+	json  bool
+	scan  scanner
+}
+
+func (p *lineParser) next() (found, error) {
+	for {
+		text, size, err := p.lines.next()
+		if err != nil {
+			return found{}, err
+		}
+		line := withoutEnd(text)
+		if len(line) == 0 || p.json && len(bytes.TrimLeft(line, " \t\r")) == 0 {
+			continue
+		}
+		f := found{body: line, raw: line, line: p.lines.line, column: 1, size: size - int64(len(text)-len(line))}
+		if size > int64(len(text)) { // cut: the end was not seen
+			f.raw = line[:nixie.MaxBody]
+			return f, nil
+		}
+		f.raw = line[:min(len(line), nixie.MaxBody)]
+		if p.json && f.size <= nixie.MaxBody {
+			f.bad, err = p.check(line)
+		}
+		return f, err
+	}
+}
+
+// check says where a line is not one JSON value.
+func (p *lineParser) check(line []byte) (*InputError, error) {
+	s := &p.scan
+	s.list = p.lines.list
+	s.scanBytes(line, p.lines.line)
+	s.space()
+	err := s.value()
+	if err == nil {
+		s.space()
+		if s.pos == len(line) {
+			return nil, nil
+		}
+		err = s.fail("text after the JSON value: in JSON lines each line holds one value; say --format json if the list is one document")
+	}
+	var bad *InputError
+	if errors.As(err, &bad) {
+		return bad, nil
+	}
+	return nil, err
+}

@@ -1,0 +1,185 @@
+package policy
+
+import (
+	"errors"
+	"fmt"
+	"reflect"
+	"strings"
+
+	"github.com/nixie-go/nixie"
+)
+
+// An error is foreign code: its methods may panic, on a nil receiver above all,
+// and its chain may have no end. What is here survives both.
+
+// marksOf is [nixie.OutcomeOf] for errors that nobody has looked at. Marks
+// around an error that panics still count.
+func marksOf(err error) (marks nixie.Outcome) {
+	defer func() {
+		if recover() != nil {
+			marks = outerMarks(err)
+		}
+	}()
+	return nixie.OutcomeOf(err)
+}
+
+func outerMarks(err error) nixie.Outcome {
+	var marks nixie.Outcome
+	for _, node := range path(err) {
+		if m, ok := node.(*nixie.Outcome); ok && m != nil {
+			marks.Verb = orElse(marks.Verb, m.Verb)
+			marks.Class = orElse(marks.Class, m.Class)
+			marks.Reason = orElse(marks.Reason, m.Reason)
+			marks.Evidence = orElse(marks.Evidence, m.Evidence)
+			marks.After = max(marks.After, m.After)
+		}
+	}
+	return marks
+}
+
+// find is errors.As.
+func find[T any](err error) (found T, ok bool) {
+	defer func() {
+		if recover() != nil {
+			ok = false
+		}
+	}()
+	ok = err != nil && errors.As(err, &found)
+	return found, ok
+}
+
+// is is errors.Is.
+func is(err, target error) (same bool) {
+	defer func() {
+		if recover() != nil {
+			same = false
+		}
+	}()
+	return errors.Is(err, target)
+}
+
+// says asks the first T in the chain, if there is one.
+func says[T any](err error, ask func(T) bool) (yes bool) {
+	defer func() {
+		if recover() != nil {
+			yes = false
+		}
+	}()
+	found, ok := find[T](err)
+	return ok && ask(found)
+}
+
+// textOf reads the text of an error. Where the error's own method panics, the
+// text says so and sound is false.
+func textOf(err error) (text string, sound bool) {
+	for m, ok := err.(*nixie.Outcome); ok && m != nil; m, ok = err.(*nixie.Outcome) {
+		err = m.Err // whose text is the mark's own
+	}
+	if err == nil {
+		return "", true
+	}
+	defer func() {
+		if cause := recover(); cause != nil {
+			sound = false
+			if v := reflect.ValueOf(err); v.Kind() == reflect.Pointer && v.IsNil() {
+				text = fmt.Sprintf("a nil %T was returned as an error: return a plain nil for success", err)
+				return
+			}
+			text = fmt.Sprintf("the text of an error of type %T cannot be read: its Error method panicked: %v", err, cause)
+		}
+	}()
+	return err.Error(), true
+}
+
+// unwrap returns the errors that err wraps.
+func unwrap(err error) (wrapped []error) {
+	defer func() {
+		if recover() != nil {
+			wrapped = nil
+		}
+	}()
+	switch e := err.(type) {
+	case interface{ Unwrap() error }:
+		wrapped = []error{e.Unwrap()}
+	case interface{ Unwrap() []error }:
+		wrapped = e.Unwrap()
+	}
+	return wrapped
+}
+
+// finite reports whether err wraps so few errors that walking them all ends
+// soon.
+func finite(err error) bool {
+	open := []error{err}
+	for seen := 0; len(open) > 0; seen++ {
+		if seen == maxChain {
+			return false
+		}
+		last := len(open) - 1
+		next := open[last]
+		open = open[:last]
+		if next == nil {
+			continue
+		}
+		wrapped := unwrap(next)
+		if len(wrapped) > maxChain {
+			return false
+		}
+		open = append(open, wrapped...)
+	}
+	return true
+}
+
+// path lists err and what it wraps, outermost first, taking the first branch
+// where errors are joined.
+func path(err error) []error {
+	var nodes []error
+	for err != nil && len(nodes) < maxChain {
+		nodes = append(nodes, err)
+		var next error
+		for _, w := range unwrap(err) {
+			if w != nil {
+				next = w
+				break
+			}
+		}
+		err = next
+	}
+	return nodes
+}
+
+// typeOf names the innermost type of a chain that says more than "an error":
+// wrappers and bare numbers of the system yield to what stands around them.
+func typeOf(nodes []error) string {
+	if len(nodes) == 0 {
+		return ""
+	}
+	for i := len(nodes) - 1; i >= 0; i-- {
+		switch name := fmt.Sprintf("%T", nodes[i]); name {
+		case "*errors.errorString", "*errors.joinError", "*fmt.wrapError", "*fmt.wrapErrors",
+			"*nixie.Outcome", "*nixie.stepError", "*os.SyscallError", "syscall.Errno":
+		default:
+			return name
+		}
+	}
+	return fmt.Sprintf("%T", nodes[len(nodes)-1])
+}
+
+// trail lists what each wrapper adds to the text of what it wraps, outermost
+// first. Texts that are longer than what is kept of one are not worth it.
+func trail(nodes []error) []string {
+	var lines []string
+	for i := 0; i+1 < len(nodes) && i < 2*nixie.MaxContext; i++ {
+		outer, _ := textOf(nodes[i])
+		inner, _ := textOf(nodes[i+1])
+		if len(outer) > nixie.MaxFailureText {
+			return lines
+		}
+		added, wraps := strings.CutSuffix(outer, inner)
+		added = strings.TrimRight(added, ": \t\r\n")
+		if wraps && added != "" {
+			lines = append(lines, added)
+		}
+	}
+	return lines
+}

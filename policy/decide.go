@@ -1,0 +1,192 @@
+package policy
+
+import (
+	"time"
+
+	"github.com/nixie-go/nixie"
+)
+
+// question is what the rules of Decide look at.
+type question struct {
+	d     *nixie.Delivery
+	f     *nixie.Failure
+	asked nixie.Outcome
+	now   time.Time
+}
+
+// answer is what a rule says. A burying answer without a verb leaves it to
+// on_exhausted.
+type answer struct {
+	verb  nixie.Verb
+	cause nixie.Cause
+}
+
+// stage is one rule of Decide. It gives no answer where it does not apply.
+type stage struct {
+	name, meaning string
+	answer        func(*Policy, question) (answer, bool)
+}
+
+// stages are the rules in their order; see the comment of the package.
+func stages() []stage {
+	return []stage{
+		{"success", "no failure: complete", (*Policy).success},
+		{"asked", "the handler asked to discard, bury, hold or halt", (*Policy).askedToEnd},
+		{"expired", "past its own expiry: give up", (*Policy).expired},
+		{"max-age", "older than max_age: give up", (*Policy).tooOld},
+		{"max-deliveries", "claimed max_deliveries times in this life: give up", (*Policy).tooManyDeliveries},
+		{"max-crashes", "its holders vanished max_attempts times: give up as poison", (*Policy).tooManyCrashes},
+		{"released", "the handler asked for a release: back into the queue", (*Policy).released},
+		{"never-dead", "a never_dead matcher holds: retry", (*Policy).neverDead},
+		{"permanent", "a dead_at_once matcher holds, or the class is permanent: give up", (*Policy).permanent},
+		{"max-attempts", "executed max_attempts times in this life: give up", (*Policy).tooManyAttempts},
+		{"retry", "otherwise: retry after the backoff", (*Policy).retry},
+	}
+}
+
+// Order lists the rules of Decide, first asked first: the name in Name, what it
+// does in Meaning.
+func Order() []Setting {
+	var rows []Setting
+	for i, s := range stages() {
+		rows = append(rows, Setting{s.name, count(i + 1), s.meaning})
+	}
+	return rows
+}
+
+// Decide implements [Decider]. It does not change the failure it is given: the
+// one in the settlement is a copy with Decision and NextAt filled in and, for a
+// message that died of vanished holders, reason poison.
+func (p *Policy) Decide(d *nixie.Delivery, f *nixie.Failure, now time.Time) nixie.Settlement {
+	q := question{d: d, f: f, now: now}
+	if f != nil {
+		q.asked = marksOf(f.Err)
+	}
+	var given answer
+	for _, s := range stages() {
+		if a, ok := s.answer(p, q); ok {
+			given = a
+			break
+		}
+	}
+	if given.verb == "" {
+		given.verb = p.config.OnExhausted
+	}
+	return p.settle(q, given)
+}
+
+// settle writes an answer down.
+func (p *Policy) settle(q question, a answer) nixie.Settlement {
+	s := nixie.Settlement{Delivery: q.d, Verb: a.verb}
+	switch a.verb {
+	case nixie.Complete:
+		return s
+	case nixie.Release:
+		s.Delay = min(max(q.asked.After, MinSpacing), nixie.MaxDelay)
+		return s
+	}
+	f := *q.f
+	f.Decision = a.verb
+	s.Failure = &f
+	switch a.verb {
+	case nixie.Retry:
+		s.Delay = p.config.Backoff.Delay(q.d.Attempts, throw(q.d))
+		s.Delay = min(max(s.Delay, q.asked.After), nixie.MaxDelay)
+		f.NextAt = q.now.Add(s.Delay)
+	case nixie.Discard:
+		s.Note = f.Text
+	default:
+		if a.cause == nixie.CausePoison && f.Reason == nixie.ReasonLeaseExpired {
+			f.Reason, f.Class = nixie.ReasonPoison, nixie.ClassPermanent
+		}
+		s.Burial = p.burial(q.d, &f, a)
+	}
+	return s
+}
+
+func (p *Policy) burial(d *nixie.Delivery, f *nixie.Failure, a answer) *nixie.Burial {
+	b := nixie.Burial{Cause: a.cause, Status: nixie.StatusOpen}
+	b.Signature, b.Fingerprint = Signature(f)
+	b.Redrivable, b.NeedsReview, b.Rule = triage(a.verb, a.cause, f.Reason)
+	switch {
+	case reached(d.Redrives, p.config.MaxRedrives):
+		b.Status = nixie.StatusQuarantined
+	case a.verb == nixie.Hold:
+		b.Status = nixie.StatusReview
+	}
+	return &b
+}
+
+func (p *Policy) success(q question) (answer, bool) {
+	return answer{verb: nixie.Complete}, q.f == nil
+}
+
+func (p *Policy) askedToEnd(q question) (answer, bool) {
+	switch q.asked.Verb {
+	case nixie.Discard, nixie.Bury, nixie.Hold, nixie.Halt:
+		return answer{q.asked.Verb, nixie.CausePermanent}, true
+	}
+	return answer{}, false
+}
+
+func (p *Policy) tooOld(q question) (answer, bool) {
+	return answer{cause: nixie.CauseMaxAge}, p.aged(q.d, q.now)
+}
+
+func (p *Policy) tooManyDeliveries(q question) (answer, bool) {
+	return answer{cause: exhausted(q)}, reached(q.d.Deliveries, p.config.MaxDeliveries)
+}
+
+func (p *Policy) tooManyCrashes(q question) (answer, bool) {
+	vanished := q.f.Reason == nixie.ReasonLeaseExpired
+	return answer{cause: nixie.CausePoison}, vanished && reached(q.d.Crashes, p.maxCrashes())
+}
+
+func (p *Policy) expired(q question) (answer, bool) {
+	return answer{cause: nixie.CauseExpired}, past(q.d.ExpiresAt, q.now)
+}
+
+func (p *Policy) released(q question) (answer, bool) {
+	return answer{verb: nixie.Release}, q.asked.Verb == nixie.Release
+}
+
+func (p *Policy) neverDead(q question) (answer, bool) {
+	return answer{verb: nixie.Retry}, anyHolds(p.config.NeverDead, q.f)
+}
+
+func (p *Policy) permanent(q question) (answer, bool) {
+	if q.asked.Verb == nixie.Retry {
+		return answer{}, false
+	}
+	dead := q.f.Class == nixie.ClassPermanent || anyHolds(p.config.DeadAtOnce, q.f)
+	return answer{cause: nixie.CausePermanent}, dead
+}
+
+func (p *Policy) tooManyAttempts(q question) (answer, bool) {
+	if !reached(q.d.Attempts, p.config.MaxAttempts) {
+		return answer{}, false
+	}
+	if reached(q.d.Crashes, p.maxCrashes()) {
+		return answer{cause: nixie.CausePoison}, true
+	}
+	return answer{cause: exhausted(q)}, true
+}
+
+func (p *Policy) retry(question) (answer, bool) { return answer{verb: nixie.Retry}, true }
+
+// exhausted is the cause of a message whose count is used up: poison when it
+// ended with a holder that vanished.
+func exhausted(q question) nixie.Cause {
+	if q.f.Reason == nixie.ReasonLeaseExpired {
+		return nixie.CausePoison
+	}
+	return nixie.CauseExhausted
+}
+
+func (p *Policy) aged(d *nixie.Delivery, now time.Time) bool {
+	return p.config.MaxAge != none && !d.EnqueuedAt.IsZero() && now.Sub(d.EnqueuedAt) >= p.config.MaxAge
+}
+
+func reached(n, limit int) bool { return limit != none && n >= limit }
+
+func past(end, now time.Time) bool { return !end.IsZero() && !now.Before(end) }

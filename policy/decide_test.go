@@ -1,0 +1,391 @@
+package policy
+
+import (
+	"errors"
+	"os"
+	"reflect"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/nixie-go/nixie"
+	"pgregory.net/rapid"
+)
+
+// delivery is one in the middle of an ordinary life.
+func delivery() *nixie.Delivery {
+	return &nixie.Delivery{Message: nixie.Message{
+		ID: nixie.ID{7}, Queue: "q", Attempts: 2, Deliveries: 3, Generation: 1, EnqueuedAt: noon.Add(-time.Minute),
+	}}
+}
+
+// Every rule of Decide, applied by itself. The pairs are formed from them.
+type situation struct {
+	stage string
+	apply func(*nixie.Delivery, *nixie.Failure)
+	verb  nixie.Verb
+	cause nixie.Cause
+}
+
+func situations() []situation {
+	return []situation{
+		{"asked", func(_ *nixie.Delivery, f *nixie.Failure) { f.Err = nixie.Verdict(nixie.Discard, f.Err) }, nixie.Discard, ""},
+		{"expired", func(d *nixie.Delivery, _ *nixie.Failure) { d.ExpiresAt = noon }, nixie.Bury, nixie.CauseExpired},
+		{"max-age", func(d *nixie.Delivery, _ *nixie.Failure) { d.EnqueuedAt = noon.Add(-time.Hour) }, nixie.Bury, nixie.CauseMaxAge},
+		{"max-deliveries", func(d *nixie.Delivery, _ *nixie.Failure) { d.Deliveries = 25 }, nixie.Bury, nixie.CauseExhausted},
+		{"max-crashes", func(d *nixie.Delivery, f *nixie.Failure) { d.Crashes = 5; f.Reason = nixie.ReasonLeaseExpired }, nixie.Bury, nixie.CausePoison},
+		{"released", func(_ *nixie.Delivery, f *nixie.Failure) { f.Err = nixie.Verdict(nixie.Release, f.Err) }, nixie.Release, ""},
+		{"never-dead", func(_ *nixie.Delivery, f *nixie.Failure) { f.Err = errors.Join(f.Err, os.ErrClosed) }, nixie.Retry, ""},
+		{"permanent", func(_ *nixie.Delivery, f *nixie.Failure) { f.Err = errors.Join(f.Err, os.ErrInvalid) }, nixie.Bury, nixie.CausePermanent},
+		{"permanent", func(_ *nixie.Delivery, f *nixie.Failure) { f.Class = nixie.ClassPermanent }, nixie.Bury, nixie.CausePermanent},
+		{"max-attempts", func(d *nixie.Delivery, _ *nixie.Failure) { d.Attempts = 5 }, nixie.Bury, nixie.CauseExhausted},
+		{"retry", func(*nixie.Delivery, *nixie.Failure) {}, nixie.Retry, ""},
+	}
+}
+
+func strict(t testing.TB) *Policy {
+	return mustNew(t, Config{
+		MaxAge:     time.Hour,
+		NeverDead:  []Matcher{MatchError(os.ErrClosed)},
+		DeadAtOnce: []Matcher{MatchError(os.ErrInvalid)},
+	})
+}
+
+func TestTheEarlierRuleBeatsTheLaterOne(t *testing.T) {
+	p := strict(t)
+	all := situations()
+	for i, first := range all {
+		for _, second := range all[i:] {
+			t.Run(first.stage+" over "+second.stage, func(t *testing.T) {
+				d := delivery()
+				f := &nixie.Failure{Class: nixie.ClassUnknown, Reason: nixie.ReasonHandler, Err: errors.New("x")}
+				second.apply(d, f)
+				first.apply(d, f)
+				s := p.Decide(d, f, noon)
+				cause := nixie.Cause("")
+				if s.Burial != nil {
+					cause = s.Burial.Cause
+				}
+				want := first.cause
+				if f.Reason == nixie.ReasonLeaseExpired && want == nixie.CauseExhausted {
+					want = nixie.CausePoison // used up by a holder that vanished
+				}
+				if s.Verb != first.verb || cause != want {
+					t.Errorf("got %s %s, want %s %s", s.Verb, cause, first.verb, want)
+				}
+			})
+		}
+	}
+}
+
+func TestTheDocumentedOrderIsTheOrder(t *testing.T) {
+	source, err := os.ReadFile("doc.go")
+	if err != nil {
+		t.Fatal(err)
+	}
+	var documented []string
+	for line := range strings.Lines(string(source)) {
+		rule, ok := strings.CutPrefix(line, "//\t")
+		if !ok {
+			continue
+		}
+		name, meaning, _ := strings.Cut(strings.TrimSpace(rule), " ")
+		documented = append(documented, name+": "+strings.TrimSpace(meaning))
+	}
+	var coded []string
+	for _, s := range Order() {
+		coded = append(coded, s.Name+": "+s.Meaning)
+	}
+	if !slices.Equal(documented, coded) {
+		t.Errorf("doc.go says\n%s\nthe code says\n%s", strings.Join(documented, "\n"), strings.Join(coded, "\n"))
+	}
+	var tested []string
+	for _, s := range situations() {
+		tested = append(tested, s.stage)
+	}
+	tested = append([]string{"success"}, slices.Compact(tested)...)
+	for i, s := range Order() {
+		if i >= len(tested) || tested[i] != s.Name {
+			t.Fatalf("the situations %v do not follow the order", tested)
+		}
+	}
+}
+
+func TestSuccess(t *testing.T) {
+	d := delivery()
+	d.Attempts, d.Deliveries, d.ExpiresAt = 99, 99, noon
+	want := nixie.Settlement{Delivery: d, Verb: nixie.Complete}
+	if got := strict(t).Decide(d, nil, noon); !reflect.DeepEqual(got, want) {
+		t.Errorf("got %+v", got)
+	}
+}
+
+func TestAskedVerbs(t *testing.T) {
+	cause := errors.New("why")
+	for _, c := range []struct {
+		verb   nixie.Verb
+		mutate func(*nixie.Delivery)
+		want   nixie.Verb
+		status nixie.Status
+		review bool
+	}{
+		{nixie.Bury, nil, nixie.Bury, nixie.StatusOpen, false},
+		{nixie.Hold, nil, nixie.Hold, nixie.StatusReview, true},
+		{nixie.Halt, nil, nixie.Halt, nixie.StatusOpen, false},
+		{nixie.Hold, func(d *nixie.Delivery) { d.Redrives = 3 }, nixie.Hold, nixie.StatusQuarantined, true},
+		{nixie.Discard, nil, nixie.Discard, "", false},
+		{nixie.Release, nil, nixie.Release, "", false},
+		{nixie.Release, func(d *nixie.Delivery) { d.Deliveries = 25 }, nixie.Bury, nixie.StatusOpen, false},
+		{nixie.Retry, nil, nixie.Retry, "", false},
+		{nixie.Retry, func(d *nixie.Delivery) { d.Attempts = 5 }, nixie.Bury, nixie.StatusOpen, false},
+		{nixie.Retry, func(d *nixie.Delivery) { d.ExpiresAt = noon }, nixie.Bury, nixie.StatusOpen, false},
+		{nixie.Complete, nil, nixie.Retry, "", false},        // cannot be asked for
+		{nixie.Verb("explode"), nil, nixie.Retry, "", false}, // unheard of
+	} {
+		p := mustNew(t, Config{})
+		d := delivery()
+		if c.mutate != nil {
+			c.mutate(d)
+		}
+		f := p.Diagnose(d, nixie.Verdict(c.verb, cause), Facts{})
+		s := p.Decide(d, f, noon)
+		if s.Verb != c.want {
+			t.Errorf("%s: got %s, want %s", c.verb, s.Verb, c.want)
+			continue
+		}
+		if (s.Burial != nil) != (c.status != "") || s.Burial != nil && (s.Burial.Status != c.status || s.Burial.NeedsReview != c.review) {
+			t.Errorf("%s: burial %+v, want status %q, review %t", c.verb, s.Burial, c.status, c.review)
+		}
+		if c.want == nixie.Discard && s.Note != "why" {
+			t.Errorf("discard has note %q", s.Note)
+		}
+	}
+}
+
+func TestAskedRetryPassesOverPermanent(t *testing.T) {
+	p := mustNew(t, Config{})
+	f := p.Diagnose(delivery(), nixie.Verdict(nixie.Retry, nixie.Permanent(errors.New("x"))), Facts{})
+	if f.Class != nixie.ClassPermanent {
+		t.Fatalf("class is %s", f.Class)
+	}
+	if s := p.Decide(delivery(), f, noon); s.Verb != nixie.Retry {
+		t.Errorf("got %s", s.Verb)
+	}
+}
+
+func TestOnExhausted(t *testing.T) {
+	for _, verb := range []nixie.Verb{nixie.Bury, nixie.Hold, nixie.Discard, nixie.Halt} {
+		p := mustNew(t, Config{OnExhausted: verb})
+		d := delivery()
+		d.Attempts = 5
+		s := p.Decide(d, p.Diagnose(d, errors.New("x"), Facts{}), noon)
+		if s.Verb != verb || s.Failure.Decision != verb || (s.Burial == nil) != (verb == nixie.Discard) {
+			t.Errorf("%s: got %+v", verb, s)
+		}
+	}
+}
+
+func TestRetryAfterIsALowerBound(t *testing.T) {
+	p := mustNew(t, Config{})
+	for after, atLeast := range map[time.Duration]time.Duration{
+		time.Hour:            time.Hour,
+		2 * nixie.MaxDelay:   nixie.MaxDelay,
+		-time.Hour:           MinSpacing,
+		time.Nanosecond:      MinSpacing,
+		16 * time.Minute:     16 * time.Minute,
+		nixie.MaxDelay:       nixie.MaxDelay,
+		5 * time.Millisecond: MinSpacing,
+	} {
+		d := delivery()
+		s := p.Decide(d, p.Diagnose(d, nixie.RetryAfter(errors.New("busy"), after), Facts{}), noon)
+		if s.Verb != nixie.Retry || s.Delay < atLeast || s.Delay > nixie.MaxDelay {
+			t.Errorf("after %s: %s in %s", after, s.Verb, s.Delay)
+		}
+		if !s.Failure.NextAt.Equal(noon.Add(s.Delay)) {
+			t.Errorf("after %s: next at %s, delay %s", after, s.Failure.NextAt, s.Delay)
+		}
+	}
+}
+
+func TestR4_AnExcludedErrorEndsByAge(t *testing.T) {
+	p := strict(t)
+	d := delivery()
+	err := errors.Join(errors.New("both listed"), os.ErrInvalid, os.ErrClosed)
+	d.Attempts, d.Deliveries = 20, 20
+	if s := p.Decide(d, p.Diagnose(d, err, Facts{}), noon); s.Verb != nixie.Retry {
+		t.Fatalf("excluded and included: %s", s.Verb)
+	}
+	d.EnqueuedAt = noon.Add(-time.Hour)
+	s := p.Decide(d, p.Diagnose(d, err, Facts{}), noon)
+	if s.Verb != nixie.Bury || s.Burial.Cause != nixie.CauseMaxAge {
+		t.Fatalf("excluded and too old: %+v", s)
+	}
+	d = delivery()
+	d.Attempts = 1
+	s = p.Decide(d, p.Diagnose(d, nixie.WithReason(errors.Join(os.ErrInvalid), nixie.ReasonHandler), Facts{}), noon)
+	if s.Verb != nixie.Bury || s.Burial.Cause != nixie.CausePermanent {
+		t.Fatalf("included and wrapped, first delivery: %+v", s)
+	}
+}
+
+// A holder vanishes at each attempt: the fifth time the message is poison.
+func TestR13_VanishingHoldersEndAsPoison(t *testing.T) {
+	for _, config := range []Config{{}, {MaxAttempts: none, MaxAge: 1000 * time.Hour}} {
+		p := mustNew(t, config)
+		d := delivery()
+		d.AbandonedBy = "worker-1"
+		for crash := 1; crash <= 5; crash++ {
+			d.Attempts, d.Crashes, d.Deliveries = crash, crash, 2*crash
+			f := p.Abandoned(d, noon)
+			if f.Reason != nixie.ReasonLeaseExpired || f.Worker != "worker-1" || f.Attempt != crash {
+				t.Fatalf("failure %+v", f)
+			}
+			s := p.Decide(d, f, noon)
+			if crash < 5 {
+				if s.Verb != nixie.Retry || s.Failure.Reason != nixie.ReasonLeaseExpired {
+					t.Fatalf("crash %d: %s %s", crash, s.Verb, s.Failure.Reason)
+				}
+				continue
+			}
+			b := s.Burial
+			if s.Verb != nixie.Bury || b.Cause != nixie.CausePoison || s.Failure.Reason != nixie.ReasonPoison ||
+				b.Redrivable || !b.NeedsReview || b.Rule != "cause:poison" || b.Status != nixie.StatusOpen {
+				t.Fatalf("crash %d: %+v %+v", crash, s, b)
+			}
+			if f.Reason != nixie.ReasonLeaseExpired || f.Decision != "" {
+				t.Error("Decide changed the failure it was given")
+			}
+		}
+	}
+}
+
+// Nothing but releases: attempts are refunded, deliveries are not.
+func TestR14_ALoopOfReleasesEnds(t *testing.T) {
+	p := mustNew(t, Config{})
+	d := delivery()
+	d.Attempts = 1
+	for d.Deliveries = 1; ; d.Deliveries++ {
+		if f := p.Admit(d, noon); f != nil {
+			t.Fatalf("delivery %d is not admitted: %s", d.Deliveries, f.Text)
+		}
+		s := p.Decide(d, p.Diagnose(d, nixie.Verdict(nixie.Release, nil), Facts{}), noon)
+		if s.Verb != nixie.Release {
+			if d.Deliveries != 25 || s.Verb != nixie.Bury || s.Burial.Cause != nixie.CauseExhausted {
+				t.Fatalf("delivery %d: %+v", d.Deliveries, s)
+			}
+			break
+		}
+		if s.Failure != nil || s.Delay < MinSpacing {
+			t.Fatalf("release with failure %v and delay %s", s.Failure, s.Delay)
+		}
+	}
+	// Releases that a drain does by itself are stopped at the door.
+	d.Deliveries = 26
+	s := p.Decide(d, p.Admit(d, noon), noon)
+	if s.Verb != nixie.Bury || s.Burial.Cause != nixie.CauseExhausted {
+		t.Fatalf("%+v", s)
+	}
+}
+
+func TestWhatIsNotAdmittedDies(t *testing.T) {
+	p := strict(t)
+	for name, c := range map[string]struct {
+		change func(*nixie.Delivery)
+		cause  nixie.Cause
+	}{
+		"ordinary":       {func(*nixie.Delivery) {}, ""},
+		"last attempt":   {func(d *nixie.Delivery) { d.Attempts = 5 }, ""},
+		"last delivery":  {func(d *nixie.Delivery) { d.Deliveries = 25 }, ""},
+		"before expiry":  {func(d *nixie.Delivery) { d.ExpiresAt = noon.Add(1) }, ""},
+		"old but new":    {func(d *nixie.Delivery) { d.Attempts, d.EnqueuedAt = 1, noon.Add(-time.Hour) }, ""},
+		"old":            {func(d *nixie.Delivery) { d.EnqueuedAt = noon.Add(-time.Hour) }, nixie.CauseMaxAge},
+		"expired":        {func(d *nixie.Delivery) { d.ExpiresAt = noon }, nixie.CauseExpired},
+		"one delivery":   {func(d *nixie.Delivery) { d.Deliveries = 26 }, nixie.CauseExhausted},
+		"one attempt":    {func(d *nixie.Delivery) { d.Attempts = 6 }, nixie.CauseExhausted},
+		"unknown moment": {func(d *nixie.Delivery) { d.EnqueuedAt = time.Time{} }, ""},
+	} {
+		d := delivery()
+		c.change(d)
+		f := p.Admit(d, noon)
+		if (f == nil) != (c.cause == "") {
+			t.Errorf("%s: %+v", name, f)
+			continue
+		}
+		if f != nil {
+			if s := p.Decide(d, f, noon); s.Verb != nixie.Bury || s.Burial.Cause != c.cause {
+				t.Errorf("%s: %+v", name, s)
+			}
+		}
+	}
+}
+
+func TestQuarantineAfterTooManyRedrives(t *testing.T) {
+	for _, c := range []struct {
+		limit, redrives int
+		want            nixie.Status
+	}{{0, 2, nixie.StatusOpen}, {0, 3, nixie.StatusQuarantined}, {1, 1, nixie.StatusQuarantined}, {none, 1000, nixie.StatusOpen}} {
+		p := mustNew(t, Config{MaxRedrives: c.limit})
+		d := delivery()
+		d.Redrives = c.redrives
+		s := p.Decide(d, p.Diagnose(d, nixie.Permanent(errors.New("x")), Facts{}), noon)
+		if s.Burial.Status != c.want {
+			t.Errorf("limit %d, redrives %d: %s, want %s", c.limit, c.redrives, s.Burial.Status, c.want)
+		}
+	}
+}
+
+// What holds for every delivery and every failure.
+func TestDecideProperties(t *testing.T) {
+	p := strict(t)
+	verbs := []nixie.Verb{"", "", "", nixie.Retry, nixie.Release, nixie.Discard, nixie.Bury, nixie.Hold, nixie.Halt}
+	rapid.Check(t, func(t *rapid.T) {
+		count := rapid.IntRange(0, 40)
+		d := &nixie.Delivery{Message: nixie.Message{
+			ID: nixie.ID{rapid.Byte().Draw(t, "id")}, Attempts: count.Draw(t, "attempts"), Deliveries: count.Draw(t, "deliveries"),
+			Crashes: count.Draw(t, "crashes"), Redrives: count.Draw(t, "redrives"), Generation: 1,
+			EnqueuedAt: noon.Add(-time.Duration(rapid.Int64Range(0, int64(2*time.Hour)).Draw(t, "age"))),
+		}}
+		err := error(nixie.WithReason(errors.New("x"), rapid.SampledFrom(nixie.Reasons()).Draw(t, "reason")))
+		if rapid.Bool().Draw(t, "excluded") {
+			err = errors.Join(err, os.ErrClosed)
+		}
+		asked := rapid.SampledFrom(verbs).Draw(t, "asked")
+		if asked != "" {
+			err = nixie.Verdict(asked, err)
+		}
+		f := p.Diagnose(d, err, Facts{StartedAt: noon, FailedAt: noon})
+		before := *f
+		s := p.Decide(d, f, noon)
+
+		if !reflect.DeepEqual(*f, before) || !reflect.DeepEqual(s, p.Decide(d, f, noon)) {
+			t.Fatal("Decide is not pure")
+		}
+		capped := d.Deliveries >= 25 || noon.Sub(d.EnqueuedAt) >= time.Hour
+		goesOn := s.Verb == nixie.Retry || s.Verb == nixie.Release
+		switch {
+		case s.Verb == nixie.Complete:
+			t.Fatal("a failure completes")
+		case capped && goesOn:
+			t.Fatalf("%s past a hard cap", s.Verb)
+		case s.Verb == nixie.Retry && d.Attempts >= 5 && !errors.Is(err, os.ErrClosed):
+			t.Fatal("retry past max_attempts")
+		case s.Verb == nixie.Release && asked != nixie.Release:
+			t.Fatal("release that nobody asked for")
+		case (s.Failure == nil) != (s.Verb == nixie.Release):
+			t.Fatalf("%s with failure %v", s.Verb, s.Failure)
+		case s.Failure != nil && s.Failure.Decision != s.Verb:
+			t.Fatalf("%s with decision %s", s.Verb, s.Failure.Decision)
+		case goesOn && (s.Delay < MinSpacing || s.Delay > nixie.MaxDelay):
+			t.Fatalf("%s in %s", s.Verb, s.Delay)
+		case !goesOn && s.Delay != 0:
+			t.Fatalf("%s with a delay", s.Verb)
+		case (s.Burial != nil) != (s.Verb == nixie.Bury || s.Verb == nixie.Hold || s.Verb == nixie.Halt):
+			t.Fatalf("%s with burial %v", s.Verb, s.Burial)
+		case s.Burial != nil && (s.Burial.Rule == "" || s.Burial.Cause == "" || s.Burial.Fingerprint == "" || s.Burial.Signature == ""):
+			t.Fatalf("burial with a hole: %+v", s.Burial)
+		case s.Burial != nil && (s.Burial.Status == nixie.StatusQuarantined) != (d.Redrives >= 3):
+			t.Fatalf("%d redrives and status %s", d.Redrives, s.Burial.Status)
+		}
+	})
+}

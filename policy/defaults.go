@@ -1,0 +1,70 @@
+package policy
+
+import (
+	"time"
+
+	"github.com/nixie-go/nixie"
+)
+
+// Defaults of the profile nixie, and bounds of what a [Config] may ask for.
+// [Policy.Table] prints them as they apply.
+const (
+	DefaultMaxAttempts = 5 // executions in one life, the first included
+	DefaultMaxRedrives = 3
+	DefaultBase        = time.Second
+	DefaultFactor      = 2
+	DefaultCap         = 15 * time.Minute
+
+	// MinSpacing is the shortest wait before a retry or after a release, so
+	// that a failure in a loop does not spin. Only a backoff without any
+	// waiting goes below it.
+	MinSpacing = 10 * time.Millisecond
+
+	MaxCount  = 1_000_000_000 // highest max_attempts, max_deliveries and max_redrives
+	MaxFactor = 1_000         // highest factor of a backoff
+
+	deliveriesPerAttempt = 3  // max_deliveries when not set: so many per attempt
+	deliveriesSpare      = 10 // and so many more
+)
+
+// Bounds of what is kept of a failure, beside those of package nixie.
+const (
+	maxAttachments = 16      // of one failure
+	maxContextLine = 1 << 10 // bytes of one line of the trail
+	maxChain       = 1_000   // errors wrapped in one error that are looked at
+
+	// MaxLabel is the most bytes that the label of a signature has.
+	MaxLabel = 200
+
+	signatureWords  = 12 // words of the text that count
+	signatureWord   = 64 // bytes of one of them that count
+	signatureFrames = 3  // functions of the stack that count
+)
+
+// defaultDeliveries is max_deliveries for those who did not set it.
+func defaultDeliveries(maxAttempts int) int {
+	if maxAttempts == none {
+		return none
+	}
+	return deliveriesPerAttempt*maxAttempts + deliveriesSpare
+}
+
+func defaultBackoff() Backoff {
+	return Backoff{Base: DefaultBase, Factor: DefaultFactor, Cap: DefaultCap, Jitter: JitterFull}
+}
+
+// limits are the rows of the table that no config changes.
+func limits() []Setting {
+	return []Setting{
+		{"min_spacing", short(MinSpacing), "shortest wait before a retry"},
+		{"lease", short(nixie.DefaultLease), "how long a claim lasts, unless the queue says otherwise"},
+		{"heartbeat", short(nixie.Heartbeat), "how often a claim is renewed"},
+		{"max_delay", short(nixie.MaxDelay), "longest wait that can be asked for"},
+		{"history", count(nixie.MaxHistory), "failures kept of a message; the first and the newest stay"},
+		{"failure_text", count(nixie.MaxFailureText), "bytes kept of the text of a failure"},
+		{"failure_stack", count(nixie.MaxStack), "bytes kept of its stack"},
+		{"failure_context", count(nixie.MaxContext), "lines kept of its trail"},
+		{"attachment", count(nixie.MaxAttachment), "bytes kept of one attachment"},
+		{"attachments", count(maxAttachments), "attachments kept of one failure"},
+	}
+}

@@ -1,0 +1,247 @@
+package policy
+
+import (
+	"slices"
+	"strings"
+	"unicode"
+	"unicode/utf8"
+)
+
+// What stands for something that differs from message to message.
+const (
+	aString   = "<str>"
+	aPath     = "<path>"
+	aURL      = "<url>"
+	anEmail   = "<email>"
+	anID      = "<id>"
+	anAddress = "<addr>"
+	aTime     = "<time>"
+	aDuration = "<dur>"
+	aSize     = "<size>"
+	aHex      = "<hex>"
+	aNumber   = "<n>" // also short hexadecimal ones, which by chance have no letters
+)
+
+// normalise reduces a text to what failures of one cause have in common: its
+// first words on one line, with placeholders for what differs. A run of equal
+// placeholders becomes one, so that lists of any length are the same. It reads
+// each byte a bounded number of times.
+func normalise(text string) string {
+	n := normaliser{text: text}
+	for n.at < len(n.text) && !n.full {
+		n.next()
+	}
+	return string(n.out)
+}
+
+type normaliser struct {
+	text string
+	at   int  // next byte to read
+	prev rune // the one before it
+
+	out   []byte
+	gap   bool // blanks were read since the last token
+	words int  // in out
+	room  int  // bytes that the word in hand may still take
+	full  bool // enough words
+
+	held     string // the placeholder at the end of out, separators aside
+	heldLen  int    // length of out up to it
+	heldWord int    // words up to it
+
+	unclosed []rune // quotes that nothing closes in the rest of the text
+}
+
+// next reads one rune, quoted string or chunk.
+func (n *normaliser) next() {
+	r, size := utf8.DecodeRuneInString(n.text[n.at:])
+	switch {
+	case isBlank(r):
+		n.gap = true
+	case closing(r) != 0 && !isWordRune(n.prev):
+		if end := n.quoted(r, size); end > 0 {
+			n.placeholder(aString)
+			n.at, n.prev = end, r
+			return
+		}
+		n.literal(n.text[n.at : n.at+size])
+	case isDelimiter(r) || closing(r) != 0:
+		n.literal(n.text[n.at : n.at+size])
+	default:
+		end := n.chunkEnd()
+		n.chunk(n.text[n.at:end])
+		n.prev, _ = utf8.DecodeLastRuneInString(n.text[:end])
+		n.at = end
+		return
+	}
+	n.at, n.prev = n.at+size, r
+}
+
+// quoted returns where the string ends that a quote opens here, or 0. A quote
+// that was looked for in vain is not looked for again: the search would take
+// quadratic time in a text of opening quotes.
+func (n *normaliser) quoted(open rune, size int) int {
+	if slices.Contains(n.unclosed, open) {
+		return 0
+	}
+	shut := closing(open)
+	var before rune
+	for i, r := range n.text[n.at+size:] {
+		end := n.at + size + i + utf8.RuneLen(shut)
+		if r == shut && before != '\\' {
+			after, _ := utf8.DecodeRuneInString(n.text[end:])
+			if end == len(n.text) || !isWordRune(after) {
+				return end
+			}
+		}
+		before = r
+	}
+	n.unclosed = append(n.unclosed, open)
+	return 0
+}
+
+// chunkEnd returns the end of the run of runes that are neither blank nor
+// delimiter; an apostrophe within a word belongs to it, and so does the query
+// of a URL.
+func (n *normaliser) chunkEnd() int {
+	var before rune
+	url := false
+	for i, r := range n.text[n.at:] {
+		if isBlank(r) || isDelimiter(r) && !(url && strings.ContainsRune("=?&#!*$", r)) {
+			return n.at + i
+		}
+		url = url || r == '/' && strings.HasSuffix(n.text[n.at:n.at+i], ":/")
+		if closing(r) != 0 {
+			after, _ := utf8.DecodeRuneInString(n.text[n.at+i+utf8.RuneLen(r):])
+			if r != '\'' || !isWordRune(before) || !isWordRune(after) {
+				return n.at + i
+			}
+		}
+		before = r
+	}
+	return len(n.text)
+}
+
+// chunk writes a chunk or what stands for it. The end of a sentence belongs to
+// neither; a colon after it is kept.
+func (n *normaliser) chunk(c string) {
+	if core := strings.TrimLeft(c, ":"); core != c {
+		n.literal(":")
+		c = core
+	}
+	core := strings.TrimRight(c, ".:-…")
+	rest := c[len(core):]
+	if whole := wholeChunk(core); whole != "" {
+		n.placeholder(whole)
+		if strings.Contains(rest, ":") {
+			rest = ":"
+		} else {
+			rest = ""
+		}
+	} else {
+		n.runs(core)
+	}
+	if rest != "" {
+		n.literal(rest)
+	}
+}
+
+// runs writes a chunk run by run: letters and digits, and what is between.
+func (n *normaliser) runs(c string) {
+	for len(c) > 0 {
+		if len(c) >= 36 && isUUID(c[:36]) {
+			n.placeholder(anID)
+			c = c[36:]
+			continue
+		}
+		end := runEnd(c)
+		if end == 0 {
+			_, end = utf8.DecodeRuneInString(c)
+			n.literal(c[:end])
+		} else if whole := wholeRun(c[:end]); whole != "" {
+			n.placeholder(whole)
+		} else {
+			n.mixed(c[:end])
+		}
+		c = c[end:]
+	}
+}
+
+// mixed writes a run of letters and digits with its numbers replaced.
+func (n *normaliser) mixed(run string) {
+	for len(run) > 0 {
+		end := strings.IndexFunc(run, func(r rune) bool { return isDigit(r) != isDigit(rune(run[0])) })
+		if end < 0 {
+			end = len(run)
+		}
+		if isDigit(rune(run[0])) {
+			n.placeholder(aNumber)
+		} else {
+			n.literal(run[:end])
+		}
+		run = run[end:]
+	}
+}
+
+// literal writes what is the same in all texts of a cause. A comma or colon
+// does not end a list of placeholders.
+func (n *normaliser) literal(s string) {
+	if s != "," && s != ":" {
+		n.held = ""
+	}
+	n.write(s)
+}
+
+// placeholder writes one, unless it is the second of a list.
+func (n *normaliser) placeholder(s string) {
+	if n.held == s {
+		n.out, n.words, n.gap = n.out[:n.heldLen], n.heldWord, false
+		return
+	}
+	n.write(s)
+	if n.full {
+		return
+	}
+	n.held, n.heldLen, n.heldWord = s, len(n.out), n.words
+}
+
+func (n *normaliser) write(s string) {
+	if n.gap || n.words == 0 {
+		if n.words == signatureWords {
+			n.full = true
+			return
+		}
+		if n.words > 0 {
+			n.out = append(n.out, ' ')
+		}
+		n.words++
+		n.room = signatureWord
+		n.gap = false
+	}
+	s = head(s, n.room)
+	n.room -= len(s)
+	n.out = append(n.out, s...)
+}
+
+func isBlank(r rune) bool {
+	return r == utf8.RuneError || !unicode.IsPrint(r) || unicode.IsSpace(r)
+}
+
+func isDelimiter(r rune) bool { return strings.ContainsRune("=,;()[]{}<>|!?*&#$^", r) }
+
+func isWordRune(r rune) bool { return unicode.IsLetter(r) || unicode.IsDigit(r) }
+
+// closing returns the quote that ends a string which r begins, or 0.
+func closing(r rune) rune {
+	switch r {
+	case '"', '\'', '`':
+		return r
+	case '“':
+		return '”'
+	case '‘':
+		return '’'
+	case '«':
+		return '»'
+	}
+	return 0
+}

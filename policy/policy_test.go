@@ -1,0 +1,175 @@
+package policy
+
+import (
+	"errors"
+	"math"
+	"os"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/nixie-go/nixie"
+)
+
+var noon = time.Date(2026, 3, 1, 12, 0, 0, 0, time.UTC)
+
+func mustNew(t testing.TB, c Config) *Policy {
+	t.Helper()
+	p, err := New(c)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return p
+}
+
+func TestNewRefusesWithFieldLimitAndFix(t *testing.T) {
+	odd := Rule{When: MatchExit(3)}
+	for _, c := range []struct {
+		name   string
+		config Config
+		words  []string
+	}{
+		{"attempts", Config{MaxAttempts: -2}, []string{"max_attempts is -2", "−1 for none"}},
+		{"attempts over bound", Config{MaxAttempts: MaxCount + 1}, []string{"max_attempts", "1000000000"}},
+		{"deliveries", Config{MaxDeliveries: math.MinInt}, []string{"max_deliveries"}},
+		{"fewer deliveries than attempts", Config{MaxAttempts: 9, MaxDeliveries: 8}, []string{"max_deliveries is 8", "raise it"}},
+		{"age", Config{MaxAge: -time.Second}, []string{"max_age"}},
+		{"redrives", Config{MaxRedrives: -7}, []string{"max_redrives"}},
+		{"no end", Config{MaxAttempts: none}, []string{"set max_deliveries or max_age"}},
+		{"exclusion without end", Config{MaxDeliveries: none, NeverDead: []Matcher{MatchExit(1)}}, []string{"never_dead"}},
+		{"retry as the end", Config{OnExhausted: nixie.Retry}, []string{"on_exhausted", "bury, hold, discard or halt"}},
+		{"profile", Config{Profile: "nobody"}, []string{`profile is "nobody"`, "nixie"}},
+		{"base", Config{Backoff: Backoff{Base: -5}}, []string{"backoff base"}},
+		{"factor", Config{Backoff: Backoff{Factor: 0.5}}, []string{"backoff factor"}},
+		{"factor not a number", Config{Backoff: Backoff{Factor: math.NaN()}}, []string{"backoff factor"}},
+		{"cap", Config{Backoff: Backoff{Cap: time.Millisecond}}, []string{"backoff cap", "10ms"}},
+		{"jitter", Config{Backoff: Backoff{Jitter: "some"}}, []string{"backoff jitter", "full or none"}},
+		{"empty rule", Config{Rules: []Rule{{}}}, []string{"rule 1 has no matcher"}},
+		{"idle rule", Config{Rules: []Rule{odd}}, []string{"rule 1", "exit code is one of [3]"}},
+		{"class of a rule", Config{Rules: []Rule{{When: MatchExit(3), Class: "bad"}}}, []string{`class "bad"`}},
+		{"reason of a rule", Config{Rules: []Rule{{When: MatchExit(3), Reason: "bad"}}}, []string{`reason "bad"`}},
+		{"empty matcher", Config{DeadAtOnce: []Matcher{{}}}, []string{"dead_at_once"}},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			_, err := New(c.config)
+			if nixie.CodeOf(err) != nixie.CodeInvalid {
+				t.Fatalf("got %v, want an error of code invalid", err)
+			}
+			for _, w := range c.words {
+				if !strings.Contains(err.Error(), w) {
+					t.Errorf("error %q does not say %q", err, w)
+				}
+			}
+		})
+	}
+}
+
+func TestZeroConfigIsTheDefault(t *testing.T) {
+	c := mustNew(t, Config{}).Config()
+	if c.Profile != "nixie" || c.MaxAttempts != 5 || c.MaxDeliveries != 25 || c.MaxAge != none || c.MaxRedrives != 3 || c.OnExhausted != nixie.Bury {
+		t.Errorf("defaults are %+v", c)
+	}
+	want := Backoff{time.Second, 2, 15 * time.Minute, JitterFull}
+	if c.Backoff != want {
+		t.Errorf("backoff is %+v, want %+v", c.Backoff, want)
+	}
+	if c := mustNew(t, Config{MaxAttempts: 8}).Config(); c.MaxDeliveries != 34 {
+		t.Errorf("max_deliveries is %d for 8 attempts, want 34", c.MaxDeliveries)
+	}
+	if c := mustNew(t, Config{MaxAttempts: none, MaxAge: time.Hour}).Config(); c.MaxDeliveries != none {
+		t.Errorf("max_deliveries is %d though attempts have no end, want none", c.MaxDeliveries)
+	}
+}
+
+func TestEveryProfileIsValid(t *testing.T) {
+	for _, name := range Profiles() {
+		if got := mustNew(t, Config{Profile: name}).Config().Profile; got != name {
+			t.Errorf("profile %q calls itself %q", name, got)
+		}
+	}
+}
+
+func TestPolicyKeepsItsOwnCopyOfTheConfig(t *testing.T) {
+	c := Config{NeverDead: []Matcher{MatchExit(1)}}
+	p := mustNew(t, c)
+	c.NeverDead[0] = Matcher{}
+	p.Config().NeverDead[0] = Matcher{}
+	if got := p.Config().NeverDead[0].String(); got != "exit code is one of [1]" {
+		t.Errorf("matcher is %q, changed from outside", got)
+	}
+}
+
+func TestTableShowsWhatApplies(t *testing.T) {
+	p := mustNew(t, Config{
+		MaxAttempts: 7, MaxAge: 2 * time.Hour,
+		Rules:      []Rule{{When: MatchExit(75), Class: nixie.ClassTransient, Reason: nixie.ReasonDependency}},
+		NeverDead:  []Matcher{MatchError(os.ErrDeadlineExceeded)},
+		DeadAtOnce: []Matcher{MatchCode(nixie.CodeInvalid)},
+	})
+	rows := map[string]string{}
+	for _, s := range p.Table() {
+		if s.Name == "" || s.Value == "" || s.Meaning == "" {
+			t.Errorf("row %+v has a hole", s)
+		}
+		if _, twice := rows[s.Name]; twice {
+			t.Errorf("row %q occurs twice", s.Name)
+		}
+		rows[s.Name] = s.Value
+	}
+	for name, want := range map[string]string{
+		"profile": "nixie", "max_attempts": "7", "max_deliveries": "31", "max_crashes": "7", "max_age": "2h", "max_redrives": "3",
+		"on_exhausted": "bury", "backoff": "1s ×2 up to 15m, full jitter", "lease": "30s", "heartbeat": "10s",
+		"rule 1": "exit code is one of [75]", "never_dead": `error is "i/o timeout"`, "dead_at_once": "error has code invalid",
+	} {
+		if rows[name] != want {
+			t.Errorf("%s is %q, want %q", name, rows[name], want)
+		}
+	}
+}
+
+func TestTriageCoversEveryReasonOnce(t *testing.T) {
+	table := Triages()
+	reasons := nixie.Reasons()
+	if len(table) != len(reasons) {
+		t.Fatalf("%d rows for %d reasons", len(table), len(reasons))
+	}
+	for i, r := range reasons {
+		if table[i].Reason != r {
+			t.Errorf("row %d is for %s, want %s", i, table[i].Reason, r)
+		}
+		if !knownClass(table[i].Class) {
+			t.Errorf("%s has class %q", r, table[i].Class)
+		}
+	}
+}
+
+func TestMatchers(t *testing.T) {
+	three := 3
+	f := nixie.Failure{
+		Text: "read: i/o timeout", Reason: nixie.ReasonTimeout, ExitCode: &three,
+		Err: errors.Join(errors.New("other"), &os.PathError{Op: "read", Path: "x", Err: os.ErrDeadlineExceeded}, nixie.Errorf(nixie.CodeDenied, "no")),
+	}
+	for _, c := range []struct {
+		m    Matcher
+		want bool
+	}{
+		{MatchError(os.ErrDeadlineExceeded), true},
+		{MatchError(os.ErrClosed), false},
+		{MatchError(nil), false},
+		{MatchType[*os.PathError](), true},
+		{MatchType[*os.LinkError](), false},
+		{MatchCode(nixie.CodeDenied), true},
+		{MatchCode(nixie.CodeLimit), false},
+		{MatchReason(nixie.ReasonHandler, nixie.ReasonTimeout), true},
+		{MatchReason(), false},
+		{MatchExit(1, 3), true},
+		{MatchExit(4), false},
+	} {
+		if got := c.m.match(&f); got != c.want {
+			t.Errorf("%s: got %t", c.m, got)
+		}
+		if c.m.match(&nixie.Failure{}) {
+			t.Errorf("%s holds for a failure without anything", c.m)
+		}
+	}
+}

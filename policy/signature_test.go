@@ -1,0 +1,228 @@
+package policy
+
+import (
+	"fmt"
+	"runtime/debug"
+	"strings"
+	"testing"
+	"time"
+	"unicode"
+	"unicode/utf8"
+
+	"github.com/nixie-go/nixie"
+	"pgregory.net/rapid"
+)
+
+func TestNormalise(t *testing.T) {
+	for _, c := range []struct{ text, want string }{
+		{"open /data/a/b.json: no such file or directory", "open <path>: no such file or directory"},
+		{`open "/data/a b.json": denied`, "open <str>: denied"},
+		{"order 4711 of user7 failed", "order <n> of user<n> failed"},
+		{"item 01890a5d-ac96-774b-bcce-b302099a8057 gone", "item <id> gone"},
+		{"item-01890A5D-AC96-774B-BCCE-B302099A8057: gone", "item-<id>: gone"},
+		{"commit 3fa85f6 is not 1234567", "commit <n> is not <n>"},
+		{"item 01890000-1111-7222-8333-444444444444 gone", "item <id> gone"},
+		{"sum e3b0c44298fc1c149afbf4c8996fb924 differs", "sum <hex> differs"},
+		{"fault at 0xc000123456", "fault at <hex>"},
+		{"waited 1m30s, then 250ms and 1.5s more, 100µs", "waited <dur>, then <dur> and <dur> more, <dur>"},
+		{"2026-03-01T12:00:00.5+02:00 late", "<time> late"},
+		{"2026/03/01 12:00:00 late", "<time> late"},
+		{"at 12:34:56.789 late", "at <time> late"},
+		{"dial tcp 10.0.0.7:5432: connection refused", "dial tcp <n>: connection refused"},
+		{"dial tcp [fe80::1]:5432: refused", "dial tcp [<addr>]:<n>: refused"},
+		{"GET https://x.org/a?b=1: 404", "GET <url>: <n>"},
+		{"mail to bob.7@example.org bounced", "mail to <email> bounced"},
+		{"body of 10MiB, limit 4096B", "body of <size>, limit <size>"},
+		{"ids [1, 2, 3] and [4]", "ids [<n>] and [<n>]"},
+		{"index out of range [5] with length 3", "index out of range [<n>] with length <n>"},
+		{"can't open 'x y', don't know why", "can't open <str>, don't know why"},
+		{"key=value id=77 path=/a/b", "key=value id=<n> path=<path>"},
+		{`C:\dir\file.txt and \\host\share`, "<path> and <path>"},
+		{"read and/or write text/html", "read and/or write text/html"},
+		{"main.go:12:5: undefined: x", "main.go:<n>: undefined: x"},
+		{"src/main.go:12:5: undefined: x", "<path>: undefined: x"},
+		{"token 7hG2kQ9zLmX4pW1c rejected", "token <id> rejected"},
+		{"3/5 done, -3.14 and 1_000, 50%.", "<n> done, <n> and <n>"},
+		{"  many\tblanks\r\nand lines\x00 ", "many blanks and lines"},
+		{"a b c d e f g h i j k l m n", "a b c d e f g h i j k l"},
+		{"“curly” and «angle» and `tick`", "<str> and <str> and <str>"},
+		{`unclosed "quote of 7`, `unclosed "quote of <n>`},
+		{"", ""},
+		{strings.Repeat("x", 100) + " y", strings.Repeat("x", 64) + " y"},
+	} {
+		if got := normalise(c.text); got != c.want {
+			t.Errorf("%q\n got %q\nwant %q", c.text, got, c.want)
+		}
+	}
+}
+
+func commandFailed(text string, exit int) *nixie.Failure {
+	return &nixie.Failure{Class: nixie.ClassUnknown, Reason: nixie.ReasonCommandFailed, Text: text, ExitCode: &exit}
+}
+
+// The values are written down: a change of any is a change of version.
+func TestR22_SignaturesAreStableAcrossBuilds(t *testing.T) {
+	step := commandFailed("build: open /a/b.go: no such file", 1)
+	step.Step = "build"
+	for _, c := range []struct {
+		f                  *nixie.Failure
+		label, fingerprint string
+	}{
+		{commandFailed("open /a/b.go: no such file", 1), "command-failed[exit 1]: open <path>: no such file", "v1-e6c11354276b5301"},
+		{step, "command-failed[step build, exit 1]: open <path>: no such file", "v1-a8d0c09b3015c0de"},
+		{&nixie.Failure{Class: nixie.ClassTransient, Reason: nixie.ReasonTimeout}, "timeout", "v1-37797a3979b003ee"},
+	} {
+		label, fingerprint := Signature(c.f)
+		if label != c.label || fingerprint != c.fingerprint {
+			t.Errorf("got %q %s, want %q %s", label, fingerprint, c.label, c.fingerprint)
+		}
+	}
+}
+
+func TestR22_OneCauseIsOneGroup(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		text := func(name string) string {
+			id := nixie.ID(rapid.SliceOfN(rapid.Byte(), 16, 16).Filter(func(b []byte) bool { return !nixie.ID(b).IsZero() }).Draw(t, name+" id"))
+			n := rapid.IntRange(0, 1<<40).Draw(t, name+" n")
+			dir := rapid.StringMatching(`(/[a-z0-9_.-]{1,20}){1,6}`).Draw(t, name+" dir")
+			took := time.Duration(rapid.Int64Range(1, 1<<50).Draw(t, name+" took"))
+			at := noon.Add(took).Format(time.RFC3339Nano)
+			quoted := rapid.StringMatching(`[ -!#-\[\]-~]{0,40}`).Draw(t, name+" quoted")
+			return fmt.Sprintf("item %s: read %s at %d: bad value %q after %s since %s", id, dir, n, quoted, took, at)
+		}
+		label1, print1 := Signature(commandFailed(text("first"), 2))
+		label2, print2 := Signature(commandFailed(text("second"), 2))
+		if label1 != label2 || print1 != print2 {
+			t.Fatalf("two groups:\n%s\n%s", label1, label2)
+		}
+	})
+}
+
+func TestR22_AnotherCauseIsAnotherGroup(t *testing.T) {
+	base := func() *nixie.Failure { return commandFailed("open /a: no such file", 1) }
+	_, first := Signature(base())
+	seen := map[string]string{first: "base"}
+	for name, change := range map[string]func(*nixie.Failure){
+		"step":         func(f *nixie.Failure) { f.Step = "test" },
+		"other step":   func(f *nixie.Failure) { f.Step = "merge" },
+		"exit code":    func(f *nixie.Failure) { *f.ExitCode = 2 },
+		"no exit code": func(f *nixie.Failure) { f.ExitCode = nil },
+		"class":        func(f *nixie.Failure) { f.Class = nixie.ClassPermanent },
+		"reason":       func(f *nixie.Failure) { f.Reason = nixie.ReasonHandler },
+		"words":        func(f *nixie.Failure) { f.Text = "open /a: permission denied" },
+		"place":        func(f *nixie.Failure) { f.Stack = "goroutine 1 [running]:\nmain.a(0x1)\n\t/x/y.go:3 +0x1\n" },
+		"other place":  func(f *nixie.Failure) { f.Stack = "goroutine 1 [running]:\nmain.b(0x1)\n\t/x/y.go:3 +0x1\n" },
+	} {
+		f := base()
+		change(f)
+		_, fingerprint := Signature(f)
+		if other, taken := seen[fingerprint]; taken {
+			t.Errorf("%s and %s are one group", name, other)
+		}
+		seen[fingerprint] = name
+	}
+}
+
+func TestR22_LinesAndAddressesOfAStackDoNotCount(t *testing.T) {
+	f := commandFailed("x", 1)
+	f.Stack = "goroutine 7 [running]:\nmain.(*T).run(0xc0001, {0x1, 0x2})\n\t/a/b.go:10 +0x12\nmain.main()\n\t/a/b.go:20 +0x34\n"
+	_, before := Signature(f)
+	f.Stack = "goroutine 99 [running]:\nmain.(*T).run(0xc9999, {0x3, 0x4})\n\t/other/b.go:77 +0xff\nmain.main()\n\t/other/b.go:1 +0x1\n"
+	if _, after := Signature(f); after != before {
+		t.Error("the next build makes another group")
+	}
+}
+
+func explode(n []int) int { return n[len(n)] }
+
+func caught(do func()) (stack string) {
+	defer func() {
+		if recover() != nil {
+			stack = string(debug.Stack())
+		}
+	}()
+	do()
+	return ""
+}
+
+func TestFramesBeginWhereItPanicked(t *testing.T) {
+	got := frames(caught(func() { explode(nil) }))
+	if len(got) != signatureFrames || !strings.HasSuffix(got[0], "policy.explode") {
+		t.Errorf("frames %q", got)
+	}
+	for _, junk := range []string{"", "\n\n", "no stack at all", "(", ")", "f(", strings.Repeat("x(1)\n", 9)[:20]} {
+		for _, name := range frames(junk) {
+			if name != "x" {
+				t.Errorf("%q has frame %q", junk, name)
+			}
+		}
+	}
+}
+
+func checkLabel(t testing.TB, label string) {
+	t.Helper()
+	if len(label) > MaxLabel || !utf8.ValidString(label) || strings.ContainsFunc(label, func(r rune) bool { return !unicode.IsPrint(r) }) {
+		t.Errorf("label of %d bytes is not one printable line: %q", len(label), label)
+	}
+}
+
+func TestLabelIsCutWithAMark(t *testing.T) {
+	f := commandFailed(strings.Repeat("wörter"+strings.Repeat("é", 20)+" ", 12), 1)
+	label, _ := Signature(f)
+	checkLabel(t, label)
+	if !strings.HasSuffix(label, "…") || len(label) < MaxLabel-utf8.UTFMax {
+		t.Errorf("%d bytes: %q", len(label), label)
+	}
+}
+
+func hostileTexts(n int) map[string]string {
+	return map[string]string{
+		"digits":      strings.Repeat("1", n),
+		"numbers":     strings.Repeat("1 ", n/2),
+		"quotes":      strings.Repeat(`"`, n),
+		"open quotes": strings.Repeat(`x "a`, n/4),
+		"apostrophes": strings.Repeat(`'a`, n/2),
+		"backslashes": strings.Repeat(`"\`, n/2),
+		"slashes":     strings.Repeat("/", n),
+		"hex":         strings.Repeat("deadbeef0", n/9),
+		"dashes":      strings.Repeat("a-", n/2),
+		"mixed":       strings.Repeat("a1", n/2),
+		"colons":      strings.Repeat(":", n),
+		"invalid":     strings.Repeat("\xff", n),
+		"commas":      strings.Repeat("1,", n/2),
+		"curly":       strings.Repeat("“a ", n/5),
+	}
+}
+
+// A signature of 1 MiB of hostile text takes milliseconds when it is linear and
+// minutes when it is quadratic; the deadline of the test run is the judge.
+func TestHostileTextTakesLinearTime(t *testing.T) {
+	for _, text := range hostileTexts(1 << 20) {
+		f := commandFailed(text, 1)
+		f.Stack = text
+		label, _ := Signature(f)
+		checkLabel(t, label)
+	}
+}
+
+func FuzzNormalise(f *testing.F) {
+	for _, text := range hostileTexts(64) {
+		f.Add(text)
+	}
+	f.Add("open /a/b.c:1:2: it's 'x' “y” 10.0.0.1:80 2026-03-01T00:00:00Z 1m3s")
+	f.Fuzz(func(t *testing.T, text string) {
+		got := normalise(text)
+		if got != normalise(text) {
+			t.Fatal("the same text gave another result")
+		}
+		if !utf8.ValidString(got) || strings.ContainsFunc(got, func(r rune) bool { return !unicode.IsPrint(r) }) {
+			t.Fatalf("%q is not one printable line", got)
+		}
+		if words := len(strings.Split(got, " ")); words > signatureWords || len(got) > signatureWords*(signatureWord+1) {
+			t.Fatalf("%d words, %d bytes", words, len(got))
+		}
+		if strings.ContainsFunc(got, isDigit) {
+			t.Fatalf("%q still holds a digit of %q", got, text)
+		}
+	})
+}

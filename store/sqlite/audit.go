@@ -1,0 +1,94 @@
+package sqlite
+
+import (
+	"context"
+	"crypto/sha256"
+	"encoding/binary"
+	"strconv"
+
+	"github.com/nixie-go/nixie"
+	"github.com/nixie-go/nixie/store"
+)
+
+// audit adds a link to the chain of a queue.
+func (t *tx) audit(queue int64, actor string, event nixie.Event, subject nixie.ID, reason string) error {
+	var number int64
+	var before nixie.Hash
+	if err := t.each("select number, hash from audit where queue = ? order by number desc limit 1", func(row rows) error {
+		number = row.ColumnInt64(0)
+		row.ColumnBytes(1, before[:])
+		return nil
+	}, queue); err != nil {
+		return err
+	}
+	q, err := t.queueAt(queue << seqBits)
+	if err != nil {
+		return err
+	}
+	e := store.AuditEntry{Queue: q.name, Number: number + 1, At: moment(t.now), Actor: actor, Event: event, Subject: subject, Reason: reason}
+	e.Hash = chainHash(before, &e)
+	return t.run("insert into audit (queue, number, at, actor, event, subject, reason, hash) values (?, ?, ?, ?, ?, ?, ?, ?)",
+		queue, e.Number, t.now, actor, string(event), subject, reason, e.Hash)
+}
+
+// chainHash covers the link before and every field of an entry, each with its
+// length, so that no two entries read the same.
+func chainHash(before nixie.Hash, e *store.AuditEntry) nixie.Hash {
+	h := sha256.New()
+	h.Write(before[:])
+	var n [8]byte
+	for _, field := range [...]string{
+		e.Queue, strconv.FormatInt(e.Number, 10), strconv.FormatInt(nanos(e.At), 10),
+		e.Actor, string(e.Event), e.Subject.String(), e.Reason,
+	} {
+		binary.BigEndian.PutUint64(n[:], uint64(len(field)))
+		h.Write(n[:])
+		h.Write([]byte(field))
+	}
+	return nixie.Hash(h.Sum(nil))
+}
+
+// Entries implements store.AuditLog.
+func (s *Store) Entries(ctx context.Context, queue string, page store.Page) ([]store.AuditEntry, string, error) {
+	after, err := cursorNumber(page.Cursor)
+	if err != nil {
+		return nil, "", err
+	}
+	limit := pageLimit(page)
+	var list []store.AuditEntry
+	err = s.read(ctx, func(c conn) error {
+		return c.each(`select a.number, a.at, a.actor, a.event, a.subject, a.reason, a.hash from audit a join queue q on q.n = a.queue
+			where q.name = ? and a.number > ? order by a.number limit ?`, func(row rows) error {
+			e := store.AuditEntry{
+				Queue: queue, Number: row.ColumnInt64(0), At: moment(row.ColumnInt64(1)), Actor: row.ColumnText(2),
+				Event: nixie.Event(row.ColumnText(3)), Subject: columnID(row, 4), Reason: row.ColumnText(5),
+			}
+			row.ColumnBytes(6, e.Hash[:])
+			list = append(list, e)
+			return nil
+		}, queue, after, limit)
+	})
+	if err != nil || len(list) < limit {
+		return list, "", err
+	}
+	return list, strconv.FormatInt(list[len(list)-1].Number, 10), nil
+}
+
+// pageLimit is how many rows a page may have.
+func pageLimit(page store.Page) int {
+	if page.Limit <= 0 {
+		return 50
+	}
+	return min(page.Limit, 10_000)
+}
+
+func cursorNumber(cursor string) (int64, error) {
+	if cursor == "" {
+		return 0, nil
+	}
+	n, err := strconv.ParseInt(cursor, 10, 64)
+	if err != nil {
+		return 0, nixie.Errorf(nixie.CodeInvalid, "cursor %.40q is not one of ours: start without a cursor", cursor)
+	}
+	return n, nil
+}

@@ -1,0 +1,138 @@
+package sqlite
+
+import (
+	"github.com/nixie-go/nixie"
+)
+
+// letterRow is a row of the table letter.
+type letterRow struct {
+	n, pos, queue int64
+	id            nixie.ID
+	status        nixie.Status
+	redrivable    bool
+	needsReview   bool
+	revision      int64
+}
+
+const letterHead = "select n, pos, queue, id, status, redrivable, needs_review, revision from letter where "
+
+func (t *tx) letter(where string, arg any) (*letterRow, error) {
+	var l *letterRow
+	err := t.each(letterHead+where, func(row rows) error {
+		l = &letterRow{
+			n: row.ColumnInt64(0), pos: row.ColumnInt64(1), queue: row.ColumnInt64(2), id: columnID(row, 3),
+			status: nixie.Status(row.ColumnText(4)), redrivable: row.ColumnBool(5), needsReview: row.ColumnBool(6), revision: row.ColumnInt64(7),
+		}
+		return nil
+	}, arg)
+	return l, err
+}
+
+// bury ends a message as dead and writes its letter, or moves on the one that
+// it has from an earlier life. Everything is in the transaction of the caller.
+func (t *tx) bury(h *held, st *nixie.Settlement) error {
+	if err := t.end(h, stDead, ""); err != nil {
+		return err
+	}
+	if st.Verb == nixie.Halt {
+		if err := t.pause(h.q, "halted by message "+st.Delivery.ID.String()); err != nil {
+			return err
+		}
+	}
+	last, err := t.lastFailure(h.pos)
+	if err != nil {
+		return err
+	}
+	old, err := t.letter("pos = ?", h.pos)
+	if err != nil {
+		return err
+	}
+	event, status := burialMove(old, st)
+	if old == nil {
+		id := t.store.ids.New(moment(t.now))
+		old = &letterRow{id: id, queue: h.queue}
+		err = t.run(`insert into letter (id, pos, queue, status, cause, class, reason, signature, fingerprint, redrivable, needs_review, rule, text, first_failed, last_failed, died, resolved, note, revision)
+			values (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, 0, '', 1)`,
+			id, h.pos, h.queue, string(status), string(st.Burial.Cause), string(last.class), string(last.reason), st.Burial.Signature, st.Burial.Fingerprint,
+			st.Burial.Redrivable, st.Burial.NeedsReview, st.Burial.Rule, last.text, last.first, last.at, t.now)
+	} else {
+		err = t.run(`update letter set status = ?, cause = ?, class = ?, reason = ?, signature = ?, fingerprint = ?, redrivable = ?, needs_review = ?, rule = ?, text = ?,
+			first_failed = ?, last_failed = ?, died = ?, resolved = 0, revision = revision + 1 where n = ?`,
+			string(status), string(st.Burial.Cause), string(last.class), string(last.reason), st.Burial.Signature, st.Burial.Fingerprint,
+			st.Burial.Redrivable, st.Burial.NeedsReview, st.Burial.Rule, last.text, last.first, last.at, t.now, old.n)
+	}
+	if err != nil {
+		return err
+	}
+	return t.audit(h.queue, system, event, old.id, st.Burial.Rule)
+}
+
+// system is the actor of verdicts that nobody gave by hand.
+const system = "nixie"
+
+// burialMove says which move of the letters' table a death is.
+func burialMove(old *letterRow, st *nixie.Settlement) (nixie.Event, nixie.Status) {
+	hold := st.Verb == nixie.Hold || st.Burial.Status == nixie.StatusReview
+	switch {
+	case hold:
+		return nixie.OnHold, nixie.StatusReview
+	case st.Burial.Status == nixie.StatusQuarantined && old != nil:
+		return nixie.OnExceed, nixie.StatusQuarantined
+	case old == nil:
+		return nixie.OnBury, nixie.StatusOpen
+	}
+	return nixie.OnDieAgain, nixie.StatusOpen
+}
+
+// lastOf is what a letter shows of a message's history.
+type lastOf struct {
+	text      string
+	class     nixie.Class
+	reason    nixie.Reason
+	first, at int64 // when the first and the last attempt failed
+}
+
+func (t *tx) lastFailure(pos int64) (lastOf, error) {
+	var l lastOf
+	err := t.each("select text, doc from failure where pos = ? order by ordinal", func(row rows) error {
+		var doc failureDoc
+		if err := fromJSON(row.ColumnText(1), &doc); err != nil {
+			return err
+		}
+		at := nanos(doc.FailedAt)
+		if l.first == 0 {
+			l.first = at
+		}
+		l.text, l.class, l.reason, l.at = row.ColumnText(0), doc.Class, doc.Reason, at
+		return nil
+	}, pos)
+	return l, err
+}
+
+// letterFollows moves the letter of a redriven message on when that has ended
+// well or is gone.
+func (t *tx) letterFollows(pos int64, event nixie.Event) error {
+	l, err := t.letter("pos = ?", pos)
+	if err != nil || l == nil {
+		return err
+	}
+	next, ok := nixie.NextStatus(l.status, event)
+	if !ok {
+		return nixie.Errorf(nixie.CodeInternal, "letter %s is %s while its message was on its way: run nixie verify", l.id, l.status)
+	}
+	if err := t.run("update letter set status = ?, resolved = ?, revision = revision + 1 where n = ?", string(next), t.now, l.n); err != nil {
+		return err
+	}
+	return t.audit(l.queue, system, event, l.id, "")
+}
+
+// pause stops the handing out of a queue.
+func (t *tx) pause(q *queueRow, note string) error {
+	q.paused, q.settings.Paused, q.settings.PausedNote = true, true, note
+	return t.saveSettings(q)
+}
+
+func (t *tx) saveSettings(q *queueRow) error {
+	q.paused = q.settings.Paused
+	return t.run("update queue set paused = ?, settings = ? where n = ?", q.settings.Paused, jsonText(false, q.settings), q.n)
+}

@@ -1,0 +1,151 @@
+package sqlite
+
+import (
+	"context"
+	"fmt"
+	"strconv"
+
+	"github.com/nixie-go/nixie"
+	"github.com/nixie-go/nixie/store"
+)
+
+// maxViolations is how many violations of one rule are listed.
+const maxViolations = 100
+
+// rule is an invariant as a query for what breaks it: an ID or name, and a text.
+type rule struct{ name, query string }
+
+// rules are the invariants between tables. Each query returns a subject and what
+// is wrong with it.
+var rules = [...]rule{
+	{"message-lost", `select lower(hex(m.id)), 'handed out, but neither leased nor waiting nor ended' from message m join queue q on q.n = m.pos >> 40
+		where (m.own = 1 or m.pos & 0xffffffffff <= q.cursor)
+		and not exists (select 1 from pending p where p.pos = m.pos) and not exists (select 1 from log g where g.pos = m.pos)
+		and (m.own = 1 or not exists (select 1 from batch b where m.pos between b.first and b.last))`},
+	{"message-two-states", `select lower(hex(m.id)), 'waits and has ended' from pending p join log g on g.pos = p.pos left join message m on m.pos = p.pos`},
+	{"message-passed-by", `select lower(hex(m.id)), 'has a row of its own or has ended, but a range will hand it out too' from message m join queue q on q.n = m.pos >> 40
+		where m.own = 0 and m.pos & 0xffffffffff > q.cursor
+		and (exists (select 1 from pending p where p.pos = m.pos) or exists (select 1 from log g where g.pos = m.pos))`},
+	{"message-no-queue", `select lower(hex(m.id)), 'belongs to no queue' from message m where not exists (select 1 from queue q where q.n = m.pos >> 40)`},
+	{"row-no-message", `select printf('place %d', p.pos), 'waits without its message' from pending p where not exists (select 1 from message m where m.pos = p.pos)
+		union all select printf('place %d', g.pos), 'has ended without its message' from log g where not exists (select 1 from message m where m.pos = g.pos)
+		union all select printf('place %d', f.pos), 'has failed without its message' from failure f where not exists (select 1 from message m where m.pos = f.pos)`},
+	{"queue-count", `select q.name, 'newest message is ' || max(m.pos & 0xffffffffff) || ', the queue says ' || q.last from queue q join message m on m.pos > q.n << 40 and m.pos <= q.n << 40 | 0xffffffffff
+		group by q.n having max(m.pos & 0xffffffffff) > q.last
+		union all select name, 'cursor ' || cursor || ' is beyond the newest message ' || last from queue where cursor > last`},
+	{"batch-count", `select printf('batch %d', b.n), 'has ' || count(m.pos) || ' unsettled members, its row says ' || b.left from batch b
+		left join message m on m.pos between b.first and b.last and m.own = 0
+			and not exists (select 1 from pending p where p.pos = m.pos) and not exists (select 1 from log g where g.pos = m.pos)
+		group by b.n having count(m.pos) <> b.left`},
+	{"lease-no-owner", `select lower(hex(m.id)), 'is leased by owner ' || p.owner || ', who is not registered' from pending p left join message m on m.pos = p.pos
+		where p.state = 1 and not exists (select 1 from owner o where o.n = p.owner)
+		union all select printf('batch %d', b.n), 'is held by owner ' || b.owner || ', who is not registered' from batch b where not exists (select 1 from owner o where o.n = b.owner)`},
+	{"lease-stale", `select lower(hex(m.id)), 'is queued and has the end of a lease, or is leased without one' from pending p left join message m on m.pos = p.pos
+		where (p.state = 0) <> (p.until = 0) or (p.state = 0) <> (p.owner = 0) or p.state not in (0, 1)`},
+	{"counters", `select lower(hex(m.id)), 'has impossible counters: ' || p.attempts || ' attempts, ' || p.deliveries || ' deliveries, lease ' || p.number from pending p left join message m on m.pos = p.pos
+		where p.attempts < 0 or p.deliveries < p.attempts or p.crashes > p.deliveries or p.number < p.deliveries or p.generation <> p.redrives + 1`},
+	{"key-orphan", `select d.key, 'is held for a message that is gone, has another key, or has let it go' from dedupe d left join current c on c.pos = d.pos join queue q on q.n = d.queue
+		where c.pos is null or c.dedupe is not d.key or c.queue <> d.queue
+		or coalesce(json_extract(q.settings, '$.dedupe_scope'), 'active') = 'active' and c.state not in (0, 1)
+		or json_extract(q.settings, '$.dedupe_scope') = 'unresolved' and c.state not in (0, 1)
+			and not exists (select 1 from letter l where l.pos = c.pos and l.status not in ('resolved', 'discarded'))`},
+	{"key-missing", `select lower(hex(c.id)), 'is on its way, but its dedupe key ' || c.dedupe || ' is not held by it' from current c
+		where c.dedupe is not null and c.state in (0, 1) and not exists (select 1 from dedupe d where d.queue = c.queue and d.key = c.dedupe and d.pos = c.pos)`},
+	{"letter-no-message", `select lower(hex(l.id)), 'has no message' from letter l where not exists (select 1 from message m where m.pos = l.pos)`},
+	{"letter-missing", `select lower(hex(m.id)), 'is dead without a letter' from log g join message m on m.pos = g.pos where g.state = 5 and not exists (select 1 from letter l where l.pos = g.pos)`},
+	{"letter-status", `select lower(hex(l.id)), 'is ' || l.status || ' while its message is in state ' || c.state from letter l join current c on c.pos = l.pos
+		where l.status in ('open', 'review', 'quarantined') and c.state <> 5 or l.status = 'redriving' and c.state not in (0, 1)
+		or l.status = 'resolved' and c.state not in (2, 5) or l.status not in ('open', 'review', 'quarantined', 'redriving', 'resolved', 'discarded')`},
+	{"letter-history", `select lower(hex(l.id)), 'has no failure in its history' from letter l where l.text <> '' and not exists (select 1 from failure f where f.pos = l.pos)`},
+	{"attachment-orphan", `select printf('failure %d', a.failure), 'has an attachment and is gone' from attachment a where not exists (select 1 from failure f where f.n = a.failure)`},
+	{"operation-item", `select printf('operation %d', i.operation), 'has an item without letter or operation, or in no known state' from item i
+		where not exists (select 1 from letter l where l.n = i.letter) or not exists (select 1 from operation o where o.n = i.operation)
+		or i.state not in ('pending', 'done', 'skipped', 'failed')`},
+}
+
+// Check implements store.Keeper: every invariant between the tables, every hash
+// and every chain, in one snapshot.
+func (s *Store) Check(ctx context.Context) (store.Report, error) {
+	report := store.Report{Violations: []store.Violation{}}
+	err := s.read(ctx, func(c conn) error {
+		for _, check := range [...]func(conn, *store.Report) error{checkPages, checkRules, checkBodies, checkChains} {
+			if err := check(c, &report); err != nil {
+				return err
+			}
+		}
+		return nil
+	})
+	return report, err
+}
+
+// checkPages asks the engine about the file itself.
+func checkPages(c conn, r *store.Report) error {
+	return c.each("pragma integrity_check(10)", func(row rows) error {
+		if found := row.ColumnText(0); found != "ok" {
+			r.Violations = append(r.Violations, store.Violation{Rule: "file", Subject: "file", Text: found})
+		}
+		return nil
+	})
+}
+
+func checkRules(c conn, r *store.Report) error {
+	for _, table := range [...]string{"queue", "batch", "pending", "log", "failure", "letter", "dedupe", "item"} {
+		n, err := c.number("select count(*) from " + table)
+		if err != nil {
+			return err
+		}
+		r.Checked += n
+	}
+	for _, rule := range rules {
+		if err := c.each(rule.query+fmt.Sprintf(" limit %d", maxViolations), func(row rows) error {
+			r.Violations = append(r.Violations, store.Violation{Rule: rule.name, Subject: dashed(row.ColumnText(0)), Text: row.ColumnText(1)})
+			return nil
+		}); err != nil {
+			return fmt.Errorf("rule %s: %w", rule.name, err)
+		}
+	}
+	return nil
+}
+
+// dashed writes the hex of an ID the usual way and leaves other names alone.
+func dashed(s string) string {
+	if len(s) != 32 {
+		return s
+	}
+	return s[:8] + "-" + s[8:12] + "-" + s[12:16] + "-" + s[16:20] + "-" + s[20:]
+}
+
+func checkBodies(c conn, r *store.Report) error {
+	return c.each("select id, body, hash from message", func(row rows) error {
+		r.Checked++
+		var have nixie.Hash
+		row.ColumnBytes(2, have[:])
+		if nixie.HashBody(columnBytes(row, 1)) != have {
+			r.Violations = append(r.Violations, store.Violation{Rule: "body-hash", Subject: columnID(row, 0).String(), Text: "its body is not the one that was accepted"})
+		}
+		return nil
+	})
+}
+
+func checkChains(c conn, r *store.Report) error {
+	var before nixie.Hash
+	queue, number := "", int64(0)
+	return c.each(`select q.name, a.number, a.at, a.actor, a.event, a.subject, a.reason, a.hash from audit a left join queue q on q.n = a.queue order by a.queue, a.number`, func(row rows) error {
+		r.Checked++
+		e := store.AuditEntry{
+			Queue: row.ColumnText(0), Number: row.ColumnInt64(1), At: moment(row.ColumnInt64(2)), Actor: row.ColumnText(3),
+			Event: nixie.Event(row.ColumnText(4)), Subject: columnID(row, 5), Reason: row.ColumnText(6),
+		}
+		row.ColumnBytes(7, e.Hash[:])
+		if e.Queue != queue {
+			queue, number, before = e.Queue, 0, nixie.Hash{}
+		}
+		number++
+		if e.Number != number || chainHash(before, &e) != e.Hash {
+			r.Violations = append(r.Violations, store.Violation{Rule: "audit-chain", Subject: queue, Text: "entry " + strconv.FormatInt(e.Number, 10) + " was changed, added or follows a removed one"})
+			number = e.Number
+		}
+		before = e.Hash
+		return nil
+	})
+}

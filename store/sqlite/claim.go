@@ -1,0 +1,284 @@
+package sqlite
+
+import (
+	"context"
+
+	"github.com/nixie-go/nixie"
+)
+
+// claimed is what a transaction handed out: places, to be read afterwards.
+type claimed struct {
+	rows  []*pendingRow // one lease each, in the order they are handed out
+	batch *batchRow     // or one lease for a range
+	early int           // how many of rows come before the range
+}
+
+// Claim implements store.Queue. The transaction only moves leases; bodies are
+// read afterwards by another connection, as what is leased stands still.
+func (s *Store) Claim(ctx context.Context, queue string, want nixie.Want) ([]*nixie.Delivery, error) {
+	want.Max = min(max(want.Max, 1), nixie.MaxBatch)
+	if err := nixie.CheckName("queue", queue); err != nil {
+		return nil, err
+	}
+	if want.Lease != 0 && (want.Lease < nixie.MinLease || want.Lease > nixie.MaxLease) {
+		return nil, nixie.Errorf(nixie.CodeInvalid, "lease is %s: give one from %s to %s", want.Lease, nixie.MinLease, nixie.MaxLease)
+	}
+	var dead []ownerRow
+	var busy bool
+	err := s.read(ctx, func(c conn) (err error) {
+		if dead, err = s.deadOwners(c); err != nil {
+			return err
+		}
+		busy, err = s.hasWork(c, queue)
+		return err
+	})
+	if err != nil || !busy && len(dead) == 0 {
+		return nil, err
+	}
+	var got claimed
+	err = s.write(ctx, 0, func(t *tx) error {
+		got = claimed{}
+		if err := t.sweep(dead); err != nil {
+			return err
+		}
+		return t.claim(&got, queue, want)
+	})
+	if err != nil {
+		return nil, err
+	}
+	if len(dead) > 0 {
+		s.forget(dead)
+	}
+	return s.deliveries(ctx, queue, &got)
+}
+
+// hasWork reports whether a claim could find anything, or a lease is over.
+func (s *Store) hasWork(c conn, queue string) (bool, error) {
+	now := s.now()
+	n, err := c.number(`select exists (select 1 from queue where name = ?1 and paused = 0 and cursor < last)
+		or exists (select 1 from batch where until <= ?2)
+		or exists (select 1 from pending where state = 1 and until <= ?2)`, queue, now)
+	if n != 0 || err != nil {
+		return n != 0, err
+	}
+	q, err := c.number("select n from queue where name = ? and paused = 0", queue)
+	if q == 0 || err != nil {
+		return false, err
+	}
+	for p := nixie.MaxPriority; p >= nixie.MinPriority; p-- {
+		n, err := c.number(`select exists (select 1 from pending where queue = ?1 and priority = ?2 and due <= ?3 and state = 0 and crashes = 0)
+			or exists (select 1 from pending where queue = ?1 and priority = ?2 and due <= ?3 and state = 0 and crashes > 0)`, q, p, now)
+		if n != 0 || err != nil {
+			return n != 0, err
+		}
+	}
+	return false, nil
+}
+
+// claim hands out up to want.Max messages: a suspect alone, else waiting
+// messages and new ones, of which neither can starve the other.
+func (t *tx) claim(got *claimed, queue string, want nixie.Want) error {
+	q, err := t.queue(queue)
+	if err != nil || q == nil || q.paused {
+		return err
+	}
+	if err := t.store.register(t); err != nil {
+		return err
+	}
+	lease := int64(want.Lease)
+	if lease == 0 {
+		lease = int64(q.settings.LeaseOrDefault())
+	}
+	until := t.now + lease
+	if !want.Fresh {
+		suspect, err := t.claimPending(q, 1, until, true)
+		if err != nil || len(suspect) > 0 {
+			got.rows, got.early = suspect, len(suspect)
+			return err
+		}
+	}
+	room := want.Max
+	if q.cursor < q.last { // leave a quarter for new messages
+		room -= (want.Max + 3) / 4
+	}
+	if got.rows, err = t.claimPending(q, room, until, false); err != nil {
+		return err
+	}
+	got.early = len(got.rows)
+	if got.batch, err = t.claimRange(q, want.Max-got.early, until); err != nil {
+		return err
+	}
+	taken := got.early
+	if got.batch != nil {
+		taken += int(got.batch.left)
+	}
+	if taken < want.Max && got.early == room {
+		more, err := t.claimPending(q, want.Max-taken, until, false)
+		got.rows = append(got.rows, more...)
+		return err
+	}
+	return nil
+}
+
+// claimPending leases up to n due messages that have a row of their own.
+func (t *tx) claimPending(q *queueRow, n int, until int64, suspects bool) ([]*pendingRow, error) {
+	query := "select " + pendingColumns + " from pending where queue = ? and priority = ? and due <= ? and state = 0 and crashes = 0 order by due, pos limit ?"
+	if suspects {
+		query = "select " + pendingColumns + " from pending where queue = ? and priority = ? and due <= ? and state = 0 and crashes > 0 order by due, pos limit ?"
+	}
+	var got []*pendingRow
+	for p := nixie.MaxPriority; p >= nixie.MinPriority && len(got) < n; p-- {
+		if err := t.each(query, func(row rows) error {
+			r, err := scanPending(row)
+			got = append(got, r)
+			return err
+		}, q.n, p, t.now, n-len(got)); err != nil {
+			return nil, err
+		}
+	}
+	for _, r := range got {
+		if err := t.lease(r, until); err != nil {
+			return nil, err
+		}
+	}
+	return got, nil
+}
+
+// lease counts a claim of a row. A claim of an abandoned message is there to
+// be judged and costs no attempt.
+func (t *tx) lease(r *pendingRow, until int64) error {
+	r.state, r.owner, r.until = stLeased, t.owner, until
+	r.number++
+	r.deliveries++
+	if r.abandoned == "" {
+		r.attempts++
+	}
+	if r.received == 0 {
+		r.received = t.now
+	}
+	return t.run("update pending set state = 1, owner = ?, until = ?, number = ?, deliveries = ?, attempts = ?, received = ? where pos = ?",
+		r.owner, r.until, r.number, r.deliveries, r.attempts, r.received, r.pos)
+}
+
+// claimRange moves the queue's cursor past up to n new messages and leases them
+// by one row.
+func (t *tx) claimRange(q *queueRow, n int, until int64) (*batchRow, error) {
+	if n <= 0 || q.cursor >= q.last {
+		return nil, nil
+	}
+	// Rows of the queue that were added by this very transaction are found too:
+	// they are in the table already.
+	var first, last, members int64
+	if err := t.each("select pos from message where pos > ? and pos <= ? and own = 0 order by pos limit ?", func(row rows) error {
+		last = row.ColumnInt64(0)
+		if members == 0 {
+			first = last
+		}
+		members++
+		return nil
+	}, q.n<<seqBits|q.cursor, q.n<<seqBits|q.last, n); err != nil {
+		return nil, err
+	}
+	q.dirty = true
+	if members < int64(n) {
+		q.cursor = q.last
+	} else {
+		q.cursor = last & maxSeq
+	}
+	if members == 0 {
+		return nil, nil
+	}
+	if err := t.run("insert into batch (owner, first, last, members, left, claimed, until) values (?, ?, ?, ?, ?, ?, ?)",
+		t.owner, first, last, members, members, t.now, until); err != nil {
+		return nil, err
+	}
+	b := &batchRow{n: t.LastInsertRowID(), owner: t.owner, first: first, last: last, left: members, claimed: t.now, until: until}
+	t.keepBatch(b.n, b)
+	copied := *b // the caller reads it after the transaction
+	return &copied, nil
+}
+
+const messageColumns = "m.pos, m.id, m.type, m.key, m.stream, m.dedupe, m.priority, m.body, m.hash, m.headers, m.origin, m.enqueued, m.expires"
+
+// deliveries reads what was claimed. The rows of a batch are frozen: its range
+// is behind the cursor and own does not change there.
+func (s *Store) deliveries(ctx context.Context, queue string, got *claimed) ([]*nixie.Delivery, error) {
+	var out []*nixie.Delivery
+	if len(got.rows) == 0 && got.batch == nil {
+		return nil, nil
+	}
+	// The leases are ours whatever happens to ctx: read to the end, so that
+	// the caller can settle them.
+	err := s.read(context.WithoutCancel(ctx), func(c conn) error {
+		var err error
+		out, err = s.readRows(c, queue, got.rows[:got.early], nil)
+		if err != nil || got.batch == nil {
+			return err
+		}
+		if out, err = s.readBatch(c, queue, got.batch, out); err != nil {
+			return err
+		}
+		out, err = s.readRows(c, queue, got.rows[got.early:], out)
+		return err
+	})
+	return out, err
+}
+
+func (s *Store) readRows(c conn, queue string, rs []*pendingRow, out []*nixie.Delivery) ([]*nixie.Delivery, error) {
+	for _, r := range rs {
+		if err := c.each("select "+messageColumns+" from message m where m.pos = ?", func(row rows) error {
+			d := &nixie.Delivery{}
+			if err := scanMessage(row, &d.Message); err != nil {
+				return err
+			}
+			d.Queue, d.State = queue, nixie.Leased
+			d.Attempts, d.Deliveries, d.Crashes = r.attempts, r.deliveries, r.crashes
+			d.Generation, d.Redrives, d.Steps = r.generation, r.redrives, r.steps
+			d.FirstReceivedAt = moment(r.received)
+			d.Abandoned, d.AbandonedBy = r.abandoned != "", r.abandoned
+			d.Lease = nixie.Lease{Number: r.number, Owner: s.owner.name, ExpiresAt: moment(r.until), Receipt: nixie.Receipted{Place: r.pos}}
+			d.Loan()
+			out = append(out, d)
+			return nil
+		}, r.pos); err != nil {
+			return nil, err
+		}
+	}
+	return out, nil
+}
+
+func (s *Store) readBatch(c conn, queue string, b *batchRow, out []*nixie.Delivery) ([]*nixie.Delivery, error) {
+	all := make([]nixie.Delivery, 0, b.left)
+	err := c.each("select "+messageColumns+" from message m where m.pos between ? and ? and m.own = 0 order by m.pos", func(row rows) error {
+		all = append(all, nixie.Delivery{})
+		d := &all[len(all)-1]
+		if err := scanMessage(row, &d.Message); err != nil {
+			return err
+		}
+		d.Queue, d.State = queue, nixie.Leased
+		d.Attempts, d.Deliveries, d.Generation = 1, 1, 1
+		d.FirstReceivedAt = moment(b.claimed)
+		d.Lease = nixie.Lease{Number: 1, Owner: s.owner.name, ExpiresAt: moment(b.until), Receipt: nixie.Receipted{Place: row.ColumnInt64(0), Batch: b.n}}
+		d.Loan()
+		out = append(out, d)
+		return nil
+	}, b.first, b.last)
+	if err == nil && int64(len(all)) != b.left {
+		err = nixie.Errorf(nixie.CodeInternal, "batch %d has %d messages and should have %d: run nixie verify", b.n, len(all), b.left)
+	}
+	return out, err
+}
+
+// scanMessage reads messageColumns.
+func scanMessage(row rows, m *nixie.Message) error {
+	m.ID = columnID(row, 1)
+	m.Type, m.Key, m.Stream, m.DedupeKey = row.ColumnText(2), row.ColumnText(3), row.ColumnText(4), row.ColumnText(5)
+	m.Priority = row.ColumnInt(6)
+	m.Body = columnBytes(row, 7)
+	row.ColumnBytes(8, m.Hash[:])
+	m.EnqueuedAt, m.ExpiresAt = moment(row.ColumnInt64(11)), moment(row.ColumnInt64(12))
+	if err := fromJSON(row.ColumnText(9), &m.Headers); err != nil {
+		return err
+	}
+	return fromJSON(row.ColumnText(10), &m.Origin)
+}

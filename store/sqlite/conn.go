@@ -1,0 +1,264 @@
+package sqlite
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"net/url"
+	"path/filepath"
+	"strings"
+	"time"
+
+	"zombiezen.com/go/sqlite"
+
+	"github.com/nixie-go/nixie"
+)
+
+// conn is one SQLite connection with the few helpers that our statements need.
+// It belongs to one goroutine at a time.
+type conn struct{ *sqlite.Conn }
+
+// Settings of every connection. FULL makes each commit durable against power
+// loss before it is acknowledged; the WAL may grow to 4000 pages before it is
+// checkpointed, which spreads that cost.
+const pragmas = `
+pragma synchronous = full;
+pragma wal_autocheckpoint = 4000;
+pragma cache_size = -65536;
+pragma temp_store = memory;
+pragma foreign_keys = off;
+pragma trusted_schema = off;`
+
+// openConn opens the file in WAL mode.
+func openConn(path, vfs string, create bool) (conn, error) {
+	flags := sqlite.OpenReadWrite | sqlite.OpenURI | sqlite.OpenWAL
+	if create {
+		flags |= sqlite.OpenCreate
+	}
+	uri := url.URL{Scheme: "file", Path: filepath.ToSlash(path)}
+	if vfs != "" {
+		uri.RawQuery = url.Values{"vfs": {vfs}}.Encode()
+	}
+	raw, err := sqlite.OpenConn(uri.String(), flags)
+	if err != nil {
+		return conn{}, explain(path, err)
+	}
+	c := conn{raw}
+	for _, p := range strings.Split(strings.TrimSpace(pragmas), "\n") {
+		if err := c.run(p); err != nil {
+			return conn{}, errors.Join(explain(path, err), c.Close())
+		}
+	}
+	return c, nil
+}
+
+// prep returns the cached statement, reset, with its arguments bound.
+func (c conn) prep(query string, args ...any) (*sqlite.Stmt, error) {
+	st, err := c.Prepare(query)
+	if err != nil {
+		return nil, err
+	}
+	for i, a := range args {
+		bind(st, i+1, a)
+	}
+	return st, nil
+}
+
+func bind(st *sqlite.Stmt, i int, arg any) {
+	switch a := arg.(type) {
+	case nil:
+		st.BindNull(i)
+	case int64:
+		st.BindInt64(i, a)
+	case int:
+		st.BindInt64(i, int64(a))
+	case bool:
+		st.BindBool(i, a)
+	case string:
+		st.BindText(i, a)
+	case []byte:
+		st.BindBytes(i, a)
+	case nixie.ID:
+		st.BindBytes(i, a[:])
+	case nixie.Hash:
+		st.BindBytes(i, a[:])
+	case time.Time:
+		st.BindInt64(i, nanos(a))
+	default:
+		panic(fmt.Sprintf("sqlite: no binding for %T", arg))
+	}
+}
+
+// run executes a statement that returns no rows of interest.
+func (c conn) run(query string, args ...any) error {
+	st, err := c.prep(query, args...)
+	if err != nil {
+		return err
+	}
+	for {
+		more, err := st.Step()
+		if err != nil || !more {
+			return errors.Join(err, st.Reset())
+		}
+	}
+}
+
+// change executes a write and returns how many rows it changed.
+func (c conn) change(query string, args ...any) (int, error) {
+	if err := c.run(query, args...); err != nil {
+		return 0, err
+	}
+	return c.Changes(), nil
+}
+
+// each calls f for every row.
+func (c conn) each(query string, f func(row rows) error, args ...any) error {
+	st, err := c.prep(query, args...)
+	if err != nil {
+		return err
+	}
+	for {
+		more, err := st.Step()
+		if err == nil && more {
+			err = f(st)
+		}
+		if err != nil || !more {
+			return errors.Join(err, st.Reset())
+		}
+	}
+}
+
+// number returns the first column of the first row, 0 when there is none.
+func (c conn) number(query string, args ...any) (int64, error) {
+	var n int64
+	err := c.each(query, func(row rows) error {
+		n = row.ColumnInt64(0)
+		return nil
+	}, args...)
+	return n, err
+}
+
+// read runs f on a connection of the readers' pool in one snapshot, interrupted
+// when ctx ends.
+func (s *Store) read(ctx context.Context, f func(c conn) error) error {
+	if err := s.usable(); err != nil {
+		return err
+	}
+	var c conn
+	select {
+	case c = <-s.readers:
+	case <-ctx.Done():
+		return stopped(ctx)
+	}
+	defer func() { s.readers <- c }()
+	c.SetInterrupt(ctx.Done())
+	defer c.SetInterrupt(nil)
+	if err := c.run("begin"); err != nil {
+		return s.explain(ctx, err)
+	}
+	err := f(c)
+	c.SetInterrupt(nil)
+	if end := c.run("commit"); err == nil {
+		err = end
+	}
+	return s.explain(ctx, err)
+}
+
+func stopped(ctx context.Context) error {
+	return nixie.Errorf(nixie.CodeUnavailable, "stopped before anything was done: %w", context.Cause(ctx))
+}
+
+// explain gives driver errors a code and says what to do.
+func (s *Store) explain(ctx context.Context, err error) error {
+	var ours *nixie.Error
+	if err == nil || errors.As(err, &ours) {
+		return err
+	}
+	if ctx.Err() != nil {
+		return stopped(ctx)
+	}
+	return explain(s.path, err)
+}
+
+func explain(path string, err error) error {
+	var ours *nixie.Error
+	if err == nil || errors.As(err, &ours) {
+		return err
+	}
+	switch sqlite.ErrCode(err).ToPrimary() {
+	case sqlite.ResultFull:
+		return nixie.Errorf(nixie.CodeLimit, "disk of store %s is full: free some space, nothing was changed: %w", path, err)
+	case sqlite.ResultReadOnly:
+		return nixie.Errorf(nixie.CodeUnavailable, "store %s cannot be written: make file and folder writable: %w", path, err)
+	case sqlite.ResultCantOpen, sqlite.ResultPerm, sqlite.ResultAuth:
+		return nixie.Errorf(nixie.CodeUnavailable, "store %s cannot be opened: check that folder and file exist and may be written: %w", path, err)
+	case sqlite.ResultNotADB:
+		return nixie.Errorf(nixie.CodeInvalid, "%s is not a Nixie store: name another file: %w", path, err)
+	case sqlite.ResultCorrupt:
+		return nixie.Errorf(nixie.CodeInternal, "store %s is damaged: stop all writers, copy the file and run nixie verify on the copy: %w", path, err)
+	case sqlite.ResultBusy, sqlite.ResultLocked:
+		return nixie.Errorf(nixie.CodeUnavailable, "store %s is locked by another program: %w", path, err)
+	}
+	return nixie.Errorf(nixie.CodeUnavailable, "store %s: %w", path, err)
+}
+
+// nanos is how moments are kept; the zero time is 0.
+func nanos(t time.Time) int64 {
+	if t.IsZero() {
+		return 0
+	}
+	return t.UnixNano()
+}
+
+func moment(n int64) time.Time {
+	if n == 0 {
+		return time.Time{}
+	}
+	return time.Unix(0, n).UTC()
+}
+
+// text is null for the empty string.
+func text(s string) any {
+	if s == "" {
+		return nil
+	}
+	return s
+}
+
+// jsonText is null for an empty list or nil pointer.
+func jsonText[T any](empty bool, v T) any {
+	if empty {
+		return nil
+	}
+	data, err := json.Marshal(v)
+	if err != nil {
+		panic(fmt.Sprintf("sqlite: encode %T: %v", v, err)) // our own plain structs always encode
+	}
+	return string(data)
+}
+
+func fromJSON(text string, into any) error {
+	if text == "" {
+		return nil
+	}
+	if err := json.Unmarshal([]byte(text), into); err != nil {
+		return nixie.Errorf(nixie.CodeInternal, "stored JSON %.60q is damaged: %w", text, err)
+	}
+	return nil
+}
+
+func columnID(row rows, col int) nixie.ID {
+	var id nixie.ID
+	row.ColumnBytes(col, id[:])
+	return id
+}
+
+func columnBytes(row rows, col int) []byte {
+	b := make([]byte, row.ColumnLen(col))
+	row.ColumnBytes(col, b)
+	return b
+}
+
+// rows is a statement that stands on a row.
+type rows = *sqlite.Stmt

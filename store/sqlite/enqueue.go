@@ -1,0 +1,290 @@
+package sqlite
+
+import (
+	"context"
+	"errors"
+
+	"github.com/nixie-go/nixie"
+)
+
+// A place is a queue number and a sequence number in one integer.
+const (
+	seqBits   = 40
+	maxSeq    = 1<<seqBits - 1
+	maxQueues = 1 << 22
+)
+
+// The states as they are kept.
+const (
+	stQueued = iota
+	stLeased
+	stSucceeded
+	stDiscarded
+	stCanceled
+	stDead
+)
+
+var states = [...]nixie.State{nixie.Queued, nixie.Leased, nixie.Succeeded, nixie.Discarded, nixie.Canceled, nixie.Dead}
+
+// Enqueue implements nixie.Enqueuer.
+func (s *Store) Enqueue(ctx context.Context, messages ...nixie.Message) ([]nixie.Receipt, error) {
+	if len(messages) == 0 {
+		return nil, nil
+	}
+	size, hashes, err := checkAll(messages)
+	if err != nil {
+		return nil, err
+	}
+	if err := s.space.check(s.now(), size); err != nil {
+		return nil, err
+	}
+	var receipts []nixie.Receipt
+	err = s.write(ctx, size, func(t *tx) error {
+		receipts = make([]nixie.Receipt, len(messages))
+		for i := range messages {
+			r, err := t.enqueue(&messages[i], hashes[i])
+			if err != nil {
+				return err
+			}
+			receipts[i] = r
+		}
+		return nil
+	})
+	if err != nil {
+		return nil, err
+	}
+	return receipts, nil
+}
+
+func checkAll(messages []nixie.Message) (size int, hashes []nixie.Hash, err error) {
+	if len(messages) > nixie.MaxBatch {
+		return 0, nil, nixie.Errorf(nixie.CodeLimit, "call has %d messages, the limit is %d: split it", len(messages), nixie.MaxBatch)
+	}
+	hashes = make([]nixie.Hash, len(messages))
+	for i := range messages {
+		if err := messages[i].Check(); err != nil {
+			return 0, nil, inBatch(i, len(messages), err)
+		}
+		size += len(messages[i].Body)
+		hashes[i] = nixie.HashBody(messages[i].Body)
+	}
+	if size > nixie.MaxBatchBytes {
+		return 0, nil, nixie.Errorf(nixie.CodeLimit, "bodies of the call have %d bytes, the limit is %d: split it", size, nixie.MaxBatchBytes)
+	}
+	return size, hashes, nil
+}
+
+// inBatch says which message of several an error is about.
+func inBatch(i, n int, err error) error {
+	var ours *nixie.Error
+	if n == 1 || !errors.As(err, &ours) {
+		return err
+	}
+	return nixie.Errorf(ours.Code, "message %d of %d: %w", i+1, n, err)
+}
+
+// enqueue adds one message, or answers with the holder of its dedupe key.
+func (t *tx) enqueue(m *nixie.Message, hash nixie.Hash) (nixie.Receipt, error) {
+	q, err := t.openQueue(m.Queue)
+	if err != nil {
+		return nixie.Receipt{}, err
+	}
+	if q.last >= maxSeq {
+		return nixie.Receipt{}, nixie.Errorf(nixie.CodeLimit, "queue %s has taken %d messages, the limit: use another queue", q.name, q.last)
+	}
+	pos := q.n<<seqBits | (q.last + 1)
+	if m.DedupeKey != "" {
+		taken, err := t.takeKey(q, m, hash, pos)
+		if taken != nil || err != nil {
+			return *orZero(taken), err
+		}
+	}
+	id := m.ID
+	if id.IsZero() {
+		id = t.store.ids.New(moment(t.now))
+	}
+	due := max(nanos(m.NotBefore), 0)
+	if m.Delay > 0 {
+		due = max(due, t.now+int64(m.Delay))
+	}
+	own := due > t.now || m.Priority != 0 || m.Stream != ""
+	if err := t.insertMessage(pos, id, own, m, hash); err != nil {
+		return nixie.Receipt{}, err
+	}
+	if own {
+		if err := t.insertPending(&pendingRow{pos: pos, queue: q.n, priority: m.Priority, due: max(due, t.now), generation: 1}); err != nil {
+			return nixie.Receipt{}, err
+		}
+	}
+	q.last++
+	q.dirty = true
+	if due <= t.now {
+		t.wake(q.name)
+	}
+	return nixie.Receipt{ID: id}, nil
+}
+
+func orZero(r *nixie.Receipt) *nixie.Receipt {
+	if r == nil {
+		return &nixie.Receipt{}
+	}
+	return r
+}
+
+func (t *tx) insertMessage(pos int64, id nixie.ID, own bool, m *nixie.Message, hash nixie.Hash) error {
+	st, err := t.Prepare(`insert into message (pos, id, own, type, key, stream, dedupe, priority, body, hash, headers, origin, enqueued, expires)
+		values (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?) on conflict (id) do nothing`)
+	if err != nil {
+		return err
+	}
+	st.BindInt64(1, pos)
+	st.BindBytes(2, id[:])
+	st.BindBool(3, own)
+	for i, s := range [...]string{m.Type, m.Key, m.Stream, m.DedupeKey} {
+		if s != "" {
+			st.BindText(4+i, s)
+		}
+	}
+	st.BindInt64(8, int64(m.Priority))
+	st.BindBytes(9, m.Body)
+	st.BindBytes(10, hash[:])
+	bind(st, 11, jsonText(len(m.Headers) == 0, m.Headers))
+	bind(st, 12, jsonText(m.Origin == nil, m.Origin))
+	st.BindInt64(13, t.now)
+	st.BindInt64(14, nanos(m.ExpiresAt))
+	if _, err := st.Step(); err != nil {
+		return err
+	}
+	if t.Changes() == 0 {
+		return nixie.Errorf(nixie.CodeConflict, "message %s exists already: leave the ID empty, or use a dedupe key to enqueue safely twice", id)
+	}
+	return nil
+}
+
+// takeKey takes the dedupe key for the message at pos. When another message
+// holds it, it returns what the caller asked for in that case.
+func (t *tx) takeKey(q *queueRow, m *nixie.Message, hash nixie.Hash, pos int64) (*nixie.Receipt, error) {
+	added, err := t.change("insert into dedupe (queue, key, pos) values (?, ?, ?) on conflict do nothing", q.n, m.DedupeKey, pos)
+	if err != nil || added == 1 {
+		return nil, err
+	}
+	var r nixie.Receipt
+	var holder int64
+	err = t.each("select m.id, m.hash, m.pos from dedupe d join message m on m.pos = d.pos where d.queue = ? and d.key = ?", func(row rows) error {
+		var have nixie.Hash
+		row.ColumnBytes(1, have[:])
+		r = nixie.Receipt{ID: columnID(row, 0), Duplicate: true, Different: have != hash}
+		holder = row.ColumnInt64(2)
+		return nil
+	}, q.n, m.DedupeKey)
+	switch {
+	case err != nil:
+		return nil, err
+	case r.ID.IsZero():
+		return nil, nixie.Errorf(nixie.CodeInternal, "dedupe key %q of queue %s is held by nobody: run nixie verify", m.DedupeKey, q.name)
+	case m.OnConflict == nixie.FailOnConflict:
+		return nil, &nixie.DuplicateError{Key: m.DedupeKey, Existing: r.ID}
+	case m.OnConflict == nixie.ReplaceExisting:
+		return t.replace(q, m, hash, holder, r)
+	}
+	return &r, nil
+}
+
+// replace gives a queued message that nobody has claimed in this life a new
+// body. Its ID and place stay.
+func (t *tx) replace(q *queueRow, m *nixie.Message, hash nixie.Hash, holder int64, r nixie.Receipt) (*nixie.Receipt, error) {
+	st, err := t.stateOf(holder)
+	if err != nil {
+		return nil, err
+	}
+	if st.state != stQueued || st.deliveries > 0 {
+		return nil, &nixie.DuplicateError{Key: m.DedupeKey, Existing: r.ID}
+	}
+	return &r, t.run("update message set body = ?, hash = ?, headers = ?, type = ?, key = ? where pos = ?",
+		m.Body, hash, jsonText(len(m.Headers) == 0, m.Headers), text(m.Type), text(m.Key), holder)
+}
+
+// freeKey releases the dedupe key of the message at pos if it holds it and the
+// queue's scope says that a message in the given state no longer does.
+func (t *tx) freeKey(q *queueRow, pos int64, key string, state int) error {
+	if key == "" {
+		return nil
+	}
+	switch q.settings.DedupeScope {
+	case nixie.DedupeEver:
+		return nil
+	case nixie.DedupeUnresolved:
+		if state == stDead {
+			return nil
+		}
+	}
+	return t.run("delete from dedupe where queue = ? and key = ? and pos = ?", q.n, key, pos)
+}
+
+// pendingRow is a row of the table pending.
+type pendingRow struct {
+	pos, queue           int64
+	state                int
+	priority             int
+	due                  int64
+	attempts, deliveries int
+	crashes              int
+	generation, redrives int
+	number, owner, until int64
+	received             int64
+	abandoned            string // the holder that vanished; "" is none
+	steps                []string
+}
+
+func (t *tx) insertPending(p *pendingRow) error {
+	return t.run(`insert into pending (pos, queue, state, priority, due, attempts, deliveries, crashes, generation, redrives, number, owner, until, received, abandoned, steps)
+		values (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)`,
+		p.pos, p.queue, p.state, p.priority, p.due, p.attempts, p.deliveries, p.crashes, p.generation, p.redrives,
+		p.number, p.owner, p.until, p.received, text(p.abandoned), jsonText(len(p.steps) == 0, p.steps))
+}
+
+const pendingColumns = "pos, queue, state, priority, due, attempts, deliveries, crashes, generation, redrives, number, owner, until, received, abandoned, steps"
+
+func scanPending(row rows) (*pendingRow, error) {
+	p := &pendingRow{
+		pos: row.ColumnInt64(0), queue: row.ColumnInt64(1), state: row.ColumnInt(2), priority: row.ColumnInt(3), due: row.ColumnInt64(4),
+		attempts: row.ColumnInt(5), deliveries: row.ColumnInt(6), crashes: row.ColumnInt(7), generation: row.ColumnInt(8), redrives: row.ColumnInt(9),
+		number: row.ColumnInt64(10), owner: row.ColumnInt64(11), until: row.ColumnInt64(12), received: row.ColumnInt64(13), abandoned: row.ColumnText(14),
+	}
+	return p, fromJSON(row.ColumnText(15), &p.steps)
+}
+
+// pending returns the row of its own of the message at pos, or nil.
+func (t *tx) pending(pos int64) (*pendingRow, error) {
+	var p *pendingRow
+	err := t.each("select "+pendingColumns+" from pending where pos = ?", func(row rows) (err error) {
+		p, err = scanPending(row)
+		return err
+	}, pos)
+	return p, err
+}
+
+// standing is where a message stands now.
+type standing struct {
+	state, deliveries int
+	hasRow            bool
+	own               bool
+}
+
+func (t *tx) stateOf(pos int64) (standing, error) {
+	var st standing
+	// The row of queue may not be flushed yet, so the cursor comes from it.
+	q, err := t.queueAt(pos)
+	if err != nil {
+		return st, err
+	}
+	err = t.each(`select m.own, p.pos is not null, coalesce(p.state, g.state, 0), coalesce(p.deliveries, g.deliveries, 0), g.pos is not null
+		from message m left join pending p on p.pos = m.pos left join log g on g.pos = m.pos where m.pos = ?`, func(row rows) error {
+		st = standing{own: row.ColumnBool(0), hasRow: row.ColumnBool(1), state: row.ColumnInt(2), deliveries: row.ColumnInt(3)}
+		if !st.hasRow && !row.ColumnBool(4) && !st.own && pos&maxSeq <= q.cursor {
+			st.state, st.deliveries = stLeased, 1
+		}
+		return nil
+	}, pos)
+	return st, err
+}

@@ -1,0 +1,85 @@
+package sqlite
+
+import (
+	"encoding/json"
+	"time"
+
+	"github.com/nixie-go/nixie"
+)
+
+// failureDoc is a failure as it is kept, without what has columns of its own.
+type failureDoc struct {
+	nixie.Failure
+	Took time.Duration `json:"took_ns"`
+}
+
+// appendFailure adds a failure to the history of a message and drops the oldest
+// but the first when there are too many.
+func (t *tx) appendFailure(h *held, f *nixie.Failure, verb nixie.Verb) error {
+	kept := *f
+	kept.Text, kept.Attachments, kept.Decision = "", nil, verb
+	if kept.Steps == nil {
+		kept.Steps = h.steps
+	}
+	doc, err := json.Marshal(failureDoc{kept, f.Took})
+	if err != nil {
+		return nixie.Errorf(nixie.CodeInternal, "encode failure: %w", err)
+	}
+	ordinal, err := t.number("select coalesce(max(ordinal), 0) + 1 from failure where pos = ?", h.pos)
+	if err != nil {
+		return err
+	}
+	if err := t.run("insert into failure (pos, ordinal, queue, at, decision, text, doc) values (?, ?, ?, ?, ?, ?, ?)",
+		h.pos, ordinal, h.queue, t.now, string(verb), f.Text, string(doc)); err != nil {
+		return err
+	}
+	n := t.LastInsertRowID()
+	for i, a := range f.Attachments {
+		if err := t.run("insert into attachment (failure, ordinal, name, data, truncated) values (?, ?, ?, ?, ?)",
+			n, i, a.Name, a.Data, a.Truncated); err != nil {
+			return err
+		}
+	}
+	if ordinal <= nixie.MaxHistory {
+		return nil
+	}
+	old, err := t.number("select n from failure where pos = ? and ordinal > 1 order by ordinal limit 1", h.pos)
+	if err != nil {
+		return err
+	}
+	if err := t.run("delete from attachment where failure = ?", old); err != nil {
+		return err
+	}
+	return t.run("delete from failure where n = ?", old)
+}
+
+// history reads the failures of a message, oldest first.
+func history(c conn, pos int64, attachments bool) (list []nixie.Failure, dropped int, err error) {
+	var numbers []int64
+	highest := 0
+	err = c.each("select n, ordinal, decision, text, doc from failure where pos = ? order by ordinal", func(row rows) error {
+		var doc failureDoc
+		if err := fromJSON(row.ColumnText(4), &doc); err != nil {
+			return err
+		}
+		f := doc.Failure
+		f.Took, f.Decision, f.Text = doc.Took, nixie.Verb(row.ColumnText(2)), row.ColumnText(3)
+		list, numbers = append(list, f), append(numbers, row.ColumnInt64(0))
+		highest = row.ColumnInt(1)
+		return nil
+	}, pos)
+	if err != nil || !attachments {
+		return list, highest - len(list), err
+	}
+	for i, n := range numbers {
+		if err := c.each("select name, data, truncated from attachment where failure = ? order by ordinal", func(row rows) error {
+			list[i].Attachments = append(list[i].Attachments, nixie.Attachment{
+				Name: row.ColumnText(0), Data: columnBytes(row, 1), Truncated: row.ColumnInt64(2),
+			})
+			return nil
+		}, n); err != nil {
+			return nil, 0, err
+		}
+	}
+	return list, highest - len(list), nil
+}

@@ -1,0 +1,151 @@
+package sqlite
+
+import (
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/nixie-go/nixie"
+)
+
+// where collects the conditions of a query with their arguments. Values only
+// ever travel as arguments.
+type where struct {
+	terms []string
+	args  []any
+}
+
+func (w *where) add(term string, args ...any) {
+	w.terms = append(w.terms, term)
+	w.args = append(w.args, args...)
+}
+
+func (w *where) String() string {
+	if len(w.terms) == 0 {
+		return "true"
+	}
+	return strings.Join(w.terms, " and ")
+}
+
+// oneOf adds "column is any of the values", if there are values.
+func oneOf[T ~string](w *where, column string, values []T) {
+	if len(values) == 0 {
+		return
+	}
+	args := make([]any, len(values))
+	for i, v := range values {
+		args[i] = string(v)
+	}
+	w.add("coalesce("+column+", '') in (?"+strings.Repeat(", ?", len(values)-1)+")", args...)
+}
+
+func (w *where) contains(column, part string) {
+	if part != "" {
+		w.add("instr(lower("+column+"), ?) > 0", strings.ToLower(part))
+	}
+}
+
+func (w *where) bounds(column string, r nixie.Range) {
+	if r.Min != nil {
+		w.add(column+" >= ?", *r.Min)
+	}
+	if r.Max != nil {
+		w.add(column+" <= ?", *r.Max)
+	}
+}
+
+func (w *where) times(column string, b nixie.Times) {
+	if !b.After.IsZero() {
+		w.add(column+" >= ?", nanos(b.After))
+	}
+	if !b.Before.IsZero() {
+		w.add(column+" < ?", nanos(b.Before))
+	}
+}
+
+// age bounds the time since a moment.
+func (w *where) age(column string, s nixie.Span, now time.Time) {
+	if s.Min != 0 {
+		w.add(column+" <= ?", nanos(now.Add(-s.Min)))
+	}
+	if s.Max != 0 {
+		w.add(column+" >= ?", nanos(now.Add(-s.Max)))
+	}
+}
+
+// common adds what letters and messages share; c is the view current and began
+// the moment that ages are counted from.
+func (w *where) common(f *nixie.Filter, began string, now time.Time) {
+	oneOf(w, "c.queue_name", f.Queues)
+	oneOf(w, "c.type", f.Types)
+	oneOf(w, "c.key", f.Keys)
+	oneOf(w, "c.stream", f.Streams)
+	if len(f.States) > 0 {
+		args := make([]any, len(f.States))
+		for i, s := range f.States {
+			args[i] = slices.Index(states[:], s)
+		}
+		w.add("c.state in (?"+strings.Repeat(", ?", len(args)-1)+")", args...)
+	}
+	w.age(began, f.Age, now)
+	w.times(began, f.Died)
+	w.bounds("c.redrives", f.Redrives)
+	w.bounds("c.attempts", f.Attempts)
+	w.bounds("c.deliveries", f.Deliveries)
+}
+
+// letterWhere is a filter over letter l and current c.
+func letterWhere(f *nixie.Filter, now time.Time) *where {
+	w := &where{}
+	if len(f.IDs) > 0 {
+		marks := "?" + strings.Repeat(", ?", len(f.IDs)-1)
+		w.add("(l.id in ("+marks+") or c.id in ("+marks+"))", append(idArgs(f.IDs), idArgs(f.IDs)...)...)
+	}
+	oneOf(w, "l.status", f.Statuses)
+	oneOf(w, "l.reason", f.Reasons)
+	oneOf(w, "l.class", f.Classes)
+	oneOf(w, "l.cause", f.Causes)
+	w.contains("l.signature", f.Signature)
+	w.contains("l.text", f.Text)
+	if f.Fingerprint != "" {
+		w.add("l.fingerprint = ?", f.Fingerprint)
+	}
+	if f.Redrivable != nil {
+		w.add("l.redrivable = ?", *f.Redrivable)
+	}
+	if f.NeedsReview != nil {
+		w.add("l.needs_review = ?", *f.NeedsReview)
+	}
+	w.times("l.first_failed", f.FirstFailed)
+	w.times("l.last_failed", f.LastFailed)
+	if !f.Operation.IsZero() {
+		w.add("l.operation = ?", f.Operation)
+	}
+	w.common(f, "l.died", now)
+	return w
+}
+
+// messageWhere is a filter over current c. What only letters have matches no
+// message, as in nixie.Filter.MatchMessage.
+func messageWhere(f *nixie.Filter, now time.Time) *where {
+	w := &where{}
+	if len(f.Statuses)+len(f.Reasons)+len(f.Classes)+len(f.Causes) > 0 || f.Signature != "" || f.Fingerprint != "" ||
+		f.Redrivable != nil || f.NeedsReview != nil || !f.Operation.IsZero() ||
+		f.FirstFailed != (nixie.Times{}) || f.LastFailed != (nixie.Times{}) {
+		w.add("false")
+	}
+	if len(f.IDs) > 0 {
+		w.add("c.id in (?"+strings.Repeat(", ?", len(f.IDs)-1)+")", idArgs(f.IDs)...)
+	}
+	w.contains("coalesce((select text from failure where failure.pos = c.pos order by ordinal desc limit 1), '')", f.Text)
+	w.common(f, "c.enqueued", now)
+	return w
+}
+
+func idArgs(ids []nixie.ID) []any {
+	args := make([]any, len(ids))
+	for i, id := range ids {
+		args[i] = id
+	}
+	return args
+}

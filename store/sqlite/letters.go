@@ -1,0 +1,186 @@
+package sqlite
+
+import (
+	"context"
+	"fmt"
+	"strconv"
+	"strings"
+
+	"github.com/nixie-go/nixie"
+	"github.com/nixie-go/nixie/store"
+)
+
+const currentColumns = `c.pos, c.id, c.queue_name, c.type, c.key, c.stream, c.dedupe, c.priority, c.hash, c.headers, c.origin, c.enqueued, c.expires,
+	c.state, c.due, c.has_row, c.attempts, c.deliveries, c.crashes, c.generation, c.redrives, c.owner, c.until, c.received, c.steps, c.ended, c.own`
+
+const currentWidth = 27
+
+// scanCurrent reads currentColumns.
+func (s *Store) scanCurrent(c conn, row rows, m *nixie.Message) error {
+	m.ID, m.Queue = columnID(row, 1), row.ColumnText(2)
+	m.Type, m.Key, m.Stream, m.DedupeKey = row.ColumnText(3), row.ColumnText(4), row.ColumnText(5), row.ColumnText(6)
+	m.Priority = row.ColumnInt(7)
+	row.ColumnBytes(8, m.Hash[:])
+	m.EnqueuedAt, m.ExpiresAt = moment(row.ColumnInt64(11)), moment(row.ColumnInt64(12))
+	m.State = states[row.ColumnInt(13)]
+	m.Attempts, m.Deliveries, m.Crashes = row.ColumnInt(16), row.ColumnInt(17), row.ColumnInt(18)
+	m.Generation, m.Redrives = row.ColumnInt(19), row.ColumnInt(20)
+	m.FirstReceivedAt, m.EndedAt = moment(row.ColumnInt64(23)), moment(row.ColumnInt64(25))
+	if m.State == nixie.Queued {
+		m.NotBefore = moment(row.ColumnInt64(14))
+	}
+	for _, j := range [...]struct {
+		col  int
+		into any
+	}{{9, &m.Headers}, {10, &m.Origin}, {24, &m.Steps}} {
+		if err := fromJSON(row.ColumnText(j.col), j.into); err != nil {
+			return err
+		}
+	}
+	if m.State != nixie.Leased {
+		return nil
+	}
+	owner, until := row.ColumnInt64(21), row.ColumnInt64(22)
+	if !row.ColumnBool(15) { // a member of a batch
+		if err := c.each("select owner, until, claimed from batch where first <= ?1 and last >= ?1", func(b rows) error {
+			owner, until = b.ColumnInt64(0), b.ColumnInt64(1)
+			m.FirstReceivedAt = moment(b.ColumnInt64(2))
+			return nil
+		}, row.ColumnInt64(0)); err != nil {
+			return err
+		}
+	}
+	m.LeaseExpiresAt = moment(until)
+	return c.each("select name from owner where n = ?", func(o rows) error {
+		m.LeaseOwner = o.ColumnText(0)
+		return nil
+	}, owner)
+}
+
+// Letters implements store.DeadLetters.
+func (s *Store) Letters(ctx context.Context, filter nixie.Filter, page store.Page) ([]nixie.Letter, string, error) {
+	w := letterWhere(&filter, s.Now())
+	if page.Cursor != "" {
+		died, n, err := splitCursor(page.Cursor)
+		if err != nil {
+			return nil, "", err
+		}
+		w.add("(l.died, l.n) < (?, ?)", died, n)
+	}
+	limit := pageLimit(page)
+	var list []nixie.Letter
+	var numbers []int64
+	err := s.read(ctx, func(c conn) error {
+		return c.each("select "+currentColumns+`, l.n, l.id, l.status, l.cause, l.class, l.reason, l.signature, l.fingerprint, l.redrivable, l.needs_review, l.rule,
+			l.first_failed, l.last_failed, l.died, l.resolved, l.operation, l.note, l.revision, l.text
+			from letter l join current c on c.pos = l.pos where `+w.String()+" order by l.died desc, l.n desc limit ?", func(row rows) error {
+			l, err := s.scanLetter(c, row, page.Whole)
+			list, numbers = append(list, l), append(numbers, row.ColumnInt64(currentWidth))
+			return err
+		}, append(w.args, limit)...)
+	})
+	if err != nil || len(list) < limit {
+		return list, "", err
+	}
+	end := len(list) - 1
+	return list, fmt.Sprintf("%d.%d", nanos(list[end].DiedAt), numbers[end]), nil
+}
+
+func splitCursor(cursor string) (died, n int64, err error) {
+	left, right, _ := strings.Cut(cursor, ".")
+	if died, err = cursorNumber(left); err == nil {
+		n, err = strconv.ParseInt(right, 10, 64)
+	}
+	if err != nil {
+		err = nixie.Errorf(nixie.CodeInvalid, "cursor %.40q is not one of ours: start without a cursor", cursor)
+	}
+	return died, n, err
+}
+
+func (s *Store) scanLetter(c conn, row rows, whole bool) (nixie.Letter, error) {
+	at := func(i int) int { return currentWidth + i }
+	l := nixie.Letter{
+		ID: columnID(row, at(1)), Status: nixie.Status(row.ColumnText(at(2))), Cause: nixie.Cause(row.ColumnText(at(3))),
+		Class: nixie.Class(row.ColumnText(at(4))), Reason: nixie.Reason(row.ColumnText(at(5))),
+		Signature: row.ColumnText(at(6)), Fingerprint: row.ColumnText(at(7)),
+		Redrivable: row.ColumnBool(at(8)), NeedsReview: row.ColumnBool(at(9)), Rule: row.ColumnText(at(10)),
+		FirstFailedAt: moment(row.ColumnInt64(at(11))), LastFailedAt: moment(row.ColumnInt64(at(12))),
+		DiedAt: moment(row.ColumnInt64(at(13))), ResolvedAt: moment(row.ColumnInt64(at(14))),
+		Operation: columnID(row, at(15)), Note: row.ColumnText(at(16)), Revision: row.ColumnInt64(at(17)),
+	}
+	if err := s.scanCurrent(c, row, &l.Message); err != nil {
+		return l, err
+	}
+	l.Message.LastFailure = row.ColumnText(at(18))
+	if !whole {
+		return l, nil
+	}
+	pos := row.ColumnInt64(0)
+	var err error
+	if l.Message.Body, err = body(c, pos); err != nil {
+		return l, err
+	}
+	l.History, l.HistoryDropped, err = history(c, pos, true)
+	if n := len(l.History); n > 0 {
+		l.Artifacts = l.History[n-1].Attachments
+	}
+	return l, err
+}
+
+func body(c conn, pos int64) ([]byte, error) {
+	var b []byte
+	err := c.each("select body from message where pos = ?", func(row rows) error {
+		b = columnBytes(row, 0)
+		return nil
+	}, pos)
+	return b, err
+}
+
+// groupings names what letters are grouped by: the key and the label.
+var groupings = map[nixie.GroupBy][2]string{
+	nixie.ByFingerprint: {"l.fingerprint", "max(l.signature)"},
+	nixie.ByReason:      {"l.reason", "''"},
+	nixie.ByClass:       {"l.class", "''"},
+	nixie.ByType:        {"coalesce(c.type, '')", "''"},
+	nixie.ByQueue:       {"c.queue_name", "''"},
+	nixie.ByStatus:      {"l.status", "''"},
+	nixie.ByHour:        {"strftime('%Y-%m-%dT%H', l.died / 1000000000, 'unixepoch')", "''"},
+	nixie.ByRedrivable:  {"case l.redrivable when 1 then 'yes' else 'no' end", "''"},
+	nixie.ByReview:      {"case l.needs_review when 1 then 'yes' else 'no' end", "''"},
+}
+
+// examples is how many letters of a group are named.
+const examples = 3
+
+// Groups implements store.DeadLetters.
+func (s *Store) Groups(ctx context.Context, filter nixie.Filter, by nixie.GroupBy) ([]nixie.Group, error) {
+	g, known := groupings[by]
+	if !known {
+		return nil, nixie.Errorf(nixie.CodeInvalid, "cannot group by %q: give one of fingerprint, reason, class, type, queue, status, hour, redrivable, needs_review", by)
+	}
+	w := letterWhere(&filter, s.Now())
+	var list []nixie.Group
+	err := s.read(ctx, func(c conn) error {
+		from := " from letter l join current c on c.pos = l.pos where " + w.String()
+		if err := c.each("select "+g[0]+" as k, "+g[1]+", count(*), min(l.died), max(l.died), min(l.reason), max(l.reason)"+from+" group by k order by count(*) desc, k", func(row rows) error {
+			group := nixie.Group{Key: row.ColumnText(0), Label: row.ColumnText(1), Count: row.ColumnInt64(2), FirstAt: moment(row.ColumnInt64(3)), LastAt: moment(row.ColumnInt64(4))}
+			if row.ColumnText(5) == row.ColumnText(6) {
+				group.Reason = nixie.Reason(row.ColumnText(5))
+			}
+			list = append(list, group)
+			return nil
+		}, w.args...); err != nil {
+			return err
+		}
+		for i := range list {
+			if err := c.each("select l.id"+from+" and "+g[0]+" = ? order by l.died desc, l.n desc limit ?", func(row rows) error {
+				list[i].Examples = append(list[i].Examples, columnID(row, 0))
+				return nil
+			}, append(append([]any(nil), w.args...), list[i].Key, examples)...); err != nil {
+				return err
+			}
+		}
+		return nil
+	})
+	return list, err
+}

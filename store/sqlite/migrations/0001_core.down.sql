@@ -1,0 +1,15 @@
+drop view current;
+drop table audit;
+drop table item;
+drop table operation;
+drop table owner;
+drop table dedupe;
+drop table letter;
+drop table attachment;
+drop table failure;
+drop table log;
+drop table pending;
+drop table batch;
+drop table message;
+drop table queue;
+drop table meta;

@@ -1,0 +1,221 @@
+-- The happy path is a log, the unhappy path is a table.
+--
+-- A message is one row of `message`, written once. Its place `pos` is
+-- (queue number << 40 | sequence number), so that the messages of a queue lie
+-- together in the order they came. A message that is new and plain is handed
+-- out by range: the queue's cursor moves past it and one row of `batch` stands
+-- for the lease of all messages in between. When it succeeds one row of `log`
+-- says so. Only a message that needs more (delay, priority, stream, retry,
+-- release, crash, redrive) has a row of its own in `pending` until it ends.
+--
+-- Moments are nanoseconds since 1970 UTC, 0 is none. JSON texts are null when
+-- there is nothing to say.
+
+create table meta (
+  name  text primary key,
+  value text not null
+) strict, without rowid;
+
+create table queue (
+  n        integer primary key,           -- 1, 2, 3 … at most 2^22
+  name     text    not null unique,
+  last     integer not null default 0,    -- sequence number of the newest message
+  cursor   integer not null default 0,    -- sequence number up to which ranges were handed out
+  paused   integer not null default 0,
+  settings text    not null default '{}'  -- QueueSettings as JSON
+) strict;
+
+create table message (
+  pos      integer primary key,
+  id       blob    not null,
+  own      integer not null,              -- 1: has or had a row in pending, ranges pass it by
+  type     text,
+  key      text,
+  stream   text,
+  dedupe   text,
+  priority integer not null,
+  body     blob    not null,
+  hash     blob    not null,
+  headers  text,
+  origin   text,
+  enqueued integer not null,
+  expires  integer not null
+) strict;
+
+create unique index message_id  on message (id);
+create index        message_key on message (key) where key is not null;
+
+create table batch (
+  n       integer primary key autoincrement,
+  owner   integer not null,
+  first   integer not null,               -- members: rows of message with own = 0 from first to last
+  last    integer not null,
+  members integer not null,
+  left    integer not null,               -- members not settled yet
+  claimed integer not null,
+  until   integer not null
+) strict;
+
+create table pending (
+  pos        integer primary key,
+  queue      integer not null,
+  state      integer not null,            -- 0 queued, 1 leased
+  priority   integer not null,
+  due        integer not null,            -- not handed out earlier
+  attempts   integer not null,
+  deliveries integer not null,
+  crashes    integer not null,
+  generation integer not null,
+  redrives   integer not null,
+  number     integer not null,            -- of the newest lease, grows over all lives
+  owner      integer not null,            -- of the lease, 0 when queued
+  until      integer not null,            -- end of the lease, 0 when queued
+  received   integer not null,            -- first claim of all lives, 0 before it
+  abandoned  text,                        -- the holder that vanished; to be judged
+  steps      text
+) strict;
+
+create index pending_due     on pending (queue, priority, due) where state = 0 and crashes = 0;
+create index pending_suspect on pending (queue, priority, due) where state = 0 and crashes > 0;
+create index pending_lease   on pending (until)                where state = 1;
+
+create table log (
+  pos        integer primary key,
+  state      integer not null,            -- 2 succeeded, 3 discarded, 4 canceled, 5 dead
+  ended      integer not null,
+  received   integer not null,
+  attempts   integer,                     -- null from here on: a clean first life (1, 1, 0, 1, 0, 1)
+  deliveries integer,
+  crashes    integer,
+  generation integer,
+  redrives   integer,
+  number     integer,
+  steps      text,
+  note       text                         -- why it was discarded or canceled
+) strict;
+
+create table failure (
+  n        integer primary key,
+  pos      integer not null,
+  ordinal  integer not null,              -- 1, 2, 3 … of the message, never reused
+  queue    integer not null,
+  at       integer not null,              -- when it was recorded, by the store's clock
+  decision text    not null,
+  text     text    not null,
+  doc      text    not null               -- the rest of the failure as JSON
+) strict;
+
+create unique index failure_of    on failure (pos, ordinal);
+create index        failure_retry on failure (queue, at) where decision = 'retry';
+
+create table attachment (
+  failure   integer not null,             -- failure.n
+  ordinal   integer not null,
+  name      text    not null,
+  data      blob    not null,
+  truncated integer not null,
+  primary key (failure, ordinal)
+) strict;
+
+create table letter (
+  n            integer primary key,
+  id           blob    not null,
+  pos          integer not null,
+  queue        integer not null,
+  status       text    not null,
+  cause        text    not null,
+  class        text    not null,
+  reason       text    not null,
+  signature    text    not null,
+  fingerprint  text    not null,
+  redrivable   integer not null,
+  needs_review integer not null,
+  rule         text    not null,
+  text         text    not null,          -- of the last failure, for searching
+  first_failed integer not null,
+  last_failed  integer not null,
+  died         integer not null,
+  resolved     integer not null,
+  operation    blob,
+  note         text    not null,
+  revision     integer not null
+) strict;
+
+create unique index letter_id    on letter (id);
+create unique index letter_pos   on letter (pos);
+create index        letter_died  on letter (died);
+create index        letter_queue on letter (queue, status, died);
+create index        letter_group on letter (fingerprint, status);
+
+create table dedupe (
+  queue integer not null,
+  key   text    not null,
+  pos   integer not null,                 -- the holder
+  primary key (queue, key)
+) strict, without rowid;
+
+create table owner (
+  n       integer primary key autoincrement,
+  name    text    not null,
+  lock    text    not null,               -- file whose kernel lock the owner holds, beside the store
+  started integer not null
+) strict;
+
+create table operation (
+  n       integer primary key,
+  id      blob    not null unique,
+  event   text    not null,
+  actor   text    not null,
+  reason  text    not null,
+  filter  text    not null,
+  force   integer not null,
+  created integer not null
+) strict;
+
+create table item (
+  operation integer not null,
+  ordinal   integer not null,
+  letter    integer not null,             -- letter.n
+  state     text    not null,             -- pending, done, skipped, failed
+  error     text    not null default '',
+  primary key (operation, ordinal)
+) strict, without rowid;
+
+create unique index item_letter on item (operation, letter);
+create index        item_state  on item (operation, state, ordinal);
+
+create table audit (
+  queue   integer not null,
+  number  integer not null,
+  at      integer not null,
+  actor   text    not null,
+  event   text    not null,
+  subject blob,
+  reason  text    not null,
+  hash    blob    not null,
+  primary key (queue, number)
+) strict, without rowid;
+
+-- What is known of a message now, whichever way it is kept.
+create view current as
+select m.pos, m.pos >> 40 as queue, q.name as queue_name, m.id, m.own, m.type, m.key, m.stream, m.dedupe,
+       m.priority, m.hash, m.headers, m.origin, m.enqueued, m.expires,
+       case when p.pos is not null then p.state
+            when g.pos is not null then g.state
+            when m.own = 0 and m.pos & 0xffffffffff <= q.cursor then 1
+            else 0 end as state,
+       case when p.pos is not null then p.due else 0 end as due,
+       p.pos is not null as has_row,
+       case when p.pos is not null then p.attempts   when g.pos is not null then coalesce(g.attempts, 1)   else m.pos & 0xffffffffff <= q.cursor and m.own = 0 end as attempts,
+       case when p.pos is not null then p.deliveries when g.pos is not null then coalesce(g.deliveries, 1) else m.pos & 0xffffffffff <= q.cursor and m.own = 0 end as deliveries,
+       coalesce(p.crashes, g.crashes, 0) as crashes,
+       coalesce(p.generation, g.generation, 1) as generation,
+       coalesce(p.redrives, g.redrives, 0) as redrives,
+       coalesce(p.number, g.number, 1) as number,
+       coalesce(p.owner, 0) as owner, coalesce(p.until, 0) as until,
+       coalesce(p.received, g.received, 0) as received,
+       coalesce(p.steps, g.steps) as steps,
+       coalesce(g.ended, 0) as ended, g.note
+from message m join queue q on q.n = m.pos >> 40
+     left join pending p on p.pos = m.pos
+     left join log g on g.pos = m.pos;

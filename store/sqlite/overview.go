@@ -1,0 +1,160 @@
+package sqlite
+
+import (
+	"context"
+	"time"
+
+	"github.com/nixie-go/nixie"
+	"github.com/nixie-go/nixie/store"
+)
+
+// Messages implements store.Overview.
+func (s *Store) Messages(ctx context.Context, filter nixie.Filter, page store.Page) ([]store.Record, string, error) {
+	w := messageWhere(&filter, s.Now())
+	if page.Cursor != "" {
+		before, err := nixie.ParseID(page.Cursor)
+		if err != nil {
+			return nil, "", nixie.Errorf(nixie.CodeInvalid, "cursor %.40q is not one of ours: start without a cursor", page.Cursor)
+		}
+		w.add("c.id < ?", before)
+	}
+	limit := pageLimit(page)
+	var list []store.Record
+	err := s.read(ctx, func(c conn) error {
+		return c.each("select "+currentColumns+" from current c where "+w.String()+" order by c.id desc limit ?", func(row rows) error {
+			r, err := s.scanRecord(c, row, page.Whole)
+			list = append(list, r)
+			return err
+		}, append(w.args, limit)...)
+	})
+	if err != nil || len(list) < limit {
+		return list, "", err
+	}
+	return list, list[len(list)-1].ID.String(), nil
+}
+
+func (s *Store) scanRecord(c conn, row rows, whole bool) (store.Record, error) {
+	var r store.Record
+	if err := s.scanCurrent(c, row, &r.Message); err != nil {
+		return r, err
+	}
+	pos := row.ColumnInt64(0)
+	if !whole {
+		return r, c.each("select text from failure where pos = ? order by ordinal desc limit 1", func(f rows) error {
+			r.LastFailure = f.ColumnText(0)
+			return nil
+		}, pos)
+	}
+	var err error
+	if r.Body, err = body(c, pos); err != nil {
+		return r, err
+	}
+	r.History, r.HistoryDropped, err = history(c, pos, true)
+	if n := len(r.History); n > 0 {
+		r.LastFailure = r.History[n-1].Text
+	}
+	return r, err
+}
+
+// Queues implements store.Overview.
+func (s *Store) Queues(ctx context.Context) ([]nixie.QueueInfo, error) {
+	var list []nixie.QueueInfo
+	now := s.now()
+	err := s.read(ctx, func(c conn) error {
+		var places []int64
+		if err := c.each("select n, name, settings from queue order by name", func(row rows) error {
+			q := nixie.QueueInfo{Name: row.ColumnText(1)}
+			places = append(places, row.ColumnInt64(0))
+			err := fromJSON(row.ColumnText(2), &q.Settings)
+			list = append(list, q)
+			return err
+		}); err != nil {
+			return err
+		}
+		for i, n := range places {
+			if err := countQueue(c, n, now, &list[i]); err != nil {
+				return err
+			}
+		}
+		return nil
+	})
+	return list, err
+}
+
+// countQueue counts a queue. Everything but what waits in the log and what has
+// ended comes from small tables.
+func countQueue(c conn, n, now int64, q *nixie.QueueInfo) error {
+	first, last := n<<seqBits, n<<seqBits|maxSeq
+	if err := c.each(`select
+		(select count(*) from message m join queue q on q.n = ?1 where m.own = 0 and m.pos > ?1 << 40 | q.cursor and m.pos <= ?3),
+		(select min(m.enqueued) from message m join queue q on q.n = ?1 where m.own = 0 and m.pos > ?1 << 40 | q.cursor and m.pos <= ?3),
+		(select coalesce(sum(left), 0) from batch where first > ?2 and last <= ?3)`, func(row rows) error {
+		q.Ready, q.Leased = row.ColumnInt64(0), row.ColumnInt64(2)
+		q.OldestAt = moment(row.ColumnInt64(1))
+		return nil
+	}, n, first, last); err != nil {
+		return err
+	}
+	if err := c.each(`select count(*) filter (where p.state = 0 and p.due <= ?2), count(*) filter (where p.state = 0 and p.due > ?2), count(*) filter (where p.state = 1),
+		min(case when p.state = 0 and p.due > ?2 then p.due end), min(case when p.state = 0 and p.due <= ?2 then m.enqueued end)
+		from pending p join message m on m.pos = p.pos where p.pos > ?1 and p.pos <= ?3`, func(row rows) error {
+		q.Ready += row.ColumnInt64(0)
+		q.Scheduled = row.ColumnInt64(1)
+		q.Leased += row.ColumnInt64(2)
+		q.NextAt = moment(row.ColumnInt64(3))
+		if oldest := moment(row.ColumnInt64(4)); !oldest.IsZero() && (q.OldestAt.IsZero() || oldest.Before(q.OldestAt)) {
+			q.OldestAt = oldest
+		}
+		return nil
+	}, first, now, last); err != nil {
+		return err
+	}
+	if err := c.each("select state, count(*) from log where pos > ? and pos <= ? group by state", func(row rows) error {
+		switch row.ColumnInt(0) {
+		case stSucceeded:
+			q.Succeeded = row.ColumnInt64(1)
+		case stDiscarded:
+			q.Discarded = row.ColumnInt64(1)
+		case stCanceled:
+			q.Canceled = row.ColumnInt64(1)
+		}
+		return nil
+	}, first, last); err != nil {
+		return err
+	}
+	hourAgo := now - int64(time.Hour)
+	return c.each(`select (select count(*) from letter where queue = ?1 and status in ('open', 'review', 'quarantined')),
+		(select count(*) from failure where queue = ?1 and decision = 'retry' and at > ?2),
+		(select count(*) from letter where queue = ?1 and died > ?2)`, func(row rows) error {
+		q.Dead, q.Retried, q.Died = row.ColumnInt64(0), row.ColumnInt64(1), row.ColumnInt64(2)
+		return nil
+	}, n, hourAgo)
+}
+
+// Configure implements store.Overview.
+func (s *Store) Configure(ctx context.Context, queue string, settings nixie.QueueSettings, actor, reason string) error {
+	if queue == "" {
+		return nixie.Errorf(nixie.CodeInvalid, "queue is empty: name the queue")
+	}
+	if err := nixie.CheckName("queue", queue); err != nil {
+		return err
+	}
+	if err := settings.Check(); err != nil {
+		return err
+	}
+	return s.write(ctx, 0, func(t *tx) error {
+		q, err := t.openQueue(queue)
+		if err != nil {
+			return err
+		}
+		if q.settings == settings && !q.isNew {
+			return nil
+		}
+		q.settings = settings
+		if err := t.saveSettings(q); err != nil {
+			return err
+		}
+		t.wake(queue)
+		return t.audit(q.n, actor, nixie.OnConfigure, nixie.ID{}, reason)
+	})
+}

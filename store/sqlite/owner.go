@@ -1,0 +1,147 @@
+package sqlite
+
+import (
+	"errors"
+	"os"
+	"path/filepath"
+	"strconv"
+	"sync"
+	"sync/atomic"
+
+	"github.com/nixie-go/nixie"
+)
+
+// ownership is this process as a holder of leases. It is registered at the
+// first claim: a process that only enqueues or looks holds nothing.
+type ownership struct {
+	mu     sync.Mutex
+	name   string
+	n      int64 // row of the table owner
+	file   *os.File
+	marked atomic.Int64
+}
+
+// lockFolder holds one lock file for each process that claims.
+func (s *Store) lockFolder() string { return s.path + "-owners" }
+
+// register makes this process an owner: first the kernel lock, then the row, so
+// that no row without a lock is ever seen as dead while its process lives.
+func (s *Store) register(t *tx) error {
+	o := &s.owner
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	if o.n != 0 {
+		t.owner = o.n
+		return nil
+	}
+	if o.file == nil {
+		if err := o.lock(s.lockFolder(), s.ids.New(s.opts.Clock()).String()); err != nil {
+			return err
+		}
+	}
+	if o.name == "" {
+		host, err := os.Hostname()
+		if err != nil {
+			host = "localhost"
+		}
+		o.name = host + ":" + strconv.Itoa(os.Getpid())
+	}
+	if err := t.run("insert into owner (name, lock, started) values (?, ?, ?)", o.name, filepath.Base(o.file.Name()), t.now); err != nil {
+		return err
+	}
+	t.owner = t.LastInsertRowID()
+	n := t.owner
+	t.after = append(t.after, func() {
+		o.mu.Lock()
+		o.n = n
+		o.mu.Unlock()
+	})
+	return nil
+}
+
+func (o *ownership) lock(folder, name string) error {
+	if err := os.MkdirAll(folder, 0o700); err != nil {
+		return nixie.Errorf(nixie.CodeUnavailable, "folder for owner locks: %w", err)
+	}
+	f, err := os.OpenFile(filepath.Join(folder, name+".lock"), os.O_CREATE|os.O_RDWR, 0o600)
+	if err != nil {
+		return nixie.Errorf(nixie.CodeUnavailable, "owner lock: %w", err)
+	}
+	if free, err := tryLock(f); err != nil || !free {
+		return errors.Join(nixie.Errorf(nixie.CodeUnavailable, "owner lock %s cannot be taken", f.Name()), err, f.Close())
+	}
+	o.file = f
+	return nil
+}
+
+// registered is this process's row, or the zero row before the first claim.
+func (o *ownership) registered() ownerRow {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	if o.n == 0 || o.file == nil {
+		return ownerRow{}
+	}
+	return ownerRow{o.n, o.name, filepath.Base(o.file.Name())}
+}
+
+// release gives the lock back; the file goes with it.
+func (o *ownership) release() error {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	if o.file == nil {
+		return nil
+	}
+	err := o.file.Close()
+	o.file = nil
+	return err
+}
+
+// ownerRow is one row of the table owner.
+type ownerRow struct {
+	n          int64
+	name, lock string
+}
+
+// deadOwners returns the owners whose lock can be taken.
+func (s *Store) deadOwners(c conn) ([]ownerRow, error) {
+	s.owner.mu.Lock()
+	self := s.owner.n
+	s.owner.mu.Unlock()
+	var others []ownerRow
+	if err := c.each("select n, name, lock from owner where n <> ?", func(row rows) error {
+		others = append(others, ownerRow{row.ColumnInt64(0), row.ColumnText(1), row.ColumnText(2)})
+		return nil
+	}, self); err != nil {
+		return nil, err
+	}
+	var dead []ownerRow
+	for _, o := range others {
+		if s.isDead(o) {
+			dead = append(dead, o)
+		}
+	}
+	return dead, nil
+}
+
+// isDead reports whether nobody holds the owner's lock. A file that is gone was
+// removed after its owner was found dead; one that cannot be looked at leaves
+// the judgement to the end of the lease.
+func (s *Store) isDead(o ownerRow) bool {
+	f, err := os.OpenFile(filepath.Join(s.lockFolder(), filepath.Base(o.lock)), os.O_RDWR, 0)
+	if errors.Is(err, os.ErrNotExist) {
+		return true
+	}
+	if err != nil {
+		return false
+	}
+	free, err := tryLock(f)
+	_ = f.Close() // gives the probe's lock back
+	return free && err == nil
+}
+
+// forget removes the lock files of owners that are gone from the store.
+func (s *Store) forget(dead []ownerRow) {
+	for _, o := range dead {
+		_ = os.Remove(filepath.Join(s.lockFolder(), filepath.Base(o.lock))) // a file left behind is found dead again
+	}
+}

@@ -1,0 +1,207 @@
+package sqlite
+
+import (
+	"context"
+
+	"github.com/nixie-go/nixie"
+	"github.com/nixie-go/nixie/store"
+)
+
+// Resolve implements store.DeadLetters.
+func (s *Store) Resolve(ctx context.Context, resolutions []store.Resolution) []error {
+	errs := make([]error, len(resolutions))
+	if len(resolutions) == 0 {
+		return errs
+	}
+	refused := make([]error, len(resolutions))
+	for i := range resolutions {
+		refused[i] = checkResolution(&resolutions[i])
+	}
+	err := s.write(ctx, 0, func(t *tx) error {
+		copy(errs, refused)
+		for i := range resolutions {
+			if errs[i] != nil {
+				continue
+			}
+			if err := t.resolveItem(&resolutions[i]); err != nil {
+				if !answers(err) {
+					return err
+				}
+				errs[i] = err
+			}
+		}
+		return nil
+	})
+	if err != nil {
+		return all(errs, err)
+	}
+	return errs
+}
+
+func checkResolution(r *store.Resolution) error {
+	switch {
+	case r.Actor == "":
+		return nixie.Errorf(nixie.CodeInvalid, "actor is empty: say who does it")
+	case r.Reason == "" && (r.Event == nixie.OnDiscard || r.Event == nixie.OnRequalify):
+		return nixie.Errorf(nixie.CodeInvalid, "reason is empty: say why, %s is recorded with its reason", r.Event)
+	}
+	switch r.Event {
+	case nixie.OnRedrive, nixie.OnDiscard, nixie.OnHold, nixie.OnUnhold, nixie.OnRequalify, nixie.OnRestore, nixie.OnConfirm:
+		return nil
+	}
+	return nixie.Errorf(nixie.CodeInvalid, "event %q is nothing that can be done to a letter", r.Event)
+}
+
+// resolveItem resolves one letter and marks the item of its operation in the
+// same transaction, so that a repeat finds it done.
+func (t *tx) resolveItem(r *store.Resolution) error {
+	if r.Operation.IsZero() {
+		return t.resolve(r)
+	}
+	var operation int64
+	var state string
+	if err := t.each(`select o.n, i.state from operation o join item i on i.operation = o.n
+		where o.id = ? and i.letter = (select n from letter where id = ?)`, func(row rows) error {
+		operation, state = row.ColumnInt64(0), row.ColumnText(1)
+		return nil
+	}, r.Operation, r.Letter); err != nil {
+		return err
+	}
+	switch {
+	case operation == 0:
+		return nixie.Errorf(nixie.CodeNotFound, "letter %s is not part of operation %s", r.Letter, r.Operation)
+	case state != "pending":
+		return nixie.Errorf(nixie.CodeConflict, "letter %s is %s in operation %s already", r.Letter, state, r.Operation)
+	}
+	answer := t.resolve(r)
+	if answer != nil && !answers(answer) {
+		return answer
+	}
+	state, text := "done", ""
+	if answer != nil {
+		state, text = "skipped", answer.Error()
+	}
+	if err := t.run("update item set state = ?, error = ? where operation = ? and letter = (select n from letter where id = ?) and state = 'pending'",
+		state, text, operation, r.Letter); err != nil {
+		return err
+	}
+	return answer
+}
+
+// resolve applies an event to a letter, guarded by the table of moves.
+func (t *tx) resolve(r *store.Resolution) error {
+	l, err := t.letter("id = ?", r.Letter)
+	if err != nil {
+		return err
+	}
+	if l == nil {
+		return nixie.Errorf(nixie.CodeNotFound, "no letter %s", r.Letter)
+	}
+	next, ok := nixie.NextStatus(l.status, r.Event)
+	if !ok {
+		return nixie.Errorf(nixie.CodeConflict, "letter %s is %s: %s is not possible", l.id, l.status, r.Event)
+	}
+	if r.Event == nixie.OnRedrive {
+		if err := t.redrive(l, r); err != nil {
+			return err
+		}
+	}
+	resolved := int64(0)
+	if !next.Unresolved() {
+		resolved = t.now
+	}
+	if r.Event == nixie.OnDiscard {
+		if err := t.freeKeyOf(l.pos); err != nil {
+			return err
+		}
+	}
+	if r.Event == nixie.OnRestore {
+		if err := t.retakeKey(l); err != nil {
+			return err
+		}
+	}
+	if err := t.run("update letter set status = ?, resolved = ?, note = ?, revision = revision + 1, operation = coalesce(?, operation) where n = ?",
+		string(next), resolved, r.Reason, idOrNull(r.Operation), l.n); err != nil {
+		return err
+	}
+	return t.audit(l.queue, r.Actor, r.Event, l.id, r.Reason)
+}
+
+func idOrNull(id nixie.ID) any {
+	if id.IsZero() {
+		return nil
+	}
+	return id
+}
+
+// redrive queues a dead message again: the next generation of the same message.
+// It answers before it writes.
+func (t *tx) redrive(l *letterRow, r *store.Resolution) error {
+	p := &pendingRow{pos: l.pos, queue: l.queue, due: t.now}
+	found := false
+	if err := t.each("select c.generation, c.redrives, c.number, c.received, c.steps, c.priority, c.state from current c where c.pos = ?", func(row rows) error {
+		found = row.ColumnInt(6) == stDead
+		p.generation, p.redrives, p.number = row.ColumnInt(0)+1, row.ColumnInt(1)+1, row.ColumnInt64(2)
+		p.received, p.priority = row.ColumnInt64(3), row.ColumnInt(5)
+		return fromJSON(row.ColumnText(4), &p.steps)
+	}, l.pos); err != nil {
+		return err
+	}
+	switch {
+	case !found:
+		return nixie.Errorf(nixie.CodeInternal, "message of letter %s is not dead: run nixie verify", l.id)
+	case !r.Force && (!l.redrivable || l.needsReview):
+		return nixie.Errorf(nixie.CodeConflict, "letter %s is not redrivable or needs review: look at it, then use force", l.id)
+	case r.MaxRedrives > 0 && p.redrives > r.MaxRedrives:
+		return nixie.Errorf(nixie.CodeConflict, "letter %s has been redriven %d times, the cap is %d", l.id, p.redrives-1, r.MaxRedrives)
+	}
+	if err := t.retakeKey(l); err != nil {
+		return err
+	}
+	if n, err := t.change("delete from log where pos = ? and state = ?", l.pos, stDead); err != nil || n != 1 {
+		return orDefect(err, "log row of letter %s is gone: run nixie verify", l.id)
+	}
+	if err := t.run("update message set own = 1 where pos = ?", l.pos); err != nil {
+		return err
+	}
+	if err := t.insertPending(p); err != nil {
+		return err
+	}
+	return t.wakeAt(l.pos)
+}
+
+func orDefect(err error, format string, args ...any) error {
+	if err != nil {
+		return err
+	}
+	return nixie.Errorf(nixie.CodeInternal, format, args...)
+}
+
+// retakeKey gives a message its dedupe key back, if its scope let it go.
+func (t *tx) retakeKey(l *letterRow) error {
+	key, err := t.dedupeKey(l.pos)
+	if err != nil || key == "" {
+		return err
+	}
+	if _, err := t.change("insert into dedupe (queue, key, pos) values (?, ?, ?) on conflict do nothing", l.queue, key, l.pos); err != nil {
+		return err
+	}
+	holder, err := t.number("select pos from dedupe where queue = ? and key = ?", l.queue, key)
+	if err == nil && holder != l.pos {
+		err = nixie.Errorf(nixie.CodeConflict, "dedupe key %q of letter %s is held by a newer message: wait for that or discard the letter", key, l.id)
+	}
+	return err
+}
+
+// freeKeyOf releases the key of a dead message whose letter is given up.
+func (t *tx) freeKeyOf(pos int64) error {
+	q, err := t.queueAt(pos)
+	if err != nil {
+		return err
+	}
+	key, err := t.dedupeKey(pos)
+	if err != nil {
+		return err
+	}
+	return t.freeKey(q, pos, key, stDiscarded)
+}

@@ -1,0 +1,366 @@
+package sqlite
+
+import (
+	"context"
+	"time"
+
+	"github.com/nixie-go/nixie"
+)
+
+// held is a lease that was found to be current, with what is known of its
+// message.
+type held struct {
+	pendingRow // counters; for a member of a batch those of a clean first claim
+	batch      *batchRow
+	d          *nixie.Delivery
+	q          *queueRow
+}
+
+// hold finds the lease of a delivery and refuses it when it is not current:
+// expired, settled or voided.
+func (t *tx) hold(d *nixie.Delivery) (*held, error) {
+	lost := nixie.Errorf(nixie.CodeLeaseLost, "lease %d of message %s is over: its outcome was not recorded, another claim decides", d.Lease.Number, d.ID)
+	pos, batch := d.Lease.Receipt.Place, d.Lease.Receipt.Batch
+	if pos == 0 {
+		var err error
+		if pos, batch, err = t.find(d.ID, d.Lease.Number); err != nil {
+			return nil, err
+		}
+	}
+	row, err := t.pending(pos)
+	if err != nil {
+		return nil, err
+	}
+	h := &held{d: d}
+	if row != nil {
+		if row.state != stLeased || row.number != d.Lease.Number || row.until <= t.now {
+			return nil, lost
+		}
+		h.pendingRow = *row
+	} else {
+		b, err := t.batch(batch)
+		if err != nil {
+			return nil, err
+		}
+		ended, err := t.number("select exists (select 1 from log where pos = ?)", pos)
+		if err != nil {
+			return nil, err
+		}
+		if b == nil || b.until <= t.now || pos < b.first || pos > b.last || d.Lease.Number != 1 || ended != 0 {
+			return nil, lost
+		}
+		h.batch = b
+		h.pendingRow = pendingRow{pos: pos, queue: pos >> seqBits, attempts: 1, deliveries: 1, generation: 1, number: 1, received: b.claimed, owner: b.owner, until: b.until}
+	}
+	h.q, err = t.queueAt(pos)
+	return h, err
+}
+
+// find looks a lease up that came without its short cut.
+func (t *tx) find(id nixie.ID, number int64) (pos, batch int64, err error) {
+	if pos, err = t.number("select pos from message where id = ?", id); err != nil {
+		return 0, 0, err
+	}
+	if pos == 0 {
+		return 0, 0, nixie.Errorf(nixie.CodeNotFound, "no message %s", id)
+	}
+	if number == 1 {
+		batch, err = t.number("select b.n from batch b join message m on m.pos = ?1 and m.own = 0 where b.first <= ?1 and b.last >= ?1", pos)
+	}
+	return pos, batch, err
+}
+
+// Settle implements store.Queue.
+func (s *Store) Settle(ctx context.Context, settlements []nixie.Settlement) []error {
+	errs := make([]error, len(settlements))
+	if len(settlements) == 0 {
+		return errs
+	}
+	if len(settlements) > nixie.MaxBatch {
+		return all(errs, nixie.Errorf(nixie.CodeLimit, "call has %d settlements, the limit is %d: split it", len(settlements), nixie.MaxBatch))
+	}
+	size := 0
+	for i := range settlements {
+		errs[i] = checkSettlement(&settlements[i])
+		if f := settlements[i].Failure; f != nil {
+			size += len(f.Text) + len(f.Stack)
+		}
+	}
+	refused := append([]error(nil), errs...)
+	err := s.write(ctx, size, func(t *tx) error {
+		copy(errs, refused)
+		for i := range settlements {
+			if errs[i] != nil {
+				continue
+			}
+			if err := t.settle(&settlements[i]); err != nil {
+				if !answers(err) {
+					return err
+				}
+				errs[i] = err
+			}
+		}
+		return nil
+	})
+	if err != nil {
+		return all(errs, err)
+	}
+	return errs
+}
+
+// answers reports whether an error is an answer to one settlement, given before
+// anything was written for it, and not a failure of the transaction.
+func answers(err error) bool {
+	switch nixie.CodeOf(err) {
+	case nixie.CodeLeaseLost, nixie.CodeNotFound, nixie.CodeConflict:
+		return true
+	}
+	return false
+}
+
+func all(errs []error, err error) []error {
+	for i := range errs {
+		errs[i] = err
+	}
+	return errs
+}
+
+func checkSettlement(st *nixie.Settlement) error {
+	switch {
+	case st.Delivery == nil:
+		return nixie.Errorf(nixie.CodeInvalid, "settlement has no delivery")
+	case st.Delay < 0 || st.Delay > nixie.MaxDelay:
+		return nixie.Errorf(nixie.CodeInvalid, "delay is %s: give one from 0 to %s", st.Delay, nixie.MaxDelay)
+	}
+	switch st.Verb {
+	case nixie.Complete, nixie.Retry, nixie.Release, nixie.Discard:
+		return nil
+	case nixie.Bury, nixie.Hold, nixie.Halt:
+		if st.Burial == nil {
+			return nixie.Errorf(nixie.CodeInvalid, "verb %s has no burial: say cause, status and group of the letter", st.Verb)
+		}
+		return nil
+	}
+	return nixie.Errorf(nixie.CodeInvalid, "verb %q is not one of complete, retry, release, discard, bury, hold, halt", st.Verb)
+}
+
+// settle applies one settlement. It answers before it writes.
+func (t *tx) settle(st *nixie.Settlement) error {
+	if done, err := t.completeMember(st); done || err != nil {
+		return err
+	}
+	h, err := t.hold(st.Delivery)
+	if err != nil {
+		return err
+	}
+	h.steps = mergeSteps(h.steps, st.Delivery.Steps)
+	for _, f := range [...]*nixie.Failure{st.Failure, st.Second} {
+		if f == nil {
+			continue
+		}
+		if err := t.appendFailure(h, f, st.Verb); err != nil {
+			return err
+		}
+	}
+	switch st.Verb {
+	case nixie.Complete:
+		if err := t.end(h, stSucceeded, ""); err != nil {
+			return err
+		}
+		return t.letterFollows(h.pos, nixie.OnSuccess)
+	case nixie.Discard:
+		if err := t.end(h, stDiscarded, st.Note); err != nil {
+			return err
+		}
+		return t.letterFollows(h.pos, nixie.OnGone)
+	case nixie.Retry:
+		h.abandoned = ""
+		return t.requeue(h, st.Delay)
+	case nixie.Release:
+		if h.abandoned == "" {
+			h.attempts--
+		}
+		return t.requeue(h, st.Delay)
+	}
+	return t.bury(h, st)
+}
+
+// completeMember is the short way of the commonest settlement: a plain member
+// of a batch that succeeded at once. One row of log says everything, and its
+// key refuses a second one.
+func (t *tx) completeMember(st *nixie.Settlement) (bool, error) {
+	d := st.Delivery
+	pos := d.Lease.Receipt.Place
+	if st.Verb != nixie.Complete || st.Failure != nil || d.Lease.Receipt.Batch == 0 || len(d.Steps) > 0 {
+		return false, nil
+	}
+	b, err := t.batch(d.Lease.Receipt.Batch)
+	if err != nil || b == nil || b.until <= t.now || pos < b.first || pos > b.last || d.Lease.Number != 1 {
+		return false, err
+	}
+	ins, err := t.Prepare("insert into log (pos, state, ended, received) select ?1, 2, ?2, ?3 where not exists (select 1 from pending where pos = ?1) on conflict do nothing")
+	if err != nil {
+		return false, err
+	}
+	ins.BindInt64(1, pos)
+	ins.BindInt64(2, t.now)
+	ins.BindInt64(3, b.claimed)
+	if _, err := ins.Step(); err != nil {
+		return false, err
+	}
+	if t.Changes() == 0 {
+		return false, nil // the long way says why
+	}
+	b.left--
+	b.dirty = true
+	if d.DedupeKey == "" {
+		return true, nil
+	}
+	q, err := t.queueAt(pos)
+	if err != nil {
+		return false, err
+	}
+	return true, t.freeKey(q, pos, d.DedupeKey, stSucceeded)
+}
+
+// leave takes the message out of what its lease was kept in.
+func (t *tx) leave(h *held) error {
+	if h.batch != nil {
+		h.batch.left--
+		h.batch.dirty = true
+		return nil
+	}
+	return t.run("delete from pending where pos = ?", h.pos)
+}
+
+// end writes the row of log that ends a message.
+func (t *tx) end(h *held, state int, note string) error {
+	if err := t.leave(h); err != nil {
+		return err
+	}
+	if err := t.writeLog(&h.pendingRow, state, note); err != nil {
+		return err
+	}
+	key, err := t.dedupeKey(h.pos)
+	if err != nil {
+		return err
+	}
+	return t.freeKey(h.q, h.pos, key, state)
+}
+
+func (t *tx) writeLog(p *pendingRow, state int, note string) error {
+	return t.run(`insert into log (pos, state, ended, received, attempts, deliveries, crashes, generation, redrives, number, steps, note)
+		values (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)`,
+		p.pos, state, t.now, p.received, p.attempts, p.deliveries, p.crashes, p.generation, p.redrives, p.number,
+		jsonText(len(p.steps) == 0, p.steps), text(note))
+}
+
+func (t *tx) dedupeKey(pos int64) (string, error) {
+	key := ""
+	err := t.each("select dedupe from message where pos = ?", func(row rows) error {
+		key = row.ColumnText(0)
+		return nil
+	}, pos)
+	return key, err
+}
+
+// requeue gives the lease back; the message is due after delay.
+func (t *tx) requeue(h *held, delay time.Duration) error {
+	h.state, h.owner, h.until, h.due = stQueued, 0, 0, t.now+int64(delay)
+	if delay <= 0 {
+		t.wake(h.q.name)
+	}
+	if h.batch != nil {
+		if err := t.leave(h); err != nil {
+			return err
+		}
+		return t.insertPending(&h.pendingRow)
+	}
+	return t.run("update pending set state = 0, owner = 0, until = 0, due = ?, attempts = ?, abandoned = ?, steps = ? where pos = ?",
+		h.due, h.attempts, text(h.abandoned), jsonText(len(h.steps) == 0, h.steps), h.pos)
+}
+
+// mergeSteps adds the steps of more that are not there yet: steps only grow.
+func mergeSteps(have, more []string) []string {
+	for _, s := range more {
+		if !contains(have, s) && len(have) < nixie.MaxSteps {
+			have = append(have, s)
+		}
+	}
+	return have
+}
+
+func contains(list []string, s string) bool {
+	for _, have := range list {
+		if have == s {
+			return true
+		}
+	}
+	return false
+}
+
+// Extend implements store.Queue.
+func (s *Store) Extend(ctx context.Context, ds []*nixie.Delivery, lease time.Duration) []error {
+	errs := make([]error, len(ds))
+	if len(ds) == 0 {
+		return errs
+	}
+	if lease < nixie.MinLease || lease > nixie.MaxLease {
+		return all(errs, nixie.Errorf(nixie.CodeInvalid, "lease is %s: give one from %s to %s", lease, nixie.MinLease, nixie.MaxLease))
+	}
+	err := s.write(ctx, 0, func(t *tx) error { return t.extend(ds, t.now+int64(lease), errs) })
+	if err != nil {
+		return all(errs, err)
+	}
+	return errs
+}
+
+// extend moves the end of leases. A batch of which all members are extended
+// keeps its one row; otherwise those that are extended get rows of their own,
+// so that the others end when they should.
+func (t *tx) extend(ds []*nixie.Delivery, until int64, errs []error) error {
+	members := map[*batchRow][]*held{}
+	for i, d := range ds {
+		h, err := t.hold(d)
+		errs[i] = err
+		switch {
+		case err != nil && !answers(err):
+			return err
+		case err != nil:
+			continue
+		case h.batch != nil:
+			if steps := d.NewSteps(); len(steps) > 0 {
+				h.steps = mergeSteps(h.steps, d.Steps)
+			}
+			members[h.batch] = append(members[h.batch], h)
+			continue
+		}
+		if err := t.run("update pending set until = ?, steps = ? where pos = ?", until, jsonText(len(h.steps)+len(d.Steps) == 0, mergeSteps(h.steps, d.Steps)), h.pos); err != nil {
+			return err
+		}
+	}
+	for b, hs := range members {
+		whole := int64(len(hs)) == b.left
+		if whole {
+			b.until, b.dirty = until, true
+		}
+		for _, h := range hs {
+			if whole && len(h.steps) == 0 {
+				continue
+			}
+			if err := t.split(h, until); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
+}
+
+// split gives a member of a batch a row of its own under the same lease.
+func (t *tx) split(h *held, until int64) error {
+	if err := t.leave(h); err != nil {
+		return err
+	}
+	h.state, h.until = stLeased, until
+	return t.insertPending(&h.pendingRow)
+}

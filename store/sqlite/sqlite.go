@@ -1,0 +1,290 @@
+// Package sqlite is the embedded store: one file, any number of processes.
+//
+// Each commit is durable before it is acknowledged (WAL, synchronous FULL). A
+// process writes through one committer: whatever calls arrived while the last
+// commit ran form the next transaction. Processes take turns by short IMMEDIATE
+// transactions. A process that claims holds the kernel lock of a file of its
+// own beside the store; a lock that can be taken means a dead owner, whose
+// leases are void at once.
+//
+// New and plain messages are claimed by range: one row of batch stands for the
+// lease of many. The file migrations/0001_core.up.sql tells how things lie.
+package sqlite
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"github.com/nixie-go/nixie"
+	"github.com/nixie-go/nixie/store"
+)
+
+// Options of a store. The zero value is fine.
+type Options struct {
+	// Clock judges leases, delays and ages; default time.Now. The store never
+	// lets it go back.
+	Clock func() time.Time
+	// Owner is shown as the holder of leases; default host:pid.
+	Owner string
+	// MustExist refuses to create a file.
+	MustExist bool
+	// Reserve is the free space in bytes below which new messages are refused,
+	// so that those under way can still be settled: default 64 MiB, −1 none.
+	Reserve int64
+	// VFS names a registered SQLite file system, for tests.
+	VFS string
+}
+
+const (
+	defaultReserve = 64 << 20
+	readers        = 4
+)
+
+// Store is an open store. It is safe for concurrent use.
+type Store struct {
+	path    string
+	opts    Options
+	ids     nixie.IDs
+	latest  atomic.Int64 // newest moment given out, so that time never goes back
+	readers chan conn
+	writes  chan *write
+	idle    chan struct{} // closed when the committer has ended
+	broken  atomic.Pointer[error]
+	closing atomic.Bool
+	calls   sync.WaitGroup
+	owner   ownership
+	wakes   wakes
+	queues  sync.Map // name → number of queues known to exist
+	space   spaceWatch
+}
+
+var _ interface {
+	store.Store
+	store.Waker
+} = (*Store)(nil)
+
+// Open opens the store at path and creates it when it does not exist. The
+// folder has to exist. If a process that used the store died, the file is
+// checked first.
+func Open(path string, opts Options) (*Store, error) {
+	if opts.Clock == nil {
+		opts.Clock = time.Now
+	}
+	if opts.Reserve == 0 {
+		opts.Reserve = defaultReserve
+	}
+	path, err := filepath.Abs(path)
+	if err != nil {
+		return nil, nixie.Errorf(nixie.CodeInvalid, "store path: %w", err)
+	}
+	if err := checkFile(path, opts.MustExist); err != nil {
+		return nil, err
+	}
+	s := &Store{
+		path:    path,
+		opts:    opts,
+		readers: make(chan conn, readers),
+		writes:  make(chan *write, 4096),
+		idle:    make(chan struct{}),
+		owner:   ownership{name: opts.Owner},
+		space:   spaceWatch{folder: filepath.Dir(path), reserve: opts.Reserve},
+	}
+	w, err := s.connect()
+	if err != nil {
+		return nil, err
+	}
+	go s.commitLoop(w)
+	return s, nil
+}
+
+// checkFile tells apart what SQLite would report as one "cannot open".
+func checkFile(path string, mustExist bool) error {
+	info, err := os.Stat(path)
+	switch {
+	case err == nil && info.IsDir():
+		return nixie.Errorf(nixie.CodeInvalid, "store %s is a folder: name a file in it", path)
+	case errors.Is(err, os.ErrNotExist) && mustExist:
+		return nixie.Errorf(nixie.CodeNotFound, "no store at %s: nixie run creates one, --store names another", path)
+	case errors.Is(err, os.ErrNotExist):
+		f, err := os.OpenFile(path, os.O_CREATE|os.O_RDWR, 0o600)
+		if err != nil {
+			return nixie.Errorf(nixie.CodeUnavailable, "store cannot be created: %w", err)
+		}
+		return f.Close()
+	case err != nil:
+		return nixie.Errorf(nixie.CodeUnavailable, "store cannot be opened: %w", err)
+	}
+	return nil
+}
+
+// connect opens the writing connection and the readers' pool.
+func (s *Store) connect() (conn, error) {
+	w, err := openConn(s.path, s.opts.VFS, true)
+	if err != nil {
+		return conn{}, err
+	}
+	all := []conn{w}
+	fail := func(err error) (conn, error) {
+		for _, c := range all {
+			err = errors.Join(err, c.Close())
+		}
+		return conn{}, explain(s.path, err)
+	}
+	if err := checkEngine(w); err != nil {
+		return fail(err)
+	}
+	if err := migrate(w, s.path); err != nil {
+		return fail(err)
+	}
+	if err := s.prepareTime(w); err != nil {
+		return fail(err)
+	}
+	if err := s.checkAfterCrash(w); err != nil {
+		return fail(err)
+	}
+	for range readers {
+		r, err := openConn(s.path, s.opts.VFS, false)
+		if err != nil {
+			return fail(err)
+		}
+		all = append(all, r)
+		s.readers <- r
+	}
+	return w, nil
+}
+
+// prepareTime starts the store's clock where the last process left it, should
+// the machine's clock have gone back meanwhile.
+func (s *Store) prepareTime(c conn) error {
+	mark, err := c.number("select cast(value as integer) from meta where name = 'clock'")
+	if err != nil {
+		return err
+	}
+	s.latest.Store(mark)
+	return nil
+}
+
+// checkAfterCrash looks the file over if a process that used it died.
+func (s *Store) checkAfterCrash(c conn) error {
+	dead, err := s.deadOwners(c)
+	if err != nil || len(dead) == 0 {
+		return err
+	}
+	found := ""
+	err = c.each("pragma quick_check(1)", func(row rows) error {
+		found = row.ColumnText(0)
+		return nil
+	})
+	if err == nil && found != "ok" {
+		err = nixie.Errorf(nixie.CodeInternal, "store %s is damaged (%s): stop all writers and restore a copy", s.path, found)
+	}
+	return err
+}
+
+// now is the store's time: the clock, but never earlier than before.
+func (s *Store) now() int64 {
+	for {
+		last, now := s.latest.Load(), s.opts.Clock().UnixNano()
+		if now <= last {
+			return last
+		}
+		if s.latest.CompareAndSwap(last, now) {
+			return now
+		}
+	}
+}
+
+// Now is the store's time.
+func (s *Store) Now() time.Time { return moment(s.now()) }
+
+// Path is the absolute path of the file.
+func (s *Store) Path() string { return s.path }
+
+// usable says why no call can be served any more.
+func (s *Store) usable() error {
+	if err := s.broken.Load(); err != nil {
+		return *err
+	}
+	if s.closing.Load() {
+		return nixie.Errorf(nixie.CodeUnavailable, "store is closed")
+	}
+	return nil
+}
+
+// Close waits for calls in flight, gives back what this process still holds as
+// abandoned, and closes the file.
+func (s *Store) Close() error {
+	left := s.leave()
+	if !s.closing.CompareAndSwap(false, true) {
+		return nil
+	}
+	s.calls.Wait()
+	close(s.writes)
+	<-s.idle
+	err := errors.Join(left, s.owner.release())
+	for range readers {
+		err = errors.Join(err, (<-s.readers).Close())
+	}
+	return err
+}
+
+// leave takes this process off the list of owners, so that the next one to open
+// the store does not take it for dead.
+func (s *Store) leave() error {
+	self := s.owner.registered()
+	if self.n == 0 || s.usable() != nil {
+		return nil
+	}
+	err := s.write(context.Background(), 0, func(t *tx) error { return t.sweep([]ownerRow{self}) })
+	if err == nil {
+		s.forget([]ownerRow{self})
+	}
+	return err
+}
+
+// wakes tells waiting sources of this process that work was added.
+type wakes struct {
+	mu    sync.Mutex
+	queue map[string]chan struct{}
+}
+
+// Wake implements store.Waker.
+func (s *Store) Wake(queue string) <-chan struct{} {
+	s.wakes.mu.Lock()
+	defer s.wakes.mu.Unlock()
+	ch := s.wakes.queue[queue]
+	if ch == nil {
+		ch = make(chan struct{})
+		if s.wakes.queue == nil {
+			s.wakes.queue = map[string]chan struct{}{}
+		}
+		s.wakes.queue[queue] = ch
+	}
+	return ch
+}
+
+func (w *wakes) ring(queue string) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	if ch := w.queue[queue]; ch != nil {
+		close(ch)
+		delete(w.queue, queue)
+	}
+}
+
+// Name says what this store is, for messages to people.
+func (s *Store) Name() string { return fmt.Sprintf("sqlite://%s", s.path) }
+
+// begin says whether a call may start.
+func (s *Store) begin(ctx context.Context) error {
+	if err := ctx.Err(); err != nil {
+		return stopped(ctx)
+	}
+	return s.usable()
+}

@@ -1,0 +1,140 @@
+package sqlite
+
+// sweep ends the leases whose time is over and those of dead owners. Their
+// messages are queued again to be judged: a crash is an ordinary failure.
+func (t *tx) sweep(dead []ownerRow) error {
+	if err := t.voidBatches("until <= ?", t.now); err != nil {
+		return err
+	}
+	if err := t.voidRows("until <= ?", t.now); err != nil {
+		return err
+	}
+	for _, o := range dead {
+		if err := t.voidBatches("owner = ?", o.n); err != nil {
+			return err
+		}
+		if err := t.voidRows("owner = ?", o.n); err != nil {
+			return err
+		}
+		if err := t.run("delete from owner where n = ?", o.n); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// voidBatches gives each unsettled member of the chosen batches a row of its
+// own, due now.
+func (t *tx) voidBatches(where string, arg int64) error {
+	if err := t.flushBatches(); err != nil {
+		return err
+	}
+	var gone []*batchRow
+	if err := t.each("select n, owner, first, last, left, claimed, until from batch where "+where, func(row rows) error {
+		gone = append(gone, scanBatch(row))
+		return nil
+	}, arg); err != nil {
+		return err
+	}
+	for _, b := range gone {
+		// SQLite offers pending as the rows are added, so the places come first.
+		var places []int64
+		if err := t.each(`select m.pos from message m where m.pos between ? and ? and m.own = 0
+			and not exists (select 1 from log where log.pos = m.pos)
+			and not exists (select 1 from pending where pending.pos = m.pos)`, func(row rows) error {
+			places = append(places, row.ColumnInt64(0))
+			return nil
+		}, b.first, b.last); err != nil {
+			return err
+		}
+		name, err := t.ownerName(b.owner)
+		if err != nil {
+			return err
+		}
+		for _, pos := range places {
+			if err := t.insertPending(&pendingRow{
+				pos: pos, queue: pos >> seqBits, due: t.now, attempts: 1, deliveries: 1, crashes: 1,
+				generation: 1, number: 1, received: b.claimed, abandoned: name,
+			}); err != nil {
+				return err
+			}
+		}
+		if err := t.run("delete from batch where n = ?", b.n); err != nil {
+			return err
+		}
+		t.keepBatch(b.n, nil)
+		if err := t.wakeAt(b.first); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// voidRows does the same for messages that have a row already.
+func (t *tx) voidRows(where string, arg int64) error {
+	type lost struct{ pos, owner int64 }
+	var gone []lost
+	if err := t.each("select pos, owner from pending indexed by pending_lease where state = 1 and "+where, func(row rows) error {
+		gone = append(gone, lost{row.ColumnInt64(0), row.ColumnInt64(1)})
+		return nil
+	}, arg); err != nil {
+		return err
+	}
+	for _, g := range gone {
+		name, err := t.ownerName(g.owner)
+		if err != nil {
+			return err
+		}
+		if err := t.run("update pending set state = 0, owner = 0, until = 0, due = ?, crashes = crashes + 1, abandoned = ? where pos = ? and state = 1",
+			t.now, name, g.pos); err != nil {
+			return err
+		}
+		if err := t.wakeAt(g.pos); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func (t *tx) wakeAt(pos int64) error {
+	q, err := t.queueAt(pos)
+	if err == nil {
+		t.wake(q.name)
+	}
+	return err
+}
+
+// ownerName is how a vanished holder is called in failures.
+func (t *tx) ownerName(n int64) (string, error) {
+	name := "unknown"
+	err := t.each("select name from owner where n = ?", func(row rows) error {
+		name = row.ColumnText(0)
+		return nil
+	}, n)
+	return name, err
+}
+
+// flushBatches writes back the batches that this transaction changed, before
+// the table is asked as a whole.
+func (t *tx) flushBatches() error {
+	for n, b := range t.batches {
+		if b == nil || !b.dirty {
+			continue
+		}
+		if err := t.saveBatch(b); err != nil {
+			return err
+		}
+		if b.left <= 0 {
+			t.batches[n] = nil
+		}
+		b.dirty = false
+	}
+	return nil
+}
+
+func (t *tx) saveBatch(b *batchRow) error {
+	if b.left <= 0 {
+		return t.run("delete from batch where n = ?", b.n)
+	}
+	return t.run("update batch set left = ?, until = ? where n = ?", b.left, b.until, b.n)
+}

@@ -1,0 +1,102 @@
+package worker
+
+import (
+	"os"
+	"runtime"
+	"time"
+
+	"github.com/nixie-go/nixie"
+	"github.com/nixie-go/nixie/policy"
+)
+
+// Config of a worker. Zero fields mean the default, −1 none.
+type Config struct {
+	Source  nixie.Source  // required
+	Handler nixie.Handler // required but for a Desk
+
+	Policy  *policy.Policy // default: profile nixie
+	Decider policy.Decider // decides instead of Policy, which still diagnoses
+
+	Concurrency int           // handlers at once; default the number of processors
+	Prefetch    int           // most deliveries in hand; default 1000 or twice Concurrency, whichever is more
+	Lease       time.Duration // of each claim; default 30 s; see [nixie.MinLease]
+	Timeout     time.Duration // of one attempt; default none
+	Drain       time.Duration // how long handlers may go on once Run's context has ended; default 30 s, −1 not at all
+
+	// SettleEach lets a goroutine begin its next delivery only when its last one
+	// is settled, so that a crash makes at most Concurrency deliveries run twice.
+	SettleEach bool
+
+	Name     string           // shown as the worker in failures; default host:pid
+	Node     string           // default the host's name
+	Queue    string           // name for the observer; default the source's, if it has one
+	Clock    func() time.Time // default time.Now
+	Observer *nixie.Observer
+}
+
+const (
+	defaultPrefetch = 1000
+	defaultDrain    = 30 * time.Second
+	stuckAfter      = 5 * time.Second // how long Run waits for a handler that ignores the end of its context
+)
+
+func (c Config) withDefaults() (Config, error) {
+	if c.Source == nil {
+		return c, nixie.Errorf(nixie.CodeInvalid, "worker has no source")
+	}
+	if c.Policy == nil {
+		p, err := policy.New(policy.Config{})
+		if err != nil {
+			return c, err
+		}
+		c.Policy = p
+	}
+	if c.Decider == nil {
+		c.Decider = c.Policy
+	}
+	if c.Concurrency == 0 {
+		c.Concurrency = runtime.GOMAXPROCS(0)
+	}
+	if c.Prefetch == 0 {
+		c.Prefetch = max(defaultPrefetch, 2*c.Concurrency)
+	}
+	if c.Lease == 0 {
+		c.Lease = nixie.DefaultLease
+	}
+	if c.Drain == 0 {
+		c.Drain = defaultDrain
+	}
+	if c.Clock == nil {
+		c.Clock = time.Now
+	}
+	c.nameIt()
+	return c, c.check()
+}
+
+func (c *Config) nameIt() {
+	if c.Node == "" {
+		if host, err := os.Hostname(); err == nil {
+			c.Node = host
+		}
+	}
+	if c.Name == "" {
+		c.Name = c.Node
+	}
+	if named, ok := c.Source.(interface{ Name() string }); ok && c.Queue == "" {
+		c.Queue = named.Name()
+	}
+}
+
+func (c *Config) check() error {
+	switch {
+	case c.Concurrency < 1 || c.Concurrency > nixie.MaxBatch:
+		return nixie.Errorf(nixie.CodeInvalid, "concurrency is %d: give one from 1 to %d", c.Concurrency, nixie.MaxBatch)
+	case c.Prefetch < c.Concurrency || c.Prefetch > nixie.MaxBatch:
+		return nixie.Errorf(nixie.CodeInvalid, "prefetch is %d: give one from the concurrency, %d, to %d", c.Prefetch, c.Concurrency, nixie.MaxBatch)
+	case c.Lease < nixie.MinLease || c.Lease > nixie.MaxLease:
+		return nixie.Errorf(nixie.CodeInvalid, "lease is %s: give one from %s to %s", c.Lease, nixie.MinLease, nixie.MaxLease)
+	case c.Timeout < 0 && c.Timeout != -1:
+		return nixie.Errorf(nixie.CodeInvalid, "timeout is %s: give a positive one, 0 or −1 for none", c.Timeout)
+	}
+	return nil
+}
