@@ -5,7 +5,6 @@ import (
 	"context"
 	"fmt"
 	"slices"
-	"strconv"
 	"time"
 
 	"github.com/nixie-go/nixie"
@@ -175,9 +174,17 @@ func groupKey(l *letter, by nixie.GroupBy) (key string, ok bool) {
 	case nixie.ByHour:
 		return l.DiedAt.UTC().Format("2006-01-02T15"), true
 	case nixie.ByRedrivable:
-		return strconv.FormatBool(l.Redrivable), true
+		return yesNo(l.Redrivable), true
 	case nixie.ByReview:
-		return strconv.FormatBool(l.NeedsReview), true
+		return yesNo(l.NeedsReview), true
 	}
 	return "", false
+}
+
+// yesNo is how filters write a flag.
+func yesNo(b bool) string {
+	if b {
+		return "yes"
+	}
+	return "no"
 }

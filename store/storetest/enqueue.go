@@ -38,7 +38,7 @@ func everyFieldComesBack(b *bed) {
 	}
 	receipts, err := b.st.Enqueue(b.ctx, m)
 	b.ok(err)
-	for _, got := range []nixie.Message{b.record(receipts[0].ID).Message, b.claim(1)[0].Message} {
+	for _, got := range []nixie.Message{b.record(receipts[0].ID).Message, b.take(m.Key).Message} {
 		same(b, "ID", got.ID, receipts[0].ID)
 		same(b, "queue", got.Queue, m.Queue)
 		same(b, "type", got.Type, m.Type)

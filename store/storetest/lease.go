@@ -18,6 +18,7 @@ func leaseClauses() []clause {
 		{"ExtendMovesTheEnd", extendMovesEnd},
 		{"ExtendShortens", extendShortens},
 		{"ExtendAnswersEachOne", extendAnswersEach},
+		{"ExtendOfOneTwice", extendTwice},
 		{"ExtendSavesSteps", extendSavesSteps},
 		{"OneOfABatchIsExtended", extendOneOfBatch},
 	}
@@ -150,6 +151,7 @@ func withoutReceipt(b *bed) {
 		b.put("a", nixie.Priority(priority))
 		b.put("b", nixie.Priority(priority))
 		ds := b.claim(2)
+		b.keys(ds, "a", "b")
 		for _, d := range ds {
 			d.Lease.Receipt = nixie.Receipted{}
 		}
@@ -216,6 +218,24 @@ func extendAnswersEach(b *bed) {
 	b.clock.Advance(time.Minute)
 	b.ok(b.settle(nixie.Settlement{Delivery: ds[0], Verb: nixie.Complete}))
 	b.ok(b.settle(nixie.Settlement{Delivery: ds[2], Verb: nixie.Complete}))
+}
+
+// extendTwice names deliveries of one batch twice in a call, with and without
+// a step to save.
+func extendTwice(b *bed) {
+	b.put("a")
+	b.put("b")
+	b.put("c")
+	ds := b.claim(3)
+	b.ok(ds[0].Step("one", func() error { return nil }))
+	for _, err := range b.st.Extend(b.ctx, []*nixie.Delivery{ds[0], ds[1], ds[0], ds[1]}, time.Minute) {
+		b.ok(err)
+	}
+	b.clock.Advance(30 * time.Second)
+	b.keys(b.claim(9), "c")
+	for _, d := range ds[:2] {
+		b.ok(b.settle(nixie.Settlement{Delivery: d, Verb: nixie.Complete}))
+	}
 }
 
 func extendSavesSteps(b *bed) {

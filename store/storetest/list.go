@@ -5,7 +5,6 @@ import (
 	"fmt"
 	"math/rand/v2"
 	"slices"
-	"strconv"
 	"time"
 
 	"github.com/nixie-go/nixie"
@@ -292,9 +291,17 @@ func groupKeys() map[nixie.GroupBy]func(*nixie.Letter) string {
 		nixie.ByQueue:       func(l *nixie.Letter) string { return l.Message.Queue },
 		nixie.ByStatus:      func(l *nixie.Letter) string { return string(l.Status) },
 		nixie.ByHour:        func(l *nixie.Letter) string { return l.DiedAt.UTC().Format("2006-01-02T15") },
-		nixie.ByRedrivable:  func(l *nixie.Letter) string { return strconv.FormatBool(l.Redrivable) },
-		nixie.ByReview:      func(l *nixie.Letter) string { return strconv.FormatBool(l.NeedsReview) },
+		nixie.ByRedrivable:  func(l *nixie.Letter) string { return yesNo(l.Redrivable) },
+		nixie.ByReview:      func(l *nixie.Letter) string { return yesNo(l.NeedsReview) },
 	}
+}
+
+// yesNo is how filters write a flag, so that the key of a group can be one.
+func yesNo(b bool) string {
+	if b {
+		return "yes"
+	}
+	return "no"
 }
 
 // regroup counts letters by hand.

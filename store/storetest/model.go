@@ -55,7 +55,6 @@ func model(t *testing.T, h Harness, stormy bool) {
 type process struct {
 	sut, ref store.Store
 	owner    string
-	dead     bool // and its leases may not have been swept yet
 }
 
 // loan is one delivery of both stores, also after it was settled.
@@ -141,8 +140,10 @@ func (m *machine) name(side int, id nixie.ID) int {
 	return -1
 }
 
-// both gives the moment of a claim to both stores' sweeps, so that they see
-// abandoned messages at the same time whether they sweep one queue or all.
+// others lists the queues beside the given one that have leases to be ended. A
+// store may end those of one queue at a claim or those of all: the machine
+// claims from all of them at once, so that both stores see the abandoned
+// messages at the same time.
 func (m *machine) others(queue string) []string {
 	now := m.clock.Now()
 	records, err := allMessages(m.ctx, m.processes[0].ref, nixie.Filter{States: []nixie.State{nixie.Leased}})

@@ -286,6 +286,11 @@ func (m *machine) leave(r *rapid.T) {
 	p := m.processes[i]
 	m.sameCode("close", p.sut.Close(), p.ref.Close())
 	m.replace(i)
+	// Some stores end other leases on the way, so all do now.
+	for _, queue := range m.others("") {
+		m.claimFrom(m.processes[i], queue, nixie.Want{Max: 1})
+	}
+	m.vanished = nil
 }
 
 func (m *machine) replace(i int) {
