@@ -102,13 +102,15 @@ func checkSettings(name string, settings nixie.QueueSettings, actor string) erro
 		return nixie.Errorf(nixie.CodeInvalid, "dedupe scope %q: use %s, %s or %s", settings.DedupeScope,
 			nixie.DedupeActive, nixie.DedupeUnresolved, nixie.DedupeEver)
 	}
+	if settings.Lease == 0 {
+		return nil
+	}
 	return checkLease(settings.Lease)
 }
 
-// checkLease accepts 0, the queue's own.
 func checkLease(lease time.Duration) error {
-	if lease != 0 && (lease < nixie.MinLease || lease > nixie.MaxLease) {
-		return nixie.Errorf(nixie.CodeInvalid, "lease is %s: give one from %s to %s, or 0 for the queue's own", lease, nixie.MinLease, nixie.MaxLease)
+	if lease < nixie.MinLease || lease > nixie.MaxLease {
+		return nixie.Errorf(nixie.CodeInvalid, "lease is %s: give one from %s to %s", lease, nixie.MinLease, nixie.MaxLease)
 	}
 	return nil
 }
