@@ -13,6 +13,9 @@ func (s *Store) Amend(ctx context.Context, ids []nixie.ID, change store.Change) 
 	if len(ids) == 0 {
 		return errs
 	}
+	if err := checkCall(len(ids)); err != nil {
+		return all(errs, err)
+	}
 	err := s.write(ctx, 0, func(t *tx) error {
 		clear(errs)
 		for i, id := range ids {

@@ -55,7 +55,7 @@ var rules = [...]rule{
 	{"letter-missing", `select lower(hex(m.id)), 'is dead without a letter' from log g join message m on m.pos = g.pos where g.state = 5 and not exists (select 1 from letter l where l.pos = g.pos)`},
 	{"letter-status", `select lower(hex(l.id)), 'is ' || l.status || ' while its message is in state ' || c.state from letter l join current c on c.pos = l.pos
 		where l.status in ('open', 'review', 'quarantined') and c.state <> 5 or l.status = 'redriving' and c.state not in (0, 1)
-		or l.status = 'resolved' and c.state not in (2, 5) or l.status not in ('open', 'review', 'quarantined', 'redriving', 'resolved', 'discarded')`},
+		or l.status not in ('open', 'review', 'quarantined', 'redriving', 'resolved', 'discarded')`},
 	{"letter-history", `select lower(hex(l.id)), 'has no failure in its history' from letter l where l.text <> '' and not exists (select 1 from failure f where f.pos = l.pos)`},
 	{"attachment-orphan", `select printf('failure %d', a.failure), 'has an attachment and is gone' from attachment a where not exists (select 1 from failure f where f.n = a.failure)`},
 	{"operation-item", `select printf('operation %d', i.operation), 'has an item without letter or operation, or in no known state' from item i

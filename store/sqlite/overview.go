@@ -136,6 +136,9 @@ func (s *Store) Configure(ctx context.Context, queue string, settings nixie.Queu
 	if queue == "" {
 		return nixie.Errorf(nixie.CodeInvalid, "queue is empty: name the queue")
 	}
+	if actor == "" {
+		return nixie.Errorf(nixie.CodeInvalid, "actor is empty: say who does it")
+	}
 	if err := nixie.CheckName("queue", queue); err != nil {
 		return err
 	}
