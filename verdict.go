@@ -102,7 +102,7 @@ func OutcomeOf(err error) Outcome {
 			joined.Evidence = mark.Evidence
 		}
 		joined.After = max(joined.After, mark.After)
-		if joined.Err == error(mark) { //nolint:errorlint // the mark itself, not something in its chain
+		if joined.Err == error(mark) {
 			joined.Err = mark.Err
 		}
 	}
