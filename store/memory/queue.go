@@ -61,7 +61,9 @@ func (q *queue) take(m *message) {
 
 // retried counts a failure that led to a retry.
 func (q *queue) retried(now time.Time) {
-	q.retries = slices.DeleteFunc(q.retries, func(at time.Time) bool { return !at.After(now.Add(-counted)) })
+	for len(q.retries) > 0 && !q.retries[0].After(now.Add(-counted)) {
+		q.retries = q.retries[1:]
+	}
 	q.retries = append(q.retries, now)
 }
 

@@ -39,8 +39,8 @@ func model(t *testing.T, h Harness, stormy bool) {
 		m.processes = []*process{m.join(), m.join()}
 		m.begin()
 		actions := map[string]func(*rapid.T){
-			"enqueue": m.enqueue, "claim": m.claim, "settle": m.settle, "settle2": m.settle, "extend": m.extend, "amend": m.amend,
-			"resolve": m.resolve, "plan": m.plan, "pause": m.pause, "query": m.query, "": m.compare,
+			"enqueue": m.enqueue, "enqueue2": m.enqueue, "claim": m.claim, "settle": m.settle, "settle2": m.settle, "extend": m.extend, "amend": m.amend,
+			"die": m.die, "resolve": m.resolve, "resolve2": m.resolve, "plan": m.plan, "pause": m.pause, "query": m.query, "": m.compare,
 		}
 		if stormy {
 			actions["advance"], actions["crash"], actions["close"], actions["claim2"] = m.advance, m.crash, m.leave, m.claim
@@ -73,7 +73,8 @@ type machine struct {
 	vanished  []*process // dead, with leases that may still look current
 	joined    int
 	scope     nixie.DedupeScope
-	loans     []loan
+	loans     []loan              // the newest, at most maxLoans
+	lent      int                 // how many there were
 	names     [2]map[nixie.ID]int // of messages: the n-th made, in sut and ref
 	ids       [][2]nixie.ID       // by name
 	plans     [][2]nixie.ID

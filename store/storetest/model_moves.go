@@ -11,6 +11,9 @@ import (
 	"github.com/nixie-go/nixie/store"
 )
 
+// maxLoans is how many deliveries are remembered, to settle them too late, too.
+const maxLoans = 30
+
 func (m *machine) enqueue(r *rapid.T) {
 	p, n := m.process(r), rapid.IntRange(1, 3).Draw(r, "messages")
 	var ms []nixie.Message
@@ -66,8 +69,9 @@ func (m *machine) claimFrom(p *process, queue string, want nixie.Want) {
 	m.same(fmt.Sprintf("claim of %+v from %s", want, queue), m.seeDeliveries(0, sut), m.seeDeliveries(1, ref))
 	for i := range ref {
 		m.loans = append(m.loans, loan{sut[i], ref[i], p})
+		m.lent++
 	}
-	if over := len(m.loans) - 30; over > 0 {
+	if over := len(m.loans) - maxLoans; over > 0 {
 		m.loans = slices.Delete(m.loans, 0, over)
 	}
 }
@@ -101,6 +105,20 @@ func (m *machine) settle(r *rapid.T) {
 		sut, ref = append(sut, x), append(ref, y)
 	}
 	m.sameCodes("settle", p.sut.Settle(m.ctx, sut), p.ref.Settle(m.ctx, ref))
+}
+
+// die claims and buries what it gets, so that there are letters to work on.
+func (m *machine) die(r *rapid.T) {
+	before := m.lent
+	m.claim(r)
+	var sut, ref []nixie.Settlement
+	for _, l := range m.loans[max(len(m.loans)-(m.lent-before), 0):] {
+		x, y := m.settlement(r, l)
+		x.Verb, y.Verb = nixie.Bury, nixie.Bury
+		sut, ref = append(sut, x), append(ref, y)
+	}
+	p := m.process(r)
+	m.sameCodes("bury", p.sut.Settle(m.ctx, sut), p.ref.Settle(m.ctx, ref))
 }
 
 func (m *machine) settlement(r *rapid.T, l loan) (sut, ref nixie.Settlement) {
