@@ -256,10 +256,10 @@ func (s *Store) deliveries(ctx context.Context, queue string, got *claimed) ([]*
 	err := s.read(context.WithoutCancel(ctx), func(c conn) error {
 		var err error
 		out, err = s.readRows(c, queue, got.rows[:got.early], nil)
-		if err != nil || got.batch == nil {
-			return err
+		if err == nil && got.batch != nil {
+			out, err = s.readBatch(c, queue, got.batch, out)
 		}
-		if out, err = s.readBatch(c, queue, got.batch, out); err != nil {
+		if err != nil {
 			return err
 		}
 		out, err = s.readRows(c, queue, got.rows[got.early:], out)

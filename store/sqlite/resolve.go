@@ -124,6 +124,11 @@ func (t *tx) resolve(r *store.Resolution) error {
 			return err
 		}
 	}
+	if r.Event == nixie.OnConfirm {
+		if err := t.confirm(l); err != nil {
+			return err
+		}
+	}
 	if r.Event == nixie.OnRestore {
 		if err := t.restore(l); err != nil {
 			return err
@@ -134,6 +139,20 @@ func (t *tx) resolve(r *store.Resolution) error {
 		return err
 	}
 	return t.audit(l.queue, r.Actor, r.Event, l.id, r.Reason)
+}
+
+// confirm ends the message of a letter that a foreign broker took: it must not
+// run here as well.
+func (t *tx) confirm(l *letterRow) error {
+	st, err := t.stateOf(l.pos)
+	if err != nil || st.state != stQueued && st.state != stLeased {
+		return err
+	}
+	h, err := t.anyHold(l.pos, st)
+	if err != nil {
+		return err
+	}
+	return t.end(h, stCanceled, "a broker took it")
 }
 
 // restore takes a discard back, if there is still a dead message to take back.
