@@ -90,6 +90,7 @@ func (t *tx) anyHold(pos int64, st standing) (*held, error) {
 	h.pendingRow = pendingRow{pos: pos, queue: h.q.n, generation: 1}
 	if st.state == stQueued {
 		// In the log and not handed out yet: ranges have to pass it by.
+		h.q.fresh--
 		return h, t.run("update message set own = 1 where pos = ?", pos)
 	}
 	n, err := t.number("select n from batch where first <= ?1 and last >= ?1", pos)

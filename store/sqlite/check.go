@@ -32,6 +32,11 @@ var rules = [...]rule{
 		union all select printf('place %d', f.pos), 'has failed without its message' from failure f where not exists (select 1 from message m where m.pos = f.pos)`},
 	{"queue-count", `select q.name, 'newest message is ' || max(m.pos & 0xffffffffff) || ', the queue says ' || q.last from queue q join message m on m.pos > q.n << 40 and m.pos <= q.n << 40 | 0xffffffffff
 		group by q.n having max(m.pos & 0xffffffffff) > q.last
+		union all select q.name, 'has ' || count(m.pos) || ' new messages, the queue says ' || q.fresh from queue q
+		left join message m on m.own = 0 and m.pos > q.n << 40 | q.cursor and m.pos <= q.n << 40 | 0xffffffffff group by q.n having count(m.pos) <> q.fresh
+		union all select q.name, 'log has ' || count(g.pos) filter (where g.state = 2) || ' succeeded, ' || count(g.pos) filter (where g.state = 3) || ' discarded, ' || count(g.pos) filter (where g.state = 4) || ' canceled, the queue says otherwise' from queue q
+		left join log g on g.pos > q.n << 40 and g.pos <= q.n << 40 | 0xffffffffff group by q.n
+		having count(g.pos) filter (where g.state = 2) <> q.succeeded or count(g.pos) filter (where g.state = 3) <> q.discarded or count(g.pos) filter (where g.state = 4) <> q.canceled
 		union all select name, 'cursor ' || cursor || ' is beyond the newest message ' || last from queue where cursor > last`},
 	{"batch-count", `select printf('batch %d', b.n), 'has ' || count(m.pos) || ' unsettled members, its row says ' || b.left from batch b
 		left join message m on m.pos between b.first and b.last and m.own = 0

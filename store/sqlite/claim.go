@@ -232,6 +232,7 @@ func (t *tx) claimRange(q *queueRow, n int, until int64) (*batchRow, error) {
 	if members == 0 {
 		return nil, nil
 	}
+	q.fresh -= members
 	if err := t.run("insert into batch (owner, first, last, members, left, claimed, until) values (?, ?, ?, ?, ?, ?, ?)",
 		t.owner, first, last, members, members, t.now, until); err != nil {
 		return nil, err

@@ -224,13 +224,12 @@ func (t *tx) completeMember(st *nixie.Settlement) (bool, error) {
 	}
 	b.left--
 	b.dirty = true
-	if d.DedupeKey == "" {
-		return true, nil
-	}
 	q, err := t.queueAt(pos)
 	if err != nil {
 		return false, err
 	}
+	q.ended[stSucceeded]++
+	q.dirty = true
 	return true, t.freeKey(q, pos, d.DedupeKey, stSucceeded)
 }
 
@@ -252,6 +251,8 @@ func (t *tx) end(h *held, state int, note string) error {
 	if err := t.writeLog(&h.pendingRow, state, note); err != nil {
 		return err
 	}
+	h.q.ended[state]++
+	h.q.dirty = true
 	key, err := t.dedupeKey(h.pos)
 	if err != nil {
 		return err
