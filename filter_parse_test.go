@@ -83,14 +83,15 @@ func TestParseFilter(t *testing.T) {
 	}
 }
 
-// A filter that cannot be read or says nothing never becomes one that matches
-// everything.
-func TestParseFilterErrors(t *testing.T) {
-	for _, c := range []struct {
-		text   string
-		column int
-		says   string
-	}{
+// filterFault is a text that ParseFilter refuses.
+type filterFault struct {
+	text   string
+	column int
+	says   string
+}
+
+func TestParseFilterSyntaxErrors(t *testing.T) {
+	checkFilterFaults(t, []filterFault{
 		{"orders", 1, `"orders" has no colon: write key:value`},
 		{"queue:a orders", 9, "no colon"},
 		{":x", 1, `unknown key ""`},
@@ -118,6 +119,11 @@ func TestParseFilterErrors(t *testing.T) {
 		{`redrivable:yes,no`, 16, "redrivable takes one value"},
 		{`redrivable:yes redrivable:no`, 16, "redrivable is given twice"},
 		{`redrivable:maybe`, 12, `"maybe" is neither yes nor no: write redrivable:yes or redrivable:no`},
+	})
+}
+
+func TestParseFilterValueErrors(t *testing.T) {
+	checkFilterFaults(t, []filterFault{
 		{"age:1h", 5, "age needs a comparison: write age:>1h for older"},
 		{"age:>1x", 6, `"1x" is no duration: write a number and a unit of ns us ms s m h d w`},
 		{"age:>5", 6, "is no duration"},
@@ -153,7 +159,14 @@ func TestParseFilterErrors(t *testing.T) {
 		{"queue:\"a\xff\"", 7, "not valid UTF-8"},
 		{strings.Repeat("queue:a ", nixie.MaxFilterTerms+1), 1601, "more than 200 terms, the limit"},
 		{"text:" + strings.Repeat("é", nixie.MaxFilterText/2), 5 + nixie.MaxFilterText/2 - 3 + 1, "the text has 8197 bytes, the limit is 8192"},
-	} {
+	})
+}
+
+// checkFilterFaults also holds that what cannot be read or says nothing never
+// becomes a filter that matches everything.
+func checkFilterFaults(t *testing.T, faults []filterFault) {
+	t.Helper()
+	for _, c := range faults {
 		f, err := nixie.ParseFilter(c.text, filterNow)
 		var fe *nixie.FilterError
 		var coded *nixie.Error

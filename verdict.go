@@ -26,6 +26,7 @@ type Settlement struct {
 	Verb     Verb
 	Delay    time.Duration // of a retry or release, from the store's now
 	Failure  *Failure      // what went wrong; nil after success or release
+	Second   *Failure      // what went wrong when somebody was asked about Failure; appended after it
 	Burial   *Burial       // with Bury, Hold and Halt
 	Note     string        // why it was discarded
 	MayPass  bool          // followers in its stream may pass while it waits

@@ -75,8 +75,8 @@ func textOf(err error) (text string, sound bool) {
 	for m, ok := err.(*nixie.Outcome); ok && m != nil; m, ok = err.(*nixie.Outcome) {
 		err = m.Err // whose text is the mark's own
 	}
-	if err == nil {
-		return "", true
+	if err == nil { // a mark around nothing would panic
+		return "", false
 	}
 	defer func() {
 		if cause := recover(); cause != nil {

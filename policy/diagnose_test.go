@@ -41,8 +41,7 @@ func TestClassAndReason(t *testing.T) {
 		{When: MatchExit(9), Reason: nixie.ReasonResource},
 		{When: MatchText(regexp.MustCompile(`rate limit`)), Reason: nixie.ReasonThrottled},
 		{When: MatchType[*fs.PathError](), Class: nixie.ClassPermanent},
-		{When: MatchText(regexp.MustCompile(`.`)), Class: ""},
-	}[:3]}
+	}}
 	for _, c := range []struct {
 		err    error
 		class  nixie.Class
@@ -158,13 +157,13 @@ func hostile() map[string]error {
 	endless := &ring{}
 	endless.next = fmt.Errorf("again: %w", endless)
 	deep := errors.New("bottom")
-	for range 5000 {
+	for range 2 * maxChain {
 		deep = fmt.Errorf("w: %w", deep)
 	}
 	shared := errors.New("leaf")
 	for range 60 {
-		shared = errors.Join(shared, shared) // as a tree it has 2⁶⁰ leaves; its text is made last, if ever
-		if len(shared.Error()) > 1<<20 {
+		shared = errors.Join(shared, shared) // twice as many branches each time
+		if len(shared.Error()) > 64<<10 {
 			break
 		}
 	}
@@ -178,7 +177,7 @@ func hostile() map[string]error {
 		"invalid UTF-8":          errors.New("\xff\xfe a \x00 b \xc3("),
 		"all invalid":            errors.New(strings.Repeat("\xff.", 1<<20)),
 		"10 MiB":                 errors.New(strings.Repeat("0123456789", 1<<20)),
-		"10 MiB in 40 wrappers":  wrapTimes(errors.New(strings.Repeat("é", 5<<20)), 40),
+		"1 MiB in 40 wrappers":   wrapTimes(errors.New(strings.Repeat("é", 512<<10)), 40),
 		"no text":                errors.New(""),
 		"ring":                   endless,
 		"mark on a ring":         nixie.Permanent(endless),
@@ -218,14 +217,18 @@ func checkFailure(t testing.TB, f *nixie.Failure) {
 	if f.Text == "" || f.Type == "" || !knownClass(f.Class) || !knownReason(f.Reason) || f.Err == nil || len(f.Context) > nixie.MaxContext {
 		t.Errorf("failure with a hole: type %q class %q reason %q", f.Type, f.Class, f.Reason)
 	}
-	if text, sound := textOf(f.Err); !sound {
-		t.Errorf("the error that is handed on still panics: %s", text)
-	}
+	defer func() {
+		if cause := recover(); cause != nil {
+			t.Errorf("the error that is handed on still panics: %v", cause)
+		}
+	}()
+	_ = f.Err.Error()
 }
 
 func TestHostileErrorsAreSurvived(t *testing.T) {
 	p := strict(t)
-	for name, err := range hostile() {
+	all := hostile()
+	for name, err := range all {
 		t.Run(name, func(t *testing.T) {
 			f := p.Diagnose(delivery(), err, Facts{})
 			checkFailure(t, f)
@@ -235,11 +238,11 @@ func TestHostileErrorsAreSurvived(t *testing.T) {
 			}
 		})
 	}
-	f := p.Diagnose(delivery(), hostile()["wrapped typed nil"], Facts{})
+	f := p.Diagnose(delivery(), all["wrapped typed nil"], Facts{})
 	if f.Class != nixie.ClassPermanent || !strings.Contains(f.Text, "a nil *policy.panicking was returned") {
 		t.Errorf("class %s, text %q", f.Class, f.Text)
 	}
-	if s := p.Decide(delivery(), p.Diagnose(delivery(), hostile()["asked with typed nil"], Facts{}), noon); s.Verb != nixie.Hold {
+	if s := p.Decide(delivery(), p.Diagnose(delivery(), all["asked with typed nil"], Facts{}), noon); s.Verb != nixie.Hold {
 		t.Errorf("the verb that was asked for is lost: %s", s.Verb)
 	}
 }
@@ -279,7 +282,7 @@ func TestCutKeepsBothEndsAndSaysSo(t *testing.T) {
 func FuzzDiagnose(f *testing.F) {
 	f.Add("plain", "step", "goroutine 1 [running]:\nmain.f(0x1)\n\t/x.go:1 +0x1\n", 3)
 	f.Add("\xff\x00\x1b[0m'unclosed \"quotes` /a/b", "\xff", "panic({0x1, 0x2})\n", 0)
-	f.Add(strings.Repeat("é", 20_000), strings.Repeat("s", 300), strings.Repeat("f(", 50_000), 40)
+	f.Add(strings.Repeat("é", 600), strings.Repeat("s", 300), strings.Repeat("f(", 600), 40)
 	p, err := New(Config{Rules: []Rule{{When: MatchText(regexp.MustCompile(`(a+)+$`)), Reason: nixie.ReasonDependency}}})
 	if err != nil {
 		f.Fatal(err)

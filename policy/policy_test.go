@@ -143,6 +143,41 @@ func TestTriageCoversEveryReasonOnce(t *testing.T) {
 	}
 }
 
+// What may happen to a letter, by what its message died of.
+func TestTriageOfLetters(t *testing.T) {
+	type letter struct{ redrivable, review bool }
+	special := map[nixie.Reason]letter{ // all others: may be redriven, nobody has to look
+		nixie.ReasonValidation:    {false, true},
+		nixie.ReasonSerialization: {false, true},
+		nixie.ReasonPolicy:        {false, true},
+		nixie.ReasonPoison:        {false, true},
+		nixie.ReasonAuth:          {true, true},
+		nixie.ReasonNoCommit:      {true, true},
+		nixie.ReasonMaxAge:        {false, false},
+	}
+	check := func(verb nixie.Verb, cause nixie.Cause, r nixie.Reason, want letter, rule string) {
+		t.Helper()
+		redrivable, review, by := triage(verb, cause, r)
+		if got := (letter{redrivable, review}); got != want || by != rule {
+			t.Errorf("%s %s %s: %+v by %s, want %+v by %s", verb, cause, r, got, by, want, rule)
+		}
+	}
+	for _, r := range nixie.Reasons() {
+		want, ok := special[r]
+		if !ok {
+			want = letter{true, false}
+		}
+		for _, cause := range []nixie.Cause{nixie.CauseExhausted, nixie.CausePermanent, nixie.CauseMaxAge} {
+			check(nixie.Bury, cause, r, want, "reason:"+string(r))
+			check(nixie.Halt, cause, r, want, "reason:"+string(r))
+			check(nixie.Hold, cause, r, letter{want.redrivable, true}, "verb:hold")
+		}
+		check(nixie.Bury, nixie.CausePoison, r, letter{false, true}, "cause:poison")
+		check(nixie.Hold, nixie.CauseExpired, r, letter{false, false}, "cause:expired")
+	}
+	check(nixie.Bury, nixie.CauseExhausted, "made-up", letter{true, false}, "reason:unknown")
+}
+
 func TestMatchers(t *testing.T) {
 	three := 3
 	f := nixie.Failure{

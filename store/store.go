@@ -58,8 +58,8 @@ type Queue interface {
 	//
 	// Complete, Discard and the burying verbs end the message and release its
 	// dedupe key as the queue's scope says; Retry and Release queue it again
-	// after Delay; Release takes the attempt back. Failure, when set, is
-	// appended to the history. Steps of the delivery are saved. The burying
+	// after Delay; Release takes the attempt back. Failure and
+	// Second, when set, are appended to the history. Steps of the delivery are saved. The burying
 	// verbs make the letter of the message, or if it has one in redriving move
 	// that one on: history longer, Revision + 1; Halt also pauses the queue.
 	Settle(ctx context.Context, settlements []nixie.Settlement) []error

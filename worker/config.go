@@ -23,6 +23,10 @@ type Config struct {
 	Timeout     time.Duration // of one attempt; default none
 	Drain       time.Duration // how long handlers may go on once Run's context has ended; default 30 s, −1 not at all
 
+	// SettleEach lets a goroutine begin its next delivery only when its last one
+	// is settled, so that a crash makes at most Concurrency deliveries run twice.
+	SettleEach bool
+
 	Name     string           // shown as the worker in failures; default host:pid
 	Node     string           // default the host's name
 	Queue    string           // name for the observer; default the source's, if it has one

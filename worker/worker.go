@@ -162,6 +162,17 @@ func (w *Worker) one(slot int, b *batch, r *run) {
 		w.speed.add(ended.Sub(started))
 		w.finish(b, r, err, started, ended)
 	})
+	if w.c.SettleEach {
+		w.awaitSettled(r)
+	}
+}
+
+func (w *Worker) awaitSettled(r *run) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	for r.state.Load() != settled {
+		w.changed.Wait()
+	}
 }
 
 // finish decides what becomes of a delivery and puts it into the outbox.

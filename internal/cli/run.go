@@ -1,7 +1,312 @@
 package cli
 
-import "github.com/spf13/cobra"
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"os"
+	"os/signal"
+	"path/filepath"
+	"runtime"
+	"strconv"
+	"strings"
+	"syscall"
+	"time"
 
-func newRun(_ *globals) *cobra.Command {
-	return &cobra.Command{Use: "run ITEMS [flags] -- COMMAND [ARG…]", Short: "Run a command for each item of a list"}
+	"github.com/spf13/cobra"
+
+	"github.com/nixie-go/nixie"
+	"github.com/nixie-go/nixie/internal/app"
+	"github.com/nixie-go/nixie/internal/config"
+	"github.com/nixie-go/nixie/internal/items"
+	"github.com/nixie-go/nixie/internal/runner"
+	"github.com/nixie-go/nixie/policy"
+)
+
+// runFlags are the flags of nixie run.
+type runFlags struct {
+	*globals
+	job, idField, jsonPath, format string
+	onFailure, profile             string
+	parallel, maxAttempts          int
+	backoff, timeout, lease        time.Duration
+	permanentExit                  []int
+	skipBad                        bool
+	jobGiven                       bool
+}
+
+func newRun(g *globals) *cobra.Command {
+	f := &runFlags{globals: g}
+	cmd := &cobra.Command{
+		Use:   "run ITEMS [flags] -- COMMAND [ARG…]",
+		Short: "Run a command for each item of a list",
+		Long: `Runs COMMAND once for each item of ITEMS, in parallel, with retries, and keeps
+what cannot succeed in the dead letter office. The same command again goes on
+where it was: nothing that had finished runs twice, nothing is lost.
+
+ITEMS is a file of JSON lines, a JSON array (--json-path chooses inside a larger
+document), CSV with a header, or plain lines; "-" is standard input.
+
+The command gets its item
+  as arguments           an argument that is {field}, {a.b[0]} or {} (all of it) is replaced
+  on standard input      byte for byte
+  in the environment     NIXIE_ITEM_ID, NIXIE_ATTEMPT, NIXIE_LEASE, NIXIE_FIELD_<NAME>
+Nothing of an item is ever read by a shell.
+
+It says how it went
+  exit 0      done                           exit 69     something it needs is down: retried
+  exit 65     the item is wrong: buried      exit 75     try again
+  killed      out of resources: retried      any other   failed: retried
+or by a JSON object in the file $NIXIE_VERDICT:
+  {"outcome": "retry", "reason": "throttled", "retry_after": "30s", "steps": ["fetched"]}`,
+		Example: `  nixie run webhooks.jsonl --parallel 8 --timeout 30s -- ./deliver {url}
+  find . -name '*.go' | nixie run - --job fmt -- gofmt -l {line}
+  nixie run orders.csv --on-item-failure stop --permanent-exit 3,4 -- ./import.sh {id}`,
+		Args: cobra.ArbitraryArgs,
+		RunE: func(cmd *cobra.Command, args []string) error { return f.run(cmd.Context(), args, cmd.ArgsLenAtDash()) },
+	}
+	fs := cmd.Flags()
+	fs.IntVarP(&f.parallel, "parallel", "p", runtime.NumCPU(), "commands at once")
+	fs.IntVar(&f.maxAttempts, "max-attempts", policy.DefaultMaxAttempts, "executions of an item, the first included")
+	fs.DurationVar(&f.backoff, "backoff", policy.DefaultBase, "base of the exponential wait before a retry, up to 15m, with full jitter")
+	fs.DurationVar(&f.timeout, "timeout", 0, "limit of one execution; 0 is none")
+	fs.StringVar(&f.idField, "id-field", items.DefaultIDField, "field that holds the id of an item; items without one are named by their content")
+	fs.StringVar(&f.job, "job", "", "name of the job (default from the absolute path of ITEMS; standard input needs it)")
+	fs.StringVar(&f.profile, "profile", policy.DefaultProfile, "set of policy values to start from: "+strings.Join(policy.Profiles(), ", "))
+	fs.StringVar(&f.onFailure, "on-item-failure", string(runner.ToOffice), "what becomes of an item that is given up: dlq, retry, discard, stop or custom:COMMAND")
+	fs.BoolVar(&f.skipBad, "skip-bad", false, "dead-letter unreadable items instead of refusing the list")
+	fs.StringVar(&f.jsonPath, "json-path", "", "where the items are in a JSON document, such as $.data.orders")
+	fs.StringVar(&f.format, "format", string(items.Auto), "auto, jsonl, json, csv or lines")
+	fs.IntSliceVar(&f.permanentExit, "permanent-exit", nil, "exit codes after which an item is not retried")
+	fs.DurationVar(&f.lease, "lease", nixie.DefaultLease, "how long an item is held without a sign of life")
+	return cmd
+}
+
+func (f *runFlags) run(ctx context.Context, args []string, dash int) error {
+	list, err := listOf(args, dash)
+	if err != nil {
+		return err
+	}
+	if f.output != "table" && f.output != "json" {
+		return usagef("-o is %q: nixie run prints a table or json", f.output)
+	}
+	cfg, err := f.config(list, args[dash:])
+	if err != nil {
+		return err
+	}
+	r, err := runner.New(*cfg) // what is wrong with the arguments is said before a store is made
+	if err != nil {
+		return err
+	}
+	st, err := f.open(app.Options{Owner: cfg.Owner})
+	if err != nil {
+		return err
+	}
+	defer st.Close() //nolint:errcheck // everything that counts is committed
+	cfg.Store = st
+	if cfg.VerdictFolder, err = os.MkdirTemp("", "nixie-run-"); err != nil {
+		return nixie.Errorf(nixie.CodeUnavailable, "folder for verdicts: %w", err)
+	}
+	defer os.RemoveAll(cfg.VerdictFolder) //nolint:errcheck // a temporary folder
+	if r, err = runner.New(*cfg); err != nil {
+		return err
+	}
+	in, err := r.Intake(ctx)
+	if err != nil {
+		return err
+	}
+	f.announce(cfg.Job, in)
+	return f.work(ctx, r, args)
+}
+
+// listOf returns ITEMS.
+func listOf(args []string, dash int) (string, error) {
+	switch {
+	case dash < 0 && len(args) == 0 || dash == 0:
+		return "", usagef("no list: nixie run ITEMS -- COMMAND [ARG…]")
+	case dash < 0 || dash == len(args):
+		return "", usagef("no command: give it after --, as in nixie run %s -- ./handle {id}", args[0])
+	case dash > 1:
+		return "", usagef("%d lists: give one, and the command after --", dash)
+	}
+	return args[0], nil
+}
+
+func (f *runFlags) config(list string, cmd []string) (*runner.Config, error) {
+	f.jobGiven = f.job != ""
+	if !f.jobGiven {
+		if list == "-" {
+			return nil, usagef("standard input has no name: give --job NAME")
+		}
+		abs, err := filepath.Abs(list)
+		if err != nil {
+			return nil, err
+		}
+		f.job = runner.DefaultJob(abs)
+	}
+	host, err := os.Hostname()
+	if err != nil {
+		host = "localhost"
+	}
+	backoff := f.backoff
+	if backoff == 0 {
+		backoff = -1 // asked for: no waiting
+	}
+	return &runner.Config{
+		Job:     f.job,
+		Items:   items.Options{Path: list, Stdin: f.In, Format: items.Format(f.format), JSONPath: f.jsonPath, IDField: f.idField, SkipBad: f.skipBad},
+		Command: cmd, Parallel: f.parallel, Timeout: f.timeout, Lease: f.lease,
+		Policy:    policy.Config{Profile: f.profile, MaxAttempts: f.maxAttempts, Backoff: policy.Backoff{Base: backoff}},
+		OnFailure: runner.Mode(f.onFailure), PermanentExit: f.permanentExit,
+		Environ: config.Inherited(), StateFolder: config.StateFolder(f.Env),
+		Owner: fmt.Sprintf("%s:%d:%s", host, os.Getpid(), strconv.FormatInt(f.Now().UnixNano(), 36)),
+		Clock: f.Now,
+		Warn:  func(format string, args ...any) { fmt.Fprintln(f.Err, "nixie:", escape(fmt.Sprintf(format, args...))) },
+	}, nil
+}
+
+func (f *runFlags) announce(job string, in runner.Intake) {
+	fmt.Fprintf(f.Err, "job %s: %d items, %d new", escapeLine(job), in.Items, in.Added)
+	if in.Bad > 0 {
+		fmt.Fprintf(f.Err, ", %d unreadable", in.Bad)
+	}
+	fmt.Fprintln(f.Err)
+}
+
+// work runs the job under a progress display. The first interrupt lets commands
+// finish that run, the second ends them.
+func (f *runFlags) work(ctx context.Context, r *runner.Runner, args []string) error {
+	second := make(chan os.Signal, 2)
+	signal.Notify(second, os.Interrupt, syscall.SIGTERM)
+	defer signal.Stop(second)
+	shown := newProgress(f.Streams, r.Progress)
+	finished := make(chan struct{})
+	go func() {
+		defer close(finished)
+		f.watchSignals(ctx, r, second, shown.stop)
+	}()
+	summary, err := r.Run(ctx)
+	shown.end()
+	<-finished
+	if err != nil {
+		return err
+	}
+	return f.report(summary, args)
+}
+
+func (f *runFlags) watchSignals(ctx context.Context, r *runner.Runner, second <-chan os.Signal, over <-chan struct{}) {
+	select {
+	case <-over:
+		return
+	case <-ctx.Done():
+	}
+	fmt.Fprintln(f.Err, "\nnixie: commands that run may finish; interrupt again to end them now")
+	for heard := 0; heard < 2; heard++ { // the first is the one that ended ctx
+		select {
+		case <-over:
+			return
+		case <-second:
+		}
+	}
+	r.Abort()
+}
+
+// report prints the summary and says how the process ends.
+func (f *runFlags) report(s runner.Summary, args []string) error {
+	if f.output == "json" {
+		data, err := json.Marshal(s)
+		if err != nil {
+			return err
+		}
+		fmt.Fprintln(f.Out, string(data))
+	} else {
+		f.printSummary(s, args)
+	}
+	switch {
+	case s.Halted != "":
+		fmt.Fprintf(f.Err, "nixie: stopped: %s\n", escape(s.Halted))
+		return exit(ExitFailure)
+	case s.Interrupted:
+		return exit(ExitInterrupted)
+	case s.Unfinished > 0:
+		return errors.New("the job is not finished")
+	case s.Dead > 0:
+		return exit(ExitPartly)
+	}
+	return nil
+}
+
+const shownGroups = 10
+
+// printSummary prints how the job stands and the exact commands to type next.
+func (f *runFlags) printSummary(s runner.Summary, args []string) {
+	fmt.Fprintf(f.Out, "\n%d items: %d succeeded", s.Items, s.Succeeded)
+	for _, part := range [...]struct {
+		n    int64
+		what string
+	}{{s.Dead, "dead"}, {s.Discarded, "discarded"}, {s.Unfinished, "unfinished"}} {
+		if part.n > 0 {
+			fmt.Fprintf(f.Out, ", %d %s", part.n, part.what)
+		}
+	}
+	fmt.Fprintf(f.Out, " (%d attempts in this run)\n", s.Attempts)
+	if s.Dead > 0 {
+		fmt.Fprintf(f.Out, "\nWhy they died:\n")
+		for i, g := range s.Groups {
+			if i == shownGroups {
+				fmt.Fprintf(f.Out, "  and %d more groups\n", len(s.Groups)-shownGroups)
+				break
+			}
+			fmt.Fprintf(f.Out, "  %6d  %s\n", g.Count, escapeLine(g.Signature))
+		}
+	}
+	filter := nixie.Filter{Queues: []string{s.Job}}.String()
+	fmt.Fprintln(f.Out, "\nNext:")
+	switch {
+	case s.Unfinished > 0:
+		fmt.Fprintf(f.Out, "  %s   # goes on\n", f.rerun(args))
+	case s.Dead > 0:
+		fmt.Fprintf(f.Out, "  nixie dlq analyze%s --filter %s\n", f.storeFlag(), quote(filter))
+		fmt.Fprintf(f.Out, "  nixie dlq redrive%s --filter %s --reason 'mended' --yes\n", f.storeFlag(), quote(filter))
+		fmt.Fprintf(f.Out, "  %s   # handles what was redriven\n", f.rerun(args))
+	default:
+		fmt.Fprintf(f.Out, "  nothing: all is done\n")
+	}
+}
+
+// rerun is the command line that goes on with this job.
+func (f *runFlags) rerun(args []string) string {
+	line := "nixie run " + quote(args[0]) + f.storeFlag()
+	if f.jobGiven {
+		line += " --job " + quote(f.job)
+	}
+	return line + " -- " + quoteAll(args[1:])
+}
+
+// storeFlag is what a next command needs to find the same store.
+func (g *globals) storeFlag() string {
+	if g.store == "" {
+		return ""
+	}
+	return " --store " + quote(g.store)
+}
+
+func quoteAll(args []string) string {
+	quoted := make([]string, len(args))
+	for i, a := range args {
+		quoted[i] = quote(a)
+	}
+	return strings.Join(quoted, " ")
+}
+
+// quote makes a word that a person can paste into a POSIX shell.
+func quote(s string) string {
+	plain := func(c rune) bool {
+		return c >= 'a' && c <= 'z' || c >= 'A' && c <= 'Z' || c >= '0' && c <= '9' || strings.ContainsRune("-_./:=@%+,", c)
+	}
+	if s != "" && strings.IndexFunc(s, func(c rune) bool { return !plain(c) }) < 0 {
+		return s
+	}
+	return "'" + strings.ReplaceAll(escapeLine(s), "'", `'\''`) + "'"
 }

@@ -63,21 +63,18 @@ func (e Environment) For(item ItemVariables) []string {
 }
 
 func appendFields(env []string, fields []Field) []string {
-	from, size := len(env), 0
+	size, seen := 0, make(map[string]bool, len(fields))
 	for _, field := range fields {
-		name := variableName(field.Name) + "="
-		if len(name)+len(field.Value) >= MaxVariable || size+len(name)+len(field.Value) > MaxFields ||
-			strings.IndexByte(field.Value, 0) >= 0 || hasPrefix(env[from:], name) {
+		name := variableName(field.Name)
+		bytes := len(name) + len("=") + len(field.Value)
+		if bytes >= MaxVariable || size+bytes > MaxFields || strings.IndexByte(field.Value, 0) >= 0 || seen[name] {
 			continue
 		}
-		size += len(name) + len(field.Value)
-		env = append(env, name+field.Value)
+		size += bytes
+		seen[name] = true
+		env = append(env, name+"="+field.Value)
 	}
 	return env
-}
-
-func hasPrefix(env []string, prefix string) bool {
-	return slices.ContainsFunc(env, func(variable string) bool { return strings.HasPrefix(variable, prefix) })
 }
 
 func variableName(field string) string {

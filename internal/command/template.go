@@ -75,7 +75,7 @@ func literal(i int, arg string) (string, error) {
 		whole := pos == 0 && end == len(arg)
 		first, _ := utf8.DecodeRuneInString(path)
 		switch {
-		case closed == 0, pos > 0 && arg[pos-1] == '$', !whole && unicode.IsNumber(first), first == '-':
+		case closed == 0, pos > 0 && arg[pos-1] == '$', !whole && unicode.IsNumber(first):
 			text.WriteString(arg[pos:end]) // braces of a script, a pattern or a document
 		case min(open, closed) == 1:
 			return "", invalid("argument %d, %s, has the placeholder {%s} inside a longer argument: make it an argument of its own, "+
@@ -91,11 +91,11 @@ func literal(i int, arg string) (string, error) {
 // run counts how often c stands at the beginning of s.
 func run(s string, c byte) int { return len(s) - len(strings.TrimLeft(s, string(c))) }
 
-// pathLen returns the length of the path at the beginning of s: a name, then
-// names after dots and numbers in brackets.
+// pathLen returns the length of the path at the beginning of s: a name that
+// does not begin with -, then names after dots and numbers in brackets.
 func pathLen(s string) int {
 	n := nameLen(s)
-	if n == 0 {
+	if n == 0 || s[0] == '-' {
 		return 0
 	}
 	for n < len(s) {

@@ -15,6 +15,9 @@ type Environment func(name string) string
 // OS is the environment of the process.
 func OS() Environment { return os.Getenv }
 
+// Inherited is what commands inherit of this process's environment.
+func Inherited() []string { return os.Environ() }
+
 // StoreURL is where the store is: the flag, NIXIE_STORE, or a file in the user's
 // data folder.
 func StoreURL(flag string, env Environment) (string, error) {

@@ -59,6 +59,9 @@ func (r *Reader) spool(from io.Reader) error {
 	if err = os.Remove(file.Name()); err == nil {
 		_, err = io.Copy(file, from)
 	}
+	if err == nil {
+		_, err = file.Seek(0, io.SeekStart)
+	}
 	if err != nil {
 		_ = file.Close() // the first error is the one to report
 		return r.noSpool(err)
@@ -121,7 +124,8 @@ func (r *Reader) refuseEncoded(head []byte) error {
 		{"\xfe\xff", "UTF-16", "iconv -f UTF-16 -t UTF-8 FILE | nixie run - …"},
 	} {
 		if bytes.HasPrefix(head, []byte(e.magic)) {
-			return nixie.Errorf(nixie.CodeInvalid, "%s is %s: %s (if it really is a list of plain lines, say --format lines)", visible([]byte(r.name)), e.what, e.fix)
+			return &InputError{List: r.name, Line: 1, Column: 1, Code: nixie.CodeInvalid,
+				Text: "the list is " + e.what + ": " + e.fix + " (if it really is one of plain lines, say --format lines)"}
 		}
 	}
 	return nil

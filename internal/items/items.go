@@ -8,7 +8,6 @@ package items
 
 import (
 	"io"
-	"os"
 
 	"github.com/nixie-go/nixie"
 )
@@ -77,9 +76,9 @@ type Summary struct {
 // Reader streams the items of a list. It is not safe for concurrent use.
 type Reader struct {
 	opts   Options
-	name   string   // of the list, for errors
-	file   *os.File // the list, or the spooled copy of it
-	start  int64    // where the list begins in file: after a byte order mark
+	name   string            // of the list, for errors
+	file   io.ReadSeekCloser // the list, or the spooled copy of it
+	start  int64             // where the list begins in file: after a byte order mark
 	format Format
 	comma  byte
 	path   []selector

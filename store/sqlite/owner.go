@@ -78,7 +78,7 @@ func (o *ownership) lock(folder, name string) error {
 func (o *ownership) registered() ownerRow {
 	o.mu.Lock()
 	defer o.mu.Unlock()
-	if o.n == 0 {
+	if o.n == 0 || o.file == nil {
 		return ownerRow{}
 	}
 	return ownerRow{o.n, o.name, filepath.Base(o.file.Name())}

@@ -154,8 +154,11 @@ func (t *tx) settle(st *nixie.Settlement) error {
 		return err
 	}
 	h.steps = mergeSteps(h.steps, st.Delivery.Steps)
-	if st.Failure != nil {
-		if err := t.appendFailure(h, st.Failure, st.Verb); err != nil {
+	for _, f := range [...]*nixie.Failure{st.Failure, st.Second} {
+		if f == nil {
+			continue
+		}
+		if err := t.appendFailure(h, f, st.Verb); err != nil {
 			return err
 		}
 	}

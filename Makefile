@@ -1,0 +1,52 @@
+# `make` alone lists what there is to make.
+GO       ?= go
+LINTER   := github.com/golangci/golangci-lint/v2/cmd/golangci-lint@v2.15.0
+FUZZTIME ?= 10s
+
+# Options and packages for the tests, as in: make test TESTFLAGS='-count 1 ./store/...'
+TESTFLAGS ?=
+
+.DEFAULT_GOAL := help
+.PHONY: help build test test-servers lint arch bench fuzz cover ci clean
+
+help: ## list the targets
+	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  %-14s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
+
+build: ## build bin/nixie
+	$(GO) build -trimpath -o bin/nixie ./cmd/nixie
+
+test: ## vet and run all tests, on the servers that are found
+	$(GO) vet ./...
+	$(GO) run ./internal/testrun $(TESTFLAGS)
+
+test-servers: ## install the servers that tests use (Debian; root or sudo)
+	bash internal/testservers/install
+
+lint: ## run the linters of .golangci.yml
+	$(GO) run $(LINTER) run ./...
+
+arch: ## check the floor plan, the house rules and the licences
+	$(GO) test -count 1 ./internal/arch
+
+bench: ## run the benchmarks
+	$(GO) test -run '^$$' -bench . -benchmem ./...
+
+fuzz: ## run every fuzz target for FUZZTIME (10s)
+	@set -e; for package in $$($(GO) list ./...); do \
+		for target in $$($(GO) test -list '^Fuzz' $$package | grep '^Fuzz' || true); do \
+			echo "$$package $$target"; \
+			$(GO) test -run '^$$' -fuzz "^$$target\$$" -fuzztime $(FUZZTIME) $$package; \
+		done; \
+	done
+
+cover: ## measure which statements the tests reach: bin/cover.html
+	@mkdir -p bin
+	$(GO) test -coverpkg ./... -coverprofile bin/cover.out ./...
+	$(GO) tool cover -html bin/cover.out -o bin/cover.html
+	$(GO) tool cover -func bin/cover.out | tail -n 1
+
+ci: ## everything that has to pass, as on a fresh machine
+	bash .ci/run
+
+clean: ## remove what was built
+	rm -rf bin dist

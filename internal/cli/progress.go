@@ -1,0 +1,84 @@
+package cli
+
+import (
+	"fmt"
+	"io"
+	"sync"
+	"time"
+
+	"github.com/schollz/progressbar/v3"
+
+	"github.com/nixie-go/nixie/internal/runner"
+)
+
+// How often progress is shown: a bar on a terminal, lines elsewhere.
+const (
+	barEvery  = 100 * time.Millisecond
+	lineEvery = 5 * time.Second
+)
+
+// progress shows how far a run is, on the error stream.
+type progress struct {
+	out   io.Writer
+	ask   func() runner.Progress
+	bar   *progressbar.ProgressBar
+	began time.Time
+	now   func() time.Time
+	stop  chan struct{}
+	done  sync.WaitGroup
+	once  sync.Once
+}
+
+func newProgress(s Streams, ask func() runner.Progress) *progress {
+	p := &progress{out: s.Err, ask: ask, began: s.Now(), now: s.Now, stop: make(chan struct{})}
+	every := lineEvery
+	if s.ErrTTY {
+		every = barEvery
+		p.bar = progressbar.NewOptions64(1,
+			progressbar.OptionSetWriter(s.Err), progressbar.OptionFullWidth(), progressbar.OptionShowCount(), progressbar.OptionShowIts(),
+			progressbar.OptionSetPredictTime(true), progressbar.OptionClearOnFinish(), progressbar.OptionUseANSICodes(s.Env("NO_COLOR") == ""))
+	}
+	p.done.Add(1)
+	go p.loop(every)
+	return p
+}
+
+func (p *progress) loop(every time.Duration) {
+	defer p.done.Done()
+	tick := time.NewTicker(every)
+	defer tick.Stop()
+	for {
+		select {
+		case <-p.stop:
+			return
+		case <-tick.C:
+			p.show()
+		}
+	}
+}
+
+func (p *progress) show() {
+	at := p.ask()
+	if p.bar != nil {
+		p.bar.ChangeMax64(max(at.Total, 1))
+		p.bar.Describe(fmt.Sprintf("%d dead, %d retried", at.Dead, at.Retried))
+		_ = p.bar.Set64(min(at.Ended, at.Total)) // a display that fails is no reason to stop
+		return
+	}
+	took := p.now().Sub(p.began).Seconds()
+	rate := float64(at.Succeeded+at.Dead) / max(took, 1e-3)
+	line := fmt.Sprintf("%d/%d done, %d dead, %d retried, %.0f/s", at.Ended, at.Total, at.Dead, at.Retried, rate)
+	if left := at.Total - at.Ended; rate > 0 && left > 0 {
+		line += ", about " + time.Duration(float64(left)/rate*float64(time.Second)).Round(time.Second).String() + " left"
+	}
+	fmt.Fprintln(p.out, line)
+}
+
+// end takes the bar away.
+func (p *progress) end() {
+	p.once.Do(func() { close(p.stop) })
+	p.done.Wait()
+	if p.bar != nil {
+		_ = p.bar.Clear()
+	}
+}

@@ -1,0 +1,116 @@
+//go:build linux
+
+package command
+
+import (
+	"bytes"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+)
+
+// hostile are values that would do harm if anything read them as code, option,
+// path or template. CANARY stands for a file that must never come to be.
+func hostile() []string {
+	values := []string{
+		"", " ", "\t", "\n", "\r\n", "a\nb\n", "\x01\x1b[2J\x07", "\xff\xfe", "\u202e\u200b\ufeff", "é e\u0301",
+		"-", "--", "-rf", "--help", "--upload-pack=touch CANARY", "--output=CANARY", "--exec=touch CANARY", "-c", "-oProxyCommand=touch CANARY", "-ccore.pager=touch CANARY",
+		"{}", "{id}", "{{id}}", "{{}}", "{id} {name}", "${id}", "%s%n%d", "$1", "$@", "$*", "$$", "$?", "%PATH%", "{{.Name}}", "{a.b[0]}",
+		"A=B", "PATH=", "PATH=:/bin", "LD_PRELOAD=CANARY", "GIT_SSH_COMMAND=touch CANARY", "IFS=x", "ENV=CANARY", "NIXIE_VERDICT=CANARY",
+		"ext::sh -c touch% CANARY", "file:///etc/passwd", "ssh://-oProxyCommand=touch CANARY/x", "git@host:..", "https://user:pw@host/?a=b&c=d#e",
+		"..", "../..", "/etc/passwd", "a/../../b", "C:\\x", "\\\\host\\share", "nul", ".git", "index.lock", "refs/heads/a..b", "@{-1}", "HEAD~1^", strings.Repeat("b", 300),
+		"*", "?", "[a-z]*", "~", "~root", "{a,b}", "!!", "#", "\\", "\\n", "'", "\"", "`", "'\"", "\"'\"'\"", "''", "a'b\"c`d",
+		"@/etc/passwd", "Signed-off-by: a <b@c>\n\nx: y", "0", "-1", "1e400", "null", "true", `{"id":1}`, strings.Repeat("x", 100<<10),
+	}
+	for _, code := range []string{"touch CANARY", ": > CANARY", "exec touch CANARY"} {
+		for _, form := range []string{"$(%)", "`%`", ";%", "; % ;", "&&%", "&%", "||%", "|%", "\n%\n", "\r%", "';%;'", "\";%;\"", "\\';%;", "$(($(%)))", "<(%)",
+			">CANARY", ">>CANARY;%", "'$(%)'", "\"$(%)\"", "\"`%`\"", "x[$(%)]", "${x:-$(%)}", "${x:=`%`}", "a='$(%)' b", "() { :; }; %", "{%}", "{{%}}", "-e %", "--eval=%",
+			"eval %", "#\n%", "\\\n%", "%#", "*;%", "$IFS$(%)", "0;%", "@(%)", "!(%)", "=%", "+%", "@%", "%\x1b", "$'\\n'%", "%&", "2>&1;%", "<<x\n%\nx"} {
+			values = append(values, strings.ReplaceAll(form, "%", code))
+		}
+	}
+	return values
+}
+
+// Values arrive byte for byte as argument, in the environment and on standard
+// input, and nothing of them is executed.
+func TestHostileItemsArriveAsTheyAre(t *testing.T) {
+	dir := t.TempDir()
+	t.Chdir(dir)
+	canary := filepath.Join(dir, "canary")
+	values := hostile()
+	for i := range values {
+		values[i] = strings.ReplaceAll(values[i], "CANARY", canary)
+	}
+	if len(values) < 200 {
+		t.Fatalf("only %d values", len(values))
+	}
+	direct, err := ParseTemplate([]string{"self", "{v}", "--", "{}", "{{v}}", "${v}"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	script, err := ParseTemplate([]string{"sh", "-c", `printf '%s\0' "$1" "$NIXIE_FIELD_V"; cat`, "sh", "{v}"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	env := NewEnvironment(os.Environ())
+	for _, value := range values {
+		lookup := func(string) (string, bool) { return value, true }
+		args, err := direct.Expand(lookup)
+		if err != nil {
+			t.Fatal(err)
+		}
+		spec := self("args", args[1:]...)
+		r := mustRun(t, spec)
+		all := strings.Join([]string{value, "--", value, "{v}", "${v}"}, "\x00") + "\x00"
+		if !bytes.HasSuffix([]byte(all), r.Stdout.Data) || r.Stdout.Dropped+int64(len(r.Stdout.Data)) != int64(len(all)) {
+			t.Errorf("as arguments: %q became %q", value, r.Stdout.Data)
+		}
+		if args, err = script.Expand(lookup); err != nil {
+			t.Fatal(err)
+		}
+		r = mustRun(t, Spec{Args: args, Stdin: []byte(value), TailLimit: 1 << 20,
+			Env: env.For(ItemVariables{Fields: []Field{{"v", value}}})})
+		if want := value + "\x00" + value + "\x00" + value; string(r.Stdout.Data) != want {
+			t.Errorf("in a script: got %q, want %q", r.Stdout.Data, want)
+		}
+	}
+	if entries, err := os.ReadDir(dir); err != nil || len(entries) > 0 {
+		t.Errorf("files came to be: %v, %v", entries, err)
+	}
+}
+
+func TestEnvironment(t *testing.T) {
+	env := NewEnvironment([]string{"PATH=/bin", "NIXIE_STORE=secret", "NIXIE_", "X_NIXIE_=kept"})
+	got := env.For(ItemVariables{
+		ItemID: "i 1", Attempt: 2, Lease: 3, Verdict: "/v",
+		Fields: []Field{{"a-b", "1"}, {"a_b", "2"}, {"PATH", "p"}, {"ü=x", "3"}, {"nul", "\x00"}, {"", "e"},
+			{"huge", strings.Repeat("x", MaxVariable)}, {"LD_PRELOAD", "x"}},
+	})
+	want := []string{"PATH=/bin", "X_NIXIE_=kept", "NIXIE_ITEM_ID=i 1", "NIXIE_ATTEMPT=2", "NIXIE_LEASE=3", "NIXIE_VERDICT=/v",
+		"NIXIE_FIELD_A_B=1", "NIXIE_FIELD_PATH=p", "NIXIE_FIELD___X=3", "NIXIE_FIELD_=e", "NIXIE_FIELD_LD_PRELOAD=x"}
+	if !slices.Equal(got, want) {
+		t.Errorf("got %q\nwant %q", got, want)
+	}
+	if got := env.For(ItemVariables{}); !slices.Equal(got, want[:2]) {
+		t.Errorf("got %q", got)
+	}
+}
+
+// The largest variable and all the fields that are let in can be started.
+func TestEnvironmentFitsTheSystem(t *testing.T) {
+	var fields []Field
+	for i := range 10 {
+		name := strings.Repeat("N", i+1)
+		fields = append(fields, Field{name, strings.Repeat("v", MaxVariable-len(fieldPrefix)-len(name)-2)})
+	}
+	env := NewEnvironment(nil).For(ItemVariables{Fields: fields})
+	if len(env) != 4 {
+		t.Errorf("%d variables, want 4", len(env))
+	}
+	if r := mustRun(t, Spec{Args: []string{"true"}, Env: env}); r.ExitCode != 0 {
+		t.Errorf("got %+v", r)
+	}
+}

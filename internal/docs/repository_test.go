@@ -1,0 +1,115 @@
+package docs
+
+import (
+	"io/fs"
+	"os"
+	"os/exec"
+	"path"
+	"path/filepath"
+	"strings"
+	"testing"
+)
+
+const root = "../.."
+
+// documents lists the documents of the repository.
+func documents(t *testing.T) []string {
+	t.Helper()
+	fsys := os.DirFS(root)
+	names, err := fs.Glob(fsys, "*.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	err = fs.WalkDir(fsys, "docs", func(name string, entry fs.DirEntry, err error) error {
+		if err == nil && !entry.IsDir() && path.Ext(name) == ".md" {
+			names = append(names, name)
+		}
+		return err
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return names
+}
+
+func read(t *testing.T, name string) string {
+	t.Helper()
+	data, err := os.ReadFile(filepath.Join(root, filepath.FromSlash(name)))
+	if err != nil {
+		t.Fatal(err)
+	}
+	return string(data)
+}
+
+// TestTranscripts runs what the documents show.
+func TestTranscripts(t *testing.T) {
+	bin := ""
+	for _, name := range documents(t) {
+		text := read(t, name)
+		if !Transcribed(text) {
+			continue
+		}
+		if bin == "" {
+			bin = build(t)
+		}
+		t.Run(name, func(t *testing.T) {
+			session, err := NewSession(t.TempDir(), bin)
+			if err != nil {
+				t.Fatal(err)
+			}
+			differ, err := session.Play(t.Context(), text)
+			if err != nil {
+				t.Fatalf("%s: %v", name, err)
+			}
+			for _, d := range differ {
+				t.Errorf("%s: %s", name, d)
+			}
+		})
+	}
+}
+
+// build makes the binary that the documents talk about. It looks at every
+// folder first: go test notes what a test looked at, and so runs the documents
+// again when any source has changed.
+func build(t *testing.T) string {
+	t.Helper()
+	err := fs.WalkDir(os.DirFS(root), ".", func(name string, entry fs.DirEntry, err error) error {
+		if entry != nil && entry.IsDir() && (name == ".git" || name == "bin") {
+			return fs.SkipDir
+		}
+		return err
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	bin := t.TempDir()
+	cmd := exec.CommandContext(t.Context(), "go", "build", "-o", filepath.Join(bin, "nixie"), "./cmd/nixie")
+	cmd.Dir = root
+	if out, err := cmd.CombinedOutput(); err != nil {
+		t.Fatalf("build nixie: %v\n%s", err, out)
+	}
+	return bin
+}
+
+// TestLinks follows every link that stays in the repository.
+func TestLinks(t *testing.T) {
+	fsys := os.DirFS(root)
+	for _, name := range documents(t) {
+		for _, link := range Links(read(t, name)) {
+			if why := Broken(fsys, name, link); why != "" {
+				t.Errorf("%s:%d: %s: %s", name, link.Line, link.Target, why)
+			}
+		}
+	}
+}
+
+// TestDecisions checks that the list of decision records is complete.
+func TestDecisions(t *testing.T) {
+	list := read(t, "docs/decisions/README.md")
+	for _, name := range documents(t) {
+		record := path.Base(name)
+		if strings.HasPrefix(name, "docs/decisions/0") && !strings.Contains(list, "("+record+")") {
+			t.Errorf("docs/decisions/README.md does not list %s", record)
+		}
+	}
+}

@@ -1,0 +1,77 @@
+package runner
+
+import (
+	"sync"
+	"time"
+
+	"github.com/nixie-go/nixie"
+	"github.com/nixie-go/nixie/policy"
+)
+
+// judge is the decider of a job: policy, and where policy gives up on an item,
+// the mode of the job. A custom command was asked before; its answer waits here
+// under the message's ID.
+type judge struct {
+	*policy.Policy
+	mode Mode
+
+	mu    sync.Mutex
+	asked map[nixie.ID]answer
+}
+
+// answer is what a custom command said.
+type answer struct {
+	verb   nixie.Verb
+	second error // the custom command failed itself
+}
+
+func (j *judge) note(id nixie.ID, a answer) {
+	j.mu.Lock()
+	defer j.mu.Unlock()
+	j.asked[id] = a
+}
+
+func (j *judge) take(id nixie.ID) (answer, bool) {
+	j.mu.Lock()
+	defer j.mu.Unlock()
+	a, ok := j.asked[id]
+	delete(j.asked, id)
+	return a, ok
+}
+
+// Decide implements policy.Decider.
+func (j *judge) Decide(d *nixie.Delivery, f *nixie.Failure, now time.Time) nixie.Settlement {
+	st := j.Policy.Decide(d, f, now)
+	a, asked := j.take(d.ID)
+	if st.Burial == nil {
+		return st
+	}
+	switch {
+	case asked && a.verb == nixie.Discard:
+		st.Verb, st.Burial, st.Note = nixie.Discard, nil, "the custom command discarded it"
+	case asked && a.verb == nixie.Halt:
+		st.Verb = nixie.Halt
+	case asked && a.verb == nixie.Retry, !asked && j.mode == KeepOn && st.Burial.Cause == nixie.CauseExhausted:
+		st = j.again(d, st, now)
+	}
+	if a.second != nil {
+		st.Second = j.Diagnose(d, a.second, policy.Facts{StartedAt: now, FailedAt: now, Worker: f.Worker, Node: f.Node})
+		st.Second.Decision = st.Verb
+	}
+	if st.Failure != nil {
+		st.Failure.Decision = st.Verb
+	}
+	return st
+}
+
+// again retries an item past its attempts, but never past its deliveries.
+func (j *judge) again(d *nixie.Delivery, st nixie.Settlement, now time.Time) nixie.Settlement {
+	c := j.Config()
+	if c.MaxDeliveries > 0 && d.Deliveries >= c.MaxDeliveries {
+		return st
+	}
+	st.Verb, st.Burial = nixie.Retry, nil
+	st.Delay = c.Backoff.Ceiling(d.Attempts)
+	st.Failure.NextAt = now.Add(st.Delay)
+	return st
+}

@@ -1,0 +1,255 @@
+package runner
+
+import (
+	"context"
+	"os"
+	"path/filepath"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"github.com/nixie-go/nixie"
+	"github.com/nixie-go/nixie/internal/command"
+	"github.com/nixie-go/nixie/store"
+	"github.com/nixie-go/nixie/worker"
+)
+
+// counters are what this run did, as it goes.
+type counters struct {
+	attempts  atomic.Int64
+	succeeded atomic.Int64
+	retried   atomic.Int64
+	buried    atomic.Int64
+	discarded atomic.Int64
+	remaining atomic.Int64 // items of the job that have not ended, as far as this run knows
+}
+
+// Progress is how far a job is, for people.
+type Progress struct {
+	Total     int64 // items of the job
+	Ended     int64
+	Retried   int64 // attempts of this run that will be repeated
+	Dead      int64 // buried by this run
+	Succeeded int64 // by this run
+}
+
+// Summary is how a job stands when its run is over.
+type Summary struct {
+	Job         string  `json:"job"`
+	Items       int64   `json:"items"`
+	Succeeded   int64   `json:"succeeded"`
+	Dead        int64   `json:"dead"` // letters that nobody has dealt with
+	Discarded   int64   `json:"discarded"`
+	Unfinished  int64   `json:"unfinished"`
+	Attempts    int64   `json:"attempts"` // commands started by this run
+	Groups      []Group `json:"groups"`   // of the dead
+	Interrupted bool    `json:"interrupted"`
+	Halted      string  `json:"halted,omitempty"` // why the run stopped by itself
+}
+
+// Group is a cause of death in a summary.
+type Group struct {
+	Signature   string       `json:"signature"`
+	Fingerprint string       `json:"fingerprint"`
+	Count       int64        `json:"count"`
+	Reason      nixie.Reason `json:"reason"`
+}
+
+// recheckEvery is how often a run that is idle looks whether others have ended
+// the job.
+const recheckEvery = 500 * time.Millisecond
+
+// Run runs the command on every item of the job that has not ended, also on
+// those that wait for a retry, and returns when none is left, when the job is
+// halted or when ctx ends: then commands that run may finish. Abort ends them.
+func (r *Runner) Run(ctx context.Context) (Summary, error) {
+	if err := r.startGuard(); err != nil {
+		return Summary{}, err
+	}
+	defer r.guard.Close() //nolint:errcheck // every command has ended
+	if err := r.countRemaining(ctx); err != nil {
+		return Summary{}, err
+	}
+	working, done := context.WithCancelCause(ctx)
+	defer done(nil)
+	w, err := r.worker(done)
+	if err != nil {
+		return Summary{}, err
+	}
+	r.finish = func(why error) { done(why); r.abort() }
+	r.setWorker(w)
+
+	var watcher sync.WaitGroup
+	watcher.Add(1)
+	go func() {
+		defer watcher.Done()
+		r.watch(working, done)
+	}()
+	err = w.Run(working)
+	done(nil)
+	watcher.Wait()
+	if err != nil {
+		return Summary{}, err
+	}
+	summary, err := r.Summary(context.WithoutCancel(ctx))
+	summary.Interrupted = ctx.Err() != nil && summary.Unfinished > 0
+	return summary, err
+}
+
+// Abort ends the commands that run; their items are released. It makes a Run
+// whose context has ended return soon.
+func (r *Runner) Abort() { r.abort() }
+
+func (r *Runner) abort() {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if r.w != nil {
+		r.w.Abort()
+	}
+}
+
+func (r *Runner) setWorker(w *worker.Worker) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.w = w
+}
+
+func (r *Runner) startGuard() (err error) {
+	if err := os.MkdirAll(r.ownersFolder(), 0o700); err != nil {
+		return nixie.Errorf(nixie.CodeUnavailable, "folder for running commands: %w", err)
+	}
+	r.guard, err = command.StartGuard(r.ownersFolder(), r.c.Owner)
+	return err
+}
+
+func (r *Runner) ownersFolder() string { return filepath.Join(r.c.StateFolder, "owners") }
+
+func (r *Runner) worker(done context.CancelCauseFunc) (*worker.Worker, error) {
+	return worker.New(worker.Config{
+		Source:      &source{Source: store.NewSource(r.c.Store, r.c.Job), r: r},
+		Handler:     nixie.HandlerFunc(r.handle),
+		Policy:      r.policy,
+		Decider:     r.judge,
+		Concurrency: r.c.Parallel,
+		Prefetch:    2 * r.c.Parallel, // little: what waits in hand when a run is killed counts as an attempt
+		SettleEach:  true,
+		Lease:       r.c.Lease,
+		Drain:       drainForever,
+		Name:        r.c.Owner,
+		Clock:       r.c.Clock,
+		Observer:    nixie.Tee(r.c.Observer, &nixie.Observer{Settled: func(_ string, sts []nixie.Settlement, errs []error) { r.settled(sts, errs, done) }}),
+	})
+}
+
+// drainForever lets commands finish that run when the run is told to stop:
+// whoever has no patience calls Abort.
+const drainForever = 365 * 24 * time.Hour
+
+// settled counts what was settled and ends the run when nothing is left.
+func (r *Runner) settled(sts []nixie.Settlement, errs []error, done context.CancelCauseFunc) {
+	for i, st := range sts {
+		if errs[i] != nil {
+			continue
+		}
+		switch st.Verb {
+		case nixie.Complete:
+			r.count.succeeded.Add(1)
+		case nixie.Discard:
+			r.count.discarded.Add(1)
+		case nixie.Retry:
+			r.count.retried.Add(1)
+			continue
+		case nixie.Release:
+			continue
+		case nixie.Halt:
+			r.count.buried.Add(1)
+			r.halt(haltedBy(&st))
+		default:
+			r.count.buried.Add(1)
+		}
+		r.count.remaining.Add(-1)
+	}
+	if r.count.remaining.Load() <= 0 {
+		select {
+		case r.recheck <- struct{}{}:
+		default:
+		}
+	}
+}
+
+// watch ends the run when the store says that nothing is left. What this run
+// counted is only a hint: others may work on the job, and add to it.
+func (r *Runner) watch(ctx context.Context, done context.CancelCauseFunc) {
+	tick := time.NewTicker(recheckEvery)
+	defer tick.Stop()
+	last := int64(-1)
+	for {
+		select {
+		case <-ctx.Done():
+			return
+		case <-r.recheck:
+		case <-tick.C:
+			if now := r.count.attempts.Load(); now != last {
+				last = now // busy: no need to ask
+				continue
+			}
+		}
+		q, _, err := r.queue(ctx)
+		switch {
+		case err != nil:
+			continue
+		case q.Settings.Paused:
+			r.halt(nixie.Errorf(nixie.CodeConflict, "job is paused: %s", q.Settings.PausedNote))
+		case q.Unfinished() == 0:
+			done(nil)
+			return
+		}
+		r.count.remaining.Store(q.Unfinished())
+	}
+}
+
+func (r *Runner) countRemaining(ctx context.Context) error {
+	q, _, err := r.queue(ctx)
+	r.count.remaining.Store(q.Unfinished())
+	r.total.Store(total(q))
+	if q.Unfinished() == 0 {
+		r.recheck <- struct{}{}
+	}
+	return err
+}
+
+func total(q nixie.QueueInfo) int64 {
+	return q.Unfinished() + q.Succeeded + q.Discarded + q.Canceled + q.Dead
+}
+
+// Progress is how far the run is. It may be asked at any time.
+func (r *Runner) Progress() Progress {
+	t := r.total.Load()
+	return Progress{
+		Total: t, Ended: max(t-max(r.count.remaining.Load(), 0), 0), Retried: r.count.retried.Load(),
+		Dead: r.count.buried.Load(), Succeeded: r.count.succeeded.Load(),
+	}
+}
+
+// Summary is how the job stands.
+func (r *Runner) Summary(ctx context.Context) (Summary, error) {
+	q, _, err := r.queue(ctx)
+	if err != nil {
+		return Summary{}, err
+	}
+	s := Summary{
+		Job: r.c.Job, Items: total(q), Succeeded: q.Succeeded, Dead: q.Dead, Discarded: q.Discarded + q.Canceled,
+		Unfinished: q.Unfinished(), Attempts: r.count.attempts.Load(), Groups: []Group{},
+	}
+	if why := r.whyHalted(); why != nil {
+		s.Halted = why.Error()
+	}
+	groups, err := r.c.Store.Groups(ctx, nixie.Filter{
+		Queues:   []string{r.c.Job},
+		Statuses: []nixie.Status{nixie.StatusOpen, nixie.StatusReview, nixie.StatusQuarantined},
+	}, nixie.ByFingerprint)
+	for _, g := range groups {
+		s.Groups = append(s.Groups, Group{Signature: g.Label, Fingerprint: g.Key, Count: g.Count, Reason: g.Reason})
+	}
+	return s, err
+}

@@ -1,0 +1,165 @@
+// Testrun runs the tests of the repository and counts them.
+//
+// It prints one line for each server that tests can use, runs go test with the
+// race detector where that pays (see plain), shows the runner's line of each
+// package and all that a failing test wrote, and ends with the line
+// "N passed, N failed" over every test and subtest of the run.
+//
+//	testrun [-count N] [-timeout D] [packages]
+//
+// With NIXIE_TEST_REQUIRE set, as in CI, a missing server is a failure.
+package main
+
+import (
+	"context"
+	"flag"
+	"fmt"
+	"io"
+	"os"
+	"os/exec"
+	"os/signal"
+	"strings"
+	"syscall"
+
+	"github.com/nixie-go/nixie/internal/testservers"
+)
+
+// plain are the packages that run without the race detector, and why.
+var plain = map[string]string{
+	"internal/arch": "reads files in one goroutine",
+	"internal/docs": "starts the shipped binary, which is built without the detector",
+	"internal/cli":  "starts many short processes, and what they share is raced in its own package",
+	"cmd/nixie":     "starts many short processes, and what they share is raced in its own package",
+}
+
+const modulePrefix = "github.com/nixie-go/nixie/"
+
+func main() {
+	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
+	defer stop()
+	if err := run(ctx, os.Args[1:], os.Stdout); err != nil {
+		fmt.Fprintln(os.Stderr, "testrun:", err)
+		os.Exit(1)
+	}
+}
+
+func run(ctx context.Context, args []string, out io.Writer) error {
+	flags := flag.NewFlagSet("testrun", flag.ContinueOnError)
+	count := flags.String("count", "", "run each test so many times, never from the cache")
+	timeout := flags.String("timeout", "10m", "the most that the tests of one package may take")
+	if err := flags.Parse(args); err != nil {
+		return err
+	}
+	servers := testservers.Find(ctx, testservers.This())
+	for _, s := range servers {
+		fmt.Fprintln(out, s)
+	}
+	if err := required(servers, os.Getenv("NIXIE_TEST_REQUIRE") != ""); err != nil {
+		return err
+	}
+	packages, err := list(ctx, flags.Args())
+	if err != nil {
+		return err
+	}
+	options := []string{"-timeout", *timeout}
+	if *count != "" {
+		options = append(options, "-count", *count)
+	}
+	sum := newTally(out)
+	for _, part := range split(packages, hasCompiler(servers)) {
+		if err := test(ctx, sum, append(part.options, options...), part.packages); err != nil {
+			return err
+		}
+	}
+	return sum.close()
+}
+
+// required says which servers are missing, if they must not be.
+func required(servers []testservers.Server, all bool) error {
+	var missing []string
+	for _, s := range servers {
+		if !s.Found() {
+			missing = append(missing, s.Name)
+		}
+	}
+	if !all || len(missing) == 0 {
+		return nil
+	}
+	return fmt.Errorf("NIXIE_TEST_REQUIRE is set and %s missing: run make test-servers", strings.Join(missing, ", "))
+}
+
+func hasCompiler(servers []testservers.Server) bool {
+	for _, s := range servers {
+		if s.Name == testservers.Compiler {
+			return s.Found()
+		}
+	}
+	return false
+}
+
+// list expands package patterns; without any it lists all packages.
+func list(ctx context.Context, patterns []string) ([]string, error) {
+	if len(patterns) == 0 {
+		patterns = []string{"./..."}
+	}
+	cmd := exec.CommandContext(ctx, "go", append([]string{"list"}, patterns...)...)
+	cmd.Stderr = os.Stderr
+	out, err := cmd.Output()
+	if err != nil {
+		return nil, fmt.Errorf("go list: %w", err)
+	}
+	return strings.Fields(string(out)), nil
+}
+
+// part is one run of go test.
+type part struct{ options, packages []string }
+
+// split divides packages into a run with the race detector and one without.
+func split(packages []string, race bool) []part {
+	raced, unraced := part{options: []string{"-race"}}, part{}
+	for _, p := range packages {
+		if _, isPlain := plain[strings.TrimPrefix(p, modulePrefix)]; isPlain || !race {
+			unraced.packages = append(unraced.packages, p)
+		} else {
+			raced.packages = append(raced.packages, p)
+		}
+	}
+	var parts []part
+	for _, p := range []part{raced, unraced} {
+		if len(p.packages) > 0 {
+			parts = append(parts, p)
+		}
+	}
+	return parts
+}
+
+// test runs go test once and counts what it says. That tests failed is in the
+// sum and no error.
+func test(ctx context.Context, sum *tally, options, packages []string) error {
+	args := append([]string{"test", "-json"}, options...)
+	cmd := exec.CommandContext(ctx, "go", append(args, packages...)...)
+	cmd.Stderr = os.Stderr
+	stdout, err := cmd.StdoutPipe()
+	if err != nil {
+		return err
+	}
+	if err := cmd.Start(); err != nil {
+		return err
+	}
+	readErr := sum.read(stdout)
+	if readErr != nil {
+		if _, err := io.Copy(io.Discard, stdout); err != nil {
+			return err
+		}
+	}
+	waitErr := cmd.Wait()
+	switch {
+	case ctx.Err() != nil:
+		return ctx.Err()
+	case readErr != nil:
+		return readErr
+	case waitErr != nil && sum.failed == 0:
+		return fmt.Errorf("go test: %w", waitErr)
+	}
+	return nil
+}

@@ -1,0 +1,180 @@
+package testservers
+
+import (
+	"cmp"
+	"context"
+	"fmt"
+	"io/fs"
+	"os"
+	"os/exec"
+	"path"
+	"path/filepath"
+	"regexp"
+	"slices"
+	"strings"
+	"time"
+)
+
+// Server is something tests need and whether it is there.
+type Server struct {
+	Name    string
+	Env     string // the variable that names one of your own; empty: there is none
+	Given   bool   // the variable is set
+	Place   string // the program or archive that was found; empty: missing
+	Version string // empty if it does not say
+	Without string // what is not tested when it is missing
+}
+
+// Found reports whether tests can use it.
+func (s Server) Found() bool { return s.Given || s.Place != "" }
+
+// String is one line for a person.
+func (s Server) String() string {
+	switch {
+	case s.Given:
+		return fmt.Sprintf("%s: given by %s", s.Name, s.Env)
+	case s.Place != "":
+		return strings.TrimSpace(fmt.Sprintf("%s: found %s", s.Name, s.Version))
+	}
+	return fmt.Sprintf("%s: missing, so %s; make test-servers installs it", s.Name, s.Without)
+}
+
+// wanted is how a server is recognised.
+type wanted struct {
+	name, env, without string
+	programs           []string // on the path, first match wins
+	places             []string // patterns below the root of the machine, newest version wins
+	archives           []string // patterns below the home folder, newest version wins
+	needs              string   // another program without which it does not run
+	asks               string   // the argument to which a program says its version
+}
+
+var servers = []wanted{
+	{
+		name: "PostgreSQL", env: "NIXIE_TEST_POSTGRES", programs: []string{"postgres"}, asks: "--version",
+		places:  []string{"usr/lib/postgresql/*/bin/postgres", "usr/pgsql-*/bin/postgres"},
+		without: "store/postgres is not tested on it",
+	},
+	{
+		name: "Redis", env: "NIXIE_TEST_REDIS", programs: []string{"redis-server"}, asks: "--version",
+		places:  []string{"usr/bin/redis-server"},
+		without: "store/redis is not tested on it",
+	},
+	{
+		name: "RabbitMQ", env: "NIXIE_TEST_RABBITMQ", programs: []string{"rabbitmq-server"},
+		places:  []string{"usr/sbin/rabbitmq-server", "usr/lib/rabbitmq/bin/rabbitmq-server"},
+		without: "broker/rabbitmq is not tested on it",
+	},
+	{
+		name: "Kafka", env: "NIXIE_TEST_KAFKA", needs: "java",
+		archives: []string{".m2/repository/org/apache/kafka/kafka_2.13/*/kafka_2.13-*.jar"},
+		without:  "broker/kafka is tested on a double only",
+	},
+	{
+		name: "C compiler", programs: []string{"gcc", "clang"}, asks: "--version",
+		without: "tests run without the race detector",
+	},
+}
+
+// Compiler is the name of the server that the race detector needs.
+const Compiler = "C compiler"
+
+// versionTimeout bounds the question for a version.
+const versionTimeout = 5 * time.Second
+
+// Machine is where servers are looked for.
+type Machine struct {
+	Root    fs.FS // the whole file system
+	Home    string
+	Env     func(string) string
+	Program func(string) (string, error)                        // finds a program on the path
+	Ask     func(ctx context.Context, place, arg string) string // what a program says to arg
+}
+
+// This is the machine that the tests run on.
+func This() Machine {
+	home, err := os.UserHomeDir()
+	if err != nil {
+		home = string(filepath.Separator) // then nothing is found there
+	}
+	return Machine{Root: os.DirFS("/"), Home: home, Env: os.Getenv, Program: exec.LookPath, Ask: ask}
+}
+
+func ask(ctx context.Context, place, arg string) string {
+	ctx, cancel := context.WithTimeout(ctx, versionTimeout)
+	defer cancel()
+	out, err := exec.CommandContext(ctx, place, arg).Output()
+	if err != nil {
+		return ""
+	}
+	return string(out)
+}
+
+// Find looks for every server, in an order that does not change.
+func Find(ctx context.Context, m Machine) []Server {
+	var all []Server
+	for _, w := range servers {
+		s := Server{Name: w.name, Env: w.env, Without: w.without}
+		switch {
+		case w.env != "" && m.Env(w.env) != "":
+			s.Given = true
+		case w.needs == "" || m.has(w.needs):
+			s.Place = m.place(w)
+		}
+		if s.Place != "" {
+			s.Version = m.version(ctx, w, s.Place)
+		}
+		all = append(all, s)
+	}
+	return all
+}
+
+func (m Machine) has(program string) bool {
+	_, err := m.Program(program)
+	return err == nil
+}
+
+func (m Machine) place(w wanted) string {
+	for _, program := range w.programs {
+		if place, err := m.Program(program); err == nil {
+			return place
+		}
+	}
+	if place := m.newest(w.places, ""); place != "" {
+		return place
+	}
+	return m.newest(w.archives, strings.TrimPrefix(filepath.ToSlash(m.Home), "/"))
+}
+
+// newest finds the file with the highest version among the patterns.
+func (m Machine) newest(patterns []string, below string) string {
+	var found []string
+	for _, p := range patterns {
+		matches, err := fs.Glob(m.Root, path.Join(below, p))
+		if err == nil { // it is only ever of a bad pattern, which the tests would show
+			found = append(found, matches...)
+		}
+	}
+	if len(found) == 0 {
+		return ""
+	}
+	return "/" + slices.MaxFunc(found, compareVersions)
+}
+
+var number = regexp.MustCompile(`\d+`)
+
+// compareVersions compares the numbers in two paths, so that 9 is before 15.
+func compareVersions(a, b string) int {
+	return slices.CompareFunc(number.FindAllString(a, -1), number.FindAllString(b, -1), func(x, y string) int {
+		return cmp.Or(cmp.Compare(len(x), len(y)), cmp.Compare(x, y))
+	})
+}
+
+var version = regexp.MustCompile(`\d+\.\d+(\.\d+)?`)
+
+func (m Machine) version(ctx context.Context, w wanted, place string) string {
+	if w.asks != "" {
+		return version.FindString(m.Ask(ctx, place, w.asks))
+	}
+	return version.FindString(path.Base(strings.ReplaceAll(place, "kafka_2.13", "kafka")))
+}

@@ -1,0 +1,105 @@
+package memory
+
+import (
+	"cmp"
+	"context"
+	"slices"
+
+	"github.com/nixie-go/nixie"
+	"github.com/nixie-go/nixie/store"
+)
+
+// Check reads everything and reports what breaks an invariant.
+func (s *Store) Check(ctx context.Context) (store.Report, error) {
+	if _, err := s.enter(ctx); err != nil {
+		return store.Report{}, err
+	}
+	defer s.mu.Unlock()
+	c := checker{shared: s.shared}
+	for _, m := range s.messages {
+		c.message(m)
+	}
+	for _, l := range s.born {
+		c.letter(l)
+	}
+	for _, q := range s.queues {
+		c.queue(q)
+	}
+	for _, o := range s.operations {
+		c.operation(o)
+	}
+	slices.SortFunc(c.Violations, func(a, b store.Violation) int {
+		return cmp.Or(cmp.Compare(a.Rule, b.Rule), cmp.Compare(a.Subject, b.Subject))
+	})
+	return c.Report, nil
+}
+
+type checker struct {
+	*shared
+	store.Report
+}
+
+// want reports a violation unless ok.
+func (c *checker) want(ok bool, rule, subject, text string) {
+	if !ok {
+		c.Violations = append(c.Violations, store.Violation{Rule: rule, Subject: subject, Text: text})
+	}
+}
+
+func (c *checker) message(m *message) {
+	c.Checked++
+	id := m.ID.String()
+	q := c.queues[m.Queue]
+	c.want(q != nil && slices.Contains(q.all, m), "message-queue", id, "its queue does not list it")
+	c.want(slices.Contains(nixie.States(), m.State), "message-state", id, "unknown state "+string(m.State))
+	c.want(m.Hash == nixie.HashBody(m.Body), "message-hash", id, "body is not the one that was accepted")
+	c.want((m.State == nixie.Leased) == (m.holder != nil), "message-lease", id, "leased without a holder, or held without a lease")
+	c.want(m.EndedAt.IsZero() == (m.State == nixie.Queued || m.State == nixie.Leased), "message-end", id, "end time and state differ")
+	c.want(m.Attempts >= 0 && m.Attempts <= m.Deliveries && m.Crashes <= m.Deliveries && int64(m.Deliveries) <= m.number,
+		"message-counts", id, "attempts and crashes are more than deliveries, or those more than leases")
+	c.want(m.Generation == m.Redrives+1, "message-generation", id, "generation is not redrives + 1")
+	c.want(m.State != nixie.Dead || m.letter != nil, "message-letter", id, "dead without a letter")
+	c.want(len(m.history) <= nixie.MaxHistory, "message-history", id, "history is longer than the limit")
+	if q == nil {
+		return
+	}
+	unfinished := m.State == nixie.Queued || m.State == nixie.Leased
+	c.want(!m.holdsKey || q.keys[m.DedupeKey] == m, "key-holder", id, "it holds a dedupe key that the queue gives to another")
+	c.want(m.DedupeKey == "" || m.holdsKey || !unfinished, "key-missing", id, "unfinished without its dedupe key")
+	c.want(!unfinished || slices.Contains(q.live, m), "message-live", id, "unfinished and never handed out")
+}
+
+func (c *checker) letter(l *letter) {
+	c.Checked++
+	id := l.ID.String()
+	c.want(c.letters[l.ID] == l && c.messages[l.message.ID] == l.message && l.message.letter == l, "letter-message", id, "letter and message do not name each other")
+	c.want(slices.Contains(nixie.Statuses(), l.Status), "letter-status", id, "unknown status "+string(l.Status))
+	state := l.message.State
+	moving := state == nixie.Queued || state == nixie.Leased
+	c.want(moving == (l.Status == nixie.StatusRedriving), "letter-redriving", id, "status and state of the message disagree")
+	waits := l.Status != nixie.StatusRedriving && l.Status.Unresolved()
+	c.want(!waits || state == nixie.Dead, "letter-dead", id, "unresolved, and its message is not dead")
+	c.want(l.ResolvedAt.IsZero() == l.Status.Unresolved(), "letter-end", id, "end time and status differ")
+}
+
+func (c *checker) queue(q *queue) {
+	c.Checked += 1 + int64(len(q.chain))
+	for key, m := range q.keys {
+		c.want(m.holdsKey && m.DedupeKey == key && m.Queue == q.name, "key-orphan", q.name, "dedupe key without its holder: "+key)
+	}
+	var before nixie.Hash
+	for i := range q.chain {
+		e := &q.chain[i]
+		c.want(e.Number == int64(i+1) && e.Queue == q.name && e.Hash == e.Sum(before), "audit-chain", q.name, "the chain of the audit is broken")
+		before = e.Hash
+	}
+}
+
+func (c *checker) operation(o *operation) {
+	c.Checked += 1 + int64(len(o.plan))
+	n := o.count()
+	c.want(n.Selected == n.Done+n.Skipped+n.Failed+n.Pending && len(o.items) == len(o.plan), "operation-counts", o.ID.String(), "items do not add up")
+	for _, id := range o.plan {
+		c.want(c.letters[id] != nil, "operation-letter", o.ID.String(), "an item names an unknown letter")
+	}
+}

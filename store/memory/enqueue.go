@@ -1,0 +1,142 @@
+package memory
+
+import (
+	"bytes"
+	"context"
+	"time"
+
+	"github.com/nixie-go/nixie"
+)
+
+// Enqueue takes all messages in or, at an error, none.
+func (s *Store) Enqueue(ctx context.Context, messages ...nixie.Message) ([]nixie.Receipt, error) {
+	if err := checkMessages(messages); err != nil {
+		return nil, err
+	}
+	now, err := s.enter(ctx)
+	if err != nil {
+		return nil, err
+	}
+	defer s.mu.Unlock()
+	if err := s.refuse(messages); err != nil {
+		return nil, err
+	}
+	receipts := make([]nixie.Receipt, len(messages))
+	for i := range messages {
+		receipts[i] = s.accept(&messages[i], now)
+	}
+	return receipts, nil
+}
+
+func checkMessages(messages []nixie.Message) error {
+	if err := checkBatch(len(messages)); err != nil {
+		return err
+	}
+	size := 0
+	for i := range messages {
+		if err := messages[i].Check(); err != nil {
+			return err
+		}
+		size += len(messages[i].Body)
+	}
+	if size > nixie.MaxBatchBytes {
+		return nixie.Errorf(nixie.CodeLimit, "bodies of the call have %d bytes, the limit is %d: make several calls", size, nixie.MaxBatchBytes)
+	}
+	return nil
+}
+
+// refuse finds what makes the whole call fail before anything is changed: a
+// key that is taken and may not be, also by another message of the call, or an
+// ID that exists.
+func (s *Store) refuse(messages []nixie.Message) error {
+	type name struct{ queue, key string }
+	keys := map[name]nixie.ID{}
+	ids := map[nixie.ID]bool{}
+	for i := range messages {
+		m := &messages[i]
+		if m.DedupeKey != "" {
+			own := name{m.Queue, m.DedupeKey}
+			holder := s.holder(m)
+			first, again := keys[own]
+			switch {
+			case holder != nil && !settles(m.OnConflict, holder):
+				return &nixie.DuplicateError{Key: m.DedupeKey, Existing: holder.ID}
+			case again && m.OnConflict == nixie.FailOnConflict:
+				return &nixie.DuplicateError{Key: m.DedupeKey, Existing: first}
+			case holder != nil || again:
+				continue
+			}
+			keys[own] = m.ID
+		}
+		if m.ID.IsZero() {
+			continue
+		}
+		if ids[m.ID] || s.messages[m.ID] != nil {
+			return nixie.Errorf(nixie.CodeConflict, "message %s exists already: leave the ID out or use a new one", m.ID)
+		}
+		ids[m.ID] = true
+	}
+	return nil
+}
+
+func (s *Store) holder(m *nixie.Message) *message {
+	if q := s.queues[m.Queue]; q != nil && m.DedupeKey != "" {
+		return q.keys[m.DedupeKey]
+	}
+	return nil
+}
+
+// accept adds one message, or answers with the holder of its dedupe key.
+func (s *Store) accept(given *nixie.Message, now time.Time) nixie.Receipt {
+	hash := nixie.HashBody(given.Body)
+	if holder := s.holder(given); holder != nil {
+		different := holder.Hash != hash
+		if given.OnConflict == nixie.ReplaceExisting {
+			holder.Body, holder.Hash = bytes.Clone(given.Body), hash
+		}
+		return nixie.Receipt{ID: holder.ID, Duplicate: true, Different: different}
+	}
+	q := s.queue(given.Queue)
+	s.position++
+	m := &message{Message: *given, position: s.position}
+	m.Message = m.show(true)
+	if m.ID.IsZero() {
+		m.ID = s.ids.New(now)
+	}
+	m.fresh(hash, now)
+	q.take(m)
+	s.messages[m.ID] = m
+	q.all, q.live = append(q.all, m), append(q.live, m)
+	if !m.due.After(now) {
+		s.wake(q.name)
+	}
+	return nixie.Receipt{ID: m.ID}
+}
+
+// fresh sets everything that a caller has no say in, and the side on which the
+// message waits. Exceptions without a time of their own are due now.
+func (m *message) fresh(hash nixie.Hash, now time.Time) {
+	if m.Delay > 0 {
+		m.NotBefore = now.Add(m.Delay)
+	}
+	m.pending = !m.NotBefore.IsZero() || m.Priority != 0 || m.Stream != ""
+	if m.due = m.NotBefore; m.due.IsZero() {
+		m.due = now
+	}
+	m.Hash, m.State, m.EnqueuedAt, m.Generation = hash, nixie.Queued, now, 1
+	m.Attempts, m.Deliveries, m.Crashes, m.Redrives, m.Steps = 0, 0, 0, 0, nil
+	m.FirstReceivedAt, m.EndedAt, m.LastFailure = time.Time{}, time.Time{}, ""
+	m.leave()
+	m.OnConflict, m.Delay = 0, 0
+}
+
+// settles reports whether a taken key is an answer and not an error.
+func settles(c nixie.Conflict, holder *message) bool {
+	switch c {
+	case nixie.ReturnExisting:
+		return true
+	case nixie.ReplaceExisting:
+		return holder.State == nixie.Queued && holder.number == 0
+	}
+	return false
+}

@@ -1,0 +1,147 @@
+// Package memory is the reference store: the contract of package store in the
+// plainest code that keeps it, maps and slices under one mutex. Random tests
+// compare the other stores with it, and programs use it in their own tests. It
+// keeps everything until the process ends, forgets nothing and deletes nothing.
+package memory
+
+import (
+	"context"
+	"sync"
+	"time"
+
+	"github.com/nixie-go/nixie"
+	"github.com/nixie-go/nixie/store"
+)
+
+var (
+	_ store.Store = (*Store)(nil)
+	_ store.Waker = (*Store)(nil)
+)
+
+// Options say how a store is made; the zero value is ready.
+type Options struct {
+	Clock func() time.Time // what the store calls now; nil is time.Now
+	Owner string           // who holds the leases of this handle; empty is "memory"
+}
+
+// Store is one process's handle on a store in memory. Handles made by
+// [Store.Join] share the messages and differ in who owns the leases. All
+// methods are safe for concurrent use.
+type Store struct {
+	*shared
+	owner string
+	gone  bool                     // closed or crashed: its leases are void
+	wakes map[string]chan struct{} // by queue
+}
+
+// shared is what all handles of a store have in common.
+type shared struct {
+	mu         sync.Mutex
+	clock      func() time.Time
+	ids        nixie.IDs
+	queues     map[string]*queue
+	messages   map[nixie.ID]*message
+	letters    map[nixie.ID]*letter
+	born       []*letter // in the order of their birth
+	operations map[nixie.ID]*operation
+	position   int64 // of the newest message
+}
+
+// New makes an empty store and the first handle on it.
+func New(o Options) *Store {
+	if o.Clock == nil {
+		o.Clock = time.Now
+	}
+	if o.Owner == "" {
+		o.Owner = "memory"
+	}
+	all := &shared{
+		clock:      o.Clock,
+		queues:     map[string]*queue{},
+		messages:   map[nixie.ID]*message{},
+		letters:    map[nixie.ID]*letter{},
+		operations: map[nixie.ID]*operation{},
+	}
+	return all.handle(o.Owner)
+}
+
+// Join makes another handle on the same store, as another process would have.
+// Two handles are two owners also when their names are equal.
+func (s *Store) Join(owner string) *Store { return s.handle(owner) }
+
+func (a *shared) handle(owner string) *Store {
+	return &Store{shared: a, owner: owner, wakes: map[string]chan struct{}{}}
+}
+
+// Crash ends the handle as the death of its process would: its leases are void
+// at the next claim, and its calls get CodeUnavailable.
+func (s *Store) Crash() {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.gone = true
+}
+
+// Close ends the handle: its leases are void at the next claim and are judged
+// then. The other handles go on. Closing twice is fine.
+func (s *Store) Close() error {
+	s.Crash()
+	return nil
+}
+
+// Wake returns a channel that is closed when this handle next adds due work to
+// the queue.
+func (s *Store) Wake(queue string) <-chan struct{} {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.wakes[queue] == nil {
+		s.wakes[queue] = make(chan struct{})
+	}
+	return s.wakes[queue]
+}
+
+func (s *Store) wake(queue string) {
+	if c := s.wakes[queue]; c != nil {
+		close(c)
+		delete(s.wakes, queue)
+	}
+}
+
+// enter takes the mutex and says what time it is for this call. Without an
+// error the caller unlocks.
+func (s *Store) enter(ctx context.Context) (now time.Time, err error) {
+	if ctx.Err() != nil {
+		return now, nixie.Errorf(nixie.CodeUnavailable, "stopped before anything was done: %w", context.Cause(ctx))
+	}
+	s.mu.Lock()
+	if s.gone {
+		s.mu.Unlock()
+		return now, nixie.Errorf(nixie.CodeUnavailable, "store is closed: open it again")
+	}
+	return s.clock().UTC(), nil
+}
+
+// each answers a call about n things with f for each of them, or for all with
+// the reason why the call cannot be served.
+func (s *Store) each(ctx context.Context, n int, f func(i int, now time.Time) error) []error {
+	errs := make([]error, n)
+	var now time.Time
+	err := checkBatch(n)
+	if err == nil {
+		if now, err = s.enter(ctx); err == nil {
+			defer s.mu.Unlock()
+		}
+	}
+	for i := range errs {
+		if errs[i] = err; err == nil {
+			errs[i] = f(i, now)
+		}
+	}
+	return errs
+}
+
+func checkBatch(n int) error {
+	if n > nixie.MaxBatch {
+		return nixie.Errorf(nixie.CodeLimit, "call has %d parts, the limit is %d: make several calls", n, nixie.MaxBatch)
+	}
+	return nil
+}

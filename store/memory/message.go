@@ -1,0 +1,95 @@
+package memory
+
+import (
+	"bytes"
+	"slices"
+	"time"
+
+	"github.com/nixie-go/nixie"
+)
+
+// message is a message with what the store knows of it beyond its public part.
+type message struct {
+	nixie.Message
+	position int64 // in order of acceptance, over all queues
+
+	// pending messages are exceptions with a place of their own: those that
+	// were ever retried, released, abandoned or redriven, or enqueued with a
+	// time, a priority or a stream. They are claimed by priority, due time and
+	// position; all others, the log, by position.
+	pending bool
+	due     time.Time // of a pending message that is queued
+
+	number      int64  // of its newest lease
+	holder      *Store // while leased
+	abandoned   bool   // the next claim is there to judge
+	abandonedBy string
+	holdsKey    bool
+
+	history []nixie.Failure
+	dropped int
+	letter  *letter // nil before its first death
+}
+
+// show is a copy for the outside.
+func (m *message) show(whole bool) nixie.Message {
+	shown := m.Message
+	shown.Body = nil
+	if whole {
+		shown.Body = bytes.Clone(m.Body)
+	}
+	shown.Headers = slices.Clone(m.Headers)
+	shown.Steps = slices.Clone(m.Steps)
+	if m.Origin != nil {
+		origin := *m.Origin
+		origin.Key = bytes.Clone(origin.Key)
+		shown.Origin = &origin
+	}
+	return shown
+}
+
+// move changes the state by the table of moves, which guards every change.
+func (m *message) move(on nixie.Event) error {
+	next, ok := nixie.NextState(m.State, on)
+	if !ok {
+		return nixie.Errorf(nixie.CodeConflict, "message %s is %s, which does not allow %s", m.ID, m.State, on)
+	}
+	m.State = next
+	return nil
+}
+
+// leave ends the lease, if there is one.
+func (m *message) leave() {
+	m.holder, m.LeaseOwner, m.LeaseExpiresAt = nil, "", time.Time{}
+}
+
+// wait queues the message on the pending side until due.
+func (m *message) wait(due time.Time) {
+	m.leave()
+	m.pending, m.due, m.NotBefore = true, due, due
+}
+
+// fail appends to the history. Of a long one the first and the newest are kept.
+func (m *message) fail(f nixie.Failure) {
+	f.Err = nil
+	f.Context, f.Steps = slices.Clone(f.Context), slices.Clone(f.Steps)
+	f.Attachments = slices.Clone(f.Attachments)
+	for i := range f.Attachments {
+		f.Attachments[i].Data = bytes.Clone(f.Attachments[i].Data)
+	}
+	m.history = append(m.history, f)
+	if len(m.history) > nixie.MaxHistory {
+		m.history = slices.Delete(m.history, 1, 2)
+		m.dropped++
+	}
+	m.LastFailure = f.Text
+}
+
+// learn adds the steps that are new.
+func (m *message) learn(steps []string) {
+	for _, step := range steps {
+		if !slices.Contains(m.Steps, step) {
+			m.Steps = append(m.Steps, step)
+		}
+	}
+}

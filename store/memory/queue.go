@@ -1,0 +1,187 @@
+package memory
+
+import (
+	"context"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/nixie-go/nixie"
+	"github.com/nixie-go/nixie/store"
+)
+
+// counted is how far back an overview counts retries and deaths.
+const counted = time.Hour
+
+type queue struct {
+	name     string
+	settings nixie.QueueSettings
+	all      []*message          // by position
+	live     []*message          // queued or leased; ended ones leave at the next claim
+	keys     map[string]*message // dedupe key to its holder
+	retries  []time.Time         // of the last hour
+	chain    []store.AuditEntry  // the audit
+}
+
+func (a *shared) queue(name string) *queue {
+	q := a.queues[name]
+	if q == nil {
+		q = &queue{name: name, keys: map[string]*message{}}
+		a.queues[name] = q
+	}
+	return q
+}
+
+// release gives the dedupe key of a message back when the scope says so:
+// ended is true when nothing about the message is left to be done, and false
+// when it died and its letter is unresolved.
+func (q *queue) release(m *message, ended bool) {
+	scope := q.settings.DedupeScope
+	if !m.holdsKey || scope == nixie.DedupeEver || scope == nixie.DedupeUnresolved && !ended {
+		return
+	}
+	delete(q.keys, m.DedupeKey)
+	m.holdsKey = false
+}
+
+// free says whether the message can have its dedupe key.
+func (q *queue) free(m *message) error {
+	if holder := q.keys[m.DedupeKey]; m.DedupeKey != "" && holder != nil && holder != m {
+		return &nixie.DuplicateError{Key: m.DedupeKey, Existing: holder.ID}
+	}
+	return nil
+}
+
+// take gives a message its dedupe key, which is free.
+func (q *queue) take(m *message) {
+	if m.DedupeKey != "" {
+		q.keys[m.DedupeKey], m.holdsKey = m, true
+	}
+}
+
+// retried counts a failure that led to a retry.
+func (q *queue) retried(now time.Time) {
+	q.retries = slices.DeleteFunc(q.retries, func(at time.Time) bool { return !at.After(now.Add(-counted)) })
+	q.retries = append(q.retries, now)
+}
+
+// Configure sets the settings of a queue. A new dedupe scope holds for what
+// happens from now on: keys that were released stay free, keys that are held
+// stay held until the message moves on.
+func (s *Store) Configure(ctx context.Context, name string, settings nixie.QueueSettings, actor, reason string) error {
+	if err := checkSettings(name, settings, actor); err != nil {
+		return err
+	}
+	now, err := s.enter(ctx)
+	if err != nil {
+		return err
+	}
+	defer s.mu.Unlock()
+	q := s.queue(name)
+	q.settings = settings
+	q.record(now, actor, nixie.OnConfigure, nixie.ID{}, reason)
+	if !settings.Paused {
+		s.wake(name)
+	}
+	return nil
+}
+
+func checkSettings(name string, settings nixie.QueueSettings, actor string) error {
+	if name == "" {
+		return nixie.Errorf(nixie.CodeInvalid, "queue is empty: name the queue to configure")
+	}
+	if err := nixie.CheckName("queue", name); err != nil {
+		return err
+	}
+	if actor == "" {
+		return nixie.Errorf(nixie.CodeInvalid, "actor is empty: say who configures queue %s", name)
+	}
+	switch settings.DedupeScope {
+	case "", nixie.DedupeActive, nixie.DedupeUnresolved, nixie.DedupeEver:
+	default:
+		return nixie.Errorf(nixie.CodeInvalid, "dedupe scope %q: use %s, %s or %s", settings.DedupeScope,
+			nixie.DedupeActive, nixie.DedupeUnresolved, nixie.DedupeEver)
+	}
+	return checkLease(settings.Lease)
+}
+
+// checkLease accepts 0, the queue's own.
+func checkLease(lease time.Duration) error {
+	if lease != 0 && (lease < nixie.MinLease || lease > nixie.MaxLease) {
+		return nixie.Errorf(nixie.CodeInvalid, "lease is %s: give one from %s to %s, or 0 for the queue's own", lease, nixie.MinLease, nixie.MaxLease)
+	}
+	return nil
+}
+
+// lease is the wanted length or, for 0, the queue's own.
+func (q *queue) lease(wanted time.Duration) time.Duration {
+	if wanted == 0 {
+		wanted = q.settings.Lease
+	}
+	if wanted == 0 {
+		wanted = nixie.DefaultLease
+	}
+	return wanted
+}
+
+// Queues counts every queue by looking at each of its messages.
+func (s *Store) Queues(ctx context.Context) ([]nixie.QueueInfo, error) {
+	now, err := s.enter(ctx)
+	if err != nil {
+		return nil, err
+	}
+	defer s.mu.Unlock()
+	infos := make([]nixie.QueueInfo, 0, len(s.queues))
+	for _, q := range s.queues {
+		infos = append(infos, q.info(now))
+	}
+	slices.SortFunc(infos, func(a, b nixie.QueueInfo) int { return strings.Compare(a.Name, b.Name) })
+	return infos, nil
+}
+
+func (q *queue) info(now time.Time) nixie.QueueInfo {
+	since := now.Add(-counted)
+	info := nixie.QueueInfo{Name: q.name, Settings: q.settings}
+	for _, m := range q.all {
+		count(&info, m, now)
+		if m.letter != nil && m.letter.DiedAt.After(since) {
+			info.Died++
+		}
+	}
+	for _, at := range q.retries {
+		if at.After(since) {
+			info.Retried++
+		}
+	}
+	return info
+}
+
+// count adds one message to the numbers of its queue.
+func count(info *nixie.QueueInfo, m *message, now time.Time) {
+	switch m.State {
+	case nixie.Queued:
+		if m.pending && m.due.After(now) {
+			info.Scheduled++
+			if info.NextAt.IsZero() || m.due.Before(info.NextAt) {
+				info.NextAt = m.due
+			}
+			return
+		}
+		info.Ready++
+		if info.OldestAt.IsZero() || m.EnqueuedAt.Before(info.OldestAt) {
+			info.OldestAt = m.EnqueuedAt
+		}
+	case nixie.Leased:
+		info.Leased++
+	case nixie.Succeeded:
+		info.Succeeded++
+	case nixie.Discarded:
+		info.Discarded++
+	case nixie.Canceled:
+		info.Canceled++
+	case nixie.Dead:
+		if m.letter.Status.Unresolved() {
+			info.Dead++
+		}
+	}
+}

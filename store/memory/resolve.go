@@ -1,0 +1,152 @@
+package memory
+
+import (
+	"context"
+	"slices"
+	"time"
+
+	"github.com/nixie-go/nixie"
+	"github.com/nixie-go/nixie/store"
+)
+
+// Resolve moves letters on, each whole or not at all.
+func (s *Store) Resolve(ctx context.Context, resolutions []store.Resolution) []error {
+	return s.each(ctx, len(resolutions), func(i int, now time.Time) error {
+		return s.resolve(&resolutions[i], now)
+	})
+}
+
+func (s *Store) resolve(r *store.Resolution, now time.Time) error {
+	if err := checkResolution(r); err != nil {
+		return err
+	}
+	l := s.letters[r.Letter]
+	if l == nil {
+		return nixie.Errorf(nixie.CodeNotFound, "no letter %s", r.Letter)
+	}
+	item, err := s.item(r)
+	if err != nil {
+		return err
+	}
+	err = s.allow(l, r)
+	state := itemDone
+	switch {
+	case nixie.CodeOf(err) == nixie.CodeConflict && !possible(l, r.Event):
+		state = itemSkipped
+	case err != nil:
+		state = itemFailed
+	default:
+		err = s.apply(l, r, now)
+	}
+	if item != nil {
+		*item = state
+	}
+	return err
+}
+
+func checkResolution(r *store.Resolution) error {
+	if r.Actor == "" {
+		return nixie.Errorf(nixie.CodeInvalid, "actor is empty: say who resolves letter %s", r.Letter)
+	}
+	switch r.Event {
+	case nixie.OnDiscard, nixie.OnRequalify:
+		if r.Reason == "" {
+			return nixie.Errorf(nixie.CodeInvalid, "reason is empty: %s needs one", r.Event)
+		}
+	case nixie.OnRedrive, nixie.OnHold, nixie.OnUnhold, nixie.OnRestore, nixie.OnConfirm:
+	default:
+		return nixie.Errorf(nixie.CodeInvalid, "event %q: use redrive, discard, hold, unhold, requalify, restore or confirm", r.Event)
+	}
+	return nil
+}
+
+// possible reports whether the status of the letter allows an event of an
+// operator. A letter whose message is on its way is put on hold by its next
+// death only, and one whose message ended alive has nothing to restore.
+func possible(l *letter, on nixie.Event) bool {
+	_, ok := nixie.NextStatus(l.Status, on)
+	switch on {
+	case nixie.OnHold:
+		return ok && l.Status != nixie.StatusRedriving
+	case nixie.OnRestore:
+		return ok && l.message.State == nixie.Dead
+	}
+	return ok
+}
+
+// allow says whether a resolution can be applied; it changes nothing.
+func (s *Store) allow(l *letter, r *store.Resolution) error {
+	if !possible(l, r.Event) {
+		return l.forbids(r.Event)
+	}
+	m := l.message
+	q := s.queue(m.Queue)
+	switch r.Event {
+	case nixie.OnRedrive:
+		if !r.Force && (!l.Redrivable || l.NeedsReview) {
+			return nixie.Errorf(nixie.CodeConflict, "letter %s is not to be redriven without force: rule %s", l.ID, l.Rule)
+		}
+		if r.MaxRedrives > 0 && m.Redrives >= r.MaxRedrives {
+			return nixie.Errorf(nixie.CodeConflict, "letter %s was redriven %d times, the limit is %d", l.ID, m.Redrives, r.MaxRedrives)
+		}
+		return q.free(m)
+	case nixie.OnRestore:
+		if q.settings.DedupeScope != "" && q.settings.DedupeScope != nixie.DedupeActive {
+			return q.free(m)
+		}
+	}
+	return nil
+}
+
+// apply does what allow found possible.
+func (s *Store) apply(l *letter, r *store.Resolution, now time.Time) error {
+	m := l.message
+	q := s.queue(m.Queue)
+	if r.Event == nixie.OnRedrive {
+		if err := m.move(nixie.OnRedrive); err != nil {
+			return err
+		}
+		m.live(now)
+		q.take(m)
+		if !slices.Contains(q.live, m) { // it may not have been swept out yet
+			q.live = append(q.live, m)
+		}
+		l.Operation = r.Operation
+		s.wake(q.name)
+	}
+	if err := s.move(l, r.Event, r.Actor, r.Reason, now); err != nil {
+		return err
+	}
+	switch r.Event {
+	case nixie.OnDiscard:
+		l.Note = r.Actor + ": " + r.Reason
+		q.release(m, true)
+	case nixie.OnHold:
+		l.Note = r.Actor + ": " + r.Reason
+	case nixie.OnRestore:
+		if q.settings.DedupeScope != "" && q.settings.DedupeScope != nixie.DedupeActive {
+			q.take(m)
+		}
+	case nixie.OnConfirm:
+		return s.handOver(m, now)
+	}
+	return nil
+}
+
+// live starts the next life of a dead message.
+func (m *message) live(now time.Time) {
+	m.Generation++
+	m.Redrives++
+	m.Attempts, m.Deliveries, m.Crashes = 0, 0, 0
+	m.EndedAt = time.Time{}
+	m.wait(now)
+}
+
+// handOver ends a message that lives on in somebody else's broker: here it is
+// canceled, so that nobody works on it twice.
+func (s *Store) handOver(m *message, now time.Time) error {
+	if err := m.move(nixie.OnCancel); err != nil {
+		return err
+	}
+	return s.end(m, nixie.OnSuccess, "", "", now)
+}

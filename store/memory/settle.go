@@ -1,0 +1,146 @@
+package memory
+
+import (
+	"context"
+	"time"
+
+	"github.com/nixie-go/nixie"
+)
+
+// Settle applies each settlement whole or not at all.
+func (s *Store) Settle(ctx context.Context, settlements []nixie.Settlement) []error {
+	return s.each(ctx, len(settlements), func(i int, now time.Time) error {
+		return s.settle(&settlements[i], now)
+	})
+}
+
+func (s *Store) settle(st *nixie.Settlement, now time.Time) error {
+	m, err := s.held(st.Delivery, now)
+	if err != nil {
+		return err
+	}
+	if err := checkSettlement(st, m); err != nil {
+		return err
+	}
+	on := event(st.Verb)
+	if err := m.move(on); err != nil {
+		return err
+	}
+	m.learn(st.Delivery.Steps)
+	if st.Failure != nil {
+		m.fail(*st.Failure)
+	}
+	switch on {
+	case nixie.OnComplete:
+		return s.end(m, nixie.OnSuccess, st.Delivery.Lease.Owner, "", now)
+	case nixie.OnDiscard:
+		return s.end(m, nixie.OnGone, st.Delivery.Lease.Owner, st.Note, now)
+	case nixie.OnBury:
+		return s.bury(m, st, now)
+	}
+	s.again(m, st, now)
+	return nil
+}
+
+// again queues a message that was retried or released. A release takes the
+// attempt back; one of an abandoned message, which took none, leaves it to be
+// judged by the next holder.
+func (s *Store) again(m *message, st *nixie.Settlement, now time.Time) {
+	m.wait(now.Add(st.Delay))
+	switch {
+	case st.Verb == nixie.Retry:
+		m.abandoned, m.abandonedBy = false, ""
+		if st.Failure != nil {
+			s.queue(m.Queue).retried(now)
+		}
+	case !m.abandoned:
+		m.Attempts--
+	}
+	if st.Delay == 0 {
+		s.wake(m.Queue)
+	}
+}
+
+// end finishes a message that succeeded, was discarded or canceled, and moves
+// its letter on if it has one that was redriven.
+func (s *Store) end(m *message, on nixie.Event, actor, note string, now time.Time) error {
+	m.leave()
+	m.abandoned, m.abandonedBy = false, ""
+	m.EndedAt = now
+	s.queue(m.Queue).release(m, true)
+	if l := m.letter; l != nil && l.Status == nixie.StatusRedriving {
+		if on == nixie.OnGone {
+			l.Note = note
+		}
+		return s.move(l, on, actor, note, now)
+	}
+	return nil
+}
+
+// event is the row of the table of moves that a verb stands for.
+func event(v nixie.Verb) nixie.Event {
+	switch v {
+	case nixie.Complete:
+		return nixie.OnComplete
+	case nixie.Retry:
+		return nixie.OnRetry
+	case nixie.Release:
+		return nixie.OnRelease
+	case nixie.Discard:
+		return nixie.OnDiscard
+	case nixie.Bury, nixie.Hold, nixie.Halt:
+		return nixie.OnBury
+	}
+	return ""
+}
+
+// checkSettlement refuses what could not be applied whole.
+func checkSettlement(st *nixie.Settlement, m *message) error {
+	if st.Delay < 0 || st.Delay > nixie.MaxDelay {
+		return nixie.Errorf(nixie.CodeInvalid, "delay is %s: give one from 0 to %s", st.Delay, nixie.MaxDelay)
+	}
+	switch event(st.Verb) {
+	case "":
+		return nixie.Errorf(nixie.CodeInvalid, "verb %q: use one of those in package nixie", st.Verb)
+	case nixie.OnBury:
+		if st.Burial == nil {
+			return nixie.Errorf(nixie.CodeInvalid, "burial is missing: %s needs one", st.Verb)
+		}
+		_, _, err := death(m.letter, statusAt(st))
+		return err
+	}
+	return nil
+}
+
+// statusAt is where the letter goes: what the burial says, or else what the
+// verb means.
+func statusAt(st *nixie.Settlement) nixie.Status {
+	switch {
+	case st.Burial.Status != "":
+		return st.Burial.Status
+	case st.Verb == nixie.Hold:
+		return nixie.StatusReview
+	}
+	return nixie.StatusOpen
+}
+
+// death is the event that brings the letter of a dying message, nil at its
+// first death, to a status.
+func death(l *letter, status nixie.Status) (nixie.Event, nixie.Status, error) {
+	on := map[nixie.Status]nixie.Event{
+		nixie.StatusOpen:        nixie.OnDieAgain,
+		nixie.StatusReview:      nixie.OnHold,
+		nixie.StatusQuarantined: nixie.OnExceed,
+	}[status]
+	from := nixie.Status("")
+	if l != nil {
+		from = l.Status
+	} else if status == nixie.StatusOpen {
+		on = nixie.OnBury
+	}
+	next, ok := nixie.NextStatus(from, on)
+	if !ok || next != status {
+		return "", "", nixie.Errorf(nixie.CodeInvalid, "burial status %q: use open or review, or quarantined for a message that was redriven", status)
+	}
+	return on, next, nil
+}

@@ -1,0 +1,392 @@
+package nixie_test
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"reflect"
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"pgregory.net/rapid"
+
+	"github.com/nixie-go/nixie"
+)
+
+func TestIDFormat(t *testing.T) {
+	var ids nixie.IDs
+	at := time.UnixMilli(0x0123456789ab)
+	id := ids.New(at)
+	s := id.String()
+	if len(s) != 36 || !strings.HasPrefix(s, "01234567-89ab-7") || !strings.Contains("89ab", s[19:20]) {
+		t.Errorf("%s is no UUID of version 7 for its moment", s)
+	}
+	if (nixie.ID{}).String() != "" || !(nixie.ID{}).IsZero() || id.IsZero() {
+		t.Error("the zero ID is not told from others")
+	}
+	var none nixie.ID
+	if err := json.Unmarshal([]byte(`""`), &none); err != nil || !none.IsZero() {
+		t.Errorf("the empty text is %v, %v", none, err)
+	}
+}
+
+func TestIDRoundTrip(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		id := nixie.ID(rapid.SliceOfN(rapid.Byte(), 16, 16).Draw(t, "id"))
+		if id.IsZero() {
+			return
+		}
+		for _, text := range []string{id.String(), strings.ToUpper(id.String())} {
+			if got, err := nixie.ParseID(text); got != id || err != nil {
+				t.Fatalf("ParseID(%s) = %v, %v", text, got, err)
+			}
+		}
+		data, err := json.Marshal(id)
+		var got nixie.ID
+		if err != nil || json.Unmarshal(data, &got) != nil || got != id {
+			t.Fatalf("%s became %s and %v (%v)", id, data, got, err)
+		}
+	})
+}
+
+func TestIDsGrow(t *testing.T) {
+	var ids nixie.IDs
+	now := time.UnixMilli(1_700_000_000_000)
+	last := ""
+	next := func(now time.Time) {
+		t.Helper()
+		if id := ids.New(now).String(); id <= last {
+			t.Fatalf("%s after %s", id, last)
+		} else {
+			last = id
+		}
+	}
+	for range 10_000 { // more than the counter within one millisecond holds
+		next(now)
+	}
+	next(now.Add(-time.Hour))
+	next(time.Time{})
+	next(now.Add(time.Hour))
+	if want := "018bd2"; last[:4] != want[:4] {
+		t.Errorf("after the clock went on the ID is %s", last)
+	}
+}
+
+func TestIDsAreUniqueAmongGoroutines(t *testing.T) {
+	var ids nixie.IDs
+	var wg sync.WaitGroup
+	made := make([][]nixie.ID, 8)
+	for i := range made {
+		wg.Go(func() {
+			for range 1000 {
+				made[i] = append(made[i], ids.New(filterNow))
+			}
+		})
+	}
+	wg.Wait()
+	seen := map[nixie.ID]bool{}
+	for _, some := range made {
+		for i, id := range some {
+			if seen[id] || i > 0 && id.String() <= some[i-1].String() {
+				t.Fatalf("%s was made twice or is not after the one before", id)
+			}
+			seen[id] = true
+		}
+	}
+}
+
+func TestParseIDErrors(t *testing.T) {
+	for _, bad := range []string{"", "x", "01890a5dac96774bbcceb302099a8057", "01890a5d-ac96-774b-bcce-b302099a805g",
+		"01890a5d_ac96-774b-bcce-b302099a8057", "01890a5d-ac96-774b-bcce-b302099a80577", strings.Repeat("é", 18)} {
+		if id, err := nixie.ParseID(bad); nixie.CodeOf(err) != nixie.CodeInvalid || !id.IsZero() {
+			t.Errorf("ParseID(%q) = %v, %v", bad, id, err)
+		}
+	}
+}
+
+func TestErrors(t *testing.T) {
+	err := nixie.Errorf(nixie.CodeUnavailable, "reading: %w", io.ErrUnexpectedEOF)
+	if err.Error() != "reading: unexpected EOF" || !errors.Is(err, io.ErrUnexpectedEOF) {
+		t.Errorf("Errorf lost the cause: %v", err)
+	}
+	wrapped := fmt.Errorf("outer: %w", err)
+	joined := errors.Join(io.EOF, wrapped)
+	nested := nixie.Errorf(nixie.CodeConflict, "again: %w", err)
+	for _, c := range []struct {
+		err  error
+		want nixie.Code
+	}{
+		{nil, ""}, {io.EOF, nixie.CodeInternal}, {err, nixie.CodeUnavailable}, {wrapped, nixie.CodeUnavailable},
+		{joined, nixie.CodeUnavailable}, {nested, nixie.CodeConflict}, {&nixie.DuplicateError{Key: "k"}, nixie.CodeConflict},
+		{&nixie.FilterError{}, nixie.CodeInvalid},
+	} {
+		if got := nixie.CodeOf(c.err); got != c.want {
+			t.Errorf("CodeOf(%v) = %q, want %q", c.err, got, c.want)
+		}
+	}
+}
+
+func TestOutcomeOf(t *testing.T) {
+	cause := errors.New("cause")
+	evidence := nixie.Failure{Text: "inner"}
+	for _, c := range []struct {
+		name string
+		err  error
+		want nixie.Outcome
+	}{
+		{"plain", cause, nixie.Outcome{Err: cause}},
+		{"permanent", nixie.Permanent(cause), nixie.Outcome{Class: nixie.ClassPermanent, Err: cause}},
+		{"transient", nixie.Transient(cause), nixie.Outcome{Class: nixie.ClassTransient, Err: cause}},
+		{"retry after", nixie.RetryAfter(cause, time.Minute), nixie.Outcome{Class: nixie.ClassTransient, After: time.Minute, Err: cause}},
+		{"retry after the past", nixie.RetryAfter(cause, -1), nixie.Outcome{Class: nixie.ClassTransient, Err: cause}},
+		{"verdict", nixie.Verdict(nixie.Hold, cause), nixie.Outcome{Verb: nixie.Hold, Err: cause}},
+		{"outer beats inner", nixie.Permanent(nixie.Transient(cause)), nixie.Outcome{Class: nixie.ClassPermanent, Err: cause}},
+		{"inner fills in", nixie.Verdict(nixie.Bury, nixie.WithReason(nixie.WithEvidence(nixie.Transient(cause), evidence), nixie.ReasonAuth)),
+			nixie.Outcome{Verb: nixie.Bury, Class: nixie.ClassTransient, Reason: nixie.ReasonAuth, Evidence: &evidence, Err: cause}},
+		{"longest delay", nixie.RetryAfter(nixie.RetryAfter(cause, time.Hour), time.Minute), nixie.Outcome{Class: nixie.ClassTransient, After: time.Hour, Err: cause}},
+	} {
+		if got := nixie.OutcomeOf(c.err); !reflect.DeepEqual(got, c.want) {
+			t.Errorf("%s: %+v, want %+v", c.name, got, c.want)
+		}
+		if c.err.Error() != "cause" || !errors.Is(c.err, cause) {
+			t.Errorf("%s: the marks hide the error: %v", c.name, c.err)
+		}
+	}
+
+	between := fmt.Errorf("loading: %w", nixie.WithReason(cause, nixie.ReasonDependency))
+	got := nixie.OutcomeOf(nixie.Permanent(between))
+	if got.Class != nixie.ClassPermanent || got.Reason != nixie.ReasonDependency || got.Err != between {
+		t.Errorf("marks with an error between: %+v", got)
+	}
+	if got := nixie.OutcomeOf(nil); got != (nixie.Outcome{}) {
+		t.Errorf("no error is %+v", got)
+	}
+	if got := nixie.Verdict(nixie.Release, nil); got == nil || got.Error() != "release" {
+		t.Errorf("a verdict without an error is %v", got)
+	}
+	for _, err := range []error{nixie.Permanent(nil), nixie.Transient(nil), nixie.RetryAfter(nil, 1), nixie.WithReason(nil, "x"), nixie.WithEvidence(nil, evidence)} {
+		if err != nil {
+			t.Errorf("marking no error gives %v", err)
+		}
+	}
+}
+
+type invoice struct {
+	Number int `json:"number"`
+}
+
+type queueOfOne struct{ got []nixie.Message }
+
+func (q *queueOfOne) Enqueue(_ context.Context, messages ...nixie.Message) ([]nixie.Receipt, error) {
+	q.got = append(q.got, messages...)
+	if messages[0].Queue == "" {
+		return nil, messages[0].Check()
+	}
+	return make([]nixie.Receipt, len(messages)), nil
+}
+
+func TestType(t *testing.T) {
+	send := nixie.NewType[invoice]("invoice.send", nixie.Queue("billing"), nixie.Priority(1))
+	var q queueOfOne
+	if _, err := send.Enqueue(t.Context(), &q, invoice{7}, nixie.Priority(2), nixie.Stream("s"), nixie.ReplyTo("answers")); err != nil {
+		t.Fatal(err)
+	}
+	m := q.got[0]
+	if m.Type != send.Name() || m.Queue != "billing" || m.Priority != 2 || m.Stream != "s" || string(m.Body) != `{"number":7}` ||
+		m.Header(nixie.HeaderReplyTo) != "answers" || m.Header("none") != "" {
+		t.Errorf("enqueued %+v", m)
+	}
+	if _, err := nixie.NewType[invoice]("x").Enqueue(t.Context(), &q, invoice{}); nixie.CodeOf(err) != nixie.CodeInvalid {
+		t.Errorf("without a queue: %v", err)
+	}
+	if _, err := nixie.NewType[chan int]("x").Enqueue(t.Context(), &q, nil); nixie.CodeOf(err) != nixie.CodeInvalid {
+		t.Errorf("a body that cannot be encoded: %v", err)
+	}
+}
+
+func TestRoutes(t *testing.T) {
+	send := nixie.NewType[invoice]("invoice.send")
+	failed := errors.New("failed")
+	var seen int
+	h := nixie.Routes(send.Handle(func(_ context.Context, job *nixie.Job[invoice]) error {
+		seen = job.Body.Number
+		if job.Key == "bad" {
+			return failed
+		}
+		return nil
+	}))
+	deliver := func(m nixie.Message) error { return h.Handle(t.Context(), &nixie.Delivery{Message: m}) }
+
+	if err := deliver(nixie.Message{Type: "invoice.send", Body: []byte(`{"number":7}`)}); err != nil || seen != 7 {
+		t.Errorf("the handler got %d, %v", seen, err)
+	}
+	if err := deliver(nixie.Message{Type: "invoice.send", Key: "bad", Body: []byte(`{}`)}); err != failed {
+		t.Errorf("the handler's error came back as %v", err)
+	}
+	for _, c := range []struct {
+		message nixie.Message
+		reason  nixie.Reason
+	}{
+		{nixie.Message{Type: "invoice.send", Body: []byte(`{`)}, nixie.ReasonSerialization},
+		{nixie.Message{Type: "other", Body: []byte(`{}`)}, nixie.ReasonValidation},
+	} {
+		o := nixie.OutcomeOf(deliver(c.message))
+		if o.Class != nixie.ClassPermanent || o.Reason != c.reason {
+			t.Errorf("%s %s: %+v", c.message.Type, c.message.Body, o)
+		}
+	}
+	defer func() {
+		if recover() == nil {
+			t.Error("two routes for a type are accepted")
+		}
+	}()
+	nixie.Routes(send.Handle(nil), send.Handle(nil))
+}
+
+func TestStep(t *testing.T) {
+	d := nixie.Delivery{Message: nixie.Message{Steps: []string{"before"}}}
+	d.Loan()
+	runs := 0
+	count := func() error { runs++; return nil }
+	failed := errors.New("failed")
+	for _, step := range []string{"before", "now", "now"} {
+		if err := d.Step(step, count); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if runs != 1 || !slices.Equal(d.NewSteps(), []string{"now"}) || !d.Done("now") || d.Done("bad") {
+		t.Errorf("%d runs, new steps %v", runs, d.NewSteps())
+	}
+	if err := d.Step("bad", func() error { return failed }); !errors.Is(err, failed) || err.Error() != "bad: failed" || d.Done("bad") {
+		t.Errorf("a step that fails: %v, done: %v", err, d.Done("bad"))
+	}
+	if err := d.Step("a\nb", count); nixie.CodeOf(err) != nixie.CodeInvalid {
+		t.Errorf("a step with a bad name: %v", err)
+	}
+	for i := len(d.Steps); i < nixie.MaxSteps; i++ {
+		if err := d.Step(fmt.Sprint("step ", i), count); err != nil {
+			t.Fatal(err)
+		}
+	}
+	runs = 0
+	if err := d.Step("one too many", count); nixie.CodeOf(err) != nixie.CodeLimit || runs != 0 {
+		t.Errorf("a step over the limit: %v, %d runs", err, runs)
+	}
+	if err := d.Step("now", count); err != nil || runs != 0 {
+		t.Errorf("a done step at the limit: %v, %d runs", err, runs)
+	}
+}
+
+// move is a row of either transition table.
+type move struct {
+	from, to string
+	on       nixie.Event
+}
+
+func checkTable(t *testing.T, name string, all []string, moves []move, ends map[string]nixie.Event, next func(string, nixie.Event) (string, bool)) {
+	t.Helper()
+	reached := map[string]bool{"": true}
+	for range moves { // each round reaches at least one more, or none is left
+		for _, m := range moves {
+			if reached[m.from] {
+				reached[m.to] = true
+			}
+		}
+	}
+	for _, s := range all {
+		if !reached[s] {
+			t.Errorf("%s: %s cannot be reached", name, s)
+		}
+	}
+	seen := map[move]bool{}
+	for _, m := range moves {
+		if m.from != "" && !slices.Contains(all, m.from) || !slices.Contains(all, m.to) || m.on == "" {
+			t.Errorf("%s: %+v names something unknown", name, m)
+		}
+		if key := (move{from: m.from, on: m.on}); seen[key] {
+			t.Errorf("%s: two rows for %s of %q", name, m.on, m.from)
+		} else {
+			seen[key] = true
+		}
+		if exit, end := ends[m.from]; end && m.on != exit {
+			t.Errorf("%s: %s is an end but has the exit %s", name, m.from, m.on)
+		}
+		if to, ok := next(m.from, m.on); !ok || to != m.to {
+			t.Errorf("%s: the look-up of %+v gives %s, %v", name, m, to, ok)
+		}
+	}
+	for _, from := range append([]string{""}, all...) {
+		for _, on := range events() {
+			if to, ok := next(from, on); ok != seen[move{from: from, on: on}] || !ok && to != "" {
+				t.Errorf("%s: %s of %q gives %q, %v", name, on, from, to, ok)
+			}
+		}
+	}
+}
+
+func events() []nixie.Event {
+	return []nixie.Event{
+		nixie.OnEnqueue, nixie.OnClaim, nixie.OnComplete, nixie.OnRetry, nixie.OnRelease, nixie.OnDiscard, nixie.OnBury,
+		nixie.OnAbandon, nixie.OnCancel, nixie.OnRedrive, nixie.OnHold, nixie.OnUnhold, nixie.OnSuccess, nixie.OnDieAgain,
+		nixie.OnExceed, nixie.OnConfirm, nixie.OnRequalify, nixie.OnRestore, nixie.OnGone, "no such event",
+	}
+}
+
+func TestMessageMoves(t *testing.T) {
+	var all []string
+	for _, s := range nixie.States() {
+		all = append(all, string(s))
+	}
+	var moves []move
+	for _, m := range nixie.MessageMoves() {
+		moves = append(moves, move{string(m.From), string(m.To), m.On})
+	}
+	ends := map[string]nixie.Event{"succeeded": "", "discarded": "", "canceled": "", "dead": nixie.OnRedrive}
+	checkTable(t, "message", all, moves, ends, func(from string, on nixie.Event) (string, bool) {
+		to, ok := nixie.NextState(nixie.State(from), on)
+		return string(to), ok
+	})
+}
+
+func TestLetterMoves(t *testing.T) {
+	var all []string
+	for _, s := range nixie.Statuses() {
+		all = append(all, string(s))
+		if end := s == nixie.StatusResolved || s == nixie.StatusDiscarded; s.Unresolved() == end {
+			t.Errorf("%s: Unresolved is %v", s, s.Unresolved())
+		}
+	}
+	var moves []move
+	for _, m := range nixie.LetterMoves() {
+		moves = append(moves, move{string(m.From), string(m.To), m.On})
+	}
+	ends := map[string]nixie.Event{"resolved": "", "discarded": nixie.OnRestore}
+	checkTable(t, "letter", all, moves, ends, func(from string, on nixie.Event) (string, bool) {
+		to, ok := nixie.NextStatus(nixie.Status(from), on)
+		return string(to), ok
+	})
+}
+
+func TestClosedListsHaveNoDoubles(t *testing.T) {
+	checkList(t, nixie.Reasons())
+	checkList(t, nixie.Classes())
+	checkList(t, nixie.Causes())
+	checkList(t, nixie.States())
+	checkList(t, nixie.Statuses())
+}
+
+func checkList[T ~string](t *testing.T, values []T) {
+	t.Helper()
+	seen := map[T]bool{}
+	for _, v := range values {
+		if v == "" || seen[v] || strings.ToLower(string(v)) != string(v) {
+			t.Errorf("%T: %q is empty, there twice, or not in lower case", v, v)
+		}
+		seen[v] = true
+	}
+}
