@@ -4,6 +4,8 @@ import (
 	"context"
 	"os"
 
+	lib "modernc.org/sqlite/lib"
+
 	"github.com/nixie-go/nixie/store"
 )
 
@@ -87,3 +89,6 @@ func (s *Store) inspectOwners(c conn, h *store.Health) error {
 		return nil
 	})
 }
+
+// EngineVersion is the version of SQLite in this program.
+func EngineVersion() string { return lib.SQLITE_VERSION }
