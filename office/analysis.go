@@ -2,8 +2,10 @@ package office
 
 import (
 	"context"
+	"slices"
 
 	"github.com/nixie-go/nixie"
+	"github.com/nixie-go/nixie/policy"
 )
 
 // Analysis is why letters died: what dlq analyze prints.
@@ -26,7 +28,8 @@ type GroupView struct {
 	LastAt      Moment       `json:"last_died_at"`
 	Examples    []nixie.ID   `json:"examples"`
 	Advice      string       `json:"advice"`
-	Filter      string       `json:"filter"` // chooses the group
+	NeedsForce  bool         `json:"needs_force"` // letters of this reason are not redriven without force
+	Filter      string       `json:"filter"`      // chooses the group
 }
 
 // Count is how many letters share a value.
@@ -47,7 +50,7 @@ func (o *Office) Analyze(ctx context.Context, f nixie.Filter) (Analysis, error) 
 		a.Groups = append(a.Groups, GroupView{
 			Signature: g.Label, Fingerprint: g.Key, Count: g.Count, Reason: g.Reason,
 			FirstAt: Moment{g.FirstAt}, LastAt: Moment{g.LastAt}, Examples: orEmpty(g.Examples),
-			Advice: Advice(g.Reason), Filter: nixie.Filter{Fingerprint: g.Key}.String(),
+			Advice: Advice(g.Reason), NeedsForce: needsForce(g.Reason), Filter: nixie.Filter{Fingerprint: g.Key}.String(),
 		})
 	}
 	for _, part := range [...]struct {
@@ -69,6 +72,12 @@ func (o *Office) counts(ctx context.Context, f nixie.Filter, by nixie.GroupBy) (
 		list = append(list, Count{g.Key, g.Count})
 	}
 	return list, err
+}
+
+func needsForce(r nixie.Reason) bool {
+	return slices.ContainsFunc(policy.Triages(), func(t policy.Triage) bool {
+		return t.Reason == r && (!t.Redrivable || t.NeedsReview)
+	})
 }
 
 // Advice is what usually helps against a reason.

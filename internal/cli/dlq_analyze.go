@@ -58,8 +58,8 @@ func (g *globals) printAnalysis(w io.Writer, a *office.Analysis, filter string) 
 		}
 		fmt.Fprintf(w, "\n%d × %s\n", c.Count, escapeLine(c.Signature))
 		died := clock(c.FirstAt)
-		if !c.LastAt.Equal(c.FirstAt.Time) {
-			died += " to " + clock(c.LastAt)
+		if last := clock(c.LastAt); last != died {
+			died += " to " + last
 		}
 		fmt.Fprintf(w, "  died      %s\n", died)
 		ids := make([]string, len(c.Examples))
@@ -70,7 +70,11 @@ func (g *globals) printAnalysis(w io.Writer, a *office.Analysis, filter string) 
 		fmt.Fprintf(w, "  advice    %s\n", c.Advice)
 		choice := strings.TrimSpace(filter + " " + c.Filter)
 		fmt.Fprintf(w, "  next      %s\n", g.typed("dlq", "show", ids[0]))
-		fmt.Fprintf(w, "            %s\n", escapeLine(g.typed("dlq", "redrive", "--filter", quote(choice), "--reason", "'…'", "--dry-run")))
+		words := []string{"dlq", "redrive", "--filter", quote(choice), "--reason", "'…'", "--dry-run"}
+		if c.NeedsForce {
+			words = append(words, "--force")
+		}
+		fmt.Fprintf(w, "            %s\n", escapeLine(g.typed(words...)))
 	}
 	printCounts(w, "By reason", a.ByReason)
 	printCounts(w, "By type", a.ByType)

@@ -99,7 +99,7 @@ func (g *globals) printHistory(w io.Writer, list []nixie.Failure, dropped int) {
 
 func (g *globals) printFailure(w io.Writer, f *nixie.Failure) {
 	fmt.Fprintf(w, "\nLife %d, attempt %d: %s after %s: %s (%s), then %s\n", f.Generation, f.Attempt,
-		clock(office.Moment{Time: f.FailedAt}), age(f.Took), f.Reason, f.Class, orDash(string(f.Decision)))
+		clock(office.Moment{Time: f.FailedAt}), took(f.Took), f.Reason, f.Class, orDash(string(f.Decision)))
 	indent(w, f.Text, 0, g.bytes(shownBody))
 	var more []string
 	for _, part := range [...]struct{ name, value string }{

@@ -234,7 +234,7 @@ func (m *moving) printSelection(w io.Writer, p *office.Plan) {
 		fmt.Fprintf(w, ", %d skipped", p.Skipped)
 	}
 	if rate, err := parseRate(m.rate); err == nil && rate > 0 && p.Movable > 1 {
-		fmt.Fprintf(w, ", in about %s", age(time.Duration(float64(p.Movable-1)/rate*float64(time.Second))))
+		fmt.Fprintf(w, ", in about %s", took(time.Duration(float64(p.Movable-1)/rate*float64(time.Second))))
 	}
 	fmt.Fprintln(w)
 	causes := make([]office.Count, 0, len(p.Groups))

@@ -226,19 +226,28 @@ func clock(m office.Moment) string {
 	return m.UTC().Format("2006-01-02 15:04:05Z")
 }
 
-// age writes a duration for people: its two largest units.
+// age writes how long ago something was: its two largest units, seconds at least.
 func age(d time.Duration) string {
 	switch d = max(d, 0); {
-	case d < time.Second:
-		return strconv.FormatFloat(float64(d.Microseconds())/1000, 'g', 4, 64) + "ms"
 	case d < time.Minute:
-		return strings.TrimSuffix(strconv.FormatFloat(d.Seconds(), 'f', 1, 64), ".0") + "s"
+		return fmt.Sprintf("%ds", d/time.Second)
 	case d < time.Hour:
 		return fmt.Sprintf("%dm%02ds", d/time.Minute, d%time.Minute/time.Second)
 	case d < 24*time.Hour:
 		return fmt.Sprintf("%dh%02dm", d/time.Hour, d%time.Hour/time.Minute)
 	}
 	return fmt.Sprintf("%dd%02dh", d/(24*time.Hour), d%(24*time.Hour)/time.Hour)
+}
+
+// took writes how long something lasted.
+func took(d time.Duration) string {
+	switch d = max(d, 0); {
+	case d < time.Second:
+		return strconv.FormatFloat(float64(d.Microseconds())/1000, 'f', -1, 64) + "ms"
+	case d < time.Minute:
+		return strconv.FormatFloat(float64(d.Milliseconds())/1000, 'f', -1, 64) + "s"
+	}
+	return age(d)
 }
 
 // plural writes a count with its noun.

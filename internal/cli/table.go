@@ -67,19 +67,14 @@ func (t *table) flush() error {
 	widths := t.fit()
 	var b strings.Builder
 	for _, row := range t.rows {
+		var line strings.Builder
 		for i, cell := range row {
 			if i > 0 {
-				b.WriteString("  ")
+				line.WriteString("  ")
 			}
-			if widths[i] < t.widths[i] {
-				cell = cut(cell, widths[i])
-			}
-			if i == len(row)-1 && !t.heads[i].right {
-				b.WriteString(cell)
-				break
-			}
-			b.WriteString(pad(cell, widths[i], t.heads[i].right))
+			line.WriteString(pad(cut(cell, widths[i]), widths[i], t.heads[i].right))
 		}
+		b.WriteString(strings.TrimRight(line.String(), " "))
 		b.WriteByte('\n')
 	}
 	t.rows = t.rows[:0]

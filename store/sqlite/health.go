@@ -14,7 +14,7 @@ var _ store.Inspector = (*Store)(nil)
 // durability lists what a commit's promise rests on, as the engine answers it.
 var durability = [...]struct{ name, query, want string }{
 	{"journal_mode", "pragma journal_mode", "wal"},
-	{"synchronous", "pragma synchronous", "2"}, // FULL
+	{"synchronous", "select case synchronous when 2 then 'full' when 3 then 'extra' else synchronous end from pragma_synchronous", "full"},
 }
 
 // Inspect implements store.Inspector.
