@@ -29,6 +29,10 @@ type Letter struct {
 	Note      string // why it was discarded or held, and by whom
 	Revision  int64  // grows with every change
 	Artifacts []Attachment
+
+	// Damage names the parts of the record that could not be read, and why. A
+	// letter that is damaged is shown with what is left of it, never skipped.
+	Damage []string
 }
 
 // Status is where a letter is.

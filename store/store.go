@@ -181,6 +181,7 @@ type Record struct {
 	nixie.Message
 	History        []nixie.Failure
 	HistoryDropped int
+	Damage         []string // what could not be read of it, see [nixie.Letter]
 }
 
 // Keeper looks after the store itself.

@@ -7,6 +7,7 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
+	"time"
 
 	"github.com/nixie-go/nixie"
 	"github.com/nixie-go/nixie/store"
@@ -15,8 +16,9 @@ import (
 
 // Options of opening a store.
 type Options struct {
-	MustExist bool   // do not create it
-	Owner     string // shown as the holder of leases
+	MustExist bool             // do not create it
+	Owner     string           // shown as the holder of leases
+	Clock     func() time.Time // default time.Now
 }
 
 // OpenStore opens the store that a URL names: sqlite:///absolute/path or
@@ -45,7 +47,7 @@ func openSQLite(path string, opts Options) (store.Store, error) {
 			return nil, nixie.Errorf(nixie.CodeUnavailable, "folder of the store: %w", err)
 		}
 	}
-	return sqlite.Open(path, sqlite.Options{MustExist: opts.MustExist, Owner: opts.Owner})
+	return sqlite.Open(path, sqlite.Options{MustExist: opts.MustExist, Owner: opts.Owner, Clock: opts.Clock})
 }
 
 // redacted hides a password in a URL that is shown.
@@ -55,3 +57,6 @@ func redacted(rawURL string) string {
 	}
 	return "(unreadable)"
 }
+
+// SQLiteVersion is the version of SQLite in this program.
+func SQLiteVersion() string { return sqlite.EngineVersion() }

@@ -5,6 +5,7 @@ package config
 import (
 	"os"
 	"path/filepath"
+	"strconv"
 
 	"github.com/nixie-go/nixie"
 )
@@ -48,4 +49,24 @@ func StateFolder(env Environment) string {
 		return filepath.Join(home, ".local", "state", "nixie")
 	}
 	return filepath.Join(os.TempDir(), "nixie-state")
+}
+
+// Actor is who is recorded as having done something: NIXIE_ACTOR, or the user
+// and machine.
+func Actor(env Environment) string {
+	if actor := env("NIXIE_ACTOR"); actor != "" {
+		return actor
+	}
+	name := env("USER")
+	if name == "" {
+		name = env("LOGNAME")
+	}
+	if name == "" {
+		name = "uid" + strconv.Itoa(os.Getuid())
+	}
+	host, err := os.Hostname()
+	if err != nil {
+		host = "localhost"
+	}
+	return name + "@" + host
 }

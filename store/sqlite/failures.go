@@ -2,6 +2,7 @@ package sqlite
 
 import (
 	"encoding/json"
+	"fmt"
 	"time"
 
 	"github.com/nixie-go/nixie"
@@ -58,22 +59,24 @@ func (t *tx) appendFailure(h *held, f *nixie.Failure, verb nixie.Verb) error {
 	return t.run("delete from failure where n = ?", old)
 }
 
-// history reads the failures of a message, oldest first.
-func history(c conn, pos int64, attachments bool) (list []nixie.Failure, dropped int, err error) {
+// history reads the failures of a message, oldest first. One that cannot be read
+// keeps its place, with what has columns of its own, and is named in damage.
+func history(c conn, pos int64, damage *[]string) (list []nixie.Failure, dropped int, err error) {
 	var numbers []int64
 	highest := 0
-	err = c.each("select n, ordinal, decision, text, doc from failure where pos = ? order by ordinal", func(row rows) error {
+	err = c.each("select n, ordinal, decision, text, doc, at from failure where pos = ? order by ordinal", func(row rows) error {
 		var doc failureDoc
+		highest = row.ColumnInt(1)
 		if err := fromJSON(row.ColumnText(4), &doc); err != nil {
-			return err
+			*damage = append(*damage, fmt.Sprintf("failure %d: %s", highest, err))
+			doc = failureDoc{Failure: nixie.Failure{Class: nixie.ClassUnknown, Reason: nixie.ReasonUnknown, FailedAt: moment(row.ColumnInt64(5))}}
 		}
 		f := doc.Failure
 		f.Took, f.Decision, f.Text = doc.Took, nixie.Verb(row.ColumnText(2)), row.ColumnText(3)
 		list, numbers = append(list, f), append(numbers, row.ColumnInt64(0))
-		highest = row.ColumnInt(1)
 		return nil
 	}, pos)
-	if err != nil || !attachments {
+	if err != nil {
 		return list, highest - len(list), err
 	}
 	for i, n := range numbers {

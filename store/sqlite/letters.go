@@ -15,14 +15,19 @@ const currentColumns = `c.pos, c.id, c.queue_name, c.type, c.key, c.stream, c.de
 
 const currentWidth = 27
 
-// scanCurrent reads currentColumns.
-func (s *Store) scanCurrent(c conn, row rows, m *nixie.Message) error {
+// scanCurrent reads currentColumns. What cannot be read of them is left out and
+// named.
+func (s *Store) scanCurrent(c conn, row rows, m *nixie.Message) (damage []string, err error) {
 	m.ID, m.Queue = columnID(row, 1), row.ColumnText(2)
 	m.Type, m.Key, m.Stream, m.DedupeKey = row.ColumnText(3), row.ColumnText(4), row.ColumnText(5), row.ColumnText(6)
 	m.Priority = row.ColumnInt(7)
 	row.ColumnBytes(8, m.Hash[:])
 	m.EnqueuedAt, m.ExpiresAt = moment(row.ColumnInt64(11)), moment(row.ColumnInt64(12))
-	m.State = states[row.ColumnInt(13)]
+	if n := row.ColumnInt(13); n >= 0 && n < len(states) {
+		m.State = states[n]
+	} else {
+		damage = append(damage, fmt.Sprintf("state %d is not one of ours", n))
+	}
 	m.Attempts, m.Deliveries, m.Crashes = row.ColumnInt(16), row.ColumnInt(17), row.ColumnInt(18)
 	m.Generation, m.Redrives = row.ColumnInt(19), row.ColumnInt(20)
 	m.FirstReceivedAt, m.EndedAt = moment(row.ColumnInt64(23)), moment(row.ColumnInt64(25))
@@ -31,14 +36,15 @@ func (s *Store) scanCurrent(c conn, row rows, m *nixie.Message) error {
 	}
 	for _, j := range [...]struct {
 		col  int
+		what string
 		into any
-	}{{9, &m.Headers}, {10, &m.Origin}, {24, &m.Steps}} {
+	}{{9, "headers", &m.Headers}, {10, "origin", &m.Origin}, {24, "steps", &m.Steps}} {
 		if err := fromJSON(row.ColumnText(j.col), j.into); err != nil {
-			return err
+			damage = append(damage, j.what+": "+err.Error())
 		}
 	}
 	if m.State != nixie.Leased {
-		return nil
+		return damage, nil
 	}
 	owner, until := row.ColumnInt64(21), row.ColumnInt64(22)
 	if !row.ColumnBool(15) { // a member of a batch
@@ -47,11 +53,11 @@ func (s *Store) scanCurrent(c conn, row rows, m *nixie.Message) error {
 			m.FirstReceivedAt = moment(b.ColumnInt64(2))
 			return nil
 		}, row.ColumnInt64(0)); err != nil {
-			return err
+			return damage, err
 		}
 	}
 	m.LeaseExpiresAt = moment(until)
-	return c.each("select name from owner where n = ?", func(o rows) error {
+	return damage, c.each("select name from owner where n = ?", func(o rows) error {
 		m.LeaseOwner = o.ColumnText(0)
 		return nil
 	}, owner)
@@ -108,23 +114,31 @@ func (s *Store) scanLetter(c conn, row rows, whole bool) (nixie.Letter, error) {
 		DiedAt: moment(row.ColumnInt64(at(13))), ResolvedAt: moment(row.ColumnInt64(at(14))),
 		Operation: columnID(row, at(15)), Note: row.ColumnText(at(16)), Revision: row.ColumnInt64(at(17)),
 	}
-	if err := s.scanCurrent(c, row, &l.Message); err != nil {
+	var err error
+	if l.Damage, err = s.scanCurrent(c, row, &l.Message); err != nil {
 		return l, err
 	}
 	l.Message.LastFailure = row.ColumnText(at(18))
 	if !whole {
 		return l, nil
 	}
-	pos := row.ColumnInt64(0)
-	var err error
-	if l.Message.Body, err = body(c, pos); err != nil {
-		return l, err
-	}
-	l.History, l.HistoryDropped, err = history(c, pos, true)
+	l.History, l.HistoryDropped, err = story(c, row.ColumnInt64(0), &l.Message, &l.Damage)
 	if n := len(l.History); n > 0 {
 		l.Artifacts = l.History[n-1].Attachments
 	}
 	return l, err
+}
+
+// story reads what is kept of a message beside its row: the body, checked, and
+// the history.
+func story(c conn, pos int64, m *nixie.Message, damage *[]string) (list []nixie.Failure, dropped int, err error) {
+	if m.Body, err = body(c, pos); err != nil {
+		return nil, 0, err
+	}
+	if nixie.HashBody(m.Body) != m.Hash {
+		*damage = append(*damage, "body: it is not the one that was accepted, its hash differs")
+	}
+	return history(c, pos, damage)
 }
 
 func body(c conn, pos int64) ([]byte, error) {

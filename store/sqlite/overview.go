@@ -35,7 +35,8 @@ func (s *Store) Messages(ctx context.Context, filter nixie.Filter, page store.Pa
 
 func (s *Store) scanRecord(c conn, row rows, whole bool) (store.Record, error) {
 	var r store.Record
-	if err := s.scanCurrent(c, row, &r.Message); err != nil {
+	var err error
+	if r.Damage, err = s.scanCurrent(c, row, &r.Message); err != nil {
 		return r, err
 	}
 	pos := row.ColumnInt64(0)
@@ -45,11 +46,7 @@ func (s *Store) scanRecord(c conn, row rows, whole bool) (store.Record, error) {
 			return nil
 		}, pos)
 	}
-	var err error
-	if r.Body, err = body(c, pos); err != nil {
-		return r, err
-	}
-	r.History, r.HistoryDropped, err = history(c, pos, true)
+	r.History, r.HistoryDropped, err = story(c, pos, &r.Message, &r.Damage)
 	if n := len(r.History); n > 0 {
 		r.LastFailure = r.History[n-1].Text
 	}

@@ -2,6 +2,7 @@ package sqlite
 
 import (
 	"context"
+	"errors"
 
 	"github.com/nixie-go/nixie"
 	"github.com/nixie-go/nixie/store"
@@ -27,7 +28,7 @@ func (s *Store) Resolve(ctx context.Context, resolutions []store.Resolution) []e
 				continue
 			}
 			if err := t.resolveItem(&resolutions[i]); err != nil {
-				if !answers(err) {
+				if !answers(err) && !isDamage(err, &resolutions[i]) {
 					return err
 				}
 				errs[i] = err
@@ -39,6 +40,14 @@ func (s *Store) Resolve(ctx context.Context, resolutions []store.Resolution) []e
 		return all(errs, err)
 	}
 	return errs
+}
+
+// isDamage reports whether an operation met a letter that cannot be read. Such
+// an item has failed and does not hold up the others. Every such error comes
+// before the first write to the letter.
+func isDamage(err error, r *store.Resolution) bool {
+	var ours *nixie.Error // CodeOf calls a driver's error internal as well
+	return !r.Operation.IsZero() && errors.As(err, &ours) && ours.Code == nixie.CodeInternal
 }
 
 func checkResolution(r *store.Resolution) error {
@@ -82,12 +91,16 @@ func (t *tx) resolveItem(r *store.Resolution) error {
 		return nixie.Errorf(nixie.CodeConflict, "letter %s is %s in operation %s already", r.Letter, state, r.Operation)
 	}
 	answer := t.resolve(r)
-	if answer != nil && !answers(answer) {
-		return answer
-	}
-	state, text := "done", ""
-	if answer != nil {
+	text := ""
+	switch {
+	case answer == nil:
+		state = "done"
+	case isDamage(answer, r):
+		state, text = "failed", answer.Error()
+	case answers(answer):
 		state, text = "skipped", answer.Error()
+	default:
+		return answer
 	}
 	if err := t.run("update item set state = ?, error = ? where operation = ? and letter = (select n from letter where id = ?) and state = 'pending'",
 		state, text, operation, r.Letter); err != nil {

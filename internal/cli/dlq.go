@@ -1,0 +1,19 @@
+package cli
+
+import "github.com/spf13/cobra"
+
+func newDLQ(g *globals) *cobra.Command {
+	return family("dlq", "Look at dead letters, understand them, move them on",
+		`The dead letter office keeps every message that could not succeed, with its
+whole story. An ID is that of the letter or of its message, or the message's key
+(the id of an item).
+
+--filter chooses letters by terms that all have to hold:
+  queue: type: key: stream: status: reason: class: cause: id:   one of the values
+  signature:"no such file"  text:"no route"  fingerprint:v1-…   part of a text; a group
+  redrivable:yes  needs_review:no  operation:ID
+  age:>1h  died:>2026-01-31  first_failed:<now-2h  last_failed:…
+  redrives:>0  attempts:5  deliveries:<=9
+Without status: only letters are meant that still need something.`,
+		newDLQList(g), newDLQShow(g), newDLQAnalyze(g), newDLQStats(g), newDLQRedrive(g), newDLQDiscard(g), newDLQExport(g))
+}

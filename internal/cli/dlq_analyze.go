@@ -1,0 +1,84 @@
+package cli
+
+import (
+	"context"
+	"fmt"
+	"io"
+	"strings"
+
+	"github.com/spf13/cobra"
+
+	"github.com/nixie-go/nixie"
+	"github.com/nixie-go/nixie/office"
+)
+
+// shownCauses is how many groups dlq analyze shows to people; JSON has them all.
+const shownCauses = 20
+
+func newDLQAnalyze(g *globals) *cobra.Command {
+	var filter filterFlag
+	cmd := &cobra.Command{
+		Use:   "analyze",
+		Short: "Group letters by what they died of, and say what to do",
+		Long: `Groups letters by fingerprint: failures of one cause share it though IDs, numbers,
+paths and times in their texts differ. Hours are UTC.`,
+		Example: `  nixie dlq analyze
+  nixie dlq analyze --filter 'queue:orders died:>now-1h'
+  nixie dlq analyze -o json | jq '.groups[0].examples'`,
+		Args: noArgs,
+	}
+	filter.register(cmd.Flags())
+	var f nixie.Filter
+	check := func() (err error) {
+		if f, err = filter.parse(g); err != nil {
+			return err
+		}
+		return g.objectFormat()
+	}
+	cmd.RunE = g.with(check, func(ctx context.Context, o *office.Office, _ []string) error {
+		a, err := o.Analyze(ctx, office.Unresolved(f))
+		if err != nil {
+			return err
+		}
+		return g.object(a, func(w io.Writer) error { return g.printAnalysis(w, &a, filter.text) })
+	})
+	return cmd
+}
+
+func (g *globals) printAnalysis(w io.Writer, a *office.Analysis, filter string) error {
+	if a.Letters == 0 {
+		fmt.Fprintln(w, "no letters")
+		return nil
+	}
+	fmt.Fprintf(w, "%s, %s\n", plural(a.Letters, "letter"), plural(int64(len(a.Groups)), "cause"))
+	for i, c := range a.Groups {
+		if i == shownCauses {
+			fmt.Fprintf(w, "\nand %s more: -o json has them all\n", plural(int64(len(a.Groups)-i), "cause"))
+			break
+		}
+		fmt.Fprintf(w, "\n%d × %s\n", c.Count, escapeLine(c.Signature))
+		died := clock(c.FirstAt)
+		if last := clock(c.LastAt); last != died {
+			died += " to " + last
+		}
+		fmt.Fprintf(w, "  died      %s\n", died)
+		ids := make([]string, len(c.Examples))
+		for i, id := range c.Examples {
+			ids[i] = id.String()
+		}
+		fmt.Fprintf(w, "  examples  %s\n", strings.Join(ids, "\n            "))
+		fmt.Fprintf(w, "  advice    %s\n", c.Advice)
+		choice := strings.TrimSpace(filter + " " + c.Filter)
+		fmt.Fprintf(w, "  next      %s\n", g.typed("dlq", "show", ids[0]))
+		words := []string{"dlq", "redrive", "--filter", quote(choice), "--reason", "'…'", "--dry-run"}
+		if c.NeedsForce {
+			words = append(words, "--force")
+		}
+		fmt.Fprintf(w, "            %s\n", escapeLine(g.typed(words...)))
+	}
+	printCounts(w, "By reason", a.ByReason)
+	printCounts(w, "By type", a.ByType)
+	printCounts(w, "By queue", a.ByQueue)
+	printCounts(w, "By hour of death (UTC)", a.ByHour)
+	return nil
+}

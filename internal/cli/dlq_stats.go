@@ -1,0 +1,120 @@
+package cli
+
+import (
+	"context"
+	"fmt"
+	"io"
+	"slices"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"github.com/nixie-go/nixie"
+	"github.com/nixie-go/nixie/office"
+)
+
+func newDLQStats(g *globals) *cobra.Command {
+	var filter filterFlag
+	cmd := &cobra.Command{
+		Use:   "stats",
+		Short: "Count letters by status, reason and queue",
+		Long: `Counts letters. redrivable, needs review, oldest, by reason and by queue are about
+the letters that wait for somebody: open, review and quarantined ones.`,
+		Example: `  nixie dlq stats
+  nixie dlq stats --filter queue:orders -o json | jq .oldest_age_s`,
+		Args: noArgs,
+	}
+	filter.register(cmd.Flags())
+	var f nixie.Filter
+	check := func() (err error) {
+		if f, err = filter.parse(g); err != nil {
+			return err
+		}
+		return g.objectFormat()
+	}
+	cmd.RunE = g.with(check, func(ctx context.Context, o *office.Office, _ []string) error {
+		s, err := o.Stats(ctx, f)
+		if err != nil {
+			return err
+		}
+		return g.object(s, func(w io.Writer) error { return printStats(w, &s) })
+	})
+	return cmd
+}
+
+func printStats(w io.Writer, s *office.Stats) error {
+	facts := newFacts(w)
+	for _, n := range [...]struct {
+		name string
+		n    int64
+	}{
+		{"open", s.Open}, {"review", s.Review}, {"quarantined", s.Quarantined}, {"redriving", s.Redriving},
+		{"resolved", s.Resolved}, {"discarded", s.Discarded}, {"redrivable", s.Redrivable}, {"needs review", s.NeedsReview},
+		{"died last hour", s.DeadPerHour}, {"retried last hour", s.RetriedPerHour},
+	} {
+		facts.add(n.name, fmt.Sprint(n.n))
+	}
+	if s.OldestAgeS != nil {
+		facts.add("oldest", age(time.Duration(*s.OldestAgeS)*time.Second)+" ago, "+clock(s.OldestDiedAt))
+	}
+	facts.end()
+	printCounts(w, "By reason", countsOf(s.ByReason))
+	printCounts(w, "By queue", countsOf(s.ByQueue))
+	return nil
+}
+
+// countsOf lists a map, largest first.
+func countsOf(m map[string]int64) []office.Count {
+	list := make([]office.Count, 0, len(m))
+	for value, n := range m {
+		list = append(list, office.Count{Value: value, Count: n})
+	}
+	slices.SortFunc(list, func(a, b office.Count) int {
+		if a.Count != b.Count {
+			return int(b.Count - a.Count)
+		}
+		if a.Value < b.Value {
+			return -1
+		}
+		return 1
+	})
+	return list
+}
+
+// printCounts prints a distribution under a title.
+func printCounts(w io.Writer, title string, counts []office.Count) {
+	if len(counts) == 0 {
+		return
+	}
+	fmt.Fprintf(w, "\n%s\n", title)
+	for _, c := range counts {
+		value := c.Value
+		if value == "" {
+			value = "(none)"
+		}
+		fmt.Fprintf(w, "  %6d  %s\n", c.Count, escapeLine(value))
+	}
+}
+
+// facts prints names and values in two columns.
+type facts struct {
+	w     io.Writer
+	rows  [][2]string
+	width int
+}
+
+func newFacts(w io.Writer) *facts { return &facts{w: w} }
+
+// add takes a fact; its value may be foreign text, and an empty one is left out.
+func (f *facts) add(name, value string) {
+	if value != "" {
+		f.rows = append(f.rows, [2]string{name, value})
+		f.width = max(f.width, displayWidth(name))
+	}
+}
+
+func (f *facts) end() {
+	for _, row := range f.rows {
+		fmt.Fprintf(f.w, "%s  %s\n", pad(row[0], f.width, false), escapeLine(row[1]))
+	}
+}

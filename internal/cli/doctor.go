@@ -1,0 +1,85 @@
+package cli
+
+import (
+	"context"
+	"fmt"
+	"io"
+
+	"github.com/spf13/cobra"
+
+	"github.com/nixie-go/nixie/office"
+)
+
+func newDoctor(g *globals) *cobra.Command {
+	return &cobra.Command{
+		Use:   "doctor",
+		Short: "Check store, disk, owners and clock, and say what to mend",
+		Long: `Looks at where the store is and how it keeps its promises: durability settings,
+free space, owners that ended without a stop, leases that nobody ended, the
+clock, paused queues. Exit code 3 when something is wrong. Whether the data
+itself is whole is found out by nixie verify.`,
+		Example: `  nixie doctor
+  nixie doctor -o json | jq -r '.findings[].fix'`,
+		Args: noArgs,
+		RunE: g.with(g.objectFormat, func(ctx context.Context, o *office.Office, _ []string) error {
+			e, err := o.Examine(ctx)
+			if err != nil {
+				return err
+			}
+			if err := g.object(e, func(w io.Writer) error {
+				g.printExamination(w, &e)
+				return nil
+			}); err != nil {
+				return err
+			}
+			if len(e.Findings) > 0 {
+				return exit(ExitThreshold)
+			}
+			return nil
+		}),
+	}
+}
+
+func (g *globals) printExamination(w io.Writer, e *office.Examination) {
+	f := newFacts(w)
+	f.add("store", e.Store)
+	f.add("engine", e.Engine)
+	f.add("schema", fmt.Sprintf("%d, this program knows %d", e.Schema, e.KnownSchema))
+	for _, d := range e.Durability {
+		f.add(d.Name, d.Value)
+	}
+	f.add("size", mebibytes(e.SizeBytes))
+	f.add("free space", mebibytes(e.FreeBytes)+", reserve "+mebibytes(e.Reserve))
+	f.add("queues", fmt.Sprint(e.Queues))
+	f.add("clock", clock(e.Now))
+	f.add("last write", clock(e.LastWrite))
+	if !e.OldestLease.IsZero() {
+		f.add("oldest lease", "ends "+clock(e.OldestLease))
+	}
+	for _, o := range e.Owners {
+		how := "alive"
+		if !o.Alive {
+			how = "gone"
+		}
+		f.add("owner", fmt.Sprintf("%s, %s, since %s, %s", o.Name, how, clock(o.StartedAt), plural(o.Leases, "lease")))
+	}
+	f.end()
+	if len(e.Findings) == 0 {
+		fmt.Fprintln(w, "\nnothing is wrong")
+		return
+	}
+	fmt.Fprintln(w, "\nWrong")
+	for _, found := range e.Findings {
+		fmt.Fprintf(w, "  %s\n    fix: %s\n", escapeLine(found.What), escapeLine(found.Fix))
+	}
+}
+
+func mebibytes(n int64) string {
+	switch {
+	case n < 0:
+		return "none"
+	case n < 1<<20:
+		return fmt.Sprintf("%d KiB", (n+1023)>>10)
+	}
+	return fmt.Sprintf("%d MiB", n>>20)
+}

@@ -1,0 +1,286 @@
+package cli
+
+import (
+	"bufio"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
+
+	"github.com/nixie-go/nixie"
+	"github.com/nixie-go/nixie/office"
+)
+
+// moving is a verb that moves many letters: redrive or discard.
+type moving struct {
+	*globals
+	event      nixie.Event
+	verb, done string
+
+	filter               filterFlag
+	max, maxRedrives     int
+	rate, reason         string
+	resume               string
+	all, yes, dry, force bool
+}
+
+func (m *moving) register(fs *pflag.FlagSet) {
+	m.filter.register(fs)
+	fs.BoolVar(&m.all, "all", false, "all letters: needed without IDs and filter")
+	fs.IntVar(&m.max, "max", 0, "at most so many, the oldest deaths first; 0 is no limit")
+	fs.StringVar(&m.rate, "rate", "", "at most so many a second, or 10/m, or 600/h")
+	fs.StringVar(&m.reason, "reason", "", "why; recorded with every letter (required)")
+	fs.StringVar(&m.resume, "resume", "", "go on with an operation that was stopped")
+	fs.BoolVar(&m.dry, "dry-run", false, "show what would be done and do nothing")
+	fs.BoolVarP(&m.yes, "yes", "y", false, "do not ask; needed when not on a terminal")
+}
+
+// run checks everything that can be checked before the store is opened.
+func (m *moving) run(cmd *cobra.Command, args []string) error {
+	rate, err := parseRate(m.rate)
+	if err != nil {
+		return err
+	}
+	f, err := m.filter.parse(m.globals)
+	if err != nil {
+		return err
+	}
+	if err := m.check(args, f); err != nil {
+		return err
+	}
+	work := &office.Work{
+		Event: m.event, Filter: f, Text: m.filter.text, Max: m.max, Reason: m.reason, Force: m.force,
+		Rate: rate, MaxRedrives: m.maxRedrives, Progress: m.progress(),
+	}
+	return m.visit(func(o *office.Office) error {
+		if m.resume != "" {
+			return m.goOn(cmd.Context(), o, work)
+		}
+		return m.begin(cmd.Context(), o, work, args)
+	})
+}
+
+func (m *moving) check(args []string, f nixie.Filter) error {
+	chosen := 0
+	for _, given := range [...]bool{len(args) > 0, !f.IsZero(), m.all, m.resume != ""} {
+		if given {
+			chosen++
+		}
+	}
+	switch {
+	case chosen == 0:
+		return usagef("nothing is chosen: give IDs or --filter, or --all for every letter")
+	case chosen > 1:
+		return usagef("choose by one of IDs, --filter, --all and --resume")
+	case m.resume != "" && (m.dry || m.max != 0 || m.reason != ""):
+		return usagef("--resume goes on with what was chosen: leave --dry-run, --max and --reason out")
+	case m.max < 0:
+		return usagef("--max is %d: give a positive number, or 0 for no limit", m.max)
+	case m.reason == "" && m.resume == "" && !m.dry:
+		return usagef("--reason is empty: say why, it is recorded with every letter")
+	case !m.yes && !m.dry && !(m.InTTY && m.ErrTTY):
+		return usagef("nobody can be asked here: give --yes, or --dry-run to see what would be done")
+	}
+	return m.objectFormat()
+}
+
+// begin previews, asks, freezes the selection and drives it.
+func (m *moving) begin(ctx context.Context, o *office.Office, work *office.Work, args []string) error {
+	if len(args) > 0 {
+		ids, err := o.LetterIDs(ctx, args)
+		if err != nil {
+			return err
+		}
+		work.IDs, work.Text = ids, nixie.Filter{IDs: ids}.String()
+	}
+	if m.dry || !m.yes {
+		plan, err := o.Preview(ctx, work)
+		if err != nil {
+			return err
+		}
+		if m.dry {
+			return m.object(dryRun{true, plan}, func(w io.Writer) error { return m.printPlan(w, &plan) })
+		}
+		if plan.Selected > 0 {
+			if err := m.ask(&plan); err != nil {
+				return err
+			}
+		}
+	}
+	op, err := o.Begin(ctx, work)
+	if err != nil {
+		return err
+	}
+	return m.drive(ctx, o, op.Operation, work)
+}
+
+// goOn resumes an operation of the same kind.
+func (m *moving) goOn(ctx context.Context, o *office.Office, work *office.Work) error {
+	id, err := nixie.ParseID(m.resume)
+	if err != nil {
+		return err
+	}
+	op, err := o.Operation(ctx, id)
+	if err != nil {
+		return err
+	}
+	if op.Event != m.event {
+		return nixie.Errorf(nixie.CodeInvalid, "operation %s is a %s: resume it with nixie dlq %s", id, op.Event, op.Event)
+	}
+	if !m.yes {
+		plan := office.Plan{Selected: op.Pending, Movable: op.Pending}
+		if err := m.ask(&plan); err != nil {
+			return err
+		}
+	}
+	return m.drive(ctx, o, id, work)
+}
+
+// drive works an operation off and reports.
+func (m *moving) drive(ctx context.Context, o *office.Office, id nixie.ID, work *office.Work) error {
+	v, err := o.Run(ctx, id, work)
+	if m.ErrTTY {
+		fmt.Fprint(m.Err, "\r\x1b[K") // the line of progress
+	}
+	if !v.Operation.IsZero() {
+		if printing := m.object(v, func(w io.Writer) error { return m.printOperation(w, &v) }); printing != nil {
+			return printing
+		}
+	}
+	if v.Pending > 0 {
+		words := []string{"dlq", m.verb, "--resume", id.String()}
+		if m.rate != "" {
+			words = append(words, "--rate", quote(m.rate))
+		}
+		m.say("%d of %d letters to go; go on with\n  %s", v.Pending, v.Selected, m.typed(append(words, "--yes")...))
+	}
+	switch {
+	case err != nil && ctx.Err() != nil:
+		return exit(ExitInterrupted)
+	case err != nil:
+		return err
+	case v.Skipped+v.Failed > 0:
+		return exit(ExitPartly)
+	}
+	return nil
+}
+
+// dryRun is the JSON of --dry-run.
+type dryRun struct {
+	DryRun bool `json:"dry_run"`
+	office.Plan
+}
+
+func (m *moving) printOperation(w io.Writer, v *office.OperationView) error {
+	if v.Selected == 0 {
+		fmt.Fprintf(w, "0 letters %s: nothing matches\n", m.done)
+		return nil
+	}
+	fmt.Fprintf(w, "%d of %s %s", v.Done(), plural(v.Selected, "letter"), m.done)
+	for _, part := range [...]struct {
+		n    int64
+		what string
+	}{{v.Skipped, "skipped"}, {v.Failed, "failed"}, {v.Pending, "to go"}} {
+		if part.n > 0 {
+			fmt.Fprintf(w, ", %d %s", part.n, part.what)
+		}
+	}
+	fmt.Fprintf(w, " (operation %s)\n", v.Operation)
+	for i, r := range v.Refused {
+		if i == shownRefused {
+			break
+		}
+		fmt.Fprintf(w, "  %s\n", escapeLine(r.Why))
+	}
+	if more := v.Skipped + v.Failed - shownRefused; more > 0 && len(v.Refused) > shownRefused {
+		fmt.Fprintf(w, "  and %d more\n", more)
+	}
+	return nil
+}
+
+// How much of a plan or an outcome is shown to people.
+const (
+	shownRefused = 5
+	shownPlanned = 10
+)
+
+func (m *moving) printPlan(w io.Writer, p *office.Plan) error {
+	if p.Selected == 0 {
+		fmt.Fprintf(w, "0 letters would be %s: nothing matches\n", m.done)
+		return nil
+	}
+	m.printSelection(w, p)
+	fmt.Fprintln(w, "\nIn this order")
+	for i, id := range p.Letters {
+		if i == shownPlanned {
+			fmt.Fprintf(w, "  and %d more\n", p.Selected-shownPlanned)
+			break
+		}
+		fmt.Fprintf(w, "  %s\n", id)
+	}
+	return nil
+}
+
+// printSelection prints what a person has to know before saying yes.
+func (m *moving) printSelection(w io.Writer, p *office.Plan) {
+	fmt.Fprintf(w, "%s would be %s", plural(p.Movable, "letter"), m.done)
+	if p.Skipped > 0 {
+		fmt.Fprintf(w, ", %d skipped", p.Skipped)
+	}
+	if rate, err := parseRate(m.rate); err == nil && rate > 0 && p.Movable > 1 {
+		fmt.Fprintf(w, ", in about %s", took(time.Duration(float64(p.Movable-1)/rate*float64(time.Second))))
+	}
+	fmt.Fprintln(w)
+	causes := make([]office.Count, 0, len(p.Groups))
+	for _, g := range p.Groups {
+		causes = append(causes, office.Count{Value: g.Signature, Count: g.Count})
+	}
+	printCounts(w, "Causes", causes[:min(len(causes), shownPlanned)])
+	printCounts(w, "Back to", p.ByQueue)
+	printCounts(w, "Skipped because", p.Refused)
+}
+
+// ask shows the selection on the terminal and wants a yes.
+func (m *moving) ask(p *office.Plan) error {
+	m.printSelection(m.Err, p)
+	fmt.Fprintf(m.Err, "\nGo on? Type yes: ")
+	line, err := bufio.NewReader(m.In).ReadString('\n')
+	if err != nil && !errors.Is(err, io.EOF) {
+		return err
+	}
+	if strings.TrimSpace(line) != "yes" {
+		m.say("nothing was done")
+		return exit(ExitFailure)
+	}
+	return nil
+}
+
+// progress shows how far an operation is, on a terminal only.
+func (m *moving) progress() func(office.OperationView) {
+	if !m.ErrTTY {
+		return nil
+	}
+	return func(v office.OperationView) {
+		fmt.Fprintf(m.Err, "\r\x1b[K%d of %d, %d skipped", v.Done(), v.Selected, v.Skipped+v.Failed)
+	}
+}
+
+// parseRate reads 50, 50/s, 10/m or 600/h as letters per second; "" is no limit.
+func parseRate(text string) (float64, error) {
+	if text == "" {
+		return 0, nil
+	}
+	number, unit, _ := strings.Cut(text, "/")
+	per, known := map[string]float64{"": 1, "s": 1, "m": 60, "h": 3600}[unit]
+	n, err := strconv.ParseFloat(number, 64)
+	if err != nil || !known || !(n > 0) || n > 1e9 || strings.HasSuffix(text, "/") {
+		return 0, usagef("--rate is %q: give a number a second such as 50, or 10/m, or 600/h", text)
+	}
+	return n / per, nil
+}

@@ -1,0 +1,73 @@
+package cli
+
+import (
+	"strconv"
+
+	"github.com/spf13/cobra"
+
+	"github.com/nixie-go/nixie"
+	"github.com/nixie-go/nixie/policy"
+	"github.com/nixie-go/nixie/redrive"
+)
+
+func newPolicy(g *globals) *cobra.Command {
+	return family("policy", "See what applies", "", newPolicyShow(g))
+}
+
+func newPolicyShow(g *globals) *cobra.Command {
+	var profile string
+	cmd := &cobra.Command{
+		Use:   "show",
+		Short: "Print every default and limit with its meaning",
+		Example: `  nixie policy show
+  nixie policy show -o json`,
+		Args: noArgs,
+		RunE: func(*cobra.Command, []string) error {
+			if err := g.listFormat(); err != nil {
+				return err
+			}
+			p, err := policy.New(policy.Config{Profile: profile})
+			if err != nil {
+				return err
+			}
+			out := newListing(g, settingColumns())
+			for _, s := range append(p.Table(), limits()...) {
+				if err := out.add(s); err != nil {
+					return err
+				}
+			}
+			return out.close()
+		},
+	}
+	cmd.Flags().StringVar(&profile, "profile", policy.DefaultProfile, "set of policy values")
+	return cmd
+}
+
+func settingColumns() []column[policy.Setting] {
+	type v = policy.Setting
+	return []column[v]{
+		{name: "name", show: asTable, cell: func(s *v) string { return s.Name }},
+		{name: "value", show: asTable, cell: func(s *v) string { return s.Value }},
+		{name: "meaning", show: asTable, cell: func(s *v) string { return s.Meaning }, kind: flex},
+	}
+}
+
+// limits are the numbers that belong to no policy.
+func limits() []policy.Setting {
+	n := strconv.Itoa
+	return []policy.Setting{
+		{Name: "dedupe_scope", Value: string(nixie.DedupeActive), Meaning: "how long a dedupe key is held, unless the queue says otherwise"},
+		{Name: "min_lease", Value: nixie.MinLease.String(), Meaning: "shortest claim that can be asked for"},
+		{Name: "max_lease", Value: nixie.MaxLease.String(), Meaning: "longest claim that can be asked for"},
+		{Name: "body", Value: n(nixie.MaxBody), Meaning: "bytes of a body"},
+		{Name: "headers", Value: n(nixie.MaxHeaders), Meaning: "bytes of all headers of a message"},
+		{Name: "name", Value: n(nixie.MaxName), Meaning: "bytes of a queue, type, key, stream or dedupe key"},
+		{Name: "steps", Value: n(nixie.MaxSteps), Meaning: "named steps of a message"},
+		{Name: "batch", Value: n(nixie.MaxBatch), Meaning: "messages or settlements in one call"},
+		{Name: "batch_bytes", Value: n(nixie.MaxBatchBytes), Meaning: "bytes of the bodies in one call"},
+		{Name: "filter_text", Value: n(nixie.MaxFilterText), Meaning: "bytes of a filter"},
+		{Name: "filter_terms", Value: n(nixie.MaxFilterTerms), Meaning: "terms of a filter"},
+		{Name: "redrive_batch", Value: n(redrive.DefaultBatch), Meaning: "letters of an operation in one commit"},
+		{Name: "list", Value: n(defaultLimit), Meaning: "rows that a list shows without --limit"},
+	}
+}

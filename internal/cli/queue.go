@@ -1,0 +1,135 @@
+package cli
+
+import (
+	"context"
+	"fmt"
+	"io"
+	"strconv"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"github.com/nixie-go/nixie"
+	"github.com/nixie-go/nixie/office"
+)
+
+func newQueue(g *globals) *cobra.Command {
+	return family("queue", "See how queues stand", "", newQueueList(g), newQueueStats(g))
+}
+
+func newQueueList(g *globals) *cobra.Command {
+	return &cobra.Command{
+		Use:   "list",
+		Short: "List queues with what waits in them",
+		Example: `  nixie queue list
+  nixie queue list -o jsonl | jq -r 'select(.paused) | .queue'`,
+		Args: noArgs,
+		RunE: g.with(g.listFormat, func(ctx context.Context, o *office.Office, _ []string) error {
+			queues, err := o.Queues(ctx)
+			if err != nil {
+				return err
+			}
+			out := newListing(g, queueColumns(g.Now()))
+			for i := range queues {
+				if err := out.add(o.ViewQueue(&queues[i])); err != nil {
+					return err
+				}
+			}
+			return g.ended(out.close(), out.n, "queues")
+		}),
+	}
+}
+
+func queueColumns(now time.Time) []column[office.QueueView] {
+	type v = office.QueueView
+	count := func(name, show string, n func(*v) int64) column[v] {
+		return column[v]{name: name, show: show, cell: func(q *v) string { return strconv.FormatInt(n(q), 10) }, kind: number}
+	}
+	text := func(name, show string, cell func(*v) string) column[v] {
+		return column[v]{name: name, show: show, cell: cell}
+	}
+	return []column[v]{
+		{name: "queue", show: asTable, cell: func(q *v) string { return q.Queue }, kind: flex},
+		count("ready", asTable, func(q *v) int64 { return q.Ready }),
+		count("scheduled", asTable, func(q *v) int64 { return q.Scheduled }),
+		count("leased", asTable, func(q *v) int64 { return q.Leased }),
+		count("dead", asTable, func(q *v) int64 { return q.Dead }),
+		count("succeeded", asTable, func(q *v) int64 { return q.Succeeded }),
+		count("discarded", asWide, func(q *v) int64 { return q.Discarded }),
+		count("canceled", asWide, func(q *v) int64 { return q.Canceled }),
+		text("oldest", asTable, func(q *v) string { return ageOr(q.OldestAgeS) }),
+		text("next_in", asTable, func(q *v) string { return until(now, q.NextAt) }),
+		count("died_last_hour", asWide, func(q *v) int64 { return q.DiedLastHour }),
+		count("retried_last_hour", asWide, func(q *v) int64 { return q.RetriedLastHour }),
+		text("oldest_at", asCSV, func(q *v) string { return q.OldestAt.String() }),
+		text("next_at", asCSV, func(q *v) string { return q.NextAt.String() }),
+		{name: "paused", show: asTable, cell: func(q *v) string {
+			if !q.Paused {
+				return "-"
+			}
+			return "yes" + note(q.PausedNote)
+		}, kind: flex},
+	}
+}
+
+func ageOr(seconds *int64) string {
+	if seconds == nil {
+		return "-"
+	}
+	return age(time.Duration(*seconds) * time.Second)
+}
+
+func until(now time.Time, at office.Moment) string {
+	if at.IsZero() {
+		return "-"
+	}
+	return age(at.Sub(now))
+}
+
+func newQueueStats(g *globals) *cobra.Command {
+	return &cobra.Command{
+		Use:   "stats QUEUE",
+		Short: "Show how one queue stands, and its settings",
+		Example: `  nixie queue stats orders
+  nixie queue stats orders -o json | jq .oldest_age_s`,
+		Args: oneArg("queue"),
+		RunE: g.with(g.objectFormat, func(ctx context.Context, o *office.Office, args []string) error {
+			q, err := o.Queue(ctx, args[0])
+			if err != nil {
+				return err
+			}
+			v := o.ViewQueue(&q)
+			return g.object(v, func(w io.Writer) error {
+				g.printQueue(w, &v)
+				return nil
+			})
+		}),
+	}
+}
+
+func (g *globals) printQueue(w io.Writer, q *office.QueueView) {
+	f := newFacts(w)
+	f.add("queue", q.Queue)
+	f.add("paused", yesNo(q.Paused)+note(q.PausedNote))
+	for _, n := range [...]struct {
+		name string
+		n    int64
+	}{
+		{"ready", q.Ready}, {"scheduled", q.Scheduled}, {"leased", q.Leased}, {"dead", q.Dead}, {"succeeded", q.Succeeded},
+		{"discarded", q.Discarded}, {"canceled", q.Canceled}, {"died last hour", q.DiedLastHour}, {"retried last hour", q.RetriedLastHour},
+	} {
+		f.add(n.name, strconv.FormatInt(n.n, 10))
+	}
+	if q.OldestAgeS != nil {
+		f.add("oldest ready", ageOr(q.OldestAgeS)+", since "+clock(q.OldestAt))
+	}
+	if !q.NextAt.IsZero() {
+		f.add("next due", "in "+until(g.Now(), q.NextAt)+", at "+clock(q.NextAt))
+	}
+	f.add("lease", q.Lease)
+	f.add("dedupe scope", string(q.DedupeScope))
+	f.end()
+	if q.Dead > 0 {
+		fmt.Fprintf(w, "\nNext:\n  %s\n", g.typed("dlq", "analyze", "--filter", quote(nixie.Filter{Queues: []string{q.Queue}}.String())))
+	}
+}

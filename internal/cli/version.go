@@ -1,0 +1,62 @@
+package cli
+
+import (
+	"fmt"
+	"io"
+	"runtime"
+	"runtime/debug"
+
+	"github.com/spf13/cobra"
+
+	"github.com/nixie-go/nixie/internal/app"
+)
+
+// versionView is what version prints.
+type versionView struct {
+	Version  string `json:"version"`
+	Revision string `json:"revision"`
+	Go       string `json:"go"`
+	SQLite   string `json:"sqlite"`
+	Platform string `json:"platform"`
+}
+
+func newVersion(g *globals) *cobra.Command {
+	return &cobra.Command{
+		Use:     "version",
+		Short:   "Print the versions of nixie, Go and SQLite",
+		Example: "  nixie version\n  nixie version -o json",
+		Args:    noArgs,
+		RunE: func(*cobra.Command, []string) error {
+			if err := g.objectFormat(); err != nil {
+				return err
+			}
+			v := versions()
+			return g.object(v, func(w io.Writer) error {
+				_, err := fmt.Fprintf(w, "nixie %s (%s)\n%s, SQLite %s, %s\n", v.Version, v.Revision, v.Go, v.SQLite, v.Platform)
+				return err
+			})
+		},
+	}
+}
+
+func versions() versionView {
+	v := versionView{Version: "unknown", Revision: "unknown", Go: runtime.Version(), SQLite: app.SQLiteVersion(), Platform: runtime.GOOS + "/" + runtime.GOARCH}
+	info, ok := debug.ReadBuildInfo()
+	if !ok {
+		return v
+	}
+	if info.Main.Version != "" {
+		v.Version = info.Main.Version
+	}
+	modified := ""
+	for _, s := range info.Settings {
+		switch {
+		case s.Key == "vcs.revision":
+			v.Revision = s.Value[:min(12, len(s.Value))]
+		case s.Key == "vcs.modified" && s.Value == "true":
+			modified = "+changes"
+		}
+	}
+	v.Revision += modified
+	return v
+}

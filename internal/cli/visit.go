@@ -1,0 +1,165 @@
+package cli
+
+import (
+	"context"
+	"fmt"
+	"iter"
+	"strings"
+
+	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
+
+	"github.com/nixie-go/nixie"
+	"github.com/nixie-go/nixie/internal/app"
+	"github.com/nixie-go/nixie/internal/config"
+	"github.com/nixie-go/nixie/office"
+	"github.com/nixie-go/nixie/store"
+)
+
+// defaultLimit is how many rows a list shows.
+const defaultLimit = 50
+
+// visit opens the office over the store that is there, and closes it after.
+func (g *globals) visit(do func(*office.Office) error) (err error) {
+	st, err := g.open(app.Options{MustExist: true, Clock: g.Now})
+	if err != nil {
+		return err
+	}
+	defer func() {
+		if closing := st.Close(); err == nil {
+			err = closing
+		}
+	}()
+	o, err := office.New(office.Config{Store: st, Actor: config.Actor(g.Env), Clock: g.Now})
+	if err != nil {
+		return err
+	}
+	return do(o)
+}
+
+// filterFlag is --filter.
+type filterFlag struct{ text string }
+
+func (f *filterFlag) register(fs *pflag.FlagSet) {
+	fs.StringVar(&f.text, "filter", "", `choose by key:value terms, such as 'reason:timeout age:>1h text:"no route"'`)
+}
+
+func (f *filterFlag) parse(g *globals) (nixie.Filter, error) {
+	return nixie.ParseFilter(f.text, g.Now())
+}
+
+// pageFlags are --limit, --all and --cursor.
+type pageFlags struct {
+	limit  int
+	all    bool
+	cursor string
+}
+
+func (p *pageFlags) register(fs *pflag.FlagSet) {
+	fs.IntVar(&p.limit, "limit", defaultLimit, "rows to show; 0 is all")
+	fs.BoolVar(&p.all, "all", false, "show all rows")
+	fs.StringVar(&p.cursor, "cursor", "", "go on where a list ended")
+}
+
+func (p *pageFlags) check() error {
+	if p.limit < 0 {
+		return usagef("--limit is %d: give a positive number, or 0 for all", p.limit)
+	}
+	return nil
+}
+
+// list prints a page of rows, or all, and says how to see the next page. A view
+// may be used until the next.
+func list[T, V any](g *globals, p *pageFlags, noun string, columns []column[V], view func(*T) V,
+	everything iter.Seq2[T, error], page func(store.Page) ([]T, string, error)) error {
+	out := newListing(g, columns)
+	if p.all || p.limit == 0 {
+		for row, err := range everything {
+			if err != nil {
+				return err
+			}
+			if err := out.add(view(&row)); err != nil {
+				return err
+			}
+		}
+		return g.ended(out.close(), out.n, noun)
+	}
+	cursor := p.cursor
+	for left := p.limit; left > 0; {
+		rows, next, err := page(store.Page{Limit: min(left, listStep), Cursor: cursor})
+		if err != nil {
+			return err
+		}
+		for i := range rows {
+			if err := out.add(view(&rows[i])); err != nil {
+				return err
+			}
+		}
+		left -= len(rows)
+		if cursor = next; next == "" {
+			break
+		}
+	}
+	if err := g.ended(out.close(), out.n, noun); err != nil || cursor == "" {
+		return err
+	}
+	g.say("there may be more: --cursor %s, or --all", cursor)
+	return nil
+}
+
+// listStep is how many rows are read at a time.
+const listStep = 1_000
+
+// ended says it when a list for people is empty.
+func (g *globals) ended(err error, n int, noun string) error {
+	if err == nil && n == 0 && g.forPeople() {
+		g.say("no %s", noun)
+	}
+	return err
+}
+
+// say writes a line for people to the error stream.
+func (g *globals) say(format string, args ...any) {
+	fmt.Fprintln(g.Err, escape(fmt.Sprintf(format, args...)))
+}
+
+// typed writes a command that can be typed, on the same store. The words are
+// joined as they are: those that need it have been quoted.
+func (g *globals) typed(words ...string) string {
+	return "nixie " + strings.Join(words, " ") + g.storeFlag()
+}
+
+// family makes a command that only groups others.
+func family(use, short, long string, members ...*cobra.Command) *cobra.Command {
+	cmd := &cobra.Command{Use: use, Short: short, Long: long, Args: noArgs, RunE: func(cmd *cobra.Command, _ []string) error { return cmd.Help() }}
+	cmd.AddCommand(members...)
+	return cmd
+}
+
+// noArgs refuses arguments as a mistake of usage.
+func noArgs(cmd *cobra.Command, args []string) error {
+	if len(args) > 0 {
+		return usagef("%q is not a command or argument of %s: see %s --help", args[0], cmd.CommandPath(), cmd.CommandPath())
+	}
+	return nil
+}
+
+// oneArg wants one argument.
+func oneArg(what string) cobra.PositionalArgs {
+	return func(cmd *cobra.Command, args []string) error {
+		if len(args) != 1 {
+			return usagef("%s wants one %s, has %d: see %s --help", cmd.CommandPath(), what, len(args), cmd.CommandPath())
+		}
+		return nil
+	}
+}
+
+// with makes a command's function of one that has an office.
+func (g *globals) with(check func() error, do func(context.Context, *office.Office, []string) error) func(*cobra.Command, []string) error {
+	return func(cmd *cobra.Command, args []string) error {
+		if err := check(); err != nil {
+			return err
+		}
+		return g.visit(func(o *office.Office) error { return do(cmd.Context(), o, args) })
+	}
+}

@@ -1,0 +1,112 @@
+package office
+
+import (
+	"context"
+	"slices"
+
+	"github.com/nixie-go/nixie"
+	"github.com/nixie-go/nixie/policy"
+)
+
+// Analysis is why letters died: what dlq analyze prints.
+type Analysis struct {
+	Letters  int64       `json:"letters"` // how many it is about
+	Groups   []GroupView `json:"groups"`  // one cause each, largest first
+	ByReason []Count     `json:"by_reason"`
+	ByType   []Count     `json:"by_type"` // of the message
+	ByQueue  []Count     `json:"by_queue"`
+	ByHour   []Count     `json:"by_hour"` // of death, UTC, earliest first
+}
+
+// GroupView is a set of letters with one cause.
+type GroupView struct {
+	Signature   string       `json:"signature"`
+	Fingerprint string       `json:"fingerprint"`
+	Count       int64        `json:"count"`
+	Reason      nixie.Reason `json:"reason"`
+	FirstAt     Moment       `json:"first_died_at"`
+	LastAt      Moment       `json:"last_died_at"`
+	Examples    []nixie.ID   `json:"examples"`
+	Advice      string       `json:"advice"`
+	NeedsForce  bool         `json:"needs_force"` // letters of this reason are not redriven without force
+	Filter      string       `json:"filter"`      // chooses the group
+}
+
+// Count is how many letters share a value.
+type Count struct {
+	Value string `json:"value"`
+	Count int64  `json:"count"`
+}
+
+// Analyze counts the letters that match by what they died of.
+func (o *Office) Analyze(ctx context.Context, f nixie.Filter) (Analysis, error) {
+	groups, err := o.store.Groups(ctx, f, nixie.ByFingerprint)
+	if err != nil {
+		return Analysis{}, err
+	}
+	a := Analysis{Groups: make([]GroupView, 0, len(groups))}
+	for _, g := range groups {
+		a.Letters += g.Count
+		a.Groups = append(a.Groups, GroupView{
+			Signature: g.Label, Fingerprint: g.Key, Count: g.Count, Reason: g.Reason,
+			FirstAt: Moment{g.FirstAt}, LastAt: Moment{g.LastAt}, Examples: orEmpty(g.Examples),
+			Advice: Advice(g.Reason), NeedsForce: needsForce(g.Reason), Filter: nixie.Filter{Fingerprint: g.Key}.String(),
+		})
+	}
+	for _, part := range [...]struct {
+		by   nixie.GroupBy
+		into *[]Count
+	}{{nixie.ByReason, &a.ByReason}, {nixie.ByType, &a.ByType}, {nixie.ByQueue, &a.ByQueue}, {nixie.ByHour, &a.ByHour}} {
+		if *part.into, err = o.counts(ctx, f, part.by); err != nil {
+			return Analysis{}, err
+		}
+	}
+	sortCounts(a.ByHour)
+	return a, nil
+}
+
+func (o *Office) counts(ctx context.Context, f nixie.Filter, by nixie.GroupBy) ([]Count, error) {
+	groups, err := o.store.Groups(ctx, f, by)
+	list := make([]Count, 0, len(groups))
+	for _, g := range groups {
+		list = append(list, Count{g.Key, g.Count})
+	}
+	return list, err
+}
+
+func needsForce(r nixie.Reason) bool {
+	return slices.ContainsFunc(policy.Triages(), func(t policy.Triage) bool {
+		return t.Reason == r && (!t.Redrivable || t.NeedsReview)
+	})
+}
+
+// Advice is what usually helps against a reason.
+func Advice(r nixie.Reason) string {
+	switch r {
+	case nixie.ReasonTransportUnavailable, nixie.ReasonDependency:
+		return "see that what it depends on is up again, then redrive"
+	case nixie.ReasonTimeout:
+		return "find what is slow or raise the timeout, then redrive"
+	case nixie.ReasonThrottled:
+		return "redrive slowly, with --rate"
+	case nixie.ReasonResource:
+		return "give it memory, disk or fewer neighbours, then redrive"
+	case nixie.ReasonValidation, nixie.ReasonSerialization:
+		return "mend the producer or the handler; the same bytes fail again, so discard or redrive with --force after a fix"
+	case nixie.ReasonPoison, nixie.ReasonPanic:
+		return "mend the handler: this input ends it; then redrive one letter first (poison needs --force)"
+	case nixie.ReasonAuth:
+		return "renew credentials or permissions, then redrive with --force"
+	case nixie.ReasonPolicy:
+		return "look at the rule that refused it, then redrive with --force or discard"
+	case nixie.ReasonMaxAge:
+		return "too old to be of use: look, then discard or redrive with --force"
+	case nixie.ReasonWorktree, nixie.ReasonMergeConflict, nixie.ReasonNoCommit:
+		return "look at the worktree that was kept, then redrive"
+	case nixie.ReasonLeaseExpired, nixie.ReasonCanceled:
+		return "the worker went away: redrive"
+	case nixie.ReasonUnknown, nixie.ReasonHandler, nixie.ReasonCommandFailed:
+		return "read one example's output, mend the cause, then redrive"
+	}
+	return "look at the examples: they died of different reasons"
+}

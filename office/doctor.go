@@ -1,0 +1,104 @@
+package office
+
+import (
+	"context"
+	"fmt"
+	"time"
+
+	"github.com/nixie-go/nixie"
+	"github.com/nixie-go/nixie/store"
+)
+
+// Examination is how the store is: what doctor prints.
+type Examination struct {
+	Store       string          `json:"store"`
+	Engine      string          `json:"engine"`
+	Schema      int             `json:"schema"`
+	KnownSchema int             `json:"known_schema"`
+	Durability  []store.Setting `json:"-"`
+	SizeBytes   int64           `json:"size_bytes"`
+	FreeBytes   int64           `json:"free_bytes"`
+	Reserve     int64           `json:"reserve_bytes"`
+	Owners      []OwnerView     `json:"owners"`
+	OldestLease Moment          `json:"oldest_lease_ends_at"`
+	Now         Moment          `json:"now"`
+	LastWrite   Moment          `json:"last_write_at"`
+	Queues      int             `json:"queues"`
+	Findings    []Finding       `json:"findings"`
+}
+
+// OwnerView is a process that holds, or held, leases.
+type OwnerView struct {
+	Name      string `json:"name"`
+	StartedAt Moment `json:"started_at"`
+	Alive     bool   `json:"alive"`
+	Leases    int64  `json:"leases"`
+}
+
+// Finding is something that is wrong, and what to do about it.
+type Finding struct {
+	What string `json:"what"`
+	Fix  string `json:"fix"`
+}
+
+// clockSlack is how far ahead of the clock the newest write may be.
+const clockSlack = time.Minute
+
+// Examine asks the store how it is, without changing anything.
+func (o *Office) Examine(ctx context.Context) (Examination, error) {
+	asks, ok := o.store.(store.Inspector)
+	if !ok {
+		return Examination{}, nixie.Errorf(nixie.CodeUnavailable, "this store cannot tell how it is: doctor is not available")
+	}
+	h, err := asks.Inspect(ctx)
+	if err != nil {
+		return Examination{}, err
+	}
+	queues, err := o.store.Queues(ctx)
+	if err != nil {
+		return Examination{}, err
+	}
+	e := Examination{
+		Store: h.Place, Engine: h.Engine, Schema: h.Schema, KnownSchema: h.KnownSchema, Durability: h.Durability,
+		SizeBytes: h.Size, FreeBytes: h.Free, Reserve: h.Reserve, Owners: []OwnerView{}, OldestLease: Moment{h.OldestLease},
+		Now: Moment{h.Now}, LastWrite: Moment{h.Latest}, Queues: len(queues), Findings: []Finding{},
+	}
+	for _, w := range h.Owners {
+		e.Owners = append(e.Owners, OwnerView{w.Name, Moment{w.StartedAt}, w.Alive, w.Leases})
+	}
+	e.look(&h, queues)
+	return e, nil
+}
+
+func (e *Examination) look(h *store.Health, queues []nixie.QueueInfo) {
+	for _, d := range h.Durability {
+		if d.Value != d.Want {
+			e.find("store has %s %s instead of %s: commits may be lost with the power", "open it with nixie only", d.Name, d.Value, d.Want)
+		}
+	}
+	if h.Reserve > 0 && h.Free < h.Reserve {
+		e.find("disk has %d MiB free, less than the reserve of %d MiB: new messages are refused", "free some space", h.Free>>20, h.Reserve>>20)
+	} else if h.Reserve > 0 && h.Free < 4*h.Reserve {
+		e.find("disk has %d MiB free, close to the reserve of %d MiB", "free some space", h.Free>>20, h.Reserve>>20)
+	}
+	for _, w := range h.Owners {
+		if !w.Alive {
+			e.find("owner %s ended without a stop and left %d leases", "run a worker on its queues: the messages are judged by the next claim", w.Name, w.Leases)
+		}
+	}
+	if !h.OldestLease.IsZero() && h.Now.Sub(h.OldestLease) > clockSlack {
+		e.find("a lease ended %s ago and nobody claimed since", "run a worker on its queue", h.Now.Sub(h.OldestLease).Round(time.Second))
+	}
+	if ahead := h.Latest.Sub(h.Now); ahead > clockSlack {
+		e.find("the newest record is %s ahead of the clock", "set the clock of this machine right", ahead.Round(time.Second))
+	}
+	for _, q := range queues {
+		if q.Settings.Paused {
+			e.find("queue %s is paused (%s) with %d messages waiting", "see why, then resume it", q.Name, q.Settings.PausedNote, q.Ready+q.Scheduled)
+		}
+	}
+}
+
+func (e *Examination) find(what, fix string, args ...any) {
+	e.Findings = append(e.Findings, Finding{fmt.Sprintf(what, args...), fix})
+}

@@ -1,0 +1,96 @@
+package office
+
+import (
+	"context"
+	"iter"
+
+	"github.com/nixie-go/nixie"
+	"github.com/nixie-go/nixie/store"
+)
+
+// step is how many rows are read at a time when everything is wanted; with
+// bodies fewer, as each may have 16 MiB.
+const (
+	step      = 1_000
+	wholeStep = 16
+)
+
+// Unresolved is a filter for letters that names the statuses it wants: the
+// given ones, or else all in which somebody still has to do something.
+func Unresolved(f nixie.Filter) nixie.Filter {
+	if len(f.Statuses) == 0 {
+		for _, s := range nixie.Statuses() {
+			if s.Unresolved() {
+				f.Statuses = append(f.Statuses, s)
+			}
+		}
+	}
+	return f
+}
+
+// Letters lists letters, latest death first, and the cursor of the next page.
+func (o *Office) Letters(ctx context.Context, f nixie.Filter, p store.Page) ([]nixie.Letter, string, error) {
+	return o.store.Letters(ctx, f, p)
+}
+
+// AllLetters goes through all letters that match, latest death first, page by
+// page in flat memory. Letters that die meanwhile are not met.
+func (o *Office) AllLetters(ctx context.Context, f nixie.Filter, whole bool) iter.Seq2[nixie.Letter, error] {
+	return all(whole, func(p store.Page) ([]nixie.Letter, string, error) { return o.store.Letters(ctx, f, p) })
+}
+
+// Messages lists messages, newest first, and the cursor of the next page.
+func (o *Office) Messages(ctx context.Context, f nixie.Filter, p store.Page) ([]store.Record, string, error) {
+	return o.store.Messages(ctx, f, p)
+}
+
+// AllMessages goes through all messages that match, like AllLetters.
+func (o *Office) AllMessages(ctx context.Context, f nixie.Filter) iter.Seq2[store.Record, error] {
+	return all(false, func(p store.Page) ([]store.Record, string, error) { return o.store.Messages(ctx, f, p) })
+}
+
+func all[T any](whole bool, page func(store.Page) ([]T, string, error)) iter.Seq2[T, error] {
+	return func(yield func(T, error) bool) {
+		p := store.Page{Limit: step, Whole: whole}
+		if whole {
+			p.Limit = wholeStep
+		}
+		for {
+			list, next, err := page(p)
+			if err != nil {
+				var none T
+				yield(none, err)
+				return
+			}
+			for _, row := range list {
+				if !yield(row, nil) {
+					return
+				}
+			}
+			if next == "" {
+				return
+			}
+			p.Cursor = next
+		}
+	}
+}
+
+// Queues lists all queues by name.
+func (o *Office) Queues(ctx context.Context) ([]nixie.QueueInfo, error) { return o.store.Queues(ctx) }
+
+// Queue finds a queue.
+func (o *Office) Queue(ctx context.Context, name string) (nixie.QueueInfo, error) {
+	list, err := o.store.Queues(ctx)
+	if err != nil {
+		return nixie.QueueInfo{}, err
+	}
+	for _, q := range list {
+		if q.Name == name {
+			return q, nil
+		}
+	}
+	return nixie.QueueInfo{}, nixie.Errorf(nixie.CodeNotFound, "no queue is called %q: nixie queue list shows what there is", name)
+}
+
+// Verify reads everything and reports what breaks an invariant.
+func (o *Office) Verify(ctx context.Context) (store.Report, error) { return o.store.Check(ctx) }

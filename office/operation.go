@@ -1,0 +1,292 @@
+package office
+
+import (
+	"context"
+	"slices"
+	"time"
+
+	"github.com/nixie-go/nixie"
+	"github.com/nixie-go/nixie/policy"
+	"github.com/nixie-go/nixie/redrive"
+	"github.com/nixie-go/nixie/store"
+)
+
+// Work is long work on letters that an operator asks for.
+type Work struct {
+	Event  nixie.Event  // OnRedrive or OnDiscard
+	IDs    []nixie.ID   // letters, or
+	Filter nixie.Filter // a choice of them; the zero filter chooses all
+	Text   string       // the choice as the person wrote it, for the record
+	Max    int          // at most so many, the oldest deaths first; 0 is all
+	Reason string       // required to begin
+	Force  bool         // redrive also what is not redrivable or needs review
+
+	Rate        float64 // letters per second; 0 is no limit
+	MaxRedrives int     // what was redriven so often is refused; 0 is the default, −1 no cap
+	Batch       int     // letters in one commit; 0 is the default
+
+	Clock    func() time.Time // of the rate; with Wait for tests
+	Wait     func(ctx context.Context, d time.Duration) error
+	Progress func(OperationView) // told after each group
+}
+
+// OperationView is how an operation stands: what dlq redrive and dlq discard
+// print. Of a discard, Redriven is left out and Discarded is set.
+type OperationView struct {
+	Operation nixie.ID `json:"operation"`
+	Selected  int64    `json:"selected"`
+	Redriven  *int64   `json:"redriven,omitempty"`
+	Discarded *int64   `json:"discarded,omitempty"`
+	Skipped   int64    `json:"skipped"` // the letter's state did not allow it
+	Failed    int64    `json:"failed"`  // the letter is damaged
+	Pending   int64    `json:"pending"`
+
+	Refused []redrive.Refusal `json:"refused"` // by this run, the first of them
+}
+
+// Done is how many letters were redriven or discarded.
+func (v OperationView) Done() int64 {
+	if v.Discarded != nil {
+		return *v.Discarded
+	}
+	if v.Redriven != nil {
+		return *v.Redriven
+	}
+	return 0
+}
+
+func viewOperation(op store.Operation, refused []redrive.Refusal) OperationView {
+	v := OperationView{
+		Operation: op.ID, Selected: op.Selected, Skipped: op.Skipped, Failed: op.Failed,
+		Pending: op.Pending, Refused: orEmpty(refused),
+	}
+	if op.Event == nixie.OnDiscard {
+		v.Discarded = &op.Done
+	} else {
+		v.Redriven = &op.Done
+	}
+	return v
+}
+
+// Choice is the filter that work really uses: IDs as they are; otherwise only
+// letters in a status that the event can move, unless the filter names
+// statuses. With Max it leaves out what would be refused, so that Max counts
+// letters that go.
+func (w *Work) Choice() nixie.Filter {
+	if len(w.IDs) > 0 {
+		return nixie.Filter{IDs: w.IDs}
+	}
+	f := w.Filter
+	if len(f.Statuses) == 0 {
+		f.Statuses = []nixie.Status{nixie.StatusOpen}
+		if w.Event == nixie.OnDiscard {
+			f.Statuses = append(f.Statuses, nixie.StatusReview, nixie.StatusQuarantined)
+		} else if w.Force {
+			f.Statuses = append(f.Statuses, nixie.StatusReview)
+		}
+	}
+	if w.Max == 0 || w.Event != nixie.OnRedrive {
+		return f
+	}
+	if !w.Force {
+		f.Redrivable, f.NeedsReview = orPointer(f.Redrivable, true), orPointer(f.NeedsReview, false)
+	}
+	if most := w.cap() - 1; most >= 0 && (f.Redrives.Max == nil || *f.Redrives.Max > most) {
+		f.Redrives.Max = &most
+	}
+	return f
+}
+
+func orPointer(p *bool, otherwise bool) *bool {
+	if p == nil {
+		return &otherwise
+	}
+	return p
+}
+
+// cap is the number of redrives at which a letter is refused; 0 is none.
+func (w *Work) cap() int64 {
+	switch w.MaxRedrives {
+	case 0:
+		return policy.DefaultMaxRedrives
+	case -1:
+		return 0
+	}
+	return int64(w.MaxRedrives)
+}
+
+// refusal says why a letter would be skipped, or "".
+func (w *Work) refusal(l *nixie.Letter) string {
+	if _, ok := nixie.NextStatus(l.Status, w.Event); !ok {
+		return "status " + string(l.Status)
+	}
+	if w.Event != nixie.OnRedrive {
+		return ""
+	}
+	switch {
+	case !w.Force && l.NeedsReview:
+		return "needs review: look at it, then --force"
+	case !w.Force && !l.Redrivable:
+		return "not redrivable without --force"
+	case w.cap() > 0 && int64(l.Message.Redrives) >= w.cap():
+		return "redriven too often"
+	}
+	return ""
+}
+
+// Begin freezes the selection of work and returns its operation. Nothing else
+// changes before Run.
+func (o *Office) Begin(ctx context.Context, w *Work) (OperationView, error) {
+	e, err := o.engine(w)
+	if err != nil {
+		return OperationView{}, err
+	}
+	op := store.Operation{Event: w.Event, Actor: o.actor, Reason: w.Reason, Filter: w.Text, Force: w.Force}
+	op, err = e.Plan(ctx, op, w.Choice(), w.Max)
+	return viewOperation(op, nil), err
+}
+
+// Run does what is pending of an operation, begun now or long ago. Work says
+// how fast; what is done to which letters was settled by Begin. When ctx ends
+// the view says how far it came and the error wraps the context's.
+func (o *Office) Run(ctx context.Context, id nixie.ID, w *Work) (OperationView, error) {
+	e, err := o.engine(w)
+	if err != nil {
+		return OperationView{}, err
+	}
+	r, err := e.Run(ctx, id)
+	return viewOperation(r.Operation, r.Refused), err
+}
+
+// Operation returns how an operation stands, and what it does.
+func (o *Office) Operation(ctx context.Context, id nixie.ID) (store.Operation, error) {
+	op, _, err := o.store.Operation(ctx, id, 0)
+	return op, err
+}
+
+func (o *Office) engine(w *Work) (*redrive.Engine, error) {
+	c := redrive.Config{Store: o.store, Batch: w.Batch, Rate: w.Rate, MaxRedrives: w.MaxRedrives, Clock: w.Clock, Wait: w.Wait}
+	if c.Clock == nil {
+		c.Clock = o.clock
+	}
+	if w.Progress != nil {
+		c.Progress = func(op store.Operation) { w.Progress(viewOperation(op, nil)) }
+	}
+	return redrive.New(c)
+}
+
+// Plan is what work would do if it began now.
+type Plan struct {
+	Selected int64       `json:"selected"`
+	Movable  int64       `json:"movable"` // of them go
+	Skipped  int64       `json:"skipped"` // of them are refused
+	Refused  []Count     `json:"refused"` // why
+	Groups   []PlanGroup `json:"groups"`  // largest first
+	ByQueue  []Count     `json:"by_queue"`
+	Letters  []nixie.ID  `json:"letters"` // in the order of the plan, at most [MaxPlanned]
+}
+
+// PlanGroup is one cause in a plan.
+type PlanGroup struct {
+	Signature   string `json:"signature"`
+	Fingerprint string `json:"fingerprint"`
+	Count       int64  `json:"count"`
+}
+
+// MaxPlanned is how many letters a [Plan] names; it counts them all.
+const MaxPlanned = 1_000
+
+// planned is what a preview keeps of a letter.
+type planned struct {
+	id                 nixie.ID
+	fingerprint, queue string
+	refusal            string
+}
+
+// Preview tells what Begin and Run would do now, and changes nothing. A key that
+// another message took meanwhile is the one refusal that it does not foresee.
+// Memory is bounded by Max; without Max by [MaxPlanned].
+func (o *Office) Preview(ctx context.Context, w *Work) (Plan, error) {
+	tally := planTally{groups: map[string]*PlanGroup{}, queues: map[string]int64{}, refused: map[string]int64{}}
+	// Letters come latest death first and the plan begins with the oldest: what
+	// was seen last is what the plan has first.
+	keep := MaxPlanned
+	if w.Max > 0 {
+		keep = w.Max
+	}
+	var ring []planned
+	seen := 0
+	for l, err := range o.AllLetters(ctx, w.Choice(), false) {
+		if err != nil {
+			return Plan{}, err
+		}
+		p := planned{l.ID, l.Fingerprint, l.Message.Queue, w.refusal(&l)}
+		tally.label(&l)
+		tally.add(p, 1)
+		if len(ring) < keep {
+			ring = append(ring, p)
+		} else {
+			if w.Max > 0 {
+				tally.add(ring[seen%keep], -1)
+			}
+			ring[seen%keep] = p
+		}
+		seen++
+	}
+	plan := tally.plan()
+	for i := range min(len(ring), MaxPlanned) {
+		plan.Letters = append(plan.Letters, ring[(seen-1-i)%keep].id)
+	}
+	plan.Letters = orEmpty(plan.Letters)
+	return plan, nil
+}
+
+type planTally struct {
+	selected, skipped int64
+	groups            map[string]*PlanGroup
+	queues, refused   map[string]int64
+}
+
+func (t *planTally) label(l *nixie.Letter) {
+	if t.groups[l.Fingerprint] == nil {
+		t.groups[l.Fingerprint] = &PlanGroup{Signature: l.Signature, Fingerprint: l.Fingerprint}
+	}
+}
+
+func (t *planTally) add(p planned, n int64) {
+	t.selected += n
+	t.groups[p.fingerprint].Count += n
+	t.queues[p.queue] += n
+	if p.refusal != "" {
+		t.skipped += n
+		t.refused[p.refusal] += n
+	}
+}
+
+func (t *planTally) plan() Plan {
+	p := Plan{
+		Selected: t.selected, Movable: t.selected - t.skipped, Skipped: t.skipped,
+		Refused: counted(t.refused), ByQueue: counted(t.queues), Groups: []PlanGroup{},
+	}
+	for _, g := range t.groups {
+		if g.Count > 0 {
+			p.Groups = append(p.Groups, *g)
+		}
+	}
+	slices.SortFunc(p.Groups, func(a, b PlanGroup) int {
+		return byCount(a.Count, a.Fingerprint, b.Count, b.Fingerprint)
+	})
+	return p
+}
+
+// counted lists counts, largest first.
+func counted(m map[string]int64) []Count {
+	list := []Count{}
+	for value, n := range m {
+		if n > 0 {
+			list = append(list, Count{value, n})
+		}
+	}
+	slices.SortFunc(list, func(a, b Count) int { return byCount(a.Count, a.Value, b.Count, b.Value) })
+	return list
+}

@@ -1,0 +1,161 @@
+package office
+
+import (
+	"cmp"
+	"context"
+	"slices"
+	"time"
+
+	"github.com/nixie-go/nixie"
+)
+
+// Stats is the office in numbers: what dlq stats prints. What waits are the
+// letters that are open, in review or quarantined; the fields from Redrivable
+// to OldestAgeS, ByReason and ByQueue are about them.
+type Stats struct {
+	Open           int64            `json:"open"`
+	Review         int64            `json:"review"`
+	Quarantined    int64            `json:"quarantined"`
+	Redriving      int64            `json:"redriving"`
+	Resolved       int64            `json:"resolved"`
+	Discarded      int64            `json:"discarded"`
+	Redrivable     int64            `json:"redrivable"`
+	NeedsReview    int64            `json:"needs_review"`
+	OldestDiedAt   Moment           `json:"oldest_died_at"`
+	OldestAgeS     *int64           `json:"oldest_age_s"`
+	DeadPerHour    int64            `json:"dead_per_hour"`    // deaths of the last 60 minutes
+	RetriedPerHour int64            `json:"retried_per_hour"` // retries decided in the last 60 minutes
+	ByReason       map[string]int64 `json:"by_reason"`
+	ByQueue        map[string]int64 `json:"by_queue"`
+}
+
+// Waiting is how many letters wait for somebody.
+func (s Stats) Waiting() int64 { return s.Open + s.Review + s.Quarantined }
+
+// Stats counts the letters that match. The two rates are of the filter's
+// queues, or of all.
+func (o *Office) Stats(ctx context.Context, f nixie.Filter) (Stats, error) {
+	var s Stats
+	statuses, err := o.store.Groups(ctx, f, nixie.ByStatus)
+	if err != nil {
+		return s, err
+	}
+	s.countStatuses(statuses)
+	if !s.OldestDiedAt.IsZero() {
+		age := int64(max(o.clock().Sub(s.OldestDiedAt.Time), 0) / time.Second)
+		s.OldestAgeS = &age
+	}
+	waiting := f
+	if len(f.Statuses) == 0 {
+		waiting.Statuses = []nixie.Status{nixie.StatusOpen, nixie.StatusReview, nixie.StatusQuarantined}
+	}
+	for _, part := range [...]struct {
+		by   nixie.GroupBy
+		into *int64
+	}{{nixie.ByRedrivable, &s.Redrivable}, {nixie.ByReview, &s.NeedsReview}} {
+		if *part.into, err = o.countYes(ctx, waiting, part.by); err != nil {
+			return s, err
+		}
+	}
+	if s.ByReason, err = o.countMap(ctx, waiting, nixie.ByReason); err != nil {
+		return s, err
+	}
+	if s.ByQueue, err = o.countMap(ctx, waiting, nixie.ByQueue); err != nil {
+		return s, err
+	}
+	queues, err := o.store.Queues(ctx)
+	for _, q := range queues {
+		if len(f.Queues) == 0 || slices.Contains(f.Queues, q.Name) {
+			s.DeadPerHour += q.Died
+			s.RetriedPerHour += q.Retried
+		}
+	}
+	return s, err
+}
+
+func (s *Stats) countStatuses(groups []nixie.Group) {
+	into := map[nixie.Status]*int64{
+		nixie.StatusOpen: &s.Open, nixie.StatusReview: &s.Review, nixie.StatusQuarantined: &s.Quarantined,
+		nixie.StatusRedriving: &s.Redriving, nixie.StatusResolved: &s.Resolved, nixie.StatusDiscarded: &s.Discarded,
+	}
+	for _, g := range groups {
+		status := nixie.Status(g.Key)
+		if n := into[status]; n != nil {
+			*n = g.Count
+		}
+		waits := status.Unresolved() && status != nixie.StatusRedriving
+		if waits && (s.OldestDiedAt.IsZero() || g.FirstAt.Before(s.OldestDiedAt.Time)) {
+			s.OldestDiedAt = Moment{g.FirstAt}
+		}
+	}
+}
+
+func (o *Office) countYes(ctx context.Context, f nixie.Filter, by nixie.GroupBy) (int64, error) {
+	groups, err := o.store.Groups(ctx, f, by)
+	for _, g := range groups {
+		if g.Key == "yes" {
+			return g.Count, err
+		}
+	}
+	return 0, err
+}
+
+func (o *Office) countMap(ctx context.Context, f nixie.Filter, by nixie.GroupBy) (map[string]int64, error) {
+	groups, err := o.store.Groups(ctx, f, by)
+	counts := make(map[string]int64, len(groups))
+	for _, g := range groups {
+		counts[g.Key] = g.Count
+	}
+	return counts, err
+}
+
+func sortCounts(list []Count) {
+	slices.SortFunc(list, func(a, b Count) int { return cmp.Compare(a.Value, b.Value) })
+}
+
+// QueueView is a queue: what queue list prints.
+type QueueView struct {
+	Queue           string            `json:"queue"`
+	Ready           int64             `json:"ready"`
+	Scheduled       int64             `json:"scheduled"`
+	Leased          int64             `json:"leased"`
+	Dead            int64             `json:"dead"`
+	Succeeded       int64             `json:"succeeded"`
+	Discarded       int64             `json:"discarded"`
+	Canceled        int64             `json:"canceled"`
+	OldestAt        Moment            `json:"oldest_at"` // enqueue time of the oldest ready message
+	OldestAgeS      *int64            `json:"oldest_age_s"`
+	NextAt          Moment            `json:"next_at"` // earliest time of a scheduled one
+	DiedLastHour    int64             `json:"died_last_hour"`
+	RetriedLastHour int64             `json:"retried_last_hour"`
+	Paused          bool              `json:"paused"`
+	PausedNote      string            `json:"paused_note"`
+	Lease           string            `json:"lease"`
+	DedupeScope     nixie.DedupeScope `json:"dedupe_scope"`
+}
+
+// ViewQueue is the view of a queue as of now.
+func (o *Office) ViewQueue(q *nixie.QueueInfo) QueueView {
+	v := QueueView{
+		Queue: q.Name, Ready: q.Ready, Scheduled: q.Scheduled, Leased: q.Leased, Dead: q.Dead, Succeeded: q.Succeeded,
+		Discarded: q.Discarded, Canceled: q.Canceled, OldestAt: Moment{q.OldestAt}, NextAt: Moment{q.NextAt},
+		DiedLastHour: q.Died, RetriedLastHour: q.Retried, Paused: q.Settings.Paused, PausedNote: q.Settings.PausedNote,
+		Lease: q.Settings.LeaseOrDefault().String(), DedupeScope: q.Settings.DedupeScope,
+	}
+	if v.DedupeScope == "" {
+		v.DedupeScope = nixie.DedupeActive
+	}
+	if !q.OldestAt.IsZero() {
+		age := int64(max(o.clock().Sub(q.OldestAt), 0) / time.Second)
+		v.OldestAgeS = &age
+	}
+	return v
+}
+
+// byCount orders by count, largest first, then by name.
+func byCount(a int64, aName string, b int64, bName string) int {
+	if c := cmp.Compare(b, a); c != 0 {
+		return c
+	}
+	return cmp.Compare(aName, bName)
+}

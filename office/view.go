@@ -1,0 +1,160 @@
+package office
+
+import (
+	"encoding/base64"
+	"strings"
+	"time"
+	"unicode/utf8"
+
+	"github.com/nixie-go/nixie"
+)
+
+// Moment is a time in a view: RFC 3339 in UTC, null when it is zero.
+type Moment struct{ time.Time }
+
+// MarshalJSON implements json.Marshaler.
+func (m Moment) MarshalJSON() ([]byte, error) {
+	if m.IsZero() {
+		return []byte("null"), nil
+	}
+	return []byte(`"` + m.UTC().Format(time.RFC3339Nano) + `"`), nil
+}
+
+// String is the form of MarshalJSON without quotes; "" when it is zero.
+func (m Moment) String() string {
+	if m.IsZero() {
+		return ""
+	}
+	return m.UTC().Format(time.RFC3339Nano)
+}
+
+// LetterView is a letter in a list.
+type LetterView struct {
+	ID            nixie.ID     `json:"id"`
+	MessageID     nixie.ID     `json:"message_id"`
+	Key           string       `json:"key"` // the item id
+	Queue         string       `json:"queue"`
+	Type          string       `json:"type"`
+	Status        nixie.Status `json:"status"`
+	Cause         nixie.Cause  `json:"cause"`
+	Reason        nixie.Reason `json:"reason"`
+	Class         nixie.Class  `json:"class"`
+	Signature     string       `json:"signature"`
+	Fingerprint   string       `json:"fingerprint"`
+	Redrivable    bool         `json:"redrivable"`
+	NeedsReview   bool         `json:"needs_review"`
+	Rule          string       `json:"rule"`
+	Attempts      int          `json:"attempts"`
+	Deliveries    int          `json:"deliveries"`
+	Crashes       int          `json:"crashes"`
+	Generation    int          `json:"generation"`
+	Redrives      int          `json:"redrives"`
+	FirstFailedAt Moment       `json:"first_failed_at"`
+	LastFailedAt  Moment       `json:"last_failed_at"`
+	DiedAt        Moment       `json:"died_at"`
+	Damage        []string     `json:"damage,omitempty"` // what could not be read; only there when something is
+}
+
+// ViewLetter is the view of a letter in a list.
+func ViewLetter(l *nixie.Letter) LetterView {
+	m := &l.Message
+	return LetterView{
+		ID: l.ID, MessageID: m.ID, Key: m.Key, Queue: m.Queue, Type: m.Type, Status: l.Status, Cause: l.Cause,
+		Reason: l.Reason, Class: l.Class, Signature: l.Signature, Fingerprint: l.Fingerprint,
+		Redrivable: l.Redrivable, NeedsReview: l.NeedsReview, Rule: l.Rule,
+		Attempts: m.Attempts, Deliveries: m.Deliveries, Crashes: m.Crashes, Generation: m.Generation, Redrives: m.Redrives,
+		FirstFailedAt: Moment{l.FirstFailedAt}, LastFailedAt: Moment{l.LastFailedAt}, DiedAt: Moment{l.DiedAt}, Damage: l.Damage,
+	}
+}
+
+// LetterStory is a letter with everything that is known of it: what dlq show
+// and dlq export print.
+type LetterStory struct {
+	LetterView
+	ResolvedAt     Moment           `json:"resolved_at"`
+	Operation      string           `json:"operation"`
+	Note           string           `json:"note"`
+	Revision       int64            `json:"revision"`
+	Message        MessageView      `json:"message"`
+	Headers        []nixie.Header   `json:"headers"`
+	Artifacts      []AttachmentView `json:"artifacts"`
+	History        []FailureView    `json:"history"` // oldest first
+	HistoryDropped int              `json:"history_dropped"`
+}
+
+// ViewStory is the whole view of a letter that was read whole.
+func ViewStory(l *nixie.Letter) LetterStory {
+	return LetterStory{
+		LetterView: ViewLetter(l), ResolvedAt: Moment{l.ResolvedAt}, Operation: l.Operation.String(), Note: l.Note, Revision: l.Revision,
+		Message: ViewMessage(&l.Message), Headers: orEmpty(l.Message.Headers), Artifacts: viewAttachments(l.Artifacts),
+		History: ViewHistory(l.History), HistoryDropped: l.HistoryDropped,
+	}
+}
+
+// Bytes are opaque bytes in a view: text when they are UTF-8 without NUL,
+// base64 otherwise.
+type Bytes struct {
+	Text   *string `json:"body,omitempty"`
+	Base64 *string `json:"body_base64,omitempty"`
+}
+
+func viewBytes(b []byte) Bytes {
+	s := string(b)
+	if IsText(b) {
+		return Bytes{Text: &s}
+	}
+	s = base64.StdEncoding.EncodeToString(b)
+	return Bytes{Base64: &s}
+}
+
+// IsText reports whether bytes can be shown as text.
+func IsText(b []byte) bool { return utf8.Valid(b) && !strings.Contains(string(b), "\x00") }
+
+// MessageView is a message, with its body when it was read whole.
+type MessageView struct {
+	ID              nixie.ID       `json:"id"`
+	Queue           string         `json:"queue"`
+	Type            string         `json:"type"`
+	Key             string         `json:"key"`
+	Stream          string         `json:"stream"`
+	DedupeKey       string         `json:"dedupe_key"`
+	Priority        int            `json:"priority"`
+	State           nixie.State    `json:"state"`
+	Attempts        int            `json:"attempts"`
+	Deliveries      int            `json:"deliveries"`
+	Crashes         int            `json:"crashes"`
+	Generation      int            `json:"generation"`
+	Redrives        int            `json:"redrives"`
+	Steps           []string       `json:"steps"`
+	Hash            string         `json:"sha256"` // of the body
+	Size            int            `json:"size"`   // bytes of the body; 0 in lists
+	Origin          *nixie.Origin  `json:"origin"`
+	EnqueuedAt      Moment         `json:"enqueued_at"`
+	NotBefore       Moment         `json:"not_before"`
+	ExpiresAt       Moment         `json:"expires_at"`
+	FirstReceivedAt Moment         `json:"first_received_at"`
+	EndedAt         Moment         `json:"ended_at"`
+	LeaseOwner      string         `json:"lease_owner"`
+	LeaseExpiresAt  Moment         `json:"lease_expires_at"`
+	LastFailure     string         `json:"last_failure"`
+	Bytes                          // body or body_base64
+	Damage          []string       `json:"damage,omitempty"`
+	Headers         []nixie.Header `json:"headers,omitempty"` // of message show; a letter has its own
+	History         []FailureView  `json:"history,omitempty"`
+}
+
+// ViewMessage is the view of a message. A nil body is left out.
+func ViewMessage(m *nixie.Message) MessageView {
+	v := MessageView{
+		ID: m.ID, Queue: m.Queue, Type: m.Type, Key: m.Key, Stream: m.Stream, DedupeKey: m.DedupeKey, Priority: m.Priority, State: m.State,
+		Attempts: m.Attempts, Deliveries: m.Deliveries, Crashes: m.Crashes, Generation: m.Generation, Redrives: m.Redrives,
+		Steps: orEmpty(m.Steps), Hash: hexHash(m.Hash), Size: len(m.Body), Origin: m.Origin,
+		EnqueuedAt: Moment{m.EnqueuedAt}, NotBefore: Moment{m.NotBefore}, ExpiresAt: Moment{m.ExpiresAt},
+		FirstReceivedAt: Moment{m.FirstReceivedAt}, EndedAt: Moment{m.EndedAt},
+		LeaseOwner: m.LeaseOwner, LeaseExpiresAt: Moment{m.LeaseExpiresAt}, LastFailure: m.LastFailure,
+	}
+	if m.Body != nil {
+		v.Bytes = viewBytes(m.Body)
+	}
+	return v
+}

@@ -1,0 +1,81 @@
+package office
+
+import (
+	"encoding/base64"
+	"encoding/hex"
+	"time"
+
+	"github.com/nixie-go/nixie"
+)
+
+// FailureView is one attempt that went wrong.
+type FailureView struct {
+	Generation  int              `json:"generation"`
+	Attempt     int              `json:"attempt"`
+	StartedAt   Moment           `json:"started_at"`
+	FailedAt    Moment           `json:"failed_at"`
+	DurationMS  float64          `json:"duration_ms"`
+	Class       nixie.Class      `json:"class"`
+	Reason      nixie.Reason     `json:"reason"`
+	Type        string           `json:"type"`
+	Text        string           `json:"message"`
+	Context     []string         `json:"context"`
+	Stack       string           `json:"stack"`
+	Worker      string           `json:"worker"`
+	Node        string           `json:"node"`
+	Step        string           `json:"step"`
+	ExitCode    *int             `json:"exit_code"`
+	LogLocation string           `json:"log_location"`
+	Steps       []string         `json:"steps"`
+	Decision    nixie.Verb       `json:"decision"`
+	NextAt      Moment           `json:"next_at"`
+	Attachments []AttachmentView `json:"attachments"`
+}
+
+// ViewHistory is the view of the failures of a message.
+func ViewHistory(list []nixie.Failure) []FailureView {
+	views := make([]FailureView, 0, len(list))
+	for _, f := range list {
+		views = append(views, FailureView{
+			Generation: f.Generation, Attempt: f.Attempt, StartedAt: Moment{f.StartedAt}, FailedAt: Moment{f.FailedAt},
+			DurationMS: float64(f.Took) / float64(time.Millisecond), Class: f.Class, Reason: f.Reason, Type: f.Type, Text: f.Text,
+			Context: orEmpty(f.Context), Stack: f.Stack, Worker: f.Worker, Node: f.Node, Step: f.Step, ExitCode: f.ExitCode,
+			LogLocation: f.LogLocation, Steps: orEmpty(f.Steps), Decision: f.Decision, NextAt: Moment{f.NextAt},
+			Attachments: viewAttachments(f.Attachments),
+		})
+	}
+	return views
+}
+
+// AttachmentView is something kept with a failure.
+type AttachmentView struct {
+	Name      string  `json:"name"`
+	Size      int     `json:"size"`
+	Truncated int64   `json:"truncated"` // bytes that were not kept
+	Text      *string `json:"text,omitempty"`
+	Base64    *string `json:"base64,omitempty"`
+}
+
+func viewAttachments(list []nixie.Attachment) []AttachmentView {
+	views := make([]AttachmentView, 0, len(list))
+	for _, a := range list {
+		v := AttachmentView{Name: a.Name, Size: len(a.Data), Truncated: a.Truncated}
+		if s := string(a.Data); IsText(a.Data) {
+			v.Text = &s
+		} else {
+			s = base64.StdEncoding.EncodeToString(a.Data)
+			v.Base64 = &s
+		}
+		views = append(views, v)
+	}
+	return views
+}
+
+func orEmpty[T any](list []T) []T {
+	if list == nil {
+		return []T{}
+	}
+	return list
+}
+
+func hexHash(h nixie.Hash) string { return hex.EncodeToString(h[:]) }

@@ -1,0 +1,46 @@
+package redrive
+
+import (
+	"math"
+	"time"
+)
+
+// arrears is how far behind its schedule an operation may fall and still catch
+// up. After a longer stall the schedule moves, so that what was missed does not
+// hit the queue at once.
+const arrears = time.Second
+
+// pace is a schedule: letter i may go at start + i/rate, so that after t no more
+// than rate·t + 1 have gone.
+type pace struct {
+	rate  float64 // per second; 0 is no limit
+	start time.Time
+	gone  int // since start
+}
+
+func newPace(rate float64, now time.Time) *pace { return &pace{rate: rate, start: now} }
+
+// due says how many letters may go now, at most most, or how long to wait for
+// the next one.
+func (p *pace) due(now time.Time, most int) (n int, later time.Duration) {
+	if p.rate == 0 {
+		return most, 0
+	}
+	at := p.start.Add(p.after(p.gone))
+	switch late := now.Sub(at); {
+	case late < 0:
+		return 0, -late
+	case late > arrears:
+		p.start, p.gone = now, 0
+	}
+	allowed := int(math.Floor(now.Sub(p.start).Seconds()*p.rate+1e-9)) + 1
+	return max(1, min(most, allowed-p.gone)), 0
+}
+
+// took counts letters that went.
+func (p *pace) took(n int) { p.gone += n }
+
+// after is when letter i of the schedule may go, counted from its start.
+func (p *pace) after(i int) time.Duration {
+	return time.Duration(math.Min(math.Ceil(float64(i)/p.rate*float64(time.Second)), math.MaxInt64/2))
+}

@@ -1,0 +1,235 @@
+// Package redrive carries out long work on letters: sending them back to their
+// queues, or discarding them.
+//
+// Such an operation has two halves. [Engine.Plan] freezes a selection in the
+// store; [Engine.Run] resolves it in the order of the plan, in small groups,
+// never faster than the rate. What is done is marked in the same transaction
+// that does it, so Run may be stopped or killed anywhere and called again, also
+// by several processes at once: each letter is moved once.
+package redrive
+
+import (
+	"context"
+	"time"
+
+	"github.com/nixie-go/nixie"
+	"github.com/nixie-go/nixie/policy"
+	"github.com/nixie-go/nixie/store"
+)
+
+// Bounds of an engine.
+const (
+	// DefaultBatch is how many letters share a commit.
+	DefaultBatch = 100
+	// MaxBatch is the most letters that may share a commit: what a stop has to
+	// wait for.
+	MaxBatch = 1_000
+	// MaxRate is the highest rate, in letters per second.
+	MaxRate = 1_000_000
+	// MaxRefusals is how many refusals a [Result] names.
+	MaxRefusals = 20
+
+	fetch = 10_000           // pending letters asked for at once
+	grace = 30 * time.Second // for the group that is under way when the context ends
+)
+
+// Store is what the engine needs of a store.
+type Store interface {
+	store.DeadLetters
+	store.Operations
+}
+
+// Config of an engine. Zero fields mean the default, −1 none.
+type Config struct {
+	Store       Store                                            // required
+	Batch       int                                              // letters in one commit; [DefaultBatch]
+	Rate        float64                                          // letters per second: at most Rate·t + 1 after t; default none
+	MaxRedrives int                                              // a letter redriven so often is refused; [policy.DefaultMaxRedrives]
+	Clock       func() time.Time                                 // default time.Now
+	Wait        func(ctx context.Context, d time.Duration) error // default a timer
+	Progress    func(store.Operation)                            // told after each group; must not block
+}
+
+// Engine carries out operations. It is safe for concurrent use.
+type Engine struct{ c Config }
+
+// Refusal is a letter that was left as it is, and why.
+type Refusal struct {
+	Letter nixie.ID `json:"letter"`
+	Why    string   `json:"why"`
+}
+
+// Result is how far an operation is after a run.
+type Result struct {
+	store.Operation
+	Refused []Refusal // by this run, at most [MaxRefusals]; Skipped and Failed count all
+}
+
+// New checks a config and makes an engine of it.
+func New(c Config) (*Engine, error) {
+	if c.Batch == 0 {
+		c.Batch = DefaultBatch
+	}
+	switch c.MaxRedrives {
+	case 0:
+		c.MaxRedrives = policy.DefaultMaxRedrives
+	case -1:
+		c.MaxRedrives = 0 // the store's word for none
+	}
+	if c.Clock == nil {
+		c.Clock = time.Now
+	}
+	if c.Wait == nil {
+		c.Wait = wait
+	}
+	switch {
+	case c.Store == nil:
+		return nil, nixie.Errorf(nixie.CodeInvalid, "redrive has no store")
+	case c.Batch < 1 || c.Batch > MaxBatch:
+		return nil, nixie.Errorf(nixie.CodeInvalid, "batch is %d: give one from 1 to %d", c.Batch, MaxBatch)
+	case !(c.Rate >= 0 && c.Rate <= MaxRate): // also when it is not a number
+		return nil, nixie.Errorf(nixie.CodeInvalid, "rate is %g letters per second: give one up to %d, or 0 for no limit", c.Rate, MaxRate)
+	case c.MaxRedrives < 0 || c.MaxRedrives > policy.MaxCount:
+		return nil, nixie.Errorf(nixie.CodeInvalid, "max_redrives is %d: give a number from 1 to %d, or −1 for none", c.MaxRedrives, policy.MaxCount)
+	}
+	return &Engine{c}, nil
+}
+
+func wait(ctx context.Context, d time.Duration) error {
+	t := time.NewTimer(d)
+	defer t.Stop()
+	select {
+	case <-t.C:
+		return nil
+	case <-ctx.Done():
+		return ctx.Err()
+	}
+}
+
+// Plan freezes the letters that match the filter now, oldest death first, at
+// most max of them (0: all), as an operation that does op.Event to each for
+// op.Actor and op.Reason. Nothing else is changed before Run.
+func (e *Engine) Plan(ctx context.Context, op store.Operation, filter nixie.Filter, max int) (store.Operation, error) {
+	switch {
+	case op.Event != nixie.OnRedrive && op.Event != nixie.OnDiscard:
+		return op, nixie.Errorf(nixie.CodeInvalid, "event %q is no work for an operation: give %s or %s", op.Event, nixie.OnRedrive, nixie.OnDiscard)
+	case op.Reason == "":
+		return op, nixie.Errorf(nixie.CodeInvalid, "reason is empty: say why, it is recorded with every letter")
+	case max < 0:
+		return op, nixie.Errorf(nixie.CodeInvalid, "max is %d: give a positive number, or 0 for all", max)
+	}
+	return e.c.Store.Plan(ctx, op, filter, max)
+}
+
+// Run does what is pending of an operation and returns how it stands in the
+// end. When ctx ends, the group under way is finished and the error wraps the
+// context's; the operation can be run again at any time. What the store refuses
+// is not an error: it is counted as skipped, and no later run tries it again.
+func (e *Engine) Run(ctx context.Context, id nixie.ID) (Result, error) {
+	r := Result{}
+	p := newPace(e.c.Rate, e.c.Clock())
+	before := int64(-1)
+	for {
+		op, pending, err := e.c.Store.Operation(ctx, id, fetch)
+		if err != nil {
+			return e.stopped(ctx, r, id, err)
+		}
+		r.Operation = op
+		if len(pending) == 0 {
+			return r, nil
+		}
+		if op.Pending == before {
+			return r, nixie.Errorf(nixie.CodeInternal, "operation %s makes no progress with %d letters left: run nixie verify", id, op.Pending)
+		}
+		before = op.Pending
+		if err := e.drive(ctx, &r, pending, p); err != nil {
+			return e.stopped(ctx, r, id, err)
+		}
+	}
+}
+
+// drive resolves letters group by group.
+func (e *Engine) drive(ctx context.Context, r *Result, pending []nixie.ID, p *pace) error {
+	for len(pending) > 0 {
+		n, err := e.allowed(ctx, p, min(e.c.Batch, len(pending)))
+		if err != nil {
+			return err
+		}
+		if err := e.group(ctx, r, pending[:n]); err != nil {
+			return err
+		}
+		p.took(n)
+		pending = pending[n:]
+		if e.c.Progress != nil {
+			e.c.Progress(r.Operation)
+		}
+	}
+	return nil
+}
+
+// allowed waits until at least one letter may go and says how many may.
+func (e *Engine) allowed(ctx context.Context, p *pace, most int) (int, error) {
+	for {
+		if err := ctx.Err(); err != nil {
+			return 0, err
+		}
+		n, later := p.due(e.c.Clock(), most)
+		if n > 0 {
+			return n, nil
+		}
+		if err := e.c.Wait(ctx, later); err != nil {
+			return 0, err
+		}
+	}
+}
+
+// group resolves letters in one commit. It is not torn by the end of ctx, so
+// that its outcome is known.
+func (e *Engine) group(ctx context.Context, r *Result, letters []nixie.ID) error {
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), grace)
+	defer cancel()
+	list := make([]store.Resolution, len(letters))
+	for i, id := range letters {
+		list[i] = store.Resolution{
+			Letter: id, Event: r.Event, Actor: r.Actor, Reason: r.Reason, Operation: r.ID,
+			Force: r.Force, MaxRedrives: e.c.MaxRedrives,
+		}
+	}
+	for i, err := range e.c.Store.Resolve(ctx, list) {
+		switch nixie.CodeOf(err) {
+		case "":
+			r.Done++
+		case nixie.CodeConflict, nixie.CodeNotFound:
+			r.Skipped++
+			r.refuse(letters[i], err)
+		case nixie.CodeInternal: // a damaged letter does not hold up the others
+			r.Failed++
+			r.refuse(letters[i], err)
+		default:
+			return err
+		}
+		r.Pending--
+	}
+	return nil
+}
+
+func (r *Result) refuse(letter nixie.ID, err error) {
+	if len(r.Refused) < MaxRefusals {
+		r.Refused = append(r.Refused, Refusal{letter, err.Error()})
+	}
+}
+
+// stopped looks once more at how the operation stands, so that the caller can
+// say it.
+func (e *Engine) stopped(ctx context.Context, r Result, id nixie.ID, cause error) (Result, error) {
+	ended := ctx.Err()
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), grace)
+	defer cancel()
+	if op, _, err := e.c.Store.Operation(ctx, id, 0); err == nil {
+		r.Operation = op
+	}
+	if ended != nil {
+		return r, nixie.Errorf(nixie.CodeUnavailable, "operation %s was stopped with %d of %d letters to go: %w", id, r.Pending, r.Selected, ended)
+	}
+	return r, cause
+}

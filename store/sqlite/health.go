@@ -1,0 +1,94 @@
+package sqlite
+
+import (
+	"context"
+	"os"
+
+	lib "modernc.org/sqlite/lib"
+
+	"github.com/nixie-go/nixie/store"
+)
+
+var _ store.Inspector = (*Store)(nil)
+
+// durability lists what a commit's promise rests on, as the engine answers it.
+var durability = [...]struct{ name, query, want string }{
+	{"journal_mode", "pragma journal_mode", "wal"},
+	{"synchronous", "select case synchronous when 2 then 'full' when 3 then 'extra' else synchronous end from pragma_synchronous", "full"},
+}
+
+// Inspect implements store.Inspector.
+func (s *Store) Inspect(ctx context.Context) (store.Health, error) {
+	h := store.Health{Place: s.Name(), KnownSchema: schemaVersion, Reserve: s.opts.Reserve, Now: s.opts.Clock().UTC()}
+	for _, file := range [...]string{s.path, s.path + "-wal"} {
+		if info, err := os.Stat(file); err == nil {
+			h.Size += info.Size()
+		}
+	}
+	var err error
+	if h.Free, err = freeBytes(s.space.folder); err != nil {
+		return h, err
+	}
+	err = s.read(ctx, func(c conn) error {
+		if err := inspectEngine(c, &h); err != nil {
+			return err
+		}
+		latest, err := c.number(`select max(coalesce((select max(died) from letter), 0), coalesce((select max(at) from failure), 0),
+			coalesce((select max(at) from audit), 0), coalesce((select enqueued from message order by pos desc limit 1), 0))`)
+		if err != nil {
+			return err
+		}
+		h.Latest = moment(latest)
+		end, err := c.number(`select min(until) from (select until from pending where state = 1 union all select until from batch)`)
+		if err != nil {
+			return err
+		}
+		h.OldestLease = moment(end)
+		return s.inspectOwners(c, &h)
+	})
+	return h, err
+}
+
+func inspectEngine(c conn, h *store.Health) error {
+	schema, err := c.number("pragma user_version")
+	if err != nil {
+		return err
+	}
+	h.Schema = int(schema)
+	if err := c.each("select sqlite_version()", func(row rows) error {
+		h.Engine = "SQLite " + row.ColumnText(0)
+		return nil
+	}); err != nil {
+		return err
+	}
+	for _, d := range durability {
+		if err := c.each(d.query, func(row rows) error {
+			h.Durability = append(h.Durability, store.Setting{Name: d.name, Value: row.ColumnText(0), Want: d.want})
+			return nil
+		}); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func (s *Store) inspectOwners(c conn, h *store.Health) error {
+	dead, err := s.deadOwners(c)
+	if err != nil {
+		return err
+	}
+	gone := map[int64]bool{}
+	for _, o := range dead {
+		gone[o.n] = true
+	}
+	return c.each(`select o.n, o.name, o.started, (select count(*) from pending p where p.state = 1 and p.owner = o.n)
+		+ (select coalesce(sum(left), 0) from batch b where b.owner = o.n) from owner o order by o.n`, func(row rows) error {
+		h.Owners = append(h.Owners, store.Owner{
+			Name: row.ColumnText(1), StartedAt: moment(row.ColumnInt64(2)), Alive: !gone[row.ColumnInt64(0)], Leases: row.ColumnInt64(3),
+		})
+		return nil
+	})
+}
+
+// EngineVersion is the version of SQLite in this program.
+func EngineVersion() string { return lib.SQLITE_VERSION }
