@@ -91,10 +91,14 @@ func (s *settler) settle() {
 	s.box.empty()
 }
 
-// repeat settles once more what failed before.
+// repeat settles once more what failed before, together with what is new: that
+// tells whether the source fails or only some settlements do.
 func (s *settler) repeat() {
 	s.due, s.down = nil, false
-	s.box, s.again = s.again, s.box
+	s.take()
+	s.box.settlements = append(s.box.settlements, s.again.settlements...)
+	s.box.runs = append(s.box.runs, s.again.runs...)
+	s.again.empty()
 	s.settle()
 }
 
