@@ -70,7 +70,7 @@ type Origin struct {
 	Partition int32     `json:"partition,omitempty"`
 	Offset    int64     `json:"offset,omitempty"`
 	MessageID string    `json:"message_id,omitempty"`
-	Key       []byte    `json:"key,omitempty"`
+	Key       []byte    `json:"key"`
 	Timestamp time.Time `json:"timestamp,omitzero"`
 }
 

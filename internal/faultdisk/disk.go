@@ -35,8 +35,8 @@ type file struct {
 	name  string
 	inode int
 
-	// syncDir tells that the directory is synced with the first sync of this
-	// handle, as the operating system's VFS does for logs and journals it made.
+	// syncDir tells that the directory is synced with the next sync of this
+	// handle.
 	syncDir bool
 }
 

@@ -30,8 +30,8 @@
 // Names are apart from files: a file made or deleted keeps its old state in
 // the directory until the directory is synced, and changes of names in one
 // directory become durable in order. A directory is synced where SQLite does
-// it (the first sync of a journal or a log through the handle that made it,
-// and a delete that asks for it) and where the program says that it did so
+// it on Unix (the first sync of a journal or a log through each handle that may
+// make it, and a delete that asks for it) and where the program says that it did so
 // itself ([Disk.SyncDir]). Syncing a file does not make its name durable. That
 // is what POSIX promises; common Linux file systems do more.
 //

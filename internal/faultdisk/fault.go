@@ -59,6 +59,9 @@ type Fault struct {
 	File string
 
 	// Always fails every later call too, until Heal. Otherwise one call fails.
+	// While such a fault lasts, SQLite does not really sleep between its own
+	// attempts to take a lock. A busy handler of the driver still may, for
+	// ever even: give the connection a busy timeout.
 	Always bool
 
 	// Short is how many bytes a failing write still writes first. Whatever the
@@ -155,3 +158,6 @@ func (in *injector) answer(call Call, file string) int32 {
 	}
 	return ordinaryCode(call)
 }
+
+// lasts tells whether every matching call fails now.
+func (in *injector) lasts() bool { return in.left == 1 && in.fault.Always && in.fired > 0 }

@@ -19,19 +19,22 @@ type ledger struct {
 	journal string // journal_mode
 	sync    string // synchronous
 	mmap    bool
-	pages   int // wal_autocheckpoint
+	pages   int  // wal_autocheckpoint
+	wait    bool // for locks, for as long as it takes
 }
 
 var walFull = ledger{journal: "wal", sync: "full", pages: 8}
 
 const database = "ledger.db"
 
-// open opens a connection and sets it up. The connection does not wait for
-// locks once it is open.
+// open opens a connection and sets it up.
 func (l ledger) open(uri string) (*sqlite.Conn, error) {
 	conn, err := sqlite.OpenConn(uri, sqlite.OpenReadWrite, sqlite.OpenCreate, sqlite.OpenURI)
 	if err != nil {
 		return nil, err
+	}
+	if !l.wait {
+		conn.SetBusyTimeout(0)
 	}
 	mmap := 0
 	if l.mmap {
@@ -45,7 +48,6 @@ func (l ledger) open(uri string) (*sqlite.Conn, error) {
 			return nil, errors.Join(err, conn.Close())
 		}
 	}
-	conn.SetBusyTimeout(0)
 	return conn, nil
 }
 
@@ -157,13 +159,14 @@ func text(conn *sqlite.Conn, query string) (string, error) {
 
 // writeSome opens a connection of its own and adds n entries, waiting its turn.
 func writeSome(t *testing.T, disk *faultdisk.Disk, from, n int) {
-	conn, err := walFull.open(disk.URI(database))
+	patient := walFull
+	patient.wait = true
+	conn, err := patient.open(disk.URI(database))
 	if err != nil {
 		t.Error(err)
 		return
 	}
 	defer closed(t, conn)
-	conn.SetBlockOnBusy()
 	for id := from; id < from+n; id++ {
 		if err := add(conn, id); err != nil {
 			t.Errorf("entry %d: %v", id, err)

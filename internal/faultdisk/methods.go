@@ -84,34 +84,34 @@ func (m *methods) fill(table *lib.Tsqlite3_io_methods) {
 
 // below returns the file of the wrapped VFS and its methods.
 func below(address uintptr) (uintptr, *lib.Tsqlite3_io_methods) {
-	real := address + header
-	return real, at[lib.Tsqlite3_io_methods](at[lib.Tsqlite3_file](real).FpMethods)
+	inner := address + header
+	return inner, at[lib.Tsqlite3_io_methods](at[lib.Tsqlite3_file](inner).FpMethods)
 }
 
 func (d *Disk) xClose(tls *libc.TLS, address uintptr) int32 {
 	d.mu.Lock()
 	delete(d.files, address)
 	d.mu.Unlock()
-	real, m := below(address)
-	return callable[plainFunc](m.FxClose)(tls, real)
+	inner, m := below(address)
+	return callable[plainFunc](m.FxClose)(tls, inner)
 }
 
 func (d *Disk) xRead(tls *libc.TLS, address, buffer uintptr, amount int32, offset int64) int32 {
 	if code := d.answer(Read, d.opened(address)); code != lib.SQLITE_OK {
 		return code
 	}
-	real, m := below(address)
-	return callable[transferFunc](m.FxRead)(tls, real, buffer, amount, offset)
+	inner, m := below(address)
+	return callable[transferFunc](m.FxRead)(tls, inner, buffer, amount, offset)
 }
 
 func (d *Disk) xWrite(tls *libc.TLS, address, buffer uintptr, amount int32, offset int64) int32 {
-	real, m := below(address)
+	inner, m := below(address)
 	write := callable[transferFunc](m.FxWrite)
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	f := d.files[address]
 	if f.inode == 0 {
-		return write(tls, real, buffer, amount, offset)
+		return write(tls, inner, buffer, amount, offset)
 	}
 	failure := d.fault.answer(Write, f.name)
 	if failure != lib.SQLITE_OK {
@@ -124,7 +124,7 @@ func (d *Disk) xWrite(tls *libc.TLS, address, buffer uintptr, amount int32, offs
 		d.full = true
 		return lib.SQLITE_FULL
 	}
-	if code := write(tls, real, buffer, amount, offset); code != lib.SQLITE_OK {
+	if code := write(tls, inner, buffer, amount, offset); code != lib.SQLITE_OK {
 		return code
 	}
 	data := bytes.Clone(bytesAt(buffer, amount))
@@ -133,7 +133,7 @@ func (d *Disk) xWrite(tls *libc.TLS, address, buffer uintptr, amount int32, offs
 }
 
 func (d *Disk) xTruncate(tls *libc.TLS, address uintptr, size int64) int32 {
-	real, m := below(address)
+	inner, m := below(address)
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	f := d.files[address]
@@ -142,7 +142,7 @@ func (d *Disk) xTruncate(tls *libc.TLS, address uintptr, size int64) int32 {
 			return code
 		}
 	}
-	code := callable[sizeFunc](m.FxTruncate)(tls, real, size)
+	code := callable[sizeFunc](m.FxTruncate)(tls, inner, size)
 	if code == lib.SQLITE_OK && f.inode != 0 {
 		d.trace.add(Change{Kind: Truncated, File: f.name, Offset: size, inode: f.inode})
 	}
@@ -172,26 +172,26 @@ func (d *Disk) xFileSize(tls *libc.TLS, address, result uintptr) int32 {
 	if code := d.answer(Size, d.opened(address)); code != lib.SQLITE_OK {
 		return code
 	}
-	real, m := below(address)
-	return callable[resultFunc](m.FxFileSize)(tls, real, result)
+	inner, m := below(address)
+	return callable[resultFunc](m.FxFileSize)(tls, inner, result)
 }
 
 func (d *Disk) xLock(tls *libc.TLS, address uintptr, level int32) int32 {
 	if code := d.answer(Lock, d.opened(address)); code != lib.SQLITE_OK {
 		return code
 	}
-	real, m := below(address)
-	return callable[flagFunc](m.FxLock)(tls, real, level)
+	inner, m := below(address)
+	return callable[flagFunc](m.FxLock)(tls, inner, level)
 }
 
 func xUnlock(tls *libc.TLS, address uintptr, level int32) int32 {
-	real, m := below(address)
-	return callable[flagFunc](m.FxUnlock)(tls, real, level)
+	inner, m := below(address)
+	return callable[flagFunc](m.FxUnlock)(tls, inner, level)
 }
 
 func xCheckReservedLock(tls *libc.TLS, address, result uintptr) int32 {
-	real, m := below(address)
-	return callable[resultFunc](m.FxCheckReservedLock)(tls, real, result)
+	inner, m := below(address)
+	return callable[resultFunc](m.FxCheckReservedLock)(tls, inner, result)
 }
 
 // xFileControl keeps back the two hints upon which the VFS below would change
@@ -203,20 +203,20 @@ func xFileControl(tls *libc.TLS, address uintptr, op int32, arg uintptr) int32 {
 	case lib.SQLITE_FCNTL_CHUNK_SIZE:
 		return lib.SQLITE_NOTFOUND
 	}
-	real, m := below(address)
-	return callable[controlFunc](m.FxFileControl)(tls, real, op, arg)
+	inner, m := below(address)
+	return callable[controlFunc](m.FxFileControl)(tls, inner, op, arg)
 }
 
 func xSectorSize(tls *libc.TLS, address uintptr) int32 {
-	real, m := below(address)
-	return callable[plainFunc](m.FxSectorSize)(tls, real)
+	inner, m := below(address)
+	return callable[plainFunc](m.FxSectorSize)(tls, inner)
 }
 
 // xDeviceCharacteristics promises only what the model keeps.
 func xDeviceCharacteristics(tls *libc.TLS, address uintptr) int32 {
 	const kept = lib.SQLITE_IOCAP_POWERSAFE_OVERWRITE | lib.SQLITE_IOCAP_UNDELETABLE_WHEN_OPEN | lib.SQLITE_IOCAP_SUBPAGE_READ
-	real, m := below(address)
-	return callable[plainFunc](m.FxDeviceCharacteristics)(tls, real) & kept
+	inner, m := below(address)
+	return callable[plainFunc](m.FxDeviceCharacteristics)(tls, inner) & kept
 }
 
 func (d *Disk) xShmMap(tls *libc.TLS, address uintptr, region, size, extend int32, result uintptr) int32 {
@@ -224,8 +224,8 @@ func (d *Disk) xShmMap(tls *libc.TLS, address uintptr, region, size, extend int3
 		*at[uintptr](result) = 0
 		return code
 	}
-	real, m := below(address)
-	return callable[shmMapFunc](m.FxShmMap)(tls, real, region, size, extend, result)
+	inner, m := below(address)
+	return callable[shmMapFunc](m.FxShmMap)(tls, inner, region, size, extend, result)
 }
 
 func (d *Disk) xShmLock(tls *libc.TLS, address uintptr, offset, n, flags int32) int32 {
@@ -234,26 +234,26 @@ func (d *Disk) xShmLock(tls *libc.TLS, address uintptr, offset, n, flags int32) 
 			return code
 		}
 	}
-	real, m := below(address)
-	return callable[shmLockFunc](m.FxShmLock)(tls, real, offset, n, flags)
+	inner, m := below(address)
+	return callable[shmLockFunc](m.FxShmLock)(tls, inner, offset, n, flags)
 }
 
 func xShmBarrier(tls *libc.TLS, address uintptr) {
-	real, m := below(address)
-	callable[barrierFunc](m.FxShmBarrier)(tls, real)
+	inner, m := below(address)
+	callable[barrierFunc](m.FxShmBarrier)(tls, inner)
 }
 
 func xShmUnmap(tls *libc.TLS, address uintptr, remove int32) int32 {
-	real, m := below(address)
-	return callable[flagFunc](m.FxShmUnmap)(tls, real, remove)
+	inner, m := below(address)
+	return callable[flagFunc](m.FxShmUnmap)(tls, inner, remove)
 }
 
 func xFetch(tls *libc.TLS, address uintptr, offset int64, amount int32, result uintptr) int32 {
-	real, m := below(address)
-	return callable[fetchFunc](m.FxFetch)(tls, real, offset, amount, result)
+	inner, m := below(address)
+	return callable[fetchFunc](m.FxFetch)(tls, inner, offset, amount, result)
 }
 
 func xUnfetch(tls *libc.TLS, address uintptr, offset int64, page uintptr) int32 {
-	real, m := below(address)
-	return callable[unfetchFunc](m.FxUnfetch)(tls, real, offset, page)
+	inner, m := below(address)
+	return callable[unfetchFunc](m.FxUnfetch)(tls, inner, offset, page)
 }

@@ -1,6 +1,7 @@
 package faultdisk
 
 import (
+	"cmp"
 	"maps"
 	"path"
 	"slices"
@@ -164,30 +165,30 @@ func (f *inode) syncAround() {
 			copy(synced[from:min(from+page, int64(len(now)))], now[from:])
 		}
 	}
-	var lost []edit
-	for _, e := range f.pending {
-		if e.clean && !e.cut {
-			lost = append(lost, e.outside(dirty, int64(len(now)))...)
-		}
-	}
-	f.synced, f.pending = synced, lost
+	f.pending = f.cleanOnly(dirty, now)
+	f.synced = synced
 }
 
-// outside returns the parts of a write that lie in none of the pages and
-// within the size.
-func (e edit) outside(pages map[int64]bool, size int64) []edit {
-	var parts []edit
-	end := min(e.offset+int64(len(e.data)), size)
-	for from := e.offset; from < end; {
-		to := min((from/page+1)*page, end)
-		if !pages[from/page] {
-			part := e
-			part.offset, part.data = from, e.data[from-e.offset:to-e.offset]
-			parts = append(parts, part)
+// cleanOnly returns edits that bring the pages that are clean only in name, and
+// not dirty as well, to their present content.
+func (f *inode) cleanOnly(dirty map[int64]bool, now []byte) []edit {
+	latest := map[int64]int{} // page → number of the last change to it
+	for _, e := range f.pending {
+		for p := e.offset / page; !e.cut && p*page < e.offset+int64(len(e.data)); p++ {
+			if !dirty[p] && p*page < int64(len(now)) {
+				latest[p] = e.op
+			}
 		}
-		from = to
 	}
-	return parts
+	var lost []edit
+	for p, op := range latest {
+		data := now[p*page : min((p+1)*page, int64(len(now)))]
+		lost = append(lost, edit{op: op, offset: p * page, data: data, clean: true})
+	}
+	slices.SortFunc(lost, func(a, b edit) int {
+		return cmp.Or(cmp.Compare(a.op, b.op), cmp.Compare(a.offset, b.offset))
+	})
+	return lost
 }
 
 // applyAll makes edits to an image in order and returns it; it may reuse the

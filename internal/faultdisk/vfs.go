@@ -23,8 +23,9 @@ const (
 const temporary = lib.SQLITE_OPEN_TEMP_DB | lib.SQLITE_OPEN_TRANSIENT_DB | lib.SQLITE_OPEN_TEMP_JOURNAL |
 	lib.SQLITE_OPEN_SUBJOURNAL | lib.SQLITE_OPEN_DELETEONCLOSE
 
-// sidecars are the flags of files whose making is synced to the directory with
-// their first sync.
+// sidecars are the flags of files with whose first sync through a handle that
+// may make them the VFS for Unix syncs the directory as well, whether that
+// handle made the file or found it.
 const sidecars = lib.SQLITE_OPEN_MAIN_JOURNAL | lib.SQLITE_OPEN_SUPER_JOURNAL | lib.SQLITE_OPEN_WAL
 
 // The shapes of the functions that SQLite calls in a VFS.
@@ -32,6 +33,7 @@ type (
 	openFunc   = func(tls *libc.TLS, vfs, name, file uintptr, flags int32, outFlags uintptr) int32
 	deleteFunc = func(tls *libc.TLS, vfs, name uintptr, syncDir int32) int32
 	accessFunc = func(tls *libc.TLS, vfs, name uintptr, flags int32, result uintptr) int32
+	sleepFunc  = func(tls *libc.TLS, vfs uintptr, microseconds int32) int32
 )
 
 // vfs is a registered VFS: the tables in SQLite's memory and the Go functions
@@ -47,12 +49,13 @@ type vfs struct {
 	open   openFunc
 	delete deleteFunc
 	access accessFunc
+	sleep  sleepFunc
 	calls  methods
 }
 
 // register adds a VFS for the disk to SQLite.
 func register(d *Disk, name string) (*vfs, error) {
-	v := &vfs{tls: libc.NewTLS(), open: d.xOpen, delete: d.xDelete, access: d.xAccess, calls: methodsOf(d)}
+	v := &vfs{tls: libc.NewTLS(), open: d.xOpen, delete: d.xDelete, access: d.xAccess, sleep: d.xSleep, calls: methodsOf(d)}
 	v.below = lib.Xsqlite3_vfs_find(v.tls, 0)
 	if v.below == 0 {
 		v.tls.Close()
@@ -80,18 +83,35 @@ func register(d *Disk, name string) (*vfs, error) {
 	return v, nil
 }
 
-// fill writes the tables. What is not replaced (paths, randomness, time,
+// fill writes the tables. What is not replaced (paths, randomness, dates,
 // extensions, system calls) does not touch files and is taken over from below.
 func (v *vfs) fill() {
-	table := at[lib.Tsqlite3_vfs](v.table)
-	*table = *at[lib.Tsqlite3_vfs](v.below)
-	table.FiVersion = vfsVersion
-	table.FszOsFile += header
-	table.FpNext = 0
-	table.FzName = v.cname
-	table.FxOpen = pointerTo(&v.open)
-	table.FxDelete = pointerTo(&v.delete)
-	table.FxAccess = pointerTo(&v.access)
+	inner := at[lib.Tsqlite3_vfs](v.below)
+	// Field by field: pNext of the wrapped one belongs to SQLite's list, which
+	// another test may be changing.
+	*at[lib.Tsqlite3_vfs](v.table) = lib.Tsqlite3_vfs{
+		FiVersion:          vfsVersion,
+		FszOsFile:          inner.FszOsFile + header,
+		FmxPathname:        inner.FmxPathname,
+		FzName:             v.cname,
+		FpAppData:          inner.FpAppData,
+		FxOpen:             pointerTo(&v.open),
+		FxDelete:           pointerTo(&v.delete),
+		FxAccess:           pointerTo(&v.access),
+		FxFullPathname:     inner.FxFullPathname,
+		FxDlOpen:           inner.FxDlOpen,
+		FxDlError:          inner.FxDlError,
+		FxDlSym:            inner.FxDlSym,
+		FxDlClose:          inner.FxDlClose,
+		FxRandomness:       inner.FxRandomness,
+		FxSleep:            pointerTo(&v.sleep),
+		FxCurrentTime:      inner.FxCurrentTime,
+		FxGetLastError:     inner.FxGetLastError,
+		FxCurrentTimeInt64: inner.FxCurrentTimeInt64,
+		FxSetSystemCall:    inner.FxSetSystemCall,
+		FxGetSystemCall:    inner.FxGetSystemCall,
+		FxNextSystemCall:   inner.FxNextSystemCall,
+	}
 	v.calls.fill(at[lib.Tsqlite3_io_methods](v.methods))
 }
 
@@ -114,6 +134,7 @@ func (v *vfs) unplug() {
 	v.open = func(*libc.TLS, uintptr, uintptr, uintptr, int32, uintptr) int32 { return lib.SQLITE_CANTOPEN }
 	v.delete = func(*libc.TLS, uintptr, uintptr, int32) int32 { return lib.SQLITE_IOERR_DELETE }
 	v.access = func(*libc.TLS, uintptr, uintptr, int32, uintptr) int32 { return lib.SQLITE_IOERR_ACCESS }
+	v.sleep = func(_ *libc.TLS, _ uintptr, microseconds int32) int32 { return microseconds }
 	v.calls = unplugged()
 	v.fill()
 }
@@ -139,20 +160,20 @@ func (d *Disk) xOpen(tls *libc.TLS, _, name, address uintptr, flags int32, outFl
 		return code
 	}
 	code = callable[openFunc](at[lib.Tsqlite3_vfs](d.vfs.below).FxOpen)(tls, d.vfs.below, name, address+header, flags, outFlags)
-	real := at[lib.Tsqlite3_file](address + header)
-	if code == lib.SQLITE_OK && at[lib.Tsqlite3_io_methods](real.FpMethods).FiVersion < methodsVersion {
+	inner := at[lib.Tsqlite3_file](address + header)
+	if code == lib.SQLITE_OK && at[lib.Tsqlite3_io_methods](inner.FpMethods).FiVersion < methodsVersion {
 		code = lib.SQLITE_CANTOPEN
 	}
 	if code != lib.SQLITE_OK {
-		if real.FpMethods != 0 {
-			callable[plainFunc](at[lib.Tsqlite3_io_methods](real.FpMethods).FxClose)(tls, address+header)
+		if inner.FpMethods != 0 {
+			callable[plainFunc](at[lib.Tsqlite3_io_methods](inner.FpMethods).FxClose)(tls, address+header)
 		}
 		return code
 	}
 	if f.name != "" && !existed {
 		f.inode = d.trace.create(f.name)
-		f.syncDir = flags&sidecars != 0
 	}
+	f.syncDir = flags&sidecars != 0 && flags&lib.SQLITE_OPEN_CREATE != 0
 	d.files[address] = f
 	at[lib.Tsqlite3_file](address).FpMethods = d.vfs.methods
 	return lib.SQLITE_OK
@@ -211,4 +232,16 @@ func (d *Disk) xAccess(tls *libc.TLS, _, name uintptr, flags int32, result uintp
 		}
 	}
 	return callable[accessFunc](at[lib.Tsqlite3_vfs](d.vfs.below).FxAccess)(tls, d.vfs.below, name, flags, result)
+}
+
+// xSleep does not sleep while a fault lasts: SQLite would spend seconds in
+// waiting for a lock that nobody will give back.
+func (d *Disk) xSleep(tls *libc.TLS, _ uintptr, microseconds int32) int32 {
+	d.mu.Lock()
+	lasting := d.fault.lasts()
+	d.mu.Unlock()
+	if lasting {
+		return microseconds
+	}
+	return callable[sleepFunc](at[lib.Tsqlite3_vfs](d.vfs.below).FxSleep)(tls, d.vfs.below, microseconds)
 }

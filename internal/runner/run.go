@@ -38,8 +38,8 @@ type Summary struct {
 	Job         string  `json:"job"`
 	Items       int64   `json:"items"`
 	Succeeded   int64   `json:"succeeded"`
-	Dead        int64   `json:"dead"` // letters that nobody has dealt with
-	Discarded   int64   `json:"discarded"`
+	Dead        int64   `json:"dead"`      // letters that nobody has dealt with
+	Discarded   int64   `json:"discarded"` // by policy, or given up in the office
 	Unfinished  int64   `json:"unfinished"`
 	Attempts    int64   `json:"attempts"` // commands started by this run
 	Groups      []Group `json:"groups"`   // of the dead
@@ -211,15 +211,11 @@ func (r *Runner) watch(ctx context.Context, done context.CancelCauseFunc) {
 func (r *Runner) countRemaining(ctx context.Context) error {
 	q, _, err := r.queue(ctx)
 	r.count.remaining.Store(q.Unfinished())
-	r.total.Store(total(q))
+	r.total.Store(q.Total)
 	if q.Unfinished() == 0 {
 		r.recheck <- struct{}{}
 	}
 	return err
-}
-
-func total(q nixie.QueueInfo) int64 {
-	return q.Unfinished() + q.Succeeded + q.Discarded + q.Canceled + q.Dead
 }
 
 // Progress is how far the run is. It may be asked at any time.
@@ -238,8 +234,8 @@ func (r *Runner) Summary(ctx context.Context) (Summary, error) {
 		return Summary{}, err
 	}
 	s := Summary{
-		Job: r.c.Job, Items: total(q), Succeeded: q.Succeeded, Dead: q.Dead, Discarded: q.Discarded + q.Canceled,
-		Unfinished: q.Unfinished(), Attempts: r.count.attempts.Load(), Groups: []Group{},
+		Job: r.c.Job, Items: q.Total, Succeeded: q.Succeeded, Dead: q.Dead,
+		Discarded: q.Total - q.Succeeded - q.Dead - q.Unfinished(), Unfinished: q.Unfinished(), Attempts: r.count.attempts.Load(), Groups: []Group{},
 	}
 	if why := r.whyHalted(); why != nil {
 		s.Halted = why.Error()

@@ -26,12 +26,9 @@ func (q *queue) record(now time.Time, actor string, on nixie.Event, subject nixi
 
 // Entries lists the audit of a queue in the order of its chain.
 func (s *Store) Entries(ctx context.Context, name string, page store.Page) ([]store.AuditEntry, string, error) {
-	limit, err := pageLimit(page)
-	if err != nil {
-		return nil, "", err
-	}
-	from := 0
+	limit, from := pageLimit(page), 0
 	if page.Cursor != "" {
+		var err error
 		if from, err = strconv.Atoi(page.Cursor); err != nil || from < 0 {
 			return nil, "", badCursor(page.Cursor)
 		}

@@ -21,23 +21,22 @@ import (
 // Pending messages come by priority, due time and position; suspects are not
 // among those of 2 and 4.
 func (s *Store) Claim(ctx context.Context, name string, want nixie.Want) ([]*nixie.Delivery, error) {
-	if want.Max < 1 || want.Max > nixie.MaxBatch {
-		return nil, nixie.Errorf(nixie.CodeInvalid, "claim wants %d messages: ask for 1 to %d", want.Max, nixie.MaxBatch)
-	}
-	if err := checkLease(want.Lease); err != nil {
-		return nil, err
+	want.Max = min(max(want.Max, 1), nixie.MaxBatch)
+	if want.Lease != 0 {
+		if err := checkLease(want.Lease); err != nil {
+			return nil, err
+		}
 	}
 	now, err := s.enter(ctx)
 	if err != nil {
 		return nil, err
 	}
 	defer s.mu.Unlock()
-	q := s.queues[name]
-	if q == nil {
-		return nil, nil
+	for _, q := range s.queues {
+		q.sweep(now)
 	}
-	q.sweep(now)
-	if q.settings.Paused {
+	q := s.queues[name]
+	if q == nil || q.settings.Paused {
 		return nil, nil
 	}
 	chosen := q.choose(want, now)
@@ -160,9 +159,8 @@ func (s *Store) Extend(ctx context.Context, deliveries []*nixie.Delivery, lease 
 		if err != nil {
 			return err
 		}
-		m.LeaseExpiresAt = now.Add(s.queue(m.Queue).lease(lease))
+		m.LeaseExpiresAt = now.Add(lease)
 		m.learn(deliveries[i].Steps)
-		deliveries[i].Lease.ExpiresAt = m.LeaseExpiresAt
 		return nil
 	})
 }

@@ -116,12 +116,16 @@ func (s *Store) accept(given *nixie.Message, now time.Time) nixie.Receipt {
 // fresh sets everything that a caller has no say in, and the side on which the
 // message waits. Exceptions without a time of their own are due now.
 func (m *message) fresh(hash nixie.Hash, now time.Time) {
+	m.due = now
 	if m.Delay > 0 {
-		m.NotBefore = now.Add(m.Delay)
+		m.due = now.Add(m.Delay)
 	}
-	m.pending = !m.NotBefore.IsZero() || m.Priority != 0 || m.Stream != ""
-	if m.due = m.NotBefore; m.due.IsZero() {
-		m.due = now
+	if m.NotBefore.After(m.due) {
+		m.due = m.NotBefore
+	}
+	m.pending = m.due.After(now) || m.Priority != 0 || m.Stream != ""
+	if m.NotBefore = m.due; !m.due.After(now) {
+		m.NotBefore = time.Time{}
 	}
 	m.Hash, m.State, m.EnqueuedAt, m.Generation = hash, nixie.Queued, now, 1
 	m.Attempts, m.Deliveries, m.Crashes, m.Redrives, m.Steps = 0, 0, 0, 0, nil
@@ -136,7 +140,7 @@ func settles(c nixie.Conflict, holder *message) bool {
 	case nixie.ReturnExisting:
 		return true
 	case nixie.ReplaceExisting:
-		return holder.State == nixie.Queued && holder.number == 0
+		return holder.State == nixie.Queued && holder.Deliveries == 0
 	}
 	return false
 }

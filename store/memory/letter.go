@@ -18,11 +18,8 @@ type letter struct {
 
 // bury makes the letter of a message, or moves the one it has on.
 func (s *Store) bury(m *message, st *nixie.Settlement, now time.Time) error {
-	on, status, err := death(m.letter, statusAt(st))
-	if err != nil {
-		return err
-	}
 	q, b := s.queue(m.Queue), st.Burial
+	on := death(m.letter, st)
 	m.leave()
 	m.abandoned, m.abandonedBy = false, ""
 	m.EndedAt = now
@@ -34,28 +31,19 @@ func (s *Store) bury(m *message, st *nixie.Settlement, now time.Time) error {
 		s.letters[l.ID] = l
 		s.born = append(s.born, l)
 	}
-	l.Status, l.DiedAt = status, now
+	l.DiedAt = now
 	l.Cause, l.Signature, l.Fingerprint = b.Cause, b.Signature, b.Fingerprint
 	l.Redrivable, l.NeedsReview, l.Rule = b.Redrivable, b.NeedsReview, b.Rule
 	l.Note = st.Note
-	l.Revision++
 	if n := len(m.history); n > 0 {
 		last := &m.history[n-1]
 		l.Class, l.Reason = last.Class, last.Reason
 		l.FirstFailedAt, l.LastFailedAt = m.history[0].FailedAt, last.FailedAt
 	}
-	q.record(now, st.Delivery.Lease.Owner, on, l.ID, b.Rule)
 	if st.Verb == nixie.Halt {
-		q.halt(st, now)
+		q.settings.Paused, q.settings.PausedNote = true, "halted by message "+m.ID.String()
 	}
-	return nil
-}
-
-// halt pauses the queue because a message said so.
-func (q *queue) halt(st *nixie.Settlement, now time.Time) {
-	note := "halted by message " + st.Delivery.ID.String()
-	q.settings.Paused, q.settings.PausedNote = true, note
-	q.record(now, st.Delivery.Lease.Owner, nixie.OnConfigure, st.Delivery.ID, note)
+	return s.move(l, on, st.Delivery.Lease.Owner, b.Rule, now)
 }
 
 // move brings a letter to where the table of moves says, with its audit entry.

@@ -5,7 +5,6 @@ import (
 	"context"
 	"fmt"
 	"slices"
-	"strconv"
 	"time"
 
 	"github.com/nixie-go/nixie"
@@ -18,11 +17,8 @@ const (
 	maxPage     = 10_000
 )
 
-func pageLimit(p store.Page) (int, error) {
-	if p.Limit < 0 || p.Limit > maxPage {
-		return 0, nixie.Errorf(nixie.CodeInvalid, "page limit is %d: give one from 1 to %d, or 0 for %d", p.Limit, maxPage, defaultPage)
-	}
-	return cmp.Or(p.Limit, defaultPage), nil
+func pageLimit(p store.Page) int {
+	return min(cmp.Or(max(p.Limit, 0), defaultPage), maxPage)
 }
 
 func badCursor(cursor string) error {
@@ -49,10 +45,7 @@ func newestFirst(a, b place) int {
 
 // window cuts a page out of rows that are in the order of a listing.
 func window[R any](rows []R, p store.Page, at func(R) place) ([]R, string, error) {
-	limit, err := pageLimit(p)
-	if err != nil {
-		return nil, "", err
-	}
+	limit := pageLimit(p)
 	if p.Cursor != "" {
 		after, err := parsePlace(p.Cursor)
 		if err != nil {
@@ -181,9 +174,17 @@ func groupKey(l *letter, by nixie.GroupBy) (key string, ok bool) {
 	case nixie.ByHour:
 		return l.DiedAt.UTC().Format("2006-01-02T15"), true
 	case nixie.ByRedrivable:
-		return strconv.FormatBool(l.Redrivable), true
+		return yesNo(l.Redrivable), true
 	case nixie.ByReview:
-		return strconv.FormatBool(l.NeedsReview), true
+		return yesNo(l.NeedsReview), true
 	}
 	return "", false
+}
+
+// yesNo is how filters write a flag.
+func yesNo(b bool) string {
+	if b {
+		return "yes"
+	}
+	return "no"
 }

@@ -14,8 +14,8 @@ type message struct {
 	position int64 // in order of acceptance, over all queues
 
 	// pending messages are exceptions with a place of their own: those that
-	// were ever retried, released, abandoned or redriven, or enqueued with a
-	// time, a priority or a stream. They are claimed by priority, due time and
+	// were ever retried, released, abandoned or redriven, or enqueued for
+	// later, with a priority or in a stream. They are claimed by priority, due time and
 	// position; all others, the log, by position.
 	pending bool
 	due     time.Time // of a pending message that is queued

@@ -61,7 +61,9 @@ func (q *queue) take(m *message) {
 
 // retried counts a failure that led to a retry.
 func (q *queue) retried(now time.Time) {
-	q.retries = slices.DeleteFunc(q.retries, func(at time.Time) bool { return !at.After(now.Add(-counted)) })
+	for len(q.retries) > 0 && !q.retries[0].After(now.Add(-counted)) {
+		q.retries = q.retries[1:]
+	}
 	q.retries = append(q.retries, now)
 }
 
@@ -102,13 +104,15 @@ func checkSettings(name string, settings nixie.QueueSettings, actor string) erro
 		return nixie.Errorf(nixie.CodeInvalid, "dedupe scope %q: use %s, %s or %s", settings.DedupeScope,
 			nixie.DedupeActive, nixie.DedupeUnresolved, nixie.DedupeEver)
 	}
+	if settings.Lease == 0 {
+		return nil
+	}
 	return checkLease(settings.Lease)
 }
 
-// checkLease accepts 0, the queue's own.
 func checkLease(lease time.Duration) error {
-	if lease != 0 && (lease < nixie.MinLease || lease > nixie.MaxLease) {
-		return nixie.Errorf(nixie.CodeInvalid, "lease is %s: give one from %s to %s, or 0 for the queue's own", lease, nixie.MinLease, nixie.MaxLease)
+	if lease < nixie.MinLease || lease > nixie.MaxLease {
+		return nixie.Errorf(nixie.CodeInvalid, "lease is %s: give one from %s to %s", lease, nixie.MinLease, nixie.MaxLease)
 	}
 	return nil
 }
@@ -158,6 +162,7 @@ func (q *queue) info(now time.Time) nixie.QueueInfo {
 
 // count adds one message to the numbers of its queue.
 func count(info *nixie.QueueInfo, m *message, now time.Time) {
+	info.Total++
 	switch m.State {
 	case nixie.Queued:
 		if m.pending && m.due.After(now) {

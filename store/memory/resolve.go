@@ -111,8 +111,10 @@ func (s *Store) apply(l *letter, r *store.Resolution, now time.Time) error {
 		if !slices.Contains(q.live, m) { // it may not have been swept out yet
 			q.live = append(q.live, m)
 		}
-		l.Operation = r.Operation
 		s.wake(q.name)
+	}
+	if !r.Operation.IsZero() {
+		l.Operation = r.Operation
 	}
 	if err := s.move(l, r.Event, r.Actor, r.Reason, now); err != nil {
 		return err

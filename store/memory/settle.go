@@ -106,41 +106,24 @@ func checkSettlement(st *nixie.Settlement, m *message) error {
 		if st.Burial == nil {
 			return nixie.Errorf(nixie.CodeInvalid, "burial is missing: %s needs one", st.Verb)
 		}
-		_, _, err := death(m.letter, statusAt(st))
-		return err
+		if m.letter != nil && m.letter.Status != nixie.StatusRedriving {
+			return m.letter.forbids(nixie.OnDieAgain)
+		}
 	}
 	return nil
 }
 
-// statusAt is where the letter goes: what the burial says, or else what the
-// verb means.
-func statusAt(st *nixie.Settlement) nixie.Status {
+// death is the row of the table of letters that a burial stands for. Hold and
+// the burial's word review send it to review; only a letter that was redriven
+// can be quarantined.
+func death(l *letter, st *nixie.Settlement) nixie.Event {
 	switch {
-	case st.Burial.Status != "":
-		return st.Burial.Status
-	case st.Verb == nixie.Hold:
-		return nixie.StatusReview
+	case st.Verb == nixie.Hold || st.Burial.Status == nixie.StatusReview:
+		return nixie.OnHold
+	case l == nil:
+		return nixie.OnBury
+	case st.Burial.Status == nixie.StatusQuarantined:
+		return nixie.OnExceed
 	}
-	return nixie.StatusOpen
-}
-
-// death is the event that brings the letter of a dying message, nil at its
-// first death, to a status.
-func death(l *letter, status nixie.Status) (nixie.Event, nixie.Status, error) {
-	on := map[nixie.Status]nixie.Event{
-		nixie.StatusOpen:        nixie.OnDieAgain,
-		nixie.StatusReview:      nixie.OnHold,
-		nixie.StatusQuarantined: nixie.OnExceed,
-	}[status]
-	from := nixie.Status("")
-	if l != nil {
-		from = l.Status
-	} else if status == nixie.StatusOpen {
-		on = nixie.OnBury
-	}
-	next, ok := nixie.NextStatus(from, on)
-	if !ok || next != status {
-		return "", "", nixie.Errorf(nixie.CodeInvalid, "burial status %q: use open or review, or quarantined for a message that was redriven", status)
-	}
-	return on, next, nil
+	return nixie.OnDieAgain
 }

@@ -13,6 +13,9 @@ func (s *Store) Amend(ctx context.Context, ids []nixie.ID, change store.Change) 
 	if len(ids) == 0 {
 		return errs
 	}
+	if err := checkCall(len(ids)); err != nil {
+		return all(errs, err)
+	}
 	err := s.write(ctx, 0, func(t *tx) error {
 		clear(errs)
 		for i, id := range ids {
@@ -87,6 +90,7 @@ func (t *tx) anyHold(pos int64, st standing) (*held, error) {
 	h.pendingRow = pendingRow{pos: pos, queue: h.q.n, generation: 1}
 	if st.state == stQueued {
 		// In the log and not handed out yet: ranges have to pass it by.
+		h.q.fresh--
 		return h, t.run("update message set own = 1 where pos = ?", pos)
 	}
 	n, err := t.number("select n from batch where first <= ?1 and last >= ?1", pos)

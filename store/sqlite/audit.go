@@ -2,8 +2,6 @@ package sqlite
 
 import (
 	"context"
-	"crypto/sha256"
-	"encoding/binary"
 	"strconv"
 
 	"github.com/nixie-go/nixie"
@@ -26,26 +24,9 @@ func (t *tx) audit(queue int64, actor string, event nixie.Event, subject nixie.I
 		return err
 	}
 	e := store.AuditEntry{Queue: q.name, Number: number + 1, At: moment(t.now), Actor: actor, Event: event, Subject: subject, Reason: reason}
-	e.Hash = chainHash(before, &e)
+	e.Hash = e.Sum(before)
 	return t.run("insert into audit (queue, number, at, actor, event, subject, reason, hash) values (?, ?, ?, ?, ?, ?, ?, ?)",
 		queue, e.Number, t.now, actor, string(event), subject, reason, e.Hash)
-}
-
-// chainHash covers the link before and every field of an entry, each with its
-// length, so that no two entries read the same.
-func chainHash(before nixie.Hash, e *store.AuditEntry) nixie.Hash {
-	h := sha256.New()
-	h.Write(before[:])
-	var n [8]byte
-	for _, field := range [...]string{
-		e.Queue, strconv.FormatInt(e.Number, 10), strconv.FormatInt(nanos(e.At), 10),
-		e.Actor, string(e.Event), e.Subject.String(), e.Reason,
-	} {
-		binary.BigEndian.PutUint64(n[:], uint64(len(field)))
-		h.Write(n[:])
-		h.Write([]byte(field))
-	}
-	return nixie.Hash(h.Sum(nil))
 }
 
 // Entries implements store.AuditLog.

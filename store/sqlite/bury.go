@@ -113,12 +113,12 @@ func (t *tx) lastFailure(pos int64) (lastOf, error) {
 // well or is gone.
 func (t *tx) letterFollows(pos int64, event nixie.Event) error {
 	l, err := t.letter("pos = ?", pos)
-	if err != nil || l == nil {
+	if err != nil || l == nil || l.status != nixie.StatusRedriving {
 		return err
 	}
 	next, ok := nixie.NextStatus(l.status, event)
 	if !ok {
-		return nixie.Errorf(nixie.CodeInternal, "letter %s is %s while its message was on its way: run nixie verify", l.id, l.status)
+		return nixie.Errorf(nixie.CodeInternal, "letter %s cannot follow %s", l.id, event)
 	}
 	if err := t.run("update letter set status = ?, resolved = ?, revision = revision + 1 where n = ?", string(next), t.now, l.n); err != nil {
 		return err

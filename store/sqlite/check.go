@@ -32,6 +32,11 @@ var rules = [...]rule{
 		union all select printf('place %d', f.pos), 'has failed without its message' from failure f where not exists (select 1 from message m where m.pos = f.pos)`},
 	{"queue-count", `select q.name, 'newest message is ' || max(m.pos & 0xffffffffff) || ', the queue says ' || q.last from queue q join message m on m.pos > q.n << 40 and m.pos <= q.n << 40 | 0xffffffffff
 		group by q.n having max(m.pos & 0xffffffffff) > q.last
+		union all select q.name, 'has ' || count(m.pos) || ' new messages, the queue says ' || q.fresh from queue q
+		left join message m on m.own = 0 and m.pos > q.n << 40 | q.cursor and m.pos <= q.n << 40 | 0xffffffffff group by q.n having count(m.pos) <> q.fresh
+		union all select q.name, 'log has ' || count(g.pos) filter (where g.state = 2) || ' succeeded, ' || count(g.pos) filter (where g.state = 3) || ' discarded, ' || count(g.pos) filter (where g.state = 4) || ' canceled, the queue says otherwise' from queue q
+		left join log g on g.pos > q.n << 40 and g.pos <= q.n << 40 | 0xffffffffff group by q.n
+		having count(g.pos) filter (where g.state = 2) <> q.succeeded or count(g.pos) filter (where g.state = 3) <> q.discarded or count(g.pos) filter (where g.state = 4) <> q.canceled
 		union all select name, 'cursor ' || cursor || ' is beyond the newest message ' || last from queue where cursor > last`},
 	{"batch-count", `select printf('batch %d', b.n), 'has ' || count(m.pos) || ' unsettled members, its row says ' || b.left from batch b
 		left join message m on m.pos between b.first and b.last and m.own = 0
@@ -55,7 +60,7 @@ var rules = [...]rule{
 	{"letter-missing", `select lower(hex(m.id)), 'is dead without a letter' from log g join message m on m.pos = g.pos where g.state = 5 and not exists (select 1 from letter l where l.pos = g.pos)`},
 	{"letter-status", `select lower(hex(l.id)), 'is ' || l.status || ' while its message is in state ' || c.state from letter l join current c on c.pos = l.pos
 		where l.status in ('open', 'review', 'quarantined') and c.state <> 5 or l.status = 'redriving' and c.state not in (0, 1)
-		or l.status = 'resolved' and c.state not in (2, 5) or l.status not in ('open', 'review', 'quarantined', 'redriving', 'resolved', 'discarded')`},
+		or l.status not in ('open', 'review', 'quarantined', 'redriving', 'resolved', 'discarded')`},
 	{"letter-history", `select lower(hex(l.id)), 'has no failure in its history' from letter l where l.text <> '' and not exists (select 1 from failure f where f.pos = l.pos)`},
 	{"attachment-orphan", `select printf('failure %d', a.failure), 'has an attachment and is gone' from attachment a where not exists (select 1 from failure f where f.n = a.failure)`},
 	{"operation-item", `select printf('operation %d', i.operation), 'has an item without letter or operation, or in no known state' from item i
@@ -141,7 +146,7 @@ func checkChains(c conn, r *store.Report) error {
 			queue, number, before = e.Queue, 0, nixie.Hash{}
 		}
 		number++
-		if e.Number != number || chainHash(before, &e) != e.Hash {
+		if e.Number != number || e.Sum(before) != e.Hash {
 			r.Violations = append(r.Violations, store.Violation{Rule: "audit-chain", Subject: queue, Text: "entry " + strconv.FormatInt(e.Number, 10) + " was changed, added or follows a removed one"})
 			number = e.Number
 		}

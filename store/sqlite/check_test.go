@@ -104,6 +104,8 @@ func TestCheckFindsCorruption(t *testing.T) {
 		{"history gone", "letter-history", "delete from failure where pos = " + at("dead")},
 		{"batch count off", "batch-count", "update batch set left = left + 1"},
 		{"queue count off", "queue-count", "update queue set last = 3"},
+		{"new messages off", "queue-count", "update queue set fresh = fresh + 1"},
+		{"ended messages off", "queue-count", "update queue set succeeded = 0"},
 		{"counter off", "counters", "update pending set attempts = deliveries + 1 where pos = " + at("retried")},
 		{"attachment of nothing", "attachment-orphan", "delete from failure where pos = " + at("retried")},
 		{"item of nothing", "operation-item", "update item set letter = 99"},

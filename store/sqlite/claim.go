@@ -97,9 +97,9 @@ func (t *tx) claim(got *claimed, queue string, want nixie.Want) error {
 			return err
 		}
 	}
-	room := want.Max
-	if q.cursor < q.last { // leave a quarter for new messages
-		room -= (want.Max + 3) / 4
+	room, err := t.share(q, want.Max)
+	if err != nil {
+		return err
 	}
 	if got.rows, err = t.claimPending(q, room, until, false); err != nil {
 		return err
@@ -118,6 +118,50 @@ func (t *tx) claim(got *claimed, queue string, want nixie.Want) error {
 		return err
 	}
 	return nil
+}
+
+// share is how many of n places messages with a row of their own may take before
+// new ones have their turn: three quarters, so that neither starves the other.
+// A single place cannot be shared: a higher priority gets it, and else who has
+// been due for longer.
+func (t *tx) share(q *queueRow, n int) (int, error) {
+	added, err := t.firstNew(q)
+	if added == 0 || err != nil {
+		return n, err
+	}
+	if n > 1 {
+		return n - (n+3)/4, nil
+	}
+	for p := nixie.MaxPriority; p >= 0; p-- {
+		until := t.now
+		if p == 0 {
+			until = min(until, added)
+		}
+		due, err := t.number("select exists (select 1 from pending where queue = ? and priority = ? and due <= ? and state = 0 and crashes = 0)", q.n, p, until)
+		if due != 0 || err != nil {
+			return 1, err
+		}
+	}
+	return 0, nil
+}
+
+// firstNew returns when the next new message was enqueued, 0 if there is none,
+// and moves the cursor past what ranges pass by.
+func (t *tx) firstNew(q *queueRow) (added int64, err error) {
+	if q.cursor >= q.last {
+		return 0, nil
+	}
+	next := q.last
+	if err := t.each("select pos, enqueued from message where pos > ? and pos <= ? and own = 0 order by pos limit 1", func(row rows) error {
+		next, added = row.ColumnInt64(0)&maxSeq-1, row.ColumnInt64(1)
+		return nil
+	}, q.n<<seqBits|q.cursor, q.n<<seqBits|q.last); err != nil {
+		return 0, err
+	}
+	if next > q.cursor {
+		q.cursor, q.dirty = next, true
+	}
+	return added, nil
 }
 
 // claimPending leases up to n due messages that have a row of their own.
@@ -188,6 +232,7 @@ func (t *tx) claimRange(q *queueRow, n int, until int64) (*batchRow, error) {
 	if members == 0 {
 		return nil, nil
 	}
+	q.fresh -= members
 	if err := t.run("insert into batch (owner, first, last, members, left, claimed, until) values (?, ?, ?, ?, ?, ?, ?)",
 		t.owner, first, last, members, members, t.now, until); err != nil {
 		return nil, err
@@ -212,10 +257,10 @@ func (s *Store) deliveries(ctx context.Context, queue string, got *claimed) ([]*
 	err := s.read(context.WithoutCancel(ctx), func(c conn) error {
 		var err error
 		out, err = s.readRows(c, queue, got.rows[:got.early], nil)
-		if err != nil || got.batch == nil {
-			return err
+		if err == nil && got.batch != nil {
+			out, err = s.readBatch(c, queue, got.batch, out)
 		}
-		if out, err = s.readBatch(c, queue, got.batch, out); err != nil {
+		if err != nil {
 			return err
 		}
 		out, err = s.readRows(c, queue, got.rows[got.early:], out)

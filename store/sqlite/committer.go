@@ -200,6 +200,8 @@ type tx struct {
 // queueRow is a row of the table queue while a transaction uses it.
 type queueRow struct {
 	n, last, cursor int64
+	fresh           int64    // messages that ranges will hand out
+	ended           [6]int64 // rows of log by state
 	name            string
 	paused          bool
 	settings        nixie.QueueSettings
@@ -211,7 +213,7 @@ func (t *tx) queue(name string) (*queueRow, error) {
 	if q := t.queues[name]; q != nil {
 		return q, nil
 	}
-	return t.loadQueue("select n, name, last, cursor, paused, settings from queue where name = ?", name)
+	return t.loadQueue(queueColumns+"name = ?", name)
 }
 
 // queueAt returns the queue of a place.
@@ -221,17 +223,21 @@ func (t *tx) queueAt(pos int64) (*queueRow, error) {
 			return q, nil
 		}
 	}
-	q, err := t.loadQueue("select n, name, last, cursor, paused, settings from queue where n = ?", pos>>seqBits)
+	q, err := t.loadQueue(queueColumns+"n = ?", pos>>seqBits)
 	if err == nil && q == nil {
 		err = nixie.Errorf(nixie.CodeInternal, "place %d belongs to no queue", pos)
 	}
 	return q, err
 }
 
+const queueColumns = "select n, name, last, cursor, paused, settings, fresh, succeeded, discarded, canceled from queue where "
+
 func (t *tx) loadQueue(query string, arg any) (*queueRow, error) {
 	var q *queueRow
 	err := t.each(query, func(row rows) error {
 		q = &queueRow{n: row.ColumnInt64(0), name: row.ColumnText(1), last: row.ColumnInt64(2), cursor: row.ColumnInt64(3), paused: row.ColumnBool(4)}
+		q.fresh = row.ColumnInt64(6)
+		q.ended[stSucceeded], q.ended[stDiscarded], q.ended[stCanceled] = row.ColumnInt64(7), row.ColumnInt64(8), row.ColumnInt64(9)
 		return fromJSON(row.ColumnText(5), &q.settings)
 	}, arg)
 	if q != nil && err == nil {
@@ -303,7 +309,8 @@ func (t *tx) keepBatch(n int64, b *batchRow) {
 func (t *tx) flush() error {
 	for _, q := range t.queues {
 		if q.dirty {
-			if err := t.run("update queue set last = ?, cursor = ? where n = ?", q.last, q.cursor, q.n); err != nil {
+			if err := t.run("update queue set last = ?, cursor = ?, fresh = ?, succeeded = ?, discarded = ?, canceled = ? where n = ?",
+				q.last, q.cursor, q.fresh, q.ended[stSucceeded], q.ended[stDiscarded], q.ended[stCanceled], q.n); err != nil {
 				return err
 			}
 		}

@@ -23,6 +23,7 @@ type conn struct{ *sqlite.Conn }
 // loss before it is acknowledged; the WAL may grow to 4000 pages before it is
 // checkpointed, which spreads that cost.
 const pragmas = `
+pragma journal_mode = wal;
 pragma synchronous = full;
 pragma wal_autocheckpoint = 4000;
 pragma cache_size = -65536;
@@ -30,9 +31,9 @@ pragma temp_store = memory;
 pragma foreign_keys = off;
 pragma trusted_schema = off;`
 
-// openConn opens the file in WAL mode.
-func openConn(path, vfs string, create bool) (conn, error) {
-	flags := sqlite.OpenReadWrite | sqlite.OpenURI | sqlite.OpenWAL
+// openConn opens the file in WAL mode. It waits for locks of others for wait.
+func openConn(path, vfs string, create bool, wait time.Duration) (conn, error) {
+	flags := sqlite.OpenReadWrite | sqlite.OpenURI
 	if create {
 		flags |= sqlite.OpenCreate
 	}
@@ -45,6 +46,7 @@ func openConn(path, vfs string, create bool) (conn, error) {
 		return conn{}, explain(path, err)
 	}
 	c := conn{raw}
+	c.SetBusyTimeout(wait)
 	for _, p := range strings.Split(strings.TrimSpace(pragmas), "\n") {
 		if err := c.run(p); err != nil {
 			return conn{}, errors.Join(explain(path, err), c.Close())

@@ -116,6 +116,9 @@ func (t *tx) enqueue(m *nixie.Message, hash nixie.Hash) (nixie.Receipt, error) {
 			return nixie.Receipt{}, err
 		}
 	}
+	if !own {
+		q.fresh++
+	}
 	q.last++
 	q.dirty = true
 	if due <= t.now {

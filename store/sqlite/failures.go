@@ -35,6 +35,11 @@ func (t *tx) appendFailure(h *held, f *nixie.Failure, verb nixie.Verb) error {
 		return err
 	}
 	n := t.LastInsertRowID()
+	if h.redrives > 0 { // its letter shows the newest failure, also while it is on its way
+		if err := t.run("update letter set text = ? where pos = ?", f.Text, h.pos); err != nil {
+			return err
+		}
+	}
 	for i, a := range f.Attachments {
 		if err := t.run("insert into attachment (failure, ordinal, name, data, truncated) values (?, ?, ?, ?, ?)",
 			n, i, a.Name, a.Data, a.Truncated); err != nil {

@@ -35,8 +35,11 @@ func oneOf[T ~string](w *where, column string, values []T) {
 	args := make([]any, len(values))
 	for i, v := range values {
 		args[i] = string(v)
+		if v == "" { // kept as null
+			column = "coalesce(" + column + ", '')"
+		}
 	}
-	w.add("coalesce("+column+", '') in (?"+strings.Repeat(", ?", len(values)-1)+")", args...)
+	w.add(column+" in (?"+strings.Repeat(", ?", len(values)-1)+")", args...)
 }
 
 func (w *where) contains(column, part string) {

@@ -58,18 +58,18 @@ func (s *Store) Queues(ctx context.Context) ([]nixie.QueueInfo, error) {
 	var list []nixie.QueueInfo
 	now := s.now()
 	err := s.read(ctx, func(c conn) error {
-		var places []int64
-		if err := c.each("select n, name, settings from queue order by name", func(row rows) error {
-			q := nixie.QueueInfo{Name: row.ColumnText(1)}
-			places = append(places, row.ColumnInt64(0))
+		var rowsOf []queueRow
+		if err := c.each("select n, name, settings, cursor, last, fresh, succeeded, discarded, canceled from queue order by name", func(row rows) error {
+			q := nixie.QueueInfo{Name: row.ColumnText(1), Total: row.ColumnInt64(4), Ready: row.ColumnInt64(5), Succeeded: row.ColumnInt64(6), Discarded: row.ColumnInt64(7), Canceled: row.ColumnInt64(8)}
+			rowsOf = append(rowsOf, queueRow{n: row.ColumnInt64(0), cursor: row.ColumnInt64(3), last: row.ColumnInt64(4)})
 			err := fromJSON(row.ColumnText(2), &q.Settings)
 			list = append(list, q)
 			return err
 		}); err != nil {
 			return err
 		}
-		for i, n := range places {
-			if err := countQueue(c, n, now, &list[i]); err != nil {
+		for i := range rowsOf {
+			if err := countQueue(c, &rowsOf[i], now, &list[i]); err != nil {
 				return err
 			}
 		}
@@ -78,20 +78,23 @@ func (s *Store) Queues(ctx context.Context) ([]nixie.QueueInfo, error) {
 	return list, err
 }
 
-// countQueue counts a queue. Everything but what waits in the log and what has
-// ended comes from small tables.
-func countQueue(c conn, n, now int64, q *nixie.QueueInfo) error {
+// countQueue counts what small tables hold; what is new and what has ended is
+// counted in the row of the queue.
+func countQueue(c conn, at *queueRow, now int64, q *nixie.QueueInfo) error {
+	n := at.n
 	first, last := n<<seqBits, n<<seqBits|maxSeq
-	if err := c.each(`select
-		(select count(*) from message m join queue q on q.n = ?1 where m.own = 0 and m.pos > ?1 << 40 | q.cursor and m.pos <= ?3),
-		(select min(m.enqueued) from message m join queue q on q.n = ?1 where m.own = 0 and m.pos > ?1 << 40 | q.cursor and m.pos <= ?3),
-		(select coalesce(sum(left), 0) from batch where first > ?2 and last <= ?3)`, func(row rows) error {
-		q.Ready, q.Leased = row.ColumnInt64(0), row.ColumnInt64(2)
-		q.OldestAt = moment(row.ColumnInt64(1))
-		return nil
-	}, n, first, last); err != nil {
+	if q.Ready > 0 {
+		oldest, err := c.number("select enqueued from message where pos > ? and pos <= ? and own = 0 order by pos limit 1", first|at.cursor, first|at.last)
+		if err != nil {
+			return err
+		}
+		q.OldestAt = moment(oldest)
+	}
+	leased, err := c.number("select coalesce(sum(left), 0) from batch where first > ? and last <= ?", first, last)
+	if err != nil {
 		return err
 	}
+	q.Leased = leased
 	if err := c.each(`select count(*) filter (where p.state = 0 and p.due <= ?2), count(*) filter (where p.state = 0 and p.due > ?2), count(*) filter (where p.state = 1),
 		min(case when p.state = 0 and p.due > ?2 then p.due end), min(case when p.state = 0 and p.due <= ?2 then m.enqueued end)
 		from pending p join message m on m.pos = p.pos where p.pos > ?1 and p.pos <= ?3`, func(row rows) error {
@@ -104,19 +107,6 @@ func countQueue(c conn, n, now int64, q *nixie.QueueInfo) error {
 		}
 		return nil
 	}, first, now, last); err != nil {
-		return err
-	}
-	if err := c.each("select state, count(*) from log where pos > ? and pos <= ? group by state", func(row rows) error {
-		switch row.ColumnInt(0) {
-		case stSucceeded:
-			q.Succeeded = row.ColumnInt64(1)
-		case stDiscarded:
-			q.Discarded = row.ColumnInt64(1)
-		case stCanceled:
-			q.Canceled = row.ColumnInt64(1)
-		}
-		return nil
-	}, first, last); err != nil {
 		return err
 	}
 	hourAgo := now - int64(time.Hour)
@@ -132,6 +122,9 @@ func countQueue(c conn, n, now int64, q *nixie.QueueInfo) error {
 func (s *Store) Configure(ctx context.Context, queue string, settings nixie.QueueSettings, actor, reason string) error {
 	if queue == "" {
 		return nixie.Errorf(nixie.CodeInvalid, "queue is empty: name the queue")
+	}
+	if actor == "" {
+		return nixie.Errorf(nixie.CodeInvalid, "actor is empty: say who does it")
 	}
 	if err := nixie.CheckName("queue", queue); err != nil {
 		return err

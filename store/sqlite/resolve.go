@@ -14,6 +14,9 @@ func (s *Store) Resolve(ctx context.Context, resolutions []store.Resolution) []e
 	if len(resolutions) == 0 {
 		return errs
 	}
+	if err := checkCall(len(resolutions)); err != nil {
+		return all(errs, err)
+	}
 	refused := make([]error, len(resolutions))
 	for i := range resolutions {
 		refused[i] = checkResolution(&resolutions[i])
@@ -54,11 +57,16 @@ func checkResolution(r *store.Resolution) error {
 	case r.Reason == "" && (r.Event == nixie.OnDiscard || r.Event == nixie.OnRequalify):
 		return nixie.Errorf(nixie.CodeInvalid, "reason is empty: say why, %s is recorded with its reason", r.Event)
 	}
-	switch r.Event {
+	return checkEvent(r.Event)
+}
+
+// checkEvent refuses what nobody can do to a letter by hand.
+func checkEvent(e nixie.Event) error {
+	switch e {
 	case nixie.OnRedrive, nixie.OnDiscard, nixie.OnHold, nixie.OnUnhold, nixie.OnRequalify, nixie.OnRestore, nixie.OnConfirm:
 		return nil
 	}
-	return nixie.Errorf(nixie.CodeInvalid, "event %q is nothing that can be done to a letter", r.Event)
+	return nixie.Errorf(nixie.CodeInvalid, "event %q is nothing that can be done to a letter", e)
 }
 
 // resolveItem resolves one letter and marks the item of its operation in the
@@ -111,7 +119,8 @@ func (t *tx) resolve(r *store.Resolution) error {
 		return nixie.Errorf(nixie.CodeNotFound, "no letter %s", r.Letter)
 	}
 	next, ok := nixie.NextStatus(l.status, r.Event)
-	if !ok {
+	// A message on its way is not the operator's to hold; its death may be.
+	if !ok || r.Event == nixie.OnHold && l.status == nixie.StatusRedriving {
 		return nixie.Errorf(nixie.CodeConflict, "letter %s is %s: %s is not possible", l.id, l.status, r.Event)
 	}
 	if r.Event == nixie.OnRedrive {
@@ -128,8 +137,13 @@ func (t *tx) resolve(r *store.Resolution) error {
 			return err
 		}
 	}
+	if r.Event == nixie.OnConfirm {
+		if err := t.confirm(l); err != nil {
+			return err
+		}
+	}
 	if r.Event == nixie.OnRestore {
-		if err := t.retakeKey(l); err != nil {
+		if err := t.restore(l); err != nil {
 			return err
 		}
 	}
@@ -138,6 +152,36 @@ func (t *tx) resolve(r *store.Resolution) error {
 		return err
 	}
 	return t.audit(l.queue, r.Actor, r.Event, l.id, r.Reason)
+}
+
+// confirm ends the message of a letter that a foreign broker took: it must not
+// run here as well.
+func (t *tx) confirm(l *letterRow) error {
+	st, err := t.stateOf(l.pos)
+	if err != nil || st.state != stQueued && st.state != stLeased {
+		return err
+	}
+	h, err := t.anyHold(l.pos, st)
+	if err != nil {
+		return err
+	}
+	return t.end(h, stCanceled, "a broker took it")
+}
+
+// restore takes a discard back, if there is still a dead message to take back.
+func (t *tx) restore(l *letterRow) error {
+	dead, err := t.number("select exists (select 1 from log where pos = ? and state = ?)", l.pos, stDead)
+	if err != nil {
+		return err
+	}
+	if dead == 0 {
+		return nixie.Errorf(nixie.CodeConflict, "message of letter %s is not dead: there is nothing to restore", l.id)
+	}
+	q, err := t.queueAt(l.pos)
+	if err != nil || q.settings.DedupeScope != nixie.DedupeUnresolved {
+		return err // a dead message holds its key in that scope only
+	}
+	return t.retakeKey(l)
 }
 
 func idOrNull(id nixie.ID) any {

@@ -20,6 +20,9 @@ type held struct {
 // expired, settled or voided.
 func (t *tx) hold(d *nixie.Delivery) (*held, error) {
 	lost := nixie.Errorf(nixie.CodeLeaseLost, "lease %d of message %s is over: its outcome was not recorded, another claim decides", d.Lease.Number, d.ID)
+	if len(d.Steps) > nixie.MaxSteps {
+		return nil, nixie.Errorf(nixie.CodeLimit, "message has %d steps, the limit is %d: use fewer, larger steps", len(d.Steps), nixie.MaxSteps)
+	}
 	pos, batch := d.Lease.Receipt.Place, d.Lease.Receipt.Batch
 	if pos == 0 {
 		var err error
@@ -76,8 +79,8 @@ func (s *Store) Settle(ctx context.Context, settlements []nixie.Settlement) []er
 	if len(settlements) == 0 {
 		return errs
 	}
-	if len(settlements) > nixie.MaxBatch {
-		return all(errs, nixie.Errorf(nixie.CodeLimit, "call has %d settlements, the limit is %d: split it", len(settlements), nixie.MaxBatch))
+	if err := checkCall(len(settlements)); err != nil {
+		return all(errs, err)
 	}
 	size := 0
 	for i := range settlements {
@@ -112,7 +115,7 @@ func (s *Store) Settle(ctx context.Context, settlements []nixie.Settlement) []er
 // anything was written for it, and not a failure of the transaction.
 func answers(err error) bool {
 	switch nixie.CodeOf(err) {
-	case nixie.CodeLeaseLost, nixie.CodeNotFound, nixie.CodeConflict:
+	case nixie.CodeLeaseLost, nixie.CodeNotFound, nixie.CodeConflict, nixie.CodeLimit, nixie.CodeInvalid:
 		return true
 	}
 	return false
@@ -123,6 +126,14 @@ func all(errs []error, err error) []error {
 		errs[i] = err
 	}
 	return errs
+}
+
+// checkCall bounds the parts of one call.
+func checkCall(parts int) error {
+	if parts > nixie.MaxBatch {
+		return nixie.Errorf(nixie.CodeLimit, "call has %d parts, the limit is %d: split it", parts, nixie.MaxBatch)
+	}
+	return nil
 }
 
 func checkSettlement(st *nixie.Settlement) error {
@@ -213,13 +224,12 @@ func (t *tx) completeMember(st *nixie.Settlement) (bool, error) {
 	}
 	b.left--
 	b.dirty = true
-	if d.DedupeKey == "" {
-		return true, nil
-	}
 	q, err := t.queueAt(pos)
 	if err != nil {
 		return false, err
 	}
+	q.ended[stSucceeded]++
+	q.dirty = true
 	return true, t.freeKey(q, pos, d.DedupeKey, stSucceeded)
 }
 
@@ -241,6 +251,8 @@ func (t *tx) end(h *held, state int, note string) error {
 	if err := t.writeLog(&h.pendingRow, state, note); err != nil {
 		return err
 	}
+	h.q.ended[state]++
+	h.q.dirty = true
 	key, err := t.dedupeKey(h.pos)
 	if err != nil {
 		return err
@@ -305,6 +317,9 @@ func (s *Store) Extend(ctx context.Context, ds []*nixie.Delivery, lease time.Dur
 	if len(ds) == 0 {
 		return errs
 	}
+	if err := checkCall(len(ds)); err != nil {
+		return all(errs, err)
+	}
 	if lease < nixie.MinLease || lease > nixie.MaxLease {
 		return all(errs, nixie.Errorf(nixie.CodeInvalid, "lease is %s: give one from %s to %s", lease, nixie.MinLease, nixie.MaxLease))
 	}
@@ -320,15 +335,20 @@ func (s *Store) Extend(ctx context.Context, ds []*nixie.Delivery, lease time.Dur
 // so that the others end when they should.
 func (t *tx) extend(ds []*nixie.Delivery, until int64, errs []error) error {
 	members := map[*batchRow][]*held{}
+	seen := make(map[int64]bool, len(ds))
 	for i, d := range ds {
 		h, err := t.hold(d)
 		errs[i] = err
 		switch {
+		case err == nil && seen[h.pos]:
+			continue
 		case err != nil && !answers(err):
 			return err
 		case err != nil:
 			continue
-		case h.batch != nil:
+		}
+		seen[h.pos] = true
+		if h.batch != nil {
 			if steps := d.NewSteps(); len(steps) > 0 {
 				h.steps = mergeSteps(h.steps, d.Steps)
 			}

@@ -37,13 +37,17 @@ type Options struct {
 	// Reserve is the free space in bytes below which new messages are refused,
 	// so that those under way can still be settled: default 64 MiB, −1 none.
 	Reserve int64
+	// LockWait is how long a call waits for another process that writes:
+	// default 30 s.
+	LockWait time.Duration
 	// VFS names a registered SQLite file system, for tests.
 	VFS string
 }
 
 const (
-	defaultReserve = 64 << 20
-	readers        = 4
+	defaultReserve  = 64 << 20
+	defaultLockWait = 30 * time.Second
+	readers         = 4
 )
 
 // Store is an open store. It is safe for concurrent use.
@@ -60,7 +64,6 @@ type Store struct {
 	calls   sync.WaitGroup
 	owner   ownership
 	wakes   wakes
-	queues  sync.Map // name → number of queues known to exist
 	space   spaceWatch
 }
 
@@ -78,6 +81,9 @@ func Open(path string, opts Options) (*Store, error) {
 	}
 	if opts.Reserve == 0 {
 		opts.Reserve = defaultReserve
+	}
+	if opts.LockWait == 0 {
+		opts.LockWait = defaultLockWait
 	}
 	path, err := filepath.Abs(path)
 	if err != nil {
@@ -125,7 +131,7 @@ func checkFile(path string, mustExist bool) error {
 
 // connect opens the writing connection and the readers' pool.
 func (s *Store) connect() (conn, error) {
-	w, err := openConn(s.path, s.opts.VFS, true)
+	w, err := openConn(s.path, s.opts.VFS, true, s.opts.LockWait)
 	if err != nil {
 		return conn{}, err
 	}
@@ -149,7 +155,7 @@ func (s *Store) connect() (conn, error) {
 		return fail(err)
 	}
 	for range readers {
-		r, err := openConn(s.path, s.opts.VFS, false)
+		r, err := openConn(s.path, s.opts.VFS, false, s.opts.LockWait)
 		if err != nil {
 			return fail(err)
 		}

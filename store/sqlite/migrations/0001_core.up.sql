@@ -21,6 +21,10 @@ create table queue (
   name     text    not null unique,
   last     integer not null default 0,    -- sequence number of the newest message
   cursor   integer not null default 0,    -- sequence number up to which ranges were handed out
+  fresh     integer not null default 0,   -- messages beyond the cursor that ranges will hand out
+  succeeded integer not null default 0,   -- rows of log, by state
+  discarded integer not null default 0,
+  canceled  integer not null default 0,
   paused   integer not null default 0,
   settings text    not null default '{}'  -- QueueSettings as JSON
 ) strict;

@@ -1,0 +1,72 @@
+package sqlite_test
+
+import (
+	"os"
+	"path/filepath"
+	"testing"
+
+	"github.com/nixie-go/nixie/store"
+	"github.com/nixie-go/nixie/store/memory"
+	"github.com/nixie-go/nixie/store/sqlite"
+	"github.com/nixie-go/nixie/store/storetest"
+)
+
+// harness opens stores whose files lie in memory where the machine has a file
+// system for that: what these tests look at does not depend on the disk.
+var harness = storetest.Harness{
+	Open: func(t testing.TB, clock *storetest.Clock) storetest.Shared {
+		dir, err := os.MkdirTemp(fastFolder(), "nixie-store-")
+		if err != nil {
+			t.Fatal(err)
+		}
+		var joined []*sqlite.Store
+		return storetest.Shared{
+			Join: func(owner string) store.Store {
+				s, err := sqlite.Open(filepath.Join(dir, "store.db"), sqlite.Options{Clock: clock.Now, Owner: owner, Reserve: -1})
+				if err != nil {
+					t.Fatal(err)
+				}
+				joined = append(joined, s)
+				return s
+			},
+			Crash: func(s store.Store) { s.(*sqlite.Store).Crash() },
+			Close: func() {
+				for _, s := range joined {
+					if err := s.Close(); err != nil {
+						t.Error(err)
+					}
+				}
+				if err := os.RemoveAll(dir); err != nil {
+					t.Error(err)
+				}
+			},
+		}
+	},
+	Reference: func(clock *storetest.Clock) storetest.Shared {
+		var first *memory.Store
+		return storetest.Shared{
+			Join: func(owner string) store.Store {
+				if first == nil {
+					first = memory.New(memory.Options{Clock: clock.Now, Owner: owner})
+					return first
+				}
+				return first.Join(owner)
+			},
+			Crash: func(s store.Store) { s.(*memory.Store).Crash() },
+			Close: func() {},
+		}
+	},
+}
+
+// fastFolder is a file system in memory, or "" for the usual place.
+func fastFolder() string {
+	const shm = "/dev/shm"
+	if info, err := os.Stat(shm); err == nil && info.IsDir() {
+		return shm
+	}
+	return ""
+}
+
+func TestStore(t *testing.T)      { storetest.Run(t, harness) }
+func TestModel(t *testing.T)      { storetest.Model(t, harness) }
+func BenchmarkStore(b *testing.B) { storetest.Bench(b, harness) }

@@ -1,0 +1,343 @@
+package storetest
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"testing"
+	"time"
+
+	"github.com/nixie-go/nixie"
+	"github.com/nixie-go/nixie/store"
+)
+
+// bed is what a clause lies on: a fresh store with one process, and the calls
+// that are not what the clause is about.
+type bed struct {
+	testing.TB
+	ctx    context.Context
+	clock  *Clock
+	shared Shared
+	st     store.Store // the first process
+	joined int
+}
+
+// work is the queue of most clauses.
+const work = "work"
+
+func newBed(t testing.TB, h Harness) *bed {
+	clock := NewClock()
+	b := &bed{TB: t, ctx: t.Context(), clock: clock, shared: h.Open(t, clock)}
+	t.Cleanup(b.shared.Close)
+	b.st = b.join()
+	return b
+}
+
+// join opens the store as another process.
+func (b *bed) join() store.Store {
+	b.joined++
+	return b.shared.Join(fmt.Sprintf("owner-%d", b.joined))
+}
+
+// ok ends the test at an error.
+func (b *bed) ok(err error) {
+	b.Helper()
+	if err != nil {
+		b.Fatal(err)
+	}
+}
+
+// code expects an error of one of the codes.
+func (b *bed) code(err error, want ...nixie.Code) {
+	b.Helper()
+	if !slices.Contains(want, nixie.CodeOf(err)) {
+		b.Fatalf("error is %v (code %q), want code %q", err, nixie.CodeOf(err), want)
+	}
+}
+
+// same expects two values to be equal.
+func same[T comparable](b *bed, what string, got, want T) {
+	b.Helper()
+	if got != want {
+		b.Fatalf("%s is %v, want %v", what, got, want)
+	}
+}
+
+// keys expects exactly the deliveries of these keys, in this order.
+func (b *bed) keys(ds []*nixie.Delivery, want ...string) {
+	b.Helper()
+	if got := keysOf(ds); !slices.Equal(got, want) {
+		b.Fatalf("claimed %q, want %q", got, want)
+	}
+}
+
+func keysOf(ds []*nixie.Delivery) []string {
+	got := make([]string, 0, len(ds))
+	for _, d := range ds {
+		got = append(got, d.Key)
+	}
+	return got
+}
+
+// put enqueues one message with that key and options.
+func (b *bed) put(key string, opts ...nixie.Option) nixie.ID {
+	b.Helper()
+	m := message(key, opts...)
+	receipts, err := b.st.Enqueue(b.ctx, m)
+	b.ok(err)
+	if len(receipts) != 1 || receipts[0].ID.IsZero() || receipts[0].Duplicate {
+		b.Fatalf("receipts of one new message: %+v", receipts)
+	}
+	return receipts[0].ID
+}
+
+func message(key string, opts ...nixie.Option) nixie.Message {
+	m := nixie.Message{Queue: work, Type: "test", Key: key, Body: []byte("body of " + key)}
+	for _, set := range opts {
+		set(&m)
+	}
+	return m
+}
+
+// claim takes up to n messages of the queue work for 30 s.
+func (b *bed) claim(n int) []*nixie.Delivery {
+	b.Helper()
+	return b.claimBy(b.st, n)
+}
+
+func (b *bed) claimBy(st store.Store, n int) []*nixie.Delivery {
+	b.Helper()
+	ds, err := st.Claim(b.ctx, work, nixie.Want{Max: n, Lease: 30 * time.Second})
+	b.ok(err)
+	return ds
+}
+
+// take claims one message, which has to have that key.
+func (b *bed) take(key string) *nixie.Delivery {
+	b.Helper()
+	ds := b.claim(1)
+	b.keys(ds, key)
+	return ds[0]
+}
+
+// took enqueues and claims one message.
+func (b *bed) took(key string, opts ...nixie.Option) *nixie.Delivery {
+	b.Helper()
+	b.put(key, opts...)
+	return b.take(key)
+}
+
+// settle applies one settlement and returns its answer.
+func (b *bed) settle(s nixie.Settlement) error {
+	b.Helper()
+	return b.settleBy(b.st, s)
+}
+
+func (b *bed) settleBy(st store.Store, s nixie.Settlement) error {
+	b.Helper()
+	errs := st.Settle(b.ctx, []nixie.Settlement{s})
+	same(b, "number of answers", len(errs), 1)
+	return errs[0]
+}
+
+// failure makes what a worker would report about a delivery now.
+func (b *bed) failure(d *nixie.Delivery, text string) *nixie.Failure {
+	return &nixie.Failure{
+		Generation: d.Generation, Attempt: d.Attempts, StartedAt: b.clock.Now(), FailedAt: b.clock.Now(),
+		Class: nixie.ClassUnknown, Reason: nixie.ReasonHandler, Type: "storetest.Error", Text: text,
+	}
+}
+
+// burial is an ordinary one.
+func burial(status nixie.Status) *nixie.Burial {
+	return &nixie.Burial{
+		Cause: nixie.CauseExhausted, Status: status, Signature: "handler: it fails", Fingerprint: "v1:aa",
+		Redrivable: true, NeedsReview: status == nixie.StatusReview, Rule: "attempts",
+	}
+}
+
+// dying is the settlement that buries a delivery.
+func (b *bed) dying(d *nixie.Delivery, status nixie.Status) nixie.Settlement {
+	f := b.failure(d, "it fails")
+	f.Decision = nixie.Bury
+	return nixie.Settlement{Delivery: d, Verb: nixie.Bury, Failure: f, Burial: burial(status)}
+}
+
+// dead brings one message from nothing to the office.
+func (b *bed) dead(key string, status nixie.Status, opts ...nixie.Option) nixie.Letter {
+	b.Helper()
+	d := b.took(key, opts...)
+	b.ok(b.settle(b.dying(d, status)))
+	return b.letterOf(d.ID)
+}
+
+// quarantined brings one message into quarantine, which takes two deaths.
+func (b *bed) quarantined(key string, opts ...nixie.Option) nixie.Letter {
+	b.Helper()
+	l := b.dead(key, nixie.StatusOpen, opts...)
+	b.ok(b.resolve(l.ID, nixie.OnRedrive))
+	b.ok(b.settle(b.dying(b.take(key), nixie.StatusQuarantined)))
+	return b.letter(l.ID)
+}
+
+// resolve applies an event to a letter as an operator.
+func (b *bed) resolve(letter nixie.ID, on nixie.Event) error {
+	b.Helper()
+	return b.resolution(store.Resolution{Letter: letter, Event: on, Actor: "ann", Reason: "because", Force: true})
+}
+
+func (b *bed) resolution(r store.Resolution) error {
+	b.Helper()
+	errs := b.st.Resolve(b.ctx, []store.Resolution{r})
+	same(b, "number of answers", len(errs), 1)
+	return errs[0]
+}
+
+// amend applies one change and returns its answer.
+func (b *bed) amend(id nixie.ID, change store.Change) error {
+	b.Helper()
+	errs := b.st.Amend(b.ctx, []nixie.ID{id}, change)
+	same(b, "number of answers", len(errs), 1)
+	return errs[0]
+}
+
+// configure sets the settings of the queue work.
+func (b *bed) configure(s nixie.QueueSettings) {
+	b.Helper()
+	b.ok(b.st.Configure(b.ctx, work, s, "ann", "test"))
+}
+
+// letter reads one letter whole, by its own ID or that of its message.
+func (b *bed) letter(id nixie.ID) nixie.Letter {
+	b.Helper()
+	ls := b.letters(nixie.Filter{IDs: []nixie.ID{id}})
+	if len(ls) != 1 {
+		b.Fatalf("%d letters have the ID %s, want 1", len(ls), id)
+	}
+	return ls[0]
+}
+
+// letterOf reads the letter of a message.
+func (b *bed) letterOf(message nixie.ID) nixie.Letter {
+	b.Helper()
+	return b.letter(message)
+}
+
+// letters reads all letters that match, whole.
+func (b *bed) letters(f nixie.Filter) []nixie.Letter {
+	b.Helper()
+	all, err := allLetters(b.ctx, b.st, f)
+	b.ok(err)
+	return all
+}
+
+func allLetters(ctx context.Context, st store.Store, f nixie.Filter) ([]nixie.Letter, error) {
+	return pages(func(p store.Page) ([]nixie.Letter, string, error) {
+		p.Whole = true
+		return st.Letters(ctx, f, p)
+	})
+}
+
+// record reads one message whole.
+func (b *bed) record(id nixie.ID) store.Record {
+	b.Helper()
+	rs, _, err := b.st.Messages(b.ctx, nixie.Filter{IDs: []nixie.ID{id}}, store.Page{Whole: true})
+	b.ok(err)
+	if len(rs) != 1 {
+		b.Fatalf("%d messages have the ID %s, want 1", len(rs), id)
+	}
+	return rs[0]
+}
+
+func allMessages(ctx context.Context, st store.Store, f nixie.Filter) ([]store.Record, error) {
+	return pages(func(p store.Page) ([]store.Record, string, error) {
+		p.Whole = true
+		return st.Messages(ctx, f, p)
+	})
+}
+
+func allEntries(ctx context.Context, st store.Store, queue string) ([]store.AuditEntry, error) {
+	return pages(func(p store.Page) ([]store.AuditEntry, string, error) { return st.Entries(ctx, queue, p) })
+}
+
+// pages reads a listing to its end.
+func pages[T any](list func(store.Page) ([]T, string, error)) ([]T, error) {
+	var all []T
+	for page := (store.Page{Limit: 500}); ; {
+		part, next, err := list(page)
+		all = append(all, part...)
+		if err != nil || next == "" {
+			return all, err
+		}
+		if len(part) == 0 {
+			return all, fmt.Errorf("an empty page has the next cursor %q", next)
+		}
+		page.Cursor = next
+	}
+}
+
+// state expects where a message is.
+func (b *bed) state(id nixie.ID, want nixie.State) {
+	b.Helper()
+	same(b, "state of "+b.record(id).Key, b.record(id).State, want)
+}
+
+// status expects where a letter is.
+func (b *bed) status(id nixie.ID, want nixie.Status) {
+	b.Helper()
+	same(b, "status of the letter", b.letter(id).Status, want)
+}
+
+// info is the overview of the queue work.
+func (b *bed) info() nixie.QueueInfo {
+	b.Helper()
+	all, err := b.st.Queues(b.ctx)
+	b.ok(err)
+	for _, q := range all {
+		if q.Name == work {
+			return q
+		}
+	}
+	return nixie.QueueInfo{}
+}
+
+// sound expects every invariant to hold, unless the clause closed the store.
+func (b *bed) sound() {
+	b.Helper()
+	if b.Failed() {
+		return
+	}
+	st := b.join()
+	Invariants(b, st)
+	b.ok(st.Close())
+}
+
+// snapshot is everything that can be seen of a store, to show that a refused
+// call changed nothing.
+func (b *bed) snapshot() string {
+	b.Helper()
+	messages, err := allMessages(b.ctx, b.st, nixie.Filter{})
+	b.ok(err)
+	infos, err := b.st.Queues(b.ctx)
+	b.ok(err)
+	entries, err := allEntries(b.ctx, b.st, work)
+	b.ok(err)
+	letters := b.letters(nixie.Filter{})
+	for i := range messages { // the hash stands for the body, which may be long
+		messages[i].Hash, messages[i].Body = nixie.HashBody(messages[i].Body), nil
+	}
+	for i := range letters {
+		letters[i].Message.Hash, letters[i].Message.Body = nixie.HashBody(letters[i].Message.Body), nil
+	}
+	return fmt.Sprintf("%+v\n%+v\n%+v\n%+v", messages, letters, infos, entries)
+}
+
+// unchanged runs f and expects that nothing changed.
+func (b *bed) unchanged(f func()) {
+	b.Helper()
+	before := b.snapshot()
+	f()
+	if after := b.snapshot(); after != before {
+		b.Fatalf("a refused call changed the store\nbefore: %s\nafter:  %s", before, after)
+	}
+}

@@ -1,0 +1,208 @@
+package storetest
+
+import (
+	"errors"
+
+	"github.com/nixie-go/nixie"
+	"github.com/nixie-go/nixie/store"
+)
+
+func dedupeClauses() []clause {
+	return []clause{
+		{"ReturnExistingNamesTheHolder", returnExisting},
+		{"WithinOneCall", dedupeWithinCall},
+		{"KeysBelongToAQueue", keysBelongToAQueue},
+		{"FailOnConflictRefusesTheCall", failOnConflict},
+		{"ReplaceExistingTakesTheNewBody", replaceExisting},
+		{"ReplaceExistingFailsOnceClaimed", replaceClaimed},
+		{"ScopeActive", scopeActive},
+		{"ScopeUnresolved", scopeUnresolved},
+		{"ScopeEver", scopeEver},
+		{"ARetryKeepsTheKey", retryKeepsKey},
+		{"CancelFreesTheKey", cancelFreesKey},
+		{"ALateFinisherDoesNotFreeTheKey", lateFinisherKeepsKey},
+		{"RedriveTakesTheKeyAgain", redriveTakesKey},
+		{"R36_RedriveOfATakenKeyIsAConflict", redriveOfTakenKey},
+	}
+}
+
+// again enqueues another message with the dedupe key k and expects that the
+// key is free or held.
+func (b *bed) again(holder nixie.ID) {
+	b.Helper()
+	r, err := b.st.Enqueue(b.ctx, message("other", nixie.DedupeKey("k")))
+	b.ok(err)
+	if holder.IsZero() {
+		if r[0].Duplicate {
+			b.Fatalf("the key is held by %s, want it free", r[0].ID)
+		}
+		return
+	}
+	if !r[0].Duplicate || r[0].ID != holder {
+		b.Fatalf("receipt is %+v, want a duplicate of %s", r[0], holder)
+	}
+}
+
+func returnExisting(b *bed) {
+	id := b.put("a", nixie.DedupeKey("k"))
+	r, err := b.st.Enqueue(b.ctx, message("a", nixie.DedupeKey("k")), message("b", nixie.DedupeKey("k")), message("c"))
+	b.ok(err)
+	same(b, "same body", r[0], nixie.Receipt{ID: id, Duplicate: true})
+	same(b, "other body", r[1], nixie.Receipt{ID: id, Duplicate: true, Different: true})
+	same(b, "new message is a duplicate", r[2].Duplicate, false)
+	b.keys(b.claim(9), "a", "c")
+}
+
+func dedupeWithinCall(b *bed) {
+	r, err := b.st.Enqueue(b.ctx, message("a", nixie.DedupeKey("k")), message("b", nixie.DedupeKey("k")))
+	b.ok(err)
+	same(b, "second", r[1], nixie.Receipt{ID: r[0].ID, Duplicate: true, Different: true})
+	b.unchanged(func() {
+		_, err := b.st.Enqueue(b.ctx, message("c", nixie.DedupeKey("l")),
+			message("d", nixie.DedupeKey("l"), nixie.OnConflict(nixie.FailOnConflict)))
+		b.code(err, nixie.CodeConflict)
+	})
+}
+
+func keysBelongToAQueue(b *bed) {
+	b.put("a", nixie.DedupeKey("k"))
+	r, err := b.st.Enqueue(b.ctx, message("a", nixie.DedupeKey("k"), nixie.Queue("other")))
+	b.ok(err)
+	same(b, "duplicate", r[0].Duplicate, false)
+}
+
+func failOnConflict(b *bed) {
+	id := b.put("a", nixie.DedupeKey("k"))
+	b.unchanged(func() {
+		_, err := b.st.Enqueue(b.ctx, message("b"), message("c", nixie.DedupeKey("k"), nixie.OnConflict(nixie.FailOnConflict)), message("d"))
+		b.code(err, nixie.CodeConflict)
+		var duplicate *nixie.DuplicateError
+		if !errors.As(err, &duplicate) || duplicate.Existing != id || duplicate.Key != "k" {
+			b.Fatalf("error is %#v, want a DuplicateError that names %s", err, id)
+		}
+	})
+	r, err := b.st.Enqueue(b.ctx, message("b", nixie.DedupeKey("free"), nixie.OnConflict(nixie.FailOnConflict)))
+	b.ok(err)
+	same(b, "duplicate", r[0].Duplicate, false)
+}
+
+func replaceExisting(b *bed) {
+	id := b.put("a", nixie.DedupeKey("k"))
+	b.put("b")
+	next := message("a", nixie.DedupeKey("k"), nixie.OnConflict(nixie.ReplaceExisting))
+	next.Body = []byte("new")
+	r, err := b.st.Enqueue(b.ctx, next)
+	b.ok(err)
+	same(b, "receipt", r[0], nixie.Receipt{ID: id, Duplicate: true, Different: true})
+	ds := b.claim(9)
+	b.keys(ds, "a", "b")
+	same(b, "body", string(ds[0].Body), "new")
+	same(b, "hash", ds[0].Hash, nixie.HashBody([]byte("new")))
+}
+
+func replaceClaimed(b *bed) {
+	d := b.took("a", nixie.DedupeKey("k"))
+	next := message("a", nixie.DedupeKey("k"), nixie.OnConflict(nixie.ReplaceExisting))
+	next.Body = []byte("new")
+	refuse := func() {
+		b.unchanged(func() {
+			_, err := b.st.Enqueue(b.ctx, message("b"), next)
+			b.code(err, nixie.CodeConflict)
+		})
+	}
+	refuse()
+	b.ok(b.settle(nixie.Settlement{Delivery: d, Verb: nixie.Release}))
+	refuse()
+}
+
+func scopeActive(b *bed) {
+	for _, verb := range []nixie.Verb{nixie.Complete, nixie.Discard, nixie.Bury, nixie.Hold} {
+		id := b.put("a", nixie.DedupeKey("k"))
+		b.again(id)
+		d := b.take("a")
+		b.again(id)
+		b.ok(b.settle(nixie.Settlement{Delivery: d, Verb: verb, Burial: burial("")}))
+		b.again(nixie.ID{})
+		b.ok(b.settle(nixie.Settlement{Delivery: b.take("other"), Verb: nixie.Complete}))
+	}
+}
+
+func scopeUnresolved(b *bed) {
+	b.configure(nixie.QueueSettings{DedupeScope: nixie.DedupeUnresolved})
+	l := b.dead("a", nixie.StatusOpen, nixie.DedupeKey("k"))
+	id := l.Message.ID
+	b.again(id)
+	b.ok(b.resolve(l.ID, nixie.OnHold))
+	b.again(id)
+	b.ok(b.resolve(l.ID, nixie.OnRedrive))
+	b.again(id)
+	b.ok(b.settle(b.dying(b.take("a"), nixie.StatusQuarantined)))
+	b.again(id)
+	b.ok(b.resolve(l.ID, nixie.OnDiscard))
+	b.again(nixie.ID{})
+	b.ok(b.settle(nixie.Settlement{Delivery: b.take("other"), Verb: nixie.Complete}))
+
+	l = b.dead("a", nixie.StatusOpen, nixie.DedupeKey("k"))
+	b.ok(b.resolve(l.ID, nixie.OnRedrive))
+	b.ok(b.settle(nixie.Settlement{Delivery: b.take("a"), Verb: nixie.Complete}))
+	b.again(nixie.ID{})
+}
+
+func scopeEver(b *bed) {
+	b.configure(nixie.QueueSettings{DedupeScope: nixie.DedupeEver})
+	d := b.took("a", nixie.DedupeKey("k"))
+	b.ok(b.settle(nixie.Settlement{Delivery: d, Verb: nixie.Complete}))
+	b.again(d.ID)
+	l := b.dead("b", nixie.StatusOpen, nixie.DedupeKey("l"))
+	b.ok(b.resolve(l.ID, nixie.OnDiscard))
+	r, err := b.st.Enqueue(b.ctx, message("b", nixie.DedupeKey("l")))
+	b.ok(err)
+	same(b, "receipt", r[0], nixie.Receipt{ID: l.Message.ID, Duplicate: true})
+}
+
+func retryKeepsKey(b *bed) {
+	d := b.took("a", nixie.DedupeKey("k"))
+	b.ok(b.settle(nixie.Settlement{Delivery: d, Verb: nixie.Retry}))
+	b.again(d.ID)
+	d = b.take("a")
+	b.ok(b.settle(nixie.Settlement{Delivery: d, Verb: nixie.Release}))
+	b.again(d.ID)
+}
+
+func cancelFreesKey(b *bed) {
+	id := b.put("a", nixie.DedupeKey("k"))
+	b.ok(b.amend(id, store.Cancel))
+	b.again(nixie.ID{})
+	d := b.take("other")
+	b.ok(b.amend(d.ID, store.Cancel))
+	b.again(nixie.ID{})
+}
+
+func lateFinisherKeepsKey(b *bed) {
+	d := b.took("a", nixie.DedupeKey("k"))
+	b.ok(b.amend(d.ID, store.Cancel))
+	id := b.put("b", nixie.DedupeKey("k"))
+	b.code(b.settle(nixie.Settlement{Delivery: d, Verb: nixie.Complete}), nixie.CodeLeaseLost)
+	b.again(id)
+}
+
+func redriveTakesKey(b *bed) {
+	l := b.dead("a", nixie.StatusOpen, nixie.DedupeKey("k"))
+	b.ok(b.resolve(l.ID, nixie.OnRedrive))
+	b.again(l.Message.ID)
+	b.ok(b.settle(nixie.Settlement{Delivery: b.take("a"), Verb: nixie.Complete}))
+	b.again(nixie.ID{})
+}
+
+func redriveOfTakenKey(b *bed) {
+	l := b.dead("a", nixie.StatusOpen, nixie.DedupeKey("k"))
+	free := b.dead("b", nixie.StatusOpen)
+	holder := b.put("c", nixie.DedupeKey("k"))
+	b.unchanged(func() { b.code(b.resolve(l.ID, nixie.OnRedrive), nixie.CodeConflict) })
+	errs := b.st.Resolve(b.ctx, []store.Resolution{
+		{Letter: l.ID, Event: nixie.OnRedrive, Actor: "ann"}, {Letter: free.ID, Event: nixie.OnRedrive, Actor: "ann"},
+	})
+	b.code(errs[0], nixie.CodeConflict)
+	b.ok(errs[1])
+	b.again(holder)
+}

@@ -1,0 +1,110 @@
+// Package storetest is the suite that every store passes. [Run] checks the
+// contract of package store clause by clause, [Model] compares a store with
+// store/memory under random operations, [Invariants] checks what must hold of
+// any store at any time, and [Bench] measures.
+//
+// A store's own tests need a [Harness] and one line each:
+//
+//	func TestStore(t *testing.T)      { storetest.Run(t, harness) }
+//	func TestModel(t *testing.T)      { storetest.Model(t, harness) }
+//	func BenchmarkStore(b *testing.B) { storetest.Bench(b, harness) }
+package storetest
+
+import (
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/nixie-go/nixie/store"
+)
+
+// Harness says how to get a store to test.
+type Harness struct {
+	// Open makes a new and empty store that tells the time by clock. It ends
+	// the test when it cannot.
+	Open func(t testing.TB, clock *Clock) Shared
+
+	// Reference makes a store in memory: what [Model] compares with.
+	Reference func(clock *Clock) Shared
+}
+
+// Shared is one store that several processes use. All functions are called
+// from one goroutine at a time.
+type Shared struct {
+	// Join opens the store as one more process does. The owner's name is not
+	// used twice.
+	Join func(owner string) store.Store
+	// Crash ends what Join returned without a goodbye: it holds no locks and
+	// its leases are void at the next claim by anybody.
+	Crash func(store.Store)
+	// Close ends everything that was joined and is open, and removes the store.
+	Close func()
+}
+
+// Clock is a time that only tests move. It is safe for concurrent use.
+type Clock struct {
+	mu  sync.Mutex
+	now time.Time
+}
+
+// NewClock makes a clock that stands at a whole second in 2026, UTC.
+func NewClock() *Clock {
+	return &Clock{now: time.Date(2026, time.March, 14, 15, 0, 0, 0, time.UTC)}
+}
+
+// Now is the time.
+func (c *Clock) Now() time.Time {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return c.now
+}
+
+// Advance moves the time on by d, which is a whole number of milliseconds in
+// this package so that stores with coarse clocks can follow.
+func (c *Clock) Advance(d time.Duration) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.now = c.now.Add(d)
+}
+
+// clause is one test of a part of the contract.
+type clause struct {
+	name string
+	test func(b *bed)
+}
+
+// Run checks the contract. Each clause gets a store of its own.
+func Run(t *testing.T, h Harness) {
+	parts := []struct {
+		name    string
+		clauses []clause
+	}{
+		{"Enqueue", enqueueClauses()},
+		{"Dedupe", dedupeClauses()},
+		{"Claim", claimClauses()},
+		{"Lease", leaseClauses()},
+		{"Settle", settleClauses()},
+		{"Abandon", abandonClauses()},
+		{"Amend", amendClauses()},
+		{"Letters", letterClauses()},
+		{"Lists", listClauses()},
+		{"Redrive", redriveClauses()},
+		{"Resolve", resolveClauses()},
+		{"Operations", operationClauses()},
+		{"Audit", auditClauses()},
+		{"Queues", queueClauses()},
+		{"Limits", limitClauses()},
+		{"Tables", tableClauses()},
+	}
+	for _, part := range parts {
+		t.Run(part.name, func(t *testing.T) {
+			for _, c := range part.clauses {
+				t.Run(c.name, func(t *testing.T) {
+					b := newBed(t, h)
+					c.test(b)
+					b.sound()
+				})
+			}
+		})
+	}
+}

@@ -1,0 +1,325 @@
+package storetest
+
+import (
+	"cmp"
+	"fmt"
+	"math/rand/v2"
+	"slices"
+	"time"
+
+	"github.com/nixie-go/nixie"
+	"github.com/nixie-go/nixie/store"
+)
+
+func listClauses() []clause {
+	return []clause{
+		{"PagesOfLetters", pagesOfLetters},
+		{"PagesOfMessages", pagesOfMessages},
+		{"BodiesOnlyWhenWhole", bodiesOnlyWhenWhole},
+		{"ABadCursorIsInvalid", badCursor},
+		{"FiltersMeanWhatTheySay", filtersMean},
+		{"MessageFiltersMeanWhatTheySay", messageFiltersMean},
+		{"R25_GroupsMatchARecount", groupsMatch},
+		{"AnUnknownGroupingIsInvalid", unknownGrouping},
+	}
+}
+
+// manyLetters makes n letters of random properties by a few calls.
+func (b *bed) manyLetters(n int, random *rand.Rand) {
+	b.Helper()
+	for from := 0; from < n; from += 50 {
+		var ms []nixie.Message
+		for i := from; i < min(from+50, n); i++ {
+			ms = append(ms, nixie.Message{
+				Queue: work, Type: pick(random, "invoice", "mail"), Key: fmt.Sprint(i), Stream: pick(random, "", "s"), Body: []byte("x"),
+			})
+		}
+		_, err := b.st.Enqueue(b.ctx, ms...)
+		b.ok(err)
+		ds := b.claim(50)
+		b.clock.Advance(time.Duration(random.IntN(1000)) * time.Millisecond)
+		var ss []nixie.Settlement
+		for _, d := range ds {
+			ss = append(ss, b.randomDeath(d, random))
+		}
+		for _, err := range b.st.Settle(b.ctx, ss) {
+			b.ok(err)
+		}
+		b.clock.Advance(7 * time.Minute)
+	}
+	all := b.letters(nixie.Filter{})
+	same(b, "letters", len(all), n)
+	for i, l := range all {
+		switch on := []nixie.Event{nixie.OnDiscard, nixie.OnRedrive}; {
+		case i%5 == 0:
+			b.ok(b.resolve(l.ID, on[0]))
+		case i%7 == 0:
+			b.ok(b.resolve(l.ID, on[1]))
+		}
+	}
+}
+
+func (b *bed) randomDeath(d *nixie.Delivery, random *rand.Rand) nixie.Settlement {
+	f := b.failure(d, pick(random, "Connection refused", "100% of_it", "no such file"))
+	f.FailedAt = f.FailedAt.Add(-time.Duration(random.IntN(60)) * time.Second)
+	f.Reason = pick(random, nixie.ReasonTimeout, nixie.ReasonHandler, nixie.ReasonValidation)
+	f.Class = pick(random, nixie.ClassPermanent, nixie.ClassTransient, nixie.ClassUnknown)
+	burial := burial(pick(random, nixie.StatusOpen, nixie.StatusReview))
+	burial.Cause = pick(random, nixie.CauseExhausted, nixie.CausePermanent, nixie.CausePoison)
+	burial.Signature = pick(random, "Handler: A", "handler: b", "timeout_%: c")
+	burial.Fingerprint = "v1:" + burial.Signature
+	burial.Redrivable, burial.NeedsReview = random.IntN(2) == 0, random.IntN(2) == 0
+	return nixie.Settlement{Delivery: d, Verb: nixie.Bury, Failure: f, Burial: burial}
+}
+
+func pick[T any](random *rand.Rand, from ...T) T { return from[random.IntN(len(from))] }
+
+func pagesOfLetters(b *bed) {
+	const n = 1000
+	b.manyLetters(n, rand.New(rand.NewPCG(1, 1)))
+	for _, limit := range []int{0, 7, 333, n, n + 1} {
+		seen := map[nixie.ID]bool{}
+		var last time.Time
+		page := store.Page{Limit: limit}
+		for {
+			ls, next, err := b.st.Letters(b.ctx, nixie.Filter{}, page)
+			b.ok(err)
+			if want := cmp.Or(limit, 50); len(ls) > want || next != "" && len(ls) != want {
+				b.Fatalf("page has %d letters with next %q, want %d", len(ls), next, want)
+			}
+			for _, l := range ls {
+				if seen[l.ID] {
+					b.Fatalf("letter %s is on two pages", l.ID)
+				}
+				if !last.IsZero() && l.DiedAt.After(last) {
+					b.Fatalf("letter %s died at %s, after the one before it at %s", l.ID, l.DiedAt, last)
+				}
+				seen[l.ID], last = true, l.DiedAt
+			}
+			if next == "" {
+				break
+			}
+			page.Cursor = next
+		}
+		same(b, "letters on all pages", len(seen), n)
+	}
+}
+
+func pagesOfMessages(b *bed) {
+	const n = 120
+	for i := range n {
+		b.put(fmt.Sprint(i))
+		if i%2 == 0 {
+			b.clock.Advance(time.Second)
+		}
+	}
+	seen := map[string]bool{}
+	var last time.Time
+	page := store.Page{Limit: 11}
+	for {
+		rs, next, err := b.st.Messages(b.ctx, nixie.Filter{}, page)
+		b.ok(err)
+		for _, r := range rs {
+			if seen[r.Key] || !last.IsZero() && r.EnqueuedAt.After(last) {
+				b.Fatalf("message %s comes twice or too late", r.Key)
+			}
+			seen[r.Key], last = true, r.EnqueuedAt
+		}
+		if next == "" {
+			break
+		}
+		page.Cursor = next
+	}
+	same(b, "messages on all pages", len(seen), n)
+}
+
+func bodiesOnlyWhenWhole(b *bed) {
+	b.dead("a", nixie.StatusOpen)
+	ls, _, err := b.st.Letters(b.ctx, nixie.Filter{}, store.Page{})
+	b.ok(err)
+	if len(ls[0].Message.Body) != 0 || len(ls[0].History) != 0 || ls[0].Message.LastFailure != "it fails" || ls[0].Message.Hash == (nixie.Hash{}) {
+		b.Fatalf("letter in a list is %+v", ls[0])
+	}
+	rs, _, err := b.st.Messages(b.ctx, nixie.Filter{}, store.Page{})
+	b.ok(err)
+	if len(rs[0].Body) != 0 || len(rs[0].History) != 0 || rs[0].LastFailure != "it fails" {
+		b.Fatalf("message in a list is %+v", rs[0])
+	}
+}
+
+func badCursor(b *bed) {
+	b.dead("a", nixie.StatusOpen)
+	for _, cursor := range []string{"x", "-", "1.x", "💥"} {
+		_, _, err := b.st.Letters(b.ctx, nixie.Filter{}, store.Page{Cursor: cursor})
+		b.code(err, nixie.CodeInvalid)
+		_, _, err = b.st.Messages(b.ctx, nixie.Filter{}, store.Page{Cursor: cursor})
+		b.code(err, nixie.CodeInvalid)
+		_, _, err = b.st.Entries(b.ctx, work, store.Page{Cursor: cursor})
+		b.code(err, nixie.CodeInvalid)
+	}
+}
+
+// randomFilter sets two parts of a filter to values that occur.
+func (b *bed) randomFilter(random *rand.Rand, all []nixie.Letter) nixie.Filter {
+	var f nixie.Filter
+	some := pick(random, all...)
+	yes, no, one := true, false, int64(1)
+	parts := []func(){
+		func() { f.IDs = []nixie.ID{some.ID, pick(random, all...).Message.ID} },
+		func() { f.Queues = []string{work, "other"} },
+		func() { f.Queues = []string{"other"} },
+		func() { f.Types = []string{some.Message.Type} },
+		func() { f.Keys = []string{some.Message.Key, "no such"} },
+		func() { f.Streams = []string{some.Message.Stream} },
+		func() { f.Statuses = []nixie.Status{some.Status, nixie.StatusQuarantined} },
+		func() { f.States = []nixie.State{some.Message.State} },
+		func() { f.Reasons = []nixie.Reason{some.Reason} },
+		func() { f.Classes = []nixie.Class{some.Class, nixie.ClassUnknown} },
+		func() { f.Causes = []nixie.Cause{some.Cause} },
+		func() { f.Signature = pick(random, "HANDLER", "_", "%", "b", "zzz") },
+		func() { f.Fingerprint = some.Fingerprint },
+		func() { f.Text = pick(random, "REFUSED", "%", "_", "such file", "zzz") },
+		func() { f.Redrivable = pick(random, &yes, &no) },
+		func() { f.NeedsReview = pick(random, &yes, &no) },
+		func() { f.Age.Min = b.clock.Now().Sub(some.DiedAt) },
+		func() { f.Age.Max = b.clock.Now().Sub(some.DiedAt) },
+		func() { f.Died.After = some.DiedAt },
+		func() { f.Died.Before = some.DiedAt },
+		func() { f.FirstFailed.After = some.FirstFailedAt },
+		func() { f.LastFailed.Before = some.LastFailedAt },
+		func() { f.Redrives.Min = &one },
+		func() { f.Attempts.Max = &one },
+		func() { f.Deliveries.Min = &one },
+		func() { f.Operation = some.ID },
+	}
+	for range 2 {
+		pick(random, parts...)()
+	}
+	return f
+}
+
+func filtersMean(b *bed) {
+	random := rand.New(rand.NewPCG(3, 4))
+	b.manyLetters(300, random)
+	all := b.letters(nixie.Filter{})
+	for range 200 {
+		f := b.randomFilter(random, all)
+		want := map[nixie.ID]bool{}
+		for i := range all {
+			if f.MatchLetter(&all[i], b.clock.Now()) {
+				want[all[i].ID] = true
+			}
+		}
+		for _, l := range b.letters(f) {
+			if !want[l.ID] {
+				b.Fatalf("filter %+v gave letter %+v, which it does not match", f, l)
+			}
+			delete(want, l.ID)
+		}
+		if len(want) > 0 {
+			b.Fatalf("filter %+v missed %d letters, one is %+v", f, len(want), b.letter(anyKey(want)))
+		}
+	}
+}
+
+func anyKey[K comparable, V any](m map[K]V) (key K) {
+	for k := range m {
+		return k
+	}
+	return key
+}
+
+func messageFiltersMean(b *bed) {
+	random := rand.New(rand.NewPCG(5, 6))
+	b.manyLetters(100, random)
+	b.retried(5)
+	letters := b.letters(nixie.Filter{})
+	all, err := allMessages(b.ctx, b.st, nixie.Filter{})
+	b.ok(err)
+	for range 200 {
+		f := b.randomFilter(random, letters)
+		want := map[nixie.ID]bool{}
+		for i := range all {
+			if f.MatchMessage(&all[i].Message, b.clock.Now()) {
+				want[all[i].ID] = true
+			}
+		}
+		got, err := allMessages(b.ctx, b.st, f)
+		b.ok(err)
+		for _, m := range got {
+			if !want[m.ID] {
+				b.Fatalf("filter %+v gave message %+v, which it does not match", f, m)
+			}
+			delete(want, m.ID)
+		}
+		same(b, fmt.Sprintf("messages missed by filter %+v", f), len(want), 0)
+	}
+}
+
+func groupsMatch(b *bed) {
+	random := rand.New(rand.NewPCG(7, 8))
+	b.manyLetters(300, random)
+	all := b.letters(nixie.Filter{})
+	for by, key := range groupKeys() {
+		for range 5 {
+			f := b.randomFilter(random, all)
+			want := regroup(b.letters(f), key)
+			got, err := b.st.Groups(b.ctx, f, by)
+			b.ok(err)
+			same(b, fmt.Sprintf("groups by %s", by), len(got), len(want))
+			last := int64(1 << 40)
+			for _, g := range got {
+				w := want[g.Key]
+				if w == nil || g.Count != w.Count || !g.FirstAt.Equal(w.FirstAt) || !g.LastAt.Equal(w.LastAt) || g.Count > last {
+					b.Fatalf("group by %s is %+v, want %+v, largest first", by, g, w)
+				}
+				if by == nixie.ByFingerprint && "v1:"+g.Label != g.Key {
+					b.Fatalf("group %s has the label %q", g.Key, g.Label)
+				}
+				last = g.Count
+			}
+		}
+	}
+}
+
+func groupKeys() map[nixie.GroupBy]func(*nixie.Letter) string {
+	return map[nixie.GroupBy]func(*nixie.Letter) string{
+		nixie.ByFingerprint: func(l *nixie.Letter) string { return l.Fingerprint },
+		nixie.ByReason:      func(l *nixie.Letter) string { return string(l.Reason) },
+		nixie.ByClass:       func(l *nixie.Letter) string { return string(l.Class) },
+		nixie.ByType:        func(l *nixie.Letter) string { return l.Message.Type },
+		nixie.ByQueue:       func(l *nixie.Letter) string { return l.Message.Queue },
+		nixie.ByStatus:      func(l *nixie.Letter) string { return string(l.Status) },
+		nixie.ByHour:        func(l *nixie.Letter) string { return l.DiedAt.UTC().Format("2006-01-02T15") },
+		nixie.ByRedrivable:  func(l *nixie.Letter) string { return yesNo(l.Redrivable) },
+		nixie.ByReview:      func(l *nixie.Letter) string { return yesNo(l.NeedsReview) },
+	}
+}
+
+// yesNo is how filters write a flag, so that the key of a group can be one.
+func yesNo(b bool) string {
+	if b {
+		return "yes"
+	}
+	return "no"
+}
+
+// regroup counts letters by hand.
+func regroup(ls []nixie.Letter, key func(*nixie.Letter) string) map[string]*nixie.Group {
+	groups := map[string]*nixie.Group{}
+	slices.SortFunc(ls, func(a, b nixie.Letter) int { return a.DiedAt.Compare(b.DiedAt) })
+	for i := range ls {
+		k := key(&ls[i])
+		if groups[k] == nil {
+			groups[k] = &nixie.Group{Key: k, FirstAt: ls[i].DiedAt}
+		}
+		groups[k].Count++
+		groups[k].LastAt = ls[i].DiedAt
+	}
+	return groups
+}
+
+func unknownGrouping(b *bed) {
+	_, err := b.st.Groups(b.ctx, nixie.Filter{}, "colour")
+	b.code(err, nixie.CodeInvalid)
+}

@@ -1,0 +1,323 @@
+package storetest
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"testing"
+	"time"
+
+	"pgregory.net/rapid"
+
+	"github.com/nixie-go/nixie"
+	"github.com/nixie-go/nixie/store"
+)
+
+// Model does random operations to a store and to the reference store at the
+// same virtual time and compares everything that can be seen, after each: what
+// calls answer, which messages are claimed in which order, counters, lease
+// numbers, letters and overviews; and at the end the audit and the invariants.
+// Messages are compared by the order in which they were made, as their IDs
+// differ.
+//
+// It runs two parts of 100 checks of 60 steps on average; -rapid.checks and
+// -rapid.steps (half of the steps) change that.
+func Model(t *testing.T, h Harness) {
+	t.Run("Calm", func(t *testing.T) { model(t, h, false) })
+	t.Run("Stormy", func(t *testing.T) { model(t, h, true) })
+}
+
+func model(t *testing.T, h Harness, stormy bool) {
+	rapid.Check(t, func(r *rapid.T) {
+		clock := NewClock()
+		m := &machine{
+			T: r, ctx: context.Background(), clock: clock, sut: h.Open(t, clock), ref: h.Reference(clock),
+			names: [2]map[nixie.ID]int{{}, {}},
+		}
+		defer m.sut.Close()
+		defer m.ref.Close()
+		m.processes = []*process{m.join(), m.join()}
+		m.begin()
+		actions := map[string]func(*rapid.T){
+			"enqueue": m.enqueue, "enqueue2": m.enqueue, "claim": m.claim, "settle": m.settle, "settle2": m.settle, "extend": m.extend, "amend": m.amend,
+			"die": m.die, "resolve": m.resolve, "resolve2": m.resolve, "plan": m.plan, "pause": m.pause, "query": m.query, "": m.compare,
+		}
+		if stormy {
+			actions["advance"], actions["crash"], actions["close"], actions["claim2"] = m.advance, m.crash, m.leave, m.claim
+		}
+		r.Repeat(actions)
+		r.Repeat(actions)
+		m.finish()
+	})
+}
+
+// process is one process on both stores.
+type process struct {
+	sut, ref store.Store
+	owner    string
+}
+
+// loan is one delivery of both stores, also after it was settled.
+type loan struct {
+	sut, ref *nixie.Delivery
+	by       *process
+}
+
+// machine is a state machine test in progress.
+type machine struct {
+	*rapid.T
+	ctx       context.Context
+	clock     *Clock
+	sut, ref  Shared
+	processes []*process // alive
+	vanished  []*process // dead, with leases that may still look current
+	joined    int
+	scope     nixie.DedupeScope
+	loans     []loan              // the newest, at most maxLoans
+	lent      int                 // how many there were
+	names     [2]map[nixie.ID]int // of messages: the n-th made, in sut and ref
+	ids       [][2]nixie.ID       // by name
+	plans     [][2]nixie.ID
+}
+
+var modelQueues = []string{"a", "b"}
+
+func (m *machine) join() *process {
+	m.joined++
+	owner := fmt.Sprintf("owner-%d", m.joined)
+	return &process{sut: m.sut.Join(owner), ref: m.ref.Join(owner), owner: owner}
+}
+
+// begin configures the queues.
+func (m *machine) begin() {
+	m.scope = rapid.SampledFrom([]nixie.DedupeScope{"", nixie.DedupeActive, nixie.DedupeUnresolved, nixie.DedupeEver}).Draw(m.T, "scope")
+	for _, q := range modelQueues {
+		m.configure(q, false)
+	}
+}
+
+func (m *machine) configure(queue string, paused bool) {
+	p := m.processes[0]
+	s := nixie.QueueSettings{DedupeScope: m.scope, Lease: 20 * time.Second, Paused: paused}
+	m.sameCode("configure", p.sut.Configure(m.ctx, queue, s, "ann", "r"), p.ref.Configure(m.ctx, queue, s, "ann", "r"))
+}
+
+func (m *machine) process(r *rapid.T) *process {
+	return rapid.SampledFrom(m.processes).Draw(r, "process")
+}
+func (m *machine) queue(r *rapid.T) string { return rapid.SampledFrom(modelQueues).Draw(r, "queue") }
+
+// sameCode expects two errors of the same code. A message that is unknown has
+// no lease, so both codes say the same of a delivery.
+func (m *machine) sameCode(what string, sut, ref error) {
+	m.Helper()
+	if nixie.CodeOf(sut) != nixie.CodeOf(ref) {
+		m.Fatalf("%s: error is %v (code %q), of the reference %v (code %q)", what, sut, nixie.CodeOf(sut), ref, nixie.CodeOf(ref))
+	}
+}
+
+func (m *machine) sameCodes(what string, sut, ref []error) {
+	m.Helper()
+	if len(sut) != len(ref) {
+		m.Fatalf("%s: %d answers, of the reference %d", what, len(sut), len(ref))
+	}
+	for i := range sut {
+		m.sameCode(fmt.Sprintf("%s, part %d", what, i), sut[i], ref[i])
+	}
+}
+
+func (m *machine) same(what string, sut, ref any) {
+	m.Helper()
+	if x, y := fmt.Sprintf("%+v", sut), fmt.Sprintf("%+v", ref); x != y {
+		m.Fatalf("%s differs\nstore:     %s\nreference: %s", what, x, y)
+	}
+}
+
+// name says which message an ID is in one of the stores, −1 for none.
+func (m *machine) name(side int, id nixie.ID) int {
+	if n, ok := m.names[side][id]; ok {
+		return n
+	}
+	return -1
+}
+
+// others lists the queues beside the given one that have leases to be ended. A
+// store may end those of one queue at a claim or those of all: the machine
+// claims from all of them at once, so that both stores see the abandoned
+// messages at the same time.
+func (m *machine) others(queue string) []string {
+	now := m.clock.Now()
+	records, err := allMessages(m.ctx, m.processes[0].ref, nixie.Filter{States: []nixie.State{nixie.Leased}})
+	if err != nil {
+		m.Fatal(err)
+	}
+	var others []string
+	for _, r := range records {
+		if r.Queue != queue && !slices.Contains(others, r.Queue) && m.void(&r, now) {
+			others = append(others, r.Queue)
+		}
+	}
+	slices.Sort(others)
+	return others
+}
+
+// void reports whether a message that the reference shows as leased has a
+// lease that the next claim ends.
+func (m *machine) void(r *store.Record, now time.Time) bool {
+	return r.State == nixie.Leased && (!now.Before(r.LeaseExpiresAt) ||
+		slices.ContainsFunc(m.vanished, func(p *process) bool { return p.owner == r.LeaseOwner }))
+}
+
+// compare compares everything that a reader sees.
+func (m *machine) compare(*rapid.T) {
+	now := m.clock.Now()
+	p := m.processes[0]
+	sut, err := allMessages(m.ctx, p.sut, nixie.Filter{})
+	if err != nil {
+		m.Fatal(err)
+	}
+	ref, err := allMessages(m.ctx, p.ref, nixie.Filter{})
+	if err != nil {
+		m.Fatal(err)
+	}
+	m.same("number of messages", len(sut), len(ref))
+	seen := make(map[int]*store.Record, len(sut))
+	for i := range sut {
+		seen[m.name(0, sut[i].ID)] = &sut[i]
+	}
+	skip := map[string]bool{}
+	for i := range ref {
+		name := m.name(1, ref[i].ID)
+		if m.void(&ref[i], now) {
+			skip[ref[i].Queue] = true
+			continue
+		}
+		if seen[name] == nil {
+			m.Fatalf("message %d is missing", name)
+		}
+		m.same(fmt.Sprintf("message %d", name), m.seeMessage(0, seen[name]), m.seeMessage(1, &ref[i]))
+	}
+	m.compareLetters(p)
+	m.compareQueues(p, skip)
+}
+
+// seeMessage is what can be compared of a message.
+func (m *machine) seeMessage(side int, r *store.Record) string {
+	texts := make([]string, 0, len(r.History))
+	for _, f := range r.History {
+		texts = append(texts, f.Text)
+	}
+	notBefore := r.NotBefore
+	if r.State != nixie.Queued || !notBefore.After(m.clock.Now()) {
+		notBefore = time.Time{}
+	}
+	return fmt.Sprint(m.name(side, r.ID), r.Queue, r.Stream, r.DedupeKey, string(r.Body), r.Priority, r.State, " attempts ", r.Attempts, r.Deliveries, r.Crashes,
+		" lives ", r.Generation, r.Redrives, r.Steps, " last ", r.LastFailure, texts, r.HistoryDropped, " lease ", r.LeaseOwner, at(r.LeaseExpiresAt),
+		" times ", at(notBefore), at(r.EnqueuedAt), at(r.FirstReceivedAt), at(r.EndedAt))
+}
+
+func at(t time.Time) string {
+	if t.IsZero() {
+		return " -"
+	}
+	return " " + t.UTC().Format("15:04:05.000")
+}
+
+func (m *machine) compareLetters(p *process) {
+	sut, err := allLetters(m.ctx, p.sut, nixie.Filter{})
+	if err != nil {
+		m.Fatal(err)
+	}
+	ref, err := allLetters(m.ctx, p.ref, nixie.Filter{})
+	if err != nil {
+		m.Fatal(err)
+	}
+	m.same("letters", m.seeLetters(0, sut), m.seeLetters(1, ref))
+}
+
+// seeLetters is what can be compared of letters, in the order of their deaths:
+// those of one moment are in no particular order.
+func (m *machine) seeLetters(side int, ls []nixie.Letter) []string {
+	var seen []string
+	for i := range ls {
+		l := &ls[i]
+		if i > 0 && ls[i-1].DiedAt.Before(l.DiedAt) {
+			m.Fatalf("letters are not in the order of their deaths")
+		}
+		seen = append(seen, fmt.Sprint("\nletter of ", m.name(side, l.Message.ID), l.Status, l.Cause, l.Class, l.Reason, l.Signature, l.Fingerprint, l.Redrivable, l.NeedsReview, l.Rule,
+			len(l.History), l.HistoryDropped, at(l.FirstFailedAt), at(l.LastFailedAt), at(l.DiedAt), at(l.ResolvedAt), l.Operation.IsZero(), " revision ", l.Revision))
+	}
+	slices.Sort(seen)
+	return seen
+}
+
+func (m *machine) compareQueues(p *process, skip map[string]bool) {
+	sut, err := p.sut.Queues(m.ctx)
+	if err != nil {
+		m.Fatal(err)
+	}
+	ref, err := p.ref.Queues(m.ctx)
+	if err != nil {
+		m.Fatal(err)
+	}
+	m.same("number of queues", len(sut), len(ref))
+	for i := range ref {
+		x, y := sut[i], ref[i]
+		if skip[y.Name] {
+			continue
+		}
+		m.same("paused", x.Settings.Paused, y.Settings.Paused)
+		x.Settings, y.Settings = nixie.QueueSettings{}, nixie.QueueSettings{}
+		x.OldestAt, y.OldestAt, x.NextAt, y.NextAt = x.OldestAt.UTC(), y.OldestAt.UTC(), x.NextAt.UTC(), y.NextAt.UTC()
+		m.same("overview", x, y)
+	}
+}
+
+// finish compares the audit and checks the invariants of both.
+func (m *machine) finish() {
+	p := m.processes[0]
+	for _, queue := range modelQueues {
+		m.same("audit of "+queue, m.seeAudit(0, p.sut, queue), m.seeAudit(1, p.ref, queue))
+	}
+	for _, st := range []store.Store{p.ref, p.sut} {
+		broken, err := Broken(m.ctx, st)
+		if err != nil {
+			m.Fatal(err)
+		}
+		for _, b := range broken {
+			m.Error(b)
+		}
+	}
+	for _, p := range m.processes {
+		m.sameCode("close", p.sut.Close(), p.ref.Close())
+	}
+}
+
+// seeAudit is what happened to which letter or message, in any order: the
+// entries of one call are in no particular one.
+func (m *machine) seeAudit(side int, st store.Store, queue string) []string {
+	letters, err := allLetters(m.ctx, st, nixie.Filter{})
+	if err != nil {
+		m.Fatal(err)
+	}
+	of := map[nixie.ID]int{}
+	for i := range letters {
+		of[letters[i].ID] = m.name(side, letters[i].Message.ID)
+	}
+	entries, err := allEntries(m.ctx, st, queue)
+	if err != nil {
+		m.Fatal(err)
+	}
+	var seen []string
+	for _, e := range entries {
+		subject, ok := of[e.Subject]
+		if !ok {
+			subject = m.name(side, e.Subject)
+		}
+		if e.Event != nixie.OnConfigure {
+			seen = append(seen, fmt.Sprint(subject, e.Event, at(e.At)))
+		}
+	}
+	slices.Sort(seen)
+	return seen
+}

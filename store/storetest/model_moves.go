@@ -1,0 +1,317 @@
+package storetest
+
+import (
+	"fmt"
+	"slices"
+	"time"
+
+	"pgregory.net/rapid"
+
+	"github.com/nixie-go/nixie"
+	"github.com/nixie-go/nixie/store"
+)
+
+// maxLoans is how many deliveries are remembered, to settle them too late, too.
+const maxLoans = 30
+
+func (m *machine) enqueue(r *rapid.T) {
+	p, n := m.process(r), rapid.IntRange(1, 3).Draw(r, "messages")
+	var ms []nixie.Message
+	for i := range n {
+		ms = append(ms, nixie.Message{
+			Queue: m.queue(r), Type: "t", Body: []byte(fmt.Sprintf("body %d", rapid.IntRange(0, 2).Draw(r, "body"))),
+			Key:       fmt.Sprintf("k%d.%d", len(m.ids), i),
+			Priority:  rapid.SampledFrom([]int{0, 0, 0, 1, -1}).Draw(r, "priority"),
+			Delay:     rapid.SampledFrom([]time.Duration{0, 0, time.Second, 10 * time.Second}).Draw(r, "delay"),
+			Stream:    rapid.SampledFrom([]string{"", "", "s"}).Draw(r, "stream"),
+			DedupeKey: rapid.SampledFrom([]string{"", "", "x", "y"}).Draw(r, "key"),
+			OnConflict: rapid.SampledFrom([]nixie.Conflict{
+				nixie.ReturnExisting, nixie.FailOnConflict, nixie.ReplaceExisting,
+			}).Draw(r, "conflict"),
+		})
+	}
+	sut, err := p.sut.Enqueue(m.ctx, ms...)
+	ref, want := p.ref.Enqueue(m.ctx, ms...)
+	m.sameCode("enqueue", err, want)
+	if err != nil {
+		return
+	}
+	for i := range ref {
+		if !ref[i].Duplicate && !sut[i].Duplicate {
+			m.names[0][sut[i].ID], m.names[1][ref[i].ID] = len(m.ids), len(m.ids)
+			m.ids = append(m.ids, [2]nixie.ID{sut[i].ID, ref[i].ID})
+		}
+		m.same("receipt", seeReceipt(m.name(0, sut[i].ID), sut[i]), seeReceipt(m.name(1, ref[i].ID), ref[i]))
+	}
+}
+
+func seeReceipt(name int, r nixie.Receipt) string { return fmt.Sprint(name, r.Duplicate, r.Different) }
+
+func (m *machine) claim(r *rapid.T) {
+	p, queue := m.process(r), m.queue(r)
+	want := nixie.Want{
+		Max:   rapid.SampledFrom([]int{1, 2, 3, 5, 10}).Draw(r, "max"),
+		Lease: rapid.SampledFrom([]time.Duration{0, 10 * time.Second, 30 * time.Second}).Draw(r, "lease"),
+		Fresh: rapid.SampledFrom([]bool{false, false, true}).Draw(r, "fresh"),
+	}
+	others := m.others(queue)
+	m.claimFrom(p, queue, want)
+	for _, other := range others {
+		m.claimFrom(p, other, nixie.Want{Max: 1})
+	}
+	m.vanished = nil
+}
+
+func (m *machine) claimFrom(p *process, queue string, want nixie.Want) {
+	sut, err := p.sut.Claim(m.ctx, queue, want)
+	ref, expected := p.ref.Claim(m.ctx, queue, want)
+	m.sameCode("claim", err, expected)
+	m.same(fmt.Sprintf("claim of %+v from %s", want, queue), m.seeDeliveries(0, sut), m.seeDeliveries(1, ref))
+	for i := range ref {
+		m.loans = append(m.loans, loan{sut[i], ref[i], p})
+		m.lent++
+	}
+	if over := len(m.loans) - maxLoans; over > 0 {
+		m.loans = slices.Delete(m.loans, 0, over)
+	}
+}
+
+func (m *machine) seeDeliveries(side int, ds []*nixie.Delivery) []string {
+	var seen []string
+	for _, d := range ds {
+		seen = append(seen, fmt.Sprint("\nmessage ", m.name(side, d.ID), string(d.Body), d.Hash == nixie.HashBody(d.Body), " attempts ", d.Attempts, d.Deliveries, d.Crashes,
+			" lives ", d.Generation, d.Redrives, d.Steps, " lease ", d.Lease.Number, d.Lease.Owner, at(d.Lease.ExpiresAt),
+			d.Abandoned, d.AbandonedBy, at(d.FirstReceivedAt)))
+	}
+	return seen
+}
+
+// some chooses up to three loans, also lost and settled ones and one twice. A
+// store may or may not have seen yet that a holder is dead, so the leases of
+// the newly dead are left alone.
+func (m *machine) some(r *rapid.T) []loan {
+	usable := slices.DeleteFunc(slices.Clone(m.loans), func(l loan) bool { return slices.Contains(m.vanished, l.by) })
+	if len(usable) == 0 {
+		r.Skip("nothing was claimed")
+	}
+	return rapid.SliceOfN(rapid.SampledFrom(usable), 1, 3).Draw(r, "loans")
+}
+
+func (m *machine) settle(r *rapid.T) {
+	p := m.process(r)
+	var sut, ref []nixie.Settlement
+	for _, l := range m.some(r) {
+		x, y := m.settlement(r, l)
+		sut, ref = append(sut, x), append(ref, y)
+	}
+	m.sameCodes("settle", p.sut.Settle(m.ctx, sut), p.ref.Settle(m.ctx, ref))
+}
+
+// die claims and buries what it gets, so that there are letters to work on.
+func (m *machine) die(r *rapid.T) {
+	before := m.lent
+	m.claim(r)
+	var sut, ref []nixie.Settlement
+	for _, l := range m.loans[max(len(m.loans)-(m.lent-before), 0):] {
+		x, y := m.settlement(r, l)
+		x.Verb, y.Verb = nixie.Bury, nixie.Bury
+		sut, ref = append(sut, x), append(ref, y)
+	}
+	p := m.process(r)
+	m.sameCodes("bury", p.sut.Settle(m.ctx, sut), p.ref.Settle(m.ctx, ref))
+}
+
+func (m *machine) settlement(r *rapid.T, l loan) (sut, ref nixie.Settlement) {
+	s := nixie.Settlement{
+		Verb: rapid.SampledFrom([]nixie.Verb{
+			nixie.Complete, nixie.Retry, nixie.Retry, nixie.Release, nixie.Discard, nixie.Bury, nixie.Bury, nixie.Hold, nixie.Halt,
+		}).Draw(r, "verb"),
+		Delay: rapid.SampledFrom([]time.Duration{0, 0, 5 * time.Second, time.Minute}).Draw(r, "delay"),
+	}
+	if rapid.Bool().Draw(r, "failed") {
+		s.Failure = &nixie.Failure{
+			Generation: l.ref.Generation, Attempt: l.ref.Attempts, StartedAt: m.clock.Now(), FailedAt: m.clock.Now(), Decision: s.Verb,
+			Class:  rapid.SampledFrom([]nixie.Class{nixie.ClassTransient, nixie.ClassPermanent}).Draw(r, "class"),
+			Reason: rapid.SampledFrom([]nixie.Reason{nixie.ReasonHandler, nixie.ReasonTimeout}).Draw(r, "reason"),
+			Text:   rapid.SampledFrom([]string{"one", "two"}).Draw(r, "text"),
+		}
+	}
+	if status := rapid.SampledFrom([]nixie.Status{"", nixie.StatusOpen, nixie.StatusReview, nixie.StatusQuarantined}).Draw(r, "status"); s.Verb != nixie.Hold {
+		s.Burial = burial(status)
+	} else {
+		s.Burial = burial(nixie.StatusReview)
+	}
+	s.Burial.Fingerprint = rapid.SampledFrom([]string{"v1:a", "v1:b"}).Draw(r, "fingerprint")
+	s.Burial.Redrivable = rapid.SampledFrom([]bool{true, true, false}).Draw(r, "redrivable")
+	if step := rapid.SampledFrom([]string{"", "", "s1", "s2"}).Draw(r, "step"); step != "" && !l.ref.Done(step) {
+		l.sut.Steps, l.ref.Steps = append(l.sut.Steps, step), append(l.ref.Steps, step)
+	}
+	sut, ref = s, s
+	sut.Delivery, ref.Delivery = l.sut, l.ref
+	return sut, ref
+}
+
+func (m *machine) extend(r *rapid.T) {
+	p, lease := m.process(r), rapid.SampledFrom([]time.Duration{time.Second, 30 * time.Second, 0}).Draw(r, "lease")
+	var sut, ref []*nixie.Delivery
+	for _, l := range m.some(r) {
+		sut, ref = append(sut, l.sut), append(ref, l.ref)
+	}
+	m.sameCodes("extend", p.sut.Extend(m.ctx, sut, lease), p.ref.Extend(m.ctx, ref, lease))
+}
+
+func (m *machine) amend(r *rapid.T) {
+	if len(m.ids) == 0 {
+		r.Skip("no messages")
+	}
+	p := m.process(r)
+	change := rapid.SampledFrom([]store.Change{store.Cancel, store.RetryNow, store.RetryNow}).Draw(r, "change")
+	now := m.clock.Now()
+	var sut, ref []nixie.ID
+	for _, pair := range rapid.SliceOfN(rapid.SampledFrom(m.ids), 1, 2).Draw(r, "messages") {
+		rs, _, err := p.ref.Messages(m.ctx, nixie.Filter{IDs: []nixie.ID{pair[1]}}, store.Page{})
+		if err != nil || len(rs) != 1 {
+			r.Fatalf("message of the reference: %v, %d", err, len(rs))
+		}
+		if !m.void(&rs[0], now) { // leased or queued already, as the store likes
+			sut, ref = append(sut, pair[0]), append(ref, pair[1])
+		}
+	}
+	m.sameCodes("amend", p.sut.Amend(m.ctx, sut, change), p.ref.Amend(m.ctx, ref, change))
+}
+
+// lettersOf reads the letters of both stores, in pairs.
+func (m *machine) lettersOf(p *process) [][2]nixie.Letter {
+	sut, err := allLetters(m.ctx, p.sut, nixie.Filter{})
+	if err != nil {
+		m.Fatal(err)
+	}
+	ref, err := allLetters(m.ctx, p.ref, nixie.Filter{})
+	if err != nil {
+		m.Fatal(err)
+	}
+	slices.SortFunc(sut, func(a, b nixie.Letter) int { return m.name(0, a.Message.ID) - m.name(0, b.Message.ID) })
+	slices.SortFunc(ref, func(a, b nixie.Letter) int { return m.name(1, a.Message.ID) - m.name(1, b.Message.ID) })
+	if len(sut) != len(ref) {
+		m.Fatalf("%d letters, of the reference %d", len(sut), len(ref))
+	}
+	pairs := make([][2]nixie.Letter, 0, len(ref))
+	for i := range ref {
+		pairs = append(pairs, [2]nixie.Letter{sut[i], ref[i]})
+	}
+	return pairs
+}
+
+// resolve applies events to letters. What was put for review is redriven with
+// force only, and confirm belongs to brokers.
+func (m *machine) resolve(r *rapid.T) {
+	p := m.process(r)
+	letters := m.lettersOf(p)
+	if len(letters) == 0 {
+		r.Skip("no letters")
+	}
+	var sut, ref []store.Resolution
+	for range rapid.IntRange(1, 2).Draw(r, "resolutions") {
+		i := rapid.IntRange(0, len(letters)-1).Draw(r, "letter")
+		x := store.Resolution{
+			Event: rapid.SampledFrom([]nixie.Event{
+				nixie.OnRedrive, nixie.OnRedrive, nixie.OnRedrive, nixie.OnDiscard, nixie.OnHold, nixie.OnUnhold, nixie.OnRequalify, nixie.OnRestore,
+			}).Draw(r, "event"),
+			Actor: "ann", Reason: rapid.SampledFrom([]string{"why", "why", ""}).Draw(r, "reason"),
+			Force:       rapid.Bool().Draw(r, "force") || letters[i][1].Status == nixie.StatusReview || letters[i][1].NeedsReview,
+			MaxRedrives: rapid.IntRange(0, 2).Draw(r, "max redrives"),
+		}
+		y := x
+		x.Letter, y.Letter = letters[i][0].ID, letters[i][1].ID
+		if len(m.plans) > 0 && rapid.Bool().Draw(r, "in operation") {
+			plan := rapid.SampledFrom(m.plans).Draw(r, "operation")
+			x.Operation, y.Operation = plan[0], plan[1]
+		}
+		sut, ref = append(sut, x), append(ref, y)
+	}
+	m.sameCodes("resolve", p.sut.Resolve(m.ctx, sut), p.ref.Resolve(m.ctx, ref))
+}
+
+func (m *machine) plan(r *rapid.T) {
+	p := m.process(r)
+	f := nixie.Filter{Statuses: []nixie.Status{rapid.SampledFrom(nixie.Statuses()).Draw(r, "status")}}
+	op := store.Operation{Event: nixie.OnRedrive, Actor: "ann", Reason: "r"}
+	sut, err := p.sut.Plan(m.ctx, op, f, 0)
+	ref, want := p.ref.Plan(m.ctx, op, f, 0)
+	m.sameCode("plan", err, want)
+	m.plans = append(m.plans, [2]nixie.ID{sut.ID, ref.ID})
+	for _, plan := range m.plans {
+		x, next, err := p.sut.Operation(m.ctx, plan[0], 100)
+		y, wanted, want := p.ref.Operation(m.ctx, plan[1], 100)
+		m.sameCode("operation", err, want)
+		m.same("operation", []int64{x.Selected, x.Done, x.Skipped + x.Failed, x.Pending, int64(len(next))},
+			[]int64{y.Selected, y.Done, y.Skipped + y.Failed, y.Pending, int64(len(wanted))})
+	}
+}
+
+func (m *machine) pause(r *rapid.T) {
+	m.configure(m.queue(r), rapid.SampledFrom([]bool{true, false, false}).Draw(r, "paused"))
+}
+
+func (m *machine) query(r *rapid.T) {
+	p := m.process(r)
+	f := rapid.SampledFrom([]nixie.Filter{
+		{}, {Queues: []string{"a"}}, {Reasons: []nixie.Reason{nixie.ReasonTimeout}}, {Fingerprint: "v1:a"}, {Text: "ON"},
+		{Statuses: []nixie.Status{nixie.StatusOpen}}, {Died: nixie.Times{Before: m.clock.Now()}}, {Age: nixie.Span{Min: time.Second}},
+	}).Draw(r, "filter")
+	sut, err := allLetters(m.ctx, p.sut, f)
+	ref, want := allLetters(m.ctx, p.ref, f)
+	m.sameCode("letters", err, want)
+	m.same("letters that match", m.seeLetters(0, sut), m.seeLetters(1, ref))
+	by := rapid.SampledFrom([]nixie.GroupBy{nixie.ByFingerprint, nixie.ByReason, nixie.ByStatus, nixie.ByQueue, nixie.ByHour, nixie.ByRedrivable}).Draw(r, "by")
+	x, err := p.sut.Groups(m.ctx, f, by)
+	y, want := p.ref.Groups(m.ctx, f, by)
+	m.sameCode("groups", err, want)
+	m.same("groups by "+string(by), seeGroups(x), seeGroups(y))
+}
+
+func seeGroups(gs []nixie.Group) []string {
+	var seen []string
+	for _, g := range gs {
+		seen = append(seen, fmt.Sprint(g.Key, g.Count, at(g.FirstAt), at(g.LastAt)))
+	}
+	slices.Sort(seen)
+	return seen
+}
+
+// advance moves the time on by some or to the very end of a lease.
+func (m *machine) advance(r *rapid.T) {
+	steps := []time.Duration{time.Millisecond, time.Second, 5 * time.Second, 10 * time.Second, 30 * time.Second, time.Minute}
+	if n := len(m.loans); n > 0 {
+		if end := m.loans[n-1].ref.Lease.ExpiresAt.Sub(m.clock.Now()); end > time.Millisecond {
+			steps = append(steps, end, end-time.Millisecond)
+		}
+	}
+	m.clock.Advance(rapid.SampledFrom(steps).Draw(r, "by"))
+}
+
+func (m *machine) crash(r *rapid.T) {
+	i := rapid.IntRange(0, len(m.processes)-1).Draw(r, "process")
+	p := m.processes[i]
+	m.sut.Crash(p.sut)
+	m.ref.Crash(p.ref)
+	m.replace(i)
+}
+
+// leave closes a process properly.
+func (m *machine) leave(r *rapid.T) {
+	i := rapid.IntRange(0, len(m.processes)-1).Draw(r, "process")
+	p := m.processes[i]
+	m.sameCode("close", p.sut.Close(), p.ref.Close())
+	m.replace(i)
+	// Some stores end other leases on the way, so all do now.
+	for _, queue := range m.others("") {
+		m.claimFrom(m.processes[i], queue, nixie.Want{Max: 1})
+	}
+	m.vanished = nil
+}
+
+func (m *machine) replace(i int) {
+	m.vanished = append(m.vanished, m.processes[i])
+	m.processes[i] = m.join()
+}

@@ -1,0 +1,251 @@
+package storetest
+
+import (
+	"fmt"
+	"math/rand/v2"
+	"slices"
+	"time"
+
+	"github.com/nixie-go/nixie"
+	"github.com/nixie-go/nixie/store"
+)
+
+func auditClauses() []clause {
+	return []clause{
+		{"EachMoveHasItsEntry", eachMoveHasEntry},
+		{"CancelAndConfigureHaveEntries", cancelHasEntry},
+		{"TheChainHolds", chainHolds},
+		{"WhatIsRefusedHasNone", refusedHasNone},
+		{"PagesOfEntries", pagesOfEntries},
+	}
+}
+
+// events lists what the audit says of a subject; zero is of the queue.
+func (b *bed) events(subject nixie.ID) []nixie.Event {
+	b.Helper()
+	entries, err := allEntries(b.ctx, b.st, work)
+	b.ok(err)
+	var events []nixie.Event
+	for _, e := range entries {
+		if e.Subject == subject {
+			events = append(events, e.Event)
+		}
+	}
+	return events
+}
+
+func eachMoveHasEntry(b *bed) {
+	l := b.quarantined("a")
+	for _, on := range []nixie.Event{nixie.OnRequalify, nixie.OnHold, nixie.OnUnhold, nixie.OnDiscard, nixie.OnRestore, nixie.OnRedrive} {
+		b.ok(b.resolve(l.ID, on))
+	}
+	b.ok(b.settle(b.dying(b.take("a"), nixie.StatusOpen)))
+	b.ok(b.resolve(l.ID, nixie.OnRedrive))
+	b.ok(b.settle(nixie.Settlement{Delivery: b.take("a"), Verb: nixie.Complete}))
+	want := []nixie.Event{
+		nixie.OnBury, nixie.OnRedrive, nixie.OnExceed, nixie.OnRequalify, nixie.OnHold, nixie.OnUnhold, nixie.OnDiscard,
+		nixie.OnRestore, nixie.OnRedrive, nixie.OnDieAgain, nixie.OnRedrive, nixie.OnSuccess,
+	}
+	if got := b.events(l.ID); !slices.Equal(got, want) {
+		b.Fatalf("audit of the letter is %q, want %q", got, want)
+	}
+	entries, err := allEntries(b.ctx, b.st, work)
+	b.ok(err)
+	for _, e := range entries {
+		if e.Actor == "" {
+			b.Fatalf("entry %d has no actor: %+v", e.Number, e)
+		}
+		if e.Event == nixie.OnDiscard && (e.Actor != "ann" || e.Reason != "because" || !e.At.Equal(b.clock.Now())) {
+			b.Fatalf("entry of the operator is %+v", e)
+		}
+	}
+}
+
+func cancelHasEntry(b *bed) {
+	id := b.put("a")
+	b.ok(b.amend(id, store.Cancel))
+	if got := b.events(id); !slices.Equal(got, []nixie.Event{nixie.OnCancel}) {
+		b.Fatalf("audit of a canceled message is %q", got)
+	}
+	b.ok(b.st.Configure(b.ctx, work, nixie.QueueSettings{Paused: true}, "bob", "full moon"))
+	entries, err := allEntries(b.ctx, b.st, work)
+	b.ok(err)
+	last := entries[len(entries)-1]
+	if last.Actor != "bob" || last.Reason != "full moon" || last.Event != nixie.OnConfigure {
+		b.Fatalf("entry of a configure is %+v", last)
+	}
+	l := b.unpausedDeath(nixie.StatusReview)
+	if got := b.events(l.ID); !slices.Equal(got, []nixie.Event{nixie.OnHold}) {
+		b.Fatalf("audit of a letter born for review is %q", got)
+	}
+}
+
+// unpausedDeath makes a letter in a queue that was paused.
+func (b *bed) unpausedDeath(status nixie.Status) nixie.Letter {
+	b.Helper()
+	b.configure(nixie.QueueSettings{})
+	return b.dead("dead", status)
+}
+
+func chainHolds(b *bed) {
+	for i := range 10 {
+		l := b.dead(fmt.Sprint(i), nixie.StatusOpen)
+		b.ok(b.resolve(l.ID, nixie.OnHold))
+		b.clock.Advance(time.Second)
+	}
+	entries, err := allEntries(b.ctx, b.st, work)
+	b.ok(err)
+	same(b, "entries", len(entries), 20)
+	var before nixie.Hash
+	for i := range entries {
+		e := &entries[i]
+		same(b, "number", e.Number, int64(i+1))
+		same(b, "queue", e.Queue, work)
+		same(b, "hash", e.Hash, e.Sum(before))
+		before = e.Hash
+	}
+}
+
+func refusedHasNone(b *bed) {
+	l := b.dead("a", nixie.StatusOpen)
+	before := len(b.events(l.ID))
+	b.code(b.resolve(l.ID, nixie.OnUnhold), nixie.CodeConflict)
+	same(b, "entries", len(b.events(l.ID)), before)
+	entries, err := allEntries(b.ctx, b.st, "nobody")
+	b.ok(err)
+	same(b, "entries of an unknown queue", len(entries), 0)
+}
+
+func pagesOfEntries(b *bed) {
+	for i := range 23 {
+		b.ok(b.amend(b.put(fmt.Sprint(i)), store.Cancel))
+	}
+	page, number := store.Page{Limit: 5}, int64(0)
+	for {
+		es, next, err := b.st.Entries(b.ctx, work, page)
+		b.ok(err)
+		for _, e := range es {
+			number++
+			same(b, "number", e.Number, number)
+		}
+		if next == "" {
+			break
+		}
+		page.Cursor = next
+	}
+	same(b, "entries", number, 23)
+}
+
+func queueClauses() []clause {
+	return []clause{
+		{"CountsMatchARecount", countsMatch},
+		{"OldestAndNext", oldestAndNext},
+		{"TheLastHour", lastHour},
+		{"ByName", queuesByName},
+		{"ConfigureMakesAQueue", configureMakes},
+		{"ConfigureRefusesNonsense", configureNonsense},
+	}
+}
+
+func countsMatch(b *bed) {
+	random := rand.New(rand.NewPCG(9, 9))
+	verbs := []nixie.Verb{nixie.Complete, nixie.Retry, nixie.Release, nixie.Discard, nixie.Bury, nixie.Hold, ""}
+	for i := range 150 {
+		b.put(fmt.Sprint(i), nixie.Delay(time.Duration(random.IntN(3))*time.Minute), nixie.Priority(random.IntN(2)))
+		if i%3 == 0 {
+			b.clock.Advance(time.Second)
+		}
+		for _, d := range b.claim(2) {
+			verb := pick(random, verbs...)
+			if verb == "" {
+				continue
+			}
+			b.ok(b.settle(nixie.Settlement{Delivery: d, Verb: verb, Delay: time.Duration(random.IntN(2)) * time.Hour, Failure: b.failure(d, "x"), Burial: burial("")}))
+		}
+		if i%10 == 0 {
+			checkCounts(b, b.st, b.clock.Now())
+		}
+	}
+	checkCounts(b, b.st, b.clock.Now())
+}
+
+func oldestAndNext(b *bed) {
+	began := b.clock.Now()
+	b.put("later", nixie.Delay(time.Hour))
+	b.put("next", nixie.Delay(time.Minute))
+	info := b.info()
+	if !info.OldestAt.IsZero() || !info.NextAt.Equal(began.Add(time.Minute)) || info.Scheduled != 2 || info.Ready != 0 {
+		b.Fatalf("queue is %+v", info)
+	}
+	b.clock.Advance(time.Second)
+	b.put("a")
+	b.clock.Advance(time.Second)
+	b.put("b")
+	if info = b.info(); !info.OldestAt.Equal(began.Add(time.Second)) || info.Ready != 2 {
+		b.Fatalf("queue is %+v", info)
+	}
+	b.take("a")
+	if info = b.info(); !info.OldestAt.Equal(began.Add(2*time.Second)) || info.Ready != 1 || info.Leased != 1 {
+		b.Fatalf("queue is %+v", info)
+	}
+}
+
+func lastHour(b *bed) {
+	d := b.took("a")
+	retry := func() {
+		f := b.failure(d, "x")
+		f.Decision = nixie.Retry
+		b.ok(b.settle(nixie.Settlement{Delivery: d, Verb: nixie.Retry, Failure: f}))
+	}
+	retry()
+	b.clock.Advance(30 * time.Minute)
+	d = b.take("a")
+	retry()
+	d = b.take("a")
+	b.ok(b.settle(b.dying(d, nixie.StatusOpen)))
+	info := b.info()
+	same(b, "retried", info.Retried, 2)
+	same(b, "died", info.Died, 1)
+	b.clock.Advance(31 * time.Minute)
+	info = b.info()
+	same(b, "retried", info.Retried, 1)
+	same(b, "died", info.Died, 1)
+	b.clock.Advance(30 * time.Minute)
+	info = b.info()
+	same(b, "retried", info.Retried, 0)
+	same(b, "died", info.Died, 0)
+	same(b, "dead", info.Dead, 1)
+}
+
+func queuesByName(b *bed) {
+	for _, name := range []string{"c", "a", "b"} {
+		b.put("x", nixie.Queue(name))
+	}
+	infos, err := b.st.Queues(b.ctx)
+	b.ok(err)
+	same(b, "queues", len(infos), 3)
+	for i, name := range []string{"a", "b", "c"} {
+		same(b, "name", infos[i].Name, name)
+	}
+}
+
+func configureMakes(b *bed) {
+	want := nixie.QueueSettings{Paused: true, PausedNote: "n", Lease: time.Minute, DedupeScope: nixie.DedupeEver}
+	b.ok(b.st.Configure(b.ctx, work, want, "ann", ""))
+	same(b, "settings", b.info().Settings, want)
+	other := b.join()
+	infos, err := other.Queues(b.ctx)
+	b.ok(err)
+	same(b, "settings in another process", infos[0].Settings, want)
+}
+
+func configureNonsense(b *bed) {
+	b.put("a")
+	b.unchanged(func() {
+		b.code(b.st.Configure(b.ctx, "", nixie.QueueSettings{}, "ann", ""), nixie.CodeInvalid)
+		b.code(b.st.Configure(b.ctx, work, nixie.QueueSettings{}, "", ""), nixie.CodeInvalid)
+		b.code(b.st.Configure(b.ctx, work, nixie.QueueSettings{DedupeScope: "sometimes"}, "ann", ""), nixie.CodeInvalid)
+		b.code(b.st.Configure(b.ctx, work, nixie.QueueSettings{Lease: -1}, "ann", ""), nixie.CodeInvalid)
+		b.code(b.st.Configure(b.ctx, work, nixie.QueueSettings{Lease: nixie.MaxLease + 1}, "ann", ""), nixie.CodeInvalid)
+	})
+}

@@ -1,0 +1,282 @@
+package storetest
+
+import (
+	"time"
+
+	"github.com/nixie-go/nixie"
+	"github.com/nixie-go/nixie/store"
+)
+
+func resolveClauses() []clause {
+	return []clause{
+		{"HoldAndUnhold", holdAndUnhold},
+		{"DiscardAndRestore", discardAndRestore},
+		{"RequalifyNeedsAReason", requalifyNeedsReason},
+		{"ActorAndReasonAreRequired", actorRequired},
+		{"NonsenseIsRefused", resolveNonsense},
+		{"EachWholeOrNotAtAll", resolveEach},
+		{"HoldDoesNotStopARedrivenOne", holdOfRedriving},
+		{"RevisionsGrowByOne", revisionsGrow},
+	}
+}
+
+func holdAndUnhold(b *bed) {
+	l := b.dead("a", nixie.StatusOpen)
+	b.ok(b.resolve(l.ID, nixie.OnHold))
+	b.status(l.ID, nixie.StatusReview)
+	b.ok(b.resolve(l.ID, nixie.OnUnhold))
+	b.status(l.ID, nixie.StatusOpen)
+	b.state(l.Message.ID, nixie.Dead)
+	same(b, "note of a held letter is empty", b.held(l.ID).Note == "", false)
+}
+
+// held holds a letter and reads it.
+func (b *bed) held(id nixie.ID) nixie.Letter {
+	b.Helper()
+	b.ok(b.resolve(id, nixie.OnHold))
+	return b.letter(id)
+}
+
+func discardAndRestore(b *bed) {
+	l := b.dead("a", nixie.StatusOpen)
+	b.clock.Advance(time.Second)
+	b.ok(b.resolve(l.ID, nixie.OnDiscard))
+	got := b.letter(l.ID)
+	same(b, "status", got.Status, nixie.StatusDiscarded)
+	same(b, "state", got.Message.State, nixie.Dead)
+	if !got.ResolvedAt.Equal(b.clock.Now()) || got.Note == "" {
+		b.Fatalf("resolved at %s, note %q", got.ResolvedAt, got.Note)
+	}
+	same(b, "dead", b.info().Dead, 0)
+	b.ok(b.resolve(l.ID, nixie.OnRestore))
+	got = b.letter(l.ID)
+	same(b, "status", got.Status, nixie.StatusOpen)
+	same(b, "resolved at is kept", got.ResolvedAt.IsZero(), true)
+	same(b, "dead", b.info().Dead, 1)
+	b.ok(b.resolve(l.ID, nixie.OnRedrive))
+	b.take("a")
+}
+
+func requalifyNeedsReason(b *bed) {
+	l := b.quarantined("a")
+	r := store.Resolution{Letter: l.ID, Event: nixie.OnRequalify, Actor: "ann"}
+	b.unchanged(func() { b.code(b.resolution(r), nixie.CodeInvalid) })
+	r.Reason = "fixed"
+	b.ok(b.resolution(r))
+	b.status(l.ID, nixie.StatusOpen)
+}
+
+func actorRequired(b *bed) {
+	l := b.dead("a", nixie.StatusOpen)
+	b.unchanged(func() {
+		for _, on := range []nixie.Event{nixie.OnRedrive, nixie.OnDiscard, nixie.OnHold} {
+			b.code(b.resolution(store.Resolution{Letter: l.ID, Event: on, Reason: "r"}), nixie.CodeInvalid)
+		}
+		b.code(b.resolution(store.Resolution{Letter: l.ID, Event: nixie.OnDiscard, Actor: "ann"}), nixie.CodeInvalid)
+	})
+	b.ok(b.resolution(store.Resolution{Letter: l.ID, Event: nixie.OnRedrive, Actor: "ann"}))
+}
+
+func resolveNonsense(b *bed) {
+	l := b.dead("a", nixie.StatusOpen)
+	b.unchanged(func() {
+		for _, on := range []nixie.Event{"", "explode", nixie.OnBury, nixie.OnSuccess, nixie.OnDieAgain, nixie.OnExceed, nixie.OnGone, nixie.OnClaim} {
+			b.code(b.resolve(l.ID, on), nixie.CodeInvalid, nixie.CodeConflict)
+		}
+		b.code(b.resolve(new(nixie.IDs).New(b.clock.Now()), nixie.OnHold), nixie.CodeNotFound)
+		b.code(b.resolve(nixie.ID{}, nixie.OnHold), nixie.CodeNotFound, nixie.CodeInvalid)
+	})
+}
+
+func resolveEach(b *bed) {
+	x, y := b.dead("a", nixie.StatusOpen), b.dead("b", nixie.StatusReview)
+	errs := b.st.Resolve(b.ctx, []store.Resolution{
+		{Letter: y.ID, Event: nixie.OnHold, Actor: "ann"},
+		{Letter: x.ID, Event: nixie.OnHold, Actor: "ann"},
+		{Letter: x.ID, Event: nixie.OnHold, Actor: "ann"},
+		{Letter: y.ID, Event: nixie.OnUnhold, Actor: "ann"},
+	})
+	same(b, "answers", len(errs), 4)
+	b.code(errs[0], nixie.CodeConflict)
+	b.ok(errs[1])
+	b.code(errs[2], nixie.CodeConflict)
+	b.ok(errs[3])
+	b.status(x.ID, nixie.StatusReview)
+	b.status(y.ID, nixie.StatusOpen)
+}
+
+// holdOfRedriving shows that an operator's hold is for letters that lie in the
+// office: one whose message is on its way would end as a letter in review
+// with a message that runs.
+func holdOfRedriving(b *bed) {
+	l := b.dead("a", nixie.StatusOpen)
+	b.ok(b.resolve(l.ID, nixie.OnRedrive))
+	b.unchanged(func() { b.code(b.resolve(l.ID, nixie.OnHold), nixie.CodeConflict) })
+	b.ok(b.settle(nixie.Settlement{Delivery: b.take("a"), Verb: nixie.Complete}))
+	b.status(l.ID, nixie.StatusResolved)
+}
+
+func revisionsGrow(b *bed) {
+	l := b.dead("a", nixie.StatusOpen)
+	last := l.Revision
+	for _, on := range []nixie.Event{nixie.OnHold, nixie.OnUnhold, nixie.OnDiscard, nixie.OnRestore, nixie.OnRedrive} {
+		b.ok(b.resolve(l.ID, on))
+		got := b.letter(l.ID).Revision
+		if got != last+1 {
+			b.Fatalf("revision went from %d to %d at %s", last, got, on)
+		}
+		last = got
+	}
+}
+
+func operationClauses() []clause {
+	return []clause{
+		{"ThePlanIsFrozen", planIsFrozen},
+		{"OldestDeathFirst", oldestFirst},
+		{"R28_AtMostMax", planAtMost},
+		{"R29_ResumeDoesEachOnce", resumeOnce},
+		{"CountsAddUp", countsAddUp},
+		{"RefusedAndUnknown", operationNonsense},
+	}
+}
+
+// plan makes an operation over the letters that match.
+func (b *bed) plan(on nixie.Event, f nixie.Filter, limit int) store.Operation {
+	b.Helper()
+	op, err := b.st.Plan(b.ctx, store.Operation{Event: on, Actor: "ann", Reason: "fixed", Filter: "as written", Force: true}, f, limit)
+	b.ok(err)
+	if op.ID.IsZero() || op.Event != on || op.Actor != "ann" || op.Reason != "fixed" || op.Filter != "as written" || !op.Force || !op.CreatedAt.Equal(b.clock.Now()) {
+		b.Fatalf("planned operation is %+v", op)
+	}
+	return op
+}
+
+func (b *bed) operation(id nixie.ID, limit int) (store.Operation, []nixie.ID) {
+	b.Helper()
+	op, next, err := b.st.Operation(b.ctx, id, limit)
+	b.ok(err)
+	if op.Selected != op.Done+op.Skipped+op.Failed+op.Pending {
+		b.Fatalf("counts do not add up: %+v", op)
+	}
+	return op, next
+}
+
+// deaths makes n letters, a second apart.
+func (b *bed) deaths(n int) []nixie.Letter {
+	b.Helper()
+	var ls []nixie.Letter
+	for i := range n {
+		b.clock.Advance(time.Second)
+		ls = append(ls, b.dead(string(rune('a'+i)), nixie.StatusOpen))
+	}
+	return ls
+}
+
+func planIsFrozen(b *bed) {
+	ls := b.deaths(3)
+	op := b.plan(nixie.OnRedrive, nixie.Filter{Statuses: []nixie.Status{nixie.StatusOpen}}, 0)
+	same(b, "selected", op.Selected, 3)
+	same(b, "pending", op.Pending, 3)
+	b.dead("late", nixie.StatusOpen)
+	b.ok(b.resolve(ls[1].ID, nixie.OnHold))
+	_, next := b.operation(op.ID, 10)
+	same(b, "pending letters", len(next), 3)
+	empty := b.plan(nixie.OnRedrive, nixie.Filter{Queues: []string{"nobody"}}, 0)
+	same(b, "selected", empty.Selected, 0)
+}
+
+func oldestFirst(b *bed) {
+	ls := b.deaths(5)
+	op := b.plan(nixie.OnDiscard, nixie.Filter{}, 0)
+	_, next := b.operation(op.ID, 3)
+	same(b, "pending letters", len(next), 3)
+	for i, id := range next {
+		same(b, "letter in the order of the plan", id, ls[i].ID)
+	}
+}
+
+func planAtMost(b *bed) {
+	ls := b.deaths(9)
+	op := b.plan(nixie.OnRedrive, nixie.Filter{}, 7)
+	same(b, "selected", op.Selected, 7)
+	_, next := b.operation(op.ID, 100)
+	same(b, "pending letters", len(next), 7)
+	same(b, "last letter", next[6], ls[6].ID)
+}
+
+// resumeOnce drives an operation in parts, by two processes, with a letter
+// that dies again in between: each letter is redriven once.
+func resumeOnce(b *bed) {
+	b.deaths(6)
+	op := b.plan(nixie.OnRedrive, nixie.Filter{}, 0)
+	var rs []store.Resolution
+	_, next := b.operation(op.ID, 4)
+	for _, id := range next {
+		rs = append(rs, store.Resolution{Letter: id, Event: nixie.OnRedrive, Actor: "ann", Operation: op.ID})
+	}
+	for _, err := range b.st.Resolve(b.ctx, rs) {
+		b.ok(err)
+	}
+	same(b, "operation of the letter", b.letter(next[0]).Operation, op.ID)
+	d := b.take("a")
+	b.ok(b.settle(b.dying(d, nixie.StatusOpen)))
+	b.unchanged(func() {
+		for _, err := range b.st.Resolve(b.ctx, rs) {
+			b.code(err, nixie.CodeConflict)
+		}
+	})
+	same(b, "redrives", b.record(d.ID).Redrives, 1)
+	got, rest := b.operation(op.ID, 100)
+	same(b, "done", got.Done, 4)
+	same(b, "pending", len(rest), 2)
+	st := b.join()
+	for _, id := range rest {
+		for _, err := range st.Resolve(b.ctx, []store.Resolution{{Letter: id, Event: nixie.OnRedrive, Actor: "bob", Operation: op.ID}}) {
+			b.ok(err)
+		}
+	}
+	got, rest = b.operation(op.ID, 100)
+	same(b, "done", got.Done, 6)
+	same(b, "pending", len(rest), 0)
+	same(b, "letters of the operation", len(b.letters(nixie.Filter{Operation: op.ID})), 6)
+}
+
+func countsAddUp(b *bed) {
+	ls := b.deaths(4)
+	op := b.plan(nixie.OnRedrive, nixie.Filter{}, 0)
+	b.ok(b.resolve(ls[1].ID, nixie.OnDiscard)) // somebody was faster
+	d := b.took("again", nixie.DedupeKey("k"))
+	b.ok(b.settle(b.dying(d, nixie.StatusOpen)))
+	do := func(l nixie.Letter, in nixie.ID) error {
+		return b.resolution(store.Resolution{Letter: l.ID, Event: nixie.OnRedrive, Actor: "ann", Operation: in})
+	}
+	b.ok(do(ls[0], op.ID))
+	b.code(do(ls[1], op.ID), nixie.CodeConflict)
+	got, next := b.operation(op.ID, 100)
+	if got.Selected != 4 || got.Done != 1 || got.Skipped != 1 || got.Failed != 0 || got.Pending != 2 || len(next) != 2 {
+		b.Fatalf("operation is %+v, next %v", got, next)
+	}
+	b.put("holder", nixie.DedupeKey("k"))
+	second := b.plan(nixie.OnRedrive, nixie.Filter{IDs: []nixie.ID{d.ID}}, 0)
+	same(b, "selected", second.Selected, 1)
+	b.code(do(b.letterOf(d.ID), second.ID), nixie.CodeConflict)
+	got, next = b.operation(second.ID, 100)
+	if got.Skipped+got.Failed != 1 || got.Done != 0 || len(next) != 0 {
+		b.Fatalf("operation with a taken dedupe key is %+v, next %v", got, next)
+	}
+}
+
+func operationNonsense(b *bed) {
+	l := b.dead("a", nixie.StatusOpen)
+	b.unchanged(func() {
+		_, err := b.st.Plan(b.ctx, store.Operation{Event: nixie.OnRedrive}, nixie.Filter{}, 0)
+		b.code(err, nixie.CodeInvalid)
+		_, err = b.st.Plan(b.ctx, store.Operation{Event: "explode", Actor: "ann"}, nixie.Filter{}, 0)
+		b.code(err, nixie.CodeInvalid)
+		_, _, err = b.st.Operation(b.ctx, new(nixie.IDs).New(b.clock.Now()), 1)
+		b.code(err, nixie.CodeNotFound)
+		b.code(b.resolution(store.Resolution{
+			Letter: l.ID, Event: nixie.OnRedrive, Actor: "ann", Operation: new(nixie.IDs).New(b.clock.Now()),
+		}), nixie.CodeNotFound)
+	})
+}

@@ -1,0 +1,245 @@
+package storetest
+
+import (
+	"fmt"
+	"strings"
+	"time"
+
+	"github.com/nixie-go/nixie"
+	"github.com/nixie-go/nixie/store"
+)
+
+func tableClauses() []clause {
+	return []clause{
+		{"EveryStateAndEvent", everyStateAndEvent},
+		{"EveryStatusAndEvent", everyStatusAndEvent},
+	}
+}
+
+// everyStateAndEvent walks all pairs of a message's state and an event. A pair
+// of the table does what it says, every other is refused and changes nothing.
+// A verb needs a delivery, so the ones for states without a lease use the
+// lease that the message had last: of a message that never had one the pair
+// cannot be expressed.
+func everyStateAndEvent(b *bed) {
+	for _, from := range nixie.States() {
+		for _, on := range messageEvents() {
+			d := b.messageIn(from)
+			act := b.messageAct(on, d)
+			if act == nil {
+				b.Logf("cannot be expressed: %s on a message that is %s", on, from)
+				b.emptyOffice()
+				continue
+			}
+			want, allowed := nixie.NextState(from, on)
+			what := fmt.Sprintf("%s on a message that is %s", on, from)
+			b.pair(what, allowed, act)
+			if allowed {
+				same(b, "state after "+what, b.record(d.ID).State, want)
+			} else {
+				same(b, "state after a refused "+what, b.record(d.ID).State, from)
+			}
+			b.emptyOffice()
+		}
+	}
+}
+
+func messageEvents() []nixie.Event {
+	return []nixie.Event{
+		nixie.OnEnqueue, nixie.OnClaim, nixie.OnCancel, nixie.OnComplete, nixie.OnRetry, nixie.OnRelease,
+		nixie.OnAbandon, nixie.OnDiscard, nixie.OnBury, nixie.OnRedrive,
+	}
+}
+
+// pair runs one event that the table allows or forbids. The answer of an act
+// is an error or, where the contract answers by doing nothing, errNothing.
+func (b *bed) pair(what string, allowed bool, act func() error) {
+	b.Helper()
+	if allowed {
+		if err := act(); err != nil {
+			b.Fatalf("%s: error is %v, and the table allows it", what, err)
+		}
+		return
+	}
+	b.unchanged(func() {
+		if err := act(); err == nil {
+			b.Fatalf("%s: no error, and the table does not allow it", what)
+		}
+	})
+}
+
+var errNothing = fmt.Errorf("nothing happened")
+
+// messageIn makes a message of a state, with the lease that it had last.
+func (b *bed) messageIn(state nixie.State) *nixie.Delivery {
+	b.Helper()
+	d := b.took("a")
+	switch state {
+	case nixie.Queued:
+		b.ok(b.settle(nixie.Settlement{Delivery: d, Verb: nixie.Retry}))
+	case nixie.Succeeded:
+		b.ok(b.settle(nixie.Settlement{Delivery: d, Verb: nixie.Complete}))
+	case nixie.Discarded:
+		b.ok(b.settle(nixie.Settlement{Delivery: d, Verb: nixie.Discard}))
+	case nixie.Canceled:
+		b.ok(b.amend(d.ID, store.Cancel))
+	case nixie.Dead:
+		b.ok(b.settle(b.dying(d, nixie.StatusOpen)))
+	}
+	b.state(d.ID, state)
+	return d
+}
+
+// messageAct is how the contract expresses an event, nil if it cannot.
+func (b *bed) messageAct(on nixie.Event, d *nixie.Delivery) func() error {
+	settle := func(v nixie.Verb) func() error {
+		return func() error { return b.settle(nixie.Settlement{Delivery: d, Verb: v, Burial: burial("")}) }
+	}
+	switch on {
+	case nixie.OnEnqueue:
+		return func() error {
+			m := message("a")
+			m.ID = d.ID
+			_, err := b.st.Enqueue(b.ctx, m)
+			return err
+		}
+	case nixie.OnClaim:
+		return func() error {
+			if ds := b.claim(9); len(ds) == 0 {
+				return errNothing
+			}
+			return nil
+		}
+	case nixie.OnCancel:
+		return func() error { return b.amend(d.ID, store.Cancel) }
+	case nixie.OnComplete:
+		return settle(nixie.Complete)
+	case nixie.OnRetry:
+		return settle(nixie.Retry)
+	case nixie.OnRelease:
+		return settle(nixie.Release)
+	case nixie.OnDiscard:
+		return settle(nixie.Discard)
+	case nixie.OnBury:
+		return settle(nixie.Bury)
+	case nixie.OnAbandon:
+		return b.abandonAct(d)
+	case nixie.OnRedrive:
+		if ls := b.letters(nixie.Filter{IDs: []nixie.ID{d.ID}}); len(ls) == 1 {
+			return func() error { return b.resolve(ls[0].ID, nixie.OnRedrive) }
+		}
+	}
+	return nil
+}
+
+// abandonAct lets time pass on a paused queue until a lease would have ended.
+func (b *bed) abandonAct(d *nixie.Delivery) func() error {
+	b.configure(nixie.QueueSettings{Paused: true})
+	return func() error {
+		before := b.record(d.ID).Crashes
+		b.clock.Advance(time.Minute)
+		b.claim(1)
+		if b.record(d.ID).Crashes == before {
+			return errNothing
+		}
+		return nil
+	}
+}
+
+// emptyOffice ends everything, so that the next pair starts clean.
+func (b *bed) emptyOffice() {
+	b.Helper()
+	b.empty()
+	b.configure(nixie.QueueSettings{})
+	for _, l := range b.letters(nixie.Filter{Statuses: []nixie.Status{nixie.StatusOpen, nixie.StatusReview, nixie.StatusQuarantined}}) {
+		b.ok(b.resolve(l.ID, nixie.OnDiscard))
+	}
+}
+
+func letterEvents() []nixie.Event {
+	return []nixie.Event{
+		nixie.OnBury, nixie.OnHold, nixie.OnUnhold, nixie.OnRedrive, nixie.OnSuccess, nixie.OnConfirm, nixie.OnGone,
+		nixie.OnDieAgain, nixie.OnExceed, nixie.OnRequalify, nixie.OnDiscard, nixie.OnRestore,
+	}
+}
+
+// everyStatusAndEvent walks all pairs of a letter's status and an event. The
+// events that come from the message of a letter are expressed by settling the
+// message; only a letter in redriving has one on its way, so for all other
+// statuses they cannot be expressed. The birth of a letter comes from a bury
+// or hold of its message and is part of the pairs of messages.
+func everyStatusAndEvent(b *bed) {
+	var not []string
+	for _, from := range nixie.Statuses() {
+		for _, on := range letterEvents() {
+			what := fmt.Sprintf("%s on a letter that is %s", on, from)
+			l, d := b.letterIn(from)
+			act := b.letterAct(on, l, d)
+			if act == nil {
+				not = append(not, what)
+				b.emptyOffice()
+				continue
+			}
+			want, allowed := nixie.NextStatus(from, on)
+			b.pair(what, allowed, act)
+			if !allowed {
+				want = from
+			}
+			same(b, "status after "+what, b.letter(l.ID).Status, want)
+			b.emptyOffice()
+		}
+	}
+	b.Logf("cannot be expressed:\n  %s", strings.Join(not, "\n  "))
+}
+
+// letterIn makes a letter of a status; for redriving, its message is leased
+// and comes with it.
+func (b *bed) letterIn(status nixie.Status) (nixie.Letter, *nixie.Delivery) {
+	b.Helper()
+	if status == nixie.StatusQuarantined {
+		return b.quarantined("a"), nil
+	}
+	first := nixie.StatusOpen
+	if status == nixie.StatusReview {
+		first = status
+	}
+	l := b.dead("a", first)
+	var d *nixie.Delivery
+	switch status {
+	case nixie.StatusRedriving:
+		b.ok(b.resolve(l.ID, nixie.OnRedrive))
+		d = b.take("a")
+	case nixie.StatusResolved:
+		b.ok(b.resolve(l.ID, nixie.OnRedrive))
+		b.ok(b.settle(nixie.Settlement{Delivery: b.take("a"), Verb: nixie.Complete}))
+	case nixie.StatusDiscarded:
+		b.ok(b.resolve(l.ID, nixie.OnDiscard))
+	}
+	b.status(l.ID, status)
+	return l, d
+}
+
+func (b *bed) letterAct(on nixie.Event, l nixie.Letter, d *nixie.Delivery) func() error {
+	operator := func() error { return b.resolve(l.ID, on) }
+	switch on {
+	case nixie.OnUnhold, nixie.OnRedrive, nixie.OnRequalify, nixie.OnDiscard, nixie.OnRestore, nixie.OnConfirm:
+		return operator
+	case nixie.OnHold:
+		if d == nil {
+			return operator
+		}
+	case nixie.OnBury:
+		return nil // only of a letter that does not exist
+	}
+	if d == nil {
+		return nil
+	}
+	settlements := map[nixie.Event]nixie.Settlement{
+		nixie.OnSuccess:  {Delivery: d, Verb: nixie.Complete},
+		nixie.OnGone:     {Delivery: d, Verb: nixie.Discard},
+		nixie.OnDieAgain: b.dying(d, nixie.StatusOpen),
+		nixie.OnExceed:   b.dying(d, nixie.StatusQuarantined),
+		nixie.OnHold:     {Delivery: d, Verb: nixie.Hold, Burial: burial(nixie.StatusReview)},
+	}
+	return func() error { return b.settle(settlements[on]) }
+}
