@@ -26,12 +26,22 @@ var update = flag.Bool("update", false, "rewrite the golden texts of the scripts
 // noon is when every script happens.
 var noon = time.Date(2026, 5, 4, 12, 0, 0, 0, time.UTC)
 
-// TestScripts runs the stories under testdata. Each is a list of commands with
-// the exact text that they print. IDs made by the store are shown as
-// a0000001-…, a0000002-… in the order in which a script first sees them.
-func TestScripts(t *testing.T) {
+func TestR27_DamageIsShown(t *testing.T)        { scripts(t, "R27_*") }
+func TestR31_NothingIsTouched(t *testing.T)     { scripts(t, "R31_*") }
+func TestR32_DryRunIsTheRun(t *testing.T)       { scripts(t, "R32_*") }
+func TestR59_EveryVerbInEveryForm(t *testing.T) { scripts(t, "R59_*") }
+func TestOtherStories(t *testing.T)             { scripts(t, "[a-z]*") }
+
+// scripts runs the stories under testdata whose names match. Each is a list of
+// commands with the exact text that they print. IDs made by the store are shown
+// as a0000001-…, a0000002-… in the order in which a script first sees them.
+func scripts(t *testing.T, names string) {
+	files, err := filepath.Glob(filepath.Join("testdata", names+".txtar"))
+	if err != nil || len(files) == 0 {
+		t.Fatalf("no scripts %s: %v", names, err)
+	}
 	testscript.Run(t, testscript.Params{
-		Dir:                 "testdata",
+		Files:               files,
 		UpdateScripts:       *update,
 		RequireExplicitExec: true,
 		RequireUniqueNames:  true,
@@ -141,20 +151,25 @@ func fixtureLetters() []dead {
 
 // makeFixture makes the store that the scripts look at.
 func makeFixture(ts *testscript.TestScript, _ bool, _ []string) {
+	fillStore(ts.MkAbs("s.db"), ts.Check)
+}
+
+// fillStore writes the fixture.
+func fillStore(path string, check func(error)) {
 	now := noon.Add(-3 * time.Hour)
-	st, err := sqlite.Open(ts.MkAbs("s.db"), sqlite.Options{Clock: func() time.Time { return now }, Owner: "worker-1", Reserve: -1})
-	ts.Check(err)
+	st, err := sqlite.Open(path, sqlite.Options{Clock: func() time.Time { return now }, Owner: "worker-1", Reserve: -1})
+	check(err)
 	number := 0
 	enqueue := func(m nixie.Message) {
 		number++
 		m.ID, err = nixie.ParseID(fmt.Sprintf("01970000-0000-7000-8000-%012d", number))
-		ts.Check(err)
+		check(err)
 		_, err = st.Enqueue(context.Background(), m)
-		ts.Check(err)
+		check(err)
 	}
 	settle := func(queue string, s nixie.Settlement) {
 		ds, err := st.Claim(context.Background(), queue, nixie.Want{Max: 1})
-		ts.Check(err)
+		check(err)
 		s.Delivery = ds[0]
 		if f := s.Failure; f != nil {
 			f.Generation, f.Attempt, f.Decision = ds[0].Generation, ds[0].Attempts, s.Verb
@@ -163,7 +178,7 @@ func makeFixture(ts *testscript.TestScript, _ bool, _ []string) {
 				f.NextAt = f.FailedAt.Add(s.Delay)
 			}
 		}
-		ts.Check(errors.Join(st.Settle(context.Background(), []nixie.Settlement{s})...))
+		check(errors.Join(st.Settle(context.Background(), []nixie.Settlement{s})...))
 		now = now.Add(2 * time.Second)
 	}
 	for _, l := range fixtureLetters() {
@@ -181,8 +196,8 @@ func makeFixture(ts *testscript.TestScript, _ bool, _ []string) {
 	settle("orders", nixie.Settlement{Verb: nixie.Complete})
 	enqueue(nixie.Message{Queue: "billing", Key: "bill-1", Body: []byte("{}"), NotBefore: noon.Add(90 * time.Minute)})
 	enqueue(nixie.Message{Queue: "billing", Key: "bill-2", Body: []byte("{}")})
-	ts.Check(st.Configure(context.Background(), "billing", nixie.QueueSettings{Paused: true, PausedNote: "bank is down"}, "bob@desk", "bank is down"))
-	ts.Check(st.Close())
+	check(st.Configure(context.Background(), "billing", nixie.QueueSettings{Paused: true, PausedNote: "bank is down"}, "bob@desk", "bank is down"))
+	check(st.Close())
 }
 
 // unchanged checks that the store holds what it held at the first call.
