@@ -57,8 +57,10 @@ func ExampleOrder() {
 	// max-deliveries
 	// max-crashes
 	// released
+	// extend-on
 	// never-dead
 	// permanent
 	// max-attempts
+	// retry-budget
 	// retry
 }
