@@ -2,6 +2,7 @@ package policy
 
 import (
 	"strconv"
+	"strings"
 	"time"
 
 	"github.com/nixie-go/nixie"
@@ -14,6 +15,7 @@ type InPlace struct {
 	MaxAttempts int           // runs, the first included; below 2 is no retry
 	MaxTime     time.Duration // since the first run began; 0 is none
 	Backoff     Backoff       // how long to wait between runs; its cap is the longest wait
+	Extensions  int           // runs more for errors that only ask for more time, see [Policy.Extends]; 0 is none
 }
 
 // Next says whether a handler that has failed n times runs again after a wait,
@@ -35,6 +37,8 @@ func (i InPlace) Check() error {
 	switch {
 	case i.MaxAttempts < 0 || i.MaxAttempts > MaxInPlace:
 		return nixie.Errorf(nixie.CodeInvalid, "in place max_attempts is %d: give a number from 0 to %d", i.MaxAttempts, MaxInPlace)
+	case i.Extensions < 0 || i.Extensions > MaxInPlace:
+		return nixie.Errorf(nixie.CodeInvalid, "in place extensions is %d: give a number from 0 to %d", i.Extensions, MaxInPlace)
 	case i.MaxTime < 0 || i.MaxTime > nixie.MaxDelay:
 		return nixie.Errorf(nixie.CodeInvalid, "in place max_time is %s: give a duration up to %s, or 0 for none", i.MaxTime, nixie.MaxDelay)
 	}
@@ -43,12 +47,16 @@ func (i InPlace) Check() error {
 
 // String says it in words.
 func (i InPlace) String() string {
-	if i.MaxAttempts < 2 {
-		return "none"
+	var words []string
+	if i.MaxAttempts > 1 {
+		runs := strconv.Itoa(i.MaxAttempts) + " runs"
+		if i.MaxTime > 0 {
+			runs += " within " + short(i.MaxTime)
+		}
+		words = append(words, runs, i.Backoff.String())
 	}
-	words := strconv.Itoa(i.MaxAttempts) + " runs"
-	if i.MaxTime > 0 {
-		words += " within " + short(i.MaxTime)
+	if i.Extensions > 0 {
+		words = append(words, strconv.Itoa(i.Extensions)+" extensions")
 	}
-	return words + ", " + i.Backoff.String()
+	return orElse(strings.Join(words, ", "), "none")
 }

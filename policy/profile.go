@@ -104,15 +104,17 @@ func (p *Profile) pgqueuer() {
 }
 
 // wink: mailboxes with a visibility timeout. After the nth delivery 60 s·n up to
-// 15 min. Its three lists of errors are matched by name.
+// 15 min. Its three lists of errors are matched by name, and by the reasons that
+// say the same. An error that asks for more visibility is no failure: the handler
+// goes on, up to ten times in one attempt.
 func (p *Profile) wink() {
 	p.About = "mailboxes of an agent runtime"
 	p.Config.MaxAttempts = 5
 	p.Config.Backoff = Backoff{Formula: Linear, Base: time.Minute, Step: time.Minute, Cap: 15 * time.Minute, Jitter: JitterNone}
 	retriable := MatchName("MailboxConnectionError", "RateLimitError", "TimeoutError")
 	final := MatchName("ValidationError", "ContentPolicyViolation", "AuthenticationError", "QuotaExceededError")
-	p.Config.NeverDead = []Matcher{retriable}
-	p.Config.DeadAtOnce = []Matcher{final}
+	p.Config.NeverDead = []Matcher{retriable, MatchReason(nixie.ReasonTransportUnavailable, nixie.ReasonThrottled, nixie.ReasonTimeout)}
+	p.Config.DeadAtOnce = []Matcher{final, MatchReason(nixie.ReasonValidation, nixie.ReasonPolicy, nixie.ReasonAuth)}
 	p.Config.ExtendOn = []Matcher{MatchName("VisibilityExpansionRequired")}
 	p.Config.Rules = []Rule{
 		{MatchName("MailboxConnectionError"), nixie.ClassTransient, nixie.ReasonTransportUnavailable},
@@ -127,6 +129,7 @@ func (p *Profile) wink() {
 		{MatchName("SerializationError"), nixie.ClassUnknown, nixie.ReasonSerialization},
 		{MatchName("ResourceNotFoundError"), nixie.ClassUnknown, nixie.ReasonDependency},
 	}
+	p.InPlace.Extensions = 10
 }
 
 // prodigy: work items of a map and reduce run.

@@ -9,6 +9,12 @@ import (
 // MaxSimulated is the most steps of a simulation.
 const MaxSimulated = 10_000
 
+// Rules by which a handler runs again under the same claim.
+const (
+	ruleInPlace = "in-place"
+	ruleExtend  = "extend-on" // the rule of Decide has the same name
+)
+
 // Scenario is a message whose every attempt goes wrong in the same way.
 type Scenario struct {
 	Message nixie.Message // its Type, Redrives and ExpiresAt count; and its ID, with Dice
@@ -27,7 +33,7 @@ type Step struct {
 	Failure  *nixie.Failure // what was diagnosed
 	After    time.Duration  // when it failed, since the start
 	Rule     string         // the rule that decided, of [Order], or "in-place"
-	Verb     nixie.Verb     // empty in place: nothing is settled
+	Verb     nixie.Verb     // empty where the handler runs again under the same claim
 	Wait     time.Duration  // before the next run
 	Least    time.Duration  // what jitter can make of that wait …
 	Most     time.Duration  // … at least and at most
@@ -58,6 +64,7 @@ func Simulate(p *Policy, s Scenario) []Step {
 	for len(steps) < most {
 		d.Attempts++
 		d.Deliveries++
+		before := len(steps)
 		if s.Err != nil {
 			steps, now = s.inPlace(p, d, steps, now, most)
 			if len(steps) == most {
@@ -65,7 +72,7 @@ func Simulate(p *Policy, s Scenario) []Step {
 			}
 		}
 		step := s.fail(p, d, now)
-		step.Run = runsOf(steps, d.Attempts) + 1
+		step.Run = len(steps) - before + 1
 		now = step.Failure.FailedAt
 		if s.Err == nil {
 			d.Crashes++
@@ -98,24 +105,34 @@ func (s Scenario) fail(p *Policy, d *nixie.Delivery, now time.Time) Step {
 	return step
 }
 
-// inPlace adds the runs of an attempt that are retried under the same claim.
+// inPlace adds the runs of an attempt that are followed by another one under the
+// same claim.
 func (s Scenario) inPlace(p *Policy, d *nixie.Delivery, steps []Step, now time.Time, most int) ([]Step, time.Time) {
 	began := now
-	formula := s.InPlace.Backoff
 	rules := s.InPlace
 	if !s.Dice {
 		rules.Backoff.Jitter = JitterNone
 	}
-	for n := 1; len(steps) < most; n++ {
+	for n, extended := 1, 0; len(steps) < most; {
 		step := s.fail(p, d, now)
-		wait, again := rules.Next(d, n, step.Failure.FailedAt.Sub(began))
-		if !again || Final(step.Failure) {
-			break
+		step.Run = n + extended
+		if p.Extends(d, step.Failure) {
+			if extended == rules.Extensions {
+				break
+			}
+			extended++
+			step.Rule = ruleExtend
+		} else {
+			wait, again := rules.Next(d, n, step.Failure.FailedAt.Sub(began))
+			if !again || Final(step.Failure) {
+				break
+			}
+			step.Rule, step.Wait = ruleInPlace, wait
+			step.Least, step.Most = s.InPlace.Backoff.Band(n)
+			n++
 		}
-		step.Run, step.Rule, step.Wait = n, "in-place", wait
-		step.Least, step.Most = formula.Band(n)
 		steps = append(steps, step)
-		now = step.Failure.FailedAt.Add(wait)
+		now = step.Failure.FailedAt.Add(step.Wait)
 	}
 	return steps, now
 }
@@ -124,16 +141,6 @@ func (s Scenario) inPlace(p *Policy, d *nixie.Delivery, steps []Step, now time.T
 // or the handler asked for a verb.
 func Final(f *nixie.Failure) bool {
 	return f.Class == nixie.ClassPermanent || marksOf(f.Err).Verb != ""
-}
-
-func runsOf(steps []Step, attempt int) int {
-	n := 0
-	for _, s := range steps {
-		if s.Attempt == attempt && s.Rule == "in-place" {
-			n++
-		}
-	}
-	return n
 }
 
 func (s *Step) settle(p *Policy, d *nixie.Delivery, settled nixie.Settlement) {

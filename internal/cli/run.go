@@ -34,6 +34,7 @@ type runFlags struct {
 	permanentExit                  []int
 	skipBad                        bool
 	jobGiven                       bool
+	ofProfile                      func(flag string) bool // a profile was chosen and the flag was not
 }
 
 func newRun(g *globals) *cobra.Command {
@@ -64,7 +65,10 @@ or by a JSON object in the file $NIXIE_VERDICT:
   find . -name '*.go' | nixie run - --job fmt -- gofmt -l {line}
   nixie run orders.csv --on-item-failure stop --permanent-exit 3,4 -- ./import.sh {id}`,
 		Args: cobra.ArbitraryArgs,
-		RunE: func(cmd *cobra.Command, args []string) error { return f.run(cmd.Context(), args, cmd.ArgsLenAtDash()) },
+		RunE: func(cmd *cobra.Command, args []string) error {
+			f.ofProfile = func(flag string) bool { return cmd.Flags().Changed("profile") && !cmd.Flags().Changed(flag) }
+			return f.run(cmd.Context(), args, cmd.ArgsLenAtDash())
+		},
 	}
 	fs := cmd.Flags()
 	fs.IntVarP(&f.parallel, "parallel", "p", runtime.NumCPU(), "commands at once")
@@ -152,6 +156,12 @@ func (f *runFlags) config(list string, cmd []string) (*runner.Config, error) {
 	backoff := f.backoff
 	if backoff == 0 {
 		backoff = -1 // asked for: no waiting
+	}
+	if f.ofProfile("backoff") {
+		backoff = 0
+	}
+	if f.ofProfile("max-attempts") {
+		f.maxAttempts = 0
 	}
 	return &runner.Config{
 		Job:     f.job,
