@@ -28,20 +28,20 @@ type Scenario struct {
 
 // Step is one run in the life of a simulated message.
 type Step struct {
-	Attempt  int            // execution in this life
-	Run      int            // within the attempt; above 1 it was retried in place
-	Failure  *nixie.Failure // what was diagnosed
-	After    time.Duration  // when it failed, since the start
-	Rule     string         // the rule that decided, of [Order], or "in-place"
-	Verb     nixie.Verb     // empty where the handler runs again under the same claim
-	Wait     time.Duration  // before the next run
-	Least    time.Duration  // what jitter can make of that wait …
-	Most     time.Duration  // … at least and at most
-	Cause    nixie.Cause    // of a letter
-	Status   nixie.Status   // of a letter
-	Channel  string         // of a letter: see [ChannelReason]
-	Review   bool           // of a letter: a person has to look first
-	Redrives bool           // of a letter: may be redriven
+	Attempt    int            // execution in this life
+	Run        int            // within the attempt; above 1 it was retried in place
+	Failure    *nixie.Failure // what was diagnosed
+	After      time.Duration  // when it failed, since the start
+	Rule       string         // the rule that decided, of [Order], or "in-place"
+	Verb       nixie.Verb     // empty where the handler runs again under the same claim
+	Wait       time.Duration  // before the next run
+	Least      time.Duration  // what jitter can make of that wait …
+	Most       time.Duration  // … at least and at most
+	Cause      nixie.Cause    // of a letter
+	Status     nixie.Status   // of a letter
+	Channel    string         // of a letter: see [ChannelReason]
+	Review     bool           // of a letter: a person has to look first
+	Redrivable bool           // of a letter: may be redriven
 }
 
 // Simulate plays a scenario to its end: every decision and every time until the
@@ -155,7 +155,7 @@ func (s *Step) settle(p *Policy, d *nixie.Delivery, settled nixie.Settlement) {
 		s.Least, s.Most = max(least, after), max(most, after)
 	}
 	if b := settled.Burial; b != nil {
-		s.Cause, s.Status, s.Review, s.Redrives = b.Cause, b.Status, b.NeedsReview, b.Redrivable
+		s.Cause, s.Status, s.Review, s.Redrivable = b.Cause, b.Status, b.NeedsReview, b.Redrivable
 		s.Channel = ChannelReason(s.Failure.Class, b.Cause)
 	}
 }

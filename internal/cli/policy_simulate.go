@@ -193,7 +193,7 @@ func viewStep(s policy.Step) stepView {
 		Attempt: s.Attempt, Run: s.Run, AfterMS: s.After.Milliseconds(),
 		Class: string(s.Failure.Class), Reason: string(s.Failure.Reason), Rule: s.Rule, Verb: verbWord(s),
 		WaitMS: s.Wait.Milliseconds(), LeastMS: s.Least.Milliseconds(), MostMS: s.Most.Milliseconds(),
-		Cause: string(s.Cause), Status: string(s.Status), Channel: s.Channel, Review: s.Review, Redrive: s.Redrives, step: s,
+		Cause: string(s.Cause), Status: string(s.Status), Channel: s.Channel, Review: s.Review, Redrive: s.Redrivable, step: s,
 	}
 }
 
@@ -261,7 +261,7 @@ type comparison struct {
 }
 
 func (f *simulateFlags) compareAll() error {
-	out := newListing(f.globals, comparisonColumns())
+	out := newListing(f.globals, comparisonColumns(f.forPeople()))
 	for _, name := range policy.Profiles() {
 		steps, err := f.simulate(name)
 		if err != nil {
@@ -282,14 +282,20 @@ func (f *simulateFlags) compareAll() error {
 	return out.close()
 }
 
-func comparisonColumns() []column[comparison] {
+func comparisonColumns(people bool) []column[comparison] {
 	type v = comparison
+	hole := func(s string) string {
+		if people {
+			return orDash(s)
+		}
+		return s
+	}
 	return []column[v]{
 		{name: "profile", show: asTable, cell: func(c *v) string { return c.Profile }},
 		{name: "runs", show: asTable, cell: func(c *v) string { return strconv.Itoa(c.Runs) }, kind: number},
-		{name: "waits", show: asTable, cell: func(c *v) string { return orDash(strings.Join(c.Waits, " ")) }, kind: flex},
+		{name: "waits", show: asTable, cell: func(c *v) string { return hole(strings.Join(c.Waits, " ")) }, kind: flex},
 		{name: "end", show: asTable, cell: func(c *v) string { return c.End }},
-		{name: "cause", show: asTable, cell: func(c *v) string { return orDash(c.Cause) }},
+		{name: "cause", show: asTable, cell: func(c *v) string { return hole(c.Cause) }},
 		{name: "after", show: asTable, cell: func(c *v) string { return span(c.after) }},
 	}
 }
