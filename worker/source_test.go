@@ -187,7 +187,7 @@ func TestSettleFails(t *testing.T) {
 				}
 				time.Sleep(30 * time.Second)
 				g.end()
-				if len(src.verbs()) != 100 || calls > 50 {
+				if len(src.verbs()) != 100 || calls > 120 {
 					t.Errorf("%d settled, %d calls", len(src.verbs()), calls)
 				}
 			})
