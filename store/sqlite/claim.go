@@ -23,9 +23,13 @@ func (s *Store) Claim(ctx context.Context, queue string, want nixie.Want) ([]*ni
 	if want.Lease != 0 && (want.Lease < nixie.MinLease || want.Lease > nixie.MaxLease) {
 		return nil, nixie.Errorf(nixie.CodeInvalid, "lease is %s: give one from %s to %s", want.Lease, nixie.MinLease, nixie.MaxLease)
 	}
+	if err := s.enter(ctx); err != nil {
+		return nil, err
+	}
+	defer s.gate.leave()
 	var dead []ownerRow
 	var busy bool
-	err := s.read(ctx, func(c conn) (err error) {
+	err := s.view(ctx, s.claimers, func(c conn) (err error) {
 		if dead, err = s.deadOwners(c); err != nil {
 			return err
 		}
@@ -36,7 +40,7 @@ func (s *Store) Claim(ctx context.Context, queue string, want nixie.Want) ([]*ni
 		return nil, err
 	}
 	var got claimed
-	err = s.write(ctx, 0, func(t *tx) error {
+	err = s.submit(ctx, 0, func(t *tx) error {
 		got = claimed{}
 		if err := t.sweep(dead); err != nil {
 			return err
@@ -55,7 +59,7 @@ func (s *Store) Claim(ctx context.Context, queue string, want nixie.Want) ([]*ni
 // hasWork reports whether a claim could find anything, or a lease is over.
 func (s *Store) hasWork(c conn, queue string) (bool, error) {
 	now := s.now()
-	n, err := c.number(`select exists (select 1 from queue where name = ?1 and paused = 0 and cursor < last)
+	n, err := c.number(`select exists (select 1 from queue where name = ?1 and paused = 0 and fresh > 0)
 		or exists (select 1 from batch where until <= ?2)
 		or exists (select 1 from pending where state = 1 and until <= ?2)`, queue, now)
 	if n != 0 || err != nil {
@@ -148,7 +152,10 @@ func (t *tx) share(q *queueRow, n int) (int, error) {
 // firstNew returns when the next new message was enqueued, 0 if there is none,
 // and moves the cursor past what ranges pass by.
 func (t *tx) firstNew(q *queueRow) (added int64, err error) {
-	if q.cursor >= q.last {
+	if q.fresh == 0 {
+		if q.cursor < q.last { // all that came since have a row of their own
+			q.cursor, q.dirty = q.last, true
+		}
 		return 0, nil
 	}
 	next := q.last
@@ -207,7 +214,7 @@ func (t *tx) lease(r *pendingRow, until int64) error {
 // claimRange moves the queue's cursor past up to n new messages and leases them
 // by one row.
 func (t *tx) claimRange(q *queueRow, n int, until int64) (*batchRow, error) {
-	if n <= 0 || q.cursor >= q.last {
+	if n <= 0 || q.fresh == 0 {
 		return nil, nil
 	}
 	// Rows of the queue that were added by this very transaction are found too:
@@ -254,7 +261,7 @@ func (s *Store) deliveries(ctx context.Context, queue string, got *claimed) ([]*
 	}
 	// The leases are ours whatever happens to ctx: read to the end, so that
 	// the caller can settle them.
-	err := s.read(context.WithoutCancel(ctx), func(c conn) error {
+	err := s.view(context.WithoutCancel(ctx), s.claimers, func(c conn) error {
 		var err error
 		out, err = s.readRows(c, queue, got.rows[:got.early], nil)
 		if err == nil && got.batch != nil {

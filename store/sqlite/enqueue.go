@@ -116,10 +116,13 @@ func (t *tx) enqueue(m *nixie.Message, hash nixie.Hash) (nixie.Receipt, error) {
 			return nixie.Receipt{}, err
 		}
 	}
-	if !own {
-		q.fresh++
-	}
 	q.last++
+	switch {
+	case !own:
+		q.fresh++
+	case q.fresh == 0:
+		q.cursor = q.last // nothing before it for ranges, so no claim has to look
+	}
 	q.dirty = true
 	if due <= t.now {
 		t.wake(q.name)

@@ -19,6 +19,7 @@ type ownership struct {
 	n      int64 // row of the table owner
 	file   *os.File
 	marked atomic.Int64
+	probed atomic.Uint32
 }
 
 // lockFolder holds one lock file for each process that claims.
@@ -27,12 +28,27 @@ func (s *Store) lockFolder() string { return s.path + "-owners" }
 // register makes this process an owner: first the kernel lock, then the row, so
 // that no row without a lock is ever seen as dead while its process lives.
 func (s *Store) register(t *tx) error {
+	if t.owner != 0 {
+		return nil // an earlier call of this transaction did it
+	}
 	o := &s.owner
 	o.mu.Lock()
 	defer o.mu.Unlock()
-	if o.n != 0 {
-		t.owner = o.n
+	known, err := t.number("select n from owner where n = ?", o.n)
+	if err != nil {
+		return err
+	}
+	if known != 0 {
+		t.owner = known
 		return nil
+	}
+	if o.n != 0 {
+		// Somebody took this process for dead, as when the folder of locks was
+		// removed under it. What it held is void; it goes on as a new owner.
+		o.n = 0
+		if err := o.close(); err != nil {
+			return err
+		}
 	}
 	if o.file == nil {
 		if err := o.lock(s.lockFolder(), s.ids.New(s.opts.Clock()).String()); err != nil {
@@ -88,6 +104,10 @@ func (o *ownership) registered() ownerRow {
 func (o *ownership) release() error {
 	o.mu.Lock()
 	defer o.mu.Unlock()
+	return o.close()
+}
+
+func (o *ownership) close() error {
 	if o.file == nil {
 		return nil
 	}
@@ -115,12 +135,26 @@ func (s *Store) deadOwners(c conn) ([]ownerRow, error) {
 		return nil, err
 	}
 	var dead []ownerRow
-	for _, o := range others {
+	for _, o := range s.owner.turn(others) {
 		if s.isDead(o) {
 			dead = append(dead, o)
 		}
 	}
 	return dead, nil
+}
+
+// maxProbes is how many other owners one claim looks at. Where there are more,
+// the claims take turns, so that many idle processes do not spend their time on
+// each other.
+const maxProbes = 16
+
+// turn chooses the owners to look at now.
+func (o *ownership) turn(others []ownerRow) []ownerRow {
+	if len(others) <= maxProbes {
+		return others
+	}
+	first := int(o.probed.Add(maxProbes)) % len(others)
+	return append(others[first:], others[:first]...)[:maxProbes]
 }
 
 // isDead reports whether nobody holds the owner's lock. A file that is gone was
