@@ -165,9 +165,14 @@ func (s *Store) commit(c conn, calls []*write) (failed int, err error) {
 	if err := s.broken.Load(); err != nil {
 		return -1, *err
 	}
-	if err := c.run("begin immediate"); err != nil {
+	if err := s.begin(c); err != nil {
 		return -1, &beginError{err}
 	}
+	defer func() {
+		if e := s.turn.leave(); e != nil && err == nil {
+			_ = s.giveUp(nixie.CodeUnavailable, e) // what was committed stays; nobody else gets a turn while this file is open
+		}
+	}()
 	t := &tx{conn: c, store: s}
 	failed, err = t.runAll(calls)
 	if err == nil {
@@ -184,6 +189,24 @@ func (s *Store) commit(c conn, calls []*write) (failed int, err error) {
 	}
 	t.committed()
 	return -1, nil
+}
+
+// begin waits for the turn of this process and begins a transaction. If the
+// turn does not come, whoever has it stands still: then the store's own lock is
+// asked once.
+func (s *Store) begin(c conn) error {
+	in, err := s.turn.take()
+	if err != nil {
+		return err
+	}
+	if !in {
+		c.SetBusyTimeout(0)
+		defer c.SetBusyTimeout(s.opts.LockWait)
+	}
+	if err := c.run("begin immediate"); err != nil {
+		return errors.Join(err, s.turn.leave())
+	}
+	return nil
 }
 
 func (t *tx) runAll(calls []*write) (failed int, err error) {

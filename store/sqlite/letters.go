@@ -129,6 +129,8 @@ func (s *Store) scanLetter(c conn, row rows, whole bool) (nixie.Letter, error) {
 	return l, err
 }
 
+const bodyDamage = "body: it is not the one that was accepted, its hash differs"
+
 // story reads what is kept of a message beside its row: the body, checked, and
 // the history.
 func story(c conn, pos int64, m *nixie.Message, damage *[]string) (list []nixie.Failure, dropped int, err error) {
@@ -136,7 +138,7 @@ func story(c conn, pos int64, m *nixie.Message, damage *[]string) (list []nixie.
 		return nil, 0, err
 	}
 	if nixie.HashBody(m.Body) != m.Hash {
-		*damage = append(*damage, "body: it is not the one that was accepted, its hash differs")
+		*damage = append(*damage, bodyDamage)
 	}
 	return history(c, pos, damage)
 }

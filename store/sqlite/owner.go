@@ -22,8 +22,9 @@ type ownership struct {
 	probed atomic.Uint32
 }
 
-// lockFolder holds one lock file for each process that claims.
-func (s *Store) lockFolder() string { return s.path + "-owners" }
+// lockFolder is added to the store's path: the folder with the writers' queue
+// and one lock file for each process that claims.
+const lockFolder = "-owners"
 
 // register makes this process an owner: first the kernel lock, then the row, so
 // that no row without a lock is ever seen as dead while its process lives.
@@ -51,7 +52,7 @@ func (s *Store) register(t *tx) error {
 		}
 	}
 	if o.file == nil {
-		if err := o.lock(s.lockFolder(), s.ids.New(s.opts.Clock()).String()); err != nil {
+		if err := o.lock(s.path+lockFolder, s.ids.New(s.opts.Clock()).String()); err != nil {
 			return err
 		}
 	}
@@ -124,23 +125,37 @@ type ownerRow struct {
 
 // deadOwners returns the owners whose lock can be taken.
 func (s *Store) deadOwners(c conn) ([]ownerRow, error) {
+	others, err := s.otherOwners(c)
+	return s.deadOf(others), err
+}
+
+// someDeadOwners is deadOwners for claims, which are many: it looks at a few
+// only.
+func (s *Store) someDeadOwners(c conn) ([]ownerRow, error) {
+	others, err := s.otherOwners(c)
+	return s.deadOf(s.owner.turn(others)), err
+}
+
+func (s *Store) otherOwners(c conn) ([]ownerRow, error) {
 	s.owner.mu.Lock()
 	self := s.owner.n
 	s.owner.mu.Unlock()
 	var others []ownerRow
-	if err := c.each("select n, name, lock from owner where n <> ?", func(row rows) error {
+	err := c.each("select n, name, lock from owner where n <> ?", func(row rows) error {
 		others = append(others, ownerRow{row.ColumnInt64(0), row.ColumnText(1), row.ColumnText(2)})
 		return nil
-	}, self); err != nil {
-		return nil, err
-	}
+	}, self)
+	return others, err
+}
+
+func (s *Store) deadOf(others []ownerRow) []ownerRow {
 	var dead []ownerRow
-	for _, o := range s.owner.turn(others) {
+	for _, o := range others {
 		if s.isDead(o) {
 			dead = append(dead, o)
 		}
 	}
-	return dead, nil
+	return dead
 }
 
 // maxProbes is how many other owners one claim looks at. Where there are more,
@@ -161,7 +176,7 @@ func (o *ownership) turn(others []ownerRow) []ownerRow {
 // removed after its owner was found dead; one that cannot be looked at leaves
 // the judgement to the end of the lease.
 func (s *Store) isDead(o ownerRow) bool {
-	f, err := os.OpenFile(filepath.Join(s.lockFolder(), filepath.Base(o.lock)), os.O_RDWR, 0)
+	f, err := os.OpenFile(filepath.Join(s.path+lockFolder, filepath.Base(o.lock)), os.O_RDWR, 0)
 	if errors.Is(err, os.ErrNotExist) {
 		return true
 	}
@@ -176,6 +191,6 @@ func (s *Store) isDead(o ownerRow) bool {
 // forget removes the lock files of owners that are gone from the store.
 func (s *Store) forget(dead []ownerRow) {
 	for _, o := range dead {
-		_ = os.Remove(filepath.Join(s.lockFolder(), filepath.Base(o.lock))) // a file left behind is found dead again
+		_ = os.Remove(filepath.Join(s.path+lockFolder, filepath.Base(o.lock))) // a file left behind is found dead again
 	}
 }

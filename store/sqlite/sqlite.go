@@ -64,6 +64,7 @@ type Store struct {
 	broken   atomic.Pointer[error]
 	gate     *gate
 	owner    ownership
+	turn     turn // the committer alone uses it
 	wakes    wakes
 	space    spaceWatch
 }
@@ -101,6 +102,7 @@ func Open(path string, opts Options) (*Store, error) {
 		writes:   make(chan *write, 4096),
 		idle:     make(chan struct{}),
 		gate:     newGate(),
+		turn:     turn{folder: path + lockFolder, wait: opts.LockWait},
 		owner:    ownership{name: opts.Owner},
 		space:    spaceWatch{folder: filepath.Dir(path), reserve: opts.Reserve},
 	}
@@ -221,7 +223,7 @@ func (s *Store) Close() error {
 func (s *Store) shut() error {
 	close(s.writes)
 	<-s.idle
-	err := s.owner.release()
+	err := errors.Join(s.turn.close(), s.owner.release())
 	for range readers {
 		err = errors.Join(err, (<-s.readers).Close())
 	}
