@@ -63,7 +63,8 @@ func (s *Store) Claim(ctx context.Context, queue string, want nixie.Want) ([]*ni
 		return nil, err
 	}
 	var got claimed
-	err = s.submit(ctx, 0, func(t *tx) error {
+	// A claim that nobody followed to its end would be a lease that nobody has.
+	err = s.submit(ctx, 0, true, func(t *tx) error {
 		got = claimed{}
 		if err := t.sweep(dead); err != nil {
 			return err

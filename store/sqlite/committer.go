@@ -41,11 +41,12 @@ func (w *write) run(t *tx) error {
 }
 
 // leave takes the caller's part back and reports whether it has run, so that it
-// may become durable. It does not return while the part runs.
-func (w *write) leave() (ran bool) {
+// may become durable. It does not return while the part runs. A part that has
+// run and is to be followed to its end is not taken back.
+func (w *write) leave(follow bool) (ran bool) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	w.left = true
+	w.left = !w.ran || !follow
 	return w.ran
 }
 
@@ -55,11 +56,12 @@ func (s *Store) write(ctx context.Context, size int, do func(*tx) error) error {
 		return err
 	}
 	defer s.gate.leave()
-	return s.submit(ctx, size, do)
+	return s.submit(ctx, size, false, do)
 }
 
-// submit is write for a call that is inside the gate.
-func (s *Store) submit(ctx context.Context, size int, do func(*tx) error) error {
+// submit is write for a call that is inside the gate. With follow it does not
+// leave once do has run, and so knows the outcome also when ctx ends.
+func (s *Store) submit(ctx context.Context, size int, follow bool, do func(*tx) error) error {
 	w := &write{do: do, size: size, done: make(chan error, 1)}
 	select {
 	case s.writes <- w:
@@ -71,7 +73,10 @@ func (s *Store) submit(ctx context.Context, size int, do func(*tx) error) error 
 		return s.explain(context.Background(), err)
 	case <-ctx.Done():
 	}
-	ran := w.leave()
+	ran := w.leave(follow)
+	if ran && follow {
+		return s.explain(context.Background(), <-w.done)
+	}
 	select {
 	case err := <-w.done: // just in time
 		return s.explain(context.Background(), err)
@@ -95,6 +100,7 @@ func (s *Store) commitLoop(c conn) {
 			answer(group, *err)
 		} else {
 			s.commitGroup(c, group)
+			s.wal.restrain(c)
 		}
 		clear(group) // what was written is not kept in memory
 	}

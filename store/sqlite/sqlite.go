@@ -21,6 +21,8 @@ import (
 	"sync/atomic"
 	"time"
 
+	"zombiezen.com/go/sqlite"
+
 	"github.com/nixie-go/nixie"
 	"github.com/nixie-go/nixie/store"
 )
@@ -64,7 +66,8 @@ type Store struct {
 	broken   atomic.Pointer[error]
 	gate     *gate
 	owner    ownership
-	turn     turn // the committer alone uses it
+	turn     turn     // the committer alone uses it
+	wal      walWatch // likewise
 	wakes    wakes
 	space    spaceWatch
 }
@@ -102,6 +105,7 @@ func Open(path string, opts Options) (*Store, error) {
 		writes:   make(chan *write, 4096),
 		idle:     make(chan struct{}),
 		gate:     newGate(),
+		wal:      walWatch{path: path + "-wal", wait: opts.LockWait},
 		turn:     turn{folder: path + lockFolder, wait: opts.LockWait},
 		owner:    ownership{name: opts.Owner},
 		space:    spaceWatch{folder: filepath.Dir(path), reserve: opts.Reserve},
@@ -174,17 +178,28 @@ func (s *Store) connect() (conn, error) {
 	return w, nil
 }
 
+// checkFor is how long opening looks a file over after a crash. What a large one
+// has beyond that is for nixie verify.
+const checkFor = 5 * time.Second
+
 // checkAfterCrash looks the file over if a process that used it died.
 func (s *Store) checkAfterCrash(c conn) error {
 	dead, err := s.deadOwners(c)
 	if err != nil || len(dead) == 0 {
 		return err
 	}
-	found := ""
+	patience, stop := context.WithTimeout(context.Background(), checkFor)
+	defer stop()
+	c.SetInterrupt(patience.Done())
+	defer c.SetInterrupt(nil)
+	found := "ok"
 	err = c.each("pragma quick_check(1)", func(row rows) error {
 		found = row.ColumnText(0)
 		return nil
 	})
+	if sqlite.ErrCode(err).ToPrimary() == sqlite.ResultInterrupt {
+		err = nil
+	}
 	if err == nil && found != "ok" {
 		err = nixie.Errorf(nixie.CodeInternal, "store %s is damaged (%s): stop all writers and restore a copy", s.path, found)
 	}
@@ -240,7 +255,7 @@ func (s *Store) leave() error {
 	if self.n == 0 || s.broken.Load() != nil {
 		return nil
 	}
-	err := s.submit(context.Background(), 0, func(t *tx) error { return t.sweep([]ownerRow{self}) })
+	err := s.submit(context.Background(), 0, true, func(t *tx) error { return t.sweep([]ownerRow{self}) })
 	if err == nil {
 		s.forget([]ownerRow{self})
 	}
