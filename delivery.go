@@ -49,6 +49,11 @@ func (d *Delivery) Lost() <-chan struct{} {
 // Lender watches over the leases of deliveries: a worker or a broker.
 type Lender interface{ Lost() <-chan struct{} }
 
+// StepKeeper is a Lender that wants to know of finished steps while the handler
+// runs, to save them when it renews the lease. It must not change what it is
+// given; the handler only appends to it.
+type StepKeeper interface{ KeepSteps(steps []string) }
+
 // LentBy says who watches over the lease. Workers and brokers call it before
 // the handler starts.
 func (d *Delivery) LentBy(l Lender) { d.lender = l }
@@ -73,11 +78,29 @@ func (d *Delivery) Step(name string, do func() error) error {
 		return &stepError{name, err}
 	}
 	d.Steps = append(d.Steps, name)
+	if keeper, ok := d.lender.(StepKeeper); ok {
+		keeper.KeepSteps(d.Steps)
+	}
 	return nil
 }
 
 // NewSteps returns the steps done since the delivery was received.
 func (d *Delivery) NewSteps() []string { return d.Steps[min(d.saved, len(d.Steps)):] }
+
+// Claim is what names a delivery and its lease, with the steps given: what
+// Source.Extend needs while a handler works on the delivery itself. It has no
+// body and no headers.
+func (d *Delivery) Claim(steps []string) *Delivery {
+	return &Delivery{
+		Message: Message{
+			ID: d.ID, Queue: d.Queue, Type: d.Type, Key: d.Key, Stream: d.Stream, Origin: d.Origin, Steps: steps,
+			Attempts: d.Attempts, Deliveries: d.Deliveries, Crashes: d.Crashes, Generation: d.Generation, Redrives: d.Redrives,
+		},
+		Lease:     d.Lease,
+		Abandoned: d.Abandoned,
+		saved:     d.saved,
+	}
+}
 
 type stepError struct {
 	step string
@@ -108,6 +131,8 @@ type Source interface {
 	Receive(ctx context.Context, want Want) ([]*Delivery, error)
 	// Extend renews leases and saves new steps. The i-th error answers the
 	// i-th delivery; [CodeLeaseLost] means that it is no longer the caller's.
+	// A delivery may be given as its [Delivery.Claim], because its handler is
+	// at work on the delivery itself.
 	Extend(ctx context.Context, deliveries []*Delivery, lease time.Duration) []error
 	// Settle applies decisions. The i-th error answers the i-th settlement.
 	Settle(ctx context.Context, settlements []Settlement) []error

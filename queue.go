@@ -41,6 +41,7 @@ const (
 type QueueInfo struct {
 	Name      string        `json:"queue"`
 	Settings  QueueSettings `json:"settings"`
+	Total     int64         `json:"total"`     // messages that the store knows, in any state
 	Ready     int64         `json:"ready"`     // queued and due
 	Scheduled int64         `json:"scheduled"` // queued and not due yet
 	Leased    int64         `json:"leased"`

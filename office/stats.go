@@ -123,6 +123,7 @@ type QueueView struct {
 	Succeeded       int64             `json:"succeeded"`
 	Discarded       int64             `json:"discarded"`
 	Canceled        int64             `json:"canceled"`
+	Total           int64             `json:"total"`
 	OldestAt        Moment            `json:"oldest_at"` // enqueue time of the oldest ready message
 	OldestAgeS      *int64            `json:"oldest_age_s"`
 	NextAt          Moment            `json:"next_at"` // earliest time of a scheduled one
@@ -138,7 +139,7 @@ type QueueView struct {
 func (o *Office) ViewQueue(q *nixie.QueueInfo) QueueView {
 	v := QueueView{
 		Queue: q.Name, Ready: q.Ready, Scheduled: q.Scheduled, Leased: q.Leased, Dead: q.Dead, Succeeded: q.Succeeded,
-		Discarded: q.Discarded, Canceled: q.Canceled, OldestAt: Moment{q.OldestAt}, NextAt: Moment{q.NextAt},
+		Discarded: q.Discarded, Canceled: q.Canceled, Total: q.Total, OldestAt: Moment{q.OldestAt}, NextAt: Moment{q.NextAt},
 		DiedLastHour: q.Died, RetriedLastHour: q.Retried, Paused: q.Settings.Paused, PausedNote: q.Settings.PausedNote,
 		Lease: q.Settings.LeaseOrDefault().String(), DedupeScope: q.Settings.DedupeScope,
 	}

@@ -346,7 +346,7 @@ func TestDecideProperties(t *testing.T) {
 			Crashes: count.Draw(t, "crashes"), Redrives: count.Draw(t, "redrives"), Generation: 1,
 			EnqueuedAt: noon.Add(-time.Duration(rapid.Int64Range(0, int64(2*time.Hour)).Draw(t, "age"))),
 		}}
-		err := error(nixie.WithReason(errors.New("x"), rapid.SampledFrom(nixie.Reasons()).Draw(t, "reason")))
+		err := nixie.WithReason(errors.New("x"), rapid.SampledFrom(nixie.Reasons()).Draw(t, "reason"))
 		if rapid.Bool().Draw(t, "excluded") {
 			err = errors.Join(err, os.ErrClosed)
 		}

@@ -288,7 +288,7 @@ func FuzzDiagnose(f *testing.F) {
 		f.Fatal(err)
 	}
 	f.Fuzz(func(t *testing.T, text, step, stack string, depth int) {
-		cause := error(errors.New(text))
+		cause := errors.New(text)
 		for i := range min(depth, 100) {
 			cause = fmt.Errorf("%s %d: %w", step, i, cause)
 		}

@@ -135,8 +135,8 @@ type Operation struct {
 	CreatedAt time.Time   `json:"created_at"`
 	Selected  int64       `json:"selected"`
 	Done      int64       `json:"done"`
-	Skipped   int64       `json:"skipped"` // the letter's status did not allow it
-	Failed    int64       `json:"failed"`
+	Skipped   int64       `json:"skipped"` // refused with CodeConflict: by status, force, cap or key
+	Failed    int64       `json:"failed"`  // damaged: refused with CodeInternal
 	Pending   int64       `json:"pending"`
 }
 

@@ -3,6 +3,7 @@ package worker
 import (
 	"os"
 	"runtime"
+	"strconv"
 	"time"
 
 	"github.com/nixie-go/nixie"
@@ -17,8 +18,8 @@ type Config struct {
 	Policy  *policy.Policy // default: profile nixie
 	Decider policy.Decider // decides instead of Policy, which still diagnoses
 
-	Concurrency int           // handlers at once; default the number of processors
-	Prefetch    int           // most deliveries in hand; default 1000 or twice Concurrency, whichever is more
+	Concurrency int           // handlers at once; default the number of processors; at most 10,000
+	Prefetch    int           // most deliveries in hand; default 1000 or twice Concurrency, whichever is more; at most 10,000
 	Lease       time.Duration // of each claim; default 30 s; see [nixie.MinLease]
 	Timeout     time.Duration // of one attempt; default none
 	Drain       time.Duration // how long handlers may go on once Run's context has ended; default 30 s, −1 not at all
@@ -30,19 +31,30 @@ type Config struct {
 	Name     string           // shown as the worker in failures; default host:pid
 	Node     string           // default the host's name
 	Queue    string           // name for the observer; default the source's, if it has one
-	Clock    func() time.Time // default time.Now
+	Clock    func() time.Time // for deadlines, leases and records; default time.Now; pauses and ticks are real time
 	Observer *nixie.Observer
 }
 
+// Limits of the loop.
 const (
 	defaultPrefetch = 1000
 	defaultDrain    = 30 * time.Second
-	stuckAfter      = 5 * time.Second // how long Run waits for a handler that ignores the end of its context
+	stuckAfter      = 5 * time.Second        // how long Run waits for whoever ignores the end of its context
+	lastSettling    = 30 * time.Second       // how long outcomes are repeated once the last handler has returned
+	callLimit       = 30 * time.Second       // how long the source may take for one call, beside its waiting
+	pollWait        = time.Second            // how long one receive may wait for work
+	idleGap         = 10 * time.Millisecond  // from one receive to the next when the source has nothing and does not wait
+	firstPause      = 100 * time.Millisecond // after a call that failed; doubled each time
+	maxPause        = 5 * time.Second        // up to this
+	hurry           = 10                     // at most a tenth of a lease is spent on a pause or on waiting for work
+	watchEvery      = 10 * time.Millisecond  // how late the end of a deadline may be noticed
+	renewParts      = 3                      // leases are renewed at every third of their length
+	margin          = 5                      // a handler's context ends a fifth of a lease before the lease can
 )
 
 func (c Config) withDefaults() (Config, error) {
 	if c.Source == nil {
-		return c, nixie.Errorf(nixie.CodeInvalid, "worker has no source")
+		return c, nixie.Errorf(nixie.CodeInvalid, "worker has no source: set Source")
 	}
 	if c.Policy == nil {
 		p, err := policy.New(policy.Config{})
@@ -58,7 +70,7 @@ func (c Config) withDefaults() (Config, error) {
 		c.Concurrency = runtime.GOMAXPROCS(0)
 	}
 	if c.Prefetch == 0 {
-		c.Prefetch = max(defaultPrefetch, 2*c.Concurrency)
+		c.Prefetch = min(max(defaultPrefetch, 2*c.Concurrency), nixie.MaxBatch)
 	}
 	if c.Lease == 0 {
 		c.Lease = nixie.DefaultLease
@@ -80,7 +92,7 @@ func (c *Config) nameIt() {
 		}
 	}
 	if c.Name == "" {
-		c.Name = c.Node
+		c.Name = c.Node + ":" + strconv.Itoa(os.Getpid())
 	}
 	if named, ok := c.Source.(interface{ Name() string }); ok && c.Queue == "" {
 		c.Queue = named.Name()
@@ -97,6 +109,8 @@ func (c *Config) check() error {
 		return nixie.Errorf(nixie.CodeInvalid, "lease is %s: give one from %s to %s", c.Lease, nixie.MinLease, nixie.MaxLease)
 	case c.Timeout < 0 && c.Timeout != -1:
 		return nixie.Errorf(nixie.CodeInvalid, "timeout is %s: give a positive one, 0 or −1 for none", c.Timeout)
+	case c.Drain < 0 && c.Drain != -1:
+		return nixie.Errorf(nixie.CodeInvalid, "drain is %s: give a positive one, 0 for %s or −1 for none", c.Drain, defaultDrain)
 	}
 	return nil
 }

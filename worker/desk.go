@@ -3,20 +3,17 @@ package worker
 import (
 	"context"
 	"errors"
-	"fmt"
-	"runtime/debug"
 	"time"
 
 	"github.com/nixie-go/nixie"
-	"github.com/nixie-go/nixie/policy"
 )
 
 // Desk decides and settles without the loop, for callers that have one of their
-// own. It is safe for concurrent use.
+// own. It is safe for concurrent use; it renews nothing by itself.
 type Desk struct{ c Config }
 
 // NewDesk checks a config and makes a desk of it. Handler, Concurrency,
-// Prefetch, Timeout and Drain are not used.
+// Prefetch, Timeout, Drain and SettleEach are not used.
 func NewDesk(c Config) (*Desk, error) {
 	c, err := c.withDefaults()
 	if err != nil {
@@ -26,106 +23,73 @@ func NewDesk(c Config) (*Desk, error) {
 }
 
 // Receive claims deliveries to run. Those that must not be run, because a
-// holder vanished with them, they expired or they were claimed too often, are
-// judged and settled on the way and not returned.
+// holder vanished with them, they expired, they were claimed too often or their
+// body is damaged, are settled on the way and not returned. Trouble with that
+// is told to the observer, and returned when there is nothing to run: those
+// messages come again when their leases end.
 func (k *Desk) Receive(ctx context.Context, want nixie.Want) ([]*nixie.Delivery, error) {
 	if want.Lease == 0 {
 		want.Lease = k.c.Lease
 	}
 	got, err := k.c.Source.Receive(ctx, want)
-	if err != nil {
+	if len(got) == 0 {
 		return nil, err
 	}
-	run := got[:0]
+	k.c.Observer.OnReceived(k.c.Queue, got)
+	now := k.c.Clock()
+	var run []*nixie.Delivery
 	var judged []nixie.Settlement
 	for _, d := range got {
-		if st, judge := k.c.judge(d); judge {
-			judged = append(judged, st)
-			continue
+		st, refused := k.c.judge(d, now)
+		if bad := damaged(d); !refused && bad != nil {
+			st, refused = k.c.decide(d, bad, false, now, now), true
 		}
-		run = append(run, d)
+		if refused {
+			judged = append(judged, st)
+		} else {
+			run = append(run, d)
+		}
 	}
-	if len(judged) == 0 {
+	if len(judged) > 0 {
+		err = errors.Join(append(k.settle(ctx, judged), err)...)
+	}
+	if err != nil && len(run) > 0 {
+		k.c.Observer.OnTrouble(k.c.Queue, err)
 		return run, nil
 	}
-	return run, errors.Join(k.settle(ctx, judged)...)
+	return run, err
 }
 
 // Done settles a delivery by the error of its handler; nil completes it. It
 // returns the settlement that applied. An error of [nixie.CodeLeaseLost] says
-// that somebody else decides by now.
+// that somebody else decides by now, one of [nixie.CodeOutcomeUnknown] that
+// nobody can tell: call Done again with the same arguments.
 func (k *Desk) Done(ctx context.Context, d *nixie.Delivery, err error, startedAt time.Time) (nixie.Settlement, error) {
-	st := k.c.decide(d, err, startedAt, k.c.Clock())
+	st := k.c.decide(d, err, false, startedAt, k.c.Clock())
 	return st, k.settle(ctx, []nixie.Settlement{st})[0]
 }
 
-// Extend renews leases and saves new steps.
+// Release gives deliveries back that were not begun: their attempts are
+// refunded. The i-th error answers the i-th delivery.
+func (k *Desk) Release(ctx context.Context, ds []*nixie.Delivery) []error {
+	sts := make([]nixie.Settlement, len(ds))
+	for i, d := range ds {
+		sts[i] = nixie.Settlement{Delivery: d, Verb: nixie.Release}
+	}
+	return k.settle(ctx, sts)
+}
+
+// Extend renews leases and saves new steps; 0 is the lease of the config. The
+// i-th error answers the i-th delivery. Steps may not be added during the call.
 func (k *Desk) Extend(ctx context.Context, ds []*nixie.Delivery, lease time.Duration) []error {
-	return k.c.Source.Extend(ctx, ds, lease)
+	if lease == 0 {
+		lease = k.c.Lease
+	}
+	return answers(k.c.Source.Extend(ctx, ds, lease), len(ds))
 }
 
 func (k *Desk) settle(ctx context.Context, sts []nixie.Settlement) []error {
-	errs := k.c.Source.Settle(ctx, sts)
+	errs := answers(k.c.Source.Settle(ctx, sts), len(sts))
 	k.c.Observer.OnSettled(k.c.Queue, sts, errs)
 	return errs
-}
-
-// judge settles what must not be run.
-func (c *Config) judge(d *nixie.Delivery) (nixie.Settlement, bool) {
-	now := c.Clock()
-	if d.Abandoned {
-		return c.Decider.Decide(d, c.Policy.Abandoned(d, now), now), true
-	}
-	if f := c.Policy.Admit(d, now); f != nil {
-		return c.Decider.Decide(d, f, now), true
-	}
-	return nixie.Settlement{}, false
-}
-
-// decide turns the outcome of a handler into a settlement.
-func (c *Config) decide(d *nixie.Delivery, err error, started, ended time.Time) nixie.Settlement {
-	if err == nil {
-		return nixie.Settlement{Delivery: d, Verb: nixie.Complete}
-	}
-	f := c.Policy.Diagnose(d, err, policy.Facts{StartedAt: started, FailedAt: ended, Worker: c.Name, Node: c.Node})
-	st := c.Decider.Decide(d, f, ended)
-	st.Delivery = d
-	return st
-}
-
-// PanicError is a panic of a handler.
-type PanicError struct {
-	Value any
-	Stack string
-}
-
-func (e *PanicError) Error() string { return fmt.Sprintf("panic: %v", e.Value) }
-
-// errGoexit is a handler that ended its goroutine instead of returning.
-var errGoexit = errors.New("handler ended its goroutine: it has to return")
-
-// errDamaged is a body that is not the one that was accepted.
-var errDamaged = errors.New("body is damaged: its hash is not the one taken when it was accepted")
-
-// guard calls the handler and turns a panic into an error. returned is false
-// when the handler ended its goroutine, which then goes on ending.
-func guard(ctx context.Context, h nixie.Handler, d *nixie.Delivery, finish func(err error, returned bool)) {
-	returned := false
-	var err error
-	defer func() {
-		if v := recover(); v != nil {
-			stack := string(debug.Stack())
-			err = nixie.WithEvidence(nixie.WithReason(&PanicError{v, stack}, nixie.ReasonPanic), nixie.Failure{Stack: stack})
-			returned = true
-		} else if !returned {
-			err = nixie.WithReason(errGoexit, nixie.ReasonPanic)
-		}
-		finish(err, returned)
-	}()
-	if nixie.HashBody(d.Body) != d.Hash && d.Hash != (nixie.Hash{}) {
-		err = nixie.WithReason(nixie.Permanent(errDamaged), nixie.ReasonSerialization)
-	} else {
-		err = h.Handle(ctx, d)
-	}
-	returned = true
 }

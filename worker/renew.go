@@ -2,24 +2,19 @@ package worker
 
 import (
 	"context"
+	"fmt"
 	"time"
 
 	"github.com/nixie-go/nixie"
-)
-
-const (
-	watchEvery = 10 * time.Millisecond // how late the end of a deadline may be noticed
-	renewParts = 3                     // leases are renewed at every third of their length
-	margin     = 5                     // a handler's context ends a fifth of a lease before the lease can
 )
 
 // since is a moment as the time since the worker was made. Like that it keeps
 // the monotonic clock, which does not jump.
 func (w *Worker) since(t time.Time) time.Duration { return t.Sub(w.epoch) }
 
-// safe reports whether work under the batch's leases may begin or go on.
-func (w *Worker) safe(b *batch, now time.Time) bool {
-	return w.since(now) < time.Duration(b.leaseEnd.Load())-w.c.Lease/margin
+// safe reports whether work under the lease may begin or go on.
+func (w *Worker) safe(r *run, now time.Duration) bool {
+	return now < time.Duration(r.leaseEnd.Load())-w.c.Lease/margin
 }
 
 // renewLoop extends the leases of everything in hand.
@@ -36,57 +31,84 @@ func (w *Worker) renewLoop(ctx context.Context) {
 	}
 }
 
-// renew extends every open batch by one call and ends what was lost.
+// renew extends by one call all leases that it makes sense to keep, and ends
+// what was lost.
 func (w *Worker) renew(ctx context.Context) {
-	var ds []*nixie.Delivery
-	var of []sent
-	asked := w.c.Clock()
-	for _, b := range w.openBatches() {
-		for i := range b.runs {
-			r := &b.runs[i]
-			if s := r.state.Load(); s == settled || w.ignores(r, asked) {
-				continue
-			}
-			ds, of = append(ds, r.d), append(of, sent{b, r})
-		}
-	}
-	if len(ds) == 0 {
-		return
-	}
-	ctx, cancel := context.WithTimeout(ctx, w.c.Lease/renewParts)
-	defer cancel()
-	errs := w.c.Source.Extend(ctx, ds, w.c.Lease)
-	renewed := map[*batch]bool{}
-	for i, err := range errs {
-		switch {
-		case err == nil:
-			renewed[of[i].b] = true
-		case nixie.CodeOf(err) == nixie.CodeLeaseLost:
-			w.lose(of[i].b, of[i].r)
-		default:
-			w.c.Observer.OnTrouble(w.c.Queue, err)
-		}
-	}
-	for b := range renewed {
-		b.leaseEnd.Store(int64(w.since(asked) + w.c.Lease))
+	now := w.since(w.c.Clock())
+	runs := w.renewable(now)
+	for from := 0; from < len(runs); from += nixie.MaxBatch {
+		w.extend(ctx, runs[from:min(from+nixie.MaxBatch, len(runs))], now)
 	}
 }
 
-// ignores reports whether a handler has gone on for a whole lease after its
-// deadline: its lease is left to end, so that somebody else gets the message.
-func (w *Worker) ignores(r *run, now time.Time) bool {
-	return r.state.Load() == running && w.c.Timeout > 0 && r.Err() != nil && now.After(r.deadline.Add(w.c.Lease))
+// renewable lists what is worth it. A delivery that has waited for a whole lease
+// goes back, as others may be faster. One whose context ended a whole lease ago
+// is left to its lease: its handler does not listen, or its outcome cannot be
+// settled.
+func (w *Worker) renewable(now time.Duration) []*run {
+	var runs []*run
+	for _, b := range w.openBatches() {
+		waits := !b.alone && now >= b.received+w.c.Lease
+		for i := range b.runs {
+			r := &b.runs[i]
+			if waits {
+				w.giveBack(r, now)
+			}
+			if r.state.Load() == settled {
+				continue
+			}
+			if r.endedFor(w.c.Lease, now) {
+				w.abandon(r)
+				continue
+			}
+			runs = append(runs, r)
+		}
+	}
+	return runs
+}
+
+// extend renews leases. The new end counts from before the call.
+func (w *Worker) extend(ctx context.Context, runs []*run, now time.Duration) {
+	call, cancel := context.WithTimeout(ctx, min(w.c.Lease/renewParts, callLimit))
+	defer cancel()
+	claims := make([]*nixie.Delivery, len(runs))
+	for i, r := range runs {
+		claims[i] = r.claim()
+	}
+	var trouble error
+	failed := 0
+	for i, err := range answers(w.c.Source.Extend(call, claims, w.c.Lease), len(runs)) {
+		switch {
+		case err == nil:
+			runs[i].leaseEnd.Store(int64(now + w.c.Lease))
+		case nixie.CodeOf(err) == nixie.CodeLeaseLost:
+			w.lose(runs[i])
+		default:
+			trouble = err
+			failed++
+		}
+	}
+	if trouble != nil && ctx.Err() == nil {
+		w.c.Observer.OnTrouble(w.c.Queue, fmt.Errorf("renew %d of %d leases: %w", failed, len(runs), trouble))
+	}
+}
+
+// abandon stops waiting for a handler that ignores the end of its context.
+func (w *Worker) abandon(r *run) {
+	if r.state.CompareAndSwap(running, settled) {
+		w.forget(r)
+	}
 }
 
 // lose ends a delivery whose lease is not ours any more. One that is being
 // settled just now may well have been settled: the answer to that tells.
-func (w *Worker) lose(b *batch, r *run) {
-	if r.state.CompareAndSwap(waiting, deciding) {
-		w.drop(b, r)
+func (w *Worker) lose(r *run) {
+	if r.state.CompareAndSwap(waiting, settled) {
+		w.forget(r)
 		return
 	}
 	if r.state.Load() == running {
-		r.end(errLeaseLost)
+		r.end(ErrLeaseLost, w.since(w.c.Clock()))
 	}
 }
 
@@ -99,31 +121,22 @@ func (w *Worker) watch(ctx context.Context) {
 		case <-ctx.Done():
 			return
 		case <-tick.C:
-			w.watchOnce()
+			w.watchOnce(w.c.Clock())
 		}
 	}
 }
 
-func (w *Worker) watchOnce() {
-	now := w.c.Clock()
+func (w *Worker) watchOnce(now time.Time) {
 	for i := range w.slots {
-		r := w.slots[i].Load()
-		if r == nil || r.Err() != nil {
+		r := w.slots[i].now.Load()
+		if r == nil {
 			continue
 		}
-		if !r.deadline.IsZero() && now.After(r.deadline) {
-			r.end(context.DeadlineExceeded)
-			w.c.Observer.OnLate(r.d, w.c.Timeout)
+		if !r.deadline.IsZero() && now.After(r.deadline) && r.end(context.DeadlineExceeded, w.since(now)) {
+			w.c.Observer.OnLate(r.claim(), w.c.Timeout)
 		}
-	}
-	for _, b := range w.openBatches() {
-		if w.safe(b, now) {
-			continue
-		}
-		for i := range b.runs {
-			if r := &b.runs[i]; r.state.Load() == running {
-				r.end(errLeaseLost)
-			}
+		if !w.safe(r, w.since(now)) {
+			r.end(ErrLeaseLost, w.since(now))
 		}
 	}
 }

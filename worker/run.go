@@ -9,21 +9,24 @@ import (
 	"github.com/nixie-go/nixie"
 )
 
-// run is one delivery in hand and the context of its handler. It is a context
-// of its own instead of one made by package context, because making those costs
-// more than everything else in the loop together.
+// run is one delivery in hand and the context of its handler. A context of
+// package context is made only when the handler asks for something that needs
+// one, because making it costs more than everything else in the loop together.
 type run struct {
-	context.Context // of the worker: values only
-	d               *nixie.Delivery
-	state           atomic.Int32
-	deadline        time.Time // zero is none
+	d        *nixie.Delivery
+	batch    *batch
+	state    atomic.Int32
+	leaseEnd atomic.Int64 // when the lease ends at the earliest, since the worker's epoch
+	deadline time.Time    // set before the handler starts; zero is none
 
-	mu        sync.Mutex
-	err       error
-	done      chan struct{} // made when somebody asks
-	gone      chan struct{} // likewise; closed when the lease is lost
-	callbacks map[int]func()
-	next      int
+	mu      sync.Mutex
+	cause   error         // why it ended
+	endedAt time.Duration // since the worker's epoch
+	derived context.Context
+	cancel  context.CancelCauseFunc // of derived
+	release context.CancelFunc      // of its timer, if it has one
+	gone    chan struct{}           // made when somebody asks; closed when the lease is lost
+	steps   []string                // finished, for renewals
 }
 
 // The states of a run.
@@ -34,27 +37,109 @@ const (
 	settled               // nothing more to do
 )
 
+var (
+	_ context.Context  = (*run)(nil)
+	_ nixie.Lender     = (*run)(nil)
+	_ nixie.StepKeeper = (*run)(nil)
+)
+
 // Deadline is when the attempt has to be over.
 func (r *run) Deadline() (time.Time, bool) { return r.deadline, !r.deadline.IsZero() }
 
 // Done is closed when the attempt has to end.
-func (r *run) Done() <-chan struct{} {
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	if r.done == nil {
-		r.done = make(chan struct{})
-		if r.err != nil {
-			close(r.done)
-		}
-	}
-	return r.done
-}
+func (r *run) Done() <-chan struct{} { return r.standard().Done() }
 
-// Err says why.
+// Err says how it ended: canceled or past its deadline. [context.Cause] says
+// why.
 func (r *run) Err() error {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	return r.err
+	switch {
+	case r.derived != nil:
+		return r.derived.Err()
+	case r.cause == nil:
+		return nil
+	case r.cause == context.DeadlineExceeded: //nolint:errorlint // set by this package, never wrapped
+		return r.cause
+	}
+	return context.Canceled
+}
+
+// Value looks among those of Run's context. What package context itself looks
+// for, to derive from this one or to find its cause, is in none of those.
+func (r *run) Value(key any) any {
+	if v := r.batch.worker.base.Value(key); v != nil {
+		return v
+	}
+	return r.standard().Value(key)
+}
+
+// standard is the context that others derive from.
+func (r *run) standard() context.Context {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if r.derived != nil {
+		return r.derived
+	}
+	w := r.batch.worker
+	parent := w.base
+	if !r.deadline.IsZero() {
+		parent, r.release = context.WithTimeout(parent, r.deadline.Sub(w.c.Clock()))
+	}
+	r.derived, r.cancel = context.WithCancelCause(parent)
+	if r.cause != nil {
+		r.cancel(r.cause)
+	}
+	return r.derived
+}
+
+// end ends the context and says since when, once.
+func (r *run) end(cause error, at time.Duration) (first bool) {
+	r.mu.Lock()
+	if r.cause != nil {
+		r.mu.Unlock()
+		return false
+	}
+	r.cause, r.endedAt = cause, at
+	if r.gone != nil && cause == ErrLeaseLost { //nolint:errorlint // set by this package, never wrapped
+		close(r.gone)
+	}
+	cancel := r.cancel
+	r.mu.Unlock()
+	if cancel != nil && cause != context.DeadlineExceeded { //nolint:errorlint // as above
+		cancel(cause) // at the deadline its own timer does, so that Err says so
+	}
+	return true
+}
+
+// close ends the context because the handler has returned, and says why it had
+// ended before that, if it had.
+func (r *run) close(at time.Duration) (why error) {
+	r.mu.Lock()
+	why = r.cause
+	if why == nil && r.derived != nil {
+		why = context.Cause(r.derived)
+	}
+	if r.cause == nil {
+		r.cause = context.Canceled
+	}
+	r.endedAt = at
+	cancel, release := r.cancel, r.release
+	r.mu.Unlock()
+	if cancel != nil {
+		cancel(nil)
+	}
+	if release != nil {
+		release()
+	}
+	return why
+}
+
+// endedFor reports whether the context ended at least d ago.
+func (r *run) endedFor(d, now time.Duration) bool {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	return r.cause != nil && now >= r.endedAt+d
 }
 
 // Lost implements nixie.Lender.
@@ -63,73 +148,43 @@ func (r *run) Lost() <-chan struct{} {
 	defer r.mu.Unlock()
 	if r.gone == nil {
 		r.gone = make(chan struct{})
-		if r.err == errLeaseLost { //nolint:errorlint // set by this package only, never wrapped
+		if r.cause == ErrLeaseLost { //nolint:errorlint // set by this package, never wrapped
 			close(r.gone)
 		}
 	}
 	return r.gone
 }
 
-// AfterFunc lets package context derive from a run without a goroutine.
-func (r *run) AfterFunc(f func()) (stop func() bool) {
+// KeepSteps implements nixie.StepKeeper.
+func (r *run) KeepSteps(steps []string) {
 	r.mu.Lock()
-	defer r.mu.Unlock()
-	if r.err != nil {
-		go f() // as context.AfterFunc does; f is package context's own
-		return func() bool { return false }
-	}
-	if r.callbacks == nil {
-		r.callbacks = map[int]func(){}
-	}
-	key := r.next
-	r.next++
-	r.callbacks[key] = f
-	return func() bool {
-		r.mu.Lock()
-		defer r.mu.Unlock()
-		_, pending := r.callbacks[key]
-		delete(r.callbacks, key)
-		return pending
-	}
+	r.steps = steps
+	r.mu.Unlock()
 }
 
-// end ends the context with an error, once.
-func (r *run) end(err error) {
+// claim stands for the delivery while its handler is at work on it.
+func (r *run) claim() *nixie.Delivery {
 	r.mu.Lock()
-	if r.err != nil {
-		r.mu.Unlock()
-		return
-	}
-	r.err = err
-	if r.done != nil {
-		close(r.done)
-	}
-	if r.gone != nil && err == errLeaseLost { //nolint:errorlint // as above
-		close(r.gone)
-	}
-	callbacks := r.callbacks
-	r.callbacks = nil
-	r.mu.Unlock()
-	for _, f := range callbacks {
-		f()
-	}
+	defer r.mu.Unlock()
+	return r.d.Claim(r.steps)
 }
 
 // batch is what one receive brought, shared by all handlers' goroutines.
 type batch struct {
+	worker   *Worker
 	runs     []run
-	next     atomic.Int64 // index of the next run to start
-	open     atomic.Int64 // runs not settled
-	leaseEnd atomic.Int64 // when the leases end, since the worker's epoch
+	next     atomic.Int64  // index of the next run to start
+	open     int           // runs not settled; guarded by the worker's mutex
+	received time.Duration // since the worker's epoch
+	alone    bool          // runs with nothing beside it
 }
 
-func newBatch(base context.Context, ds []*nixie.Delivery, leaseEnd time.Duration) *batch {
-	b := &batch{runs: make([]run, len(ds))}
-	b.leaseEnd.Store(int64(leaseEnd))
+func newBatch(w *Worker, ds []*nixie.Delivery, received, leaseEnd time.Duration) *batch {
+	b := &batch{worker: w, runs: make([]run, len(ds)), open: len(ds), received: received}
 	for i, d := range ds {
-		b.runs[i].Context = base
-		b.runs[i].d = d
+		r := &b.runs[i]
+		r.d, r.batch, r.steps = d, b, d.Steps
+		r.leaseEnd.Store(int64(leaseEnd))
 	}
-	b.open.Store(int64(len(ds)))
 	return b
 }

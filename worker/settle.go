@@ -8,69 +8,154 @@ import (
 	"github.com/nixie-go/nixie"
 )
 
-// settleLoop settles whatever was decided while the last settling ran: no timer,
-// and one call for many.
+// outbox is what was decided and not settled: the i-th settlement is of the i-th
+// run.
+type outbox struct {
+	settlements []nixie.Settlement
+	runs        []*run
+}
+
+func (o *outbox) add(r *run, st nixie.Settlement) {
+	o.settlements = append(o.settlements, st)
+	o.runs = append(o.runs, r)
+}
+
+// empty makes it empty and keeps its memory, without what it pointed to.
+func (o *outbox) empty() {
+	clear(o.settlements)
+	clear(o.runs)
+	o.settlements, o.runs = o.settlements[:0], o.runs[:0]
+}
+
+// settler settles whatever was decided while the last settling ran: no timer,
+// and one call for many. What fails for now is repeated after a pause and does
+// not hold up the rest, unless nothing at all can be settled.
+type settler struct {
+	w       *Worker
+	box     outbox // at work on
+	done    []*run // of box
+	again   outbox // to be repeated
+	due     <-chan time.Time
+	pause   time.Duration
+	down    bool             // the last call settled nothing
+	ending  bool             // nothing more will be decided
+	goodbye <-chan time.Time // then what is left is given up
+}
+
+// settleLoop works until closing is closed and all is settled or given up.
 func (w *Worker) settleLoop(closing <-chan struct{}) {
-	pause := firstPause
+	s := settler{w: w}
 	for {
-		sts, owners := w.decided()
-		if len(sts) == 0 {
-			select {
-			case <-w.wake:
-				continue
-			case <-closing:
-				if sts, owners = w.decided(); len(sts) == 0 {
-					return
-				}
+		if !s.down {
+			s.take()
+			s.settle()
+			if s.ending && !s.left() {
+				return
 			}
 		}
-		failed := w.settleNow(sts, owners)
-		if failed == 0 {
-			pause = firstPause
-			continue
+		wake := w.wake
+		if s.down {
+			wake = nil
 		}
-		// Nothing is lost: what cannot be settled before its lease ends is
-		// handed out again.
-		sleep(w.base, pause)
-		pause = min(2*pause, maxPause)
+		select {
+		case <-wake:
+		case <-s.due:
+			s.repeat()
+		case <-closing:
+			closing, s.ending = nil, true
+			s.goodbye = time.After(lastSettling)
+		case <-s.goodbye:
+			s.take()
+			s.giveUp()
+			return
+		}
 	}
 }
 
-// decided takes the outbox.
-func (w *Worker) decided() ([]nixie.Settlement, []sent) {
-	w.mu.Lock()
-	defer w.mu.Unlock()
-	n := min(len(w.outbox), nixie.MaxBatch)
-	sts, owners := w.outbox[:n:n], w.owners[:n:n]
-	w.outbox, w.owners = w.outbox[n:], w.owners[n:]
-	if len(w.outbox) == 0 {
-		w.outbox, w.owners = nil, nil
-	}
-	return sts, owners
+// take exchanges the empty box for the worker's outbox.
+func (s *settler) take() {
+	s.w.mu.Lock()
+	s.w.outbox, s.box = s.box, s.w.outbox
+	s.w.mu.Unlock()
 }
 
-// settleNow settles and puts back what may succeed later. It returns how many
-// that were.
-func (w *Worker) settleNow(sts []nixie.Settlement, owners []sent) (again int) {
-	ctx, cancel := context.WithTimeout(w.base, w.c.Lease)
-	defer cancel()
-	errs := w.c.Source.Settle(ctx, sts)
+// left reports whether something is to be repeated.
+func (s *settler) left() bool { return len(s.again.runs) > 0 }
+
+// settle settles what is in the box in as many calls as it takes.
+func (s *settler) settle() {
+	for from := 0; from < len(s.box.runs); from += nixie.MaxBatch {
+		to := min(from+nixie.MaxBatch, len(s.box.runs))
+		s.call(s.box.settlements[from:to], s.box.runs[from:to])
+	}
+	s.box.empty()
+}
+
+// repeat settles once more what failed before, together with what is new: that
+// tells whether the source fails or only some settlements do.
+func (s *settler) repeat() {
+	s.due, s.down = nil, false
+	s.take()
+	s.box.settlements = append(s.box.settlements, s.again.settlements...)
+	s.box.runs = append(s.box.runs, s.again.runs...)
+	s.again.empty()
+	s.settle()
+}
+
+// call settles and keeps what may succeed later.
+func (s *settler) call(sts []nixie.Settlement, runs []*run) {
+	w := s.w
+	ctx, cancel := context.WithTimeout(w.base, min(w.c.Lease, callLimit))
+	errs := answers(w.c.Source.Settle(ctx, sts), len(sts))
+	cancel()
 	w.c.Observer.OnSettled(w.c.Queue, sts, errs)
-	now := w.c.Clock()
+	now := w.since(w.c.Clock())
+	failed := 0
 	for i, err := range errs {
-		if err != nil && retryable(err) && w.since(now) < time.Duration(owners[i].b.leaseEnd.Load()) {
-			again++
-			w.mu.Lock()
-			w.outbox, w.owners = append(w.outbox, sts[i]), append(w.owners, owners[i])
-			w.mu.Unlock()
-			continue
+		if retryable(err) {
+			failed++
+			if now < time.Duration(runs[i].leaseEnd.Load()) {
+				s.again.add(runs[i], sts[i])
+				continue
+			}
 		}
 		if err != nil && nixie.CodeOf(err) != nixie.CodeLeaseLost {
 			w.c.Observer.OnTrouble(w.c.Queue, fmt.Errorf("settle message %s: %w", sts[i].Delivery.ID, err))
 		}
-		w.forget(owners[i].b, owners[i].r)
+		s.done = append(s.done, runs[i])
 	}
-	return again
+	w.forget(s.done...)
+	clear(s.done)
+	s.done = s.done[:0]
+	s.backOff(failed, len(sts))
+}
+
+// backOff chooses when to repeat. Repeats come well before leases end.
+func (s *settler) backOff(failed, of int) {
+	s.down = failed == of && s.left()
+	first, most := min(firstPause, s.w.c.Lease/hurry), min(maxPause, s.w.c.Lease/hurry)
+	if failed == 0 {
+		s.pause = 0
+	}
+	if !s.left() {
+		s.due = nil
+		return
+	}
+	if s.due == nil {
+		s.pause = min(max(first, 2*s.pause), most)
+		s.due = time.After(s.pause)
+	}
+}
+
+// giveUp leaves to their leases what could not be settled.
+func (s *settler) giveUp() {
+	for _, o := range [...]*outbox{&s.box, &s.again} {
+		if n := len(o.runs); n > 0 {
+			s.w.c.Observer.OnTrouble(s.w.c.Queue, nixie.Errorf(nixie.CodeUnavailable,
+				"%d outcomes could not be settled before the worker ended: their messages come again when their leases end", n))
+		}
+		s.w.forget(o.runs...)
+	}
 }
 
 // retryable reports whether the same settlement may succeed later. An unknown
@@ -83,66 +168,15 @@ func retryable(err error) bool {
 	return false
 }
 
-// timedOut marks the error of a handler whose time was up.
-func timedOut(err error, limit time.Duration) error {
-	if o := nixie.OutcomeOf(err); o.Reason != "" || o.Class != "" {
-		return err
+// answers makes sure that there is one for each of n.
+func answers(errs []error, n int) []error {
+	if len(errs) == n {
+		return errs
 	}
-	return nixie.WithReason(fmt.Errorf("no end after %s: %w", limit, err), nixie.ReasonTimeout)
-}
-
-// drain gives back what has not started and waits for what has. It reports
-// whether handlers are left that ignore the end of their context.
-func (w *Worker) drain(handlers interface{ Wait() }) (stuck bool) {
-	w.releaseWaiting()
-	close(w.work)
-	idle := make(chan struct{})
-	go func() { handlers.Wait(); close(idle) }()
-
-	if w.c.Drain > 0 {
-		patience := time.NewTimer(w.c.Drain)
-		defer patience.Stop()
-		select {
-		case <-idle:
-			return false
-		case <-patience.C:
-		case <-w.stop:
-		}
+	err := nixie.Errorf(nixie.CodeInternal, "source gave %d answers to a call about %d deliveries: it has to give one for each", len(errs), n)
+	errs = make([]error, n)
+	for i := range errs {
+		errs[i] = err
 	}
-	w.endAll(errStopping)
-	last := time.NewTimer(stuckAfter)
-	defer last.Stop()
-	select {
-	case <-idle:
-		return false
-	case <-last.C:
-		return true
-	}
-}
-
-// releaseWaiting gives back every delivery that no handler has begun.
-func (w *Worker) releaseWaiting() {
-	for _, b := range w.openBatches() {
-		for i := range b.runs {
-			if r := &b.runs[i]; r.state.CompareAndSwap(waiting, deciding) {
-				w.post(b, r, nixie.Settlement{Delivery: r.d, Verb: nixie.Release})
-			}
-		}
-	}
-}
-
-func (w *Worker) openBatches() []*batch {
-	w.mu.Lock()
-	defer w.mu.Unlock()
-	return append([]*batch(nil), w.batches...)
-}
-
-// endAll ends the contexts of all running handlers.
-func (w *Worker) endAll(why error) {
-	w.stopping.Store(true)
-	for i := range w.slots {
-		if r := w.slots[i].Load(); r != nil {
-			r.end(why)
-		}
-	}
+	return errs
 }

@@ -15,45 +15,52 @@ import (
 type Worker struct {
 	c     Config
 	epoch time.Time       // when it was made, for measuring
-	base  context.Context // of all handlers
+	base  context.Context // values for all handlers
 	work  chan *batch
-	stop  chan struct{} // closed by Abort or when draining has taken too long
-	once  sync.Once
+	quit  chan struct{} // closed when nothing more is to be started
+	stop  chan struct{} // closed by Abort
+	wake  chan struct{} // the outbox is not empty any more
+	ran   atomic.Bool
+	abort sync.Once
 	speed speed
+	slots []slot
 
-	mu      sync.Mutex
-	batches []*batch           // those with something not settled
-	outbox  []nixie.Settlement // decided, not settled
-	owners  []sent             // whose they are, in step with outbox
-	inHand  int                // received and not settled
-	changed *sync.Cond         // inHand went down, or stopping
+	mu       sync.Mutex
+	changed  *sync.Cond // inHand went down, or draining began
+	batches  []*batch   // those with something not settled
+	outbox   outbox     // decided, not yet taken by the settler
+	inHand   int        // received and not settled
+	suspects int        // those of them that vanished with a holder before
+	draining bool
+	over     bool // nothing more is taken in hand
 
 	stopping atomic.Bool // handlers are to end
-	suspect  atomic.Bool // one message that vanished with a holder before is in hand
-	wake     chan struct{}
-	slots    []atomic.Pointer[run] // what each goroutine runs, for the watchdog
 }
 
-// sent says which run a settlement belongs to.
-type sent struct {
-	b *batch
-	r *run
+// slot is a goroutine that runs handlers.
+type slot struct {
+	now  atomic.Pointer[run] // what it runs, for the watchdog
+	last *run                // what it ran before; like at the goroutine's own
+	at   time.Time           // the latest reading of the clock, the beginning of the next attempt
 }
 
-// ErrStuck is returned by Run when handlers ignore the end of their context.
-// Their leases are not renewed any more, so that others get their messages.
-var ErrStuck = errors.New("handlers ignore the end of their context")
+// ErrStuck is returned by Run when handlers, or the source, ignore the end of
+// their context. Their leases are not renewed any more, so that others get
+// their messages.
+var ErrStuck = errors.New("handlers or the source ignore the end of their context")
 
-// errStopping ends the contexts of handlers when the worker stops.
-var errStopping = errors.New("worker stops")
+// ErrStopping is the cause of the end of a handler's context when the worker
+// stops.
+var ErrStopping = errors.New("worker stops")
 
-// errLeaseLost ends the contexts of handlers whose lease is gone.
-var errLeaseLost = errors.New("lease lost")
+// ErrLeaseLost is the cause of the end of a handler's context when its lease is
+// gone, or could not be renewed and ends soon.
+var ErrLeaseLost = errors.New("lease is lost")
 
 // New checks a config and makes a worker of it.
 func New(c Config) (*Worker, error) {
 	if c.Handler == nil {
-		return nil, nixie.Errorf(nixie.CodeInvalid, "worker has no handler")
+		return nil, nixie.Errorf(nixie.CodeInvalid, "worker has no handler: set Handler")
 	}
 	c, err := c.withDefaults()
 	if err != nil {
@@ -63,47 +70,58 @@ func New(c Config) (*Worker, error) {
 		c:     c,
 		epoch: c.Clock(),
 		work:  make(chan *batch, c.Concurrency),
+		quit:  make(chan struct{}),
 		stop:  make(chan struct{}),
 		wake:  make(chan struct{}, 1),
-		slots: make([]atomic.Pointer[run], c.Concurrency),
+		slots: make([]slot, c.Concurrency),
+		speed: speed{workers: c.Concurrency, lease: c.Lease, most: c.Prefetch},
 	}
 	w.changed = sync.NewCond(&w.mu)
-	w.speed.init(c)
 	return w, nil
 }
 
 // Run works until ctx ends and nothing is left in hand: it stops receiving,
 // releases what has not started, gives handlers Drain to finish, then ends
 // their contexts and releases those that stop because of it. Leases are renewed
-// until the last handler has returned. The error is nil, or ErrStuck.
+// until the last handler has returned. What the source refuses to settle for
+// longer than 30 s after that is left to its lease. The error is nil, or
+// ErrStuck, or of CodeConflict when Run was called before.
 func (w *Worker) Run(ctx context.Context) error {
-	w.base = context.WithoutCancel(ctx)
-	var handlers, keepers sync.WaitGroup
-	for i := range w.c.Concurrency {
-		handlers.Add(1)
-		go w.handle(i, &handlers, nil)
+	if w.ran.Swap(true) {
+		return nixie.Errorf(nixie.CodeConflict, "worker has been run already: make a new one with New")
 	}
-	settling := make(chan struct{}) // closed when nothing more will be decided
-	keepers.Add(3)
+	w.base = context.WithoutCancel(ctx)
+	var receiver, handlers, keepers sync.WaitGroup
+	closing := make(chan struct{}) // closed when nothing more will be decided
 	keeping, endKeeping := context.WithCancel(w.base)
-	go func() { defer keepers.Done(); w.settleLoop(settling) }()
-	go func() { defer keepers.Done(); w.renewLoop(keeping) }()
-	go func() { defer keepers.Done(); w.watch(keeping) }()
+	defer endKeeping()
+	handlers.Add(len(w.slots))
+	for i := range w.slots {
+		go w.handle(&w.slots[i], &handlers, nil)
+	}
+	keepers.Go(func() { w.settleLoop(closing) })
+	keepers.Go(func() { w.renewLoop(keeping) })
+	keepers.Go(func() { w.watch(keeping) })
+	receiver.Go(func() { w.receiveLoop(ctx) })
 
-	w.receiveLoop(ctx)
-	stuck := w.drain(&handlers)
-	close(settling)
+	<-ctx.Done()
+	idle := w.drain(&receiver, &handlers)
+	w.mu.Lock()
+	w.over = true
+	w.mu.Unlock()
+	close(closing)
 	endKeeping()
-	keepers.Wait()
-	if stuck {
+	kept := within(closed(&keepers), lastSettling+callLimit+stuckAfter)
+	if !idle || !kept {
 		return ErrStuck
 	}
 	return nil
 }
 
-// Abort makes a Run whose context has ended not wait for running handlers: their
-// contexts end now, and what stops because of it is released.
-func (w *Worker) Abort() { w.once.Do(func() { close(w.stop) }) }
+// Abort makes a Run whose context has ended or ends later not wait for running
+// handlers: their contexts end at once, and what stops because of it is
+// released.
+func (w *Worker) Abort() { w.abort.Do(func() { close(w.stop) }) }
 
 // InHand is how many deliveries are received and not settled.
 func (w *Worker) InHand() int {
@@ -114,119 +132,162 @@ func (w *Worker) InHand() int {
 
 // handle is the goroutine that runs handlers: it takes the next index of
 // whatever batch is open.
-func (w *Worker) handle(slot int, all *sync.WaitGroup, b *batch) {
+func (w *Worker) handle(s *slot, all *sync.WaitGroup, b *batch) {
 	finished := false
 	defer func() {
 		if finished {
 			all.Done()
 			return
 		}
-		go w.handle(slot, all, b) // a handler ended this goroutine: another takes its place
+		go w.handle(s, all, b) // a handler ended this goroutine: another takes its place
 	}()
-	if b != nil {
-		w.runThrough(slot, b)
+	for {
+		if b != nil {
+			w.runThrough(s, b)
+		}
+		select {
+		case b = <-w.work:
+		case <-w.quit:
+			finished = true
+			return
+		}
 	}
-	for b = range w.work {
-		w.runThrough(slot, b)
-	}
-	finished = true
 }
 
-func (w *Worker) runThrough(slot int, b *batch) {
-	for i := b.next.Add(1) - 1; i < int64(len(b.runs)); i = b.next.Add(1) - 1 {
-		w.one(slot, b, &b.runs[i])
+func (w *Worker) runThrough(s *slot, b *batch) {
+	s.at = w.c.Clock()
+	for {
+		if w.c.SettleEach && s.last != nil {
+			if !w.awaitSettled(s.last) {
+				return
+			}
+			s.at = w.c.Clock()
+		}
+		i := b.next.Add(1) - 1
+		if i >= int64(len(b.runs)) {
+			return
+		}
+		w.one(s, &b.runs[i])
 	}
+}
+
+// awaitSettled waits until a run is settled. It gives up when nothing more is to
+// be started.
+func (w *Worker) awaitSettled(r *run) bool {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	for r.state.Load() != settled && !w.draining {
+		w.changed.Wait()
+	}
+	return !w.draining
 }
 
 // one runs the handler on one delivery.
-func (w *Worker) one(slot int, b *batch, r *run) {
+func (w *Worker) one(s *slot, r *run) {
+	started := s.at
+	if !w.safe(r, w.since(started)) {
+		w.giveBack(r, w.since(started)) // too late to start: the lease may end any moment
+		return
+	}
 	if !r.state.CompareAndSwap(waiting, running) {
 		return // released or lost before it started
-	}
-	started := w.c.Clock()
-	if !w.safe(b, started) {
-		w.drop(b, r) // too late to start: the lease may end any moment
-		return
 	}
 	if w.c.Timeout > 0 {
 		r.deadline = started.Add(w.c.Timeout)
 	}
 	r.d.LentBy(r)
-	w.slots[slot].Store(r)
+	s.last = r
+	s.now.Store(r)
 	if w.stopping.Load() {
-		r.end(errStopping)
+		r.end(ErrStopping, w.since(started))
 	}
-	guard(r, w.c.Handler, r.d, func(err error, _ bool) {
-		w.slots[slot].Store(nil)
-		ended := w.c.Clock()
-		w.speed.add(ended.Sub(started))
-		w.finish(b, r, err, started, ended)
-	})
-	if w.c.SettleEach {
-		w.awaitSettled(r)
-	}
+	w.call(s, r, started)
 }
 
-func (w *Worker) awaitSettled(r *run) {
-	w.mu.Lock()
-	defer w.mu.Unlock()
-	for r.state.Load() != settled {
-		w.changed.Wait()
+// call calls the handler. The deferred part also happens when the handler
+// panics, or ends its goroutine instead of returning.
+func (w *Worker) call(s *slot, r *run, started time.Time) {
+	returned := false
+	var err error
+	defer func() {
+		if v := recover(); v != nil {
+			err = panicked(v)
+		} else if !returned {
+			err = nixie.WithReason(errGoexit, nixie.ReasonPanic)
+		}
+		s.now.Store(nil)
+		s.at = w.c.Clock()
+		w.speed.add(s.at.Sub(started))
+		w.finish(r, err, started, s.at)
+	}()
+	if err = damaged(r.d); err == nil {
+		err = w.c.Handler.Handle(r, r.d)
 	}
+	returned = true
 }
 
-// finish decides what becomes of a delivery and puts it into the outbox.
-func (w *Worker) finish(b *batch, r *run, err error, started, ended time.Time) {
-	why := r.Err()
-	switch {
-	case errors.Is(why, errLeaseLost):
-		w.drop(b, r)
+// finish decides what becomes of a delivery whose handler has returned.
+func (w *Worker) finish(r *run, err error, started, ended time.Time) {
+	why := r.close(w.since(ended))
+	if !r.state.CompareAndSwap(running, deciding) {
+		w.c.Observer.OnTrouble(w.c.Queue, nixie.Errorf(nixie.CodeLeaseLost,
+			"message %s: its handler returned long after its context had ended; the outcome does not count", r.d.ID))
 		return
-	case errors.Is(why, errStopping) && err != nil:
-		w.post(b, r, nixie.Settlement{Delivery: r.d, Verb: nixie.Release})
-		return
-	case errors.Is(why, context.DeadlineExceeded) && err != nil:
-		err = timedOut(err, w.c.Timeout)
 	}
-	w.post(b, r, w.c.decide(r.d, err, started, ended))
+	if err != nil && why == context.DeadlineExceeded { //nolint:errorlint // set by this package, never wrapped
+		err = &lateError{w.c.Timeout, err}
+		why = nil
+	}
+	w.post(r, w.c.decide(r.d, err, why != nil, started, ended))
 }
 
 // post hands a settlement to the settler.
-func (w *Worker) post(b *batch, r *run, st nixie.Settlement) {
-	r.state.Store(deciding)
+func (w *Worker) post(r *run, st nixie.Settlement) {
 	w.mu.Lock()
-	w.outbox = append(w.outbox, st)
-	w.owners = append(w.owners, sent{b, r})
+	first := len(w.outbox.runs) == 0
+	w.outbox.add(r, st)
 	w.mu.Unlock()
+	if !first {
+		return // somebody has woken the settler
+	}
 	select {
 	case w.wake <- struct{}{}:
 	default:
 	}
 }
 
-// drop forgets a delivery whose lease is gone: somebody else decides.
-func (w *Worker) drop(b *batch, r *run) {
-	r.state.Store(deciding)
-	w.forget(b, r)
-}
-
-// forget counts a delivery as no longer in hand.
-func (w *Worker) forget(b *batch, r *run) {
-	r.state.Store(settled)
-	if r.d.Crashes > 0 {
-		w.suspect.Store(false)
+// forget counts deliveries as no longer in hand.
+func (w *Worker) forget(runs ...*run) {
+	if len(runs) == 0 {
+		return
 	}
-	last := b.open.Add(-1) == 0
 	w.mu.Lock()
-	w.inHand--
-	if last {
-		for i, have := range w.batches {
-			if have == b {
-				w.batches = append(w.batches[:i], w.batches[i+1:]...)
-				break
-			}
+	defer w.mu.Unlock()
+	for _, r := range runs {
+		r.state.Store(settled)
+		w.inHand--
+		if r.d.Crashes > 0 {
+			w.suspects--
+		}
+		if r.batch.open--; r.batch.open == 0 {
+			w.close(r.batch)
 		}
 	}
 	w.changed.Broadcast()
-	w.mu.Unlock()
+}
+
+func (w *Worker) close(b *batch) {
+	for i, have := range w.batches {
+		if have == b {
+			w.batches = append(w.batches[:i], w.batches[i+1:]...)
+			return
+		}
+	}
+}
+
+// openBatches are those with something in hand.
+func (w *Worker) openBatches() []*batch {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	return append([]*batch(nil), w.batches...)
 }

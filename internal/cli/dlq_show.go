@@ -98,7 +98,11 @@ func (g *globals) printHistory(w io.Writer, list []nixie.Failure, dropped int) {
 }
 
 func (g *globals) printFailure(w io.Writer, f *nixie.Failure) {
-	fmt.Fprintf(w, "\nLife %d, attempt %d: %s after %s: %s (%s), then %s\n", f.Generation, f.Attempt,
+	which := fmt.Sprintf("Life %d, attempt %d", f.Generation, f.Attempt)
+	if f.Attempt == 0 && f.Generation == 0 {
+		which = "An attempt that cannot be read"
+	}
+	fmt.Fprintf(w, "\n%s: %s after %s: %s (%s), then %s\n", which,
 		clock(office.Moment{Time: f.FailedAt}), took(f.Took), f.Reason, f.Class, orDash(string(f.Decision)))
 	indent(w, f.Text, 0, g.bytes(shownBody))
 	var more []string

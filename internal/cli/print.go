@@ -167,7 +167,7 @@ func (l *listing[T]) add(v T) error {
 		return err
 	}
 	for i := range cells {
-		cells[i] = neutral(cells[i])
+		cells[i] = neutral(escape(cells[i]))
 	}
 	return l.csv.Write(cells)
 }

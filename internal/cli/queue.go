@@ -57,6 +57,7 @@ func queueColumns(now time.Time) []column[office.QueueView] {
 		count("succeeded", asTable, func(q *v) int64 { return q.Succeeded }),
 		count("discarded", asWide, func(q *v) int64 { return q.Discarded }),
 		count("canceled", asWide, func(q *v) int64 { return q.Canceled }),
+		count("total", asWide, func(q *v) int64 { return q.Total }),
 		text("oldest", asTable, func(q *v) string { return ageOr(q.OldestAgeS) }),
 		text("next_in", asTable, func(q *v) string { return until(now, q.NextAt) }),
 		count("died_last_hour", asWide, func(q *v) int64 { return q.DiedLastHour }),
@@ -116,7 +117,7 @@ func (g *globals) printQueue(w io.Writer, q *office.QueueView) {
 		n    int64
 	}{
 		{"ready", q.Ready}, {"scheduled", q.Scheduled}, {"leased", q.Leased}, {"dead", q.Dead}, {"succeeded", q.Succeeded},
-		{"discarded", q.Discarded}, {"canceled", q.Canceled}, {"died last hour", q.DiedLastHour}, {"retried last hour", q.RetriedLastHour},
+		{"discarded", q.Discarded}, {"canceled", q.Canceled}, {"total", q.Total}, {"died last hour", q.DiedLastHour}, {"retried last hour", q.RetriedLastHour},
 	} {
 		f.add(n.name, strconv.FormatInt(n.n, 10))
 	}

@@ -171,7 +171,7 @@ func killProc(p proc) error {
 	if err != nil {
 		return nil // ended
 	}
-	defer handle.Release()
+	defer handle.Release() //nolint:errcheck // it only forgets the number
 	if now, err := readProc(p.pid); err != nil || now.start != p.start {
 		return nil // ended
 	}

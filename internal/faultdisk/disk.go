@@ -226,7 +226,7 @@ func scratch(t testing.TB) string {
 	if info, err := os.Stat(memory); err != nil || !info.IsDir() {
 		return t.TempDir()
 	}
-	dir, err := os.MkdirTemp(memory, "faultdisk-")
+	dir, err := os.MkdirTemp(memory, "faultdisk-") //nolint:usetesting // it lies on another file system
 	if err != nil {
 		return t.TempDir()
 	}

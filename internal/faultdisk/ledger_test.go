@@ -132,8 +132,11 @@ func verifyConn(conn *sqlite.Conn, acked []string) error {
 			query = "SELECT count(*) FROM sqlite_master WHERE name = 'total'"
 		}
 		n, err := text(conn, query)
-		if err != nil || n != "1" {
-			return fmt.Errorf("%w: %s (%v)", errLost, label, err)
+		if err != nil {
+			return fmt.Errorf("%w: %s: %w", errLost, label, err)
+		}
+		if n != "1" {
+			return fmt.Errorf("%w: %s", errLost, label)
 		}
 	}
 	if n, err := text(conn, "SELECT count(*) FROM sqlite_master WHERE name = 'total'"); err != nil || n == "0" {

@@ -40,7 +40,7 @@ func lookup(body []byte, path string) (string, bool) {
 // find returns the value at a path as written, nil when there is none.
 func find(body []byte, path string) []byte {
 	value := member(body, path)
-	if value != nil || path == "" || strings.IndexAny(path, ".[") < 0 {
+	if value != nil || path == "" || !strings.ContainsAny(path, ".[") {
 		return value
 	}
 	value = body

@@ -40,7 +40,7 @@ type Summary struct {
 	Items       int64   `json:"items"`
 	Succeeded   int64   `json:"succeeded"`
 	Dead        int64   `json:"dead"`      // letters that nobody has dealt with
-	Discarded   int64   `json:"discarded"` // by a command, the mode, or an operator
+	Discarded   int64   `json:"discarded"` // by policy, or given up in the office
 	Unfinished  int64   `json:"unfinished"`
 	Attempts    int64   `json:"attempts"` // commands started by this run
 	Groups      []Group `json:"groups"`   // of the dead
@@ -226,14 +226,14 @@ func (r *Runner) watch(ctx context.Context, done context.CancelCauseFunc) {
 			return
 		}
 		r.count.remaining.Store(q.Unfinished())
-		r.total.Store(total(q))
+		r.total.Store(q.Total)
 	}
 }
 
 func (r *Runner) countRemaining(ctx context.Context) error {
 	q, _, err := r.queue(ctx)
 	r.count.remaining.Store(q.Unfinished())
-	r.total.Store(total(q))
+	r.total.Store(q.Total)
 	if q.Unfinished() == 0 {
 		select {
 		case r.recheck <- struct{}{}:
@@ -241,10 +241,6 @@ func (r *Runner) countRemaining(ctx context.Context) error {
 		}
 	}
 	return err
-}
-
-func total(q nixie.QueueInfo) int64 {
-	return q.Unfinished() + q.Succeeded + q.Discarded + q.Canceled + q.Dead
 }
 
 // Progress is how far the run is. It may be asked at any time.
@@ -263,18 +259,11 @@ func (r *Runner) Summary(ctx context.Context) (Summary, error) {
 		return Summary{}, err
 	}
 	s := Summary{
-		Job: r.c.Job, Items: total(q), Succeeded: q.Succeeded, Dead: q.Dead, Discarded: q.Discarded + q.Canceled,
-		Unfinished: q.Unfinished(), Attempts: r.count.attempts.Load(), Groups: []Group{},
+		Job: r.c.Job, Items: q.Total, Succeeded: q.Succeeded, Dead: q.Dead,
+		Discarded: q.Total - q.Succeeded - q.Dead - q.Unfinished(), Unfinished: q.Unfinished(), Attempts: r.count.attempts.Load(), Groups: []Group{},
 	}
 	if why := r.whyHalted(); why != nil {
 		s.Halted = why.Error()
-	}
-	given, err := r.store.Groups(ctx, nixie.Filter{Queues: []string{r.c.Job}, Statuses: []nixie.Status{nixie.StatusDiscarded}}, nixie.ByStatus)
-	if err != nil {
-		return Summary{}, err
-	}
-	for _, g := range given {
-		s.Items, s.Discarded = s.Items+g.Count, s.Discarded+g.Count
 	}
 	groups, err := r.store.Groups(ctx, nixie.Filter{
 		Queues:   []string{r.c.Job},

@@ -162,6 +162,7 @@ func (q *queue) info(now time.Time) nixie.QueueInfo {
 
 // count adds one message to the numbers of its queue.
 func count(info *nixie.QueueInfo, m *message, now time.Time) {
+	info.Total++
 	switch m.State {
 	case nixie.Queued:
 		if m.pending && m.due.After(now) {

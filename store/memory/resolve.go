@@ -31,7 +31,7 @@ func (s *Store) resolve(r *store.Resolution, now time.Time) error {
 	err = s.allow(l, r)
 	state := itemDone
 	switch {
-	case nixie.CodeOf(err) == nixie.CodeConflict && !possible(l, r.Event):
+	case nixie.CodeOf(err) == nixie.CodeConflict:
 		state = itemSkipped
 	case err != nil:
 		state = itemFailed

@@ -27,8 +27,10 @@ func (s *Store) settle(st *nixie.Settlement, now time.Time) error {
 		return err
 	}
 	m.learn(st.Delivery.Steps)
-	if st.Failure != nil {
-		m.fail(*st.Failure)
+	for _, f := range [...]*nixie.Failure{st.Failure, st.Second} {
+		if f != nil {
+			m.fail(*f)
+		}
 	}
 	switch on {
 	case nixie.OnComplete:

@@ -60,7 +60,7 @@ func (s *Store) Queues(ctx context.Context) ([]nixie.QueueInfo, error) {
 	err := s.read(ctx, func(c conn) error {
 		var rowsOf []queueRow
 		if err := c.each("select n, name, settings, cursor, last, fresh, succeeded, discarded, canceled from queue order by name", func(row rows) error {
-			q := nixie.QueueInfo{Name: row.ColumnText(1), Ready: row.ColumnInt64(5), Succeeded: row.ColumnInt64(6), Discarded: row.ColumnInt64(7), Canceled: row.ColumnInt64(8)}
+			q := nixie.QueueInfo{Name: row.ColumnText(1), Total: row.ColumnInt64(4), Ready: row.ColumnInt64(5), Succeeded: row.ColumnInt64(6), Discarded: row.ColumnInt64(7), Canceled: row.ColumnInt64(8)}
 			rowsOf = append(rowsOf, queueRow{n: row.ColumnInt64(0), cursor: row.ColumnInt64(3), last: row.ColumnInt64(4)})
 			err := fromJSON(row.ColumnText(2), &q.Settings)
 			list = append(list, q)

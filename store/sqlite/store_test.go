@@ -15,7 +15,7 @@ import (
 // system for that: what these tests look at does not depend on the disk.
 var harness = storetest.Harness{
 	Open: func(t testing.TB, clock *storetest.Clock) storetest.Shared {
-		dir, err := os.MkdirTemp(fastFolder(), "nixie-store-")
+		dir, err := os.MkdirTemp(fastFolder(), "nixie-store-") //nolint:usetesting // it lies on another file system
 		if err != nil {
 			t.Fatal(err)
 		}

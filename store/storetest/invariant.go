@@ -185,6 +185,7 @@ func recount(messages []store.Record, letters map[nixie.ID]*nixie.Letter, now ti
 	for i := range messages {
 		m := &messages[i]
 		info := counts[m.Queue]
+		info.Total++
 		switch m.State {
 		case nixie.Queued:
 			if m.NotBefore.After(now) {

@@ -1,0 +1,136 @@
+package cli
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"path/filepath"
+	"regexp"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/nixie-go/nixie/office"
+)
+
+// watched calls back after each write.
+type watched struct {
+	bytes.Buffer
+	then func()
+}
+
+func (w *watched) Write(p []byte) (int, error) {
+	n, err := w.Buffer.Write(p)
+	if strings.Contains(string(p), " of ") {
+		w.then()
+	}
+	return n, err
+}
+
+// An interrupted redrive says how to go on, and the command that it prints does.
+func TestR29_InterruptedOnTheCommandLine(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "s.db")
+	fillStore(path, func(err error) {
+		if err != nil {
+			t.Fatal(err)
+		}
+	})
+	ctx, cancel := context.WithCancel(t.Context())
+	defer cancel()
+	run := func(ctx context.Context, then func(), args ...string) (code int, out, errs string) {
+		var o bytes.Buffer
+		e := &watched{then: then}
+		s := Streams{In: strings.NewReader(""), Out: &o, Err: e, ErrTTY: true, Env: func(string) string { return "" }, Now: time.Now}
+		root := newRoot(s)
+		root.SetArgs(args)
+		root.SetOut(&o)
+		root.SetErr(e)
+		code = exitCode(s, root.ExecuteContext(ctx))
+		return code, o.String(), e.String()
+	}
+	where := "sqlite://" + path
+	code, out, errs := run(ctx, cancel, "dlq", "redrive", "--all", "--force", "--reason", "mended", "--yes", "--rate", "500", "--store", where, "-o", "json")
+	var v office.OperationView
+	if err := json.Unmarshal([]byte(out), &v); err != nil {
+		t.Fatalf("%v in %s", err, out)
+	}
+	if code != ExitInterrupted || v.Selected != 5 || v.Pending == 0 || v.Done()+v.Pending != 5 {
+		t.Fatalf("exit code %d, %s%s", code, out, errs)
+	}
+	next := regexp.MustCompile(`nixie (dlq redrive --resume .*)`).FindStringSubmatch(errs)
+	if next == nil {
+		t.Fatalf("no command to go on with: %s", errs)
+	}
+	args := strings.Fields(next[1])
+	if code, out, errs := run(t.Context(), func() {}, args...); code != ExitOK || !strings.Contains(out, "5 of 5 letters redriven") {
+		t.Errorf("%v: exit code %d, %s%s", args, code, out, errs)
+	}
+}
+
+func TestParseRate(t *testing.T) {
+	for text, want := range map[string]float64{"": 0, "50": 50, "50/s": 50, "30/m": 0.5, "3600/h": 1, "0.5": 0.5} {
+		if got, err := parseRate(text); err != nil || got != want {
+			t.Errorf("%q is %g, %v; want %g", text, got, err, want)
+		}
+	}
+	for _, text := range []string{"0", "-1", "NaN", "Inf", "1e300", "x", "/s", "5/", "5/d", "5/s/s", " 5"} {
+		if got, err := parseRate(text); err == nil {
+			t.Errorf("%q is %g, want an error", text, got)
+		}
+	}
+}
+
+func TestTableFits(t *testing.T) {
+	for _, width := range []int{0, 200, 60, 40, 20} {
+		var out bytes.Buffer
+		table := newTable(&out, width, heading{text: "KEY", flex: true}, heading{text: "N", right: true}, heading{text: "TEXT", flex: true})
+		for _, row := range [][]string{{"日本語の注文番号", "1", strings.Repeat("x", 80)}, {"e\u0301\u202e\x1b[31m", "100", "short"}} {
+			if err := table.add(row...); err != nil {
+				t.Fatal(err)
+			}
+		}
+		if err := table.flush(); err != nil {
+			t.Fatal(err)
+		}
+		for line := range strings.Lines(out.String()) {
+			line = strings.TrimSuffix(line, "\n")
+			if least := max(width, 23); width > 0 && displayWidth(line) > least {
+				t.Errorf("width %d: %q takes %d columns", width, line, displayWidth(line))
+			}
+			if strings.ContainsFunc(line, harmful) {
+				t.Errorf("%q acts on a terminal", line)
+			}
+		}
+	}
+}
+
+func TestNeutral(t *testing.T) {
+	for cell, want := range map[string]string{
+		"": "", "plain": "plain", "=1+1": "'=1+1", "+x": "'+x", "-x": "'-x", "@x": "'@x", "\tx": "'\tx", "\rx": "'\rx", "-5": "-5", "+1e3": "+1e3", "a=b": "a=b",
+	} {
+		if got := neutral(cell); got != want {
+			t.Errorf("%q became %q, want %q", cell, got, want)
+		}
+	}
+}
+
+// Whatever bytes come, JSON stays the same value and never acts on a terminal.
+func FuzzEncode(f *testing.F) {
+	for _, s := range []string{"", "plain", "\x1b]0;x\x07", "\u202e\u2028\u009b", "\U000e0001", "\xff", "\"\\<>&"} {
+		f.Add(s)
+	}
+	f.Fuzz(func(t *testing.T, s string) {
+		s = strings.ToValidUTF8(s, "�")
+		line, err := encode(map[string]string{"v": s})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if bytes.ContainsFunc(line, harmful) || bytes.ContainsAny(line, "\n") {
+			t.Errorf("%q acts on a terminal", line)
+		}
+		var back map[string]string
+		if err := json.Unmarshal(line, &back); err != nil || back["v"] != s {
+			t.Errorf("%q came back as %q, %v", s, back["v"], err)
+		}
+	})
+}

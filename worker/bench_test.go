@@ -1,0 +1,89 @@
+package worker_test
+
+import (
+	"context"
+	"fmt"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/nixie-go/nixie"
+	"github.com/nixie-go/nixie/worker"
+)
+
+// prepared hands out deliveries that were made before, in batches, and ends the
+// run when all are settled.
+type prepared struct {
+	ds      []*nixie.Delivery
+	batch   int
+	next    int
+	settled atomic.Int64
+	total   int64
+	end     context.CancelFunc
+	errs    []error
+}
+
+func (p *prepared) Receive(ctx context.Context, want nixie.Want) ([]*nixie.Delivery, error) {
+	n := min(p.batch, want.Max, int(p.total)-p.next)
+	if n == 0 {
+		<-ctx.Done()
+		return nil, nil
+	}
+	from := p.next % (len(p.ds) - p.batch)
+	p.next += n
+	return p.ds[from : from+n], nil
+}
+
+func (p *prepared) Extend(_ context.Context, ds []*nixie.Delivery, _ time.Duration) []error {
+	return make([]error, len(ds))
+}
+
+func (p *prepared) Settle(_ context.Context, sts []nixie.Settlement) []error {
+	if p.settled.Add(int64(len(sts))) >= p.total {
+		p.end()
+	}
+	return p.errs[:len(sts)]
+}
+
+// BenchmarkLoop is what the loop itself costs: a source in memory, a handler
+// that does nothing, bodies of 100 bytes whose hash is checked or not.
+func BenchmarkLoop(b *testing.B) {
+	for _, hashed := range []bool{false, true} {
+		for _, concurrency := range []int{2, 16} {
+			b.Run(fmt.Sprintf("hash=%v/concurrency=%d", hashed, concurrency), func(b *testing.B) {
+				benchLoop(b, concurrency, hashed)
+			})
+		}
+	}
+}
+
+func benchLoop(b *testing.B, concurrency int, hashed bool) {
+	const batch = 1000
+	src := &prepared{batch: batch, total: int64(b.N), errs: make([]error, nixie.MaxBatch)}
+	body := make([]byte, 100)
+	for range 20 * batch {
+		d := &nixie.Delivery{Message: nixie.Message{Body: body, Attempts: 1, Deliveries: 1, Generation: 1}}
+		if hashed {
+			d.Hash = nixie.HashBody(body)
+		}
+		src.ds = append(src.ds, d)
+	}
+	ctx, end := context.WithCancel(context.Background())
+	defer end()
+	src.end = end
+	w, err := worker.New(worker.Config{
+		Source:      src,
+		Handler:     nixie.HandlerFunc(func(context.Context, *nixie.Delivery) error { return nil }),
+		Concurrency: concurrency,
+		Prefetch:    4 * batch,
+	})
+	if err != nil {
+		b.Fatal(err)
+	}
+	b.ReportAllocs()
+	b.ResetTimer()
+	if err := w.Run(ctx); err != nil {
+		b.Fatal(err)
+	}
+	b.ReportMetric(float64(b.Elapsed().Nanoseconds())/float64(b.N), "ns/msg")
+}

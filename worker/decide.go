@@ -1,0 +1,92 @@
+package worker
+
+import (
+	"errors"
+	"fmt"
+	"runtime/debug"
+	"time"
+
+	"github.com/nixie-go/nixie"
+	"github.com/nixie-go/nixie/policy"
+)
+
+// judge settles what must not be run.
+func (c *Config) judge(d *nixie.Delivery, now time.Time) (nixie.Settlement, bool) {
+	var f *nixie.Failure
+	if d.Abandoned {
+		f = c.Policy.Abandoned(d, now)
+	} else {
+		f = c.Policy.Admit(d, now)
+	}
+	if f == nil {
+		return nixie.Settlement{}, false
+	}
+	f.Node = c.Node
+	return c.ask(d, f, now), true
+}
+
+// decide turns the outcome of a handler into a settlement. That of one that was
+// interrupted by us does not count, unless it says explicitly what it is.
+func (c *Config) decide(d *nixie.Delivery, err error, interrupted bool, started, ended time.Time) nixie.Settlement {
+	if err == nil {
+		return nixie.Settlement{Delivery: d, Verb: nixie.Complete}
+	}
+	f := c.Policy.Diagnose(d, err, policy.Facts{StartedAt: started, FailedAt: ended, Worker: c.Name, Node: c.Node})
+	if interrupted && !explicit(f) {
+		return nixie.Settlement{Delivery: d, Verb: nixie.Release}
+	}
+	return c.ask(d, f, ended)
+}
+
+func (c *Config) ask(d *nixie.Delivery, f *nixie.Failure, now time.Time) nixie.Settlement {
+	st := c.Decider.Decide(d, f, now)
+	st.Delivery = d
+	return st
+}
+
+// explicit reports whether the handler said what its failure is. The error in a
+// diagnosed failure is safe to read.
+func explicit(f *nixie.Failure) bool {
+	marks := nixie.OutcomeOf(f.Err)
+	return f.Reason != nixie.ReasonCanceled && (marks.Verb != "" || marks.Class != "" || marks.Reason != "")
+}
+
+// PanicError is a panic of a handler.
+type PanicError struct {
+	Value any
+	Stack string
+}
+
+// Error says what the value was.
+func (e *PanicError) Error() string { return fmt.Sprintf("panic: %v", e.Value) }
+
+func panicked(value any) error {
+	stack := string(debug.Stack())
+	return nixie.WithEvidence(nixie.WithReason(&PanicError{value, stack}, nixie.ReasonPanic), nixie.Failure{Stack: stack})
+}
+
+// lateError is the error of a handler whose time was up.
+type lateError struct {
+	limit time.Duration
+	err   error
+}
+
+func (e *lateError) Error() string { return fmt.Sprintf("no end after %s: %s", e.limit, e.err) }
+func (e *lateError) Unwrap() error { return e.err }
+
+// Timeout lets policy see what it is.
+func (e *lateError) Timeout() bool { return true }
+
+// errGoexit is a handler that ended its goroutine instead of returning.
+var errGoexit = errors.New("handler ended its goroutine: it has to return")
+
+// errDamaged is a body that is not the one that was accepted.
+var errDamaged = errors.New("body is damaged: its hash is not the one taken when it was accepted")
+
+// damaged compares the body with its hash, if it has one.
+func damaged(d *nixie.Delivery) error {
+	if d.Hash == (nixie.Hash{}) || nixie.HashBody(d.Body) == d.Hash {
+		return nil
+	}
+	return nixie.WithReason(nixie.Permanent(errDamaged), nixie.ReasonSerialization)
+}

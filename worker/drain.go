@@ -1,0 +1,93 @@
+package worker
+
+import (
+	"context"
+	"sync"
+	"time"
+
+	"github.com/nixie-go/nixie"
+)
+
+// drain gives back what has not started and waits for what has. It reports
+// whether the receiver and all handlers have ended.
+func (w *Worker) drain(receiver, handlers *sync.WaitGroup) (idle bool) {
+	w.mu.Lock()
+	w.draining = true
+	w.changed.Broadcast()
+	w.mu.Unlock()
+	close(w.quit)
+	w.releaseWaiting()
+	all := make(chan struct{})
+	go func() {
+		receiver.Wait()
+		w.releaseWaiting() // what it received at the very end
+		handlers.Wait()
+		close(all)
+	}()
+	if w.c.Drain > 0 && w.patient(all) {
+		return true
+	}
+	w.endAll()
+	return within(all, stuckAfter)
+}
+
+// patient waits as long as handlers may go on.
+func (w *Worker) patient(all <-chan struct{}) (idle bool) {
+	patience := time.NewTimer(w.c.Drain)
+	defer patience.Stop()
+	select {
+	case <-all:
+		return true
+	case <-patience.C:
+	case <-w.stop:
+	}
+	return false
+}
+
+// releaseWaiting gives back every delivery that no handler has begun.
+func (w *Worker) releaseWaiting() {
+	now := w.since(w.c.Clock())
+	for _, b := range w.openBatches() {
+		for i := range b.runs {
+			w.giveBack(&b.runs[i], now)
+		}
+	}
+}
+
+// giveBack releases a delivery unless a handler has begun it.
+func (w *Worker) giveBack(r *run, now time.Duration) {
+	if r.state.CompareAndSwap(waiting, deciding) {
+		r.end(context.Canceled, now)
+		w.post(r, nixie.Settlement{Delivery: r.d, Verb: nixie.Release})
+	}
+}
+
+// endAll ends the contexts of all running handlers.
+func (w *Worker) endAll() {
+	w.stopping.Store(true)
+	now := w.since(w.c.Clock())
+	for i := range w.slots {
+		if r := w.slots[i].now.Load(); r != nil {
+			r.end(ErrStopping, now)
+		}
+	}
+}
+
+// closed is a channel that is closed when all of wg is done.
+func closed(wg *sync.WaitGroup) <-chan struct{} {
+	c := make(chan struct{})
+	go func() { wg.Wait(); close(c) }()
+	return c
+}
+
+// within waits for at most d and reports whether c was closed by then.
+func within(c <-chan struct{}, d time.Duration) bool {
+	t := time.NewTimer(d)
+	defer t.Stop()
+	select {
+	case <-c:
+		return true
+	case <-t.C:
+		return false
+	}
+}

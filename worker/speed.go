@@ -1,0 +1,46 @@
+package worker
+
+import (
+	"math"
+	"sync/atomic"
+	"time"
+)
+
+// speed follows how long handlers take, to know how much work is a quarter of a
+// lease.
+type speed struct {
+	workers  int
+	lease    time.Duration
+	most     int
+	averaged atomic.Uint64 // float64 bits of the average in seconds; 0 is not known
+}
+
+const (
+	speedShare = 1.0 / 16 // weight of a new duration in the average
+	quickest   = 1e-6     // seconds; what is quicker counts as this
+)
+
+// add notes a duration. A slow one counts at once, so that a handler that
+// becomes slow finds little in hand. Of two at the same moment one may be lost.
+func (s *speed) add(took time.Duration) {
+	old := math.Float64frombits(s.averaged.Load())
+	seconds := max(took.Seconds(), quickest)
+	if seconds == old {
+		return
+	}
+	if old != 0 && seconds < 2*old {
+		seconds = max(old+(seconds-old)*speedShare, quickest)
+	}
+	s.averaged.Store(math.Float64bits(seconds))
+}
+
+// limit is how many deliveries may be in hand: one for each goroutine, and what
+// all of them do in a quarter of a lease.
+func (s *speed) limit() int {
+	average := math.Float64frombits(s.averaged.Load())
+	if average == 0 {
+		return s.workers
+	}
+	quarter := s.lease.Seconds() / 4 * float64(s.workers) / average
+	return int(min(max(quarter, float64(s.workers)), float64(s.most)))
+}
