@@ -335,7 +335,7 @@ func (f *runFlags) printSummary(s runner.Summary, args []string) {
 		fmt.Fprintf(f.Out, "  %s   # goes on\n", f.rerun(args))
 	case s.Dead > 0:
 		fmt.Fprintf(f.Out, "  nixie dlq analyze%s --filter %s\n", f.storeFlag(), quote(filter))
-		fmt.Fprintf(f.Out, "  nixie dlq redrive%s --filter %s --reason 'mended' --yes\n", f.storeFlag(), quote(filter))
+		fmt.Fprintf(f.Out, "  nixie dlq redrive%s --filter %s --reason mended --yes\n", f.storeFlag(), quote(filter))
 		fmt.Fprintf(f.Out, "  %s   # handles what was redriven\n", f.rerun(args))
 	default:
 		fmt.Fprintf(f.Out, "  nothing: all is done\n")

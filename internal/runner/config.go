@@ -56,6 +56,7 @@ type Runner struct {
 	path     string // of the program
 	custom   custom // of mode custom
 	policy   *policy.Policy
+	admits   *policy.Policy // what may be run at all
 	env      command.Environment
 	judge    *judge
 	guard    *command.Guard
@@ -100,6 +101,9 @@ func New(c Config) (*Runner, error) {
 	if r.policy, err = policy.New(r.c.Policy); err != nil {
 		return nil, err
 	}
+	if r.admits, err = r.admission(); err != nil {
+		return nil, err
+	}
 	r.judge = &judge{Policy: r.policy, mode: r.c.OnFailure, asked: map[nixie.ID]answer{}}
 	return r, nil
 }
@@ -107,6 +111,17 @@ func New(c Config) (*Runner, error) {
 // Use gives the runner the store to work on. It is called once, before anything
 // else is done.
 func (r *Runner) Use(st store.Store) { r.store = st }
+
+// admission is the policy that says which deliveries may be run at all. Modes
+// that can go on past max_attempts leave the end to max_deliveries.
+func (r *Runner) admission() (*policy.Policy, error) {
+	if r.c.OnFailure != KeepOn && len(r.custom.args) == 0 {
+		return r.policy, nil
+	}
+	c := r.policy.Config()
+	c.MaxAttempts = -1
+	return policy.New(c)
+}
 
 func (c *Config) check() error {
 	if c.Job == "" {

@@ -148,7 +148,7 @@ func (r *Runner) worker() (*worker.Worker, error) {
 	return worker.New(worker.Config{
 		Source:      &source{Source: store.NewSource(r.store, r.c.Job), r: r},
 		Handler:     nixie.HandlerFunc(r.handle),
-		Policy:      r.policy,
+		Policy:      r.admits,
 		Decider:     r.judge,
 		Concurrency: r.c.Parallel,
 		Prefetch:    2 * r.c.Parallel, // little: what waits in hand when a run is killed counts as an attempt
