@@ -14,24 +14,48 @@ import (
 	"testing"
 	"time"
 
-	"github.com/rogpeppe/go-internal/testscript"
-
 	"github.com/nixie-go/nixie"
 	"github.com/nixie-go/nixie/internal/cli"
 	"github.com/nixie-go/nixie/internal/command"
 	"github.com/nixie-go/nixie/store/sqlite"
 )
 
-// TestMain lets the test binary be nixie itself, its supervisor, and the
-// programs that tests run beside it.
+// TestMain lets the test binary be nixie itself, its supervisor, and the program
+// that adds items beside it, by the name under which it is started.
 func TestMain(m *testing.M) {
 	if command.GuardMain() {
-		os.Exit(0)
+		return
 	}
-	testscript.Main(m, map[string]func(){
-		"nixie": func() { os.Exit(cli.Main(os.Args[1:], cli.System())) },
-		"adder": addItems,
-	})
+	switch filepath.Base(os.Args[0]) {
+	case "nixie":
+		os.Exit(cli.Main(os.Args[1:], cli.System()))
+	case "adder":
+		addItems()
+		return
+	}
+	os.Exit(runTests(m))
+}
+
+// runTests puts a folder with our programs before the others in PATH.
+func runTests(m *testing.M) int {
+	bin, err := os.MkdirTemp("", "nixie-test-")
+	if err != nil {
+		panic(err)
+	}
+	defer os.RemoveAll(bin)
+	self, err := os.Executable()
+	if err != nil {
+		panic(err)
+	}
+	for _, name := range []string{"nixie", "adder"} {
+		if err := os.Symlink(self, filepath.Join(bin, name)); err != nil {
+			panic(err)
+		}
+	}
+	if err := os.Setenv("PATH", bin+string(os.PathListSeparator)+os.Getenv("PATH")); err != nil {
+		panic(err)
+	}
+	return m.Run()
 }
 
 // desk is a folder with a store of its own, in which nixie is run.

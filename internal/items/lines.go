@@ -42,9 +42,6 @@ func (l *lineReader) next() (text []byte, size int64, err error) {
 		}
 		if err == nil || err == io.EOF {
 			l.line++
-			if err == nil && size > int64(len(l.buf)) {
-				size-- // the line's end, which was not kept
-			}
 			return l.buf, size, nil
 		}
 	}
