@@ -3,6 +3,7 @@ package policy
 import (
 	"errors"
 	"slices"
+	"strings"
 	"time"
 
 	"github.com/nixie-go/nixie"
@@ -58,15 +59,17 @@ func (p *Policy) Abandoned(d *nixie.Delivery, now time.Time) *nixie.Failure {
 	return f
 }
 
-// Admit says why a delivery must not be run at all: past its own expiry, past
-// max_age after an earlier attempt of this life, or claimed or executed more
-// often than the limits allow, where the most generous case of its type counts.
-// It is nil when the delivery may run; otherwise Decide makes a settlement of
-// it. A claim of an abandoned message is not for Admit but for
+// Admit says why a delivery must not be run at all: damaged, past its own
+// expiry, past max_age after an earlier attempt of this life, or claimed or
+// executed more often than the limits allow, where the most generous case of its
+// type counts. It is nil when the delivery may run; otherwise Decide makes a
+// settlement of it. A claim of an abandoned message is not for Admit but for
 // [Policy.Abandoned].
 func (p *Policy) Admit(d *nixie.Delivery, now time.Time) *nixie.Failure {
 	text, reason := "", nixie.ReasonUnknown
 	switch {
+	case len(d.Damage) > 0:
+		return damaged(d, now)
 	case past(d.ExpiresAt, now):
 		text, reason = "the message was past its expiry before it could be run", nixie.ReasonMaxAge
 	case d.Attempts > 1 && p.inEveryCase(d, func(c *Config) bool { return c.aged(d, now) }):
@@ -80,6 +83,16 @@ func (p *Policy) Admit(d *nixie.Delivery, now time.Time) *nixie.Failure {
 	}
 	f := newFailure(d, Facts{StartedAt: now, FailedAt: now})
 	f.Text, f.Reason, f.Class = text, reason, nixie.ClassUnknown
+	return f
+}
+
+// damaged makes the record of a message that its store could not read whole.
+func damaged(d *nixie.Delivery, now time.Time) *nixie.Failure {
+	f := newFailure(d, Facts{StartedAt: now, FailedAt: now})
+	f.Text = "the stored record is damaged and was not run: " + strings.Join(d.Damage, "; ")
+	f.Reason = nixie.ReasonSerialization
+	f.Class = nixie.ClassPermanent
+	bound(f)
 	return f
 }
 

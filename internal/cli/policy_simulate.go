@@ -122,21 +122,22 @@ func (f *simulateFlags) simulate(name string) ([]policy.Step, error) {
 		}
 		s.Dice = true
 	}
-	if s.Err, err = f.failure(); err != nil {
+	if err := f.fail(&s); err != nil {
 		return nil, err
 	}
 	return policy.Simulate(p, s), nil
 }
 
-// failure is the error that the handler of the simulation returns.
-func (f *simulateFlags) failure() (error, error) { //nolint:staticcheck // the first is a value, not a failure
+// fail makes up the error that the handler of the simulation returns. A holder
+// that vanishes returns none.
+func (f *simulateFlags) fail(s *policy.Scenario) error {
 	if f.crash {
-		return nil, nil
+		return nil
 	}
 	var err error = &simulatedError{f.name, f.text}
 	if f.code != "" {
 		if !slices.Contains(codes(), nixie.Code(f.code)) {
-			return nil, usagef("--code is %q: choose one of %v", f.code, codes())
+			return usagef("--code is %q: choose one of %v", f.code, codes())
 		}
 		err = nixie.Errorf(nixie.Code(f.code), "%w", err)
 	}
@@ -144,12 +145,13 @@ func (f *simulateFlags) failure() (error, error) { //nolint:staticcheck // the f
 		err = nixie.WithEvidence(err, nixie.Failure{ExitCode: &f.exit})
 	}
 	if f.reason != "" && !slices.Contains(nixie.Reasons(), nixie.Reason(f.reason)) {
-		return nil, usagef("--reason is %q: choose one of %v", f.reason, nixie.Reasons())
+		return usagef("--reason is %q: choose one of %v", f.reason, nixie.Reasons())
 	}
 	if f.class != "" && !slices.Contains(nixie.Classes(), nixie.Class(f.class)) {
-		return nil, usagef("--class is %q: choose one of %v", f.class, nixie.Classes())
+		return usagef("--class is %q: choose one of %v", f.class, nixie.Classes())
 	}
-	return &nixie.Outcome{Class: nixie.Class(f.class), Reason: nixie.Reason(f.reason), After: max(f.after, 0), Err: err}, nil
+	s.Err = &nixie.Outcome{Class: nixie.Class(f.class), Reason: nixie.Reason(f.reason), After: max(f.after, 0), Err: err}
+	return nil
 }
 
 func codes() []nixie.Code {
