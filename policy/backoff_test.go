@@ -158,6 +158,22 @@ func bandOf(b Backoff, d time.Duration) (low, high time.Duration) {
 	return d, d
 }
 
+func TestR2_BandsToTheNanosecond(t *testing.T) {
+	b := Backoff{Formula: Fixed, Base: time.Second + 1, From: 5, To: 8}
+	for jitter, want := range map[Jitter][2]time.Duration{
+		JitterFull:         {MinSpacing, 1_000_000_001},
+		JitterEqual:        {500_000_001, 1_000_000_001},
+		JitterProportional: {700_000_001, 1_300_000_001},
+		JitterAdditive:     {1_000_000_006, 1_000_000_008},
+		JitterNone:         {1_000_000_001, 1_000_000_001},
+	} {
+		b.Jitter = jitter
+		if least, most := b.Band(1); least != want[0] || most != want[1] {
+			t.Errorf("%s: %d…%d, want %d…%d", jitter, least, most, want[0], want[1])
+		}
+	}
+}
+
 // Over many messages that fail together the draws fill the whole band evenly,
 // also at the cap.
 func TestR2_FullJitterFillsTheBand(t *testing.T) {

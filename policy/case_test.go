@@ -142,6 +142,10 @@ func TestReviewOn(t *testing.T) {
 	if b := bury(os.ErrPermission); !b.NeedsReview || b.Rule != "option:review_on" || b.Status != nixie.StatusOpen || !b.Redrivable {
 		t.Errorf("matched: %+v", b)
 	}
+	p = mustNew(t, Config{ReviewOn: []Matcher{MatchReason(nixie.ReasonValidation)}})
+	if b := bury(nixie.WithReason(errors.New("x"), nixie.ReasonValidation)); !b.NeedsReview || b.Rule != "reason:validation" {
+		t.Errorf("the reason says so already: %+v", b)
+	}
 	if b := bury(os.ErrExist); b.NeedsReview || b.Rule != "reason:handler" {
 		t.Errorf("not matched: %+v", b)
 	}
@@ -164,9 +168,28 @@ func TestRetryBudgetBoundsTheSumOfAllWaits(t *testing.T) {
 			t.Fatalf("message %d: waited %s, the next would be %s: %+v", i, sum, next, e)
 		}
 	}
+	exact := mustNew(t, Config{RetryBudget: 20 * time.Second, Backoff: Backoff{Formula: Fixed, Base: 10 * time.Second, Jitter: JitterNone}})
+	if got := waits(Simulate(exact, Scenario{Err: errors.New("x"), Start: noon})); len(got) != 2 {
+		t.Errorf("a budget of 20 s has %d waits of 10 s, want 2", len(got))
+	}
 	asked := Simulate(with, Scenario{Err: nixie.RetryAfter(errors.New("x"), time.Minute), Start: noon})
 	if e := end(asked); e.Rule != "retry-budget" || len(asked) != 1 {
 		t.Errorf("a wait that the handler asks for counts too: %+v", asked)
+	}
+}
+
+func TestSimulatedReleasesEndByDeliveries(t *testing.T) {
+	steps := Simulate(mustNew(t, Config{}), Scenario{Err: nixie.Verdict(nixie.Release, nil), Start: noon})
+	for _, s := range steps {
+		if s.Attempt != 1 {
+			t.Fatalf("a release was not refunded: %+v", s)
+		}
+	}
+	if e := end(steps); len(steps) != 25 || e.Rule != "max-deliveries" || e.Verb != nixie.Bury {
+		t.Errorf("%d steps, the end is %+v", len(steps), e)
+	}
+	if got := Simulate(mustNew(t, Config{}), Scenario{Err: errors.New("x"), Steps: 2}); len(got) != 2 {
+		t.Errorf("%d steps, asked for 2", len(got))
 	}
 }
 

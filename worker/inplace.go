@@ -19,16 +19,13 @@ import (
 //
 // MaxTime ends the context of a run that exceeds it: reason timeout. A wait that
 // the end of the worker interrupts gives the message back, its attempt refunded.
-// Waits take a goroutine of the worker; a nil clock is time.Now.
+// Waits take a goroutine of the worker. The clock is time.Now but in tests.
 func RetryInPlace(h nixie.Handler, p *policy.Policy, limits policy.InPlace, clock func() time.Time) (nixie.Handler, error) {
-	if h == nil || p == nil {
-		return nil, nixie.Errorf(nixie.CodeInvalid, "retry in place has no handler or no policy: give both")
+	if h == nil || p == nil || clock == nil {
+		return nil, nixie.Errorf(nixie.CodeInvalid, "retry in place has no handler, policy or clock: give all three, the clock being time.Now")
 	}
 	if err := limits.Check(); err != nil {
 		return nil, err
-	}
-	if clock == nil {
-		clock = time.Now
 	}
 	return &inPlace{h, p, limits, clock}, nil
 }

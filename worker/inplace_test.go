@@ -30,7 +30,7 @@ func inPlaceOf(t *testing.T, name string, h nixie.HandlerFunc) (nixie.Handler, *
 	if err != nil {
 		t.Fatal(err)
 	}
-	wrapped, err := worker.RetryInPlace(h, p, profile.InPlace, nil)
+	wrapped, err := worker.RetryInPlace(h, p, profile.InPlace, time.Now)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -146,10 +146,13 @@ func TestRetryInPlaceRefuses(t *testing.T) {
 	h := nixie.HandlerFunc(succeed)
 	var got []nixie.Code
 	for _, try := range []func() (nixie.Handler, error){
-		func() (nixie.Handler, error) { return worker.RetryInPlace(nil, p, policy.InPlace{}, nil) },
-		func() (nixie.Handler, error) { return worker.RetryInPlace(h, nil, policy.InPlace{}, nil) },
-		func() (nixie.Handler, error) { return worker.RetryInPlace(h, p, policy.InPlace{MaxAttempts: -1}, nil) },
-		func() (nixie.Handler, error) { return worker.RetryInPlace(h, p, policy.InPlace{MaxTime: -1}, nil) },
+		func() (nixie.Handler, error) { return worker.RetryInPlace(nil, p, policy.InPlace{}, time.Now) },
+		func() (nixie.Handler, error) { return worker.RetryInPlace(h, nil, policy.InPlace{}, time.Now) },
+		func() (nixie.Handler, error) { return worker.RetryInPlace(h, p, policy.InPlace{}, nil) },
+		func() (nixie.Handler, error) {
+			return worker.RetryInPlace(h, p, policy.InPlace{MaxAttempts: -1}, time.Now)
+		},
+		func() (nixie.Handler, error) { return worker.RetryInPlace(h, p, policy.InPlace{MaxTime: -1}, time.Now) },
 	} {
 		_, err := try()
 		got = append(got, nixie.CodeOf(err))
