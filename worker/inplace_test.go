@@ -67,7 +67,7 @@ func TestR8_InPlaceDeadlineCutsARunningAttempt(t *testing.T) {
 		h, p := inPlaceOf(t, "pgqueuer", func(ctx context.Context, _ *nixie.Delivery) error {
 			<-ctx.Done()
 			cut = time.Since(begun)
-			return ctx.Err()
+			return errBoom
 		})
 		src := &script{feed: [][]*nixie.Delivery{{delivery("it")}}}
 		g := start(t, worker.Config{Source: src, Handler: h, Policy: p})
@@ -117,20 +117,24 @@ func TestInPlaceEnds(t *testing.T) {
 func TestInPlaceWaitThatIsInterrupted(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		h, p := inPlaceOf(t, "pgqueuer", func(context.Context, *nixie.Delivery) error { return errBoom })
-		stopped, stop := context.WithCancel(t.Context())
-		late, cancel := context.WithTimeout(t.Context(), 50*time.Millisecond)
-		defer cancel()
-		go func() {
-			time.Sleep(50 * time.Millisecond)
-			stop()
-		}()
 		for _, c := range []struct {
-			ctx  context.Context
+			ends func() (context.Context, context.CancelFunc)
 			want nixie.Verb
-		}{{stopped, nixie.Release}, {late, nixie.Bury}} {
+		}{
+			{func() (context.Context, context.CancelFunc) {
+				ctx, stop := context.WithCancel(t.Context())
+				time.AfterFunc(50*time.Millisecond, stop)
+				return ctx, stop
+			}, nixie.Release},
+			{func() (context.Context, context.CancelFunc) {
+				return context.WithTimeout(t.Context(), 50*time.Millisecond)
+			}, nixie.Bury},
+		} {
+			ctx, cancel := c.ends()
 			d := delivery("it")
 			d.Attempts, d.Deliveries = 1, 1
-			err := h.Handle(c.ctx, d)
+			err := h.Handle(ctx, d)
+			cancel()
 			if s := p.Decide(d, p.Diagnose(d, err, policy.Facts{}), time.Now()); s.Verb != c.want || !errors.Is(err, errBoom) {
 				t.Errorf("%v: %s, want %s", err, s.Verb, c.want)
 			}
