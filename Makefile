@@ -7,7 +7,7 @@ FUZZTIME ?= 10s
 TESTFLAGS ?=
 
 .DEFAULT_GOAL := help
-.PHONY: help build test test-servers lint arch bench fuzz cover ci clean
+.PHONY: help build test rows test-servers lint arch bench fuzz cover ci clean
 
 help: ## list the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  %-14s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -18,6 +18,9 @@ build: ## build bin/nixie
 test: ## vet and run all tests, on the servers that are found
 	$(GO) vet ./...
 	$(GO) run ./internal/testrun $(TESTFLAGS)
+
+rows: ## run all tests and list the rows of the acceptance list with theirs
+	$(GO) run ./internal/testrun -rows $(TESTFLAGS)
 
 test-servers: ## install the servers that tests use (Debian; root or sudo)
 	bash internal/testservers/install

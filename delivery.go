@@ -28,6 +28,10 @@ type Delivery struct {
 	AbandonedBy string // that holder
 	OrderGap    bool   // an earlier message of its stream was passed
 
+	// Damage names what could not be read of the stored record and is left
+	// out. Such a delivery must not be run; policy buries it.
+	Damage []string
+
 	lender Lender
 	saved  int // how many of Steps the store has
 }

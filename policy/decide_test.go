@@ -303,6 +303,7 @@ func TestWhatIsNotAdmittedDies(t *testing.T) {
 		"expired":        {func(d *nixie.Delivery) { d.ExpiresAt = noon }, nixie.CauseExpired},
 		"one delivery":   {func(d *nixie.Delivery) { d.Deliveries = 26 }, nixie.CauseExhausted},
 		"one attempt":    {func(d *nixie.Delivery) { d.Attempts = 6 }, nixie.CauseExhausted},
+		"damaged":        {func(d *nixie.Delivery) { d.Damage = []string{"headers: cut"} }, nixie.CausePermanent},
 		"unknown moment": {func(d *nixie.Delivery) { d.EnqueuedAt = time.Time{} }, ""},
 	} {
 		d := delivery()

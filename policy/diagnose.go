@@ -3,6 +3,7 @@ package policy
 import (
 	"errors"
 	"slices"
+	"strings"
 	"time"
 
 	"github.com/nixie-go/nixie"
@@ -58,7 +59,7 @@ func (p *Policy) Abandoned(d *nixie.Delivery, now time.Time) *nixie.Failure {
 	return f
 }
 
-// Admit says why a delivery must not be run at all: past its own expiry, past
+// Admit says why a delivery must not be run at all: damaged, past its own expiry, past
 // max_age after an earlier attempt of this life, or claimed or executed more
 // often than the limits allow. It is nil when the delivery may run; otherwise
 // Decide makes a settlement of it. A claim of an abandoned message is not for
@@ -66,6 +67,8 @@ func (p *Policy) Abandoned(d *nixie.Delivery, now time.Time) *nixie.Failure {
 func (p *Policy) Admit(d *nixie.Delivery, now time.Time) *nixie.Failure {
 	text, reason := "", nixie.ReasonUnknown
 	switch {
+	case len(d.Damage) > 0:
+		return damaged(d, now)
 	case past(d.ExpiresAt, now):
 		text, reason = "the message was past its expiry before it could be run", nixie.ReasonMaxAge
 	case d.Attempts > 1 && p.aged(d, now):
@@ -79,6 +82,16 @@ func (p *Policy) Admit(d *nixie.Delivery, now time.Time) *nixie.Failure {
 	}
 	f := newFailure(d, Facts{StartedAt: now, FailedAt: now})
 	f.Text, f.Reason, f.Class = text, reason, nixie.ClassUnknown
+	return f
+}
+
+// damaged makes the record of a message that its store could not read whole.
+func damaged(d *nixie.Delivery, now time.Time) *nixie.Failure {
+	f := newFailure(d, Facts{StartedAt: now, FailedAt: now})
+	f.Text = "the stored record is damaged and was not run: " + strings.Join(d.Damage, "; ")
+	f.Reason = nixie.ReasonSerialization
+	f.Class = nixie.ClassPermanent
+	bound(f)
 	return f
 }
 

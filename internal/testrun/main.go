@@ -5,13 +5,17 @@
 // package and all that a failing test wrote, and ends with the line
 // "N passed, N failed" over every test and subtest of the run.
 //
-//	testrun [-count N] [-timeout D] [packages]
+//	testrun [-count N] [-timeout D] [-rows] [packages]
+//
+// With -rows it also prints a line for each row of the acceptance list and the
+// tests that stand for it, before the sum; a row without one is a failure.
 //
 // With NIXIE_TEST_REQUIRE set, as in CI, a missing server is a failure.
 package main
 
 import (
 	"context"
+	"errors"
 	"flag"
 	"fmt"
 	"io"
@@ -47,6 +51,7 @@ func run(ctx context.Context, args []string, out io.Writer) error {
 	flags := flag.NewFlagSet("testrun", flag.ContinueOnError)
 	count := flags.String("count", "", "run each test so many times, never from the cache")
 	timeout := flags.String("timeout", "10m", "the most that the tests of one package may take")
+	listed := flags.Bool("rows", false, "print the rows of the acceptance list with their tests, and fail when one has none")
 	if err := flags.Parse(args); err != nil {
 		return err
 	}
@@ -71,7 +76,11 @@ func run(ctx context.Context, args []string, out io.Writer) error {
 			return err
 		}
 	}
-	return sum.close()
+	var missing error
+	if *listed {
+		missing = sum.rows.print(out)
+	}
+	return errors.Join(missing, sum.close())
 }
 
 // required says which servers are missing, if they must not be.

@@ -121,11 +121,13 @@ func dashed(s string) string {
 }
 
 func checkBodies(c conn, r *store.Report) error {
+	found := 0
 	return c.each("select id, body, hash from message", func(row rows) error {
 		r.Checked++
 		var have nixie.Hash
 		row.ColumnBytes(2, have[:])
-		if nixie.HashBody(columnBytes(row, 1)) != have {
+		if nixie.HashBody(columnBytes(row, 1)) != have && found < maxViolations {
+			found++
 			r.Violations = append(r.Violations, store.Violation{Rule: "body-hash", Subject: columnID(row, 0).String(), Text: "its body is not the one that was accepted"})
 		}
 		return nil
@@ -134,7 +136,7 @@ func checkBodies(c conn, r *store.Report) error {
 
 func checkChains(c conn, r *store.Report) error {
 	var before nixie.Hash
-	queue, number := "", int64(0)
+	queue, number, found := "", int64(0), 0
 	return c.each(`select q.name, a.number, a.at, a.actor, a.event, a.subject, a.reason, a.hash from audit a left join queue q on q.n = a.queue order by a.queue, a.number`, func(row rows) error {
 		r.Checked++
 		e := store.AuditEntry{
@@ -146,7 +148,8 @@ func checkChains(c conn, r *store.Report) error {
 			queue, number, before = e.Queue, 0, nixie.Hash{}
 		}
 		number++
-		if e.Number != number || e.Sum(before) != e.Hash {
+		if (e.Number != number || e.Sum(before) != e.Hash) && found < maxViolations {
+			found++
 			r.Violations = append(r.Violations, store.Violation{Rule: "audit-chain", Subject: queue, Text: "entry " + strconv.FormatInt(e.Number, 10) + " was changed, added or follows a removed one"})
 			number = e.Number
 		}

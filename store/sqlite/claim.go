@@ -2,6 +2,7 @@ package sqlite
 
 import (
 	"context"
+	"errors"
 
 	"github.com/nixie-go/nixie"
 )
@@ -11,6 +12,28 @@ type claimed struct {
 	rows  []*pendingRow // one lease each, in the order they are handed out
 	batch *batchRow     // or one lease for a range
 	early int           // how many of rows come before the range
+	size  int           // bytes of their bodies
+}
+
+// errEnough ends the choice of messages whose bodies are as large as one call
+// may hand out.
+var errEnough = errors.New("enough")
+
+// fits counts one more body; the first one always fits.
+func (got *claimed) fits(size int) error {
+	if got.size > 0 && got.size+size > nixie.MaxBatchBytes {
+		return errEnough
+	}
+	got.size += size
+	return nil
+}
+
+// chosen makes an end by errEnough an ordinary one.
+func chosen(err error) error {
+	if errors.Is(err, errEnough) {
+		return nil
+	}
+	return err
 }
 
 // Claim implements store.Queue. The transaction only moves leases; bodies are
@@ -23,10 +46,14 @@ func (s *Store) Claim(ctx context.Context, queue string, want nixie.Want) ([]*ni
 	if want.Lease != 0 && (want.Lease < nixie.MinLease || want.Lease > nixie.MaxLease) {
 		return nil, nixie.Errorf(nixie.CodeInvalid, "lease is %s: give one from %s to %s", want.Lease, nixie.MinLease, nixie.MaxLease)
 	}
+	if err := s.enter(ctx); err != nil {
+		return nil, err
+	}
+	defer s.gate.leave()
 	var dead []ownerRow
 	var busy bool
-	err := s.read(ctx, func(c conn) (err error) {
-		if dead, err = s.deadOwners(c); err != nil {
+	err := s.view(ctx, s.claimers, func(c conn) (err error) {
+		if dead, err = s.someDeadOwners(c); err != nil {
 			return err
 		}
 		busy, err = s.hasWork(c, queue)
@@ -36,7 +63,8 @@ func (s *Store) Claim(ctx context.Context, queue string, want nixie.Want) ([]*ni
 		return nil, err
 	}
 	var got claimed
-	err = s.write(ctx, 0, func(t *tx) error {
+	// A claim that nobody followed to its end would be a lease that nobody has.
+	err = s.submit(ctx, 0, true, func(t *tx) error {
 		got = claimed{}
 		if err := t.sweep(dead); err != nil {
 			return err
@@ -55,7 +83,7 @@ func (s *Store) Claim(ctx context.Context, queue string, want nixie.Want) ([]*ni
 // hasWork reports whether a claim could find anything, or a lease is over.
 func (s *Store) hasWork(c conn, queue string) (bool, error) {
 	now := s.now()
-	n, err := c.number(`select exists (select 1 from queue where name = ?1 and paused = 0 and cursor < last)
+	n, err := c.number(`select exists (select 1 from queue where name = ?1 and paused = 0 and fresh > 0)
 		or exists (select 1 from batch where until <= ?2)
 		or exists (select 1 from pending where state = 1 and until <= ?2)`, queue, now)
 	if n != 0 || err != nil {
@@ -91,7 +119,7 @@ func (t *tx) claim(got *claimed, queue string, want nixie.Want) error {
 	}
 	until := t.now + lease
 	if !want.Fresh {
-		suspect, err := t.claimPending(q, 1, until, true)
+		suspect, err := t.claimPending(got, q, 1, until, true)
 		if err != nil || len(suspect) > 0 {
 			got.rows, got.early = suspect, len(suspect)
 			return err
@@ -101,11 +129,11 @@ func (t *tx) claim(got *claimed, queue string, want nixie.Want) error {
 	if err != nil {
 		return err
 	}
-	if got.rows, err = t.claimPending(q, room, until, false); err != nil {
+	if got.rows, err = t.claimPending(got, q, room, until, false); err != nil {
 		return err
 	}
 	got.early = len(got.rows)
-	if got.batch, err = t.claimRange(q, want.Max-got.early, until); err != nil {
+	if got.batch, err = t.claimRange(got, q, want.Max-got.early, until); err != nil {
 		return err
 	}
 	taken := got.early
@@ -113,7 +141,7 @@ func (t *tx) claim(got *claimed, queue string, want nixie.Want) error {
 		taken += int(got.batch.left)
 	}
 	if taken < want.Max && got.early == room {
-		more, err := t.claimPending(q, want.Max-taken, until, false)
+		more, err := t.claimPending(got, q, want.Max-taken, until, false)
 		got.rows = append(got.rows, more...)
 		return err
 	}
@@ -148,7 +176,10 @@ func (t *tx) share(q *queueRow, n int) (int, error) {
 // firstNew returns when the next new message was enqueued, 0 if there is none,
 // and moves the cursor past what ranges pass by.
 func (t *tx) firstNew(q *queueRow) (added int64, err error) {
-	if q.cursor >= q.last {
+	if q.fresh == 0 {
+		if q.cursor < q.last { // all that came since have a row of their own
+			q.cursor, q.dirty = q.last, true
+		}
 		return 0, nil
 	}
 	next := q.last
@@ -164,19 +195,27 @@ func (t *tx) firstNew(q *queueRow) (added int64, err error) {
 	return added, nil
 }
 
+const bodySize = ", (select length(body) from message m where m.pos = pending.pos)"
+
 // claimPending leases up to n due messages that have a row of their own.
-func (t *tx) claimPending(q *queueRow, n int, until int64, suspects bool) ([]*pendingRow, error) {
-	query := "select " + pendingColumns + " from pending where queue = ? and priority = ? and due <= ? and state = 0 and crashes = 0 order by due, pos limit ?"
+func (t *tx) claimPending(all *claimed, q *queueRow, n int, until int64, suspects bool) ([]*pendingRow, error) {
+	query := "select " + pendingColumns + bodySize + " from pending where queue = ? and priority = ? and due <= ? and state = 0 and crashes = 0 order by due, pos limit ?"
 	if suspects {
-		query = "select " + pendingColumns + " from pending where queue = ? and priority = ? and due <= ? and state = 0 and crashes > 0 order by due, pos limit ?"
+		query = "select " + pendingColumns + bodySize + " from pending where queue = ? and priority = ? and due <= ? and state = 0 and crashes > 0 order by due, pos limit ?"
 	}
 	var got []*pendingRow
 	for p := nixie.MaxPriority; p >= nixie.MinPriority && len(got) < n; p-- {
-		if err := t.each(query, func(row rows) error {
-			r, err := scanPending(row)
-			got = append(got, r)
-			return err
-		}, q.n, p, t.now, n-len(got)); err != nil {
+		err := t.each(query, func(row rows) error {
+			if err := all.fits(row.ColumnInt(pendingWidth)); err != nil {
+				return err
+			}
+			got = append(got, scanPending(row))
+			return nil
+		}, q.n, p, t.now, n-len(got))
+		if errors.Is(err, errEnough) {
+			break
+		}
+		if err != nil {
 			return nil, err
 		}
 	}
@@ -206,33 +245,34 @@ func (t *tx) lease(r *pendingRow, until int64) error {
 
 // claimRange moves the queue's cursor past up to n new messages and leases them
 // by one row.
-func (t *tx) claimRange(q *queueRow, n int, until int64) (*batchRow, error) {
-	if n <= 0 || q.cursor >= q.last {
+func (t *tx) claimRange(all *claimed, q *queueRow, n int, until int64) (*batchRow, error) {
+	if n <= 0 || q.fresh == 0 {
 		return nil, nil
 	}
 	// Rows of the queue that were added by this very transaction are found too:
 	// they are in the table already.
 	var first, last, members int64
-	if err := t.each("select pos from message where pos > ? and pos <= ? and own = 0 order by pos limit ?", func(row rows) error {
+	if err := chosen(t.each("select pos, length(body) from message where pos > ? and pos <= ? and own = 0 order by pos limit ?", func(row rows) error {
+		if err := all.fits(row.ColumnInt(1)); err != nil {
+			return err
+		}
 		last = row.ColumnInt64(0)
 		if members == 0 {
 			first = last
 		}
 		members++
 		return nil
-	}, q.n<<seqBits|q.cursor, q.n<<seqBits|q.last, n); err != nil {
+	}, q.n<<seqBits|q.cursor, q.n<<seqBits|q.last, n)); err != nil {
 		return nil, err
-	}
-	q.dirty = true
-	if members < int64(n) {
-		q.cursor = q.last
-	} else {
-		q.cursor = last & maxSeq
 	}
 	if members == 0 {
 		return nil, nil
 	}
+	q.cursor, q.dirty = last&maxSeq, true
 	q.fresh -= members
+	if q.fresh == 0 {
+		q.cursor = q.last
+	}
 	if err := t.run("insert into batch (owner, first, last, members, left, claimed, until) values (?, ?, ?, ?, ?, ?, ?)",
 		t.owner, first, last, members, members, t.now, until); err != nil {
 		return nil, err
@@ -254,7 +294,7 @@ func (s *Store) deliveries(ctx context.Context, queue string, got *claimed) ([]*
 	}
 	// The leases are ours whatever happens to ctx: read to the end, so that
 	// the caller can settle them.
-	err := s.read(context.WithoutCancel(ctx), func(c conn) error {
+	err := s.view(context.WithoutCancel(ctx), s.claimers, func(c conn) error {
 		var err error
 		out, err = s.readRows(c, queue, got.rows[:got.early], nil)
 		if err == nil && got.batch != nil {
@@ -273,8 +313,9 @@ func (s *Store) readRows(c conn, queue string, rs []*pendingRow, out []*nixie.De
 	for _, r := range rs {
 		if err := c.each("select "+messageColumns+" from message m where m.pos = ?", func(row rows) error {
 			d := &nixie.Delivery{}
-			if err := scanMessage(row, &d.Message); err != nil {
-				return err
+			scanMessage(row, d)
+			if r.damage != "" {
+				d.Damage = append(d.Damage, r.damage)
 			}
 			d.Queue, d.State = queue, nixie.Leased
 			d.Attempts, d.Deliveries, d.Crashes = r.attempts, r.deliveries, r.crashes
@@ -297,9 +338,7 @@ func (s *Store) readBatch(c conn, queue string, b *batchRow, out []*nixie.Delive
 	err := c.each("select "+messageColumns+" from message m where m.pos between ? and ? and m.own = 0 order by m.pos", func(row rows) error {
 		all = append(all, nixie.Delivery{})
 		d := &all[len(all)-1]
-		if err := scanMessage(row, &d.Message); err != nil {
-			return err
-		}
+		scanMessage(row, d)
 		d.Queue, d.State = queue, nixie.Leased
 		d.Attempts, d.Deliveries, d.Generation = 1, 1, 1
 		d.FirstReceivedAt = moment(b.claimed)
@@ -314,8 +353,10 @@ func (s *Store) readBatch(c conn, queue string, b *batchRow, out []*nixie.Delive
 	return out, err
 }
 
-// scanMessage reads messageColumns.
-func scanMessage(row rows, m *nixie.Message) error {
+// scanMessage reads messageColumns. What cannot be read of them is left out and
+// named: one damaged message must not keep the others from being handed out.
+func scanMessage(row rows, d *nixie.Delivery) {
+	m := &d.Message
 	m.ID = columnID(row, 1)
 	m.Type, m.Key, m.Stream, m.DedupeKey = row.ColumnText(2), row.ColumnText(3), row.ColumnText(4), row.ColumnText(5)
 	m.Priority = row.ColumnInt(6)
@@ -323,7 +364,12 @@ func scanMessage(row rows, m *nixie.Message) error {
 	row.ColumnBytes(8, m.Hash[:])
 	m.EnqueuedAt, m.ExpiresAt = moment(row.ColumnInt64(11)), moment(row.ColumnInt64(12))
 	if err := fromJSON(row.ColumnText(9), &m.Headers); err != nil {
-		return err
+		d.Damage = append(d.Damage, "headers: "+err.Error())
 	}
-	return fromJSON(row.ColumnText(10), &m.Origin)
+	if err := fromJSON(row.ColumnText(10), &m.Origin); err != nil {
+		d.Damage = append(d.Damage, "origin: "+err.Error())
+	}
+	if nixie.HashBody(m.Body) != m.Hash {
+		d.Damage = append(d.Damage, bodyDamage)
+	}
 }

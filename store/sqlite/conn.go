@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"math"
 	"net/url"
 	"path/filepath"
 	"strings"
@@ -21,12 +22,14 @@ type conn struct{ *sqlite.Conn }
 
 // Settings of every connection. FULL makes each commit durable against power
 // loss before it is acknowledged; the WAL may grow to 4000 pages before it is
-// checkpointed, which spreads that cost.
+// checkpointed, which spreads that cost, and a file that a long reader made grow
+// is cut afterwards. Seven connections share memory, so the caches are small.
 const pragmas = `
 pragma journal_mode = wal;
 pragma synchronous = full;
 pragma wal_autocheckpoint = 4000;
 pragma cache_size = -16384;
+pragma journal_size_limit = 67108864;
 pragma temp_store = memory;
 pragma foreign_keys = off;
 pragma trusted_schema = off;`
@@ -144,16 +147,22 @@ func (c conn) number(query string, args ...any) (int64, error) {
 // read runs f on a connection of the readers' pool in one snapshot, interrupted
 // when ctx ends.
 func (s *Store) read(ctx context.Context, f func(c conn) error) error {
-	if err := s.usable(); err != nil {
+	if err := s.enter(ctx); err != nil {
 		return err
 	}
+	defer s.gate.leave()
+	return s.view(ctx, s.readers, f)
+}
+
+// view is read for a call that is inside the gate, on a connection of the pool.
+func (s *Store) view(ctx context.Context, pool chan conn, f func(c conn) error) error {
 	var c conn
 	select {
-	case c = <-s.readers:
+	case c = <-pool:
 	case <-ctx.Done():
 		return stopped(ctx)
 	}
-	defer func() { s.readers <- c }()
+	defer func() { pool <- c }()
 	c.SetInterrupt(ctx.Done())
 	defer c.SetInterrupt(nil)
 	if err := c.run("begin"); err != nil {
@@ -205,10 +214,16 @@ func explain(path string, err error) error {
 	return nixie.Errorf(nixie.CodeUnavailable, "store %s: %w", path, err)
 }
 
-// nanos is how moments are kept; the zero time is 0.
+// nanos is how moments are kept; the zero time is 0. Moments beyond what fits,
+// the year 9999 for example, become the last or first one that does.
 func nanos(t time.Time) int64 {
-	if t.IsZero() {
+	switch {
+	case t.IsZero():
 		return 0
+	case t.Year() > 2261:
+		return math.MaxInt64
+	case t.Year() < 1678:
+		return math.MinInt64
 	}
 	return t.UnixNano()
 }

@@ -116,10 +116,13 @@ func (t *tx) enqueue(m *nixie.Message, hash nixie.Hash) (nixie.Receipt, error) {
 			return nixie.Receipt{}, err
 		}
 	}
-	if !own {
-		q.fresh++
-	}
 	q.last++
+	switch {
+	case !own:
+		q.fresh++
+	case q.fresh == 0:
+		q.cursor = q.last // nothing before it for ranges, so no claim has to look
+	}
 	q.dirty = true
 	if due <= t.now {
 		t.wake(q.name)
@@ -237,6 +240,7 @@ type pendingRow struct {
 	received             int64
 	abandoned            string // the holder that vanished; "" is none
 	steps                []string
+	damage               string // why steps cannot be read
 }
 
 func (t *tx) insertPending(p *pendingRow) error {
@@ -246,23 +250,29 @@ func (t *tx) insertPending(p *pendingRow) error {
 		p.number, p.owner, p.until, p.received, text(p.abandoned), jsonText(len(p.steps) == 0, p.steps))
 }
 
+// pendingWidth is the number of pendingColumns.
+const pendingWidth = 16
+
 const pendingColumns = "pos, queue, state, priority, due, attempts, deliveries, crashes, generation, redrives, number, owner, until, received, abandoned, steps"
 
-func scanPending(row rows) (*pendingRow, error) {
+func scanPending(row rows) *pendingRow {
 	p := &pendingRow{
 		pos: row.ColumnInt64(0), queue: row.ColumnInt64(1), state: row.ColumnInt(2), priority: row.ColumnInt(3), due: row.ColumnInt64(4),
 		attempts: row.ColumnInt(5), deliveries: row.ColumnInt(6), crashes: row.ColumnInt(7), generation: row.ColumnInt(8), redrives: row.ColumnInt(9),
 		number: row.ColumnInt64(10), owner: row.ColumnInt64(11), until: row.ColumnInt64(12), received: row.ColumnInt64(13), abandoned: row.ColumnText(14),
 	}
-	return p, fromJSON(row.ColumnText(15), &p.steps)
+	if err := fromJSON(row.ColumnText(15), &p.steps); err != nil {
+		p.steps, p.damage = nil, "steps: "+err.Error()
+	}
+	return p
 }
 
 // pending returns the row of its own of the message at pos, or nil.
 func (t *tx) pending(pos int64) (*pendingRow, error) {
 	var p *pendingRow
-	err := t.each("select "+pendingColumns+" from pending where pos = ?", func(row rows) (err error) {
-		p, err = scanPending(row)
-		return err
+	err := t.each("select "+pendingColumns+" from pending where pos = ?", func(row rows) error {
+		p = scanPending(row)
+		return nil
 	}, pos)
 	return p, err
 }

@@ -76,20 +76,40 @@ func (s *Store) Letters(ctx context.Context, filter nixie.Filter, page store.Pag
 	limit := pageLimit(page)
 	var list []nixie.Letter
 	var numbers []int64
+	size := 0
 	err := s.read(ctx, func(c conn) error {
-		return c.each("select "+currentColumns+`, l.n, l.id, l.status, l.cause, l.class, l.reason, l.signature, l.fingerprint, l.redrivable, l.needs_review, l.rule,
+		return chosen(c.each("select "+currentColumns+`, l.n, l.id, l.status, l.cause, l.class, l.reason, l.signature, l.fingerprint, l.redrivable, l.needs_review, l.rule,
 			l.first_failed, l.last_failed, l.died, l.resolved, l.operation, l.note, l.revision, l.text
 			from letter l join current c on c.pos = l.pos where `+w.String()+" order by l.died desc, l.n desc limit ?", func(row rows) error {
 			l, err := s.scanLetter(c, row, page.Whole)
 			list, numbers = append(list, l), append(numbers, row.ColumnInt64(currentWidth))
-			return err
-		}, append(w.args, limit)...)
+			return fullPage(err, &size, &l.Message, l.History)
+		}, append(w.args, limit)...))
 	})
-	if err != nil || len(list) < limit {
+	if err != nil || len(list) < limit && size < maxPageSize {
 		return list, "", err
 	}
 	end := len(list) - 1
 	return list, fmt.Sprintf("%d.%d", nanos(list[end].DiedAt), numbers[end]), nil
+}
+
+// maxPageSize is at how many bytes of bodies and histories a page ends, however
+// few rows it has.
+const maxPageSize = 16 << 20
+
+// fullPage ends a page that is large enough.
+func fullPage(err error, size *int, m *nixie.Message, history []nixie.Failure) error {
+	*size += len(m.Body)
+	for i := range history {
+		*size += len(history[i].Text) + len(history[i].Stack)
+		for _, a := range history[i].Attachments {
+			*size += len(a.Data)
+		}
+	}
+	if err == nil && *size >= maxPageSize {
+		return errEnough
+	}
+	return err
 }
 
 func splitCursor(cursor string) (died, n int64, err error) {
@@ -129,6 +149,8 @@ func (s *Store) scanLetter(c conn, row rows, whole bool) (nixie.Letter, error) {
 	return l, err
 }
 
+const bodyDamage = "body: it is not the one that was accepted, its hash differs"
+
 // story reads what is kept of a message beside its row: the body, checked, and
 // the history.
 func story(c conn, pos int64, m *nixie.Message, damage *[]string) (list []nixie.Failure, dropped int, err error) {
@@ -136,7 +158,7 @@ func story(c conn, pos int64, m *nixie.Message, damage *[]string) (list []nixie.
 		return nil, 0, err
 	}
 	if nixie.HashBody(m.Body) != m.Hash {
-		*damage = append(*damage, "body: it is not the one that was accepted, its hash differs")
+		*damage = append(*damage, bodyDamage)
 	}
 	return history(c, pos, damage)
 }

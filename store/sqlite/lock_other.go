@@ -7,3 +7,7 @@ import "os"
 // tryLock cannot tell on this system: every owner counts as alive, and its
 // leases end by time.
 func tryLock(*os.File) (bool, error) { return false, nil }
+
+const canLock = false
+
+func unlock(*os.File) error { return nil }

@@ -20,14 +20,15 @@ func (s *Store) Messages(ctx context.Context, filter nixie.Filter, page store.Pa
 	}
 	limit := pageLimit(page)
 	var list []store.Record
+	size := 0
 	err := s.read(ctx, func(c conn) error {
-		return c.each("select "+currentColumns+" from current c where "+w.String()+" order by c.id desc limit ?", func(row rows) error {
+		return chosen(c.each("select "+currentColumns+" from current c where "+w.String()+" order by c.id desc limit ?", func(row rows) error {
 			r, err := s.scanRecord(c, row, page.Whole)
 			list = append(list, r)
-			return err
-		}, append(w.args, limit)...)
+			return fullPage(err, &size, &r.Message, r.History)
+		}, append(w.args, limit)...))
 	})
-	if err != nil || len(list) < limit {
+	if err != nil || len(list) < limit && size < maxPageSize {
 		return list, "", err
 	}
 	return list, list[len(list)-1].ID.String(), nil
@@ -95,19 +96,26 @@ func countQueue(c conn, at *queueRow, now int64, q *nixie.QueueInfo) error {
 		return err
 	}
 	q.Leased = leased
-	if err := c.each(`select count(*) filter (where p.state = 0 and p.due <= ?2), count(*) filter (where p.state = 0 and p.due > ?2), count(*) filter (where p.state = 1),
-		min(case when p.state = 0 and p.due > ?2 then p.due end), min(case when p.state = 0 and p.due <= ?2 then m.enqueued end)
-		from pending p join message m on m.pos = p.pos where p.pos > ?1 and p.pos <= ?3`, func(row rows) error {
+	oldest := int64(0)
+	if err := c.each(`select count(*) filter (where state = 0 and due <= ?2), count(*) filter (where state = 0 and due > ?2), count(*) filter (where state = 1),
+		min(case when state = 0 and due > ?2 then due end), min(case when state = 0 and due <= ?2 then pos end)
+		from pending where pos > ?1 and pos <= ?3`, func(row rows) error {
 		q.Ready += row.ColumnInt64(0)
 		q.Scheduled = row.ColumnInt64(1)
 		q.Leased += row.ColumnInt64(2)
 		q.NextAt = moment(row.ColumnInt64(3))
-		if oldest := moment(row.ColumnInt64(4)); !oldest.IsZero() && (q.OldestAt.IsZero() || oldest.Before(q.OldestAt)) {
-			q.OldestAt = oldest
-		}
+		oldest = row.ColumnInt64(4)
 		return nil
 	}, first, now, last); err != nil {
 		return err
+	}
+	// Places are given in the order of time.
+	enqueued, err := c.number("select enqueued from message where pos = ?", oldest)
+	if err != nil {
+		return err
+	}
+	if at := moment(enqueued); !at.IsZero() && (q.OldestAt.IsZero() || at.Before(q.OldestAt)) {
+		q.OldestAt = at
 	}
 	hourAgo := now - int64(time.Hour)
 	return c.each(`select (select count(*) from letter where queue = ?1 and status in ('open', 'review', 'quarantined')),

@@ -19,23 +19,40 @@ type ownership struct {
 	n      int64 // row of the table owner
 	file   *os.File
 	marked atomic.Int64
+	probed atomic.Uint32
 }
 
-// lockFolder holds one lock file for each process that claims.
-func (s *Store) lockFolder() string { return s.path + "-owners" }
+// lockFolder is added to the store's path: the folder with the writers' queue
+// and one lock file for each process that claims.
+const lockFolder = "-owners"
 
 // register makes this process an owner: first the kernel lock, then the row, so
 // that no row without a lock is ever seen as dead while its process lives.
 func (s *Store) register(t *tx) error {
+	if t.owner != 0 {
+		return nil // an earlier call of this transaction did it
+	}
 	o := &s.owner
 	o.mu.Lock()
 	defer o.mu.Unlock()
-	if o.n != 0 {
-		t.owner = o.n
+	known, err := t.number("select n from owner where n = ?", o.n)
+	if err != nil {
+		return err
+	}
+	if known != 0 {
+		t.owner = known
 		return nil
 	}
+	if o.n != 0 {
+		// Somebody took this process for dead, as when the folder of locks was
+		// removed under it. What it held is void; it goes on as a new owner.
+		o.n = 0
+		if err := o.close(); err != nil {
+			return err
+		}
+	}
 	if o.file == nil {
-		if err := o.lock(s.lockFolder(), s.ids.New(s.opts.Clock()).String()); err != nil {
+		if err := o.lock(s.path+lockFolder, s.ids.New(s.opts.Clock()).String()); err != nil {
 			return err
 		}
 	}
@@ -88,6 +105,10 @@ func (o *ownership) registered() ownerRow {
 func (o *ownership) release() error {
 	o.mu.Lock()
 	defer o.mu.Unlock()
+	return o.close()
+}
+
+func (o *ownership) close() error {
 	if o.file == nil {
 		return nil
 	}
@@ -104,30 +125,58 @@ type ownerRow struct {
 
 // deadOwners returns the owners whose lock can be taken.
 func (s *Store) deadOwners(c conn) ([]ownerRow, error) {
+	others, err := s.otherOwners(c)
+	return s.deadOf(others), err
+}
+
+// someDeadOwners is deadOwners for claims, which are many: it looks at a few
+// only.
+func (s *Store) someDeadOwners(c conn) ([]ownerRow, error) {
+	others, err := s.otherOwners(c)
+	return s.deadOf(s.owner.turn(others)), err
+}
+
+func (s *Store) otherOwners(c conn) ([]ownerRow, error) {
 	s.owner.mu.Lock()
 	self := s.owner.n
 	s.owner.mu.Unlock()
 	var others []ownerRow
-	if err := c.each("select n, name, lock from owner where n <> ?", func(row rows) error {
+	err := c.each("select n, name, lock from owner where n <> ?", func(row rows) error {
 		others = append(others, ownerRow{row.ColumnInt64(0), row.ColumnText(1), row.ColumnText(2)})
 		return nil
-	}, self); err != nil {
-		return nil, err
-	}
+	}, self)
+	return others, err
+}
+
+func (s *Store) deadOf(others []ownerRow) []ownerRow {
 	var dead []ownerRow
 	for _, o := range others {
 		if s.isDead(o) {
 			dead = append(dead, o)
 		}
 	}
-	return dead, nil
+	return dead
+}
+
+// maxProbes is how many other owners one claim looks at. Where there are more,
+// the claims take turns, so that many idle processes do not spend their time on
+// each other.
+const maxProbes = 16
+
+// turn chooses the owners to look at now.
+func (o *ownership) turn(others []ownerRow) []ownerRow {
+	if len(others) <= maxProbes {
+		return others
+	}
+	first := int(o.probed.Add(maxProbes)) % len(others)
+	return append(others[first:], others[:first]...)[:maxProbes]
 }
 
 // isDead reports whether nobody holds the owner's lock. A file that is gone was
 // removed after its owner was found dead; one that cannot be looked at leaves
 // the judgement to the end of the lease.
 func (s *Store) isDead(o ownerRow) bool {
-	f, err := os.OpenFile(filepath.Join(s.lockFolder(), filepath.Base(o.lock)), os.O_RDWR, 0)
+	f, err := os.OpenFile(filepath.Join(s.path+lockFolder, filepath.Base(o.lock)), os.O_RDWR, 0)
 	if errors.Is(err, os.ErrNotExist) {
 		return true
 	}
@@ -142,6 +191,6 @@ func (s *Store) isDead(o ownerRow) bool {
 // forget removes the lock files of owners that are gone from the store.
 func (s *Store) forget(dead []ownerRow) {
 	for _, o := range dead {
-		_ = os.Remove(filepath.Join(s.lockFolder(), filepath.Base(o.lock))) // a file left behind is found dead again
+		_ = os.Remove(filepath.Join(s.path+lockFolder, filepath.Base(o.lock))) // a file left behind is found dead again
 	}
 }

@@ -21,6 +21,8 @@ import (
 	"sync/atomic"
 	"time"
 
+	"zombiezen.com/go/sqlite"
+
 	"github.com/nixie-go/nixie"
 	"github.com/nixie-go/nixie/store"
 )
@@ -48,23 +50,26 @@ const (
 	defaultReserve  = 64 << 20
 	defaultLockWait = 30 * time.Second
 	readers         = 4
+	claimReaders    = 2
 )
 
 // Store is an open store. It is safe for concurrent use.
 type Store struct {
-	path    string
-	opts    Options
-	ids     nixie.IDs
-	latest  atomic.Int64 // newest moment given out, so that time never goes back
-	readers chan conn
-	writes  chan *write
-	idle    chan struct{} // closed when the committer has ended
-	broken  atomic.Pointer[error]
-	closing atomic.Bool
-	calls   sync.WaitGroup
-	owner   ownership
-	wakes   wakes
-	space   spaceWatch
+	path     string
+	opts     Options
+	ids      nixie.IDs
+	time     storeTime
+	readers  chan conn // for lists and checks, which may take long
+	claimers chan conn // for claims, which must not wait for those
+	writes   chan *write
+	idle     chan struct{} // closed when the committer has ended
+	broken   atomic.Pointer[error]
+	gate     *gate
+	owner    ownership
+	turn     turn     // the committer alone uses it
+	wal      walWatch // likewise
+	wakes    wakes
+	space    spaceWatch
 }
 
 var _ interface {
@@ -93,13 +98,17 @@ func Open(path string, opts Options) (*Store, error) {
 		return nil, err
 	}
 	s := &Store{
-		path:    path,
-		opts:    opts,
-		readers: make(chan conn, readers),
-		writes:  make(chan *write, 4096),
-		idle:    make(chan struct{}),
-		owner:   ownership{name: opts.Owner},
-		space:   spaceWatch{folder: filepath.Dir(path), reserve: opts.Reserve},
+		path:     path,
+		opts:     opts,
+		readers:  make(chan conn, readers),
+		claimers: make(chan conn, claimReaders),
+		writes:   make(chan *write, 4096),
+		idle:     make(chan struct{}),
+		gate:     newGate(),
+		wal:      walWatch{path: path + "-wal", wait: opts.LockWait},
+		turn:     turn{folder: path + lockFolder, wait: opts.LockWait},
+		owner:    ownership{name: opts.Owner},
+		space:    spaceWatch{folder: filepath.Dir(path), reserve: opts.Reserve},
 	}
 	w, err := s.connect()
 	if err != nil {
@@ -148,33 +157,30 @@ func (s *Store) connect() (conn, error) {
 	if err := migrate(w, s.path); err != nil {
 		return fail(err)
 	}
-	if err := s.prepareTime(w); err != nil {
+	if _, err := s.sharedNow(w); err != nil {
 		return fail(err)
 	}
 	if err := s.checkAfterCrash(w); err != nil {
 		return fail(err)
 	}
-	for range readers {
+	for i := range readers + claimReaders {
 		r, err := openConn(s.path, s.opts.VFS, false, s.opts.LockWait)
 		if err != nil {
 			return fail(err)
 		}
 		all = append(all, r)
-		s.readers <- r
+		if i < readers {
+			s.readers <- r
+		} else {
+			s.claimers <- r
+		}
 	}
 	return w, nil
 }
 
-// prepareTime starts the store's clock where the last process left it, should
-// the machine's clock have gone back meanwhile.
-func (s *Store) prepareTime(c conn) error {
-	mark, err := c.number("select cast(value as integer) from meta where name = 'clock'")
-	if err != nil {
-		return err
-	}
-	s.latest.Store(mark)
-	return nil
-}
+// checkFor is how long opening looks a file over after a crash. What a large one
+// has beyond that is for nixie verify.
+const checkFor = 5 * time.Second
 
 // checkAfterCrash looks the file over if a process that used it died.
 func (s *Store) checkAfterCrash(c conn) error {
@@ -182,42 +188,37 @@ func (s *Store) checkAfterCrash(c conn) error {
 	if err != nil || len(dead) == 0 {
 		return err
 	}
-	found := ""
+	patience, stop := context.WithTimeout(context.Background(), checkFor)
+	defer stop()
+	c.SetInterrupt(patience.Done())
+	defer c.SetInterrupt(nil)
+	found := "ok"
 	err = c.each("pragma quick_check(1)", func(row rows) error {
 		found = row.ColumnText(0)
 		return nil
 	})
+	if sqlite.ErrCode(err).ToPrimary() == sqlite.ResultInterrupt {
+		err = nil
+	}
 	if err == nil && found != "ok" {
 		err = nixie.Errorf(nixie.CodeInternal, "store %s is damaged (%s): stop all writers and restore a copy", s.path, found)
 	}
 	return err
 }
 
-// now is the store's time: the clock, but never earlier than before.
-func (s *Store) now() int64 {
-	for {
-		last, now := s.latest.Load(), s.opts.Clock().UnixNano()
-		if now <= last {
-			return last
-		}
-		if s.latest.CompareAndSwap(last, now) {
-			return now
-		}
-	}
-}
-
-// Now is the store's time.
-func (s *Store) Now() time.Time { return moment(s.now()) }
-
 // Path is the absolute path of the file.
 func (s *Store) Path() string { return s.path }
 
-// usable says why no call can be served any more.
-func (s *Store) usable() error {
+// enter lets a call in, or says why none can be served any more. What came in
+// has to leave the gate.
+func (s *Store) enter(ctx context.Context) error {
+	if ctx.Err() != nil {
+		return stopped(ctx)
+	}
 	if err := s.broken.Load(); err != nil {
 		return *err
 	}
-	if s.closing.Load() {
+	if !s.gate.enter() {
 		return nixie.Errorf(nixie.CodeUnavailable, "store is closed")
 	}
 	return nil
@@ -226,16 +227,23 @@ func (s *Store) usable() error {
 // Close waits for calls in flight, gives back what this process still holds as
 // abandoned, and closes the file.
 func (s *Store) Close() error {
-	left := s.leave()
-	if !s.closing.CompareAndSwap(false, true) {
+	if !s.gate.close() {
+		<-s.idle
 		return nil
 	}
-	s.calls.Wait()
+	return errors.Join(s.leave(), s.shut())
+}
+
+// shut ends the committer and closes everything; nobody is inside the gate.
+func (s *Store) shut() error {
 	close(s.writes)
 	<-s.idle
-	err := errors.Join(left, s.owner.release())
+	err := errors.Join(s.turn.close(), s.owner.release())
 	for range readers {
 		err = errors.Join(err, (<-s.readers).Close())
+	}
+	for range claimReaders {
+		err = errors.Join(err, (<-s.claimers).Close())
 	}
 	return err
 }
@@ -244,10 +252,10 @@ func (s *Store) Close() error {
 // the store does not take it for dead.
 func (s *Store) leave() error {
 	self := s.owner.registered()
-	if self.n == 0 || s.usable() != nil {
+	if self.n == 0 || s.broken.Load() != nil {
 		return nil
 	}
-	err := s.write(context.Background(), 0, func(t *tx) error { return t.sweep([]ownerRow{self}) })
+	err := s.submit(context.Background(), 0, true, func(t *tx) error { return t.sweep([]ownerRow{self}) })
 	if err == nil {
 		s.forget([]ownerRow{self})
 	}
@@ -286,11 +294,3 @@ func (w *wakes) ring(queue string) {
 
 // Name says what this store is, for messages to people.
 func (s *Store) Name() string { return fmt.Sprintf("sqlite://%s", s.path) }
-
-// begin says whether a call may start.
-func (s *Store) begin(ctx context.Context) error {
-	if err := ctx.Err(); err != nil {
-		return stopped(ctx)
-	}
-	return s.usable()
-}

@@ -12,8 +12,8 @@ import (
 
 func letterClauses() []clause {
 	return []clause{
-		{"HistoryIsWhole", historyIsWhole},
-		{"HistoryIsBounded", historyIsBounded},
+		{"R21_HistoryIsWhole", historyIsWhole},
+		{"R21_HistoryIsBounded", historyIsBounded},
 		{"R30_FailsAgainSameLetter", failsAgain},
 		{"HeldAgainSameLetter", heldAgain},
 		{"QuarantinedWhenTheBurialSaysSo", quarantinedAgain},

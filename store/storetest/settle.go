@@ -12,13 +12,13 @@ import (
 func settleClauses() []clause {
 	return []clause{
 		{"CompleteEnds", completeEnds},
-		{"DiscardEnds", discardEnds},
+		{"R9_DiscardLeavesItsRow", discardEnds},
 		{"RetryWaits", retryWaits},
 		{"R14_ReleaseRefundsAttempt", releaseRefunds},
 		{"ReleaseWaits", releaseWaits},
 		{"BuryMakesALetter", buryMakesLetter},
 		{"HoldIsForReview", holdIsForReview},
-		{"HaltPausesTheQueue", haltPauses},
+		{"R9_HaltLeavesTheRestQueued", haltPauses},
 		{"StepsAreSavedAndOnlyGrow", stepsGrow},
 		{"EachWholeOrNotAtAll", eachWholeOrNot},
 		{"NonsenseIsRefused", nonsense},
@@ -158,6 +158,7 @@ func haltPauses(b *bed) {
 		b.Fatalf("settings after a halt: %+v", s)
 	}
 	b.keys(b.claim(1))
+	same(b, "ready", b.info().Ready, 1)
 	b.configure(nixie.QueueSettings{})
 	b.keys(b.claim(1), "b")
 }

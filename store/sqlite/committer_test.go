@@ -1,0 +1,106 @@
+package sqlite
+
+import (
+	"testing"
+)
+
+// TestLeavingWaitsForTheRun lets a caller go while its part runs: it must not
+// get its slices back before, and its part must not run again.
+func TestLeavingWaitsForTheRun(t *testing.T) {
+	started, goOn, ran := make(chan bool), make(chan bool), 0
+	w := &write{do: func(*tx) error {
+		ran++
+		started <- true
+		<-goOn
+		ran++
+		return nil
+	}}
+	running := make(chan error, 1)
+	go func() { running <- w.run(nil) }()
+	<-started
+	left := make(chan bool)
+	go func() { left <- w.leave(false) }()
+	select {
+	case <-left:
+		t.Fatal("the caller left while its part ran")
+	case goOn <- true:
+	}
+	if !<-left || ran != 2 {
+		t.Errorf("the caller was not told that its part ran: %d", ran)
+	}
+	if err := <-running; err != nil {
+		t.Fatal(err)
+	}
+	if err := w.run(nil); err != nil || ran != 2 {
+		t.Errorf("the part ran again after its caller had left: %d, %v", ran, err)
+	}
+	never := &write{do: func(*tx) error { t.Error("ran after its caller had left"); return nil }}
+	if never.leave(true) {
+		t.Error("a part that never ran may have happened")
+	}
+	if err := never.run(nil); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// TestProbesTakeTurns looks at every owner in time, at a few at once.
+func TestProbesTakeTurns(t *testing.T) {
+	for _, n := range []int{0, 1, maxProbes, maxProbes + 1, 100, 1000} {
+		var o ownership
+		seen := map[int64]int{}
+		for range n/maxProbes*2 + 2 {
+			others := make([]ownerRow, n)
+			for i := range others {
+				others[i].n = int64(i)
+			}
+			turn := o.turn(others)
+			if len(turn) > maxProbes {
+				t.Fatalf("%d probes at once", len(turn))
+			}
+			for _, one := range turn {
+				seen[one.n]++
+			}
+		}
+		if len(seen) != n {
+			t.Errorf("of %d owners %d were looked at", n, len(seen))
+		}
+	}
+}
+
+// TestStoreTime never goes back and never stands still.
+func TestStoreTime(t *testing.T) {
+	const second, hour = stepBack, 3600 * stepBack
+	var st storeTime
+	for _, c := range []struct {
+		name                 string
+		machine, least, want int64
+	}{
+		{"first", 100 * hour, 0, 100 * hour},
+		{"goes on", 101 * hour, 0, 101 * hour},
+		{"a little back stands still", 101*hour - second/2, 0, 101 * hour},
+		{"and goes on", 101*hour + second, 0, 101*hour + second},
+		{"far back stands still once", hour, 0, 101*hour + second},
+		{"and goes on at its pace", 2 * hour, 0, 102*hour + second},
+		{"another process is ahead", 2 * hour, 110 * hour, 110 * hour},
+		{"and it follows", 3 * hour, 110 * hour, 111 * hour},
+	} {
+		if got := st.read(c.machine, c.least); got != c.want {
+			t.Errorf("%s: %d, want %d", c.name, got, c.want)
+		}
+	}
+}
+
+// FuzzCursor reads whatever comes back as a cursor of letters and entries.
+func FuzzCursor(f *testing.F) {
+	for _, seed := range []string{"", "1.2", "1", ".", "1.", ".1", "-1.-1", "9223372036854775808.1", "1.2.3", "x'.--"} {
+		f.Add(seed)
+	}
+	f.Fuzz(func(t *testing.T, cursor string) {
+		if _, _, err := splitCursor(cursor); err != nil && len(err.Error()) > 400 {
+			t.Errorf("an error as long as its input: %d bytes", len(err.Error()))
+		}
+		if _, err := cursorNumber(cursor); err != nil && len(err.Error()) > 400 {
+			t.Errorf("an error as long as its input: %d bytes", len(err.Error()))
+		}
+	})
+}

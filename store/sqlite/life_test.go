@@ -1,0 +1,184 @@
+package sqlite_test
+
+import (
+	"context"
+	"fmt"
+	"math/rand/v2"
+	"strings"
+	"time"
+
+	"github.com/nixie-go/nixie"
+	"github.com/nixie-go/nixie/store"
+	"github.com/nixie-go/nixie/store/sqlite"
+)
+
+// life does everything that a process does to a store, at random, and says each
+// thing only after the store has acknowledged it.
+func (c *childProcess) life(seed int64) error {
+	l := lifeOf(c, seed)
+	for {
+		if err := l.step(); err != nil {
+			return err
+		}
+	}
+}
+
+type liver struct {
+	c    *childProcess
+	s    *sqlite.Store
+	rng  *rand.Rand
+	name string
+	n    int
+	held []*nixie.Delivery
+}
+
+func lifeOf(c *childProcess, seed int64) *liver {
+	return &liver{c: c, s: c.s, rng: rand.New(rand.NewPCG(uint64(seed), 1)), name: fmt.Sprint(seed)}
+}
+
+func (l *liver) step() error {
+	switch n := l.rng.IntN(20); {
+	case n < 5:
+		return l.enqueue()
+	case n < 9 || len(l.held) == 0:
+		return l.claim()
+	case n < 16:
+		return l.settle()
+	case n < 17:
+		return l.extend()
+	case n < 18:
+		return l.cancel()
+	}
+	return l.redrive()
+}
+
+func (l *liver) enqueue() error {
+	ms := make([]nixie.Message, 1+l.rng.IntN(4)*l.rng.IntN(4))
+	for i := range ms {
+		l.n++
+		ms[i] = nixie.Message{Queue: "q", Key: fmt.Sprintf("%s-%d", l.name, l.n), Body: []byte(strings.Repeat("b", l.rng.IntN(2000))), Priority: max(l.rng.IntN(12)-9, 0)}
+		if l.rng.IntN(3) == 0 {
+			ms[i].DedupeKey = fmt.Sprint("dedupe-", l.rng.IntN(50))
+		}
+		if l.rng.IntN(6) == 0 {
+			ms[i].Delay = time.Duration(l.rng.IntN(50)) * time.Millisecond
+		}
+	}
+	receipts, err := l.s.Enqueue(context.Background(), ms...)
+	if err != nil {
+		return err
+	}
+	for i, r := range receipts {
+		l.c.say("enqueued", r.ID, ms[i].Key, r.Duplicate)
+	}
+	return nil
+}
+
+func (l *liver) claim() error {
+	if len(l.held) > 60 {
+		return l.settle()
+	}
+	ds, err := l.s.Claim(context.Background(), "q", nixie.Want{Max: 1 + l.rng.IntN(12), Lease: time.Minute})
+	if err != nil {
+		return err
+	}
+	for _, d := range ds {
+		l.c.say("claimed", d.ID, d.Lease.Number, d.Generation)
+	}
+	l.held = append(l.held, ds...)
+	return nil
+}
+
+// some takes up to n of the deliveries in hand.
+func (l *liver) some(n int) []*nixie.Delivery {
+	l.rng.Shuffle(len(l.held), func(i, j int) { l.held[i], l.held[j] = l.held[j], l.held[i] })
+	return l.held[:min(n, len(l.held))]
+}
+
+func (l *liver) settle() error {
+	ds := l.some(1 + l.rng.IntN(8))
+	l.held = l.held[len(ds):]
+	sts := make([]nixie.Settlement, len(ds))
+	for i, d := range ds {
+		verb := everyVerb()[max(l.rng.IntN(9)-3, 0)]
+		if d.Deliveries > 6 {
+			verb = nixie.Complete
+		}
+		sts[i] = nixie.Settlement{Delivery: d, Verb: verb}
+		if verb != nixie.Complete && verb != nixie.Release {
+			sts[i].Failure = &nixie.Failure{Text: fmt.Sprint("failure of lease ", d.Lease.Number), Reason: nixie.ReasonHandler}
+		}
+		if verb == nixie.Bury || verb == nixie.Hold {
+			sts[i].Burial = &nixie.Burial{Cause: nixie.CausePermanent, Status: nixie.StatusOpen, Fingerprint: "f", Redrivable: true}
+		}
+	}
+	for i, err := range l.s.Settle(context.Background(), sts) {
+		switch nixie.CodeOf(err) {
+		case "":
+			l.c.say("settled", ds[i].ID, ds[i].Lease.Number, ds[i].Generation, sts[i].Verb)
+		case nixie.CodeLeaseLost: // somebody canceled it
+		default:
+			return err
+		}
+	}
+	return nil
+}
+
+func (l *liver) extend() error {
+	ds := l.some(5)
+	steps := make([]string, len(ds))
+	for i, d := range ds {
+		steps[i] = fmt.Sprint("step-", d.Lease.Number)
+		if err := d.Step(steps[i], func() error { return nil }); err != nil {
+			return err
+		}
+	}
+	for i, err := range l.s.Extend(context.Background(), ds, time.Minute) {
+		switch nixie.CodeOf(err) {
+		case "":
+			l.c.say("step", ds[i].ID, steps[i])
+		case nixie.CodeLeaseLost:
+		default:
+			return err
+		}
+	}
+	return nil
+}
+
+func (l *liver) cancel() error {
+	d := l.some(1)[0]
+	err := l.s.Amend(context.Background(), []nixie.ID{d.ID}, store.Cancel)[0]
+	switch nixie.CodeOf(err) {
+	case "":
+		l.held = l.held[1:]
+		l.c.say("canceled", d.ID, d.Lease.Number, d.Generation)
+	case nixie.CodeConflict, nixie.CodeNotFound:
+	default:
+		return err
+	}
+	return nil
+}
+
+// redrive works through an operation over some of the letters.
+func (l *liver) redrive() error {
+	ctx := context.Background()
+	op, err := l.s.Plan(ctx, store.Operation{Event: nixie.OnRedrive, Actor: l.name}, nixie.Filter{Statuses: []nixie.Status{nixie.StatusOpen, nixie.StatusReview}}, 1+l.rng.IntN(4))
+	if err != nil {
+		return err
+	}
+	_, letters, err := l.s.Operation(ctx, op.ID, 10)
+	if err != nil {
+		return err
+	}
+	for _, id := range letters {
+		err := l.s.Resolve(ctx, []store.Resolution{{Letter: id, Event: nixie.OnRedrive, Actor: l.name, Operation: op.ID, Force: true}})[0]
+		switch nixie.CodeOf(err) {
+		case "":
+			l.c.say("redriven", id, op.ID)
+		case nixie.CodeConflict: // another was faster, or the key is taken
+		default:
+			return err
+		}
+	}
+	return nil
+}

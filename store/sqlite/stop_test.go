@@ -1,0 +1,117 @@
+package sqlite_test
+
+import (
+	"fmt"
+	"syscall"
+	"testing"
+	"time"
+
+	"github.com/nixie-go/nixie"
+	"github.com/nixie-go/nixie/store"
+	"github.com/nixie-go/nixie/store/sqlite"
+	"github.com/nixie-go/nixie/store/storetest"
+)
+
+// patience is how long a test waits for what has to come. A slow machine needs
+// more of it than a fast one; nothing is proved by it being short.
+const patience = 20 * time.Second
+
+// heldBy starts a process that holds a range, a message with a row of its own,
+// and more, for the given time.
+func heldBy(t *testing.T, lease time.Duration) (*sqlite.Store, *process) {
+	t.Helper()
+	path := storePath(t)
+	s := open(t, path, sqlite.Options{Reserve: -1})
+	for i := range 9 {
+		_, err := s.Enqueue(t.Context(), nixie.Message{Queue: "q", Key: fmt.Sprint(i), Priority: i % 2})
+		must(t, err)
+	}
+	child := startChild(t, "hold", path, lease.Milliseconds())
+	if words := child.line(); words[0] != "held" || words[1] != "9" {
+		t.Fatal(words)
+	}
+	return s, child
+}
+
+// TestR12_StoppedPastItsLease stops a holder for longer than its lease. Others
+// get the messages as abandoned, and whatever the first does after it goes on is
+// refused and changes nothing.
+func TestR12_StoppedPastItsLease(t *testing.T) {
+	s, child := heldBy(t, 400*time.Millisecond)
+	child.signal(syscall.SIGSTOP)
+	source := store.NewSource(s, "q")
+	mine := map[string]*nixie.Delivery{}
+	for len(mine) < 9 {
+		ds, err := source.Receive(t.Context(), nixie.Want{Max: 100, Wait: patience, Lease: time.Hour})
+		must(t, err)
+		if len(ds) != 1 || !ds[0].Abandoned || ds[0].Crashes != 1 || ds[0].Lease.Number != 2 || ds[0].Attempts != 1 {
+			t.Fatalf("%d deliveries, the first %+v", len(ds), ds)
+		}
+		mine[ds[0].Key] = ds[0]
+	}
+	child.signal(syscall.SIGCONT)
+	_, err := fmt.Fprintln(child.in, "go on")
+	must(t, err)
+	for range 9 {
+		words := child.line()
+		if words[3] != string(nixie.CodeLeaseLost) || words[4] != string(nixie.CodeLeaseLost) {
+			t.Errorf("late calls were answered %q", words)
+		}
+	}
+	child.wait()
+	records, _, err := s.Messages(t.Context(), nixie.Filter{}, store.Page{Whole: true})
+	must(t, err)
+	for _, r := range records {
+		if r.State != nixie.Leased || r.Deliveries != 2 || len(r.History) != 0 || len(r.Steps) != 0 {
+			t.Errorf("a late call changed message %s: %+v", r.Key, r)
+		}
+	}
+	for _, d := range mine {
+		must(t, s.Settle(t.Context(), []nixie.Settlement{{Delivery: d, Verb: nixie.Complete}})[0])
+	}
+	storetest.Invariants(t, s)
+}
+
+// TestStoppedWithinItsLease keeps the lease of a process that only stands still.
+func TestStoppedWithinItsLease(t *testing.T) {
+	s, child := heldBy(t, time.Hour)
+	child.signal(syscall.SIGSTOP)
+	for range 20 {
+		ds, err := s.Claim(t.Context(), "q", nixie.Want{Max: 100})
+		must(t, err)
+		if len(ds) > 0 {
+			t.Fatalf("%d messages were taken from a living owner", len(ds))
+		}
+	}
+	child.signal(syscall.SIGCONT)
+	_, err := fmt.Fprintln(child.in, "go on")
+	must(t, err)
+	for range 9 {
+		if words := child.line(); words[3] != "ok" || words[4] != "ok" {
+			t.Errorf("within the lease: %q", words)
+		}
+	}
+	child.wait()
+	storetest.Invariants(t, s)
+}
+
+// TestKilledLosesAtOnce hands the messages of a killed process out well before
+// its lease ends: the kernel gave its lock back.
+func TestKilledLosesAtOnce(t *testing.T) {
+	s, child := heldBy(t, time.Hour)
+	child.kill()
+	start := time.Now()
+	ds, err := s.Claim(t.Context(), "q", nixie.Want{Max: 100})
+	must(t, err)
+	if len(ds) != 1 || !ds[0].Abandoned || ds[0].Crashes != 1 {
+		t.Fatalf("%+v", ds)
+	}
+	t.Logf("claimed %s after the holder of a lease of an hour was killed", time.Since(start))
+	for range 8 {
+		more, err := s.Claim(t.Context(), "q", nixie.Want{Max: 100})
+		must(t, err)
+		if len(more) != 1 {
+			t.Fatalf("%d deliveries", len(more))
+		}
+	}
+}

@@ -1,0 +1,99 @@
+package sqlite
+
+import (
+	"errors"
+	"os"
+	"path/filepath"
+	"time"
+
+	"github.com/nixie-go/nixie"
+)
+
+// turn makes processes that write take turns. SQLite lets a waiting writer
+// sleep for up to 100 ms between its tries, so that one busy process starves
+// the others. Here who waits first holds the gate while it waits for the seat:
+// who leaves the seat comes to the gate behind it. Both are kernel locks of
+// empty files, which go with their process. They are a courtesy: the truth is
+// SQLite's own lock, which is taken next.
+type turn struct {
+	folder     string
+	wait       time.Duration
+	gate, seat *os.File
+}
+
+// Pauses between two tries. Only the one at the head of the queue tries often.
+const (
+	nextPause = 50 * time.Microsecond
+	gatePause = 500 * time.Microsecond
+)
+
+// open is called by the first transaction: a process that only reads needs none.
+func (t *turn) open() error {
+	if t.seat != nil {
+		return nil
+	}
+	if err := os.MkdirAll(t.folder, 0o700); err != nil {
+		return nixie.Errorf(nixie.CodeUnavailable, "folder for locks: %w", err)
+	}
+	gate, err := os.OpenFile(filepath.Join(t.folder, "gate"), os.O_CREATE|os.O_RDWR, 0o600)
+	if err != nil {
+		return nixie.Errorf(nixie.CodeUnavailable, "lock of the writers' queue: %w", err)
+	}
+	seat, err := os.OpenFile(filepath.Join(t.folder, "seat"), os.O_CREATE|os.O_RDWR, 0o600)
+	if err != nil {
+		return errors.Join(nixie.Errorf(nixie.CodeUnavailable, "lock of the writers' queue: %w", err), gate.Close())
+	}
+	t.gate, t.seat = gate, seat
+	return nil
+}
+
+// take waits for this process's turn and reports whether it came in time.
+func (t *turn) take() (bool, error) {
+	if !canLock {
+		return true, nil
+	}
+	if err := t.open(); err != nil {
+		return false, err
+	}
+	end := time.NewTimer(t.wait)
+	defer end.Stop()
+	if in, err := lockBefore(t.gate, end, gatePause); !in || err != nil {
+		return false, err
+	}
+	in, err := lockBefore(t.seat, end, nextPause)
+	return in, errors.Join(err, unlock(t.gate))
+}
+
+// leave ends the turn.
+func (t *turn) leave() error {
+	if !canLock {
+		return nil
+	}
+	return unlock(t.seat)
+}
+
+func (t *turn) close() error {
+	if t.seat == nil {
+		return nil
+	}
+	return errors.Join(t.gate.Close(), t.seat.Close())
+}
+
+// lockBefore takes the lock of f unless end comes first.
+func lockBefore(f *os.File, end *time.Timer, pause time.Duration) (bool, error) {
+	if got, err := tryLock(f); got || err != nil {
+		return got, err
+	}
+	again := time.NewTicker(pause)
+	defer again.Stop()
+	for {
+		select {
+		case <-end.C:
+			return false, nil
+		case <-again.C:
+		}
+		if got, err := tryLock(f); got || err != nil {
+			return got, err
+		}
+	}
+}

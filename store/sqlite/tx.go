@@ -1,0 +1,157 @@
+package sqlite
+
+import (
+	"github.com/nixie-go/nixie"
+)
+
+// tx is one transaction of the committer with what its calls share.
+type tx struct {
+	conn
+	store   *Store
+	now     int64
+	owner   int64 // this process in the table owner; 0 until somebody claims
+	queues  map[string]*queueRow
+	places  map[int64]*queueRow // the same by number
+	batches map[int64]*batchRow
+	woken   map[string]bool
+	after   []func() // run once the transaction is durable
+}
+
+// queueRow is a row of the table queue while a transaction uses it.
+type queueRow struct {
+	n, last, cursor int64
+	fresh           int64    // messages that ranges will hand out
+	ended           [6]int64 // rows of log by state
+	name            string
+	paused          bool
+	settings        nixie.QueueSettings
+	dirty, isNew    bool
+}
+
+// queue returns the named queue, or nil when it does not exist.
+func (t *tx) queue(name string) (*queueRow, error) {
+	if q := t.queues[name]; q != nil {
+		return q, nil
+	}
+	return t.loadQueue(queueColumns+"name = ?", name)
+}
+
+// queueAt returns the queue of a place.
+func (t *tx) queueAt(pos int64) (*queueRow, error) {
+	if q := t.places[pos>>seqBits]; q != nil {
+		return q, nil
+	}
+	q, err := t.loadQueue(queueColumns+"n = ?", pos>>seqBits)
+	if err == nil && q == nil {
+		err = nixie.Errorf(nixie.CodeInternal, "place %d belongs to no queue", pos)
+	}
+	return q, err
+}
+
+const queueColumns = "select n, name, last, cursor, paused, settings, fresh, succeeded, discarded, canceled from queue where "
+
+func (t *tx) loadQueue(query string, arg any) (*queueRow, error) {
+	var q *queueRow
+	err := t.each(query, func(row rows) error {
+		q = &queueRow{n: row.ColumnInt64(0), name: row.ColumnText(1), last: row.ColumnInt64(2), cursor: row.ColumnInt64(3), paused: row.ColumnBool(4)}
+		q.fresh = row.ColumnInt64(6)
+		q.ended[stSucceeded], q.ended[stDiscarded], q.ended[stCanceled] = row.ColumnInt64(7), row.ColumnInt64(8), row.ColumnInt64(9)
+		return fromJSON(row.ColumnText(5), &q.settings)
+	}, arg)
+	if q != nil && err == nil {
+		t.keepQueue(q)
+	}
+	return q, err
+}
+
+func (t *tx) keepQueue(q *queueRow) {
+	if t.queues == nil {
+		t.queues, t.places = map[string]*queueRow{}, map[int64]*queueRow{}
+	}
+	t.queues[q.name], t.places[q.n] = q, q
+}
+
+// openQueue returns the named queue and makes it if need be.
+func (t *tx) openQueue(name string) (*queueRow, error) {
+	q, err := t.queue(name)
+	if q != nil || err != nil {
+		return q, err
+	}
+	n, err := t.number("select coalesce(max(n), 0) + 1 from queue")
+	if err != nil {
+		return nil, err
+	}
+	if n > maxQueues {
+		return nil, nixie.Errorf(nixie.CodeLimit, "store has %d queues, the limit: use message types or streams inside a queue", maxQueues)
+	}
+	q = &queueRow{n: n, name: name, isNew: true}
+	t.keepQueue(q)
+	return q, t.run("insert into queue (n, name) values (?, ?)", n, name)
+}
+
+// batchRow is a row of the table batch while a transaction uses it.
+type batchRow struct {
+	n, owner, first, last, left, claimed, until int64
+	dirty                                       bool
+}
+
+// batch returns the batch, or nil when it has ended.
+func (t *tx) batch(n int64) (*batchRow, error) {
+	if b, known := t.batches[n]; known {
+		return b, nil
+	}
+	var b *batchRow
+	err := t.each("select n, owner, first, last, left, claimed, until from batch where n = ?", func(row rows) error {
+		b = scanBatch(row)
+		return nil
+	}, n)
+	t.keepBatch(n, b)
+	return b, err
+}
+
+func scanBatch(row rows) *batchRow {
+	return &batchRow{
+		n: row.ColumnInt64(0), owner: row.ColumnInt64(1), first: row.ColumnInt64(2), last: row.ColumnInt64(3),
+		left: row.ColumnInt64(4), claimed: row.ColumnInt64(5), until: row.ColumnInt64(6),
+	}
+}
+
+func (t *tx) keepBatch(n int64, b *batchRow) {
+	if t.batches == nil {
+		t.batches = map[int64]*batchRow{}
+	}
+	t.batches[n] = b
+}
+
+// flush writes back what the calls changed together.
+func (t *tx) flush() error {
+	for _, q := range t.queues {
+		if q.dirty {
+			if err := t.run("update queue set last = ?, cursor = ?, fresh = ?, succeeded = ?, discarded = ?, canceled = ? where n = ?",
+				q.last, q.cursor, q.fresh, q.ended[stSucceeded], q.ended[stDiscarded], q.ended[stCanceled], q.n); err != nil {
+				return err
+			}
+		}
+	}
+	if err := t.flushBatches(); err != nil {
+		return err
+	}
+	return t.markTime()
+}
+
+func (t *tx) wake(queue string) {
+	if t.woken == nil {
+		t.woken = map[string]bool{}
+	}
+	t.woken[queue] = true
+}
+
+// committed does what must not happen before the transaction is durable.
+func (t *tx) committed() {
+	for _, do := range t.after {
+		do()
+	}
+	for q := range t.woken {
+		t.store.wakes.ring(q)
+	}
+}
