@@ -1,4 +1,4 @@
-package sqlite_test
+package powerloss_test
 
 import (
 	"context"
