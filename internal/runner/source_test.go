@@ -80,3 +80,12 @@ func TestInProgress(t *testing.T) {
 		t.Errorf("%d are left", len(p.done))
 	}
 }
+
+// What was in hand when the run halted is given back, not begun.
+func TestHaltedRunBeginsNothing(t *testing.T) {
+	r := &Runner{}
+	r.halt(errors.New("stop"))
+	if o := nixie.OutcomeOf(r.handle(t.Context(), &nixie.Delivery{})); o.Verb != nixie.Release {
+		t.Errorf("asks for %q, want a release", o.Verb)
+	}
+}
