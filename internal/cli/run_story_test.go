@@ -159,7 +159,11 @@ func TestRunHostileItems(t *testing.T) {
 	if !slices.Equal(got, lines) {
 		t.Errorf("got %q\nwant %q", got, lines)
 	}
-	for _, shown := range []done{r, d.nixie(0, "dlq", "list"), d.nixie(0, "dlq", "analyze")} {
+	again := d.nixie(5, "run", "hostile.txt", "-o", "json", "--", "true")
+	if s := d.summary(again); len(s.Groups) < 2 {
+		t.Errorf("summary %+v", s)
+	}
+	for _, shown := range []done{r, again, d.nixie(0, "dlq", "list"), d.nixie(0, "dlq", "analyze")} {
 		if strings.ContainsAny(shown.out+shown.err, "\x1b\x07\u202e") {
 			t.Errorf("the screen got %q", shown.out+shown.err)
 		}

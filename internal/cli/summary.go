@@ -1,7 +1,6 @@
 package cli
 
 import (
-	"encoding/json"
 	"errors"
 	"fmt"
 
@@ -12,7 +11,7 @@ import (
 // report prints the summary and says how the process ends.
 func (f *runFlags) report(s runner.Summary, args []string) error {
 	if f.output == "json" {
-		data, err := json.Marshal(s)
+		data, err := encode(s)
 		if err != nil {
 			return err
 		}
