@@ -152,14 +152,14 @@ func TestRunHostileItems(t *testing.T) {
 	}
 	lines = slices.Compact(lines)
 	d.write("hostile.txt", strings.Join(lines, "\n")+"\n")
-	r := d.nixie(5, "run", "hostile.txt", "--max-attempts", "1", "-p", "4", "--", "sh", "-c", `printf '%s\n' "$1" >> got; printf '%s\n' "$1" >&2; exit 3`, "sh", "{line}")
+	r := d.nixie(5, "run", "hostile.txt", "--job", "x\u202ey", "--max-attempts", "1", "-p", "4", "--", "sh", "-c", `printf '%s\n' "$1" >> got; printf '%s\n' "$1" >&2; exit 3`, "sh", "{line}")
 	got := d.ledger("got")
 	slices.Sort(got)
 	slices.Sort(lines)
 	if !slices.Equal(got, lines) {
 		t.Errorf("got %q\nwant %q", got, lines)
 	}
-	again := d.nixie(5, "run", "hostile.txt", "-o", "json", "--", "true")
+	again := d.nixie(5, "run", "hostile.txt", "--job", "x\u202ey", "-o", "json", "--", "true")
 	if s := d.summary(again); len(s.Groups) < 2 {
 		t.Errorf("summary %+v", s)
 	}
