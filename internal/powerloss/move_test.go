@@ -20,7 +20,7 @@ func TestR18_AMoveIsWholeAtEveryCrash(t *testing.T) {
 	disk := faultdisk.New(t, "store")
 	s, err := sqlite.Open(disk.Path("store.db"), sqlite.Options{VFS: disk.VFS(), Reserve: -1, LockWait: time.Millisecond})
 	must(t, err)
-	const messages = 3
+	const messages = 2
 	for i := range messages {
 		_, err := s.Enqueue(t.Context(), nixie.Message{Queue: "q", Key: fmt.Sprint(i), DedupeKey: fmt.Sprint(i), Priority: i})
 		must(t, err)
