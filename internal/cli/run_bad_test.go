@@ -154,7 +154,7 @@ func badItems() []badInput {
 
 func badFlags() []badInput {
 	return []badInput{
-		{"unknown flag", listed("a.txt", "a\n", "--paralel", "3", "--", "true"), 2, "unknown flag: --paralel", "", untouched},
+		{"unknown flag", listed("a.txt", "a\n", "--parallels", "3", "--", "true"), 2, "unknown flag: --parallels", "", untouched},
 		{"bad --on-item-failure", listed("a.txt", "a\n", "--on-item-failure", "bury", "--", "true"), 2, `on-item-failure is "bury": give dlq, retry, discard, stop or custom:COMMAND`, "", untouched},
 		{"custom: without a command", listed("a.txt", "a\n", "--on-item-failure", "custom:", "--", "true"), 2, "on-item-failure is custom without a command", "", untouched},
 		{"custom: of no program", listed("a.txt", "a\n", "--on-item-failure", "custom:./none", "--", "true"), 2, `on-item-failure: command "./none" cannot be started: program not found`, "", untouched},

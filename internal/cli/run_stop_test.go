@@ -121,7 +121,7 @@ func TestRunInterruptedList(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	defer fifo.Close()
+	defer fifo.Close() //nolint:errcheck // nothing is written to it any more
 	for _, list := range []string{"-", "fifo"} {
 		if _, err := fifo.WriteString("begun\n"); err != nil {
 			t.Fatal(err)
