@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"syscall"
 	"testing"
@@ -48,6 +49,10 @@ func untouched(t *testing.T, d *desk) {
 const sevenLines = "{\"id\":1}\n{\"id\":2}\n{\"id\":3}\n{\"id\":4}\n{\"id\":5}\n{\"id\":6}\n{\"id\":7,}\n{\"id\":8}\n"
 
 func badInputs() []badInput {
+	return slices.Concat(badLists(), badPlaces(), badItems(), badFlags(), badDisks())
+}
+
+func badLists() []badInput {
 	return []badInput{
 		{"bad JSON in line 7", listed("a.jsonl", sevenLines, "--", "true"), 2, "a.jsonl:7:9: ", "", untouched},
 		{"bad JSON, --skip-bad", listed("a.jsonl", sevenLines, "--skip-bad", "--", "true"), 5, "", "serialization a.jsonl:7:9: ", func(t *testing.T, d *desk) {
@@ -66,6 +71,11 @@ func badInputs() []badInput {
 				t.Errorf("%d items, want 2: nothing is enqueued", s.Items)
 			}
 		}},
+	}
+}
+
+func badPlaces() []badInput {
+	return []badInput{
 		{"no list", args("--", "true"), 2, "no list: nixie run ITEMS -- COMMAND", "", untouched},
 		{"no command", listed("a.txt", "a\n"), 2, "no command: give it after --, as in nixie run a.txt -- ", "", untouched},
 		{"no command after --", listed("a.txt", "a\n", "--"), 2, "no command: give it after --", "", untouched},
@@ -115,6 +125,11 @@ func badInputs() []badInput {
 		}},
 		{"unknown scheme of the store", listed("a.txt", "a\n", "--store", "mysql://u:secret@h/d", "--", "true"), 2, `scheme "mysql" is unknown, known is sqlite`, "", untouched},
 		{"store without a scheme", listed("a.txt", "a\n", "--store", "s.db", "--", "true"), 2, `store "s.db" is not a URL: give one like sqlite:///path/to/file`, "", untouched},
+	}
+}
+
+func badItems() []badInput {
+	return []badInput{
 		{"huge item", listed("a.jsonl", `{"id":1,"x":"`+strings.Repeat("x", nixie.MaxBody)+"\"}\n", "--", "true"), 1, "a.jsonl:1:1: the item has 1677723", "", untouched},
 		{"huge item, --skip-bad", listed("a.jsonl", `{"id":1,"x":"`+strings.Repeat("x", nixie.MaxBody)+"\"}\n{\"id\":2}\n", "--skip-bad", "--", "true"), 5, "", "serialization a.jsonl:1:1: the item has 1677723", nil},
 		{"largest item", listed("a.txt", strings.Repeat("x", nixie.MaxBody)+"\n", "--", "sh", "-c", "[ $(wc -c) = 16777216 ]"), 0, "", "", nil},
@@ -134,7 +149,12 @@ func badInputs() []badInput {
 		}},
 		{"ignores SIGTERM, leaves grandchildren", listed("a.txt", "a\n", "--max-attempts", "1", "--timeout", "100ms", "--", "sh", "-c",
 			"trap '' TERM; (trap '' TERM; exec sleep 1000) & (exec sleep 1000) & wait; sleep 1000"), 5, "", "timeout timed out after 100ms", nil},
-		{"unknown flag", listed("a.txt", "a\n", "--paralel", "3", "--", "true"), 2, "unknown flag: --paralel", "", untouched},
+	}
+}
+
+func badFlags() []badInput {
+	return []badInput{
+		{"unknown flag", listed("a.txt", "a\n", "--parallels", "3", "--", "true"), 2, "unknown flag: --parallels", "", untouched},
 		{"bad --on-item-failure", listed("a.txt", "a\n", "--on-item-failure", "bury", "--", "true"), 2, `on-item-failure is "bury": give dlq, retry, discard, stop or custom:COMMAND`, "", untouched},
 		{"custom: without a command", listed("a.txt", "a\n", "--on-item-failure", "custom:", "--", "true"), 2, "on-item-failure is custom without a command", "", untouched},
 		{"custom: of no program", listed("a.txt", "a\n", "--on-item-failure", "custom:./none", "--", "true"), 2, `on-item-failure: command "./none" cannot be started: program not found`, "", untouched},
@@ -151,6 +171,11 @@ func badInputs() []badInput {
 		{"bad --format", listed("a.txt", "a\n", "--format", "xml", "--", "true"), 2, `format "xml" is unknown: give one of `, "", untouched},
 		{"bad -o", listed("a.txt", "a\n", "-o", "yaml", "--", "true"), 2, `-o is "yaml"`, "", untouched},
 		{"control character in --job", listed("a.txt", "a\n", "--job", "a\x1b[2Jb", "--", "true"), 2, `job "a\x1b[2Jb" holds a control character: remove it`, "", untouched},
+	}
+}
+
+func badDisks() []badInput {
+	return []badInput{
 		{"read-only folder", readOnly, 1, "cannot be ", "", nil},
 		{"full disk from the start", func(d *desk) []string {
 			d.mount("full", "size=8m")

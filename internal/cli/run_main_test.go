@@ -42,7 +42,7 @@ func runTests(m *testing.M) int {
 	if err != nil {
 		panic(err)
 	}
-	defer os.RemoveAll(bin)
+	defer os.RemoveAll(bin) //nolint:errcheck // a temporary folder
 	self, err := os.Executable()
 	if err != nil {
 		panic(err)
@@ -77,7 +77,7 @@ func (d *desk) path(name string) string { return filepath.Join(d.dir, name) }
 
 func (d *desk) write(name, text string) {
 	d.t.Helper()
-	if err := os.WriteFile(d.path(name), []byte(text), 0o700); err != nil { //nolint:gosec // some are scripts
+	if err := os.WriteFile(d.path(name), []byte(text), 0o700); err != nil {
 		d.t.Fatal(err)
 	}
 }

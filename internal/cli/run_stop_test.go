@@ -9,6 +9,7 @@ import (
 	"os"
 	"os/exec"
 	"regexp"
+	"strconv"
 	"strings"
 	"syscall"
 	"testing"
@@ -120,7 +121,7 @@ func TestRunInterruptedList(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	defer fifo.Close()
+	defer fifo.Close() //nolint:errcheck // nothing is written to it any more
 	for _, list := range []string{"-", "fifo"} {
 		if _, err := fifo.WriteString("begun\n"); err != nil {
 			t.Fatal(err)
@@ -181,4 +182,43 @@ func TestRunProgressBar(t *testing.T) {
 	if r := d.finish(cmd); strings.Contains(r.out, "\x1b") {
 		t.Errorf("a dumb terminal got %q", r.out)
 	}
+}
+
+// A run that is frozen for longer than its lease loses its item to another one,
+// whose outcome counts: the late one changes nothing. The other run cannot end a
+// command whose owner lives, and says so.
+func TestRunFrozenPastItsLease(t *testing.T) {
+	t.Parallel()
+	d := newDesk(t)
+	d.write("items.txt", "a\n")
+	d.write("work", "#!/bin/sh\necho $NIXIE_LEASE >> ledger\nuntil [ -e go ]; do sleep 0.02; done\necho done >&2\n")
+	line := []string{"run", "items.txt", "--job", "j", "--lease", "500ms", "--backoff", "0", "-o", "json", "--", "./work"}
+	frozen := d.running(1, line...)
+	d.signal(frozen, syscall.SIGSTOP)
+	other := d.command("nixie", line...)
+	var out, errs bytes.Buffer
+	other.Stdout, other.Stderr = &out, &errs
+	if err := other.Start(); err != nil {
+		t.Fatal(err)
+	}
+	if !within(25*time.Second, func() bool { return len(d.ledger("ledger")) == 2 }) {
+		t.Fatalf("nobody takes over: %s", &errs)
+	}
+	d.write("go", "")
+	if code := ended(t, other); code != 0 || !strings.Contains(errs.String(), "could not be ended, so an item may run twice at once; they see a lower NIXIE_LEASE") {
+		t.Errorf("exit %d: %s", code, &errs)
+	}
+	if s := d.summary(done{out: out.String()}); s.Succeeded != 1 || s.Attempts != 1 {
+		t.Errorf("summary %+v", s)
+	}
+	d.signal(frozen, syscall.SIGCONT)
+	if code := ended(t, frozen); code != 0 {
+		t.Errorf("the frozen run: exit %d\n%s", code, d.read("err"))
+	}
+	leases := d.ledger("ledger")
+	if first, err := strconv.Atoi(leases[0]); err != nil || leases[1] <= strconv.Itoa(first) {
+		t.Errorf("leases %v, %v", leases, err)
+	}
+	d.noProcess()
+	d.verify()
 }

@@ -152,14 +152,18 @@ func TestRunHostileItems(t *testing.T) {
 	}
 	lines = slices.Compact(lines)
 	d.write("hostile.txt", strings.Join(lines, "\n")+"\n")
-	r := d.nixie(5, "run", "hostile.txt", "--max-attempts", "1", "-p", "4", "--", "sh", "-c", `printf '%s\n' "$1" >> got; printf '%s\n' "$1" >&2; exit 3`, "sh", "{line}")
+	r := d.nixie(5, "run", "hostile.txt", "--job", "x\u202ey", "--max-attempts", "1", "-p", "4", "--", "sh", "-c", `printf '%s\n' "$1" >> got; printf '%s\n' "$1" >&2; exit 3`, "sh", "{line}")
 	got := d.ledger("got")
 	slices.Sort(got)
 	slices.Sort(lines)
 	if !slices.Equal(got, lines) {
 		t.Errorf("got %q\nwant %q", got, lines)
 	}
-	for _, shown := range []done{r, d.nixie(0, "dlq", "list"), d.nixie(0, "dlq", "analyze")} {
+	again := d.nixie(5, "run", "hostile.txt", "--job", "x\u202ey", "-o", "json", "--", "true")
+	if s := d.summary(again); len(s.Groups) < 2 {
+		t.Errorf("summary %+v", s)
+	}
+	for _, shown := range []done{r, again, d.nixie(0, "dlq", "list"), d.nixie(0, "dlq", "analyze")} {
 		if strings.ContainsAny(shown.out+shown.err, "\x1b\x07\u202e") {
 			t.Errorf("the screen got %q", shown.out+shown.err)
 		}

@@ -208,10 +208,28 @@ func goesOn(s *sqlite.Store) error {
 	return broken(s, nil)
 }
 
+// coveredBy names the faults that show all that the given one could, so that
+// the minute of a run goes to different ones.
+func coveredBy(fault string) string {
+	return map[string]string{
+		"write=13_always":    "write=13 and write=13_short_512_always",
+		"write=13_short_512": "write=13 and write=13_short_512_always",
+		"read_always":        "read, and all calls for good",
+		"open_always":        "open, and all calls for good",
+		"access_always":      "access, and all calls for good",
+		"size_always":        "size, and all calls for good",
+		"shm-lock_always":    "shm-lock, and all calls for good",
+	}[strings.NewReplacer(" ", "_").Replace(fault)]
+}
+
 // TestFailAtEveryCall fails each call to the disk in turn, in each way, and wants
 // every promise kept and no damage done.
 func TestFailAtEveryCall(t *testing.T) {
 	for _, fault := range faultdisk.Catalog() {
+		if other := coveredBy(fault.String()); other != "" {
+			t.Logf("%s takes the same ways as %s", fault, other)
+			continue
+		}
 		t.Run(fault.String(), func(t *testing.T) {
 			struck := faultdisk.EachFault(t, fault, 2000, func(t *testing.T, disk *faultdisk.Disk) {
 				var promises []string

@@ -21,6 +21,9 @@ const commandGrace = 2 * time.Second
 
 // handle runs the command for one item.
 func (r *Runner) handle(ctx context.Context, d *nixie.Delivery) error {
+	if why := r.whyHalted(); why != nil {
+		return nixie.Verdict(nixie.Release, why) // in hand already when the run ended
+	}
 	if !r.busy.begin(ctx, d.ID) {
 		return ctx.Err()
 	}

@@ -1,0 +1,82 @@
+package sqlite
+
+import (
+	"context"
+	"time"
+
+	"github.com/nixie-go/nixie"
+)
+
+// Extend implements store.Queue.
+func (s *Store) Extend(ctx context.Context, ds []*nixie.Delivery, lease time.Duration) []error {
+	errs := make([]error, len(ds))
+	if len(ds) == 0 {
+		return errs
+	}
+	if err := checkCall(len(ds)); err != nil {
+		return all(errs, err)
+	}
+	if lease < nixie.MinLease || lease > nixie.MaxLease {
+		return all(errs, nixie.Errorf(nixie.CodeInvalid, "lease is %s: give one from %s to %s", lease, nixie.MinLease, nixie.MaxLease))
+	}
+	err := s.write(ctx, 0, func(t *tx) error { return t.extend(ds, t.now+int64(lease), errs) })
+	if err != nil {
+		return all(errs, err)
+	}
+	return errs
+}
+
+// extend moves the end of leases. A batch of which all members are extended
+// keeps its one row; otherwise those that are extended get rows of their own,
+// so that the others end when they should.
+func (t *tx) extend(ds []*nixie.Delivery, until int64, errs []error) error {
+	members := map[*batchRow][]*held{}
+	seen := make(map[int64]bool, len(ds))
+	for i, d := range ds {
+		h, err := t.hold(d)
+		errs[i] = err
+		switch {
+		case err == nil && seen[h.pos]:
+			continue
+		case err != nil && !answers(err):
+			return err
+		case err != nil:
+			continue
+		}
+		seen[h.pos] = true
+		if h.batch != nil {
+			if steps := d.NewSteps(); len(steps) > 0 {
+				h.steps = mergeSteps(h.steps, d.Steps)
+			}
+			members[h.batch] = append(members[h.batch], h)
+			continue
+		}
+		if err := t.run("update pending set until = ?, steps = ? where pos = ?", until, jsonText(len(h.steps)+len(d.Steps) == 0, mergeSteps(h.steps, d.Steps)), h.pos); err != nil {
+			return err
+		}
+	}
+	for b, hs := range members {
+		whole := int64(len(hs)) == b.left
+		if whole {
+			b.until, b.dirty = until, true
+		}
+		for _, h := range hs {
+			if whole && len(h.steps) == 0 {
+				continue
+			}
+			if err := t.split(h, until); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
+}
+
+// split gives a member of a batch a row of its own under the same lease.
+func (t *tx) split(h *held, until int64) error {
+	if err := t.leave(h); err != nil {
+		return err
+	}
+	h.state, h.until = stLeased, until
+	return t.insertPending(&h.pendingRow)
+}
