@@ -56,6 +56,7 @@ type Runner struct {
 	path     string // of the program
 	custom   custom // of mode custom
 	policy   *policy.Policy
+	attempt  nixie.Handler  // the command, with what the profile retries in place
 	admits   *policy.Policy // what may be run at all
 	env      command.Environment
 	judge    *judge
@@ -101,6 +102,9 @@ func New(c Config) (*Runner, error) {
 	if r.policy, err = policy.New(r.c.Policy); err != nil {
 		return nil, err
 	}
+	if r.attempt, err = r.attempts(); err != nil {
+		return nil, err
+	}
 	if r.admits, err = r.admission(); err != nil {
 		return nil, err
 	}
@@ -111,6 +115,16 @@ func New(c Config) (*Runner, error) {
 // Use gives the runner the store to work on. It is called once, before anything
 // else is done.
 func (r *Runner) Use(st store.Store) { r.store = st }
+
+// attempts is the command as a handler, run again in place where the profile
+// says so.
+func (r *Runner) attempts() (nixie.Handler, error) {
+	profile, err := policy.ProfileNamed(r.c.Policy.Profile)
+	if err != nil || profile.InPlace.MaxAttempts < 2 && profile.InPlace.Extensions == 0 {
+		return nixie.HandlerFunc(r.runCommand), err
+	}
+	return worker.RetryInPlace(nixie.HandlerFunc(r.runCommand), r.policy, profile.InPlace, r.c.Clock)
+}
 
 // admission is the policy that says which deliveries may be run at all. Modes
 // that can go on past max_attempts leave the end to max_deliveries.

@@ -30,7 +30,7 @@ func (r *Runner) handle(ctx context.Context, d *nixie.Delivery) error {
 	defer r.busy.end(d.ID)
 	r.judge.forget(d.ID)
 	started := r.c.Clock()
-	err := r.runCommand(ctx, d)
+	err := r.attempt.Handle(ctx, d)
 	if err == nil || ctx.Err() != nil {
 		return err
 	}

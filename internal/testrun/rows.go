@@ -11,7 +11,7 @@ import (
 // its number in the name, as in R11_NoTwoHolders.
 func requiredRows() []string {
 	return []string{
-		"R2", "R9", "R11", "R12", "R13", "R14", "R15", "R16", "R17", "R18", "R19",
+		"R1", "R2", "R3", "R4", "R5", "R6", "R7", "R8", "R9", "R10", "R11", "R12", "R13", "R14", "R15", "R16", "R17", "R18", "R19",
 		"R21", "R22", "R23", "R25", "R27", "R28", "R29", "R30", "R31", "R32", "R33",
 	}
 }

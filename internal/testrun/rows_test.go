@@ -7,7 +7,10 @@ import (
 
 func TestRows(t *testing.T) {
 	r := newRows()
-	for _, row := range requiredRows()[2:] {
+	for _, row := range requiredRows() {
+		if row == "R2" || row == "R9" {
+			continue
+		}
 		r.note(event{Action: "pass", Package: modulePrefix + "p", Test: "TestStore/Part/" + row + "_Name"})
 	}
 	r.note(event{Action: "pass", Package: modulePrefix + "p", Test: "TestR2_Name"})
