@@ -110,10 +110,17 @@ func unwrap(err error) (wrapped []error) {
 // finite reports whether err wraps so few errors that walking them all ends
 // soon.
 func finite(err error) bool {
+	_, ended := every(err)
+	return ended
+}
+
+// every lists err and all that it wraps, joined ones too. ended is false when
+// there are more than are looked at.
+func every(err error) (nodes []error, ended bool) {
 	open := []error{err}
 	for seen := 0; len(open) > 0; seen++ {
 		if seen == maxChain {
-			return false
+			return nodes, false
 		}
 		last := len(open) - 1
 		next := open[last]
@@ -121,13 +128,14 @@ func finite(err error) bool {
 		if next == nil {
 			continue
 		}
+		nodes = append(nodes, next)
 		wrapped := unwrap(next)
 		if len(wrapped) > maxChain {
-			return false
+			return nodes, false
 		}
 		open = append(open, wrapped...)
 	}
-	return true
+	return nodes, true
 }
 
 // path lists err and what it wraps, outermost first, taking the first branch
@@ -149,13 +157,14 @@ func path(err error) []error {
 }
 
 // typeOf names the innermost type of a chain that says more than "an error":
-// wrappers and bare numbers of the system yield to what stands around them.
+// wrappers and bare numbers of the system yield to what stands around them. An
+// error that has a name of its own (see [MatchName]) goes by that.
 func typeOf(nodes []error) string {
 	if len(nodes) == 0 {
 		return ""
 	}
 	for i := len(nodes) - 1; i >= 0; i-- {
-		switch name := fmt.Sprintf("%T", nodes[i]); name {
+		switch name := nameOf(nodes[i]); name {
 		case "*errors.errorString", "*errors.joinError", "*fmt.wrapError", "*fmt.wrapErrors",
 			"*nixie.Outcome", "*nixie.stepError", "*os.SyscallError", "syscall.Errno":
 		default:
@@ -163,6 +172,19 @@ func typeOf(nodes []error) string {
 		}
 	}
 	return fmt.Sprintf("%T", nodes[len(nodes)-1])
+}
+
+// nameOf is the name that an error gives itself, or else its type.
+func nameOf(err error) (name string) {
+	defer func() {
+		if recover() != nil || name == "" {
+			name = fmt.Sprintf("%T", err)
+		}
+	}()
+	if named, ok := err.(interface{ ErrorName() string }); ok {
+		return named.ErrorName()
+	}
+	return ""
 }
 
 // trail lists what each wrapper adds to the text of what it wraps, outermost

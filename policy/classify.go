@@ -2,89 +2,12 @@ package policy
 
 import (
 	"context"
-	"errors"
-	"fmt"
 	"net"
 	"os"
-	"reflect"
-	"regexp"
-	"slices"
 	"syscall"
 
 	"github.com/nixie-go/nixie"
 )
-
-// Matcher picks failures. The zero Matcher is refused by [New]; make one with
-// the functions beside it. A matcher that panics, because an error's own method
-// does, holds for nothing.
-type Matcher struct {
-	words string
-	holds func(*nixie.Failure) bool
-}
-
-// String says what it picks.
-func (m Matcher) String() string { return m.words }
-
-func (m Matcher) match(f *nixie.Failure) (held bool) {
-	defer func() {
-		if recover() != nil {
-			held = false
-		}
-	}()
-	return m.holds(f)
-}
-
-func anyHolds(matchers []Matcher, f *nixie.Failure) bool {
-	return slices.ContainsFunc(matchers, func(m Matcher) bool { return m.match(f) })
-}
-
-// MatchError picks failures whose error is target or wraps it, as errors.Is
-// has it.
-func MatchError(target error) Matcher {
-	text, _ := textOf(target)
-	return Matcher{fmt.Sprintf("error is %q", cut(text, MaxLabel)), func(f *nixie.Failure) bool {
-		return target != nil && errors.Is(f.Err, target)
-	}}
-}
-
-// MatchType picks failures whose error is a T or wraps one, as errors.As has it.
-func MatchType[T error]() Matcher {
-	return Matcher{"error is a " + reflect.TypeFor[T]().String(), func(f *nixie.Failure) bool {
-		var found T
-		return errors.As(f.Err, &found)
-	}}
-}
-
-// MatchCode picks failures with a [nixie.Error] of the code.
-func MatchCode(code nixie.Code) Matcher {
-	return Matcher{"error has code " + string(code), func(f *nixie.Failure) bool {
-		var coded *nixie.Error
-		return errors.As(f.Err, &coded) && coded.Code == code
-	}}
-}
-
-// MatchReason picks failures of any of the reasons. In a [Rule] it holds for
-// nothing, as rules are asked before the reason is known.
-func MatchReason(reasons ...nixie.Reason) Matcher {
-	reasons = slices.Clone(reasons)
-	return Matcher{fmt.Sprintf("reason is one of %v", reasons), func(f *nixie.Failure) bool {
-		return slices.Contains(reasons, f.Reason)
-	}}
-}
-
-// MatchExit picks failures of commands that ended with any of the codes.
-func MatchExit(codes ...int) Matcher {
-	codes = slices.Clone(codes)
-	return Matcher{fmt.Sprintf("exit code is one of %v", codes), func(f *nixie.Failure) bool {
-		return f.ExitCode != nil && slices.Contains(codes, *f.ExitCode)
-	}}
-}
-
-// MatchText picks failures whose text matches the pattern. It sees what is kept
-// of the text, at most [nixie.MaxFailureText] bytes, and takes time linear in it.
-func MatchText(pattern *regexp.Regexp) Matcher {
-	return Matcher{"text matches " + pattern.String(), func(f *nixie.Failure) bool { return pattern.MatchString(f.Text) }}
-}
 
 // Rule says what failures are that its matcher picks. It fills in what the
 // handler left open: an empty class or reason says nothing.
@@ -105,7 +28,7 @@ func (k finding) or(other finding) finding {
 }
 
 // classify fills in class and reason of a failure whose other fields are set.
-func (p *Policy) classify(f *nixie.Failure, marks nixie.Outcome) {
+func (p *Policy) classify(d *nixie.Delivery, f *nixie.Failure, marks nixie.Outcome) {
 	known := finding{}
 	if knownClass(marks.Class) {
 		known.class = marks.Class
@@ -113,7 +36,7 @@ func (p *Policy) classify(f *nixie.Failure, marks nixie.Outcome) {
 	if marks.Reason != "" {
 		known.reason = triageOf(marks.Reason).Reason
 	}
-	for _, r := range p.config.Rules {
+	for _, r := range p.of(d.Type, "").Rules {
 		if r.When.match(f) {
 			known = known.or(finding{r.Class, r.Reason})
 			break

@@ -12,6 +12,7 @@ type question struct {
 	f     *nixie.Failure
 	asked nixie.Outcome
 	now   time.Time
+	c     *Config // what applies to this type and reason
 }
 
 // answer is what a rule says. A burying answer without a verb leaves it to
@@ -37,9 +38,11 @@ func stages() []stage {
 		{"max-deliveries", "claimed max_deliveries times in this life: give up", (*Policy).tooManyDeliveries},
 		{"max-crashes", "its holders vanished max_attempts times: give up as poison", (*Policy).tooManyCrashes},
 		{"released", "the handler asked for a release: back into the queue", (*Policy).released},
+		{"extend-on", "an extend_on matcher holds: no failure, back into the queue", (*Policy).extended},
 		{"never-dead", "a never_dead matcher holds: retry", (*Policy).neverDead},
 		{"permanent", "a dead_at_once matcher holds, or the class is permanent: give up", (*Policy).permanent},
 		{"max-attempts", "executed max_attempts times in this life: give up", (*Policy).tooManyAttempts},
+		{"retry-budget", "the waits of this life would exceed retry_budget: give up", (*Policy).tooMuchWaiting},
 		{"retry", "otherwise: retry after the backoff", (*Policy).retry},
 	}
 }
@@ -58,21 +61,36 @@ func Order() []Setting {
 // one in the settlement is a copy with Decision and NextAt filled in and, for a
 // message that died of vanished holders, reason poison.
 func (p *Policy) Decide(d *nixie.Delivery, f *nixie.Failure, now time.Time) nixie.Settlement {
-	q := question{d: d, f: f, now: now}
+	_, s := p.decide(d, f, now)
+	return s
+}
+
+// decide is Decide with the name of the rule that decided.
+func (p *Policy) decide(d *nixie.Delivery, f *nixie.Failure, now time.Time) (rule string, settled nixie.Settlement) {
+	q := question{d: d, f: f, now: now, c: &p.config}
 	if f != nil {
 		q.asked = marksOf(f.Err)
+		q.c = p.of(d.Type, f.Reason)
 	}
 	var given answer
 	for _, s := range stages() {
 		if a, ok := s.answer(p, q); ok {
-			given = a
+			rule, given = s.name, a
 			break
 		}
 	}
 	if given.verb == "" {
-		given.verb = p.config.OnExhausted
+		given.verb = q.c.OnExhausted
 	}
-	return p.settle(q, given)
+	return rule, p.settle(q, given)
+}
+
+// Extends reports whether an error is no failure but asks for more time, by an
+// extend_on matcher. Whoever holds the delivery then extends its lease and runs
+// the handler again; where that is not done, Decide gives the message back, its
+// attempt refunded. An error that exceeds max_deliveries that way is a failure.
+func (p *Policy) Extends(d *nixie.Delivery, f *nixie.Failure) bool {
+	return f != nil && anyHolds(p.of(d.Type, f.Reason).ExtendOn, f)
 }
 
 // settle writes an answer down.
@@ -90,7 +108,7 @@ func (p *Policy) settle(q question, a answer) nixie.Settlement {
 	s.Failure = &f
 	switch a.verb {
 	case nixie.Retry:
-		s.Delay = p.config.Backoff.Delay(q.d.Attempts, throw(q.d))
+		s.Delay = q.c.Backoff.Delay(q.d.Attempts, throw(q.d))
 		s.Delay = min(max(s.Delay, q.asked.After), nixie.MaxDelay)
 		f.NextAt = q.now.Add(s.Delay)
 	case nixie.Discard:
@@ -99,17 +117,20 @@ func (p *Policy) settle(q question, a answer) nixie.Settlement {
 		if a.cause == nixie.CausePoison && f.Reason == nixie.ReasonLeaseExpired {
 			f.Reason, f.Class = nixie.ReasonPoison, nixie.ClassPermanent
 		}
-		s.Burial = p.burial(q.d, &f, a)
+		s.Burial = q.burial(&f, a)
 	}
 	return s
 }
 
-func (p *Policy) burial(d *nixie.Delivery, f *nixie.Failure, a answer) *nixie.Burial {
+func (q question) burial(f *nixie.Failure, a answer) *nixie.Burial {
 	b := nixie.Burial{Cause: a.cause, Status: nixie.StatusOpen}
 	b.Signature, b.Fingerprint = Signature(f)
 	b.Redrivable, b.NeedsReview, b.Rule = triage(a.verb, a.cause, f.Reason)
+	if !b.NeedsReview && anyHolds(q.c.ReviewOn, q.f) {
+		b.NeedsReview, b.Rule = true, "option:review_on"
+	}
 	switch {
-	case reached(d.Redrives, p.config.MaxRedrives):
+	case reached(q.d.Redrives, q.c.MaxRedrives):
 		b.Status = nixie.StatusQuarantined
 	case a.verb == nixie.Hold:
 		b.Status = nixie.StatusReview
@@ -130,16 +151,16 @@ func (p *Policy) askedToEnd(q question) (answer, bool) {
 }
 
 func (p *Policy) tooOld(q question) (answer, bool) {
-	return answer{cause: nixie.CauseMaxAge}, p.aged(q.d, q.now)
+	return answer{cause: nixie.CauseMaxAge}, q.c.aged(q.d, q.now)
 }
 
 func (p *Policy) tooManyDeliveries(q question) (answer, bool) {
-	return answer{cause: exhausted(q)}, reached(q.d.Deliveries, p.config.MaxDeliveries)
+	return answer{cause: exhausted(q)}, reached(q.d.Deliveries, q.c.MaxDeliveries)
 }
 
 func (p *Policy) tooManyCrashes(q question) (answer, bool) {
 	vanished := q.f.Reason == nixie.ReasonLeaseExpired
-	return answer{cause: nixie.CausePoison}, vanished && reached(q.d.Crashes, p.maxCrashes())
+	return answer{cause: nixie.CausePoison}, vanished && reached(q.d.Crashes, q.c.maxCrashes())
 }
 
 func (p *Policy) expired(q question) (answer, bool) {
@@ -150,26 +171,47 @@ func (p *Policy) released(q question) (answer, bool) {
 	return answer{verb: nixie.Release}, q.asked.Verb == nixie.Release
 }
 
+func (p *Policy) extended(q question) (answer, bool) {
+	return answer{verb: nixie.Release}, p.Extends(q.d, q.f)
+}
+
 func (p *Policy) neverDead(q question) (answer, bool) {
-	return answer{verb: nixie.Retry}, anyHolds(p.config.NeverDead, q.f)
+	return answer{verb: nixie.Retry}, anyHolds(q.c.NeverDead, q.f)
 }
 
 func (p *Policy) permanent(q question) (answer, bool) {
 	if q.asked.Verb == nixie.Retry {
 		return answer{}, false
 	}
-	dead := q.f.Class == nixie.ClassPermanent || anyHolds(p.config.DeadAtOnce, q.f)
+	dead := q.f.Class == nixie.ClassPermanent || anyHolds(q.c.DeadAtOnce, q.f)
 	return answer{cause: nixie.CausePermanent}, dead
 }
 
 func (p *Policy) tooManyAttempts(q question) (answer, bool) {
-	if !reached(q.d.Attempts, p.config.MaxAttempts) {
+	if !reached(q.c.executed(q.d), q.c.MaxAttempts) {
 		return answer{}, false
 	}
-	if reached(q.d.Crashes, p.maxCrashes()) {
+	if reached(q.d.Crashes, q.c.maxCrashes()) {
 		return answer{cause: nixie.CausePoison}, true
 	}
 	return answer{cause: exhausted(q)}, true
+}
+
+// tooMuchWaiting adds the waits up to the next one, as if all failures of this
+// life had been of this kind.
+func (p *Policy) tooMuchWaiting(q question) (answer, bool) {
+	if q.c.RetryBudget == none {
+		return answer{}, false
+	}
+	var waited time.Duration
+	for n := 1; n <= min(q.d.Attempts, MaxBudgeted) && waited <= q.c.RetryBudget; n++ {
+		wait := q.c.Backoff.Delay(n, diceOf(q.d.ID, q.d.Generation, n))
+		if n == q.d.Attempts {
+			wait = max(wait, q.asked.After)
+		}
+		waited += min(wait, nixie.MaxDelay)
+	}
+	return answer{cause: exhausted(q)}, waited > q.c.RetryBudget
 }
 
 func (p *Policy) retry(question) (answer, bool) { return answer{verb: nixie.Retry}, true }
@@ -181,10 +223,6 @@ func exhausted(q question) nixie.Cause {
 		return nixie.CausePoison
 	}
 	return nixie.CauseExhausted
-}
-
-func (p *Policy) aged(d *nixie.Delivery, now time.Time) bool {
-	return p.config.MaxAge != none && !d.EnqueuedAt.IsZero() && now.Sub(d.EnqueuedAt) >= p.config.MaxAge
 }
 
 func reached(n, limit int) bool { return limit != none && n >= limit }

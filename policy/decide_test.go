@@ -36,19 +36,23 @@ func situations() []situation {
 		{"max-deliveries", func(d *nixie.Delivery, _ *nixie.Failure) { d.Deliveries = 25 }, nixie.Bury, nixie.CauseExhausted},
 		{"max-crashes", func(d *nixie.Delivery, f *nixie.Failure) { d.Crashes = 5; f.Reason = nixie.ReasonLeaseExpired }, nixie.Bury, nixie.CausePoison},
 		{"released", func(_ *nixie.Delivery, f *nixie.Failure) { f.Err = nixie.Verdict(nixie.Release, f.Err) }, nixie.Release, ""},
+		{"extend-on", func(_ *nixie.Delivery, f *nixie.Failure) { f.Err = errors.Join(f.Err, os.ErrDeadlineExceeded) }, nixie.Release, ""},
 		{"never-dead", func(_ *nixie.Delivery, f *nixie.Failure) { f.Err = errors.Join(f.Err, os.ErrClosed) }, nixie.Retry, ""},
 		{"permanent", func(_ *nixie.Delivery, f *nixie.Failure) { f.Err = errors.Join(f.Err, os.ErrInvalid) }, nixie.Bury, nixie.CausePermanent},
 		{"permanent", func(_ *nixie.Delivery, f *nixie.Failure) { f.Class = nixie.ClassPermanent }, nixie.Bury, nixie.CausePermanent},
 		{"max-attempts", func(d *nixie.Delivery, _ *nixie.Failure) { d.Attempts = 5 }, nixie.Bury, nixie.CauseExhausted},
+		{"retry-budget", func(d *nixie.Delivery, _ *nixie.Failure) { d.Attempts = 4 }, nixie.Bury, nixie.CauseExhausted},
 		{"retry", func(*nixie.Delivery, *nixie.Failure) {}, nixie.Retry, ""},
 	}
 }
 
 func strict(t testing.TB) *Policy {
 	return mustNew(t, Config{
-		MaxAge:     time.Hour,
-		NeverDead:  []Matcher{MatchError(os.ErrClosed)},
-		DeadAtOnce: []Matcher{MatchError(os.ErrInvalid)},
+		MaxAge:      time.Hour,
+		NeverDead:   []Matcher{MatchError(os.ErrClosed)},
+		DeadAtOnce:  []Matcher{MatchError(os.ErrInvalid)},
+		ExtendOn:    []Matcher{MatchError(os.ErrDeadlineExceeded)},
+		RetryBudget: 5 * time.Second,
 	})
 }
 

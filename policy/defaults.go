@@ -14,14 +14,22 @@ const (
 	DefaultBase        = time.Second
 	DefaultFactor      = 2
 	DefaultCap         = 15 * time.Minute
+	DefaultFraction    = 0.3 // of proportional jitter
 
 	// MinSpacing is the shortest wait before a retry or after a release, so
 	// that a failure in a loop does not spin. Only a backoff without any
 	// waiting goes below it.
 	MinSpacing = 10 * time.Millisecond
 
-	MaxCount  = 1_000_000_000 // highest max_attempts, max_deliveries and max_redrives
-	MaxFactor = 1_000         // highest factor of a backoff
+	MaxCount   = 1_000_000_000 // highest max_attempts, max_deliveries and max_redrives
+	MaxFactor  = 1_000         // highest factor of a backoff
+	MaxDelays  = 1_000         // most entries of a list of delays
+	MaxCases   = 200           // most cases of a config
+	MaxInPlace = 1_000         // most runs of an attempt in place
+
+	// MaxBudgeted is the highest max_attempts beside a retry_budget: what was
+	// waited so far is worked out again at each failure.
+	MaxBudgeted = 10_000
 
 	deliveriesPerAttempt = 3  // max_deliveries when not set: so many per attempt
 	deliveriesSpare      = 10 // and so many more
@@ -50,7 +58,10 @@ func defaultDeliveries(maxAttempts int) int {
 }
 
 func defaultBackoff() Backoff {
-	return Backoff{Base: DefaultBase, Factor: DefaultFactor, Cap: DefaultCap, Jitter: JitterFull}
+	return Backoff{
+		Formula: Exponential, Base: DefaultBase, Factor: DefaultFactor, Cap: DefaultCap,
+		Jitter: JitterFull, Fraction: DefaultFraction,
+	}
 }
 
 // limits are the rows of the table that no config changes.

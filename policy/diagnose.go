@@ -44,7 +44,7 @@ func (p *Policy) Diagnose(d *nixie.Delivery, err error, at Facts) *nixie.Failure
 	}
 	addEvidence(f, err, marks.Evidence)
 	bound(f)
-	p.classify(f, marks)
+	p.classify(d, f, marks)
 	return f
 }
 
@@ -59,11 +59,12 @@ func (p *Policy) Abandoned(d *nixie.Delivery, now time.Time) *nixie.Failure {
 	return f
 }
 
-// Admit says why a delivery must not be run at all: damaged, past its own expiry, past
-// max_age after an earlier attempt of this life, or claimed or executed more
-// often than the limits allow. It is nil when the delivery may run; otherwise
-// Decide makes a settlement of it. A claim of an abandoned message is not for
-// Admit but for [Policy.Abandoned].
+// Admit says why a delivery must not be run at all: damaged, past its own
+// expiry, past max_age after an earlier attempt of this life, or claimed or
+// executed more often than the limits allow, where the most generous case of its
+// type counts. It is nil when the delivery may run; otherwise Decide makes a
+// settlement of it. A claim of an abandoned message is not for Admit but for
+// [Policy.Abandoned].
 func (p *Policy) Admit(d *nixie.Delivery, now time.Time) *nixie.Failure {
 	text, reason := "", nixie.ReasonUnknown
 	switch {
@@ -71,11 +72,11 @@ func (p *Policy) Admit(d *nixie.Delivery, now time.Time) *nixie.Failure {
 		return damaged(d, now)
 	case past(d.ExpiresAt, now):
 		text, reason = "the message was past its expiry before it could be run", nixie.ReasonMaxAge
-	case d.Attempts > 1 && p.aged(d, now):
+	case d.Attempts > 1 && p.inEveryCase(d, func(c *Config) bool { return c.aged(d, now) }):
 		text, reason = "the message was past max_age before it could be run again", nixie.ReasonMaxAge
-	case p.config.MaxDeliveries != none && d.Deliveries > p.config.MaxDeliveries:
+	case p.inEveryCase(d, func(c *Config) bool { return c.MaxDeliveries != none && d.Deliveries > c.MaxDeliveries }):
 		text = "the message was claimed max_deliveries times without an outcome"
-	case p.config.MaxAttempts != none && d.Attempts > p.config.MaxAttempts:
+	case p.inEveryCase(d, func(c *Config) bool { return c.MaxAttempts != none && c.executed(d) > c.MaxAttempts }):
 		text = "the message was executed max_attempts times before"
 	default:
 		return nil

@@ -18,15 +18,18 @@
 //	max-deliveries claimed max_deliveries times in this life: give up
 //	max-crashes    its holders vanished max_attempts times: give up as poison
 //	released       the handler asked for a release: back into the queue
+//	extend-on      an extend_on matcher holds: no failure, back into the queue
 //	never-dead     a never_dead matcher holds: retry
 //	permanent      a dead_at_once matcher holds, or the class is permanent: give up
 //	max-attempts   executed max_attempts times in this life: give up
+//	retry-budget   the waits of this life would exceed retry_budget: give up
 //	retry          otherwise: retry after the backoff
 //
 // So a hard cap beats never_dead, never_dead beats dead_at_once, and that beats
-// the count. A handler that asks for a retry passes over the rule permanent,
+// the counts. A handler that asks for a retry passes over the rule permanent,
 // over no other. What "give up" means is on_exhausted: bury, unless said
-// otherwise.
+// otherwise. Which values apply is said by the case of the message's type and the
+// failure's reason, where a [Config] has cases.
 //
 // # Classification
 //

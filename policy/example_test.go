@@ -44,6 +44,68 @@ func Example() {
 	// permanent
 }
 
+// errorBudget buries a message as soon as more than a part of all messages has
+// failed lately, and leaves everything else to a policy.
+type errorBudget struct {
+	*policy.Policy
+	budget float64
+	rate   func() float64
+}
+
+func (b errorBudget) Decide(d *nixie.Delivery, f *nixie.Failure, now time.Time) nixie.Settlement {
+	if f == nil || b.rate() <= b.budget {
+		return b.Policy.Decide(d, f, now)
+	}
+	spent := *f
+	spent.Err = nixie.Verdict(nixie.Bury, f.Err)
+	return b.Policy.Decide(d, &spent, now)
+}
+
+// A decider of one's own asks a policy about what it does not decide itself. A
+// worker takes it in place of the policy.
+func ExampleDecider() {
+	p, err := policy.New(policy.Config{Profile: "wink", MaxAttempts: 10})
+	if err != nil {
+		fmt.Println(err)
+		return
+	}
+	failed, all := 0.0, 100.0
+	var decider policy.Decider = errorBudget{p, 0.3, func() float64 { return failed / all }}
+
+	now := time.Date(2026, 3, 1, 12, 0, 0, 0, time.UTC)
+	d := &nixie.Delivery{Message: nixie.Message{Generation: 1}}
+	decide := func(attempt int, failures float64) {
+		d.Attempts, failed = attempt, failures
+		f := p.Diagnose(d, errors.New("no answer"), policy.Facts{StartedAt: now, FailedAt: now})
+		fmt.Println(attempt, failures/all, decider.Decide(d, f, now).Verb)
+	}
+	decide(1, 10) // within the budget
+	decide(2, 31) // beyond it
+	decide(10, 0) // the count still holds
+	// Output:
+	// 1 0.1 retry
+	// 2 0.31 bury
+	// 10 0 bury
+}
+
+// A simulation shows what a profile would do, without waiting for it.
+func ExampleSimulate() {
+	p, err := policy.New(policy.Config{Profile: "wink"})
+	if err != nil {
+		fmt.Println(err)
+		return
+	}
+	for _, step := range policy.Simulate(p, policy.Scenario{Err: errors.New("no answer")}) {
+		fmt.Println(step.After, step.Rule, step.Verb, step.Wait)
+	}
+	// Output:
+	// 0s retry retry 1m0s
+	// 1m0s retry retry 2m0s
+	// 3m0s retry retry 3m0s
+	// 6m0s retry retry 4m0s
+	// 10m0s max-attempts bury 0s
+}
+
 // Order is what the documentation of a deployment can print.
 func ExampleOrder() {
 	for _, rule := range policy.Order() {
@@ -57,8 +119,10 @@ func ExampleOrder() {
 	// max-deliveries
 	// max-crashes
 	// released
+	// extend-on
 	// never-dead
 	// permanent
 	// max-attempts
+	// retry-budget
 	// retry
 }

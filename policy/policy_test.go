@@ -4,6 +4,7 @@ import (
 	"errors"
 	"math"
 	"os"
+	"reflect"
 	"strings"
 	"testing"
 	"time"
@@ -43,7 +44,31 @@ func TestNewRefusesWithFieldLimitAndFix(t *testing.T) {
 		{"factor", Config{Backoff: Backoff{Factor: 0.5}}, []string{"backoff factor"}},
 		{"factor not a number", Config{Backoff: Backoff{Factor: math.NaN()}}, []string{"backoff factor"}},
 		{"cap", Config{Backoff: Backoff{Cap: time.Millisecond}}, []string{"backoff cap", "10ms"}},
-		{"jitter", Config{Backoff: Backoff{Jitter: "some"}}, []string{"backoff jitter", "full or none"}},
+		{"jitter", Config{Backoff: Backoff{Jitter: "some"}}, []string{"backoff jitter", "full, equal, proportional, additive or none"}},
+		{"formula", Config{Backoff: Backoff{Formula: "quadratic"}}, []string{"backoff formula", "fibonacci"}},
+		{"step", Config{Backoff: Backoff{Step: -1}}, []string{"backoff step"}},
+		{"min over cap", Config{Backoff: Backoff{Cap: time.Second, Min: 2 * time.Second}}, []string{"backoff min is 2s", "1s"}},
+		{"no function", Config{Backoff: Backoff{Formula: Custom}}, []string{"custom without a function"}},
+		{"no delays", Config{Backoff: Backoff{Formula: List}}, []string{"delays has 0 entries", "1000"}},
+		{"a delay", Config{Backoff: Backoff{Formula: List, Delays: []time.Duration{0, -1}}}, []string{"backoff delay 2"}},
+		{"fraction", Config{Backoff: Backoff{Fraction: math.NaN()}}, []string{"backoff fraction"}},
+		{"range", Config{Backoff: Backoff{Jitter: JitterAdditive}}, []string{"additive without a range"}},
+		{"range backwards", Config{Backoff: Backoff{From: 2, To: 1}}, []string{"backoff adds from 2ns to 1ns"}},
+		{"retries", Config{MaxRetries: -2}, []string{"max_retries is -2"}},
+		{"retries against attempts", Config{MaxRetries: 5, MaxAttempts: 5}, []string{"max_retries is 5 and max_attempts 5", "one of the two"}},
+		{"crashes", Config{MaxCrashes: none}, []string{"max_crashes is -1"}},
+		{"budget", Config{RetryBudget: -time.Second}, []string{"retry_budget is -1s"}},
+		{"budget without count", Config{RetryBudget: time.Hour, MaxAttempts: none, MaxAge: time.Hour}, []string{"retry_budget is set", "10000"}},
+		{"extension without end", Config{MaxDeliveries: none, ExtendOn: []Matcher{MatchExit(1)}}, []string{"extend_on"}},
+		{"empty case", Config{Cases: []Case{{}}}, []string{"neither type nor reason"}},
+		{"reason of a case", Config{Cases: []Case{{Reason: "bad"}}}, []string{"case reason bad"}},
+		{"case twice", Config{Cases: []Case{{Type: "a"}, {Type: "a"}}}, []string{"case type a occurs twice"}},
+		{"case in a case", Config{Cases: []Case{{Type: "a", Config: Config{Cases: []Case{{Type: "b"}}}}}}, []string{"cases of its own"}},
+		{"rules of a reason", Config{Cases: []Case{{Reason: nixie.ReasonAuth, Config: Config{Rules: []Rule{odd}}}}}, []string{"asked before the reason"}},
+		{"profile of a case", Config{Cases: []Case{{Type: "a", Config: Config{Profile: "x"}}}}, []string{"case type a", `profile is "x"`}},
+		{"value in a case", Config{Cases: []Case{{Type: "a", Reason: nixie.ReasonAuth, Config: Config{MaxAttempts: -5}}}}, []string{"case type a, reason auth", "max_attempts is -5"}},
+		{"retries in a case", Config{Cases: []Case{{Type: "a", Config: Config{MaxRetries: -5}}}}, []string{"case type a", "max_retries"}},
+		{"cases", Config{Cases: make([]Case, MaxCases+1)}, []string{"201 cases", "200"}},
 		{"empty rule", Config{Rules: []Rule{{}}}, []string{"rule 1 has no matcher"}},
 		{"idle rule", Config{Rules: []Rule{odd}}, []string{"rule 1", "exit code is one of [3]"}},
 		{"class of a rule", Config{Rules: []Rule{{When: MatchExit(3), Class: "bad"}}}, []string{`class "bad"`}},
@@ -69,8 +94,8 @@ func TestZeroConfigIsTheDefault(t *testing.T) {
 	if c.Profile != "nixie" || c.MaxAttempts != 5 || c.MaxDeliveries != 25 || c.MaxAge != none || c.MaxRedrives != 3 || c.OnExhausted != nixie.Bury {
 		t.Errorf("defaults are %+v", c)
 	}
-	want := Backoff{time.Second, 2, 15 * time.Minute, JitterFull}
-	if c.Backoff != want {
+	want := Backoff{Formula: Exponential, Base: time.Second, Factor: 2, Cap: 15 * time.Minute, Jitter: JitterFull, Fraction: 0.3}
+	if !reflect.DeepEqual(c.Backoff, want) {
 		t.Errorf("backoff is %+v, want %+v", c.Backoff, want)
 	}
 	if c := mustNew(t, Config{MaxAttempts: 8}).Config(); c.MaxDeliveries != 34 {

@@ -47,7 +47,9 @@ const (
 	firstPause      = 100 * time.Millisecond // after a call that failed; doubled each time
 	maxPause        = 5 * time.Second        // up to this
 	hurry           = 10                     // at most a tenth of a lease is spent on a pause or on waiting for work
-	watchEvery      = 10 * time.Millisecond  // how late the end of a deadline may be noticed
+	watchParts      = 50                     // the end of a timeout or lease is noticed late by a fiftieth of it at most,
+	watchLeast      = 10 * time.Millisecond  // but not looked for more often than this
+	watchMost       = 250 * time.Millisecond // nor more seldom than this
 	renewParts      = 3                      // leases are renewed at every third of their length
 	margin          = 5                      // a handler's context ends a fifth of a lease before the lease can
 )

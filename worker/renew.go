@@ -112,9 +112,14 @@ func (w *Worker) lose(r *run) {
 	}
 }
 
-// watch ends the contexts of handlers whose deadline or lease is over.
+// watch ends the contexts of handlers whose deadline or lease is over. Those who
+// wait for the end of a deadline have a timer of their own, which is exact.
 func (w *Worker) watch(ctx context.Context) {
-	tick := time.NewTicker(watchEvery)
+	shortest := w.c.Lease
+	if w.c.Timeout > 0 {
+		shortest = min(shortest, w.c.Timeout)
+	}
+	tick := time.NewTicker(min(max(shortest/watchParts, watchLeast), watchMost))
 	defer tick.Stop()
 	for {
 		select {

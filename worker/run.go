@@ -59,7 +59,7 @@ func (r *run) Err() error {
 		return r.derived.Err()
 	case r.cause == nil:
 		return nil
-	case r.cause == context.DeadlineExceeded: //nolint:errorlint // set by this package, never wrapped
+	case r.cause == context.DeadlineExceeded:
 		return r.cause
 	}
 	return context.Canceled
@@ -101,12 +101,12 @@ func (r *run) end(cause error, at time.Duration) (first bool) {
 		return false
 	}
 	r.cause, r.endedAt = cause, at
-	if r.gone != nil && cause == ErrLeaseLost { //nolint:errorlint // set by this package, never wrapped
+	if r.gone != nil && cause == ErrLeaseLost {
 		close(r.gone)
 	}
 	cancel := r.cancel
 	r.mu.Unlock()
-	if cancel != nil && cause != context.DeadlineExceeded { //nolint:errorlint // as above
+	if cancel != nil && cause != context.DeadlineExceeded {
 		cancel(cause) // at the deadline its own timer does, so that Err says so
 	}
 	return true
@@ -148,7 +148,7 @@ func (r *run) Lost() <-chan struct{} {
 	defer r.mu.Unlock()
 	if r.gone == nil {
 		r.gone = make(chan struct{})
-		if r.cause == ErrLeaseLost { //nolint:errorlint // set by this package, never wrapped
+		if r.cause == ErrLeaseLost {
 			close(r.gone)
 		}
 	}

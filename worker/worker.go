@@ -234,7 +234,7 @@ func (w *Worker) finish(r *run, err error, started, ended time.Time) {
 			"message %s: its handler returned long after its context had ended; the outcome does not count", r.d.ID))
 		return
 	}
-	if err != nil && why == context.DeadlineExceeded { //nolint:errorlint // set by this package, never wrapped
+	if err != nil && why == context.DeadlineExceeded {
 		err = &lateError{w.c.Timeout, err}
 		why = nil
 	}

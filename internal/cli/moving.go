@@ -145,7 +145,7 @@ func (m *moving) goOn(ctx context.Context, o *office.Office, work *office.Work) 
 // drive works an operation off and reports.
 func (m *moving) drive(ctx context.Context, o *office.Office, id nixie.ID, work *office.Work) error {
 	v, err := o.Run(ctx, id, work)
-	if m.ErrTTY {
+	if m.ErrTTY && v.Selected > 0 {
 		fmt.Fprint(m.Err, "\r\x1b[K") // the line of progress
 	}
 	if !v.Operation.IsZero() {

@@ -11,7 +11,7 @@ import (
 )
 
 func newPolicy(g *globals) *cobra.Command {
-	return family("policy", "See what applies", "", newPolicyShow(g))
+	return family("policy", "See what applies", "", newPolicyShow(g), newPolicyProfiles(g), newPolicySimulate(g))
 }
 
 func newPolicyShow(g *globals) *cobra.Command {

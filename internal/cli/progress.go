@@ -32,7 +32,7 @@ type progress struct {
 func newProgress(s Streams, ask func() runner.Progress) *progress {
 	p := &progress{out: s.Err, ask: ask, began: s.Now(), now: s.Now, stop: make(chan struct{})}
 	every := lineEvery
-	if s.ErrTTY {
+	if s.ErrTTY && s.Env("TERM") != "dumb" {
 		every = barEvery
 		p.bar = progressbar.NewOptions64(1,
 			progressbar.OptionSetWriter(s.Err), progressbar.OptionFullWidth(), progressbar.OptionShowCount(), progressbar.OptionShowIts(),

@@ -2,7 +2,6 @@ package cli
 
 import (
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"os"
@@ -15,6 +14,7 @@ import (
 	"time"
 
 	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
 
 	"github.com/nixie-go/nixie"
 	"github.com/nixie-go/nixie/internal/app"
@@ -33,7 +33,7 @@ type runFlags struct {
 	backoff, timeout, lease        time.Duration
 	permanentExit                  []int
 	skipBad                        bool
-	jobGiven                       bool
+	given                          []string // the flags as they would be typed again
 }
 
 func newRun(g *globals) *cobra.Command {
@@ -54,6 +54,11 @@ The command gets its item
   in the environment     NIXIE_ITEM_ID, NIXIE_ATTEMPT, NIXIE_LEASE, NIXIE_FIELD_<NAME>
 Nothing of an item is ever read by a shell.
 
+At a timeout or a second interrupt it gets SIGTERM, and SIGKILL 2 seconds later.
+With --on-item-failure custom:COMMAND that command gets the failure as JSON on
+standard input once an item is given up. Exit 0 discards the item, 10 retries it,
+11 buries it and 12 stops the run; anything else buries it and is recorded too.
+
 It says how it went
   exit 0      done                           exit 69     something it needs is down: retried
   exit 65     the item is wrong: buried      exit 75     try again
@@ -64,7 +69,18 @@ or by a JSON object in the file $NIXIE_VERDICT:
   find . -name '*.go' | nixie run - --job fmt -- gofmt -l {line}
   nixie run orders.csv --on-item-failure stop --permanent-exit 3,4 -- ./import.sh {id}`,
 		Args: cobra.ArbitraryArgs,
-		RunE: func(cmd *cobra.Command, args []string) error { return f.run(cmd.Context(), args, cmd.ArgsLenAtDash()) },
+		RunE: func(cmd *cobra.Command, args []string) error {
+			if err := f.readFlags(cmd.Flags()); err != nil {
+				return err
+			}
+			err := f.run(cmd.Context(), args, cmd.ArgsLenAtDash())
+			var code exit
+			if err != nil && !errors.As(err, &code) && cmd.Context().Err() != nil {
+				fmt.Fprintf(f.Err, "nixie: %s\n", escape(err.Error()))
+				return exit(ExitInterrupted)
+			}
+			return err
+		},
 	}
 	fs := cmd.Flags()
 	fs.IntVarP(&f.parallel, "parallel", "p", runtime.NumCPU(), "commands at once")
@@ -83,6 +99,56 @@ or by a JSON object in the file $NIXIE_VERDICT:
 	return cmd
 }
 
+// listFlag reports whether a flag says how a list is read: nothing that is
+// needed once its items are in the store.
+func listFlag(name string) bool {
+	switch name {
+	case "id-field", "json-path", "format", "skip-bad":
+		return true
+	}
+	return false
+}
+
+// readFlags notes which flags were given: they are part of the command to type
+// next, and what was not given is the profile's to say.
+func (f *runFlags) readFlags(fs *pflag.FlagSet) error {
+	fromList := fs.Arg(0) != stdinList
+	fs.Visit(func(flag *pflag.Flag) {
+		switch {
+		case flag.Name == "store" || flag.Name == "output":
+			return // storeFlag has the one, the other is about this output
+		case !fromList && listFlag(flag.Name):
+			return
+		}
+		value := flag.Value.String()
+		if list, ok := flag.Value.(pflag.SliceValue); ok {
+			value = strings.Join(list.GetSlice(), ",")
+		}
+		if flag.Value.Type() == "bool" {
+			f.given = append(f.given, "--"+flag.Name+"="+value)
+			return
+		}
+		f.given = append(f.given, "--"+flag.Name, value)
+	})
+	if !fs.Changed("max-attempts") {
+		f.maxAttempts = 0
+	} else if f.maxAttempts == 0 {
+		return usagef("--max-attempts is 0: give a number from 1, or -1 for none")
+	}
+	switch {
+	case !fs.Changed("backoff"):
+		f.backoff = 0
+	case f.backoff == 0:
+		f.backoff = -1 // asked for: no waiting
+	case f.backoff < 0:
+		return usagef("--backoff is %s: give a positive duration, or 0 for no waiting", f.backoff)
+	}
+	return nil
+}
+
+// stdinList is the name of standard input as a list.
+const stdinList = "-"
+
 func (f *runFlags) run(ctx context.Context, args []string, dash int) error {
 	list, err := listOf(args, dash)
 	if err != nil {
@@ -95,29 +161,35 @@ func (f *runFlags) run(ctx context.Context, args []string, dash int) error {
 	if err != nil {
 		return err
 	}
-	r, err := runner.New(*cfg) // what is wrong with the arguments is said before a store is made
+	r, err := runner.New(*cfg)
 	if err != nil {
 		return err
 	}
+	// What is wrong with the arguments or the list is said before a store is made.
+	reader, err := runner.OpenList(ctx, f.listOptions(list))
+	if err != nil {
+		return err
+	}
+	defer reader.Close() //nolint:errcheck // it was only read
 	st, err := f.open(app.Options{Owner: cfg.Owner})
 	if err != nil {
 		return err
 	}
 	defer st.Close() //nolint:errcheck // everything that counts is committed
-	cfg.Store = st
-	if cfg.VerdictFolder, err = os.MkdirTemp("", "nixie-run-"); err != nil {
-		return nixie.Errorf(nixie.CodeUnavailable, "folder for verdicts: %w", err)
-	}
-	defer os.RemoveAll(cfg.VerdictFolder) //nolint:errcheck // a temporary folder
-	if r, err = runner.New(*cfg); err != nil {
-		return err
-	}
-	in, err := r.Intake(ctx)
+	r.Use(st)
+	in, err := r.Intake(ctx, reader)
 	if err != nil {
 		return err
 	}
 	f.announce(cfg.Job, in)
 	return f.work(ctx, r, args)
+}
+
+func (f *runFlags) listOptions(list string) items.Options {
+	if list == stdinList && f.InTTY {
+		fmt.Fprintln(f.Err, "nixie: reading items from the terminal; end them with Ctrl-D")
+	}
+	return items.Options{Path: list, Stdin: f.In, Format: items.Format(f.format), JSONPath: f.jsonPath, IDField: f.idField, SkipBad: f.skipBad}
 }
 
 // listOf returns ITEMS.
@@ -134,9 +206,8 @@ func listOf(args []string, dash int) (string, error) {
 }
 
 func (f *runFlags) config(list string, cmd []string) (*runner.Config, error) {
-	f.jobGiven = f.job != ""
-	if !f.jobGiven {
-		if list == "-" {
+	if f.job == "" {
+		if list == stdinList {
 			return nil, usagef("standard input has no name: give --job NAME")
 		}
 		abs, err := filepath.Abs(list)
@@ -149,15 +220,10 @@ func (f *runFlags) config(list string, cmd []string) (*runner.Config, error) {
 	if err != nil {
 		host = "localhost"
 	}
-	backoff := f.backoff
-	if backoff == 0 {
-		backoff = -1 // asked for: no waiting
-	}
 	return &runner.Config{
 		Job:     f.job,
-		Items:   items.Options{Path: list, Stdin: f.In, Format: items.Format(f.format), JSONPath: f.jsonPath, IDField: f.idField, SkipBad: f.skipBad},
 		Command: cmd, Parallel: f.parallel, Timeout: f.timeout, Lease: f.lease,
-		Policy:    policy.Config{Profile: f.profile, MaxAttempts: f.maxAttempts, Backoff: policy.Backoff{Base: backoff}},
+		Policy:    policy.Config{Profile: f.profile, MaxAttempts: f.maxAttempts, Backoff: policy.Backoff{Base: f.backoff}},
 		OnFailure: runner.Mode(f.onFailure), PermanentExit: f.permanentExit,
 		Environ: config.Inherited(), StateFolder: config.StateFolder(f.Env),
 		Owner: fmt.Sprintf("%s:%d:%s", host, os.Getpid(), strconv.FormatInt(f.Now().UnixNano(), 36)),
@@ -210,103 +276,4 @@ func (f *runFlags) watchSignals(ctx context.Context, r *runner.Runner, second <-
 		}
 	}
 	r.Abort()
-}
-
-// report prints the summary and says how the process ends.
-func (f *runFlags) report(s runner.Summary, args []string) error {
-	if f.output == "json" {
-		data, err := json.Marshal(s)
-		if err != nil {
-			return err
-		}
-		fmt.Fprintln(f.Out, string(data))
-	} else {
-		f.printSummary(s, args)
-	}
-	switch {
-	case s.Halted != "":
-		fmt.Fprintf(f.Err, "nixie: stopped: %s\n", escape(s.Halted))
-		return exit(ExitFailure)
-	case s.Interrupted:
-		return exit(ExitInterrupted)
-	case s.Unfinished > 0:
-		return errors.New("the job is not finished")
-	case s.Dead > 0:
-		return exit(ExitPartly)
-	}
-	return nil
-}
-
-const shownGroups = 10
-
-// printSummary prints how the job stands and the exact commands to type next.
-func (f *runFlags) printSummary(s runner.Summary, args []string) {
-	fmt.Fprintf(f.Out, "\n%d items: %d succeeded", s.Items, s.Succeeded)
-	for _, part := range [...]struct {
-		n    int64
-		what string
-	}{{s.Dead, "dead"}, {s.Discarded, "discarded"}, {s.Unfinished, "unfinished"}} {
-		if part.n > 0 {
-			fmt.Fprintf(f.Out, ", %d %s", part.n, part.what)
-		}
-	}
-	fmt.Fprintf(f.Out, " (%d attempts in this run)\n", s.Attempts)
-	if s.Dead > 0 {
-		fmt.Fprintf(f.Out, "\nWhy they died:\n")
-		for i, g := range s.Groups {
-			if i == shownGroups {
-				fmt.Fprintf(f.Out, "  and %d more groups\n", len(s.Groups)-shownGroups)
-				break
-			}
-			fmt.Fprintf(f.Out, "  %6d  %s\n", g.Count, escapeLine(g.Signature))
-		}
-	}
-	filter := nixie.Filter{Queues: []string{s.Job}}.String()
-	fmt.Fprintln(f.Out, "\nNext:")
-	switch {
-	case s.Unfinished > 0:
-		fmt.Fprintf(f.Out, "  %s   # goes on\n", f.rerun(args))
-	case s.Dead > 0:
-		fmt.Fprintf(f.Out, "  nixie dlq analyze%s --filter %s\n", f.storeFlag(), quote(filter))
-		fmt.Fprintf(f.Out, "  nixie dlq redrive%s --filter %s --reason 'mended' --yes\n", f.storeFlag(), quote(filter))
-		fmt.Fprintf(f.Out, "  %s   # handles what was redriven\n", f.rerun(args))
-	default:
-		fmt.Fprintf(f.Out, "  nothing: all is done\n")
-	}
-}
-
-// rerun is the command line that goes on with this job.
-func (f *runFlags) rerun(args []string) string {
-	line := "nixie run " + quote(args[0]) + f.storeFlag()
-	if f.jobGiven {
-		line += " --job " + quote(f.job)
-	}
-	return line + " -- " + quoteAll(args[1:])
-}
-
-// storeFlag is what a next command needs to find the same store.
-func (g *globals) storeFlag() string {
-	if g.store == "" {
-		return ""
-	}
-	return " --store " + quote(g.store)
-}
-
-func quoteAll(args []string) string {
-	quoted := make([]string, len(args))
-	for i, a := range args {
-		quoted[i] = quote(a)
-	}
-	return strings.Join(quoted, " ")
-}
-
-// quote makes a word that a person can paste into a POSIX shell.
-func quote(s string) string {
-	plain := func(c rune) bool {
-		return c >= 'a' && c <= 'z' || c >= 'A' && c <= 'Z' || c >= '0' && c <= '9' || strings.ContainsRune("-_./:=@%+,", c)
-	}
-	if s != "" && strings.IndexFunc(s, func(c rune) bool { return !plain(c) }) < 0 {
-		return s
-	}
-	return "'" + strings.ReplaceAll(escapeLine(s), "'", `'\''`) + "'"
 }

@@ -95,6 +95,9 @@ func startFailure(s *Spec, err error) error {
 	if errors.Is(err, syscall.ENOEXEC) {
 		return &StartError{s.Args[0], nixie.Errorf(nixie.CodeInvalid, "not a program: begin a script with #! and its interpreter")}
 	}
+	if info, statErr := os.Stat(s.Path); s.Path != "" && statErr == nil && info.Mode().IsRegular() && errors.Is(err, fs.ErrNotExist) {
+		return &StartError{s.Args[0], nixie.Errorf(nixie.CodeInvalid, "its interpreter is missing: check the line after #! of %s", s.Path)}
+	}
 	return &StartError{s.Args[0], lookError(err)}
 }
 

@@ -10,7 +10,6 @@ import (
 
 	"github.com/nixie-go/nixie"
 	"github.com/nixie-go/nixie/internal/command"
-	"github.com/nixie-go/nixie/internal/items"
 	"github.com/nixie-go/nixie/policy"
 	"github.com/nixie-go/nixie/store"
 	"github.com/nixie-go/nixie/worker"
@@ -31,21 +30,18 @@ const customPrefix = "custom:"
 
 // Config of a runner.
 type Config struct {
-	Store     store.Store
-	Job       string // name of the queue
-	Items     items.Options
-	Command   []string // program and arguments with placeholders
-	Parallel  int      // commands at once
-	Timeout   time.Duration
-	Lease     time.Duration
+	Job       string        // name of the queue
+	Command   []string      // program and arguments with placeholders
+	Parallel  int           // commands at once, 1 to [MaxParallel]
+	Timeout   time.Duration // of one execution; 0 is none
+	Lease     time.Duration // of a claim; 0 is [nixie.DefaultLease]
 	Policy    policy.Config
-	OnFailure Mode
+	OnFailure Mode // empty is [ToOffice]
 
-	PermanentExit []int    // exit codes that mean: will never succeed
+	PermanentExit []int    // exit codes, 1 to 255, that mean: will never succeed
 	Environ       []string // what the commands inherit
-	StateFolder   string   // where running process groups are noted
+	StateFolder   string   // where running process groups are noted and verdicts are written
 	Owner         string   // of the leases, as the store was told; unique among live processes
-	VerdictFolder string   // where commands may write verdicts; emptied by the caller
 
 	Clock    func() time.Time
 	Warn     func(format string, args ...any) // something a person should know; the run goes on
@@ -55,13 +51,17 @@ type Config struct {
 // Runner runs one job.
 type Runner struct {
 	c        Config
+	store    store.Store
 	template command.Template
-	path     string   // of the program
-	custom   []string // of mode custom
+	path     string // of the program
+	custom   custom // of mode custom
 	policy   *policy.Policy
+	admits   *policy.Policy // what may be run at all
 	env      command.Environment
 	judge    *judge
 	guard    *command.Guard
+	busy     inProgress
+	trouble  trouble
 	count    counters
 	total    atomic.Int64
 	recheck  chan struct{}   // ask the store whether anything is left
@@ -69,28 +69,31 @@ type Runner struct {
 
 	mu      sync.Mutex
 	w       *worker.Worker
+	aborted bool
 	halting error       // why the run ends by itself
 	finish  func(error) // ends it
 }
 
-// New checks a config. Errors are of [nixie.CodeInvalid].
+// MaxParallel is how many commands may run at once.
+const MaxParallel = 1000
+
+// New checks a config. It touches no store and no file but to look for the
+// programs. Errors are of [nixie.CodeInvalid].
 func New(c Config) (*Runner, error) {
-	if err := nixie.CheckName("job", c.Job); err != nil {
+	if c.Lease == 0 {
+		c.Lease = nixie.DefaultLease
+	}
+	if err := c.check(); err != nil {
 		return nil, err
 	}
-	if c.Parallel < 1 || c.Parallel > maxParallel {
-		return nil, nixie.Errorf(nixie.CodeInvalid, "parallel is %d: give one from 1 to %d", c.Parallel, maxParallel)
-	}
-	if len(c.Command) == 0 {
-		return nil, nixie.Errorf(nixie.CodeInvalid, "no command: give it after --, as in nixie run items.jsonl -- ./handle {id}")
-	}
 	r := &Runner{c: c, env: command.NewEnvironment(c.Environ), recheck: make(chan struct{}, 1), cleared: map[string]bool{}}
+	r.trouble.r = r
 	var err error
 	if r.template, err = command.ParseTemplate(c.Command); err != nil {
 		return nil, err
 	}
 	if r.path, err = command.LookPath(c.Command[0]); err != nil {
-		return nil, nixie.Errorf(nixie.CodeInvalid, "command cannot be run: %w", err)
+		return nil, nixie.Errorf(nixie.CodeInvalid, "%w", err)
 	}
 	if err := r.readMode(); err != nil {
 		return nil, err
@@ -98,14 +101,55 @@ func New(c Config) (*Runner, error) {
 	if r.policy, err = policy.New(r.c.Policy); err != nil {
 		return nil, err
 	}
-	r.judge = &judge{Policy: r.policy, mode: c.OnFailure, asked: map[nixie.ID]answer{}}
+	if r.admits, err = r.admission(); err != nil {
+		return nil, err
+	}
+	r.judge = &judge{Policy: r.policy, mode: r.c.OnFailure, asked: map[nixie.ID]answer{}}
 	return r, nil
 }
 
-const maxParallel = 1000
+// Use gives the runner the store to work on. It is called once, before anything
+// else is done.
+func (r *Runner) Use(st store.Store) { r.store = st }
+
+// admission is the policy that says which deliveries may be run at all. Modes
+// that can go on past max_attempts leave the end to max_deliveries.
+func (r *Runner) admission() (*policy.Policy, error) {
+	if r.c.OnFailure != KeepOn && len(r.custom.args) == 0 {
+		return r.policy, nil
+	}
+	c := r.policy.Config()
+	c.MaxAttempts = -1
+	return policy.New(c)
+}
+
+func (c *Config) check() error {
+	if c.Job == "" {
+		return nixie.Errorf(nixie.CodeInvalid, "job is empty: give it a name")
+	}
+	if err := nixie.CheckName("job", c.Job); err != nil {
+		return err
+	}
+	switch {
+	case c.Parallel < 1 || c.Parallel > MaxParallel:
+		return nixie.Errorf(nixie.CodeInvalid, "parallel is %d: give one from 1 to %d", c.Parallel, MaxParallel)
+	case c.Timeout < 0:
+		return nixie.Errorf(nixie.CodeInvalid, "timeout is %s: give a positive duration, or 0 for none", c.Timeout)
+	case c.Lease < nixie.MinLease || c.Lease > nixie.MaxLease:
+		return nixie.Errorf(nixie.CodeInvalid, "lease is %s: give one from %s to %s", c.Lease, nixie.MinLease, nixie.MaxLease)
+	case len(c.Command) == 0:
+		return nixie.Errorf(nixie.CodeInvalid, "no command: give it after --, as in nixie run items.jsonl -- ./handle {id}")
+	}
+	for _, code := range c.PermanentExit {
+		if code < 1 || code > 255 {
+			return nixie.Errorf(nixie.CodeInvalid, "permanent-exit holds %d: give exit codes from 1 to 255", code)
+		}
+	}
+	return nil
+}
 
 // readMode checks the mode and puts into the policy what it can express.
-func (r *Runner) readMode() error {
+func (r *Runner) readMode() (err error) {
 	switch mode := r.c.OnFailure; mode {
 	case "":
 		r.c.OnFailure = ToOffice
@@ -119,15 +163,9 @@ func (r *Runner) readMode() error {
 		if !isCustom {
 			return nixie.Errorf(nixie.CodeInvalid, "on-item-failure is %q: give dlq, retry, discard, stop or custom:COMMAND", mode)
 		}
-		r.custom = strings.Fields(rest)
-		if len(r.custom) == 0 {
-			return nixie.Errorf(nixie.CodeInvalid, "on-item-failure is custom without a command: give custom:COMMAND")
-		}
-		if _, err := command.LookPath(r.custom[0]); err != nil {
-			return nixie.Errorf(nixie.CodeInvalid, "custom command cannot be run: %w", err)
-		}
+		r.custom, err = readCustom(rest)
 	}
-	return nil
+	return err
 }
 
 // DefaultJob is the name of the job of a list: its file's name, made unique by

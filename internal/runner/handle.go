@@ -2,20 +2,34 @@ package runner
 
 import (
 	"context"
-	"encoding/json"
+	"crypto/sha256"
 	"errors"
 	"fmt"
 	"path/filepath"
+	"sync"
+	"time"
 
 	"github.com/nixie-go/nixie"
 	"github.com/nixie-go/nixie/internal/command"
 	"github.com/nixie-go/nixie/internal/items"
-	"github.com/nixie-go/nixie/policy"
 )
+
+// commandGrace is how long a command may take to end once it was asked to. It
+// is less than a worker waits for its handlers, so that a stubborn command is
+// gone, and its item released, when an aborted run ends.
+const commandGrace = 2 * time.Second
 
 // handle runs the command for one item.
 func (r *Runner) handle(ctx context.Context, d *nixie.Delivery) error {
-	r.count.attempts.Add(1)
+	if why := r.whyHalted(); why != nil {
+		return nixie.Verdict(nixie.Release, why) // in hand already when the run ended
+	}
+	if !r.busy.begin(ctx, d.ID) {
+		return ctx.Err()
+	}
+	defer r.busy.end(d.ID)
+	r.judge.forget(d.ID)
+	started := r.c.Clock()
 	err := r.runCommand(ctx, d)
 	if err == nil || ctx.Err() != nil {
 		return err
@@ -26,8 +40,8 @@ func (r *Runner) handle(ctx context.Context, d *nixie.Delivery) error {
 		r.halt(err)
 		return nixie.Verdict(nixie.Release, err)
 	}
-	if len(r.custom) > 0 {
-		r.ask(ctx, d, err)
+	if len(r.custom.args) > 0 {
+		r.ask(ctx, d, err, started)
 	}
 	return err
 }
@@ -41,18 +55,19 @@ func (r *Runner) runCommand(ctx context.Context, d *nixie.Delivery) error {
 	if err != nil {
 		return err
 	}
-	verdictPath := filepath.Join(r.c.VerdictFolder, fmt.Sprintf("%s-%d", d.ID, d.Lease.Number))
+	verdictPath := filepath.Join(r.verdictFolder(r.c.Owner), fmt.Sprintf("%s-%d", d.ID, d.Lease.Number))
 	variables := command.ItemVariables{ItemID: itemID(d), Attempt: d.Attempts, Lease: d.Lease.Number, Verdict: verdictPath}
 	item.Scalars(func(name, value string) {
 		variables.Fields = append(variables.Fields, command.Field{Name: name, Value: value})
 	})
 	result, err := command.Run(ctx, command.Spec{
 		Args: args, Path: r.path, Env: r.env.For(variables), Stdin: d.Body,
-		Timeout: r.c.Timeout, Guard: r.guard,
+		Timeout: r.c.Timeout, Grace: commandGrace, Guard: r.guard,
 	})
 	if err != nil {
 		return err
 	}
+	r.count.attempts.Add(1)
 	verdict, broken := command.ReadVerdict(verdictPath)
 	if broken != nil {
 		return result.JudgeBroken(broken, r.c.PermanentExit)
@@ -76,63 +91,47 @@ func itemID(d *nixie.Delivery) string {
 	return d.ID.String()
 }
 
-// Exit codes of a custom command.
-const (
-	customDiscards = 0
-	customRetries  = 10
-	customBuries   = 11
-	customStops    = 12
-)
-
-// failureNote is what a custom command reads on standard input.
-type failureNote struct {
-	ItemID    string `json:"item_id"`
-	MessageID string `json:"message_id"`
-	Job       string `json:"job"`
-	Attempts  int    `json:"attempts"`
-	nixie.Failure
-	DurationMS int64 `json:"duration_ms"`
+// verdictFolder is where the commands of an owner write their verdicts. The name
+// of an owner may come from the store, so it is hashed and never a path.
+func (r *Runner) verdictFolder(owner string) string {
+	hash := sha256.Sum256([]byte(owner))
+	return filepath.Join(r.c.StateFolder, "verdicts", fmt.Sprintf("%x", hash[:12]))
 }
 
-// ask lets the custom command decide about an item that policy would give up
-// on, and notes the answer for the judge.
-func (r *Runner) ask(ctx context.Context, d *nixie.Delivery, failed error) {
-	now := r.c.Clock()
-	f := r.policy.Diagnose(d, failed, policy.Facts{StartedAt: now, FailedAt: now})
-	st := r.policy.Decide(d, f, now)
-	if st.Burial == nil {
-		return
-	}
-	f.Attachments = nil
-	note, err := json.Marshal(failureNote{itemID(d), d.ID.String(), r.c.Job, d.Attempts, *f, f.Took.Milliseconds()})
-	if err != nil {
-		r.judge.note(d.ID, answer{verb: nixie.Bury, second: err})
-		return
-	}
-	result, err := command.Run(ctx, command.Spec{
-		Args: r.custom, Env: r.env.For(command.ItemVariables{ItemID: itemID(d), Attempt: d.Attempts, Lease: d.Lease.Number}),
-		Stdin: note, Timeout: r.c.Timeout, Guard: r.guard,
-	})
-	r.judge.note(d.ID, answered(result, err))
+// inProgress lets one message have one command at a time. It matters when this
+// process was frozen for longer than its leases: a message can come back while
+// its first command is still being ended.
+type inProgress struct {
+	mu   sync.Mutex
+	done map[nixie.ID]chan struct{}
 }
 
-// answered reads the answer of a custom command. An answer that is none buries
-// the item and is itself recorded.
-func answered(result command.Result, err error) answer {
-	if err == nil && !result.TimedOut && result.Signal == 0 {
-		switch result.ExitCode {
-		case customDiscards:
-			return answer{verb: nixie.Discard}
-		case customRetries:
-			return answer{verb: nixie.Retry}
-		case customBuries:
-			return answer{verb: nixie.Bury}
-		case customStops:
-			return answer{verb: nixie.Halt}
+// begin waits for its turn; it is false when ctx ends first.
+func (p *inProgress) begin(ctx context.Context, id nixie.ID) bool {
+	for {
+		p.mu.Lock()
+		other := p.done[id]
+		if other == nil {
+			if p.done == nil {
+				p.done = map[nixie.ID]chan struct{}{}
+			}
+			p.done[id] = make(chan struct{})
+		}
+		p.mu.Unlock()
+		if other == nil {
+			return true
+		}
+		select {
+		case <-other:
+		case <-ctx.Done():
+			return false
 		}
 	}
-	if err == nil {
-		err = result.Err(nil)
-	}
-	return answer{verb: nixie.Bury, second: fmt.Errorf("custom command of on-item-failure: %w", err)}
+}
+
+func (p *inProgress) end(id nixie.ID) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	close(p.done[id])
+	delete(p.done, id)
 }

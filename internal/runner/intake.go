@@ -3,6 +3,7 @@ package runner
 import (
 	"context"
 	"errors"
+	"fmt"
 	"io"
 	"strconv"
 
@@ -37,30 +38,48 @@ type Intake struct {
 	Bad   int64 // unreadable, to be dead-lettered as they are
 }
 
-// Intake enqueues the items of the list that the job does not know. The whole
-// list is checked first: an error of the list enqueues nothing.
-func (r *Runner) Intake(ctx context.Context) (Intake, error) {
-	reader, err := items.Open(r.c.Items)
-	if err != nil {
-		return Intake{}, err
+// OpenList opens and checks a list, to the end, before any store is touched. It
+// returns when ctx ends even if the list is a pipe or terminal on which nothing
+// comes: whoever reads that is left behind, and goes with the process.
+func OpenList(ctx context.Context, opts items.Options) (*items.Reader, error) {
+	type opened struct {
+		reader *items.Reader
+		err    error
 	}
-	defer reader.Close() //nolint:errcheck // it was only read
-	if _, err := reader.Check(); err != nil {
-		return Intake{}, err
+	got := make(chan opened, 1)
+	go func() {
+		reader, err := items.Open(opts)
+		if err == nil {
+			if _, err = reader.Check(); err != nil {
+				_ = reader.Close() // it was only read
+			}
+		}
+		got <- opened{reader, err}
+	}()
+	select {
+	case o := <-got:
+		return o.reader, o.err
+	case <-ctx.Done():
+		return nil, fmt.Errorf("interrupted while the list was read, nothing was enqueued: %w", context.Cause(ctx))
 	}
+}
+
+// Intake enqueues the items of a checked list that the job does not know. If an
+// item of the list contradicts the job, nothing is enqueued.
+func (r *Runner) Intake(ctx context.Context, list *items.Reader) (Intake, error) {
 	fresh, err := r.prepareQueue(ctx)
 	if err != nil {
 		return Intake{}, err
 	}
-	in := intake{r: r, reader: reader, kind: typeItem}
-	if reader.Format() == items.Lines {
+	in := intake{r: r, reader: list, kind: typeItem}
+	if list.Format() == items.Lines {
 		in.kind = typeLine
 	}
 	if !fresh {
 		if err := in.each(ctx, in.checkKnown); err != nil {
 			return Intake{}, err
 		}
-		if err := reader.Rewind(); err != nil {
+		if err := list.Rewind(); err != nil {
 			return Intake{}, err
 		}
 	}
@@ -82,13 +101,13 @@ func (r *Runner) prepareQueue(ctx context.Context) (fresh bool, err error) {
 	settings.Paused, settings.PausedNote = false, ""
 	settings.DedupeScope = nixie.DedupeEver
 	if !known || settings != q.Settings {
-		err = r.c.Store.Configure(ctx, r.c.Job, settings, r.c.Owner, "nixie run")
+		err = r.store.Configure(ctx, r.c.Job, settings, r.c.Owner, "nixie run")
 	}
 	return !known, err
 }
 
 func (r *Runner) queue(ctx context.Context) (nixie.QueueInfo, bool, error) {
-	queues, err := r.c.Store.Queues(ctx)
+	queues, err := r.store.Queues(ctx)
 	if err != nil {
 		return nixie.QueueInfo{}, false, err
 	}
@@ -139,20 +158,32 @@ func (in *intake) checkKnown(ctx context.Context, batch []items.Item) error {
 		byKey[batch[i].ID] = &batch[i]
 		filter.Keys = append(filter.Keys, batch[i].ID)
 	}
-	known, _, err := in.r.c.Store.Messages(ctx, filter, store.Page{Limit: 2 * intakeBatch})
-	if err != nil {
-		return err
-	}
-	for i := range known {
-		item := byKey[known[i].Key]
-		if nixie.HashBody(item.Body) == known[i].Hash {
-			continue
+	page := store.Page{Limit: 2 * intakeBatch}
+	for {
+		known, next, err := in.r.store.Messages(ctx, filter, page)
+		if err != nil {
+			return err
 		}
-		return nixie.Errorf(nixie.CodeInvalid,
-			"item %q in line %d differs from the one that job %s took from line %s: give it another id, or another --job; nothing was enqueued",
-			item.ID, item.Line, in.r.c.Job, known[i].Header(headerLine))
+		for i := range known {
+			if item := byKey[known[i].Key]; nixie.HashBody(item.Body) != known[i].Hash {
+				return in.differs(item, known[i].Header(headerLine), "nothing was enqueued")
+			}
+		}
+		if page.Cursor = next; next == "" {
+			return nil
+		}
 	}
-	return nil
+}
+
+// differs names both places of an item that is not what the job has under its
+// ID.
+func (in *intake) differs(item *items.Item, line, outcome string) error {
+	origin := "somebody else enqueued"
+	if line != "" {
+		origin = "it took from line " + line
+	}
+	return nixie.Errorf(nixie.CodeInvalid, "item %q in line %d differs from the one that job %s has by that ID, which %s: give it another ID, or another --job; %s",
+		item.ID, item.Line, in.r.c.Job, origin, outcome)
 }
 
 // enqueue adds a batch; what the job knows stays as it is.
@@ -161,11 +192,14 @@ func (in *intake) enqueue(ctx context.Context, batch []items.Item) error {
 	for i := range batch {
 		messages[i] = in.message(&batch[i])
 	}
-	receipts, err := in.r.c.Store.Enqueue(ctx, messages...)
+	receipts, err := in.r.store.Enqueue(ctx, messages...)
 	if err != nil {
 		return err
 	}
 	for i, receipt := range receipts {
+		if receipt.Different { // another run took its list in at the same time
+			return in.differs(&batch[i], "", "what came before it in the list was enqueued")
+		}
 		in.done.Items++
 		if receipt.Duplicate {
 			in.done.Known++

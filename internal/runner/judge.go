@@ -31,6 +31,9 @@ func (j *judge) note(id nixie.ID, a answer) {
 	j.asked[id] = a
 }
 
+// forget drops an answer that was never taken, because its delivery was lost.
+func (j *judge) forget(id nixie.ID) { j.take(id) }
+
 func (j *judge) take(id nixie.ID) (answer, bool) {
 	j.mu.Lock()
 	defer j.mu.Unlock()
@@ -72,6 +75,9 @@ func (j *judge) again(d *nixie.Delivery, st nixie.Settlement, now time.Time) nix
 	}
 	st.Verb, st.Burial = nixie.Retry, nil
 	st.Delay = c.Backoff.Ceiling(d.Attempts)
+	if st.Failure.Err != nil {
+		st.Delay = min(max(st.Delay, nixie.OutcomeOf(st.Failure.Err).After), nixie.MaxDelay)
+	}
 	st.Failure.NextAt = now.Add(st.Delay)
 	return st
 }

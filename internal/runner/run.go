@@ -2,6 +2,7 @@ package runner
 
 import (
 	"context"
+	"errors"
 	"os"
 	"path/filepath"
 	"sync"
@@ -43,8 +44,8 @@ type Summary struct {
 	Unfinished  int64   `json:"unfinished"`
 	Attempts    int64   `json:"attempts"` // commands started by this run
 	Groups      []Group `json:"groups"`   // of the dead
-	Interrupted bool    `json:"interrupted"`
-	Halted      string  `json:"halted,omitempty"` // why the run stopped by itself
+	Interrupted bool    `json:"-"`
+	Halted      string  `json:"-"` // why the run stopped by itself
 }
 
 // Group is a cause of death in a summary.
@@ -63,22 +64,51 @@ const recheckEvery = 500 * time.Millisecond
 // those that wait for a retry, and returns when none is left, when the job is
 // halted or when ctx ends: then commands that run may finish. Abort ends them.
 func (r *Runner) Run(ctx context.Context) (Summary, error) {
-	if err := r.startGuard(); err != nil {
+	if err := r.prepareFolders(); err != nil {
+		return Summary{}, err
+	}
+	defer os.RemoveAll(r.verdictFolder(r.c.Owner)) //nolint:errcheck // what stays is small, and nobody reads it
+	var err error
+	if r.guard, err = command.StartGuard(r.ownersFolder(), r.c.Owner); err != nil {
 		return Summary{}, err
 	}
 	defer r.guard.Close() //nolint:errcheck // every command has ended
-	if err := r.countRemaining(ctx); err != nil {
-		return Summary{}, err
+	for {
+		if err := r.countRemaining(ctx); err != nil {
+			return Summary{}, err
+		}
+		if err := r.workOn(ctx); err != nil {
+			return Summary{}, err
+		}
+		summary, err := r.Summary(context.WithoutCancel(ctx))
+		switch {
+		case err != nil && r.whyHalted() != nil:
+			return Summary{}, errors.Join(r.whyHalted(), err)
+		case err != nil:
+			return Summary{}, err
+		case ctx.Err() == nil && summary.Halted == "" && summary.Unfinished > 0:
+			continue // somebody enqueued more at the last moment
+		}
+		summary.Interrupted = ctx.Err() != nil && summary.Unfinished > 0
+		return summary, nil
 	}
+}
+
+// workOn works until the job has nothing left.
+func (r *Runner) workOn(ctx context.Context) error {
 	working, done := context.WithCancelCause(ctx)
 	defer done(nil)
-	w, err := r.worker(done)
+	w, err := r.worker()
 	if err != nil {
-		return Summary{}, err
+		return err
 	}
-	r.finish = func(why error) { done(why); r.abort() }
-	r.setWorker(w)
-
+	r.mu.Lock()
+	r.w, r.finish = w, func(why error) { done(why); r.Abort() }
+	aborted := r.aborted
+	r.mu.Unlock()
+	if aborted {
+		w.Abort()
+	}
 	var watcher sync.WaitGroup
 	watcher.Add(1)
 	go func() {
@@ -88,47 +118,37 @@ func (r *Runner) Run(ctx context.Context) (Summary, error) {
 	err = w.Run(working)
 	done(nil)
 	watcher.Wait()
-	if err != nil {
-		return Summary{}, err
-	}
-	summary, err := r.Summary(context.WithoutCancel(ctx))
-	summary.Interrupted = ctx.Err() != nil && summary.Unfinished > 0
-	return summary, err
+	return err
 }
 
 // Abort ends the commands that run; their items are released. It makes a Run
 // whose context has ended return soon.
-func (r *Runner) Abort() { r.abort() }
-
-func (r *Runner) abort() {
+func (r *Runner) Abort() {
 	r.mu.Lock()
 	defer r.mu.Unlock()
+	r.aborted = true
 	if r.w != nil {
 		r.w.Abort()
 	}
 }
 
-func (r *Runner) setWorker(w *worker.Worker) {
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	r.w = w
-}
-
-func (r *Runner) startGuard() (err error) {
-	if err := os.MkdirAll(r.ownersFolder(), 0o700); err != nil {
-		return nixie.Errorf(nixie.CodeUnavailable, "folder for running commands: %w", err)
+// prepareFolders makes the places for what this machine has to know of the run.
+func (r *Runner) prepareFolders() error {
+	for _, folder := range [...]string{r.ownersFolder(), r.verdictFolder(r.c.Owner)} {
+		if err := os.MkdirAll(folder, 0o700); err != nil {
+			return nixie.Errorf(nixie.CodeUnavailable, "folder for running commands: %w; XDG_STATE_HOME names another", err)
+		}
 	}
-	r.guard, err = command.StartGuard(r.ownersFolder(), r.c.Owner)
-	return err
+	return nil
 }
 
 func (r *Runner) ownersFolder() string { return filepath.Join(r.c.StateFolder, "owners") }
 
-func (r *Runner) worker(done context.CancelCauseFunc) (*worker.Worker, error) {
+func (r *Runner) worker() (*worker.Worker, error) {
 	return worker.New(worker.Config{
-		Source:      &source{Source: store.NewSource(r.c.Store, r.c.Job), r: r},
+		Source:      &source{Source: store.NewSource(r.store, r.c.Job), r: r},
 		Handler:     nixie.HandlerFunc(r.handle),
-		Policy:      r.policy,
+		Policy:      r.admits,
 		Decider:     r.judge,
 		Concurrency: r.c.Parallel,
 		Prefetch:    2 * r.c.Parallel, // little: what waits in hand when a run is killed counts as an attempt
@@ -137,7 +157,7 @@ func (r *Runner) worker(done context.CancelCauseFunc) (*worker.Worker, error) {
 		Drain:       drainForever,
 		Name:        r.c.Owner,
 		Clock:       r.c.Clock,
-		Observer:    nixie.Tee(r.c.Observer, &nixie.Observer{Settled: func(_ string, sts []nixie.Settlement, errs []error) { r.settled(sts, errs, done) }}),
+		Observer:    nixie.Tee(r.c.Observer, &nixie.Observer{Settled: r.settled}),
 	})
 }
 
@@ -146,7 +166,7 @@ func (r *Runner) worker(done context.CancelCauseFunc) (*worker.Worker, error) {
 const drainForever = 365 * 24 * time.Hour
 
 // settled counts what was settled and ends the run when nothing is left.
-func (r *Runner) settled(sts []nixie.Settlement, errs []error, done context.CancelCauseFunc) {
+func (r *Runner) settled(_ string, sts []nixie.Settlement, errs []error) {
 	for i, st := range sts {
 		if errs[i] != nil {
 			continue
@@ -195,16 +215,18 @@ func (r *Runner) watch(ctx context.Context, done context.CancelCauseFunc) {
 			}
 		}
 		q, _, err := r.queue(ctx)
+		r.trouble.note(ctx, watching, err)
 		switch {
 		case err != nil:
 			continue
 		case q.Settings.Paused:
-			r.halt(nixie.Errorf(nixie.CodeConflict, "job is paused: %s", q.Settings.PausedNote))
+			r.halt(nixie.Errorf(nixie.CodeConflict, "job %s is paused (%s)", r.c.Job, q.Settings.PausedNote))
 		case q.Unfinished() == 0:
 			done(nil)
 			return
 		}
 		r.count.remaining.Store(q.Unfinished())
+		r.total.Store(q.Total)
 	}
 }
 
@@ -213,7 +235,10 @@ func (r *Runner) countRemaining(ctx context.Context) error {
 	r.count.remaining.Store(q.Unfinished())
 	r.total.Store(q.Total)
 	if q.Unfinished() == 0 {
-		r.recheck <- struct{}{}
+		select {
+		case r.recheck <- struct{}{}:
+		default:
+		}
 	}
 	return err
 }
@@ -240,7 +265,7 @@ func (r *Runner) Summary(ctx context.Context) (Summary, error) {
 	if why := r.whyHalted(); why != nil {
 		s.Halted = why.Error()
 	}
-	groups, err := r.c.Store.Groups(ctx, nixie.Filter{
+	groups, err := r.store.Groups(ctx, nixie.Filter{
 		Queues:   []string{r.c.Job},
 		Statuses: []nixie.Status{nixie.StatusOpen, nixie.StatusReview, nixie.StatusQuarantined},
 	}, nixie.ByFingerprint)

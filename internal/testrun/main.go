@@ -30,10 +30,11 @@ import (
 
 // plain are the packages that run without the race detector, and why.
 var plain = map[string]string{
-	"internal/arch": "reads files in one goroutine",
-	"internal/docs": "starts the shipped binary, which is built without the detector",
-	"internal/cli":  "starts many short processes, and what they share is raced in its own package",
-	"cmd/nixie":     "starts many short processes, and what they share is raced in its own package",
+	"internal/arch":      "reads files in one goroutine",
+	"internal/docs":      "starts the shipped binary, which is built without the detector",
+	"internal/cli":       "starts many short processes, and what they share is raced in its own package",
+	"internal/powerloss": "thousands of small runs, and the store is raced in its own package",
+	"cmd/nixie":          "starts many short processes, and what they share is raced in its own package",
 }
 
 const modulePrefix = "github.com/nixie-go/nixie/"

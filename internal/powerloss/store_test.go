@@ -1,4 +1,4 @@
-package sqlite_test
+package powerloss_test
 
 import (
 	"context"
@@ -136,6 +136,13 @@ func broken(s *sqlite.Store, promises []string) error {
 		}
 	}
 	return nil
+}
+
+func must(t *testing.T, err error) {
+	t.Helper()
+	if err != nil {
+		t.Fatal(err)
+	}
 }
 
 // TestPowerLoss lets the power go after every write and sync of the five core

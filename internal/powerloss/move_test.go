@@ -1,4 +1,4 @@
-package sqlite_test
+package powerloss_test
 
 import (
 	"context"
@@ -83,7 +83,7 @@ func eitherOr(s *sqlite.Store, promises []string) error {
 	for _, p := range promises {
 		var key string
 		var life int
-		if n, _ := fmt.Sscanf(p, "dead %s %d", &key, &life); n != 2 { //nolint:errcheck // another promise
+		if n, _ := fmt.Sscanf(p, "dead %s %d", &key, &life); n != 2 {
 			continue
 		}
 		if m := byKey[key]; m.Generation < life || m.Generation == life && m.State != nixie.Dead {

@@ -1,0 +1,263 @@
+package cli
+
+import (
+	"fmt"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"github.com/nixie-go/nixie"
+	"github.com/nixie-go/nixie/policy"
+)
+
+// simulateFlags say what goes wrong, and which policy is asked about it.
+type simulateFlags struct {
+	*globals
+	profile     string
+	compare     bool
+	maxAttempts int
+	backoff     string
+	kind, id    string
+	took, after time.Duration
+	redrives    int
+	crash       bool
+	steps       int
+
+	reason, class, code, name, text string
+	exit                            int
+	exited                          bool
+}
+
+func newPolicySimulate(g *globals) *cobra.Command {
+	f := &simulateFlags{globals: g}
+	cmd := &cobra.Command{
+		Use:   "simulate",
+		Short: "Print every decision about an error, to the end",
+		Long: `Plays the life of a message whose every attempt goes wrong in the same way, and
+prints each decision with its time. Nothing is stored and no time passes.
+
+Waits are shown without jitter, and beside them what jitter can make of them;
+--id throws the dice of that message.`,
+		Example: `  nixie policy simulate
+  nixie policy simulate --profile wink --name RateLimitError
+  nixie policy simulate --exit 75 --max-attempts 8 --backoff 'fibonacci base=2s cap=1m'
+  nixie policy simulate --compare --reason timeout`,
+		Args: noArgs,
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			f.exited = cmd.Flags().Changed("exit")
+			if f.compare && cmd.Flags().Changed("profile") {
+				return usagef("--compare is about all profiles: leave --profile out")
+			}
+			if err := g.listFormat(); err != nil {
+				return err
+			}
+			if f.compare {
+				return f.compareAll()
+			}
+			steps, err := f.simulate(f.profile)
+			if err != nil {
+				return err
+			}
+			out := newListing(g, stepColumns(g.forPeople()))
+			for _, s := range steps {
+				if err := out.add(viewStep(s)); err != nil {
+					return err
+				}
+			}
+			return out.close()
+		},
+	}
+	fs := cmd.Flags()
+	fs.StringVar(&f.profile, "profile", policy.DefaultProfile, "set of policy values: "+strings.Join(policy.Profiles(), ", "))
+	fs.BoolVar(&f.compare, "compare", false, "one line for each profile")
+	fs.IntVar(&f.maxAttempts, "max-attempts", 0, "executions, the first included (default of the profile)")
+	fs.StringVar(&f.backoff, "backoff", "", "formula of all waits, such as 'linear base=1m step=1m cap=15m jitter=none' (default of the profile)")
+	fs.StringVar(&f.reason, "reason", "", "what the failure is")
+	fs.StringVar(&f.class, "class", "", "transient, permanent or unknown")
+	fs.StringVar(&f.code, "code", "", "code of the error, such as unavailable")
+	fs.StringVar(&f.name, "name", "", "name of the error, such as RateLimitError")
+	fs.StringVar(&f.text, "text", "it failed", "text of the error")
+	fs.IntVar(&f.exit, "exit", 0, "exit code of a command")
+	fs.BoolVar(&f.crash, "crash", false, "the holder vanishes at each attempt")
+	fs.DurationVar(&f.after, "retry-after", 0, "least wait that the error asks for")
+	fs.DurationVar(&f.took, "took", 0, "how long each run goes on")
+	fs.StringVar(&f.kind, "type", "", "type of the message")
+	fs.IntVar(&f.redrives, "redrives", 0, "how often it was redriven before")
+	fs.StringVar(&f.id, "id", "", "ID of a message, whose dice are thrown")
+	fs.IntVar(&f.steps, "steps", 0, "most lines to print; 0 is all")
+	return cmd
+}
+
+// simulate plays the scenario with one profile.
+func (f *simulateFlags) simulate(name string) ([]policy.Step, error) {
+	profile, err := policy.ProfileNamed(name)
+	if err != nil {
+		return nil, err
+	}
+	config := policy.Config{Profile: name, MaxAttempts: f.maxAttempts}
+	if f.backoff != "" {
+		if config.Backoff, err = policy.ParseBackoff(f.backoff); err != nil {
+			return nil, err
+		}
+		longest := profile.InPlace.Backoff.Cap
+		profile.InPlace.Backoff = config.Backoff
+		if b := &profile.InPlace.Backoff; b.Cap <= 0 || b.Cap > longest {
+			b.Cap = longest
+		}
+	}
+	p, err := policy.New(config)
+	if err != nil {
+		return nil, err
+	}
+	s := policy.Scenario{
+		Message: nixie.Message{Type: f.kind, Redrives: f.redrives},
+		InPlace: profile.InPlace, Took: f.took, Steps: f.steps, Start: f.Now(),
+	}
+	if f.id != "" {
+		if s.Message.ID, err = nixie.ParseID(f.id); err != nil {
+			return nil, err
+		}
+		s.Dice = true
+	}
+	if err := f.fail(&s); err != nil {
+		return nil, err
+	}
+	return policy.Simulate(p, s), nil
+}
+
+// fail makes up the error that the handler of the simulation returns. A holder
+// that vanishes returns none.
+func (f *simulateFlags) fail(s *policy.Scenario) error {
+	if f.crash {
+		return nil
+	}
+	var err error = &simulatedError{f.name, f.text}
+	if f.code != "" {
+		if !slices.Contains(codes(), nixie.Code(f.code)) {
+			return usagef("--code is %q: choose one of %v", f.code, codes())
+		}
+		err = nixie.Errorf(nixie.Code(f.code), "%w", err)
+	}
+	if f.exited {
+		err = nixie.WithEvidence(err, nixie.Failure{ExitCode: &f.exit})
+	}
+	if f.reason != "" && !slices.Contains(nixie.Reasons(), nixie.Reason(f.reason)) {
+		return usagef("--reason is %q: choose one of %v", f.reason, nixie.Reasons())
+	}
+	if f.class != "" && !slices.Contains(nixie.Classes(), nixie.Class(f.class)) {
+		return usagef("--class is %q: choose one of %v", f.class, nixie.Classes())
+	}
+	s.Err = &nixie.Outcome{Class: nixie.Class(f.class), Reason: nixie.Reason(f.reason), After: max(f.after, 0), Err: err}
+	return nil
+}
+
+func codes() []nixie.Code {
+	return []nixie.Code{
+		nixie.CodeNotFound, nixie.CodeConflict, nixie.CodeInvalid, nixie.CodeLeaseLost, nixie.CodeOutcomeUnknown,
+		nixie.CodeDenied, nixie.CodeLimit, nixie.CodeUnavailable, nixie.CodeInternal,
+	}
+}
+
+// simulatedError is the error of a simulation.
+type simulatedError struct{ name, text string }
+
+func (e *simulatedError) Error() string { return e.text }
+
+// ErrorName lets policy match it by name.
+func (e *simulatedError) ErrorName() string { return e.name }
+
+// stepView is one step for people and programs.
+type stepView struct {
+	Attempt int    `json:"attempt"`
+	Run     int    `json:"run"`
+	AfterMS int64  `json:"after_ms"`
+	Class   string `json:"class"`
+	Reason  string `json:"reason"`
+	Rule    string `json:"rule"`
+	Verb    string `json:"verb"`
+	WaitMS  int64  `json:"wait_ms"`
+	LeastMS int64  `json:"least_ms"`
+	MostMS  int64  `json:"most_ms"`
+	Cause   string `json:"cause,omitempty"`
+	Status  string `json:"status,omitempty"`
+	Channel string `json:"channel_reason,omitempty"`
+	Review  bool   `json:"needs_review,omitempty"`
+	Redrive bool   `json:"redrivable,omitempty"`
+
+	step policy.Step
+}
+
+func viewStep(s policy.Step) stepView {
+	return stepView{
+		Attempt: s.Attempt, Run: s.Run, AfterMS: s.After.Milliseconds(),
+		Class: string(s.Failure.Class), Reason: string(s.Failure.Reason), Rule: s.Rule, Verb: verbWord(s),
+		WaitMS: s.Wait.Milliseconds(), LeastMS: s.Least.Milliseconds(), MostMS: s.Most.Milliseconds(),
+		Cause: string(s.Cause), Status: string(s.Status), Channel: s.Channel, Review: s.Review, Redrive: s.Redrivable, step: s,
+	}
+}
+
+// verbWord names what happens next.
+func verbWord(s policy.Step) string {
+	switch {
+	case s.Verb != "":
+		return string(s.Verb)
+	case s.Rule == "in-place":
+		return "run again"
+	}
+	return "extend"
+}
+
+// stepColumns are the columns of a simulation; a table for people has no holes.
+func stepColumns(people bool) []column[stepView] {
+	type v = stepView
+	text := func(name, show string, cell func(*v) string) column[v] {
+		if people {
+			return column[v]{name: name, show: show, cell: func(s *v) string { return orDash(cell(s)) }}
+		}
+		return column[v]{name: name, show: show, cell: cell}
+	}
+	return []column[v]{
+		{name: "attempt", show: asTable, cell: func(s *v) string { return strconv.Itoa(s.Attempt) }, kind: number},
+		{name: "run", show: asTable, cell: func(s *v) string { return strconv.Itoa(s.Run) }, kind: number},
+		text("after", asTable, func(s *v) string { return span(s.step.After) }),
+		text("class", asWide, func(s *v) string { return s.Class }),
+		text("reason", asTable, func(s *v) string { return s.Reason }),
+		text("rule", asTable, func(s *v) string { return s.Rule }),
+		text("verb", asTable, func(s *v) string { return s.Verb }),
+		text("wait", asTable, func(s *v) string { return waitWord(s.step) }),
+		text("jitter", asTable, func(s *v) string { return bandWord(s.step) }),
+		text("cause", asTable, func(s *v) string { return s.Cause }),
+		text("status", asWide, func(s *v) string { return s.Status }),
+		text("channel_reason", asWide, func(s *v) string { return s.Channel }),
+	}
+}
+
+func waitWord(s policy.Step) string {
+	if s.Wait == 0 && s.Most == 0 {
+		return ""
+	}
+	return span(s.Wait)
+}
+
+// bandWord is what jitter can make of a wait, or nothing.
+func bandWord(s policy.Step) string {
+	if s.Least == s.Most {
+		return ""
+	}
+	return fmt.Sprintf("%s to %s", span(s.Least), span(s.Most.Round(time.Microsecond)))
+}
+
+// span writes a duration exactly, without zero parts at its end.
+func span(d time.Duration) string {
+	s := d.String()
+	if strings.HasSuffix(s, "m0s") {
+		s = s[:len(s)-2]
+	}
+	if strings.HasSuffix(s, "h0m") {
+		s = s[:len(s)-2]
+	}
+	return s
+}

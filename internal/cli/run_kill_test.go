@@ -1,0 +1,284 @@
+package cli_test
+
+import (
+	"encoding/json"
+	"fmt"
+	"math/rand/v2"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+)
+
+// kindOf is what a webhook is about. Those of a host that is gone come late in
+// the list, after the kills: a kill during the last attempt of one would make
+// it poison.
+func kindOf(i int) string {
+	switch {
+	case i >= 240 && i%6 == 0:
+		return "gone"
+	case i%22 == 11:
+		return "wrong"
+	}
+	return "paid"
+}
+
+// webhooks writes n JSON webhooks of 1 to 30 KB, some of which fail.
+func (d *desk) webhooks(n int) {
+	d.t.Helper()
+	dice := rand.New(rand.NewPCG(1, 2))
+	var list strings.Builder
+	for i := range n {
+		line, err := json.Marshal(map[string]any{"id": fmt.Sprintf("wh-%03d", i), "kind": kindOf(i), "payload": strings.Repeat("x", 1000+dice.IntN(29_000))})
+		if err != nil {
+			d.t.Fatal(err)
+		}
+		list.Write(append(line, '\n'))
+	}
+	d.write("webhooks.jsonl", list.String())
+	d.write("deliver", `#!/bin/sh
+echo "$NIXIE_ITEM_ID" >> ledger
+cat > /dev/null
+sleep 1000 &
+case $1 in
+gone) [ -e mended ] || { echo "connect: host gone" >&2; exit 69; } ;;
+wrong) echo "no such customer" >&2; exit 65 ;;
+esac
+echo "$NIXIE_ITEM_ID" >> delivered
+`)
+}
+
+// start starts a command in a process group of its own.
+func (d *desk) start(name string, args ...string) *exec.Cmd {
+	d.t.Helper()
+	cmd := d.command(name, args...)
+	cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}
+	if err := cmd.Start(); err != nil {
+		d.t.Fatal(err)
+	}
+	return cmd
+}
+
+// killThreeTimes starts a run, kills it with -9 in the middle and looks at what
+// is left, three times.
+func (d *desk) killThreeTimes(args []string) {
+	d.t.Helper()
+	for kill := range 3 {
+		begun := len(d.ledger("ledger"))
+		runner := d.start("nixie", args...)
+		if !within(20*time.Second, func() bool { return len(d.ledger("ledger")) >= begun+60 }) {
+			d.t.Fatalf("run %d does not get on: %d executions", kill+1, len(d.ledger("ledger")))
+		}
+		if err := runner.Process.Kill(); err != nil {
+			d.t.Fatal(err)
+		}
+		if err := runner.Wait(); err == nil {
+			d.t.Fatalf("run %d ended before it could be killed", kill+1)
+		}
+		d.noProcess()
+		d.verify()
+	}
+}
+
+// ranTwice counts executions of webhooks beyond those that a job without kills
+// has.
+func (d *desk) ranTwice(items, attempts int) (twice int) {
+	d.t.Helper()
+	ran := times(d.ledger("ledger"))
+	for i := range items {
+		n, limit := ran[fmt.Sprintf("wh-%03d", i)], 1
+		if kindOf(i) == "gone" {
+			limit = attempts // these fail and are tried again anyway
+		}
+		if n < limit || n > limit+3 {
+			d.t.Errorf("item %d ran %d times", i, n)
+		}
+		twice += n - limit
+	}
+	return twice
+}
+
+// 329 webhooks, the runner killed with -9 three times in the middle: each is
+// handled to one end, few run twice, nothing is left, and a redrive after the
+// fix empties the office.
+func TestShow2KilledThreeTimes(t *testing.T) {
+	t.Parallel()
+	const items, parallel, attempts = 329, 4, 3
+	d := newDesk(t)
+	d.webhooks(items)
+	args := []string{"run", "webhooks.jsonl", "--job", "hooks", "-p", fmt.Sprint(parallel), "--backoff", "10ms", "--max-attempts", fmt.Sprint(attempts), "-o", "json", "--", "./deliver", "{kind}"}
+	d.killThreeTimes(args)
+	s := d.summary(d.nixie(5, args...))
+	const gone, wrong = 15, 15 // see kindOf
+	if s.Items != items || s.Succeeded != items-gone-wrong || s.Dead != gone+wrong || s.Unfinished != 0 || len(s.Groups) != 2 {
+		t.Errorf("summary %+v", s)
+	}
+	d.verify()
+
+	if twice := d.ranTwice(items, attempts); twice > 3*parallel {
+		t.Errorf("%d items ran twice, at most %d may", twice, 3*parallel)
+	}
+	letters := d.letters("queue:hooks reason:dependency")
+	if len(letters) != gone {
+		t.Fatalf("%d letters of the lost host, want %d", len(letters), gone)
+	}
+	for _, l := range letters {
+		whole := d.letter(l.ID)
+		if len(whole.History) != attempts || len(whole.Message.Body) < 1000 {
+			t.Errorf("letter %s: %d failures, body of %d bytes", l.Key, len(whole.History), len(whole.Message.Body))
+		}
+		for _, f := range whole.History {
+			if f.Reason != "lease-expired" && (f.Message != "connect: host gone" || len(f.Attachments) != 1 || f.Attachments[0].Text != "connect: host gone\n") {
+				t.Errorf("letter %s: failure %+v", l.Key, f)
+			}
+		}
+	}
+	d.write("mended", "")
+	d.nixie(0, "dlq", "redrive", "--filter", "queue:hooks reason:dependency", "--reason", "host is back", "--yes")
+	d.verify()
+	if s := d.summary(d.nixie(5, args...)); s.Succeeded != items-wrong || s.Dead != wrong || s.Attempts != gone {
+		t.Errorf("after the redrive: %+v", s)
+	}
+	if left := d.letters("reason:dependency status:open"); len(left) > 0 {
+		t.Errorf("open letters of the group: %+v", left)
+	}
+	for _, l := range letters {
+		if whole := d.letter(l.ID); whole.Status != "resolved" || len(whole.History) != attempts || whole.Redrives != 1 {
+			t.Errorf("letter %s after the redrive: %s, %d failures, %d redrives", l.Key, whole.Status, len(whole.History), whole.Redrives)
+		}
+	}
+	d.nixie(0, "dlq", "discard", "--filter", "reason:validation", "--reason", "no customer", "--yes")
+	if left := d.letters(""); len(left) > 0 {
+		t.Errorf("the office is not empty: %d letters", len(left))
+	}
+	if ends := times(d.ledger("delivered")); len(ends) != items-wrong {
+		t.Errorf("%d items delivered, want %d", len(ends), items-wrong)
+	}
+	if s := d.summary(d.nixie(0, args...)); s.Items != items || s.Attempts != 0 || s.Discarded != wrong {
+		t.Errorf("the last run: %+v", s)
+	}
+	d.verify()
+	d.noProcess()
+}
+
+// One command kills the runner's whole process group each time it runs. It ends
+// as a letter of cause poison, and its neighbours all succeed.
+func TestShow3PoisonCommand(t *testing.T) {
+	t.Parallel()
+	const items, attempts = 1000, 3
+	d := newDesk(t)
+	var list strings.Builder
+	for i := range items {
+		fmt.Fprintf(&list, "%d\n", i)
+	}
+	d.write("items.txt", list.String())
+	d.write("work", `#!/bin/sh
+echo "$1" >> ledger
+[ "$1" != 500 ] || kill -9 -"$(cat group)"
+`)
+	args := []string{"run", "items.txt", "--job", "poison", "-p", "4", "--backoff", "10ms", "--max-attempts", fmt.Sprint(attempts), "-o", "json", "--", "./work", "{line}"}
+	killed := 0
+	var last string
+	for ; killed <= attempts; killed++ {
+		cmd := d.command("sh", append([]string{"-c", `echo $$ > group; exec nixie "$@"`, "sh"}, args...)...)
+		cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}
+		r := d.finish(cmd)
+		d.noProcess()
+		d.verify()
+		if r.code != -1 { // -1: by a signal
+			if r.code != 5 {
+				t.Fatalf("exit %d\n%s%s", r.code, r.out, r.err)
+			}
+			last = r.out
+			break
+		}
+	}
+	if killed != attempts {
+		t.Errorf("the runner was killed %d times, the cap is %d", killed, attempts)
+	}
+	if s := d.summary(done{out: last}); s.Succeeded != items-1 || s.Dead != 1 || len(s.Groups) != 1 {
+		t.Errorf("summary %+v", s)
+	}
+	letters := d.letters("")
+	if len(letters) != 1 || letters[0].Cause != "poison" || letters[0].Reason != "poison" || letters[0].Crashes != attempts {
+		t.Fatalf("letters %+v", letters)
+	}
+	if l := d.letter(letters[0].ID); l.Message.Body != "500" || len(l.History) != attempts {
+		t.Errorf("letter %+v", l)
+	}
+	for item, n := range times(d.ledger("ledger")) {
+		if item == "500" && n != attempts || item != "500" && n > 2 {
+			t.Errorf("item %s ran %d times", item, n)
+		}
+	}
+}
+
+// Two runs of a job and a redrive at once on one file, while another program
+// enqueues into the job.
+func TestShow4AllAtOnce(t *testing.T) {
+	t.Parallel()
+	const items, added, failing = 200, 60, 20
+	d := newDesk(t)
+	var list strings.Builder
+	for i := range items {
+		fmt.Fprintf(&list, "{\"id\":\"item-%d\",\"fail\":%v}\n", i, i < failing)
+	}
+	d.write("items.jsonl", list.String())
+	d.write("work", `#!/bin/sh
+echo "$NIXIE_ITEM_ID" >> ledger
+[ "$1" != true ] || [ -e mended ] || exit 1
+`)
+	args := []string{"run", "items.jsonl", "--job", "shared", "-p", "2", "--backoff", "0", "--max-attempts", "1", "-o", "json", "--", "sh", "-c", `./work "$NIXIE_FIELD_FAIL"`}
+	d.nixie(5, args...)
+	if n := len(d.letters("")); n != failing {
+		t.Fatalf("%d letters, want %d", n, failing)
+	}
+	var more strings.Builder
+	for i := range items {
+		fmt.Fprintf(&more, "{\"id\":\"more-%d\"}\n", i)
+	}
+	d.write("items.jsonl", list.String()+more.String())
+	d.write("mended", "")
+
+	start := make(chan struct{})
+	ended := make(chan done)
+	lines := [][]string{
+		append([]string{"nixie"}, args...), append([]string{"nixie"}, args...),
+		{"nixie", "dlq", "redrive", "--filter", "queue:shared", "--reason", "mended", "--yes", "-o", "json"},
+		{"adder", filepath.Join(d.dir, "nixie.db"), "shared", fmt.Sprint(added)},
+	}
+	for _, line := range lines {
+		go func() {
+			<-start
+			ended <- d.finish(d.command(line[0], line[1:]...))
+		}()
+	}
+	close(start)
+	for range lines {
+		if r := <-ended; r.code != 0 && r.code != 5 { // a run may end before the redrive is over
+			t.Errorf("exit %d\n%s%s", r.code, r.out, r.err)
+		}
+	}
+	d.verify()
+	s := d.summary(d.nixie(0, args...)) // whatever came at the very end
+	if s.Items != 2*items+added || s.Succeeded != s.Items || s.Dead != 0 || s.Unfinished != 0 {
+		t.Errorf("summary %+v", s)
+	}
+	for item, n := range times(d.ledger("ledger")) {
+		want := 1
+		var i int
+		if _, err := fmt.Sscanf(item, "item-%d", &i); err == nil && i < failing {
+			want = 2 // failed once, redriven
+		}
+		if n != want {
+			t.Errorf("%s ran %d times, want %d", item, n, want)
+		}
+	}
+	if n := len(times(d.ledger("ledger"))); n != 2*items+added {
+		t.Errorf("%d items ran, want %d", n, 2*items+added)
+	}
+	d.verify()
+	d.noProcess()
+}

@@ -1,0 +1,94 @@
+package cli
+
+import (
+	"errors"
+	"fmt"
+
+	"github.com/nixie-go/nixie"
+	"github.com/nixie-go/nixie/internal/runner"
+)
+
+// report prints the summary and says how the process ends.
+func (f *runFlags) report(s runner.Summary, args []string) error {
+	if f.output == "json" {
+		data, err := encode(s)
+		if err != nil {
+			return err
+		}
+		fmt.Fprintln(f.Out, string(data))
+	} else {
+		f.printSummary(s, args)
+	}
+	switch {
+	case s.Halted != "":
+		fmt.Fprintf(f.Err, "nixie: stopped: %s\n", escape(s.Halted))
+		return exit(ExitFailure)
+	case s.Interrupted:
+		return exit(ExitInterrupted)
+	case s.Unfinished > 0:
+		return errors.New("the job is not finished")
+	case s.Dead > 0:
+		return exit(ExitPartly)
+	}
+	return nil
+}
+
+const shownGroups = 10
+
+// printSummary prints how the job stands and the exact commands to type next.
+func (f *runFlags) printSummary(s runner.Summary, args []string) {
+	fmt.Fprintf(f.Out, "\n%d items: %d succeeded", s.Items, s.Succeeded)
+	for _, part := range [...]struct {
+		n    int64
+		what string
+	}{{s.Dead, "dead"}, {s.Discarded, "discarded"}, {s.Unfinished, "unfinished"}} {
+		if part.n > 0 {
+			fmt.Fprintf(f.Out, ", %d %s", part.n, part.what)
+		}
+	}
+	fmt.Fprintf(f.Out, " (%d attempts in this run)\n", s.Attempts)
+	if s.Dead > 0 {
+		fmt.Fprintf(f.Out, "\nWhy they died:\n")
+		for i, g := range s.Groups {
+			if i == shownGroups {
+				fmt.Fprintf(f.Out, "  and %d more groups\n", len(s.Groups)-shownGroups)
+				break
+			}
+			fmt.Fprintf(f.Out, "  %6d  %s\n", g.Count, escapeLine(g.Signature))
+		}
+	}
+	filter := nixie.Filter{Queues: []string{s.Job}}.String()
+	fmt.Fprintln(f.Out, "\nNext:")
+	switch {
+	case s.Unfinished > 0:
+		fmt.Fprintf(f.Out, "  %s   # goes on\n", f.rerun(args))
+	case s.Dead > 0:
+		fmt.Fprintf(f.Out, "  nixie dlq analyze%s --filter %s\n", f.storeFlag(), quote(filter))
+		fmt.Fprintf(f.Out, "  nixie dlq redrive%s --filter %s --reason mended --yes\n", f.storeFlag(), quote(filter))
+		fmt.Fprintf(f.Out, "  %s   # handles what was redriven\n", f.rerun(args))
+	default:
+		fmt.Fprintf(f.Out, "  nothing: all is done\n")
+	}
+}
+
+// rerun is the command line that goes on with this job. Standard input is not
+// read again: its items are in the store.
+func (f *runFlags) rerun(args []string) string {
+	line := "nixie run " + quote(args[0]) + f.storeFlag()
+	if len(f.given) > 0 {
+		line += " " + quoteAll(f.given)
+	}
+	line += " -- " + quoteAll(args[1:])
+	if args[0] == stdinList {
+		line += " </dev/null"
+	}
+	return line
+}
+
+// storeFlag is what a next command needs to find the same store.
+func (g *globals) storeFlag() string {
+	if g.store == "" {
+		return ""
+	}
+	return " --store " + quote(g.store)
+}

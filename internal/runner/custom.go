@@ -1,0 +1,100 @@
+package runner
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"strings"
+	"time"
+
+	"github.com/nixie-go/nixie"
+	"github.com/nixie-go/nixie/internal/command"
+	"github.com/nixie-go/nixie/policy"
+)
+
+// custom is the command that decides about items that policy gives up on.
+type custom struct {
+	args []string // none: there is no such command
+	path string
+}
+
+// readCustom reads what stands behind custom: words between blanks. There is no
+// quoting, and what looks like it is refused instead of being misunderstood.
+func readCustom(text string) (custom, error) {
+	if strings.ContainsAny(text, "'\"`\\$") {
+		return custom{}, nixie.Errorf(nixie.CodeInvalid,
+			"on-item-failure is custom:%s: it is split at blanks and nothing in it is quoted or expanded; put such a command into a script and name that", text)
+	}
+	args := strings.Fields(text)
+	if len(args) == 0 {
+		return custom{}, nixie.Errorf(nixie.CodeInvalid, "on-item-failure is custom without a command: give custom:COMMAND")
+	}
+	path, err := command.LookPath(args[0])
+	if err != nil {
+		return custom{}, nixie.Errorf(nixie.CodeInvalid, "on-item-failure: %w", err)
+	}
+	return custom{args, path}, nil
+}
+
+// Exit codes of a custom command.
+const (
+	customDiscards = 0
+	customRetries  = 10
+	customBuries   = 11
+	customStops    = 12
+)
+
+// failureNote is what a custom command reads on standard input.
+type failureNote struct {
+	ItemID    string `json:"item_id"`
+	MessageID string `json:"message_id"`
+	Job       string `json:"job"`
+	Attempts  int    `json:"attempts"`
+	nixie.Failure
+	DurationMS int64 `json:"duration_ms"`
+}
+
+// ask lets the custom command decide about an item that policy would give up
+// on, and notes the answer for the judge.
+func (r *Runner) ask(ctx context.Context, d *nixie.Delivery, failed error, started time.Time) {
+	now := r.c.Clock()
+	st := r.policy.Decide(d, r.policy.Diagnose(d, failed, policy.Facts{StartedAt: started, FailedAt: now, Worker: r.c.Owner}), now)
+	if st.Burial == nil {
+		return
+	}
+	f := st.Failure
+	f.Attachments = nil
+	note, err := json.Marshal(failureNote{itemID(d), d.ID.String(), r.c.Job, d.Attempts, *f, f.Took.Milliseconds()})
+	if err != nil {
+		r.judge.note(d.ID, answer{verb: nixie.Bury, second: err})
+		return
+	}
+	result, err := command.Run(ctx, command.Spec{
+		Args: r.custom.args, Path: r.custom.path, Env: r.env.For(command.ItemVariables{ItemID: itemID(d), Attempt: d.Attempts, Lease: d.Lease.Number}),
+		Stdin: note, Timeout: r.c.Timeout, Grace: commandGrace, Guard: r.guard,
+	})
+	if ctx.Err() == nil { // else it was told to end: what it said is no answer
+		r.judge.note(d.ID, answered(result, err))
+	}
+}
+
+// answered reads the answer of a custom command. An answer that is none buries
+// the item and is itself recorded.
+func answered(result command.Result, err error) answer {
+	if err == nil && !result.TimedOut && !result.Canceled && result.Signal == 0 {
+		switch result.ExitCode {
+		case customDiscards:
+			return answer{verb: nixie.Discard}
+		case customRetries:
+			return answer{verb: nixie.Retry}
+		case customBuries:
+			return answer{verb: nixie.Bury}
+		case customStops:
+			return answer{verb: nixie.Halt}
+		}
+	}
+	if err == nil {
+		err = result.Err(nil)
+	}
+	return answer{verb: nixie.Bury, second: fmt.Errorf("custom command of on-item-failure: %w", err)}
+}

@@ -1,0 +1,193 @@
+package policy
+
+import (
+	"time"
+
+	"github.com/nixie-go/nixie"
+)
+
+// Numbers of [DefaultBreaker].
+const (
+	DefaultBreakerFailures    = 5
+	DefaultBreakerSuccesses   = 3
+	DefaultBreakerOpenFor     = 30 * time.Second
+	DefaultBreakerHalfOpenMax = 3
+)
+
+// BreakerKey says what a breaker stands for: the failures of one reason of the
+// messages of one type in one queue.
+type BreakerKey struct {
+	Queue  string
+	Type   string
+	Reason nixie.Reason
+}
+
+// BreakerRules are the numbers of a circuit breaker. With Failures 0 there is
+// none: everything is allowed.
+type BreakerRules struct {
+	Failures    int           // in a row that open it
+	Successes   int           // in half-open that close it again
+	OpenFor     time.Duration // how long nothing runs before it is tried again
+	HalfOpenMax int           // runs at once while it is tried
+}
+
+// DefaultBreaker are the rules for those who switch the breaker on.
+func DefaultBreaker() BreakerRules {
+	return BreakerRules{DefaultBreakerFailures, DefaultBreakerSuccesses, DefaultBreakerOpenFor, DefaultBreakerHalfOpenMax}
+}
+
+// Check says what is wrong with the rules.
+func (r BreakerRules) Check() error {
+	if r == (BreakerRules{}) {
+		return nil
+	}
+	for _, n := range [...]struct {
+		name  string
+		value int
+	}{{"failures", r.Failures}, {"successes", r.Successes}, {"half_open_max", r.HalfOpenMax}} {
+		if n.value < 1 || n.value > MaxCount {
+			return nixie.Errorf(nixie.CodeInvalid, "breaker %s is %d: give a number from 1 to %d, or set none of its numbers for no breaker", n.name, n.value, MaxCount)
+		}
+	}
+	if r.OpenFor < MinSpacing || r.OpenFor > nixie.MaxDelay {
+		return nixie.Errorf(nixie.CodeInvalid, "breaker open_for is %s: give a duration from %s to %s", r.OpenFor, MinSpacing, nixie.MaxDelay)
+	}
+	return nil
+}
+
+// BreakerState is what a breaker is in.
+type BreakerState string
+
+// The states. The zero Breaker is closed.
+const (
+	BreakerClosed   BreakerState = ""          // everything runs
+	BreakerOpen     BreakerState = "open"      // nothing runs
+	BreakerHalfOpen BreakerState = "half-open" // a few run, to find out
+)
+
+// String names the state.
+func (s BreakerState) String() string { return string(orElse(s, "closed")) }
+
+// Breaker is the state of one circuit breaker, a value: [BreakerRules.Next]
+// makes the next one of it. Its counters begin at zero in each state.
+type Breaker struct {
+	State     BreakerState
+	Entered   int       // states entered so far; the ticket of runs begun in this one
+	Failures  int       // in a row, while closed
+	Successes int       // while half-open
+	Running   int       // runs begun while half-open that have not ended
+	Until     time.Time // while open: when it is tried again; while half-open: when runs without an outcome are no longer waited for
+}
+
+// BreakerEvent is what happens to a breaker.
+type BreakerEvent struct {
+	On     BreakerMoment
+	Ticket int // of the run that ended, from the decision that let it begin
+}
+
+// BreakerMoment is a kind of event.
+type BreakerMoment string
+
+// The events.
+const (
+	BreakerAsked     BreakerMoment = "asked"     // may a run begin?
+	BreakerSucceeded BreakerMoment = "succeeded" // a run ended well
+	BreakerFailed    BreakerMoment = "failed"    // a run failed
+	BreakerReturned  BreakerMoment = "returned"  // a run ended without an outcome: released, or its lease lost
+)
+
+// BreakerDecision answers an event.
+type BreakerDecision struct {
+	Allow   bool          // asked: the run may begin
+	Ticket  int           // asked and allowed: to be given back with the outcome
+	Wait    time.Duration // asked and refused: ask again after that, or when a run has ended
+	Changed bool          // it entered another state: worth an event
+}
+
+// Next takes an event in. While it is open nothing is allowed to run, so that
+// no attempt is spent on what will fail; what waits stays queued. A run counts
+// for the state that it began in only: the outcome of an older one changes
+// nothing. Any failure of a run begun while half-open opens it again. Runs begun
+// while half-open that give no outcome for OpenFor free their places.
+func (r BreakerRules) Next(b Breaker, e BreakerEvent, now time.Time) (Breaker, BreakerDecision) {
+	if r.Failures == 0 {
+		return b, BreakerDecision{Allow: e.On == BreakerAsked}
+	}
+	if e.On == BreakerAsked {
+		return r.ask(b, now)
+	}
+	if e.Ticket != b.Entered {
+		return b, BreakerDecision{}
+	}
+	switch b.State {
+	case BreakerClosed:
+		return r.endClosed(b, e.On, now)
+	case BreakerHalfOpen:
+		return r.endTrial(b, e.On, now)
+	}
+	return b, BreakerDecision{} // nothing begins while it is open
+}
+
+func (r BreakerRules) ask(b Breaker, now time.Time) (Breaker, BreakerDecision) {
+	changed := false
+	if b.State == BreakerOpen {
+		if wait := b.Until.Sub(now); wait > 0 {
+			return b, BreakerDecision{Wait: wait}
+		}
+		b, changed = b.enter(BreakerHalfOpen), true
+		b.Until = now.Add(r.OpenFor)
+	}
+	if b.State == BreakerHalfOpen {
+		if wait := b.Until.Sub(now); wait <= 0 { // their holder may have vanished
+			b.Running, b.Until = 0, now.Add(r.OpenFor)
+		} else if b.Running >= r.HalfOpenMax {
+			return b, BreakerDecision{Wait: wait}
+		}
+		b.Running++
+	}
+	return b, BreakerDecision{Allow: true, Ticket: b.Entered, Changed: changed}
+}
+
+func (r BreakerRules) endClosed(b Breaker, on BreakerMoment, now time.Time) (Breaker, BreakerDecision) {
+	switch on {
+	case BreakerSucceeded:
+		b.Failures = 0
+	case BreakerFailed:
+		b.Failures++
+		if b.Failures >= r.Failures {
+			return r.open(b, now)
+		}
+	}
+	return b, BreakerDecision{}
+}
+
+func (r BreakerRules) endTrial(b Breaker, on BreakerMoment, now time.Time) (Breaker, BreakerDecision) {
+	b.Running = max(b.Running-1, 0)
+	switch on {
+	case BreakerFailed:
+		return r.open(b, now)
+	case BreakerSucceeded:
+		b.Successes++
+		if b.Successes >= r.Successes {
+			return b.enter(BreakerClosed), BreakerDecision{Changed: true}
+		}
+	}
+	return b, BreakerDecision{}
+}
+
+func (r BreakerRules) open(b Breaker, now time.Time) (Breaker, BreakerDecision) {
+	b = b.enter(BreakerOpen)
+	b.Until = now.Add(r.OpenFor)
+	return b, BreakerDecision{Changed: true}
+}
+
+// enter begins a state with counters at zero.
+func (b Breaker) enter(s BreakerState) Breaker { return Breaker{State: s, Entered: b.Entered + 1} }
+
+// String says it in words.
+func (r BreakerRules) String() string {
+	if r.Failures == 0 {
+		return "none"
+	}
+	return count(r.Failures) + " failures open it for " + short(r.OpenFor) + ", " + count(r.Successes) + " successes close it, " + count(r.HalfOpenMax) + " at once meanwhile"
+}

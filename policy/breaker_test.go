@@ -1,0 +1,147 @@
+package policy
+
+import (
+	"slices"
+	"testing"
+	"time"
+
+	"github.com/nixie-go/nixie"
+	"pgregory.net/rapid"
+)
+
+func TestR10_Breaker(t *testing.T) {
+	rules := DefaultBreaker()
+	if err := rules.Check(); err != nil {
+		t.Fatal(err)
+	}
+	var b Breaker
+	now := noon
+	next := func(on BreakerMoment, ticket int) BreakerDecision {
+		var answer BreakerDecision
+		b, answer = rules.Next(b, BreakerEvent{on, ticket}, now)
+		return answer
+	}
+	expect := func(what string, state BreakerState, got, want BreakerDecision) {
+		t.Helper()
+		if b.State != state || got != want {
+			t.Fatalf("%s: %s, %+v; want %s, %+v", what, b.State, got, state, want)
+		}
+	}
+	run := func(on BreakerMoment) BreakerDecision { return next(on, next(BreakerAsked, 0).Ticket) }
+
+	for range 4 {
+		expect("failure", BreakerClosed, run(BreakerFailed), BreakerDecision{})
+	}
+	expect("success between", BreakerClosed, run(BreakerSucceeded), BreakerDecision{})
+	for range 4 {
+		expect("four more failures", BreakerClosed, run(BreakerFailed), BreakerDecision{})
+	}
+	late := next(BreakerAsked, 0).Ticket
+	expect("the fifth in a row", BreakerOpen, run(BreakerFailed), BreakerDecision{Changed: true})
+
+	attempts := 0
+	for range 29 {
+		if next(BreakerAsked, 0).Allow {
+			attempts++
+		}
+		now = now.Add(time.Second)
+	}
+	expect("open for 29 s", BreakerOpen, next(BreakerAsked, 0), BreakerDecision{Wait: time.Second})
+	if attempts != 0 {
+		t.Fatalf("%d attempts were spent while open", attempts)
+	}
+	expect("a failure from before", BreakerOpen, next(BreakerFailed, late), BreakerDecision{})
+
+	now = now.Add(time.Second)
+	trial := next(BreakerAsked, 0)
+	expect("30 s later", BreakerHalfOpen, trial, BreakerDecision{Allow: true, Ticket: 2, Changed: true})
+	if b.Failures != 0 || b.Successes != 0 || b.Running != 1 {
+		t.Fatalf("counters are not at zero: %+v", b)
+	}
+	next(BreakerAsked, 0)
+	expect("the third", BreakerHalfOpen, next(BreakerAsked, 0), BreakerDecision{Allow: true, Ticket: 2})
+	expect("the fourth", BreakerHalfOpen, next(BreakerAsked, 0), BreakerDecision{Wait: 30 * time.Second})
+	expect("a failure from before", BreakerHalfOpen, next(BreakerFailed, late), BreakerDecision{})
+	next(BreakerSucceeded, trial.Ticket)
+	next(BreakerSucceeded, trial.Ticket)
+	expect("any failure", BreakerOpen, next(BreakerFailed, trial.Ticket), BreakerDecision{Changed: true})
+
+	now = now.Add(30 * time.Second)
+	for range 2 {
+		run(BreakerSucceeded)
+	}
+	expect("returned without outcome", BreakerHalfOpen, run(BreakerReturned), BreakerDecision{})
+	expect("two successes, none of the time before", BreakerHalfOpen, BreakerDecision{}, BreakerDecision{})
+	expect("the third success", BreakerClosed, run(BreakerSucceeded), BreakerDecision{Changed: true})
+	for range 4 {
+		expect("counts from zero", BreakerClosed, run(BreakerFailed), BreakerDecision{})
+	}
+	expect("opens again", BreakerOpen, run(BreakerFailed), BreakerDecision{Changed: true})
+
+	now = now.Add(time.Hour)
+	for range 3 {
+		next(BreakerAsked, 0)
+	}
+	now = now.Add(30 * time.Second)
+	if !next(BreakerAsked, 0).Allow {
+		t.Fatal("three runs that vanished block the trial for ever")
+	}
+}
+
+func TestR10_NoBreakerAllowsEverything(t *testing.T) {
+	var none BreakerRules
+	for range 100 {
+		if _, answer := none.Next(Breaker{}, BreakerEvent{On: BreakerAsked}, noon); !answer.Allow {
+			t.Fatal("refused")
+		}
+	}
+	for _, bad := range []BreakerRules{{Failures: 5}, {Failures: 5, Successes: 3, HalfOpenMax: 3}, {Successes: -1}, {1, 1, time.Hour, 0}} {
+		if nixie.CodeOf(bad.Check()) != nixie.CodeInvalid {
+			t.Errorf("%+v is accepted", bad)
+		}
+	}
+}
+
+// What holds for every history of a breaker.
+func TestR10_BreakerProperties(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		rules := BreakerRules{
+			Failures: rapid.IntRange(1, 4).Draw(t, "failures"), Successes: rapid.IntRange(1, 4).Draw(t, "successes"),
+			OpenFor: 10 * time.Second, HalfOpenMax: rapid.IntRange(1, 4).Draw(t, "half-open max"),
+		}
+		var b Breaker
+		var tickets []int
+		now := noon
+		for range rapid.IntRange(1, 60).Draw(t, "events") {
+			now = now.Add(time.Duration(rapid.IntRange(0, 6).Draw(t, "seconds")) * time.Second)
+			on := rapid.SampledFrom([]BreakerMoment{BreakerAsked, BreakerSucceeded, BreakerFailed, BreakerReturned}).Draw(t, "event")
+			e := BreakerEvent{On: on}
+			if on != BreakerAsked {
+				if len(tickets) == 0 {
+					continue
+				}
+				i := rapid.IntRange(0, len(tickets)-1).Draw(t, "which")
+				e.Ticket = tickets[i]
+				tickets = slices.Delete(tickets, i, i+1)
+			}
+			before := b
+			var answer BreakerDecision
+			b, answer = rules.Next(before, e, now)
+			if answer.Allow {
+				tickets = append(tickets, answer.Ticket)
+			}
+			switch {
+			case before.State == BreakerOpen && now.Before(before.Until) && (answer.Allow || b != before):
+				t.Fatalf("open until %s, at %s: %+v", before.Until, now, answer)
+			case answer.Changed != (b.State != before.State) || answer.Changed && b.Entered != before.Entered+1:
+				t.Fatalf("%+v became %+v with %+v", before, b, answer)
+			case b.Failures >= rules.Failures || b.Successes >= rules.Successes || b.Running > rules.HalfOpenMax || b.Running < 0:
+				t.Fatalf("over a limit: %+v", b)
+			case before.State == BreakerHalfOpen && on == BreakerFailed && e.Ticket == before.Entered && b.State != BreakerOpen:
+				t.Fatal("a failure in half-open did not open it")
+			case e.On == BreakerAsked && !answer.Allow && answer.Wait <= 0:
+				t.Fatal("refused without saying when to ask again")
+			}
+		}
+	})
+}

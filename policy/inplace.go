@@ -1,0 +1,62 @@
+package policy
+
+import (
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/nixie-go/nixie"
+)
+
+// InPlace are the limits of retries within one claim: the handler is run again
+// while its delivery stays in hand. They survive no crash; what is to survive is
+// retried by a [Policy]. The zero value never retries.
+type InPlace struct {
+	MaxAttempts int           // runs, the first included; below 2 is no retry
+	MaxTime     time.Duration // since the first run began; 0 is none
+	Backoff     Backoff       // how long to wait between runs; its cap is the longest wait
+	Extensions  int           // runs more for errors that only ask for more time, see [Policy.Extends]; 0 is none
+}
+
+// Next says whether a handler that has failed n times runs again after a wait,
+// elapsed being the time since its first run began. A wait that would not end
+// before MaxTime is not begun. The dice come from the delivery.
+func (i InPlace) Next(d *nixie.Delivery, n int, elapsed time.Duration) (wait time.Duration, again bool) {
+	if n >= i.MaxAttempts {
+		return 0, false
+	}
+	wait = i.Backoff.Delay(n, diceOf(d.ID, d.Generation, d.Attempts<<16+n))
+	if i.MaxTime > 0 && elapsed+wait >= i.MaxTime {
+		return 0, false
+	}
+	return wait, true
+}
+
+// Check says what is wrong with the limits.
+func (i InPlace) Check() error {
+	switch {
+	case i.MaxAttempts < 0 || i.MaxAttempts > MaxInPlace:
+		return nixie.Errorf(nixie.CodeInvalid, "in place max_attempts is %d: give a number from 0 to %d", i.MaxAttempts, MaxInPlace)
+	case i.Extensions < 0 || i.Extensions > MaxInPlace:
+		return nixie.Errorf(nixie.CodeInvalid, "in place extensions is %d: give a number from 0 to %d", i.Extensions, MaxInPlace)
+	case i.MaxTime < 0 || i.MaxTime > nixie.MaxDelay:
+		return nixie.Errorf(nixie.CodeInvalid, "in place max_time is %s: give a duration up to %s, or 0 for none", i.MaxTime, nixie.MaxDelay)
+	}
+	return i.Backoff.or(defaultBackoff()).check()
+}
+
+// String says it in words.
+func (i InPlace) String() string {
+	var words []string
+	if i.MaxAttempts > 1 {
+		runs := strconv.Itoa(i.MaxAttempts) + " runs"
+		if i.MaxTime > 0 {
+			runs += " within " + short(i.MaxTime)
+		}
+		words = append(words, runs, i.Backoff.String())
+	}
+	if i.Extensions > 0 {
+		words = append(words, strconv.Itoa(i.Extensions)+" extensions")
+	}
+	return orElse(strings.Join(words, ", "), "none")
+}

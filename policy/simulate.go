@@ -1,0 +1,177 @@
+package policy
+
+import (
+	"time"
+
+	"github.com/nixie-go/nixie"
+)
+
+// MaxSimulated is the most steps of a simulation.
+const MaxSimulated = 10_000
+
+// Rules by which a handler runs again under the same claim.
+const (
+	ruleInPlace = "in-place"
+	ruleExtend  = "extend-on" // the rule of Decide has the same name
+)
+
+// Scenario is a message whose every attempt goes wrong in the same way.
+type Scenario struct {
+	Message nixie.Message // its Type, Redrives and ExpiresAt count; and its ID, with Dice
+	Err     error         // what the handler returns; nil is a holder that vanishes
+	InPlace InPlace       // retries within each claim
+	Took    time.Duration // how long each run goes on
+	Start   time.Time     // when it is enqueued, and claimed for the first time
+	Dice    bool          // throw the dice of the message's ID; else waits are without jitter
+	Steps   int           // most steps to take; 0 is all, up to [MaxSimulated]
+}
+
+// Step is one run in the life of a simulated message.
+type Step struct {
+	Attempt    int            // execution in this life
+	Run        int            // within the attempt; above 1 it was retried in place
+	Failure    *nixie.Failure // what was diagnosed
+	After      time.Duration  // when it failed, since the start
+	Rule       string         // the rule that decided, of [Order], or "in-place"
+	Verb       nixie.Verb     // empty where the handler runs again under the same claim
+	Wait       time.Duration  // before the next run
+	Least      time.Duration  // what jitter can make of that wait …
+	Most       time.Duration  // … at least and at most
+	Cause      nixie.Cause    // of a letter
+	Status     nixie.Status   // of a letter
+	Channel    string         // of a letter: see [ChannelReason]
+	Review     bool           // of a letter: a person has to look first
+	Redrivable bool           // of a letter: may be redriven
+}
+
+// Simulate plays a scenario to its end: every decision and every time until the
+// message is settled for good, or Steps are done. It is pure, as policies are.
+func Simulate(p *Policy, s Scenario) []Step {
+	d := &nixie.Delivery{Message: s.Message}
+	d.Generation, d.EnqueuedAt = max(d.Generation, 1), s.Start
+	d.Attempts, d.Deliveries, d.Crashes = 0, 0, 0
+	most := MaxSimulated
+	if s.Steps > 0 {
+		most = min(s.Steps, most)
+	}
+	decider := p
+	if !s.Dice {
+		decider = p.withoutJitter()
+		s.InPlace.Backoff = s.InPlace.Backoff.or(defaultBackoff())
+	}
+	var steps []Step
+	now := s.Start
+	for len(steps) < most {
+		d.Attempts++
+		d.Deliveries++
+		before := len(steps)
+		if s.Err != nil {
+			steps, now = s.inPlace(p, d, steps, now, most)
+			if len(steps) == most {
+				break
+			}
+		}
+		step := s.fail(p, d, now)
+		step.Run = len(steps) - before + 1
+		now = step.Failure.FailedAt
+		if s.Err == nil {
+			d.Crashes++
+		}
+		var settled nixie.Settlement
+		step.Rule, settled = decider.decide(d, step.Failure, now)
+		step.settle(p, d, settled)
+		steps = append(steps, step)
+		now = now.Add(step.Wait)
+		switch step.Verb {
+		case nixie.Retry:
+		case nixie.Release:
+			d.Attempts--
+		default:
+			return steps
+		}
+	}
+	return steps
+}
+
+// fail is one more run.
+func (s Scenario) fail(p *Policy, d *nixie.Delivery, now time.Time) Step {
+	ended := now.Add(max(s.Took, 0))
+	step := Step{Attempt: d.Attempts, After: ended.Sub(s.Start)}
+	if s.Err == nil {
+		step.Failure = p.Abandoned(d, ended)
+	} else {
+		step.Failure = p.Diagnose(d, s.Err, Facts{StartedAt: now, FailedAt: ended})
+	}
+	return step
+}
+
+// inPlace adds the runs of an attempt that are followed by another one under the
+// same claim.
+func (s Scenario) inPlace(p *Policy, d *nixie.Delivery, steps []Step, now time.Time, most int) ([]Step, time.Time) {
+	began := now
+	rules := s.InPlace
+	if !s.Dice {
+		rules.Backoff.Jitter = JitterNone
+	}
+	for n, extended := 1, 0; len(steps) < most; {
+		step := s.fail(p, d, now)
+		step.Run = n + extended
+		if p.Extends(d, step.Failure) {
+			if extended == rules.Extensions {
+				break
+			}
+			extended++
+			step.Rule = ruleExtend
+		} else {
+			wait, again := rules.Next(d, n, step.Failure.FailedAt.Sub(began))
+			if !again || Final(step.Failure) {
+				break
+			}
+			step.Rule, step.Wait = ruleInPlace, wait
+			step.Least, step.Most = s.InPlace.Backoff.Band(n)
+			n++
+		}
+		steps = append(steps, step)
+		now = step.Failure.FailedAt.Add(step.Wait)
+	}
+	return steps, now
+}
+
+// Final reports whether a failure needs no second run in place: it is permanent,
+// or the handler asked for a verb.
+func Final(f *nixie.Failure) bool {
+	return f.Class == nixie.ClassPermanent || marksOf(f.Err).Verb != ""
+}
+
+func (s *Step) settle(p *Policy, d *nixie.Delivery, settled nixie.Settlement) {
+	s.Verb, s.Wait = settled.Verb, settled.Delay
+	s.Least, s.Most = settled.Delay, settled.Delay
+	if settled.Failure != nil {
+		s.Failure = settled.Failure
+	}
+	if s.Verb == nixie.Retry {
+		least, most := p.of(d.Type, s.Failure.Reason).Backoff.Band(d.Attempts)
+		after := min(marksOf(s.Failure.Err).After, nixie.MaxDelay)
+		s.Least, s.Most = max(least, after), max(most, after)
+	}
+	if b := settled.Burial; b != nil {
+		s.Cause, s.Status, s.Review, s.Redrivable = b.Cause, b.Status, b.NeedsReview, b.Redrivable
+		s.Channel = ChannelReason(s.Failure.Class, b.Cause)
+	}
+}
+
+// withoutJitter is the same policy with exact waits.
+func (p *Policy) withoutJitter() *Policy {
+	plain := *p
+	plain.config.Backoff.Jitter = JitterNone
+	plain.cases = map[caseKey]*Config{}
+	for k, c := range p.cases {
+		exact := *c
+		exact.Backoff.Jitter = JitterNone
+		plain.cases[k] = &exact
+	}
+	if p.cases == nil {
+		plain.cases = nil
+	}
+	return &plain
+}

@@ -1,0 +1,105 @@
+package policy
+
+import (
+	"strconv"
+	"strings"
+	"time"
+)
+
+// Setting is a row for people: a name, its value and what it means.
+type Setting struct {
+	Name    string `json:"name"`
+	Value   string `json:"value"`
+	Meaning string `json:"meaning"`
+}
+
+// Table lists every number and choice that applies, for nixie policy show. What
+// cases say otherwise comes after the options.
+func (p *Policy) Table() []Setting {
+	rows := append(p.config.options(), limits()...)
+	for i, r := range p.config.Rules {
+		means := strings.TrimSpace(string(r.Class) + " " + string(r.Reason))
+		rows = append(rows, Setting{"rule " + strconv.Itoa(i+1), r.When.String(), "such a failure is " + means})
+	}
+	for _, c := range p.config.Cases {
+		key := caseKey{c.Type, c.Reason}
+		rows = append(rows, Setting{key.String(), differences(p.config.options(), p.of(key.kind, key.reason).options()), "what applies instead"})
+	}
+	return rows
+}
+
+// options are the rows of everything that a config can be told.
+func (c *Config) options() []Setting {
+	retries := none
+	if c.MaxAttempts != none {
+		retries = c.MaxAttempts - 1
+	}
+	return []Setting{
+		{"profile", c.Profile, "the set of values that the others start from"},
+		{"max_attempts", count(c.MaxAttempts), "executions in one life, the first included"},
+		{"max_retries", count(retries), "the same, the first execution not counted"},
+		{"max_deliveries", count(c.MaxDeliveries), "claims in one life, releases and crashes included"},
+		{"max_crashes", count(c.maxCrashes()), "vanished holders in one life, then it is poison"},
+		{"max_age", short(c.MaxAge), "no retry this long after it was enqueued"},
+		{"retry_budget", short(c.RetryBudget), "bound on the sum of all waits in one life"},
+		{"max_redrives", count(c.MaxRedrives), "redrives, then a death means quarantine"},
+		{"on_exhausted", string(c.OnExhausted), "what becomes of a message that is given up"},
+		{"backoff", c.Backoff.String(), "wait before a retry, by failures in this life"},
+		{"rules", listed(len(c.Rules), "none"), "what failures are; the first that matches counts"},
+		{"never_dead", either(c.NeverDead), "such a failure is retried until a hard cap ends it"},
+		{"dead_at_once", either(c.DeadAtOnce), "such a failure is not retried"},
+		{"review_on", either(c.ReviewOn), "a person has to see the letter of such a failure first"},
+		{"extend_on", either(c.ExtendOn), "such an error is no failure but asks for more time"},
+		{"exact_match", strconv.FormatBool(c.ExactMatch), "matchers look at the error itself, not at what it wraps"},
+		{"cases", listed(len(c.Cases), "none"), "types and reasons that have values of their own"},
+	}
+}
+
+// differences are the options that a case sets otherwise.
+func differences(base, other []Setting) string {
+	var words []string
+	for i, s := range other {
+		if s.Value != base[i].Value && s.Name != "cases" && s.Name != "max_retries" {
+			words = append(words, s.Name+" "+s.Value)
+		}
+	}
+	return orElse(strings.Join(words, "; "), "nothing else")
+}
+
+// either lists matchers of which one has to hold.
+func either(matchers []Matcher) string {
+	var words []string
+	for _, m := range matchers {
+		words = append(words, m.String())
+	}
+	return orElse(strings.Join(words, "; "), "none")
+}
+
+func listed(n int, otherwise string) string {
+	if n == 0 {
+		return otherwise
+	}
+	return strconv.Itoa(n)
+}
+
+func count(n int) string {
+	if n == none {
+		return "none"
+	}
+	return strconv.Itoa(n)
+}
+
+// short writes a duration without zero parts at its end: 15m, not 15m0s.
+func short(d time.Duration) string {
+	if d == none {
+		return "none"
+	}
+	s := d.String()
+	if strings.HasSuffix(s, "m0s") {
+		s = s[:len(s)-2]
+	}
+	if strings.HasSuffix(s, "h0m") {
+		s = s[:len(s)-2]
+	}
+	return s
+}
