@@ -47,6 +47,15 @@ func settle(t *testing.T, s *sqlite.Store, d *nixie.Delivery, verb nixie.Verb) n
 	return nixie.CodeOf(s.Settle(t.Context(), []nixie.Settlement{{Delivery: d, Verb: verb}})[0])
 }
 
+// together runs n calls at once.
+func together(n int, call func(i int)) {
+	var wg sync.WaitGroup
+	for i := range n {
+		wg.Go(func() { call(i) })
+	}
+	wg.Wait()
+}
+
 // A rescuer does not take back what was completed or claimed again meanwhile.
 func TestB001_RescueOfWhatMovedOn(t *testing.T) {
 	a, b, clock := pair(t)
@@ -133,7 +142,7 @@ func TestB008_TwoSweepers(t *testing.T) {
 	ds, err := a.Claim(t.Context(), "q", nixie.Want{Max: 10, Lease: time.Minute})
 	must(t, err)
 	clock.Advance(2 * time.Minute)
-	queued(t, b, 20, func(i int) {
+	together(20, func(i int) {
 		if _, err := [...]*sqlite.Store{a, b}[i%2].Claim(context.Background(), "other", nixie.Want{Max: 1}); err != nil {
 			t.Error(err)
 		}
@@ -156,7 +165,7 @@ func TestB011_EndedTwice(t *testing.T) {
 	fill(t, a, "q", 1)
 	d := one(t, a, "q")
 	answers := make([]error, 20)
-	queued(t, b, len(answers), func(i int) {
+	together(len(answers), func(i int) {
 		s := [...]*sqlite.Store{a, b}[i%2]
 		switch i % 3 {
 		case 0:

@@ -1,5 +1,26 @@
 package sqlite
 
+import (
+	"os"
+	"path/filepath"
+)
+
+// Waiting is how many calls wait for the next transaction.
+func (s *Store) Waiting() int { return len(s.writes) }
+
+// InTurn reports whether some process has its turn to write.
+func (s *Store) InTurn() (bool, error) {
+	f, err := os.OpenFile(filepath.Join(s.path+lockFolder, "seat"), os.O_RDWR, 0)
+	if err != nil {
+		return false, err
+	}
+	free, err := tryLock(f)
+	if e := f.Close(); err == nil {
+		err = e
+	}
+	return !free, err
+}
+
 // Crash drops everything as kill -9 would: leases stay, the kernel lock goes.
 func (s *Store) Crash() {
 	s.gate.close()
