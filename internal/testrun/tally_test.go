@@ -90,6 +90,10 @@ func TestSplit(t *testing.T) {
 	if len(got) != 2 || !slices.Equal(got[0].packages, packages[:1]) || !slices.Equal(got[0].options, []string{"-race"}) || got[1].options != nil {
 		t.Errorf("with race: %v", got)
 	}
+	store := []string{modulePrefix + "store/sqlite"}
+	if got = split(store, true); len(got) != 2 || got[0].options != nil || !slices.Contains(got[1].options, "-run") || !slices.Equal(got[1].packages, store) {
+		t.Errorf("of both kinds: %v", got)
+	}
 	if got = split(packages, false); len(got) != 1 || !slices.Equal(got[0].packages, packages) {
 		t.Errorf("without race: %v", got)
 	}
