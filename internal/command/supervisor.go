@@ -90,14 +90,32 @@ func endListed(file *os.File, atOnce bool) error {
 	if g.mark == "" || g.system != systemName() {
 		return nil // of another boot or container: none of it lives here
 	}
+	return untilCalm(func() (int, error) { return endOnce(g, atOnce) })
+}
+
+// calmLooks is how many looks in a row have to find nothing. One is not enough:
+// a list of processes is read one by one, so that a process may start after its
+// place was passed, by a parent that is dead when its own place comes.
+const calmLooks = 3
+
+// untilCalm repeats look, which ends processes and says how many it saw, until
+// none are left.
+func untilCalm(look func() (int, error)) error {
 	end := time.NewTimer(endWait)
 	defer end.Stop()
 	tick := time.NewTicker(pollEvery)
 	defer tick.Stop()
-	for {
-		left, err := endOnce(g, atOnce)
-		if err != nil || left == 0 {
+	for calm := 0; ; {
+		left, err := look()
+		if err != nil {
 			return err
+		}
+		calm++
+		if left > 0 {
+			calm = 0
+		}
+		if calm == calmLooks {
+			return nil
 		}
 		select {
 		case <-tick.C:
