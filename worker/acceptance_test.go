@@ -52,7 +52,7 @@ func sound(t *testing.T, st *memory.Store) {
 }
 
 // R11: two workers never hold the same item at once.
-func TestR11NoItemIsHeldTwice(t *testing.T) {
+func TestR11_NoItemIsHeldTwice(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		first := memory.New(memory.Options{})
 		var keys []string
@@ -85,7 +85,7 @@ func TestR11NoItemIsHeldTwice(t *testing.T) {
 }
 
 // R12: a worker that comes late changes nothing and is told so.
-func TestR12LateSettleIsRefusedAndTold(t *testing.T) {
+func TestR12_LateSettleIsRefusedAndTold(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		st := memory.New(memory.Options{})
 		fill(t, st, "it")
@@ -123,7 +123,7 @@ func (c *cutOff) Extend(_ context.Context, ds []*nixie.Delivery, _ time.Duration
 
 // R13: an item that kills its worker every time is dead after max_attempts
 // kills, and its neighbours pay for one.
-func TestR13KillerDies(t *testing.T) {
+func TestR13_KillerDies(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		const maxAttempts = 3
 		pol, err := policy.New(policy.Config{MaxAttempts: maxAttempts})
@@ -189,7 +189,7 @@ func TestR13KillerDies(t *testing.T) {
 
 // R14: a release refunds the attempt, not the delivery; releases without end
 // end at max_deliveries.
-func TestR14ReleasesEnd(t *testing.T) {
+func TestR14_ReleasesEnd(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		pol, err := policy.New(policy.Config{MaxAttempts: 2, MaxDeliveries: 7})
 		if err != nil {
@@ -215,7 +215,7 @@ func TestR14ReleasesEnd(t *testing.T) {
 }
 
 // R14 and R16: what drain gives back has its attempt refunded.
-func TestR14DrainRefunds(t *testing.T) {
+func TestR14_DrainRefunds(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		st := memory.New(memory.Options{})
 		var keys []string
@@ -258,7 +258,7 @@ func TestR14DrainRefunds(t *testing.T) {
 type mute struct{ store.Queue }
 
 // R17: without a wake-up work is picked up within the poll interval.
-func TestR17LostWakeUp(t *testing.T) {
+func TestR17_LostWakeUp(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		st := memory.New(memory.Options{})
 		ran := make(chan time.Time, 1)

@@ -13,7 +13,7 @@ import (
 )
 
 // R16: at shutdown everything that no handler has begun goes back.
-func TestR16UnstartedGoBack(t *testing.T) {
+func TestR16_UnstartedGoBack(t *testing.T) {
 	for _, settleEach := range []bool{false, true} {
 		synctest.Test(t, func(t *testing.T) {
 			src := &script{feed: [][]*nixie.Delivery{deliveries(100)}}

@@ -129,7 +129,7 @@ func TestShortestLease(t *testing.T) {
 
 // R15: a handler that ignores its end loses its lease a lease later, and blocks
 // its own goroutine only.
-func TestR15StuckHandlerLosesItsLease(t *testing.T) {
+func TestR15_StuckHandlerLosesItsLease(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var lastRenewal atomic.Int64
 		begun := time.Now()
