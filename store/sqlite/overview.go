@@ -100,7 +100,7 @@ func countQueue(c conn, at *queueRow, now int64, q *nixie.QueueInfo) error {
 	q.Leased = leased
 	oldest := int64(0)
 	if err := c.each(`select count(*) filter (where state = 0 and due <= ?2), count(*) filter (where state <> 1 and due > ?2), count(*) filter (where state = 1),
-		min(case when state <> 1 and due > ?2 then due end), min(case when state = 0 and due <= ?2 then pos end), count(*) filter (where state = 6 and due <= ?2)
+		min(case when state <> 1 and due > ?2 then due end), min(case when state = 0 and due <= ?2 then due end), count(*) filter (where state = 6 and due <= ?2)
 		from pending where pos > ?1 and pos <= ?3`, func(row rows) error {
 		q.Ready += row.ColumnInt64(0)
 		q.Scheduled = row.ColumnInt64(1)
@@ -111,12 +111,7 @@ func countQueue(c conn, at *queueRow, now int64, q *nixie.QueueInfo) error {
 	}, first, now, last); err != nil {
 		return err
 	}
-	// Places are given in the order of time.
-	enqueued, err := c.number("select enqueued from message where pos = ?", oldest)
-	if err != nil {
-		return err
-	}
-	if at := moment(enqueued); !at.IsZero() && (q.OldestAt.IsZero() || at.Before(q.OldestAt)) {
+	if at := moment(oldest); !at.IsZero() && (q.OldestAt.IsZero() || at.Before(q.OldestAt)) {
 		q.OldestAt = at
 	}
 	hourAgo := now - int64(time.Hour)
