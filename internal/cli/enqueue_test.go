@@ -95,19 +95,28 @@ func TestEnqueueLinesWithoutReader(t *testing.T) {
 	}
 }
 
+// counting calls back once so many lines were written.
+type counting struct {
+	left int
+	then func()
+}
+
+func (c *counting) Write(p []byte) (int, error) {
+	if c.left -= bytes.Count(p, []byte("\n")); c.left == 0 {
+		c.then()
+	}
+	return len(p), nil
+}
+
 // An interrupt ends the reading of a pipe on which nothing comes.
 func TestEnqueueLinesInterrupted(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "s.db")
 	in, feed := io.Pipe()
+	defer feed.Close() //nolint:errcheck // nobody reads any more
 	ctx, interrupt := context.WithCancel(t.Context())
 	defer interrupt()
-	go func() {
-		_, err := io.WriteString(feed, manyLines(1000, 0, true)+`{"dedupe_key":"x"}`+"\n")
-		if err == nil {
-			interrupt()
-		}
-	}()
-	code, said := enqueueLines(ctx, path, in, io.Discard)
+	go io.WriteString(feed, manyLines(linesBatch+1, 0, true)) //nolint:errcheck // what is not read is not missed
+	code, said := enqueueLines(ctx, path, in, &counting{linesBatch, interrupt})
 	if code != ExitInterrupted || !strings.Contains(said, "the lines up to 1000 are in the queue") {
 		t.Errorf("exit code %d, %q", code, said)
 	}
