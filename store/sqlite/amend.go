@@ -98,7 +98,9 @@ func (t *tx) putOnHold(pos int64, st standing, change *store.Change) error {
 		return err
 	}
 	h.frees = change.Free
-	if err := t.appendFailure(h, change.Hold, nixie.Hold); err != nil {
+	f := *change.Hold
+	f.Generation, f.Attempt = h.generation, h.attempts
+	if err := t.appendFailure(h, &f, nixie.Hold); err != nil {
 		return err
 	}
 	return t.bury(h, change.Settlement(), change.Actor, change.Reason)
