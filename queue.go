@@ -9,6 +9,8 @@ type QueueSettings struct {
 	PausedNote  string        `json:"paused_note,omitempty"`  // why and by whom
 	Lease       time.Duration `json:"lease,omitempty"`        // 0 is [DefaultLease]
 	DedupeScope DedupeScope   `json:"dedupe_scope,omitempty"` // empty is [DedupeActive]
+	Closed      bool          `json:"closed,omitempty"`       // takes no new messages; those that are there go on
+	ClosedNote  string        `json:"closed_note,omitempty"`  // why and by whom
 }
 
 // LeaseOrDefault is how long a claim holds when the receiver does not say.
@@ -53,6 +55,8 @@ type QueueInfo struct {
 	Retried   int64         `json:"retried_last_hour"`  // failures of the last 60 minutes that led to a retry
 	Died      int64         `json:"died_last_hour"`     // deaths of the last 60 minutes
 	NextAt    time.Time     `json:"next_at,omitzero"`   // earliest time of a scheduled one
+	LastAt    time.Time     `json:"last_at,omitzero"`   // latest time of a scheduled one
+	Due       DueCounts     `json:"due"`                // scheduled ones by when they are due
 }
 
 // Unfinished is how many messages are still on their way.

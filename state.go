@@ -41,6 +41,7 @@ const (
 	OnRequalify Event = "requalify" // an operator lets a quarantined letter go on
 	OnRestore   Event = "restore"   // an operator takes a discard back
 	OnConfigure Event = "configure" // of a queue, in the audit only
+	OnPurge     Event = "purge"     // of the queued messages of a queue, in the audit only
 	OnGone      Event = "gone"      // a redriven message was cancelled or discarded
 )
 

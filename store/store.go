@@ -167,6 +167,17 @@ type Overview interface {
 	Messages(ctx context.Context, filter nixie.Filter, page Page) ([]Record, string, error)
 	// Configure sets the settings of a queue, creating it if need be.
 	Configure(ctx context.Context, queue string, settings nixie.QueueSettings, actor, reason string) error
+	// Adjust changes settings of a queue without a race: edit gets what is set
+	// now and changes some of it, in the transaction that writes it back and
+	// adds the audit entry, creating the queue if need be. It may be called
+	// more than once and must not call the store; its error ends the call.
+	// Where nothing changes nothing is written. Adjust returns what is set.
+	Adjust(ctx context.Context, queue, actor, reason string, edit func(*nixie.QueueSettings) error) (nixie.QueueSettings, error)
+	// Purge cancels up to most (at most [nixie.MaxBatch]) queued messages of a
+	// queue that match the filter, never leased ones, in one transaction with
+	// one audit entry that has their number, and returns it. Less than most
+	// means that none is left.
+	Purge(ctx context.Context, queue string, filter nixie.Filter, most int, actor, reason string) (int, error)
 }
 
 // Page is a window on a listing. A cursor is opaque and belongs to its filter.

@@ -54,6 +54,9 @@ func (s *Store) refuse(messages []nixie.Message) error {
 	ids := map[nixie.ID]bool{}
 	for i := range messages {
 		m := &messages[i]
+		if q := s.queues[m.Queue]; q != nil && q.settings.Closed {
+			return q.settings.Admits(q.name)
+		}
 		if m.DedupeKey != "" {
 			own := name{m.Queue, m.DedupeKey}
 			holder := s.holder(m)

@@ -20,6 +20,10 @@ func (w *where) add(term string, args ...any) {
 	w.args = append(w.args, args...)
 }
 
+func (w *where) and(more *where) {
+	w.terms, w.args = append(w.terms, more.terms...), append(w.args, more.args...)
+}
+
 func (w *where) String() string {
 	if len(w.terms) == 0 {
 		return "true"

@@ -93,6 +93,7 @@ func Run(t *testing.T, h Harness) {
 		{"Operations", operationClauses()},
 		{"Audit", auditClauses()},
 		{"Queues", queueClauses()},
+		{"Operators", operatorClauses()},
 		{"Limits", limitClauses()},
 		{"Tables", tableClauses()},
 	}

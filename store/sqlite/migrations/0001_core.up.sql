@@ -76,12 +76,16 @@ create table pending (
   until      integer not null,            -- end of the lease, 0 when queued
   received   integer not null,            -- first claim of all lives, 0 before it
   abandoned  text,                        -- the holder that vanished; to be judged
-  steps      text
+  steps      text,
+  reason     text                         -- of its newest failure, kept by triggers
 ) strict;
 
 create index pending_due     on pending (queue, priority, due) where state = 0 and crashes = 0;
 create index pending_suspect on pending (queue, priority, due) where state = 0 and crashes > 0;
 create index pending_lease   on pending (until)                where state = 1;
+create index pending_when    on pending (queue, state, due)    where state <> 1;
+create index pending_often   on pending (attempts)             where attempts > 1;
+create index pending_crashed on pending (crashes)              where crashes > 0;
 
 create table log (
   pos        integer primary key,
@@ -105,6 +109,7 @@ create table failure (
   queue    integer not null,
   at       integer not null,              -- when it was recorded, by the store's clock
   decision text    not null,
+  reason   text    not null,
   text     text    not null,
   doc      text    not null               -- the rest of the failure as JSON
 ) strict;
@@ -199,6 +204,64 @@ create table audit (
   hash    blob    not null,
   primary key (queue, number)
 ) strict, without rowid;
+
+-- How many rows of pending wait, and how many of them failed before: what an
+-- overview shows, so that it does not have to look at each. The triggers below
+-- keep both.
+create table waiting (
+  queue integer not null,
+  state integer not null,
+  slot  integer not null,                 -- of time: due >> 36, about 69 s
+  n     integer not null,
+  primary key (queue, state, slot)
+) strict, without rowid;
+
+create table retrying (
+  queue    integer not null,
+  attempts integer not null,              -- 1 and more
+  reason   text    not null,
+  leased   integer not null,              -- 1 or 0
+  n        integer not null,
+  primary key (queue, attempts, reason, leased)
+) strict, without rowid;
+
+create trigger waiting_more after insert on pending when new.state <> 1 begin
+  insert into waiting values (new.queue, new.state, new.due >> 36, 1) on conflict do update set n = n + 1;
+end;
+
+create trigger waiting_fewer after delete on pending when old.state <> 1 begin
+  delete from waiting where queue = old.queue and state = old.state and slot = old.due >> 36 and n = 1;
+  update waiting set n = n - 1 where queue = old.queue and state = old.state and slot = old.due >> 36;
+end;
+
+create trigger waiting_changed after update of queue, state, due on pending
+when (old.state <> 1 or new.state <> 1) and (old.state <> new.state or old.due >> 36 <> new.due >> 36 or old.queue <> new.queue) begin
+  insert into waiting select new.queue, new.state, new.due >> 36, 1 where new.state <> 1 on conflict do update set n = n + 1;
+  delete from waiting where old.state <> 1 and queue = old.queue and state = old.state and slot = old.due >> 36 and n = 1;
+  update waiting set n = n - 1 where old.state <> 1 and queue = old.queue and state = old.state and slot = old.due >> 36;
+end;
+
+create trigger retrying_fewer after delete on pending when old.attempts > 0 and old.reason is not null begin
+  delete from retrying where queue = old.queue and attempts = old.attempts and reason = old.reason and leased = (old.state = 1) and n = 1;
+  update retrying set n = n - 1 where queue = old.queue and attempts = old.attempts and reason = old.reason and leased = (old.state = 1);
+end;
+
+create trigger retrying_changed after update of queue, state, attempts, reason on pending
+when (old.attempts > 0 and old.reason is not null or new.attempts > 0 and new.reason is not null)
+  and (old.attempts <> new.attempts or old.reason is not new.reason or (old.state = 1) <> (new.state = 1) or old.queue <> new.queue) begin
+  insert into retrying select new.queue, new.attempts, new.reason, new.state = 1, 1 where new.attempts > 0 and new.reason is not null
+    on conflict do update set n = n + 1;
+  delete from retrying where old.attempts > 0 and queue = old.queue and attempts = old.attempts and reason = old.reason and leased = (old.state = 1) and n = 1;
+  update retrying set n = n - 1 where old.attempts > 0 and queue = old.queue and attempts = old.attempts and reason = old.reason and leased = (old.state = 1);
+end;
+
+create trigger reason_of_old after insert on pending when new.deliveries > 0 or new.redrives > 0 begin
+  update pending set reason = (select f.reason from failure f where f.pos = new.pos order by f.ordinal desc limit 1) where pos = new.pos;
+end;
+
+create trigger reason_of_new after insert on failure begin
+  update pending set reason = new.reason where pos = new.pos;
+end;
 
 -- What is known of a message now, whichever way it is kept.
 create view current as

@@ -1,0 +1,169 @@
+package sqlite
+
+import (
+	"context"
+	"time"
+
+	"github.com/nixie-go/nixie"
+)
+
+// slotBits is how many bits of a moment a slot of the table waiting leaves out:
+// a slot is about 69 s long.
+const slotBits = 36
+
+// Queues implements store.Overview. It counts by counters and indexes: how many
+// messages there are does not matter.
+func (s *Store) Queues(ctx context.Context) ([]nixie.QueueInfo, error) {
+	var list []nixie.QueueInfo
+	now := s.now()
+	err := s.read(ctx, func(c conn) error {
+		var rowsOf []queueRow
+		if err := c.each("select n, name, settings, cursor, last, fresh, succeeded, discarded, canceled from queue order by name", func(row rows) error {
+			q := nixie.QueueInfo{Name: row.ColumnText(1), Total: row.ColumnInt64(4), Ready: row.ColumnInt64(5), Succeeded: row.ColumnInt64(6), Discarded: row.ColumnInt64(7), Canceled: row.ColumnInt64(8)}
+			rowsOf = append(rowsOf, queueRow{n: row.ColumnInt64(0), cursor: row.ColumnInt64(3), last: row.ColumnInt64(4)})
+			err := fromJSON(row.ColumnText(2), &q.Settings)
+			list = append(list, q)
+			return err
+		}); err != nil {
+			return err
+		}
+		leased, err := countLeases(c)
+		if err != nil {
+			return err
+		}
+		for i := range rowsOf {
+			list[i].Leased = leased[rowsOf[i].n]
+			if err := countQueue(c, &rowsOf[i], now, &list[i]); err != nil {
+				return err
+			}
+		}
+		return nil
+	})
+	return list, err
+}
+
+// countLeases counts leased messages by queue.
+func countLeases(c conn) (map[int64]int64, error) {
+	counts := map[int64]int64{}
+	return counts, c.each(`select queue, sum(n) from (
+		select pos >> 40 as queue, 1 as n from pending indexed by pending_lease where state = 1
+		union all select first >> 40, left from batch) group by queue`, func(row rows) error {
+		counts[row.ColumnInt64(0)] = row.ColumnInt64(1)
+		return nil
+	})
+}
+
+// countQueue adds what waits and what went wrong; what is new and what has
+// ended is counted in the row of the queue.
+func countQueue(c conn, at *queueRow, now int64, q *nixie.QueueInfo) error {
+	if q.Ready > 0 {
+		oldest, err := c.number("select enqueued from message where pos > ? and pos <= ? and own = 0 order by pos limit 1", at.n<<seqBits|at.cursor, at.n<<seqBits|at.last)
+		if err != nil {
+			return err
+		}
+		q.OldestAt = moment(oldest)
+	}
+	ready, err := countWaiting(c, at.n, now, q)
+	if err != nil {
+		return err
+	}
+	if ready > 0 {
+		oldest, err := oldestReady(c, at.n, now, ready > q.Scheduled)
+		if err != nil {
+			return err
+		}
+		if at := moment(oldest); q.OldestAt.IsZero() || at.Before(q.OldestAt) {
+			q.OldestAt = at
+		}
+	}
+	q.Ready += ready
+	hourAgo := now - int64(time.Hour)
+	return c.each(`select (select count(*) from letter where queue = ?1 and status in ('open', 'review', 'quarantined')),
+		(select count(*) from failure where queue = ?1 and decision = 'retry' and at > ?2),
+		(select count(*) from letter where queue = ?1 and status in ('open', 'review', 'quarantined', 'redriving', 'resolved', 'discarded') and died > ?2)`, func(row rows) error {
+		q.Dead, q.Retried, q.Died = row.ColumnInt64(0), row.ColumnInt64(1), row.ColumnInt64(2)
+		return nil
+	}, at.n, hourAgo)
+}
+
+// countWaiting counts the rows of pending that wait by when they are due, and
+// returns how many are.
+func countWaiting(c conn, queue, now int64, q *nixie.QueueInfo) (ready int64, err error) {
+	slots, err := readSlots(c, queue, 0)
+	if err != nil || len(slots) == 0 {
+		return 0, err
+	}
+	if ready, err = slots.until(c, now); err != nil {
+		return 0, err
+	}
+	before := ready
+	for i, end := range nixie.DueBands() {
+		n, err := slots.until(c, now+int64(end))
+		if err != nil {
+			return 0, err
+		}
+		q.Due[i], before = n-before, n
+	}
+	all := slots.all()
+	q.Due[len(q.Due)-1] = all - before
+	q.Scheduled = all - ready
+	if q.Scheduled == 0 {
+		return ready, nil
+	}
+	next, err := c.number("select min(due) from pending where queue = ? and state = 0 and due > ?", queue, now)
+	if err != nil {
+		return ready, err
+	}
+	last, err := c.number("select max(due) from pending where queue = ? and state = 0", queue)
+	q.NextAt, q.LastAt = moment(next), moment(last)
+	return ready, err
+}
+
+// oldestReady is when the first of the due messages with a row of their own was
+// enqueued; places are given in the order of time. Where most are due, one of
+// the first places is; otherwise the due ones are the fewer to look at.
+func oldestReady(c conn, queue, now int64, most bool) (int64, error) {
+	query := "select min(pos) from pending where queue = ?1 and state = 0 and due <= ?2"
+	if most {
+		query = "select pos from pending not indexed where pos > ?1 << 40 and pos < (?1 + 1) << 40 and state = 0 and due <= ?2 order by pos limit 1"
+	}
+	pos, err := c.number(query, queue, now)
+	if err != nil {
+		return 0, err
+	}
+	return c.number("select enqueued from message where pos = ?", pos)
+}
+
+// slots are the counters of what waits in a queue, by time.
+type slots []slot
+
+type slot struct{ queue, state, at, n int64 }
+
+func readSlots(c conn, queue, state int64) (list slots, err error) {
+	return list, c.each("select slot, n from waiting where queue = ? and state = ? order by slot", func(row rows) error {
+		list = append(list, slot{queue, state, row.ColumnInt64(0), row.ColumnInt64(1)})
+		return nil
+	}, queue, state)
+}
+
+func (all slots) all() (n int64) {
+	for _, s := range all {
+		n += s.n
+	}
+	return n
+}
+
+// until counts what is due at a moment. Only the slot that the moment divides
+// has to be looked at.
+func (all slots) until(c conn, moment int64) (n int64, err error) {
+	for _, s := range all {
+		switch {
+		case s.at < moment>>slotBits:
+			n += s.n
+		case s.at == moment>>slotBits:
+			part, err := c.number("select count(*) from pending where queue = ? and state = ? and due >= ? and due <= ?", s.queue, s.state, s.at<<slotBits, moment)
+			return n + part, err
+		}
+	}
+	return n, nil
+}
