@@ -187,4 +187,3 @@ func dueBands(b *bed) {
 	same(b, "ready", info.Ready, 4)
 	b.empty()
 }
-
