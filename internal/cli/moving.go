@@ -87,7 +87,7 @@ func (m *moving) check(args []string, f nixie.Filter) error {
 	case !m.yes && !m.dry && !(m.InTTY && m.ErrTTY):
 		return usagef("nobody can be asked here: give --yes, or --dry-run to see what would be done")
 	}
-	return m.objectFormat()
+	return nil
 }
 
 // begin previews, asks, freezes the selection and drives it.

@@ -24,7 +24,7 @@ func newQueueList(g *globals) *cobra.Command {
 		Example: `  nixie queue list
   nixie queue list -o jsonl | jq -r 'select(.paused) | .queue'`,
 		Args: noArgs,
-		RunE: g.with(g.listFormat, func(ctx context.Context, o *office.Office, _ []string) error {
+		RunE: g.with(nil, func(ctx context.Context, o *office.Office, _ []string) error {
 			queues, err := o.Queues(ctx)
 			if err != nil {
 				return err
@@ -40,36 +40,34 @@ func newQueueList(g *globals) *cobra.Command {
 	}
 }
 
+// queueColumns are what people see of a queue in a list.
 func queueColumns(now time.Time) []column[office.QueueView] {
 	type v = office.QueueView
-	count := func(name, show string, n func(*v) int64) column[v] {
-		return column[v]{name: name, show: show, cell: func(q *v) string { return strconv.FormatInt(n(q), 10) }, kind: number}
-	}
-	text := func(name, show string, cell func(*v) string) column[v] {
-		return column[v]{name: name, show: show, cell: cell}
-	}
 	return []column[v]{
-		{name: "queue", show: asTable, cell: func(q *v) string { return q.Queue }, kind: flex},
-		count("ready", asTable, func(q *v) int64 { return q.Ready }),
-		count("scheduled", asTable, func(q *v) int64 { return q.Scheduled }),
-		count("leased", asTable, func(q *v) int64 { return q.Leased }),
-		count("dead", asTable, func(q *v) int64 { return q.Dead }),
-		count("succeeded", asTable, func(q *v) int64 { return q.Succeeded }),
-		count("discarded", asWide, func(q *v) int64 { return q.Discarded }),
-		count("canceled", asWide, func(q *v) int64 { return q.Canceled }),
-		count("total", asWide, func(q *v) int64 { return q.Total }),
-		text("oldest", asTable, func(q *v) string { return ageOr(q.OldestAgeS) }),
-		text("next_in", asTable, func(q *v) string { return until(now, q.NextAt) }),
-		count("died_last_hour", asWide, func(q *v) int64 { return q.DiedLastHour }),
-		count("retried_last_hour", asWide, func(q *v) int64 { return q.RetriedLastHour }),
-		text("oldest_at", asCSV, func(q *v) string { return q.OldestAt.String() }),
-		text("next_at", asCSV, func(q *v) string { return q.NextAt.String() }),
-		{name: "paused", show: asTable, cell: func(q *v) string {
+		{name: "queue", kind: flex},
+		{name: "ready"},
+		{name: "scheduled"},
+		{name: "leased"},
+		{name: "dead", paint: func(q *v) ink {
+			if q.Dead > 0 {
+				return red
+			}
+			return ""
+		}},
+		{name: "succeeded"},
+		{name: "discarded", show: asWide},
+		{name: "canceled", show: asWide},
+		{name: "total", show: asWide},
+		{name: "oldest", cell: func(q *v) string { return ageOr(q.OldestAgeS) }},
+		{name: "next_in", cell: func(q *v) string { return until(now, q.NextAt) }},
+		{name: "died_last_hour", show: asWide},
+		{name: "retried_last_hour", show: asWide},
+		{name: "paused", kind: flex, cell: func(q *v) string {
 			if !q.Paused {
 				return "-"
 			}
-			return "yes" + note(q.PausedNote)
-		}, kind: flex},
+			return yesNo(true) + note(q.PausedNote)
+		}},
 	}
 }
 
@@ -94,7 +92,7 @@ func newQueueStats(g *globals) *cobra.Command {
 		Example: `  nixie queue stats orders
   nixie queue stats orders -o json | jq .oldest_age_s`,
 		Args: oneArg("queue"),
-		RunE: g.with(g.objectFormat, func(ctx context.Context, o *office.Office, args []string) error {
+		RunE: g.with(nil, func(ctx context.Context, o *office.Office, args []string) error {
 			q, err := o.Queue(ctx, args[0])
 			if err != nil {
 				return err

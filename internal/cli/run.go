@@ -154,9 +154,6 @@ func (f *runFlags) run(ctx context.Context, args []string, dash int) error {
 	if err != nil {
 		return err
 	}
-	if f.output != "table" && f.output != "json" {
-		return usagef("-o is %q: nixie run prints a table or json", f.output)
-	}
 	cfg, err := f.config(list, args[dash:])
 	if err != nil {
 		return err
