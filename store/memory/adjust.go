@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/nixie-go/nixie"
+	"github.com/nixie-go/nixie/store"
 )
 
 // Adjust changes settings of a queue.
@@ -30,6 +31,9 @@ func (s *Store) Adjust(ctx context.Context, name, actor, reason string, edit fun
 		return settings, nil
 	}
 	q := s.queue(name)
+	if err := q.reorder(settings); err != nil {
+		return settings, err
+	}
 	q.settings = settings
 	q.record(now, actor, nixie.OnConfigure, nixie.ID{}, reason)
 	if !settings.Paused {
@@ -52,14 +56,14 @@ func (s *Store) Purge(ctx context.Context, name string, filter nixie.Filter, mos
 	if q == nil {
 		return 0, nixie.Errorf(nixie.CodeNotFound, "no queue is called %q", name)
 	}
-	n, err := s.purge(q, &filter, min(most, nixie.MaxBatch), now)
+	n, err := s.purge(q, &filter, min(most, nixie.MaxBatch), &store.Change{Verb: store.Cancel, Actor: actor, Reason: reason}, now)
 	if n > 0 {
 		q.record(now, actor, nixie.OnPurge, nixie.ID{}, fmt.Sprintf("%d canceled: %s", n, reason))
 	}
 	return n, err
 }
 
-func (s *Store) purge(q *queue, filter *nixie.Filter, most int, now time.Time) (n int, err error) {
+func (s *Store) purge(q *queue, filter *nixie.Filter, most int, cancel *store.Change, now time.Time) (n int, err error) {
 	for _, m := range q.all {
 		if n == most {
 			break
@@ -67,7 +71,7 @@ func (s *Store) purge(q *queue, filter *nixie.Filter, most int, now time.Time) (
 		if m.State != nixie.Queued || !filter.MatchMessage(&m.Message, now) {
 			continue
 		}
-		if err := s.cancel(m, now); err != nil {
+		if err := s.cancel(m, cancel, now); err != nil {
 			return n, err
 		}
 		n++

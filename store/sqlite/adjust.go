@@ -45,6 +45,9 @@ func (s *Store) Adjust(ctx context.Context, queue, actor, reason string, edit fu
 		if err != nil {
 			return err
 		}
+		if err := t.reorder(q, &settings); err != nil {
+			return err
+		}
 		q.settings = settings
 		if err := t.saveSettings(q); err != nil {
 			return err
@@ -85,8 +88,9 @@ func (s *Store) Purge(ctx context.Context, queue string, filter nixie.Filter, mo
 		if err != nil {
 			return err
 		}
+		cancel := store.Change{Verb: store.Cancel, Actor: actor, Reason: reason}
 		for _, id := range found {
-			if err := t.amend(id, store.Cancel); err != nil {
+			if err := t.amend(id, &cancel); err != nil {
 				return err
 			}
 		}

@@ -18,8 +18,9 @@ func (s *Store) Queues(ctx context.Context) ([]nixie.QueueInfo, error) {
 	now := s.now()
 	err := s.read(ctx, func(c conn) error {
 		var rowsOf []queueRow
-		if err := c.each("select n, name, settings, cursor, last, fresh, succeeded, discarded, canceled from queue order by name", func(row rows) error {
-			q := nixie.QueueInfo{Name: row.ColumnText(1), Total: row.ColumnInt64(4), Ready: row.ColumnInt64(5), Succeeded: row.ColumnInt64(6), Discarded: row.ColumnInt64(7), Canceled: row.ColumnInt64(8)}
+		if err := c.each("select n, name, settings, cursor, last, fresh, succeeded, discarded, canceled, dead from queue order by name", func(row rows) error {
+			q := nixie.QueueInfo{Name: row.ColumnText(1), Ready: row.ColumnInt64(5), Succeeded: row.ColumnInt64(6), Discarded: row.ColumnInt64(7), Canceled: row.ColumnInt64(8)}
+			q.Total = q.Succeeded + q.Discarded + q.Canceled + row.ColumnInt64(9)
 			rowsOf = append(rowsOf, queueRow{n: row.ColumnInt64(0), cursor: row.ColumnInt64(3), last: row.ColumnInt64(4)})
 			err := fromJSON(row.ColumnText(2), &q.Settings)
 			list = append(list, q)
@@ -36,6 +37,7 @@ func (s *Store) Queues(ctx context.Context) ([]nixie.QueueInfo, error) {
 			if err := countQueue(c, &rowsOf[i], now, &list[i]); err != nil {
 				return err
 			}
+			list[i].Total += list[i].Unfinished()
 		}
 		return nil
 	})
@@ -87,36 +89,35 @@ func countQueue(c conn, at *queueRow, now int64, q *nixie.QueueInfo) error {
 }
 
 // countWaiting counts the rows of pending that wait by when they are due, and
-// returns how many are.
+// returns how many can go now.
 func countWaiting(c conn, queue, now int64, q *nixie.QueueInfo) (ready int64, err error) {
-	slots, err := readSlots(c, queue, 0)
-	if err != nil || len(slots) == 0 {
-		return 0, err
-	}
-	if ready, err = slots.until(c, now); err != nil {
-		return 0, err
-	}
-	before := ready
-	for i, end := range nixie.DueBands() {
-		n, err := slots.until(c, now+int64(end))
+	for _, state := range [...]int64{stQueued, stBehind} {
+		slots, err := readSlots(c, queue, state)
 		if err != nil {
 			return 0, err
 		}
-		q.Due[i], before = n-before, n
+		if len(slots) == 0 {
+			continue
+		}
+		due, err := slots.count(c, now, q)
+		if err != nil {
+			return 0, err
+		}
+		if state == stQueued {
+			ready = due
+		} else {
+			q.Blocked = due
+		}
 	}
-	all := slots.all()
-	q.Due[len(q.Due)-1] = all - before
-	q.Scheduled = all - ready
 	if q.Scheduled == 0 {
 		return ready, nil
 	}
-	next, err := c.number("select min(due) from pending where queue = ? and state = 0 and due > ?", queue, now)
-	if err != nil {
-		return ready, err
-	}
-	last, err := c.number("select max(due) from pending where queue = ? and state = 0", queue)
-	q.NextAt, q.LastAt = moment(next), moment(last)
-	return ready, err
+	return ready, c.each(`select min(n), max(l) from (
+		select (select min(due) from pending where queue = ?1 and state = 0 and due > ?2) as n, (select max(due) from pending where queue = ?1 and state = 0 and due > ?2) as l
+		union all select (select min(due) from pending where queue = ?1 and state = 6 and due > ?2), (select max(due) from pending where queue = ?1 and state = 6 and due > ?2))`, func(row rows) error {
+		q.NextAt, q.LastAt = moment(row.ColumnInt64(0)), moment(row.ColumnInt64(1))
+		return nil
+	}, queue, now)
 }
 
 // oldestReady is when the first of the due messages with a row of their own was
@@ -146,11 +147,28 @@ func readSlots(c conn, queue, state int64) (list slots, err error) {
 	}, queue, state)
 }
 
-func (all slots) all() (n int64) {
-	for _, s := range all {
-		n += s.n
+// count adds what is scheduled to the numbers of the queue and returns how many
+// are due.
+func (all slots) count(c conn, now int64, q *nixie.QueueInfo) (due int64, err error) {
+	if due, err = all.until(c, now); err != nil {
+		return 0, err
 	}
-	return n
+	before := due
+	for i, end := range nixie.DueBands() {
+		n, err := all.until(c, now+int64(end))
+		if err != nil {
+			return 0, err
+		}
+		q.Due[i] += n - before
+		before = n
+	}
+	total := int64(0)
+	for _, s := range all {
+		total += s.n
+	}
+	q.Due[len(q.Due)-1] += total - before
+	q.Scheduled += total - due
+	return due, nil
 }
 
 // until counts what is due at a moment. Only the slot that the moment divides

@@ -10,6 +10,7 @@ drop table failure;
 drop table log;
 drop table retrying;
 drop table waiting;
+drop table stream;
 drop table pending;
 drop table batch;
 drop table message;
