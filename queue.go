@@ -153,4 +153,5 @@ const (
 	ByHour        GroupBy = "hour" // of death, UTC, as 2006-01-02T15
 	ByRedrivable  GroupBy = "redrivable"
 	ByReview      GroupBy = "needs_review"
+	ByAttempts    GroupBy = "attempts" // in its last life
 )

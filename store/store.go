@@ -168,6 +168,11 @@ type Overview interface {
 	Queues(ctx context.Context) ([]nixie.QueueInfo, error)
 	// Messages lists messages, newest first, like Letters.
 	Messages(ctx context.Context, filter nixie.Filter, page Page) ([]Record, string, error)
+	// Tally counts the messages that still retry and match the filter, by
+	// ByAttempts, ByReason, ByType or ByQueue: those queued or leased that
+	// have begun an attempt in this life and failed at least once. Most come
+	// first; attempts come in their order.
+	Tally(ctx context.Context, filter nixie.Filter, by nixie.GroupBy) ([]nixie.Tally, error)
 	// Configure sets the settings of a queue, creating it if need be.
 	Configure(ctx context.Context, queue string, settings nixie.QueueSettings, actor, reason string) error
 	// Adjust changes settings of a queue without a race: edit gets what is set

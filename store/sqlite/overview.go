@@ -10,6 +10,10 @@ import (
 // Messages implements store.Overview.
 func (s *Store) Messages(ctx context.Context, filter nixie.Filter, page store.Page) ([]store.Record, string, error) {
 	w := messageWhere(&filter, s.Now())
+	order := "c.id"
+	if w.near(&filter) {
+		order = "+c.id" // from where to look, not from the newest message on
+	}
 	if page.Cursor != "" {
 		before, err := nixie.ParseID(page.Cursor)
 		if err != nil {
@@ -21,7 +25,7 @@ func (s *Store) Messages(ctx context.Context, filter nixie.Filter, page store.Pa
 	var list []store.Record
 	size := 0
 	err := s.read(ctx, func(c conn) error {
-		return chosen(c.each("select "+currentColumns+" from current c where "+w.String()+" order by c.id desc limit ?", func(row rows) error {
+		return chosen(c.each("select "+currentColumns+" from current c where "+w.String()+" order by "+order+" desc limit ?", func(row rows) error {
 			r, err := s.scanRecord(c, row, page.Whole)
 			list = append(list, r)
 			return fullPage(err, &size, &r.Message, r.History)
@@ -41,14 +45,14 @@ func (s *Store) scanRecord(c conn, row rows, whole bool) (store.Record, error) {
 	}
 	pos := row.ColumnInt64(0)
 	if !whole {
-		return r, c.each("select text from failure where pos = ? order by ordinal desc limit 1", func(f rows) error {
-			r.LastFailure = f.ColumnText(0)
+		return r, c.each("select text, reason from failure where pos = ? order by ordinal desc limit 1", func(f rows) error {
+			r.LastFailure, r.LastReason = f.ColumnText(0), nixie.Reason(f.ColumnText(1))
 			return nil
 		}, pos)
 	}
 	r.History, r.HistoryDropped, err = story(c, pos, &r.Message, &r.Damage)
 	if n := len(r.History); n > 0 {
-		r.LastFailure = r.History[n-1].Text
+		r.LastFailure, r.LastReason = r.History[n-1].Text, r.History[n-1].Reason
 	}
 	return r, err
 }

@@ -94,6 +94,7 @@ func Run(t *testing.T, h Harness) {
 		{"Audit", auditClauses()},
 		{"Queues", queueClauses()},
 		{"Operators", operatorClauses()},
+		{"Tallies", tallyClauses()},
 		{"Limits", limitClauses()},
 		{"Tables", tableClauses()},
 	}

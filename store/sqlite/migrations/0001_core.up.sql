@@ -82,6 +82,7 @@ create table pending (
   rank       integer not null,            -- place in the stream: pos, or that of a later append
   may_pass   integer not null,            -- may go before those of its stream that wait or are dead
   gap        integer not null,            -- was handed out out of order
+  claimed    integer not null default 0,  -- newest claim
   reason     text                         -- of its newest failure, kept by triggers
 ) strict;
 
@@ -287,11 +288,11 @@ when (old.attempts > 0 and old.reason is not null or new.attempts > 0 and new.re
 end;
 
 create trigger reason_of_old after insert on pending when new.deliveries > 0 or new.redrives > 0 begin
-  update pending set reason = (select f.reason from failure f where f.pos = new.pos order by f.ordinal desc limit 1) where pos = new.pos;
+  update pending set reason = (select nullif(f.reason, '') from failure f where f.pos = new.pos order by f.ordinal desc limit 1) where pos = new.pos;
 end;
 
 create trigger reason_of_new after insert on failure begin
-  update pending set reason = new.reason where pos = new.pos;
+  update pending set reason = nullif(new.reason, '') where pos = new.pos;
 end;
 
 -- What is known of a message now, whichever way it is kept.
@@ -314,7 +315,8 @@ select m.pos, m.pos >> 40 as queue, q.name as queue_name, m.id, m.own, m.type, m
        coalesce(p.owner, 0) as owner, coalesce(p.until, 0) as until,
        coalesce(p.received, g.received, 0) as received,
        coalesce(p.steps, g.steps) as steps,
-       coalesce(g.ended, 0) as ended, g.note, coalesce(p.may_pass, 0) as may_pass, coalesce(p.gap, g.gap, 0) as gap
+       coalesce(g.ended, 0) as ended, g.note, coalesce(p.may_pass, 0) as may_pass, coalesce(p.gap, g.gap, 0) as gap,
+       coalesce(p.claimed, 0) as claimed
 from message m join queue q on q.n = m.pos >> 40
      left join pending p on p.pos = m.pos
      left join log g on g.pos = m.pos;
