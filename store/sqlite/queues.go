@@ -113,8 +113,8 @@ func countWaiting(c conn, queue, now int64, q *nixie.QueueInfo) (ready int64, er
 		return ready, nil
 	}
 	return ready, c.each(`select min(n), max(l) from (
-		select (select min(due) from pending where queue = ?1 and state = 0 and due > ?2) as n, (select max(due) from pending where queue = ?1 and state = 0 and due > ?2) as l
-		union all select (select min(due) from pending where queue = ?1 and state = 6 and due > ?2), (select max(due) from pending where queue = ?1 and state = 6 and due > ?2))`, func(row rows) error {
+		select (select min(due) from pending where queue = ?1 and state = 0 and state <> 1 and due > ?2) as n, (select max(due) from pending where queue = ?1 and state = 0 and state <> 1 and due > ?2) as l
+		union all select (select min(due) from pending where queue = ?1 and state = 6 and state <> 1 and due > ?2), (select max(due) from pending where queue = ?1 and state = 6 and state <> 1 and due > ?2))`, func(row rows) error {
 		q.NextAt, q.LastAt = moment(row.ColumnInt64(0)), moment(row.ColumnInt64(1))
 		return nil
 	}, queue, now)
@@ -124,9 +124,9 @@ func countWaiting(c conn, queue, now int64, q *nixie.QueueInfo) (ready int64, er
 // enqueued; places are given in the order of time. Where most are due, one of
 // the first places is; otherwise the due ones are the fewer to look at.
 func oldestReady(c conn, queue, now int64, most bool) (int64, error) {
-	query := "select min(pos) from pending where queue = ?1 and state = 0 and due <= ?2"
+	query := "select min(pos) from pending where queue = ?1 and state = 0 and state <> 1 and due <= ?2"
 	if most {
-		query = "select pos from pending not indexed where pos > ?1 << 40 and pos < (?1 + 1) << 40 and state = 0 and due <= ?2 order by pos limit 1"
+		query = "select pos from pending not indexed where pos > ?1 << 40 and pos < (?1 + 1) << 40 and state = 0 and state <> 1 and due <= ?2 order by pos limit 1"
 	}
 	pos, err := c.number(query, queue, now)
 	if err != nil {
@@ -179,7 +179,7 @@ func (all slots) until(c conn, moment int64) (n int64, err error) {
 		case s.at < moment>>slotBits:
 			n += s.n
 		case s.at == moment>>slotBits:
-			part, err := c.number("select count(*) from pending where queue = ? and state = ? and due >= ? and due <= ?", s.queue, s.state, s.at<<slotBits, moment)
+			part, err := c.number("select count(*) from pending where queue = ? and state = ? and state <> 1 and due >= ? and due <= ?", s.queue, s.state, s.at<<slotBits, moment)
 			return n + part, err
 		}
 	}

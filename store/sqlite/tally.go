@@ -69,10 +69,10 @@ func (w *where) near(f *nixie.Filter) bool {
 	}
 	places := []string{"select pos from pending"}
 	var args []any
-	members := "select m.pos from batch b join message m on m.pos between b.first and b.last where m.own = 0"
+	members := "select m.pos from batch b join message m not indexed on m.pos between b.first and b.last where m.own = 0"
 	switch least := atLeast(f.Attempts); {
 	case least > 1:
-		places[0] += " where attempts > 1 and attempts >= ?"
+		places[0] += " where attempts >= ? and attempts > 1"
 		args = append(args, least)
 	case atLeast(f.Crashes) > 0:
 		places[0] += " where crashes > 0"
