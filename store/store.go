@@ -147,6 +147,10 @@ type Operation struct {
 type AuditLog interface {
 	// Entries lists the audit of one queue in the order of its chain.
 	Entries(ctx context.Context, queue string, page Page) ([]AuditEntry, string, error)
+
+	// Audit lists the entries of all queues that match, newest first or
+	// oldest first.
+	Audit(ctx context.Context, filter AuditFilter, page Page) ([]AuditEntry, string, error)
 }
 
 // AuditEntry is one link of a queue's chain. Its hash covers its own fields and

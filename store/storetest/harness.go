@@ -95,6 +95,7 @@ func Run(t *testing.T, h Harness) {
 		{"Queues", queueClauses()},
 		{"Operators", operatorClauses()},
 		{"Tallies", tallyClauses()},
+		{"Trail", trailClauses()},
 		{"Limits", limitClauses()},
 		{"Tables", tableClauses()},
 	}

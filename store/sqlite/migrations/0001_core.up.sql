@@ -237,6 +237,8 @@ create table audit (
   primary key (queue, number)
 ) strict, without rowid;
 
+create index audit_at on audit (at);
+
 -- How many rows of pending wait, and how many of them failed before: what an
 -- overview shows, so that it does not have to look at each. The triggers below
 -- keep both.
