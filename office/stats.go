@@ -132,6 +132,8 @@ type QueueView struct {
 	RetriedLastHour int64             `json:"retried_last_hour"`
 	Paused          bool              `json:"paused"`
 	PausedNote      string            `json:"paused_note"`
+	Closed          bool              `json:"closed"` // takes no new messages
+	ClosedNote      string            `json:"closed_note"`
 	Lease           string            `json:"lease"`
 	DedupeScope     nixie.DedupeScope `json:"dedupe_scope"`
 	Order           nixie.Order       `json:"order"`
@@ -144,6 +146,7 @@ func (o *Office) ViewQueue(q *nixie.QueueInfo) QueueView {
 		Queue: q.Name, Ready: q.Ready, Blocked: q.Blocked, Scheduled: q.Scheduled, Leased: q.Leased, Dead: q.Dead, Succeeded: q.Succeeded,
 		Discarded: q.Discarded, Canceled: q.Canceled, Total: q.Total, OldestAt: Moment{q.OldestAt}, NextAt: Moment{q.NextAt},
 		DiedLastHour: q.Died, RetriedLastHour: q.Retried, Paused: q.Settings.Paused, PausedNote: q.Settings.PausedNote,
+		Closed: q.Settings.Closed, ClosedNote: q.Settings.ClosedNote,
 		Lease: q.Settings.LeaseOrDefault().String(), DedupeScope: q.Settings.DedupeScope,
 	}
 	if v.DedupeScope == "" {

@@ -137,8 +137,10 @@ type MessageView struct {
 	FirstReceivedAt Moment         `json:"first_received_at"`
 	EndedAt         Moment         `json:"ended_at"`
 	LeaseOwner      string         `json:"lease_owner"`
+	LeasedAt        Moment         `json:"leased_at"`
 	LeaseExpiresAt  Moment         `json:"lease_expires_at"`
 	LastFailure     string         `json:"last_failure"`
+	LastReason      nixie.Reason   `json:"last_reason"`
 	Bytes                          // body or body_base64
 	Damage          []string       `json:"damage,omitempty"`
 	Headers         []nixie.Header `json:"headers,omitempty"` // of message show; a letter has its own
@@ -153,7 +155,8 @@ func ViewMessage(m *nixie.Message) MessageView {
 		Steps: orEmpty(m.Steps), Hash: hexHash(m.Hash), Size: len(m.Body), Origin: m.Origin,
 		EnqueuedAt: Moment{m.EnqueuedAt}, NotBefore: Moment{m.NotBefore}, ExpiresAt: Moment{m.ExpiresAt},
 		FirstReceivedAt: Moment{m.FirstReceivedAt}, EndedAt: Moment{m.EndedAt},
-		LeaseOwner: m.LeaseOwner, LeaseExpiresAt: Moment{m.LeaseExpiresAt}, LastFailure: m.LastFailure,
+		LeaseOwner: m.LeaseOwner, LeasedAt: Moment{m.LeasedAt}, LeaseExpiresAt: Moment{m.LeaseExpiresAt},
+		LastFailure: m.LastFailure, LastReason: m.LastReason,
 	}
 	if m.Body != nil {
 		v.Bytes = viewBytes(m.Body)

@@ -249,13 +249,18 @@ func (m *moving) printSelection(w io.Writer, p *office.Plan) {
 // ask shows the selection on the terminal and wants a yes.
 func (m *moving) ask(p *office.Plan) error {
 	m.printSelection(m.Err, p)
-	fmt.Fprintf(m.Err, "\nGo on? Type yes: ")
-	line, err := bufio.NewReader(m.In).ReadString('\n')
+	return m.confirm()
+}
+
+// confirm asks whether to go on and wants a yes.
+func (g *globals) confirm() error {
+	fmt.Fprintf(g.Err, "\nGo on? Type yes: ")
+	line, err := bufio.NewReader(g.In).ReadString('\n')
 	if err != nil && !errors.Is(err, io.EOF) {
 		return err
 	}
 	if strings.TrimSpace(line) != "yes" {
-		m.say("nothing was done")
+		g.say("nothing was done")
 		return exit(ExitFailure)
 	}
 	return nil

@@ -14,7 +14,8 @@ import (
 )
 
 func newQueue(g *globals) *cobra.Command {
-	return family("queue", "See how queues stand", "", newQueueList(g), newQueueStats(g))
+	return family("queue", "See how queues stand, and set what is set per queue", "",
+		newQueueList(g), newQueueStats(g), newQueueShow(g), newQueueSet(g), newQueuePause(g), newQueueResume(g), newQueuePurge(g), newQueueDrain(g))
 }
 
 func newQueueList(g *globals) *cobra.Command {
@@ -111,6 +112,9 @@ func (g *globals) printQueue(w io.Writer, q *office.QueueView) {
 	f := newFacts(w)
 	f.add("queue", q.Queue)
 	f.add("paused", yesNo(q.Paused)+note(q.PausedNote))
+	if q.Closed {
+		f.add("closed", "yes"+note(q.ClosedNote))
+	}
 	for _, n := range [...]struct {
 		name string
 		n    int64

@@ -228,8 +228,8 @@ func (t *tx) lease(q *queueRow, r *pendingRow, until int64) error {
 	if r.received == 0 {
 		r.received = t.now
 	}
-	return t.run("update pending set state = 1, owner = ?, until = ?, number = ?, deliveries = ?, attempts = ?, received = ?, may_pass = 0, gap = ? where pos = ?",
-		r.owner, r.until, r.number, r.deliveries, r.attempts, r.received, r.gap, r.pos)
+	return t.run("update pending set state = 1, owner = ?, until = ?, number = ?, deliveries = ?, attempts = ?, received = ?, may_pass = 0, gap = ?, claimed = ? where pos = ?",
+		r.owner, r.until, r.number, r.deliveries, r.attempts, r.received, r.gap, t.now, r.pos)
 }
 
 // freshOnes reads the first n messages beyond the queue's cursor that ranges

@@ -90,6 +90,9 @@ func (t *tx) enqueue(m *nixie.Message, hash nixie.Hash) (nixie.Receipt, error) {
 	if err != nil {
 		return nixie.Receipt{}, err
 	}
+	if err := q.settings.Admits(q.name); err != nil {
+		return nixie.Receipt{}, err
+	}
 	if q.last >= maxSeq {
 		return nixie.Receipt{}, nixie.Errorf(nixie.CodeLimit, "queue %s has taken %d messages, the limit: use another queue", q.name, q.last)
 	}

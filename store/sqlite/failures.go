@@ -30,8 +30,8 @@ func (t *tx) appendFailure(h *held, f *nixie.Failure, verb nixie.Verb) error {
 	if err != nil {
 		return err
 	}
-	if err := t.run("insert into failure (pos, ordinal, queue, at, decision, text, doc) values (?, ?, ?, ?, ?, ?, ?)",
-		h.pos, ordinal, h.queue, t.now, string(verb), f.Text, string(doc)); err != nil {
+	if err := t.run("insert into failure (pos, ordinal, queue, at, decision, reason, text, doc) values (?, ?, ?, ?, ?, ?, ?, ?)",
+		h.pos, ordinal, h.queue, t.now, string(verb), string(f.Reason), f.Text, string(doc)); err != nil {
 		return err
 	}
 	n := t.LastInsertRowID()
