@@ -154,6 +154,7 @@ and redriven when its cause is mended.
 	root.SetFlagErrorFunc(func(_ *cobra.Command, err error) error { return usageError{err} })
 	root.AddCommand(newRun(g))
 	root.AddCommand(newDLQ(g), newQueue(g), newMessage(g), newVerify(g), newDoctor(g), newPolicy(g), newVersion(g))
+	root.AddCommand(newStats(g), newCheck(g), newAudit(g))
 	return root
 }
 
