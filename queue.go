@@ -117,7 +117,7 @@ type QueueInfo struct {
 	Discarded int64         `json:"discarded"`
 	Canceled  int64         `json:"canceled"`
 	Dead      int64         `json:"dead"`               // messages whose letter is not resolved
-	OldestAt  time.Time     `json:"oldest_at,omitzero"` // enqueue time of the oldest ready message
+	OldestAt  time.Time     `json:"oldest_at,omitzero"` // since when the longest ready message is due
 	Retried   int64         `json:"retried_last_hour"`  // failures of the last 60 minutes that led to a retry
 	Died      int64         `json:"died_last_hour"`     // deaths of the last 60 minutes
 	NextAt    time.Time     `json:"next_at,omitzero"`   // earliest time of a scheduled one

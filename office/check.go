@@ -13,7 +13,7 @@ import (
 type Thresholds struct {
 	Queues    []string      // each has to exist; none is all
 	Depth     *int64        // messages that are due and not handed out
-	Age       time.Duration // since the oldest ready message was enqueued
+	Age       time.Duration // since the longest ready message is due
 	Deaths    *int64        // deaths within the last Interval
 	Interval  time.Duration // required with Deaths
 	Letters   *int64        // letters that wait for somebody
@@ -99,10 +99,10 @@ func (e *exceeding) add(check, about string, value, limit int64, f nixie.Filter,
 func (e *exceeding) messages(q *nixie.QueueInfo, age *int64, t *Thresholds) {
 	waiting := nixie.Filter{States: []nixie.State{nixie.Queued}}
 	if depth := q.Ready + q.Blocked; t.Depth != nil && depth > *t.Depth {
-		e.add("depth", "message", depth, *t.Depth, waiting, fmt.Sprintf("%d messages are due and wait, more than %d", depth, *t.Depth))
+		e.add("depth", "message", depth, *t.Depth, waiting, fmt.Sprintf("%s due and waiting, more than %d", many(depth, "message"), *t.Depth))
 	}
 	if older(age, t.Age) {
-		e.add("age", "message", *age, seconds(t.Age), waiting, fmt.Sprintf("the oldest ready message was enqueued %s ago, more than %s", span(*age), t.Age))
+		e.add("age", "message", *age, seconds(t.Age), waiting, fmt.Sprintf("the message that is ready for longest became due %s ago, more than %s", span(*age), t.Age))
 	}
 }
 
@@ -110,10 +110,10 @@ func (e *exceeding) letters(dead, died int64, age *int64, now time.Time, t *Thre
 	waiting := nixie.Filter{Statuses: waitingLetters()}
 	if t.Deaths != nil && died > *t.Deaths {
 		lately := nixie.Filter{Died: nixie.Times{After: now.Add(-t.Interval)}}
-		e.add("rate", "letter", died, *t.Deaths, lately, fmt.Sprintf("%d messages died within %s, more than %d", died, t.Interval, *t.Deaths))
+		e.add("rate", "letter", died, *t.Deaths, lately, fmt.Sprintf("%s within %s, more than %d", many(died, "death"), t.Interval, *t.Deaths))
 	}
 	if t.Letters != nil && dead > *t.Letters {
-		e.add("letters", "letter", dead, *t.Letters, waiting, fmt.Sprintf("%d letters wait for somebody, more than %d", dead, *t.Letters))
+		e.add("letters", "letter", dead, *t.Letters, waiting, fmt.Sprintf("%s waiting for somebody, more than %d", many(dead, "letter"), *t.Letters))
 	}
 	if older(age, t.LetterAge) {
 		e.add("letter_age", "letter", *age, seconds(t.LetterAge), waiting, fmt.Sprintf("the oldest letter died %s ago, more than %s", span(*age), t.LetterAge))
@@ -127,3 +127,11 @@ func older(age *int64, limit time.Duration) bool {
 func span(seconds int64) time.Duration { return time.Duration(seconds) * time.Second }
 
 func seconds(d time.Duration) int64 { return int64(d / time.Second) }
+
+// many writes a count with its noun.
+func many(n int64, noun string) string {
+	if n == 1 {
+		return "1 " + noun
+	}
+	return fmt.Sprintf("%d %ss", n, noun)
+}

@@ -131,7 +131,7 @@ type BacklogView struct {
 	Scheduled  int64      `json:"scheduled"`
 	NextAt     Moment     `json:"next_at"`      // earliest time of a scheduled one
 	LastAt     Moment     `json:"last_at"`      // latest time of a scheduled one
-	OldestAt   Moment     `json:"oldest_at"`    // enqueue time of the oldest ready message
+	OldestAt   Moment     `json:"oldest_at"`    // since when the longest ready message is due
 	OldestAgeS *int64     `json:"oldest_age_s"` // its age in seconds
 	Due        []DueCount `json:"due"`          // scheduled ones by when they are due
 }

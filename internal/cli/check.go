@@ -23,7 +23,7 @@ type thresholds struct {
 func (t *thresholds) register(fs *pflag.FlagSet) {
 	fs.StringSliceVar(&t.queues, "queue", nil, "queues to look at (default all)")
 	fs.Int64Var(&t.depth, "max-depth", 0, "messages that are due and wait, in each queue")
-	fs.Var(&t.age, "max-age", "since the oldest ready message was enqueued, such as 10m or 1d")
+	fs.Var(&t.age, "max-age", "since the message that is ready for longest became due, such as 10m or 1d")
 	fs.Var(&t.rate, "max-rate", "deaths in a time, such as 10/5m or 100/h")
 	fs.Int64Var(&t.letters, "max-letters", 0, "letters that wait for somebody")
 	fs.Var(&t.letterAge, "max-letter-age", "since the oldest of them died")

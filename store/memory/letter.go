@@ -22,7 +22,7 @@ func (s *Store) bury(m *message, st *nixie.Settlement, actor, reason string, now
 	q, b := s.queue(m.Queue), st.Burial
 	on := death(m.letter, st)
 	m.leave()
-	m.abandoned, m.abandonedBy = false, ""
+	m.abandoned, m.abandonedBy, m.MayPass = false, "", false
 	m.EndedAt = now
 	q.release(m, false)
 	l := m.letter

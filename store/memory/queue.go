@@ -165,8 +165,8 @@ func (q *queue) count(info *nixie.QueueInfo, m *message, now time.Time) {
 			}
 		}
 		info.Ready++
-		if info.OldestAt.IsZero() || m.EnqueuedAt.Before(info.OldestAt) {
-			info.OldestAt = m.EnqueuedAt
+		if info.OldestAt.IsZero() || m.due.Before(info.OldestAt) {
+			info.OldestAt = m.due
 		}
 	case nixie.Leased:
 		info.Leased++

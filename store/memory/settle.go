@@ -68,7 +68,7 @@ func (s *Store) again(m *message, st *nixie.Settlement, now time.Time) {
 // its letter on if it has one that was redriven.
 func (s *Store) end(m *message, on nixie.Event, actor, note string, now time.Time) error {
 	m.leave()
-	m.abandoned, m.abandonedBy = false, ""
+	m.abandoned, m.abandonedBy, m.MayPass = false, "", false
 	m.EndedAt = now
 	s.queue(m.Queue).release(m, true)
 	if l := m.letter; l != nil && l.Status == nixie.StatusRedriving {

@@ -70,7 +70,7 @@ func countQueue(c conn, at *queueRow, now int64, q *nixie.QueueInfo) error {
 		return err
 	}
 	if ready > 0 {
-		oldest, err := oldestReady(c, at.n, now, ready > q.Scheduled)
+		oldest, err := c.number("select min(due) from pending where queue = ? and state = 0 and state <> 1 and due <= ?", at.n, now)
 		if err != nil {
 			return err
 		}
@@ -118,21 +118,6 @@ func countWaiting(c conn, queue, now int64, q *nixie.QueueInfo) (ready int64, er
 		q.NextAt, q.LastAt = moment(row.ColumnInt64(0)), moment(row.ColumnInt64(1))
 		return nil
 	}, queue, now)
-}
-
-// oldestReady is when the first of the due messages with a row of their own was
-// enqueued; places are given in the order of time. Where most are due, one of
-// the first places is; otherwise the due ones are the fewer to look at.
-func oldestReady(c conn, queue, now int64, most bool) (int64, error) {
-	query := "select min(pos) from pending where queue = ?1 and state = 0 and state <> 1 and due <= ?2"
-	if most {
-		query = "select pos from pending not indexed where pos > ?1 << 40 and pos < (?1 + 1) << 40 and state = 0 and state <> 1 and due <= ?2 order by pos limit 1"
-	}
-	pos, err := c.number(query, queue, now)
-	if err != nil {
-		return 0, err
-	}
-	return c.number("select enqueued from message where pos = ?", pos)
 }
 
 // slots are the counters of what waits in a queue, by time.
