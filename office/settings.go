@@ -208,10 +208,8 @@ func (o *Office) Resume(ctx context.Context, queues []string, reason string) ([]
 func (o *Office) note(reason string) string { return reason + ", " + o.actor }
 
 func (o *Office) adjustAll(ctx context.Context, queues []string, entry, reason string, edit func(*nixie.QueueSettings) error) ([]SettingsChange, error) {
-	for _, name := range queues {
-		if _, err := o.Queue(ctx, name); err != nil {
-			return nil, err
-		}
+	if _, err := o.queues(ctx, queues); err != nil {
+		return nil, err
 	}
 	changes := []SettingsChange{}
 	for _, name := range queues {

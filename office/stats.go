@@ -4,7 +4,6 @@ import (
 	"cmp"
 	"context"
 	"slices"
-	"time"
 
 	"github.com/nixie-go/nixie"
 )
@@ -41,10 +40,7 @@ func (o *Office) Stats(ctx context.Context, f nixie.Filter) (Stats, error) {
 		return s, err
 	}
 	s.countStatuses(statuses)
-	if !s.OldestDiedAt.IsZero() {
-		age := int64(max(o.clock().Sub(s.OldestDiedAt.Time), 0) / time.Second)
-		s.OldestAgeS = &age
-	}
+	s.OldestAgeS = o.ageS(s.OldestDiedAt.Time)
 	waiting := f
 	if len(f.Statuses) == 0 {
 		waiting.Statuses = []nixie.Status{nixie.StatusOpen, nixie.StatusReview, nixie.StatusQuarantined}
@@ -160,10 +156,7 @@ func (o *Office) ViewQueue(q *nixie.QueueInfo) QueueView {
 	case v.Order == nixie.OrderStrict:
 		v.DeadHead = nixie.DeadFrees
 	}
-	if !q.OldestAt.IsZero() {
-		age := int64(max(o.clock().Sub(q.OldestAt), 0) / time.Second)
-		v.OldestAgeS = &age
-	}
+	v.OldestAgeS = o.ageS(q.OldestAt)
 	return v
 }
 

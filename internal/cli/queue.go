@@ -65,10 +65,13 @@ func queueColumns(now time.Time) []column[office.QueueView] {
 		{name: "died_last_hour", show: asWide},
 		{name: "retried_last_hour", show: asWide},
 		{name: "paused", kind: flex, cell: func(q *v) string {
-			if !q.Paused {
-				return "-"
+			switch {
+			case q.Paused:
+				return yesNo(true) + note(q.PausedNote)
+			case q.Closed:
+				return "closed" + note(q.ClosedNote)
 			}
-			return yesNo(true) + note(q.PausedNote)
+			return "-"
 		}},
 	}
 }

@@ -4,9 +4,11 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"slices"
 
 	"github.com/nixie-go/nixie"
 	"github.com/nixie-go/nixie/internal/runner"
+	"github.com/nixie-go/nixie/office"
 )
 
 // report prints the summary and says how the process ends.
@@ -59,7 +61,11 @@ func (f *runFlags) printSummary(w io.Writer, s runner.Summary, args []string) {
 		fmt.Fprintf(w, "  %s   # goes on\n", f.rerun(args))
 	case s.Dead > 0:
 		fmt.Fprintf(w, "  nixie dlq analyze%s --filter %s\n", f.storeFlag(), quote(filter))
-		fmt.Fprintf(w, "  nixie dlq redrive%s --filter %s --reason mended --yes\n", f.storeFlag(), quote(filter))
+		force := ""
+		if !slices.ContainsFunc(s.Groups, func(g runner.Group) bool { return !office.NeedsForce(g.Reason) }) {
+			force = " --force" // without it none of them would go
+		}
+		fmt.Fprintf(w, "  nixie dlq redrive%s --filter %s --reason mended --yes%s\n", f.storeFlag(), quote(filter), force)
 		fmt.Fprintf(w, "  %s   # handles what was redriven\n", f.rerun(args))
 	default:
 		fmt.Fprintf(w, "  nothing: all is done\n")
