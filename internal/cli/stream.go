@@ -93,7 +93,10 @@ func newStreamShow(g *globals) *cobra.Command {
 			for i := range records {
 				story.Newest = append(story.Newest, viewRow(&records[i]))
 			}
-			return g.object(story, func(w io.Writer) error { return g.printStream(w, &story) })
+			return g.object(story, func(w io.Writer) error {
+				g.printStream(w, &story)
+				return nil
+			})
 		}),
 	}
 }
@@ -105,7 +108,7 @@ func queueAndStream(cmd *cobra.Command, args []string) error {
 	return nil
 }
 
-func (g *globals) printStream(w io.Writer, s *streamStory) error {
+func (g *globals) printStream(w io.Writer, s *streamStory) {
 	f := newFacts(w)
 	f.add("stream", s.Stream)
 	f.add("queue", s.Queue)
@@ -123,18 +126,11 @@ func (g *globals) printStream(w io.Writer, s *streamStory) error {
 	f.end()
 	if len(s.Newest) > 0 {
 		fmt.Fprintln(w, "\nNewest on their way:")
-		out := newListing(g, messageColumns(g.Now()))
 		for _, m := range s.Newest {
-			if err := out.add(m); err != nil {
-				return err
-			}
-		}
-		if err := out.close(); err != nil {
-			return err
+			fmt.Fprintf(w, "  %s  %s  %s\n", m.ID, m.State, escapeLine(m.Key))
 		}
 	}
 	g.printStreamNext(w, s)
-	return nil
 }
 
 func waitsFor(s *streamStory) string {
