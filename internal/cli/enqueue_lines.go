@@ -45,7 +45,10 @@ func (f *enqueueFlags) takeLines(ctx context.Context, st store.Store, in io.Read
 	if b.printing == nil {
 		b.printing = b.out.close()
 	}
-	if err != nil {
+	switch {
+	case err != nil && b.accepted > 0 && nixie.CodeOf(err) == nixie.CodeInvalid:
+		return fmt.Errorf("%v\n%s", err, b.standing()) //nolint:errorlint // exit code 2 would say that nothing was touched
+	case err != nil:
 		return fmt.Errorf("%w\n%s", err, b.standing())
 	}
 	if b.printing != nil {

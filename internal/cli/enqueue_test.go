@@ -56,7 +56,7 @@ func TestEnqueueLinesTellsHowFarItCame(t *testing.T) {
 			rest = manyLines(lines, 0, true)
 		}
 		want := "nixie: line 2100: want a JSON object: unexpected EOF\nthe lines up to 2000 are in the queue (2000 added, 0 there already), and none after it\n" + advice
-		if code != ExitUsage || said != want {
+		if code != ExitFailure || said != want {
 			t.Errorf("exit code %d, said\n%s\nwant\n%s", code, said, want)
 		}
 		if got := strings.Count(out.String(), "\n"); got != whole {
