@@ -56,8 +56,8 @@ func (s *scanner) driverName() {
 	if protocol == s.at+1 || s.byteAt(protocol) != '(' {
 		return
 	}
-	start := s.startOf(s.at, maxUserInfo, func(b byte) bool { return !isSpace(b) && !isQuote(b) && b != '=' })
-	if colon := strings.IndexByte(s.text[start:s.at], ':'); colon >= 0 {
+	start := max(s.done, s.startOf(s.at, maxUserInfo, func(b byte) bool { return !isSpace(b) && !isQuote(b) && b != '=' }))
+	if colon := strings.IndexByte(s.text[start:max(start, s.at)], ':'); colon >= 0 {
 		s.hide(start+colon+1, s.at)
 	}
 }
@@ -108,7 +108,7 @@ func (s *scanner) endOfPrivateKey() {
 		return
 	}
 	start := s.at
-	for start > s.kept && isPEM(s.text[start-1]) && s.text[start-1] != ' ' && s.text[start-1] != '-' {
+	for start > s.done && isPEM(s.text[start-1]) && strings.IndexByte(" -*", s.text[start-1]) < 0 {
 		start--
 	}
 	if strings.TrimSpace(s.text[start:s.at]) != "" {

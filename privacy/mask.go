@@ -17,9 +17,8 @@ const withheld = Hidden + " (withheld: a rule of the mask failed)"
 
 // Numbers of a mask.
 const (
-	MinValue     = 6       // bytes of the shortest value that [Values] hides
-	brokenLine   = 4 << 10 // bytes looked at for the end of a line whose beginning is lost
-	minEnvSecret = 8       // bytes of the shortest value that [Environment] hides
+	MinValue     = 6 // bytes of the shortest value that [Values] hides
+	minEnvSecret = 8 // bytes of the shortest value that [Environment] hides
 )
 
 // Rule returns text with its secrets replaced by [Hidden]. It has to be pure,
@@ -46,9 +45,7 @@ func (m Mask) Text(text string) (masked string) {
 
 // Failure hides the secrets in all texts of a failure that come from its error:
 // text, type, context, stack, step, place of the log, and attachments that are
-// text. The first line of an attachment whose beginning was not kept is hidden
-// whole: what it was about may be in the part that is gone. The error itself is
-// not touched. Slices are replaced, not written to.
+// text. The error itself is not touched. Slices are replaced, not written to.
 func (m Mask) Failure(f *nixie.Failure) {
 	if len(m) == 0 {
 		return
@@ -67,11 +64,7 @@ func (m Mask) Failure(f *nixie.Failure) {
 		if bytes.IndexByte(a.Data, 0) >= 0 {
 			continue // not a text
 		}
-		text := string(a.Data)
-		if a.Truncated > 0 {
-			text = withoutBrokenLine(text)
-		}
-		a.Data = []byte(m.Text(text))
+		a.Data = []byte(m.Text(string(a.Data)))
 	}
 }
 
@@ -82,23 +75,6 @@ func (m Mask) Header(name, value string) string {
 		return Hidden
 	}
 	return m.Text(value)
-}
-
-// withoutBrokenLine hides what is before the first end of a line, or the first
-// blank if there is no such end nearby.
-func withoutBrokenLine(text string) string {
-	if strings.HasPrefix(text, Hidden) {
-		return text
-	}
-	near := text[:min(len(text), brokenLine)]
-	end := strings.IndexByte(near, '\n')
-	if end < 0 {
-		end = strings.IndexByte(near, ' ')
-	}
-	if end < 0 {
-		end = len(near)
-	}
-	return Hidden + text[end:]
 }
 
 // Pattern hides what matches, or, if the pattern has groups, what its groups

@@ -144,8 +144,10 @@ func small(text string) bool {
 	return true
 }
 
+// numeric reports whether text is a plain number.
 func numeric(text string) bool {
-	return !strings.ContainsFunc(text, func(r rune) bool { return (r < '0' || r > '9') && r != '.' })
+	whole, fraction, _ := strings.Cut(text, ".")
+	return whole != "" && strings.Trim(whole+fraction, "0123456789") == ""
 }
 
 // credentials hides what follows the scheme in an Authorization header: one

@@ -24,6 +24,7 @@ type scanner struct {
 	at   int
 	out  []byte // what is done, without the text from kept on; nil: nothing is hidden yet
 	kept int
+	done int // the end of what was hidden last, now or before
 }
 
 // next looks at one place.
@@ -67,10 +68,11 @@ func (s *scanner) rest() string { return s.text[s.at:] }
 // hide replaces a span and goes on behind it, or stays where it is when that is
 // behind it already.
 func (s *scanner) hide(from, to int) bool {
-	from = max(from, s.kept)
+	from = max(from, s.done)
 	if from >= to {
 		return false
 	}
+	s.done = to
 	if s.text[from:to] != Hidden {
 		s.out = append(append(s.out, s.text[s.kept:from]...), Hidden...)
 		s.kept = to

@@ -18,6 +18,11 @@ type Config struct {
 	Policy  *policy.Policy // default: profile nixie
 	Decider policy.Decider // decides instead of Policy, which still diagnoses
 
+	// Mask hides secrets in the texts of failures where they are made: before the
+	// decision, the source and the observer. See package privacy; default none. A
+	// Decider that makes texts of its own from errors masks them itself.
+	Mask func(*nixie.Failure)
+
 	Concurrency int           // handlers at once; default the number of processors; at most 10,000
 	Prefetch    int           // most deliveries in hand; default 1000 or twice Concurrency, whichever is more; at most 10,000
 	Lease       time.Duration // of each claim; default 30 s; see [nixie.MinLease]

@@ -22,6 +22,9 @@ func (c *Config) judge(d *nixie.Delivery, now time.Time) (nixie.Settlement, bool
 		return nixie.Settlement{}, false
 	}
 	f.Node = c.Node
+	if c.Mask != nil {
+		c.Mask(f)
+	}
 	return c.ask(d, f, now), true
 }
 
@@ -31,7 +34,7 @@ func (c *Config) decide(d *nixie.Delivery, err error, interrupted bool, started,
 	if err == nil {
 		return nixie.Settlement{Delivery: d, Verb: nixie.Complete}
 	}
-	f := c.Policy.Diagnose(d, err, policy.Facts{StartedAt: started, FailedAt: ended, Worker: c.Name, Node: c.Node})
+	f := c.Policy.Diagnose(d, err, policy.Facts{StartedAt: started, FailedAt: ended, Worker: c.Name, Node: c.Node, Mask: c.Mask})
 	if interrupted && !explicit(f) {
 		return nixie.Settlement{Delivery: d, Verb: nixie.Release}
 	}
@@ -41,8 +44,27 @@ func (c *Config) decide(d *nixie.Delivery, err error, interrupted bool, started,
 func (c *Config) ask(d *nixie.Delivery, f *nixie.Failure, now time.Time) nixie.Settlement {
 	st := c.Decider.Decide(d, f, now)
 	st.Delivery = d
+	if c.Mask != nil && st.Failure != nil && st.Failure.Err != nil {
+		st.Failure.Err = &maskedError{st.Failure.Text, st.Failure.Err}
+	}
 	return st
 }
+
+// maskedError is an error whose text must not be read any more, for whoever
+// observes settlements: it says what its failure says. For errors.Is and
+// errors.As it is what it was.
+type maskedError struct {
+	text string
+	err  error
+}
+
+func (e *maskedError) Error() string { return e.text }
+
+// Is looks for target in what is masked.
+func (e *maskedError) Is(target error) bool { return errors.Is(e.err, target) }
+
+// As looks for a target in what is masked.
+func (e *maskedError) As(target any) bool { return errors.As(e.err, target) }
 
 // explicit reports whether the handler said what its failure is. The error in a
 // diagnosed failure is safe to read.

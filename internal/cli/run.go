@@ -33,6 +33,7 @@ type runFlags struct {
 	backoff, timeout, lease        time.Duration
 	permanentExit                  []int
 	skipBad                        bool
+	mask                           maskFlags
 	given                          []string // the flags as they would be typed again
 }
 
@@ -58,6 +59,10 @@ At a timeout or a second interrupt it gets SIGTERM, and SIGKILL 2 seconds later.
 With --on-item-failure custom:COMMAND that command gets the failure as JSON on
 standard input once an item is given up. Exit 0 discards the item, 10 retries it,
 11 buries it and 12 stops the run; anything else buries it and is recorded too.
+
+Secrets in what it prints are hidden before a failure is recorded or shown:
+passwords and tokens by name, form or prefix, and the values of variables such as
+API_TOKEN. --mask and the lines of $NIXIE_MASK hide more.
 
 It says how it went
   exit 0      done                           exit 69     something it needs is down: retried
@@ -95,6 +100,7 @@ or by a JSON object in the file $NIXIE_VERDICT:
 	fs.StringVar(&f.jsonPath, "json-path", "", "where the items are in a JSON document, such as $.data.orders")
 	fs.StringVar(&f.format, "format", string(items.Auto), "auto, jsonl, json, csv or lines")
 	fs.IntSliceVar(&f.permanentExit, "permanent-exit", nil, "exit codes after which an item is not retried")
+	f.mask.register(fs)
 	fs.DurationVar(&f.lease, "lease", nixie.DefaultLease, "how long an item is held without a sign of life")
 	return cmd
 }
@@ -118,6 +124,12 @@ func (f *runFlags) readFlags(fs *pflag.FlagSet) error {
 		case flag.Name == "store" || flag.Name == "output":
 			return // storeFlag has the one, the other is about this output
 		case !fromList && listFlag(flag.Name):
+			return
+		}
+		if flag.Value.Type() == "stringArray" {
+			for _, value := range flag.Value.(pflag.SliceValue).GetSlice() {
+				f.given = append(f.given, "--"+flag.Name, value)
+			}
 			return
 		}
 		value := flag.Value.String()
@@ -220,6 +232,10 @@ func (f *runFlags) config(list string, cmd []string) (*runner.Config, error) {
 	if err != nil {
 		host = "localhost"
 	}
+	mask, err := f.mask.mask(f.Env)
+	if err != nil {
+		return nil, err
+	}
 	return &runner.Config{
 		Job:     f.job,
 		Command: cmd, Parallel: f.parallel, Timeout: f.timeout, Lease: f.lease,
@@ -227,8 +243,10 @@ func (f *runFlags) config(list string, cmd []string) (*runner.Config, error) {
 		OnFailure: runner.Mode(f.onFailure), PermanentExit: f.permanentExit,
 		Environ: config.Inherited(), StateFolder: config.StateFolder(f.Env),
 		Owner: fmt.Sprintf("%s:%d:%s", host, os.Getpid(), strconv.FormatInt(f.Now().UnixNano(), 36)),
-		Clock: f.Now,
-		Warn:  func(format string, args ...any) { fmt.Fprintln(f.Err, "nixie:", escape(fmt.Sprintf(format, args...))) },
+		Mask:  mask.Failure, Clock: f.Now,
+		Warn: func(format string, args ...any) {
+			fmt.Fprintln(f.Err, "nixie:", escape(mask.Text(fmt.Sprintf(format, args...))))
+		},
 	}, nil
 }
 

@@ -43,6 +43,7 @@ type Config struct {
 	StateFolder   string   // where running process groups are noted and verdicts are written
 	Owner         string   // of the leases, as the store was told; unique among live processes
 
+	Mask     func(*nixie.Failure) // hides secrets in failures where they are made; nil hides nothing
 	Clock    func() time.Time
 	Warn     func(format string, args ...any) // something a person should know; the run goes on
 	Observer *nixie.Observer
@@ -108,7 +109,7 @@ func New(c Config) (*Runner, error) {
 	if r.admits, err = r.admission(); err != nil {
 		return nil, err
 	}
-	r.judge = &judge{Policy: r.policy, mode: r.c.OnFailure, asked: map[nixie.ID]answer{}}
+	r.judge = &judge{Policy: r.policy, mode: r.c.OnFailure, mask: r.c.Mask, asked: map[nixie.ID]answer{}}
 	return r, nil
 }
 

@@ -150,6 +150,7 @@ func (r *Runner) worker() (*worker.Worker, error) {
 		Handler:     nixie.HandlerFunc(r.handle),
 		Policy:      r.admits,
 		Decider:     r.judge,
+		Mask:        r.c.Mask,
 		Concurrency: r.c.Parallel,
 		Prefetch:    2 * r.c.Parallel, // little: what waits in hand when a run is killed counts as an attempt
 		SettleEach:  true,
