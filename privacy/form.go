@@ -57,7 +57,7 @@ func (s *scanner) driverName() {
 		return
 	}
 	start := max(s.done, s.startOf(s.at, maxUserInfo, func(b byte) bool { return !isSpace(b) && !isQuote(b) && b != '=' }))
-	if colon := strings.IndexByte(s.text[start:max(start, s.at)], ':'); colon >= 0 {
+	if colon := strings.IndexByte(s.text[start:s.at], ':'); colon >= 0 {
 		s.hide(start+colon+1, s.at)
 	}
 }

@@ -2,18 +2,26 @@ package privacy
 
 import "strings"
 
+// passes are how often a text is read at most.
+const passes = 4
+
 // Secrets hides what is a secret by its name, its form or its beginning; see
 // the comment of the package. It reads each byte a bounded number of times, and
-// a text without secrets is returned as it is. Hiding twice changes nothing.
+// a text without secrets is returned as it is. Hiding twice changes nothing: as
+// what is hidden changes what stands around it, a text is read again until
+// there is nothing left to hide.
 func Secrets(text string) string {
-	s := scanner{text: text}
-	for s.at < len(text) {
-		s.next()
+	for range passes {
+		s := scanner{text: text}
+		for s.at < len(text) {
+			s.next()
+		}
+		if s.out == nil {
+			break
+		}
+		text = string(append(s.out, text[s.kept:]...))
 	}
-	if s.out == nil {
-		return text
-	}
-	return string(append(s.out, text[s.kept:]...))
+	return text
 }
 
 // scanner goes through a text once. Its finders look at what begins, or has its
