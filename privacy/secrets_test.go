@@ -13,7 +13,7 @@ import (
 // stands between the braces is replaced.
 var inPlaces = []string{
 	// environment, connection strings, query strings, command lines
-	"PASSWORD={p}", "export DB_PASSWORD={p} && ./run", "API_TOKEN={p} ./deploy", "env: HOME=/root SECRET_KEY={p} LANG=C",
+	"PASSWORD={p}", "export DB_PASSWORD={p} && ./run", "API_TOKEN={p} ./deploy", "env: HOME=/srv SECRET_KEY={p} LANG=C",
 	"host=db user=app password={p} dbname=orders", "Server=db;User Id=app;Password={p};Encrypt=true", "DB_PASS={p}", "pwd={p};uid=sa",
 	"AccountName=x;AccountKey={p}==;EndpointSuffix=core.windows.net", "GET /v1?api_key={p}&user=bob 500", "https://x.example/cb?token={p}",
 	"https://x.example/blob?se=2030&sig={p}&sp=r", "X-Amz-Signature={p}&X-Amz-Date=1", "run --password={p} --verbose", "run --password {p} --verbose",
@@ -120,7 +120,7 @@ func TestNearMissesStay(t *testing.T) {
 		"token_type: bearer", "max_tokens: 4096, total_tokens=15", `{"completion_tokens": 12}`, "password_file=/run/x", "secretName: db", "PASSWORD_HASHER=argon2id",
 		"primary_key=12 sort_key=abc cache_key=x key=abc", "idempotency-key: 7f3a", "request-id: r-1", "public_key=ssh-ed25519", "tokenizer: cl100k",
 		"author: Ann", "passenger=3", "secretary: Ann", "keyboard=us", "monkey=1", "pass=12 fail=3", "PASS: 12", "bypass=always", "compass: north",
-		"PWD=/home/x", "OLDPWD=/root", `"pwd":"/srv/app"`, "if password == input", "token != want", "use --token to log in", "flag not defined: --password",
+		"PWD=/srv/x", "OLDPWD=/srv", `"pwd":"/srv/app"`, "if password == input", "token != want", "use --token to log in", "flag not defined: --password",
 		"docker run -u 1000:1000 x", "ssh -u git@host", "std::token::kind", "Token::new", "main.(*Token).Get(0x1400)", "goroutine 1 [running]:",
 		"https://x.example/a?b=c#d", "http://host:8080/path/@user", "https://registry.example:443/@scope/pkg", "ssh://git@github.com/x", "postgres://app@db/x",
 		"mailto:a@b.example", "a@b.example", "//registry:5000/x@sha256:abc", "git@github.com:x/y.git", "time 12:30:45", "user:group", "f@x(1)",

@@ -33,8 +33,7 @@ func (s *scanner) token() bool {
 	if strings.IndexByte("AGNSdfghlnprswxy", rest[0]) < 0 {
 		return false
 	}
-	for i := range prefixes {
-		p := &prefixes[i]
+	for _, p := range prefixes {
 		if rest[0] != p.text[0] || !strings.HasPrefix(rest, p.text) {
 			continue
 		}
