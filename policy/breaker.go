@@ -128,6 +128,19 @@ func (r BreakerRules) Next(b Breaker, e BreakerEvent, now time.Time) (Breaker, B
 	return b, BreakerDecision{} // nothing begins while it is open
 }
 
+// Room says how many runs may be under way at once, −1 for any number, and with
+// none how long it stays so. It is for those who fetch work ahead; each run still
+// has to ask.
+func (r BreakerRules) Room(b Breaker, now time.Time) (runs int, wait time.Duration) {
+	switch {
+	case r.Failures == 0 || b.State == BreakerClosed:
+		return none, 0
+	case b.State == BreakerOpen && now.Before(b.Until):
+		return 0, b.Until.Sub(now)
+	}
+	return r.HalfOpenMax, 0
+}
+
 func (r BreakerRules) ask(b Breaker, now time.Time) (Breaker, BreakerDecision) {
 	changed := false
 	if b.State == BreakerOpen {

@@ -29,6 +29,11 @@ type Config struct {
 	Timeout     time.Duration // of one attempt; default none
 	Drain       time.Duration // how long handlers may go on once Run's context has ended; default 30 s, −1 not at all
 
+	// Breaker pauses what fails in a row: one breaker for each message type and
+	// reason of failure. While it is open nothing of that type is run and no attempt
+	// is spent; see docs/policy.md. The zero value is none. A Desk has none.
+	Breaker policy.BreakerRules
+
 	// SettleEach lets a goroutine begin its next delivery only when its last one
 	// is settled, so that a crash makes at most Concurrency deliveries run twice.
 	SettleEach bool
@@ -107,6 +112,9 @@ func (c *Config) nameIt() {
 }
 
 func (c *Config) check() error {
+	if err := c.Breaker.Check(); err != nil {
+		return err
+	}
 	switch {
 	case c.Concurrency < 1 || c.Concurrency > nixie.MaxBatch:
 		return nixie.Errorf(nixie.CodeInvalid, "concurrency is %d: give one from 1 to %d", c.Concurrency, nixie.MaxBatch)
