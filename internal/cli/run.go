@@ -28,7 +28,7 @@ import (
 type runFlags struct {
 	*globals
 	job, idField, jsonPath, format string
-	onFailure, profile             string
+	onFailure, profile, breaker    string
 	parallel, maxAttempts          int
 	backoff, timeout, lease        time.Duration
 	permanentExit                  []int
@@ -95,6 +95,7 @@ or by a JSON object in the file $NIXIE_VERDICT:
 	fs.StringVar(&f.idField, "id-field", items.DefaultIDField, "field that holds the id of an item; items without one are named by their content")
 	fs.StringVar(&f.job, "job", "", "name of the job (default from the absolute path of ITEMS; standard input needs it)")
 	fs.StringVar(&f.profile, "profile", policy.DefaultProfile, "set of policy values to start from: "+strings.Join(policy.Profiles(), ", "))
+	fs.StringVar(&f.breaker, "breaker", "", "pause when commands fail in a row: failures,successes,open_for,half_open_max such as 5,3,30s,3, or default, or none (default that of the profile)")
 	fs.StringVar(&f.onFailure, "on-item-failure", string(runner.ToOffice), "what becomes of an item that is given up: dlq, retry, discard, stop or custom:COMMAND")
 	fs.BoolVar(&f.skipBad, "skip-bad", false, "dead-letter unreadable items instead of refusing the list")
 	fs.StringVar(&f.jsonPath, "json-path", "", "where the items are in a JSON document, such as $.data.orders")
@@ -236,11 +237,19 @@ func (f *runFlags) config(list string, cmd []string) (*runner.Config, error) {
 	if err != nil {
 		return nil, err
 	}
+	var breaker *policy.BreakerRules
+	if f.breaker != "" {
+		rules, err := policy.ParseBreaker(f.breaker)
+		if err != nil {
+			return nil, err
+		}
+		breaker = &rules
+	}
 	return &runner.Config{
 		Job:     f.job,
 		Command: cmd, Parallel: f.parallel, Timeout: f.timeout, Lease: f.lease,
 		Policy:    policy.Config{Profile: f.profile, MaxAttempts: f.maxAttempts, Backoff: policy.Backoff{Base: f.backoff}},
-		OnFailure: runner.Mode(f.onFailure), PermanentExit: f.permanentExit,
+		OnFailure: runner.Mode(f.onFailure), Breaker: breaker, PermanentExit: f.permanentExit,
 		Environ: config.Inherited(), StateFolder: config.StateFolder(f.Env),
 		Owner: fmt.Sprintf("%s:%d:%s", host, os.Getpid(), strconv.FormatInt(f.Now().UnixNano(), 36)),
 		Mask:  mask.Failure, Clock: f.Now,
