@@ -9,6 +9,16 @@ type Observer struct {
 	Settled  func(queue string, settlements []Settlement, errs []error)
 	Late     func(d *Delivery, after time.Duration) // a handler is past its deadline and still running; d is its [Delivery.Claim]
 	Trouble  func(queue string, err error)          // the source failed; the worker goes on
+	Breaker  func(change BreakerChange)             // a circuit breaker of a worker entered another state
+}
+
+// BreakerChange is a circuit breaker that enters a state.
+type BreakerChange struct {
+	Queue  string
+	Type   string    // of the messages it stands for
+	Reason Reason    // of the failures it stands for
+	State  string    // open, half-open or closed
+	Until  time.Time // when an open one is tried
 }
 
 // Tee joins two observers; either may be nil.
@@ -24,6 +34,7 @@ func Tee(a, b *Observer) *Observer {
 		Settled:  func(q string, ss []Settlement, es []error) { a.OnSettled(q, ss, es); b.OnSettled(q, ss, es) },
 		Late:     func(d *Delivery, after time.Duration) { a.OnLate(d, after); b.OnLate(d, after) },
 		Trouble:  func(q string, err error) { a.OnTrouble(q, err); b.OnTrouble(q, err) },
+		Breaker:  func(c BreakerChange) { a.OnBreaker(c); b.OnBreaker(c) },
 	}
 }
 
@@ -52,5 +63,12 @@ func (o *Observer) OnLate(d *Delivery, after time.Duration) {
 func (o *Observer) OnTrouble(queue string, err error) {
 	if o != nil && o.Trouble != nil {
 		o.Trouble(queue, err)
+	}
+}
+
+// OnBreaker calls Breaker if there is one.
+func (o *Observer) OnBreaker(change BreakerChange) {
+	if o != nil && o.Breaker != nil {
+		o.Breaker(change)
 	}
 }

@@ -1,6 +1,8 @@
 package policy
 
 import (
+	"strconv"
+	"strings"
 	"time"
 
 	"github.com/nixie-go/nixie"
@@ -128,6 +130,19 @@ func (r BreakerRules) Next(b Breaker, e BreakerEvent, now time.Time) (Breaker, B
 	return b, BreakerDecision{} // nothing begins while it is open
 }
 
+// Room says how many runs may be under way at once, −1 for any number, and with
+// none how long it stays so. It is for those who fetch work ahead; each run still
+// has to ask.
+func (r BreakerRules) Room(b Breaker, now time.Time) (runs int, wait time.Duration) {
+	switch {
+	case r.Failures == 0 || b.State == BreakerClosed:
+		return none, 0
+	case b.State == BreakerOpen && now.Before(b.Until):
+		return 0, b.Until.Sub(now)
+	}
+	return r.HalfOpenMax, 0
+}
+
 func (r BreakerRules) ask(b Breaker, now time.Time) (Breaker, BreakerDecision) {
 	changed := false
 	if b.State == BreakerOpen {
@@ -190,4 +205,44 @@ func (r BreakerRules) String() string {
 		return "none"
 	}
 	return count(r.Failures) + " failures open it for " + short(r.OpenFor) + ", " + count(r.Successes) + " successes close it, " + count(r.HalfOpenMax) + " at once meanwhile"
+}
+
+// ParseBreaker reads rules as they are written on a command line: none, default,
+// or failures, successes, open_for and half_open_max with commas between them,
+// such as 5,3,30s,3. What is left out at the end is that of [DefaultBreaker].
+// Errors are of [nixie.CodeInvalid].
+func ParseBreaker(text string) (BreakerRules, error) {
+	switch text {
+	case "none":
+		return BreakerRules{}, nil
+	case "default":
+		return DefaultBreaker(), nil
+	}
+	const form = "give none, default, or failures,successes,open_for,half_open_max such as 5,3,30s,3"
+	r := DefaultBreaker()
+	parts := strings.Split(text, ",")
+	if len(parts) > 4 {
+		return r, nixie.Errorf(nixie.CodeInvalid, "breaker %q has %d parts: %s", text, len(parts), form)
+	}
+	for i, part := range parts {
+		var err error
+		part = strings.TrimSpace(part)
+		switch i {
+		case 0:
+			r.Failures, err = strconv.Atoi(part)
+		case 1:
+			r.Successes, err = strconv.Atoi(part)
+		case 2:
+			r.OpenFor, err = time.ParseDuration(part)
+		case 3:
+			r.HalfOpenMax, err = strconv.Atoi(part)
+		}
+		if err != nil {
+			return r, nixie.Errorf(nixie.CodeInvalid, "breaker %q cannot be read at %q: %s", text, part, form)
+		}
+	}
+	if r.Failures == 0 {
+		return r, nixie.Errorf(nixie.CodeInvalid, "breaker %q opens after 0 failures: %s", text, form)
+	}
+	return r, r.Check()
 }

@@ -145,3 +145,45 @@ func TestR10_BreakerProperties(t *testing.T) {
 		}
 	})
 }
+
+func TestParseBreaker(t *testing.T) {
+	s := time.Second
+	for text, want := range map[string]BreakerRules{
+		"none": {}, "default": {5, 3, 30 * s, 3}, "7": {7, 3, 30 * s, 3}, "7,1": {7, 1, 30 * s, 3}, "7, 1, 2m": {7, 1, 120 * s, 3}, "7,1,2m,9": {7, 1, 120 * s, 9},
+	} {
+		if got, err := ParseBreaker(text); err != nil || got != want {
+			t.Errorf("%q: %+v, %v, want %+v", text, got, err, want)
+		}
+	}
+	for _, bad := range []string{"", "0", "-1", "x", "5,", "5,3,30", "5,3,1ns", "5,3,30s,0", "5,3,30s,3,1", "1e3", "5,3,-1s"} {
+		if got, err := ParseBreaker(bad); nixie.CodeOf(err) != nixie.CodeInvalid {
+			t.Errorf("%q: %+v, %v", bad, got, err)
+		}
+	}
+}
+
+func FuzzParseBreaker(f *testing.F) {
+	f.Add("5,3,30s,3")
+	f.Add("none")
+	f.Fuzz(func(t *testing.T, text string) {
+		if r, err := ParseBreaker(text); err == nil && r.Check() != nil {
+			t.Errorf("%q: %+v", text, r)
+		}
+	})
+}
+
+func TestR10_Room(t *testing.T) {
+	r := DefaultBreaker()
+	for _, c := range []struct {
+		b    Breaker
+		runs int
+		wait time.Duration
+	}{
+		{Breaker{}, -1, 0}, {Breaker{State: BreakerOpen, Until: noon.Add(time.Second)}, 0, time.Second}, {Breaker{State: BreakerOpen, Until: noon}, 3, 0},
+		{Breaker{State: BreakerHalfOpen, Running: 3, Until: noon.Add(time.Second)}, 3, 0},
+	} {
+		if runs, wait := r.Room(c.b, noon); runs != c.runs || wait != c.wait {
+			t.Errorf("%+v: %d runs, wait %s", c.b, runs, wait)
+		}
+	}
+}

@@ -1,6 +1,7 @@
 package policy
 
 import (
+	"bytes"
 	"errors"
 	"slices"
 	"strings"
@@ -15,6 +16,14 @@ type Facts struct {
 	FailedAt  time.Time // when it returned
 	Worker    string
 	Node      string
+
+	// Mask hides in the texts of the failure what nobody may read; nil hides
+	// nothing. It is called before texts are cut to their limits, so that no half
+	// of a secret stays, and sees at most the ends of a text over a megabyte; the
+	// first line of an attachment whose beginning is gone is left out. Rules and
+	// matchers that look at the text see what it leaves. When it panics the texts
+	// are withheld.
+	Mask func(*nixie.Failure)
 }
 
 // Diagnose makes the record of a failed attempt: what it was, where, and of
@@ -34,18 +43,42 @@ func (p *Policy) Diagnose(d *nixie.Delivery, err error, at Facts) *nixie.Failure
 		marks, nodes = marksOf(err), path(err)
 		text, sound = textOf(err)
 	}
-	f.Text = orElse(cut(text, nixie.MaxFailureText), "an error without text")
-	f.Type = cut(typeOf(nodes), nixie.MaxName)
+	f.Text = text
+	f.Type = typeOf(nodes)
 	if sound {
 		f.Context = trail(nodes)
 	} else {
-		marks.Err = errors.New(f.Text)
+		marks.Err = errors.New(cut(text, nixie.MaxFailureText))
 		f.Err = &marks
 	}
 	addEvidence(f, err, marks.Evidence)
+	if at.Mask != nil {
+		mask(f, at.Mask)
+	}
 	bound(f)
 	p.classify(d, f, marks)
 	return f
+}
+
+// mask lets the texts of a failure be masked, and survives that.
+func mask(f *nixie.Failure, hide func(*nixie.Failure)) {
+	for _, text := range [...]*string{&f.Text, &f.Type, &f.Stack, &f.Step, &f.LogLocation} {
+		*text = ends(*text)
+	}
+	boundLists(f)
+	for i, line := range f.Context {
+		f.Context[i] = ends(line)
+	}
+	for i := range f.Attachments {
+		beginWhole(&f.Attachments[i])
+	}
+	defer func() {
+		if recover() != nil {
+			f.Text, f.Type, f.Stack, f.Step, f.LogLocation = "the text is withheld: its mask panicked", "withheld", "", "", ""
+			f.Context, f.Attachments = nil, nil
+		}
+	}()
+	hide(f)
 }
 
 // Abandoned makes the record of an attempt whose holder vanished: reason
@@ -141,8 +174,28 @@ func addEvidence(f *nixie.Failure, err error, given *nixie.Failure) {
 	}
 }
 
+// beginWhole leaves out the first line of an attachment whose beginning was not
+// kept, or its first word when there is no end of a line nearby: what it was
+// about, the name of a secret for example, may be in the part that is gone.
+func beginWhole(a *nixie.Attachment) {
+	if a.Truncated == 0 {
+		return
+	}
+	near := a.Data[:min(len(a.Data), maxBrokenLine)]
+	gone := bytes.IndexByte(near, '\n') + 1
+	if gone == 0 {
+		gone = bytes.IndexByte(near, ' ') + 1
+	}
+	if gone == 0 {
+		gone = len(near)
+	}
+	a.Data, a.Truncated = a.Data[gone:], a.Truncated+int64(gone)
+}
+
 // bound keeps every part of a failure within its limit, in copies of its own.
 func bound(f *nixie.Failure) {
+	f.Text = orElse(cut(f.Text, nixie.MaxFailureText), "an error without text")
+	f.Type = cut(f.Type, nixie.MaxName)
 	f.Step = cut(f.Step, nixie.MaxName)
 	f.LogLocation = cut(f.LogLocation, maxContextLine)
 	f.Stack = cut(f.Stack, nixie.MaxStack)
@@ -150,15 +203,21 @@ func bound(f *nixie.Failure) {
 		code := *f.ExitCode
 		f.ExitCode = &code
 	}
-	f.Context = slices.Clone(f.Context[:min(len(f.Context), nixie.MaxContext)])
+	boundLists(f)
 	for i, line := range f.Context {
 		f.Context[i] = cut(line, maxContextLine)
 	}
+}
+
+// boundLists keeps lists within their limits, and attachments, of which the end
+// says more than the beginning.
+func boundLists(f *nixie.Failure) {
+	f.Context = slices.Clone(f.Context[:min(len(f.Context), nixie.MaxContext)])
 	f.Attachments = slices.Clone(f.Attachments[:min(len(f.Attachments), maxAttachments)])
 	for i := range f.Attachments {
 		a := &f.Attachments[i]
 		a.Name = cut(a.Name, nixie.MaxName)
-		gone := max(len(a.Data)-nixie.MaxAttachment, 0) // the end of a log says more than its beginning
+		gone := max(len(a.Data)-nixie.MaxAttachment, 0)
 		a.Data = slices.Clone(a.Data[gone:])
 		a.Truncated += int64(gone)
 	}

@@ -24,6 +24,29 @@ func cut(s string, limit int) string {
 	return head(clean(s), limit)
 }
 
+// What a mask looks at.
+const (
+	maxMasked     = 1 << 20 // bytes of a text
+	maxBrokenLine = 4 << 10 // bytes in which the end of a line without a beginning is looked for
+)
+
+// ends leaves out the middle of a text that is too long to be masked. The words
+// at the cut go too: they may be parts of something that is to be hidden.
+func ends(s string) string {
+	if len(s) <= maxMasked {
+		return s
+	}
+	const blanks = " \t\r\n"
+	first, last := head(s, maxMasked/2), tail(s, maxMasked/2)
+	first = first[:max(strings.LastIndexAny(first, blanks), 0)]
+	if begin := strings.IndexAny(last, blanks); begin >= 0 {
+		last = last[begin:]
+	} else {
+		last = ""
+	}
+	return fmt.Sprintf("%s …[%d bytes cut]… %s", first, len(s)-len(first)-len(last), last)
+}
+
 // clean makes s valid UTF-8 without NUL, which not every store can keep.
 func clean(s string) string {
 	return strings.ReplaceAll(strings.ToValidUTF8(s, "\uFFFD"), "\x00", "\uFFFD")

@@ -18,11 +18,21 @@ type Config struct {
 	Policy  *policy.Policy // default: profile nixie
 	Decider policy.Decider // decides instead of Policy, which still diagnoses
 
+	// Mask hides secrets in the texts of failures where they are made: before the
+	// decision, the source and the observer. See package privacy; default none. A
+	// Decider that makes texts of its own from errors masks them itself.
+	Mask func(*nixie.Failure)
+
 	Concurrency int           // handlers at once; default the number of processors; at most 10,000
 	Prefetch    int           // most deliveries in hand; default 1000 or twice Concurrency, whichever is more; at most 10,000
 	Lease       time.Duration // of each claim; default 30 s; see [nixie.MinLease]
 	Timeout     time.Duration // of one attempt; default none
 	Drain       time.Duration // how long handlers may go on once Run's context has ended; default 30 s, −1 not at all
+
+	// Breaker pauses what fails in a row: one breaker for each message type and
+	// reason of failure. While it is open nothing of that type is run and no attempt
+	// is spent; see docs/policy.md. The zero value is none. A Desk has none.
+	Breaker policy.BreakerRules
 
 	// SettleEach lets a goroutine begin its next delivery only when its last one
 	// is settled, so that a crash makes at most Concurrency deliveries run twice.
@@ -102,6 +112,9 @@ func (c *Config) nameIt() {
 }
 
 func (c *Config) check() error {
+	if err := c.Breaker.Check(); err != nil {
+		return err
+	}
 	switch {
 	case c.Concurrency < 1 || c.Concurrency > nixie.MaxBatch:
 		return nixie.Errorf(nixie.CodeInvalid, "concurrency is %d: give one from 1 to %d", c.Concurrency, nixie.MaxBatch)

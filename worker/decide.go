@@ -22,6 +22,9 @@ func (c *Config) judge(d *nixie.Delivery, now time.Time) (nixie.Settlement, bool
 		return nixie.Settlement{}, false
 	}
 	f.Node = c.Node
+	if c.Mask != nil {
+		c.Mask(f)
+	}
 	return c.ask(d, f, now), true
 }
 
@@ -31,7 +34,7 @@ func (c *Config) decide(d *nixie.Delivery, err error, interrupted bool, started,
 	if err == nil {
 		return nixie.Settlement{Delivery: d, Verb: nixie.Complete}
 	}
-	f := c.Policy.Diagnose(d, err, policy.Facts{StartedAt: started, FailedAt: ended, Worker: c.Name, Node: c.Node})
+	f := c.Policy.Diagnose(d, err, policy.Facts{StartedAt: started, FailedAt: ended, Worker: c.Name, Node: c.Node, Mask: c.Mask})
 	if interrupted && !explicit(f) {
 		return nixie.Settlement{Delivery: d, Verb: nixie.Release}
 	}
@@ -39,10 +42,67 @@ func (c *Config) decide(d *nixie.Delivery, err error, interrupted bool, started,
 }
 
 func (c *Config) ask(d *nixie.Delivery, f *nixie.Failure, now time.Time) nixie.Settlement {
-	st := c.Decider.Decide(d, f, now)
+	st, err := c.question(d, f, now)
+	if err != nil {
+		st = c.undecided(d, f, err, now)
+	}
 	st.Delivery = d
+	if c.Mask != nil && st.Failure != nil && st.Failure.Err != nil {
+		st.Failure.Err = &maskedError{st.Failure.Text, st.Failure.Err}
+	}
 	return st
 }
+
+// question asks the decider, which may be foreign code.
+func (c *Config) question(d *nixie.Delivery, f *nixie.Failure, now time.Time) (st nixie.Settlement, err error) {
+	defer func() {
+		if v := recover(); v != nil {
+			err = fmt.Errorf("the decider panicked: %v", v)
+		}
+	}()
+	st = c.Decider.Decide(d, f, now)
+	switch st.Verb {
+	case nixie.Retry, nixie.Release, nixie.Discard, nixie.Complete:
+		return st, nil
+	case nixie.Bury, nixie.Hold, nixie.Halt:
+		if st.Burial != nil {
+			return st, nil
+		}
+		return st, fmt.Errorf("the decider said %s without a burial", st.Verb)
+	}
+	return st, fmt.Errorf("the decider said %q, which is no verb", st.Verb)
+}
+
+// ruleUndecided is the rule of a letter whose decider failed.
+const ruleUndecided = "decider:failed"
+
+// undecided holds a message whose decider failed, for a person to see: the next
+// one would most likely fail as well. It may be redriven once that is mended.
+func (c *Config) undecided(d *nixie.Delivery, f *nixie.Failure, err error, now time.Time) nixie.Settlement {
+	failure := *f
+	failure.Decision = nixie.Hold
+	second := c.Policy.Diagnose(d, nixie.WithReason(nixie.Permanent(err), nixie.ReasonPolicy), policy.Facts{StartedAt: now, FailedAt: now, Worker: c.Name, Node: c.Node, Mask: c.Mask})
+	second.Decision = nixie.Hold
+	burial := nixie.Burial{Cause: nixie.CausePermanent, Status: nixie.StatusReview, Redrivable: true, NeedsReview: true, Rule: ruleUndecided}
+	burial.Signature, burial.Fingerprint = policy.Signature(second)
+	return nixie.Settlement{Verb: nixie.Hold, Failure: &failure, Second: second, Burial: &burial}
+}
+
+// maskedError is an error whose text must not be read any more, for whoever
+// observes settlements: it says what its failure says. For errors.Is and
+// errors.As it is what it was.
+type maskedError struct {
+	text string
+	err  error
+}
+
+func (e *maskedError) Error() string { return e.text }
+
+// Is looks for target in what is masked.
+func (e *maskedError) Is(target error) bool { return errors.Is(e.err, target) }
+
+// As looks for a target in what is masked.
+func (e *maskedError) As(target any) bool { return errors.As(e.err, target) }
 
 // explicit reports whether the handler said what its failure is. The error in a
 // diagnosed failure is safe to read.

@@ -55,10 +55,13 @@ func (w *Worker) releaseWaiting() {
 }
 
 // giveBack releases a delivery unless a handler has begun it.
-func (w *Worker) giveBack(r *run, now time.Duration) {
+func (w *Worker) giveBack(r *run, now time.Duration) { w.giveBackFor(r, now, 0) }
+
+// giveBackFor releases a delivery for a while unless a handler has begun it.
+func (w *Worker) giveBackFor(r *run, now, delay time.Duration) {
 	if r.state.CompareAndSwap(waiting, deciding) {
 		r.end(context.Canceled, now)
-		w.post(r, nixie.Settlement{Delivery: r.d, Verb: nixie.Release})
+		w.post(r, nixie.Settlement{Delivery: r.d, Verb: nixie.Release, Delay: min(delay, nixie.MaxDelay)})
 	}
 }
 

@@ -9,11 +9,7 @@ import (
 
 // receiveLoop keeps enough work in hand until ctx ends.
 func (w *Worker) receiveLoop(ctx context.Context) {
-	stopWaiting := context.AfterFunc(ctx, func() {
-		w.mu.Lock()
-		w.changed.Broadcast()
-		w.mu.Unlock()
-	})
+	stopWaiting := context.AfterFunc(ctx, w.announce)
 	defer stopWaiting()
 	pause := firstPause
 	for {
@@ -50,6 +46,10 @@ func (w *Worker) want(ctx context.Context) nixie.Want {
 	defer w.mu.Unlock()
 	for {
 		limit := w.speed.limit()
+		allowed, wait := w.circuits.room(w.c.Clock())
+		if allowed >= 0 {
+			limit = min(limit, allowed)
+		}
 		room := limit - w.inHand
 		if room >= max(1, min(limit/2, limit-w.c.Concurrency)) || ctx.Err() != nil {
 			return nixie.Want{
@@ -59,8 +59,25 @@ func (w *Worker) want(ctx context.Context) nixie.Want {
 				Fresh: w.suspects > 0,
 			}
 		}
-		w.changed.Wait()
+		w.awaitChange(wait)
 	}
+}
+
+// awaitChange waits until something in hand has changed, or for as long as the
+// breakers say; 0 is for ever. The worker's mutex is held.
+func (w *Worker) awaitChange(most time.Duration) {
+	if most > 0 {
+		timer := time.AfterFunc(most, w.announce)
+		defer timer.Stop()
+	}
+	w.changed.Wait()
+}
+
+// announce wakes whoever waits for a change.
+func (w *Worker) announce() {
+	w.mu.Lock()
+	w.changed.Broadcast()
+	w.mu.Unlock()
 }
 
 func (w *Worker) receive(ctx context.Context, want nixie.Want) ([]*nixie.Delivery, error) {
@@ -73,6 +90,7 @@ func (w *Worker) receive(ctx context.Context, want nixie.Want) ([]*nixie.Deliver
 // the rest to the handlers.
 func (w *Worker) take(ctx context.Context, got []*nixie.Delivery, asked time.Duration) {
 	w.c.Observer.OnReceived(w.c.Queue, got)
+	w.circuits.received(got)
 	now := w.c.Clock()
 	b := newBatch(w, got, w.since(now), asked+w.c.Lease)
 	judged := w.judge(b, now)

@@ -25,6 +25,8 @@ type Worker struct {
 	speed speed
 	slots []slot
 
+	circuits circuits
+
 	mu       sync.Mutex
 	changed  *sync.Cond // inHand went down, or draining began
 	batches  []*batch   // those with something not settled
@@ -76,6 +78,7 @@ func New(c Config) (*Worker, error) {
 		slots: make([]slot, c.Concurrency),
 		speed: speed{workers: c.Concurrency, lease: c.Lease, most: c.Prefetch},
 	}
+	w.circuits.rules = c.Breaker
 	w.changed = sync.NewCond(&w.mu)
 	return w, nil
 }
@@ -189,7 +192,11 @@ func (w *Worker) one(s *slot, r *run) {
 		w.giveBack(r, w.since(started)) // too late to start: the lease may end any moment
 		return
 	}
+	if !w.allowed(r, started) {
+		return
+	}
 	if !r.state.CompareAndSwap(waiting, running) {
+		w.ended(r, nil, started)
 		return // released or lost before it started
 	}
 	if w.c.Timeout > 0 {
@@ -230,6 +237,7 @@ func (w *Worker) call(s *slot, r *run, started time.Time) {
 func (w *Worker) finish(r *run, err error, started, ended time.Time) {
 	why := r.close(w.since(ended))
 	if !r.state.CompareAndSwap(running, deciding) {
+		w.ended(r, nil, ended)
 		w.c.Observer.OnTrouble(w.c.Queue, nixie.Errorf(nixie.CodeLeaseLost,
 			"message %s: its handler returned long after its context had ended; the outcome does not count", r.d.ID))
 		return
@@ -238,7 +246,9 @@ func (w *Worker) finish(r *run, err error, started, ended time.Time) {
 		err = &lateError{w.c.Timeout, err}
 		why = nil
 	}
-	w.post(r, w.c.decide(r.d, err, why != nil, started, ended))
+	st := w.c.decide(r.d, err, why != nil, started, ended)
+	w.ended(r, &st, ended)
+	w.post(r, st)
 }
 
 // post hands a settlement to the settler.

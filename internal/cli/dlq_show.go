@@ -23,26 +23,37 @@ const (
 )
 
 func newDLQShow(g *globals) *cobra.Command {
-	return &cobra.Command{
+	var veil veil
+	cmd := &cobra.Command{
 		Use:   "show ID",
 		Short: "Tell the whole story of a letter",
 		Long: `Tells what a letter is, where it came from, every attempt, and what can be done
-now. Long texts are cut unless -o wide; -o json has everything.`,
+now. Long texts are cut unless -o wide; -o json has everything. Secrets are hidden
+in headers, body and failures unless --unmask; the output says where that was done.`,
 		Example: `  nixie dlq show order-4711
   nixie dlq show 01890a5d-ac96-774b-bcce-b302099a8057 -o wide
-  nixie dlq show order-4711 -o json | jq -r .message.body`,
+  nixie dlq show order-4711 --unmask -o json | jq -r .message.body`,
 		Args: oneArg("ID"),
-		RunE: g.with(nil, func(ctx context.Context, o *office.Office, args []string) error {
-			l, err := o.Letter(ctx, args[0])
-			if err != nil {
-				return err
-			}
-			return g.object(office.ViewStory(&l), func(w io.Writer) error { return g.printLetter(w, &l) })
-		}),
 	}
+	veil.register(cmd.Flags())
+	cmd.RunE = g.with(nil, func(ctx context.Context, o *office.Office, args []string) error {
+		l, err := o.Letter(ctx, args[0])
+		if err == nil {
+			err = veil.over(g)
+		}
+		if err != nil {
+			return err
+		}
+		veil.letter(&l)
+		view := veil.story(&l)
+		veil.body(&view.Message)
+		view.Masked = veil.hid
+		return g.object(view, func(w io.Writer) error { return g.printLetter(w, &l, &veil) })
+	})
+	return cmd
 }
 
-func (g *globals) printLetter(w io.Writer, l *nixie.Letter) error {
+func (g *globals) printLetter(w io.Writer, l *nixie.Letter, veil *veil) error {
 	m := &l.Message
 	fmt.Fprintf(w, "%s\n\n", escapeLine(l.Signature))
 	f := newFacts(w)
@@ -75,7 +86,7 @@ func (g *globals) printLetter(w io.Writer, l *nixie.Letter) error {
 	}
 	f.end()
 	g.printHistory(w, l.History, l.HistoryDropped)
-	g.printBody(w, m.Body)
+	g.printBody(w, m.Body, veil)
 	g.printNext(w, l)
 	return nil
 }
@@ -154,13 +165,16 @@ func (g *globals) bytes(n int) int {
 
 func (g *globals) lines(n int) int { return g.bytes(n) }
 
-func (g *globals) printBody(w io.Writer, body []byte) {
+func (g *globals) printBody(w io.Writer, body []byte, veil *veil) {
 	fmt.Fprintf(w, "\nBody, %s:\n", plural(int64(len(body)), "byte"))
 	if office.IsText(body) {
-		indent(w, string(body), 0, g.bytes(shownBody))
-		return
+		indent(w, veil.text(string(body)), 0, g.bytes(shownBody))
+	} else {
+		indent(w, dump(body, g.bytes(shownHex)), 0, shownWide)
 	}
-	indent(w, dump(body, g.bytes(shownHex)), 0, shownWide)
+	if veil.hid {
+		fmt.Fprintf(w, "\nSecrets are hidden in this: --unmask shows them.\n")
+	}
 }
 
 // dump writes bytes as a hex dump, cut at n bytes.

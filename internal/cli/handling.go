@@ -25,6 +25,8 @@ import (
 type handling struct {
 	*globals
 	onFailure, profile      string
+	breaker                 string
+	mask                    maskFlags
 	parallel, maxAttempts   int
 	backoff, timeout, lease time.Duration
 	permanentExit           []int
@@ -37,6 +39,10 @@ At a timeout or a second interrupt it gets SIGTERM, and SIGKILL 2 seconds later.
 With --on-item-failure custom:COMMAND that command gets the failure as JSON on
 standard input once an item is given up. Exit 0 discards the item, 10 retries it,
 11 buries it and 12 stops the run; anything else buries it and is recorded too.
+
+Secrets in what it prints are hidden before a failure is recorded or shown:
+passwords and tokens by name, form or prefix, and the values of variables such as
+API_TOKEN. --mask and the lines of $NIXIE_MASK hide more.
 
 It says how it went
   exit 0      done                           exit 69     something it needs is down: retried
@@ -51,6 +57,8 @@ func (h *handling) register(fs *pflag.FlagSet) {
 	fs.DurationVar(&h.backoff, "backoff", policy.DefaultBase, "base of the exponential wait before a retry, up to 15m, with full jitter")
 	fs.DurationVar(&h.timeout, "timeout", 0, "limit of one execution; 0 is none")
 	fs.StringVar(&h.profile, "profile", policy.DefaultProfile, "set of policy values to start from: "+strings.Join(policy.Profiles(), ", "))
+	fs.StringVar(&h.breaker, "breaker", "", "pause when commands fail in a row: failures,successes,open_for,half_open_max such as 5,3,30s,3, or default, or none (default that of the profile)")
+	h.mask.register(fs)
 	fs.StringVar(&h.onFailure, "on-item-failure", string(runner.ToOffice), "what becomes of an item that is given up: dlq, retry, discard, stop or custom:COMMAND")
 	fs.IntSliceVar(&h.permanentExit, "permanent-exit", nil, "exit codes after which an item is not retried")
 	fs.DurationVar(&h.lease, "lease", nixie.DefaultLease, "how long an item is held without a sign of life")
@@ -75,20 +83,34 @@ func (h *handling) read(fs *pflag.FlagSet) error {
 }
 
 // config is what the flags say; what is worked on is the caller's to add.
-func (h *handling) config(cmd []string) *runner.Config {
+func (h *handling) config(cmd []string) (*runner.Config, error) {
 	host, err := os.Hostname()
 	if err != nil {
 		host = "localhost"
 	}
+	mask, err := h.mask.mask(h.Env)
+	if err != nil {
+		return nil, err
+	}
+	var breaker *policy.BreakerRules
+	if h.breaker != "" {
+		rules, err := policy.ParseBreaker(h.breaker)
+		if err != nil {
+			return nil, err
+		}
+		breaker = &rules
+	}
 	return &runner.Config{
 		Command: cmd, Parallel: h.parallel, Timeout: h.timeout, Lease: h.lease,
 		Policy:    policy.Config{Profile: h.profile, MaxAttempts: h.maxAttempts, Backoff: policy.Backoff{Base: h.backoff}},
-		OnFailure: runner.Mode(h.onFailure), PermanentExit: h.permanentExit,
+		OnFailure: runner.Mode(h.onFailure), Breaker: breaker, PermanentExit: h.permanentExit,
 		Environ: config.Inherited(), StateFolder: config.StateFolder(h.Env),
 		Owner: fmt.Sprintf("%s:%d:%s", host, os.Getpid(), strconv.FormatInt(h.Now().UnixNano(), 36)),
-		Clock: h.Now,
-		Warn:  func(format string, args ...any) { fmt.Fprintln(h.Err, "nixie:", escape(fmt.Sprintf(format, args...))) },
-	}
+		Mask:  mask.Failure, Clock: h.Now,
+		Warn: func(format string, args ...any) {
+			fmt.Fprintln(h.Err, "nixie:", escape(mask.Text(fmt.Sprintf(format, args...))))
+		},
+	}, nil
 }
 
 // drive runs what works under a progress display. The first interrupt lets

@@ -89,28 +89,39 @@ func stateInk(s nixie.State) ink {
 }
 
 func newMessageShow(g *globals) *cobra.Command {
-	return &cobra.Command{
+	var veil veil
+	cmd := &cobra.Command{
 		Use:   "show ID",
 		Short: "Show a message, its body and what went wrong so far",
+		Long: `Shows a message with its body, headers and failures. Secrets in them are hidden
+unless --unmask; the output says where that was done.`,
 		Example: `  nixie message show order-4711
-  nixie message show order-4711 -o json | jq -r .body`,
+  nixie message show order-4711 --unmask -o json | jq -r .body`,
 		Args: oneArg("ID"),
-		RunE: g.with(nil, func(ctx context.Context, o *office.Office, args []string) error {
-			r, err := o.Message(ctx, args[0])
-			if err != nil {
-				return err
-			}
-			v := viewRow(&r)
-			v.Headers, v.History = r.Headers, office.ViewHistory(r.History)
-			return g.object(v, func(w io.Writer) error {
-				g.printMessage(w, &r)
-				return nil
-			})
-		}),
 	}
+	veil.register(cmd.Flags())
+	cmd.RunE = g.with(nil, func(ctx context.Context, o *office.Office, args []string) error {
+		r, err := o.Message(ctx, args[0])
+		if err == nil {
+			err = veil.over(g)
+		}
+		if err != nil {
+			return err
+		}
+		veil.message(&r.Message, r.History)
+		v := maskedMessage{MessageView: viewRow(&r)}
+		v.Headers, v.History = r.Headers, office.ViewHistory(r.History)
+		veil.body(&v.MessageView)
+		v.Masked = veil.hid
+		return g.object(v, func(w io.Writer) error {
+			g.printMessage(w, &r, &veil)
+			return nil
+		})
+	})
+	return cmd
 }
 
-func (g *globals) printMessage(w io.Writer, r *store.Record) {
+func (g *globals) printMessage(w io.Writer, r *store.Record, veil *veil) {
 	at := func(t time.Time) string { return strings.TrimPrefix(clock(office.Moment{Time: t}), "-") }
 	f := newFacts(w)
 	f.add("message", r.ID.String())
@@ -139,7 +150,7 @@ func (g *globals) printMessage(w io.Writer, r *store.Record) {
 	}
 	f.end()
 	g.printHistory(w, r.History, r.HistoryDropped)
-	g.printBody(w, r.Body)
+	g.printBody(w, r.Body, veil)
 	if r.State == nixie.Dead {
 		fmt.Fprintf(w, "\nNext:\n  %s\n", g.typed("dlq", "show", r.ID.String()))
 	}

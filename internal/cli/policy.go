@@ -1,6 +1,7 @@
 package cli
 
 import (
+	"slices"
 	"strconv"
 
 	"github.com/spf13/cobra"
@@ -28,7 +29,11 @@ func newPolicyShow(g *globals) *cobra.Command {
 				return err
 			}
 			out := newListing(g, settingColumns())
-			for _, s := range append(p.Table(), limits()...) {
+			known, err := viewProfile(profile)
+			if err != nil {
+				return err
+			}
+			for _, s := range slices.Concat(p.Table(), known.settings(), limits()) {
 				if err := out.add(s); err != nil {
 					return err
 				}

@@ -62,6 +62,15 @@ func viewProfile(name string) (profileView, error) {
 	}, nil
 }
 
+// settings are what a profile says beyond its policy.
+func (v *profileView) settings() []policy.Setting {
+	return []policy.Setting{
+		{Name: "in_place", Value: v.InPlace, Meaning: "runs under one claim before a failure counts"},
+		{Name: "on_duplicate", Value: v.OnDuplicate, Meaning: "what a producer gets for a taken dedupe key; nixie run always goes on"},
+		{Name: "breaker", Value: v.Breaker, Meaning: "when failures in a row pause what fails; nixie run --breaker"},
+	}
+}
+
 func duplicateWords(c nixie.Conflict) string {
 	switch c {
 	case nixie.FailOnConflict:

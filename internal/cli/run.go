@@ -81,6 +81,12 @@ func (f *runFlags) readFlags(fs *pflag.FlagSet) error {
 		case !fromList && listFlag(flag.Name):
 			return
 		}
+		if flag.Value.Type() == "stringArray" {
+			for _, value := range flag.Value.(pflag.SliceValue).GetSlice() {
+				f.given = append(f.given, "--"+flag.Name, value)
+			}
+			return
+		}
 		value := flag.Value.String()
 		if list, ok := flag.Value.(pflag.SliceValue); ok {
 			value = strings.Join(list.GetSlice(), ",")
@@ -161,7 +167,10 @@ func (f *runFlags) config(list string, cmd []string) (*runner.Config, error) {
 		}
 		f.job = runner.DefaultJob(abs)
 	}
-	cfg := f.handling.config(cmd)
+	cfg, err := f.handling.config(cmd)
+	if err != nil {
+		return nil, err
+	}
 	cfg.Job = f.job
 	return cfg, nil
 }

@@ -67,7 +67,10 @@ func (f *workFlags) run(ctx context.Context, args []string, dash int) error {
 	case f.drain && f.untilEmpty:
 		return usagef("--drain and --until-empty are two ends: give one")
 	}
-	cfg := f.config(args[dash:])
+	cfg, err := f.config(args[dash:])
+	if err != nil {
+		return err
+	}
 	cfg.Queues = args[:dash]
 	switch {
 	case f.drain:

@@ -5,7 +5,9 @@ package config
 import (
 	"os"
 	"path/filepath"
+	"slices"
 	"strconv"
+	"strings"
 
 	"github.com/nixie-go/nixie"
 )
@@ -49,6 +51,18 @@ func StateFolder(env Environment) string {
 		return filepath.Join(home, ".local", "state", "nixie")
 	}
 	return filepath.Join(os.TempDir(), "nixie-state")
+}
+
+// MaskPatterns are what is hidden in failures beside what is known to be secret:
+// the flags, and the lines of NIXIE_MASK.
+func MaskPatterns(flags []string, env Environment) []string {
+	patterns := slices.Clone(flags)
+	for line := range strings.Lines(env("NIXIE_MASK")) {
+		if line = strings.TrimRight(line, "\r\n"); line != "" {
+			patterns = append(patterns, line)
+		}
+	}
+	return patterns
 }
 
 // Actor is who is recorded as having done something: NIXIE_ACTOR, or the user

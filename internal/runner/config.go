@@ -49,13 +49,15 @@ type Config struct {
 	Timeout   time.Duration // of one execution; 0 is none
 	Lease     time.Duration // of a claim; 0 is [nixie.DefaultLease]
 	Policy    policy.Config
-	OnFailure Mode // empty is [ToOffice]
+	OnFailure Mode                 // empty is [ToOffice]
+	Breaker   *policy.BreakerRules // nil is that of the profile
 
 	PermanentExit []int    // exit codes, 1 to 255, that mean: will never succeed
 	Environ       []string // what the commands inherit
 	StateFolder   string   // where running process groups are noted and verdicts are written
 	Owner         string   // of the leases, as the store was told; unique among live processes
 
+	Mask     func(*nixie.Failure) // hides secrets in failures where they are made; nil hides nothing
 	Clock    func() time.Time
 	Warn     func(format string, args ...any) // something a person should know; the run goes on
 	Observer *nixie.Observer
@@ -121,13 +123,13 @@ func New(c Config) (*Runner, error) {
 	if r.policy, err = policy.New(r.c.Policy); err != nil {
 		return nil, err
 	}
-	if r.attempt, err = r.attempts(); err != nil {
+	if err = r.readProfile(); err != nil {
 		return nil, err
 	}
 	if r.admits, err = r.admission(); err != nil {
 		return nil, err
 	}
-	r.judge = &judge{Policy: r.policy, mode: r.c.OnFailure, asked: map[nixie.ID]answer{}}
+	r.judge = &judge{Policy: r.policy, mode: r.c.OnFailure, mask: r.c.Mask, asked: map[nixie.ID]answer{}}
 	return r, nil
 }
 
@@ -135,14 +137,23 @@ func New(c Config) (*Runner, error) {
 // else is done.
 func (r *Runner) Use(st store.Store) { r.store = st }
 
-// attempts is the command as a handler, run again in place where the profile
-// says so.
-func (r *Runner) attempts() (nixie.Handler, error) {
+// readProfile takes from the profile what is not part of its policy: the breaker,
+// and how the command is run again in place. What it says of taken dedupe keys is
+// for producers: that a job knows its items is how it goes on.
+func (r *Runner) readProfile() error {
 	profile, err := policy.ProfileNamed(r.c.Policy.Profile)
-	if err != nil || profile.InPlace.MaxAttempts < 2 && profile.InPlace.Extensions == 0 {
-		return nixie.HandlerFunc(r.runCommand), err
+	if err != nil {
+		return err
 	}
-	return worker.RetryInPlace(nixie.HandlerFunc(r.runCommand), r.policy, profile.InPlace, r.c.Clock)
+	if r.c.Breaker == nil {
+		r.c.Breaker = &profile.Breaker
+	}
+	r.attempt = nixie.HandlerFunc(r.runCommand)
+	if profile.InPlace.MaxAttempts < 2 && profile.InPlace.Extensions == 0 {
+		return nil
+	}
+	r.attempt, err = worker.RetryInPlace(r.attempt, r.policy, profile.InPlace, r.c.Clock)
+	return err
 }
 
 // admission is the policy that says which deliveries may be run at all. Modes

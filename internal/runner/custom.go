@@ -58,7 +58,7 @@ type failureNote struct {
 // on, and notes the answer for the judge.
 func (r *Runner) ask(ctx context.Context, d *nixie.Delivery, failed error, started time.Time) {
 	now := r.c.Clock()
-	st := r.policy.Decide(d, r.policy.Diagnose(d, failed, policy.Facts{StartedAt: started, FailedAt: now, Worker: r.c.Owner}), now)
+	st := r.policy.Decide(d, r.policy.Diagnose(d, failed, policy.Facts{StartedAt: started, FailedAt: now, Worker: r.c.Owner, Mask: r.c.Mask}), now)
 	if st.Burial == nil {
 		return
 	}

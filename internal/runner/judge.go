@@ -14,6 +14,7 @@ import (
 type judge struct {
 	*policy.Policy
 	mode Mode
+	mask func(*nixie.Failure) // of what a custom command failed of
 
 	mu    sync.Mutex
 	asked map[nixie.ID]answer
@@ -58,7 +59,7 @@ func (j *judge) Decide(d *nixie.Delivery, f *nixie.Failure, now time.Time) nixie
 		st = j.again(d, st, now)
 	}
 	if a.second != nil {
-		st.Second = j.Diagnose(d, a.second, policy.Facts{StartedAt: now, FailedAt: now, Worker: f.Worker, Node: f.Node})
+		st.Second = j.Diagnose(d, a.second, policy.Facts{StartedAt: now, FailedAt: now, Worker: f.Worker, Node: f.Node, Mask: j.mask})
 		st.Second.Decision = st.Verb
 	}
 	if st.Failure != nil {

@@ -6,12 +6,14 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
+	"strconv"
 	"sync"
 	"sync/atomic"
 	"time"
 
 	"github.com/nixie-go/nixie"
 	"github.com/nixie-go/nixie/internal/command"
+	"github.com/nixie-go/nixie/policy"
 	"github.com/nixie-go/nixie/store"
 	"github.com/nixie-go/nixie/worker"
 )
@@ -163,6 +165,8 @@ func (r *Runner) worker() (*worker.Worker, error) {
 		Handler:     nixie.HandlerFunc(r.handle),
 		Policy:      r.admits,
 		Decider:     r.judge,
+		Mask:        r.c.Mask,
+		Breaker:     *r.c.Breaker,
 		Concurrency: r.c.Parallel,
 		Prefetch:    2 * r.c.Parallel, // little: what waits in hand when a run is killed counts as an attempt
 		SettleEach:  true,
@@ -170,8 +174,25 @@ func (r *Runner) worker() (*worker.Worker, error) {
 		Drain:       drainForever,
 		Name:        r.c.Owner,
 		Clock:       r.c.Clock,
-		Observer:    nixie.Tee(r.c.Observer, &nixie.Observer{Settled: r.settled}),
+		Observer:    nixie.Tee(r.c.Observer, &nixie.Observer{Settled: r.settled, Breaker: r.breaker}),
 	})
+}
+
+// breaker tells a person why nothing is started.
+func (r *Runner) breaker(change nixie.BreakerChange) {
+	switch change.State {
+	case string(policy.BreakerOpen):
+		r.c.Warn("%s in a row (reason %s): nothing is started until %s", plural(r.c.Breaker.Failures), change.Reason, change.Until.UTC().Format("15:04:05Z"))
+	case policy.BreakerClosed.String():
+		r.c.Warn("no more failures of reason %s: going on", change.Reason)
+	}
+}
+
+func plural(failures int) string {
+	if failures == 1 {
+		return "1 failure"
+	}
+	return strconv.Itoa(failures) + " failures"
 }
 
 // drainForever lets commands finish that run when the run is told to stop:

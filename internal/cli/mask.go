@@ -1,0 +1,115 @@
+package cli
+
+import (
+	"reflect"
+	"slices"
+
+	"github.com/spf13/pflag"
+
+	"github.com/nixie-go/nixie"
+	"github.com/nixie-go/nixie/internal/app"
+	"github.com/nixie-go/nixie/internal/config"
+	"github.com/nixie-go/nixie/office"
+)
+
+// maskFlags are --mask and --no-mask: what is hidden before it is recorded.
+type maskFlags struct {
+	patterns []string
+	off      bool
+}
+
+func (f *maskFlags) register(fs *pflag.FlagSet) {
+	fs.StringArrayVar(&f.patterns, "mask", nil, "hide what matches this regular expression, or its groups, in failures too; may be repeated")
+	fs.BoolVar(&f.off, "no-mask", false, "record and show secrets in failures as they are")
+}
+
+// mask is what the flags ask for; nil hides nothing.
+func (f *maskFlags) mask(env config.Environment) (app.Mask, error) {
+	if f.off && len(f.patterns) > 0 {
+		return nil, usagef("--no-mask and --mask contradict each other: give one of them")
+	}
+	if f.off {
+		return nil, nil
+	}
+	return app.NewMask(config.MaskPatterns(f.patterns, env), config.Inherited())
+}
+
+// veil hides secrets in what is shown of a letter or message, whatever was done
+// when it was recorded.
+type veil struct {
+	mask app.Mask
+	off  bool
+	hid  bool // something in the letter or message in hand
+}
+
+func (v *veil) register(fs *pflag.FlagSet) {
+	fs.BoolVar(&v.off, "unmask", false, "show secrets in headers, bodies and failures as they are")
+}
+
+// over makes the veil ready. It is called once the flags are read.
+func (v *veil) over(g *globals) (err error) {
+	if !v.off {
+		v.mask, err = app.NewMask(config.MaskPatterns(nil, g.Env), config.Inherited())
+	}
+	return err
+}
+
+func (v *veil) text(s string) string {
+	masked := v.mask.Text(s)
+	v.hid = v.hid || masked != s
+	return masked
+}
+
+// letter hides what is secret in a letter but for its body.
+func (v *veil) letter(l *nixie.Letter) {
+	v.message(&l.Message, l.History)
+	l.Signature = v.text(l.Signature)
+	artifacts := nixie.Failure{Attachments: l.Artifacts}
+	v.failure(&artifacts)
+	l.Artifacts = artifacts.Attachments
+}
+
+// message does so in a message and its failures, and forgets what was hidden in
+// the one before.
+func (v *veil) message(m *nixie.Message, history []nixie.Failure) {
+	v.hid = false
+	m.LastFailure = v.text(m.LastFailure)
+	m.Headers = slices.Clone(m.Headers)
+	for i, h := range m.Headers {
+		m.Headers[i].Value = v.mask.Header(h.Name, h.Value)
+		v.hid = v.hid || m.Headers[i].Value != h.Value
+	}
+	for i := range history {
+		v.failure(&history[i])
+	}
+}
+
+func (v *veil) failure(f *nixie.Failure) {
+	before := *f
+	v.mask.Failure(f)
+	v.hid = v.hid || !reflect.DeepEqual(before, *f)
+}
+
+// body hides what is secret in the body of a view, if it is a text.
+func (v *veil) body(m *office.MessageView) {
+	if m.Text != nil {
+		masked := v.text(*m.Text)
+		m.Text = &masked
+	}
+}
+
+// maskedStory and maskedMessage say whether something was hidden in them: then
+// they are not what the store has.
+type maskedStory struct {
+	office.LetterStory
+	Masked bool `json:"masked,omitempty"`
+}
+
+type maskedMessage struct {
+	office.MessageView
+	Masked bool `json:"masked,omitempty"`
+}
+
+func (v *veil) story(l *nixie.Letter) maskedStory {
+	return maskedStory{office.ViewStory(l), v.hid}
+}

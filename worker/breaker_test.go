@@ -1,0 +1,215 @@
+package worker_test
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/nixie-go/nixie"
+	"github.com/nixie-go/nixie/policy"
+	"github.com/nixie-go/nixie/store"
+	"github.com/nixie-go/nixie/store/memory"
+	"github.com/nixie-go/nixie/worker"
+)
+
+// outage is a dependency that is down until a moment.
+type outage struct {
+	mu    sync.Mutex
+	began time.Time
+	until time.Duration
+	runs  []time.Duration // of messages that need it
+	by    map[string]int  // runs of a message
+}
+
+func (o *outage) handle(_ context.Context, d *nixie.Delivery) error {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	at := time.Since(o.began)
+	if d.Type == "free" {
+		return nil
+	}
+	if o.by == nil {
+		o.by = map[string]int{}
+	}
+	o.by[d.Key]++
+	o.runs = append(o.runs, at)
+	if at < o.until {
+		return nixie.WithReason(nixie.Transient(errBoom), nixie.ReasonDependency)
+	}
+	return nil
+}
+
+// changes collects what breakers do.
+type changes struct {
+	mu   sync.Mutex
+	list []string
+}
+
+func (c *changes) observer() *nixie.Observer {
+	return &nixie.Observer{Breaker: func(change nixie.BreakerChange) {
+		c.mu.Lock()
+		defer c.mu.Unlock()
+		c.list = append(c.list, fmt.Sprintf("%s/%s/%s %s", change.Queue, change.Type, change.Reason, change.State))
+	}}
+}
+
+func fillTyped(t *testing.T, st *memory.Store, kind string, n int) {
+	t.Helper()
+	for i := range n {
+		if _, err := st.Enqueue(t.Context(), nixie.Message{Queue: "q", Type: kind, Key: fmt.Sprint(kind, i)}); err != nil {
+			t.Fatal(err)
+		}
+	}
+}
+
+// noJitter retries soon, so that what ends the runs is the breaker alone.
+func noJitter(t *testing.T, attempts int) *policy.Policy {
+	t.Helper()
+	p, err := policy.New(policy.Config{MaxAttempts: attempts, Backoff: policy.Backoff{Base: time.Second, Factor: 1, Jitter: policy.JitterNone}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return p
+}
+
+// R10: while a breaker is open nothing is received and no attempt is spent; then
+// a few are tried, and when they succeed everything runs.
+func TestR10_OpenBreakerConsumesNoAttempts(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		st := memory.New(memory.Options{})
+		fillTyped(t, st, "job", 200)
+		o := &outage{began: time.Now(), until: 10*time.Minute + 5*time.Second}
+		seen := &changes{}
+		g := start(t, worker.Config{Source: store.NewSource(st, "q"), Concurrency: 4, Policy: noJitter(t, 20), Breaker: policy.DefaultBreaker(), Handler: handler(o.handle), Observer: seen.observer()})
+		time.Sleep(10 * time.Minute)
+		synctest.Wait()
+
+		// Five open it, those under way beside them end, then three are tried every
+		// thirty seconds: with the first failure of them it is open again.
+		if rounds := 20; len(o.runs) > 5+3+3*rounds || len(o.runs) < 5+rounds-1 {
+			t.Errorf("%d runs in ten minutes of outage", len(o.runs))
+		}
+		for i, at := range o.runs {
+			if inRound := at % (30 * time.Second); inRound > 5*time.Second {
+				t.Errorf("run %d at %s: the breaker was open", i, at)
+			}
+		}
+		attempts, deliveries := 0, 0
+		for i := range 200 {
+			m := message(t, st, fmt.Sprint("job", i))
+			attempts += m.Attempts
+			deliveries += m.Deliveries
+			if m.Attempts != o.by[m.Key] || m.State != nixie.Queued {
+				t.Errorf("%s: %d attempts, %d runs, %s", m.Key, m.Attempts, o.by[m.Key], m.State)
+			}
+		}
+		if attempts != len(o.runs) || deliveries > 2*200+3*20 {
+			t.Errorf("%d attempts and %d deliveries for %d runs", attempts, deliveries, len(o.runs))
+		}
+
+		time.Sleep(2 * time.Minute)
+		g.end()
+		if got := info(t, st); got.Succeeded != 200 || got.Dead != 0 {
+			t.Errorf("afterwards: %+v", got)
+		}
+		list := seen.list
+		if list[0] != "q/job/dependency open" || list[1] != "q/job/dependency half-open" || list[2] != "q/job/dependency open" || list[len(list)-1] != "q/job/dependency closed" {
+			t.Errorf("told %q", list)
+		}
+		sound(t, st)
+	})
+}
+
+// R10: another type of the queue goes on, and what is given back for the open one
+// dies neither of its attempts nor of its deliveries, however long it takes.
+func TestR10_OtherTypesGoOn(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		st := memory.New(memory.Options{})
+		fillTyped(t, st, "job", 50)
+		o := &outage{began: time.Now(), until: 3 * time.Hour}
+		g := start(t, worker.Config{Source: store.NewSource(st, "q"), Concurrency: 4, Policy: noJitter(t, 200), Breaker: policy.DefaultBreaker(), Handler: handler(o.handle)})
+		for i := range 60 {
+			if _, err := st.Enqueue(t.Context(), nixie.Message{Queue: "q", Type: "free", Key: fmt.Sprint("free", i)}); err != nil {
+				t.Fatal(err)
+			}
+			time.Sleep(2 * time.Second)
+		}
+		if got := info(t, st); got.Succeeded != 60 {
+			t.Errorf("%d of 60 of another type succeeded in two minutes", got.Succeeded)
+		}
+		time.Sleep(4 * time.Hour)
+		g.end()
+		if got := info(t, st); got.Succeeded != 110 || got.Dead != 0 {
+			t.Errorf("%+v", got)
+		}
+		sound(t, st)
+	})
+}
+
+// A message that has few deliveries left is not given back again and again: then
+// nothing is received while the breaker is open.
+func TestR10_BreakerUsesUpNoDeliveries(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		st := memory.New(memory.Options{})
+		fillTyped(t, st, "free", 1)
+		fillTyped(t, st, "job", 20)
+		o := &outage{began: time.Now(), until: 20 * time.Hour}
+		p, err := policy.New(policy.Config{MaxAttempts: -1, MaxDeliveries: 20, Backoff: policy.Backoff{Base: 90 * time.Minute, Factor: 1, Jitter: policy.JitterNone}})
+		if err != nil {
+			t.Fatal(err)
+		}
+		rules := policy.BreakerRules{Failures: 3, Successes: 1, OpenFor: time.Hour, HalfOpenMax: 1}
+		g := start(t, worker.Config{Source: store.NewSource(st, "q"), Concurrency: 2, Policy: p, Breaker: rules, Handler: handler(o.handle)})
+		time.Sleep(24 * time.Hour)
+		g.end()
+		if got := info(t, st); got.Succeeded != 21 || got.Dead != 0 {
+			t.Errorf("%+v", got)
+		}
+	})
+}
+
+// Reasons have breakers of their own, a success closes the row, and what is
+// permanent says nothing.
+func TestR10_WhatOpensABreaker(t *testing.T) {
+	dependency := nixie.WithReason(nixie.Transient(errBoom), nixie.ReasonDependency)
+	timeout := nixie.WithReason(nixie.Transient(errBoom), nixie.ReasonTimeout)
+	for _, c := range []struct {
+		name     string
+		outcomes []error // in turn, then success
+		want     []string
+	}{
+		{"in a row", []error{dependency, dependency, dependency}, []string{"q/job/dependency open"}},
+		{"a success between", []error{dependency, dependency, nil, dependency, dependency}, nil},
+		{"another reason between", []error{dependency, timeout, dependency, timeout, dependency}, []string{"q/job/dependency open"}},
+		{"permanent", []error{nixie.Permanent(errBoom), nixie.Permanent(errBoom), nixie.Permanent(errBoom)}, nil},
+		{"released", []error{nixie.Verdict(nixie.Release, errBoom), nixie.Verdict(nixie.Release, errBoom), nixie.Verdict(nixie.Release, errBoom)}, nil},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				st := memory.New(memory.Options{})
+				fillTyped(t, st, "job", len(c.outcomes))
+				var n atomic.Int64
+				seen := &changes{}
+				g := start(t, worker.Config{
+					Source: store.NewSource(st, "q"), Concurrency: 1, Policy: noJitter(t, 5), Breaker: policy.BreakerRules{Failures: 3, Successes: 1, OpenFor: time.Hour, HalfOpenMax: 1},
+					Handler: handler(func(context.Context, *nixie.Delivery) error {
+						if i := int(n.Add(1)); i <= len(c.outcomes) {
+							return c.outcomes[i-1]
+						}
+						return nil
+					}), Observer: seen.observer(),
+				})
+				time.Sleep(30 * time.Minute)
+				g.end()
+				if !slices.Equal(seen.list, c.want) {
+					t.Errorf("told %q, want %q", seen.list, c.want)
+				}
+			})
+		})
+	}
+}

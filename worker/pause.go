@@ -1,0 +1,75 @@
+package worker
+
+import (
+	"time"
+
+	"github.com/nixie-go/nixie"
+	"github.com/nixie-go/nixie/policy"
+)
+
+// affordable is the part of a message's deliveries that breakers may use: half.
+const affordable = 2
+
+// allowed asks the breakers whether a run may begin. What may not is given back
+// until it is tried again.
+func (w *Worker) allowed(r *run, now time.Time) bool {
+	tickets, wait, changes, ok := w.circuits.begin(r.d.Type, now)
+	w.tell(changes, now)
+	if !ok {
+		w.postpone(r, now, wait)
+		return false
+	}
+	r.tickets = tickets
+	return true
+}
+
+// ended tells the breakers how a run ended; without a settlement its outcome is
+// not known. A permanent failure says something about its message and nothing
+// about what it depends on: it is no outcome either.
+func (w *Worker) ended(r *run, st *nixie.Settlement, now time.Time) {
+	on, reason := policy.BreakerReturned, nixie.ReasonUnknown
+	switch {
+	case st == nil:
+	case st.Verb == nixie.Complete:
+		on = policy.BreakerSucceeded
+	case st.Failure != nil && st.Verb != nixie.Release && st.Failure.Class != nixie.ClassPermanent:
+		on, reason = policy.BreakerFailed, st.Failure.Reason
+	}
+	w.tell(w.circuits.end(r.d.Type, r.tickets, on, reason, now), now)
+}
+
+// tell acts on changes of breakers: what waits for one that has opened is given
+// back, who waits to receive looks again, the observer is told.
+func (w *Worker) tell(changes []nixie.BreakerChange, now time.Time) {
+	if len(changes) == 0 {
+		return
+	}
+	for _, change := range changes {
+		if change.State == string(policy.BreakerOpen) {
+			w.postponeWaiting(change, now)
+		}
+		change.Queue = w.c.Queue
+		w.c.Observer.OnBreaker(change)
+	}
+	w.announce()
+}
+
+func (w *Worker) postponeWaiting(change nixie.BreakerChange, now time.Time) {
+	for _, b := range w.openBatches() {
+		for i := range b.runs {
+			if r := &b.runs[i]; r.d.Type == change.Type && r.state.Load() == waiting {
+				w.postpone(r, now, change.Until.Sub(now))
+			}
+		}
+	}
+}
+
+// postpone gives a delivery back until its breaker is tried again: its attempt is
+// refunded, and its delivery counts.
+func (w *Worker) postpone(r *run, now time.Time, wait time.Duration) {
+	most := w.c.Policy.ConfigFor(r.d.Type, "").MaxDeliveries
+	if most > 0 && r.d.Deliveries*affordable >= most {
+		w.circuits.tight()
+	}
+	w.giveBackFor(r, w.since(now), wait)
+}
