@@ -70,7 +70,11 @@ func (c conn) prep(query string, args ...any) (*sqlite.Stmt, error) {
 	return st, nil
 }
 
-func bind(st *sqlite.Stmt, i int, arg any) {
+// prepare returns the cached statement, reset, for a caller that binds its
+// arguments one by one, which costs no memory.
+func (c conn) prepare(query string) (stmt, error) { return c.Prepare(query) }
+
+func bind(st stmt, i int, arg any) {
 	switch a := arg.(type) {
 	case nil:
 		st.BindNull(i)
@@ -109,14 +113,6 @@ func (c conn) run(query string, args ...any) error {
 	}
 }
 
-// change executes a write and returns how many rows it changed.
-func (c conn) change(query string, args ...any) (int, error) {
-	if err := c.run(query, args...); err != nil {
-		return 0, err
-	}
-	return c.Changes(), nil
-}
-
 // each calls f for every row.
 func (c conn) each(query string, f func(row rows) error, args ...any) error {
 	st, err := c.prep(query, args...)
@@ -135,9 +131,11 @@ func (c conn) each(query string, f func(row rows) error, args ...any) error {
 }
 
 // number returns the first column of the first row, 0 when there is none.
-func (c conn) number(query string, args ...any) (int64, error) {
+func (c conn) number(query string, args ...any) (int64, error) { return number(c, query, args) }
+
+func number(on statements, query string, args []any) (int64, error) {
 	var n int64
-	err := c.each(query, func(row rows) error {
+	err := on.each(query, func(row rows) error {
 		n = row.ColumnInt64(0)
 		return nil
 	}, args...)
@@ -277,5 +275,33 @@ func columnBytes(row rows, col int) []byte {
 	return b
 }
 
-// rows is a statement that stands on a row.
-type rows = *sqlite.Stmt
+// rows is a statement that stands on a row. What is null reads as the zero
+// value.
+type rows interface {
+	ColumnInt64(col int) int64
+	ColumnInt(col int) int
+	ColumnBool(col int) bool
+	ColumnText(col int) string
+	ColumnBytes(col int, buf []byte) int
+	ColumnLen(col int) int
+}
+
+// stmt is a statement that waits for its arguments, counted from 1.
+type stmt interface {
+	BindNull(param int)
+	BindInt64(param int, value int64)
+	BindBool(param int, value bool)
+	BindText(param int, value string)
+	BindBytes(param int, value []byte)
+	Step() (row bool, err error)
+}
+
+// statements is what the transactions of this package run on: a connection of
+// our own, or a transaction of the caller.
+type statements interface {
+	run(query string, args ...any) error
+	each(query string, f func(row rows) error, args ...any) error
+	prepare(query string) (stmt, error)
+	Changes() int           // rows changed by the last write
+	LastInsertRowID() int64 // number of the row added last
+}

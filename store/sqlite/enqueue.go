@@ -138,7 +138,7 @@ func orZero(r *nixie.Receipt) *nixie.Receipt {
 }
 
 func (t *tx) insertMessage(pos int64, id nixie.ID, own bool, m *nixie.Message, hash nixie.Hash) error {
-	st, err := t.Prepare(`insert into message (pos, id, own, type, key, stream, dedupe, priority, body, hash, headers, origin, enqueued, expires)
+	st, err := t.prepare(`insert into message (pos, id, own, type, key, stream, dedupe, priority, body, hash, headers, origin, enqueued, expires)
 		values (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?) on conflict (id) do nothing`)
 	if err != nil {
 		return err

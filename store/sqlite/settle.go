@@ -209,7 +209,7 @@ func (t *tx) completeMember(st *nixie.Settlement) (bool, error) {
 	if err != nil || b == nil || b.until <= t.now || pos < b.first || pos > b.last || d.Lease.Number != 1 {
 		return false, err
 	}
-	ins, err := t.Prepare("insert into log (pos, state, ended, received) select ?1, 2, ?2, ?3 where not exists (select 1 from pending where pos = ?1) on conflict do nothing")
+	ins, err := t.prepare("insert into log (pos, state, ended, received) select ?1, 2, ?2, ?3 where not exists (select 1 from pending where pos = ?1) on conflict do nothing")
 	if err != nil {
 		return false, err
 	}

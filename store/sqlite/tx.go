@@ -4,9 +4,10 @@ import (
 	"github.com/nixie-go/nixie"
 )
 
-// tx is one transaction of the committer with what its calls share.
+// tx is one transaction of the committer, or one call inside a transaction of
+// the caller, with what its parts share.
 type tx struct {
-	conn
+	statements
 	store   *Store
 	now     int64
 	owner   int64 // this process in the table owner; 0 until somebody claims
@@ -16,6 +17,17 @@ type tx struct {
 	woken   map[string]bool
 	after   []func() // run once the transaction is durable
 }
+
+// change executes a write and returns how many rows it changed.
+func (t *tx) change(query string, args ...any) (int, error) {
+	if err := t.run(query, args...); err != nil {
+		return 0, err
+	}
+	return t.Changes(), nil
+}
+
+// number returns the first column of the first row, 0 when there is none.
+func (t *tx) number(query string, args ...any) (int64, error) { return number(t.statements, query, args) }
 
 // queueRow is a row of the table queue while a transaction uses it.
 type queueRow struct {
