@@ -201,7 +201,7 @@ func (s *Store) commit(c conn, calls []*write) (failed int, err error) {
 // turn does not come, whoever has it stands still: then the store's own lock is
 // asked once.
 func (s *Store) begin(c conn) error {
-	in, err := s.turn.take()
+	in, err := s.turn.take(context.Background())
 	if err != nil {
 		return err
 	}

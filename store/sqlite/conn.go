@@ -11,6 +11,7 @@ import (
 	"strings"
 	"time"
 
+	modernc "modernc.org/sqlite"
 	"zombiezen.com/go/sqlite"
 
 	"github.com/nixie-go/nixie"
@@ -34,23 +35,30 @@ pragma temp_store = memory;
 pragma foreign_keys = off;
 pragma trusted_schema = off;`
 
+func settings() []string { return strings.Split(strings.TrimSpace(pragmas), "\n") }
+
+// fileURI names the file to SQLite, whatever characters are in its path.
+func fileURI(path string, options url.Values, vfs string) string {
+	if vfs != "" {
+		options.Set("vfs", vfs)
+	}
+	uri := url.URL{Scheme: "file", Path: filepath.ToSlash(path), RawQuery: options.Encode()}
+	return uri.String()
+}
+
 // openConn opens the file in WAL mode. It waits for locks of others for wait.
 func openConn(path, vfs string, create bool, wait time.Duration) (conn, error) {
 	flags := sqlite.OpenReadWrite | sqlite.OpenURI
 	if create {
 		flags |= sqlite.OpenCreate
 	}
-	uri := url.URL{Scheme: "file", Path: filepath.ToSlash(path)}
-	if vfs != "" {
-		uri.RawQuery = url.Values{"vfs": {vfs}}.Encode()
-	}
-	raw, err := sqlite.OpenConn(uri.String(), flags)
+	raw, err := sqlite.OpenConn(fileURI(path, url.Values{}, vfs), flags)
 	if err != nil {
 		return conn{}, explain(path, err)
 	}
 	c := conn{raw}
 	c.SetBusyTimeout(wait)
-	for _, p := range strings.Split(strings.TrimSpace(pragmas), "\n") {
+	for _, p := range settings() {
 		if err := c.run(p); err != nil {
 			return conn{}, errors.Join(explain(path, err), c.Close())
 		}
@@ -133,15 +141,6 @@ func (c conn) each(query string, f func(row rows) error, args ...any) error {
 // number returns the first column of the first row, 0 when there is none.
 func (c conn) number(query string, args ...any) (int64, error) { return number(c, query, args) }
 
-func number(on statements, query string, args []any) (int64, error) {
-	var n int64
-	err := on.each(query, func(row rows) error {
-		n = row.ColumnInt64(0)
-		return nil
-	}, args...)
-	return n, err
-}
-
 // read runs f on a connection of the readers' pool in one snapshot, interrupted
 // when ctx ends.
 func (s *Store) read(ctx context.Context, f func(c conn) error) error {
@@ -190,12 +189,20 @@ func (s *Store) explain(ctx context.Context, err error) error {
 	return explain(s.path, err)
 }
 
+// resultOf is SQLite's code for an error of either driver.
+func resultOf(err error) sqlite.ResultCode {
+	if theirs := (*modernc.Error)(nil); errors.As(err, &theirs) {
+		return sqlite.ResultCode(theirs.Code())
+	}
+	return sqlite.ErrCode(err)
+}
+
 func explain(path string, err error) error {
 	var ours *nixie.Error
 	if err == nil || errors.As(err, &ours) {
 		return err
 	}
-	switch sqlite.ErrCode(err).ToPrimary() {
+	switch resultOf(err).ToPrimary() {
 	case sqlite.ResultFull:
 		return nixie.Errorf(nixie.CodeLimit, "disk of store %s is full: free some space, nothing was changed: %w", path, err)
 	case sqlite.ResultReadOnly:
@@ -273,35 +280,4 @@ func columnBytes(row rows, col int) []byte {
 	b := make([]byte, row.ColumnLen(col))
 	row.ColumnBytes(col, b)
 	return b
-}
-
-// rows is a statement that stands on a row. What is null reads as the zero
-// value.
-type rows interface {
-	ColumnInt64(col int) int64
-	ColumnInt(col int) int
-	ColumnBool(col int) bool
-	ColumnText(col int) string
-	ColumnBytes(col int, buf []byte) int
-	ColumnLen(col int) int
-}
-
-// stmt is a statement that waits for its arguments, counted from 1.
-type stmt interface {
-	BindNull(param int)
-	BindInt64(param int, value int64)
-	BindBool(param int, value bool)
-	BindText(param int, value string)
-	BindBytes(param int, value []byte)
-	Step() (row bool, err error)
-}
-
-// statements is what the transactions of this package run on: a connection of
-// our own, or a transaction of the caller.
-type statements interface {
-	run(query string, args ...any) error
-	each(query string, f func(row rows) error, args ...any) error
-	prepare(query string) (stmt, error)
-	Changes() int           // rows changed by the last write
-	LastInsertRowID() int64 // number of the row added last
 }

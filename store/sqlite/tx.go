@@ -27,7 +27,9 @@ func (t *tx) change(query string, args ...any) (int, error) {
 }
 
 // number returns the first column of the first row, 0 when there is none.
-func (t *tx) number(query string, args ...any) (int64, error) { return number(t.statements, query, args) }
+func (t *tx) number(query string, args ...any) (int64, error) {
+	return number(t.statements, query, args)
+}
 
 // queueRow is a row of the table queue while a transaction uses it.
 type queueRow struct {
