@@ -24,7 +24,7 @@ func TestCompletedByItsHandler(t *testing.T) {
 		{"commit and nil", true, nil, nixie.Complete, 0},
 		{"commit and error", true, errBoom, nixie.Complete, 1},
 		{"commit and asked verb", true, nixie.Verdict(nixie.Bury, errBoom), nixie.Complete, 1},
-		{"commit and release", true, nixie.Verdict(nixie.Release, errBoom), nixie.Complete, 1},
+		{"commit and release", true, nixie.Verdict(nixie.Release, errBoom), nixie.Complete, 0},
 		{"rollback and nil", false, nil, nixie.Complete, 0},
 		{"rollback and error", false, errBoom, nixie.Retry, 0},
 	} {
@@ -71,8 +71,12 @@ func TestCompletedKeepsItsContext(t *testing.T) {
 	for _, completes := range []bool{true, false} {
 		synctest.Test(t, func(t *testing.T) {
 			src := &script{feed: [][]*nixie.Delivery{{delivery("d")}}}
-			src.extend = func(_ context.Context, ds []*nixie.Delivery) []error { return each(len(ds), coded(nixie.CodeLeaseLost)) }
-			src.settle = func(_ context.Context, sts []nixie.Settlement) []error { return each(len(sts), coded(nixie.CodeLeaseLost)) }
+			src.extend = func(_ context.Context, ds []*nixie.Delivery) []error {
+				return each(len(ds), coded(nixie.CodeLeaseLost))
+			}
+			src.settle = func(_ context.Context, sts []nixie.Settlement) []error {
+				return each(len(sts), coded(nixie.CodeLeaseLost))
+			}
 			seen := &troubles{}
 			g := start(t, worker.Config{Source: src, Lease: 3 * time.Second, Observer: seen.observer(), Handler: handler(func(ctx context.Context, d *nixie.Delivery) error {
 				if completes {
@@ -97,7 +101,9 @@ func TestCompletedKeepsItsContext(t *testing.T) {
 func TestDeskOfCompleted(t *testing.T) {
 	d := delivery("d")
 	d.MarkCompleted()
-	src := &script{settle: func(_ context.Context, sts []nixie.Settlement) []error { return each(len(sts), coded(nixie.CodeLeaseLost)) }}
+	src := &script{settle: func(_ context.Context, sts []nixie.Settlement) []error {
+		return each(len(sts), coded(nixie.CodeLeaseLost))
+	}}
 	clock := &hands{now: time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC)}
 	desk := newDesk(t, src, clock, &troubles{})
 	for _, err := range []error{nil, errBoom} {

@@ -79,7 +79,7 @@ func (x *Tx) do(ctx context.Context, f func(*tx) error) error {
 	open.calls.Lock()
 	defer open.calls.Unlock()
 	on := &joined{ctx: context.WithoutCancel(ctx), tx: x.tx}
-	t := &tx{statements: on, store: s}
+	t := &tx{queries: queries{on}, store: s}
 	if err := errors.Join(t.between(f), on.close()); err != nil {
 		return s.explain(context.Background(), err)
 	}
@@ -123,7 +123,7 @@ func (t *tx) between(f func(*tx) error) error {
 }
 
 func (t *tx) whole(f func(*tx) error) (err error) {
-	if t.now, err = t.store.sharedNow(t.statements); err != nil {
+	if t.now, err = t.store.sharedNow(t.queries); err != nil {
 		return err
 	}
 	if err := f(t); err != nil {

@@ -139,7 +139,9 @@ func (c conn) each(query string, f func(row rows) error, args ...any) error {
 }
 
 // number returns the first column of the first row, 0 when there is none.
-func (c conn) number(query string, args ...any) (int64, error) { return number(c, query, args) }
+func (c conn) number(query string, args ...any) (int64, error) {
+	return queries{c}.number(query, args...)
+}
 
 // read runs f on a connection of the readers' pool in one snapshot, interrupted
 // when ctx ends.
@@ -280,4 +282,11 @@ func columnBytes(row rows, col int) []byte {
 	b := make([]byte, row.ColumnLen(col))
 	row.ColumnBytes(col, b)
 	return b
+}
+
+func orNull(n int64) any {
+	if n == 0 {
+		return nil
+	}
+	return n
 }

@@ -159,7 +159,7 @@ func (s *Store) connect() (conn, error) {
 	if err := migrate(w, s.path); err != nil {
 		return fail(err)
 	}
-	if _, err := s.sharedNow(w); err != nil {
+	if _, err := s.sharedNow(queries{w}); err != nil {
 		return fail(err)
 	}
 	if err := s.checkAfterCrash(w); err != nil {

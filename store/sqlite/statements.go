@@ -31,7 +31,19 @@ type stmt interface {
 	Step() (row bool, err error)
 }
 
-func number(on statements, query string, args []any) (int64, error) {
+// queries is what is asked on either in the same way.
+type queries struct{ statements }
+
+// change executes a write and returns how many rows it changed.
+func (on queries) change(query string, args ...any) (int, error) {
+	if err := on.run(query, args...); err != nil {
+		return 0, err
+	}
+	return on.Changes(), nil
+}
+
+// number returns the first column of the first row, 0 when there is none.
+func (on queries) number(query string, args ...any) (int64, error) {
 	var n int64
 	err := on.each(query, func(row rows) error {
 		n = row.ColumnInt64(0)

@@ -7,28 +7,16 @@ import (
 // tx is one transaction of the committer, or one call inside a transaction of
 // the caller, with what its parts share.
 type tx struct {
-	statements
+	queries
 	store   *Store
 	now     int64
 	owner   int64 // this process in the table owner; 0 until somebody claims
 	queues  map[string]*queueRow
 	places  map[int64]*queueRow // the same by number
 	batches map[int64]*batchRow
+	stirred map[int64]*queueRow // streams in which something changed, to be arranged
 	woken   map[string]bool
 	after   []func() // run once the transaction is durable
-}
-
-// change executes a write and returns how many rows it changed.
-func (t *tx) change(query string, args ...any) (int, error) {
-	if err := t.run(query, args...); err != nil {
-		return 0, err
-	}
-	return t.Changes(), nil
-}
-
-// number returns the first column of the first row, 0 when there is none.
-func (t *tx) number(query string, args ...any) (int64, error) {
-	return number(t.statements, query, args)
 }
 
 // queueRow is a row of the table queue while a transaction uses it.
@@ -62,14 +50,14 @@ func (t *tx) queueAt(pos int64) (*queueRow, error) {
 	return q, err
 }
 
-const queueColumns = "select n, name, last, cursor, paused, settings, fresh, succeeded, discarded, canceled from queue where "
+const queueColumns = "select n, name, last, cursor, paused, settings, fresh, succeeded, discarded, canceled, dead from queue where "
 
 func (t *tx) loadQueue(query string, arg any) (*queueRow, error) {
 	var q *queueRow
 	err := t.each(query, func(row rows) error {
 		q = &queueRow{n: row.ColumnInt64(0), name: row.ColumnText(1), last: row.ColumnInt64(2), cursor: row.ColumnInt64(3), paused: row.ColumnBool(4)}
 		q.fresh = row.ColumnInt64(6)
-		q.ended[stSucceeded], q.ended[stDiscarded], q.ended[stCanceled] = row.ColumnInt64(7), row.ColumnInt64(8), row.ColumnInt64(9)
+		q.ended[stSucceeded], q.ended[stDiscarded], q.ended[stCanceled], q.ended[stDead] = row.ColumnInt64(7), row.ColumnInt64(8), row.ColumnInt64(9), row.ColumnInt64(10)
 		return fromJSON(row.ColumnText(5), &q.settings)
 	}, arg)
 	if q != nil && err == nil {
@@ -139,10 +127,13 @@ func (t *tx) keepBatch(n int64, b *batchRow) {
 
 // flush writes back what the calls changed together.
 func (t *tx) flush() error {
+	if err := t.arrangeStirred(); err != nil {
+		return err
+	}
 	for _, q := range t.queues {
 		if q.dirty {
-			if err := t.run("update queue set last = ?, cursor = ?, fresh = ?, succeeded = ?, discarded = ?, canceled = ? where n = ?",
-				q.last, q.cursor, q.fresh, q.ended[stSucceeded], q.ended[stDiscarded], q.ended[stCanceled], q.n); err != nil {
+			if err := t.run("update queue set last = ?, cursor = ?, fresh = ?, succeeded = ?, discarded = ?, canceled = ?, dead = ? where n = ?",
+				q.last, q.cursor, q.fresh, q.ended[stSucceeded], q.ended[stDiscarded], q.ended[stCanceled], q.ended[stDead], q.n); err != nil {
 				return err
 			}
 		}
