@@ -125,13 +125,19 @@ func TestTxLikeStore(t *testing.T) {
 
 func messages(t *testing.T, s *sqlite.Store) []nixie.Message {
 	t.Helper()
-	rs, _, err := s.Messages(t.Context(), nixie.Filter{}, store.Page{Limit: 1000})
-	must(t, err)
 	var ms []nixie.Message
-	for _, r := range rs {
-		ms = append(ms, r.Message)
+	page := store.Page{Limit: 1000}
+	for {
+		rs, next, err := s.Messages(t.Context(), nixie.Filter{}, page)
+		must(t, err)
+		for _, r := range rs {
+			ms = append(ms, r.Message)
+		}
+		if next == "" {
+			return ms
+		}
+		page.Cursor = next
 	}
-	return ms
 }
 
 // TestTxWithOwnRow commits and rolls back a message together with a row of the
