@@ -134,9 +134,9 @@ func (s *settler) call(sts []nixie.Settlement, runs []*run) {
 // succeeded, whatever the handler said afterwards.
 func (c *Config) settle(ctx context.Context, sts []nixie.Settlement) []error {
 	errs := answers(c.Source.Settle(ctx, sts), len(sts))
-	for i, err := range errs {
+	for i := range sts {
 		st := &sts[i]
-		if err == nil || nixie.CodeOf(err) != nixie.CodeLeaseLost || !st.Delivery.Completed() {
+		if errs[i] == nil || nixie.CodeOf(errs[i]) != nixie.CodeLeaseLost || !st.Delivery.Completed() {
 			continue
 		}
 		if st.Failure != nil {

@@ -127,14 +127,15 @@ func texts(db *sql.DB, query string) (list []string, err error) {
 	if err != nil {
 		return nil, err
 	}
+	defer func() { err = errors.Join(err, found.Close()) }()
 	for found.Next() {
 		text := ""
 		if err := found.Scan(&text); err != nil {
-			return nil, errors.Join(err, found.Close())
+			return nil, err
 		}
 		list = append(list, text)
 	}
-	return list, errors.Join(found.Err(), found.Close())
+	return list, found.Err()
 }
 
 // TestPowerLossInTransaction lets the power go after every write and sync of

@@ -55,7 +55,7 @@ func (j *joined) run(query string, args ...any) error {
 	return err
 }
 
-func (j *joined) each(query string, f func(row rows) error, args ...any) error {
+func (j *joined) each(query string, f func(row rows) error, args ...any) (err error) {
 	b, err := j.bound(query, args)
 	if err != nil {
 		return err
@@ -64,21 +64,25 @@ func (j *joined) each(query string, f func(row rows) error, args ...any) error {
 	if err != nil {
 		return err
 	}
+	defer func() { err = errors.Join(err, rs.Close()) }()
 	columns, err := rs.Columns()
 	if err != nil {
-		return errors.Join(err, rs.Close())
+		return err
 	}
 	row := make(joinedRow, len(columns))
 	into := make([]any, len(columns))
 	for i := range row {
 		into[i] = &row[i]
 	}
-	for err == nil && rs.Next() {
-		if err = rs.Scan(into...); err == nil {
-			err = f(row)
+	for rs.Next() {
+		if err := rs.Scan(into...); err != nil {
+			return err
+		}
+		if err := f(row); err != nil {
+			return err
 		}
 	}
-	return errors.Join(err, rs.Err(), rs.Close())
+	return rs.Err()
 }
 
 // Changes implements statements.
