@@ -3,6 +3,7 @@ package nixie
 import (
 	"context"
 	"slices"
+	"sync/atomic"
 	"time"
 )
 
@@ -20,7 +21,7 @@ type Lease struct {
 type Receipted struct{ Place, Batch int64 }
 
 // Delivery is a message on loan. It belongs to one handler at a time; only
-// Lost may be asked from other goroutines.
+// Lost and Completed may be asked from other goroutines.
 type Delivery struct {
 	Message
 	Lease       Lease
@@ -31,8 +32,9 @@ type Delivery struct {
 	// out. Such a delivery must not be run; policy buries it.
 	Damage []string
 
-	lender Lender
-	saved  int // how many of Steps the store has
+	lender    Lender
+	saved     int    // how many of Steps the store has
+	completed uint32 // 1: in a transaction of its handler; accessed atomically
 }
 
 // Loan makes a delivery ready for use. Stores and brokers call it; handlers
@@ -60,6 +62,15 @@ type StepKeeper interface{ KeepSteps(steps []string) }
 // LentBy says who watches over the lease. Workers and brokers call it before
 // the handler starts.
 func (d *Delivery) LentBy(l Lender) { d.lender = l }
+
+// MarkCompleted says that the message was completed in a transaction of the
+// handler itself. Stores call it, when that transaction has committed if they
+// can tell.
+func (d *Delivery) MarkCompleted() { atomic.StoreUint32(&d.completed, 1) }
+
+// Completed reports whether the message was completed in a transaction of its
+// handler. The handler then returns nil; an error comes too late to count.
+func (d *Delivery) Completed() bool { return atomic.LoadUint32(&d.completed) != 0 }
 
 // Done reports whether the named step is done.
 func (d *Delivery) Done(step string) bool { return slices.Contains(d.Steps, step) }

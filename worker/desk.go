@@ -51,7 +51,7 @@ func (k *Desk) Receive(ctx context.Context, want nixie.Want) ([]*nixie.Delivery,
 		}
 	}
 	if len(judged) > 0 {
-		err = errors.Join(append(k.settle(ctx, judged), err)...)
+		err = errors.Join(append(k.c.settle(ctx, judged), err)...)
 	}
 	if err != nil && len(run) > 0 {
 		k.c.Observer.OnTrouble(k.c.Queue, err)
@@ -61,12 +61,15 @@ func (k *Desk) Receive(ctx context.Context, want nixie.Want) ([]*nixie.Delivery,
 }
 
 // Done settles a delivery by the error of its handler; nil completes it. It
-// returns the settlement that applied. An error of [nixie.CodeLeaseLost] says
+// returns the settlement that applied: that of a message which its handler
+// completed in a transaction of its own is Complete. An error of [nixie.CodeLeaseLost] says
 // that somebody else decides by now, one of [nixie.CodeOutcomeUnknown] that
 // nobody can tell: call Done again with the same arguments.
 func (k *Desk) Done(ctx context.Context, d *nixie.Delivery, err error, startedAt time.Time) (nixie.Settlement, error) {
 	st := k.c.decide(d, err, false, startedAt, k.c.Clock())
-	return st, k.settle(ctx, []nixie.Settlement{st})[0]
+	sts := []nixie.Settlement{st}
+	err = k.c.settle(ctx, sts)[0]
+	return sts[0], err
 }
 
 // Release gives deliveries back that were not begun: their attempts are
@@ -76,7 +79,7 @@ func (k *Desk) Release(ctx context.Context, ds []*nixie.Delivery) []error {
 	for i, d := range ds {
 		sts[i] = nixie.Settlement{Delivery: d, Verb: nixie.Release}
 	}
-	return k.settle(ctx, sts)
+	return k.c.settle(ctx, sts)
 }
 
 // Extend renews leases and saves new steps; 0 is the lease of the config. The
@@ -86,10 +89,4 @@ func (k *Desk) Extend(ctx context.Context, ds []*nixie.Delivery, lease time.Dura
 		lease = k.c.Lease
 	}
 	return answers(k.c.Source.Extend(ctx, ds, lease), len(ds))
-}
-
-func (k *Desk) settle(ctx context.Context, sts []nixie.Settlement) []error {
-	errs := answers(k.c.Source.Settle(ctx, sts), len(sts))
-	k.c.Observer.OnSettled(k.c.Queue, sts, errs)
-	return errs
 }

@@ -101,13 +101,14 @@ func (w *Worker) abandon(r *run) {
 }
 
 // lose ends a delivery whose lease is not ours any more. One that is being
-// settled just now may well have been settled: the answer to that tells.
+// settled just now may well have been settled: the answer to that tells. One
+// that its handler completed lost its lease to that, and the handler goes on.
 func (w *Worker) lose(r *run) {
 	if r.state.CompareAndSwap(waiting, settled) {
 		w.forget(r)
 		return
 	}
-	if r.state.Load() == running {
+	if r.state.Load() == running && !r.d.Completed() {
 		r.end(ErrLeaseLost, w.since(w.c.Clock()))
 	}
 }
@@ -140,7 +141,7 @@ func (w *Worker) watchOnce(now time.Time) {
 		if !r.deadline.IsZero() && now.After(r.deadline) && r.end(context.DeadlineExceeded, w.since(now)) {
 			w.c.Observer.OnLate(r.claim(), w.c.Timeout)
 		}
-		if !w.safe(r, w.since(now)) {
+		if !w.safe(r, w.since(now)) && !r.d.Completed() {
 			r.end(ErrLeaseLost, w.since(now))
 		}
 	}

@@ -106,9 +106,8 @@ func (s *settler) repeat() {
 func (s *settler) call(sts []nixie.Settlement, runs []*run) {
 	w := s.w
 	ctx, cancel := context.WithTimeout(w.base, min(w.c.Lease, callLimit))
-	errs := answers(w.c.Source.Settle(ctx, sts), len(sts))
+	errs := w.c.settle(ctx, sts)
 	cancel()
-	w.c.Observer.OnSettled(w.c.Queue, sts, errs)
 	now := w.since(w.c.Clock())
 	failed := 0
 	for i, err := range errs {
@@ -128,6 +127,26 @@ func (s *settler) call(sts []nixie.Settlement, runs []*run) {
 	clear(s.done)
 	s.done = s.done[:0]
 	s.backOff(failed, len(sts))
+}
+
+// settle applies decisions and tells the observer. Where a handler completed its
+// message in a transaction of its own, the lease is over because of that: it
+// succeeded, whatever the handler said afterwards.
+func (c *Config) settle(ctx context.Context, sts []nixie.Settlement) []error {
+	errs := answers(c.Source.Settle(ctx, sts), len(sts))
+	for i := range sts {
+		st := &sts[i]
+		if errs[i] == nil || nixie.CodeOf(errs[i]) != nixie.CodeLeaseLost || !st.Delivery.Completed() {
+			continue
+		}
+		if st.Failure != nil {
+			c.Observer.OnTrouble(c.Queue, nixie.Errorf(nixie.CodeConflict,
+				"message %s was completed in a transaction of its handler and stays succeeded; the error after that does not count: %s", st.Delivery.ID, st.Failure.Text))
+		}
+		*st, errs[i] = nixie.Settlement{Delivery: st.Delivery, Verb: nixie.Complete}, nil
+	}
+	c.Observer.OnSettled(c.Queue, sts, errs)
+	return errs
 }
 
 // backOff chooses when to repeat. Repeats come well before leases end.

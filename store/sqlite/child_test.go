@@ -47,6 +47,10 @@ func childMain(role, path, seed string) int {
 		err = c.life(n)
 	case "hold":
 		err = c.hold(time.Duration(n) * time.Millisecond)
+	case "outbox":
+		err = c.outbox()
+	case "effects":
+		err = c.effects()
 	case "drain":
 		err = c.drain(int(n))
 	default:

@@ -179,7 +179,7 @@ func (s *Store) commit(c conn, calls []*write) (failed int, err error) {
 			_ = s.giveUp(nixie.CodeUnavailable, e) // what was committed stays; nobody else gets a turn while this file is open
 		}
 	}()
-	t := &tx{conn: c, store: s}
+	t := &tx{queries: queries{c}, store: s}
 	failed, err = t.runAll(calls)
 	if err == nil {
 		err = t.flush()
@@ -201,7 +201,7 @@ func (s *Store) commit(c conn, calls []*write) (failed int, err error) {
 // turn does not come, whoever has it stands still: then the store's own lock is
 // asked once.
 func (s *Store) begin(c conn) error {
-	in, err := s.turn.take()
+	in, err := s.turn.take(context.Background())
 	if err != nil {
 		return err
 	}
@@ -216,7 +216,7 @@ func (s *Store) begin(c conn) error {
 }
 
 func (t *tx) runAll(calls []*write) (failed int, err error) {
-	if t.now, err = t.store.sharedNow(t.conn); err != nil {
+	if t.now, err = t.store.sharedNow(t.queries); err != nil {
 		return -1, err
 	}
 	for i, w := range calls {

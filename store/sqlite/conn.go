@@ -11,6 +11,7 @@ import (
 	"strings"
 	"time"
 
+	modernc "modernc.org/sqlite"
 	"zombiezen.com/go/sqlite"
 
 	"github.com/nixie-go/nixie"
@@ -34,23 +35,30 @@ pragma temp_store = memory;
 pragma foreign_keys = off;
 pragma trusted_schema = off;`
 
+func settings() []string { return strings.Split(strings.TrimSpace(pragmas), "\n") }
+
+// fileURI names the file to SQLite, whatever characters are in its path.
+func fileURI(path string, options url.Values, vfs string) string {
+	if vfs != "" {
+		options.Set("vfs", vfs)
+	}
+	uri := url.URL{Scheme: "file", Path: filepath.ToSlash(path), RawQuery: options.Encode()}
+	return uri.String()
+}
+
 // openConn opens the file in WAL mode. It waits for locks of others for wait.
 func openConn(path, vfs string, create bool, wait time.Duration) (conn, error) {
 	flags := sqlite.OpenReadWrite | sqlite.OpenURI
 	if create {
 		flags |= sqlite.OpenCreate
 	}
-	uri := url.URL{Scheme: "file", Path: filepath.ToSlash(path)}
-	if vfs != "" {
-		uri.RawQuery = url.Values{"vfs": {vfs}}.Encode()
-	}
-	raw, err := sqlite.OpenConn(uri.String(), flags)
+	raw, err := sqlite.OpenConn(fileURI(path, url.Values{}, vfs), flags)
 	if err != nil {
 		return conn{}, explain(path, err)
 	}
 	c := conn{raw}
 	c.SetBusyTimeout(wait)
-	for _, p := range strings.Split(strings.TrimSpace(pragmas), "\n") {
+	for _, p := range settings() {
 		if err := c.run(p); err != nil {
 			return conn{}, errors.Join(explain(path, err), c.Close())
 		}
@@ -70,7 +78,11 @@ func (c conn) prep(query string, args ...any) (*sqlite.Stmt, error) {
 	return st, nil
 }
 
-func bind(st *sqlite.Stmt, i int, arg any) {
+// prepare returns the cached statement, reset, for a caller that binds its
+// arguments one by one, which costs no memory.
+func (c conn) prepare(query string) (stmt, error) { return c.Prepare(query) }
+
+func bind(st stmt, i int, arg any) {
 	switch a := arg.(type) {
 	case nil:
 		st.BindNull(i)
@@ -109,14 +121,6 @@ func (c conn) run(query string, args ...any) error {
 	}
 }
 
-// change executes a write and returns how many rows it changed.
-func (c conn) change(query string, args ...any) (int, error) {
-	if err := c.run(query, args...); err != nil {
-		return 0, err
-	}
-	return c.Changes(), nil
-}
-
 // each calls f for every row.
 func (c conn) each(query string, f func(row rows) error, args ...any) error {
 	st, err := c.prep(query, args...)
@@ -136,12 +140,7 @@ func (c conn) each(query string, f func(row rows) error, args ...any) error {
 
 // number returns the first column of the first row, 0 when there is none.
 func (c conn) number(query string, args ...any) (int64, error) {
-	var n int64
-	err := c.each(query, func(row rows) error {
-		n = row.ColumnInt64(0)
-		return nil
-	}, args...)
-	return n, err
+	return queries{c}.number(query, args...)
 }
 
 // read runs f on a connection of the readers' pool in one snapshot, interrupted
@@ -192,12 +191,20 @@ func (s *Store) explain(ctx context.Context, err error) error {
 	return explain(s.path, err)
 }
 
+// resultOf is SQLite's code for an error of either driver.
+func resultOf(err error) sqlite.ResultCode {
+	if theirs := (*modernc.Error)(nil); errors.As(err, &theirs) {
+		return sqlite.ResultCode(theirs.Code())
+	}
+	return sqlite.ErrCode(err)
+}
+
 func explain(path string, err error) error {
 	var ours *nixie.Error
 	if err == nil || errors.As(err, &ours) {
 		return err
 	}
-	switch sqlite.ErrCode(err).ToPrimary() {
+	switch resultOf(err).ToPrimary() {
 	case sqlite.ResultFull:
 		return nixie.Errorf(nixie.CodeLimit, "disk of store %s is full: free some space, nothing was changed: %w", path, err)
 	case sqlite.ResultReadOnly:
@@ -276,9 +283,6 @@ func columnBytes(row rows, col int) []byte {
 	row.ColumnBytes(col, b)
 	return b
 }
-
-// rows is a statement that stands on a row.
-type rows = *sqlite.Stmt
 
 func orNull(n int64) any {
 	if n == 0 {

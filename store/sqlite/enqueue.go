@@ -32,27 +32,37 @@ func (s *Store) Enqueue(ctx context.Context, messages ...nixie.Message) ([]nixie
 	if len(messages) == 0 {
 		return nil, nil
 	}
-	size, hashes, err := checkAll(messages)
+	size, hashes, err := s.admit(messages)
 	if err != nil {
-		return nil, err
-	}
-	if err := s.space.check(s.now(), size); err != nil {
 		return nil, err
 	}
 	var receipts []nixie.Receipt
-	err = s.write(ctx, size, func(t *tx) error {
-		receipts = make([]nixie.Receipt, len(messages))
-		for i := range messages {
-			r, err := t.enqueue(&messages[i], hashes[i])
-			if err != nil {
-				return err
-			}
-			receipts[i] = r
-		}
-		return nil
+	err = s.write(ctx, size, func(t *tx) (err error) {
+		receipts, err = t.enqueueAll(messages, hashes)
+		return err
 	})
 	if err != nil {
 		return nil, err
+	}
+	return receipts, nil
+}
+
+// admit checks messages before any transaction.
+func (s *Store) admit(messages []nixie.Message) (size int, hashes []nixie.Hash, err error) {
+	if size, hashes, err = checkAll(messages); err != nil {
+		return 0, nil, err
+	}
+	return size, hashes, s.space.check(s.now(), size)
+}
+
+func (t *tx) enqueueAll(messages []nixie.Message, hashes []nixie.Hash) ([]nixie.Receipt, error) {
+	receipts := make([]nixie.Receipt, len(messages))
+	for i := range messages {
+		r, err := t.enqueue(&messages[i], hashes[i])
+		if err != nil {
+			return nil, err
+		}
+		receipts[i] = r
 	}
 	return receipts, nil
 }
@@ -147,7 +157,7 @@ func orZero(r *nixie.Receipt) *nixie.Receipt {
 }
 
 func (t *tx) insertMessage(pos int64, id nixie.ID, own bool, m *nixie.Message, hash nixie.Hash) error {
-	st, err := t.Prepare(`insert into message (pos, id, own, type, key, stream, dedupe, priority, body, hash, headers, origin, enqueued, expires)
+	st, err := t.prepare(`insert into message (pos, id, own, type, key, stream, dedupe, priority, body, hash, headers, origin, enqueued, expires)
 		values (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?) on conflict (id) do nothing`)
 	if err != nil {
 		return err

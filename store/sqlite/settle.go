@@ -216,7 +216,7 @@ func (t *tx) completeMember(st *nixie.Settlement) (bool, error) {
 	if b.apart { // it may have a row of its own by now
 		query = "insert into log (pos, state, ended, received) select ?1, 2, ?2, ?3 where not exists (select 1 from pending where pos = ?1) on conflict do nothing"
 	}
-	ins, err := t.Prepare(query)
+	ins, err := t.prepare(query)
 	if err != nil {
 		return false, err
 	}

@@ -68,6 +68,7 @@ type Store struct {
 	owner    ownership
 	turn     turn     // the committer alone uses it
 	wal      walWatch // likewise
+	callers  callers
 	wakes    wakes
 	space    spaceWatch
 }
@@ -108,6 +109,7 @@ func Open(path string, opts Options) (*Store, error) {
 		wal:      walWatch{path: path + "-wal", wait: opts.LockWait},
 		turn:     turn{folder: path + lockFolder, wait: opts.LockWait},
 		owner:    ownership{name: opts.Owner},
+		callers:  callers{next: make(chan struct{}, 1), turn: turn{folder: path + lockFolder, wait: opts.LockWait}},
 		space:    spaceWatch{folder: filepath.Dir(path), reserve: opts.Reserve},
 	}
 	w, err := s.connect()
@@ -157,7 +159,7 @@ func (s *Store) connect() (conn, error) {
 	if err := migrate(w, s.path); err != nil {
 		return fail(err)
 	}
-	if _, err := s.sharedNow(w); err != nil {
+	if _, err := s.sharedNow(queries{w}); err != nil {
 		return fail(err)
 	}
 	if err := s.checkAfterCrash(w); err != nil {
@@ -238,7 +240,7 @@ func (s *Store) Close() error {
 func (s *Store) shut() error {
 	close(s.writes)
 	<-s.idle
-	err := errors.Join(s.turn.close(), s.owner.release())
+	err := errors.Join(s.callers.close(), s.turn.close(), s.owner.release())
 	for range readers {
 		err = errors.Join(err, (<-s.readers).Close())
 	}

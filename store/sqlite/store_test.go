@@ -1,6 +1,7 @@
 package sqlite_test
 
 import (
+	"context"
 	"os"
 	"path/filepath"
 	"testing"
@@ -41,6 +42,18 @@ var harness = storetest.Harness{
 				}
 			},
 		}
+	},
+	Begin: func(ctx context.Context, st store.Store) (storetest.OpenTx, error) {
+		s := st.(*sqlite.Store)
+		db, err := s.DB()
+		if err != nil {
+			return storetest.OpenTx{}, err
+		}
+		tx, err := db.BeginTx(ctx, nil)
+		if err != nil {
+			return storetest.OpenTx{}, err
+		}
+		return storetest.OpenTx{Tx: s.Tx(tx), Commit: tx.Commit, Rollback: tx.Rollback}, nil
 	},
 	Reference: func(clock *storetest.Clock) storetest.Shared {
 		var first *memory.Store

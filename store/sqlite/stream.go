@@ -82,8 +82,8 @@ const (
 	leasedOne   = "select pos, rank, due, state from pending indexed by pending_open where stream = ? and stream is not null and state <> 6 and state = 1"
 )
 
-func (c conn) ahead(query string, stream int64) (a ahead, err error) {
-	err = c.each(query, func(row rows) error {
+func (on queries) ahead(query string, stream int64) (a ahead, err error) {
+	err = on.each(query, func(row rows) error {
 		a = ahead{row.ColumnInt64(0), row.ColumnInt64(1), row.ColumnInt64(2), row.ColumnInt(3)}
 		return nil
 	}, stream)
@@ -92,16 +92,16 @@ func (c conn) ahead(query string, stream int64) (a ahead, err error) {
 
 // first is the message of a stream that goes next if nothing holds it up; its
 // place is 0 when nothing is on its way.
-func (c conn) first(set *nixie.QueueSettings, stream int64) (ahead, error) {
+func (on queries) first(set *nixie.QueueSettings, stream int64) (ahead, error) {
 	if set.Order == nixie.OrderStrict {
-		return c.ahead(firstByRank, stream)
+		return on.ahead(firstByRank, stream)
 	}
-	return c.ahead(firstByDue, stream)
+	return on.ahead(firstByDue, stream)
 }
 
 // blocked reports whether a dead message holds up the first one.
-func (c conn) blocked(stream int64, first ahead) (bool, error) {
-	n, err := c.number("select exists (select 1 from letter where stream = ?1 and blocks = 1 and (?2 = 0 or rank < ?2))", stream, first.rank)
+func (on queries) blocked(stream int64, first ahead) (bool, error) {
+	n, err := on.number("select exists (select 1 from letter where stream = ?1 and blocks = 1 and (?2 = 0 or rank < ?2))", stream, first.rank)
 	return n != 0, err
 }
 

@@ -88,7 +88,7 @@ func (s *Store) viewStream(c conn, row rows) (store.Stream, error) {
 	}, n); err != nil {
 		return v, err
 	}
-	head, err := s.headOf(c, &set, n, &v)
+	head, err := s.headOf(queries{c}, &set, n, &v)
 	if err != nil || head == 0 {
 		return v, err
 	}
@@ -105,17 +105,17 @@ func (s *Store) viewStream(c conn, row rows) (store.Stream, error) {
 
 // headOf finds the message that is handed out or that the others wait for, and
 // sets the state of the stream.
-func (s *Store) headOf(c conn, set *nixie.QueueSettings, stream int64, v *store.Stream) (pos int64, err error) {
-	leased, err := c.ahead(leasedOne, stream)
+func (s *Store) headOf(on queries, set *nixie.QueueSettings, stream int64, v *store.Stream) (pos int64, err error) {
+	leased, err := on.ahead(leasedOne, stream)
 	if err != nil || leased.pos != 0 {
 		v.State = store.StreamLeased
 		return leased.pos, err
 	}
-	first, err := c.first(set, stream)
+	first, err := on.first(set, stream)
 	if err != nil {
 		return 0, err
 	}
-	if err := c.each("select pos, id from letter where stream = ?1 and blocks = 1 and (?2 = 0 or rank < ?2) order by rank limit 1", func(row rows) error {
+	if err := on.each("select pos, id from letter where stream = ?1 and blocks = 1 and (?2 = 0 or rank < ?2) order by rank limit 1", func(row rows) error {
 		v.State, v.Letter = store.StreamBlocked, columnID(row, 1)
 		pos = row.ColumnInt64(0)
 		return nil
@@ -168,7 +168,7 @@ func (t *tx) unblock(u *store.Unblocking) (int64, error) {
 		return 0, noStream(u.Queue, u.Stream)
 	}
 	var v store.Stream
-	head, err := t.store.headOf(t.conn, &q.settings, stream, &v)
+	head, err := t.store.headOf(t.queries, &q.settings, stream, &v)
 	if err != nil {
 		return 0, err
 	}

@@ -40,8 +40,8 @@ func (s *Store) Now() time.Time { return moment(s.now()) }
 
 // sharedNow is the store's time, not before what any process wrote down, so
 // that processes that saw different clocks agree on which leases are over.
-func (s *Store) sharedNow(c conn) (int64, error) {
-	mark, err := c.number("select cast(value as integer) from meta where name = 'clock'")
+func (s *Store) sharedNow(on queries) (int64, error) {
+	mark, err := on.number("select cast(value as integer) from meta where name = 'clock'")
 	if err != nil {
 		return 0, err
 	}

@@ -1,6 +1,7 @@
 package sqlite
 
 import (
+	"context"
 	"errors"
 	"os"
 	"path/filepath"
@@ -47,20 +48,21 @@ func (t *turn) open() error {
 	return nil
 }
 
-// take waits for this process's turn and reports whether it came in time.
-func (t *turn) take() (bool, error) {
+// take waits for this process's turn and reports whether it came in time and
+// before ctx ended.
+func (t *turn) take(ctx context.Context) (bool, error) {
 	if !canLock {
 		return true, nil
 	}
 	if err := t.open(); err != nil {
 		return false, err
 	}
-	end := time.NewTimer(t.wait)
-	defer end.Stop()
-	if in, err := lockBefore(t.gate, end, gatePause); !in || err != nil {
+	patience, stop := context.WithTimeout(ctx, t.wait)
+	defer stop()
+	if in, err := lockBefore(patience, t.gate, gatePause); !in || err != nil {
 		return false, err
 	}
-	in, err := lockBefore(t.seat, end, nextPause)
+	in, err := lockBefore(patience, t.seat, nextPause)
 	return in, errors.Join(err, unlock(t.gate))
 }
 
@@ -79,8 +81,8 @@ func (t *turn) close() error {
 	return errors.Join(t.gate.Close(), t.seat.Close())
 }
 
-// lockBefore takes the lock of f unless end comes first.
-func lockBefore(f *os.File, end *time.Timer, pause time.Duration) (bool, error) {
+// lockBefore takes the lock of f unless ctx ends first.
+func lockBefore(ctx context.Context, f *os.File, pause time.Duration) (bool, error) {
 	if got, err := tryLock(f); got || err != nil {
 		return got, err
 	}
@@ -88,7 +90,7 @@ func lockBefore(f *os.File, end *time.Timer, pause time.Duration) (bool, error) 
 	defer again.Stop()
 	for {
 		select {
-		case <-end.C:
+		case <-ctx.Done():
 			return false, nil
 		case <-again.C:
 		}

@@ -4,9 +4,10 @@ import (
 	"github.com/nixie-go/nixie"
 )
 
-// tx is one transaction of the committer with what its calls share.
+// tx is one transaction of the committer, or one call inside a transaction of
+// the caller, with what its parts share.
 type tx struct {
-	conn
+	queries
 	store    *Store
 	now      int64
 	owner    int64 // this process in the table owner; 0 until somebody claims

@@ -11,6 +11,7 @@
 package storetest
 
 import (
+	"context"
 	"sync"
 	"testing"
 	"time"
@@ -26,6 +27,11 @@ type Harness struct {
 
 	// Reference makes a store in memory: what [Model] compares with.
 	Reference func(clock *Clock) Shared
+
+	// Begin begins a transaction of the caller in what Join returned. It is
+	// nil for stores that cannot be bound to one; others also run the clauses
+	// on transactions, and the model makes some.
+	Begin func(ctx context.Context, st store.Store) (OpenTx, error)
 }
 
 // Shared is one store that several processes use. All functions are called
@@ -75,10 +81,11 @@ type clause struct {
 
 // Run checks the contract. Each clause gets a store of its own.
 func Run(t *testing.T, h Harness) {
-	parts := []struct {
+	type part struct {
 		name    string
 		clauses []clause
-	}{
+	}
+	parts := []part{
 		{"Enqueue", enqueueClauses()},
 		{"Dedupe", dedupeClauses()},
 		{"Claim", claimClauses()},
@@ -99,6 +106,9 @@ func Run(t *testing.T, h Harness) {
 		{"Trail", trailClauses()},
 		{"Limits", limitClauses()},
 		{"Tables", tableClauses()},
+	}
+	if h.Begin != nil {
+		parts = append(parts, part{"Transactions", txClauses(h.Begin)})
 	}
 	for _, part := range parts {
 		t.Run(part.name, func(t *testing.T) {

@@ -32,7 +32,7 @@ func model(t *testing.T, h Harness, stormy bool) {
 		clock := NewClock()
 		m := &machine{
 			T: r, ctx: context.Background(), clock: clock, sut: h.Open(t, clock), ref: h.Reference(clock),
-			names: [2]map[nixie.ID]int{{}, {}},
+			names: [2]map[nixie.ID]int{{}, {}}, beginTx: h.Begin,
 		}
 		defer m.sut.Close()
 		defer m.ref.Close()
@@ -41,6 +41,9 @@ func model(t *testing.T, h Harness, stormy bool) {
 		actions := map[string]func(*rapid.T){
 			"enqueue": m.enqueue, "enqueue2": m.enqueue, "claim": m.claim, "settle": m.settle, "settle2": m.settle, "extend": m.extend, "amend": m.amend,
 			"die": m.die, "resolve": m.resolve, "resolve2": m.resolve, "plan": m.plan, "pause": m.pause, "reorder": m.reorder, "unblock": m.unblock, "query": m.query, "": m.compare,
+		}
+		if h.Begin != nil {
+			actions["transact"] = m.transact
 		}
 		if stormy {
 			actions["advance"], actions["crash"], actions["close"], actions["claim2"] = m.advance, m.crash, m.leave, m.claim
@@ -69,6 +72,7 @@ type machine struct {
 	ctx       context.Context
 	clock     *Clock
 	sut, ref  Shared
+	beginTx   func(context.Context, store.Store) (OpenTx, error)
 	processes []*process // alive
 	vanished  []*process // dead, with leases that may still look current
 	joined    int

@@ -15,9 +15,13 @@ import (
 const maxLoans = 30
 
 func (m *machine) enqueue(r *rapid.T) {
-	p, n := m.process(r), rapid.IntRange(1, 3).Draw(r, "messages")
+	p := m.process(r)
+	m.enqueueTo(p.sut, p.ref, m.messages(r))
+}
+
+func (m *machine) messages(r *rapid.T) []nixie.Message {
 	var ms []nixie.Message
-	for i := range n {
+	for i := range rapid.IntRange(1, 3).Draw(r, "messages") {
 		ms = append(ms, nixie.Message{
 			Queue: m.queue(r), Type: "t", Body: []byte(fmt.Sprintf("body %d", rapid.IntRange(0, 2).Draw(r, "body"))),
 			Key:       fmt.Sprintf("k%d.%d", len(m.ids), i),
@@ -30,8 +34,13 @@ func (m *machine) enqueue(r *rapid.T) {
 			}).Draw(r, "conflict"),
 		})
 	}
-	sut, err := p.sut.Enqueue(m.ctx, ms...)
-	ref, want := p.ref.Enqueue(m.ctx, ms...)
+	return ms
+}
+
+func (m *machine) enqueueTo(sutTo, refTo nixie.Enqueuer, ms []nixie.Message) {
+	m.Helper()
+	sut, err := sutTo.Enqueue(m.ctx, ms...)
+	ref, want := refTo.Enqueue(m.ctx, ms...)
 	m.sameCode("enqueue", err, want)
 	if err != nil {
 		return

@@ -3,6 +3,7 @@ drop table audit;
 drop table item;
 drop table operation;
 drop table owner;
+drop table inbox;
 drop table dedupe;
 drop table letter;
 drop table attachment;

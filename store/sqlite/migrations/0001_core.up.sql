@@ -196,6 +196,15 @@ create table dedupe (
   primary key (queue, key)
 ) strict, without rowid;
 
+create table inbox (
+  scope text    not null,
+  key   text    not null,
+  at    integer not null,                 -- when it was told, by the store's clock
+  primary key (scope, key)
+) strict, without rowid;
+
+create index inbox_at on inbox (at);
+
 create table owner (
   n       integer primary key autoincrement,
   name    text    not null,

@@ -1,0 +1,56 @@
+package sqlite
+
+import (
+	"context"
+	"time"
+
+	"github.com/nixie-go/nixie"
+)
+
+// Once reports whether a key is new to a scope, and remembers it: true the first
+// time and false ever after, until [Store.PruneInbox] forgets it. If the
+// transaction is rolled back, the key was never there. So work that is done in
+// the transaction only when Once says true happens once, however often its
+// message is delivered and by however many.
+//
+// Scope says whose keys they are, a consumer's name for example. Both are 1 to
+// 255 bytes, see [nixie.CheckName].
+func (x *Tx) Once(ctx context.Context, scope, key string) (first bool, err error) {
+	for _, f := range [...]struct{ what, value string }{{"inbox scope", scope}, {"inbox key", key}} {
+		if f.value == "" {
+			return false, nixie.Errorf(nixie.CodeInvalid, "%s is empty: name what is to happen once", f.what)
+		}
+		if err := nixie.CheckName(f.what, f.value); err != nil {
+			return false, err
+		}
+	}
+	err = x.do(ctx, func(t *tx) error {
+		added, err := t.change("insert into inbox (scope, key, at) values (?, ?, ?) on conflict do nothing", scope, key, t.now)
+		first = added == 1
+		return err
+	})
+	return first && err == nil, err
+}
+
+// prunePart is how many keys one transaction forgets, so that others have their
+// turn in between.
+const prunePart = 10_000
+
+// PruneInbox forgets the keys that [Tx.Once] was told at least olderThan ago,
+// and returns how many. It has to be longer than a message can come again: its
+// retries, its time in the dead letter office, and what brokers deliver twice.
+func (s *Store) PruneInbox(ctx context.Context, olderThan time.Duration) (pruned int64, err error) {
+	if olderThan < 0 {
+		return 0, nixie.Errorf(nixie.CodeInvalid, "inbox age is %s: give one from 0", olderThan)
+	}
+	for part := prunePart; part == prunePart; pruned += int64(part) {
+		err := s.write(ctx, 0, func(t *tx) (err error) {
+			part, err = t.change(`delete from inbox where (scope, key) in (select scope, key from inbox where at <= ? limit ?)`, t.now-int64(olderThan), prunePart)
+			return err
+		})
+		if err != nil {
+			return pruned, err
+		}
+	}
+	return pruned, nil
+}

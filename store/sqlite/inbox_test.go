@@ -1,0 +1,123 @@
+package sqlite_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"math/rand/v2"
+	"testing"
+	"time"
+
+	"github.com/nixie-go/nixie"
+	"github.com/nixie-go/nixie/store/sqlite"
+	"github.com/nixie-go/nixie/store/storetest"
+)
+
+const (
+	inboxRounds = 200
+	inboxPeers  = 16
+	inboxSeed   = 20261121
+)
+
+// TestR46_InboxStoresADuplicateOnce lets sixteen consumers, half of them with
+// another handle on the file as in another process, get the same message at
+// once in each round. Three in ten roll back after they did their work. The work
+// is done once if anybody commits, and whoever rolled back leaves nothing.
+func TestR46_InboxStoresADuplicateOnce(t *testing.T) {
+	path := storePath(t)
+	stores := [2]*sqlite.Store{open(t, path, sqlite.Options{Reserve: -1}), open(t, path, sqlite.Options{Reserve: -1})}
+	db, err := stores[0].DB()
+	must(t, err)
+	execute(t, db, "create table effect (round integer, by integer)")
+	rng := rand.New(rand.NewPCG(inboxSeed, 0))
+	rounds := inboxRounds
+	if testing.Short() {
+		rounds /= 10
+	}
+	empty := 0
+	for round := range rounds {
+		var rollsBack, committed [inboxPeers]bool
+		anybody := false
+		for i := range rollsBack {
+			rollsBack[i] = rng.IntN(10) < 3 || round%50 == 49
+			anybody = anybody || !rollsBack[i]
+		}
+		together(inboxPeers, func(i int) {
+			var err error
+			if committed[i], err = consume(stores[i%2], round, i, rollsBack[i]); err != nil {
+				t.Error(err)
+			}
+		})
+		effects, by := 0, -1
+		must(t, db.QueryRow("select count(*), coalesce(max(by), -1) from effect where round = ?", round).Scan(&effects, &by))
+		winners := 0
+		for _, c := range committed {
+			if c {
+				winners++
+			}
+		}
+		if !anybody {
+			empty++
+		}
+		if (effects == 1) != anybody || effects != winners || by >= 0 && !committed[by] {
+			t.Fatalf("round %d: %d effects, the last by %d, %d committed, somebody was to commit: %t", round, effects, by, winners, anybody)
+		}
+	}
+	if empty == rounds {
+		t.Error("nobody ever committed")
+	}
+	storetest.Invariants(t, stores[0])
+}
+
+// consume does the work of a round unless somebody did, and reports whether its
+// work was committed.
+func consume(s *sqlite.Store, round, by int, rollBack bool) (did bool, err error) {
+	db, err := s.DB()
+	if err != nil {
+		return false, err
+	}
+	tx, err := db.Begin()
+	if err != nil {
+		return false, err
+	}
+	first, err := s.Tx(tx).Once(context.Background(), "consumer", fmt.Sprint(round))
+	if err == nil && first {
+		_, err = tx.Exec("insert into effect (round, by) values (?, ?)", round, by)
+	}
+	end := tx.Commit
+	if rollBack {
+		end = tx.Rollback
+	}
+	return first && !rollBack, errors.Join(err, end())
+}
+
+// TestPruneInbox forgets what is old enough, in parts, and nothing else.
+func TestPruneInbox(t *testing.T) {
+	clock := storetest.NewClock()
+	s := open(t, "", sqlite.Options{Clock: clock.Now, Reserve: -1})
+	first := func(key string) bool {
+		tx := begin(t, s)
+		first, err := s.Tx(tx).Once(t.Context(), "s", key)
+		must(t, err)
+		must(t, tx.Commit())
+		return first
+	}
+	first("old")
+	db, err := s.DB()
+	must(t, err)
+	execute(t, db, "insert into inbox (scope, key, at) with recursive r(n) as (select 1 union all select n + 1 from r where n < 25000) select 'bulk', 'k' || n, ? from r", clock.Now().UnixNano())
+	clock.Advance(time.Hour)
+	first("new")
+	if n, err := s.PruneInbox(t.Context(), time.Hour+time.Millisecond); n != 0 || err != nil {
+		t.Errorf("%d pruned too early, %v", n, err)
+	}
+	if n, err := s.PruneInbox(t.Context(), time.Hour); n != 25001 || err != nil {
+		t.Errorf("%d pruned, %v", n, err)
+	}
+	if !first("old") || first("new") {
+		t.Error("the old key has to be gone and the new one to be there")
+	}
+	if _, err := s.PruneInbox(t.Context(), -time.Second); nixie.CodeOf(err) != nixie.CodeInvalid {
+		t.Errorf("negative age: %v", err)
+	}
+}

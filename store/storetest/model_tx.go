@@ -1,0 +1,42 @@
+package storetest
+
+import (
+	"slices"
+
+	"pgregory.net/rapid"
+
+	"github.com/nixie-go/nixie"
+)
+
+// transact does one to three calls in a transaction of the store, which then
+// commits or rolls back. To the reference they happen or they do not.
+func (m *machine) transact(r *rapid.T) {
+	p := m.process(r)
+	tx, err := m.beginTx(m.ctx, p.sut)
+	if err != nil {
+		m.Fatal(err)
+	}
+	commits := rapid.Bool().Draw(r, "commits")
+	usable := slices.DeleteFunc(slices.Clone(m.loans), func(l loan) bool { return slices.Contains(m.vanished, l.by) })
+	for range rapid.IntRange(1, 3).Draw(r, "calls") {
+		if len(usable) == 0 || rapid.Bool().Draw(r, "enqueues") {
+			ms := m.messages(r)
+			if commits {
+				m.enqueueTo(tx, p.ref, ms)
+			} else if _, err := tx.Enqueue(m.ctx, ms...); err != nil {
+				m.sameCode("enqueue to be rolled back", err, &nixie.DuplicateError{})
+			}
+			continue
+		}
+		l := rapid.SampledFrom(usable).Draw(r, "loan")
+		got := tx.Complete(m.ctx, l.sut)
+		if commits {
+			m.sameCode("complete", got, p.ref.Settle(m.ctx, []nixie.Settlement{{Delivery: l.ref, Verb: nixie.Complete}})[0])
+		}
+	}
+	end := tx.Rollback
+	if commits {
+		end = tx.Commit
+	}
+	m.sameCode("end of the transaction", end(), nil)
+}

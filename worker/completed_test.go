@@ -1,0 +1,114 @@
+package worker_test
+
+import (
+	"context"
+	"strings"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/nixie-go/nixie"
+	"github.com/nixie-go/nixie/worker"
+)
+
+// What handlers completed in transactions of their own succeeded, whatever they
+// return: the lease is lost to that. What was rolled back is settled as ever.
+func TestCompletedByItsHandler(t *testing.T) {
+	for _, c := range []struct {
+		name     string
+		commit   bool
+		err      error
+		verb     nixie.Verb
+		troubles int
+	}{
+		{"commit and nil", true, nil, nixie.Complete, 0},
+		{"commit and error", true, errBoom, nixie.Complete, 1},
+		{"commit and asked verb", true, nixie.Verdict(nixie.Bury, errBoom), nixie.Complete, 1},
+		{"commit and release", true, nixie.Verdict(nixie.Release, errBoom), nixie.Complete, 0},
+		{"rollback and nil", false, nil, nixie.Complete, 0},
+		{"rollback and error", false, errBoom, nixie.Retry, 0},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				src := &script{feed: [][]*nixie.Delivery{{delivery("d")}}}
+				src.settle = func(_ context.Context, sts []nixie.Settlement) []error {
+					if c.commit {
+						return each(len(sts), coded(nixie.CodeLeaseLost))
+					}
+					return make([]error, len(sts))
+				}
+				seen := &troubles{}
+				var told []nixie.Settlement
+				observer := nixie.Tee(seen.observer(), &nixie.Observer{Settled: func(_ string, sts []nixie.Settlement, _ []error) { told = append(told, sts...) }})
+				g := start(t, worker.Config{Source: src, Observer: observer, Handler: handler(func(_ context.Context, d *nixie.Delivery) error {
+					if c.commit {
+						d.MarkCompleted()
+					}
+					return c.err
+				})})
+				time.Sleep(time.Second)
+				g.end()
+				if len(told) != 1 || told[0].Verb != c.verb || told[0].Delivery.Key != "d" {
+					t.Errorf("observer saw %+v", told)
+				}
+				troubles, _, lost := seen.count()
+				if troubles != c.troubles || lost != 0 {
+					t.Errorf("%d troubles %v, %d lost", troubles, seen.errs, lost)
+				}
+				for _, err := range seen.errs {
+					if nixie.CodeOf(err) != nixie.CodeConflict || !strings.Contains(err.Error(), "stays succeeded") || !strings.Contains(err.Error(), "boom") {
+						t.Errorf("told %v", err)
+					}
+				}
+			})
+		})
+	}
+}
+
+// A handler that goes on after it completed its message is not told that its
+// lease is lost, and one that did not complete it is.
+func TestCompletedKeepsItsContext(t *testing.T) {
+	for _, completes := range []bool{true, false} {
+		synctest.Test(t, func(t *testing.T) {
+			src := &script{feed: [][]*nixie.Delivery{{delivery("d")}}}
+			src.extend = func(_ context.Context, ds []*nixie.Delivery) []error {
+				return each(len(ds), coded(nixie.CodeLeaseLost))
+			}
+			src.settle = func(_ context.Context, sts []nixie.Settlement) []error {
+				return each(len(sts), coded(nixie.CodeLeaseLost))
+			}
+			seen := &troubles{}
+			g := start(t, worker.Config{Source: src, Lease: 3 * time.Second, Observer: seen.observer(), Handler: handler(func(ctx context.Context, d *nixie.Delivery) error {
+				if completes {
+					d.MarkCompleted()
+				}
+				wait(ctx, 10*time.Second)
+				if (ctx.Err() == nil) != completes {
+					t.Errorf("completed %t: context is %v", completes, context.Cause(ctx))
+				}
+				return ctx.Err()
+			})})
+			time.Sleep(20 * time.Second)
+			g.end()
+			if _, _, lost := seen.count(); (lost == 0) != completes {
+				t.Errorf("completed %t: %d leases lost", completes, lost)
+			}
+		})
+	}
+}
+
+// The desk answers in the same way.
+func TestDeskOfCompleted(t *testing.T) {
+	d := delivery("d")
+	d.MarkCompleted()
+	src := &script{settle: func(_ context.Context, sts []nixie.Settlement) []error {
+		return each(len(sts), coded(nixie.CodeLeaseLost))
+	}}
+	clock := &hands{now: time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC)}
+	desk := newDesk(t, src, clock, &troubles{})
+	for _, err := range []error{nil, errBoom} {
+		if st, err := desk.Done(t.Context(), d, err, clock.Now()); st.Verb != nixie.Complete || err != nil {
+			t.Errorf("%s, %v", st.Verb, err)
+		}
+	}
+}
