@@ -1,7 +1,6 @@
 package memory
 
 import (
-	"bytes"
 	"context"
 	"slices"
 	"time"
@@ -112,7 +111,7 @@ func (s *Store) known(given *nixie.Letter) (*message, error) {
 		return nil, nil
 	}
 	for _, m := range s.messages {
-		if m.Origin != nil && sameOrigin(m.Origin, given.Message.Origin) {
+		if m.Origin.Same(given.Message.Origin) {
 			return m, nil
 		}
 	}
@@ -126,9 +125,4 @@ func (m *message) office() nixie.ID {
 		return m.letter.ID
 	}
 	return m.ID
-}
-
-func sameOrigin(a, b *nixie.Origin) bool {
-	return a.System == b.System && a.Channel == b.Channel && a.Partition == b.Partition && a.Offset == b.Offset &&
-		a.MessageID == b.MessageID && (a.Key == nil) == (b.Key == nil) && bytes.Equal(a.Key, b.Key) && a.Timestamp.Equal(b.Timestamp)
 }

@@ -57,7 +57,7 @@ func (t *tx) bury(h *held, st *nixie.Settlement) error {
 			st.Burial.Redrivable, st.Burial.NeedsReview, st.Burial.Rule, last.text, last.first, last.at, t.now)
 	} else {
 		err = t.run(`update letter set status = ?, cause = ?, class = ?, reason = ?, signature = ?, fingerprint = ?, redrivable = ?, needs_review = ?, rule = ?, text = ?,
-			first_failed = ?, last_failed = ?, died = ?, resolved = 0, revision = revision + 1 where n = ?`,
+			first_failed = coalesce(nullif(first_failed, 0), ?), last_failed = ?, died = ?, resolved = 0, revision = revision + 1 where n = ?`,
 			string(status), string(st.Burial.Cause), string(last.class), string(last.reason), st.Burial.Signature, st.Burial.Fingerprint,
 			st.Burial.Redrivable, st.Burial.NeedsReview, st.Burial.Rule, last.text, last.first, last.at, t.now, old.n)
 	}

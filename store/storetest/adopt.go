@@ -183,7 +183,7 @@ func adoptRedriven(b *bed) {
 	again := b.letter(l.ID)
 	same(b, "failures", len(again.History), 4)
 	same(b, "dropped", again.HistoryDropped, 4)
-	same(b, "first failure", again.FirstFailedAt.Equal(l.History[0].FailedAt), true)
+	same(b, "first failure", again.FirstFailedAt.Equal(l.FirstFailedAt), true)
 	b.ok(b.resolve(l.ID, nixie.OnRedrive))
 	b.ok(b.settle(nixie.Settlement{Delivery: b.take("a"), Verb: nixie.Complete}))
 	b.status(l.ID, nixie.StatusResolved)
