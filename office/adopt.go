@@ -108,7 +108,7 @@ func (v *MessageView) message() (nixie.Message, error) {
 	m := nixie.Message{
 		ID: v.ID, Queue: v.Queue, Type: v.Type, Key: v.Key, Stream: v.Stream, DedupeKey: v.DedupeKey, Priority: v.Priority, State: v.State,
 		Attempts: v.Attempts, Deliveries: v.Deliveries, Crashes: v.Crashes, Generation: v.Generation, Redrives: v.Redrives,
-		Steps: orNil(v.Steps), Origin: v.Origin, EnqueuedAt: v.EnqueuedAt.plain(), ExpiresAt: v.ExpiresAt.plain(),
+		Steps: orNil(v.Steps), OrderGap: v.OrderGap, Origin: v.Origin, EnqueuedAt: v.EnqueuedAt.plain(), ExpiresAt: v.ExpiresAt.plain(),
 		FirstReceivedAt: v.FirstReceivedAt.plain(), EndedAt: v.EndedAt.plain(), LastFailure: v.LastFailure,
 	}
 	var err error

@@ -133,6 +133,7 @@ type MessageView struct {
 	NotBefore       Moment         `json:"not_before"`
 	ExpiresAt       Moment         `json:"expires_at"`
 	FirstReceivedAt Moment         `json:"first_received_at"`
+	OrderGap        bool           `json:"order_gap,omitempty"` // was handed out out of order
 	EndedAt         Moment         `json:"ended_at"`
 	LeaseOwner      string         `json:"lease_owner"`
 	LeaseExpiresAt  Moment         `json:"lease_expires_at"`
@@ -150,7 +151,7 @@ func ViewMessage(m *nixie.Message) MessageView {
 		Attempts: m.Attempts, Deliveries: m.Deliveries, Crashes: m.Crashes, Generation: m.Generation, Redrives: m.Redrives,
 		Steps: orEmpty(m.Steps), Hash: hexHash(m.Hash), Size: len(m.Body), Origin: m.Origin,
 		EnqueuedAt: Moment{m.EnqueuedAt}, NotBefore: Moment{m.NotBefore}, ExpiresAt: Moment{m.ExpiresAt},
-		FirstReceivedAt: Moment{m.FirstReceivedAt}, EndedAt: Moment{m.EndedAt},
+		FirstReceivedAt: Moment{m.FirstReceivedAt}, OrderGap: m.OrderGap, EndedAt: Moment{m.EndedAt},
 		LeaseOwner: m.LeaseOwner, LeaseExpiresAt: Moment{m.LeaseExpiresAt}, LastFailure: m.LastFailure,
 	}
 	if m.Body != nil {

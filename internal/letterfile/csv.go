@@ -32,7 +32,7 @@ var csvColumns = [...]csvColumn{
 	{name: "first_failed_at"}, {name: "last_failed_at"}, {name: "died_at"}, {name: "resolved_at"},
 	{name: "operation"}, {name: "note"}, {name: "revision", json: true},
 	{name: "message_id", in: "message"}, {name: "stream", in: "message"}, {name: "dedupe_key", in: "message"}, {name: "priority", in: "message", json: true},
-	{name: "state", in: "message"}, {name: "steps", in: "message", json: true}, {name: "origin", in: "message", json: true},
+	{name: "state", in: "message"}, {name: "steps", in: "message", json: true}, {name: "order_gap", in: "message", json: true}, {name: "origin", in: "message", json: true},
 	{name: "enqueued_at", in: "message"}, {name: "expires_at", in: "message"}, {name: "first_received_at", in: "message"}, {name: "ended_at", in: "message"},
 	{name: "sha256", in: "message"}, {name: "last_failure", in: "message"}, {name: "body", in: "message"}, {name: "body_base64", in: "message"},
 	{name: "headers", json: true}, {name: "history_dropped", json: true}, {name: "history", json: true}, {name: "damage", json: true},

@@ -61,7 +61,7 @@ func (s *Store) adopt(given *nixie.Letter, actor, reason string, now time.Time) 
 	}
 	slices.SortFunc(q.retries, time.Time.Compare)
 	s.position++
-	m.position = s.position
+	m.position, m.born = s.position, s.position
 	l := &letter{Letter: *given, message: m, born: len(s.born)}
 	if l.ID.IsZero() {
 		l.ID = s.ids.New(now)
@@ -83,7 +83,7 @@ func (m *message) lay(given *nixie.Letter, hash nixie.Hash, now time.Time) {
 	m.Hash, m.State, m.NotBefore = hash, nixie.Dead, time.Time{}
 	m.Generation = max(m.Generation, 1)
 	m.number = int64(m.Deliveries)
-	m.LastFailure, m.OnConflict = "", 0
+	m.LastFailure, m.OnConflict, m.MayPass = "", 0, false
 	if m.EnqueuedAt.IsZero() {
 		m.EnqueuedAt = now
 	}

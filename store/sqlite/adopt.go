@@ -88,6 +88,7 @@ func (t *tx) adopt(l *nixie.Letter, actor, reason string) (nixie.Receipt, error)
 		}
 	}
 	q.last++
+	q.ended[stDead]++
 	if q.fresh == 0 {
 		q.cursor = q.last // nothing before it for ranges, so no claim has to look
 	}
@@ -182,10 +183,10 @@ func (t *tx) adoptEnd(pos int64, l *nixie.Letter) error {
 	if ended.IsZero() {
 		ended = l.DiedAt
 	}
-	return t.run(`insert into log (pos, state, ended, received, attempts, deliveries, crashes, generation, redrives, number, steps, note)
-		values (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, null)`,
+	return t.run(`insert into log (pos, state, ended, received, attempts, deliveries, crashes, generation, redrives, number, steps, note, gap)
+		values (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, null, ?)`,
 		pos, stDead, nanos(ended), nanos(m.FirstReceivedAt), m.Attempts, m.Deliveries, m.Crashes, max(m.Generation, 1), m.Redrives, m.Deliveries,
-		jsonText(len(m.Steps) == 0, m.Steps))
+		jsonText(len(m.Steps) == 0, m.Steps), m.OrderGap)
 }
 
 // adoptHistory writes the failures under ordinals that leave a gap for those
