@@ -37,10 +37,10 @@ type itemDoc struct {
 }
 
 type artifactsDoc struct {
-	Path    *string `json:"worktree_path"`
-	Branch  *string `json:"branch_name"`
-	Changes *string `json:"uncommitted_changes"`
-	Logs    *string `json:"error_logs"`
+	Path    *string `json:"worktree_path,omitempty"`
+	Branch  *string `json:"branch_name,omitempty"`
+	Changes *string `json:"uncommitted_changes,omitempty"`
+	Logs    *string `json:"error_logs,omitempty"`
 }
 
 type failureDoc struct {

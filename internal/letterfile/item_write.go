@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"encoding/base64"
 	"encoding/json"
+	"errors"
 	"time"
 	"unicode/utf8"
 
@@ -49,7 +50,9 @@ func (o object) write(known []string) ([]byte, error) {
 	return b.Bytes(), nil
 }
 
-// ItemOf makes an item of a letter that was read whole.
+// ItemOf makes an item of a letter that was read whole. With an error the item
+// says what the letter's own fields do, without what was kept of an earlier
+// item and is damaged.
 func ItemOf(l *nixie.Letter) (Item, error) {
 	now, err := itemOf(l)
 	if err != nil || len(l.History) == 0 {
@@ -61,37 +64,42 @@ func ItemOf(l *nixie.Letter) (Item, error) {
 	}
 	var kept keptOfItem
 	if err := json.Unmarshal(data, &kept); err != nil {
-		return Item{}, nixie.Errorf(nixie.CodeInternal, "attachment %s of letter %s is damaged: %w", keptItem, l.ID, err)
+		return Item{now}, damaged(keptItem, err)
 	}
-	if len(kept.Artifacts) > 0 {
-		artifacts := object{}
-		if raw := now["worktree_artifacts"]; raw != nil {
-			if err := json.Unmarshal(raw, &artifacts); err != nil {
-				return Item{}, err
+	return Item{now}, kept.apply(now, l)
+}
+
+// apply writes what was kept where it still holds.
+func (k *keptOfItem) apply(now object, l *nixie.Letter) error {
+	if len(k.Artifacts) > 0 {
+		var artifacts object
+		if raw := now["worktree_artifacts"]; raw != nil && json.Unmarshal(raw, &artifacts) == nil {
+			k.Artifacts.apply(artifacts)
+			written, err := artifacts.write(artifactNames[:])
+			if err != nil {
+				return err
 			}
-		}
-		kept.Artifacts.apply(artifacts)
-		if now["worktree_artifacts"], err = artifacts.write(artifactNames[:]); err != nil {
-			return Item{}, err
+			now["worktree_artifacts"] = written
 		}
 	}
-	if len(kept.Dropped) > 0 {
-		if now["failure_history"], err = historyOf(l.History, kept.Dropped); err != nil {
-			return Item{}, err
-		}
+	k.Item.apply(now)
+	if len(k.Dropped) == 0 {
+		return nil
 	}
-	kept.Item.apply(now)
-	return Item{now}, nil
+	var err error
+	now["failure_history"], err = historyOf(l.History, k.Dropped)
+	return err
+}
+
+func damaged(attachment string, err error) error {
+	return nixie.Errorf(nixie.CodeInternal, "attachment %s is damaged: %w", attachment, err)
 }
 
 // itemOf is the item that our fields make.
 func itemOf(l *nixie.Letter) (object, error) {
 	m := &l.Message
-	history, err := historyOf(l.History, nil)
-	if err != nil {
-		return nil, err
-	}
-	return objectOf([]field{
+	history, damage := historyOf(l.History, nil)
+	o, err := objectOf([]field{
 		{"item_id", m.Key},
 		{"item_data", dataOf(m.Body)},
 		{"first_attempt", moment(l.FirstFailedAt)},
@@ -103,6 +111,7 @@ func itemOf(l *nixie.Letter) (object, error) {
 		{"manual_review_required", l.NeedsReview},
 		{"worktree_artifacts", artifactsOf(l.History)},
 	})
+	return o, errors.Join(damage, err)
 }
 
 // field is a field of an item; a nil value is left out.
@@ -141,7 +150,7 @@ func moment(t time.Time) string { return t.UTC().Format(time.RFC3339Nano) }
 
 // historyOf is the list of failures, with dropped ones after the first.
 func historyOf(history []nixie.Failure, dropped []json.RawMessage) (json.RawMessage, error) {
-	list := []json.RawMessage{}
+	list, damage := []json.RawMessage{}, error(nil)
 	for i := range history {
 		f := &history[i]
 		if f.Type == typeUnrecorded {
@@ -154,7 +163,7 @@ func historyOf(history []nixie.Failure, dropped []json.RawMessage) (json.RawMess
 		if data := whole(f.Attachments, keptFailure); data != nil {
 			var kept changes
 			if err := json.Unmarshal(data, &kept); err != nil {
-				return nil, nixie.Errorf(nixie.CodeInternal, "attachment %s is damaged: %w", keptFailure, err)
+				damage = damaged(keptFailure, err)
 			}
 			kept.apply(entry)
 		}
@@ -166,7 +175,8 @@ func historyOf(history []nixie.Failure, dropped []json.RawMessage) (json.RawMess
 			list = append(list, dropped...)
 		}
 	}
-	return marshal(list)
+	raw, err := marshal(list)
+	return raw, errors.Join(damage, err)
 }
 
 func failureOf(f *nixie.Failure) (object, error) {
@@ -212,13 +222,14 @@ func errorTypeOf(f *nixie.Failure) any {
 // artifactsOf is the worktree of the newest failure that left one.
 func artifactsOf(history []nixie.Failure) any {
 	for i := len(history) - 1; i >= 0; i-- {
-		found := map[string]string{}
-		for _, name := range artifactNames {
-			if data := whole(history[i].Attachments, name); data != nil {
-				found[name] = string(data)
+		var found artifactsDoc
+		for at, into := range [...]**string{&found.Path, &found.Branch, &found.Changes, &found.Logs} {
+			if data := whole(history[i].Attachments, artifactNames[at]); data != nil {
+				text := string(data)
+				*into = &text
 			}
 		}
-		if len(found) > 0 {
+		if found != (artifactsDoc{}) {
 			return found
 		}
 	}

@@ -34,7 +34,8 @@ type Options struct {
 // Record is one record of a file: a letter, or why it is none.
 type Record struct {
 	Letter nixie.Letter
-	Err    error // names the place
+	Place  string // in the file, for people
+	Err    error  // names the place
 }
 
 // Reader streams the records of a file. It is not safe for concurrent use.
@@ -112,7 +113,7 @@ func (r *Reader) Next() (Record, error) {
 	if err != nil {
 		return Record{Err: fmt.Errorf("%s: %w", t.place, err)}, nil
 	}
-	return Record{Letter: l}, nil
+	return Record{Letter: l, Place: t.place}, nil
 }
 
 // letter tells the layouts apart.

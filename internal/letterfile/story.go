@@ -6,6 +6,7 @@ import (
 	"errors"
 	"io"
 	"strings"
+	"time"
 
 	"github.com/nixie-go/nixie"
 	"github.com/nixie-go/nixie/office"
@@ -35,7 +36,10 @@ func decode(raw []byte, into any, strict bool) error {
 		return nixie.Errorf(nixie.CodeInvalid, "text after the JSON value: remove it")
 	}
 	var kind *json.UnmarshalTypeError
+	var moment *time.ParseError
 	switch {
+	case errors.As(err, &moment):
+		return nixie.Errorf(nixie.CodeInvalid, "a moment is %q: write it like 2026-01-31T12:00:00Z", moment.Value)
 	case errors.As(err, &kind):
 		field := kind.Field
 		if field == "" {
