@@ -14,8 +14,7 @@ import (
 // hostile are texts that no parser may stumble over.
 var hostile = []string{
 	"", "{", "[", "{}", "[]", "null", `"`, "\x00", "\xff\xfe", "\ufeff{}", `{"a":1}{"b":2}`,
-	strings.Repeat("[", 20_000), strings.Repeat(`{"item_data":`, 20_000),
-	`{"item_id":"a","item_data":` + strings.Repeat("[", 9_000) + strings.Repeat("]", 9_000) + `,"last_attempt":"2025-01-11T10:30:00Z"}`,
+	strings.Repeat("[", 99), strings.Repeat(`{"item_data":`, 9),
 	`{"item_id":"a","item_id":"b","item_data":1,"item_data":2,"last_attempt":"2025-01-11T10:30:00Z"}`,
 	`{"ITEM_ID":"a","item_data":1,"last_attempt":"2025-01-11T10:30:00Z"}`,
 	`{"item_id":"../../x","item_data":1e999,"last_attempt":"0001-01-01T00:00:00Z"}`,
@@ -55,6 +54,24 @@ func fuzzRead(t *testing.T, text string, format items.Format) []nixie.Letter {
 		t.Fatalf("%q: %v %v", text, report.Violations, err)
 	}
 	return letters
+}
+
+// TestDeepNesting is not among the seeds, which are to be small.
+func TestDeepNesting(t *testing.T) {
+	for _, text := range []string{
+		strings.Repeat("[", 200_000), strings.Repeat(`{"item_data":`, 200_000),
+		`{"item_id":"a","item_data":` + strings.Repeat("[", 200_000) + strings.Repeat("]", 200_000) + `,"last_attempt":"2025-01-11T10:30:00Z"}`,
+	} {
+		for _, format := range []items.Format{items.JSON, items.JSONL} {
+			if got := fuzzRead(t, text, format); len(got) > 0 {
+				t.Errorf("%.40q… became a letter", text)
+			}
+		}
+	}
+	deep := `{"item_id":"a","item_data":` + strings.Repeat("[", 9_000) + strings.Repeat("]", 9_000) + `,"last_attempt":"2025-01-11T10:30:00Z"}`
+	if got := fuzzRead(t, deep, items.JSON); len(got) != 1 || len(got[0].Message.Body) != 18_000 {
+		t.Errorf("data that nests within the limit: %d letters", len(got))
+	}
 }
 
 // FuzzItem reads items and wants them back as they came.
