@@ -39,7 +39,7 @@ var csvColumns = [...]csvColumn{
 }
 
 // field is the name of a column's field in its object.
-func (c *csvColumn) field() string {
+func (c csvColumn) field() string {
 	if c.name == "message_id" {
 		return "id"
 	}
@@ -47,7 +47,7 @@ func (c *csvColumn) field() string {
 }
 
 // isTime reports whether an empty cell is no moment.
-func (c *csvColumn) isTime() bool { return strings.HasSuffix(c.name, "_at") }
+func (c csvColumn) isTime() bool { return strings.HasSuffix(c.name, "_at") }
 
 // CSVWriter writes letters as CSV (RFC 4180) that loses nothing, and that no
 // spreadsheet takes for formulas and no terminal for commands:
@@ -65,8 +65,8 @@ type CSVWriter struct{ to *csv.Writer }
 func NewCSVWriter(to io.Writer) (*CSVWriter, error) {
 	w := &CSVWriter{csv.NewWriter(to)}
 	names := make([]string, len(csvColumns))
-	for i := range csvColumns {
-		names[i] = csvColumns[i].name
+	for i, c := range csvColumns {
+		names[i] = c.name
 	}
 	return w, w.to.Write(names)
 }
@@ -85,8 +85,7 @@ func (w *CSVWriter) Write(l *nixie.Letter) error {
 		return err
 	}
 	cells := make([]string, len(csvColumns))
-	for i := range csvColumns {
-		c := &csvColumns[i]
+	for i, c := range csvColumns {
 		from := story
 		if c.in != "" {
 			from = message
@@ -104,7 +103,7 @@ func (w *CSVWriter) Close() error {
 	return w.to.Error()
 }
 
-func (c *csvColumn) write(value json.RawMessage) (string, error) {
+func (c csvColumn) write(value json.RawMessage) (string, error) {
 	switch {
 	case len(value) == 0 || string(value) == "null":
 		return "", nil
@@ -158,8 +157,7 @@ func fromRow(raw []byte) (nixie.Letter, error) {
 		return nixie.Letter{}, nixie.Errorf(nixie.CodeInvalid, "the header has no column status: want the columns that nixie dlq export --format csv writes")
 	}
 	story, message := object{}, object{}
-	for i := range csvColumns {
-		c := &csvColumns[i]
+	for _, c := range csvColumns {
 		cell, ok := cells[c.name]
 		if delete(cells, c.name); !ok {
 			continue
@@ -194,7 +192,7 @@ func fromRow(raw []byte) (nixie.Letter, error) {
 }
 
 // read is the JSON value of a cell; nil is none.
-func (c *csvColumn) read(cell string) (json.RawMessage, error) {
+func (c csvColumn) read(cell string) (json.RawMessage, error) {
 	quotedText, isQuoted := strings.CutPrefix(cell, `'"`)
 	switch {
 	case cell == "" && (c.json || c.isTime() || c.name == "body_base64"):
