@@ -252,6 +252,19 @@ func TestItemBecomesALetter(t *testing.T) {
 	}
 }
 
+// A history that is too long loses what comes after its first failure, and says
+// how much.
+func TestLongHistoryIsCut(t *testing.T) {
+	var entries []string
+	for i := range nixie.MaxHistory + 50 {
+		entries = append(entries, fmt.Sprintf(`{"attempt_number":%d,"timestamp":"2025-01-11T10:30:00Z"}`, i+1))
+	}
+	l := readOne(t, edit(t, "item", "failure_history", "["+strings.Join(entries, ",")+"]"), letterfile.Options{Queue: "q"})
+	if len(l.History) != nixie.MaxHistory || l.HistoryDropped != 50 || l.History[0].Attempt != 1 || l.History[1].Attempt != 52 {
+		t.Errorf("%d failures, %d dropped, attempts %d, %d …", len(l.History), l.HistoryDropped, l.History[0].Attempt, l.History[1].Attempt)
+	}
+}
+
 // What happens to a letter shows in the item; what did not change comes out as
 // it came in.
 func TestItemAfterAnotherDeath(t *testing.T) {
