@@ -80,9 +80,6 @@ Exit codes: 0 all are here now, 5 some were refused.`,
 }
 
 func (m *importing) run(ctx context.Context, path string) (err error) {
-	if err := m.objectFormat(); err != nil {
-		return err
-	}
 	if m.reason == "" {
 		m.reason = "imported from " + path
 	}

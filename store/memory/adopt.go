@@ -83,7 +83,7 @@ func (m *message) lay(given *nixie.Letter, hash nixie.Hash, now time.Time) {
 	m.Hash, m.State, m.NotBefore = hash, nixie.Dead, time.Time{}
 	m.Generation = max(m.Generation, 1)
 	m.number = int64(m.Deliveries)
-	m.LastFailure, m.OnConflict, m.MayPass = "", 0, false
+	m.LastFailure, m.LastReason, m.OnConflict, m.MayPass = "", "", 0, false
 	if m.EnqueuedAt.IsZero() {
 		m.EnqueuedAt = now
 	}

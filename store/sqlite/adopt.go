@@ -205,7 +205,7 @@ func (t *tx) adoptHistory(pos, queue int64, l *nixie.Letter) error {
 		if i > 0 || len(l.History) == 1 {
 			ordinal += dropped
 		}
-		if err := t.insertFailure(pos, queue, ordinal, nanos(f.FailedAt), f.Text, string(doc), f.Attachments, f.Decision); err != nil {
+		if err := t.insertFailure(pos, queue, ordinal, nanos(f.FailedAt), f, string(doc), f.Decision); err != nil {
 			return err
 		}
 	}

@@ -30,9 +30,10 @@ func (t *tx) appendFailure(h *held, f *nixie.Failure, verb nixie.Verb) error {
 	if err != nil {
 		return err
 	}
-	if err := t.insertFailure(h.pos, h.queue, ordinal, t.now, f.Text, string(doc), f.Attachments, verb); err != nil {
+	if err := t.insertFailure(h.pos, h.queue, ordinal, t.now, f, string(doc), verb); err != nil {
 		return err
 	}
+	h.reason = string(f.Reason)
 	if h.redrives > 0 { // its letter shows the newest failure, also while it is on its way
 		if err := t.run("update letter set text = ? where pos = ?", f.Text, h.pos); err != nil {
 			return err
@@ -52,13 +53,15 @@ func (t *tx) appendFailure(h *held, f *nixie.Failure, verb nixie.Verb) error {
 	return t.run("delete from failure where n = ?", old)
 }
 
-func (t *tx) insertFailure(pos, queue, ordinal, at int64, text, doc string, attachments []nixie.Attachment, verb nixie.Verb) error {
-	if err := t.run("insert into failure (pos, ordinal, queue, at, decision, text, doc) values (?, ?, ?, ?, ?, ?, ?)",
-		pos, ordinal, queue, at, string(verb), text, doc); err != nil {
+// insertFailure writes a row of the table failure with its attachments; doc is
+// what has no columns.
+func (t *tx) insertFailure(pos, queue, ordinal, at int64, f *nixie.Failure, doc string, verb nixie.Verb) error {
+	if err := t.run("insert into failure (pos, ordinal, queue, at, decision, reason, text, doc) values (?, ?, ?, ?, ?, ?, ?, ?)",
+		pos, ordinal, queue, at, string(verb), string(f.Reason), f.Text, doc); err != nil {
 		return err
 	}
 	n := t.LastInsertRowID()
-	for i, a := range attachments {
+	for i, a := range f.Attachments {
 		if err := t.run("insert into attachment (failure, ordinal, name, data, truncated) values (?, ?, ?, ?, ?)",
 			n, i, a.Name, a.Data, a.Truncated); err != nil {
 			return err

@@ -7,15 +7,17 @@ import (
 // tx is one transaction of the committer with what its calls share.
 type tx struct {
 	conn
-	store   *Store
-	now     int64
-	owner   int64 // this process in the table owner; 0 until somebody claims
-	queues  map[string]*queueRow
-	places  map[int64]*queueRow // the same by number
-	batches map[int64]*batchRow
-	stirred map[int64]*queueRow // streams in which something changed, to be arranged
-	woken   map[string]bool
-	after   []func() // run once the transaction is durable
+	store    *Store
+	now      int64
+	owner    int64 // this process in the table owner; 0 until somebody claims
+	queues   map[string]*queueRow
+	places   map[int64]*queueRow // the same by number
+	batches  map[int64]*batchRow
+	stirred  map[int64]*queueRow // streams in which something changed, to be arranged
+	woken    map[string]bool
+	waiting  map[waitingKey]int64 // to be added to the counters
+	retrying map[retryingKey]int64
+	after    []func() // run once the transaction is durable
 }
 
 // queueRow is a row of the table queue while a transaction uses it.
@@ -93,6 +95,7 @@ func (t *tx) openQueue(name string) (*queueRow, error) {
 // batchRow is a row of the table batch while a transaction uses it.
 type batchRow struct {
 	n, owner, first, last, left, claimed, until int64
+	apart                                       bool // some members have rows of their own
 	dirty                                       bool
 }
 
@@ -102,7 +105,7 @@ func (t *tx) batch(n int64) (*batchRow, error) {
 		return b, nil
 	}
 	var b *batchRow
-	err := t.each("select n, owner, first, last, left, claimed, until from batch where n = ?", func(row rows) error {
+	err := t.each("select "+batchColumns+" from batch where n = ?", func(row rows) error {
 		b = scanBatch(row)
 		return nil
 	}, n)
@@ -110,10 +113,12 @@ func (t *tx) batch(n int64) (*batchRow, error) {
 	return b, err
 }
 
+const batchColumns = "n, owner, first, last, left, claimed, until, apart"
+
 func scanBatch(row rows) *batchRow {
 	return &batchRow{
 		n: row.ColumnInt64(0), owner: row.ColumnInt64(1), first: row.ColumnInt64(2), last: row.ColumnInt64(3),
-		left: row.ColumnInt64(4), claimed: row.ColumnInt64(5), until: row.ColumnInt64(6),
+		left: row.ColumnInt64(4), claimed: row.ColumnInt64(5), until: row.ColumnInt64(6), apart: row.ColumnBool(7),
 	}
 }
 
@@ -138,6 +143,9 @@ func (t *tx) flush() error {
 		}
 	}
 	if err := t.flushBatches(); err != nil {
+		return err
+	}
+	if err := t.flushCounts(); err != nil {
 		return err
 	}
 	return t.markTime()

@@ -84,7 +84,7 @@ func adoptKeeps(b *bed) {
 	want := b.foreign("a")
 	got := b.adopted(want)
 	want.Message.State, want.Message.Hash = nixie.Dead, nixie.HashBody(want.Message.Body)
-	want.Message.LastFailure = "slow 2"
+	want.Message.LastFailure, want.Message.LastReason = "slow 2", nixie.ReasonTimeout
 	got.Artifacts = nil // a store may show those of the last failure
 	if !reflect.DeepEqual(got, want) {
 		b.Fatalf("letter came back as\n%+v, want\n%+v", got, want)

@@ -92,8 +92,12 @@ func Run(t *testing.T, h Harness) {
 		{"Redrive", redriveClauses()},
 		{"Resolve", resolveClauses()},
 		{"Operations", operationClauses()},
+		{"Streams", streamClauses()},
 		{"Audit", auditClauses()},
 		{"Queues", queueClauses()},
+		{"Operators", operatorClauses()},
+		{"Tallies", tallyClauses()},
+		{"Trail", trailClauses()},
 		{"Limits", limitClauses()},
 		{"Tables", tableClauses()},
 	}
