@@ -1,6 +1,7 @@
 package nixie
 
 import (
+	"bytes"
 	"crypto/sha256"
 	"time"
 )
@@ -76,6 +77,15 @@ type Origin struct {
 	MessageID string    `json:"message_id,omitempty"`
 	Key       []byte    `json:"key"`
 	Timestamp time.Time `json:"timestamp,omitzero"`
+}
+
+// Same reports whether both are there and say the same.
+func (o *Origin) Same(other *Origin) bool {
+	if o == nil || other == nil {
+		return false
+	}
+	return o.System == other.System && o.Channel == other.Channel && o.Partition == other.Partition && o.Offset == other.Offset &&
+		o.MessageID == other.MessageID && (o.Key == nil) == (other.Key == nil) && bytes.Equal(o.Key, other.Key) && o.Timestamp.Equal(other.Timestamp)
 }
 
 // Hash is a SHA-256 sum.

@@ -45,6 +45,7 @@ const (
 	OnUnblock   Event = "unblock"   // of a stream or a letter that held it up, in the audit only
 	OnPurge     Event = "purge"     // of the queued messages of a queue, in the audit only
 	OnGone      Event = "gone"      // a redriven message was cancelled or discarded
+	OnAdopt     Event = "adopt"     // it died elsewhere and was taken in
 )
 
 // MessageMove is one row of the table of what can happen to a message.
@@ -59,6 +60,7 @@ type MessageMove struct {
 func MessageMoves() []MessageMove {
 	return []MessageMove{
 		{"", OnEnqueue, Queued},
+		{"", OnAdopt, Dead},
 		{Queued, OnClaim, Leased},
 		{Queued, OnCancel, Canceled},
 		{Queued, OnHold, Dead},
@@ -90,12 +92,15 @@ type LetterMove struct {
 	To   Status
 }
 
-// LetterMoves is the table of all moves of a letter.
+// LetterMoves is the table of all moves of a letter. One that is adopted in
+// review or quarantined makes that move at once, so that its audit leads there.
 func LetterMoves() []LetterMove {
 	return []LetterMove{
 		{"", OnBury, StatusOpen},
 		{"", OnHold, StatusReview},
+		{"", OnAdopt, StatusOpen},
 		{StatusOpen, OnHold, StatusReview},
+		{StatusOpen, OnExceed, StatusQuarantined},
 		{StatusReview, OnUnhold, StatusOpen},
 		{StatusOpen, OnRedrive, StatusRedriving},
 		{StatusReview, OnRedrive, StatusRedriving},
@@ -121,4 +126,19 @@ func NextStatus(from Status, on Event) (Status, bool) {
 		}
 	}
 	return "", false
+}
+
+// Adoption is the way from nothing to the status of a letter that is taken in
+// from elsewhere: none if it cannot be, because nothing is left to be done or
+// its message is on its way there.
+func Adoption(to Status) []Event {
+	switch to {
+	case StatusOpen:
+		return []Event{OnAdopt}
+	case StatusReview:
+		return []Event{OnAdopt, OnHold}
+	case StatusQuarantined:
+		return []Event{OnAdopt, OnExceed}
+	}
+	return nil
 }

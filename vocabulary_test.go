@@ -333,7 +333,7 @@ func events() []nixie.Event {
 	return []nixie.Event{
 		nixie.OnEnqueue, nixie.OnClaim, nixie.OnComplete, nixie.OnRetry, nixie.OnRelease, nixie.OnDiscard, nixie.OnBury,
 		nixie.OnAbandon, nixie.OnCancel, nixie.OnRedrive, nixie.OnHold, nixie.OnUnhold, nixie.OnSuccess, nixie.OnDieAgain,
-		nixie.OnExceed, nixie.OnConfirm, nixie.OnRequalify, nixie.OnRestore, nixie.OnGone, "no such event",
+		nixie.OnExceed, nixie.OnConfirm, nixie.OnRequalify, nixie.OnRestore, nixie.OnGone, nixie.OnAdopt, "no such event",
 	}
 }
 
@@ -370,6 +370,26 @@ func TestLetterMoves(t *testing.T) {
 		to, ok := nixie.NextStatus(nixie.Status(from), on)
 		return string(to), ok
 	})
+}
+
+func TestAdoptionFollowsTheTable(t *testing.T) {
+	for _, want := range nixie.Statuses() {
+		events := nixie.Adoption(want)
+		if waits := want.Unresolved() && want != nixie.StatusRedriving; waits == (events == nil) {
+			t.Errorf("%s: the way there is %v", want, events)
+		}
+		at := nixie.Status("")
+		for _, on := range events {
+			next, ok := nixie.NextStatus(at, on)
+			if !ok {
+				t.Errorf("%s: the table does not allow %s", want, on)
+			}
+			at = next
+		}
+		if events != nil && at != want {
+			t.Errorf("%s: the way leads to %s", want, at)
+		}
+	}
 }
 
 func TestClosedListsHaveNoDoubles(t *testing.T) {

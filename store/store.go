@@ -91,6 +91,24 @@ type DeadLetters interface {
 	// Groups counts letters by one property, largest group first.
 	Groups(ctx context.Context, filter nixie.Filter, by nixie.GroupBy) ([]nixie.Group, error)
 
+	// Bury takes letters in that died elsewhere, each whole or not at all, with
+	// one audit entry each: message, history with the count of what was
+	// dropped, status, group, flags, counters, moments and note stay as they
+	// are, a Revision or Generation of 0 becomes 1, and a zero ID gets a new
+	// one. The message is dead; NotBefore and lease mean nothing and are not
+	// kept, LastFailure and Artifacts follow from the history. It takes its
+	// dedupe key where the queue's scope lets the dead hold theirs. It has
+	// no place in an ordered stream: redriven, it is appended.
+	//
+	// Whatever has the ID or the Origin of a message that the store has is not
+	// taken in again: the receipt names the letter that is there, or the
+	// message that has none, and says Duplicate, and Different if its body is
+	// another. An ID that belongs to something else and a held dedupe key are
+	// CodeConflict; what [nixie.Letter.Check] refuses is CodeInvalid or
+	// CodeLimit. The i-th receipt and error answer the i-th letter. At most
+	// [nixie.MaxBatchBytes] of bodies go in one call.
+	Bury(ctx context.Context, letters []nixie.Letter, actor, reason string) ([]nixie.Receipt, []error)
+
 	// Resolve moves letters on, each whole or not at all, with one audit
 	// entry each. The i-th error answers the i-th resolution: CodeConflict
 	// when the letter is not in a status that allows the event, CodeNotFound.

@@ -56,6 +56,7 @@ var plan = []room{
 
 	{path: "office", floor: 4, kind: open, job: "everything an operator can do"},
 	{path: "internal/runner", floor: 4, kind: open, job: "a command for each item of a list"},
+	{path: "internal/letterfile", floor: 4, kind: open, sees: []string{"office"}, job: "reads and writes files of letters"},
 	{path: "mapreduce", floor: 4, kind: open, sees: []string{"mapreduce/worktree"}, job: "a file of items and what is done to each"},
 	{path: "mapreduce/worktree", floor: 4, kind: open, job: "a part of mapreduce"},
 	{path: "loop", floor: 4, kind: open, job: "typed request and reply loops"},

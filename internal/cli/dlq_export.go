@@ -9,29 +9,54 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/nixie-go/nixie"
+	"github.com/nixie-go/nixie/internal/letterfile"
 	"github.com/nixie-go/nixie/office"
 )
 
+// The layouts of a letter in a file.
+const (
+	layoutNixie     = "nixie"
+	layoutMapReduce = "mapreduce"
+)
+
+// exporting is dlq export.
+type exporting struct {
+	*globals
+	veil
+	layout string
+	n      int64
+	lossy  int64 // letters of which something could not be written
+}
+
 func newDLQExport(g *globals) *cobra.Command {
 	var filter filterFlag
-	var veil veil
 	var format, out string
+	x := &exporting{globals: g}
 	cmd := &cobra.Command{
 		Use:   "export",
 		Short: "Write whole letters with their history",
-		Long: `Writes letters whole: body, headers, history, attachments. JSON and JSON lines
-lose nothing (a body that is not text is body_base64), but headers that are
-credentials and secrets in the texts of failures are hidden unless --unmask; a
-letter to which that was done has masked true. Bodies are written as they are. CSV
-has the columns of dlq list. A file that exists is not replaced.`,
+		Long: `Writes letters whole: body, headers, history, attachments. JSON, JSON lines and CSV
+lose nothing (a body that is not text is body_base64), and nixie dlq import reads
+them. In CSV a cell that begins with an apostrophe is text, so that no spreadsheet
+takes it for a formula; history and other lists are JSON in their cell. A file that
+exists is not replaced.
+
+Headers that are credentials and secrets in the texts of failures are hidden unless
+--unmask; in JSON a letter to which that was done has masked true. Bodies are
+written as they are.
+
+--layout mapreduce writes dead letter items of MapReduce, as JSON or JSON lines. What
+was imported from such items comes out as it came in, with what happened since.`,
 		Example: `  nixie dlq export --filter queue:orders > letters.jsonl
   nixie dlq export --format csv --out letters.csv
-  nixie dlq export --filter 'status:resolved died:<2026-01-01' --out old.jsonl`,
+  nixie dlq export --filter 'status:resolved died:<2026-01-01' --out old.jsonl
+  nixie dlq export --layout mapreduce --filter queue:mapreduce/nightly --format json`,
 		Args: noArgs,
 	}
 	filter.register(cmd.Flags())
 	cmd.Flags().StringVar(&format, "format", asJSONL, "jsonl, json or csv")
-	veil.register(cmd.Flags())
+	cmd.Flags().StringVar(&x.layout, "layout", layoutNixie, "nixie, or mapreduce for dead letter items")
+	x.register(cmd.Flags())
 	cmd.Flags().StringVar(&out, "out", "", "file to write (default standard output)")
 	var f nixie.Filter
 	check := func() (err error) {
@@ -43,24 +68,36 @@ has the columns of dlq list. A file that exists is not replaced.`,
 			format = g.output
 		}
 		g.output = format
-		return g.format(asJSONL, asJSON, asCSV)
+		switch x.layout {
+		case layoutNixie:
+			return g.format(asJSONL, asJSON, asCSV)
+		case layoutMapReduce:
+			return g.format(asJSONL, asJSON)
+		}
+		return usagef("--layout is %q: give %s or %s", x.layout, layoutNixie, layoutMapReduce)
 	}
 	cmd.RunE = g.with(check, func(ctx context.Context, o *office.Office, _ []string) error {
-		if err := veil.over(g); err != nil {
+		if err := x.over(g); err != nil {
 			return err
 		}
-		if out == "" {
-			_, err := export(ctx, g, o, f, &veil)
+		do := x.write
+		if out != "" {
+			do = func(ctx context.Context, o *office.Office, f nixie.Filter) error { return x.writeTo(ctx, o, f, out) }
+		}
+		if err := do(ctx, o, f); err != nil {
 			return err
 		}
-		return exportTo(ctx, g, o, f, &veil, out)
+		if x.lossy > 0 {
+			return exit(ExitPartly)
+		}
+		return nil
 	})
 	return cmd
 }
 
-// exportTo writes a new file, for the user's eyes only, and takes it away again
+// writeTo writes a new file, for the user's eyes only, and takes it away again
 // when something goes wrong.
-func exportTo(ctx context.Context, g *globals, o *office.Office, f nixie.Filter, veil *veil, path string) (err error) {
+func (x *exporting) writeTo(ctx context.Context, o *office.Office, f nixie.Filter, path string) (err error) {
 	file, err := os.OpenFile(path, os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o600)
 	if errors.Is(err, os.ErrExist) {
 		return nixie.Errorf(nixie.CodeConflict, "%s is there already: name another file", path)
@@ -69,35 +106,55 @@ func exportTo(ctx context.Context, g *globals, o *office.Office, f nixie.Filter,
 		return err
 	}
 	buffer := bufio.NewWriterSize(file, 1<<16)
-	to := *g
+	screen, to := x.globals, *x.globals
 	to.Out, to.OutTTY = buffer, false
-	n, err := export(ctx, &to, o, f, veil)
+	x.globals = &to
+	err = x.write(ctx, o, f)
+	x.globals = screen
 	err = errors.Join(err, buffer.Flush(), file.Sync(), file.Close())
 	if err != nil {
 		return errors.Join(err, os.Remove(path))
 	}
-	g.say("%s in %s", plural(int64(n), "letter"), path)
+	x.say("%s in %s", plural(x.n, "letter"), path)
 	return nil
 }
 
-func export(ctx context.Context, g *globals, o *office.Office, f nixie.Filter, veil *veil) (int, error) {
-	if g.output == asCSV {
-		return write(newListing(g, letterColumns(g.Now())), o, ctx, f, false, office.ViewLetter)
+// write goes through the letters in flat memory.
+func (x *exporting) write(ctx context.Context, o *office.Office, f nixie.Filter) error {
+	add, end, err := x.form()
+	if err != nil {
+		return err
 	}
-	return write(newListing[maskedStory](g, nil), o, ctx, f, true, func(l *nixie.Letter) maskedStory {
-		veil.letter(l)
-		return veil.story(l)
-	})
+	for letter, err := range o.AllLetters(ctx, f, true) {
+		if err != nil {
+			return err
+		}
+		x.letter(&letter)
+		if err := add(&letter); err != nil {
+			return err
+		}
+		x.n++
+	}
+	return end()
 }
 
-func write[V any](l *listing[V], o *office.Office, ctx context.Context, f nixie.Filter, whole bool, view func(*nixie.Letter) V) (int, error) {
-	for letter, err := range o.AllLetters(ctx, f, whole) {
-		if err != nil {
-			return l.n, err
-		}
-		if err := l.add(view(&letter)); err != nil {
-			return l.n, err
-		}
+// form is how one letter is written, and what comes after the last.
+func (x *exporting) form() (add func(*nixie.Letter) error, end func() error, err error) {
+	switch {
+	case x.output == asCSV:
+		w, err := letterfile.NewCSVWriter(x.Out)
+		return w.Write, w.Close, err
+	case x.layout == layoutMapReduce:
+		list := newListing[letterfile.Item](x.globals, nil)
+		return func(l *nixie.Letter) error {
+			item, err := letterfile.ItemOf(l)
+			if err != nil {
+				x.lossy++
+				x.say("letter %s: written without what was kept of its item: %v", l.ID, err)
+			}
+			return list.add(item)
+		}, list.close, nil
 	}
-	return l.n, l.close()
+	list := newListing[maskedStory](x.globals, nil)
+	return func(l *nixie.Letter) error { return list.add(x.story(l)) }, list.close, nil
 }

@@ -20,8 +20,12 @@ import (
 const defaultLimit = 50
 
 // visit opens the office over the store that is there, and closes it after.
-func (g *globals) visit(do func(*office.Office) error) (err error) {
-	st, err := g.open(app.Options{MustExist: true, Clock: g.Now})
+func (g *globals) visit(do func(*office.Office) error) error {
+	return g.visitStore(app.Options{MustExist: true, Clock: g.Now}, do)
+}
+
+func (g *globals) visitStore(opts app.Options, do func(*office.Office) error) (err error) {
+	st, err := g.open(opts)
 	if err != nil {
 		return err
 	}

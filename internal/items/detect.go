@@ -117,11 +117,11 @@ func (r *Reader) detect() error {
 // refuseEncoded names what has to be unpacked or converted first.
 func (r *Reader) refuseEncoded(head []byte) error {
 	for _, e := range [...]struct{ magic, what, fix string }{
-		{"\x1f\x8b", "compressed with gzip", "zcat FILE | nixie run - …"},
-		{"\x28\xb5\x2f\xfd", "compressed with zstd", "zstdcat FILE | nixie run - …"},
+		{"\x1f\x8b", "compressed with gzip", "zcat FILE | nixie … -"},
+		{"\x28\xb5\x2f\xfd", "compressed with zstd", "zstdcat FILE | nixie … -"},
 		{"PK\x03\x04", "a zip file", "unzip it first"},
-		{"\xff\xfe", "UTF-16", "iconv -f UTF-16 -t UTF-8 FILE | nixie run - …"},
-		{"\xfe\xff", "UTF-16", "iconv -f UTF-16 -t UTF-8 FILE | nixie run - …"},
+		{"\xff\xfe", "UTF-16", "iconv -f UTF-16 -t UTF-8 FILE | nixie … -"},
+		{"\xfe\xff", "UTF-16", "iconv -f UTF-16 -t UTF-8 FILE | nixie … -"},
 	} {
 		if bytes.HasPrefix(head, []byte(e.magic)) {
 			return &InputError{List: r.name, Line: 1, Column: 1, Code: nixie.CodeInvalid,
@@ -154,6 +154,9 @@ func (r *Reader) sniff(head []byte, whole bool) error {
 	case len(text) == 0:
 		r.format = Lines // empty, or only empty lines
 		return nil
+	case r.opts.Objects && text[0] != '[' && text[0] != '{':
+		r.format = CSV
+		return nil
 	case text[0] != '[' && text[0] != '{' && text[0] != '"':
 		if bytes.IndexByte(line, ',') >= 0 || bytes.IndexByte(line, '\t') >= 0 {
 			return r.ambiguous("CSV or plain lines")
@@ -165,7 +168,7 @@ func (r *Reader) sniff(head []byte, whole bool) error {
 	case (ended || whole) && json.Valid(line) && !single:
 		r.format = JSONL
 		return nil
-	case text[0] == '[' || ended && !json.Valid(line):
+	case text[0] == '[' || r.opts.Objects || ended && !json.Valid(line):
 		r.format = JSON
 		return nil
 	}

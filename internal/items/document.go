@@ -16,6 +16,7 @@ type document struct {
 	path    []selector
 	given   string // the path as the person wrote it, or empty
 	open    []level
+	objects bool // the document may be an item
 	began   bool
 	met     int // how many steps of the path led somewhere
 	entered int // how many of them began in an array or object
@@ -29,7 +30,7 @@ type level struct {
 }
 
 func newDocument(list string, from io.Reader, path []selector, given string) *document {
-	return &document{scanner: scanner{list: list, from: from, line: 1}, path: path, given: given}
+	return &document{scanner: scanner{list: list, from: from, line: 1, limit: nixie.MaxBody}, path: path, given: given}
 }
 
 func (d *document) next() (found, error) {
@@ -38,6 +39,10 @@ func (d *document) next() (found, error) {
 		d.space()
 		if _, ok := d.peek(); !ok {
 			return found{}, d.ended(io.EOF) // an empty list
+		}
+		if c, _ := d.peek(); d.objects && d.given == "" && c == '{' {
+			d.met, d.entered = len(d.path), len(d.path)
+			return d.item()
 		}
 		if err := d.descend(); err != nil {
 			return found{}, err
@@ -168,6 +173,9 @@ func (d *document) descend() error {
 	if step.kind != element || what == "" {
 		return d.value()
 	}
+	if d.objects && d.given == "" {
+		return d.fail("the document is %s: want an object, or an array of objects", what)
+	}
 	if d.given == "" {
 		return d.fail("the document is %s: choose the items in it with --json-path, '$.items' for example, or say --format jsonl if the list has a value per line", what)
 	}
@@ -204,6 +212,6 @@ func (d *document) item() (found, error) {
 	if f.raw = d.cut; f.raw == nil {
 		f.raw = d.buf[d.kept:d.pos]
 	}
-	f.body, f.raw = f.raw, f.raw[:min(len(f.raw), nixie.MaxBody)]
+	f.body, f.raw = f.raw, f.raw[:min(len(f.raw), d.limit)]
 	return f, nil
 }

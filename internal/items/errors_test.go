@@ -135,7 +135,7 @@ func TestOpenErrors(t *testing.T) {
 		{Options{}, "a,b\n1,2", nixie.CodeInvalid, "standard input could be CSV or plain lines: say which with --format"},
 		{Options{}, `"a"`, nixie.CodeInvalid, "could be JSON lines, CSV or plain lines"},
 		{Options{}, `{"items":[1]}`, nixie.CodeInvalid, "could be one JSON line or a JSON document with the items inside (then say --json-path)"},
-		{Options{}, "\x1f\x8b\x08", nixie.CodeInvalid, "is compressed with gzip: zcat FILE | nixie run - "},
+		{Options{}, "\x1f\x8b\x08", nixie.CodeInvalid, "is compressed with gzip: zcat FILE | nixie … -"},
 		{Options{}, "\xff\xfea\x00", nixie.CodeInvalid, "is UTF-16: iconv"},
 		{Options{JSONPath: "items"}, "{}", nixie.CodeInvalid, "JSON path, column 1: a path begins with $"},
 		{Options{JSONPath: "$..a"}, "{}", nixie.CodeInvalid, "JSON path, column 2: want .name, ['name'], [3], [*] or [from:to]; for filters, .. and negative"},

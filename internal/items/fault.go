@@ -90,8 +90,8 @@ func unreadable(name string, err error) error {
 	return nixie.Errorf(nixie.CodeUnavailable, "%s cannot be read: %w", visible([]byte(name)), err)
 }
 
-func tooLarge(size int64) string {
-	return fmt.Sprintf("the item has %d bytes, the limit is %d: store it elsewhere and list a reference to it", size, nixie.MaxBody)
+func tooLarge(size int64, limit int) string {
+	return fmt.Sprintf("the item has %d bytes, the limit is %d: store it elsewhere and list a reference to it", size, limit)
 }
 
 // checkUTF8 points at the first byte that is not UTF-8 in an item that begins at

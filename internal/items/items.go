@@ -7,6 +7,7 @@
 package items
 
 import (
+	"cmp"
 	"io"
 
 	"github.com/nixie-go/nixie"
@@ -38,6 +39,8 @@ type Options struct {
 	JSONPath string    // with JSON: what the items are, see [Open]; it implies the format
 	IDField  string    // path of the field with the ID, see [Item.Fields]; default [DefaultIDField]
 	SkipBad  bool      // return bad items with Bad set, not as an error
+	Objects  bool      // of records that have no IDs: a JSON document may be one of them, and what is no JSON is CSV
+	MaxItem  int64     // bytes an item may have; default [nixie.MaxBody]
 	TempDir  string    // where standard input and pipes are spooled; default [os.TempDir]
 }
 
@@ -55,7 +58,7 @@ type Item struct {
 	// the line without its end, of JSON the bytes of the element, of CSV a JSON
 	// object that has the header's names in their order and strings as values:
 	// each what the field holds without its enclosing quotes, line ends inside
-	// untouched. Of a bad item it is the raw text, at most [nixie.MaxBody] bytes.
+	// untouched. Of a bad item it is the raw text, at most Options.MaxItem bytes.
 	Body []byte
 
 	Line   int   // where it begins; the first is 1
@@ -151,16 +154,29 @@ func (r *Reader) Rewind() error {
 	r.ids = newIdentities(r.opts.IDField)
 	switch r.format {
 	case JSON:
-		r.parser = newDocument(r.name, r.file, r.path, r.opts.JSONPath)
+		d := newDocument(r.name, r.file, r.path, r.opts.JSONPath)
+		d.limit, d.objects = r.limit(), r.opts.Objects
+		r.parser = d
 	case CSV:
-		r.parser = newTable(r.name, r.file, r.comma)
+		t := newTable(r.name, r.file, r.comma)
+		t.lines.limit = r.limit()
+		r.parser = t
 	case JSONL:
-		r.parser = &lineParser{lines: newLineReader(r.name, r.file), json: true}
+		r.parser = &lineParser{lines: r.lineReader(), json: true}
 	default:
-		r.parser = &lineParser{lines: newLineReader(r.name, r.file)}
+		r.parser = &lineParser{lines: r.lineReader()}
 	}
 	return nil
 }
+
+func (r *Reader) lineReader() *lineReader {
+	lines := newLineReader(r.name, r.file)
+	lines.limit = r.limit()
+	return lines
+}
+
+// limit is how many bytes an item may have.
+func (r *Reader) limit() int { return int(cmp.Or(r.opts.MaxItem, nixie.MaxBody)) }
 
 // Check reads the whole list from its beginning, returns the first error, and
 // rewinds: after it Next starts at the first item. A file that is changed
@@ -215,7 +231,7 @@ func (r *Reader) next() (Item, error) {
 	if bad == nil {
 		bad = r.judge(&f)
 	}
-	if bad == nil {
+	if bad == nil && !r.opts.Objects {
 		item.ID, bad = r.ids.name(r.name, &item)
 	}
 	if bad == nil {
@@ -226,16 +242,18 @@ func (r *Reader) next() (Item, error) {
 		return Item{}, bad
 	}
 	item.Body, item.Bad = f.raw, bad
-	item.ID = r.ids.content(f.raw)
+	if !r.opts.Objects {
+		item.ID = r.ids.content(f.raw)
+	}
 	return item, nil
 }
 
 // judge checks what holds for items of every format.
 func (r *Reader) judge(f *found) *InputError {
 	size := max(f.size, int64(len(f.body)))
-	if size > nixie.MaxBody {
+	if size > int64(r.limit()) {
 		return &InputError{List: r.name, Line: f.line, Column: f.column, Code: nixie.CodeLimit,
-			Text: tooLarge(size)}
+			Text: tooLarge(size, r.limit())}
 	}
 	if r.format == JSON || r.format == JSONL {
 		return checkUTF8(r.name, f.body, f.line, f.column)

@@ -275,3 +275,47 @@ func TestSkipBad(t *testing.T) {
 		}
 	}
 }
+
+// Records are objects of any layout: nobody asks for their IDs, and one may be
+// the whole document.
+func TestObjects(t *testing.T) {
+	for _, c := range []struct {
+		text   string
+		format Format
+		bodies []string
+		errs   string
+	}{
+		{`{"a":1}`, JSON, []string{`{"a":1}`}, ""},
+		{" {\n \"a\":\n1}\n", JSON, []string{"{\n \"a\":\n1}"}, ""},
+		{"{\"id\":1}\n{\"id\":1}\n", JSONL, []string{`{"id":1}`, `{"id":1}`}, ""},
+		{`[{"id":[]},{"id":[]}]`, JSON, []string{`{"id":[]}`, `{"id":[]}`}, ""},
+		{"id,b\nx,1\n", CSV, []string{`{"id":"x","b":"1"}`}, ""},
+		{`{"a":1} {}`, JSON, nil, "text after the end"},
+		{`{"a":`, JSON, nil, "ends"},
+		{"\"x\"\n", CSV, nil, ""},
+		{"{\"a\":\n" + strings.Repeat(" ", 10) + "1}", JSON, nil, "the limit is 12"},
+	} {
+		opts := Options{Objects: true}
+		if c.errs == "the limit is 12" {
+			opts.MaxItem = 12
+		}
+		r := &Reader{opts: opts, name: "list", file: inMemory{strings.NewReader(c.text)}}
+		if err := errors.Join(r.choosePath(), r.detect(), r.Rewind()); err != nil {
+			t.Fatal(err)
+		}
+		items, err := drain(t, r)
+		if c.errs != "" {
+			if err == nil || !strings.Contains(err.Error(), c.errs) {
+				t.Errorf("%q: error is %v, want one about %q", c.text, err, c.errs)
+			}
+			continue
+		}
+		var bodies []string
+		for _, item := range items {
+			bodies = append(bodies, string(item.Body))
+		}
+		if err != nil || r.Format() != c.format || !slices.Equal(bodies, c.bodies) {
+			t.Errorf("%q: %s of %q, %v", c.text, r.Format(), bodies, err)
+		}
+	}
+}

@@ -11,14 +11,15 @@ import (
 
 // lineReader cuts a list at its line ends.
 type lineReader struct {
-	list string
-	from *bufio.Reader
-	line int // number of the line that next returned last
-	buf  []byte
+	list  string
+	from  *bufio.Reader
+	line  int // number of the line that next returned last
+	limit int // bytes an item may have
+	buf   []byte
 }
 
 func newLineReader(list string, from io.Reader) *lineReader {
-	return &lineReader{list: list, from: bufio.NewReaderSize(from, scanBuffer)}
+	return &lineReader{list: list, limit: nixie.MaxBody, from: bufio.NewReaderSize(from, scanBuffer)}
 }
 
 // next returns the next line with its end, valid up to the next call, and its
@@ -36,7 +37,7 @@ func (l *lineReader) next() (text []byte, size int64, err error) {
 		case err != nil && err != io.EOF && !errors.Is(err, bufio.ErrBufferFull):
 			return nil, 0, unreadable(l.list, err)
 		}
-		l.buf = append(l.buf, part[:min(len(part), nixie.MaxBody+len("\r\n")-len(l.buf))]...)
+		l.buf = append(l.buf, part[:min(len(part), l.limit+len("\r\n")-len(l.buf))]...)
 		if err == io.EOF && size == 0 {
 			return nil, 0, io.EOF
 		}
@@ -74,11 +75,11 @@ func (p *lineParser) next() (found, error) {
 		}
 		f := found{body: line, raw: line, line: p.lines.line, column: 1, size: size - int64(len(text)-len(line))}
 		if size > int64(len(text)) { // cut: the end was not seen
-			f.raw = line[:nixie.MaxBody]
+			f.raw = line[:p.lines.limit]
 			return f, nil
 		}
-		f.raw = line[:min(len(line), nixie.MaxBody)]
-		if p.json && f.size <= nixie.MaxBody {
+		f.raw = line[:min(len(line), p.lines.limit)]
+		if p.json && f.size <= int64(p.lines.limit) {
 			f.bad, err = p.check(line)
 		}
 		return f, err

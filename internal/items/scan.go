@@ -28,6 +28,7 @@ type scanner struct {
 	lineStart int64 // offset of its first byte
 	depth     int
 
+	limit   int  // bytes that are kept of a value
 	keeping bool // bytes from kept on stay in buf
 	kept    int
 	cut     []byte // the first bytes of a value that was too large to keep
@@ -46,8 +47,8 @@ func (s *scanner) more() bool {
 	}
 	low := max(0, s.pos-excerptBytes) // for an excerpt
 	if s.keeping {
-		if s.pos-s.kept > nixie.MaxBody {
-			s.keeping, s.cut = false, bytes.Clone(s.buf[s.kept:s.kept+nixie.MaxBody])
+		if s.pos-s.kept > s.limit {
+			s.keeping, s.cut = false, bytes.Clone(s.buf[s.kept:s.kept+s.limit])
 		} else {
 			low = min(low, s.kept)
 		}

@@ -136,11 +136,11 @@ func (t *table) readRow() (bad *InputError, err error) {
 			}
 			t.line = t.lines.line
 		}
-		if total := size + int64(len(t.row)); total > nixie.MaxBody {
+		if total := size + int64(len(t.row)); total > int64(t.lines.limit) {
 			// The rest of the row is not looked at, so nobody knows where the
 			// next one begins.
 			return nil, &InputError{List: t.lines.list, Line: t.line, Column: 1, Code: nixie.CodeLimit,
-				Text: fmt.Sprintf("the row has at least %d bytes, the limit is %d: look for a quote that is not closed, or store large fields elsewhere and list references", total, nixie.MaxBody)}
+				Text: fmt.Sprintf("the row has at least %d bytes, the limit is %d: look for a quote that is not closed, or store large fields elsewhere and list references", total, t.lines.limit)}
 		}
 		t.row = append(t.row, text...)
 		bad, state = t.readLine(text, state, &quote)

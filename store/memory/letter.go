@@ -40,7 +40,10 @@ func (s *Store) bury(m *message, st *nixie.Settlement, actor, reason string, now
 	if n := len(m.history); n > 0 {
 		last := &m.history[n-1]
 		l.Class, l.Reason = last.Class, last.Reason
-		l.FirstFailedAt, l.LastFailedAt = m.history[0].FailedAt, last.FailedAt
+		l.LastFailedAt = last.FailedAt
+		if l.FirstFailedAt.IsZero() {
+			l.FirstFailedAt = m.history[0].FailedAt
+		}
 	}
 	if st.Verb == nixie.Halt {
 		q.settings.Paused, q.settings.PausedNote = true, "halted by message "+m.ID.String()

@@ -61,7 +61,7 @@ func (t *tx) bury(h *held, st *nixie.Settlement, actor, reason string) error {
 			st.Burial.Redrivable, st.Burial.NeedsReview, st.Burial.Rule, last.text, last.first, last.at, t.now, orNull(h.stream), h.rank, blocks)
 	} else {
 		err = t.run(`update letter set status = ?, cause = ?, class = ?, reason = ?, signature = ?, fingerprint = ?, redrivable = ?, needs_review = ?, rule = ?, text = ?,
-			first_failed = ?, last_failed = ?, died = ?, resolved = 0, revision = revision + 1, stream = ?, rank = ?, blocks = ? where n = ?`,
+			first_failed = coalesce(nullif(first_failed, 0), ?), last_failed = ?, died = ?, resolved = 0, revision = revision + 1, stream = ?, rank = ?, blocks = ? where n = ?`,
 			string(status), string(st.Burial.Cause), string(last.class), string(last.reason), st.Burial.Signature, st.Burial.Fingerprint,
 			st.Burial.Redrivable, st.Burial.NeedsReview, st.Burial.Rule, last.text, last.first, last.at, t.now, orNull(h.stream), h.rank, blocks, old.n)
 	}

@@ -30,34 +30,44 @@ func (t *tx) appendFailure(h *held, f *nixie.Failure, verb nixie.Verb) error {
 	if err != nil {
 		return err
 	}
-	if err := t.run("insert into failure (pos, ordinal, queue, at, decision, reason, text, doc) values (?, ?, ?, ?, ?, ?, ?, ?)",
-		h.pos, ordinal, h.queue, t.now, string(verb), string(f.Reason), f.Text, string(doc)); err != nil {
+	if err := t.insertFailure(h.pos, h.queue, ordinal, t.now, f, string(doc), verb); err != nil {
 		return err
 	}
-	n := t.LastInsertRowID()
 	h.reason = string(f.Reason)
 	if h.redrives > 0 { // its letter shows the newest failure, also while it is on its way
 		if err := t.run("update letter set text = ? where pos = ?", f.Text, h.pos); err != nil {
 			return err
 		}
 	}
-	for i, a := range f.Attachments {
-		if err := t.run("insert into attachment (failure, ordinal, name, data, truncated) values (?, ?, ?, ?, ?)",
-			n, i, a.Name, a.Data, a.Truncated); err != nil {
-			return err
-		}
-	}
 	if ordinal <= nixie.MaxHistory {
 		return nil
 	}
-	old, err := t.number("select n from failure where pos = ? and ordinal > 1 order by ordinal limit 1", h.pos)
-	if err != nil {
+	// An adopted history can have gaps, so that the ordinal is not the length.
+	old, err := t.number("select n from failure where pos = ?1 and (select count(*) from failure where pos = ?1) > ?2 order by ordinal limit 1 offset 1", h.pos, nixie.MaxHistory)
+	if err != nil || old == 0 {
 		return err
 	}
 	if err := t.run("delete from attachment where failure = ?", old); err != nil {
 		return err
 	}
 	return t.run("delete from failure where n = ?", old)
+}
+
+// insertFailure writes a row of the table failure with its attachments; doc is
+// what has no columns.
+func (t *tx) insertFailure(pos, queue, ordinal, at int64, f *nixie.Failure, doc string, verb nixie.Verb) error {
+	if err := t.run("insert into failure (pos, ordinal, queue, at, decision, reason, text, doc) values (?, ?, ?, ?, ?, ?, ?, ?)",
+		pos, ordinal, queue, at, string(verb), string(f.Reason), f.Text, doc); err != nil {
+		return err
+	}
+	n := t.LastInsertRowID()
+	for i, a := range f.Attachments {
+		if err := t.run("insert into attachment (failure, ordinal, name, data, truncated) values (?, ?, ?, ?, ?)",
+			n, i, a.Name, a.Data, a.Truncated); err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
 // history reads the failures of a message, oldest first. One that cannot be read

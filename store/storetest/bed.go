@@ -343,11 +343,28 @@ func (b *bed) snapshot() string {
 	letters := b.letters(nixie.Filter{})
 	for i := range messages { // the hash stands for the body, which may be long
 		messages[i].Hash, messages[i].Body = nixie.HashBody(messages[i].Body), nil
+		unpoint(&messages[i].Message, messages[i].History)
 	}
 	for i := range letters {
 		letters[i].Message.Hash, letters[i].Message.Body = nixie.HashBody(letters[i].Message.Body), nil
+		unpoint(&letters[i].Message, letters[i].History)
 	}
 	return fmt.Sprintf("%+v\n%+v\n%+v\n%+v", messages, letters, infos, entries)
+}
+
+// unpoint puts values in the place of pointers, of which a snapshot would show
+// the address.
+func unpoint(m *nixie.Message, history []nixie.Failure) {
+	if m.Origin != nil {
+		m.Key += fmt.Sprintf(" from %+v", *m.Origin)
+		m.Origin = nil
+	}
+	for i := range history {
+		if f := &history[i]; f.ExitCode != nil {
+			f.Text += fmt.Sprintf(" exit %d", *f.ExitCode)
+			f.ExitCode = nil
+		}
+	}
 }
 
 // unchanged runs f and expects that nothing changed.

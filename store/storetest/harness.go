@@ -95,6 +95,7 @@ func Run(t *testing.T, h Harness) {
 		{"Amend", amendClauses()},
 		{"Letters", letterClauses()},
 		{"Lists", listClauses()},
+		{"Bury", adoptClauses()},
 		{"Redrive", redriveClauses()},
 		{"Resolve", resolveClauses()},
 		{"Operations", operationClauses()},

@@ -49,6 +49,7 @@ create table message (
 
 create unique index message_id  on message (id);
 create index        message_key on message (key) where key is not null;
+create index        message_origin on message (origin) where origin is not null;
 
 create table batch (
   n       integer primary key autoincrement,

@@ -1,0 +1,236 @@
+package cli
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+
+	"github.com/spf13/cobra"
+
+	"github.com/nixie-go/nixie"
+	"github.com/nixie-go/nixie/internal/app"
+	"github.com/nixie-go/nixie/internal/items"
+	"github.com/nixie-go/nixie/internal/letterfile"
+	"github.com/nixie-go/nixie/office"
+)
+
+// importing is dlq import.
+type importing struct {
+	*globals
+	format, queue, reason string
+	dry                   bool
+
+	report importReport
+	take   func(context.Context, []nixie.Letter) ([]nixie.Receipt, []error)
+	batch  []letterfile.Record
+	size   int // bytes of the bodies in batch
+}
+
+// importReport is what dlq import prints.
+type importReport struct {
+	DryRun  bool     `json:"dry_run"`
+	Read    int64    `json:"read"`    // records
+	Added   int64    `json:"added"`   // or would be
+	Known   int64    `json:"known"`   // here already: nothing was added
+	Refused int64    `json:"refused"` // not a letter, or not one that can be taken in
+	Errors  []string `json:"errors"`  // of those, the first [shownErrors]
+}
+
+// Bounds of an import.
+const (
+	shownErrors = 20
+	importBatch = 200     // letters in one commit …
+	importBytes = 8 << 20 // … and bytes of their bodies
+)
+
+func newDLQImport(g *globals) *cobra.Command {
+	m := &importing{globals: g}
+	cmd := &cobra.Command{
+		Use:   "import FILE|FOLDER|-",
+		Short: "Take in letters that died elsewhere",
+		Long: `Takes in the letters of a file, of standard input (-) or of a folder: what nixie dlq
+export wrote as JSON, JSON lines or CSV, and the dead letter items of MapReduce, one
+JSON object each, alone, in a list, or in folders called items beside an index.json.
+
+Each letter comes whole with its history, or not at all. One that is here already, by
+its ID or its origin, is left as it is. A record that is no letter is named with its
+place, and the others go on. What an item says that Nixie has no field for is kept,
+and written again by nixie dlq export --layout mapreduce.
+
+An item names no queue. In the folder of a job it goes to mapreduce/JOB, else --queue
+says where. Later, nixie dlq redrive queues it there again.
+
+--dry-run reads everything and looks every letter up. It does not see letters that
+are there twice in the file, nor dedupe keys that are held.
+
+Exit codes: 0 all are here now, 5 some were refused.`,
+		Example: `  nixie dlq import letters.jsonl --dry-run
+  nixie dlq import ~/.prodigy/dlq/shop --reason 'moved from prodigy'
+  zcat items.json.gz | nixie dlq import - --queue mapreduce/nightly`,
+		Args: oneArg("file or folder"),
+		RunE: func(cmd *cobra.Command, args []string) error { return m.run(cmd.Context(), args[0]) },
+	}
+	fs := cmd.Flags()
+	fs.StringVar(&m.format, "format", string(items.Auto), "auto, json, jsonl or csv")
+	fs.StringVar(&m.queue, "queue", "", "queue of all letters (default what each one names)")
+	fs.StringVar(&m.reason, "reason", "", "why; recorded with every letter (default the name of the file)")
+	fs.BoolVar(&m.dry, "dry-run", false, "read and check everything, and change nothing")
+	return cmd
+}
+
+func (m *importing) run(ctx context.Context, path string) (err error) {
+	if m.reason == "" {
+		m.reason = "imported from " + path
+	}
+	m.report = importReport{DryRun: m.dry, Errors: []string{}}
+	file, err := letterfile.Open(letterfile.Options{Path: path, Stdin: m.In, Format: items.Format(m.format), Queue: m.queue})
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, file.Close()) }()
+	return m.end(ctx, m.takeIn(ctx, file))
+}
+
+// takeIn takes the file in, into a store that is made if need be. A dry run makes
+// none: to it a store that is not there is an empty one.
+func (m *importing) takeIn(ctx context.Context, file *letterfile.Reader) error {
+	if !m.dry {
+		return m.visitStore(app.Options{Clock: m.Now}, func(o *office.Office) error {
+			m.take = func(ctx context.Context, letters []nixie.Letter) ([]nixie.Receipt, []error) {
+				return o.Adopt(ctx, letters, m.reason)
+			}
+			return m.drain(ctx, file)
+		})
+	}
+	entered := false
+	err := m.visit(func(o *office.Office) error {
+		entered, m.take = true, o.Known
+		return m.drain(ctx, file)
+	})
+	if entered || nixie.CodeOf(err) != nixie.CodeNotFound {
+		return err
+	}
+	m.take = func(_ context.Context, letters []nixie.Letter) ([]nixie.Receipt, []error) {
+		return make([]nixie.Receipt, len(letters)), make([]error, len(letters))
+	}
+	return m.drain(ctx, file)
+}
+
+// drain takes in what the file holds, batch by batch.
+func (m *importing) drain(ctx context.Context, file *letterfile.Reader) error {
+	for {
+		rec, err := file.Next()
+		if err == io.EOF {
+			return m.flush(ctx)
+		}
+		if err != nil {
+			return errors.Join(m.flush(ctx), err)
+		}
+		m.report.Read++
+		if rec.Err != nil {
+			m.refuse(rec.Err)
+			continue
+		}
+		m.batch = append(m.batch, rec)
+		m.size += len(rec.Letter.Message.Body)
+		if len(m.batch) < importBatch && m.size < importBytes {
+			continue
+		}
+		if err := m.flush(ctx); err != nil {
+			return err
+		}
+	}
+}
+
+// flush takes a batch in. An error ends the import; what is wrong with one
+// letter does not.
+func (m *importing) flush(ctx context.Context) error {
+	letters := make([]nixie.Letter, len(m.batch))
+	for i := range m.batch {
+		letters[i] = m.batch[i].Letter
+	}
+	receipts, errs := m.take(ctx, letters)
+	for i, err := range errs {
+		place := m.batch[i].Place
+		switch {
+		case err == nil && receipts[i].Different:
+			m.refuse(nixie.Errorf(nixie.CodeConflict, "%s: %s is here with another body: give one of the two another ID, or the items of another job another --queue", place, receipts[i].ID))
+		case err == nil && receipts[i].Duplicate:
+			m.report.Known++
+		case err == nil:
+			m.report.Added++
+		case answered(err):
+			m.refuse(fmt.Errorf("%s: %w", place, err))
+		default:
+			return err
+		}
+	}
+	m.batch, m.size = m.batch[:0], 0
+	if m.ErrTTY {
+		fmt.Fprintf(m.Err, "\r\x1b[K%d read, %d added", m.report.Read, m.report.Added)
+	}
+	return nil
+}
+
+// answered reports whether an error is about one letter and not about the store.
+func answered(err error) bool {
+	switch nixie.CodeOf(err) {
+	case nixie.CodeInvalid, nixie.CodeLimit, nixie.CodeConflict:
+		return true
+	}
+	return false
+}
+
+func (m *importing) refuse(err error) {
+	m.report.Refused++
+	if len(m.report.Errors) < shownErrors {
+		m.report.Errors = append(m.report.Errors, err.Error())
+		m.say("%s", err)
+	}
+}
+
+// end prints what was done, also before an error.
+func (m *importing) end(ctx context.Context, err error) error {
+	r := &m.report
+	if m.ErrTTY && r.Read > 0 {
+		fmt.Fprint(m.Err, "\r\x1b[K") // the line of progress
+	}
+	if more := r.Refused - int64(len(r.Errors)); more > 0 {
+		m.say("and %d more", more)
+	}
+	if err == nil || r.Read > 0 {
+		if printing := m.object(r, func(w io.Writer) error { return m.print(w, r) }); printing != nil {
+			return printing
+		}
+	}
+	switch {
+	case err != nil && ctx.Err() != nil:
+		return exit(ExitInterrupted)
+	case err != nil && r.Added > 0 && !m.dry:
+		m.say("nixie: %v", err)
+		m.say("the letters before it are in: mend the rest and import the file again, nothing is added twice")
+		return exit(ExitPartly)
+	case err != nil:
+		return err
+	case r.Refused > 0:
+		return exit(ExitPartly)
+	}
+	return nil
+}
+
+func (m *importing) print(w io.Writer, r *importReport) error {
+	verb := "added"
+	if m.dry {
+		verb = "would be added"
+	}
+	fmt.Fprintf(w, "%s %s", plural(r.Added, "letter"), verb)
+	if r.Known > 0 {
+		fmt.Fprintf(w, ", %d here already", r.Known)
+	}
+	if r.Refused > 0 {
+		fmt.Fprintf(w, ", %d refused", r.Refused)
+	}
+	_, err := fmt.Fprintln(w)
+	return err
+}

@@ -1,0 +1,212 @@
+package letterfile
+
+import (
+	"bytes"
+	"encoding/csv"
+	"encoding/json"
+	"fmt"
+	"io"
+	"strings"
+	"unicode"
+	"unicode/utf16"
+
+	"github.com/nixie-go/nixie"
+	"github.com/nixie-go/nixie/office"
+)
+
+// csvColumn is a column: a field of a story, as its text or as JSON.
+type csvColumn struct {
+	name string
+	in   string // the object that the field is in; "" is the story itself
+	json bool
+}
+
+// csvColumns are all columns. What a story has twice has one column, and
+// artifacts none: they repeat the attachments of the last failure.
+var csvColumns = [...]csvColumn{
+	{name: "id"}, {name: "key", in: "message"}, {name: "queue", in: "message"}, {name: "type", in: "message"},
+	{name: "status"}, {name: "cause"}, {name: "reason"}, {name: "class"}, {name: "signature"}, {name: "fingerprint"},
+	{name: "redrivable", json: true}, {name: "needs_review", json: true}, {name: "rule"},
+	{name: "attempts", in: "message", json: true}, {name: "deliveries", in: "message", json: true}, {name: "crashes", in: "message", json: true},
+	{name: "generation", in: "message", json: true}, {name: "redrives", in: "message", json: true},
+	{name: "first_failed_at"}, {name: "last_failed_at"}, {name: "died_at"}, {name: "resolved_at"},
+	{name: "operation"}, {name: "note"}, {name: "revision", json: true},
+	{name: "message_id", in: "message"}, {name: "stream", in: "message"}, {name: "dedupe_key", in: "message"}, {name: "priority", in: "message", json: true},
+	{name: "state", in: "message"}, {name: "steps", in: "message", json: true}, {name: "order_gap", in: "message", json: true}, {name: "origin", in: "message", json: true},
+	{name: "enqueued_at", in: "message"}, {name: "expires_at", in: "message"}, {name: "first_received_at", in: "message"}, {name: "ended_at", in: "message"},
+	{name: "sha256", in: "message"}, {name: "last_failure", in: "message"}, {name: "body", in: "message"}, {name: "body_base64", in: "message"},
+	{name: "headers", json: true}, {name: "history_dropped", json: true}, {name: "history", json: true}, {name: "damage", json: true},
+}
+
+// field is the name of a column's field in its object.
+func (c csvColumn) field() string {
+	if c.name == "message_id" {
+		return "id"
+	}
+	return c.name
+}
+
+// isTime reports whether an empty cell is no moment.
+func (c csvColumn) isTime() bool { return strings.HasSuffix(c.name, "_at") }
+
+// CSVWriter writes letters as CSV (RFC 4180) that loses nothing, and that no
+// spreadsheet takes for formulas and no terminal for commands:
+//
+//   - a cell that begins with an apostrophe is text; the apostrophe is not part
+//     of it. Text that begins with = + - @, a tab, a return or an apostrophe is
+//     written so.
+//   - after an apostrophe and a double quote the cell is a JSON string. Text
+//     with characters that do not print is written so.
+//   - of steps, origin, headers, history and damage the cell is JSON.
+//   - an empty cell is no value.
+type CSVWriter struct{ to *csv.Writer }
+
+// NewCSVWriter writes the header.
+func NewCSVWriter(to io.Writer) (*CSVWriter, error) {
+	w := &CSVWriter{csv.NewWriter(to)}
+	names := make([]string, len(csvColumns))
+	for i, c := range csvColumns {
+		names[i] = c.name
+	}
+	return w, w.to.Write(names)
+}
+
+// Write writes a letter that was read whole.
+func (w *CSVWriter) Write(l *nixie.Letter) error {
+	raw, err := marshal(office.ViewStory(l))
+	if err != nil {
+		return err
+	}
+	var story, message object
+	if err := json.Unmarshal(raw, &story); err != nil {
+		return err
+	}
+	if err := json.Unmarshal(story["message"], &message); err != nil {
+		return err
+	}
+	cells := make([]string, len(csvColumns))
+	for i, c := range csvColumns {
+		from := story
+		if c.in != "" {
+			from = message
+		}
+		if cells[i], err = c.write(from[c.field()]); err != nil {
+			return err
+		}
+	}
+	return w.to.Write(cells)
+}
+
+// Close writes what is left.
+func (w *CSVWriter) Close() error {
+	w.to.Flush()
+	return w.to.Error()
+}
+
+func (c csvColumn) write(value json.RawMessage) (string, error) {
+	switch {
+	case len(value) == 0 || string(value) == "null":
+		return "", nil
+	case c.json:
+		return string(ascii(value)), nil
+	}
+	var s string
+	if err := json.Unmarshal(value, &s); err != nil {
+		return "", err
+	}
+	switch {
+	case strings.ContainsFunc(s, hidden):
+		return "'" + string(ascii(value)), nil
+	case s != "" && strings.IndexByte("=+-@\t\r'", s[0]) >= 0:
+		return "'" + s, nil
+	}
+	return s, nil
+}
+
+// hidden reports whether a character does not show as itself; it stays as it is
+// when it only breaks or indents a line.
+func hidden(r rune) bool { return !unicode.IsPrint(r) && r != '\n' && r != '\t' }
+
+// ascii escapes what is hidden in JSON, in which it occurs in strings only.
+func ascii(value []byte) []byte {
+	if !bytes.ContainsFunc(value, hidden) {
+		return value
+	}
+	var b bytes.Buffer
+	for _, r := range string(value) {
+		switch {
+		case !hidden(r):
+			b.WriteRune(r)
+		case r > 0xffff:
+			high, low := utf16.EncodeRune(r)
+			fmt.Fprintf(&b, `\u%04x\u%04x`, high, low)
+		default:
+			fmt.Fprintf(&b, `\u%04x`, r)
+		}
+	}
+	return b.Bytes()
+}
+
+// fromRow reads a letter from a row, which is an object of strings.
+func fromRow(raw []byte) (nixie.Letter, error) {
+	var cells map[string]string
+	if err := decode(raw, &cells, true); err != nil {
+		return nixie.Letter{}, err
+	}
+	if _, ok := cells["status"]; !ok {
+		return nixie.Letter{}, nixie.Errorf(nixie.CodeInvalid, "the header has no column status: want the columns that nixie dlq export --format csv writes")
+	}
+	story, message := object{}, object{}
+	for _, c := range csvColumns {
+		cell, ok := cells[c.name]
+		if delete(cells, c.name); !ok {
+			continue
+		}
+		value, err := c.read(cell)
+		if err != nil {
+			return nixie.Letter{}, nixie.Errorf(nixie.CodeInvalid, "column %s: %w", c.name, err)
+		}
+		into := story
+		if c.in != "" {
+			into = message
+		}
+		if value != nil {
+			into[c.field()] = value
+		}
+	}
+	for name := range cells {
+		return nixie.Letter{}, nixie.Errorf(nixie.CodeInvalid, "column %q is not one of a letter: remove it", name)
+	}
+	if _, binary := message["body_base64"]; binary && string(message["body"]) == `""` {
+		delete(message, "body")
+	}
+	inner, err := marshal(message)
+	if err != nil {
+		return nixie.Letter{}, err
+	}
+	story["message"] = inner
+	if raw, err = marshal(story); err != nil {
+		return nixie.Letter{}, err
+	}
+	return fromStory(raw)
+}
+
+// read is the JSON value of a cell; nil is none.
+func (c csvColumn) read(cell string) (json.RawMessage, error) {
+	quotedText, isQuoted := strings.CutPrefix(cell, `'"`)
+	switch {
+	case cell == "" && (c.json || c.isTime() || c.name == "body_base64"):
+		return nil, nil
+	case c.json && !json.Valid([]byte(cell)):
+		return nil, nixie.Errorf(nixie.CodeInvalid, "the cell is not JSON")
+	case c.json:
+		return json.RawMessage(cell), nil
+	case isQuoted:
+		value := json.RawMessage(`"` + quotedText)
+		if !json.Valid(value) {
+			return nil, nixie.Errorf(nixie.CodeInvalid, "the cell begins with an apostrophe and a double quote, and is no JSON string after the apostrophe")
+		}
+		return value, nil
+	}
+	return marshal(strings.TrimPrefix(cell, "'"))
+}

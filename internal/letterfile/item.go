@@ -1,0 +1,295 @@
+package letterfile
+
+import (
+	"bytes"
+	"encoding/json"
+	"slices"
+	"strings"
+	"time"
+	"unicode/utf8"
+
+	"github.com/nixie-go/nixie"
+	"github.com/nixie-go/nixie/policy"
+)
+
+// System is the Origin.System of letters that were items.
+const System = "mapreduce"
+
+// headerSignature has the group that an item's own system put it into, as far
+// as it fits.
+const headerSignature = "legacy-signature"
+
+// typeUnrecorded is the type of the failure of an item whose history is empty.
+const typeUnrecorded = "unrecorded"
+
+// itemDoc is an item as it is written. A field that is missing or null is zero.
+type itemDoc struct {
+	ID        *string           `json:"item_id"`
+	Data      json.RawMessage   `json:"item_data"`
+	First     *time.Time        `json:"first_attempt"`
+	Last      *time.Time        `json:"last_attempt"`
+	Count     uint32            `json:"failure_count"`
+	History   []json.RawMessage `json:"failure_history"`
+	Signature string            `json:"error_signature"`
+	Eligible  bool              `json:"reprocess_eligible"`
+	Review    bool              `json:"manual_review_required"`
+	Artifacts *artifactsDoc     `json:"worktree_artifacts"`
+}
+
+type artifactsDoc struct {
+	Path    *string `json:"worktree_path,omitempty"`
+	Branch  *string `json:"branch_name,omitempty"`
+	Changes *string `json:"uncommitted_changes,omitempty"`
+	Logs    *string `json:"error_logs,omitempty"`
+}
+
+type failureDoc struct {
+	Attempt  uint32          `json:"attempt_number"`
+	At       *time.Time      `json:"timestamp"`
+	Type     json.RawMessage `json:"error_type"`
+	Text     string          `json:"error_message"`
+	Context  []string        `json:"error_context"`
+	Stack    string          `json:"stack_trace"`
+	Agent    string          `json:"agent_id"`
+	Step     string          `json:"step_failed"`
+	Duration uint64          `json:"duration_ms"`
+	Log      string          `json:"json_log_location"`
+}
+
+// errorTypes are the reasons of the error types of an item.
+var errorTypes = [...]struct {
+	name   string
+	reason nixie.Reason
+}{
+	{"Timeout", nixie.ReasonTimeout},
+	{"CommandFailed", nixie.ReasonCommandFailed},
+	{"ValidationFailed", nixie.ReasonValidation},
+	{"WorktreeError", nixie.ReasonWorktree},
+	{"MergeConflict", nixie.ReasonMergeConflict},
+	{"CommitValidationFailed", nixie.ReasonNoCommit},
+	{"ResourceExhausted", nixie.ReasonResource},
+	{"Unknown", nixie.ReasonUnknown},
+}
+
+// readItem makes a letter of an item.
+func readItem(raw []byte, queue, channel string) (nixie.Letter, error) {
+	var doc itemDoc
+	var theirs object
+	if err := decode(raw, &doc, false); err != nil {
+		return nixie.Letter{}, err
+	}
+	if err := decode(raw, &theirs, false); err != nil {
+		return nixie.Letter{}, err
+	}
+	switch {
+	case doc.ID == nil || *doc.ID == "":
+		return nixie.Letter{}, nixie.Errorf(nixie.CodeInvalid, "item_id is empty: give the item its ID")
+	case doc.Data == nil:
+		return nixie.Letter{}, nixie.Errorf(nixie.CodeInvalid, "item_data is missing: without it there is nothing to do again")
+	case doc.Last == nil:
+		return nixie.Letter{}, nixie.Errorf(nixie.CodeInvalid, "last_attempt is missing: say when it failed last")
+	}
+	l, err := doc.letter(queue, channel)
+	if err != nil {
+		return l, err
+	}
+	failures, dropped, err := doc.failures()
+	if err != nil {
+		return l, err
+	}
+	l.History = failures
+	l.HistoryDropped = max(int(min(doc.Count, nixie.MaxCount))-len(failures), len(dropped))
+	last := &l.History[len(l.History)-1]
+	last.Decision = nixie.Bury
+	last.Attachments = append(last.Attachments, doc.Artifacts.attachments()...)
+	l.Class, l.Reason = last.Class, last.Reason
+	l.Signature, l.Fingerprint = policy.Signature(last)
+	kept, err := keepItem(&l, theirs, dropped)
+	if err != nil {
+		return l, err
+	}
+	l.History[0].Attachments = append(l.History[0].Attachments, kept...)
+	return l, nil
+}
+
+// letter is what does not come from the history.
+func (d *itemDoc) letter(queue, channel string) (nixie.Letter, error) {
+	first, last := orTime(d.First, *d.Last).UTC(), d.Last.UTC()
+	var body bytes.Buffer
+	if err := json.Compact(&body, d.Data); err != nil {
+		return nixie.Letter{}, nixie.Errorf(nixie.CodeInvalid, "item_data: %w", err)
+	}
+	tried := int(min(max(int64(d.Count), int64(len(d.History))), nixie.MaxCount))
+	var headers []nixie.Header
+	if d.Signature != "" {
+		headers = []nixie.Header{{Name: headerSignature, Value: fit(d.Signature, nixie.MaxName)}}
+	}
+	return nixie.Letter{
+		Message: nixie.Message{
+			Queue: queue, Type: "item", Key: *d.ID, DedupeKey: *d.ID, Body: body.Bytes(), Headers: headers,
+			Origin:   &nixie.Origin{System: System, Channel: channel, MessageID: *d.ID},
+			Attempts: tried, Deliveries: tried, EnqueuedAt: first, FirstReceivedAt: first,
+		},
+		Cause: nixie.CauseAdopted, Status: nixie.StatusOpen, Redrivable: d.Eligible, NeedsReview: d.Review, Rule: System,
+		FirstFailedAt: first, LastFailedAt: last, DiedAt: last,
+	}, nil
+}
+
+// failures are the history as far as a letter has room for it, and the texts of
+// the entries after the first that it has none for.
+func (d *itemDoc) failures() (list []nixie.Failure, dropped []json.RawMessage, err error) {
+	if len(d.History) == 0 {
+		f := nixie.Failure{
+			Generation: 1, Attempt: int(min(d.Count, nixie.MaxCount)), FailedAt: d.Last.UTC(),
+			Class: classOf(nixie.ReasonUnknown), Reason: nixie.ReasonUnknown, Type: typeUnrecorded, Text: fit(d.Signature, nixie.MaxFailureText),
+		}
+		return []nixie.Failure{f}, nil, nil
+	}
+	over := max(len(d.History)-nixie.MaxHistory, 0)
+	for i, raw := range d.History {
+		f, err := readFailure(raw)
+		if err != nil {
+			return nil, nil, nixie.Errorf(nixie.CodeInvalid, "failure_history[%d]: %w", i, err)
+		}
+		if i > 0 && i <= over {
+			dropped = append(dropped, raw)
+			continue
+		}
+		list = append(list, f)
+	}
+	return list, dropped, nil
+}
+
+func readFailure(raw json.RawMessage) (nixie.Failure, error) {
+	var d failureDoc
+	var theirs object
+	if err := decode(raw, &d, false); err != nil {
+		return nixie.Failure{}, err
+	}
+	if err := decode(raw, &theirs, false); err != nil {
+		return nixie.Failure{}, err
+	}
+	if d.At == nil {
+		return nixie.Failure{}, nixie.Errorf(nixie.CodeInvalid, "timestamp is missing: say when it failed")
+	}
+	name, code, err := readErrorType(d.Type)
+	if err != nil {
+		return nixie.Failure{}, err
+	}
+	took := time.Duration(min(d.Duration, uint64(nixie.MaxDelay/time.Millisecond))) * time.Millisecond
+	f := nixie.Failure{
+		Generation: 1, Attempt: int(min(d.Attempt, nixie.MaxCount)), FailedAt: d.At.UTC(), Took: took,
+		Reason: reasonOf(name), Type: fit(name, nixie.MaxName), Text: fit(d.Text, nixie.MaxFailureText), Stack: fit(d.Stack, nixie.MaxStack),
+		Step: fit(d.Step, nixie.MaxFailureText), Worker: fit(d.Agent, nixie.MaxFailureText), ExitCode: code,
+		LogLocation: fit(d.Log, nixie.MaxFailureText), Decision: nixie.Retry,
+	}
+	if f.StartedAt = f.FailedAt.Add(-took); f.StartedAt.Unix() <= 0 {
+		f.StartedAt = f.FailedAt
+	}
+	f.Class = classOf(f.Reason)
+	for _, line := range d.Context[:min(len(d.Context), nixie.MaxContext)] {
+		f.Context = append(f.Context, fit(line, nixie.MaxFailureText))
+	}
+	f.Attachments, err = keepFailure(&f, theirs)
+	return f, err
+}
+
+// readErrorType reads both forms: a name, or an object with the name and what
+// belongs to it.
+func readErrorType(raw json.RawMessage) (name string, code *int, err error) {
+	if len(raw) == 0 || string(raw) == "null" || json.Unmarshal(raw, &name) == nil {
+		return name, nil, nil
+	}
+	var variant map[string]json.RawMessage
+	if err := json.Unmarshal(raw, &variant); err != nil || len(variant) != 1 {
+		return "", nil, nixie.Errorf(nixie.CodeInvalid, `error_type is neither a name, such as "Timeout", nor an object with one, such as {"CommandFailed":{"exit_code":101}}`)
+	}
+	var payload struct {
+		ExitCode *int32 `json:"exit_code"`
+	}
+	for name, rest := range variant {
+		if json.Unmarshal(rest, &payload) == nil && payload.ExitCode != nil {
+			exit := int(*payload.ExitCode)
+			return name, &exit, nil
+		}
+		return name, nil, nil
+	}
+	return "", nil, nil
+}
+
+func reasonOf(errorType string) nixie.Reason {
+	for _, t := range errorTypes {
+		if t.name == errorType {
+			return t.reason
+		}
+	}
+	return nixie.ReasonUnknown
+}
+
+func classOf(r nixie.Reason) nixie.Class {
+	table := policy.Triages()
+	i := slices.IndexFunc(table, func(t policy.Triage) bool { return t.Reason == r })
+	return table[max(i, 0)].Class
+}
+
+func orTime(t *time.Time, otherwise time.Time) time.Time {
+	if t == nil {
+		return otherwise
+	}
+	return *t
+}
+
+// fit makes s what every store can keep, at most limit bytes of it. The whole is
+// kept beside it.
+func fit(s string, limit int) string {
+	s = strings.ReplaceAll(s, "\x00", "\uFFFD")
+	if len(s) <= limit {
+		return s
+	}
+	for limit > 0 && !utf8.RuneStart(s[limit]) {
+		limit--
+	}
+	return s[:limit]
+}
+
+// artifactNames are the attachments that are the worktree of an item.
+var artifactNames = [...]string{"worktree_path", "branch_name", "uncommitted_changes", "error_logs"}
+
+func (d *artifactsDoc) attachments() []nixie.Attachment {
+	if d == nil {
+		return nil
+	}
+	var list []nixie.Attachment
+	for i, value := range [...]*string{d.Path, d.Branch, d.Changes, d.Logs} {
+		if value != nil {
+			list = append(list, pieces(artifactNames[i], []byte(*value))...)
+		}
+	}
+	return list
+}
+
+// pieces makes attachments of one name of data of any size.
+func pieces(name string, data []byte) []nixie.Attachment {
+	var list []nixie.Attachment
+	for {
+		n := min(len(data), nixie.MaxAttachment)
+		list = append(list, nixie.Attachment{Name: name, Data: data[:n:n]})
+		if data = data[n:]; len(data) == 0 {
+			return list
+		}
+	}
+}
+
+// whole joins the pieces of a name; nil when there are none.
+func whole(list []nixie.Attachment, name string) []byte {
+	var data []byte
+	for _, a := range list {
+		if a.Name == name {
+			if data == nil {
+				data = []byte{}
+			}
+			data = append(data, a.Data...)
+		}
+	}
+	return data
+}

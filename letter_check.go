@@ -1,0 +1,213 @@
+package nixie
+
+import (
+	"slices"
+	"strings"
+	"time"
+	"unicode/utf8"
+)
+
+// Bounds of a letter that comes from elsewhere.
+const (
+	MaxCount = 1<<31 - 1 // attempts, deliveries and other numbers of a message
+	maxNote  = 64 << 10  // bytes of a text that has no other limit: note, rule, step, worker …
+
+	// A store can keep moments of which the nanoseconds since 1970 fit into 64
+	// bits and are not zero: up to the end of 2261.
+	secondsOf2262 = 9_214_646_400
+)
+
+// Check says what is wrong with a letter that is to be taken in from elsewhere,
+// by the names that the fields have in an export.
+func (l *Letter) Check() error {
+	if len(l.Damage) > 0 {
+		return Errorf(CodeInvalid, "damage: the letter could not be read whole where it came from (%s): mend it there and export it again, or remove what is damaged together with this field", strings.Join(l.Damage, "; "))
+	}
+	if Adoption(l.Status) == nil {
+		return Errorf(CodeInvalid, "status is %q: only letters that are open, in review or quarantined can be taken in", l.Status)
+	}
+	if !slices.Contains(Causes(), l.Cause) {
+		return Errorf(CodeInvalid, "cause is %q: give one of %q", l.Cause, Causes())
+	}
+	if len(l.History) > 0 || l.Class != "" || l.Reason != "" {
+		if err := checkKind(l.Class, l.Reason); err != nil {
+			return err
+		}
+	}
+	for _, check := range [...]func() error{l.Message.Check, l.Message.checkPast, l.checkCounts, l.checkTimes, l.checkTexts} {
+		if err := check(); err != nil {
+			return err
+		}
+	}
+	for i := range l.History {
+		if err := l.History[i].check(); err != nil {
+			return Errorf(CodeOf(err), "history[%d]: %w", i, err)
+		}
+	}
+	return nil
+}
+
+func checkKind(class Class, reason Reason) error {
+	if !slices.Contains(Classes(), class) {
+		return Errorf(CodeInvalid, "class is %q: give one of %q", class, Classes())
+	}
+	if !slices.Contains(Reasons(), reason) {
+		return Errorf(CodeInvalid, "reason is %q: give one of %q", reason, Reasons())
+	}
+	return nil
+}
+
+// checkPast looks at what only a message has that was handed out.
+func (m *Message) checkPast() error {
+	if m.Hash != (Hash{}) && m.Hash != HashBody(m.Body) {
+		return Errorf(CodeInvalid, "sha256 is not that of the body: the body was changed after it was accepted; remove sha256 if that was on purpose")
+	}
+	if len(m.Steps) > MaxSteps {
+		return Errorf(CodeLimit, "steps has %d names, the limit is %d", len(m.Steps), MaxSteps)
+	}
+	if o := m.Origin; o != nil {
+		for _, f := range [...]struct{ what, value string }{
+			{"origin.system", o.System}, {"origin.channel", o.Channel}, {"origin.message_id", o.MessageID},
+		} {
+			if err := CheckName(f.what, f.value); err != nil {
+				return err
+			}
+		}
+		if len(o.Key) > MaxHeaders {
+			return Errorf(CodeLimit, "origin.key has %d bytes, the limit is %d", len(o.Key), MaxHeaders)
+		}
+	}
+	for _, step := range m.Steps {
+		if err := checkText("steps", step); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func (l *Letter) checkCounts() error {
+	m := &l.Message
+	for _, n := range [...]struct {
+		what  string
+		value int64
+	}{
+		{"attempts", int64(m.Attempts)}, {"deliveries", int64(m.Deliveries)}, {"crashes", int64(m.Crashes)},
+		{"generation", int64(m.Generation)}, {"redrives", int64(m.Redrives)}, {"revision", l.Revision}, {"history_dropped", int64(l.HistoryDropped)},
+	} {
+		if n.value < 0 || n.value > MaxCount {
+			return Errorf(CodeInvalid, "%s is %d: give a number from 0 to %d", n.what, n.value, MaxCount)
+		}
+	}
+	switch {
+	case m.Attempts > m.Deliveries || m.Crashes > m.Deliveries:
+		return Errorf(CodeInvalid, "attempts is %d and crashes %d of %d deliveries: neither can be more than deliveries", m.Attempts, m.Crashes, m.Deliveries)
+	case max(m.Generation, 1) != m.Redrives+1:
+		return Errorf(CodeInvalid, "generation is %d after %d redrives: it is redrives + 1", m.Generation, m.Redrives)
+	case len(l.History) > MaxHistory:
+		return Errorf(CodeLimit, "history has %d failures, the limit is %d: remove some after the first and add their number to history_dropped", len(l.History), MaxHistory)
+	case len(l.History) == 0 && l.HistoryDropped > 0:
+		return Errorf(CodeInvalid, "history_dropped is %d without a history: the first failure is never dropped", l.HistoryDropped)
+	}
+	return nil
+}
+
+func (l *Letter) checkTimes() error {
+	if l.DiedAt.IsZero() {
+		return Errorf(CodeInvalid, "died_at is missing: say when it died")
+	}
+	m := &l.Message
+	return checkMoments([]named[time.Time]{
+		{"died_at", l.DiedAt}, {"first_failed_at", l.FirstFailedAt}, {"last_failed_at", l.LastFailedAt},
+		{"enqueued_at", m.EnqueuedAt}, {"expires_at", m.ExpiresAt}, {"first_received_at", m.FirstReceivedAt}, {"ended_at", m.EndedAt},
+	})
+}
+
+func (l *Letter) checkTexts() error {
+	return checkShort([]named[string]{
+		{"signature", l.Signature}, {"fingerprint", l.Fingerprint}, {"rule", l.Rule}, {"note", l.Note},
+	})
+}
+
+// named is a field of a letter for an error text.
+type named[T any] struct {
+	what  string
+	value T
+}
+
+func checkMoments(list []named[time.Time]) error {
+	for _, t := range list {
+		at := t.value
+		if !at.IsZero() && (at.Unix() < 0 || at.Unix() >= secondsOf2262 || at.UnixNano() == 0) {
+			return Errorf(CodeInvalid, "%s is %s: give a moment from 1970 to 2261", t.what, at.Format(time.RFC3339Nano))
+		}
+	}
+	return nil
+}
+
+func checkShort(list []named[string]) error {
+	for _, f := range list {
+		if len(f.value) > maxNote {
+			return Errorf(CodeLimit, "%s has %d bytes, the limit is %d: shorten it", f.what, len(f.value), maxNote)
+		}
+		if err := checkText(f.what, f.value); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// checkText refuses what not every store can keep.
+func checkText(what, text string) error {
+	if !utf8.ValidString(text) || strings.Contains(text, "\x00") {
+		return Errorf(CodeInvalid, "%s: it has to be valid UTF-8 without NUL", what)
+	}
+	return nil
+}
+
+func (f *Failure) check() error {
+	if err := checkKind(f.Class, f.Reason); err != nil {
+		return err
+	}
+	switch {
+	case f.Generation < 0 || f.Generation > MaxCount || f.Attempt < 0 || f.Attempt > MaxCount:
+		return Errorf(CodeInvalid, "generation is %d and attempt %d: give numbers from 0 to %d", f.Generation, f.Attempt, MaxCount)
+	case f.Took < 0:
+		return Errorf(CodeInvalid, "duration_ms is negative: give 0 or more")
+	case f.FailedAt.IsZero():
+		return Errorf(CodeInvalid, "failed_at is missing: say when it failed")
+	case len(f.Text) > MaxFailureText:
+		return Errorf(CodeLimit, "message has %d bytes, the limit is %d: shorten it, or attach the whole", len(f.Text), MaxFailureText)
+	case len(f.Stack) > MaxStack:
+		return Errorf(CodeLimit, "stack has %d bytes, the limit is %d: shorten it, or attach the whole", len(f.Stack), MaxStack)
+	case len(f.Context) > MaxContext:
+		return Errorf(CodeLimit, "context has %d lines, the limit is %d", len(f.Context), MaxContext)
+	case len(f.Steps) > MaxSteps:
+		return Errorf(CodeLimit, "steps has %d names, the limit is %d", len(f.Steps), MaxSteps)
+	}
+	if err := checkMoments([]named[time.Time]{{"started_at", f.StartedAt}, {"failed_at", f.FailedAt}, {"next_at", f.NextAt}}); err != nil {
+		return err
+	}
+	for i := range f.Attachments {
+		a := &f.Attachments[i]
+		if len(a.Data) > MaxAttachment {
+			return Errorf(CodeLimit, "attachment %q has %d bytes, the limit is %d: cut it into several of one name", clip(a.Name, 40), len(a.Data), MaxAttachment)
+		}
+		if a.Truncated < 0 {
+			return Errorf(CodeInvalid, "attachment %q: truncated is %d: give 0 or more", clip(a.Name, 40), a.Truncated)
+		}
+		if err := checkShort([]named[string]{{"name of an attachment", a.Name}}); err != nil {
+			return err
+		}
+	}
+	texts := []named[string]{
+		{"type", f.Type}, {"message", f.Text}, {"stack", f.Stack}, {"step", f.Step}, {"worker", f.Worker}, {"node", f.Node},
+		{"log_location", f.LogLocation}, {"decision", string(f.Decision)},
+	}
+	for _, line := range f.Context {
+		texts = append(texts, named[string]{"context", line})
+	}
+	for _, step := range f.Steps {
+		texts = append(texts, named[string]{"steps", step})
+	}
+	return checkShort(texts)
+}

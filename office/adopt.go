@@ -1,0 +1,197 @@
+package office
+
+import (
+	"context"
+	"encoding/base64"
+	"encoding/hex"
+	"math"
+	"slices"
+	"time"
+
+	"github.com/nixie-go/nixie"
+)
+
+// Adopt takes letters in that died elsewhere, and says what became of each: see
+// Bury of the store. The reason is recorded with every letter that is new.
+func (o *Office) Adopt(ctx context.Context, letters []nixie.Letter, reason string) ([]nixie.Receipt, []error) {
+	return o.store.Bury(ctx, letters, o.actor, reason)
+}
+
+// Known says of each letter what Adopt would answer now, without doing it: the
+// refusal of a letter that is not acceptable, and a receipt with the ID of the
+// letter that is there already, by ID or origin. A zero receipt is for a new
+// one. What two letters of the call or a held dedupe key mean for each other is
+// not looked at.
+func (o *Office) Known(ctx context.Context, letters []nixie.Letter) ([]nixie.Receipt, []error) {
+	receipts, errs := make([]nixie.Receipt, len(letters)), make([]error, len(letters))
+	for i := range letters {
+		if errs[i] = letters[i].Check(); errs[i] == nil {
+			receipts[i], errs[i] = o.known(ctx, &letters[i])
+		}
+	}
+	return receipts, errs
+}
+
+func (o *Office) known(ctx context.Context, l *nixie.Letter) (nixie.Receipt, error) {
+	m := &l.Message
+	var ids []nixie.ID
+	for _, id := range [...]nixie.ID{l.ID, m.ID} {
+		if !id.IsZero() {
+			ids = append(ids, id)
+		}
+	}
+	var choices []nixie.Filter
+	if len(ids) > 0 {
+		choices = append(choices, nixie.Filter{IDs: ids})
+	}
+	if m.Origin != nil && m.Key != "" {
+		choices = append(choices, nixie.Filter{Keys: []string{m.Key}})
+	}
+	for _, f := range choices {
+		for there, err := range o.AllLetters(ctx, f, false) {
+			if err != nil {
+				return nixie.Receipt{}, err
+			}
+			if slices.Contains(ids, there.ID) || slices.Contains(ids, there.Message.ID) || m.Origin.Same(there.Message.Origin) {
+				return nixie.Receipt{ID: there.ID, Duplicate: true, Different: there.Message.Hash != nixie.HashBody(m.Body)}, nil
+			}
+		}
+	}
+	return nixie.Receipt{}, nil
+}
+
+// Letter is the letter that the story was made of. What the story says twice is
+// taken from the message. Errors are of [nixie.CodeInvalid] and name the field.
+func (s *LetterStory) Letter() (nixie.Letter, error) {
+	m, err := s.Message.message()
+	if err != nil {
+		return nixie.Letter{}, err
+	}
+	l := nixie.Letter{
+		ID: s.ID, Message: m, HistoryDropped: s.HistoryDropped, Cause: s.Cause, Class: s.Class, Reason: s.Reason,
+		Signature: s.Signature, Fingerprint: s.Fingerprint, Status: s.Status, Redrivable: s.Redrivable, NeedsReview: s.NeedsReview, Rule: s.Rule,
+		FirstFailedAt: s.FirstFailedAt.plain(), LastFailedAt: s.LastFailedAt.plain(), DiedAt: s.DiedAt.plain(), ResolvedAt: s.ResolvedAt.plain(),
+		Note: s.Note, Revision: s.Revision, Damage: s.Damage,
+	}
+	l.Message.Headers = orNil(s.Headers)
+	if err := l.Operation.UnmarshalText([]byte(s.Operation)); err != nil {
+		return l, nixie.Errorf(nixie.CodeInvalid, "operation: %w", err)
+	}
+	if l.Artifacts, err = attachments(s.Artifacts); err != nil {
+		return l, nixie.Errorf(nixie.CodeInvalid, "artifacts: %w", err)
+	}
+	for i := range s.History {
+		f, err := s.History[i].failure()
+		if err != nil {
+			return l, nixie.Errorf(nixie.CodeInvalid, "history[%d]: %w", i, err)
+		}
+		l.History = append(l.History, f)
+	}
+	if len(l.Artifacts) > 0 && !s.artifactsAreLast() {
+		return l, nixie.Errorf(nixie.CodeInvalid, "artifacts are not the attachments of the last failure in history, which they repeat: add them there")
+	}
+	return l, nil
+}
+
+func (s *LetterStory) artifactsAreLast() bool {
+	if len(s.History) == 0 {
+		return false
+	}
+	return slices.EqualFunc(s.Artifacts, s.History[len(s.History)-1].Attachments, func(a, b AttachmentView) bool {
+		return a.Name == b.Name && a.Truncated == b.Truncated && equalText(a.Text, b.Text) && equalText(a.Base64, b.Base64)
+	})
+}
+
+func equalText(a, b *string) bool { return a == b || a != nil && b != nil && *a == *b }
+
+func (v *MessageView) message() (nixie.Message, error) {
+	m := nixie.Message{
+		ID: v.ID, Queue: v.Queue, Type: v.Type, Key: v.Key, Stream: v.Stream, DedupeKey: v.DedupeKey, Priority: v.Priority, State: v.State,
+		Attempts: v.Attempts, Deliveries: v.Deliveries, Crashes: v.Crashes, Generation: v.Generation, Redrives: v.Redrives,
+		Steps: orNil(v.Steps), OrderGap: v.OrderGap, Origin: v.Origin, EnqueuedAt: v.EnqueuedAt.plain(), ExpiresAt: v.ExpiresAt.plain(),
+		FirstReceivedAt: v.FirstReceivedAt.plain(), EndedAt: v.EndedAt.plain(), LastFailure: v.LastFailure,
+	}
+	var err error
+	if m.Body, err = v.bytes(); err != nil {
+		return m, nixie.Errorf(nixie.CodeInvalid, "message.body: %w", err)
+	}
+	if v.Hash != "" {
+		sum, err := hex.DecodeString(v.Hash)
+		if err != nil || len(sum) != len(m.Hash) {
+			return m, nixie.Errorf(nixie.CodeInvalid, "message.sha256 is %q: want 64 hex digits", clip(v.Hash))
+		}
+		copy(m.Hash[:], sum)
+	}
+	return m, nil
+}
+
+// bytes is the inverse of viewBytes.
+func (b *Bytes) bytes() ([]byte, error) {
+	switch {
+	case b.Text != nil && b.Base64 != nil:
+		return nil, nixie.Errorf(nixie.CodeInvalid, "text and base64 are both there: keep one")
+	case b.Text != nil:
+		return []byte(*b.Text), nil
+	case b.Base64 == nil:
+		return nil, nil
+	}
+	data, err := base64.StdEncoding.DecodeString(*b.Base64)
+	if err != nil {
+		return nil, nixie.Errorf(nixie.CodeInvalid, "base64: %w", err)
+	}
+	return data, nil
+}
+
+func (v *FailureView) failure() (nixie.Failure, error) {
+	f := nixie.Failure{
+		Generation: v.Generation, Attempt: v.Attempt, StartedAt: v.StartedAt.plain(), FailedAt: v.FailedAt.plain(),
+		Class: v.Class, Reason: v.Reason, Type: v.Type, Text: v.Text, Context: orNil(v.Context), Stack: v.Stack, Step: v.Step,
+		Worker: v.Worker, Node: v.Node, ExitCode: v.ExitCode, LogLocation: v.LogLocation, Steps: orNil(v.Steps),
+		Decision: v.Decision, NextAt: v.NextAt.plain(),
+	}
+	ns := math.Round(v.DurationMS * float64(time.Millisecond))
+	if !(ns >= 0 && ns <= float64(nixie.MaxDelay)) {
+		return f, nixie.Errorf(nixie.CodeInvalid, "duration_ms is %v: give milliseconds from 0 to %d", v.DurationMS, nixie.MaxDelay.Milliseconds())
+	}
+	f.Took = time.Duration(ns)
+	var err error
+	f.Attachments, err = attachments(v.Attachments)
+	return f, err
+}
+
+func attachments(views []AttachmentView) ([]nixie.Attachment, error) {
+	var list []nixie.Attachment
+	for _, v := range views {
+		body := Bytes{Text: v.Text, Base64: v.Base64}
+		data, err := body.bytes()
+		if err != nil {
+			return nil, nixie.Errorf(nixie.CodeInvalid, "attachment %q: %w", clip(v.Name), err)
+		}
+		list = append(list, nixie.Attachment{Name: v.Name, Data: data, Truncated: v.Truncated})
+	}
+	return list, nil
+}
+
+func orNil[T any](list []T) []T {
+	if len(list) == 0 {
+		return nil
+	}
+	return list
+}
+
+// plain is the time of a moment, in UTC.
+func (m Moment) plain() time.Time {
+	if m.IsZero() {
+		return time.Time{}
+	}
+	return m.UTC()
+}
+
+// clip shortens foreign text for an error.
+func clip(s string) string {
+	const most = 40
+	if len(s) > most {
+		return s[:most] + "…"
+	}
+	return s
+}

@@ -1,0 +1,128 @@
+package memory
+
+import (
+	"context"
+	"slices"
+	"time"
+
+	"github.com/nixie-go/nixie"
+)
+
+// Bury takes letters in that died elsewhere.
+func (s *Store) Bury(ctx context.Context, letters []nixie.Letter, actor, reason string) ([]nixie.Receipt, []error) {
+	receipts := make([]nixie.Receipt, len(letters))
+	size := 0
+	for i := range letters {
+		size += len(letters[i].Message.Body)
+	}
+	return receipts, s.each(ctx, len(letters), func(i int, now time.Time) (err error) {
+		switch {
+		case size > nixie.MaxBatchBytes:
+			return nixie.Errorf(nixie.CodeLimit, "bodies of the call have %d bytes, the limit is %d: make several calls", size, nixie.MaxBatchBytes)
+		case actor == "":
+			return nixie.Errorf(nixie.CodeInvalid, "actor is empty: say who does it")
+		}
+		if err := letters[i].Check(); err != nil {
+			return err
+		}
+		receipts[i], err = s.adopt(&letters[i], actor, reason, now)
+		return err
+	})
+}
+
+func (s *Store) adopt(given *nixie.Letter, actor, reason string, now time.Time) (nixie.Receipt, error) {
+	hash := nixie.HashBody(given.Message.Body)
+	there, err := s.known(given)
+	switch {
+	case err != nil:
+		return nixie.Receipt{}, err
+	case there != nil:
+		return nixie.Receipt{ID: there.office(), Duplicate: true, Different: there.Hash != hash}, nil
+	}
+	q := s.queue(given.Message.Queue)
+	m := &message{Message: given.Message, dropped: given.HistoryDropped}
+	m.Message = m.show(true)
+	m.lay(given, hash, now)
+	if m.ID.IsZero() {
+		m.ID = s.ids.New(now)
+	}
+	if scope := q.settings.DedupeScope; scope == nixie.DedupeUnresolved || scope == nixie.DedupeEver {
+		if err := q.free(m); err != nil {
+			return nixie.Receipt{}, err
+		}
+		q.take(m)
+	}
+	for i := range given.History {
+		f := &given.History[i]
+		m.fail(*f)
+		if f.Decision == nixie.Retry {
+			q.retries = append(q.retries, f.FailedAt)
+		}
+	}
+	slices.SortFunc(q.retries, time.Time.Compare)
+	s.position++
+	m.position, m.born = s.position, s.position
+	l := &letter{Letter: *given, message: m, born: len(s.born)}
+	if l.ID.IsZero() {
+		l.ID = s.ids.New(now)
+	}
+	l.Message, l.History, l.HistoryDropped, l.Artifacts, l.ResolvedAt = nixie.Message{}, nil, 0, nil, time.Time{}
+	l.Revision = max(l.Revision, 1)
+	m.letter = l
+	s.messages[m.ID], s.letters[l.ID] = m, l
+	s.born, q.all = append(s.born, l), append(q.all, m)
+	for _, on := range nixie.Adoption(l.Status) {
+		q.record(now, actor, on, l.ID, reason)
+	}
+	return nixie.Receipt{ID: l.ID}, nil
+}
+
+// lay makes the message a dead one of the past.
+func (m *message) lay(given *nixie.Letter, hash nixie.Hash, now time.Time) {
+	m.leave()
+	m.Hash, m.State, m.NotBefore = hash, nixie.Dead, time.Time{}
+	m.Generation = max(m.Generation, 1)
+	m.number = int64(m.Deliveries)
+	m.LastFailure, m.LastReason, m.OnConflict, m.MayPass = "", "", 0, false
+	if m.EnqueuedAt.IsZero() {
+		m.EnqueuedAt = now
+	}
+	if m.EndedAt.IsZero() {
+		m.EndedAt = given.DiedAt
+	}
+}
+
+// known finds the message that a letter from elsewhere is about, if it was
+// taken in before.
+func (s *Store) known(given *nixie.Letter) (*message, error) {
+	if l := s.letters[given.ID]; l != nil {
+		if id := given.Message.ID; !id.IsZero() && id != l.message.ID {
+			return nil, nixie.Errorf(nixie.CodeConflict, "letter %s is here and belongs to message %s: it cannot be that of %s", given.ID, l.message.ID, id)
+		}
+		return l.message, nil
+	}
+	if m := s.messages[given.Message.ID]; m != nil {
+		if m.letter != nil && !given.ID.IsZero() {
+			return nil, nixie.Errorf(nixie.CodeConflict, "message %s is here and has letter %s: it cannot have %s", m.ID, m.letter.ID, given.ID)
+		}
+		return m, nil
+	}
+	if given.Message.Origin == nil {
+		return nil, nil
+	}
+	for _, m := range s.messages {
+		if m.Origin.Same(given.Message.Origin) {
+			return m, nil
+		}
+	}
+	return nil, nil
+}
+
+// office is the ID by which an operator finds the message: that of its letter,
+// if it has one.
+func (m *message) office() nixie.ID {
+	if m.letter != nil {
+		return m.letter.ID
+	}
+	return m.ID
+}

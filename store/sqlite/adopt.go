@@ -1,0 +1,224 @@
+package sqlite
+
+import (
+	"context"
+	"encoding/json"
+
+	"github.com/nixie-go/nixie"
+)
+
+// Bury implements store.DeadLetters.
+func (s *Store) Bury(ctx context.Context, letters []nixie.Letter, actor, reason string) ([]nixie.Receipt, []error) {
+	receipts, errs := make([]nixie.Receipt, len(letters)), make([]error, len(letters))
+	if len(letters) == 0 {
+		return receipts, errs
+	}
+	if err := checkCall(len(letters)); err != nil {
+		return receipts, all(errs, err)
+	}
+	if actor == "" {
+		return receipts, all(errs, nixie.Errorf(nixie.CodeInvalid, "actor is empty: say who does it"))
+	}
+	size := 0
+	refused := make([]error, len(letters))
+	for i := range letters {
+		size += len(letters[i].Message.Body)
+		refused[i] = letters[i].Check()
+	}
+	if size > nixie.MaxBatchBytes {
+		return receipts, all(errs, nixie.Errorf(nixie.CodeLimit, "bodies of the call have %d bytes, the limit is %d: split it", size, nixie.MaxBatchBytes))
+	}
+	if err := s.space.check(s.now(), size); err != nil {
+		return receipts, all(errs, err)
+	}
+	err := s.write(ctx, size, func(t *tx) error {
+		clear(receipts)
+		copy(errs, refused)
+		for i := range letters {
+			if errs[i] != nil {
+				continue
+			}
+			r, err := t.adopt(&letters[i], actor, reason)
+			if err != nil && !answers(err) {
+				return err
+			}
+			receipts[i], errs[i] = r, err
+		}
+		return nil
+	})
+	if err != nil {
+		return receipts, all(errs, err)
+	}
+	return receipts, errs
+}
+
+// adopt takes one letter in, or answers with the one that is there. It answers
+// before it writes.
+func (t *tx) adopt(l *nixie.Letter, actor, reason string) (nixie.Receipt, error) {
+	m, hash := &l.Message, nixie.HashBody(l.Message.Body)
+	there, err := t.known(l, hash)
+	if there != nil || err != nil {
+		return *orZero(there), err
+	}
+	q, err := t.openQueue(m.Queue)
+	if err != nil {
+		return nixie.Receipt{}, err
+	}
+	if q.last >= maxSeq {
+		return nixie.Receipt{}, nixie.Errorf(nixie.CodeLimit, "queue %s has taken %d messages, the limit: use another queue", q.name, q.last)
+	}
+	pos := q.n<<seqBits | (q.last + 1)
+	if q.settings.DedupeScope == nixie.DedupeUnresolved || q.settings.DedupeScope == nixie.DedupeEver {
+		if err := t.takeFreeKey(q, m.DedupeKey, pos); err != nil {
+			return nixie.Receipt{}, err
+		}
+	}
+	id := l.ID
+	if id.IsZero() {
+		id = t.store.ids.New(moment(t.now))
+	}
+	for _, write := range [...]func() error{
+		func() error { return t.adoptMessage(pos, m, hash) },
+		func() error { return t.adoptEnd(pos, l) },
+		func() error { return t.adoptHistory(pos, q.n, l) },
+		func() error { return t.adoptLetter(pos, q.n, id, l) },
+	} {
+		if err := write(); err != nil {
+			return nixie.Receipt{}, err
+		}
+	}
+	q.last++
+	q.ended[stDead]++
+	if q.fresh == 0 {
+		q.cursor = q.last // nothing before it for ranges, so no claim has to look
+	}
+	q.dirty = true
+	for _, on := range nixie.Adoption(l.Status) {
+		if err := t.audit(q.n, actor, on, id, reason); err != nil {
+			return nixie.Receipt{}, err
+		}
+	}
+	return nixie.Receipt{ID: id}, nil
+}
+
+// known finds what was taken in before of a letter from elsewhere.
+func (t *tx) known(l *nixie.Letter, hash nixie.Hash) (*nixie.Receipt, error) {
+	type row struct {
+		letter, message nixie.ID
+		hash            nixie.Hash
+	}
+	find := func(where string, arg any) (found *row, err error) {
+		err = t.each("select l.id, m.id, m.hash from message m left join letter l on l.pos = m.pos where "+where, func(r rows) error {
+			found = &row{letter: columnID(r, 0), message: columnID(r, 1)}
+			r.ColumnBytes(2, found.hash[:])
+			return nil
+		}, arg)
+		return found, err
+	}
+	there, err := find("m.pos = (select pos from letter where id = ?)", l.ID)
+	if err != nil {
+		return nil, err
+	}
+	if id := l.Message.ID; there != nil && !id.IsZero() && id != there.message {
+		return nil, nixie.Errorf(nixie.CodeConflict, "letter %s is here and belongs to message %s: it cannot be that of %s", l.ID, there.message, id)
+	}
+	if there == nil {
+		if there, err = find("m.id = ?", l.Message.ID); err != nil {
+			return nil, err
+		}
+		if there != nil && !there.letter.IsZero() && !l.ID.IsZero() {
+			return nil, nixie.Errorf(nixie.CodeConflict, "message %s is here and has letter %s: it cannot have %s", there.message, there.letter, l.ID)
+		}
+	}
+	if origin := l.Message.Origin; there == nil && origin != nil {
+		if there, err = find("m.origin = ? limit 1", jsonText(false, origin)); err != nil {
+			return nil, err
+		}
+	}
+	if there == nil {
+		return nil, nil
+	}
+	r := nixie.Receipt{ID: there.letter, Duplicate: true, Different: there.hash != hash}
+	if r.ID.IsZero() {
+		r.ID = there.message
+	}
+	return &r, nil
+}
+
+// takeFreeKey takes a dedupe key that nobody may hold.
+func (t *tx) takeFreeKey(q *queueRow, key string, pos int64) error {
+	if key == "" {
+		return nil
+	}
+	added, err := t.change("insert into dedupe (queue, key, pos) values (?, ?, ?) on conflict do nothing", q.n, key, pos)
+	if err != nil || added == 1 {
+		return err
+	}
+	var holder nixie.ID
+	if err := t.each("select m.id from dedupe d join message m on m.pos = d.pos where d.queue = ? and d.key = ?", func(r rows) error {
+		holder = columnID(r, 0)
+		return nil
+	}, q.n, key); err != nil {
+		return err
+	}
+	return &nixie.DuplicateError{Key: key, Existing: holder}
+}
+
+func (t *tx) adoptMessage(pos int64, m *nixie.Message, hash nixie.Hash) error {
+	id := m.ID
+	if id.IsZero() {
+		id = t.store.ids.New(moment(t.now))
+	}
+	if err := t.insertMessage(pos, id, true, m, hash); err != nil {
+		return err
+	}
+	if m.EnqueuedAt.IsZero() {
+		return nil
+	}
+	return t.run("update message set enqueued = ? where pos = ?", nanos(m.EnqueuedAt), pos)
+}
+
+func (t *tx) adoptEnd(pos int64, l *nixie.Letter) error {
+	m, ended := &l.Message, l.Message.EndedAt
+	if ended.IsZero() {
+		ended = l.DiedAt
+	}
+	return t.run(`insert into log (pos, state, ended, received, attempts, deliveries, crashes, generation, redrives, number, steps, note, gap)
+		values (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, null, ?)`,
+		pos, stDead, nanos(ended), nanos(m.FirstReceivedAt), m.Attempts, m.Deliveries, m.Crashes, max(m.Generation, 1), m.Redrives, m.Deliveries,
+		jsonText(len(m.Steps) == 0, m.Steps), m.OrderGap)
+}
+
+// adoptHistory writes the failures under ordinals that leave a gap for those
+// that were dropped.
+func (t *tx) adoptHistory(pos, queue int64, l *nixie.Letter) error {
+	dropped := int64(l.HistoryDropped)
+	for i := range l.History {
+		f := &l.History[i]
+		kept := *f
+		kept.Text, kept.Attachments = "", nil
+		doc, err := json.Marshal(failureDoc{kept, f.Took})
+		if err != nil {
+			return nixie.Errorf(nixie.CodeInternal, "encode failure: %w", err)
+		}
+		ordinal := int64(i) + 1
+		if i > 0 || len(l.History) == 1 {
+			ordinal += dropped
+		}
+		if err := t.insertFailure(pos, queue, ordinal, nanos(f.FailedAt), f, string(doc), f.Decision); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func (t *tx) adoptLetter(pos, queue int64, id nixie.ID, l *nixie.Letter) error {
+	text := ""
+	if n := len(l.History); n > 0 {
+		text = l.History[n-1].Text
+	}
+	return t.run(`insert into letter (id, pos, queue, status, cause, class, reason, signature, fingerprint, redrivable, needs_review, rule, text, first_failed, last_failed, died, resolved, operation, note, revision)
+		values (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, 0, ?, ?, ?)`,
+		id, pos, queue, string(l.Status), string(l.Cause), string(l.Class), string(l.Reason), l.Signature, l.Fingerprint, l.Redrivable, l.NeedsReview, l.Rule, text,
+		nanos(l.FirstFailedAt), nanos(l.LastFailedAt), nanos(l.DiedAt), idOrNull(l.Operation), l.Note, max(l.Revision, 1))
+}
