@@ -42,6 +42,9 @@ const (
 	OnRestore   Event = "restore"   // an operator takes a discard back
 	OnConfigure Event = "configure" // of a queue, in the audit only
 	OnGone      Event = "gone"      // a redriven message was cancelled or discarded
+	OnNote      Event = "note"      // somebody wrote a note on a letter; its status stays
+	OnPurge     Event = "purge"     // a letter is removed for good, with its message
+	OnPrune     Event = "prune"     // the oldest entries of an audit went by its retention
 )
 
 // MessageMove is one row of the table of what can happen to a message.
@@ -83,7 +86,7 @@ func NextState(from State, on Event) (State, bool) {
 type LetterMove struct {
 	From Status // empty: it did not exist
 	On   Event
-	To   Status
+	To   Status // empty: it does not exist any more
 }
 
 // LetterMoves is the table of all moves of a letter.
@@ -106,6 +109,11 @@ func LetterMoves() []LetterMove {
 		{StatusReview, OnDiscard, StatusDiscarded},
 		{StatusQuarantined, OnDiscard, StatusDiscarded},
 		{StatusDiscarded, OnRestore, StatusOpen},
+		{StatusResolved, OnPurge, ""},
+		{StatusDiscarded, OnPurge, ""},
+		{StatusOpen, OnPurge, ""},
+		{StatusReview, OnPurge, ""},
+		{StatusQuarantined, OnPurge, ""},
 	}
 }
 

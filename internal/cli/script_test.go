@@ -26,6 +26,7 @@ var update = flag.Bool("update", false, "rewrite the golden texts of the scripts
 // noon is when every script happens.
 var noon = time.Date(2026, 5, 4, 12, 0, 0, 0, time.UTC)
 
+func TestR26_PurgeByEachAge(t *testing.T)       { scripts(t, "R26_*") }
 func TestR27_DamageIsShown(t *testing.T)        { scripts(t, "R27_*") }
 func TestR31_NothingIsTouched(t *testing.T)     { scripts(t, "R31_*") }
 func TestR32_DryRunIsTheRun(t *testing.T)       { scripts(t, "R32_*") }

@@ -2,6 +2,7 @@ package memory
 
 import (
 	"context"
+	"maps"
 	"slices"
 	"strings"
 	"time"
@@ -20,13 +21,17 @@ type queue struct {
 	live     []*message          // queued or leased; ended ones leave at the next claim
 	keys     map[string]*message // dedupe key to its holder
 	retries  []time.Time         // of the last hour
-	chain    []store.AuditEntry  // the audit
+	chain    []store.AuditEntry  // the audit, from the oldest entry that was not pruned
+
+	gone           map[nixie.State]int64 // how messages ended that are not kept any more
+	pruned, purged int64                 // of them, by whom
+	discards       map[nixie.Reason]int64
 }
 
 func (a *shared) queue(name string) *queue {
 	q := a.queues[name]
 	if q == nil {
-		q = &queue{name: name, keys: map[string]*message{}}
+		q = &queue{name: name, keys: map[string]*message{}, gone: map[nixie.State]int64{}, discards: map[nixie.Reason]int64{}}
 		a.queues[name] = q
 	}
 	return q
@@ -105,7 +110,7 @@ func checkSettings(name string, settings nixie.QueueSettings, actor string) erro
 			nixie.DedupeActive, nixie.DedupeUnresolved, nixie.DedupeEver)
 	}
 	if settings.Lease == 0 {
-		return nil
+		return settings.Check()
 	}
 	return checkLease(settings.Lease)
 }
@@ -145,7 +150,10 @@ func (s *Store) Queues(ctx context.Context) ([]nixie.QueueInfo, error) {
 
 func (q *queue) info(now time.Time) nixie.QueueInfo {
 	since := now.Add(-counted)
-	info := nixie.QueueInfo{Name: q.name, Settings: q.settings}
+	info := nixie.QueueInfo{
+		Name: q.name, Settings: q.settings, Pruned: q.pruned, Purged: q.purged, Discards: maps.Clone(q.discards),
+		Total: q.pruned + q.purged, Succeeded: q.gone[nixie.Succeeded], Discarded: q.gone[nixie.Discarded], Canceled: q.gone[nixie.Canceled],
+	}
 	for _, m := range q.all {
 		count(&info, m, now)
 		if m.letter != nil && m.letter.DiedAt.After(since) {

@@ -36,6 +36,7 @@ func (s *Store) settle(st *nixie.Settlement, now time.Time) error {
 	case nixie.OnComplete:
 		return s.end(m, nixie.OnSuccess, st.Delivery.Lease.Owner, "", now)
 	case nixie.OnDiscard:
+		s.queue(m.Queue).discarded(m)
 		return s.end(m, nixie.OnGone, st.Delivery.Lease.Owner, st.Note, now)
 	case nixie.OnBury:
 		return s.bury(m, st, now)

@@ -34,10 +34,19 @@ var rules = [...]rule{
 		group by q.n having max(m.pos & 0xffffffffff) > q.last
 		union all select q.name, 'has ' || count(m.pos) || ' new messages, the queue says ' || q.fresh from queue q
 		left join message m on m.own = 0 and m.pos > q.n << 40 | q.cursor and m.pos <= q.n << 40 | 0xffffffffff group by q.n having count(m.pos) <> q.fresh
-		union all select q.name, 'log has ' || count(g.pos) filter (where g.state = 2) || ' succeeded, ' || count(g.pos) filter (where g.state = 3) || ' discarded, ' || count(g.pos) filter (where g.state = 4) || ' canceled, the queue says otherwise' from queue q
-		left join log g on g.pos > q.n << 40 and g.pos <= q.n << 40 | 0xffffffffff group by q.n
-		having count(g.pos) filter (where g.state = 2) <> q.succeeded or count(g.pos) filter (where g.state = 3) <> q.discarded or count(g.pos) filter (where g.state = 4) <> q.canceled
+		union all select name, 'log and tally have ' || succeeded_rows || ' succeeded, ' || discarded_rows || ' discarded, ' || canceled_rows || ' canceled, the queue says otherwise' from (
+			select q.*, count(g.pos) filter (where g.state = 2) + (select coalesce(sum(n), 0) from tally where queue = q.n and what in ('pruned', 'purged') and tally.name = 'succeeded') as succeeded_rows,
+			count(g.pos) filter (where g.state = 3) + (select coalesce(sum(n), 0) from tally where queue = q.n and what in ('pruned', 'purged') and tally.name = 'discarded') as discarded_rows,
+			count(g.pos) filter (where g.state = 4) + (select coalesce(sum(n), 0) from tally where queue = q.n and what in ('pruned', 'purged') and tally.name = 'canceled') as canceled_rows
+			from queue q left join log g on g.pos > q.n << 40 and g.pos <= q.n << 40 | 0xffffffffff group by q.n)
+		where succeeded_rows <> succeeded or discarded_rows <> discarded or canceled_rows <> canceled
 		union all select name, 'cursor ' || cursor || ' is beyond the newest message ' || last from queue where cursor > last`},
+	{"queue-tally", `select q.name, 'has ' || count(m.pos) || ' messages of ' || q.last || ', the tally says that ' || gone || ' are gone' from (
+			select *, (select coalesce(sum(n), 0) from tally where queue = queue.n and what in ('pruned', 'purged')) as gone from queue) q
+		left join message m on m.pos > q.n << 40 and m.pos <= q.n << 40 | 0xffffffffff group by q.n having count(m.pos) + gone <> q.last
+		union all select q.name, 'has ' || q.discarded || ' discarded, by reason they are ' || counted from (
+			select *, (select coalesce(sum(n), 0) from tally where queue = queue.n and what = 'discarded') as counted from queue) q
+		where counted <> q.discarded`},
 	{"batch-count", `select printf('batch %d', b.n), 'has ' || count(m.pos) || ' unsettled members, its row says ' || b.left from batch b
 		left join message m on m.pos between b.first and b.last and m.own = 0
 			and not exists (select 1 from pending p where p.pos = m.pos) and not exists (select 1 from log g where g.pos = m.pos)
@@ -62,9 +71,11 @@ var rules = [...]rule{
 		where l.status in ('open', 'review', 'quarantined') and c.state <> 5 or l.status = 'redriving' and c.state not in (0, 1)
 		or l.status not in ('open', 'review', 'quarantined', 'redriving', 'resolved', 'discarded')`},
 	{"letter-history", `select lower(hex(l.id)), 'has no failure in its history' from letter l where l.text <> '' and not exists (select 1 from failure f where f.pos = l.pos)`},
+	{"note-orphan", `select printf('letter %d', o.letter), 'has a note and is gone' from note o where not exists (select 1 from letter l where l.n = o.letter)`},
 	{"attachment-orphan", `select printf('failure %d', a.failure), 'has an attachment and is gone' from attachment a where not exists (select 1 from failure f where f.n = a.failure)`},
 	{"operation-item", `select printf('operation %d', i.operation), 'has an item without letter or operation, or in no known state' from item i
-		where not exists (select 1 from letter l where l.n = i.letter) or not exists (select 1 from operation o where o.n = i.operation)
+		where i.state = 'pending' and not exists (select 1 from letter l where l.n = i.letter)
+		or i.letter > coalesce((select seq from sqlite_sequence where name = 'letter'), 0) or not exists (select 1 from operation o where o.n = i.operation)
 		or i.state not in ('pending', 'done', 'skipped', 'failed')`},
 }
 
@@ -137,7 +148,8 @@ func checkBodies(c conn, r *store.Report) error {
 func checkChains(c conn, r *store.Report) error {
 	var before nixie.Hash
 	queue, number, found := "", int64(0), 0
-	return c.each(`select q.name, a.number, a.at, a.actor, a.event, a.subject, a.reason, a.hash from audit a left join queue q on q.n = a.queue order by a.queue, a.number`, func(row rows) error {
+	return c.each(`select q.name, a.number, a.at, a.actor, a.event, a.subject, a.reason, a.hash, coalesce(o.number, 0), o.hash from audit a left join queue q on q.n = a.queue
+		left join anchor o on o.queue = a.queue order by a.queue, a.number`, func(row rows) error {
 		r.Checked++
 		e := store.AuditEntry{
 			Queue: row.ColumnText(0), Number: row.ColumnInt64(1), At: moment(row.ColumnInt64(2)), Actor: row.ColumnText(3),
@@ -145,7 +157,8 @@ func checkChains(c conn, r *store.Report) error {
 		}
 		row.ColumnBytes(7, e.Hash[:])
 		if e.Queue != queue {
-			queue, number, before = e.Queue, 0, nixie.Hash{}
+			queue, number, before = e.Queue, row.ColumnInt64(8), nixie.Hash{}
+			row.ColumnBytes(9, before[:])
 		}
 		number++
 		if (e.Number != number || e.Sum(before) != e.Hash) && found < maxViolations {

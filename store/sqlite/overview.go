@@ -117,6 +117,9 @@ func countQueue(c conn, at *queueRow, now int64, q *nixie.QueueInfo) error {
 	if at := moment(enqueued); !at.IsZero() && (q.OldestAt.IsZero() || at.Before(q.OldestAt)) {
 		q.OldestAt = at
 	}
+	if err := readTally(c, n, q); err != nil {
+		return err
+	}
 	hourAgo := now - int64(time.Hour)
 	return c.each(`select (select count(*) from letter where queue = ?1 and status in ('open', 'review', 'quarantined')),
 		(select count(*) from failure where queue = ?1 and decision = 'retry' and at > ?2),

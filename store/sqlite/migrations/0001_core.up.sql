@@ -122,7 +122,7 @@ create table attachment (
 ) strict;
 
 create table letter (
-  n            integer primary key,
+  n            integer primary key autoincrement, -- never reused: items of operations outlive their letters
   id           blob    not null,
   pos          integer not null,
   queue        integer not null,
@@ -150,6 +150,15 @@ create unique index letter_pos   on letter (pos);
 create index        letter_died  on letter (died);
 create index        letter_queue on letter (queue, status, died);
 create index        letter_group on letter (fingerprint, status);
+
+create table note (
+  letter  integer not null,               -- letter.n
+  ordinal integer not null,
+  at      integer not null,
+  by      text    not null,
+  text    text    not null,
+  primary key (letter, ordinal)
+) strict, without rowid;
 
 create table dedupe (
   queue integer not null,
@@ -186,6 +195,7 @@ create table item (
 ) strict, without rowid;
 
 create unique index item_letter on item (operation, letter);
+create index        item_waits  on item (letter) where state = 'pending';
 create index        item_state  on item (operation, state, ordinal);
 
 create table audit (
@@ -198,6 +208,22 @@ create table audit (
   reason  text    not null,
   hash    blob    not null,
   primary key (queue, number)
+) strict, without rowid;
+
+-- Where a chain begins whose oldest entries were pruned: the newest of those.
+create table anchor (
+  queue  integer primary key,
+  number integer not null,
+  hash   blob    not null
+) strict;
+
+-- Counts that outlive their rows.
+create table tally (
+  queue integer not null,
+  what  text    not null,                 -- pruned, purged: by the state of the message; discarded: by reason
+  name  text    not null,
+  n     integer not null,
+  primary key (queue, what, name)
 ) strict, without rowid;
 
 -- What is known of a message now, whichever way it is kept.
