@@ -422,7 +422,7 @@ func TestRefusedInput(t *testing.T) {
 		}
 	}
 	e := engine(t, redrive.Config{Store: st}, clock)
-	for _, op := range []store.Operation{{Event: nixie.OnHold, Actor: "a", Reason: "r"}, {Event: nixie.OnRedrive, Actor: "a"}, {Event: nixie.OnRedrive, Reason: "r"}} {
+	for _, op := range []store.Operation{{Event: nixie.OnBury, Actor: "a", Reason: "r"}, {Event: nixie.OnPurge, Actor: "a"}, {Event: nixie.OnRedrive, Actor: "a"}, {Event: nixie.OnRedrive, Reason: "r"}} {
 		if _, err := e.Plan(t.Context(), op, nixie.Filter{}, 0); nixie.CodeOf(err) != nixie.CodeInvalid {
 			t.Errorf("%+v: %v", op, err)
 		}
