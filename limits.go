@@ -22,13 +22,15 @@ const (
 	MaxContext     = 32       // lines of a failure's context
 	MaxAttachment  = 64 << 10 // bytes of one attachment
 	MaxHistory     = 200      // failures kept of a message; the oldest but the first go, and are counted
-	MaxReason      = 4 << 10  // bytes of an operator's reason or note
 	MaxNotes       = 100      // notes on a letter
 	MinPriority    = -4
 	MaxPriority    = 4
 	MaxDelay       = 10 * 365 * 24 * time.Hour
 	MaxLease       = 12 * time.Hour
 	MinLease       = 100 * time.Millisecond
+	MinPriorityAge = time.Second
+	MaxPriorityAge = 30 * 24 * time.Hour
+	MaxReason      = 1_000 // bytes of the reason that somebody gives for what they do
 )
 
 // CheckName checks a queue, type, key, stream or dedupe key: at most

@@ -20,7 +20,8 @@ type queue struct {
 	all      []*message          // by position
 	live     []*message          // queued or leased; ended ones leave at the next claim
 	keys     map[string]*message // dedupe key to its holder
-	retries  []time.Time         // of the last hour
+	retries  []retry             // of the last hour
+	top      map[string]int64    // by stream: the highest rank that was handed out
 	chain    []store.AuditEntry  // the audit, from the oldest entry that was not pruned
 
 	gone           map[nixie.State]int64 // how messages ended that are not kept any more
@@ -28,10 +29,19 @@ type queue struct {
 	discards       map[nixie.Reason]int64
 }
 
+// retry is a failure that led to a retry.
+type retry struct {
+	at time.Time
+	of *message
+}
+
 func (a *shared) queue(name string) *queue {
 	q := a.queues[name]
 	if q == nil {
-		q = &queue{name: name, keys: map[string]*message{}, gone: map[nixie.State]int64{}, discards: map[nixie.Reason]int64{}}
+		q = &queue{
+			name: name, keys: map[string]*message{}, top: map[string]int64{},
+			gone: map[nixie.State]int64{}, discards: map[nixie.Reason]int64{},
+		}
 		a.queues[name] = q
 	}
 	return q
@@ -65,11 +75,11 @@ func (q *queue) take(m *message) {
 }
 
 // retried counts a failure that led to a retry.
-func (q *queue) retried(now time.Time) {
-	for len(q.retries) > 0 && !q.retries[0].After(now.Add(-counted)) {
+func (q *queue) retried(m *message, now time.Time) {
+	for len(q.retries) > 0 && !q.retries[0].at.After(now.Add(-counted)) {
 		q.retries = q.retries[1:]
 	}
-	q.retries = append(q.retries, now)
+	q.retries = append(q.retries, retry{now, m})
 }
 
 // Configure sets the settings of a queue. A new dedupe scope holds for what
@@ -84,7 +94,14 @@ func (s *Store) Configure(ctx context.Context, name string, settings nixie.Queue
 		return err
 	}
 	defer s.mu.Unlock()
+	known := s.queues[name] != nil
 	q := s.queue(name)
+	if known && q.settings == settings {
+		return nil
+	}
+	if err := q.reorder(settings); err != nil {
+		return err
+	}
 	q.settings = settings
 	q.record(now, actor, nixie.OnConfigure, nixie.ID{}, reason)
 	if !settings.Paused {
@@ -103,16 +120,7 @@ func checkSettings(name string, settings nixie.QueueSettings, actor string) erro
 	if actor == "" {
 		return nixie.Errorf(nixie.CodeInvalid, "actor is empty: say who configures queue %s", name)
 	}
-	switch settings.DedupeScope {
-	case "", nixie.DedupeActive, nixie.DedupeUnresolved, nixie.DedupeEver:
-	default:
-		return nixie.Errorf(nixie.CodeInvalid, "dedupe scope %q: use %s, %s or %s", settings.DedupeScope,
-			nixie.DedupeActive, nixie.DedupeUnresolved, nixie.DedupeEver)
-	}
-	if settings.Lease == 0 {
-		return settings.Check()
-	}
-	return checkLease(settings.Lease)
+	return settings.Check()
 }
 
 func checkLease(lease time.Duration) error {
@@ -155,13 +163,13 @@ func (q *queue) info(now time.Time) nixie.QueueInfo {
 		Total: q.pruned + q.purged, Succeeded: q.gone[nixie.Succeeded], Discarded: q.gone[nixie.Discarded], Canceled: q.gone[nixie.Canceled],
 	}
 	for _, m := range q.all {
-		count(&info, m, now)
+		q.count(&info, m, now)
 		if m.letter != nil && m.letter.DiedAt.After(since) {
 			info.Died++
 		}
 	}
-	for _, at := range q.retries {
-		if at.After(since) {
+	for _, r := range q.retries {
+		if r.at.After(since) {
 			info.Retried++
 		}
 	}
@@ -169,20 +177,26 @@ func (q *queue) info(now time.Time) nixie.QueueInfo {
 }
 
 // count adds one message to the numbers of its queue.
-func count(info *nixie.QueueInfo, m *message, now time.Time) {
+func (q *queue) count(info *nixie.QueueInfo, m *message, now time.Time) {
 	info.Total++
 	switch m.State {
 	case nixie.Queued:
-		if m.pending && m.due.After(now) {
+		if m.due.After(now) {
 			info.Scheduled++
 			if info.NextAt.IsZero() || m.due.Before(info.NextAt) {
 				info.NextAt = m.due
 			}
 			return
 		}
+		if m.ordered {
+			if next, _ := q.next(m.Stream, now); next != m {
+				info.Blocked++
+				return
+			}
+		}
 		info.Ready++
-		if info.OldestAt.IsZero() || m.EnqueuedAt.Before(info.OldestAt) {
-			info.OldestAt = m.EnqueuedAt
+		if info.OldestAt.IsZero() || m.due.Before(info.OldestAt) {
+			info.OldestAt = m.due
 		}
 	case nixie.Leased:
 		info.Leased++

@@ -27,6 +27,9 @@ func (s *Store) removeMessage(m *message) {
 	}
 	is := func(other *message) bool { return other == m }
 	q.all, q.live = slices.DeleteFunc(q.all, is), slices.DeleteFunc(q.live, is)
+	for _, had := range s.queues { // it may have been moved since
+		had.retries = slices.DeleteFunc(had.retries, func(r retry) bool { return r.of == m })
+	}
 	q.gone[m.State]++
 	delete(s.messages, m.ID)
 }

@@ -39,7 +39,7 @@ func (s *Store) settle(st *nixie.Settlement, now time.Time) error {
 		s.queue(m.Queue).discarded(m)
 		return s.end(m, nixie.OnGone, st.Delivery.Lease.Owner, st.Note, now)
 	case nixie.OnBury:
-		return s.bury(m, st, now)
+		return s.bury(m, st, st.Delivery.Lease.Owner, st.Burial.Rule, now)
 	}
 	s.again(m, st, now)
 	return nil
@@ -54,11 +54,12 @@ func (s *Store) again(m *message, st *nixie.Settlement, now time.Time) {
 	case st.Verb == nixie.Retry:
 		m.abandoned, m.abandonedBy = false, ""
 		if st.Failure != nil {
-			s.queue(m.Queue).retried(now)
+			s.queue(m.Queue).retried(m, now)
 		}
 	case !m.abandoned:
 		m.Attempts--
 	}
+	m.MayPass = st.MayPass && st.Verb == nixie.Release && m.ordered && s.queue(m.Queue).settings.Order == nixie.OrderStrict
 	if st.Delay == 0 {
 		s.wake(m.Queue)
 	}
@@ -68,7 +69,7 @@ func (s *Store) again(m *message, st *nixie.Settlement, now time.Time) {
 // its letter on if it has one that was redriven.
 func (s *Store) end(m *message, on nixie.Event, actor, note string, now time.Time) error {
 	m.leave()
-	m.abandoned, m.abandonedBy = false, ""
+	m.abandoned, m.abandonedBy, m.MayPass = false, "", false
 	m.EndedAt = now
 	s.queue(m.Queue).release(m, true)
 	if l := m.letter; l != nil && l.Status == nixie.StatusRedriving {

@@ -30,6 +30,9 @@ func (t *tx) removeLetter(l *letterRow, operation nixie.ID, why string) error {
 		and operation <> coalesce((select n from operation where id = ?), 0)`, l.n, idOrNull(operation)); err != nil {
 		return err
 	}
+	if err := t.leaveStream(l); err != nil {
+		return err
+	}
 	if err := t.run("delete from note where letter = ?", l.n); err != nil {
 		return err
 	}

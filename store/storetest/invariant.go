@@ -194,7 +194,7 @@ func (c *inspector) lookAtCounts(infos []nixie.QueueInfo, messages []store.Recor
 		for _, n := range got.Discards {
 			discards += n
 		}
-		c.want(got.Ready+got.Scheduled == want.Ready+want.Scheduled && got.Leased == want.Leased && got.Dead == want.Dead &&
+		c.want(got.Ready+got.Blocked+got.Scheduled == want.Ready+want.Scheduled && got.Leased == want.Leased && got.Dead == want.Dead &&
 			slices.Min(ended[:]) >= 0 && ended[0]+ended[1]+ended[2] <= gone && got.Total == want.Total+gone && got.Discarded == discards,
 			"queue %s counts %+v, a recount gives %+v", got.Name, *got, want)
 		delete(counts, got.Name)
@@ -256,6 +256,7 @@ func checkCounts(b *bed, st store.Store, now time.Time) {
 		want := counts[got.Name]
 		want.Name, want.Settings, want.OldestAt, want.NextAt = got.Name, got.Settings, got.OldestAt, got.NextAt
 		want.Retried, want.Died, want.Discards = got.Retried, got.Died, got.Discards
+		want.Ready, want.Blocked = want.Ready-got.Blocked, got.Blocked
 		same(b, "overview", fmt.Sprintf("%+v", got), fmt.Sprintf("%+v", want))
 	}
 }

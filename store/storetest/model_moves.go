@@ -23,7 +23,7 @@ func (m *machine) enqueue(r *rapid.T) {
 			Key:       fmt.Sprintf("k%d.%d", len(m.ids), i),
 			Priority:  rapid.SampledFrom([]int{0, 0, 0, 1, -1}).Draw(r, "priority"),
 			Delay:     rapid.SampledFrom([]time.Duration{0, 0, time.Second, 10 * time.Second}).Draw(r, "delay"),
-			Stream:    rapid.SampledFrom([]string{"", "", "s"}).Draw(r, "stream"),
+			Stream:    rapid.SampledFrom([]string{"", "", "s", "s", "t"}).Draw(r, "stream"),
 			DedupeKey: rapid.SampledFrom([]string{"", "", "x", "y"}).Draw(r, "key"),
 			OnConflict: rapid.SampledFrom([]nixie.Conflict{
 				nixie.ReturnExisting, nixie.FailOnConflict, nixie.ReplaceExisting,
@@ -81,7 +81,7 @@ func (m *machine) seeDeliveries(side int, ds []*nixie.Delivery) []string {
 	for _, d := range ds {
 		seen = append(seen, fmt.Sprint("\nmessage ", m.name(side, d.ID), string(d.Body), d.Hash == nixie.HashBody(d.Body), " attempts ", d.Attempts, d.Deliveries, d.Crashes,
 			" lives ", d.Generation, d.Redrives, d.Steps, " lease ", d.Lease.Number, d.Lease.Owner, at(d.Lease.ExpiresAt),
-			d.Abandoned, d.AbandonedBy, at(d.FirstReceivedAt)))
+			d.Abandoned, d.AbandonedBy, d.OrderGap, d.MayPass, at(d.FirstReceivedAt)))
 	}
 	return seen
 }
@@ -165,19 +165,29 @@ func (m *machine) amend(r *rapid.T) {
 		r.Skip("no messages")
 	}
 	p := m.process(r)
-	change := rapid.SampledFrom([]store.Change{store.Cancel, store.RetryNow, store.RetryNow}).Draw(r, "change")
+	change := m.change(r)
 	now := m.clock.Now()
 	var sut, ref []nixie.ID
 	for _, pair := range rapid.SliceOfN(rapid.SampledFrom(m.ids), 1, 2).Draw(r, "messages") {
 		rs, _, err := p.ref.Messages(m.ctx, nixie.Filter{IDs: []nixie.ID{pair[1]}}, store.Page{})
-		if err != nil || len(rs) != 1 {
-			r.Fatalf("message of the reference: %v, %d", err, len(rs))
+		if err != nil {
+			r.Fatal(err)
 		}
-		if !m.void(&rs[0], now) { // leased or queued already, as the store likes
+		if len(rs) == 0 || !m.void(&rs[0], now) { // removed from both, or not one that is leased or queued already, as the store likes
 			sut, ref = append(sut, pair[0]), append(ref, pair[1])
 		}
 	}
 	m.sameCodes("amend", p.sut.Amend(m.ctx, sut, change), p.ref.Amend(m.ctx, ref, change))
+}
+
+func (m *machine) change(r *rapid.T) store.Change {
+	c := change(rapid.SampledFrom(store.ChangeVerbs()).Draw(r, "change"))
+	c.At = m.clock.Now().Add(rapid.SampledFrom([]time.Duration{-time.Second, 0, time.Second, 10 * time.Second}).Draw(r, "at"))
+	c.Queue = m.queue(r)
+	c.Free = rapid.Bool().Draw(r, "free")
+	c.Hold = &nixie.Failure{Decision: nixie.Hold, Class: nixie.ClassPermanent, Reason: nixie.ReasonPoison, Text: "held", FailedAt: m.clock.Now()}
+	c.Burial = burial(nixie.StatusReview)
+	return c
 }
 
 // lettersOf reads the letters of both stores, in pairs.
@@ -215,11 +225,12 @@ func (m *machine) resolve(r *rapid.T) {
 		i := rapid.IntRange(0, len(letters)-1).Draw(r, "letter")
 		x := store.Resolution{
 			Event: rapid.SampledFrom([]nixie.Event{
-				nixie.OnRedrive, nixie.OnRedrive, nixie.OnRedrive, nixie.OnDiscard, nixie.OnHold, nixie.OnUnhold, nixie.OnRequalify, nixie.OnRestore,
+				nixie.OnRedrive, nixie.OnRedrive, nixie.OnRedrive, nixie.OnDiscard, nixie.OnHold, nixie.OnUnhold, nixie.OnRequalify, nixie.OnRestore, nixie.OnNote, nixie.OnPurge,
 			}).Draw(r, "event"),
 			Actor: "ann", Reason: rapid.SampledFrom([]string{"why", "why", ""}).Draw(r, "reason"),
 			Force:       rapid.Bool().Draw(r, "force") || letters[i][1].Status == nixie.StatusReview || letters[i][1].NeedsReview,
 			MaxRedrives: rapid.IntRange(0, 2).Draw(r, "max redrives"),
+			Statuses:    rapid.SampledFrom([][]nixie.Status{nil, nil, {nixie.StatusOpen}}).Draw(r, "statuses"),
 		}
 		y := x
 		x.Letter, y.Letter = letters[i][0].ID, letters[i][1].ID
