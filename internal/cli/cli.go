@@ -129,7 +129,7 @@ and redriven when its cause is mended.
 	root.PersistentFlags().StringVarP(&g.output, "output", "o", "table", "table, wide, json, jsonl or csv")
 	root.SetFlagErrorFunc(func(_ *cobra.Command, err error) error { return usageError{err} })
 	root.AddCommand(newRun(g))
-	root.AddCommand(newDLQ(g), newQueue(g), newMessage(g), newVerify(g), newDoctor(g), newPolicy(g), newVersion(g))
+	root.AddCommand(newDLQ(g), newQueue(g), newMessage(g), newPrune(g), newVerify(g), newDoctor(g), newPolicy(g), newVersion(g))
 	return root
 }
 

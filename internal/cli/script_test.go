@@ -70,9 +70,15 @@ func runNixie(ts *testscript.TestScript, _ bool, args []string) {
 	for _, a := range args[1:] {
 		line = append(line, ids.toReal(a))
 	}
+	now := noon
+	if later := ts.Getenv("LATER"); later != "" {
+		by, err := time.ParseDuration(later)
+		ts.Check(err)
+		now = now.Add(by)
+	}
 	code := Main(line, Streams{
 		In: strings.NewReader(ts.Getenv("ANSWER") + "\n"), Out: &out, Err: &errs, Env: ts.Getenv,
-		OutTTY: terminal, ErrTTY: terminal, InTTY: terminal, Now: func() time.Time { return noon },
+		OutTTY: terminal, ErrTTY: terminal, InTTY: terminal, Now: func() time.Time { return now },
 	})
 	for _, pair := range [...]struct {
 		from *bytes.Buffer
