@@ -216,20 +216,25 @@ func (f *runFlags) config(list string, cmd []string) (*runner.Config, error) {
 		}
 		f.job = runner.DefaultJob(abs)
 	}
-	host, err := os.Hostname()
-	if err != nil {
-		host = "localhost"
-	}
 	return &runner.Config{
 		Job:     f.job,
 		Command: cmd, Parallel: f.parallel, Timeout: f.timeout, Lease: f.lease,
 		Policy:    policy.Config{Profile: f.profile, MaxAttempts: f.maxAttempts, Backoff: policy.Backoff{Base: f.backoff}},
 		OnFailure: runner.Mode(f.onFailure), PermanentExit: f.permanentExit,
 		Environ: config.Inherited(), StateFolder: config.StateFolder(f.Env),
-		Owner: fmt.Sprintf("%s:%d:%s", host, os.Getpid(), strconv.FormatInt(f.Now().UnixNano(), 36)),
+		Owner: f.owner(),
 		Clock: f.Now,
 		Warn:  func(format string, args ...any) { fmt.Fprintln(f.Err, "nixie:", escape(fmt.Sprintf(format, args...))) },
 	}, nil
+}
+
+// owner is a name for this process that no other one has or had.
+func (g *globals) owner() string {
+	host, err := os.Hostname()
+	if err != nil {
+		host = "localhost"
+	}
+	return fmt.Sprintf("%s:%d:%s", host, os.Getpid(), strconv.FormatInt(g.Now().UnixNano(), 36))
 }
 
 func (f *runFlags) announce(job string, in runner.Intake) {
