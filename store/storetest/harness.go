@@ -94,6 +94,7 @@ func Run(t *testing.T, h Harness) {
 		{"Notes", noteClauses()},
 		{"Purge", purgeClauses()},
 		{"Prune", pruneClauses()},
+		{"Streams", streamClauses()},
 		{"Audit", auditClauses()},
 		{"Queues", queueClauses()},
 		{"Limits", limitClauses()},
