@@ -12,7 +12,7 @@ import (
 // [nixie.CodeInvalid].
 func Words(text string) (args []string, path string, err error) {
 	if strings.ContainsAny(text, "'\"`\\$") {
-		return nil, "", nixie.Errorf(nixie.CodeInvalid, "it is split at blanks and nothing in it is quoted or expanded; put such a command into a script and name that")
+		return nil, "", nixie.Errorf(nixie.CodeInvalid, "command %s: it is split at blanks and nothing in it is quoted or expanded; put such a command into a script and name that", text)
 	}
 	if args = strings.Fields(text); len(args) == 0 {
 		return nil, "", nixie.Errorf(nixie.CodeInvalid, "the command is empty: name a program and its arguments")

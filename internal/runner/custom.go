@@ -21,7 +21,7 @@ type custom struct {
 func readCustom(text string) (custom, error) {
 	args, path, err := command.Words(text)
 	if err != nil {
-		return custom{}, nixie.Errorf(nixie.CodeInvalid, "on-item-failure is custom:%s: %w", text, err)
+		return custom{}, nixie.Errorf(nixie.CodeInvalid, "on-item-failure: %w", err)
 	}
 	return custom{args, path}, nil
 }
