@@ -115,8 +115,12 @@ func purgeGoesOn(t *testing.T, s *sqlite.Store, promises []string) error {
 		if err != nil {
 			return err
 		}
-		if r, err := e.Run(t.Context(), id); err != nil || r.Done != 2 || r.Pending+r.Skipped+r.Failed != 0 {
-			return fmt.Errorf("the purge goes on to %+v, %v", r.Operation, err)
+		r, err := e.Run(t.Context(), id)
+		if err != nil {
+			return err
+		}
+		if r.Done != 2 || r.Pending+r.Skipped+r.Failed != 0 {
+			return fmt.Errorf("the purge goes on to %+v", r.Operation)
 		}
 	}
 	prune(t, s)
