@@ -4,6 +4,6 @@ package nixie
 func Events() []Event {
 	return []Event{
 		OnEnqueue, OnClaim, OnComplete, OnRetry, OnRelease, OnDiscard, OnBury, OnAbandon, OnCancel, OnRedrive, OnHold, OnUnhold,
-		OnSuccess, OnDieAgain, OnExceed, OnConfirm, OnRequalify, OnRestore, OnConfigure, OnAmend, OnUnblock, OnPurge, OnGone,
+		OnSuccess, OnDieAgain, OnExceed, OnConfirm, OnRequalify, OnRestore, OnConfigure, OnAmend, OnUnblock, OnPurge, OnGone, OnAdopt, OnNote, OnPrune,
 	}
 }

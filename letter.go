@@ -28,11 +28,19 @@ type Letter struct {
 	Operation ID     // the redrive that moved it last
 	Note      string // why it was discarded or held, and by whom
 	Revision  int64  // grows with every change
+	Notes     []Note // by operators, oldest first, at most [MaxNotes]; they survive redrives
 	Artifacts []Attachment
 
 	// Damage names the parts of the record that could not be read, and why. A
 	// letter that is damaged is shown with what is left of it, never skipped.
 	Damage []string
+}
+
+// Note is what somebody wrote on a letter for those who come after.
+type Note struct {
+	At   time.Time
+	By   string
+	Text string // at most [MaxReason] bytes
 }
 
 // Status is where a letter is.

@@ -22,6 +22,7 @@ const (
 	MaxContext     = 32       // lines of a failure's context
 	MaxAttachment  = 64 << 10 // bytes of one attachment
 	MaxHistory     = 200      // failures kept of a message; the oldest but the first go, and are counted
+	MaxNotes       = 100      // notes on a letter
 	MinPriority    = -4
 	MaxPriority    = 4
 	MaxDelay       = 10 * 365 * 24 * time.Hour

@@ -14,6 +14,11 @@ type QueueSettings struct {
 	Order       Order         `json:"order,omitempty"`        // of each stream; empty is [OrderNone]
 	DeadHead    DeadHead      `json:"dead_head,omitempty"`    // with [OrderStrict]; empty is [DeadBlocks]
 	PriorityAge time.Duration `json:"priority_age,omitempty"` // wait that is worth one priority; 0 is [DefaultPriorityAge], −1 none is
+
+	// How long is kept what has ended, at least; [Forever] is for ever.
+	Retention       time.Duration `json:"retention,omitempty"`        // ended messages without a letter; 0 is [DefaultRetention]
+	LetterRetention time.Duration `json:"letter_retention,omitempty"` // resolved and discarded letters with their messages; 0 is for ever
+	AuditRetention  time.Duration `json:"audit_retention,omitempty"`  // entries of the audit; 0 is [DefaultAuditRetention]
 }
 
 // Order says what the messages of one stream owe to each other. At most one
@@ -75,6 +80,9 @@ func (q QueueSettings) Check() error {
 	if q.Lease != 0 && (q.Lease < MinLease || q.Lease > MaxLease) {
 		return Errorf(CodeInvalid, "lease is %s: give one from %s to %s, or 0 for %s", q.Lease, MinLease, MaxLease, DefaultLease)
 	}
+	if err := q.checkRetentions(); err != nil {
+		return err
+	}
 	switch q.DedupeScope {
 	case "", DedupeActive, DedupeUnresolved, DedupeEver:
 	default:
@@ -104,11 +112,13 @@ const (
 	DefaultPriorityAge = time.Hour // nobody waits longer than eight of them for those of other priorities
 )
 
-// QueueInfo is a queue as an operator sees it.
+// QueueInfo is a queue as an operator sees it. What has ended is counted for
+// ever: Total, Succeeded, Discarded and Canceled go on counting messages that
+// were pruned or purged.
 type QueueInfo struct {
 	Name      string        `json:"queue"`
 	Settings  QueueSettings `json:"settings"`
-	Total     int64         `json:"total"`     // messages that the store knows, in any state
+	Total     int64         `json:"total"`     // messages that were ever enqueued
 	Ready     int64         `json:"ready"`     // queued, due and next in its stream
 	Blocked   int64         `json:"blocked"`   // queued and due, but another of its stream comes first
 	Scheduled int64         `json:"scheduled"` // queued and not due yet
@@ -123,6 +133,10 @@ type QueueInfo struct {
 	NextAt    time.Time     `json:"next_at,omitzero"`   // earliest time of a scheduled one
 	LastAt    time.Time     `json:"last_at,omitzero"`   // latest time of a scheduled one
 	Due       DueCounts     `json:"due"`                // scheduled ones by when they are due
+
+	Pruned   int64            `json:"pruned"`             // of Total: removed by retention
+	Purged   int64            `json:"purged"`             // of Total: removed with their letters by an operator
+	Discards map[Reason]int64 `json:"discards,omitempty"` // Discarded by the reason of the last failure
 }
 
 // Unfinished is how many messages are still on their way.

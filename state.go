@@ -43,9 +43,11 @@ const (
 	OnConfigure Event = "configure" // of a queue, in the audit only
 	OnAmend     Event = "amend"     // of a message that goes on, in the audit only
 	OnUnblock   Event = "unblock"   // of a stream or a letter that held it up, in the audit only
-	OnPurge     Event = "purge"     // of the queued messages of a queue, in the audit only
 	OnGone      Event = "gone"      // a redriven message was cancelled or discarded
 	OnAdopt     Event = "adopt"     // it died elsewhere and was taken in
+	OnNote      Event = "note"      // somebody wrote a note on a letter; its status stays
+	OnPurge     Event = "purge"     // a letter is removed for good, with its message; of a queue: what was queued is canceled
+	OnPrune     Event = "prune"     // the oldest entries of an audit went by its retention
 )
 
 // MessageMove is one row of the table of what can happen to a message.
@@ -89,7 +91,7 @@ func NextState(from State, on Event) (State, bool) {
 type LetterMove struct {
 	From Status // empty: it did not exist
 	On   Event
-	To   Status
+	To   Status // empty: it does not exist any more
 }
 
 // LetterMoves is the table of all moves of a letter. One that is adopted in
@@ -115,6 +117,11 @@ func LetterMoves() []LetterMove {
 		{StatusReview, OnDiscard, StatusDiscarded},
 		{StatusQuarantined, OnDiscard, StatusDiscarded},
 		{StatusDiscarded, OnRestore, StatusOpen},
+		{StatusResolved, OnPurge, ""},
+		{StatusDiscarded, OnPurge, ""},
+		{StatusOpen, OnPurge, ""},
+		{StatusReview, OnPurge, ""},
+		{StatusQuarantined, OnPurge, ""},
 	}
 }
 

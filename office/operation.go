@@ -13,12 +13,12 @@ import (
 
 // Work is long work on letters that an operator asks for.
 type Work struct {
-	Event  nixie.Event  // OnRedrive or OnDiscard
+	Event  nixie.Event  // what an operator does to letters: OnRedrive, OnDiscard, OnHold, OnPurge …
 	IDs    []nixie.ID   // letters, or
 	Filter nixie.Filter // a choice of them; the zero filter chooses all
 	Text   string       // the choice as the person wrote it, for the record
 	Max    int          // at most so many, the oldest deaths first; 0 is all
-	Reason string       // required to begin
+	Reason string       // required to redrive, discard, requalify, note or purge; of a note its text
 	Force  bool         // redrive also what is not redrivable or needs review
 
 	Rate        float64 // letters per second; 0 is no limit
@@ -30,59 +30,62 @@ type Work struct {
 	Progress func(OperationView) // told after each group
 }
 
-// OperationView is how an operation stands: what dlq redrive and dlq discard
-// print. Of a discard, Redriven is left out and Discarded is set.
+// OperationView is how an operation stands: what dlq redrive, dlq discard and
+// the like print. Of the counts from Redriven to Purged it has the one of its
+// event.
 type OperationView struct {
-	Operation nixie.ID `json:"operation"`
-	Selected  int64    `json:"selected"`
-	Redriven  *int64   `json:"redriven,omitempty"`
-	Discarded *int64   `json:"discarded,omitempty"`
-	Skipped   int64    `json:"skipped"` // the letter's state did not allow it
-	Failed    int64    `json:"failed"`  // the letter is damaged
-	Pending   int64    `json:"pending"`
+	Operation   nixie.ID `json:"operation"`
+	Selected    int64    `json:"selected"`
+	Redriven    *int64   `json:"redriven,omitempty"`
+	Discarded   *int64   `json:"discarded,omitempty"`
+	Held        *int64   `json:"held,omitempty"`
+	Unheld      *int64   `json:"unheld,omitempty"`
+	Requalified *int64   `json:"requalified,omitempty"`
+	Restored    *int64   `json:"restored,omitempty"`
+	Noted       *int64   `json:"noted,omitempty"`
+	Purged      *int64   `json:"purged,omitempty"`
+	Skipped     int64    `json:"skipped"` // the letter's state did not allow it
+	Failed      int64    `json:"failed"`  // the letter is damaged
+	Pending     int64    `json:"pending"`
 
 	Refused []redrive.Refusal `json:"refused"` // by this run, the first of them
+
+	done int64
 }
 
-// Done is how many letters were redriven or discarded.
-func (v OperationView) Done() int64 {
-	if v.Discarded != nil {
-		return *v.Discarded
-	}
-	if v.Redriven != nil {
-		return *v.Redriven
-	}
-	return 0
-}
+// Done is to how many letters it was done.
+func (v OperationView) Done() int64 { return v.done }
 
 func viewOperation(op store.Operation, refused []redrive.Refusal) OperationView {
 	v := OperationView{
 		Operation: op.ID, Selected: op.Selected, Skipped: op.Skipped, Failed: op.Failed,
-		Pending: op.Pending, Refused: orEmpty(refused),
+		Pending: op.Pending, Refused: orEmpty(refused), done: op.Done,
 	}
-	if op.Event == nixie.OnDiscard {
-		v.Discarded = &op.Done
-	} else {
-		v.Redriven = &op.Done
+	counts := map[nixie.Event]**int64{
+		nixie.OnRedrive: &v.Redriven, nixie.OnDiscard: &v.Discarded, nixie.OnHold: &v.Held, nixie.OnUnhold: &v.Unheld,
+		nixie.OnRequalify: &v.Requalified, nixie.OnRestore: &v.Restored, nixie.OnNote: &v.Noted, nixie.OnPurge: &v.Purged,
+	}
+	if count := counts[op.Event]; count != nil {
+		*count = &op.Done
 	}
 	return v
 }
 
 // Choice is the filter that work really uses: IDs as they are; otherwise only
 // letters in a status that the event can move, unless the filter names
-// statuses. With Max it leaves out what would be refused, so that Max counts
-// letters that go.
+// statuses. A redrive of letters in review needs Force, and a purge is for
+// resolved and discarded ones. With Max it leaves out what would be refused, so
+// that Max counts letters that go.
 func (w *Work) Choice() nixie.Filter {
 	if len(w.IDs) > 0 {
 		return nixie.Filter{IDs: w.IDs}
 	}
 	f := w.Filter
 	if len(f.Statuses) == 0 {
-		f.Statuses = []nixie.Status{nixie.StatusOpen}
-		if w.Event == nixie.OnDiscard {
-			f.Statuses = append(f.Statuses, nixie.StatusReview, nixie.StatusQuarantined)
-		} else if w.Force {
-			f.Statuses = append(f.Statuses, nixie.StatusReview)
+		for _, s := range nixie.Statuses() {
+			if w.meant(s) {
+				f.Statuses = append(f.Statuses, s)
+			}
 		}
 	}
 	if w.Max == 0 || w.Event != nixie.OnRedrive {
@@ -95,6 +98,33 @@ func (w *Work) Choice() nixie.Filter {
 		f.Redrives.Max = &most
 	}
 	return f
+}
+
+// meant reports whether letters of a status are chosen when nobody says of which.
+func (w *Work) meant(s nixie.Status) bool {
+	switch w.Event {
+	case nixie.OnRedrive:
+		return s == nixie.StatusOpen || s == nixie.StatusReview && w.Force
+	case nixie.OnNote:
+		return s.Unresolved()
+	}
+	return w.possible(s)
+}
+
+// possible reports whether the event can be done to letters of a status.
+func (w *Work) possible(s nixie.Status) bool {
+	switch w.Event {
+	case nixie.OnNote:
+		return true
+	case nixie.OnPurge:
+		return (&store.Resolution{Statuses: w.Filter.Statuses}).Purges(s)
+	case nixie.OnHold:
+		if s == nixie.StatusRedriving { // its next death may hold it, an operator may not
+			return false
+		}
+	}
+	_, ok := nixie.NextStatus(s, w.Event)
+	return ok
 }
 
 func orPointer(p *bool, otherwise bool) *bool {
@@ -117,8 +147,11 @@ func (w *Work) cap() int64 {
 
 // refusal says why a letter would be skipped, or "".
 func (w *Work) refusal(l *nixie.Letter) string {
-	if _, ok := nixie.NextStatus(l.Status, w.Event); !ok {
+	if !w.possible(l.Status) {
 		return "status " + string(l.Status)
+	}
+	if w.Event == nixie.OnRestore && l.Message.State != nixie.Dead {
+		return "its message is " + string(l.Message.State)
 	}
 	if w.Event != nixie.OnRedrive {
 		return ""
@@ -142,7 +175,11 @@ func (o *Office) Begin(ctx context.Context, w *Work) (OperationView, error) {
 		return OperationView{}, err
 	}
 	op := store.Operation{Event: w.Event, Actor: o.actor, Reason: w.Reason, Filter: w.Text, Force: w.Force}
-	op, err = e.Plan(ctx, op, w.Choice(), w.Max)
+	choice := w.Choice()
+	if w.Event == nixie.OnPurge {
+		op.Filter = choice.String() // the statuses that it is for are read from it
+	}
+	op, err = e.Plan(ctx, op, choice, w.Max)
 	return viewOperation(op, nil), err
 }
 

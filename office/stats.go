@@ -3,7 +3,9 @@ package office
 import (
 	"cmp"
 	"context"
+	"fmt"
 	"slices"
+	"time"
 
 	"github.com/nixie-go/nixie"
 )
@@ -134,6 +136,13 @@ type QueueView struct {
 	DedupeScope     nixie.DedupeScope `json:"dedupe_scope"`
 	Order           nixie.Order       `json:"order"`
 	DeadHead        nixie.DeadHead    `json:"dead_head"` // block or free; empty without a strict order
+
+	Pruned           int64            `json:"pruned"`             // of total: removed by retention
+	Purged           int64            `json:"purged"`             // of total: removed with their letters by an operator
+	DiscardsByReason map[string]int64 `json:"discards_by_reason"` // discarded, by the reason of the last failure
+	Retention        string           `json:"retention"`          // of ended messages without a letter
+	LetterRetention  string           `json:"letter_retention"`   // of resolved and discarded letters
+	AuditRetention   string           `json:"audit_retention"`
 }
 
 // ViewQueue is the view of a queue as of now.
@@ -144,7 +153,13 @@ func (o *Office) ViewQueue(q *nixie.QueueInfo) QueueView {
 		DiedLastHour: q.Died, RetriedLastHour: q.Retried, Paused: q.Settings.Paused, PausedNote: q.Settings.PausedNote,
 		Closed: q.Settings.Closed, ClosedNote: q.Settings.ClosedNote,
 		Lease: q.Settings.LeaseOrDefault().String(), DedupeScope: q.Settings.DedupeScope,
+		Pruned: q.Pruned, Purged: q.Purged, DiscardsByReason: map[string]int64{},
 	}
+	for reason, n := range q.Discards {
+		v.DiscardsByReason[string(reason)] = n
+	}
+	messages, letters, audit := q.Settings.Kept()
+	v.Retention, v.LetterRetention, v.AuditRetention = kept(messages), kept(letters), kept(audit)
 	if v.DedupeScope == "" {
 		v.DedupeScope = nixie.DedupeActive
 	}
@@ -166,4 +181,16 @@ func byCount(a int64, aName string, b int64, bName string) int {
 		return c
 	}
 	return cmp.Compare(aName, bName)
+}
+
+// kept writes a retention as filters write durations.
+func kept(d time.Duration) string {
+	const day = 24 * time.Hour
+	switch {
+	case d == nixie.Forever:
+		return "forever"
+	case d%day == 0:
+		return fmt.Sprintf("%dd", d/day)
+	}
+	return d.String()
 }

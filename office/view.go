@@ -74,6 +74,7 @@ type LetterStory struct {
 	ResolvedAt     Moment           `json:"resolved_at"`
 	Operation      string           `json:"operation"`
 	Note           string           `json:"note"`
+	Notes          []NoteView       `json:"notes"` // by operators, oldest first
 	Revision       int64            `json:"revision"`
 	Message        MessageView      `json:"message"`
 	Headers        []nixie.Header   `json:"headers"`
@@ -82,10 +83,25 @@ type LetterStory struct {
 	HistoryDropped int              `json:"history_dropped"`
 }
 
+// NoteView is what an operator wrote on a letter.
+type NoteView struct {
+	At   Moment `json:"at"`
+	By   string `json:"by"`
+	Text string `json:"text"`
+}
+
+func viewNotes(list []nixie.Note) []NoteView {
+	views := make([]NoteView, 0, len(list))
+	for _, n := range list {
+		views = append(views, NoteView{Moment{n.At}, n.By, n.Text})
+	}
+	return views
+}
+
 // ViewStory is the whole view of a letter that was read whole.
 func ViewStory(l *nixie.Letter) LetterStory {
 	return LetterStory{
-		LetterView: ViewLetter(l), ResolvedAt: Moment{l.ResolvedAt}, Operation: l.Operation.String(), Note: l.Note, Revision: l.Revision,
+		LetterView: ViewLetter(l), ResolvedAt: Moment{l.ResolvedAt}, Operation: l.Operation.String(), Note: l.Note, Notes: viewNotes(l.Notes), Revision: l.Revision,
 		Message: ViewMessage(&l.Message), Headers: orEmpty(l.Message.Headers), Artifacts: viewAttachments(l.Artifacts),
 		History: ViewHistory(l.History), HistoryDropped: l.HistoryDropped,
 	}

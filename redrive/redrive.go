@@ -1,5 +1,5 @@
 // Package redrive carries out long work on letters: sending them back to their
-// queues, or discarding them.
+// queues, discarding or purging them, or whatever else an operator does to many.
 //
 // Such an operation has two halves. [Engine.Plan] freezes a selection in the
 // store; [Engine.Run] resolves it in the order of the plan, in small groups,
@@ -63,6 +63,8 @@ type Refusal struct {
 type Result struct {
 	store.Operation
 	Refused []Refusal // by this run, at most [MaxRefusals]; Skipped and Failed count all
+
+	statuses []nixie.Status // that a purge is for
 }
 
 // New checks a config and makes an engine of it.
@@ -110,10 +112,9 @@ func wait(ctx context.Context, d time.Duration) error {
 // most max of them (0: all), as an operation that does op.Event to each for
 // op.Actor and op.Reason. Nothing else is changed before Run.
 func (e *Engine) Plan(ctx context.Context, op store.Operation, filter nixie.Filter, max int) (store.Operation, error) {
+	needs := op.Event == nixie.OnRedrive || (&store.Resolution{Event: op.Event}).NeedsReason()
 	switch {
-	case op.Event != nixie.OnRedrive && op.Event != nixie.OnDiscard:
-		return op, nixie.Errorf(nixie.CodeInvalid, "event %q is no work for an operation: give %s or %s", op.Event, nixie.OnRedrive, nixie.OnDiscard)
-	case op.Reason == "":
+	case op.Reason == "" && needs:
 		return op, nixie.Errorf(nixie.CodeInvalid, "reason is empty: say why, it is recorded with every letter")
 	case max < 0:
 		return op, nixie.Errorf(nixie.CodeInvalid, "max is %d: give a positive number, or 0 for all", max)
@@ -138,6 +139,7 @@ func (e *Engine) Run(ctx context.Context, id nixie.ID) (Result, error) {
 		if len(pending) == 0 {
 			return r, nil
 		}
+		r.statuses = purged(op)
 		if op.Pending == before {
 			return r, nixie.Errorf(nixie.CodeInternal, "operation %s makes no progress with %d letters left: run nixie verify", id, op.Pending)
 		}
@@ -146,6 +148,20 @@ func (e *Engine) Run(ctx context.Context, id nixie.ID) (Result, error) {
 			return e.stopped(ctx, r, id, err)
 		}
 	}
+}
+
+// purged is which statuses a purge is for, by the text of its choice: a letter
+// that was put on hold since the plan was made is not purged. A text that cannot
+// be read names none, which is the store's word for the harmless ones.
+func purged(op store.Operation) []nixie.Status {
+	if op.Event != nixie.OnPurge {
+		return nil
+	}
+	f, err := nixie.ParseFilter(op.Filter, op.CreatedAt)
+	if err != nil {
+		return nil
+	}
+	return f.Statuses
 }
 
 // drive resolves letters group by group.
@@ -192,7 +208,7 @@ func (e *Engine) group(ctx context.Context, r *Result, letters []nixie.ID) error
 	for i, id := range letters {
 		list[i] = store.Resolution{
 			Letter: id, Event: r.Event, Actor: r.Actor, Reason: r.Reason, Operation: r.ID,
-			Force: r.Force, MaxRedrives: e.c.MaxRedrives,
+			Force: r.Force, MaxRedrives: e.c.MaxRedrives, Statuses: r.statuses,
 		}
 	}
 	for i, err := range e.c.Store.Resolve(ctx, list) {

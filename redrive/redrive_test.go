@@ -403,6 +403,72 @@ func TestDiscard(t *testing.T) {
 	}
 }
 
+// A dedupe key that a newer message took is reported for its letter; the rest
+// goes, and the letter goes once the key is free.
+func TestR36_ATakenKeyIsReportedAndTheRestGoes(t *testing.T) {
+	clock := newClock()
+	st := open(t, clock)
+	enqueue := func(key string) {
+		t.Helper()
+		if _, err := st.Enqueue(t.Context(), nixie.Message{Queue: "orders", Key: key, DedupeKey: key}); err != nil {
+			t.Fatal(err)
+		}
+	}
+	for _, key := range []string{"a", "b", "c"} {
+		enqueue(key)
+		buryNext(t, st, clock, func(*nixie.Burial) {})
+	}
+	enqueue("b") // the newer one
+	e := engine(t, redrive.Config{Store: st}, clock)
+	r, err := e.Run(t.Context(), plan(t, e, 0).ID)
+	if err != nil || r.Done != 2 || r.Skipped != 1 || r.Failed+r.Pending != 0 || len(r.Refused) != 1 {
+		t.Fatalf("%+v, %v", r, err)
+	}
+	left, _, err := st.Letters(t.Context(), nixie.Filter{Statuses: []nixie.Status{nixie.StatusOpen}}, store.Page{})
+	if err != nil || len(left) != 1 || left[0].Message.Key != "b" || left[0].ID != r.Refused[0].Letter || !strings.Contains(r.Refused[0].Why, `dedupe key "b"`) {
+		t.Fatalf("%+v, refused %+v, %v", left, r.Refused, err)
+	}
+	for range 3 {
+		ds, err := st.Claim(t.Context(), "orders", nixie.Want{Max: 1})
+		if err != nil || len(ds) != 1 {
+			t.Fatal(ds, err)
+		}
+		if err := st.Settle(t.Context(), []nixie.Settlement{{Delivery: ds[0], Verb: nixie.Complete}})[0]; err != nil {
+			t.Fatal(err)
+		}
+	}
+	if r, err := e.Run(t.Context(), plan(t, e, 0).ID); err != nil || r.Done != 1 || r.Skipped != 0 {
+		t.Fatalf("once the key is free: %+v, %v", r, err)
+	}
+}
+
+// A purge is for the statuses that its choice names: what was put on hold since
+// the plan was made stays.
+func TestR26_WhatIsHeldMeanwhileIsNotPurged(t *testing.T) {
+	clock := newClock()
+	st := open(t, clock)
+	bury(t, st, clock, 3, nil)
+	e := engine(t, redrive.Config{Store: st}, clock)
+	f := nixie.Filter{Statuses: []nixie.Status{nixie.StatusOpen}}
+	op, err := e.Plan(t.Context(), store.Operation{Event: nixie.OnPurge, Actor: "ann", Reason: "old", Filter: f.String()}, f, 0)
+	if err != nil || op.Selected != 3 {
+		t.Fatal(op, err)
+	}
+	_, ids, err := st.Operation(t.Context(), op.ID, 1)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := st.Resolve(t.Context(), []store.Resolution{{Letter: ids[0], Event: nixie.OnHold, Actor: "bob"}})[0]; err != nil {
+		t.Fatal(err)
+	}
+	if r, err := e.Run(t.Context(), op.ID); err != nil || r.Done != 2 || r.Skipped != 1 {
+		t.Fatalf("%+v, %v", r, err)
+	}
+	if got := statuses(t, st); got[nixie.StatusReview] != 1 || got[nixie.StatusOpen] != 0 {
+		t.Errorf("what is left: %v", got)
+	}
+}
+
 func TestRefusedInput(t *testing.T) {
 	clock := newClock()
 	st := open(t, clock)
@@ -422,7 +488,7 @@ func TestRefusedInput(t *testing.T) {
 		}
 	}
 	e := engine(t, redrive.Config{Store: st}, clock)
-	for _, op := range []store.Operation{{Event: nixie.OnHold, Actor: "a", Reason: "r"}, {Event: nixie.OnRedrive, Actor: "a"}, {Event: nixie.OnRedrive, Reason: "r"}} {
+	for _, op := range []store.Operation{{Event: nixie.OnBury, Actor: "a", Reason: "r"}, {Event: nixie.OnPurge, Actor: "a"}, {Event: nixie.OnRedrive, Actor: "a"}, {Event: nixie.OnRedrive, Reason: "r"}} {
 		if _, err := e.Plan(t.Context(), op, nixie.Filter{}, 0); nixie.CodeOf(err) != nixie.CodeInvalid {
 			t.Errorf("%+v: %v", op, err)
 		}

@@ -13,6 +13,7 @@ package store
 
 import (
 	"context"
+	"slices"
 	"time"
 
 	"github.com/nixie-go/nixie"
@@ -122,14 +123,44 @@ type DeadLetters interface {
 // dedupe key is taken again when its scope released it; a key that another
 // message holds by now is a CodeConflict. What has been redriven
 // [Resolution.MaxRedrives] times already is refused with CodeConflict.
+//
+// OnNote appends the reason to the notes of the letter, whatever its status; a
+// letter with [nixie.MaxNotes] takes no more (CodeLimit). OnPurge removes the
+// letter for good, with message, history, attachments and dedupe key; what stays
+// is its audit and a number in [nixie.QueueInfo]. Pending items of operations
+// that name it are skipped. A letter that is neither resolved nor discarded is
+// purged only if Statuses names its status, and one whose message is on its way
+// never.
 type Resolution struct {
 	Letter      nixie.ID
-	Event       nixie.Event // OnRedrive, OnDiscard, OnHold, OnUnhold, OnRequalify, OnRestore or OnConfirm
+	Event       nixie.Event // OnRedrive, OnDiscard, OnHold, OnUnhold, OnRequalify, OnRestore, OnConfirm, OnNote or OnPurge
 	Actor       string      // required
-	Reason      string      // required for OnDiscard and OnRequalify
+	Reason      string      // required for OnDiscard, OnRequalify, OnNote and OnPurge; at most [nixie.MaxReason] bytes
 	Operation   nixie.ID    // the operation it belongs to; its item is marked in the same transaction
 	Force       bool        // redrive also what is not redrivable or needs review
 	MaxRedrives int         // for OnRedrive; 0 is no cap
+
+	Statuses []nixie.Status // for OnPurge: a letter in another is a CodeConflict; none means resolved or discarded
+}
+
+// NeedsReason reports whether the event is one that nobody does without a reason.
+func (r *Resolution) NeedsReason() bool {
+	switch r.Event {
+	case nixie.OnDiscard, nixie.OnRequalify, nixie.OnNote, nixie.OnPurge:
+		return true
+	}
+	return false
+}
+
+// Purges reports whether a purge is meant for letters of a status.
+func (r *Resolution) Purges(status nixie.Status) bool {
+	if _, ok := nixie.NextStatus(status, nixie.OnPurge); !ok {
+		return false
+	}
+	if len(r.Statuses) == 0 {
+		return !status.Unresolved()
+	}
+	return slices.Contains(r.Statuses, status)
 }
 
 // Operations keeps long work on letters, so that it can be resumed.
@@ -145,7 +176,7 @@ type Operations interface {
 	Operation(ctx context.Context, id nixie.ID, limit int) (Operation, []nixie.ID, error)
 }
 
-// Operation is long work on letters: a redrive or a discard. At all times
+// Operation is long work on letters: an event of an operator to many. At all times
 // Selected = Done + Skipped + Failed + Pending.
 type Operation struct {
 	ID        nixie.ID    `json:"operation"`
@@ -164,7 +195,8 @@ type Operation struct {
 
 // AuditLog is the record of operator actions and of verdicts on letters.
 type AuditLog interface {
-	// Entries lists the audit of one queue in the order of its chain.
+	// Entries lists the audit of one queue in the order of its chain, from the
+	// oldest entry that was not pruned.
 	Entries(ctx context.Context, queue string, page Page) ([]AuditEntry, string, error)
 
 	// Audit lists the entries of all queues that match, newest first or
@@ -182,6 +214,7 @@ type AuditEntry struct {
 	Event   nixie.Event `json:"event"`
 	Subject nixie.ID    `json:"subject"` // a letter or message
 	Reason  string      `json:"reason"`
+	Before  nixie.Hash  `json:"before"` // hash of the entry before, also when that was pruned; zero for the first
 	Hash    nixie.Hash  `json:"hash"`
 }
 
@@ -228,6 +261,14 @@ type Record struct {
 
 // Keeper looks after the store itself.
 type Keeper interface {
+	// Prune removes what is older than the retention of its queue, in one
+	// transaction: ended messages without a letter, with their history and
+	// dedupe key; resolved and discarded letters with their messages; and the
+	// oldest entries of audits, of which an entry of [nixie.OnPrune] says so.
+	// What has not ended, and letters in which somebody still has to do
+	// something, are never touched. One call looks at up to p.Limit rows, or
+	// entries and letters that go; it returns where to go on, empty at the end.
+	Prune(ctx context.Context, p Pruning) (Pruned, error)
 	// Check reads everything and reports what breaks an invariant.
 	Check(ctx context.Context) (Report, error)
 	// Close waits for calls in flight and gives this process's leases back to

@@ -15,5 +15,6 @@ whole story. An ID is that of the letter or of its message, or the message's key
   age:>1h  died:>2026-01-31  first_failed:<now-2h  last_failed:…
   redrives:>0  attempts:5  deliveries:<=9
 Without status: only letters are meant that still need something.`,
-		newDLQList(g), newDLQShow(g), newDLQAnalyze(g), newDLQStats(g), newDLQRedrive(g), newDLQDiscard(g), newDLQExport(g), newDLQImport(g))
+		newDLQList(g), newDLQShow(g), newDLQAnalyze(g), newDLQStats(g), newDLQRedrive(g), newDLQDiscard(g),
+		newDLQHold(g), newDLQUnhold(g), newDLQRequalify(g), newDLQRestore(g), newDLQNote(g), newDLQPurge(g), newDLQWatch(g), newDLQExport(g), newDLQImport(g))
 }

@@ -85,6 +85,11 @@ func (g *globals) printLetter(w io.Writer, l *nixie.Letter, veil *veil) error {
 		f.add("DAMAGED", d)
 	}
 	f.end()
+	for i := range l.Notes {
+		n := &l.Notes[i]
+		fmt.Fprintf(w, "\nNote of %s, %s:\n", escapeLine(n.By), clock(office.Moment{Time: n.At}))
+		indent(w, n.Text, 0, g.bytes(shownBody))
+	}
 	g.printHistory(w, l.History, l.HistoryDropped)
 	g.printBody(w, m.Body, veil)
 	g.printNext(w, l)
@@ -241,6 +246,12 @@ func (g *globals) printNext(w io.Writer, l *nixie.Letter) {
 		}
 	case nixie.StatusRedriving:
 		next = append(next, [2]string{g.typed("message", "show", l.Message.ID.String()), "it is on its way again"})
+	case nixie.StatusQuarantined:
+		next = append(next, [2]string{g.typed("dlq", "requalify", id, "--reason", "'…'"), "let it be redriven again"})
+	case nixie.StatusDiscarded:
+		if l.Message.State == nixie.Dead {
+			next = append(next, [2]string{g.typed("dlq", "restore", id), "take the discard back"})
+		}
 	}
 	if _, ok := nixie.NextStatus(l.Status, nixie.OnDiscard); ok {
 		next = append(next, [2]string{g.typed("dlq", "discard", id, "--reason", "'…'"), "give it up"})

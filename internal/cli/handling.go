@@ -84,10 +84,6 @@ func (h *handling) read(fs *pflag.FlagSet) error {
 
 // config is what the flags say; what is worked on is the caller's to add.
 func (h *handling) config(cmd []string) (*runner.Config, error) {
-	host, err := os.Hostname()
-	if err != nil {
-		host = "localhost"
-	}
 	mask, err := h.mask.mask(h.Env)
 	if err != nil {
 		return nil, err
@@ -105,12 +101,21 @@ func (h *handling) config(cmd []string) (*runner.Config, error) {
 		Policy:    policy.Config{Profile: h.profile, MaxAttempts: h.maxAttempts, Backoff: policy.Backoff{Base: h.backoff}},
 		OnFailure: runner.Mode(h.onFailure), Breaker: breaker, PermanentExit: h.permanentExit,
 		Environ: config.Inherited(), StateFolder: config.StateFolder(h.Env),
-		Owner: fmt.Sprintf("%s:%d:%s", host, os.Getpid(), strconv.FormatInt(h.Now().UnixNano(), 36)),
+		Owner: h.owner(),
 		Mask:  mask.Failure, Clock: h.Now,
 		Warn: func(format string, args ...any) {
 			fmt.Fprintln(h.Err, "nixie:", escape(mask.Text(fmt.Sprintf(format, args...))))
 		},
 	}, nil
+}
+
+// owner is a name for this process that no other one has or had.
+func (g *globals) owner() string {
+	host, err := os.Hostname()
+	if err != nil {
+		host = "localhost"
+	}
+	return fmt.Sprintf("%s:%d:%s", host, os.Getpid(), strconv.FormatInt(g.Now().UnixNano(), 36))
 }
 
 // drive runs what works under a progress display. The first interrupt lets

@@ -17,11 +17,13 @@ import (
 	"github.com/nixie-go/nixie/office"
 )
 
-// moving is a verb that moves many letters: redrive or discard.
+// moving is a verb that is done to many letters: redrive, discard, hold …
 type moving struct {
 	*globals
 	event      nixie.Event
 	verb, done string
+	free       bool                                           // needs no reason
+	narrow     func(nixie.Filter, bool) (nixie.Filter, error) // the choice, with IDs or without, by flags of its own; nil leaves it
 
 	filter               filterFlag
 	max, maxRedrives     int
@@ -35,10 +37,22 @@ func (m *moving) register(fs *pflag.FlagSet) {
 	fs.BoolVar(&m.all, "all", false, "all letters: needed without IDs and filter")
 	fs.IntVar(&m.max, "max", 0, "at most so many, the oldest deaths first; 0 is no limit")
 	fs.StringVar(&m.rate, "rate", "", "at most so many a second, or 10/m, or 600/h")
-	fs.StringVar(&m.reason, "reason", "", "why; recorded with every letter (required)")
+	required := " (required)"
+	if m.free {
+		required = ""
+	}
+	fs.StringVar(&m.reason, m.why(), "", "why; recorded with every letter"+required)
 	fs.StringVar(&m.resume, "resume", "", "go on with an operation that was stopped")
 	fs.BoolVar(&m.dry, "dry-run", false, "show what would be done and do nothing")
 	fs.BoolVarP(&m.yes, "yes", "y", false, "do not ask; needed when not on a terminal")
+}
+
+// why is the name of the flag that says why; of a note it is the note.
+func (m *moving) why() string {
+	if m.event == nixie.OnNote {
+		return "text"
+	}
+	return "reason"
 }
 
 // run checks everything that can be checked before the store is opened.
@@ -50,6 +64,11 @@ func (m *moving) run(cmd *cobra.Command, args []string) error {
 	f, err := m.filter.parse(m.globals)
 	if err != nil {
 		return err
+	}
+	if m.narrow != nil && m.resume == "" {
+		if f, err = m.narrow(f, len(args) > 0); err != nil {
+			return err
+		}
 	}
 	if err := m.check(args, f); err != nil {
 		return err
@@ -79,11 +98,11 @@ func (m *moving) check(args []string, f nixie.Filter) error {
 	case chosen > 1:
 		return usagef("choose by one of IDs, --filter, --all and --resume")
 	case m.resume != "" && (m.dry || m.max != 0 || m.reason != ""):
-		return usagef("--resume goes on with what was chosen: leave --dry-run, --max and --reason out")
+		return usagef("--resume goes on with what was chosen: leave --dry-run, --max and --%s out", m.why())
 	case m.max < 0:
 		return usagef("--max is %d: give a positive number, or 0 for no limit", m.max)
-	case m.reason == "" && m.resume == "" && !m.dry:
-		return usagef("--reason is empty: say why, it is recorded with every letter")
+	case m.reason == "" && m.resume == "" && !m.dry && !m.free:
+		return usagef("--%s is empty: say why, it is recorded with every letter", m.why())
 	case !m.yes && !m.dry && !(m.InTTY && m.ErrTTY):
 		return usagef("nobody can be asked here: give --yes, or --dry-run to see what would be done")
 	}
@@ -242,7 +261,11 @@ func (m *moving) printSelection(w io.Writer, p *office.Plan) {
 		causes = append(causes, office.Count{Value: g.Signature, Count: g.Count})
 	}
 	printCounts(w, "Causes", causes[:min(len(causes), shownPlanned)])
-	printCounts(w, "Back to", p.ByQueue)
+	where := "In queue"
+	if m.event == nixie.OnRedrive {
+		where = "Back to"
+	}
+	printCounts(w, where, p.ByQueue)
 	printCounts(w, "Skipped because", p.Refused)
 }
 

@@ -4,7 +4,10 @@ import (
 	"context"
 	"fmt"
 	"io"
+	"maps"
+	"slices"
 	"strconv"
+	"strings"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -127,6 +130,10 @@ func (g *globals) printQueue(w io.Writer, q *office.QueueView) {
 	} {
 		f.add(n.name, strconv.FormatInt(n.n, 10))
 	}
+	f.add("discarded for", reasons(q.DiscardsByReason))
+	if q.Pruned+q.Purged > 0 {
+		f.add("of total gone", fmt.Sprintf("%d pruned, %d purged", q.Pruned, q.Purged))
+	}
 	if q.OldestAgeS != nil {
 		f.add("oldest ready", ageOr(q.OldestAgeS)+", since "+clock(q.OldestAt))
 	}
@@ -136,8 +143,18 @@ func (g *globals) printQueue(w io.Writer, q *office.QueueView) {
 	f.add("lease", q.Lease)
 	f.add("dedupe scope", string(q.DedupeScope))
 	f.add("order", string(q.Order))
+	f.add("kept", fmt.Sprintf("messages %s, letters %s, audit %s", q.Retention, q.LetterRetention, q.AuditRetention))
 	f.end()
 	if q.Dead > 0 {
 		fmt.Fprintf(w, "\nNext:\n  %s\n", g.typed("dlq", "analyze", "--filter", quote(nixie.Filter{Queues: []string{q.Queue}}.String())))
 	}
+}
+
+// reasons lists counts by reason, by name.
+func reasons(counts map[string]int64) string {
+	var parts []string
+	for _, reason := range slices.Sorted(maps.Keys(counts)) {
+		parts = append(parts, fmt.Sprintf("%s %d", reason, counts[reason]))
+	}
+	return strings.Join(parts, ", ")
 }

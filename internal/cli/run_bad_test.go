@@ -156,7 +156,7 @@ func badFlags() []badInput {
 	return []badInput{
 		{"unknown flag", listed("a.txt", "a\n", "--parallels", "3", "--", "true"), 2, "unknown flag: --parallels", "", untouched},
 		{"bad --on-item-failure", listed("a.txt", "a\n", "--on-item-failure", "bury", "--", "true"), 2, `on-item-failure is "bury": give dlq, retry, discard, stop or custom:COMMAND`, "", untouched},
-		{"custom: without a command", listed("a.txt", "a\n", "--on-item-failure", "custom:", "--", "true"), 2, "on-item-failure is custom without a command", "", untouched},
+		{"custom: without a command", listed("a.txt", "a\n", "--on-item-failure", "custom:", "--", "true"), 2, "on-item-failure: the command is empty: name a program and its arguments", "", untouched},
 		{"custom: of no program", listed("a.txt", "a\n", "--on-item-failure", "custom:./none", "--", "true"), 2, `on-item-failure: command "./none" cannot be started: program not found`, "", untouched},
 		{"custom: with quotes", listed("a.txt", "a\n", "--on-item-failure", "custom:sh -c 'exit 10'", "--", "true"), 2, "it is split at blanks and nothing in it is quoted", "", untouched},
 		{"bad --permanent-exit", listed("a.txt", "a\n", "--permanent-exit", "x", "--", "true"), 2, `invalid argument "x" for "--permanent-exit" flag`, "", untouched},

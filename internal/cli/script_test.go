@@ -27,6 +27,7 @@ var update = flag.Bool("update", false, "rewrite the golden texts of the scripts
 var noon = time.Date(2026, 5, 4, 12, 0, 0, 0, time.UTC)
 
 func TestR20_WhatGoesOutComesIn(t *testing.T)   { scripts(t, "R20_*") }
+func TestR26_PurgeByEachAge(t *testing.T)       { scripts(t, "R26_*") }
 func TestR27_DamageIsShown(t *testing.T)        { scripts(t, "R27_*") }
 func TestR31_NothingIsTouched(t *testing.T)     { scripts(t, "R31_*") }
 func TestR32_DryRunIsTheRun(t *testing.T)       { scripts(t, "R32_*") }
@@ -73,9 +74,15 @@ func runNixie(ts *testscript.TestScript, _ bool, args []string) {
 	for _, a := range args[1:] {
 		line = append(line, ids.toReal(a))
 	}
+	now := noon
+	if later := ts.Getenv("LATER"); later != "" {
+		by, err := time.ParseDuration(later)
+		ts.Check(err)
+		now = now.Add(by)
+	}
 	code := Main(line, Streams{
 		In: strings.NewReader(ts.Getenv("ANSWER") + "\n"), Out: &out, Err: &errs, Env: ts.Getenv,
-		OutTTY: terminal, ErrTTY: terminal, InTTY: terminal, Now: func() time.Time { return noon },
+		OutTTY: terminal, ErrTTY: terminal, InTTY: terminal, Now: func() time.Time { return now },
 	})
 	for _, pair := range [...]struct {
 		from *bytes.Buffer

@@ -69,6 +69,18 @@ func (e Environment) For(item ItemVariables) []string {
 	return appendFields(env, item.Fields)
 }
 
+// With returns the complete environment of one command with variables under
+// their own names. A value with a NUL byte or beyond [MaxVariable] is left out.
+func (e Environment) With(variables ...Field) []string {
+	env := slices.Clone(e.base)
+	for _, v := range variables {
+		if len(v.Name)+len("=")+len(v.Value) < MaxVariable && strings.IndexByte(v.Value, 0) < 0 {
+			env = append(env, v.Name+"="+v.Value)
+		}
+	}
+	return env
+}
+
 func appendFields(env []string, fields []Field) []string {
 	size, seen := 0, make(map[string]bool, len(fields))
 	for _, field := range fields {

@@ -44,6 +44,9 @@ func arrow(from, to string, on nixie.Event) string {
 	if from == "" {
 		from = "[*]"
 	}
+	if to == "" {
+		to = "[*]"
+	}
 	return fmt.Sprintf("    %s --> %s: %s\n", from, to, on)
 }
 

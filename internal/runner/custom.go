@@ -4,7 +4,6 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
-	"strings"
 	"time"
 
 	"github.com/nixie-go/nixie"
@@ -18,18 +17,9 @@ type custom struct {
 	path string
 }
 
-// readCustom reads what stands behind custom: words between blanks. There is no
-// quoting, and what looks like it is refused instead of being misunderstood.
+// readCustom reads what stands behind custom: words between blanks.
 func readCustom(text string) (custom, error) {
-	if strings.ContainsAny(text, "'\"`\\$") {
-		return custom{}, nixie.Errorf(nixie.CodeInvalid,
-			"on-item-failure is custom:%s: it is split at blanks and nothing in it is quoted or expanded; put such a command into a script and name that", text)
-	}
-	args := strings.Fields(text)
-	if len(args) == 0 {
-		return custom{}, nixie.Errorf(nixie.CodeInvalid, "on-item-failure is custom without a command: give custom:COMMAND")
-	}
-	path, err := command.LookPath(args[0])
+	args, path, err := command.Words(text)
 	if err != nil {
 		return custom{}, nixie.Errorf(nixie.CodeInvalid, "on-item-failure: %w", err)
 	}

@@ -101,6 +101,9 @@ func (r *Runner) prepareQueue(ctx context.Context) (fresh bool, err error) {
 	}
 	settings.Paused, settings.PausedNote = false, ""
 	settings.DedupeScope = nixie.DedupeEver
+	if settings.Retention == 0 { // an item that was forgotten would run again
+		settings.Retention = nixie.Forever
+	}
 	if !known || settings != q.Settings {
 		err = r.store.Configure(ctx, r.c.Job, settings, r.c.Owner, "nixie run")
 	}

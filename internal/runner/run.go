@@ -89,6 +89,9 @@ func (r *Runner) Run(ctx context.Context) (Summary, error) {
 			continue // somebody enqueued more at the last moment
 		}
 		summary.Interrupted = ctx.Err() != nil && summary.Unfinished > 0
+		if ctx.Err() == nil {
+			r.tidy(ctx)
+		}
 		return summary, nil
 	}
 }
@@ -107,6 +110,23 @@ func (r *Runner) begin() (end func(), err error) {
 		_ = r.guard.Close() // every command has ended
 		tidy()
 	}, nil
+}
+
+// tidySteps is how many steps of pruning a run makes that is over.
+const tidySteps = 10
+
+// tidy removes a little of what outlived its retention, in any queue. That it
+// fails is no failure of the run.
+func (r *Runner) tidy(ctx context.Context) {
+	for range tidySteps {
+		done, err := r.store.Prune(ctx, store.Pruning{Resume: true})
+		if err != nil {
+			r.c.Warn("pruning: %v; the next run tries again", err)
+		}
+		if err != nil || done.Next == "" {
+			return
+		}
+	}
 }
 
 // workOn works until nothing is left to do.

@@ -56,10 +56,10 @@ func (s *Store) adopt(given *nixie.Letter, actor, reason string, now time.Time) 
 		f := &given.History[i]
 		m.fail(*f)
 		if f.Decision == nixie.Retry {
-			q.retries = append(q.retries, f.FailedAt)
+			q.retries = append(q.retries, retry{f.FailedAt, m})
 		}
 	}
-	slices.SortFunc(q.retries, time.Time.Compare)
+	slices.SortFunc(q.retries, func(a, b retry) int { return a.at.Compare(b.at) })
 	s.position++
 	m.position, m.born = s.position, s.position
 	l := &letter{Letter: *given, message: m, born: len(s.born)}

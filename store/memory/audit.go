@@ -12,24 +12,20 @@ import (
 
 // record adds a link to the chain of the queue.
 func (q *queue) record(now time.Time, actor string, on nixie.Event, subject nixie.ID, reason string) {
-	e := store.AuditEntry{
-		Queue: q.name, Number: int64(len(q.chain) + 1), At: now,
-		Actor: actor, Event: on, Subject: subject, Reason: reason,
+	e := store.AuditEntry{Queue: q.name, Number: 1, At: now, Actor: actor, Event: on, Subject: subject, Reason: reason}
+	if n := len(q.chain); n > 0 {
+		e.Number, e.Before = q.chain[n-1].Number+1, q.chain[n-1].Hash
 	}
-	var before nixie.Hash
-	if len(q.chain) > 0 {
-		before = q.chain[len(q.chain)-1].Hash
-	}
-	e.Hash = e.Sum(before)
+	e.Hash = e.Sum(e.Before)
 	q.chain = append(q.chain, e)
 }
 
 // Entries lists the audit of a queue in the order of its chain.
 func (s *Store) Entries(ctx context.Context, name string, page store.Page) ([]store.AuditEntry, string, error) {
-	limit, from := pageLimit(page), 0
+	limit, after := pageLimit(page), int64(0)
 	if page.Cursor != "" {
 		var err error
-		if from, err = strconv.Atoi(page.Cursor); err != nil || from < 0 {
+		if after, err = strconv.ParseInt(page.Cursor, 10, 64); err != nil || after < 0 {
 			return nil, "", badCursor(page.Cursor)
 		}
 	}
@@ -41,11 +37,12 @@ func (s *Store) Entries(ctx context.Context, name string, page store.Page) ([]st
 	if q == nil {
 		return nil, "", nil
 	}
-	from = min(from, len(q.chain))
-	end := min(from+limit, len(q.chain))
-	next := ""
-	if end < len(q.chain) {
-		next = strconv.Itoa(end)
+	rest := q.chain
+	for len(rest) > 0 && rest[0].Number <= after {
+		rest = rest[1:]
 	}
-	return slices.Clone(q.chain[from:end]), next, nil
+	if len(rest) <= limit {
+		return slices.Clone(rest), "", nil
+	}
+	return slices.Clone(rest[:limit]), strconv.FormatInt(rest[limit-1].Number, 10), nil
 }

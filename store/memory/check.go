@@ -87,11 +87,10 @@ func (c *checker) queue(q *queue) {
 	for key, m := range q.keys {
 		c.want(m.holdsKey && m.DedupeKey == key && m.Queue == q.name, "key-orphan", q.name, "dedupe key without its holder: "+key)
 	}
-	var before nixie.Hash
 	for i := range q.chain {
 		e := &q.chain[i]
-		c.want(e.Number == int64(i+1) && e.Queue == q.name && e.Hash == e.Sum(before), "audit-chain", q.name, "the chain of the audit is broken")
-		before = e.Hash
+		follows := i == 0 || e.Number == q.chain[i-1].Number+1 && e.Before == q.chain[i-1].Hash
+		c.want(follows && e.Queue == q.name && e.Hash == e.Sum(e.Before), "audit-chain", q.name, "the chain of the audit is broken")
 	}
 }
 
@@ -100,6 +99,6 @@ func (c *checker) operation(o *operation) {
 	n := o.count()
 	c.want(n.Selected == n.Done+n.Skipped+n.Failed+n.Pending && len(o.items) == len(o.plan), "operation-counts", o.ID.String(), "items do not add up")
 	for _, id := range o.plan {
-		c.want(c.letters[id] != nil, "operation-letter", o.ID.String(), "an item names an unknown letter")
+		c.want(c.letters[id] != nil || *o.items[id] != itemPending, "operation-letter", o.ID.String(), "a pending item names an unknown letter")
 	}
 }

@@ -27,7 +27,8 @@ func (s *Store) bury(m *message, st *nixie.Settlement, actor, reason string, now
 	q.release(m, false)
 	l := m.letter
 	if l == nil {
-		l = &letter{Letter: nixie.Letter{ID: s.ids.New(now)}, message: m, born: len(s.born)}
+		l = &letter{Letter: nixie.Letter{ID: s.ids.New(now)}, message: m, born: s.births}
+		s.births++
 		m.letter = l
 		s.letters[l.ID] = l
 		s.born = append(s.born, l)
@@ -76,7 +77,9 @@ func (l *letter) show(whole bool) nixie.Letter {
 	shown := l.Letter
 	shown.Message = l.message.show(whole)
 	shown.HistoryDropped = l.message.dropped
+	shown.Notes = nil
 	if whole {
+		shown.Notes = slices.Clone(l.Notes)
 		shown.History = showHistory(l.message.history)
 	}
 	return shown

@@ -1,7 +1,7 @@
 // Package memory is the reference store: the contract of package store in the
 // plainest code that keeps it, maps and slices under one mutex. Random tests
 // compare the other stores with it, and programs use it in their own tests. It
-// keeps everything until the process ends, forgets nothing and deletes nothing.
+// keeps everything until the process ends, but for what is pruned or purged.
 package memory
 
 import (
@@ -44,7 +44,9 @@ type shared struct {
 	letters    map[nixie.ID]*letter
 	born       []*letter // in the order of their birth
 	operations map[nixie.ID]*operation
-	position   int64 // of the newest message
+	position   int64  // of the newest message
+	births     int    // of letters
+	pruneAt    string // cursor of the last step of pruning that is to be resumed
 }
 
 // New makes an empty store and the first handle on it.

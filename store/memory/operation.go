@@ -26,9 +26,10 @@ const (
 
 // Plan freezes the selection of an operation.
 func (s *Store) Plan(ctx context.Context, op store.Operation, filter nixie.Filter, limit int) (store.Operation, error) {
+	if err := checkEvent(op.Event); err != nil {
+		return op, err
+	}
 	switch {
-	case op.Event != nixie.OnRedrive && op.Event != nixie.OnDiscard:
-		return op, nixie.Errorf(nixie.CodeInvalid, "operation %q: plan a redrive or a discard", op.Event)
 	case op.Actor == "":
 		return op, nixie.Errorf(nixie.CodeInvalid, "actor is empty: say who plans the operation")
 	case limit < 0:

@@ -2,6 +2,7 @@ package memory
 
 import (
 	"context"
+	"maps"
 	"slices"
 	"strings"
 	"time"
@@ -19,15 +20,28 @@ type queue struct {
 	all      []*message          // by position
 	live     []*message          // queued or leased; ended ones leave at the next claim
 	keys     map[string]*message // dedupe key to its holder
-	retries  []time.Time         // of the last hour
+	retries  []retry             // of the last hour
 	top      map[string]int64    // by stream: the highest rank that was handed out
-	chain    []store.AuditEntry  // the audit
+	chain    []store.AuditEntry  // the audit, from the oldest entry that was not pruned
+
+	gone           map[nixie.State]int64 // how messages ended that are not kept any more
+	pruned, purged int64                 // of them, by whom
+	discards       map[nixie.Reason]int64
+}
+
+// retry is a failure that led to a retry.
+type retry struct {
+	at time.Time
+	of *message
 }
 
 func (a *shared) queue(name string) *queue {
 	q := a.queues[name]
 	if q == nil {
-		q = &queue{name: name, keys: map[string]*message{}, top: map[string]int64{}}
+		q = &queue{
+			name: name, keys: map[string]*message{}, top: map[string]int64{},
+			gone: map[nixie.State]int64{}, discards: map[nixie.Reason]int64{},
+		}
 		a.queues[name] = q
 	}
 	return q
@@ -61,11 +75,11 @@ func (q *queue) take(m *message) {
 }
 
 // retried counts a failure that led to a retry.
-func (q *queue) retried(now time.Time) {
-	for len(q.retries) > 0 && !q.retries[0].After(now.Add(-counted)) {
+func (q *queue) retried(m *message, now time.Time) {
+	for len(q.retries) > 0 && !q.retries[0].at.After(now.Add(-counted)) {
 		q.retries = q.retries[1:]
 	}
-	q.retries = append(q.retries, now)
+	q.retries = append(q.retries, retry{now, m})
 }
 
 // Configure sets the settings of a queue. A new dedupe scope holds for what
@@ -127,15 +141,18 @@ func (s *Store) Queues(ctx context.Context) ([]nixie.QueueInfo, error) {
 
 func (q *queue) info(now time.Time) nixie.QueueInfo {
 	since := now.Add(-counted)
-	info := nixie.QueueInfo{Name: q.name, Settings: q.settings}
+	info := nixie.QueueInfo{
+		Name: q.name, Settings: q.settings, Pruned: q.pruned, Purged: q.purged, Discards: maps.Clone(q.discards),
+		Total: q.pruned + q.purged, Succeeded: q.gone[nixie.Succeeded], Discarded: q.gone[nixie.Discarded], Canceled: q.gone[nixie.Canceled],
+	}
 	for _, m := range q.all {
 		q.count(&info, m, now)
 		if m.letter != nil && m.letter.DiedAt.After(since) {
 			info.Died++
 		}
 	}
-	for _, at := range q.retries {
-		if at.After(since) {
+	for _, r := range q.retries {
+		if r.at.After(since) {
 			info.Retried++
 		}
 	}

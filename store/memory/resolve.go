@@ -48,16 +48,22 @@ func checkResolution(r *store.Resolution) error {
 	if r.Actor == "" {
 		return nixie.Errorf(nixie.CodeInvalid, "actor is empty: say who resolves letter %s", r.Letter)
 	}
-	switch r.Event {
-	case nixie.OnDiscard, nixie.OnRequalify:
-		if r.Reason == "" {
-			return nixie.Errorf(nixie.CodeInvalid, "reason is empty: %s needs one", r.Event)
-		}
-	case nixie.OnRedrive, nixie.OnHold, nixie.OnUnhold, nixie.OnRestore, nixie.OnConfirm:
-	default:
-		return nixie.Errorf(nixie.CodeInvalid, "event %q: use redrive, discard, hold, unhold, requalify, restore or confirm", r.Event)
+	switch {
+	case r.Reason == "" && r.NeedsReason():
+		return nixie.Errorf(nixie.CodeInvalid, "reason is empty: %s needs one", r.Event)
+	case len(r.Reason) > nixie.MaxReason:
+		return nixie.Errorf(nixie.CodeLimit, "reason has %d bytes, the limit is %d: shorten it", len(r.Reason), nixie.MaxReason)
 	}
-	return nil
+	return checkEvent(r.Event)
+}
+
+// checkEvent refuses what nobody can do to a letter by hand.
+func checkEvent(e nixie.Event) error {
+	switch e {
+	case nixie.OnRedrive, nixie.OnDiscard, nixie.OnHold, nixie.OnUnhold, nixie.OnRequalify, nixie.OnRestore, nixie.OnConfirm, nixie.OnNote, nixie.OnPurge:
+		return nil
+	}
+	return nixie.Errorf(nixie.CodeInvalid, "event %q: use redrive, discard, hold, unhold, requalify, restore, confirm, note or purge", e)
 }
 
 // possible reports whether the status of the letter allows an event of an
@@ -66,6 +72,8 @@ func checkResolution(r *store.Resolution) error {
 func possible(l *letter, on nixie.Event) bool {
 	_, ok := nixie.NextStatus(l.Status, on)
 	switch on {
+	case nixie.OnNote:
+		return true
 	case nixie.OnHold:
 		return ok && l.Status != nixie.StatusRedriving
 	case nixie.OnRestore:
@@ -82,6 +90,14 @@ func (s *Store) allow(l *letter, r *store.Resolution) error {
 	m := l.message
 	q := s.queue(m.Queue)
 	switch r.Event {
+	case nixie.OnNote:
+		if len(l.Notes) >= nixie.MaxNotes {
+			return nixie.Errorf(nixie.CodeLimit, "letter %s has %d notes, the limit: keep long stories elsewhere and note where", l.ID, len(l.Notes))
+		}
+	case nixie.OnPurge:
+		if !r.Purges(l.Status) {
+			return nixie.Errorf(nixie.CodeConflict, "letter %s is %s: the purge is not for such letters", l.ID, l.Status)
+		}
 	case nixie.OnRedrive:
 		if !r.Force && (!l.Redrivable || l.NeedsReview) {
 			return nixie.Errorf(nixie.CodeConflict, "letter %s is not to be redriven without force: rule %s", l.ID, l.Rule)
@@ -120,6 +136,18 @@ func (s *Store) apply(l *letter, r *store.Resolution, now time.Time) error {
 	}
 	if !r.Operation.IsZero() {
 		l.Operation = r.Operation
+	}
+	switch r.Event {
+	case nixie.OnNote:
+		l.Notes = append(l.Notes, nixie.Note{At: now, By: r.Actor, Text: r.Reason})
+		l.Revision++
+		q.record(now, r.Actor, r.Event, l.ID, r.Reason)
+		return nil
+	case nixie.OnPurge:
+		s.removeLetter(l, r.Operation)
+		q.purged++
+		q.record(now, r.Actor, r.Event, l.ID, r.Reason)
+		return nil
 	}
 	if err := s.move(l, r.Event, r.Actor, r.Reason, now); err != nil {
 		return err

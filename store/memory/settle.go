@@ -36,6 +36,7 @@ func (s *Store) settle(st *nixie.Settlement, now time.Time) error {
 	case nixie.OnComplete:
 		return s.end(m, nixie.OnSuccess, st.Delivery.Lease.Owner, "", now)
 	case nixie.OnDiscard:
+		s.queue(m.Queue).discarded(m)
 		return s.end(m, nixie.OnGone, st.Delivery.Lease.Owner, st.Note, now)
 	case nixie.OnBury:
 		return s.bury(m, st, st.Delivery.Lease.Owner, st.Burial.Rule, now)
@@ -53,7 +54,7 @@ func (s *Store) again(m *message, st *nixie.Settlement, now time.Time) {
 	case st.Verb == nixie.Retry:
 		m.abandoned, m.abandonedBy = false, ""
 		if st.Failure != nil {
-			s.queue(m.Queue).retried(now)
+			s.queue(m.Queue).retried(m, now)
 		}
 	case !m.abandoned:
 		m.Attempts--

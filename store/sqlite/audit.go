@@ -11,23 +11,34 @@ import (
 
 // audit adds a link to the chain of a queue.
 func (t *tx) audit(queue int64, actor string, event nixie.Event, subject nixie.ID, reason string) error {
-	var number int64
-	var before nixie.Hash
-	if err := t.each("select number, hash from audit where queue = ? order by number desc limit 1", func(row rows) error {
-		number = row.ColumnInt64(0)
-		row.ColumnBytes(1, before[:])
-		return nil
-	}, queue); err != nil {
+	number, before, err := link(t.queries, queue, maxEntry)
+	if err != nil {
 		return err
 	}
 	q, err := t.queueAt(queue << seqBits)
 	if err != nil {
 		return err
 	}
-	e := store.AuditEntry{Queue: q.name, Number: number + 1, At: moment(t.now), Actor: actor, Event: event, Subject: subject, Reason: reason}
+	e := store.AuditEntry{Queue: q.name, Number: number + 1, At: moment(t.now), Actor: actor, Event: event, Subject: subject, Reason: reason, Before: before}
 	e.Hash = e.Sum(before)
 	return t.run("insert into audit (queue, number, at, actor, event, subject, reason, hash) values (?, ?, ?, ?, ?, ?, ?, ?)",
 		queue, e.Number, t.now, actor, string(event), subject, reason, e.Hash)
+}
+
+// maxEntry is a number that no entry reaches.
+const maxEntry = int64(1) << 62
+
+// link returns the newest entry of a queue's chain up to a number, or the anchor
+// that stands for those that were pruned; zero when there is none.
+func link(on queries, queue, upTo int64) (number int64, hash nixie.Hash, err error) {
+	err = on.each(`select number, hash from (select number, hash from anchor where queue = ?1 and number <= ?2
+		union all select * from (select number, hash from audit where queue = ?1 and number <= ?2 order by number desc limit 1))
+		order by number`, func(row rows) error {
+		number = row.ColumnInt64(0)
+		row.ColumnBytes(1, hash[:])
+		return nil
+	}, queue, upTo)
+	return number, hash, err
 }
 
 // Entries implements store.AuditLog.
@@ -39,10 +50,25 @@ func (s *Store) Entries(ctx context.Context, queue string, page store.Page) ([]s
 	limit := pageLimit(page)
 	var list []store.AuditEntry
 	err = s.read(ctx, func(c conn) error {
-		return c.each("select "+auditColumns+" from audit a join queue q on q.n = a.queue where q.name = ? and a.number > ? order by a.number limit ?", func(row rows) error {
-			list = append(list, scanAudit(row, queue))
+		n, err := c.number("select n from queue where name = ?", queue)
+		if err != nil {
+			return err
+		}
+		first, err := c.number("select number from audit where queue = ? and number > ? order by number limit 1", n, after)
+		if err != nil {
+			return err
+		}
+		_, before, err := link(queries{c}, n, first-1)
+		if err != nil {
+			return err
+		}
+		return c.each("select "+auditColumns+" from audit a where a.queue = ? and a.number > ? order by a.number limit ?", func(row rows) error {
+			e := scanAudit(row, queue)
+			e.Before = before
+			before = e.Hash
+			list = append(list, e)
 			return nil
-		}, queue, after, limit)
+		}, n, after, limit)
 	})
 	if err != nil || len(list) < limit {
 		return list, "", err

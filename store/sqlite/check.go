@@ -34,9 +34,6 @@ var rules = [...]rule{
 		group by q.n having max(m.pos & 0xffffffffff) > q.last
 		union all select q.name, 'has ' || count(m.pos) || ' new messages, the queue says ' || q.fresh from queue q
 		left join message m on m.own = 0 and m.pos > q.n << 40 | q.cursor and m.pos <= q.n << 40 | 0xffffffffff group by q.n having count(m.pos) <> q.fresh
-		union all select q.name, 'log has ' || count(g.pos) filter (where g.state = 2) || ' succeeded, ' || count(g.pos) filter (where g.state = 3) || ' discarded, ' || count(g.pos) filter (where g.state = 4) || ' canceled, ' || count(g.pos) filter (where g.state = 5) || ' dead, the queue says otherwise' from queue q
-		left join log g on g.pos > q.n << 40 and g.pos <= q.n << 40 | 0xffffffffff group by q.n
-		having count(g.pos) filter (where g.state = 2) <> q.succeeded or count(g.pos) filter (where g.state = 3) <> q.discarded or count(g.pos) filter (where g.state = 4) <> q.canceled or count(g.pos) filter (where g.state = 5) <> q.dead
 		union all select name, 'cursor ' || cursor || ' is beyond the newest message ' || last from queue where cursor > last`},
 	{"waiting-count", `select q.name, 'counters of what waits differ from its rows' from queue q where exists (
 			select queue, state, due >> 36, count(*) from pending where state <> 1 and queue = q.n group by 1, 2, 3 except select queue, state, slot, n from waiting)
@@ -44,6 +41,17 @@ var rules = [...]rule{
 	{"retrying-count", `select q.name, 'counters of what retries differ from its rows' from queue q where exists (
 			select queue, attempts, reason, state = 1, count(*) from pending where attempts > 0 and reason is not null and queue = q.n group by 1, 2, 3, 4 except select queue, attempts, reason, leased, n from retrying)
 		or exists (select queue, attempts, reason, leased, n from retrying where queue = q.n except select queue, attempts, reason, state = 1, count(*) from pending where attempts > 0 and reason is not null group by 1, 2, 3, 4)`},
+	{"queue-count", `with logged as (select pos >> 40 as queue, state, count(*) as n from log group by 1, 2),
+		ends (state, name) as (values (2, 'succeeded'), (3, 'discarded'), (4, 'canceled'), (5, 'dead'))
+		select queue, 'counts ' || counted || ' ' || name || ', log and tally have ' || there || ' and ' || gone from (
+			select q.name as queue, e.name, case e.state when 2 then q.succeeded when 3 then q.discarded when 4 then q.canceled else q.dead end as counted,
+				coalesce((select l.n from logged l where l.queue = q.n and l.state = e.state), 0) as there,
+				coalesce((select sum(t.n) from tally t where t.queue = q.n and t.what in ('pruned', 'purged') and t.name = e.name), 0) as gone
+			from queue q, ends e)
+		where counted <> there + gone`},
+	{"queue-tally", `select name, 'has ' || discarded || ' discarded, by reason they are ' || counted from (
+			select *, (select coalesce(sum(n), 0) from tally where queue = queue.n and what = 'discarded') as counted from queue)
+		where counted <> discarded`},
 	{"batch-count", `select printf('batch %d', b.n), 'has ' || count(m.pos) || ' unsettled members, its row says ' || b.left from batch b
 		left join message m on m.pos between b.first and b.last and m.own = 0
 			and not exists (select 1 from pending p where p.pos = m.pos) and not exists (select 1 from log g where g.pos = m.pos)
@@ -92,9 +100,11 @@ var rules = [...]rule{
 		where l.status in ('open', 'review', 'quarantined') and c.state <> 5 or l.status = 'redriving' and c.state not in (0, 1)
 		or l.status not in ('open', 'review', 'quarantined', 'redriving', 'resolved', 'discarded')`},
 	{"letter-history", `select lower(hex(l.id)), 'has no failure in its history' from letter l where l.text <> '' and not exists (select 1 from failure f where f.pos = l.pos)`},
+	{"note-orphan", `select printf('letter %d', o.letter), 'has a note and is gone' from note o where not exists (select 1 from letter l where l.n = o.letter)`},
 	{"attachment-orphan", `select printf('failure %d', a.failure), 'has an attachment and is gone' from attachment a where not exists (select 1 from failure f where f.n = a.failure)`},
 	{"operation-item", `select printf('operation %d', i.operation), 'has an item without letter or operation, or in no known state' from item i
-		where not exists (select 1 from letter l where l.n = i.letter) or not exists (select 1 from operation o where o.n = i.operation)
+		where i.state = 'pending' and not exists (select 1 from letter l where l.n = i.letter)
+		or i.letter > coalesce((select seq from sqlite_sequence where name = 'letter'), 0) or not exists (select 1 from operation o where o.n = i.operation)
 		or i.state not in ('pending', 'done', 'skipped', 'failed')`},
 }
 
@@ -167,7 +177,8 @@ func checkBodies(c conn, r *store.Report) error {
 func checkChains(c conn, r *store.Report) error {
 	var before nixie.Hash
 	queue, number, found := "", int64(0), 0
-	return c.each(`select q.name, a.number, a.at, a.actor, a.event, a.subject, a.reason, a.hash from audit a left join queue q on q.n = a.queue order by a.queue, a.number`, func(row rows) error {
+	return c.each(`select q.name, a.number, a.at, a.actor, a.event, a.subject, a.reason, a.hash, coalesce(o.number, 0), o.hash from audit a left join queue q on q.n = a.queue
+		left join anchor o on o.queue = a.queue order by a.queue, a.number`, func(row rows) error {
 		r.Checked++
 		e := store.AuditEntry{
 			Queue: row.ColumnText(0), Number: row.ColumnInt64(1), At: moment(row.ColumnInt64(2)), Actor: row.ColumnText(3),
@@ -175,7 +186,8 @@ func checkChains(c conn, r *store.Report) error {
 		}
 		row.ColumnBytes(7, e.Hash[:])
 		if e.Queue != queue {
-			queue, number, before = e.Queue, 0, nixie.Hash{}
+			queue, number, before = e.Queue, row.ColumnInt64(8), nixie.Hash{}
+			row.ColumnBytes(9, before[:])
 		}
 		number++
 		if (e.Number != number || e.Sum(before) != e.Hash) && found < maxViolations {

@@ -144,9 +144,13 @@ func (s *Store) scanLetter(c conn, row rows, whole bool) (nixie.Letter, error) {
 		return l, nil
 	}
 	l.History, l.HistoryDropped, err = story(c, row.ColumnInt64(0), &l.Message, &l.Damage)
+	if err != nil {
+		return l, err
+	}
 	if n := len(l.History); n > 0 {
 		l.Artifacts = l.History[n-1].Attachments
 	}
+	l.Notes, err = notes(c, row.ColumnInt64(at(0)))
 	return l, err
 }
 

@@ -75,7 +75,15 @@ func countQueue(c conn, at *queueRow, now int64, q *nixie.QueueInfo) error {
 			q.OldestAt = at
 		}
 	}
-	q.Ready += ready
+	late, err := c.number(latePassers, at.n, now)
+	if err != nil {
+		return err
+	}
+	q.Ready += ready - late
+	q.Blocked += late
+	if err := readTally(c, at.n, q); err != nil {
+		return err
+	}
 	hourAgo := now - int64(time.Hour)
 	return c.each(`select (select count(*) from letter where queue = ?1 and status in ('open', 'review', 'quarantined')),
 		(select count(*) from failure where queue = ?1 and decision = 'retry' and at > ?2),
@@ -84,6 +92,11 @@ func countQueue(c conn, at *queueRow, now int64, q *nixie.QueueInfo) error {
 		return nil
 	}, at.n, hourAgo)
 }
+
+// latePassers counts messages that may pass their head, whose head is due by
+// now and goes first.
+const latePassers = `select count(*) from pending p indexed by pending_passer where queue = ?1 and may_pass = 1 and state = 0 and due <= ?2
+	and exists (select 1 from pending h where h.stream = p.stream and h.pos <> p.pos and h.state = 0 and h.due <= ?2)`
 
 // countWaiting counts the rows of pending that wait by when they are due, and
 // returns how many can go now.

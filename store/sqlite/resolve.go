@@ -54,8 +54,10 @@ func checkResolution(r *store.Resolution) error {
 	switch {
 	case r.Actor == "":
 		return nixie.Errorf(nixie.CodeInvalid, "actor is empty: say who does it")
-	case r.Reason == "" && (r.Event == nixie.OnDiscard || r.Event == nixie.OnRequalify):
+	case r.Reason == "" && r.NeedsReason():
 		return nixie.Errorf(nixie.CodeInvalid, "reason is empty: say why, %s is recorded with its reason", r.Event)
+	case len(r.Reason) > nixie.MaxReason:
+		return nixie.Errorf(nixie.CodeLimit, "reason has %d bytes, the limit is %d: shorten it", len(r.Reason), nixie.MaxReason)
 	}
 	return checkEvent(r.Event)
 }
@@ -63,7 +65,7 @@ func checkResolution(r *store.Resolution) error {
 // checkEvent refuses what nobody can do to a letter by hand.
 func checkEvent(e nixie.Event) error {
 	switch e {
-	case nixie.OnRedrive, nixie.OnDiscard, nixie.OnHold, nixie.OnUnhold, nixie.OnRequalify, nixie.OnRestore, nixie.OnConfirm:
+	case nixie.OnRedrive, nixie.OnDiscard, nixie.OnHold, nixie.OnUnhold, nixie.OnRequalify, nixie.OnRestore, nixie.OnConfirm, nixie.OnNote, nixie.OnPurge:
 		return nil
 	}
 	return nixie.Errorf(nixie.CodeInvalid, "event %q is nothing that can be done to a letter", e)
@@ -75,11 +77,11 @@ func (t *tx) resolveItem(r *store.Resolution) error {
 	if r.Operation.IsZero() {
 		return t.resolve(r)
 	}
-	var operation int64
+	var operation, letter int64 // a purge leaves no letter to look up again
 	var state string
-	if err := t.each(`select o.n, i.state from operation o join item i on i.operation = o.n
+	if err := t.each(`select o.n, i.state, i.letter from operation o join item i on i.operation = o.n
 		where o.id = ? and i.letter = (select n from letter where id = ?)`, func(row rows) error {
-		operation, state = row.ColumnInt64(0), row.ColumnText(1)
+		operation, state, letter = row.ColumnInt64(0), row.ColumnText(1), row.ColumnInt64(2)
 		return nil
 	}, r.Operation, r.Letter); err != nil {
 		return err
@@ -102,8 +104,8 @@ func (t *tx) resolveItem(r *store.Resolution) error {
 	default:
 		return answer
 	}
-	if err := t.run("update item set state = ?, error = ? where operation = ? and letter = (select n from letter where id = ?) and state = 'pending'",
-		state, text, operation, r.Letter); err != nil {
+	if err := t.run("update item set state = ?, error = ? where operation = ? and letter = ? and state = 'pending'",
+		state, text, operation, letter); err != nil {
 		return err
 	}
 	return answer
@@ -117,6 +119,12 @@ func (t *tx) resolve(r *store.Resolution) error {
 	}
 	if l == nil {
 		return nixie.Errorf(nixie.CodeNotFound, "no letter %s", r.Letter)
+	}
+	switch r.Event {
+	case nixie.OnNote:
+		return t.annotate(l, r)
+	case nixie.OnPurge:
+		return t.purge(l, r)
 	}
 	next, ok := nixie.NextStatus(l.status, r.Event)
 	// A message on its way is not the operator's to hold; its death may be.

@@ -265,6 +265,11 @@ func (t *tx) end(h *held, state int, note string) error {
 	}
 	h.q.ended[state]++
 	h.q.dirty = true
+	if state == stDiscarded {
+		if err := t.tallyDiscard(h); err != nil {
+			return err
+		}
+	}
 	key, err := t.dedupeKey(h.pos)
 	if err != nil {
 		return err

@@ -37,14 +37,8 @@ func (t *tx) voidBatches(where string, arg int64) error {
 		return err
 	}
 	for _, b := range gone {
-		// SQLite offers pending as the rows are added, so the places come first.
-		var places []int64
-		if err := t.each(`select m.pos from message m where m.pos between ? and ? and m.own = 0
-			and not exists (select 1 from log where log.pos = m.pos)
-			and not exists (select 1 from pending where pending.pos = m.pos)`, func(row rows) error {
-			places = append(places, row.ColumnInt64(0))
-			return nil
-		}, b.first, b.last); err != nil {
+		places, err := t.unsettled(b)
+		if err != nil {
 			return err
 		}
 		name, err := t.ownerName(b.owner)
@@ -68,6 +62,19 @@ func (t *tx) voidBatches(where string, arg int64) error {
 		}
 	}
 	return nil
+}
+
+// unsettled lists the members of a batch that wait for their settlement, before
+// anything is changed: SQLite would offer rows of pending as they are added.
+func (t *tx) unsettled(b *batchRow) ([]int64, error) {
+	var places []int64
+	err := t.each(`select m.pos from message m where m.pos between ? and ? and m.own = 0
+		and not exists (select 1 from log where log.pos = m.pos)
+		and not exists (select 1 from pending where pending.pos = m.pos)`, func(row rows) error {
+		places = append(places, row.ColumnInt64(0))
+		return nil
+	}, b.first, b.last)
+	return places, err
 }
 
 // voidRows does the same for messages that have a row already.

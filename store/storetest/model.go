@@ -47,6 +47,7 @@ func model(t *testing.T, h Harness, stormy bool) {
 		}
 		if stormy {
 			actions["advance"], actions["crash"], actions["close"], actions["claim2"] = m.advance, m.crash, m.leave, m.claim
+			actions["prune"] = m.prune
 		}
 		r.Repeat(actions)
 		r.Repeat(actions)
@@ -113,7 +114,7 @@ func (m *machine) ordering(r *rapid.T) nixie.QueueSettings {
 
 func (m *machine) configure(queue string, paused bool) {
 	p := m.processes[0]
-	s := m.order[queue]
+	s := keeping(m.order[queue])
 	s.DedupeScope, s.Lease, s.Paused = m.scope, 20*time.Second, paused
 	m.sameCode("configure", p.sut.Configure(m.ctx, queue, s, "ann", "r"), p.ref.Configure(m.ctx, queue, s, "ann", "r"))
 }
@@ -262,7 +263,7 @@ func (m *machine) seeLetters(side int, ls []nixie.Letter) []string {
 			m.Fatalf("letters are not in the order of their deaths")
 		}
 		seen = append(seen, fmt.Sprint("\nletter of ", m.name(side, l.Message.ID), l.Status, l.Cause, l.Class, l.Reason, l.Signature, l.Fingerprint, l.Redrivable, l.NeedsReview, l.Rule,
-			len(l.History), l.HistoryDropped, at(l.FirstFailedAt), at(l.LastFailedAt), at(l.DiedAt), at(l.ResolvedAt), l.Operation.IsZero(), " revision ", l.Revision))
+			len(l.History), l.HistoryDropped, at(l.FirstFailedAt), at(l.LastFailedAt), at(l.DiedAt), at(l.ResolvedAt), l.Operation.IsZero(), " revision ", l.Revision, seeNotes(l.Notes)))
 	}
 	slices.Sort(seen)
 	return seen

@@ -22,7 +22,7 @@ func (m *machine) reorder(r *rapid.T) {
 	m.vanished = nil
 	m.order = map[string]nixie.QueueSettings{"a": before["a"], "b": before["b"]}
 	m.order[queue] = m.ordering(r)
-	s := m.order[queue]
+	s := keeping(m.order[queue])
 	s.DedupeScope, s.Lease = m.scope, before[queue].Lease
 	err := p.sut.Configure(m.ctx, queue, s, "ann", "r")
 	m.sameCode("configure another order", err, p.ref.Configure(m.ctx, queue, s, "ann", "r"))

@@ -1,10 +1,13 @@
 drop view current;
+drop table tally;
+drop table anchor;
 drop table audit;
 drop table item;
 drop table operation;
 drop table owner;
 drop table inbox;
 drop table dedupe;
+drop table note;
 drop table letter;
 drop table attachment;
 drop table failure;

@@ -100,6 +100,7 @@ create index pending_crashed on pending (crashes)              where crashes > 0
 create index pending_stream  on pending (stream, rank)      where stream is not null;
 create index pending_order   on pending (stream, due, rank) where stream is not null;
 create index pending_passing on pending (stream, due, rank) where may_pass = 1;
+create index pending_passer  on pending (queue)             where may_pass = 1 and state = 0;
 create index pending_open    on pending (stream)            where stream is not null and state <> 6;
 
 -- The streams of ordered queues that have messages on their way or unresolved
@@ -157,7 +158,7 @@ create table attachment (
 ) strict;
 
 create table letter (
-  n            integer primary key,
+  n            integer primary key autoincrement, -- never reused: items of operations outlive their letters
   id           blob    not null,
   pos          integer not null,
   queue        integer not null,
@@ -189,6 +190,15 @@ create index        letter_died  on letter (died);
 create index        letter_queue on letter (queue, status, died);
 create index        letter_group on letter (fingerprint, status);
 create index        letter_stream on letter (stream, blocks, rank) where stream is not null;
+
+create table note (
+  letter  integer not null,               -- letter.n
+  ordinal integer not null,
+  at      integer not null,
+  by      text    not null,
+  text    text    not null,
+  primary key (letter, ordinal)
+) strict, without rowid;
 
 create table dedupe (
   queue integer not null,
@@ -234,6 +244,7 @@ create table item (
 ) strict, without rowid;
 
 create unique index item_letter on item (operation, letter);
+create index        item_waits  on item (letter) where state = 'pending';
 create index        item_state  on item (operation, state, ordinal);
 
 create table audit (
@@ -268,6 +279,22 @@ create table retrying (
   leased   integer not null,              -- 1 or 0
   n        integer not null,
   primary key (queue, attempts, reason, leased)
+) strict, without rowid;
+
+-- Where a chain begins whose oldest entries were pruned: the newest of those.
+create table anchor (
+  queue  integer primary key,
+  number integer not null,
+  hash   blob    not null
+) strict;
+
+-- Counts that outlive their rows.
+create table tally (
+  queue integer not null,
+  what  text    not null,                 -- pruned, purged: by the state of the message; discarded: by reason
+  name  text    not null,
+  n     integer not null,
+  primary key (queue, what, name)
 ) strict, without rowid;
 
 -- What is known of a message now, whichever way it is kept.

@@ -1,0 +1,81 @@
+package cli
+
+import (
+	"slices"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"github.com/nixie-go/nixie"
+)
+
+func newDLQPurge(g *globals) *cobra.Command {
+	p := &purge{globals: g}
+	w := &moving{globals: g, event: nixie.OnPurge, verb: "purge", done: "purged", narrow: p.narrow}
+	cmd := &cobra.Command{
+		Use:   "purge [ID…]",
+		Short: "Remove letters for good, with everything that is known of them",
+		Long: `Removes letters that are older than --older-than, or those named by IDs, with their
+messages, history and attachments. There is no way back. What stays is an entry
+in the audit for each, and the number of purged messages of the queue.
+
+Only resolved and discarded letters go, unless --status names others; IDs are
+of resolved and discarded letters always. A letter that is on its way again is
+never purged. How old a letter is says --by: since it died, which is the latest
+death, or since it first or last failed.
+
+The selection is frozen before the first letter goes, so an operation that was
+stopped goes on with --resume. --dry-run shows exactly what would happen.`,
+		Example: `  nixie dlq purge --older-than 30d --reason 'kept long enough' --dry-run
+  nixie dlq purge --older-than 30d --by last_failed --filter queue:orders --reason 'kept long enough' --yes
+  nixie dlq purge --older-than 1d --status open,review --filter queue:test --reason 'test data' --yes`,
+		RunE: w.run,
+	}
+	w.register(cmd.Flags())
+	fs := cmd.Flags()
+	fs.StringVar(&p.older, "older-than", "", "only letters of this age or older, such as 30d; 0s is any")
+	fs.StringVar(&p.by, "by", "died", "what the age is counted from: died, first_failed or last_failed")
+	fs.StringSliceVar(&p.statuses, "status", nil, "letters of these statuses: resolved, discarded, open, review, quarantined")
+	return cmd
+}
+
+// purge is the choice of letters that only a purge makes.
+type purge struct {
+	*globals
+	older, by string
+	statuses  []string
+}
+
+// narrow adds age and statuses to a choice.
+func (p *purge) narrow(f nixie.Filter, ids bool) (nixie.Filter, error) {
+	switch {
+	case len(f.Statuses) > 0:
+		return f, usagef("status: in --filter is no permission to remove letters: name them with --status")
+	case ids && (p.older != "" || len(p.statuses) > 0):
+		return f, usagef("IDs name letters that are resolved or discarded: leave --older-than and --status out")
+	case ids:
+		return f, nil
+	case p.older == "":
+		return f, usagef("--older-than is empty: say which age letters must have, such as 30d; 0s is any")
+	}
+	age, err := nixie.ParseSpan(p.older)
+	if err != nil {
+		return f, usagef("--older-than: %w", err)
+	}
+	for _, s := range p.statuses {
+		if _, ok := nixie.NextStatus(nixie.Status(s), nixie.OnPurge); !ok {
+			return f, usagef("--status %q: a purge takes resolved, discarded, open, review and quarantined", s)
+		}
+		f.Statuses = append(f.Statuses, nixie.Status(s))
+	}
+	times := map[string]*nixie.Times{"died": &f.Died, "first_failed": &f.FirstFailed, "last_failed": &f.LastFailed}[p.by]
+	if times == nil {
+		return f, usagef("--by is %q: give died, first_failed or last_failed", p.by)
+	}
+	before := p.Now().Add(-age + time.Nanosecond) // Before is not included
+	if times.Before.IsZero() || before.Before(times.Before) {
+		times.Before = before
+	}
+	slices.Sort(f.Statuses)
+	return f, nil
+}

@@ -1,0 +1,178 @@
+package cli
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strconv"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"github.com/nixie-go/nixie"
+	"github.com/nixie-go/nixie/internal/command"
+	"github.com/nixie-go/nixie/internal/config"
+	"github.com/nixie-go/nixie/office"
+)
+
+func newDLQWatch(g *globals) *cobra.Command {
+	w := &watch{globals: g}
+	cmd := &cobra.Command{
+		Use:   "watch",
+		Short: "Follow new letters, and run a command for each new group",
+		Long: `Prints a line for each letter that dies from now on, or for the whole group when
+many come at once, until it is interrupted, which is exit code 0. A letter that
+was redriven and died again is new. --once looks once at everything there is, or
+at what came since --cursor.
+
+--exec runs a command once for each new group: one of which no older letter is
+unresolved. It is split at blanks and not read by a shell. The command gets the
+group as JSON on standard input, and NIXIE_GROUP, NIXIE_SIGNATURE, NIXIE_REASON,
+NIXIE_QUEUE, NIXIE_LETTER (of its first letter) and NIXIE_COUNT. That it fails is
+shown and does not end the watch.
+
+The last line on standard error is the cursor to go on with.`,
+		Example: `  nixie dlq watch --filter queue:orders
+  nixie dlq watch --exec ./tell-the-team.sh -o jsonl
+  nixie dlq watch --once --cursor 1777890608000000000.01890a5d-ac96-774b-bcce-b302099a8057`,
+		Args: noArgs,
+		RunE: w.run,
+	}
+	fs := cmd.Flags()
+	w.filter.register(fs)
+	fs.StringVar(&w.cursor, "cursor", "", "go on where a watch ended")
+	fs.BoolVar(&w.once, "once", false, "look once")
+	fs.DurationVar(&w.interval, "interval", office.DefaultInterval, "between two looks")
+	fs.DurationVar(&w.length, "for", 0, "end after so long; 0 is never")
+	fs.StringVar(&w.exec, "exec", "", "command to run for each new group")
+	fs.DurationVar(&w.timeout, "exec-timeout", time.Minute, "how long that command may run")
+	return cmd
+}
+
+// watch is the command dlq watch.
+type watch struct {
+	*globals
+	filter                    filterFlag
+	cursor                    string
+	once                      bool
+	interval, length, timeout time.Duration
+	exec                      string
+	alarm                     command.Spec // of --exec
+	env                       command.Environment
+}
+
+// maxAlarmOutput is how much of what a command of --exec writes is shown when it
+// fails, in bytes of each output.
+const maxAlarmOutput = 2 << 10
+
+func (w *watch) run(cmd *cobra.Command, _ []string) error {
+	f, err := w.filter.parse(w.globals)
+	switch {
+	case err != nil:
+		return err
+	case w.once && w.length != 0:
+		return usagef("--once looks once: leave --for out")
+	case w.length < 0 || w.timeout <= 0:
+		return usagef("--for and --exec-timeout are positive durations")
+	}
+	if w.exec != "" {
+		args, path, err := command.Words(w.exec)
+		if err != nil {
+			return usagef("--exec: %w", err)
+		}
+		w.alarm = command.Spec{Args: args, Path: path, Timeout: w.timeout, TailLimit: maxAlarmOutput}
+		w.env = command.NewEnvironment(config.Inherited())
+	}
+	if err := w.format(asTable, asWide, asJSONL); err != nil {
+		return err
+	}
+	asked := office.Watch{Filter: f, Cursor: w.cursor, FromNow: !w.once, Once: w.once, Interval: w.interval}
+	if w.length > 0 {
+		asked.Until = w.Now().Add(w.length)
+	}
+	return w.visit(func(o *office.Office) (err error) {
+		if w.exec != "" {
+			if w.alarm.Guard, err = w.guard(); err != nil {
+				return err
+			}
+			defer w.alarm.Guard.Close() //nolint:errcheck // every command has ended
+		}
+		cursor, err := o.Watch(cmd.Context(), asked, w.tell)
+		if cursor != "" {
+			w.say("cursor %s", cursor)
+		}
+		return err
+	})
+}
+
+// guard ends the command should this process vanish.
+func (w *watch) guard() (*command.Guard, error) {
+	folder := filepath.Join(config.StateFolder(w.Env), "owners")
+	if err := os.MkdirAll(folder, 0o700); err != nil {
+		return nil, nixie.Errorf(nixie.CodeUnavailable, "folder for running commands: %w; XDG_STATE_HOME names another", err)
+	}
+	return command.StartGuard(folder, "watch:"+w.owner())
+}
+
+// tell prints news and runs the command for a new group.
+func (w *watch) tell(ctx context.Context, n office.News) error {
+	if err := w.print(&n); err != nil {
+		return err
+	}
+	if w.exec == "" || !n.NewGroup {
+		return nil
+	}
+	if err := w.sound(ctx, &n); err != nil && ctx.Err() == nil {
+		w.say("--exec for group %s: %v", n.Fingerprint, err)
+	}
+	return nil
+}
+
+func (w *watch) print(n *office.News) error {
+	if !w.forPeople() {
+		line, err := encode(n)
+		if err != nil {
+			return err
+		}
+		_, err = w.Out.Write(append(line, '\n'))
+		return err
+	}
+	mark := "more"
+	if n.NewGroup {
+		mark = "NEW "
+	}
+	for i := range n.Letters {
+		l := &n.Letters[i]
+		if _, err := fmt.Fprintf(w.Out, "%s  %s  %s  %s  %s  %s\n", clock(l.DiedAt), mark, l.ID, escapeLine(l.Queue), escapeLine(orDash(l.Key)), escapeLine(n.Signature)); err != nil {
+			return err
+		}
+		mark = "more"
+	}
+	if rest := n.Added - int64(len(n.Letters)); rest > 0 {
+		_, err := fmt.Fprintf(w.Out, "%20s  more  and %s of %s\n", "", plural(rest, "letter"), n.Fingerprint)
+		return err
+	}
+	return nil
+}
+
+// sound runs the command of --exec.
+func (w *watch) sound(ctx context.Context, n *office.News) error {
+	note, err := json.Marshal(n)
+	if err != nil {
+		return err
+	}
+	spec := w.alarm
+	spec.Stdin = note
+	first := &n.Letters[0]
+	spec.Env = w.env.With([]command.Field{
+		{Name: "NIXIE_GROUP", Value: n.Fingerprint}, {Name: "NIXIE_SIGNATURE", Value: n.Signature}, {Name: "NIXIE_REASON", Value: string(n.Reason)},
+		{Name: "NIXIE_QUEUE", Value: first.Queue}, {Name: "NIXIE_LETTER", Value: first.ID.String()}, {Name: "NIXIE_COUNT", Value: strconv.FormatInt(n.Added, 10)},
+	}...)
+	result, err := command.Run(ctx, spec)
+	if err == nil {
+		err = result.Err(nil)
+	}
+	return err
+}

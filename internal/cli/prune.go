@@ -1,0 +1,46 @@
+package cli
+
+import (
+	"context"
+	"fmt"
+	"io"
+
+	"github.com/spf13/cobra"
+
+	"github.com/nixie-go/nixie/office"
+)
+
+func newPrune(g *globals) *cobra.Command {
+	var dry bool
+	cmd := &cobra.Command{
+		Use:   "prune",
+		Short: "Remove what is older than the retention of its queue",
+		Long: `Removes messages that have ended, 7 days after their end unless their queue keeps
+them for longer; and the oldest entries of audits, after 90 days. Letters that are
+resolved or discarded go only where their queue has a letter retention. What has
+not ended, and letters in which somebody still has to do something, are never
+touched. The queues of nixie run keep their messages, so that no item runs twice.
+
+nixie run prunes a little when it has nothing left to do, so that this is needed
+only where nothing else runs, or to see with --dry-run what would go.`,
+		Example: `  nixie prune --dry-run
+  nixie prune -o json`,
+		Args: noArgs,
+		RunE: g.with(nil, func(ctx context.Context, o *office.Office, _ []string) error {
+			done, err := o.Prune(ctx, dry)
+			if err != nil {
+				return err
+			}
+			return g.object(done, func(w io.Writer) error {
+				verb := "removed"
+				if dry {
+					verb = "would be removed"
+				}
+				fmt.Fprintf(w, "%s, %s and %s of audits %s\n", plural(done.Messages, "message"), plural(done.Letters, "letter"), plural(done.Entries, "entry"), verb)
+				return nil
+			})
+		}),
+	}
+	cmd.Flags().BoolVar(&dry, "dry-run", false, "count what would be removed and remove nothing")
+	return cmd
+}

@@ -1,0 +1,127 @@
+package memory
+
+import (
+	"context"
+	"maps"
+	"slices"
+	"strconv"
+	"time"
+
+	"github.com/nixie-go/nixie"
+	"github.com/nixie-go/nixie/store"
+)
+
+// Prune removes what is older than its retention. The cursor is how many were
+// met already that are still there.
+func (s *Store) Prune(ctx context.Context, p store.Pruning) (done store.Pruned, err error) {
+	if p.Limit == 0 {
+		p.Limit = store.DefaultPrune
+	}
+	if p.Limit < 0 || p.Limit > nixie.MaxBatch {
+		return done, nixie.Errorf(nixie.CodeInvalid, "prune looks at %d rows: give 1 to %d, or 0 for %d", p.Limit, nixie.MaxBatch, store.DefaultPrune)
+	}
+	now, err := s.enter(ctx)
+	if err != nil {
+		return done, err
+	}
+	defer s.mu.Unlock()
+	cursor := p.Cursor
+	if p.Resume {
+		cursor = s.pruneAt
+	}
+	pr := pruner{Store: s, now: now, dry: p.DryRun, left: p.Limit}
+	if cursor != "" {
+		if pr.skip, err = strconv.Atoi(cursor); err != nil || pr.skip < 0 {
+			return done, badCursor(cursor)
+		}
+	}
+	next := pr.skip + p.Limit
+	for _, name := range slices.Sorted(maps.Keys(s.queues)) {
+		pr.queue(s.queues[name])
+	}
+	if pr.more && p.DryRun {
+		pr.done.Next = strconv.Itoa(next)
+	} else if pr.more {
+		pr.done.Next = "0" // what was met is gone
+	}
+	if p.Resume {
+		s.pruneAt = pr.done.Next
+	}
+	return pr.done, nil
+}
+
+// pruner is one step of pruning.
+type pruner struct {
+	*Store
+	now        time.Time
+	dry        bool
+	skip, left int
+	more       bool // something is left for the next step
+	done       store.Pruned
+}
+
+// takes reports whether something has outlived its retention, and is of this
+// step.
+func (p *pruner) takes(ended time.Time, kept time.Duration) bool {
+	switch {
+	case kept == nixie.Forever || ended.IsZero() || ended.After(p.now.Add(-kept)):
+		return false
+	case p.skip > 0:
+		p.skip--
+		return false
+	case p.left == 0:
+		p.more = true
+		return false
+	}
+	p.left--
+	return true
+}
+
+func (p *pruner) queue(q *queue) {
+	messages, letters, audit := q.settings.Kept()
+	for _, m := range slices.Clone(q.all) {
+		if m.letter == nil && p.takes(m.EndedAt, messages) {
+			p.message(q, m)
+		}
+		if m.letter != nil && p.takes(m.letter.ResolvedAt, letters) {
+			p.letter(q, m.letter, letters)
+		}
+	}
+	p.audit(q, audit)
+}
+
+func (p *pruner) message(q *queue, m *message) {
+	p.done.Messages++
+	if !p.dry {
+		q.pruned++
+		p.removeMessage(m)
+	}
+}
+
+func (p *pruner) letter(q *queue, l *letter, kept time.Duration) {
+	p.done.Letters++
+	if !p.dry {
+		q.pruned++
+		p.removeLetter(l, nixie.ID{})
+		q.record(p.now, system, nixie.OnPurge, l.ID, store.PrunedLetter(kept))
+	}
+}
+
+// audit prunes from the oldest entry on. The newest always stays.
+func (p *pruner) audit(q *queue, kept time.Duration) {
+	n := 0
+	for i := range max(len(q.chain)-1, 0) {
+		if p.takes(q.chain[i].At, kept) {
+			n++
+		}
+	}
+	if p.done.Entries += int64(n); n == 0 || p.dry {
+		return
+	}
+	newest := q.chain[n-1].Number
+	q.chain = slices.Clone(q.chain[n:])
+	q.record(p.now, system, nixie.OnPrune, nixie.ID{}, store.PrunedEntries(newest, kept))
+}
+
+// system is the actor of what nobody did by hand.
+const system = "nixie"

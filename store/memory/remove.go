@@ -1,0 +1,44 @@
+package memory
+
+import (
+	"slices"
+
+	"github.com/nixie-go/nixie"
+)
+
+// removeLetter removes a letter with its message. Operations that wait for it,
+// but not the one that removes it, pass it by.
+func (s *Store) removeLetter(l *letter, operation nixie.ID) {
+	for id, op := range s.operations {
+		if item := op.items[l.ID]; item != nil && *item == itemPending && id != operation {
+			*item = itemSkipped
+		}
+	}
+	delete(s.letters, l.ID)
+	s.born = slices.DeleteFunc(s.born, func(other *letter) bool { return other == l })
+	s.removeMessage(l.message)
+}
+
+// removeMessage removes a message that has ended.
+func (s *Store) removeMessage(m *message) {
+	q := s.queue(m.Queue)
+	if m.holdsKey {
+		delete(q.keys, m.DedupeKey)
+	}
+	is := func(other *message) bool { return other == m }
+	q.all, q.live = slices.DeleteFunc(q.all, is), slices.DeleteFunc(q.live, is)
+	for _, had := range s.queues { // it may have been moved since
+		had.retries = slices.DeleteFunc(had.retries, func(r retry) bool { return r.of == m })
+	}
+	q.gone[m.State]++
+	delete(s.messages, m.ID)
+}
+
+// discarded counts a discarded message by the reason of its last failure.
+func (q *queue) discarded(m *message) {
+	reason := nixie.ReasonUnknown
+	if n := len(m.history); n > 0 && m.history[n-1].Reason != "" {
+		reason = m.history[n-1].Reason
+	}
+	q.discards[reason]++
+}

@@ -1,0 +1,35 @@
+package store
+
+import (
+	"fmt"
+	"time"
+)
+
+// Pruning is one step of removing what is older than its retention.
+type Pruning struct {
+	Limit  int    // rows to look at; 0 is [DefaultPrune], at most [nixie.MaxBatch]
+	Cursor string // where the step before ended; empty at the start
+	Resume bool   // begin where the last step with Resume ended, by whomever: for those who do a little now and then
+	DryRun bool   // count only
+}
+
+// DefaultPrune is how many rows one call of Prune looks at.
+const DefaultPrune = 1_000
+
+// Pruned is what Prune removed.
+type Pruned struct {
+	Messages int64  // without a letter
+	Letters  int64  // with their messages
+	Entries  int64  // of audits
+	Next     string // cursor of the next step, empty at the end
+}
+
+// PrunedLetter is what the audit says of a letter that its retention removed.
+func PrunedLetter(kept time.Duration) string {
+	return fmt.Sprintf("letter retention of %s is over", kept)
+}
+
+// PrunedEntries is what the audit says of its oldest entries when they are gone.
+func PrunedEntries(newest int64, kept time.Duration) string {
+	return fmt.Sprintf("audit retention of %s is over for entries up to %d", kept, newest)
+}

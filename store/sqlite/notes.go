@@ -1,0 +1,34 @@
+package sqlite
+
+import (
+	"github.com/nixie-go/nixie"
+	"github.com/nixie-go/nixie/store"
+)
+
+// annotate writes a note on a letter, whatever its status.
+func (t *tx) annotate(l *letterRow, r *store.Resolution) error {
+	have, err := t.number("select count(*) from note where letter = ?", l.n)
+	if err != nil {
+		return err
+	}
+	if have >= nixie.MaxNotes {
+		return nixie.Errorf(nixie.CodeLimit, "letter %s has %d notes, the limit: keep long stories elsewhere and note where", l.id, have)
+	}
+	if err := t.run("insert into note (letter, ordinal, at, by, text) values (?, ?, ?, ?, ?)", l.n, have, t.now, r.Actor, r.Reason); err != nil {
+		return err
+	}
+	if err := t.run("update letter set revision = revision + 1, operation = coalesce(?, operation) where n = ?", idOrNull(r.Operation), l.n); err != nil {
+		return err
+	}
+	return t.audit(l.queue, r.Actor, nixie.OnNote, l.id, r.Reason)
+}
+
+// notes reads the notes of a letter, oldest first.
+func notes(c conn, letter int64) ([]nixie.Note, error) {
+	var list []nixie.Note
+	err := c.each("select at, by, text from note where letter = ? order by ordinal", func(row rows) error {
+		list = append(list, nixie.Note{At: moment(row.ColumnInt64(0)), By: row.ColumnText(1), Text: row.ColumnText(2)})
+		return nil
+	}, letter)
+	return list, err
+}

@@ -1,0 +1,261 @@
+package sqlite
+
+import (
+	"context"
+	"fmt"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/nixie-go/nixie"
+	"github.com/nixie-go/nixie/store"
+)
+
+// Prune implements store.Keeper.
+func (s *Store) Prune(ctx context.Context, p store.Pruning) (store.Pruned, error) {
+	if p.Limit == 0 {
+		p.Limit = store.DefaultPrune
+	}
+	if p.Limit < 0 || p.Limit > nixie.MaxBatch {
+		return store.Pruned{}, nixie.Errorf(nixie.CodeInvalid, "prune looks at %d rows: give 1 to %d, or 0 for %d", p.Limit, nixie.MaxBatch, store.DefaultPrune)
+	}
+	place, err := parsePrunePlace(p.Cursor)
+	if err != nil {
+		return store.Pruned{}, err
+	}
+	var done store.Pruned
+	if p.DryRun {
+		now := s.now()
+		err = s.read(ctx, func(c conn) error {
+			done, err = (&pruner{queries: queries{c}, now: now, left: p.Limit, at: place}).run()
+			return err
+		})
+		return done, err
+	}
+	err = s.write(ctx, 0, func(t *tx) error {
+		from := place
+		if p.Resume {
+			if from, err = t.prunePlace(); err != nil {
+				return err
+			}
+		}
+		if done, err = (&pruner{queries: t.queries, t: t, now: t.now, left: p.Limit, at: from}).run(); err != nil || !p.Resume {
+			return err
+		}
+		return t.run("insert into meta (name, value) values ('prune', ?) on conflict do update set value = excluded.value", done.Next)
+	})
+	return done, err
+}
+
+// pruneStage is what is looked at of a queue, in this order.
+type pruneStage int64
+
+const (
+	pruneMessages pruneStage = iota
+	pruneLetters
+	pruneAudit
+	pruneStages // how many there are
+)
+
+// prunePlace is where a step of pruning begins: behind the place or number
+// after, in one stage of one queue.
+type prunePlace struct {
+	queue int64
+	stage pruneStage
+	after int64
+}
+
+func (p prunePlace) String() string { return fmt.Sprintf("%d.%d.%d", p.queue, p.stage, p.after) }
+
+func parsePrunePlace(cursor string) (p prunePlace, err error) {
+	if cursor == "" {
+		return p, nil
+	}
+	parts := strings.Split(cursor, ".")
+	var n [3]int64
+	for i := range n {
+		if len(parts) != len(n) || err != nil {
+			break
+		}
+		n[i], err = strconv.ParseInt(parts[i], 10, 64)
+	}
+	if p = (prunePlace{n[0], pruneStage(n[1]), n[2]}); err != nil || p.String() != cursor || p.stage >= pruneStages {
+		return p, nixie.Errorf(nixie.CodeInvalid, "cursor %.40q is not from an earlier step of pruning: start without one", cursor)
+	}
+	return p, nil
+}
+
+// prunePlace is where the last step of anybody ended that was to be resumed.
+func (t *tx) prunePlace() (prunePlace, error) {
+	cursor := ""
+	if err := t.each("select value from meta where name = 'prune'", func(row rows) error {
+		cursor = row.ColumnText(0)
+		return nil
+	}); err != nil {
+		return prunePlace{}, err
+	}
+	return parsePrunePlace(cursor)
+}
+
+// pruner is one step of pruning.
+type pruner struct {
+	queries
+	t    *tx // nil counts only
+	now  int64
+	left int // rows to look at
+	at   prunePlace
+	done store.Pruned
+}
+
+// run goes through the stages of the queues until nothing is left to look at.
+func (p *pruner) run() (store.Pruned, error) {
+	for p.left > 0 {
+		var settings nixie.QueueSettings
+		found := false
+		if err := p.each("select n, settings from queue where n >= ? order by n limit 1", func(row rows) error {
+			found = true
+			if n := row.ColumnInt64(0); n != p.at.queue {
+				p.at = prunePlace{queue: n}
+			}
+			return fromJSON(row.ColumnText(1), &settings)
+		}, p.at.queue); err != nil || !found {
+			return p.done, err
+		}
+		over, err := p.stage(settings)
+		if err != nil {
+			return p.done, err
+		}
+		if !over {
+			continue
+		}
+		p.at.stage, p.at.after = p.at.stage+1, 0
+		if p.at.stage == pruneStages {
+			p.at = prunePlace{queue: p.at.queue + 1}
+		}
+	}
+	p.done.Next = p.at.String()
+	return p.done, nil
+}
+
+// stage looks at rows of the stage and reports whether it is over.
+func (p *pruner) stage(settings nixie.QueueSettings) (over bool, err error) {
+	messages, letters, audit := settings.Kept()
+	switch p.at.stage {
+	case pruneMessages:
+		return p.messages(messages)
+	case pruneLetters:
+		return p.letters(letters)
+	}
+	return p.audit(audit)
+}
+
+// cutoff is the moment before which what ended has outlived a retention.
+func (p *pruner) cutoff(kept time.Duration) int64 { return p.now - int64(kept) }
+
+func (p *pruner) messages(kept time.Duration) (over bool, err error) {
+	if kept == nixie.Forever {
+		return true, nil
+	}
+	first, last := p.at.queue<<seqBits, p.at.queue<<seqBits|maxSeq
+	var gone []int64
+	looked := 0
+	if err := p.each(`select g.pos, g.ended <= ?1 and g.state <> ?2 and not exists (select 1 from letter l where l.pos = g.pos)
+		from log g where g.pos > ?3 and g.pos <= ?4 order by g.pos limit ?5`, func(row rows) error {
+		looked++
+		p.at.after = row.ColumnInt64(0)
+		if row.ColumnBool(1) {
+			gone = append(gone, p.at.after)
+		}
+		return nil
+	}, p.cutoff(kept), stDead, max(first, p.at.after), last, p.left); err != nil {
+		return false, err
+	}
+	over = looked < p.left
+	p.left -= looked
+	p.done.Messages += int64(len(gone))
+	if p.t == nil {
+		return over, nil
+	}
+	for _, pos := range gone {
+		if err := p.t.removeMessage(pos, tallyPruned); err != nil {
+			return false, err
+		}
+	}
+	return over, nil
+}
+
+func (p *pruner) letters(kept time.Duration) (over bool, err error) {
+	if kept == nixie.Forever {
+		return true, nil
+	}
+	var gone []int64
+	if err := p.each("select n from letter where n > ? and queue = ? and status in ('resolved', 'discarded') and resolved <= ? order by n limit ?", func(row rows) error {
+		p.at.after = row.ColumnInt64(0)
+		gone = append(gone, p.at.after)
+		return nil
+	}, p.at.after, p.at.queue, p.cutoff(kept), p.left); err != nil {
+		return false, err
+	}
+	over = len(gone) < p.left
+	p.left -= len(gone)
+	p.done.Letters += int64(len(gone))
+	if p.t == nil {
+		return over, nil
+	}
+	for _, n := range gone {
+		l, err := p.t.letter("n = ?", n)
+		if err != nil {
+			return false, err
+		}
+		if err := p.t.removeLetter(l, nixie.ID{}, tallyPruned); err != nil {
+			return false, err
+		}
+		if err := p.t.audit(l.queue, system, nixie.OnPurge, l.id, store.PrunedLetter(kept)); err != nil {
+			return false, err
+		}
+	}
+	return over, nil
+}
+
+// audit prunes from the oldest entry on. The newest always stays.
+func (p *pruner) audit(kept time.Duration) (over bool, err error) {
+	if kept == nixie.Forever {
+		return true, nil
+	}
+	type entry struct {
+		number, at int64
+		hash       nixie.Hash
+	}
+	var list []entry
+	if err := p.each("select number, at, hash from audit where queue = ? and number > ? order by number limit ?", func(row rows) error {
+		e := entry{number: row.ColumnInt64(0), at: row.ColumnInt64(1)}
+		row.ColumnBytes(2, e.hash[:])
+		list = append(list, e)
+		return nil
+	}, p.at.queue, p.at.after, p.left+1); err != nil {
+		return false, err
+	}
+	n := 0
+	for n+1 < len(list) && list[n].at <= p.cutoff(kept) {
+		n++
+	}
+	over = n < p.left
+	p.left -= n
+	p.done.Entries += int64(n)
+	if n == 0 {
+		return over, nil
+	}
+	newest := list[n-1]
+	p.at.after = newest.number
+	if p.t == nil {
+		return over, nil
+	}
+	if err := p.t.run("insert into anchor (queue, number, hash) values (?, ?, ?) on conflict do update set number = excluded.number, hash = excluded.hash",
+		p.at.queue, newest.number, newest.hash); err != nil {
+		return false, err
+	}
+	if err := p.t.run("delete from audit where queue = ? and number <= ?", p.at.queue, newest.number); err != nil {
+		return false, err
+	}
+	return over, p.t.audit(p.at.queue, system, nixie.OnPrune, nixie.ID{}, store.PrunedEntries(newest.number, kept))
+}

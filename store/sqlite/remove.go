@@ -1,0 +1,140 @@
+package sqlite
+
+import (
+	"github.com/nixie-go/nixie"
+	"github.com/nixie-go/nixie/store"
+)
+
+// What the table tally counts.
+const (
+	tallyPruned    = "pruned"
+	tallyPurged    = "purged"
+	tallyDiscarded = "discarded"
+)
+
+// purge removes a letter for good. It answers before it writes.
+func (t *tx) purge(l *letterRow, r *store.Resolution) error {
+	if !r.Purges(l.status) {
+		return nixie.Errorf(nixie.CodeConflict, "letter %s is %s: the purge is not for such letters", l.id, l.status)
+	}
+	if err := t.removeLetter(l, r.Operation, tallyPurged); err != nil {
+		return err
+	}
+	return t.audit(l.queue, r.Actor, nixie.OnPurge, l.id, r.Reason)
+}
+
+// removeLetter removes a letter with its message. Operations that wait for it,
+// but not the one that removes it, pass it by.
+func (t *tx) removeLetter(l *letterRow, operation nixie.ID, why string) error {
+	if err := t.run(`update item set state = 'skipped', error = 'the letter was removed' where letter = ? and state = 'pending'
+		and operation <> coalesce((select n from operation where id = ?), 0)`, l.n, idOrNull(operation)); err != nil {
+		return err
+	}
+	if err := t.leaveStream(l); err != nil {
+		return err
+	}
+	if err := t.run("delete from note where letter = ?", l.n); err != nil {
+		return err
+	}
+	if err := t.run("delete from letter where n = ?", l.n); err != nil {
+		return err
+	}
+	return t.removeMessage(l.pos, why)
+}
+
+// removeMessage removes a message that has ended, and counts it.
+func (t *tx) removeMessage(pos int64, why string) error {
+	if err := t.dissolve(pos); err != nil {
+		return err
+	}
+	q, err := t.queueAt(pos)
+	if err != nil {
+		return err
+	}
+	state, err := t.number("select state from log where pos = ?", pos)
+	if err != nil {
+		return err
+	}
+	if state < stSucceeded || state >= int64(len(states)) {
+		return nixie.Errorf(nixie.CodeInternal, "message at %d has not ended: run nixie verify", pos)
+	}
+	for _, remove := range [...]string{
+		"delete from dedupe where queue = ?1 >> 40 and key = (select dedupe from message where pos = ?1) and pos = ?1",
+		"delete from attachment where failure in (select n from failure where pos = ?)",
+		"delete from failure where pos = ?",
+		"delete from log where pos = ?",
+		"delete from message where pos = ?",
+	} {
+		if err := t.run(remove, pos); err != nil {
+			return err
+		}
+	}
+	return t.tally(q.n, why, string(states[state]))
+}
+
+// dissolve gives the unsettled members of a claim rows of their own, each leased
+// as before, so that no range covers the place of what is removed: a late
+// settlement would find nothing there and take that for unsettled.
+func (t *tx) dissolve(pos int64) error {
+	if err := t.flushBatches(); err != nil {
+		return err
+	}
+	n, err := t.number("select n from batch where first <= ?1 and last >= ?1", pos)
+	if err != nil || n == 0 {
+		return err
+	}
+	b, err := t.batch(n)
+	if err != nil {
+		return err
+	}
+	places, err := t.unsettled(b)
+	if err != nil {
+		return err
+	}
+	for _, place := range places {
+		if err := t.insertPending(&pendingRow{
+			pos: place, queue: place >> seqBits, state: stLeased, due: b.claimed, attempts: 1, deliveries: 1,
+			generation: 1, number: 1, owner: b.owner, until: b.until, received: b.claimed,
+		}); err != nil {
+			return err
+		}
+	}
+	t.keepBatch(b.n, nil)
+	return t.run("delete from batch where n = ?", b.n)
+}
+
+// tally adds one to a count that outlives the rows that it counts.
+func (t *tx) tally(queue int64, what, name string) error {
+	return t.run("insert into tally (queue, what, name, n) values (?, ?, ?, 1) on conflict do update set n = n + 1", queue, what, name)
+}
+
+// tallyDiscard counts a discarded message by the reason of its last failure.
+func (t *tx) tallyDiscard(h *held) error {
+	last, err := t.lastFailure(h.pos)
+	if err != nil {
+		return err
+	}
+	if last.reason == "" {
+		last.reason = nixie.ReasonUnknown
+	}
+	return t.tally(h.queue, tallyDiscarded, string(last.reason))
+}
+
+// readTally fills in what the tally of a queue counts.
+func readTally(c conn, n int64, q *nixie.QueueInfo) error {
+	return c.each("select what, name, n from tally where queue = ?", func(row rows) error {
+		count := row.ColumnInt64(2)
+		switch row.ColumnText(0) {
+		case tallyPruned:
+			q.Pruned += count
+		case tallyPurged:
+			q.Purged += count
+		case tallyDiscarded:
+			if q.Discards == nil {
+				q.Discards = map[nixie.Reason]int64{}
+			}
+			q.Discards[nixie.Reason(row.ColumnText(1))] = count
+		}
+		return nil
+	}, n)
+}
