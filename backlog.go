@@ -23,10 +23,6 @@ func DueBand(d time.Duration) int {
 	return len(bands)
 }
 
-// ParseSpan reads durations such as 90s, 1h30m, 1.5d or 2w; errors are of
-// [CodeInvalid].
-func ParseSpan(text string) (time.Duration, error) { return parseSpan(text) }
-
 // Admits says why the queue of that name takes no new message, nil if it does.
 func (q QueueSettings) Admits(queue string) error {
 	if !q.Closed {

@@ -126,6 +126,8 @@ type MessageView struct {
 	Generation      int            `json:"generation"`
 	Redrives        int            `json:"redrives"`
 	Steps           []string       `json:"steps"`
+	MayPass         bool           `json:"may_pass"`
+	OrderGap        bool           `json:"order_gap"`
 	Hash            string         `json:"sha256"` // of the body
 	Size            int            `json:"size"`   // bytes of the body; 0 in lists
 	Origin          *nixie.Origin  `json:"origin"`
@@ -148,7 +150,7 @@ type MessageView struct {
 // ViewMessage is the view of a message. A nil body is left out.
 func ViewMessage(m *nixie.Message) MessageView {
 	v := MessageView{
-		ID: m.ID, Queue: m.Queue, Type: m.Type, Key: m.Key, Stream: m.Stream, DedupeKey: m.DedupeKey, Priority: m.Priority, State: m.State,
+		ID: m.ID, Queue: m.Queue, Type: m.Type, Key: m.Key, Stream: m.Stream, DedupeKey: m.DedupeKey, Priority: m.Priority, State: m.State, MayPass: m.MayPass, OrderGap: m.OrderGap,
 		Attempts: m.Attempts, Deliveries: m.Deliveries, Crashes: m.Crashes, Generation: m.Generation, Redrives: m.Redrives,
 		Steps: orEmpty(m.Steps), Hash: hexHash(m.Hash), Size: len(m.Body), Origin: m.Origin,
 		EnqueuedAt: Moment{m.EnqueuedAt}, NotBefore: Moment{m.NotBefore}, ExpiresAt: Moment{m.ExpiresAt},

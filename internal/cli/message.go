@@ -15,9 +15,10 @@ import (
 )
 
 func newMessage(g *globals) *cobra.Command {
-	return family("message", "Look at messages, whatever became of them",
+	return family("message", "Look at messages, whatever became of them, and change them",
 		"An ID is that of the message or of its letter, or the message's key (the id of an item).",
-		newMessageList(g), newMessageShow(g), newMessageLog(g))
+		newMessageList(g), newMessageShow(g), newMessageLog(g), newMessageCancel(g), newMessageHold(g), newMessageRetryNow(g),
+		newMessageReset(g), newMessageReschedule(g), newMessageMove(g), newMessageMayPass(g))
 }
 
 func newMessageList(g *globals) *cobra.Command {
@@ -117,7 +118,7 @@ func (g *globals) printMessage(w io.Writer, r *store.Record) {
 	f.add("key", r.Key)
 	f.add("queue", r.Queue)
 	f.add("type", r.Type)
-	f.add("stream", r.Stream)
+	f.add("stream", r.Stream+marks(r))
 	f.add("dedupe key", r.DedupeKey)
 	f.add("counts", fmt.Sprintf("life %d: %s, %s, %d crashed; %s", r.Generation,
 		plural(int64(r.Attempts), "attempt"), plural(int64(r.Deliveries), "delivery"), r.Crashes, plural(int64(r.Redrives), "redrive")))
@@ -142,6 +143,18 @@ func (g *globals) printMessage(w io.Writer, r *store.Record) {
 	if r.State == nixie.Dead {
 		fmt.Fprintf(w, "\nNext:\n  %s\n", g.typed("dlq", "show", r.ID.String()))
 	}
+}
+
+// marks says what is special about a message's place in its stream.
+func marks(r *store.Record) string {
+	text := ""
+	if r.MayPass {
+		text += " (may pass)"
+	}
+	if r.OrderGap {
+		text += " (out of order)"
+	}
+	return text
 }
 
 func newMessageLog(g *globals) *cobra.Command {

@@ -47,6 +47,7 @@ func queueColumns(now time.Time) []column[office.QueueView] {
 	return []column[v]{
 		{name: "queue", kind: flex},
 		{name: "ready"},
+		{name: "blocked", show: asWide},
 		{name: "scheduled"},
 		{name: "leased"},
 		{name: "dead", paint: func(q *v) ink {
@@ -121,7 +122,7 @@ func (g *globals) printQueue(w io.Writer, q *office.QueueView) {
 		name string
 		n    int64
 	}{
-		{"ready", q.Ready}, {"scheduled", q.Scheduled}, {"leased", q.Leased}, {"dead", q.Dead}, {"succeeded", q.Succeeded},
+		{"ready", q.Ready}, {"blocked", q.Blocked}, {"scheduled", q.Scheduled}, {"leased", q.Leased}, {"dead", q.Dead}, {"succeeded", q.Succeeded},
 		{"discarded", q.Discarded}, {"canceled", q.Canceled}, {"total", q.Total}, {"died last hour", q.DiedLastHour}, {"retried last hour", q.RetriedLastHour},
 	} {
 		f.add(n.name, strconv.FormatInt(n.n, 10))
@@ -134,6 +135,7 @@ func (g *globals) printQueue(w io.Writer, q *office.QueueView) {
 	}
 	f.add("lease", q.Lease)
 	f.add("dedupe scope", string(q.DedupeScope))
+	f.add("order", string(q.Order))
 	f.end()
 	if q.Dead > 0 {
 		fmt.Fprintf(w, "\nNext:\n  %s\n", g.typed("dlq", "analyze", "--filter", quote(nixie.Filter{Queues: []string{q.Queue}}.String())))

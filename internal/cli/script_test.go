@@ -53,7 +53,7 @@ func scripts(t *testing.T, names string) {
 			return nil
 		},
 		Cmds: map[string]func(*testscript.TestScript, bool, []string){
-			"nixie": runNixie, "fixture": makeFixture, "damage": damageFixture, "unchanged": unchanged,
+			"nixie": runNixie, "fixture": makeFixture, "streams": makeStreams, "damage": damageFixture, "unchanged": unchanged,
 			"waiting": makeWaiting,
 		},
 	})

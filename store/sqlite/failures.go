@@ -35,6 +35,7 @@ func (t *tx) appendFailure(h *held, f *nixie.Failure, verb nixie.Verb) error {
 		return err
 	}
 	n := t.LastInsertRowID()
+	h.reason = string(f.Reason)
 	if h.redrives > 0 { // its letter shows the newest failure, also while it is on its way
 		if err := t.run("update letter set text = ? where pos = ?", f.Text, h.pos); err != nil {
 			return err

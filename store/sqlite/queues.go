@@ -2,14 +2,11 @@ package sqlite
 
 import (
 	"context"
+	"fmt"
 	"time"
 
 	"github.com/nixie-go/nixie"
 )
-
-// slotBits is how many bits of a moment a slot of the table waiting leaves out:
-// a slot is about 69 s long.
-const slotBits = 36
 
 // Queues implements store.Overview. It counts by counters and indexes: how many
 // messages there are does not matter.
@@ -70,7 +67,7 @@ func countQueue(c conn, at *queueRow, now int64, q *nixie.QueueInfo) error {
 		return err
 	}
 	if ready > 0 {
-		oldest, err := c.number("select min(due) from pending where queue = ? and state = 0 and state <> 1 and due <= ?", at.n, now)
+		oldest, _, err := dueEnds(c, at.n, stQueued, 0)
 		if err != nil {
 			return err
 		}
@@ -112,12 +109,69 @@ func countWaiting(c conn, queue, now int64, q *nixie.QueueInfo) (ready int64, er
 	if q.Scheduled == 0 {
 		return ready, nil
 	}
-	return ready, c.each(`select min(n), max(l) from (
-		select (select min(due) from pending where queue = ?1 and state = 0 and state <> 1 and due > ?2) as n, (select max(due) from pending where queue = ?1 and state = 0 and state <> 1 and due > ?2) as l
-		union all select (select min(due) from pending where queue = ?1 and state = 6 and state <> 1 and due > ?2), (select max(due) from pending where queue = ?1 and state = 6 and state <> 1 and due > ?2))`, func(row rows) error {
-		q.NextAt, q.LastAt = moment(row.ColumnInt64(0)), moment(row.ColumnInt64(1))
-		return nil
-	}, queue, now)
+	for _, state := range [...]int64{stQueued, stBehind} {
+		first, last, err := dueEnds(c, queue, state, now+1)
+		if err != nil {
+			return 0, err
+		}
+		if at := moment(first); first != 0 && (q.NextAt.IsZero() || at.Before(q.NextAt)) {
+			q.NextAt = at
+		}
+		if at := moment(last); at.After(q.LastAt) {
+			q.LastAt = at
+		}
+	}
+	return ready, nil
+}
+
+// waitingIn are the indexes that what waits in a queue is found by: one entry
+// for each priority, or, of what waits behind others, one.
+func waitingIn(state int64) []string {
+	if state == stBehind {
+		return []string{"from pending indexed by pending_behind where queue = ?1 and state = 6"}
+	}
+	var parts []string
+	for p := nixie.MinPriority; p <= nixie.MaxPriority; p++ {
+		parts = append(parts,
+			fmt.Sprintf("from pending indexed by pending_due where queue = ?1 and priority = %d and state = 0 and crashes = 0", p),
+			fmt.Sprintf("from pending indexed by pending_suspect where queue = ?1 and priority = %d and state = 0 and crashes > 0", p))
+	}
+	return parts
+}
+
+// dueEnds returns when the first and the last of what waits is due, not counting
+// what is due before from; 0 when nothing is.
+func dueEnds(c conn, queue, state, from int64) (first, last int64, err error) {
+	for _, part := range waitingIn(state) {
+		low, err := c.number("select min(due) "+part+" and due >= ?2", queue, from)
+		if err != nil {
+			return 0, 0, err
+		}
+		if low == 0 {
+			continue
+		}
+		high, err := c.number("select max(due) "+part+" and due >= ?2", queue, from)
+		if err != nil {
+			return 0, 0, err
+		}
+		if first == 0 || low < first {
+			first = low
+		}
+		last = max(last, high)
+	}
+	return first, last, nil
+}
+
+// dueBetween counts what waits and is due from…to.
+func dueBetween(c conn, queue, state, from, to int64) (n int64, err error) {
+	for _, part := range waitingIn(state) {
+		some, err := c.number("select count(*) "+part+" and due between ?2 and ?3", queue, from, to)
+		if err != nil {
+			return 0, err
+		}
+		n += some
+	}
+	return n, nil
 }
 
 // slots are the counters of what waits in a queue, by time.
@@ -164,7 +218,7 @@ func (all slots) until(c conn, moment int64) (n int64, err error) {
 		case s.at < moment>>slotBits:
 			n += s.n
 		case s.at == moment>>slotBits:
-			part, err := c.number("select count(*) from pending where queue = ? and state = ? and state <> 1 and due >= ? and due <= ?", s.queue, s.state, s.at<<slotBits, moment)
+			part, err := dueBetween(c, s.queue, s.state, s.at<<slotBits, moment)
 			return n + part, err
 		}
 	}

@@ -71,8 +71,8 @@ func (w *where) near(f *nixie.Filter) bool {
 	var args []any
 	members := "select m.pos from batch b join message m not indexed on m.pos between b.first and b.last where m.own = 0"
 	switch least := atLeast(f.Attempts); {
-	case least > 1:
-		places[0] += " where attempts >= ? and attempts > 1"
+	case least >= 5:
+		places[0] += " where attempts >= ? and attempts >= 5"
 		args = append(args, least)
 	case atLeast(f.Crashes) > 0:
 		places[0] += " where crashes > 0"

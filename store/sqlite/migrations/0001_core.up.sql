@@ -84,7 +84,7 @@ create table pending (
   may_pass   integer not null,            -- may go before those of its stream that wait or are dead
   gap        integer not null,            -- was handed out out of order
   claimed    integer not null default 0,  -- newest claim
-  reason     text                         -- of its newest failure, kept by triggers
+  reason     text                         -- of its newest failure
 ) strict;
 
 -- What waits behind others of its stream is not in pending_due, so that a
@@ -92,8 +92,8 @@ create table pending (
 create index pending_due     on pending (queue, priority, due) where state = 0 and crashes = 0;
 create index pending_suspect on pending (queue, priority, due) where state = 0 and crashes > 0;
 create index pending_lease   on pending (until)                where state = 1;
-create index pending_when    on pending (queue, state, due)    where state <> 1;
-create index pending_often   on pending (attempts)             where attempts > 1;
+create index pending_behind  on pending (queue, due)           where state = 6;
+create index pending_often   on pending (attempts)             where attempts >= 5;
 create index pending_crashed on pending (crashes)              where crashes > 0;
 
 create index pending_stream  on pending (stream, rank)      where stream is not null;
@@ -241,8 +241,8 @@ create table audit (
 create index audit_at on audit (at);
 
 -- How many rows of pending wait, and how many of them failed before: what an
--- overview shows, so that it does not have to look at each. The triggers below
--- keep both.
+-- overview shows, so that it does not have to look at each. A transaction adds
+-- what it changed at its end.
 create table waiting (
   queue integer not null,
   state integer not null,
@@ -259,44 +259,6 @@ create table retrying (
   n        integer not null,
   primary key (queue, attempts, reason, leased)
 ) strict, without rowid;
-
-create trigger waiting_more after insert on pending when new.state <> 1 begin
-  insert into waiting values (new.queue, new.state, new.due >> 36, 1) on conflict do update set n = n + 1;
-end;
-
-create trigger waiting_fewer after delete on pending when old.state <> 1 begin
-  delete from waiting where queue = old.queue and state = old.state and slot = old.due >> 36 and n = 1;
-  update waiting set n = n - 1 where queue = old.queue and state = old.state and slot = old.due >> 36;
-end;
-
-create trigger waiting_changed after update of queue, state, due on pending
-when (old.state <> 1 or new.state <> 1) and (old.state <> new.state or old.due >> 36 <> new.due >> 36 or old.queue <> new.queue) begin
-  insert into waiting select new.queue, new.state, new.due >> 36, 1 where new.state <> 1 on conflict do update set n = n + 1;
-  delete from waiting where old.state <> 1 and queue = old.queue and state = old.state and slot = old.due >> 36 and n = 1;
-  update waiting set n = n - 1 where old.state <> 1 and queue = old.queue and state = old.state and slot = old.due >> 36;
-end;
-
-create trigger retrying_fewer after delete on pending when old.attempts > 0 and old.reason is not null begin
-  delete from retrying where queue = old.queue and attempts = old.attempts and reason = old.reason and leased = (old.state = 1) and n = 1;
-  update retrying set n = n - 1 where queue = old.queue and attempts = old.attempts and reason = old.reason and leased = (old.state = 1);
-end;
-
-create trigger retrying_changed after update of queue, state, attempts, reason on pending
-when (old.attempts > 0 and old.reason is not null or new.attempts > 0 and new.reason is not null)
-  and (old.attempts <> new.attempts or old.reason is not new.reason or (old.state = 1) <> (new.state = 1) or old.queue <> new.queue) begin
-  insert into retrying select new.queue, new.attempts, new.reason, new.state = 1, 1 where new.attempts > 0 and new.reason is not null
-    on conflict do update set n = n + 1;
-  delete from retrying where old.attempts > 0 and queue = old.queue and attempts = old.attempts and reason = old.reason and leased = (old.state = 1) and n = 1;
-  update retrying set n = n - 1 where old.attempts > 0 and queue = old.queue and attempts = old.attempts and reason = old.reason and leased = (old.state = 1);
-end;
-
-create trigger reason_of_old after insert on pending when new.deliveries > 0 or new.redrives > 0 begin
-  update pending set reason = (select nullif(f.reason, '') from failure f where f.pos = new.pos order by f.ordinal desc limit 1) where pos = new.pos;
-end;
-
-create trigger reason_of_new after insert on failure begin
-  update pending set reason = nullif(new.reason, '') where pos = new.pos;
-end;
 
 -- What is known of a message now, whichever way it is kept.
 create view current as
