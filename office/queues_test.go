@@ -82,7 +82,7 @@ func (d *counter) stalls(leases int) []string {
 func TestStalled(t *testing.T) {
 	d := newCounter(t)
 	d.put("a", 3)
-	held := d.claim("a", 2)
+	d.claim("a", 2)
 	if got := d.stalls(0); len(got) > 0 {
 		t.Fatalf("fresh leases are stalled: %q", got)
 	}
@@ -90,7 +90,7 @@ func TestStalled(t *testing.T) {
 	if got := d.stalls(0); !slices.Equal(got, []string{"lease-over a 2"}) {
 		t.Fatalf("leases that are over: %q", got)
 	}
-	held = d.claim("a", 1) // to be judged
+	held := d.claim("a", 1) // to be judged
 	for range 20 {
 		d.now = d.now.Add(50 * time.Second)
 		d.ok(errors.Join(d.st.Extend(d.Context(), held, time.Minute)...))

@@ -153,15 +153,11 @@ func (o *Office) Backlog(ctx context.Context, queues []string) ([]BacklogView, e
 			Queue: q.Name, Ready: q.Ready, Blocked: q.Blocked, Scheduled: q.Scheduled, NextAt: Moment{q.NextAt}, LastAt: Moment{q.LastAt},
 			OldestAt: Moment{q.OldestAt}, OldestAgeS: o.ageS(q.OldestAt),
 		}
-		bands := nixie.DueBands()
-		for i, n := range q.Due {
-			d := DueCount{Count: n}
-			if i < len(bands) {
-				within := int64(bands[i] / time.Second)
-				d.WithinS = &within
-			}
-			v.Due = append(v.Due, d)
+		for i, end := range nixie.DueBands() {
+			within := seconds(end)
+			v.Due = append(v.Due, DueCount{&within, q.Due[i]})
 		}
+		v.Due = append(v.Due, DueCount{nil, q.Due[len(q.Due)-1]})
 		list = append(list, v)
 	}
 	return list, err

@@ -132,7 +132,7 @@ func tallyFollows(b *bed) {
 	is() // it has not failed yet
 	b.ok(b.settle(nixie.Settlement{Delivery: d, Verb: nixie.Retry, Failure: b.failure(d, "x")}))
 	is(nixie.Tally{Key: "1", Queued: 1})
-	d = b.take("a")
+	b.take("a")
 	is(nixie.Tally{Key: "2", Leased: 1})
 	b.clock.Advance(time.Minute)
 	d = b.take("a") // to be judged: no attempt
