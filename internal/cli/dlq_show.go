@@ -36,7 +36,7 @@ in headers, body and failures unless --unmask; the output says where that was do
 		Args: oneArg("ID"),
 	}
 	veil.register(cmd.Flags())
-	cmd.RunE = g.with(g.objectFormat, func(ctx context.Context, o *office.Office, args []string) error {
+	cmd.RunE = g.with(nil, func(ctx context.Context, o *office.Office, args []string) error {
 		l, err := o.Letter(ctx, args[0])
 		if err == nil {
 			err = veil.over(g)
