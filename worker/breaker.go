@@ -9,23 +9,28 @@ import (
 	"github.com/nixie-go/nixie/policy"
 )
 
-// maxCircuits bounds the message types that have breakers at one time. Failures
-// of further types open none.
+// maxCircuits bounds the types of messages that have breakers at one time.
+// Failures of further ones open none.
 const maxCircuits = 10_000
 
-// circuits are the circuit breakers of a worker: one for each message type and
-// reason that fails. Its queue is the worker's.
+// circuits are the circuit breakers of a worker: one for each queue, message type
+// and reason that fails.
 type circuits struct {
 	rules    policy.BreakerRules
 	troubled atomic.Bool // there is any: as long as nothing fails nobody locks
 
 	mu     sync.Mutex
-	kinds  map[string]circuit // by message type; those that fail
-	seen   map[string]bool    // types that were received
-	paused bool               // a message could not afford to be given back: see tight
+	kinds  map[kind]circuit // those that fail
+	seen   map[kind]bool    // those that were received
+	paused bool             // a message could not afford to be given back: see tight
 }
 
-// circuit is what stands for one message type.
+// kind is what messages have in common that fail together.
+type kind struct{ queue, kind string }
+
+func kindOf(d *nixie.Delivery) kind { return kind{d.Queue, d.Type} }
+
+// circuit is what stands for one kind.
 type circuit map[nixie.Reason]policy.Breaker
 
 // ticket is what a run got from a breaker when it began. One that is missing is
@@ -36,17 +41,17 @@ type ticket struct {
 }
 
 // begin asks whether a run may begin, and if not, how long to wait.
-func (c *circuits) begin(kind string, now time.Time) (tickets []ticket, wait time.Duration, changes []nixie.BreakerChange, ok bool) {
+func (c *circuits) begin(k kind, now time.Time) (tickets []ticket, wait time.Duration, changes []nixie.BreakerChange, ok bool) {
 	if !c.troubled.Load() {
 		return nil, 0, nil, true
 	}
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	breakers := c.kinds[kind]
+	breakers := c.kinds[k]
 	for reason, b := range breakers {
 		next, answer := c.rules.Next(b, policy.BreakerEvent{On: policy.BreakerAsked}, now)
 		breakers[reason] = next
-		changes = appendChange(changes, kind, reason, next, answer)
+		changes = appendChange(changes, k, reason, next, answer)
 		if !answer.Allow {
 			for _, t := range tickets {
 				breakers[t.reason], _ = c.rules.Next(breakers[t.reason], policy.BreakerEvent{On: policy.BreakerReturned, Ticket: t.number}, now)
@@ -61,15 +66,15 @@ func (c *circuits) begin(kind string, now time.Time) (tickets []ticket, wait tim
 }
 
 // end takes the outcome of a run in. Its reason counts with a failure only.
-func (c *circuits) end(kind string, tickets []ticket, on policy.BreakerMoment, reason nixie.Reason, now time.Time) (changes []nixie.BreakerChange) {
+func (c *circuits) end(k kind, tickets []ticket, on policy.BreakerMoment, reason nixie.Reason, now time.Time) (changes []nixie.BreakerChange) {
 	if c.rules.Failures == 0 || on != policy.BreakerFailed && !c.troubled.Load() {
 		return nil
 	}
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	breakers := c.kinds[kind]
+	breakers := c.kinds[k]
 	if on == policy.BreakerFailed {
-		breakers = c.with(kind, reason)
+		breakers = c.with(k, reason)
 	}
 	quiet := true
 	for r, b := range breakers {
@@ -79,11 +84,11 @@ func (c *circuits) end(kind string, tickets []ticket, on policy.BreakerMoment, r
 		}
 		next, answer := c.rules.Next(b, e, now)
 		breakers[r] = next
-		changes = appendChange(changes, kind, r, next, answer)
+		changes = appendChange(changes, k, r, next, answer)
 		quiet = quiet && next.State == policy.BreakerClosed && next.Failures == 0
 	}
 	if quiet {
-		delete(c.kinds, kind)
+		delete(c.kinds, k)
 	}
 	c.troubled.Store(len(c.kinds) > 0)
 	c.paused = c.paused && len(c.kinds) > 0
@@ -91,17 +96,17 @@ func (c *circuits) end(kind string, tickets []ticket, on policy.BreakerMoment, r
 }
 
 // with returns the breakers of a type, one for the reason among them.
-func (c *circuits) with(kind string, reason nixie.Reason) circuit {
-	breakers := c.kinds[kind]
+func (c *circuits) with(k kind, reason nixie.Reason) circuit {
+	breakers := c.kinds[k]
 	if breakers == nil {
 		if len(c.kinds) == maxCircuits {
 			return nil
 		}
 		if c.kinds == nil {
-			c.kinds = map[string]circuit{}
+			c.kinds = map[kind]circuit{}
 		}
 		breakers = circuit{}
-		c.kinds[kind] = breakers
+		c.kinds[k] = breakers
 	}
 	if _, known := breakers[reason]; !known {
 		breakers[reason] = policy.Breaker{}
@@ -118,18 +123,18 @@ func numberOf(tickets []ticket, reason nixie.Reason) int {
 	return 0
 }
 
-func appendChange(changes []nixie.BreakerChange, kind string, reason nixie.Reason, b policy.Breaker, answer policy.BreakerDecision) []nixie.BreakerChange {
+func appendChange(changes []nixie.BreakerChange, k kind, reason nixie.Reason, b policy.Breaker, answer policy.BreakerDecision) []nixie.BreakerChange {
 	if !answer.Changed {
 		return changes
 	}
-	change := nixie.BreakerChange{Type: kind, Reason: reason, State: b.State.String()}
+	change := nixie.BreakerChange{Queue: k.queue, Type: k.kind, Reason: reason, State: b.State.String()}
 	if b.State == policy.BreakerOpen {
 		change.Until = b.Until
 	}
 	return append(changes, change)
 }
 
-// received notes the types that the queue has.
+// received notes what there is.
 func (c *circuits) received(ds []*nixie.Delivery) {
 	if c.rules.Failures == 0 {
 		return
@@ -137,11 +142,11 @@ func (c *circuits) received(ds []*nixie.Delivery) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	if c.seen == nil {
-		c.seen = map[string]bool{}
+		c.seen = map[kind]bool{}
 	}
 	for _, d := range ds {
 		if len(c.seen) < maxCircuits {
-			c.seen[d.Type] = true
+			c.seen[kindOf(d)] = true
 		}
 	}
 }
@@ -156,8 +161,8 @@ func (c *circuits) tight() {
 }
 
 // room says how many deliveries may be in hand, −1 for any number, and with none
-// how long it stays so. A receive cannot choose types: as long as one type of the
-// queue may run everything is received, unless that is too dear.
+// how long it stays so. A receive cannot choose types: as long as one of them may
+// run everything is received, unless that is too dear.
 func (c *circuits) room(now time.Time) (runs int, wait time.Duration) {
 	if !c.troubled.Load() {
 		return -1, 0
@@ -165,7 +170,7 @@ func (c *circuits) room(now time.Time) (runs int, wait time.Duration) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	closed := len(c.seen)
-	for kind, breakers := range c.kinds {
+	for k, breakers := range c.kinds {
 		least, last := -1, time.Duration(0)
 		for _, b := range breakers {
 			if n, w := c.rules.Room(b, now); n >= 0 && (least < 0 || n < least) {
@@ -179,7 +184,7 @@ func (c *circuits) room(now time.Time) (runs int, wait time.Duration) {
 			wait = last
 		}
 		runs += least
-		if c.seen[kind] {
+		if c.seen[k] {
 			closed--
 		}
 	}

@@ -88,6 +88,7 @@ func TestR10_OpenBreakerConsumesNoAttempts(t *testing.T) {
 		g := start(t, worker.Config{Source: store.NewSource(st, "q"), Concurrency: 4, Policy: noJitter(t, 20), Breaker: policy.DefaultBreaker(), Handler: handler(o.handle), Observer: seen.observer()})
 		time.Sleep(10 * time.Minute)
 		synctest.Wait()
+		o.mu.Lock() // the worker is idle; this tells the race detector so
 
 		// Five open it, those under way beside them end, then three are tried every
 		// thirty seconds: with the first failure of them it is open again.
@@ -111,6 +112,7 @@ func TestR10_OpenBreakerConsumesNoAttempts(t *testing.T) {
 		if attempts != len(o.runs) || deliveries > 2*200+3*20 {
 			t.Errorf("%d attempts and %d deliveries for %d runs", attempts, deliveries, len(o.runs))
 		}
+		o.mu.Unlock()
 
 		time.Sleep(2 * time.Minute)
 		g.end()

@@ -12,21 +12,27 @@ const affordable = 2
 
 // allowed asks the breakers whether a run may begin. What may not is given back
 // until it is tried again.
-func (w *Worker) allowed(r *run, now time.Time) bool {
-	tickets, wait, changes, ok := w.circuits.begin(r.d.Type, now)
+func (w *Worker) allowed(s *slot, r *run, now time.Time) bool {
+	if w.c.Breaker.Failures == 0 {
+		return true
+	}
+	tickets, wait, changes, ok := w.circuits.begin(kindOf(r.d), now)
 	w.tell(changes, now)
 	if !ok {
 		w.postpone(r, now, wait)
 		return false
 	}
-	r.tickets = tickets
+	s.tickets = tickets
 	return true
 }
 
 // ended tells the breakers how a run ended; without a settlement its outcome is
 // not known. A permanent failure says something about its message and nothing
 // about what it depends on: it is no outcome either.
-func (w *Worker) ended(r *run, st *nixie.Settlement, now time.Time) {
+func (w *Worker) ended(s *slot, r *run, st *nixie.Settlement, now time.Time) {
+	if w.c.Breaker.Failures == 0 {
+		return
+	}
 	on, reason := policy.BreakerReturned, nixie.ReasonUnknown
 	switch {
 	case st == nil:
@@ -35,7 +41,7 @@ func (w *Worker) ended(r *run, st *nixie.Settlement, now time.Time) {
 	case st.Failure != nil && st.Verb != nixie.Release && st.Failure.Class != nixie.ClassPermanent:
 		on, reason = policy.BreakerFailed, st.Failure.Reason
 	}
-	w.tell(w.circuits.end(r.d.Type, r.tickets, on, reason, now), now)
+	w.tell(w.circuits.end(kindOf(r.d), s.tickets, on, reason, now), now)
 }
 
 // tell acts on changes of breakers: what waits for one that has opened is given
@@ -48,7 +54,9 @@ func (w *Worker) tell(changes []nixie.BreakerChange, now time.Time) {
 		if change.State == string(policy.BreakerOpen) {
 			w.postponeWaiting(change, now)
 		}
-		change.Queue = w.c.Queue
+		if change.Queue == "" {
+			change.Queue = w.c.Queue
+		}
 		w.c.Observer.OnBreaker(change)
 	}
 	w.announce()
@@ -57,7 +65,7 @@ func (w *Worker) tell(changes []nixie.BreakerChange, now time.Time) {
 func (w *Worker) postponeWaiting(change nixie.BreakerChange, now time.Time) {
 	for _, b := range w.openBatches() {
 		for i := range b.runs {
-			if r := &b.runs[i]; r.d.Type == change.Type && r.state.Load() == waiting {
+			if r := &b.runs[i]; kindOf(r.d) == (kind{change.Queue, change.Type}) && r.state.Load() == waiting {
 				w.postpone(r, now, change.Until.Sub(now))
 			}
 		}

@@ -18,7 +18,6 @@ type run struct {
 	state    atomic.Int32
 	leaseEnd atomic.Int64 // when the lease ends at the earliest, since the worker's epoch
 	deadline time.Time    // set before the handler starts; zero is none
-	tickets  []ticket     // of the breakers that let it begin
 
 	mu      sync.Mutex
 	cause   error         // why it ended

@@ -44,6 +44,8 @@ type slot struct {
 	now  atomic.Pointer[run] // what it runs, for the watchdog
 	last *run                // what it ran before; like at the goroutine's own
 	at   time.Time           // the latest reading of the clock, the beginning of the next attempt
+
+	tickets []ticket // of the breakers that let it begin what it runs
 }
 
 // ErrStuck is returned by Run when handlers, or the source, ignore the end of
@@ -192,11 +194,11 @@ func (w *Worker) one(s *slot, r *run) {
 		w.giveBack(r, w.since(started)) // too late to start: the lease may end any moment
 		return
 	}
-	if !w.allowed(r, started) {
+	if !w.allowed(s, r, started) {
 		return
 	}
 	if !r.state.CompareAndSwap(waiting, running) {
-		w.ended(r, nil, started)
+		w.ended(s, r, nil, started)
 		return // released or lost before it started
 	}
 	if w.c.Timeout > 0 {
@@ -225,7 +227,7 @@ func (w *Worker) call(s *slot, r *run, started time.Time) {
 		s.now.Store(nil)
 		s.at = w.c.Clock()
 		w.speed.add(s.at.Sub(started))
-		w.finish(r, err, started, s.at)
+		w.finish(s, r, err, started, s.at)
 	}()
 	if err = damaged(r.d); err == nil {
 		err = w.c.Handler.Handle(r, r.d)
@@ -234,10 +236,10 @@ func (w *Worker) call(s *slot, r *run, started time.Time) {
 }
 
 // finish decides what becomes of a delivery whose handler has returned.
-func (w *Worker) finish(r *run, err error, started, ended time.Time) {
+func (w *Worker) finish(s *slot, r *run, err error, started, ended time.Time) {
 	why := r.close(w.since(ended))
 	if !r.state.CompareAndSwap(running, deciding) {
-		w.ended(r, nil, ended)
+		w.ended(s, r, nil, ended)
 		w.c.Observer.OnTrouble(w.c.Queue, nixie.Errorf(nixie.CodeLeaseLost,
 			"message %s: its handler returned long after its context had ended; the outcome does not count", r.d.ID))
 		return
@@ -247,7 +249,7 @@ func (w *Worker) finish(r *run, err error, started, ended time.Time) {
 		why = nil
 	}
 	st := w.c.decide(r.d, err, why != nil, started, ended)
-	w.ended(r, &st, ended)
+	w.ended(s, r, &st, ended)
 	w.post(r, st)
 }
 

@@ -61,6 +61,7 @@ func (h *handling) register(fs *pflag.FlagSet) {
 	h.mask.register(fs)
 	fs.StringVar(&h.onFailure, "on-item-failure", string(runner.ToOffice), "what becomes of an item that is given up: dlq, retry, discard, stop or custom:COMMAND")
 	fs.IntSliceVar(&h.permanentExit, "permanent-exit", nil, "exit codes after which an item is not retried")
+	h.mask.register(fs)
 	fs.DurationVar(&h.lease, "lease", nixie.DefaultLease, "how long an item is held without a sign of life")
 }
 
@@ -89,6 +90,18 @@ func (h *handling) config(cmd []string) (*runner.Config, error) {
 		return nil, err
 	}
 	var breaker *policy.BreakerRules
+	if h.breaker != "" {
+		rules, err := policy.ParseBreaker(h.breaker)
+		if err != nil {
+			return nil, err
+		}
+		breaker = &rules
+	}
+	mask, err := h.mask.mask(h.Env)
+	if err != nil {
+		return nil, err
+	}
+	var breaker *policy.BreakerRules // nil: that of the profile
 	if h.breaker != "" {
 		rules, err := policy.ParseBreaker(h.breaker)
 		if err != nil {

@@ -198,13 +198,13 @@ func (r *Runner) worker() (*worker.Worker, error) {
 	})
 }
 
-// breaker tells a person why nothing is started.
+// breaker tells a person why nothing of a queue is started.
 func (r *Runner) breaker(change nixie.BreakerChange) {
 	switch change.State {
 	case string(policy.BreakerOpen):
-		r.c.Warn("%s in a row (reason %s): nothing is started until %s", plural(r.c.Breaker.Failures), change.Reason, change.Until.UTC().Format("15:04:05Z"))
+		r.c.Warn("%s in a row in %s (reason %s): it pauses until %s", plural(r.c.Breaker.Failures), change.Queue, change.Reason, change.Until.UTC().Format("15:04:05Z"))
 	case policy.BreakerClosed.String():
-		r.c.Warn("no more failures of reason %s: going on", change.Reason)
+		r.c.Warn("%s goes on: no more failures of reason %s", change.Queue, change.Reason)
 	}
 }
 
