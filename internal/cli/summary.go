@@ -37,7 +37,7 @@ const shownGroups = 10
 
 // printSummary prints how the job stands and the exact commands to type next.
 func (f *runFlags) printSummary(s runner.Summary, args []string) {
-	fmt.Fprintf(f.Out, "\n%d items: %d succeeded", s.Items, s.Succeeded)
+	fmt.Fprintf(f.Out, "\n%s: %d succeeded", plural(s.Items, "item"), s.Succeeded)
 	for _, part := range [...]struct {
 		n    int64
 		what string
@@ -46,7 +46,7 @@ func (f *runFlags) printSummary(s runner.Summary, args []string) {
 			fmt.Fprintf(f.Out, ", %d %s", part.n, part.what)
 		}
 	}
-	fmt.Fprintf(f.Out, " (%d attempts in this run)\n", s.Attempts)
+	fmt.Fprintf(f.Out, " (%s in this run)\n", plural(s.Attempts, "attempt"))
 	if s.Dead > 0 {
 		fmt.Fprintf(f.Out, "\nWhy they died:\n")
 		for i, g := range s.Groups {
