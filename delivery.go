@@ -26,7 +26,6 @@ type Delivery struct {
 	Lease       Lease
 	Abandoned   bool   // the holder before vanished; a claim to judge, not to run
 	AbandonedBy string // that holder
-	OrderGap    bool   // an earlier message of its stream was passed
 
 	// Damage names what could not be read of the stored record and is left
 	// out. Such a delivery must not be run; policy buries it.

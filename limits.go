@@ -27,6 +27,9 @@ const (
 	MaxDelay       = 10 * 365 * 24 * time.Hour
 	MaxLease       = 12 * time.Hour
 	MinLease       = 100 * time.Millisecond
+	MinPriorityAge = time.Second
+	MaxPriorityAge = 30 * 24 * time.Hour
+	MaxReason      = 1_000 // bytes of the reason that somebody gives for what they do
 )
 
 // CheckName checks a queue, type, key, stream or dedupe key: at most

@@ -29,6 +29,8 @@ type Message struct {
 	Generation      int           `json:"generation"`                 // lives; the first is 1, a redrive starts the next
 	Redrives        int           `json:"redrives"`                   // never reset
 	Steps           []string      `json:"steps,omitempty"`            // named steps done; they only grow
+	MayPass         bool          `json:"may_pass,omitempty"`         // may go before those of its stream that wait or are dead
+	OrderGap        bool          `json:"order_gap,omitempty"`        // was handed out before an earlier one of its stream, or after a later one
 	EnqueuedAt      time.Time     `json:"enqueued_at"`                //
 	FirstReceivedAt time.Time     `json:"first_received_at,omitzero"` // first claim of all lives
 	LastFailure     string        `json:"last_failure,omitempty"`     // text of the newest failure, for lists

@@ -9,7 +9,56 @@ type QueueSettings struct {
 	PausedNote  string        `json:"paused_note,omitempty"`  // why and by whom
 	Lease       time.Duration `json:"lease,omitempty"`        // 0 is [DefaultLease]
 	DedupeScope DedupeScope   `json:"dedupe_scope,omitempty"` // empty is [DedupeActive]
+	Order       Order         `json:"order,omitempty"`        // of each stream; empty is [OrderNone]
+	DeadHead    DeadHead      `json:"dead_head,omitempty"`    // with [OrderStrict]; empty is [DeadBlocks]
+	PriorityAge time.Duration `json:"priority_age,omitempty"` // wait that is worth one priority; 0 is [DefaultPriorityAge], −1 none is
 }
+
+// Order says what the messages of one stream owe to each other. At most one
+// message of an ordered stream is leased at any time.
+type Order string
+
+// The orders of a stream.
+const (
+	OrderNone    Order = "none"    // nothing: a stream is only a name; the default
+	OrderStrict  Order = "strict"  // in the order they came; who waits for a retry keeps the others waiting
+	OrderRelaxed Order = "relaxed" // by the time they are due: who waits lets the others pass
+)
+
+// DeadHead says what a dead message means to those that came after it in a
+// strict stream.
+type DeadHead string
+
+// What a dead message means to its followers.
+const (
+	DeadBlocks DeadHead = "block" // they wait until its letter is redriven with success, discarded or unblocked
+	DeadFrees  DeadHead = "free"  // they go on; redriven it is appended to its stream
+)
+
+// Ordered reports whether streams mean anything in the queue.
+func (q QueueSettings) Ordered() bool { return q.Order == OrderStrict || q.Order == OrderRelaxed }
+
+// Blocks reports whether a dead message keeps its followers waiting.
+func (q QueueSettings) Blocks() bool { return q.Order == OrderStrict && q.DeadHead != DeadFrees }
+
+// Turn is when a message that is due at the given time, in nanoseconds, has its
+// turn: earlier turns are handed out first. One priority is worth PriorityAge,
+// so that a low one that has waited long enough goes before newer high ones;
+// without ageing it is worth more than any wait.
+func (q QueueSettings) Turn(due int64, priority int) int64 {
+	age := q.PriorityAge
+	switch {
+	case age == 0:
+		age = DefaultPriorityAge
+	case age < 0:
+		age = noAgeing
+	}
+	return due - int64(priority)*int64(age)
+}
+
+// noAgeing is longer than any message waits: 30 years, four of which still fit
+// beside a moment in nanoseconds.
+const noAgeing = 30 * 365 * 24 * time.Hour
 
 // LeaseOrDefault is how long a claim holds when the receiver does not say.
 func (q QueueSettings) LeaseOrDefault() time.Duration {
@@ -26,15 +75,31 @@ func (q QueueSettings) Check() error {
 	}
 	switch q.DedupeScope {
 	case "", DedupeActive, DedupeUnresolved, DedupeEver:
-		return nil
+	default:
+		return Errorf(CodeInvalid, "dedupe scope is %q: give active, unresolved or ever", q.DedupeScope)
 	}
-	return Errorf(CodeInvalid, "dedupe scope is %q: give active, unresolved or ever", q.DedupeScope)
+	switch q.Order {
+	case "", OrderNone, OrderStrict, OrderRelaxed:
+	default:
+		return Errorf(CodeInvalid, "order is %q: give none, strict or relaxed", q.Order)
+	}
+	switch {
+	case q.DeadHead != "" && q.DeadHead != DeadBlocks && q.DeadHead != DeadFrees:
+		return Errorf(CodeInvalid, "dead head is %q: give block or free", q.DeadHead)
+	case q.DeadHead == DeadBlocks && q.Order != OrderStrict:
+		return Errorf(CodeInvalid, "dead head is block: that needs the order strict, the queue's is %q", q.Order)
+	case q.PriorityAge != 0 && q.PriorityAge != -1 && (q.PriorityAge < MinPriorityAge || q.PriorityAge > MaxPriorityAge):
+		return Errorf(CodeInvalid, "priority age is %s: give one from %s to %s, 0 for %s or -1ns for none", q.PriorityAge, MinPriorityAge, MaxPriorityAge, DefaultPriorityAge)
+	}
+	return nil
 }
 
 // Defaults of a queue.
 const (
 	DefaultLease = 30 * time.Second
 	Heartbeat    = 10 * time.Second // of a lease of 30 s: a third
+
+	DefaultPriorityAge = time.Hour // nobody waits longer than eight of them for those of other priorities
 )
 
 // QueueInfo is a queue as an operator sees it.
@@ -42,21 +107,22 @@ type QueueInfo struct {
 	Name      string        `json:"queue"`
 	Settings  QueueSettings `json:"settings"`
 	Total     int64         `json:"total"`     // messages that the store knows, in any state
-	Ready     int64         `json:"ready"`     // queued and due
+	Ready     int64         `json:"ready"`     // queued, due and next in its stream
+	Blocked   int64         `json:"blocked"`   // queued and due, but another of its stream comes first
 	Scheduled int64         `json:"scheduled"` // queued and not due yet
 	Leased    int64         `json:"leased"`
 	Succeeded int64         `json:"succeeded"`
 	Discarded int64         `json:"discarded"`
 	Canceled  int64         `json:"canceled"`
 	Dead      int64         `json:"dead"`               // messages whose letter is not resolved
-	OldestAt  time.Time     `json:"oldest_at,omitzero"` // enqueue time of the oldest ready message
+	OldestAt  time.Time     `json:"oldest_at,omitzero"` // since when the longest ready message is due
 	Retried   int64         `json:"retried_last_hour"`  // failures of the last 60 minutes that led to a retry
 	Died      int64         `json:"died_last_hour"`     // deaths of the last 60 minutes
 	NextAt    time.Time     `json:"next_at,omitzero"`   // earliest time of a scheduled one
 }
 
 // Unfinished is how many messages are still on their way.
-func (q QueueInfo) Unfinished() int64 { return q.Ready + q.Scheduled + q.Leased }
+func (q QueueInfo) Unfinished() int64 { return q.Ready + q.Blocked + q.Scheduled + q.Leased }
 
 // Group is a set of letters with something in common.
 type Group struct {

@@ -41,6 +41,8 @@ const (
 	OnRequalify Event = "requalify" // an operator lets a quarantined letter go on
 	OnRestore   Event = "restore"   // an operator takes a discard back
 	OnConfigure Event = "configure" // of a queue, in the audit only
+	OnAmend     Event = "amend"     // of a message that goes on, in the audit only
+	OnUnblock   Event = "unblock"   // of a stream or a letter that held it up, in the audit only
 	OnGone      Event = "gone"      // a redriven message was cancelled or discarded
 )
 
@@ -58,6 +60,7 @@ func MessageMoves() []MessageMove {
 		{"", OnEnqueue, Queued},
 		{Queued, OnClaim, Leased},
 		{Queued, OnCancel, Canceled},
+		{Queued, OnHold, Dead},
 		{Leased, OnComplete, Succeeded},
 		{Leased, OnRetry, Queued},
 		{Leased, OnRelease, Queued},

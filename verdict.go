@@ -29,7 +29,7 @@ type Settlement struct {
 	Second   *Failure      // what went wrong when somebody was asked about Failure; appended after it
 	Burial   *Burial       // with Bury, Hold and Halt
 	Note     string        // why it was discarded
-	MayPass  bool          // followers in its stream may pass while it waits
+	MayPass  bool          // of a release: it may go before those of its stream that wait or are dead
 	Reply    []byte        // the handler's answer
 }
 

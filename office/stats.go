@@ -124,7 +124,7 @@ type QueueView struct {
 	Discarded       int64             `json:"discarded"`
 	Canceled        int64             `json:"canceled"`
 	Total           int64             `json:"total"`
-	OldestAt        Moment            `json:"oldest_at"` // enqueue time of the oldest ready message
+	OldestAt        Moment            `json:"oldest_at"` // since when the longest ready message is due
 	OldestAgeS      *int64            `json:"oldest_age_s"`
 	NextAt          Moment            `json:"next_at"` // earliest time of a scheduled one
 	DiedLastHour    int64             `json:"died_last_hour"`

@@ -26,6 +26,7 @@ type Store interface {
 	AuditLog
 	Overview
 	Keeper
+	Streams
 }
 
 // Queue takes messages in, hands them out and takes decisions back.
@@ -43,10 +44,19 @@ type Queue interface {
 	// queued again, due now, with Crashes + 1, and its next delivery has
 	// Abandoned set; a claim of an abandoned message is there to be judged,
 	// not run. A message with Crashes > 0 (a suspect) is returned alone, and
-	// not at all to a want with Fresh. Otherwise messages come by priority,
-	// then by the time they are due, then by position; neither waiting
-	// retries nor new messages can starve the other. A paused or unknown
-	// queue hands out nothing.
+	// not at all to a want with Fresh. Otherwise messages come by their
+	// [nixie.QueueSettings.Turn], which joins the time they are due and their
+	// priority, then by position; so neither waiting retries nor new messages
+	// nor low priorities can be starved. A paused or unknown queue hands out
+	// nothing.
+	//
+	// Of an ordered stream at most one message is leased at any time. In a
+	// strict one it is the first that has not ended, unless a dead one before
+	// it blocks; while that one waits or is blocked, the marked ones (MayPass)
+	// may go, the earliest due first. In a relaxed one it is the one that was
+	// due first. A message that is handed out before an earlier one of its
+	// stream, also before a dead one, or after a later one, has OrderGap from
+	// then on.
 	Claim(ctx context.Context, queue string, want nixie.Want) ([]*nixie.Delivery, error)
 
 	// Extend lets leases end after lease from now and saves new steps.
@@ -62,21 +72,14 @@ type Queue interface {
 	// Second, when set, are appended to the history. Steps of the delivery are saved. The burying
 	// verbs make the letter of the message, or if it has one in redriving move
 	// that one on: history longer, Revision + 1; Halt also pauses the queue.
+	// Release with MayPass marks the message.
 	Settle(ctx context.Context, settlements []nixie.Settlement) []error
 
-	// Amend changes messages that have not ended; see [Change]. A message in
-	// the wrong state gets CodeConflict, an unknown one CodeNotFound.
+	// Amend changes messages that have not ended, with one audit entry each;
+	// see [Change]. A message in the wrong state gets CodeConflict, an unknown
+	// one CodeNotFound.
 	Amend(ctx context.Context, ids []nixie.ID, change Change) []error
 }
-
-// Change is what Amend does to a message.
-type Change string
-
-// The changes.
-const (
-	Cancel   Change = "cancel"    // queued or leased: it ends; a lease is void
-	RetryNow Change = "retry-now" // queued: due now
-)
 
 // DeadLetters is the office's view of a store.
 type DeadLetters interface {

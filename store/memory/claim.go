@@ -7,19 +7,11 @@ import (
 	"time"
 
 	"github.com/nixie-go/nixie"
-	"github.com/nixie-go/nixie/store"
 )
 
-// Claim hands out due messages in this order:
-//
-//  1. If a suspect is due and the want is not Fresh, the first suspect, alone.
-//  2. Otherwise due messages of the pending side; if the log side has any, at
-//     most as many as [share] says.
-//  3. Then messages of the log side, by position.
-//  4. If there is still room, pending messages again.
-//
-// Pending messages come by priority, due time and position; suspects are not
-// among those of 2 and 4.
+// Claim hands out the first suspect alone, if one is due and the want is not
+// Fresh; otherwise due messages by their turn and position. Of an ordered
+// stream only the next one counts.
 func (s *Store) Claim(ctx context.Context, name string, want nixie.Want) ([]*nixie.Delivery, error) {
 	want.Max = min(max(want.Max, 1), nixie.MaxBatch)
 	if want.Lease != 0 {
@@ -66,48 +58,34 @@ func (q *queue) sweep(now time.Time) {
 }
 
 func (q *queue) choose(want nixie.Want, now time.Time) []*message {
-	var pending, suspects, log []*message
+	var due, suspects []*message
 	for _, m := range q.live {
-		switch {
-		case m.State != nixie.Queued || m.pending && m.due.After(now):
-		case !m.pending:
-			log = append(log, m)
-		case m.Crashes > 0:
+		if m.State != nixie.Queued || m.due.After(now) {
+			continue
+		}
+		if m.ordered {
+			if next, _ := q.next(m.Stream, now); next != m {
+				continue
+			}
+		}
+		if m.Crashes > 0 {
 			suspects = append(suspects, m)
-		default:
-			pending = append(pending, m)
+		} else {
+			due = append(due, m)
 		}
 	}
 	if len(suspects) > 0 && !want.Fresh {
-		return []*message{slices.MinFunc(suspects, byTurn)}
+		return []*message{slices.MinFunc(suspects, q.byTurn)}
 	}
-	slices.SortFunc(pending, byTurn)
-	first := min(want.Max, len(pending))
-	if len(log) > 0 {
-		first = min(first, share(want.Max, pending, log[0]))
-	}
-	chosen := slices.Clone(pending[:first])
-	chosen = append(chosen, log[:min(want.Max-first, len(log))]...)
-	return append(chosen, pending[first:min(first+want.Max-len(chosen), len(pending))]...)
+	slices.SortFunc(due, q.byTurn)
+	return due[:min(want.Max, len(due))]
 }
 
-// share is how many of n places the pending side may take before the log side
-// has its turn: three quarters, so that neither starves the other. A single
-// place cannot be shared: a higher priority gets it, and else who has been due
-// for longer.
-func share(n int, pending []*message, log *message) int {
-	if n > 1 || len(pending) == 0 {
-		return n - (n+3)/4
-	}
-	if p := pending[0]; p.Priority > 0 || p.Priority == 0 && !p.due.After(log.EnqueuedAt) {
-		return 1
-	}
-	return 0
+func (q *queue) byTurn(a, b *message) int {
+	return cmp.Or(cmp.Compare(q.turn(a), q.turn(b)), cmp.Compare(a.position, b.position))
 }
 
-func byTurn(a, b *message) int {
-	return cmp.Or(cmp.Compare(b.Priority, a.Priority), a.due.Compare(b.due), cmp.Compare(a.position, b.position))
-}
+func (q *queue) turn(m *message) int64 { return q.settings.Turn(m.due.UnixNano(), m.Priority) }
 
 // lend makes a message a delivery. An abandoned one is there to be judged,
 // which costs no attempt.
@@ -115,6 +93,7 @@ func (s *Store) lend(m *message, now time.Time, lease time.Duration) (*nixie.Del
 	if err := m.move(nixie.OnClaim); err != nil {
 		return nil, err
 	}
+	s.queue(m.Queue).pass(m)
 	m.number++
 	m.Deliveries++
 	if !m.abandoned {
@@ -163,40 +142,4 @@ func (s *Store) Extend(ctx context.Context, deliveries []*nixie.Delivery, lease 
 		m.learn(deliveries[i].Steps)
 		return nil
 	})
-}
-
-// Amend changes messages that have not ended.
-func (s *Store) Amend(ctx context.Context, ids []nixie.ID, change store.Change) []error {
-	return s.each(ctx, len(ids), func(i int, now time.Time) error {
-		m := s.messages[ids[i]]
-		switch {
-		case change != store.Cancel && change != store.RetryNow:
-			return nixie.Errorf(nixie.CodeInvalid, "change %q: use %s or %s", change, store.Cancel, store.RetryNow)
-		case m == nil:
-			return nixie.Errorf(nixie.CodeNotFound, "no message %s", ids[i])
-		case change == store.Cancel:
-			return s.cancel(m, now)
-		}
-		return s.retryNow(m, now)
-	})
-}
-
-func (s *Store) cancel(m *message, now time.Time) error {
-	if err := m.move(nixie.OnCancel); err != nil {
-		return err
-	}
-	q := s.queue(m.Queue)
-	q.record(now, s.owner, nixie.OnCancel, m.ID, "")
-	return s.end(m, nixie.OnGone, s.owner, "message was canceled", now)
-}
-
-func (s *Store) retryNow(m *message, now time.Time) error {
-	if m.State != nixie.Queued {
-		return nixie.Errorf(nixie.CodeConflict, "message %s is %s: only a queued one can be made due", m.ID, m.State)
-	}
-	if m.pending && m.due.After(now) {
-		m.due, m.NotBefore = now, now
-		s.wake(m.Queue)
-	}
-	return nil
 }

@@ -98,13 +98,14 @@ func (s *Store) accept(given *nixie.Message, now time.Time) nixie.Receipt {
 	}
 	q := s.queue(given.Queue)
 	s.position++
-	m := &message{Message: *given, position: s.position}
+	m := &message{Message: *given, position: s.position, born: s.position}
 	m.Message = m.show(true)
 	if m.ID.IsZero() {
 		m.ID = s.ids.New(now)
 	}
 	m.fresh(hash, now)
 	q.take(m)
+	s.join(q, m)
 	s.messages[m.ID] = m
 	q.all, q.live = append(q.all, m), append(q.live, m)
 	if !m.due.After(now) {
@@ -113,8 +114,7 @@ func (s *Store) accept(given *nixie.Message, now time.Time) nixie.Receipt {
 	return nixie.Receipt{ID: m.ID}
 }
 
-// fresh sets everything that a caller has no say in, and the side on which the
-// message waits. Exceptions without a time of their own are due now.
+// fresh sets everything that a caller has no say in.
 func (m *message) fresh(hash nixie.Hash, now time.Time) {
 	m.due = now
 	if m.Delay > 0 {
@@ -123,12 +123,12 @@ func (m *message) fresh(hash nixie.Hash, now time.Time) {
 	if m.NotBefore.After(m.due) {
 		m.due = m.NotBefore
 	}
-	m.pending = m.due.After(now) || m.Priority != 0 || m.Stream != ""
 	if m.NotBefore = m.due; !m.due.After(now) {
 		m.NotBefore = time.Time{}
 	}
 	m.Hash, m.State, m.EnqueuedAt, m.Generation = hash, nixie.Queued, now, 1
 	m.Attempts, m.Deliveries, m.Crashes, m.Redrives, m.Steps = 0, 0, 0, 0, nil
+	m.MayPass, m.OrderGap = false, false
 	m.FirstReceivedAt, m.EndedAt, m.LastFailure = time.Time{}, time.Time{}, ""
 	m.leave()
 	m.OnConflict, m.Delay = 0, 0

@@ -13,15 +13,16 @@ import (
 type letter struct {
 	nixie.Letter
 	message *message
-	born    int // 0, 1, 2 … in the order of birth
+	born    int  // 0, 1, 2 … in the order of birth
+	blocks  bool // the followers in its stream wait
 }
 
 // bury makes the letter of a message, or moves the one it has on.
-func (s *Store) bury(m *message, st *nixie.Settlement, now time.Time) error {
+func (s *Store) bury(m *message, st *nixie.Settlement, actor, reason string, now time.Time) error {
 	q, b := s.queue(m.Queue), st.Burial
 	on := death(m.letter, st)
 	m.leave()
-	m.abandoned, m.abandonedBy = false, ""
+	m.abandoned, m.abandonedBy, m.MayPass = false, "", false
 	m.EndedAt = now
 	q.release(m, false)
 	l := m.letter
@@ -32,6 +33,7 @@ func (s *Store) bury(m *message, st *nixie.Settlement, now time.Time) error {
 		s.born = append(s.born, l)
 	}
 	l.DiedAt = now
+	l.blocks = m.ordered && q.settings.Blocks()
 	l.Cause, l.Signature, l.Fingerprint = b.Cause, b.Signature, b.Fingerprint
 	l.Redrivable, l.NeedsReview, l.Rule = b.Redrivable, b.NeedsReview, b.Rule
 	l.Note = st.Note
@@ -43,7 +45,7 @@ func (s *Store) bury(m *message, st *nixie.Settlement, now time.Time) error {
 	if st.Verb == nixie.Halt {
 		q.settings.Paused, q.settings.PausedNote = true, "halted by message "+m.ID.String()
 	}
-	return s.move(l, on, st.Delivery.Lease.Owner, b.Rule, now)
+	return s.move(l, on, actor, reason, now)
 }
 
 // move brings a letter to where the table of moves says, with its audit entry.

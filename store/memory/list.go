@@ -60,7 +60,7 @@ func window[R any](rows []R, p store.Page, at func(R) place) ([]R, string, error
 }
 
 func (l *letter) place() place  { return place{l.DiedAt.UnixNano(), int64(l.born)} }
-func (m *message) place() place { return place{m.EnqueuedAt.UnixNano(), m.position} }
+func (m *message) place() place { return place{m.EnqueuedAt.UnixNano(), m.born} }
 
 // find returns the letters that match, latest death first.
 func (a *shared) find(f *nixie.Filter, now time.Time) []*letter {

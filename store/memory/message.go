@@ -11,14 +11,13 @@ import (
 // message is a message with what the store knows of it beyond its public part.
 type message struct {
 	nixie.Message
-	position int64 // in order of acceptance, over all queues
+	position int64 // in order of acceptance, over all queues; new after a move
+	born     int64 // the position that it had first
 
-	// pending messages are exceptions with a place of their own: those that
-	// were ever retried, released, abandoned or redriven, or enqueued for
-	// later, with a priority or in a stream. They are claimed by priority, due time and
-	// position; all others, the log, by position.
-	pending bool
-	due     time.Time // of a pending message that is queued
+	due time.Time // not handed out before
+
+	ordered bool  // it is part of an ordered stream
+	rank    int64 // its place there
 
 	number      int64  // of its newest lease
 	holder      *Store // while leased
@@ -63,10 +62,10 @@ func (m *message) leave() {
 	m.holder, m.LeaseOwner, m.LeaseExpiresAt = nil, "", time.Time{}
 }
 
-// wait queues the message on the pending side until due.
+// wait queues the message until due.
 func (m *message) wait(due time.Time) {
 	m.leave()
-	m.pending, m.due, m.NotBefore = true, due, due
+	m.due, m.NotBefore = due, due
 }
 
 // fail appends to the history. Of a long one the first and the newest are kept.

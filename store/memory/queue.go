@@ -20,13 +20,14 @@ type queue struct {
 	live     []*message          // queued or leased; ended ones leave at the next claim
 	keys     map[string]*message // dedupe key to its holder
 	retries  []time.Time         // of the last hour
+	top      map[string]int64    // by stream: the highest rank that was handed out
 	chain    []store.AuditEntry  // the audit
 }
 
 func (a *shared) queue(name string) *queue {
 	q := a.queues[name]
 	if q == nil {
-		q = &queue{name: name, keys: map[string]*message{}}
+		q = &queue{name: name, keys: map[string]*message{}, top: map[string]int64{}}
 		a.queues[name] = q
 	}
 	return q
@@ -80,6 +81,9 @@ func (s *Store) Configure(ctx context.Context, name string, settings nixie.Queue
 	}
 	defer s.mu.Unlock()
 	q := s.queue(name)
+	if err := q.reorder(settings); err != nil {
+		return err
+	}
 	q.settings = settings
 	q.record(now, actor, nixie.OnConfigure, nixie.ID{}, reason)
 	if !settings.Paused {
@@ -98,16 +102,7 @@ func checkSettings(name string, settings nixie.QueueSettings, actor string) erro
 	if actor == "" {
 		return nixie.Errorf(nixie.CodeInvalid, "actor is empty: say who configures queue %s", name)
 	}
-	switch settings.DedupeScope {
-	case "", nixie.DedupeActive, nixie.DedupeUnresolved, nixie.DedupeEver:
-	default:
-		return nixie.Errorf(nixie.CodeInvalid, "dedupe scope %q: use %s, %s or %s", settings.DedupeScope,
-			nixie.DedupeActive, nixie.DedupeUnresolved, nixie.DedupeEver)
-	}
-	if settings.Lease == 0 {
-		return nil
-	}
-	return checkLease(settings.Lease)
+	return settings.Check()
 }
 
 func checkLease(lease time.Duration) error {
@@ -147,7 +142,7 @@ func (q *queue) info(now time.Time) nixie.QueueInfo {
 	since := now.Add(-counted)
 	info := nixie.QueueInfo{Name: q.name, Settings: q.settings}
 	for _, m := range q.all {
-		count(&info, m, now)
+		q.count(&info, m, now)
 		if m.letter != nil && m.letter.DiedAt.After(since) {
 			info.Died++
 		}
@@ -161,20 +156,26 @@ func (q *queue) info(now time.Time) nixie.QueueInfo {
 }
 
 // count adds one message to the numbers of its queue.
-func count(info *nixie.QueueInfo, m *message, now time.Time) {
+func (q *queue) count(info *nixie.QueueInfo, m *message, now time.Time) {
 	info.Total++
 	switch m.State {
 	case nixie.Queued:
-		if m.pending && m.due.After(now) {
+		if m.due.After(now) {
 			info.Scheduled++
 			if info.NextAt.IsZero() || m.due.Before(info.NextAt) {
 				info.NextAt = m.due
 			}
 			return
 		}
+		if m.ordered {
+			if next, _ := q.next(m.Stream, now); next != m {
+				info.Blocked++
+				return
+			}
+		}
 		info.Ready++
-		if info.OldestAt.IsZero() || m.EnqueuedAt.Before(info.OldestAt) {
-			info.OldestAt = m.EnqueuedAt
+		if info.OldestAt.IsZero() || m.due.Before(info.OldestAt) {
+			info.OldestAt = m.due
 		}
 	case nixie.Leased:
 		info.Leased++

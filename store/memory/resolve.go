@@ -107,6 +107,11 @@ func (s *Store) apply(l *letter, r *store.Resolution, now time.Time) error {
 			return err
 		}
 		m.live(now)
+		if !l.blocks { // others have passed it, or may have
+			s.join(q, m)
+			m.OrderGap = m.OrderGap || m.ordered
+		}
+		l.blocks = false
 		q.take(m)
 		if !slices.Contains(q.live, m) { // it may not have been swept out yet
 			q.live = append(q.live, m)
@@ -121,6 +126,7 @@ func (s *Store) apply(l *letter, r *store.Resolution, now time.Time) error {
 	}
 	switch r.Event {
 	case nixie.OnDiscard:
+		l.blocks = false
 		l.Note = r.Actor + ": " + r.Reason
 		q.release(m, true)
 	case nixie.OnHold:

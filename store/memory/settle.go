@@ -38,7 +38,7 @@ func (s *Store) settle(st *nixie.Settlement, now time.Time) error {
 	case nixie.OnDiscard:
 		return s.end(m, nixie.OnGone, st.Delivery.Lease.Owner, st.Note, now)
 	case nixie.OnBury:
-		return s.bury(m, st, now)
+		return s.bury(m, st, st.Delivery.Lease.Owner, st.Burial.Rule, now)
 	}
 	s.again(m, st, now)
 	return nil
@@ -58,6 +58,7 @@ func (s *Store) again(m *message, st *nixie.Settlement, now time.Time) {
 	case !m.abandoned:
 		m.Attempts--
 	}
+	m.MayPass = st.MayPass && st.Verb == nixie.Release && m.ordered && s.queue(m.Queue).settings.Order == nixie.OrderStrict
 	if st.Delay == 0 {
 		s.wake(m.Queue)
 	}
@@ -67,7 +68,7 @@ func (s *Store) again(m *message, st *nixie.Settlement, now time.Time) {
 // its letter on if it has one that was redriven.
 func (s *Store) end(m *message, on nixie.Event, actor, note string, now time.Time) error {
 	m.leave()
-	m.abandoned, m.abandonedBy = false, ""
+	m.abandoned, m.abandonedBy, m.MayPass = false, "", false
 	m.EndedAt = now
 	s.queue(m.Queue).release(m, true)
 	if l := m.letter; l != nil && l.Status == nixie.StatusRedriving {

@@ -16,10 +16,13 @@ func (s *Store) Amend(ctx context.Context, ids []nixie.ID, change store.Change) 
 	if err := checkCall(len(ids)); err != nil {
 		return all(errs, err)
 	}
+	if err := change.Check(); err != nil {
+		return all(errs, err)
+	}
 	err := s.write(ctx, 0, func(t *tx) error {
 		clear(errs)
 		for i, id := range ids {
-			if err := t.amend(id, change); err != nil {
+			if err := t.amend(id, &change); err != nil {
 				if !answers(err) {
 					return err
 				}
@@ -34,7 +37,8 @@ func (s *Store) Amend(ctx context.Context, ids []nixie.ID, change store.Change) 
 	return errs
 }
 
-func (t *tx) amend(id nixie.ID, change store.Change) error {
+// amend changes one message. It answers before it writes.
+func (t *tx) amend(id nixie.ID, change *store.Change) error {
 	pos, err := t.number("select pos from message where id = ?", id)
 	if err != nil {
 		return err
@@ -46,19 +50,37 @@ func (t *tx) amend(id nixie.ID, change store.Change) error {
 	if err != nil {
 		return err
 	}
-	switch {
-	case change == store.Cancel && (st.state == stQueued || st.state == stLeased):
-		return t.cancel(pos, id, st)
-	case change == store.RetryNow && st.state == stQueued:
-		return t.retryNow(pos, st)
-	case change != store.Cancel && change != store.RetryNow:
-		return nixie.Errorf(nixie.CodeInvalid, "change %q is not one of cancel, retry-now", change)
+	if st.state != stQueued && (change.Verb != store.Cancel || st.state != stLeased) {
+		return nixie.Errorf(nixie.CodeConflict, "message %s is %s: %s is not possible", id, states[st.state], change.Verb)
 	}
-	return nixie.Errorf(nixie.CodeConflict, "message %s is %s: %s is not possible", id, states[st.state], change)
+	q, err := t.queueAt(pos)
+	if err != nil {
+		return err
+	}
+	switch change.Verb {
+	case store.Cancel:
+		err = t.cancel(pos, st)
+	case store.Hold:
+		return t.putOnHold(pos, st, change)
+	case store.RetryNow:
+		err = t.retryNow(q, pos)
+	case store.ResetAttempts:
+		err = t.run("update pending set attempts = 0, deliveries = 0, crashes = 0, abandoned = null where pos = ?", pos)
+	case store.Reschedule:
+		err = t.reschedule(q, pos, st, max(nanos(change.At), t.now))
+	case store.MayPass:
+		err = t.mayPass(q, pos, id)
+	case store.Move:
+		err = t.move(q, pos, id, st, change.Queue)
+	}
+	if err != nil {
+		return err
+	}
+	return t.audit(q.n, change.Actor, change.Event(), id, change.Note())
 }
 
 // cancel ends a message; a lease on it is void.
-func (t *tx) cancel(pos int64, id nixie.ID, st standing) error {
+func (t *tx) cancel(pos int64, st standing) error {
 	h, err := t.anyHold(pos, st)
 	if err != nil {
 		return err
@@ -66,10 +88,20 @@ func (t *tx) cancel(pos int64, id nixie.ID, st standing) error {
 	if err := t.end(h, stCanceled, ""); err != nil {
 		return err
 	}
-	if err := t.letterFollows(pos, nixie.OnGone); err != nil {
+	return t.letterFollows(pos, nixie.OnGone)
+}
+
+// putOnHold buries a queued message for review.
+func (t *tx) putOnHold(pos int64, st standing, change *store.Change) error {
+	h, err := t.anyHold(pos, st)
+	if err != nil {
 		return err
 	}
-	return t.audit(h.queue, system, nixie.OnCancel, id, "")
+	h.frees = change.Free
+	if err := t.appendFailure(h, change.Hold, nixie.Hold); err != nil {
+		return err
+	}
+	return t.bury(h, change.Settlement(), change.Actor, change.Reason)
 }
 
 // anyHold takes a message from wherever it waits or from whoever has it.
@@ -91,6 +123,7 @@ func (t *tx) anyHold(pos int64, st standing) (*held, error) {
 	if st.state == stQueued {
 		// In the log and not handed out yet: ranges have to pass it by.
 		h.q.fresh--
+		h.q.dirty = true
 		return h, t.run("update message set own = 1 where pos = ?", pos)
 	}
 	n, err := t.number("select n from batch where first <= ?1 and last >= ?1", pos)
@@ -108,11 +141,131 @@ func (t *tx) anyHold(pos int64, st standing) (*held, error) {
 }
 
 // retryNow makes a waiting message due.
-func (t *tx) retryNow(pos int64, st standing) error {
+func (t *tx) retryNow(q *queueRow, pos int64) error {
+	t.wake(q.name)
+	return t.dueAt(q, pos, "update pending set due = ?1 where pos = ?2 and due > ?1", t.now)
+}
+
+func (t *tx) dueAt(q *queueRow, pos int64, query string, due int64) error {
+	stream, err := t.number("select stream from pending where pos = ?", pos)
+	if err != nil {
+		return err
+	}
+	t.stir(q, stream)
+	return t.run(query, due, pos)
+}
+
+// reschedule makes a message due at another time; a new one gets a row of its
+// own for that.
+func (t *tx) reschedule(q *queueRow, pos int64, st standing, due int64) error {
+	if due <= t.now {
+		t.wake(q.name)
+	}
 	if st.hasRow {
-		if err := t.run("update pending set due = ? where pos = ? and state = 0 and due > ?", t.now, pos, t.now); err != nil {
+		return t.dueAt(q, pos, "update pending set due = ? where pos = ?", due)
+	}
+	h, err := t.anyHold(pos, st)
+	if err != nil {
+		return err
+	}
+	h.due = due
+	return t.insertPending(&h.pendingRow)
+}
+
+func (t *tx) mayPass(q *queueRow, pos int64, id nixie.ID) error {
+	stream, err := t.number("select stream from pending where pos = ?", pos)
+	if err != nil {
+		return err
+	}
+	if stream == 0 || q.settings.Order != nixie.OrderStrict {
+		return nixie.Errorf(nixie.CodeConflict, "message %s is not in a strict stream: nothing keeps it waiting that it could pass", id)
+	}
+	t.stir(q, stream)
+	return t.run("update pending set may_pass = 1 where pos = ?", pos)
+}
+
+// move puts a message at the end of another queue: it gets a place there, and
+// whatever is kept by its place follows.
+func (t *tx) move(from *queueRow, pos int64, id nixie.ID, st standing, name string) error {
+	if name == from.name {
+		return nixie.Errorf(nixie.CodeConflict, "message %s is in queue %s already: name another one", id, name)
+	}
+	letter, err := t.letter("pos = ?", pos)
+	if err != nil {
+		return err
+	}
+	if letter != nil {
+		return nixie.Errorf(nixie.CodeConflict, "message %s was redriven: its letter %s belongs to queue %s", id, letter.id, from.name)
+	}
+	to, err := t.openQueue(name)
+	if err != nil {
+		return err
+	}
+	if to.last >= maxSeq {
+		return nixie.Errorf(nixie.CodeLimit, "queue %s has taken %d messages, the limit: use another queue", to.name, to.last)
+	}
+	place := to.n<<seqBits | (to.last + 1)
+	if err := t.moveKey(from, to, pos, place); err != nil {
+		return err
+	}
+	h, err := t.anyHold(pos, st)
+	if err != nil {
+		return err
+	}
+	if st.hasRow {
+		if err := t.leave(h); err != nil {
 			return err
 		}
 	}
-	return t.wakeAt(pos)
+	to.last++
+	to.dirty = true
+	if to.fresh == 0 {
+		to.cursor = to.last
+	}
+	return t.settleDown(to, h, place)
+}
+
+// settleDown writes a message that left its queue into another one.
+func (t *tx) settleDown(to *queueRow, h *held, place int64) error {
+	for _, query := range [...]string{
+		"update message set pos = ?, own = 1 where pos = ?",
+		"update failure set pos = ? where pos = ?",
+	} {
+		if err := t.run(query, place, h.pos); err != nil {
+			return err
+		}
+	}
+	stream := ""
+	if err := t.each("select stream, enqueued from message where pos = ?", func(row rows) error {
+		stream = row.ColumnText(0)
+		if h.due == 0 { // it was new
+			h.due = row.ColumnInt64(1)
+		}
+		return nil
+	}, place); err != nil {
+		return err
+	}
+	p := h.pendingRow
+	p.pos, p.queue, p.state, p.mayPass, p.stream, p.rank = place, to.n, stQueued, false, 0, 0
+	if err := t.join(to, &p, stream, place); err != nil {
+		return err
+	}
+	t.wake(to.name)
+	return t.insertPending(&p)
+}
+
+// moveKey takes the dedupe key in the new queue and gives it back in the old.
+func (t *tx) moveKey(from, to *queueRow, pos, place int64) error {
+	key, err := t.dedupeKey(pos)
+	if err != nil || key == "" {
+		return err
+	}
+	added, err := t.change("insert into dedupe (queue, key, pos) values (?, ?, ?) on conflict do nothing", to.n, key, place)
+	if err != nil {
+		return err
+	}
+	if added == 0 {
+		return nixie.Errorf(nixie.CodeConflict, "dedupe key %q is held by another message of queue %s", key, to.name)
+	}
+	return t.run("delete from dedupe where queue = ? and key = ? and pos = ?", from.n, key, pos)
 }

@@ -169,7 +169,7 @@ func TestB011_EndedTwice(t *testing.T) {
 		s := [...]*sqlite.Store{a, b}[i%2]
 		switch i % 3 {
 		case 0:
-			answers[i] = s.Amend(context.Background(), []nixie.ID{d.ID}, store.Cancel)[0]
+			answers[i] = s.Amend(context.Background(), []nixie.ID{d.ID}, store.Change{Verb: store.Cancel, Actor: "ann"})[0]
 		default:
 			answers[i] = s.Settle(context.Background(), []nixie.Settlement{{Delivery: d, Verb: everyVerb()[i%2*3]}})[0]
 		}
@@ -306,7 +306,7 @@ func TestB063_KeysAreFreeAtOnce(t *testing.T) {
 				continue
 			}
 		}
-		must(t, s.Amend(t.Context(), []nixie.ID{r[0].ID}, store.Cancel)[0])
+		must(t, s.Amend(t.Context(), []nixie.ID{r[0].ID}, store.Change{Verb: store.Cancel, Actor: "ann"})[0])
 	}
 }
 

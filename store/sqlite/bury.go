@@ -12,9 +12,11 @@ type letterRow struct {
 	redrivable    bool
 	needsReview   bool
 	revision      int64
+	stream, rank  int64 // of a dead message in an ordered stream; 0 is none
+	blocks        bool
 }
 
-const letterHead = "select n, pos, queue, id, status, redrivable, needs_review, revision from letter where "
+const letterHead = "select n, pos, queue, id, status, redrivable, needs_review, revision, stream, rank, blocks from letter where "
 
 func (t *tx) letter(where string, arg any) (*letterRow, error) {
 	var l *letterRow
@@ -22,6 +24,7 @@ func (t *tx) letter(where string, arg any) (*letterRow, error) {
 		l = &letterRow{
 			n: row.ColumnInt64(0), pos: row.ColumnInt64(1), queue: row.ColumnInt64(2), id: columnID(row, 3),
 			status: nixie.Status(row.ColumnText(4)), redrivable: row.ColumnBool(5), needsReview: row.ColumnBool(6), revision: row.ColumnInt64(7),
+			stream: row.ColumnInt64(8), rank: row.ColumnInt64(9), blocks: row.ColumnBool(10),
 		}
 		return nil
 	}, arg)
@@ -30,7 +33,7 @@ func (t *tx) letter(where string, arg any) (*letterRow, error) {
 
 // bury ends a message as dead and writes its letter, or moves on the one that
 // it has from an earlier life. Everything is in the transaction of the caller.
-func (t *tx) bury(h *held, st *nixie.Settlement) error {
+func (t *tx) bury(h *held, st *nixie.Settlement, actor, reason string) error {
 	if err := t.end(h, stDead, ""); err != nil {
 		return err
 	}
@@ -48,23 +51,24 @@ func (t *tx) bury(h *held, st *nixie.Settlement) error {
 		return err
 	}
 	event, status := burialMove(old, st)
+	blocks := h.stream != 0 && h.q.settings.Blocks() && !h.frees
 	if old == nil {
 		id := t.store.ids.New(moment(t.now))
 		old = &letterRow{id: id, queue: h.queue}
-		err = t.run(`insert into letter (id, pos, queue, status, cause, class, reason, signature, fingerprint, redrivable, needs_review, rule, text, first_failed, last_failed, died, resolved, note, revision)
-			values (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, 0, '', 1)`,
+		err = t.run(`insert into letter (id, pos, queue, status, cause, class, reason, signature, fingerprint, redrivable, needs_review, rule, text, first_failed, last_failed, died, resolved, note, revision, stream, rank, blocks)
+			values (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, 0, '', 1, ?, ?, ?)`,
 			id, h.pos, h.queue, string(status), string(st.Burial.Cause), string(last.class), string(last.reason), st.Burial.Signature, st.Burial.Fingerprint,
-			st.Burial.Redrivable, st.Burial.NeedsReview, st.Burial.Rule, last.text, last.first, last.at, t.now)
+			st.Burial.Redrivable, st.Burial.NeedsReview, st.Burial.Rule, last.text, last.first, last.at, t.now, orNull(h.stream), h.rank, blocks)
 	} else {
 		err = t.run(`update letter set status = ?, cause = ?, class = ?, reason = ?, signature = ?, fingerprint = ?, redrivable = ?, needs_review = ?, rule = ?, text = ?,
-			first_failed = ?, last_failed = ?, died = ?, resolved = 0, revision = revision + 1 where n = ?`,
+			first_failed = ?, last_failed = ?, died = ?, resolved = 0, revision = revision + 1, stream = ?, rank = ?, blocks = ? where n = ?`,
 			string(status), string(st.Burial.Cause), string(last.class), string(last.reason), st.Burial.Signature, st.Burial.Fingerprint,
-			st.Burial.Redrivable, st.Burial.NeedsReview, st.Burial.Rule, last.text, last.first, last.at, t.now, old.n)
+			st.Burial.Redrivable, st.Burial.NeedsReview, st.Burial.Rule, last.text, last.first, last.at, t.now, orNull(h.stream), h.rank, blocks, old.n)
 	}
 	if err != nil {
 		return err
 	}
-	return t.audit(h.queue, system, event, old.id, st.Burial.Rule)
+	return t.audit(h.queue, actor, event, old.id, reason)
 }
 
 // system is the actor of verdicts that nobody gave by hand.

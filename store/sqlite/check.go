@@ -34,9 +34,9 @@ var rules = [...]rule{
 		group by q.n having max(m.pos & 0xffffffffff) > q.last
 		union all select q.name, 'has ' || count(m.pos) || ' new messages, the queue says ' || q.fresh from queue q
 		left join message m on m.own = 0 and m.pos > q.n << 40 | q.cursor and m.pos <= q.n << 40 | 0xffffffffff group by q.n having count(m.pos) <> q.fresh
-		union all select q.name, 'log has ' || count(g.pos) filter (where g.state = 2) || ' succeeded, ' || count(g.pos) filter (where g.state = 3) || ' discarded, ' || count(g.pos) filter (where g.state = 4) || ' canceled, the queue says otherwise' from queue q
+		union all select q.name, 'log has ' || count(g.pos) filter (where g.state = 2) || ' succeeded, ' || count(g.pos) filter (where g.state = 3) || ' discarded, ' || count(g.pos) filter (where g.state = 4) || ' canceled, ' || count(g.pos) filter (where g.state = 5) || ' dead, the queue says otherwise' from queue q
 		left join log g on g.pos > q.n << 40 and g.pos <= q.n << 40 | 0xffffffffff group by q.n
-		having count(g.pos) filter (where g.state = 2) <> q.succeeded or count(g.pos) filter (where g.state = 3) <> q.discarded or count(g.pos) filter (where g.state = 4) <> q.canceled
+		having count(g.pos) filter (where g.state = 2) <> q.succeeded or count(g.pos) filter (where g.state = 3) <> q.discarded or count(g.pos) filter (where g.state = 4) <> q.canceled or count(g.pos) filter (where g.state = 5) <> q.dead
 		union all select name, 'cursor ' || cursor || ' is beyond the newest message ' || last from queue where cursor > last`},
 	{"batch-count", `select printf('batch %d', b.n), 'has ' || count(m.pos) || ' unsettled members, its row says ' || b.left from batch b
 		left join message m on m.pos between b.first and b.last and m.own = 0
@@ -46,7 +46,29 @@ var rules = [...]rule{
 		where p.state = 1 and not exists (select 1 from owner o where o.n = p.owner)
 		union all select printf('batch %d', b.n), 'is held by owner ' || b.owner || ', who is not registered' from batch b where not exists (select 1 from owner o where o.n = b.owner)`},
 	{"lease-stale", `select lower(hex(m.id)), 'is queued and has the end of a lease, or is leased without one' from pending p left join message m on m.pos = p.pos
-		where (p.state = 0) <> (p.until = 0) or (p.state = 0) <> (p.owner = 0) or p.state not in (0, 1)`},
+		where (p.state = 1) = (p.until = 0) or (p.state = 1) = (p.owner = 0) or p.state not in (0, 1, 6)`},
+	{"stream-lost", `select lower(hex(m.id)), 'is in a stream that is not its own' from pending p join message m on m.pos = p.pos left join stream s on s.n = p.stream
+		where p.stream is not null and (s.n is null or s.queue <> p.queue or s.name is not m.stream) or p.stream is null and p.state = 6
+		union all select lower(hex(l.id)), 'is in a stream that is not its own, or on its way or resolved and in one' from letter l join message m on m.pos = l.pos left join stream s on s.n = l.stream
+		where l.stream is not null and (s.n is null or s.queue <> l.queue or s.name is not m.stream or l.status not in ('open', 'review', 'quarantined'))
+		union all select s.name, 'is empty, or belongs to no queue or to one without order' from stream s left join queue q on q.n = s.queue
+		where coalesce(json_extract(q.settings, '$.order'), 'none') = 'none'
+		or not exists (select 1 from pending p where p.stream = s.n) and not exists (select 1 from letter l where l.stream = s.n)`},
+	{"stream-two-leases", `select s.name, 'has ' || count(*) || ' messages out at once' from pending p join stream s on s.n = p.stream where p.state = 1 group by s.n having count(*) > 1
+		union all select s.name, 'hands out another message while one is out' from stream s
+		where exists (select 1 from pending p where p.stream = s.n and p.state = 1) and exists (select 1 from pending p where p.stream = s.n and p.state = 0)`},
+	{"stream-stuck", `select s.name, 'waits, and nothing holds up its first message' from stream s join queue q on q.n = s.queue
+		where not exists (select 1 from pending p where p.stream = s.n and p.state = 1) and exists (select 1 from pending p where p.stream = s.n and p.state = 6
+			and p.rank = case json_extract(q.settings, '$.order')
+				when 'strict' then (select min(f.rank) from pending f where f.stream = s.n)
+				else (select f.rank from pending f where f.stream = s.n order by f.due, f.rank limit 1) end
+			and not exists (select 1 from letter l where l.stream = s.n and l.blocks = 1 and l.rank < p.rank))`},
+	{"stream-order", `select s.name, 'hands out a message before its turn' from stream s join queue q on q.n = s.queue
+		where exists (select 1 from pending p where p.stream = s.n and p.state = 0 and p.may_pass = 0
+			and (p.rank <> case json_extract(q.settings, '$.order')
+				when 'strict' then (select min(f.rank) from pending f where f.stream = s.n)
+				else (select f.rank from pending f where f.stream = s.n order by f.due, f.rank limit 1) end
+			or exists (select 1 from letter l where l.stream = s.n and l.blocks = 1 and l.rank < p.rank)))`},
 	{"counters", `select lower(hex(m.id)), 'has impossible counters: ' || p.attempts || ' attempts, ' || p.deliveries || ' deliveries, lease ' || p.number from pending p left join message m on m.pos = p.pos
 		where p.attempts < 0 or p.deliveries < p.attempts or p.crashes > p.deliveries or p.number < p.deliveries or p.generation <> p.redrives + 1`},
 	{"key-orphan", `select d.key, 'is held for a message that is gone, has another key, or has let it go' from dedupe d left join current c on c.pos = d.pos join queue q on q.n = d.queue

@@ -1,31 +1,32 @@
 package sqlite
 
 import (
+	"cmp"
 	"context"
 	"errors"
+	"slices"
 
 	"github.com/nixie-go/nixie"
 )
 
 // claimed is what a transaction handed out: places, to be read afterwards.
 type claimed struct {
-	rows  []*pendingRow // one lease each, in the order they are handed out
-	batch *batchRow     // or one lease for a range
-	early int           // how many of rows come before the range
-	size  int           // bytes of their bodies
+	rows   []*pendingRow // one lease each, in the order of their turns
+	batch  *batchRow     // or one lease for a range
+	before []int         // how many members of the range come before the i-th row
+	size   int           // bytes of their bodies
 }
 
-// errEnough ends the choice of messages whose bodies are as large as one call
-// may hand out.
+// errEnough ends a query that has found what it was after.
 var errEnough = errors.New("enough")
 
 // fits counts one more body; the first one always fits.
-func (got *claimed) fits(size int) error {
+func (got *claimed) fits(size int) bool {
 	if got.size > 0 && got.size+size > nixie.MaxBatchBytes {
-		return errEnough
+		return false
 	}
 	got.size += size
-	return nil
+	return true
 }
 
 // chosen makes an end by errEnough an ordinary one.
@@ -103,11 +104,14 @@ func (s *Store) hasWork(c conn, queue string) (bool, error) {
 	return false, nil
 }
 
-// claim hands out up to want.Max messages: a suspect alone, else waiting
-// messages and new ones, of which neither can starve the other.
+// claim hands out up to want.Max messages: a suspect alone, else those with a
+// row of their own and new ones, both in the order of their turns.
 func (t *tx) claim(got *claimed, queue string, want nixie.Want) error {
 	q, err := t.queue(queue)
 	if err != nil || q == nil || q.paused {
+		return err
+	}
+	if err := t.arrangeStirred(); err != nil {
 		return err
 	}
 	if err := t.store.register(t); err != nil {
@@ -119,117 +123,102 @@ func (t *tx) claim(got *claimed, queue string, want nixie.Want) error {
 	}
 	until := t.now + lease
 	if !want.Fresh {
-		suspect, err := t.claimPending(got, q, 1, until, true)
-		if err != nil || len(suspect) > 0 {
-			got.rows, got.early = suspect, len(suspect)
+		if got.rows, err = t.dueRows(q, suspects, 1); err != nil {
 			return err
 		}
+		if len(got.rows) > 0 {
+			got.rows, got.before = got.rows[:1], []int{0}
+			return t.lease(q, got.rows[0], until)
+		}
 	}
-	room, err := t.share(q, want.Max)
+	rows, err := t.dueRows(q, regulars, want.Max)
 	if err != nil {
 		return err
 	}
-	if got.rows, err = t.claimPending(got, q, room, until, false); err != nil {
+	fresh, err := t.freshOnes(q, want.Max)
+	if err != nil {
 		return err
 	}
-	got.early = len(got.rows)
-	if got.batch, err = t.claimRange(got, q, want.Max-got.early, until); err != nil {
-		return err
-	}
-	taken := got.early
-	if got.batch != nil {
-		taken += int(got.batch.left)
-	}
-	if taken < want.Max && got.early == room {
-		more, err := t.claimPending(got, q, want.Max-taken, until, false)
-		got.rows = append(got.rows, more...)
-		return err
-	}
-	return nil
-}
-
-// share is how many of n places messages with a row of their own may take before
-// new ones have their turn: three quarters, so that neither starves the other.
-// A single place cannot be shared: a higher priority gets it, and else who has
-// been due for longer.
-func (t *tx) share(q *queueRow, n int) (int, error) {
-	added, err := t.firstNew(q)
-	if added == 0 || err != nil {
-		return n, err
-	}
-	if n > 1 {
-		return n - (n+3)/4, nil
-	}
-	for p := nixie.MaxPriority; p >= 0; p-- {
-		until := t.now
-		if p == 0 {
-			until = min(until, added)
-		}
-		due, err := t.number("select exists (select 1 from pending where queue = ? and priority = ? and due <= ? and state = 0 and crashes = 0)", q.n, p, until)
-		if due != 0 || err != nil {
-			return 1, err
+	members := got.choose(&q.settings, rows, fresh, want.Max)
+	for _, r := range got.rows {
+		if err := t.lease(q, r, until); err != nil {
+			return err
 		}
 	}
-	return 0, nil
+	got.batch, err = t.leaseRange(q, fresh[:members], until)
+	return err
 }
 
-// firstNew returns when the next new message was enqueued, 0 if there is none,
-// and moves the cursor past what ranges pass by.
-func (t *tx) firstNew(q *queueRow) (added int64, err error) {
-	if q.fresh == 0 {
-		if q.cursor < q.last { // all that came since have a row of their own
-			q.cursor, q.dirty = q.last, true
-		}
-		return 0, nil
-	}
-	next := q.last
-	if err := t.each("select pos, enqueued from message where pos > ? and pos <= ? and own = 0 order by pos limit 1", func(row rows) error {
-		next, added = row.ColumnInt64(0)&maxSeq-1, row.ColumnInt64(1)
-		return nil
-	}, q.n<<seqBits|q.cursor, q.n<<seqBits|q.last); err != nil {
-		return 0, err
-	}
-	if next > q.cursor {
-		q.cursor, q.dirty = next, true
-	}
-	return added, nil
+// freshOne is a message that ranges hand out.
+type freshOne struct {
+	pos, enqueued int64
+	size          int
 }
 
-const bodySize = ", (select length(body) from message m where m.pos = pending.pos)"
-
-// claimPending leases up to n due messages that have a row of their own.
-func (t *tx) claimPending(all *claimed, q *queueRow, n int, until int64, suspects bool) ([]*pendingRow, error) {
-	query := "select " + pendingColumns + bodySize + " from pending where queue = ? and priority = ? and due <= ? and state = 0 and crashes = 0 order by due, pos limit ?"
-	if suspects {
-		query = "select " + pendingColumns + bodySize + " from pending where queue = ? and priority = ? and due <= ? and state = 0 and crashes > 0 order by due, pos limit ?"
-	}
-	var got []*pendingRow
-	for p := nixie.MaxPriority; p >= nixie.MinPriority && len(got) < n; p-- {
-		err := t.each(query, func(row rows) error {
-			if err := all.fits(row.ColumnInt(pendingWidth)); err != nil {
-				return err
+// choose takes the first n by turn of rows, which are in no order of turns over
+// the priorities, and of fresh ones, which are. It returns how many of the
+// latter it took.
+func (got *claimed) choose(set *nixie.QueueSettings, rows []*pendingRow, fresh []freshOne, n int) (members int) {
+	turn := func(r *pendingRow) int64 { return set.Turn(r.due, r.priority) }
+	slices.SortFunc(rows, func(a, b *pendingRow) int { return cmp.Or(cmp.Compare(turn(a), turn(b)), cmp.Compare(a.pos, b.pos)) })
+	for len(got.rows)+members < n && len(rows)+len(fresh) > members {
+		first := len(fresh) == members || len(rows) > 0 &&
+			cmp.Or(cmp.Compare(turn(rows[0]), set.Turn(fresh[members].enqueued, 0)), cmp.Compare(rows[0].pos, fresh[members].pos)) < 0
+		if !first {
+			if !got.fits(fresh[members].size) {
+				break
 			}
-			got = append(got, scanPending(row))
-			return nil
-		}, q.n, p, t.now, n-len(got))
-		if errors.Is(err, errEnough) {
+			members++
+			continue
+		}
+		if !got.fits(rows[0].size) {
 			break
 		}
-		if err != nil {
+		got.rows, got.before, rows = append(got.rows, rows[0]), append(got.before, members), rows[1:]
+	}
+	return members
+}
+
+// Which rows a query is after.
+const (
+	regulars = "select " + pendingColumns + bodySize + " from pending where queue = ? and priority = ? and due <= ? and state = 0 and crashes = 0 order by due, pos"
+	suspects = "select " + pendingColumns + bodySize + " from pending where queue = ? and priority = ? and due <= ? and state = 0 and crashes > 0 order by due, pos"
+	bodySize = ", (select length(body) from message m where m.pos = pending.pos)"
+)
+
+// dueRows reads the first n rows of each priority that may be handed out.
+func (t *tx) dueRows(q *queueRow, query string, n int) ([]*pendingRow, error) {
+	var got []*pendingRow
+	for p := nixie.MaxPriority; p >= nixie.MinPriority; p-- {
+		all := len(got) + n
+		err := t.each(query, func(row rows) error {
+			r := scanPending(row)
+			r.size = row.ColumnInt(pendingWidth)
+			if next, err := t.isNext(q, r); !next || err != nil {
+				return err
+			}
+			if got = append(got, r); len(got) == all {
+				return errEnough
+			}
+			return nil
+		}, q.n, p, t.now)
+		if chosen(err) != nil {
 			return nil, err
 		}
 	}
-	for _, r := range got {
-		if err := t.lease(r, until); err != nil {
-			return nil, err
-		}
+	if query == suspects && len(got) > 1 {
+		turn := func(r *pendingRow) int64 { return q.settings.Turn(r.due, r.priority) }
+		got[0] = slices.MinFunc(got, func(a, b *pendingRow) int { return cmp.Or(cmp.Compare(turn(a), turn(b)), cmp.Compare(a.pos, b.pos)) })
 	}
 	return got, nil
 }
 
 // lease counts a claim of a row. A claim of an abandoned message is there to
 // be judged and costs no attempt.
-func (t *tx) lease(r *pendingRow, until int64) error {
+func (t *tx) lease(q *queueRow, r *pendingRow, until int64) error {
+	if err := t.pass(r); err != nil {
+		return err
+	}
 	r.state, r.owner, r.until = stLeased, t.owner, until
 	r.number++
 	r.deliveries++
@@ -239,45 +228,49 @@ func (t *tx) lease(r *pendingRow, until int64) error {
 	if r.received == 0 {
 		r.received = t.now
 	}
-	return t.run("update pending set state = 1, owner = ?, until = ?, number = ?, deliveries = ?, attempts = ?, received = ? where pos = ?",
-		r.owner, r.until, r.number, r.deliveries, r.attempts, r.received, r.pos)
+	return t.run("update pending set state = 1, owner = ?, until = ?, number = ?, deliveries = ?, attempts = ?, received = ?, may_pass = 0, gap = ? where pos = ?",
+		r.owner, r.until, r.number, r.deliveries, r.attempts, r.received, r.gap, r.pos)
 }
 
-// claimRange moves the queue's cursor past up to n new messages and leases them
-// by one row.
-func (t *tx) claimRange(all *claimed, q *queueRow, n int, until int64) (*batchRow, error) {
-	if n <= 0 || q.fresh == 0 {
+// freshOnes reads the first n messages beyond the queue's cursor that ranges
+// hand out.
+func (t *tx) freshOnes(q *queueRow, n int) ([]freshOne, error) {
+	if q.fresh == 0 {
+		if q.cursor < q.last { // all that came since have a row of their own
+			q.cursor, q.dirty = q.last, true
+		}
 		return nil, nil
 	}
 	// Rows of the queue that were added by this very transaction are found too:
 	// they are in the table already.
-	var first, last, members int64
-	if err := chosen(t.each("select pos, length(body) from message where pos > ? and pos <= ? and own = 0 order by pos limit ?", func(row rows) error {
-		if err := all.fits(row.ColumnInt(1)); err != nil {
-			return err
-		}
-		last = row.ColumnInt64(0)
-		if members == 0 {
-			first = last
-		}
-		members++
+	got := make([]freshOne, 0, min(int64(n), q.fresh))
+	err := t.each("select pos, enqueued, length(body) from message where pos > ? and pos <= ? and own = 0 order by pos limit ?", func(row rows) error {
+		got = append(got, freshOne{row.ColumnInt64(0), row.ColumnInt64(1), row.ColumnInt(2)})
 		return nil
-	}, q.n<<seqBits|q.cursor, q.n<<seqBits|q.last, n)); err != nil {
-		return nil, err
+	}, q.n<<seqBits|q.cursor, q.n<<seqBits|q.last, n)
+	if len(got) > 0 && got[0].pos&maxSeq-1 > q.cursor { // nobody looks at what ranges pass by again
+		q.cursor, q.dirty = got[0].pos&maxSeq-1, true
 	}
-	if members == 0 {
+	return got, err
+}
+
+// leaseRange moves the queue's cursor past the given new messages and leases
+// them by one row.
+func (t *tx) leaseRange(q *queueRow, members []freshOne, until int64) (*batchRow, error) {
+	if len(members) == 0 {
 		return nil, nil
 	}
+	n, first, last := int64(len(members)), members[0].pos, members[len(members)-1].pos
 	q.cursor, q.dirty = last&maxSeq, true
-	q.fresh -= members
+	q.fresh -= n
 	if q.fresh == 0 {
 		q.cursor = q.last
 	}
 	if err := t.run("insert into batch (owner, first, last, members, left, claimed, until) values (?, ?, ?, ?, ?, ?, ?)",
-		t.owner, first, last, members, members, t.now, until); err != nil {
+		t.owner, first, last, n, n, t.now, until); err != nil {
 		return nil, err
 	}
-	b := &batchRow{n: t.LastInsertRowID(), owner: t.owner, first: first, last: last, left: members, claimed: t.now, until: until}
+	b := &batchRow{n: t.LastInsertRowID(), owner: t.owner, first: first, last: last, left: n, claimed: t.now, until: until}
 	t.keepBatch(b.n, b)
 	copied := *b // the caller reads it after the transaction
 	return &copied, nil

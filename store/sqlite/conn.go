@@ -279,3 +279,10 @@ func columnBytes(row rows, col int) []byte {
 
 // rows is a statement that stands on a row.
 type rows = *sqlite.Stmt
+
+func orNull(n int64) any {
+	if n == 0 {
+		return nil
+	}
+	return n
+}

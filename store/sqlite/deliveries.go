@@ -18,21 +18,34 @@ func (s *Store) deliveries(ctx context.Context, queue string, got *claimed) ([]*
 	// The leases are ours whatever happens to ctx: read to the end, so that
 	// the caller can settle them.
 	err := s.view(context.WithoutCancel(ctx), s.claimers, func(c conn) error {
-		var err error
-		out, err = s.readRows(c, queue, got.rows[:got.early], nil)
-		if err == nil && got.batch != nil {
-			out, err = s.readBatch(c, queue, got.batch, out)
-		}
-		if err != nil {
+		rows, err := s.readRows(c, queue, got.rows)
+		if err != nil || got.batch == nil {
+			out = rows
 			return err
 		}
-		out, err = s.readRows(c, queue, got.rows[got.early:], out)
+		members, err := s.readBatch(c, queue, got.batch)
+		out = merge(rows, members, got.before)
 		return err
 	})
 	return out, err
 }
 
-func (s *Store) readRows(c conn, queue string, rs []*pendingRow, out []*nixie.Delivery) ([]*nixie.Delivery, error) {
+// merge puts the i-th row before the member that it came before by turn.
+func merge(rows, members []*nixie.Delivery, before []int) []*nixie.Delivery {
+	if len(rows) == 0 {
+		return members
+	}
+	out := make([]*nixie.Delivery, 0, len(rows)+len(members))
+	for i, row := range rows {
+		for len(out)-i < before[i] && len(members) > 0 {
+			out, members = append(out, members[0]), members[1:]
+		}
+		out = append(out, row)
+	}
+	return append(out, members...)
+}
+
+func (s *Store) readRows(c conn, queue string, rs []*pendingRow) (out []*nixie.Delivery, err error) {
 	for _, r := range rs {
 		if err := c.each("select "+messageColumns+" from message m where m.pos = ?", func(row rows) error {
 			d := &nixie.Delivery{}
@@ -43,7 +56,7 @@ func (s *Store) readRows(c conn, queue string, rs []*pendingRow, out []*nixie.De
 			d.Queue, d.State = queue, nixie.Leased
 			d.Attempts, d.Deliveries, d.Crashes = r.attempts, r.deliveries, r.crashes
 			d.Generation, d.Redrives, d.Steps = r.generation, r.redrives, r.steps
-			d.FirstReceivedAt = moment(r.received)
+			d.FirstReceivedAt, d.OrderGap = moment(r.received), r.gap
 			d.Abandoned, d.AbandonedBy = r.abandoned != "", r.abandoned
 			d.Lease = nixie.Lease{Number: r.number, Owner: s.owner.name, ExpiresAt: moment(r.until), Receipt: nixie.Receipted{Place: r.pos}}
 			d.Loan()
@@ -56,8 +69,9 @@ func (s *Store) readRows(c conn, queue string, rs []*pendingRow, out []*nixie.De
 	return out, nil
 }
 
-func (s *Store) readBatch(c conn, queue string, b *batchRow, out []*nixie.Delivery) ([]*nixie.Delivery, error) {
+func (s *Store) readBatch(c conn, queue string, b *batchRow) ([]*nixie.Delivery, error) {
 	all := make([]nixie.Delivery, 0, b.left)
+	out := make([]*nixie.Delivery, 0, b.left)
 	err := c.each("select "+messageColumns+" from message m where m.pos between ? and ? and m.own = 0 order by m.pos", func(row rows) error {
 		all = append(all, nixie.Delivery{})
 		d := &all[len(all)-1]

@@ -22,6 +22,7 @@ const (
 	stDiscarded
 	stCanceled
 	stDead
+	stBehind // queued behind others of its stream; shown as queued
 )
 
 var states = [...]nixie.State{nixie.Queued, nixie.Leased, nixie.Succeeded, nixie.Discarded, nixie.Canceled, nixie.Dead}
@@ -107,12 +108,17 @@ func (t *tx) enqueue(m *nixie.Message, hash nixie.Hash) (nixie.Receipt, error) {
 	if m.Delay > 0 {
 		due = max(due, t.now+int64(m.Delay))
 	}
-	own := due > t.now || m.Priority != 0 || m.Stream != ""
+	ordered := m.Stream != "" && q.settings.Ordered()
+	own := due > t.now || m.Priority != 0 || ordered
 	if err := t.insertMessage(pos, id, own, m, hash); err != nil {
 		return nixie.Receipt{}, err
 	}
 	if own {
-		if err := t.insertPending(&pendingRow{pos: pos, queue: q.n, priority: m.Priority, due: max(due, t.now), generation: 1}); err != nil {
+		row := &pendingRow{pos: pos, queue: q.n, priority: m.Priority, due: max(due, t.now), generation: 1}
+		if err := t.join(q, row, m.Stream, pos); err != nil {
+			return nixie.Receipt{}, err
+		}
+		if err := t.insertPending(row); err != nil {
 			return nixie.Receipt{}, err
 		}
 	}
@@ -241,25 +247,30 @@ type pendingRow struct {
 	abandoned            string // the holder that vanished; "" is none
 	steps                []string
 	damage               string // why steps cannot be read
+	stream, rank         int64  // 0 is none
+	mayPass, gap         bool
+	size                 int // bytes of the body, where a claim asked for it
 }
 
 func (t *tx) insertPending(p *pendingRow) error {
-	return t.run(`insert into pending (pos, queue, state, priority, due, attempts, deliveries, crashes, generation, redrives, number, owner, until, received, abandoned, steps)
-		values (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)`,
+	return t.run(`insert into pending (pos, queue, state, priority, due, attempts, deliveries, crashes, generation, redrives, number, owner, until, received, abandoned, steps, stream, rank, may_pass, gap)
+		values (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)`,
 		p.pos, p.queue, p.state, p.priority, p.due, p.attempts, p.deliveries, p.crashes, p.generation, p.redrives,
-		p.number, p.owner, p.until, p.received, text(p.abandoned), jsonText(len(p.steps) == 0, p.steps))
+		p.number, p.owner, p.until, p.received, text(p.abandoned), jsonText(len(p.steps) == 0, p.steps),
+		orNull(p.stream), p.rank, p.mayPass, p.gap)
 }
 
 // pendingWidth is the number of pendingColumns.
-const pendingWidth = 16
+const pendingWidth = 20
 
-const pendingColumns = "pos, queue, state, priority, due, attempts, deliveries, crashes, generation, redrives, number, owner, until, received, abandoned, steps"
+const pendingColumns = "pos, queue, state, priority, due, attempts, deliveries, crashes, generation, redrives, number, owner, until, received, abandoned, steps, stream, rank, may_pass, gap"
 
 func scanPending(row rows) *pendingRow {
 	p := &pendingRow{
 		pos: row.ColumnInt64(0), queue: row.ColumnInt64(1), state: row.ColumnInt(2), priority: row.ColumnInt(3), due: row.ColumnInt64(4),
 		attempts: row.ColumnInt(5), deliveries: row.ColumnInt(6), crashes: row.ColumnInt(7), generation: row.ColumnInt(8), redrives: row.ColumnInt(9),
 		number: row.ColumnInt64(10), owner: row.ColumnInt64(11), until: row.ColumnInt64(12), received: row.ColumnInt64(13), abandoned: row.ColumnText(14),
+		stream: row.ColumnInt64(16), rank: row.ColumnInt64(17), mayPass: row.ColumnBool(18), gap: row.ColumnBool(19),
 	}
 	if err := fromJSON(row.ColumnText(15), &p.steps); err != nil {
 		p.steps, p.damage = nil, "steps: "+err.Error()
@@ -294,6 +305,9 @@ func (t *tx) stateOf(pos int64) (standing, error) {
 	err = t.each(`select m.own, p.pos is not null, coalesce(p.state, g.state, 0), coalesce(p.deliveries, g.deliveries, 0), g.pos is not null
 		from message m left join pending p on p.pos = m.pos left join log g on g.pos = m.pos where m.pos = ?`, func(row rows) error {
 		st = standing{own: row.ColumnBool(0), hasRow: row.ColumnBool(1), state: row.ColumnInt(2), deliveries: row.ColumnInt(3)}
+		if st.state == stBehind {
+			st.state = stQueued
+		}
 		if !st.hasRow && !row.ColumnBool(4) && !st.own && pos&maxSeq <= q.cursor {
 			st.state, st.deliveries = stLeased, 1
 		}

@@ -11,9 +11,9 @@ import (
 )
 
 const currentColumns = `c.pos, c.id, c.queue_name, c.type, c.key, c.stream, c.dedupe, c.priority, c.hash, c.headers, c.origin, c.enqueued, c.expires,
-	c.state, c.due, c.has_row, c.attempts, c.deliveries, c.crashes, c.generation, c.redrives, c.owner, c.until, c.received, c.steps, c.ended, c.own`
+	c.state, c.due, c.has_row, c.attempts, c.deliveries, c.crashes, c.generation, c.redrives, c.owner, c.until, c.received, c.steps, c.ended, c.own, c.may_pass, c.gap`
 
-const currentWidth = 27
+const currentWidth = 29
 
 // scanCurrent reads currentColumns. What cannot be read of them is left out and
 // named.
@@ -28,6 +28,7 @@ func (s *Store) scanCurrent(c conn, row rows, m *nixie.Message) (damage []string
 	} else {
 		damage = append(damage, fmt.Sprintf("state %d is not one of ours", n))
 	}
+	m.MayPass, m.OrderGap = row.ColumnBool(27), row.ColumnBool(28)
 	m.Attempts, m.Deliveries, m.Crashes = row.ColumnInt(16), row.ColumnInt(17), row.ColumnInt(18)
 	m.Generation, m.Redrives = row.ColumnInt(19), row.ColumnInt(20)
 	m.FirstReceivedAt, m.EndedAt = moment(row.ColumnInt64(23)), moment(row.ColumnInt64(25))

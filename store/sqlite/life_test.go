@@ -147,7 +147,7 @@ func (l *liver) extend() error {
 
 func (l *liver) cancel() error {
 	d := l.some(1)[0]
-	err := l.s.Amend(context.Background(), []nixie.ID{d.ID}, store.Cancel)[0]
+	err := l.s.Amend(context.Background(), []nixie.ID{d.ID}, store.Change{Verb: store.Cancel, Actor: "ann"})[0]
 	switch nixie.CodeOf(err) {
 	case "":
 		l.held = l.held[1:]

@@ -60,8 +60,9 @@ func (s *Store) Queues(ctx context.Context) ([]nixie.QueueInfo, error) {
 	now := s.now()
 	err := s.read(ctx, func(c conn) error {
 		var rowsOf []queueRow
-		if err := c.each("select n, name, settings, cursor, last, fresh, succeeded, discarded, canceled from queue order by name", func(row rows) error {
-			q := nixie.QueueInfo{Name: row.ColumnText(1), Total: row.ColumnInt64(4), Ready: row.ColumnInt64(5), Succeeded: row.ColumnInt64(6), Discarded: row.ColumnInt64(7), Canceled: row.ColumnInt64(8)}
+		if err := c.each("select n, name, settings, cursor, last, fresh, succeeded, discarded, canceled, dead from queue order by name", func(row rows) error {
+			q := nixie.QueueInfo{Name: row.ColumnText(1), Ready: row.ColumnInt64(5), Succeeded: row.ColumnInt64(6), Discarded: row.ColumnInt64(7), Canceled: row.ColumnInt64(8)}
+			q.Total = q.Succeeded + q.Discarded + q.Canceled + row.ColumnInt64(9)
 			rowsOf = append(rowsOf, queueRow{n: row.ColumnInt64(0), cursor: row.ColumnInt64(3), last: row.ColumnInt64(4)})
 			err := fromJSON(row.ColumnText(2), &q.Settings)
 			list = append(list, q)
@@ -73,6 +74,7 @@ func (s *Store) Queues(ctx context.Context) ([]nixie.QueueInfo, error) {
 			if err := countQueue(c, &rowsOf[i], now, &list[i]); err != nil {
 				return err
 			}
+			list[i].Total += list[i].Unfinished()
 		}
 		return nil
 	})
@@ -97,24 +99,19 @@ func countQueue(c conn, at *queueRow, now int64, q *nixie.QueueInfo) error {
 	}
 	q.Leased = leased
 	oldest := int64(0)
-	if err := c.each(`select count(*) filter (where state = 0 and due <= ?2), count(*) filter (where state = 0 and due > ?2), count(*) filter (where state = 1),
-		min(case when state = 0 and due > ?2 then due end), min(case when state = 0 and due <= ?2 then pos end)
+	if err := c.each(`select count(*) filter (where state = 0 and due <= ?2), count(*) filter (where state <> 1 and due > ?2), count(*) filter (where state = 1),
+		min(case when state <> 1 and due > ?2 then due end), min(case when state = 0 and due <= ?2 then due end), count(*) filter (where state = 6 and due <= ?2)
 		from pending where pos > ?1 and pos <= ?3`, func(row rows) error {
 		q.Ready += row.ColumnInt64(0)
 		q.Scheduled = row.ColumnInt64(1)
 		q.Leased += row.ColumnInt64(2)
 		q.NextAt = moment(row.ColumnInt64(3))
-		oldest = row.ColumnInt64(4)
+		oldest, q.Blocked = row.ColumnInt64(4), row.ColumnInt64(5)
 		return nil
 	}, first, now, last); err != nil {
 		return err
 	}
-	// Places are given in the order of time.
-	enqueued, err := c.number("select enqueued from message where pos = ?", oldest)
-	if err != nil {
-		return err
-	}
-	if at := moment(enqueued); !at.IsZero() && (q.OldestAt.IsZero() || at.Before(q.OldestAt)) {
+	if at := moment(oldest); !at.IsZero() && (q.OldestAt.IsZero() || at.Before(q.OldestAt)) {
 		q.OldestAt = at
 	}
 	hourAgo := now - int64(time.Hour)
@@ -147,6 +144,9 @@ func (s *Store) Configure(ctx context.Context, queue string, settings nixie.Queu
 		}
 		if q.settings == settings && !q.isNew {
 			return nil
+		}
+		if err := t.reorder(q, &settings); err != nil {
+			return err
 		}
 		q.settings = settings
 		if err := t.saveSettings(q); err != nil {

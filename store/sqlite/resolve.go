@@ -136,6 +136,9 @@ func (t *tx) resolve(r *store.Resolution) error {
 		if err := t.freeKeyOf(l.pos); err != nil {
 			return err
 		}
+		if err := t.leaveStream(l); err != nil {
+			return err
+		}
 	}
 	if r.Event == nixie.OnConfirm {
 		if err := t.confirm(l); err != nil {
@@ -178,10 +181,16 @@ func (t *tx) restore(l *letterRow) error {
 		return nixie.Errorf(nixie.CodeConflict, "message of letter %s is not dead: there is nothing to restore", l.id)
 	}
 	q, err := t.queueAt(l.pos)
-	if err != nil || q.settings.DedupeScope != nixie.DedupeUnresolved {
-		return err // a dead message holds its key in that scope only
+	if err != nil {
+		return err
 	}
-	return t.retakeKey(l)
+	// A dead message holds its key in that scope only.
+	if q.settings.DedupeScope == nixie.DedupeUnresolved {
+		if err := t.retakeKey(l); err != nil {
+			return err
+		}
+	}
+	return t.rejoin(q, l)
 }
 
 func idOrNull(id nixie.ID) any {
@@ -195,11 +204,11 @@ func idOrNull(id nixie.ID) any {
 // It answers before it writes.
 func (t *tx) redrive(l *letterRow, r *store.Resolution) error {
 	p := &pendingRow{pos: l.pos, queue: l.queue, due: t.now}
-	found := false
-	if err := t.each("select c.generation, c.redrives, c.number, c.received, c.steps, c.priority, c.state from current c where c.pos = ?", func(row rows) error {
+	found, stream := false, ""
+	if err := t.each("select c.generation, c.redrives, c.number, c.received, c.steps, c.priority, c.state, c.gap, c.stream from current c where c.pos = ?", func(row rows) error {
 		found = row.ColumnInt(6) == stDead
 		p.generation, p.redrives, p.number = row.ColumnInt(0)+1, row.ColumnInt(1)+1, row.ColumnInt64(2)
-		p.received, p.priority = row.ColumnInt64(3), row.ColumnInt(5)
+		p.received, p.priority, p.gap, stream = row.ColumnInt64(3), row.ColumnInt(5), row.ColumnBool(7), row.ColumnText(8)
 		return fromJSON(row.ColumnText(4), &p.steps)
 	}, l.pos); err != nil {
 		return err
@@ -221,10 +230,20 @@ func (t *tx) redrive(l *letterRow, r *store.Resolution) error {
 	if err := t.run("update message set own = 1 where pos = ?", l.pos); err != nil {
 		return err
 	}
+	q, err := t.queueAt(l.pos)
+	if err != nil {
+		return err
+	}
+	q.ended[stDead]--
+	q.dirty = true
+	if err := t.comeBack(q, l, p, stream); err != nil {
+		return err
+	}
 	if err := t.insertPending(p); err != nil {
 		return err
 	}
-	return t.wakeAt(l.pos)
+	t.wake(q.name)
+	return nil
 }
 
 func orDefect(err error, format string, args ...any) error {

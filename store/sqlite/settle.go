@@ -14,6 +14,7 @@ type held struct {
 	batch      *batchRow
 	d          *nixie.Delivery
 	q          *queueRow
+	frees      bool // dead, it does not block its stream
 }
 
 // hold finds the lease of a delivery and refuses it when it is not current:
@@ -191,9 +192,10 @@ func (t *tx) settle(st *nixie.Settlement) error {
 		if h.abandoned == "" {
 			h.attempts--
 		}
+		h.mayPass = st.MayPass && h.stream != 0 && h.q.settings.Order == nixie.OrderStrict
 		return t.requeue(h, st.Delay)
 	}
-	return t.bury(h, st)
+	return t.bury(h, st, system, st.Burial.Rule)
 }
 
 // completeMember is the short way of the commonest settlement: a plain member
@@ -240,6 +242,7 @@ func (t *tx) leave(h *held) error {
 		h.batch.dirty = true
 		return nil
 	}
+	t.stir(h.q, h.stream)
 	return t.run("delete from pending where pos = ?", h.pos)
 }
 
@@ -261,10 +264,10 @@ func (t *tx) end(h *held, state int, note string) error {
 }
 
 func (t *tx) writeLog(p *pendingRow, state int, note string) error {
-	return t.run(`insert into log (pos, state, ended, received, attempts, deliveries, crashes, generation, redrives, number, steps, note)
-		values (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)`,
+	return t.run(`insert into log (pos, state, ended, received, attempts, deliveries, crashes, generation, redrives, number, steps, note, gap)
+		values (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)`,
 		p.pos, state, t.now, p.received, p.attempts, p.deliveries, p.crashes, p.generation, p.redrives, p.number,
-		jsonText(len(p.steps) == 0, p.steps), text(note))
+		jsonText(len(p.steps) == 0, p.steps), text(note), p.gap)
 }
 
 func (t *tx) dedupeKey(pos int64) (string, error) {
@@ -288,8 +291,12 @@ func (t *tx) requeue(h *held, delay time.Duration) error {
 		}
 		return t.insertPending(&h.pendingRow)
 	}
-	return t.run("update pending set state = 0, owner = 0, until = 0, due = ?, attempts = ?, abandoned = ?, steps = ? where pos = ?",
-		h.due, h.attempts, text(h.abandoned), jsonText(len(h.steps) == 0, h.steps), h.pos)
+	if h.stream != 0 {
+		h.state = stBehind
+		t.stir(h.q, h.stream)
+	}
+	return t.run("update pending set state = ?, owner = 0, until = 0, due = ?, attempts = ?, abandoned = ?, steps = ?, may_pass = ? where pos = ?",
+		h.state, h.due, h.attempts, text(h.abandoned), jsonText(len(h.steps) == 0, h.steps), h.mayPass, h.pos)
 }
 
 // mergeSteps adds the steps of more that are not there yet: steps only grow.

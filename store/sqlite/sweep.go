@@ -72,10 +72,10 @@ func (t *tx) voidBatches(where string, arg int64) error {
 
 // voidRows does the same for messages that have a row already.
 func (t *tx) voidRows(where string, arg int64) error {
-	type lost struct{ pos, owner int64 }
+	type lost struct{ pos, owner, stream int64 }
 	var gone []lost
-	if err := t.each("select pos, owner from pending indexed by pending_lease where state = 1 and "+where, func(row rows) error {
-		gone = append(gone, lost{row.ColumnInt64(0), row.ColumnInt64(1)})
+	if err := t.each("select pos, owner, stream from pending indexed by pending_lease where state = 1 and "+where, func(row rows) error {
+		gone = append(gone, lost{row.ColumnInt64(0), row.ColumnInt64(1), row.ColumnInt64(2)})
 		return nil
 	}, arg); err != nil {
 		return err
@@ -85,13 +85,20 @@ func (t *tx) voidRows(where string, arg int64) error {
 		if err != nil {
 			return err
 		}
-		if err := t.run("update pending set state = 0, owner = 0, until = 0, due = ?, crashes = crashes + 1, abandoned = ? where pos = ? and state = 1",
-			t.now, name, g.pos); err != nil {
+		q, err := t.queueAt(g.pos)
+		if err != nil {
 			return err
 		}
-		if err := t.wakeAt(g.pos); err != nil {
+		state := stQueued
+		if g.stream != 0 {
+			state = stBehind
+			t.stir(q, g.stream)
+		}
+		if err := t.run("update pending set state = ?, owner = 0, until = 0, due = ?, crashes = crashes + 1, abandoned = ? where pos = ? and state = 1",
+			state, t.now, name, g.pos); err != nil {
 			return err
 		}
+		t.wake(q.name)
 	}
 	return nil
 }

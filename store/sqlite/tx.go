@@ -13,6 +13,7 @@ type tx struct {
 	queues  map[string]*queueRow
 	places  map[int64]*queueRow // the same by number
 	batches map[int64]*batchRow
+	stirred map[int64]*queueRow // streams in which something changed, to be arranged
 	woken   map[string]bool
 	after   []func() // run once the transaction is durable
 }
@@ -48,14 +49,14 @@ func (t *tx) queueAt(pos int64) (*queueRow, error) {
 	return q, err
 }
 
-const queueColumns = "select n, name, last, cursor, paused, settings, fresh, succeeded, discarded, canceled from queue where "
+const queueColumns = "select n, name, last, cursor, paused, settings, fresh, succeeded, discarded, canceled, dead from queue where "
 
 func (t *tx) loadQueue(query string, arg any) (*queueRow, error) {
 	var q *queueRow
 	err := t.each(query, func(row rows) error {
 		q = &queueRow{n: row.ColumnInt64(0), name: row.ColumnText(1), last: row.ColumnInt64(2), cursor: row.ColumnInt64(3), paused: row.ColumnBool(4)}
 		q.fresh = row.ColumnInt64(6)
-		q.ended[stSucceeded], q.ended[stDiscarded], q.ended[stCanceled] = row.ColumnInt64(7), row.ColumnInt64(8), row.ColumnInt64(9)
+		q.ended[stSucceeded], q.ended[stDiscarded], q.ended[stCanceled], q.ended[stDead] = row.ColumnInt64(7), row.ColumnInt64(8), row.ColumnInt64(9), row.ColumnInt64(10)
 		return fromJSON(row.ColumnText(5), &q.settings)
 	}, arg)
 	if q != nil && err == nil {
@@ -125,10 +126,13 @@ func (t *tx) keepBatch(n int64, b *batchRow) {
 
 // flush writes back what the calls changed together.
 func (t *tx) flush() error {
+	if err := t.arrangeStirred(); err != nil {
+		return err
+	}
 	for _, q := range t.queues {
 		if q.dirty {
-			if err := t.run("update queue set last = ?, cursor = ?, fresh = ?, succeeded = ?, discarded = ?, canceled = ? where n = ?",
-				q.last, q.cursor, q.fresh, q.ended[stSucceeded], q.ended[stDiscarded], q.ended[stCanceled], q.n); err != nil {
+			if err := t.run("update queue set last = ?, cursor = ?, fresh = ?, succeeded = ?, discarded = ?, canceled = ?, dead = ? where n = ?",
+				q.last, q.cursor, q.fresh, q.ended[stSucceeded], q.ended[stDiscarded], q.ended[stCanceled], q.ended[stDead], q.n); err != nil {
 				return err
 			}
 		}

@@ -279,7 +279,7 @@ func cancelEnded(b *bed) {
 	b.ok(b.settle(nixie.Settlement{Delivery: done, Verb: nixie.Complete}))
 	dead := b.dead("b", nixie.StatusOpen)
 	b.unchanged(func() {
-		for _, change := range []store.Change{store.Cancel, store.RetryNow} {
+		for _, change := range []store.ChangeVerb{store.Cancel, store.RetryNow} {
 			b.code(b.amend(done.ID, change), nixie.CodeConflict)
 			b.code(b.amend(dead.Message.ID, change), nixie.CodeConflict)
 		}
@@ -331,7 +331,7 @@ func retryNowOfDue(b *bed) {
 
 func amendUnknown(b *bed) {
 	known := b.put("a", nixie.Delay(time.Hour))
-	errs := b.st.Amend(b.ctx, []nixie.ID{new(nixie.IDs).New(b.clock.Now()), known, {}}, store.RetryNow)
+	errs := b.st.Amend(b.ctx, []nixie.ID{new(nixie.IDs).New(b.clock.Now()), known, {}}, change(store.RetryNow))
 	b.code(errs[0], nixie.CodeNotFound)
 	b.ok(errs[1])
 	b.code(errs[2], nixie.CodeNotFound)

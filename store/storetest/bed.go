@@ -193,8 +193,26 @@ func (b *bed) resolution(r store.Resolution) error {
 	return errs[0]
 }
 
-// amend applies one change and returns its answer.
-func (b *bed) amend(id nixie.ID, change store.Change) error {
+// amend applies one change that needs no more than its verb.
+func (b *bed) amend(id nixie.ID, verb store.ChangeVerb) error {
+	b.Helper()
+	return b.change(id, change(verb))
+}
+
+func change(verb store.ChangeVerb) store.Change {
+	return store.Change{Verb: verb, Actor: "ann", Reason: "because"}
+}
+
+// holding is the change that puts a queued message on hold.
+func (b *bed) holding(reason string) store.Change {
+	c := change(store.Hold)
+	c.Reason, c.Burial = reason, burial(nixie.StatusReview)
+	c.Hold = &nixie.Failure{FailedAt: b.clock.Now(), Decision: nixie.Hold, Class: nixie.ClassPermanent, Reason: nixie.ReasonPoison, Text: "held"}
+	return c
+}
+
+// change applies one change and returns its answer.
+func (b *bed) change(id nixie.ID, change store.Change) error {
 	b.Helper()
 	errs := b.st.Amend(b.ctx, []nixie.ID{id}, change)
 	same(b, "number of answers", len(errs), 1)

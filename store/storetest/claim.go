@@ -13,8 +13,9 @@ func claimClauses() []clause {
 	return []clause{
 		{"NewMessagesByPosition", newByPosition},
 		{"ByPriorityThenDueThenPosition", byPriority},
-		{"AQuarterForNewMessages", quarterForNew},
-		{"RoomIsNotWasted", roomIsNotWasted},
+		{"ByTurn", byTurn},
+		{"PriorityAges", priorityAges},
+		{"PriorityWithoutAge", priorityWithoutAge},
 		{"RetriesDoNotStarveOneAtATime", retriesDoNotStarve},
 		{"NewMessagesDoNotStarveOneAtATime", newDoNotStarve},
 		{"AtMostMax", atMostMax},
@@ -62,27 +63,46 @@ func (b *bed) retried(n int) {
 	}
 }
 
-func quarterForNew(b *bed) {
-	b.retried(9)
-	for i := range 4 {
-		b.put(fmt.Sprintf("new-%d", i))
-	}
-	b.keys(b.claim(4), "retry-0", "retry-1", "retry-2", "new-0")
-	b.keys(b.claim(2), "retry-3", "new-1")
-	b.keys(b.claim(5), "retry-4", "retry-5", "retry-6", "new-2", "new-3")
-	b.keys(b.claim(5), "retry-7", "retry-8")
+// byTurn mixes what waits for a retry, what is new and what was scheduled.
+func byTurn(b *bed) {
+	b.retried(2)
+	b.clock.Advance(time.Second)
+	b.put("new-0")
+	b.put("later", nixie.Delay(2*time.Second))
+	b.clock.Advance(time.Second)
+	b.put("new-1")
+	b.put("urgent", nixie.Priority(1))
+	b.put("idle", nixie.Priority(-1))
+	b.clock.Advance(2 * time.Second)
+	b.put("new-2")
+	b.keys(b.claim(3), "urgent", "retry-0", "retry-1")
+	b.keys(b.claim(2), "new-0", "new-1")
+	b.keys(b.claim(9), "later", "new-2", "idle")
 }
 
-func roomIsNotWasted(b *bed) {
-	b.retried(6)
-	b.put("new")
-	b.keys(b.claim(8), "retry-0", "retry-1", "retry-2", "retry-3", "retry-4", "retry-5", "new")
+// priorityAges: what has waited for an age goes before what is one priority
+// higher and new.
+func priorityAges(b *bed) {
+	b.configure(nixie.QueueSettings{PriorityAge: time.Minute})
+	b.put("low", nixie.Priority(-1))
+	b.put("zero")
+	b.clock.Advance(time.Minute - time.Second)
+	b.put("high", nixie.Priority(1))
+	b.put("zero too")
+	b.clock.Advance(2 * time.Second)
+	b.put("high too", nixie.Priority(1))
+	b.put("zero three")
+	b.keys(b.claim(9), "high", "zero", "high too", "zero too", "low", "zero three")
+}
 
-	for i := range 8 {
-		b.put(fmt.Sprintf("fresh-%d", i))
-	}
-	b.put("urgent", nixie.Priority(1))
-	b.keys(b.claim(4), "urgent", "fresh-0", "fresh-1", "fresh-2")
+func priorityWithoutAge(b *bed) {
+	b.configure(nixie.QueueSettings{PriorityAge: -1})
+	b.put("low", nixie.Priority(-4))
+	b.put("zero")
+	b.clock.Advance(10_000 * time.Hour)
+	b.put("high", nixie.Priority(1))
+	b.put("zero too")
+	b.keys(b.claim(9), "high", "zero", "zero too", "low")
 }
 
 // retriesDoNotStarve claims one message at a time while new ones keep coming:

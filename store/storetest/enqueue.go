@@ -134,7 +134,7 @@ func nothingIsFine(b *bed) {
 	same(b, "receipts", len(receipts), 0)
 	same(b, "answers", len(b.st.Settle(b.ctx, nil)), 0)
 	same(b, "answers", len(b.st.Extend(b.ctx, nil, time.Second)), 0)
-	same(b, "answers", len(b.st.Amend(b.ctx, nil, "cancel")), 0)
+	same(b, "answers", len(b.st.Amend(b.ctx, nil, change("cancel"))), 0)
 	same(b, "answers", len(b.st.Resolve(b.ctx, nil)), 0)
 }
 

@@ -165,7 +165,7 @@ func (c *inspector) lookAtCounts(infos []nixie.QueueInfo, messages []store.Recor
 	counts := recount(messages, c.letters, time.Time{})
 	for i := range infos {
 		got, want := &infos[i], counts[infos[i].Name]
-		c.want(got.Ready+got.Scheduled == want.Ready+want.Scheduled && got.Leased == want.Leased && got.Succeeded == want.Succeeded &&
+		c.want(got.Ready+got.Blocked+got.Scheduled == want.Ready+want.Scheduled && got.Leased == want.Leased && got.Succeeded == want.Succeeded &&
 			got.Discarded == want.Discarded && got.Canceled == want.Canceled && got.Dead == want.Dead,
 			"queue %s counts %+v, a recount gives %+v", got.Name, *got, want)
 		delete(counts, got.Name)
@@ -227,6 +227,7 @@ func checkCounts(b *bed, st store.Store, now time.Time) {
 		want := counts[got.Name]
 		want.Name, want.Settings, want.OldestAt, want.NextAt = got.Name, got.Settings, got.OldestAt, got.NextAt
 		want.Retried, want.Died = got.Retried, got.Died
+		want.Ready, want.Blocked = want.Ready-got.Blocked, got.Blocked
 		same(b, "overview", got, want)
 	}
 }

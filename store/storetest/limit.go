@@ -57,7 +57,7 @@ func partsOfCalls(b *bed) {
 		}
 		all(b.st.Settle(b.ctx, slices.Repeat([]nixie.Settlement{{Delivery: d, Verb: nixie.Complete}}, over)))
 		all(b.st.Extend(b.ctx, slices.Repeat([]*nixie.Delivery{d}, over), time.Minute))
-		all(b.st.Amend(b.ctx, slices.Repeat([]nixie.ID{d.ID}, over), store.Cancel))
+		all(b.st.Amend(b.ctx, slices.Repeat([]nixie.ID{d.ID}, over), change(store.Cancel)))
 		all(b.st.Resolve(b.ctx, slices.Repeat([]store.Resolution{{Letter: l.ID, Event: nixie.OnHold, Actor: "ann"}}, over)))
 	})
 }
@@ -95,7 +95,7 @@ func calls(ctx context.Context, st store.Store, d *nixie.Delivery, l nixie.ID) [
 	add(err)
 	errs = append(errs, st.Extend(ctx, []*nixie.Delivery{d}, time.Minute)...)
 	errs = append(errs, st.Settle(ctx, []nixie.Settlement{{Delivery: d, Verb: nixie.Complete}})...)
-	errs = append(errs, st.Amend(ctx, []nixie.ID{d.ID}, store.Cancel)...)
+	errs = append(errs, st.Amend(ctx, []nixie.ID{d.ID}, change(store.Cancel))...)
 	errs = append(errs, st.Resolve(ctx, []store.Resolution{{Letter: l, Event: nixie.OnHold, Actor: "ann"}})...)
 	_, _, err = st.Letters(ctx, nixie.Filter{}, store.Page{})
 	add(err)

@@ -40,7 +40,7 @@ func model(t *testing.T, h Harness, stormy bool) {
 		m.begin()
 		actions := map[string]func(*rapid.T){
 			"enqueue": m.enqueue, "enqueue2": m.enqueue, "claim": m.claim, "settle": m.settle, "settle2": m.settle, "extend": m.extend, "amend": m.amend,
-			"die": m.die, "resolve": m.resolve, "resolve2": m.resolve, "plan": m.plan, "pause": m.pause, "query": m.query, "": m.compare,
+			"die": m.die, "resolve": m.resolve, "resolve2": m.resolve, "plan": m.plan, "pause": m.pause, "reorder": m.reorder, "unblock": m.unblock, "query": m.query, "": m.compare,
 		}
 		if stormy {
 			actions["advance"], actions["crash"], actions["close"], actions["claim2"] = m.advance, m.crash, m.leave, m.claim
@@ -73,10 +73,11 @@ type machine struct {
 	vanished  []*process // dead, with leases that may still look current
 	joined    int
 	scope     nixie.DedupeScope
-	loans     []loan              // the newest, at most maxLoans
-	lent      int                 // how many there were
-	names     [2]map[nixie.ID]int // of messages: the n-th made, in sut and ref
-	ids       [][2]nixie.ID       // by name
+	order     map[string]nixie.QueueSettings // by queue
+	loans     []loan                         // the newest, at most maxLoans
+	lent      int                            // how many there were
+	names     [2]map[nixie.ID]int            // of messages: the n-th made, in sut and ref
+	ids       [][2]nixie.ID                  // by name
 	plans     [][2]nixie.ID
 }
 
@@ -91,14 +92,25 @@ func (m *machine) join() *process {
 // begin configures the queues.
 func (m *machine) begin() {
 	m.scope = rapid.SampledFrom([]nixie.DedupeScope{"", nixie.DedupeActive, nixie.DedupeUnresolved, nixie.DedupeEver}).Draw(m.T, "scope")
+	m.order = map[string]nixie.QueueSettings{}
 	for _, q := range modelQueues {
+		m.order[q] = m.ordering(m.T)
 		m.configure(q, false)
 	}
 }
 
+// ordering is a queue's rules of order.
+func (m *machine) ordering(r *rapid.T) nixie.QueueSettings {
+	return rapid.SampledFrom([]nixie.QueueSettings{
+		{}, {PriorityAge: -1}, {Order: nixie.OrderStrict}, {Order: nixie.OrderStrict}, {Order: nixie.OrderRelaxed, PriorityAge: 5 * time.Second},
+		{Order: nixie.OrderStrict, DeadHead: nixie.DeadFrees, PriorityAge: time.Second},
+	}).Draw(r, "order")
+}
+
 func (m *machine) configure(queue string, paused bool) {
 	p := m.processes[0]
-	s := nixie.QueueSettings{DedupeScope: m.scope, Lease: 20 * time.Second, Paused: paused}
+	s := m.order[queue]
+	s.DedupeScope, s.Lease, s.Paused = m.scope, 20*time.Second, paused
 	m.sameCode("configure", p.sut.Configure(m.ctx, queue, s, "ann", "r"), p.ref.Configure(m.ctx, queue, s, "ann", "r"))
 }
 
@@ -199,6 +211,7 @@ func (m *machine) compare(*rapid.T) {
 	}
 	m.compareLetters(p)
 	m.compareQueues(p, skip)
+	m.compareStreams(p, skip)
 }
 
 // seeMessage is what can be compared of a message.
@@ -211,7 +224,7 @@ func (m *machine) seeMessage(side int, r *store.Record) string {
 	if r.State != nixie.Queued || !notBefore.After(m.clock.Now()) {
 		notBefore = time.Time{}
 	}
-	return fmt.Sprint(m.name(side, r.ID), r.Queue, r.Stream, r.DedupeKey, string(r.Body), r.Priority, r.State, " attempts ", r.Attempts, r.Deliveries, r.Crashes,
+	return fmt.Sprint(m.name(side, r.ID), r.Queue, r.Stream, r.MayPass, r.OrderGap, r.DedupeKey, string(r.Body), r.Priority, r.State, " attempts ", r.Attempts, r.Deliveries, r.Crashes,
 		" lives ", r.Generation, r.Redrives, r.Steps, " last ", r.LastFailure, texts, r.HistoryDropped, " lease ", r.LeaseOwner, at(r.LeaseExpiresAt),
 		" times ", at(notBefore), at(r.EnqueuedAt), at(r.FirstReceivedAt), at(r.EndedAt))
 }

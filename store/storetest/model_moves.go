@@ -23,7 +23,7 @@ func (m *machine) enqueue(r *rapid.T) {
 			Key:       fmt.Sprintf("k%d.%d", len(m.ids), i),
 			Priority:  rapid.SampledFrom([]int{0, 0, 0, 1, -1}).Draw(r, "priority"),
 			Delay:     rapid.SampledFrom([]time.Duration{0, 0, time.Second, 10 * time.Second}).Draw(r, "delay"),
-			Stream:    rapid.SampledFrom([]string{"", "", "s"}).Draw(r, "stream"),
+			Stream:    rapid.SampledFrom([]string{"", "", "s", "s", "t"}).Draw(r, "stream"),
 			DedupeKey: rapid.SampledFrom([]string{"", "", "x", "y"}).Draw(r, "key"),
 			OnConflict: rapid.SampledFrom([]nixie.Conflict{
 				nixie.ReturnExisting, nixie.FailOnConflict, nixie.ReplaceExisting,
@@ -81,7 +81,7 @@ func (m *machine) seeDeliveries(side int, ds []*nixie.Delivery) []string {
 	for _, d := range ds {
 		seen = append(seen, fmt.Sprint("\nmessage ", m.name(side, d.ID), string(d.Body), d.Hash == nixie.HashBody(d.Body), " attempts ", d.Attempts, d.Deliveries, d.Crashes,
 			" lives ", d.Generation, d.Redrives, d.Steps, " lease ", d.Lease.Number, d.Lease.Owner, at(d.Lease.ExpiresAt),
-			d.Abandoned, d.AbandonedBy, at(d.FirstReceivedAt)))
+			d.Abandoned, d.AbandonedBy, d.OrderGap, d.MayPass, at(d.FirstReceivedAt)))
 	}
 	return seen
 }
@@ -165,7 +165,7 @@ func (m *machine) amend(r *rapid.T) {
 		r.Skip("no messages")
 	}
 	p := m.process(r)
-	change := rapid.SampledFrom([]store.Change{store.Cancel, store.RetryNow, store.RetryNow}).Draw(r, "change")
+	change := m.change(r)
 	now := m.clock.Now()
 	var sut, ref []nixie.ID
 	for _, pair := range rapid.SliceOfN(rapid.SampledFrom(m.ids), 1, 2).Draw(r, "messages") {
@@ -178,6 +178,16 @@ func (m *machine) amend(r *rapid.T) {
 		}
 	}
 	m.sameCodes("amend", p.sut.Amend(m.ctx, sut, change), p.ref.Amend(m.ctx, ref, change))
+}
+
+func (m *machine) change(r *rapid.T) store.Change {
+	c := change(rapid.SampledFrom(store.ChangeVerbs()).Draw(r, "change"))
+	c.At = m.clock.Now().Add(rapid.SampledFrom([]time.Duration{-time.Second, 0, time.Second, 10 * time.Second}).Draw(r, "at"))
+	c.Queue = m.queue(r)
+	c.Free = rapid.Bool().Draw(r, "free")
+	c.Hold = &nixie.Failure{Decision: nixie.Hold, Class: nixie.ClassPermanent, Reason: nixie.ReasonPoison, Text: "held", FailedAt: m.clock.Now()}
+	c.Burial = burial(nixie.StatusReview)
+	return c
 }
 
 // lettersOf reads the letters of both stores, in pairs.

@@ -47,7 +47,7 @@ func everyStateAndEvent(b *bed) {
 func messageEvents() []nixie.Event {
 	return []nixie.Event{
 		nixie.OnEnqueue, nixie.OnClaim, nixie.OnCancel, nixie.OnComplete, nixie.OnRetry, nixie.OnRelease,
-		nixie.OnAbandon, nixie.OnDiscard, nixie.OnBury, nixie.OnRedrive,
+		nixie.OnAbandon, nixie.OnDiscard, nixie.OnBury, nixie.OnHold, nixie.OnRedrive,
 	}
 }
 
@@ -112,6 +112,8 @@ func (b *bed) messageAct(on nixie.Event, d *nixie.Delivery) func() error {
 		}
 	case nixie.OnCancel:
 		return func() error { return b.amend(d.ID, store.Cancel) }
+	case nixie.OnHold:
+		return func() error { return b.change(d.ID, b.holding("poison")) }
 	case nixie.OnComplete:
 		return settle(nixie.Complete)
 	case nixie.OnRetry:

@@ -8,6 +8,7 @@ drop table letter;
 drop table attachment;
 drop table failure;
 drop table log;
+drop table stream;
 drop table pending;
 drop table batch;
 drop table message;

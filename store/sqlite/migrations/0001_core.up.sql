@@ -25,6 +25,7 @@ create table queue (
   succeeded integer not null default 0,   -- rows of log, by state
   discarded integer not null default 0,
   canceled  integer not null default 0,
+  dead      integer not null default 0,
   paused   integer not null default 0,
   settings text    not null default '{}'  -- QueueSettings as JSON
 ) strict;
@@ -63,7 +64,7 @@ create table batch (
 create table pending (
   pos        integer primary key,
   queue      integer not null,
-  state      integer not null,            -- 0 queued, 1 leased
+  state      integer not null,            -- 0 queued, 1 leased, 6 queued behind others of its stream
   priority   integer not null,
   due        integer not null,            -- not handed out earlier
   attempts   integer not null,
@@ -76,12 +77,37 @@ create table pending (
   until      integer not null,            -- end of the lease, 0 when queued
   received   integer not null,            -- first claim of all lives, 0 before it
   abandoned  text,                        -- the holder that vanished; to be judged
-  steps      text
+  steps      text,
+  stream     integer,                     -- of an ordered queue
+  rank       integer not null,            -- place in the stream: pos, or that of a later append
+  may_pass   integer not null,            -- may go before those of its stream that wait or are dead
+  gap        integer not null             -- was handed out out of order
 ) strict;
 
+-- What waits behind others of its stream is not in pending_due, so that a
+-- blocked stream costs those who claim nothing.
 create index pending_due     on pending (queue, priority, due) where state = 0 and crashes = 0;
 create index pending_suspect on pending (queue, priority, due) where state = 0 and crashes > 0;
 create index pending_lease   on pending (until)                where state = 1;
+
+create index pending_stream  on pending (stream, rank)      where stream is not null;
+create index pending_order   on pending (stream, due, rank) where stream is not null;
+create index pending_passing on pending (stream, due, rank) where may_pass = 1;
+create index pending_open    on pending (stream)            where stream is not null and state <> 6;
+
+-- The streams of ordered queues that have messages on their way or unresolved
+-- letters.
+create table stream (
+  n       integer primary key,
+  queue   integer not null,
+  name    text    not null,
+  top     integer not null default 0,     -- highest rank that was handed out
+  blocked integer not null default 0,     -- 1: a dead message holds it up
+  due     integer not null default 0      -- when its next message may go, 0 is at once
+) strict;
+
+create unique index stream_name    on stream (queue, name);
+create index        stream_urgency on stream (queue, blocked desc, due desc, n);
 
 create table log (
   pos        integer primary key,
@@ -95,7 +121,8 @@ create table log (
   redrives   integer,
   number     integer,
   steps      text,
-  note       text                         -- why it was discarded or canceled
+  note       text,                        -- why it was discarded or canceled
+  gap        integer                      -- 1: was handed out out of order
 ) strict;
 
 create table failure (
@@ -142,7 +169,10 @@ create table letter (
   resolved     integer not null,
   operation    blob,
   note         text    not null,
-  revision     integer not null
+  revision     integer not null,
+  stream       integer,                   -- while its message is dead in an ordered stream
+  rank         integer not null default 0,
+  blocks       integer not null default 0 -- the followers wait
 ) strict;
 
 create unique index letter_id    on letter (id);
@@ -150,6 +180,7 @@ create unique index letter_pos   on letter (pos);
 create index        letter_died  on letter (died);
 create index        letter_queue on letter (queue, status, died);
 create index        letter_group on letter (fingerprint, status);
+create index        letter_stream on letter (stream, blocks, rank) where stream is not null;
 
 create table dedupe (
   queue integer not null,
@@ -204,7 +235,8 @@ create table audit (
 create view current as
 select m.pos, m.pos >> 40 as queue, q.name as queue_name, m.id, m.own, m.type, m.key, m.stream, m.dedupe,
        m.priority, m.hash, m.headers, m.origin, m.enqueued, m.expires,
-       case when p.pos is not null then p.state
+       case when p.state = 6 then 0
+            when p.pos is not null then p.state
             when g.pos is not null then g.state
             when m.own = 0 and m.pos & 0xffffffffff <= q.cursor then 1
             else 0 end as state,
@@ -219,7 +251,7 @@ select m.pos, m.pos >> 40 as queue, q.name as queue_name, m.id, m.own, m.type, m
        coalesce(p.owner, 0) as owner, coalesce(p.until, 0) as until,
        coalesce(p.received, g.received, 0) as received,
        coalesce(p.steps, g.steps) as steps,
-       coalesce(g.ended, 0) as ended, g.note
+       coalesce(g.ended, 0) as ended, g.note, coalesce(p.may_pass, 0) as may_pass, coalesce(p.gap, g.gap, 0) as gap
 from message m join queue q on q.n = m.pos >> 40
      left join pending p on p.pos = m.pos
      left join log g on g.pos = m.pos;

@@ -1,0 +1,119 @@
+package memory
+
+import (
+	"context"
+	"slices"
+	"time"
+
+	"github.com/nixie-go/nixie"
+	"github.com/nixie-go/nixie/store"
+)
+
+// Amend changes messages that have not ended.
+func (s *Store) Amend(ctx context.Context, ids []nixie.ID, change store.Change) []error {
+	return s.each(ctx, len(ids), func(i int, now time.Time) error {
+		if err := change.Check(); err != nil {
+			return err
+		}
+		m := s.messages[ids[i]]
+		if m == nil {
+			return nixie.Errorf(nixie.CodeNotFound, "no message %s", ids[i])
+		}
+		if change.Verb == store.Cancel {
+			return s.cancel(m, &change, now)
+		}
+		if m.State != nixie.Queued {
+			return nixie.Errorf(nixie.CodeConflict, "message %s is %s: %s needs one that is queued", m.ID, m.State, change.Verb)
+		}
+		q := s.queue(m.Queue)
+		if err := s.amend(q, m, &change, now); err != nil || change.Verb == store.Hold {
+			return err // a hold is in the audit as what it does to the letter
+		}
+		q.record(now, change.Actor, change.Event(), m.ID, change.Note())
+		if !m.due.After(now) {
+			s.wake(m.Queue)
+		}
+		return nil
+	})
+}
+
+func (s *Store) cancel(m *message, c *store.Change, now time.Time) error {
+	if err := m.move(nixie.OnCancel); err != nil {
+		return err
+	}
+	s.queue(m.Queue).record(now, c.Actor, c.Event(), m.ID, c.Note())
+	return s.end(m, nixie.OnGone, s.owner, "message was canceled", now)
+}
+
+// amend changes a queued message.
+func (s *Store) amend(q *queue, m *message, c *store.Change, now time.Time) error {
+	switch c.Verb {
+	case store.Hold:
+		return s.hold(m, c, now)
+	case store.RetryNow:
+		if m.due.After(now) {
+			m.wait(now)
+		}
+	case store.ResetAttempts:
+		m.Attempts, m.Deliveries, m.Crashes = 0, 0, 0
+		m.abandoned, m.abandonedBy = false, ""
+	case store.Reschedule:
+		m.wait(later(c.At, now))
+	case store.Move:
+		return s.transfer(q, m, c.Queue)
+	case store.MayPass:
+		if !m.ordered || q.settings.Order != nixie.OrderStrict {
+			return nixie.Errorf(nixie.CodeConflict, "message %s is not in a strict stream: nothing keeps it waiting that it could pass", m.ID)
+		}
+		m.MayPass = true
+	}
+	return nil
+}
+
+func later(a, b time.Time) time.Time {
+	if a.After(b) {
+		return a
+	}
+	return b
+}
+
+// hold buries a queued message for review.
+func (s *Store) hold(m *message, c *store.Change, now time.Time) error {
+	if m.letter != nil && m.letter.Status != nixie.StatusRedriving {
+		return m.letter.forbids(nixie.OnHold)
+	}
+	if err := m.move(nixie.OnHold); err != nil {
+		return err
+	}
+	m.fail(*c.Hold)
+	if err := s.bury(m, c.Settlement(), c.Actor, c.Reason, now); err != nil {
+		return err
+	}
+	m.letter.blocks = m.letter.blocks && !c.Free
+	return nil
+}
+
+// transfer puts a message at the end of another queue.
+func (s *Store) transfer(from *queue, m *message, name string) error {
+	if name == from.name {
+		return nixie.Errorf(nixie.CodeConflict, "message %s is in queue %s already: name another one", m.ID, name)
+	}
+	if m.letter != nil {
+		return nixie.Errorf(nixie.CodeConflict, "message %s was redriven: its letter %s belongs to queue %s", m.ID, m.letter.ID, m.Queue)
+	}
+	to := s.queue(name)
+	if err := to.free(m); err != nil {
+		return err
+	}
+	if m.holdsKey {
+		delete(from.keys, m.DedupeKey)
+	}
+	is := func(o *message) bool { return o == m }
+	from.all, from.live = slices.DeleteFunc(from.all, is), slices.DeleteFunc(from.live, is)
+	m.Queue, m.MayPass = name, false
+	s.join(to, m)
+	m.position = m.rank
+	to.take(m)
+	to.all, to.live = append(to.all, m), append(to.live, m)
+	return nil
+}

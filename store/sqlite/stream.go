@@ -1,0 +1,271 @@
+package sqlite
+
+import (
+	"github.com/nixie-go/nixie"
+	"github.com/nixie-go/nixie/store"
+)
+
+// Of all messages of a stream only those that may be handed out are in the
+// state queued: one, or the head that waits and the one that may pass it. The
+// others are behind. Whatever changes a stream only stirs it; before anybody
+// claims, and at the end of the transaction, it is arranged once.
+
+// stir notes that something changed in a stream; 0 is none.
+func (t *tx) stir(q *queueRow, stream int64) {
+	if stream == 0 {
+		return
+	}
+	if t.stirred == nil {
+		t.stirred = map[int64]*queueRow{}
+	}
+	t.stirred[stream] = q
+}
+
+func (t *tx) arrangeStirred() error {
+	for stream, q := range t.stirred {
+		if err := t.arrange(q, stream); err != nil {
+			return err
+		}
+	}
+	clear(t.stirred)
+	return nil
+}
+
+// join puts a row into its stream, if the queue is ordered.
+func (t *tx) join(q *queueRow, p *pendingRow, stream string, rank int64) error {
+	if stream == "" || !q.settings.Ordered() {
+		return nil
+	}
+	n, err := t.openStream(q, stream)
+	if err != nil {
+		return err
+	}
+	p.stream, p.rank = n, rank
+	if p.state == stQueued {
+		p.state = stBehind
+	}
+	t.stir(q, n)
+	return nil
+}
+
+func (t *tx) openStream(q *queueRow, name string) (int64, error) {
+	n, err := t.number("select n from stream where queue = ? and name = ?", q.n, name)
+	if n != 0 || err != nil {
+		return n, err
+	}
+	if err := t.run("insert into stream (queue, name) values (?, ?)", q.n, name); err != nil {
+		return 0, err
+	}
+	return t.LastInsertRowID(), nil
+}
+
+// appendRank is the rank of what is put behind everything that is there: a place
+// that no message will have.
+func (t *tx) appendRank(q *queueRow) int64 {
+	q.last++
+	q.dirty = true
+	if q.fresh == 0 {
+		q.cursor = q.last
+	}
+	return q.n<<seqBits | q.last
+}
+
+// ahead is the message of a stream that comes first by its queue's order.
+type ahead struct {
+	pos, rank, due int64
+	state          int
+}
+
+const (
+	firstByRank = "select pos, rank, due, state from pending indexed by pending_stream where stream = ? order by rank limit 1"
+	firstByDue  = "select pos, rank, due, state from pending indexed by pending_order where stream = ? order by due, rank limit 1"
+	leasedOne   = "select pos, rank, due, state from pending indexed by pending_open where stream = ? and stream is not null and state <> 6 and state = 1"
+)
+
+func (c conn) ahead(query string, stream int64) (a ahead, err error) {
+	err = c.each(query, func(row rows) error {
+		a = ahead{row.ColumnInt64(0), row.ColumnInt64(1), row.ColumnInt64(2), row.ColumnInt(3)}
+		return nil
+	}, stream)
+	return a, err
+}
+
+// first is the message of a stream that goes next if nothing holds it up; its
+// place is 0 when nothing is on its way.
+func (c conn) first(set *nixie.QueueSettings, stream int64) (ahead, error) {
+	if set.Order == nixie.OrderStrict {
+		return c.ahead(firstByRank, stream)
+	}
+	return c.ahead(firstByDue, stream)
+}
+
+// blocked reports whether a dead message holds up the first one.
+func (c conn) blocked(stream int64, first ahead) (bool, error) {
+	n, err := c.number("select exists (select 1 from letter where stream = ?1 and blocks = 1 and (?2 = 0 or rank < ?2))", stream, first.rank)
+	return n != 0, err
+}
+
+// arrange decides which messages of a stream are to be found by claims.
+func (t *tx) arrange(q *queueRow, stream int64) error {
+	leased, err := t.ahead(leasedOne, stream)
+	if err != nil {
+		return err
+	}
+	first, err := t.first(&q.settings, stream)
+	if err != nil {
+		return err
+	}
+	blocked, err := t.blocked(stream, first)
+	if err != nil {
+		return err
+	}
+	if first.pos == 0 && !blocked {
+		gone, err := t.change("delete from stream where n = ?1 and not exists (select 1 from letter where stream = ?1)", stream)
+		if gone == 1 || err != nil {
+			return err
+		}
+	}
+	var passing int64
+	switch {
+	case leased.pos != 0:
+		blocked, first = false, ahead{}
+	case q.settings.Order == nixie.OrderStrict && (blocked || first.due > t.now):
+		if passing, err = t.number("select pos from pending where stream = ? and may_pass = 1 and pos <> ? order by due, rank limit 1", stream, orZeroIf(blocked, first.pos)); err != nil {
+			return err
+		}
+	}
+	if blocked {
+		first.pos = 0
+	}
+	if err := t.run("update pending indexed by pending_open set state = 6 where stream = ?1 and stream is not null and state <> 6 and state = 0 and pos not in (?2, ?3)", stream, first.pos, passing); err != nil {
+		return err
+	}
+	if err := t.run("update pending set state = 0 where pos in (?, ?) and state = 6", first.pos, passing); err != nil {
+		return err
+	}
+	if passing != 0 || first.pos != 0 && first.due <= t.now {
+		t.wake(q.name)
+	}
+	return t.run("update stream set blocked = ?1, due = ?2 where n = ?3 and (blocked <> ?1 or due <> ?2)", blocked, first.due, stream)
+}
+
+// orZeroIf is n unless the condition holds.
+func orZeroIf(condition bool, n int64) int64 {
+	if condition {
+		return 0
+	}
+	return n
+}
+
+// isNext reports whether a row that claims have found may go: one that may pass
+// its head has to wait once that is due.
+func (t *tx) isNext(q *queueRow, r *pendingRow) (bool, error) {
+	if r.stream == 0 || !r.mayPass || q.settings.Order != nixie.OrderStrict {
+		return true, nil
+	}
+	head, err := t.first(&q.settings, r.stream)
+	if err != nil || head.pos == r.pos || head.due > t.now {
+		return err == nil, err
+	}
+	return t.blocked(r.stream, head)
+}
+
+// pass notes that a row of a stream is handed out and whether that is out of
+// order.
+func (t *tx) pass(r *pendingRow) error {
+	if r.stream == 0 {
+		return nil
+	}
+	n, err := t.number(`select ?2 < (select top from stream where n = ?1)
+		or exists (select 1 from pending indexed by pending_stream where stream = ?1 and rank < ?2)
+		or exists (select 1 from letter where stream = ?1 and blocks = 0 and rank < ?2)
+		or exists (select 1 from letter where stream = ?1 and blocks = 1 and rank < ?2)`, r.stream, r.rank)
+	if err != nil {
+		return err
+	}
+	r.gap, r.mayPass = r.gap || n != 0, false
+	if err := t.run("update pending indexed by pending_open set state = 6 where stream = ?1 and stream is not null and state <> 6 and state = 0 and pos <> ?2", r.stream, r.pos); err != nil {
+		return err
+	}
+	return t.run("update stream set top = max(top, ?), blocked = 0, due = 0 where n = ?", r.rank, r.stream)
+}
+
+// comeBack gives a redriven message its place: its own if it holds up the
+// others, else behind everything that may have passed it.
+func (t *tx) comeBack(q *queueRow, l *letterRow, p *pendingRow, stream string) error {
+	rank := l.rank
+	if !l.blocks && stream != "" && q.settings.Ordered() {
+		rank, p.gap = t.appendRank(q), true
+	}
+	if err := t.leaveStream(l); err != nil {
+		return err
+	}
+	return t.join(q, p, stream, rank)
+}
+
+// leaveStream takes a letter out of its stream.
+func (t *tx) leaveStream(l *letterRow) error {
+	if l.stream == 0 {
+		return nil
+	}
+	q, err := t.queueAt(l.pos)
+	if err != nil {
+		return err
+	}
+	t.stir(q, l.stream)
+	return t.run("update letter set stream = null, blocks = 0 where n = ?", l.n)
+}
+
+// rejoin shows a letter among those of its stream again. It does not block: its
+// followers may have gone.
+func (t *tx) rejoin(q *queueRow, l *letterRow) error {
+	if !q.settings.Ordered() || l.rank == 0 {
+		return nil
+	}
+	stream := ""
+	if err := t.each("select stream from message where pos = ?", func(row rows) error {
+		stream = row.ColumnText(0)
+		return nil
+	}, l.pos); err != nil || stream == "" {
+		return err
+	}
+	n, err := t.openStream(q, stream)
+	if err != nil {
+		return err
+	}
+	t.stir(q, n)
+	return t.run("update letter set stream = ? where n = ?", n, l.n)
+}
+
+// reorder applies a new order to the streams that are there. Between an order
+// and none nothing may be on its way: nobody could say what came first.
+func (t *tx) reorder(q *queueRow, settings *nixie.QueueSettings) error {
+	old := q.settings
+	if old.Order == settings.Order && old.DeadHead == settings.DeadHead {
+		return nil
+	}
+	if old.Ordered() != settings.Ordered() {
+		busy, err := t.number("select ?1 > 0 or exists (select 1 from pending where pos > ?2 and pos <= ?3) or exists (select 1 from batch where first > ?2 and last <= ?3)",
+			q.fresh, q.n<<seqBits, q.n<<seqBits|maxSeq)
+		if err != nil {
+			return err
+		}
+		if busy != 0 {
+			return nixie.Errorf(nixie.CodeConflict, "queue %s has messages on their way: drain it before its order changes from or to none", q.name)
+		}
+		if err := t.run("update letter set stream = null, rank = 0, blocks = 0 where stream in (select n from stream where queue = ?)", q.n); err != nil {
+			return err
+		}
+	}
+	if !settings.Blocks() {
+		if err := t.run("update letter set blocks = 0 where stream in (select n from stream where queue = ?) and blocks = 1", q.n); err != nil {
+			return err
+		}
+	}
+	return t.each("select n from stream where queue = ?", func(row rows) error {
+		t.stir(q, row.ColumnInt64(0))
+		return nil
+	}, q.n)
+}
+
+var _ store.Streams = (*Store)(nil)

@@ -1,0 +1,204 @@
+package sqlite
+
+import (
+	"context"
+	"strconv"
+	"strings"
+
+	"github.com/nixie-go/nixie"
+	"github.com/nixie-go/nixie/store"
+)
+
+// Streams implements store.Streams.
+func (s *Store) Streams(ctx context.Context, queue string, page store.Page) ([]store.Stream, string, error) {
+	where, args := "q.name = ?", []any{queue}
+	if page.Cursor != "" {
+		after, err := streamCursor(page.Cursor)
+		if err != nil {
+			return nil, "", err
+		}
+		where, args = where+" and (s.blocked, s.due, -s.n) < (?, ?, ?)", append(args, after...)
+	}
+	limit := pageLimit(page)
+	var list []store.Stream
+	var last string
+	err := s.read(ctx, func(c conn) error {
+		return c.each("select "+streamColumns+" from queue q join stream s on s.queue = q.n where "+where+" order by s.blocked desc, s.due desc, s.n limit ?", func(row rows) error {
+			v, err := s.viewStream(c, row)
+			list = append(list, v)
+			last = strings.Join([]string{row.ColumnText(4), row.ColumnText(5), row.ColumnText(1)}, ".")
+			return err
+		}, append(args, limit)...)
+	})
+	if err != nil || len(list) < limit {
+		last = ""
+	}
+	return list, last, err
+}
+
+func streamCursor(cursor string) ([]any, error) {
+	var numbers []any
+	for _, part := range strings.Split(cursor, ".") {
+		n, err := strconv.ParseInt(part, 10, 64)
+		if err != nil {
+			break
+		}
+		numbers = append(numbers, n)
+	}
+	if len(numbers) != 3 {
+		return nil, nixie.Errorf(nixie.CodeInvalid, "cursor %.40q is not one of ours: start without a cursor", cursor)
+	}
+	numbers[2] = -numbers[2].(int64)
+	return numbers, nil
+}
+
+// Stream implements store.Streams.
+func (s *Store) Stream(ctx context.Context, queue, name string) (store.Stream, error) {
+	var v store.Stream
+	err := s.read(ctx, func(c conn) error {
+		return c.each("select "+streamColumns+" from queue q join stream s on s.queue = q.n where q.name = ? and s.name = ?", func(row rows) (err error) {
+			v, err = s.viewStream(c, row)
+			return err
+		}, queue, name)
+	})
+	if err == nil && v.State == "" {
+		err = noStream(queue, name)
+	}
+	return v, err
+}
+
+func noStream(queue, name string) error {
+	return nixie.Errorf(nixie.CodeNotFound, "no ordered stream %q of queue %q has messages on their way or in the office", name, queue)
+}
+
+const streamColumns = "q.settings, s.n, q.name, s.name, s.blocked, s.due"
+
+// viewStream shows a stream as it stands.
+func (s *Store) viewStream(c conn, row rows) (store.Stream, error) {
+	n := row.ColumnInt64(1)
+	v := store.Stream{Queue: row.ColumnText(2), Name: row.ColumnText(3)}
+	var set nixie.QueueSettings
+	if err := fromJSON(row.ColumnText(0), &set); err != nil {
+		return v, err
+	}
+	if err := c.each(`select (select count(*) from pending indexed by pending_stream where stream = ?1), (select count(*) from pending where stream = ?1 and may_pass = 1),
+		(select count(*) from letter where stream = ?1)`, func(row rows) error {
+		v.Followers, v.Passing, v.Dead = row.ColumnInt64(0), row.ColumnInt64(1), row.ColumnInt64(2)
+		return nil
+	}, n); err != nil {
+		return v, err
+	}
+	head, err := s.headOf(c, &set, n, &v)
+	if err != nil || head == 0 {
+		return v, err
+	}
+	if v.State == store.StreamBlocked {
+		v.Dead--
+	} else {
+		v.Followers--
+	}
+	return v, c.each("select c.id, c.attempts, coalesce((select text from failure f where f.pos = c.pos order by ordinal desc limit 1), ''), coalesce((select name from owner o where o.n = c.owner), '') from current c where c.pos = ?", func(row rows) error {
+		v.Head, v.Attempts, v.Failure, v.LeasedBy = columnID(row, 0), row.ColumnInt(1), row.ColumnText(2), row.ColumnText(3)
+		return nil
+	}, head)
+}
+
+// headOf finds the message that is handed out or that the others wait for, and
+// sets the state of the stream.
+func (s *Store) headOf(c conn, set *nixie.QueueSettings, stream int64, v *store.Stream) (pos int64, err error) {
+	leased, err := c.ahead(leasedOne, stream)
+	if err != nil || leased.pos != 0 {
+		v.State = store.StreamLeased
+		return leased.pos, err
+	}
+	first, err := c.first(set, stream)
+	if err != nil {
+		return 0, err
+	}
+	if err := c.each("select pos, id from letter where stream = ?1 and blocks = 1 and (?2 = 0 or rank < ?2) order by rank limit 1", func(row rows) error {
+		v.State, v.Letter = store.StreamBlocked, columnID(row, 1)
+		pos = row.ColumnInt64(0)
+		return nil
+	}, stream, first.rank); err != nil || pos != 0 {
+		return pos, err
+	}
+	switch {
+	case first.pos == 0:
+		v.State = store.StreamIdle
+	case first.due > s.now():
+		v.State, v.Due = store.StreamWaiting, moment(first.due)
+	default:
+		v.State = store.StreamReady
+	}
+	return first.pos, nil
+}
+
+// Unblock implements store.Streams.
+func (s *Store) Unblock(ctx context.Context, u store.Unblocking) (int64, error) {
+	if err := u.Check(); err != nil {
+		return 0, err
+	}
+	var n int64
+	err := s.write(ctx, 0, func(t *tx) (err error) {
+		n, err = t.unblock(&u)
+		return err
+	})
+	if err != nil {
+		return 0, err
+	}
+	return n, nil
+}
+
+func (t *tx) unblock(u *store.Unblocking) (int64, error) {
+	q, err := t.queue(u.Queue)
+	if err != nil {
+		return 0, err
+	}
+	if q == nil {
+		return 0, noStream(u.Queue, u.Stream)
+	}
+	if err := t.arrangeStirred(); err != nil {
+		return 0, err
+	}
+	stream, err := t.number("select n from stream where queue = ? and name = ?", q.n, u.Stream)
+	if err != nil {
+		return 0, err
+	}
+	if stream == 0 {
+		return 0, noStream(u.Queue, u.Stream)
+	}
+	var v store.Stream
+	head, err := t.store.headOf(t.conn, &q.settings, stream, &v)
+	if err != nil {
+		return 0, err
+	}
+	changed := 0
+	switch {
+	case !u.Mark:
+		changed, err = t.change("update letter set blocks = 0 where stream = ? and blocks = 1", stream)
+	case q.settings.Order == nixie.OrderStrict:
+		changed, err = t.change("update pending set may_pass = 1 where stream = ? and state <> 1 and may_pass = 0 and pos <> ?", stream, head)
+	}
+	if err != nil {
+		return 0, err
+	}
+	if changed == 0 {
+		return 0, nothingToUnblock(u)
+	}
+	t.stir(q, stream)
+	var id nixie.ID
+	if err := t.each("select id from message where pos = ?", func(row rows) error {
+		id = columnID(row, 0)
+		return nil
+	}, head); err != nil {
+		return 0, err
+	}
+	return int64(changed), t.audit(q.n, u.Actor, nixie.OnUnblock, id, u.Note())
+}
+
+func nothingToUnblock(u *store.Unblocking) error {
+	if u.Mark {
+		return nixie.Errorf(nixie.CodeConflict, "stream %q has no followers that could pass its head", u.Stream)
+	}
+	return nixie.Errorf(nixie.CodeConflict, "no letter blocks stream %q: only a dead head can be unblocked; a waiting one can be passed, held or retried now", u.Stream)
+}

@@ -1,0 +1,84 @@
+package store
+
+import (
+	"context"
+	"time"
+
+	"github.com/nixie-go/nixie"
+)
+
+// Streams shows the streams of ordered queues and lets go what they hold up.
+type Streams interface {
+	// Streams lists streams that have messages on their way or unresolved
+	// letters: blocked ones first, then those that wait longest.
+	Streams(ctx context.Context, queue string, page Page) ([]Stream, string, error)
+
+	// Stream shows one of them; CodeNotFound if nothing of it is on its way.
+	Stream(ctx context.Context, queue, name string) (Stream, error)
+
+	// Unblock lets the followers of a stream go on, with one audit entry, and
+	// returns how many messages or letters it changed; see [Unblocking].
+	Unblock(ctx context.Context, u Unblocking) (int64, error)
+}
+
+// Stream is a stream of an ordered queue as it stands.
+type Stream struct {
+	Queue     string      `json:"queue"`
+	Name      string      `json:"stream"`
+	State     StreamState `json:"state"`
+	Head      nixie.ID    `json:"head"`                // message that goes next or that holds it up
+	Letter    nixie.ID    `json:"letter,omitzero"`     // of a head that is dead
+	Due       time.Time   `json:"due,omitzero"`        // of a head that waits
+	LeasedBy  string      `json:"leased_by,omitempty"` // of a head that is leased
+	Attempts  int         `json:"attempts"`            // of the head
+	Failure   string      `json:"failure,omitempty"`   // last one of the head
+	Followers int64       `json:"followers"`           // messages on their way, without the head
+	Passing   int64       `json:"passing"`             // those of them that may pass
+	Dead      int64       `json:"dead"`                // unresolved letters, without a blocking head
+}
+
+// StreamState is how a stream stands.
+type StreamState string
+
+// The states of a stream.
+const (
+	StreamBlocked StreamState = "blocked" // its head is dead
+	StreamWaiting StreamState = "waiting" // its head is due later
+	StreamLeased  StreamState = "leased"
+	StreamReady   StreamState = "ready"
+	StreamIdle    StreamState = "idle" // nothing is on its way; letters that do not block are unresolved
+)
+
+// Unblocking lets a stream go on.
+type Unblocking struct {
+	Queue, Stream string
+	Actor, Reason string // required
+
+	// Mark keeps the head in its place and marks the followers that are there
+	// now, so that they may pass it while it waits or is dead. Otherwise the
+	// letters that block the stream stop doing so: redriven, they are appended.
+	Mark bool
+}
+
+// Check says what is wrong with it.
+func (u *Unblocking) Check() error {
+	switch {
+	case u.Queue == "" || u.Stream == "":
+		return nixie.Errorf(nixie.CodeInvalid, "queue or stream is empty: name both")
+	case u.Actor == "":
+		return nixie.Errorf(nixie.CodeInvalid, "actor is empty: say who lets the stream go on")
+	case u.Reason == "":
+		return nixie.Errorf(nixie.CodeInvalid, "reason is empty: say why the stream may go on out of order")
+	case len(u.Reason) > nixie.MaxReason:
+		return nixie.Errorf(nixie.CodeLimit, "reason has %d bytes, the limit is %d: shorten it", len(u.Reason), nixie.MaxReason)
+	}
+	return nil
+}
+
+// Note is what the audit says of it.
+func (u *Unblocking) Note() string {
+	if u.Mark {
+		return "followers in stream " + u.Stream + " may pass: " + u.Reason
+	}
+	return "stream " + u.Stream + " unblocked: " + u.Reason
+}
