@@ -117,8 +117,9 @@ type Resolution struct {
 // Operations keeps long work on letters, so that it can be resumed.
 type Operations interface {
 	// Plan freezes the selection of an operation: the letters that match the
-	// filter now, oldest death first, at most max (0: all), each an item in
-	// state pending. It returns the operation with its ID and counts.
+	// filter now, oldest death first and letters of one ordered stream in its
+	// order, at most max (0: all), each an item in state pending. It returns
+	// the operation with its ID and counts.
 	Plan(ctx context.Context, op Operation, filter nixie.Filter, max int) (Operation, error)
 
 	// Operation returns an operation and the letters of up to limit of its

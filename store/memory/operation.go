@@ -1,6 +1,7 @@
 package memory
 
 import (
+	"cmp"
 	"context"
 	"slices"
 
@@ -45,13 +46,35 @@ func (s *Store) Plan(ctx context.Context, op store.Operation, filter nixie.Filte
 	if limit > 0 && len(found) > limit {
 		found = found[:limit]
 	}
-	for _, l := range found {
+	for _, l := range inStreamOrder(found) {
 		state := itemPending
 		planned.plan = append(planned.plan, l.ID)
 		planned.items[l.ID] = &state
 	}
 	s.operations[op.ID] = planned
 	return planned.count(), nil
+}
+
+// inStreamOrder brings the letters of one ordered stream together, in its order,
+// where the first of them stands. Found is the oldest death first.
+func inStreamOrder(found []*letter) []*letter {
+	type stream struct{ queue, name string }
+	turns := map[*letter]int{}
+	first := map[stream]int{}
+	for i, l := range found {
+		turns[l] = i
+		if m := l.message; m.ordered && m.State == nixie.Dead && l.Status.Unresolved() {
+			own := stream{m.Queue, m.Stream}
+			if _, ok := first[own]; !ok {
+				first[own] = i
+			}
+			turns[l] = first[own]
+		}
+	}
+	slices.SortStableFunc(found, func(a, b *letter) int {
+		return cmp.Or(cmp.Compare(turns[a], turns[b]), byRank(a.message, b.message))
+	})
+	return found
 }
 
 // Operation returns an operation and the letters of its next pending items.

@@ -42,6 +42,8 @@ var rules = [...]rule{
 		left join message m on m.pos between b.first and b.last and m.own = 0
 			and not exists (select 1 from pending p where p.pos = m.pos) and not exists (select 1 from log g where g.pos = m.pos)
 		group by b.n having count(m.pos) <> b.left`},
+	{"batch-apart", `select printf('batch %d', b.n), 'says that no member has a row of its own, and one has' from batch b
+		where b.apart = 0 and exists (select 1 from pending p join message m on m.pos = p.pos and m.own = 0 where p.pos between b.first and b.last)`},
 	{"lease-no-owner", `select lower(hex(m.id)), 'is leased by owner ' || p.owner || ', who is not registered' from pending p left join message m on m.pos = p.pos
 		where p.state = 1 and not exists (select 1 from owner o where o.n = p.owner)
 		union all select printf('batch %d', b.n), 'is held by owner ' || b.owner || ', who is not registered' from batch b where not exists (select 1 from owner o where o.n = b.owner)`},

@@ -77,6 +77,7 @@ func (t *tx) split(h *held, until int64) error {
 	if err := t.leave(h); err != nil {
 		return err
 	}
+	h.batch.apart = true
 	h.state, h.until = stLeased, until
 	return t.insertPending(&h.pendingRow)
 }

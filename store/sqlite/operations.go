@@ -29,8 +29,9 @@ func (s *Store) Plan(ctx context.Context, op store.Operation, filter nixie.Filte
 		n := t.LastInsertRowID()
 		w := letterWhere(&filter, moment(t.now))
 		selected, err := t.change(`insert into item (operation, ordinal, letter, state)
-			select ?, row_number() over (order by died, n), n, 'pending' from
-			(select l.n, l.died from letter l join current c on c.pos = l.pos where `+w.String()+" order by l.died, l.n limit ?)",
+			select ?, row_number() over (order by turn, rank, died, n), n, 'pending' from
+			(select n, died, rank, min(died) over (partition by coalesce(stream, -n)) as turn from
+			(select l.n, l.died, l.rank, l.stream from letter l join current c on c.pos = l.pos where `+w.String()+" order by l.died, l.n limit ?))",
 			append(append([]any{n}, w.args...), limit)...)
 		planned.Selected, planned.Pending = int64(selected), int64(selected)
 		return err

@@ -211,7 +211,11 @@ func (t *tx) completeMember(st *nixie.Settlement) (bool, error) {
 	if err != nil || b == nil || b.until <= t.now || pos < b.first || pos > b.last || d.Lease.Number != 1 {
 		return false, err
 	}
-	ins, err := t.Prepare("insert into log (pos, state, ended, received) select ?1, 2, ?2, ?3 where not exists (select 1 from pending where pos = ?1) on conflict do nothing")
+	query := "insert into log (pos, state, ended, received) values (?1, 2, ?2, ?3) on conflict do nothing"
+	if b.apart { // it may have a row of its own by now
+		query = "insert into log (pos, state, ended, received) select ?1, 2, ?2, ?3 where not exists (select 1 from pending where pos = ?1) on conflict do nothing"
+	}
+	ins, err := t.Prepare(query)
 	if err != nil {
 		return false, err
 	}
@@ -289,6 +293,7 @@ func (t *tx) requeue(h *held, delay time.Duration) error {
 		if err := t.leave(h); err != nil {
 			return err
 		}
+		h.batch.apart = true
 		return t.insertPending(&h.pendingRow)
 	}
 	if h.stream != 0 {

@@ -30,7 +30,7 @@ func (t *tx) voidBatches(where string, arg int64) error {
 		return err
 	}
 	var gone []*batchRow
-	if err := t.each("select n, owner, first, last, left, claimed, until from batch where "+where, func(row rows) error {
+	if err := t.each("select "+batchColumns+" from batch where "+where, func(row rows) error {
 		gone = append(gone, scanBatch(row))
 		return nil
 	}, arg); err != nil {
@@ -143,5 +143,5 @@ func (t *tx) saveBatch(b *batchRow) error {
 	if b.left <= 0 {
 		return t.run("delete from batch where n = ?", b.n)
 	}
-	return t.run("update batch set left = ?, until = ? where n = ?", b.left, b.until, b.n)
+	return t.run("update batch set left = ?, until = ?, apart = ? where n = ?", b.left, b.until, b.apart, b.n)
 }

@@ -93,6 +93,7 @@ func (t *tx) openQueue(name string) (*queueRow, error) {
 // batchRow is a row of the table batch while a transaction uses it.
 type batchRow struct {
 	n, owner, first, last, left, claimed, until int64
+	apart                                       bool // some members have rows of their own
 	dirty                                       bool
 }
 
@@ -102,7 +103,7 @@ func (t *tx) batch(n int64) (*batchRow, error) {
 		return b, nil
 	}
 	var b *batchRow
-	err := t.each("select n, owner, first, last, left, claimed, until from batch where n = ?", func(row rows) error {
+	err := t.each("select "+batchColumns+" from batch where n = ?", func(row rows) error {
 		b = scanBatch(row)
 		return nil
 	}, n)
@@ -110,10 +111,12 @@ func (t *tx) batch(n int64) (*batchRow, error) {
 	return b, err
 }
 
+const batchColumns = "n, owner, first, last, left, claimed, until, apart"
+
 func scanBatch(row rows) *batchRow {
 	return &batchRow{
 		n: row.ColumnInt64(0), owner: row.ColumnInt64(1), first: row.ColumnInt64(2), last: row.ColumnInt64(3),
-		left: row.ColumnInt64(4), claimed: row.ColumnInt64(5), until: row.ColumnInt64(6),
+		left: row.ColumnInt64(4), claimed: row.ColumnInt64(5), until: row.ColumnInt64(6), apart: row.ColumnBool(7),
 	}
 }
 

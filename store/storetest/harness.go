@@ -91,6 +91,7 @@ func Run(t *testing.T, h Harness) {
 		{"Redrive", redriveClauses()},
 		{"Resolve", resolveClauses()},
 		{"Operations", operationClauses()},
+		{"Streams", streamClauses()},
 		{"Audit", auditClauses()},
 		{"Queues", queueClauses()},
 		{"Limits", limitClauses()},

@@ -1,0 +1,133 @@
+package sqlite_test
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"syscall"
+	"testing"
+	"time"
+
+	"github.com/nixie-go/nixie"
+	"github.com/nixie-go/nixie/store/sqlite"
+)
+
+// What a store carries that nobody can work on.
+const (
+	followers = 100_000
+	scheduled = 1_000_000
+)
+
+// mostBurden is by how much the drain of other queues and streams may be slower
+// beside it.
+const mostBurden = 1.10
+
+// TestShow4BurdenCostsOthersNothing drains other queues and other streams of the
+// same queue on an empty store and on one that carries a blocked stream with
+// 100,000 followers and 1,000,000 scheduled messages, in turns, and compares the
+// least processor time of each.
+func TestShow4BurdenCostsOthersNothing(t *testing.T) {
+	if testing.Short() {
+		t.Skip("loads 1,100,000 messages")
+	}
+	free, burdened := open(t, "", sqlite.Options{}), open(t, "", sqlite.Options{})
+	for _, s := range []*sqlite.Store{free, burdened} {
+		must(t, s.Configure(t.Context(), "orders", nixie.QueueSettings{Order: nixie.OrderStrict}, "ann", "test"))
+	}
+	burden(t, burdened)
+	for _, c := range []struct {
+		name  string
+		fill  func(testing.TB, *sqlite.Store)
+		queue string
+		count int
+	}{
+		{"another queue", func(t testing.TB, s *sqlite.Store) { fill(t, s, "plain", 50_000) }, "plain", 50_000},
+		{"other streams of the queue", fillStreams, "orders", 10_000},
+		{"the queue of the scheduled ones", func(t testing.TB, s *sqlite.Store) { fill(t, s, "later", 50_000) }, "later", 50_000},
+	} {
+		var took [2][]time.Duration
+		for range 7 {
+			for i, s := range []*sqlite.Store{free, burdened} {
+				c.fill(t, s)
+				busy := cpuTime(t)
+				if got := drainAll(t, s, c.queue); got != c.count {
+					t.Fatalf("%s: %d messages came, want %d", c.name, got, c.count)
+				}
+				took[i] = append(took[i], cpuTime(t)-busy)
+			}
+		}
+		alone, beside := slices.Min(took[0]), slices.Min(took[1])
+		ratio := beside.Seconds() / alone.Seconds()
+		t.Logf("drain of %s: %.0f per second of processor alone, %.0f beside %d followers and %d scheduled: %+.1f %%", c.name,
+			float64(c.count)/alone.Seconds(), float64(c.count)/beside.Seconds(), followers, scheduled, (ratio-1)*100)
+		if ratio > mostBurden {
+			t.Errorf("drain of %s takes %.2f times as long beside them, want at most %.2f", c.name, ratio, mostBurden)
+		}
+	}
+}
+
+// burden loads the store.
+func burden(t *testing.T, s *sqlite.Store) {
+	t.Helper()
+	ctx := t.Context()
+	for lo := 0; lo < scheduled; lo += 10_000 {
+		enqueueMany(t, s, 10_000, func(i int) nixie.Message {
+			return nixie.Message{Queue: "later", Body: []byte("{}"), Delay: time.Hour + time.Duration(lo+i)*time.Millisecond}
+		})
+	}
+	enqueueMany(t, s, 1, func(int) nixie.Message { return nixie.Message{Queue: "orders", Stream: "blocked"} })
+	ds, err := s.Claim(ctx, "orders", nixie.Want{Max: 1})
+	must(t, err)
+	must(t, s.Settle(ctx, []nixie.Settlement{{Delivery: ds[0], Verb: nixie.Bury, Burial: &nixie.Burial{Cause: nixie.CauseExhausted, Status: nixie.StatusOpen}}})[0])
+	for range followers / 10_000 {
+		enqueueMany(t, s, 10_000, func(int) nixie.Message { return nixie.Message{Queue: "orders", Stream: "blocked"} })
+	}
+}
+
+// fillStreams adds 10 messages to each of 1,000 streams.
+func fillStreams(t testing.TB, s *sqlite.Store) {
+	t.Helper()
+	enqueueMany(t, s, 10_000, func(i int) nixie.Message {
+		return nixie.Message{Queue: "orders", Stream: fmt.Sprint("customer-", i%1000), Body: []byte("{}")}
+	})
+}
+
+func enqueueMany(t testing.TB, s *sqlite.Store, n int, message func(i int) nixie.Message) {
+	t.Helper()
+	ms := make([]nixie.Message, 0, n)
+	for i := range n {
+		ms = append(ms, message(i))
+	}
+	if _, err := s.Enqueue(context.Background(), ms...); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// drainAll completes everything that can be claimed, by thousands.
+func drainAll(t *testing.T, s *sqlite.Store, queue string) (done int) {
+	t.Helper()
+	for {
+		ds, err := s.Claim(t.Context(), queue, nixie.Want{Max: 1000})
+		must(t, err)
+		if len(ds) == 0 {
+			return done
+		}
+		settlements := make([]nixie.Settlement, len(ds))
+		for i, d := range ds {
+			settlements[i] = nixie.Settlement{Delivery: d, Verb: nixie.Complete}
+		}
+		for _, err := range s.Settle(t.Context(), settlements) {
+			must(t, err)
+		}
+		done += len(ds)
+	}
+}
+
+// cpuTime is what this process has used of the processors, which other
+// programs of the machine do not blur.
+func cpuTime(t *testing.T) time.Duration {
+	t.Helper()
+	var u syscall.Rusage
+	must(t, syscall.Getrusage(syscall.RUSAGE_SELF, &u))
+	return time.Duration(u.Utime.Nano() + u.Stime.Nano())
+}
