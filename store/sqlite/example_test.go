@@ -18,7 +18,11 @@ func ExampleOpen() {
 		fmt.Println(err)
 		return
 	}
-	defer os.RemoveAll(folder)
+	defer func() {
+		if err := os.RemoveAll(folder); err != nil {
+			fmt.Println(err)
+		}
+	}()
 	path := filepath.Join(folder, "billing.db")
 
 	ctx := context.Background()
