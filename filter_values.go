@@ -82,7 +82,7 @@ func (p *filterParser) span(s *Span, t filterTerm) error {
 	if err := p.bounded(t, op, s.Min != 0, s.Max != 0); err != nil {
 		return err
 	}
-	d, err := parseSpan(v.text)
+	d, err := ParseSpan(v.text)
 	if err != nil {
 		return p.fail(v.at, "%v", err)
 	}
@@ -105,8 +105,9 @@ func (p *filterParser) span(s *Span, t filterTerm) error {
 	return nil
 }
 
-// parseSpan reads durations such as 90s, 1h30m, 1.5d or 2w.
-func parseSpan(text string) (time.Duration, error) {
+// ParseSpan reads durations such as 90s, 1h30m, 1.5d or 2w: the form that filters
+// have. Errors are of [CodeInvalid].
+func ParseSpan(text string) (time.Duration, error) {
 	bad := Errorf(CodeInvalid, "%q is no duration: write a number and a unit of ns us ms s m h d w, 90m or 1d12h for example", clip(text, 40))
 	if text == "" {
 		return 0, bad
@@ -179,14 +180,17 @@ func (p *filterParser) moment(b *Times, t filterTerm) error {
 // its end: a nanosecond, or a day when it is a date.
 func (p *filterParser) parseMoment(v filterValue) (from, till time.Time, err error) {
 	length := time.Nanosecond
-	if ago, ok := strings.CutPrefix(v.text, "now"); ok {
+	if away, ok := strings.CutPrefix(v.text, "now"); ok {
 		from = p.now
-		if ago != "" {
-			d, err := parseSpan(strings.TrimPrefix(ago, "-"))
-			if err != nil || ago[0] != '-' {
-				return from, from, p.fail(v.at, "%q is no moment: write now-2h for two hours ago", clip(v.text, 40))
+		if away != "" {
+			d, err := ParseSpan(away[1:])
+			if err != nil || away[0] != '-' && away[0] != '+' {
+				return from, from, p.fail(v.at, "%q is no moment: write now-2h for two hours ago, now+2h for two hours from now", clip(v.text, 40))
 			}
-			from = from.Add(-d)
+			if away[0] == '-' {
+				d = -d
+			}
+			from = from.Add(d)
 		}
 	} else if from, err = time.Parse(time.DateOnly, v.text); err == nil {
 		length = day

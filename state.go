@@ -43,6 +43,7 @@ const (
 	OnConfigure Event = "configure" // of a queue, in the audit only
 	OnAmend     Event = "amend"     // of a message that goes on, in the audit only
 	OnUnblock   Event = "unblock"   // of a stream or a letter that held it up, in the audit only
+	OnPurge     Event = "purge"     // of the queued messages of a queue, in the audit only
 	OnGone      Event = "gone"      // a redriven message was cancelled or discarded
 )
 

@@ -2,6 +2,7 @@ package sqlite
 
 import (
 	"context"
+	"fmt"
 	"strconv"
 
 	"github.com/nixie-go/nixie"
@@ -38,14 +39,8 @@ func (s *Store) Entries(ctx context.Context, queue string, page store.Page) ([]s
 	limit := pageLimit(page)
 	var list []store.AuditEntry
 	err = s.read(ctx, func(c conn) error {
-		return c.each(`select a.number, a.at, a.actor, a.event, a.subject, a.reason, a.hash from audit a join queue q on q.n = a.queue
-			where q.name = ? and a.number > ? order by a.number limit ?`, func(row rows) error {
-			e := store.AuditEntry{
-				Queue: queue, Number: row.ColumnInt64(0), At: moment(row.ColumnInt64(1)), Actor: row.ColumnText(2),
-				Event: nixie.Event(row.ColumnText(3)), Subject: columnID(row, 4), Reason: row.ColumnText(5),
-			}
-			row.ColumnBytes(6, e.Hash[:])
-			list = append(list, e)
+		return c.each("select "+auditColumns+" from audit a join queue q on q.n = a.queue where q.name = ? and a.number > ? order by a.number limit ?", func(row rows) error {
+			list = append(list, scanAudit(row, queue))
 			return nil
 		}, queue, after, limit)
 	})
@@ -53,6 +48,55 @@ func (s *Store) Entries(ctx context.Context, queue string, page store.Page) ([]s
 		return list, "", err
 	}
 	return list, strconv.FormatInt(list[len(list)-1].Number, 10), nil
+}
+
+// Audit implements store.AuditLog.
+func (s *Store) Audit(ctx context.Context, filter store.AuditFilter, page store.Page) ([]store.AuditEntry, string, error) {
+	w := &where{}
+	oneOf(w, "q.name", filter.Queues)
+	w.times("a.at", nixie.Times{After: filter.Since, Before: filter.Until})
+	if filter.Actor != "" {
+		w.add("a.actor = ?", filter.Actor)
+	}
+	oneOf(w, "a.event", filter.Events)
+	way, than := "desc", "<"
+	if filter.Oldest {
+		way, than = "asc", ">"
+	}
+	if page.Cursor != "" {
+		var at, queue, number int64
+		if _, err := fmt.Sscanf(page.Cursor, "%d.%d.%d", &at, &queue, &number); err != nil {
+			return nil, "", nixie.Errorf(nixie.CodeInvalid, "cursor %.40q is not one of ours: start without a cursor", page.Cursor)
+		}
+		w.add("(a.at, a.queue, a.number) "+than+" (?, ?, ?)", at, queue, number)
+	}
+	limit := pageLimit(page)
+	var list []store.AuditEntry
+	next := ""
+	err := s.read(ctx, func(c conn) error {
+		return c.each("select "+auditColumns+", a.queue, q.name from audit a join queue q on q.n = a.queue where "+w.String()+
+			" order by a.at "+way+", a.queue "+way+", a.number "+way+" limit ?", func(row rows) error {
+			e := scanAudit(row, row.ColumnText(8))
+			list = append(list, e)
+			next = fmt.Sprintf("%d.%d.%d", row.ColumnInt64(1), row.ColumnInt64(7), e.Number)
+			return nil
+		}, append(w.args, limit)...)
+	})
+	if err != nil || len(list) < limit {
+		return list, "", err
+	}
+	return list, next, nil
+}
+
+const auditColumns = "a.number, a.at, a.actor, a.event, a.subject, a.reason, a.hash"
+
+func scanAudit(row rows, queue string) store.AuditEntry {
+	e := store.AuditEntry{
+		Queue: queue, Number: row.ColumnInt64(0), At: moment(row.ColumnInt64(1)), Actor: row.ColumnText(2),
+		Event: nixie.Event(row.ColumnText(3)), Subject: columnID(row, 4), Reason: row.ColumnText(5),
+	}
+	row.ColumnBytes(6, e.Hash[:])
+	return e
 }
 
 // pageLimit is how many rows a page may have.

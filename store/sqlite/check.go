@@ -38,6 +38,12 @@ var rules = [...]rule{
 		left join log g on g.pos > q.n << 40 and g.pos <= q.n << 40 | 0xffffffffff group by q.n
 		having count(g.pos) filter (where g.state = 2) <> q.succeeded or count(g.pos) filter (where g.state = 3) <> q.discarded or count(g.pos) filter (where g.state = 4) <> q.canceled or count(g.pos) filter (where g.state = 5) <> q.dead
 		union all select name, 'cursor ' || cursor || ' is beyond the newest message ' || last from queue where cursor > last`},
+	{"waiting-count", `select q.name, 'counters of what waits differ from its rows' from queue q where exists (
+			select queue, state, due >> 36, count(*) from pending where state <> 1 and queue = q.n group by 1, 2, 3 except select queue, state, slot, n from waiting)
+		or exists (select queue, state, slot, n from waiting where queue = q.n except select queue, state, due >> 36, count(*) from pending where state <> 1 group by 1, 2, 3)`},
+	{"retrying-count", `select q.name, 'counters of what retries differ from its rows' from queue q where exists (
+			select queue, attempts, reason, state = 1, count(*) from pending where attempts > 0 and reason is not null and queue = q.n group by 1, 2, 3, 4 except select queue, attempts, reason, leased, n from retrying)
+		or exists (select queue, attempts, reason, leased, n from retrying where queue = q.n except select queue, attempts, reason, state = 1, count(*) from pending where attempts > 0 and reason is not null group by 1, 2, 3, 4)`},
 	{"batch-count", `select printf('batch %d', b.n), 'has ' || count(m.pos) || ' unsettled members, its row says ' || b.left from batch b
 		left join message m on m.pos between b.first and b.last and m.own = 0
 			and not exists (select 1 from pending p where p.pos = m.pos) and not exists (select 1 from log g where g.pos = m.pos)
