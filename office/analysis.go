@@ -27,6 +27,7 @@ type GroupView struct {
 	FirstAt     Moment       `json:"first_died_at"`
 	LastAt      Moment       `json:"last_died_at"`
 	Examples    []nixie.ID   `json:"examples"`
+	Keys        []string     `json:"example_keys"` // of their messages, in the same order
 	Advice      string       `json:"advice"`
 	NeedsForce  bool         `json:"needs_force"` // letters of this reason are not redriven without force
 	Filter      string       `json:"filter"`      // chooses the group
@@ -53,6 +54,9 @@ func (o *Office) Analyze(ctx context.Context, f nixie.Filter) (Analysis, error) 
 			Advice: Advice(g.Reason), NeedsForce: NeedsForce(g.Reason), Filter: nixie.Filter{Fingerprint: g.Key}.String(),
 		})
 	}
+	if err := o.nameExamples(ctx, a.Groups); err != nil {
+		return Analysis{}, err
+	}
 	for _, part := range [...]struct {
 		by   nixie.GroupBy
 		into *[]Count
@@ -64,6 +68,37 @@ func (o *Office) Analyze(ctx context.Context, f nixie.Filter) (Analysis, error) 
 	sortCounts(a.ByHour)
 	return a, nil
 }
+
+// nameExamples finds the keys of the messages of examples: people know them by
+// those. It asks for the examples of many groups at once.
+func (o *Office) nameExamples(ctx context.Context, groups []GroupView) error {
+	for part := range slices.Chunk(groups, groupsNamed) {
+		var ids []nixie.ID
+		for _, g := range part {
+			ids = append(ids, g.Examples...)
+		}
+		if len(ids) == 0 {
+			continue // no IDs would mean all letters
+		}
+		keys := map[nixie.ID]string{}
+		for l, err := range o.AllLetters(ctx, nixie.Filter{IDs: ids}, false) {
+			if err != nil {
+				return err
+			}
+			keys[l.ID] = l.Message.Key
+		}
+		for i, g := range part {
+			part[i].Keys = make([]string, len(g.Examples))
+			for j, id := range g.Examples {
+				part[i].Keys[j] = keys[id]
+			}
+		}
+	}
+	return nil
+}
+
+// groupsNamed is how many groups' examples are looked up at once.
+const groupsNamed = 200
 
 func (o *Office) counts(ctx context.Context, f nixie.Filter, by nixie.GroupBy) ([]Count, error) {
 	groups, err := o.store.Groups(ctx, f, by)

@@ -83,7 +83,7 @@ func (e *Examination) look(h *store.Health, queues []nixie.QueueInfo) {
 	}
 	for _, w := range h.Owners {
 		if !w.Alive {
-			e.find("owner %s ended without a stop and left %d leases", "run a worker on its queues: the messages are judged by the next claim", w.Name, w.Leases)
+			e.find("owner %s ended without a stop, leases left: %d", "run a worker on its queues: the messages are judged by the next claim", w.Name, w.Leases)
 		}
 	}
 	if !h.OldestLease.IsZero() && h.Now.Sub(h.OldestLease) > clockSlack {
@@ -94,7 +94,7 @@ func (e *Examination) look(h *store.Health, queues []nixie.QueueInfo) {
 	}
 	for _, q := range queues {
 		if q.Settings.Paused {
-			e.find("queue %s is paused (%s) with %d messages waiting", "see why, then resume it", q.Name, q.Settings.PausedNote, q.Ready+q.Scheduled)
+			e.find("queue %s is paused (%s), messages waiting: %d", "see why, then resume it", q.Name, q.Settings.PausedNote, q.Ready+q.Scheduled)
 		}
 	}
 }

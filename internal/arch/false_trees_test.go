@@ -65,6 +65,7 @@ var falseTrees = []struct {
 	{"lent table", map[string]string{"worker/a.go": "package worker\nvar table = []int{1}\nfunc x() { f(&table) }"}, "package-variable", "is changed"},
 	{"function variable", map[string]string{"worker/a.go": "package worker\nvar hook = func() {}"}, "package-variable", "declared with func"},
 	{"other call", map[string]string{"worker/a.go": "package worker\nvar x = make(chan int)"}, "package-variable", "constructors"},
+	{"other generic call", map[string]string{"worker/a.go": "package worker\nvar x = newCache[int](1)"}, "package-variable", "constructors"},
 	{"plain value", map[string]string{"worker/a.go": "package worker\nvar x = 1"}, "package-variable", "const"},
 
 	{"long file", map[string]string{"worker/a.go": "package worker\n" + strings.Repeat("\n", maxFileLines)}, "file-size", "limit is 600"},
@@ -122,6 +123,7 @@ func TestTrueTree(t *testing.T) {
 		"cmd/nixie/a.go":        "package main\nimport (\"os\"\n\"" + Module + "/internal/cli\")\nfunc main() { os.Exit(cli.Main()) }",
 		"api/a.go":              "package api\nimport (\"" + Module + "/office\"\n\"" + Module + "/worker\")\nvar _ worker.Desk = office.X",
 		"bench/store/a.go":      "package store\nimport \"" + Module + "/store/memory\"\nconst X = memory.X",
+		"examples/a/a.go":       "package main\nimport \"" + Module + "\"\nvar placed = nixie.NewType[int](\"placed\")",
 		"mapreduce/a.go":        "package mapreduce\nimport \"" + Module + "/mapreduce/worktree\"\nconst X = worktree.X",
 		"store/testdata/x/a.go": "this is not Go",
 		"docs/a.md":             "curl localhost/work/claim, {dir}/tmp/x, ./root, the todo list",

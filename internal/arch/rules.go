@@ -150,6 +150,7 @@ var bannedNames = []string{
 var constructors = []string{
 	"errors.New", "fmt.Errorf", "nixie.Errorf", "Errorf",
 	"regexp.MustCompile", "template.Must", "strings.NewReplacer",
+	"nixie.NewType",
 }
 
 // deskOnly: what a face may name of package worker.

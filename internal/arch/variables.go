@@ -10,7 +10,8 @@ import (
 
 // A package variable is allowed when nobody can change what it holds:
 //
-//   - it is made by one of the constructors (errors, patterns, templates);
+//   - it is made by one of the constructors (errors, patterns, templates,
+//     message types);
 //   - it is embedded from a file;
 //   - it is a table: an unexported composite literal that nothing in its
 //     package assigns to, deletes from, sorts or takes the address of;
@@ -95,7 +96,11 @@ func changeable(name string, value ast.Expr, embed bool) string {
 // madeBy judges a variable that is the result of a call.
 func madeBy(name string, call *ast.CallExpr) string {
 	made := ""
-	switch fun := call.Fun.(type) {
+	callee := call.Fun
+	if generic, ok := callee.(*ast.IndexExpr); ok {
+		callee = generic.X
+	}
+	switch fun := callee.(type) {
 	case *ast.Ident:
 		made = fun.Name
 	case *ast.SelectorExpr:

@@ -60,14 +60,14 @@ func (g *globals) printAnalysis(w io.Writer, a *office.Analysis, filter string) 
 			died += " to " + last
 		}
 		fmt.Fprintf(w, "  died      %s\n", died)
-		ids := make([]string, len(c.Examples))
+		examples := make([]string, len(c.Examples))
 		for i, id := range c.Examples {
-			ids[i] = id.String()
+			examples[i] = strings.TrimSpace(id.String() + "  " + escapeLine(c.Keys[i]))
 		}
-		fmt.Fprintf(w, "  examples  %s\n", strings.Join(ids, "\n            "))
+		fmt.Fprintf(w, "  examples  %s\n", strings.Join(examples, "\n            "))
 		fmt.Fprintf(w, "  advice    %s\n", c.Advice)
 		choice := strings.TrimSpace(filter + " " + c.Filter)
-		fmt.Fprintf(w, "  next      %s\n", g.typed("dlq", "show", ids[0]))
+		fmt.Fprintf(w, "  next      %s\n", g.typed("dlq", "show", c.Examples[0].String()))
 		words := []string{"dlq", "redrive", "--filter", quote(choice), "--reason", "'…'", "--dry-run"}
 		if c.NeedsForce {
 			words = append(words, "--force")

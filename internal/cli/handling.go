@@ -89,18 +89,6 @@ func (h *handling) config(cmd []string) (*runner.Config, error) {
 	if err != nil {
 		return nil, err
 	}
-	var breaker *policy.BreakerRules
-	if h.breaker != "" {
-		rules, err := policy.ParseBreaker(h.breaker)
-		if err != nil {
-			return nil, err
-		}
-		breaker = &rules
-	}
-	mask, err := h.mask.mask(h.Env)
-	if err != nil {
-		return nil, err
-	}
 	var breaker *policy.BreakerRules // nil: that of the profile
 	if h.breaker != "" {
 		rules, err := policy.ParseBreaker(h.breaker)

@@ -220,6 +220,9 @@ func (m *moving) printOperation(w io.Writer, v *office.OperationView) error {
 	if more := v.Skipped + v.Failed - shownRefused; more > 0 && len(v.Refused) > shownRefused {
 		fmt.Fprintf(w, "  and %d more\n", more)
 	}
+	if m.event == nixie.OnRedrive && v.Done() > 0 {
+		fmt.Fprintln(w, "what was redriven waits in its queue: nixie work, a worker, or the next nixie run of the job handles it")
+	}
 	return nil
 }
 

@@ -176,7 +176,7 @@ func (f *runFlags) config(list string, cmd []string) (*runner.Config, error) {
 }
 
 func (f *runFlags) announce(job string, in runner.Intake) {
-	fmt.Fprintf(f.Err, "job %s: %d items, %d new", escapeLine(job), in.Items, in.Added)
+	fmt.Fprintf(f.Err, "job %s: %s, %d new", escapeLine(job), plural(in.Items, "item"), in.Added)
 	if in.Bad > 0 {
 		fmt.Fprintf(f.Err, ", %d unreadable", in.Bad)
 	}

@@ -34,7 +34,7 @@ const shownGroups = 10
 
 // printSummary prints how the job stands and the exact commands to type next.
 func (f *runFlags) printSummary(w io.Writer, s runner.Summary, args []string) {
-	fmt.Fprintf(w, "\n%d items: %d succeeded", s.Items, s.Succeeded)
+	fmt.Fprintf(w, "\n%s: %d succeeded", plural(s.Items, "item"), s.Succeeded)
 	for _, part := range [...]struct {
 		n    int64
 		what string
@@ -43,7 +43,7 @@ func (f *runFlags) printSummary(w io.Writer, s runner.Summary, args []string) {
 			fmt.Fprintf(w, ", %d %s", part.n, part.what)
 		}
 	}
-	fmt.Fprintf(w, " (%d attempts in this run)\n", s.Attempts)
+	fmt.Fprintf(w, " (%s in this run)\n", plural(s.Attempts, "attempt"))
 	if s.Dead > 0 {
 		fmt.Fprintf(w, "\nWhy they died:\n")
 		for i, g := range s.Groups {

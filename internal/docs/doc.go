@@ -23,4 +23,8 @@
 // A block of language console, sh, bash or shell that has no prompt needs a
 // norun: readers copy such blocks, so either a test runs them or the reason why
 // not is written down.
+//
+// A test that a document names in a code span, as worker.TestDrain,
+// worker.TestOutcomes/panic or suite.Enqueue/AllOrNone (the suite for stores),
+// has to exist.
 package docs

@@ -1,0 +1,72 @@
+package nixie_test
+
+import (
+	"errors"
+	"fmt"
+	"time"
+
+	"github.com/nixie-go/nixie"
+	"github.com/nixie-go/nixie/policy"
+)
+
+// verdict is what the default policy makes of the first failure of a message.
+func verdict(err error) nixie.Settlement {
+	p, bad := policy.New(policy.Config{Backoff: policy.Backoff{Jitter: policy.JitterNone}})
+	if bad != nil {
+		return nixie.Settlement{Note: bad.Error()}
+	}
+	now := time.Date(2026, 3, 1, 12, 0, 0, 0, time.UTC)
+	d := &nixie.Delivery{Message: nixie.Message{Generation: 1, Attempts: 1}}
+	return p.Decide(d, p.Diagnose(d, err, policy.Facts{StartedAt: now, FailedAt: now}), now)
+}
+
+var errBank = errors.New("the bank says no")
+
+// What will not go away is buried at once.
+func ExamplePermanent() {
+	s := verdict(nixie.Permanent(errBank))
+	fmt.Println(s.Verb, s.Burial.Cause)
+
+	s = verdict(errBank) // nobody said what it is
+	fmt.Println(s.Verb, s.Delay)
+	// Output:
+	// bury permanent
+	// retry 1s
+}
+
+// Who knows how long it takes says so; policy never waits less than that.
+func ExampleRetryAfter() {
+	s := verdict(nixie.RetryAfter(errBank, 10*time.Minute))
+	fmt.Println(s.Verb, s.Delay)
+	// Output: retry 10m0s
+}
+
+// The reason decides the group, the advice, and whether a person has to look
+// before a redrive. Marks may be put around each other.
+func ExampleWithReason() {
+	s := verdict(nixie.WithReason(nixie.Permanent(errBank), nixie.ReasonAuth))
+	fmt.Println(s.Failure.Class, s.Failure.Reason)
+	fmt.Println(s.Burial.Signature)
+	fmt.Println("redrivable:", s.Burial.Redrivable, "needs review:", s.Burial.NeedsReview)
+	// Output:
+	// permanent auth
+	// auth: the bank says no
+	// redrivable: true needs review: true
+}
+
+// A handler may ask for a verb itself.
+func ExampleVerdict() {
+	for _, verb := range []nixie.Verb{nixie.Discard, nixie.Hold, nixie.Halt, nixie.Release} {
+		s := verdict(nixie.Verdict(verb, errBank))
+		status := nixie.Status("-")
+		if s.Burial != nil {
+			status = s.Burial.Status
+		}
+		fmt.Println(s.Verb, status)
+	}
+	// Output:
+	// discard -
+	// hold review
+	// halt open
+	// release -
+}

@@ -1,0 +1,140 @@
+package nixie_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	"github.com/nixie-go/nixie"
+	"github.com/nixie-go/nixie/store"
+	"github.com/nixie-go/nixie/store/memory"
+	"github.com/nixie-go/nixie/worker"
+)
+
+type Invoice struct {
+	Number   int
+	Customer string
+}
+
+// One value is the name of a type of message, for whoever sends it and for
+// whoever handles it.
+func ExampleType_Enqueue() {
+	invoice := nixie.NewType[Invoice]("send-invoice", nixie.Queue("billing"))
+	st := memory.New(memory.Options{})
+	ctx := context.Background()
+	for range 2 {
+		receipt, err := invoice.Enqueue(ctx, st, Invoice{4711, "Ada"},
+			nixie.Key("invoice-4711"),       // to be found by later
+			nixie.DedupeKey("invoice-4711"), // once while it is on its way
+			nixie.WithHeader(nixie.HeaderRequestID, "r-1"))
+		if err != nil {
+			fmt.Println(err)
+			return
+		}
+		fmt.Println("duplicate:", receipt.Duplicate)
+	}
+	// Output:
+	// duplicate: false
+	// duplicate: true
+}
+
+// A queue may carry several types. A body that cannot be decoded never reaches
+// its function, and what has no route is not dropped: both are dead letters.
+func ExampleRoutes() {
+	invoice := nixie.NewType[Invoice]("send-invoice", nixie.Queue("billing"))
+	reminder := nixie.NewType[string]("remind", nixie.Queue("billing"))
+	handler := nixie.Routes(
+		invoice.Handle(func(_ context.Context, job *nixie.Job[Invoice]) error {
+			fmt.Println("invoice", job.Body.Number, "to", job.Body.Customer)
+			return nil
+		}),
+		reminder.Handle(func(_ context.Context, job *nixie.Job[string]) error {
+			fmt.Println("remind", job.Body)
+			return nil
+		}),
+	)
+
+	st := memory.New(memory.Options{})
+	desk, err := worker.NewDesk(worker.Config{Source: store.NewSource(st, "billing")})
+	if err != nil {
+		fmt.Println(err)
+		return
+	}
+	ctx := context.Background()
+	_, err = st.Enqueue(ctx,
+		nixie.Message{Queue: "billing", Type: "send-invoice", Body: []byte(`{"Number": 4711, "Customer": "Ada"}`)},
+		nixie.Message{Queue: "billing", Type: "remind", Body: []byte(`"Grace"`)},
+		nixie.Message{Queue: "billing", Type: "send-invoice", Body: []byte(`{"Number": 47`)},
+		nixie.Message{Queue: "billing", Type: "cancel-invoice"},
+	)
+	if err != nil {
+		fmt.Println(err)
+		return
+	}
+	deliveries, err := desk.Receive(ctx, nixie.Want{Max: 10})
+	if err != nil {
+		fmt.Println(err)
+		return
+	}
+	for _, d := range deliveries {
+		settled, err := desk.Done(ctx, d, handler.Handle(ctx, d), time.Now())
+		if err != nil {
+			fmt.Println(err)
+			return
+		}
+		if settled.Failure != nil {
+			fmt.Printf("%s: %s, %s\n", settled.Verb, settled.Failure.Reason, settled.Failure.Text)
+		}
+	}
+	// Output:
+	// invoice 4711 to Ada
+	// remind Grace
+	// bury: serialization, decode send-invoice: unexpected end of JSON input
+	// bury: validation, no route for messages of type "cancel-invoice"
+}
+
+// A step that is done is not done again when a later one fails.
+func ExampleDelivery_Step() {
+	d := &nixie.Delivery{Message: nixie.Message{Key: "invoice-4711"}}
+	shipper := errors.New("the post is closed")
+	handle := func() error {
+		if err := d.Step("charge", func() error { fmt.Println("charged"); return nil }); err != nil {
+			return err
+		}
+		return d.Step("ship", func() error { return shipper })
+	}
+	fmt.Println(handle())
+	shipper = nil // the next attempt, with the steps that the store has kept
+	fmt.Println(handle(), d.Steps)
+	// Output:
+	// charged
+	// ship: the post is closed
+	// <nil> [charge ship]
+}
+
+// A filter has a text form, the one of the command line. The same value chooses
+// letters and messages, in the library as in every face.
+func ExampleParseFilter() {
+	now := time.Date(2026, 3, 1, 12, 0, 0, 0, time.UTC)
+	f, err := nixie.ParseFilter("queue:billing reason:timeout,dependency died:>now-1h", now)
+	if err != nil {
+		fmt.Println(err)
+		return
+	}
+	letter := nixie.Letter{
+		Message: nixie.Message{Queue: "billing"}, Reason: nixie.ReasonTimeout, DiedAt: now.Add(-time.Minute),
+	}
+	fmt.Println(f.MatchLetter(&letter, now))
+	letter.DiedAt = now.Add(-2 * time.Hour)
+	fmt.Println(f.MatchLetter(&letter, now))
+
+	_, err = nixie.ParseFilter("queue:billing died:>yesterday", now)
+	fmt.Println(err)
+	// Output:
+	// true
+	// false
+	// filter, column 21: "yesterday" is no moment: write 2026-01-31, 2026-01-31T10:00:00Z or now-2h
+	//   queue:billing died:>yesterday
+	//                       ^
+}

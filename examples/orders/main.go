@@ -1,0 +1,154 @@
+// Command orders is the dead letter channel as a program: six orders go into a
+// queue, and not all of them can be handled.
+//
+//	go run ./examples/orders
+//
+// A malformed order becomes a dead letter with its raw bytes. One whose depot
+// is busy is tried again until it goes through, and is charged once. One whose
+// depot is closed uses its attempts up, and one that is wrong is not tried
+// again. Then the depot opens: its letter is redriven, and what cannot be mended
+// is given up with a reason, so that the office is empty.
+//
+// The file handle.go is the business, this one what surrounds it.
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"path/filepath"
+	"sync/atomic"
+	"time"
+
+	"github.com/nixie-go/nixie"
+	"github.com/nixie-go/nixie/office"
+	"github.com/nixie-go/nixie/policy"
+	"github.com/nixie-go/nixie/store"
+	"github.com/nixie-go/nixie/store/sqlite"
+	"github.com/nixie-go/nixie/worker"
+)
+
+func main() {
+	if err := run(context.Background(), os.Stdout); err != nil {
+		fmt.Fprintln(os.Stderr, "orders:", err)
+		os.Exit(1)
+	}
+}
+
+// run is the whole story, in a store that is removed afterwards.
+func run(ctx context.Context, out io.Writer) (err error) {
+	folder, err := os.MkdirTemp("", "orders")
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, os.RemoveAll(folder)) }()
+	st, err := sqlite.Open(filepath.Join(folder, "orders.db"), sqlite.Options{})
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, st.Close()) }()
+	clerk, err := office.New(office.Config{Store: st, Actor: "clerk"})
+	if err != nil {
+		return err
+	}
+
+	shop := newShop()
+	fmt.Fprintln(out, "Six orders come in, two of them twice, one cut short.")
+	if err := produce(ctx, st); err != nil {
+		return err
+	}
+	if err := handle(ctx, st, shop, 6); err != nil {
+		return err
+	}
+	if err := tellOrders(ctx, out, clerk, nixie.Filter{}); err != nil {
+		return err
+	}
+	if err := tellLetters(ctx, out, clerk); err != nil {
+		return err
+	}
+
+	fmt.Fprintln(out, "\nThe depot in the south opens: what waited for it is redriven.")
+	shop.open("south")
+	waited := nixie.Filter{Reasons: []nixie.Reason{nixie.ReasonDependency}}
+	redriven, err := redrive(ctx, out, clerk, waited, "the depot is open")
+	if err != nil {
+		return err
+	}
+	if err := handle(ctx, st, shop, redriven); err != nil {
+		return err
+	}
+	if err := tellOrders(ctx, out, clerk, nixie.Filter{Keys: []string{"order-3"}}); err != nil {
+		return err
+	}
+
+	fmt.Fprintln(out, "\nThe other two stay wrong: they are given up.")
+	if err := giveUp(ctx, clerk, "the customer orders again"); err != nil {
+		return err
+	}
+	if err := tellLetters(ctx, out, clerk); err != nil {
+		return err
+	}
+	fmt.Fprintf(out, "\nCharged: %s\n", shop.charges())
+	return nil
+}
+
+// produce puts the orders into the queue. The dedupe key makes repeating it
+// harmless: an order that is on its way already is not added again.
+func produce(ctx context.Context, to nixie.Enqueuer) error {
+	orders := []Order{
+		{ID: "order-1", Amount: 12, Depot: "north"},
+		{ID: "order-2", Amount: 30, Depot: "east"},  // busy twice
+		{ID: "order-3", Amount: 7, Depot: "south"},  // closed
+		{ID: "order-4", Amount: -5, Depot: "north"}, // wrong
+		{ID: "order-5", Amount: 44, Depot: "north"},
+		{ID: "order-1", Amount: 12, Depot: "north"}, // again
+		{ID: "order-2", Amount: 30, Depot: "east"},  // again
+	}
+	for _, o := range orders {
+		if _, err := placed.Enqueue(ctx, to, o, nixie.Key(o.ID), nixie.DedupeKey(o.ID)); err != nil {
+			return err
+		}
+	}
+	// Another system writes into the same queue, and cuts its message short.
+	_, err := to.Enqueue(ctx, nixie.Message{
+		Queue: queue, Type: placed.Name(), Key: "order-6", Body: []byte(`{"id": "order-6", "amount": 9`),
+	})
+	return err
+}
+
+// handle works until so many orders have come to an end. A program that runs
+// for good gives Run a context that ends at a signal, and needs no observer.
+func handle(ctx context.Context, st store.Store, shop *shop, orders int64) error {
+	ctx, stop := context.WithCancel(ctx)
+	defer stop()
+	var ended atomic.Int64
+	observer := &nixie.Observer{Settled: func(_ string, settled []nixie.Settlement, errs []error) {
+		for i, s := range settled {
+			over := errs[i] == nil && s.Verb != nixie.Retry && s.Verb != nixie.Release
+			if over && ended.Add(1) == orders {
+				stop()
+			}
+		}
+	}}
+	// Patience is for the depots that are busy. These waits are short so that the
+	// story is; without a Backoff they are 1 s, 2 s, 4 s … with jitter.
+	p, err := policy.New(policy.Config{
+		MaxAttempts: 3,
+		Backoff:     policy.Backoff{Formula: policy.Exponential, Base: 20 * time.Millisecond},
+	})
+	if err != nil {
+		return err
+	}
+	w, err := worker.New(worker.Config{
+		Source:   store.NewSource(st, queue),
+		Handler:  nixie.Routes(placed.Handle(shop.handle)),
+		Policy:   p,
+		Observer: observer,
+	})
+	if err != nil {
+		return err
+	}
+	return w.Run(ctx)
+}
