@@ -100,9 +100,10 @@ func (s *Store) Audit(ctx context.Context, filter store.AuditFilter, page store.
 	var list []store.AuditEntry
 	next := ""
 	err := s.read(ctx, func(c conn) error {
-		return c.each("select "+auditColumns+", a.queue, q.name from audit a join queue q on q.n = a.queue where "+w.String()+
+		return c.each("select "+auditColumns+", a.queue, q.name, "+hashBefore+" from audit a join queue q on q.n = a.queue where "+w.String()+
 			" order by a.at "+way+", a.queue "+way+", a.number "+way+" limit ?", func(row rows) error {
 			e := scanAudit(row, row.ColumnText(8))
+			row.ColumnBytes(9, e.Before[:])
 			list = append(list, e)
 			next = fmt.Sprintf("%d.%d.%d", row.ColumnInt64(1), row.ColumnInt64(7), e.Number)
 			return nil
@@ -113,6 +114,10 @@ func (s *Store) Audit(ctx context.Context, filter store.AuditFilter, page store.
 	}
 	return list, next, nil
 }
+
+// hashBefore is the hash of the entry before a, also when that was pruned.
+const hashBefore = `coalesce((select b.hash from audit b where b.queue = a.queue and b.number = a.number - 1),
+	(select hash from anchor where queue = a.queue and number = a.number - 1))`
 
 const auditColumns = "a.number, a.at, a.actor, a.event, a.subject, a.reason, a.hash"
 
