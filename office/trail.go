@@ -66,16 +66,14 @@ func (o *Office) ExportAudit(ctx context.Context, f store.AuditFilter) iter.Seq2
 			return
 		}
 		for _, name := range names {
-			var before nixie.Hash
 			for e, err := range o.chain(ctx, name) {
 				if err != nil {
 					yield(AuditLink{}, err)
 					return
 				}
-				if f.Match(&e) && !yield(AuditLink{ViewAudit(&e), hex.EncodeToString(before[:])}, nil) {
+				if f.Match(&e) && !yield(AuditLink{ViewAudit(&e), hex.EncodeToString(e.Before[:])}, nil) {
 					return
 				}
-				before = e.Hash
 			}
 		}
 	}
@@ -123,14 +121,19 @@ func (o *Office) VerifyAudit(ctx context.Context, queues []string) ([]ChainView,
 func (o *Office) verifyChain(ctx context.Context, queue string) (ChainView, error) {
 	v := ChainView{Queue: queue, Whole: true}
 	var before nixie.Hash
+	next := int64(1)
 	for e, err := range o.chain(ctx, queue) {
 		if err != nil {
 			return v, err
 		}
 		v.Entries++
-		if v.Whole && e.Number != v.Entries {
-			v.broken(v.Entries, fmt.Sprintf("entry %d is missing, number %d follows", v.Entries, e.Number))
+		if v.Entries == 1 && e.Before != before { // those before it went by retention, which kept the hash of the last
+			next, before = e.Number, e.Before
 		}
+		if v.Whole && e.Number != next {
+			v.broken(next, fmt.Sprintf("entry %d is missing, number %d follows", next, e.Number))
+		}
+		next++
 		if v.Whole && e.Sum(before) != e.Hash {
 			v.broken(e.Number, fmt.Sprintf("entry %d was changed, or the one before it", e.Number))
 		}
