@@ -14,7 +14,7 @@ type Filter struct {
 	Streams     []string
 	Statuses    []Status // letters
 	States      []State  // messages
-	Reasons     []Reason
+	Reasons     []Reason // of the letter, or of the message's newest failure
 	Classes     []Class
 	Causes      []Cause
 	Signature   string // part of it, in any case
@@ -25,11 +25,13 @@ type Filter struct {
 
 	Age         Span  // time since it died, or since a message was enqueued
 	Died        Times // when it died, or when a message was enqueued
+	Due         Times // when a scheduled message is due; nothing else has such a time
 	FirstFailed Times
 	LastFailed  Times
 	Redrives    Range
 	Attempts    Range
 	Deliveries  Range
+	Crashes     Range
 	Operation   ID
 }
 

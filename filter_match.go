@@ -28,13 +28,14 @@ func (f *Filter) MatchLetter(l *Letter, now time.Time) bool {
 // MatchMessage reports whether the filter matches a message as of now. Parts
 // that only letters have do not match any message.
 func (f *Filter) MatchMessage(m *Message, now time.Time) bool {
-	if len(f.Statuses)+len(f.Reasons)+len(f.Classes)+len(f.Causes) > 0 || f.Signature != "" || f.Fingerprint != "" ||
+	if len(f.Statuses)+len(f.Classes)+len(f.Causes) > 0 || f.Signature != "" || f.Fingerprint != "" ||
 		f.Redrivable != nil || f.NeedsReview != nil || !f.Operation.IsZero() ||
 		f.FirstFailed != (Times{}) || f.LastFailed != (Times{}) {
 		return false
 	}
 	return f.matchCommon(m, m.EnqueuedAt, now) &&
-		(len(f.IDs) == 0 || slices.Contains(f.IDs, m.ID)) && containsFold(m.LastFailure, f.Text)
+		(len(f.IDs) == 0 || slices.Contains(f.IDs, m.ID)) && containsFold(m.LastFailure, f.Text) &&
+		anyOf(f.Reasons, m.LastReason)
 }
 
 func (f *Filter) matchCommon(m *Message, began, now time.Time) bool {
@@ -42,7 +43,8 @@ func (f *Filter) matchCommon(m *Message, began, now time.Time) bool {
 		anyOf(f.Streams, m.Stream) && anyOf(f.States, m.State) &&
 		f.Age.Holds(now.Sub(began)) && f.Died.Holds(began) &&
 		f.Redrives.Holds(int64(m.Redrives)) && f.Attempts.Holds(int64(m.Attempts)) &&
-		f.Deliveries.Holds(int64(m.Deliveries))
+		f.Deliveries.Holds(int64(m.Deliveries)) && f.Crashes.Holds(int64(m.Crashes)) &&
+		(f.Due == (Times{}) || m.State == Queued && m.NotBefore.After(now) && f.Due.Holds(m.NotBefore))
 }
 
 func anyOf[T comparable](want []T, have T) bool {

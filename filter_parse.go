@@ -29,9 +29,10 @@ const (
 //   - redrivable needs_review take yes, no, true or false;
 //   - age takes <, <=, > or >= and a duration with units ns us ms s m h d w: the
 //     time since the letter's death;
-//   - died first_failed last_failed take a comparison, or none, and a moment:
-//     RFC 3339, a date (a whole day in UTC), now, or now-2h;
-//   - redrives attempts deliveries take a comparison, or none, and a number.
+//   - died due first_failed last_failed take a comparison, or none, and a moment:
+//     RFC 3339, a date (a whole day in UTC), now, now-2h or now+2h;
+//   - redrives attempts deliveries crashes take a comparison, or none, and a
+//     number.
 //
 // The last three kinds may be given twice to bound them on both sides. The empty
 // text is the zero filter, and nothing else is: a term that would hold for
@@ -177,7 +178,7 @@ func filterKeys() []string {
 	return []string{
 		"id", "queue", "type", "key", "stream", "status", "state", "reason", "class", "cause",
 		"signature", "fingerprint", "text", "redrivable", "needs_review",
-		"age", "died", "first_failed", "last_failed", "redrives", "attempts", "deliveries", "operation",
+		"age", "died", "due", "first_failed", "last_failed", "redrives", "attempts", "deliveries", "crashes", "operation",
 	}
 }
 
@@ -210,8 +211,12 @@ func (p *filterParser) apply(t filterTerm) error {
 		return p.number(&f.Attempts, t)
 	case "deliveries":
 		return p.number(&f.Deliveries, t)
+	case "crashes":
+		return p.number(&f.Crashes, t)
 	case "died":
 		return p.moment(&f.Died, t)
+	case "due":
+		return p.moment(&f.Due, t)
 	case "first_failed":
 		return p.moment(&f.FirstFailed, t)
 	case "last_failed":

@@ -56,6 +56,8 @@ func TestParseFilter(t *testing.T) {
 		{"redrives:>0", "redrives:>=1", nixie.Filter{Redrives: nixie.Range{Min: ptr[int64](1)}}},
 		{"attempts:>=3 attempts:<5", "attempts:>=3 attempts:<=4", nixie.Filter{Attempts: nixie.Range{Min: ptr[int64](3), Max: ptr[int64](4)}}},
 		{"deliveries:0", "deliveries:0", nixie.Filter{Deliveries: nixie.Range{Min: ptr[int64](0), Max: ptr[int64](0)}}},
+		{"crashes:>0", "crashes:>=1", nixie.Filter{Crashes: nixie.Range{Min: ptr[int64](1)}}},
+		{"due:<now+2h", "due:<2026-05-04T14:00:00Z", nixie.Filter{Due: nixie.Times{Before: filterNow.Add(2 * hour)}}},
 		{"deliveries:<=0", "deliveries:<=0", nixie.Filter{Deliveries: nixie.Range{Max: ptr[int64](0)}}},
 		{"age:>1h", "age:>=1h0m0.000000001s", nixie.Filter{Age: nixie.Span{Min: hour + 1}}},
 		{"age:>0s age:<=2d", "age:>=1ns age:<=48h0m0s", nixie.Filter{Age: nixie.Span{Min: 1, Max: 48 * hour}}},
@@ -147,7 +149,8 @@ func TestParseFilterValueErrors(t *testing.T) {
 		{"redrives:<3 redrives:4", 13, "redrives has an upper bound already"},
 		{"died:yesterday", 6, `"yesterday" is no moment: write 2026-01-31, 2026-01-31T10:00:00Z or now-2h`},
 		{"died:>2026-13-01", 7, "is no moment"},
-		{"died:>now+2h", 7, "is no moment"},
+		{"died:>now*2h", 7, "is no moment"},
+		{"due:>now+", 6, "is no moment"},
 		{"died:>now-", 7, "is no moment"},
 		{"died:>0001-01-01", 7, "is out of range: give a moment from 1970"},
 		{"died:<2262-01-02", 7, "is out of range"},
@@ -289,7 +292,7 @@ func drawFilter(t *rapid.T) nixie.Filter {
 		Age: nixie.Span{Min: time.Duration(rapid.Int64Min(0).Draw(t, "min age")),
 			Max: time.Duration(rapid.Int64Min(0).Draw(t, "max age"))},
 		Died: times("died"), FirstFailed: times("first"), LastFailed: times("last"),
-		Redrives: number("redrives"), Attempts: number("attempts"), Deliveries: number("deliveries"),
+		Redrives: number("redrives"), Attempts: number("attempts"), Deliveries: number("deliveries"), Crashes: number("crashes"), Due: times("due"),
 		Operation: rapid.OneOf(rapid.Just(nixie.ID{}), id).Draw(t, "operation"),
 	}
 }

@@ -50,11 +50,13 @@ func (f Filter) String() string {
 		t.term("age", "<="+f.Age.Max.String())
 	}
 	t.times("died", f.Died)
+	t.times("due", f.Due)
 	t.times("first_failed", f.FirstFailed)
 	t.times("last_failed", f.LastFailed)
 	t.number("redrives", f.Redrives)
 	t.number("attempts", f.Attempts)
 	t.number("deliveries", f.Deliveries)
+	t.number("crashes", f.Crashes)
 	t.one("operation", f.Operation.String())
 	return t.String()
 }

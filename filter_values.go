@@ -180,14 +180,17 @@ func (p *filterParser) moment(b *Times, t filterTerm) error {
 // its end: a nanosecond, or a day when it is a date.
 func (p *filterParser) parseMoment(v filterValue) (from, till time.Time, err error) {
 	length := time.Nanosecond
-	if ago, ok := strings.CutPrefix(v.text, "now"); ok {
+	if away, ok := strings.CutPrefix(v.text, "now"); ok {
 		from = p.now
-		if ago != "" {
-			d, err := ParseSpan(strings.TrimPrefix(ago, "-"))
-			if err != nil || ago[0] != '-' {
-				return from, from, p.fail(v.at, "%q is no moment: write now-2h for two hours ago", clip(v.text, 40))
+		if away != "" {
+			d, err := ParseSpan(away[1:])
+			if err != nil || away[0] != '-' && away[0] != '+' {
+				return from, from, p.fail(v.at, "%q is no moment: write now-2h for two hours ago, now+2h for two hours from now", clip(v.text, 40))
 			}
-			from = from.Add(-d)
+			if away[0] == '-' {
+				d = -d
+			}
+			from = from.Add(d)
 		}
 	} else if from, err = time.Parse(time.DateOnly, v.text); err == nil {
 		length = day

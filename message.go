@@ -34,7 +34,9 @@ type Message struct {
 	EnqueuedAt      time.Time     `json:"enqueued_at"`                //
 	FirstReceivedAt time.Time     `json:"first_received_at,omitzero"` // first claim of all lives
 	LastFailure     string        `json:"last_failure,omitempty"`     // text of the newest failure, for lists
+	LastReason      Reason        `json:"last_reason,omitempty"`      // reason of the newest failure
 	LeaseOwner      string        `json:"lease_owner,omitempty"`      // while leased
+	LeasedAt        time.Time     `json:"leased_at,omitzero"`         // while leased: the claim
 	LeaseExpiresAt  time.Time     `json:"lease_expires_at,omitzero"`  // while leased
 	EndedAt         time.Time     `json:"ended_at,omitzero"`          // once it has ended
 	OnConflict      Conflict      `json:"-"`                          // enqueue only: what a taken DedupeKey means

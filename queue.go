@@ -9,6 +9,8 @@ type QueueSettings struct {
 	PausedNote  string        `json:"paused_note,omitempty"`  // why and by whom
 	Lease       time.Duration `json:"lease,omitempty"`        // 0 is [DefaultLease]
 	DedupeScope DedupeScope   `json:"dedupe_scope,omitempty"` // empty is [DedupeActive]
+	Closed      bool          `json:"closed,omitempty"`       // takes no new messages; those that are there go on
+	ClosedNote  string        `json:"closed_note,omitempty"`  // why and by whom
 	Order       Order         `json:"order,omitempty"`        // of each stream; empty is [OrderNone]
 	DeadHead    DeadHead      `json:"dead_head,omitempty"`    // with [OrderStrict]; empty is [DeadBlocks]
 	PriorityAge time.Duration `json:"priority_age,omitempty"` // wait that is worth one priority; 0 is [DefaultPriorityAge], −1 none is
@@ -129,6 +131,8 @@ type QueueInfo struct {
 	Retried   int64         `json:"retried_last_hour"`  // failures of the last 60 minutes that led to a retry
 	Died      int64         `json:"died_last_hour"`     // deaths of the last 60 minutes
 	NextAt    time.Time     `json:"next_at,omitzero"`   // earliest time of a scheduled one
+	LastAt    time.Time     `json:"last_at,omitzero"`   // latest time of a scheduled one
+	Due       DueCounts     `json:"due"`                // scheduled ones by when they are due
 
 	Pruned   int64            `json:"pruned"`             // of Total: removed by retention
 	Purged   int64            `json:"purged"`             // of Total: removed with their letters by an operator
@@ -163,4 +167,5 @@ const (
 	ByHour        GroupBy = "hour" // of death, UTC, as 2006-01-02T15
 	ByRedrivable  GroupBy = "redrivable"
 	ByReview      GroupBy = "needs_review"
+	ByAttempts    GroupBy = "attempts" // in its last life
 )

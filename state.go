@@ -43,9 +43,9 @@ const (
 	OnConfigure Event = "configure" // of a queue, in the audit only
 	OnAmend     Event = "amend"     // of a message that goes on, in the audit only
 	OnUnblock   Event = "unblock"   // of a stream or a letter that held it up, in the audit only
+	OnPurge     Event = "purge"     // a letter is removed for good, with its message; or the queued messages of a queue are canceled
 	OnGone      Event = "gone"      // a redriven message was cancelled or discarded
 	OnNote      Event = "note"      // somebody wrote a note on a letter; its status stays
-	OnPurge     Event = "purge"     // a letter is removed for good, with its message
 	OnPrune     Event = "prune"     // the oldest entries of an audit went by its retention
 )
 

@@ -50,7 +50,7 @@ func (o *Office) Analyze(ctx context.Context, f nixie.Filter) (Analysis, error) 
 		a.Groups = append(a.Groups, GroupView{
 			Signature: g.Label, Fingerprint: g.Key, Count: g.Count, Reason: g.Reason,
 			FirstAt: Moment{g.FirstAt}, LastAt: Moment{g.LastAt}, Examples: orEmpty(g.Examples),
-			Advice: Advice(g.Reason), NeedsForce: needsForce(g.Reason), Filter: nixie.Filter{Fingerprint: g.Key}.String(),
+			Advice: Advice(g.Reason), NeedsForce: NeedsForce(g.Reason), Filter: nixie.Filter{Fingerprint: g.Key}.String(),
 		})
 	}
 	for _, part := range [...]struct {
@@ -74,7 +74,8 @@ func (o *Office) counts(ctx context.Context, f nixie.Filter, by nixie.GroupBy) (
 	return list, err
 }
 
-func needsForce(r nixie.Reason) bool {
+// NeedsForce reports whether letters of a reason are redriven with force only.
+func NeedsForce(r nixie.Reason) bool {
 	return slices.ContainsFunc(policy.Triages(), func(t policy.Triage) bool {
 		return t.Reason == r && (!t.Redrivable || t.NeedsReview)
 	})

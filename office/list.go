@@ -80,16 +80,15 @@ func (o *Office) Queues(ctx context.Context) ([]nixie.QueueInfo, error) { return
 
 // Queue finds a queue.
 func (o *Office) Queue(ctx context.Context, name string) (nixie.QueueInfo, error) {
-	list, err := o.store.Queues(ctx)
+	list, err := o.queues(ctx, []string{name})
 	if err != nil {
 		return nixie.QueueInfo{}, err
 	}
-	for _, q := range list {
-		if q.Name == name {
-			return q, nil
-		}
-	}
-	return nixie.QueueInfo{}, nixie.Errorf(nixie.CodeNotFound, "no queue is called %q: nixie queue list shows what there is", name)
+	return list[0], nil
+}
+
+func noQueue(name string) error {
+	return nixie.Errorf(nixie.CodeNotFound, "no queue is called %q: nixie queue list shows what there is", name)
 }
 
 // Verify reads everything and reports what breaks an invariant.

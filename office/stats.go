@@ -42,10 +42,7 @@ func (o *Office) Stats(ctx context.Context, f nixie.Filter) (Stats, error) {
 		return s, err
 	}
 	s.countStatuses(statuses)
-	if !s.OldestDiedAt.IsZero() {
-		age := int64(max(o.clock().Sub(s.OldestDiedAt.Time), 0) / time.Second)
-		s.OldestAgeS = &age
-	}
+	s.OldestAgeS = o.ageS(s.OldestDiedAt.Time)
 	waiting := f
 	if len(f.Statuses) == 0 {
 		waiting.Statuses = []nixie.Status{nixie.StatusOpen, nixie.StatusReview, nixie.StatusQuarantined}
@@ -118,6 +115,7 @@ func sortCounts(list []Count) {
 type QueueView struct {
 	Queue           string            `json:"queue"`
 	Ready           int64             `json:"ready"`
+	Blocked         int64             `json:"blocked"` // due, but another of its stream comes first
 	Scheduled       int64             `json:"scheduled"`
 	Leased          int64             `json:"leased"`
 	Dead            int64             `json:"dead"`
@@ -132,8 +130,12 @@ type QueueView struct {
 	RetriedLastHour int64             `json:"retried_last_hour"`
 	Paused          bool              `json:"paused"`
 	PausedNote      string            `json:"paused_note"`
+	Closed          bool              `json:"closed"` // takes no new messages
+	ClosedNote      string            `json:"closed_note"`
 	Lease           string            `json:"lease"`
 	DedupeScope     nixie.DedupeScope `json:"dedupe_scope"`
+	Order           nixie.Order       `json:"order"`
+	DeadHead        nixie.DeadHead    `json:"dead_head"` // block or free; empty without a strict order
 
 	Pruned           int64            `json:"pruned"`             // of total: removed by retention
 	Purged           int64            `json:"purged"`             // of total: removed with their letters by an operator
@@ -146,9 +148,10 @@ type QueueView struct {
 // ViewQueue is the view of a queue as of now.
 func (o *Office) ViewQueue(q *nixie.QueueInfo) QueueView {
 	v := QueueView{
-		Queue: q.Name, Ready: q.Ready, Scheduled: q.Scheduled, Leased: q.Leased, Dead: q.Dead, Succeeded: q.Succeeded,
+		Queue: q.Name, Ready: q.Ready, Blocked: q.Blocked, Scheduled: q.Scheduled, Leased: q.Leased, Dead: q.Dead, Succeeded: q.Succeeded,
 		Discarded: q.Discarded, Canceled: q.Canceled, Total: q.Total, OldestAt: Moment{q.OldestAt}, NextAt: Moment{q.NextAt},
 		DiedLastHour: q.Died, RetriedLastHour: q.Retried, Paused: q.Settings.Paused, PausedNote: q.Settings.PausedNote,
+		Closed: q.Settings.Closed, ClosedNote: q.Settings.ClosedNote,
 		Lease: q.Settings.LeaseOrDefault().String(), DedupeScope: q.Settings.DedupeScope,
 		Pruned: q.Pruned, Purged: q.Purged, DiscardsByReason: map[string]int64{},
 	}
@@ -160,10 +163,15 @@ func (o *Office) ViewQueue(q *nixie.QueueInfo) QueueView {
 	if v.DedupeScope == "" {
 		v.DedupeScope = nixie.DedupeActive
 	}
-	if !q.OldestAt.IsZero() {
-		age := int64(max(o.clock().Sub(q.OldestAt), 0) / time.Second)
-		v.OldestAgeS = &age
+	switch v.Order = q.Settings.Order; {
+	case v.Order == "":
+		v.Order = nixie.OrderNone
+	case q.Settings.Blocks():
+		v.DeadHead = nixie.DeadBlocks
+	case v.Order == nixie.OrderStrict:
+		v.DeadHead = nixie.DeadFrees
 	}
+	v.OldestAgeS = o.ageS(q.OldestAt)
 	return v
 }
 

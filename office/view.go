@@ -142,6 +142,8 @@ type MessageView struct {
 	Generation      int            `json:"generation"`
 	Redrives        int            `json:"redrives"`
 	Steps           []string       `json:"steps"`
+	MayPass         bool           `json:"may_pass"`
+	OrderGap        bool           `json:"order_gap"`
 	Hash            string         `json:"sha256"` // of the body
 	Size            int            `json:"size"`   // bytes of the body; 0 in lists
 	Origin          *nixie.Origin  `json:"origin"`
@@ -151,8 +153,10 @@ type MessageView struct {
 	FirstReceivedAt Moment         `json:"first_received_at"`
 	EndedAt         Moment         `json:"ended_at"`
 	LeaseOwner      string         `json:"lease_owner"`
+	LeasedAt        Moment         `json:"leased_at"`
 	LeaseExpiresAt  Moment         `json:"lease_expires_at"`
 	LastFailure     string         `json:"last_failure"`
+	LastReason      nixie.Reason   `json:"last_reason"`
 	Bytes                          // body or body_base64
 	Damage          []string       `json:"damage,omitempty"`
 	Headers         []nixie.Header `json:"headers,omitempty"` // of message show; a letter has its own
@@ -162,12 +166,13 @@ type MessageView struct {
 // ViewMessage is the view of a message. A nil body is left out.
 func ViewMessage(m *nixie.Message) MessageView {
 	v := MessageView{
-		ID: m.ID, Queue: m.Queue, Type: m.Type, Key: m.Key, Stream: m.Stream, DedupeKey: m.DedupeKey, Priority: m.Priority, State: m.State,
+		ID: m.ID, Queue: m.Queue, Type: m.Type, Key: m.Key, Stream: m.Stream, DedupeKey: m.DedupeKey, Priority: m.Priority, State: m.State, MayPass: m.MayPass, OrderGap: m.OrderGap,
 		Attempts: m.Attempts, Deliveries: m.Deliveries, Crashes: m.Crashes, Generation: m.Generation, Redrives: m.Redrives,
 		Steps: orEmpty(m.Steps), Hash: hexHash(m.Hash), Size: len(m.Body), Origin: m.Origin,
 		EnqueuedAt: Moment{m.EnqueuedAt}, NotBefore: Moment{m.NotBefore}, ExpiresAt: Moment{m.ExpiresAt},
 		FirstReceivedAt: Moment{m.FirstReceivedAt}, EndedAt: Moment{m.EndedAt},
-		LeaseOwner: m.LeaseOwner, LeaseExpiresAt: Moment{m.LeaseExpiresAt}, LastFailure: m.LastFailure,
+		LeaseOwner: m.LeaseOwner, LeasedAt: Moment{m.LeasedAt}, LeaseExpiresAt: Moment{m.LeaseExpiresAt},
+		LastFailure: m.LastFailure, LastReason: m.LastReason,
 	}
 	if m.Body != nil {
 		v.Bytes = viewBytes(m.Body)

@@ -2,6 +2,8 @@ package store
 
 import (
 	"context"
+	"strings"
+	"sync/atomic"
 	"time"
 
 	"github.com/nixie-go/nixie"
@@ -12,23 +14,26 @@ import (
 // process added.
 const pollEvery = 50 * time.Millisecond
 
-// Source is a queue in a store as a [nixie.Source].
+// Source is a queue in a store as a [nixie.Source], or several that share their
+// worker fairly: each gets its turn to be first, and none more than its share of
+// a batch as long as others have work.
 type Source struct {
 	queue Queue
-	name  string
+	names []string
+	turn  atomic.Uint64
 }
 
-// NewSource makes the named queue of a store a source. The queue need not
-// exist yet.
-func NewSource(q Queue, name string) *Source { return &Source{q, name} }
+// NewSource makes the named queues of a store one source. They need not exist
+// yet.
+func NewSource(q Queue, names ...string) *Source { return &Source{queue: q, names: names} }
 
-// Name is the name of the queue.
-func (s *Source) Name() string { return s.name }
+// Name is the name of the queue, or the names with commas.
+func (s *Source) Name() string { return strings.Join(s.names, ",") }
 
 // Receive claims, and waits up to want.Wait for the first message.
 func (s *Source) Receive(ctx context.Context, want nixie.Want) ([]*nixie.Delivery, error) {
 	wake := s.wake()
-	got, err := s.queue.Claim(ctx, s.name, want)
+	got, err := s.claim(ctx, want)
 	if len(got) > 0 || err != nil || want.Wait <= 0 {
 		return got, err
 	}
@@ -46,7 +51,7 @@ func (s *Source) Receive(ctx context.Context, want nixie.Want) ([]*nixie.Deliver
 		case <-wake:
 			wake = s.wake()
 		}
-		if got, err := s.queue.Claim(ctx, s.name, want); len(got) > 0 || err != nil {
+		if got, err := s.claim(ctx, want); len(got) > 0 || err != nil {
 			return got, err
 		}
 	}
@@ -62,9 +67,43 @@ func (s *Source) Settle(ctx context.Context, settlements []nixie.Settlement) []e
 	return s.queue.Settle(ctx, settlements)
 }
 
+// wake is the hint of a single queue; of several the poll is soon enough.
 func (s *Source) wake() <-chan struct{} {
-	if w, ok := s.queue.(Waker); ok {
-		return w.Wake(s.name)
+	if w, ok := s.queue.(Waker); ok && len(s.names) == 1 {
+		return w.Wake(s.names[0])
 	}
 	return nil
+}
+
+// claim claims from each queue its share, and then from whichever has more. What
+// was claimed before an error is returned without it: the next call meets it
+// again.
+func (s *Source) claim(ctx context.Context, want nixie.Want) ([]*nixie.Delivery, error) {
+	n := len(s.names)
+	if n == 1 {
+		return s.queue.Claim(ctx, s.names[0], want)
+	}
+	first := int(s.turn.Add(1) % uint64(n))
+	share := (want.Max + n - 1) / n
+	var got []*nixie.Delivery
+	for i := range 2 * n {
+		if i == n {
+			share = want.Max // the second round: there is room that nobody's share filled
+		}
+		part := want
+		part.Max = min(share, want.Max-len(got))
+		if part.Max == 0 {
+			break
+		}
+		part.Fresh = want.Fresh || len(got) > 0 // a suspect comes alone
+		ds, err := s.queue.Claim(ctx, s.names[(first+i)%n], part)
+		got = append(got, ds...)
+		switch {
+		case err != nil && len(got) == 0:
+			return nil, err
+		case err != nil, len(got) == 1 && got[0].Crashes > 0:
+			return got, nil
+		}
+	}
+	return got, nil
 }

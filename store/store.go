@@ -180,6 +180,10 @@ type AuditLog interface {
 	// Entries lists the audit of one queue in the order of its chain, from the
 	// oldest entry that was not pruned.
 	Entries(ctx context.Context, queue string, page Page) ([]AuditEntry, string, error)
+
+	// Audit lists the entries of all queues that match, newest first or
+	// oldest first.
+	Audit(ctx context.Context, filter AuditFilter, page Page) ([]AuditEntry, string, error)
 }
 
 // AuditEntry is one link of a queue's chain. Its hash covers its own fields and
@@ -202,8 +206,24 @@ type Overview interface {
 	Queues(ctx context.Context) ([]nixie.QueueInfo, error)
 	// Messages lists messages, newest first, like Letters.
 	Messages(ctx context.Context, filter nixie.Filter, page Page) ([]Record, string, error)
+	// Tally counts the messages that still retry and match the filter, by
+	// ByAttempts, ByReason, ByType or ByQueue: those queued or leased that
+	// have begun an attempt in this life and failed at least once. Most come
+	// first; attempts come in their order.
+	Tally(ctx context.Context, filter nixie.Filter, by nixie.GroupBy) ([]nixie.Tally, error)
 	// Configure sets the settings of a queue, creating it if need be.
 	Configure(ctx context.Context, queue string, settings nixie.QueueSettings, actor, reason string) error
+	// Adjust changes settings of a queue without a race: edit gets what is set
+	// now and changes some of it, in the transaction that writes it back and
+	// adds the audit entry, creating the queue if need be. It may be called
+	// more than once and must not call the store; its error ends the call.
+	// Where nothing changes nothing is written. Adjust returns what is set.
+	Adjust(ctx context.Context, queue, actor, reason string, edit func(*nixie.QueueSettings) error) (nixie.QueueSettings, error)
+	// Purge cancels up to most (at most [nixie.MaxBatch]) queued messages of a
+	// queue that match the filter, never leased ones, in one transaction with
+	// one audit entry that has their number, and returns it. Less than most
+	// means that none is left.
+	Purge(ctx context.Context, queue string, filter nixie.Filter, most int, actor, reason string) (int, error)
 }
 
 // Page is a window on a listing. A cursor is opaque and belongs to its filter.

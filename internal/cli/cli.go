@@ -42,6 +42,7 @@ type Streams struct {
 	OutTTY   bool // Out is a terminal
 	ErrTTY   bool // Err is a terminal
 	InTTY    bool // In is a terminal: questions can be asked
+	Columns  int  // of the terminal behind Out; 0 when it does not tell
 	Now      func() time.Time
 }
 
@@ -50,7 +51,7 @@ func System() Streams {
 	return Streams{
 		In: os.Stdin, Out: os.Stdout, Err: os.Stderr, Env: config.OS(),
 		OutTTY: term.IsTerminal(int(os.Stdout.Fd())), ErrTTY: term.IsTerminal(int(os.Stderr.Fd())), InTTY: term.IsTerminal(int(os.Stdin.Fd())),
-		Now: time.Now,
+		Columns: columnsOf(os.Stdout), Now: time.Now,
 	}
 }
 
@@ -61,12 +62,31 @@ func Main(args []string, s Streams) int {
 	}
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
 	defer stop()
+	// Who reads us may go away, as head does. Then a write fails, instead of a
+	// signal that ends the process in the middle of what it does.
+	signal.Notify(make(chan os.Signal, 1), syscall.SIGPIPE)
+	s.Out = outlet{s.Out}
 	root := newRoot(s)
 	root.SetArgs(args)
 	root.SetIn(s.In)
 	root.SetOut(s.Out)
 	root.SetErr(s.Err)
 	return exitCode(s, root.ExecuteContext(ctx))
+}
+
+// errUnread says that nobody reads the output any more: no mistake, and nothing
+// to be said about.
+var errUnread = errors.New("nobody reads the output")
+
+// outlet is standard output.
+type outlet struct{ io.Writer }
+
+func (o outlet) Write(p []byte) (int, error) {
+	n, err := o.Writer.Write(p)
+	if errors.Is(err, syscall.EPIPE) {
+		err = errUnread
+	}
+	return n, err
 }
 
 // exit is an error that only carries a code: what there is to say was said.
@@ -89,6 +109,8 @@ func exitCode(s Streams, err error) int {
 		return ExitOK
 	case errors.As(err, &code):
 		return int(code)
+	case errors.Is(err, errUnread):
+		return ExitOK
 	}
 	fmt.Fprintf(s.Err, "nixie: %s\n", escape(err.Error()))
 	var usage usageError
@@ -108,6 +130,7 @@ type globals struct {
 	Streams
 	store  string
 	output string
+	color  string
 }
 
 func newRoot(s Streams) *cobra.Command {
@@ -126,10 +149,12 @@ and redriven when its cause is mended.
 		SilenceErrors: true,
 	}
 	root.PersistentFlags().StringVar(&g.store, "store", "", "store to use, such as sqlite:///path/to/file (default $NIXIE_STORE, else a file in the data folder)")
-	root.PersistentFlags().StringVarP(&g.output, "output", "o", "table", "table, wide, json, jsonl or csv")
+	root.PersistentFlags().VarP(newChoice(&g.output, asTable, formats()...), "output", "o", "how to print what there is to print")
+	root.PersistentFlags().Var(newChoice(&g.color, colorAuto, colorAuto, colorAlways, colorNever), "color", "colours: auto is on a terminal without $NO_COLOR")
 	root.SetFlagErrorFunc(func(_ *cobra.Command, err error) error { return usageError{err} })
-	root.AddCommand(newRun(g))
-	root.AddCommand(newDLQ(g), newQueue(g), newMessage(g), newPrune(g), newVerify(g), newDoctor(g), newPolicy(g), newVersion(g))
+	root.AddCommand(newRun(g), newEnqueue(g), newWork(g))
+	root.AddCommand(newDLQ(g), newQueue(g), newMessage(g), newStream(g), newPrune(g), newVerify(g), newDoctor(g), newPolicy(g), newVersion(g))
+	root.AddCommand(newStats(g), newCheck(g), newAudit(g))
 	return root
 }
 

@@ -30,17 +30,15 @@ paths and times in their texts differ. Hours are UTC.`,
 	filter.register(cmd.Flags())
 	var f nixie.Filter
 	check := func() (err error) {
-		if f, err = filter.parse(g); err != nil {
-			return err
-		}
-		return g.objectFormat()
+		f, err = filter.parse(g)
+		return err
 	}
 	cmd.RunE = g.with(check, func(ctx context.Context, o *office.Office, _ []string) error {
 		a, err := o.Analyze(ctx, office.Unresolved(f))
 		if err != nil {
 			return err
 		}
-		return g.object(a, func(w io.Writer) error { return g.printAnalysis(w, &a, filter.text) })
+		return g.objectOf(a, a.Groups, func(w io.Writer) error { return g.printAnalysis(w, &a, filter.text) })
 	})
 	return cmd
 }

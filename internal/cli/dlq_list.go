@@ -2,8 +2,6 @@ package cli
 
 import (
 	"context"
-	"strconv"
-	"strings"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -34,11 +32,9 @@ chooses others.`,
 		if err := page.check(); err != nil {
 			return err
 		}
-		if f, err = filter.parse(g); err != nil {
-			return err
-		}
+		f, err = filter.parse(g)
 		f = office.Unresolved(f)
-		return g.listFormat()
+		return err
 	}
 	cmd.RunE = g.with(check, func(ctx context.Context, o *office.Office, _ []string) error {
 		return list(g, &page, "letters", letterColumns(g.Now()), office.ViewLetter, o.AllLetters(ctx, f, false),
@@ -47,41 +43,37 @@ chooses others.`,
 	return cmd
 }
 
-// letterColumns are the columns of a list of letters; CSV has them all.
+// letterColumns are what people see of a letter in a list.
 func letterColumns(now time.Time) []column[office.LetterView] {
 	type v = office.LetterView
-	text := func(name, show string, cell func(*v) string) column[v] {
-		return column[v]{name: name, show: show, cell: cell}
-	}
-	count := func(name, show string, n func(*v) int) column[v] {
-		return column[v]{name: name, show: show, cell: func(l *v) string { return strconv.Itoa(n(l)) }, kind: number}
-	}
 	return []column[v]{
-		text("id", asTable, func(l *v) string { return l.ID.String() }),
-		text("message_id", asWide, func(l *v) string { return l.MessageID.String() }),
-		{name: "key", show: asTable, cell: func(l *v) string { return l.Key }, kind: flex},
-		{name: "queue", show: asTable, cell: func(l *v) string { return l.Queue }, kind: flex},
-		{name: "type", show: asWide, cell: func(l *v) string { return l.Type }, kind: flex},
-		text("status", asTable, func(l *v) string { return string(l.Status) + damaged(l.Damage) }),
-		text("age", asTable, func(l *v) string { return age(now.Sub(l.DiedAt.Time)) }),
-		text("cause", asWide, func(l *v) string { return string(l.Cause) }),
-		text("reason", asCSV, func(l *v) string { return string(l.Reason) }),
-		text("class", asCSV, func(l *v) string { return string(l.Class) }),
-		{name: "signature", show: asTable, cell: func(l *v) string { return l.Signature }, kind: flex},
-		text("fingerprint", asWide, func(l *v) string { return l.Fingerprint }),
-		text("redrivable", asWide, func(l *v) string { return yesNo(l.Redrivable) }),
-		text("needs_review", asWide, func(l *v) string { return yesNo(l.NeedsReview) }),
-		text("rule", asCSV, func(l *v) string { return l.Rule }),
-		count("attempts", asWide, func(l *v) int { return l.Attempts }),
-		count("deliveries", asCSV, func(l *v) int { return l.Deliveries }),
-		count("crashes", asCSV, func(l *v) int { return l.Crashes }),
-		count("generation", asCSV, func(l *v) int { return l.Generation }),
-		count("redrives", asWide, func(l *v) int { return l.Redrives }),
-		text("first_failed_at", asCSV, func(l *v) string { return l.FirstFailedAt.String() }),
-		text("last_failed_at", asCSV, func(l *v) string { return l.LastFailedAt.String() }),
-		text("died_at", asWide, func(l *v) string { return l.DiedAt.String() }),
-		text("damage", asCSV, func(l *v) string { return strings.Join(l.Damage, "; ") }),
+		{name: "id"},
+		{name: "message_id", show: asWide},
+		{name: "key", kind: flex},
+		{name: "queue", kind: flex},
+		{name: "type", show: asWide, kind: flex},
+		{name: "status", cell: func(l *v) string { return string(l.Status) + damaged(l.Damage) }, paint: func(l *v) ink { return statusInk(l.Status) }},
+		{name: "age", cell: func(l *v) string { return age(now.Sub(l.DiedAt.Time)) }},
+		{name: "cause", show: asWide},
+		{name: "signature", kind: flex},
+		{name: "fingerprint", show: asWide},
+		{name: "redrivable", show: asWide},
+		{name: "needs_review", show: asWide},
+		{name: "attempts", show: asWide},
+		{name: "redrives", show: asWide},
+		{name: "died_at", show: asWide},
 	}
+}
+
+// statusInk shows from afar which letters wait for somebody.
+func statusInk(s nixie.Status) ink {
+	switch s {
+	case nixie.StatusOpen, nixie.StatusQuarantined:
+		return red
+	case nixie.StatusReview, nixie.StatusRedriving:
+		return yellow
+	}
+	return faint
 }
 
 // damaged marks a record of which something cannot be read.

@@ -32,7 +32,7 @@ now. Long texts are cut unless -o wide; -o json has everything.`,
   nixie dlq show 01890a5d-ac96-774b-bcce-b302099a8057 -o wide
   nixie dlq show order-4711 -o json | jq -r .message.body`,
 		Args: oneArg("ID"),
-		RunE: g.with(g.objectFormat, func(ctx context.Context, o *office.Office, args []string) error {
+		RunE: g.with(nil, func(ctx context.Context, o *office.Office, args []string) error {
 			l, err := o.Letter(ctx, args[0])
 			if err != nil {
 				return err

@@ -27,10 +27,8 @@ the letters that wait for somebody: open, review and quarantined ones.`,
 	filter.register(cmd.Flags())
 	var f nixie.Filter
 	check := func() (err error) {
-		if f, err = filter.parse(g); err != nil {
-			return err
-		}
-		return g.objectFormat()
+		f, err = filter.parse(g)
+		return err
 	}
 	cmd.RunE = g.with(check, func(ctx context.Context, o *office.Office, _ []string) error {
 		s, err := o.Stats(ctx, f)

@@ -21,12 +21,12 @@ itself is whole is found out by nixie verify.`,
 		Example: `  nixie doctor
   nixie doctor -o json | jq -r '.findings[].fix'`,
 		Args: noArgs,
-		RunE: g.with(g.objectFormat, func(ctx context.Context, o *office.Office, _ []string) error {
+		RunE: g.with(nil, func(ctx context.Context, o *office.Office, _ []string) error {
 			e, err := o.Examine(ctx)
 			if err != nil {
 				return err
 			}
-			if err := g.object(e, func(w io.Writer) error {
+			if err := g.objectOf(e, e.Findings, func(w io.Writer) error {
 				g.printExamination(w, &e)
 				return nil
 			}); err != nil {

@@ -4,7 +4,6 @@ import (
 	"context"
 	"fmt"
 	"io"
-	"strconv"
 	"strings"
 	"time"
 
@@ -16,9 +15,10 @@ import (
 )
 
 func newMessage(g *globals) *cobra.Command {
-	return family("message", "Look at messages, whatever became of them",
+	return family("message", "Look at messages, whatever became of them, and change them",
 		"An ID is that of the message or of its letter, or the message's key (the id of an item).",
-		newMessageList(g), newMessageShow(g), newMessageLog(g))
+		newMessageList(g), newMessageShow(g), newMessageLog(g), newMessageCancel(g), newMessageHold(g), newMessageRetryNow(g),
+		newMessageReset(g), newMessageReschedule(g), newMessageMove(g), newMessageMayPass(g))
 }
 
 func newMessageList(g *globals) *cobra.Command {
@@ -39,10 +39,8 @@ func newMessageList(g *globals) *cobra.Command {
 		if err := page.check(); err != nil {
 			return err
 		}
-		if f, err = filter.parse(g); err != nil {
-			return err
-		}
-		return g.listFormat()
+		f, err = filter.parse(g)
+		return err
 	}
 	cmd.RunE = g.with(check, func(ctx context.Context, o *office.Office, _ []string) error {
 		return list(g, &page, "messages", messageColumns(g.Now()), viewRow, o.AllMessages(ctx, f),
@@ -57,34 +55,37 @@ func viewRow(r *store.Record) office.MessageView {
 	return v
 }
 
+// messageColumns are what people see of a message in a list.
 func messageColumns(now time.Time) []column[office.MessageView] {
 	type v = office.MessageView
-	text := func(name, show string, cell func(*v) string) column[v] {
-		return column[v]{name: name, show: show, cell: cell}
-	}
-	count := func(name, show string, n func(*v) int) column[v] {
-		return column[v]{name: name, show: show, cell: func(m *v) string { return strconv.Itoa(n(m)) }, kind: number}
-	}
 	return []column[v]{
-		text("id", asTable, func(m *v) string { return m.ID.String() }),
-		{name: "key", show: asTable, cell: func(m *v) string { return m.Key }, kind: flex},
-		{name: "queue", show: asTable, cell: func(m *v) string { return m.Queue }, kind: flex},
-		{name: "type", show: asWide, cell: func(m *v) string { return m.Type }, kind: flex},
-		{name: "stream", show: asWide, cell: func(m *v) string { return m.Stream }, kind: flex},
-		text("state", asTable, func(m *v) string { return string(m.State) + damaged(m.Damage) }),
-		count("attempts", asTable, func(m *v) int { return m.Attempts }),
-		count("deliveries", asCSV, func(m *v) int { return m.Deliveries }),
-		count("crashes", asCSV, func(m *v) int { return m.Crashes }),
-		count("generation", asCSV, func(m *v) int { return m.Generation }),
-		count("redrives", asWide, func(m *v) int { return m.Redrives }),
-		count("priority", asWide, func(m *v) int { return m.Priority }),
-		text("age", asTable, func(m *v) string { return age(now.Sub(m.EnqueuedAt.Time)) }),
-		text("enqueued_at", asCSV, func(m *v) string { return m.EnqueuedAt.String() }),
-		text("not_before", asCSV, func(m *v) string { return m.NotBefore.String() }),
-		text("ended_at", asCSV, func(m *v) string { return m.EndedAt.String() }),
-		{name: "lease_owner", show: asWide, cell: func(m *v) string { return m.LeaseOwner }, kind: flex},
-		{name: "last_failure", show: asTable, cell: func(m *v) string { return m.LastFailure }, kind: flex},
+		{name: "id"},
+		{name: "key", kind: flex},
+		{name: "queue", kind: flex},
+		{name: "type", show: asWide, kind: flex},
+		{name: "stream", show: asWide, kind: flex},
+		{name: "state", cell: func(m *v) string { return string(m.State) + damaged(m.Damage) }, paint: func(m *v) ink { return stateInk(m.State) }},
+		{name: "attempts"},
+		{name: "redrives", show: asWide},
+		{name: "priority", show: asWide},
+		{name: "age", cell: func(m *v) string { return age(now.Sub(m.EnqueuedAt.Time)) }},
+		{name: "lease_owner", show: asWide, kind: flex},
+		{name: "last_failure", kind: flex},
 	}
+}
+
+func stateInk(s nixie.State) ink {
+	switch s {
+	case nixie.Dead:
+		return red
+	case nixie.Leased:
+		return yellow
+	case nixie.Succeeded:
+		return green
+	case nixie.Queued:
+		return ""
+	}
+	return faint
 }
 
 func newMessageShow(g *globals) *cobra.Command {
@@ -94,7 +95,7 @@ func newMessageShow(g *globals) *cobra.Command {
 		Example: `  nixie message show order-4711
   nixie message show order-4711 -o json | jq -r .body`,
 		Args: oneArg("ID"),
-		RunE: g.with(g.objectFormat, func(ctx context.Context, o *office.Office, args []string) error {
+		RunE: g.with(nil, func(ctx context.Context, o *office.Office, args []string) error {
 			r, err := o.Message(ctx, args[0])
 			if err != nil {
 				return err
@@ -117,7 +118,7 @@ func (g *globals) printMessage(w io.Writer, r *store.Record) {
 	f.add("key", r.Key)
 	f.add("queue", r.Queue)
 	f.add("type", r.Type)
-	f.add("stream", r.Stream)
+	f.add("stream", r.Stream+marks(r))
 	f.add("dedupe key", r.DedupeKey)
 	f.add("counts", fmt.Sprintf("life %d: %s, %s, %d crashed; %s", r.Generation,
 		plural(int64(r.Attempts), "attempt"), plural(int64(r.Deliveries), "delivery"), r.Crashes, plural(int64(r.Redrives), "redrive")))
@@ -144,6 +145,18 @@ func (g *globals) printMessage(w io.Writer, r *store.Record) {
 	}
 }
 
+// marks says what is special about a message's place in its stream.
+func marks(r *store.Record) string {
+	text := ""
+	if r.MayPass {
+		text += " (may pass)"
+	}
+	if r.OrderGap {
+		text += " (out of order)"
+	}
+	return text
+}
+
 func newMessageLog(g *globals) *cobra.Command {
 	return &cobra.Command{
 		Use:   "log ID",
@@ -153,7 +166,7 @@ letter by whom and why, and its end.`,
 		Example: `  nixie message log order-4711
   nixie message log order-4711 -o jsonl`,
 		Args: oneArg("ID"),
-		RunE: g.with(g.listFormat, func(ctx context.Context, o *office.Office, args []string) error {
+		RunE: g.with(nil, func(ctx context.Context, o *office.Office, args []string) error {
 			_, entries, err := o.Log(ctx, args[0])
 			if err != nil {
 				return err
@@ -170,11 +183,5 @@ letter by whom and why, and its end.`,
 }
 
 func logColumns() []column[office.LogEntry] {
-	type v = office.LogEntry
-	return []column[v]{
-		{name: "at", show: asTable, cell: func(e *v) string { return e.At.String() }},
-		{name: "what", show: asTable, cell: func(e *v) string { return e.What }},
-		{name: "actor", show: asTable, cell: func(e *v) string { return e.Actor }},
-		{name: "detail", show: asTable, cell: func(e *v) string { return e.Detail }, kind: flex},
-	}
+	return []column[office.LogEntry]{{name: "at"}, {name: "what"}, {name: "actor"}, {name: "detail", kind: flex}}
 }

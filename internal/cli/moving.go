@@ -106,7 +106,7 @@ func (m *moving) check(args []string, f nixie.Filter) error {
 	case !m.yes && !m.dry && !(m.InTTY && m.ErrTTY):
 		return usagef("nobody can be asked here: give --yes, or --dry-run to see what would be done")
 	}
-	return m.objectFormat()
+	return nil
 }
 
 // begin previews, asks, freezes the selection and drives it.
@@ -272,13 +272,18 @@ func (m *moving) printSelection(w io.Writer, p *office.Plan) {
 // ask shows the selection on the terminal and wants a yes.
 func (m *moving) ask(p *office.Plan) error {
 	m.printSelection(m.Err, p)
-	fmt.Fprintf(m.Err, "\nGo on? Type yes: ")
-	line, err := bufio.NewReader(m.In).ReadString('\n')
+	return m.confirm()
+}
+
+// confirm asks whether to go on and wants a yes.
+func (g *globals) confirm() error {
+	fmt.Fprintf(g.Err, "\nGo on? Type yes: ")
+	line, err := bufio.NewReader(g.In).ReadString('\n')
 	if err != nil && !errors.Is(err, io.EOF) {
 		return err
 	}
 	if strings.TrimSpace(line) != "yes" {
-		m.say("nothing was done")
+		g.say("nothing was done")
 		return exit(ExitFailure)
 	}
 	return nil

@@ -23,9 +23,6 @@ func newPolicyShow(g *globals) *cobra.Command {
   nixie policy show -o json`,
 		Args: noArgs,
 		RunE: func(*cobra.Command, []string) error {
-			if err := g.listFormat(); err != nil {
-				return err
-			}
 			p, err := policy.New(policy.Config{Profile: profile})
 			if err != nil {
 				return err
@@ -44,12 +41,7 @@ func newPolicyShow(g *globals) *cobra.Command {
 }
 
 func settingColumns() []column[policy.Setting] {
-	type v = policy.Setting
-	return []column[v]{
-		{name: "name", show: asTable, cell: func(s *v) string { return s.Name }},
-		{name: "value", show: asTable, cell: func(s *v) string { return s.Value }},
-		{name: "meaning", show: asTable, cell: func(s *v) string { return s.Meaning }, kind: flex},
-	}
+	return []column[policy.Setting]{{name: "name"}, {name: "value"}, {name: "meaning", kind: flex}}
 }
 
 // limits are the numbers that belong to no policy.

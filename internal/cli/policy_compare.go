@@ -1,7 +1,6 @@
 package cli
 
 import (
-	"strconv"
 	"strings"
 	"time"
 
@@ -21,7 +20,7 @@ type comparison struct {
 }
 
 func (f *simulateFlags) compareAll() error {
-	out := newListing(f.globals, comparisonColumns(f.forPeople()))
+	out := newListing(f.globals, comparisonColumns())
 	for _, name := range policy.Profiles() {
 		steps, err := f.simulate(name)
 		if err != nil {
@@ -42,20 +41,14 @@ func (f *simulateFlags) compareAll() error {
 	return out.close()
 }
 
-func comparisonColumns(people bool) []column[comparison] {
+func comparisonColumns() []column[comparison] {
 	type v = comparison
-	hole := func(s string) string {
-		if people {
-			return orDash(s)
-		}
-		return s
-	}
 	return []column[v]{
-		{name: "profile", show: asTable, cell: func(c *v) string { return c.Profile }},
-		{name: "runs", show: asTable, cell: func(c *v) string { return strconv.Itoa(c.Runs) }, kind: number},
-		{name: "waits", show: asTable, cell: func(c *v) string { return hole(strings.Join(c.Waits, " ")) }, kind: flex},
-		{name: "end", show: asTable, cell: func(c *v) string { return c.End }},
-		{name: "cause", show: asTable, cell: func(c *v) string { return hole(c.Cause) }},
-		{name: "after", show: asTable, cell: func(c *v) string { return span(c.after) }},
+		{name: "profile"},
+		{name: "runs"},
+		{name: "waits", cell: func(c *v) string { return orDash(strings.Join(c.Waits, " ")) }, kind: flex},
+		{name: "end"},
+		{name: "cause", cell: func(c *v) string { return orDash(c.Cause) }},
+		{name: "after", cell: func(c *v) string { return span(c.after) }},
 	}
 }

@@ -1,8 +1,6 @@
 package cli
 
 import (
-	"strconv"
-
 	"github.com/spf13/cobra"
 
 	"github.com/nixie-go/nixie"
@@ -18,9 +16,6 @@ func newPolicyProfiles(g *globals) *cobra.Command {
   nixie policy show --profile wink`,
 		Args: noArgs,
 		RunE: func(*cobra.Command, []string) error {
-			if err := g.listFormat(); err != nil {
-				return err
-			}
 			out := newListing(g, profileColumns())
 			for _, name := range policy.Profiles() {
 				v, err := viewProfile(name)
@@ -78,20 +73,16 @@ func duplicateWords(c nixie.Conflict) string {
 }
 
 func profileColumns() []column[profileView] {
-	type v = profileView
-	n := func(name, show string, value func(*v) int) column[v] {
-		return column[v]{name: name, show: show, cell: func(p *v) string { return strconv.Itoa(value(p)) }, kind: number}
-	}
-	return []column[v]{
-		{name: "name", show: asTable, cell: func(p *v) string { return p.Name }},
-		n("max_attempts", asTable, func(p *v) int { return p.MaxAttempts }),
-		n("max_deliveries", asWide, func(p *v) int { return p.MaxDeliveries }),
-		n("max_redrives", asWide, func(p *v) int { return p.MaxRedrives }),
-		{name: "on_exhausted", show: asWide, cell: func(p *v) string { return p.OnExhausted }},
-		{name: "backoff", show: asTable, cell: func(p *v) string { return p.Backoff }},
-		{name: "in_place", show: asWide, cell: func(p *v) string { return p.InPlace }},
-		{name: "on_duplicate", show: asWide, cell: func(p *v) string { return p.OnDuplicate }},
-		{name: "breaker", show: asWide, cell: func(p *v) string { return p.Breaker }},
-		{name: "about", show: asTable, cell: func(p *v) string { return p.About }, kind: flex},
+	return []column[profileView]{
+		{name: "name"},
+		{name: "max_attempts"},
+		{name: "max_deliveries", show: asWide},
+		{name: "max_redrives", show: asWide},
+		{name: "on_exhausted", show: asWide},
+		{name: "backoff"},
+		{name: "in_place", show: asWide},
+		{name: "on_duplicate", show: asWide},
+		{name: "breaker", show: asWide},
+		{name: "about", kind: flex},
 	}
 }

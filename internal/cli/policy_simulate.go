@@ -3,7 +3,6 @@ package cli
 import (
 	"fmt"
 	"slices"
-	"strconv"
 	"strings"
 	"time"
 
@@ -51,9 +50,6 @@ Waits are shown without jitter, and beside them what jitter can make of them;
 			if f.compare && cmd.Flags().Changed("profile") {
 				return usagef("--compare is about all profiles: leave --profile out")
 			}
-			if err := g.listFormat(); err != nil {
-				return err
-			}
 			if f.compare {
 				return f.compareAll()
 			}
@@ -61,7 +57,7 @@ Waits are shown without jitter, and beside them what jitter can make of them;
 			if err != nil {
 				return err
 			}
-			out := newListing(g, stepColumns(g.forPeople()))
+			out := newListing(g, stepColumns())
 			for _, s := range steps {
 				if err := out.add(viewStep(s)); err != nil {
 					return err
@@ -194,7 +190,7 @@ func viewStep(s policy.Step) stepView {
 	return stepView{
 		Attempt: s.Attempt, Run: s.Run, AfterMS: s.After.Milliseconds(),
 		Class: string(s.Failure.Class), Reason: string(s.Failure.Reason), Rule: s.Rule, Verb: verbWord(s),
-		WaitMS: s.Wait.Milliseconds(), LeastMS: s.Least.Milliseconds(), MostMS: s.Most.Milliseconds(),
+		WaitMS: s.Wait.Milliseconds(), LeastMS: s.Least.Milliseconds(), MostMS: s.Most.Round(time.Microsecond).Milliseconds(),
 		Cause: string(s.Cause), Status: string(s.Status), Channel: s.Channel, Review: s.Review, Redrive: s.Redrivable, step: s,
 	}
 }
@@ -211,25 +207,22 @@ func verbWord(s policy.Step) string {
 }
 
 // stepColumns are the columns of a simulation; a table for people has no holes.
-func stepColumns(people bool) []column[stepView] {
+func stepColumns() []column[stepView] {
 	type v = stepView
 	text := func(name, show string, cell func(*v) string) column[v] {
-		if people {
-			return column[v]{name: name, show: show, cell: func(s *v) string { return orDash(cell(s)) }}
-		}
-		return column[v]{name: name, show: show, cell: cell}
+		return column[v]{name: name, show: show, cell: func(s *v) string { return orDash(cell(s)) }}
 	}
 	return []column[v]{
-		{name: "attempt", show: asTable, cell: func(s *v) string { return strconv.Itoa(s.Attempt) }, kind: number},
-		{name: "run", show: asTable, cell: func(s *v) string { return strconv.Itoa(s.Run) }, kind: number},
-		text("after", asTable, func(s *v) string { return span(s.step.After) }),
+		{name: "attempt"},
+		{name: "run"},
+		text("after", "", func(s *v) string { return span(s.step.After) }),
 		text("class", asWide, func(s *v) string { return s.Class }),
-		text("reason", asTable, func(s *v) string { return s.Reason }),
-		text("rule", asTable, func(s *v) string { return s.Rule }),
-		text("verb", asTable, func(s *v) string { return s.Verb }),
-		text("wait", asTable, func(s *v) string { return waitWord(s.step) }),
-		text("jitter", asTable, func(s *v) string { return bandWord(s.step) }),
-		text("cause", asTable, func(s *v) string { return s.Cause }),
+		text("reason", "", func(s *v) string { return s.Reason }),
+		text("rule", "", func(s *v) string { return s.Rule }),
+		text("verb", "", func(s *v) string { return s.Verb }),
+		text("wait", "", func(s *v) string { return waitWord(s.step) }),
+		text("jitter", "", func(s *v) string { return bandWord(s.step) }),
+		text("cause", "", func(s *v) string { return s.Cause }),
 		text("status", asWide, func(s *v) string { return s.Status }),
 		text("channel_reason", asWide, func(s *v) string { return s.Channel }),
 	}

@@ -92,7 +92,7 @@ func TestSimulateRefusesWhatItDoesNotKnow(t *testing.T) {
 		{"--max-attempts -7", "max_attempts is -7"},
 		{"--profile wink --compare", "compare"},
 		{"extra", `"extra"`},
-		{"-o xml", "-o is"},
+		{"-o xml", "choose one of table, wide, json, jsonl, csv"},
 	} {
 		code, out, errs := policyCommand(t, append([]string{"policy", "simulate"}, split(c.args)...)...)
 		if code != ExitUsage || out != "" || !strings.Contains(errs, c.word) {

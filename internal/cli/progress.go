@@ -27,12 +27,15 @@ type progress struct {
 	stop  chan struct{}
 	done  sync.WaitGroup
 	once  sync.Once
+
+	endless bool // there is no total: a line when something has changed
+	last    runner.Progress
 }
 
-func newProgress(s Streams, ask func() runner.Progress) *progress {
-	p := &progress{out: s.Err, ask: ask, began: s.Now(), now: s.Now, stop: make(chan struct{})}
+func newProgress(s Streams, ask func() runner.Progress, endless bool) *progress {
+	p := &progress{out: s.Err, ask: ask, began: s.Now(), now: s.Now, stop: make(chan struct{}), endless: endless}
 	every := lineEvery
-	if s.ErrTTY && s.Env("TERM") != "dumb" {
+	if s.ErrTTY && s.Env("TERM") != "dumb" && !endless {
 		every = barEvery
 		p.bar = progressbar.NewOptions64(1,
 			progressbar.OptionSetWriter(s.Err), progressbar.OptionFullWidth(), progressbar.OptionShowCount(), progressbar.OptionShowIts(),
@@ -59,6 +62,14 @@ func (p *progress) loop(every time.Duration) {
 
 func (p *progress) show() {
 	at := p.ask()
+	if p.endless {
+		at.Total, at.Ended = 0, 0
+		if at != p.last {
+			fmt.Fprintf(p.out, "%d succeeded, %d dead, %d retried\n", at.Succeeded, at.Dead, at.Retried)
+		}
+		p.last = at
+		return
+	}
 	if p.bar != nil {
 		p.bar.ChangeMax64(max(at.Total, 1))
 		p.bar.Describe(fmt.Sprintf("%d dead, %d retried", at.Dead, at.Retried))

@@ -13,7 +13,7 @@ func TestProgressLines(t *testing.T) {
 	now := time.Date(2026, 5, 4, 12, 0, 0, 0, time.UTC)
 	var out strings.Builder
 	at := runner.Progress{Total: 100}
-	p := newProgress(Streams{Err: &out, Env: func(string) string { return "" }, Now: func() time.Time { return now }}, func() runner.Progress { return at })
+	p := newProgress(Streams{Err: &out, Env: func(string) string { return "" }, Now: func() time.Time { return now }}, func() runner.Progress { return at }, false)
 	p.end() // the lines below are ours, not those of its clock
 	p.show()
 	now = now.Add(10 * time.Second)
@@ -23,6 +23,22 @@ func TestProgressLines(t *testing.T) {
 	p.show()
 	want := "0/100 done, 0 dead, 0 retried, 0/s\n20/100 done, 5 dead, 3 retried, 2/s, about 40s left\n100/100 done, 5 dead, 3 retried, 10/s\n"
 	if out.String() != want {
+		t.Errorf("got %q\nwant %q", out.String(), want)
+	}
+}
+
+// Work without an end has a line when something has changed.
+func TestProgressWithoutEnd(t *testing.T) {
+	var out strings.Builder
+	at := runner.Progress{Total: 100}
+	p := newProgress(Streams{Err: &out, ErrTTY: true, Env: func(string) string { return "" }, Now: time.Now}, func() runner.Progress { return at }, true)
+	p.end()
+	p.show()
+	p.show()
+	at.Succeeded, at.Ended = 7, 7
+	p.show()
+	p.show()
+	if want := "7 succeeded, 0 dead, 0 retried\n"; out.String() != want {
 		t.Errorf("got %q\nwant %q", out.String(), want)
 	}
 }

@@ -26,7 +26,7 @@ only where nothing else runs, or to see with --dry-run what would go.`,
 		Example: `  nixie prune --dry-run
   nixie prune -o json`,
 		Args: noArgs,
-		RunE: g.with(g.objectFormat, func(ctx context.Context, o *office.Office, _ []string) error {
+		RunE: g.with(nil, func(ctx context.Context, o *office.Office, _ []string) error {
 			done, err := o.Prune(ctx, dry)
 			if err != nil {
 				return err

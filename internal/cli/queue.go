@@ -17,7 +17,8 @@ import (
 )
 
 func newQueue(g *globals) *cobra.Command {
-	return family("queue", "See how queues stand", "", newQueueList(g), newQueueStats(g))
+	return family("queue", "See how queues stand, and set what is set per queue", "",
+		newQueueList(g), newQueueStats(g), newQueueShow(g), newQueueSet(g), newQueuePause(g), newQueueResume(g), newQueuePurge(g), newQueueDrain(g))
 }
 
 func newQueueList(g *globals) *cobra.Command {
@@ -27,7 +28,7 @@ func newQueueList(g *globals) *cobra.Command {
 		Example: `  nixie queue list
   nixie queue list -o jsonl | jq -r 'select(.paused) | .queue'`,
 		Args: noArgs,
-		RunE: g.with(g.listFormat, func(ctx context.Context, o *office.Office, _ []string) error {
+		RunE: g.with(nil, func(ctx context.Context, o *office.Office, _ []string) error {
 			queues, err := o.Queues(ctx)
 			if err != nil {
 				return err
@@ -43,38 +44,40 @@ func newQueueList(g *globals) *cobra.Command {
 	}
 }
 
+// queueColumns are what people see of a queue in a list.
 func queueColumns(now time.Time) []column[office.QueueView] {
 	type v = office.QueueView
-	count := func(name, show string, n func(*v) int64) column[v] {
-		return column[v]{name: name, show: show, cell: func(q *v) string { return strconv.FormatInt(n(q), 10) }, kind: number}
-	}
-	text := func(name, show string, cell func(*v) string) column[v] {
-		return column[v]{name: name, show: show, cell: cell}
-	}
 	return []column[v]{
-		{name: "queue", show: asTable, cell: func(q *v) string { return q.Queue }, kind: flex},
-		count("ready", asTable, func(q *v) int64 { return q.Ready }),
-		count("scheduled", asTable, func(q *v) int64 { return q.Scheduled }),
-		count("leased", asTable, func(q *v) int64 { return q.Leased }),
-		count("dead", asTable, func(q *v) int64 { return q.Dead }),
-		count("succeeded", asTable, func(q *v) int64 { return q.Succeeded }),
-		count("discarded", asWide, func(q *v) int64 { return q.Discarded }),
-		count("canceled", asWide, func(q *v) int64 { return q.Canceled }),
-		count("total", asWide, func(q *v) int64 { return q.Total }),
-		count("pruned", asCSV, func(q *v) int64 { return q.Pruned }),
-		count("purged", asCSV, func(q *v) int64 { return q.Purged }),
-		text("oldest", asTable, func(q *v) string { return ageOr(q.OldestAgeS) }),
-		text("next_in", asTable, func(q *v) string { return until(now, q.NextAt) }),
-		count("died_last_hour", asWide, func(q *v) int64 { return q.DiedLastHour }),
-		count("retried_last_hour", asWide, func(q *v) int64 { return q.RetriedLastHour }),
-		text("oldest_at", asCSV, func(q *v) string { return q.OldestAt.String() }),
-		text("next_at", asCSV, func(q *v) string { return q.NextAt.String() }),
-		{name: "paused", show: asTable, cell: func(q *v) string {
-			if !q.Paused {
-				return "-"
+		{name: "queue", kind: flex},
+		{name: "ready"},
+		{name: "blocked", show: asWide},
+		{name: "scheduled"},
+		{name: "leased"},
+		{name: "dead", paint: func(q *v) ink {
+			if q.Dead > 0 {
+				return red
 			}
-			return "yes" + note(q.PausedNote)
-		}, kind: flex},
+			return ""
+		}},
+		{name: "succeeded"},
+		{name: "discarded", show: asWide},
+		{name: "canceled", show: asWide},
+		{name: "total", show: asWide},
+		{name: "pruned", show: asWide},
+		{name: "purged", show: asWide},
+		{name: "oldest", cell: func(q *v) string { return ageOr(q.OldestAgeS) }},
+		{name: "next_in", cell: func(q *v) string { return until(now, q.NextAt) }},
+		{name: "died_last_hour", show: asWide},
+		{name: "retried_last_hour", show: asWide},
+		{name: "paused", kind: flex, cell: func(q *v) string {
+			switch {
+			case q.Paused:
+				return yesNo(true) + note(q.PausedNote)
+			case q.Closed:
+				return "closed" + note(q.ClosedNote)
+			}
+			return "-"
+		}},
 	}
 }
 
@@ -99,7 +102,7 @@ func newQueueStats(g *globals) *cobra.Command {
 		Example: `  nixie queue stats orders
   nixie queue stats orders -o json | jq .oldest_age_s`,
 		Args: oneArg("queue"),
-		RunE: g.with(g.objectFormat, func(ctx context.Context, o *office.Office, args []string) error {
+		RunE: g.with(nil, func(ctx context.Context, o *office.Office, args []string) error {
 			q, err := o.Queue(ctx, args[0])
 			if err != nil {
 				return err
@@ -117,11 +120,14 @@ func (g *globals) printQueue(w io.Writer, q *office.QueueView) {
 	f := newFacts(w)
 	f.add("queue", q.Queue)
 	f.add("paused", yesNo(q.Paused)+note(q.PausedNote))
+	if q.Closed {
+		f.add("closed", "yes"+note(q.ClosedNote))
+	}
 	for _, n := range [...]struct {
 		name string
 		n    int64
 	}{
-		{"ready", q.Ready}, {"scheduled", q.Scheduled}, {"leased", q.Leased}, {"dead", q.Dead}, {"succeeded", q.Succeeded},
+		{"ready", q.Ready}, {"blocked", q.Blocked}, {"scheduled", q.Scheduled}, {"leased", q.Leased}, {"dead", q.Dead}, {"succeeded", q.Succeeded},
 		{"discarded", q.Discarded}, {"canceled", q.Canceled}, {"total", q.Total}, {"died last hour", q.DiedLastHour}, {"retried last hour", q.RetriedLastHour},
 	} {
 		f.add(n.name, strconv.FormatInt(n.n, 10))
@@ -139,6 +145,7 @@ func (g *globals) printQueue(w io.Writer, q *office.QueueView) {
 	f.add("lease", q.Lease)
 	f.add("dedupe scope", string(q.DedupeScope))
 	f.add("kept", fmt.Sprintf("messages %s, letters %s, audit %s", q.Retention, q.LetterRetention, q.AuditRetention))
+	f.add("order", string(q.Order))
 	f.end()
 	if q.Dead > 0 {
 		fmt.Fprintf(w, "\nNext:\n  %s\n", g.typed("dlq", "analyze", "--filter", quote(nixie.Filter{Queues: []string{q.Queue}}.String())))

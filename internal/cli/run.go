@@ -2,42 +2,28 @@ package cli
 
 import (
 	"context"
-	"errors"
 	"fmt"
-	"os"
-	"os/signal"
 	"path/filepath"
-	"runtime"
-	"strconv"
 	"strings"
-	"syscall"
-	"time"
 
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
 
-	"github.com/nixie-go/nixie"
 	"github.com/nixie-go/nixie/internal/app"
-	"github.com/nixie-go/nixie/internal/config"
 	"github.com/nixie-go/nixie/internal/items"
 	"github.com/nixie-go/nixie/internal/runner"
-	"github.com/nixie-go/nixie/policy"
 )
 
 // runFlags are the flags of nixie run.
 type runFlags struct {
-	*globals
+	handling
 	job, idField, jsonPath, format string
-	onFailure, profile             string
-	parallel, maxAttempts          int
-	backoff, timeout, lease        time.Duration
-	permanentExit                  []int
 	skipBad                        bool
 	given                          []string // the flags as they would be typed again
 }
 
 func newRun(g *globals) *cobra.Command {
-	f := &runFlags{globals: g}
+	f := &runFlags{handling: handling{globals: g}}
 	cmd := &cobra.Command{
 		Use:   "run ITEMS [flags] -- COMMAND [ARG…]",
 		Short: "Run a command for each item of a list",
@@ -52,19 +38,7 @@ The command gets its item
   as arguments           an argument that is {field}, {a.b[0]} or {} (all of it) is replaced
   on standard input      byte for byte
   in the environment     NIXIE_ITEM_ID, NIXIE_ATTEMPT, NIXIE_LEASE, NIXIE_FIELD_<NAME>
-Nothing of an item is ever read by a shell.
-
-At a timeout or a second interrupt it gets SIGTERM, and SIGKILL 2 seconds later.
-With --on-item-failure custom:COMMAND that command gets the failure as JSON on
-standard input once an item is given up. Exit 0 discards the item, 10 retries it,
-11 buries it and 12 stops the run; anything else buries it and is recorded too.
-
-It says how it went
-  exit 0      done                           exit 69     something it needs is down: retried
-  exit 65     the item is wrong: buried      exit 75     try again
-  killed      out of resources: retried      any other   failed: retried
-or by a JSON object in the file $NIXIE_VERDICT:
-  {"outcome": "retry", "reason": "throttled", "retry_after": "30s", "steps": ["fetched"]}`,
+` + handlingHelp,
 		Example: `  nixie run webhooks.jsonl --parallel 8 --timeout 30s -- ./deliver {url}
   find . -name '*.go' | nixie run - --job fmt -- gofmt -l {line}
   nixie run orders.csv --on-item-failure stop --permanent-exit 3,4 -- ./import.sh {id}`,
@@ -73,29 +47,16 @@ or by a JSON object in the file $NIXIE_VERDICT:
 			if err := f.readFlags(cmd.Flags()); err != nil {
 				return err
 			}
-			err := f.run(cmd.Context(), args, cmd.ArgsLenAtDash())
-			var code exit
-			if err != nil && !errors.As(err, &code) && cmd.Context().Err() != nil {
-				fmt.Fprintf(f.Err, "nixie: %s\n", escape(err.Error()))
-				return exit(ExitInterrupted)
-			}
-			return err
+			return f.interrupted(cmd.Context(), f.run(cmd.Context(), args, cmd.ArgsLenAtDash()))
 		},
 	}
 	fs := cmd.Flags()
-	fs.IntVarP(&f.parallel, "parallel", "p", runtime.NumCPU(), "commands at once")
-	fs.IntVar(&f.maxAttempts, "max-attempts", policy.DefaultMaxAttempts, "executions of an item, the first included")
-	fs.DurationVar(&f.backoff, "backoff", policy.DefaultBase, "base of the exponential wait before a retry, up to 15m, with full jitter")
-	fs.DurationVar(&f.timeout, "timeout", 0, "limit of one execution; 0 is none")
+	f.register(fs)
 	fs.StringVar(&f.idField, "id-field", items.DefaultIDField, "field that holds the id of an item; items without one are named by their content")
 	fs.StringVar(&f.job, "job", "", "name of the job (default from the absolute path of ITEMS; standard input needs it)")
-	fs.StringVar(&f.profile, "profile", policy.DefaultProfile, "set of policy values to start from: "+strings.Join(policy.Profiles(), ", "))
-	fs.StringVar(&f.onFailure, "on-item-failure", string(runner.ToOffice), "what becomes of an item that is given up: dlq, retry, discard, stop or custom:COMMAND")
 	fs.BoolVar(&f.skipBad, "skip-bad", false, "dead-letter unreadable items instead of refusing the list")
 	fs.StringVar(&f.jsonPath, "json-path", "", "where the items are in a JSON document, such as $.data.orders")
 	fs.StringVar(&f.format, "format", string(items.Auto), "auto, jsonl, json, csv or lines")
-	fs.IntSliceVar(&f.permanentExit, "permanent-exit", nil, "exit codes after which an item is not retried")
-	fs.DurationVar(&f.lease, "lease", nixie.DefaultLease, "how long an item is held without a sign of life")
 	return cmd
 }
 
@@ -115,8 +76,8 @@ func (f *runFlags) readFlags(fs *pflag.FlagSet) error {
 	fromList := fs.Arg(0) != stdinList
 	fs.Visit(func(flag *pflag.Flag) {
 		switch {
-		case flag.Name == "store" || flag.Name == "output":
-			return // storeFlag has the one, the other is about this output
+		case flag.Name == "store" || flag.Name == "output" || flag.Name == "color":
+			return // storeFlag has the one, the others are about this output
 		case !fromList && listFlag(flag.Name):
 			return
 		}
@@ -130,20 +91,7 @@ func (f *runFlags) readFlags(fs *pflag.FlagSet) error {
 		}
 		f.given = append(f.given, "--"+flag.Name, value)
 	})
-	if !fs.Changed("max-attempts") {
-		f.maxAttempts = 0
-	} else if f.maxAttempts == 0 {
-		return usagef("--max-attempts is 0: give a number from 1, or -1 for none")
-	}
-	switch {
-	case !fs.Changed("backoff"):
-		f.backoff = 0
-	case f.backoff == 0:
-		f.backoff = -1 // asked for: no waiting
-	case f.backoff < 0:
-		return usagef("--backoff is %s: give a positive duration, or 0 for no waiting", f.backoff)
-	}
-	return nil
+	return f.read(fs)
 }
 
 // stdinList is the name of standard input as a list.
@@ -153,9 +101,6 @@ func (f *runFlags) run(ctx context.Context, args []string, dash int) error {
 	list, err := listOf(args, dash)
 	if err != nil {
 		return err
-	}
-	if f.output != "table" && f.output != "json" {
-		return usagef("-o is %q: nixie run prints a table or json", f.output)
 	}
 	cfg, err := f.config(list, args[dash:])
 	if err != nil {
@@ -216,25 +161,9 @@ func (f *runFlags) config(list string, cmd []string) (*runner.Config, error) {
 		}
 		f.job = runner.DefaultJob(abs)
 	}
-	return &runner.Config{
-		Job:     f.job,
-		Command: cmd, Parallel: f.parallel, Timeout: f.timeout, Lease: f.lease,
-		Policy:    policy.Config{Profile: f.profile, MaxAttempts: f.maxAttempts, Backoff: policy.Backoff{Base: f.backoff}},
-		OnFailure: runner.Mode(f.onFailure), PermanentExit: f.permanentExit,
-		Environ: config.Inherited(), StateFolder: config.StateFolder(f.Env),
-		Owner: f.owner(),
-		Clock: f.Now,
-		Warn:  func(format string, args ...any) { fmt.Fprintln(f.Err, "nixie:", escape(fmt.Sprintf(format, args...))) },
-	}, nil
-}
-
-// owner is a name for this process that no other one has or had.
-func (g *globals) owner() string {
-	host, err := os.Hostname()
-	if err != nil {
-		host = "localhost"
-	}
-	return fmt.Sprintf("%s:%d:%s", host, os.Getpid(), strconv.FormatInt(g.Now().UnixNano(), 36))
+	cfg := f.handling.config(cmd)
+	cfg.Job = f.job
+	return cfg, nil
 }
 
 func (f *runFlags) announce(job string, in runner.Intake) {
@@ -245,40 +174,15 @@ func (f *runFlags) announce(job string, in runner.Intake) {
 	fmt.Fprintln(f.Err)
 }
 
-// work runs the job under a progress display. The first interrupt lets commands
-// finish that run, the second ends them.
+// work runs the job under a progress display.
 func (f *runFlags) work(ctx context.Context, r *runner.Runner, args []string) error {
-	second := make(chan os.Signal, 2)
-	signal.Notify(second, os.Interrupt, syscall.SIGTERM)
-	defer signal.Stop(second)
-	shown := newProgress(f.Streams, r.Progress)
-	finished := make(chan struct{})
-	go func() {
-		defer close(finished)
-		f.watchSignals(ctx, r, second, shown.stop)
-	}()
-	summary, err := r.Run(ctx)
-	shown.end()
-	<-finished
+	var summary runner.Summary
+	err := f.drive(ctx, r, newProgress(f.Streams, r.Progress, false), func(ctx context.Context) (err error) {
+		summary, err = r.Run(ctx)
+		return err
+	})
 	if err != nil {
 		return err
 	}
 	return f.report(summary, args)
-}
-
-func (f *runFlags) watchSignals(ctx context.Context, r *runner.Runner, second <-chan os.Signal, over <-chan struct{}) {
-	select {
-	case <-over:
-		return
-	case <-ctx.Done():
-	}
-	fmt.Fprintln(f.Err, "\nnixie: commands that run may finish; interrupt again to end them now")
-	for heard := 0; heard < 2; heard++ { // the first is the one that ended ctx
-		select {
-		case <-over:
-			return
-		case <-second:
-		}
-	}
-	r.Abort()
 }

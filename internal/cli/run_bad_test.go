@@ -169,7 +169,7 @@ func badFlags() []badInput {
 		{"--lease 1ms", listed("a.txt", "a\n", "--lease", "1ms", "--", "true"), 2, "lease is 1ms: give one from 100ms to 12h0m0s", "", untouched},
 		{"--profile none", listed("a.txt", "a\n", "--profile", "none", "--", "true"), 2, `profile is "none": choose one of `, "", untouched},
 		{"bad --format", listed("a.txt", "a\n", "--format", "xml", "--", "true"), 2, `format "xml" is unknown: give one of `, "", untouched},
-		{"bad -o", listed("a.txt", "a\n", "-o", "yaml", "--", "true"), 2, `-o is "yaml"`, "", untouched},
+		{"bad -o", listed("a.txt", "a\n", "-o", "yaml", "--", "true"), 2, `invalid argument "yaml" for "-o, --output" flag: choose one of table, wide, json, jsonl, csv`, "", untouched},
 		{"control character in --job", listed("a.txt", "a\n", "--job", "a\x1b[2Jb", "--", "true"), 2, `job "a\x1b[2Jb" holds a control character: remove it`, "", untouched},
 	}
 }

@@ -49,11 +49,13 @@ func scripts(t *testing.T, names string) {
 		Setup: func(env *testscript.Env) error {
 			env.Values["ids"] = &idNames{shown: map[string]string{}, real: map[string]string{}}
 			env.Setenv("NIXIE_ACTOR", "ann@desk")
+			env.Setenv("NO_COLOR", "1")
 			env.Setenv("NIXIE_STORE", "sqlite://"+filepath.Join(env.WorkDir, "s.db"))
 			return nil
 		},
 		Cmds: map[string]func(*testscript.TestScript, bool, []string){
-			"nixie": runNixie, "fixture": makeFixture, "damage": damageFixture, "unchanged": unchanged,
+			"nixie": runNixie, "fixture": makeFixture, "streams": makeStreams, "damage": damageFixture, "unchanged": unchanged,
+			"waiting": makeWaiting,
 		},
 	})
 }

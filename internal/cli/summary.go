@@ -3,21 +3,18 @@ package cli
 import (
 	"errors"
 	"fmt"
+	"io"
+	"slices"
 
 	"github.com/nixie-go/nixie"
 	"github.com/nixie-go/nixie/internal/runner"
+	"github.com/nixie-go/nixie/office"
 )
 
 // report prints the summary and says how the process ends.
 func (f *runFlags) report(s runner.Summary, args []string) error {
-	if f.output == "json" {
-		data, err := encode(s)
-		if err != nil {
-			return err
-		}
-		fmt.Fprintln(f.Out, string(data))
-	} else {
-		f.printSummary(s, args)
+	if err := f.object(s, func(w io.Writer) error { f.printSummary(w, s, args); return nil }); err != nil {
+		return err
 	}
 	switch {
 	case s.Halted != "":
@@ -36,38 +33,42 @@ func (f *runFlags) report(s runner.Summary, args []string) error {
 const shownGroups = 10
 
 // printSummary prints how the job stands and the exact commands to type next.
-func (f *runFlags) printSummary(s runner.Summary, args []string) {
-	fmt.Fprintf(f.Out, "\n%d items: %d succeeded", s.Items, s.Succeeded)
+func (f *runFlags) printSummary(w io.Writer, s runner.Summary, args []string) {
+	fmt.Fprintf(w, "\n%d items: %d succeeded", s.Items, s.Succeeded)
 	for _, part := range [...]struct {
 		n    int64
 		what string
 	}{{s.Dead, "dead"}, {s.Discarded, "discarded"}, {s.Unfinished, "unfinished"}} {
 		if part.n > 0 {
-			fmt.Fprintf(f.Out, ", %d %s", part.n, part.what)
+			fmt.Fprintf(w, ", %d %s", part.n, part.what)
 		}
 	}
-	fmt.Fprintf(f.Out, " (%d attempts in this run)\n", s.Attempts)
+	fmt.Fprintf(w, " (%d attempts in this run)\n", s.Attempts)
 	if s.Dead > 0 {
-		fmt.Fprintf(f.Out, "\nWhy they died:\n")
+		fmt.Fprintf(w, "\nWhy they died:\n")
 		for i, g := range s.Groups {
 			if i == shownGroups {
-				fmt.Fprintf(f.Out, "  and %d more groups\n", len(s.Groups)-shownGroups)
+				fmt.Fprintf(w, "  and %d more groups\n", len(s.Groups)-shownGroups)
 				break
 			}
-			fmt.Fprintf(f.Out, "  %6d  %s\n", g.Count, escapeLine(g.Signature))
+			fmt.Fprintf(w, "  %6d  %s\n", g.Count, escapeLine(g.Signature))
 		}
 	}
 	filter := nixie.Filter{Queues: []string{s.Job}}.String()
-	fmt.Fprintln(f.Out, "\nNext:")
+	fmt.Fprintln(w, "\nNext:")
 	switch {
 	case s.Unfinished > 0:
-		fmt.Fprintf(f.Out, "  %s   # goes on\n", f.rerun(args))
+		fmt.Fprintf(w, "  %s   # goes on\n", f.rerun(args))
 	case s.Dead > 0:
-		fmt.Fprintf(f.Out, "  nixie dlq analyze%s --filter %s\n", f.storeFlag(), quote(filter))
-		fmt.Fprintf(f.Out, "  nixie dlq redrive%s --filter %s --reason mended --yes\n", f.storeFlag(), quote(filter))
-		fmt.Fprintf(f.Out, "  %s   # handles what was redriven\n", f.rerun(args))
+		fmt.Fprintf(w, "  nixie dlq analyze%s --filter %s\n", f.storeFlag(), quote(filter))
+		force := ""
+		if !slices.ContainsFunc(s.Groups, func(g runner.Group) bool { return !office.NeedsForce(g.Reason) }) {
+			force = " --force" // without it none of them would go
+		}
+		fmt.Fprintf(w, "  nixie dlq redrive%s --filter %s --reason mended --yes%s\n", f.storeFlag(), quote(filter), force)
+		fmt.Fprintf(w, "  %s   # handles what was redriven\n", f.rerun(args))
 	default:
-		fmt.Fprintf(f.Out, "  nothing: all is done\n")
+		fmt.Fprintf(w, "  nothing: all is done\n")
 	}
 }
 

@@ -19,25 +19,31 @@ type heading struct {
 	flex  bool // cut first when the terminal is narrow
 }
 
-// table aligns rows of escaped text. Later rows never get narrower columns.
-type table struct {
-	out    io.Writer
-	heads  []heading
-	limit  int // columns of the terminal; 0 is any number
-	rows   [][]string
-	widths []int
-	begun  bool
+// cell is a text in a table.
+type cell struct {
+	text string
+	ink  ink // on a terminal with colours
 }
 
-func newTable(out io.Writer, limit int, heads ...heading) *table {
-	return &table{out: out, heads: heads, limit: limit, widths: make([]int, len(heads))}
+// table aligns rows of escaped text. Later rows never get narrower columns.
+type table struct {
+	out     io.Writer
+	heads   []heading
+	limit   int // columns of the terminal; 0 is any number
+	colours bool
+	rows    [][]cell
+	widths  []int
+	begun   bool
+}
+
+func newTable(out io.Writer, limit int, colours bool, heads ...heading) *table {
+	return &table{out: out, heads: heads, limit: limit, colours: colours, widths: make([]int, len(heads))}
 }
 
 // add takes a row; its cells may be foreign text.
-func (t *table) add(cells ...string) error {
-	row := make([]string, len(cells))
-	for i, c := range cells {
-		row[i] = escapeLine(c)
+func (t *table) add(row ...cell) error {
+	for i := range row {
+		row[i].text = escapeLine(row[i].text)
 	}
 	t.rows = append(t.rows, row)
 	if len(t.rows) < tableChunk {
@@ -52,34 +58,51 @@ func (t *table) flush() error {
 		return nil
 	}
 	if !t.begun {
-		head := make([]string, len(t.heads))
+		head := make([]cell, len(t.heads))
 		for i, h := range t.heads {
-			head[i] = h.text
+			head[i] = cell{h.text, bold}
 		}
-		t.rows = append([][]string{head}, t.rows...)
+		t.rows = append([][]cell{head}, t.rows...)
 		t.begun = true
 	}
 	for _, row := range t.rows {
-		for i, cell := range row {
-			t.widths[i] = max(t.widths[i], displayWidth(cell))
+		for i, c := range row {
+			t.widths[i] = max(t.widths[i], displayWidth(c.text))
 		}
 	}
 	widths := t.fit()
 	var b strings.Builder
 	for _, row := range t.rows {
-		var line strings.Builder
-		for i, cell := range row {
-			if i > 0 {
-				line.WriteString("  ")
-			}
-			line.WriteString(pad(cut(cell, widths[i]), widths[i], t.heads[i].right))
-		}
-		b.WriteString(strings.TrimRight(line.String(), " "))
-		b.WriteByte('\n')
+		t.write(&b, row, widths)
 	}
 	t.rows = t.rows[:0]
 	_, err := io.WriteString(t.out, b.String())
 	return err
+}
+
+// write writes a row without blanks at its end.
+func (t *table) write(b *strings.Builder, row []cell, widths []int) {
+	blanks := 0
+	for i, c := range row {
+		text := cut(c.text, widths[i])
+		fill := widths[i] - displayWidth(text)
+		before := 0
+		if t.heads[i].right {
+			before, fill = fill, 0
+		}
+		if text != "" {
+			b.WriteString(strings.Repeat(" ", blanks+before))
+			blanks = 0
+			if t.colours {
+				text = c.ink.in(text)
+			}
+			b.WriteString(text)
+		} else {
+			blanks += before
+		}
+		blanks += fill + 2
+	}
+	b.WriteByte('\n')
 }
 
 // fit makes the columns narrower until they fit: first those that may be cut,

@@ -20,7 +20,7 @@ chain of the audit, and changes nothing. Exit code 0 only without a violation.`,
 		Example: `  nixie verify
   nixie verify -o json | jq -r '.violations[] | [.rule, .subject] | @tsv'`,
 		Args: noArgs,
-		RunE: g.with(g.objectFormat, func(ctx context.Context, o *office.Office, _ []string) error {
+		RunE: g.with(nil, func(ctx context.Context, o *office.Office, _ []string) error {
 			r, err := o.Verify(ctx)
 			if err != nil {
 				return err
@@ -28,7 +28,7 @@ chain of the audit, and changes nothing. Exit code 0 only without a violation.`,
 			if r.Violations == nil {
 				r.Violations = []store.Violation{}
 			}
-			if err := g.object(r, func(w io.Writer) error { return printReport(w, &r, g.width()) }); err != nil {
+			if err := g.objectOf(r, r.Violations, func(w io.Writer) error { return g.printReport(w, &r) }); err != nil {
 				return err
 			}
 			if len(r.Violations) > 0 {
@@ -39,10 +39,10 @@ chain of the audit, and changes nothing. Exit code 0 only without a violation.`,
 	}
 }
 
-func printReport(w io.Writer, r *store.Report, width int) error {
-	t := newTable(w, width, heading{text: "RULE"}, heading{text: "SUBJECT"}, heading{text: "WHAT IS WRONG", flex: true})
+func (g *globals) printReport(w io.Writer, r *store.Report) error {
+	t := newTable(w, g.width(), g.colours(g.OutTTY), heading{text: "RULE"}, heading{text: "SUBJECT"}, heading{text: "WHAT IS WRONG", flex: true})
 	for _, v := range r.Violations {
-		if err := t.add(v.Rule, v.Subject, v.Text); err != nil {
+		if err := t.add(cell{v.Rule, red}, cell{text: v.Subject}, cell{text: v.Text}); err != nil {
 			return err
 		}
 	}

@@ -27,9 +27,6 @@ func newVersion(g *globals) *cobra.Command {
 		Example: "  nixie version\n  nixie version -o json",
 		Args:    noArgs,
 		RunE: func(*cobra.Command, []string) error {
-			if err := g.objectFormat(); err != nil {
-				return err
-			}
 			v := versions()
 			return g.object(v, func(w io.Writer) error {
 				_, err := fmt.Fprintf(w, "nixie %s (%s)\n%s, SQLite %s, %s\n", v.Version, v.Revision, v.Go, v.SQLite, v.Platform)

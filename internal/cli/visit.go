@@ -154,11 +154,14 @@ func oneArg(what string) cobra.PositionalArgs {
 	}
 }
 
-// with makes a command's function of one that has an office.
+// with makes a command's function of one that has an office. Check, if there is
+// one, comes before the store is opened.
 func (g *globals) with(check func() error, do func(context.Context, *office.Office, []string) error) func(*cobra.Command, []string) error {
 	return func(cmd *cobra.Command, args []string) error {
-		if err := check(); err != nil {
-			return err
+		if check != nil {
+			if err := check(); err != nil {
+				return err
+			}
 		}
 		return g.visit(func(o *office.Office) error { return do(cmd.Context(), o, args) })
 	}

@@ -18,15 +18,22 @@ func (s *Streams) width() int {
 	if !s.OutTTY {
 		return 0
 	}
-	if f, ok := s.Out.(*os.File); ok {
-		if w, _, err := term.GetSize(int(f.Fd())); err == nil && w > 0 {
-			return w
-		}
+	if s.Columns > 0 {
+		return s.Columns
 	}
 	if w, err := strconv.Atoi(s.Env("COLUMNS")); err == nil && w > 0 {
 		return w
 	}
 	return defaultWidth
+}
+
+// columnsOf asks a terminal for its width; 0 is when it does not tell, or is none.
+func columnsOf(f *os.File) int {
+	w, _, err := term.GetSize(int(f.Fd()))
+	if err != nil {
+		return 0
+	}
+	return w
 }
 
 // displayWidth is how many columns of a terminal a line takes.

@@ -30,11 +30,14 @@ func NewEnvironment(environ []string) Environment {
 // ItemVariables are what one command sees of its item. An empty string or 0
 // sets no variable.
 type ItemVariables struct {
-	ItemID  string  // NIXIE_ITEM_ID
-	Attempt int     // NIXIE_ATTEMPT; the first is 1
-	Lease   int64   // NIXIE_LEASE, the fencing number
-	Verdict string  // NIXIE_VERDICT: the path a verdict may be written to
-	Fields  []Field // NIXIE_FIELD_<NAME>
+	ItemID  string // NIXIE_ITEM_ID
+	Attempt int    // NIXIE_ATTEMPT; the first is 1
+	Lease   int64  // NIXIE_LEASE, the fencing number
+	Verdict string // NIXIE_VERDICT: the path a verdict may be written to
+
+	Queue, MessageID, Type, Key, Stream string // NIXIE_QUEUE, NIXIE_MESSAGE_ID and so on
+
+	Fields []Field // NIXIE_FIELD_<NAME>
 }
 
 // Field is a scalar of an item as text.
@@ -45,7 +48,7 @@ type Field struct{ Name, Value string }
 // the same name then, the first wins. A value with a NUL byte or beyond
 // [MaxVariable] is left out, and so is what goes beyond [MaxFields].
 func (e Environment) For(item ItemVariables) []string {
-	env := make([]string, 0, len(e.base)+5+len(item.Fields)) // 5: those below and the guard's
+	env := make([]string, 0, len(e.base)+10+len(item.Fields)) // 10: those below and the guard's
 	env = append(env, e.base...)
 	if item.ItemID != "" {
 		env = append(env, "NIXIE_ITEM_ID="+item.ItemID)
@@ -56,8 +59,12 @@ func (e Environment) For(item ItemVariables) []string {
 	if item.Lease != 0 {
 		env = append(env, "NIXIE_LEASE="+strconv.FormatInt(item.Lease, 10))
 	}
-	if item.Verdict != "" {
-		env = append(env, "NIXIE_VERDICT="+item.Verdict)
+	for _, v := range [...]struct{ name, value string }{
+		{"VERDICT", item.Verdict}, {"QUEUE", item.Queue}, {"MESSAGE_ID", item.MessageID}, {"TYPE", item.Type}, {"KEY", item.Key}, {"STREAM", item.Stream},
+	} {
+		if v.value != "" {
+			env = append(env, "NIXIE_"+v.name+"="+v.value)
+		}
 	}
 	return appendFields(env, item.Fields)
 }

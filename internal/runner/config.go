@@ -28,9 +28,22 @@ const (
 
 const customPrefix = "custom:"
 
-// Config of a runner.
+// Until says when work on queues ends by itself.
+type Until int8
+
+// The ends of work.
+const (
+	Stopped Until = iota // not before it is told to
+	Drained              // nothing is due or in hand: what is left is for later
+	Empty                // nothing is left, and what is for later was waited for
+)
+
+// Config of a runner: of a job, which is run to its end, or of queues that are
+// worked on.
 type Config struct {
-	Job       string        // name of the queue
+	Job       string        // name of the job's queue
+	Queues    []string      // instead of a job: what to work on
+	Until     Until         // of work on queues
 	Command   []string      // program and arguments with placeholders
 	Parallel  int           // commands at once, 1 to [MaxParallel]
 	Timeout   time.Duration // of one execution; 0 is none
@@ -78,11 +91,17 @@ type Runner struct {
 // MaxParallel is how many commands may run at once.
 const MaxParallel = 1000
 
+// MaxQueues is how many queues one runner may work on.
+const MaxQueues = 100
+
 // New checks a config. It touches no store and no file but to look for the
 // programs. Errors are of [nixie.CodeInvalid].
 func New(c Config) (*Runner, error) {
 	if c.Lease == 0 {
 		c.Lease = nixie.DefaultLease
+	}
+	if c.Job != "" {
+		c.Queues, c.Until = []string{c.Job}, Empty
 	}
 	if err := c.check(); err != nil {
 		return nil, err
@@ -138,13 +157,20 @@ func (r *Runner) admission() (*policy.Policy, error) {
 }
 
 func (c *Config) check() error {
-	if c.Job == "" {
-		return nixie.Errorf(nixie.CodeInvalid, "job is empty: give it a name")
-	}
 	if err := nixie.CheckName("job", c.Job); err != nil {
 		return err
 	}
+	for i, name := range c.Queues {
+		if err := nixie.CheckName("queue", name); err != nil {
+			return err
+		}
+		if name == "" || slices.Contains(c.Queues[:i], name) {
+			return nixie.Errorf(nixie.CodeInvalid, "queue %q is empty or named twice: name each once", name)
+		}
+	}
 	switch {
+	case len(c.Queues) == 0 || len(c.Queues) > MaxQueues:
+		return nixie.Errorf(nixie.CodeInvalid, "%d queues are named: name 1 to %d, or a job", len(c.Queues), MaxQueues)
 	case c.Parallel < 1 || c.Parallel > MaxParallel:
 		return nixie.Errorf(nixie.CodeInvalid, "parallel is %d: give one from 1 to %d", c.Parallel, MaxParallel)
 	case c.Timeout < 0:
@@ -152,7 +178,7 @@ func (c *Config) check() error {
 	case c.Lease < nixie.MinLease || c.Lease > nixie.MaxLease:
 		return nixie.Errorf(nixie.CodeInvalid, "lease is %s: give one from %s to %s", c.Lease, nixie.MinLease, nixie.MaxLease)
 	case len(c.Command) == 0:
-		return nixie.Errorf(nixie.CodeInvalid, "no command: give it after --, as in nixie run items.jsonl -- ./handle {id}")
+		return nixie.Errorf(nixie.CodeInvalid, "no command: give it after --, as in -- ./handle {id}")
 	}
 	for _, code := range c.PermanentExit {
 		if code < 1 || code > 255 {

@@ -54,13 +54,13 @@ func (r *Runner) ask(ctx context.Context, d *nixie.Delivery, failed error, start
 	}
 	f := st.Failure
 	f.Attachments = nil
-	note, err := json.Marshal(failureNote{itemID(d), d.ID.String(), r.c.Job, d.Attempts, *f, f.Took.Milliseconds()})
+	note, err := json.Marshal(failureNote{itemID(d), d.ID.String(), d.Queue, d.Attempts, *f, f.Took.Milliseconds()})
 	if err != nil {
 		r.judge.note(d.ID, answer{verb: nixie.Bury, second: err})
 		return
 	}
 	result, err := command.Run(ctx, command.Spec{
-		Args: r.custom.args, Path: r.custom.path, Env: r.env.For(command.ItemVariables{ItemID: itemID(d), Attempt: d.Attempts, Lease: d.Lease.Number}),
+		Args: r.custom.args, Path: r.custom.path, Env: r.env.For(r.variables(d)),
 		Stdin: note, Timeout: r.c.Timeout, Grace: commandGrace, Guard: r.guard,
 	})
 	if ctx.Err() == nil { // else it was told to end: what it said is no answer

@@ -5,5 +5,6 @@
 // yet; [Runner.Run] runs the command on everything that is not finished and
 // returns when nothing is left. A job is a queue of the store: stopped in any
 // way, the same call goes on where it was, and items that others enqueue are
-// handled too.
+// handled too. [Runner.Work] does the same for the messages of any queues, without
+// a list and, unless told otherwise, without an end.
 package runner

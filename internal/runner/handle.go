@@ -51,12 +51,13 @@ func (r *Runner) runCommand(ctx context.Context, d *nixie.Delivery) error {
 		return nixie.WithReason(nixie.Permanent(errors.New(d.Header(headerError))), nixie.ReasonSerialization)
 	}
 	item := items.OpenStored(d.Body, d.Type == typeLine)
-	args, err := r.template.Expand(item.Field)
+	args, err := r.template.Expand(r.fields(d, item))
 	if err != nil {
 		return err
 	}
 	verdictPath := filepath.Join(r.verdictFolder(r.c.Owner), fmt.Sprintf("%s-%d", d.ID, d.Lease.Number))
-	variables := command.ItemVariables{ItemID: itemID(d), Attempt: d.Attempts, Lease: d.Lease.Number, Verdict: verdictPath}
+	variables := r.variables(d)
+	variables.Verdict = verdictPath
 	item.Scalars(func(name, value string) {
 		variables.Fields = append(variables.Fields, command.Field{Name: name, Value: value})
 	})
@@ -80,6 +81,42 @@ func (r *Runner) runCommand(ctx context.Context, d *nixie.Delivery) error {
 		}
 	}
 	return result.Judge(verdict, r.c.PermanentExit)
+}
+
+// variables are what every command sees of its item, and where messages are
+// worked on of their envelope.
+func (r *Runner) variables(d *nixie.Delivery) command.ItemVariables {
+	v := command.ItemVariables{ItemID: itemID(d), Attempt: d.Attempts, Lease: d.Lease.Number}
+	if r.c.Job == "" {
+		v.Queue, v.MessageID, v.Type, v.Key, v.Stream = d.Queue, d.ID.String(), d.Type, d.Key, d.Stream
+	}
+	return v
+}
+
+// fields are what the placeholders of a command stand for: fields of the item,
+// and where messages are worked on also what the envelope says.
+func (r *Runner) fields(d *nixie.Delivery, item items.Stored) func(string) (string, bool) {
+	if r.c.Job != "" {
+		return item.Field
+	}
+	return func(name string) (string, bool) {
+		if value, ok := item.Field(name); ok {
+			return value, true
+		}
+		switch name {
+		case "id":
+			return d.ID.String(), true
+		case "key":
+			return d.Key, true
+		case "queue":
+			return d.Queue, true
+		case "type":
+			return d.Type, true
+		case "stream":
+			return d.Stream, true
+		}
+		return "", false
+	}
 }
 
 // itemID is what the item is called: its key, or the message's ID when somebody

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"slices"
 	"strconv"
 
 	"github.com/nixie-go/nixie"
@@ -110,16 +111,17 @@ func (r *Runner) prepareQueue(ctx context.Context) (fresh bool, err error) {
 }
 
 func (r *Runner) queue(ctx context.Context) (nixie.QueueInfo, bool, error) {
+	known, err := r.known(ctx)
+	if err != nil || len(known) == 0 {
+		return nixie.QueueInfo{Name: r.c.Job}, false, err
+	}
+	return known[0], true, nil
+}
+
+// known are those of the runner's queues that the store has.
+func (r *Runner) known(ctx context.Context) ([]nixie.QueueInfo, error) {
 	queues, err := r.store.Queues(ctx)
-	if err != nil {
-		return nixie.QueueInfo{}, false, err
-	}
-	for _, q := range queues {
-		if q.Name == r.c.Job {
-			return q, true, nil
-		}
-	}
-	return nixie.QueueInfo{Name: r.c.Job}, false, nil
+	return slices.DeleteFunc(queues, func(q nixie.QueueInfo) bool { return !slices.Contains(r.c.Queues, q.Name) }), err
 }
 
 type intake struct {

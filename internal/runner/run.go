@@ -5,6 +5,7 @@ import (
 	"errors"
 	"os"
 	"path/filepath"
+	"slices"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -64,15 +65,11 @@ const recheckEvery = 500 * time.Millisecond
 // those that wait for a retry, and returns when none is left, when the job is
 // halted or when ctx ends: then commands that run may finish. Abort ends them.
 func (r *Runner) Run(ctx context.Context) (Summary, error) {
-	if err := r.prepareFolders(); err != nil {
+	end, err := r.begin()
+	if err != nil {
 		return Summary{}, err
 	}
-	defer os.RemoveAll(r.verdictFolder(r.c.Owner)) //nolint:errcheck // what stays is small, and nobody reads it
-	var err error
-	if r.guard, err = command.StartGuard(r.ownersFolder(), r.c.Owner); err != nil {
-		return Summary{}, err
-	}
-	defer r.guard.Close() //nolint:errcheck // every command has ended
+	defer end()
 	for {
 		if err := r.countRemaining(ctx); err != nil {
 			return Summary{}, err
@@ -97,16 +94,34 @@ func (r *Runner) Run(ctx context.Context) (Summary, error) {
 	}
 }
 
-// tidySteps is how many steps of pruning a run makes that is over.
-const tidySteps = 10
+// How much is pruned: so many steps when a run is over, and so often by one that
+// does not end by itself.
+const (
+	tidySteps = 10
+	tidyEvery = time.Minute
+)
+
+// keepTidy prunes a little now and then until ctx ends.
+func (r *Runner) keepTidy(ctx context.Context) {
+	tick := time.NewTicker(tidyEvery)
+	defer tick.Stop()
+	for {
+		select {
+		case <-ctx.Done():
+			return
+		case <-tick.C:
+			r.tidy(ctx)
+		}
+	}
+}
 
 // tidy removes a little of what outlived its retention, in any queue. That it
 // fails is no failure of the run.
 func (r *Runner) tidy(ctx context.Context) {
 	for range tidySteps {
 		done, err := r.store.Prune(ctx, store.Pruning{Resume: true})
-		if err != nil {
-			r.c.Warn("pruning: %v; the next run tries again", err)
+		if err != nil && ctx.Err() == nil {
+			r.c.Warn("pruning: %v; it is tried again later", err)
 		}
 		if err != nil || done.Next == "" {
 			return
@@ -114,7 +129,23 @@ func (r *Runner) tidy(ctx context.Context) {
 	}
 }
 
-// workOn works until the job has nothing left.
+// begin prepares the machine for commands; end tidies up once all have ended.
+func (r *Runner) begin() (end func(), err error) {
+	if err := r.prepareFolders(); err != nil {
+		return nil, err
+	}
+	tidy := func() { _ = os.RemoveAll(r.verdictFolder(r.c.Owner)) } // what stays is small, and nobody reads it
+	if r.guard, err = command.StartGuard(r.ownersFolder(), r.c.Owner); err != nil {
+		tidy()
+		return nil, err
+	}
+	return func() {
+		_ = r.guard.Close() // every command has ended
+		tidy()
+	}, nil
+}
+
+// workOn works until nothing is left to do.
 func (r *Runner) workOn(ctx context.Context) error {
 	working, done := context.WithCancelCause(ctx)
 	defer done(nil)
@@ -166,7 +197,7 @@ func (r *Runner) ownersFolder() string { return filepath.Join(r.c.StateFolder, "
 
 func (r *Runner) worker() (*worker.Worker, error) {
 	return worker.New(worker.Config{
-		Source:      &source{Source: store.NewSource(r.store, r.c.Job), r: r},
+		Source:      &source{Source: store.NewSource(r.store, r.c.Queues...), r: r},
 		Handler:     nixie.HandlerFunc(r.handle),
 		Policy:      r.admits,
 		Decider:     r.judge,
@@ -220,6 +251,10 @@ func (r *Runner) settled(_ string, sts []nixie.Settlement, errs []error) {
 // watch ends the run when the store says that nothing is left. What this run
 // counted is only a hint: others may work on the job, and add to it.
 func (r *Runner) watch(ctx context.Context, done context.CancelCauseFunc) {
+	if r.c.Until == Stopped {
+		r.keepTidy(ctx)
+		return
+	}
 	tick := time.NewTicker(recheckEvery)
 	defer tick.Stop()
 	last := int64(-1)
@@ -234,27 +269,56 @@ func (r *Runner) watch(ctx context.Context, done context.CancelCauseFunc) {
 				continue
 			}
 		}
-		q, _, err := r.queue(ctx)
+		list, err := r.known(ctx)
 		r.trouble.note(ctx, watching, err)
-		switch {
-		case err != nil:
+		if err != nil {
 			continue
-		case q.Settings.Paused:
-			r.halt(nixie.Errorf(nixie.CodeConflict, "job %s is paused (%s)", r.c.Job, q.Settings.PausedNote))
-		case q.Unfinished() == 0:
+		}
+		all := sum(list)
+		if paused := slices.IndexFunc(list, func(q nixie.QueueInfo) bool { return q.Settings.Paused && r.left(q) > 0 }); paused >= 0 {
+			r.halt(nixie.Errorf(nixie.CodeConflict, "%s %s is paused (%s)", r.noun(), list[paused].Name, list[paused].Settings.PausedNote))
+		} else if r.left(all) == 0 {
 			done(nil)
 			return
 		}
-		r.count.remaining.Store(q.Unfinished())
-		r.total.Store(q.Total)
+		r.count.remaining.Store(r.left(all))
+		r.total.Store(all.Total)
 	}
 }
 
+// sum adds queues up.
+func sum(list []nixie.QueueInfo) (all nixie.QueueInfo) {
+	for _, q := range list {
+		all.Total += q.Total
+		all.Ready += q.Ready
+		all.Scheduled += q.Scheduled
+		all.Leased += q.Leased
+	}
+	return all
+}
+
+// left is what has to be waited for before the work ends by itself.
+func (r *Runner) left(q nixie.QueueInfo) int64 {
+	if r.c.Until == Drained {
+		return q.Ready + q.Leased
+	}
+	return q.Unfinished()
+}
+
+// noun is what a person calls a queue of this runner.
+func (r *Runner) noun() string {
+	if r.c.Job != "" {
+		return "job"
+	}
+	return "queue"
+}
+
 func (r *Runner) countRemaining(ctx context.Context) error {
-	q, _, err := r.queue(ctx)
-	r.count.remaining.Store(q.Unfinished())
-	r.total.Store(q.Total)
-	if q.Unfinished() == 0 {
+	list, err := r.known(ctx)
+	all := sum(list)
+	r.count.remaining.Store(r.left(all))
+	r.total.Store(all.Total)
+	if r.left(all) == 0 {
 		select {
 		case r.recheck <- struct{}{}:
 		default:

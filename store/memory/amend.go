@@ -85,7 +85,9 @@ func (s *Store) hold(m *message, c *store.Change, now time.Time) error {
 	if err := m.move(nixie.OnHold); err != nil {
 		return err
 	}
-	m.fail(*c.Hold)
+	f := *c.Hold
+	f.Generation, f.Attempt = m.Generation, m.Attempts
+	m.fail(f)
 	if err := s.bury(m, c.Settlement(), c.Actor, c.Reason, now); err != nil {
 		return err
 	}

@@ -102,7 +102,7 @@ func (s *Store) lend(m *message, now time.Time, lease time.Duration) (*nixie.Del
 	if m.FirstReceivedAt.IsZero() {
 		m.FirstReceivedAt = now
 	}
-	m.holder, m.LeaseOwner, m.LeaseExpiresAt = s, s.owner, now.Add(lease)
+	m.holder, m.LeaseOwner, m.LeasedAt, m.LeaseExpiresAt = s, s.owner, now, now.Add(lease)
 	d := &nixie.Delivery{
 		Message:     m.show(true),
 		Lease:       nixie.Lease{Number: m.number, Owner: s.owner, ExpiresAt: m.LeaseExpiresAt},

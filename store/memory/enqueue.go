@@ -54,6 +54,9 @@ func (s *Store) refuse(messages []nixie.Message) error {
 	ids := map[nixie.ID]bool{}
 	for i := range messages {
 		m := &messages[i]
+		if q := s.queues[m.Queue]; q != nil && q.settings.Closed {
+			return q.settings.Admits(q.name)
+		}
 		if m.DedupeKey != "" {
 			own := name{m.Queue, m.DedupeKey}
 			holder := s.holder(m)
@@ -129,7 +132,7 @@ func (m *message) fresh(hash nixie.Hash, now time.Time) {
 	m.Hash, m.State, m.EnqueuedAt, m.Generation = hash, nixie.Queued, now, 1
 	m.Attempts, m.Deliveries, m.Crashes, m.Redrives, m.Steps = 0, 0, 0, 0, nil
 	m.MayPass, m.OrderGap = false, false
-	m.FirstReceivedAt, m.EndedAt, m.LastFailure = time.Time{}, time.Time{}, ""
+	m.FirstReceivedAt, m.EndedAt, m.LastFailure, m.LastReason = time.Time{}, time.Time{}, "", ""
 	m.leave()
 	m.OnConflict, m.Delay = 0, 0
 }

@@ -5,6 +5,7 @@ import (
 	"context"
 	"fmt"
 	"slices"
+	"strconv"
 	"time"
 
 	"github.com/nixie-go/nixie"
@@ -175,6 +176,8 @@ func groupKey(l *letter, by nixie.GroupBy) (key string, ok bool) {
 		return l.DiedAt.UTC().Format("2006-01-02T15"), true
 	case nixie.ByRedrivable:
 		return yesNo(l.Redrivable), true
+	case nixie.ByAttempts:
+		return strconv.Itoa(l.message.Attempts), true
 	case nixie.ByReview:
 		return yesNo(l.NeedsReview), true
 	}

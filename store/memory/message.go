@@ -59,7 +59,7 @@ func (m *message) move(on nixie.Event) error {
 
 // leave ends the lease, if there is one.
 func (m *message) leave() {
-	m.holder, m.LeaseOwner, m.LeaseExpiresAt = nil, "", time.Time{}
+	m.holder, m.LeaseOwner, m.LeasedAt, m.LeaseExpiresAt = nil, "", time.Time{}, time.Time{}
 }
 
 // wait queues the message until due.
@@ -81,7 +81,7 @@ func (m *message) fail(f nixie.Failure) {
 		m.history = slices.Delete(m.history, 1, 2)
 		m.dropped++
 	}
-	m.LastFailure = f.Text
+	m.LastFailure, m.LastReason = f.Text, f.Reason
 }
 
 // learn adds the steps that are new.

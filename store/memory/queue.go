@@ -86,28 +86,11 @@ func (q *queue) retried(m *message, now time.Time) {
 // happens from now on: keys that were released stay free, keys that are held
 // stay held until the message moves on.
 func (s *Store) Configure(ctx context.Context, name string, settings nixie.QueueSettings, actor, reason string) error {
-	if err := checkSettings(name, settings, actor); err != nil {
-		return err
-	}
-	now, err := s.enter(ctx)
-	if err != nil {
-		return err
-	}
-	defer s.mu.Unlock()
-	known := s.queues[name] != nil
-	q := s.queue(name)
-	if known && q.settings == settings {
+	_, err := s.Adjust(ctx, name, actor, reason, func(q *nixie.QueueSettings) error {
+		*q = settings
 		return nil
-	}
-	if err := q.reorder(settings); err != nil {
-		return err
-	}
-	q.settings = settings
-	q.record(now, actor, nixie.OnConfigure, nixie.ID{}, reason)
-	if !settings.Paused {
-		s.wake(name)
-	}
-	return nil
+	})
+	return err
 }
 
 func checkSettings(name string, settings nixie.QueueSettings, actor string) error {
@@ -183,6 +166,10 @@ func (q *queue) count(info *nixie.QueueInfo, m *message, now time.Time) {
 	case nixie.Queued:
 		if m.due.After(now) {
 			info.Scheduled++
+			info.Due[nixie.DueBand(m.due.Sub(now))]++
+			if m.due.After(info.LastAt) {
+				info.LastAt = m.due.UTC()
+			}
 			if info.NextAt.IsZero() || m.due.Before(info.NextAt) {
 				info.NextAt = m.due
 			}

@@ -65,7 +65,7 @@ func (t *tx) amend(id nixie.ID, change *store.Change) error {
 	case store.RetryNow:
 		err = t.retryNow(q, pos)
 	case store.ResetAttempts:
-		err = t.run("update pending set attempts = 0, deliveries = 0, crashes = 0, abandoned = null where pos = ?", pos)
+		_, err = t.amendRow(pos, func(p *pendingRow) { p.attempts, p.deliveries, p.crashes, p.abandoned = 0, 0, 0, "" })
 	case store.Reschedule:
 		err = t.reschedule(q, pos, st, max(nanos(change.At), t.now))
 	case store.MayPass:
@@ -98,7 +98,9 @@ func (t *tx) putOnHold(pos int64, st standing, change *store.Change) error {
 		return err
 	}
 	h.frees = change.Free
-	if err := t.appendFailure(h, change.Hold, nixie.Hold); err != nil {
+	f := *change.Hold
+	f.Generation, f.Attempt = h.generation, h.attempts
+	if err := t.appendFailure(h, &f, nixie.Hold); err != nil {
 		return err
 	}
 	return t.bury(h, change.Settlement(), change.Actor, change.Reason)
@@ -116,7 +118,7 @@ func (t *tx) anyHold(pos int64, st standing) (*held, error) {
 		if err != nil {
 			return nil, err
 		}
-		h.pendingRow = *row
+		h.pendingRow, h.was = *row, *row
 		return h, nil
 	}
 	h.pendingRow = pendingRow{pos: pos, queue: h.q.n, generation: 1}
@@ -143,16 +145,11 @@ func (t *tx) anyHold(pos int64, st standing) (*held, error) {
 // retryNow makes a waiting message due.
 func (t *tx) retryNow(q *queueRow, pos int64) error {
 	t.wake(q.name)
-	return t.dueAt(q, pos, "update pending set due = ?1 where pos = ?2 and due > ?1", t.now)
-}
-
-func (t *tx) dueAt(q *queueRow, pos int64, query string, due int64) error {
-	stream, err := t.number("select stream from pending where pos = ?", pos)
-	if err != nil {
-		return err
+	p, err := t.amendRow(pos, func(p *pendingRow) { p.due = min(p.due, t.now) })
+	if p != nil {
+		t.stir(q, p.stream)
 	}
-	t.stir(q, stream)
-	return t.run(query, due, pos)
+	return err
 }
 
 // reschedule makes a message due at another time; a new one gets a row of its
@@ -162,7 +159,11 @@ func (t *tx) reschedule(q *queueRow, pos int64, st standing, due int64) error {
 		t.wake(q.name)
 	}
 	if st.hasRow {
-		return t.dueAt(q, pos, "update pending set due = ? where pos = ?", due)
+		p, err := t.amendRow(pos, func(p *pendingRow) { p.due = due })
+		if p != nil {
+			t.stir(q, p.stream)
+		}
+		return err
 	}
 	h, err := t.anyHold(pos, st)
 	if err != nil {
@@ -173,14 +174,14 @@ func (t *tx) reschedule(q *queueRow, pos int64, st standing, due int64) error {
 }
 
 func (t *tx) mayPass(q *queueRow, pos int64, id nixie.ID) error {
-	stream, err := t.number("select stream from pending where pos = ?", pos)
+	p, err := t.pending(pos)
 	if err != nil {
 		return err
 	}
-	if stream == 0 || q.settings.Order != nixie.OrderStrict {
+	if p == nil || p.stream == 0 || q.settings.Order != nixie.OrderStrict {
 		return nixie.Errorf(nixie.CodeConflict, "message %s is not in a strict stream: nothing keeps it waiting that it could pass", id)
 	}
-	t.stir(q, stream)
+	t.stir(q, p.stream)
 	return t.run("update pending set may_pass = 1 where pos = ?", pos)
 }
 

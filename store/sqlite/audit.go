@@ -2,6 +2,7 @@ package sqlite
 
 import (
 	"context"
+	"fmt"
 	"strconv"
 
 	"github.com/nixie-go/nixie"
@@ -10,7 +11,7 @@ import (
 
 // audit adds a link to the chain of a queue.
 func (t *tx) audit(queue int64, actor string, event nixie.Event, subject nixie.ID, reason string) error {
-	number, before, err := link(t.conn, queue, maxEntry)
+	number, before, err := t.link(queue)
 	if err != nil {
 		return err
 	}
@@ -24,19 +25,16 @@ func (t *tx) audit(queue int64, actor string, event nixie.Event, subject nixie.I
 		queue, e.Number, t.now, actor, string(event), subject, reason, e.Hash)
 }
 
-// maxEntry is a number that no entry reaches.
-const maxEntry = int64(1) << 62
-
-// link returns the newest entry of a queue's chain up to a number, or the anchor
-// that stands for those that were pruned; zero when there is none.
-func link(c conn, queue, upTo int64) (number int64, hash nixie.Hash, err error) {
-	err = c.each(`select number, hash from (select number, hash from anchor where queue = ?1 and number <= ?2
-		union all select * from (select number, hash from audit where queue = ?1 and number <= ?2 order by number desc limit 1))
+// link returns the newest entry of a queue's chain, or the anchor that stands for
+// those that were pruned; zero when there is none.
+func (t *tx) link(queue int64) (number int64, hash nixie.Hash, err error) {
+	err = t.each(`select number, hash from (select number, hash from anchor where queue = ?1
+		union all select * from (select number, hash from audit where queue = ?1 order by number desc limit 1))
 		order by number`, func(row rows) error {
 		number = row.ColumnInt64(0)
 		row.ColumnBytes(1, hash[:])
 		return nil
-	}, queue, upTo)
+	}, queue)
 	return number, hash, err
 }
 
@@ -49,33 +47,67 @@ func (s *Store) Entries(ctx context.Context, queue string, page store.Page) ([]s
 	limit := pageLimit(page)
 	var list []store.AuditEntry
 	err = s.read(ctx, func(c conn) error {
-		n, err := c.number("select n from queue where name = ?", queue)
-		if err != nil {
-			return err
-		}
-		first, err := c.number("select number from audit where queue = ? and number > ? order by number limit 1", n, after)
-		if err != nil {
-			return err
-		}
-		_, before, err := link(c, n, first-1)
-		if err != nil {
-			return err
-		}
-		return c.each("select number, at, actor, event, subject, reason, hash from audit where queue = ? and number > ? order by number limit ?", func(row rows) error {
-			e := store.AuditEntry{
-				Queue: queue, Number: row.ColumnInt64(0), At: moment(row.ColumnInt64(1)), Actor: row.ColumnText(2),
-				Event: nixie.Event(row.ColumnText(3)), Subject: columnID(row, 4), Reason: row.ColumnText(5), Before: before,
-			}
-			row.ColumnBytes(6, e.Hash[:])
-			before = e.Hash
-			list = append(list, e)
+		return c.each("select "+auditColumns+" from audit a join queue q on q.n = a.queue where q.name = ? and a.number > ? order by a.number limit ?", func(row rows) error {
+			list = append(list, scanAudit(row, queue))
 			return nil
-		}, n, after, limit)
+		}, queue, after, limit)
 	})
 	if err != nil || len(list) < limit {
 		return list, "", err
 	}
 	return list, strconv.FormatInt(list[len(list)-1].Number, 10), nil
+}
+
+// Audit implements store.AuditLog.
+func (s *Store) Audit(ctx context.Context, filter store.AuditFilter, page store.Page) ([]store.AuditEntry, string, error) {
+	w := &where{}
+	oneOf(w, "q.name", filter.Queues)
+	w.times("a.at", nixie.Times{After: filter.Since, Before: filter.Until})
+	if filter.Actor != "" {
+		w.add("a.actor = ?", filter.Actor)
+	}
+	oneOf(w, "a.event", filter.Events)
+	way, than := "desc", "<"
+	if filter.Oldest {
+		way, than = "asc", ">"
+	}
+	if page.Cursor != "" {
+		var at, queue, number int64
+		if _, err := fmt.Sscanf(page.Cursor, "%d.%d.%d", &at, &queue, &number); err != nil {
+			return nil, "", nixie.Errorf(nixie.CodeInvalid, "cursor %.40q is not one of ours: start without a cursor", page.Cursor)
+		}
+		w.add("(a.at, a.queue, a.number) "+than+" (?, ?, ?)", at, queue, number)
+	}
+	limit := pageLimit(page)
+	var list []store.AuditEntry
+	next := ""
+	err := s.read(ctx, func(c conn) error {
+		return c.each("select "+auditColumns+", a.queue, q.name from audit a join queue q on q.n = a.queue where "+w.String()+
+			" order by a.at "+way+", a.queue "+way+", a.number "+way+" limit ?", func(row rows) error {
+			e := scanAudit(row, row.ColumnText(9))
+			list = append(list, e)
+			next = fmt.Sprintf("%d.%d.%d", row.ColumnInt64(1), row.ColumnInt64(8), e.Number)
+			return nil
+		}, append(w.args, limit)...)
+	})
+	if err != nil || len(list) < limit {
+		return list, "", err
+	}
+	return list, next, nil
+}
+
+const auditColumns = `a.number, a.at, a.actor, a.event, a.subject, a.reason, a.hash, coalesce(
+	(select p.hash from audit p where p.queue = a.queue and p.number = a.number - 1),
+	(select o.hash from anchor o where o.queue = a.queue and o.number = a.number - 1))`
+
+func scanAudit(row rows, queue string) store.AuditEntry {
+	e := store.AuditEntry{
+		Queue: queue, Number: row.ColumnInt64(0), At: moment(row.ColumnInt64(1)), Actor: row.ColumnText(2),
+		Event: nixie.Event(row.ColumnText(3)), Subject: columnID(row, 4), Reason: row.ColumnText(5),
+	}
+	row.ColumnBytes(6, e.Hash[:])
+	row.ColumnBytes(7, e.Before[:])
+	return e
 }
 
 // pageLimit is how many rows a page may have.

@@ -46,6 +46,12 @@ var rules = [...]rule{
 	{"queue-tally", `select name, 'has ' || discarded || ' discarded, by reason they are ' || counted from (
 			select *, (select coalesce(sum(n), 0) from tally where queue = queue.n and what = 'discarded') as counted from queue)
 		where counted <> discarded`},
+	{"waiting-count", `select q.name, 'counters of what waits differ from its rows' from queue q where exists (
+			select queue, state, due >> 36, count(*) from pending where state <> 1 and queue = q.n group by 1, 2, 3 except select queue, state, slot, n from waiting)
+		or exists (select queue, state, slot, n from waiting where queue = q.n except select queue, state, due >> 36, count(*) from pending where state <> 1 group by 1, 2, 3)`},
+	{"retrying-count", `select q.name, 'counters of what retries differ from its rows' from queue q where exists (
+			select queue, attempts, reason, state = 1, count(*) from pending where attempts > 0 and reason is not null and queue = q.n group by 1, 2, 3, 4 except select queue, attempts, reason, leased, n from retrying)
+		or exists (select queue, attempts, reason, leased, n from retrying where queue = q.n except select queue, attempts, reason, state = 1, count(*) from pending where attempts > 0 and reason is not null group by 1, 2, 3, 4)`},
 	{"batch-count", `select printf('batch %d', b.n), 'has ' || count(m.pos) || ' unsettled members, its row says ' || b.left from batch b
 		left join message m on m.pos between b.first and b.last and m.own = 0
 			and not exists (select 1 from pending p where p.pos = m.pos) and not exists (select 1 from log g where g.pos = m.pos)

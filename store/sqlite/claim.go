@@ -216,10 +216,11 @@ func (t *tx) dueRows(q *queueRow, query string, n int) ([]*pendingRow, error) {
 // lease counts a claim of a row. A claim of an abandoned message is there to
 // be judged and costs no attempt.
 func (t *tx) lease(q *queueRow, r *pendingRow, until int64) error {
-	if err := t.pass(r); err != nil {
+	if err := t.pass(q, r); err != nil {
 		return err
 	}
-	r.state, r.owner, r.until = stLeased, t.owner, until
+	was := *r
+	r.state, r.owner, r.until, r.claimed = stLeased, t.owner, until, t.now
 	r.number++
 	r.deliveries++
 	if r.abandoned == "" {
@@ -228,8 +229,9 @@ func (t *tx) lease(q *queueRow, r *pendingRow, until int64) error {
 	if r.received == 0 {
 		r.received = t.now
 	}
-	return t.run("update pending set state = 1, owner = ?, until = ?, number = ?, deliveries = ?, attempts = ?, received = ?, may_pass = 0, gap = ? where pos = ?",
-		r.owner, r.until, r.number, r.deliveries, r.attempts, r.received, r.gap, r.pos)
+	t.countAgain(&was, r)
+	return t.run("update pending set state = 1, owner = ?, until = ?, number = ?, deliveries = ?, attempts = ?, received = ?, may_pass = 0, gap = ?, claimed = ? where pos = ?",
+		r.owner, r.until, r.number, r.deliveries, r.attempts, r.received, r.gap, r.claimed, r.pos)
 }
 
 // freshOnes reads the first n messages beyond the queue's cursor that ranges

@@ -90,6 +90,9 @@ func (t *tx) enqueue(m *nixie.Message, hash nixie.Hash) (nixie.Receipt, error) {
 	if err != nil {
 		return nixie.Receipt{}, err
 	}
+	if err := q.settings.Admits(q.name); err != nil {
+		return nixie.Receipt{}, err
+	}
 	if q.last >= maxSeq {
 		return nixie.Receipt{}, nixie.Errorf(nixie.CodeLimit, "queue %s has taken %d messages, the limit: use another queue", q.name, q.last)
 	}
@@ -249,21 +252,24 @@ type pendingRow struct {
 	damage               string // why steps cannot be read
 	stream, rank         int64  // 0 is none
 	mayPass, gap         bool
-	size                 int // bytes of the body, where a claim asked for it
+	claimed              int64
+	reason               string // of the newest failure; "" is none
+	size                 int    // bytes of the body, where a claim asked for it
 }
 
 func (t *tx) insertPending(p *pendingRow) error {
-	return t.run(`insert into pending (pos, queue, state, priority, due, attempts, deliveries, crashes, generation, redrives, number, owner, until, received, abandoned, steps, stream, rank, may_pass, gap)
-		values (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)`,
+	t.count(p, 1)
+	return t.run(`insert into pending (pos, queue, state, priority, due, attempts, deliveries, crashes, generation, redrives, number, owner, until, received, abandoned, steps, stream, rank, may_pass, gap, claimed, reason)
+		values (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)`,
 		p.pos, p.queue, p.state, p.priority, p.due, p.attempts, p.deliveries, p.crashes, p.generation, p.redrives,
 		p.number, p.owner, p.until, p.received, text(p.abandoned), jsonText(len(p.steps) == 0, p.steps),
-		orNull(p.stream), p.rank, p.mayPass, p.gap)
+		orNull(p.stream), p.rank, p.mayPass, p.gap, p.claimed, text(p.reason))
 }
 
 // pendingWidth is the number of pendingColumns.
-const pendingWidth = 20
+const pendingWidth = 22
 
-const pendingColumns = "pos, queue, state, priority, due, attempts, deliveries, crashes, generation, redrives, number, owner, until, received, abandoned, steps, stream, rank, may_pass, gap"
+const pendingColumns = "pos, queue, state, priority, due, attempts, deliveries, crashes, generation, redrives, number, owner, until, received, abandoned, steps, stream, rank, may_pass, gap, claimed, reason"
 
 func scanPending(row rows) *pendingRow {
 	p := &pendingRow{
@@ -271,6 +277,7 @@ func scanPending(row rows) *pendingRow {
 		attempts: row.ColumnInt(5), deliveries: row.ColumnInt(6), crashes: row.ColumnInt(7), generation: row.ColumnInt(8), redrives: row.ColumnInt(9),
 		number: row.ColumnInt64(10), owner: row.ColumnInt64(11), until: row.ColumnInt64(12), received: row.ColumnInt64(13), abandoned: row.ColumnText(14),
 		stream: row.ColumnInt64(16), rank: row.ColumnInt64(17), mayPass: row.ColumnBool(18), gap: row.ColumnBool(19),
+		claimed: row.ColumnInt64(20), reason: row.ColumnText(21),
 	}
 	if err := fromJSON(row.ColumnText(15), &p.steps); err != nil {
 		p.steps, p.damage = nil, "steps: "+err.Error()

@@ -1,6 +1,7 @@
 package sqlite
 
 import (
+	"context"
 	"os"
 	"path/filepath"
 )
@@ -25,4 +26,16 @@ func (s *Store) InTurn() (bool, error) {
 func (s *Store) Crash() {
 	s.gate.close()
 	_ = s.shut()
+}
+
+// Run runs statements in one transaction of the store.
+func (s *Store) Run(ctx context.Context, queries ...string) error {
+	return s.write(ctx, 0, func(t *tx) error {
+		for _, q := range queries {
+			if err := t.run(q); err != nil {
+				return err
+			}
+		}
+		return nil
+	})
 }

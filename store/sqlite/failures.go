@@ -30,11 +30,12 @@ func (t *tx) appendFailure(h *held, f *nixie.Failure, verb nixie.Verb) error {
 	if err != nil {
 		return err
 	}
-	if err := t.run("insert into failure (pos, ordinal, queue, at, decision, text, doc) values (?, ?, ?, ?, ?, ?, ?)",
-		h.pos, ordinal, h.queue, t.now, string(verb), f.Text, string(doc)); err != nil {
+	if err := t.run("insert into failure (pos, ordinal, queue, at, decision, reason, text, doc) values (?, ?, ?, ?, ?, ?, ?, ?)",
+		h.pos, ordinal, h.queue, t.now, string(verb), string(f.Reason), f.Text, string(doc)); err != nil {
 		return err
 	}
 	n := t.LastInsertRowID()
+	h.reason = string(f.Reason)
 	if h.redrives > 0 { // its letter shows the newest failure, also while it is on its way
 		if err := t.run("update letter set text = ? where pos = ?", f.Text, h.pos); err != nil {
 			return err

@@ -20,6 +20,10 @@ func (w *where) add(term string, args ...any) {
 	w.args = append(w.args, args...)
 }
 
+func (w *where) and(more *where) {
+	w.terms, w.args = append(w.terms, more.terms...), append(w.args, more.args...)
+}
+
 func (w *where) String() string {
 	if len(w.terms) == 0 {
 		return "true"
@@ -95,6 +99,11 @@ func (w *where) common(f *nixie.Filter, began string, now time.Time) {
 	w.bounds("c.redrives", f.Redrives)
 	w.bounds("c.attempts", f.Attempts)
 	w.bounds("c.deliveries", f.Deliveries)
+	w.bounds("c.crashes", f.Crashes)
+	if f.Due != (nixie.Times{}) {
+		w.add("c.state = 0 and c.due > ?", now)
+		w.times("c.due", f.Due)
+	}
 }
 
 // letterWhere is a filter over letter l and current c.
@@ -132,7 +141,7 @@ func letterWhere(f *nixie.Filter, now time.Time) *where {
 // message, as in nixie.Filter.MatchMessage.
 func messageWhere(f *nixie.Filter, now time.Time) *where {
 	w := &where{}
-	if len(f.Statuses)+len(f.Reasons)+len(f.Classes)+len(f.Causes) > 0 || f.Signature != "" || f.Fingerprint != "" ||
+	if len(f.Statuses)+len(f.Classes)+len(f.Causes) > 0 || f.Signature != "" || f.Fingerprint != "" ||
 		f.Redrivable != nil || f.NeedsReview != nil || !f.Operation.IsZero() ||
 		f.FirstFailed != (nixie.Times{}) || f.LastFailed != (nixie.Times{}) {
 		w.add("false")
@@ -141,6 +150,7 @@ func messageWhere(f *nixie.Filter, now time.Time) *where {
 		w.add("c.id in (?"+strings.Repeat(", ?", len(f.IDs)-1)+")", idArgs(f.IDs)...)
 	}
 	w.contains("coalesce((select text from failure where failure.pos = c.pos order by ordinal desc limit 1), '')", f.Text)
+	oneOf(w, "(select reason from failure where failure.pos = c.pos order by ordinal desc limit 1)", f.Reasons)
 	w.common(f, "c.enqueued", now)
 	return w
 }

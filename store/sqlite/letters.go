@@ -11,9 +11,9 @@ import (
 )
 
 const currentColumns = `c.pos, c.id, c.queue_name, c.type, c.key, c.stream, c.dedupe, c.priority, c.hash, c.headers, c.origin, c.enqueued, c.expires,
-	c.state, c.due, c.has_row, c.attempts, c.deliveries, c.crashes, c.generation, c.redrives, c.owner, c.until, c.received, c.steps, c.ended, c.own, c.may_pass, c.gap`
+	c.state, c.due, c.has_row, c.attempts, c.deliveries, c.crashes, c.generation, c.redrives, c.owner, c.until, c.received, c.steps, c.ended, c.own, c.may_pass, c.gap, c.claimed`
 
-const currentWidth = 29
+const currentWidth = 30
 
 // scanCurrent reads currentColumns. What cannot be read of them is left out and
 // named.
@@ -47,17 +47,17 @@ func (s *Store) scanCurrent(c conn, row rows, m *nixie.Message) (damage []string
 	if m.State != nixie.Leased {
 		return damage, nil
 	}
-	owner, until := row.ColumnInt64(21), row.ColumnInt64(22)
+	owner, until, claimed := row.ColumnInt64(21), row.ColumnInt64(22), row.ColumnInt64(29)
 	if !row.ColumnBool(15) { // a member of a batch
 		if err := c.each("select owner, until, claimed from batch where first <= ?1 and last >= ?1", func(b rows) error {
-			owner, until = b.ColumnInt64(0), b.ColumnInt64(1)
-			m.FirstReceivedAt = moment(b.ColumnInt64(2))
+			owner, until, claimed = b.ColumnInt64(0), b.ColumnInt64(1), b.ColumnInt64(2)
+			m.FirstReceivedAt = moment(claimed)
 			return nil
 		}, row.ColumnInt64(0)); err != nil {
 			return damage, err
 		}
 	}
-	m.LeaseExpiresAt = moment(until)
+	m.LeasedAt, m.LeaseExpiresAt = moment(claimed), moment(until)
 	return damage, c.each("select name from owner where n = ?", func(o rows) error {
 		m.LeaseOwner = o.ColumnText(0)
 		return nil
@@ -80,7 +80,7 @@ func (s *Store) Letters(ctx context.Context, filter nixie.Filter, page store.Pag
 	size := 0
 	err := s.read(ctx, func(c conn) error {
 		return chosen(c.each("select "+currentColumns+`, l.n, l.id, l.status, l.cause, l.class, l.reason, l.signature, l.fingerprint, l.redrivable, l.needs_review, l.rule,
-			l.first_failed, l.last_failed, l.died, l.resolved, l.operation, l.note, l.revision, l.text
+			l.first_failed, l.last_failed, l.died, l.resolved, l.operation, l.note, l.revision, l.text, (select reason from failure f where f.pos = l.pos order by f.ordinal desc limit 1)
 			from letter l join current c on c.pos = l.pos where `+w.String()+" order by l.died desc, l.n desc limit ?", func(row rows) error {
 			l, err := s.scanLetter(c, row, page.Whole)
 			list, numbers = append(list, l), append(numbers, row.ColumnInt64(currentWidth))
@@ -139,7 +139,7 @@ func (s *Store) scanLetter(c conn, row rows, whole bool) (nixie.Letter, error) {
 	if l.Damage, err = s.scanCurrent(c, row, &l.Message); err != nil {
 		return l, err
 	}
-	l.Message.LastFailure = row.ColumnText(at(18))
+	l.Message.LastFailure, l.Message.LastReason = row.ColumnText(at(18)), nixie.Reason(row.ColumnText(at(19)))
 	if !whole {
 		return l, nil
 	}
@@ -187,6 +187,7 @@ var groupings = map[nixie.GroupBy][2]string{
 	nixie.ByStatus:      {"l.status", "''"},
 	nixie.ByHour:        {"strftime('%Y-%m-%dT%H', l.died / 1000000000, 'unixepoch')", "''"},
 	nixie.ByRedrivable:  {"case l.redrivable when 1 then 'yes' else 'no' end", "''"},
+	nixie.ByAttempts:    {"cast(c.attempts as text)", "''"},
 	nixie.ByReview:      {"case l.needs_review when 1 then 'yes' else 'no' end", "''"},
 }
 
@@ -197,7 +198,7 @@ const examples = 3
 func (s *Store) Groups(ctx context.Context, filter nixie.Filter, by nixie.GroupBy) ([]nixie.Group, error) {
 	g, known := groupings[by]
 	if !known {
-		return nil, nixie.Errorf(nixie.CodeInvalid, "cannot group by %q: give one of fingerprint, reason, class, type, queue, status, hour, redrivable, needs_review", by)
+		return nil, nixie.Errorf(nixie.CodeInvalid, "cannot group by %q: give one of fingerprint, reason, class, type, queue, status, hour, redrivable, needs_review, attempts", by)
 	}
 	w := letterWhere(&filter, s.Now())
 	var list []nixie.Group

@@ -95,15 +95,12 @@ func migrateFrom(c conn, path string) error {
 
 // schemaOf returns the schema number of the file, 0 for an empty one.
 func schemaOf(c conn, path string) (int, error) {
-	version, err := c.number("pragma user_version")
-	if err != nil {
-		return 0, err
-	}
-	app, err := c.number("pragma application_id")
-	if err != nil {
-		return 0, err
-	}
-	tables, err := c.number("select count(*) from sqlite_schema")
+	// One statement is one snapshot: another process may be making the store.
+	var version, app, tables int64
+	err := c.each("select (select user_version from pragma_user_version), (select application_id from pragma_application_id), (select count(*) from sqlite_schema)", func(row rows) error {
+		version, app, tables = row.ColumnInt64(0), row.ColumnInt64(1), row.ColumnInt64(2)
+		return nil
+	})
 	if err != nil {
 		return 0, err
 	}

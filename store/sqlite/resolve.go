@@ -242,6 +242,12 @@ func (t *tx) redrive(l *letterRow, r *store.Resolution) error {
 	if err != nil {
 		return err
 	}
+	if err := t.each("select reason from failure where pos = ? order by ordinal desc limit 1", func(row rows) error {
+		p.reason = row.ColumnText(0)
+		return nil
+	}, l.pos); err != nil {
+		return err
+	}
 	q.ended[stDead]--
 	q.dirty = true
 	if err := t.comeBack(q, l, p, stream); err != nil {

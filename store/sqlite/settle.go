@@ -10,7 +10,8 @@ import (
 // held is a lease that was found to be current, with what is known of its
 // message.
 type held struct {
-	pendingRow // counters; for a member of a batch those of a clean first claim
+	pendingRow            // counters; for a member of a batch those of a clean first claim
+	was        pendingRow // as it is in the table
 	batch      *batchRow
 	d          *nixie.Delivery
 	q          *queueRow
@@ -40,7 +41,7 @@ func (t *tx) hold(d *nixie.Delivery) (*held, error) {
 		if row.state != stLeased || row.number != d.Lease.Number || row.until <= t.now {
 			return nil, lost
 		}
-		h.pendingRow = *row
+		h.pendingRow, h.was = *row, *row
 	} else {
 		b, err := t.batch(batch)
 		if err != nil {
@@ -54,7 +55,7 @@ func (t *tx) hold(d *nixie.Delivery) (*held, error) {
 			return nil, lost
 		}
 		h.batch = b
-		h.pendingRow = pendingRow{pos: pos, queue: pos >> seqBits, attempts: 1, deliveries: 1, generation: 1, number: 1, received: b.claimed, owner: b.owner, until: b.until}
+		h.pendingRow = pendingRow{pos: pos, queue: pos >> seqBits, attempts: 1, deliveries: 1, generation: 1, number: 1, received: b.claimed, claimed: b.claimed, owner: b.owner, until: b.until}
 	}
 	h.q, err = t.queueAt(pos)
 	return h, err
@@ -246,7 +247,11 @@ func (t *tx) leave(h *held) error {
 		h.batch.dirty = true
 		return nil
 	}
+	if h.was.pos == 0 {
+		return nil // it was new and had none
+	}
 	t.stir(h.q, h.stream)
+	t.count(&h.was, -1)
 	return t.run("delete from pending where pos = ?", h.pos)
 }
 
@@ -305,8 +310,9 @@ func (t *tx) requeue(h *held, delay time.Duration) error {
 		h.state = stBehind
 		t.stir(h.q, h.stream)
 	}
-	return t.run("update pending set state = ?, owner = 0, until = 0, due = ?, attempts = ?, abandoned = ?, steps = ?, may_pass = ? where pos = ?",
-		h.state, h.due, h.attempts, text(h.abandoned), jsonText(len(h.steps) == 0, h.steps), h.mayPass, h.pos)
+	t.countAgain(&h.was, &h.pendingRow)
+	return t.run("update pending set state = ?, owner = 0, until = 0, due = ?, attempts = ?, abandoned = ?, steps = ?, may_pass = ?, reason = ? where pos = ?",
+		h.state, h.due, h.attempts, text(h.abandoned), jsonText(len(h.steps) == 0, h.steps), h.mayPass, text(h.reason), h.pos)
 }
 
 // mergeSteps adds the steps of more that are not there yet: steps only grow.

@@ -137,10 +137,10 @@ func (t *tx) arrange(q *queueRow, stream int64) error {
 	if blocked {
 		first.pos = 0
 	}
-	if err := t.run("update pending indexed by pending_open set state = 6 where stream = ?1 and stream is not null and state <> 6 and state = 0 and pos not in (?2, ?3)", stream, first.pos, passing); err != nil {
+	if err := t.flip(q.n, stQueued, stBehind, "update pending indexed by pending_open set state = 6 where stream = ?1 and stream is not null and state <> 6 and state = 0 and pos not in (?2, ?3)", stream, first.pos, passing); err != nil {
 		return err
 	}
-	if err := t.run("update pending set state = 0 where pos in (?, ?) and state = 6", first.pos, passing); err != nil {
+	if err := t.flip(q.n, stBehind, stQueued, "update pending set state = 0 where pos in (?, ?) and state = 6", first.pos, passing); err != nil {
 		return err
 	}
 	if passing != 0 || first.pos != 0 && first.due <= t.now {
@@ -172,7 +172,7 @@ func (t *tx) isNext(q *queueRow, r *pendingRow) (bool, error) {
 
 // pass notes that a row of a stream is handed out and whether that is out of
 // order.
-func (t *tx) pass(r *pendingRow) error {
+func (t *tx) pass(q *queueRow, r *pendingRow) error {
 	if r.stream == 0 {
 		return nil
 	}
@@ -184,7 +184,7 @@ func (t *tx) pass(r *pendingRow) error {
 		return err
 	}
 	r.gap, r.mayPass = r.gap || n != 0, false
-	if err := t.run("update pending indexed by pending_open set state = 6 where stream = ?1 and stream is not null and state <> 6 and state = 0 and pos <> ?2", r.stream, r.pos); err != nil {
+	if err := t.flip(q.n, stQueued, stBehind, "update pending indexed by pending_open set state = 6 where stream = ?1 and stream is not null and state <> 6 and state = 0 and pos <> ?2", r.stream, r.pos); err != nil {
 		return err
 	}
 	return t.run("update stream set top = max(top, ?), blocked = 0, due = 0 where n = ?", r.rank, r.stream)

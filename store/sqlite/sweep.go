@@ -79,30 +79,31 @@ func (t *tx) unsettled(b *batchRow) ([]int64, error) {
 
 // voidRows does the same for messages that have a row already.
 func (t *tx) voidRows(where string, arg int64) error {
-	type lost struct{ pos, owner, stream int64 }
-	var gone []lost
-	if err := t.each("select pos, owner, stream from pending indexed by pending_lease where state = 1 and "+where, func(row rows) error {
-		gone = append(gone, lost{row.ColumnInt64(0), row.ColumnInt64(1), row.ColumnInt64(2)})
+	var gone []*pendingRow
+	if err := t.each("select "+pendingColumns+" from pending indexed by pending_lease where state = 1 and "+where, func(row rows) error {
+		gone = append(gone, scanPending(row))
 		return nil
 	}, arg); err != nil {
 		return err
 	}
-	for _, g := range gone {
-		name, err := t.ownerName(g.owner)
+	for _, p := range gone {
+		name, err := t.ownerName(p.owner)
 		if err != nil {
 			return err
 		}
-		q, err := t.queueAt(g.pos)
+		q, err := t.queueAt(p.pos)
 		if err != nil {
 			return err
 		}
-		state := stQueued
-		if g.stream != 0 {
-			state = stBehind
-			t.stir(q, g.stream)
+		was := *p
+		p.state, p.due = stQueued, t.now
+		if p.stream != 0 {
+			p.state = stBehind
+			t.stir(q, p.stream)
 		}
+		t.countAgain(&was, p)
 		if err := t.run("update pending set state = ?, owner = 0, until = 0, due = ?, crashes = crashes + 1, abandoned = ? where pos = ? and state = 1",
-			state, t.now, name, g.pos); err != nil {
+			p.state, p.due, name, p.pos); err != nil {
 			return err
 		}
 		t.wake(q.name)

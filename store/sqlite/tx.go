@@ -7,15 +7,17 @@ import (
 // tx is one transaction of the committer with what its calls share.
 type tx struct {
 	conn
-	store   *Store
-	now     int64
-	owner   int64 // this process in the table owner; 0 until somebody claims
-	queues  map[string]*queueRow
-	places  map[int64]*queueRow // the same by number
-	batches map[int64]*batchRow
-	stirred map[int64]*queueRow // streams in which something changed, to be arranged
-	woken   map[string]bool
-	after   []func() // run once the transaction is durable
+	store    *Store
+	now      int64
+	owner    int64 // this process in the table owner; 0 until somebody claims
+	queues   map[string]*queueRow
+	places   map[int64]*queueRow // the same by number
+	batches  map[int64]*batchRow
+	stirred  map[int64]*queueRow // streams in which something changed, to be arranged
+	woken    map[string]bool
+	waiting  map[waitingKey]int64 // to be added to the counters
+	retrying map[retryingKey]int64
+	after    []func() // run once the transaction is durable
 }
 
 // queueRow is a row of the table queue while a transaction uses it.
@@ -141,6 +143,9 @@ func (t *tx) flush() error {
 		}
 	}
 	if err := t.flushBatches(); err != nil {
+		return err
+	}
+	if err := t.flushCounts(); err != nil {
 		return err
 	}
 	return t.markTime()

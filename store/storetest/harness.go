@@ -97,6 +97,9 @@ func Run(t *testing.T, h Harness) {
 		{"Streams", streamClauses()},
 		{"Audit", auditClauses()},
 		{"Queues", queueClauses()},
+		{"Operators", operatorClauses()},
+		{"Tallies", tallyClauses()},
+		{"Trail", trailClauses()},
 		{"Limits", limitClauses()},
 		{"Tables", tableClauses()},
 	}

@@ -219,6 +219,10 @@ func recount(messages []store.Record, letters map[nixie.ID]*nixie.Letter, now ti
 		case nixie.Queued:
 			if m.NotBefore.After(now) {
 				info.Scheduled++
+				info.Due[nixie.DueBand(m.NotBefore.Sub(now))]++
+				if m.NotBefore.After(info.LastAt) {
+					info.LastAt = m.NotBefore
+				}
 			} else {
 				info.Ready++
 			}

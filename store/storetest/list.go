@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"math/rand/v2"
 	"slices"
+	"strconv"
 	"time"
 
 	"github.com/nixie-go/nixie"
@@ -191,6 +192,9 @@ func (b *bed) randomFilter(random *rand.Rand, all []nixie.Letter) nixie.Filter {
 		func() { f.Attempts.Max = &one },
 		func() { f.Deliveries.Min = &one },
 		func() { f.Operation = some.ID },
+		func() { f.Crashes.Max = &one },
+		func() { f.Crashes.Min = &one },
+		func() { f.Due.After = b.clock.Now() },
 	}
 	for range 2 {
 		pick(random, parts...)()
@@ -292,6 +296,7 @@ func groupKeys() map[nixie.GroupBy]func(*nixie.Letter) string {
 		nixie.ByStatus:      func(l *nixie.Letter) string { return string(l.Status) },
 		nixie.ByHour:        func(l *nixie.Letter) string { return l.DiedAt.UTC().Format("2006-01-02T15") },
 		nixie.ByRedrivable:  func(l *nixie.Letter) string { return yesNo(l.Redrivable) },
+		nixie.ByAttempts:    func(l *nixie.Letter) string { return strconv.Itoa(l.Message.Attempts) },
 		nixie.ByReview:      func(l *nixie.Letter) string { return yesNo(l.NeedsReview) },
 	}
 }

@@ -11,6 +11,8 @@ drop table letter;
 drop table attachment;
 drop table failure;
 drop table log;
+drop table retrying;
+drop table waiting;
 drop table stream;
 drop table pending;
 drop table batch;

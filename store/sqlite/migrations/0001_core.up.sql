@@ -82,7 +82,9 @@ create table pending (
   stream     integer,                     -- of an ordered queue
   rank       integer not null,            -- place in the stream: pos, or that of a later append
   may_pass   integer not null,            -- may go before those of its stream that wait or are dead
-  gap        integer not null             -- was handed out out of order
+  gap        integer not null,            -- was handed out out of order
+  claimed    integer not null default 0,  -- newest claim
+  reason     text                         -- of its newest failure
 ) strict;
 
 -- What waits behind others of its stream is not in pending_due, so that a
@@ -90,6 +92,9 @@ create table pending (
 create index pending_due     on pending (queue, priority, due) where state = 0 and crashes = 0;
 create index pending_suspect on pending (queue, priority, due) where state = 0 and crashes > 0;
 create index pending_lease   on pending (until)                where state = 1;
+create index pending_behind  on pending (queue, due)           where state = 6;
+create index pending_often   on pending (attempts)             where attempts >= 5;
+create index pending_crashed on pending (crashes)              where crashes > 0;
 
 create index pending_stream  on pending (stream, rank)      where stream is not null;
 create index pending_order   on pending (stream, due, rank) where stream is not null;
@@ -133,6 +138,7 @@ create table failure (
   queue    integer not null,
   at       integer not null,              -- when it was recorded, by the store's clock
   decision text    not null,
+  reason   text    not null,
   text     text    not null,
   doc      text    not null               -- the rest of the failure as JSON
 ) strict;
@@ -242,6 +248,8 @@ create table audit (
   primary key (queue, number)
 ) strict, without rowid;
 
+create index audit_at on audit (at);
+
 -- Where a chain begins whose oldest entries were pruned: the newest of those.
 create table anchor (
   queue  integer primary key,
@@ -256,6 +264,26 @@ create table tally (
   name  text    not null,
   n     integer not null,
   primary key (queue, what, name)
+) strict, without rowid;
+
+-- How many rows of pending wait, and how many of them failed before: what an
+-- overview shows, so that it does not have to look at each. A transaction adds
+-- what it changed at its end.
+create table waiting (
+  queue integer not null,
+  state integer not null,
+  slot  integer not null,                 -- of time: due >> 36, about 69 s
+  n     integer not null,
+  primary key (queue, state, slot)
+) strict, without rowid;
+
+create table retrying (
+  queue    integer not null,
+  attempts integer not null,              -- 1 and more
+  reason   text    not null,
+  leased   integer not null,              -- 1 or 0
+  n        integer not null,
+  primary key (queue, attempts, reason, leased)
 ) strict, without rowid;
 
 -- What is known of a message now, whichever way it is kept.
@@ -278,7 +306,8 @@ select m.pos, m.pos >> 40 as queue, q.name as queue_name, m.id, m.own, m.type, m
        coalesce(p.owner, 0) as owner, coalesce(p.until, 0) as until,
        coalesce(p.received, g.received, 0) as received,
        coalesce(p.steps, g.steps) as steps,
-       coalesce(g.ended, 0) as ended, g.note, coalesce(p.may_pass, 0) as may_pass, coalesce(p.gap, g.gap, 0) as gap
+       coalesce(g.ended, 0) as ended, g.note, coalesce(p.may_pass, 0) as may_pass, coalesce(p.gap, g.gap, 0) as gap,
+       coalesce(p.claimed, 0) as claimed
 from message m join queue q on q.n = m.pos >> 40
      left join pending p on p.pos = m.pos
      left join log g on g.pos = m.pos;

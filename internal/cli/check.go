@@ -1,0 +1,109 @@
+package cli
+
+import (
+	"context"
+	"fmt"
+	"io"
+	"time"
+
+	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
+
+	"github.com/nixie-go/nixie/office"
+)
+
+// thresholds are the flags of check.
+type thresholds struct {
+	queues         []string
+	depth, letters int64
+	age, letterAge spanFlag
+	rate           rateFlag
+}
+
+func (t *thresholds) register(fs *pflag.FlagSet) {
+	fs.StringSliceVar(&t.queues, "queue", nil, "queues to look at (default all)")
+	fs.Int64Var(&t.depth, "max-depth", 0, "messages that are due and wait, in each queue")
+	fs.Var(&t.age, "max-age", "since the message that is ready for longest became due, such as 10m or 1d")
+	fs.Var(&t.rate, "max-rate", "deaths in a time, such as 10/5m or 100/h")
+	fs.Int64Var(&t.letters, "max-letters", 0, "letters that wait for somebody")
+	fs.Var(&t.letterAge, "max-letter-age", "since the oldest of them died")
+}
+
+// given is what the flags ask for.
+func (t *thresholds) given(fs *pflag.FlagSet) (office.Thresholds, error) {
+	o := office.Thresholds{Queues: t.queues, Age: time.Duration(t.age), LetterAge: time.Duration(t.letterAge), Deaths: t.rate.n, Interval: t.rate.every}
+	some := t.age > 0 || t.letterAge > 0 || t.rate.n != nil
+	for _, count := range [...]struct {
+		name string
+		n    *int64
+		into **int64
+	}{{"max-depth", &t.depth, &o.Depth}, {"max-letters", &t.letters, &o.Letters}} {
+		if !fs.Changed(count.name) {
+			continue
+		}
+		if *count.n < 0 {
+			return o, usagef("--%s is %d: give 0 or more", count.name, *count.n)
+		}
+		*count.into, some = count.n, true
+	}
+	if !some {
+		return o, usagef("no threshold is given: give --max-depth, --max-age, --max-rate, --max-letters or --max-letter-age")
+	}
+	return o, nil
+}
+
+func newCheck(g *globals) *cobra.Command {
+	var t thresholds
+	cmd := &cobra.Command{
+		Use:   "check",
+		Short: "Compare queues with thresholds, for cron and monitoring",
+		Long: `Compares each queue with the thresholds that are given and prints a line for each
+that it is over: the queue, how much it is, what was allowed, and the command that
+looks further. Exit code 0 when all is well, 3 when something is over a threshold,
+1 when the store cannot be read or a queue does not exist.
+
+Depth counts messages that are due and not handed out; what is scheduled for later
+does not count.`,
+		Example: `  nixie check --max-depth 10000 --max-age 15m --max-letters 100
+  nixie check --queue orders --max-rate 10/5m || mail -s 'orders die' ops < /dev/null
+  nixie check --max-letter-age 2d -o json | jq -r '.exceeds[].queue'`,
+		Args: noArgs,
+	}
+	t.register(cmd.Flags())
+	var want office.Thresholds
+	check := func() (err error) {
+		want, err = t.given(cmd.Flags())
+		return err
+	}
+	cmd.RunE = g.with(check, func(ctx context.Context, o *office.Office, _ []string) error {
+		v, err := o.Check(ctx, want)
+		if err != nil {
+			return err
+		}
+		if err := g.objectOf(v, v.Exceeds, func(w io.Writer) error {
+			g.printExceeds(w, &v)
+			return nil
+		}); err != nil {
+			return err
+		}
+		if !v.OK {
+			return exit(ExitThreshold)
+		}
+		return nil
+	})
+	return cmd
+}
+
+func (g *globals) printExceeds(w io.Writer, v *office.CheckView) {
+	if v.OK {
+		fmt.Fprintf(w, "ok: %s within the thresholds\n", plural(int64(v.Queues), "queue"))
+		return
+	}
+	for _, e := range v.Exceeds {
+		look := []string{"message", "list"}
+		if e.About == "letter" {
+			look = []string{"dlq", "list"}
+		}
+		fmt.Fprintf(w, "%s: %s: %s; %s\n", escapeLine(e.Queue), e.Check, e.Text, g.typed(append(look, "--filter", quote(e.Filter))...))
+	}
+}

@@ -1,0 +1,153 @@
+package cli
+
+import (
+	"bytes"
+	"encoding/base64"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"strings"
+	"time"
+	"unicode/utf8"
+
+	"github.com/nixie-go/nixie"
+)
+
+// draft is a message as a line of nixie enqueue --jsonl writes it. What it does
+// not say, the flags say.
+type draft struct {
+	ID         string          `json:"id"`
+	Type       string          `json:"type"`
+	Key        string          `json:"key"`
+	Stream     string          `json:"stream"`
+	DedupeKey  string          `json:"dedupe_key"`
+	Body       json.RawMessage `json:"body"`        // a text is taken as it is, other JSON as it is written
+	BodyBase64 *string         `json:"body_base64"` // for bytes that are no text
+	Headers    draftHeaders    `json:"headers"`
+	Priority   *int            `json:"priority"`
+	Delay      string          `json:"delay"`
+	NotBefore  *time.Time      `json:"not_before"`
+	ExpiresAt  *time.Time      `json:"expires_at"`
+}
+
+// parseDraft makes a message of a line and of what the flags say.
+func parseDraft(line []byte, flags nixie.Message) (nixie.Message, error) {
+	if !utf8.Valid(line) {
+		return flags, errors.New("not valid UTF-8, which JSON has to be")
+	}
+	var d draft
+	decoder := json.NewDecoder(bytes.NewReader(line))
+	decoder.DisallowUnknownFields()
+	if err := decoder.Decode(&d); err != nil {
+		return flags, draftError(err)
+	}
+	if _, err := decoder.Token(); !errors.Is(err, io.EOF) {
+		return flags, errors.New("more follows the object: write one object in a line")
+	}
+	m := flags
+	for _, field := range [...]struct {
+		into  *string
+		value string
+	}{{&m.Type, d.Type}, {&m.Key, d.Key}, {&m.Stream, d.Stream}, {&m.DedupeKey, d.DedupeKey}} {
+		if field.value != "" {
+			*field.into = field.value
+		}
+	}
+	if d.ID != "" {
+		id, err := nixie.ParseID(d.ID)
+		if err != nil {
+			return m, fmt.Errorf("id: %w", err)
+		}
+		m.ID = id
+	}
+	if d.Priority != nil {
+		m.Priority = *d.Priority
+	}
+	m.Headers = append(append([]nixie.Header(nil), flags.Headers...), d.Headers...)
+	if err := d.readTimes(&m); err != nil {
+		return m, err
+	}
+	if err := d.readBody(&m); err != nil {
+		return m, err
+	}
+	return m, m.Check()
+}
+
+// draftError names what is wrong with a line without the words of the decoder.
+func draftError(err error) error {
+	text := strings.TrimPrefix(err.Error(), "json: ")
+	if strings.HasPrefix(text, "unknown field") {
+		return errors.New(text + ": the fields are id, type, key, stream, dedupe_key, body, body_base64, headers, priority, delay, not_before and expires_at")
+	}
+	var kind *json.UnmarshalTypeError
+	if errors.As(err, &kind) && kind.Field != "" {
+		return fmt.Errorf("%s is a JSON %s: want %s", kind.Field, kind.Value, kind.Type)
+	}
+	return errors.New("want a JSON object: " + text)
+}
+
+func (d *draft) readTimes(m *nixie.Message) error {
+	if d.Delay != "" && d.NotBefore != nil {
+		return errors.New("delay and not_before say the same: give one")
+	}
+	if d.Delay != "" {
+		delay, err := time.ParseDuration(d.Delay)
+		if err != nil {
+			return fmt.Errorf("delay is %q: give a duration such as 90s or 1h30m", d.Delay)
+		}
+		m.Delay, m.NotBefore = delay, time.Time{}
+	}
+	if d.NotBefore != nil {
+		m.Delay, m.NotBefore = 0, *d.NotBefore
+	}
+	if d.ExpiresAt != nil {
+		m.ExpiresAt = *d.ExpiresAt
+	}
+	return nil
+}
+
+func (d *draft) readBody(m *nixie.Message) (err error) {
+	switch {
+	case d.BodyBase64 != nil && len(d.Body) > 0:
+		return errors.New("body and body_base64 say the same: give one")
+	case d.BodyBase64 != nil:
+		if m.Body, err = base64.StdEncoding.DecodeString(*d.BodyBase64); err != nil {
+			return errors.New("body_base64 is not base64")
+		}
+	case bytes.HasPrefix(d.Body, []byte(`"`)):
+		var text string
+		err = json.Unmarshal(d.Body, &text)
+		m.Body = []byte(text)
+	case len(d.Body) > 0 && string(d.Body) != "null":
+		m.Body = d.Body
+	}
+	return err
+}
+
+// draftHeaders are headers as an object of texts, or as nixie message show has
+// them: a list of objects with name and value.
+type draftHeaders []nixie.Header
+
+// UnmarshalJSON implements json.Unmarshaler.
+func (h *draftHeaders) UnmarshalJSON(data []byte) error {
+	if !bytes.HasPrefix(data, []byte("{")) {
+		return json.Unmarshal(data, (*[]nixie.Header)(h))
+	}
+	decoder := json.NewDecoder(bytes.NewReader(data))
+	if _, err := decoder.Token(); err != nil {
+		return err
+	}
+	for decoder.More() {
+		name, err := decoder.Token()
+		if err != nil {
+			return err
+		}
+		var value string
+		if err := decoder.Decode(&value); err != nil {
+			return fmt.Errorf("header %q is no text", name)
+		}
+		*h = append(*h, nixie.Header{Name: fmt.Sprint(name), Value: value})
+	}
+	return nil
+}

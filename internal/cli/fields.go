@@ -1,0 +1,92 @@
+package cli
+
+import (
+	"encoding/json"
+	"fmt"
+	"reflect"
+	"strconv"
+	"strings"
+)
+
+// jsonField is a member that a view has in JSON.
+type jsonField struct {
+	name  string
+	index []int
+	kind  reflect.Kind // of the value, or of what it points at
+}
+
+// jsonFields are the members of a view in the order in which JSON has them.
+// Embedded structs without a name of their own give theirs.
+func jsonFields(t reflect.Type) []jsonField {
+	var fields []jsonField
+	for i := range t.NumField() {
+		f := t.Field(i)
+		name, _, _ := strings.Cut(f.Tag.Get("json"), ",")
+		switch {
+		case name == "-" || !f.IsExported() && !f.Anonymous:
+		case f.Anonymous && name == "" && f.Type.Kind() == reflect.Struct:
+			for _, inner := range jsonFields(f.Type) {
+				inner.index = append([]int{i}, inner.index...)
+				fields = append(fields, inner)
+			}
+		default:
+			if name == "" {
+				name = f.Name
+			}
+			fields = append(fields, jsonField{name, []int{i}, pointedAt(f.Type).Kind()})
+		}
+	}
+	return fields
+}
+
+func pointedAt(t reflect.Type) reflect.Type {
+	if t.Kind() == reflect.Pointer {
+		return t.Elem()
+	}
+	return t
+}
+
+func (f jsonField) isNumber() bool { return f.kind >= reflect.Int && f.kind <= reflect.Float64 }
+
+// text is the member of a view as text: a string as it is, nothing for null, and
+// everything else as JSON has it.
+func (f jsonField) text(view reflect.Value) (string, error) {
+	v := view.FieldByIndex(f.index)
+	if !v.CanInterface() {
+		return "", fmt.Errorf("%s cannot be read", f.name)
+	}
+	data, err := encode(v.Interface())
+	if err != nil {
+		return "", err
+	}
+	s := string(data)
+	switch {
+	case s == "null":
+		return "", nil
+	case strings.HasPrefix(s, `"`):
+		return s, json.Unmarshal(data, &s)
+	}
+	return s, nil
+}
+
+// neutral keeps a spreadsheet from taking a text for a formula.
+func neutral(cell string) string {
+	if !strings.ContainsAny(cell[:min(len(cell), 1)], "=+-@\t\r\n") && !wideFormula(cell) {
+		return cell
+	}
+	if _, err := strconv.ParseFloat(cell, 64); err == nil {
+		return cell
+	}
+	return "'" + cell
+}
+
+// wideFormula reports whether a text begins with a sign that some spreadsheets
+// take for the narrow one.
+func wideFormula(cell string) bool {
+	for _, sign := range [...]string{"＝", "＋", "－", "＠"} {
+		if strings.HasPrefix(cell, sign) {
+			return true
+		}
+	}
+	return false
+}

@@ -1,0 +1,141 @@
+package cli
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"os/signal"
+	"runtime"
+	"strconv"
+	"strings"
+	"syscall"
+	"time"
+
+	"github.com/spf13/pflag"
+
+	"github.com/nixie-go/nixie"
+	"github.com/nixie-go/nixie/internal/config"
+	"github.com/nixie-go/nixie/internal/runner"
+	"github.com/nixie-go/nixie/policy"
+)
+
+// handling are the flags of every command that runs a command for each of many:
+// how many at once, how long, how often, and what then.
+type handling struct {
+	*globals
+	onFailure, profile      string
+	parallel, maxAttempts   int
+	backoff, timeout, lease time.Duration
+	permanentExit           []int
+}
+
+// handlingHelp tells what a command gets and how it says how it went.
+const handlingHelp = `Nothing of it is ever read by a shell.
+
+At a timeout or a second interrupt it gets SIGTERM, and SIGKILL 2 seconds later.
+With --on-item-failure custom:COMMAND that command gets the failure as JSON on
+standard input once an item is given up. Exit 0 discards the item, 10 retries it,
+11 buries it and 12 stops the run; anything else buries it and is recorded too.
+
+It says how it went
+  exit 0      done                           exit 69     something it needs is down: retried
+  exit 65     the item is wrong: buried      exit 75     try again
+  killed      out of resources: retried      any other   failed: retried
+or by a JSON object in the file $NIXIE_VERDICT:
+  {"outcome": "retry", "reason": "throttled", "retry_after": "30s", "steps": ["fetched"]}`
+
+func (h *handling) register(fs *pflag.FlagSet) {
+	fs.IntVarP(&h.parallel, "parallel", "p", runtime.NumCPU(), "commands at once")
+	fs.IntVar(&h.maxAttempts, "max-attempts", policy.DefaultMaxAttempts, "executions of an item, the first included")
+	fs.DurationVar(&h.backoff, "backoff", policy.DefaultBase, "base of the exponential wait before a retry, up to 15m, with full jitter")
+	fs.DurationVar(&h.timeout, "timeout", 0, "limit of one execution; 0 is none")
+	fs.StringVar(&h.profile, "profile", policy.DefaultProfile, "set of policy values to start from: "+strings.Join(policy.Profiles(), ", "))
+	fs.StringVar(&h.onFailure, "on-item-failure", string(runner.ToOffice), "what becomes of an item that is given up: dlq, retry, discard, stop or custom:COMMAND")
+	fs.IntSliceVar(&h.permanentExit, "permanent-exit", nil, "exit codes after which an item is not retried")
+	fs.DurationVar(&h.lease, "lease", nixie.DefaultLease, "how long an item is held without a sign of life")
+}
+
+// read notes what was not given: that is the profile's to say.
+func (h *handling) read(fs *pflag.FlagSet) error {
+	if !fs.Changed("max-attempts") {
+		h.maxAttempts = 0
+	} else if h.maxAttempts == 0 {
+		return usagef("--max-attempts is 0: give a number from 1, or -1 for none")
+	}
+	switch {
+	case !fs.Changed("backoff"):
+		h.backoff = 0
+	case h.backoff == 0:
+		h.backoff = -1 // asked for: no waiting
+	case h.backoff < 0:
+		return usagef("--backoff is %s: give a positive duration, or 0 for no waiting", h.backoff)
+	}
+	return nil
+}
+
+// config is what the flags say; what is worked on is the caller's to add.
+func (h *handling) config(cmd []string) *runner.Config {
+	return &runner.Config{
+		Command: cmd, Parallel: h.parallel, Timeout: h.timeout, Lease: h.lease,
+		Policy:    policy.Config{Profile: h.profile, MaxAttempts: h.maxAttempts, Backoff: policy.Backoff{Base: h.backoff}},
+		OnFailure: runner.Mode(h.onFailure), PermanentExit: h.permanentExit,
+		Environ: config.Inherited(), StateFolder: config.StateFolder(h.Env),
+		Owner: h.owner(),
+		Clock: h.Now,
+		Warn:  func(format string, args ...any) { fmt.Fprintln(h.Err, "nixie:", escape(fmt.Sprintf(format, args...))) },
+	}
+}
+
+// drive runs what works under a progress display. The first interrupt lets
+// commands finish that run, the second ends them.
+func (h *handling) drive(ctx context.Context, r *runner.Runner, shown *progress, work func(context.Context) error) error {
+	second := make(chan os.Signal, 2)
+	signal.Notify(second, os.Interrupt, syscall.SIGTERM)
+	defer signal.Stop(second)
+	finished := make(chan struct{})
+	go func() {
+		defer close(finished)
+		h.watchSignals(ctx, r, second, shown.stop)
+	}()
+	err := work(ctx)
+	shown.end()
+	<-finished
+	return err
+}
+
+func (h *handling) watchSignals(ctx context.Context, r *runner.Runner, second <-chan os.Signal, over <-chan struct{}) {
+	select {
+	case <-over:
+		return
+	case <-ctx.Done():
+	}
+	fmt.Fprintln(h.Err, "\nnixie: commands that run may finish; interrupt again to end them now")
+	for heard := 0; heard < 2; heard++ { // the first is the one that ended ctx
+		select {
+		case <-over:
+			return
+		case <-second:
+		}
+	}
+	r.Abort()
+}
+
+// interrupted makes an interrupt of the error of a command that was told to end.
+func (h *handling) interrupted(ctx context.Context, err error) error {
+	var code exit
+	if err == nil || errors.As(err, &code) || ctx.Err() == nil {
+		return err
+	}
+	fmt.Fprintf(h.Err, "nixie: %s\n", escape(err.Error()))
+	return exit(ExitInterrupted)
+}
+
+// owner is a name for this process that no other one has or had.
+func (g *globals) owner() string {
+	host, err := os.Hostname()
+	if err != nil {
+		host = "localhost"
+	}
+	return fmt.Sprintf("%s:%d:%s", host, os.Getpid(), strconv.FormatInt(g.Now().UnixNano(), 36))
+}

@@ -1,0 +1,203 @@
+package cli
+
+import (
+	"encoding/csv"
+	"fmt"
+	"io"
+	"reflect"
+	"strings"
+)
+
+// A listing prints views, which are structs with JSON names, as they come and in
+// flat memory. The struct declares what programs read: JSON, JSON lines, and CSV
+// whose header are the names of the members. Columns declare what people read:
+//
+//	out := newListing(g, []column[office.QueueView]{
+//		{name: "queue", kind: flex},             // the member of that name
+//		{name: "total", show: asWide},           // with -o wide only
+//		{name: "oldest", cell: func(q *office.QueueView) string { return ageOr(q.OldestAgeS) }},
+//	})
+//	for … { if err := out.add(view); err != nil { return err } }
+//	return g.ended(out.close(), out.n, "queues") // says "no queues" if so
+//
+// One value (an outcome, a story) is printed by [globals.object].
+type listing[V any] struct {
+	g       *globals
+	columns []column[V]
+	table   *table
+	csv     *rows
+	n       int
+}
+
+// column is one column of a table.
+type column[V any] struct {
+	name  string          // the heading, with blanks for _
+	cell  func(*V) string // nil: the member that JSON calls name
+	show  string          // asWide: not in a plain table
+	kind  columnKind      // a nil cell that shows a number is right-aligned anyhow
+	paint func(*V) ink    // nil: plain
+}
+
+type columnKind int
+
+const (
+	plain  columnKind = iota
+	number            // to the right
+	flex              // cut first
+)
+
+func newListing[V any](g *globals, columns []column[V]) *listing[V] {
+	l := &listing[V]{g: g}
+	switch {
+	case g.forPeople():
+		for _, c := range columns {
+			if c.show == "" || c.show == asTable || c.show == g.output {
+				l.columns = append(l.columns, c.whole())
+			}
+		}
+		var heads []heading
+		for _, c := range l.columns {
+			heads = append(heads, heading{headline(c.name), c.kind == number, c.kind == flex})
+		}
+		l.table = newTable(g.Out, g.width(), g.colours(g.OutTTY), heads...)
+	case g.output == asCSV:
+		l.csv = newRows(g.Out, reflect.TypeFor[V]())
+	}
+	return l
+}
+
+// headline is the heading of a column.
+func headline(name string) string { return strings.ToUpper(strings.ReplaceAll(name, "_", " ")) }
+
+// whole fills in what the member of the column's name says.
+func (c column[V]) whole() column[V] {
+	if c.cell != nil {
+		return c
+	}
+	for _, f := range jsonFields(reflect.TypeFor[V]()) {
+		if f.name != c.name {
+			continue
+		}
+		if f.isNumber() {
+			c.kind = number
+		}
+		c.cell = func(v *V) string {
+			text, err := f.text(reflect.ValueOf(v).Elem())
+			if err != nil {
+				return "(" + err.Error() + ")"
+			}
+			if f.kind == reflect.Bool {
+				return yesNo(text == "true")
+			}
+			return text
+		}
+		return c
+	}
+	panic(fmt.Sprintf("cli: a column of %s is called %s and has no cell", reflect.TypeFor[V](), c.name))
+}
+
+func (l *listing[V]) add(v V) error {
+	l.n++
+	switch {
+	case l.table != nil:
+		cells := make([]cell, len(l.columns))
+		for i, c := range l.columns {
+			cells[i].text = c.cell(&v)
+			if c.paint != nil {
+				cells[i].ink = c.paint(&v)
+			}
+		}
+		return l.table.add(cells...)
+	case l.csv != nil:
+		return l.csv.add(reflect.ValueOf(&v).Elem())
+	}
+	line, err := encode(v)
+	if err != nil {
+		return err
+	}
+	switch {
+	case l.g.output == asJSONL:
+		line = append(line, '\n')
+	case l.n == 1:
+		line = append([]byte("[\n"), line...)
+	default:
+		line = append([]byte(",\n"), line...)
+	}
+	_, err = l.g.Out.Write(line)
+	return err
+}
+
+// close writes what is left. An empty list is an empty JSON array, a CSV with
+// its header, and no table at all.
+func (l *listing[V]) close() error {
+	end := ""
+	switch {
+	case l.table != nil:
+		return l.table.flush()
+	case l.csv != nil:
+		return l.csv.close()
+	case l.g.output == asJSON && l.n == 0:
+		end = "[]\n"
+	case l.g.output == asJSON:
+		end = "\n]\n"
+	}
+	_, err := io.WriteString(l.g.Out, end)
+	return err
+}
+
+// rows writes views as CSV (RFC 4180): a header, then a line each.
+type rows struct {
+	fields []jsonField
+	csv    *csv.Writer
+	begun  bool
+}
+
+func newRows(out io.Writer, view reflect.Type) *rows {
+	return &rows{fields: jsonFields(view), csv: csv.NewWriter(out)}
+}
+
+func (r *rows) begin() error {
+	if r.begun {
+		return nil
+	}
+	r.begun = true
+	head := make([]string, len(r.fields))
+	for i, f := range r.fields {
+		head[i] = f.name
+	}
+	return r.csv.Write(head)
+}
+
+func (r *rows) add(view reflect.Value) error {
+	if err := r.begin(); err != nil {
+		return err
+	}
+	line := make([]string, len(r.fields))
+	for i, f := range r.fields {
+		text, err := f.text(view)
+		if err != nil {
+			return err
+		}
+		line[i] = neutral(escape(text))
+	}
+	return r.csv.Write(line)
+}
+
+func (r *rows) close() error {
+	if err := r.begin(); err != nil {
+		return err
+	}
+	r.csv.Flush()
+	return r.csv.Error()
+}
+
+// writeRows writes a slice of views as CSV.
+func writeRows(out io.Writer, views reflect.Value) error {
+	r := newRows(out, views.Type().Elem())
+	for i := range views.Len() {
+		if err := r.add(views.Index(i)); err != nil {
+			return err
+		}
+	}
+	return r.close()
+}

@@ -1,0 +1,152 @@
+package cli
+
+import (
+	"context"
+	"fmt"
+	"io"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"github.com/nixie-go/nixie"
+	"github.com/nixie-go/nixie/office"
+)
+
+func newQueuePurge(g *globals) *cobra.Command {
+	var filter filterFlag
+	var reason string
+	var dry, yes bool
+	cmd := &cobra.Command{
+		Use:   "purge QUEUE",
+		Short: "Cancel the queued messages of a queue",
+		Long: `Cancels messages that are queued, now or for later, a thousand in one transaction,
+each with actor and reason in the audit. Leased messages are never touched: they end
+by their workers. A letter whose message is canceled counts as discarded.`,
+		Example: `  nixie queue purge orders --reason 'test data' --dry-run
+  nixie queue purge orders --filter 'type:mail age:>1d' --reason 'nobody wants them any more' --yes`,
+		Args: oneArg("queue"),
+	}
+	filter.register(cmd.Flags())
+	reasonFlag(cmd, &reason)
+	cmd.Flags().BoolVar(&dry, "dry-run", false, "count what would be canceled and do nothing")
+	cmd.Flags().BoolVarP(&yes, "yes", "y", false, "do not ask; needed when not on a terminal")
+	var f nixie.Filter
+	check := func() (err error) {
+		if !dry {
+			if err := checkReason(reason); err != nil {
+				return err
+			}
+			if !yes && !(g.InTTY && g.ErrTTY) {
+				return usagef("nobody can be asked here: give --yes, or --dry-run to see what would be done")
+			}
+		}
+		f, err = filter.parse(g)
+		return err
+	}
+	cmd.RunE = g.with(check, func(ctx context.Context, o *office.Office, args []string) error {
+		p := &office.Purging{Queue: args[0], Filter: f, Reason: reason}
+		if dry || !yes {
+			v, err := o.PreviewPurge(ctx, p)
+			if err != nil || dry {
+				return orPrint(g, err, v, func(w io.Writer) { printPurge(w, &v, "would be canceled") })
+			}
+			printPurge(g.Err, &v, "would be canceled")
+			if err := g.confirm(); err != nil {
+				return err
+			}
+		}
+		if g.ErrTTY {
+			p.Progress = func(v office.PurgeView) { fmt.Fprintf(g.Err, "\r\x1b[K%d canceled", v.Canceled) }
+		}
+		v, err := o.Purge(ctx, p)
+		if g.ErrTTY {
+			fmt.Fprint(g.Err, "\r\x1b[K")
+		}
+		return orPrint(g, err, v, func(w io.Writer) { printPurge(w, &v, "canceled") })
+	})
+	return cmd
+}
+
+// orPrint prints a value unless there is an error.
+func orPrint[V any](g *globals, err error, v V, human func(io.Writer)) error {
+	if err != nil {
+		return err
+	}
+	return g.object(v, func(w io.Writer) error {
+		human(w)
+		return nil
+	})
+}
+
+func printPurge(w io.Writer, v *office.PurgeView, done string) {
+	fmt.Fprintf(w, "%s of queue %s %s", plural(v.Canceled, "message"), escapeLine(v.Queue), done)
+	if v.Leased > 0 {
+		fmt.Fprintf(w, "; %d leased go on", v.Leased)
+	}
+	fmt.Fprintln(w)
+}
+
+func newQueueDrain(g *globals) *cobra.Command {
+	d := &office.Draining{}
+	var timeout spanFlag
+	cmd := &cobra.Command{
+		Use:   "drain QUEUE",
+		Short: "Take in nothing new and wait until the queue is empty",
+		Long: `Closes the queue, so that enqueueing into it is refused, and waits until its workers
+have ended every message in it: retries and messages for later too, unless
+--due-only is given. The queue stays closed, also when the wait is over by
+--timeout (exit code 5) or interrupted, until nixie queue resume opens it.
+Letters can still be redriven into it.`,
+		Example: `  nixie queue drain orders --reason 'moving to another store'
+  nixie queue drain orders --reason 'release' --due-only --timeout 10m`,
+		Args: oneArg("queue"),
+	}
+	reasonFlag(cmd, &d.Reason)
+	cmd.Flags().BoolVar(&d.DueOnly, "due-only", false, "do not wait for what is due later")
+	cmd.Flags().Var(&timeout, "timeout", "wait no longer than this, such as 10m (default for ever)")
+	cmd.RunE = g.with(func() error { return checkReason(d.Reason) }, func(ctx context.Context, o *office.Office, args []string) error {
+		d.Queue, d.Timeout, d.Progress = args[0], time.Duration(timeout), g.drainProgress()
+		v, err := o.Drain(ctx, d)
+		if g.ErrTTY {
+			fmt.Fprint(g.Err, "\r\x1b[K")
+		}
+		if ctx.Err() != nil {
+			g.say("stopped waiting; queue %s stays closed", args[0])
+			return exit(ExitInterrupted)
+		}
+		if err := orPrint(g, err, v, func(w io.Writer) { printDrain(w, &v) }); err != nil || v.Drained {
+			return err
+		}
+		g.say("not empty after %s; it stays closed. Wait on with the same command, or open it with\n  %s", time.Duration(timeout),
+			g.typed("queue", "resume", quote(args[0]), "--reason", "…"))
+		return exit(ExitPartly)
+	})
+	return cmd
+}
+
+func printDrain(w io.Writer, v *office.DrainView) {
+	state := "not empty"
+	if v.Drained {
+		state = "drained"
+	}
+	fmt.Fprintf(w, "%s: %s, %d ready, %d blocked, %d scheduled, %d leased\n", escapeLine(v.Queue), state, v.Ready, v.Blocked, v.Scheduled, v.Leased)
+}
+
+// drainProgress shows what is left: on one line of a terminal, elsewhere as a
+// line whenever it changed.
+func (g *globals) drainProgress() func(office.DrainView) {
+	var before office.DrainView
+	return func(v office.DrainView) {
+		if v == before {
+			return
+		}
+		before = v
+		if g.ErrTTY {
+			fmt.Fprint(g.Err, "\r\x1b[K")
+		}
+		fmt.Fprintf(g.Err, "%d ready, %d blocked, %d scheduled, %d leased", v.Ready, v.Blocked, v.Scheduled, v.Leased)
+		if !g.ErrTTY {
+			fmt.Fprintln(g.Err)
+		}
+	}
+}

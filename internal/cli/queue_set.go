@@ -1,0 +1,168 @@
+package cli
+
+import (
+	"context"
+	"fmt"
+	"io"
+	"slices"
+	"strings"
+
+	"github.com/spf13/cobra"
+
+	"github.com/nixie-go/nixie/office"
+)
+
+// reasonFlag is --reason of what is done to queues.
+func reasonFlag(cmd *cobra.Command, reason *string) {
+	cmd.Flags().StringVar(reason, "reason", "", "why; recorded in the audit (required)")
+}
+
+func checkReason(reason string) error {
+	if strings.TrimSpace(reason) == "" {
+		return usagef("--reason is empty: say why, it is recorded in the audit")
+	}
+	return nil
+}
+
+// someArgs wants one argument or more.
+func someArgs(what string) cobra.PositionalArgs {
+	return func(cmd *cobra.Command, args []string) error {
+		if len(args) == 0 {
+			return usagef("%s wants one %s or more: see %s --help", cmd.CommandPath(), what, cmd.CommandPath())
+		}
+		return nil
+	}
+}
+
+func newQueuePause(g *globals) *cobra.Command {
+	return g.switching(&cobra.Command{
+		Use:   "pause QUEUE…",
+		Short: "Stop handing out messages",
+		Long: `Stops the handing out of messages: workers find nothing from their next poll on.
+What is leased goes on to its end, and new messages are taken in. A queue that is
+paused already stays as it is.`,
+		Example: `  nixie queue pause orders billing --reason 'database is moved'`,
+	}, (*office.Office).Pause)
+}
+
+func newQueueResume(g *globals) *cobra.Command {
+	return g.switching(&cobra.Command{
+		Use:     "resume QUEUE…",
+		Short:   "Hand out again, and take in again",
+		Long:    `Takes back what queue pause, a halt or queue drain did.`,
+		Example: `  nixie queue resume orders --reason 'database is there again'`,
+	}, (*office.Office).Resume)
+}
+
+// switching completes a command that changes queues and prints what is set then.
+func (g *globals) switching(cmd *cobra.Command, do func(*office.Office, context.Context, []string, string) ([]office.SettingsChange, error)) *cobra.Command {
+	var reason string
+	cmd.Args = someArgs("queue")
+	reasonFlag(cmd, &reason)
+	cmd.RunE = g.with(func() error { return checkReason(reason) }, func(ctx context.Context, o *office.Office, args []string) error {
+		changes, err := do(o, ctx, args, reason)
+		if err != nil {
+			return err
+		}
+		out := newListing(g, []column[office.SettingsChange]{
+			{name: "queue", kind: flex},
+			{name: "paused", kind: flex, cell: func(c *office.SettingsChange) string { return yesNo(c.Paused) + note(c.PausedNote) }},
+			{name: "closed", kind: flex, cell: func(c *office.SettingsChange) string { return yesNo(c.Closed) + note(c.ClosedNote) }},
+			{name: "changed"},
+		})
+		for _, c := range changes {
+			if err := out.add(c); err != nil {
+				return err
+			}
+		}
+		return out.close()
+	})
+	return cmd
+}
+
+func newQueueSet(g *globals) *cobra.Command {
+	var reason string
+	cmd := &cobra.Command{
+		Use:   "set QUEUE NAME=VALUE…",
+		Short: "Change settings of a queue",
+		Long: `Changes the named settings and leaves the others as they are. The value default
+takes one back. A queue that does not exist is made. The settings:
+
+  ` + strings.Join(office.SettingNames(), "\n  "),
+		Example: `  nixie queue set orders lease=2m --reason 'handlers got slower'
+  nixie queue set orders order=strict dead-head=free --reason 'one customer, one line'
+  nixie queue set orders retention=30d letter-retention=90d --reason 'the law wants so'
+  nixie queue set orders lease=default --reason 'they are fast again'`,
+		Args: func(cmd *cobra.Command, args []string) error {
+			if len(args) < 2 {
+				return usagef("%s wants a queue and settings NAME=VALUE: see %s --help", cmd.CommandPath(), cmd.CommandPath())
+			}
+			return nil
+		},
+	}
+	reasonFlag(cmd, &reason)
+	cmd.RunE = func(cmd *cobra.Command, args []string) error {
+		if err := checkReason(reason); err != nil {
+			return err
+		}
+		edit, err := office.ParseSettings(args[1:])
+		if err != nil {
+			return err
+		}
+		return g.visit(func(o *office.Office) error {
+			c, err := o.Set(cmd.Context(), args[0], edit, reason)
+			if err != nil {
+				return err
+			}
+			return g.object(c, func(w io.Writer) error {
+				printSettings(w, &c.SettingsView)
+				if !c.Changed {
+					fmt.Fprintln(w, "\nnothing changed: it was so before")
+				}
+				return nil
+			})
+		})
+	}
+	return cmd
+}
+
+func newQueueShow(g *globals) *cobra.Command {
+	return &cobra.Command{
+		Use:   "show QUEUE",
+		Short: "Show every setting of a queue, and where it comes from",
+		Example: `  nixie queue show orders
+  nixie queue show orders -o json | jq -r .lease`,
+		Args: oneArg("queue"),
+		RunE: g.with(nil, func(ctx context.Context, o *office.Office, args []string) error {
+			v, err := o.Settings(ctx, args[0])
+			if err != nil {
+				return err
+			}
+			return g.object(v, func(w io.Writer) error {
+				printSettings(w, &v)
+				return nil
+			})
+		}),
+	}
+}
+
+func printSettings(w io.Writer, v *office.SettingsView) {
+	f := newFacts(w)
+	f.add("queue", v.Queue)
+	f.add("paused", yesNo(v.Paused)+note(v.PausedNote))
+	f.add("closed", yesNo(v.Closed)+note(v.ClosedNote))
+	for _, s := range [...]struct{ name, value string }{
+		{"lease", v.Lease}, {"dedupe", string(v.Dedupe)}, {"order", string(v.Order)}, {"dead-head", string(v.DeadHead)}, {"priority-age", v.PriorityAge},
+		{"retention", v.Retention}, {"letter-retention", v.LetterRetention}, {"audit-retention", v.AuditRetention},
+	} {
+		from := "set"
+		if slices.Contains(v.Defaults, s.name) {
+			from = "default"
+		}
+		f.add(s.name, s.value+note(from))
+	}
+	if !v.ChangedAt.IsZero() {
+		f.add("changed", clock(v.ChangedAt)+" by "+v.ChangedBy+": "+v.ChangedWhy)
+	}
+	f.end()
+}

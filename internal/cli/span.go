@@ -1,0 +1,58 @@
+package cli
+
+import (
+	"errors"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/nixie-go/nixie"
+)
+
+// spanFlag is the value of a flag that is a positive duration, days and weeks
+// included.
+type spanFlag time.Duration
+
+func (s *spanFlag) String() string {
+	if *s == 0 {
+		return ""
+	}
+	return time.Duration(*s).String()
+}
+
+func (s *spanFlag) Type() string { return "duration" }
+
+// Set reads a duration.
+func (s *spanFlag) Set(text string) error {
+	d, err := nixie.ParseSpan(text)
+	if err == nil && d == 0 {
+		err = errors.New("give a duration longer than nothing")
+	}
+	*s = spanFlag(d)
+	return err
+}
+
+// rateFlag is the value of a flag that is a number of things in a time.
+type rateFlag struct {
+	n     *int64
+	every time.Duration
+	text  string
+}
+
+func (p *rateFlag) String() string { return p.text }
+func (p *rateFlag) Type() string   { return "N/duration" }
+
+// Set reads 10/5m, or 10/h for 10/1h.
+func (p *rateFlag) Set(text string) error {
+	number, every, _ := strings.Cut(text, "/")
+	if every != "" && strings.Contains("smhdw", every[:1]) {
+		every = "1" + every
+	}
+	n, err := strconv.ParseInt(number, 10, 64)
+	d, wrong := nixie.ParseSpan(every)
+	if err != nil || wrong != nil || n < 0 || d == 0 {
+		return errors.New("give a number in a time, such as 10/5m or 100/h")
+	}
+	p.n, p.every, p.text = &n, d, text
+	return nil
+}

@@ -1,0 +1,217 @@
+package cli
+
+import (
+	"context"
+	"fmt"
+	"io"
+	"strconv"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"github.com/nixie-go/nixie"
+	"github.com/nixie-go/nixie/office"
+	"github.com/nixie-go/nixie/store"
+)
+
+func newStream(g *globals) *cobra.Command {
+	return family("stream", "See what holds up ordered streams, and let them go on",
+		"Streams mean something in queues whose order is strict or relaxed: see nixie queue set.",
+		newStreamList(g), newStreamShow(g), newStreamRelease(g), newStreamUnblock(g))
+}
+
+func newStreamList(g *globals) *cobra.Command {
+	var page pageFlags
+	cmd := &cobra.Command{
+		Use:   "list QUEUE",
+		Short: "List the streams of a queue, blocked ones first",
+		Long:  "Lists the streams that have messages on their way or unresolved letters: those that a\ndead head blocks first, then those whose head waits longest.",
+		Example: `  nixie stream list orders
+  nixie stream list orders --all -o jsonl | jq -r 'select(.state == "blocked") | .stream'`,
+		Args: oneArg("queue"),
+	}
+	page.register(cmd.Flags())
+	cmd.RunE = g.with(page.check, func(ctx context.Context, o *office.Office, args []string) error {
+		return list(g, &page, "streams", streamColumns(g.Now()), office.ViewStream, o.AllStreams(ctx, args[0]),
+			func(p store.Page) ([]store.Stream, string, error) { return o.Streams(ctx, args[0], p) })
+	})
+	return cmd
+}
+
+func streamColumns(now time.Time) []column[office.StreamView] {
+	type v = office.StreamView
+	return []column[v]{
+		{name: "stream", kind: flex},
+		{name: "state", paint: func(s *v) ink { return streamInk(s.State) }},
+		{name: "followers"},
+		{name: "dead", show: asWide},
+		{name: "passing", show: asWide},
+		{name: "head"},
+		{name: "attempts"},
+		{name: "due_in", cell: func(s *v) string { return until(now, s.Due) }},
+		{name: "leased_by", show: asWide, kind: flex},
+		{name: "failure", kind: flex},
+	}
+}
+
+func streamInk(s store.StreamState) ink {
+	switch s {
+	case store.StreamBlocked:
+		return red
+	case store.StreamWaiting:
+		return yellow
+	}
+	return ""
+}
+
+// shownFollowers is how many messages stream show lists.
+const shownFollowers = 10
+
+// streamStory is the JSON of stream show.
+type streamStory struct {
+	office.StreamView
+	Newest []office.MessageView `json:"newest"` // messages on their way, newest first
+}
+
+func newStreamShow(g *globals) *cobra.Command {
+	return &cobra.Command{
+		Use:   "show QUEUE STREAM",
+		Short: "Show what a stream waits for, and what to do about it",
+		Example: `  nixie stream show orders customer-7
+  nixie stream show orders customer-7 -o json | jq -r .head`,
+		Args: queueAndStream,
+		RunE: g.with(nil, func(ctx context.Context, o *office.Office, args []string) error {
+			s, err := o.Stream(ctx, args[0], args[1])
+			if err != nil {
+				return err
+			}
+			records, err := o.FollowersOf(ctx, args[0], args[1], shownFollowers)
+			if err != nil {
+				return err
+			}
+			story := streamStory{office.ViewStream(&s), make([]office.MessageView, 0, len(records))}
+			for i := range records {
+				story.Newest = append(story.Newest, viewRow(&records[i]))
+			}
+			return g.object(story, func(w io.Writer) error {
+				g.printStream(w, &story)
+				return nil
+			})
+		}),
+	}
+}
+
+func queueAndStream(cmd *cobra.Command, args []string) error {
+	if len(args) != 2 {
+		return usagef("%s wants a queue and a stream, has %d: see %s --help", cmd.CommandPath(), len(args), cmd.CommandPath())
+	}
+	return nil
+}
+
+func (g *globals) printStream(w io.Writer, s *streamStory) {
+	f := newFacts(w)
+	f.add("stream", s.Stream)
+	f.add("queue", s.Queue)
+	f.add("state", string(s.State)+waitsFor(s))
+	f.add("head", s.Head)
+	f.add("letter of head", s.Letter)
+	f.add("leased by", s.LeasedBy)
+	if !s.Due.IsZero() {
+		f.add("due", "in "+until(g.Now(), s.Due)+", at "+clock(s.Due))
+	}
+	f.add("attempts", strconv.Itoa(s.Attempts))
+	f.add("last failure", s.Failure)
+	f.add("followers", fmt.Sprintf("%d, of which %d may pass", s.Followers, s.Passing))
+	f.add("other letters", strconv.FormatInt(s.Dead, 10))
+	f.end()
+	if len(s.Newest) > 0 {
+		fmt.Fprintln(w, "\nNewest on their way:")
+		for _, m := range s.Newest {
+			fmt.Fprintf(w, "  %s  %s  %s\n", m.ID, m.State, escapeLine(m.Key))
+		}
+	}
+	g.printStreamNext(w, s)
+}
+
+func waitsFor(s *streamStory) string {
+	switch s.State {
+	case store.StreamBlocked:
+		return ": its head is dead"
+	case store.StreamWaiting:
+		return ": its head is due later"
+	}
+	return ""
+}
+
+// printStreamNext says what can be done about a stream that does not move.
+func (g *globals) printStreamNext(w io.Writer, s *streamStory) {
+	queue, stream := quote(s.Queue), quote(s.Stream)
+	switch s.State {
+	case store.StreamBlocked:
+		fmt.Fprintf(w, "\nNext:\n  %s\n  %s\n  %s\n", g.typed("dlq", "show", s.Letter),
+			g.typed("dlq", "redrive", s.Letter, "--reason", "'…'")+"   # it keeps its place",
+			g.typed("stream", "unblock", queue, stream, "--reason", "'…'")+"   # go on without it")
+	case store.StreamWaiting:
+		fmt.Fprintf(w, "\nNext:\n  %s\n  %s\n  %s\n", g.typed("message", "retry-now", s.Head),
+			g.typed("stream", "release", queue, stream, "--reason", "'…'")+"   # the others pass it",
+			g.typed("message", "hold", s.Head, "--reason", "poison", "--release-followers"))
+	}
+}
+
+func newStreamRelease(g *globals) *cobra.Command {
+	return g.streamVerb("release", "Let the followers of a stream pass its head",
+		`Marks the messages that follow in a strict stream now, so that they may go before
+the head while that waits for a retry or is dead. The head keeps its place, and
+messages that come later wait behind it. To let single ones pass, use
+nixie message may-pass.`,
+		`  nixie stream release orders customer-7 --reason 'they do not depend on it'`,
+		(*office.Office).Pass, "message may pass", "messages may pass")
+}
+
+func newStreamUnblock(g *globals) *cobra.Command {
+	return g.streamVerb("unblock", "Let a stream go on without its dead head",
+		`The letters that block a strict stream stop doing so; they stay in the office. A
+letter that is redriven after that is put at the end of its stream.`,
+		`  nixie stream unblock orders customer-7 --reason 'customer is gone'`,
+		(*office.Office).Unblock, "letter blocks no more", "letters block no more")
+}
+
+// released is the JSON of what was done to a stream.
+type released struct {
+	Queue   string `json:"queue"`
+	Stream  string `json:"stream"`
+	Changed int64  `json:"changed"`
+}
+
+func (g *globals) streamVerb(verb, short, long, example string,
+	do func(o *office.Office, ctx context.Context, queue, stream, reason string) (int64, error), one, many string) *cobra.Command {
+	var reason string
+	cmd := &cobra.Command{Use: verb + " QUEUE STREAM", Short: short, Long: long, Example: example, Args: queueAndStream}
+	cmd.Flags().StringVar(&reason, "reason", "", "why; recorded in the audit (required)")
+	check := func() error {
+		if reason == "" {
+			return usagef("--reason is empty: say why, it is recorded in the audit")
+		}
+		return nil
+	}
+	cmd.RunE = g.with(check, func(ctx context.Context, o *office.Office, args []string) error {
+		n, err := do(o, ctx, args[0], args[1], reason)
+		if nixie.CodeOf(err) == nixie.CodeNotFound {
+			if _, missing := o.Queue(ctx, args[0]); missing != nil {
+				return missing
+			}
+		}
+		if err != nil {
+			return err
+		}
+		return g.object(released{args[0], args[1], n}, func(w io.Writer) error {
+			what := many
+			if n == 1 {
+				what = one
+			}
+			_, err := fmt.Fprintf(w, "stream %s: %d %s\n", escapeLine(args[1]), n, what)
+			return err
+		})
+	})
+	return cmd
+}

@@ -1,0 +1,68 @@
+package cli
+
+import (
+	"fmt"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/nixie-go/nixie/office"
+)
+
+// clock writes a moment for people: to the second.
+func clock(m office.Moment) string {
+	if m.IsZero() {
+		return "-"
+	}
+	return m.UTC().Format("2006-01-02 15:04:05Z")
+}
+
+// age writes how long ago something was: its two largest units, seconds at least.
+func age(d time.Duration) string {
+	switch d = max(d, 0); {
+	case d < time.Minute:
+		return fmt.Sprintf("%ds", d/time.Second)
+	case d < time.Hour:
+		return fmt.Sprintf("%dm%02ds", d/time.Minute, d%time.Minute/time.Second)
+	case d < 24*time.Hour:
+		return fmt.Sprintf("%dh%02dm", d/time.Hour, d%time.Hour/time.Minute)
+	}
+	return fmt.Sprintf("%dd%02dh", d/(24*time.Hour), d%(24*time.Hour)/time.Hour)
+}
+
+// took writes how long something lasted.
+func took(d time.Duration) string {
+	switch d = max(d, 0); {
+	case d < time.Second:
+		return strconv.FormatFloat(float64(d.Microseconds())/1000, 'f', -1, 64) + "ms"
+	case d < time.Minute:
+		return strconv.FormatFloat(float64(d.Milliseconds())/1000, 'f', -1, 64) + "s"
+	}
+	return age(d)
+}
+
+// plural writes a count with its noun.
+func plural(n int64, noun string) string {
+	if n == 1 {
+		return "1 " + noun
+	}
+	if strings.HasSuffix(noun, "y") && !strings.HasSuffix(noun, "ey") {
+		return strconv.FormatInt(n, 10) + " " + strings.TrimSuffix(noun, "y") + "ies"
+	}
+	return strconv.FormatInt(n, 10) + " " + noun + "s"
+}
+
+func yesNo(b bool) string {
+	if b {
+		return "yes"
+	}
+	return "no"
+}
+
+// orDash shows an empty text.
+func orDash(s string) string {
+	if s == "" {
+		return "-"
+	}
+	return s
+}

@@ -1,0 +1,187 @@
+package office
+
+import (
+	"context"
+	"time"
+
+	"github.com/nixie-go/nixie"
+)
+
+// purgeStep is how many messages one transaction of a purge cancels.
+const purgeStep = 1_000
+
+// Purging is a purge that an operator asks for.
+type Purging struct {
+	Queue    string
+	Filter   nixie.Filter // which of the queued ones; the zero filter is all
+	Reason   string       // required
+	Progress func(PurgeView)
+}
+
+// PurgeView is what a purge did: what queue purge prints.
+type PurgeView struct {
+	Queue    string `json:"queue"`
+	DryRun   bool   `json:"dry_run"`
+	Canceled int64  `json:"canceled"` // or would be
+	Leased   int64  `json:"leased"`   // are being worked on and go on
+}
+
+// check makes the filter one of queued messages of the queue.
+func (p *Purging) check() error {
+	if len(p.Filter.Queues) > 0 || len(p.Filter.States) > 0 {
+		return nixie.Errorf(nixie.CodeInvalid, "a purge is of the queued messages of one queue: leave queue: and state: out of the filter")
+	}
+	return nil
+}
+
+// PreviewPurge counts what Purge would cancel now.
+func (o *Office) PreviewPurge(ctx context.Context, p *Purging) (PurgeView, error) {
+	v := PurgeView{Queue: p.Queue, DryRun: true}
+	if err := p.check(); err != nil {
+		return v, err
+	}
+	q, err := o.Queue(ctx, p.Queue)
+	if err != nil {
+		return v, err
+	}
+	v.Leased = q.Leased
+	if p.Filter.IsZero() {
+		v.Canceled = q.Unfinished() - q.Leased
+		return v, nil
+	}
+	f := p.Filter
+	f.Queues, f.States = []string{p.Queue}, []nixie.State{nixie.Queued}
+	for _, err := range o.AllMessages(ctx, f) {
+		if err != nil {
+			return v, err
+		}
+		v.Canceled++
+	}
+	return v, nil
+}
+
+// Purge cancels the queued messages of a queue, never leased ones, a thousand in
+// one transaction, each with its entry in the audit. When ctx ends the view says
+// how far it came.
+func (o *Office) Purge(ctx context.Context, p *Purging) (PurgeView, error) {
+	v := PurgeView{Queue: p.Queue}
+	if err := p.check(); err != nil {
+		return v, err
+	}
+	if err := checkReason(p.Reason); err != nil {
+		return v, err
+	}
+	if _, err := o.Queue(ctx, p.Queue); err != nil {
+		return v, err
+	}
+	for {
+		n, err := o.store.Purge(ctx, p.Queue, p.Filter, purgeStep, o.actor, p.Reason)
+		if err != nil {
+			return v, err
+		}
+		v.Canceled += int64(n)
+		if p.Progress != nil {
+			p.Progress(v)
+		}
+		if n < purgeStep {
+			break
+		}
+	}
+	q, err := o.Queue(ctx, p.Queue)
+	v.Leased = q.Leased
+	return v, err
+}
+
+// drainEvery is how often a drain looks.
+const drainEvery = 500 * time.Millisecond
+
+// Draining is a drain that an operator asks for.
+type Draining struct {
+	Queue    string
+	Reason   string        // required
+	DueOnly  bool          // do not wait for what is scheduled for later
+	Timeout  time.Duration // how long to wait; 0 is for ever
+	Wait     func(ctx context.Context, d time.Duration) error
+	Progress func(DrainView)
+}
+
+// DrainView is how far a drain is: what queue drain prints.
+type DrainView struct {
+	Queue     string `json:"queue"`
+	Drained   bool   `json:"drained"`
+	Ready     int64  `json:"ready"`
+	Blocked   int64  `json:"blocked"`
+	Scheduled int64  `json:"scheduled"`
+	Leased    int64  `json:"leased"`
+	NextAt    Moment `json:"next_at"` // earliest time of a scheduled one
+}
+
+// Left is how many messages the drain waits for.
+func (v *DrainView) left(dueOnly bool) int64 {
+	n := v.Ready + v.Blocked + v.Leased
+	if !dueOnly {
+		n += v.Scheduled
+	}
+	return n
+}
+
+// Drain closes a queue to new messages and waits until its workers have ended
+// what is in it: scheduled messages and retries too, unless DueOnly. The queue
+// stays closed until Resume, also when the wait ends by the timeout, which is no
+// error: then the view says what is left. A paused queue is refused, as it would
+// never be empty.
+func (o *Office) Drain(ctx context.Context, d *Draining) (DrainView, error) {
+	if _, err := o.Queue(ctx, d.Queue); err != nil {
+		return DrainView{}, err
+	}
+	if _, err := o.adjust(ctx, d.Queue, "drain: "+d.Reason, d.Reason, func(q *nixie.QueueSettings) error {
+		if q.Paused {
+			return pausedDrain(d.Queue, q.PausedNote)
+		}
+		if !q.Closed {
+			q.Closed, q.ClosedNote = true, o.note(d.Reason)
+		}
+		return nil
+	}); err != nil {
+		return DrainView{}, err
+	}
+	wait := d.Wait
+	if wait == nil {
+		wait = sleep
+	}
+	for waited := time.Duration(0); ; waited += drainEvery {
+		q, err := o.Queue(ctx, d.Queue)
+		if err != nil {
+			return DrainView{}, err
+		}
+		v := DrainView{Queue: q.Name, Ready: q.Ready, Blocked: q.Blocked, Scheduled: q.Scheduled, Leased: q.Leased, NextAt: Moment{q.NextAt}}
+		v.Drained = v.left(d.DueOnly) == 0
+		switch {
+		case v.Drained || d.Timeout > 0 && waited >= d.Timeout:
+			return v, nil
+		case q.Settings.Paused:
+			return v, pausedDrain(d.Queue, q.Settings.PausedNote)
+		}
+		if d.Progress != nil {
+			d.Progress(v)
+		}
+		if err := wait(ctx, drainEvery); err != nil {
+			return v, err
+		}
+	}
+}
+
+func pausedDrain(queue, why string) error {
+	return nixie.Errorf(nixie.CodeConflict, "queue %s is paused (%s), so nothing leaves it: resume it first", queue, why)
+}
+
+func sleep(ctx context.Context, d time.Duration) error {
+	t := time.NewTimer(d)
+	defer t.Stop()
+	select {
+	case <-t.C:
+		return nil
+	case <-ctx.Done():
+		return context.Cause(ctx)
+	}
+}

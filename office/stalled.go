@@ -1,0 +1,141 @@
+package office
+
+import (
+	"context"
+	"fmt"
+	"time"
+
+	"github.com/nixie-go/nixie"
+	"github.com/nixie-go/nixie/store"
+)
+
+// LongLeases is after how many lengths of a lease a message counts as held for
+// too long, unless somebody says otherwise.
+const LongLeases = 20
+
+// A queue is in a storm when its messages were retried so often within an hour,
+// in all and each.
+const (
+	stormAtLeast = 100
+	stormEach    = 10
+)
+
+// maxLeased is how many leased messages are looked at.
+const maxLeased = 10_000
+
+// StallView is something that does not go on: a row of stats stalled.
+type StallView struct {
+	What    string `json:"what"` // lease-over, owner-gone, long-lease, paused, retry-storm
+	Queue   string `json:"queue"`
+	Count   int64  `json:"count"`   // messages it is about; retries of a storm
+	Example string `json:"example"` // ID of one of them, "" when none is known
+	Since   Moment `json:"since"`   // of the one that stands longest, null when unknown
+	Text    string `json:"text"`
+	Fix     string `json:"fix"`
+}
+
+// Stalled lists what does not go on in the named queues, or in all: leases that
+// are over or whose owner has gone and that nobody took back, messages leased for
+// longer than so many leases (0 is [LongLeases]), paused queues with work, and
+// queues whose messages are retried over and over.
+func (o *Office) Stalled(ctx context.Context, queues []string, leases int) ([]StallView, error) {
+	infos, err := o.queues(ctx, queues)
+	if err != nil {
+		return nil, err
+	}
+	if leases == 0 {
+		leases = LongLeases
+	}
+	list, err := o.stalledLeases(ctx, infos, queues, leases)
+	if err != nil {
+		return nil, err
+	}
+	retrying, err := o.store.Tally(ctx, of(queues), nixie.ByQueue)
+	if err != nil {
+		return nil, err
+	}
+	again := map[string]int64{}
+	for _, t := range retrying {
+		again[t.Key] = t.Count()
+	}
+	for i := range infos {
+		q := &infos[i]
+		if waiting := q.Unfinished() - q.Leased; q.Settings.Paused && waiting > 0 {
+			list = append(list, StallView{
+				What: "paused", Queue: q.Name, Count: waiting, Since: Moment{q.OldestAt},
+				Text: "paused: " + q.Settings.PausedNote, Fix: "see why, then nixie queue resume",
+			})
+		}
+		if n := again[q.Name]; q.Retried >= stormAtLeast && q.Retried >= stormEach*max(n, 1) {
+			list = append(list, StallView{
+				What: "retry-storm", Queue: q.Name, Count: q.Retried,
+				Text: fmt.Sprintf("%d retries in the last hour, %d messages retry now", q.Retried, n),
+				Fix:  "see nixie stats reasons; pause the queue, or give it a longer backoff",
+			})
+		}
+	}
+	return list, nil
+}
+
+// stalls collects what is wrong with leases, by kind and queue.
+type stalls struct {
+	list []*StallView
+	by   map[[2]string]*StallView
+}
+
+func (s *stalls) add(what string, r *store.Record, text, fix string) {
+	key := [2]string{what, r.Queue}
+	v := s.by[key]
+	if v == nil {
+		v = &StallView{What: what, Queue: r.Queue, Text: text, Fix: fix}
+		s.by[key] = v
+		s.list = append(s.list, v)
+	}
+	v.Count++
+	if v.Since.IsZero() || r.LeasedAt.Before(v.Since.Time) {
+		v.Since, v.Example, v.Text = Moment{r.LeasedAt}, r.ID.String(), text
+	}
+}
+
+func (o *Office) stalledLeases(ctx context.Context, infos []nixie.QueueInfo, queues []string, leases int) ([]StallView, error) {
+	gone, err := o.goneOwners(ctx)
+	if err != nil {
+		return nil, err
+	}
+	long := map[string]time.Duration{}
+	for i := range infos {
+		long[infos[i].Name] = time.Duration(leases) * infos[i].Settings.LeaseOrDefault()
+	}
+	found, _, err := o.some(ctx, nixie.Filter{Queues: queues, States: []nixie.State{nixie.Leased}}, maxLeased)
+	if err != nil {
+		return nil, err
+	}
+	s := &stalls{list: []*StallView{}, by: map[[2]string]*StallView{}}
+	now := o.clock()
+	for i := range found {
+		switch r := &found[i]; {
+		case gone[r.LeaseOwner]:
+			s.add("owner-gone", r, "held by "+r.LeaseOwner+", which ended without a stop", "run a worker on the queue: the next claim takes them back")
+		case !r.LeaseExpiresAt.After(now):
+			s.add("lease-over", r, "the lease of "+r.LeaseOwner+" is over and nobody claimed since", "run a worker on the queue: the next claim takes them back")
+		case now.Sub(r.LeasedAt) > long[r.Queue]:
+			s.add("long-lease", r, fmt.Sprintf("held by %s for longer than %d leases", r.LeaseOwner, leases), "look at what the worker does; nixie message cancel makes its lease void")
+		}
+	}
+	return values(s.list), nil
+}
+
+// goneOwners are the holders of leases that are known to have ended; a store
+// that cannot tell names none.
+func (o *Office) goneOwners(ctx context.Context) (map[string]bool, error) {
+	gone := map[string]bool{}
+	asks, ok := o.store.(store.Inspector)
+	if !ok {
+		return gone, nil
+	}
+	h, err := asks.Inspect(ctx)
+	for _, w := range h.Owners {
+		gone[w.Name] = !w.Alive
+	}
+	return gone, err
+}

@@ -1,0 +1,82 @@
+package office
+
+import (
+	"context"
+	"iter"
+
+	"github.com/nixie-go/nixie"
+	"github.com/nixie-go/nixie/store"
+)
+
+// StreamView is a stream of an ordered queue: what stream list prints.
+type StreamView struct {
+	Queue     string            `json:"queue"`
+	Stream    string            `json:"stream"`
+	State     store.StreamState `json:"state"`
+	Head      string            `json:"head"`   // message that goes next or that the others wait for
+	Letter    string            `json:"letter"` // of a dead head
+	Due       Moment            `json:"due"`    // of a head that waits
+	LeasedBy  string            `json:"leased_by"`
+	Attempts  int               `json:"attempts"` // of the head
+	Failure   string            `json:"failure"`  // last one of the head
+	Followers int64             `json:"followers"`
+	Passing   int64             `json:"passing"` // of them, those that may pass the head
+	Dead      int64             `json:"dead"`    // other unresolved letters of the stream
+}
+
+// ViewStream is the view of a stream.
+func ViewStream(s *store.Stream) StreamView {
+	v := StreamView{
+		Queue: s.Queue, Stream: s.Name, State: s.State, Due: Moment{s.Due}, LeasedBy: s.LeasedBy, Attempts: s.Attempts,
+		Failure: s.Failure, Followers: s.Followers, Passing: s.Passing, Dead: s.Dead,
+	}
+	if !s.Head.IsZero() {
+		v.Head = s.Head.String()
+	}
+	if !s.Letter.IsZero() {
+		v.Letter = s.Letter.String()
+	}
+	return v
+}
+
+// Streams lists the streams of a queue: blocked ones first, then those that wait
+// longest.
+func (o *Office) Streams(ctx context.Context, queue string, page store.Page) ([]store.Stream, string, error) {
+	if _, err := o.Queue(ctx, queue); err != nil {
+		return nil, "", err
+	}
+	return o.store.Streams(ctx, queue, page)
+}
+
+// AllStreams lists all of them.
+func (o *Office) AllStreams(ctx context.Context, queue string) iter.Seq2[store.Stream, error] {
+	return all(false, func(p store.Page) ([]store.Stream, string, error) { return o.Streams(ctx, queue, p) })
+}
+
+// Stream shows one stream.
+func (o *Office) Stream(ctx context.Context, queue, name string) (store.Stream, error) {
+	if _, err := o.Queue(ctx, queue); err != nil {
+		return store.Stream{}, err
+	}
+	return o.store.Stream(ctx, queue, name)
+}
+
+// FollowersOf lists up to limit messages of a stream that are on their way,
+// newest first.
+func (o *Office) FollowersOf(ctx context.Context, queue, name string, limit int) ([]store.Record, error) {
+	f := nixie.Filter{Queues: []string{queue}, Streams: []string{name}, States: []nixie.State{nixie.Queued, nixie.Leased}}
+	list, _, err := o.store.Messages(ctx, f, store.Page{Limit: limit})
+	return list, err
+}
+
+// Pass marks the followers that a stream has now, so that they may go before its
+// head while that waits or is dead; new ones wait. It returns how many.
+func (o *Office) Pass(ctx context.Context, queue, stream, reason string) (int64, error) {
+	return o.store.Unblock(ctx, store.Unblocking{Queue: queue, Stream: stream, Actor: o.actor, Reason: reason, Mark: true})
+}
+
+// Unblock lets a stream go on without its dead head, for good: redriven, that
+// comes last. It returns how many letters blocked.
+func (o *Office) Unblock(ctx context.Context, queue, stream, reason string) (int64, error) {
+	return o.store.Unblock(ctx, store.Unblocking{Queue: queue, Stream: stream, Actor: o.actor, Reason: reason})
+}

@@ -1,0 +1,80 @@
+package memory
+
+import (
+	"context"
+	"fmt"
+	"time"
+
+	"github.com/nixie-go/nixie"
+	"github.com/nixie-go/nixie/store"
+)
+
+// Adjust changes settings of a queue.
+func (s *Store) Adjust(ctx context.Context, name, actor, reason string, edit func(*nixie.QueueSettings) error) (nixie.QueueSettings, error) {
+	now, err := s.enter(ctx)
+	if err != nil {
+		return nixie.QueueSettings{}, err
+	}
+	defer s.mu.Unlock()
+	known := s.queues[name]
+	var settings nixie.QueueSettings
+	if known != nil {
+		settings = known.settings
+	}
+	if err := edit(&settings); err != nil {
+		return settings, err
+	}
+	if err := checkSettings(name, settings, actor); err != nil {
+		return settings, err
+	}
+	if known != nil && known.settings == settings {
+		return settings, nil
+	}
+	q := s.queue(name)
+	if err := q.reorder(settings); err != nil {
+		return settings, err
+	}
+	q.settings = settings
+	q.record(now, actor, nixie.OnConfigure, nixie.ID{}, reason)
+	if !settings.Paused {
+		s.wake(name)
+	}
+	return settings, nil
+}
+
+// Purge cancels queued messages of a queue.
+func (s *Store) Purge(ctx context.Context, name string, filter nixie.Filter, most int, actor, reason string) (int, error) {
+	if actor == "" {
+		return 0, nixie.Errorf(nixie.CodeInvalid, "actor is empty: say who purges queue %s", name)
+	}
+	now, err := s.enter(ctx)
+	if err != nil {
+		return 0, err
+	}
+	defer s.mu.Unlock()
+	q := s.queues[name]
+	if q == nil {
+		return 0, nixie.Errorf(nixie.CodeNotFound, "no queue is called %q", name)
+	}
+	n, err := s.purge(q, &filter, min(most, nixie.MaxBatch), &store.Change{Verb: store.Cancel, Actor: actor, Reason: reason}, now)
+	if n > 0 {
+		q.record(now, actor, nixie.OnPurge, nixie.ID{}, fmt.Sprintf("%d canceled: %s", n, reason))
+	}
+	return n, err
+}
+
+func (s *Store) purge(q *queue, filter *nixie.Filter, most int, cancel *store.Change, now time.Time) (n int, err error) {
+	for _, m := range q.all {
+		if n == most {
+			break
+		}
+		if m.State != nixie.Queued || !filter.MatchMessage(&m.Message, now) {
+			continue
+		}
+		if err := s.cancel(m, cancel, now); err != nil {
+			return n, err
+		}
+		n++
+	}
+	return n, nil
+}

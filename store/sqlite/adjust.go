@@ -1,0 +1,131 @@
+package sqlite
+
+import (
+	"context"
+	"fmt"
+
+	"github.com/nixie-go/nixie"
+	"github.com/nixie-go/nixie/store"
+)
+
+// Configure implements store.Overview.
+func (s *Store) Configure(ctx context.Context, queue string, settings nixie.QueueSettings, actor, reason string) error {
+	_, err := s.Adjust(ctx, queue, actor, reason, func(q *nixie.QueueSettings) error {
+		*q = settings
+		return nil
+	})
+	return err
+}
+
+// Adjust implements store.Overview.
+func (s *Store) Adjust(ctx context.Context, queue, actor, reason string, edit func(*nixie.QueueSettings) error) (nixie.QueueSettings, error) {
+	var settings nixie.QueueSettings
+	if err := checkOperator(queue, actor); err != nil {
+		return settings, err
+	}
+	err := s.write(ctx, 0, func(t *tx) error {
+		settings = nixie.QueueSettings{}
+		known, err := t.queue(queue)
+		if err != nil {
+			return err
+		}
+		if known != nil {
+			settings = known.settings
+		}
+		if err := edit(&settings); err != nil {
+			return err
+		}
+		if err := settings.Check(); err != nil {
+			return err
+		}
+		if known != nil && known.settings == settings {
+			return nil
+		}
+		q, err := t.openQueue(queue)
+		if err != nil {
+			return err
+		}
+		if err := t.reorder(q, &settings); err != nil {
+			return err
+		}
+		q.settings = settings
+		if err := t.saveSettings(q); err != nil {
+			return err
+		}
+		t.wake(queue)
+		return t.audit(q.n, actor, nixie.OnConfigure, nixie.ID{}, reason)
+	})
+	return settings, err
+}
+
+// checkOperator checks who does something to which queue.
+func checkOperator(queue, actor string) error {
+	if queue == "" {
+		return nixie.Errorf(nixie.CodeInvalid, "queue is empty: name the queue")
+	}
+	if actor == "" {
+		return nixie.Errorf(nixie.CodeInvalid, "actor is empty: say who does it")
+	}
+	return nixie.CheckName("queue", queue)
+}
+
+// Purge implements store.Overview.
+func (s *Store) Purge(ctx context.Context, queue string, filter nixie.Filter, most int, actor, reason string) (int, error) {
+	if err := checkOperator(queue, actor); err != nil {
+		return 0, err
+	}
+	n := 0
+	err := s.write(ctx, 0, func(t *tx) error {
+		n = 0
+		q, err := t.queue(queue)
+		if err != nil {
+			return err
+		}
+		if q == nil {
+			return nixie.Errorf(nixie.CodeNotFound, "no queue is called %q", queue)
+		}
+		found, err := t.purgeable(q, &filter, min(most, nixie.MaxBatch))
+		if err != nil {
+			return err
+		}
+		cancel := store.Change{Verb: store.Cancel, Actor: actor, Reason: reason}
+		for _, id := range found {
+			if err := t.amend(id, &cancel); err != nil {
+				return err
+			}
+		}
+		if n = len(found); n == 0 {
+			return nil
+		}
+		return t.audit(q.n, actor, nixie.OnPurge, nixie.ID{}, fmt.Sprintf("%d canceled: %s", n, reason))
+	})
+	return n, err
+}
+
+// purgeable finds queued messages of a queue: those with a row of their own,
+// then new ones beyond the cursor, which is the one of this transaction.
+func (t *tx) purgeable(q *queueRow, f *nixie.Filter, most int) ([]nixie.ID, error) {
+	if err := t.flush(); err != nil { // what the view says of states has to be true
+		return nil, err
+	}
+	first, last := q.n<<seqBits, q.n<<seqBits|maxSeq
+	var found []nixie.ID
+	for _, part := range [...]struct {
+		where string
+		from  int64
+	}{
+		{"c.pos in (select pos from pending where pos > ? and pos <= ? and state <> 1)", first},
+		{"c.own = 0 and c.pos > ? and c.pos <= ?", first | q.cursor},
+	} {
+		w := &where{}
+		w.add(part.where, part.from, last)
+		w.and(messageWhere(f, moment(t.now)))
+		if err := t.each("select c.id from current c where "+w.String()+" order by c.pos limit ?", func(row rows) error {
+			found = append(found, columnID(row, 0))
+			return nil
+		}, append(w.args, most-len(found))...); err != nil {
+			return nil, err
+		}
+	}
+	return found, nil
+}

@@ -1,0 +1,229 @@
+package sqlite
+
+import (
+	"context"
+	"fmt"
+	"time"
+
+	"github.com/nixie-go/nixie"
+)
+
+// Queues implements store.Overview. It counts by counters and indexes: how many
+// messages there are does not matter.
+func (s *Store) Queues(ctx context.Context) ([]nixie.QueueInfo, error) {
+	var list []nixie.QueueInfo
+	now := s.now()
+	err := s.read(ctx, func(c conn) error {
+		var rowsOf []queueRow
+		if err := c.each("select n, name, settings, cursor, last, fresh, succeeded, discarded, canceled, dead from queue order by name", func(row rows) error {
+			q := nixie.QueueInfo{Name: row.ColumnText(1), Ready: row.ColumnInt64(5), Succeeded: row.ColumnInt64(6), Discarded: row.ColumnInt64(7), Canceled: row.ColumnInt64(8)}
+			q.Total = q.Succeeded + q.Discarded + q.Canceled + row.ColumnInt64(9)
+			rowsOf = append(rowsOf, queueRow{n: row.ColumnInt64(0), cursor: row.ColumnInt64(3), last: row.ColumnInt64(4)})
+			err := fromJSON(row.ColumnText(2), &q.Settings)
+			list = append(list, q)
+			return err
+		}); err != nil {
+			return err
+		}
+		leased, err := countLeases(c)
+		if err != nil {
+			return err
+		}
+		for i := range rowsOf {
+			list[i].Leased = leased[rowsOf[i].n]
+			if err := countQueue(c, &rowsOf[i], now, &list[i]); err != nil {
+				return err
+			}
+			list[i].Total += list[i].Unfinished()
+		}
+		return nil
+	})
+	return list, err
+}
+
+// countLeases counts leased messages by queue.
+func countLeases(c conn) (map[int64]int64, error) {
+	counts := map[int64]int64{}
+	return counts, c.each(`select queue, sum(n) from (
+		select pos >> 40 as queue, 1 as n from pending indexed by pending_lease where state = 1
+		union all select first >> 40, left from batch) group by queue`, func(row rows) error {
+		counts[row.ColumnInt64(0)] = row.ColumnInt64(1)
+		return nil
+	})
+}
+
+// countQueue adds what waits and what went wrong; what is new and what has
+// ended is counted in the row of the queue.
+func countQueue(c conn, at *queueRow, now int64, q *nixie.QueueInfo) error {
+	if q.Ready > 0 {
+		oldest, err := c.number("select enqueued from message where pos > ? and pos <= ? and own = 0 order by pos limit 1", at.n<<seqBits|at.cursor, at.n<<seqBits|at.last)
+		if err != nil {
+			return err
+		}
+		q.OldestAt = moment(oldest)
+	}
+	ready, err := countWaiting(c, at.n, now, q)
+	if err != nil {
+		return err
+	}
+	if ready > 0 {
+		oldest, _, err := dueEnds(c, at.n, stQueued, 0)
+		if err != nil {
+			return err
+		}
+		if at := moment(oldest); q.OldestAt.IsZero() || at.Before(q.OldestAt) {
+			q.OldestAt = at
+		}
+	}
+	q.Ready += ready
+	if err := readTally(c, at.n, q); err != nil {
+		return err
+	}
+	hourAgo := now - int64(time.Hour)
+	return c.each(`select (select count(*) from letter where queue = ?1 and status in ('open', 'review', 'quarantined')),
+		(select count(*) from failure where queue = ?1 and decision = 'retry' and at > ?2),
+		(select count(*) from letter where queue = ?1 and status in ('open', 'review', 'quarantined', 'redriving', 'resolved', 'discarded') and died > ?2)`, func(row rows) error {
+		q.Dead, q.Retried, q.Died = row.ColumnInt64(0), row.ColumnInt64(1), row.ColumnInt64(2)
+		return nil
+	}, at.n, hourAgo)
+}
+
+// countWaiting counts the rows of pending that wait by when they are due, and
+// returns how many can go now.
+func countWaiting(c conn, queue, now int64, q *nixie.QueueInfo) (ready int64, err error) {
+	for _, state := range [...]int64{stQueued, stBehind} {
+		slots, err := readSlots(c, queue, state)
+		if err != nil {
+			return 0, err
+		}
+		if len(slots) == 0 {
+			continue
+		}
+		due, err := slots.count(c, now, q)
+		if err != nil {
+			return 0, err
+		}
+		if state == stQueued {
+			ready = due
+		} else {
+			q.Blocked = due
+		}
+	}
+	if q.Scheduled == 0 {
+		return ready, nil
+	}
+	for _, state := range [...]int64{stQueued, stBehind} {
+		first, last, err := dueEnds(c, queue, state, now+1)
+		if err != nil {
+			return 0, err
+		}
+		if at := moment(first); first != 0 && (q.NextAt.IsZero() || at.Before(q.NextAt)) {
+			q.NextAt = at
+		}
+		if at := moment(last); at.After(q.LastAt) {
+			q.LastAt = at
+		}
+	}
+	return ready, nil
+}
+
+// waitingIn are the indexes that what waits in a queue is found by: one entry
+// for each priority, or, of what waits behind others, one.
+func waitingIn(state int64) []string {
+	if state == stBehind {
+		return []string{"from pending indexed by pending_behind where queue = ?1 and state = 6"}
+	}
+	var parts []string
+	for p := nixie.MinPriority; p <= nixie.MaxPriority; p++ {
+		parts = append(parts,
+			fmt.Sprintf("from pending indexed by pending_due where queue = ?1 and priority = %d and state = 0 and crashes = 0", p),
+			fmt.Sprintf("from pending indexed by pending_suspect where queue = ?1 and priority = %d and state = 0 and crashes > 0", p))
+	}
+	return parts
+}
+
+// dueEnds returns when the first and the last of what waits is due, not counting
+// what is due before from; 0 when nothing is.
+func dueEnds(c conn, queue, state, from int64) (first, last int64, err error) {
+	for _, part := range waitingIn(state) {
+		low, err := c.number("select min(due) "+part+" and due >= ?2", queue, from)
+		if err != nil {
+			return 0, 0, err
+		}
+		if low == 0 {
+			continue
+		}
+		high, err := c.number("select max(due) "+part+" and due >= ?2", queue, from)
+		if err != nil {
+			return 0, 0, err
+		}
+		if first == 0 || low < first {
+			first = low
+		}
+		last = max(last, high)
+	}
+	return first, last, nil
+}
+
+// dueBetween counts what waits and is due from…to.
+func dueBetween(c conn, queue, state, from, to int64) (n int64, err error) {
+	for _, part := range waitingIn(state) {
+		some, err := c.number("select count(*) "+part+" and due between ?2 and ?3", queue, from, to)
+		if err != nil {
+			return 0, err
+		}
+		n += some
+	}
+	return n, nil
+}
+
+// slots are the counters of what waits in a queue, by time.
+type slots []slot
+
+type slot struct{ queue, state, at, n int64 }
+
+func readSlots(c conn, queue, state int64) (list slots, err error) {
+	return list, c.each("select slot, n from waiting where queue = ? and state = ? order by slot", func(row rows) error {
+		list = append(list, slot{queue, state, row.ColumnInt64(0), row.ColumnInt64(1)})
+		return nil
+	}, queue, state)
+}
+
+// count adds what is scheduled to the numbers of the queue and returns how many
+// are due.
+func (all slots) count(c conn, now int64, q *nixie.QueueInfo) (due int64, err error) {
+	if due, err = all.until(c, now); err != nil {
+		return 0, err
+	}
+	before := due
+	for i, end := range nixie.DueBands() {
+		n, err := all.until(c, now+int64(end))
+		if err != nil {
+			return 0, err
+		}
+		q.Due[i] += n - before
+		before = n
+	}
+	total := int64(0)
+	for _, s := range all {
+		total += s.n
+	}
+	q.Due[len(q.Due)-1] += total - before
+	q.Scheduled += total - due
+	return due, nil
+}
+
+// until counts what is due at a moment. Only the slot that the moment divides
+// has to be looked at.
+func (all slots) until(c conn, moment int64) (n int64, err error) {
+	for _, s := range all {
+		switch {
+		case s.at < moment>>slotBits:
+			n += s.n
+		case s.at == moment>>slotBits:
+			part, err := dueBetween(c, s.queue, s.state, s.at<<slotBits, moment)
+			return n + part, err
+		}
+	}
+	return n, nil
+}

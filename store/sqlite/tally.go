@@ -1,0 +1,97 @@
+package sqlite
+
+import (
+	"context"
+	"slices"
+	"strings"
+
+	"github.com/nixie-go/nixie"
+)
+
+// tallies names what messages are counted by: in the table retrying r of queue
+// q, where that knows it, and in current c with the row p of pending.
+var tallies = map[nixie.GroupBy]struct{ counted, each string }{
+	nixie.ByAttempts: {"cast(r.attempts as text)", "cast(p.attempts as text)"},
+	nixie.ByReason:   {"r.reason", "p.reason"},
+	nixie.ByQueue:    {"q.name", "c.queue_name"},
+	nixie.ByType:     {"", "coalesce(c.type, '')"},
+}
+
+// Tally implements store.Overview. What the counters know is answered from
+// them: how many messages retry does not matter then.
+func (s *Store) Tally(ctx context.Context, filter nixie.Filter, by nixie.GroupBy) ([]nixie.Tally, error) {
+	key, known := tallies[by]
+	if !known {
+		return nil, nixie.Errorf(nixie.CodeInvalid, "messages cannot be counted by %q: give one of %v", by, nixie.TalliedBy())
+	}
+	var query string
+	w := retryingWhere(&filter)
+	if w != nil && key.counted != "" {
+		query = "select " + key.counted + " as k, sum(r.n * (1 - r.leased)), sum(r.n * r.leased) from retrying r join queue q on q.n = r.queue where " + w.String() + " group by k"
+	} else {
+		w = messageWhere(&filter, s.Now())
+		query = "select " + key.each + " as k, sum(p.state <> 1), sum(p.state = 1) from pending p join current c on c.pos = p.pos where p.attempts > 0 and p.reason is not null and " + w.String() + " group by k"
+	}
+	list := []nixie.Tally{}
+	err := s.read(ctx, func(c conn) error {
+		return c.each(query, func(row rows) error {
+			list = append(list, nixie.Tally{Key: row.ColumnText(0), Queued: row.ColumnInt64(1), Leased: row.ColumnInt64(2)})
+			return nil
+		}, w.args...)
+	})
+	nixie.SortTallies(list, by)
+	return list, err
+}
+
+// retryingWhere is a filter over retrying r and its queue q, or nil when it asks
+// for more than is counted.
+func retryingWhere(f *nixie.Filter) *where {
+	rest := *f
+	rest.Queues, rest.States, rest.Reasons, rest.Attempts = nil, nil, nil, nixie.Range{}
+	if !rest.IsZero() {
+		return nil
+	}
+	w := &where{}
+	oneOf(w, "q.name", f.Queues)
+	oneOf(w, "r.reason", f.Reasons)
+	w.bounds("r.attempts", f.Attempts)
+	if len(f.States) > 0 {
+		w.add("(r.leased = 0 and ? or r.leased = 1 and ?)", slices.Contains(f.States, nixie.Queued), slices.Contains(f.States, nixie.Leased))
+	}
+	return w
+}
+
+// near adds where the messages of a filter are, when it asks only for some that
+// are on their way: there may be many more. It reports whether it did.
+func (w *where) near(f *nixie.Filter) bool {
+	if len(f.States) == 0 || slices.ContainsFunc(f.States, func(s nixie.State) bool { return s != nixie.Queued && s != nixie.Leased }) {
+		return false
+	}
+	places := []string{"select pos from pending"}
+	var args []any
+	members := "select m.pos from batch b join message m not indexed on m.pos between b.first and b.last where m.own = 0"
+	switch least := atLeast(f.Attempts); {
+	case least >= 5:
+		places[0] += " where attempts >= ? and attempts >= 5"
+		args = append(args, least)
+	case atLeast(f.Crashes) > 0:
+		places[0] += " where crashes > 0"
+	case !slices.Contains(f.States, nixie.Queued):
+		places = []string{"select pos from pending indexed by pending_lease where state = 1", members}
+	case len(f.Reasons) > 0 && !slices.Contains(f.Reasons, ""), f.Due != nixie.Times{}:
+	case least > 0:
+		places = append(places, members)
+	default:
+		return false
+	}
+	w.add("c.pos in ("+strings.Join(places, " union all ")+")", args...)
+	return true
+}
+
+// atLeast is the lower bound of a count.
+func atLeast(r nixie.Range) int64 {
+	if r.Min == nil {
+		return 0
+	}
+	return *r.Min
+}

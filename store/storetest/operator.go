@@ -1,0 +1,189 @@
+package storetest
+
+import (
+	"errors"
+	"fmt"
+	"sync"
+	"time"
+
+	"github.com/nixie-go/nixie"
+)
+
+func operatorClauses() []clause {
+	return []clause{
+		{"AdjustChangesOnlyWhatItIsAbout", adjustOnly},
+		{"AdjustHasNoRace", adjustRaces},
+		{"AdjustRefusesNonsense", adjustNonsense},
+		{"AClosedQueueTakesNothingNew", closedQueue},
+		{"PurgeCancelsWhatIsQueued", purgeQueued},
+		{"PurgeIsBounded", purgeBounded},
+		{"DueBands", dueBands},
+	}
+}
+
+func (b *bed) adjust(edit func(*nixie.QueueSettings)) (nixie.QueueSettings, error) {
+	return b.st.Adjust(b.ctx, work, "ann", "because", func(q *nixie.QueueSettings) error {
+		edit(q)
+		return nil
+	})
+}
+
+func adjustOnly(b *bed) {
+	b.configure(nixie.QueueSettings{Lease: time.Minute, DedupeScope: nixie.DedupeEver})
+	got, err := b.adjust(func(q *nixie.QueueSettings) { q.Paused, q.PausedNote = true, "n" })
+	b.ok(err)
+	want := nixie.QueueSettings{Lease: time.Minute, DedupeScope: nixie.DedupeEver, Paused: true, PausedNote: "n"}
+	same(b, "settings", got, want)
+	same(b, "settings that are kept", b.info().Settings, want)
+	same(b, "entries", len(b.events(nixie.ID{})), 2)
+	b.unchanged(func() {
+		_, err := b.adjust(func(q *nixie.QueueSettings) { q.Paused = true })
+		b.ok(err)
+	})
+}
+
+// adjustRaces lets processes that each know one setting change it at once.
+func adjustRaces(b *bed) {
+	edits := []func(*nixie.QueueSettings){
+		func(q *nixie.QueueSettings) { q.Lease = time.Minute },
+		func(q *nixie.QueueSettings) { q.Paused = true },
+		func(q *nixie.QueueSettings) { q.Closed = true },
+		func(q *nixie.QueueSettings) { q.DedupeScope = nixie.DedupeEver },
+	}
+	errs := make([]error, len(edits))
+	var all sync.WaitGroup
+	for i, edit := range edits {
+		st := b.join()
+		all.Add(1)
+		go func() {
+			defer all.Done()
+			_, errs[i] = st.Adjust(b.ctx, work, "ann", "", func(q *nixie.QueueSettings) error {
+				edit(q)
+				return nil
+			})
+		}()
+	}
+	all.Wait()
+	b.ok(errors.Join(errs...))
+	same(b, "settings", b.info().Settings, nixie.QueueSettings{Lease: time.Minute, Paused: true, Closed: true, DedupeScope: nixie.DedupeEver})
+}
+
+func adjustNonsense(b *bed) {
+	b.put("a")
+	stop := nixie.Errorf(nixie.CodeConflict, "stop")
+	b.unchanged(func() {
+		_, err := b.adjust(func(q *nixie.QueueSettings) { q.Lease = -1 })
+		b.code(err, nixie.CodeInvalid)
+		_, err = b.st.Adjust(b.ctx, work, "", "", func(q *nixie.QueueSettings) error { return nil })
+		b.code(err, nixie.CodeInvalid)
+		_, err = b.st.Adjust(b.ctx, "", "ann", "", func(q *nixie.QueueSettings) error { return nil })
+		b.code(err, nixie.CodeInvalid)
+		_, err = b.st.Adjust(b.ctx, work, "ann", "", func(q *nixie.QueueSettings) error {
+			q.Paused = true
+			return stop
+		})
+		b.code(err, nixie.CodeConflict)
+		_, err = b.st.Adjust(b.ctx, "new", "ann", "", func(*nixie.QueueSettings) error { return stop })
+		b.code(err, nixie.CodeConflict)
+	})
+}
+
+func closedQueue(b *bed) {
+	l := b.dead("dead", nixie.StatusOpen)
+	b.put("a", nixie.DedupeKey("k"))
+	_, err := b.adjust(func(q *nixie.QueueSettings) { q.Closed, q.ClosedNote = true, "moving house" })
+	b.ok(err)
+	b.unchanged(func() {
+		for _, m := range []nixie.Message{message("b"), message("a", nixie.DedupeKey("k"))} {
+			_, err := b.st.Enqueue(b.ctx, message("x", nixie.Queue("other")), m)
+			b.code(err, nixie.CodeConflict)
+		}
+	})
+	b.ok(b.settle(nixie.Settlement{Delivery: b.take("a"), Verb: nixie.Retry}))
+	b.ok(b.settle(nixie.Settlement{Delivery: b.take("a"), Verb: nixie.Complete}))
+	b.ok(b.resolve(l.ID, nixie.OnRedrive)) // it is not new
+	b.take("dead")
+	_, err = b.adjust(func(q *nixie.QueueSettings) { q.Closed = false })
+	b.ok(err)
+	b.took("c")
+}
+
+func purgeQueued(b *bed) {
+	leased := b.took("leased")
+	b.put("other", nixie.Queue("other"))
+	waiting := b.took("waiting")
+	b.ok(b.settle(nixie.Settlement{Delivery: waiting, Verb: nixie.Retry, Delay: time.Hour, Failure: b.failure(waiting, "x")}))
+	var queued []nixie.ID
+	for _, key := range []string{"a", "b"} {
+		queued = append(queued, b.put(key))
+	}
+	queued = append(queued, b.put("later", nixie.Delay(time.Hour)), waiting.ID)
+	l := b.redriving()
+	queued = append(queued, l.Message.ID)
+	kept := b.put("kept", nixie.Key("not this one"))
+	n, err := b.st.Purge(b.ctx, work, nixie.Filter{Keys: []string{"a", "b", "later", "waiting", "leased", "dead", "other"}}, 100, "ann", "test data")
+	b.ok(err)
+	same(b, "purged", n, len(queued))
+	for _, id := range queued {
+		b.state(id, nixie.Canceled)
+	}
+	b.state(kept, nixie.Queued)
+	b.state(leased.ID, nixie.Leased)
+	b.status(l.ID, nixie.StatusDiscarded)
+	entries, err := allEntries(b.ctx, b.st, work)
+	b.ok(err)
+	last := entries[len(entries)-1]
+	if last.Event != nixie.OnPurge || last.Actor != "ann" || last.Reason != "5 canceled: test data" {
+		b.Fatalf("last entry is %+v", last)
+	}
+	b.ok(b.settle(nixie.Settlement{Delivery: leased, Verb: nixie.Complete}))
+	b.unchanged(func() {
+		n, err := b.st.Purge(b.ctx, work, nixie.Filter{Types: []string{"none"}}, 100, "ann", "again")
+		b.ok(err)
+		same(b, "purged", n, 0)
+		_, err = b.st.Purge(b.ctx, work, nixie.Filter{}, 100, "", "nobody")
+		b.code(err, nixie.CodeInvalid)
+		_, err = b.st.Purge(b.ctx, "nothing", nixie.Filter{}, 100, "ann", "")
+		b.code(err, nixie.CodeNotFound)
+	})
+}
+
+// redriving makes a letter whose message is queued again.
+func (b *bed) redriving() nixie.Letter {
+	b.Helper()
+	b.put("dead", nixie.Priority(1))
+	l := b.claim(1)[0]
+	same(b, "key", l.Key, "dead")
+	b.ok(b.settle(b.dying(l, nixie.StatusOpen)))
+	letter := b.letterOf(l.ID)
+	b.ok(b.resolve(letter.ID, nixie.OnRedrive))
+	return letter
+}
+
+func purgeBounded(b *bed) {
+	for i := range 10 {
+		b.put(fmt.Sprint(i), nixie.Delay(time.Duration(i%2)*time.Hour))
+	}
+	b.claim(1)
+	for _, want := range []int{4, 4, 1, 0} {
+		n, err := b.st.Purge(b.ctx, work, nixie.Filter{}, 4, "ann", "because")
+		b.ok(err)
+		same(b, "purged", n, want)
+	}
+	same(b, "leased", b.info().Leased, 1)
+}
+
+func dueBands(b *bed) {
+	for _, delay := range []time.Duration{0, 1, 60, 61, 3600, 3601, 24 * 3600, 30 * 24 * 3600} {
+		b.put(fmt.Sprint(int64(delay)), nixie.Delay(delay*time.Second))
+	}
+	began := b.clock.Now()
+	info := b.info()
+	same(b, "by due", info.Due, nixie.DueCounts{2, 1, 0, 1, 1, 1, 0, 1})
+	same(b, "latest", info.LastAt, began.Add(30*24*time.Hour))
+	b.clock.Advance(61 * time.Second)
+	info = b.info()
+	same(b, "by due", info.Due, nixie.DueCounts{0, 0, 0, 2, 0, 1, 0, 1})
+	same(b, "ready", info.Ready, 4)
+	b.empty()
+}

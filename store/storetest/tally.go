@@ -1,0 +1,193 @@
+package storetest
+
+import (
+	"fmt"
+	"math/rand/v2"
+	"slices"
+	"strconv"
+	"time"
+
+	"github.com/nixie-go/nixie"
+)
+
+func tallyClauses() []clause {
+	return []clause{
+		{"TalliesMatchARecount", talliesMatch},
+		{"TallyFollowsAMessage", tallyFollows},
+		{"AnUnknownTallyIsInvalid", unknownTally},
+		{"MessagesOnTheirWayAreFound", onTheirWay},
+	}
+}
+
+// retryingOnes brings n messages to random places of their lives.
+func (b *bed) retryingOnes(n int, random *rand.Rand) {
+	b.Helper()
+	for i := range n {
+		b.put(fmt.Sprint(i), nixie.Queue(pick(random, work, "other")), nixie.Delay(time.Duration(random.IntN(2))*time.Hour))
+	}
+	for range 4 * n {
+		for _, d := range b.someOf(pick(random, work, "other"), 2) {
+			f := b.failure(d, pick(random, "refused", "no such file"))
+			f.Reason = pick(random, nixie.ReasonTimeout, nixie.ReasonHandler, nixie.ReasonDependency)
+			s := nixie.Settlement{Delivery: d, Verb: nixie.Retry, Failure: f, Delay: time.Duration(random.IntN(90)) * time.Minute, Burial: burial("")}
+			switch random.IntN(12) {
+			case 0:
+				s.Verb, s.Failure = nixie.Release, nil
+			case 1:
+				s.Verb = nixie.Bury
+			case 2:
+				s.Verb, s.Failure = nixie.Complete, nil
+			case 3:
+				continue // it stays leased, and is abandoned some day
+			}
+			b.ok(b.settle(s))
+		}
+		b.clock.Advance(time.Duration(random.IntN(3)) * time.Minute)
+	}
+	for i, l := range b.letters(nixie.Filter{}) {
+		if i%3 == 0 {
+			b.ok(b.resolve(l.ID, nixie.OnRedrive))
+		}
+	}
+	b.someOf(work, 5)
+}
+
+func (b *bed) someOf(queue string, n int) []*nixie.Delivery {
+	b.Helper()
+	ds, err := b.st.Claim(b.ctx, queue, nixie.Want{Max: n, Lease: 30 * time.Minute})
+	b.ok(err)
+	return ds
+}
+
+// tallyFilters are those that counters can answer, and some that they cannot.
+func (b *bed) tallyFilters() []nixie.Filter {
+	two, three := int64(2), int64(3)
+	return []nixie.Filter{
+		{}, {Queues: []string{work}}, {Queues: []string{"none"}}, {States: []nixie.State{nixie.Leased}}, {States: []nixie.State{nixie.Queued}},
+		{States: []nixie.State{nixie.Dead}}, {Reasons: []nixie.Reason{nixie.ReasonTimeout, nixie.ReasonPanic}}, {Attempts: nixie.Range{Min: &two}},
+		{Attempts: nixie.Range{Max: &two}, Queues: []string{work, "other"}, States: []nixie.State{nixie.Queued, nixie.Leased}},
+		{Text: "REFUSED"}, {Types: []string{"test"}, Attempts: nixie.Range{Min: &three}}, {Types: []string{"no"}},
+		{Crashes: nixie.Range{Max: &two}}, {Due: nixie.Times{After: b.clock.Now().Add(10 * time.Minute)}}, {Statuses: []nixie.Status{nixie.StatusOpen}},
+	}
+}
+
+func talliesMatch(b *bed) {
+	b.retryingOnes(60, rand.New(rand.NewPCG(11, 12)))
+	all, err := allMessages(b.ctx, b.st, nixie.Filter{})
+	b.ok(err)
+	keys := map[nixie.GroupBy]func(*nixie.Message) string{
+		nixie.ByAttempts: func(m *nixie.Message) string { return strconv.Itoa(m.Attempts) },
+		nixie.ByReason:   func(m *nixie.Message) string { return string(m.LastReason) },
+		nixie.ByType:     func(m *nixie.Message) string { return m.Type },
+		nixie.ByQueue:    func(m *nixie.Message) string { return m.Queue },
+	}
+	same(b, "groupings", len(keys), len(nixie.TalliedBy()))
+	seen := 0
+	for _, f := range b.tallyFilters() {
+		for by, key := range keys {
+			counts := map[string]nixie.Tally{}
+			for i := range all {
+				m := &all[i].Message
+				if !m.Retrying() || !f.MatchMessage(m, b.clock.Now()) {
+					continue
+				}
+				c := counts[key(m)]
+				c.Key = key(m)
+				if m.State == nixie.Leased {
+					c.Leased++
+				} else {
+					c.Queued++
+				}
+				counts[key(m)] = c
+				seen++
+			}
+			want := make([]nixie.Tally, 0, len(counts))
+			for _, c := range counts {
+				want = append(want, c)
+			}
+			nixie.SortTallies(want, by)
+			got, err := b.st.Tally(b.ctx, f, by)
+			b.ok(err)
+			if !slices.Equal(got, want) {
+				b.Fatalf("tally of %q by %s is %+v, want %+v", f, by, got, want)
+			}
+		}
+	}
+	if seen < 200 {
+		b.Fatalf("only %d messages were counted", seen)
+	}
+}
+
+// tallyFollows looks at one message through its life.
+func tallyFollows(b *bed) {
+	is := func(want ...nixie.Tally) {
+		b.Helper()
+		got, err := b.st.Tally(b.ctx, nixie.Filter{}, nixie.ByAttempts)
+		b.ok(err)
+		if !slices.Equal(got, want) {
+			b.Fatalf("tally is %+v, want %+v", got, want)
+		}
+	}
+	d := b.took("a")
+	is() // it has not failed yet
+	b.ok(b.settle(nixie.Settlement{Delivery: d, Verb: nixie.Retry, Failure: b.failure(d, "x")}))
+	is(nixie.Tally{Key: "1", Queued: 1})
+	d = b.take("a")
+	is(nixie.Tally{Key: "2", Leased: 1})
+	b.clock.Advance(time.Minute)
+	d = b.take("a") // to be judged: no attempt
+	is(nixie.Tally{Key: "2", Leased: 1})
+	b.ok(b.settle(b.dying(d, nixie.StatusOpen)))
+	is()
+	b.ok(b.resolve(b.letterOf(d.ID).ID, nixie.OnRedrive))
+	is() // its new life has not begun
+	d = b.take("a")
+	is(nixie.Tally{Key: "1", Leased: 1})
+	same(b, "reason", b.record(d.ID).LastReason, nixie.ReasonHandler)
+	same(b, "leased since", b.record(d.ID).LeasedAt, b.clock.Now())
+	b.ok(b.settle(nixie.Settlement{Delivery: d, Verb: nixie.Complete}))
+	is()
+	groups, err := b.st.Groups(b.ctx, nixie.Filter{}, nixie.ByAttempts)
+	b.ok(err)
+	if len(groups) != 1 || groups[0].Key != "1" || groups[0].Count != 1 {
+		b.Fatalf("letters by attempts are %+v", groups)
+	}
+}
+
+func unknownTally(b *bed) {
+	for _, by := range []nixie.GroupBy{"", nixie.ByHour, nixie.ByFingerprint} {
+		_, err := b.st.Tally(b.ctx, nixie.Filter{}, by)
+		b.code(err, nixie.CodeInvalid)
+	}
+}
+
+// onTheirWay asks for messages by what a store may have an index for.
+func onTheirWay(b *bed) {
+	random := rand.New(rand.NewPCG(13, 14))
+	b.retryingOnes(40, random)
+	all, err := allMessages(b.ctx, b.st, nixie.Filter{})
+	b.ok(err)
+	one, two := int64(1), int64(2)
+	queued, leased := []nixie.State{nixie.Queued}, []nixie.State{nixie.Leased}
+	for _, f := range []nixie.Filter{
+		{States: queued, Attempts: nixie.Range{Min: &two}}, {States: leased}, {States: append(queued, leased...), Crashes: nixie.Range{Min: &one}},
+		{States: append(queued, leased...), Attempts: nixie.Range{Min: &one}}, {States: queued, Due: nixie.Times{After: b.clock.Now().Add(20 * time.Minute)}},
+		{States: queued, Due: nixie.Times{Before: b.clock.Now().Add(20 * time.Minute)}}, {States: append(leased, queued...), Reasons: []nixie.Reason{nixie.ReasonTimeout}},
+		{States: leased, Queues: []string{"other"}, Attempts: nixie.Range{Max: &one}}, {States: append(leased, nixie.Dead), Attempts: nixie.Range{Min: &two}},
+	} {
+		want := 0
+		for i := range all {
+			if f.MatchMessage(&all[i].Message, b.clock.Now()) {
+				want++
+			}
+		}
+		got, err := allMessages(b.ctx, b.st, f)
+		b.ok(err)
+		same(b, fmt.Sprintf("messages of filter %q", f), len(got), want)
+		for i := range got {
+			if !f.MatchMessage(&got[i].Message, b.clock.Now()) || want == 0 {
+				b.Fatalf("filter %q gave %+v", f, got[i])
+			}
+		}
+	}
+}

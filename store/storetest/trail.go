@@ -1,0 +1,85 @@
+package storetest
+
+import (
+	"fmt"
+	"slices"
+	"time"
+
+	"github.com/nixie-go/nixie"
+	"github.com/nixie-go/nixie/store"
+)
+
+func trailClauses() []clause {
+	return []clause{
+		{"TheAuditOfAllQueues", trailOfAll},
+		{"ABadCursorOfTheAudit", trailCursor},
+	}
+}
+
+// trailOfAll lists what several people did to several queues.
+func trailOfAll(b *bed) {
+	for i := range 30 {
+		queue, who := fmt.Sprint("q", i%3), pick3(i)
+		_, err := b.st.Adjust(b.ctx, queue, who, fmt.Sprint("reason ", i), func(q *nixie.QueueSettings) error {
+			q.Lease = time.Duration(i+1) * time.Second
+			return nil
+		})
+		b.ok(err)
+		if i%4 == 0 {
+			b.ok(b.amend(b.put(fmt.Sprint(i), nixie.Queue(queue)), store.Cancel))
+		}
+		if i%2 == 0 {
+			b.clock.Advance(time.Minute)
+		}
+	}
+	var all []store.AuditEntry
+	for i := range 3 {
+		es, err := allEntries(b.ctx, b.st, fmt.Sprint("q", i))
+		b.ok(err)
+		all = append(all, es...)
+	}
+	noon := b.clock.Now().Add(-8 * time.Minute)
+	for _, f := range []store.AuditFilter{
+		{}, {Oldest: true}, {Queues: []string{"q1", "q2"}}, {Queues: []string{"none"}}, {Since: noon}, {Until: noon, Oldest: true},
+		{Actor: "bob"}, {Actor: "nobody"}, {Events: []nixie.Event{nixie.OnCancel}}, {Events: []nixie.Event{nixie.OnConfigure}, Actor: "cy", Queues: []string{"q0"}},
+	} {
+		var want []string
+		for i := range all {
+			if f.Match(&all[i]) {
+				want = append(want, fmt.Sprintf("%+v", all[i]))
+			}
+		}
+		var got []string
+		var last time.Time
+		list, err := trail(b, f, 7)
+		b.ok(err)
+		for _, e := range list {
+			got = append(got, fmt.Sprintf("%+v", e))
+			if !last.IsZero() && (f.Oldest && e.At.Before(last) || !f.Oldest && e.At.After(last)) {
+				b.Fatalf("filter %+v: entry %+v is out of order", f, e)
+			}
+			last = e.At
+		}
+		slices.Sort(want)
+		slices.Sort(got)
+		if !slices.Equal(got, want) {
+			b.Fatalf("filter %+v gave %d entries, want %d", f, len(got), len(want))
+		}
+	}
+}
+
+func pick3(i int) string { return [...]string{"ann", "bob", "cy"}[i/3%3] }
+
+func trail(b *bed, f store.AuditFilter, limit int) ([]store.AuditEntry, error) {
+	return pages(func(p store.Page) ([]store.AuditEntry, string, error) {
+		p.Limit = limit
+		return b.st.Audit(b.ctx, f, p)
+	})
+}
+
+func trailCursor(b *bed) {
+	for _, cursor := range []string{"x", "-", "1", "💥"} {
+		_, _, err := b.st.Audit(b.ctx, store.AuditFilter{}, store.Page{Cursor: cursor})
+		b.code(err, nixie.CodeInvalid)
+	}
+}
