@@ -49,23 +49,32 @@ type OperationView struct {
 	Pending     int64    `json:"pending"`
 
 	Refused []redrive.Refusal `json:"refused"` // by this run, the first of them
+}
 
-	done int64
+// counts are the fields from Redriven to Purged, by event.
+func (v *OperationView) counts() map[nixie.Event]**int64 {
+	return map[nixie.Event]**int64{
+		nixie.OnRedrive: &v.Redriven, nixie.OnDiscard: &v.Discarded, nixie.OnHold: &v.Held, nixie.OnUnhold: &v.Unheld,
+		nixie.OnRequalify: &v.Requalified, nixie.OnRestore: &v.Restored, nixie.OnNote: &v.Noted, nixie.OnPurge: &v.Purged,
+	}
 }
 
 // Done is to how many letters it was done.
-func (v OperationView) Done() int64 { return v.done }
+func (v OperationView) Done() int64 {
+	for _, count := range v.counts() {
+		if *count != nil {
+			return **count
+		}
+	}
+	return 0
+}
 
 func viewOperation(op store.Operation, refused []redrive.Refusal) OperationView {
 	v := OperationView{
 		Operation: op.ID, Selected: op.Selected, Skipped: op.Skipped, Failed: op.Failed,
-		Pending: op.Pending, Refused: orEmpty(refused), done: op.Done,
+		Pending: op.Pending, Refused: orEmpty(refused),
 	}
-	counts := map[nixie.Event]**int64{
-		nixie.OnRedrive: &v.Redriven, nixie.OnDiscard: &v.Discarded, nixie.OnHold: &v.Held, nixie.OnUnhold: &v.Unheld,
-		nixie.OnRequalify: &v.Requalified, nixie.OnRestore: &v.Restored, nixie.OnNote: &v.Noted, nixie.OnPurge: &v.Purged,
-	}
-	if count := counts[op.Event]; count != nil {
+	if count := v.counts()[op.Event]; count != nil {
 		*count = &op.Done
 	}
 	return v

@@ -45,7 +45,32 @@ func settings() []setting {
 			q.PriorityAge, err = settingSpan(v)
 			return err
 		}},
+		{"retention", keptValues, func(q *nixie.QueueSettings, v string) (err error) {
+			q.Retention, err = settingKept(v)
+			return err
+		}},
+		{"letter-retention", keptValues, func(q *nixie.QueueSettings, v string) (err error) {
+			q.LetterRetention, err = settingKept(v)
+			return err
+		}},
+		{"audit-retention", keptValues, func(q *nixie.QueueSettings, v string) (err error) {
+			q.AuditRetention, err = settingKept(v)
+			return err
+		}},
 	}
+}
+
+const keptValues = "a duration such as 30d, or forever"
+
+// settingKept reads how long something is kept.
+func settingKept(v string) (time.Duration, error) {
+	switch v {
+	case "":
+		return 0, nil
+	case "forever":
+		return nixie.Forever, nil
+	}
+	return nixie.ParseSpan(v)
 }
 
 // SettingNames lists what [ParseSettings] knows, each with the values it takes.
@@ -121,10 +146,15 @@ type SettingsView struct {
 	Order       nixie.Order       `json:"order"`
 	DeadHead    nixie.DeadHead    `json:"dead_head"`
 	PriorityAge string            `json:"priority_age"`
-	Defaults    []string          `json:"defaults"`
-	ChangedAt   Moment            `json:"changed_at"` // the newest change of a setting
-	ChangedBy   string            `json:"changed_by"`
-	ChangedWhy  string            `json:"changed_why"`
+
+	Retention       string `json:"retention"`        // of ended messages without a letter
+	LetterRetention string `json:"letter_retention"` // of resolved and discarded letters
+	AuditRetention  string `json:"audit_retention"`
+
+	Defaults   []string `json:"defaults"`
+	ChangedAt  Moment   `json:"changed_at"` // the newest change of a setting
+	ChangedBy  string   `json:"changed_by"`
+	ChangedWhy string   `json:"changed_why"`
 }
 
 // SettingsChange is what a verb made of the settings of a queue.
@@ -153,6 +183,11 @@ func viewSettings(queue string, q nixie.QueueSettings) SettingsView {
 	if q.PriorityAge < 0 {
 		v.PriorityAge = "none"
 	}
+	messages, letters, audit := q.Kept()
+	missing(q.Retention == 0, "retention", func() {})
+	missing(q.LetterRetention == 0, "letter-retention", func() {})
+	missing(q.AuditRetention == 0, "audit-retention", func() {})
+	v.Retention, v.LetterRetention, v.AuditRetention = kept(messages), kept(letters), kept(audit)
 	return v
 }
 

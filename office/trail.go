@@ -95,6 +95,7 @@ func (o *Office) named(ctx context.Context, names []string) ([]string, error) {
 type ChainView struct {
 	Queue   string `json:"queue"`
 	Entries int64  `json:"entries"` // that were read
+	Pruned  int64  `json:"pruned"`  // that were there before them, and went by their retention
 	Whole   bool   `json:"whole"`
 	Head    string `json:"head"`      // hash of the last entry, "" when there is none
 	BreakAt int64  `json:"break_at"`  // number of the first entry that does not fit, 0 when whole
@@ -121,19 +122,17 @@ func (o *Office) VerifyAudit(ctx context.Context, queues []string) ([]ChainView,
 func (o *Office) verifyChain(ctx context.Context, queue string) (ChainView, error) {
 	v := ChainView{Queue: queue, Whole: true}
 	var before nixie.Hash
-	next := int64(1)
 	for e, err := range o.chain(ctx, queue) {
 		if err != nil {
 			return v, err
 		}
+		if v.Entries == 0 && e.Before != (nixie.Hash{}) { // the store knows the hash of what it pruned
+			v.Pruned, before = e.Number-1, e.Before
+		}
 		v.Entries++
-		if v.Entries == 1 && e.Before != before { // those before it went by retention, which kept the hash of the last
-			next, before = e.Number, e.Before
+		if want := v.Pruned + v.Entries; v.Whole && e.Number != want {
+			v.broken(want, fmt.Sprintf("entry %d is missing, number %d follows", want, e.Number))
 		}
-		if v.Whole && e.Number != next {
-			v.broken(next, fmt.Sprintf("entry %d is missing, number %d follows", next, e.Number))
-		}
-		next++
 		if v.Whole && e.Sum(before) != e.Hash {
 			v.broken(e.Number, fmt.Sprintf("entry %d was changed, or the one before it", e.Number))
 		}

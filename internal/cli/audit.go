@@ -142,6 +142,7 @@ whole new chain: note the head of a chain elsewhere now and then and compare.`,
 		out := newListing(g, []column[office.ChainView]{
 			{name: "queue", kind: flex},
 			{name: "entries"},
+			{name: "pruned", show: asWide},
 			{name: "whole", paint: func(c *office.ChainView) ink {
 				if c.Whole {
 					return ""

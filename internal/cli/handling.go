@@ -58,7 +58,6 @@ func (h *handling) register(fs *pflag.FlagSet) {
 	fs.DurationVar(&h.timeout, "timeout", 0, "limit of one execution; 0 is none")
 	fs.StringVar(&h.profile, "profile", policy.DefaultProfile, "set of policy values to start from: "+strings.Join(policy.Profiles(), ", "))
 	fs.StringVar(&h.breaker, "breaker", "", "pause when commands fail in a row: failures,successes,open_for,half_open_max such as 5,3,30s,3, or default, or none (default that of the profile)")
-	h.mask.register(fs)
 	fs.StringVar(&h.onFailure, "on-item-failure", string(runner.ToOffice), "what becomes of an item that is given up: dlq, retry, discard, stop or custom:COMMAND")
 	fs.IntSliceVar(&h.permanentExit, "permanent-exit", nil, "exit codes after which an item is not retried")
 	h.mask.register(fs)

@@ -63,6 +63,8 @@ func queueColumns(now time.Time) []column[office.QueueView] {
 		{name: "discarded", show: asWide},
 		{name: "canceled", show: asWide},
 		{name: "total", show: asWide},
+		{name: "pruned", show: asWide},
+		{name: "purged", show: asWide},
 		{name: "oldest", cell: func(q *v) string { return ageOr(q.OldestAgeS) }},
 		{name: "next_in", cell: func(q *v) string { return until(now, q.NextAt) }},
 		{name: "died_last_hour", show: asWide},

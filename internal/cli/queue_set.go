@@ -91,6 +91,7 @@ takes one back. A queue that does not exist is made. The settings:
   ` + strings.Join(office.SettingNames(), "\n  "),
 		Example: `  nixie queue set orders lease=2m --reason 'handlers got slower'
   nixie queue set orders order=strict dead-head=free --reason 'one customer, one line'
+  nixie queue set orders retention=30d letter-retention=90d --reason 'the law wants so'
   nixie queue set orders lease=default --reason 'they are fast again'`,
 		Args: func(cmd *cobra.Command, args []string) error {
 			if len(args) < 2 {
@@ -152,6 +153,7 @@ func printSettings(w io.Writer, v *office.SettingsView) {
 	f.add("closed", yesNo(v.Closed)+note(v.ClosedNote))
 	for _, s := range [...]struct{ name, value string }{
 		{"lease", v.Lease}, {"dedupe", string(v.Dedupe)}, {"order", string(v.Order)}, {"dead-head", string(v.DeadHead)}, {"priority-age", v.PriorityAge},
+		{"retention", v.Retention}, {"letter-retention", v.LetterRetention}, {"audit-retention", v.AuditRetention},
 	} {
 		from := "set"
 		if slices.Contains(v.Defaults, s.name) {

@@ -96,6 +96,41 @@ func (r *Runner) Run(ctx context.Context) (Summary, error) {
 	}
 }
 
+// How much is pruned: so many steps when a run is over, and so often by one that
+// does not end by itself.
+const (
+	tidySteps = 10
+	tidyEvery = time.Minute
+)
+
+// keepTidy prunes a little now and then until ctx ends.
+func (r *Runner) keepTidy(ctx context.Context) {
+	tick := time.NewTicker(tidyEvery)
+	defer tick.Stop()
+	for {
+		select {
+		case <-ctx.Done():
+			return
+		case <-tick.C:
+			r.tidy(ctx)
+		}
+	}
+}
+
+// tidy removes a little of what outlived its retention, in any queue. That it
+// fails is no failure of the run.
+func (r *Runner) tidy(ctx context.Context) {
+	for range tidySteps {
+		done, err := r.store.Prune(ctx, store.Pruning{Resume: true})
+		if err != nil && ctx.Err() == nil {
+			r.c.Warn("pruning: %v; it is tried again later", err)
+		}
+		if err != nil || done.Next == "" {
+			return
+		}
+	}
+}
+
 // begin prepares the machine for commands; end tidies up once all have ended.
 func (r *Runner) begin() (end func(), err error) {
 	if err := r.prepareFolders(); err != nil {
@@ -110,23 +145,6 @@ func (r *Runner) begin() (end func(), err error) {
 		_ = r.guard.Close() // every command has ended
 		tidy()
 	}, nil
-}
-
-// tidySteps is how many steps of pruning a run makes that is over.
-const tidySteps = 10
-
-// tidy removes a little of what outlived its retention, in any queue. That it
-// fails is no failure of the run.
-func (r *Runner) tidy(ctx context.Context) {
-	for range tidySteps {
-		done, err := r.store.Prune(ctx, store.Pruning{Resume: true})
-		if err != nil {
-			r.c.Warn("pruning: %v; the next run tries again", err)
-		}
-		if err != nil || done.Next == "" {
-			return
-		}
-	}
 }
 
 // workOn works until nothing is left to do.
@@ -255,7 +273,7 @@ func (r *Runner) settled(_ string, sts []nixie.Settlement, errs []error) {
 // counted is only a hint: others may work on the job, and add to it.
 func (r *Runner) watch(ctx context.Context, done context.CancelCauseFunc) {
 	if r.c.Until == Stopped {
-		<-ctx.Done()
+		r.keepTidy(ctx)
 		return
 	}
 	tick := time.NewTicker(recheckEvery)

@@ -38,6 +38,9 @@ func (r *Runner) Work(ctx context.Context) (Work, error) {
 	if err := r.workOn(ctx); err != nil {
 		return Work{}, err
 	}
+	if ctx.Err() == nil {
+		r.tidy(ctx)
+	}
 	list, err := r.known(context.WithoutCancel(ctx))
 	if err != nil {
 		return Work{}, err

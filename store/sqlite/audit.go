@@ -11,7 +11,7 @@ import (
 
 // audit adds a link to the chain of a queue.
 func (t *tx) audit(queue int64, actor string, event nixie.Event, subject nixie.ID, reason string) error {
-	number, before, err := link(t.queries, queue, maxEntry)
+	number, before, err := t.link(queue)
 	if err != nil {
 		return err
 	}
@@ -25,19 +25,16 @@ func (t *tx) audit(queue int64, actor string, event nixie.Event, subject nixie.I
 		queue, e.Number, t.now, actor, string(event), subject, reason, e.Hash)
 }
 
-// maxEntry is a number that no entry reaches.
-const maxEntry = int64(1) << 62
-
-// link returns the newest entry of a queue's chain up to a number, or the anchor
-// that stands for those that were pruned; zero when there is none.
-func link(on queries, queue, upTo int64) (number int64, hash nixie.Hash, err error) {
-	err = on.each(`select number, hash from (select number, hash from anchor where queue = ?1 and number <= ?2
-		union all select * from (select number, hash from audit where queue = ?1 and number <= ?2 order by number desc limit 1))
+// link returns the newest entry of a queue's chain, or the anchor that stands for
+// those that were pruned; zero when there is none.
+func (t *tx) link(queue int64) (number int64, hash nixie.Hash, err error) {
+	err = t.each(`select number, hash from (select number, hash from anchor where queue = ?1
+		union all select * from (select number, hash from audit where queue = ?1 order by number desc limit 1))
 		order by number`, func(row rows) error {
 		number = row.ColumnInt64(0)
 		row.ColumnBytes(1, hash[:])
 		return nil
-	}, queue, upTo)
+	}, queue)
 	return number, hash, err
 }
 
@@ -50,25 +47,10 @@ func (s *Store) Entries(ctx context.Context, queue string, page store.Page) ([]s
 	limit := pageLimit(page)
 	var list []store.AuditEntry
 	err = s.read(ctx, func(c conn) error {
-		n, err := c.number("select n from queue where name = ?", queue)
-		if err != nil {
-			return err
-		}
-		first, err := c.number("select number from audit where queue = ? and number > ? order by number limit 1", n, after)
-		if err != nil {
-			return err
-		}
-		_, before, err := link(queries{c}, n, first-1)
-		if err != nil {
-			return err
-		}
-		return c.each("select "+auditColumns+" from audit a where a.queue = ? and a.number > ? order by a.number limit ?", func(row rows) error {
-			e := scanAudit(row, queue)
-			e.Before = before
-			before = e.Hash
-			list = append(list, e)
+		return c.each("select "+auditColumns+" from audit a join queue q on q.n = a.queue where q.name = ? and a.number > ? order by a.number limit ?", func(row rows) error {
+			list = append(list, scanAudit(row, queue))
 			return nil
-		}, n, after, limit)
+		}, queue, after, limit)
 	})
 	if err != nil || len(list) < limit {
 		return list, "", err
@@ -100,12 +82,11 @@ func (s *Store) Audit(ctx context.Context, filter store.AuditFilter, page store.
 	var list []store.AuditEntry
 	next := ""
 	err := s.read(ctx, func(c conn) error {
-		return c.each("select "+auditColumns+", a.queue, q.name, "+hashBefore+" from audit a join queue q on q.n = a.queue where "+w.String()+
+		return c.each("select "+auditColumns+", a.queue, q.name from audit a join queue q on q.n = a.queue where "+w.String()+
 			" order by a.at "+way+", a.queue "+way+", a.number "+way+" limit ?", func(row rows) error {
-			e := scanAudit(row, row.ColumnText(8))
-			row.ColumnBytes(9, e.Before[:])
+			e := scanAudit(row, row.ColumnText(9))
 			list = append(list, e)
-			next = fmt.Sprintf("%d.%d.%d", row.ColumnInt64(1), row.ColumnInt64(7), e.Number)
+			next = fmt.Sprintf("%d.%d.%d", row.ColumnInt64(1), row.ColumnInt64(8), e.Number)
 			return nil
 		}, append(w.args, limit)...)
 	})
@@ -115,11 +96,9 @@ func (s *Store) Audit(ctx context.Context, filter store.AuditFilter, page store.
 	return list, next, nil
 }
 
-// hashBefore is the hash of the entry before a, also when that was pruned.
-const hashBefore = `coalesce((select b.hash from audit b where b.queue = a.queue and b.number = a.number - 1),
-	(select hash from anchor where queue = a.queue and number = a.number - 1))`
-
-const auditColumns = "a.number, a.at, a.actor, a.event, a.subject, a.reason, a.hash"
+const auditColumns = `a.number, a.at, a.actor, a.event, a.subject, a.reason, a.hash, coalesce(
+	(select p.hash from audit p where p.queue = a.queue and p.number = a.number - 1),
+	(select o.hash from anchor o where o.queue = a.queue and o.number = a.number - 1))`
 
 func scanAudit(row rows, queue string) store.AuditEntry {
 	e := store.AuditEntry{
@@ -127,6 +106,7 @@ func scanAudit(row rows, queue string) store.AuditEntry {
 		Event: nixie.Event(row.ColumnText(3)), Subject: columnID(row, 4), Reason: row.ColumnText(5),
 	}
 	row.ColumnBytes(6, e.Hash[:])
+	row.ColumnBytes(7, e.Before[:])
 	return e
 }
 

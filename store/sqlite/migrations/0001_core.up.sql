@@ -261,6 +261,22 @@ create table audit (
 
 create index audit_at on audit (at);
 
+-- Where a chain begins whose oldest entries were pruned: the newest of those.
+create table anchor (
+  queue  integer primary key,
+  number integer not null,
+  hash   blob    not null
+) strict;
+
+-- Counts that outlive their rows.
+create table tally (
+  queue integer not null,
+  what  text    not null,                 -- pruned, purged: by the state of the message; discarded: by reason
+  name  text    not null,
+  n     integer not null,
+  primary key (queue, what, name)
+) strict, without rowid;
+
 -- How many rows of pending wait, and how many of them failed before: what an
 -- overview shows, so that it does not have to look at each. A transaction adds
 -- what it changed at its end.
@@ -279,22 +295,6 @@ create table retrying (
   leased   integer not null,              -- 1 or 0
   n        integer not null,
   primary key (queue, attempts, reason, leased)
-) strict, without rowid;
-
--- Where a chain begins whose oldest entries were pruned: the newest of those.
-create table anchor (
-  queue  integer primary key,
-  number integer not null,
-  hash   blob    not null
-) strict;
-
--- Counts that outlive their rows.
-create table tally (
-  queue integer not null,
-  what  text    not null,                 -- pruned, purged: by the state of the message; discarded: by reason
-  name  text    not null,
-  n     integer not null,
-  primary key (queue, what, name)
 ) strict, without rowid;
 
 -- What is known of a message now, whichever way it is kept.
