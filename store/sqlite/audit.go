@@ -40,7 +40,7 @@ func (t *tx) link(queue int64) (*chainHead, error) {
 	}
 	head := &chainHead{}
 	err := t.each(`select number, hash from (select number, hash from anchor where queue = ?1
-		union all select * from (select number, hash from audit where queue = ?1 order by number desc limit 1))
+		union all select * from (select number, hash from audit where queue = +?1 order by number desc limit 1))
 		order by number`, func(row rows) error {
 		head.number = row.ColumnInt64(0)
 		row.ColumnBytes(1, head.hash[:])

@@ -103,7 +103,7 @@ func (t *tx) lastFailure(h *held) (last lastOf, first int64, err error) {
 		return *h.last, h.first, nil
 	}
 	read := func(way string) (f lastOf, err error) {
-		return f, t.each("select text, doc from failure where pos = ? order by ordinal "+way+" limit 1", func(row rows) error {
+		return f, t.each("select text, doc from failure where pos = +? order by ordinal "+way+" limit 1", func(row rows) error {
 			var doc failureDoc
 			if err := fromJSON(row.ColumnText(1), &doc); err != nil {
 				return err

@@ -181,8 +181,8 @@ func (got *claimed) choose(set *nixie.QueueSettings, rows []*pendingRow, fresh [
 
 // Which rows a query is after.
 const (
-	regulars = "select " + pendingColumns + bodySize + " from pending where queue = ? and priority = ? and due <= ? and state = 0 and crashes = 0 order by due, pos"
-	suspects = "select " + pendingColumns + bodySize + " from pending where queue = ? and priority = ? and due <= ? and state = 0 and crashes > 0 order by due, pos"
+	regulars = "select " + pendingColumns + bodySize + " from pending where queue = +? and priority = +? and due <= +? and state = 0 and crashes = 0 order by due, pos"
+	suspects = "select " + pendingColumns + bodySize + " from pending where queue = +? and priority = +? and due <= +? and state = 0 and crashes > 0 order by due, pos"
 	bodySize = ", (select length(body) from message m where m.pos = pending.pos)"
 )
 

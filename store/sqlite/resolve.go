@@ -242,7 +242,7 @@ func (t *tx) redrive(l *letterRow, r *store.Resolution) error {
 	if err != nil {
 		return err
 	}
-	if err := t.each("select reason from failure where pos = ? order by ordinal desc limit 1", func(row rows) error {
+	if err := t.each("select reason from failure where pos = +? order by ordinal desc limit 1", func(row rows) error {
 		p.reason = row.ColumnText(0)
 		return nil
 	}, l.pos); err != nil {

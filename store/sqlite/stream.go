@@ -77,8 +77,8 @@ type ahead struct {
 }
 
 const (
-	firstByRank = "select pos, rank, due, state from pending indexed by pending_stream where stream = ? order by rank limit 1"
-	firstByDue  = "select pos, rank, due, state from pending indexed by pending_order where stream = ? order by due, rank limit 1"
+	firstByRank = "select pos, rank, due, state from pending indexed by pending_stream where stream = +? order by rank limit 1"
+	firstByDue  = "select pos, rank, due, state from pending indexed by pending_order where stream = +? order by due, rank limit 1"
 	leasedOne   = "select pos, rank, due, state from pending indexed by pending_open where stream = ? and stream is not null and state <> 6 and state = 1"
 )
 
@@ -130,7 +130,7 @@ func (t *tx) arrange(q *queueRow, stream int64) error {
 	case leased.pos != 0:
 		blocked, first = false, ahead{}
 	case q.settings.Order == nixie.OrderStrict && (blocked || first.due > t.now):
-		if passing, err = t.number("select pos from pending where stream = ? and may_pass = 1 and pos <> ? order by due, rank limit 1", stream, orZeroIf(blocked, first.pos)); err != nil {
+		if passing, err = t.number("select pos from pending where stream = +? and may_pass = 1 and pos <> ? order by due, rank limit 1", stream, orZeroIf(blocked, first.pos)); err != nil {
 			return err
 		}
 	}
