@@ -33,6 +33,10 @@ func TestShow4BurdenCostsOthersNothing(t *testing.T) {
 	free, burdened := open(t, "", sqlite.Options{}), open(t, "", sqlite.Options{})
 	for _, s := range []*sqlite.Store{free, burdened} {
 		must(t, s.Configure(t.Context(), "orders", nixie.QueueSettings{Order: nixie.OrderStrict}, "ann", "test"))
+		fill(t, s, "plain", 1) // queues lie in the order in which they were made: the same in both
+		fill(t, s, "later", 1)
+		drainAll(t, s, "plain")
+		drainAll(t, s, "later")
 	}
 	burden(t, burdened)
 	for _, c := range []struct {
