@@ -152,6 +152,22 @@ func (r *Resolution) NeedsReason() bool {
 	return false
 }
 
+// Note is the note of the letter afterwards: only a discard and a hold leave one.
+func (r *Resolution) Note() string {
+	if r.Event == nixie.OnDiscard || r.Event == nixie.OnHold {
+		return By(r.Actor, r.Reason)
+	}
+	return ""
+}
+
+// By is the note on what an operator did: "actor: reason", or the actor alone.
+func By(actor, reason string) string {
+	if reason == "" {
+		return actor
+	}
+	return actor + ": " + reason
+}
+
 // Purges reports whether a purge is meant for letters of a status.
 func (r *Resolution) Purges(status nixie.Status) bool {
 	if _, ok := nixie.NextStatus(status, nixie.OnPurge); !ok {

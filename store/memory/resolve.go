@@ -152,13 +152,11 @@ func (s *Store) apply(l *letter, r *store.Resolution, now time.Time) error {
 	if err := s.move(l, r.Event, r.Actor, r.Reason, now); err != nil {
 		return err
 	}
+	l.Note = r.Note()
 	switch r.Event {
 	case nixie.OnDiscard:
 		l.blocks = false
-		l.Note = r.Actor + ": " + r.Reason
 		q.release(m, true)
-	case nixie.OnHold:
-		l.Note = r.Actor + ": " + r.Reason
 	case nixie.OnRestore:
 		if q.settings.DedupeScope != "" && q.settings.DedupeScope != nixie.DedupeActive {
 			q.take(m)

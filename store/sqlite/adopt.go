@@ -68,7 +68,7 @@ func (t *tx) adopt(l *nixie.Letter, actor, reason string) (nixie.Receipt, error)
 		return nixie.Receipt{}, nixie.Errorf(nixie.CodeLimit, "queue %s has taken %d messages, the limit: use another queue", q.name, q.last)
 	}
 	pos := q.n<<seqBits | (q.last + 1)
-	if q.settings.DedupeScope == nixie.DedupeUnresolved || q.settings.DedupeScope == nixie.DedupeEver {
+	if width(q.settings.DedupeScope) > 0 {
 		if err := t.takeFreeKey(q, m.DedupeKey, pos); err != nil {
 			return nixie.Receipt{}, err
 		}

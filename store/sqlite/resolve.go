@@ -159,7 +159,7 @@ func (t *tx) resolve(r *store.Resolution) error {
 		}
 	}
 	if err := t.run("update letter set status = ?, resolved = ?, note = ?, revision = revision + 1, operation = coalesce(?, operation) where n = ?",
-		string(next), resolved, r.Reason, idOrNull(r.Operation), l.n); err != nil {
+		string(next), resolved, r.Note(), idOrNull(r.Operation), l.n); err != nil {
 		return err
 	}
 	return t.audit(l.queue, r.Actor, r.Event, l.id, r.Reason)
@@ -192,8 +192,8 @@ func (t *tx) restore(l *letterRow) error {
 	if err != nil {
 		return err
 	}
-	// A dead message holds its key in that scope only.
-	if q.settings.DedupeScope == nixie.DedupeUnresolved {
+	// A dead message holds its key in these scopes only.
+	if width(q.settings.DedupeScope) > 0 {
 		if err := t.retakeKey(l); err != nil {
 			return err
 		}
