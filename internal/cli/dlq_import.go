@@ -207,7 +207,7 @@ func (m *importing) end(ctx context.Context, err error) error {
 		m.say("and %d more", more)
 	}
 	if m.masked > 0 {
-		m.say("secrets are hidden in %s of this file, which will not come back here: export with --unmask to have them", plural(m.masked, "letter"))
+		m.say("secrets were hidden when this was exported, in %s: what is added differs from the original; nixie dlq export --unmask keeps secrets", plural(m.masked, "letter"))
 	}
 	if err == nil || r.Read > 0 {
 		if printing := m.object(r, func(w io.Writer) error { return m.print(w, r) }); printing != nil {

@@ -103,7 +103,7 @@ func (s *Store) allow(l *letter, r *store.Resolution) error {
 			return nixie.Errorf(nixie.CodeConflict, "letter %s is not to be redriven without force: rule %s", l.ID, l.Rule)
 		}
 		if r.MaxRedrives > 0 && m.Redrives >= r.MaxRedrives {
-			return nixie.Errorf(nixie.CodeConflict, "letter %s was redriven %d times, the limit is %d", l.ID, m.Redrives, r.MaxRedrives)
+			return nixie.Errorf(nixie.CodeConflict, "letter %s was redriven %d times, the cap is %d: mend the cause, then raise the cap", l.ID, m.Redrives, r.MaxRedrives)
 		}
 		return q.free(m)
 	case nixie.OnRestore:

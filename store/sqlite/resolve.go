@@ -227,7 +227,7 @@ func (t *tx) redrive(l *letterRow, r *store.Resolution) error {
 	case !r.Force && (!l.redrivable || l.needsReview):
 		return nixie.Errorf(nixie.CodeConflict, "letter %s is not redrivable or needs review: look at it, then use force", l.id)
 	case r.MaxRedrives > 0 && p.redrives > r.MaxRedrives:
-		return nixie.Errorf(nixie.CodeConflict, "letter %s has been redriven %d times, the cap is %d", l.id, p.redrives-1, r.MaxRedrives)
+		return nixie.Errorf(nixie.CodeConflict, "letter %s has been redriven %d times, the cap is %d: mend the cause, then raise the cap", l.id, p.redrives-1, r.MaxRedrives)
 	}
 	if err := t.retakeKey(l); err != nil {
 		return err
