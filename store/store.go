@@ -245,7 +245,9 @@ type Overview interface {
 	// have begun an attempt in this life and failed at least once. Most come
 	// first; attempts come in their order.
 	Tally(ctx context.Context, filter nixie.Filter, by nixie.GroupBy) ([]nixie.Tally, error)
-	// Configure sets the settings of a queue, creating it if need be.
+	// Configure sets the settings of a queue, creating it if need be. A new
+	// dedupe scope holds for what happens from now on: keys that were released
+	// stay free, keys that are held stay held until the message moves on.
 	Configure(ctx context.Context, queue string, settings nixie.QueueSettings, actor, reason string) error
 	// Adjust changes settings of a queue without a race: edit gets what is set
 	// now and changes some of it, in the transaction that writes it back and
