@@ -155,6 +155,6 @@ func (x *exporting) form() (add func(*nixie.Letter) error, end func() error, err
 			return list.add(item)
 		}, list.close, nil
 	}
-	list := newListing[maskedStory](x.globals, nil)
+	list := newListing[office.LetterStory](x.globals, nil)
 	return func(l *nixie.Letter) error { return list.add(x.story(l)) }, list.close, nil
 }

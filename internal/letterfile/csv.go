@@ -35,7 +35,7 @@ var csvColumns = [...]csvColumn{
 	{name: "state", in: "message"}, {name: "steps", in: "message", json: true}, {name: "order_gap", in: "message", json: true}, {name: "origin", in: "message", json: true},
 	{name: "enqueued_at", in: "message"}, {name: "expires_at", in: "message"}, {name: "first_received_at", in: "message"}, {name: "ended_at", in: "message"},
 	{name: "sha256", in: "message"}, {name: "last_failure", in: "message"}, {name: "body", in: "message"}, {name: "body_base64", in: "message"},
-	{name: "headers", json: true}, {name: "history_dropped", json: true}, {name: "history", json: true}, {name: "damage", json: true}, {name: "masked", json: true},
+	{name: "headers", json: true}, {name: "history_dropped", json: true}, {name: "history", json: true}, {name: "damage", json: true}, {name: "notes", json: true}, {name: "masked", json: true},
 }
 
 // field is the name of a column's field in its object.
@@ -57,7 +57,7 @@ func (c csvColumn) isTime() bool { return strings.HasSuffix(c.name, "_at") }
 //     written so.
 //   - after an apostrophe and a double quote the cell is a JSON string. Text
 //     with characters that do not print is written so.
-//   - of steps, origin, headers, history and damage the cell is JSON.
+//   - of steps, origin, headers, history, damage and notes the cell is JSON.
 //   - an empty cell is no value.
 type CSVWriter struct{ to *csv.Writer }
 

@@ -14,10 +14,7 @@ import (
 
 // fromStory reads a letter as nixie dlq export writes it.
 func fromStory(raw []byte) (Record, error) {
-	var story struct {
-		office.LetterStory
-		Masked bool `json:"masked"`
-	}
+	var story office.LetterStory
 	if err := decode(raw, &story, true); err != nil {
 		return Record{}, err
 	}
