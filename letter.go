@@ -26,7 +26,7 @@ type Letter struct {
 	ResolvedAt    time.Time // when it was resolved or discarded
 
 	Operation ID     // the redrive that moved it last
-	Note      string // why it was discarded or held, and by whom
+	Note      string // why it is discarded or held, and by whom; the next move empties it
 	Revision  int64  // grows with every change
 	Notes     []Note // by operators, oldest first, at most [MaxNotes]; they survive redrives
 	Artifacts []Attachment

@@ -34,7 +34,7 @@ func (l *Letter) Check() error {
 			return err
 		}
 	}
-	for _, check := range [...]func() error{l.Message.Check, l.Message.checkPast, l.checkCounts, l.checkTimes, l.checkTexts} {
+	for _, check := range [...]func() error{l.Message.Check, l.Message.checkPast, l.checkCounts, l.checkTimes, l.checkTexts, l.checkNotes} {
 		if err := check(); err != nil {
 			return err
 		}
@@ -126,6 +126,25 @@ func (l *Letter) checkTexts() error {
 	return checkShort([]named[string]{
 		{"signature", l.Signature}, {"fingerprint", l.Fingerprint}, {"rule", l.Rule}, {"note", l.Note},
 	})
+}
+
+func (l *Letter) checkNotes() error {
+	if len(l.Notes) > MaxNotes {
+		return Errorf(CodeLimit, "notes has %d entries, the limit is %d: remove some", len(l.Notes), MaxNotes)
+	}
+	for i := range l.Notes {
+		n := &l.Notes[i]
+		if len(n.Text) > MaxReason {
+			return Errorf(CodeLimit, "text of a note has %d bytes, the limit is %d: shorten it", len(n.Text), MaxReason)
+		}
+		if err := checkShort([]named[string]{{"author of a note", n.By}, {"text of a note", n.Text}}); err != nil {
+			return err
+		}
+		if err := checkMoments([]named[time.Time]{{"time of a note", n.At}}); err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
 // named is a field of a letter for an error text.

@@ -74,6 +74,9 @@ func (s *LetterStory) Letter() (nixie.Letter, error) {
 		Note: s.Note, Revision: s.Revision, Damage: s.Damage,
 	}
 	l.Message.Headers = orNil(s.Headers)
+	for _, n := range s.Notes {
+		l.Notes = append(l.Notes, nixie.Note{At: n.At.plain(), By: n.By, Text: n.Text})
+	}
 	if err := l.Operation.UnmarshalText([]byte(s.Operation)); err != nil {
 		return l, nixie.Errorf(nixie.CodeInvalid, "operation: %w", err)
 	}

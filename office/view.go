@@ -81,6 +81,7 @@ type LetterStory struct {
 	Artifacts      []AttachmentView `json:"artifacts"`
 	History        []FailureView    `json:"history"` // oldest first
 	HistoryDropped int              `json:"history_dropped"`
+	Masked         bool             `json:"masked,omitempty"` // secrets are hidden in it: it is not what the store has
 }
 
 // NoteView is what an operator wrote on a letter.

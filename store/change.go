@@ -72,7 +72,7 @@ func (c *Change) Check() error {
 
 // Settlement is the burial that a Hold stands for.
 func (c *Change) Settlement() *nixie.Settlement {
-	return &nixie.Settlement{Verb: nixie.Hold, Failure: c.Hold, Burial: c.Burial, Note: c.Reason}
+	return &nixie.Settlement{Verb: nixie.Hold, Failure: c.Hold, Burial: c.Burial, Note: By(c.Actor, c.Reason)}
 }
 
 // Event is what the audit says of the change.

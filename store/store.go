@@ -152,6 +152,22 @@ func (r *Resolution) NeedsReason() bool {
 	return false
 }
 
+// Note is the note of the letter afterwards: only a discard and a hold leave one.
+func (r *Resolution) Note() string {
+	if r.Event == nixie.OnDiscard || r.Event == nixie.OnHold {
+		return By(r.Actor, r.Reason)
+	}
+	return ""
+}
+
+// By is the note on what an operator did: "actor: reason", or the actor alone.
+func By(actor, reason string) string {
+	if reason == "" {
+		return actor
+	}
+	return actor + ": " + reason
+}
+
 // Purges reports whether a purge is meant for letters of a status.
 func (r *Resolution) Purges(status nixie.Status) bool {
 	if _, ok := nixie.NextStatus(status, nixie.OnPurge); !ok {
@@ -229,7 +245,9 @@ type Overview interface {
 	// have begun an attempt in this life and failed at least once. Most come
 	// first; attempts come in their order.
 	Tally(ctx context.Context, filter nixie.Filter, by nixie.GroupBy) ([]nixie.Tally, error)
-	// Configure sets the settings of a queue, creating it if need be.
+	// Configure sets the settings of a queue, creating it if need be. A new
+	// dedupe scope holds for what happens from now on: keys that were released
+	// stay free, keys that are held stay held until the message moves on.
 	Configure(ctx context.Context, queue string, settings nixie.QueueSettings, actor, reason string) error
 	// Adjust changes settings of a queue without a race: edit gets what is set
 	// now and changes some of it, in the transaction that writes it back and

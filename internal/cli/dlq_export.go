@@ -42,8 +42,8 @@ takes it for a formula; history and other lists are JSON in their cell. A file t
 exists is not replaced.
 
 Headers that are credentials and secrets in the texts of failures are hidden unless
---unmask; in JSON a letter to which that was done has masked true. Bodies are
-written as they are.
+--unmask; a letter to which that was done has masked true. Bodies are written as
+they are.
 
 --layout mapreduce writes dead letter items of MapReduce, as JSON or JSON lines. What
 was imported from such items comes out as it came in, with what happened since.`,
@@ -143,7 +143,7 @@ func (x *exporting) form() (add func(*nixie.Letter) error, end func() error, err
 	switch {
 	case x.output == asCSV:
 		w, err := letterfile.NewCSVWriter(x.Out)
-		return w.Write, w.Close, err
+		return func(l *nixie.Letter) error { return w.Write(l, x.hid) }, w.Close, err
 	case x.layout == layoutMapReduce:
 		list := newListing[letterfile.Item](x.globals, nil)
 		return func(l *nixie.Letter) error {
@@ -155,6 +155,6 @@ func (x *exporting) form() (add func(*nixie.Letter) error, end func() error, err
 			return list.add(item)
 		}, list.close, nil
 	}
-	list := newListing[maskedStory](x.globals, nil)
+	list := newListing[office.LetterStory](x.globals, nil)
 	return func(l *nixie.Letter) error { return list.add(x.story(l)) }, list.close, nil
 }

@@ -24,7 +24,8 @@ type importing struct {
 	report importReport
 	take   func(context.Context, []nixie.Letter) ([]nixie.Receipt, []error)
 	batch  []letterfile.Record
-	size   int // bytes of the bodies in batch
+	size   int   // bytes of the bodies in batch
+	masked int64 // of the added: secrets were hidden when the file was written
 }
 
 // importReport is what dlq import prints.
@@ -60,6 +61,9 @@ and written again by nixie dlq export --layout mapreduce.
 
 An item names no queue. In the folder of a job it goes to mapreduce/JOB, else --queue
 says where. Later, nixie dlq redrive queues it there again.
+
+A letter that was exported with secrets hidden comes in so, and a warning says that it
+is not the original; nixie dlq export --unmask writes secrets as they are.
 
 --dry-run reads everything and looks every letter up. It does not see letters that
 are there twice in the file, nor dedupe keys that are held.
@@ -160,6 +164,9 @@ func (m *importing) flush(ctx context.Context) error {
 			m.report.Known++
 		case err == nil:
 			m.report.Added++
+			if m.batch[i].Masked {
+				m.masked++
+			}
 		case answered(err):
 			m.refuse(fmt.Errorf("%s: %w", place, err))
 		default:
@@ -198,6 +205,9 @@ func (m *importing) end(ctx context.Context, err error) error {
 	}
 	if more := r.Refused - int64(len(r.Errors)); more > 0 {
 		m.say("and %d more", more)
+	}
+	if m.masked > 0 {
+		m.say("secrets were hidden when this was exported, in %s: what is added differs from the original; nixie dlq export --unmask keeps secrets", plural(m.masked, "letter"))
 	}
 	if err == nil || r.Read > 0 {
 		if printing := m.object(r, func(w io.Writer) error { return m.print(w, r) }); printing != nil {

@@ -98,18 +98,15 @@ func (v *veil) body(m *office.MessageView) {
 	}
 }
 
-// maskedStory and maskedMessage say whether something was hidden in them: then
-// they are not what the store has.
-type maskedStory struct {
-	office.LetterStory
-	Masked bool `json:"masked,omitempty"`
-}
-
+// maskedMessage says whether something was hidden in it: then it is not what the
+// store has.
 type maskedMessage struct {
 	office.MessageView
 	Masked bool `json:"masked,omitempty"`
 }
 
-func (v *veil) story(l *nixie.Letter) maskedStory {
-	return maskedStory{office.ViewStory(l), v.hid}
+func (v *veil) story(l *nixie.Letter) office.LetterStory {
+	s := office.ViewStory(l)
+	s.Masked = v.hid
+	return s
 }

@@ -87,7 +87,8 @@ func (m *moving) run(cmd *cobra.Command, args []string) error {
 
 func (m *moving) check(args []string, f nixie.Filter) error {
 	chosen := 0
-	for _, given := range [...]bool{len(args) > 0, !f.IsZero(), m.all, m.resume != ""} {
+	narrowed := m.all && m.narrow != nil && m.filter.text == "" // all of an age is all
+	for _, given := range [...]bool{len(args) > 0, !f.IsZero() && !narrowed, m.all, m.resume != ""} {
 		if given {
 			chosen++
 		}
@@ -220,10 +221,21 @@ func (m *moving) printOperation(w io.Writer, v *office.OperationView) error {
 	if more := v.Skipped + v.Failed - shownRefused; more > 0 && len(v.Refused) > shownRefused {
 		fmt.Fprintf(w, "  and %d more\n", more)
 	}
-	if m.event == nixie.OnRedrive && v.Done() > 0 {
-		fmt.Fprintln(w, "what was redriven waits in its queue: nixie work, a worker, or the next nixie run of the job handles it")
+	if hint := m.hint(); hint != "" && v.Done() > 0 {
+		fmt.Fprintln(w, hint)
 	}
 	return nil
+}
+
+// hint says what comes after it.
+func (m *moving) hint() string {
+	switch m.event {
+	case nixie.OnRedrive:
+		return "what was redriven waits in its queue: nixie work, a worker, or the next nixie run of the job handles it"
+	case nixie.OnRequalify:
+		return "how often letters were redriven stays: redrive these with a higher --max-redrives"
+	}
+	return ""
 }
 
 // How much of a plan or an outcome is shown to people.

@@ -30,7 +30,6 @@ func promises() []string {
 // comingCommands are promised and not made yet. The list shrinks to nothing.
 func comingCommands() []string {
 	return []string{
-		"dlq hold", "dlq unhold", "dlq requalify", "dlq restore", "dlq note", "dlq purge", "dlq import", "dlq watch",
 		"queue pause", "queue resume", "queue purge", "queue drain", "queue set",
 		"message cancel", "message hold", "message retry-now", "message reset-attempts", "message reschedule", "message move",
 		"stream list", "stream show", "stream release", "stream unblock",

@@ -35,7 +35,7 @@ var csvColumns = [...]csvColumn{
 	{name: "state", in: "message"}, {name: "steps", in: "message", json: true}, {name: "order_gap", in: "message", json: true}, {name: "origin", in: "message", json: true},
 	{name: "enqueued_at", in: "message"}, {name: "expires_at", in: "message"}, {name: "first_received_at", in: "message"}, {name: "ended_at", in: "message"},
 	{name: "sha256", in: "message"}, {name: "last_failure", in: "message"}, {name: "body", in: "message"}, {name: "body_base64", in: "message"},
-	{name: "headers", json: true}, {name: "history_dropped", json: true}, {name: "history", json: true}, {name: "damage", json: true},
+	{name: "headers", json: true}, {name: "history_dropped", json: true}, {name: "history", json: true}, {name: "damage", json: true}, {name: "notes", json: true}, {name: "masked", json: true},
 }
 
 // field is the name of a column's field in its object.
@@ -57,7 +57,7 @@ func (c csvColumn) isTime() bool { return strings.HasSuffix(c.name, "_at") }
 //     written so.
 //   - after an apostrophe and a double quote the cell is a JSON string. Text
 //     with characters that do not print is written so.
-//   - of steps, origin, headers, history and damage the cell is JSON.
+//   - of steps, origin, headers, history, damage and notes the cell is JSON.
 //   - an empty cell is no value.
 type CSVWriter struct{ to *csv.Writer }
 
@@ -71,8 +71,9 @@ func NewCSVWriter(to io.Writer) (*CSVWriter, error) {
 	return w, w.to.Write(names)
 }
 
-// Write writes a letter that was read whole.
-func (w *CSVWriter) Write(l *nixie.Letter) error {
+// Write writes a letter that was read whole; masked says that secrets were
+// hidden in it since.
+func (w *CSVWriter) Write(l *nixie.Letter, masked bool) error {
 	raw, err := marshal(office.ViewStory(l))
 	if err != nil {
 		return err
@@ -83,6 +84,9 @@ func (w *CSVWriter) Write(l *nixie.Letter) error {
 	}
 	if err := json.Unmarshal(story["message"], &message); err != nil {
 		return err
+	}
+	if masked {
+		story["masked"] = json.RawMessage("true")
 	}
 	cells := make([]string, len(csvColumns))
 	for i, c := range csvColumns {
@@ -148,13 +152,13 @@ func ascii(value []byte) []byte {
 }
 
 // fromRow reads a letter from a row, which is an object of strings.
-func fromRow(raw []byte) (nixie.Letter, error) {
+func fromRow(raw []byte) (Record, error) {
 	var cells map[string]string
 	if err := decode(raw, &cells, true); err != nil {
-		return nixie.Letter{}, err
+		return Record{}, err
 	}
 	if _, ok := cells["status"]; !ok {
-		return nixie.Letter{}, nixie.Errorf(nixie.CodeInvalid, "the header has no column status: want the columns that nixie dlq export --format csv writes")
+		return Record{}, nixie.Errorf(nixie.CodeInvalid, "the header has no column status: want the columns that nixie dlq export --format csv writes")
 	}
 	story, message := object{}, object{}
 	for _, c := range csvColumns {
@@ -164,7 +168,7 @@ func fromRow(raw []byte) (nixie.Letter, error) {
 		}
 		value, err := c.read(cell)
 		if err != nil {
-			return nixie.Letter{}, nixie.Errorf(nixie.CodeInvalid, "column %s: %w", c.name, err)
+			return Record{}, nixie.Errorf(nixie.CodeInvalid, "column %s: %w", c.name, err)
 		}
 		into := story
 		if c.in != "" {
@@ -175,18 +179,18 @@ func fromRow(raw []byte) (nixie.Letter, error) {
 		}
 	}
 	for name := range cells {
-		return nixie.Letter{}, nixie.Errorf(nixie.CodeInvalid, "column %q is not one of a letter: remove it", name)
+		return Record{}, nixie.Errorf(nixie.CodeInvalid, "column %q is not one of a letter: remove it", name)
 	}
 	if _, binary := message["body_base64"]; binary && string(message["body"]) == `""` {
 		delete(message, "body")
 	}
 	inner, err := marshal(message)
 	if err != nil {
-		return nixie.Letter{}, err
+		return Record{}, err
 	}
 	story["message"] = inner
 	if raw, err = marshal(story); err != nil {
-		return nixie.Letter{}, err
+		return Record{}, err
 	}
 	return fromStory(raw)
 }

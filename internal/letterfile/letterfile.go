@@ -35,6 +35,7 @@ type Options struct {
 type Record struct {
 	Letter nixie.Letter
 	Place  string // in the file, for people
+	Masked bool   // what it says is not all true: secrets were hidden when it was written
 	Err    error  // names the place
 }
 
@@ -103,21 +104,22 @@ func (r *Reader) Next() (Record, error) {
 	if t.bad != nil {
 		return Record{Err: t.bad}, nil
 	}
-	l, err := r.letter(&t)
+	rec, err := r.record(&t)
 	if err == nil && r.opts.Queue != "" {
-		l.Message.Queue = r.opts.Queue
+		rec.Letter.Message.Queue = r.opts.Queue
 	}
 	if err == nil {
-		err = l.Check()
+		err = rec.Letter.Check()
 	}
 	if err != nil {
 		return Record{Err: fmt.Errorf("%s: %w", t.place, err)}, nil
 	}
-	return Record{Letter: l, Place: t.place}, nil
+	rec.Place = t.place
+	return rec, nil
 }
 
-// letter tells the layouts apart.
-func (r *Reader) letter(t *text) (nixie.Letter, error) {
+// record tells the layouts apart.
+func (r *Reader) record(t *text) (Record, error) {
 	if f, ok := r.from.(*file); ok && f.list.Format() == items.CSV {
 		return fromRow(t.raw)
 	}
@@ -128,13 +130,14 @@ func (r *Reader) letter(t *text) (nixie.Letter, error) {
 	err := decode(t.raw, &has, false)
 	switch {
 	case err != nil:
-		return nixie.Letter{}, err
+		return Record{}, err
 	case has.Item != nil && has.Message == nil:
-		return r.fromItem(t)
+		l, err := r.fromItem(t)
+		return Record{Letter: l}, err
 	case has.Message != nil:
 		return fromStory(t.raw)
 	}
-	return nixie.Letter{}, nixie.Errorf(nixie.CodeInvalid, "it has neither message, as the letters of nixie dlq export do, nor item_id, as dead letter items of MapReduce do")
+	return Record{}, nixie.Errorf(nixie.CodeInvalid, "it has neither message, as the letters of nixie dlq export do, nor item_id, as dead letter items of MapReduce do")
 }
 
 func (r *Reader) fromItem(t *text) (nixie.Letter, error) {

@@ -42,7 +42,7 @@ func export(t testing.TB, st store.Store, format items.Format) string {
 			t.Fatal(err)
 		}
 		l.Artifacts = nil // a store may repeat the attachments of the last failure
-		if err := table.Write(&l); err != nil {
+		if err := table.Write(&l, false); err != nil {
 			t.Fatal(err)
 		}
 		row, err := json.Marshal(office.ViewStory(&l))

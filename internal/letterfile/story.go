@@ -13,12 +13,13 @@ import (
 )
 
 // fromStory reads a letter as nixie dlq export writes it.
-func fromStory(raw []byte) (nixie.Letter, error) {
+func fromStory(raw []byte) (Record, error) {
 	var story office.LetterStory
 	if err := decode(raw, &story, true); err != nil {
-		return nixie.Letter{}, err
+		return Record{}, err
 	}
-	return story.Letter()
+	l, err := story.Letter()
+	return Record{Letter: l, Masked: story.Masked}, err
 }
 
 // decode reads one JSON value and says what is wrong in the words of the file.

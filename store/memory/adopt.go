@@ -67,7 +67,7 @@ func (s *Store) adopt(given *nixie.Letter, actor, reason string, now time.Time) 
 		l.ID = s.ids.New(now)
 	}
 	l.Message, l.History, l.HistoryDropped, l.Artifacts, l.ResolvedAt = nixie.Message{}, nil, 0, nil, time.Time{}
-	l.Revision = max(l.Revision, 1)
+	l.Revision, l.Notes = max(l.Revision, 1), slices.Clone(given.Notes)
 	m.letter = l
 	s.messages[m.ID], s.letters[l.ID] = m, l
 	s.born, q.all = append(s.born, l), append(q.all, m)

@@ -42,7 +42,7 @@ func (s *Store) cancel(m *message, c *store.Change, now time.Time) error {
 		return err
 	}
 	s.queue(m.Queue).record(now, c.Actor, c.Event(), m.ID, c.Note())
-	return s.end(m, nixie.OnGone, s.owner, "message was canceled", now)
+	return s.end(m, nixie.OnGone, s.owner, store.By(c.Actor, c.Reason), now)
 }
 
 // amend changes a queued message.

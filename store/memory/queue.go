@@ -82,9 +82,7 @@ func (q *queue) retried(m *message, now time.Time) {
 	q.retries = append(q.retries, retry{now, m})
 }
 
-// Configure sets the settings of a queue. A new dedupe scope holds for what
-// happens from now on: keys that were released stay free, keys that are held
-// stay held until the message moves on.
+// Configure implements store.Overview.
 func (s *Store) Configure(ctx context.Context, name string, settings nixie.QueueSettings, actor, reason string) error {
 	_, err := s.Adjust(ctx, name, actor, reason, func(q *nixie.QueueSettings) error {
 		*q = settings

@@ -103,7 +103,7 @@ func (s *Store) allow(l *letter, r *store.Resolution) error {
 			return nixie.Errorf(nixie.CodeConflict, "letter %s is not to be redriven without force: rule %s", l.ID, l.Rule)
 		}
 		if r.MaxRedrives > 0 && m.Redrives >= r.MaxRedrives {
-			return nixie.Errorf(nixie.CodeConflict, "letter %s was redriven %d times, the limit is %d", l.ID, m.Redrives, r.MaxRedrives)
+			return nixie.Errorf(nixie.CodeConflict, "letter %s was redriven %d times, the cap is %d: mend the cause, then raise the cap", l.ID, m.Redrives, r.MaxRedrives)
 		}
 		return q.free(m)
 	case nixie.OnRestore:
@@ -152,13 +152,11 @@ func (s *Store) apply(l *letter, r *store.Resolution, now time.Time) error {
 	if err := s.move(l, r.Event, r.Actor, r.Reason, now); err != nil {
 		return err
 	}
+	l.Note = r.Note()
 	switch r.Event {
 	case nixie.OnDiscard:
 		l.blocks = false
-		l.Note = r.Actor + ": " + r.Reason
 		q.release(m, true)
-	case nixie.OnHold:
-		l.Note = r.Actor + ": " + r.Reason
 	case nixie.OnRestore:
 		if q.settings.DedupeScope != "" && q.settings.DedupeScope != nixie.DedupeActive {
 			q.take(m)

@@ -73,9 +73,7 @@ func (s *Store) end(m *message, on nixie.Event, actor, note string, now time.Tim
 	m.EndedAt = now
 	s.queue(m.Queue).release(m, true)
 	if l := m.letter; l != nil && l.Status == nixie.StatusRedriving {
-		if on == nixie.OnGone {
-			l.Note = note
-		}
+		l.Note = note
 		return s.move(l, on, actor, note, now)
 	}
 	return nil

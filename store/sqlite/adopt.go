@@ -68,7 +68,7 @@ func (t *tx) adopt(l *nixie.Letter, actor, reason string) (nixie.Receipt, error)
 		return nixie.Receipt{}, nixie.Errorf(nixie.CodeLimit, "queue %s has taken %d messages, the limit: use another queue", q.name, q.last)
 	}
 	pos := q.n<<seqBits | (q.last + 1)
-	if q.settings.DedupeScope == nixie.DedupeUnresolved || q.settings.DedupeScope == nixie.DedupeEver {
+	if width(q.settings.DedupeScope) > 0 {
 		if err := t.takeFreeKey(q, m.DedupeKey, pos); err != nil {
 			return nixie.Receipt{}, err
 		}
@@ -217,8 +217,17 @@ func (t *tx) adoptLetter(pos, queue int64, id nixie.ID, l *nixie.Letter) error {
 	if n := len(l.History); n > 0 {
 		text = l.History[n-1].Text
 	}
-	return t.run(`insert into letter (id, pos, queue, status, cause, class, reason, signature, fingerprint, redrivable, needs_review, rule, text, first_failed, last_failed, died, resolved, operation, note, revision)
+	if err := t.run(`insert into letter (id, pos, queue, status, cause, class, reason, signature, fingerprint, redrivable, needs_review, rule, text, first_failed, last_failed, died, resolved, operation, note, revision)
 		values (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, 0, ?, ?, ?)`,
 		id, pos, queue, string(l.Status), string(l.Cause), string(l.Class), string(l.Reason), l.Signature, l.Fingerprint, l.Redrivable, l.NeedsReview, l.Rule, text,
-		nanos(l.FirstFailedAt), nanos(l.LastFailedAt), nanos(l.DiedAt), idOrNull(l.Operation), l.Note, max(l.Revision, 1))
+		nanos(l.FirstFailedAt), nanos(l.LastFailedAt), nanos(l.DiedAt), idOrNull(l.Operation), l.Note, max(l.Revision, 1)); err != nil {
+		return err
+	}
+	for i := range l.Notes {
+		n := &l.Notes[i]
+		if err := t.run("insert into note (letter, ordinal, at, by, text) select n, ?, ?, ?, ? from letter where id = ?", i, nanos(n.At), n.By, n.Text, id); err != nil {
+			return err
+		}
+	}
+	return nil
 }

@@ -59,7 +59,7 @@ func (t *tx) amend(id nixie.ID, change *store.Change) error {
 	}
 	switch change.Verb {
 	case store.Cancel:
-		err = t.cancel(pos, st)
+		err = t.cancel(pos, st, change)
 	case store.Hold:
 		return t.putOnHold(pos, st, change)
 	case store.RetryNow:
@@ -80,7 +80,7 @@ func (t *tx) amend(id nixie.ID, change *store.Change) error {
 }
 
 // cancel ends a message; a lease on it is void.
-func (t *tx) cancel(pos int64, st standing) error {
+func (t *tx) cancel(pos int64, st standing, change *store.Change) error {
 	h, err := t.anyHold(pos, st)
 	if err != nil {
 		return err
@@ -88,7 +88,7 @@ func (t *tx) cancel(pos int64, st standing) error {
 	if err := t.end(h, stCanceled, ""); err != nil {
 		return err
 	}
-	return t.letterFollows(pos, nixie.OnGone)
+	return t.letterFollows(pos, nixie.OnGone, store.By(change.Actor, change.Reason))
 }
 
 // putOnHold buries a queued message for review.

@@ -56,14 +56,14 @@ func (t *tx) bury(h *held, st *nixie.Settlement, actor, reason string) error {
 		id := t.store.ids.New(moment(t.now))
 		old = &letterRow{id: id, queue: h.queue}
 		err = t.run(`insert into letter (id, pos, queue, status, cause, class, reason, signature, fingerprint, redrivable, needs_review, rule, text, first_failed, last_failed, died, resolved, note, revision, stream, rank, blocks)
-			values (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, 0, '', 1, ?, ?, ?)`,
+			values (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, 0, ?, 1, ?, ?, ?)`,
 			id, h.pos, h.queue, string(status), string(st.Burial.Cause), string(last.class), string(last.reason), st.Burial.Signature, st.Burial.Fingerprint,
-			st.Burial.Redrivable, st.Burial.NeedsReview, st.Burial.Rule, last.text, first, last.at, t.now, orNull(h.stream), h.rank, blocks)
+			st.Burial.Redrivable, st.Burial.NeedsReview, st.Burial.Rule, last.text, first, last.at, t.now, st.Note, orNull(h.stream), h.rank, blocks)
 	} else {
 		err = t.run(`update letter set status = ?, cause = ?, class = ?, reason = ?, signature = ?, fingerprint = ?, redrivable = ?, needs_review = ?, rule = ?, text = ?,
-			first_failed = coalesce(nullif(first_failed, 0), ?), last_failed = ?, died = ?, resolved = 0, revision = revision + 1, stream = ?, rank = ?, blocks = ? where n = ?`,
+			first_failed = coalesce(nullif(first_failed, 0), ?), last_failed = ?, died = ?, resolved = 0, note = ?, revision = revision + 1, stream = ?, rank = ?, blocks = ? where n = ?`,
 			string(status), string(st.Burial.Cause), string(last.class), string(last.reason), st.Burial.Signature, st.Burial.Fingerprint,
-			st.Burial.Redrivable, st.Burial.NeedsReview, st.Burial.Rule, last.text, first, last.at, t.now, orNull(h.stream), h.rank, blocks, old.n)
+			st.Burial.Redrivable, st.Burial.NeedsReview, st.Burial.Rule, last.text, first, last.at, t.now, st.Note, orNull(h.stream), h.rank, blocks, old.n)
 	}
 	if err != nil {
 		return err
@@ -122,8 +122,8 @@ func (t *tx) lastFailure(h *held) (last lastOf, first int64, err error) {
 }
 
 // letterFollows moves the letter of a redriven message on when that has ended
-// well or is gone.
-func (t *tx) letterFollows(pos int64, event nixie.Event) error {
+// well or is gone, with the note of why it is gone.
+func (t *tx) letterFollows(pos int64, event nixie.Event, note string) error {
 	l, err := t.letter("pos = ?", pos)
 	if err != nil || l == nil || l.status != nixie.StatusRedriving {
 		return err
@@ -132,7 +132,7 @@ func (t *tx) letterFollows(pos int64, event nixie.Event) error {
 	if !ok {
 		return nixie.Errorf(nixie.CodeInternal, "letter %s cannot follow %s", l.id, event)
 	}
-	if err := t.run("update letter set status = ?, resolved = ?, revision = revision + 1 where n = ?", string(next), t.now, l.n); err != nil {
+	if err := t.run("update letter set status = ?, resolved = ?, note = ?, revision = revision + 1 where n = ?", string(next), t.now, note, l.n); err != nil {
 		return err
 	}
 	return t.audit(l.queue, system, event, l.id, "")
@@ -146,5 +146,16 @@ func (t *tx) pause(q *queueRow, note string) error {
 
 func (t *tx) saveSettings(q *queueRow) error {
 	q.paused = q.settings.Paused
-	return t.run("update queue set paused = ?, settings = ? where n = ?", q.settings.Paused, jsonText(false, q.settings), q.n)
+	return t.run("update queue set paused = ?, widest = max(widest, ?), settings = ? where n = ?", q.settings.Paused, width(q.settings.DedupeScope), jsonText(false, q.settings), q.n)
+}
+
+// width orders dedupe scopes: a wider one holds keys longer.
+func width(scope nixie.DedupeScope) int {
+	switch scope {
+	case nixie.DedupeUnresolved:
+		return 1
+	case nixie.DedupeEver:
+		return 2
+	}
+	return 0
 }

@@ -89,8 +89,8 @@ var rules = [...]rule{
 		where p.attempts < 0 or p.deliveries < p.attempts or p.crashes > p.deliveries or p.number < p.deliveries or p.generation <> p.redrives + 1`},
 	{"key-orphan", `select d.key, 'is held for a message that is gone, has another key, or has let it go' from dedupe d left join current c on c.pos = d.pos join queue q on q.n = d.queue
 		where c.pos is null or c.dedupe is not d.key or c.queue <> d.queue
-		or coalesce(json_extract(q.settings, '$.dedupe_scope'), 'active') = 'active' and c.state not in (0, 1)
-		or json_extract(q.settings, '$.dedupe_scope') = 'unresolved' and c.state not in (0, 1)
+		or q.widest = 0 and c.state not in (0, 1)
+		or q.widest = 1 and c.state not in (0, 1)
 			and not exists (select 1 from letter l where l.pos = c.pos and l.status not in ('resolved', 'discarded'))`},
 	{"key-missing", `select lower(hex(c.id)), 'is on its way, but its dedupe key ' || c.dedupe || ' is not held by it' from current c
 		where c.dedupe is not null and c.state in (0, 1) and not exists (select 1 from dedupe d where d.queue = c.queue and d.key = c.dedupe and d.pos = c.pos)`},

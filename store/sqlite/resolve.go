@@ -159,7 +159,7 @@ func (t *tx) resolve(r *store.Resolution) error {
 		}
 	}
 	if err := t.run("update letter set status = ?, resolved = ?, note = ?, revision = revision + 1, operation = coalesce(?, operation) where n = ?",
-		string(next), resolved, r.Reason, idOrNull(r.Operation), l.n); err != nil {
+		string(next), resolved, r.Note(), idOrNull(r.Operation), l.n); err != nil {
 		return err
 	}
 	return t.audit(l.queue, r.Actor, r.Event, l.id, r.Reason)
@@ -192,8 +192,8 @@ func (t *tx) restore(l *letterRow) error {
 	if err != nil {
 		return err
 	}
-	// A dead message holds its key in that scope only.
-	if q.settings.DedupeScope == nixie.DedupeUnresolved {
+	// A dead message holds its key in these scopes only.
+	if width(q.settings.DedupeScope) > 0 {
 		if err := t.retakeKey(l); err != nil {
 			return err
 		}
@@ -227,7 +227,7 @@ func (t *tx) redrive(l *letterRow, r *store.Resolution) error {
 	case !r.Force && (!l.redrivable || l.needsReview):
 		return nixie.Errorf(nixie.CodeConflict, "letter %s is not redrivable or needs review: look at it, then use force", l.id)
 	case r.MaxRedrives > 0 && p.redrives > r.MaxRedrives:
-		return nixie.Errorf(nixie.CodeConflict, "letter %s has been redriven %d times, the cap is %d", l.id, p.redrives-1, r.MaxRedrives)
+		return nixie.Errorf(nixie.CodeConflict, "letter %s has been redriven %d times, the cap is %d: mend the cause, then raise the cap", l.id, p.redrives-1, r.MaxRedrives)
 	}
 	if err := t.retakeKey(l); err != nil {
 		return err

@@ -183,12 +183,12 @@ func (t *tx) settle(st *nixie.Settlement) error {
 		if err := t.end(h, stSucceeded, ""); err != nil {
 			return err
 		}
-		return t.letterFollows(h.pos, nixie.OnSuccess)
+		return t.letterFollows(h.pos, nixie.OnSuccess, "")
 	case nixie.Discard:
 		if err := t.end(h, stDiscarded, st.Note); err != nil {
 			return err
 		}
-		return t.letterFollows(h.pos, nixie.OnGone)
+		return t.letterFollows(h.pos, nixie.OnGone, st.Note)
 	case nixie.Retry:
 		h.abandoned = ""
 		return t.requeue(h, st.Delay)

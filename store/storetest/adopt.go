@@ -44,6 +44,9 @@ func (b *bed) foreign(key string) nixie.Letter {
 		FirstFailedAt: at.Add(time.Minute), LastFailedAt: at.Add(2 * time.Minute), DiedAt: at.Add(3 * time.Minute),
 		Operation: b.idOf("operation"), Note: "looked at", Revision: 7,
 	}
+	for i := range 2 {
+		l.Notes = append(l.Notes, nixie.Note{At: at.Add(time.Duration(i) * time.Hour), By: "bob", Text: fmt.Sprint("asked ", i)})
+	}
 	for i := range 3 {
 		failed := at.Add(time.Duration(i+1) * time.Second)
 		l.History = append(l.History, nixie.Failure{
@@ -292,6 +295,10 @@ func adoptNonsense(b *bed) {
 		"NUL":         func(l *nixie.Letter) { l.Note = "a\x00" },
 		"UTF-8":       func(l *nixie.Letter) { l.Signature = "\xff" },
 		"note":        func(l *nixie.Letter) { l.Note = long },
+		"notes":       func(l *nixie.Letter) { l.Notes = make([]nixie.Note, nixie.MaxNotes+1) },
+		"its note":    func(l *nixie.Letter) { l.Notes[0].Text = long },
+		"author":      func(l *nixie.Letter) { l.Notes[0].By = "\xff" },
+		"noted":       func(l *nixie.Letter) { l.Notes[0].At = at },
 		"steps":       func(l *nixie.Letter) { l.Message.Steps = make([]string, nixie.MaxSteps+1) },
 		"step":        func(l *nixie.Letter) { l.Message.Steps = []string{"\xff"} },
 		"origin":      func(l *nixie.Letter) { l.Message.Origin = &nixie.Origin{System: "\xff"} },

@@ -18,6 +18,7 @@ func dedupeClauses() []clause {
 		{"ScopeActive", scopeActive},
 		{"ScopeUnresolved", scopeUnresolved},
 		{"ScopeEver", scopeEver},
+		{"ANewScopeHoldsFromNowOn", scopeChanges},
 		{"ARetryKeepsTheKey", retryKeepsKey},
 		{"CancelFreesTheKey", cancelFreesKey},
 		{"ALateFinisherDoesNotFreeTheKey", lateFinisherKeepsKey},
@@ -158,6 +159,37 @@ func scopeEver(b *bed) {
 	r, err := b.st.Enqueue(b.ctx, message("b", nixie.DedupeKey("l")))
 	b.ok(err)
 	same(b, "receipt", r[0], nixie.Receipt{ID: l.Message.ID, Duplicate: true})
+}
+
+// scopeChanges shows that keys that are held stay held, until the message moves
+// on, and that keys that were released stay free, and that neither is damage.
+func scopeChanges(b *bed) {
+	b.configure(nixie.QueueSettings{DedupeScope: nixie.DedupeEver})
+	done := b.took("a", nixie.DedupeKey("k"))
+	b.ok(b.settle(nixie.Settlement{Delivery: done, Verb: nixie.Complete}))
+	lies := b.dead("b", nixie.StatusOpen, nixie.DedupeKey("l"))
+	for _, scope := range [...]nixie.DedupeScope{nixie.DedupeUnresolved, nixie.DedupeActive, ""} {
+		b.configure(nixie.QueueSettings{DedupeScope: scope})
+		b.again(done.ID)
+		r, err := b.st.Enqueue(b.ctx, message("b", nixie.DedupeKey("l")))
+		b.ok(err)
+		same(b, "receipt", r[0], nixie.Receipt{ID: lies.Message.ID, Duplicate: true})
+		b.sound()
+	}
+	b.ok(b.resolve(lies.ID, nixie.OnDiscard))
+	r, err := b.st.Enqueue(b.ctx, message("b", nixie.DedupeKey("l")))
+	b.ok(err)
+	same(b, "the key is held after the discard", r[0].Duplicate, false)
+	b.ok(b.settle(nixie.Settlement{Delivery: b.take("b"), Verb: nixie.Complete}))
+
+	freed := b.dead("c", nixie.StatusOpen, nixie.DedupeKey("m"))
+	b.configure(nixie.QueueSettings{DedupeScope: nixie.DedupeEver})
+	b.ok(b.resolve(freed.ID, nixie.OnDiscard))
+	r, err = b.st.Enqueue(b.ctx, message("d", nixie.DedupeKey("m")))
+	b.ok(err)
+	same(b, "the released key is held", r[0].Duplicate, false)
+	b.code(b.resolve(freed.ID, nixie.OnRestore), nixie.CodeConflict)
+	b.sound()
 }
 
 func retryKeepsKey(b *bed) {

@@ -17,6 +17,7 @@ func resolveClauses() []clause {
 		{"EachWholeOrNotAtAll", resolveEach},
 		{"HoldDoesNotStopARedrivenOne", holdOfRedriving},
 		{"RevisionsGrowByOne", revisionsGrow},
+		{"TheNoteSaysWhoDiscardedOrHeld", noteOfDiscardAndHold},
 	}
 }
 
@@ -127,6 +128,43 @@ func revisionsGrow(b *bed) {
 		}
 		last = got
 	}
+}
+
+// noteOfDiscardAndHold shows that a letter says who gave it up or holds it, and
+// why, for as long as that is so.
+func noteOfDiscardAndHold(b *bed) {
+	l := b.dead("a", nixie.StatusOpen)
+	for _, step := range [...]struct {
+		on   nixie.Event
+		note string
+	}{
+		{nixie.OnHold, "ann: because"},
+		{nixie.OnNote, "ann: because"},
+		{nixie.OnUnhold, ""},
+		{nixie.OnDiscard, "ann: because"},
+		{nixie.OnRestore, ""},
+		{nixie.OnRedrive, ""},
+	} {
+		b.ok(b.resolve(l.ID, step.on))
+		same(b, "note after "+string(step.on), b.letter(l.ID).Note, step.note)
+	}
+	b.ok(b.settle(b.dying(b.take("a"), nixie.StatusQuarantined)))
+	same(b, "note of a letter in quarantine", b.letter(l.ID).Note, "")
+	b.ok(b.resolve(l.ID, nixie.OnRequalify))
+	same(b, "note after requalify", b.letter(l.ID).Note, "")
+	b.ok(b.resolution(store.Resolution{Letter: l.ID, Event: nixie.OnHold, Actor: "bob"}))
+	same(b, "note without a reason", b.letter(l.ID).Note, "bob")
+	b.ok(b.resolve(l.ID, nixie.OnRedrive))
+	b.ok(b.settle(nixie.Settlement{Delivery: b.take("a"), Verb: nixie.Discard, Note: "not wanted"}))
+	same(b, "note of what a handler discarded", b.letter(l.ID).Note, "not wanted")
+
+	l = b.dead("b", nixie.StatusOpen)
+	b.ok(b.resolve(l.ID, nixie.OnRedrive))
+	b.ok(b.amend(l.Message.ID, store.Cancel))
+	same(b, "note of a canceled message", b.letter(l.ID).Note, "ann: because")
+	id := b.put("c")
+	b.ok(b.change(id, b.holding("poison")))
+	same(b, "note of a held message", b.letterOf(id).Note, "ann: poison")
 }
 
 func operationClauses() []clause {

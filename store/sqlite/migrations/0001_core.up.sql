@@ -27,6 +27,7 @@ create table queue (
   canceled  integer not null default 0,
   dead      integer not null default 0,
   paused   integer not null default 0,
+  widest   integer not null default 0,    -- dedupe scope that it had at most: 0 active, 1 unresolved, 2 ever; keys held then may be held still
   settings text    not null default '{}'  -- QueueSettings as JSON
 ) strict;
 
