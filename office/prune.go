@@ -12,6 +12,7 @@ type Pruned struct {
 	Messages int64 `json:"messages"`      // ended, without a letter
 	Letters  int64 `json:"letters"`       // resolved or discarded, with their messages
 	Entries  int64 `json:"audit_entries"` // the oldest of each queue
+	Keys     int64 `json:"inbox_keys"`    // that transactions were told once
 }
 
 // Prune removes what is older than the retention of its queue, step by step, or
@@ -23,6 +24,7 @@ func (o *Office) Prune(ctx context.Context, dry bool) (Pruned, error) {
 		total.Messages += done.Messages
 		total.Letters += done.Letters
 		total.Entries += done.Entries
+		total.Keys += done.Keys
 		if cursor = done.Next; err != nil || cursor == "" {
 			return total, err
 		}

@@ -13,10 +13,10 @@ import (
 	"github.com/nixie-go/nixie"
 )
 
-func cased(t *testing.T) *Policy {
+func cased(t *testing.T, never ...Matcher) *Policy {
 	return mustNew(t, Config{
 		MaxAttempts: 4, Backoff: Backoff{Formula: Fixed, Base: time.Second, Jitter: JitterNone},
-		NeverDead: []Matcher{MatchError(os.ErrClosed)},
+		NeverDead: never,
 		Cases: []Case{
 			{Reason: nixie.ReasonThrottled, Config: Config{MaxAttempts: 50, Backoff: Backoff{Base: time.Minute}}},
 			{Type: "mail", Config: Config{MaxAttempts: 2, OnExhausted: nixie.Discard, Rules: []Rule{{MatchExit(9), nixie.ClassPermanent, nixie.ReasonValidation}}}},
@@ -28,7 +28,7 @@ func cased(t *testing.T) *Policy {
 }
 
 func TestCasesInheritWhatTheyLeaveOpen(t *testing.T) {
-	p := cased(t)
+	p := cased(t, MatchError(os.ErrClosed))
 	type values struct {
 		attempts, deliveries int
 		base                 time.Duration

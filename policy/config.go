@@ -211,6 +211,12 @@ func (c *Config) executed(d *nixie.Delivery) int {
 	return d.Attempts
 }
 
+// outOfAttempts reports whether a delivery must not be executed once more. Which
+// failures are never dead is seen when there is one.
+func (c *Config) outOfAttempts(d *nixie.Delivery) bool {
+	return c.MaxAttempts != none && len(c.NeverDead) == 0 && c.executed(d) > c.MaxAttempts
+}
+
 func (c *Config) aged(d *nixie.Delivery, now time.Time) bool {
 	return c.MaxAge != none && !d.EnqueuedAt.IsZero() && now.Sub(d.EnqueuedAt) >= c.MaxAge
 }

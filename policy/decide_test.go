@@ -293,7 +293,7 @@ func TestR14_ALoopOfReleasesEnds(t *testing.T) {
 }
 
 func TestWhatIsNotAdmittedDies(t *testing.T) {
-	p := strict(t)
+	p := mustNew(t, Config{MaxAge: time.Hour})
 	for name, c := range map[string]struct {
 		change func(*nixie.Delivery)
 		cause  nixie.Cause
@@ -322,6 +322,59 @@ func TestWhatIsNotAdmittedDies(t *testing.T) {
 				t.Errorf("%s: %+v", name, s)
 			}
 		}
+	}
+}
+
+// Attempts left over from a larger max_attempts: what the message dies of is what
+// it failed of last, and that it was retried says that it was not permanent.
+func TestLeftOverAttemptsKeepTheLastReason(t *testing.T) {
+	p := mustNew(t, Config{})
+	for _, c := range []struct {
+		last, want         nixie.Reason
+		class              nixie.Class
+		cause              nixie.Cause
+		redrivable, review bool
+	}{
+		{nixie.ReasonTimeout, nixie.ReasonTimeout, nixie.ClassTransient, nixie.CauseExhausted, true, false},
+		{nixie.ReasonValidation, nixie.ReasonValidation, nixie.ClassUnknown, nixie.CauseExhausted, false, true},
+		{nixie.ReasonLeaseExpired, nixie.ReasonPoison, nixie.ClassPermanent, nixie.CausePoison, false, true},
+		{"", nixie.ReasonUnknown, nixie.ClassUnknown, nixie.CauseExhausted, true, false},
+	} {
+		d := delivery()
+		d.Attempts, d.LastReason = 9, c.last
+		s := p.Decide(d, p.Admit(d, noon), noon)
+		if s.Verb != nixie.Bury || s.Failure.Reason != c.want || s.Failure.Class != c.class || s.Burial.Cause != c.cause ||
+			s.Burial.Redrivable != c.redrivable || s.Burial.NeedsReview != c.review || !strings.HasPrefix(s.Burial.Signature, string(s.Failure.Reason)+": ") && c.cause == nixie.CauseExhausted {
+			t.Errorf("after %q: %+v %+v %+v", c.last, s, s.Failure, s.Burial)
+		}
+	}
+}
+
+// What never_dead names is run until a hard cap ends it; whatever else fails ends
+// at once by then.
+func TestNeverDeadIsRunBeyondMaxAttempts(t *testing.T) {
+	p := mustNew(t, Config{NeverDead: []Matcher{MatchReason(nixie.ReasonThrottled)}})
+	d := delivery()
+	run := func(r nixie.Reason) nixie.Settlement {
+		d.Attempts, d.Deliveries = d.Attempts+1, d.Deliveries+1
+		if f := p.Admit(d, noon); f != nil {
+			t.Fatalf("attempt %d is not admitted: %s", d.Attempts, f.Text)
+		}
+		d.LastReason = r
+		return p.Decide(d, p.Diagnose(d, nixie.WithReason(errors.New("x"), r), Facts{}), noon)
+	}
+	d.Attempts, d.Deliveries = 0, 0
+	for d.Deliveries < 24 {
+		if s := run(nixie.ReasonThrottled); s.Verb != nixie.Retry {
+			t.Fatalf("attempt %d: %+v", d.Attempts, s)
+		}
+	}
+	if s := run(nixie.ReasonThrottled); s.Verb != nixie.Bury || s.Burial.Cause != nixie.CauseExhausted {
+		t.Errorf("max_deliveries is no cap: %+v", s)
+	}
+	d.Attempts, d.Deliveries = 9, 9
+	if s := run(nixie.ReasonTimeout); s.Verb != nixie.Bury {
+		t.Errorf("another error beyond max_attempts: %+v", s)
 	}
 }
 

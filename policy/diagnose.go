@@ -95,11 +95,13 @@ func (p *Policy) Abandoned(d *nixie.Delivery, now time.Time) *nixie.Failure {
 // Admit says why a delivery must not be run at all: damaged, past its own
 // expiry, past max_age after an earlier attempt of this life, or claimed or
 // executed more often than the limits allow, where the most generous case of its
-// type counts. It is nil when the delivery may run; otherwise Decide makes a
-// settlement of it. A claim of an abandoned message is not for Admit but for
+// type counts. One that was executed too often has the reason of its newest
+// failure, which is what it dies of; where errors are never dead, it runs, for its
+// error to be seen. Admit is nil when the delivery may run; otherwise Decide makes
+// a settlement of it. A claim of an abandoned message is not for Admit but for
 // [Policy.Abandoned].
 func (p *Policy) Admit(d *nixie.Delivery, now time.Time) *nixie.Failure {
-	text, reason := "", nixie.ReasonUnknown
+	text, reason, class := "", nixie.ReasonUnknown, nixie.ClassUnknown
 	switch {
 	case len(d.Damage) > 0:
 		return damaged(d, now)
@@ -109,14 +111,26 @@ func (p *Policy) Admit(d *nixie.Delivery, now time.Time) *nixie.Failure {
 		text, reason = "the message was past max_age before it could be run again", nixie.ReasonMaxAge
 	case p.inEveryCase(d, func(c *Config) bool { return c.MaxDeliveries != none && d.Deliveries > c.MaxDeliveries }):
 		text = "the message was claimed max_deliveries times without an outcome"
-	case p.inEveryCase(d, func(c *Config) bool { return c.MaxAttempts != none && c.executed(d) > c.MaxAttempts }):
+	case p.inEveryCase(d, func(c *Config) bool { return c.outOfAttempts(d) }):
 		text = "the message was executed max_attempts times before"
+		reason, class = lastOf(d)
 	default:
 		return nil
 	}
 	f := newFailure(d, Facts{StartedAt: now, FailedAt: now})
-	f.Text, f.Reason, f.Class = text, reason, nixie.ClassUnknown
+	f.Text, f.Reason, f.Class = text, reason, class
 	return f
+}
+
+// lastOf is the reason of the newest failure of a message and the class that
+// goes with it. Whatever is usual for that reason, it was no permanent one: the
+// message was retried.
+func lastOf(d *nixie.Delivery) (nixie.Reason, nixie.Class) {
+	last := triageOf(d.LastReason)
+	if last.Class == nixie.ClassPermanent {
+		last.Class = nixie.ClassUnknown
+	}
+	return last.Reason, last.Class
 }
 
 // damaged makes the record of a message that its store could not read whole.

@@ -21,6 +21,7 @@ type Pruned struct {
 	Messages int64  // without a letter
 	Letters  int64  // with their messages
 	Entries  int64  // of audits
+	Keys     int64  // of inboxes
 	Next     string // cursor of the next step, empty at the end
 }
 

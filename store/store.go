@@ -44,7 +44,7 @@ type Queue interface {
 	// time is over, or whose owner is known to be dead, ends: its message is
 	// queued again, due now, with Crashes + 1, and its next delivery has
 	// Abandoned set; a claim of an abandoned message is there to be judged,
-	// not run. A message with Crashes > 0 (a suspect) is returned alone, and
+	// not run. LastReason is set on what failed before. A message with Crashes > 0 (a suspect) is returned alone, and
 	// not at all to a want with Fresh. Otherwise messages come by their
 	// [nixie.QueueSettings.Turn], which joins the time they are due and their
 	// priority, then by position; so neither waiting retries nor new messages
@@ -281,8 +281,9 @@ type Record struct {
 type Keeper interface {
 	// Prune removes what is older than the retention of its queue, in one
 	// transaction: ended messages without a letter, with their history and
-	// dedupe key; resolved and discarded letters with their messages; and the
-	// oldest entries of audits, of which an entry of [nixie.OnPrune] says so.
+	// dedupe key; resolved and discarded letters with their messages; the oldest
+	// entries of audits, of which an entry of [nixie.OnPrune] says so; and keys of
+	// [Tx.Once], which belong to no queue, after [nixie.InboxRetention].
 	// What has not ended, and letters in which somebody still has to do
 	// something, are never touched. One call looks at up to p.Limit rows, or
 	// entries and letters that go; it returns where to go on, empty at the end.

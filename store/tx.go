@@ -23,7 +23,7 @@ type Tx interface {
 	Complete(ctx context.Context, d *nixie.Delivery) error
 
 	// Once reports whether a key is new to a scope, and remembers it: true the
-	// first time, false ever after. Of two that ask at once, the second waits
+	// first time, false after that for at least [nixie.InboxRetention]. Of two that ask at once, the second waits
 	// until the first has committed or rolled back.
 	Once(ctx context.Context, scope, key string) (first bool, err error)
 }

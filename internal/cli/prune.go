@@ -16,10 +16,11 @@ func newPrune(g *globals) *cobra.Command {
 		Use:   "prune",
 		Short: "Remove what is older than the retention of its queue",
 		Long: `Removes messages that have ended, 7 days after their end unless their queue keeps
-them for longer; and the oldest entries of audits, after 90 days. Letters that are
-resolved or discarded go only where their queue has a letter retention. What has
-not ended, and letters in which somebody still has to do something, are never
-touched. The queues of nixie run keep their messages, so that no item runs twice.
+them for longer; the oldest entries of audits, after 90 days; and keys of inboxes,
+after 30 days. Letters that are resolved or discarded go only where their queue has
+a letter retention. What has not ended, and letters in which somebody still has to
+do something, are never touched. The queues of nixie run keep their messages, so
+that no item runs twice.
 
 nixie run prunes a little when it has nothing left to do, so that this is needed
 only where nothing else runs, or to see with --dry-run what would go.`,
@@ -36,7 +37,7 @@ only where nothing else runs, or to see with --dry-run what would go.`,
 				if dry {
 					verb = "would be removed"
 				}
-				fmt.Fprintf(w, "%s, %s and %s of audits %s\n", plural(done.Messages, "message"), plural(done.Letters, "letter"), plural(done.Entries, "entry"), verb)
+				fmt.Fprintf(w, "%s, %s, %s of audits and %s of inboxes %s\n", plural(done.Messages, "message"), plural(done.Letters, "letter"), plural(done.Entries, "entry"), plural(done.Keys, "key"), verb)
 				return nil
 			})
 		}),

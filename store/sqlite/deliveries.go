@@ -56,6 +56,7 @@ func (s *Store) readRows(c conn, queue string, rs []*pendingRow) (out []*nixie.D
 			d.Queue, d.State = queue, nixie.Leased
 			d.Attempts, d.Deliveries, d.Crashes = r.attempts, r.deliveries, r.crashes
 			d.Generation, d.Redrives, d.Steps = r.generation, r.redrives, r.steps
+			d.LastReason = nixie.Reason(r.reason)
 			d.FirstReceivedAt, d.OrderGap = moment(r.received), r.gap
 			d.Abandoned, d.AbandonedBy = r.abandoned != "", r.abandoned
 			d.Lease = nixie.Lease{Number: r.number, Owner: s.owner.name, ExpiresAt: moment(r.until), Receipt: nixie.Receipted{Place: r.pos}}

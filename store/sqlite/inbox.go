@@ -8,10 +8,11 @@ import (
 )
 
 // Once reports whether a key is new to a scope, and remembers it: true the first
-// time and false ever after, until [Store.PruneInbox] forgets it. If the
-// transaction is rolled back, the key was never there. So work that is done in
-// the transaction only when Once says true happens once, however often its
-// message is delivered and by however many.
+// time and false after that, until [Store.Prune] forgets it at an age of
+// [nixie.InboxRetention], or [Store.PruneInbox] sooner. If the transaction is
+// rolled back, the key was never there. So work that is done in the transaction
+// only when Once says true happens once, however often its message is delivered
+// in that time and by however many.
 //
 // Scope says whose keys they are, a consumer's name for example. Both are 1 to
 // 255 bytes, see [nixie.CheckName].
@@ -37,7 +38,7 @@ func (x *Tx) Once(ctx context.Context, scope, key string) (first bool, err error
 const prunePart = 10_000
 
 // PruneInbox forgets the keys that [Tx.Once] was told at least olderThan ago,
-// and returns how many. It has to be longer than a message can come again: its
+// and returns how many, for those who want that sooner than [Store.Prune]. It has to be longer than a message can come again: its
 // retries, its time in the dead letter office, and what brokers deliver twice.
 func (s *Store) PruneInbox(ctx context.Context, olderThan time.Duration) (pruned int64, err error) {
 	if olderThan < 0 {
@@ -45,7 +46,7 @@ func (s *Store) PruneInbox(ctx context.Context, olderThan time.Duration) (pruned
 	}
 	for part := prunePart; part == prunePart; pruned += int64(part) {
 		err := s.write(ctx, 0, func(t *tx) (err error) {
-			part, err = t.change(`delete from inbox where (scope, key) in (select scope, key from inbox where at <= ? limit ?)`, t.now-int64(olderThan), prunePart)
+			part, err = t.forget(t.now-int64(olderThan), prunePart)
 			return err
 		})
 		if err != nil {
@@ -53,4 +54,27 @@ func (s *Store) PruneInbox(ctx context.Context, olderThan time.Duration) (pruned
 		}
 	}
 	return pruned, nil
+}
+
+// forget removes up to limit keys that were told at the moment cutoff or before.
+func (t *tx) forget(cutoff int64, limit int) (int, error) {
+	return t.change("delete from inbox where (scope, key) in (select scope, key from inbox where at <= ? limit ?)", cutoff, limit)
+}
+
+// inbox prunes keys; one that counts only passes by those that it has counted.
+func (p *pruner) inbox() (over bool, err error) {
+	n := 0
+	if p.t != nil {
+		n, err = p.t.forget(p.cutoff(nixie.InboxRetention), p.left)
+	} else {
+		err = p.each("select count(*) from (select 1 from inbox where at <= ? limit ? offset ?)", func(row rows) error {
+			n = row.ColumnInt(0)
+			return nil
+		}, p.cutoff(nixie.InboxRetention), p.left, p.at.after)
+		p.at.after += int64(n)
+	}
+	over = n < p.left
+	p.left -= n
+	p.done.Keys += int64(n)
+	return over, err
 }

@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/nixie-go/nixie"
+	"github.com/nixie-go/nixie/store"
 	"github.com/nixie-go/nixie/store/sqlite"
 	"github.com/nixie-go/nixie/store/storetest"
 )
@@ -119,5 +120,55 @@ func TestPruneInbox(t *testing.T) {
 	}
 	if _, err := s.PruneInbox(t.Context(), -time.Second); nixie.CodeOf(err) != nixie.CodeInvalid {
 		t.Errorf("negative age: %v", err)
+	}
+}
+
+// TestPruneForgetsKeys: retention has the inboxes as well, step by step, and goes
+// on with what the queues keep.
+func TestPruneForgetsKeys(t *testing.T) {
+	clock := storetest.NewClock()
+	s := open(t, "", sqlite.Options{Clock: clock.Now, Reserve: -1})
+	told := func(keys ...string) {
+		tx := begin(t, s)
+		for _, key := range keys {
+			_, err := s.Tx(tx).Once(t.Context(), "s", key)
+			must(t, err)
+		}
+		must(t, tx.Commit())
+	}
+	prune := func(dry bool) (keys, messages int64) {
+		for p := (store.Pruning{Limit: 2, DryRun: dry}); ; {
+			done, err := s.Prune(t.Context(), p)
+			must(t, err)
+			if done.Keys+done.Messages > int64(p.Limit) {
+				t.Fatalf("a step of %d removed %+v", p.Limit, done)
+			}
+			keys, messages = keys+done.Keys, messages+done.Messages
+			if p.Cursor = done.Next; p.Cursor == "" {
+				return keys, messages
+			}
+		}
+	}
+	told("1", "2", "3", "4", "5")
+	receipts, err := s.Enqueue(t.Context(), nixie.Message{Queue: "q"})
+	must(t, err)
+	must(t, s.Amend(t.Context(), []nixie.ID{receipts[0].ID}, store.Change{Verb: store.Cancel, Actor: "ann"})[0])
+	clock.Advance(nixie.InboxRetention - time.Millisecond)
+	told("6")
+	if keys, _ := prune(true); keys != 0 {
+		t.Errorf("%d keys are too young", keys)
+	}
+	clock.Advance(time.Millisecond)
+	for _, dry := range []bool{true, false} {
+		if keys, messages := prune(dry); keys != 5 || messages != 1 {
+			t.Errorf("dry run %t: %d keys and %d messages", dry, keys, messages)
+		}
+	}
+	if keys, messages := prune(false); keys != 0 || messages != 0 {
+		t.Errorf("again: %d keys and %d messages", keys, messages)
+	}
+	clock.Advance(nixie.InboxRetention)
+	if keys, _ := prune(false); keys != 1 {
+		t.Errorf("%d keys, one was left", keys)
 	}
 }

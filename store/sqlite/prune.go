@@ -47,7 +47,8 @@ func (s *Store) Prune(ctx context.Context, p store.Pruning) (store.Pruned, error
 	return done, err
 }
 
-// pruneStage is what is looked at of a queue, in this order.
+// pruneStage is what is looked at of a queue, in this order. Before the queues
+// come the inboxes, in the place of a queue with the number 0, which is none.
 type pruneStage int64
 
 const (
@@ -110,6 +111,14 @@ type pruner struct {
 // run goes through the stages of the queues until nothing is left to look at.
 func (p *pruner) run() (store.Pruned, error) {
 	for p.left > 0 {
+		if p.at.queue == 0 {
+			if over, err := p.inbox(); err != nil {
+				return p.done, err
+			} else if over {
+				p.at = prunePlace{queue: 1}
+			}
+			continue
+		}
 		var settings nixie.QueueSettings
 		found := false
 		if err := p.each("select n, settings from queue where n >= ? order by n limit 1", func(row rows) error {

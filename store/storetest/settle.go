@@ -70,6 +70,7 @@ func retryWaits(b *bed) {
 	b.clock.Advance(time.Millisecond)
 	d = b.take("a")
 	same(b, "attempts", d.Attempts, 2)
+	same(b, "reason of the newest failure", d.LastReason, nixie.ReasonHandler)
 }
 
 func releaseRefunds(b *bed) {
