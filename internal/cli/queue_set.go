@@ -9,6 +9,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/nixie-go/nixie/internal/app"
 	"github.com/nixie-go/nixie/office"
 )
 
@@ -86,7 +87,8 @@ func newQueueSet(g *globals) *cobra.Command {
 		Use:   "set QUEUE NAME=VALUE…",
 		Short: "Change settings of a queue",
 		Long: `Changes the named settings and leaves the others as they are. The value default
-takes one back. A queue that does not exist is made. The settings:
+takes one back. A queue that does not exist is made,
+and so is the store. The settings:
 
   ` + strings.Join(office.SettingNames(), "\n  "),
 		Example: `  nixie queue set orders lease=2m --reason 'handlers got slower'
@@ -109,7 +111,7 @@ takes one back. A queue that does not exist is made. The settings:
 		if err != nil {
 			return err
 		}
-		return g.visit(func(o *office.Office) error {
+		return g.visitStore(app.Options{Clock: g.Now}, func(o *office.Office) error {
 			c, err := o.Set(cmd.Context(), args[0], edit, reason)
 			if err != nil {
 				return err
