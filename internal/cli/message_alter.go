@@ -1,13 +1,11 @@
 package cli
 
 import (
-	"bufio"
 	"context"
 	"errors"
 	"fmt"
 	"io"
 	"slices"
-	"strings"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -244,16 +242,8 @@ func (a *altering) choose(ctx context.Context, o *office.Office, args []string, 
 }
 
 func (a *altering) ask(n int) error {
-	fmt.Fprintf(a.Err, "%s would be %s\n\nGo on? Type yes: ", plural(int64(n), "message"), a.done)
-	line, err := bufio.NewReader(a.In).ReadString('\n')
-	if err != nil && !errors.Is(err, io.EOF) {
-		return err
-	}
-	if strings.TrimSpace(line) != "yes" {
-		a.say("nothing was done")
-		return exit(ExitFailure)
-	}
-	return nil
+	fmt.Fprintf(a.Err, "%s would be %s\n", plural(int64(n), "message"), a.done)
+	return a.confirm()
 }
 
 func alterationColumns(g *globals, done string) []column[office.AlterationView] {

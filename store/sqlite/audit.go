@@ -11,7 +11,7 @@ import (
 
 // audit adds a link to the chain of a queue.
 func (t *tx) audit(queue int64, actor string, event nixie.Event, subject nixie.ID, reason string) error {
-	number, before, err := t.link(queue)
+	head, err := t.link(queue)
 	if err != nil {
 		return err
 	}
@@ -19,23 +19,38 @@ func (t *tx) audit(queue int64, actor string, event nixie.Event, subject nixie.I
 	if err != nil {
 		return err
 	}
-	e := store.AuditEntry{Queue: q.name, Number: number + 1, At: moment(t.now), Actor: actor, Event: event, Subject: subject, Reason: reason, Before: before}
-	e.Hash = e.Sum(before)
+	e := store.AuditEntry{Queue: q.name, Number: head.number + 1, At: moment(t.now), Actor: actor, Event: event, Subject: subject, Reason: reason, Before: head.hash}
+	e.Hash = e.Sum(e.Before)
+	*head = chainHead{e.Number, e.Hash}
 	return t.run("insert into audit (queue, number, at, actor, event, subject, reason, hash) values (?, ?, ?, ?, ?, ?, ?, ?)",
 		queue, e.Number, t.now, actor, string(event), subject, reason, e.Hash)
 }
 
+// chainHead is the newest entry of a queue's chain.
+type chainHead struct {
+	number int64
+	hash   nixie.Hash
+}
+
 // link returns the newest entry of a queue's chain, or the anchor that stands for
-// those that were pruned; zero when there is none.
-func (t *tx) link(queue int64) (number int64, hash nixie.Hash, err error) {
-	err = t.each(`select number, hash from (select number, hash from anchor where queue = ?1
+// those that were pruned; zero when there is none. A transaction reads it once.
+func (t *tx) link(queue int64) (*chainHead, error) {
+	if head := t.chains[queue]; head != nil {
+		return head, nil
+	}
+	head := &chainHead{}
+	err := t.each(`select number, hash from (select number, hash from anchor where queue = ?1
 		union all select * from (select number, hash from audit where queue = ?1 order by number desc limit 1))
 		order by number`, func(row rows) error {
-		number = row.ColumnInt64(0)
-		row.ColumnBytes(1, hash[:])
+		head.number = row.ColumnInt64(0)
+		row.ColumnBytes(1, head.hash[:])
 		return nil
 	}, queue)
-	return number, hash, err
+	if t.chains == nil {
+		t.chains = map[int64]*chainHead{}
+	}
+	t.chains[queue] = head
+	return head, err
 }
 
 // Entries implements store.AuditLog.

@@ -42,7 +42,7 @@ func (t *tx) bury(h *held, st *nixie.Settlement, actor, reason string) error {
 			return err
 		}
 	}
-	last, err := t.lastFailure(h.pos)
+	last, first, err := t.lastFailure(h)
 	if err != nil {
 		return err
 	}
@@ -58,12 +58,12 @@ func (t *tx) bury(h *held, st *nixie.Settlement, actor, reason string) error {
 		err = t.run(`insert into letter (id, pos, queue, status, cause, class, reason, signature, fingerprint, redrivable, needs_review, rule, text, first_failed, last_failed, died, resolved, note, revision, stream, rank, blocks)
 			values (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, 0, '', 1, ?, ?, ?)`,
 			id, h.pos, h.queue, string(status), string(st.Burial.Cause), string(last.class), string(last.reason), st.Burial.Signature, st.Burial.Fingerprint,
-			st.Burial.Redrivable, st.Burial.NeedsReview, st.Burial.Rule, last.text, last.first, last.at, t.now, orNull(h.stream), h.rank, blocks)
+			st.Burial.Redrivable, st.Burial.NeedsReview, st.Burial.Rule, last.text, first, last.at, t.now, orNull(h.stream), h.rank, blocks)
 	} else {
 		err = t.run(`update letter set status = ?, cause = ?, class = ?, reason = ?, signature = ?, fingerprint = ?, redrivable = ?, needs_review = ?, rule = ?, text = ?,
 			first_failed = coalesce(nullif(first_failed, 0), ?), last_failed = ?, died = ?, resolved = 0, revision = revision + 1, stream = ?, rank = ?, blocks = ? where n = ?`,
 			string(status), string(st.Burial.Cause), string(last.class), string(last.reason), st.Burial.Signature, st.Burial.Fingerprint,
-			st.Burial.Redrivable, st.Burial.NeedsReview, st.Burial.Rule, last.text, last.first, last.at, t.now, orNull(h.stream), h.rank, blocks, old.n)
+			st.Burial.Redrivable, st.Burial.NeedsReview, st.Burial.Rule, last.text, first, last.at, t.now, orNull(h.stream), h.rank, blocks, old.n)
 	}
 	if err != nil {
 		return err
@@ -88,29 +88,37 @@ func burialMove(old *letterRow, st *nixie.Settlement) (nixie.Event, nixie.Status
 	return nixie.OnDieAgain, nixie.StatusOpen
 }
 
-// lastOf is what a letter shows of a message's history.
+// lastOf is what a letter shows of a message's newest failure.
 type lastOf struct {
-	text      string
-	class     nixie.Class
-	reason    nixie.Reason
-	first, at int64 // when the first and the last attempt failed
+	text   string
+	class  nixie.Class
+	reason nixie.Reason
+	at     int64 // when the attempt failed
 }
 
-func (t *tx) lastFailure(pos int64) (lastOf, error) {
-	var l lastOf
-	err := t.each("select text, doc from failure where pos = ? order by ordinal", func(row rows) error {
-		var doc failureDoc
-		if err := fromJSON(row.ColumnText(1), &doc); err != nil {
-			return err
-		}
-		at := nanos(doc.FailedAt)
-		if l.first == 0 {
-			l.first = at
-		}
-		l.text, l.class, l.reason, l.at = row.ColumnText(0), doc.Class, doc.Reason, at
-		return nil
-	}, pos)
-	return l, err
+// lastFailure returns the newest failure and when the first attempt failed. What
+// was appended by the same settlement is not read again.
+func (t *tx) lastFailure(h *held) (last lastOf, first int64, err error) {
+	if h.last != nil && h.first != 0 {
+		return *h.last, h.first, nil
+	}
+	read := func(way string) (f lastOf, err error) {
+		return f, t.each("select text, doc from failure where pos = ? order by ordinal "+way+" limit 1", func(row rows) error {
+			var doc failureDoc
+			if err := fromJSON(row.ColumnText(1), &doc); err != nil {
+				return err
+			}
+			f = lastOf{row.ColumnText(0), doc.Class, doc.Reason, nanos(doc.FailedAt)}
+			return nil
+		}, h.pos)
+	}
+	if h.last != nil {
+		last = *h.last
+	} else if last, err = read("desc"); err != nil {
+		return last, 0, err
+	}
+	began, err := read("asc")
+	return last, began.at, err
 }
 
 // letterFollows moves the letter of a redriven message on when that has ended

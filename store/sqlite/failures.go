@@ -26,20 +26,26 @@ func (t *tx) appendFailure(h *held, f *nixie.Failure, verb nixie.Verb) error {
 	if err != nil {
 		return nixie.Errorf(nixie.CodeInternal, "encode failure: %w", err)
 	}
-	ordinal, err := t.number("select coalesce(max(ordinal), 0) + 1 from failure where pos = ?", h.pos)
-	if err != nil {
-		return err
+	if h.ordinal == 0 && h.batch == nil { // a member of a batch is new: nothing has failed before
+		if h.ordinal, err = t.number("select coalesce(max(ordinal), 0) from failure where pos = ?", h.pos); err != nil {
+			return err
+		}
 	}
-	if err := t.insertFailure(h.pos, h.queue, ordinal, t.now, f, string(doc), verb); err != nil {
+	h.ordinal++
+	if err := t.insertFailure(h.pos, h.queue, h.ordinal, t.now, f, string(doc), verb); err != nil {
 		return err
 	}
 	h.reason = string(f.Reason)
+	h.last = &lastOf{text: f.Text, class: f.Class, reason: f.Reason, at: nanos(f.FailedAt)}
+	if h.ordinal == 1 {
+		h.first = h.last.at
+	}
 	if h.redrives > 0 { // its letter shows the newest failure, also while it is on its way
 		if err := t.run("update letter set text = ? where pos = ?", f.Text, h.pos); err != nil {
 			return err
 		}
 	}
-	if ordinal <= nixie.MaxHistory {
+	if h.ordinal <= nixie.MaxHistory {
 		return nil
 	}
 	// An adopted history can have gaps, so that the ordinal is not the length.

@@ -1,6 +1,7 @@
 package sqlite
 
 import (
+	"cmp"
 	"github.com/nixie-go/nixie"
 	"github.com/nixie-go/nixie/store"
 )
@@ -110,14 +111,7 @@ func (t *tx) tally(queue int64, what, name string) error {
 
 // tallyDiscard counts a discarded message by the reason of its last failure.
 func (t *tx) tallyDiscard(h *held) error {
-	last, err := t.lastFailure(h.pos)
-	if err != nil {
-		return err
-	}
-	if last.reason == "" {
-		last.reason = nixie.ReasonUnknown
-	}
-	return t.tally(h.queue, tallyDiscarded, string(last.reason))
+	return t.tally(h.queue, tallyDiscarded, cmp.Or(h.reason, string(nixie.ReasonUnknown)))
 }
 
 // readTally fills in what the tally of a queue counts.

@@ -15,7 +15,10 @@ type held struct {
 	batch      *batchRow
 	d          *nixie.Delivery
 	q          *queueRow
-	frees      bool // dead, it does not block its stream
+	frees      bool    // dead, it does not block its stream
+	ordinal    int64   // of the newest failure, once one was appended
+	last       *lastOf // failure that was appended now
+	first      int64   // when the first attempt failed, if that was appended now
 }
 
 // hold finds the lease of a delivery and refuses it when it is not current:

@@ -16,6 +16,7 @@ type tx struct {
 	batches  map[int64]*batchRow
 	stirred  map[int64]*queueRow // streams in which something changed, to be arranged
 	woken    map[string]bool
+	chains   map[int64]*chainHead // of the audit, by queue
 	waiting  map[waitingKey]int64 // to be added to the counters
 	retrying map[retryingKey]int64
 	after    []func() // run once the transaction is durable

@@ -15,6 +15,7 @@ func streamClauses() []clause {
 		{"OneLeaseAtATime", oneLease},
 		{"R39_StrictFollowerWaitsOverBackoff", strictWaits},
 		{"R40_OneFollowerMayPass", onePasses},
+		{"AMarkedOneWaitsForADueHead", markedWaits},
 		{"R41_RelaxedFollowersGoWhileTheHeadWaits", relaxedGo},
 		{"R42_ADeadHeadBlocksOrFrees", deadHead},
 		{"R43_ABlockedStreamStarvesNobody", blockedStarvesNobody},
@@ -139,6 +140,24 @@ func onePasses(b *bed) {
 	b.gap(head, true) // it was overtaken
 	b.complete(head)
 	b.gap(b.take("m2"), true) // so was this
+}
+
+// markedWaits: a mark is for passing a head that waits. Once that is due it goes
+// first, and alone.
+func markedWaits(b *bed) {
+	b.ordered(nixie.OrderStrict, "")
+	b.inStream("m1", "m2", "m3")
+	b.retry(b.take("m1"), time.Minute)
+	b.ok(b.amend(b.messageOf("m3"), store.MayPass))
+	b.clock.Advance(time.Minute)
+	b.put("other")
+	same(b, "ready", b.info().Ready, 2)
+	same(b, "blocked", b.info().Blocked, 2)
+	ds := b.claim(9)
+	b.keys(ds, "m1", "other")
+	b.complete(ds...)
+	b.complete(b.take("m2")) // m3 passes who waits, and nobody does
+	b.take("m3")
 }
 
 // messageOf finds a message by its key.
