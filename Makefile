@@ -23,7 +23,7 @@ rows: ## run all tests and list the rows of the acceptance list with theirs
 	$(GO) run ./internal/testrun -rows $(TESTFLAGS)
 
 surface: ## print every command, flag and JSON field with the story that shows it
-	$(GO) test -count 1 -run '^TestSurface$$' -v ./internal/cli -complete
+	$(GO) test -count 1 -run '^TestSurface$$' -v ./internal/cli
 
 test-servers: ## install the servers that tests use (Debian; root or sudo)
 	bash internal/testservers/install

@@ -101,7 +101,7 @@ type Conflict int8
 const (
 	ReturnExisting  Conflict = iota // the receipt names the holder; nothing is added
 	FailOnConflict                  // [DuplicateError] names the holder; nothing of the batch is added
-	ReplaceExisting                 // a holder that nobody has claimed takes the new body; else as FailOnConflict
+	ReplaceExisting                 // a holder that nobody has claimed takes the new body, headers and type, and the key unless that is empty; its ID and place stay; else as FailOnConflict
 )
 
 // DedupeScope says how long a dedupe key is held.

@@ -1,6 +1,7 @@
 package office
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"slices"
@@ -24,7 +25,7 @@ func (o *Office) Log(ctx context.Context, arg string) (store.Record, []LogEntry,
 	if err != nil {
 		return r, nil, err
 	}
-	log := []LogEntry{{Moment{r.EnqueuedAt}, "enqueued", "", "into " + r.Queue}}
+	log := []LogEntry{{Moment{r.EnqueuedAt}, "enqueued", "", ""}}
 	if !r.FirstReceivedAt.IsZero() {
 		log = append(log, LogEntry{Moment{r.FirstReceivedAt}, "received", "", "for the first time"})
 	}
@@ -42,10 +43,11 @@ func (o *Office) Log(ctx context.Context, arg string) (store.Record, []LogEntry,
 	if len(letters) > 0 {
 		subjects = append(subjects, letters[0].ID)
 	}
-	audited, err := o.audit(ctx, r.Queue, subjects)
+	audited, born, err := o.done(ctx, subjects)
 	if err != nil {
 		return r, nil, err
 	}
+	log[0].Detail = "into " + cmp.Or(born, r.Queue)
 	log = append(log, audited...)
 	if !r.EndedAt.IsZero() && r.State != nixie.Dead && r.State != nixie.Canceled {
 		log = append(log, LogEntry{Moment{r.EndedAt}, string(r.State), "", ""})
@@ -62,17 +64,15 @@ func failureLine(f *nixie.Failure) string {
 	return s + "; " + string(f.Decision)
 }
 
-// audit reads the chain of a queue for what was done to the subjects.
-func (o *Office) audit(ctx context.Context, queue string, subjects []nixie.ID) ([]LogEntry, error) {
-	var log []LogEntry
-	entries := all(false, func(p store.Page) ([]store.AuditEntry, string, error) { return o.store.Entries(ctx, queue, p) })
-	for e, err := range entries {
+// done tells what was done to the subjects, and in which queue first: a message
+// that was moved has entries in more than one.
+func (o *Office) done(ctx context.Context, subjects []nixie.ID) (log []LogEntry, queue string, err error) {
+	for e, err := range o.AllAudit(ctx, store.AuditFilter{Subjects: subjects, Oldest: true}) {
 		if err != nil {
-			return nil, err
+			return nil, "", err
 		}
-		if slices.Contains(subjects, e.Subject) {
-			log = append(log, LogEntry{Moment{e.At}, string(e.Event), e.Actor, e.Reason})
-		}
+		queue = cmp.Or(queue, e.Queue)
+		log = append(log, LogEntry{Moment{e.At}, string(e.Event), e.Actor, e.Reason})
 	}
-	return log, nil
+	return log, queue, nil
 }

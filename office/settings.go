@@ -271,10 +271,12 @@ func (o *Office) adjust(ctx context.Context, queue, entry, reason string, edit f
 	if err != nil {
 		return SettingsChange{}, err
 	}
-	c := SettingsChange{viewSettings(queue, now), changed}
-	if changed {
-		c.ChangedAt, c.ChangedBy, c.ChangedWhy = Moment{o.clock()}, o.actor, entry
+	if !changed {
+		v, err := o.Settings(ctx, queue)
+		return SettingsChange{v, false}, err
 	}
+	c := SettingsChange{viewSettings(queue, now), true}
+	c.ChangedAt, c.ChangedBy, c.ChangedWhy = Moment{o.clock()}, o.actor, entry
 	return c, nil
 }
 

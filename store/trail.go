@@ -15,7 +15,9 @@ type AuditFilter struct {
 	Until  time.Time // before
 	Actor  string    // exact
 	Events []nixie.Event
-	Oldest bool // oldest first, else newest first
+
+	Subjects []nixie.ID // messages and letters that it was done to
+	Oldest   bool       // oldest first, else newest first
 }
 
 // Match reports whether the filter matches an entry: it is the meaning of an
@@ -24,5 +26,6 @@ func (f *AuditFilter) Match(e *AuditEntry) bool {
 	return (len(f.Queues) == 0 || slices.Contains(f.Queues, e.Queue)) &&
 		nixie.Times{After: f.Since, Before: f.Until}.Holds(e.At) &&
 		(f.Actor == "" || f.Actor == e.Actor) &&
-		(len(f.Events) == 0 || slices.Contains(f.Events, e.Event))
+		(len(f.Events) == 0 || slices.Contains(f.Events, e.Event)) &&
+		(len(f.Subjects) == 0 || slices.Contains(f.Subjects, e.Subject))
 }

@@ -229,36 +229,42 @@ func tail(text string, n int) string {
 // printNext says what can be done now, as commands to type.
 func (g *globals) printNext(w io.Writer, l *nixie.Letter) {
 	id := l.ID.String()
-	var next [][2]string
-	redrive := func(extra, why string) {
-		words := []string{"dlq", "redrive", id}
-		if extra != "" {
-			words = append(words, extra)
-		}
-		next = append(next, [2]string{g.typed(append(words, "--reason", "'…'")...), why})
-	}
+	var next []step
 	switch l.Status {
 	case nixie.StatusOpen, nixie.StatusReview:
-		if l.Redrivable && !l.NeedsReview {
-			redrive("", office.Advice(l.Reason))
-		} else {
-			redrive("--force", office.Advice(l.Reason))
-		}
+		next = append(next, step{g.redriveOf(l), office.Advice(l.Reason)})
 	case nixie.StatusRedriving:
-		next = append(next, [2]string{g.typed("message", "show", l.Message.ID.String()), "it is on its way again"})
+		next = append(next, step{g.typed("message", "show", l.Message.ID.String()), "it is on its way again"})
 	case nixie.StatusQuarantined:
-		next = append(next, [2]string{g.typed("dlq", "requalify", id, "--reason", "'…'"), "let it be redriven again"})
+		next = append(next, step{g.typed("dlq", "requalify", id, "--reason", "'…'"), "let it be redriven again"})
 	case nixie.StatusDiscarded:
 		if l.Message.State == nixie.Dead {
-			next = append(next, [2]string{g.typed("dlq", "restore", id), "take the discard back"})
+			next = append(next, step{g.typed("dlq", "restore", id), "take the discard back"})
 		}
 	}
 	if _, ok := nixie.NextStatus(l.Status, nixie.OnDiscard); ok {
-		next = append(next, [2]string{g.typed("dlq", "discard", id, "--reason", "'…'"), "give it up"})
+		next = append(next, step{g.typed("dlq", "discard", id, "--reason", "'…'"), "give it up"})
 	}
-	next = append(next, [2]string{g.typed("message", "log", l.Message.ID.String()), "its life in order of time"})
+	next = append(next, step{g.typed("message", "log", l.Message.ID.String()), "its life in order of time"})
+	printSteps(w, next)
+}
+
+// redriveOf is the command that sends a letter on its way, with --force where
+// its reason or its status wants that.
+func (g *globals) redriveOf(l *nixie.Letter) string {
+	words := []string{"dlq", "redrive", l.ID.String()}
+	if !l.Redrivable || l.NeedsReview {
+		words = append(words, "--force")
+	}
+	return g.typed(append(words, "--reason", "'…'")...)
+}
+
+// step is something that can be done next: the command to type, and why.
+type step struct{ command, why string }
+
+func printSteps(w io.Writer, next []step) {
 	fmt.Fprintln(w, "\nNext:")
-	for _, n := range next {
-		fmt.Fprintf(w, "  # %s\n  %s\n", n[1], n[0])
+	for _, s := range next {
+		fmt.Fprintf(w, "  # %s\n  %s\n", s.why, s.command)
 	}
 }

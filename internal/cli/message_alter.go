@@ -221,7 +221,8 @@ type alterPlan struct {
 const maxAltered = 1_000_000
 
 // choose reads the IDs before anything is changed, so that a change does not
-// bring a message into the choice again.
+// bring a message into the choice again. What a filter chooses is changed oldest
+// first: moved messages stay in the order in which they came.
 func (a *altering) choose(ctx context.Context, o *office.Office, args []string, f nixie.Filter) ([]nixie.ID, error) {
 	if len(args) > 0 {
 		return o.MessageIDs(ctx, args)
@@ -236,6 +237,7 @@ func (a *altering) choose(ctx context.Context, o *office.Office, args []string, 
 		}
 		ids = append(ids, r.ID)
 	}
+	slices.Reverse(ids)
 	return ids, nil
 }
 

@@ -56,7 +56,7 @@ func scripts(t *testing.T, names string) {
 		},
 		Cmds: map[string]func(*testscript.TestScript, bool, []string){
 			"nixie": runNixie, "fixture": makeFixture, "streams": makeStreams, "damage": damageFixture, "unchanged": unchanged,
-			"waiting": makeWaiting, "stopped": makeStopped, "exhausted": makeExhausted,
+			"waiting": makeWaiting, "stopped": makeStopped, "exhausted": makeExhausted, "holder": holdOne,
 			"secrets": makeSecrets,
 		},
 	})

@@ -93,10 +93,7 @@ func newStreamShow(g *globals) *cobra.Command {
 			for i := range records {
 				story.Newest = append(story.Newest, viewRow(&records[i]))
 			}
-			return g.object(story, func(w io.Writer) error {
-				g.printStream(w, &story)
-				return nil
-			})
+			return g.object(story, func(w io.Writer) error { return g.printStream(ctx, w, o, &story) })
 		}),
 	}
 }
@@ -108,7 +105,14 @@ func queueAndStream(cmd *cobra.Command, args []string) error {
 	return nil
 }
 
-func (g *globals) printStream(w io.Writer, s *streamStory) {
+func (g *globals) printStream(ctx context.Context, w io.Writer, o *office.Office, s *streamStory) error {
+	var dead nixie.Letter
+	if s.Letter != "" {
+		var err error
+		if dead, err = o.Letter(ctx, s.Letter); err != nil {
+			return err
+		}
+	}
 	f := newFacts(w)
 	f.add("stream", s.Stream)
 	f.add("queue", s.Queue)
@@ -130,7 +134,10 @@ func (g *globals) printStream(w io.Writer, s *streamStory) {
 			fmt.Fprintf(w, "  %s  %s  %s\n", m.ID, m.State, escapeLine(m.Key))
 		}
 	}
-	g.printStreamNext(w, s)
+	if next := g.streamNext(&s.StreamView, &dead); len(next) > 0 {
+		printSteps(w, next)
+	}
+	return nil
 }
 
 func waitsFor(s *streamStory) string {
@@ -143,19 +150,32 @@ func waitsFor(s *streamStory) string {
 	return ""
 }
 
-// printStreamNext says what can be done about a stream that does not move.
-func (g *globals) printStreamNext(w io.Writer, s *streamStory) {
+// streamNext is what can be done about a stream that does not move. The letter
+// is that of a dead head.
+func (g *globals) streamNext(s *office.StreamView, l *nixie.Letter) (next []step) {
 	queue, stream := quote(s.Queue), quote(s.Stream)
+	passed := s.Followers > 0 && s.Passing == s.Followers
 	switch s.State {
 	case store.StreamBlocked:
-		fmt.Fprintf(w, "\nNext:\n  %s\n  %s\n  %s\n", g.typed("dlq", "show", s.Letter),
-			g.typed("dlq", "redrive", s.Letter, "--reason", "'…'")+"   # it keeps its place",
-			g.typed("stream", "unblock", queue, stream, "--reason", "'…'")+"   # go on without it")
+		why := "the others go on without it, for good"
+		if passed {
+			why = "those that come later go on without it, too"
+		}
+		next = append(next, step{g.typed("dlq", "show", s.Letter), "why it died"})
+		if l.Status == nixie.StatusQuarantined {
+			next = append(next, step{g.typed("dlq", "requalify", s.Letter, "--reason", "'…'"), "let it be redriven again; it keeps its place"})
+		} else {
+			next = append(next, step{g.redriveOf(l), "once the cause is mended; it keeps its place"})
+		}
+		return append(next, step{g.typed("stream", "unblock", queue, stream, "--reason", "'…'"), why})
 	case store.StreamWaiting:
-		fmt.Fprintf(w, "\nNext:\n  %s\n  %s\n  %s\n", g.typed("message", "retry-now", s.Head),
-			g.typed("stream", "release", queue, stream, "--reason", "'…'")+"   # the others pass it",
-			g.typed("message", "hold", s.Head, "--reason", "poison", "--release-followers"))
+		next = append(next, step{g.typed("message", "retry-now", s.Head), "once the cause is mended: now, not later"})
+		if !passed && s.Followers > 0 {
+			next = append(next, step{g.typed("stream", "release", queue, stream, "--reason", "'…'"), "those that follow now may pass it"})
+		}
+		next = append(next, step{g.typed("message", "hold", s.Head, "--reason", "poison", "--release-followers"), "it will not succeed: to the office with it, and nobody waits for it"})
 	}
+	return next
 }
 
 func newStreamRelease(g *globals) *cobra.Command {

@@ -4,11 +4,15 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"strings"
+	"testing"
 	"time"
 
 	"github.com/rogpeppe/go-internal/testscript"
 
 	"github.com/nixie-go/nixie"
+	"github.com/nixie-go/nixie/office"
+	"github.com/nixie-go/nixie/store"
 	"github.com/nixie-go/nixie/store/sqlite"
 )
 
@@ -49,4 +53,28 @@ func makeStreams(ts *testscript.TestScript, _ bool, _ []string) {
 		{Delivery: ds[3], Verb: nixie.Release},
 	})...))
 	ts.Check(st.Close())
+}
+
+// What is told to do about a dead head works as it is told.
+func TestStreamNextOfADeadHead(t *testing.T) {
+	g := &globals{}
+	s := &office.StreamView{Queue: "q", Stream: "s", State: store.StreamBlocked, Letter: nixie.ID{}.String(), Followers: 1}
+	for _, c := range []struct {
+		name   string
+		letter nixie.Letter
+		want   string
+	}{
+		{"redrivable", nixie.Letter{Status: nixie.StatusOpen, Redrivable: true}, "dlq redrive " + s.Letter + " --reason"},
+		{"not redrivable", nixie.Letter{Status: nixie.StatusOpen}, "dlq redrive " + s.Letter + " --force --reason"},
+		{"for review", nixie.Letter{Status: nixie.StatusReview, Redrivable: true, NeedsReview: true}, "dlq redrive " + s.Letter + " --force --reason"},
+		{"in quarantine", nixie.Letter{Status: nixie.StatusQuarantined, Redrivable: true}, "dlq requalify " + s.Letter + " --reason"},
+	} {
+		var told []string
+		for _, next := range g.streamNext(s, &c.letter) {
+			told = append(told, next.command)
+		}
+		if len(told) != 3 || !strings.HasPrefix(told[1], "nixie "+c.want) {
+			t.Errorf("%s: told %q, want %q", c.name, told, c.want)
+		}
+	}
 }

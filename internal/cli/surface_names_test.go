@@ -26,14 +26,3 @@ func promises() []string {
 		"enqueue: --jsonl --type --key --stream --dedupe-key --on-conflict --priority --delay --at --expires-in --header --reply-to --body id duplicate different",
 	}
 }
-
-// comingCommands are promised and not made yet. The list shrinks to nothing.
-func comingCommands() []string {
-	return []string{
-		"queue pause", "queue resume", "queue purge", "queue drain", "queue set",
-		"message cancel", "message hold", "message retry-now", "message reset-attempts", "message reschedule", "message move",
-		"stream list", "stream show", "stream release", "stream unblock",
-		"stats retries", "stats reasons", "stats backlog", "stats poison", "stats stalled",
-		"check", "audit list", "audit verify", "audit export",
-	}
-}

@@ -1,7 +1,6 @@
 package cli
 
 import (
-	"flag"
 	"fmt"
 	"io"
 	"maps"
@@ -14,10 +13,6 @@ import (
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
 )
-
-// complete makes names that are still to come count as missing: what make
-// surface asks for.
-var complete = flag.Bool("complete", false, "count commands that are still to come as missing")
 
 // TestSurface prints every command, flag and JSON field of the program with a
 // story that exercises it: a script under testdata, or a golden file with
@@ -125,17 +120,12 @@ func (s *surface) views(t *testing.T, told *stories) {
 
 // required looks the names up that have been promised.
 func (s *surface) required(root *cobra.Command, told *stories) {
-	coming := comingCommands()
 	for _, promise := range promises() {
 		path, rest, _ := strings.Cut(promise, ":")
 		words := strings.Fields(path)
 		c, left, err := root.Find(words)
 		if err != nil || len(left) > 0 || c == root {
-			if *complete || !slices.Contains(coming, path) {
-				s.line("required", path, nil)
-			} else {
-				fmt.Fprintf(s.out, "%-8s %-48s still to come\n", "required", path)
-			}
+			s.line("required", path, nil)
 			continue
 		}
 		for _, name := range strings.Fields(rest) {

@@ -74,3 +74,16 @@ func makeWaiting(ts *testscript.TestScript, _ bool, _ []string) {
 	put(nixie.Message{Queue: "mail", Key: "m-6"})
 	ts.Check(st.Close())
 }
+
+// holdOne is a worker that holds a message of the queue from noon on, for four
+// hours, and is there until the script ends: holder QUEUE.
+func holdOne(ts *testscript.TestScript, _ bool, args []string) {
+	st, err := sqlite.Open(ts.MkAbs("s.db"), sqlite.Options{Clock: func() time.Time { return noon }, Owner: "worker-2", Reserve: -1})
+	ts.Check(err)
+	ts.Defer(func() { ts.Check(st.Close()) })
+	ds, err := st.Claim(context.Background(), args[0], nixie.Want{Max: 1, Lease: 4 * time.Hour})
+	ts.Check(err)
+	if len(ds) != 1 {
+		ts.Fatalf("nothing is due in queue %s", args[0])
+	}
+}

@@ -104,6 +104,9 @@ func (s *Store) transfer(from *queue, m *message, name string) error {
 		return nixie.Errorf(nixie.CodeConflict, "message %s was redriven: its letter %s belongs to queue %s", m.ID, m.letter.ID, m.Queue)
 	}
 	to := s.queue(name)
+	if err := to.settings.Admits(name); err != nil {
+		return err
+	}
 	if err := to.free(m); err != nil {
 		return err
 	}

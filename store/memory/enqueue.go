@@ -3,6 +3,7 @@ package memory
 import (
 	"bytes"
 	"context"
+	"slices"
 	"time"
 
 	"github.com/nixie-go/nixie"
@@ -95,7 +96,7 @@ func (s *Store) accept(given *nixie.Message, now time.Time) nixie.Receipt {
 	if holder := s.holder(given); holder != nil {
 		different := holder.Hash != hash
 		if given.OnConflict == nixie.ReplaceExisting {
-			holder.Body, holder.Hash = bytes.Clone(given.Body), hash
+			holder.replace(given, hash)
 		}
 		return nixie.Receipt{ID: holder.ID, Duplicate: true, Different: different}
 	}
@@ -115,6 +116,14 @@ func (s *Store) accept(given *nixie.Message, now time.Time) nixie.Receipt {
 		s.wake(q.name)
 	}
 	return nixie.Receipt{ID: m.ID}
+}
+
+// replace takes over what a newer message with the same dedupe key says.
+func (m *message) replace(given *nixie.Message, hash nixie.Hash) {
+	m.Body, m.Hash, m.Headers, m.Type = bytes.Clone(given.Body), hash, slices.Clone(given.Headers), given.Type
+	if given.Key != "" {
+		m.Key = given.Key
+	}
 }
 
 // fresh sets everything that a caller has no say in.

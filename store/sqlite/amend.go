@@ -202,6 +202,9 @@ func (t *tx) move(from *queueRow, pos int64, id nixie.ID, st standing, name stri
 	if err != nil {
 		return err
 	}
+	if err := to.settings.Admits(to.name); err != nil {
+		return err
+	}
 	if to.last >= maxSeq {
 		return nixie.Errorf(nixie.CodeLimit, "queue %s has taken %d messages, the limit: use another queue", to.name, to.last)
 	}

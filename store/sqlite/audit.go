@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"strconv"
+	"strings"
 
 	"github.com/nixie-go/nixie"
 	"github.com/nixie-go/nixie/store"
@@ -82,6 +83,9 @@ func (s *Store) Audit(ctx context.Context, filter store.AuditFilter, page store.
 		w.add("a.actor = ?", filter.Actor)
 	}
 	oneOf(w, "a.event", filter.Events)
+	if len(filter.Subjects) > 0 {
+		w.add("a.subject in (?"+strings.Repeat(", ?", len(filter.Subjects)-1)+")", idArgs(filter.Subjects)...)
+	}
 	way, than := "desc", "<"
 	if filter.Oldest {
 		way, than = "asc", ">"

@@ -215,8 +215,8 @@ func (t *tx) takeKey(q *queueRow, m *nixie.Message, hash nixie.Hash, pos int64) 
 	return &r, nil
 }
 
-// replace gives a queued message that nobody has claimed in this life a new
-// body. Its ID and place stay.
+// replace gives a queued message that nobody has claimed in this life what a
+// newer one says. Its ID and place stay, and its key when the newer has none.
 func (t *tx) replace(q *queueRow, m *nixie.Message, hash nixie.Hash, holder int64, r nixie.Receipt) (*nixie.Receipt, error) {
 	st, err := t.stateOf(holder)
 	if err != nil {
@@ -225,7 +225,7 @@ func (t *tx) replace(q *queueRow, m *nixie.Message, hash nixie.Hash, holder int6
 	if st.state != stQueued || st.deliveries > 0 {
 		return nil, &nixie.DuplicateError{Key: m.DedupeKey, Existing: r.ID}
 	}
-	return &r, t.run("update message set body = ?, hash = ?, headers = ?, type = ?, key = ? where pos = ?",
+	return &r, t.run("update message set body = ?, hash = ?, headers = ?, type = ?, key = coalesce(?, key) where pos = ?",
 		m.Body, hash, jsonText(len(m.Headers) == 0, m.Headers), text(m.Type), text(m.Key), holder)
 }
 

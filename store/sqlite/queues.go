@@ -75,7 +75,7 @@ func countQueue(c conn, at *queueRow, now int64, q *nixie.QueueInfo) error {
 			q.OldestAt = at
 		}
 	}
-	late, err := c.number(lateFollowers, at.n, now)
+	late, err := c.number(lateOvertakers, at.n, now)
 	if err != nil {
 		return err
 	}
@@ -93,9 +93,9 @@ func countQueue(c conn, at *queueRow, now int64, q *nixie.QueueInfo) error {
 	}, at.n, hourAgo)
 }
 
-// lateFollowers counts messages that may pass their head, whose head is due by
+// lateOvertakers counts messages that may pass their head, whose head is due by
 // now and goes first.
-const lateFollowers = `select count(*) from pending p indexed by pending_passer where queue = ?1 and may_pass = 1 and state = 0 and due <= ?2
+const lateOvertakers = `select count(*) from pending p indexed by pending_passer where queue = ?1 and may_pass = 1 and state = 0 and due <= ?2
 	and exists (select 1 from pending h where h.stream = p.stream and h.pos <> p.pos and h.state = 0 and h.due <= ?2)`
 
 // countWaiting counts the rows of pending that wait by when they are due, and

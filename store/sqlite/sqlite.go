@@ -127,7 +127,7 @@ func checkFile(path string, mustExist bool) error {
 	case err == nil && info.IsDir():
 		return nixie.Errorf(nixie.CodeInvalid, "store %s is a folder: name a file in it", path)
 	case errors.Is(err, os.ErrNotExist) && mustExist:
-		return nixie.Errorf(nixie.CodeNotFound, "no store at %s: nixie run creates one, --store names another", path)
+		return nixie.Errorf(nixie.CodeNotFound, "no store at %s: nixie run, enqueue and queue set make one, --store names another", path)
 	case errors.Is(err, os.ErrNotExist):
 		f, err := os.OpenFile(path, os.O_CREATE|os.O_RDWR, 0o600)
 		if err != nil {

@@ -26,6 +26,7 @@ func amendClauses() []clause {
 		{"MoveToAnotherQueue", moveQueue},
 		{"MoveNeedsTheDedupeKey", moveKey},
 		{"MoveOfARedrivenOneIsRefused", moveRedriven},
+		{"MoveIntoAClosedQueueIsRefused", moveIntoClosed},
 		{"MayPassNeedsAStrictStream", mayPassRefused},
 		{"EveryChangeIsInTheAudit", changesAudited},
 	}
@@ -271,6 +272,27 @@ func moveKey(b *bed) {
 	rs, err := b.st.Enqueue(b.ctx, nixie.Message{Queue: "third", DedupeKey: "k"})
 	b.ok(err)
 	same(b, "holder of the key", rs[0].ID, id)
+}
+
+func moveIntoClosed(b *bed) {
+	to := change(store.Move)
+	to.Queue = "elsewhere"
+	fresh, waits := b.put("a", nixie.DedupeKey("k")), b.put("b", nixie.Delay(time.Hour))
+	closing := func(closed bool) {
+		_, err := b.st.Adjust(b.ctx, to.Queue, "ann", "because", func(q *nixie.QueueSettings) error {
+			q.Closed = closed
+			return nil
+		})
+		b.ok(err)
+	}
+	closing(true)
+	b.unchanged(func() {
+		b.code(b.change(fresh, to), nixie.CodeConflict)
+		b.code(b.change(waits, to), nixie.CodeConflict)
+	})
+	closing(false)
+	b.ok(b.change(fresh, to))
+	b.ok(b.change(waits, to))
 }
 
 func moveRedriven(b *bed) {

@@ -2,6 +2,8 @@ package storetest
 
 import (
 	"errors"
+	"slices"
+	"time"
 
 	"github.com/nixie-go/nixie"
 	"github.com/nixie-go/nixie/store"
@@ -14,6 +16,7 @@ func dedupeClauses() []clause {
 		{"KeysBelongToAQueue", keysBelongToAQueue},
 		{"FailOnConflictRefusesTheCall", failOnConflict},
 		{"ReplaceExistingTakesTheNewBody", replaceExisting},
+		{"ReplaceExistingTakesHeadersTypeAndKey", replaceAll},
 		{"ReplaceExistingFailsOnceClaimed", replaceClaimed},
 		{"ScopeActive", scopeActive},
 		{"ScopeUnresolved", scopeUnresolved},
@@ -99,6 +102,41 @@ func replaceExisting(b *bed) {
 	b.keys(ds, "a", "b")
 	same(b, "body", string(ds[0].Body), "new")
 	same(b, "hash", ds[0].Hash, nixie.HashBody([]byte("new")))
+}
+
+// replaceAll replaces a message by one with more said, then by one with less: the
+// key of the holder is what it was called by, so only another key takes its place.
+func replaceAll(b *bed) {
+	id := b.put("a", nixie.DedupeKey("k"), nixie.WithHeader("old", "1"), nixie.Stream("s"), nixie.Priority(2))
+	for _, next := range []struct {
+		given nixie.Message
+		key   string
+	}{
+		{nixie.Message{Key: "b", Type: "other", Headers: []nixie.Header{{Name: "new", Value: "2"}, {Name: "new", Value: "3"}}, Stream: "t", Priority: -1, Delay: time.Hour}, "b"},
+		{nixie.Message{Body: []byte("last")}, "b"},
+	} {
+		given := next.given
+		given.Queue, given.DedupeKey, given.OnConflict = work, "k", nixie.ReplaceExisting
+		r, err := b.st.Enqueue(b.ctx, given)
+		b.ok(err)
+		same(b, "receipt", r[0], nixie.Receipt{ID: id, Duplicate: true, Different: true})
+		got := b.record(id)
+		same(b, "body", string(got.Body), string(given.Body))
+		same(b, "hash", got.Hash, nixie.HashBody(given.Body))
+		same(b, "type", got.Type, given.Type)
+		same(b, "key", got.Key, next.key)
+		same(b, "stream", got.Stream, "s")
+		same(b, "priority", got.Priority, 2)
+		same(b, "due later", got.NotBefore.After(b.clock.Now()), false)
+		if !slices.Equal(got.Headers, given.Headers) {
+			b.Fatalf("headers are %v, want %v", got.Headers, given.Headers)
+		}
+		if len(given.Headers) > 0 {
+			given.Headers[0].Value = "changed by the caller"
+			same(b, "header", b.record(id).Headers[0].Value, "2")
+		}
+	}
+	b.keys(b.claim(9), "b")
 }
 
 func replaceClaimed(b *bed) {

@@ -23,8 +23,9 @@ func (m *machine) messages(r *rapid.T) []nixie.Message {
 	var ms []nixie.Message
 	for i := range rapid.IntRange(1, 3).Draw(r, "messages") {
 		ms = append(ms, nixie.Message{
-			Queue: m.queue(r), Type: "t", Body: []byte(fmt.Sprintf("body %d", rapid.IntRange(0, 2).Draw(r, "body"))),
-			Key:       fmt.Sprintf("k%d.%d", len(m.ids), i),
+			Queue: m.queue(r), Type: rapid.SampledFrom([]string{"t", "u", ""}).Draw(r, "type"), Body: []byte(fmt.Sprintf("body %d", rapid.IntRange(0, 2).Draw(r, "body"))),
+			Key:       rapid.SampledFrom([]string{fmt.Sprintf("k%d.%d", len(m.ids), i), ""}).Draw(r, "name"),
+			Headers:   rapid.SampledFrom([][]nixie.Header{nil, nil, {{Name: "h", Value: "1"}}, {{Name: "h", Value: "2"}, {Name: "h", Value: "1"}}}).Draw(r, "headers"),
 			Priority:  rapid.SampledFrom([]int{0, 0, 0, 1, -1}).Draw(r, "priority"),
 			Delay:     rapid.SampledFrom([]time.Duration{0, 0, time.Second, 10 * time.Second}).Draw(r, "delay"),
 			Stream:    rapid.SampledFrom([]string{"", "", "s", "s", "t"}).Draw(r, "stream"),

@@ -18,6 +18,7 @@ func trailClauses() []clause {
 
 // trailOfAll lists what several people did to several queues.
 func trailOfAll(b *bed) {
+	var gone []nixie.ID
 	for i := range 30 {
 		queue, who := fmt.Sprint("q", i%3), pick3(i)
 		_, err := b.st.Adjust(b.ctx, queue, who, fmt.Sprint("reason ", i), func(q *nixie.QueueSettings) error {
@@ -26,7 +27,8 @@ func trailOfAll(b *bed) {
 		})
 		b.ok(err)
 		if i%4 == 0 {
-			b.ok(b.amend(b.put(fmt.Sprint(i), nixie.Queue(queue)), store.Cancel))
+			gone = append(gone, b.put(fmt.Sprint(i), nixie.Queue(queue)))
+			b.ok(b.amend(gone[len(gone)-1], store.Cancel))
 		}
 		if i%2 == 0 {
 			b.clock.Advance(time.Minute)
@@ -42,6 +44,7 @@ func trailOfAll(b *bed) {
 	for _, f := range []store.AuditFilter{
 		{}, {Oldest: true}, {Queues: []string{"q1", "q2"}}, {Queues: []string{"none"}}, {Since: noon}, {Until: noon, Oldest: true},
 		{Actor: "bob"}, {Actor: "nobody"}, {Events: []nixie.Event{nixie.OnCancel}}, {Events: []nixie.Event{nixie.OnConfigure}, Actor: "cy", Queues: []string{"q0"}},
+		{Subjects: gone[:1]}, {Subjects: gone[2:5], Oldest: true}, {Subjects: []nixie.ID{{1}}},
 	} {
 		var want []string
 		for i := range all {
