@@ -66,18 +66,18 @@ func countQueue(c conn, at *queueRow, now int64, q *nixie.QueueInfo) error {
 	if err != nil {
 		return err
 	}
-	if ready > 0 {
-		oldest, _, err := dueEnds(c, at.n, stQueued, 0)
+	late, err := c.number("select count(*) from pending indexed by pending_passer where queue = ?1 and state = 0 and due <= ?2 and "+overtakes, at.n, now)
+	if err != nil {
+		return err
+	}
+	if ready > late {
+		oldest, err := oldestReady(c, at.n, now)
 		if err != nil {
 			return err
 		}
 		if at := moment(oldest); q.OldestAt.IsZero() || at.Before(q.OldestAt) {
 			q.OldestAt = at
 		}
-	}
-	late, err := c.number(lateOvertakers, at.n, now)
-	if err != nil {
-		return err
 	}
 	q.Ready += ready - late
 	q.Blocked += late
@@ -93,10 +93,23 @@ func countQueue(c conn, at *queueRow, now int64, q *nixie.QueueInfo) error {
 	}, at.n, hourAgo)
 }
 
-// lateOvertakers counts messages that may pass their head, whose head is due by
-// now and goes first.
-const lateOvertakers = `select count(*) from pending p indexed by pending_passer where queue = ?1 and may_pass = 1 and state = 0 and due <= ?2
-	and exists (select 1 from pending h where h.stream = p.stream and h.pos <> p.pos and h.state = 0 and h.due <= ?2)`
+// overtakes is true of messages that may pass their head, whose head is due by
+// now, ?2, and goes first.
+const overtakes = `may_pass = 1 and exists (select 1 from pending h where h.stream = pending.stream and h.pos <> pending.pos and h.state = 0 and h.due <= ?2)`
+
+// oldestReady returns since when the longest ready message is due; 0 if none is.
+func oldestReady(c conn, queue, now int64) (oldest int64, err error) {
+	for _, part := range waitingIn(stQueued) {
+		due, err := c.number("select due "+part+" and due <= ?2 and not ("+overtakes+") order by due limit 1", queue, now)
+		if err != nil {
+			return 0, err
+		}
+		if due != 0 && (oldest == 0 || due < oldest) {
+			oldest = due
+		}
+	}
+	return oldest, nil
+}
 
 // countWaiting counts the rows of pending that wait by when they are due, and
 // returns how many can go now.

@@ -153,6 +153,9 @@ func markedWaits(b *bed) {
 	b.put("other")
 	same(b, "ready", b.info().Ready, 2)
 	same(b, "blocked", b.info().Blocked, 2)
+	if at := b.info().OldestAt; !at.Equal(b.clock.Now()) {
+		b.Fatalf("oldest ready message is due since %s, want that of the head, %s", at, b.clock.Now())
+	}
 	ds := b.claim(9)
 	b.keys(ds, "m1", "other")
 	b.complete(ds...)
