@@ -122,7 +122,7 @@ func TestNearMissesStay(t *testing.T) {
 		"author: Ann", "passenger=3", "secretary: Ann", "keyboard=us", "monkey=1", "pass=12 fail=3", "PASS: 12", "bypass=always", "compass: north",
 		"PWD=/srv/x", "OLDPWD=/srv", `"pwd":"/srv/app"`, "if password == input", "token != want", "use --token to log in", "flag not defined: --password",
 		"docker run -u 1000:1000 x", "ssh -u git@host", "std::token::kind", "Token::new", "main.(*Token).Get(0x1400)", "goroutine 1 [running]:",
-		"https://x.example/a?b=c#d", "http://host:8080/path/@user", "https://registry.example:443/@scope/pkg", "ssh://git@github.com/x", "postgres://app@db/x",
+		"https://x.example/a?b=c#d", "http://host:8080/path/@user", "https://host.example:443/@scope/pkg", "ssh://git@github.com/x", "postgres://app@db/x",
 		"mailto:a@b.example", "a@b.example", "//registry:5000/x@sha256:abc", "git@github.com:x/y.git", "time 12:30:45", "user:group", "f@x(1)",
 		"Basic Authentication is off", "bearer authentication failed", "basic understanding", "Bearer token missing", "Authorization: token has expired, log in again",
 		"authorization: denied by policy", "no cookie: named session", "cookie: not found", "skipped sk-learn-a-long-name-of-a-thing", "ghp_short", "eyJhbG", "eyJ.x.y",
