@@ -50,7 +50,7 @@ func TestShow4BurdenCostsOthersNothing(t *testing.T) {
 		{"the queue of the scheduled ones", func(t testing.TB, s *sqlite.Store) { fill(t, s, "later", 50_000) }, "later", 50_000},
 	} {
 		var took [2][]time.Duration
-		for range 7 {
+		for range 11 {
 			for i, s := range []*sqlite.Store{free, burdened} {
 				c.fill(t, s)
 				busy := cpuTime(t)
