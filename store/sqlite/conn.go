@@ -59,11 +59,28 @@ func openConn(path, vfs string, create bool, wait time.Duration) (conn, error) {
 	c := conn{raw}
 	c.SetBusyTimeout(wait)
 	for _, p := range settings() {
-		if err := c.run(p); err != nil {
+		if err := c.patiently(p, wait); err != nil {
 			return conn{}, errors.Join(explain(path, err), c.Close())
 		}
 	}
 	return c, nil
+}
+
+// patiently runs a statement again while another process locks it out, for wait.
+// Of two that turn a new file to WAL at once, SQLite refuses one without regard
+// to its busy timeout: both hold the read lock that the other waits for.
+func (c conn) patiently(query string, wait time.Duration) error {
+	patience, stop := context.WithTimeout(context.Background(), wait)
+	defer stop()
+	again := time.NewTicker(gatePause)
+	defer again.Stop()
+	for {
+		err := c.run(query)
+		if sqlite.ErrCode(err).ToPrimary() != sqlite.ResultBusy || patience.Err() != nil {
+			return err
+		}
+		<-again.C
+	}
 }
 
 // prep returns the cached statement, reset, with its arguments bound.

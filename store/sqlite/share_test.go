@@ -62,6 +62,22 @@ func (c *childProcess) drainOne() error {
 	}
 }
 
+// TestOpenANewStoreTogether lets processes make the same store at once: all of
+// them get in. One used to be told that the store is locked.
+func TestOpenANewStoreTogether(t *testing.T) {
+	for range 60 {
+		path := storePath(t)
+		var ps [4]*process
+		for i := range ps {
+			ps[i] = startChild(t, "hold", path, 1000)
+		}
+		for _, p := range ps {
+			p.line()
+			p.kill()
+		}
+	}
+}
+
 // TestR11_ManyProcesses lets processes with several goroutines each work off
 // one queue. No message has two holders, every process gets its share, and
 // nobody waits long for the others.
