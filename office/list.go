@@ -33,6 +33,23 @@ func (o *Office) Letters(ctx context.Context, f nixie.Filter, p store.Page) ([]n
 	return o.store.Letters(ctx, f, p)
 }
 
+// latest returns the letter that died last of those that match, if there is one.
+func (o *Office) latest(ctx context.Context, f nixie.Filter) (*nixie.Letter, error) {
+	p := store.Page{Limit: 1}
+	for {
+		list, next, err := o.store.Letters(ctx, f, p)
+		if err != nil {
+			return nil, err
+		}
+		if len(list) > 0 {
+			return &list[0], nil
+		}
+		if p.Cursor = next; next == "" {
+			return nil, nil
+		}
+	}
+}
+
 // AllLetters goes through all letters that match, latest death first, page by
 // page in flat memory. Letters that die meanwhile are not met.
 func (o *Office) AllLetters(ctx context.Context, f nixie.Filter, whole bool) iter.Seq2[nixie.Letter, error] {

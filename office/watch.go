@@ -168,11 +168,11 @@ func (l *lookout) since(p watchPlace) nixie.Filter {
 
 // skip puts the place behind everything that is there.
 func (l *lookout) skip(ctx context.Context) error {
-	newest, _, err := l.store.Letters(ctx, l.filter, store.Page{Limit: 1})
-	if err != nil || len(newest) == 0 {
+	newest, err := l.latest(ctx, l.filter)
+	if err != nil || newest == nil {
 		return err
 	}
-	l.at = watchPlace{died: newest[0].DiedAt, last: newest[0].ID}
+	l.at = watchPlace{died: newest.DiedAt, last: newest.ID}
 	for letter, err := range l.AllLetters(ctx, l.since(l.at), false) {
 		if err != nil {
 			return err
@@ -255,9 +255,9 @@ func (l *lookout) known(ctx context.Context, n *News, began watchPlace) (bool, e
 	}
 	f := Unresolved(nixie.Filter{Queues: l.filter.Queues, Fingerprint: n.Fingerprint})
 	f.Died.Before = began.died
-	older, _, err := l.store.Letters(ctx, f, store.Page{Limit: 1})
-	if err != nil || len(older) > 0 {
-		return len(older) > 0, err
+	older, err := l.latest(ctx, f)
+	if err != nil || older != nil {
+		return older != nil, err
 	}
 	f.Died = nixie.Times{After: began.died, Before: began.died.Add(time.Nanosecond)}
 	for letter, err := range l.AllLetters(ctx, f, false) {

@@ -86,7 +86,8 @@ type Queue interface {
 type DeadLetters interface {
 	// Letters lists letters, latest death first, and returns the cursor of
 	// the next page, empty at the end. Bodies, history and artifacts are left
-	// out unless page.Whole is set.
+	// out unless page.Whole is set. A page may have fewer letters than asked
+	// for, or none, and a cursor all the same, if many had to be looked at.
 	Letters(ctx context.Context, filter nixie.Filter, page Page) ([]nixie.Letter, string, error)
 
 	// Groups counts letters by one property, largest group first.

@@ -213,14 +213,22 @@ func (t *tx) adoptHistory(pos, queue int64, l *nixie.Letter) error {
 }
 
 func (t *tx) adoptLetter(pos, queue int64, id nixie.ID, l *nixie.Letter) error {
-	text := ""
+	last := ""
 	if n := len(l.History); n > 0 {
-		text = l.History[n-1].Text
+		last = l.History[n-1].Text
 	}
-	if err := t.run(`insert into letter (id, pos, queue, status, cause, class, reason, signature, fingerprint, redrivable, needs_review, rule, text, first_failed, last_failed, died, resolved, operation, note, revision)
-		values (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, 0, ?, ?, ?)`,
-		id, pos, queue, string(l.Status), string(l.Cause), string(l.Class), string(l.Reason), l.Signature, l.Fingerprint, l.Redrivable, l.NeedsReview, l.Rule, text,
-		nanos(l.FirstFailedAt), nanos(l.LastFailedAt), nanos(l.DiedAt), idOrNull(l.Operation), l.Note, max(l.Revision, 1)); err != nil {
+	m := &l.Message
+	kind, err := t.countLetter(&kind{
+		queue: queue, mtype: m.Type, status: l.Status, cause: l.Cause, class: l.Class, reason: l.Reason, signature: l.Signature, fingerprint: l.Fingerprint,
+		redrivable: l.Redrivable, needsReview: l.NeedsReview, redrives: m.Redrives, attempts: m.Attempts, crashes: m.Crashes,
+	}, nanos(l.DiedAt), 1)
+	if err != nil {
+		return err
+	}
+	if err := t.run(`insert into letter (id, pos, kind, queue, status, cause, class, reason, signature, fingerprint, redrivable, needs_review, rule, text, first_failed, last_failed, died, resolved, operation, note, revision, flow)
+		values (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, 0, ?, ?, ?, ?)`,
+		id, pos, kind, queue, string(l.Status), string(l.Cause), string(l.Class), string(l.Reason), l.Signature, l.Fingerprint, l.Redrivable, l.NeedsReview, l.Rule, last,
+		nanos(l.FirstFailedAt), nanos(l.LastFailedAt), nanos(l.DiedAt), idOrNull(l.Operation), l.Note, max(l.Revision, 1), text(m.Stream)); err != nil {
 		return err
 	}
 	for i := range l.Notes {

@@ -14,9 +14,10 @@ type letterRow struct {
 	revision      int64
 	stream, rank  int64 // of a dead message in an ordered stream; 0 is none
 	blocks        bool
+	kind, died    int64
 }
 
-const letterHead = "select n, pos, queue, id, status, redrivable, needs_review, revision, stream, rank, blocks from letter where "
+const letterHead = "select n, pos, queue, id, status, redrivable, needs_review, revision, stream, rank, blocks, kind, died from letter where "
 
 func (t *tx) letter(where string, arg any) (*letterRow, error) {
 	var l *letterRow
@@ -24,7 +25,7 @@ func (t *tx) letter(where string, arg any) (*letterRow, error) {
 		l = &letterRow{
 			n: row.ColumnInt64(0), pos: row.ColumnInt64(1), queue: row.ColumnInt64(2), id: columnID(row, 3),
 			status: nixie.Status(row.ColumnText(4)), redrivable: row.ColumnBool(5), needsReview: row.ColumnBool(6), revision: row.ColumnInt64(7),
-			stream: row.ColumnInt64(8), rank: row.ColumnInt64(9), blocks: row.ColumnBool(10),
+			stream: row.ColumnInt64(8), rank: row.ColumnInt64(9), blocks: row.ColumnBool(10), kind: row.ColumnInt64(11), died: row.ColumnInt64(12),
 		}
 		return nil
 	}, arg)
@@ -51,24 +52,51 @@ func (t *tx) bury(h *held, st *nixie.Settlement, actor, reason string) error {
 		return err
 	}
 	event, status := burialMove(old, st)
+	kind, flow, err := t.kindOfDead(h, &last, st.Burial, old, status)
+	if err != nil {
+		return err
+	}
 	blocks := h.stream != 0 && h.q.settings.Blocks() && !h.frees
 	if old == nil {
 		id := t.store.ids.New(moment(t.now))
 		old = &letterRow{id: id, queue: h.queue}
-		err = t.run(`insert into letter (id, pos, queue, status, cause, class, reason, signature, fingerprint, redrivable, needs_review, rule, text, first_failed, last_failed, died, resolved, note, revision, stream, rank, blocks)
-			values (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, 0, ?, 1, ?, ?, ?)`,
-			id, h.pos, h.queue, string(status), string(st.Burial.Cause), string(last.class), string(last.reason), st.Burial.Signature, st.Burial.Fingerprint,
-			st.Burial.Redrivable, st.Burial.NeedsReview, st.Burial.Rule, last.text, first, last.at, t.now, st.Note, orNull(h.stream), h.rank, blocks)
+		err = t.run(`insert into letter (id, pos, kind, queue, status, cause, class, reason, signature, fingerprint, redrivable, needs_review, rule, text, first_failed, last_failed, died, resolved, note, revision, stream, rank, blocks, flow)
+			values (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, 0, ?, 1, ?, ?, ?, ?)`,
+			id, h.pos, kind, h.queue, string(status), string(st.Burial.Cause), string(last.class), string(last.reason), st.Burial.Signature, st.Burial.Fingerprint,
+			st.Burial.Redrivable, st.Burial.NeedsReview, st.Burial.Rule, last.text, first, last.at, t.now, st.Note, orNull(h.stream), h.rank, blocks, text(flow))
 	} else {
-		err = t.run(`update letter set status = ?, cause = ?, class = ?, reason = ?, signature = ?, fingerprint = ?, redrivable = ?, needs_review = ?, rule = ?, text = ?,
+		err = t.run(`update letter set kind = ?, status = ?, cause = ?, class = ?, reason = ?, signature = ?, fingerprint = ?, redrivable = ?, needs_review = ?, rule = ?, text = ?,
 			first_failed = coalesce(nullif(first_failed, 0), ?), last_failed = ?, died = ?, resolved = 0, note = ?, revision = revision + 1, stream = ?, rank = ?, blocks = ? where n = ?`,
-			string(status), string(st.Burial.Cause), string(last.class), string(last.reason), st.Burial.Signature, st.Burial.Fingerprint,
+			kind, string(status), string(st.Burial.Cause), string(last.class), string(last.reason), st.Burial.Signature, st.Burial.Fingerprint,
 			st.Burial.Redrivable, st.Burial.NeedsReview, st.Burial.Rule, last.text, first, last.at, t.now, st.Note, orNull(h.stream), h.rank, blocks, old.n)
 	}
 	if err != nil {
 		return err
 	}
 	return t.audit(h.queue, actor, event, old.id, reason)
+}
+
+// kindOfDead counts the letter of a message that died as one of its kind, and no
+// longer as what it was, and returns the number of the kind and the name of the
+// message's stream.
+func (t *tx) kindOfDead(h *held, last *lastOf, b *nixie.Burial, old *letterRow, status nixie.Status) (n int64, flow string, err error) {
+	k := kind{
+		queue: h.queue, status: status, cause: b.Cause, class: last.class, reason: last.reason, signature: b.Signature, fingerprint: b.Fingerprint,
+		redrivable: b.Redrivable, needsReview: b.NeedsReview, redrives: h.redrives, attempts: h.attempts, crashes: h.crashes,
+	}
+	if err := t.each("select type, stream from message where pos = ?", func(row rows) error {
+		k.mtype, flow = row.ColumnText(0), row.ColumnText(1)
+		return nil
+	}, h.pos); err != nil {
+		return 0, "", err
+	}
+	if old != nil {
+		if _, err := t.uncount(old); err != nil {
+			return 0, "", err
+		}
+	}
+	n, err = t.countLetter(&k, t.now, 1)
+	return n, flow, err
 }
 
 // system is the actor of verdicts that nobody gave by hand.
@@ -132,7 +160,11 @@ func (t *tx) letterFollows(pos int64, event nixie.Event, note string) error {
 	if !ok {
 		return nixie.Errorf(nixie.CodeInternal, "letter %s cannot follow %s", l.id, event)
 	}
-	if err := t.run("update letter set status = ?, resolved = ?, note = ?, revision = revision + 1 where n = ?", string(next), t.now, note, l.n); err != nil {
+	kind, err := t.become(l, next)
+	if err != nil {
+		return err
+	}
+	if err := t.run("update letter set kind = ?, status = ?, resolved = ?, note = ?, revision = revision + 1 where n = ?", kind, string(next), t.now, note, l.n); err != nil {
 		return err
 	}
 	return t.audit(l.queue, system, event, l.id, "")

@@ -83,8 +83,6 @@ func (w *where) age(column string, s nixie.Span, now time.Time) {
 // common adds what letters and messages share; c is the view current and began
 // the moment that ages are counted from.
 func (w *where) common(f *nixie.Filter, began string, now time.Time) {
-	oneOf(w, "c.queue_name", f.Queues)
-	oneOf(w, "c.type", f.Types)
 	oneOf(w, "c.key", f.Keys)
 	oneOf(w, "c.stream", f.Streams)
 	if len(f.States) > 0 {
@@ -96,7 +94,6 @@ func (w *where) common(f *nixie.Filter, began string, now time.Time) {
 	}
 	w.age(began, f.Age, now)
 	w.times(began, f.Died)
-	w.bounds("c.redrives", f.Redrives)
 	w.bounds("c.attempts", f.Attempts)
 	w.bounds("c.deliveries", f.Deliveries)
 	w.bounds("c.crashes", f.Crashes)
@@ -106,35 +103,78 @@ func (w *where) common(f *nixie.Filter, began string, now time.Time) {
 	}
 }
 
-// letterWhere is a filter over letter l and current c.
-func letterWhere(f *nixie.Filter, now time.Time) *where {
+// kindWhere is what a filter says of kind k.
+func kindWhere(f *nixie.Filter) *where {
+	w := &where{}
+	if len(f.Queues) > 0 {
+		q := &where{}
+		oneOf(q, "name", f.Queues)
+		w.add("k.queue in (select n from queue where "+q.String()+")", q.args...)
+	}
+	oneOf(w, "k.type", f.Types)
+	oneOf(w, "k.status", f.Statuses)
+	oneOf(w, "k.reason", f.Reasons)
+	oneOf(w, "k.class", f.Classes)
+	oneOf(w, "k.cause", f.Causes)
+	w.contains("k.signature", f.Signature)
+	if f.Fingerprint != "" {
+		w.add("k.fingerprint = ?", f.Fingerprint)
+	}
+	if f.Redrivable != nil {
+		w.add("k.redrivable = ?", *f.Redrivable)
+	}
+	if f.NeedsReview != nil {
+		w.add("k.needs_review = ?", *f.NeedsReview)
+	}
+	w.bounds("k.redrives", f.Redrives)
+	w.counts("k.attempts", f.Attempts)
+	w.counts("k.crashes", f.Crashes)
+	return w
+}
+
+// counts bounds what kinds know only of messages that have ended.
+func (w *where) counts(column string, r nixie.Range) {
+	ended := &where{}
+	if ended.bounds(column, r); len(ended.terms) > 0 {
+		w.add("(k.status = 'redriving' or "+ended.String()+")", ended.args...)
+	}
+}
+
+// restWhere is what a filter says beyond its kinds and the time of death, over
+// letter l and current c.
+func restWhere(f *nixie.Filter, now time.Time) *where {
 	w := &where{}
 	if len(f.IDs) > 0 {
 		marks := "?" + strings.Repeat(", ?", len(f.IDs)-1)
-		w.add("(l.id in ("+marks+") or c.id in ("+marks+"))", append(idArgs(f.IDs), idArgs(f.IDs)...)...)
+		w.add("l.n in (select n from letter where id in ("+marks+") union all select h.n from message m join letter h on h.pos = m.pos where m.id in ("+marks+"))",
+			append(idArgs(f.IDs), idArgs(f.IDs)...)...)
 	}
-	oneOf(w, "l.status", f.Statuses)
-	oneOf(w, "l.reason", f.Reasons)
-	oneOf(w, "l.class", f.Classes)
-	oneOf(w, "l.cause", f.Causes)
-	w.contains("l.signature", f.Signature)
 	w.contains("l.text", f.Text)
-	if f.Fingerprint != "" {
-		w.add("l.fingerprint = ?", f.Fingerprint)
-	}
-	if f.Redrivable != nil {
-		w.add("l.redrivable = ?", *f.Redrivable)
-	}
-	if f.NeedsReview != nil {
-		w.add("l.needs_review = ?", *f.NeedsReview)
-	}
 	w.times("l.first_failed", f.FirstFailed)
 	w.times("l.last_failed", f.LastFailed)
 	if !f.Operation.IsZero() {
 		w.add("l.operation = ?", f.Operation)
 	}
-	w.common(f, "l.died", now)
+	rest := *f
+	rest.Age, rest.Died = nixie.Span{}, nixie.Times{}
+	w.common(&rest, "", now)
 	return w
+}
+
+// letterWhere is a filter over letter l and current c.
+func letterWhere(f *nixie.Filter, now time.Time) *where {
+	w := restWhere(f, now)
+	w.age("l.died", f.Age, now)
+	w.times("l.died", f.Died)
+	w.ofKinds(kindWhere(f))
+	return w
+}
+
+// ofKinds adds that letters l are of some kinds.
+func (w *where) ofKinds(kinds *where) {
+	if len(kinds.terms) > 0 {
+		w.add("l.kind in (select k.n from kind k where "+kinds.String()+")", kinds.args...)
+	}
 }
 
 // messageWhere is a filter over current c. What only letters have matches no
@@ -151,6 +191,9 @@ func messageWhere(f *nixie.Filter, now time.Time) *where {
 	}
 	w.contains("coalesce((select text from failure where failure.pos = c.pos order by ordinal desc limit 1), '')", f.Text)
 	oneOf(w, "(select reason from failure where failure.pos = c.pos order by ordinal desc limit 1)", f.Reasons)
+	oneOf(w, "c.queue_name", f.Queues)
+	oneOf(w, "c.type", f.Types)
+	w.bounds("c.redrives", f.Redrives)
 	w.common(f, "c.enqueued", now)
 	return w
 }

@@ -1,7 +1,9 @@
 package sqlite
 
 import (
+	"cmp"
 	"context"
+	"errors"
 	"fmt"
 	"strconv"
 	"strings"
@@ -64,34 +66,50 @@ func (s *Store) scanCurrent(c conn, row rows, m *nixie.Message) (damage []string
 	}, owner)
 }
 
-// Letters implements store.DeadLetters.
+const letterColumns = currentColumns + `, l.n, l.id, l.status, l.cause, l.class, l.reason, l.signature, l.fingerprint, l.redrivable, l.needs_review, l.rule,
+	l.first_failed, l.last_failed, l.died, l.resolved, l.operation, l.note, l.revision, l.text, (select reason from failure f where f.pos = l.pos order by f.ordinal desc limit 1)`
+
+// Letters implements store.DeadLetters. What a page costs depends on its size and
+// on how many kinds of letters there are, not on how many letters: one that finds
+// too little among those that it looked at ends early, with a cursor.
 func (s *Store) Letters(ctx context.Context, filter nixie.Filter, page store.Page) ([]nixie.Letter, string, error) {
-	w := letterWhere(&filter, s.Now())
+	var after *place
 	if page.Cursor != "" {
 		died, n, err := splitCursor(page.Cursor)
 		if err != nil {
 			return nil, "", err
 		}
-		w.add("(l.died, l.n) < (?, ?)", died, n)
+		after = &place{died, n}
 	}
 	limit := pageLimit(page)
 	var list []nixie.Letter
-	var numbers []int64
-	size := 0
+	var next, full place
 	err := s.read(ctx, func(c conn) error {
-		return chosen(c.each("select "+currentColumns+`, l.n, l.id, l.status, l.cause, l.class, l.reason, l.signature, l.fingerprint, l.redrivable, l.needs_review, l.rule,
-			l.first_failed, l.last_failed, l.died, l.resolved, l.operation, l.note, l.revision, l.text, (select reason from failure f where f.pos = l.pos order by f.ordinal desc limit 1)
-			from letter l join current c on c.pos = l.pos where `+w.String()+" order by l.died desc, l.n desc limit ?", func(row rows) error {
+		p, err := newPicker(c, &filter, s.Now())
+		if err != nil {
+			return err
+		}
+		if after != nil {
+			p.after(*after)
+		}
+		size := 0
+		next, err = p.walk(letterColumns, p.first(limit), max(maxLooked, limit*p.weight()), func(row rows) error {
 			l, err := s.scanLetter(c, row, page.Whole)
-			list, numbers = append(list, l), append(numbers, row.ColumnInt64(currentWidth))
-			return fullPage(err, &size, &l.Message, l.History)
-		}, append(w.args, limit)...))
+			list = append(list, l)
+			if err = fullPage(err, &size, &l.Message, l.History); err == nil && len(list) == limit {
+				err = errEnough
+			}
+			if errors.Is(err, errEnough) {
+				full = place{row.ColumnInt64(currentWidth + 13), row.ColumnInt64(currentWidth)}
+			}
+			return err
+		})
+		return chosen(err)
 	})
-	if err != nil || len(list) < limit && size < maxPageSize {
+	if next = cmp.Or(full, next); next == (place{}) || err != nil {
 		return list, "", err
 	}
-	end := len(list) - 1
-	return list, fmt.Sprintf("%d.%d", nanos(list[end].DiedAt), numbers[end]), nil
+	return list, fmt.Sprintf("%d.%d", next.died, next.n), nil
 }
 
 // maxPageSize is at how many bytes of bodies and histories a page ends, however
@@ -175,54 +193,4 @@ func body(c conn, pos int64) ([]byte, error) {
 		return nil
 	}, pos)
 	return b, err
-}
-
-// groupings names what letters are grouped by: the key and the label.
-var groupings = map[nixie.GroupBy][2]string{
-	nixie.ByFingerprint: {"l.fingerprint", "max(l.signature)"},
-	nixie.ByReason:      {"l.reason", "''"},
-	nixie.ByClass:       {"l.class", "''"},
-	nixie.ByType:        {"coalesce(c.type, '')", "''"},
-	nixie.ByQueue:       {"c.queue_name", "''"},
-	nixie.ByStatus:      {"l.status", "''"},
-	nixie.ByHour:        {"strftime('%Y-%m-%dT%H', l.died / 1000000000, 'unixepoch')", "''"},
-	nixie.ByRedrivable:  {"case l.redrivable when 1 then 'yes' else 'no' end", "''"},
-	nixie.ByAttempts:    {"cast(c.attempts as text)", "''"},
-	nixie.ByReview:      {"case l.needs_review when 1 then 'yes' else 'no' end", "''"},
-}
-
-// examples is how many letters of a group are named.
-const examples = 3
-
-// Groups implements store.DeadLetters.
-func (s *Store) Groups(ctx context.Context, filter nixie.Filter, by nixie.GroupBy) ([]nixie.Group, error) {
-	g, known := groupings[by]
-	if !known {
-		return nil, nixie.Errorf(nixie.CodeInvalid, "cannot group by %q: give one of fingerprint, reason, class, type, queue, status, hour, redrivable, needs_review, attempts", by)
-	}
-	w := letterWhere(&filter, s.Now())
-	var list []nixie.Group
-	err := s.read(ctx, func(c conn) error {
-		from := " from letter l join current c on c.pos = l.pos where " + w.String()
-		if err := c.each("select "+g[0]+" as k, "+g[1]+", count(*), min(l.died), max(l.died), min(l.reason), max(l.reason)"+from+" group by k order by count(*) desc, k", func(row rows) error {
-			group := nixie.Group{Key: row.ColumnText(0), Label: row.ColumnText(1), Count: row.ColumnInt64(2), FirstAt: moment(row.ColumnInt64(3)), LastAt: moment(row.ColumnInt64(4))}
-			if row.ColumnText(5) == row.ColumnText(6) {
-				group.Reason = nixie.Reason(row.ColumnText(5))
-			}
-			list = append(list, group)
-			return nil
-		}, w.args...); err != nil {
-			return err
-		}
-		for i := range list {
-			if err := c.each("select l.id"+from+" and "+g[0]+" = ? order by l.died desc, l.n desc limit ?", func(row rows) error {
-				list[i].Examples = append(list[i].Examples, columnID(row, 0))
-				return nil
-			}, append(append([]any(nil), w.args...), list[i].Key, examples)...); err != nil {
-				return err
-			}
-		}
-		return nil
-	})
-	return list, err
 }

@@ -198,7 +198,7 @@ func (p *pruner) letters(kept time.Duration) (over bool, err error) {
 		return true, nil
 	}
 	var gone []int64
-	if err := p.each("select n from letter where n > ? and queue = ? and status in ('resolved', 'discarded') and resolved <= ? order by n limit ?", func(row rows) error {
+	if err := p.each("select n from letter where n > ? and kind in (select n from kind where queue = ? and status in ('resolved', 'discarded')) and resolved <= ? order by n limit ?", func(row rows) error {
 		p.at.after = row.ColumnInt64(0)
 		gone = append(gone, p.at.after)
 		return nil

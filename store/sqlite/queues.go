@@ -29,8 +29,13 @@ func (s *Store) Queues(ctx context.Context) ([]nixie.QueueInfo, error) {
 		if err != nil {
 			return err
 		}
+		dead, err := countDeaths(c, now-int64(time.Hour))
+		if err != nil {
+			return err
+		}
 		for i := range rowsOf {
 			list[i].Leased = leased[rowsOf[i].n]
+			list[i].Dead, list[i].Died = dead[rowsOf[i].n].waiting, dead[rowsOf[i].n].late
 			if err := countQueue(c, &rowsOf[i], now, &list[i]); err != nil {
 				return err
 			}
@@ -84,13 +89,24 @@ func countQueue(c conn, at *queueRow, now int64, q *nixie.QueueInfo) error {
 	if err := readTally(c, at.n, q); err != nil {
 		return err
 	}
-	hourAgo := now - int64(time.Hour)
-	return c.each(`select (select count(*) from letter where queue = ?1 and status in ('open', 'review', 'quarantined')),
-		(select count(*) from failure where queue = ?1 and decision = 'retry' and at > ?2),
-		(select count(*) from letter where queue = ?1 and status in ('open', 'review', 'quarantined', 'redriving', 'resolved', 'discarded') and died > ?2)`, func(row rows) error {
-		q.Dead, q.Retried, q.Died = row.ColumnInt64(0), row.ColumnInt64(1), row.ColumnInt64(2)
+	q.Retried, err = c.number("select count(*) from failure where queue = ? and decision = 'retry' and at > ?", at.n, now-int64(time.Hour))
+	return err
+}
+
+// deathCount is how many letters of a queue wait, and how many died since a moment.
+type deathCount struct{ waiting, late int64 }
+
+// countDeaths counts letters by queue. Only the hour that the moment divides has
+// to be looked at.
+func countDeaths(c conn, since int64) (map[int64]deathCount, error) {
+	counts := map[int64]deathCount{}
+	return counts, c.each(`select queue, sum(waiting), sum(late) from (
+		select queue, letters as waiting, 0 as late from kind where status in ('open', 'review', 'quarantined')
+		union all select queue, 0, n from deaths where hour > ?1
+		union all select queue, 0, (select count(*) from letter where kind = k.n and died > ?2 and died < ?3) from kind k) group by queue`, func(row rows) error {
+		counts[row.ColumnInt64(0)] = deathCount{row.ColumnInt64(1), row.ColumnInt64(2)}
 		return nil
-	}, at.n, hourAgo)
+	}, hourOf(since), since, (hourOf(since)+1)*hour)
 }
 
 // overtakes is true of messages that may pass their head, whose head is due by

@@ -37,6 +37,9 @@ func (t *tx) removeLetter(l *letterRow, operation nixie.ID, why string) error {
 	if err := t.run("delete from note where letter = ?", l.n); err != nil {
 		return err
 	}
+	if _, err := t.uncount(l); err != nil {
+		return err
+	}
 	if err := t.run("delete from letter where n = ?", l.n); err != nil {
 		return err
 	}

@@ -158,8 +158,12 @@ func (t *tx) resolve(r *store.Resolution) error {
 			return err
 		}
 	}
-	if err := t.run("update letter set status = ?, resolved = ?, note = ?, revision = revision + 1, operation = coalesce(?, operation) where n = ?",
-		string(next), resolved, r.Note(), idOrNull(r.Operation), l.n); err != nil {
+	kind, err := t.become(l, next)
+	if err != nil {
+		return err
+	}
+	if err := t.run("update letter set kind = ?, status = ?, resolved = ?, note = ?, revision = revision + 1, operation = coalesce(?, operation) where n = ?",
+		kind, string(next), resolved, r.Note(), idOrNull(r.Operation), l.n); err != nil {
 		return err
 	}
 	return t.audit(l.queue, r.Actor, r.Event, l.id, r.Reason)

@@ -19,6 +19,7 @@ type tx struct {
 	chains   map[int64]*chainHead // of the audit, by queue
 	waiting  map[waitingKey]int64 // to be added to the counters
 	retrying map[retryingKey]int64
+	kinds    kinds
 	after    []func() // run once the transaction is durable
 }
 
@@ -148,6 +149,9 @@ func (t *tx) flush() error {
 		return err
 	}
 	if err := t.flushCounts(); err != nil {
+		return err
+	}
+	if err := t.flushKinds(); err != nil {
 		return err
 	}
 	return t.markTime()

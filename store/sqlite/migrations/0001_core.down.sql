@@ -9,6 +9,8 @@ drop table inbox;
 drop table dedupe;
 drop table note;
 drop table letter;
+drop table deaths;
+drop table kind;
 drop table attachment;
 drop table failure;
 drop table log;

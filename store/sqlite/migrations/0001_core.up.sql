@@ -158,10 +158,44 @@ create table attachment (
   primary key (failure, ordinal)
 ) strict;
 
+-- What letters have in common, and how many have it. Most of what a filter says
+-- is asked of the kinds, which are few however many letters there are, and counts
+-- are sums over them.
+create table kind (
+  n            integer primary key,
+  queue        integer not null,
+  type         text    not null,          -- of the message
+  status       text    not null,
+  cause        text    not null,
+  class        text    not null,
+  reason       text    not null,
+  signature    text    not null,
+  fingerprint  text    not null,
+  redrivable   integer not null,
+  needs_review integer not null,
+  redrives     integer not null,
+  attempts     integer not null,          -- of a message that has ended; 0 while it is on its way, as crashes
+  crashes      integer not null,
+  letters      integer not null           -- 1 and more
+) strict;
+
+create index kind_group on kind (fingerprint, queue);
+
+-- How many letters died in which hour, for charts.
+create table deaths (
+  hour   integer not null,                -- since 1970
+  queue  integer not null,
+  status text    not null,
+  reason text    not null,
+  n      integer not null,
+  primary key (hour, queue, status, reason)
+) strict, without rowid;
+
 create table letter (
   n            integer primary key autoincrement, -- never reused: items of operations outlive their letters
   id           blob    not null,
   pos          integer not null,
+  kind         integer not null,          -- says again what it is, from queue to needs_review
   queue        integer not null,
   status       text    not null,
   cause        text    not null,
@@ -182,14 +216,16 @@ create table letter (
   revision     integer not null,
   stream       integer,                   -- while its message is dead in an ordered stream
   rank         integer not null default 0,
-  blocks       integer not null default 0 -- the followers wait
+  blocks       integer not null default 0, -- the followers wait
+  flow         text                       -- name of its message's stream, ordered or not
 ) strict;
 
 create unique index letter_id    on letter (id);
 create unique index letter_pos   on letter (pos);
 create index        letter_died  on letter (died);
-create index        letter_queue on letter (queue, status, died);
-create index        letter_group on letter (fingerprint, status);
+create index        letter_kind on letter (kind, died);
+create index        letter_flow on letter (flow, died) where flow is not null;
+create index        letter_operation on letter (operation) where operation is not null;
 create index        letter_stream on letter (stream, blocks, rank) where stream is not null;
 
 create table note (

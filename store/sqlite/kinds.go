@@ -1,0 +1,157 @@
+package sqlite
+
+import (
+	"time"
+
+	"github.com/nixie-go/nixie"
+)
+
+// kind is what letters have in common. Letters are counted by it, so that
+// overviews and filters do not look at each. Whoever changes a letter says what
+// it was and what it is; the sums are written once, at the end of the transaction.
+type kind struct {
+	queue                  int64
+	mtype                  string // of the message
+	status                 nixie.Status
+	cause                  nixie.Cause
+	class                  nixie.Class
+	reason                 nixie.Reason
+	signature, fingerprint string
+	redrivable             bool
+	needsReview            bool
+	redrives               int
+	attempts, crashes      int // of a message that has ended; 0 while it is on its way
+}
+
+// kinds is what a transaction knows of kinds, and what it adds to their counters.
+type kinds struct {
+	numbers map[kind]int64
+	letters map[int64]int64
+	deaths  map[deathsKey]int64
+}
+
+type deathsKey struct {
+	hour, queue int64
+	status      nixie.Status
+	reason      nixie.Reason
+}
+
+const hour = int64(time.Hour)
+
+const kindColumns = "queue, type, status, cause, class, reason, signature, fingerprint, redrivable, needs_review, redrives, attempts, crashes"
+
+func scanKind(row rows) kind {
+	return kind{
+		queue: row.ColumnInt64(0), mtype: row.ColumnText(1), status: nixie.Status(row.ColumnText(2)), cause: nixie.Cause(row.ColumnText(3)),
+		class: nixie.Class(row.ColumnText(4)), reason: nixie.Reason(row.ColumnText(5)), signature: row.ColumnText(6), fingerprint: row.ColumnText(7),
+		redrivable: row.ColumnBool(8), needsReview: row.ColumnBool(9), redrives: row.ColumnInt(10), attempts: row.ColumnInt(11), crashes: row.ColumnInt(12),
+	}
+}
+
+func (k *kind) args() []any {
+	return []any{
+		k.queue, k.mtype, string(k.status), string(k.cause), string(k.class), string(k.reason), k.signature, k.fingerprint,
+		k.redrivable, k.needsReview, k.redrives, k.attempts, k.crashes,
+	}
+}
+
+// kindOf returns the number of a kind and makes it if need be.
+func (t *tx) kindOf(k *kind) (int64, error) {
+	if n := t.kinds.numbers[*k]; n != 0 {
+		return n, nil
+	}
+	n, err := t.number(`select n from kind where queue = ? and type = ? and status = ? and cause = ? and class = ? and reason = ? and signature = ? and fingerprint = ?
+		and redrivable = ? and needs_review = ? and redrives = ? and attempts = ? and crashes = ?`, k.args()...)
+	if err != nil {
+		return 0, err
+	}
+	if n == 0 {
+		if err := t.run("insert into kind ("+kindColumns+", letters) values (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, 0)", k.args()...); err != nil {
+			return 0, err
+		}
+		n = t.LastInsertRowID()
+	}
+	if t.kinds.numbers == nil {
+		t.kinds = kinds{map[kind]int64{}, map[int64]int64{}, map[deathsKey]int64{}}
+	}
+	t.kinds.numbers[*k] = n
+	return n, nil
+}
+
+// countLetter counts a letter of a kind that died at a moment in, by 1, or out,
+// by −1, and returns the number of the kind.
+func (t *tx) countLetter(k *kind, died, by int64) (int64, error) {
+	n, err := t.kindOf(k)
+	if err != nil {
+		return 0, err
+	}
+	t.kinds.letters[n] += by
+	t.kinds.deaths[deathsKey{hourOf(died), k.queue, k.status, k.reason}] += by
+	return n, nil
+}
+
+// hourOf is the hour of a moment, also of one before 1970.
+func hourOf(at int64) int64 {
+	h := at / hour
+	if at%hour < 0 {
+		h--
+	}
+	return h
+}
+
+// uncount counts a letter out and returns what it was.
+func (t *tx) uncount(l *letterRow) (k kind, err error) {
+	found := false
+	if err = t.each("select "+kindColumns+" from kind where n = ?", func(row rows) error {
+		k, found = scanKind(row), true
+		return nil
+	}, l.kind); err != nil {
+		return k, err
+	}
+	if !found {
+		return k, nixie.Errorf(nixie.CodeInternal, "letter %s has lost its kind: run nixie verify", l.id)
+	}
+	_, err = t.countLetter(&k, l.died, -1)
+	return k, err
+}
+
+// become counts a letter as one of another status and returns the number of its
+// kind. What its message counts is final when that has ended, so it is called after.
+func (t *tx) become(l *letterRow, status nixie.Status) (int64, error) {
+	k, err := t.uncount(l)
+	if err != nil {
+		return 0, err
+	}
+	k.status = status
+	if status == nixie.StatusRedriving {
+		k.redrives, k.attempts, k.crashes = k.redrives+1, 0, 0
+	} else if l.status == nixie.StatusRedriving {
+		if err := t.each("select coalesce(attempts, 1), coalesce(crashes, 0) from log where pos = ?", func(row rows) error {
+			k.attempts, k.crashes = row.ColumnInt(0), row.ColumnInt(1)
+			return nil
+		}, l.pos); err != nil {
+			return 0, err
+		}
+	}
+	return t.countLetter(&k, l.died, 1)
+}
+
+// flushKinds writes the sums.
+func (t *tx) flushKinds() error {
+	for n, by := range t.kinds.letters {
+		if err := t.addTo("update kind set letters = letters + ?2 where n = ?1 returning letters", "delete from kind where n = ?", by, n); err != nil {
+			return err
+		}
+	}
+	for k, by := range t.kinds.deaths {
+		if by == 0 {
+			continue
+		}
+		if err := t.addTo("insert into deaths (hour, queue, status, reason, n) values (?, ?, ?, ?, ?) on conflict do update set n = n + excluded.n returning n",
+			"delete from deaths where hour = ? and queue = ? and status = ? and reason = ?", by, k.hour, k.queue, string(k.status), string(k.reason)); err != nil {
+			return err
+		}
+	}
+	t.kinds = kinds{}
+	return nil
+}

@@ -1,0 +1,255 @@
+package sqlite
+
+import (
+	"cmp"
+	"encoding/json"
+	"math"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/nixie-go/nixie"
+)
+
+// place is where a letter stands in a listing: latest death first, and among
+// equals the newest letter.
+type place struct{ died, n int64 }
+
+func (p place) compare(q place) int {
+	return cmp.Or(cmp.Compare(q.died, p.died), cmp.Compare(q.n, p.n))
+}
+
+// Bounds of the work for one page. A page that would cost more ends early, with
+// the cursor from which the next one goes on.
+const (
+	maxLooked = 12_000 // letters that are looked at, each by its weight
+	maxRuns   = 4_000  // kinds that are merged; with more of them the letters are gone through
+	runsFirst = 10     // of which part of all letters the kinds have at least to be that many that going through all is tried first
+)
+
+// run is an index, or a part of one, that has letters in the order of a listing.
+type run struct {
+	term   string // over table letter
+	args   []any
+	sorted bool // by the index; else there are few
+}
+
+// picker picks letters that may match a filter, latest death first. What it cannot
+// tell by indexes is left to the query that reads them.
+type picker struct {
+	c    conn
+	runs []run
+	rest *where // over letter l and current c, still to be asked
+	span
+	everyone *where // in place of rest while all letters are gone through; nil is not at all
+}
+
+// span is a part of the listing of all letters.
+type span struct {
+	below place // the first one comes after this
+	least place // and the last one before this
+}
+
+func allTime() span {
+	return span{place{math.MaxInt64, math.MaxInt64}, place{math.MinInt64, -1}}
+}
+
+// newPicker plans a listing.
+func newPicker(c conn, f *nixie.Filter, now time.Time) (*picker, error) {
+	p := &picker{c: c, rest: restWhere(f, now), span: allTime()}
+	p.bound(f, now)
+	kinds := kindWhere(f)
+	if r := fewWhere(f); r != nil {
+		p.runs = r
+		p.rest.ofKinds(kinds)
+		return p, nil
+	}
+	if len(kinds.terms) == 0 {
+		p.runs = []run{{term: "true", sorted: true}}
+		return p, nil
+	}
+	return p, p.byKinds(kinds)
+}
+
+// bound takes the times of death that a filter asks for.
+func (p *span) bound(f *nixie.Filter, now time.Time) {
+	if t := f.Died.After; !t.IsZero() {
+		p.from(nanos(t))
+	}
+	if t := f.Died.Before; !t.IsZero() {
+		p.till(nanos(t))
+	}
+	if f.Age.Max != 0 {
+		p.from(nanos(now.Add(-f.Age.Max)))
+	}
+	if f.Age.Min != 0 {
+		p.till(nanos(now.Add(-f.Age.Min)) + 1)
+	}
+}
+
+func (p *span) from(at int64) { p.least.died = max(p.least.died, at) }
+
+func (p *span) till(at int64) {
+	if at <= p.below.died {
+		p.below = place{died: at}
+	}
+}
+
+// after begins behind a place.
+func (p *span) after(at place) {
+	if p.below.compare(at) < 0 {
+		p.below = at
+	}
+}
+
+// fewWhere are the runs of a filter that names letters or messages one by one, or
+// streams.
+func fewWhere(f *nixie.Filter) []run {
+	w := &where{}
+	switch {
+	case len(f.IDs) > 0:
+		marks := "?" + strings.Repeat(", ?", len(f.IDs)-1)
+		w.add("n in (select n from letter where id in ("+marks+") union all select h.n from message m join letter h on h.pos = m.pos where m.id in ("+marks+"))",
+			append(idArgs(f.IDs), idArgs(f.IDs)...)...)
+	case len(f.Keys) > 0 && !slices.Contains(f.Keys, ""):
+		oneOf(w, "key", f.Keys)
+		w.terms[0] = "pos in (select pos from message where " + w.terms[0] + ")"
+	case !f.Operation.IsZero():
+		w.add("operation = ?", f.Operation)
+	case len(f.Streams) > 0 && !slices.Contains(f.Streams, ""):
+		var runs []run
+		for _, name := range slices.Compact(slices.Sorted(slices.Values(f.Streams))) {
+			runs = append(runs, run{"flow = +?", []any{name}, true})
+		}
+		return runs
+	default:
+		return nil
+	}
+	return []run{{term: w.String(), args: w.args}}
+}
+
+// byKinds makes a run of each kind that has letters to show. Where those are many
+// of all, or kinds are too many, all letters are gone through.
+func (p *picker) byKinds(kinds *where) error {
+	all, err := p.c.number("select sum(letters) from kind")
+	if err != nil {
+		return err
+	}
+	chosen := int64(0)
+	if err := p.c.each("select n, letters from kind k where "+kinds.String(), func(row rows) error {
+		p.runs = append(p.runs, run{"kind = +?", []any{row.ColumnInt64(0)}, true})
+		chosen += row.ColumnInt64(1)
+		return nil
+	}, kinds.args...); err != nil {
+		return err
+	}
+	everyone := &where{}
+	everyone.and(p.rest)
+	everyone.ofKinds(kinds)
+	switch {
+	case len(p.runs) > maxRuns:
+		p.runs, p.rest = []run{{term: "true", sorted: true}}, everyone
+	case len(p.runs) > runsFirst && chosen*runsFirst > all:
+		p.everyone = everyone
+	}
+	return nil
+}
+
+// first is how many letters to pick first for a page.
+func (p *picker) first(limit int) int {
+	if len(p.rest.terms) == 0 && p.everyone == nil {
+		return limit // all of them match
+	}
+	return 4 * limit
+}
+
+// weight is by how much more it costs to look at a letter: some are found by going
+// through many kinds, and some are asked for what only their messages know.
+func (p *picker) weight() int {
+	weight := 1
+	if len(p.runs) > 1 {
+		weight += 2
+	}
+	if slices.ContainsFunc(p.rest.terms, func(term string) bool { return strings.Contains(term, "c.") }) {
+		weight += 3
+	}
+	return weight
+}
+
+// pick returns the next letters, at most limit, and what is still to be asked of
+// them. Fewer than limit are the last ones.
+func (p *picker) pick(limit int) ([]place, *where, error) {
+	runs, rest := p.runs, p.rest
+	if p.everyone != nil { // once: if they lie close together it is the shortest way
+		runs, rest = []run{{term: "true", sorted: true}}, p.everyone
+		p.everyone = nil
+	}
+	var list []place
+	low := p.least
+	cut := func() {
+		slices.SortFunc(list, place.compare)
+		if len(list) > limit {
+			list = list[:limit]
+			low = list[limit-1]
+		}
+	}
+	for _, r := range runs {
+		died := "died"
+		if !r.sorted {
+			died = "+died"
+		}
+		args := append(slices.Clone(r.args), p.below.died, p.below.n, low.died, low.n, limit)
+		if err := p.c.each("select died, n from letter where "+r.term+" and ("+died+", n) < (?, ?) and ("+died+", n) > (?, ?) order by "+died+" desc, n desc limit ?", func(row rows) error {
+			list = append(list, place{row.ColumnInt64(0), row.ColumnInt64(1)})
+			return nil
+		}, args...); err != nil {
+			return nil, nil, err
+		}
+		if len(list) >= 2*limit {
+			cut()
+		}
+	}
+	cut()
+	if len(list) > 0 {
+		p.below = list[len(list)-1]
+	}
+	return list, rest, nil
+}
+
+// among is the beginning of a query over picked letters l and current c, in their
+// order, with its first argument.
+func among(list []place) (query string, arg string, err error) {
+	numbers := make([]int64, len(list))
+	for i, p := range list {
+		numbers[i] = p.n
+	}
+	data, err := json.Marshal(numbers)
+	return " from json_each(?) j cross join letter l on l.n = j.value cross join current c on c.pos = l.pos where ", string(data), err
+}
+
+// walk calls f for letters that match, latest death first, until it returns
+// errEnough, all were met, or so many were looked at that the rest has to wait. It
+// returns from where to go on; the zero place is the end.
+func (p *picker) walk(columns string, first, most int, f func(rows) error) (place, error) {
+	step, weight := first, p.weight()
+	for looked := 0; looked < most; {
+		step = min(step, (most-looked-1)/weight+1)
+		list, rest, err := p.pick(step)
+		if err != nil || len(list) == 0 {
+			return place{}, err
+		}
+		from, arg, err := among(list)
+		if err != nil {
+			return place{}, err
+		}
+		if err := p.c.each("select "+columns+from+rest.String(), f, append([]any{arg}, rest.args...)...); err != nil {
+			return place{}, err
+		}
+		if len(list) < step {
+			return place{}, nil
+		}
+		looked += len(list) * weight
+		step = min(step*8, maxLooked/4)
+	}
+	return p.below, nil
+}
