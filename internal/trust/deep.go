@@ -50,7 +50,7 @@ func readDeep(fsys fs.FS) (deepRun, error) {
 // of says how much the deep run did of some kinds of proof: "–" for kinds that do
 // no more in it.
 func (d *deepRun) of(kinds []string) string {
-	var parts []string
+	var parts, missing []string
 	for _, kind := range kinds {
 		if !counted(kind) {
 			continue
@@ -62,13 +62,18 @@ func (d *deepRun) of(kinds []string) string {
 			}
 		}
 		if unit == "" {
-			parts = append(parts, kind+": "+notRun)
+			missing = append(missing, kind)
 		} else {
 			parts = append(parts, grouped(count)+" "+unit)
 		}
 	}
-	if len(parts) == 0 {
+	switch {
+	case len(parts)+len(missing) == 0:
 		return "–"
+	case len(parts) == 0:
+		return notRun
+	case len(missing) > 0:
+		parts = append(parts, notRun+": "+strings.Join(missing, ", "))
 	}
 	return strings.Join(parts, ", ")
 }

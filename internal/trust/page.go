@@ -40,7 +40,7 @@ package. To run one: ` + "`go test -run NAME ./PACKAGE`" + `. The kinds of proof
 | history | calls of concurrent clients, recorded and checked afterwards |
 | simulator | workers, crashes, pauses, clocks and the office in one process, from a seed |
 
-The last five run a little in each ` + "`make test`" + ` and much in ` + "`make deep`" + `.
+From rapid on they run a little in each ` + "`make test`" + ` and much in ` + "`make deep`" + `.
 `
 
 // write writes the page.
@@ -144,7 +144,13 @@ func (p *page) writeUnproved(w io.Writer) {
 	fmt.Fprint(w, "\nNot built, and so not promised:\n\n")
 	for _, g := range p.guarantees {
 		if len(p.testsOf(&g)) == 0 {
-			fmt.Fprintf(w, "- G%d: %s %s\n", g.number, g.words, capital(g.later)+".")
+			fmt.Fprintf(w, "- G%d: %s Comes %s.\n", g.number, g.words, g.later)
+		}
+	}
+	fmt.Fprint(w, "\nNot built of what is promised in part:\n\n")
+	for _, g := range p.guarantees {
+		if len(p.testsOf(&g)) > 0 && g.later != "" {
+			fmt.Fprintf(w, "- G%d: %s Not yet: %s.\n", g.number, g.words, g.later)
 		}
 	}
 }
@@ -206,11 +212,4 @@ func spans(tests []string) string {
 		return ""
 	}
 	return "`" + strings.Join(tests, "` `") + "`"
-}
-
-func capital(text string) string {
-	if text == "" {
-		return text
-	}
-	return strings.ToUpper(text[:1]) + text[1:]
 }
