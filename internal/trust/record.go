@@ -9,8 +9,9 @@ type mishap struct {
 	tests   string // that hold it now
 }
 
-// record lists the latest first. What never left the branch of its author is not
-// in it; what a released version had will say so.
+// record lists those of the stores and then the rest, each with the latest first.
+// What never left the branch of its author is not in it; a row about what a
+// released version had says which.
 func record() []mishap {
 	return append(recordOfStores(), recordOfTheRest()...)
 }
