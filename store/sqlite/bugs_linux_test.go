@@ -16,15 +16,15 @@ func TestB055_FailingCallsLeakNothing(t *testing.T) {
 	const folder = "/proc/self/fd"
 	s := open(t, storePath(t), sqlite.Options{Reserve: -1})
 	fill(t, s, "q", 10)
-	junk := filepath.Join(filepath.Dir(s.Path()), "junk.db")
-	must(t, os.WriteFile(junk, make([]byte, 5000), 0o600))
+	theirs := filepath.Join(filepath.Dir(s.Path()), "theirs.db")
+	script(t, theirs, "create table theirs (x)")
 	fail := func() {
 		gone, leave := context.WithCancel(t.Context())
 		leave()
 		_, err := s.Enqueue(gone, nixie.Message{Queue: "q"})
 		_, _, read := s.Messages(t.Context(), nixie.Filter{}, store.Page{Cursor: "no cursor"})
 		_, claim := s.Claim(gone, "q", nixie.Want{Max: 1})
-		_, other := sqlite.Open(junk, sqlite.Options{})
+		_, other := sqlite.Open(theirs, sqlite.Options{})
 		for _, err := range []error{err, read, claim, other} {
 			if err == nil {
 				t.Fatal("a call that cannot work worked")
