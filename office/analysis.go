@@ -57,13 +57,12 @@ func (o *Office) Analyze(ctx context.Context, f nixie.Filter) (Analysis, error) 
 	if err := o.nameExamples(ctx, a.Groups); err != nil {
 		return Analysis{}, err
 	}
-	for _, part := range [...]struct {
-		by   nixie.GroupBy
-		into *[]Count
-	}{{nixie.ByReason, &a.ByReason}, {nixie.ByType, &a.ByType}, {nixie.ByQueue, &a.ByQueue}, {nixie.ByHour, &a.ByHour}} {
-		if *part.into, err = o.counts(ctx, f, part.by); err != nil {
-			return Analysis{}, err
-		}
+	counts, err := o.store.Counts(ctx, f, nixie.ByReason, nixie.ByType, nixie.ByQueue, nixie.ByHour)
+	if err != nil {
+		return Analysis{}, err
+	}
+	for i, into := range [...]*[]Count{&a.ByReason, &a.ByType, &a.ByQueue, &a.ByHour} {
+		*into = largestFirst(counts[i])
 	}
 	sortCounts(a.ByHour)
 	return a, nil
@@ -100,13 +99,13 @@ func (o *Office) nameExamples(ctx context.Context, groups []GroupView) error {
 // groupsNamed is how many groups' examples are looked up at once.
 const groupsNamed = 200
 
-func (o *Office) counts(ctx context.Context, f nixie.Filter, by nixie.GroupBy) ([]Count, error) {
-	groups, err := o.store.Groups(ctx, f, by)
-	list := make([]Count, 0, len(groups))
-	for _, g := range groups {
-		list = append(list, Count{g.Key, g.Count})
+func largestFirst(counts map[string]int64) []Count {
+	list := make([]Count, 0, len(counts))
+	for value, n := range counts {
+		list = append(list, Count{value, n})
 	}
-	return list, err
+	slices.SortFunc(list, func(a, b Count) int { return byCount(a.Count, a.Value, b.Count, b.Value) })
+	return list
 }
 
 // NeedsForce reports whether letters of a reason are redriven with force only.

@@ -60,12 +60,14 @@ func (o *Office) Retries(ctx context.Context, queues []string) ([]AttemptsView, 
 		r := row(t.Key)
 		r.Queued, r.Leased = t.Queued, t.Leased
 	}
-	letters, err := o.counts(ctx, Unresolved(of(queues)), nixie.ByAttempts)
+	dead := of(queues)
+	dead.Statuses = waitingLetters() // the message of a redriven letter is on its way, and counted there
+	letters, err := o.store.Counts(ctx, dead, nixie.ByAttempts)
 	if err != nil {
 		return nil, err
 	}
-	for _, c := range letters {
-		row(c.Value).Letters = c.Count
+	for key, n := range letters[0] {
+		row(key).Letters = n
 	}
 	list, all := []AttemptsView{}, int64(0)
 	for _, r := range rows {
@@ -106,12 +108,12 @@ func (o *Office) Reasons(ctx context.Context, queues []string) ([]ReasonView, er
 	for _, t := range tallies {
 		row(t.Key).Retrying = t.Count()
 	}
-	letters, err := o.counts(ctx, Unresolved(of(queues)), nixie.ByReason)
+	letters, err := o.store.Counts(ctx, Unresolved(of(queues)), nixie.ByReason)
 	if err != nil {
 		return nil, err
 	}
-	for _, c := range letters {
-		row(c.Value).Letters = c.Count
+	for key, n := range letters[0] {
+		row(key).Letters = n
 	}
 	list := []ReasonView{}
 	for _, r := range rows {

@@ -47,20 +47,11 @@ func (o *Office) Stats(ctx context.Context, f nixie.Filter) (Stats, error) {
 	if len(f.Statuses) == 0 {
 		waiting.Statuses = []nixie.Status{nixie.StatusOpen, nixie.StatusReview, nixie.StatusQuarantined}
 	}
-	for _, part := range [...]struct {
-		by   nixie.GroupBy
-		into *int64
-	}{{nixie.ByRedrivable, &s.Redrivable}, {nixie.ByReview, &s.NeedsReview}} {
-		if *part.into, err = o.countYes(ctx, waiting, part.by); err != nil {
-			return s, err
-		}
-	}
-	if s.ByReason, err = o.countMap(ctx, waiting, nixie.ByReason); err != nil {
+	counts, err := o.store.Counts(ctx, waiting, nixie.ByRedrivable, nixie.ByReview, nixie.ByReason, nixie.ByQueue)
+	if err != nil {
 		return s, err
 	}
-	if s.ByQueue, err = o.countMap(ctx, waiting, nixie.ByQueue); err != nil {
-		return s, err
-	}
+	s.Redrivable, s.NeedsReview, s.ByReason, s.ByQueue = counts[0]["yes"], counts[1]["yes"], counts[2], counts[3]
 	queues, err := o.store.Queues(ctx)
 	for _, q := range queues {
 		if len(f.Queues) == 0 || slices.Contains(f.Queues, q.Name) {
@@ -86,25 +77,6 @@ func (s *Stats) countStatuses(groups []nixie.Group) {
 			s.OldestDiedAt = Moment{g.FirstAt}
 		}
 	}
-}
-
-func (o *Office) countYes(ctx context.Context, f nixie.Filter, by nixie.GroupBy) (int64, error) {
-	groups, err := o.store.Groups(ctx, f, by)
-	for _, g := range groups {
-		if g.Key == "yes" {
-			return g.Count, err
-		}
-	}
-	return 0, err
-}
-
-func (o *Office) countMap(ctx context.Context, f nixie.Filter, by nixie.GroupBy) (map[string]int64, error) {
-	groups, err := o.store.Groups(ctx, f, by)
-	counts := make(map[string]int64, len(groups))
-	for _, g := range groups {
-		counts[g.Key] = g.Count
-	}
-	return counts, err
 }
 
 func sortCounts(list []Count) {

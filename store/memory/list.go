@@ -124,7 +124,7 @@ const examples = 3
 // Groups counts letters by one property, largest group first.
 func (s *Store) Groups(ctx context.Context, filter nixie.Filter, by nixie.GroupBy) ([]nixie.Group, error) {
 	if _, ok := groupKey(&letter{message: &message{}}, by); !ok {
-		return nil, nixie.Errorf(nixie.CodeInvalid, "letters cannot be grouped by %q: use one of those in package nixie", by)
+		return nil, unknownGrouping(by)
 	}
 	now, err := s.enter(ctx)
 	if err != nil {
@@ -156,6 +156,34 @@ func (s *Store) Groups(ctx context.Context, filter nixie.Filter, by nixie.GroupB
 		return cmp.Or(cmp.Compare(b.Count, a.Count), cmp.Compare(a.Key, b.Key))
 	})
 	return sorted, nil
+}
+
+// Counts counts letters by several properties.
+func (s *Store) Counts(ctx context.Context, filter nixie.Filter, by ...nixie.GroupBy) ([]map[string]int64, error) {
+	for _, g := range by {
+		if _, ok := groupKey(&letter{message: &message{}}, g); !ok {
+			return nil, unknownGrouping(g)
+		}
+	}
+	now, err := s.enter(ctx)
+	if err != nil {
+		return nil, err
+	}
+	defer s.mu.Unlock()
+	found := s.find(&filter, now)
+	counts := make([]map[string]int64, len(by))
+	for i, g := range by {
+		counts[i] = map[string]int64{}
+		for _, l := range found {
+			key, _ := groupKey(l, g)
+			counts[i][key]++
+		}
+	}
+	return counts, nil
+}
+
+func unknownGrouping(by nixie.GroupBy) error {
+	return nixie.Errorf(nixie.CodeInvalid, "letters cannot be grouped by %q: use one of those in package nixie", by)
 }
 
 func groupKey(l *letter, by nixie.GroupBy) (key string, ok bool) {

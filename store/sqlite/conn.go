@@ -57,6 +57,9 @@ func openConn(path, vfs string, create bool, wait time.Duration) (conn, error) {
 		return conn{}, explain(path, err)
 	}
 	c := conn{raw}
+	if err := c.CreateFunction("contains", &sqlite.FunctionImpl{NArgs: 2, Deterministic: true, AllowIndirect: false, Scalar: containsFold}); err != nil {
+		return conn{}, errors.Join(err, c.Close())
+	}
 	c.SetBusyTimeout(wait)
 	for _, p := range settings() {
 		if err := c.patiently(p, wait); err != nil {
@@ -64,6 +67,17 @@ func openConn(path, vfs string, create bool, wait time.Duration) (conn, error) {
 		}
 	}
 	return c, nil
+}
+
+// containsFold is contains(text, part) in SQL: whether a text has a part, which is
+// given in small letters. SQLite's lower() knows those of ASCII alone, filters know
+// all of Unicode.
+func containsFold(_ sqlite.Context, args []sqlite.Value) (sqlite.Value, error) {
+	found := int64(0)
+	if strings.Contains(strings.ToLower(args[0].Text()), args[1].Text()) {
+		found = 1
+	}
+	return sqlite.IntegerValue(found), nil
 }
 
 // patiently runs a statement again while another process locks it out, for wait.

@@ -225,8 +225,11 @@ func (t *tx) replace(q *queueRow, m *nixie.Message, hash nixie.Hash, holder int6
 	if st.state != stQueued || st.deliveries > 0 {
 		return nil, &nixie.DuplicateError{Key: m.DedupeKey, Existing: r.ID}
 	}
-	return &r, t.run("update message set body = ?, hash = ?, headers = ?, type = ?, key = coalesce(?, key) where pos = ?",
-		m.Body, hash, jsonText(len(m.Headers) == 0, m.Headers), text(m.Type), text(m.Key), holder)
+	if err := t.run("update message set body = ?, hash = ?, headers = ?, type = ?, key = coalesce(?, key) where pos = ?",
+		m.Body, hash, jsonText(len(m.Headers) == 0, m.Headers), text(m.Type), text(m.Key), holder); err != nil {
+		return nil, err
+	}
+	return &r, t.retype(holder, m.Type)
 }
 
 // freeKey releases the dedupe key of the message at pos if it holds it and the

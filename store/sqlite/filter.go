@@ -48,7 +48,7 @@ func oneOf[T ~string](w *where, column string, values []T) {
 
 func (w *where) contains(column, part string) {
 	if part != "" {
-		w.add("instr(lower("+column+"), ?) > 0", strings.ToLower(part))
+		w.add("contains("+column+", ?)", strings.ToLower(part))
 	}
 }
 

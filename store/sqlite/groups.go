@@ -31,8 +31,8 @@ const examples = 3
 // Groups implements store.DeadLetters. What kinds know is summed up from them,
 // with three letters of each: how many letters there are does not matter then.
 func (s *Store) Groups(ctx context.Context, filter nixie.Filter, by nixie.GroupBy) ([]nixie.Group, error) {
-	if _, known := groupings[by]; !known {
-		return nil, nixie.Errorf(nixie.CodeInvalid, "cannot group by %q: give one of fingerprint, reason, class, type, queue, status, hour, redrivable, needs_review, attempts", by)
+	if err := checkGroupings(by); err != nil {
+		return nil, err
 	}
 	g := &grouper{by: by, filter: &filter, now: s.Now(), groups: map[string]*groupSum{}}
 	err := s.read(ctx, func(c conn) error {
@@ -43,6 +43,15 @@ func (s *Store) Groups(ctx context.Context, filter nixie.Filter, by nixie.GroupB
 		return g.nameExamples()
 	})
 	return g.sorted(), err
+}
+
+func checkGroupings(by ...nixie.GroupBy) error {
+	for _, g := range by {
+		if _, known := groupings[g]; !known {
+			return nixie.Errorf(nixie.CodeInvalid, "cannot group by %q: give one of fingerprint, reason, class, type, queue, status, hour, redrivable, needs_review, attempts", g)
+		}
+	}
+	return nil
 }
 
 // grouper sums letters up.
@@ -116,35 +125,50 @@ func (g *grouper) sorted() []nixie.Group {
 }
 
 // run chooses the cheapest way that is right: by kinds, by the counters of hours,
-// or letter by letter. What counts attempts or crashes is asked letter by letter
-// where the message is on its way.
+// or letter by letter.
 func (g *grouper) run() error {
-	f := *g.filter
-	f.Attempts, f.Crashes = nixie.Range{}, nixie.Range{}
-	if len(restWhere(&f, g.now).terms) > 0 {
-		return g.each()
-	}
-	if g.by != nixie.ByAttempts && f.Attempts == g.filter.Attempts && f.Crashes == g.filter.Crashes {
-		return g.counted()
-	}
-	all := *g.filter
-	if len(all.Statuses) == 0 {
-		all.Statuses = nixie.Statuses()
-	}
-	ended, onTheirWay := all, all
-	ended.Statuses = slices.DeleteFunc(slices.Clone(all.Statuses), func(s nixie.Status) bool { return s == nixie.StatusRedriving })
-	if len(ended.Statuses) > 0 {
-		g.filter = &ended
+	counted, others := known(g.filter, g.now, g.by)
+	if counted != nil {
+		g.filter = counted
 		if err := g.counted(); err != nil {
 			return err
 		}
 	}
-	if len(ended.Statuses) == len(all.Statuses) {
+	if others == nil {
 		return nil
 	}
-	onTheirWay.Statuses = []nixie.Status{nixie.StatusRedriving}
-	g.filter = &onTheirWay
+	g.filter = others
 	return g.each()
+}
+
+// known splits what a filter asks for: letters that kinds know all of, for
+// groupings, and letters that have to be looked at. What counts attempts or crashes
+// has to be asked of each letter whose message is on its way. Nil is none.
+func known(f *nixie.Filter, now time.Time, by ...nixie.GroupBy) (counted, others *nixie.Filter) {
+	plain := *f
+	plain.Attempts, plain.Crashes = nixie.Range{}, nixie.Range{}
+	if len(restWhere(&plain, now).terms) > 0 {
+		return nil, f
+	}
+	if !slices.Contains(by, nixie.ByAttempts) && f.Attempts == plain.Attempts && f.Crashes == plain.Crashes {
+		return f, nil
+	}
+	all := f.Statuses
+	if len(all) == 0 {
+		all = nixie.Statuses()
+	}
+	ended := slices.DeleteFunc(slices.Clone(all), func(s nixie.Status) bool { return s == nixie.StatusRedriving })
+	if len(ended) > 0 {
+		c := *f
+		c.Statuses = ended
+		counted = &c
+	}
+	if len(ended) < len(all) {
+		o := *f
+		o.Statuses = []nixie.Status{nixie.StatusRedriving}
+		others = &o
+	}
+	return counted, others
 }
 
 // counted sums up what kinds and times of death say all of.
@@ -242,11 +266,16 @@ func hourName(h int64) string { return time.Unix(h*3600, 0).UTC().Format("2006-0
 // look for some in each hour that has a counter than to look at each letter.
 const hoursKnow = 8
 
+// hoursSay reports whether the counters of hours say all that is asked.
+func hoursSay(f *nixie.Filter) bool {
+	rest := *f
+	rest.Queues, rest.Statuses, rest.Reasons = nil, nil, nil
+	return rest.IsZero()
+}
+
 // dense reports whether the counters of hours say what is asked, of many letters.
 func (g *grouper) dense() (bool, error) {
-	rest := *g.filter
-	rest.Queues, rest.Statuses, rest.Reasons = nil, nil, nil
-	if !rest.IsZero() {
+	if !hoursSay(g.filter) {
 		return false, nil
 	}
 	w := kindWhere(g.filter)
@@ -254,17 +283,23 @@ func (g *grouper) dense() (bool, error) {
 	return n != 0, err
 }
 
+// hourWhere is what a filter says of counters of hours.
+func hourWhere(f *nixie.Filter) *where {
+	w := &where{}
+	if len(f.Queues) > 0 {
+		q := &where{}
+		oneOf(q, "name", f.Queues)
+		w.add("queue in (select n from queue where "+q.String()+")", q.args...)
+	}
+	oneOf(w, "status", f.Statuses)
+	oneOf(w, "reason", f.Reasons)
+	return w
+}
+
 // byHour takes the counters of hours, and of each hour its newest letters and its
 // oldest.
 func (g *grouper) byHour() error {
-	w := &where{}
-	if len(g.filter.Queues) > 0 {
-		q := &where{}
-		oneOf(q, "name", g.filter.Queues)
-		w.add("queue in (select n from queue where "+q.String()+")", q.args...)
-	}
-	oneOf(w, "status", g.filter.Statuses)
-	oneOf(w, "reason", g.filter.Reasons)
+	w := hourWhere(g.filter)
 	var hours []int64
 	if err := g.c.each("select hour, sum(n), min(reason), max(reason) from deaths where "+w.String()+" group by hour", func(row rows) error {
 		h := row.ColumnInt64(0)

@@ -136,6 +136,24 @@ func (t *tx) become(l *letterRow, status nixie.Status) (int64, error) {
 	return t.countLetter(&k, l.died, 1)
 }
 
+// retype counts the letter of a message, if it was redriven, as one of another type.
+func (t *tx) retype(pos int64, mtype string) error {
+	l, err := t.letter("pos = ?", pos)
+	if err != nil || l == nil {
+		return err
+	}
+	k, err := t.uncount(l)
+	if err != nil {
+		return err
+	}
+	k.mtype = mtype
+	n, err := t.countLetter(&k, l.died, 1)
+	if err != nil {
+		return err
+	}
+	return t.run("update letter set kind = ? where n = ?", n, l.n)
+}
+
 // flushKinds writes the sums.
 func (t *tx) flushKinds() error {
 	for n, by := range t.kinds.letters {

@@ -18,6 +18,7 @@ func dedupeClauses() []clause {
 		{"ReplaceExistingTakesTheNewBody", replaceExisting},
 		{"ReplaceExistingTakesHeadersTypeAndKey", replaceAll},
 		{"ReplaceExistingFailsOnceClaimed", replaceClaimed},
+		{"ReplaceExistingOfARedrivenOneCountsItsLetterByTheNewType", replaceRedriven},
 		{"ScopeActive", scopeActive},
 		{"ScopeUnresolved", scopeUnresolved},
 		{"ScopeEver", scopeEver},
@@ -152,6 +153,22 @@ func replaceClaimed(b *bed) {
 	refuse()
 	b.ok(b.settle(nixie.Settlement{Delivery: d, Verb: nixie.Release}))
 	refuse()
+}
+
+func replaceRedriven(b *bed) {
+	l := b.dead("a", nixie.StatusOpen, nixie.DedupeKey("k"))
+	b.ok(b.resolve(l.ID, nixie.OnRedrive))
+	next := message("a", nixie.DedupeKey("k"), nixie.OnConflict(nixie.ReplaceExisting))
+	next.Type = "new"
+	_, err := b.st.Enqueue(b.ctx, next)
+	b.ok(err)
+	groups, err := b.st.Groups(b.ctx, nixie.Filter{}, nixie.ByType)
+	b.ok(err)
+	if len(groups) != 1 || groups[0].Key != "new" || groups[0].Count != 1 {
+		b.Fatalf("letters by type are %+v", groups)
+	}
+	same(b, "letters of the new type", len(b.letters(nixie.Filter{Types: []string{"new"}})), 1)
+	b.sound()
 }
 
 func scopeActive(b *bed) {

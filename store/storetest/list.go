@@ -3,6 +3,7 @@ package storetest
 import (
 	"cmp"
 	"fmt"
+	"maps"
 	"math/rand/v2"
 	"slices"
 	"strconv"
@@ -21,6 +22,8 @@ func listClauses() []clause {
 		{"FiltersMeanWhatTheySay", filtersMean},
 		{"MessageFiltersMeanWhatTheySay", messageFiltersMean},
 		{"R25_GroupsMatchARecount", groupsMatch},
+		{"R25_CountsMatchARecount", letterCounts},
+		{"TextsAreFoundInAnyCase", anyCase},
 		{"AnUnknownGroupingIsInvalid", unknownGrouping},
 	}
 }
@@ -260,6 +263,26 @@ func messageFiltersMean(b *bed) {
 	}
 }
 
+// anyCase finds letters and messages by texts in capitals and small letters, also
+// those that ASCII does not have.
+func anyCase(b *bed) {
+	d := b.took("a")
+	s := b.dying(d, nixie.StatusOpen)
+	s.Failure.Text, s.Burial.Signature = "Größe ÜBER Grenze", "Σφάλμα: ÄRGER"
+	b.ok(b.settle(s))
+	for _, text := range []string{"grösse", "GRÖẞE", "größe über", "GRÖßE Über", "über", "ÜBER GRENZE"} {
+		f := nixie.Filter{Text: text}
+		l := b.letter(d.ID)
+		same(b, "letters with the text "+text, len(b.letters(f)) == 1, f.MatchLetter(&l, b.clock.Now()))
+		ms, _, err := b.st.Messages(b.ctx, f, store.Page{})
+		b.ok(err)
+		same(b, "messages with the text "+text, len(ms) == 1, f.MatchMessage(&l.Message, b.clock.Now()))
+	}
+	same(b, "letters", len(b.letters(nixie.Filter{Text: "größe über", Signature: "σφάλμα: ärger"})), 1)
+	same(b, "letters", len(b.letters(nixie.Filter{Signature: "ΣΦΆΛΜΑ"})), 1)
+	same(b, "letters", len(b.letters(nixie.Filter{Signature: "ΣΦΑΛΜΑ"})), 0)
+}
+
 func groupsMatch(b *bed) {
 	random := rand.New(rand.NewPCG(7, 8))
 	b.manyLetters(300, random)
@@ -281,6 +304,33 @@ func groupsMatch(b *bed) {
 					b.Fatalf("group %s has the label %q", g.Key, g.Label)
 				}
 				last = g.Count
+			}
+		}
+	}
+}
+
+// letterCounts counts by all properties at once, and by each alone.
+func letterCounts(b *bed) {
+	random := rand.New(rand.NewPCG(9, 10))
+	b.manyLetters(300, random)
+	all := b.letters(nixie.Filter{})
+	keys := groupKeys()
+	by := slices.Sorted(maps.Keys(keys))
+	for range 10 {
+		f := b.randomFilter(random, all)
+		found := b.letters(f)
+		got, err := b.st.Counts(b.ctx, f, by...)
+		b.ok(err)
+		same(b, "lists", len(got), len(by))
+		for i, by := range by {
+			want := map[string]int64{}
+			for key, g := range regroup(found, keys[by]) {
+				want[key] = g.Count
+			}
+			alone, err := b.st.Counts(b.ctx, f, by)
+			b.ok(err)
+			if !maps.Equal(got[i], want) || !maps.Equal(alone[0], want) {
+				b.Fatalf("counts by %s of filter %+v are %v, and %v alone, want %v", by, f, got[i], alone[0], want)
 			}
 		}
 	}
@@ -326,5 +376,7 @@ func regroup(ls []nixie.Letter, key func(*nixie.Letter) string) map[string]*nixi
 
 func unknownGrouping(b *bed) {
 	_, err := b.st.Groups(b.ctx, nixie.Filter{}, "colour")
+	b.code(err, nixie.CodeInvalid)
+	_, err = b.st.Counts(b.ctx, nixie.Filter{}, nixie.ByReason, "colour")
 	b.code(err, nixie.CodeInvalid)
 }

@@ -284,11 +284,15 @@ func (m *machine) query(r *rapid.T) {
 	ref, want := allLetters(m.ctx, p.ref, f)
 	m.sameCode("letters", err, want)
 	m.same("letters that match", m.seeLetters(0, sut), m.seeLetters(1, ref))
-	by := rapid.SampledFrom([]nixie.GroupBy{nixie.ByFingerprint, nixie.ByReason, nixie.ByStatus, nixie.ByQueue, nixie.ByHour, nixie.ByRedrivable}).Draw(r, "by")
+	by := rapid.SampledFrom([]nixie.GroupBy{nixie.ByFingerprint, nixie.ByReason, nixie.ByStatus, nixie.ByQueue, nixie.ByHour, nixie.ByRedrivable, nixie.ByType, nixie.ByAttempts, nixie.ByReview, nixie.ByClass}).Draw(r, "by")
 	x, err := p.sut.Groups(m.ctx, f, by)
 	y, want := p.ref.Groups(m.ctx, f, by)
 	m.sameCode("groups", err, want)
 	m.same("groups by "+string(by), seeGroups(x), seeGroups(y))
+	n, err := p.sut.Counts(m.ctx, f, by, nixie.ByStatus)
+	k, want := p.ref.Counts(m.ctx, f, by, nixie.ByStatus)
+	m.sameCode("counts", err, want)
+	m.same("counts by "+string(by), n, k)
 }
 
 func seeGroups(gs []nixie.Group) []string {
