@@ -126,9 +126,16 @@ func (m *mountain) groups() (list []question) {
 		ask(text, nixie.ByFingerprint)
 	}
 	for i, q := range list {
-		list[i].grows = q.name == "groups by attempts " || strings.Contains(q.name, " text:")
+		list[i].grows = slices.ContainsFunc(growing(), func(part string) bool { return strings.Contains(q.name, part) })
 	}
 	return list
+}
+
+// growing are parts of the names of groups that look at each letter that may match:
+// those by attempts at the letters that are being redriven, those by the hour at the
+// letters that have what no counter of hours knows, and a time at its letters.
+func growing() []string {
+	return []string{"by attempts", " text:", "by hour signature:", "by hour redrivable:", "by hour class:", "by hour cause:", "by hour needs_review:", "by hour type:", " died:>="}
 }
 
 func (m *mountain) numbers() []question {

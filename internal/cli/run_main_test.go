@@ -20,8 +20,8 @@ import (
 	"github.com/nixie-go/nixie/store/sqlite"
 )
 
-// TestMain lets the test binary be nixie itself, its supervisor, and the program
-// that adds items beside it, by the name under which it is started.
+// TestMain lets the test binary be nixie itself, alone or weighed, its supervisor,
+// and the program that adds items beside it, by the name under which it is started.
 func TestMain(m *testing.M) {
 	if command.GuardMain() {
 		return
@@ -29,6 +29,8 @@ func TestMain(m *testing.M) {
 	switch filepath.Base(os.Args[0]) {
 	case "nixie":
 		os.Exit(cli.Main(os.Args[1:], cli.System()))
+	case "weighed":
+		os.Exit(weighed())
 	case "adder":
 		addItems()
 		return
@@ -47,7 +49,7 @@ func runTests(m *testing.M) int {
 	if err != nil {
 		panic(err)
 	}
-	for _, name := range []string{"nixie", "adder"} {
+	for _, name := range []string{"nixie", "weighed", "adder"} {
 		if err := os.Symlink(self, filepath.Join(bin, name)); err != nil {
 			panic(err)
 		}
