@@ -193,6 +193,8 @@ func (g *gambler) fill(e *Event, p *process) {
 	case Finish:
 		e.On = g.running(p)
 		e.How = pick(g.Rand, append([]string{"ok", "ok", "ok", "ok", "transient", "transient"}, outcomes()...))
+	case Extend:
+		e.N = g.IntN(2)
 	case Step:
 		e.On, e.How = g.running(p), pick(g.Rand, []string{"s1", "s2", "s3"})
 	case Skew:

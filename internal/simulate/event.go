@@ -21,7 +21,7 @@ const (
 	Finish  Act = "finish"  // a handler returns with How
 	Step    Act = "step"    // a handler has done a step
 	Release Act = "release" // a worker gives back what it has not begun
-	Extend  Act = "extend"  // a worker renews its leases
+	Extend  Act = "extend"  // a worker renews its leases, with N only of what has begun
 	Stall   Act = "stall"   // a process stands still: nothing is asked of it until it wakes
 	Wake    Act = "wake"
 	Kill    Act = "kill"  // a process dies with what it holds

@@ -18,7 +18,7 @@ func (w *world) work(p *process, e Event) {
 	case Receive:
 		w.receive(p, e.Queue, e.N)
 	case Extend:
-		w.extend(p)
+		w.extend(p, e.N > 0)
 	case Release:
 		w.release(p)
 	case Finish:
@@ -189,9 +189,10 @@ func outcome(d *nixie.Delivery, how string) error {
 	return nixie.Verdict(nixie.Verb(how), failure)
 }
 
-// extend renews the leases of what is in hand and not decided.
-func (w *world) extend(p *process) {
-	runs := p.with(func(r *run) bool { return !r.decided && !r.lost })
+// extend renews the leases of what is in hand and not decided, or only of what has
+// begun.
+func (w *world) extend(p *process, begun bool) {
+	runs := p.with(func(r *run) bool { return !r.decided && !r.lost && !(begun && r.begun.IsZero()) })
 	for queue, desk := range w.desksOf(p) {
 		of := slices.DeleteFunc(slices.Clone(runs), func(r *run) bool { return r.d.Queue != queue })
 		if len(of) == 0 {
