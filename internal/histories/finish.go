@@ -30,6 +30,7 @@ func (g *game) finish() *verdict {
 		}
 	}
 	v := judge(g.record, g.sent, last, effects, g.blocks)
+	v.kills = g.kills
 	if l, ok := h.client.(Local); ok {
 		broken, err := storetest.Broken(context.Background(), l.Store)
 		if err != nil {

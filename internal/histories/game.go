@@ -43,6 +43,7 @@ type game struct {
 	joined int
 	ended  int
 	doubts int
+	kills  int // of processes of their own
 	effect int64
 	sent   map[nixie.ID]sending
 	names  []nixie.ID
@@ -216,7 +217,7 @@ func (p *player) step() {
 		p.about(Drop)
 	case n < 95:
 		p.about(Look)
-	case n < 99:
+	case n < 97 || n < 99 && !p.at.process:
 		p.wait()
 	default:
 		p.leave()

@@ -25,6 +25,7 @@ type verdict struct {
 	queue    tally
 	calls    int
 	unknown  int
+	kills    int
 }
 
 func (v *verdict) say(format string, args ...any) {

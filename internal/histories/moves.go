@@ -122,7 +122,14 @@ func (p *player) leave() {
 		return
 	}
 	before, owner := p.replace(p.at)
-	if before != nil {
-		p.end(p.number, before, owner, p.rng.IntN(3) > 0)
+	if before == nil {
+		return
 	}
+	kill := p.rng.IntN(3) > 0
+	if kill && p.at.process {
+		p.mu.Lock()
+		p.kills++
+		p.mu.Unlock()
+	}
+	p.end(p.number, before, owner, kill)
 }

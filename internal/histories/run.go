@@ -10,17 +10,17 @@ import (
 // ones. name is that of the proof.
 func Run(t *testing.T, name string, h Harness) {
 	var all tally
-	calls, unknown := 0, 0
+	calls, unknown, kills := 0, 0, 0
 	p := tier.Proof{Name: name, Unit: "histories", Quick: 60, Deep: 10_000}
 	p.Run(t, func(t *testing.T, seed uint64) int {
 		v := play(t, h, seed)
-		all, calls, unknown = all.add(v.queue), calls+v.calls, unknown+v.unknown
+		all, calls, unknown, kills = all.add(v.queue), calls+v.calls, unknown+v.unknown, kills+v.kills
 		for _, problem := range v.problems {
 			t.Errorf("seed %d: %s", seed, problem)
 		}
 		return 1
 	})
-	t.Logf("%d calls, %d of unknown outcome; messages: %s", calls, unknown, all)
+	t.Logf("%d calls, %d of unknown outcome, %d processes killed; messages: %s", calls, unknown, kills, all)
 }
 
 // Find makes histories from seed 1 on and returns the first seed up to most in
