@@ -47,6 +47,11 @@ type Call struct {
 	Patience time.Duration  // the caller leaves then; 0 is never
 }
 
+// buries reports whether the verb of a Settle makes letters.
+func (c *Call) buries() bool {
+	return c.Verb == nixie.Bury || c.Verb == nixie.Hold || c.Verb == nixie.Halt
+}
+
 // Sent is a message on its way in.
 type Sent struct {
 	ID     nixie.ID

@@ -48,6 +48,7 @@ type game struct {
 	sent   map[nixie.ID]sending
 	names  []nixie.ID
 	loans  []Loan // all that were ever given
+	dead   []nixie.ID
 	errs   []error
 
 	handles []*handle

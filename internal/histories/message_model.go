@@ -48,7 +48,10 @@ func messageModel() porcupine.Model {
 // expire lists what may have happened to a message by itself before a call: a
 // lease that is over, or whose owner is gone, ends at some claim of anything.
 func (s life) expire(p *part) []life {
-	if s.now = max(s.now, p.early.UnixNano()); s.now > p.latest() {
+	if p.writes() {
+		s.now = max(s.now, p.early.UnixNano())
+	}
+	if s.now > p.latest() {
 		return nil
 	}
 	if s.state != nixie.Leased || p.call.Kind == gone || !s.void && p.latest() < s.untilLeast {
@@ -60,6 +63,17 @@ func (s life) expire(p *part) []life {
 	}
 	swept.state, swept.crashes, swept.abandoned, swept.abandonedBy = nixie.Queued, s.crashes+1, true, s.owner
 	return []life{s, swept.free()}
+}
+
+// writes reports whether the part takes its turn among those that write. A
+// transaction knows the time from its beginning, and readers see what it did only
+// after its end: what they know of the time says nothing about it.
+func (p *part) writes() bool {
+	switch p.call.Kind {
+	case Look, LookAll, gone:
+		return false
+	}
+	return p.code != nixie.CodeNotFound
 }
 
 // free is the message without a lease, due at once.

@@ -6,13 +6,18 @@ import (
 	"github.com/nixie-go/nixie"
 )
 
+// latest is how many of the newest loans, or of the newest dead, are looked at to
+// use one again: old ones make little trouble.
+const latest = 12
+
 // take takes up to n loans in hand, or now and then one that somebody has or had:
 // whoever knows the number of a lease may use it, and an old one is refused.
 func (p *player) take(n int) []Loan {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	if len(p.loans) > 0 && (len(p.mine) == 0 || p.rng.IntN(8) == 0) {
-		return []Loan{p.forgetful(p.loans[p.rng.IntN(len(p.loans))])}
+	if len(p.loans) > 0 && (len(p.mine) == 0 || p.rng.IntN(6) == 0) {
+		newest := p.loans[max(0, len(p.loans)-latest):]
+		return []Loan{p.forgetful(newest[p.rng.IntN(len(newest))])}
 	}
 	n = min(n, len(p.mine))
 	taken := make([]Loan, n)
@@ -45,6 +50,13 @@ func (p *player) settle() {
 		return
 	}
 	p.do(c)
+	if c.buries() {
+		p.mu.Lock()
+		for _, l := range c.Loans {
+			p.dead = append(p.dead, l.ID)
+		}
+		p.mu.Unlock()
+	}
 	if c.Verb == nixie.Halt {
 		p.resume()
 	}
@@ -90,6 +102,9 @@ func (p *player) about(k Kind) {
 	id := nixie.ID{}
 	if n > 0 {
 		id = p.names[n-1]
+	}
+	if dead := p.dead[max(0, len(p.dead)-latest):]; len(dead) > 0 && k == Redrive && p.rng.IntN(4) > 0 {
+		id = dead[p.rng.IntN(len(dead))]
 	}
 	p.mu.Unlock()
 	if n > 0 {

@@ -101,7 +101,7 @@ func (p *part) dies() bool {
 	case Hold:
 		return true
 	case Settle:
-		return p.call.Verb == nixie.Bury || p.call.Verb == nixie.Hold || p.call.Verb == nixie.Halt
+		return p.call.buries()
 	}
 	return false
 }
