@@ -80,6 +80,7 @@ var plan = []room{
 	{path: "internal/powerloss", floor: 6, kind: proof, job: "what a store keeps on such a disk"},
 	{path: "internal/tier", floor: 6, kind: proof, job: "says how much a proof does"},
 	{path: "internal/testrun", floor: 6, kind: proof, job: "runs the tests and counts them"},
+	{path: "internal/trust", floor: 6, kind: proof, sees: []string{"internal/docs"}, job: "what shows each promise, and what broke"},
 	{path: "internal/testservers", floor: 6, kind: proof, job: "finds the servers that tests use"},
 	{path: "bench/...", floor: 6, kind: proof, job: "benchmarks"},
 	{path: "examples/...", floor: 6, kind: proof, job: "examples"},
