@@ -33,6 +33,7 @@ var plain = map[string]string{
 	"internal/arch":      "reads files in one goroutine",
 	"internal/docs":      "starts the shipped binary, which is built without the detector",
 	"internal/cli":       "starts many short processes, and what they share is raced in its own package",
+	"internal/histories": "thousands of calls to stores that are raced in their own packages",
 	"internal/powerloss": "thousands of small runs, and the store is raced in its own package",
 	"cmd/nixie":          "starts many short processes, and what they share is raced in its own package",
 }
