@@ -78,6 +78,8 @@ var plan = []room{
 	{path: "internal/faultdisk", floor: 6, kind: proof, job: "a disk that loses power"},
 	{path: "internal/powerloss", floor: 6, kind: proof, job: "what a store keeps on such a disk"},
 	{path: "internal/tier", floor: 6, kind: proof, job: "says how much a proof does"},
+	{path: "internal/proofs", floor: 6, kind: proof, job: "knows the proofs and the fuzz targets"},
+	{path: "internal/deep", floor: 6, kind: proof, job: "runs the proofs at length"},
 	{path: "internal/testrun", floor: 6, kind: proof, job: "runs the tests and counts them"},
 	{path: "internal/testservers", floor: 6, kind: proof, job: "finds the servers that tests use"},
 	{path: "bench/...", floor: 6, kind: proof, job: "benchmarks"},
