@@ -25,7 +25,7 @@ type Target struct {
 
 // Proof is the name under which a target is counted.
 func (t Target) Proof() string {
-	return "fuzz-" + strings.ReplaceAll(t.Package, "/", "-") + "-" + t.Name
+	return "fuzz-" + strings.NewReplacer("/", "-", ".", "root").Replace(t.Package) + "-" + t.Name
 }
 
 var fuzzFunc = regexp.MustCompile(`(?m)^func (Fuzz\w+)\(\w+ \*testing\.F\)`)

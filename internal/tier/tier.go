@@ -7,8 +7,7 @@
 // goes on after the last seed that it finished, over any number of runs, and keeps
 // what it has done in a file for each proof.
 //
-// A proof is written as a literal in the test that runs it, with its name and unit
-// as they are: make deep finds it there.
+// Each proof has a row in package proofs, from which make deep knows it.
 package tier
 
 import (
