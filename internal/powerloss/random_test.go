@@ -31,20 +31,23 @@ func loseAt(t *testing.T, seed uint64) int {
 	p := &play{t: t, ctx: t.Context(), rng: rng, clock: storetest.NewClock(), disk: disk}
 	p.open()
 	plan := faultdisk.Plan{Seeds: 1, Seed: seed}
-	if seed%4 != 2 {
-		p.settings()
+	queues := []string{plainQueue, orderedQueue} // to be configured
+	if seed%4 != 0 {
+		for _, queue := range queues {
+			p.configure(queue)
+		}
 		for range 5 + rng.IntN(30) {
 			p.pass()
 			p.act()
 		}
-		plan.From = disk.Ops()
+		queues, plan.From = nil, disk.Ops()
 	}
 	var steps []step
-	for range stepsOfSeed {
+	for i := range stepsOfSeed {
 		p.pass()
 		s := step{at: p.clock.Now(), before: p.seen(p.s)}
-		if plan.From == 0 && len(steps) == 0 {
-			s.what = p.settings()
+		if i < len(queues) {
+			s.what = p.configure(queues[i])
 		} else {
 			s.what = p.act()
 		}
