@@ -100,6 +100,9 @@ func TestResult(t *testing.T) {
 		{"done", "fuzz: elapsed: 3s, execs: 5 (1/sec)\nfuzz: elapsed: 5s, execs: 123 (24/sec)\nPASS\n", nil, Fuzzed{Executions: 123}, false},
 		{"found", "fuzz: elapsed: 3s, execs: 5 (1/sec)\n--- FAIL: FuzzA (3.00s)\n", failed, Fuzzed{Executions: 5, Failed: true}, false},
 		{"seed corpus", "--- FAIL: FuzzA (0.00s)\n", failed, Fuzzed{Failed: true}, false},
+		{"end of the time", "fuzz: elapsed: 5s, execs: 7 (1/sec)\n--- FAIL: FuzzA (5.01s)\n    context deadline exceeded\nFAIL\nexit status 1\n", failed, Fuzzed{Executions: 7}, false},
+		{"the same words and an input", "fuzz: elapsed: 5s, execs: 7 (1/sec)\n--- FAIL: FuzzA (5.01s)\n    context deadline exceeded\nFAIL\nFailing input written to x\n", failed, Fuzzed{Executions: 7, Failed: true}, false},
+		{"the same words of the target", "fuzz: elapsed: 5s, execs: 7 (1/sec)\n--- FAIL: FuzzA (5.01s)\n    --- FAIL: FuzzA (0.00s)\n        a_test.go:3: context deadline exceeded\nFAIL\n", failed, Fuzzed{Executions: 7, Failed: true}, false},
 		{"did not build", "FAIL p [build failed]\n", failed, Fuzzed{}, true},
 		{"nothing", "PASS\n", nil, Fuzzed{}, true},
 	} {
