@@ -13,7 +13,7 @@ ONLY     ?=
 FOR      ?= 0
 
 .DEFAULT_GOAL := help
-.PHONY: help build test deep rows surface test-servers lint arch bench fuzz cover ci clean
+.PHONY: help build test deep rows surface trust test-servers lint arch bench fuzz cover ci clean
 
 help: ## list the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  %-14s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -33,6 +33,9 @@ rows: ## run all tests and list the rows of the acceptance list with theirs
 
 surface: ## print every command, flag and JSON field with the story that shows it
 	$(GO) test -count 1 -run '^TestSurface$$' -v ./internal/cli
+
+trust: ## write docs/trust.md anew from its tables and the last deep run
+	$(GO) test -count 1 -run '^TestPage$$' ./internal/trust -update
 
 test-servers: ## install the servers that tests use (Debian; root or sudo)
 	bash internal/testservers/install
