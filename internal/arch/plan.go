@@ -80,6 +80,8 @@ var plan = []room{
 	{path: "internal/powerloss", floor: 6, kind: proof, job: "what a store keeps on such a disk"},
 	{path: "internal/simulate", floor: 6, kind: proof, job: "workers, faults and the office, drawn from a seed"},
 	{path: "internal/tier", floor: 6, kind: proof, job: "says how much a proof does"},
+	{path: "internal/proofs", floor: 6, kind: proof, job: "knows the proofs and the fuzz targets"},
+	{path: "internal/deep", floor: 6, kind: proof, job: "runs the proofs at length"},
 	{path: "internal/testrun", floor: 6, kind: proof, job: "runs the tests and counts them"},
 	{path: "internal/trust", floor: 6, kind: proof, sees: []string{"internal/docs"}, job: "what shows each promise, and what broke"},
 	{path: "internal/testservers", floor: 6, kind: proof, job: "finds the servers that tests use"},
