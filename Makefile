@@ -6,8 +6,11 @@ FUZZTIME ?= 10s
 # Options and packages for the tests, as in: make test TESTFLAGS='-count 1 ./store/...'
 TESTFLAGS ?=
 
+# Flags of the benchmark, as in: make bench BENCHFLAGS='-rounds 3 -scenarios drain'
+BENCHFLAGS ?=
+
 .DEFAULT_GOAL := help
-.PHONY: help build test rows surface test-servers lint arch bench fuzz cover ci clean
+.PHONY: help build test rows surface test-servers lint arch bench bench-check microbench fuzz cover ci clean
 
 help: ## list the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  %-14s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -34,7 +37,13 @@ lint: ## run the linters of .golangci.yml
 arch: ## check the floor plan, the house rules and the licences
 	$(GO) test -count 1 ./internal/arch
 
-bench: ## run the benchmarks
+bench: ## measure Nixie and its peers in turns (bench/README.md), with BENCHFLAGS
+	cd bench && $(GO) run . $(BENCHFLAGS)
+
+bench-check: ## vet and test the module of the benchmark, with few messages
+	cd bench && $(GO) vet ./... && $(GO) test $(TESTFLAGS) ./...
+
+microbench: ## run the Go benchmarks of the packages
 	$(GO) test -run '^$$' -bench . -benchmem ./...
 
 fuzz: ## run every fuzz target for FUZZTIME (10s)
