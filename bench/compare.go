@@ -13,10 +13,10 @@ import (
 
 // Sizes of measurements.
 const (
-	firstSize  = 500 // of a calibration
-	maxFactor  = 30  // by which a size grows in one step of it
-	enough     = 4   // a calibration has to take this part of the aimed time to be believed
-	pickUpSize = 420 // arrivals of the pick-up scenario
+	firstSize  = 2000 // of a calibration, and the least it finds: below it the start of a process counts
+	maxFactor  = 30   // by which a size grows in one step of it
+	enough     = 4    // a calibration has to take this part of the aimed time to be believed
+	pickUpSize = 420  // arrivals of the pick-up scenario
 )
 
 // bench is a run.
@@ -116,7 +116,7 @@ func (b *bench) calibrate(ctx context.Context, e *contest.Entrant, s contest.Sce
 		if err != nil {
 			return 0, err
 		}
-		fitting := max(minSize, int(r.Rate()*b.aim.Seconds()))
+		fitting := max(firstSize, int(r.Rate()*b.aim.Seconds()))
 		next := min(fitting, n*maxFactor, maxSize)
 		if r.Wall >= b.aim/enough || next <= n {
 			fmt.Fprintf(b.log, "size: %-13s %-13s %8d\n", s, e.Name, next)

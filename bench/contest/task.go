@@ -5,12 +5,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"strconv"
-	"strings"
 )
-
-// padding is the part of a task's text that does not change, so that an encoded
-// task has about 200 bytes.
-const padding = 164
 
 // Task is what every library carries: a number, and a text that follows from
 // it, so that a body that went to another task is noticed.
@@ -21,7 +16,7 @@ type Task struct {
 
 // NewTask makes the task with the given number.
 func NewTask(i int) Task {
-	text := make([]byte, 0, padding+16)
+	text := make([]byte, 0, len(pad)+16)
 	text = append(text, pad...)
 	mixed := mix(uint64(i))
 	for shift := 60; shift >= 0; shift -= 4 {
@@ -63,7 +58,10 @@ func Split(body []byte) (i int, text []byte, err error) {
 
 const digits = "0123456789abcdef"
 
-var pad = strings.Repeat("lorem ipsum dolor ", 10)[:padding]
+// pad is the part of a task's text that does not change: an encoded task has
+// about 200 bytes.
+const pad = "Everything that can fail is a message that somebody has claimed; a claim is a lease with an end, " +
+	"and what cannot succeed becomes a letter with its whole story. ok"
 
 // mix spreads a number over 64 bits (the finaliser of splitmix64).
 func mix(x uint64) uint64 {
