@@ -7,7 +7,7 @@ FUZZTIME ?= 10s
 TESTFLAGS ?=
 
 .DEFAULT_GOAL := help
-.PHONY: help build test rows surface test-servers lint arch bench fuzz cover ci clean
+.PHONY: help build test rows mutants surface test-servers lint arch bench fuzz cover ci clean
 
 help: ## list the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  %-14s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -21,6 +21,9 @@ test: ## vet and run all tests, on the servers that are found
 
 rows: ## run all tests and list the rows of the acceptance list with theirs
 	$(GO) run ./internal/testrun -rows $(TESTFLAGS)
+
+mutants: ## break the code on purpose in twenty ways and see the tests find each
+	$(GO) run ./internal/mutants
 
 surface: ## print every command, flag and JSON field with the story that shows it
 	$(GO) test -count 1 -run '^TestSurface$$' -v ./internal/cli

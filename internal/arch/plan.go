@@ -76,6 +76,7 @@ var plan = []room{
 	{path: "internal/arch", floor: 6, kind: proof, job: "this plan"},
 	{path: "internal/docs", floor: 6, kind: proof, job: "runs what the documents show"},
 	{path: "internal/faultdisk", floor: 6, kind: proof, job: "a disk that loses power"},
+	{path: "internal/mutants", floor: 6, kind: proof, job: "breaks the code and sees the tests find it"},
 	{path: "internal/powerloss", floor: 6, kind: proof, job: "what a store keeps on such a disk"},
 	{path: "internal/tier", floor: 6, kind: proof, job: "says how much a proof does"},
 	{path: "internal/testrun", floor: 6, kind: proof, job: "runs the tests and counts them"},
