@@ -6,7 +6,7 @@ var (
 	engine  = finder{"worker", ""}
 	waits   = finder{"policy", ""}
 	leases  = finder{"store/sqlite", "^TestStore$/^(Lease|Settle|Abandon)$|^TestB0"}
-	intake  = finder{"store/sqlite", "^TestStore$/^(Enqueue|Dedupe|Claim|Limits)$"}
+	intake  = finder{"store/sqlite", "^TestStore$/^(Enqueue|Dedupe|Claim|Limits)$|^TestB06"}
 	moves   = finder{"store/sqlite", "^TestStore$/^(Redrive|Resolve|Operations)$"}
 	crashes = finder{"internal/powerloss", "^(TestPowerLoss|TestR18_AMoveIsWholeAtEveryCrash)$"}
 )
