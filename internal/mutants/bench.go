@@ -1,7 +1,6 @@
 package main
 
 import (
-	"bytes"
 	"context"
 	"errors"
 	"fmt"
@@ -9,7 +8,6 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
-	"strings"
 	"time"
 )
 
@@ -115,18 +113,22 @@ func (b *bench) build(ctx context.Context, pkg, overlay string) (program, report
 	return program, string(text), err
 }
 
+// grace is how long a program may take to end by itself after a test of it has
+// failed: tests that run side by side are not stopped by that.
+const grace = 10 * time.Second
+
 // test runs the tests of a finder up to the first that fails.
 func (b *bench) test(ctx context.Context, program string, tests finder) (outcome, error) {
 	// The program ends itself at the limit; the context is for one that does not.
 	bounded, stop := context.WithTimeout(ctx, b.limit+time.Minute)
 	defer stop()
-	cmd := exec.CommandContext(bounded, program, "-test.v", "-test.failfast", "-test.count=1",
+	cmd := exec.CommandContext(bounded, program, "-test.v=test2json", "-test.failfast", "-test.count=1",
 		"-test.timeout="+b.limit.String(), "-test.run="+tests.pattern)
 	cmd.Dir = filepath.Join(b.root, tests.pkg)
-	cmd.Env = append(os.Environ(), "NIXIE_DEEP=", "NIXIE_SEED=") // quick, and all of it
-	cmd.WaitDelay = time.Second
-	var text bytes.Buffer
-	cmd.Stdout, cmd.Stderr = &text, &text
+	cmd.Env = append(os.Environ(), "TMPDIR="+b.scratch, "NIXIE_DEEP=", "NIXIE_SEED=") // quick, and all of it
+	cmd.WaitDelay = grace
+	says := &reader{onFailure: func() { time.AfterFunc(grace, stop) }}
+	cmd.Stdout, cmd.Stderr = says, says
 	err := cmd.Run()
 	if ctx.Err() != nil {
 		return outcome{}, ctx.Err()
@@ -135,66 +137,5 @@ func (b *bench) test(ctx context.Context, program string, tests finder) (outcome
 	if err != nil && !errors.As(err, &exit) && bounded.Err() == nil {
 		return outcome{}, fmt.Errorf("run tests of %s: %w", tests.pkg, err)
 	}
-	return read(text.String(), err == nil), nil
-}
-
-// outcome is how a run of tests ended.
-type outcome struct {
-	ran    int
-	clean  bool   // the program said that all is well
-	failed string // the first test that failed
-	hung   string // the test that ran when the time was over
-	report string // what was written up to there, from the beginning of that test
-}
-
-func (o outcome) passed() bool { return o.clean && o.ran > 0 && o.failed == "" }
-
-func (o outcome) String() string {
-	switch {
-	case o.failed != "":
-		return "found by " + o.failed
-	case o.hung != "":
-		return "SURVIVED: " + o.hung + " hangs"
-	case o.ran == 0:
-		return "SURVIVED: no test ran"
-	case !o.clean:
-		return "SURVIVED: the tests ended without a result"
-	}
-	return "SURVIVED"
-}
-
-// read makes an outcome of what the test program wrote with -test.v. The tests
-// above a subtest have their verdict before it. A panic outside the goroutine of
-// a test ends the program without a verdict: it is a find of the test that ran.
-func read(text string, clean bool) outcome {
-	o := outcome{clean: clean}
-	latest := ""
-	var report strings.Builder
-	for line := range strings.Lines(text) {
-		trimmed := strings.TrimSpace(line)
-		verdict, failed := strings.CutPrefix(trimmed, "--- FAIL: ")
-		name, _, _ := strings.Cut(verdict, " ")
-		if o.failed != "" {
-			if failed && strings.HasPrefix(name, o.failed+"/") {
-				o.failed = name
-			}
-			continue
-		}
-		if name, ok := strings.CutPrefix(trimmed, "=== RUN "); ok {
-			latest = strings.TrimSpace(name)
-			o.ran++
-			report.Reset()
-		}
-		report.WriteString(line)
-		switch {
-		case failed:
-			o.failed = name
-		case strings.HasPrefix(line, "panic: test timed out"):
-			o.hung = latest
-		case o.hung == "" && !clean && (strings.HasPrefix(line, "panic: ") || strings.HasPrefix(line, "fatal error: ")):
-			o.failed = latest
-		}
-	}
-	o.report = report.String()
-	return o
+	return says.end(err == nil), nil
 }

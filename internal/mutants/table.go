@@ -8,7 +8,7 @@ var (
 	leases  = finder{"store/sqlite", "^TestStore$/^(Lease|Settle|Abandon)$|^TestB0"}
 	intake  = finder{"store/sqlite", "^TestStore$/^(Enqueue|Dedupe|Claim|Limits)$|^TestB06"}
 	moves   = finder{"store/sqlite", "^TestStore$/^(Redrive|Resolve|Operations)$"}
-	crashes = finder{"internal/powerloss", "^(TestPowerLoss|TestR18_AMoveIsWholeAtEveryCrash)$"}
+	crashes = finder{"internal/powerloss", "^TestR18_AMoveIsWholeAtEveryCrash$"}
 )
 
 // table holds twenty of the forty defects that a harness for systems of this
