@@ -7,7 +7,7 @@ FUZZTIME ?= 10s
 TESTFLAGS ?=
 
 .DEFAULT_GOAL := help
-.PHONY: help build test rows mutants surface test-servers lint arch bench fuzz cover ci clean
+.PHONY: help build test rows mutants surface trust test-servers lint arch bench fuzz cover ci clean
 
 help: ## list the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  %-14s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -27,6 +27,9 @@ mutants: ## break the code on purpose in twenty ways and see the tests find each
 
 surface: ## print every command, flag and JSON field with the story that shows it
 	$(GO) test -count 1 -run '^TestSurface$$' -v ./internal/cli
+
+trust: ## write docs/trust.md anew from its tables and the last deep run
+	$(GO) test -count 1 -run '^TestPage$$' ./internal/trust -update
 
 test-servers: ## install the servers that tests use (Debian; root or sudo)
 	bash internal/testservers/install

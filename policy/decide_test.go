@@ -83,7 +83,7 @@ func TestTheEarlierRuleBeatsTheLaterOne(t *testing.T) {
 	}
 }
 
-func TestTheDocumentedOrderIsTheOrder(t *testing.T) {
+func TestB080_TheDocumentedOrderIsTheOrder(t *testing.T) {
 	source, err := os.ReadFile("doc.go")
 	if err != nil {
 		t.Fatal(err)

@@ -196,7 +196,7 @@ func hostileTexts(n int) map[string]string {
 
 // A signature of 1 MiB of hostile text takes milliseconds when it is linear and
 // minutes when it is quadratic; the deadline of the test run is the judge.
-func TestHostileTextTakesLinearTime(t *testing.T) {
+func TestB081_HostileTextTakesLinearTime(t *testing.T) {
 	for _, text := range hostileTexts(1 << 20) {
 		f := commandFailed(text, 1)
 		f.Stack = text

@@ -14,7 +14,7 @@ import (
 
 // What the source does wrong, and what becomes of it.
 
-func TestReceiveFailsForAMinute(t *testing.T) {
+func TestB076_ReceiveFailsForAMinute(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var calls atomic.Int64
 		begun := time.Now()
@@ -104,7 +104,7 @@ func TestReceiveReturnsAfterTheEnd(t *testing.T) {
 	})
 }
 
-func TestReceiveThatDoesNotListen(t *testing.T) {
+func TestB053_ReceiveThatDoesNotListen(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		seen := &troubles{}
 		src := &script{}
@@ -129,7 +129,7 @@ func TestReceiveThatDoesNotListen(t *testing.T) {
 	})
 }
 
-func TestAnswersOfWrongLength(t *testing.T) {
+func TestB098_AnswersOfWrongLength(t *testing.T) {
 	for _, n := range []int{0, 1, 7} {
 		synctest.Test(t, func(t *testing.T) {
 			seen := &troubles{}

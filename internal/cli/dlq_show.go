@@ -119,7 +119,7 @@ func (g *globals) printFailure(w io.Writer, f *nixie.Failure) {
 		which = "An attempt that cannot be read"
 	}
 	fmt.Fprintf(w, "\n%s: %s after %s: %s (%s), then %s\n", which,
-		clock(office.Moment{Time: f.FailedAt}), took(f.Took), f.Reason, f.Class, orDash(string(f.Decision)))
+		clock(office.Moment{Time: f.FailedAt}), took(f.Took), escapeLine(string(f.Reason)), escapeLine(string(f.Class)), orDash(escapeLine(string(f.Decision))))
 	indent(w, f.Text, 0, g.bytes(shownBody))
 	var more []string
 	for _, part := range [...]struct{ name, value string }{

@@ -47,6 +47,9 @@ func TestWatchRunsACommandForEachNewGroup(t *testing.T) {
 	if !strings.Contains(errs, "--exec for group v1-") || !strings.Contains(errs, "no such team") || !strings.Contains(errs, "\ncursor ") {
 		t.Errorf("stderr %q", errs)
 	}
+	if left := d.letters("status:open"); len(left) != 4 {
+		t.Errorf("%d of 4 letters are open after a command that failed", len(left))
+	}
 	d.noProcess()
 	d.verify()
 }

@@ -36,7 +36,7 @@ func hostile() []string {
 
 // Values arrive byte for byte as argument, in the environment and on standard
 // input, and nothing of them is executed.
-func TestHostileItemsArriveAsTheyAre(t *testing.T) {
+func TestB110_HostileItemsArriveAsTheyAre(t *testing.T) {
 	dir := t.TempDir()
 	t.Chdir(dir)
 	canary := filepath.Join(dir, "canary")

@@ -60,7 +60,7 @@ func TestRunLargeStdinComesBack(t *testing.T) {
 	}
 }
 
-func TestRunFlood(t *testing.T) {
+func TestB113_RunFlood(t *testing.T) {
 	size := int64(1 << 30)
 	if testing.Short() {
 		size = 10 << 20
@@ -146,7 +146,7 @@ func TestRunDeadlineOfContextIsTimeout(t *testing.T) {
 
 // A grandchild that ignores SIGTERM, holds the pipes and outlives the leader
 // within the group is killed, and does not hold up the result.
-func TestRunLeavesNoGrandchild(t *testing.T) {
+func TestB112_RunLeavesNoGrandchild(t *testing.T) {
 	for _, c := range []struct {
 		name, script string
 		timeout      time.Duration

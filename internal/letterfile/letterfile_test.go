@@ -85,7 +85,7 @@ func TestFolders(t *testing.T) {
 }
 
 // A link does not lead out of the folder that was named.
-func TestFolderIsNotLeft(t *testing.T) {
+func TestB115_FolderIsNotLeft(t *testing.T) {
 	outside := write(t, map[string]string{"secret.json": little("secret")})
 	root := write(t, map[string]string{"x/items/a.json": little("a")})
 	if err := os.Symlink(filepath.Join(outside, "secret.json"), filepath.Join(root, "x", "items", "b.json")); err != nil {

@@ -21,11 +21,9 @@ import (
 	"github.com/nixie-go/nixie/store/storetest"
 )
 
-// The tests of this file are named after defects that systems of this kind have
-// had. Others of the same list are shown elsewhere: a failure of one call at
-// each place and a crash between any two (B012, B026, B028, B064) by
-// TestFailAtEveryCall, TestPowerLoss and the kills; callers that leave (B042) by
-// TestB042_CallersThatLeave.
+// The tests of this file and of those beside it are named after defects that
+// systems of this kind have had: docs/trust.md says where and what, by number, and
+// which other tests would find the rest.
 
 // pair is two processes on one store with a clock of their own.
 func pair(t *testing.T) (a, b *sqlite.Store, clock *storetest.Clock) {

@@ -99,9 +99,9 @@ func TestAFailingCallHoldsUpNobody(t *testing.T) {
 	storetest.Invariants(t, s)
 }
 
-// TestALockedStoreAnswersAll gives every waiting call its answer after one wait,
+// TestB060_ALockedStoreAnswersAll gives every waiting call its answer after one wait,
 // not one after the other.
-func TestALockedStoreAnswersAll(t *testing.T) {
+func TestB060_ALockedStoreAnswersAll(t *testing.T) {
 	const wait, calls = 200 * time.Millisecond, 40
 	s := open(t, "", sqlite.Options{Reserve: -1, LockWait: wait})
 	free := locked(t, s.Path())
@@ -122,9 +122,9 @@ func TestALockedStoreAnswersAll(t *testing.T) {
 	fill(t, s, "q", 1)
 }
 
-// TestCloseDuringCalls closes a store under all kinds of calls: each is served
+// TestB034_CloseDuringCalls closes a store under all kinds of calls: each is served
 // or refused, none hangs, and nobody is left as the holder of anything.
-func TestCloseDuringCalls(t *testing.T) {
+func TestB034_CloseDuringCalls(t *testing.T) {
 	for round := range 10 {
 		path := storePath(t)
 		s, err := sqlite.Open(path, sqlite.Options{Reserve: -1})

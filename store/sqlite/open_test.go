@@ -66,9 +66,9 @@ func script(t *testing.T, path, sql string) {
 	must(t, c.Close())
 }
 
-// TestReserve refuses new messages while the disk has less than the reserve, and
+// TestB088_Reserve refuses new messages while the disk has less than the reserve, and
 // still settles those under way.
-func TestReserve(t *testing.T) {
+func TestB088_Reserve(t *testing.T) {
 	ctx := context.Background()
 	path := filepath.Join(t.TempDir(), "store.db")
 	s := open(t, path, sqlite.Options{Reserve: -1})

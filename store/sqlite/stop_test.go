@@ -97,9 +97,9 @@ func TestStoppedWithinItsLease(t *testing.T) {
 	storetest.Invariants(t, s)
 }
 
-// TestKilledLosesAtOnce hands the messages of a killed process out well before
+// TestB020_KilledLosesAtOnce hands the messages of a killed process out well before
 // its lease ends: the kernel gave its lock back.
-func TestKilledLosesAtOnce(t *testing.T) {
+func TestB020_KilledLosesAtOnce(t *testing.T) {
 	s, child := heldBy(t, time.Hour)
 	child.kill()
 	start := time.Now()

@@ -258,10 +258,10 @@ func TestTxRefusals(t *testing.T) {
 	must(t, tx.Rollback())
 }
 
-// TestTxUndoneBySQLite shows that a transaction that SQLite rolled back because
+// TestB041_TxUndoneBySQLite shows that a transaction that SQLite rolled back because
 // a statement was interrupted is not gone on with: what follows would be durable
 // alone.
-func TestTxUndoneBySQLite(t *testing.T) {
+func TestB041_TxUndoneBySQLite(t *testing.T) {
 	s := open(t, "", sqlite.Options{Reserve: -1})
 	db, err := s.DB()
 	must(t, err)

@@ -110,6 +110,7 @@ func Run(t *testing.T, h Harness) {
 		{"Trail", trailClauses()},
 		{"Limits", limitClauses()},
 		{"Tables", tableClauses()},
+		{"Bugs", bugClauses()},
 	}
 	if h.Begin != nil {
 		parts = append(parts, part{"Transactions", txClauses(h.Begin)})

@@ -1,0 +1,65 @@
+package trust
+
+// mishap is a defect of correctness that Nixie itself had: a row of the track
+// record.
+type mishap struct {
+	commit  string // that mended it
+	what    string // what went wrong, before
+	foundBy string
+	tests   string // that hold it now
+}
+
+// record lists those of the stores and then the rest, each with the latest first.
+// What never left the branch of its author is not in it; a row about what a
+// released version had says which.
+func record() []mishap {
+	return append(recordOfStores(), recordOfTheRest()...)
+}
+
+func recordOfStores() []mishap {
+	return []mishap{
+		{"f9b0fc4", "Of several processes that made the same new store at once, some were told that it is locked.", "the kills of one of three processes", "store/sqlite.TestOpenANewStoreTogether"},
+		{"3999637", "The overview took a message that waits behind its head again for the oldest ready one.", "not recorded", "suite.Streams/AMarkedOneWaitsForADueHead store/sqlite.TestModel"},
+		{"86c47f7", "After a change of the dedupe scope verify took keys that were still held for damage.", "not recorded", "suite.Dedupe/ANewScopeHoldsFromNowOn"},
+		{"261cb25", "Keys of inboxes were kept for ever, as nothing on the command line could remove them.", "not recorded", "store/sqlite.TestPruneForgetsKeys"},
+		{"77878a3", "The two stores replaced different fields of a message that was there, and a message could be moved into a closed queue.", "comparing the answers of the two stores", "suite.Dedupe/ReplaceExistingTakesHeadersTypeAndKey suite.Amend/MoveIntoAClosedQueueIsRefused"},
+		{"24345d9", "The audit of all queues left out the hash of the entry before.", "not recorded", "suite.Trail/TheAuditOfAllQueues"},
+		{"518fd73", "A process that opened a store while another made it saw half of it and refused it as another program's file.", "not recorded", "store/sqlite.TestB043_ContentionWaits store/sqlite.TestOpenANewStoreTogether"},
+		{"e0f0978", "The oldest ready message of a queue was the one that came first, not the one that had been due longest.", "not recorded", "suite.Queues/OldestAndNext"},
+		{"60f9c1b", "Readers that always overlapped let the log of writes grow without bound.", "the tests of that commit", "store/sqlite.TestLogOfWritesIsBounded"},
+		{"60f9c1b", "A claim whose caller left while it was committed could leave its messages leased to nobody until the lease ended.", "callers that leave at random", "store/sqlite.TestB042_CallersThatLeave"},
+		{"cfcd3e1", "Of eight processes that wrote, four got nothing: waiting writers slept past their turn.", "many processes at once", "store/sqlite.TestR11_ManyProcesses store/sqlite.TestTransactionsHaveTheirTurn"},
+		{"cfcd3e1", "A message that could not be read kept its whole queue from being claimed.", "damage by hand", "store/sqlite.TestR27_DamagedMessageIsHandedOut"},
+		{"9da53c4", "A caller that left while its call ran shared memory with the committer, and could be shown a success that it was not told of.", "not recorded", "store/sqlite.TestB042_CallersThatLeave"},
+		{"9da53c4", "Close could strand a claim whose owner it had just struck off, or hang a read.", "not recorded", "store/sqlite.TestB034_CloseDuringCalls"},
+		{"9da53c4", "Two first claims in one transaction registered their process twice.", "not recorded", "store/sqlite.TestFirstClaimsRegisterOnce"},
+		{"9da53c4", "A clock that was set back stopped leases and delays.", "not recorded", "store/sqlite.TestClockSetBack"},
+		{"9da53c4", "Moments after the year 2262 wrapped around and were due at once.", "not recorded", "store/sqlite.TestFarMoments"},
+		{"9a93b8e", "Who claimed one message at a time starved either retries or new messages.", "the suite for stores", "suite.Claim/RetriesDoNotStarveOneAtATime suite.Claim/NewMessagesDoNotStarveOneAtATime"},
+		{"9a93b8e", "A letter whose message was on its way could be held; a discard could be taken back without a dead message; a delivery that a call extended twice was refused.", "the suite for stores and random operations", "suite.Resolve/HoldDoesNotStopARedrivenOne suite.Resolve/DiscardAndRestore suite.Lease/ExtendOfOneTwice"},
+		{"aa0d98b", "The memory store counted refused letters of an operation as failed.", "not recorded", "suite.Operations/CountsAddUp redrive.TestRefusals"},
+		{"e8576f6", "The memory store named groups by flag in other words than filters do, and forgot the operation of a letter.", "random operations on both stores", "store/sqlite.TestModel suite.Lists/R25_GroupsMatchARecount"},
+		{"73ac854", "A store that stayed locked made its callers wait without end.", "a fault at every call to the disk", "internal/powerloss.TestFailAtEveryCall store/sqlite.TestB060_ALockedStoreAnswersAll"},
+	}
+}
+
+func recordOfTheRest() []mishap {
+	return []mishap{
+		{"c407b5e", "dlq show and message show wrote the reason of a failure, which a handler chooses, as it is: it could act on a terminal.", "every view of a store in which each text is hostile (B102)", "internal/cli.TestB102_NoViewActsOnATerminal"},
+		{"4d21762", "The log of a message that was moved told nothing of what was done before.", "not recorded", "internal/cli.TestStreamNextOfADeadHead internal/cli.TestR59_EveryVerbInEveryForm"},
+		{"f64834e", "A move by filter turned the order of what it moved round; stream show advised what was done already; queue set needed a store that only the first message makes.", "a story for every flag", "internal/cli.TestR59_EveryVerbInEveryForm internal/cli.TestStreamNextOfADeadHead"},
+		{"4d745f8", "A message with attempts left over died of reason unknown and so in a group of its own; what never_dead names was refused after max_attempts.", "not recorded", "policy.TestLeftOverAttemptsKeepTheLastReason policy.TestNeverDeadIsRunBeyondMaxAttempts"},
+		{"bd9bc7f", "An audit whose oldest entries had been pruned was taken for broken by audit verify and export.", "joining two lines of work", "office.TestAnExportedAuditCanBeCheckedElsewhere suite.Prune/TheAuditKeepsItsAnchor"},
+		{"dbc0c1e", "The summary of a run offered a redrive that moved nothing.", "not recorded", "internal/cli.TestRunNextCommandsWork"},
+		{"9736a1f", "A process that starts while a killed runner's are looked for could be missed and live on.", "kills under load", "internal/command.TestOneEmptyLookIsNotTheEnd"},
+		{"9ef8018", "nixie run -o json wrote foreign text that acts on a terminal.", "hostile items", "internal/cli.TestRunHostileItems"},
+		{"0028e36", "After a run had halted, what it had in hand was still started.", "not recorded", "internal/runner.TestHaltedRunBeginsNothing"},
+		{"2a39532", "The modes retry and custom ended at max_attempts, because what they asked for was refused at the door.", "stories of nixie run", "internal/cli.TestRunScripts"},
+		{"52adacc", "A run whose store failed for good hung without a word; one that was aborted left items of commands that need SIGKILL as crashed; an interrupt did nothing while a list came from a pipe.", "not recorded", "internal/runner.TestTrouble internal/cli.TestRunSecondInterrupt internal/cli.TestRunInterruptedList"},
+		{"cf7f386", "Answers of a wrong length, an error beside deliveries, a source that does not listen and a settlement that never works could each keep a worker from ending, or lose what it had in hand.", "not recorded", "worker.TestB098_AnswersOfWrongLength worker.TestReceiveWithAnErrorBesideDeliveries worker.TestB053_ReceiveThatDoesNotListen worker.TestSettleNeverWorks"},
+		{"bcc7bef", "A renewal read the steps of a delivery while its handler added one; the memory store dropped a second failure.", "not recorded", "worker.TestStepsAreSavedByRenewals worker.TestSecondFailureIsKept"},
+		{"37f94e5", "A killed run could repeat more commands than had been running.", "not recorded", "worker.TestSettleEachBoundsWhatACrashRepeats internal/cli.TestShow2KilledThreeTimes"},
+		{"aae250a", "An error that panics or runs on was harmless for the first who read it only.", "not recorded", "policy.TestHostileErrorsAreSurvived"},
+		{"1960575", "A harness, not the product: after a sync that failed, the disk for power loss brought old bytes of a page back.", "not recorded", "internal/faultdisk.TestSyncAfterFailedSync"},
+	}
+}
