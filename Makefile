@@ -6,8 +6,14 @@ FUZZTIME ?= 10s
 # Options and packages for the tests, as in: make test TESTFLAGS='-count 1 ./store/...'
 TESTFLAGS ?=
 
+# Where a deep run keeps its progress, and parts of one, as in:
+# make deep ONLY=model,power FOR=10m
+DEEP     ?= bin/deep
+ONLY     ?=
+FOR      ?= 0
+
 .DEFAULT_GOAL := help
-.PHONY: help build test rows mutants surface trust test-servers lint arch bench fuzz cover ci clean
+.PHONY: help build test deep rows mutants surface trust test-servers lint arch bench fuzz cover ci clean
 
 help: ## list the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  %-14s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -18,6 +24,9 @@ build: ## build bin/nixie
 test: ## vet and run all tests, on the servers that are found
 	$(GO) vet ./...
 	$(GO) run ./internal/testrun $(TESTFLAGS)
+
+deep: ## run every proof at length, on from where the last run stopped (DEEP, ONLY, FOR)
+	$(GO) run ./internal/deep -folder $(DEEP) -only '$(ONLY)' -for $(FOR)
 
 rows: ## run all tests and list the rows of the acceptance list with theirs
 	$(GO) run ./internal/testrun -rows $(TESTFLAGS)

@@ -2,6 +2,7 @@ package sqlite
 
 import (
 	"context"
+	"errors"
 
 	"github.com/nixie-go/nixie"
 	"github.com/nixie-go/nixie/store"
@@ -217,7 +218,7 @@ func (t *tx) move(from *queueRow, pos int64, id nixie.ID, st standing, name stri
 		return err
 	}
 	if st.hasRow {
-		if err := t.leave(h); err != nil {
+		if err := errors.Join(t.dissolve(pos), t.leave(h)); err != nil {
 			return err
 		}
 	}

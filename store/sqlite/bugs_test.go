@@ -370,6 +370,47 @@ func TestB065_LateFinisherKeepsItsHandsOff(t *testing.T) {
 	}
 }
 
+// Members of one claim are leased by one row. One that went on since, to a later
+// life or to another queue, is no member any more, and its late finisher is
+// refused. It used to be counted as one of the others, one of which was lost.
+func TestLateFinisherOfWhatWentOn(t *testing.T) {
+	late := map[string]func(t *testing.T, s *sqlite.Store, d *nixie.Delivery){
+		"redriven": func(t *testing.T, s *sqlite.Store, d *nixie.Delivery) {
+			must(t, s.Settle(t.Context(), []nixie.Settlement{{Delivery: d, Verb: nixie.Bury, Failure: &nixie.Failure{Text: "no"}, Burial: &nixie.Burial{Status: nixie.StatusOpen, Fingerprint: "f"}}})[0])
+			ls, _, err := s.Letters(t.Context(), nixie.Filter{}, store.Page{})
+			must(t, err)
+			must(t, s.Resolve(t.Context(), []store.Resolution{{Letter: ls[0].ID, Event: nixie.OnRedrive, Actor: "ann", Force: true}})[0])
+		},
+		"moved": func(t *testing.T, s *sqlite.Store, d *nixie.Delivery) {
+			must(t, s.Settle(t.Context(), []nixie.Settlement{{Delivery: d, Verb: nixie.Release}})[0])
+			must(t, s.Amend(t.Context(), []nixie.ID{d.ID}, store.Change{Verb: store.Move, Queue: "other", Actor: "ann"})[0])
+		},
+	}
+	for name, goOn := range late {
+		for _, receipt := range []bool{true, false} {
+			t.Run(fmt.Sprintf("%s/receipt=%t", name, receipt), func(t *testing.T) {
+				a, _, _ := pair(t)
+				fill(t, a, "q", 2)
+				ds, err := a.Claim(t.Context(), "q", nixie.Want{Max: 2, Lease: time.Hour})
+				must(t, err)
+				goOn(t, a, ds[0])
+				if !receipt {
+					ds[0].Lease.Receipt, ds[1].Lease.Receipt = nixie.Receipted{}, nixie.Receipted{}
+				}
+				for _, verb := range []nixie.Verb{nixie.Complete, nixie.Retry} {
+					if c := settle(t, a, ds[0], verb); c != nixie.CodeLeaseLost {
+						t.Errorf("late %s got %q", verb, c)
+					}
+				}
+				if c := settle(t, a, ds[1], nixie.Complete); c != "" {
+					t.Errorf("the other one got %q", c)
+				}
+				storetest.Invariants(t, a)
+			})
+		}
+	}
+}
+
 // A message that kills each of its holders is counted each time.
 func TestB071_KillerOfHolders(t *testing.T) {
 	path := storePath(t)

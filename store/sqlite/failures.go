@@ -81,7 +81,7 @@ func (t *tx) insertFailure(pos, queue, ordinal, at int64, f *nixie.Failure, doc 
 func history(c conn, pos int64, damage *[]string) (list []nixie.Failure, dropped int, err error) {
 	var numbers []int64
 	highest := 0
-	err = c.each("select n, ordinal, decision, text, doc, at from failure where pos = ? order by ordinal", func(row rows) error {
+	err = c.each("select n, ordinal, decision, text, doc, at from failure where pos = +? order by ordinal", func(row rows) error {
 		var doc failureDoc
 		highest = row.ColumnInt(1)
 		if err := fromJSON(row.ColumnText(4), &doc); err != nil {
@@ -97,7 +97,7 @@ func history(c conn, pos int64, damage *[]string) (list []nixie.Failure, dropped
 		return list, highest - len(list), err
 	}
 	for i, n := range numbers {
-		if err := c.each("select name, data, truncated from attachment where failure = ? order by ordinal", func(row rows) error {
+		if err := c.each("select name, data, truncated from attachment where failure = +? order by ordinal", func(row rows) error {
 			list[i].Attachments = append(list[i].Attachments, nixie.Attachment{
 				Name: row.ColumnText(0), Data: columnBytes(row, 1), Truncated: row.ColumnInt64(2),
 			})

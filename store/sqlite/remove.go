@@ -74,8 +74,9 @@ func (t *tx) removeMessage(pos int64, why string) error {
 }
 
 // dissolve gives the unsettled members of a claim rows of their own, each leased
-// as before, so that no range covers the place of what is removed: a late
-// settlement would find nothing there and take that for unsettled.
+// as before, so that no range covers the place of what is removed, moved or
+// queued again: a late settlement would find nothing there and take that for
+// unsettled.
 func (t *tx) dissolve(pos int64) error {
 	if err := t.flushBatches(); err != nil {
 		return err

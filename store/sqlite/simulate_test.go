@@ -12,7 +12,7 @@ var simulation = simulate.Simulation{Harness: harness, Events: 400}
 // TestSimulator makes the runs of internal/simulate on files. Each process of a run
 // opens its connections, which costs: the quick tier has fewer seeds than in memory.
 func TestSimulator(t *testing.T) {
-	tier.Proof{Name: "simulator-sqlite", Unit: "seeds", Quick: 20, Deep: 10_000}.Run(t, func(t *testing.T, seed uint64) int {
+	tier.Proof{Name: "simulator-sqlite", Unit: "seeds", Quick: 20, Deep: 1000}.Run(t, func(t *testing.T, seed uint64) int {
 		simulation.Check(t, seed)
 		return 1
 	})
