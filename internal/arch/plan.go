@@ -77,6 +77,7 @@ var plan = []room{
 	{path: "internal/docs", floor: 6, kind: proof, job: "runs what the documents show"},
 	{path: "internal/faultdisk", floor: 6, kind: proof, job: "a disk that loses power"},
 	{path: "internal/histories", floor: 6, kind: proof, job: "what several clients of a store see at once"},
+	{path: "internal/mutants", floor: 6, kind: proof, job: "breaks the code and sees the tests find it"},
 	{path: "internal/powerloss", floor: 6, kind: proof, job: "what a store keeps on such a disk"},
 	{path: "internal/simulate", floor: 6, kind: proof, job: "workers, faults and the office, drawn from a seed"},
 	{path: "internal/tier", floor: 6, kind: proof, job: "says how much a proof does"},

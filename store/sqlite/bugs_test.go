@@ -1,10 +1,14 @@
 package sqlite_test
 
 import (
+	"bytes"
 	"context"
+	"errors"
 	"fmt"
 	"path/filepath"
+	"slices"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -284,6 +288,40 @@ func TestB056_MuchThatIsNotDue(t *testing.T) {
 	if took := time.Since(start); len(ds) != 2 || took > time.Second {
 		t.Errorf("%d deliveries after %s", len(ds), took)
 	}
+}
+
+// Of many producers that offer one key at once, in two processes, one makes a
+// message; the others are told which, whether they are refused or not.
+func TestB062_ProducersOfOneKey(t *testing.T) {
+	a, b, _ := pair(t)
+	for round := range 50 {
+		var made atomic.Int64
+		told := make([]nixie.ID, 32)
+		together(len(told), func(i int) {
+			m := nixie.Message{Queue: "q", DedupeKey: fmt.Sprint(round)}
+			if i%4 < 2 {
+				m.OnConflict = nixie.FailOnConflict
+			}
+			receipts, err := [...]*sqlite.Store{a, b}[i%2].Enqueue(context.Background(), m)
+			var taken *nixie.DuplicateError
+			switch {
+			case errors.As(err, &taken):
+				told[i] = taken.Existing
+			case err != nil:
+				t.Error(err)
+			default:
+				told[i] = receipts[0].ID
+				if !receipts[0].Duplicate {
+					made.Add(1)
+				}
+			}
+		})
+		slices.SortFunc(told, func(x, y nixie.ID) int { return bytes.Compare(x[:], y[:]) })
+		if told = slices.Compact(told); made.Load() != 1 || len(told) != 1 || told[0].IsZero() {
+			t.Fatalf("round %d: %d producers made a message, holders are %v", round, made.Load(), told)
+		}
+	}
+	storetest.Invariants(t, a)
 }
 
 // Whatever ends a message frees its key, and only its holder can.
