@@ -171,12 +171,12 @@ func (l *library) pages(ctx context.Context, page store.Page, yield func(*store.
 }
 
 // Prove implements contest.Prover: the store has one record of each message,
-// which says how it ended and after how many attempts, and each failure was
-// decided by the policy; a success needs no decision, the worker completes it.
+// which says how it ended and after how many attempts, and each run was decided
+// by the policy.
 // Tasks reach the ledger through their type alone, so all were decoded.
 func (l *library) Prove(ctx context.Context, s contest.Scenario, n int) error {
 	dead := s.Dead(n)
-	if got, want := l.decider.decisions.Load(), int64(n*(s.Runs()-1)+dead); got != want {
+	if got, want := l.decider.decisions.Load(), int64(n*s.Runs()); got != want {
 		return fmt.Errorf("%d decisions, not %d", got, want)
 	}
 	ends := map[nixie.State]int{}
