@@ -50,7 +50,7 @@ var table = []mutant{
 	{
 		number: 4, name: "ignore zero rows affected",
 		breaks: "a message that was settled before is completed once more, with success as the answer",
-		edits:  []edit{{"store/sqlite/settle.go", "t.Changes() == 0", "t.Changes() < 0"}},
+		edits:  []edit{{"store/sqlite/complete.go", "added == 0 ||", "added < 0 ||"}},
 		tests:  leases,
 	},
 	{

@@ -61,7 +61,7 @@ func (t *tx) removeMessage(pos int64, why string) error {
 	}
 	for _, remove := range [...]string{
 		"delete from dedupe where queue = ?1 >> 40 and key = (select dedupe from message where pos = ?1) and pos = ?1",
-		"delete from attachment where failure in (select n from failure where pos = ?)",
+		"delete from attachment where pos = ?",
 		"delete from failure where pos = ?",
 		"delete from log where pos = ?",
 		"delete from message where pos = ?",

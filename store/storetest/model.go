@@ -46,7 +46,7 @@ func model(t *testing.T, h Harness, stormy bool) {
 		m.processes = []*process{m.join(), m.join()}
 		m.begin()
 		actions := map[string]func(*rapid.T){
-			"enqueue": m.enqueue, "enqueue2": m.enqueue, "claim": m.claim, "settle": m.settle, "settle2": m.settle, "extend": m.extend, "amend": m.amend,
+			"enqueue": m.enqueue, "enqueue2": m.enqueue, "claim": m.claim, "settle": m.settle, "settle2": m.settle, "settleMany": m.settleMany, "extend": m.extend, "amend": m.amend,
 			"die": m.die, "resolve": m.resolve, "resolve2": m.resolve, "plan": m.plan, "pause": m.pause, "reorder": m.reorder, "unblock": m.unblock, "query": m.query, "": m.compare,
 		}
 		if h.Begin != nil {
