@@ -274,15 +274,15 @@ func (t *tx) leaseMany(rs []*pendingRow, until int64) error {
 
 // claim counts one. A claim of an abandoned message is there to be judged and
 // costs no attempt.
-func (r *pendingRow) claim(owner, until, now int64) {
-	r.state, r.owner, r.until, r.claimed = stLeased, owner, until, now
-	r.number++
-	r.deliveries++
-	if r.abandoned == "" {
-		r.attempts++
+func (p *pendingRow) claim(owner, until, now int64) {
+	p.state, p.owner, p.until, p.claimed = stLeased, owner, until, now
+	p.number++
+	p.deliveries++
+	if p.abandoned == "" {
+		p.attempts++
 	}
-	if r.received == 0 {
-		r.received = now
+	if p.received == 0 {
+		p.received = now
 	}
 }
 
