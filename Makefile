@@ -6,8 +6,17 @@ FUZZTIME ?= 10s
 # Options and packages for the tests, as in: make test TESTFLAGS='-count 1 ./store/...'
 TESTFLAGS ?=
 
+# Flags of the benchmark, as in: make bench BENCHFLAGS='-rounds 3 -scenarios drain'
+BENCHFLAGS ?=
+
+# Where a deep run keeps its progress, and parts of one, as in:
+# make deep ONLY=model,power FOR=10m
+DEEP     ?= bin/deep
+ONLY     ?=
+FOR      ?= 0
+
 .DEFAULT_GOAL := help
-.PHONY: help build test rows surface trust test-servers lint arch bench fuzz cover ci clean
+.PHONY: help build test deep rows mutants surface trust test-servers lint arch bench bench-check microbench fuzz cover ci clean
 
 help: ## list the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  %-14s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -19,8 +28,14 @@ test: ## vet and run all tests, on the servers that are found
 	$(GO) vet ./...
 	$(GO) run ./internal/testrun $(TESTFLAGS)
 
+deep: ## run every proof at length, on from where the last run stopped (DEEP, ONLY, FOR)
+	$(GO) run ./internal/deep -folder $(DEEP) -only '$(ONLY)' -for $(FOR)
+
 rows: ## run all tests and list the rows of the acceptance list with theirs
 	$(GO) run ./internal/testrun -rows $(TESTFLAGS)
+
+mutants: ## break the code on purpose in twenty ways and see the tests find each
+	$(GO) run ./internal/mutants
 
 surface: ## print every command, flag and JSON field with the story that shows it
 	$(GO) test -count 1 -run '^TestSurface$$' -v ./internal/cli
@@ -37,7 +52,13 @@ lint: ## run the linters of .golangci.yml
 arch: ## check the floor plan, the house rules and the licences
 	$(GO) test -count 1 ./internal/arch
 
-bench: ## run the benchmarks
+bench: ## measure Nixie and its peers in turns (bench/README.md), with BENCHFLAGS
+	cd bench && $(GO) run . $(BENCHFLAGS)
+
+bench-check: ## vet and test the module of the benchmark, with few messages
+	cd bench && $(GO) vet ./... && $(GO) test $(TESTFLAGS) ./...
+
+microbench: ## run the Go benchmarks of the packages
 	$(GO) test -run '^$$' -bench . -benchmem ./...
 
 fuzz: ## run every fuzz target for FUZZTIME (10s)

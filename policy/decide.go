@@ -61,6 +61,9 @@ func Order() []Setting {
 // one in the settlement is a copy with Decision and NextAt filled in and, for a
 // message that died of vanished holders, reason poison.
 func (p *Policy) Decide(d *nixie.Delivery, f *nixie.Failure, now time.Time) nixie.Settlement {
+	if f == nil { // the rule success, without the questions that it does not ask
+		return nixie.Settlement{Delivery: d, Verb: nixie.Complete}
+	}
 	_, s := p.decide(d, f, now)
 	return s
 }

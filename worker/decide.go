@@ -32,13 +32,26 @@ func (c *Config) judge(d *nixie.Delivery, now time.Time) (nixie.Settlement, bool
 // interrupted by us does not count, unless it says explicitly what it is.
 func (c *Config) decide(d *nixie.Delivery, err error, interrupted bool, started, ended time.Time) nixie.Settlement {
 	if err == nil {
-		return nixie.Settlement{Delivery: d, Verb: nixie.Complete}
+		return c.succeeded(d, ended)
 	}
 	f := c.Policy.Diagnose(d, err, policy.Facts{StartedAt: started, FailedAt: ended, Worker: c.Name, Node: c.Node, Mask: c.Mask})
 	if interrupted && !explicit(f) {
 		return nixie.Settlement{Delivery: d, Verb: nixie.Release}
 	}
 	return c.ask(d, f, ended)
+}
+
+// succeeded asks about a success. What a handler has done well is not undone by
+// a decider that fails.
+func (c *Config) succeeded(d *nixie.Delivery, now time.Time) nixie.Settlement {
+	st, err := c.question(d, nil, now)
+	if err != nil {
+		masked := c.Policy.Diagnose(d, err, policy.Facts{StartedAt: now, FailedAt: now, Mask: c.Mask})
+		c.Observer.OnTrouble(c.Queue, nixie.Errorf(nixie.CodeInternal, "message %s succeeded and is completed, although %s", d.ID, masked.Text))
+		st = nixie.Settlement{Verb: nixie.Complete}
+	}
+	st.Delivery = d
+	return st
 }
 
 func (c *Config) ask(d *nixie.Delivery, f *nixie.Failure, now time.Time) nixie.Settlement {

@@ -68,6 +68,46 @@ func TestDeciderThatFails(t *testing.T) {
 	}
 }
 
+// A decider is asked about successes too. One that fails then undoes nothing.
+func TestDeciderAboutSuccess(t *testing.T) {
+	for _, c := range []struct {
+		name     string
+		decide   deciderFunc
+		want     nixie.State
+		troubles int
+	}{
+		{"panics", func(*nixie.Delivery, *nixie.Failure, time.Time) nixie.Settlement { panic("token=hunter2") }, nixie.Succeeded, 1},
+		{"discards", func(_ *nixie.Delivery, f *nixie.Failure, _ time.Time) nixie.Settlement {
+			if f != nil {
+				panic("not a success")
+			}
+			return nixie.Settlement{Verb: nixie.Discard}
+		}, nixie.Discarded, 0},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				st := memory.New(memory.Options{})
+				fill(t, st, "a")
+				seen := &troubles{}
+				g := start(t, worker.Config{
+					Source: store.NewSource(st, "q"), Decider: c.decide, Observer: seen.observer(),
+					Mask:    func(f *nixie.Failure) { f.Text = strings.ReplaceAll(f.Text, "hunter2", "***") },
+					Handler: handler(func(context.Context, *nixie.Delivery) error { return nil }),
+				})
+				time.Sleep(time.Minute)
+				g.end()
+				if m := message(t, st, "a"); m.State != c.want {
+					t.Errorf("message is %s", m.State)
+				}
+				if len(seen.errs) != c.troubles || c.troubles > 0 && !strings.Contains(seen.errs[0].Error(), "token=***") {
+					t.Errorf("trouble: %v", seen.errs)
+				}
+				sound(t, st)
+			})
+		})
+	}
+}
+
 // What is masked is masked for the observer, who can still tell what error it was.
 func TestR24_ObserverSeesTheMaskedError(t *testing.T) {
 	secret := errors.New("password=hunter2")

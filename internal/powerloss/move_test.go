@@ -15,7 +15,7 @@ import (
 
 // TestR18_AMoveIsWholeAtEveryCrash buries messages of every kind, redrives and
 // buries them again, and lets the power go at every write: a message is never
-// both dead and on its way, and never neither.
+// both dead and on its way, and never neither, and the audit has each move.
 func TestR18_AMoveIsWholeAtEveryCrash(t *testing.T) {
 	disk := faultdisk.New(t, "store")
 	s, err := sqlite.Open(disk.Path("store.db"), sqlite.Options{VFS: disk.VFS(), Reserve: -1, LockWait: time.Millisecond})
@@ -60,6 +60,25 @@ func TestR18_AMoveIsWholeAtEveryCrash(t *testing.T) {
 	t.Logf("%d crash points, %d different images, %d wrong", tally.Points, tally.Images, wrong.Load())
 }
 
+// audited says whether the audit has every death of a message and every redrive
+// of its letter, and no other.
+func audited(ctx context.Context, s *sqlite.Store, m *store.Record, letters []nixie.Letter, dead bool) error {
+	deaths := m.Generation - 1
+	if dead {
+		deaths++
+	}
+	for i := range letters {
+		entries, _, err := s.Audit(ctx, store.AuditFilter{Subjects: []nixie.ID{letters[i].ID}}, store.Page{})
+		if err != nil {
+			return err
+		}
+		if len(entries) != deaths+m.Redrives {
+			return fmt.Errorf("letter of message %s has %d entries in the audit after %d deaths and %d redrives", m.Key, len(entries), deaths, m.Redrives)
+		}
+	}
+	return nil
+}
+
 func eitherOr(s *sqlite.Store, promises []string) error {
 	ctx := context.Background()
 	ms, _, err := s.Messages(ctx, nixie.Filter{}, store.Page{Whole: true})
@@ -77,6 +96,9 @@ func eitherOr(s *sqlite.Store, promises []string) error {
 		moving := len(ls) == 0 || len(ls) == 1 && ls[0].Status == nixie.StatusRedriving
 		if dead != open || dead == moving || len(ls) > 1 {
 			return fmt.Errorf("message %s is %s and has %d letters", m.Key, m.State, len(ls))
+		}
+		if err := audited(ctx, s, &m, ls, dead); err != nil {
+			return err
 		}
 		byKey[m.Key] = m
 	}

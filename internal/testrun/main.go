@@ -5,7 +5,11 @@
 // package and all that a failing test wrote, and ends with the line
 // "N passed, N failed" over every test and subtest of the run.
 //
-//	testrun [-count N] [-timeout D] [-rows] [packages]
+//	testrun [-count N] [-timeout D] [-rows] [-fuzz D] [packages]
+//
+// A run of all packages also runs the four fuzz targets whose turn it is, each for
+// D and counted as a test, and compares the proofs that reported with their list.
+// What the proofs did comes before the sum, a line for each.
 //
 // With -rows it also prints a line for each row of the acceptance list and the
 // tests that stand for it, before the sum; a row without one is a failure.
@@ -25,6 +29,7 @@ import (
 	"strings"
 	"syscall"
 
+	"github.com/nixie-go/nixie/internal/proofs"
 	"github.com/nixie-go/nixie/internal/testservers"
 )
 
@@ -33,6 +38,7 @@ var plain = map[string]string{
 	"internal/arch":      "reads files in one goroutine",
 	"internal/docs":      "starts the shipped binary, which is built without the detector",
 	"internal/cli":       "starts many short processes, and what they share is raced in its own package",
+	"internal/histories": "thousands of calls to stores that are raced in their own packages",
 	"internal/powerloss": "thousands of small runs, and the store is raced in its own package",
 	"cmd/nixie":          "starts many short processes, and what they share is raced in its own package",
 }
@@ -60,6 +66,7 @@ func run(ctx context.Context, args []string, out io.Writer) error {
 	count := flags.String("count", "", "run each test so many times, never from the cache")
 	timeout := flags.String("timeout", "10m", "the most that the tests of one package may take")
 	listed := flags.Bool("rows", false, "print the rows of the acceptance list with their tests, and fail when one has none")
+	fuzzFor := flags.String("fuzz", "5s", "how long each fuzz target runs whose turn it is")
 	if err := flags.Parse(args); err != nil {
 		return err
 	}
@@ -84,11 +91,18 @@ func run(ctx context.Context, args []string, out io.Writer) error {
 			return err
 		}
 	}
-	var missing error
-	if *listed {
-		missing = sum.rows.print(out)
+	var missing []error
+	if flags.NArg() == 0 {
+		if err := fuzz(ctx, sum, *fuzzFor); err != nil {
+			return err
+		}
+		missing = append(missing, proofs.Compare(proofs.List(), sum.reports.from))
 	}
-	return errors.Join(missing, sum.close())
+	if *listed {
+		missing = append(missing, sum.rows.print(out))
+	}
+	sum.reports.print(out)
+	return errors.Join(append(missing, sum.close())...)
 }
 
 // required says which servers are missing, if they must not be.

@@ -24,11 +24,12 @@ type tally struct {
 	out                     io.Writer
 	passed, failed, skipped int
 	rows                    *rows
+	reports                 *reports
 	pending                 map[string]map[string]*strings.Builder // what a test wrote, by package and test
 }
 
 func newTally(out io.Writer) *tally {
-	return &tally{out: out, rows: newRows(), pending: map[string]map[string]*strings.Builder{}}
+	return &tally{out: out, rows: newRows(), reports: newReports(), pending: map[string]map[string]*strings.Builder{}}
 }
 
 // read counts a stream of events to its end.
@@ -48,6 +49,7 @@ func (t *tally) read(r io.Reader) error {
 
 func (t *tally) count(e event) {
 	t.rows.note(e)
+	t.reports.note(e)
 	switch e.Action {
 	case "build-output":
 		fmt.Fprint(t.out, e.Output)

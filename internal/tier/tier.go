@@ -6,6 +6,8 @@
 // the first ones until its count is full, so it is the same each time. A deep run
 // goes on after the last seed that it finished, over any number of runs, and keeps
 // what it has done in a file for each proof.
+//
+// Each proof has a row in package proofs, from which make deep knows it.
 package tier
 
 import (
@@ -17,6 +19,7 @@ import (
 	"path/filepath"
 	"strconv"
 	"testing"
+	"time"
 )
 
 // The environment chooses the tier.
@@ -24,6 +27,9 @@ const (
 	// DeepVar names the folder in which deep runs keep their progress; without it
 	// a run is quick.
 	DeepVar = "NIXIE_DEEP"
+	// UntilVar is when a deep run begins no further seed, as seconds since 1970; it
+	// ends well and is gone on with later.
+	UntilVar = "NIXIE_DEEP_UNTIL"
 	// SeedVar is a seed to run alone, to see a failure again.
 	SeedVar = "NIXIE_SEED"
 )
@@ -37,11 +43,12 @@ type Proof struct {
 
 // Progress is what a deep run has done of a proof so far.
 type Progress struct {
-	Name  string `json:"name"`
-	Unit  string `json:"unit"`
-	Want  int    `json:"want"`
-	Count int    `json:"count"`
-	Seed  uint64 `json:"seed"` // the last one that is finished
+	Name    string  `json:"name"`
+	Unit    string  `json:"unit"`
+	Want    int     `json:"want"`
+	Count   int     `json:"count"`
+	Seed    uint64  `json:"seed"`    // the last one that is finished
+	Seconds float64 `json:"seconds"` // that the seeds took
 }
 
 // Run calls one with each seed of this run, in order, until the count is full or
@@ -49,7 +56,7 @@ type Progress struct {
 // last line says what was done: "proof NAME: N UNIT, 0 violations".
 func (p Proof) Run(t *testing.T, one func(t *testing.T, seed uint64) int) {
 	t.Helper()
-	if seed, alone := onlySeed(t); alone {
+	if seed, alone := number(t, SeedVar); alone {
 		t.Logf("proof %s: seed %d alone, %d %s", p.Name, seed, one(t, seed), p.Unit)
 		return
 	}
@@ -58,13 +65,19 @@ func (p Proof) Run(t *testing.T, one func(t *testing.T, seed uint64) int) {
 	if folder != "" {
 		done = p.load(t, folder)
 	}
+	until, bounded := number(t, UntilVar)
 	for done.Count < done.Want {
+		began := time.Now()
+		if folder != "" && bounded && began.Unix() >= int64(until) {
+			break
+		}
 		seed := done.Seed + 1
 		n := p.try(t, seed, one)
 		if t.Failed() {
 			return
 		}
 		done.Seed, done.Count = seed, done.Count+max(n, 1)
+		done.Seconds += time.Since(began).Seconds()
 		if folder != "" {
 			done.save(t, folder)
 		}
@@ -86,17 +99,17 @@ func (p Proof) try(t *testing.T, seed uint64, one func(t *testing.T, seed uint64
 	return n
 }
 
-func onlySeed(t *testing.T) (uint64, bool) {
+func number(t *testing.T, variable string) (uint64, bool) {
 	t.Helper()
-	text := os.Getenv(SeedVar)
+	text := os.Getenv(variable)
 	if text == "" {
 		return 0, false
 	}
-	seed, err := strconv.ParseUint(text, 10, 64)
+	n, err := strconv.ParseUint(text, 10, 64)
 	if err != nil {
-		t.Fatalf("%s is %q: want a number", SeedVar, text)
+		t.Fatalf("%s is %q: want a number", variable, text)
 	}
-	return seed, true
+	return n, true
 }
 
 // Deep reports whether this is a deep run.
@@ -104,28 +117,45 @@ func Deep() bool { return os.Getenv(DeepVar) != "" }
 
 func (p Proof) load(t *testing.T, folder string) Progress {
 	t.Helper()
-	done := Progress{}
-	data, err := os.ReadFile(filepath.Join(folder, p.Name+".json"))
-	if err == nil {
-		err = json.Unmarshal(data, &done)
-	}
-	if err != nil && !errors.Is(err, fs.ErrNotExist) {
-		t.Fatalf("progress of %s: %v", p.Name, err)
+	done, err := Load(folder, p.Name)
+	if err != nil {
+		t.Fatal(err)
 	}
 	done.Name, done.Unit, done.Want = p.Name, p.Unit, p.Deep
 	return done
 }
 
-// save replaces the file whole, so that a run that is killed leaves one that can
-// be read.
+// Load reads how far a deep run came with a proof; one that has not begun is at
+// the start.
+func Load(folder, name string) (Progress, error) {
+	done := Progress{Name: name}
+	data, err := os.ReadFile(filepath.Join(folder, name+".json"))
+	if err == nil {
+		err = json.Unmarshal(data, &done)
+	}
+	if err != nil && !errors.Is(err, fs.ErrNotExist) {
+		return done, fmt.Errorf("progress of %s: %w", name, err)
+	}
+	return done, nil
+}
+
 func (g Progress) save(t *testing.T, folder string) {
 	t.Helper()
+	if err := g.Save(folder); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// Save replaces the file whole, so that a run that is killed leaves one that can
+// be read.
+func (g Progress) Save(folder string) error {
 	data, err := json.Marshal(g)
 	if err != nil {
-		t.Fatal(err)
+		return fmt.Errorf("progress of %s: %w", g.Name, err)
 	}
 	path := filepath.Join(folder, g.Name+".json")
 	if err := errors.Join(os.WriteFile(path+".new", data, 0o600), os.Rename(path+".new", path)); err != nil {
-		t.Fatal(fmt.Errorf("progress of %s: %w", g.Name, err))
+		return fmt.Errorf("progress of %s: %w", g.Name, err)
 	}
+	return nil
 }

@@ -52,3 +52,26 @@ func TestOneSeedAlone(t *testing.T) {
 		t.Errorf("took seeds %v", got)
 	}
 }
+
+// TestDeepEndsInTime begins no seed once its time is over, keeps what it did, and
+// goes on with it.
+func TestDeepEndsInTime(t *testing.T) {
+	folder := t.TempDir()
+	t.Setenv(tier.DeepVar, folder)
+	t.Setenv(tier.SeedVar, "")
+	first := proof()
+	first.Deep = 3
+	seeds(t, first)
+	t.Setenv(tier.UntilVar, "1")
+	if got := seeds(t, proof()); got != nil {
+		t.Errorf("took seeds %v after its time", got)
+	}
+	done, err := tier.Load(folder, "stones")
+	if err != nil || done.Count != 4 || done.Seed != 2 || done.Seconds <= 0 {
+		t.Errorf("progress is %+v, %v", done, err)
+	}
+	t.Setenv(tier.UntilVar, "")
+	if got := seeds(t, proof()); !slices.Equal(got, []uint64{3, 4, 5}) {
+		t.Errorf("went on with seeds %v", got)
+	}
+}

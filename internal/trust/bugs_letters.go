@@ -6,7 +6,7 @@ func bugsOfKeys() []bug {
 		{61, "oban-bg/oban#1087, #1093", "Who lost the lock took for granted that the winner commits; it rolled back, and there was no job.", "store/sqlite.TestB061_WinnersThatRollBack", ""},
 		{62, "oban-bg/oban#1505", "A refused insert had neither a reason nor a job.", "suite.Dedupe/FailOnConflictRefusesTheCall suite.Dedupe/ReturnExistingNamesTheHolder", ""},
 		{63, "hibiken/asynq#275", "Deleting a unique task left its lock.", "store/sqlite.TestB063_KeysAreFreeAtOnce suite.Purge/TheKeyIsFree suite.Prune/KeysGoWithTheirMessage", ""},
-		{64, "taskforcesh/bullmq#1662, #2870", "A job that was half finished was in no list, and its ID blocked new ones.", "internal/powerloss.TestR18_AMoveIsWholeAtEveryCrash store/sqlite.TestKillOneProcess", ""},
+		{64, "taskforcesh/bullmq#1662, #2870", "A job that was half finished was in no list, and its ID blocked new ones.", "internal/powerloss.TestR18_AMoveIsWholeAtEveryCrash store/sqlite.TestKills", ""},
 		{65, "taskforcesh/bullmq#3236", "A key was removed by a job that no longer had it.", "store/sqlite.TestB065_LateFinisherKeepsItsHandsOff suite.Dedupe/ALateFinisherDoesNotFreeTheKey", ""},
 		{66, "timgit/pg-boss@39920d2", "The rule of one at a time did not hold for batches.", "suite.Bugs/B066_BatchFromOneStream", ""},
 		{67, "riverqueue/river#149, #168", "Jobs that came in bulk were spared defaults and uniqueness.", "suite.Bugs/B067_OneByOneIsAsTogether", ""},

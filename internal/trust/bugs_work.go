@@ -14,7 +14,7 @@ func bugsOfLeases() []bug {
 		{9, "hibiken/asynq#709, #764", "One missing task made the script that lists expired leases fail for all.", "store/sqlite.TestB009_OneBadLeaseAmongAHundred", ""},
 		{10, "OptimalBits/bull#308, #311, taskforcesh/bullmq#439, #3183", "A worker was alive and late with its renewal: the job ran twice and its result was overwritten.", "store/sqlite.TestR12_StoppedPastItsLease internal/cli.TestRunFrozenPastItsLease worker.TestR12_LateSettleIsRefusedAndTold", ""},
 		{11, "rails/solid_queue#589", "A job was both finished and failed, as deleting a claim that was gone was no error.", "store/sqlite.TestB011_EndedTwice", ""},
-		{12, "rails/solid_queue#159, #244", "A worker was struck off while it claimed: nobody owned what it got.", "internal/powerloss.TestFailAtEveryCall store/sqlite.TestKillOneProcess store/sqlite.TestLocksRemoved", ""},
+		{12, "rails/solid_queue#159, #244", "A worker was struck off while it claimed: nobody owned what it got.", "internal/powerloss.TestFailAtEveryCall store/sqlite.TestKills store/sqlite.TestLocksRemoved", ""},
 		{13, "rails/solid_queue#778", "Heartbeats failed with errors that prove nothing, and the process ran on as a zombie.", "worker.TestB013_RenewalsThatFailAnyhow worker.TestRenewalFails", ""},
 		{14, "oban-bg/oban#1141", "A job was started a second time while its first run was alive.", "worker.TestB014_SlowStoreAndLongWork", ""},
 		{15, "hexpm/hexpm#1825", "Rescue after six minutes of jobs that take up to forty-seven: overlapping runs every night.", "suite.Bugs/B015_TenLeasesWithRenewals", ""},
@@ -36,7 +36,7 @@ func bugsThatLostWork() []bug {
 	return []bug{
 		{26, "sidekiq/sidekiq#4138, #4141", "The retry could not be stored for a moment, the acknowledgement after it could: the job was gone.", "worker.TestB026_OneCallFails internal/powerloss.TestFailAtEveryCall", ""},
 		{27, "sidekiq/sidekiq#1322", "The update of a statistic timed out outside the retry guard: the job was gone.", "suite.Queues/CountsMatchARecount internal/powerloss.TestFailAtEveryCall", ""},
-		{28, "sidekiq/sidekiq#1831, rq/rq#2079", "A crash after the pop, or a pop that was interrupted: the ID was out of the queue and nobody had it.", "store/sqlite.TestKillOneProcess store/sqlite.TestKillOneOfThree internal/powerloss.TestPowerLoss", ""},
+		{28, "sidekiq/sidekiq#1831, rq/rq#2079", "A crash after the pop, or a pop that was interrupted: the ID was out of the queue and nobody had it.", "store/sqlite.TestKills internal/powerloss.TestPowerLoss", ""},
 		{29, "sidekiq/sidekiq#5909", "A buffer in the client overflowed during an outage and dropped jobs silently.", "suite.Limits/MessagesOfACall store/sqlite.TestB060_ALockedStoreAnswersAll", ""},
 		{30, "ThreeDotsLabs/watermill-redisstream#24", "An idle consumer was deleted while it still had messages.", "suite.Bugs/B030_TenOfADeadConsumer", ""},
 		{31, "redis/redis#6199, #10756", "A stream was cut below what was pending: IDs without data.", "suite.Prune/NeverWhatWaits", ""},

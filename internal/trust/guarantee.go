@@ -83,7 +83,7 @@ func guaranteesOfTheRest() []guarantee {
 		{48, "Data is never code.", "Data is never code", "", "", "options of git: " + withWorktree},
 		{49, "Each attempt has a worktree of its own, and merges are made one by one.", "", "", "", withWorktree},
 		{50, "At a timeout all processes of a command end, and its output is bounded.", "Nothing is left running", "", "", ""},
-		{51, "After a kill a run goes on, and what had finished is not run again.", "It goes on", "store/sqlite.TestKillOneProcess", "kill", ""},
+		{51, "After a kill a run goes on, and what had finished is not run again.", "It goes on", "store/sqlite.TestKills", "kill", ""},
 		{52, "Nobody gets in without a permission.", "", "", "", withAPI},
 		{53, "A repeated call of the API is answered as the first was.", "", "", "", withAPI},
 		{54, "Foreign text is inert wherever it is shown.", "", "internal/cli.TestB102_NoViewActsOnATerminal internal/cli.TestEscape internal/cli.FuzzEscape", "", "pages: " + withConsole},

@@ -194,9 +194,9 @@ func TestDeepRun(t *testing.T) {
 		tests, besides, want string
 	}{
 		{"worker.TestDrain suite.Enqueue/AllOrNone", "", "–"},
-		{"internal/powerloss.TestPowerLoss store/sqlite.TestKillOneProcess", "", "20,000 crash points, not run yet: kill"},
+		{"internal/powerloss.TestPowerLoss store/sqlite.TestKills", "", "20,000 crash points, not run yet: kill"},
 		{"worker.TestDrain", "history", "10,999 histories"},
-		{"store/sqlite.TestKillOneProcess", "simulator", notRun},
+		{"store/sqlite.TestKills", "simulator", notRun},
 	} {
 		if got := deep.of(kindsOf(strings.Fields(c.tests), c.besides)); got != c.want {
 			t.Errorf("%s: %q, want %q", c.tests, got, c.want)

@@ -89,6 +89,7 @@ func (t *tx) adopt(l *nixie.Letter, actor, reason string) (nixie.Receipt, error)
 	}
 	q.last++
 	q.ended[stDead]++
+	q.largest = max(q.largest, int64(len(m.Body)))
 	if q.fresh == 0 {
 		q.cursor = q.last // nothing before it for ranges, so no claim has to look
 	}

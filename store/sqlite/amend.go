@@ -2,6 +2,7 @@ package sqlite
 
 import (
 	"context"
+	"errors"
 
 	"github.com/nixie-go/nixie"
 	"github.com/nixie-go/nixie/store"
@@ -88,7 +89,7 @@ func (t *tx) cancel(pos int64, st standing, change *store.Change) error {
 	if err := t.end(h, stCanceled, ""); err != nil {
 		return err
 	}
-	return t.letterFollows(pos, nixie.OnGone, store.By(change.Actor, change.Reason))
+	return t.letterFollows(h, nixie.OnGone, store.By(change.Actor, change.Reason))
 }
 
 // putOnHold buries a queued message for review.
@@ -100,7 +101,7 @@ func (t *tx) putOnHold(pos int64, st standing, change *store.Change) error {
 	h.frees = change.Free
 	f := *change.Hold
 	f.Generation, f.Attempt = h.generation, h.attempts
-	if err := t.appendFailure(h, &f, nixie.Hold); err != nil {
+	if err := t.appendFailure(h, &f, nixie.Hold, ""); err != nil {
 		return err
 	}
 	return t.bury(h, change.Settlement(), change.Actor, change.Reason)
@@ -217,7 +218,7 @@ func (t *tx) move(from *queueRow, pos int64, id nixie.ID, st standing, name stri
 		return err
 	}
 	if st.hasRow {
-		if err := t.leave(h); err != nil {
+		if err := errors.Join(t.dissolve(pos), t.leave(h)); err != nil {
 			return err
 		}
 	}
@@ -234,14 +235,16 @@ func (t *tx) settleDown(to *queueRow, h *held, place int64) error {
 	for _, query := range [...]string{
 		"update message set pos = ?, own = 1 where pos = ?",
 		"update failure set pos = ? where pos = ?",
+		"update attachment set pos = ? where pos = ?",
 	} {
 		if err := t.run(query, place, h.pos); err != nil {
 			return err
 		}
 	}
 	stream := ""
-	if err := t.each("select stream, enqueued from message where pos = ?", func(row rows) error {
+	if err := t.each("select stream, enqueued, length(body) from message where pos = ?", func(row rows) error {
 		stream = row.ColumnText(0)
+		to.largest = max(to.largest, row.ColumnInt64(2))
 		if h.due == 0 { // it was new
 			h.due = row.ColumnInt64(1)
 		}

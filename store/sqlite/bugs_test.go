@@ -1,10 +1,14 @@
 package sqlite_test
 
 import (
+	"bytes"
 	"context"
+	"errors"
 	"fmt"
 	"path/filepath"
+	"slices"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -286,6 +290,40 @@ func TestB056_MuchThatIsNotDue(t *testing.T) {
 	}
 }
 
+// Of many producers that offer one key at once, in two processes, one makes a
+// message; the others are told which, whether they are refused or not.
+func TestB062_ProducersOfOneKey(t *testing.T) {
+	a, b, _ := pair(t)
+	for round := range 50 {
+		var made atomic.Int64
+		told := make([]nixie.ID, 32)
+		together(len(told), func(i int) {
+			m := nixie.Message{Queue: "q", DedupeKey: fmt.Sprint(round)}
+			if i%4 < 2 {
+				m.OnConflict = nixie.FailOnConflict
+			}
+			receipts, err := [...]*sqlite.Store{a, b}[i%2].Enqueue(context.Background(), m)
+			var taken *nixie.DuplicateError
+			switch {
+			case errors.As(err, &taken):
+				told[i] = taken.Existing
+			case err != nil:
+				t.Error(err)
+			default:
+				told[i] = receipts[0].ID
+				if !receipts[0].Duplicate {
+					made.Add(1)
+				}
+			}
+		})
+		slices.SortFunc(told, func(x, y nixie.ID) int { return bytes.Compare(x[:], y[:]) })
+		if told = slices.Compact(told); made.Load() != 1 || len(told) != 1 || told[0].IsZero() {
+			t.Fatalf("round %d: %d producers made a message, holders are %v", round, made.Load(), told)
+		}
+	}
+	storetest.Invariants(t, a)
+}
+
 // Whatever ends a message frees its key, and only its holder can.
 func TestB063_KeysAreFreeAtOnce(t *testing.T) {
 	s := open(t, storePath(t), sqlite.Options{Reserve: -1})
@@ -329,6 +367,47 @@ func TestB065_LateFinisherKeepsItsHandsOff(t *testing.T) {
 	}
 	if !enqueue() {
 		t.Error("the late one freed the key of another")
+	}
+}
+
+// Members of one claim are leased by one row. One that went on since, to a later
+// life or to another queue, is no member any more, and its late finisher is
+// refused. It used to be counted as one of the others, one of which was lost.
+func TestLateFinisherOfWhatWentOn(t *testing.T) {
+	late := map[string]func(t *testing.T, s *sqlite.Store, d *nixie.Delivery){
+		"redriven": func(t *testing.T, s *sqlite.Store, d *nixie.Delivery) {
+			must(t, s.Settle(t.Context(), []nixie.Settlement{{Delivery: d, Verb: nixie.Bury, Failure: &nixie.Failure{Text: "no"}, Burial: &nixie.Burial{Status: nixie.StatusOpen, Fingerprint: "f"}}})[0])
+			ls, _, err := s.Letters(t.Context(), nixie.Filter{}, store.Page{})
+			must(t, err)
+			must(t, s.Resolve(t.Context(), []store.Resolution{{Letter: ls[0].ID, Event: nixie.OnRedrive, Actor: "ann", Force: true}})[0])
+		},
+		"moved": func(t *testing.T, s *sqlite.Store, d *nixie.Delivery) {
+			must(t, s.Settle(t.Context(), []nixie.Settlement{{Delivery: d, Verb: nixie.Release}})[0])
+			must(t, s.Amend(t.Context(), []nixie.ID{d.ID}, store.Change{Verb: store.Move, Queue: "other", Actor: "ann"})[0])
+		},
+	}
+	for name, goOn := range late {
+		for _, receipt := range []bool{true, false} {
+			t.Run(fmt.Sprintf("%s/receipt=%t", name, receipt), func(t *testing.T) {
+				a, _, _ := pair(t)
+				fill(t, a, "q", 2)
+				ds, err := a.Claim(t.Context(), "q", nixie.Want{Max: 2, Lease: time.Hour})
+				must(t, err)
+				goOn(t, a, ds[0])
+				if !receipt {
+					ds[0].Lease.Receipt, ds[1].Lease.Receipt = nixie.Receipted{}, nixie.Receipted{}
+				}
+				for _, verb := range []nixie.Verb{nixie.Complete, nixie.Retry} {
+					if c := settle(t, a, ds[0], verb); c != nixie.CodeLeaseLost {
+						t.Errorf("late %s got %q", verb, c)
+					}
+				}
+				if c := settle(t, a, ds[1], nixie.Complete); c != "" {
+					t.Errorf("the other one got %q", c)
+				}
+				storetest.Invariants(t, a)
+			})
+		}
 	}
 }
 

@@ -32,6 +32,15 @@ func (t *tx) letter(where string, arg any) (*letterRow, error) {
 	return l, err
 }
 
+// letterOf is the letter of a message from an earlier life. A message in its
+// first one has none.
+func (t *tx) letterOf(h *held) (*letterRow, error) {
+	if h.generation <= 1 {
+		return nil, nil
+	}
+	return t.letter("pos = ?", h.pos)
+}
+
 // bury ends a message as dead and writes its letter, or moves on the one that
 // it has from an earlier life. Everything is in the transaction of the caller.
 func (t *tx) bury(h *held, st *nixie.Settlement, actor, reason string) error {
@@ -47,7 +56,7 @@ func (t *tx) bury(h *held, st *nixie.Settlement, actor, reason string) error {
 	if err != nil {
 		return err
 	}
-	old, err := t.letter("pos = ?", h.pos)
+	old, err := t.letterOf(h)
 	if err != nil {
 		return err
 	}
@@ -151,8 +160,8 @@ func (t *tx) lastFailure(h *held) (last lastOf, first int64, err error) {
 
 // letterFollows moves the letter of a redriven message on when that has ended
 // well or is gone, with the note of why it is gone.
-func (t *tx) letterFollows(pos int64, event nixie.Event, note string) error {
-	l, err := t.letter("pos = ?", pos)
+func (t *tx) letterFollows(h *held, event nixie.Event, note string) error {
+	l, err := t.letterOf(h)
 	if err != nil || l == nil || l.status != nixie.StatusRedriving {
 		return err
 	}

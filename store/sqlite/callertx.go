@@ -61,7 +61,7 @@ func (x *Tx) Complete(ctx context.Context, d *nixie.Delivery) error {
 	}
 	return x.do(ctx, func(t *tx) error {
 		t.after = append(t.after, d.MarkCompleted)
-		return t.settle(&st)
+		return t.settle(&st, "")
 	})
 }
 

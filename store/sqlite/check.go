@@ -109,7 +109,7 @@ var rules = [...]rule{
 		or exists (select hour, queue, status, reason, n from deaths where queue = q.n except select died / 3600000000000 - (died % 3600000000000 < 0), queue, status, reason, count(*) from letter group by 1, 2, 3, 4)`},
 	{"letter-history", `select lower(hex(l.id)), 'has no failure in its history' from letter l where l.text <> '' and not exists (select 1 from failure f where f.pos = l.pos)`},
 	{"note-orphan", `select printf('letter %d', o.letter), 'has a note and is gone' from note o where not exists (select 1 from letter l where l.n = o.letter)`},
-	{"attachment-orphan", `select printf('failure %d', a.failure), 'has an attachment and is gone' from attachment a where not exists (select 1 from failure f where f.n = a.failure)`},
+	{"attachment-orphan", `select printf('failure %d of place %d', a.failure, a.pos), 'has an attachment and is gone' from attachment a where not exists (select 1 from failure f where f.pos = a.pos and f.ordinal = a.failure)`},
 	{"operation-item", `select printf('operation %d', i.operation), 'has an item without letter or operation, or in no known state' from item i
 		where i.state = 'pending' and not exists (select 1 from letter l where l.n = i.letter)
 		or i.letter > coalesce((select seq from sqlite_sequence where name = 'letter'), 0) or not exists (select 1 from operation o where o.n = i.operation)

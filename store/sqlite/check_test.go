@@ -22,7 +22,7 @@ func lived(t *testing.T, path string) {
 	if err := s.Configure(ctx, "q", nixie.QueueSettings{DedupeScope: nixie.DedupeUnresolved}, "test", ""); err != nil {
 		t.Fatal(err)
 	}
-	for _, key := range []string{"ok", "retried", "dead", "again", "gone", "halfway", "new"} {
+	for _, key := range []string{"retried", "dead", "again", "gone", "ok", "halfway", "new"} {
 		if _, err := s.Enqueue(ctx, nixie.Message{Queue: "q", Key: key, DedupeKey: key, Body: []byte(key)}); err != nil {
 			t.Fatal(err)
 		}
@@ -30,19 +30,15 @@ func lived(t *testing.T, path string) {
 	if _, err := s.Enqueue(ctx, nixie.Message{Queue: "q", Key: "later", DedupeKey: "later", Delay: time.Hour}); err != nil {
 		t.Fatal(err)
 	}
-	claim(t, s, 6, func(d *nixie.Delivery) nixie.Settlement {
+	claim(t, s, 4, func(d *nixie.Delivery) nixie.Settlement {
 		st := nixie.Settlement{Delivery: d, Failure: &nixie.Failure{Text: "no", Reason: nixie.ReasonHandler, Attachments: []nixie.Attachment{{Name: "stderr", Data: []byte("no")}}}}
 		switch d.Key {
-		case "ok":
-			st.Verb, st.Failure = nixie.Complete, nil
 		case "retried":
 			st.Verb, st.Delay = nixie.Retry, time.Hour
 		case "dead", "again":
 			st.Verb, st.Burial = nixie.Bury, &nixie.Burial{Cause: nixie.CausePermanent, Status: nixie.StatusOpen, Signature: "no", Fingerprint: "f", Redrivable: true}
 		case "gone":
 			st.Verb, st.Note = nixie.Discard, "not wanted"
-		default:
-			return nixie.Settlement{}
 		}
 		return st
 	})
@@ -57,6 +53,12 @@ func lived(t *testing.T, path string) {
 	if err := s.Resolve(ctx, []store.Resolution{{Letter: letters[0].ID, Event: nixie.OnRedrive, Actor: "test", Operation: op.ID}})[0]; err != nil {
 		t.Fatal(err)
 	}
+	claim(t, s, 2, func(d *nixie.Delivery) nixie.Settlement {
+		if d.Key == "halfway" {
+			return nixie.Settlement{}
+		}
+		return nixie.Settlement{Delivery: d, Verb: nixie.Complete}
+	})
 	if r, err := s.Check(ctx); err != nil || len(r.Violations) != 0 {
 		t.Fatalf("a store that nobody touched: %+v, %v", r.Violations, err)
 	}

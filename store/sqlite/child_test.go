@@ -37,14 +37,30 @@ func childMain(role, path, seed string) int {
 	if err != nil {
 		return fail(err)
 	}
-	s, err := sqlite.Open(path, sqlite.Options{Reserve: -1})
+	c := &childProcess{in: bufio.NewScanner(os.Stdin)}
+	opts := sqlite.Options{Reserve: -1}
+	if role == "prune" {
+		if opts.Clock, err = fastClock(path); err != nil {
+			return fail(err)
+		}
+	}
+	if role == "reopen" {
+		c.say("opening")
+	}
+	s, err := sqlite.Open(path, opts)
 	if err != nil {
 		return fail(err)
 	}
-	c := &childProcess{s: s, in: bufio.NewScanner(os.Stdin)}
+	c.s = s
 	switch role {
-	case "life":
-		err = c.life(n)
+	case "life", "reopen":
+		err = c.life(n, 0, nil)
+	case "redrive":
+		err = c.life(n, 3, (*liver).redriveTheDead)
+	case "prune":
+		err = c.life(n, 3, (*liver).prune)
+	case "checkpoint":
+		err = c.life(n, 4, (*liver).checkpoint)
 	case "hold":
 		err = c.hold(time.Duration(n) * time.Millisecond)
 	case "outbox":

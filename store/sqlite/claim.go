@@ -131,8 +131,13 @@ func (t *tx) claim(got *claimed, queue string, want nixie.Want) error {
 			return t.lease(q, got.rows[0], until)
 		}
 	}
-	rows, err := t.dueRows(q, regulars, want.Max)
+	rows, err := t.dueRows(q, q.regulars(want.Max), want.Max)
 	if err != nil {
+		return err
+	}
+	if len(rows) == 0 && q.evenly(want.Max) {
+		n := min(int64(want.Max), q.fresh)
+		got.batch, err = t.leaseRange(q, q.place(q.cursor+1), q.place(q.cursor+n), n, until)
 		return err
 	}
 	fresh, err := t.freshOnes(q, want.Max)
@@ -140,14 +145,27 @@ func (t *tx) claim(got *claimed, queue string, want nixie.Want) error {
 		return err
 	}
 	members := got.choose(&q.settings, rows, fresh, want.Max)
-	for _, r := range got.rows {
-		if err := t.lease(q, r, until); err != nil {
-			return err
-		}
+	if err := t.leaseRows(q, got.rows, until); err != nil {
+		return err
 	}
-	got.batch, err = t.leaseRange(q, fresh[:members], until)
+	if members > 0 {
+		got.batch, err = t.leaseRange(q, fresh[0].pos, fresh[members-1].pos, int64(members), until)
+	}
 	return err
 }
+
+// evenly reports whether the next n messages beyond the cursor are all for
+// ranges and small enough for one call: then nobody has to look at them.
+func (q *queueRow) evenly(n int) bool {
+	next := min(int64(n), q.fresh)
+	return next > 0 && q.last-q.cursor == q.fresh && q.small(next)
+}
+
+// small reports whether n messages fit into one call, whichever they are.
+func (q *queueRow) small(n int64) bool { return n*q.largest <= nixie.MaxBatchBytes }
+
+// place is where the message with a sequence number of the queue lies.
+func (q *queueRow) place(seq int64) int64 { return q.n<<seqBits | seq }
 
 // freshOne is a message that ranges hand out.
 type freshOne struct {
@@ -181,10 +199,21 @@ func (got *claimed) choose(set *nixie.QueueSettings, rows []*pendingRow, fresh [
 
 // Which rows a query is after.
 const (
-	regulars = "select " + pendingColumns + bodySize + " from pending where queue = +? and priority = +? and due <= +? and state = 0 and crashes = 0 order by due, pos"
-	suspects = "select " + pendingColumns + bodySize + " from pending where queue = +? and priority = +? and due <= +? and state = 0 and crashes > 0 order by due, pos"
-	bodySize = ", (select length(body) from message m where m.pos = pending.pos)"
+	regulars    = "select " + pendingColumns + ", 0 from pending" + regularOnes
+	largeOnes   = "select " + pendingColumns + bodySize + " from pending" + regularOnes
+	suspects    = "select " + pendingColumns + bodySize + " from pending where queue = +? and priority = +? and due <= +? and state = 0 and crashes > 0 order by due, pos"
+	regularOnes = " where queue = +? and priority = +? and due <= +? and state = 0 and crashes = 0 order by due, pos"
+	bodySize    = ", (select length(body) from message m where m.pos = pending.pos)"
 )
+
+// regulars is the query for n rows. It asks for the size of each only where that
+// matters.
+func (q *queueRow) regulars(n int) string {
+	if q.small(int64(n)) {
+		return regulars
+	}
+	return largeOnes
+}
 
 // dueRows reads the first n rows of each priority that may be handed out.
 func (t *tx) dueRows(q *queueRow, query string, n int) ([]*pendingRow, error) {
@@ -213,22 +242,57 @@ func (t *tx) dueRows(q *queueRow, query string, n int) ([]*pendingRow, error) {
 	return got, nil
 }
 
-// lease counts a claim of a row. A claim of an abandoned message is there to
-// be judged and costs no attempt.
+// leaseRows leases rows, many of them by one statement.
+func (t *tx) leaseRows(q *queueRow, rs []*pendingRow, until int64) error {
+	for len(rs) >= rowsOnce && !q.settings.Ordered() {
+		if err := t.leaseMany(rs[:rowsOnce], until); err != nil {
+			return err
+		}
+		rs = rs[rowsOnce:]
+	}
+	for _, r := range rs {
+		if err := t.lease(q, r, until); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// leaseMany does what lease does, for rowsOnce rows without a stream.
+func (t *tx) leaseMany(rs []*pendingRow, until int64) error {
+	args := make([]any, firstPlace-1, firstPlace-1+rowsOnce)
+	args[0], args[1], args[2] = t.owner, until, t.now
+	for _, r := range rs {
+		was := *r
+		r.claim(t.owner, until, t.now)
+		t.countAgain(&was, r)
+		args = append(args, r.pos)
+	}
+	return t.run("update pending set state = 1, owner = ?1, until = ?2, number = number + 1, deliveries = deliveries + 1, attempts = attempts + (abandoned is null), "+
+		"received = iif(received = 0, ?3, received), may_pass = 0, claimed = ?3 where pos in "+places, args...)
+}
+
+// claim counts one. A claim of an abandoned message is there to be judged and
+// costs no attempt.
+func (p *pendingRow) claim(owner, until, now int64) {
+	p.state, p.owner, p.until, p.claimed = stLeased, owner, until, now
+	p.number++
+	p.deliveries++
+	if p.abandoned == "" {
+		p.attempts++
+	}
+	if p.received == 0 {
+		p.received = now
+	}
+}
+
+// lease leases one row.
 func (t *tx) lease(q *queueRow, r *pendingRow, until int64) error {
 	if err := t.pass(q, r); err != nil {
 		return err
 	}
 	was := *r
-	r.state, r.owner, r.until, r.claimed = stLeased, t.owner, until, t.now
-	r.number++
-	r.deliveries++
-	if r.abandoned == "" {
-		r.attempts++
-	}
-	if r.received == 0 {
-		r.received = t.now
-	}
+	r.claim(t.owner, until, t.now)
 	t.countAgain(&was, r)
 	return t.run("update pending set state = 1, owner = ?, until = ?, number = ?, deliveries = ?, attempts = ?, received = ?, may_pass = 0, gap = ?, claimed = ? where pos = ?",
 		r.owner, r.until, r.number, r.deliveries, r.attempts, r.received, r.gap, r.claimed, r.pos)
@@ -249,20 +313,16 @@ func (t *tx) freshOnes(q *queueRow, n int) ([]freshOne, error) {
 	err := t.each("select pos, enqueued, length(body) from message where pos > ? and pos <= ? and own = 0 order by pos limit ?", func(row rows) error {
 		got = append(got, freshOne{row.ColumnInt64(0), row.ColumnInt64(1), row.ColumnInt(2)})
 		return nil
-	}, q.n<<seqBits|q.cursor, q.n<<seqBits|q.last, n)
+	}, q.place(q.cursor), q.place(q.last), n)
 	if len(got) > 0 && got[0].pos&maxSeq-1 > q.cursor { // nobody looks at what ranges pass by again
 		q.cursor, q.dirty = got[0].pos&maxSeq-1, true
 	}
 	return got, err
 }
 
-// leaseRange moves the queue's cursor past the given new messages and leases
-// them by one row.
-func (t *tx) leaseRange(q *queueRow, members []freshOne, until int64) (*batchRow, error) {
-	if len(members) == 0 {
-		return nil, nil
-	}
-	n, first, last := int64(len(members)), members[0].pos, members[len(members)-1].pos
+// leaseRange moves the queue's cursor past n new messages and leases them by one
+// row.
+func (t *tx) leaseRange(q *queueRow, first, last, n, until int64) (*batchRow, error) {
 	q.cursor, q.dirty = last&maxSeq, true
 	q.fresh -= n
 	if q.fresh == 0 {

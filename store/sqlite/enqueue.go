@@ -136,6 +136,7 @@ func (t *tx) enqueue(m *nixie.Message, hash nixie.Hash) (nixie.Receipt, error) {
 		}
 	}
 	q.last++
+	q.largest = max(q.largest, int64(len(m.Body)))
 	switch {
 	case !own:
 		q.fresh++
@@ -225,6 +226,7 @@ func (t *tx) replace(q *queueRow, m *nixie.Message, hash nixie.Hash, holder int6
 	if st.state != stQueued || st.deliveries > 0 {
 		return nil, &nixie.DuplicateError{Key: m.DedupeKey, Existing: r.ID}
 	}
+	q.largest, q.dirty = max(q.largest, int64(len(m.Body))), true
 	if err := t.run("update message set body = ?, hash = ?, headers = ?, type = ?, key = coalesce(?, key) where pos = ?",
 		m.Body, hash, jsonText(len(m.Headers) == 0, m.Headers), text(m.Type), text(m.Key), holder); err != nil {
 		return nil, err
@@ -272,11 +274,23 @@ type pendingRow struct {
 
 func (t *tx) insertPending(p *pendingRow) error {
 	t.count(p, 1)
+	if p.isSimple() {
+		return t.run(`insert into pending (pos, queue, state, priority, due, attempts, deliveries, crashes, generation, redrives, number, owner, until, received, rank, may_pass, gap, claimed, reason)
+			values (?1, ?2, 0, ?3, ?4, ?5, ?6, 0, 1, 0, ?7, 0, 0, ?8, 0, 0, 0, ?9, ?10)`,
+			p.pos, p.queue, p.priority, p.due, p.attempts, p.deliveries, p.number, p.received, p.claimed, text(p.reason))
+	}
 	return t.run(`insert into pending (pos, queue, state, priority, due, attempts, deliveries, crashes, generation, redrives, number, owner, until, received, abandoned, steps, stream, rank, may_pass, gap, claimed, reason)
 		values (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)`,
 		p.pos, p.queue, p.state, p.priority, p.due, p.attempts, p.deliveries, p.crashes, p.generation, p.redrives,
 		p.number, p.owner, p.until, p.received, text(p.abandoned), jsonText(len(p.steps) == 0, p.steps),
 		orNull(p.stream), p.rank, p.mayPass, p.gap, p.claimed, text(p.reason))
+}
+
+// isSimple reports whether a row has nothing in most of its columns: that of a
+// message without a stream that waits in its first life.
+func (p *pendingRow) isSimple() bool {
+	return p.state == stQueued && p.crashes == 0 && p.generation == 1 && p.redrives == 0 && p.owner == 0 && p.until == 0 && p.abandoned == "" &&
+		len(p.steps) == 0 && p.stream == 0 && p.rank == 0 && !p.mayPass && !p.gap
 }
 
 // pendingWidth is the number of pendingColumns.

@@ -14,17 +14,30 @@ type failureDoc struct {
 	Took time.Duration `json:"took_ns"`
 }
 
-// appendFailure adds a failure to the history of a message and drops the oldest
-// but the first when there are too many.
-func (t *tx) appendFailure(h *held, f *nixie.Failure, verb nixie.Verb) error {
+// encodeFailure makes the JSON of a failure that took place in an attempt which
+// knew of the given steps.
+func encodeFailure(f *nixie.Failure, verb nixie.Verb, steps []string) (string, error) {
 	kept := *f
 	kept.Text, kept.Attachments, kept.Decision = "", nil, verb
 	if kept.Steps == nil {
-		kept.Steps = h.steps
+		kept.Steps = steps
 	}
 	doc, err := json.Marshal(failureDoc{kept, f.Took})
 	if err != nil {
-		return nixie.Errorf(nixie.CodeInternal, "encode failure: %w", err)
+		return "", nixie.Errorf(nixie.CodeInternal, "encode failure: %w", err)
+	}
+	return string(doc), nil
+}
+
+// appendFailure adds a failure to the history of a message and drops the oldest
+// but the first when there are too many. doc is what encodeFailure made of it, or
+// empty.
+func (t *tx) appendFailure(h *held, f *nixie.Failure, verb nixie.Verb, doc string) error {
+	var err error
+	if doc == "" {
+		if doc, err = encodeFailure(f, verb, h.steps); err != nil {
+			return err
+		}
 	}
 	if h.ordinal == 0 && h.batch == nil { // a member of a batch is new: nothing has failed before
 		if h.ordinal, err = t.number("select coalesce(max(ordinal), 0) from failure where pos = ?", h.pos); err != nil {
@@ -32,7 +45,7 @@ func (t *tx) appendFailure(h *held, f *nixie.Failure, verb nixie.Verb) error {
 		}
 	}
 	h.ordinal++
-	if err := t.insertFailure(h.pos, h.queue, h.ordinal, t.now, f, string(doc), verb); err != nil {
+	if err := t.insertFailure(h.pos, h.queue, h.ordinal, t.now, f, doc, verb); err != nil {
 		return err
 	}
 	h.reason = string(f.Reason)
@@ -49,14 +62,14 @@ func (t *tx) appendFailure(h *held, f *nixie.Failure, verb nixie.Verb) error {
 		return nil
 	}
 	// An adopted history can have gaps, so that the ordinal is not the length.
-	old, err := t.number("select n from failure where pos = ?1 and (select count(*) from failure where pos = ?1) > ?2 order by ordinal limit 1 offset 1", h.pos, nixie.MaxHistory)
+	old, err := t.number("select ordinal from failure where pos = ?1 and (select count(*) from failure where pos = ?1) > ?2 order by ordinal limit 1 offset 1", h.pos, nixie.MaxHistory)
 	if err != nil || old == 0 {
 		return err
 	}
-	if err := t.run("delete from attachment where failure = ?", old); err != nil {
+	if err := t.run("delete from attachment where pos = ? and failure = ?", h.pos, old); err != nil {
 		return err
 	}
-	return t.run("delete from failure where n = ?", old)
+	return t.run("delete from failure where pos = ? and ordinal = ?", h.pos, old)
 }
 
 // insertFailure writes a row of the table failure with its attachments; doc is
@@ -66,10 +79,9 @@ func (t *tx) insertFailure(pos, queue, ordinal, at int64, f *nixie.Failure, doc 
 		pos, ordinal, queue, at, string(verb), string(f.Reason), f.Text, doc); err != nil {
 		return err
 	}
-	n := t.LastInsertRowID()
 	for i, a := range f.Attachments {
-		if err := t.run("insert into attachment (failure, ordinal, name, data, truncated) values (?, ?, ?, ?, ?)",
-			n, i, a.Name, a.Data, a.Truncated); err != nil {
+		if err := t.run("insert into attachment (pos, failure, ordinal, name, data, truncated) values (?, ?, ?, ?, ?, ?)",
+			pos, ordinal, i, a.Name, a.Data, a.Truncated); err != nil {
 			return err
 		}
 	}
@@ -79,30 +91,30 @@ func (t *tx) insertFailure(pos, queue, ordinal, at int64, f *nixie.Failure, doc 
 // history reads the failures of a message, oldest first. One that cannot be read
 // keeps its place, with what has columns of its own, and is named in damage.
 func history(c conn, pos int64, damage *[]string) (list []nixie.Failure, dropped int, err error) {
-	var numbers []int64
+	var numbers []int
 	highest := 0
-	err = c.each("select n, ordinal, decision, text, doc, at from failure where pos = ? order by ordinal", func(row rows) error {
+	err = c.each("select ordinal, decision, text, doc, at from failure where pos = +? order by ordinal", func(row rows) error {
 		var doc failureDoc
-		highest = row.ColumnInt(1)
-		if err := fromJSON(row.ColumnText(4), &doc); err != nil {
+		highest = row.ColumnInt(0)
+		if err := fromJSON(row.ColumnText(3), &doc); err != nil {
 			*damage = append(*damage, fmt.Sprintf("failure %d: %s", highest, err))
-			doc = failureDoc{Failure: nixie.Failure{Class: nixie.ClassUnknown, Reason: nixie.ReasonUnknown, FailedAt: moment(row.ColumnInt64(5))}}
+			doc = failureDoc{Failure: nixie.Failure{Class: nixie.ClassUnknown, Reason: nixie.ReasonUnknown, FailedAt: moment(row.ColumnInt64(4))}}
 		}
 		f := doc.Failure
-		f.Took, f.Decision, f.Text = doc.Took, nixie.Verb(row.ColumnText(2)), row.ColumnText(3)
-		list, numbers = append(list, f), append(numbers, row.ColumnInt64(0))
+		f.Took, f.Decision, f.Text = doc.Took, nixie.Verb(row.ColumnText(1)), row.ColumnText(2)
+		list, numbers = append(list, f), append(numbers, highest)
 		return nil
 	}, pos)
 	if err != nil {
 		return list, highest - len(list), err
 	}
 	for i, n := range numbers {
-		if err := c.each("select name, data, truncated from attachment where failure = ? order by ordinal", func(row rows) error {
+		if err := c.each("select name, data, truncated from attachment where pos = +? and failure = +? order by ordinal", func(row rows) error {
 			list[i].Attachments = append(list[i].Attachments, nixie.Attachment{
 				Name: row.ColumnText(0), Data: columnBytes(row, 1), Truncated: row.ColumnInt64(2),
 			})
 			return nil
-		}, n); err != nil {
+		}, pos, n); err != nil {
 			return nil, 0, err
 		}
 	}

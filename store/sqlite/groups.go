@@ -191,20 +191,20 @@ type kindRow struct {
 	n, letters int64
 	key, label string
 	reason     nixie.Reason
-	span       span // the times of death that are asked for
+	span       stretch // the times of death that are asked for
 	bounded    bool
 }
 
 // byKind calls f for each kind that the filter chooses.
 func (g *grouper) byKind(f func(*kindRow) error) error {
 	w := kindWhere(g.filter)
-	p := &picker{span: allTime()}
+	p := &picker{stretch: allTime()}
 	p.bound(g.filter, g.now)
 	var list []kindRow
 	if err := g.c.each("select k.n, k.letters, "+groupings[g.by].kind+", k.signature, k.reason from kind k where "+w.String(), func(row rows) error {
 		list = append(list, kindRow{
 			n: row.ColumnInt64(0), letters: row.ColumnInt64(1), key: row.ColumnText(2), label: row.ColumnText(3), reason: nixie.Reason(row.ColumnText(4)),
-			span: p.span, bounded: p.span != allTime(),
+			span: p.stretch, bounded: p.stretch != allTime(),
 		})
 		return nil
 	}, w.args...); err != nil {

@@ -4,21 +4,148 @@ package sqlite_test
 
 import (
 	"context"
+	"crypto/sha256"
 	"fmt"
 	"math/rand/v2"
 	"os"
 	"path/filepath"
 	"slices"
 	"testing"
+	"time"
 
 	"github.com/nixie-go/nixie"
+	"github.com/nixie-go/nixie/internal/tier"
 	"github.com/nixie-go/nixie/store"
 	"github.com/nixie-go/nixie/store/sqlite"
 	"github.com/nixie-go/nixie/store/storetest"
 )
 
-// killSeed makes the runs of a failure repeatable as far as the machine allows.
-const killSeed = 20260504
+// killsOfOne is how many kills a scenario is made of.
+const killsOfOne = 8
+
+// TestKills kills processes with kill -9, in one scenario after the other, each
+// on a store of its own. What was acknowledged stays, each time, and what is left
+// is worked off at the end.
+func TestKills(t *testing.T) {
+	scenarios := []struct {
+		name string
+		run  func(*killing)
+	}{
+		{"one process", func(k *killing) { k.inTurn("life", "") }},
+		{"one of three at once", (*killing).oneOfThree},
+		{"during recovery", func(k *killing) { k.inTurn("reopen", "opening") }},
+		{"during redrive", func(k *killing) { k.inTurn("redrive", "redriving") }},
+		{"during prune", (*killing).prune},
+		{"during checkpoint", func(k *killing) { k.inTurn("checkpoint", "checkpointing") }},
+		{"in a transaction", (*killing).inTransaction},
+		{"after a completion", (*killing).afterCompletion},
+	}
+	p := tier.Proof{Name: "kills", Unit: "kills", Quick: 72, Deep: 500}
+	p.Run(t, func(t *testing.T, seed uint64) int {
+		scenario := scenarios[(seed-1)%uint64(len(scenarios))]
+		k := &killing{T: t, seed: int64(seed), path: storePath(t), rng: rand.New(rand.NewPCG(seed, 0)), heard: newPromises()}
+		scenario.run(k)
+		t.Logf("%s: %d kills, %d acknowledgements, %d messages, %d ends, %d redrives",
+			scenario.name, k.kills, k.heard.said, len(k.heard.enqueued), len(k.heard.ends), len(k.heard.redriven))
+		return k.kills
+	})
+}
+
+// killing is one scenario. Its seed makes it repeatable as far as the machine
+// allows.
+type killing struct {
+	*testing.T
+	seed    int64
+	path    string
+	rng     *rand.Rand
+	heard   *promises
+	started int64
+	kills   int
+}
+
+// start starts a process whose dice are new.
+func (k *killing) start(role string) *process {
+	k.Helper()
+	k.started++
+	return startChild(k.T, role, k.path, k.seed<<16+k.started)
+}
+
+// kill ends a process after some lines and, unless it is empty, in the middle of
+// what a word announces.
+func (k *killing) kill(p *process, lines int, at string) {
+	k.Helper()
+	for said := ""; lines > 0 || at != "" && said != at; lines-- {
+		words := p.line()
+		said = words[0]
+		k.heard.hear(words)
+	}
+	if at != "" {
+		k.busy(k.rng.IntN(400))
+	}
+	for _, words := range p.kill() {
+		k.heard.hear(words)
+	}
+	k.kills++
+}
+
+// busy works for some microseconds, so that kills do not all come at the same one.
+func (k *killing) busy(n int) {
+	var sum [sha256.Size]byte
+	for range n {
+		sum = sha256.Sum256(append(sum[:], make([]byte, 1024)...))
+	}
+	k.heard.noise = sum[0]
+}
+
+// inTurn kills the only user of a store again and again. The next process finds
+// it as the killed one left it.
+func (k *killing) inTurn(role, at string) {
+	for k.kills < killsOfOne {
+		lines := 1 + k.rng.IntN(80)
+		if role == "reopen" {
+			k.kill(k.start("life"), lines, "")
+			lines = 0
+		}
+		k.kill(k.start(role), lines, at)
+		if k.kills != killsOfOne/2 {
+			continue
+		}
+		s, err := sqlite.Open(k.path, sqlite.Options{Reserve: -1})
+		must(k.T, err)
+		k.heard.kept(k.T, s)
+		must(k.T, s.Close())
+	}
+	finish(k.T, k.path, k.heard)
+}
+
+// oneOfThree kills three processes in turn that work on one store at once.
+func (k *killing) oneOfThree() {
+	var running [3]*process
+	for i := range running {
+		running[i] = k.start("life")
+	}
+	for i := 0; k.kills < killsOfOne-len(running); i++ {
+		k.kill(running[i%3], 1+k.rng.IntN(60), "")
+		running[i%3] = k.start("life")
+	}
+	for _, p := range running {
+		k.kill(p, 0, "")
+	}
+	finish(k.T, k.path, k.heard)
+}
+
+// prune kills processes that remove what is old, on a fast clock. What was
+// acknowledged is there or was pruned.
+func (k *killing) prune() {
+	must(k.T, os.WriteFile(k.path+startMark, nil, 0o600))
+	k.heard.prunes = true
+	s := open(k.T, k.path, sqlite.Options{Reserve: -1})
+	must(k.T, s.Configure(k.Context(), "q", nixie.QueueSettings{
+		Retention: nixie.MinRetention, LetterRetention: nixie.MinRetention, AuditRetention: nixie.MinRetention,
+	}, "ann", ""))
+	must(k.T, s.Close())
+	k.inTurn("prune", "pruning")
+}
 
 // promises is everything that processes were told had happened.
 type promises struct {
@@ -28,14 +155,17 @@ type promises struct {
 	failures map[string]string // message and text: verb
 	steps    map[string]string // message and step
 	redriven map[string]int    // letter: times
+	told     map[string]bool   // keys of what was committed in a transaction of the process
 	broken   []string
 	said     int
+	prunes   bool // what has ended may be gone
+	noise    byte
 }
 
 func newPromises() *promises {
 	return &promises{
 		enqueued: map[string]string{}, leases: map[string]bool{}, ends: map[string]string{},
-		failures: map[string]string{}, steps: map[string]string{}, redriven: map[string]int{},
+		failures: map[string]string{}, steps: map[string]string{}, redriven: map[string]int{}, told: map[string]bool{},
 	}
 }
 
@@ -61,6 +191,8 @@ func (p *promises) hear(words []string) {
 		}
 	case "canceled":
 		p.end(words[1], words[3], "canceled")
+	case "ordered", "committed":
+		p.told[words[1]] = true
 	case "step":
 		p.steps[words[1]+" "+words[2]] = words[2]
 	case "redriven":
@@ -92,16 +224,30 @@ func (p *promises) kept(t *testing.T, s *sqlite.Store) {
 		}
 		return next, err
 	})
+	missing := 0
 	for id, key := range p.enqueued {
-		if r, there := records[id]; !there || r.Key != key {
+		switch r, there := records[id]; {
+		case !there && p.prunes:
+			missing++
+		case !there || r.Key != key:
 			t.Errorf("message %s (%s) was acknowledged and is not there", id, key)
 		}
+	}
+	if n := pruned(t, s); int64(missing) > n {
+		t.Errorf("%d messages are not there, %d were pruned", missing, n)
+	}
+	gone := func(id string) bool {
+		_, there := records[id]
+		return p.prunes && !there
 	}
 	for life, how := range p.ends {
 		var id string
 		var generation int
 		if _, err := fmt.Sscan(life, &id, &generation); err != nil {
 			t.Fatal(err)
+		}
+		if gone(id) {
+			continue
 		}
 		p.endKept(t, records[id], generation, how)
 	}
@@ -113,12 +259,12 @@ func (p *promises) kept(t *testing.T, s *sqlite.Store) {
 				n++
 			}
 		}
-		if n != 1 && records[id].HistoryDropped == 0 {
+		if n != 1 && records[id].HistoryDropped == 0 && !gone(id) {
 			t.Errorf("message %s has %q %d times in its history", id, text, n)
 		}
 	}
 	for key, step := range p.steps {
-		if !slices.Contains(records[key[:36]].Steps, step) {
+		if !slices.Contains(records[key[:36]].Steps, step) && !gone(key[:36]) {
 			t.Errorf("message %s lost %s", key[:36], step)
 		}
 	}
@@ -161,63 +307,6 @@ func eachPage(t *testing.T, list func(store.Page) (next string, err error)) {
 	}
 }
 
-// TestKillOneProcess kills the only user of a store again and again. What was
-// acknowledged stays, each time.
-func TestKillOneProcess(t *testing.T) {
-	const kills = 24
-	path := storePath(t)
-	rng := rand.New(rand.NewPCG(killSeed, 0))
-	heard := newPromises()
-	for i := range kills {
-		child := startChild(t, "life", path, int64(i))
-		for range 1 + rng.IntN(120) {
-			heard.hear(child.line())
-		}
-		for _, words := range child.kill() {
-			heard.hear(words)
-		}
-		if i%4 != 3 {
-			continue // the next process finds it as the killed one left it
-		}
-		s, err := sqlite.Open(path, sqlite.Options{Reserve: -1})
-		must(t, err)
-		heard.kept(t, s)
-		must(t, s.Close())
-	}
-	finish(t, path, heard)
-	t.Logf("%d kills, %d acknowledgements, %d messages, %d ends, %d redrives", kills, heard.said, len(heard.enqueued), len(heard.ends), len(heard.redriven))
-}
-
-// TestKillOneOfThree kills three processes in turn that work on one store at
-// once.
-func TestKillOneOfThree(t *testing.T) {
-	const kills = 21
-	path := storePath(t)
-	rng := rand.New(rand.NewPCG(killSeed, 1))
-	heard := newPromises()
-	var running [3]*process
-	for i := range running {
-		running[i] = startChild(t, "life", path, int64(1000+i))
-	}
-	for i := range kills {
-		p := running[i%3]
-		for range 1 + rng.IntN(60) {
-			heard.hear(p.line())
-		}
-		for _, words := range p.kill() {
-			heard.hear(words)
-		}
-		running[i%3] = startChild(t, "life", path, int64(2000+i))
-	}
-	for _, p := range running {
-		for _, words := range p.kill() {
-			heard.hear(words)
-		}
-	}
-	finish(t, path, heard)
-	t.Logf("%d kills, %d acknowledgements, %d messages, %d ends, %d redrives", kills, heard.said, len(heard.enqueued), len(heard.ends), len(heard.redriven))
-}
-
 // finish works off what the killed ones left, and looks once more.
 func finish(t *testing.T, path string, heard *promises) {
 	t.Helper()
@@ -252,6 +341,33 @@ func unfinished(t *testing.T, s *sqlite.Store) int64 {
 		n += qs[i].Unfinished()
 	}
 	return n
+}
+
+// pruned is how many messages the store says that it has removed.
+func pruned(t *testing.T, s *sqlite.Store) int64 {
+	t.Helper()
+	qs, err := s.Queues(t.Context())
+	must(t, err)
+	n := int64(0)
+	for i := range qs {
+		n += qs[i].Pruned
+	}
+	return n
+}
+
+// startMark is added to the path of a store: a file from whose time on a fast
+// clock runs.
+const startMark = "-start"
+
+// fastClock makes a minute of what is 60 ms for others, for all processes of a
+// store alike.
+func fastClock(path string) (func() time.Time, error) {
+	info, err := os.Stat(path + startMark)
+	if err != nil {
+		return nil, err
+	}
+	start := info.ModTime()
+	return func() time.Time { return start.Add(1000 * time.Since(start)) }, nil
 }
 
 // storePath is a place for a store that processes share.

@@ -13,11 +13,16 @@ import (
 )
 
 // life does everything that a process does to a store, at random, and says each
-// thing only after the store has acknowledged it.
-func (c *childProcess) life(seed int64) error {
+// thing only after the store has acknowledged it. Unless every is 0 it does one
+// thing more often than others.
+func (c *childProcess) life(seed int64, every int, often func(*liver) error) error {
 	l := lifeOf(c, seed)
-	for {
-		if err := l.step(); err != nil {
+	for n := 1; ; n++ {
+		step := l.step
+		if every > 0 && n%every == 0 {
+			step = func() error { return often(l) }
+		}
+		if err := step(); err != nil {
 			return err
 		}
 	}
@@ -78,7 +83,7 @@ func (l *liver) claim() error {
 	if len(l.held) > 60 {
 		return l.settle()
 	}
-	ds, err := l.s.Claim(context.Background(), "q", nixie.Want{Max: 1 + l.rng.IntN(12), Lease: time.Minute})
+	ds, err := l.s.Claim(context.Background(), "q", nixie.Want{Max: 1 + l.rng.IntN(12), Lease: time.Hour})
 	if err != nil {
 		return err
 	}
@@ -181,4 +186,40 @@ func (l *liver) redrive() error {
 		}
 	}
 	return nil
+}
+
+// redriveTheDead buries something and redrives.
+func (l *liver) redriveTheDead() error {
+	if ds := l.some(1); len(ds) > 0 && ds[0].Deliveries <= 6 {
+		l.held = l.held[1:]
+		err := l.s.Settle(context.Background(), []nixie.Settlement{{
+			Delivery: ds[0], Verb: nixie.Bury, Failure: &nixie.Failure{Text: fmt.Sprint("failure of lease ", ds[0].Lease.Number)},
+			Burial: &nixie.Burial{Cause: nixie.CausePermanent, Status: nixie.StatusOpen, Fingerprint: "f", Redrivable: true},
+		}})[0]
+		if err != nil && nixie.CodeOf(err) != nixie.CodeLeaseLost {
+			return err
+		}
+		if err == nil {
+			l.c.say("settled", ds[0].ID, ds[0].Lease.Number, ds[0].Generation, nixie.Bury)
+		}
+	}
+	l.c.say("redriving")
+	return l.redrive()
+}
+
+func (l *liver) prune() error {
+	l.c.say("pruning")
+	_, err := l.s.Prune(context.Background(), store.Pruning{Limit: 50})
+	return err
+}
+
+// checkpoint moves what is in the log of writes into the file.
+func (l *liver) checkpoint() error {
+	db, err := l.s.DB()
+	if err != nil {
+		return err
+	}
+	l.c.say("checkpointing")
+	_, err = db.ExecContext(context.Background(), "pragma wal_checkpoint(truncate)")
+	return err
 }

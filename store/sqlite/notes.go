@@ -26,7 +26,7 @@ func (t *tx) annotate(l *letterRow, r *store.Resolution) error {
 // notes reads the notes of a letter, oldest first.
 func notes(c conn, letter int64) ([]nixie.Note, error) {
 	var list []nixie.Note
-	err := c.each("select at, by, text from note where letter = ? order by ordinal", func(row rows) error {
+	err := c.each("select at, by, text from note where letter = +? order by ordinal", func(row rows) error {
 		list = append(list, nixie.Note{At: moment(row.ColumnInt64(0)), By: row.ColumnText(1), Text: row.ColumnText(2)})
 		return nil
 	}, letter)

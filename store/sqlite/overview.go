@@ -45,7 +45,7 @@ func (s *Store) scanRecord(c conn, row rows, whole bool) (store.Record, error) {
 	}
 	pos := row.ColumnInt64(0)
 	if !whole {
-		return r, c.each("select text, reason from failure where pos = ? order by ordinal desc limit 1", func(f rows) error {
+		return r, c.each("select text, reason from failure where pos = +? order by ordinal desc limit 1", func(f rows) error {
 			r.LastFailure, r.LastReason = f.ColumnText(0), nixie.Reason(f.ColumnText(1))
 			return nil
 		}, pos)

@@ -27,8 +27,8 @@ const (
 	runsFirst = 10     // of which part of all letters the kinds have at least to be that many that going through all is tried first
 )
 
-// run is an index, or a part of one, that has letters in the order of a listing.
-type run struct {
+// strand is an index, or a part of one, that has letters in the order of a listing.
+type strand struct {
 	term   string // over table letter
 	args   []any
 	sorted bool // by the index; else there are few
@@ -38,25 +38,25 @@ type run struct {
 // tell by indexes is left to the query that reads them.
 type picker struct {
 	c    conn
-	runs []run
+	runs []strand
 	rest *where // over letter l and current c, still to be asked
-	span
+	stretch
 	everyone *where // in place of rest while all letters are gone through; nil is not at all
 }
 
-// span is a part of the listing of all letters.
-type span struct {
+// stretch is a part of the listing of all letters.
+type stretch struct {
 	below place // the first one comes after this
 	least place // and the last one before this
 }
 
-func allTime() span {
-	return span{place{math.MaxInt64, math.MaxInt64}, place{math.MinInt64, -1}}
+func allTime() stretch {
+	return stretch{place{math.MaxInt64, math.MaxInt64}, place{math.MinInt64, -1}}
 }
 
 // newPicker plans a listing.
 func newPicker(c conn, f *nixie.Filter, now time.Time) (*picker, error) {
-	p := &picker{c: c, rest: restWhere(f, now), span: allTime()}
+	p := &picker{c: c, rest: restWhere(f, now), stretch: allTime()}
 	p.bound(f, now)
 	kinds := kindWhere(f)
 	if r := fewWhere(f); r != nil {
@@ -65,14 +65,14 @@ func newPicker(c conn, f *nixie.Filter, now time.Time) (*picker, error) {
 		return p, nil
 	}
 	if len(kinds.terms) == 0 {
-		p.runs = []run{{term: "true", sorted: true}}
+		p.runs = []strand{{term: "true", sorted: true}}
 		return p, nil
 	}
 	return p, p.byKinds(kinds)
 }
 
 // bound takes the times of death that a filter asks for.
-func (p *span) bound(f *nixie.Filter, now time.Time) {
+func (p *stretch) bound(f *nixie.Filter, now time.Time) {
 	if t := f.Died.After; !t.IsZero() {
 		p.from(nanos(t))
 	}
@@ -87,16 +87,16 @@ func (p *span) bound(f *nixie.Filter, now time.Time) {
 	}
 }
 
-func (p *span) from(at int64) { p.least.died = max(p.least.died, at) }
+func (p *stretch) from(at int64) { p.least.died = max(p.least.died, at) }
 
-func (p *span) till(at int64) {
+func (p *stretch) till(at int64) {
 	if at <= p.below.died {
 		p.below = place{died: at}
 	}
 }
 
 // after begins behind a place.
-func (p *span) after(at place) {
+func (p *stretch) after(at place) {
 	if p.below.compare(at) < 0 {
 		p.below = at
 	}
@@ -104,7 +104,7 @@ func (p *span) after(at place) {
 
 // fewWhere are the runs of a filter that names letters or messages one by one, or
 // streams.
-func fewWhere(f *nixie.Filter) []run {
+func fewWhere(f *nixie.Filter) []strand {
 	w := &where{}
 	switch {
 	case len(f.IDs) > 0:
@@ -117,15 +117,15 @@ func fewWhere(f *nixie.Filter) []run {
 	case !f.Operation.IsZero():
 		w.add("operation = ?", f.Operation)
 	case len(f.Streams) > 0 && !slices.Contains(f.Streams, ""):
-		var runs []run
+		var runs []strand
 		for _, name := range slices.Compact(slices.Sorted(slices.Values(f.Streams))) {
-			runs = append(runs, run{"flow = +?", []any{name}, true})
+			runs = append(runs, strand{"flow = +?", []any{name}, true})
 		}
 		return runs
 	default:
 		return nil
 	}
-	return []run{{term: w.String(), args: w.args}}
+	return []strand{{term: w.String(), args: w.args}}
 }
 
 // byKinds makes a run of each kind that has letters to show. Where those are many
@@ -137,7 +137,7 @@ func (p *picker) byKinds(kinds *where) error {
 	}
 	chosen := int64(0)
 	if err := p.c.each("select n, letters from kind k where "+kinds.String(), func(row rows) error {
-		p.runs = append(p.runs, run{"kind = +?", []any{row.ColumnInt64(0)}, true})
+		p.runs = append(p.runs, strand{"kind = +?", []any{row.ColumnInt64(0)}, true})
 		chosen += row.ColumnInt64(1)
 		return nil
 	}, kinds.args...); err != nil {
@@ -148,7 +148,7 @@ func (p *picker) byKinds(kinds *where) error {
 	everyone.ofKinds(kinds)
 	switch {
 	case len(p.runs) > maxRuns:
-		p.runs, p.rest = []run{{term: "true", sorted: true}}, everyone
+		p.runs, p.rest = []strand{{term: "true", sorted: true}}, everyone
 	case len(p.runs) > runsFirst && chosen*runsFirst > all:
 		p.everyone = everyone
 	}
@@ -181,7 +181,7 @@ func (p *picker) weight() int {
 func (p *picker) pick(limit int) ([]place, *where, error) {
 	runs, rest := p.runs, p.rest
 	if p.everyone != nil { // once: if they lie close together it is the shortest way
-		runs, rest = []run{{term: "true", sorted: true}}, p.everyone
+		runs, rest = []strand{{term: "true", sorted: true}}, p.everyone
 		p.everyone = nil
 	}
 	var list []place

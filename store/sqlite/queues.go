@@ -61,7 +61,7 @@ func countLeases(c conn) (map[int64]int64, error) {
 // ended is counted in the row of the queue.
 func countQueue(c conn, at *queueRow, now int64, q *nixie.QueueInfo) error {
 	if q.Ready > 0 {
-		oldest, err := c.number("select enqueued from message where pos > ? and pos <= ? and own = 0 order by pos limit 1", at.n<<seqBits|at.cursor, at.n<<seqBits|at.last)
+		oldest, err := c.number("select enqueued from message where pos > +? and pos <= +? and own = 0 order by pos limit 1", at.n<<seqBits|at.cursor, at.n<<seqBits|at.last)
 		if err != nil {
 			return err
 		}
@@ -71,7 +71,7 @@ func countQueue(c conn, at *queueRow, now int64, q *nixie.QueueInfo) error {
 	if err != nil {
 		return err
 	}
-	late, err := c.number("select count(*) from pending indexed by pending_passer where queue = ?1 and state = 0 and due <= ?2 and "+overtakes, at.n, now)
+	late, err := c.number("select count(*) from pending indexed by pending_passer where queue = +?1 and state = 0 and due <= +?2 and "+overtakes, at.n, now)
 	if err != nil {
 		return err
 	}
@@ -111,12 +111,12 @@ func countDeaths(c conn, since int64) (map[int64]deathCount, error) {
 
 // overtakes is true of messages that may pass their head, whose head is due by
 // now, ?2, and goes first.
-const overtakes = `may_pass = 1 and exists (select 1 from pending h where h.stream = pending.stream and h.pos <> pending.pos and h.state = 0 and h.due <= ?2)`
+const overtakes = `may_pass = 1 and exists (select 1 from pending h where h.stream = pending.stream and h.pos <> pending.pos and h.state = 0 and h.due <= +?2)`
 
 // oldestReady returns since when the longest ready message is due; 0 if none is.
 func oldestReady(c conn, queue, now int64) (oldest int64, err error) {
 	for _, part := range waitingIn(stQueued) {
-		due, err := c.number("select due "+part+" and due <= ?2 and not ("+overtakes+") order by due limit 1", queue, now)
+		due, err := c.number("select due "+part+" and due <= +?2 and not ("+overtakes+") order by due limit 1", queue, now)
 		if err != nil {
 			return 0, err
 		}
@@ -170,13 +170,13 @@ func countWaiting(c conn, queue, now int64, q *nixie.QueueInfo) (ready int64, er
 // for each priority, or, of what waits behind others, one.
 func waitingIn(state int64) []string {
 	if state == stBehind {
-		return []string{"from pending indexed by pending_behind where queue = ?1 and state = 6"}
+		return []string{"from pending indexed by pending_behind where queue = +?1 and state = 6"}
 	}
 	var parts []string
 	for p := nixie.MinPriority; p <= nixie.MaxPriority; p++ {
 		parts = append(parts,
-			fmt.Sprintf("from pending indexed by pending_due where queue = ?1 and priority = %d and state = 0 and crashes = 0", p),
-			fmt.Sprintf("from pending indexed by pending_suspect where queue = ?1 and priority = %d and state = 0 and crashes > 0", p))
+			fmt.Sprintf("from pending indexed by pending_due where queue = +?1 and priority = %d and state = 0 and crashes = 0", p),
+			fmt.Sprintf("from pending indexed by pending_suspect where queue = +?1 and priority = %d and state = 0 and crashes > 0", p))
 	}
 	return parts
 }
@@ -185,14 +185,14 @@ func waitingIn(state int64) []string {
 // what is due before from; 0 when nothing is.
 func dueEnds(c conn, queue, state, from int64) (first, last int64, err error) {
 	for _, part := range waitingIn(state) {
-		low, err := c.number("select min(due) "+part+" and due >= ?2", queue, from)
+		low, err := c.number("select min(due) "+part+" and due >= +?2", queue, from)
 		if err != nil {
 			return 0, 0, err
 		}
 		if low == 0 {
 			continue
 		}
-		high, err := c.number("select max(due) "+part+" and due >= ?2", queue, from)
+		high, err := c.number("select max(due) "+part+" and due >= +?2", queue, from)
 		if err != nil {
 			return 0, 0, err
 		}
@@ -222,7 +222,7 @@ type slots []slot
 type slot struct{ queue, state, at, n int64 }
 
 func readSlots(c conn, queue, state int64) (list slots, err error) {
-	return list, c.each("select slot, n from waiting where queue = ? and state = ? order by slot", func(row rows) error {
+	return list, c.each("select slot, n from waiting where queue = +? and state = +? order by slot", func(row rows) error {
 		list = append(list, slot{queue, state, row.ColumnInt64(0), row.ColumnInt64(1)})
 		return nil
 	}, queue, state)

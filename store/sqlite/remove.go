@@ -64,7 +64,7 @@ func (t *tx) removeMessage(pos int64, why string) error {
 	}
 	for _, remove := range [...]string{
 		"delete from dedupe where queue = ?1 >> 40 and key = (select dedupe from message where pos = ?1) and pos = ?1",
-		"delete from attachment where failure in (select n from failure where pos = ?)",
+		"delete from attachment where pos = ?",
 		"delete from failure where pos = ?",
 		"delete from log where pos = ?",
 		"delete from message where pos = ?",
@@ -77,8 +77,9 @@ func (t *tx) removeMessage(pos int64, why string) error {
 }
 
 // dissolve gives the unsettled members of a claim rows of their own, each leased
-// as before, so that no range covers the place of what is removed: a late
-// settlement would find nothing there and take that for unsettled.
+// as before, so that no range covers the place of what is removed, moved or
+// queued again: a late settlement would find nothing there and take that for
+// unsettled.
 func (t *tx) dissolve(pos int64) error {
 	if err := t.flushBatches(); err != nil {
 		return err

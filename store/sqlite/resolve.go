@@ -236,6 +236,9 @@ func (t *tx) redrive(l *letterRow, r *store.Resolution) error {
 	if err := t.retakeKey(l); err != nil {
 		return err
 	}
+	if err := t.dissolve(l.pos); err != nil {
+		return err
+	}
 	if n, err := t.change("delete from log where pos = ? and state = ?", l.pos, stDead); err != nil || n != 1 {
 		return orDefect(err, "log row of letter %s is gone: run nixie verify", l.id)
 	}

@@ -24,7 +24,6 @@ type held struct {
 // hold finds the lease of a delivery and refuses it when it is not current:
 // expired, settled or voided.
 func (t *tx) hold(d *nixie.Delivery) (*held, error) {
-	lost := nixie.Errorf(nixie.CodeLeaseLost, "lease %d of message %s is over: its outcome was not recorded, another claim decides", d.Lease.Number, d.ID)
 	if len(d.Steps) > nixie.MaxSteps {
 		return nil, nixie.Errorf(nixie.CodeLimit, "message has %d steps, the limit is %d: use fewer, larger steps", len(d.Steps), nixie.MaxSteps)
 	}
@@ -35,33 +34,53 @@ func (t *tx) hold(d *nixie.Delivery) (*held, error) {
 			return nil, err
 		}
 	}
-	row, err := t.pending(pos)
-	if err != nil {
-		return nil, err
+	var row *pendingRow
+	member := d.Lease.Number == 1 && t.isMember(batch, pos)
+	if !member {
+		var err error
+		if row, err = t.pending(pos); err != nil {
+			return nil, err
+		}
 	}
 	h := &held{d: d}
 	if row != nil {
 		if row.state != stLeased || row.number != d.Lease.Number || row.until <= t.now {
-			return nil, lost
+			return nil, lost(d)
 		}
 		h.pendingRow, h.was = *row, *row
-	} else {
-		b, err := t.batch(batch)
-		if err != nil {
-			return nil, err
-		}
-		ended, err := t.number("select exists (select 1 from log where pos = ?)", pos)
-		if err != nil {
-			return nil, err
-		}
-		if b == nil || b.until <= t.now || pos < b.first || pos > b.last || d.Lease.Number != 1 || ended != 0 {
-			return nil, lost
-		}
-		h.batch = b
-		h.pendingRow = pendingRow{pos: pos, queue: pos >> seqBits, attempts: 1, deliveries: 1, generation: 1, number: 1, received: b.claimed, claimed: b.claimed, owner: b.owner, until: b.until}
+	} else if err := t.holdMember(h, pos, batch, member); err != nil {
+		return nil, err
 	}
+	var err error
 	h.q, err = t.queueAt(pos)
 	return h, err
+}
+
+// holdMember finds a lease that is kept in a batch.
+func (t *tx) holdMember(h *held, pos, batch int64, known bool) error {
+	b, err := t.batch(batch)
+	if err != nil {
+		return err
+	}
+	if !b.has(pos, t.now) || h.d.Lease.Number != 1 {
+		return lost(h.d)
+	}
+	if !known {
+		ended, err := t.number("select exists (select 1 from log where pos = ?)", pos)
+		if err != nil {
+			return err
+		}
+		if ended != 0 {
+			return lost(h.d)
+		}
+	}
+	h.batch = b
+	h.pendingRow = pendingRow{pos: pos, queue: pos >> seqBits, attempts: 1, deliveries: 1, generation: 1, number: 1, received: b.claimed, claimed: b.claimed, owner: b.owner, until: b.until}
+	return nil
+}
+
+func lost(d *nixie.Delivery) error {
+	return nixie.Errorf(nixie.CodeLeaseLost, "lease %d of message %s is over: its outcome was not recorded, another claim decides", d.Lease.Number, d.ID)
 }
 
 // find looks a lease up that came without its short cut.
@@ -94,26 +113,46 @@ func (s *Store) Settle(ctx context.Context, settlements []nixie.Settlement) []er
 			size += len(f.Text) + len(f.Stack)
 		}
 	}
+	sites, err := survey(settlements, errs)
+	if err != nil {
+		return all(errs, err)
+	}
 	refused := append([]error(nil), errs...)
-	err := s.write(ctx, size, func(t *tx) error {
+	err = s.write(ctx, size, func(t *tx) error {
 		copy(errs, refused)
-		for i := range settlements {
-			if errs[i] != nil {
-				continue
-			}
-			if err := t.settle(&settlements[i]); err != nil {
-				if !answers(err) {
-					return err
-				}
-				errs[i] = err
-			}
-		}
-		return nil
+		return t.settleAll(settlements, errs, sites)
 	})
 	if err != nil {
 		return all(errs, err)
 	}
 	return errs
+}
+
+// settleAll applies the settlements of one call that were not refused.
+func (t *tx) settleAll(settlements []nixie.Settlement, errs []error, sites *call) error {
+	clear(t.looks)
+	for _, span := range sites.spans {
+		if err := t.lookAt(span); err != nil {
+			return err
+		}
+	}
+	done, err := t.completeTogether(sites, settlements)
+	if err != nil {
+		return err
+	}
+	for i := range settlements {
+		if errs[i] != nil || done != nil && done[i] {
+			continue
+		}
+		if err := t.settle(&settlements[i], sites.doc(i)); err != nil {
+			if !answers(err) {
+				return err
+			}
+			errs[i] = err
+		}
+	}
+	clear(t.looks)
+	return nil
 }
 
 // answers reports whether an error is an answer to one settlement, given before
@@ -160,21 +199,29 @@ func checkSettlement(st *nixie.Settlement) error {
 	return nixie.Errorf(nixie.CodeInvalid, "verb %q is not one of complete, retry, release, discard, bury, hold, halt", st.Verb)
 }
 
-// settle applies one settlement. It answers before it writes.
-func (t *tx) settle(st *nixie.Settlement) error {
-	if done, err := t.completeMember(st); done || err != nil {
-		return err
+// settle applies one settlement. It answers before it writes. doc is its failure
+// as encodeFailure made it with the steps of the delivery, or empty.
+func (t *tx) settle(st *nixie.Settlement, doc string) error {
+	if isPlain(st) {
+		if done, err := t.completeMember(st); done || err != nil {
+			return err
+		}
 	}
 	h, err := t.hold(st.Delivery)
 	if err != nil {
 		return err
 	}
 	h.steps = mergeSteps(h.steps, st.Delivery.Steps)
-	for _, f := range [...]*nixie.Failure{st.Failure, st.Second} {
-		if f == nil {
-			continue
+	if len(h.steps) != len(st.Delivery.Steps) {
+		doc = "" // the store knows more of them
+	}
+	if st.Failure != nil {
+		if err := t.appendFailure(h, st.Failure, st.Verb, doc); err != nil {
+			return err
 		}
-		if err := t.appendFailure(h, f, st.Verb); err != nil {
+	}
+	if st.Second != nil {
+		if err := t.appendFailure(h, st.Second, st.Verb, ""); err != nil {
 			return err
 		}
 	}
@@ -183,12 +230,12 @@ func (t *tx) settle(st *nixie.Settlement) error {
 		if err := t.end(h, stSucceeded, ""); err != nil {
 			return err
 		}
-		return t.letterFollows(h.pos, nixie.OnSuccess, "")
+		return t.letterFollows(h, nixie.OnSuccess, "")
 	case nixie.Discard:
 		if err := t.end(h, stDiscarded, st.Note); err != nil {
 			return err
 		}
-		return t.letterFollows(h.pos, nixie.OnGone, st.Note)
+		return t.letterFollows(h, nixie.OnGone, st.Note)
 	case nixie.Retry:
 		h.abandoned = ""
 		return t.requeue(h, st.Delay)
@@ -200,47 +247,6 @@ func (t *tx) settle(st *nixie.Settlement) error {
 		return t.requeue(h, st.Delay)
 	}
 	return t.bury(h, st, system, st.Burial.Rule)
-}
-
-// completeMember is the short way of the commonest settlement: a plain member
-// of a batch that succeeded at once. One row of log says everything, and its
-// key refuses a second one.
-func (t *tx) completeMember(st *nixie.Settlement) (bool, error) {
-	d := st.Delivery
-	pos := d.Lease.Receipt.Place
-	if st.Verb != nixie.Complete || st.Failure != nil || d.Lease.Receipt.Batch == 0 || len(d.Steps) > 0 {
-		return false, nil
-	}
-	b, err := t.batch(d.Lease.Receipt.Batch)
-	if err != nil || b == nil || b.until <= t.now || pos < b.first || pos > b.last || d.Lease.Number != 1 {
-		return false, err
-	}
-	query := "insert into log (pos, state, ended, received) values (?1, 2, ?2, ?3) on conflict do nothing"
-	if b.apart { // it may have a row of its own by now
-		query = "insert into log (pos, state, ended, received) select ?1, 2, ?2, ?3 where not exists (select 1 from pending where pos = ?1) on conflict do nothing"
-	}
-	ins, err := t.prepare(query)
-	if err != nil {
-		return false, err
-	}
-	ins.BindInt64(1, pos)
-	ins.BindInt64(2, t.now)
-	ins.BindInt64(3, b.claimed)
-	if _, err := ins.Step(); err != nil {
-		return false, err
-	}
-	if t.Changes() == 0 {
-		return false, nil // the long way says why
-	}
-	b.left--
-	b.dirty = true
-	q, err := t.queueAt(pos)
-	if err != nil {
-		return false, err
-	}
-	q.ended[stSucceeded]++
-	q.dirty = true
-	return true, t.freeKey(q, pos, d.DedupeKey, stSucceeded)
 }
 
 // leave takes the message out of what its lease was kept in.
@@ -273,14 +279,27 @@ func (t *tx) end(h *held, state int, note string) error {
 			return err
 		}
 	}
-	key, err := t.dedupeKey(h.pos)
+	key, err := t.keyOf(h)
 	if err != nil {
 		return err
 	}
 	return t.freeKey(h.q, h.pos, key, state)
 }
 
+// keyOf is the dedupe key of a message. A delivery that this store made says it.
+func (t *tx) keyOf(h *held) (string, error) {
+	if h.d != nil && h.d.Lease.Receipt.Place != 0 {
+		return h.d.DedupeKey, nil
+	}
+	return t.dedupeKey(h.pos)
+}
+
+// writeLog writes the row that says how a message ended. Of a clean first life,
+// which most are, it leaves the counters out.
 func (t *tx) writeLog(p *pendingRow, state int, note string) error {
+	if p.attempts == 1 && p.deliveries == 1 && p.crashes == 0 && p.generation == 1 && p.redrives == 0 && p.number == 1 && len(p.steps) == 0 && note == "" && !p.gap {
+		return t.run("insert into log (pos, state, ended, received) values (?, ?, ?, ?)", p.pos, state, t.now, p.received)
+	}
 	return t.run(`insert into log (pos, state, ended, received, attempts, deliveries, crashes, generation, redrives, number, steps, note, gap)
 		values (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)`,
 		p.pos, state, t.now, p.received, p.attempts, p.deliveries, p.crashes, p.generation, p.redrives, p.number,

@@ -34,8 +34,9 @@ type stmt interface {
 // queries is what is asked on either in the same way.
 //
 // SQLite plans a query anew, which takes ten times as long as the query, at each
-// binding of a value that is compared with = where there is an order by. So such
-// queries compare with = +?, which it leaves alone.
+// binding of a value that its plan could depend on: a bound of a range, a limit,
+// what is compared with = where there is an order by. So queries with one good plan
+// compare with +?, which it leaves alone.
 type queries struct{ statements }
 
 // change executes a write and returns how many rows it changed.

@@ -81,5 +81,4 @@ func fastFolder() string {
 }
 
 func TestStore(t *testing.T)      { storetest.Run(t, harness) }
-func TestModel(t *testing.T)      { storetest.Model(t, harness) }
 func BenchmarkStore(b *testing.B) { storetest.Bench(b, harness) }

@@ -11,7 +11,7 @@ import (
 
 // Streams implements store.Streams.
 func (s *Store) Streams(ctx context.Context, queue string, page store.Page) ([]store.Stream, string, error) {
-	where, args := "q.name = ?", []any{queue}
+	where, args := "q.name = +?", []any{queue}
 	if page.Cursor != "" {
 		after, err := streamCursor(page.Cursor)
 		if err != nil {
@@ -56,7 +56,7 @@ func streamCursor(cursor string) ([]any, error) {
 func (s *Store) Stream(ctx context.Context, queue, name string) (store.Stream, error) {
 	var v store.Stream
 	err := s.read(ctx, func(c conn) error {
-		return c.each("select "+streamColumns+" from queue q join stream s on s.queue = q.n where q.name = ? and s.name = ?", func(row rows) (err error) {
+		return c.each("select "+streamColumns+" from queue q join stream s on s.queue = q.n where q.name = +? and s.name = +?", func(row rows) (err error) {
 			v, err = s.viewStream(c, row)
 			return err
 		}, queue, name)
@@ -97,7 +97,7 @@ func (s *Store) viewStream(c conn, row rows) (store.Stream, error) {
 	} else {
 		v.Followers--
 	}
-	return v, c.each("select c.id, c.attempts, coalesce((select text from failure f where f.pos = c.pos order by ordinal desc limit 1), ''), coalesce((select name from owner o where o.n = c.owner), '') from current c where c.pos = ?", func(row rows) error {
+	return v, c.each("select c.id, c.attempts, coalesce((select text from failure f where f.pos = c.pos order by ordinal desc limit 1), ''), coalesce((select name from owner o where o.n = c.owner), '') from current c where c.pos = +?", func(row rows) error {
 		v.Head, v.Attempts, v.Failure, v.LeasedBy = columnID(row, 0), row.ColumnInt(1), row.ColumnText(2), row.ColumnText(3)
 		return nil
 	}, head)

@@ -14,6 +14,7 @@ type tx struct {
 	queues   map[string]*queueRow
 	places   map[int64]*queueRow // the same by number
 	batches  map[int64]*batchRow
+	looks    map[int64]*look     // of the call that is settled now, by batch
 	stirred  map[int64]*queueRow // streams in which something changed, to be arranged
 	woken    map[string]bool
 	chains   map[int64]*chainHead // of the audit, by queue
@@ -27,6 +28,7 @@ type tx struct {
 type queueRow struct {
 	n, last, cursor int64
 	fresh           int64    // messages that ranges will hand out
+	largest         int64    // bytes of the largest body that came, at most
 	ended           [6]int64 // rows of log by state
 	name            string
 	paused          bool
@@ -54,7 +56,7 @@ func (t *tx) queueAt(pos int64) (*queueRow, error) {
 	return q, err
 }
 
-const queueColumns = "select n, name, last, cursor, paused, settings, fresh, succeeded, discarded, canceled, dead from queue where "
+const queueColumns = "select n, name, last, cursor, paused, settings, fresh, succeeded, discarded, canceled, dead, largest from queue where "
 
 func (t *tx) loadQueue(query string, arg any) (*queueRow, error) {
 	var q *queueRow
@@ -62,6 +64,7 @@ func (t *tx) loadQueue(query string, arg any) (*queueRow, error) {
 		q = &queueRow{n: row.ColumnInt64(0), name: row.ColumnText(1), last: row.ColumnInt64(2), cursor: row.ColumnInt64(3), paused: row.ColumnBool(4)}
 		q.fresh = row.ColumnInt64(6)
 		q.ended[stSucceeded], q.ended[stDiscarded], q.ended[stCanceled], q.ended[stDead] = row.ColumnInt64(7), row.ColumnInt64(8), row.ColumnInt64(9), row.ColumnInt64(10)
+		q.largest = row.ColumnInt64(11)
 		return fromJSON(row.ColumnText(5), &q.settings)
 	}, arg)
 	if q != nil && err == nil {
@@ -139,8 +142,8 @@ func (t *tx) flush() error {
 	}
 	for _, q := range t.queues {
 		if q.dirty {
-			if err := t.run("update queue set last = ?, cursor = ?, fresh = ?, succeeded = ?, discarded = ?, canceled = ?, dead = ? where n = ?",
-				q.last, q.cursor, q.fresh, q.ended[stSucceeded], q.ended[stDiscarded], q.ended[stCanceled], q.ended[stDead], q.n); err != nil {
+			if err := t.run("update queue set last = ?, cursor = ?, fresh = ?, largest = ?, succeeded = ?, discarded = ?, canceled = ?, dead = ? where n = ?",
+				q.last, q.cursor, q.fresh, q.largest, q.ended[stSucceeded], q.ended[stDiscarded], q.ended[stCanceled], q.ended[stDead], q.n); err != nil {
 				return err
 			}
 		}

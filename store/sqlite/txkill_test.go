@@ -6,9 +6,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"math/rand/v2"
 	"strings"
-	"testing"
 	"time"
 
 	"github.com/nixie-go/nixie"
@@ -89,93 +87,69 @@ func (c *childProcess) effects() error {
 	}
 }
 
-// TestKillInTransaction kills a process whose transactions enclose a row of its
-// own and a message: both are there or neither is, and what it was told is
-// committed is there.
-func TestKillInTransaction(t *testing.T) {
-	const kills = 12
-	path := storePath(t)
-	setUp := open(t, path, sqlite.Options{Reserve: -1})
+// inTransaction kills a process whose transactions enclose a row of its own and a
+// message: both are there or neither is, and what it was told is committed is
+// there.
+func (k *killing) inTransaction() {
+	setUp := open(k.T, k.path, sqlite.Options{Reserve: -1})
 	db, err := setUp.DB()
-	must(t, err)
-	execute(t, db, "create table app_order (n integer primary key autoincrement, note text)")
-	rng := rand.New(rand.NewPCG(killSeed, 2))
-	told := map[string]bool{}
-	for i := range kills {
-		child := startChild(t, "outbox", path, int64(i))
-		for range 1 + rng.IntN(40) {
-			told[child.line()[1]] = true
-		}
-		for _, words := range child.kill() {
-			told[words[1]] = true
-		}
+	must(k.T, err)
+	execute(k.T, db, "create table app_order (n integer primary key autoincrement, note text)")
+	for k.kills < killsOfOne {
+		k.kill(k.start("outbox"), 1+k.rng.IntN(40), "")
 	}
+	told := k.heard.told
 	rows, enqueued := map[string]bool{}, map[string]bool{}
-	for _, m := range messages(t, setUp) {
+	for _, m := range messages(k.T, setUp) {
 		enqueued[m.Key] = true
 	}
 	numbers := ""
-	must(t, db.QueryRow("select group_concat(n) from app_order").Scan(&numbers))
-	for _, n := range strings.Split(numbers, ",") {
+	must(k.T, db.QueryRow("select coalesce(group_concat(n), '') from app_order").Scan(&numbers))
+	for _, n := range strings.FieldsFunc(numbers, func(r rune) bool { return r == ',' }) {
 		rows[n] = true
 	}
 	for n := range told {
 		if !rows[n] {
-			t.Errorf("order %s was committed and is not there", n)
+			k.Errorf("order %s was committed and is not there", n)
 		}
 	}
 	for n := range rows {
 		if !enqueued[n] {
-			t.Errorf("order %s has no message", n)
+			k.Errorf("order %s has no message", n)
 		}
 	}
-	if len(enqueued) != len(rows) || len(rows) > len(told)+kills {
-		t.Errorf("%d messages of %d orders, %d of them told", len(enqueued), len(rows), len(told))
+	if len(enqueued) != len(rows) || len(rows) > len(told)+k.kills {
+		k.Errorf("%d messages of %d orders, %d of them told", len(enqueued), len(rows), len(told))
 	}
-	storetest.Invariants(t, setUp)
-	t.Logf("%d kills, %d orders", kills, len(rows))
+	storetest.Invariants(k.T, setUp)
 }
 
-// TestKillAfterCompletion kills a process between the commit of transactions
-// that completed messages and their settlements: no message is run again.
-func TestKillAfterCompletion(t *testing.T) {
-	const all, kills = 120, 10
-	path := storePath(t)
-	s := open(t, path, sqlite.Options{Reserve: -1})
+// afterCompletion kills a process between the commit of transactions that
+// completed messages and their settlements: no message is run again.
+func (k *killing) afterCompletion() {
+	const all = 120
+	s := open(k.T, k.path, sqlite.Options{Reserve: -1})
 	db, err := s.DB()
-	must(t, err)
-	execute(t, db, "create table app_effect (message text)")
+	must(k.T, err)
+	execute(k.T, db, "create table app_effect (message text)")
 	for i := range all {
-		_, err := s.Enqueue(t.Context(), orderMessage(int64(i)))
-		must(t, err)
+		_, err := s.Enqueue(k.Context(), orderMessage(int64(i)))
+		must(k.T, err)
 	}
-	rng := rand.New(rand.NewPCG(killSeed, 3))
-	told := map[string]bool{}
-	hear := func(words []string) {
-		if words[0] == "committed" {
-			told[words[1]] = true
-		}
+	for k.kills < killsOfOne {
+		k.kill(k.start("effects"), 2+k.rng.IntN(12), "")
 	}
-	for i := range kills {
-		child := startChild(t, "effects", path, int64(i))
-		for range 1 + rng.IntN(12) {
-			hear(child.line())
-		}
-		for _, words := range child.kill() {
-			hear(words)
-		}
-	}
-	rs := messages(t, s)
+	told := k.heard.told
+	rs := messages(k.T, s)
 	for _, m := range rs {
 		effects := 0
-		must(t, db.QueryRow("select count(*) from app_effect where message = ?", m.Key).Scan(&effects))
+		must(k.T, db.QueryRow("select count(*) from app_effect where message = ?", m.Key).Scan(&effects))
 		if (effects == 1) != (m.State == nixie.Succeeded) || effects > 1 || told[m.Key] && effects != 1 {
-			t.Errorf("message %s is %s with %d effects, told %t", m.Key, m.State, effects, told[m.Key])
+			k.Errorf("message %s is %s with %d effects, told %t", m.Key, m.State, effects, told[m.Key])
 		}
 	}
-	if len(rs) != all || len(told) < kills {
-		t.Errorf("%d messages, %d told", len(rs), len(told))
+	if len(rs) != all || len(told) < k.kills/2 {
+		k.Errorf("%d messages, %d told", len(rs), len(told))
 	}
-	storetest.Invariants(t, s)
-	t.Logf("%d kills, %d completed", kills, len(told))
+	storetest.Invariants(k.T, s)
 }

@@ -26,6 +26,7 @@ func dedupeClauses() []clause {
 		{"ARetryKeepsTheKey", retryKeepsKey},
 		{"CancelFreesTheKey", cancelFreesKey},
 		{"ALateFinisherDoesNotFreeTheKey", lateFinisherKeepsKey},
+		{"ALetterDoesNotFreeTheKeyOfANewerMessage", letterKeepsNewersKey},
 		{"RedriveTakesTheKeyAgain", redriveTakesKey},
 		{"R36_RedriveOfATakenKeyIsAConflict", redriveOfTakenKey},
 	}
@@ -271,6 +272,16 @@ func lateFinisherKeepsKey(b *bed) {
 	id := b.put("b", nixie.DedupeKey("k"))
 	b.code(b.settle(nixie.Settlement{Delivery: d, Verb: nixie.Complete}), nixie.CodeLeaseLost)
 	b.again(id)
+}
+
+// letterKeepsNewersKey discards the letter of a message that lost its key when it
+// died, after a newer one took it.
+func letterKeepsNewersKey(b *bed) {
+	d := b.took("a", nixie.DedupeKey("k"))
+	b.ok(b.settle(b.dying(d, nixie.StatusOpen)))
+	newer := b.put("b", nixie.DedupeKey("k"))
+	b.ok(b.resolve(b.letterOf(d.ID).ID, nixie.OnDiscard))
+	b.again(newer)
 }
 
 func redriveTakesKey(b *bed) {

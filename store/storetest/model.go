@@ -23,9 +23,16 @@ import (
 // It runs two parts of 100 checks of 60 steps on average; -rapid.checks and
 // -rapid.steps (half of the steps) change that.
 func Model(t *testing.T, h Harness) {
-	t.Run("Calm", func(t *testing.T) { model(t, h, false) })
-	t.Run("Stormy", func(t *testing.T) { model(t, h, true) })
+	t.Run("Calm", func(t *testing.T) { CalmModel(t, h) })
+	t.Run("Stormy", func(t *testing.T) { StormyModel(t, h) })
 }
+
+// CalmModel is the part of [Model] in which time stands still.
+func CalmModel(t *testing.T, h Harness) { model(t, h, false) }
+
+// StormyModel is the part of [Model] in which time passes and processes come,
+// go and crash.
+func StormyModel(t *testing.T, h Harness) { model(t, h, true) }
 
 func model(t *testing.T, h Harness, stormy bool) {
 	rapid.Check(t, func(r *rapid.T) {
@@ -39,7 +46,7 @@ func model(t *testing.T, h Harness, stormy bool) {
 		m.processes = []*process{m.join(), m.join()}
 		m.begin()
 		actions := map[string]func(*rapid.T){
-			"enqueue": m.enqueue, "enqueue2": m.enqueue, "claim": m.claim, "settle": m.settle, "settle2": m.settle, "extend": m.extend, "amend": m.amend,
+			"enqueue": m.enqueue, "enqueue2": m.enqueue, "claim": m.claim, "settle": m.settle, "settle2": m.settle, "settleMany": m.settleMany, "extend": m.extend, "amend": m.amend,
 			"die": m.die, "resolve": m.resolve, "resolve2": m.resolve, "plan": m.plan, "pause": m.pause, "reorder": m.reorder, "unblock": m.unblock, "query": m.query, "": m.compare,
 		}
 		if h.Begin != nil {

@@ -117,6 +117,24 @@ func (m *machine) settle(r *rapid.T) {
 	m.sameCodes("settle", p.sut.Settle(m.ctx, sut), p.ref.Settle(m.ctx, ref))
 }
 
+// settleMany settles all loans in one call, most of them well, some of them twice.
+func (m *machine) settleMany(r *rapid.T) {
+	p := m.process(r)
+	badly := rapid.SampledFrom([]int{0, 0, 3, 5, 9}).Draw(r, "every nth badly")
+	loans := m.loans
+	if rapid.Bool().Draw(r, "some twice") {
+		loans = append(loans[:len(loans):len(loans)], m.some(r)...)
+	}
+	sut, ref := make([]nixie.Settlement, len(loans)), make([]nixie.Settlement, len(loans))
+	for i, l := range loans {
+		sut[i], ref[i] = nixie.Settlement{Verb: nixie.Complete, Delivery: l.sut}, nixie.Settlement{Verb: nixie.Complete, Delivery: l.ref}
+		if badly > 0 && i%badly == badly-1 {
+			sut[i], ref[i] = m.settlement(r, l)
+		}
+	}
+	m.sameCodes("settle many", p.sut.Settle(m.ctx, sut), p.ref.Settle(m.ctx, ref))
+}
+
 // die claims and buries what it gets, so that there are letters to work on.
 func (m *machine) die(r *rapid.T) {
 	before := m.lent

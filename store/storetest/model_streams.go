@@ -66,9 +66,11 @@ func (m *machine) seeStreams(side int, st store.Store, queue string) []string {
 	if err != nil {
 		m.Fatal(err)
 	}
-	letters, err := allLetters(m.ctx, st, nixie.Filter{})
-	if err != nil {
-		m.Fatal(err)
+	var letters []nixie.Letter
+	if slices.ContainsFunc(all, func(v store.Stream) bool { return !v.Letter.IsZero() }) {
+		if letters, err = allLetters(m.ctx, st, nixie.Filter{}); err != nil {
+			m.Fatal(err)
+		}
 	}
 	var seen []string
 	for i, v := range all {

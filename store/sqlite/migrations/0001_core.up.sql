@@ -22,6 +22,7 @@ create table queue (
   last     integer not null default 0,    -- sequence number of the newest message
   cursor   integer not null default 0,    -- sequence number up to which ranges were handed out
   fresh     integer not null default 0,   -- messages beyond the cursor that ranges will hand out
+  largest   integer not null default 0,   -- bytes of the largest body that came, at most
   succeeded integer not null default 0,   -- rows of log, by state
   discarded integer not null default 0,
   canceled  integer not null default 0,
@@ -135,7 +136,6 @@ create table log (
 ) strict;
 
 create table failure (
-  n        integer primary key,
   pos      integer not null,
   ordinal  integer not null,              -- 1, 2, 3 … of the message, never reused
   queue    integer not null,
@@ -143,19 +143,20 @@ create table failure (
   decision text    not null,
   reason   text    not null,
   text     text    not null,
-  doc      text    not null               -- the rest of the failure as JSON
-) strict;
+  doc      text    not null,              -- the rest of the failure as JSON
+  primary key (pos, ordinal)
+) strict, without rowid;
 
-create unique index failure_of    on failure (pos, ordinal);
-create index        failure_retry on failure (queue, at) where decision = 'retry';
+create index failure_retry on failure (queue, at) where decision = 'retry';
 
 create table attachment (
-  failure   integer not null,             -- failure.n
+  pos       integer not null,
+  failure   integer not null,             -- failure.ordinal
   ordinal   integer not null,
   name      text    not null,
   data      blob    not null,
   truncated integer not null,
-  primary key (failure, ordinal)
+  primary key (pos, failure, ordinal)
 ) strict;
 
 -- What letters have in common, and how many have it. Most of what a filter says

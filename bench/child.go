@@ -1,0 +1,82 @@
+package main
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"os/exec"
+	"strings"
+
+	"github.com/nixie-go/nixie/bench/contest"
+)
+
+// childWord is the first argument of a process that measures. The second is an
+// order.
+const childWord = "measure"
+
+// order is what a child is told to do.
+type order struct {
+	Library string        `json:"library"`
+	Setup   contest.Setup `json:"setup"`
+	N       int           `json:"n"`
+	Fill    bool          `json:"fill"`    // enqueue what is to be drained, and measure nothing
+	Profile string        `json:"profile"` // file for a processor profile
+}
+
+// measureAsChild carries out an order and prints the result.
+func measureAsChild(ctx context.Context, text string, out io.Writer) (err error) {
+	var o order
+	if err := json.Unmarshal([]byte(text), &o); err != nil {
+		return fmt.Errorf("order: %w", err)
+	}
+	entrants, err := chosen("library", o.Library, all(), func(e contest.Entrant) string { return e.Name })
+	if err != nil {
+		return err
+	}
+	m := contest.Measurement{Entrant: &entrants[0], Setup: o.Setup, N: o.N}
+	if o.Fill {
+		return m.Fill(ctx)
+	}
+	if o.Profile != "" {
+		file, err := os.Create(o.Profile)
+		if err != nil {
+			return err
+		}
+		defer func() { err = errors.Join(err, file.Close()) }()
+		m.Profile = file
+	}
+	result, err := m.Run(ctx)
+	if err != nil {
+		return err
+	}
+	return json.NewEncoder(out).Encode(result)
+}
+
+// start runs an order in a process of its own, which ends with ctx.
+func start(ctx context.Context, o order) (r contest.Result, err error) {
+	text, err := json.Marshal(o)
+	if err != nil {
+		return r, err
+	}
+	program, err := os.Executable()
+	if err != nil {
+		return r, err
+	}
+	var said strings.Builder
+	child := exec.CommandContext(ctx, program, childWord, string(text))
+	child.Stderr = &said
+	answer, err := child.Output()
+	if err != nil {
+		return r, fmt.Errorf("%s, %s, %d messages: %w: %s", o.Library, o.Setup.Scenario, o.N, err, strings.TrimSpace(said.String()))
+	}
+	if o.Fill {
+		return r, nil
+	}
+	if err := json.Unmarshal(answer, &r); err != nil {
+		return r, fmt.Errorf("answer of %s: %w", o.Library, err)
+	}
+	return r, nil
+}

@@ -1,0 +1,98 @@
+package contest
+
+import (
+	"errors"
+	"fmt"
+	"hash/maphash"
+	"sync/atomic"
+)
+
+// errOnPurpose is the failure of the scenarios that have some.
+var errOnPurpose = errors.New("failed on purpose")
+
+// shards keep handlers on several processors from writing to the same memory.
+const shards = 64
+
+// Ledger sees every task that a library hands out. It is the handler of all
+// libraries: it does what the scenario says and remembers who was there.
+type Ledger struct {
+	scenario Scenario
+	runs     uint32          // how often each task is to be handled
+	seen     []atomic.Uint32 // how often, by number
+	sums     [shards]sum
+	strays   atomic.Int64 // tasks with a number that nobody gave
+	open     atomic.Int64 // tasks that still have to be handled to their end
+	done     chan struct{}
+	seed     maphash.Seed
+}
+
+// sum has the hashes of the texts, added up. It fills a cache line.
+type sum struct {
+	hashes atomic.Uint64
+	_      [56]byte
+}
+
+// NewLedger makes a ledger for tasks 0 to n−1.
+func NewLedger(s Scenario, n int) *Ledger {
+	l := &Ledger{scenario: s, runs: uint32(s.Runs()), seen: make([]atomic.Uint32, n), done: make(chan struct{}), seed: maphash.MakeSeed()}
+	l.open.Store(int64(n))
+	return l
+}
+
+// Handle implements Handler.
+func (l *Ledger) Handle(t Task) error { return l.note(t.I, maphash.String(l.seed, t.P)) }
+
+// HandleText is Handle for those who do not decode.
+func (l *Ledger) HandleText(i int, text []byte) error { return l.note(i, maphash.Bytes(l.seed, text)) }
+
+func (l *Ledger) note(i int, hash uint64) error {
+	if i < 0 || i >= len(l.seen) {
+		l.strays.Add(1)
+		return nil
+	}
+	times := l.seen[i].Add(1)
+	l.sums[i%shards].hashes.Add(hash)
+	if times < l.runs {
+		return errOnPurpose
+	}
+	if times == l.runs && l.open.Add(-1) == 0 {
+		close(l.done)
+	}
+	if l.scenario.Dies(i) {
+		return errOnPurpose
+	}
+	return nil
+}
+
+// Done is closed when every task was handled as often as it has to be.
+func (l *Ledger) Done() <-chan struct{} { return l.done }
+
+// Handled is how often the handler was called.
+func (l *Ledger) Handled() (n int64) {
+	for i := range l.seen {
+		n += int64(l.seen[i].Load())
+	}
+	return n + l.strays.Load()
+}
+
+// Check says what is wrong: a task that was not handled, or too often, or with
+// other bytes than it was given.
+func (l *Ledger) Check() error {
+	var expected, got uint64
+	for i := range l.seen {
+		if n := l.seen[i].Load(); n != l.runs {
+			return fmt.Errorf("task %d was handled %d times, not %d", i, n, l.runs)
+		}
+		expected += uint64(l.runs) * maphash.String(l.seed, NewTask(i).P)
+	}
+	for i := range l.sums {
+		got += l.sums[i].hashes.Load()
+	}
+	switch {
+	case l.strays.Load() > 0:
+		return fmt.Errorf("%d tasks came that nobody sent", l.strays.Load())
+	case got != expected:
+		return errors.New("some tasks came with other bytes than they were sent with")
+	}
+	return nil
+}

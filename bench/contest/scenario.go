@@ -1,0 +1,62 @@
+package contest
+
+// Scenario is what is measured.
+type Scenario string
+
+// The scenarios.
+const (
+	EnqueueOne   Scenario = "enqueue-1"     // one producer, one message a call
+	EnqueueMany  Scenario = "enqueue-32"    // 32 producers, one message a call
+	EnqueueBatch Scenario = "enqueue-batch" // one producer, as many a call as suits the library
+	Drain        Scenario = "drain"         // all succeed, the handler does nothing
+	FailsOnce    Scenario = "fails-once"    // each fails once and succeeds at once after
+	DeadFew      Scenario = "dead-1"        // one of a hundred ends as a dead letter
+	DeadAll      Scenario = "dead-100"      // all end as dead letters
+	PickUp       Scenario = "pick-up"       // from enqueue to handler in an idle system
+)
+
+// Scenarios lists every scenario once, in the order they are reported.
+func Scenarios() []Scenario {
+	return []Scenario{EnqueueOne, EnqueueMany, EnqueueBatch, Drain, FailsOnce, DeadFew, DeadAll, PickUp}
+}
+
+// producers is the number of producers of EnqueueMany.
+const producers = 32
+
+// Drains reports whether messages that lie there are worked off.
+func (s Scenario) Drains() bool { return s == Drain || s == FailsOnce || s == DeadFew || s == DeadAll }
+
+// Enqueues reports whether producers alone are measured.
+func (s Scenario) Enqueues() bool { return s == EnqueueOne || s == EnqueueMany || s == EnqueueBatch }
+
+// Attempts is how often a message may be tried: what fails dies at once, unless
+// it is to succeed after that.
+func (s Scenario) Attempts() int {
+	if s == DeadFew || s == DeadAll {
+		return 1
+	}
+	return 2
+}
+
+// Dies reports whether a task ends as a dead letter.
+func (s Scenario) Dies(i int) bool { return s == DeadAll || s == DeadFew && i%100 == 0 }
+
+// Dead is how many of n tasks end as dead letters.
+func (s Scenario) Dead(n int) int {
+	switch s {
+	case DeadAll:
+		return n
+	case DeadFew:
+		return (n + 99) / 100
+	default:
+		return 0
+	}
+}
+
+// Runs is how often the handler is to see each task.
+func (s Scenario) Runs() int {
+	if s == FailsOnce {
+		return 2
+	}
+	return 1
+}

@@ -1,0 +1,112 @@
+package main
+
+import (
+	"slices"
+
+	"github.com/nixie-go/nixie/bench/contest"
+)
+
+// median of a list, the mean of the middle two if it is even. The list of none
+// has the median 0.
+func median(list []float64) float64 {
+	sorted := slices.Sorted(slices.Values(list))
+	n := len(sorted)
+	switch {
+	case n == 0:
+		return 0
+	case n%2 == 1:
+		return sorted[n/2]
+	default:
+		return (sorted[n/2-1] + sorted[n/2]) / 2
+	}
+}
+
+// target is what Nixie is to reach against the best of a kind.
+type target struct {
+	name     string
+	scenario contest.Scenario
+	against  contest.Kind
+	want     float64
+}
+
+// targets lists all. A ratio above 1 means that Nixie is better: rates are
+// divided by the other's rate, waits divide the other's wait.
+func targets() []target {
+	return []target{
+		{"drain", contest.Drain, contest.Peer, 10},
+		{"drain-of-raw", contest.Drain, contest.Limit, 0.60},
+		{"fails-once", contest.FailsOnce, contest.Peer, 5},
+		{"dead-100", contest.DeadAll, contest.Peer, 5},
+		{"enqueue-32", contest.EnqueueMany, contest.Peer, 3},
+		{"enqueue-batch", contest.EnqueueBatch, contest.Peer, 2},
+		{"pick-up-p50", contest.PickUp, contest.Peer, 1},
+	}
+}
+
+// merit is the number by which results of a scenario are compared; more is
+// better.
+func merit(s contest.Scenario, r *contest.Result) float64 {
+	if s == contest.PickUp {
+		return 1 / r.Latency.FromCall.P50.Seconds()
+	}
+	return r.Rate()
+}
+
+// ratio is the median over the rounds of how many times better one library was
+// than another in the same round.
+func ratio(s contest.Scenario, one, other []contest.Result) float64 {
+	var list []float64
+	for i := range min(len(one), len(other)) {
+		list = append(list, merit(s, &one[i])/merit(s, &other[i]))
+	}
+	return median(list)
+}
+
+// summary is the medians of the results of one library in one scenario.
+type summary struct {
+	Scenario   contest.Scenario `json:"scenario"`
+	Library    string           `json:"library"`
+	N          int              `json:"n"`
+	Rate       float64          `json:"rate_per_s,omitempty"`
+	Slowest    float64          `json:"slowest_per_s,omitempty"`
+	Fastest    float64          `json:"fastest_per_s,omitempty"`
+	CPU        float64          `json:"cpu_us_per_message"`
+	Busy       float64          `json:"busy_processors"`
+	Memory     float64          `json:"peak_memory_bytes"`
+	File       float64          `json:"file_bytes"`
+	CallP50    float64          `json:"from_call_p50_us,omitempty"`
+	CallP99    float64          `json:"from_call_p99_us,omitempty"`
+	ReturnP50  float64          `json:"from_return_p50_us,omitempty"`
+	ReturnP99  float64          `json:"from_return_p99_us,omitempty"`
+	NixieRatio float64          `json:"nixie_ratio,omitempty"` // how many times better Nixie is
+}
+
+func summarize(s contest.Scenario, library string, list []contest.Result) summary {
+	of := func(value func(r *contest.Result) float64) float64 {
+		values := make([]float64, len(list))
+		for i := range list {
+			values[i] = value(&list[i])
+		}
+		return median(values)
+	}
+	sum := summary{
+		Scenario: s, Library: library, N: list[0].N,
+		CPU:    of(func(r *contest.Result) float64 { return micros(r.CPU) / float64(r.N) }),
+		Busy:   of(func(r *contest.Result) float64 { return r.CPU.Seconds() / r.Wall.Seconds() }),
+		Memory: of(func(r *contest.Result) float64 { return float64(r.Memory) }),
+		File:   of(func(r *contest.Result) float64 { return float64(r.File) }),
+	}
+	if s == contest.PickUp {
+		sum.CallP50 = of(func(r *contest.Result) float64 { return micros(r.Latency.FromCall.P50) })
+		sum.CallP99 = of(func(r *contest.Result) float64 { return micros(r.Latency.FromCall.P99) })
+		sum.ReturnP50 = of(func(r *contest.Result) float64 { return micros(r.Latency.FromReturn.P50) })
+		sum.ReturnP99 = of(func(r *contest.Result) float64 { return micros(r.Latency.FromReturn.P99) })
+		return sum
+	}
+	sum.Rate = of((*contest.Result).Rate)
+	sum.Slowest, sum.Fastest = sum.Rate, sum.Rate
+	for i := range list {
+		sum.Slowest, sum.Fastest = min(sum.Slowest, list[i].Rate()), max(sum.Fastest, list[i].Rate())
+	}
+	return sum
+}

@@ -1,0 +1,210 @@
+package main
+
+// The tests that have to find a mutant: those of the package that it is in.
+// Patterns leave out what takes long and looks at something else.
+var (
+	engine  = finder{"worker", ""}
+	waits   = finder{"policy", ""}
+	leases  = finder{"store/sqlite", "^TestStore$/^(Lease|Settle|Abandon)$|^TestB0"}
+	intake  = finder{"store/sqlite", "^TestStore$/^(Enqueue|Dedupe|Claim|Limits)$|^TestB06"}
+	moves   = finder{"store/sqlite", "^TestStore$/^(Redrive|Resolve|Operations)$"}
+	crashes = finder{"internal/powerloss", "^TestR18_AMoveIsWholeAtEveryCrash$"}
+	faults  = finder{"internal/powerloss", "^TestFailAtEveryCall$/^write$"} // a commit that fails needs no luck, a crash between reply and commit does
+)
+
+// table holds twenty of the forty defects that a harness for systems of this
+// kind has to find. An old text is as short as it can be, so that it stands
+// through changes around it.
+var table = []mutant{
+	{
+		number: 1, name: "drop lease number from complete",
+		breaks: "a holder whose lease is over completes the message under the lease of the next one",
+		edits: []edit{{"store/sqlite/settle.go", "h, err := t.hold(st.Delivery)", `if st.Verb == nixie.Complete {
+		if row, err := t.pending(st.Delivery.Lease.Receipt.Place); err == nil && row != nil {
+			st.Delivery.Lease.Number = row.number
+		}
+	}
+	h, err := t.hold(st.Delivery)`}},
+		tests: leases,
+	},
+	{
+		number: 2, name: "drop lease number from fail",
+		breaks: "a holder whose lease is over retries, releases or buries the message under the lease of the next one",
+		edits: []edit{{"store/sqlite/settle.go", "h, err := t.hold(st.Delivery)", `if st.Verb != nixie.Complete {
+		if row, err := t.pending(st.Delivery.Lease.Receipt.Place); err == nil && row != nil {
+			st.Delivery.Lease.Number = row.number
+		}
+	}
+	h, err := t.hold(st.Delivery)`}},
+		tests: leases,
+	},
+	{
+		number: 3, name: "drop lease number from extend",
+		breaks: "a holder whose lease is over is told that it was extended, and extends the lease of the next one",
+		edits: []edit{{"store/sqlite/extend.go", "h, err := t.hold(d)", `if row, err := t.pending(d.Lease.Receipt.Place); err == nil && row != nil {
+			d.Lease.Number = row.number
+		}
+		h, err := t.hold(d)`}},
+		tests: leases,
+	},
+	{
+		number: 4, name: "ignore zero rows affected",
+		breaks: "a message that was settled before is completed once more, with success as the answer",
+		edits:  []edit{{"store/sqlite/complete.go", "added == 0 ||", "added < 0 ||"}},
+		tests:  leases,
+	},
+	{
+		number: 5, name: "rescue without state guard",
+		breaks: "when a lease ends, messages of it that were completed long ago are queued again",
+		edits:  []edit{{"store/sqlite/sweep.go", "and not exists (select 1 from log where log.pos = m.pos)", ""}},
+		tests:  leases,
+	},
+	{
+		number: 7, name: "attempts counted at failure, not claim",
+		breaks: "a claim whose holder vanishes costs no attempt, so that a killer of holders goes on for ever",
+		edits: []edit{
+			{"store/sqlite/sweep.go", "attempts: 1, deliveries: 1", "attempts: 0, deliveries: 1"},
+			{"store/sqlite/sweep.go", "p.state, p.due = stQueued, t.now", `p.state, p.due = stQueued, t.now
+		if p.abandoned == "" {
+			p.attempts--
+		}`},
+			{"store/sqlite/sweep.go", "crashes = crashes + 1,", "crashes = crashes + 1, attempts = iif(abandoned is null, attempts - 1, attempts),"},
+		},
+		tests: leases,
+	},
+	{
+		number: 8, name: "refund also deliveries",
+		breaks: "a release gives back the delivery with the attempt, so that a loop of releases never ends",
+		edits: []edit{{"store/sqlite/settle.go", "h.attempts--", `h.attempts--
+			h.deliveries--
+			if err := t.run("update pending set deliveries = deliveries - 1 where pos = ?", h.pos); err != nil {
+				return err
+			}`}},
+		tests: leases,
+	},
+	{
+		number: 9, name: "release burns an attempt",
+		breaks: "what is given back before it started loses an attempt each time",
+		edits:  []edit{{"store/sqlite/settle.go", "h.attempts--", "_ = h.attempts"}},
+		tests:  leases,
+	},
+	{
+		number: 12, name: "heartbeats stop during drain",
+		breaks: "a worker that waits for its last handlers lets their leases end",
+		edits: []edit{{"worker/renew.go", "w.renew(ctx)", `select {
+			case <-w.quit:
+			default:
+				w.renew(ctx)
+			}`}},
+		tests: engine,
+	},
+	{
+		number: 14, name: "drain trusts a cached count",
+		breaks: "a worker that had nothing in hand when the stop came does not wait for the receive under way and holds what that brings",
+		edits: []edit{
+			{"worker/drain.go", "w.draining = true", "w.draining = true\n\tnothing := w.inHand == 0"},
+			{"worker/drain.go", "all := make(chan struct{})", "if nothing {\n\t\treturn true\n\t}\n\tall := make(chan struct{})"},
+		},
+		tests: engine,
+	},
+	{
+		number: 15, name: "fetched batch dropped at shutdown",
+		breaks: "what a receive brings after the stop is neither run nor given back",
+		edits:  []edit{{"worker/receive.go", "if len(got) > 0 {", "if len(got) > 0 && ctx.Err() == nil {"}},
+		tests:  engine,
+	},
+	{
+		number: 16, name: "synchronous NORMAL",
+		breaks: "commits are acknowledged that the next loss of power takes back",
+		edits:  []edit{{"store/sqlite/conn.go", "pragma synchronous = full;", "pragma synchronous = normal;"}},
+		tests:  crashes,
+	},
+	{
+		number: 18, name: "reply before commit",
+		breaks: "callers are told of success while the transaction is still open",
+		edits: []edit{
+			{"store/sqlite/committer.go", "done: make(chan error, 1)", "done: make(chan error, 2)"},
+			{"store/sqlite/committer.go", `if err := c.run("commit"); err != nil {`, `for _, w := range calls {
+		w.done <- nil
+	}
+	if err := c.run("commit"); err != nil {`},
+		},
+		tests: faults,
+	},
+	{
+		number: 22, name: "dedupe by select-then-insert",
+		breaks: "whether a key is free is looked up before the transaction that takes it: of several producers at once each makes a message",
+		edits: []edit{{"store/sqlite/enqueue.go", "err = s.write(ctx, size, func(t *tx) (err error) {", `const whose = " from dedupe where key = ?1 and queue = (select n from queue where name = ?2)"
+	var free []*nixie.Message
+	err = s.read(ctx, func(c conn) error {
+		for i := range messages {
+			taken, err := c.number("select count(*)"+whose, messages[i].DedupeKey, messages[i].Queue)
+			if err != nil {
+				return err
+			}
+			if taken == 0 && messages[i].DedupeKey != "" {
+				free = append(free, &messages[i])
+			}
+		}
+		return nil
+	})
+	if err != nil {
+		return nil, err
+	}
+	err = s.write(ctx, size, func(t *tx) (err error) {
+		for _, m := range free {
+			if err := t.run("delete"+whose, m.DedupeKey, m.Queue); err != nil {
+				return err
+			}
+		}`}},
+		tests: intake,
+	},
+	{
+		number: 23, name: "key freed by non-holder",
+		breaks: "a message that lost its dedupe key frees it for the newer one that holds it",
+		edits:  []edit{{"store/sqlite/enqueue.go", "where queue = ? and key = ? and pos = ?", "where queue = ? and key = ? and pos <> -?"}},
+		tests:  intake,
+	},
+	{
+		number: 25, name: "audit outside the transaction",
+		breaks: "a crash after the commit leaves a move of which the audit knows nothing",
+		edits: []edit{
+			{"store/sqlite/audit.go", `return t.run("insert into audit`, `t.after = append(t.after, func() {
+		_ = t.run("insert into audit`},
+			{"store/sqlite/audit.go", "string(event), subject, reason, e.Hash)", "string(event), subject, reason, e.Hash)\n\t})\n\treturn nil"},
+		},
+		tests: crashes,
+	},
+	{
+		number: 26, name: "payload truncated at 64 KiB",
+		breaks: "the end of a long body is cut off before its hash is taken, so that no damage shows",
+		edits: []edit{
+			{"store/sqlite/enqueue.go", "nixie.HashBody(messages[i].Body)", "nixie.HashBody(messages[i].Body[:min(len(messages[i].Body), 64<<10)])"},
+			{"store/sqlite/enqueue.go", "st.BindBytes(9, m.Body)", "st.BindBytes(9, m.Body[:min(len(m.Body), 64<<10)])"},
+		},
+		tests: intake,
+	},
+	{
+		number: 29, name: "backoff overflow negative",
+		breaks: "the wait after many failures turns round and becomes the shortest one",
+		edits: []edit{
+			{"policy/backoff.go", "float64(b.Base) * math.Pow(b.Factor, float64(n-1))", "b.Base << (n - 1)"},
+			{"policy/backoff.go", "if grown < float64(b.most()) {", "if grown < b.most() {"},
+			{"policy/backoff.go", "return time.Duration(grown)", "return grown"},
+		},
+		tests: waits,
+	},
+	{
+		number: 31, name: "LIMIT before the eligibility filter",
+		breaks: "messages that must not be handed out fill the page, and those behind them starve",
+		edits: []edit{{"store/sqlite/claim.go", "from message where pos > ? and pos <= ? and own = 0 order by pos limit ?",
+			"from (select * from message where pos > ? and pos <= ? order by pos limit ?) where own = 0"}},
+		tests: intake,
+	},
+	{
+		number: 34, name: "redrive without the unique row of operation and item",
+		breaks: "an operation that is run again redrives once more what it redrove before",
+		edits:  []edit{{"store/sqlite/resolve.go", `case state != "pending":`, "case false:"}},
+		tests:  moves,
+	},
+}

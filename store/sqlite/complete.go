@@ -1,0 +1,198 @@
+package sqlite
+
+import (
+	"cmp"
+	"slices"
+
+	"github.com/nixie-go/nixie"
+)
+
+// isPlain reports whether a settlement is the commonest one: a member of a batch
+// that succeeded at once. One row of log says everything about it.
+func isPlain(st *nixie.Settlement) bool {
+	d := st.Delivery
+	return st.Verb == nixie.Complete && st.Failure == nil && st.Second == nil && d.Lease.Receipt.Batch != 0 && d.Lease.Number == 1 && len(d.Steps) == 0
+}
+
+// completeMember settles a plain one. The key of its row of log refuses a second
+// one.
+func (t *tx) completeMember(st *nixie.Settlement) (bool, error) {
+	d := st.Delivery
+	pos := d.Lease.Receipt.Place
+	b, err := t.batch(d.Lease.Receipt.Batch)
+	if err != nil || !b.has(pos, t.now) {
+		return false, err
+	}
+	query := "insert into log (pos, state, ended, received) values (?1, 2, ?2, ?3) on conflict do nothing"
+	if b.apart { // it may have a row of its own by now
+		query = "insert into log (pos, state, ended, received) select ?1, 2, ?2, ?3 where not exists (select 1 from pending where pos = ?1) on conflict do nothing"
+	}
+	if added, err := t.logPlain(query, b, pos); added == 0 || err != nil {
+		return false, err // where nothing was added the long way says why
+	}
+	q, err := t.succeeded(b, 1)
+	if err != nil {
+		return false, err
+	}
+	return true, t.freeKey(q, pos, d.DedupeKey, stSucceeded)
+}
+
+// has reports whether the lease of a batch is current and a place is in it.
+func (b *batchRow) has(pos, now int64) bool {
+	return b != nil && b.until > now && b.first <= pos && pos <= b.last
+}
+
+func (t *tx) logPlain(query string, b *batchRow, pos int64) (added int, err error) {
+	ins, err := t.prepare(query)
+	if err != nil {
+		return 0, err
+	}
+	ins.BindInt64(1, pos)
+	ins.BindInt64(2, t.now)
+	ins.BindInt64(3, b.claimed)
+	if _, err := ins.Step(); err != nil {
+		return 0, err
+	}
+	return t.Changes(), nil
+}
+
+// succeeded counts members of a batch that ended well.
+func (t *tx) succeeded(b *batchRow, n int64) (*queueRow, error) {
+	b.left -= n
+	b.dirty = true
+	q, err := t.queueAt(b.first)
+	if err == nil {
+		q.ended[stSucceeded] += n
+		q.dirty = true
+	}
+	return q, err
+}
+
+// Statements about rowsOnce messages name their places as ?4 and so on.
+const (
+	rowsOnce   = 32
+	firstPlace = 4
+	places     = "(?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12, ?13, ?14, ?15, ?16, ?17, ?18, ?19, ?20, ?21, ?22, ?23, ?24, ?25, ?26, ?27, ?28, ?29, ?30, ?31, ?32, ?33, ?34, ?35)"
+)
+
+// completeTogether settles what can be settled many at once and returns which of
+// the settlements are done; the others go one by one.
+func (t *tx) completeTogether(c *call, settlements []nixie.Settlement) ([]bool, error) {
+	if len(c.runs) == 0 && len(c.rows) < rowsOnce {
+		return nil, nil
+	}
+	done := make([]bool, len(settlements))
+	for i := range c.runs {
+		r := &c.runs[i]
+		ok, err := t.completeRun(r)
+		if err != nil {
+			return nil, err
+		}
+		for _, i := range r.at {
+			done[i] = ok
+		}
+	}
+	return done, t.completeRows(settlements, c.rows, done)
+}
+
+// logRows adds rows for rowsOnce places side by side: a statement for each costs
+// three times as much.
+const logRows = `insert into log (pos, state, ended, received) values
+		(?1, 2, ?2, ?3), (?1+1, 2, ?2, ?3), (?1+2, 2, ?2, ?3), (?1+3, 2, ?2, ?3), (?1+4, 2, ?2, ?3), (?1+5, 2, ?2, ?3), (?1+6, 2, ?2, ?3), (?1+7, 2, ?2, ?3),
+		(?1+8, 2, ?2, ?3), (?1+9, 2, ?2, ?3), (?1+10, 2, ?2, ?3), (?1+11, 2, ?2, ?3), (?1+12, 2, ?2, ?3), (?1+13, 2, ?2, ?3), (?1+14, 2, ?2, ?3), (?1+15, 2, ?2, ?3),
+		(?1+16, 2, ?2, ?3), (?1+17, 2, ?2, ?3), (?1+18, 2, ?2, ?3), (?1+19, 2, ?2, ?3), (?1+20, 2, ?2, ?3), (?1+21, 2, ?2, ?3), (?1+22, 2, ?2, ?3), (?1+23, 2, ?2, ?3),
+		(?1+24, 2, ?2, ?3), (?1+25, 2, ?2, ?3), (?1+26, 2, ?2, ?3), (?1+27, 2, ?2, ?3), (?1+28, 2, ?2, ?3), (?1+29, 2, ?2, ?3), (?1+30, 2, ?2, ?3), (?1+31, 2, ?2, ?3)`
+
+// completeRun settles a run, if all of it is known to wait for that. A conflict
+// is an error here and undoes the transaction.
+func (t *tx) completeRun(r *run) (bool, error) {
+	n := int64(len(r.at))
+	if !t.allMembers(r.batch, r.first, n) {
+		return false, nil
+	}
+	b, err := t.batch(r.batch)
+	if err != nil || b == nil {
+		return false, err
+	}
+	for pos, end := r.first, r.first+n; pos < end; {
+		query, rows := "insert into log (pos, state, ended, received) values (?1, 2, ?2, ?3)", int64(1)
+		if end-pos >= rowsOnce {
+			query, rows = logRows, rowsOnce
+		}
+		if _, err := t.logPlain(query, b, pos); err != nil {
+			return false, err
+		}
+		pos += rows
+	}
+	_, err = t.succeeded(b, n)
+	return true, err
+}
+
+// isPlainRow reports whether a settlement is that of a message with a row of its
+// own that succeeded and has no letter, key or new step.
+func isPlainRow(st *nixie.Settlement) bool {
+	d := st.Delivery
+	return st.Verb == nixie.Complete && st.Failure == nil && st.Second == nil && d.Lease.Receipt.Batch == 0 &&
+		d.Generation == 1 && d.DedupeKey == "" && len(d.NewSteps()) == 0
+}
+
+// completeRows settles plain rows and marks in done which it did. at is where
+// they stand in the call, in the order of their places. It does rowsOnce together
+// or none of them.
+func (t *tx) completeRows(settlements []nixie.Settlement, at []int, done []bool) error {
+	for ; len(at) >= rowsOnce; at = at[rowsOnce:] {
+		some := at[:rowsOnce]
+		args := make([]any, firstPlace-1, firstPlace-1+rowsOnce)
+		args[0] = t.now
+		for _, i := range some {
+			args = append(args, settlements[i].Delivery.Lease.Receipt.Place)
+		}
+		held, err := t.holdRows(settlements, some, args)
+		if err != nil {
+			return err
+		}
+		if held == nil {
+			continue
+		}
+		for _, statement := range [...]string{
+			`insert into log (pos, state, ended, received, attempts, deliveries, crashes, generation, redrives, number, steps, gap)
+				select pos, 2, ?1, received, attempts, deliveries, crashes, generation, redrives, number, steps, gap from pending where pos in ` + places,
+			"delete from pending where pos in " + places,
+		} {
+			if err := t.run(statement, args...); err != nil {
+				return err
+			}
+		}
+		for i := range held {
+			t.count(&held[i], -1)
+			q, err := t.queueAt(held[i].pos)
+			if err != nil {
+				return err
+			}
+			q.ended[stSucceeded]++
+			q.dirty = true
+			done[some[i]] = true
+		}
+	}
+	return nil
+}
+
+// holdRows finds the rows of settlements, with what the counters ask for. It
+// finds none unless all are leased as the deliveries say and nothing else hangs
+// on them.
+func (t *tx) holdRows(settlements []nixie.Settlement, at []int, args []any) ([]pendingRow, error) {
+	held := make([]pendingRow, 0, len(at))
+	err := t.each("select pos, number, attempts, due, reason from pending where state = 1 and until > ?1 and generation = 1 and stream is null and pos in "+places, func(row rows) error {
+		p := pendingRow{pos: row.ColumnInt64(0), state: stLeased, number: row.ColumnInt64(1), attempts: row.ColumnInt(2), due: row.ColumnInt64(3), reason: row.ColumnText(4)}
+		p.queue = p.pos >> seqBits
+		i, found := slices.BinarySearchFunc(at, p.pos, func(i int, pos int64) int { return cmp.Compare(settlements[i].Delivery.Lease.Receipt.Place, pos) })
+		if found && settlements[at[i]].Delivery.Lease.Number == p.number {
+			held = append(held, p)
+		}
+		return nil
+	}, args...)
+	if err != nil || len(held) < len(at) {
+		return nil, err
+	}
+	return held, nil
+}
