@@ -93,7 +93,10 @@ type Fuzzed struct {
 	Output     string
 }
 
-var executions = regexp.MustCompile(`execs: (\d+)`)
+// executions is how many inputs were made and run or, before that begins, how many
+// of those that are known were run again: there may be more than the time is enough
+// for.
+var executions = regexp.MustCompile(`(?:execs: |baseline coverage: )(\d+)`)
 
 // bareEnd is a failure without an input that failed: at the end of its time Go's
 // coordinator of fuzzing may take its own deadline for an error (golang/go#75804).

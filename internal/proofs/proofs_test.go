@@ -103,6 +103,7 @@ func TestResult(t *testing.T) {
 		{"end of the time", "fuzz: elapsed: 5s, execs: 7 (1/sec)\n--- FAIL: FuzzA (5.01s)\n    context deadline exceeded\nFAIL\nexit status 1\n", failed, Fuzzed{Executions: 7}, false},
 		{"the same words and an input", "fuzz: elapsed: 5s, execs: 7 (1/sec)\n--- FAIL: FuzzA (5.01s)\n    context deadline exceeded\nFAIL\nFailing input written to x\n", failed, Fuzzed{Executions: 7, Failed: true}, false},
 		{"the same words of the target", "fuzz: elapsed: 5s, execs: 7 (1/sec)\n--- FAIL: FuzzA (5.01s)\n    --- FAIL: FuzzA (0.00s)\n        a_test.go:3: context deadline exceeded\nFAIL\n", failed, Fuzzed{Executions: 7, Failed: true}, false},
+		{"time for the known ones alone", "fuzz: elapsed: 3s, gathering baseline coverage: 368/911 completed\nfuzz: elapsed: 5s, gathering baseline coverage: 604/911 completed\nPASS\n", nil, Fuzzed{Executions: 604}, false},
 		{"did not build", "FAIL p [build failed]\n", failed, Fuzzed{}, true},
 		{"nothing", "PASS\n", nil, Fuzzed{}, true},
 	} {
