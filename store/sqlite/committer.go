@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"runtime"
 	"slices"
 	"sync"
 
@@ -95,6 +96,9 @@ func (s *Store) commitLoop(c conn) {
 	defer func() { _ = c.Close() }()
 	group := make([]*write, 0, maxCalls)
 	for first := range s.writes {
+		if len(group) > 1 {
+			letThemCome(s.writes, len(group))
+		}
 		group = s.gather(append(group[:0], first))
 		if err := s.broken.Load(); err != nil {
 			answer(group, *err)
@@ -103,6 +107,20 @@ func (s *Store) commitLoop(c conn) {
 			s.wal.restrain(c)
 		}
 		clear(group) // what was written is not kept in memory
+	}
+}
+
+// letThemCome gives those whom the last commit answered a turn to call again
+// before the next one begins. Otherwise who came during that commit goes alone,
+// the others wait for the next, and each commit serves half of the callers.
+func letThemCome(writes <-chan *write, answered int) {
+	come := len(writes)
+	all := come + answered
+	for idle := 0; come < all && idle < 3; idle++ {
+		runtime.Gosched()
+		if n := len(writes); n > come {
+			come, idle = n, 0
+		}
 	}
 }
 
