@@ -91,6 +91,7 @@ func Run(t *testing.T, h Harness) {
 		{"Claim", claimClauses()},
 		{"Lease", leaseClauses()},
 		{"Settle", settleClauses()},
+		{"Many", manyClauses()},
 		{"Abandon", abandonClauses()},
 		{"Amend", amendClauses()},
 		{"Letters", letterClauses()},

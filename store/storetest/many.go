@@ -1,0 +1,112 @@
+package storetest
+
+import (
+	"slices"
+	"time"
+
+	"github.com/nixie-go/nixie"
+)
+
+// Clauses of calls about many messages at once. A store may write those together;
+// each still gets the answer that it would get alone.
+func manyClauses() []clause {
+	return []clause{
+		{"MembersOfAClaim", manyMembers},
+		{"Retried", manyRetried},
+		{"Late", manyLate},
+	}
+}
+
+// many is more than a store writes by one statement.
+const many = 100
+
+// settleMany settles deliveries by one verb in one call, in an order that is not
+// theirs, and expects lease-lost for those in lost and success for the others.
+func (b *bed) settleMany(ds []*nixie.Delivery, verb nixie.Verb, lost ...int) {
+	b.Helper()
+	sts := make([]nixie.Settlement, len(ds))
+	for i, d := range ds {
+		sts[i] = nixie.Settlement{Delivery: d, Verb: verb}
+		if verb == nixie.Retry {
+			sts[i].Failure = b.failure(d, "no")
+		}
+	}
+	slices.Reverse(sts)
+	errs := b.st.Settle(b.ctx, sts)
+	slices.Reverse(errs)
+	for i, err := range errs {
+		if slices.Contains(lost, i) {
+			b.code(err, nixie.CodeLeaseLost)
+		} else {
+			b.ok(err)
+		}
+	}
+}
+
+// all is 0, 1 … n−1.
+func all(n int) []int {
+	list := make([]int, n)
+	for i := range list {
+		list[i] = i
+	}
+	return list
+}
+
+func manyMembers(b *bed) {
+	b.fill(2*many, 2*many)
+	ds := b.claim(2 * many)
+	b.ok(b.settle(nixie.Settlement{Delivery: ds[40], Verb: nixie.Complete}))
+	b.ok(b.settle(nixie.Settlement{Delivery: ds[50], Verb: nixie.Retry, Delay: time.Hour, Failure: b.failure(ds[50], "no")}))
+	b.settleMany(ds[:many], nixie.Complete, 40, 50)
+	same(b, "succeeded", b.info().Succeeded, many-1)
+	b.unchanged(func() { b.settleMany(ds[:many], nixie.Complete, all(many)...) })
+	b.settleMany(append(ds[many:len(ds):len(ds)], ds[many]), nixie.Complete, 0) // of two about one message the first counts, and the order is turned round
+	same(b, "succeeded in the end", b.info().Succeeded, 2*many-1)
+}
+
+func manyRetried(b *bed) {
+	b.fill(many, many)
+	first := b.claim(many)
+	b.settleMany(first, nixie.Retry)
+	second := b.claim(2 * many)
+	same(b, "claimed again", len(second), many)
+	for _, d := range second {
+		same(b, "attempt", d.Attempts, 2)
+		same(b, "lease", d.Lease.Number, 2)
+		same(b, "reason", d.LastReason, nixie.ReasonHandler)
+	}
+	b.unchanged(func() { b.settleMany(first, nixie.Complete, all(many)...) })
+	right := second[7]
+	wrong := right.Claim(nil)
+	wrong.Lease.Number++
+	second[7] = wrong
+	b.settleMany(second, nixie.Complete, 7)
+	b.state(right.ID, nixie.Leased)
+	b.ok(b.settle(nixie.Settlement{Delivery: right, Verb: nixie.Complete}))
+	for _, d := range second {
+		same(b, "attempts of what succeeded", b.record(d.ID).Attempts, 2)
+	}
+	same(b, "succeeded", b.info().Succeeded, many)
+}
+
+func manyLate(b *bed) {
+	b.fill(2*many, 2*many)
+	again := b.claim(many)
+	b.settleMany(again, nixie.Retry)
+	again = nil
+	var members []*nixie.Delivery
+	for _, d := range b.claim(2 * many) {
+		if d.Attempts == 2 {
+			again = append(again, d)
+		} else {
+			members = append(members, d)
+		}
+	}
+	same(b, "claimed again", len(again), many)
+	same(b, "claimed for the first time", len(members), many)
+	b.clock.Advance(time.Hour)
+	b.unchanged(func() {
+		b.settleMany(members, nixie.Complete, all(many)...)
+		b.settleMany(again, nixie.Complete, all(many)...)
+	})
+}
