@@ -1,0 +1,194 @@
+//go:build unix
+
+package testservers
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"net/url"
+	"os"
+	"os/exec"
+	"os/user"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+)
+
+// Postgres is a PostgreSQL for the tests of one process: private, on a socket in
+// a folder of its own, and gone when the process is.
+type Postgres struct {
+	URL    string // of a role that may do everything
+	Reason string // why there is none; empty: there is one
+
+	folder string
+	server *exec.Cmd
+	leash  io.Closer // while it is open the server lives
+	asked  bool
+}
+
+// postgresPatience bounds the making and the starting of a server.
+const postgresPatience = time.Minute
+
+// WithPostgres runs the tests of a package, m.Run, with a server of their own and
+// returns their exit code. Without one the tests say so and are skipped.
+func WithPostgres(run func() int, into *Postgres) int {
+	ctx, stop := context.WithTimeout(context.Background(), postgresPatience)
+	defer stop()
+	if err := into.start(ctx, This()); err != nil {
+		into.Reason = err.Error()
+	}
+	code := run()
+	if err := into.Stop(); err != nil {
+		fmt.Fprintln(os.Stderr, "PostgreSQL:", err)
+		return cmp.Or(code, 1)
+	}
+	return code
+}
+
+// Need skips the test where there is no server; with NIXIE_TEST_REQUIRE set it
+// fails.
+func (p *Postgres) Need(t testing.TB) {
+	t.Helper()
+	switch {
+	case p.Reason == "":
+	case os.Getenv("NIXIE_TEST_REQUIRE") != "":
+		t.Fatal(p.Reason)
+	default:
+		t.Skip(p.Reason)
+	}
+}
+
+// start makes a server where one is installed.
+func (p *Postgres) start(ctx context.Context, m Machine) error {
+	if given := m.Env("NIXIE_TEST_POSTGRES"); given != "" {
+		p.URL = given
+		return nil
+	}
+	place := ""
+	for _, s := range Find(ctx, m) {
+		if s.Name == "PostgreSQL" {
+			if place = s.Place; place == "" {
+				return errors.New(s.String())
+			}
+		}
+	}
+	who, err := serverUser()
+	if err != nil {
+		return err
+	}
+	if p.folder, err = os.MkdirTemp(fastFolder(), "nixie-pg-"); err != nil {
+		return err
+	}
+	if who != nil {
+		if err := os.Chown(p.folder, int(who.Uid), int(who.Gid)); err != nil {
+			return err
+		}
+	}
+	if place, err = filepath.EvalSymlinks(place); err != nil {
+		return err
+	}
+	return p.launch(ctx, filepath.Dir(place), who)
+}
+
+// launch makes the files of the server and starts it. It ends when its standard
+// input does: whatever becomes of the tests, nothing stays behind.
+func (p *Postgres) launch(ctx context.Context, programs string, who *syscall.Credential) error {
+	const script = `cd "$1" && "$2/initdb" -D data -U nixie -A trust -E UTF8 --locale=C -N >init.log 2>&1 || { cat init.log; exit 1; }
+"$2/pg_ctl" start -w -t 30 -s -D data -l server.log -o "-k $1 -c listen_addresses= -c fsync=off -c max_connections=200 \
+	-c max_prepared_transactions=10 -c log_min_messages=fatal -c shared_buffers=64MB" >start.log 2>&1 || { cat start.log server.log; exit 1; }
+echo ready
+cat >/dev/null
+"$2/pg_ctl" stop -m immediate -s -D data >/dev/null 2>&1; rm -rf data`
+	p.server = exec.Command("sh", "-c", script, "sh", p.folder, programs)
+	p.server.Dir = p.folder
+	p.server.SysProcAttr = &syscall.SysProcAttr{Credential: who, Setpgid: true}
+	leash, err := p.server.StdinPipe()
+	if err != nil {
+		return err
+	}
+	said, err := p.server.StdoutPipe()
+	if err != nil {
+		return err
+	}
+	p.leash = leash
+	if err := p.server.Start(); err != nil {
+		return err
+	}
+	if err := waitReady(ctx, said); err != nil {
+		return errors.Join(err, p.Stop())
+	}
+	p.URL = "postgres://nixie@/postgres?host=" + url.QueryEscape(p.folder)
+	return nil
+}
+
+// waitReady reads until the server says that it is ready.
+func waitReady(ctx context.Context, said io.Reader) error {
+	heard := make(chan error, 1)
+	go func() {
+		line := make([]byte, 4096)
+		n, err := said.Read(line)
+		if text := strings.TrimSpace(string(line[:n])); text != "ready" {
+			err = fmt.Errorf("PostgreSQL did not start: %s (%w)", text, cmp.Or(err, errors.New("no more was said")))
+		} else {
+			err = nil
+		}
+		heard <- err
+	}()
+	select {
+	case err := <-heard:
+		return err
+	case <-ctx.Done():
+		return fmt.Errorf("PostgreSQL did not start in time: %w", ctx.Err())
+	}
+}
+
+// Stop ends the server and removes what it wrote.
+func (p *Postgres) Stop() error {
+	if p.server == nil || p.asked {
+		return nil
+	}
+	p.asked = true
+	err := p.leash.Close()
+	_ = p.server.Wait() // an interrupted server is no success for a shell
+	return errors.Join(err, os.RemoveAll(p.folder))
+}
+
+// fastFolder is a file system in memory where there is one: what tests look at
+// does not depend on the disk.
+func fastFolder() string {
+	const shm = "/dev/shm"
+	if info, err := os.Stat(shm); err == nil && info.IsDir() {
+		return shm
+	}
+	return ""
+}
+
+// serverUser is who the server runs as when the tests run as root, which
+// PostgreSQL refuses; nil is whoever runs the tests.
+func serverUser() (*syscall.Credential, error) {
+	if os.Geteuid() != 0 {
+		return nil, nil
+	}
+	for _, name := range []string{"postgres", "nobody"} {
+		u, err := user.Lookup(name)
+		if err != nil {
+			continue
+		}
+		uid, err := strconv.ParseUint(u.Uid, 10, 32)
+		if err != nil {
+			return nil, err
+		}
+		gid, err := strconv.ParseUint(u.Gid, 10, 32)
+		if err != nil {
+			return nil, err
+		}
+		return &syscall.Credential{Uid: uint32(uid), Gid: uint32(gid)}, nil
+	}
+	return nil, errors.New("PostgreSQL does not run as root, and no user is called postgres or nobody")
+}

@@ -1,0 +1,172 @@
+package postgres
+
+import (
+	"context"
+	"fmt"
+
+	"github.com/nixie-go/nixie"
+	"github.com/nixie-go/nixie/store"
+)
+
+// Configure implements store.Overview.
+func (s *Store) Configure(ctx context.Context, queue string, settings nixie.QueueSettings, actor, reason string) error {
+	_, err := s.Adjust(ctx, queue, actor, reason, func(set *nixie.QueueSettings) error {
+		*set = settings
+		return nil
+	})
+	return err
+}
+
+// Adjust implements store.Overview.
+func (s *Store) Adjust(ctx context.Context, queue, actor, reason string, edit func(*nixie.QueueSettings) error) (nixie.QueueSettings, error) {
+	var settings nixie.QueueSettings
+	err := s.write(ctx, func(t *tx) (err error) {
+		settings, err = t.adjust(queue, actor, reason, edit)
+		return err
+	})
+	return settings, err
+}
+
+func (t *tx) adjust(queue, actor, reason string, edit func(*nixie.QueueSettings) error) (settings nixie.QueueSettings, err error) {
+	t.run("select from @.queue where name = $1 for update", queue)
+	t.clock()
+	t.readQueues("name = $1", queue)
+	if err := t.send(); err != nil {
+		return settings, err
+	}
+	q := t.named[queue]
+	if q != nil {
+		settings = q.settings
+	}
+	if err := edit(&settings); err != nil {
+		return settings, err
+	}
+	if err := checkOperator(queue, actor); err != nil {
+		return settings, err
+	}
+	if err := settings.Check(); err != nil {
+		return settings, err
+	}
+	switch {
+	case q == nil:
+		if err := t.openQueues([]string{queue}); err != nil {
+			return settings, err
+		}
+		q = t.named[queue]
+	case q.settings == settings:
+		return settings, nil
+	}
+	if err := t.reorder(q, &settings); err != nil {
+		return settings, err
+	}
+	q.settings = settings
+	t.saveSettings(q)
+	t.record(q.n, actor, nixie.OnConfigure, nixie.ID{}, reason)
+	if !settings.Paused {
+		t.wake(q.name)
+	}
+	return settings, nil
+}
+
+// checkOperator checks who does something to which queue.
+func checkOperator(queue, actor string) error {
+	if queue == "" {
+		return nixie.Errorf(nixie.CodeInvalid, "queue is empty: name the queue")
+	}
+	if actor == "" {
+		return nixie.Errorf(nixie.CodeInvalid, "actor is empty: say who does it")
+	}
+	return nixie.CheckName("queue", queue)
+}
+
+// reorder applies a new order to the streams that are there. Between an order and
+// none nothing may be on its way: nobody could say what came first. It waits for
+// those who are adding messages.
+func (t *tx) reorder(q *queueRow, settings *nixie.QueueSettings) error {
+	old := q.settings
+	if old.Order == settings.Order && old.DeadHead == settings.DeadHead {
+		return nil
+	}
+	t.run("select pg_advisory_xact_lock(hashtext('"+t.store.opts.Schema+"'), $1)", q.n)
+	t.run("select from @.stream where queue = $1 order by n for update", q.n)
+	if err := t.send(); err != nil {
+		return err
+	}
+	if old.Ordered() != settings.Ordered() {
+		var busy bool
+		t.read(func(r row) error { return r.Scan(&busy) }, "select exists (select from @.pending where queue = $1)", q.n)
+		if err := t.send(); err != nil {
+			return err
+		}
+		if busy {
+			return nixie.Errorf(nixie.CodeConflict, "queue %s has messages on their way: drain it before its order changes from or to none", q.name)
+		}
+		t.run("update @.letter set stream = null, rank = 0, blocks = false where stream in (select n from @.stream where queue = $1)", q.n)
+	}
+	if !settings.Blocks() {
+		t.run("update @.letter set blocks = false where stream in (select n from @.stream where queue = $1) and blocks", q.n)
+	}
+	t.read(func(r row) error {
+		var name string
+		err := r.Scan(&name)
+		t.stir(q.n, name)
+		return err
+	}, "select name from @.stream where queue = $1", q.n)
+	return t.send()
+}
+
+// Purge implements store.Overview.
+func (s *Store) Purge(ctx context.Context, queue string, filter nixie.Filter, most int, actor, reason string) (int, error) {
+	if err := checkOperator(queue, actor); err != nil {
+		return 0, err
+	}
+	n := 0
+	err := s.write(ctx, func(t *tx) (err error) {
+		n, err = t.purgeQueue(queue, &filter, min(most, nixie.MaxBatch), actor, reason)
+		return err
+	})
+	return n, err
+}
+
+func (t *tx) purgeQueue(queue string, filter *nixie.Filter, most int, actor, reason string) (int, error) {
+	t.clock()
+	t.readQueues("name = $1", queue)
+	if err := t.send(); err != nil {
+		return 0, err
+	}
+	q := t.named[queue]
+	if q == nil {
+		return 0, nixie.Errorf(nixie.CodeNotFound, "no queue is called %q", queue)
+	}
+	var found []nixie.ID
+	w := messageWhere(filter, t.now)
+	w.add("c.pos in (select pos from @.pending where queue = ? and state <> 1)", q.n)
+	t.read(func(r row) error {
+		var id nixie.ID
+		err := r.Scan((*idColumn)(&id))
+		found = append(found, id)
+		return err
+	}, fmt.Sprintf("select c.id from @.current c where %s order by c.pos limit %d", w, max(most, 0)), w.args...)
+	if err := t.send(); err != nil || len(found) == 0 {
+		return 0, err
+	}
+	if err := t.hold(found, false); err != nil {
+		return 0, err
+	}
+	n := 0
+	for _, id := range found {
+		m := t.byID[id]
+		if m == nil || m.shown() != nixie.Queued || m.queue != q.n {
+			continue // others were faster
+		}
+		if err := t.cancel(m, store.By(actor, reason)); err != nil {
+			return 0, err
+		}
+		t.record(q.n, actor, nixie.OnCancel, id, reason)
+		n++
+	}
+	if n > 0 {
+		t.record(q.n, actor, nixie.OnPurge, nixie.ID{}, fmt.Sprintf("%d canceled: %s", n, reason))
+	}
+	return n, nil
+}

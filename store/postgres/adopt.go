@@ -1,0 +1,223 @@
+package postgres
+
+import (
+	"context"
+
+	"github.com/nixie-go/nixie"
+)
+
+// Bury implements store.DeadLetters.
+func (s *Store) Bury(ctx context.Context, letters []nixie.Letter, actor, reason string) ([]nixie.Receipt, []error) {
+	receipts, errs := make([]nixie.Receipt, len(letters)), make([]error, len(letters))
+	if len(letters) == 0 {
+		return receipts, errs
+	}
+	if err := checkCall(len(letters)); err != nil {
+		return receipts, all(errs, err)
+	}
+	if actor == "" {
+		return receipts, all(errs, nixie.Errorf(nixie.CodeInvalid, "actor is empty: say who does it"))
+	}
+	size := 0
+	refused := make([]error, len(letters))
+	for i := range letters {
+		size += len(letters[i].Message.Body)
+		refused[i] = letters[i].Check()
+	}
+	if size > nixie.MaxBatchBytes {
+		return receipts, all(errs, nixie.Errorf(nixie.CodeLimit, "bodies of the call have %d bytes, the limit is %d: split it", size, nixie.MaxBatchBytes))
+	}
+	err := s.write(ctx, func(t *tx) error {
+		clear(receipts)
+		copy(errs, refused)
+		a := &adopting{tx: t, actor: actor, reason: reason}
+		return a.adoptAll(letters, receipts, errs)
+	})
+	if err != nil {
+		return receipts, all(errs, err)
+	}
+	return receipts, errs
+}
+
+// adopting is one call of Bury.
+type adopting struct {
+	*tx
+	actor, reason string
+	byOrigin      map[string]*message
+	fresh         []*message
+	given         []*nixie.Message
+	noted         []*nixie.Letter // with the IDs that they have here
+}
+
+// adoptAll takes letters in, each whole or not at all, in their order.
+func (a *adopting) adoptAll(letters []nixie.Letter, receipts []nixie.Receipt, errs []error) error {
+	if err := a.look(letters, errs); err != nil {
+		return err
+	}
+	for i := range letters {
+		if errs[i] == nil {
+			receipts[i], errs[i] = a.adopt(&letters[i])
+		}
+	}
+	a.insertMessages(a.fresh, a.given, func(m *nixie.Message) int64 {
+		if m.EnqueuedAt.IsZero() {
+			return a.now
+		}
+		return nanos(m.EnqueuedAt)
+	})
+	a.flush() // the notes need the numbers of the letters
+	for _, l := range a.noted {
+		for i := range l.Notes {
+			n := &l.Notes[i]
+			a.run("insert into @.note (letter, ordinal, at, by, text) select n, $2, $3, $4, $5 from @.letter where id = $1", [16]byte(l.ID), i, nanos(n.At), plain(n.By), plain(n.Text))
+		}
+	}
+	return nil
+}
+
+// look reads what is here already of the letters, and locks the keys that they
+// want.
+func (a *adopting) look(letters []nixie.Letter, errs []error) error {
+	var ids []nixie.ID
+	var origins, queues, keys []string
+	for i := range letters {
+		if errs[i] != nil {
+			continue
+		}
+		l := &letters[i]
+		ids, queues = append(ids, l.ID, l.Message.ID), append(queues, l.Message.Queue)
+		if l.Message.Origin != nil {
+			origins = append(origins, toJSON(false, l.Message.Origin))
+		}
+		if l.Message.DedupeKey != "" {
+			keys = append(keys, l.Message.DedupeKey)
+		}
+	}
+	if len(queues) == 0 {
+		return nil
+	}
+	const here = `m.id = any($1::uuid[]) or m.origin = any($2::text[]) or m.pos in (select pos from @.letter where id = any($1::uuid[]))`
+	a.clock()
+	a.readMessages(here, uuids(ids), origins)
+	a.readLetters("pos in (select m.pos from @.message m where "+here+")", uuids(ids), origins)
+	a.byOrigin = map[string]*message{}
+	a.read(func(r row) error {
+		var pos int64
+		var origin string
+		err := r.Scan(&pos, &origin)
+		a.byOrigin[origin] = a.rows[pos]
+		return err
+	}, "select pos, origin from @.message where origin = any($1)", origins)
+	a.draw(len(letters))
+	if err := a.openQueues(queues); err != nil {
+		return err
+	}
+	numbers := make([]int64, 0, len(a.named))
+	for _, q := range a.named {
+		numbers = append(numbers, q.n)
+	}
+	const wanted = "select q, k from unnest($1::int[]) q, unnest($2::text[]) k"
+	a.run("select from @.dedupe d where (d.queue, d.key) in ("+wanted+") order by d.queue, d.key for update", numbers, keys)
+	a.readKeys(wanted, numbers, keys)
+	return a.send()
+}
+
+// adopt takes one letter in, or answers with the one that is here.
+func (a *adopting) adopt(l *nixie.Letter) (nixie.Receipt, error) {
+	given, hash := &l.Message, nixie.HashBody(l.Message.Body)
+	there, err := a.known(l)
+	if err != nil {
+		return nixie.Receipt{}, err
+	}
+	if there != nil {
+		r := nixie.Receipt{ID: there.id, Duplicate: true, Different: there.hash != hash}
+		if there.letter != nil {
+			r.ID = there.letter.id
+		}
+		return r, nil
+	}
+	q := a.named[given.Queue]
+	m := &message{
+		pos: a.nextPlace(), queue: q.n, q: q, id: given.ID, mtype: given.Type, key: given.Key, stream: given.Stream, priority: given.Priority, hash: hash,
+		state: stDead, attempts: given.Attempts, deliveries: given.Deliveries, crashes: given.Crashes, generation: max(given.Generation, 1), redrives: given.Redrives,
+		number: int64(given.Deliveries), received: nanos(given.FirstReceivedAt), steps: given.Steps, gap: given.OrderGap, ended: nanos(given.EndedAt), dedupe: given.DedupeKey,
+	}
+	if m.id.IsZero() {
+		m.id = a.store.ids.New(moment(a.now))
+	}
+	if m.ended == 0 {
+		m.ended = nanos(l.DiedAt)
+	}
+	if keepsDead(q.settings.DedupeScope) {
+		if err := a.free(q.n, m); err != nil {
+			return nixie.Receipt{}, err
+		}
+		a.take(m)
+	}
+	a.history(m, l)
+	id := a.adoptLetter(m, l)
+	a.rows[m.pos], a.byID[m.id] = m, m
+	if given.Origin != nil {
+		a.byOrigin[toJSON(false, given.Origin)] = m
+	}
+	a.fresh, a.given = append(a.fresh, m), append(a.given, given)
+	a.touch(m)
+	for _, on := range nixie.Adoption(l.Status) {
+		a.record(q.n, a.actor, on, id, a.reason)
+	}
+	return nixie.Receipt{ID: id}, nil
+}
+
+// known finds the message that a letter from elsewhere is about, if it was taken
+// in before.
+func (a *adopting) known(l *nixie.Letter) (*message, error) {
+	if has := a.letters[l.ID]; !l.ID.IsZero() && has != nil {
+		if id := l.Message.ID; !id.IsZero() && id != has.m.id {
+			return nil, nixie.Errorf(nixie.CodeConflict, "letter %s is here and belongs to message %s: it cannot be that of %s", l.ID, has.m.id, id)
+		}
+		return has.m, nil
+	}
+	if m := a.byID[l.Message.ID]; !l.Message.ID.IsZero() && m != nil {
+		if m.letter != nil && !l.ID.IsZero() {
+			return nil, nixie.Errorf(nixie.CodeConflict, "message %s is here and has letter %s: it cannot have %s", m.id, m.letter.id, l.ID)
+		}
+		return m, nil
+	}
+	if l.Message.Origin == nil {
+		return nil, nil
+	}
+	return a.byOrigin[toJSON(false, l.Message.Origin)], nil
+}
+
+// history keeps the failures under ordinals that leave a gap for those that were
+// dropped.
+func (a *adopting) history(m *message, l *nixie.Letter) {
+	for i := range l.History {
+		f := &l.History[i]
+		m.ordinal = int64(i) + 1
+		if i > 0 || len(l.History) == 1 {
+			m.ordinal += int64(l.HistoryDropped)
+		}
+		a.keepFailure(m, f, m.ordinal, nanos(f.FailedAt), f.Decision)
+		m.reason = string(f.Reason)
+	}
+}
+
+func (a *adopting) adoptLetter(m *message, given *nixie.Letter) nixie.ID {
+	l := &letterRow{
+		pos: m.pos, queue: m.queue, id: given.ID, status: given.Status, cause: given.Cause, class: given.Class, reason: given.Reason,
+		signature: plain(given.Signature), fingerprint: plain(given.Fingerprint), redrivable: given.Redrivable, needsReview: given.NeedsReview, rule: plain(given.Rule), text: m.last.text,
+		firstFailed: nanos(given.FirstFailedAt), lastFailed: nanos(given.LastFailedAt), died: nanos(given.DiedAt), operation: given.Operation, note: given.Note, revision: max(given.Revision, 1), m: m,
+	}
+	if l.id.IsZero() {
+		l.id = a.store.ids.New(moment(a.now))
+	}
+	m.letter, a.letters[l.id] = l, l
+	if len(given.Notes) > 0 {
+		noted := *given
+		noted.ID = l.id
+		a.noted = append(a.noted, &noted)
+	}
+	a.touchLetter(l)
+	return l.id
+}

@@ -1,0 +1,180 @@
+package postgres
+
+import (
+	"context"
+
+	"github.com/nixie-go/nixie"
+	"github.com/nixie-go/nixie/store"
+)
+
+// Amend implements store.Queue.
+func (s *Store) Amend(ctx context.Context, ids []nixie.ID, change store.Change) []error {
+	errs := make([]error, len(ids))
+	if len(ids) == 0 {
+		return errs
+	}
+	if err := checkCall(len(ids)); err != nil {
+		return all(errs, err)
+	}
+	if err := change.Check(); err != nil {
+		return all(errs, err)
+	}
+	err := s.write(ctx, func(t *tx) error {
+		if err := t.holdToAmend(ids, &change); err != nil {
+			return err
+		}
+		for i, id := range ids {
+			errs[i] = t.amend(t.byID[id], id, &change)
+		}
+		return nil
+	})
+	if err != nil {
+		return all(errs, err)
+	}
+	return errs
+}
+
+// holdToAmend locks and reads the messages and, for a move, where they go.
+func (t *tx) holdToAmend(ids []nixie.ID, c *store.Change) error {
+	list := uuids(ids)
+	if c.Verb == store.Move {
+		if err := t.openQueues([]string{c.Queue}); err != nil {
+			return err
+		}
+		to := t.named[c.Queue]
+		streams := map[streamKey]bool{}
+		if to.settings.Ordered() {
+			t.read(func(r row) error {
+				var name string
+				err := r.Scan(&name)
+				streams[streamKey{to.n, name}] = true
+				return err
+			}, "select distinct stream from @.message where id = any($1) and stream is not null", list)
+			if err := t.send(); err != nil {
+				return err
+			}
+			t.openStreams(streams)
+		}
+		const wanted = "select $2::int, dedupe from @.message where id = any($1::uuid[]) and dedupe is not null"
+		t.run("select from @.dedupe d where (d.queue, d.key) in ("+wanted+") order by d.queue, d.key for update", list, to.n)
+		t.readKeys(wanted, list, to.n)
+		t.draw(2 * len(ids))
+	}
+	return t.hold(ids, c.Verb == store.Hold)
+}
+
+// amend changes one message. It answers before it changes anything.
+func (t *tx) amend(m *message, id nixie.ID, c *store.Change) error {
+	if m == nil {
+		return nixie.Errorf(nixie.CodeNotFound, "no message %s", id)
+	}
+	if c.Verb == store.Cancel {
+		if err := t.cancel(m, store.By(c.Actor, c.Reason)); err != nil {
+			return err
+		}
+		t.record(m.queue, c.Actor, c.Event(), m.id, c.Note())
+		return nil
+	}
+	if m.shown() != nixie.Queued {
+		return nixie.Errorf(nixie.CodeConflict, "message %s is %s: %s needs one that is queued", m.id, m.shown(), c.Verb)
+	}
+	queue := m.queue
+	if err := t.change(m, c); err != nil || c.Verb == store.Hold {
+		return err // a hold is in the audit as what it does to the letter
+	}
+	t.touch(m)
+	if m.ordered {
+		t.stir(m.queue, m.stream)
+	}
+	t.record(queue, c.Actor, c.Event(), m.id, c.Note())
+	if m.due <= t.now {
+		t.wake(m.q.name)
+	}
+	return nil
+}
+
+// cancel ends a message that has not ended.
+func (t *tx) cancel(m *message, note string) error {
+	if err := m.move(nixie.OnCancel); err != nil {
+		return err
+	}
+	if m.ordered {
+		t.stir(m.queue, m.stream)
+	}
+	t.touch(m)
+	return t.end(m, nixie.OnGone, note)
+}
+
+// change does to a queued message what the verb says.
+func (t *tx) change(m *message, c *store.Change) error {
+	switch c.Verb {
+	case store.Hold:
+		return t.holdForReview(m, c)
+	case store.RetryNow:
+		m.due = min(m.due, t.now)
+	case store.ResetAttempts:
+		m.attempts, m.deliveries, m.crashes, m.abandoned = 0, 0, 0, ""
+	case store.Reschedule:
+		m.due = max(nanos(c.At), t.now)
+	case store.Move:
+		return t.transfer(m, t.named[c.Queue])
+	case store.MayPass:
+		if !m.ordered || m.q.settings.Order != nixie.OrderStrict {
+			return nixie.Errorf(nixie.CodeConflict, "message %s is not in a strict stream: nothing keeps it waiting that it could pass", m.id)
+		}
+		m.mayPass = true
+	}
+	return nil
+}
+
+// holdForReview buries a queued message.
+func (t *tx) holdForReview(m *message, c *store.Change) error {
+	if m.letter != nil && m.letter.status != nixie.StatusRedriving {
+		return m.letter.forbids(nixie.OnHold)
+	}
+	if err := m.move(nixie.OnHold); err != nil {
+		return err
+	}
+	if m.ordered {
+		t.stir(m.queue, m.stream)
+	}
+	t.touch(m)
+	f := *c.Hold
+	f.Generation, f.Attempt = m.generation, m.attempts
+	t.fail(m, &f, f.Decision)
+	if err := t.bury(m, c.Settlement(), c.Actor, c.Reason); err != nil {
+		return err
+	}
+	m.letter.blocks = m.letter.blocks && !c.Free
+	return nil
+}
+
+// transfer puts a message at the end of another queue.
+func (t *tx) transfer(m *message, to *queueRow) error {
+	if m.queue == to.n {
+		return nixie.Errorf(nixie.CodeConflict, "message %s is in queue %s already: name another one", m.id, to.name)
+	}
+	if m.letter != nil {
+		return nixie.Errorf(nixie.CodeConflict, "message %s was redriven: its letter %s belongs to queue %s", m.id, m.letter.id, m.q.name)
+	}
+	if err := to.settings.Admits(to.name); err != nil {
+		return err
+	}
+	if err := t.free(to.n, m); err != nil {
+		return err
+	}
+	if m.ordered {
+		t.stir(m.queue, m.stream)
+	}
+	if m.dedupe != "" {
+		t.work.released = append(t.work.released, m.pos)
+	}
+	m.queue, m.q, m.mayPass, m.state = to.n, to, false, stQueued
+	m.place, m.rank, m.ordered = t.nextPlace(), 0, false
+	if to.settings.Ordered() && m.stream != "" {
+		m.ordered, m.state, m.rank = true, stBehind, t.nextPlace()
+	}
+	t.take(m)
+	t.work.moved = append(t.work.moved, m)
+	return nil
+}

@@ -1,0 +1,160 @@
+package postgres
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"strconv"
+	"strings"
+
+	"github.com/nixie-go/nixie"
+	"github.com/nixie-go/nixie/store"
+)
+
+// entry is an entry of an audit that is not written yet.
+type entry struct {
+	queue   int64
+	actor   string
+	event   nixie.Event
+	subject nixie.ID
+	reason  string
+}
+
+// record adds an entry to the audit of a queue.
+func (t *tx) record(queue int64, actor string, on nixie.Event, subject nixie.ID, reason string) {
+	t.trail = append(t.trail, entry{queue, plain(actor), on, subject, plain(reason)})
+}
+
+// flushTrail appends the entries to their chains. The ends of those are locked as
+// the last thing before the commit, so that nobody waits for long.
+func (t *tx) flushTrail() error {
+	if len(t.trail) == 0 {
+		return nil
+	}
+	type end struct {
+		name   string
+		number int64
+		hash   nixie.Hash
+	}
+	ends := map[int64]*end{}
+	queues := slices.Compact(slices.Sorted(slices.Values(eachOf(t.trail, func(e entry) int64 { return e.queue }))))
+	t.read(func(r row) error {
+		var queue int64
+		e := &end{}
+		err := r.Scan(&queue, &e.name, &e.number, (*hashColumn)(&e.hash))
+		ends[queue] = e
+		return err
+	}, "select c.queue, q.name, c.number, c.hash from @.chain c join @.queue q on q.n = c.queue where c.queue = any($1) order by c.queue for update of c", queues)
+	if err := t.send(); err != nil {
+		return err
+	}
+	number := func(of func(entry) int64) []int64 { return eachOf(t.trail, of) }
+	var numbers []int64
+	var hashes [][]byte
+	for _, e := range t.trail {
+		at := ends[e.queue]
+		if at == nil {
+			return nixie.Errorf(nixie.CodeInternal, "queue %d has no audit", e.queue)
+		}
+		at.number++
+		link := store.AuditEntry{Queue: at.name, Number: at.number, At: moment(t.now), Actor: e.actor, Event: e.event, Subject: e.subject, Reason: e.reason}
+		at.hash = link.Sum(at.hash)
+		numbers, hashes = append(numbers, at.number), append(hashes, slices.Clone(at.hash[:]))
+	}
+	t.run(`insert into @.audit (queue, number, at, actor, event, subject, reason, hash)
+		select queue, number, $3, actor, event, subject, reason, hash from unnest($1::int[], $2::bigint[], $4::text[], $5::text[], $6::uuid[], $7::text[], $8::bytea[]) u (queue, number, actor, event, subject, reason, hash)`,
+		number(func(e entry) int64 { return e.queue }), numbers, t.now,
+		eachOf(t.trail, func(e entry) string { return e.actor }), eachOf(t.trail, func(e entry) string { return string(e.event) }),
+		eachOf(t.trail, func(e entry) *[16]byte { return idOrNull(e.subject) }), eachOf(t.trail, func(e entry) string { return e.reason }), hashes)
+	for _, queue := range queues {
+		t.run("update @.chain set number = $2, hash = $3 where queue = $1", queue, ends[queue].number, ends[queue].hash[:])
+	}
+	t.trail = nil
+	return nil
+}
+
+// Entries implements store.AuditLog.
+func (s *Store) Entries(ctx context.Context, queue string, page store.Page) ([]store.AuditEntry, string, error) {
+	after, err := cursorNumber(page.Cursor)
+	if err != nil {
+		return nil, "", err
+	}
+	limit := pageLimit(page)
+	var list []store.AuditEntry
+	err = s.view(ctx, func(t *tx) error {
+		t.readEntries(&list, "q.name = $1 and a.number > $2 order by a.number limit $3", queue, after, limit+1)
+		return t.send()
+	})
+	if err != nil || len(list) <= limit {
+		return list, "", err
+	}
+	return list[:limit], strconv.FormatInt(list[limit-1].Number, 10), nil
+}
+
+// readEntries reads entries with the hash before each.
+func (t *tx) readEntries(into *[]store.AuditEntry, where string, args ...any) {
+	t.read(func(r row) error {
+		var e store.AuditEntry
+		var at int64
+		if err := r.Scan(&e.Queue, &e.Number, &at, &e.Actor, &e.Event, (*idColumn)(&e.Subject), &e.Reason, (*hashColumn)(&e.Hash), (*hashColumn)(&e.Before)); err != nil {
+			return err
+		}
+		e.At = moment(at)
+		*into = append(*into, e)
+		return nil
+	}, `select q.name, a.number, a.at, a.actor, a.event, a.subject, a.reason, a.hash,
+		coalesce((select b.hash from @.audit b where b.queue = a.queue and b.number = a.number - 1), (select c.gone_hash from @.chain c where c.queue = a.queue and c.gone_number = a.number - 1), '')
+		from @.audit a join @.queue q on q.n = a.queue where `+where, args...)
+}
+
+// Audit implements store.AuditLog.
+func (s *Store) Audit(ctx context.Context, filter store.AuditFilter, page store.Page) ([]store.AuditEntry, string, error) {
+	w := &where{}
+	oneOf(w, "q.name", filter.Queues)
+	w.times("a.at", nixie.Times{After: filter.Since, Before: filter.Until})
+	if filter.Actor != "" {
+		w.add("a.actor = ?", filter.Actor)
+	}
+	oneOf(w, "a.event", filter.Events)
+	if len(filter.Subjects) > 0 {
+		w.add("coalesce(a.subject, '00000000-0000-0000-0000-000000000000') = any(?)", uuids(filter.Subjects))
+	}
+	direction, beyond := "desc", "<"
+	if filter.Oldest {
+		direction, beyond = "asc", ">"
+	}
+	if page.Cursor != "" {
+		at, number, queue, err := parseTrail(page.Cursor)
+		if err != nil {
+			return nil, "", err
+		}
+		w.add("(a.at, q.name collate \"C\", a.number) "+beyond+" (?, ?, ?)", at, queue, number)
+	}
+	limit := pageLimit(page)
+	where := fmt.Sprintf("%s order by a.at %s, q.name collate \"C\" %[2]s, a.number %[2]s limit %d", w, direction, limit+1)
+	var list []store.AuditEntry
+	err := s.view(ctx, func(t *tx) error {
+		t.readEntries(&list, where, w.args...)
+		return t.send()
+	})
+	if err != nil || len(list) <= limit {
+		return list, "", err
+	}
+	last := &list[limit-1]
+	return list[:limit], fmt.Sprintf("%d.%d.%s", last.At.UnixNano(), last.Number, last.Queue), nil
+}
+
+// parseTrail reads a cursor of the audit of all queues.
+func parseTrail(cursor string) (at, number int64, queue string, err error) {
+	parts := strings.SplitN(cursor, ".", 3)
+	if len(parts) < 3 {
+		return 0, 0, "", badCursor(cursor)
+	}
+	if at, err = strconv.ParseInt(parts[0], 10, 64); err == nil {
+		number, err = strconv.ParseInt(parts[1], 10, 64)
+	}
+	if err != nil {
+		return 0, 0, "", badCursor(cursor)
+	}
+	return at, number, parts[2], nil
+}

@@ -1,0 +1,208 @@
+package postgres
+
+import (
+	"context"
+	"database/sql"
+	"errors"
+	"sync"
+	"time"
+
+	"github.com/jackc/pgx/v5"
+
+	"github.com/nixie-go/nixie"
+	"github.com/nixie-go/nixie/store"
+)
+
+var _ store.Tx = (*Tx)(nil)
+
+// Tx does what it does inside a transaction of the caller: it happens if and when
+// that commits, together with the caller's own rows. See [Store.Tx].
+//
+// The deliveries that it completed are [nixie.Delivery.Completed] at once, as
+// nobody tells a store what becomes of a foreign transaction; a handler whose
+// commit fails returns that error, and its lease ends by time.
+type Tx struct {
+	store *Store
+	on    asker
+	calls sync.Mutex
+}
+
+// Tx binds the store to a transaction of the caller, in the database of the store.
+// Checks, deduplication, IDs, delays and counters are those of the store's own
+// methods.
+//
+// Each call is whole or changes nothing: one that is refused leaves the
+// transaction as it was and usable. Calls do not overlap.
+func (s *Store) Tx(tx pgx.Tx) *Tx { return &Tx{store: s, on: piped{tx}} }
+
+// SQLTx is [Store.Tx] for a transaction of package database/sql with the driver of
+// pgx.
+func (s *Store) SQLTx(tx *sql.Tx) *Tx { return &Tx{store: s, on: stepped{tx}} }
+
+// Enqueue implements nixie.Enqueuer. The receipts hold once the transaction has
+// committed.
+func (x *Tx) Enqueue(ctx context.Context, messages ...nixie.Message) ([]nixie.Receipt, error) {
+	if len(messages) == 0 {
+		return nil, nil
+	}
+	if err := checkMessages(messages); err != nil {
+		return nil, err
+	}
+	var receipts []nixie.Receipt
+	err := x.do(ctx, func(t *tx) (err error) {
+		receipts, err = t.enqueue(messages)
+		return err
+	})
+	if err != nil {
+		return nil, err
+	}
+	return receipts, nil
+}
+
+// Complete ends the message of a delivery as succeeded, with its steps. A lease
+// that is over, by time, by a settlement or by a cancel, is refused with
+// CodeLeaseLost: roll back, as another claim decides.
+func (x *Tx) Complete(ctx context.Context, d *nixie.Delivery) error {
+	if d == nil {
+		return nixie.Errorf(nixie.CodeInvalid, "delivery is missing: give the one that was received")
+	}
+	err := x.do(ctx, func(t *tx) error {
+		if err := t.hold([]nixie.ID{d.ID}, false); err != nil {
+			return err
+		}
+		return t.settle(&nixie.Settlement{Delivery: d, Verb: nixie.Complete})
+	})
+	if err == nil {
+		d.MarkCompleted()
+	}
+	return err
+}
+
+// Once reports whether a key is new to a scope, and remembers it: true the first
+// time and false after that, until [Store.Prune] forgets it at an age of
+// [nixie.InboxRetention]. If the transaction is rolled back, the key was never
+// there. Of two that ask at once, the second waits for the first.
+//
+// Scope says whose keys they are, a consumer's name for example. Both are 1 to 255
+// bytes, see [nixie.CheckName].
+func (x *Tx) Once(ctx context.Context, scope, key string) (first bool, err error) {
+	for _, f := range [...]struct{ what, value string }{{"inbox scope", scope}, {"inbox key", key}} {
+		if f.value == "" {
+			return false, nixie.Errorf(nixie.CodeInvalid, "%s is empty: name what is to happen once", f.what)
+		}
+		if err := nixie.CheckName(f.what, f.value); err != nil {
+			return false, err
+		}
+	}
+	err = x.do(ctx, func(t *tx) error {
+		if err := t.time(); err != nil {
+			return err
+		}
+		t.read(func(row) error { first = true; return nil }, "insert into @.inbox (scope, key, at) values ($1, $2, $3) on conflict do nothing returning at", scope, key, t.now)
+		return t.send()
+	})
+	return first && err == nil, err
+}
+
+// do runs f as one call inside the caller's transaction, between a savepoint and
+// its release. Nothing is run again: what others got in the way of, the caller
+// begins anew.
+func (x *Tx) do(ctx context.Context, f func(*tx) error) error {
+	s := x.store
+	if err := s.enter(ctx); err != nil {
+		return err
+	}
+	defer s.gate.leave()
+	x.calls.Lock()
+	defer x.calls.Unlock()
+	t := s.newTx(context.WithoutCancel(ctx), x.on)
+	t.run("savepoint nixie")
+	err := f(t)
+	if err == nil {
+		err = t.finish()
+	}
+	if err != nil {
+		undo := s.newTx(t.ctx, x.on)
+		if t.sent {
+			undo.run("rollback to savepoint nixie")
+			undo.run("release savepoint nixie")
+		}
+		return explainCaller(s, err, undo.send())
+	}
+	t.run("release savepoint nixie")
+	return explainCaller(s, t.send(), nil)
+}
+
+// explainCaller says what is wrong with a transaction of the caller.
+func explainCaller(s *Store, err, undone error) error {
+	for _, over := range [...]error{pgx.ErrTxClosed, sql.ErrTxDone} {
+		if errors.Is(err, over) || errors.Is(undone, over) {
+			return nixie.Errorf(nixie.CodeInvalid, "transaction is over: begin another one: %w", over)
+		}
+	}
+	return s.explain(errors.Join(err, undone))
+}
+
+// stepped runs statements one after the other in a transaction of package
+// database/sql.
+type stepped struct{ tx *sql.Tx }
+
+func (s stepped) ask(ctx context.Context, list []stmt) error {
+	for i := range list {
+		if err := s.step(ctx, &list[i]); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func (s stepped) step(ctx context.Context, st *stmt) (err error) {
+	rows, err := s.tx.QueryContext(ctx, st.query, st.args...)
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, rows.Close()) }()
+	for rows.Next() {
+		if st.each == nil {
+			continue
+		}
+		if err := st.each(rows); err != nil {
+			return err
+		}
+	}
+	if err := rows.Err(); err != nil || st.done == nil {
+		return err
+	}
+	return st.done("")
+}
+
+// PruneInbox forgets the keys that [Tx.Once] was told at least olderThan ago, and
+// returns how many, for those who want that sooner than [Store.Prune].
+func (s *Store) PruneInbox(ctx context.Context, olderThan time.Duration) (pruned int64, err error) {
+	if olderThan < 0 {
+		return 0, nixie.Errorf(nixie.CodeInvalid, "inbox age is %s: give one from 0", olderThan)
+	}
+	for part := int64(prunePart); part == prunePart; pruned += part {
+		err := s.write(ctx, func(t *tx) error {
+			if err := t.time(); err != nil {
+				return err
+			}
+			part = 0
+			t.forget(&part, t.now-int64(olderThan), prunePart)
+			return t.send()
+		})
+		if err != nil {
+			return pruned, err
+		}
+	}
+	return pruned, nil
+}
+
+// prunePart is how many keys one transaction forgets.
+const prunePart = 10_000
+
+// forget removes up to limit keys that were told at the moment cutoff or before.
+func (t *tx) forget(n *int64, cutoff int64, limit int) {
+	t.read(func(row) error { *n++; return nil }, "delete from @.inbox where (scope, key) in (select scope, key from @.inbox where at <= $1 limit $2 for update skip locked) returning at", cutoff, limit)
+}
+

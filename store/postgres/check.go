@@ -1,0 +1,108 @@
+package postgres
+
+import (
+	"context"
+	"fmt"
+
+	"github.com/nixie-go/nixie"
+	"github.com/nixie-go/nixie/store"
+)
+
+// maxViolations is how many violations of one rule are listed.
+const maxViolations = 100
+
+// rule is an invariant as a query for what breaks it: an ID or name, and a text.
+type rule struct{ name, query string }
+
+// rules are the invariants between tables.
+var rules = [...]rule{
+	{"message-lost", `select m.id::text, 'is neither on its way nor has it ended' from @.message m where not exists (select from @.pending p where p.pos = m.pos) and not exists (select from @.log l where l.pos = m.pos)`},
+	{"message-two-states", `select p.pos::text, 'is on its way and has ended' from @.pending p join @.log l on l.pos = p.pos`},
+	{"message-queue", `select m.id::text, 'is in another queue than what is known of it, or in none' from @.message m left join @.pending p on p.pos = m.pos left join @.log l on l.pos = m.pos
+		where m.queue <> coalesce(p.queue, l.queue) or not exists (select from @.queue q where q.n = m.queue)`},
+	{"row-no-message", `select 'place ' || x.pos, 'is kept without its message' from (select pos from @.pending union all select pos from @.log union all select pos from @.failure union all select pos from @.letter union all select pos from @.dedupe) x
+		where not exists (select from @.message m where m.pos = x.pos)`},
+	{"lease-stale", `select p.pos::text, 'is queued and has a lease, or is leased without one' from @.pending p where (p.state = 1) <> (p.owner <> 0) or (p.state = 1) <> (p.until <> 0)`},
+	{"counters", `select p.pos::text, 'has impossible counters' from @.pending p where p.attempts < 0 or p.attempts > p.deliveries or p.crashes > p.deliveries or p.deliveries > p.number or p.generation <> p.redrives + 1`},
+	{"stream-lost", `select p.pos::text, 'is in a stream that is not its own, or behind in none' from @.pending p join @.message m on m.pos = p.pos left join @.stream s on s.n = p.stream
+		where p.stream is not null and (s.n is null or s.name is distinct from m.stream or s.queue <> p.queue) or p.stream is null and p.state = 6`},
+	{"stream-empty", `select s.name, 'is empty, or of a queue without order' from @.stream s join @.queue q on q.n = s.queue where coalesce(q.settings->>'order', 'none') not in ('strict', 'relaxed')
+		or not exists (select from @.pending p where p.stream = s.n) and not exists (select from @.letter l where l.stream = s.n)`},
+	{"stream-two-leases", `select s.name, 'has two messages out at once, or hands out another while one is out' from @.stream s
+		where exists (select from @.pending p where p.stream = s.n and p.state = 1) and (select count(*) from @.pending p where p.stream = s.n and p.state <> 6) > 1`},
+	{"stream-stuck", `select s.name, 'waits, and nothing holds up its first message' from (select s.*, q.strict from @.stream s join @.queue q on q.n = s.queue) s ` + firstOf + `
+		where first.pos is not null and not ` + isDead + ` and not exists (select from @.pending p where p.stream = s.n and p.state = 1) and exists (select from @.pending p where p.pos = first.pos and p.state = 6)`},
+	{"stream-order", `select s.name, 'hands out a message before its turn' from (select s.*, q.strict from @.stream s join @.queue q on q.n = s.queue) s ` + firstOf + `
+		where exists (select from @.pending p where p.stream = s.n and p.state = 0 and not p.may_pass and (p.pos <> first.pos or ` + isDead + `))`},
+	{"letter-message", `select l.id::text, 'is ' || l.status || ' and its message does not agree' from @.letter l left join @.current c on c.pos = l.pos
+		where c.pos is null or (c.state in (0, 1)) <> (l.status = 'redriving') or l.status in ('open', 'review', 'quarantined') and c.state <> 5 or (l.resolved = 0) <> (l.status not in ('resolved', 'discarded'))`},
+	{"message-letter", `select l.pos::text, 'is dead without a letter' from @.log l where l.state = 5 and not exists (select from @.letter x where x.pos = l.pos)`},
+	{"key-missing", `select m.id::text, 'is on its way, and its dedupe key is not held by it' from @.pending p join @.message m on m.pos = p.pos
+		where m.dedupe is not null and not exists (select from @.dedupe d where d.queue = m.queue and d.key = m.dedupe and d.pos = m.pos)`},
+	{"key-orphan", `select d.key, 'is held by a message that has another' from @.dedupe d left join @.message m on m.pos = d.pos where m.dedupe is distinct from d.key or m.queue <> d.queue`},
+	{"audit-chain", `select q.name, 'the chain of the audit has gaps, or another end' from @.chain c join @.queue q on q.n = c.queue
+		where (select count(*) from @.audit a where a.queue = c.queue) <> c.number - c.gone_number
+		or c.number > c.gone_number and not exists (select from @.audit a where a.queue = c.queue and a.number = c.number and a.hash = c.hash)`},
+	{"operation-letter", `select o.id::text, 'waits for a letter that is gone' from @.item i join @.operation o on o.n = i.operation where i.state = 'pending' and not exists (select from @.letter l where l.n = i.letter)`},
+}
+
+// Check implements store.Keeper.
+func (s *Store) Check(ctx context.Context) (store.Report, error) {
+	var report store.Report
+	err := s.view(ctx, func(t *tx) error {
+		for _, table := range [...]string{"message", "pending", "log", "letter", "failure", "audit", "item"} {
+			t.read(func(r row) error {
+				var n int64
+				err := r.Scan(&n)
+				report.Checked += n
+				return err
+			}, "select count(*) from @."+table)
+		}
+		for _, of := range rules {
+			t.read(func(r row) error {
+				v := store.Violation{Rule: of.name}
+				err := r.Scan(&v.Subject, &v.Text)
+				report.Violations = append(report.Violations, v)
+				return err
+			}, "select * from ("+of.query+") v limit $1", maxViolations)
+		}
+		t.checkBodies(&report)
+		t.checkChains(&report)
+		return t.send()
+	})
+	return report, err
+}
+
+// checkBodies counts every hash again, as the database does not know what was
+// accepted.
+func (t *tx) checkBodies(report *store.Report) {
+	t.read(func(r row) error {
+		v := store.Violation{Rule: "message-hash", Text: bodyDamage}
+		err := r.Scan(&v.Subject)
+		report.Violations = append(report.Violations, v)
+		return err
+	}, "select id::text from @.message where sha256(body) <> hash order by pos limit $1", maxViolations)
+}
+
+// checkChains counts every link of the audits again.
+func (t *tx) checkChains(report *store.Report) {
+	var queue string
+	var before nixie.Hash
+	t.read(func(r row) error {
+		var e store.AuditEntry
+		var at int64
+		if err := r.Scan(&e.Queue, &e.Number, &at, &e.Actor, &e.Event, (*idColumn)(&e.Subject), &e.Reason, (*hashColumn)(&e.Hash), (*hashColumn)(&e.Before)); err != nil {
+			return err
+		}
+		e.At = moment(at)
+		if e.Queue != queue {
+			queue, before = e.Queue, e.Before
+		}
+		if e.Hash != e.Sum(before) {
+			report.Violations = append(report.Violations, store.Violation{Rule: "audit-chain", Subject: queue, Text: fmt.Sprintf("entry %d was changed", e.Number)})
+		}
+		before = e.Hash
+		return nil
+	}, `select q.name, a.number, a.at, a.actor, a.event, a.subject, a.reason, a.hash, case when a.number = c.gone_number + 1 then c.gone_hash else '' end
+		from @.audit a join @.queue q on q.n = a.queue join @.chain c on c.queue = a.queue order by a.queue, a.number`)
+}

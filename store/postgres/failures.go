@@ -1,0 +1,158 @@
+package postgres
+
+import (
+	"encoding/json"
+	"fmt"
+	"time"
+
+	"github.com/nixie-go/nixie"
+)
+
+// failureDoc is a failure as it is kept, without what has columns of its own.
+type failureDoc struct {
+	nixie.Failure
+	Took time.Duration `json:"took_ns"`
+}
+
+// failureRow is a row of the table failure that is to be written.
+type failureRow struct {
+	pos, queue, ordinal, at int64
+	head                    failureHead
+	decision                nixie.Verb
+	doc                     string
+	attachments             []nixie.Attachment
+}
+
+// fail appends a failure to the history of a message.
+func (t *tx) fail(m *message, f *nixie.Failure, verb nixie.Verb) {
+	kept := *f
+	if kept.Steps == nil {
+		kept.Steps = m.steps
+	}
+	m.ordinal++
+	t.keepFailure(m, &kept, m.ordinal, t.now, verb)
+	m.reason = string(f.Reason)
+	if l := m.letter; l != nil { // it shows the newest failure, also while its message is on its way
+		l.text = plain(f.Text)
+		t.touchLetter(l)
+	}
+	if m.ordinal > nixie.MaxHistory {
+		t.work.long = append(t.work.long, m.pos)
+	}
+}
+
+// keepFailure notes a failure to be written.
+func (t *tx) keepFailure(m *message, f *nixie.Failure, ordinal, at int64, verb nixie.Verb) {
+	kept := *f
+	kept.Text, kept.Attachments, kept.Decision, kept.Err = "", nil, verb, nil
+	m.last = failureHead{nanos(f.FailedAt), f.Class, f.Reason, plain(f.Text)}
+	if m.first.failed == 0 {
+		m.first = m.last
+	}
+	t.work.failures = append(t.work.failures, failureRow{
+		m.pos, m.queue, ordinal, at, m.last, verb, toJSON(false, failureDoc{kept, f.Took}), f.Attachments,
+	})
+}
+
+// flushFailures writes failures, and drops the oldest but the first of histories
+// that have too many.
+func (t *tx) flushFailures() {
+	list := t.work.failures
+	if len(list) == 0 {
+		return
+	}
+	number := func(of func(failureRow) int64) []int64 { return eachOf(list, of) }
+	text := func(of func(failureRow) string) []string { return eachOf(list, of) }
+	t.run(`insert into @.failure (pos, ordinal, queue, at, failed, class, reason, decision, text, doc)
+		select * from unnest($1::bigint[], $2::int[], $3::int[], $4::bigint[], $5::bigint[], $6::text[], $7::text[], $8::text[], $9::text[], $10::text[])`,
+		number(func(f failureRow) int64 { return f.pos }), number(func(f failureRow) int64 { return f.ordinal }), number(func(f failureRow) int64 { return f.queue }),
+		number(func(f failureRow) int64 { return f.at }), number(func(f failureRow) int64 { return f.head.failed }),
+		text(func(f failureRow) string { return plain(string(f.head.class)) }), text(func(f failureRow) string { return plain(string(f.head.reason)) }),
+		text(func(f failureRow) string { return string(f.decision) }), text(func(f failureRow) string { return f.head.text }), text(func(f failureRow) string { return f.doc }))
+	for _, f := range list {
+		for i, a := range f.attachments {
+			t.run("insert into @.attachment (pos, failure, ordinal, name, data, truncated) values ($1, $2, $3, $4, $5, $6)",
+				f.pos, f.ordinal, i, plain(a.Name), notNull(a.Data), a.Truncated)
+		}
+	}
+	if len(t.work.long) > 0 {
+		t.run(`with old as (delete from @.failure f using (select pos, ordinal, row_number() over (partition by pos order by ordinal) as nth, count(*) over (partition by pos) as n
+				from @.failure where pos = any($1)) h where f.pos = h.pos and f.ordinal = h.ordinal and h.nth between 2 and h.n - $2 + 1 returning f.pos, f.ordinal)
+			delete from @.attachment a using old where a.pos = old.pos and a.failure = old.ordinal`, t.work.long, nixie.MaxHistory)
+	}
+}
+
+// notNull is bytes that are never null.
+func notNull(data []byte) []byte {
+	if data == nil {
+		return []byte{}
+	}
+	return data
+}
+
+// story is what is kept of a message beside its row.
+type story struct {
+	body    []byte
+	history []nixie.Failure
+	dropped int
+	damage  []string
+}
+
+// readStories reads the bodies and histories of messages, oldest failure first.
+// A failure that cannot be read keeps its place, with what has columns of its own,
+// and is named.
+func (t *tx) readStories(positions []int64) (map[int64]*story, error) {
+	stories := map[int64]*story{}
+	at := map[[2]int64]int{} // in the history, by message and ordinal
+	for _, pos := range positions {
+		stories[pos] = &story{}
+	}
+	t.read(func(r row) error {
+		var pos int64
+		var body []byte
+		err := r.Scan(&pos, &body)
+		stories[pos].body = body
+		return err
+	}, "select pos, body from @.message where pos = any($1)", positions)
+	t.read(func(r row) error {
+		var pos, ordinal, recorded int64
+		var decision, text, doc string
+		if err := r.Scan(&pos, &ordinal, &decision, &text, &doc, &recorded); err != nil {
+			return err
+		}
+		s := stories[pos]
+		f, err := parseFailure(doc)
+		if err != nil {
+			s.damage = append(s.damage, fmt.Sprintf("failure %d: %s", ordinal, err))
+			f = nixie.Failure{Class: nixie.ClassUnknown, Reason: nixie.ReasonUnknown, FailedAt: moment(recorded)}
+		}
+		f.Decision, f.Text = nixie.Verb(decision), text
+		at[[2]int64{pos, ordinal}] = len(s.history)
+		s.history = append(s.history, f)
+		s.dropped = int(ordinal) - len(s.history)
+		return nil
+	}, "select pos, ordinal, decision, text, doc, at from @.failure where pos = any($1) order by pos, ordinal", positions)
+	t.read(func(r row) error {
+		var pos, ordinal int64
+		var a nixie.Attachment
+		if err := r.Scan(&pos, &ordinal, &a.Name, &a.Data, &a.Truncated); err != nil {
+			return err
+		}
+		if i, ok := at[[2]int64{pos, ordinal}]; ok {
+			f := &stories[pos].history[i]
+			f.Attachments = append(f.Attachments, a)
+		}
+		return nil
+	}, "select pos, failure, name, data, truncated from @.attachment where pos = any($1) order by pos, failure, ordinal", positions)
+	return stories, t.send()
+}
+
+func parseFailure(text string) (nixie.Failure, error) {
+	var doc failureDoc
+	if err := json.Unmarshal([]byte(text), &doc); err != nil {
+		return nixie.Failure{}, fmt.Errorf("it is no JSON of ours: %w", err)
+	}
+	f := doc.Failure
+	f.Took = doc.Took
+	return f, nil
+}

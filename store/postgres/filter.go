@@ -1,0 +1,192 @@
+package postgres
+
+import (
+	"cmp"
+	"slices"
+	"strconv"
+	"strings"
+
+	"github.com/nixie-go/nixie"
+	"github.com/nixie-go/nixie/store"
+)
+
+// where collects the conditions of a query with their arguments. Values only ever
+// travel as arguments.
+type where struct {
+	terms []string
+	args  []any
+}
+
+// add adds a condition, with ? for each argument.
+func (w *where) add(term string, args ...any) {
+	for _, a := range args {
+		w.args = append(w.args, a)
+		term = strings.Replace(term, "?", "$"+strconv.Itoa(len(w.args)), 1)
+	}
+	w.terms = append(w.terms, term)
+}
+
+func (w *where) String() string {
+	if len(w.terms) == 0 {
+		return "true"
+	}
+	return strings.Join(w.terms, " and ")
+}
+
+// oneOf adds "column is any of the values", if there are values.
+func oneOf[T ~string](w *where, column string, values []T) {
+	if len(values) == 0 {
+		return
+	}
+	if slices.Contains(values, "") { // kept as null
+		column = "coalesce(" + column + ", '')"
+	}
+	w.add(column+" = any(?)", eachOf(values, func(v T) string { return string(v) }))
+}
+
+func (w *where) contains(column, part string) {
+	if part != "" {
+		w.add("position(? in lower("+column+")) > 0", strings.ToLower(part))
+	}
+}
+
+func (w *where) bounds(column string, r nixie.Range) {
+	if r.Min != nil {
+		w.add(column+" >= ?", *r.Min)
+	}
+	if r.Max != nil {
+		w.add(column+" <= ?", *r.Max)
+	}
+}
+
+func (w *where) times(column string, b nixie.Times) {
+	if !b.After.IsZero() {
+		w.add(column+" >= ?", nanos(b.After))
+	}
+	if !b.Before.IsZero() {
+		w.add(column+" < ?", nanos(b.Before))
+	}
+}
+
+// age bounds the time since a moment.
+func (w *where) age(column string, s nixie.Span, now int64) {
+	if s.Min != 0 {
+		w.add(column+" <= ?", now-int64(s.Min))
+	}
+	if s.Max != 0 {
+		w.add(column+" >= ?", now-int64(s.Max))
+	}
+}
+
+// common adds what letters and messages share; c is the view current and began the
+// moment that ages are counted from.
+func (w *where) common(f *nixie.Filter, began string, now int64) {
+	oneOf(w, "c.queue_name", f.Queues)
+	oneOf(w, "c.type", f.Types)
+	oneOf(w, "c.key", f.Keys)
+	oneOf(w, "c.stream", f.Streams)
+	if len(f.States) > 0 {
+		w.add("c.state = any(?)", eachOf(f.States, func(s nixie.State) int64 { return int64(slices.Index(states[:], s)) }))
+	}
+	w.age(began, f.Age, now)
+	w.times(began, f.Died)
+	w.bounds("c.redrives", f.Redrives)
+	w.bounds("c.attempts", f.Attempts)
+	w.bounds("c.deliveries", f.Deliveries)
+	w.bounds("c.crashes", f.Crashes)
+	if f.Due != (nixie.Times{}) {
+		w.add("c.state = 0 and c.due > ?", now)
+		w.times("c.due", f.Due)
+	}
+}
+
+// letterWhere is a filter over letter l and current c.
+func letterWhere(f *nixie.Filter, now int64) *where {
+	w := &where{}
+	if len(f.IDs) > 0 {
+		w.add("l.n in (select n from @.letter where id = any(?) union all select h.n from @.message m join @.letter h on h.pos = m.pos where m.id = any(?))", uuids(f.IDs), uuids(f.IDs))
+	}
+	oneOf(w, "l.status", f.Statuses)
+	oneOf(w, "l.reason", f.Reasons)
+	oneOf(w, "l.class", f.Classes)
+	oneOf(w, "l.cause", f.Causes)
+	w.contains("l.signature", f.Signature)
+	w.contains("l.text", f.Text)
+	if f.Fingerprint != "" {
+		w.add("l.fingerprint = ?", f.Fingerprint)
+	}
+	if f.Redrivable != nil {
+		w.add("l.redrivable = ?", *f.Redrivable)
+	}
+	if f.NeedsReview != nil {
+		w.add("l.needs_review = ?", *f.NeedsReview)
+	}
+	w.times("l.first_failed", f.FirstFailed)
+	w.times("l.last_failed", f.LastFailed)
+	if !f.Operation.IsZero() {
+		w.add("l.operation = ?", [16]byte(f.Operation))
+	}
+	w.common(f, "l.died", now)
+	return w
+}
+
+// messageWhere is a filter over current c. What only letters have matches no
+// message, as in nixie.Filter.MatchMessage.
+func messageWhere(f *nixie.Filter, now int64) *where {
+	w := &where{}
+	if len(f.Statuses)+len(f.Classes)+len(f.Causes) > 0 || f.Signature != "" || f.Fingerprint != "" ||
+		f.Redrivable != nil || f.NeedsReview != nil || !f.Operation.IsZero() ||
+		f.FirstFailed != (nixie.Times{}) || f.LastFailed != (nixie.Times{}) {
+		w.add("false")
+	}
+	if len(f.IDs) > 0 {
+		w.add("c.id = any(?)", uuids(f.IDs))
+	}
+	w.contains(newestText, f.Text)
+	oneOf(w, "c.reason", f.Reasons)
+	w.common(f, "c.enqueued", now)
+	return w
+}
+
+// newestText is the text of a message's newest failure, for current c.
+const newestText = "coalesce((select f.text from @.failure f where f.pos = c.pos order by f.ordinal desc limit 1), '')"
+
+// Bounds of a page.
+const (
+	defaultPage = 50
+	maxPage     = 10_000
+)
+
+func pageLimit(p store.Page) int { return min(cmp.Or(max(p.Limit, 0), defaultPage), maxPage) }
+
+func badCursor(cursor string) error {
+	return nixie.Errorf(nixie.CodeInvalid, "cursor %.40q is not from an earlier page of this listing: start without one", cursor)
+}
+
+// cursorNumber reads a cursor that is one number.
+func cursorNumber(cursor string) (int64, error) {
+	if cursor == "" {
+		return 0, nil
+	}
+	n, err := strconv.ParseInt(cursor, 10, 64)
+	if err != nil || n < 0 {
+		return 0, badCursor(cursor)
+	}
+	return n, nil
+}
+
+// cursorNumbers reads a cursor that is several numbers.
+func cursorNumbers(cursor string, n int) ([]int64, error) {
+	parts := strings.Split(cursor, ".")
+	if len(parts) != n {
+		return nil, badCursor(cursor)
+	}
+	numbers := make([]int64, n)
+	for i, part := range parts {
+		var err error
+		if numbers[i], err = strconv.ParseInt(part, 10, 64); err != nil {
+			return nil, badCursor(cursor)
+		}
+	}
+	return numbers, nil
+}

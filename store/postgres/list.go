@@ -1,0 +1,182 @@
+package postgres
+
+import (
+	"context"
+	"fmt"
+
+	"github.com/nixie-go/nixie"
+	"github.com/nixie-go/nixie/store"
+)
+
+// maxPageSize is at how many bytes of bodies and histories a page ends, however
+// few rows it has.
+const maxPageSize = 16 << 20
+
+const currentColumns = `c.pos, c.id, c.queue_name, c.type, coalesce(c.key, ''), coalesce(c.stream, ''), coalesce(c.dedupe, ''), c.priority, c.hash, coalesce(c.headers, ''), coalesce(c.origin, ''),
+	c.enqueued, c.expires, coalesce(c.state, -1), c.due, coalesce(c.attempts, 0), coalesce(c.deliveries, 0), coalesce(c.crashes, 0), coalesce(c.generation, 0), coalesce(c.redrives, 0),
+	coalesce((select o.name from @.owner o where o.n = c.owner), ''), c.until, c.claimed, coalesce(c.received, 0), coalesce(c.steps, ''), c.ended, c.may_pass, coalesce(c.gap, false), c.reason`
+
+// current reads currentColumns, and more after them. What cannot be read is left
+// out and named.
+func current(r row, m *nixie.Message, more ...any) (pos int64, damage []string, err error) {
+	var headers, origin, steps, owner string
+	var enqueued, expires, due, until, claimed, received, ended int64
+	var state int
+	into := append([]any{&pos, (*idColumn)(&m.ID), &m.Queue, &m.Type, &m.Key, &m.Stream, &m.DedupeKey, &m.Priority, (*hashColumn)(&m.Hash), &headers, &origin,
+		&enqueued, &expires, &state, &due, &m.Attempts, &m.Deliveries, &m.Crashes, &m.Generation, &m.Redrives,
+		&owner, &until, &claimed, &received, &steps, &ended, &m.MayPass, &m.OrderGap, &m.LastReason}, more...)
+	if err := r.Scan(into...); err != nil {
+		return 0, nil, err
+	}
+	m.EnqueuedAt, m.ExpiresAt, m.FirstReceivedAt, m.EndedAt = moment(enqueued), moment(expires), moment(received), moment(ended)
+	damage = readTexts(m, headers, origin, steps)
+	if state < 0 || state >= len(states) {
+		return pos, append(damage, fmt.Sprintf("state %d is not one of ours", state)), nil
+	}
+	m.State = states[state]
+	switch m.State {
+	case nixie.Queued:
+		m.NotBefore = moment(due)
+	case nixie.Leased:
+		m.LeaseOwner, m.LeasedAt, m.LeaseExpiresAt = owner, moment(claimed), moment(until)
+	}
+	return pos, damage, nil
+}
+
+// tell adds what is kept beside a message's row.
+func (s *story) tell(m *nixie.Message, history *[]nixie.Failure, dropped *int, damage *[]string) {
+	m.Body, *history, *dropped = s.body, s.history, s.dropped
+	if nixie.HashBody(m.Body) != m.Hash {
+		*damage = append(*damage, bodyDamage)
+	}
+	*damage = append(*damage, s.damage...)
+}
+
+// size is how many bytes a story has.
+func (s *story) size() int {
+	n := len(s.body)
+	for i := range s.history {
+		n += len(s.history[i].Text) + len(s.history[i].Stack)
+		for _, a := range s.history[i].Attachments {
+			n += len(a.Data)
+		}
+	}
+	return n
+}
+
+// Messages implements store.Overview.
+func (s *Store) Messages(ctx context.Context, filter nixie.Filter, page store.Page) ([]store.Record, string, error) {
+	limit := pageLimit(page)
+	var list []store.Record
+	var positions []int64
+	err := s.view(ctx, func(t *tx) error {
+		if err := t.time(); err != nil {
+			return err
+		}
+		w := messageWhere(&filter, t.now)
+		if page.Cursor != "" {
+			after, err := cursorNumbers(page.Cursor, 2)
+			if err != nil {
+				return err
+			}
+			w.add("(c.enqueued, c.pos) < (?, ?)", after[0], after[1])
+		}
+		t.read(func(r row) error {
+			var m store.Record
+			pos, damage, err := current(r, &m.Message, &m.LastFailure)
+			m.Damage = damage
+			list, positions = append(list, m), append(positions, pos)
+			return err
+		}, fmt.Sprintf("select %s, %s from @.current c where %s order by c.enqueued desc, c.pos desc limit %d", currentColumns, newestText, w, limit+1), w.args...)
+		if err := t.send(); err != nil || !page.Whole {
+			return err
+		}
+		stories, err := t.readStories(positions)
+		for i, size := 0, 0; err == nil && i < len(list); i++ {
+			of := stories[positions[i]]
+			of.tell(&list[i].Message, &list[i].History, &list[i].HistoryDropped, &list[i].Damage)
+			if size += of.size(); size >= maxPageSize {
+				limit = min(limit, i+1)
+			}
+		}
+		return err
+	})
+	if err != nil || len(list) <= limit {
+		return list, "", err
+	}
+	return list[:limit], fmt.Sprintf("%d.%d", list[limit-1].EnqueuedAt.UnixNano(), positions[limit-1]), nil
+}
+
+// Letters implements store.DeadLetters.
+func (s *Store) Letters(ctx context.Context, filter nixie.Filter, page store.Page) ([]nixie.Letter, string, error) {
+	limit := pageLimit(page)
+	var list []nixie.Letter
+	var positions, numbers []int64
+	err := s.view(ctx, func(t *tx) error {
+		if err := t.time(); err != nil {
+			return err
+		}
+		w := letterWhere(&filter, t.now)
+		if page.Cursor != "" {
+			after, err := cursorNumbers(page.Cursor, 2)
+			if err != nil {
+				return err
+			}
+			w.add("(l.died, l.n) < (?, ?)", after[0], after[1])
+		}
+		t.read(func(r row) error {
+			l, pos, n, err := shownLetter(r)
+			list, positions, numbers = append(list, l), append(positions, pos), append(numbers, n)
+			return err
+		}, fmt.Sprintf(`select %s, l.n, l.id, l.status, l.cause, l.class, l.reason, l.signature, l.fingerprint, l.redrivable, l.needs_review, l.rule,
+			l.first_failed, l.last_failed, l.died, l.resolved, l.operation, l.note, l.revision, l.text
+			from @.letter l join @.current c on c.pos = l.pos where %s order by l.died desc, l.n desc limit %d`, currentColumns, w, limit+1), w.args...)
+		if err := t.send(); err != nil || !page.Whole {
+			return err
+		}
+		byNumber := map[int64]*nixie.Letter{}
+		for i := range list {
+			byNumber[numbers[i]] = &list[i]
+		}
+		t.read(func(r row) error {
+			var n, at int64
+			var note nixie.Note
+			if err := r.Scan(&n, &at, &note.By, &note.Text); err != nil {
+				return err
+			}
+			note.At = moment(at)
+			byNumber[n].Notes = append(byNumber[n].Notes, note)
+			return nil
+		}, "select letter, at, by, text from @.note where letter = any($1) order by letter, ordinal", numbers)
+		stories, err := t.readStories(positions)
+		for i, size := 0, 0; err == nil && i < len(list); i++ {
+			l, of := &list[i], stories[positions[i]]
+			of.tell(&l.Message, &l.History, &l.HistoryDropped, &l.Damage)
+			if n := len(l.History); n > 0 {
+				l.Artifacts = l.History[n-1].Attachments
+			}
+			if size += of.size(); size >= maxPageSize {
+				limit = min(limit, i+1)
+			}
+		}
+		return err
+	})
+	if err != nil || len(list) <= limit {
+		return list, "", err
+	}
+	return list[:limit], fmt.Sprintf("%d.%d", list[limit-1].DiedAt.UnixNano(), numbers[limit-1]), nil
+}
+
+func shownLetter(r row) (l nixie.Letter, pos, n int64, err error) {
+	var first, last, died, resolved int64
+	pos, l.Damage, err = current(r, &l.Message, &n, (*idColumn)(&l.ID), &l.Status, &l.Cause, &l.Class, &l.Reason, &l.Signature, &l.Fingerprint, &l.Redrivable, &l.NeedsReview, &l.Rule,
+		&first, &last, &died, &resolved, (*idColumn)(&l.Operation), &l.Note, &l.Revision, &l.Message.LastFailure)
+	l.FirstFailedAt, l.LastFailedAt, l.DiedAt, l.ResolvedAt = moment(first), moment(last), moment(died), moment(resolved)
+	return l, pos, n, err
+}
+
+// time reads the clock at once.
+func (t *tx) time() error {
+	t.clock()
+	return t.send()
+}

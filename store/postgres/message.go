@@ -1,0 +1,276 @@
+package postgres
+
+import (
+	"encoding/hex"
+	"encoding/json"
+	"fmt"
+	"slices"
+
+	"github.com/nixie-go/nixie"
+)
+
+// The states as they are kept.
+const (
+	stQueued = iota
+	stLeased
+	stSucceeded
+	stDiscarded
+	stCanceled
+	stDead
+	stBehind // queued behind others of its stream; shown as queued
+)
+
+var states = [...]nixie.State{nixie.Queued, nixie.Leased, nixie.Succeeded, nixie.Discarded, nixie.Canceled, nixie.Dead}
+
+// table is where a message lies beside the row that it has for good.
+type table int
+
+const (
+	nowhere table = iota
+	inPending
+	inLog
+)
+
+// message is what a call knows of a message that it works on, and what becomes of
+// it.
+type message struct {
+	pos, queue  int64
+	id          nixie.ID
+	mtype, key  string
+	stream      string // its name, ordered or not
+	dedupe      string
+	priority    int
+	hash        nixie.Hash
+	in          table
+	state       int
+	due, place  int64
+	attempts    int
+	deliveries  int
+	crashes     int
+	generation  int
+	redrives    int
+	number      int64
+	owner       int64
+	until       int64
+	received    int64
+	claimed     int64
+	abandoned   string
+	steps       []string
+	ordered     bool // part of an ordered stream
+	rank        int64
+	mayPass     bool
+	gap         bool
+	reason      string
+	ended       int64
+	note        string
+	q           *queueRow
+	letter      *letterRow
+	ordinal     int64       // of its newest failure
+	first, last failureHead // of its failures
+}
+
+// failureHead is what a letter shows of a failure.
+type failureHead struct {
+	failed int64
+	class  nixie.Class
+	reason nixie.Reason
+	text   string
+}
+
+// shown is the state as the outside knows it.
+func (m *message) shown() nixie.State {
+	if m.state == stBehind {
+		return nixie.Queued
+	}
+	return states[m.state]
+}
+
+// onItsWay reports whether it has not ended.
+func (m *message) onItsWay() bool {
+	return m.state == stQueued || m.state == stLeased || m.state == stBehind
+}
+
+// move changes the state by the table of moves, which guards every change.
+func (m *message) move(on nixie.Event) error {
+	next, ok := nixie.NextState(m.shown(), on)
+	if !ok {
+		return nixie.Errorf(nixie.CodeConflict, "message %s is %s, which does not allow %s", m.id, m.shown(), on)
+	}
+	m.state = slices.Index(states[:], next)
+	return nil
+}
+
+// wait queues the message until due.
+func (m *message) wait(due int64) { m.due, m.owner, m.until, m.claimed = due, 0, 0, 0 }
+
+// learn adds the steps that are new.
+func (m *message) learn(steps []string) {
+	for _, step := range steps {
+		if !slices.Contains(m.steps, step) && len(m.steps) < nixie.MaxSteps {
+			m.steps = append(m.steps, step)
+		}
+	}
+}
+
+const messageColumns = `m.pos, m.id, m.queue, m.type, coalesce(m.key, ''), coalesce(m.stream, ''), coalesce(m.dedupe, ''), m.priority, m.hash,
+	case when p.pos is not null then 1 when l.pos is not null then 2 else 0 end, coalesce(p.state, l.state, 0), coalesce(p.due, 0), coalesce(p.place, 0),
+	coalesce(p.attempts, l.attempts, 0), coalesce(p.deliveries, l.deliveries, 0), coalesce(p.crashes, l.crashes, 0), coalesce(p.generation, l.generation, 1), coalesce(p.redrives, l.redrives, 0),
+	coalesce(p.number, l.number, 0), coalesce(p.owner, 0), coalesce(p.until, 0), coalesce(p.received, l.received, 0), coalesce(p.claimed, 0), coalesce(p.abandoned, ''), coalesce(p.steps, l.steps, ''),
+	p.stream is not null, coalesce(p.rank, 0), coalesce(p.may_pass, false), coalesce(p.gap, l.gap, false), coalesce(p.reason, l.reason, ''), coalesce(l.ended, 0)`
+
+// keep reads a row of messageColumns.
+func (t *tx) keep(r row) error {
+	m := &message{}
+	var steps string
+	if err := r.Scan(&m.pos, (*idColumn)(&m.id), &m.queue, &m.mtype, &m.key, &m.stream, &m.dedupe, &m.priority, (*hashColumn)(&m.hash),
+		&m.in, &m.state, &m.due, &m.place,
+		&m.attempts, &m.deliveries, &m.crashes, &m.generation, &m.redrives,
+		&m.number, &m.owner, &m.until, &m.received, &m.claimed, &m.abandoned, &steps,
+		&m.ordered, &m.rank, &m.mayPass, &m.gap, &m.reason, &m.ended); err != nil {
+		return err
+	}
+	if err := fromJSON(steps, &m.steps); err != nil {
+		m.steps = nil // shown as damage; what is kept then are the new ones
+	}
+	t.rows[m.pos], t.byID[m.id] = m, m
+	return nil
+}
+
+// ofIDs is the condition that something is about the messages whose IDs are the
+// first argument.
+const ofIDs = " in (select pos from @.message where id = any($1::uuid[]))"
+
+// hold locks messages, with what hangs on them, and reads them. Told is whether
+// also their histories are asked for.
+func (t *tx) hold(ids []nixie.ID, told bool) error {
+	list := uuids(ids)
+	t.run(`select from @.stream where n in (select stream from @.pending where pos`+ofIDs+` and stream is not null) order by n for update`, list)
+	t.run("select from @.pending where pos"+ofIDs+" order by pos for update", list)
+	t.run("select from @.letter where pos"+ofIDs+" order by n for update", list)
+	t.clock()
+	t.readMessages("m.id = any($1::uuid[])", list)
+	t.readLetters("pos"+ofIDs, list)
+	if told {
+		t.readHeads("pos"+ofIDs, list)
+	}
+	return t.send()
+}
+
+// readMessages reads messages with their queues.
+func (t *tx) readMessages(where string, args ...any) {
+	t.readQueues("n in (select m.queue from @.message m where "+where+")", args...)
+	t.read(t.keep, "select "+messageColumns+" from @.message m left join @.pending p on p.pos = m.pos left join @.log l on l.pos = m.pos where "+where, args...)
+	t.list = append(t.list, stmt{query: "select", done: func(string) error { return t.join() }})
+}
+
+// join gives messages the rows of their queues.
+func (t *tx) join() error {
+	for _, m := range t.rows {
+		if m.q = t.queues[m.queue]; m.q == nil {
+			return nixie.Errorf(nixie.CodeInternal, "message %s belongs to no queue", m.id)
+		}
+	}
+	return nil
+}
+
+// readHeads reads the newest and the oldest failure of messages that were read
+// before.
+func (t *tx) readHeads(where string, args ...any) {
+	take := func(into func(*message) *failureHead) func(row) error {
+		return func(r row) error {
+			var pos, ordinal int64
+			var f failureHead
+			if err := r.Scan(&pos, &ordinal, &f.failed, &f.class, &f.reason, &f.text); err != nil {
+				return err
+			}
+			if m := t.rows[pos]; m != nil {
+				*into(m), m.ordinal = f, max(m.ordinal, ordinal)
+			}
+			return nil
+		}
+	}
+	const head = "select distinct on (pos) pos, ordinal, failed, class, reason, text from @.failure where "
+	t.read(take(func(m *message) *failureHead { return &m.first }), head+where+" order by pos, ordinal", args...)
+	t.read(take(func(m *message) *failureHead { return &m.last }), head+where+" order by pos, ordinal desc", args...)
+}
+
+// idColumn reads an ID, zero for null, whichever driver reads it.
+type idColumn nixie.ID
+
+// Scan implements sql.Scanner.
+func (id *idColumn) Scan(value any) error {
+	*id = idColumn{}
+	switch v := value.(type) {
+	case nil:
+		return nil
+	case string:
+		return (*nixie.ID)(id).UnmarshalText([]byte(v))
+	case []byte:
+		if len(v) == len(id) {
+			copy(id[:], v)
+			return nil
+		}
+		return (*nixie.ID)(id).UnmarshalText(v)
+	case [16]byte:
+		*id = v
+		return nil
+	}
+	return fmt.Errorf("%T is no ID", value)
+}
+
+// hashColumn reads a hash, zero for one of another length.
+type hashColumn nixie.Hash
+
+// Scan implements sql.Scanner.
+func (h *hashColumn) Scan(value any) error {
+	*h = hashColumn{}
+	switch v := value.(type) {
+	case []byte:
+		copy(h[:], v)
+	case string: // as text: \x and digits
+		if raw, err := hex.DecodeString(v[min(2, len(v)):]); err == nil {
+			copy(h[:], raw)
+		}
+	}
+	return nil
+}
+
+func uuids(ids []nixie.ID) [][16]byte {
+	list := make([][16]byte, len(ids))
+	for i, id := range ids {
+		list[i] = id
+	}
+	return list
+}
+
+// idOrNull is an ID as an argument.
+func idOrNull(id nixie.ID) *[16]byte {
+	if id.IsZero() {
+		return nil
+	}
+	raw := [16]byte(id)
+	return &raw
+}
+
+// fromJSON reads a text of JSON; an empty one says nothing.
+func fromJSON(text string, into any) error {
+	if text == "" {
+		return nil
+	}
+	if err := json.Unmarshal([]byte(text), into); err != nil {
+		return fmt.Errorf("it is no JSON of ours: %w", err)
+	}
+	return nil
+}
+
+// toJSON is a value as a text, empty if there is nothing to say.
+func toJSON(empty bool, value any) string {
+	if empty {
+		return ""
+	}
+	data, err := json.Marshal(value)
+	if err != nil {
+		panic("postgres: a value of ours is no JSON: " + err.Error())
+	}
+	return string(data)
+}

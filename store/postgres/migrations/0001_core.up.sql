@@ -1,0 +1,297 @@
+-- A message is one row of `message`, written once. While it is on its way it has
+-- a row of `pending`, which claims, retries and releases change; when it ends
+-- that row goes and one of `log` comes. A redrive goes the way back. So what
+-- changes is small, and what is large does not change.
+--
+-- `pos` is a message's own number, in the order messages came. `place` is where it
+-- stands among those of its queue, and `rank` among those of its stream: later
+-- ones for what was moved or appended. All three come from one sequence.
+--
+-- Moments are nanoseconds since 1970 UTC, 0 is none. JSON texts are null when
+-- there is nothing to say. `@.` stands for the schema.
+
+create table @.meta (
+  name  text primary key,
+  value text not null
+);
+
+create sequence @.place;
+
+create table @.queue (
+  n        integer generated always as identity primary key,
+  name     text    not null unique,
+  settings jsonb   not null default '{}',
+  paused   boolean not null default false, -- says again what settings say, for claims
+  strict   boolean not null default false,
+  age      bigint  not null,               -- nanoseconds that one priority is worth
+  lease    bigint  not null                -- nanoseconds
+);
+
+create table @.message (
+  pos      bigint   primary key,
+  id       uuid     not null,
+  queue    integer  not null,
+  type     text     not null,
+  key      text,
+  stream   text,
+  dedupe   text,
+  priority smallint not null,
+  body     bytea    not null,
+  hash     bytea    not null,
+  headers  text,
+  origin   text,
+  enqueued bigint   not null,
+  expires  bigint   not null
+);
+
+alter table @.message alter body set storage external;
+create unique index message_id     on @.message (id);
+create index        message_listed on @.message (enqueued, pos);
+create index        message_key    on @.message (key) where key is not null;
+create index        message_origin on @.message using hash (origin) where origin is not null;
+
+create table @.pending (
+  pos        bigint   primary key,
+  queue      integer  not null,
+  state      smallint not null,             -- 0 queued, 1 leased, 6 queued behind others of its stream
+  priority   smallint not null,
+  due        bigint   not null,             -- not handed out earlier
+  place      bigint   not null,
+  attempts   integer  not null,
+  deliveries integer  not null,
+  crashes    integer  not null,
+  generation integer  not null,
+  redrives   integer  not null,
+  number     bigint   not null,             -- of the newest lease, grows over all lives
+  owner      integer  not null,             -- of the lease, 0 when queued
+  until      bigint   not null,             -- end of the lease, 0 when queued
+  received   bigint   not null,             -- first claim of all lives
+  claimed    bigint   not null,             -- newest claim
+  abandoned  text,                          -- the holder that vanished; to be judged
+  steps      text,
+  stream     bigint,                        -- of an ordered queue
+  rank       bigint   not null,
+  may_pass   boolean  not null,             -- may go before those of its stream that wait or are dead
+  gap        boolean  not null,             -- was handed out out of order
+  reason     text                           -- of its newest failure
+) with (fillfactor = 70, autovacuum_vacuum_scale_factor = 0.02, autovacuum_vacuum_cost_delay = 0);
+
+-- What waits behind others of its stream is not in pending_due, so that a blocked
+-- stream costs those who claim nothing.
+create index pending_due     on @.pending (queue, priority, due, place) where state = 0 and crashes = 0;
+create index pending_suspect on @.pending (queue, due)       where state = 0 and crashes > 0;
+create index pending_lease   on @.pending (until)            where state = 1;
+create index pending_stream  on @.pending (stream, rank)     where stream is not null;
+create index pending_order   on @.pending (stream, due, rank) where stream is not null;
+create index pending_open    on @.pending (stream)           where stream is not null and state <> 6;
+create index pending_passing on @.pending (stream, due, rank) where may_pass;
+
+-- The streams of ordered queues that have messages on their way or unresolved
+-- letters. Whoever changes what is in a stream holds the lock of its row.
+create table @.stream (
+  n       bigint  generated always as identity primary key,
+  queue   integer not null,
+  name    text    not null,
+  top     bigint  not null default 0,       -- highest rank that was handed out
+  blocked boolean not null default false,   -- a dead message holds it up
+  due     bigint  not null default 0,       -- when its next message may go, 0 is at once
+  unique (queue, name)
+);
+
+create index stream_urgency on @.stream (queue, blocked desc, due desc, n);
+
+create table @.log (
+  pos        bigint   primary key,
+  queue      integer  not null,
+  state      smallint not null,             -- 2 succeeded, 3 discarded, 4 canceled, 5 dead
+  ended      bigint   not null,
+  received   bigint   not null,
+  attempts   integer  not null,
+  deliveries integer  not null,
+  crashes    integer  not null,
+  generation integer  not null,
+  redrives   integer  not null,
+  number     bigint   not null,
+  steps      text,
+  gap        boolean  not null,
+  reason     text,
+  note       text                           -- why it was discarded or canceled
+);
+
+-- What retention may remove: what has no letter.
+create index log_ended on @.log (queue, ended, pos) where state <> 5 and redrives = 0;
+
+create table @.failure (
+  pos      bigint  not null,
+  ordinal  integer not null,                -- 1, 2, 3 … of the message, never reused
+  queue    integer not null,
+  at       bigint  not null,                -- when it was recorded
+  failed   bigint  not null,                -- when it happened, by whoever tells it
+  class    text    not null,
+  reason   text    not null,
+  decision text    not null,
+  text     text    not null,
+  doc      text    not null,                -- the rest of the failure as JSON
+  primary key (pos, ordinal)
+);
+
+create index failure_retry on @.failure (queue, at) where decision = 'retry';
+
+create table @.attachment (
+  pos       bigint  not null,
+  failure   integer not null,               -- failure.ordinal
+  ordinal   integer not null,
+  name      text    not null,
+  data      bytea   not null,
+  truncated bigint  not null,
+  primary key (pos, failure, ordinal)
+);
+
+create table @.letter (
+  n            bigint  generated always as identity primary key,
+  id           uuid    not null unique,
+  pos          bigint  not null unique,
+  queue        integer not null,
+  status       text    not null,
+  cause        text    not null,
+  class        text    not null,
+  reason       text    not null,
+  signature    text    not null,
+  fingerprint  text    not null,
+  redrivable   boolean not null,
+  needs_review boolean not null,
+  rule         text    not null,
+  text         text    not null,            -- of the last failure, for searching
+  first_failed bigint  not null,
+  last_failed  bigint  not null,
+  died         bigint  not null,
+  resolved     bigint  not null,
+  operation    uuid,
+  note         text    not null,
+  revision     bigint  not null,
+  stream       bigint,                      -- while its message is dead in an ordered stream
+  rank         bigint  not null,
+  blocks       boolean not null             -- the followers wait
+);
+
+create index letter_died      on @.letter (died, n);
+create index letter_group     on @.letter (fingerprint, died);
+create index letter_queue     on @.letter (queue, died, n);
+create index letter_resolved  on @.letter (queue, resolved, n) where resolved > 0;
+create index letter_operation on @.letter (operation) where operation is not null;
+create index letter_stream    on @.letter (stream, rank) where stream is not null;
+
+create table @.note (
+  letter  bigint  not null,                 -- letter.n
+  ordinal integer not null,
+  at      bigint  not null,
+  by      text    not null,
+  text    text    not null,
+  primary key (letter, ordinal)
+);
+
+create table @.dedupe (
+  queue integer not null,
+  key   text    not null,
+  pos   bigint  not null,                   -- the holder
+  primary key (queue, key)
+);
+
+create index dedupe_holder on @.dedupe (pos);
+
+create table @.inbox (
+  scope text   not null,
+  key   text   not null,
+  at    bigint not null,
+  primary key (scope, key)
+);
+
+create index inbox_at on @.inbox (at);
+
+-- Processes that claim. One whose heart was not seen for a while is dead: its
+-- leases are void.
+create table @.owner (
+  n       integer     generated always as identity primary key,
+  name    text        not null,
+  started timestamptz not null default clock_timestamp(),
+  seen    timestamptz not null default clock_timestamp(),
+  gone    boolean     not null default false, -- it left, or was taken for dead
+  buried  boolean     not null default false  -- and its leases were ended
+);
+
+create table @.operation (
+  n       bigint  generated always as identity primary key,
+  id      uuid    not null unique,
+  event   text    not null,
+  actor   text    not null,
+  reason  text    not null,
+  filter  text    not null,
+  force   boolean not null,
+  created bigint  not null
+);
+
+create table @.item (
+  operation bigint not null,
+  ordinal   bigint not null,
+  letter    bigint not null,                -- letter.n, which it may outlive
+  state     text   not null,                -- pending, done, skipped, failed
+  primary key (operation, ordinal),
+  unique (operation, letter)
+);
+
+create index item_waits on @.item (letter) where state = 'pending';
+
+create table @.audit (
+  queue   integer not null,
+  number  bigint  not null,
+  at      bigint  not null,
+  actor   text    not null,
+  event   text    not null,
+  subject uuid,
+  reason  text    not null,
+  hash    bytea   not null,
+  primary key (queue, number)
+);
+
+create index audit_at      on @.audit (at);
+create index audit_subject on @.audit (subject) where subject is not null;
+
+-- The ends of each chain: its newest entry, and the newest that was pruned. Its
+-- row is the lock under which a chain grows, held from the end of a transaction's
+-- work to its commit.
+create table @.chain (
+  queue       integer primary key,
+  number      bigint not null default 0,
+  hash        bytea  not null default '',
+  gone_number bigint not null default 0,
+  gone_hash   bytea  not null default ''
+);
+
+-- Counts that outlive their rows.
+create table @.tally (
+  queue integer not null,
+  what  text    not null,                   -- pruned, purged: by the state of the message; discarded: by reason
+  name  text    not null,
+  n     bigint  not null,
+  primary key (queue, what, name)
+);
+
+-- What is known of a message now, whichever way it is kept.
+create view @.current as
+select m.pos, m.queue, q.name as queue_name, m.id, m.type, m.key, m.stream, m.dedupe, m.priority, m.hash, m.headers, m.origin, m.enqueued, m.expires,
+       case p.state when 6 then 0 else coalesce(p.state, l.state) end as state,
+       coalesce(p.due, 0) as due,
+       coalesce(p.attempts, l.attempts) as attempts,
+       coalesce(p.deliveries, l.deliveries) as deliveries,
+       coalesce(p.crashes, l.crashes) as crashes,
+       coalesce(p.generation, l.generation) as generation,
+       coalesce(p.redrives, l.redrives) as redrives,
+       coalesce(p.owner, 0) as owner, coalesce(p.until, 0) as until, coalesce(p.claimed, 0) as claimed,
+       coalesce(p.received, l.received) as received,
+       coalesce(p.steps, l.steps) as steps,
+       coalesce(l.ended, 0) as ended, coalesce(p.may_pass, false) as may_pass, coalesce(p.gap, l.gap) as gap,
+       coalesce(p.reason, l.reason, '') as reason
+from @.message m
+join @.queue q on q.n = m.queue
+left join @.pending p on p.pos = m.pos
+left join @.log l on l.pos = m.pos;

@@ -1,0 +1,154 @@
+package postgres
+
+import (
+	"context"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/nixie-go/nixie"
+)
+
+// counted is how far back an overview counts retries and deaths.
+const counted = time.Hour
+
+// Queues implements store.Overview.
+func (s *Store) Queues(ctx context.Context) ([]nixie.QueueInfo, error) {
+	infos := map[int64]*nixie.QueueInfo{}
+	err := s.view(ctx, func(t *tx) error {
+		if err := t.time(); err != nil {
+			return err
+		}
+		t.readQueues("true")
+		if err := t.send(); err != nil {
+			return err
+		}
+		for n, q := range t.queues {
+			infos[n] = &nixie.QueueInfo{Name: q.name, Settings: q.settings, Discards: map[nixie.Reason]int64{}}
+		}
+		t.countWaiting(infos)
+		t.countEnded(infos)
+		t.countRecent(infos)
+		return t.send()
+	})
+	if err != nil {
+		return nil, err
+	}
+	list := make([]nixie.QueueInfo, 0, len(infos))
+	for _, info := range infos {
+		list = append(list, *info)
+	}
+	slices.SortFunc(list, func(a, b nixie.QueueInfo) int { return strings.Compare(a.Name, b.Name) })
+	return list, nil
+}
+
+// The kinds of what is on its way, as countWaiting asks for them.
+const (
+	waitReady = iota
+	waitBlocked
+	waitScheduled
+	waitLeased
+)
+
+// countWaiting counts what is on its way; what is scheduled by when it is due.
+func (t *tx) countWaiting(infos map[int64]*nixie.QueueInfo) {
+	bands := nixie.DueBands()
+	ends := eachOf(bands[:], func(d time.Duration) int64 { return int64(d) })
+	t.read(func(r row) error {
+		var queue, n, first, last int64
+		var kind, band int
+		if err := r.Scan(&queue, &kind, &band, &n, &first, &last); err != nil {
+			return err
+		}
+		info := infos[queue]
+		info.Total += n
+		switch kind {
+		case waitReady:
+			info.Ready += n
+			info.OldestAt = moment(first)
+		case waitBlocked:
+			info.Blocked += n
+		case waitLeased:
+			info.Leased += n
+		case waitScheduled:
+			info.Scheduled += n
+			info.Due[band] += n
+			if at := moment(first); info.NextAt.IsZero() || at.Before(info.NextAt) {
+				info.NextAt = at
+			}
+			if at := moment(last); at.After(info.LastAt) {
+				info.LastAt = at
+			}
+		}
+		return nil
+	}, `select queue, kind, case kind when 2 then (select count(*) from unnest($2::bigint[]) e where due > $1 + e) else 0 end as band, count(*), min(due), max(due) from (
+			select p.queue, p.due, case when p.state = 1 then 3 when p.due > $1 then 2 when p.state = 6 then 1
+				when p.may_pass and exists (select from (select h.pos, h.due, h.rank from @.pending h where h.stream = p.stream order by h.rank limit 1) h
+					where h.pos <> p.pos and h.due <= $1 and not exists (select from @.letter l where l.stream = p.stream and l.blocks and l.rank < h.rank)) then 1
+				else 0 end as kind
+			from @.pending p) w group by 1, 2, 3`, t.now, ends)
+}
+
+// countEnded counts what has ended, also what is not kept any more.
+func (t *tx) countEnded(infos map[int64]*nixie.QueueInfo) {
+	ended := func(info *nixie.QueueInfo, state string, n int64) {
+		info.Total += n
+		switch nixie.State(state) {
+		case nixie.Succeeded:
+			info.Succeeded += n
+		case nixie.Discarded:
+			info.Discarded += n
+		case nixie.Canceled:
+			info.Canceled += n
+		}
+	}
+	t.read(func(r row) error {
+		var queue, state, n int64
+		var reason nixie.Reason
+		if err := r.Scan(&queue, &state, &reason, &n); err != nil {
+			return err
+		}
+		info := infos[queue]
+		ended(info, string(states[state]), n)
+		if state == stDiscarded {
+			info.Discards[reason] += n
+		}
+		return nil
+	}, "select queue, state, case state when 3 then coalesce(reason, 'unknown') else '' end, count(*) from @.log group by 1, 2, 3")
+	t.read(func(r row) error {
+		var queue, n int64
+		var what, name string
+		if err := r.Scan(&queue, &what, &name, &n); err != nil {
+			return err
+		}
+		info := infos[queue]
+		switch what {
+		case "pruned":
+			info.Pruned += n
+		case "purged":
+			info.Purged += n
+		case "discards":
+			info.Discards[nixie.Reason(name)] += n
+			return nil
+		}
+		ended(info, name, n)
+		return nil
+	}, "select queue, what, name, n from @.tally")
+}
+
+// countRecent counts the retries and deaths of the last hour, and what lies in the
+// office.
+func (t *tx) countRecent(infos map[int64]*nixie.QueueInfo) {
+	into := func(of func(*nixie.QueueInfo) *int64) func(row) error {
+		return func(r row) error {
+			var queue, n int64
+			err := r.Scan(&queue, &n)
+			*of(infos[queue]) = n
+			return err
+		}
+	}
+	since := t.now - int64(counted)
+	t.read(into(func(i *nixie.QueueInfo) *int64 { return &i.Retried }), "select queue, count(*) from @.failure where decision = 'retry' and at > $1 group by 1", since)
+	t.read(into(func(i *nixie.QueueInfo) *int64 { return &i.Died }), "select queue, count(*) from @.letter where died > $1 group by 1", since)
+	t.read(into(func(i *nixie.QueueInfo) *int64 { return &i.Dead }), "select queue, count(*) from @.letter where status not in ('resolved', 'discarded', 'redriving') group by 1")
+}

@@ -1,0 +1,119 @@
+package postgres
+
+import (
+	"context"
+	"sync"
+	"time"
+)
+
+const (
+	heartbeat = 10 * time.Second // of a process that claims
+	// patience is after how long without a heartbeat, as text for SQL, a process
+	// counts as dead. One that was only slow is told so when it settles.
+	patience = "interval '60 s'"
+)
+
+// deadOwner is the condition that an owner o is dead and nobody has ended its
+// leases yet. Hearts are always counted by the database's clock.
+const deadOwner = "not o.buried and (o.gone or o.seen < clock_timestamp() - " + patience + ")"
+
+// ownership is this process in the list of those that claim.
+type ownership struct {
+	name string
+	mu   sync.Mutex
+	n    int64
+	stop context.CancelFunc
+	done chan struct{} // closed when the heart has stopped
+}
+
+// registered returns this process's number in the list; it enters the list with
+// its first claim, and once more if it was taken for dead.
+func (o *ownership) registered(ctx context.Context, s *Store, known int64) (int64, error) {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	if o.n != 0 && o.n != known {
+		return o.n, nil
+	}
+	if err := s.pool.QueryRow(ctx, s.named("insert into @.owner (name) values ($1) returning n"), o.name).Scan(&o.n); err != nil {
+		return 0, err
+	}
+	if o.stop == nil {
+		beating, stop := context.WithCancel(context.WithoutCancel(ctx))
+		o.stop, o.done = stop, make(chan struct{})
+		go o.beat(beating, s)
+	}
+	return o.n, nil
+}
+
+// self is the number of this process, 0 before its first claim.
+func (o *ownership) self() int64 {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	return o.n
+}
+
+// beat shows now and then that the process lives. A beat that fails is made up for
+// by the next one.
+func (o *ownership) beat(ctx context.Context, s *Store) {
+	defer close(o.done)
+	tick := time.NewTicker(heartbeat)
+	defer tick.Stop()
+	for {
+		select {
+		case <-ctx.Done():
+			return
+		case <-tick.C:
+			_, _ = s.pool.Exec(ctx, s.named("update @.owner set seen = clock_timestamp() where n = $1 and not gone"), o.self())
+		}
+	}
+}
+
+// leave stops the heart and says that the process is gone, so that what it holds
+// is judged at once.
+func (o *ownership) leave(ctx context.Context, s *Store) error {
+	if o.stop == nil {
+		return nil
+	}
+	o.stop()
+	<-o.done
+	_, err := s.pool.Exec(ctx, s.named("update @.owner set gone = true where n = $1"), o.self())
+	return err
+}
+
+// sweep ends the leases whose time is over and those of dead owners. Their
+// messages are queued again to be judged: a crash is an ordinary failure. What
+// others are about to change is passed by.
+func (t *tx) sweep() error {
+	var dead []int64
+	t.read(func(r row) error {
+		var n int64
+		err := r.Scan(&n)
+		dead = append(dead, n)
+		return err
+	}, "select o.n from @.owner o where "+deadOwner+" order by o.n for update skip locked")
+	if err := t.send(); err != nil {
+		return err
+	}
+	stir := func(r row) error {
+		var own streamKey
+		err := r.Scan(&own.queue, &own.name)
+		t.stir(own.queue, own.name)
+		return err
+	}
+	t.read(stir, `update @.pending p set state = 0, `+voided+` from (select p.pos from @.pending p
+		where p.state = 1 and p.stream is null and (p.until <= $1 or p.owner = any($2)) order by p.pos for update skip locked) v
+		where p.pos = v.pos returning p.queue, ''`, t.now, dead)
+	t.read(stir, `update @.pending p set state = 6, `+voided+` from (select p.pos, s.name from @.pending p join @.stream s on s.n = p.stream
+		where p.state = 1 and (p.until <= $1 or p.owner = any($2)) order by p.pos for update of p, s skip locked) v
+		where p.pos = v.pos returning p.queue, v.name`, t.now, dead)
+	t.run(`update @.owner o set gone = true, buried = not exists (select from @.pending p where p.state = 1 and p.owner = o.n) where n = any($1)`, dead)
+	if err := t.send(); err != nil {
+		return err
+	}
+	t.arrange()
+	t.work.stirred = nil
+	return nil
+}
+
+// voided is what becomes of a lease that ends without a settlement.
+const voided = `owner = 0, until = 0, due = $1, crashes = p.crashes + 1, abandoned = coalesce((select nullif(o.name, '') from @.owner o where o.n = p.owner), '?')`

@@ -1,0 +1,225 @@
+package postgres
+
+import (
+	"context"
+	"fmt"
+	"maps"
+	"slices"
+	"time"
+
+	"github.com/nixie-go/nixie"
+	"github.com/nixie-go/nixie/store"
+)
+
+// The phases of pruning in each queue; the inbox comes last, as those of queue 0.
+const (
+	phaseMessages = iota
+	phaseLetters
+	phaseAudit
+	phases
+)
+
+// Prune implements store.Keeper.
+func (s *Store) Prune(ctx context.Context, p store.Pruning) (done store.Pruned, err error) {
+	if p.Limit == 0 {
+		p.Limit = store.DefaultPrune
+	}
+	if p.Limit < 0 || p.Limit > nixie.MaxBatch {
+		return done, nixie.Errorf(nixie.CodeInvalid, "prune looks at %d rows: give 1 to %d, or 0 for %d", p.Limit, nixie.MaxBatch, store.DefaultPrune)
+	}
+	if _, err := parsePlace(p.Cursor); err != nil {
+		return done, err
+	}
+	err = s.write(ctx, func(t *tx) error {
+		pr := &pruner{tx: t, dry: p.DryRun, left: int64(p.Limit)}
+		cursor := p.Cursor
+		t.clock()
+		t.readQueues("true")
+		if p.Resume {
+			t.run("select from @.meta where name = 'prune' for update")
+			t.read(func(r row) error { return r.Scan(&cursor) }, "select value from @.meta where name = 'prune'")
+		}
+		if err := t.send(); err != nil {
+			return err
+		}
+		at, err := parsePlace(cursor)
+		if err != nil {
+			return err
+		}
+		if err := pr.from(at); err != nil {
+			return err
+		}
+		done = pr.done
+		if p.Resume {
+			t.run("insert into @.meta (name, value) values ('prune', $1) on conflict (name) do update set value = excluded.value", done.Next)
+		}
+		return nil
+	})
+	return done, err
+}
+
+// place is where pruning stands: so many rows of a phase in a queue were met that
+// are still there.
+type place struct{ queue, phase, after int64 }
+
+func parsePlace(cursor string) (place, error) {
+	if cursor == "" {
+		return place{}, nil
+	}
+	n, err := cursorNumbers(cursor, 3)
+	if err != nil {
+		return place{}, err
+	}
+	if n[0] < 0 || n[1] < 0 || n[1] >= phases || n[2] < 0 {
+		return place{}, badCursor(cursor)
+	}
+	return place{n[0], n[1], n[2]}, nil
+}
+
+// pruner is one step of pruning.
+type pruner struct {
+	*tx
+	dry  bool
+	left int64
+	done store.Pruned
+}
+
+// from goes on at a place until enough rows were met.
+func (p *pruner) from(at place) error {
+	numbers := append(slices.Sorted(maps.Keys(p.queues)), 0)
+	start := slices.IndexFunc(numbers, func(n int64) bool { return n >= at.queue && at.queue != 0 })
+	if start < 0 {
+		start = 0
+	}
+	for _, n := range numbers[start:] {
+		for phase := range int64(phases) {
+			if n == at.queue && phase < at.phase {
+				continue
+			}
+			after := int64(0)
+			if n == at.queue && phase == at.phase {
+				after = at.after
+			}
+			met, err := p.phase(n, phase, after)
+			if err != nil {
+				return err
+			}
+			if p.left -= met; p.left == 0 {
+				if !p.dry {
+					met, after = 0, 0 // what was met is gone
+				}
+				p.done.Next = fmt.Sprintf("%d.%d.%d", n, phase, after+met)
+				return nil
+			}
+		}
+	}
+	return nil
+}
+
+// phase prunes one thing of one queue and returns how many rows it met.
+func (p *pruner) phase(queue, phase, after int64) (int64, error) {
+	if queue == 0 {
+		if phase > 0 {
+			return 0, nil
+		}
+		return p.inbox(after)
+	}
+	messages, letters, audit := p.queues[queue].settings.Kept()
+	switch phase {
+	case phaseMessages:
+		return p.messages(queue, after, messages)
+	case phaseLetters:
+		return p.lettersOf(queue, after, letters)
+	}
+	return p.audit(queue, after, audit)
+}
+
+func (p *pruner) positions(query string, args ...any) (list []int64, ids []nixie.ID, err error) {
+	p.read(func(r row) error {
+		var pos int64
+		var id nixie.ID
+		err := r.Scan(&pos, (*idColumn)(&id))
+		list, ids = append(list, pos), append(ids, id)
+		return err
+	}, query, args...)
+	return list, ids, p.send()
+}
+
+func (p *pruner) messages(queue, after int64, kept time.Duration) (int64, error) {
+	if kept == nixie.Forever {
+		return 0, nil
+	}
+	list, _, err := p.positions("select pos, null::uuid from @.log where queue = $1 and state <> 5 and redrives = 0 and ended <= $2 order by ended, pos offset $3 limit $4", queue, p.now-int64(kept), after, p.left)
+	p.done.Messages += int64(len(list))
+	if err == nil && !p.dry && len(list) > 0 {
+		p.remove("pruned", list)
+	}
+	return int64(len(list)), err
+}
+
+func (p *pruner) lettersOf(queue, after int64, kept time.Duration) (int64, error) {
+	if kept == nixie.Forever {
+		return 0, nil
+	}
+	query := "select pos, id from @.letter where queue = $1 and resolved > 0 and resolved <= $2 order by resolved, n offset $3 limit $4"
+	if !p.dry {
+		query += " for update"
+	}
+	list, ids, err := p.positions(query, queue, p.now-int64(kept), after, p.left)
+	p.done.Letters += int64(len(list))
+	if err == nil && !p.dry && len(list) > 0 {
+		p.run("update @.item set state = 'skipped' where state = 'pending' and letter in (select n from @.letter where pos = any($1))", list)
+		p.remove("pruned", list)
+		for _, id := range ids {
+			p.record(queue, system, nixie.OnPurge, id, store.PrunedLetter(kept))
+		}
+	}
+	return int64(len(list)), err
+}
+
+// audit prunes from the oldest entry on. The newest always stays.
+func (p *pruner) audit(queue, after int64, kept time.Duration) (met int64, err error) {
+	if kept == nixie.Forever {
+		return 0, nil
+	}
+	p.run("select from @.chain where queue = $1 for update", queue)
+	var newest int64
+	var hash []byte
+	over := false
+	p.read(func(r row) error {
+		var number, at int64
+		var sum []byte
+		if err := r.Scan(&number, &at, &sum); err != nil {
+			return err
+		}
+		if over = over || at > p.now-int64(kept); !over {
+			newest, hash = number, sum
+			met++
+		}
+		return nil
+	}, "select number, at, hash from @.audit a where queue = $1 and number < (select number from @.chain c where c.queue = $1) order by number offset $2 limit $3", queue, after, p.left)
+	if err := p.send(); err != nil {
+		return 0, err
+	}
+	p.done.Entries += met
+	if met == 0 || p.dry {
+		return met, nil
+	}
+	p.run("delete from @.audit where queue = $1 and number <= $2", queue, newest)
+	p.run("update @.chain set gone_number = $2, gone_hash = $3 where queue = $1", queue, newest, hash)
+	p.record(queue, system, nixie.OnPrune, nixie.ID{}, store.PrunedEntries(newest, kept))
+	return met, nil
+}
+
+// inbox prunes keys; one that counts only passes by those that it has counted.
+func (p *pruner) inbox(after int64) (n int64, err error) {
+	cutoff := p.now - int64(nixie.InboxRetention)
+	if p.dry {
+		p.number(&n, "select count(*) from (select from @.inbox where at <= $1 offset $2 limit $3) k", cutoff, after, p.left)
+	} else {
+		p.forget(&n, cutoff, int(p.left))
+	}
+	err = p.send()
+	p.done.Keys += n
+	return n, err
+}

@@ -1,0 +1,97 @@
+package postgres
+
+import (
+	"slices"
+
+	"github.com/nixie-go/nixie"
+)
+
+// queueRow is a row of the table queue while a transaction uses it.
+type queueRow struct {
+	n        int64
+	name     string
+	settings nixie.QueueSettings
+}
+
+// readQueues reads queues; what was read before is read again.
+func (t *tx) readQueues(where string, args ...any) {
+	t.read(func(r row) error {
+		q := &queueRow{}
+		var settings string
+		if err := r.Scan(&q.n, &q.name, &settings); err != nil {
+			return err
+		}
+		t.queues[q.n], t.named[q.name] = q, q
+		return fromJSON(settings, &q.settings)
+	}, "select n, name, settings::text from @.queue where "+where, args...)
+}
+
+// lockQueues keeps queues from being reordered until the transaction ends. Whoever
+// adds messages to queues holds it; it keeps nobody else from anything.
+func (t *tx) lockQueues(where string, args ...any) {
+	t.run("select pg_advisory_xact_lock_shared(hashtext('"+t.store.opts.Schema+"'), n) from (select n from @.queue where "+where+" order by n) q", args...)
+}
+
+// openQueues locks and reads the named queues, and makes those that do not exist.
+// What was collected before goes out with it.
+func (t *tx) openQueues(names []string) error {
+	names = slices.Compact(slices.Sorted(slices.Values(names)))
+	t.lockQueues("name = any($1)", names)
+	t.readQueues("name = any($1)", names)
+	if err := t.send(); err != nil {
+		return err
+	}
+	var missing []string
+	for _, name := range names {
+		if t.named[name] == nil {
+			missing = append(missing, name)
+		}
+	}
+	if len(missing) == 0 {
+		return nil
+	}
+	t.makeQueues(missing)
+	t.lockQueues("name = any($1)", missing)
+	t.readQueues("name = any($1)", missing)
+	return t.send()
+}
+
+func (t *tx) makeQueues(names []string) {
+	var zero nixie.QueueSettings
+	t.run("insert into @.queue (name, age, lease) select name, $2, $3 from unnest($1::text[]) name order by name on conflict do nothing", names, ageOf(&zero), int64(zero.LeaseOrDefault()))
+	t.run("insert into @.chain (queue) select n from @.queue where name = any($1) order by n on conflict do nothing", names)
+}
+
+// ageOf is how many nanoseconds one priority is worth.
+func ageOf(s *nixie.QueueSettings) int64 { return -s.Turn(0, 1) }
+
+// saveSettings writes the settings of a queue, whose row is locked.
+func (t *tx) saveSettings(q *queueRow) {
+	t.run("update @.queue set settings = $2::jsonb, paused = $3, strict = $4, age = $5, lease = $6 where n = $1",
+		q.n, toJSON(false, q.settings), q.settings.Paused, q.settings.Order == nixie.OrderStrict, ageOf(&q.settings), int64(q.settings.LeaseOrDefault()))
+}
+
+// pause stops the handing out of a queue, whatever else is set meanwhile.
+func (t *tx) pause(q *queueRow, note string) {
+	q.settings.Paused, q.settings.PausedNote = true, note
+	t.run("update @.queue set paused = true, settings = settings || jsonb_build_object('paused', true, 'paused_note', $2::text) where n = $1", q.n, note)
+}
+
+// draw takes numbers from the sequence of places.
+func (t *tx) draw(n int) {
+	t.read(func(r row) error {
+		var place int64
+		if err := r.Scan(&place); err != nil {
+			return err
+		}
+		t.places = append(t.places, place)
+		return nil
+	}, "select nextval('@.place') from generate_series(1, $1::int)", n)
+}
+
+// nextPlace is one of the numbers that were drawn.
+func (t *tx) nextPlace() int64 {
+	place := t.places[0]
+	t.places = t.places[1:]
+	return place
+}

@@ -1,0 +1,361 @@
+package postgres
+
+import (
+	"context"
+
+	"github.com/nixie-go/nixie"
+	"github.com/nixie-go/nixie/store"
+)
+
+// Resolve implements store.DeadLetters.
+func (s *Store) Resolve(ctx context.Context, resolutions []store.Resolution) []error {
+	errs := make([]error, len(resolutions))
+	if len(resolutions) == 0 {
+		return errs
+	}
+	if err := checkCall(len(resolutions)); err != nil {
+		return all(errs, err)
+	}
+	err := s.write(ctx, func(t *tx) error {
+		r := resolving{tx: t, items: map[item]string{}}
+		if err := r.hold(resolutions); err != nil {
+			return err
+		}
+		for i := range resolutions {
+			errs[i] = r.resolve(&resolutions[i])
+		}
+		r.flushItems()
+		return nil
+	})
+	if err != nil {
+		return all(errs, err)
+	}
+	return errs
+}
+
+// item is a letter in an operation.
+type item struct{ operation, letter nixie.ID }
+
+// The states of an item.
+const (
+	itemPending = "pending"
+	itemDone    = "done"
+	itemSkipped = "skipped"
+	itemFailed  = "failed"
+)
+
+// resolving is one call of Resolve.
+type resolving struct {
+	*tx
+	items      map[item]string // state, as read and as decided
+	operations map[nixie.ID]bool
+	decided    []item
+	purged     []*letterRow
+	purgedBy   map[nixie.ID]nixie.ID // letter to operation
+}
+
+// hold locks the letters, with what hangs on them, and reads them. Where they are
+// redriven to is opened.
+func (r *resolving) hold(resolutions []store.Resolution) error {
+	var ids, operations []nixie.ID
+	for i := range resolutions {
+		ids = append(ids, resolutions[i].Letter)
+		if op := resolutions[i].Operation; !op.IsZero() {
+			operations = append(operations, op)
+		}
+	}
+	list := uuids(ids)
+	const mine = " in (select pos from @.letter where id = any($1::uuid[]))"
+	r.lockQueues("n in (select queue from @.letter where id = any($1::uuid[]))", list)
+	// Streams are made for what may be appended to them.
+	r.run(`insert into @.stream as s (queue, name) select distinct m.queue, m.stream from @.message m join @.queue q on q.n = m.queue
+		where m.pos`+mine+` and m.stream is not null and q.settings->>'order' in ('strict', 'relaxed') order by 1, 2 on conflict (queue, name) do update set top = s.top`, list)
+	r.run("select from @.pending where pos"+mine+" order by pos for update", list)
+	r.run("select from @.letter where id = any($1::uuid[]) order by n for update", list)
+	r.run(`select from @.dedupe d where (d.queue, d.key) in (select queue, dedupe from @.message where pos`+mine+` and dedupe is not null) order by d.queue, d.key for update`, list)
+	r.clock()
+	r.readMessages("m.pos"+mine, list)
+	r.readLetters("id = any($1::uuid[])", list)
+	r.readKeys("select queue, dedupe from @.message where pos"+mine+" and dedupe is not null", list)
+	if len(operations) > 0 {
+		r.readItems(operations, list)
+	}
+	r.draw(len(resolutions))
+	return r.send()
+}
+
+// readItems locks and reads the items that the letters are in the operations.
+func (r *resolving) readItems(operations []nixie.ID, letters [][16]byte) {
+	r.operations = map[nixie.ID]bool{}
+	r.read(func(row row) error {
+		var id nixie.ID
+		err := row.Scan((*idColumn)(&id))
+		r.operations[id] = true
+		return err
+	}, "select id from @.operation where id = any($1)", uuids(operations))
+	r.read(func(row row) error {
+		var it item
+		var state string
+		err := row.Scan((*idColumn)(&it.operation), (*idColumn)(&it.letter), &state)
+		r.items[it] = state
+		return err
+	}, `select o.id, l.id, i.state from @.item i join @.operation o on o.n = i.operation join @.letter l on l.n = i.letter
+		where o.id = any($1) and l.id = any($2) order by i.operation, i.ordinal for update of i`, uuids(operations), letters)
+}
+
+// resolve applies one resolution. It answers before it changes anything.
+func (r *resolving) resolve(by *store.Resolution) error {
+	if err := checkResolution(by); err != nil {
+		return err
+	}
+	l := r.letters[by.Letter]
+	if l == nil {
+		return nixie.Errorf(nixie.CodeNotFound, "no letter %s", by.Letter)
+	}
+	it, err := r.item(by)
+	if err != nil {
+		return err
+	}
+	err = r.allow(l, by)
+	state := itemDone
+	switch {
+	case nixie.CodeOf(err) == nixie.CodeConflict:
+		state = itemSkipped
+	case err != nil:
+		state = itemFailed
+	default:
+		err = r.apply(l, by)
+	}
+	if it != nil {
+		r.items[*it] = state
+		r.decided = append(r.decided, *it)
+	}
+	return err
+}
+
+func checkResolution(r *store.Resolution) error {
+	if r.Actor == "" {
+		return nixie.Errorf(nixie.CodeInvalid, "actor is empty: say who resolves letter %s", r.Letter)
+	}
+	switch {
+	case r.Reason == "" && r.NeedsReason():
+		return nixie.Errorf(nixie.CodeInvalid, "reason is empty: %s needs one", r.Event)
+	case len(r.Reason) > nixie.MaxReason:
+		return nixie.Errorf(nixie.CodeLimit, "reason has %d bytes, the limit is %d: shorten it", len(r.Reason), nixie.MaxReason)
+	}
+	return checkEvent(r.Event)
+}
+
+// checkEvent refuses what nobody can do to a letter by hand.
+func checkEvent(e nixie.Event) error {
+	switch e {
+	case nixie.OnRedrive, nixie.OnDiscard, nixie.OnHold, nixie.OnUnhold, nixie.OnRequalify, nixie.OnRestore, nixie.OnConfirm, nixie.OnNote, nixie.OnPurge:
+		return nil
+	}
+	return nixie.Errorf(nixie.CodeInvalid, "event %q: use redrive, discard, hold, unhold, requalify, restore, confirm, note or purge", e)
+}
+
+// item is the item that a resolution is about to decide, nil when it belongs to
+// none. What is decided once stays so, however often an operation is resumed.
+func (r *resolving) item(by *store.Resolution) (*item, error) {
+	if by.Operation.IsZero() {
+		return nil, nil
+	}
+	if !r.operations[by.Operation] {
+		return nil, nixie.Errorf(nixie.CodeNotFound, "no operation %s", by.Operation)
+	}
+	it := item{by.Operation, by.Letter}
+	switch state := r.items[it]; state {
+	case "":
+		return nil, nixie.Errorf(nixie.CodeNotFound, "letter %s is not in operation %s", by.Letter, by.Operation)
+	case itemPending:
+		return &it, nil
+	default:
+		return nil, nixie.Errorf(nixie.CodeConflict, "letter %s is %s already in operation %s", by.Letter, state, by.Operation)
+	}
+}
+
+func (r *resolving) flushItems() {
+	for _, it := range r.decided {
+		r.run("update @.item i set state = $3 from @.operation o, @.letter l where o.id = $1 and l.id = $2 and i.operation = o.n and i.letter = l.n",
+			[16]byte(it.operation), [16]byte(it.letter), r.items[it])
+	}
+	r.removeLetters()
+}
+
+// possible reports whether the status of the letter allows an event of an
+// operator. A letter whose message is on its way is put on hold by its next death
+// only, and one whose message ended alive has nothing to restore.
+func possible(l *letterRow, on nixie.Event) bool {
+	_, ok := nixie.NextStatus(l.status, on)
+	switch on {
+	case nixie.OnNote:
+		return true
+	case nixie.OnHold:
+		return ok && l.status != nixie.StatusRedriving
+	case nixie.OnRestore:
+		return ok && l.m.state == stDead
+	}
+	return ok
+}
+
+// keepsDead reports whether a scope lets the dead hold their keys.
+func keepsDead(scope nixie.DedupeScope) bool {
+	return scope == nixie.DedupeUnresolved || scope == nixie.DedupeEver
+}
+
+// allow says whether a resolution can be applied; it changes nothing.
+func (r *resolving) allow(l *letterRow, by *store.Resolution) error {
+	if l.m == nil {
+		return nixie.Errorf(nixie.CodeInternal, "letter %s has no message: run nixie verify", l.id)
+	}
+	if !possible(l, by.Event) {
+		return l.forbids(by.Event)
+	}
+	switch by.Event {
+	case nixie.OnNote:
+		if l.notes >= nixie.MaxNotes {
+			return nixie.Errorf(nixie.CodeLimit, "letter %s has %d notes, the limit: keep long stories elsewhere and note where", l.id, l.notes)
+		}
+	case nixie.OnPurge:
+		if !by.Purges(l.status) {
+			return nixie.Errorf(nixie.CodeConflict, "letter %s is %s: the purge is not for such letters", l.id, l.status)
+		}
+	case nixie.OnRedrive:
+		if !by.Force && (!l.redrivable || l.needsReview) {
+			return nixie.Errorf(nixie.CodeConflict, "letter %s is not to be redriven without force: rule %s", l.id, l.rule)
+		}
+		if by.MaxRedrives > 0 && l.m.redrives >= by.MaxRedrives {
+			return nixie.Errorf(nixie.CodeConflict, "letter %s was redriven %d times, the cap is %d: mend the cause, then raise the cap", l.id, l.m.redrives, by.MaxRedrives)
+		}
+		return r.free(l.m.queue, l.m)
+	case nixie.OnRestore:
+		if keepsDead(l.m.q.settings.DedupeScope) {
+			return r.free(l.m.queue, l.m)
+		}
+	}
+	return nil
+}
+
+// apply does what allow found possible.
+func (r *resolving) apply(l *letterRow, by *store.Resolution) error {
+	m := l.m
+	if l.inStream || m.ordered {
+		r.stir(m.queue, m.stream)
+	}
+	if !by.Operation.IsZero() {
+		l.operation = by.Operation
+	}
+	switch by.Event {
+	case nixie.OnNote:
+		r.run("insert into @.note (letter, ordinal, at, by, text) select n, coalesce((select max(ordinal) + 1 from @.note where letter = n), 0), $2, $3, $4 from @.letter where n = $1",
+			l.n, r.now, plain(by.Actor), plain(by.Reason))
+		l.notes++
+		l.revision++
+		r.touchLetter(l)
+		r.record(l.queue, by.Actor, by.Event, l.id, by.Reason)
+		return nil
+	case nixie.OnPurge:
+		r.purge(l, by)
+		return nil
+	case nixie.OnRedrive:
+		if err := r.redrive(l); err != nil {
+			return err
+		}
+	}
+	if err := r.moveLetter(l, by.Event, by.Actor, by.Reason); err != nil {
+		return err
+	}
+	l.note = by.Note()
+	switch by.Event {
+	case nixie.OnDiscard:
+		l.inStream, l.blocks = false, false
+		r.release(m, true)
+	case nixie.OnRestore:
+		if l.rank > 0 && m.stream != "" && m.q.settings.Ordered() { // it does not block: its followers may have gone
+			l.inStream = true
+			r.stir(m.queue, m.stream)
+		}
+		if keepsDead(m.q.settings.DedupeScope) {
+			r.take(m)
+		}
+	case nixie.OnConfirm:
+		return r.handOver(m)
+	}
+	return nil
+}
+
+// redrive starts the next life of a dead message.
+func (r *resolving) redrive(l *letterRow) error {
+	m := l.m
+	if err := m.move(nixie.OnRedrive); err != nil {
+		return err
+	}
+	m.generation++
+	m.redrives++
+	m.attempts, m.deliveries, m.crashes, m.ended, m.note = 0, 0, 0, 0, ""
+	m.wait(r.now)
+	m.place = m.pos
+	if m.stream != "" && m.q.settings.Ordered() {
+		m.ordered, m.state, m.rank = true, stBehind, l.rank
+		if !l.blocks { // others have passed it, or may have
+			m.rank, m.gap = r.nextPlace(), true
+		}
+		r.stir(m.queue, m.stream)
+	} else {
+		r.wake(m.q.name)
+	}
+	l.inStream, l.blocks = false, false
+	r.take(m)
+	r.touch(m)
+	return nil
+}
+
+// handOver ends a message that lives on in somebody else's broker: here it is
+// canceled, so that nobody works on it twice.
+func (r *resolving) handOver(m *message) error {
+	if err := m.move(nixie.OnCancel); err != nil {
+		return err
+	}
+	r.touch(m)
+	return r.end(m, nixie.OnSuccess, "")
+}
+
+// purge removes a letter for good.
+func (r *resolving) purge(l *letterRow, by *store.Resolution) {
+	r.purged = append(r.purged, l)
+	if r.purgedBy == nil {
+		r.purgedBy = map[nixie.ID]nixie.ID{}
+	}
+	r.purgedBy[l.id] = by.Operation
+	delete(r.letters, l.id)
+	delete(r.keys, dedupeKey{l.m.queue, l.m.dedupe})
+	r.record(l.queue, by.Actor, by.Event, l.id, by.Reason)
+}
+
+// removeLetters removes what was purged.
+func (r *resolving) removeLetters() {
+	if len(r.purged) == 0 {
+		return
+	}
+	r.run(`update @.item i set state = 'skipped' from @.letter l, unnest($1::bigint[], $2::uuid[]) u (n, by) where l.n = u.n and i.letter = l.n and i.state = 'pending'
+		and i.operation is distinct from (select o.n from @.operation o where o.id = u.by)`,
+		eachOf(r.purged, func(l *letterRow) int64 { return l.n }), eachOf(r.purged, func(l *letterRow) *[16]byte { return idOrNull(r.purgedBy[l.id]) }))
+	for _, l := range r.purged {
+		l.touched = true // nothing of it is written any more
+	}
+	r.remove("purged", eachOf(r.purged, func(l *letterRow) int64 { return l.pos }))
+}
+
+// remove removes messages that have ended, with everything that hangs on them, and
+// counts them.
+func (t *tx) remove(why string, positions []int64) {
+	t.run(`insert into @.tally (queue, what, name, n) select queue, $2::text, case state when 2 then 'succeeded' when 3 then 'discarded' when 4 then 'canceled' else 'dead' end, count(*)
+		from @.log where pos = any($1) group by 1, 3 on conflict (queue, what, name) do update set n = tally.n + excluded.n`, positions, why)
+	t.run(`insert into @.tally (queue, what, name, n) select queue, 'discards', coalesce(nullif(reason, ''), 'unknown'), count(*)
+		from @.log where pos = any($1) and state = 3 group by 1, 3 on conflict (queue, what, name) do update set n = tally.n + excluded.n`, positions)
+	t.run("delete from @.note where letter in (select n from @.letter where pos = any($1))", positions)
+	for _, table := range [...]string{"letter", "dedupe", "attachment", "failure", "log", "message"} {
+		t.run("delete from @."+table+" where pos = any($1)", positions)
+	}
+}

@@ -1,0 +1,91 @@
+package postgres_test
+
+import (
+	"context"
+	"fmt"
+	"os"
+	"sync/atomic"
+	"testing"
+
+	"github.com/jackc/pgx/v5"
+
+	"github.com/nixie-go/nixie/internal/testservers"
+	"github.com/nixie-go/nixie/store"
+	"github.com/nixie-go/nixie/store/memory"
+	"github.com/nixie-go/nixie/store/postgres"
+	"github.com/nixie-go/nixie/store/storetest"
+)
+
+// server is the PostgreSQL of these tests; each has a schema of its own there.
+var server testservers.Postgres
+
+func TestMain(m *testing.M) { os.Exit(testservers.WithPostgres(m.Run, &server)) }
+
+var schemas atomic.Int64
+
+// newSchema names a schema that is removed at the end of the test.
+func newSchema(t testing.TB) string {
+	t.Helper()
+	server.Need(t)
+	schema := fmt.Sprintf("t%d_%d", os.Getpid(), schemas.Add(1))
+	return schema
+}
+
+func dropSchema(t testing.TB, schema string) {
+	t.Helper()
+	conn, err := pgx.Connect(context.Background(), server.URL)
+	if err != nil {
+		t.Error(err)
+		return
+	}
+	defer conn.Close(context.Background())
+	if _, err := conn.Exec(context.Background(), "drop schema if exists "+schema+" cascade"); err != nil {
+		t.Error(err)
+	}
+}
+
+var harness = storetest.Harness{
+	Open: func(t testing.TB, clock *storetest.Clock) storetest.Shared {
+		schema := newSchema(t)
+		var joined []*postgres.Store
+		return storetest.Shared{
+			Join: func(owner string) store.Store {
+				s, err := postgres.Open(context.Background(), server.URL, postgres.Options{Schema: schema, Clock: clock.Now, Owner: owner})
+				if err != nil {
+					t.Fatal(err)
+				}
+				joined = append(joined, s)
+				return s
+			},
+			Crash: func(s store.Store) {
+				if err := s.(*postgres.Store).Crash(); err != nil {
+					t.Error(err)
+				}
+			},
+			Close: func() {
+				for _, s := range joined {
+					if err := s.Close(); err != nil {
+						t.Error(err)
+					}
+				}
+				dropSchema(t, schema)
+			},
+		}
+	},
+	Reference: func(clock *storetest.Clock) storetest.Shared {
+		var first *memory.Store
+		return storetest.Shared{
+			Join: func(owner string) store.Store {
+				if first == nil {
+					first = memory.New(memory.Options{Clock: clock.Now, Owner: owner})
+					return first
+				}
+				return first.Join(owner)
+			},
+			Crash: func(s store.Store) { s.(*memory.Store).Crash() },
+			Close: func() {},
+		}
+	},
+}
+
+func TestStore(t *testing.T) { storetest.Run(t, harness) }

@@ -1,0 +1,96 @@
+package postgres
+
+import (
+	"cmp"
+	"slices"
+	"strings"
+)
+
+// Of all messages of a stream only those that may be handed out are in the state
+// queued: one, or the head that waits and the one that may pass it. The others are
+// behind. Whatever changes a stream holds the lock of its row and stirs it, and at
+// the end of the transaction it is arranged once.
+
+// streamKey names a stream of an ordered queue.
+type streamKey struct {
+	queue int64
+	name  string
+}
+
+// stir notes that something changed in a stream; one without a name is none.
+func (t *tx) stir(queue int64, name string) {
+	if name == "" {
+		return
+	}
+	if t.work.stirred == nil {
+		t.work.stirred = map[streamKey]bool{}
+	}
+	t.work.stirred[streamKey{queue, name}] = true
+}
+
+// ofStreams is the condition that a stream s is one of those named by the first
+// two arguments.
+const ofStreams = "(s.queue, s.name) in (select * from unnest($1::int[], $2::text[]))"
+
+func streamArgs(set map[streamKey]bool) (queues []int64, names []string) {
+	own := make([]streamKey, 0, len(set))
+	for key := range set {
+		own = append(own, key)
+	}
+	slices.SortFunc(own, func(a, b streamKey) int {
+		return cmp.Or(cmp.Compare(a.queue, b.queue), strings.Compare(a.name, b.name))
+	})
+	return eachOf(own, func(k streamKey) int64 { return k.queue }), eachOf(own, func(k streamKey) string { return k.name })
+}
+
+// openStreams locks streams, and makes those that do not exist. One that stays
+// empty goes when it is arranged.
+func (t *tx) openStreams(set map[streamKey]bool) {
+	if len(set) == 0 {
+		return
+	}
+	queues, names := streamArgs(set)
+	t.run(`insert into @.stream as s (queue, name) select * from unnest($1::int[], $2::text[]) u order by 1, 2 on conflict (queue, name) do update set top = s.top`, queues, names)
+}
+
+// arrange decides which messages of the streams that were stirred claims find.
+func (t *tx) arrange() {
+	if len(t.work.stirred) == 0 {
+		return
+	}
+	queues, names := streamArgs(t.work.stirred)
+	t.read(func(r row) error {
+		var queue string
+		err := r.Scan(&queue)
+		t.wake(queue)
+		return err
+	}, arrangement, queues, names, t.now)
+	t.run("delete from @.stream s where "+ofStreams+` and not exists (select from @.pending p where p.stream = s.n and p.stream is not null)
+		and not exists (select from @.letter l where l.stream = s.n)`, queues, names)
+}
+
+// firstOf finds the message of a stream s that goes next if nothing holds it up.
+const firstOf = `left join lateral (
+		(select p.pos, p.due, p.rank from @.pending p where s.strict and p.stream = s.n order by p.rank limit 1) union all
+		(select p.pos, p.due, p.rank from @.pending p where not s.strict and p.stream = s.n order by p.due, p.rank limit 1)) first on true`
+
+// isDead is whether a dead message holds up the first one.
+const isDead = "exists (select from @.letter l where l.stream = s.n and l.blocks and (first.pos is null or l.rank < first.rank))"
+
+const arrangement = `with
+	s as materialized (select s.n, q.name, q.strict from @.stream s join @.queue q on q.n = s.queue where ` + ofStreams + `),
+	v as materialized (
+		select s.n, s.name, s.strict, leased.pos as leased, first.pos as first, coalesce(first.due, 0) as due, ` + isDead + ` as dead
+		from s left join lateral (select p.pos from @.pending p where p.stream = s.n and p.stream is not null and p.state <> 6 and p.state = 1 limit 1) leased on true ` + firstOf + `),
+	w as materialized (
+		select v.n, v.name, v.leased is null and v.dead as blocked,
+			case when v.leased is null and not v.dead then v.first end as head,
+			case when v.leased is null then v.due else 0 end as due,
+			passer.pos as passer
+		from v left join lateral (select p.pos from @.pending p where v.leased is null and v.strict and (v.dead or v.due > $3::bigint)
+			and p.stream = v.n and p.may_pass and (v.dead or p.pos <> v.first) order by p.due, p.rank limit 1) passer on true),
+	demoted as (update @.pending p set state = 6 from w where p.stream = w.n and p.stream is not null and p.state <> 6 and p.state = 0
+		and p.pos is distinct from w.head and p.pos is distinct from w.passer),
+	promoted as (update @.pending p set state = 0 from w where p.pos in (w.head, w.passer) and p.state = 6),
+	noted as (update @.stream s set blocked = w.blocked, due = w.due from w where s.n = w.n and (s.blocked <> w.blocked or s.due <> w.due))
+	select distinct name from w where passer is not null or head is not null and due <= $3::bigint`

@@ -1,0 +1,153 @@
+package postgres
+
+import (
+	"context"
+	"fmt"
+
+	"github.com/nixie-go/nixie"
+	"github.com/nixie-go/nixie/store"
+)
+
+// streamView is a query for streams s as they stand at the moment $1; more follows.
+const streamView = `select s.queue_name, s.name, s.blocked::int, s.due, s.n,
+	(select count(*) from @.pending p where p.stream = s.n), (select count(*) from @.pending p where p.stream = s.n and p.may_pass), (select count(*) from @.letter l where l.stream = s.n),
+	case when leased.pos is not null then 'leased' when blocker.pos is not null then 'blocked' when first.pos is null then 'idle' when first.due > $1 then 'waiting' else 'ready' end,
+	case when leased.pos is null and blocker.pos is null and first.due > $1 then first.due else 0 end, case when leased.pos is null then blocker.id end,
+	c.id, coalesce(c.attempts, 0), coalesce(` + newestText + `, ''), coalesce((select o.name from @.owner o where o.n = c.owner), '')
+	from (select s.*, q.name as queue_name, q.strict from @.stream s join @.queue q on q.n = s.queue where %s) s
+	left join lateral (select p.pos from @.pending p where p.stream = s.n and p.stream is not null and p.state <> 6 and p.state = 1 limit 1) leased on true ` + firstOf + `
+	left join lateral (select l.pos, l.id from @.letter l where l.stream = s.n and l.blocks and (first.pos is null or l.rank < first.rank) order by l.rank limit 1) blocker on true
+	left join @.current c on c.pos = coalesce(leased.pos, blocker.pos, first.pos)
+	order by s.blocked desc, s.due desc, s.n limit $2`
+
+// readStreams reads streams with the cursors of their places.
+func (t *tx) readStreams(list *[]store.Stream, cursors *[]string, where string, limit int, args ...any) {
+	t.read(func(r row) error {
+		var v store.Stream
+		var blocked, due, n, until int64
+		if err := r.Scan(&v.Queue, &v.Name, &blocked, &due, &n, &v.Followers, &v.Passing, &v.Dead, &v.State, &until, (*idColumn)(&v.Letter),
+			(*idColumn)(&v.Head), &v.Attempts, &v.Failure, &v.LeasedBy); err != nil {
+			return err
+		}
+		v.Due = moment(until)
+		switch v.State {
+		case store.StreamIdle:
+		case store.StreamBlocked:
+			v.Dead--
+		default:
+			v.Followers--
+		}
+		*list, *cursors = append(*list, v), append(*cursors, fmt.Sprintf("%d.%d.%d", blocked, due, n))
+		return nil
+	}, fmt.Sprintf(streamView, where), append([]any{t.now, limit}, args...)...)
+}
+
+// Streams implements store.Streams.
+func (s *Store) Streams(ctx context.Context, queue string, page store.Page) ([]store.Stream, string, error) {
+	where, args := "q.name = $3", []any{queue}
+	if page.Cursor != "" {
+		after, err := cursorNumbers(page.Cursor, 3)
+		if err != nil {
+			return nil, "", err
+		}
+		where, args = where+" and (s.blocked::int, s.due, -s.n) < ($4, $5, $6)", append(args, after[0], after[1], -after[2])
+	}
+	limit := pageLimit(page)
+	var list []store.Stream
+	var cursors []string
+	err := s.view(ctx, func(t *tx) error {
+		if err := t.time(); err != nil {
+			return err
+		}
+		t.readStreams(&list, &cursors, where, limit+1, args...)
+		return t.send()
+	})
+	if err != nil || len(list) <= limit {
+		return list, "", err
+	}
+	return list[:limit], cursors[limit-1], nil
+}
+
+// Stream implements store.Streams.
+func (s *Store) Stream(ctx context.Context, queue, name string) (store.Stream, error) {
+	var list []store.Stream
+	err := s.view(ctx, func(t *tx) error {
+		if err := t.time(); err != nil {
+			return err
+		}
+		t.readStreams(&list, new([]string), "q.name = $3 and s.name = $4", 1, queue, name)
+		return t.send()
+	})
+	switch {
+	case err != nil:
+		return store.Stream{}, err
+	case len(list) == 0:
+		return store.Stream{}, noStream(queue, name)
+	}
+	return list[0], nil
+}
+
+func noStream(queue, name string) error {
+	return nixie.Errorf(nixie.CodeNotFound, "no ordered stream %q of queue %q has messages on their way or in the office", name, queue)
+}
+
+// Unblock implements store.Streams.
+func (s *Store) Unblock(ctx context.Context, u store.Unblocking) (int64, error) {
+	if err := u.Check(); err != nil {
+		return 0, err
+	}
+	var n int64
+	err := s.write(ctx, func(t *tx) (err error) {
+		n, err = t.unblock(&u)
+		return err
+	})
+	if err != nil {
+		return 0, err
+	}
+	return n, nil
+}
+
+func (t *tx) unblock(u *store.Unblocking) (n int64, err error) {
+	var stream int64
+	t.number(&stream, "select s.n from @.stream s join @.queue q on q.n = s.queue where q.name = $1 and s.name = $2 for update of s", u.Queue, u.Stream)
+	t.clock()
+	t.readQueues("name = $1", u.Queue)
+	if err := t.send(); err != nil {
+		return 0, err
+	}
+	if stream == 0 {
+		return 0, noStream(u.Queue, u.Stream)
+	}
+	var list []store.Stream
+	t.readStreams(&list, new([]string), "s.n = $3", 1, stream)
+	if err := t.send(); err != nil {
+		return 0, err
+	}
+	if len(list) == 0 {
+		return 0, noStream(u.Queue, u.Stream)
+	}
+	q, head := t.named[u.Queue], list[0].Head
+	count := func(row) error { n++; return nil }
+	switch {
+	case !u.Mark:
+		t.read(count, "update @.letter set blocks = false where stream = $1 and blocks returning n", stream)
+	case q.settings.Order == nixie.OrderStrict:
+		t.read(count, "update @.pending p set may_pass = true where stream = $1 and state <> 1 and not may_pass and pos is distinct from (select pos from @.message where id = $2) returning pos", stream, [16]byte(head))
+	}
+	if err := t.send(); err != nil {
+		return 0, err
+	}
+	if n == 0 {
+		return 0, nothingToUnblock(u)
+	}
+	t.stir(q.n, u.Stream)
+	t.record(q.n, u.Actor, nixie.OnUnblock, head, u.Note())
+	return n, nil
+}
+
+func nothingToUnblock(u *store.Unblocking) error {
+	if u.Mark {
+		return nixie.Errorf(nixie.CodeConflict, "stream %q has no followers that could pass its head", u.Stream)
+	}
+	return nixie.Errorf(nixie.CodeConflict, "no letter blocks stream %q: only a dead head can be unblocked; a waiting one can be passed, held or retried now", u.Stream)
+}

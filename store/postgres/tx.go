@@ -1,0 +1,209 @@
+package postgres
+
+import (
+	"context"
+	"errors"
+	"strings"
+	"time"
+
+	"github.com/jackc/pgx/v5/pgconn"
+
+	"github.com/nixie-go/nixie"
+)
+
+// tx is one transaction of a call: what it has read, what it decided, and what it
+// is about to say to the server. Reads and writes are collected and go out
+// together.
+type tx struct {
+	store *Store
+	ctx   context.Context
+	on    asker
+	now   int64
+	list  []stmt
+
+	queues  map[int64]*queueRow
+	named   map[string]*queueRow
+	rows    map[int64]*message // by pos
+	byID    map[nixie.ID]*message
+	letters map[nixie.ID]*letterRow
+	keys    map[dedupeKey]*holder
+	places  []int64 // drawn from the sequence and not used yet
+
+	work   flush
+	trail  []entry
+	woken  map[string]bool
+	after  []func() // run once the transaction is durable
+	sent   bool     // something went to the server
+	ending bool     // its commit is on the way
+}
+
+func (s *Store) newTx(ctx context.Context, on asker) *tx {
+	return &tx{
+		store: s, ctx: ctx, on: on,
+		queues: map[int64]*queueRow{}, named: map[string]*queueRow{},
+		rows: map[int64]*message{}, byID: map[nixie.ID]*message{}, letters: map[nixie.ID]*letterRow{}, keys: map[dedupeKey]*holder{},
+		woken: map[string]bool{},
+	}
+}
+
+// run adds a statement whose rows do not matter.
+func (t *tx) run(query string, args ...any) {
+	t.list = append(t.list, stmt{query: t.store.named(query), args: args})
+}
+
+// read adds a statement that is answered by rows.
+func (t *tx) read(each func(row) error, query string, args ...any) {
+	t.list = append(t.list, stmt{query: t.store.named(query), args: args, each: each})
+}
+
+// number adds a statement that is answered by one number.
+func (t *tx) number(into *int64, query string, args ...any) {
+	t.read(func(r row) error { return r.Scan(into) }, query, args...)
+}
+
+// send says to the server what was collected.
+func (t *tx) send() error {
+	if len(t.list) == 0 {
+		return nil
+	}
+	list := t.list
+	t.list, t.sent = nil, true
+	return t.on.ask(t.ctx, list)
+}
+
+// databaseClock is the moment in nanoseconds, as exact as PostgreSQL knows it.
+const databaseClock = "(extract(epoch from clock_timestamp()) * 1000000)::bigint * 1000"
+
+// clock makes now the time that it is when what was collected before is done.
+func (t *tx) clock() {
+	if t.store.opts.Clock != nil {
+		t.now = t.store.opts.Clock().UnixNano()
+		return
+	}
+	t.number(&t.now, "select "+databaseClock)
+}
+
+func (t *tx) wake(queue string) { t.woken[queue] = true }
+
+// committed does what must not happen before the transaction is durable.
+func (t *tx) committed() {
+	for _, do := range t.after {
+		do()
+	}
+	for queue := range t.woken {
+		t.store.wakes.ring(queue)
+	}
+}
+
+// maxTries bounds how often a transaction is run that others got in the way of.
+const maxTries = 20
+
+// write runs f as a transaction. It is run again when others got in the way, so it
+// starts from nothing each time.
+func (s *Store) write(ctx context.Context, f func(*tx) error) error {
+	if err := s.enter(ctx); err != nil {
+		return err
+	}
+	defer s.gate.leave()
+	return s.transact(ctx, f)
+}
+
+func (s *Store) transact(ctx context.Context, f func(*tx) error) (err error) {
+	for range maxTries {
+		if err = s.once(ctx, "begin", f); !isRace(err) {
+			break
+		}
+	}
+	return s.explain(err)
+}
+
+// view runs f on one snapshot of everything.
+func (s *Store) view(ctx context.Context, f func(*tx) error) error {
+	if err := s.enter(ctx); err != nil {
+		return err
+	}
+	defer s.gate.leave()
+	return s.explain(s.once(ctx, "begin transaction isolation level repeatable read, read only", f))
+}
+
+func (s *Store) once(ctx context.Context, begin string, f func(*tx) error) error {
+	c, err := s.pool.Acquire(ctx)
+	if err != nil {
+		return err
+	}
+	defer c.Release()
+	t := s.newTx(ctx, piped{c.Conn()})
+	t.run(begin)
+	if err = f(t); err == nil {
+		err = t.commit()
+	}
+	if err == nil {
+		t.committed()
+		return nil
+	}
+	if t.sent && !c.Conn().IsClosed() {
+		// Also when ctx has ended: the connection goes back to the pool.
+		patience, stop := context.WithTimeout(context.WithoutCancel(ctx), connectPatience)
+		defer stop()
+		if _, undone := c.Exec(patience, "rollback"); undone != nil {
+			return errors.Join(err, c.Conn().Close(patience))
+		}
+	}
+	if t.ending && unknown(err) {
+		return nixie.Errorf(nixie.CodeOutcomeUnknown, "the answer to the commit did not come: look before you do it again: %w", err)
+	}
+	return err
+}
+
+// unknown reports whether a commit may have happened all the same.
+func unknown(err error) bool {
+	var pg *pgconn.PgError
+	if errors.As(err, &pg) {
+		return pg.Severity == "FATAL" || pg.Severity == "PANIC"
+	}
+	return !pgconn.SafeToRetry(err) && !isOurs(err)
+}
+
+// commit writes what is left and ends the transaction. A server that had to undo
+// it answers a commit with ROLLBACK, which is no error.
+func (t *tx) commit() error {
+	if err := t.finish(); err != nil {
+		return err
+	}
+	t.list = append(t.list, stmt{query: "commit", done: func(tag string) error {
+		if tag != "COMMIT" {
+			return nixie.Errorf(nixie.CodeUnavailable, "store %s undid the transaction: it answered the commit with %s", t.store.place, tag)
+		}
+		return nil
+	}})
+	t.ending = true
+	return t.send()
+}
+
+// finish writes what the parts of the call decided.
+func (t *tx) finish() error {
+	t.flush()
+	return t.flushTrail()
+}
+
+// nanos is a moment as it is kept; the zero time is 0.
+func nanos(at time.Time) int64 {
+	if at.IsZero() {
+		return 0
+	}
+	return at.UnixNano()
+}
+
+// moment is the reverse of nanos.
+func moment(n int64) time.Time {
+	if n == 0 {
+		return time.Time{}
+	}
+	return time.Unix(0, n).UTC()
+}
+
+// plain is a text as PostgreSQL can keep it: UTF-8 without the null character,
+// for which its picture stands.
+func plain(text string) string {
+	return strings.ToValidUTF8(strings.ReplaceAll(text, "\x00", "␀"), "\ufffd")
+}
