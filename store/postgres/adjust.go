@@ -28,33 +28,20 @@ func (s *Store) Adjust(ctx context.Context, queue, actor, reason string, edit fu
 }
 
 func (t *tx) adjust(queue, actor, reason string, edit func(*nixie.QueueSettings) error) (settings nixie.QueueSettings, err error) {
-	t.run("select from @.queue where name = $1 for update", queue)
-	t.clock()
-	t.readQueues("name = $1", queue)
-	if err := t.send(); err != nil {
+	made, err := t.lockQueue(queue)
+	if err != nil {
 		return settings, err
 	}
 	q := t.named[queue]
-	if q != nil {
-		settings = q.settings
-	}
+	settings = q.settings
 	if err := edit(&settings); err != nil {
 		return settings, err
 	}
 	if err := checkOperator(queue, actor); err != nil {
 		return settings, err
 	}
-	if err := settings.Check(); err != nil {
+	if err := settings.Check(); err != nil || !made && q.settings == settings {
 		return settings, err
-	}
-	switch {
-	case q == nil:
-		if err := t.openQueues([]string{queue}); err != nil {
-			return settings, err
-		}
-		q = t.named[queue]
-	case q.settings == settings:
-		return settings, nil
 	}
 	if err := t.reorder(q, &settings); err != nil {
 		return settings, err
@@ -66,6 +53,22 @@ func (t *tx) adjust(queue, actor, reason string, edit func(*nixie.QueueSettings)
 		t.wake(q.name)
 	}
 	return settings, nil
+}
+
+// lockQueue locks and reads a queue for its settings to be changed, and makes it if
+// need be.
+func (t *tx) lockQueue(name string) (made bool, err error) {
+	lock := func() error {
+		t.run("select from @.queue where name = $1 for update", name)
+		t.readQueues("name = $1", name)
+		return t.send()
+	}
+	t.clock()
+	if err := lock(); err != nil || t.named[name] != nil {
+		return false, err
+	}
+	t.makeQueues([]string{name}, &made)
+	return made, lock()
 }
 
 // checkOperator checks who does something to which queue.

@@ -59,6 +59,7 @@ func (a *adopting) adoptAll(letters []nixie.Letter, receipts []nixie.Receipt, er
 			receipts[i], errs[i] = a.adopt(&letters[i])
 		}
 	}
+	a.dropUnused()
 	a.insertMessages(a.fresh, a.given, func(m *nixie.Message) int64 {
 		if m.EnqueuedAt.IsZero() {
 			return a.now

@@ -26,6 +26,7 @@ func (s *Store) Amend(ctx context.Context, ids []nixie.ID, change store.Change) 
 		for i, id := range ids {
 			errs[i] = t.amend(t.byID[id], id, &change)
 		}
+		t.dropUnused()
 		return nil
 	})
 	if err != nil {

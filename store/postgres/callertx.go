@@ -205,4 +205,3 @@ const prunePart = 10_000
 func (t *tx) forget(n *int64, cutoff int64, limit int) {
 	t.read(func(row) error { *n++; return nil }, "delete from @.inbox where (scope, key) in (select scope, key from @.inbox where at <= $1 limit $2 for update skip locked) returning at", cutoff, limit)
 }
-

@@ -63,12 +63,15 @@ func (t *tx) flushFailures() {
 	}
 	number := func(of func(failureRow) int64) []int64 { return eachOf(list, of) }
 	text := func(of func(failureRow) string) []string { return eachOf(list, of) }
-	t.run(`insert into @.failure (pos, ordinal, queue, at, failed, class, reason, decision, text, doc)
-		select * from unnest($1::bigint[], $2::int[], $3::int[], $4::bigint[], $5::bigint[], $6::text[], $7::text[], $8::text[], $9::text[], $10::text[])`,
+	t.run(`insert into @.failure (pos, ordinal, queue, at, failed, class, reason, decision, text, doc, low)
+		select pos, ordinal, queue, at, failed, class, reason, decision, text, doc, nullif(low, '')
+		from unnest($1::bigint[], $2::bigint[], $3::int[], $4::bigint[], $5::bigint[], $6::text[], $7::text[], $8::text[], $9::text[], $10::text[], $11::text[])
+		u (pos, ordinal, queue, at, failed, class, reason, decision, text, doc, low)`,
 		number(func(f failureRow) int64 { return f.pos }), number(func(f failureRow) int64 { return f.ordinal }), number(func(f failureRow) int64 { return f.queue }),
 		number(func(f failureRow) int64 { return f.at }), number(func(f failureRow) int64 { return f.head.failed }),
 		text(func(f failureRow) string { return plain(string(f.head.class)) }), text(func(f failureRow) string { return plain(string(f.head.reason)) }),
-		text(func(f failureRow) string { return string(f.decision) }), text(func(f failureRow) string { return f.head.text }), text(func(f failureRow) string { return f.doc }))
+		text(func(f failureRow) string { return string(f.decision) }), text(func(f failureRow) string { return f.head.text }), text(func(f failureRow) string { return f.doc }),
+		text(func(f failureRow) string { return low(f.head.text) }))
 	for _, f := range list {
 		for i, a := range f.attachments {
 			t.run("insert into @.attachment (pos, failure, ordinal, name, data, truncated) values ($1, $2, $3, $4, $5, $6)",

@@ -5,6 +5,7 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"unicode/utf8"
 
 	"github.com/nixie-go/nixie"
 	"github.com/nixie-go/nixie/store"
@@ -44,10 +45,23 @@ func oneOf[T ~string](w *where, column string, values []T) {
 	w.add(column+" = any(?)", eachOf(values, func(v T) string { return string(v) }))
 }
 
-func (w *where) contains(column, part string) {
+// contains adds that a text has a part, in any case. PostgreSQL knows the small
+// letters of ASCII in every locale; what has others is kept in small letters too.
+func (w *where) contains(column, low, part string) {
 	if part != "" {
-		w.add("position(? in lower("+column+")) > 0", strings.ToLower(part))
+		w.add("position(? in coalesce("+low+", lower("+column+` collate "C"))) > 0`, strings.ToLower(part))
 	}
+}
+
+// low is a text in small letters, or empty if they are those of ASCII.
+func low(text string) string {
+	small := strings.ToLower(text)
+	for i := range len(text) {
+		if text[i] >= utf8.RuneSelf {
+			return small
+		}
+	}
+	return ""
 }
 
 func (w *where) bounds(column string, r nixie.Range) {
@@ -110,8 +124,8 @@ func letterWhere(f *nixie.Filter, now int64) *where {
 	oneOf(w, "l.reason", f.Reasons)
 	oneOf(w, "l.class", f.Classes)
 	oneOf(w, "l.cause", f.Causes)
-	w.contains("l.signature", f.Signature)
-	w.contains("l.text", f.Text)
+	w.contains("l.signature", "l.label_low", f.Signature)
+	w.contains("l.text", "l.text_low", f.Text)
 	if f.Fingerprint != "" {
 		w.add("l.fingerprint = ?", f.Fingerprint)
 	}
@@ -142,7 +156,7 @@ func messageWhere(f *nixie.Filter, now int64) *where {
 	if len(f.IDs) > 0 {
 		w.add("c.id = any(?)", uuids(f.IDs))
 	}
-	w.contains(newestText, f.Text)
+	w.contains(newestText, "(select f.low from @.failure f where f.pos = c.pos order by f.ordinal desc limit 1)", f.Text)
 	oneOf(w, "c.reason", f.Reasons)
 	w.common(f, "c.enqueued", now)
 	return w

@@ -112,7 +112,7 @@ func orNothing(is bool, text string) string {
 
 // pendingRows are pendingArgs as a table u, with the number of the stream; a rank
 // of 0 is drawn in the order of the list.
-const pendingRows = `(select * from unnest($1::bigint[], $2::int[], $3::smallint[], $4::smallint[], $5::bigint[], $6::bigint[], $7::int[], $8::int[], $9::int[], $10::int[], $11::int[], $12::bigint[],
+const pendingRows = `(select * from unnest($1::bigint[], $2::int[], $3::smallint[], $4::smallint[], $5::bigint[], $6::bigint[], $7::bigint[], $8::bigint[], $9::bigint[], $10::bigint[], $11::bigint[], $12::bigint[],
 	$13::int[], $14::bigint[], $15::bigint[], $16::bigint[], $17::text[], $18::text[], $19::text[], $20::bigint[], $21::boolean[], $22::boolean[], $23::text[]) with ordinality
 	as u (pos, queue, state, priority, due, place, attempts, deliveries, crashes, generation, redrives, number, owner, until, received, claimed, abandoned, steps, name, rank, may_pass, gap, reason, ord) order by ord) u
 	left join @.stream s on u.name <> '' and s.queue = u.queue and s.name = u.name`
@@ -142,7 +142,7 @@ func (t *tx) insertLog(list []*message) {
 	column := func(of func(*message) int64) []int64 { return columnOf(list, of) }
 	t.run(`insert into @.log (pos, queue, state, ended, received, attempts, deliveries, crashes, generation, redrives, number, steps, gap, reason, note)
 		select pos, queue, state, ended, received, attempts, deliveries, crashes, generation, redrives, number, nullif(steps, ''), gap, nullif(reason, ''), nullif(note, '')
-		from unnest($1::bigint[], $2::int[], $3::smallint[], $4::bigint[], $5::bigint[], $6::int[], $7::int[], $8::int[], $9::int[], $10::int[], $11::bigint[], $12::text[], $13::boolean[], $14::text[], $15::text[])
+		from unnest($1::bigint[], $2::int[], $3::smallint[], $4::bigint[], $5::bigint[], $6::bigint[], $7::bigint[], $8::bigint[], $9::bigint[], $10::bigint[], $11::bigint[], $12::text[], $13::boolean[], $14::text[], $15::text[])
 		u (pos, queue, state, ended, received, attempts, deliveries, crashes, generation, redrives, number, steps, gap, reason, note)`,
 		column(func(m *message) int64 { return m.pos }), column(func(m *message) int64 { return m.queue }), column(func(m *message) int64 { return int64(m.state) }),
 		column(func(m *message) int64 { return m.ended }), column(func(m *message) int64 { return m.received }),

@@ -139,19 +139,19 @@ func (t *tx) flushLetters() {
 			known = append(known, l)
 		}
 	}
-	const columns = `status, cause, class, reason, signature, fingerprint, redrivable, needs_review, rule, text, first_failed, last_failed, died, resolved, operation, note, revision, rank, blocks`
+	const columns = `status, cause, class, reason, signature, fingerprint, redrivable, needs_review, rule, text, first_failed, last_failed, died, resolved, operation, note, revision, rank, blocks, text_low, label_low`
 	const table = `unnest($1::bigint[], $2::uuid[], $3::bigint[], $4::int[], $5::text[], $6::text[], $7::text[], $8::text[], $9::text[], $10::text[], $11::boolean[], $12::boolean[], $13::text[], $14::text[],
-		$15::bigint[], $16::bigint[], $17::bigint[], $18::bigint[], $19::uuid[], $20::text[], $21::bigint[], $22::bigint[], $23::boolean[], $24::text[])
+		$15::bigint[], $16::bigint[], $17::bigint[], $18::bigint[], $19::uuid[], $20::text[], $21::bigint[], $22::bigint[], $23::boolean[], $24::text[], $25::text[], $26::text[])
 		with ordinality u (n, id, pos, queue, ` + columns + `, stream, ord)`
 	if len(fresh) > 0 {
 		t.run(`insert into @.letter (id, pos, queue, `+columns+`, stream) select u.id, u.pos, u.queue, u.status, u.cause, u.class, u.reason, u.signature, u.fingerprint, u.redrivable, u.needs_review, u.rule, u.text,
-			u.first_failed, u.last_failed, u.died, u.resolved, u.operation, u.note, u.revision, u.rank, u.blocks, s.n
+			u.first_failed, u.last_failed, u.died, u.resolved, u.operation, u.note, u.revision, u.rank, u.blocks, nullif(u.text_low, ''), nullif(u.label_low, ''), s.n
 			from `+table+` left join @.stream s on s.queue = u.queue and s.name = u.stream and u.stream <> '' order by u.ord`, letterArgs(fresh)...)
 	}
 	if len(known) > 0 {
 		t.run(`update @.letter l set status = u.status, cause = u.cause, class = u.class, reason = u.reason, signature = u.signature, fingerprint = u.fingerprint, redrivable = u.redrivable,
 			needs_review = u.needs_review, rule = u.rule, text = u.text, first_failed = u.first_failed, last_failed = u.last_failed, died = u.died, resolved = u.resolved, operation = u.operation, note = u.note,
-			revision = u.revision, rank = u.rank, blocks = u.blocks, stream = s.n
+			revision = u.revision, rank = u.rank, blocks = u.blocks, text_low = nullif(u.text_low, ''), label_low = nullif(u.label_low, ''), stream = s.n
 			from `+table+` left join @.stream s on s.queue = u.queue and s.name = u.stream and u.stream <> '' where l.n = u.n`, letterArgs(known)...)
 	}
 }
@@ -172,6 +172,7 @@ func letterArgs(list []*letterRow) []any {
 		number(func(l *letterRow) int64 { return l.died }), number(func(l *letterRow) int64 { return l.resolved }),
 		eachOf(list, func(l *letterRow) *[16]byte { return idOrNull(l.operation) }), text(func(l *letterRow) string { return plain(l.note) }),
 		number(func(l *letterRow) int64 { return l.revision }), number(func(l *letterRow) int64 { return l.rank }), flag(func(l *letterRow) bool { return l.blocks }),
+		text(func(l *letterRow) string { return low(l.text) }), text(func(l *letterRow) string { return low(l.signature) }),
 		text(func(l *letterRow) string {
 			if l.inStream && l.m != nil {
 				return l.m.stream

@@ -50,16 +50,33 @@ func (t *tx) openQueues(names []string) error {
 	if len(missing) == 0 {
 		return nil
 	}
-	t.makeQueues(missing)
+	t.made = missing
+	t.makeQueues(missing, new(bool))
 	t.lockQueues("name = any($1)", missing)
 	t.readQueues("name = any($1)", missing)
 	return t.send()
 }
 
-func (t *tx) makeQueues(names []string) {
+// makeQueues makes queues, and says whether any did not exist.
+func (t *tx) makeQueues(names []string, made *bool) {
 	var zero nixie.QueueSettings
-	t.run("insert into @.queue (name, age, lease) select name, $2, $3 from unnest($1::text[]) name order by name on conflict do nothing", names, ageOf(&zero), int64(zero.LeaseOrDefault()))
+	t.read(func(row) error { *made = true; return nil }, `insert into @.queue (name, age, lease) select name, $2, $3 from unnest($1::text[]) name order by name
+		on conflict do nothing returning n`, names, ageOf(&zero), int64(zero.LeaseOrDefault()))
 	t.run("insert into @.chain (queue) select n from @.queue where name = any($1) order by n on conflict do nothing", names)
+}
+
+// dropUnused removes the queues that were made for messages that were then refused.
+func (t *tx) dropUnused() {
+	used := map[int64]bool{}
+	for _, m := range t.work.changed {
+		used[m.queue] = true
+	}
+	for _, name := range t.made {
+		if n := t.named[name].n; !used[n] {
+			t.run("delete from @.chain where queue = $1 and number = 0", n)
+			t.run("delete from @.queue where n = $1 and not exists (select from @.message where queue = $1) and settings = '{}'", n)
+		}
+	}
 }
 
 // ageOf is how many nanoseconds one priority is worth.

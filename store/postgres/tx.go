@@ -27,7 +27,8 @@ type tx struct {
 	byID    map[nixie.ID]*message
 	letters map[nixie.ID]*letterRow
 	keys    map[dedupeKey]*holder
-	places  []int64 // drawn from the sequence and not used yet
+	made    []string // queues that did not exist
+	places  []int64  // drawn from the sequence and not used yet
 
 	work   flush
 	trail  []entry

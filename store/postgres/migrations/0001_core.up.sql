@@ -57,11 +57,11 @@ create table @.pending (
   priority   smallint not null,
   due        bigint   not null,             -- not handed out earlier
   place      bigint   not null,
-  attempts   integer  not null,
-  deliveries integer  not null,
-  crashes    integer  not null,
-  generation integer  not null,
-  redrives   integer  not null,
+  attempts   bigint   not null,
+  deliveries bigint   not null,
+  crashes    bigint   not null,
+  generation bigint   not null,
+  redrives   bigint   not null,
   number     bigint   not null,             -- of the newest lease, grows over all lives
   owner      integer  not null,             -- of the lease, 0 when queued
   until      bigint   not null,             -- end of the lease, 0 when queued
@@ -106,11 +106,11 @@ create table @.log (
   state      smallint not null,             -- 2 succeeded, 3 discarded, 4 canceled, 5 dead
   ended      bigint   not null,
   received   bigint   not null,
-  attempts   integer  not null,
-  deliveries integer  not null,
-  crashes    integer  not null,
-  generation integer  not null,
-  redrives   integer  not null,
+  attempts   bigint   not null,
+  deliveries bigint   not null,
+  crashes    bigint   not null,
+  generation bigint   not null,
+  redrives   bigint   not null,
   number     bigint   not null,
   steps      text,
   gap        boolean  not null,
@@ -123,7 +123,7 @@ create index log_ended on @.log (queue, ended, pos) where state <> 5 and redrive
 
 create table @.failure (
   pos      bigint  not null,
-  ordinal  integer not null,                -- 1, 2, 3 … of the message, never reused
+  ordinal  bigint  not null,                -- 1, 2, 3 … of the message, never reused
   queue    integer not null,
   at       bigint  not null,                -- when it was recorded
   failed   bigint  not null,                -- when it happened, by whoever tells it
@@ -131,6 +131,7 @@ create table @.failure (
   reason   text    not null,
   decision text    not null,
   text     text    not null,
+  low      text,                            -- text in small letters, where PostgreSQL may not know them
   doc      text    not null,                -- the rest of the failure as JSON
   primary key (pos, ordinal)
 );
@@ -139,7 +140,7 @@ create index failure_retry on @.failure (queue, at) where decision = 'retry';
 
 create table @.attachment (
   pos       bigint  not null,
-  failure   integer not null,               -- failure.ordinal
+  failure   bigint  not null,               -- failure.ordinal
   ordinal   integer not null,
   name      text    not null,
   data      bytea   not null,
@@ -162,6 +163,8 @@ create table @.letter (
   needs_review boolean not null,
   rule         text    not null,
   text         text    not null,            -- of the last failure, for searching
+  text_low     text,                        -- in small letters, where PostgreSQL may not know them
+  label_low    text,                        -- likewise the signature
   first_failed bigint  not null,
   last_failed  bigint  not null,
   died         bigint  not null,
