@@ -2,12 +2,15 @@ package postgres_test
 
 import (
 	"context"
+	"database/sql"
+	"errors"
 	"fmt"
 	"os"
 	"sync/atomic"
 	"testing"
 
 	"github.com/jackc/pgx/v5"
+	_ "github.com/jackc/pgx/v5/stdlib"
 
 	"github.com/nixie-go/nixie/internal/testservers"
 	"github.com/nixie-go/nixie/store"
@@ -72,6 +75,17 @@ var harness = storetest.Harness{
 			},
 		}
 	},
+	Begin: func(ctx context.Context, st store.Store) (storetest.OpenTx, error) {
+		conn, err := pgx.Connect(ctx, server.URL)
+		if err != nil {
+			return storetest.OpenTx{}, err
+		}
+		tx, err := conn.Begin(ctx)
+		end := func(how func(context.Context) error) func() error {
+			return func() error { return errors.Join(how(context.Background()), conn.Close(context.Background())) }
+		}
+		return storetest.OpenTx{Tx: st.(*postgres.Store).Tx(tx), Commit: end(tx.Commit), Rollback: end(tx.Rollback)}, err
+	},
 	Reference: func(clock *storetest.Clock) storetest.Shared {
 		var first *memory.Store
 		return storetest.Shared{
@@ -88,4 +102,26 @@ var harness = storetest.Harness{
 	},
 }
 
-func TestStore(t *testing.T) { storetest.Run(t, harness) }
+func TestStore(t *testing.T)      { storetest.Run(t, harness) }
+func BenchmarkStore(b *testing.B) { storetest.Bench(b, harness) }
+
+// TestStoreInSQLTransactions runs the clauses on transactions with those of
+// package database/sql.
+func TestStoreInSQLTransactions(t *testing.T) {
+	server.Need(t)
+	db, err := sql.Open("pgx", server.URL)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer func() {
+		if err := db.Close(); err != nil {
+			t.Error(err)
+		}
+	}()
+	h := harness
+	h.Begin = func(ctx context.Context, st store.Store) (storetest.OpenTx, error) {
+		tx, err := db.BeginTx(ctx, nil)
+		return storetest.OpenTx{Tx: st.(*postgres.Store).SQLTx(tx), Commit: tx.Commit, Rollback: tx.Rollback}, err
+	}
+	storetest.RunTransactions(t, h)
+}

@@ -117,14 +117,20 @@ func Run(t *testing.T, h Harness) {
 		parts = append(parts, part{"Transactions", txClauses(h.Begin)})
 	}
 	for _, part := range parts {
-		t.Run(part.name, func(t *testing.T) {
-			for _, c := range part.clauses {
-				t.Run(c.name, func(t *testing.T) {
-					b := newBed(t, h)
-					c.test(b)
-					b.sound()
-				})
-			}
+		t.Run(part.name, func(t *testing.T) { runClauses(t, h, part.clauses) })
+	}
+}
+
+// RunTransactions checks the part of the contract on transactions of the caller
+// alone, for stores that can be bound to more than one kind of them.
+func RunTransactions(t *testing.T, h Harness) { runClauses(t, h, txClauses(h.Begin)) }
+
+func runClauses(t *testing.T, h Harness, clauses []clause) {
+	for _, c := range clauses {
+		t.Run(c.name, func(t *testing.T) {
+			b := newBed(t, h)
+			c.test(b)
+			b.sound()
 		})
 	}
 }
