@@ -81,7 +81,15 @@ func (r *resolving) hold(resolutions []store.Resolution) error {
 		r.readItems(operations, list)
 	}
 	r.draw(len(resolutions))
-	return r.send()
+	if err := r.send(); err != nil {
+		return err
+	}
+	for _, m := range r.rows {
+		if m.q.settings.Ordered() {
+			r.stir(m.queue, m.stream)
+		}
+	}
+	return nil
 }
 
 // readItems locks and reads the items that the letters are in the operations.
@@ -240,9 +248,6 @@ func (r *resolving) allow(l *letterRow, by *store.Resolution) error {
 // apply does what allow found possible.
 func (r *resolving) apply(l *letterRow, by *store.Resolution) error {
 	m := l.m
-	if l.inStream || m.ordered {
-		r.stir(m.queue, m.stream)
-	}
 	if !by.Operation.IsZero() {
 		l.operation = by.Operation
 	}
@@ -274,7 +279,6 @@ func (r *resolving) apply(l *letterRow, by *store.Resolution) error {
 	case nixie.OnRestore:
 		if l.rank > 0 && m.stream != "" && m.q.settings.Ordered() { // it does not block: its followers may have gone
 			l.inStream = true
-			r.stir(m.queue, m.stream)
 		}
 		if keepsDead(m.q.settings.DedupeScope) {
 			r.take(m)
@@ -301,7 +305,6 @@ func (r *resolving) redrive(l *letterRow) error {
 		if !l.blocks { // others have passed it, or may have
 			m.rank, m.gap = r.nextPlace(), true
 		}
-		r.stir(m.queue, m.stream)
 	} else {
 		r.wake(m.q.name)
 	}

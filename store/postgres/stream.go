@@ -50,6 +50,9 @@ func (t *tx) openStreams(set map[streamKey]bool) {
 		return
 	}
 	queues, names := streamArgs(set)
+	for key := range set {
+		t.stir(key.queue, key.name)
+	}
 	t.run(`insert into @.stream as s (queue, name) select * from unnest($1::int[], $2::text[]) u order by 1, 2 on conflict (queue, name) do update set top = s.top`, queues, names)
 }
 
