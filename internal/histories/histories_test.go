@@ -15,6 +15,7 @@ import (
 
 	"github.com/nixie-go/nixie"
 	"github.com/nixie-go/nixie/internal/histories"
+	"github.com/nixie-go/nixie/internal/testservers"
 	"github.com/nixie-go/nixie/store/memory"
 	"github.com/nixie-go/nixie/store/sqlite"
 )
@@ -34,7 +35,7 @@ func TestMain(m *testing.M) {
 		}
 		os.Exit(0)
 	}
-	os.Exit(m.Run())
+	os.Exit(testservers.WithPostgres(m.Run, &server))
 }
 
 // sabotage breaks what a client calls; nil leaves it whole.
@@ -153,7 +154,7 @@ func child(path, owner, clockPath string) error {
 		}
 		return time.Unix(0, int64(binary.BigEndian.Uint64(now[:])))
 	}
-	c, err := joinSQLite(path, owner, clock, nil)
+	c, err := joinNamed(path, owner, clock)
 	if err != nil {
 		return err
 	}

@@ -23,7 +23,10 @@ func List() []Proof {
 	return []Proof{
 		{"model-sqlite", "store/sqlite", "TestModel"},
 		{"model-sqlite-storms", "store/sqlite", "TestModelInStorms"},
+		{"model-postgres", "store/postgres", "TestModel"},
+		{"model-postgres-storms", "store/postgres", "TestModelInStorms"},
 		{"histories-sqlite", "internal/histories", "TestSQLite"},
+		{"histories-postgres", "internal/histories", "TestPostgres"},
 		{"simulator-sqlite", "store/sqlite", "TestSimulator"},
 		{"simulator", "internal/simulate", "TestSimulator"},
 		{"kills", "store/sqlite", "TestKills"},

@@ -91,7 +91,7 @@ const (
 // same rows: it is run again.
 func isRace(err error) bool {
 	var pg *pgconn.PgError
-	return errors.As(err, &pg) && (pg.Code == errSerialization || pg.Code == errDeadlock || pg.Code == errUnique)
+	return errors.Is(err, errRaced) || errors.As(err, &pg) && (pg.Code == errSerialization || pg.Code == errDeadlock || pg.Code == errUnique)
 }
 
 // explain makes an error of the driver one for people, with its code.
@@ -100,7 +100,10 @@ func (s *Store) explain(err error) error {
 		return err
 	}
 	var pg *pgconn.PgError
-	if !errors.As(err, &pg) {
+	switch {
+	case errors.Is(err, errRaced):
+		return nixie.Errorf(nixie.CodeUnavailable, "store %s: others are at the same messages: do it again", s.place)
+	case !errors.As(err, &pg):
 		return nixie.Errorf(nixie.CodeUnavailable, "store %s cannot be reached: %w", s.place, err)
 	}
 	switch {

@@ -3,6 +3,7 @@ package postgres
 import (
 	"encoding/hex"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"slices"
 
@@ -56,7 +57,8 @@ type message struct {
 	claimed     int64
 	abandoned   string
 	steps       []string
-	ordered     bool // part of an ordered stream
+	ordered     bool  // part of an ordered stream
+	inStream    int64 // the number of that, as read
 	rank        int64
 	mayPass     bool
 	gap         bool
@@ -116,7 +118,7 @@ const messageColumns = `m.pos, m.id, m.queue, m.type, coalesce(m.key, ''), coale
 	case when p.pos is not null then 1 when l.pos is not null then 2 else 0 end, coalesce(p.state, l.state, 0), coalesce(p.due, 0), coalesce(p.place, 0),
 	coalesce(p.attempts, l.attempts, 0), coalesce(p.deliveries, l.deliveries, 0), coalesce(p.crashes, l.crashes, 0), coalesce(p.generation, l.generation, 1), coalesce(p.redrives, l.redrives, 0),
 	coalesce(p.number, l.number, 0), coalesce(p.owner, 0), coalesce(p.until, 0), coalesce(p.received, l.received, 0), coalesce(p.claimed, 0), coalesce(p.abandoned, ''), coalesce(p.steps, l.steps, ''),
-	p.stream is not null, coalesce(p.rank, 0), coalesce(p.may_pass, false), coalesce(p.gap, l.gap, false), coalesce(p.reason, l.reason, ''), coalesce(l.ended, 0)`
+	coalesce(p.stream, 0), coalesce(p.rank, 0), coalesce(p.may_pass, false), coalesce(p.gap, l.gap, false), coalesce(p.reason, l.reason, ''), coalesce(l.ended, 0)`
 
 // keep reads a row of messageColumns.
 func (t *tx) keep(r row) error {
@@ -126,9 +128,10 @@ func (t *tx) keep(r row) error {
 		&m.in, &m.state, &m.due, &m.place,
 		&m.attempts, &m.deliveries, &m.crashes, &m.generation, &m.redrives,
 		&m.number, &m.owner, &m.until, &m.received, &m.claimed, &m.abandoned, &steps,
-		&m.ordered, &m.rank, &m.mayPass, &m.gap, &m.reason, &m.ended); err != nil {
+		&m.inStream, &m.rank, &m.mayPass, &m.gap, &m.reason, &m.ended); err != nil {
 		return err
 	}
+	m.ordered = m.inStream != 0
 	if err := fromJSON(steps, &m.steps); err != nil {
 		m.steps = nil // shown as damage; what is kept then are the new ones
 	}
@@ -140,27 +143,65 @@ func (t *tx) keep(r row) error {
 // first argument.
 const ofIDs = " in (select pos from @.message where id = any($1::uuid[]))"
 
+// locks are what a transaction has locked before it read anything.
+type locks struct{ streams, pending, letters map[int64]bool }
+
+// lock adds a statement that locks rows and answers with their numbers.
+func (t *tx) lock(into *map[int64]bool, query string, args ...any) {
+	if *into == nil {
+		*into = map[int64]bool{}
+	}
+	t.read(func(r row) error {
+		var n int64
+		err := r.Scan(&n)
+		(*into)[n] = true
+		return err
+	}, query, args...)
+}
+
+// errRaced is the race that only we can see: what was read came between the locks
+// and the reading.
+var errRaced = errors.New("rows came while others were locked")
+
+// checkLocks reports a race if something was read that is not locked.
+func (t *tx) checkLocks() error {
+	for _, m := range t.rows {
+		if m.in == inPending && !t.locked.pending[m.pos] || m.inStream != 0 && !t.locked.streams[m.inStream] {
+			return errRaced
+		}
+	}
+	for _, l := range t.letters {
+		if !t.locked.letters[l.n] {
+			return errRaced
+		}
+	}
+	return nil
+}
+
 // hold locks messages, with what hangs on them, and reads them. Told is whether
 // also their histories are asked for.
 func (t *tx) hold(ids []nixie.ID, told bool) error {
 	list := uuids(ids)
-	t.run(`select from @.stream where n in (select stream from @.pending where pos`+ofIDs+` and stream is not null) order by n for update`, list)
-	t.run("select from @.pending where pos"+ofIDs+" order by pos for update", list)
-	t.run("select from @.letter where pos"+ofIDs+" order by n for update", list)
+	t.lock(&t.locked.streams, `select n from @.stream where n in (select stream from @.pending where pos`+ofIDs+` and stream is not null) order by n for update`, list)
+	t.lock(&t.locked.pending, "select pos from @.pending where pos"+ofIDs+" order by pos for update", list)
+	t.lock(&t.locked.letters, "select n from @.letter where pos"+ofIDs+" order by n for update", list)
 	t.clock()
 	t.readMessages("m.id = any($1::uuid[])", list)
 	t.readLetters("pos"+ofIDs, list)
 	if told {
 		t.readHeads("pos"+ofIDs, list)
 	}
-	return t.send()
+	if err := t.send(); err != nil {
+		return err
+	}
+	return t.checkLocks()
 }
 
 // readMessages reads messages with their queues.
 func (t *tx) readMessages(where string, args ...any) {
-	t.readQueues("n in (select m.queue from @.message m where "+where+")", args...)
 	t.read(t.keep, "select "+messageColumns+" from @.message m left join @.pending p on p.pos = m.pos left join @.log l on l.pos = m.pos where "+where, args...)
-	t.list = append(t.list, stmt{query: "select", done: func(string) error { return t.join() }})
+	t.readQueues("n in (select m.queue from @.message m where "+where+")", args...)
+	t.list[len(t.list)-1].done = func(string) error { return t.join() }
 }
 
 // join gives messages the rows of their queues.

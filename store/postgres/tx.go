@@ -27,6 +27,7 @@ type tx struct {
 	byID    map[nixie.ID]*message
 	letters map[nixie.ID]*letterRow
 	keys    map[dedupeKey]*holder
+	locked  locks
 	made    []string // queues that did not exist
 	places  []int64  // drawn from the sequence and not used yet
 
