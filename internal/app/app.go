@@ -3,6 +3,7 @@
 package app
 
 import (
+	"context"
 	"net/url"
 	"os"
 	"path/filepath"
@@ -11,6 +12,7 @@ import (
 
 	"github.com/nixie-go/nixie"
 	"github.com/nixie-go/nixie/store"
+	"github.com/nixie-go/nixie/store/postgres"
 	"github.com/nixie-go/nixie/store/sqlite"
 )
 
@@ -21,8 +23,9 @@ type Options struct {
 	Clock     func() time.Time // default time.Now
 }
 
-// OpenStore opens the store that a URL names: sqlite:///absolute/path or
-// sqlite://relative/path.
+// OpenStore opens the store that a URL names: sqlite:///absolute/path,
+// sqlite://relative/path, or postgres://user@host/database with what else the
+// driver reads, and nixie_schema for another schema than nixie.
 func OpenStore(rawURL string, opts Options) (store.Store, error) {
 	scheme, rest, found := strings.Cut(rawURL, "://")
 	if !found {
@@ -31,8 +34,25 @@ func OpenStore(rawURL string, opts Options) (store.Store, error) {
 	switch scheme {
 	case "sqlite":
 		return openSQLite(rest, opts)
+	case "postgres", "postgresql":
+		return openPostgres(rawURL, opts)
 	}
-	return nil, nixie.Errorf(nixie.CodeInvalid, "store %q: scheme %q is unknown, known is sqlite", redacted(rawURL), scheme)
+	return nil, nixie.Errorf(nixie.CodeInvalid, "store %q: scheme %q is unknown, known are sqlite and postgres", redacted(rawURL), scheme)
+}
+
+// schemaParameter is the parameter of a PostgreSQL URL that names the schema.
+const schemaParameter = "nixie_schema"
+
+func openPostgres(rawURL string, opts Options) (store.Store, error) {
+	u, err := url.Parse(rawURL)
+	if err != nil {
+		return nil, nixie.Errorf(nixie.CodeInvalid, "store is no URL: give one like postgres://user@host/database")
+	}
+	query := u.Query()
+	schema := query.Get(schemaParameter)
+	query.Del(schemaParameter)
+	u.RawQuery = query.Encode()
+	return postgres.Open(context.Background(), u.String(), postgres.Options{Schema: schema, MustExist: opts.MustExist, Owner: opts.Owner, Clock: opts.Clock})
 }
 
 func openSQLite(path string, opts Options) (store.Store, error) {
