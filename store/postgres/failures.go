@@ -45,6 +45,7 @@ func (t *tx) fail(m *message, f *nixie.Failure, verb nixie.Verb) {
 func (t *tx) keepFailure(m *message, f *nixie.Failure, ordinal, at int64, verb nixie.Verb) {
 	kept := *f
 	kept.Text, kept.Attachments, kept.Decision, kept.Err = "", nil, verb, nil
+	kept.Type, kept.Stack = plain(f.Type), plain(f.Stack)
 	m.last = failureHead{nanos(f.FailedAt), f.Class, f.Reason, plain(f.Text)}
 	if m.first.failed == 0 {
 		m.first = m.last

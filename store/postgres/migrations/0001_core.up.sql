@@ -298,3 +298,40 @@ from @.message m
 join @.queue q on q.n = m.queue
 left join @.pending p on p.pos = m.pos
 left join @.log l on l.pos = m.pos;
+
+-- The same for people who know the tables of a transactional outbox. The status is
+-- a sum: 1 stored, 2 event stored, 4 published, 32768 failed.
+create view @.nixie_outbox as
+select c.id as message_id, c.queue_name as destination, c.type as event_type, m.body as event_data, c.stream as stream_id,
+       1 + case when (c.steps::jsonb) ? 'EventStored' or c.state = 2 then 2 else 0 end
+         + case when (c.steps::jsonb) ? 'Published' or c.state = 2 then 4 else 0 end
+         + case when c.reason <> '' and c.state in (0, 1, 5) then 32768 else 0 end as status,
+       c.attempts,
+       (select f.text from @.failure f where f.pos = c.pos order by f.ordinal desc limit 1) as error,
+       case c.reason when 'transport-unavailable' then 1 when 'handler' then 2 when 'validation' then 3 when 'timeout' then 4
+         when 'serialization' then 5 when 'dependency' then 6 when 'poison' then 7 else 99 end as failure_reason,
+       case when c.state = 0 and c.due > c.enqueued then to_timestamp(c.due / 1e9) end as scheduled_for,
+       (select o.name from @.owner o where o.n = c.owner) as instance_id,
+       case when c.until > 0 then to_timestamp(c.until / 1e9) end as lease_expiry,
+       to_timestamp(c.enqueued / 1e9) as created_at,
+       case when c.state = 2 then to_timestamp(c.ended / 1e9) end as published_at
+from @.current c join @.message m on m.pos = c.pos;
+
+-- And for those who know a log of jobs: one row for each that ended, and for each
+-- letter that was purged.
+create view @.nixie_job_log as
+select m.id as job_id, q.name as entrypoint,
+       case l.state when 2 then 'successful' when 3 then 'deleted' when 4 then 'canceled' else 'exception' end as status,
+       f.doc::json->>'type' as exception_type, f.text as exception_message, f.doc::json->>'stack' as traceback,
+       to_timestamp(l.ended / 1e9) as created
+from @.log l join @.message m on m.pos = l.pos join @.queue q on q.n = l.queue
+left join lateral (select * from @.failure f where f.pos = l.pos and l.state = 5 order by f.ordinal desc limit 1) f on true
+union all
+select a.subject, q.name, 'deleted', null, null, null, to_timestamp(a.at / 1e9)
+from @.audit a join @.queue q on q.n = a.queue where a.event = 'purge' and a.subject is not null;
+
+-- And their jobs that have not ended; a heart beats for all jobs of a process.
+create view @.nixie_jobs as
+select m.id, q.name as entrypoint, case p.state when 1 then 'picked' else 'queued' end as status,
+       o.seen as heartbeat, to_timestamp(greatest(p.claimed, m.enqueued) / 1e9) as updated
+from @.pending p join @.message m on m.pos = p.pos join @.queue q on q.n = p.queue left join @.owner o on o.n = p.owner;
