@@ -1,0 +1,339 @@
+package postgres_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"math/rand/v2"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/jackc/pgx/v5/pgxpool"
+
+	"github.com/nixie-go/nixie"
+	"github.com/nixie-go/nixie/store"
+	"github.com/nixie-go/nixie/store/postgres"
+	"github.com/nixie-go/nixie/store/storetest"
+)
+
+// crowd is several processes on one store, by the clock of the database.
+func crowd(t *testing.T, n int) (list []*postgres.Store, schema string) {
+	t.Helper()
+	schema = newSchema(t)
+	t.Cleanup(func() { dropSchema(t, schema) })
+	for i := range n {
+		s, err := postgres.Open(t.Context(), server.URL, postgres.Options{Schema: schema, Owner: fmt.Sprintf("owner-%d", i)})
+		if err != nil {
+			t.Fatal(err)
+		}
+		t.Cleanup(func() {
+			if err := s.Close(); err != nil {
+				t.Error(err)
+			}
+		})
+		list = append(list, s)
+	}
+	return list, schema
+}
+
+// each runs f for each process at once.
+func each(list []*postgres.Store, f func(i int, s *postgres.Store) error) error {
+	errs := make([]error, len(list))
+	var all sync.WaitGroup
+	for i, s := range list {
+		all.Go(func() { errs[i] = f(i, s) })
+	}
+	all.Wait()
+	return errors.Join(errs...)
+}
+
+func must(t testing.TB, err error) {
+	t.Helper()
+	if err != nil {
+		t.Fatal(err)
+	}
+}
+
+func sound(t *testing.T, s *postgres.Store) {
+	t.Helper()
+	storetest.Invariants(t, s)
+}
+
+// TestB061_WinnersThatRollBack lets many enqueue under one key at once, of whom
+// some roll back: in the end there is one message, whoever got it in, unless all
+// rolled back.
+func TestB061_WinnersThatRollBack(t *testing.T) {
+	const clients, rounds = 16, 40
+	list, _ := crowd(t, 4)
+	pool, err := pgxpool.New(t.Context(), server.URL+"&pool_max_conns=20")
+	must(t, err)
+	defer pool.Close()
+	for round := range rounds {
+		key := fmt.Sprintf("k%d", round)
+		committed := make([]nixie.ID, clients)
+		var all sync.WaitGroup
+		for i := range clients {
+			all.Go(func() {
+				tx, err := pool.Begin(t.Context())
+				if err != nil {
+					t.Error(err)
+					return
+				}
+				receipts, err := list[i%len(list)].Tx(tx).Enqueue(t.Context(), nixie.Message{Queue: "q", Key: key, DedupeKey: key})
+				switch {
+				case err != nil:
+					t.Error(err)
+					fallthrough
+				case rand.IntN(10) < 3: //nolint:gosec // who rolls back is no secret
+					if err := tx.Rollback(t.Context()); err != nil {
+						t.Error(err)
+					}
+				default:
+					if err := tx.Commit(t.Context()); err != nil {
+						t.Error(err)
+					}
+					committed[i] = receipts[0].ID
+				}
+			})
+		}
+		all.Wait()
+		found, _, err := list[0].Messages(t.Context(), nixie.Filter{Keys: []string{key}}, store.Page{})
+		must(t, err)
+		for i, id := range committed {
+			if !id.IsZero() && (len(found) != 1 || found[0].ID != id) {
+				t.Fatalf("round %d: client %d was told %s, there are %d messages: %+v", round, i, id, len(found), found)
+			}
+		}
+	}
+	sound(t, list[0])
+}
+
+// TestB007_ManyClaimersOfDueJobs lets many claim at once what is due: each message
+// is handed out once.
+func TestB007_ManyClaimersOfDueJobs(t *testing.T) {
+	const messages = 2000
+	list, _ := crowd(t, 8)
+	ms := make([]nixie.Message, messages)
+	for i := range ms {
+		ms[i] = nixie.Message{Queue: "q", Key: fmt.Sprint(i), Priority: i%9 - 4}
+	}
+	_, err := list[0].Enqueue(t.Context(), ms...)
+	must(t, err)
+	got := make([][]*nixie.Delivery, len(list))
+	must(t, each(list, func(i int, s *postgres.Store) error {
+		for {
+			ds, err := s.Claim(t.Context(), "q", nixie.Want{Max: 7})
+			if err != nil || len(ds) == 0 {
+				return err
+			}
+			got[i] = append(got[i], ds...)
+		}
+	}))
+	holders := map[string]int{}
+	for _, ds := range got {
+		for _, d := range ds {
+			holders[d.Key]++
+			if d.Deliveries != 1 || d.Lease.Number != 1 {
+				t.Errorf("message %s has %d deliveries and lease %d", d.Key, d.Deliveries, d.Lease.Number)
+			}
+		}
+	}
+	if len(holders) != messages {
+		t.Errorf("%d of %d messages were handed out", len(holders), messages)
+	}
+	for key, n := range holders {
+		if n != 1 {
+			t.Errorf("message %s was handed out %d times", key, n)
+		}
+	}
+}
+
+// TestB008_TwoSweepers lets many processes end the same leases at once, in and out
+// of streams: each is ended once.
+func TestB008_TwoSweepers(t *testing.T) {
+	const messages = 200
+	for _, order := range []nixie.Order{nixie.OrderNone, nixie.OrderStrict} {
+		list, schema := crowd(t, 6)
+		must(t, list[0].Configure(t.Context(), "q", nixie.QueueSettings{Order: order}, "ann", ""))
+		ms := make([]nixie.Message, messages)
+		for i := range ms {
+			ms[i] = nixie.Message{Queue: "q", Key: fmt.Sprint(i), Stream: fmt.Sprint("s", i)}
+		}
+		_, err := list[0].Enqueue(t.Context(), ms...)
+		must(t, err)
+		ds, err := list[0].Claim(t.Context(), "q", nixie.Want{Max: messages, Lease: nixie.MaxLease})
+		must(t, err)
+		if len(ds) != messages {
+			t.Fatalf("claimed %d", len(ds))
+		}
+		must(t, list[0].Crash())
+		must(t, each(list[1:], func(_ int, s *postgres.Store) error {
+			_, err := s.Claim(t.Context(), "nothing", nixie.Want{Max: 1})
+			return err
+		}))
+		records, _, err := list[1].Messages(t.Context(), nixie.Filter{}, store.Page{Limit: messages})
+		must(t, err)
+		for _, r := range records {
+			if r.State != nixie.Queued || r.Crashes != 1 {
+				t.Fatalf("%s: message %s of schema %s is %s with %d crashes", order, r.Key, schema, r.State, r.Crashes)
+			}
+		}
+		sound(t, list[1])
+	}
+}
+
+// TestOrderUnderChaos lets several processes work on many strict streams, where
+// some attempts fail, are given back or are left to end: each stream is worked off
+// in its order, and each message ends once.
+func TestOrderUnderChaos(t *testing.T) {
+	const streams, each1 = 40, 10
+	list, _ := crowd(t, 4)
+	must(t, list[0].Configure(t.Context(), "q", nixie.QueueSettings{Order: nixie.OrderStrict}, "ann", ""))
+	var ms []nixie.Message
+	for i := range each1 {
+		for s := range streams {
+			ms = append(ms, nixie.Message{Queue: "q", Key: fmt.Sprint(i), Stream: fmt.Sprint("s", s)})
+		}
+	}
+	for len(ms) > 0 {
+		_, err := list[0].Enqueue(t.Context(), ms[:80]...)
+		must(t, err)
+		ms = ms[80:]
+	}
+	var mu sync.Mutex
+	ended := map[string][]string{}
+	left := streams * each1
+	must(t, each(list, func(i int, s *postgres.Store) error {
+		dice := rand.New(rand.NewPCG(uint64(i), 7)) //nolint:gosec // a seed that can be told
+		for {
+			mu.Lock()
+			over := left == 0
+			mu.Unlock()
+			if over {
+				return nil
+			}
+			ds, err := s.Claim(t.Context(), "q", nixie.Want{Max: 1 + dice.IntN(20), Lease: 100 * time.Millisecond})
+			if err != nil {
+				return err
+			}
+			var settlements []nixie.Settlement
+			for _, d := range ds {
+				st := nixie.Settlement{Delivery: d, Verb: nixie.Complete}
+				switch dice.IntN(20) {
+				case 0:
+					st = nixie.Settlement{Delivery: d, Verb: nixie.Retry, Delay: time.Millisecond, Failure: &nixie.Failure{FailedAt: time.Unix(1, 0), Text: "no"}}
+				case 1:
+					st = nixie.Settlement{Delivery: d, Verb: nixie.Release}
+				case 2:
+					continue
+				}
+				settlements = append(settlements, st)
+			}
+			for j, err := range s.Settle(t.Context(), settlements) {
+				st := &settlements[j]
+				switch {
+				case nixie.CodeOf(err) == nixie.CodeLeaseLost:
+				case err != nil:
+					return err
+				case st.Verb == nixie.Complete:
+					mu.Lock()
+					ended[st.Delivery.Stream] = append(ended[st.Delivery.Stream], st.Delivery.Key)
+					left--
+					mu.Unlock()
+				}
+			}
+		}
+	}))
+	for s := range streams {
+		keys := ended[fmt.Sprint("s", s)]
+		if len(keys) != each1 {
+			t.Errorf("stream %d: %d ended", s, len(keys))
+		}
+	}
+	sound(t, list[0])
+	records, _, err := list[0].Messages(t.Context(), nixie.Filter{}, store.Page{Limit: streams * each1})
+	must(t, err)
+	for _, r := range records {
+		if r.State != nixie.Succeeded || r.OrderGap {
+			t.Errorf("message %s of %s is %s, order gap %v", r.Key, r.Stream, r.State, r.OrderGap)
+		}
+	}
+}
+
+// TestCallsInEachOthersWay lets processes do everything at once to the same few
+// messages: none waits for ever, none fails but with an answer, and the store is
+// sound in the end.
+func TestCallsInEachOthersWay(t *testing.T) {
+	const rounds = 40
+	list, _ := crowd(t, 6)
+	for _, q := range []string{"a", "b"} {
+		must(t, list[0].Configure(t.Context(), q, nixie.QueueSettings{Order: nixie.OrderStrict, DedupeScope: nixie.DedupeUnresolved, LetterRetention: time.Minute}, "ann", ""))
+	}
+	refused := func(errs ...error) error {
+		for _, err := range errs {
+			switch nixie.CodeOf(err) {
+			case "", nixie.CodeConflict, nixie.CodeNotFound, nixie.CodeLeaseLost:
+			default:
+				return err
+			}
+		}
+		return nil
+	}
+	must(t, each(list, func(i int, s *postgres.Store) error {
+		dice := rand.New(rand.NewPCG(uint64(i), 11)) //nolint:gosec // a seed that can be told
+		ctx := t.Context()
+		queue := func() string { return []string{"a", "b"}[dice.IntN(2)] }
+		for range rounds {
+			if err := refused(disturb(ctx, s, dice, queue)...); err != nil {
+				return err
+			}
+		}
+		return nil
+	}))
+	sound(t, list[0])
+}
+
+// disturb does one random thing.
+func disturb(ctx context.Context, s *postgres.Store, dice *rand.Rand, queue func() string) []error {
+	switch dice.IntN(7) {
+	case 0, 1:
+		var ms []nixie.Message
+		for range 1 + dice.IntN(5) {
+			ms = append(ms, nixie.Message{Queue: queue(), Stream: fmt.Sprint("s", dice.IntN(3)), DedupeKey: fmt.Sprint("k", dice.IntN(12))})
+		}
+		_, err := s.Enqueue(ctx, ms...)
+		return []error{err}
+	case 2, 3:
+		ds, err := s.Claim(ctx, queue(), nixie.Want{Max: 5, Lease: time.Second})
+		errs := []error{err}
+		var settlements []nixie.Settlement
+		for _, d := range ds {
+			f := &nixie.Failure{FailedAt: time.Unix(1, 0), Text: "no"}
+			settlements = append(settlements, [...]nixie.Settlement{
+				{Delivery: d, Verb: nixie.Complete}, {Delivery: d, Verb: nixie.Release}, {Delivery: d, Verb: nixie.Retry, Failure: f},
+				{Delivery: d, Verb: nixie.Bury, Failure: f, Burial: &nixie.Burial{Cause: nixie.CauseExhausted, Status: nixie.StatusOpen, Redrivable: true}},
+			}[dice.IntN(4)])
+		}
+		return append(errs, s.Settle(ctx, settlements)...)
+	case 4:
+		letters, _, err := s.Letters(ctx, nixie.Filter{}, store.Page{Limit: 4})
+		var resolutions []store.Resolution
+		for _, l := range letters {
+			on := []nixie.Event{nixie.OnRedrive, nixie.OnDiscard, nixie.OnHold, nixie.OnRestore, nixie.OnPurge}[dice.IntN(5)]
+			resolutions = append(resolutions, store.Resolution{Letter: l.ID, Event: on, Actor: "ann", Reason: "because", Force: true})
+		}
+		return append(s.Resolve(ctx, resolutions), err)
+	case 5:
+		records, _, err := s.Messages(ctx, nixie.Filter{States: []nixie.State{nixie.Queued, nixie.Leased}}, store.Page{Limit: 4})
+		var ids []nixie.ID
+		for _, r := range records {
+			ids = append(ids, r.ID)
+		}
+		verb := []store.ChangeVerb{store.Cancel, store.RetryNow, store.Move, store.MayPass}[dice.IntN(4)]
+		return append(s.Amend(ctx, ids, store.Change{Verb: verb, Actor: "ann", Reason: "because", Queue: queue()}), err)
+	}
+	_, err := s.Prune(ctx, store.Pruning{Resume: true})
+	_, other := s.Queues(ctx)
+	return []error{err, other}
+}
