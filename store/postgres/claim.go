@@ -51,15 +51,10 @@ func checkLease(lease time.Duration) error {
 // claim ends the leases that are over and hands out what is due. It is nil if the
 // owner is not in the list, and nothing was done then.
 func (t *tx) claim(queue string, want nixie.Want, owner int64) (*claims, error) {
-	t.clock()
-	if t.store.opts.Clock == nil {
-		if err := t.send(); err != nil {
-			return nil, err
-		}
-	}
 	var known, void bool
-	t.read(func(r row) error { return r.Scan(&known, &void) }, `select exists (select from @.owner where n = $1 and not gone),
-		exists (select from @.pending where state = 1 and until <= $2) or exists (select from @.owner o where `+deadOwner+`)`, owner, t.now)
+	t.read(func(r row) error { return r.Scan(&t.now, &known, &void) }, `select now, exists (select from @.owner where n = $1 and not gone),
+		exists (select from @.pending where state = 1 and until <= now) or exists (select from @.owner o where `+deadOwner+`)
+		from (select coalesce($2::bigint, `+databaseClock+`) as now offset 0) clock`, owner, t.store.clockArg())
 	t.readQueues("name = $1", queue)
 	if err := t.send(); err != nil || !known {
 		return nil, err

@@ -15,11 +15,33 @@ func (s *Store) Settle(ctx context.Context, settlements []nixie.Settlement) []er
 	if err := checkCall(len(settlements)); err != nil {
 		return all(errs, err)
 	}
-	err := s.write(ctx, func(t *tx) error { return t.settleAll(settlements, errs) })
-	if err != nil {
+	done, err := s.completePlain(ctx, settlements)
+	if err != nil && !isRace(err) {
 		return all(errs, err)
 	}
+	rest, places := unsettled(settlements, done)
+	if len(rest) == 0 {
+		return errs
+	}
+	left := make([]error, len(rest))
+	if err := s.write(ctx, func(t *tx) error { return t.settleAll(rest, left) }); err != nil {
+		all(left, err)
+	}
+	for i, place := range places {
+		errs[place] = left[i]
+	}
 	return errs
+}
+
+// unsettled are the settlements that are not done yet, and where they stand in the
+// call.
+func unsettled(settlements []nixie.Settlement, done []bool) (rest []nixie.Settlement, places []int) {
+	for i := range settlements {
+		if done == nil || !done[i] {
+			rest, places = append(rest, settlements[i]), append(places, i)
+		}
+	}
+	return rest, places
 }
 
 // settleAll applies the settlements of one call, in their order.
