@@ -6,7 +6,7 @@ import (
 	"github.com/nixie-go/nixie"
 )
 
-// Most settlements say only that a message succeeded, in its first life and
+// Most settlements say only that a message succeeded, at its first delivery and
 // without anything that hangs on it. Those of a call are one statement, which is a
 // transaction by itself. Whatever it does not find so goes the long way.
 
@@ -14,13 +14,13 @@ import (
 // message was true when it was claimed and does not change while it is leased.
 func isPlain(st *nixie.Settlement) bool {
 	d := st.Delivery
-	return st.Verb == nixie.Complete && d != nil && d.Lease.Receipt.Place != 0 && st.Failure == nil && st.Second == nil && st.Delay == 0 &&
+	return st.Verb == nixie.Complete && d != nil && d.Lease.Receipt.Place != 0 && d.Lease.Number == 1 && st.Failure == nil && st.Second == nil && st.Delay == 0 &&
 		d.Generation == 1 && d.DedupeKey == "" && d.Stream == "" && len(d.Steps) == 0
 }
 
 // completePlain settles the plain ones and reports which it settled; nil are none.
 func (s *Store) completePlain(ctx context.Context, settlements []nixie.Settlement) ([]bool, error) {
-	var places, numbers []int64
+	var places []int64
 	var at map[int64]int
 	for i := range settlements {
 		if st := &settlements[i]; isPlain(st) {
@@ -28,14 +28,14 @@ func (s *Store) completePlain(ctx context.Context, settlements []nixie.Settlemen
 				at = make(map[int64]int, len(settlements))
 			}
 			at[st.Delivery.Lease.Receipt.Place] = i
-			places, numbers = append(places, st.Delivery.Lease.Receipt.Place), append(numbers, st.Delivery.Lease.Number)
+			places = append(places, st.Delivery.Lease.Receipt.Place)
 		}
 	}
 	if len(places) == 0 || len(at) < len(places) || mentionedTwice(settlements, at) {
 		return nil, nil
 	}
 	done := make([]bool, len(settlements))
-	err := s.single(ctx, stmt{query: s.named(completion), args: []any{places, numbers, s.clockArg()}, each: func(r row) error {
+	err := s.single(ctx, stmt{query: s.named(completion), args: []any{places, s.clockArg()}, each: func(r row) error {
 		var pos int64
 		err := r.Scan(&pos)
 		if i, ok := at[pos]; ok {
@@ -59,10 +59,10 @@ func mentionedTwice(settlements []nixie.Settlement, at map[int64]int) bool {
 	return false
 }
 
-const completion = `with given as (select pos, number, coalesce($3::bigint, ` + databaseClock + `) as now from unnest($1::bigint[], $2::bigint[]) u (pos, number)),
-	gone as (delete from @.pending p using given u where p.pos = u.pos and p.number = u.number and p.state = 1 and p.until > u.now and p.generation = 1 and p.stream is null and p.steps is null returning p.*, u.now)
+const completion = `with gone as (delete from @.pending p where p.pos = any($1) and p.state = 1 and p.number = 1 and p.generation = 1 and p.stream is null and p.steps is null
+		and p.until > coalesce($2::bigint, ` + databaseClock + `) returning p.*)
 	insert into @.log (pos, queue, state, ended, received, attempts, deliveries, crashes, generation, redrives, number, gap, reason)
-	select pos, queue, 2, now, received, attempts, deliveries, crashes, generation, redrives, number, gap, reason from gone returning pos`
+	select pos, queue, 2, coalesce($2::bigint, ` + databaseClock + `), received, attempts, deliveries, crashes, generation, redrives, number, gap, reason from gone returning pos`
 
 // clockArg is the time that was set for tests, null for the database's own.
 func (s *Store) clockArg() *int64 {

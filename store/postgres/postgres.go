@@ -88,7 +88,9 @@ func Open(ctx context.Context, dsn string, opts Options) (*Store, error) {
 	}
 	for name, value := range map[string]string{
 		"application_name":                    "nixie",
-		"jit":                                 "off", // a misjudged plan would be compiled at each claim
+		"jit":                                 "off",                // a misjudged plan would be compiled at each claim
+		"plan_cache_mode":                     "force_generic_plan", // calls find few rows by their keys, however many the table had when a plan was made
+		"enable_seqscan":                      "off",                // likewise
 		"lock_timeout":                        millis(opts.LockWait),
 		"statement_timeout":                   millis(statementLimit),
 		"idle_in_transaction_session_timeout": millis(idleLimit),
