@@ -33,17 +33,6 @@ func (s *Store) Resolve(ctx context.Context, resolutions []store.Resolution) []e
 	return errs
 }
 
-// item is a letter in an operation.
-type item struct{ operation, letter nixie.ID }
-
-// The states of an item.
-const (
-	itemPending = "pending"
-	itemDone    = "done"
-	itemSkipped = "skipped"
-	itemFailed  = "failed"
-)
-
 // resolving is one call of Resolve.
 type resolving struct {
 	*tx
@@ -93,25 +82,6 @@ func (r *resolving) hold(resolutions []store.Resolution) error {
 		}
 	}
 	return nil
-}
-
-// readItems locks and reads the items that the letters are in the operations.
-func (r *resolving) readItems(operations []nixie.ID, letters [][16]byte) {
-	r.operations = map[nixie.ID]bool{}
-	r.read(func(row row) error {
-		var id nixie.ID
-		err := row.Scan((*idColumn)(&id))
-		r.operations[id] = true
-		return err
-	}, "select id from @.operation where id = any($1)", uuids(operations))
-	r.read(func(row row) error {
-		var it item
-		var state string
-		err := row.Scan((*idColumn)(&it.operation), (*idColumn)(&it.letter), &state)
-		r.items[it] = state
-		return err
-	}, `select o.id, l.id, i.state from @.item i join @.operation o on o.n = i.operation join @.letter l on l.n = i.letter
-		where o.id = any($1) and l.id = any($2) order by i.operation, i.ordinal for update of i`, uuids(operations), letters)
 }
 
 // resolve applies one resolution. It answers before it changes anything.
@@ -164,34 +134,6 @@ func checkEvent(e nixie.Event) error {
 		return nil
 	}
 	return nixie.Errorf(nixie.CodeInvalid, "event %q: use redrive, discard, hold, unhold, requalify, restore, confirm, note or purge", e)
-}
-
-// item is the item that a resolution is about to decide, nil when it belongs to
-// none. What is decided once stays so, however often an operation is resumed.
-func (r *resolving) item(by *store.Resolution) (*item, error) {
-	if by.Operation.IsZero() {
-		return nil, nil
-	}
-	if !r.operations[by.Operation] {
-		return nil, nixie.Errorf(nixie.CodeNotFound, "no operation %s", by.Operation)
-	}
-	it := item{by.Operation, by.Letter}
-	switch state := r.items[it]; state {
-	case "":
-		return nil, nixie.Errorf(nixie.CodeNotFound, "letter %s is not in operation %s", by.Letter, by.Operation)
-	case itemPending:
-		return &it, nil
-	default:
-		return nil, nixie.Errorf(nixie.CodeConflict, "letter %s is %s already in operation %s", by.Letter, state, by.Operation)
-	}
-}
-
-func (r *resolving) flushItems() {
-	for _, it := range r.decided {
-		r.run("update @.item i set state = $3 from @.operation o, @.letter l where o.id = $1 and l.id = $2 and i.operation = o.n and i.letter = l.n",
-			[16]byte(it.operation), [16]byte(it.letter), r.items[it])
-	}
-	r.removeLetters()
 }
 
 // possible reports whether the status of the letter allows an event of an
@@ -325,43 +267,4 @@ func (r *resolving) handOver(m *message) error {
 	}
 	r.touch(m)
 	return r.end(m, nixie.OnSuccess, "")
-}
-
-// purge removes a letter for good.
-func (r *resolving) purge(l *letterRow, by *store.Resolution) {
-	r.purged = append(r.purged, l)
-	if r.purgedBy == nil {
-		r.purgedBy = map[nixie.ID]nixie.ID{}
-	}
-	r.purgedBy[l.id] = by.Operation
-	delete(r.letters, l.id)
-	delete(r.keys, dedupeKey{l.m.queue, l.m.dedupe})
-	r.record(l.queue, by.Actor, by.Event, l.id, by.Reason)
-}
-
-// removeLetters removes what was purged.
-func (r *resolving) removeLetters() {
-	if len(r.purged) == 0 {
-		return
-	}
-	r.run(`update @.item i set state = 'skipped' from @.letter l, unnest($1::bigint[], $2::uuid[]) u (n, by) where l.n = u.n and i.letter = l.n and i.state = 'pending'
-		and i.operation is distinct from (select o.n from @.operation o where o.id = u.by)`,
-		eachOf(r.purged, func(l *letterRow) int64 { return l.n }), eachOf(r.purged, func(l *letterRow) *[16]byte { return idOrNull(r.purgedBy[l.id]) }))
-	for _, l := range r.purged {
-		l.touched = true // nothing of it is written any more
-	}
-	r.remove("purged", eachOf(r.purged, func(l *letterRow) int64 { return l.pos }))
-}
-
-// remove removes messages that have ended, with everything that hangs on them, and
-// counts them.
-func (t *tx) remove(why string, positions []int64) {
-	t.run(`insert into @.tally (queue, what, name, n) select queue, $2::text, case state when 2 then 'succeeded' when 3 then 'discarded' when 4 then 'canceled' else 'dead' end, count(*)
-		from @.log where pos = any($1) group by 1, 3 on conflict (queue, what, name) do update set n = tally.n + excluded.n`, positions, why)
-	t.run(`insert into @.tally (queue, what, name, n) select queue, 'discards', coalesce(nullif(reason, ''), 'unknown'), count(*)
-		from @.log where pos = any($1) and state = 3 group by 1, 3 on conflict (queue, what, name) do update set n = tally.n + excluded.n`, positions)
-	t.run("delete from @.note where letter in (select n from @.letter where pos = any($1))", positions)
-	for _, table := range [...]string{"letter", "dedupe", "attachment", "failure", "log", "message"} {
-		t.run("delete from @."+table+" where pos = any($1)", positions)
-	}
 }

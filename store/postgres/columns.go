@@ -1,0 +1,90 @@
+package postgres
+
+import (
+	"encoding/hex"
+	"encoding/json"
+	"fmt"
+
+	"github.com/nixie-go/nixie"
+)
+
+// idColumn reads an ID, zero for null, whichever driver reads it.
+type idColumn nixie.ID
+
+// Scan implements sql.Scanner.
+func (id *idColumn) Scan(value any) error {
+	*id = idColumn{}
+	switch v := value.(type) {
+	case nil:
+		return nil
+	case string:
+		return (*nixie.ID)(id).UnmarshalText([]byte(v))
+	case []byte:
+		if len(v) == len(id) {
+			copy(id[:], v)
+			return nil
+		}
+		return (*nixie.ID)(id).UnmarshalText(v)
+	case [16]byte:
+		*id = v
+		return nil
+	}
+	return fmt.Errorf("%T is no ID", value)
+}
+
+// hashColumn reads a hash, zero for one of another length.
+type hashColumn nixie.Hash
+
+// Scan implements sql.Scanner.
+func (h *hashColumn) Scan(value any) error {
+	*h = hashColumn{}
+	switch v := value.(type) {
+	case []byte:
+		copy(h[:], v)
+	case string: // as text: \x and digits
+		if raw, err := hex.DecodeString(v[min(2, len(v)):]); err == nil {
+			copy(h[:], raw)
+		}
+	}
+	return nil
+}
+
+func uuids(ids []nixie.ID) [][16]byte {
+	list := make([][16]byte, len(ids))
+	for i, id := range ids {
+		list[i] = id
+	}
+	return list
+}
+
+// idOrNull is an ID as an argument.
+func idOrNull(id nixie.ID) *[16]byte {
+	if id.IsZero() {
+		return nil
+	}
+	raw := [16]byte(id)
+	return &raw
+}
+
+// fromJSON reads a text of JSON; an empty one says nothing.
+func fromJSON(text string, into any) error {
+	if text == "" {
+		return nil
+	}
+	if err := json.Unmarshal([]byte(text), into); err != nil {
+		return fmt.Errorf("it is no JSON of ours: %w", err)
+	}
+	return nil
+}
+
+// toJSON is a value as a text, empty if there is nothing to say.
+func toJSON(empty bool, value any) string {
+	if empty {
+		return ""
+	}
+	data, err := json.Marshal(value)
+	if err != nil {
+		panic("postgres: a value of ours is no JSON: " + err.Error())
+	}
+	return string(data)
+}

@@ -1,0 +1,64 @@
+package postgres
+
+import (
+	"github.com/nixie-go/nixie"
+	"github.com/nixie-go/nixie/store"
+)
+
+// item is a letter in an operation.
+type item struct{ operation, letter nixie.ID }
+
+// The states of an item.
+const (
+	itemPending = "pending"
+	itemDone    = "done"
+	itemSkipped = "skipped"
+	itemFailed  = "failed"
+)
+
+// readItems locks and reads the items that the letters are in the operations.
+func (r *resolving) readItems(operations []nixie.ID, letters [][16]byte) {
+	r.operations = map[nixie.ID]bool{}
+	r.read(func(row row) error {
+		var id nixie.ID
+		err := row.Scan((*idColumn)(&id))
+		r.operations[id] = true
+		return err
+	}, "select id from @.operation where id = any($1)", uuids(operations))
+	r.read(func(row row) error {
+		var it item
+		var state string
+		err := row.Scan((*idColumn)(&it.operation), (*idColumn)(&it.letter), &state)
+		r.items[it] = state
+		return err
+	}, `select o.id, l.id, i.state from @.item i join @.operation o on o.n = i.operation join @.letter l on l.n = i.letter
+		where o.id = any($1) and l.id = any($2) order by i.operation, i.ordinal for update of i`, uuids(operations), letters)
+}
+
+// item is the item that a resolution is about to decide, nil when it belongs to
+// none. What is decided once stays so, however often an operation is resumed.
+func (r *resolving) item(by *store.Resolution) (*item, error) {
+	if by.Operation.IsZero() {
+		return nil, nil
+	}
+	if !r.operations[by.Operation] {
+		return nil, nixie.Errorf(nixie.CodeNotFound, "no operation %s", by.Operation)
+	}
+	it := item{by.Operation, by.Letter}
+	switch state := r.items[it]; state {
+	case "":
+		return nil, nixie.Errorf(nixie.CodeNotFound, "letter %s is not in operation %s", by.Letter, by.Operation)
+	case itemPending:
+		return &it, nil
+	default:
+		return nil, nixie.Errorf(nixie.CodeConflict, "letter %s is %s already in operation %s", by.Letter, state, by.Operation)
+	}
+}
+
+func (r *resolving) flushItems() {
+	for _, it := range r.decided {
+		r.run("update @.item i set state = $3 from @.operation o, @.letter l where o.id = $1 and l.id = $2 and i.operation = o.n and i.letter = l.n",
+			[16]byte(it.operation), [16]byte(it.letter), r.items[it])
+	}
+	r.removeLetters()
+}

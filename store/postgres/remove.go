@@ -1,0 +1,45 @@
+package postgres
+
+import (
+	"github.com/nixie-go/nixie"
+	"github.com/nixie-go/nixie/store"
+)
+
+// purge removes a letter for good.
+func (r *resolving) purge(l *letterRow, by *store.Resolution) {
+	r.purged = append(r.purged, l)
+	if r.purgedBy == nil {
+		r.purgedBy = map[nixie.ID]nixie.ID{}
+	}
+	r.purgedBy[l.id] = by.Operation
+	delete(r.letters, l.id)
+	delete(r.keys, dedupeKey{l.m.queue, l.m.dedupe})
+	r.record(l.queue, by.Actor, by.Event, l.id, by.Reason)
+}
+
+// removeLetters removes what was purged.
+func (r *resolving) removeLetters() {
+	if len(r.purged) == 0 {
+		return
+	}
+	r.run(`update @.item i set state = 'skipped' from @.letter l, unnest($1::bigint[], $2::uuid[]) u (n, by) where l.n = u.n and i.letter = l.n and i.state = 'pending'
+		and i.operation is distinct from (select o.n from @.operation o where o.id = u.by)`,
+		eachOf(r.purged, func(l *letterRow) int64 { return l.n }), eachOf(r.purged, func(l *letterRow) *[16]byte { return idOrNull(r.purgedBy[l.id]) }))
+	for _, l := range r.purged {
+		l.touched = true // nothing of it is written any more
+	}
+	r.remove("purged", eachOf(r.purged, func(l *letterRow) int64 { return l.pos }))
+}
+
+// remove removes messages that have ended, with everything that hangs on them, and
+// counts them.
+func (t *tx) remove(why string, positions []int64) {
+	t.run(`insert into @.tally (queue, what, name, n) select queue, $2::text, case state when 2 then 'succeeded' when 3 then 'discarded' when 4 then 'canceled' else 'dead' end, count(*)
+		from @.log where pos = any($1) group by 1, 3 on conflict (queue, what, name) do update set n = tally.n + excluded.n`, positions, why)
+	t.run(`insert into @.tally (queue, what, name, n) select queue, 'discards', coalesce(nullif(reason, ''), 'unknown'), count(*)
+		from @.log where pos = any($1) and state = 3 group by 1, 3 on conflict (queue, what, name) do update set n = tally.n + excluded.n`, positions)
+	t.run("delete from @.note where letter in (select n from @.letter where pos = any($1))", positions)
+	for _, table := range [...]string{"letter", "dedupe", "attachment", "failure", "log", "message"} {
+		t.run("delete from @."+table+" where pos = any($1)", positions)
+	}
+}
