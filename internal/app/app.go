@@ -48,7 +48,10 @@ func openPostgres(rawURL string, opts Options) (store.Store, error) {
 	if err != nil {
 		return nil, nixie.Errorf(nixie.CodeInvalid, "store is no URL: give one like postgres://user@host/database")
 	}
-	query := u.Query()
+	query, err := url.ParseQuery(u.RawQuery)
+	if err != nil {
+		return nil, nixie.Errorf(nixie.CodeInvalid, "parameters of the store's URL: %w", err)
+	}
 	schema := query.Get(schemaParameter)
 	query.Del(schemaParameter)
 	u.RawQuery = query.Encode()

@@ -13,9 +13,13 @@ const (
 	patience = "interval '60 s'"
 )
 
-// deadOwner is the condition that an owner o is dead and nobody has ended its
-// leases yet. Hearts are always counted by the database's clock.
-const deadOwner = "not o.buried and (o.gone or o.seen < clock_timestamp() - " + patience + ")"
+// deadOwner is the condition that an owner o is dead. It is on the list until
+// its leases were ended. Hearts are always counted by the database's clock.
+const deadOwner = "(o.gone or o.seen < clock_timestamp() - " + patience + ")"
+
+// unlist takes owners off the list whose leases are ended; the others are gone.
+const unlist = `with kept as (update @.owner o set gone = true where o.n = any($1) and exists (select from @.pending p where p.state = 1 and p.owner = o.n))
+	delete from @.owner o where o.n = any($1) and not exists (select from @.pending p where p.state = 1 and p.owner = o.n)`
 
 // ownership is this process in the list of those that claim.
 type ownership struct {
@@ -76,7 +80,7 @@ func (o *ownership) leave(ctx context.Context, s *Store) error {
 	}
 	o.stop()
 	<-o.done
-	_, err := s.pool.Exec(ctx, s.named("update @.owner set gone = true where n = $1"), o.self())
+	_, err := s.pool.Exec(ctx, s.named(unlist), []int64{o.self()})
 	return err
 }
 
@@ -106,7 +110,7 @@ func (t *tx) sweep() error {
 	t.read(stir, `update @.pending p set state = 6, `+voided+` from (select p.pos, s.name from @.pending p join @.stream s on s.n = p.stream
 		where p.state = 1 and (p.until <= $1 or p.owner = any($2)) order by p.pos for update of p, s skip locked) v
 		where p.pos = v.pos returning p.queue, v.name`, t.now, dead)
-	t.run(`update @.owner o set gone = true, buried = not exists (select from @.pending p where p.state = 1 and p.owner = o.n) where n = any($1)`, dead)
+	t.run(unlist, dead)
 	if err := t.send(); err != nil {
 		return err
 	}

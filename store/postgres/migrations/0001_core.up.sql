@@ -218,8 +218,7 @@ create table @.owner (
   name    text        not null,
   started timestamptz not null default clock_timestamp(),
   seen    timestamptz not null default clock_timestamp(),
-  gone    boolean     not null default false, -- it left, or was taken for dead
-  buried  boolean     not null default false  -- and its leases were ended
+  gone    boolean     not null default false  -- it left, or was taken for dead, and held leases
 );
 
 create table @.operation (

@@ -1,0 +1,49 @@
+package postgres
+
+import (
+	"context"
+	"time"
+
+	"github.com/nixie-go/nixie/store"
+)
+
+var _ store.Inspector = (*Store)(nil)
+
+// durability lists what a commit's promise rests on, and what it has to be.
+var durability = [...]struct{ name, want string }{{"fsync", "on"}, {"full_page_writes", "on"}, {"synchronous_commit", "on"}}
+
+// Inspect implements store.Inspector. A server does not say how much room its disk
+// has: free is −1.
+func (s *Store) Inspect(ctx context.Context) (store.Health, error) {
+	h := store.Health{Place: s.place, KnownSchema: schemaVersion, Reserve: -1, Free: -1}
+	err := s.view(ctx, func(t *tx) error {
+		var end, latest int64
+		t.clock()
+		t.read(func(r row) error { return r.Scan(&h.Engine, &h.Size) }, `select 'PostgreSQL ' || current_setting('server_version'),
+			coalesce((select sum(pg_total_relation_size(c.oid)) from pg_class c join pg_namespace n on n.oid = c.relnamespace where n.nspname = $1 and c.relkind in ('r', 'S')), 0)::bigint`, s.opts.Schema)
+		t.read(func(r row) error { return r.Scan(&h.Schema) }, "select value::int from @.meta where name = 'schema'")
+		for _, d := range durability {
+			t.read(func(r row) error {
+				set := store.Setting{Name: d.name, Want: d.want}
+				err := r.Scan(&set.Value)
+				h.Durability = append(h.Durability, set)
+				return err
+			}, "select current_setting($1)", d.name)
+		}
+		t.number(&latest, `select greatest(coalesce((select max(died) from @.letter), 0), coalesce((select max(at) from @.audit), 0), coalesce((select max(enqueued) from @.message), 0))`)
+		t.number(&end, "select coalesce((select min(until) from @.pending where state = 1), 0)")
+		t.read(func(r row) error {
+			var o store.Owner
+			var started time.Time
+			err := r.Scan(&o.Name, &started, &o.Alive, &o.Leases)
+			o.StartedAt = started.UTC()
+			h.Owners = append(h.Owners, o)
+			return err
+		}, `select o.name, o.started, not `+deadOwner+`, (select count(*) from @.pending p where p.state = 1 and p.owner = o.n)
+			from @.owner o order by o.n`)
+		err := t.send()
+		h.Now, h.Latest, h.OldestLease = moment(t.now), moment(latest), moment(end)
+		return err
+	})
+	return h, err
+}
