@@ -108,6 +108,17 @@ func TestB061_WinnersThatRollBack(t *testing.T) {
 	sound(t, list[0])
 }
 
+// TestB041_CommitOfWhatWasGivenUp shows that a commit which PostgreSQL answers with
+// ROLLBACK is not taken for one.
+func TestB041_CommitOfWhatWasGivenUp(t *testing.T) {
+	list, _ := crowd(t, 1)
+	if err := list[0].CommitAborted(t.Context()); nixie.CodeOf(err) != nixie.CodeUnavailable {
+		t.Fatalf("error is %v", err)
+	}
+	_, err := list[0].Enqueue(t.Context(), nixie.Message{Queue: "q"})
+	must(t, err)
+}
+
 // TestB007_ManyClaimersOfDueJobs lets many claim at once what is due: each message
 // is handed out once.
 func TestB007_ManyClaimersOfDueJobs(t *testing.T) {
