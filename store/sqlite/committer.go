@@ -197,7 +197,7 @@ func (s *Store) commit(c conn, calls []*write) (failed int, err error) {
 			_ = s.giveUp(nixie.CodeUnavailable, e) // what was committed stays; nobody else gets a turn while this file is open
 		}
 	}()
-	t := &tx{queries: queries{c}, store: s}
+	t := newTx(s, &s.added, c)
 	failed, err = t.runAll(calls)
 	if err == nil {
 		err = t.flush()

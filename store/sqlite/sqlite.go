@@ -68,6 +68,7 @@ type Store struct {
 	owner    ownership
 	turn     turn     // the committer alone uses it
 	wal      walWatch // likewise
+	added    inserts  // likewise
 	callers  callers
 	wakes    wakes
 	space    spaceWatch
