@@ -37,6 +37,9 @@ func (s *Source) Receive(ctx context.Context, want nixie.Want) ([]*nixie.Deliver
 	if len(got) > 0 || err != nil || want.Wait <= 0 {
 		return got, err
 	}
+	if a, ok := s.queue.(Awaiter); ok && len(s.names) == 1 {
+		return s.await(ctx, a, want)
+	}
 	end := time.NewTimer(want.Wait)
 	defer end.Stop()
 	poll := time.NewTicker(pollEvery)
@@ -52,6 +55,19 @@ func (s *Source) Receive(ctx context.Context, want nixie.Want) ([]*nixie.Deliver
 			wake = s.wake()
 		}
 		if got, err := s.claim(ctx, want); len(got) > 0 || err != nil {
+			return got, err
+		}
+	}
+}
+
+// await waits for work, and asks now and then for what it may have missed.
+func (s *Source) await(ctx context.Context, a Awaiter, want nixie.Want) ([]*nixie.Delivery, error) {
+	for end := time.Now().Add(want.Wait); ; {
+		part := want
+		if part.Wait = min(time.Until(end), pollEvery); part.Wait <= 0 {
+			return nil, nil
+		}
+		if got, err := a.Await(ctx, s.names[0], part); len(got) > 0 || err != nil {
 			return got, err
 		}
 	}

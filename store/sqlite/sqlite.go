@@ -71,12 +71,14 @@ type Store struct {
 	added    inserts  // likewise
 	callers  callers
 	wakes    wakes
+	waiters  waiters
 	space    spaceWatch
 }
 
 var _ interface {
 	store.Store
 	store.Waker
+	store.Awaiter
 } = (*Store)(nil)
 
 // Open opens the store at path and creates it when it does not exist. The
