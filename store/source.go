@@ -62,13 +62,17 @@ func (s *Source) Receive(ctx context.Context, want nixie.Want) ([]*nixie.Deliver
 
 // await waits for work, and asks now and then for what it may have missed.
 func (s *Source) await(ctx context.Context, a Awaiter, want nixie.Want) ([]*nixie.Delivery, error) {
-	for end := time.Now().Add(want.Wait); ; {
-		part := want
-		if part.Wait = min(time.Until(end), pollEvery); part.Wait <= 0 {
-			return nil, nil
-		}
-		if got, err := a.Await(ctx, s.names[0], part); len(got) > 0 || err != nil {
+	end := time.NewTimer(want.Wait)
+	defer end.Stop()
+	want.Wait = min(want.Wait, pollEvery)
+	for {
+		if got, err := a.Await(ctx, s.names[0], want); len(got) > 0 || err != nil {
 			return got, err
+		}
+		select {
+		case <-end.C:
+			return nil, nil
+		default:
 		}
 	}
 }

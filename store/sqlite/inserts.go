@@ -179,7 +179,7 @@ func (in *inserts) flush() error {
 }
 
 func (in *inserts) write(rows *newRows) error {
-	to := &additions[rows.to]
+	to := additions[rows.to]
 	cells := rows.cells
 	for i, n := range together {
 		for n *= to.columns; len(cells) >= n; cells = cells[n:] {
