@@ -103,16 +103,16 @@ var rules = [...]rule{
 		where k.n is null or k.queue <> l.queue or k.type is not coalesce(c.type, '') or k.status <> l.status or k.cause <> l.cause or k.class <> l.class or k.reason <> l.reason
 		or k.signature <> l.signature or k.fingerprint <> l.fingerprint or k.redrivable <> l.redrivable or k.needs_review <> l.needs_review or k.redrives <> c.redrives
 		or k.attempts <> iif(l.status = 'redriving', 0, c.attempts) or k.crashes <> iif(l.status = 'redriving', 0, c.crashes) or l.flow is not c.stream`},
-	{"letter-count", `select printf('kind %d', k.n), 'has ' || count(l.n) || ' letters, its row says ' || k.letters from kind k left join letter l on l.kind = k.n group by k.n having count(l.n) <> k.letters
+	{"letter-count", `select printf('kind %d', k.n), 'has ' || count(l.pos) || ' letters, its row says ' || k.letters from kind k left join letter l on l.kind = k.n group by k.n having count(l.pos) <> k.letters
 		union all select q.name, 'counters of the hours of death differ from the letters' from queue q where exists (
 			select died / 3600000000000 - (died % 3600000000000 < 0), queue, status, reason, count(*) from letter where queue = q.n group by 1, 2, 3, 4 except select hour, queue, status, reason, n from deaths)
 		or exists (select hour, queue, status, reason, n from deaths where queue = q.n except select died / 3600000000000 - (died % 3600000000000 < 0), queue, status, reason, count(*) from letter group by 1, 2, 3, 4)`},
 	{"letter-history", `select lower(hex(l.id)), 'has no failure in its history' from letter l where l.text <> '' and not exists (select 1 from failure f where f.pos = l.pos)`},
-	{"note-orphan", `select printf('letter %d', o.letter), 'has a note and is gone' from note o where not exists (select 1 from letter l where l.n = o.letter)`},
+	{"note-orphan", `select printf('letter %d', o.letter), 'has a note and is gone' from note o where not exists (select 1 from letter l where l.pos = o.letter)`},
 	{"attachment-orphan", `select printf('failure %d of place %d', a.failure, a.pos), 'has an attachment and is gone' from attachment a where not exists (select 1 from failure f where f.pos = a.pos and f.ordinal = a.failure)`},
 	{"operation-item", `select printf('operation %d', i.operation), 'has an item without letter or operation, or in no known state' from item i
-		where i.state = 'pending' and not exists (select 1 from letter l where l.n = i.letter)
-		or i.letter > coalesce((select seq from sqlite_sequence where name = 'letter'), 0) or not exists (select 1 from operation o where o.n = i.operation)
+		where i.state = 'pending' and not exists (select 1 from letter l where l.pos = i.letter)
+		or i.letter & 0xffffffffff > coalesce((select last from queue where n = i.letter >> 40), 0) or not exists (select 1 from operation o where o.n = i.operation)
 		or i.state not in ('pending', 'done', 'skipped', 'failed')`},
 }
 

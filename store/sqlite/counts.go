@@ -87,7 +87,7 @@ func (n *counter) known(f *nixie.Filter) error {
 func (n *counter) hours(g *grouper, counts map[string]int64) error {
 	if !hoursSay(g.filter) {
 		return g.byKind(func(k *kindRow) error {
-			return g.c.each("select died / ?6 - (died % ?6 < 0), count(*) from letter where kind = +?1 and (died, n) < (?2, ?3) and (died, n) > (?4, ?5) group by 1", func(row rows) error {
+			return g.c.each("select died / ?6 - (died % ?6 < 0), count(*) from letter where kind = +?1 and (died, pos) < (?2, ?3) and (died, pos) > (?4, ?5) group by 1", func(row rows) error {
 				counts[hourName(row.ColumnInt64(0))] += row.ColumnInt64(1)
 				return nil
 			}, k.args(hour)...)
@@ -106,7 +106,7 @@ func (n *counter) each(f *nixie.Filter) error {
 	if err != nil {
 		return err
 	}
-	_, err = p.walk("l.n"+n.columns(func(by nixie.GroupBy) string { return groupings[by].each }), maxLooked/4, math.MaxInt, func(row rows) error {
+	_, err = p.walk("l.pos"+n.columns(func(by nixie.GroupBy) string { return groupings[by].each }), maxLooked/4, math.MaxInt, func(row rows) error {
 		n.add(row, 1, "")
 		return nil
 	})

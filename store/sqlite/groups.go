@@ -218,7 +218,7 @@ func (g *grouper) byKind(f func(*kindRow) error) error {
 	return nil
 }
 
-const ofKind = " from letter where kind = +? and (died, n) < (?, ?) and (died, n) > (?, ?)"
+const ofKind = " from letter where kind = +? and (died, pos) < (?, ?) and (died, pos) > (?, ?)"
 
 func (k *kindRow) args(more ...any) []any {
 	return append([]any{k.n, k.span.below.died, k.span.below.n, k.span.least.died, k.span.least.n}, more...)
@@ -239,17 +239,17 @@ func (g *grouper) kind(k *kindRow) error {
 		s.meets(example{place{row.ColumnInt64(0), row.ColumnInt64(1)}, columnID(row, 2)})
 		return nil
 	}
-	if err := g.c.each("select died, n, id"+ofKind+" order by died desc, n desc limit ?", meet, k.args(examples)...); err != nil || k.letters <= examples {
+	if err := g.c.each("select died, pos, id"+ofKind+" order by died desc, pos desc limit ?", meet, k.args(examples)...); err != nil || k.letters <= examples {
 		return err
 	}
-	return g.c.each("select died, n, id"+ofKind+" order by died, n limit ?", meet, k.args(1)...)
+	return g.c.each("select died, pos, id"+ofKind+" order by died, pos limit ?", meet, k.args(1)...)
 }
 
 // hours adds the letters of a kind to the groups of their hours.
 func (g *grouper) hours(k *kindRow) error {
 	var s *groupSum
 	in := int64(math.MinInt64)
-	return g.c.each("select died, n"+ofKind+" order by died desc, n desc", func(row rows) error {
+	return g.c.each("select died, pos"+ofKind+" order by died desc, pos desc", func(row rows) error {
 		e := example{place: place{row.ColumnInt64(0), row.ColumnInt64(1)}}
 		if h := hourOf(e.died); h != in {
 			in, s = h, g.group(hourName(h), "", k.reason)
@@ -316,12 +316,12 @@ func (g *grouper) byHour() error {
 			s.meets(example{place{row.ColumnInt64(0), row.ColumnInt64(1)}, columnID(row, 2)})
 			return nil
 		}
-		from := "select died, n, id from letter indexed by letter_died where died >= ? and died < ? and " + w.String()
+		from := "select died, pos, id from letter indexed by letter_died where died >= ? and died < ? and " + w.String()
 		args := append([]any{h * hour, (h + 1) * hour}, w.args...)
-		if err := g.c.each(from+" order by died desc, n desc limit ?", meet, append(args[:len(args):len(args)], examples)...); err != nil {
+		if err := g.c.each(from+" order by died desc, pos desc limit ?", meet, append(args[:len(args):len(args)], examples)...); err != nil {
 			return err
 		}
-		if err := g.c.each(from+" order by died, n limit ?", meet, append(args[:len(args):len(args)], 1)...); err != nil {
+		if err := g.c.each(from+" order by died, pos limit ?", meet, append(args[:len(args):len(args)], 1)...); err != nil {
 			return err
 		}
 	}
@@ -334,7 +334,7 @@ func (g *grouper) each() error {
 	if err != nil {
 		return err
 	}
-	_, err = p.walk(groupings[g.by].each+", l.signature, l.reason, l.died, l.n, l.id", maxLooked/4, math.MaxInt, func(row rows) error {
+	_, err = p.walk(groupings[g.by].each+", l.signature, l.reason, l.died, l.pos, l.id", maxLooked/4, math.MaxInt, func(row rows) error {
 		s := g.group(row.ColumnText(0), row.ColumnText(1), nixie.Reason(row.ColumnText(2)))
 		s.Count++
 		s.meets(example{place{row.ColumnInt64(3), row.ColumnInt64(4)}, columnID(row, 5)})
@@ -351,7 +351,7 @@ func (g *grouper) nameExamples() error {
 			if !e.id.IsZero() {
 				continue
 			}
-			if err := g.c.each("select id from letter where n = ?", func(row rows) error {
+			if err := g.c.each("select id from letter where pos = ?", func(row rows) error {
 				e.id = columnID(row, 0)
 				return nil
 			}, e.n); err != nil {

@@ -151,7 +151,7 @@ func (t *tx) retype(pos int64, mtype string) error {
 	if err != nil {
 		return err
 	}
-	return t.run("update letter set kind = ? where n = ?", n, l.n)
+	return t.run("update letter set kind = ? where pos = ?", n, l.pos)
 }
 
 // flushKinds writes the sums.

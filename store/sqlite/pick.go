@@ -109,7 +109,7 @@ func fewWhere(f *nixie.Filter) []strand {
 	switch {
 	case len(f.IDs) > 0:
 		marks := "?" + strings.Repeat(", ?", len(f.IDs)-1)
-		w.add("n in (select n from letter where id in ("+marks+") union all select h.n from message m join letter h on h.pos = m.pos where m.id in ("+marks+"))",
+		w.add("pos in (select pos from letter where id in ("+marks+") union all select h.pos from message m join letter h on h.pos = m.pos where m.id in ("+marks+"))",
 			append(idArgs(f.IDs), idArgs(f.IDs)...)...)
 	case len(f.Keys) > 0 && !slices.Contains(f.Keys, ""):
 		oneOf(w, "key", f.Keys)
@@ -199,7 +199,7 @@ func (p *picker) pick(limit int) ([]place, *where, error) {
 			died = "+died"
 		}
 		args := append(slices.Clone(r.args), p.below.died, p.below.n, low.died, low.n, limit)
-		if err := p.c.each("select died, n from letter where "+r.term+" and ("+died+", n) < (?, ?) and ("+died+", n) > (?, ?) order by "+died+" desc, n desc limit ?", func(row rows) error {
+		if err := p.c.each("select died, pos from letter where "+r.term+" and ("+died+", pos) < (?, ?) and ("+died+", pos) > (?, ?) order by "+died+" desc, pos desc limit ?", func(row rows) error {
 			list = append(list, place{row.ColumnInt64(0), row.ColumnInt64(1)})
 			return nil
 		}, args...); err != nil {
@@ -224,7 +224,7 @@ func among(list []place) (query string, arg string, err error) {
 		numbers[i] = p.n
 	}
 	data, err := json.Marshal(numbers)
-	return " from json_each(?) j cross join letter l on l.n = j.value cross join current c on c.pos = l.pos where ", string(data), err
+	return " from json_each(?) j cross join letter l on l.pos = j.value cross join current c on c.pos = l.pos where ", string(data), err
 }
 
 // walk calls f for letters that match, latest death first, until it returns
