@@ -68,6 +68,12 @@ func (t *tx) claim(queue string, want nixie.Want, owner int64) (*claims, error) 
 	if c.q == nil || c.q.settings.Paused {
 		return c, nil
 	}
+	if err := t.ctx.Err(); err != nil {
+		return nil, err
+	}
+	// From here on leases may be ours: whoever leaves must not leave them to nobody.
+	whole, stop := context.WithTimeout(context.WithoutCancel(t.ctx), connectPatience)
+	t.ctx, t.stop = whole, stop
 	lease := cmp.Or(want.Lease, c.q.settings.LeaseOrDefault())
 	args := []any{c.q.n, t.now, want.Max, ageOf(&c.q.settings), owner, t.now + int64(lease), want.Fresh}
 	if !c.q.settings.Ordered() {

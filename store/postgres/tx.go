@@ -17,6 +17,7 @@ import (
 type tx struct {
 	store *Store
 	ctx   context.Context
+	stop  context.CancelFunc // of ctx, where the transaction made it
 	on    asker
 	now   int64
 	list  []stmt
@@ -41,7 +42,7 @@ type tx struct {
 
 func (s *Store) newTx(ctx context.Context, on asker) *tx {
 	return &tx{
-		store: s, ctx: ctx, on: on,
+		store: s, ctx: ctx, stop: func() {}, on: on,
 		queues: map[int64]*queueRow{}, named: map[string]*queueRow{},
 		rows: map[int64]*message{}, byID: map[nixie.ID]*message{}, letters: map[nixie.ID]*letterRow{}, keys: map[dedupeKey]*holder{},
 		woken: map[string]bool{},
@@ -138,6 +139,7 @@ func (s *Store) once(ctx context.Context, begin string, f func(*tx) error) error
 	}
 	defer c.Release()
 	t := s.newTx(ctx, piped{c.Conn()})
+	defer func() { t.stop() }()
 	t.run(begin)
 	if err = f(t); err == nil {
 		err = t.commit()
