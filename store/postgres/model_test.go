@@ -22,7 +22,7 @@ func proveModel(t *testing.T, name string, model func(*testing.T, storetest.Harn
 	if tier.Deep() {
 		steps = 75
 	}
-	tier.Proof{Name: name, Unit: "checks", Quick: 100, Deep: 5000}.Run(t, func(t *testing.T, seed uint64) int {
+	tier.Proof{Name: name, Unit: "checks", Quick: 20, Deep: 5000}.Run(t, func(t *testing.T, seed uint64) int {
 		// The library counts up from the seed it is given, so seeds lie far apart.
 		setFlag(t, "rapid.seed", strconv.FormatUint(seed<<32, 10))
 		setFlag(t, "rapid.checks", strconv.Itoa(checks))
