@@ -43,6 +43,9 @@ var rules = [...]rule{
 	{"audit-chain", `select q.name, 'the chain of the audit has gaps, or another end' from @.chain c join @.queue q on q.n = c.queue
 		where (select count(*) from @.audit a where a.queue = c.queue) <> c.number - c.gone_number
 		or c.number > c.gone_number and not exists (select from @.audit a where a.queue = c.queue and a.number = c.number and a.hash = c.hash)`},
+	{"queue-count", `select 'queue ' || queue, 'counts ' || sum(n) || ' more than its log has, in state ' || state from (
+		select queue, state, reason, n from @.counter union all select queue, state, case state when 3 then coalesce(nullif(reason, ''), 'unknown') else '' end, -1 from @.log) c
+		group by queue, state, reason having sum(n) <> 0`},
 	{"operation-letter", `select o.id::text, 'waits for a letter that is gone' from @.item i join @.operation o on o.n = i.operation where i.state = 'pending' and not exists (select from @.letter l where l.n = i.letter)`},
 }
 

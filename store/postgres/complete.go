@@ -60,7 +60,8 @@ func mentionedTwice(settlements []nixie.Settlement, at map[int64]int) bool {
 }
 
 const completion = `with gone as (delete from @.pending p where p.pos = any($1) and p.state = 1 and p.number = 1 and p.generation = 1 and p.stream is null and p.steps is null
-		and p.until > coalesce($2::bigint, ` + databaseClock + `) returning p.*)
+		and p.until > coalesce($2::bigint, ` + databaseClock + `) returning p.*),
+	counted as (insert into @.counter (queue, state, reason, n) select queue, 2, '', count(*) from gone group by queue)
 	insert into @.log (pos, queue, state, ended, received, attempts, deliveries, crashes, generation, redrives, number, gap, reason)
 	select pos, queue, 2, coalesce($2::bigint, ` + databaseClock + `), received, attempts, deliveries, crashes, generation, redrives, number, gap, reason from gone returning pos`
 

@@ -17,6 +17,7 @@ type flush struct {
 	taken    map[dedupeKey]int64
 	moved    []*message // to another queue
 	stirred  map[streamKey]bool
+	counts   map[logged]int64
 }
 
 // touch notes that a message changed.
@@ -39,6 +40,7 @@ func (t *tx) flush() {
 	t.flushFailures()
 	t.flushLetters()
 	t.flushKeys()
+	t.flushCounts()
 	t.arrange()
 	*w = flush{}
 }
@@ -56,10 +58,12 @@ func (t *tx) flushMessages() {
 			leaving = append(leaving, m.pos)
 		case m.in == inLog:
 			returning = append(returning, m.pos)
+			t.count(m, -1)
 		}
 		switch {
 		case to == inLog:
 			ending = append(ending, m)
+			t.count(m, 1)
 		case m.in == inPending:
 			staying = append(staying, m)
 		default:

@@ -68,6 +68,7 @@ func (o *ownership) beat(ctx context.Context, s *Store) {
 			return
 		case <-tick.C:
 			_, _ = s.pool.Exec(ctx, s.named("update @.owner set seen = clock_timestamp() where n = $1 and not gone"), o.self())
+			_, _ = s.pool.Exec(ctx, s.named(fold))
 		}
 	}
 }

@@ -50,6 +50,9 @@ func (s *Store) Prune(ctx context.Context, p store.Pruning) (done store.Pruned, 
 			return err
 		}
 		done = pr.done
+		if !p.DryRun {
+			t.run(fold)
+		}
 		if p.Resume {
 			t.run("insert into @.meta (name, value) values ('prune', $1) on conflict (name) do update set value = excluded.value", done.Next)
 		}

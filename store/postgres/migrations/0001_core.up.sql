@@ -269,6 +269,15 @@ create table @.chain (
   gone_hash   bytea  not null default ''
 );
 
+-- How many rows of log there are, as the sum of what each transaction changed: rows
+-- are only added, so that nobody waits for anybody, and now and then many become one.
+create table @.counter (
+  queue  integer  not null,
+  state  smallint not null,
+  reason text     not null,                  -- of those that were discarded; else empty
+  n      bigint   not null
+);
+
 -- Counts that outlive their rows.
 create table @.tally (
   queue integer not null,

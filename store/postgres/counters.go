@@ -1,0 +1,54 @@
+package postgres
+
+import (
+	"cmp"
+	"slices"
+)
+
+// logged is what rows of log are counted by.
+type logged struct {
+	queue  int64
+	state  int
+	reason string
+}
+
+// count notes that a row of log comes or goes.
+func (t *tx) count(m *message, n int64) {
+	if t.work.counts == nil {
+		t.work.counts = map[logged]int64{}
+	}
+	of := logged{m.queue, m.state, ""}
+	if n < 0 {
+		of.state = stDead // what comes back has been dead
+	}
+	if of.state == stDiscarded {
+		of.reason = cmp.Or(m.reason, "unknown")
+	}
+	t.work.counts[of] += n
+}
+
+// flushCounts adds what a transaction changed.
+func (t *tx) flushCounts() {
+	list := make([]logged, 0, len(t.work.counts))
+	for of, n := range t.work.counts {
+		if n != 0 {
+			list = append(list, of)
+		}
+	}
+	if len(list) == 0 {
+		return
+	}
+	slices.SortFunc(list, func(a, b logged) int { return cmp.Compare(a.queue, b.queue) })
+	t.run("insert into @.counter (queue, state, reason, n) select * from unnest($1::int[], $2::smallint[], $3::text[], $4::bigint[])",
+		eachOf(list, func(of logged) int64 { return of.queue }), eachOf(list, func(of logged) int64 { return int64(of.state) }),
+		eachOf(list, func(of logged) string { return of.reason }), eachOf(list, func(of logged) int64 { return t.work.counts[of] }))
+}
+
+// fold makes one row of the counters that many transactions added. Those that
+// somebody else folds are passed by.
+const fold = `with gone as (delete from @.counter where ctid = any(array(select ctid from @.counter limit 20000 for update skip locked)) returning *)
+	insert into @.counter (queue, state, reason, n) select queue, state, reason, sum(n) from gone group by 1, 2, 3`
+
+// uncount takes rows of log that are removed out of the counters.
+const uncount = `insert into @.counter (queue, state, reason, n) select queue, state, case state when 3 then coalesce(nullif(reason, ''), 'unknown') else '' end, -count(*)
+	from @.log where pos = any($1) group by 1, 2, 3`
