@@ -26,10 +26,12 @@ type Postgres struct {
 	URL    string // of a role that may do everything
 	Reason string // why there is none; empty: there is one
 
-	folder string
-	server *exec.Cmd
-	leash  io.Closer // while it is open the server lives
-	asked  bool
+	folder   string
+	programs string
+	who      *syscall.Credential
+	server   *exec.Cmd
+	leash    io.Closer // while it is open the server lives
+	asked    bool
 }
 
 // postgresPatience bounds the making and the starting of a server.
@@ -93,21 +95,24 @@ func (p *Postgres) start(ctx context.Context, m Machine) error {
 	if place, err = filepath.EvalSymlinks(place); err != nil {
 		return err
 	}
-	return p.launch(ctx, filepath.Dir(place), who)
+	p.programs, p.who = filepath.Dir(place), who
+	return p.launch(ctx)
 }
 
-// launch makes the files of the server and starts it. It ends when its standard
-// input does: whatever becomes of the tests, nothing stays behind.
-func (p *Postgres) launch(ctx context.Context, programs string, who *syscall.Credential) error {
+// start-up of a server in its folder, as a part of scripts whose first argument is
+// that and whose second is where the programs are.
+const startPostgres = `"$2/pg_ctl" start -w -t 30 -s -D data -l server.log -o "-k $1 -c listen_addresses= -c fsync=off -c max_connections=200 \
+	-c max_prepared_transactions=10 -c log_min_messages=fatal -c shared_buffers=64MB" >start.log 2>&1`
+
+// launch makes the files of the server and starts it. It ends when the standard
+// input of its keeper does: whatever becomes of the tests, nothing stays behind.
+func (p *Postgres) launch(ctx context.Context) error {
 	const script = `cd "$1" && "$2/initdb" -D data -U nixie -A trust -E UTF8 --locale=C -N >init.log 2>&1 || { cat init.log; exit 1; }
-"$2/pg_ctl" start -w -t 30 -s -D data -l server.log -o "-k $1 -c listen_addresses= -c fsync=off -c max_connections=200 \
-	-c max_prepared_transactions=10 -c log_min_messages=fatal -c shared_buffers=64MB" >start.log 2>&1 || { cat start.log server.log; exit 1; }
+` + startPostgres + ` || { cat start.log server.log; exit 1; }
 echo ready
 cat >/dev/null
 "$2/pg_ctl" stop -m immediate -s -D data >/dev/null 2>&1; rm -rf data`
-	p.server = exec.Command("sh", "-c", script, "sh", p.folder, programs)
-	p.server.Dir = p.folder
-	p.server.SysProcAttr = &syscall.SysProcAttr{Credential: who, Setpgid: true}
+	p.server = p.script(script)
 	leash, err := p.server.StdinPipe()
 	if err != nil {
 		return err
@@ -124,6 +129,47 @@ cat >/dev/null
 		return errors.Join(err, p.Stop())
 	}
 	p.URL = "postgres://nixie@/postgres?host=" + url.QueryEscape(p.folder)
+	return nil
+}
+
+// script is a shell that runs as the server does, in its folder.
+func (p *Postgres) script(text string) *exec.Cmd {
+	cmd := exec.Command("sh", "-c", text, "sh", p.folder, p.programs)
+	cmd.Dir = p.folder
+	cmd.SysProcAttr = &syscall.SysProcAttr{Credential: p.who, Setpgid: true}
+	return cmd
+}
+
+// OwnPostgres starts one more server, for a test that is rough with it. It is
+// skipped, or fails, where there is none.
+func OwnPostgres(t testing.TB) *Postgres {
+	t.Helper()
+	p := &Postgres{}
+	ctx, stop := context.WithTimeout(t.Context(), postgresPatience)
+	defer stop()
+	if err := p.start(ctx, This()); err != nil {
+		p.Reason = err.Error()
+	} else if p.server == nil {
+		p.Reason = "the server is given, and a test that kills it needs one of its own"
+	}
+	p.Need(t)
+	t.Cleanup(func() {
+		if err := p.Stop(); err != nil {
+			t.Error(err)
+		}
+	})
+	return p
+}
+
+// Kill ends the server without a goodbye, and starts it again: what it did not
+// write down is gone.
+func (p *Postgres) Kill() error {
+	const script = `cd "$1"; kill -9 $(head -n 1 data/postmaster.pid)
+for try in 1 2 3 4 5 6 7 8 9 10; do ` + startPostgres + ` && exit 0; done
+cat start.log server.log; exit 1`
+	if out, err := p.script(script).CombinedOutput(); err != nil {
+		return fmt.Errorf("PostgreSQL did not start again: %w: %s", err, out)
+	}
 	return nil
 }
 
