@@ -165,7 +165,7 @@ func OwnPostgres(t testing.TB) *Postgres {
 // write down is gone.
 func (p *Postgres) Kill() error {
 	const script = `cd "$1"; kill -9 $(head -n 1 data/postmaster.pid)
-for try in 1 2 3 4 5 6 7 8 9 10; do ` + startPostgres + ` && exit 0; done
+for try in $(seq 300); do ` + startPostgres + ` && exit 0; done # it has to wait until all that was killed is gone
 cat start.log server.log; exit 1`
 	if out, err := p.script(script).CombinedOutput(); err != nil {
 		return fmt.Errorf("PostgreSQL did not start again: %w: %s", err, out)

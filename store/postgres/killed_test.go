@@ -1,7 +1,6 @@
 package postgres_test
 
 import (
-	"errors"
 	"fmt"
 	"sync"
 	"sync/atomic"
@@ -62,7 +61,7 @@ func TestServerKilled(t *testing.T) {
 		w := open(fmt.Sprint("worker-", i))
 		all.Go(func() {
 			defer func() { must(t, w.Close()) }()
-			for {
+			for !t.Failed() {
 				ds, err := w.Claim(t.Context(), "q", nixie.Want{Max: 5, Lease: time.Second})
 				if !until(err) {
 					return
@@ -91,17 +90,20 @@ func TestServerKilled(t *testing.T) {
 			}
 		})
 	}
-	var broken error
 	for range kills {
 		for goal := taken.Load() + perKill; taken.Load() < goal && !t.Failed(); {
 			_, err := s.Queues(t.Context()) // looks on while they work
 			until(err)
 		}
-		broken = errors.Join(broken, own.Kill())
+		if err := own.Kill(); err != nil {
+			t.Error(err)
+		}
 	}
 	close(stop)
 	all.Wait()
-	must(t, broken)
+	if t.Failed() {
+		return
+	}
 	for page := known; len(page) > 0; {
 		part := page[:min(500, len(page))]
 		page = page[len(part):]
