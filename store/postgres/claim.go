@@ -115,7 +115,9 @@ const (
 		streamed as materialized (select p.pos, p.due - p.priority * $4::bigint as turn, p.place` + inStreams + ` and p.crashes > 0 and not $7 order by 2, 3 limit 1 for update of p, s skip locked),
 		suspect as materialized (select pos from (select * from lone union all select * from streamed) x order by turn, place limit 1),
 		loose as materialized (select p.pos, p.due - p.priority * $4::bigint as turn, p.place from @.pending p where p.pos in (select pos from (` + firsts + `) f)),
-		next as materialized (select p.pos, p.due - p.priority * $4::bigint as turn, p.place` + inStreams + ` and p.crashes = 0 order by 2, 3 limit $3 for update of p, s skip locked),
+		next as materialized (select c.pos, c.due - pr.priority * $4::bigint as turn, c.place from generate_series(-4, 4) as pr (priority) cross join lateral (
+			select p.pos, p.due, p.place` + inStreams + ` and p.crashes = 0 and p.stream is not null and p.priority = pr.priority::smallint
+			order by p.due, p.place limit $3 for update of p, s skip locked) c),
 		picked as materialized (select pos from suspect union all select pos from (select pos from (select * from loose union all select * from next) x
 			where not exists (select from suspect) order by turn, place limit $3) y) ` + taken
 	suspects1 = `select p.pos, p.due - p.priority * $4::bigint as turn, p.place from @.pending p where p.queue = $1 and p.state = 0 and p.crashes > 0 and p.due <= $2 and p.stream is null and not $7

@@ -76,9 +76,10 @@ create table @.pending (
   reason     text                           -- of its newest failure
 ) with (fillfactor = 70, autovacuum_vacuum_scale_factor = 0.02, autovacuum_vacuum_cost_delay = 0);
 
--- What waits behind others of its stream is not in pending_due, so that a blocked
+-- What waits behind others of its stream is not in pending_next, so that a blocked
 -- stream costs those who claim nothing.
-create index pending_due     on @.pending (queue, priority, due, place) where state = 0 and crashes = 0;
+create index pending_due     on @.pending (queue, priority, due, place) where state = 0 and crashes = 0 and stream is null;
+create index pending_next    on @.pending (queue, priority, due, place) where state = 0 and crashes = 0 and stream is not null;
 create index pending_suspect on @.pending (queue, due)       where state = 0 and crashes > 0;
 create index pending_lease   on @.pending (until)            where state = 1;
 create index pending_stream  on @.pending (stream, rank)     where stream is not null;
