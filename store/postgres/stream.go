@@ -80,11 +80,13 @@ const firstOf = `left join lateral (
 // isDead is whether a dead message holds up the first one.
 const isDead = "exists (select from @.letter l where l.stream = s.n and l.blocks and (first.pos is null or l.rank < first.rank))"
 
+// Rows are found by arrays of their keys, which PostgreSQL does by the index also
+// where it knows nothing of a table yet.
 const arrangement = `with
 	s as materialized (select s.n, q.name, q.strict from @.stream s join @.queue q on q.n = s.queue where ` + ofStreams + `),
 	v as materialized (
 		select s.n, s.name, s.strict, leased.pos as leased, first.pos as first, coalesce(first.due, 0) as due, ` + isDead + ` as dead
-		from s left join lateral (select p.pos from @.pending p where p.stream = s.n and p.stream is not null and p.state <> 6 and p.state = 1 limit 1) leased on true ` + firstOf + `),
+		from s left join lateral (select p.pos from @.pending p where p.stream = s.n and p.stream is not null and p.state = 1 limit 1) leased on true ` + firstOf + `),
 	w as materialized (
 		select v.n, v.name, v.leased is null and v.dead as blocked,
 			case when v.leased is null and not v.dead then v.first end as head,
@@ -92,8 +94,8 @@ const arrangement = `with
 			passer.pos as passer
 		from v left join lateral (select p.pos from @.pending p where v.leased is null and v.strict and (v.dead or v.due > $3::bigint)
 			and p.stream = v.n and p.may_pass and (v.dead or p.pos <> v.first) order by p.due, p.rank limit 1) passer on true),
-	demoted as (update @.pending p set state = 6 from w where p.stream = w.n and p.stream is not null and p.state <> 6 and p.state = 0
-		and p.pos is distinct from w.head and p.pos is distinct from w.passer),
-	promoted as (update @.pending p set state = 0 from w where p.pos in (w.head, w.passer) and p.state = 6),
+	demoted as (update @.pending p set state = 6 where p.state = 0 and p.pos = any(array(select x.pos from w cross join lateral (
+		select r.pos from @.pending r where r.stream = w.n and r.stream is not null and r.state = 0 and r.pos is distinct from w.head and r.pos is distinct from w.passer offset 0) x))),
+	promoted as (update @.pending p set state = 0 where p.state = 6 and p.pos = any(array(select head from w where head is not null union all select passer from w where passer is not null))),
 	noted as (update @.stream s set blocked = w.blocked, due = w.due from w where s.n = w.n and (s.blocked <> w.blocked or s.due <> w.due))
 	select distinct name from w where passer is not null or head is not null and due <= $3::bigint`

@@ -15,7 +15,7 @@ const streamView = `select s.queue_name, s.name, s.blocked::int, s.due, s.n,
 	case when leased.pos is null and blocker.pos is null and first.due > $1 then first.due else 0 end, case when leased.pos is null then blocker.id end,
 	c.id, coalesce(c.attempts, 0), coalesce(` + newestText + `, ''), coalesce((select o.name from @.owner o where o.n = c.owner), '')
 	from (select s.*, q.name as queue_name, q.strict from @.stream s join @.queue q on q.n = s.queue where %s) s
-	left join lateral (select p.pos from @.pending p where p.stream = s.n and p.stream is not null and p.state <> 6 and p.state = 1 limit 1) leased on true ` + firstOf + `
+	left join lateral (select p.pos from @.pending p where p.stream = s.n and p.stream is not null and p.state = 1 limit 1) leased on true ` + firstOf + `
 	left join lateral (select l.pos, l.id from @.letter l where l.stream = s.n and l.blocks and (first.pos is null or l.rank < first.rank) order by l.rank limit 1) blocker on true
 	left join @.current c on c.pos = coalesce(leased.pos, blocker.pos, first.pos)
 	order by s.blocked desc, s.due desc, s.n limit $2`

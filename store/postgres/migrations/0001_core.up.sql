@@ -84,7 +84,8 @@ create index pending_suspect on @.pending (queue, due)       where state = 0 and
 create index pending_lease   on @.pending (until)            where state = 1;
 create index pending_stream  on @.pending (stream, rank)     where stream is not null;
 create index pending_order   on @.pending (stream, due, rank) where stream is not null;
-create index pending_open    on @.pending (stream)           where stream is not null and state <> 6;
+create index pending_out     on @.pending (stream)           where stream is not null and state = 1;
+create index pending_ready   on @.pending (stream)           where stream is not null and state = 0;
 create index pending_passing on @.pending (stream, due, rank) where may_pass;
 
 -- The streams of ordered queues that have messages on their way or unresolved
@@ -96,7 +97,7 @@ create table @.stream (
   top     bigint  not null default 0,       -- highest rank that was handed out
   blocked boolean not null default false,   -- a dead message holds it up
   due     bigint  not null default 0,       -- when its next message may go, 0 is at once
-  unique (queue, name)
+  unique (name, queue)                      -- in this order: a name says more than a queue
 );
 
 create index stream_urgency on @.stream (queue, blocked desc, due desc, n);
