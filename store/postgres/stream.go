@@ -30,7 +30,8 @@ func (t *tx) stir(queue int64, name string) {
 
 // ofStreams is the condition that a stream s is one of those named by the first
 // two arguments.
-const ofStreams = "(s.queue, s.name) in (select * from unnest($1::int[], $2::text[]))"
+const ofStreams = `s.n = any(array(select x.n from unnest($1::int[], $2::text[]) u (queue, name)
+	cross join lateral (select o.n from @.stream o where o.queue = u.queue and o.name = u.name limit 1) x))`
 
 func streamArgs(set map[streamKey]bool) (queues []int64, names []string) {
 	own := make([]streamKey, 0, len(set))
