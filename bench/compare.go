@@ -67,7 +67,7 @@ func (b *bench) measure(ctx context.Context, e *contest.Entrant, s contest.Scena
 		return r, err
 	}
 	defer func() { err = errors.Join(err, os.RemoveAll(folder)) }()
-	o := order{Library: e.Name, Setup: contest.Setup{Folder: folder, Scenario: s, Synchronous: b.synchronous}, N: n}
+	o := order{Library: e.Name, Setup: contest.Setup{Folder: folder, Scenario: s, Synchronous: b.peersAt(s)}, N: n}
 	if s.Drains() {
 		o.Fill = true
 		if _, err := start(ctx, o); err != nil {

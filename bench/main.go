@@ -72,7 +72,7 @@ type options struct {
 	entrants    []contest.Entrant
 	aim         time.Duration // length of a measurement
 	size        int           // messages of every measurement; 0 is calibrated
-	synchronous string        // of peers
+	synchronous string        // of peers; "" is as each scenario asks for
 	folder      string
 	profile     string
 	json        bool
@@ -97,7 +97,7 @@ func parse(args []string, log io.Writer) (options, error) {
 	libraries := flags.String("libraries", joined(names(all())), "who takes part, with commas between")
 	flags.DurationVar(&o.aim, "time", 1500*time.Millisecond, "aimed length of a measurement")
 	flags.IntVar(&o.size, "size", 0, "messages of every measurement; 0 is as many as the time takes")
-	flags.StringVar(&o.synchronous, "peers-synchronous", "NORMAL", "SQLite's setting for peers: NORMAL or FULL; Nixie is at FULL always")
+	flags.StringVar(&o.synchronous, "peers-synchronous", "", "SQLite's setting for peers in every scenario: NORMAL or FULL; without it FULL where durable enqueues are measured (enqueue-1, enqueue-32) and NORMAL elsewhere. Nixie is at FULL always")
 	flags.StringVar(&o.folder, "dir", os.TempDir(), "folder for the files, on the disk that is to be measured; what is made there is removed")
 	flags.StringVar(&o.profile, "cpuprofile", "", "file for a processor profile of the measured part; needs one scenario and one library")
 	flags.BoolVar(&o.json, "json", false, "print everything as JSON")
@@ -126,12 +126,23 @@ func (o *options) check() error {
 		return fmt.Errorf("-time is %s: give %s to %s", o.aim, minAim, maxAim)
 	case o.size != 0 && (o.size < minSize || o.size > maxSize):
 		return fmt.Errorf("-size is %d: give %d to %d, or 0", o.size, minSize, maxSize)
-	case o.synchronous != "NORMAL" && o.synchronous != "FULL":
+	case o.synchronous != "" && o.synchronous != "NORMAL" && o.synchronous != "FULL":
 		return fmt.Errorf("-peers-synchronous is %q: give NORMAL or FULL", o.synchronous)
 	case o.profile != "" && (len(o.scenarios) != 1 || len(o.entrants) != 1):
 		return errors.New("-cpuprofile needs one scenario and one library: give -scenarios and -libraries")
 	}
 	return nil
+}
+
+// peersAt is SQLite's setting for peers in a scenario.
+func (o *options) peersAt(s contest.Scenario) string {
+	switch {
+	case o.synchronous != "":
+		return o.synchronous
+	case s.Durable():
+		return "FULL"
+	}
+	return "NORMAL"
 }
 
 // chosen picks from all those that a list names, in the order of all.

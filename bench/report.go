@@ -23,7 +23,7 @@ type report struct {
 	Targets   []verdict                   `json:"targets"`
 	Results   map[string][]contest.Result `json:"results"` // by scenario and library, round by round
 	Rounds    int                         `json:"rounds"`
-	Peers     string                      `json:"peers_synchronous"`
+	Peers     map[contest.Scenario]string `json:"peers_synchronous"`
 	options   options
 }
 
@@ -62,7 +62,10 @@ func (v verdict) String() string {
 }
 
 func newReport(o options) *report {
-	r := &report{Results: map[string][]contest.Result{}, Rounds: o.rounds, Peers: o.synchronous, options: o}
+	r := &report{Results: map[string][]contest.Result{}, Rounds: o.rounds, Peers: map[contest.Scenario]string{}, options: o}
+	for _, s := range o.scenarios {
+		r.Peers[s] = o.peersAt(s)
+	}
 	r.Machine = machine{
 		Go: runtime.Version(), System: runtime.GOOS + "/" + runtime.GOARCH, Processors: runtime.NumCPU(),
 		Driver: sqldriver.Driver, InMemory: inMemory(o.folder), At: time.Now().UTC().Truncate(time.Second),
@@ -174,13 +177,13 @@ func (r *report) write(out io.Writer) {
 	if m.InMemory {
 		fmt.Fprintln(out, "The files lie in memory and not on a disk: what is durable here is for nothing. Give -dir.")
 	}
-	fmt.Fprintf(out, "Peers: SQLite by %s, synchronous %s, WAL. Nixie and the limit: synchronous FULL, WAL.\n", m.Driver, r.Peers)
+	fmt.Fprintf(out, "Peers: SQLite by %s, WAL. Nixie and the limit: WAL, synchronous FULL.\n", m.Driver)
 	for _, d := range r.Libraries {
 		fmt.Fprintln(out, "  "+strings.TrimSpace(d.Name+" "+d.Version)+": "+d.Settings)
 	}
 	fmt.Fprintln(out, "Every run was checked: the same tasks, as often as expected, with the bytes they were sent with.")
 	for _, s := range r.options.scenarios {
-		fmt.Fprintf(out, "\n%s: %s\n", s, meaning(s))
+		fmt.Fprintf(out, "\n%s: %s; peers at %s\n", s, meaning(s), r.Peers[s])
 		table := tabwriter.NewWriter(out, 0, 0, 2, ' ', tabwriter.AlignRight)
 		r.writeTable(table, s)
 		if err := table.Flush(); err != nil {

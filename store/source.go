@@ -37,6 +37,9 @@ func (s *Source) Receive(ctx context.Context, want nixie.Want) ([]*nixie.Deliver
 	if len(got) > 0 || err != nil || want.Wait <= 0 {
 		return got, err
 	}
+	if a, ok := s.queue.(Awaiter); ok && len(s.names) == 1 {
+		return s.await(ctx, a, want)
+	}
 	end := time.NewTimer(want.Wait)
 	defer end.Stop()
 	poll := time.NewTicker(pollEvery)
@@ -53,6 +56,23 @@ func (s *Source) Receive(ctx context.Context, want nixie.Want) ([]*nixie.Deliver
 		}
 		if got, err := s.claim(ctx, want); len(got) > 0 || err != nil {
 			return got, err
+		}
+	}
+}
+
+// await waits for work, and asks now and then for what it may have missed.
+func (s *Source) await(ctx context.Context, a Awaiter, want nixie.Want) ([]*nixie.Delivery, error) {
+	end := time.NewTimer(want.Wait)
+	defer end.Stop()
+	want.Wait = min(want.Wait, pollEvery)
+	for {
+		if got, err := a.Await(ctx, s.names[0], want); len(got) > 0 || err != nil {
+			return got, err
+		}
+		select {
+		case <-end.C:
+			return nil, nil
+		default:
 		}
 	}
 }

@@ -334,6 +334,16 @@ type Violation struct {
 	Text    string `json:"text"`
 }
 
+// Awaiter is an optional ability: to hand out work in the very commit that brings
+// it.
+type Awaiter interface {
+	// Await is Claim that waits for work, up to want.Wait, and returns none when
+	// that is over. Of work that this process adds it hands out the first that
+	// is due; that of other processes and retries that become due while it waits
+	// it may miss.
+	Await(ctx context.Context, queue string, want nixie.Want) ([]*nixie.Delivery, error)
+}
+
 // Waker is an optional ability: to tell that work arrived.
 type Waker interface {
 	// Wake returns a channel that is closed when this process next adds due

@@ -29,6 +29,10 @@ func (s Scenario) Drains() bool { return s == Drain || s == FailsOnce || s == De
 // Enqueues reports whether producers alone are measured.
 func (s Scenario) Enqueues() bool { return s == EnqueueOne || s == EnqueueMany || s == EnqueueBatch }
 
+// Durable reports whether durable enqueues are measured: a library that may lose
+// what it has acknowledged does not do those.
+func (s Scenario) Durable() bool { return s == EnqueueOne || s == EnqueueMany }
+
 // Attempts is how often a message may be tried: what fails dies at once, unless
 // it is to succeed after that.
 func (s Scenario) Attempts() int {

@@ -234,7 +234,7 @@ func (t *tx) adoptLetter(pos, queue int64, id nixie.ID, l *nixie.Letter) error {
 	}
 	for i := range l.Notes {
 		n := &l.Notes[i]
-		if err := t.run("insert into note (letter, ordinal, at, by, text) select n, ?, ?, ?, ? from letter where id = ?", i, nanos(n.At), n.By, n.Text, id); err != nil {
+		if err := t.run("insert into note (letter, ordinal, at, by, text) select pos, ?, ?, ?, ? from letter where id = ?", i, nanos(n.At), n.By, n.Text, id); err != nil {
 			return err
 		}
 	}

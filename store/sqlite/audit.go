@@ -23,8 +23,9 @@ func (t *tx) audit(queue int64, actor string, event nixie.Event, subject nixie.I
 	e := store.AuditEntry{Queue: q.name, Number: head.number + 1, At: moment(t.now), Actor: actor, Event: event, Subject: subject, Reason: reason, Before: head.hash}
 	e.Hash = e.Sum(e.Before)
 	*head = chainHead{e.Number, e.Hash}
-	return t.run("insert into audit (queue, number, at, actor, event, subject, reason, hash) values (?, ?, ?, ?, ?, ?, ?, ?)",
-		queue, e.Number, t.now, actor, string(event), subject, reason, e.Hash)
+	row := t.added.add(toAudit)
+	row.num(queue).num(e.Number).num(t.now).str(actor).str(string(event)).bytes(subject[:]).str(reason).bytes(e.Hash[:])
+	return t.added.end(row)
 }
 
 // chainHead is the newest entry of a queue's chain.

@@ -6,26 +6,26 @@ import (
 
 // letterRow is a row of the table letter.
 type letterRow struct {
-	n, pos, queue int64
-	id            nixie.ID
-	status        nixie.Status
-	redrivable    bool
-	needsReview   bool
-	revision      int64
-	stream, rank  int64 // of a dead message in an ordered stream; 0 is none
-	blocks        bool
-	kind, died    int64
+	pos, queue   int64
+	id           nixie.ID
+	status       nixie.Status
+	redrivable   bool
+	needsReview  bool
+	revision     int64
+	stream, rank int64 // of a dead message in an ordered stream; 0 is none
+	blocks       bool
+	kind, died   int64
 }
 
-const letterHead = "select n, pos, queue, id, status, redrivable, needs_review, revision, stream, rank, blocks, kind, died from letter where "
+const letterHead = "select pos, queue, id, status, redrivable, needs_review, revision, stream, rank, blocks, kind, died from letter where "
 
 func (t *tx) letter(where string, arg any) (*letterRow, error) {
 	var l *letterRow
 	err := t.each(letterHead+where, func(row rows) error {
 		l = &letterRow{
-			n: row.ColumnInt64(0), pos: row.ColumnInt64(1), queue: row.ColumnInt64(2), id: columnID(row, 3),
-			status: nixie.Status(row.ColumnText(4)), redrivable: row.ColumnBool(5), needsReview: row.ColumnBool(6), revision: row.ColumnInt64(7),
-			stream: row.ColumnInt64(8), rank: row.ColumnInt64(9), blocks: row.ColumnBool(10), kind: row.ColumnInt64(11), died: row.ColumnInt64(12),
+			pos: row.ColumnInt64(0), queue: row.ColumnInt64(1), id: columnID(row, 2),
+			status: nixie.Status(row.ColumnText(3)), redrivable: row.ColumnBool(4), needsReview: row.ColumnBool(5), revision: row.ColumnInt64(6),
+			stream: row.ColumnInt64(7), rank: row.ColumnInt64(8), blocks: row.ColumnBool(9), kind: row.ColumnInt64(10), died: row.ColumnInt64(11),
 		}
 		return nil
 	}, arg)
@@ -67,17 +67,17 @@ func (t *tx) bury(h *held, st *nixie.Settlement, actor, reason string) error {
 	}
 	blocks := h.stream != 0 && h.q.settings.Blocks() && !h.frees
 	if old == nil {
-		id := t.store.ids.New(moment(t.now))
-		old = &letterRow{id: id, queue: h.queue}
-		err = t.run(`insert into letter (id, pos, kind, queue, status, cause, class, reason, signature, fingerprint, redrivable, needs_review, rule, text, first_failed, last_failed, died, resolved, note, revision, stream, rank, blocks, flow)
-			values (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, 0, ?, 1, ?, ?, ?, ?)`,
-			id, h.pos, kind, h.queue, string(status), string(st.Burial.Cause), string(last.class), string(last.reason), st.Burial.Signature, st.Burial.Fingerprint,
-			st.Burial.Redrivable, st.Burial.NeedsReview, st.Burial.Rule, last.text, first, last.at, t.now, st.Note, orNull(h.stream), h.rank, blocks, text(flow))
+		old = &letterRow{id: t.store.ids.New(moment(t.now)), queue: h.queue}
+		row := t.added.add(toLetter)
+		row.num(h.pos).bytes(old.id[:]).num(kind).num(h.queue).str(string(status)).str(string(st.Burial.Cause)).str(string(last.class)).str(string(last.reason))
+		row.str(st.Burial.Signature).str(st.Burial.Fingerprint).flag(st.Burial.Redrivable).flag(st.Burial.NeedsReview).str(st.Burial.Rule).str(last.text)
+		row.num(first).num(last.at).num(t.now).str(st.Note).numOrNull(h.stream).num(h.rank).flag(blocks).strOrNull(flow)
+		err = t.added.end(row)
 	} else {
 		err = t.run(`update letter set kind = ?, status = ?, cause = ?, class = ?, reason = ?, signature = ?, fingerprint = ?, redrivable = ?, needs_review = ?, rule = ?, text = ?,
-			first_failed = coalesce(nullif(first_failed, 0), ?), last_failed = ?, died = ?, resolved = 0, note = ?, revision = revision + 1, stream = ?, rank = ?, blocks = ? where n = ?`,
+			first_failed = coalesce(nullif(first_failed, 0), ?), last_failed = ?, died = ?, resolved = 0, note = ?, revision = revision + 1, stream = ?, rank = ?, blocks = ? where pos = ?`,
 			kind, string(status), string(st.Burial.Cause), string(last.class), string(last.reason), st.Burial.Signature, st.Burial.Fingerprint,
-			st.Burial.Redrivable, st.Burial.NeedsReview, st.Burial.Rule, last.text, first, last.at, t.now, st.Note, orNull(h.stream), h.rank, blocks, old.n)
+			st.Burial.Redrivable, st.Burial.NeedsReview, st.Burial.Rule, last.text, first, last.at, t.now, st.Note, orNull(h.stream), h.rank, blocks, old.pos)
 	}
 	if err != nil {
 		return err
@@ -93,10 +93,7 @@ func (t *tx) kindOfDead(h *held, last *lastOf, b *nixie.Burial, old *letterRow, 
 		queue: h.queue, status: status, cause: b.Cause, class: last.class, reason: last.reason, signature: b.Signature, fingerprint: b.Fingerprint,
 		redrivable: b.Redrivable, needsReview: b.NeedsReview, redrives: h.redrives, attempts: h.attempts, crashes: h.crashes,
 	}
-	if err := t.each("select type, stream from message where pos = ?", func(row rows) error {
-		k.mtype, flow = row.ColumnText(0), row.ColumnText(1)
-		return nil
-	}, h.pos); err != nil {
+	if k.mtype, flow, err = t.typeAndStream(h); err != nil {
 		return 0, "", err
 	}
 	if old != nil {
@@ -106,6 +103,18 @@ func (t *tx) kindOfDead(h *held, last *lastOf, b *nixie.Burial, old *letterRow, 
 	}
 	n, err = t.countLetter(&k, t.now, 1)
 	return n, flow, err
+}
+
+// typeAndStream are those of a message. A delivery that this store made says
+// them.
+func (t *tx) typeAndStream(h *held) (mtype, stream string, err error) {
+	if h.d != nil && h.d.Lease.Receipt.Place != 0 {
+		return h.d.Type, h.d.Stream, nil
+	}
+	return mtype, stream, t.each("select type, stream from message where pos = ?", func(row rows) error {
+		mtype, stream = row.ColumnText(0), row.ColumnText(1)
+		return nil
+	}, h.pos)
 }
 
 // system is the actor of verdicts that nobody gave by hand.
@@ -173,7 +182,7 @@ func (t *tx) letterFollows(h *held, event nixie.Event, note string) error {
 	if err != nil {
 		return err
 	}
-	if err := t.run("update letter set kind = ?, status = ?, resolved = ?, note = ?, revision = revision + 1 where n = ?", kind, string(next), t.now, note, l.n); err != nil {
+	if err := t.run("update letter set kind = ?, status = ?, resolved = ?, note = ?, revision = revision + 1 where pos = ?", kind, string(next), t.now, note, l.pos); err != nil {
 		return err
 	}
 	return t.audit(l.queue, system, event, l.id, "")

@@ -45,8 +45,9 @@ func (c *call) encode(settlements []nixie.Settlement, refused []error) error {
 	return nil
 }
 
-// span is where the members of a batch lie that a call settles.
-type span struct{ batch, first, last int64 }
+// span is where the members of a batch lie that a call settles, and how many they
+// are.
+type span struct{ batch, first, last, settled int64 }
 
 // run is a number of plain settlements whose messages lie side by side in one
 // batch.
@@ -99,8 +100,9 @@ func (c *call) locate(settlements []nixie.Settlement, refused []error) {
 		}
 		if n := len(c.spans); n > 0 && c.spans[n-1].batch == this.batch {
 			c.spans[n-1].last = this.place
+			c.spans[n-1].settled++
 		} else if this.batch != 0 {
-			c.spans = append(c.spans, span{this.batch, this.place, this.place})
+			c.spans = append(c.spans, span{this.batch, this.place, this.place, 1})
 		}
 		if next := i + 1; next < len(all) && all[lo].plain && all[next].plain && all[next].batch == this.batch && all[next].place == this.place+1 {
 			continue
@@ -119,9 +121,9 @@ type look struct {
 	gone map[int64]bool
 }
 
-// maxGone is how many members a look at a span may find gone: beyond that each
-// of the others is looked at by itself.
-const maxGone = 512
+// maxGone is how many members a look at a span may find gone for each that the
+// call settles: beyond that it is cheaper to look at each of those by itself.
+const maxGone = 4
 
 // lookAt finds out once for a span what settling would ask for each member.
 func (t *tx) lookAt(s span) error {
@@ -139,7 +141,7 @@ func (t *tx) lookAt(s span) error {
 	}
 	for _, query := range tables {
 		err := t.each(query, func(row rows) error {
-			if k.gone[row.ColumnInt64(0)] = true; len(k.gone) > maxGone {
+			if k.gone[row.ColumnInt64(0)] = true; int64(len(k.gone)) > maxGone*s.settled {
 				return errEnough
 			}
 			return nil

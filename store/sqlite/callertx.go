@@ -79,7 +79,7 @@ func (x *Tx) do(ctx context.Context, f func(*tx) error) error {
 	open.calls.Lock()
 	defer open.calls.Unlock()
 	on := &joined{ctx: context.WithoutCancel(ctx), tx: x.tx}
-	t := &tx{queries: queries{on}, store: s}
+	t := newTx(s, &inserts{}, on)
 	if err := errors.Join(t.between(f), on.close()); err != nil {
 		return s.explain(context.Background(), err)
 	}
@@ -117,6 +117,7 @@ func (t *tx) between(f func(*tx) error) error {
 		return err
 	}
 	if err := t.whole(f); err != nil {
+		t.added.reset(t.added.statements)
 		return errors.Join(err, t.run("rollback to nixie"), t.run("release nixie"))
 	}
 	return t.run("release nixie")

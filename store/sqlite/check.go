@@ -102,16 +102,16 @@ var rules = [...]rule{
 		where k.n is null or k.queue <> l.queue or k.type is not coalesce(c.type, '') or k.status <> l.status or k.cause <> l.cause or k.class <> l.class or k.reason <> l.reason
 		or k.signature <> l.signature or k.fingerprint <> l.fingerprint or k.redrivable <> l.redrivable or k.needs_review <> l.needs_review or k.redrives <> c.redrives
 		or k.attempts <> c.attempts or k.crashes <> c.crashes or l.flow is not c.stream`},
-	{"letter-count", `select printf('kind %d', k.n), 'has ' || count(l.n) || ' letters, its row says ' || k.letters from kind k left join letter l on l.kind = k.n group by k.n having count(l.n) <> k.letters
+	{"letter-count", `select printf('kind %d', k.n), 'has ' || count(l.pos) || ' letters, its row says ' || k.letters from kind k left join letter l on l.kind = k.n group by k.n having count(l.pos) <> k.letters
 		union all select printf('kind %d', k.n), 'has ' || letters || ' letters, the counters of its hours say ' || sum(coalesce(d.n, 0)) from kind k left join deaths d on d.kind = k.n group by k.n having sum(coalesce(d.n, 0)) <> letters
 		union all select printf('kind %d', d.kind), 'has another number of letters that died in hour ' || d.hour || ' than the counter says' from deaths d
 		where d.n <> (select count(*) from letter where kind = d.kind and died >= d.hour * 3600000000000 and died < (d.hour + 1) * 3600000000000) or not exists (select 1 from kind k where k.n = d.kind)`},
 	{"letter-history", `select lower(hex(l.id)), 'has no failure in its history' from letter l where l.text <> '' and not exists (select 1 from failure f where f.pos = l.pos)`},
-	{"note-orphan", `select printf('letter %d', o.letter), 'has a note and is gone' from note o where not exists (select 1 from letter l where l.n = o.letter)`},
+	{"note-orphan", `select printf('letter %d', o.letter), 'has a note and is gone' from note o where not exists (select 1 from letter l where l.pos = o.letter)`},
 	{"attachment-orphan", `select printf('failure %d of place %d', a.failure, a.pos), 'has an attachment and is gone' from attachment a where not exists (select 1 from failure f where f.pos = a.pos and f.ordinal = a.failure)`},
 	{"operation-item", `select printf('operation %d', i.operation), 'has an item without letter or operation, or in no known state' from item i
-		where i.state = 'pending' and not exists (select 1 from letter l where l.n = i.letter)
-		or i.letter > coalesce((select seq from sqlite_sequence where name = 'letter'), 0) or not exists (select 1 from operation o where o.n = i.operation)
+		where i.state = 'pending' and not exists (select 1 from letter l where l.pos = i.letter)
+		or i.letter & 0xffffffffff > coalesce((select last from queue where n = i.letter >> 40), 0) or not exists (select 1 from operation o where o.n = i.operation)
 		or i.state not in ('pending', 'done', 'skipped', 'failed')`},
 }
 

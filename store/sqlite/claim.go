@@ -20,6 +20,14 @@ type claimed struct {
 // errEnough ends a query that has found what it was after.
 var errEnough = errors.New("enough")
 
+// count is how many messages were handed out.
+func (got *claimed) count() int {
+	if got.batch == nil {
+		return len(got.rows)
+	}
+	return len(got.rows) + int(got.batch.left)
+}
+
 // fits counts one more body; the first one always fits.
 func (got *claimed) fits(size int) bool {
 	if got.size > 0 && got.size+size > nixie.MaxBatchBytes {
@@ -40,27 +48,15 @@ func chosen(err error) error {
 // Claim implements store.Queue. The transaction only moves leases; bodies are
 // read afterwards by another connection, as what is leased stands still.
 func (s *Store) Claim(ctx context.Context, queue string, want nixie.Want) ([]*nixie.Delivery, error) {
-	want.Max = min(max(want.Max, 1), nixie.MaxBatch)
-	if err := nixie.CheckName("queue", queue); err != nil {
+	if err := checkWant(queue, &want); err != nil {
 		return nil, err
-	}
-	if want.Lease != 0 && (want.Lease < nixie.MinLease || want.Lease > nixie.MaxLease) {
-		return nil, nixie.Errorf(nixie.CodeInvalid, "lease is %s: give one from %s to %s", want.Lease, nixie.MinLease, nixie.MaxLease)
 	}
 	if err := s.enter(ctx); err != nil {
 		return nil, err
 	}
 	defer s.gate.leave()
-	var dead []ownerRow
-	var busy bool
-	err := s.view(ctx, s.claimers, func(c conn) (err error) {
-		if dead, err = s.someDeadOwners(c); err != nil {
-			return err
-		}
-		busy, err = s.hasWork(c, queue)
-		return err
-	})
-	if err != nil || !busy && len(dead) == 0 {
+	dead, busy, err := s.look(ctx, queue)
+	if err != nil || !busy {
 		return nil, err
 	}
 	var got claimed
@@ -79,6 +75,26 @@ func (s *Store) Claim(ctx context.Context, queue string, want nixie.Want) ([]*ni
 		s.forget(dead)
 	}
 	return s.deliveries(ctx, queue, &got)
+}
+
+func checkWant(queue string, want *nixie.Want) error {
+	want.Max = min(max(want.Max, 1), nixie.MaxBatch)
+	if want.Lease != 0 && (want.Lease < nixie.MinLease || want.Lease > nixie.MaxLease) {
+		return nixie.Errorf(nixie.CodeInvalid, "lease is %s: give one from %s to %s", want.Lease, nixie.MinLease, nixie.MaxLease)
+	}
+	return nixie.CheckName("queue", queue)
+}
+
+// look returns some owners that are dead and whether a claim has anything to do.
+func (s *Store) look(ctx context.Context, queue string) (dead []ownerRow, busy bool, err error) {
+	err = s.view(ctx, s.claimers, func(c conn) (err error) {
+		if dead, err = s.someDeadOwners(c); err != nil {
+			return err
+		}
+		busy, err = s.hasWork(c, queue)
+		return err
+	})
+	return dead, busy || len(dead) > 0, err
 }
 
 // hasWork reports whether a claim could find anything, or a lease is over.

@@ -182,10 +182,20 @@ type beginError struct{ error }
 
 func (e *beginError) Unwrap() error { return e.error }
 
-// commit runs the calls in one transaction. Its error means that none of them
-// happened, unless it has the code outcome-unknown; failed is the call that
-// caused it, or −1.
+// commit runs the calls in one transaction, again without the waiting claims
+// that fail in it. Its error means that none of them happened, unless it has the
+// code outcome-unknown; failed is the call that caused it, or −1.
 func (s *Store) commit(c conn, calls []*write) (failed int, err error) {
+	for {
+		failed, err = s.transact(c, calls)
+		var theirs *serveError
+		if !errors.As(err, &theirs) {
+			return failed, err
+		}
+	}
+}
+
+func (s *Store) transact(c conn, calls []*write) (failed int, err error) {
 	if err := s.broken.Load(); err != nil {
 		return -1, *err
 	}
@@ -197,8 +207,16 @@ func (s *Store) commit(c conn, calls []*write) (failed int, err error) {
 			_ = s.giveUp(nixie.CodeUnavailable, e) // what was committed stays; nobody else gets a turn while this file is open
 		}
 	}()
-	t := &tx{queries: queries{c}, store: s}
-	failed, err = t.runAll(calls)
+	t := newTx(s, &s.added, c)
+	var served []*waiter
+	defer func() {
+		for _, c := range served {
+			c.done <- err
+		}
+	}()
+	if failed, err = t.runAll(calls); err == nil {
+		served, err = t.serve()
+	}
 	if err == nil {
 		err = t.flush()
 	}

@@ -123,7 +123,11 @@ func (t *tx) enqueue(m *nixie.Message, hash nixie.Hash) (nixie.Receipt, error) {
 	}
 	ordered := m.Stream != "" && q.settings.Ordered()
 	own := due > t.now || m.Priority != 0 || ordered
-	if err := t.insertMessage(pos, id, own, m, hash); err != nil {
+	insert := t.insertMessage
+	if m.ID.IsZero() && m.Origin == nil {
+		insert = t.addMessage
+	}
+	if err := insert(pos, id, own, m, hash); err != nil {
 		return nixie.Receipt{}, err
 	}
 	if own {
@@ -185,6 +189,15 @@ func (t *tx) insertMessage(pos int64, id nixie.ID, own bool, m *nixie.Message, h
 		return nixie.Errorf(nixie.CodeConflict, "message %s exists already: leave the ID empty, or use a dedupe key to enqueue safely twice", id)
 	}
 	return nil
+}
+
+// addMessage is insertMessage for an ID of ours, which is new, and without origin.
+func (t *tx) addMessage(pos int64, id nixie.ID, own bool, m *nixie.Message, hash nixie.Hash) error {
+	row := t.added.add(toMessage)
+	row.num(pos).bytes(id[:]).flag(own).strOrNull(m.Type).strOrNull(m.Key).strOrNull(m.Stream).strOrNull(m.DedupeKey)
+	row.num(int64(m.Priority)).bytes(m.Body).bytes(hash[:]).jsonOrNull(len(m.Headers) == 0, m.Headers)
+	row.num(t.now).num(nanos(m.ExpiresAt))
+	return t.added.end(row)
 }
 
 // takeKey takes the dedupe key for the message at pos. When another message
@@ -275,9 +288,10 @@ type pendingRow struct {
 func (t *tx) insertPending(p *pendingRow) error {
 	t.count(p, 1)
 	if p.isSimple() {
-		return t.run(`insert into pending (pos, queue, state, priority, due, attempts, deliveries, crashes, generation, redrives, number, owner, until, received, rank, may_pass, gap, claimed, reason)
-			values (?1, ?2, 0, ?3, ?4, ?5, ?6, 0, 1, 0, ?7, 0, 0, ?8, 0, 0, 0, ?9, ?10)`,
-			p.pos, p.queue, p.priority, p.due, p.attempts, p.deliveries, p.number, p.received, p.claimed, text(p.reason))
+		row := t.added.add(toPending)
+		row.num(p.pos).num(p.queue).num(stQueued).num(int64(p.priority)).num(p.due).num(int64(p.attempts)).num(int64(p.deliveries))
+		row.num(p.number).num(p.received).num(p.claimed).strOrNull(p.reason)
+		return t.added.end(row)
 	}
 	return t.run(`insert into pending (pos, queue, state, priority, due, attempts, deliveries, crashes, generation, redrives, number, owner, until, received, abandoned, steps, stream, rank, may_pass, gap, claimed, reason)
 		values (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)`,

@@ -39,3 +39,10 @@ func (s *Store) Run(ctx context.Context, queries ...string) error {
 		return nil
 	})
 }
+
+// Waiters is how many claims wait for work of a queue.
+func (s *Store) Waiters(queue string) int {
+	s.waiters.mu.Lock()
+	defer s.waiters.mu.Unlock()
+	return len(s.waiters.waiting[queue])
+}

@@ -75,8 +75,9 @@ func (t *tx) appendFailure(h *held, f *nixie.Failure, verb nixie.Verb, doc strin
 // insertFailure writes a row of the table failure with its attachments; doc is
 // what has no columns.
 func (t *tx) insertFailure(pos, queue, ordinal, at int64, f *nixie.Failure, doc string, verb nixie.Verb) error {
-	if err := t.run("insert into failure (pos, ordinal, queue, at, decision, reason, text, doc) values (?, ?, ?, ?, ?, ?, ?, ?)",
-		pos, ordinal, queue, at, string(verb), string(f.Reason), f.Text, doc); err != nil {
+	row := t.added.add(toFailure)
+	row.num(pos).num(ordinal).num(queue).num(at).str(string(verb)).str(string(f.Reason)).str(f.Text).str(doc)
+	if err := t.added.end(row); err != nil {
 		return err
 	}
 	for i, a := range f.Attachments {

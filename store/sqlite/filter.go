@@ -138,7 +138,7 @@ func restWhere(f *nixie.Filter, now time.Time) *where {
 	w := &where{}
 	if len(f.IDs) > 0 {
 		marks := "?" + strings.Repeat(", ?", len(f.IDs)-1)
-		w.add("l.n in (select n from letter where id in ("+marks+") union all select h.n from message m join letter h on h.pos = m.pos where m.id in ("+marks+"))",
+		w.add("l.pos in (select pos from letter where id in ("+marks+") union all select h.pos from message m join letter h on h.pos = m.pos where m.id in ("+marks+"))",
 			append(idArgs(f.IDs), idArgs(f.IDs)...)...)
 	}
 	w.contains("l.text", f.Text)

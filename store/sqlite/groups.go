@@ -177,7 +177,7 @@ func (g *grouper) counted(kinds *where) error {
 	return nil
 }
 
-const ofKind = " from letter where kind = +? and (died, n) < (?, ?) and (died, n) > (?, ?)"
+const ofKind = " from letter where kind = +? and (died, pos) < (?, ?) and (died, pos) > (?, ?)"
 
 // ends meets the newest of so many letters of a kind, and the oldest.
 func (g *grouper) ends(s *groupSum, k *kindRow, span stretch, letters int64) error {
@@ -186,17 +186,17 @@ func (g *grouper) ends(s *groupSum, k *kindRow, span stretch, letters int64) err
 		s.meets(example{place: place{row.ColumnInt64(0), row.ColumnInt64(1)}})
 		return nil
 	}
-	if err := g.c.each("select died, n"+ofKind+" order by died desc, n desc"+limited, meet, args...); err != nil || letters <= examples {
+	if err := g.c.each("select died, pos"+ofKind+" order by died desc, pos desc"+limited, meet, args...); err != nil || letters <= examples {
 		return err
 	}
 	args[len(args)-1] = 1
-	return g.c.each("select died, n"+ofKind+" order by died, n"+limited, meet, args...)
+	return g.c.each("select died, pos"+ofKind+" order by died, pos"+limited, meet, args...)
 }
 
 // each goes through letters that match, latest death first, and says how many were
 // looked at if those were not all.
 func (g *grouper) each(p *picker, look store.Look) (store.Looked, error) {
-	return p.through(groupings[g.by]+", k.signature, k.reason, l.died, l.n, l.id", look, func(row rows) error {
+	return p.through(groupings[g.by]+", k.signature, k.reason, l.died, l.pos, l.id", look, func(row rows) error {
 		e := example{place{row.ColumnInt64(3), row.ColumnInt64(4)}, columnID(row, 5)}
 		key, reason := row.ColumnText(0), nixie.Reason(row.ColumnText(2))
 		if g.by == nixie.ByHour {
@@ -217,7 +217,7 @@ func (g *grouper) nameExamples() error {
 			if !e.id.IsZero() {
 				continue
 			}
-			if err := g.c.each("select id from letter where n = ?", func(row rows) error {
+			if err := g.c.each("select id from letter where pos = ?", func(row rows) error {
 				e.id = columnID(row, 0)
 				return nil
 			}, e.n); err != nil {

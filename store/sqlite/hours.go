@@ -48,7 +48,7 @@ func eachDeath(c conn, kinds *where, s stretch, f func(kind, hour, n int64)) err
 		return err
 	}
 	for _, r := range rest {
-		if err := c.each("select k.n, ?, (select count(*) from letter where kind = k.n and (died, n) < (?, ?) and (died, n) > (?, ?)) from kind k where "+kinds.String(),
+		if err := c.each("select k.n, ?, (select count(*) from letter where kind = k.n and (died, pos) < (?, ?) and (died, pos) > (?, ?)) from kind k where "+kinds.String(),
 			meet, append([]any{hourOf(r.least.died), r.below.died, r.below.n, r.least.died, r.least.n}, kinds.args...)...); err != nil {
 			return err
 		}
@@ -121,7 +121,7 @@ func (s stretch) within(h int64) stretch {
 func (g *grouper) hoursOf(k *kindRow) error {
 	var s *groupSum
 	in := int64(math.MinInt64)
-	return g.c.each("select died, n"+ofKind+" order by died desc, n desc", func(row rows) error {
+	return g.c.each("select died, pos"+ofKind+" order by died desc, pos desc", func(row rows) error {
 		e := example{place: place{row.ColumnInt64(0), row.ColumnInt64(1)}}
 		if h := hourOf(e.died); h != in {
 			in, s = h, g.group(hourName(h), k.reason)
@@ -143,7 +143,7 @@ func (g *grouper) endsOf(h *hourSum, span stretch) error {
 		want  int
 	}{{"desc", examples}, {"asc", 1}} {
 		found, looked := 0, 0
-		err := g.c.each("select died, n, kind from letter indexed by letter_died where died >= +? and died < +? order by died "+end.order+", n "+end.order+""+limited, func(row rows) error {
+		err := g.c.each("select died, pos, kind from letter indexed by letter_died where died >= +? and died < +? order by died "+end.order+", pos "+end.order+""+limited, func(row rows) error {
 			looked++
 			if g.kinds[row.ColumnInt64(2)] == nil {
 				return nil

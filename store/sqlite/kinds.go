@@ -148,7 +148,7 @@ func (t *tx) alter(pos int64, change func(*kind)) error {
 	if err != nil {
 		return err
 	}
-	return t.run("update letter set kind = ? where n = ?", n, l.n)
+	return t.run("update letter set kind = ? where pos = ?", n, l.pos)
 }
 
 // lives notes that a message with a letter has begun another attempt, or has taken

@@ -66,7 +66,7 @@ func (s *Store) scanCurrent(c conn, row rows, m *nixie.Message) (damage []string
 	}, owner)
 }
 
-const letterColumns = currentColumns + `, l.n, l.id, l.status, l.cause, l.class, l.reason, l.signature, l.fingerprint, l.redrivable, l.needs_review, l.rule,
+const letterColumns = currentColumns + `, l.pos, l.id, l.status, l.cause, l.class, l.reason, l.signature, l.fingerprint, l.redrivable, l.needs_review, l.rule,
 	l.first_failed, l.last_failed, l.died, l.resolved, l.operation, l.note, l.revision, l.text, (select reason from failure f where f.pos = l.pos order by f.ordinal desc limit 1)`
 
 // Letters implements store.DeadLetters. What a page costs depends on its size and

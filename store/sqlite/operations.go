@@ -29,9 +29,9 @@ func (s *Store) Plan(ctx context.Context, op store.Operation, filter nixie.Filte
 		n := t.LastInsertRowID()
 		w := letterWhere(&filter, moment(t.now))
 		selected, err := t.change(`insert into item (operation, ordinal, letter, state)
-			select ?, row_number() over (order by turn, rank, died, n), n, 'pending' from
-			(select n, died, rank, min(died) over (partition by coalesce(stream, -n)) as turn from
-			(select l.n, l.died, l.rank, l.stream from letter l join current c on c.pos = l.pos where `+w.String()+" order by l.died, l.n limit ?))",
+			select ?, row_number() over (order by turn, rank, died, pos), pos, 'pending' from
+			(select pos, died, rank, min(died) over (partition by coalesce(stream, -pos)) as turn from
+			(select l.pos, l.died, l.rank, l.stream from letter l join current c on c.pos = l.pos where `+w.String()+" order by l.died, l.pos limit ?))",
 			append(append([]any{n}, w.args...), limit)...)
 		planned.Selected, planned.Pending = int64(selected), int64(selected)
 		return err
@@ -68,7 +68,7 @@ func (s *Store) Operation(ctx context.Context, id nixie.ID, limit int) (store.Op
 		}, n); err != nil {
 			return err
 		}
-		return c.each("select l.id from item i join letter l on l.n = i.letter where i.operation = ? and i.state = 'pending' order by i.ordinal limit ?", func(row rows) error {
+		return c.each("select l.id from item i join letter l on l.pos = i.letter where i.operation = ? and i.state = 'pending' order by i.ordinal limit ?", func(row rows) error {
 			letters = append(letters, columnID(row, 0))
 			return nil
 		}, n, max(limit, 0))

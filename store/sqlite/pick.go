@@ -123,7 +123,7 @@ func fewWhere(f *nixie.Filter) []strand {
 	switch {
 	case len(f.IDs) > 0:
 		marks := "?" + strings.Repeat(", ?", len(f.IDs)-1)
-		w.add("n in (select n from letter where id in ("+marks+") union all select h.n from message m join letter h on h.pos = m.pos where m.id in ("+marks+"))",
+		w.add("pos in (select pos from letter where id in ("+marks+") union all select h.pos from message m join letter h on h.pos = m.pos where m.id in ("+marks+"))",
 			append(idArgs(f.IDs), idArgs(f.IDs)...)...)
 	case len(f.Keys) > 0 && !slices.Contains(f.Keys, ""):
 		oneOf(w, "key", f.Keys)
@@ -216,7 +216,7 @@ func (p *picker) pick(limit int) ([]place, *where, error) {
 			died = "+died"
 		}
 		args := append(slices.Clone(r.args), p.below.died, p.below.n, low.died, low.n, limit)
-		if err := p.c.each("select died, n from letter where "+r.term+" and ("+died+", n) < (?, ?) and ("+died+", n) > (?, ?) order by "+died+" desc, n desc"+limited, func(row rows) error {
+		if err := p.c.each("select died, pos from letter where "+r.term+" and ("+died+", pos) < (?, ?) and ("+died+", pos) > (?, ?) order by "+died+" desc, pos desc"+limited, func(row rows) error {
 			list = append(list, place{row.ColumnInt64(0), row.ColumnInt64(1)})
 			return nil
 		}, args...); err != nil {
@@ -241,7 +241,7 @@ func among(list []place, columns, rest string) (query string, arg string, err er
 		numbers[i] = p.n
 	}
 	data, err := json.Marshal(numbers)
-	from := " from json_each(?) j cross join letter l on l.n = j.value cross join kind k on k.n = l.kind"
+	from := " from json_each(?) j cross join letter l on l.pos = j.value cross join kind k on k.n = l.kind"
 	if asksMessages(columns + rest) {
 		from += " cross join current c on c.pos = l.pos"
 	}
@@ -314,7 +314,7 @@ func (p *picker) size(span stretch) (letters int64, err error) {
 		return letters, err
 	}
 	for _, r := range p.few {
-		n, err := p.c.number("select count(*) from letter where "+r.term+" and (died, n) < (?, ?) and (died, n) > (?, ?)",
+		n, err := p.c.number("select count(*) from letter where "+r.term+" and (died, pos) < (?, ?) and (died, pos) > (?, ?)",
 			append(slices.Clone(r.args), span.below.died, span.below.n, span.least.died, span.least.n)...)
 		if err != nil {
 			return 0, err

@@ -198,7 +198,7 @@ func (p *pruner) letters(kept time.Duration) (over bool, err error) {
 		return true, nil
 	}
 	var gone []int64
-	if err := p.each("select n from letter where n > ? and kind in (select n from kind where queue = ? and status in ('resolved', 'discarded')) and resolved <= ? order by n limit ?", func(row rows) error {
+	if err := p.each("select pos from letter where pos > ? and kind in (select n from kind where queue = ? and status in ('resolved', 'discarded')) and resolved <= ? order by pos limit ?", func(row rows) error {
 		p.at.after = row.ColumnInt64(0)
 		gone = append(gone, p.at.after)
 		return nil
@@ -211,8 +211,8 @@ func (p *pruner) letters(kept time.Duration) (over bool, err error) {
 	if p.t == nil {
 		return over, nil
 	}
-	for _, n := range gone {
-		l, err := p.t.letter("n = ?", n)
+	for _, pos := range gone {
+		l, err := p.t.letter("pos = ?", pos)
 		if err != nil {
 			return false, err
 		}

@@ -28,19 +28,19 @@ func (t *tx) purge(l *letterRow, r *store.Resolution) error {
 // but not the one that removes it, pass it by.
 func (t *tx) removeLetter(l *letterRow, operation nixie.ID, why string) error {
 	if err := t.run(`update item set state = 'skipped', error = 'the letter was removed' where letter = ? and state = 'pending'
-		and operation <> coalesce((select n from operation where id = ?), 0)`, l.n, idOrNull(operation)); err != nil {
+		and operation <> coalesce((select n from operation where id = ?), 0)`, l.pos, idOrNull(operation)); err != nil {
 		return err
 	}
 	if err := t.leaveStream(l); err != nil {
 		return err
 	}
-	if err := t.run("delete from note where letter = ?", l.n); err != nil {
+	if err := t.run("delete from note where letter = ?", l.pos); err != nil {
 		return err
 	}
 	if _, err := t.uncount(l); err != nil {
 		return err
 	}
-	if err := t.run("delete from letter where n = ?", l.n); err != nil {
+	if err := t.run("delete from letter where pos = ?", l.pos); err != nil {
 		return err
 	}
 	return t.removeMessage(l.pos, why)

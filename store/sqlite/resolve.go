@@ -80,7 +80,7 @@ func (t *tx) resolveItem(r *store.Resolution) error {
 	var operation, letter int64 // a purge leaves no letter to look up again
 	var state string
 	if err := t.each(`select o.n, i.state, i.letter from operation o join item i on i.operation = o.n
-		where o.id = ? and i.letter = (select n from letter where id = ?)`, func(row rows) error {
+		where o.id = ? and i.letter = (select pos from letter where id = ?)`, func(row rows) error {
 		operation, state, letter = row.ColumnInt64(0), row.ColumnText(1), row.ColumnInt64(2)
 		return nil
 	}, r.Operation, r.Letter); err != nil {
@@ -162,8 +162,8 @@ func (t *tx) resolve(r *store.Resolution) error {
 	if err != nil {
 		return err
 	}
-	if err := t.run("update letter set kind = ?, status = ?, resolved = ?, note = ?, revision = revision + 1, operation = coalesce(?, operation) where n = ?",
-		kind, string(next), resolved, r.Note(), idOrNull(r.Operation), l.n); err != nil {
+	if err := t.run("update letter set kind = ?, status = ?, resolved = ?, note = ?, revision = revision + 1, operation = coalesce(?, operation) where pos = ?",
+		kind, string(next), resolved, r.Note(), idOrNull(r.Operation), l.pos); err != nil {
 		return err
 	}
 	return t.audit(l.queue, r.Actor, r.Event, l.id, r.Reason)

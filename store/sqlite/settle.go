@@ -298,7 +298,8 @@ func (t *tx) keyOf(h *held) (string, error) {
 // which most are, it leaves the counters out.
 func (t *tx) writeLog(p *pendingRow, state int, note string) error {
 	if p.attempts == 1 && p.deliveries == 1 && p.crashes == 0 && p.generation == 1 && p.redrives == 0 && p.number == 1 && len(p.steps) == 0 && note == "" && !p.gap {
-		return t.run("insert into log (pos, state, ended, received) values (?, ?, ?, ?)", p.pos, state, t.now, p.received)
+		row := t.added.add(toLog)
+		return t.added.end(row.num(p.pos).num(int64(state)).num(t.now).num(p.received))
 	}
 	return t.run(`insert into log (pos, state, ended, received, attempts, deliveries, crashes, generation, redrives, number, steps, note, gap)
 		values (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)`,

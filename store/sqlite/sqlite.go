@@ -68,14 +68,17 @@ type Store struct {
 	owner    ownership
 	turn     turn     // the committer alone uses it
 	wal      walWatch // likewise
+	added    inserts  // likewise
 	callers  callers
 	wakes    wakes
+	waiters  waiters
 	space    spaceWatch
 }
 
 var _ interface {
 	store.Store
 	store.Waker
+	store.Awaiter
 } = (*Store)(nil)
 
 // Open opens the store at path and creates it when it does not exist. The

@@ -213,7 +213,7 @@ func (t *tx) leaveStream(l *letterRow) error {
 		return err
 	}
 	t.stir(q, l.stream)
-	return t.run("update letter set stream = null, blocks = 0 where n = ?", l.n)
+	return t.run("update letter set stream = null, blocks = 0 where pos = ?", l.pos)
 }
 
 // rejoin shows a letter among those of its stream again. It does not block: its
@@ -234,7 +234,7 @@ func (t *tx) rejoin(q *queueRow, l *letterRow) error {
 		return err
 	}
 	t.stir(q, n)
-	return t.run("update letter set stream = ? where n = ?", n, l.n)
+	return t.run("update letter set stream = ? where pos = ?", n, l.pos)
 }
 
 // reorder applies a new order to the streams that are there. Between an order

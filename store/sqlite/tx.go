@@ -8,6 +8,7 @@ import (
 // the caller, with what its parts share.
 type tx struct {
 	queries
+	added    *inserts // rows that wait to be written; queries write them first
 	store    *Store
 	now      int64
 	owner    int64 // this process in the table owner; 0 until somebody claims
@@ -135,6 +136,11 @@ func (t *tx) keepBatch(n int64, b *batchRow) {
 	t.batches[n] = b
 }
 
+func newTx(s *Store, added *inserts, on statements) *tx {
+	added.reset(on)
+	return &tx{queries: queries{added}, added: added, store: s}
+}
+
 // flush writes back what the calls changed together.
 func (t *tx) flush() error {
 	if err := t.arrangeStirred(); err != nil {
@@ -157,7 +163,10 @@ func (t *tx) flush() error {
 	if err := t.flushKinds(); err != nil {
 		return err
 	}
-	return t.markTime()
+	if err := t.markTime(); err != nil {
+		return err
+	}
+	return t.added.flush()
 }
 
 func (t *tx) wake(queue string) {

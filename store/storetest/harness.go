@@ -92,6 +92,7 @@ func Run(t *testing.T, h Harness) {
 		{"Lease", leaseClauses()},
 		{"Settle", settleClauses()},
 		{"Many", manyClauses()},
+		{"Source", sourceClauses()},
 		{"Abandon", abandonClauses()},
 		{"Amend", amendClauses()},
 		{"Letters", letterClauses()},

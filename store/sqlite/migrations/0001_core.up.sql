@@ -73,19 +73,19 @@ create table pending (
   due        integer not null,            -- not handed out earlier
   attempts   integer not null,
   deliveries integer not null,
-  crashes    integer not null,
-  generation integer not null,
-  redrives   integer not null,
+  crashes    integer not null default 0,
+  generation integer not null default 1,
+  redrives   integer not null default 0,
   number     integer not null,            -- of the newest lease, grows over all lives
-  owner      integer not null,            -- of the lease, 0 when queued
-  until      integer not null,            -- end of the lease, 0 when queued
+  owner      integer not null default 0,  -- of the lease, 0 when queued
+  until      integer not null default 0,  -- end of the lease, 0 when queued
   received   integer not null,            -- first claim of all lives, 0 before it
   abandoned  text,                        -- the holder that vanished; to be judged
   steps      text,
   stream     integer,                     -- of an ordered queue
-  rank       integer not null,            -- place in the stream: pos, or that of a later append
-  may_pass   integer not null,            -- may go before those of its stream that wait or are dead
-  gap        integer not null,            -- was handed out out of order
+  rank       integer not null default 0,  -- place in the stream: pos, or that of a later append
+  may_pass   integer not null default 0,  -- may go before those of its stream that wait or are dead
+  gap        integer not null default 0,  -- was handed out out of order
   claimed    integer not null default 0,  -- newest claim
   reason     text                         -- of its newest failure
 ) strict;
@@ -191,9 +191,8 @@ create table deaths (
 ) strict, without rowid;
 
 create table letter (
-  n            integer primary key autoincrement, -- never reused: items of operations outlive their letters
+  pos          integer primary key,       -- of its message; never used again: items of operations outlive their letters
   id           blob    not null,
-  pos          integer not null,
   kind         integer not null,          -- says again what it is, from queue to needs_review
   queue        integer not null,
   status       text    not null,
@@ -209,10 +208,10 @@ create table letter (
   first_failed integer not null,
   last_failed  integer not null,
   died         integer not null,
-  resolved     integer not null,
+  resolved     integer not null default 0,
   operation    blob,
   note         text    not null,
-  revision     integer not null,
+  revision     integer not null default 1,
   stream       integer,                   -- while its message is dead in an ordered stream
   rank         integer not null default 0,
   blocks       integer not null default 0, -- the followers wait
@@ -220,7 +219,6 @@ create table letter (
 ) strict;
 
 create unique index letter_id    on letter (id);
-create unique index letter_pos   on letter (pos);
 create index        letter_died  on letter (died);
 create index        letter_kind on letter (kind, died);
 create index        letter_flow on letter (flow, died) where flow is not null;
@@ -228,7 +226,7 @@ create index        letter_operation on letter (operation, died) where operation
 create index        letter_stream on letter (stream, blocks, rank) where stream is not null;
 
 create table note (
-  letter  integer not null,               -- letter.n
+  letter  integer not null,               -- letter.pos
   ordinal integer not null,
   at      integer not null,
   by      text    not null,
@@ -273,7 +271,7 @@ create table operation (
 create table item (
   operation integer not null,
   ordinal   integer not null,
-  letter    integer not null,             -- letter.n
+  letter    integer not null,             -- letter.pos
   state     text    not null,             -- pending, done, skipped, failed
   error     text    not null default '',
   primary key (operation, ordinal)

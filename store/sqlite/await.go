@@ -1,0 +1,138 @@
+package sqlite
+
+import (
+	"context"
+	"slices"
+	"sync"
+	"time"
+
+	"github.com/nixie-go/nixie"
+)
+
+// waiter is a claim that found nothing and waits: the transaction that brings
+// work to its queue runs it too, so that a message which an idle worker receives
+// costs one commit and not two.
+type waiter struct {
+	queue string
+	want  nixie.Want
+	got   claimed
+	done  chan error // answered by the transaction that took it, which let it into the gate
+}
+
+// waiters are the waiting claims of this process, by queue, longest first.
+type waiters struct {
+	mu      sync.Mutex
+	waiting map[string][]*waiter
+}
+
+func (all *waiters) add(c *waiter) {
+	all.mu.Lock()
+	defer all.mu.Unlock()
+	if all.waiting == nil {
+		all.waiting = map[string][]*waiter{}
+	}
+	all.waiting[c.queue] = append(all.waiting[c.queue], c)
+}
+
+// remove reports whether the claim still stood. Otherwise a transaction took it
+// and answers.
+func (all *waiters) remove(c *waiter) bool {
+	all.mu.Lock()
+	defer all.mu.Unlock()
+	list := all.waiting[c.queue]
+	at := slices.Index(list, c)
+	if at >= 0 {
+		all.waiting[c.queue] = slices.Delete(list, at, at+1)
+	}
+	return at >= 0
+}
+
+// take takes out the claim that stands longest, unless the gate is shut.
+func (all *waiters) take(queue string, gate *gate) *waiter {
+	all.mu.Lock()
+	defer all.mu.Unlock()
+	list := all.waiting[queue]
+	if len(list) == 0 || !gate.enter() {
+		return nil
+	}
+	c := list[0]
+	all.waiting[queue] = slices.Delete(list, 0, 1)
+	return c
+}
+
+// serveError is the failure of a waiting claim, and of none of the calls that
+// brought it work.
+type serveError struct{ error }
+
+func (e *serveError) Unwrap() error { return e.error }
+
+// serve runs the claims that wait for work in the queues that the transaction
+// brought work to, until one finds less than it wants. All that it returns wait for an answer.
+func (t *tx) serve() (served []*waiter, err error) {
+	for queue := range t.woken {
+		for {
+			c := t.store.waiters.take(queue, t.store.gate)
+			if c == nil {
+				break
+			}
+			served = append(served, c)
+			if err := t.claim(&c.got, queue, c.want); err != nil {
+				return served, &serveError{err}
+			}
+			if c.got.count() < c.want.Max {
+				break
+			}
+		}
+	}
+	return served, nil
+}
+
+// Await implements store.Awaiter.
+func (s *Store) Await(ctx context.Context, queue string, want nixie.Want) ([]*nixie.Delivery, error) {
+	if err := checkWant(queue, &want); err != nil {
+		return nil, err
+	}
+	c := &waiter{queue: queue, want: want, done: make(chan error, 1)}
+	wake := s.Wake(queue)
+	s.waiters.add(c)
+	busy, err := s.isBusy(ctx, queue)
+	if err == nil && !busy {
+		end := time.NewTimer(want.Wait)
+		defer end.Stop()
+		select {
+		case err := <-c.done:
+			return s.served(ctx, c, err)
+		case <-ctx.Done():
+			err = stopped(ctx)
+		case <-end.C:
+		case <-wake: // a transaction of a caller brought work, or another claim was before this one
+			busy = true
+		}
+	}
+	switch {
+	case !s.waiters.remove(c):
+		return s.served(ctx, c, <-c.done)
+	case err != nil || !busy:
+		return nil, err
+	}
+	return s.Claim(ctx, queue, want)
+}
+
+// isBusy reports whether a claim could find something.
+func (s *Store) isBusy(ctx context.Context, queue string) (bool, error) {
+	if err := s.enter(ctx); err != nil {
+		return false, err
+	}
+	defer s.gate.leave()
+	_, busy, err := s.look(ctx, queue)
+	return busy, err
+}
+
+// served reads what a waiting claim was given.
+func (s *Store) served(ctx context.Context, c *waiter, err error) ([]*nixie.Delivery, error) {
+	defer s.gate.leave()
+	if err != nil {
+		return nil, s.explain(context.Background(), err)
+	}
+	return s.deliveries(ctx, c.queue, &c.got)
+}

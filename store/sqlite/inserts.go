@@ -1,0 +1,239 @@
+package sqlite
+
+import "strings"
+
+// target is a table whose rows a transaction adds many at a time: most of what
+// a row costs in a statement of its own is the statement.
+type target int
+
+const (
+	toMessage target = iota
+	toLog
+	toFailure
+	toPending
+	toLetter
+	toAudit
+	targets
+)
+
+// together is how many rows one statement adds.
+var together = [...]int{32, 8, 1}
+
+// addition is the columns of a target and the statements that add rows to it, one
+// for each number of together.
+type addition struct {
+	columns    int
+	statements [len(together)]string
+}
+
+var additions = [targets]addition{
+	toMessage: adding("message", "pos, id, own, type, key, stream, dedupe, priority, body, hash, headers, enqueued, expires"),
+	toLog:     adding("log", "pos, state, ended, received"),
+	toFailure: adding("failure", "pos, ordinal, queue, at, decision, reason, text, doc"),
+	toPending: adding("pending", "pos, queue, state, priority, due, attempts, deliveries, number, received, claimed, reason"),
+	toLetter: adding("letter", `pos, id, kind, queue, status, cause, class, reason, signature, fingerprint, redrivable, needs_review, rule, text,
+		first_failed, last_failed, died, note, stream, rank, blocks, flow`),
+	toAudit: adding("audit", "queue, number, at, actor, event, subject, reason, hash"),
+}
+
+func adding(table, columns string) addition {
+	a := addition{columns: strings.Count(columns, ",") + 1}
+	one := "(?" + strings.Repeat(", ?", a.columns-1) + ")"
+	for i, n := range together {
+		a.statements[i] = "insert into " + table + " (" + columns + ") values " + one + strings.Repeat(", "+one, n-1)
+	}
+	return a
+}
+
+// inserts are the rows that a transaction has added and not yet written. It is
+// the statements of its transaction: whatever is asked, they are written first,
+// so nobody can tell that they waited.
+type inserts struct {
+	statements
+	waiting [targets]newRows
+	any     bool
+	given   []byte // copies of bytes in cells
+}
+
+// maxGiven is how many bytes wait before they are written.
+const maxGiven = 256 << 10
+
+// newRows are rows for one target, cell after cell.
+type newRows struct {
+	of    *inserts
+	to    target
+	cells []cell
+}
+
+// cell is the value of one column; the zero one is null.
+type cell struct {
+	is   cellType
+	n    int64
+	text string
+	data []byte
+}
+
+type cellType uint8
+
+const (
+	cellNull cellType = iota
+	cellNumber
+	cellText
+	cellBytes
+)
+
+// reset forgets what waits and turns to the statements of a transaction.
+func (in *inserts) reset(on statements) {
+	in.statements, in.any, in.given = on, false, in.given[:0]
+	for to := range in.waiting {
+		rows := &in.waiting[to]
+		rows.of, rows.to = in, target(to)
+		clear(rows.cells) // what was written is not kept in memory
+		rows.cells = rows.cells[:0]
+	}
+}
+
+// add begins a row: its columns are told in their order, and then written.
+func (in *inserts) add(to target) *newRows {
+	in.any = true
+	return &in.waiting[to]
+}
+
+func (r *newRows) num(n int64) *newRows {
+	r.cells = append(r.cells, cell{is: cellNumber, n: n})
+	return r
+}
+
+func (r *newRows) flag(b bool) *newRows {
+	if b {
+		return r.num(1)
+	}
+	return r.num(0)
+}
+
+func (r *newRows) str(s string) *newRows {
+	r.cells = append(r.cells, cell{is: cellText, text: s})
+	return r
+}
+
+// bytes adds a copy: a caller that left may change what it gave.
+func (r *newRows) bytes(b []byte) *newRows {
+	at := len(r.of.given)
+	r.of.given = append(r.of.given, b...)
+	r.cells = append(r.cells, cell{is: cellBytes, data: r.of.given[at:]})
+	return r
+}
+
+func (r *newRows) null() *newRows {
+	r.cells = append(r.cells, cell{})
+	return r
+}
+
+// strOrNull adds null for the empty string.
+func (r *newRows) strOrNull(s string) *newRows {
+	if s == "" {
+		return r.null()
+	}
+	return r.str(s)
+}
+
+// jsonOrNull adds null for an empty list or map.
+func (r *newRows) jsonOrNull(empty bool, v any) *newRows {
+	if empty {
+		return r.null()
+	}
+	return r.str(jsonText(false, v).(string))
+}
+
+// numOrNull adds null for 0.
+func (r *newRows) numOrNull(n int64) *newRows {
+	if n == 0 {
+		return r.null()
+	}
+	return r.num(n)
+}
+
+// end ends a row. As many as go together are written at once.
+func (in *inserts) end(rows *newRows) error {
+	switch {
+	case len(in.given) > maxGiven:
+		return in.flush()
+	case len(rows.cells) < together[0]*additions[rows.to].columns:
+		return nil
+	}
+	return in.write(rows)
+}
+
+// flush writes all that waits.
+func (in *inserts) flush() error {
+	if !in.any {
+		return nil
+	}
+	in.any, in.given = false, in.given[:0]
+	for to := range in.waiting {
+		if err := in.write(&in.waiting[to]); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func (in *inserts) write(rows *newRows) error {
+	to := additions[rows.to]
+	cells := rows.cells
+	for i, n := range together {
+		for n *= to.columns; len(cells) >= n; cells = cells[n:] {
+			if err := in.insert(to.statements[i], cells[:n]); err != nil {
+				return err
+			}
+		}
+	}
+	clear(rows.cells)
+	rows.cells = rows.cells[:0]
+	return nil
+}
+
+func (in *inserts) insert(statement string, cells []cell) error {
+	st, err := in.statements.prepare(statement)
+	if err != nil {
+		return err
+	}
+	for i := range cells {
+		switch c := &cells[i]; c.is {
+		case cellNull:
+			st.BindNull(i + 1)
+		case cellNumber:
+			st.BindInt64(i+1, c.n)
+		case cellText:
+			st.BindText(i+1, c.text)
+		case cellBytes:
+			st.BindBytes(i+1, c.data)
+		}
+	}
+	_, err = st.Step()
+	return err
+}
+
+// run implements statements.
+func (in *inserts) run(query string, args ...any) error {
+	if err := in.flush(); err != nil {
+		return err
+	}
+	return in.statements.run(query, args...)
+}
+
+// each implements statements.
+func (in *inserts) each(query string, f func(row rows) error, args ...any) error {
+	if err := in.flush(); err != nil {
+		return err
+	}
+	return in.statements.each(query, f, args...)
+}
+
+// prepare implements statements.
+func (in *inserts) prepare(query string) (stmt, error) {
+	if err := in.flush(); err != nil {
+		return nil, err
+	}
+	return in.statements.prepare(query)
+}

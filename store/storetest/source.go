@@ -1,0 +1,122 @@
+package storetest
+
+import (
+	"context"
+	"fmt"
+	"sync"
+	"time"
+
+	"github.com/nixie-go/nixie"
+	"github.com/nixie-go/nixie/store"
+)
+
+// Clauses of waiting for work, which a store may help with: see [store.Awaiter]
+// and [store.Waker].
+func sourceClauses() []clause {
+	return []clause{
+		{"WaitsForWork", waitsForWork},
+		{"WaitsForARetry", waitsForRetry},
+		{"WaitsInVain", waitsInVain},
+		{"ManyWait", manyWait},
+	}
+}
+
+// patience is how long a clause waits for what has to come.
+const patience = time.Minute
+
+type received struct {
+	ds  []*nixie.Delivery
+	err error
+}
+
+// receive waits for work in the background.
+func (b *bed) receive(ctx context.Context, n int) <-chan received {
+	got := make(chan received, 1)
+	go func() {
+		ds, err := store.NewSource(b.st, work).Receive(ctx, nixie.Want{Max: n, Wait: patience, Lease: time.Minute})
+		got <- received{ds, err}
+	}()
+	return got
+}
+
+func waitsForWork(b *bed) {
+	b.put("elsewhere", nixie.Queue("other"))
+	got := b.receive(b.ctx, 10)
+	id := b.put("a")
+	r := <-got
+	b.ok(r.err)
+	b.keys(r.ds, "a")
+	same(b, "lease", r.ds[0].Lease.Number, 1)
+	same(b, "attempts", r.ds[0].Attempts, 1)
+	same(b, "body", string(r.ds[0].Body), "body of a")
+	b.keys(b.claim(10))
+	b.ok(b.settle(nixie.Settlement{Delivery: r.ds[0], Verb: nixie.Complete}))
+	b.state(id, nixie.Succeeded)
+}
+
+func waitsForRetry(b *bed) {
+	d := b.took("a")
+	got := b.receive(b.ctx, 10)
+	b.ok(b.settle(nixie.Settlement{Delivery: d, Verb: nixie.Retry, Failure: b.failure(d, "no")}))
+	r := <-got
+	b.ok(r.err)
+	b.keys(r.ds, "a")
+	same(b, "lease", r.ds[0].Lease.Number, 2)
+	b.code(b.settle(nixie.Settlement{Delivery: d, Verb: nixie.Complete}), nixie.CodeLeaseLost)
+	b.ok(b.settle(nixie.Settlement{Delivery: r.ds[0], Verb: nixie.Complete}))
+}
+
+// waitsInVain ends a wait by its time and by its context: nothing is handed out
+// afterwards to those who left.
+func waitsInVain(b *bed) {
+	b.configure(nixie.QueueSettings{Paused: true, PausedNote: "no work"})
+	got, err := store.NewSource(b.st, work).Receive(b.ctx, nixie.Want{Max: 1, Wait: 2 * time.Millisecond})
+	b.ok(err)
+	b.keys(got)
+	ctx, stop := context.WithCancel(b.ctx)
+	waiting := b.receive(ctx, 1)
+	b.put("a")
+	stop()
+	if r := <-waiting; r.err == nil || len(r.ds) > 0 {
+		b.Fatalf("a wait that was stopped returned %d deliveries and error %v", len(r.ds), r.err)
+	}
+	b.configure(nixie.QueueSettings{})
+	b.keys(b.claim(1), "a")
+}
+
+// manyWait lets several wait for what several bring, one at a time: each message
+// goes to one of them.
+func manyWait(b *bed) {
+	const n = 8
+	ctx, stop := context.WithCancel(b.ctx)
+	defer stop()
+	var all sync.WaitGroup
+	var mu sync.Mutex
+	times := map[string]int{}
+	for range n {
+		all.Go(func() {
+			for ctx.Err() == nil {
+				r := <-b.receive(ctx, 1)
+				mu.Lock()
+				for _, d := range r.ds {
+					times[d.Key]++
+				}
+				if len(times) == n {
+					stop()
+				}
+				mu.Unlock()
+			}
+		})
+	}
+	for i := range n {
+		all.Go(func() {
+			if _, err := b.st.Enqueue(b.ctx, message(fmt.Sprint(i))); err != nil {
+				b.Error(err)
+			}
+		})
+	}
+	all.Wait()
+	for key, n := range times {
+		same(b, "deliveries of "+key, n, 1)
+	}
+}
