@@ -96,14 +96,15 @@ func (t *tx) voidRows(where string, arg int64) error {
 			return err
 		}
 		was := *p
-		p.state, p.due, p.crashes = stQueued, t.now, p.crashes+1
+		p.state, p.due = stQueued, t.now
+		p.crashes++
 		if p.stream != 0 {
 			p.state = stBehind
 			t.stir(q, p.stream)
 		}
 		t.countAgain(&was, p)
-		if err := t.run("update pending set state = ?, owner = 0, until = 0, due = ?, crashes = ?, abandoned = ? where pos = ? and state = 1",
-			p.state, p.due, p.crashes, name, p.pos); err != nil {
+		if err := t.run("update pending set state = ?, owner = 0, until = 0, due = ?, crashes = crashes + 1, abandoned = ? where pos = ? and state = 1",
+			p.state, p.due, name, p.pos); err != nil {
 			return err
 		}
 		t.wake(q.name)
