@@ -6,16 +6,18 @@ import (
 
 	"github.com/nixie-go/nixie"
 	"github.com/nixie-go/nixie/policy"
+	"github.com/nixie-go/nixie/store"
 )
 
 // Analysis is why letters died: what dlq analyze prints.
 type Analysis struct {
-	Letters  int64       `json:"letters"` // how many it is about
-	Groups   []GroupView `json:"groups"`  // one cause each, largest first
-	ByReason []Count     `json:"by_reason"`
-	ByType   []Count     `json:"by_type"` // of the message
-	ByQueue  []Count     `json:"by_queue"`
-	ByHour   []Count     `json:"by_hour"` // of death, UTC, earliest first
+	Letters  int64         `json:"letters"`   // how many it is about
+	LookedAt *store.Looked `json:"looked_at"` // null: at all that may match
+	Groups   []GroupView   `json:"groups"`    // one cause each, largest first
+	ByReason []Count       `json:"by_reason"`
+	ByType   []Count       `json:"by_type"` // of the message
+	ByQueue  []Count       `json:"by_queue"`
+	ByHour   []Count       `json:"by_hour"` // of death, UTC, earliest first
 }
 
 // GroupView is a set of letters with one cause.
@@ -40,12 +42,12 @@ type Count struct {
 }
 
 // Analyze counts the letters that match by what they died of.
-func (o *Office) Analyze(ctx context.Context, f nixie.Filter) (Analysis, error) {
-	groups, err := o.store.Groups(ctx, f, nixie.ByFingerprint)
+func (o *Office) Analyze(ctx context.Context, f nixie.Filter, look store.Look) (Analysis, error) {
+	groups, looked, err := o.store.Groups(ctx, f, look, nixie.ByFingerprint)
 	if err != nil {
 		return Analysis{}, err
 	}
-	a := Analysis{Groups: make([]GroupView, 0, len(groups))}
+	a := Analysis{Groups: make([]GroupView, 0, len(groups)), LookedAt: orNull(looked)}
 	for _, g := range groups {
 		a.Letters += g.Count
 		a.Groups = append(a.Groups, GroupView{
@@ -57,7 +59,7 @@ func (o *Office) Analyze(ctx context.Context, f nixie.Filter) (Analysis, error) 
 	if err := o.nameExamples(ctx, a.Groups); err != nil {
 		return Analysis{}, err
 	}
-	counts, err := o.store.Counts(ctx, f, nixie.ByReason, nixie.ByType, nixie.ByQueue, nixie.ByHour)
+	counts, _, err := o.store.Counts(ctx, f, look, nixie.ByReason, nixie.ByType, nixie.ByQueue, nixie.ByHour)
 	if err != nil {
 		return Analysis{}, err
 	}
@@ -66,6 +68,14 @@ func (o *Office) Analyze(ctx context.Context, f nixie.Filter) (Analysis, error) 
 	}
 	sortCounts(a.ByHour)
 	return a, nil
+}
+
+// orNull leaves out what would say that all were looked at.
+func orNull(l store.Looked) *store.Looked {
+	if l.All() {
+		return nil
+	}
+	return &l
 }
 
 // nameExamples finds the keys of the messages of examples: people know them by

@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/nixie-go/nixie"
+	"github.com/nixie-go/nixie/store"
 )
 
 // Thresholds are what Check compares queues with. A nil or zero one is not
@@ -77,7 +78,7 @@ func waitingLetters() []nixie.Status {
 }
 
 func (o *Office) byQueue(ctx context.Context, f nixie.Filter) (groups, error) {
-	list, err := o.store.Groups(ctx, f, nixie.ByQueue)
+	list, _, err := o.store.Groups(ctx, f, store.LookAtAll, nixie.ByQueue)
 	by := groups{}
 	for _, g := range list {
 		by[g.Key] = g

@@ -52,7 +52,7 @@ func Example() {
 		fmt.Println(err)
 		return
 	}
-	analysis, err := clerk.Analyze(ctx, nixie.Filter{})
+	analysis, err := clerk.Analyze(ctx, nixie.Filter{}, store.LookAtNewest)
 	if err != nil {
 		fmt.Println(err)
 		return

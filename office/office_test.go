@@ -114,7 +114,7 @@ func TestR25_AnalyzeIsARecount(t *testing.T) {
 				t.Fatal(err)
 			}
 			f = office.Unresolved(f)
-			a, err := d.Analyze(t.Context(), f)
+			a, err := d.Analyze(t.Context(), f, store.LookAtNewest)
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -174,7 +174,7 @@ func TestStatsIsARecount(t *testing.T) {
 		w := &office.Work{Event: nixie.OnRedrive, Max: 4, Reason: "r"}
 		d.carryOut(t, w)
 		d.carryOut(t, &office.Work{Event: nixie.OnDiscard, Max: 3, Reason: "r"})
-		s, err := d.Stats(t.Context(), nixie.Filter{})
+		s, err := d.Stats(t.Context(), nixie.Filter{}, store.LookAtNewest)
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -62,7 +62,7 @@ func (o *Office) Retries(ctx context.Context, queues []string) ([]AttemptsView, 
 	}
 	dead := of(queues)
 	dead.Statuses = waitingLetters() // the message of a redriven letter is on its way, and counted there
-	letters, err := o.store.Counts(ctx, dead, nixie.ByAttempts)
+	letters, _, err := o.store.Counts(ctx, dead, store.LookAtAll, nixie.ByAttempts)
 	if err != nil {
 		return nil, err
 	}
@@ -108,7 +108,7 @@ func (o *Office) Reasons(ctx context.Context, queues []string) ([]ReasonView, er
 	for _, t := range tallies {
 		row(t.Key).Retrying = t.Count()
 	}
-	letters, err := o.store.Counts(ctx, Unresolved(of(queues)), nixie.ByReason)
+	letters, _, err := o.store.Counts(ctx, Unresolved(of(queues)), store.LookAtAll, nixie.ByReason)
 	if err != nil {
 		return nil, err
 	}

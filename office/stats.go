@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/nixie-go/nixie"
+	"github.com/nixie-go/nixie/store"
 )
 
 // Stats is the office in numbers: what dlq stats prints. What waits are the
@@ -28,26 +29,29 @@ type Stats struct {
 	RetriedPerHour int64            `json:"retried_per_hour"` // retries decided in the last 60 minutes
 	ByReason       map[string]int64 `json:"by_reason"`
 	ByQueue        map[string]int64 `json:"by_queue"`
+	LookedAt       *store.Looked    `json:"looked_at"` // null: at all that may match
 }
 
 // Waiting is how many letters wait for somebody.
 func (s Stats) Waiting() int64 { return s.Open + s.Review + s.Quarantined }
 
 // Stats counts the letters that match. The two rates are of the filter's
-// queues, or of all.
-func (o *Office) Stats(ctx context.Context, f nixie.Filter) (Stats, error) {
+// queues, or of all. Where it is about the newest letters, the counts by status are
+// about LookedAt, and the others about as many of those that wait.
+func (o *Office) Stats(ctx context.Context, f nixie.Filter, look store.Look) (Stats, error) {
 	var s Stats
-	statuses, err := o.store.Groups(ctx, f, nixie.ByStatus)
+	statuses, looked, err := o.store.Groups(ctx, f, look, nixie.ByStatus)
 	if err != nil {
 		return s, err
 	}
+	s.LookedAt = orNull(looked)
 	s.countStatuses(statuses)
 	s.OldestAgeS = o.ageS(s.OldestDiedAt.Time)
 	waiting := f
 	if len(f.Statuses) == 0 {
 		waiting.Statuses = []nixie.Status{nixie.StatusOpen, nixie.StatusReview, nixie.StatusQuarantined}
 	}
-	counts, err := o.store.Counts(ctx, waiting, nixie.ByRedrivable, nixie.ByReview, nixie.ByReason, nixie.ByQueue)
+	counts, _, err := o.store.Counts(ctx, waiting, look, nixie.ByRedrivable, nixie.ByReview, nixie.ByReason, nixie.ByQueue)
 	if err != nil {
 		return s, err
 	}

@@ -52,7 +52,7 @@ func TestR24_MaskingLeavesNoSecretInTheStore(t *testing.T) {
 	}
 	seen := work(t, st, privacy.Mask{privacy.Values(leak + "~value"), privacy.Secrets})
 	noLeak(t, "the observer", []byte(seen))
-	groups, err := st.Groups(t.Context(), nixie.Filter{}, nixie.ByFingerprint)
+	groups, _, err := st.Groups(t.Context(), nixie.Filter{}, store.LookAtAll, nixie.ByFingerprint)
 	if err != nil || len(groups) != len(leaks()) {
 		t.Fatalf("%d groups, want %d, %v", len(groups), len(leaks()), err)
 	}

@@ -111,7 +111,7 @@ func plan(t *testing.T, e *redrive.Engine, max int) store.Operation {
 // statuses counts letters by status.
 func statuses(t *testing.T, st store.Store) map[nixie.Status]int64 {
 	t.Helper()
-	groups, err := st.Groups(t.Context(), nixie.Filter{}, nixie.ByStatus)
+	groups, _, err := st.Groups(t.Context(), nixie.Filter{}, store.LookAtAll, nixie.ByStatus)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -90,12 +90,15 @@ type DeadLetters interface {
 	// for, or none, and a cursor all the same, if many had to be looked at.
 	Letters(ctx context.Context, filter nixie.Filter, page Page) ([]nixie.Letter, string, error)
 
-	// Groups counts letters by one property, largest group first.
-	Groups(ctx context.Context, filter nixie.Filter, by nixie.GroupBy) ([]nixie.Group, error)
+	// Groups counts letters by one property, largest group first. What a store has
+	// no counters for (texts, times of failure, deliveries) it asks letter by letter.
+	// Of many letters that may match it then takes the newest, unless it is told to
+	// look at all, and says so.
+	Groups(ctx context.Context, filter nixie.Filter, look Look, by nixie.GroupBy) ([]nixie.Group, Looked, error)
 
 	// Counts counts letters by several properties in one look, which costs less
 	// than groups: the i-th map has the counts by the i-th property.
-	Counts(ctx context.Context, filter nixie.Filter, by ...nixie.GroupBy) ([]map[string]int64, error)
+	Counts(ctx context.Context, filter nixie.Filter, look Look, by ...nixie.GroupBy) ([]map[string]int64, Looked, error)
 
 	// Bury takes letters in that died elsewhere, each whole or not at all, with
 	// one audit entry each: message, history with the count of what was
@@ -120,6 +123,24 @@ type DeadLetters interface {
 	// when the letter is not in a status that allows the event, CodeNotFound.
 	Resolve(ctx context.Context, resolutions []Resolution) []error
 }
+
+// Look says how far a store goes to count letters.
+type Look int
+
+const (
+	LookAtNewest Look = iota // answers soon, however many letters there are
+	LookAtAll                // however long it takes
+)
+
+// Looked says that an answer is about the newest of the letters that may match, and of
+// how many. The zero value is about all.
+type Looked struct {
+	Newest int64 `json:"newest"`
+	Of     int64 `json:"of"`
+}
+
+// All reports whether nothing was left out.
+func (l Looked) All() bool { return l == Looked{} }
 
 // Resolution is an event applied to a letter by somebody for a reason.
 //

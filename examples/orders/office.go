@@ -9,6 +9,7 @@ import (
 
 	"github.com/nixie-go/nixie"
 	"github.com/nixie-go/nixie/office"
+	"github.com/nixie-go/nixie/store"
 )
 
 // tellOrders prints what became of the orders that match, and why.
@@ -36,7 +37,7 @@ func tellOrders(ctx context.Context, out io.Writer, clerk *office.Office, choice
 
 // tellLetters prints every letter, and how many still need somebody.
 func tellLetters(ctx context.Context, out io.Writer, clerk *office.Office) error {
-	waiting, err := clerk.Analyze(ctx, office.Unresolved(nixie.Filter{}))
+	waiting, err := clerk.Analyze(ctx, office.Unresolved(nixie.Filter{}), store.LookAtNewest)
 	if err != nil {
 		return err
 	}

@@ -17,27 +17,31 @@ const shownCauses = 20
 
 func newDLQAnalyze(g *globals) *cobra.Command {
 	var filter filterFlag
+	var look lookFlag
 	cmd := &cobra.Command{
 		Use:   "analyze",
 		Short: "Group letters by what they died of, and say what to do",
 		Long: `Groups letters by fingerprint: failures of one cause share it though IDs, numbers,
-paths and times in their texts differ. Hours are UTC.`,
+paths and times in their texts differ. Hours are UTC. With text:, first_failed:,
+last_failed: or deliveries: it is about the newest of many letters, and says so.`,
 		Example: `  nixie dlq analyze
   nixie dlq analyze --filter 'queue:orders died:>now-1h'
   nixie dlq analyze -o json | jq '.groups[0].examples'`,
 		Args: noArgs,
 	}
 	filter.register(cmd.Flags())
+	look.register(cmd.Flags())
 	var f nixie.Filter
 	check := func() (err error) {
 		f, err = filter.parse(g)
 		return err
 	}
 	cmd.RunE = g.with(check, func(ctx context.Context, o *office.Office, _ []string) error {
-		a, err := o.Analyze(ctx, office.Unresolved(f))
+		a, err := o.Analyze(ctx, office.Unresolved(f), look.word())
 		if err != nil {
 			return err
 		}
+		defer g.lookedAt(a.LookedAt)
 		return g.objectOf(a, a.Groups, func(w io.Writer) error { return g.printAnalysis(w, &a, filter.text) })
 	})
 	return cmd

@@ -15,26 +15,31 @@ import (
 
 func newDLQStats(g *globals) *cobra.Command {
 	var filter filterFlag
+	var look lookFlag
 	cmd := &cobra.Command{
 		Use:   "stats",
 		Short: "Count letters by status, reason and queue",
 		Long: `Counts letters. redrivable, needs review, oldest, by reason and by queue are about
-the letters that wait for somebody: open, review and quarantined ones.`,
+the letters that wait for somebody: open, review and quarantined ones. With text:,
+first_failed:, last_failed: or deliveries: it is about the newest of many letters,
+and says so.`,
 		Example: `  nixie dlq stats
   nixie dlq stats --filter queue:orders -o json | jq .oldest_age_s`,
 		Args: noArgs,
 	}
 	filter.register(cmd.Flags())
+	look.register(cmd.Flags())
 	var f nixie.Filter
 	check := func() (err error) {
 		f, err = filter.parse(g)
 		return err
 	}
 	cmd.RunE = g.with(check, func(ctx context.Context, o *office.Office, _ []string) error {
-		s, err := o.Stats(ctx, f)
+		s, err := o.Stats(ctx, f, look.word())
 		if err != nil {
 			return err
 		}
+		defer g.lookedAt(s.LookedAt)
 		return g.object(s, func(w io.Writer) error { return printStats(w, &s) })
 	})
 	return cmd

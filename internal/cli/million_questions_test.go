@@ -7,7 +7,6 @@ import (
 	"fmt"
 	"slices"
 	"strconv"
-	"strings"
 	"time"
 
 	"github.com/nixie-go/nixie"
@@ -17,9 +16,8 @@ import (
 
 // question is something that an operator asks.
 type question struct {
-	name  string
-	ask   func(context.Context) error
-	grows bool // it looks at each letter that may match, as decision 0007 says: it is reported and has no bound
+	name string
+	ask  func(context.Context) error
 }
 
 // questions are all of them.
@@ -109,7 +107,7 @@ func (m *mountain) groups() (list []question) {
 	ask := func(text string, by nixie.GroupBy) {
 		f := m.parse(text)
 		list = append(list, question{name: fmt.Sprintf("groups by %s %s", by, text), ask: func(ctx context.Context) error {
-			_, err := m.store.Groups(ctx, f, by)
+			_, _, err := m.store.Groups(ctx, f, store.LookAtNewest, by)
 			return err
 		}})
 	}
@@ -122,37 +120,42 @@ func (m *mountain) groups() (list []question) {
 		ask(text, nixie.ByFingerprint)
 		ask(text, nixie.ByHour)
 	}
-	for _, text := range []string{"stream:customer-100", "key:order-100", "text:\"fallen behind\""} {
+	for _, text := range m.narrow() {
 		ask(text, nixie.ByFingerprint)
-	}
-	for i, q := range list {
-		list[i].grows = slices.ContainsFunc(growing(), func(part string) bool { return strings.Contains(q.name, part) })
+		ask(text, nixie.ByHour)
 	}
 	return list
 }
 
-// growing are parts of the names of groups that look at each letter that may match:
-// those by attempts at the letters that are being redriven, those by the hour at the
-// letters that have what no counter of hours knows, and a time at its letters.
-func growing() []string {
-	return []string{"by attempts", " text:", "by hour signature:", "by hour redrivable:", "by hour class:", "by hour cause:", "by hour needs_review:", "by hour type:", " died:>="}
-}
-
 func (m *mountain) numbers() []question {
 	return []question{
-		{name: "counts by everything but attempts", ask: func(ctx context.Context) error {
-			_, err := m.store.Counts(ctx, nixie.Filter{}, nixie.ByFingerprint, nixie.ByReason, nixie.ByClass, nixie.ByType, nixie.ByQueue, nixie.ByStatus, nixie.ByHour, nixie.ByRedrivable, nixie.ByReview)
+		{name: "counts by everything", ask: func(ctx context.Context) error {
+			_, _, err := m.store.Counts(ctx, nixie.Filter{}, store.LookAtNewest, nixie.ByFingerprint, nixie.ByReason, nixie.ByClass, nixie.ByType, nixie.ByQueue, nixie.ByStatus, nixie.ByHour, nixie.ByRedrivable, nixie.ByReview, nixie.ByAttempts)
 			return err
 		}},
 		{name: "queues", ask: func(ctx context.Context) error { _, err := m.store.Queues(ctx); return err }},
-		{name: "office: stats", ask: func(ctx context.Context) error { _, err := m.clerk.Stats(ctx, nixie.Filter{}); return err }},
-		{name: "office: stats of a queue", ask: func(ctx context.Context) error { _, err := m.clerk.Stats(ctx, m.parse("queue:queue-3")); return err }},
+		{name: "office: stats", ask: func(ctx context.Context) error {
+			_, err := m.clerk.Stats(ctx, nixie.Filter{}, store.LookAtNewest)
+			return err
+		}},
+		{name: "office: stats of a queue", ask: func(ctx context.Context) error {
+			_, err := m.clerk.Stats(ctx, m.parse("queue:queue-3"), store.LookAtNewest)
+			return err
+		}},
 		{name: "office: analyze", ask: func(ctx context.Context) error {
-			_, err := m.clerk.Analyze(ctx, office.Unresolved(nixie.Filter{}))
+			_, err := m.clerk.Analyze(ctx, office.Unresolved(nixie.Filter{}), store.LookAtNewest)
+			return err
+		}},
+		{name: "office: analyze a text", ask: func(ctx context.Context) error {
+			_, err := m.clerk.Analyze(ctx, office.Unresolved(m.parse("text:refused")), store.LookAtNewest)
+			return err
+		}},
+		{name: "office: stats of deliveries", ask: func(ctx context.Context) error {
+			_, err := m.clerk.Stats(ctx, m.parse("deliveries:>5"), store.LookAtNewest)
 			return err
 		}},
 		{name: "office: analyze the last day", ask: func(ctx context.Context) error {
-			_, err := m.clerk.Analyze(ctx, office.Unresolved(m.parse("age:<1d")))
+			_, err := m.clerk.Analyze(ctx, office.Unresolved(m.parse("age:<1d")), store.LookAtNewest)
 			return err
 		}},
 		{name: "office: reasons", ask: func(ctx context.Context) error { _, err := m.clerk.Reasons(ctx, nil); return err }},

@@ -72,6 +72,27 @@ func (p *pageFlags) check() error {
 	return nil
 }
 
+// lookFlag asks for counts of all letters, however long it takes.
+type lookFlag struct{ all bool }
+
+func (l *lookFlag) register(fs *pflag.FlagSet) {
+	fs.BoolVar(&l.all, "all", false, "look at all letters that may match, however long it takes")
+}
+
+func (l *lookFlag) word() store.Look {
+	if l.all {
+		return store.LookAtAll
+	}
+	return store.LookAtNewest
+}
+
+// lookedAt says it when counts are not about all letters.
+func (g *globals) lookedAt(l *store.Looked) {
+	if l != nil {
+		g.say("about the newest %d of %s that may match: --all looks at each", l.Newest, plural(l.Of, "letter"))
+	}
+}
+
 // list prints a page of rows, or all, and says how to see the next page. A view
 // may be used until the next.
 func list[T, V any](g *globals, p *pageFlags, noun string, columns []column[V], view func(*T) V,
@@ -99,10 +120,14 @@ func list[T, V any](g *globals, p *pageFlags, noun string, columns []column[V], 
 				return err
 			}
 		}
+		short := len(rows) < min(left, listStep)
 		left -= len(rows)
-		if cursor = next; next == "" {
-			break
+		if cursor = next; next == "" || short {
+			break // a store that cuts a page short has looked at much
 		}
+	}
+	if cursor != "" {
+		noun += " so far"
 	}
 	if err := g.ended(out.close(), out.n, noun); err != nil || cursor == "" {
 		return err

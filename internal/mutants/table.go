@@ -170,9 +170,8 @@ var table = []mutant{
 		number: 25, name: "audit outside the transaction",
 		breaks: "a crash after the commit leaves a move of which the audit knows nothing",
 		edits: []edit{
-			{"store/sqlite/audit.go", `return t.run("insert into audit`, `t.after = append(t.after, func() {
-		_ = t.run("insert into audit`},
-			{"store/sqlite/audit.go", "string(event), subject, reason, e.Hash)", "string(event), subject, reason, e.Hash)\n\t})\n\treturn nil"},
+			{"store/sqlite/audit.go", "row := t.added.add(toAudit)", "t.after = append(t.after, func() {\n\trow := t.added.add(toAudit)"},
+			{"store/sqlite/audit.go", "return t.added.end(row)", "_ = t.added.end(row)\n\t_ = t.added.flush()\n\t})\n\treturn nil"},
 		},
 		tests: crashes,
 	},
@@ -182,6 +181,7 @@ var table = []mutant{
 		edits: []edit{
 			{"store/sqlite/enqueue.go", "nixie.HashBody(messages[i].Body)", "nixie.HashBody(messages[i].Body[:min(len(messages[i].Body), 64<<10)])"},
 			{"store/sqlite/enqueue.go", "st.BindBytes(9, m.Body)", "st.BindBytes(9, m.Body[:min(len(m.Body), 64<<10)])"},
+			{"store/sqlite/enqueue.go", "bytes(m.Body)", "bytes(m.Body[:min(len(m.Body), 64<<10)])"},
 		},
 		tests: intake,
 	},

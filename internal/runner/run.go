@@ -370,10 +370,10 @@ func (r *Runner) Summary(ctx context.Context) (Summary, error) {
 	if why := r.whyHalted(); why != nil {
 		s.Halted = why.Error()
 	}
-	groups, err := r.store.Groups(ctx, nixie.Filter{
+	groups, _, err := r.store.Groups(ctx, nixie.Filter{
 		Queues:   []string{r.c.Job},
 		Statuses: []nixie.Status{nixie.StatusOpen, nixie.StatusReview, nixie.StatusQuarantined},
-	}, nixie.ByFingerprint)
+	}, store.LookAtAll, nixie.ByFingerprint)
 	for _, g := range groups {
 		s.Groups = append(s.Groups, Group{Signature: g.Label, Fingerprint: g.Key, Count: g.Count, Reason: g.Reason})
 	}

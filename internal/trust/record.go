@@ -39,6 +39,7 @@ func recordOfStores() []mishap {
 		{"9da53c4", "Moments after the year 2262 wrapped around and were due at once.", "not recorded", "store/sqlite.TestFarMoments"},
 		{"9a93b8e", "Who claimed one message at a time starved either retries or new messages.", "the suite for stores", "suite.Claim/RetriesDoNotStarveOneAtATime suite.Claim/NewMessagesDoNotStarveOneAtATime"},
 		{"9a93b8e", "A letter whose message was on its way could be held; a discard could be taken back without a dead message; a delivery that a call extended twice was refused.", "the suite for stores and random operations", "suite.Resolve/HoldDoesNotStopARedrivenOne suite.Resolve/DiscardAndRestore suite.Lease/ExtendOfOneTwice"},
+		{"0b0e64a", "Readers took turns, so that each filled a cache of its own: a list of all letters had 158 MiB resident.", "memory measured with a million letters", "store/sqlite.TestOneReaderStaysWarm internal/cli.TestShow4AMillionLetters"},
 		{"aa0d98b", "The memory store counted refused letters of an operation as failed.", "not recorded", "suite.Operations/CountsAddUp redrive.TestRefusals"},
 		{"e8576f6", "The memory store named groups by flag in other words than filters do, and forgot the operation of a letter.", "random operations on both stores", "store/sqlite.TestModel suite.Lists/R25_GroupsMatchARecount"},
 		{"73ac854", "A store that stayed locked made its callers wait without end.", "a fault at every call to the disk", "internal/powerloss.TestFailAtEveryCall store/sqlite.TestB060_ALockedStoreAnswersAll"},

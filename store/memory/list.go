@@ -121,14 +121,14 @@ func (s *Store) Messages(ctx context.Context, filter nixie.Filter, page store.Pa
 // examples is how many letters of a group are named.
 const examples = 3
 
-// Groups counts letters by one property, largest group first.
-func (s *Store) Groups(ctx context.Context, filter nixie.Filter, by nixie.GroupBy) ([]nixie.Group, error) {
+// Groups counts letters by one property, largest group first. It always looks at all.
+func (s *Store) Groups(ctx context.Context, filter nixie.Filter, _ store.Look, by nixie.GroupBy) ([]nixie.Group, store.Looked, error) {
 	if _, ok := groupKey(&letter{message: &message{}}, by); !ok {
-		return nil, unknownGrouping(by)
+		return nil, store.Looked{}, unknownGrouping(by)
 	}
 	now, err := s.enter(ctx)
 	if err != nil {
-		return nil, err
+		return nil, store.Looked{}, err
 	}
 	defer s.mu.Unlock()
 	groups := map[string]*nixie.Group{}
@@ -155,19 +155,19 @@ func (s *Store) Groups(ctx context.Context, filter nixie.Filter, by nixie.GroupB
 	slices.SortFunc(sorted, func(a, b nixie.Group) int {
 		return cmp.Or(cmp.Compare(b.Count, a.Count), cmp.Compare(a.Key, b.Key))
 	})
-	return sorted, nil
+	return sorted, store.Looked{}, nil
 }
 
-// Counts counts letters by several properties.
-func (s *Store) Counts(ctx context.Context, filter nixie.Filter, by ...nixie.GroupBy) ([]map[string]int64, error) {
+// Counts counts letters by several properties. It always looks at all.
+func (s *Store) Counts(ctx context.Context, filter nixie.Filter, _ store.Look, by ...nixie.GroupBy) ([]map[string]int64, store.Looked, error) {
 	for _, g := range by {
 		if _, ok := groupKey(&letter{message: &message{}}, g); !ok {
-			return nil, unknownGrouping(g)
+			return nil, store.Looked{}, unknownGrouping(g)
 		}
 	}
 	now, err := s.enter(ctx)
 	if err != nil {
-		return nil, err
+		return nil, store.Looked{}, err
 	}
 	defer s.mu.Unlock()
 	found := s.find(&filter, now)
@@ -179,7 +179,7 @@ func (s *Store) Counts(ctx context.Context, filter nixie.Filter, by ...nixie.Gro
 			counts[i][key]++
 		}
 	}
-	return counts, nil
+	return counts, store.Looked{}, nil
 }
 
 func unknownGrouping(by nixie.GroupBy) error {

@@ -6,6 +6,7 @@ import (
 	"slices"
 
 	"github.com/nixie-go/nixie"
+	"github.com/nixie-go/nixie/store"
 )
 
 // groupings are the properties that letters l with their messages c are grouped
@@ -35,10 +36,10 @@ func checkGroupings(by ...nixie.GroupBy) error {
 	return nil
 }
 
-// Groups implements store.DeadLetters.
-func (s *Store) Groups(ctx context.Context, filter nixie.Filter, by nixie.GroupBy) ([]nixie.Group, error) {
+// Groups implements store.DeadLetters. It always looks at all.
+func (s *Store) Groups(ctx context.Context, filter nixie.Filter, _ store.Look, by nixie.GroupBy) ([]nixie.Group, store.Looked, error) {
 	if err := checkGroupings(by); err != nil {
-		return nil, err
+		return nil, store.Looked{}, err
 	}
 	list := []nixie.Group{}
 	err := s.view(ctx, func(t *tx) error {
@@ -73,13 +74,13 @@ func (s *Store) Groups(ctx context.Context, filter nixie.Filter, by nixie.GroupB
 			order by s.n desc, s.key collate "C", f.nth`, groupings[by], w, examples), w.args...)
 		return t.send()
 	})
-	return list, err
+	return list, store.Looked{}, err
 }
 
-// Counts implements store.DeadLetters.
-func (s *Store) Counts(ctx context.Context, filter nixie.Filter, by ...nixie.GroupBy) ([]map[string]int64, error) {
+// Counts implements store.DeadLetters. It always looks at all.
+func (s *Store) Counts(ctx context.Context, filter nixie.Filter, _ store.Look, by ...nixie.GroupBy) ([]map[string]int64, store.Looked, error) {
 	if err := checkGroupings(by...); err != nil {
-		return nil, err
+		return nil, store.Looked{}, err
 	}
 	counts := make([]map[string]int64, len(by))
 	err := s.view(ctx, func(t *tx) error {
@@ -99,7 +100,7 @@ func (s *Store) Counts(ctx context.Context, filter nixie.Filter, by ...nixie.Gro
 		}
 		return t.send()
 	})
-	return counts, err
+	return counts, store.Looked{}, err
 }
 
 // Tally implements store.Overview.

@@ -41,11 +41,10 @@ var rules = [...]rule{
 	{"retrying-count", `select q.name, 'counters of what retries differ from its rows' from queue q where exists (
 			select queue, attempts, reason, state = 1, count(*) from pending where attempts > 0 and reason is not null and queue = q.n group by 1, 2, 3, 4 except select queue, attempts, reason, leased, n from retrying)
 		or exists (select queue, attempts, reason, leased, n from retrying where queue = q.n except select queue, attempts, reason, state = 1, count(*) from pending where attempts > 0 and reason is not null group by 1, 2, 3, 4)`},
-	{"queue-count", `with logged as (select pos >> 40 as queue, state, count(*) as n from log group by 1, 2),
-		ends (state, name) as (values (2, 'succeeded'), (3, 'discarded'), (4, 'canceled'), (5, 'dead'))
+	{"queue-count", `with ends (state, name) as (values (2, 'succeeded'), (3, 'discarded'), (4, 'canceled'), (5, 'dead'))
 		select queue, 'counts ' || counted || ' ' || name || ', log and tally have ' || there || ' and ' || gone from (
 			select q.name as queue, e.name, case e.state when 2 then q.succeeded when 3 then q.discarded when 4 then q.canceled else q.dead end as counted,
-				coalesce((select l.n from logged l where l.queue = q.n and l.state = e.state), 0) as there,
+				(select count(*) from log g where g.pos > q.n << 40 and g.pos <= q.n << 40 | 0xffffffffff and g.state = e.state) as there,
 				coalesce((select sum(t.n) from tally t where t.queue = q.n and t.what in ('pruned', 'purged') and t.name = e.name), 0) as gone
 			from queue q, ends e)
 		where counted <> there + gone`},
@@ -102,11 +101,11 @@ var rules = [...]rule{
 	{"letter-kind", `select lower(hex(l.id)), 'is not what its kind says' from letter l join current c on c.pos = l.pos left join kind k on k.n = l.kind
 		where k.n is null or k.queue <> l.queue or k.type is not coalesce(c.type, '') or k.status <> l.status or k.cause <> l.cause or k.class <> l.class or k.reason <> l.reason
 		or k.signature <> l.signature or k.fingerprint <> l.fingerprint or k.redrivable <> l.redrivable or k.needs_review <> l.needs_review or k.redrives <> c.redrives
-		or k.attempts <> iif(l.status = 'redriving', 0, c.attempts) or k.crashes <> iif(l.status = 'redriving', 0, c.crashes) or l.flow is not c.stream`},
+		or k.attempts <> c.attempts or k.crashes <> c.crashes or l.flow is not c.stream`},
 	{"letter-count", `select printf('kind %d', k.n), 'has ' || count(l.pos) || ' letters, its row says ' || k.letters from kind k left join letter l on l.kind = k.n group by k.n having count(l.pos) <> k.letters
-		union all select q.name, 'counters of the hours of death differ from the letters' from queue q where exists (
-			select died / 3600000000000 - (died % 3600000000000 < 0), queue, status, reason, count(*) from letter where queue = q.n group by 1, 2, 3, 4 except select hour, queue, status, reason, n from deaths)
-		or exists (select hour, queue, status, reason, n from deaths where queue = q.n except select died / 3600000000000 - (died % 3600000000000 < 0), queue, status, reason, count(*) from letter group by 1, 2, 3, 4)`},
+		union all select printf('kind %d', k.n), 'has ' || letters || ' letters, the counters of its hours say ' || sum(coalesce(d.n, 0)) from kind k left join deaths d on d.kind = k.n group by k.n having sum(coalesce(d.n, 0)) <> letters
+		union all select printf('kind %d', d.kind), 'has another number of letters that died in hour ' || d.hour || ' than the counter says' from deaths d
+		where d.n <> (select count(*) from letter where kind = d.kind and died >= d.hour * 3600000000000 and died < (d.hour + 1) * 3600000000000) or not exists (select 1 from kind k where k.n = d.kind)`},
 	{"letter-history", `select lower(hex(l.id)), 'has no failure in its history' from letter l where l.text <> '' and not exists (select 1 from failure f where f.pos = l.pos)`},
 	{"note-orphan", `select printf('letter %d', o.letter), 'has a note and is gone' from note o where not exists (select 1 from letter l where l.pos = o.letter)`},
 	{"attachment-orphan", `select printf('failure %d of place %d', a.failure, a.pos), 'has an attachment and is gone' from attachment a where not exists (select 1 from failure f where f.pos = a.pos and f.ordinal = a.failure)`},

@@ -326,7 +326,7 @@ func (t *tx) freshOnes(q *queueRow, n int) ([]freshOne, error) {
 	// Rows of the queue that were added by this very transaction are found too:
 	// they are in the table already.
 	got := make([]freshOne, 0, min(int64(n), q.fresh))
-	err := t.each("select pos, enqueued, length(body) from message where pos > ? and pos <= ? and own = 0 order by pos limit ?", func(row rows) error {
+	err := t.each("select pos, enqueued, length(body) from message where pos > +? and pos <= +? and own = 0 order by pos"+limited, func(row rows) error {
 		got = append(got, freshOne{row.ColumnInt64(0), row.ColumnInt64(1), row.ColumnInt(2)})
 		return nil
 	}, q.place(q.cursor), q.place(q.last), n)

@@ -184,28 +184,6 @@ func (s *Store) read(ctx context.Context, f func(c conn) error) error {
 	return s.view(ctx, s.readers, f)
 }
 
-// view is read for a call that is inside the gate, on a connection of the pool.
-func (s *Store) view(ctx context.Context, pool chan conn, f func(c conn) error) error {
-	var c conn
-	select {
-	case c = <-pool:
-	case <-ctx.Done():
-		return stopped(ctx)
-	}
-	defer func() { pool <- c }()
-	c.SetInterrupt(ctx.Done())
-	defer c.SetInterrupt(nil)
-	if err := c.run("begin"); err != nil {
-		return s.explain(ctx, err)
-	}
-	err := f(c)
-	c.SetInterrupt(nil)
-	if end := c.run("commit"); err == nil {
-		err = end
-	}
-	return s.explain(ctx, err)
-}
-
 func stopped(ctx context.Context) error {
 	return nixie.Errorf(nixie.CodeUnavailable, "stopped before anything was done: %w", context.Cause(ctx))
 }

@@ -40,6 +40,9 @@ func (t *tx) count(p *pendingRow, n int64) {
 func (t *tx) countAgain(was, is *pendingRow) {
 	t.count(was, -1)
 	t.count(is, 1)
+	if is.redrives > 0 && (is.attempts != was.attempts || is.crashes != was.crashes) {
+		t.lives(is)
+	}
 }
 
 // flip changes the state of queued rows of a stream and counts them again.

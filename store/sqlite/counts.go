@@ -2,122 +2,98 @@ package sqlite
 
 import (
 	"context"
-	"math"
 	"slices"
-	"time"
 
 	"github.com/nixie-go/nixie"
+	"github.com/nixie-go/nixie/store"
 )
 
 // Counts implements store.DeadLetters. Each kind is asked once for all that is
 // counted, and no letter is read for an example.
-func (s *Store) Counts(ctx context.Context, filter nixie.Filter, by ...nixie.GroupBy) ([]map[string]int64, error) {
+func (s *Store) Counts(ctx context.Context, filter nixie.Filter, look store.Look, by ...nixie.GroupBy) ([]map[string]int64, store.Looked, error) {
 	if err := checkGroupings(by...); err != nil {
-		return nil, err
+		return nil, store.Looked{}, err
 	}
-	n := &counter{now: s.Now(), by: by, counts: make([]map[string]int64, len(by))}
+	var looked store.Looked
+	n := &counter{by: by, hour: slices.Index(by, nixie.ByHour), counts: make([]map[string]int64, len(by))}
 	for i := range by {
 		n.counts[i] = map[string]int64{}
 	}
-	err := s.read(ctx, func(c conn) error {
-		n.c = c
-		counted, others := known(&filter, n.now, by...)
-		if counted != nil {
-			if err := n.known(counted); err != nil {
-				return err
-			}
+	err := s.read(ctx, func(c conn) (err error) {
+		p := plan(c, &filter, s.Now())
+		if p.counted() {
+			return n.counted(p)
 		}
-		if others == nil {
-			return nil
-		}
-		return n.each(others)
+		looked, err = n.each(p, look)
+		return err
 	})
-	return n.counts, err
+	return n.counts, looked, err
 }
 
 // counter counts letters by several properties.
 type counter struct {
-	c      conn
-	now    time.Time
 	by     []nixie.GroupBy
+	hour   int // which of them is the hour of death; −1 is none
 	counts []map[string]int64
 }
 
-// add counts letters whose keys are columns of a row, each after the first one.
-func (n *counter) add(row rows, letters int64, but nixie.GroupBy) {
-	for i, by := range n.by {
-		if by != but {
+// add counts letters whose keys are columns of a row, each after the first one. Hours
+// are not among them.
+func (n *counter) add(row rows, letters int64) {
+	for i := range n.by {
+		if i != n.hour {
 			n.counts[i][row.ColumnText(1+i)] += letters
 		}
 	}
 }
 
-// known sums up what kinds and times of death say all of.
-func (n *counter) known(f *nixie.Filter) error {
-	g := &grouper{c: n.c, by: nixie.ByHour, filter: f, now: n.now}
-	if i := slices.Index(n.by, nixie.ByHour); i >= 0 {
-		if err := n.hours(g, n.counts[i]); err != nil {
+// counted sums up what kinds and times of death say all of.
+func (n *counter) counted(p *picker) error {
+	bounded := p.stretch != allTime()
+	letters := map[int64]int64{} // within the times of death, by kind
+	if bounded || n.hour >= 0 {
+		hours := map[int64]int64{}
+		if err := eachDeath(p.c, p.kinds, p.stretch, func(kind, hour, died int64) {
+			letters[kind] += died
+			hours[hour] += died
+		}); err != nil {
 			return err
 		}
-	}
-	if !slices.ContainsFunc(n.by, func(by nixie.GroupBy) bool { return by != nixie.ByHour }) {
-		return nil
-	}
-	letters := map[int64]int64{} // by kind
-	if err := g.byKind(func(k *kindRow) (err error) {
-		if k.bounded {
-			k.letters, err = g.c.number("select count(*)"+ofKind, k.args()...)
+		if n.hour >= 0 {
+			for h, died := range hours {
+				n.counts[n.hour][hourName(h)] = died
+			}
 		}
-		letters[k.n] = k.letters
-		return err
-	}); err != nil {
-		return err
 	}
-	w := kindWhere(f)
-	return n.c.each("select k.n"+n.columns(func(by nixie.GroupBy) string { return groupings[by].kind })+" from kind k where "+w.String(), func(row rows) error {
-		if letters := letters[row.ColumnInt64(0)]; letters > 0 {
-			n.add(row, letters, nixie.ByHour)
+	return p.c.each("select k.n"+n.columns()+", k.letters from kind k where "+p.kinds.String(), func(row rows) error {
+		died := row.ColumnInt64(1 + len(n.by))
+		if bounded {
+			died = letters[row.ColumnInt64(0)]
+		}
+		if died > 0 {
+			n.add(row, died)
 		}
 		return nil
-	}, w.args...)
+	}, p.kinds.args...)
 }
 
-// hours counts by the hour of death, from the counters of hours if they say all
-// that is asked.
-func (n *counter) hours(g *grouper, counts map[string]int64) error {
-	if !hoursSay(g.filter) {
-		return g.byKind(func(k *kindRow) error {
-			return g.c.each("select died / ?6 - (died % ?6 < 0), count(*) from letter where kind = +?1 and (died, pos) < (?2, ?3) and (died, pos) > (?4, ?5) group by 1", func(row rows) error {
-				counts[hourName(row.ColumnInt64(0))] += row.ColumnInt64(1)
-				return nil
-			}, k.args(hour)...)
-		})
-	}
-	w := hourWhere(g.filter)
-	return n.c.each("select hour, sum(n) from deaths where "+w.String()+" group by hour", func(row rows) error {
-		counts[hourName(row.ColumnInt64(0))] += row.ColumnInt64(1)
-		return nil
-	}, w.args...)
-}
-
-// each goes through all letters that match.
-func (n *counter) each(f *nixie.Filter) error {
-	p, err := newPicker(n.c, f, n.now)
-	if err != nil {
-		return err
-	}
-	_, err = p.walk("l.pos"+n.columns(func(by nixie.GroupBy) string { return groupings[by].each }), maxLooked/4, math.MaxInt, func(row rows) error {
-		n.add(row, 1, "")
+// each goes through letters that match, latest death first, and says how many were
+// looked at if those were not all.
+func (n *counter) each(p *picker, look store.Look) (store.Looked, error) {
+	return p.through("l.died"+n.columns(), look, func(row rows) error {
+		if n.hour >= 0 {
+			n.counts[n.hour][hourName(hourOf(row.ColumnInt64(0)))]++
+		}
+		n.add(row, 1)
 		return nil
 	})
-	return err
 }
 
 // columns names the key of each property, to stand after another column.
-func (n *counter) columns(of func(nixie.GroupBy) string) string {
+func (n *counter) columns() string {
 	list := ""
 	for _, by := range n.by {
-		list += ", " + of(by)
+		list += ", " + groupings[by]
 	}
 	return list
 }

@@ -244,7 +244,7 @@ func (t *tx) replace(q *queueRow, m *nixie.Message, hash nixie.Hash, holder int6
 		m.Body, hash, jsonText(len(m.Headers) == 0, m.Headers), text(m.Type), text(m.Key), holder); err != nil {
 		return nil, err
 	}
-	return &r, t.retype(holder, m.Type)
+	return &r, t.alter(holder, func(k *kind) { k.mtype = m.Type })
 }
 
 // freeKey releases the dedupe key of the message at pos if it holds it and the

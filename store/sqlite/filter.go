@@ -127,17 +127,9 @@ func kindWhere(f *nixie.Filter) *where {
 		w.add("k.needs_review = ?", *f.NeedsReview)
 	}
 	w.bounds("k.redrives", f.Redrives)
-	w.counts("k.attempts", f.Attempts)
-	w.counts("k.crashes", f.Crashes)
+	w.bounds("k.attempts", f.Attempts)
+	w.bounds("k.crashes", f.Crashes)
 	return w
-}
-
-// counts bounds what kinds know only of messages that have ended.
-func (w *where) counts(column string, r nixie.Range) {
-	ended := &where{}
-	if ended.bounds(column, r); len(ended.terms) > 0 {
-		w.add("(k.status = 'redriving' or "+ended.String()+")", ended.args...)
-	}
 }
 
 // restWhere is what a filter says beyond its kinds and the time of death, over
@@ -156,7 +148,7 @@ func restWhere(f *nixie.Filter, now time.Time) *where {
 		w.add("l.operation = ?", f.Operation)
 	}
 	rest := *f
-	rest.Age, rest.Died = nixie.Span{}, nixie.Times{}
+	rest.Age, rest.Died, rest.Attempts, rest.Crashes = nixie.Span{}, nixie.Times{}, nixie.Range{}, nixie.Range{}
 	w.common(&rest, "", now)
 	return w
 }

@@ -1,8 +1,6 @@
 package sqlite
 
 import (
-	"time"
-
 	"github.com/nixie-go/nixie"
 )
 
@@ -20,23 +18,22 @@ type kind struct {
 	redrivable             bool
 	needsReview            bool
 	redrives               int
-	attempts, crashes      int // of a message that has ended; 0 while it is on its way
+	attempts, crashes      int // of the message in its present life
 }
 
 // kinds is what a transaction knows of kinds, and what it adds to their counters.
 type kinds struct {
 	numbers map[kind]int64
+	known   map[int64]kind // by number
 	letters map[int64]int64
 	deaths  map[deathsKey]int64
+	lives   map[int64]life // by place, of messages on their way whose letters are to be counted again
 }
 
-type deathsKey struct {
-	hour, queue int64
-	status      nixie.Status
-	reason      nixie.Reason
-}
+type deathsKey struct{ kind, hour int64 }
 
-const hour = int64(time.Hour)
+// life is what the present life of a message counts.
+type life struct{ attempts, crashes int }
 
 const kindColumns = "queue, type, status, cause, class, reason, signature, fingerprint, redrivable, needs_review, redrives, attempts, crashes"
 
@@ -71,11 +68,16 @@ func (t *tx) kindOf(k *kind) (int64, error) {
 		}
 		n = t.LastInsertRowID()
 	}
-	if t.kinds.numbers == nil {
-		t.kinds = kinds{map[kind]int64{}, map[int64]int64{}, map[deathsKey]int64{}}
-	}
-	t.kinds.numbers[*k] = n
+	t.knowKind(*k, n)
 	return n, nil
+}
+
+func (t *tx) knowKind(k kind, n int64) {
+	if t.kinds.numbers == nil {
+		t.kinds.numbers, t.kinds.known = map[kind]int64{}, map[int64]kind{}
+		t.kinds.letters, t.kinds.deaths = map[int64]int64{}, map[deathsKey]int64{}
+	}
+	t.kinds.numbers[k], t.kinds.known[n] = n, k
 }
 
 // countLetter counts a letter of a kind that died at a moment in, by 1, or out,
@@ -86,30 +88,24 @@ func (t *tx) countLetter(k *kind, died, by int64) (int64, error) {
 		return 0, err
 	}
 	t.kinds.letters[n] += by
-	t.kinds.deaths[deathsKey{hourOf(died), k.queue, k.status, k.reason}] += by
+	t.kinds.deaths[deathsKey{n, hourOf(died)}] += by
 	return n, nil
-}
-
-// hourOf is the hour of a moment, also of one before 1970.
-func hourOf(at int64) int64 {
-	h := at / hour
-	if at%hour < 0 {
-		h--
-	}
-	return h
 }
 
 // uncount counts a letter out and returns what it was.
 func (t *tx) uncount(l *letterRow) (k kind, err error) {
-	found := false
-	if err = t.each("select "+kindColumns+" from kind where n = ?", func(row rows) error {
-		k, found = scanKind(row), true
-		return nil
-	}, l.kind); err != nil {
-		return k, err
-	}
+	k, found := t.kinds.known[l.kind]
 	if !found {
-		return k, nixie.Errorf(nixie.CodeInternal, "letter %s has lost its kind: run nixie verify", l.id)
+		if err = t.each("select "+kindColumns+" from kind where n = ?", func(row rows) error {
+			k, found = scanKind(row), true
+			return nil
+		}, l.kind); err != nil {
+			return k, err
+		}
+		if !found {
+			return k, nixie.Errorf(nixie.CodeInternal, "letter %s has lost its kind: run nixie verify", l.id)
+		}
+		t.knowKind(k, l.kind)
 	}
 	_, err = t.countLetter(&k, l.died, -1)
 	return k, err
@@ -136,17 +132,18 @@ func (t *tx) become(l *letterRow, status nixie.Status) (int64, error) {
 	return t.countLetter(&k, l.died, 1)
 }
 
-// retype counts the letter of a message, if it was redriven, as one of another type.
-func (t *tx) retype(pos int64, mtype string) error {
+// alter counts the letter of a message on its way, if it has one, as one of another
+// kind.
+func (t *tx) alter(pos int64, change func(*kind)) error {
 	l, err := t.letter("pos = ?", pos)
-	if err != nil || l == nil {
+	if err != nil || l == nil || l.status != nixie.StatusRedriving {
 		return err
 	}
 	k, err := t.uncount(l)
 	if err != nil {
 		return err
 	}
-	k.mtype = mtype
+	change(&k)
 	n, err := t.countLetter(&k, l.died, 1)
 	if err != nil {
 		return err
@@ -154,8 +151,22 @@ func (t *tx) retype(pos int64, mtype string) error {
 	return t.run("update letter set kind = ? where pos = ?", n, l.pos)
 }
 
+// lives notes that a message with a letter has begun another attempt, or has taken
+// one back.
+func (t *tx) lives(p *pendingRow) {
+	if t.kinds.lives == nil {
+		t.kinds.lives = map[int64]life{}
+	}
+	t.kinds.lives[p.pos] = life{p.attempts, p.crashes}
+}
+
 // flushKinds writes the sums.
 func (t *tx) flushKinds() error {
+	for pos, now := range t.kinds.lives {
+		if err := t.alter(pos, func(k *kind) { k.attempts, k.crashes = now.attempts, now.crashes }); err != nil {
+			return err
+		}
+	}
 	for n, by := range t.kinds.letters {
 		if err := t.addTo("update kind set letters = letters + ?2 where n = ?1 returning letters", "delete from kind where n = ?", by, n); err != nil {
 			return err
@@ -165,8 +176,8 @@ func (t *tx) flushKinds() error {
 		if by == 0 {
 			continue
 		}
-		if err := t.addTo("insert into deaths (hour, queue, status, reason, n) values (?, ?, ?, ?, ?) on conflict do update set n = n + excluded.n returning n",
-			"delete from deaths where hour = ? and queue = ? and status = ? and reason = ?", by, k.hour, k.queue, string(k.status), string(k.reason)); err != nil {
+		if err := t.addTo("insert into deaths (kind, hour, n) values (?, ?, ?) on conflict do update set n = n + excluded.n returning n",
+			"delete from deaths where kind = ? and hour = ?", by, k.kind, k.hour); err != nil {
 			return err
 		}
 	}

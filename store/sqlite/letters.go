@@ -85,14 +85,15 @@ func (s *Store) Letters(ctx context.Context, filter nixie.Filter, page store.Pag
 	var list []nixie.Letter
 	var next, full place
 	err := s.read(ctx, func(c conn) error {
-		p, err := newPicker(c, &filter, s.Now())
-		if err != nil {
+		p := plan(c, &filter, s.Now())
+		if err := p.begin(); err != nil {
 			return err
 		}
 		if after != nil {
 			p.after(*after)
 		}
 		size := 0
+		var err error
 		next, err = p.walk(letterColumns, p.first(limit), max(maxLooked, limit*p.weight()), func(row rows) error {
 			l, err := s.scanLetter(c, row, page.Whole)
 			list = append(list, l)

@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/nixie-go/nixie"
+	"github.com/nixie-go/nixie/store"
 )
 
 // place is where a letter stands in a listing: latest death first, and among
@@ -22,9 +23,10 @@ func (p place) compare(q place) int {
 // Bounds of the work for one page. A page that would cost more ends early, with
 // the cursor from which the next one goes on.
 const (
-	maxLooked = 12_000 // letters that are looked at, each by its weight
-	maxRuns   = 4_000  // kinds that are merged; with more of them the letters are gone through
-	runsFirst = 10     // of which part of all letters the kinds have at least to be that many that going through all is tried first
+	maxLooked  = 12_000 // letters that are looked at, each by its weight
+	maxRuns    = 4_000  // kinds that are merged; with more of them the letters are gone through
+	runsWeight = 3      // by how much more it costs to look at a letter of many kinds
+	runsFirst  = 10     // of which part of all letters the kinds have at least to be that many that going through all is tried first
 )
 
 // strand is an index, or a part of one, that has letters in the order of a listing.
@@ -37,11 +39,14 @@ type strand struct {
 // picker picks letters that may match a filter, latest death first. What it cannot
 // tell by indexes is left to the query that reads them.
 type picker struct {
-	c    conn
-	runs []strand
-	rest *where // over letter l and current c, still to be asked
+	c     conn
+	kinds *where   // over kind k
+	few   []strand // the letters that the filter names, if it does
+	runs  []strand
+	rest  *where // over letter l and current c, still to be asked
 	stretch
 	everyone *where // in place of rest while all letters are gone through; nil is not at all
+	common   bool   // so many letters are of the kinds that going through all is the shorter way for all of them
 }
 
 // stretch is a part of the listing of all letters.
@@ -54,22 +59,31 @@ func allTime() stretch {
 	return stretch{place{math.MaxInt64, math.MaxInt64}, place{math.MinInt64, -1}}
 }
 
-// newPicker plans a listing.
-func newPicker(c conn, f *nixie.Filter, now time.Time) (*picker, error) {
-	p := &picker{c: c, rest: restWhere(f, now), stretch: allTime()}
+// plan takes a filter apart.
+func plan(c conn, f *nixie.Filter, now time.Time) *picker {
+	p := &picker{c: c, kinds: kindWhere(f), few: fewWhere(f), rest: restWhere(f, now), stretch: allTime()}
 	p.bound(f, now)
-	kinds := kindWhere(f)
-	if r := fewWhere(f); r != nil {
-		p.runs = r
-		p.rest.ofKinds(kinds)
-		return p, nil
-	}
-	if len(kinds.terms) == 0 {
-		p.runs = []strand{{term: "true", sorted: true}}
-		return p, nil
-	}
-	return p, p.byKinds(kinds)
+	return p
 }
+
+// counted reports whether kinds and times of death say all that is asked.
+func (p *picker) counted() bool { return len(p.rest.terms) == 0 }
+
+// begin chooses the runs.
+func (p *picker) begin() error {
+	switch {
+	case p.few != nil:
+		p.runs = p.few
+		p.rest.ofKinds(p.kinds)
+	case len(p.kinds.terms) == 0:
+		p.runs = everyLetter()
+	default:
+		return p.byKinds()
+	}
+	return nil
+}
+
+func everyLetter() []strand { return []strand{{term: "true", sorted: true}} }
 
 // bound takes the times of death that a filter asks for.
 func (p *stretch) bound(f *nixie.Filter, now time.Time) {
@@ -115,7 +129,7 @@ func fewWhere(f *nixie.Filter) []strand {
 		oneOf(w, "key", f.Keys)
 		w.terms[0] = "pos in (select pos from message where " + w.terms[0] + ")"
 	case !f.Operation.IsZero():
-		w.add("operation = ?", f.Operation)
+		return []strand{{"operation = +?", []any{f.Operation}, true}}
 	case len(f.Streams) > 0 && !slices.Contains(f.Streams, ""):
 		var runs []strand
 		for _, name := range slices.Compact(slices.Sorted(slices.Values(f.Streams))) {
@@ -130,27 +144,27 @@ func fewWhere(f *nixie.Filter) []strand {
 
 // byKinds makes a run of each kind that has letters to show. Where those are many
 // of all, or kinds are too many, all letters are gone through.
-func (p *picker) byKinds(kinds *where) error {
+func (p *picker) byKinds() error {
 	all, err := p.c.number("select sum(letters) from kind")
 	if err != nil {
 		return err
 	}
 	chosen := int64(0)
-	if err := p.c.each("select n, letters from kind k where "+kinds.String(), func(row rows) error {
+	if err := p.c.each("select n, letters from kind k where "+p.kinds.String(), func(row rows) error {
 		p.runs = append(p.runs, strand{"kind = +?", []any{row.ColumnInt64(0)}, true})
 		chosen += row.ColumnInt64(1)
 		return nil
-	}, kinds.args...); err != nil {
+	}, p.kinds.args...); err != nil {
 		return err
 	}
 	everyone := &where{}
 	everyone.and(p.rest)
-	everyone.ofKinds(kinds)
+	everyone.ofKinds(p.kinds)
 	switch {
 	case len(p.runs) > maxRuns:
-		p.runs, p.rest = []strand{{term: "true", sorted: true}}, everyone
+		p.runs, p.rest = everyLetter(), everyone
 	case len(p.runs) > runsFirst && chosen*runsFirst > all:
-		p.everyone = everyone
+		p.everyone, p.common = everyone, chosen*runsWeight > all
 	}
 	return nil
 }
@@ -168,20 +182,23 @@ func (p *picker) first(limit int) int {
 func (p *picker) weight() int {
 	weight := 1
 	if len(p.runs) > 1 {
-		weight += 2
+		weight = runsWeight
 	}
-	if slices.ContainsFunc(p.rest.terms, func(term string) bool { return strings.Contains(term, "c.") }) {
+	if asksMessages(p.rest.String()) {
 		weight += 3
 	}
 	return weight
 }
+
+// asksMessages reports whether a part of a query is about current c.
+func asksMessages(part string) bool { return strings.Contains(part, "c.") }
 
 // pick returns the next letters, at most limit, and what is still to be asked of
 // them. Fewer than limit are the last ones.
 func (p *picker) pick(limit int) ([]place, *where, error) {
 	runs, rest := p.runs, p.rest
 	if p.everyone != nil { // once: if they lie close together it is the shortest way
-		runs, rest = []strand{{term: "true", sorted: true}}, p.everyone
+		runs, rest = everyLetter(), p.everyone
 		p.everyone = nil
 	}
 	var list []place
@@ -199,7 +216,7 @@ func (p *picker) pick(limit int) ([]place, *where, error) {
 			died = "+died"
 		}
 		args := append(slices.Clone(r.args), p.below.died, p.below.n, low.died, low.n, limit)
-		if err := p.c.each("select died, pos from letter where "+r.term+" and ("+died+", pos) < (?, ?) and ("+died+", pos) > (?, ?) order by "+died+" desc, pos desc limit ?", func(row rows) error {
+		if err := p.c.each("select died, pos from letter where "+r.term+" and ("+died+", pos) < (?, ?) and ("+died+", pos) > (?, ?) order by "+died+" desc, pos desc"+limited, func(row rows) error {
 			list = append(list, place{row.ColumnInt64(0), row.ColumnInt64(1)})
 			return nil
 		}, args...); err != nil {
@@ -216,15 +233,19 @@ func (p *picker) pick(limit int) ([]place, *where, error) {
 	return list, rest, nil
 }
 
-// among is the beginning of a query over picked letters l and current c, in their
-// order, with its first argument.
-func among(list []place) (query string, arg string, err error) {
+// among is a query over picked letters l, their kinds k and, if it is asked, current
+// c, in their order, with its first argument.
+func among(list []place, columns, rest string) (query string, arg string, err error) {
 	numbers := make([]int64, len(list))
 	for i, p := range list {
 		numbers[i] = p.n
 	}
 	data, err := json.Marshal(numbers)
-	return " from json_each(?) j cross join letter l on l.pos = j.value cross join current c on c.pos = l.pos where ", string(data), err
+	from := " from json_each(?) j cross join letter l on l.pos = j.value cross join kind k on k.n = l.kind"
+	if asksMessages(columns + rest) {
+		from += " cross join current c on c.pos = l.pos"
+	}
+	return "select " + columns + from + " where " + rest, string(data), err
 }
 
 // walk calls f for letters that match, latest death first, until it returns
@@ -238,11 +259,11 @@ func (p *picker) walk(columns string, first, most int, f func(rows) error) (plac
 		if err != nil || len(list) == 0 {
 			return place{}, err
 		}
-		from, arg, err := among(list)
+		query, arg, err := among(list, columns, rest.String())
 		if err != nil {
 			return place{}, err
 		}
-		if err := p.c.each("select "+columns+from+rest.String(), f, append([]any{arg}, rest.args...)...); err != nil {
+		if err := p.c.each(query, f, append([]any{arg}, rest.args...)...); err != nil {
 			return place{}, err
 		}
 		if len(list) < step {
@@ -252,4 +273,53 @@ func (p *picker) walk(columns string, first, most int, f func(rows) error) (plac
 		step = min(step*8, maxLooked/4)
 	}
 	return p.below, nil
+}
+
+// through calls f for letters that match, latest death first. If those that may match
+// are too many to look at, it says how many of them it looked at.
+func (p *picker) through(columns string, look store.Look, f func(rows) error) (store.Looked, error) {
+	if err := p.begin(); err != nil {
+		return store.Looked{}, err
+	}
+	if p.common {
+		p.runs, p.rest = everyLetter(), p.everyone
+	}
+	p.everyone = nil
+	span, most := p.stretch, maxLooked
+	if look == store.LookAtAll {
+		most = math.MaxInt
+	}
+	next, err := p.walk(columns, maxLooked/4, most, f)
+	if err != nil || next == (place{}) {
+		return store.Looked{}, err
+	}
+	of, err := p.size(span)
+	if err != nil {
+		return store.Looked{}, err
+	}
+	newest, err := p.size(stretch{below: span.below, least: place{next.died, next.n - 1}})
+	if err != nil || newest == of {
+		return store.Looked{}, err
+	}
+	return store.Looked{Newest: newest, Of: of}, nil
+}
+
+// size is how many letters within a stretch may match.
+func (p *picker) size(span stretch) (letters int64, err error) {
+	switch {
+	case p.few == nil && span == allTime():
+		return p.c.number("select sum(letters) from kind k where "+p.kinds.String(), p.kinds.args...)
+	case p.few == nil:
+		err = eachDeath(p.c, p.kinds, span, func(_, _, n int64) { letters += n })
+		return letters, err
+	}
+	for _, r := range p.few {
+		n, err := p.c.number("select count(*) from letter where "+r.term+" and (died, pos) < (?, ?) and (died, pos) > (?, ?)",
+			append(slices.Clone(r.args), span.below.died, span.below.n, span.least.died, span.least.n)...)
+		if err != nil {
+			return 0, err
+		}
+		letters += n
+	}
+	return letters, nil
 }

@@ -102,8 +102,8 @@ func countDeaths(c conn, since int64) (map[int64]deathCount, error) {
 	counts := map[int64]deathCount{}
 	return counts, c.each(`select queue, sum(waiting), sum(late) from (
 		select queue, letters as waiting, 0 as late from kind where status in ('open', 'review', 'quarantined')
-		union all select queue, 0, n from deaths where hour > ?1
-		union all select queue, 0, (select count(*) from letter where kind = k.n and died > ?2 and died < ?3) from kind k) group by queue`, func(row rows) error {
+		union all select queue, 0, coalesce((select sum(n) from deaths where kind = k.n and hour > ?1), 0)
+			+ (select count(*) from letter where kind = k.n and died > ?2 and died < ?3) from kind k) group by queue`, func(row rows) error {
 		counts[row.ColumnInt64(0)] = deathCount{row.ColumnInt64(1), row.ColumnInt64(2)}
 		return nil
 	}, hourOf(since), since, (hourOf(since)+1)*hour)

@@ -82,7 +82,7 @@ func TestOpenANewStoreTogether(t *testing.T) {
 // one queue. No message has two holders, every process gets its share, and
 // nobody waits long for the others.
 func TestR11_ManyProcesses(t *testing.T) {
-	const processes, goroutines, messages = 8, 3, 4000
+	const processes, goroutines, messages = 8, 3, 12_000
 	path := storePath(t)
 	s := open(t, path, sqlite.Options{Reserve: -1})
 	fill(t, s, "q", messages)

@@ -59,8 +59,8 @@ type Store struct {
 	opts     Options
 	ids      nixie.IDs
 	time     storeTime
-	readers  chan conn // for lists and checks, which may take long
-	claimers chan conn // for claims, which must not wait for those
+	readers  *pool // for lists and checks, which may take long
+	claimers *pool // for claims, which must not wait for those
 	writes   chan *write
 	idle     chan struct{} // closed when the committer has ended
 	broken   atomic.Pointer[error]
@@ -104,8 +104,8 @@ func Open(path string, opts Options) (*Store, error) {
 	s := &Store{
 		path:     path,
 		opts:     opts,
-		readers:  make(chan conn, readers),
-		claimers: make(chan conn, claimReaders),
+		readers:  newPool(readers),
+		claimers: newPool(claimReaders),
 		writes:   make(chan *write, 4096),
 		idle:     make(chan struct{}),
 		gate:     newGate(),
@@ -175,9 +175,9 @@ func (s *Store) connect() (conn, error) {
 		}
 		all = append(all, r)
 		if i < readers {
-			s.readers <- r
+			s.readers.put(r)
 		} else {
-			s.claimers <- r
+			s.claimers.put(r)
 		}
 	}
 	return w, nil
@@ -243,14 +243,7 @@ func (s *Store) Close() error {
 func (s *Store) shut() error {
 	close(s.writes)
 	<-s.idle
-	err := errors.Join(s.callers.close(), s.turn.close(), s.owner.release())
-	for range readers {
-		err = errors.Join(err, (<-s.readers).Close())
-	}
-	for range claimReaders {
-		err = errors.Join(err, (<-s.claimers).Close())
-	}
-	return err
+	return errors.Join(s.callers.close(), s.turn.close(), s.owner.release(), s.readers.close(), s.claimers.close())
 }
 
 // leave takes this process off the list of owners, so that the next one to open

@@ -36,8 +36,10 @@ type stmt interface {
 // SQLite plans a query anew, which takes ten times as long as the query, at each
 // binding of a value that its plan could depend on: a bound of a range, a limit,
 // what is compared with = where there is an order by. So queries with one good plan
-// compare with +?, which it leaves alone.
+// compare with +?, which it leaves alone, and end with limited.
 type queries struct{ statements }
+
+const limited = " limit ? + 0"
 
 // change executes a write and returns how many rows it changed.
 func (on queries) change(query string, args ...any) (int, error) {

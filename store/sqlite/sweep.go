@@ -97,6 +97,7 @@ func (t *tx) voidRows(where string, arg int64) error {
 		}
 		was := *p
 		p.state, p.due = stQueued, t.now
+		p.crashes++
 		if p.stream != 0 {
 			p.state = stBehind
 			t.stir(q, p.stream)

@@ -163,7 +163,7 @@ func replaceRedriven(b *bed) {
 	next.Type = "new"
 	_, err := b.st.Enqueue(b.ctx, next)
 	b.ok(err)
-	groups, err := b.st.Groups(b.ctx, nixie.Filter{}, nixie.ByType)
+	groups, _, err := b.st.Groups(b.ctx, nixie.Filter{}, store.LookAtAll, nixie.ByType)
 	b.ok(err)
 	if len(groups) != 1 || groups[0].Key != "new" || groups[0].Count != 1 {
 		b.Fatalf("letters by type are %+v", groups)

@@ -99,7 +99,7 @@ func calls(ctx context.Context, st store.Store, d *nixie.Delivery, l nixie.ID) [
 	errs = append(errs, st.Resolve(ctx, []store.Resolution{{Letter: l, Event: nixie.OnHold, Actor: "ann"}})...)
 	_, _, err = st.Letters(ctx, nixie.Filter{}, store.Page{})
 	add(err)
-	_, err = st.Groups(ctx, nixie.Filter{}, nixie.ByReason)
+	_, _, err = st.Groups(ctx, nixie.Filter{}, store.LookAtAll, nixie.ByReason)
 	add(err)
 	_, err = st.Plan(ctx, store.Operation{Event: nixie.OnRedrive, Actor: "ann"}, nixie.Filter{}, 0)
 	add(err)

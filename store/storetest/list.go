@@ -290,15 +290,25 @@ func groupsMatch(b *bed) {
 	for by, key := range groupKeys() {
 		for range 5 {
 			f := b.randomFilter(random, all)
-			want := regroup(b.letters(f), key)
-			got, err := b.st.Groups(b.ctx, f, by)
+			found := b.letters(f)
+			newest := map[string][]nixie.ID{}
+			for i := range found {
+				k := key(&found[i])
+				newest[k] = append(newest[k], found[i].ID)
+			}
+			want := regroup(found, key)
+			got, looked, err := b.st.Groups(b.ctx, f, store.LookAtNewest, by)
 			b.ok(err)
 			same(b, fmt.Sprintf("groups by %s", by), len(got), len(want))
+			same(b, "all were looked at", looked.All(), true)
 			last := int64(1 << 40)
 			for _, g := range got {
 				w := want[g.Key]
 				if w == nil || g.Count != w.Count || !g.FirstAt.Equal(w.FirstAt) || !g.LastAt.Equal(w.LastAt) || g.Count > last {
 					b.Fatalf("group by %s is %+v, want %+v, largest first", by, g, w)
+				}
+				if newest := newest[g.Key]; !slices.Equal(g.Examples, newest[:min(len(newest), 3)]) {
+					b.Fatalf("group by %s %s has the examples %v, its newest are %v", by, g.Key, g.Examples, newest)
 				}
 				if by == nixie.ByFingerprint && "v1:"+g.Label != g.Key {
 					b.Fatalf("group %s has the label %q", g.Key, g.Label)
@@ -319,15 +329,16 @@ func letterCounts(b *bed) {
 	for range 10 {
 		f := b.randomFilter(random, all)
 		found := b.letters(f)
-		got, err := b.st.Counts(b.ctx, f, by...)
+		got, looked, err := b.st.Counts(b.ctx, f, store.LookAtNewest, by...)
 		b.ok(err)
+		same(b, "all were looked at", looked.All(), true)
 		same(b, "lists", len(got), len(by))
 		for i, by := range by {
 			want := map[string]int64{}
 			for key, g := range regroup(found, keys[by]) {
 				want[key] = g.Count
 			}
-			alone, err := b.st.Counts(b.ctx, f, by)
+			alone, _, err := b.st.Counts(b.ctx, f, store.LookAtAll, by)
 			b.ok(err)
 			if !maps.Equal(got[i], want) || !maps.Equal(alone[0], want) {
 				b.Fatalf("counts by %s of filter %+v are %v, and %v alone, want %v", by, f, got[i], alone[0], want)
@@ -375,8 +386,8 @@ func regroup(ls []nixie.Letter, key func(*nixie.Letter) string) map[string]*nixi
 }
 
 func unknownGrouping(b *bed) {
-	_, err := b.st.Groups(b.ctx, nixie.Filter{}, "colour")
+	_, _, err := b.st.Groups(b.ctx, nixie.Filter{}, store.LookAtNewest, "colour")
 	b.code(err, nixie.CodeInvalid)
-	_, err = b.st.Counts(b.ctx, nixie.Filter{}, nixie.ByReason, "colour")
+	_, _, err = b.st.Counts(b.ctx, nixie.Filter{}, store.LookAtNewest, nixie.ByReason, "colour")
 	b.code(err, nixie.CodeInvalid)
 }

@@ -294,21 +294,22 @@ func (m *machine) pause(r *rapid.T) {
 
 func (m *machine) query(r *rapid.T) {
 	p := m.process(r)
+	one := int64(1)
 	f := rapid.SampledFrom([]nixie.Filter{
 		{}, {Queues: []string{"a"}}, {Reasons: []nixie.Reason{nixie.ReasonTimeout}}, {Fingerprint: "v1:a"}, {Text: "ON"},
-		{Statuses: []nixie.Status{nixie.StatusOpen}}, {Died: nixie.Times{Before: m.clock.Now()}}, {Age: nixie.Span{Min: time.Second}},
+		{Statuses: []nixie.Status{nixie.StatusOpen}}, {Died: nixie.Times{Before: m.clock.Now()}}, {Age: nixie.Span{Min: time.Second}}, {Attempts: nixie.Range{Max: &one}}, {Crashes: nixie.Range{Min: &one}},
 	}).Draw(r, "filter")
 	sut, err := allLetters(m.ctx, p.sut, f)
 	ref, want := allLetters(m.ctx, p.ref, f)
 	m.sameCode("letters", err, want)
 	m.same("letters that match", m.seeLetters(0, sut), m.seeLetters(1, ref))
 	by := rapid.SampledFrom([]nixie.GroupBy{nixie.ByFingerprint, nixie.ByReason, nixie.ByStatus, nixie.ByQueue, nixie.ByHour, nixie.ByRedrivable, nixie.ByType, nixie.ByAttempts, nixie.ByReview, nixie.ByClass}).Draw(r, "by")
-	x, err := p.sut.Groups(m.ctx, f, by)
-	y, want := p.ref.Groups(m.ctx, f, by)
+	x, _, err := p.sut.Groups(m.ctx, f, store.LookAtAll, by)
+	y, _, want := p.ref.Groups(m.ctx, f, store.LookAtAll, by)
 	m.sameCode("groups", err, want)
 	m.same("groups by "+string(by), seeGroups(x), seeGroups(y))
-	n, err := p.sut.Counts(m.ctx, f, by, nixie.ByStatus)
-	k, want := p.ref.Counts(m.ctx, f, by, nixie.ByStatus)
+	n, _, err := p.sut.Counts(m.ctx, f, store.LookAtAll, by, nixie.ByStatus)
+	k, _, want := p.ref.Counts(m.ctx, f, store.LookAtAll, by, nixie.ByStatus)
 	m.sameCode("counts", err, want)
 	m.same("counts by "+string(by), n, k)
 }

@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/nixie-go/nixie"
+	"github.com/nixie-go/nixie/store"
 )
 
 func tallyClauses() []clause {
@@ -128,6 +129,14 @@ func tallyFollows(b *bed) {
 			b.Fatalf("tally is %+v, want %+v", got, want)
 		}
 	}
+	letters := func(attempts string) {
+		b.Helper()
+		groups, _, err := b.st.Groups(b.ctx, nixie.Filter{}, store.LookAtAll, nixie.ByAttempts)
+		b.ok(err)
+		if len(groups) != 1 || groups[0].Key != attempts || groups[0].Count != 1 {
+			b.Fatalf("letters by attempts are %+v, want one with %s", groups, attempts)
+		}
+	}
 	d := b.took("a")
 	is() // it has not failed yet
 	b.ok(b.settle(nixie.Settlement{Delivery: d, Verb: nixie.Retry, Failure: b.failure(d, "x")}))
@@ -139,19 +148,21 @@ func tallyFollows(b *bed) {
 	is(nixie.Tally{Key: "2", Leased: 1})
 	b.ok(b.settle(b.dying(d, nixie.StatusOpen)))
 	is()
+	letters("2")
 	b.ok(b.resolve(b.letterOf(d.ID).ID, nixie.OnRedrive))
 	is() // its new life has not begun
+	letters("0")
 	d = b.take("a")
 	is(nixie.Tally{Key: "1", Leased: 1})
+	letters("1")
+	b.ok(b.settle(nixie.Settlement{Delivery: d, Verb: nixie.Release}))
+	letters("0")
+	d = b.take("a")
 	same(b, "reason", b.record(d.ID).LastReason, nixie.ReasonHandler)
 	same(b, "leased since", b.record(d.ID).LeasedAt, b.clock.Now())
 	b.ok(b.settle(nixie.Settlement{Delivery: d, Verb: nixie.Complete}))
 	is()
-	groups, err := b.st.Groups(b.ctx, nixie.Filter{}, nixie.ByAttempts)
-	b.ok(err)
-	if len(groups) != 1 || groups[0].Key != "1" || groups[0].Count != 1 {
-		b.Fatalf("letters by attempts are %+v", groups)
-	}
+	letters("1")
 }
 
 func unknownTally(b *bed) {

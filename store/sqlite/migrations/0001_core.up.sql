@@ -175,21 +175,19 @@ create table kind (
   redrivable   integer not null,
   needs_review integer not null,
   redrives     integer not null,
-  attempts     integer not null,          -- of a message that has ended; 0 while it is on its way, as crashes
+  attempts     integer not null,          -- of the message in its present life, as crashes
   crashes      integer not null,
   letters      integer not null           -- 1 and more
 ) strict;
 
 create index kind_group on kind (fingerprint, queue);
 
--- How many letters died in which hour, for charts.
+-- How many letters of a kind died in which hour, for charts and for times.
 create table deaths (
-  hour   integer not null,                -- since 1970
-  queue  integer not null,
-  status text    not null,
-  reason text    not null,
-  n      integer not null,
-  primary key (hour, queue, status, reason)
+  kind integer not null,
+  hour integer not null,                  -- since 1970
+  n    integer not null,
+  primary key (kind, hour)
 ) strict, without rowid;
 
 create table letter (
@@ -224,7 +222,7 @@ create unique index letter_id    on letter (id);
 create index        letter_died  on letter (died);
 create index        letter_kind on letter (kind, died);
 create index        letter_flow on letter (flow, died) where flow is not null;
-create index        letter_operation on letter (operation) where operation is not null;
+create index        letter_operation on letter (operation, died) where operation is not null;
 create index        letter_stream on letter (stream, blocks, rank) where stream is not null;
 
 create table note (

@@ -1,0 +1,171 @@
+package sqlite
+
+import (
+	"math"
+	"time"
+)
+
+const hour = int64(time.Hour)
+
+// hourOf is the hour of a moment, also of one before 1970.
+func hourOf(at int64) int64 {
+	h := at / hour
+	if at%hour < 0 {
+		h--
+	}
+	return h
+}
+
+func hourName(h int64) string { return time.Unix(h*3600, 0).UTC().Format("2006-01-02T15") }
+
+// hours are the whole hours within a stretch, from first to before end, and what is
+// left of it at its ends, each within one hour.
+func (s stretch) hours() (first, end int64, rest []stretch) {
+	from, till := s.least.died, s.below.died
+	first, end = hourOf(from), hourOf(till)
+	if from != math.MinInt64 && (from > first*hour || s.least.n >= 0) {
+		first++
+		rest = append(rest, stretch{below: place{died: min(till, first*hour)}, least: s.least})
+	}
+	if till != math.MaxInt64 && end >= first && till > end*hour {
+		rest = append(rest, stretch{below: s.below, least: place{end * hour, -1}})
+	}
+	return first, end, rest
+}
+
+// eachDeath calls f with how many letters of a kind died within an hour, for kinds and
+// a stretch of time. Whole hours are counted; what is left at the ends is looked at.
+func eachDeath(c conn, kinds *where, s stretch, f func(kind, hour, n int64)) error {
+	meet := func(row rows) error {
+		if n := row.ColumnInt64(2); n > 0 {
+			f(row.ColumnInt64(0), row.ColumnInt64(1), n)
+		}
+		return nil
+	}
+	first, end, rest := s.hours()
+	if err := c.each("select d.kind, d.hour, d.n from kind k cross join deaths d on d.kind = k.n and d.hour >= ? and d.hour < ? where "+kinds.String(),
+		meet, append([]any{first, end}, kinds.args...)...); err != nil {
+		return err
+	}
+	for _, r := range rest {
+		if err := c.each("select k.n, ?, (select count(*) from letter where kind = k.n and (died, pos) < (?, ?) and (died, pos) > (?, ?)) from kind k where "+kinds.String(),
+			meet, append([]any{hourOf(r.least.died), r.below.died, r.below.n, r.least.died, r.least.n}, kinds.args...)...); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// hourSum is the group of an hour while it grows.
+type hourSum struct {
+	*groupSum
+	kinds []*kindRow // of its letters
+	sums  []int64    // how many of each
+}
+
+// hoursKnow is how many of all letters have to be asked for to make it cheaper to
+// look for some in each hour than to look at each letter.
+const hoursKnow = 8
+
+// byHour groups letters of kinds by the hour of death. Of few letters it looks at each;
+// of many it takes the counters, and looks for the newest of each hour and the oldest.
+func (g *grouper) byHour(kinds *where) error {
+	all, err := g.c.number("select sum(letters) from kind")
+	if err != nil {
+		return err
+	}
+	chosen := int64(0)
+	for _, k := range g.kinds {
+		chosen += k.letters
+	}
+	if chosen*hoursKnow < all {
+		for _, k := range g.kinds {
+			if err := g.hoursOf(k); err != nil {
+				return err
+			}
+		}
+		return nil
+	}
+	hours := map[int64]*hourSum{}
+	k := &kindRow{}
+	if err := eachDeath(g.c, kinds, g.span, func(kind, hour, n int64) {
+		if kind != k.n { // those of a kind come together
+			k = g.kinds[kind]
+		}
+		h := hours[hour]
+		if h == nil {
+			h = &hourSum{groupSum: g.group(hourName(hour), k.reason)}
+			hours[hour] = h
+		}
+		h.kinds, h.sums = append(h.kinds, k), append(h.sums, n)
+		g.add(h.groupSum, n, k.signature, k.reason)
+	}); err != nil {
+		return err
+	}
+	for hour, h := range hours {
+		if err := g.endsOf(h, g.span.within(hour)); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// within is the part of a stretch that is in an hour.
+func (s stretch) within(h int64) stretch {
+	s.from(h * hour)
+	s.till((h + 1) * hour)
+	return s
+}
+
+// hoursOf adds the letters of a kind to the groups of their hours.
+func (g *grouper) hoursOf(k *kindRow) error {
+	var s *groupSum
+	in := int64(math.MinInt64)
+	return g.c.each("select died, pos"+ofKind+" order by died desc, pos desc", func(row rows) error {
+		e := example{place: place{row.ColumnInt64(0), row.ColumnInt64(1)}}
+		if h := hourOf(e.died); h != in {
+			in, s = h, g.group(hourName(h), k.reason)
+		}
+		g.add(s, 1, k.signature, k.reason)
+		s.meets(e)
+		return nil
+	}, k.n, g.span.below.died, g.span.below.n, g.span.least.died, g.span.least.n)
+}
+
+// probed is at how many letters of an hour to look before its kinds are asked one by
+// one.
+const probed = hoursKnow * (examples + 1)
+
+// endsOf meets the newest letters of an hour, and its oldest.
+func (g *grouper) endsOf(h *hourSum, span stretch) error {
+	for _, end := range [...]struct {
+		order string
+		want  int
+	}{{"desc", examples}, {"asc", 1}} {
+		found, looked := 0, 0
+		err := g.c.each("select died, pos, kind from letter indexed by letter_died where died >= +? and died < +? order by died "+end.order+", pos "+end.order+""+limited, func(row rows) error {
+			looked++
+			if g.kinds[row.ColumnInt64(2)] == nil {
+				return nil
+			}
+			h.meets(example{place: place{row.ColumnInt64(0), row.ColumnInt64(1)}})
+			if found++; found == end.want {
+				return errEnough
+			}
+			return nil
+		}, span.least.died, span.below.died, probed)
+		if err = chosen(err); err != nil {
+			return err
+		}
+		if found == end.want || looked < probed {
+			continue
+		}
+		for i, k := range h.kinds {
+			if err := g.ends(h.groupSum, k, span, h.sums[i]); err != nil {
+				return err
+			}
+		}
+		return nil
+	}
+	return nil
+}
