@@ -13,6 +13,78 @@ import (
 	"github.com/nixie-go/nixie/store/postgres"
 )
 
+// siege is a store that is used while its server is killed.
+type siege struct {
+	*testing.T
+	stop                 chan struct{} // closed when nothing new comes
+	taken, failed, ended atomic.Int64
+	mu                   sync.Mutex
+	known                []nixie.ID // what was told to be taken in
+}
+
+// away reports whether an error is that of a store whose server is away.
+func (s *siege) away(err error) bool {
+	switch nixie.CodeOf(err) {
+	case "", nixie.CodeUnavailable, nixie.CodeOutcomeUnknown, nixie.CodeLeaseLost:
+		return true
+	}
+	s.Error(err)
+	return false
+}
+
+// over reports whether nothing new comes.
+func (s *siege) over() bool {
+	select {
+	case <-s.stop:
+		return true
+	default:
+		return s.Failed()
+	}
+}
+
+// produce enqueues one message after the other.
+func (s *siege) produce(st *postgres.Store) {
+	for i := 0; !s.over(); i++ {
+		receipts, err := st.Enqueue(s.Context(), nixie.Message{Queue: "q", Key: fmt.Sprint(i)})
+		if err == nil {
+			s.taken.Add(1)
+			s.mu.Lock()
+			s.known = append(s.known, receipts[0].ID)
+			s.mu.Unlock()
+		} else if s.failed.Add(1); !s.away(err) {
+			return
+		}
+	}
+}
+
+// work claims and completes until nothing is left.
+func (s *siege) work(st *postgres.Store) {
+	defer func() { must(s, st.Close()) }()
+	for !s.Failed() {
+		ds, err := st.Claim(s.Context(), "q", nixie.Want{Max: 5, Lease: time.Second})
+		if !s.away(err) {
+			return
+		}
+		settlements := make([]nixie.Settlement, 0, len(ds))
+		for _, d := range ds {
+			settlements = append(settlements, nixie.Settlement{Delivery: d, Verb: nixie.Complete})
+		}
+		for _, err := range st.Settle(s.Context(), settlements) {
+			if err == nil {
+				s.ended.Add(1)
+			} else if !s.away(err) {
+				return
+			}
+		}
+		if err != nil || len(ds) > 0 || !s.over() {
+			continue
+		}
+		if infos, err := st.Queues(s.Context()); err == nil && len(infos) == 1 && infos[0].Unfinished() == 0 {
+			return
+		}
+	}
+}
+
 // TestServerKilled kills the server under processes that enqueue and work. They go
 // on by themselves when it is back; what they were told was taken in is there and
 // ends, each message once.
@@ -20,102 +92,45 @@ func TestServerKilled(t *testing.T) {
 	const kills, perKill, workers = 3, 150, 3
 	own := testservers.OwnPostgres(t)
 	open := func(owner string) *postgres.Store {
-		s, err := postgres.Open(t.Context(), own.URL, postgres.Options{Owner: owner})
+		st, err := postgres.Open(t.Context(), own.URL, postgres.Options{Owner: owner})
 		must(t, err)
-		return s
+		return st
 	}
-	s := open("one")
-	defer func() { must(t, s.Close()) }()
-	var taken, failed, ended atomic.Int64
-	stop := make(chan struct{})
+	st := open("one")
+	defer func() { must(t, st.Close()) }()
+	s := &siege{T: t, stop: make(chan struct{})}
 	var all sync.WaitGroup
-	known := make([]nixie.ID, 0, kills*perKill)
-	var mu sync.Mutex
-	until := func(err error) bool { // a store that is away says so
-		switch nixie.CodeOf(err) {
-		case "", nixie.CodeUnavailable, nixie.CodeOutcomeUnknown, nixie.CodeLeaseLost:
-			return true
-		}
-		t.Error(err)
-		return false
-	}
-	all.Go(func() {
-		for i := 0; ; i++ {
-			select {
-			case <-stop:
-				return
-			default:
-			}
-			receipts, err := s.Enqueue(t.Context(), nixie.Message{Queue: "q", Key: fmt.Sprint(i)})
-			if err == nil {
-				taken.Add(1)
-				mu.Lock()
-				known = append(known, receipts[0].ID)
-				mu.Unlock()
-			} else if failed.Add(1); !until(err) {
-				return
-			}
-		}
-	})
+	all.Go(func() { s.produce(st) })
 	for i := range workers {
 		w := open(fmt.Sprint("worker-", i))
-		all.Go(func() {
-			defer func() { must(t, w.Close()) }()
-			for !t.Failed() {
-				ds, err := w.Claim(t.Context(), "q", nixie.Want{Max: 5, Lease: time.Second})
-				if !until(err) {
-					return
-				}
-				var settlements []nixie.Settlement
-				for _, d := range ds {
-					settlements = append(settlements, nixie.Settlement{Delivery: d, Verb: nixie.Complete})
-				}
-				for _, err := range w.Settle(t.Context(), settlements) {
-					if err == nil {
-						ended.Add(1)
-					} else if !until(err) {
-						return
-					}
-				}
-				select {
-				case <-stop:
-					if err == nil && len(ds) == 0 {
-						infos, err := w.Queues(t.Context())
-						if err == nil && len(infos) == 1 && infos[0].Unfinished() == 0 {
-							return
-						}
-					}
-				default:
-				}
-			}
-		})
+		all.Go(func() { s.work(w) })
 	}
 	for range kills {
-		for goal := taken.Load() + perKill; taken.Load() < goal && !t.Failed(); {
-			_, err := s.Queues(t.Context()) // looks on while they work
-			until(err)
+		for goal := s.taken.Load() + perKill; s.taken.Load() < goal && !t.Failed(); {
+			_, err := st.Queues(t.Context()) // looks on while they work
+			s.away(err)
 		}
 		if err := own.Kill(); err != nil {
 			t.Error(err)
 		}
 	}
-	close(stop)
+	close(s.stop)
 	all.Wait()
 	if t.Failed() {
 		return
 	}
-	for page := known; len(page) > 0; {
-		part := page[:min(500, len(page))]
-		page = page[len(part):]
-		found, _, err := s.Messages(t.Context(), nixie.Filter{IDs: part, States: []nixie.State{nixie.Succeeded}}, store.Page{Limit: len(part)})
+	for rest := s.known; len(rest) > 0; {
+		part := rest[:min(500, len(rest))]
+		rest = rest[len(part):]
+		found, _, err := st.Messages(t.Context(), nixie.Filter{IDs: part, States: []nixie.State{nixie.Succeeded}}, store.Page{Limit: len(part)})
 		must(t, err)
 		if len(found) != len(part) {
 			t.Errorf("of %d messages that were taken in %d succeeded", len(part), len(found))
 		}
 	}
-	if failed.Load() == 0 {
+	if s.failed.Load() == 0 {
 		t.Error("nobody noticed that the server was killed")
 	}
-	t.Logf("%d messages taken in, %d calls failed, %d ends told", taken.Load(), failed.Load(), ended.Load())
-	sound(t, s)
+	t.Logf("%d messages taken in, %d calls failed, %d ends told", s.taken.Load(), s.failed.Load(), s.ended.Load())
+	sound(t, st)
 }
