@@ -16,7 +16,8 @@ import (
 // siege is a store that is used while its server is killed.
 type siege struct {
 	*testing.T
-	stop                 chan struct{} // closed when nothing new comes
+	stop                 chan struct{} // closed when enough was produced
+	last                 chan struct{} // closed when nothing new comes any more
 	taken, failed, ended atomic.Int64
 	mu                   sync.Mutex
 	known                []nixie.ID // what was told to be taken in
@@ -32,10 +33,10 @@ func (s *siege) away(err error) bool {
 	return false
 }
 
-// over reports whether nothing new comes.
-func (s *siege) over() bool {
+// over reports whether a channel is closed, or the test has failed.
+func (s *siege) over(when <-chan struct{}) bool {
 	select {
-	case <-s.stop:
+	case <-when:
 		return true
 	default:
 		return s.Failed()
@@ -44,7 +45,8 @@ func (s *siege) over() bool {
 
 // produce enqueues one message after the other.
 func (s *siege) produce(st *postgres.Store) {
-	for i := 0; !s.over(); i++ {
+	defer close(s.last)
+	for i := 0; !s.over(s.stop); i++ {
 		receipts, err := st.Enqueue(s.Context(), nixie.Message{Queue: "q", Key: fmt.Sprint(i)})
 		if err == nil {
 			s.taken.Add(1)
@@ -76,7 +78,7 @@ func (s *siege) work(st *postgres.Store) {
 				return
 			}
 		}
-		if err != nil || len(ds) > 0 || !s.over() {
+		if err != nil || len(ds) > 0 || !s.over(s.last) {
 			continue
 		}
 		if infos, err := st.Queues(s.Context()); err == nil && len(infos) == 1 && infos[0].Unfinished() == 0 {
@@ -98,7 +100,7 @@ func TestServerKilled(t *testing.T) {
 	}
 	st := open("one")
 	defer func() { must(t, st.Close()) }()
-	s := &siege{T: t, stop: make(chan struct{})}
+	s := &siege{T: t, stop: make(chan struct{}), last: make(chan struct{})}
 	var all sync.WaitGroup
 	all.Go(func() { s.produce(st) })
 	for i := range workers {
