@@ -92,10 +92,8 @@ func (t *tx) enqueue(messages []nixie.Message) ([]nixie.Receipt, error) {
 		if m.Stream != "" && q.settings.Ordered() {
 			streams[streamKey{q.n, m.Stream}] = true
 		}
+		e.replaces = e.replaces || m.OnConflict == nixie.ReplaceExisting
 		e.fresh[i] = t.newMessage(q, m)
-	}
-	if err := e.claimKeys(messages); err != nil {
-		return nil, err
 	}
 	if len(streams) > 0 { // places in a stream are drawn under its lock
 		t.openStreams(streams)
@@ -103,6 +101,9 @@ func (t *tx) enqueue(messages []nixie.Message) ([]nixie.Receipt, error) {
 		if err := t.send(); err != nil {
 			return nil, err
 		}
+	}
+	if err := e.claimKeys(messages); err != nil {
+		return nil, err
 	}
 	return e.receipts, e.accept(messages)
 }
@@ -130,6 +131,7 @@ type enqueuing struct {
 	receipts []nixie.Receipt
 	fresh    []*message // nil for those that are duplicates
 	existing map[nixie.ID]bool
+	replaces bool // some of them take the place of who holds their key
 }
 
 // claimKeys takes the dedupe keys of the messages, or answers with who holds them.
@@ -186,7 +188,9 @@ func (e *enqueuing) insertKeys(wanted []int) (got map[int64]bool, err error) {
 	}, `insert into @.dedupe (queue, key, pos) select queue, key, pos from unnest($1::int[], $2::text[], $3::bigint[]) with ordinality u (queue, key, pos, ord) order by ord
 		on conflict do nothing returning pos`, queues, keys, positions)
 	const pairs = "select * from unnest($1::int[], $2::text[])"
-	e.run("select from @.pending where pos in (select pos from @.dedupe where (queue, key) in ("+pairs+")) order by pos for update", queues, keys)
+	if e.replaces {
+		e.run("select from @.pending where pos in (select pos from @.dedupe where (queue, key) in ("+pairs+")) order by pos for update", queues, keys)
+	}
 	e.readKeys(pairs, queues, keys)
 	return got, e.send()
 }
