@@ -35,6 +35,9 @@ func (v *verdict) say(format string, args ...any) {
 // judge reads a record after everything was looked at once more.
 func judge(r *record, sent map[nixie.ID]sending, last []Found, effects []Effect, blocks bool) *verdict {
 	v := &verdict{calls: len(r.all)}
+	for _, e := range r.all {
+		v.lookAtReceipts(e)
+	}
 	v.lookAtEffects(r.all, effects) // first: it tells what became of unknown completions
 	for _, e := range r.all {
 		v.lookAtCodes(e)
@@ -48,6 +51,14 @@ func judge(r *record, sent map[nixie.ID]sending, last []Found, effects []Effect,
 	v.search(r.all, "dedupe key %s", keyModel(), byKey(r.all, parts, sent))
 	v.search(r.all, "stream %s", streamModel(blocks), byStream(parts))
 	return v
+}
+
+// lookAtReceipts finds messages that were accepted without a receipt.
+func (v *verdict) lookAtReceipts(e *event) {
+	if e.call.Kind == Enqueue && e.answer.Code == "" && len(e.answer.Receipts) != len(e.call.Messages) {
+		v.say("%d receipts for %d messages: %s: %s", len(e.answer.Receipts), len(e.call.Messages), e.line(anyMessage), e.answer.Text)
+		e.answer.Code = nixie.CodeInternal
+	}
 }
 
 // lookAtCodes finds answers that no call may get.

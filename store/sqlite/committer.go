@@ -25,9 +25,10 @@ type write struct {
 	size int
 	done chan error
 
-	mu   sync.Mutex // held while do runs: it reads what the caller gave and writes what the caller gets
-	ran  bool
-	left bool // the caller has gone: do must not run any more
+	mu     sync.Mutex // held while do runs: it reads what the caller gave and writes what the caller gets
+	ran    bool
+	left   bool // the caller has gone: do must not run any more
+	passed bool // it did not, in the transaction that was answered for
 }
 
 // run runs the caller's part, unless the caller has gone.
@@ -35,6 +36,7 @@ func (w *write) run(t *tx) error {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	if w.left {
+		w.passed = true
 		return nil
 	}
 	w.ran = true
@@ -74,17 +76,25 @@ func (s *Store) submit(ctx context.Context, size int, follow bool, do func(*tx) 
 		return s.explain(context.Background(), err)
 	case <-ctx.Done():
 	}
-	ran := w.leave(follow)
-	if ran && follow {
+	return s.farewell(ctx, w, follow)
+}
+
+// farewell is what a caller is told that leaves, as ctx has ended. A transaction
+// may have been answered for without its part, so that success means nothing then.
+func (s *Store) farewell(ctx context.Context, w *write, follow bool) error {
+	if ran := w.leave(follow); !ran {
+		return stopped(ctx)
+	}
+	if follow {
 		return s.explain(context.Background(), <-w.done)
 	}
 	select {
 	case err := <-w.done: // just in time
+		if err == nil && w.passed { // it ran in one that was undone
+			return stopped(ctx)
+		}
 		return s.explain(context.Background(), err)
 	default:
-	}
-	if !ran {
-		return stopped(ctx)
 	}
 	return nixie.Errorf(nixie.CodeOutcomeUnknown, "the caller left while the commit ran, so it may or may not have happened: repeat it with the same keys: %w", context.Cause(ctx))
 }

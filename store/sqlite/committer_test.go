@@ -1,8 +1,35 @@
 package sqlite
 
 import (
+	"context"
 	"testing"
+
+	"github.com/nixie-go/nixie"
 )
+
+// TestNobodyIsToldOfAnothersCommit answers for a transaction that ran without the
+// part of a caller who leaves: that is no success of the caller.
+func TestNobodyIsToldOfAnothersCommit(t *testing.T) {
+	ctx, leave := context.WithCancel(t.Context())
+	leave()
+	for _, undone := range []int{0, 1} {
+		ran := 0
+		w := &write{do: func(*tx) error { ran++; return nil }, done: make(chan error, 1)}
+		for range undone { // in transactions that failed because of others
+			if err := w.run(nil); err != nil {
+				t.Fatal(err)
+			}
+		}
+		w.leave(false)
+		if err := w.run(nil); err != nil {
+			t.Fatal(err)
+		}
+		w.done <- nil
+		if err := (&Store{}).farewell(ctx, w, false); nixie.CodeOf(err) != nixie.CodeUnavailable || ran != undone {
+			t.Errorf("after %d tries that were undone and a commit without the part: %v", undone, err)
+		}
+	}
+}
 
 // TestLeavingWaitsForTheRun lets a caller go while its part runs: it must not
 // get its slices back before, and its part must not run again.

@@ -50,30 +50,59 @@ func merge(rows, members []*nixie.Delivery, before []int) []*nixie.Delivery {
 	return append(out, members...)
 }
 
-func (s *Store) readRows(c conn, queue string, rs []*pendingRow) (out []*nixie.Delivery, err error) {
+// readRows reads the messages of rows, rowsOnce of them by one query.
+func (s *Store) readRows(c conn, queue string, rs []*pendingRow) ([]*nixie.Delivery, error) {
 	var bodies slab
-	for _, r := range rs {
-		if err := c.each("select "+messageColumns+" from message m where m.pos = ?", func(row rows) error {
-			d := &nixie.Delivery{}
-			scanMessage(row, d, &bodies)
-			if r.damage != "" {
-				d.Damage = append(d.Damage, r.damage)
-			}
-			d.Queue, d.State = queue, nixie.Leased
-			d.Attempts, d.Deliveries, d.Crashes = r.attempts, r.deliveries, r.crashes
-			d.Generation, d.Redrives, d.Steps = r.generation, r.redrives, r.steps
-			d.LastReason = nixie.Reason(r.reason)
-			d.FirstReceivedAt, d.OrderGap = moment(r.received), r.gap
-			d.Abandoned, d.AbandonedBy = r.abandoned != "", r.abandoned
-			d.Lease = nixie.Lease{Number: r.number, Owner: s.owner.name, ExpiresAt: moment(r.until), Receipt: nixie.Receipted{Place: r.pos}}
-			d.Loan()
-			out = append(out, d)
+	all := make([]nixie.Delivery, len(rs))
+	at := make(map[int64]int, len(rs))
+	for i, r := range rs {
+		at[r.pos] = i
+	}
+	read := func(row rows) error {
+		i, known := at[row.ColumnInt64(0)]
+		if !known {
 			return nil
-		}, r.pos); err != nil {
+		}
+		scanMessage(row, &all[i], &bodies)
+		s.describe(&all[i], queue, rs[i])
+		return nil
+	}
+	for left := rs; len(left) > 0; {
+		query, n := "select "+messageColumns+" from message m where m.pos = ?4", 1
+		if len(left) >= rowsOnce {
+			query, n = "select "+messageColumns+" from message m where m.pos in "+places, rowsOnce
+		}
+		args := make([]any, firstPlace-1, firstPlace-1+n)
+		for _, r := range left[:n] {
+			args = append(args, r.pos)
+		}
+		if err := c.each(query, read, args...); err != nil {
 			return nil, err
+		}
+		left = left[n:]
+	}
+	out := make([]*nixie.Delivery, 0, len(rs))
+	for i := range all {
+		if all[i].Lease.Number > 0 { // a row whose message is gone must not keep the others back
+			out = append(out, &all[i])
 		}
 	}
 	return out, nil
+}
+
+// describe says of a delivery what its row says.
+func (s *Store) describe(d *nixie.Delivery, queue string, r *pendingRow) {
+	if r.damage != "" {
+		d.Damage = append(d.Damage, r.damage)
+	}
+	d.Queue, d.State = queue, nixie.Leased
+	d.Attempts, d.Deliveries, d.Crashes = r.attempts, r.deliveries, r.crashes
+	d.Generation, d.Redrives, d.Steps = r.generation, r.redrives, r.steps
+	d.LastReason = nixie.Reason(r.reason)
+	d.FirstReceivedAt, d.OrderGap = moment(r.received), r.gap
+	d.Abandoned, d.AbandonedBy = r.abandoned != "", r.abandoned
+	d.Lease = nixie.Lease{Number: r.number, Owner: s.owner.name, ExpiresAt: moment(r.until), Receipt: nixie.Receipted{Place: r.pos}}
+	d.Loan()
 }
 
 func (s *Store) readBatch(c conn, queue string, b *batchRow) ([]*nixie.Delivery, error) {

@@ -84,7 +84,8 @@ const (
 
 // reset forgets what waits and turns to the statements of a transaction.
 func (in *inserts) reset(on statements) {
-	in.statements, in.any, in.given = on, false, in.given[:0]
+	in.statements = on
+	in.forget()
 	for to := range in.waiting {
 		rows := &in.waiting[to]
 		rows.of, rows.to = in, target(to)
@@ -169,13 +170,21 @@ func (in *inserts) flush() error {
 	if !in.any {
 		return nil
 	}
-	in.any, in.given = false, in.given[:0]
+	defer in.forget()
 	for to := range in.waiting {
 		if err := in.write(&in.waiting[to]); err != nil {
 			return err
 		}
 	}
 	return nil
+}
+
+// forget is called when nothing waits. Memory for a few large bodies is given back.
+func (in *inserts) forget() {
+	in.any = false
+	if in.given = in.given[:0]; cap(in.given) > 4*maxGiven {
+		in.given = nil
+	}
 }
 
 func (in *inserts) write(rows *newRows) error {

@@ -111,7 +111,7 @@ func countDeaths(c conn, since int64) (map[int64]deathCount, error) {
 
 // overtakes is true of messages that may pass their head, whose head is due by
 // now, ?2, and goes first.
-const overtakes = `may_pass = 1 and exists (select 1 from pending h where h.stream = pending.stream and h.pos <> pending.pos and h.state = 0 and h.due <= +?2)`
+const overtakes = `may_pass = 1 and exists (select 1 from pending h where h.stream = pending.stream and h.rank < pending.rank and h.state = 0 and h.due <= +?2)`
 
 // oldestReady returns since when the longest ready message is due; 0 if none is.
 func oldestReady(c conn, queue, now int64) (oldest int64, err error) {

@@ -16,6 +16,7 @@ func streamClauses() []clause {
 		{"R39_StrictFollowerWaitsOverBackoff", strictWaits},
 		{"R40_OneFollowerMayPass", onePasses},
 		{"AMarkedOneWaitsForADueHead", markedWaits},
+		{"AMarkedHeadIsStillTheHead", markedHead},
 		{"R41_RelaxedFollowersGoWhileTheHeadWaits", relaxedGo},
 		{"R42_ADeadHeadBlocksOrFrees", deadHead},
 		{"R43_ABlockedStreamStarvesNobody", blockedStarvesNobody},
@@ -161,6 +162,24 @@ func markedWaits(b *bed) {
 	b.complete(ds...)
 	b.complete(b.take("m2")) // m3 passes who waits, and nobody does
 	b.take("m3")
+}
+
+// markedHead marks the head too: it goes first, and is counted as ready.
+func markedHead(b *bed) {
+	b.ordered(nixie.OrderStrict, "")
+	b.inStream("m1", "m2", "m3")
+	b.retry(b.take("m1"), time.Minute)
+	b.ok(b.amend(b.messageOf("m1"), store.MayPass))
+	b.ok(b.amend(b.messageOf("m3"), store.MayPass))
+	b.clock.Advance(time.Minute)
+	same(b, "ready", b.info().Ready, 1)
+	same(b, "blocked", b.info().Blocked, 2)
+	if at := b.info().OldestAt; !at.Equal(b.clock.Now()) {
+		b.Fatalf("oldest ready message is due since %s, want that of the head, %s", at, b.clock.Now())
+	}
+	for _, key := range []string{"m1", "m2", "m3"} {
+		b.complete(b.take(key))
+	}
 }
 
 // messageOf finds a message by its key.
