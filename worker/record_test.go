@@ -112,11 +112,11 @@ func TestRecordedSuccessesDoNotWaitForOthers(t *testing.T) {
 		t.Run(c.name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				begun := time.Now()
-				var last time.Duration
+				var last atomic.Int64
 				src := &script{feed: [][]*nixie.Delivery{deliveries(3)}}
 				src.settle = func(_ context.Context, sts []nixie.Settlement) []error {
 					if sts[0].Delivery.Key != "2" || c.long == "" {
-						last = time.Since(begun)
+						last.Store(int64(time.Since(begun)))
 					}
 					return make([]error, len(sts))
 				}
@@ -132,8 +132,8 @@ func TestRecordedSuccessesDoNotWaitForOthers(t *testing.T) {
 				} else {
 					time.Sleep(2 * time.Hour)
 				}
-				if len(src.verbs()) != 3 || last != c.settled {
-					t.Errorf("%d settled, the quick ones after %s", len(src.verbs()), last)
+				if took := time.Duration(last.Load()); len(src.verbs()) != 3 || took != c.settled {
+					t.Errorf("%d settled, the quick ones after %s", len(src.verbs()), took)
 				}
 				ends := time.Now()
 				g.end()
@@ -164,13 +164,14 @@ func TestOnlyPlainSuccessesAreRecorded(t *testing.T) {
 					ds[3].Stream, ds[4].Stream = "s", "s"
 				}
 				var waited atomic.Bool
-				begun, last := time.Now(), time.Duration(0)
+				var last atomic.Int64
+				begun := time.Now()
 				notes := &notebook{}
 				src := &script{feed: [][]*nixie.Delivery{ds}}
 				src.settle = func(_ context.Context, sts []nixie.Settlement) []error {
 					time.Sleep(time.Millisecond)
 					waited.Store(false)
-					last = time.Since(begun)
+					last.Store(int64(time.Since(begun)))
 					return make([]error, len(sts))
 				}
 				g := start(t, worker.Config{Source: src, Concurrency: 1, SettleEach: true, Recorder: notes, Handler: handler(func(_ context.Context, d *nixie.Delivery) error {
@@ -184,8 +185,8 @@ func TestOnlyPlainSuccessesAreRecorded(t *testing.T) {
 					return c.do(d)
 				})})
 				time.Sleep(time.Minute)
-				if last > 5*time.Millisecond {
-					t.Errorf("the last one was settled after %s", last)
+				if took := time.Duration(last.Load()); took > 5*time.Millisecond {
+					t.Errorf("the last one was settled after %s", took)
 				}
 				for i := range 20 {
 					key := fmt.Sprint(i)
