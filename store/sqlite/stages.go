@@ -9,6 +9,7 @@ import (
 	"io"
 	"os"
 	"path/filepath"
+	"slices"
 	"sync"
 
 	"github.com/nixie-go/nixie"
@@ -106,7 +107,10 @@ func (g *stages) forget(got *claimed) {
 func (g *stages) write(stage nixie.Stage, leases []leaseID) error {
 	g.mu.Lock()
 	defer g.mu.Unlock()
-	if g.file == nil || len(g.slot)+len(g.lost)+len(leases) > maxStages {
+	if stage == nixie.StageBegun {
+		leases = slices.DeleteFunc(leases, g.isNew) // nothing was noted, which says the same
+	}
+	if g.file == nil || len(g.slot)+len(g.lost)+g.count(leases) > maxStages {
 		return errNoStage
 	}
 	from, to := len(g.image), 0
@@ -115,9 +119,6 @@ func (g *stages) write(stage nixie.Stage, leases []leaseID) error {
 	}
 	for _, id := range leases {
 		at, known := g.slot[id]
-		if !known && stage == nixie.StageBegun {
-			continue // nothing was noted, which says the same
-		}
 		if !known {
 			at = g.take()
 			g.slot[id] = at
@@ -130,6 +131,21 @@ func (g *stages) write(stage nixie.Stage, leases []leaseID) error {
 	}
 	_, err := g.file.WriteAt(g.image[from:to], int64(from))
 	return err
+}
+
+func (g *stages) isNew(id leaseID) bool {
+	_, known := g.slot[id]
+	return !known
+}
+
+// count is how many slots leases need that have none.
+func (g *stages) count(leases []leaseID) (n int) {
+	for _, id := range leases {
+		if g.isNew(id) {
+			n++
+		}
+	}
+	return n
 }
 
 // take finds a free slot.

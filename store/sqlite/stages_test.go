@@ -188,17 +188,19 @@ func TestStagesAreRefused(t *testing.T) {
 	if other.Record(nixie.StageWaiting, d) == nil {
 		t.Error("who has no lock noted a stage")
 	}
-	many := make([]*nixie.Delivery, 2*nixie.MaxBatch+1)
+	many := make([]*nixie.Delivery, 2*nixie.MaxBatch)
 	for i := range many {
-		many[i] = d
+		many[i] = &nixie.Delivery{Lease: nixie.Lease{Number: 1, Receipt: nixie.Receipted{Place: int64(1<<50 + i)}}}
 	}
-	if s.Record(nixie.StageWaiting, many...) == nil {
+	must(t, s.Record(nixie.StageWaiting, many...))
+	if s.Record(nixie.StageWaiting, d) == nil {
 		t.Error("more stages than the limit were noted")
 	}
+	must(t, s.Record(nixie.StageBegun, d, many[0])) // what is noted goes on
+	must(t, s.Record(nixie.StageSucceeded, many[0]))
 	if s.Record(nixie.StageWaiting, d.Claim(nil), &nixie.Delivery{}) == nil {
 		t.Error("a delivery of another store was noted")
 	}
-	must(t, s.Record(nixie.StageWaiting, d))
 }
 
 // Sixty processes' worth of records beside each other do not mix.
