@@ -133,6 +133,7 @@ type Want struct {
 	Wait  time.Duration // how long to wait for the first one; 0 returns at once
 	Lease time.Duration // how long to hold them; 0 is the queue's own, 30 s by default
 	Fresh bool          // only messages that never vanished with a holder
+	Noted bool          // those received are noted as waiting, in the claim itself; see [Recorder]
 }
 
 // Source is where deliveries come from and settlements go to: the one
@@ -150,6 +151,30 @@ type Source interface {
 	Extend(ctx context.Context, deliveries []*Delivery, lease time.Duration) []error
 	// Settle applies decisions. The i-th error answers the i-th settlement.
 	Settle(ctx context.Context, settlements []Settlement) []error
+}
+
+// Stage is how far the holder of a delivery is with it.
+type Stage byte
+
+// The stages of a delivery.
+const (
+	StageWaiting   Stage = 1 + iota // received, not begun
+	StageBegun                      // nobody knows what it has done
+	StageSucceeded                  // it will be settled so, with no step that is new
+)
+
+// Recorder is an optional ability of a store: to note how far this process is
+// with what it holds, for much less than a commit costs. The notes outlive the
+// process, however it ends; a power loss may take them, but never makes what was
+// begun look as if it had waited.
+type Recorder interface {
+	// Record notes a stage; that of waiting is noted by a claim with Noted. When
+	// the lease of such a delivery ends without a word, by time or because this
+	// process died, what has succeeded is settled, what waited is queued again as
+	// if it had been released, and only what was begun is to be judged, like
+	// everything of which nothing is noted. After an error nobody knows whether the
+	// stage is noted.
+	Record(stage Stage, deliveries ...*Delivery) error
 }
 
 // Handler does the work. A nil error completes the message; what other errors

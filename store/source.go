@@ -105,25 +105,41 @@ func (s *Source) claim(ctx context.Context, want nixie.Want) ([]*nixie.Delivery,
 	}
 	first := int(s.turn.Add(1) % uint64(n))
 	share := (want.Max + n - 1) / n
-	var got []*nixie.Delivery
-	for i := range 2 * n {
+	parts := make([][]*nixie.Delivery, n)
+	for i, all := 0, 0; i < 2*n; i++ {
 		if i == n {
 			share = want.Max // the second round: there is room that nobody's share filled
 		}
 		part := want
-		part.Max = min(share, want.Max-len(got))
+		part.Max = min(share, want.Max-all)
 		if part.Max == 0 {
 			break
 		}
-		part.Fresh = want.Fresh || len(got) > 0 // a suspect comes alone
+		part.Fresh = want.Fresh || all > 0 // a suspect comes alone
 		ds, err := s.queue.Claim(ctx, s.names[(first+i)%n], part)
-		got = append(got, ds...)
+		parts[i%n] = append(parts[i%n], ds...)
+		all += len(ds)
 		switch {
-		case err != nil && len(got) == 0:
+		case err != nil && all == 0:
 			return nil, err
-		case err != nil, len(got) == 1 && got[0].Crashes > 0:
-			return got, nil
+		case err != nil, all == 1 && len(ds) == 1 && ds[0].Crashes > 0:
+			return inTurns(parts), nil
 		}
 	}
-	return got, nil
+	return inTurns(parts), nil
+}
+
+// inTurns joins lists: the first of each, then the second of each, and so on. So
+// a short list does not wait for a long one to be worked off.
+func inTurns(lists [][]*nixie.Delivery) (all []*nixie.Delivery) {
+	for i, more := 0, true; more; i++ {
+		more = false
+		for _, list := range lists {
+			if i < len(list) {
+				all = append(all, list[i])
+				more = true
+			}
+		}
+	}
+	return all
 }

@@ -62,6 +62,18 @@ func TestSourceShares(t *testing.T) {
 	}
 }
 
+// Within a batch the queues alternate, as long as each has some: a short one does
+// not wait for a long one to be worked off.
+func TestSourceAlternates(t *testing.T) {
+	got, err := NewSource(&backlog{left: map[string]int{"a": 100, "b": 2}}, "a", "b").Receive(t.Context(), nixie.Want{Max: 20})
+	if err != nil || len(got) != 20 {
+		t.Fatal(len(got), err)
+	}
+	if n := queuesOf(got[:4]); n != "aabb" {
+		t.Errorf("the first four are of %q", n)
+	}
+}
+
 // With room for one, each queue gets its turn.
 func TestSourceTakesTurns(t *testing.T) {
 	b := &backlog{left: map[string]int{"a": 100, "b": 100, "c": 100}}

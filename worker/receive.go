@@ -57,6 +57,7 @@ func (w *Worker) want(ctx context.Context) nixie.Want {
 				Wait:  min(pollWait, w.c.Lease/hurry),
 				Lease: w.c.Lease,
 				Fresh: w.suspects > 0,
+				Noted: w.c.Recorder != nil,
 			}
 		}
 		w.awaitChange(wait)

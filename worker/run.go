@@ -18,6 +18,7 @@ type run struct {
 	state    atomic.Int32
 	leaseEnd atomic.Int64 // when the lease ends at the earliest, since the worker's epoch
 	deadline time.Time    // set before the handler starts; zero is none
+	recorded bool         // it succeeded, and the source keeps that; the handler's goroutine's own
 
 	mu      sync.Mutex
 	cause   error         // why it ended

@@ -28,7 +28,8 @@ func (o *outbox) empty() {
 }
 
 // settler settles whatever was decided while the last settling ran: no timer,
-// and one call for many. What fails for now is repeated after a pause and does
+// and one call for many. Only what is recorded gathers for a while, unless
+// somebody waits for something. What fails for now is repeated after a pause and does
 // not hold up the rest, unless nothing at all can be settled.
 type settler struct {
 	w       *Worker
@@ -37,6 +38,7 @@ type settler struct {
 	again   outbox // to be repeated
 	due     <-chan time.Time
 	pause   time.Duration
+	resting <-chan time.Time // nothing is settled until then
 	down    bool             // the last call settled nothing
 	ending  bool             // nothing more will be decided
 	goodbye <-chan time.Time // then what is left is given up
@@ -46,7 +48,7 @@ type settler struct {
 func (w *Worker) settleLoop(closing <-chan struct{}) {
 	s := settler{w: w}
 	for {
-		if !s.down {
+		if !s.down && s.resting == nil {
 			s.take()
 			s.settle()
 			if s.ending && !s.left() {
@@ -54,15 +56,19 @@ func (w *Worker) settleLoop(closing <-chan struct{}) {
 			}
 		}
 		wake := w.wake
-		if s.down {
+		if s.down || s.resting != nil {
 			wake = nil
 		}
 		select {
 		case <-wake:
+		case <-s.resting:
+			s.resting = nil
+		case <-w.haste:
+			s.resting = nil
 		case <-s.due:
 			s.repeat()
 		case <-closing:
-			closing, s.ending = nil, true
+			closing, s.ending, s.resting = nil, true, nil
 			s.goodbye = time.After(lastSettling)
 		case <-s.goodbye:
 			s.take()
@@ -84,6 +90,9 @@ func (s *settler) left() bool { return len(s.again.runs) > 0 }
 
 // settle settles what is in the box in as many calls as it takes.
 func (s *settler) settle() {
+	if s.w.c.Recorder != nil && len(s.box.runs) > 0 && !s.ending {
+		s.resting = time.After(settleRest)
+	}
 	for from := 0; from < len(s.box.runs); from += nixie.MaxBatch {
 		to := min(from+nixie.MaxBatch, len(s.box.runs))
 		s.call(s.box.settlements[from:to], s.box.runs[from:to])

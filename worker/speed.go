@@ -12,6 +12,7 @@ type speed struct {
 	workers  int
 	lease    time.Duration
 	most     int
+	ahead    time.Duration // of work that may be in hand beyond twice the workers; 0 is a quarter of a lease
 	averaged atomic.Uint64 // float64 bits of the average in seconds; 0 is not known
 }
 
@@ -42,5 +43,8 @@ func (s *speed) limit() int {
 		return s.workers
 	}
 	quarter := s.lease.Seconds() / 4 * float64(s.workers) / average
+	if s.ahead > 0 {
+		quarter = min(quarter, float64(s.workers)*max(2, s.ahead.Seconds()/average))
+	}
 	return int(min(max(quarter, float64(s.workers)), float64(s.most)))
 }

@@ -20,6 +20,7 @@ type Worker struct {
 	quit  chan struct{} // closed when nothing more is to be started
 	stop  chan struct{} // closed by Abort
 	wake  chan struct{} // the outbox is not empty any more
+	haste chan struct{} // something in it is waited for
 	ran   atomic.Bool
 	abort sync.Once
 	speed speed
@@ -77,8 +78,12 @@ func New(c Config) (*Worker, error) {
 		quit:  make(chan struct{}),
 		stop:  make(chan struct{}),
 		wake:  make(chan struct{}, 1),
+		haste: make(chan struct{}, 1),
 		slots: make([]slot, c.Concurrency),
 		speed: speed{workers: c.Concurrency, lease: c.Lease, most: c.Prefetch},
+	}
+	if c.Recorder != nil {
+		w.speed.ahead = recordAhead
 	}
 	w.circuits.rules = c.Breaker
 	w.changed = sync.NewCond(&w.mu)
@@ -150,6 +155,7 @@ func (w *Worker) handle(s *slot, all *sync.WaitGroup, b *batch) {
 		if b != nil {
 			w.runThrough(s, b)
 		}
+		w.hasten() // whoever has nothing to do is not to wait for others
 		select {
 		case b = <-w.work:
 		case <-w.quit:
@@ -162,7 +168,7 @@ func (w *Worker) handle(s *slot, all *sync.WaitGroup, b *batch) {
 func (w *Worker) runThrough(s *slot, b *batch) {
 	s.at = w.c.Clock()
 	for {
-		if w.c.SettleEach && s.last != nil {
+		if w.c.SettleEach && s.last != nil && !s.last.recorded {
 			if !w.awaitSettled(s.last) {
 				return
 			}
@@ -200,6 +206,12 @@ func (w *Worker) one(s *slot, r *run) {
 	if !r.state.CompareAndSwap(waiting, running) {
 		w.ended(s, r, nil, started)
 		return // released or lost before it started
+	}
+	if w.c.Recorder != nil && w.c.Recorder.Record(nixie.StageBegun, r.d) != nil {
+		r.state.Store(deciding)
+		w.ended(s, r, nil, started)
+		w.post(r, nixie.Settlement{Delivery: r.d, Verb: nixie.Release}) // a crash would look as if it had waited
+		return
 	}
 	if w.c.Timeout > 0 {
 		r.deadline = started.Add(w.c.Timeout)
@@ -250,7 +262,17 @@ func (w *Worker) finish(s *slot, r *run, err error, started, ended time.Time) {
 	}
 	st := w.c.decide(r.d, err, why != nil, started, ended)
 	w.ended(s, r, &st, ended)
+	r.recorded = w.record(&st)
 	w.post(r, st)
+}
+
+// record has a plain success kept by a source that can. What else becomes of a
+// message is waited for: it may be the end of the job. So is what others wait
+// for, the next of a stream.
+func (w *Worker) record(st *nixie.Settlement) bool {
+	d := st.Delivery
+	return w.c.Recorder != nil && st.Verb == nixie.Complete && st.Failure == nil && st.Second == nil &&
+		d.Stream == "" && len(d.NewSteps()) == 0 && !d.Completed() && w.c.Recorder.Record(nixie.StageSucceeded, d) == nil
 }
 
 // post hands a settlement to the settler.
@@ -259,11 +281,25 @@ func (w *Worker) post(r *run, st nixie.Settlement) {
 	first := len(w.outbox.runs) == 0
 	w.outbox.add(r, st)
 	w.mu.Unlock()
+	if !r.recorded {
+		w.hasten()
+	}
 	if !first {
 		return // somebody has woken the settler
 	}
 	select {
 	case w.wake <- struct{}{}:
+	default:
+	}
+}
+
+// hasten ends the rest of the settler.
+func (w *Worker) hasten() {
+	if w.c.Recorder == nil {
+		return
+	}
+	select {
+	case w.haste <- struct{}{}:
 	default:
 	}
 }

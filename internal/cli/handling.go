@@ -121,6 +121,9 @@ func (g *globals) owner() string {
 // drive runs what works under a progress display. The first interrupt lets
 // commands finish that run, the second ends them.
 func (h *handling) drive(ctx context.Context, r *runner.Runner, shown *progress, work func(context.Context) error) error {
+	// A thread that waits for a command keeps a processor of Go's scheduler, which
+	// looks all the time whether to take it away while no other is idle. Now one is.
+	runtime.GOMAXPROCS(2 * runtime.GOMAXPROCS(0))
 	second := make(chan os.Signal, 2)
 	signal.Notify(second, os.Interrupt, syscall.SIGTERM)
 	defer signal.Stop(second)

@@ -9,7 +9,6 @@ import (
 	"strings"
 	"syscall"
 	"testing"
-	"time"
 )
 
 // kindOf is what a webhook is about. Those of a host that is gone come late in
@@ -65,19 +64,8 @@ func (d *desk) start(name string, args ...string) *exec.Cmd {
 // is left, three times.
 func (d *desk) killThreeTimes(args []string) {
 	d.t.Helper()
-	for kill := range 3 {
-		begun := len(d.ledger("ledger"))
-		runner := d.start("nixie", args...)
-		if !within(20*time.Second, func() bool { return len(d.ledger("ledger")) >= begun+60 }) {
-			d.t.Fatalf("run %d does not get on: %d executions", kill+1, len(d.ledger("ledger")))
-		}
-		if err := runner.Process.Kill(); err != nil {
-			d.t.Fatal(err)
-		}
-		if err := runner.Wait(); err == nil {
-			d.t.Fatalf("run %d ended before it could be killed", kill+1)
-		}
-		d.noProcess()
+	for range 3 {
+		d.killAfter(60, args)
 		d.verify()
 	}
 }

@@ -177,9 +177,14 @@ func (g *Guard) environ(env []string) []string {
 	return append(env[:len(env):len(env)], markVariable+"="+g.mark)
 }
 
-// record lists a group; forget takes it off again.
-func (g *Guard) record(group int) (forget func(), err error) {
-	start := startTime(group)
+// record lists a group whose leader was started not before the tick began; forget
+// takes it off again. While that tick lasts it is the start time: most often
+// nobody has to look.
+func (g *Guard) record(group int, began uint64) (forget func(), err error) {
+	start := began
+	if ticks() != began {
+		start = startTime(group)
+	}
 	g.mu.Lock()
 	defer g.mu.Unlock()
 	if g.closed {

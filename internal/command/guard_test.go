@@ -315,3 +315,53 @@ func FuzzParseStat(f *testing.F) {
 		}
 	})
 }
+
+// The start time that is listed is what the system says, whether or not a tick
+// passed meanwhile.
+func TestGuardListsTheStartTime(t *testing.T) {
+	guard := startGuard(t, t.TempDir(), "me")
+	for range 50 {
+		began := ticks()
+		sleeper := exec.Command("sleep", "60")
+		if err := sleeper.Start(); err != nil {
+			t.Fatal(err)
+		}
+		pid := sleeper.Process.Pid
+		forget, err := guard.record(pid, began)
+		if err != nil {
+			t.Fatal(err)
+		}
+		data, err := os.ReadFile(guard.path)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if listed := parseGroups(data).slots; len(listed) != 1 || listed[0] != (slot{pid, startTime(pid)}) {
+			t.Fatalf("listed %+v, process %d began at %d", listed, pid, startTime(pid))
+		}
+		forget()
+		_ = sleeper.Process.Kill()
+		_ = sleeper.Wait() // signal: killed
+	}
+}
+
+// Where there is no handle of a process, a pipe ends with it.
+func TestExitPipe(t *testing.T) {
+	sleeper := exec.Command("sleep", "60")
+	if err := sleeper.Start(); err != nil {
+		t.Fatal(err)
+	}
+	exited, err := exitPipe(sleeper.Process.Pid)
+	if err != nil {
+		t.Fatal(err)
+	}
+	s := &streams{in: noFile, out: outlet{fd: noFile}, err: outlet{fd: noFile}}
+	if s.attend(exited, time.Now().Add(20*time.Millisecond)) {
+		t.Error("it has ended, says the pipe of a process that lives")
+	}
+	_ = sleeper.Process.Kill()
+	if !s.attend(exited, time.Now().Add(10*time.Second)) {
+		t.Error("it lives, says the pipe of a process that was killed")
+	}
+	shut(&exited)
+	_ = sleeper.Wait() // signal: killed
+}

@@ -10,6 +10,7 @@ import (
 	"strconv"
 	"strings"
 	"syscall"
+	"time"
 
 	"golang.org/x/sys/unix"
 )
@@ -36,6 +37,18 @@ func systemName() string {
 		space = "unknown"
 	}
 	return strings.TrimSpace(string(boot)) + "/" + space
+}
+
+// tick is the unit of start times on every machine that Go runs on.
+const tick = int64(10 * time.Millisecond)
+
+// ticks is the time since boot as start times count it; 0 when nobody can tell.
+func ticks() uint64 {
+	var now unix.Timespec
+	if unix.ClockGettime(unix.CLOCK_BOOTTIME, &now) != nil {
+		return 0
+	}
+	return uint64(now.Nano() / tick)
 }
 
 // startTime is when a process started, 0 when nobody can tell.

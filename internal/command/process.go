@@ -21,15 +21,15 @@ const (
 // it is reaped, so signals and reaping exclude each other.
 type process struct {
 	pid    int
+	exited int // file that is readable once the leader has ended
 	grace  time.Duration
-	forget func()        // takes it off the guard's list; nil without a guard
-	killed chan struct{} // closed once the group got SIGKILL
+	forget func() // takes it off the guard's list; nil without a guard
 
 	mu     sync.Mutex
 	ended  bool // the leader has; it is too late to ask it
 	reaped bool
-	dead   bool // killed is closed
 	cause  cause
+	killAt time.Time // when the grace of a group that was asked to end is over
 	timer  *time.Timer
 }
 
@@ -41,7 +41,7 @@ func (p *process) end(why cause) {
 	if p.ended || p.cause != causeItself {
 		return
 	}
-	p.cause = why
+	p.cause, p.killAt = why, time.Now().Add(p.grace)
 	if p.grace == 0 {
 		p.killLocked()
 		return
@@ -58,27 +58,25 @@ func (p *process) kill() {
 }
 
 func (p *process) killLocked() {
-	if !p.reaped && !p.dead {
-		p.dead = true
-		close(p.killed)
+	if !p.reaped {
 		signalGroup(p.pid, syscall.SIGKILL)
 	}
 }
 
-// wait returns how the leader ended, after the rest of its group was killed.
-// When the group was asked to end, its other members have what is left of the
-// grace, as far as open output shows that there are any.
-func (p *process) wait(drained <-chan struct{}) (syscall.WaitStatus, error) {
-	awaitExit(p.pid)
+// wait looks after the streams until the leader has ended and returns how it
+// did, after the rest of its group was killed. When the group was asked to end,
+// its other members have what is left of the grace, as far as open output shows
+// that there are any.
+func (p *process) wait(s *streams) (syscall.WaitStatus, error) {
+	s.attend(p.exited, time.Time{})
+	shut(&p.exited)
+	s.release()
 	p.mu.Lock()
-	asked := p.cause != causeItself
+	asked, killAt := p.cause != causeItself, p.killAt
 	p.ended = true
 	p.mu.Unlock()
 	if asked {
-		select {
-		case <-drained:
-		case <-p.killed:
-		}
+		s.attend(noFile, killAt)
 	}
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -93,6 +91,20 @@ func (p *process) wait(drained <-chan struct{}) (syscall.WaitStatus, error) {
 	}
 	p.reaped = true
 	return reap(p.pid)
+}
+
+// exitPipe is a pipe that ends when the child has ended, where the system gives no
+// handle that does. Its goroutine ends with the child.
+func exitPipe(pid int) (int, error) {
+	r, w, err := openPipe()
+	if err != nil {
+		return noFile, fmt.Errorf("pipe: %w", err)
+	}
+	go func() {
+		awaitExit(pid)
+		shut(&w)
+	}()
+	return r, nil
 }
 
 // signalGroup sends a signal to a group. That there is nobody left to get it is

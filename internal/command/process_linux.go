@@ -7,9 +7,10 @@ import (
 )
 
 // groupAttributes puts a child at the head of a group of its own that gets
-// SIGKILL when the thread that forks it ends.
-func groupAttributes() *syscall.SysProcAttr {
-	return &syscall.SysProcAttr{Setpgid: true, Pdeathsig: syscall.SIGKILL}
+// SIGKILL when the thread that forks it ends. The handle becomes readable when
+// the child has ended; kernels before 5.3 give none.
+func groupAttributes(handle *int) *syscall.SysProcAttr {
+	return &syscall.SysProcAttr{Setpgid: true, Pdeathsig: syscall.SIGKILL, PidFD: handle}
 }
 
 // awaitExit returns when the child has ended and leaves it a zombie.

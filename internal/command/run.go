@@ -45,9 +45,8 @@ func Run(ctx context.Context, spec Spec) (Result, error) {
 		streams.close()
 		return Result{}, err
 	}
-	streams.begin(spec.Stdin, spec.Stdout)
 	release := p.watch(ctx, spec.Timeout)
-	status, waitErr := p.wait(streams.drained)
+	status, waitErr := p.wait(streams)
 	release()
 	runtime.UnlockOSThread()
 
@@ -70,20 +69,26 @@ func start(path string, spec *Spec, streams *streams) (*process, error) {
 	if spec.Guard != nil {
 		env = spec.Guard.environ(env)
 	}
+	began := ticks()
+	handle := noFile
 	pid, err := syscall.ForkExec(path, spec.Args, &syscall.ProcAttr{
-		Dir: spec.Dir, Env: env, Files: streams.child[:], Sys: groupAttributes(),
+		Dir: spec.Dir, Env: env, Files: streams.files(), Sys: groupAttributes(&handle),
 	})
-	streams.closeChild()
 	if err != nil {
 		return nil, startFailure(spec, err)
 	}
-	p := &process{pid: pid, grace: spec.grace(), killed: make(chan struct{})}
-	if spec.Guard == nil {
-		return p, nil
+	shut(&streams.child[0])
+	p := &process{pid: pid, exited: handle, grace: spec.grace()}
+	if p.exited == noFile {
+		p.exited, err = exitPipe(pid)
 	}
-	if p.forget, err = spec.Guard.record(pid); err != nil {
+	if err == nil && spec.Guard != nil {
+		p.forget, err = spec.Guard.record(pid, began)
+	}
+	if err != nil {
 		p.kill()
-		_, waitErr := p.wait(nil)
+		_, waitErr := reap(pid)
+		shut(&p.exited)
 		return nil, scarce(errors.Join(err, waitErr))
 	}
 	return p, nil

@@ -6,42 +6,45 @@ import (
 	"fmt"
 	"io"
 	"os"
-	"sync"
-	"sync/atomic"
-	"syscall"
 	"time"
 
 	"golang.org/x/sys/unix"
 )
 
-// streams are the ends of the three pipes of a child.
+// streams are the ends of the three pipes of a child. The thread that waits for
+// the child looks after all of them by poll: goroutines that did would cost more
+// than a short command.
 type streams struct {
-	child   [3]uintptr // ends that the child gets
-	out     outlet
-	err     outlet
-	in      *os.File // nil when all of stdin is in the pipe already
-	unsent  []byte
-	feeding sync.WaitGroup
-	reading atomic.Int32
-	drained chan struct{} // closed when both outputs have ended
+	child  [3]int // ends that the child gets
+	out    outlet
+	err    outlet
+	in     int    // noFile when all of stdin is in the pipe already
+	unsent []byte // of stdin
+	buf    []byte // that outputs are read into
 }
 
-// outlet reads one output to its end and keeps the tail.
+// outlet is one output, of which the tail is kept.
 type outlet struct {
-	file   *os.File
+	fd     int // noFile when it has ended
 	ring   ring
 	pass   io.Writer
 	failed error // of pass
 }
 
-const noFile = ^uintptr(0)
+const (
+	noFile = -1 // poll passes by what has this number
+
+	atOnce  = 4 << 10  // bytes that every empty pipe takes
+	readMin = 1 << 10  // size of the buffer at first
+	readMax = 32 << 10 // and once it was full
+)
 
 func openStreams(spec *Spec) (*streams, error) {
-	s := &streams{child: [3]uintptr{noFile, noFile, noFile}, drained: make(chan struct{})}
+	s := &streams{child: [3]int{noFile, noFile, noFile}, in: noFile}
 	limit := spec.tailLimit()
-	s.out.ring.limit, s.err.ring.limit = limit, limit
+	s.out = outlet{fd: noFile, ring: ring{limit: limit}, pass: spec.Stdout}
+	s.err = outlet{fd: noFile, ring: ring{limit: limit}}
 	if err := s.open(spec.Stdin); err != nil {
-		s.closeChild()
 		s.close()
 		return nil, err
 	}
@@ -52,143 +55,148 @@ func (s *streams) open(stdin []byte) error {
 	if err := s.openIn(stdin); err != nil {
 		return err
 	}
-	for i, outlet := range []*outlet{&s.out, &s.err} {
+	for i, outlet := range s.outlets() {
 		r, w, err := openPipe()
 		if err != nil {
 			return fmt.Errorf("pipe: %w", err)
 		}
-		s.child[1+i] = uintptr(w)
-		if outlet.file, err = pollable(r); err != nil {
-			return err
-		}
+		outlet.fd, s.child[1+i] = r, w
 	}
 	return nil
 }
 
-// openIn puts what fits into the pipe before anybody reads it: most items need
-// no goroutine.
+// files are the child's ends as a fork wants them.
+func (s *streams) files() []uintptr {
+	return []uintptr{uintptr(s.child[0]), uintptr(s.child[1]), uintptr(s.child[2])}
+}
+
+func (s *streams) outlets() [2]*outlet { return [2]*outlet{&s.out, &s.err} }
+
+// openIn puts what fits into the pipe before anybody reads it.
 func (s *streams) openIn(stdin []byte) error {
 	if len(stdin) == 0 {
 		fd, err := unix.Open(os.DevNull, unix.O_RDONLY|unix.O_CLOEXEC, 0)
 		if err != nil {
 			return fmt.Errorf("open %s: %w", os.DevNull, err)
 		}
-		s.child[0] = uintptr(fd)
+		s.child[0] = fd
 		return nil
 	}
 	r, w, err := openPipe()
 	if err != nil {
 		return fmt.Errorf("pipe: %w", err)
 	}
-	s.child[0] = uintptr(r)
-	if err := unix.SetNonblock(w, true); err != nil {
-		return fmt.Errorf("pipe: %w", closing(w, err))
+	s.child[0], s.in, s.unsent = r, w, stdin
+	if len(stdin) > atOnce {
+		if err := unix.SetNonblock(w, true); err != nil {
+			return fmt.Errorf("pipe: %w", err)
+		}
 	}
-	n, err := unix.Write(w, stdin)
-	if err != nil && err != unix.EAGAIN {
-		return fmt.Errorf("pipe: %w", closing(w, err))
-	}
-	if n = max(n, 0); n == len(stdin) {
-		return unix.Close(w)
-	}
-	s.in, s.unsent = os.NewFile(uintptr(w), "stdin"), stdin[n:]
+	s.feed()
 	return nil
 }
 
-// pollable wraps the reading end of a pipe so that a close ends a read.
-func pollable(fd int) (*os.File, error) {
-	if err := unix.SetNonblock(fd, true); err != nil {
-		return nil, fmt.Errorf("pipe: %w", closing(fd, err))
+// feed writes what the pipe takes of stdin.
+func (s *streams) feed() {
+	n, err := unix.Write(s.in, s.unsent)
+	if err == unix.EAGAIN || err == unix.EINTR {
+		return
 	}
-	return os.NewFile(uintptr(fd), "pipe"), nil
+	// EPIPE: the command does not read all, which is its right.
+	if s.unsent = s.unsent[max(n, 0):]; err != nil || len(s.unsent) == 0 {
+		shut(&s.in)
+	}
 }
 
-func closing(fd int, err error) error {
-	_ = unix.Close(fd) // the error in hand says more
-	return err
-}
-
-// begin starts to feed and to read. Its goroutines end by finish at the latest.
-func (s *streams) begin(stdin []byte, pass io.Writer) {
-	s.out.pass = pass
-	if s.in != nil {
-		s.feeding.Go(func() {
-			_, _ = s.in.Write(s.unsent) // EPIPE: the command does not read all, which is its right
-			_ = s.in.Close()            // of a pipe, nothing can be lost
-		})
-	}
-	s.reading.Store(2)
-	for _, outlet := range []*outlet{&s.out, &s.err} {
-		go func() {
-			outlet.drain()
-			if s.reading.Add(-1) == 0 {
-				close(s.drained)
+// attend feeds and reads until notice is readable or, when that is noFile, until
+// both outputs have ended. It reports false when until came first; the zero time
+// never does.
+func (s *streams) attend(notice int, until time.Time) bool {
+	for notice != noFile || s.out.fd != noFile || s.err.fd != noFile {
+		wait := -1
+		if !until.IsZero() {
+			left := time.Until(until)
+			if left <= 0 {
+				return false
 			}
-		}()
-	}
-}
-
-// finish waits for the rest of the output and closes everything. It reports
-// whether somebody outside the group kept the output open for too long.
-func (s *streams) finish() (detached bool) {
-	if s.in != nil {
-		_ = s.in.Close() // closed already when all was sent
-		s.feeding.Wait()
-	}
-	select {
-	case <-s.drained:
-	default:
-		timer := time.NewTimer(drainWait)
-		defer timer.Stop()
-		select {
-		case <-s.drained:
-		case <-timer.C:
-			detached = true
+			wait = int((left + time.Millisecond - 1) / time.Millisecond)
+		}
+		fds := [...]unix.PollFd{
+			{Fd: int32(notice), Events: unix.POLLIN},
+			{Fd: int32(s.out.fd), Events: unix.POLLIN},
+			{Fd: int32(s.err.fd), Events: unix.POLLIN},
+			{Fd: int32(s.in), Events: unix.POLLOUT},
+		}
+		if n, err := unix.Poll(fds[:], wait); err != nil || n == 0 {
+			continue // a signal, or the time is up: the beginning of the loop tells
+		}
+		for i, outlet := range s.outlets() {
+			if fds[1+i].Revents != 0 {
+				s.read(outlet)
+			}
+		}
+		if fds[3].Revents != 0 {
+			s.feed()
+		}
+		if fds[0].Revents != 0 {
+			return true
 		}
 	}
-	s.closeOutputs()
-	<-s.drained
+	return true
+}
+
+// read takes once from an output that has something or has ended.
+func (s *streams) read(o *outlet) {
+	if s.buf == nil {
+		s.buf = make([]byte, readMin)
+	}
+	n, err := unix.Read(o.fd, s.buf)
+	if err == unix.EINTR {
+		return
+	}
+	if n <= 0 {
+		shut(&o.fd)
+		return
+	}
+	o.ring.write(s.buf[:n])
+	if o.pass != nil && o.failed == nil {
+		_, o.failed = o.pass.Write(s.buf[:n])
+	}
+	if n == len(s.buf) && n < readMax {
+		s.buf = make([]byte, readMax)
+	}
+}
+
+// finish reads the rest of the output and closes everything. It reports whether
+// somebody outside the group kept the output open for too long.
+func (s *streams) finish() (detached bool) {
+	shut(&s.in)
+	detached = !s.attend(noFile, time.Now().Add(drainWait))
+	s.close()
 	return detached
 }
 
-func (s *streams) closeChild() {
-	for i, fd := range s.child {
-		if fd != noFile {
-			_ = syscall.Close(int(fd)) // of a pipe, nothing can be lost
-			s.child[i] = noFile
-		}
+// release closes our copies of the ends that the child writes to, so that its
+// outputs can end. Before the child has, nobody needs to know of that: each end
+// would wake us up for nothing.
+func (s *streams) release() {
+	for i := range s.child {
+		shut(&s.child[i])
 	}
 }
 
 func (s *streams) close() {
-	if s.in != nil {
-		_ = s.in.Close() // of a pipe, nothing can be lost
-	}
-	s.closeOutputs()
+	s.release()
+	shut(&s.in)
+	shut(&s.out.fd)
+	shut(&s.err.fd)
 }
 
-func (s *streams) closeOutputs() {
-	for _, outlet := range []*outlet{&s.out, &s.err} {
-		if outlet.file != nil {
-			_ = outlet.file.Close() // only ever read
-		}
-	}
-}
-
-func (o *outlet) drain() {
-	buf := make([]byte, 1<<10)
-	for {
-		n, err := o.file.Read(buf)
-		o.ring.write(buf[:n])
-		if n > 0 && o.pass != nil && o.failed == nil {
-			_, o.failed = o.pass.Write(buf[:n])
-		}
-		if err != nil {
-			return // the end of the pipe, or finish closed it
-		}
-		if n == len(buf) && n < 1<<15 {
-			buf = make([]byte, 1<<15)
-		}
+// shut closes an end of a pipe, once.
+func shut(fd *int) {
+	if *fd != noFile {
+		_ = unix.Close(*fd) // of a pipe, nothing can be lost
+		*fd = noFile
 	}
 }
 

@@ -198,8 +198,8 @@ var table = []mutant{
 	{
 		number: 31, name: "LIMIT before the eligibility filter",
 		breaks: "messages that must not be handed out fill the page, and those behind them starve",
-		edits: []edit{{"store/sqlite/claim.go", "from message where pos > ? and pos <= ? and own = 0 order by pos limit ?",
-			"from (select * from message where pos > ? and pos <= ? order by pos limit ?) where own = 0"}},
+		edits: []edit{{"store/sqlite/claim.go", `from message where pos > +? and pos <= +? and own = 0 order by pos"+limited`,
+			`from (select * from message where pos > +? and pos <= +? order by pos limit ? + 0) where own = 0"`}},
 		tests: intake,
 	},
 	{

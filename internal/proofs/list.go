@@ -30,6 +30,7 @@ func List() []Proof {
 		{"simulator-sqlite", "store/sqlite", "TestSimulator"},
 		{"simulator", "internal/simulate", "TestSimulator"},
 		{"kills", "store/sqlite", "TestKills"},
+		{"run-kills", "internal/cli", "TestKilledAtAnyMoment"},
 		{"histories-memory", "internal/histories", "TestMemory"},
 		{"power-loss", "internal/powerloss", "TestRandomPowerLoss"},
 	}

@@ -76,6 +76,7 @@ type Runner struct {
 	env      command.Environment
 	judge    *judge
 	guard    *command.Guard
+	verdicts string // folder of those of this run's commands
 	busy     inProgress
 	trouble  trouble
 	count    counters

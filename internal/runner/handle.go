@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"path/filepath"
+	"strconv"
 	"sync"
 	"time"
 
@@ -55,7 +56,7 @@ func (r *Runner) runCommand(ctx context.Context, d *nixie.Delivery) error {
 	if err != nil {
 		return err
 	}
-	verdictPath := filepath.Join(r.verdictFolder(r.c.Owner), fmt.Sprintf("%s-%d", d.ID, d.Lease.Number))
+	verdictPath := r.verdicts + "/" + d.ID.String() + "-" + strconv.FormatInt(d.Lease.Number, 10)
 	variables := r.variables(d)
 	variables.Verdict = verdictPath
 	item.Scalars(func(name, value string) {

@@ -133,10 +133,11 @@ func (r *Runner) tidy(ctx context.Context) {
 
 // begin prepares the machine for commands; end tidies up once all have ended.
 func (r *Runner) begin() (end func(), err error) {
+	r.verdicts = r.verdictFolder(r.c.Owner)
 	if err := r.prepareFolders(); err != nil {
 		return nil, err
 	}
-	tidy := func() { _ = os.RemoveAll(r.verdictFolder(r.c.Owner)) } // what stays is small, and nobody reads it
+	tidy := func() { _ = os.RemoveAll(r.verdicts) } // what stays is small, and nobody reads it
 	if r.guard, err = command.StartGuard(r.ownersFolder(), r.c.Owner); err != nil {
 		tidy()
 		return nil, err
@@ -187,7 +188,7 @@ func (r *Runner) Abort() {
 
 // prepareFolders makes the places for what this machine has to know of the run.
 func (r *Runner) prepareFolders() error {
-	for _, folder := range [...]string{r.ownersFolder(), r.verdictFolder(r.c.Owner)} {
+	for _, folder := range [...]string{r.ownersFolder(), r.verdicts} {
 		if err := os.MkdirAll(folder, 0o700); err != nil {
 			return nixie.Errorf(nixie.CodeUnavailable, "folder for running commands: %w; XDG_STATE_HOME names another", err)
 		}
@@ -198,6 +199,11 @@ func (r *Runner) prepareFolders() error {
 func (r *Runner) ownersFolder() string { return filepath.Join(r.c.StateFolder, "owners") }
 
 func (r *Runner) worker() (*worker.Worker, error) {
+	recorder, noted := r.store.(nixie.Recorder)
+	ahead := 2 // little: what waits in hand when a run is killed counts as an attempt
+	if noted {
+		ahead = 256 // of the quickest; the worker takes so many of no others
+	}
 	return worker.New(worker.Config{
 		Source:      &source{Source: store.NewSource(r.store, r.c.Queues...), r: r},
 		Handler:     nixie.HandlerFunc(r.handle),
@@ -206,8 +212,9 @@ func (r *Runner) worker() (*worker.Worker, error) {
 		Mask:        r.c.Mask,
 		Breaker:     *r.c.Breaker,
 		Concurrency: r.c.Parallel,
-		Prefetch:    2 * r.c.Parallel, // little: what waits in hand when a run is killed counts as an attempt
+		Prefetch:    min(ahead*r.c.Parallel, nixie.MaxBatch),
 		SettleEach:  true,
+		Recorder:    recorder,
 		Lease:       r.c.Lease,
 		Drain:       drainForever,
 		Name:        r.c.Owner,

@@ -25,7 +25,9 @@ func (s *Store) Claim(ctx context.Context, name string, want nixie.Want) ([]*nix
 	}
 	defer s.mu.Unlock()
 	for _, q := range s.queues {
-		q.sweep(now)
+		if err := s.sweep(q, now); err != nil {
+			return nil, err
+		}
 	}
 	q := s.queues[name]
 	if q == nil || q.settings.Paused {
@@ -38,23 +40,64 @@ func (s *Store) Claim(ctx context.Context, name string, want nixie.Want) ([]*nix
 		if err != nil {
 			return deliveries, err
 		}
+		if want.Noted {
+			m.stage = nixie.StageWaiting
+		}
 		deliveries = append(deliveries, d)
 	}
 	return deliveries, nil
 }
 
-// sweep ends the leases of the queue that are over or whose owner is gone.
-func (q *queue) sweep(now time.Time) {
+// sweep ends the leases of the queue that are over or whose owner is gone, as the
+// stage that the holder noted says.
+func (s *Store) sweep(q *queue, now time.Time) error {
 	q.live = slices.DeleteFunc(q.live, func(m *message) bool { return m.State != nixie.Queued && m.State != nixie.Leased })
 	for _, m := range q.live {
 		if m.State != nixie.Leased || now.Before(m.LeaseExpiresAt) && !m.holder.gone {
 			continue
 		}
-		m.State = nixie.Queued
-		m.Crashes++
-		m.abandoned, m.abandonedBy = true, m.LeaseOwner
-		m.wait(now)
+		if err := s.vanish(m, now); err != nil {
+			return err
+		}
 	}
+	return nil
+}
+
+func (s *Store) vanish(m *message, now time.Time) error {
+	switch m.stage {
+	case nixie.StageSucceeded:
+		if err := m.move(nixie.OnComplete); err != nil {
+			return err
+		}
+		return s.end(m, nixie.OnSuccess, m.LeaseOwner, "", now)
+	case nixie.StageWaiting:
+		if err := m.move(nixie.OnRelease); err != nil {
+			return err
+		}
+		s.again(m, &nixie.Settlement{Verb: nixie.Release}, now)
+		return nil
+	}
+	m.State = nixie.Queued
+	m.Crashes++
+	m.abandoned, m.abandonedBy = true, m.LeaseOwner
+	m.wait(now)
+	return nil
+}
+
+// Record notes how far this handle is with deliveries. It implements
+// [nixie.Recorder].
+func (s *Store) Record(stage nixie.Stage, deliveries ...*nixie.Delivery) error {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	for _, d := range deliveries {
+		if stage == nixie.StageSucceeded && len(d.NewSteps()) > 0 {
+			return nixie.Errorf(nixie.CodeInvalid, "message %s has new steps: settle it", d.ID)
+		}
+		if m := s.messages[d.ID]; m != nil && m.State == nixie.Leased && m.number == d.Lease.Number && m.holder == s {
+			m.stage = stage
+		}
+	}
+	return nil
 }
 
 func (q *queue) choose(want nixie.Want, now time.Time) []*message {
@@ -102,6 +145,7 @@ func (s *Store) lend(m *message, now time.Time, lease time.Duration) (*nixie.Del
 	if m.FirstReceivedAt.IsZero() {
 		m.FirstReceivedAt = now
 	}
+	m.stage = 0
 	m.holder, m.LeaseOwner, m.LeasedAt, m.LeaseExpiresAt = s, s.owner, now, now.Add(lease)
 	d := &nixie.Delivery{
 		Message:     m.show(true),

@@ -14,8 +14,9 @@ import (
 )
 
 var (
-	_ store.Store = (*Store)(nil)
-	_ store.Waker = (*Store)(nil)
+	_ store.Store    = (*Store)(nil)
+	_ store.Waker    = (*Store)(nil)
+	_ nixie.Recorder = (*Store)(nil)
 )
 
 // Options say how a store is made; the zero value is ready.

@@ -19,9 +19,10 @@ type message struct {
 	ordered bool  // it is part of an ordered stream
 	rank    int64 // its place there
 
-	number      int64  // of its newest lease
-	holder      *Store // while leased
-	abandoned   bool   // the next claim is there to judge
+	number      int64       // of its newest lease
+	holder      *Store      // while leased
+	stage       nixie.Stage // that it noted
+	abandoned   bool        // the next claim is there to judge
 	abandonedBy string
 	holdsKey    bool
 

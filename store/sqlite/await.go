@@ -132,6 +132,7 @@ func (s *Store) isBusy(ctx context.Context, queue string) (bool, error) {
 func (s *Store) served(ctx context.Context, c *waiter, err error) ([]*nixie.Delivery, error) {
 	defer s.gate.leave()
 	if err != nil {
+		s.owner.stages.forget(&c.got)
 		return nil, s.explain(context.Background(), err)
 	}
 	return s.deliveries(ctx, c.queue, &c.got)

@@ -23,7 +23,7 @@ type awaited struct {
 func await(ctx context.Context, s *sqlite.Store) <-chan awaited {
 	got := make(chan awaited, 1)
 	go func() {
-		ds, err := s.Await(ctx, "q", nixie.Want{Max: 10, Wait: patience, Lease: time.Minute})
+		ds, err := s.Await(ctx, "q", nixie.Want{Max: 10, Wait: patience, Lease: time.Minute, Noted: true})
 		got <- awaited{ds, err}
 	}()
 	for s.Waiters("q") == 0 {

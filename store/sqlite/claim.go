@@ -15,6 +15,8 @@ type claimed struct {
 	batch  *batchRow     // or one lease for a range
 	before []int         // how many members of the range come before the i-th row
 	size   int           // bytes of their bodies
+
+	members []int64 // places of the range
 }
 
 // errEnough ends a query that has found what it was after.
@@ -69,6 +71,7 @@ func (s *Store) Claim(ctx context.Context, queue string, want nixie.Want) ([]*ni
 		return t.claim(&got, queue, want)
 	})
 	if err != nil {
+		s.owner.stages.forget(&got)
 		return nil, err
 	}
 	if len(dead) > 0 {
@@ -120,9 +123,18 @@ func (s *Store) hasWork(c conn, queue string) (bool, error) {
 	return false, nil
 }
 
-// claim hands out up to want.Max messages: a suspect alone, else those with a
-// row of their own and new ones, both in the order of their turns.
+// claim hands out messages and notes that they wait, if that is wanted.
 func (t *tx) claim(got *claimed, queue string, want nixie.Want) error {
+	err := t.handOut(got, queue, want)
+	if err == nil && want.Noted {
+		t.store.owner.stages.claimed(got)
+	}
+	return err
+}
+
+// handOut leases up to want.Max messages: a suspect alone, else those with a row
+// of their own and new ones, both in the order of their turns.
+func (t *tx) handOut(got *claimed, queue string, want nixie.Want) error {
 	q, err := t.queue(queue)
 	if err != nil || q == nil || q.paused {
 		return err
@@ -153,6 +165,9 @@ func (t *tx) claim(got *claimed, queue string, want nixie.Want) error {
 	}
 	if len(rows) == 0 && q.evenly(want.Max) {
 		n := min(int64(want.Max), q.fresh)
+		for i := range n {
+			got.members = append(got.members, q.place(q.cursor+1+i))
+		}
 		got.batch, err = t.leaseRange(q, q.place(q.cursor+1), q.place(q.cursor+n), n, until)
 		return err
 	}
@@ -163,6 +178,9 @@ func (t *tx) claim(got *claimed, queue string, want nixie.Want) error {
 	members := got.choose(&q.settings, rows, fresh, want.Max)
 	if err := t.leaseRows(q, got.rows, until); err != nil {
 		return err
+	}
+	for i := range members {
+		got.members = append(got.members, fresh[i].pos)
 	}
 	if members > 0 {
 		got.batch, err = t.leaseRange(q, fresh[0].pos, fresh[members-1].pos, int64(members), until)

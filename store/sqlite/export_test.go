@@ -2,8 +2,11 @@ package sqlite
 
 import (
 	"context"
+	"io"
 	"os"
 	"path/filepath"
+
+	"github.com/nixie-go/nixie"
 )
 
 // Waiting is how many calls wait for the next transaction.
@@ -38,6 +41,22 @@ func (s *Store) Run(ctx context.Context, queries ...string) error {
 		}
 		return nil
 	})
+}
+
+// StagesFile is the file of an owner with one lease in it.
+func StagesFile(place, number int64, stage nixie.Stage) []byte {
+	file := append(stagesHeader("boot"), make([]byte, slotSize)...)
+	encodeStage(file[slotSize:], leaseID{place, number}, stage)
+	return file
+}
+
+// ReadStages reads the file of an owner in the same life of the machine.
+func ReadStages(r io.Reader) map[[2]int64]nixie.Stage {
+	found := map[[2]int64]nixie.Stage{}
+	for lease, stage := range readStages(r, "boot") {
+		found[[2]int64{lease.place, lease.number}] = stage
+	}
+	return found
 }
 
 // Waiters is how many claims wait for work of a queue.

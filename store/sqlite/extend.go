@@ -23,6 +23,7 @@ func (s *Store) Extend(ctx context.Context, ds []*nixie.Delivery, lease time.Dur
 	if err != nil {
 		return all(errs, err)
 	}
+	s.owner.stages.extended(ds, errs)
 	return errs
 }
 

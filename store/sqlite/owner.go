@@ -14,10 +14,13 @@ import (
 // ownership is this process as a holder of leases. It is registered at the
 // first claim: a process that only enqueues or looks holds nothing.
 type ownership struct {
-	mu     sync.Mutex
-	name   string
-	n      int64 // row of the table owner
-	file   *os.File
+	mu   sync.Mutex
+	name string
+	n    int64 // row of the table owner
+	file *os.File
+
+	stages stages // in the file
+
 	marked atomic.Int64
 	probed atomic.Uint32
 }
@@ -88,6 +91,7 @@ func (o *ownership) lock(folder, name string) error {
 		return errors.Join(nixie.Errorf(nixie.CodeUnavailable, "owner lock %s cannot be taken", f.Name()), err, f.Close())
 	}
 	o.file = f
+	o.stages.begin(f)
 	return nil
 }
 
@@ -112,6 +116,7 @@ func (o *ownership) close() error {
 	if o.file == nil {
 		return nil
 	}
+	o.stages.begin(nil)
 	err := o.file.Close()
 	o.file = nil
 	return err

@@ -74,9 +74,13 @@ func (t *tx) holdMember(h *held, pos, batch int64, known bool) error {
 			return lost(h.d)
 		}
 	}
-	h.batch = b
-	h.pendingRow = pendingRow{pos: pos, queue: pos >> seqBits, attempts: 1, deliveries: 1, generation: 1, number: 1, received: b.claimed, claimed: b.claimed, owner: b.owner, until: b.until}
+	h.batch, h.pendingRow = b, b.member(pos)
 	return nil
+}
+
+// member is a message of a batch with the counters of a clean first claim.
+func (b *batchRow) member(pos int64) pendingRow {
+	return pendingRow{pos: pos, queue: pos >> seqBits, attempts: 1, deliveries: 1, generation: 1, number: 1, received: b.claimed, claimed: b.claimed, owner: b.owner, until: b.until}
 }
 
 func lost(d *nixie.Delivery) error {
@@ -125,6 +129,7 @@ func (s *Store) Settle(ctx context.Context, settlements []nixie.Settlement) []er
 	if err != nil {
 		return all(errs, err)
 	}
+	s.owner.stages.settled(settlements, errs)
 	return errs
 }
 
@@ -227,10 +232,7 @@ func (t *tx) settle(st *nixie.Settlement, doc string) error {
 	}
 	switch st.Verb {
 	case nixie.Complete:
-		if err := t.end(h, stSucceeded, ""); err != nil {
-			return err
-		}
-		return t.letterFollows(h, nixie.OnSuccess, "")
+		return t.succeed(h)
 	case nixie.Discard:
 		if err := t.end(h, stDiscarded, st.Note); err != nil {
 			return err
@@ -240,11 +242,8 @@ func (t *tx) settle(st *nixie.Settlement, doc string) error {
 		h.abandoned = ""
 		return t.requeue(h, st.Delay)
 	case nixie.Release:
-		if h.abandoned == "" {
-			h.attempts--
-		}
 		h.mayPass = st.MayPass && h.stream != 0 && h.q.settings.Order == nixie.OrderStrict
-		return t.requeue(h, st.Delay)
+		return t.release(h, st.Delay)
 	}
 	return t.bury(h, st, system, st.Burial.Rule)
 }
@@ -294,6 +293,14 @@ func (t *tx) keyOf(h *held) (string, error) {
 	return t.dedupeKey(h.pos)
 }
 
+// succeed ends a message well.
+func (t *tx) succeed(h *held) error {
+	if err := t.end(h, stSucceeded, ""); err != nil {
+		return err
+	}
+	return t.letterFollows(h, nixie.OnSuccess, "")
+}
+
 // writeLog writes the row that says how a message ended. Of a clean first life,
 // which most are, it leaves the counters out.
 func (t *tx) writeLog(p *pendingRow, state int, note string) error {
@@ -314,6 +321,14 @@ func (t *tx) dedupeKey(pos int64) (string, error) {
 		return nil
 	}, pos)
 	return key, err
+}
+
+// release gives the lease back unused: an attempt is refunded.
+func (t *tx) release(h *held, delay time.Duration) error {
+	if h.abandoned == "" {
+		h.attempts--
+	}
+	return t.requeue(h, delay)
 }
 
 // requeue gives the lease back; the message is due after delay.

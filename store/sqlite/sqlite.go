@@ -5,7 +5,7 @@
 // commit ran form the next transaction. Processes take turns by short IMMEDIATE
 // transactions. A process that claims holds the kernel lock of a file of its
 // own beside the store; a lock that can be taken means a dead owner, whose
-// leases are void at once.
+// leases are void at once. The file tells how far it was with each.
 //
 // New and plain messages are claimed by range: one row of batch stands for the
 // lease of many. The file migrations/0001_core.up.sql tells how things lie.
@@ -78,6 +78,7 @@ type Store struct {
 var _ interface {
 	store.Store
 	store.Waker
+	nixie.Recorder
 	store.Awaiter
 } = (*Store)(nil)
 

@@ -1,8 +1,12 @@
 package sqlite
 
-// sweep ends the leases whose time is over and those of dead owners. Their
+import "github.com/nixie-go/nixie"
+
+// sweep ends the leases whose time is over and those of dead owners. What their
+// owners noted as succeeded is settled, and what had waited is released. The other
 // messages are queued again to be judged: a crash is an ordinary failure.
 func (t *tx) sweep(dead []ownerRow) error {
+	t.after = append(t.after, t.store.owner.stages.swept)
 	if err := t.voidBatches("until <= ?", t.now); err != nil {
 		return err
 	}
@@ -41,15 +45,12 @@ func (t *tx) voidBatches(where string, arg int64) error {
 		if err != nil {
 			return err
 		}
-		name, err := t.ownerName(b.owner)
+		o, err := t.vanished(b.owner)
 		if err != nil {
 			return err
 		}
 		for _, pos := range places {
-			if err := t.insertPending(&pendingRow{
-				pos: pos, queue: pos >> seqBits, due: t.now, attempts: 1, deliveries: 1, crashes: 1,
-				generation: 1, number: 1, received: b.claimed, abandoned: name,
-			}); err != nil {
+			if err := t.voidMember(b, pos, o); err != nil {
 				return err
 			}
 		}
@@ -62,6 +63,33 @@ func (t *tx) voidBatches(where string, arg int64) error {
 		}
 	}
 	return nil
+}
+
+func (t *tx) voidMember(b *batchRow, pos int64, o *vanished) error {
+	q, err := t.queueAt(pos)
+	if err != nil {
+		return err
+	}
+	h := &held{pendingRow: b.member(pos), batch: b, q: q}
+	if done, err := t.asNoted(h, o); done || err != nil {
+		return err
+	}
+	return t.insertPending(&pendingRow{
+		pos: pos, queue: pos >> seqBits, due: t.now, attempts: 1, deliveries: 1, crashes: 1,
+		generation: 1, number: 1, received: b.claimed, abandoned: o.name,
+	})
+}
+
+// asNoted does what the stage that a vanished holder noted asks for. It reports
+// false when the message has to be judged.
+func (t *tx) asNoted(h *held, o *vanished) (done bool, err error) {
+	switch o.stages[leaseID{h.pos, h.number}] {
+	case nixie.StageSucceeded:
+		return true, t.succeed(h)
+	case nixie.StageWaiting:
+		return true, t.release(h, 0)
+	}
+	return false, nil
 }
 
 // unsettled lists the members of a batch that wait for their settlement, before
@@ -87,13 +115,18 @@ func (t *tx) voidRows(where string, arg int64) error {
 		return err
 	}
 	for _, p := range gone {
-		name, err := t.ownerName(p.owner)
+		o, err := t.vanished(p.owner)
 		if err != nil {
 			return err
 		}
 		q, err := t.queueAt(p.pos)
 		if err != nil {
 			return err
+		}
+		if done, err := t.asNoted(&held{pendingRow: *p, was: *p, q: q}, o); err != nil {
+			return err
+		} else if done {
+			continue
 		}
 		was := *p
 		p.state, p.due = stQueued, t.now
@@ -104,7 +137,7 @@ func (t *tx) voidRows(where string, arg int64) error {
 		}
 		t.countAgain(&was, p)
 		if err := t.run("update pending set state = ?, owner = 0, until = 0, due = ?, crashes = crashes + 1, abandoned = ? where pos = ? and state = 1",
-			p.state, p.due, name, p.pos); err != nil {
+			p.state, p.due, o.name, p.pos); err != nil {
 			return err
 		}
 		t.wake(q.name)
@@ -120,14 +153,28 @@ func (t *tx) wakeAt(pos int64) error {
 	return err
 }
 
-// ownerName is how a vanished holder is called in failures.
-func (t *tx) ownerName(n int64) (string, error) {
-	name := "unknown"
-	err := t.each("select name from owner where n = ?", func(row rows) error {
-		name = row.ColumnText(0)
+// vanished is a holder whose leases ended without an answer.
+type vanished struct {
+	name   string // how it is called in failures
+	stages map[leaseID]nixie.Stage
+}
+
+// vanished finds out about an owner, once in a transaction.
+func (t *tx) vanished(n int64) (*vanished, error) {
+	if o := t.gone[n]; o != nil {
+		return o, nil
+	}
+	o := &vanished{name: "unknown"}
+	err := t.each("select name, lock from owner where n = ?", func(row rows) error {
+		o.name = row.ColumnText(0)
+		o.stages = t.store.stagesIn(row.ColumnText(1))
 		return nil
 	}, n)
-	return name, err
+	if t.gone == nil {
+		t.gone = map[int64]*vanished{}
+	}
+	t.gone[n] = o
+	return o, err
 }
 
 // flushBatches writes back the batches that this transaction changed, before

@@ -16,6 +16,7 @@ type tx struct {
 	places   map[int64]*queueRow // the same by number
 	batches  map[int64]*batchRow
 	looks    map[int64]*look     // of the call that is settled now, by batch
+	gone     map[int64]*vanished // by number of the owner
 	stirred  map[int64]*queueRow // streams in which something changed, to be arranged
 	woken    map[string]bool
 	chains   map[int64]*chainHead // of the audit, by queue

@@ -21,6 +21,10 @@ func abandonClauses() []clause {
 		{"CloseGivesBack", closeGivesBack},
 		{"R13_OnePoisonAmongNeighbours", poisonAmongNeighbours},
 		{"APausedQueueIsSweptToo", pausedIsSwept},
+		{"NotedStagesDecide", notedStages},
+		{"AClaimIsNoted", claimsAreNoted},
+		{"ANoteIsOfOneLease", noteOfOneLease},
+		{"ANewStepIsNoPlainSuccess", newStepIsNoted},
 	}
 }
 

@@ -54,7 +54,7 @@ func model(t *testing.T, h Harness, stormy bool) {
 		}
 		if stormy {
 			actions["advance"], actions["crash"], actions["close"], actions["claim2"] = m.advance, m.crash, m.leave, m.claim
-			actions["prune"] = m.prune
+			actions["prune"], actions["record"] = m.prune, m.record
 		}
 		r.Repeat(actions)
 		r.Repeat(actions)

@@ -64,6 +64,9 @@ func (m *machine) claim(r *rapid.T) {
 		Lease: rapid.SampledFrom([]time.Duration{0, 10 * time.Second, 30 * time.Second}).Draw(r, "lease"),
 		Fresh: rapid.SampledFrom([]bool{false, false, true}).Draw(r, "fresh"),
 	}
+	if _, ok := p.sut.(nixie.Recorder); ok {
+		want.Noted = rapid.Bool().Draw(r, "noted")
+	}
 	others := m.others(queue)
 	m.claimFrom(p, queue, want)
 	for _, other := range others {
@@ -115,6 +118,29 @@ func (m *machine) settle(r *rapid.T) {
 		sut, ref = append(sut, x), append(ref, y)
 	}
 	m.sameCodes("settle", p.sut.Settle(m.ctx, sut), p.ref.Settle(m.ctx, ref))
+}
+
+// record notes a stage of what a process holds or held, where both stores can.
+func (m *machine) record(r *rapid.T) {
+	p := m.process(r)
+	sut, ok := p.sut.(nixie.Recorder)
+	if !ok {
+		r.Skip("the store has no Recorder")
+	}
+	var at [2][]*nixie.Delivery
+	for _, l := range m.some(r) {
+		if l.by == p {
+			at[0], at[1] = append(at[0], l.sut), append(at[1], l.ref)
+		}
+	}
+	if len(at[0]) == 0 {
+		r.Skip("it claimed none of them")
+	}
+	stage := rapid.SampledFrom([]nixie.Stage{nixie.StageWaiting, nixie.StageBegun, nixie.StageSucceeded, nixie.StageSucceeded}).Draw(r, "stage")
+	err, want := sut.Record(stage, at[0]...), p.ref.(nixie.Recorder).Record(stage, at[1]...)
+	if (err == nil) != (want == nil) {
+		m.Fatalf("record: error is %v, of the reference %v", err, want)
+	}
 }
 
 // settleMany settles all loans in one call, most of them well, some of them twice.

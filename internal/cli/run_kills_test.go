@@ -1,0 +1,71 @@
+package cli_test
+
+import (
+	"fmt"
+	"math/rand/v2"
+	"testing"
+	"time"
+
+	"github.com/nixie-go/nixie/internal/tier"
+)
+
+// TestKilledAtAnyMoment kills runs of quick commands with kill -9. With one
+// attempt for each item nothing may run twice, and only what ran at a kill may be
+// dead: what had succeeded stays so, and what waited is not charged.
+func TestKilledAtAnyMoment(t *testing.T) {
+	t.Parallel()
+	p := tier.Proof{Name: "run-kills", Unit: "kills", Quick: 6, Deep: 300}
+	p.Run(t, func(t *testing.T, seed uint64) int {
+		const items, kills, apart = 500, 3, 100
+		rng := rand.New(rand.NewPCG(seed, 0))
+		parallel := 1 + rng.IntN(4)
+		d := newDesk(t)
+		var list []byte
+		for i := range items {
+			list = fmt.Appendf(list, "%d\n", i)
+		}
+		d.write("items.txt", string(list))
+		d.write("work", "#!/bin/sh\necho \"$1\" >> ledger\n")
+		args := []string{"run", "items.txt", "--job", "quick", "-p", fmt.Sprint(parallel), "--max-attempts", "1", "-o", "json", "--", "./work", "{line}"}
+		for kill := range kills {
+			d.killAfter(rng.IntN(apart), args)
+			d.verify()
+			if left := d.letters(""); len(left) > (kill+1)*parallel {
+				t.Errorf("%d are dead after %d kills of %d at a time", len(left), kill+1, parallel)
+			}
+		}
+		s := d.summary(d.finish(d.command("nixie", args...)))
+		d.verify()
+		d.noProcess()
+		if s.Items != items || s.Succeeded+s.Dead != items || s.Dead > kills*parallel || s.Unfinished != 0 {
+			t.Errorf("after %d kills of %d at a time: %+v", kills, parallel, s)
+		}
+		ran := times(d.ledger("ledger"))
+		for item, n := range ran {
+			if n > 1 {
+				t.Errorf("item %s ran %d times", item, n)
+			}
+		}
+		if len(ran) < s.Succeeded {
+			t.Errorf("%d items ran, %d succeeded", len(ran), s.Succeeded)
+		}
+		return kills
+	})
+}
+
+// killAfter starts a run and kills it with -9 once so many more commands have run.
+func (d *desk) killAfter(more int, args []string) {
+	d.t.Helper()
+	begun := len(d.ledger("ledger"))
+	runner := d.start("nixie", args...)
+	if !within(20*time.Second, func() bool { return len(d.ledger("ledger")) >= begun+more }) {
+		d.t.Fatalf("the run does not get on: %d commands", len(d.ledger("ledger"))-begun)
+	}
+	if err := runner.Process.Kill(); err != nil {
+		d.t.Fatal(err)
+	}
+	if err := runner.Wait(); err == nil {
+		d.t.Fatal("the run ended before it could be killed")
+	}
+	d.noProcess()
+}

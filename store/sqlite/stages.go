@@ -1,0 +1,248 @@
+package sqlite
+
+import (
+	"bytes"
+	"crypto/sha256"
+	"encoding/binary"
+	"errors"
+	"hash/crc32"
+	"io"
+	"os"
+	"path/filepath"
+	"slices"
+	"sync"
+
+	"github.com/nixie-go/nixie"
+)
+
+// stages is how far this process is with what it holds, in the file of its lock.
+// Whoever finds that the owner is gone, or that a lease of it is over, reads there
+// what needs no judgement. A write to the page cache is enough for that: it
+// outlives the process, however that ends.
+//
+// The file is a header and slots of a fixed size, of which none crosses a page. A
+// slot that is free is not cleared: place and number name a lease for good, and
+// nobody looks for one that is over.
+type stages struct {
+	mu    sync.Mutex
+	file  *os.File // nil without a lock
+	image []byte   // what the file holds
+	slot  map[leaseID]int
+	free  []int
+	lost  []int // of leases that had ended: kept until they are swept
+}
+
+// leaseID names a lease among all that ever were.
+type leaseID struct{ place, number int64 }
+
+func leaseOf(d *nixie.Delivery) leaseID { return leaseID{d.Lease.Receipt.Place, d.Lease.Number} }
+
+const (
+	slotSize  = 32
+	sumSize   = 4
+	maxStages = 2 * nixie.MaxBatch // deliveries with a stage at a time
+)
+
+// errNoStage says that the stage is not noted.
+var errNoStage = errors.New("the stage of deliveries is not noted")
+
+// begin notes stages in a file from now on; nil ends it.
+func (g *stages) begin(f *os.File) {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	g.file, g.image, g.slot, g.free, g.lost = f, stagesHeader(bootName()), map[leaseID]int{}, nil, nil
+}
+
+// stagesHeader tells in which life of the machine the file was written: after a
+// power loss it may be older than what was done.
+func stagesHeader(boot string) []byte {
+	sum := sha256.Sum256([]byte(boot))
+	return sum[:slotSize]
+}
+
+// Record implements nixie.Recorder.
+func (s *Store) Record(stage nixie.Stage, ds ...*nixie.Delivery) error {
+	return s.owner.stages.note(stage, ds)
+}
+
+func (g *stages) note(stage nixie.Stage, ds []*nixie.Delivery) error {
+	leases := make([]leaseID, 0, len(ds))
+	for _, d := range ds {
+		if d.Lease.Receipt.Place == 0 || stage == nixie.StageSucceeded && len(d.NewSteps()) > 0 {
+			return errNoStage
+		}
+		leases = append(leases, leaseOf(d))
+	}
+	return g.write(stage, leases)
+}
+
+// claimed notes that what is being claimed waits, before the claim is durable: a
+// lease that never came to be is not looked for. A claim that cannot be noted goes
+// on; a crash is then counted against all of it.
+func (g *stages) claimed(got *claimed) {
+	_ = g.write(nixie.StageWaiting, got.leases())
+}
+
+// leases names what was claimed.
+func (got *claimed) leases() []leaseID {
+	all := make([]leaseID, 0, len(got.rows)+len(got.members))
+	for _, r := range got.rows {
+		all = append(all, leaseID{r.pos, r.number})
+	}
+	for _, pos := range got.members {
+		all = append(all, leaseID{pos, 1})
+	}
+	return all
+}
+
+// forget gives up the slots of a claim that failed.
+func (g *stages) forget(got *claimed) {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	for _, id := range got.leases() {
+		g.ended(id, nil)
+	}
+}
+
+func (g *stages) write(stage nixie.Stage, leases []leaseID) error {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	if stage == nixie.StageBegun {
+		leases = slices.DeleteFunc(leases, g.isNew) // nothing was noted, which says the same
+	}
+	if g.file == nil || len(g.slot)+len(g.lost)+g.count(leases) > maxStages {
+		return errNoStage
+	}
+	from, to := len(g.image), 0
+	if from == slotSize {
+		from = 0 // the header is new
+	}
+	for _, id := range leases {
+		at, known := g.slot[id]
+		if !known {
+			at = g.take()
+			g.slot[id] = at
+		}
+		encodeStage(g.image[at:at+slotSize], id, stage)
+		from, to = min(from, at), max(to, at+slotSize)
+	}
+	if to == 0 {
+		return nil
+	}
+	_, err := g.file.WriteAt(g.image[from:to], int64(from))
+	return err
+}
+
+func (g *stages) isNew(id leaseID) bool {
+	_, known := g.slot[id]
+	return !known
+}
+
+// count is how many slots leases need that have none.
+func (g *stages) count(leases []leaseID) (n int) {
+	for _, id := range leases {
+		if g.isNew(id) {
+			n++
+		}
+	}
+	return n
+}
+
+// take finds a free slot.
+func (g *stages) take() (at int) {
+	if n := len(g.free); n > 0 {
+		at, g.free = g.free[n-1], g.free[:n-1]
+		return at
+	}
+	at = len(g.image)
+	g.image = append(g.image, make([]byte, slotSize)...)
+	return at
+}
+
+// ended gives up the slot of a lease that has ended with an answer. When it ended
+// by time, whoever sweeps it has yet to read the stage: that slot is kept.
+func (g *stages) ended(id leaseID, err error) {
+	at, known := g.slot[id]
+	switch {
+	case !known:
+		return
+	case err == nil:
+		g.free = append(g.free, at)
+	case nixie.CodeOf(err) == nixie.CodeLeaseLost:
+		g.lost = append(g.lost, at)
+	default:
+		return // the call is repeated
+	}
+	delete(g.slot, id)
+}
+
+// settled takes the answers to settlements.
+func (g *stages) settled(settlements []nixie.Settlement, errs []error) {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	if len(g.slot) == 0 {
+		return
+	}
+	for i := range settlements {
+		if d := settlements[i].Delivery; d != nil {
+			g.ended(leaseOf(d), errs[i])
+		}
+	}
+}
+
+// extended takes the answers to renewals.
+func (g *stages) extended(ds []*nixie.Delivery, errs []error) {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	for i, d := range ds {
+		if errs[i] != nil {
+			g.ended(leaseOf(d), errs[i])
+		}
+	}
+}
+
+// swept frees the slots of lost leases: a sweep has read them.
+func (g *stages) swept() {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	g.free, g.lost = append(g.free, g.lost...), nil
+}
+
+func encodeStage(slot []byte, id leaseID, stage nixie.Stage) {
+	binary.LittleEndian.PutUint64(slot, uint64(id.place))
+	binary.LittleEndian.PutUint64(slot[8:], uint64(id.number))
+	slot[16] = byte(stage)
+	binary.LittleEndian.PutUint32(slot[slotSize-sumSize:], crc32.ChecksumIEEE(slot[:slotSize-sumSize]))
+}
+
+// readStages reads the file of an owner. What never was written, or was cut by a
+// power loss, is nothing. Of another life of the machine only successes hold.
+func readStages(r io.Reader, boot string) map[leaseID]nixie.Stage {
+	data, _ := io.ReadAll(io.LimitReader(r, (1+maxStages)*slotSize)) // what could be read holds
+	if len(data) < slotSize {
+		return nil
+	}
+	thisLife := boot != "" && bytes.Equal(data[:slotSize], stagesHeader(boot))
+	found := map[leaseID]nixie.Stage{}
+	for data = data[slotSize:]; len(data) >= slotSize; data = data[slotSize:] {
+		if binary.LittleEndian.Uint32(data[slotSize-sumSize:]) != crc32.ChecksumIEEE(data[:slotSize-sumSize]) {
+			continue
+		}
+		id := leaseID{int64(binary.LittleEndian.Uint64(data)), int64(binary.LittleEndian.Uint64(data[8:]))}
+		if stage := nixie.Stage(data[16]); thisLife || stage == nixie.StageSucceeded {
+			found[id] = max(found[id], stage)
+		}
+	}
+	return found
+}
+
+// stagesIn reads the file of a lock. Of one that is gone nothing is known: its
+// owner's messages are judged and, at worst, run again.
+func (s *Store) stagesIn(lock string) map[leaseID]nixie.Stage {
+	f, err := os.Open(filepath.Join(s.path+lockFolder, filepath.Base(lock)))
+	if err != nil {
+		return nil
+	}
+	defer func() { _ = f.Close() }() // only read
+	return readStages(f, bootName())
+}

@@ -1,0 +1,255 @@
+package sqlite_test
+
+import (
+	"bytes"
+	"context"
+	"os"
+	"path/filepath"
+	"testing"
+	"time"
+
+	"github.com/nixie-go/nixie"
+	"github.com/nixie-go/nixie/store/sqlite"
+	"github.com/nixie-go/nixie/store/storetest"
+)
+
+// stagesFile is the only lock file of a store.
+func stagesFile(t *testing.T, path string) string {
+	t.Helper()
+	files, err := filepath.Glob(path + "-owners/*.lock")
+	must(t, err)
+	if len(files) != 1 {
+		t.Fatalf("lock files: %q", files)
+	}
+	return files[0]
+}
+
+func claimed(t *testing.T, s *sqlite.Store, n int, lease time.Duration) []*nixie.Delivery {
+	t.Helper()
+	ds, err := s.Claim(t.Context(), "q", nixie.Want{Max: n, Lease: lease})
+	must(t, err)
+	if len(ds) != n {
+		t.Fatalf("%d claimed, want %d", len(ds), n)
+	}
+	return ds
+}
+
+func succeeded(t *testing.T, s *sqlite.Store) int64 {
+	t.Helper()
+	qs, err := s.Queues(t.Context())
+	must(t, err)
+	return qs[0].Succeeded
+}
+
+// What a power loss leaves of the notes may be older than what was done, cut or
+// damaged: what says that it waited does not count then, and what cannot be read
+// says nothing. A success stays one.
+func TestStagesAfterAPowerLoss(t *testing.T) {
+	const slot = 32
+	for _, c := range []struct {
+		name            string
+		hurt            func(file []byte) []byte
+		judged, success int64
+	}{
+		{"whole, same life", func(f []byte) []byte { return f }, 1, 1},
+		{"of another life", func(f []byte) []byte { clear(f[:slot]); return f }, 2, 1},
+		{"first slot damaged", func(f []byte) []byte { f[slot+3] ^= 1; return f }, 2, 1},
+		{"last slot damaged", func(f []byte) []byte { f[2*slot+16] ^= 1; return f }, 2, 0},
+		{"cut", func(f []byte) []byte { return f[:3*slot-1] }, 2, 0},
+		{"lost", func([]byte) []byte { return nil }, 3, 0},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			path := storePath(t)
+			s := open(t, path, sqlite.Options{Reserve: -1})
+			fill(t, s, "q", 3)
+			ds := claimed(t, s, 3, time.Hour)
+			must(t, s.Record(nixie.StageWaiting, ds[0], ds[1]))
+			must(t, s.Record(nixie.StageSucceeded, ds[1]))
+			s.Crash()
+			file, err := os.ReadFile(stagesFile(t, path))
+			must(t, err)
+			must(t, os.WriteFile(stagesFile(t, path), c.hurt(file), 0o600))
+
+			s = open(t, path, sqlite.Options{Reserve: -1})
+			judged := int64(0)
+			for {
+				ds, err := s.Claim(t.Context(), "q", nixie.Want{Max: 1})
+				must(t, err)
+				if len(ds) == 0 {
+					break
+				}
+				if ds[0].Abandoned {
+					judged++
+				}
+			}
+			if n := succeeded(t, s); judged != c.judged || n != c.success {
+				t.Errorf("%d judged and %d succeeded, want %d and %d", judged, n, c.judged, c.success)
+			}
+			storetest.Invariants(t, s)
+		})
+	}
+}
+
+// A slot is used again once its lease was answered, and not before whoever has to
+// read it could.
+func TestStagesUseTheirSlotsAgain(t *testing.T) {
+	clock := storetest.NewClock()
+	path := storePath(t)
+	s := open(t, path, sqlite.Options{Clock: clock.Now, Reserve: -1})
+	fill(t, s, "q", 2003)
+	size := func() int64 {
+		info, err := os.Stat(stagesFile(t, path))
+		must(t, err)
+		return info.Size()
+	}
+	settle := func(ds []*nixie.Delivery, want nixie.Code) {
+		t.Helper()
+		sts := make([]nixie.Settlement, len(ds))
+		for i, d := range ds {
+			sts[i] = nixie.Settlement{Delivery: d, Verb: nixie.Complete}
+		}
+		for _, err := range s.Settle(t.Context(), sts) {
+			if nixie.CodeOf(err) != want {
+				t.Fatalf("settle: %v, want code %q", err, want)
+			}
+		}
+	}
+	for range 20 {
+		ds := claimed(t, s, 100, time.Minute)
+		must(t, s.Record(nixie.StageWaiting, ds...))
+		must(t, s.Record(nixie.StageBegun, ds...))
+		must(t, s.Record(nixie.StageSucceeded, ds...))
+		settle(ds, "")
+	}
+	full := size()
+	if full > 32*101 {
+		t.Errorf("the file of 100 deliveries at a time has %d bytes", full)
+	}
+
+	done := claimed(t, s, 1, time.Minute)
+	long := claimed(t, s, 1, time.Hour)
+	must(t, s.Record(nixie.StageSucceeded, done...))
+	clock.Advance(2 * time.Minute)
+	settle(done, nixie.CodeLeaseLost)
+	must(t, s.Record(nixie.StageWaiting, long...)) // not in the slot of what nobody has swept
+	before := succeeded(t, s)
+	claimed(t, s, 1, time.Minute) // sweeps
+	if n := succeeded(t, s) - before; n != 1 {
+		t.Errorf("%d more succeeded, want the one that was recorded in time", n)
+	}
+	if n := size(); n != full {
+		t.Errorf("the file grew from %d to %d bytes", full, n)
+	}
+}
+
+// A lease that is lost at its renewal gives its slot up, too.
+func TestStagesOfLostLeases(t *testing.T) {
+	clock := storetest.NewClock()
+	path := storePath(t)
+	s := open(t, path, sqlite.Options{Clock: clock.Now, Reserve: -1})
+	fill(t, s, "q", 1)
+	for range 50 {
+		ds := claimed(t, s, 1, time.Minute)
+		must(t, s.Record(nixie.StageWaiting, ds...))
+		clock.Advance(2 * time.Minute)
+		if err := s.Extend(t.Context(), ds, time.Minute)[0]; nixie.CodeOf(err) != nixie.CodeLeaseLost {
+			t.Fatalf("extend: %v", err)
+		}
+	}
+	info, err := os.Stat(stagesFile(t, path))
+	must(t, err)
+	if info.Size() > 4*32 {
+		t.Errorf("the file of one delivery at a time has %d bytes", info.Size())
+	}
+}
+
+// A claim that waited for work is noted like any other.
+func TestStagesOfAnAwaitedClaim(t *testing.T) {
+	path := storePath(t)
+	s := open(t, path, sqlite.Options{Reserve: -1})
+	got := await(t.Context(), s)
+	fill(t, s, "q", 1)
+	if a := <-got; a.err != nil || len(a.ds) != 1 {
+		t.Fatalf("%d deliveries, error %v", len(a.ds), a.err)
+	}
+	s.Crash()
+	s = open(t, path, sqlite.Options{Reserve: -1})
+	if d := claimed(t, s, 1, time.Minute)[0]; d.Abandoned || d.Attempts != 1 {
+		t.Errorf("abandoned %v, %d attempts", d.Abandoned, d.Attempts)
+	}
+}
+
+// Who has claimed nothing, or too much, is told that nothing is noted.
+func TestStagesAreRefused(t *testing.T) {
+	path := storePath(t)
+	s, other := open(t, path, sqlite.Options{Reserve: -1}), open(t, path, sqlite.Options{Reserve: -1})
+	fill(t, s, "q", 1)
+	d := claimed(t, s, 1, time.Minute)[0]
+	if other.Record(nixie.StageWaiting, d) == nil {
+		t.Error("who has no lock noted a stage")
+	}
+	many := make([]*nixie.Delivery, 2*nixie.MaxBatch)
+	for i := range many {
+		many[i] = &nixie.Delivery{Lease: nixie.Lease{Number: 1, Receipt: nixie.Receipted{Place: int64(1<<50 + i)}}}
+	}
+	must(t, s.Record(nixie.StageWaiting, many...))
+	if s.Record(nixie.StageWaiting, d) == nil {
+		t.Error("more stages than the limit were noted")
+	}
+	must(t, s.Record(nixie.StageBegun, d, many[0])) // what is noted goes on
+	must(t, s.Record(nixie.StageSucceeded, many[0]))
+	if s.Record(nixie.StageWaiting, d.Claim(nil), &nixie.Delivery{}) == nil {
+		t.Error("a delivery of another store was noted")
+	}
+}
+
+// Sixty processes' worth of records beside each other do not mix.
+func TestStagesAtOnce(t *testing.T) {
+	path := storePath(t)
+	s := open(t, path, sqlite.Options{Reserve: -1})
+	fill(t, s, "q", 600)
+	ds := claimed(t, s, 600, time.Hour)
+	must(t, s.Record(nixie.StageWaiting, ds...))
+	errs := make(chan error, 60)
+	for i := range 60 {
+		go func() {
+			var err error
+			for _, d := range ds[10*i : 10*i+5] {
+				if err == nil {
+					err = s.Record(nixie.StageBegun, d)
+				}
+				if err == nil {
+					err = s.Record(nixie.StageSucceeded, d)
+				}
+			}
+			errs <- err
+		}()
+	}
+	for range 60 {
+		must(t, <-errs)
+	}
+	s.Crash()
+	s = open(t, path, sqlite.Options{Reserve: -1})
+	again, err := s.Claim(context.Background(), "q", nixie.Want{Max: 1000})
+	must(t, err)
+	if n := succeeded(t, s); n != 300 || len(again) != 300 {
+		t.Errorf("%d succeeded and %d wait, want 300 each", n, len(again))
+	}
+}
+
+func FuzzStages(f *testing.F) {
+	f.Add([]byte{})
+	f.Add(sqlite.StagesFile(1, 2, nixie.StageSucceeded))
+	f.Add(append(sqlite.StagesFile(1, 2, nixie.StageWaiting), 1, 2, 3))
+	f.Fuzz(func(t *testing.T, data []byte) {
+		found := sqlite.ReadStages(bytes.NewReader(data))
+		if most := len(data)/32 - 1; len(found) > max(most, 0) {
+			t.Errorf("%d stages in %d bytes", len(found), len(data))
+		}
+		for lease, stage := range found {
+			if again := sqlite.ReadStages(bytes.NewReader(sqlite.StagesFile(lease[0], lease[1], stage))); again[lease] != stage {
+				t.Errorf("%v in stage %d is read as %v", lease, stage, again)
+			}
+		}
+	})
+}
