@@ -111,7 +111,7 @@ func (p *Postgres) launch(ctx context.Context) error {
 ` + startPostgres + ` || { cat start.log server.log; exit 1; }
 echo ready
 cat >/dev/null
-"$2/pg_ctl" stop -m immediate -s -D data >/dev/null 2>&1; rm -rf data`
+"$2/pg_ctl" stop -m immediate -s -D data >/dev/null 2>&1; cd / && rm -rf "$1"`
 	p.server = p.script(script)
 	leash, err := p.server.StdinPipe()
 	if err != nil {
