@@ -220,10 +220,10 @@ func TestNothingBeginsUnnoted(t *testing.T) {
 				t.Errorf("%s was settled by %s", key, verb)
 			}
 		}
+		g.end() // what the source was asked for is read after it
 		if n := len(src.verbs()); n != 10 || !src.wants[0].Noted {
 			t.Errorf("%d settled; %+v", n, src.wants[0])
 		}
-		g.end()
 	})
 }
 

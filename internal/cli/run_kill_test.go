@@ -41,6 +41,7 @@ func (d *desk) webhooks(n int) {
 echo "$NIXIE_ITEM_ID" >> ledger
 cat > /dev/null
 sleep 1000 &
+sleep 0.02 # so that no kill comes late, among those of the lost host
 case $1 in
 gone) [ -e mended ] || { echo "connect: host gone" >&2; exit 69; } ;;
 wrong) echo "no such customer" >&2; exit 65 ;;

@@ -155,7 +155,7 @@ func TestB061_WinnersThatRollBack(t *testing.T) {
 				receipts.Store(i, r[0])
 			})
 		}
-		for s.Waiting() == 0 && round%2 == 0 { // half of the rounds end while the others wait
+		for s.Inside() < 4 && round%2 == 0 { // half of the rounds end while the others wait
 			runtime.Gosched()
 		}
 		if commits := round%3 != 0; commits {

@@ -12,6 +12,13 @@ import (
 // Waiting is how many calls wait for the next transaction.
 func (s *Store) Waiting() int { return len(s.writes) }
 
+// Inside is how many calls are under way.
+func (s *Store) Inside() int {
+	s.gate.mu.Lock()
+	defer s.gate.mu.Unlock()
+	return s.gate.inside
+}
+
 // InTurn reports whether some process has its turn to write.
 func (s *Store) InTurn() (bool, error) {
 	f, err := os.OpenFile(filepath.Join(s.path+lockFolder, "seat"), os.O_RDWR, 0)

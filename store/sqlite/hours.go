@@ -143,7 +143,7 @@ func (g *grouper) endsOf(h *hourSum, span stretch) error {
 		want  int
 	}{{"desc", examples}, {"asc", 1}} {
 		found, looked := 0, 0
-		err := g.c.each("select died, pos, kind from letter indexed by letter_died where died >= +? and died < +? order by died "+end.order+", pos "+end.order+""+limited, func(row rows) error {
+		err := g.c.each("select died, pos, kind from letter indexed by letter_died where died >= +? and died < +? order by died "+end.order+", pos "+end.order+limited, func(row rows) error {
 			looked++
 			if g.kinds[row.ColumnInt64(2)] == nil {
 				return nil

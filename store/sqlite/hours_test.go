@@ -26,7 +26,7 @@ func TestCountersSayWhatTheLettersSay(t *testing.T) {
 	clock := func() time.Time { return now }
 	s, err := sqlite.Open(filepath.Join(t.TempDir(), "nixie.db"), sqlite.Options{Clock: clock})
 	must(t, err)
-	defer s.Close()
+	t.Cleanup(func() { must(t, s.Close()) })
 	ref := memory.New(memory.Options{Clock: clock})
 	random := rand.New(rand.NewPCG(1, 2))
 	var letters []nixie.Letter
@@ -136,7 +136,7 @@ func compareGroups(t *testing.T, s, ref store.Store, began time.Time) {
 func TestCountsSayWhatTheyAreAbout(t *testing.T) {
 	s, err := sqlite.Open(filepath.Join(t.TempDir(), "nixie.db"), sqlite.Options{})
 	must(t, err)
-	defer s.Close()
+	t.Cleanup(func() { must(t, s.Close()) })
 	at := time.Date(2026, 3, 1, 0, 0, 0, 0, time.UTC)
 	const all, ofStream = 15_000, 4_000
 	for lo := 0; lo < all; lo += 1000 {

@@ -86,33 +86,33 @@ func (p *picker) begin() error {
 func everyLetter() []strand { return []strand{{term: "true", sorted: true}} }
 
 // bound takes the times of death that a filter asks for.
-func (p *stretch) bound(f *nixie.Filter, now time.Time) {
+func (s *stretch) bound(f *nixie.Filter, now time.Time) {
 	if t := f.Died.After; !t.IsZero() {
-		p.from(nanos(t))
+		s.from(nanos(t))
 	}
 	if t := f.Died.Before; !t.IsZero() {
-		p.till(nanos(t))
+		s.till(nanos(t))
 	}
 	if f.Age.Max != 0 {
-		p.from(nanos(now.Add(-f.Age.Max)))
+		s.from(nanos(now.Add(-f.Age.Max)))
 	}
 	if f.Age.Min != 0 {
-		p.till(nanos(now.Add(-f.Age.Min)) + 1)
+		s.till(nanos(now.Add(-f.Age.Min)) + 1)
 	}
 }
 
-func (p *stretch) from(at int64) { p.least.died = max(p.least.died, at) }
+func (s *stretch) from(at int64) { s.least.died = max(s.least.died, at) }
 
-func (p *stretch) till(at int64) {
-	if at <= p.below.died {
-		p.below = place{died: at}
+func (s *stretch) till(at int64) {
+	if at <= s.below.died {
+		s.below = place{died: at}
 	}
 }
 
 // after begins behind a place.
-func (p *stretch) after(at place) {
-	if p.below.compare(at) < 0 {
-		p.below = at
+func (s *stretch) after(at place) {
+	if s.below.compare(at) < 0 {
+		s.below = at
 	}
 }
 

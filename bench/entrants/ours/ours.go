@@ -22,7 +22,7 @@ const (
 	queue       = "bench"
 	batch       = 1000
 	concurrency = 2
-	prefetch    = 4000
+	prefetch    = 10_000
 )
 
 // Entrant is Nixie.
