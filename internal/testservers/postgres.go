@@ -134,7 +134,7 @@ cat >/dev/null
 
 // script is a shell that runs as the server does, in its folder.
 func (p *Postgres) script(text string) *exec.Cmd {
-	cmd := exec.Command("sh", "-c", text, "sh", p.folder, p.programs)
+	cmd := exec.CommandContext(context.Background(), "sh", "-c", text, "sh", p.folder, p.programs) // it ends by its leash
 	cmd.Dir = p.folder
 	cmd.SysProcAttr = &syscall.SysProcAttr{Credential: p.who, Setpgid: true}
 	return cmd

@@ -32,7 +32,7 @@ func TestCallsInEachOthersWay(t *testing.T) {
 		return nil
 	}
 	must(t, each(list, func(i int, s *postgres.Store) error {
-		dice := rand.New(rand.NewPCG(uint64(i), 11)) //nolint:gosec // a seed that can be told
+		dice := rand.New(rand.NewPCG(uint64(i), 11))
 		ctx := t.Context()
 		queue := func() string { return []string{"a", "b"}[dice.IntN(2)] }
 		for range rounds {

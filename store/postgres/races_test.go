@@ -84,7 +84,7 @@ func TestB061_WinnersThatRollBack(t *testing.T) {
 				case err != nil:
 					t.Error(err)
 					fallthrough
-				case rand.IntN(10) < 3: //nolint:gosec // who rolls back is no secret
+				case rand.IntN(10) < 3:
 					if err := tx.Rollback(t.Context()); err != nil {
 						t.Error(err)
 					}
@@ -215,7 +215,7 @@ func TestOrderUnderChaos(t *testing.T) {
 	ended := map[string][]string{}
 	left := streams * each1
 	must(t, each(list, func(i int, s *postgres.Store) error {
-		dice := rand.New(rand.NewPCG(uint64(i), 7)) //nolint:gosec // a seed that can be told
+		dice := rand.New(rand.NewPCG(uint64(i), 7))
 		for {
 			mu.Lock()
 			over := left == 0

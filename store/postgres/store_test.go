@@ -56,7 +56,7 @@ func dropSchema(t testing.TB, schema string) {
 		t.Error(err)
 		return
 	}
-	defer conn.Close(context.Background())
+	defer func() { _ = conn.Close(context.Background()) }()
 	const empty = `do $do$ declare t text; begin
 		for t in select format('%I.%I', schemaname, tablename) from pg_tables where schemaname = 'SCHEMA' and tablename <> 'meta' loop execute 'delete from ' || t; end loop;
 		delete from SCHEMA.meta where name <> 'schema';
