@@ -56,9 +56,9 @@ var claimLoose = `with recursive
 	leasing + `
 	select t.*, null from taken t
 	union all
-	select p.n, ` + strings.ReplaceAll(carried, "m.", "t.") + `, t.enqueued, t.pos, 1, 1, 0, 1, 0, 1, fit.now + $6, fit.now, fit.now, null, null, false, 0, false, null,
+	select p.n, ` + strings.ReplaceAll(carried, "m.", "t.") + `, t.enqueued, t.pos, 1, 1, 0, 1, 0, 1, p.at + $6, p.at, p.at, null, null, false, 0, false, null,
 		(select set_config('synchronous_commit', 'off', true) where not exists (select from taken))
-	from fit, piece p join took t on t.step = p.step`
+	from piece p join took t on t.step = p.step`
 
 // claimOrdered claims messages of a queue with streams, those of a stream together
 // with its row: $2 is now, $6 the end of the leases, the others as for claimLoose.

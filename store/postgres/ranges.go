@@ -47,9 +47,10 @@ const stretches = `
 // has not ended is late from then on.
 const leasing = `
 	took as materialized (select f.* from fresh f where f.ord <= (select coalesce(max(ord), 0) from chosen)),
-	piece as materialized (select step, $9::bigint + row_number() over (order by step) as n, min(ord) as a, max(ord) as z, count(*) as members from took group by step),
+	piece as materialized (select step, $9::bigint + row_number() over (order by step) as n, min(ord) as a, max(ord) as z, count(*) as members, greatest(max(turn), max(fit.now)) as at
+		from took, fit group by step), -- nothing is claimed before it came, whichever clock
 	leased as (insert into @.batch (n, queue, owner, first_tx, first, last_tx, last, members, remains, claimed, until)
-		select p.n, $1, $5, a.tx, a.pos, z.tx, z.pos, p.members, p.members, fit.now, fit.now + $6 from fit, piece p join took a on a.ord = p.a join took z on z.ord = p.z),
+		select p.n, $1, $5, a.tx, a.pos, z.tx, z.pos, p.members, p.members, p.at, p.at + $6 from piece p join took a on a.ord = p.a join took z on z.ord = p.z),
 	cut as materialized (select t.step, t.tx, t.pos, s.bounded, t.ord = w.taken and w.taken < $3 and w.i = (select max(i) from step) as exhausted
 		from (select * from took order by ord desc limit 1) t join step s on s.i = t.step, (select * from walk order by i desc limit 1) w),
 	later as materialized (
@@ -158,16 +159,23 @@ func (t *tx) extendBatches(members map[int64][]*message, until int64) {
 	}
 }
 
+// isStale reports whether a message of a batch is under another lease by now than when
+// it was delivered: its number would be the same if the server forgot the first claim.
+func isStale(m *message, d *nixie.Delivery) bool {
+	in := d.Lease.Receipt
+	return in.Place != 0 && in.Batch != m.batch
+}
+
 // split gives a member of a batch a row of its own under the same lease, in a
 // transaction of its own: the batch is not held up by whoever goes on with that one.
 func (s *Store) split(ctx context.Context, d *nixie.Delivery) error {
 	return s.transact(ctx, func(t *tx) error {
-		t.lockBatches("select $1::bigint", d.Lease.Receipt.Batch)
+		t.lockBatches("select batch from @.current where id = $1 and lies = 3", [16]byte(d.ID))
 		t.readMessages("c.id = $1", [16]byte(d.ID))
 		if err := t.send(); err != nil {
 			return err
 		}
-		if m := t.byID[d.ID]; m != nil && m.in == inRange && m.batch == d.Lease.Receipt.Batch {
+		if m := t.byID[d.ID]; m != nil && m.in == inRange && t.locked.batches[m.batch] != nil && !isStale(m, d) {
 			t.touch(m)
 		}
 		return nil
