@@ -178,8 +178,17 @@ func (t *tx) checkLocks() error {
 // hold locks messages, with what hangs on them, and reads them. Told is whether
 // also their histories are asked for.
 func (t *tx) hold(ids []nixie.ID, told bool) error {
+	t.lock(&t.locked.streams, "select n from @.stream where n in (select stream from @.pending where pos"+ofIDs+" and stream is not null) order by queue, name for update", uuids(ids))
+	t.holdRest(ids, told)
+	if err := t.send(); err != nil {
+		return err
+	}
+	return t.checkLocks()
+}
+
+// holdRest is what hold does once the streams are locked.
+func (t *tx) holdRest(ids []nixie.ID, told bool) {
 	list := uuids(ids)
-	t.lock(&t.locked.streams, `select n from @.stream where n in (select stream from @.pending where pos`+ofIDs+` and stream is not null) order by n for update`, list)
 	t.lock(&t.locked.pending, "select pos from @.pending where pos"+ofIDs+" order by pos for update", list)
 	t.lock(&t.locked.letters, "select n from @.letter where pos"+ofIDs+" order by n for update", list)
 	t.clock()
@@ -188,10 +197,6 @@ func (t *tx) hold(ids []nixie.ID, told bool) error {
 	if told {
 		t.readHeads("pos"+ofIDs, list)
 	}
-	if err := t.send(); err != nil {
-		return err
-	}
-	return t.checkLocks()
 }
 
 // readMessages reads messages with their queues.

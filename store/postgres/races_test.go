@@ -19,10 +19,16 @@ import (
 // crowd is several processes on one store, by the clock of the database.
 func crowd(t *testing.T, n int) (list []*postgres.Store, schema string) {
 	t.Helper()
+	return crowdAt(t, n, nil)
+}
+
+// crowdAt is one by another clock.
+func crowdAt(t *testing.T, n int, clock func() time.Time) (list []*postgres.Store, schema string) {
+	t.Helper()
 	schema = newSchema(t)
 	t.Cleanup(func() { dropSchema(t, schema) })
 	for i := range n {
-		s, err := postgres.Open(t.Context(), server.URL, postgres.Options{Schema: schema, Owner: fmt.Sprintf("owner-%d", i)})
+		s, err := postgres.Open(t.Context(), server.URL, postgres.Options{Schema: schema, Owner: fmt.Sprintf("owner-%d", i), Clock: clock})
 		if err != nil {
 			t.Fatal(err)
 		}

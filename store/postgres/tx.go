@@ -3,6 +3,7 @@ package postgres
 import (
 	"context"
 	"errors"
+	"math/rand/v2"
 	"strings"
 	"time"
 
@@ -112,12 +113,30 @@ func (s *Store) write(ctx context.Context, f func(*tx) error) error {
 }
 
 func (s *Store) transact(ctx context.Context, f func(*tx) error) (err error) {
-	for range maxTries {
-		if err = s.once(ctx, "begin", f); !isRace(err) {
+	for try := range maxTries {
+		if err = s.once(ctx, "begin", f); !isRace(err) || !pause(ctx, try) {
 			break
 		}
 	}
 	return s.explain(err)
+}
+
+// maxPause bounds how long a transaction that others got in the way of waits before
+// it is run again.
+const maxPause = 200 * time.Millisecond
+
+// pause lets others go first, longer from one try to the next and never for the
+// same time as they do. It is false when ctx has ended.
+func pause(ctx context.Context, try int) bool {
+	longest := min(time.Millisecond<<try, maxPause)
+	timer := time.NewTimer(rand.N(longest))
+	defer timer.Stop()
+	select {
+	case <-timer.C:
+		return true
+	case <-ctx.Done():
+		return false
+	}
 }
 
 // view runs f on one snapshot of everything.
