@@ -118,8 +118,7 @@ func (a *adopting) look(letters []nixie.Letter, errs []error) error {
 		numbers = append(numbers, q.n)
 	}
 	const wanted = "select q, k from unnest($1::int[]) q, unnest($2::text[]) k"
-	a.run("select from @.dedupe d where (d.queue, d.key) in ("+wanted+") order by d.queue, d.key for update", numbers, keys)
-	a.readKeys(wanted, numbers, keys)
+	a.openKeys(wanted, numbers, keys)
 	return a.send()
 }
 

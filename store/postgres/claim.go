@@ -78,7 +78,7 @@ func (t *tx) claim(queue string, want nixie.Want, owner int64) (*claims, error) 
 		return c, nil
 	}
 	lease := cmp.Or(want.Lease, c.q.settings.LeaseOrDefault())
-	t.read(c.scan, claimOrdered, c.q.n, t.now, want.Max, ageOf(&c.q.settings), owner, t.now+int64(lease), want.Fresh)
+	t.read(c.scan, t.store.handouts.ordered, c.q.n, t.now, want.Max, ageOf(&c.q.settings), owner, t.now+int64(lease), want.Fresh)
 	if err := t.send(); err != nil {
 		return nil, err
 	}
@@ -91,7 +91,7 @@ func (c *claims) handOut(want nixie.Want, owner int64) {
 	t, s := c.t, c.t.store
 	lease := cmp.Or(want.Lease, c.q.settings.LeaseOrDefault())
 	t.run("select from @.cursor where queue = $1 for update", c.q.n)
-	t.read(c.scan, claimLoose, c.q.n, s.clockArg(), want.Max, ageOf(&c.q.settings), owner, int64(lease), want.Fresh, c.q.text, s.owner.batches(owner), nixie.MaxBatchBytes)
+	t.read(c.scan, s.handouts.loose, c.q.n, s.clockArg(), want.Max, ageOf(&c.q.settings), owner, int64(lease), want.Fresh, c.q.text, s.owner.batches(owner), nixie.MaxBatchBytes)
 }
 
 // claims is what a claim got.
@@ -196,4 +196,3 @@ func (t *tx) pass(c *claims) error {
 	t.run("update @.stream s set top = greatest(s.top, p.rank) from @.pending p where p.pos = any($1) and s.n = p.stream", positions)
 	return t.send()
 }
-

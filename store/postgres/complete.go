@@ -110,11 +110,13 @@ func (s *Store) single(ctx context.Context, list []stmt) error {
 		return err
 	}
 	defer s.gate.leave()
-	c, err := s.pool.Acquire(ctx)
+	c, err := s.acquire(ctx)
 	if err != nil {
 		return s.explain(err)
 	}
 	defer c.Release()
+	ctx, stop := context.WithTimeout(ctx, s.opts.AnswerWait)
+	defer stop()
 	err = piped{c.Conn()}.ask(ctx, list)
 	if err != nil && unknown(err) {
 		return nixie.Errorf(nixie.CodeOutcomeUnknown, "the answer did not come: look before you do it again: %w", err)

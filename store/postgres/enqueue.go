@@ -5,7 +5,6 @@ import (
 	"context"
 	"errors"
 	"slices"
-	"strings"
 
 	"github.com/nixie-go/nixie"
 )
@@ -105,12 +104,16 @@ func (t *tx) enqueue(messages []nixie.Message) ([]nixie.Receipt, error) {
 		e.replaces = e.replaces || m.OnConflict == nixie.ReplaceExisting
 		e.fresh[i] = t.newMessage(q, m)
 	}
-	if len(streams) > 0 { // places in a stream are drawn under its lock
+	if e.replaces {
+		e.openHolders(messages, streams)
+	} else {
 		t.openStreams(streams)
+	}
+	if len(streams) > 0 { // places in a stream are drawn under its lock
 		t.draw(len(messages))
-		if err := t.send(); err != nil {
-			return nil, err
-		}
+	}
+	if err := t.send(); err != nil {
+		return nil, err
 	}
 	if err := e.claimKeys(messages); err != nil {
 		return nil, err
@@ -179,9 +182,6 @@ func (e *enqueuing) claimKeys(messages []nixie.Message) error {
 			}
 		}
 	}
-	slices.SortFunc(wanted, func(a, b int) int {
-		return compareKeys(dedupeKey{e.fresh[a].queue, messages[a].DedupeKey}, dedupeKey{e.fresh[b].queue, messages[b].DedupeKey})
-	})
 	held := map[int]*holder{}
 	for len(wanted) > 0 {
 		got, err := e.insertKeys(wanted)
@@ -199,8 +199,14 @@ func (e *enqueuing) claimKeys(messages []nixie.Message) error {
 	return e.answerHeld(messages, first, held)
 }
 
-func compareKeys(a, b dedupeKey) int {
-	return cmp.Or(cmp.Compare(a.queue, b.queue), strings.Compare(a.key, b.key))
+// openHolders opens the streams of the call together with those of the messages
+// that may be replaced, and locks these.
+func (e *enqueuing) openHolders(messages []nixie.Message, streams map[streamKey]bool) {
+	queues, names := streamArgs(streams)
+	owners, keys := eachOf(e.fresh, func(m *message) int64 { return m.queue }), eachOf(messages, func(m nixie.Message) string { return m.DedupeKey })
+	const holders = "(select pos from @.dedupe where (queue, key) in (select * from unnest($1::int[], $2::text[])))"
+	e.openStreamsOf("select s.queue, s.name from @.stream s where s.n in (select stream from @.pending where pos in "+holders+" and stream is not null) union select * from unnest($3::int[], $4::text[])", owners, keys, queues, names)
+	e.lock(&e.locked.pending, "select pos from @.pending where pos in "+holders+" order by pos for update", owners, keys)
 }
 
 // insertKeys takes the keys that nobody holds, and reads who holds the others. One
@@ -217,13 +223,9 @@ func (e *enqueuing) insertKeys(wanted []int) (got map[int64]bool, err error) {
 		err := r.Scan(&pos)
 		got[pos] = true
 		return err
-	}, `insert into @.dedupe (queue, key, pos) select queue, key, pos from unnest($1::int[], $2::text[], $3::bigint[]) with ordinality u (queue, key, pos, ord) order by ord
+	}, `insert into @.dedupe (queue, key, pos) select queue, key, pos from unnest($1::int[], $2::text[], $3::bigint[]) u (queue, key, pos) order by 1, 2
 		on conflict do nothing returning pos`, queues, keys, positions)
-	const pairs = "select * from unnest($1::int[], $2::text[])"
-	if e.replaces {
-		e.run("select from @.pending where pos in (select pos from @.dedupe where (queue, key) in ("+pairs+")) order by pos for update", queues, keys)
-	}
-	e.readKeys(pairs, queues, keys)
+	e.readKeys("select * from unnest($1::int[], $2::text[])", queues, keys)
 	return got, e.send()
 }
 
@@ -242,6 +244,9 @@ func (e *enqueuing) answerHeld(messages []nixie.Message, first map[dedupeKey]int
 			}
 			e.receipts[i] = nixie.Receipt{ID: has.id, Duplicate: true, Different: has.hash != e.fresh[i].hash}
 			if m.OnConflict == nixie.ReplaceExisting {
+				if !e.locked.pending[has.pos] {
+					return errRaced
+				}
 				e.replace(has, m, e.fresh[i].hash)
 			}
 			e.fresh[i] = nil

@@ -7,6 +7,13 @@ import "strings"
 // and of the next plain ones the first by turn are taken, as many as one call may
 // carry.
 
+// handouts are those statements, for the schema of a store.
+type handouts struct{ loose, ordered string }
+
+func (s *Store) makeHandouts() handouts {
+	return handouts{s.named(claimLoose()), s.named(claimOrdered())}
+}
+
 // isVoid is the condition that leases have to be ended first, at the time c.now.
 const isVoid = `(exists (select from @.pending where state = 1 and until <= c.now) or exists (select from @.batch where until <= c.now) or exists (select from @.owner o where ` + deadOwner + `))`
 
@@ -41,28 +48,31 @@ func leases(now, until string) string {
 // is worth, $7 whether suspects stay out. It does nothing unless the settings are still
 // $8 and no lease has to be ended first. A claim of plain messages does not wait for
 // the disk: if the server forgets it, they are handed out again.
-var claimLoose = `with recursive
+func claimLoose() string {
+	return `with recursive
 	clock as materialized (select coalesce($2::bigint, ` + databaseClock + `) as now),
 	fit as materialized (select c.now from clock c where exists (select from @.owner where n = $5 and not gone) and not ` + isVoid + `
 		and exists (select from @.queue q where q.n = $1 and q.settings = $8::jsonb and not q.paused)),
 	suspect as materialized ` + suspectAt("fit.now", "fit, ") + `,
 	due as materialized (select f.* from fit cross join lateral ` + firstsAt("fit.now") + ` f where not exists (select from suspect)),` +
-	stretches + `,
+		stretches + `,
 	chosen as materialized (select pos, ord from (select pos, ord, sum(size) over (order by turn, place, ord) as size, row_number() over (order by turn, place, ord) as nth from (
 			select d.pos, d.turn, d.place, 0 as ord, octet_length(m.body)::bigint as size from (select * from suspect union all select * from due) d join @.message m on m.pos = d.pos
 			union all select pos, turn, place, ord, octet_length(body) from fresh) x order by turn, place, ord limit $3) y where size <= $10 or nth = 1),
 	taken as (` + leases("fit.now", "fit.now + $6") + ` from fit, chosen c join @.message m on m.pos = c.pos where c.ord = 0 and p.pos = c.pos
 		returning 0::bigint as batch, ` + carried + `, ` + apart + `),` +
-	leasing + `
+		leasing + `
 	select t.*, null from taken t
 	union all
 	select p.n, ` + strings.ReplaceAll(carried, "m.", "t.") + `, t.enqueued, t.pos, 1, 1, 0, 1, 0, 1, p.at + $6, p.at, p.at, null, null, false, 0, false, null,
 		(select set_config('synchronous_commit', 'off', true) where not exists (select from taken))
 	from piece p join took t on t.step = p.step`
+}
 
 // claimOrdered claims messages of a queue with streams, those of a stream together
 // with its row: $2 is now, $6 the end of the leases, the others as for claimLoose.
-var claimOrdered = `with lone as materialized ` + suspectAt("$2", "") + `,
+func claimOrdered() string {
+	return `with lone as materialized ` + suspectAt("$2", "") + `,
 	streamed as materialized (select p.pos, p.due - p.priority * $4::bigint as turn, p.place` + inStreams + ` and p.crashes > 0 and not $7 order by 2, 3 limit 1 for update of p, s skip locked),
 	suspect as materialized (select pos from (select * from lone union all select * from streamed) x order by turn, place limit 1),
 	loose as materialized (select f.* from ` + firstsAt("$2") + ` f),
@@ -71,7 +81,8 @@ var claimOrdered = `with lone as materialized ` + suspectAt("$2", "") + `,
 		order by p.due, p.place limit $3 for update of p, s skip locked) c),
 	picked as materialized (select pos from suspect union all select pos from (select pos from (select * from loose union all select * from next) x
 		where not exists (select from suspect) order by turn, place limit $3) y) ` +
-	leases("$2", "$6") + ` from picked join @.message m on m.pos = picked.pos where p.pos = picked.pos returning 0::bigint, ` + carried + `, ` + apart + `, null::text`
+		leases("$2", "$6") + ` from picked join @.message m on m.pos = picked.pos where p.pos = picked.pos returning 0::bigint, ` + carried + `, ` + apart + `, null::text`
+}
 
 const (
 	inStreams = ` from @.pending p join @.stream s on s.n = p.stream where p.queue = $1 and p.state = 0 and p.due <= $2 and ` + mayGo

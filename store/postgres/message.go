@@ -203,15 +203,20 @@ func (t *tx) lockRanges(ids [][16]byte) {
 }
 
 // holdRows locks the rows of messages, and reads what is known of them.
-func (t *tx) holdRows(list [][16]byte, told bool) {
-	t.lock(&t.locked.streams, `select n from @.stream where n in (select stream from @.pending where pos`+ofIDs+` and stream is not null) order by n for update`, list)
-	t.lock(&t.locked.pending, "select pos from @.pending where pos"+ofIDs+" order by pos for update", list)
-	t.lock(&t.locked.letters, "select n from @.letter where pos"+ofIDs+" order by n for update", list)
+func (t *tx) holdRows(ids [][16]byte, told bool) {
+	t.lock(&t.locked.streams, "select n from @.stream where n in (select stream from @.pending where pos"+ofIDs+" and stream is not null) order by queue, name for update", ids)
+	t.holdRest(ids, told)
+}
+
+// holdRest is what holdRows does once the streams are locked.
+func (t *tx) holdRest(ids [][16]byte, told bool) {
+	t.lock(&t.locked.pending, "select pos from @.pending where pos"+ofIDs+" order by pos for update", ids)
+	t.lock(&t.locked.letters, "select n from @.letter where pos"+ofIDs+" order by n for update", ids)
 	t.clock()
-	t.readMessages("c.id = any($1::uuid[])", list)
-	t.readLetters("pos"+ofIDs, list)
+	t.readMessages("c.id = any($1::uuid[])", ids)
+	t.readLetters("pos"+ofIDs, ids)
 	if told {
-		t.readHeads("pos"+ofIDs, list)
+		t.readHeads("pos"+ofIDs, ids)
 	}
 }
 

@@ -43,7 +43,9 @@ func (o *ownership) registered(ctx context.Context, s *Store, known int64) (int6
 	if o.n != 0 && o.n != known {
 		return o.n, nil
 	}
-	if err := s.pool.QueryRow(ctx, s.named("insert into @.owner (name) values ($1) returning n"), o.name).Scan(&o.n); err != nil {
+	asked, answered := context.WithTimeout(ctx, s.opts.AnswerWait)
+	defer answered()
+	if err := s.pool.QueryRow(asked, s.named("insert into @.owner (name) values ($1) returning n"), o.name).Scan(&o.n); err != nil {
 		return 0, err
 	}
 	if o.stop == nil {
@@ -79,10 +81,17 @@ func (o *ownership) beat(ctx context.Context, s *Store) {
 		case <-ctx.Done():
 			return
 		case <-tick.C:
-			_, _ = s.pool.Exec(ctx, s.named("update @.owner set seen = clock_timestamp() where n = $1 and not gone"), o.self())
-			_, _ = s.pool.Exec(ctx, s.named(fold))
+			o.once(ctx, s)
 		}
 	}
+}
+
+// once is one beat. A connection that is dead must not hold up the next one.
+func (o *ownership) once(ctx context.Context, s *Store) {
+	ctx, stop := context.WithTimeout(ctx, heartbeat)
+	defer stop()
+	_, _ = s.pool.Exec(ctx, s.named("update @.owner set seen = clock_timestamp() where n = $1 and not gone"), o.self())
+	_, _ = s.pool.Exec(ctx, s.named(fold))
 }
 
 // leave stops the heart and says that the process is gone, so that what it holds
