@@ -2,8 +2,8 @@ package contest
 
 import "context"
 
-// Library is a queue with its store in one file. Its methods are called from
-// many goroutines; Close is the last call.
+// Library is a queue with its store. Its methods are called from many goroutines;
+// Close is the last call.
 type Library interface {
 	// Enqueue takes in one task and returns when it is accepted.
 	Enqueue(ctx context.Context, t Task) error
@@ -38,9 +38,11 @@ type Prover interface {
 
 // Setup is what a library is opened for.
 type Setup struct {
-	Folder      string // of its file
 	Scenario    Scenario
-	Synchronous string // of peers: NORMAL or FULL
+	Folder      string // of its file, if it has one
+	Synchronous string // of peers with a file: NORMAL or FULL
+	URL         string // of its database, if it has a server
+	Postmaster  int    // process of that server; 0 is not known
 }
 
 // Entrant is a library that takes part.
@@ -49,6 +51,7 @@ type Entrant struct {
 	Kind     Kind
 	Module   string // path of its module, for its version
 	Settings string // for the reader
+	Streams  bool   // keeps the streams of Streams in order; others work them off in any
 	Open     func(ctx context.Context, s Setup) (Library, error)
 }
 

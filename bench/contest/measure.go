@@ -17,12 +17,22 @@ type Result struct {
 	Wall    time.Duration `json:"wall_ns"`
 	CPU     time.Duration `json:"cpu_ns"`
 	Memory  int64         `json:"peak_memory_bytes"`
-	File    int64         `json:"file_bytes"`
 	Latency *Latency      `json:"latency,omitempty"`
+
+	// What is left when all have closed: files, or tables and indexes.
+	File    int64 `json:"file_bytes"`
+	Indexes int64 `json:"index_bytes,omitempty"`
+
+	// Of a server, where there is one.
+	ServerCPU time.Duration `json:"server_cpu_ns,omitempty"`
+	WAL       int64         `json:"wal_bytes,omitempty"` // from the first enqueue to the end
 }
 
 // Rate is messages a second.
 func (r *Result) Rate() float64 { return float64(r.N) / r.Wall.Seconds() }
+
+// WALEach is how much a message made a server write, in bytes.
+func (r *Result) WALEach() float64 { return float64(r.WAL) / float64(r.N) }
 
 // Task sizes and waits of a measurement.
 const (
@@ -42,7 +52,7 @@ type Measurement struct {
 // Fill enqueues the tasks that are to be drained.
 func (m *Measurement) Fill(ctx context.Context) error {
 	return m.with(ctx, func(lib Library) error {
-		return produceBatches(ctx, lib, 0, m.N)
+		return produceBatches(ctx, lib, 0, m.N, 1)
 	})
 }
 
@@ -66,8 +76,12 @@ func (m *Measurement) Run(ctx context.Context) (Result, error) {
 	if err != nil {
 		return Result{}, fmt.Errorf("%s, %s: %w", m.Entrant.Name, m.Setup.Scenario, err)
 	}
-	r.File, err = folderSize(m.Setup.Folder)
-	return r, err
+	return r, nil
+}
+
+// Open opens the library and closes it, so that what it needs is there.
+func (m *Measurement) Open(ctx context.Context) error {
+	return m.with(ctx, func(Library) error { return nil })
 }
 
 func (m *Measurement) with(ctx context.Context, do func(Library) error) error {
@@ -86,9 +100,10 @@ func (m *Measurement) timed(r *Result, do func() error) error {
 		}
 		defer pprof.StopCPUProfile()
 	}
-	start := read()
+	before, start := serverTime(m.Setup.Postmaster), read()
 	err := do()
 	r.Wall, r.CPU = start.since()
+	r.ServerCPU = serverTime(m.Setup.Postmaster) - before
 	return err
 }
 
@@ -107,8 +122,10 @@ func (m *Measurement) enqueue(ctx context.Context, lib Library, r *Result) error
 			return produce(ctx, lib, warm, m.N, 1)
 		case EnqueueMany:
 			return produce(ctx, lib, warm, m.N, producers)
+		case EnqueueBatches:
+			return produceBatches(ctx, lib, warm, m.N, batchProducers)
 		default:
-			return produceBatches(ctx, lib, warm, m.N)
+			return produceBatches(ctx, lib, warm, m.N, 1)
 		}
 	})
 	if err != nil {
@@ -121,9 +138,18 @@ func (m *Measurement) enqueue(ctx context.Context, lib Library, r *Result) error
 	return ledger.Check()
 }
 
-// produce enqueues tasks from several goroutines that take the next number from
-// each other.
+// produce enqueues tasks one by one.
 func produce(ctx context.Context, lib Library, from, to, producers int) error {
+	return share(from, to, 1, producers, func(from, _ int) error { return lib.Enqueue(ctx, NewTask(from)) })
+}
+
+// produceBatches enqueues tasks in batches.
+func produceBatches(ctx context.Context, lib Library, from, to, producers int) error {
+	return share(from, to, lib.Batch(), producers, func(from, to int) error { return lib.EnqueueBatch(ctx, Tasks(from, to)) })
+}
+
+// share lets producers take the next step of the way from each other.
+func share(from, to, step, producers int, do func(from, to int) error) error {
 	var next atomic.Int64
 	next.Store(int64(from))
 	errs := make([]error, producers)
@@ -131,11 +157,11 @@ func produce(ctx context.Context, lib Library, from, to, producers int) error {
 	for p := range producers {
 		group.Go(func() {
 			for errs[p] == nil {
-				i := int(next.Add(1)) - 1
+				i := int(next.Add(int64(step))) - step
 				if i >= to {
 					return
 				}
-				errs[p] = lib.Enqueue(ctx, NewTask(i))
+				errs[p] = do(i, min(i+step, to))
 			}
 		})
 	}
@@ -143,20 +169,13 @@ func produce(ctx context.Context, lib Library, from, to, producers int) error {
 	return errors.Join(errs...)
 }
 
-// produceBatches enqueues tasks in batches.
-func produceBatches(ctx context.Context, lib Library, from, to int) error {
-	for ; from < to; from += lib.Batch() {
-		if err := lib.EnqueueBatch(ctx, Tasks(from, min(from+lib.Batch(), to))); err != nil {
-			return err
-		}
-	}
-	return nil
-}
-
 // drain measures from the start of the workers until the last outcome is in the
 // store.
 func (m *Measurement) drain(ctx context.Context, lib Library, r *Result) error {
 	ledger := NewLedger(m.Setup.Scenario, m.N)
+	if m.Setup.Scenario == Streams && m.Entrant.Streams {
+		ledger.KeepOrder()
+	}
 	var stop func() error
 	err := m.timed(r, func() (err error) {
 		if stop, err = lib.Start(ctx, ledger); err != nil {
