@@ -5,8 +5,10 @@
 package main
 
 import (
+	"context"
 	"flag"
 	"fmt"
+	"path/filepath"
 
 	"github.com/nixie-go/nixie/bench/contest"
 	"github.com/nixie-go/nixie/bench/entrants/backlite"
@@ -15,6 +17,7 @@ import (
 	"github.com/nixie-go/nixie/bench/entrants/river"
 	"github.com/nixie-go/nixie/bench/match"
 	"github.com/nixie-go/nixie/bench/rawlimit"
+	"github.com/nixie-go/nixie/store/sqlite"
 )
 
 func main() { programme().Main() }
@@ -26,13 +29,23 @@ func programme() *match.Programme {
 			contest.EnqueueOne, contest.EnqueueMany, contest.EnqueueBatch,
 			contest.Drain, contest.FailsOnce, contest.DeadFew, contest.DeadAll, contest.PickUp,
 		},
-		Entrants: append([]contest.Entrant{ours.Entrant(), goqite.Entrant(), backlite.Entrant(), river.Entrant()}, rawlimit.Entrants()...),
+		Entrants: append([]contest.Entrant{ours.Entrant(embedded()), goqite.Entrant(), backlite.Entrant(), river.Entrant()}, rawlimit.Entrants()...),
 		Targets:  targets(),
 		Flags: func(flags *flag.FlagSet) {
 			flags.Func("peers-synchronous", "SQLite's setting for peers in every scenario: NORMAL or FULL; without it FULL where durable enqueues are measured (enqueue-1, enqueue-32) and NORMAL elsewhere. Nixie is at FULL always", peers.set)
 		},
 		Note: func(s contest.Scenario) string { return "peers at " + peers.at(s) },
 		Open: peers.ground,
+	}
+}
+
+// embedded is Nixie's store in a file as it is: WAL and synchronous FULL.
+func embedded() ours.Store {
+	return ours.Store{
+		Name: fmt.Sprintf("SQLite %s (modernc.org/sqlite), FULL", sqlite.EngineVersion()),
+		Open: func(_ context.Context, s contest.Setup) (ours.Opened, error) {
+			return sqlite.Open(filepath.Join(s.Folder, "nixie.db"), sqlite.Options{})
+		},
 	}
 }
 

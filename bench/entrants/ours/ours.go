@@ -1,12 +1,12 @@
-// Package ours lets Nixie take part, with its embedded store as it is: WAL and
-// synchronous FULL. It is used as a program would use it: a type, a worker over
-// routes, the default policy but for what a scenario asks of it.
+// Package ours lets Nixie take part with the store that a programme opens. It is
+// used as a program would use it: a type, a worker over routes, the default policy
+// but for what a scenario asks of it.
 package ours
 
 import (
 	"context"
+	"errors"
 	"fmt"
-	"path/filepath"
 	"sync/atomic"
 	"time"
 
@@ -14,7 +14,6 @@ import (
 	"github.com/nixie-go/nixie/bench/contest"
 	"github.com/nixie-go/nixie/policy"
 	"github.com/nixie-go/nixie/store"
-	"github.com/nixie-go/nixie/store/sqlite"
 	"github.com/nixie-go/nixie/worker"
 )
 
@@ -25,19 +24,34 @@ const (
 	prefetch    = 10_000
 )
 
+// Store is a store that can be opened.
+type Store struct {
+	Name  string // for the reader, with its settings
+	Open  func(ctx context.Context, s contest.Setup) (Opened, error)
+	Apart bool // producers open it once more, as if they were on another machine
+}
+
+// Opened is an open store.
+type Opened interface {
+	store.Store
+	Close() error
+}
+
 // Entrant is Nixie.
-func Entrant() contest.Entrant {
+func Entrant(on Store) contest.Entrant {
 	return contest.Entrant{
-		Name: "nixie", Kind: contest.Ours, Open: open,
-		Settings: fmt.Sprintf("SQLite %s (modernc.org/sqlite), FULL, %d handlers, prefetch %d, %d messages an Enqueue",
-			sqlite.EngineVersion(), concurrency, prefetch, batch),
+		Name: "nixie", Kind: contest.Ours, Streams: true,
+		Open:     func(ctx context.Context, s contest.Setup) (contest.Library, error) { return open(ctx, on, s) },
+		Settings: fmt.Sprintf("%s, %d handlers, prefetch %d, %d messages an Enqueue", on.Name, concurrency, prefetch, batch),
 	}
 }
 
 type library struct {
-	store   *sqlite.Store
-	kind    nixie.Type[contest.Task]
-	decider *counted
+	store    Opened
+	producer Opened // the same, or one that knows nothing of it
+	streams  bool
+	kind     nixie.Type[contest.Task]
+	decider  *counted
 }
 
 // counted is the policy and counts its decisions.
@@ -52,19 +66,29 @@ func (c *counted) Decide(d *nixie.Delivery, f *nixie.Failure, now time.Time) nix
 	return c.Policy.Decide(d, f, now)
 }
 
-func open(_ context.Context, s contest.Setup) (contest.Library, error) {
+func open(ctx context.Context, on Store, s contest.Setup) (_ contest.Library, err error) {
 	p, err := policy.New(policyFor(s.Scenario))
 	if err != nil {
 		return nil, err
 	}
-	st, err := sqlite.Open(filepath.Join(s.Folder, "nixie.db"), sqlite.Options{})
-	if err != nil {
+	l := &library{
+		decider: &counted{Policy: p}, streams: s.Scenario == contest.Streams,
+		kind: nixie.NewType[contest.Task]("task", nixie.Queue(queue)),
+	}
+	if l.store, err = on.Open(ctx, s); err != nil {
 		return nil, err
 	}
-	return &library{
-		store: st, decider: &counted{Policy: p},
-		kind: nixie.NewType[contest.Task]("task", nixie.Queue(queue)),
-	}, nil
+	if l.producer = l.store; on.Apart {
+		if l.producer, err = on.Open(ctx, s); err != nil {
+			return nil, errors.Join(err, l.store.Close())
+		}
+	}
+	if l.streams {
+		if err := l.store.Configure(ctx, queue, nixie.QueueSettings{Order: nixie.OrderStrict}, "bench", "a scenario with streams"); err != nil {
+			return nil, errors.Join(err, l.Close())
+		}
+	}
+	return l, nil
 }
 
 // policyFor is the default policy, but that failures are not waited for.
@@ -80,8 +104,16 @@ func policyFor(s contest.Scenario) policy.Config {
 }
 
 func (l *library) Enqueue(ctx context.Context, t contest.Task) error {
-	_, err := l.kind.Enqueue(ctx, l.store, t)
+	_, err := l.kind.Enqueue(ctx, l.producer, t, l.options(t)...)
 	return err
+}
+
+// options are those of one message.
+func (l *library) options(t contest.Task) []nixie.Option {
+	if !l.streams {
+		return nil
+	}
+	return []nixie.Option{nixie.Stream(fmt.Sprintf("stream-%03d", contest.Stream(t.I)))}
 }
 
 func (l *library) Batch() int { return batch }
@@ -89,13 +121,13 @@ func (l *library) Batch() int { return batch }
 func (l *library) EnqueueBatch(ctx context.Context, list []contest.Task) error {
 	messages := make([]nixie.Message, len(list))
 	for i, t := range list {
-		m, err := l.kind.Message(t)
+		m, err := l.kind.Message(t, l.options(t)...)
 		if err != nil {
 			return err
 		}
 		messages[i] = m
 	}
-	_, err := l.store.Enqueue(ctx, messages...)
+	_, err := l.producer.Enqueue(ctx, messages...)
 	return err
 }
 
@@ -198,4 +230,9 @@ func (l *library) Prove(ctx context.Context, s contest.Scenario, n int) error {
 	return nil
 }
 
-func (l *library) Close() error { return l.store.Close() }
+func (l *library) Close() error {
+	if l.producer == l.store {
+		return l.store.Close()
+	}
+	return errors.Join(l.producer.Close(), l.store.Close())
+}

@@ -1,0 +1,74 @@
+// Command postgres measures Nixie and other libraries for Go on a PostgreSQL
+// server, in one run and in turns, and checks that each of them did the work. The
+// README.md of the folder above says what is measured and how to read it.
+package main
+
+import (
+	"context"
+	"slices"
+	"time"
+
+	"github.com/nixie-go/nixie/bench/contest"
+	"github.com/nixie-go/nixie/bench/entrants/ours"
+	"github.com/nixie-go/nixie/bench/match"
+	"github.com/nixie-go/nixie/bench/postgres/entrants/river"
+	"github.com/nixie-go/nixie/store/postgres"
+)
+
+func main() { programme().Main() }
+
+func programme() *match.Programme {
+	return &match.Programme{
+		Scenarios: []contest.Scenario{
+			contest.EnqueueOne, contest.EnqueueMany, contest.EnqueueBatch, contest.EnqueueBatches,
+			contest.Drain, contest.Streams, contest.FailsOnce, contest.DeadFew, contest.DeadAll, contest.PickUp,
+		},
+		Entrants: []contest.Entrant{ours.Entrant(shared()), river.Entrant()},
+		Targets:  targets(),
+		Open:     open,
+	}
+}
+
+// shared is Nixie's store of many machines. Producers have a store of their own:
+// what workers hear of them they hear from the server.
+func shared() ours.Store {
+	return ours.Store{
+		Name: "PostgreSQL", Apart: true,
+		Open: func(ctx context.Context, s contest.Setup) (ours.Opened, error) {
+			return postgres.Open(ctx, s.URL, postgres.Options{})
+		},
+	}
+}
+
+// targets lists all. A ratio above 1 means that Nixie is better: rates are
+// divided by the other's rate, waits and bytes divide the other's.
+func targets() []match.Target {
+	river := named("river")
+	return []match.Target{
+		{Name: "drain", Scenario: contest.Drain, Against: river, Want: 10},
+		{Name: "drain-streams", Scenario: contest.Streams, Against: river, Want: 3},
+		{Name: "fails-once", Scenario: contest.FailsOnce, Against: river, Want: 5},
+		{Name: "dead-100", Scenario: contest.DeadAll, Against: river, Want: 5},
+		{Name: "enqueue-32", Scenario: contest.EnqueueMany, Against: river, Want: 3},
+		{Name: "enqueue-batch", Scenario: contest.EnqueueBatch, Against: river, Want: 2.5},
+		{Name: "enqueue-batch-4", Scenario: contest.EnqueueBatches, Against: river, Want: 4},
+		{Name: "pick-up-p50", Scenario: contest.PickUp, Merit: soon(p50), Limit: 1 / (3 * time.Millisecond).Seconds(), Want: 1},
+		{Name: "pick-up-p99", Scenario: contest.PickUp, Merit: soon(p99), Limit: 1 / (10 * time.Millisecond).Seconds(), Want: 1},
+		{Name: "wal", Scenario: contest.Drain, Merit: frugal, Against: river, Want: 2},
+	}
+}
+
+func named(names ...string) func(*contest.Entrant) bool {
+	return func(e *contest.Entrant) bool { return slices.Contains(names, e.Name) }
+}
+
+func p50(l *contest.Latency) time.Duration { return l.FromCall.P50 }
+func p99(l *contest.Latency) time.Duration { return l.FromCall.P99 }
+
+// soon is the merit of a short wait.
+func soon(wait func(*contest.Latency) time.Duration) match.Merit {
+	return func(r *contest.Result) float64 { return 1 / wait(r.Latency).Seconds() }
+}
+
+// frugal is the merit of writing little.
+func frugal(r *contest.Result) float64 { return 1 / r.WALEach() }
