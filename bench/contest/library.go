@@ -1,6 +1,9 @@
 package contest
 
-import "context"
+import (
+	"context"
+	"slices"
+)
 
 // Library is a queue with its store. Its methods are called from many goroutines;
 // Close is the last call.
@@ -29,6 +32,11 @@ type Handler interface {
 	Handle(t Task) error
 }
 
+// TextHandler is what handlers are, too, for a limit, which decodes nothing.
+type TextHandler interface {
+	HandleText(i int, text []byte) error
+}
+
 // Prover is a library that can show how it did it.
 type Prover interface {
 	// Prove checks, after everything was worked off, that each of n tasks took
@@ -49,9 +57,10 @@ type Setup struct {
 type Entrant struct {
 	Name     string
 	Kind     Kind
-	Module   string // path of its module, for its version
-	Settings string // for the reader
-	Streams  bool   // keeps the streams of Streams in order; others work them off in any
+	Module   string     // path of its module, for its version
+	Settings string     // for the reader
+	Streams  bool       // keeps the streams of Streams in order; others work them off in any
+	Only     []Scenario // it takes part in; nil is all
 	Open     func(ctx context.Context, s Setup) (Library, error)
 }
 
@@ -62,8 +71,8 @@ type Kind string
 const (
 	Ours  Kind = "ours"
 	Peer  Kind = "peer"
-	Limit Kind = "limit" // what a store could do at best; it drains only
+	Limit Kind = "limit" // what a store could do at best
 )
 
 // Plays reports whether an entrant takes part in a scenario.
-func (e *Entrant) Plays(s Scenario) bool { return e.Kind != Limit || s == Drain }
+func (e *Entrant) Plays(s Scenario) bool { return e.Only == nil || slices.Contains(e.Only, s) }

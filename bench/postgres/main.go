@@ -12,6 +12,8 @@ import (
 	"github.com/nixie-go/nixie/bench/entrants/ours"
 	"github.com/nixie-go/nixie/bench/match"
 	"github.com/nixie-go/nixie/bench/postgres/entrants/river"
+	"github.com/nixie-go/nixie/bench/postgres/entrants/watermill"
+	"github.com/nixie-go/nixie/bench/postgres/rawlimit"
 	"github.com/nixie-go/nixie/store/postgres"
 )
 
@@ -23,9 +25,11 @@ func programme() *match.Programme {
 			contest.EnqueueOne, contest.EnqueueMany, contest.EnqueueBatch, contest.EnqueueBatches,
 			contest.Drain, contest.Streams, contest.FailsOnce, contest.DeadFew, contest.DeadAll, contest.PickUp,
 		},
-		Entrants: []contest.Entrant{ours.Entrant(shared()), river.Entrant()},
-		Targets:  targets(),
-		Open:     open,
+		Entrants: append([]contest.Entrant{
+			ours.Entrant(shared()), river.Entrant(), watermill.ByOffset(), watermill.ByRow(),
+		}, rawlimit.Entrants()...),
+		Targets: targets(),
+		Open:    open,
 	}
 }
 
@@ -43,9 +47,10 @@ func shared() ours.Store {
 // targets lists all. A ratio above 1 means that Nixie is better: rates are
 // divided by the other's rate, waits and bytes divide the other's.
 func targets() []match.Target {
-	river := named("river")
+	river, watermill := named("river"), named("watermill-offset", "watermill-queue")
 	return []match.Target{
 		{Name: "drain", Scenario: contest.Drain, Against: river, Want: 10},
+		{Name: "drain-of-watermill", Scenario: contest.Drain, Against: watermill, Want: 2},
 		{Name: "drain-streams", Scenario: contest.Streams, Against: river, Want: 3},
 		{Name: "fails-once", Scenario: contest.FailsOnce, Against: river, Want: 5},
 		{Name: "dead-100", Scenario: contest.DeadAll, Against: river, Want: 5},

@@ -63,8 +63,6 @@ type library struct {
 	options  *river.InsertOpts
 }
 
-var quiet = slog.New(slog.DiscardHandler)
-
 func open(ctx context.Context, s contest.Setup) (contest.Library, error) {
 	pool, err := database.Open(ctx, s)
 	if err != nil {
@@ -79,7 +77,7 @@ func open(ctx context.Context, s contest.Setup) (contest.Library, error) {
 }
 
 func (l *library) connect(ctx context.Context) error {
-	driver := riverpgxv5.New(l.pool)
+	driver, quiet := riverpgxv5.New(l.pool), slog.New(slog.DiscardHandler)
 	migrator, err := rivermigrate.New(driver, &rivermigrate.Config{Logger: quiet})
 	if err != nil {
 		return err
@@ -113,7 +111,7 @@ func (l *library) Start(ctx context.Context, handle contest.Handler) (func() err
 	client, err := river.NewClient(riverpgxv5.New(l.pool), &river.Config{
 		Queues:            map[string]river.QueueConfig{river.QueueDefault: {MaxWorkers: workers}},
 		Workers:           list,
-		Logger:            quiet,
+		Logger:            slog.New(slog.DiscardHandler),
 		FetchCooldown:     cool,
 		FetchPollInterval: poll,
 		RetryPolicy:       atOnce{},
