@@ -38,7 +38,8 @@ func (r *Result) WALEach() float64 { return float64(r.WAL) / float64(r.N) }
 const (
 	warmUp   = 100              // calls before those that are measured, of the enqueue scenarios
 	patience = 3 * time.Minute  // after it a library is said to hang
-	look     = time.Millisecond // between two looks at what is left
+	look     = time.Millisecond // between two looks at what is left, at least
+	rest     = 4                // and as many times as long as a look took, as it is work for the store
 )
 
 // Measurement is one scenario of one library with n tasks.
@@ -199,15 +200,14 @@ func settled(ctx context.Context, lib Library, ledger *Ledger) error {
 	case <-ctx.Done():
 		return fmt.Errorf("%w; the handler was called %d times", context.Cause(ctx), ledger.Handled())
 	}
-	tick := time.NewTicker(look)
-	defer tick.Stop()
 	for {
+		began := time.Now()
 		left, err := lib.Left(ctx)
 		if err != nil || left == 0 {
 			return err
 		}
 		select {
-		case <-tick.C:
+		case <-time.After(max(look, rest*time.Since(began))):
 		case <-ctx.Done():
 			return fmt.Errorf("%w; %d messages are left", context.Cause(ctx), left)
 		}

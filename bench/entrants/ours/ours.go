@@ -52,6 +52,7 @@ type library struct {
 	streams  bool
 	kind     nixie.Type[contest.Task]
 	decider  *counted
+	inHand   atomic.Int64 // received and not settled
 }
 
 // counted is the policy and counts its decisions.
@@ -139,6 +140,10 @@ func (l *library) Start(ctx context.Context, handle contest.Handler) (func() err
 		Decider:     l.decider,
 		Concurrency: concurrency,
 		Prefetch:    prefetch,
+		Observer: &nixie.Observer{
+			Received: func(_ string, list []*nixie.Delivery) { l.inHand.Add(int64(len(list))) },
+			Settled:  func(_ string, list []nixie.Settlement, _ []error) { l.inHand.Add(-int64(len(list))) },
+		},
 	})
 	if err != nil {
 		return nil, err
@@ -163,7 +168,12 @@ func (l *library) info(ctx context.Context) (nixie.QueueInfo, error) {
 	return list[0], nil
 }
 
+// Left asks the store only when the worker has nothing: an overview of a queue is
+// much work that a queue at work should not be measured with.
 func (l *library) Left(ctx context.Context) (int, error) {
+	if n := l.inHand.Load(); n > 0 {
+		return int(n), nil
+	}
 	q, err := l.info(ctx)
 	return int(q.Ready + q.Blocked + q.Scheduled + q.Leased), err
 }
