@@ -44,6 +44,15 @@ type Prover interface {
 	Prove(ctx context.Context, s Scenario, n int) error
 }
 
+// Bearer is a library that plays the scenarios with a burden. What lies beside is
+// neither left nor dead, nor proved.
+type Bearer interface {
+	// Burden puts there what waits or is dead beside what is measured.
+	Burden(ctx context.Context) error
+	// Foreign enqueues tasks in a transaction of others, which is open until commit.
+	Foreign(ctx context.Context, list []Task) (commit func() error, err error)
+}
+
 // Setup is what a library is opened for.
 type Setup struct {
 	Scenario    Scenario
@@ -51,6 +60,7 @@ type Setup struct {
 	Synchronous string // of peers with a file: NORMAL or FULL
 	URL         string // of its database, if it has a server
 	Postmaster  int    // process of that server; 0 is not known
+	Burden      int    // size of what is beside what is measured
 }
 
 // Entrant is a library that takes part.
@@ -75,4 +85,6 @@ const (
 )
 
 // Plays reports whether an entrant takes part in a scenario.
-func (e *Entrant) Plays(s Scenario) bool { return e.Only == nil || slices.Contains(e.Only, s) }
+func (e *Entrant) Plays(s Scenario) bool {
+	return (e.Only == nil || slices.Contains(e.Only, s)) && (e.Kind == Ours || !s.Burdened())
+}

@@ -53,6 +53,11 @@ type Measurement struct {
 // Fill enqueues the tasks that are to be drained.
 func (m *Measurement) Fill(ctx context.Context) error {
 	return m.with(ctx, func(lib Library) error {
+		if m.Setup.Scenario.Burdened() {
+			if err := lib.(Bearer).Burden(ctx); err != nil {
+				return err
+			}
+		}
 		return produceBatches(ctx, lib, 0, m.N, 1)
 	})
 }
@@ -93,18 +98,25 @@ func (m *Measurement) with(ctx context.Context, do func(Library) error) error {
 	return errors.Join(do(lib), lib.Close())
 }
 
-// timed runs the part that counts.
-func (m *Measurement) timed(r *Result, do func() error) error {
+// timed runs the part that counts. It ends when it returns, or when it said that it
+// may have ended for the last time.
+func (m *Measurement) timed(r *Result, do func(ended func()) error) error {
 	if m.Profile != nil {
 		if err := pprof.StartCPUProfile(m.Profile); err != nil {
 			return err
 		}
 		defer pprof.StopCPUProfile()
 	}
+	said := false
 	before, start := serverTime(m.Setup.Postmaster), read()
-	err := do()
-	r.Wall, r.CPU = start.since()
-	r.ServerCPU = serverTime(m.Setup.Postmaster) - before
+	take := func() {
+		r.Wall, r.CPU = start.since()
+		r.ServerCPU = serverTime(m.Setup.Postmaster) - before
+	}
+	err := do(func() { said = true; take() })
+	if !said {
+		take()
+	}
 	return err
 }
 
@@ -117,7 +129,7 @@ func (m *Measurement) enqueue(ctx context.Context, lib Library, r *Result) error
 			return err
 		}
 	}
-	err := m.timed(r, func() error {
+	err := m.timed(r, func(func()) error {
 		switch m.Setup.Scenario {
 		case EnqueueOne:
 			return produce(ctx, lib, warm, m.N, 1)
@@ -172,18 +184,27 @@ func share(from, to, step, producers int, do func(from, to int) error) error {
 
 // drain measures from the start of the workers until the last outcome is in the
 // store.
-func (m *Measurement) drain(ctx context.Context, lib Library, r *Result) error {
+func (m *Measurement) drain(ctx context.Context, lib Library, r *Result) (err error) {
 	ledger := NewLedger(m.Setup.Scenario, m.N)
-	if m.Setup.Scenario == Streams && m.Entrant.Streams {
+	if m.Setup.Scenario.Ordered() && m.Entrant.Streams {
 		ledger.KeepOrder()
 	}
-	var stop func() error
-	err := m.timed(r, func() (err error) {
-		if stop, err = lib.Start(ctx, ledger); err != nil {
+	handler, after := Handler(ledger), func() error { return nil }
+	if m.Setup.Scenario == Foreign {
+		if handler, after, err = m.withForeign(ctx, lib, ledger); err != nil {
 			return err
 		}
-		return settled(ctx, lib, ledger)
+	}
+	var stop func() error
+	err = m.timed(r, func(ended func()) (err error) {
+		if stop, err = lib.Start(ctx, handler); err != nil {
+			return err
+		}
+		return settled(ctx, lib, ledger, ended)
 	})
+	if err == nil {
+		err = after()
+	}
 	if stop != nil {
 		err = errors.Join(err, stop())
 	}
@@ -193,14 +214,16 @@ func (m *Measurement) drain(ctx context.Context, lib Library, r *Result) error {
 	return m.check(ctx, lib, ledger)
 }
 
-// settled waits until all tasks are handled and nothing is left.
-func settled(ctx context.Context, lib Library, ledger *Ledger) error {
+// settled waits until all tasks are handled and nothing is left. Before it looks
+// whether that is so it says that it may be: the look is no part of the work.
+func settled(ctx context.Context, lib Library, ledger *Ledger, ended func()) error {
 	select {
 	case <-ledger.Done():
 	case <-ctx.Done():
 		return fmt.Errorf("%w; the handler was called %d times", context.Cause(ctx), ledger.Handled())
 	}
 	for {
+		ended()
 		began := time.Now()
 		left, err := lib.Left(ctx)
 		if err != nil || left == 0 {
@@ -227,7 +250,7 @@ func (m *Measurement) check(ctx context.Context, lib Library, ledger *Ledger) er
 		return fmt.Errorf("%d dead letters, not %d", dead, want)
 	}
 	if p, ok := lib.(Prover); ok {
-		return p.Prove(ctx, m.Setup.Scenario, m.N)
+		return p.Prove(ctx, m.Setup.Scenario, m.Setup.Scenario.all(m.N))
 	}
 	return nil
 }

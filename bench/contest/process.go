@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"fmt"
 	"os"
+	"path/filepath"
 	"strconv"
 	"strings"
 	"syscall"
@@ -69,14 +70,19 @@ func serverTime(postmaster int) time.Duration {
 		return 0
 	}
 	total := own + ended
-	tasks := fmt.Sprintf("/proc/%d/task/%d/children", postmaster, postmaster)
-	children, err := os.ReadFile(tasks)
+	lists, err := filepath.Glob(fmt.Sprintf("/proc/%d/task/*/children", postmaster))
 	if err != nil {
 		return 0
 	}
-	for _, child := range strings.Fields(string(children)) {
-		if own, _, ok := used(child); ok {
-			total += own
+	for _, list := range lists {
+		children, err := os.ReadFile(list)
+		if err != nil {
+			return 0
+		}
+		for _, child := range strings.Fields(string(children)) {
+			if own, _, ok := used(child); ok {
+				total += own
+			}
 		}
 	}
 	return total

@@ -17,11 +17,20 @@ const (
 	PickUp         Scenario = "pick-up"         // from enqueue to handler in an idle system
 )
 
+// The scenarios with a burden, each to be compared with one without.
+const (
+	Blocked   Scenario = "blocked"   // Streams, beside one whose head is dead and has many followers
+	Scheduled Scenario = "scheduled" // Drain, beside many messages that are not due
+	Foreign   Scenario = "foreign"   // Drain, while a transaction of others is open that has enqueued
+)
+
 // Numbers of producers, and of streams.
 const (
 	producers      = 32
 	batchProducers = 4
 	streams        = 1000
+	foreign        = 1000 // messages of the transaction of others
+	scheduled      = 10   // messages that are not due, for each one of the burden
 )
 
 // Drains reports whether messages that lie there are worked off.
@@ -31,6 +40,33 @@ func (s Scenario) Drains() bool { return !s.Enqueues() && s != PickUp }
 func (s Scenario) Enqueues() bool {
 	return s == EnqueueOne || s == EnqueueMany || s == EnqueueBatch || s == EnqueueBatches
 }
+
+// Burdened reports whether there is something beside what is measured.
+func (s Scenario) Burdened() bool { return s == Blocked || s == Scheduled || s == Foreign }
+
+// Beside is how many messages wait and how many are dead, for as long as it is
+// measured, where the burden has a size.
+func (s Scenario) Beside(burden int) (waiting, dead int) {
+	switch s {
+	case Blocked:
+		return burden, 1
+	case Scheduled:
+		return burden * scheduled, 0
+	default:
+		return 0, 0
+	}
+}
+
+// all is how many tasks there are when n are measured.
+func (s Scenario) all(n int) int {
+	if s == Foreign {
+		return n + foreign
+	}
+	return n
+}
+
+// Ordered reports whether the tasks are in streams that keep their order.
+func (s Scenario) Ordered() bool { return s == Streams || s == Blocked }
 
 // Stream is the number of the stream of a task.
 func Stream(i int) int { return i % streams }

@@ -67,6 +67,7 @@ func (b *bench) measure(ctx context.Context, e *contest.Entrant, s contest.Scena
 	}
 	defer func() { err = errors.Join(err, place.Remove(context.WithoutCancel(ctx))) }()
 	o := order{Part: open, Library: e.Name, Setup: place.Setup(), N: n}
+	o.Setup.Burden = b.burden
 	if _, err := start(ctx, o); err != nil {
 		return r, err
 	}

@@ -22,6 +22,7 @@ type options struct {
 	size       int           // messages of every measurement; 0 is calibrated
 	folder     string
 	profile    string
+	burden     int
 	json       bool
 	reportOnly bool
 }
@@ -33,6 +34,7 @@ const (
 	maxAim    = time.Minute
 	minSize   = 100
 	maxSize   = 5_000_000
+	maxBurden = 1_000_000
 )
 
 func (p *Programme) parse(args []string, log io.Writer) (options, error) {
@@ -40,7 +42,12 @@ func (p *Programme) parse(args []string, log io.Writer) (options, error) {
 	flags := flag.NewFlagSet("bench", flag.ContinueOnError)
 	flags.SetOutput(log)
 	flags.IntVar(&o.rounds, "rounds", 5, "how often everything is measured")
-	scenarios := flags.String("scenarios", names(p.Scenarios, scenarioName), "what is measured, with commas between")
+	usage := "what is measured, with commas between"
+	if len(p.Asked) > 0 {
+		usage += "; with a burden, when they are named: " + names(p.Asked, scenarioName)
+		flags.IntVar(&o.burden, "burden", 100_000, "messages behind the dead one of a stream; ten times as many are scheduled")
+	}
+	scenarios := flags.String("scenarios", names(p.Scenarios, scenarioName), usage)
 	libraries := flags.String("libraries", names(p.Entrants, nameOf), "who takes part, with commas between")
 	flags.DurationVar(&o.aim, "time", 1500*time.Millisecond, "aimed length of a measurement")
 	flags.IntVar(&o.size, "size", 0, "messages of every measurement; 0 is as many as the time takes")
@@ -55,7 +62,7 @@ func (p *Programme) parse(args []string, log io.Writer) (options, error) {
 		return o, err
 	}
 	var err error
-	if o.scenarios, err = chosen("scenario", *scenarios, p.Scenarios, scenarioName); err != nil {
+	if o.scenarios, err = chosen("scenario", *scenarios, slices.Concat(p.Scenarios, p.Asked), scenarioName); err != nil {
 		return o, err
 	}
 	if o.entrants, err = chosen("library", *libraries, p.Entrants, nameOf); err != nil {
@@ -75,6 +82,8 @@ func (o *options) check() error {
 		return fmt.Errorf("-time is %s: give %s to %s", o.aim, minAim, maxAim)
 	case o.size != 0 && (o.size < minSize || o.size > maxSize):
 		return fmt.Errorf("-size is %d: give %d to %d, or 0", o.size, minSize, maxSize)
+	case o.burden < 0 || o.burden > maxBurden:
+		return fmt.Errorf("-burden is %d: give 0 to %d", o.burden, maxBurden)
 	case o.profile != "" && (len(o.scenarios) != 1 || len(o.entrants) != 1):
 		return errors.New("-cpuprofile needs one scenario and one library: give -scenarios and -libraries")
 	}

@@ -10,6 +10,7 @@ import (
 // Programme is what a command measures.
 type Programme struct {
 	Scenarios []contest.Scenario // in the order they are reported
+	Asked     []contest.Scenario // those that are measured only when they are named
 	Entrants  []contest.Entrant  // likewise
 	Targets   []Target
 	Flags     func(*flag.FlagSet)           // adds its own; may be nil
@@ -43,9 +44,13 @@ type Target struct {
 	Name     string
 	Scenario contest.Scenario
 	Want     float64
-	Merit    Merit                       // nil is the rate
-	Against  func(*contest.Entrant) bool // the best of these counts; nil: Limit does
-	Limit    float64                     // merit that is asked for, whoever else plays
+	Merit    Merit // nil is the rate
+
+	// What it is compared with: the best of some entrants, itself in a scenario
+	// without a burden, or a merit that is enough whoever else plays.
+	Against func(*contest.Entrant) bool
+	Than    contest.Scenario
+	Limit   float64
 }
 
 // Merit is the number by which results are compared; more is better.

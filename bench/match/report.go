@@ -142,8 +142,11 @@ func (r *report) judge(t *Target, nixie string) (v verdict, ok bool) {
 	if of == nil {
 		of = merit(t.Scenario)
 	}
-	if t.Against == nil {
+	switch without := r.Results[key(t.Than, nixie)]; {
+	case t.Limit > 0:
 		v.Ratio, v.Against, ok = median(each(of, own))/t.Limit, "the limit", true
+	case len(without) > 0:
+		v.Ratio, v.Against, ok = ratio(of, own, without), string(t.Than), true
 	}
 	for _, e := range r.options.entrants {
 		list := r.Results[key(t.Scenario, e.Name)]

@@ -124,6 +124,9 @@ var meanings = map[contest.Scenario]string{
 	contest.FailsOnce:      "each message fails once and is retried at once; messages, not attempts",
 	contest.DeadFew:        "one of a hundred ends as a dead letter",
 	contest.DeadAll:        "every message ends as a dead letter",
+	contest.Blocked:        "streams, beside one whose head is dead and has many followers",
+	contest.Scheduled:      "drain, beside many messages that are not due",
+	contest.Foreign:        "drain, while a transaction of others is open that has enqueued",
 	contest.PickUp:         "from enqueue to handler in an idle system; busy is processors in use",
 }
 

@@ -5,9 +5,13 @@ package main
 
 import (
 	"context"
+	"errors"
 	"slices"
 	"time"
 
+	"github.com/jackc/pgx/v5"
+
+	"github.com/nixie-go/nixie"
 	"github.com/nixie-go/nixie/bench/contest"
 	"github.com/nixie-go/nixie/bench/entrants/ours"
 	"github.com/nixie-go/nixie/bench/match"
@@ -25,6 +29,7 @@ func programme() *match.Programme {
 			contest.EnqueueOne, contest.EnqueueMany, contest.EnqueueBatch, contest.EnqueueBatches,
 			contest.Drain, contest.Streams, contest.FailsOnce, contest.DeadFew, contest.DeadAll, contest.PickUp,
 		},
+		Asked: []contest.Scenario{contest.Blocked, contest.Scheduled, contest.Foreign},
 		Entrants: append([]contest.Entrant{
 			ours.Entrant(shared()), river.Entrant(), watermill.ByOffset(), watermill.ByRow(),
 		}, rawlimit.Entrants()...),
@@ -41,7 +46,24 @@ func shared() ours.Store {
 		Open: func(ctx context.Context, s contest.Setup) (ours.Opened, error) {
 			return postgres.Open(ctx, s.URL, postgres.Options{})
 		},
+		Foreign: enqueueAndWait,
 	}
+}
+
+// enqueueAndWait enqueues in a transaction of its own connection.
+func enqueueAndWait(ctx context.Context, s contest.Setup, to ours.Opened, messages []nixie.Message) (commit func() error, err error) {
+	conn, err := pgx.Connect(ctx, s.URL)
+	if err != nil {
+		return nil, err
+	}
+	tx, err := conn.Begin(ctx)
+	if err == nil {
+		_, err = to.(*postgres.Store).Tx(tx).Enqueue(ctx, messages...)
+	}
+	if err != nil {
+		return nil, errors.Join(err, conn.Close(ctx))
+	}
+	return func() error { return errors.Join(tx.Commit(ctx), conn.Close(ctx)) }, nil
 }
 
 // targets lists all. A ratio above 1 means that Nixie is better: rates are
@@ -60,6 +82,9 @@ func targets() []match.Target {
 		{Name: "pick-up-p50", Scenario: contest.PickUp, Merit: soon(p50), Limit: 1 / (3 * time.Millisecond).Seconds(), Want: 1},
 		{Name: "pick-up-p99", Scenario: contest.PickUp, Merit: soon(p99), Limit: 1 / (10 * time.Millisecond).Seconds(), Want: 1},
 		{Name: "wal", Scenario: contest.Drain, Merit: frugal, Against: river, Want: 2},
+		{Name: "beside-blocked", Scenario: contest.Blocked, Than: contest.Streams, Want: 0.9},
+		{Name: "beside-scheduled", Scenario: contest.Scheduled, Than: contest.Drain, Want: 0.9},
+		{Name: "beside-foreign", Scenario: contest.Foreign, Than: contest.Drain, Want: 0.9},
 	}
 }
 

@@ -29,6 +29,8 @@ type Store struct {
 	Name  string // for the reader, with its settings
 	Open  func(ctx context.Context, s contest.Setup) (Opened, error)
 	Apart bool // producers open it once more, as if they were on another machine
+	// Foreign enqueues in a transaction that is open until commit; may be nil.
+	Foreign func(ctx context.Context, s contest.Setup, to Opened, messages []nixie.Message) (commit func() error, err error)
 }
 
 // Opened is an open store.
@@ -49,7 +51,8 @@ func Entrant(on Store) contest.Entrant {
 type library struct {
 	store    Opened
 	producer Opened // the same, or one that knows nothing of it
-	streams  bool
+	on       Store
+	setup    contest.Setup
 	kind     nixie.Type[contest.Task]
 	decider  *counted
 	inHand   atomic.Int64 // received and not settled
@@ -73,7 +76,7 @@ func open(ctx context.Context, on Store, s contest.Setup) (_ contest.Library, er
 		return nil, err
 	}
 	l := &library{
-		decider: &counted{Policy: p}, streams: s.Scenario == contest.Streams,
+		decider: &counted{Policy: p}, on: on, setup: s,
 		kind: nixie.NewType[contest.Task]("task", nixie.Queue(queue)),
 	}
 	if l.store, err = on.Open(ctx, s); err != nil {
@@ -84,7 +87,7 @@ func open(ctx context.Context, on Store, s contest.Setup) (_ contest.Library, er
 			return nil, errors.Join(err, l.store.Close())
 		}
 	}
-	if l.streams {
+	if s.Scenario.Ordered() {
 		if err := l.store.Configure(ctx, queue, nixie.QueueSettings{Order: nixie.OrderStrict}, "bench", "a scenario with streams"); err != nil {
 			return nil, errors.Join(err, l.Close())
 		}
@@ -111,7 +114,7 @@ func (l *library) Enqueue(ctx context.Context, t contest.Task) error {
 
 // options are those of one message.
 func (l *library) options(t contest.Task) []nixie.Option {
-	if !l.streams {
+	if !l.setup.Scenario.Ordered() {
 		return nil
 	}
 	return []nixie.Option{nixie.Stream(fmt.Sprintf("stream-%03d", contest.Stream(t.I)))}
@@ -120,16 +123,24 @@ func (l *library) options(t contest.Task) []nixie.Option {
 func (l *library) Batch() int { return batch }
 
 func (l *library) EnqueueBatch(ctx context.Context, list []contest.Task) error {
+	messages, err := l.messages(list)
+	if err != nil {
+		return err
+	}
+	_, err = l.producer.Enqueue(ctx, messages...)
+	return err
+}
+
+func (l *library) messages(list []contest.Task) ([]nixie.Message, error) {
 	messages := make([]nixie.Message, len(list))
 	for i, t := range list {
 		m, err := l.kind.Message(t, l.options(t)...)
 		if err != nil {
-			return err
+			return nil, err
 		}
 		messages[i] = m
 	}
-	_, err := l.producer.Enqueue(ctx, messages...)
-	return err
+	return messages, nil
 }
 
 func (l *library) Start(ctx context.Context, handle contest.Handler) (func() error, error) {
@@ -155,89 +166,6 @@ func (l *library) Start(ctx context.Context, handle contest.Handler) (func() err
 		cancel()
 		return <-ended
 	}, nil
-}
-
-func (l *library) info(ctx context.Context) (nixie.QueueInfo, error) {
-	list, err := l.store.Queues(ctx)
-	switch {
-	case err != nil:
-		return nixie.QueueInfo{}, err
-	case len(list) != 1:
-		return nixie.QueueInfo{}, fmt.Errorf("%d queues, not 1", len(list))
-	}
-	return list[0], nil
-}
-
-// Left asks the store only when the worker has nothing: an overview of a queue is
-// much work that a queue at work should not be measured with.
-func (l *library) Left(ctx context.Context) (int, error) {
-	if n := l.inHand.Load(); n > 0 {
-		return int(n), nil
-	}
-	q, err := l.info(ctx)
-	return int(q.Ready + q.Blocked + q.Scheduled + q.Leased), err
-}
-
-func (l *library) Dead(ctx context.Context) (int, error) {
-	q, err := l.info(ctx)
-	return int(q.Dead), err
-}
-
-func (l *library) Each(ctx context.Context, yield func(contest.Task) error) error {
-	return l.pages(ctx, store.Page{Whole: true}, func(r *store.Record) error {
-		t, err := contest.Decode(r.Body)
-		if err != nil {
-			return err
-		}
-		return yield(t)
-	})
-}
-
-// pages yields every message of the store.
-func (l *library) pages(ctx context.Context, page store.Page, yield func(*store.Record) error) error {
-	for page.Limit = 1000; ; {
-		list, next, err := l.store.Messages(ctx, nixie.Filter{}, page)
-		if err != nil {
-			return err
-		}
-		for i := range list {
-			if err := yield(&list[i]); err != nil {
-				return err
-			}
-		}
-		if next == "" {
-			return nil
-		}
-		page.Cursor = next
-	}
-}
-
-// Prove implements contest.Prover: the store has one record of each message,
-// which says how it ended and after how many attempts, and each run was decided
-// by the policy.
-// Tasks reach the ledger through their type alone, so all were decoded.
-func (l *library) Prove(ctx context.Context, s contest.Scenario, n int) error {
-	dead := s.Dead(n)
-	if got, want := l.decider.decisions.Load(), int64(n*s.Runs()); got != want {
-		return fmt.Errorf("%d decisions, not %d", got, want)
-	}
-	ends := map[nixie.State]int{}
-	ids := make(map[nixie.ID]bool, n)
-	err := l.pages(ctx, store.Page{}, func(r *store.Record) error {
-		if r.Attempts != s.Runs() || r.EndedAt.IsZero() {
-			return fmt.Errorf("message %s is %s after %d attempts, not %d", r.ID, r.State, r.Attempts, s.Runs())
-		}
-		ids[r.ID] = true
-		ends[r.State]++
-		return nil
-	})
-	if err != nil {
-		return err
-	}
-	if len(ids) != n || ends[nixie.Succeeded] != n-dead || ends[nixie.Dead] != dead {
-		return fmt.Errorf("%d messages in the log, which ended %v: not %d, %d of them dead", len(ids), ends, n, dead)
-	}
-	return nil
 }
 
 func (l *library) Close() error {

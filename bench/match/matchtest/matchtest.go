@@ -5,6 +5,8 @@ import (
 	"bytes"
 	"encoding/json"
 	"os"
+	"slices"
+	"strings"
 	"testing"
 
 	"github.com/nixie-go/nixie/bench/contest"
@@ -17,7 +19,11 @@ func Once(t *testing.T, p *match.Programme, look func(contest.Scenario, *contest
 	t.Helper()
 	var out, log bytes.Buffer
 	folder := t.TempDir()
-	if err := p.Run(t.Context(), []string{"-rounds", "1", "-size", "100", "-report", "-json", "-dir", folder}, &out, &log); err != nil {
+	args := []string{"-rounds", "1", "-size", "100", "-report", "-json", "-dir", folder, "-scenarios", all(p)}
+	if len(p.Asked) > 0 {
+		args = append(args, "-burden", "50")
+	}
+	if err := p.Run(t.Context(), args, &out, &log); err != nil {
 		t.Fatalf("%v\n%s", err, log.String())
 	}
 	var report struct {
@@ -27,7 +33,7 @@ func Once(t *testing.T, p *match.Programme, look func(contest.Scenario, *contest
 	if err := json.Unmarshal(out.Bytes(), &report); err != nil {
 		t.Fatal(err)
 	}
-	for _, s := range p.Scenarios {
+	for _, s := range slices.Concat(p.Scenarios, p.Asked) {
 		for _, e := range p.Entrants {
 			list := report.Results[string(s)+" "+e.Name]
 			if !e.Plays(s) {
@@ -49,4 +55,13 @@ func Once(t *testing.T, p *match.Programme, look func(contest.Scenario, *contest
 	if err != nil || len(left) > 0 {
 		t.Errorf("left behind: %v, %v", left, err)
 	}
+}
+
+// all names every scenario.
+func all(p *match.Programme) string {
+	var names []string
+	for _, s := range slices.Concat(p.Scenarios, p.Asked) {
+		names = append(names, string(s))
+	}
+	return strings.Join(names, ",")
 }
