@@ -80,14 +80,15 @@ const completion = `with gone as (delete from @.pending p where p.pos = any($1) 
 	select pos, queue, 2, coalesce($2::bigint, ` + databaseClock + `), received, attempts, deliveries, crashes, generation, redrives, number, gap, reason from gone returning pos`
 
 // rangeCompletion settles members of a batch, which is locked. One that was settled
-// before is in the log already, which undoes the statement, or apart.
+// before is in the log already, which undoes the statement, or apart. As many as there
+// are members are all of them.
 const rangeCompletion = `with
 	clock as materialized (select coalesce($3::bigint, ` + databaseClock + `) as now),
 	b as materialized (select b.*, clock.now from @.batch b, clock where b.n = $1 and b.until > clock.now),
 	done as (insert into @.log (pos, queue, state, ended, received)
 		select m.pos, b.queue, 2, b.now, b.claimed from b cross join lateral (
-			select m.pos, m.tx from @.message m where m.queue = b.queue and not m.apart and (m.tx, m.pos) >= (b.first_tx, b.first) order by m.tx, m.pos limit b.members) m
-		where (m.tx, m.pos) <= (b.last_tx, b.last) and m.pos = any($2) and (b.remains = b.members or not exists (select from @.pending p where p.pos = m.pos))
+			select m.pos, m.tx from @.message m where m.queue = b.queue and not m.apart and (m.tx, m.pos) > (b.after_tx, b.after) order by m.tx, m.pos limit b.members) m
+		where (m.tx, m.pos) <= (b.last_tx, b.last) and (b.members = cardinality($2::bigint[]) or m.pos in (select unnest($2::bigint[]))) and (b.remains = b.members or not exists (select from @.pending p where p.pos = m.pos))
 		returning pos),
 	counted as materialized (select count(*) as n from done),
 	gone as (delete from @.batch x using b, counted c where x.n = b.n and b.remains <= c.n),

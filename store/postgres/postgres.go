@@ -101,6 +101,7 @@ func Open(ctx context.Context, dsn string, opts Options) (*Store, error) {
 		"application_name":                    "nixie",
 		"jit":                                 "off",                // a misjudged plan would be compiled at each claim
 		"plan_cache_mode":                     "force_generic_plan", // calls find few rows by their keys, however many the table had when a plan was made
+		"work_mem":                            "32MB",               // so that no claim goes by way of the disk
 		"enable_seqscan":                      "off",                // likewise
 		"lock_timeout":                        millis(opts.LockWait),
 		"statement_timeout":                   millis(statementLimit),
