@@ -103,7 +103,9 @@ type claims struct {
 	q    *queueRow
 	list []*claimed
 
-	mtype string // of the message before
+	mtype  string // of the message before
+	slab   []member
+	bodies []byte
 }
 
 // claimed is one message that was claimed, with what the delivery does not show.
@@ -149,12 +151,38 @@ func (c *claims) add(got *claimed, headers, origin, steps string) {
 	c.list = append(c.list, got)
 }
 
+// member is a claimed message with its delivery. They are made slabSize at a time, and
+// their bodies lie side by side, so that the memory of many is a few pieces.
+type member struct {
+	claimed
+	nixie.Delivery
+}
+
+const (
+	slabSize   = 64
+	bodiesSize = 64 << 10
+)
+
+// copied is a copy of a body.
+func (c *claims) copied(body []byte) []byte {
+	if len(body) > bodiesSize/4 {
+		return bytes.Clone(body)
+	}
+	if len(body) > cap(c.bodies)-len(c.bodies) {
+		c.bodies = make([]byte, 0, bodiesSize)
+	}
+	from := len(c.bodies)
+	c.bodies = append(c.bodies, body...)
+	return c.bodies[from:len(c.bodies):len(c.bodies)]
+}
+
 // scanMember reads a row of members.
 func (c *claims) scanMember(r row) error {
-	got := &struct {
-		claimed
-		nixie.Delivery
-	}{}
+	if len(c.slab) == 0 {
+		c.slab = make([]member, slabSize)
+	}
+	got := &c.slab[0]
+	c.slab = c.slab[1:]
 	d := &got.Delivery
 	m := &d.Message
 	var enqueued, expires, claimed, until int64
@@ -165,7 +193,7 @@ func (c *claims) scanMember(r row) error {
 		if m.Type = c.mtype; m.Type != string(v[5]) { // mostly the same as before
 			m.Type = string(v[5])
 		}
-		m.Body = bytes.Clone(v[6])
+		m.Body = c.copied(v[6])
 		copy(m.Hash[:], v[7])
 		m.Key, m.Stream, headers, origin = string(v[10]), string(v[11]), string(v[12]), string(v[13])
 	} else if err := r.Scan(&d.Lease.Receipt.Batch, &claimed, &until, &got.pos, (*[16]byte)(&m.ID), &m.Type, &m.Body, (*hashColumn)(&m.Hash), &enqueued, &expires,

@@ -55,7 +55,21 @@ func (s *Store) completePlain(ctx context.Context, settlements []nixie.Settlemen
 		list = append(list, stmt{query: s.named("select from @.batch where n = any($1) order by n for update"), args: []any{numbers}})
 	}
 	for _, n := range numbers {
-		list = append(list, stmt{query: s.named(rangeCompletion), args: []any{n, batches[n], s.clockArg()}, each: note})
+		list = append(list, stmt{query: s.named(rangeCompletion), args: []any{n, batches[n], s.clockArg()}, each: func(r row) error {
+			var some []int64
+			if err := r.Scan(&some); err != nil {
+				return err
+			}
+			if some == nil {
+				some = batches[n]
+			}
+			for _, pos := range some {
+				if i, ok := at[pos]; ok {
+					done[i] = true
+				}
+			}
+			return nil
+		}})
 	}
 	return done, s.single(ctx, list)
 }
@@ -81,7 +95,8 @@ const completion = `with gone as (delete from @.pending p where p.pos = any($1) 
 
 // rangeCompletion settles members of a batch, which is locked. One that was settled
 // before is in the log already, which undoes the statement, or apart. As many as there
-// are members are all of them.
+// are members are all of them. It answers with those that it settled, null if it
+// settled all that it was given.
 const rangeCompletion = `with
 	clock as materialized (select coalesce($3::bigint, ` + databaseClock + `) as now),
 	b as materialized (select b.*, clock.now from @.batch b, clock where b.n = $1 and b.until > clock.now),
@@ -94,7 +109,7 @@ const rangeCompletion = `with
 	gone as (delete from @.batch x using b, counted c where x.n = b.n and b.remains <= c.n),
 	kept as (update @.batch x set remains = b.remains - c.n from b, counted c where x.n = b.n and b.remains > c.n and c.n > 0),
 	summed as (insert into @.counter (queue, state, reason, n) select b.queue, 2, '', c.n from b, counted c where c.n > 0)
-	select pos from done`
+	select case when counted.n < cardinality($2::bigint[]) then array(select pos from done) end from counted`
 
 // clockArg is the time that was set for tests, null for the database's own.
 func (s *Store) clockArg() *int64 {

@@ -158,8 +158,8 @@ create table @.log (
   note       text                           -- why it was discarded or canceled
 );
 
--- What retention may remove: what has no letter.
-create index log_ended on @.log (queue, ended, pos) where state <> 5 and coalesce(redrives, 0) = 0;
+-- For retention. Rows end about in the order in which they lie.
+create index log_ended on @.log using brin (ended) with (autosummarize = on);
 
 create table @.failure (
   pos      bigint  not null,
