@@ -365,8 +365,8 @@ select m.pos, m.queue, q.name as queue_name, m.id, m.type, m.key, m.stream, m.de
        coalesce(p.reason, l.reason, '') as reason
 from @.message m
 join @.queue q on q.n = m.queue
-left join @.pending p on p.pos = m.pos
-left join @.log l on l.pos = m.pos
+left join lateral (select * from @.pending p where p.pos = m.pos limit 1) p on true -- by the index, however few there were when a plan was made
+left join lateral (select * from @.log l where l.pos = m.pos limit 1) l on true
 left join lateral (
   select b.* from (select b.* from @.batch b where p.pos is null and l.pos is null and not m.apart
     and b.queue = m.queue and (b.after_tx, b.after) < (m.tx, m.pos) order by b.after_tx desc, b.after desc limit 1) b
