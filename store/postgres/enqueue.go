@@ -59,12 +59,14 @@ func (t *tx) enqueue(messages []nixie.Message) ([]nixie.Receipt, error) {
 	messages = slices.Clone(messages) // one of them may be replaced by a later one
 	var names []string
 	var given []nixie.ID
+	plain := true
 	for i := range messages {
-		if m := &messages[i]; m.ID.IsZero() {
-			names = append(names, m.Queue)
-		} else {
-			names, given = append(names, m.Queue), append(given, m.ID)
+		m := &messages[i]
+		names = append(names, m.Queue)
+		if !m.ID.IsZero() {
+			given = append(given, m.ID)
 		}
+		plain = plain && mayBePlain(m)
 	}
 	existing := map[nixie.ID]bool{}
 	if len(given) > 0 {
@@ -75,10 +77,18 @@ func (t *tx) enqueue(messages []nixie.Message) ([]nixie.Receipt, error) {
 			return err
 		}, "select id from @.message where id = any($1)", uuids(given))
 	}
-	t.draw(len(messages))
+	if !plain {
+		t.draw(len(messages))
+	}
 	t.clock()
 	if err := t.openQueues(names); err != nil {
 		return nil, err
+	}
+	if plain && t.anyOrdered() {
+		t.draw(len(messages))
+		if err := t.send(); err != nil {
+			return nil, err
+		}
 	}
 	e := &enqueuing{tx: t, receipts: make([]nixie.Receipt, len(messages)), fresh: make([]*message, len(messages)), existing: existing}
 	streams := map[streamKey]bool{}
@@ -114,10 +124,16 @@ func (t *tx) enqueue(messages []nixie.Message) ([]nixie.Receipt, error) {
 // newMessage is a message as it is taken in, with a place of its own.
 func (t *tx) newMessage(q *queueRow, given *nixie.Message) *message {
 	m := &message{
-		pos: t.nextPlace(), queue: q.n, q: q, id: given.ID, mtype: given.Type, key: given.Key, stream: given.Stream, dedupe: given.DedupeKey,
-		priority: given.Priority, hash: nixie.HashBody(given.Body), generation: 1, due: t.now,
+		queue: q.n, q: q, id: given.ID, mtype: given.Type, key: given.Key, stream: given.Stream, dedupe: given.DedupeKey,
+		priority: given.Priority, hash: nixie.HashBody(given.Body), generation: 1, due: t.now, in: inFresh,
 	}
-	m.place = m.pos
+	if len(t.places) > 0 { // those of a call stand in its order
+		m.pos = t.nextPlace()
+		m.place = m.pos
+	}
+	if q.settings.Ordered() || !mayBePlain(given) {
+		m.in = nowhere
+	}
 	if m.id.IsZero() {
 		m.id = t.store.ids.New(moment(t.now))
 	}
@@ -126,6 +142,22 @@ func (t *tx) newMessage(q *queueRow, given *nixie.Message) *message {
 	}
 	m.due = max(m.due, nanos(given.NotBefore))
 	return m
+}
+
+// mayBePlain reports whether a message is handed out by range if its queue has no
+// order.
+func mayBePlain(m *nixie.Message) bool {
+	return m.DedupeKey == "" && m.Priority == 0 && m.Delay <= 0 && m.NotBefore.IsZero()
+}
+
+// anyOrdered reports whether one of the queues that were read has an order.
+func (t *tx) anyOrdered() bool {
+	for _, q := range t.queues {
+		if q.settings.Ordered() {
+			return true
+		}
+	}
+	return false
 }
 
 // enqueuing is one call of enqueue.
@@ -281,7 +313,9 @@ func (e *enqueuing) accept(messages []nixie.Message) error {
 	}
 	e.insertMessages(list, given, func(*nixie.Message) int64 { return e.now })
 	for _, m := range list {
-		e.touch(m)
+		if m.in == nowhere {
+			e.touch(m)
+		}
 	}
 	return nil
 }
@@ -292,15 +326,15 @@ func (t *tx) insertMessages(list []*message, given []*nixie.Message, enqueued fu
 		return
 	}
 	text := func(of func(*nixie.Message) string) []string { return eachOf(given, of) }
-	t.run(`insert into @.message (pos, id, queue, type, key, stream, dedupe, priority, body, hash, headers, origin, enqueued, expires)
-		select pos, id, queue, type, nullif(key, ''), nullif(stream, ''), nullif(dedupe, ''), priority, body, hash, nullif(headers, ''), nullif(origin, ''), enqueued, expires
-		from unnest($1::bigint[], $2::uuid[], $3::int[], $4::text[], $5::text[], $6::text[], $7::text[], $8::smallint[], $9::bytea[], $10::bytea[], $11::text[], $12::text[], $13::bigint[], $14::bigint[])
-		u (pos, id, queue, type, key, stream, dedupe, priority, body, hash, headers, origin, enqueued, expires)`,
+	t.run(`insert into @.message (pos, apart, id, queue, type, key, stream, dedupe, priority, body, hash, headers, origin, enqueued, expires)
+		select case pos when 0 then nextval('@.place') else pos end, apart, id, queue, type, nullif(key, ''), nullif(stream, ''), nullif(dedupe, ''), priority, body, hash, nullif(headers, ''), nullif(origin, ''), enqueued, expires
+		from unnest($1::bigint[], $2::uuid[], $3::int[], $4::text[], $5::text[], $6::text[], $7::text[], $8::smallint[], $9::bytea[], $10::bytea[], $11::text[], $12::text[], $13::bigint[], $14::bigint[], $15::boolean[])
+		u (pos, id, queue, type, key, stream, dedupe, priority, body, hash, headers, origin, enqueued, expires, apart)`,
 		columnOf(list, func(m *message) int64 { return m.pos }), columnOf(list, func(m *message) [16]byte { return m.id }), columnOf(list, func(m *message) int64 { return m.queue }),
 		text(func(m *nixie.Message) string { return m.Type }), text(func(m *nixie.Message) string { return m.Key }),
 		text(func(m *nixie.Message) string { return m.Stream }), text(func(m *nixie.Message) string { return m.DedupeKey }),
 		columnOf(list, func(m *message) int64 { return int64(m.priority) }), eachOf(given, func(m *nixie.Message) []byte { return notNull(m.Body) }),
 		columnOf(list, func(m *message) []byte { return m.hash[:] }),
 		text(func(m *nixie.Message) string { return toJSON(len(m.Headers) == 0, m.Headers) }), text(func(m *nixie.Message) string { return toJSON(m.Origin == nil, m.Origin) }),
-		eachOf(given, enqueued), eachOf(given, func(m *nixie.Message) int64 { return nanos(m.ExpiresAt) }))
+		eachOf(given, enqueued), eachOf(given, func(m *nixie.Message) int64 { return nanos(m.ExpiresAt) }), columnOf(list, func(m *message) bool { return m.in == nowhere }))
 }

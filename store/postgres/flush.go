@@ -20,6 +20,8 @@ type flush struct {
 	moved    []*message // to another queue
 	stirred  map[streamKey]bool
 	counts   map[logged]int64
+	apart    []int64         // messages that no range hands out any more
+	settled  map[int64]int64 // how many members of which batch
 }
 
 // touch notes that a message changed.
@@ -38,6 +40,7 @@ func (t *tx) touch(m *message) {
 func (t *tx) flush() {
 	w := &t.work
 	t.flushMessages()
+	t.flushRanges()
 	t.flushMoves()
 	t.flushFailures()
 	t.flushLetters()
@@ -61,6 +64,13 @@ func (t *tx) flushMessages() {
 		case m.in == inLog:
 			returning = append(returning, m.pos)
 			t.count(m, -1)
+		case m.in == inFresh:
+			t.work.apart = append(t.work.apart, m.pos)
+		case m.in == inRange:
+			if t.work.settled == nil {
+				t.work.settled = map[int64]int64{}
+			}
+			t.work.settled[m.batch]++
 		}
 		switch {
 		case to == inLog:
@@ -162,7 +172,7 @@ func (t *tx) flushMoves() {
 	if len(t.work.moved) == 0 {
 		return
 	}
-	t.run("update @.message m set queue = u.queue from unnest($1::bigint[], $2::int[]) u (pos, queue) where m.pos = u.pos",
+	t.run("update @.message m set queue = u.queue, apart = true from unnest($1::bigint[], $2::int[]) u (pos, queue) where m.pos = u.pos",
 		columnOf(t.work.moved, func(m *message) int64 { return m.pos }), columnOf(t.work.moved, func(m *message) int64 { return m.queue }))
 }
 

@@ -63,6 +63,8 @@ type Store struct {
 	gate  gate
 	owner ownership
 	wakes wakes
+
+	handouts handouts
 }
 
 var _ interface {
@@ -113,7 +115,7 @@ func Open(ctx context.Context, dsn string, opts Options) (*Store, error) {
 	}
 	c := config.ConnConfig
 	s := &Store{opts: opts, place: fmt.Sprintf("postgres://%s/%s", c.Host, c.Database)}
-	s.owner.name = opts.Owner
+	s.owner.name, s.handouts = opts.Owner, s.makeHandouts()
 	if s.pool, err = pgxpool.NewWithConfig(context.WithoutCancel(ctx), config); err != nil {
 		return nil, s.explain(err)
 	}

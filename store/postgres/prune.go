@@ -179,7 +179,7 @@ func (p *pruner) messages(queue, after int64, kept time.Duration) (int64, error)
 	if kept == nixie.Forever {
 		return 0, nil
 	}
-	list, _, err := p.positions("select pos, null::uuid from @.log where queue = $1 and state <> 5 and redrives = 0 and ended <= $2 order by ended, pos offset $3 limit $4", queue, p.now-int64(kept), after, p.left)
+	list, _, err := p.positions("select pos, null::uuid from @.log where queue = $1 and state <> 5 and coalesce(redrives, 0) = 0 and ended <= $2 order by ended, pos offset $3 limit $4", queue, p.now-int64(kept), after, p.left)
 	p.done.Messages += int64(len(list))
 	p.found = append(p.found, list...)
 	return int64(len(list)), err

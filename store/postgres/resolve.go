@@ -63,7 +63,7 @@ func (r *resolving) hold(resolutions []store.Resolution) error {
 	r.lock(&r.locked.letters, "select n from @.letter where id = any($1::uuid[]) order by n for update", list)
 	r.openKeys("select queue, dedupe from @.message where pos"+mine+" and dedupe is not null", list)
 	r.clock()
-	r.readMessages("m.pos"+mine, list)
+	r.readMessages("c.pos"+mine, list)
 	r.readLetters("id = any($1::uuid[])", list)
 	if len(operations) > 0 {
 		r.readItems(operations, list)
