@@ -18,6 +18,8 @@ func record() []mishap {
 
 func recordOfStores() []mishap {
 	return []mishap{
+		{"50e307d", "On PostgreSQL a call whose connection had died without a word waited for ever, and so did the heart of its process.", "connections that go mute", "store/postgres.TestB053_ConnectionThatIsMute"},
+		{"24f5224", "On PostgreSQL streams, messages and keys were locked in several orders: each deadlock cost a second, and a call that met many of them was given up.", "all calls at once, with the server's log of locks", "store/postgres.TestCallsInEachOthersWay"},
 		{"ffa7f34", "A caller that left while its group was committed could be told that its message was accepted, though nothing had been written.", "10,000 histories on a busy machine", "store/sqlite.TestNobodyIsToldOfAnothersCommit"},
 		{"3637227", "A head that is marked to pass was counted as blocked by another marked message of its stream.", "5,000 random runs of 150 steps", "suite.Streams/AMarkedHeadIsStillTheHead"},
 		{"f9b0fc4", "Of several processes that made the same new store at once, some were told that it is locked.", "the kills of one of three processes", "store/sqlite.TestOpenANewStoreTogether"},
