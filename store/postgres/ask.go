@@ -85,7 +85,17 @@ const (
 	errPrivilege     = "42501"
 	errNoTable       = "42P01"
 	errNoSchema      = "3F000"
+	errDependent     = "2BP01"
 )
+
+// codeOf is the code of an error that PostgreSQL gave, else empty.
+func codeOf(err error) string {
+	var pg *pgconn.PgError
+	if errors.As(err, &pg) {
+		return pg.Code
+	}
+	return ""
+}
 
 // isRace reports whether a transaction failed only because another one was at the
 // same rows: it is run again.
@@ -95,7 +105,7 @@ func isRace(err error) bool {
 }
 
 // explain makes an error of the driver one for people, with its code.
-func (s *Store) explain(err error) error {
+func (s *site) explain(err error) error {
 	if err == nil || isOurs(err) {
 		return err
 	}
@@ -112,7 +122,7 @@ func (s *Store) explain(err error) error {
 	case pg.Code == errReadOnly:
 		return nixie.Errorf(nixie.CodeUnavailable, "store %s is read-only, a replica perhaps: name the server that is written to: %w", s.place, err)
 	case pg.Code == errPrivilege:
-		return nixie.Errorf(nixie.CodeDenied, "store %s: the role may not do that: grant it what the documentation lists: %w", s.place, err)
+		return nixie.Errorf(nixie.CodeDenied, "store %s: role %q may not do that: as the owner of the schema, run nixie migrate up --grant %[2]s: %w", s.place, s.user(), err)
 	case pg.Code == errNoTable, pg.Code == errNoSchema:
 		return nixie.Errorf(nixie.CodeNotFound, "store %s has no schema %s: let a role that may create it open it once: %w", s.place, s.opts.Schema, err)
 	case isRace(err), pg.Code == errCanceled, unavailable(pg.Code):

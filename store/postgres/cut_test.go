@@ -25,6 +25,8 @@ type wire struct {
 	left  int  // bytes until the cut; −1: none is planned
 	back  bool // those of the answers count, else those of the questions
 	whole int  // bytes that passed in that direction since it was planned
+	asks  int  // questions until the cut; −1: none is planned
+	deaf  bool // that question is still handed on, and its answer is lost
 	all   sync.WaitGroup
 }
 
@@ -40,7 +42,7 @@ func newWire(t *testing.T) *wire {
 	}
 	dir, err := os.MkdirTemp("", "nixie-wire-") //nolint:usetesting // the name of a socket has to be short
 	must(t, err)
-	w := &wire{url: "postgres://nixie@/postgres?pool_max_conns=2&host=" + url.QueryEscape(dir), server: filepath.Join(folder, ".s.PGSQL.5432"), left: -1}
+	w := &wire{url: "postgres://nixie@/postgres?pool_max_conns=2&host=" + url.QueryEscape(dir), server: filepath.Join(folder, ".s.PGSQL.5432"), left: -1, asks: -1}
 	w.listen, err = net.Listen("unix", filepath.Join(dir, ".s.PGSQL.5432"))
 	must(t, err)
 	w.all.Go(w.serve)
@@ -75,6 +77,9 @@ func (w *wire) pass(to io.Writer, from io.Reader, back bool) {
 	for {
 		n, err := from.Read(buffer)
 		n, over := w.count(n, back)
+		if !back && n > 0 && w.asked(&n) {
+			over = true
+		}
 		if _, werr := to.Write(buffer[:n]); werr != nil || err != nil || over {
 			return
 		}
@@ -95,6 +100,33 @@ func (w *wire) count(n int, back bool) (pass int, over bool) {
 	}
 	pass, w.left = w.left, -1
 	return pass, true
+}
+
+// asked reports whether this question is the one at which the connection is cut.
+func (w *wire) asked(n *int) bool {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	if w.asks > 0 {
+		w.asks--
+	}
+	if w.asks != 0 {
+		return false
+	}
+	w.asks = -1
+	if !w.deaf {
+		*n = 0
+	}
+	return true
+}
+
+// cutAt cuts at a question, before it is handed on or before it is answered. It
+// reports whether the cut that was planned before has happened.
+func (w *wire) cutAt(question int, deaf bool) (happened bool) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	happened = w.asks < 0
+	w.asks, w.deaf = question, deaf
+	return happened
 }
 
 // plan cuts after so many bytes of one direction, never for −1.

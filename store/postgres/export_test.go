@@ -1,6 +1,26 @@
 package postgres
 
-import "context"
+import (
+	"context"
+	"io/fs"
+)
+
+// Migrations are those of this program.
+func Migrations() fs.FS { return migrations }
+
+// SchemaOf is a schema of other migrations.
+func SchemaOf(dsn string, opts Options, folder fs.FS) (*Schema, error) {
+	at, err := locate(dsn, opts)
+	if err != nil {
+		return nil, err
+	}
+	return newSchema(at, folder)
+}
+
+// OpenOf opens a store as a program of other migrations does.
+func OpenOf(ctx context.Context, dsn string, opts Options, folder fs.FS) (*Store, error) {
+	return open(ctx, dsn, opts, folder)
+}
 
 // Crash ends the store as the death of its process would: no goodbye, and after a
 // while others take its leases. The while is over at once.

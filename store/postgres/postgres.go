@@ -14,9 +14,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"os"
-	"regexp"
-	"strings"
+	"io/fs"
 	"sync"
 	"time"
 
@@ -34,8 +32,6 @@ type Options struct {
 	Clock func() time.Time
 	// Owner is shown as the holder of leases; default host:pid.
 	Owner string
-	// MustExist refuses to create the schema.
-	MustExist bool
 	// LockWait is how long a statement waits for locks of others: default 30 s.
 	LockWait time.Duration
 }
@@ -50,13 +46,13 @@ const (
 
 // Store is an open store. It is safe for concurrent use.
 type Store struct {
-	opts  Options
-	place string // for people, without secrets
-	pool  *pgxpool.Pool
-	ids   nixie.IDs
-	gate  gate
-	owner ownership
-	wakes wakes
+	site
+	schema *Schema
+	pool   *pgxpool.Pool
+	ids    nixie.IDs
+	gate   gate
+	owner  ownership
+	wakes  wakes
 }
 
 var _ interface {
@@ -64,45 +60,24 @@ var _ interface {
 	store.Waker
 } = (*Store)(nil)
 
-var schemaName = regexp.MustCompile(`^[a-z_][a-z0-9_]{0,62}$`)
-
 // Open opens the store that a PostgreSQL URL or DSN names and makes its schema
 // where there is none. Settings of the pool, pool_max_conns for example, are read
-// from the URL.
+// from the URL, and so is nixie_schema, another schema than nixie.
 func Open(ctx context.Context, dsn string, opts Options) (*Store, error) {
-	if opts.Schema == "" {
-		opts.Schema = defaultSchema
-	}
-	if opts.LockWait == 0 {
-		opts.LockWait = defaultLockWait
-	}
-	if opts.Owner == "" {
-		opts.Owner = processName()
-	}
-	if !schemaName.MatchString(opts.Schema) {
-		return nil, nixie.Errorf(nixie.CodeInvalid, "schema %q: use small letters, digits and _, at most 63", opts.Schema)
-	}
-	config, err := pgxpool.ParseConfig(dsn)
+	return open(ctx, dsn, opts, migrations)
+}
+
+func open(ctx context.Context, dsn string, opts Options, folder fs.FS) (*Store, error) {
+	at, err := locate(dsn, opts)
 	if err != nil {
-		return nil, nixie.Errorf(nixie.CodeInvalid, "store is no PostgreSQL URL: give one like postgres://user@host/database")
+		return nil, err
 	}
-	for name, value := range map[string]string{
-		"application_name":                    "nixie",
-		"jit":                                 "off",                // a misjudged plan would be compiled at each claim
-		"plan_cache_mode":                     "force_generic_plan", // calls find few rows by their keys, however many the table had when a plan was made
-		"enable_seqscan":                      "off",                // likewise
-		"lock_timeout":                        millis(opts.LockWait),
-		"statement_timeout":                   millis(statementLimit),
-		"idle_in_transaction_session_timeout": millis(idleLimit),
-	} {
-		if config.ConnConfig.RuntimeParams[name] == "" {
-			config.ConnConfig.RuntimeParams[name] = value
-		}
+	s := &Store{site: at}
+	s.owner.name = at.opts.Owner
+	if s.schema, err = newSchema(at, folder); err != nil {
+		return nil, err
 	}
-	c := config.ConnConfig
-	s := &Store{opts: opts, place: fmt.Sprintf("postgres://%s/%s", c.Host, c.Database)}
-	s.owner.name = opts.Owner
-	if s.pool, err = pgxpool.NewWithConfig(context.WithoutCancel(ctx), config); err != nil {
+	if s.pool, err = pgxpool.NewWithConfig(context.WithoutCancel(ctx), s.configure()); err != nil {
 		return nil, s.explain(err)
 	}
 	patience, stop := context.WithTimeout(ctx, connectPatience)
@@ -116,19 +91,8 @@ func Open(ctx context.Context, dsn string, opts Options) (*Store, error) {
 
 func millis(d time.Duration) string { return fmt.Sprintf("%dms", d.Milliseconds()) }
 
-func processName() string {
-	host, err := os.Hostname()
-	if err != nil {
-		host = "unknown"
-	}
-	return fmt.Sprintf("%s:%d", host, os.Getpid())
-}
-
 // Name says what this store is, for messages to people.
 func (s *Store) Name() string { return s.place }
-
-// named puts the schema where statements have an @.
-func (s *Store) named(query string) string { return strings.ReplaceAll(query, "@.", s.opts.Schema+".") }
 
 // enter lets a call in, or says why none can be served. What came in has to leave
 // the gate.

@@ -1,0 +1,124 @@
+package postgres
+
+import (
+	"cmp"
+	"fmt"
+	"maps"
+	"net"
+	"net/url"
+	"os"
+	"regexp"
+	"strconv"
+	"strings"
+
+	"github.com/jackc/pgx/v5/pgxpool"
+
+	"github.com/nixie-go/nixie"
+)
+
+// site is where a store is: a schema of a database of a server.
+type site struct {
+	opts   Options
+	place  string // for people, without secrets
+	config *pgxpool.Config
+}
+
+// The parameters of a URL that are ours.
+const schemaParameter = "nixie_schema"
+
+var schemaName = regexp.MustCompile(`^[a-z_][a-z0-9_]{0,62}$`)
+
+// locate reads a URL or DSN. Nothing of it that could be a secret is in an error.
+func locate(dsn string, opts Options) (site, error) {
+	config, err := pgxpool.ParseConfig(dsn)
+	if err != nil {
+		return site{}, nixie.Errorf(nixie.CodeInvalid, "store is no PostgreSQL URL: give one like postgres://user@host:5432/database, and characters like / : @ ? # %% in a password as %%2F and so on")
+	}
+	c := config.ConnConfig
+	named := c.RuntimeParams[schemaParameter]
+	delete(c.RuntimeParams, schemaParameter)
+	for parameter := range c.RuntimeParams {
+		if strings.HasPrefix(parameter, "nixie_") {
+			return site{}, nixie.Errorf(nixie.CodeInvalid, "the store's URL has the parameter %s: known is %s", parameter, schemaParameter)
+		}
+	}
+	opts.Schema = cmp.Or(opts.Schema, named, defaultSchema)
+	opts.LockWait = cmp.Or(opts.LockWait, defaultLockWait)
+	if opts.Owner == "" {
+		opts.Owner = processName()
+	}
+	if !schemaName.MatchString(opts.Schema) {
+		return site{}, nixie.Errorf(nixie.CodeInvalid, "schema %q: use small letters, digits and _, at most 63", opts.Schema)
+	}
+	s := site{opts: opts, config: config}
+	s.place = s.url("")
+	return s, nil
+}
+
+// url is the store's URL without secrets: for a role that is named, or for none.
+func (s *site) url(role string) string {
+	c := s.config.ConnConfig
+	u := url.URL{Scheme: "postgres", Path: "/" + c.Database}
+	query := url.Values{}
+	switch {
+	case strings.HasPrefix(c.Host, "/"):
+		query.Set("host", c.Host)
+	case c.Port != 5432:
+		u.Host = net.JoinHostPort(c.Host, strconv.Itoa(int(c.Port)))
+	case strings.Contains(c.Host, ":"):
+		u.Host = "[" + c.Host + "]"
+	default:
+		u.Host = c.Host
+	}
+	if role != "" {
+		u.User = url.User(role)
+	}
+	if s.opts.Schema != defaultSchema {
+		query.Set(schemaParameter, s.opts.Schema)
+	}
+	u.RawQuery = strings.ReplaceAll(query.Encode(), "%2F", "/")
+	return u.String()
+}
+
+// user is the role that this process has.
+func (s *site) user() string { return s.config.ConnConfig.User }
+
+// command is what a role has to type to do something about the schema.
+func (s *site) command(role, words string) string {
+	return fmt.Sprintf("nixie migrate %s --store '%s'", words, s.url(role))
+}
+
+// named puts the schema where statements have an @.
+func (s *site) named(query string) string {
+	return strings.ReplaceAll(query, "@.", s.opts.Schema+".")
+}
+
+// settings of a connection that do not come from the URL.
+func (s *site) settings() map[string]string {
+	return map[string]string{
+		"jit":                                 "off",                // a misjudged plan would be compiled at each claim
+		"plan_cache_mode":                     "force_generic_plan", // calls find few rows by their keys, however many the table had when a plan was made
+		"enable_seqscan":                      "off",                // likewise
+		"lock_timeout":                        millis(s.opts.LockWait),
+		"statement_timeout":                   millis(statementLimit),
+		"idle_in_transaction_session_timeout": millis(idleLimit),
+	}
+}
+
+// configure makes the configuration of the pool.
+func (s *site) configure() *pgxpool.Config {
+	config := s.config.Copy()
+	params := s.settings()
+	params["application_name"] = "nixie"
+	maps.Copy(params, config.ConnConfig.RuntimeParams) // the URL has the last word
+	config.ConnConfig.RuntimeParams = params
+	return config
+}
+
+func processName() string {
+	host, err := os.Hostname()
+	if err != nil {
+		host = "unknown"
+	}
+	return fmt.Sprintf("%s:%d", host, os.Getpid())
+}
