@@ -74,29 +74,28 @@ func (m *Schema) on(ctx context.Context, f func(*pgx.Conn) error) error {
 	return m.explain(f(c))
 }
 
-// alone runs f while no other process changes this schema. The turn is a lock of a
-// transaction on another connection: so it holds behind a pooler, too, and is no
-// snapshot that f would wait for when it builds an index. Who has to wait asks
-// again and again, for the same reason.
+// alone runs f while no other process changes this schema. The turn is a lock of the
+// session that does the work: what it sent last has ended when another gets the
+// turn, whatever became of the client. Who has to wait asks again and again: one
+// statement that waits would be a snapshot, which f waits for when it builds an index.
 func (m *Schema) alone(ctx context.Context, f func(*pgx.Conn) error) error {
-	return m.on(ctx, func(turn *pgx.Conn) error {
-		t, err := turn.Begin(ctx)
-		if err != nil {
+	return m.on(ctx, func(c *pgx.Conn) error {
+		var session uint32
+		if err := c.QueryRow(ctx, "select pg_backend_pid()").Scan(&session); err != nil {
 			return err
 		}
-		defer func() { _ = t.Rollback(context.WithoutCancel(ctx)) }()
-		if _, err := t.Exec(ctx, "set local idle_in_transaction_session_timeout = 0"); err != nil {
-			return err
+		if session != c.PgConn().PID() {
+			// A pooler hands sessions around: another could get the one that has the turn.
+			return nixie.Errorf(nixie.CodeInvalid, "store %s is behind a pooler: migrate by a URL of the server itself, then run by that of the pooler", m.place)
 		}
 		pause := time.NewTicker(turnPause)
 		defer pause.Stop()
 		for mine := false; ; {
-			// The simple protocol leaves no portal open, which would keep its snapshot.
-			if err := t.QueryRow(ctx, "select pg_try_advisory_xact_lock(hashtext($1), 0)", pgx.QueryExecModeSimpleProtocol, "nixie "+m.opts.Schema).Scan(&mine); err != nil {
+			if err := c.QueryRow(ctx, "select pg_try_advisory_lock(hashtext($1), 0)", "nixie "+m.opts.Schema).Scan(&mine); err != nil {
 				return err
 			}
 			if mine {
-				return m.on(ctx, f)
+				return f(c)
 			}
 			select {
 			case <-pause.C:
