@@ -111,7 +111,7 @@ func (p *Postgres) launch(ctx context.Context) error {
 ` + startPostgres + ` || { cat start.log server.log; exit 1; }
 echo ready
 cat >/dev/null
-"$2/pg_ctl" stop -m immediate -s -D data >/dev/null 2>&1; cd / && rm -rf "$1"`
+for data in data standby/data; do "$2/pg_ctl" stop -m immediate -s -D $data >/dev/null 2>&1; done; cd / && rm -rf "$1"`
 	p.server = p.script(script)
 	leash, err := p.server.StdinPipe()
 	if err != nil {
@@ -169,6 +169,32 @@ for try in $(seq 300); do ` + startPostgres + ` && exit 0; done # it has to wait
 cat start.log server.log; exit 1`
 	if out, err := p.script(script).CombinedOutput(); err != nil {
 		return fmt.Errorf("PostgreSQL did not start again: %w: %s", err, out)
+	}
+	return nil
+}
+
+// Halt stops the server as an administrator does, until Resume.
+func (p *Postgres) Halt() error {
+	return p.told(`cd "$1" && "$2/pg_ctl" stop -w -m fast -s -D data >start.log 2>&1 || { cat start.log; exit 1; }`)
+}
+
+// Resume starts it again.
+func (p *Postgres) Resume() error {
+	return p.told(`cd "$1" && ` + startPostgres + ` || { cat start.log server.log; exit 1; }`)
+}
+
+// Standby starts a replica that follows the server, and returns its URL.
+func (p *Postgres) Standby() (string, error) {
+	const script = `cd "$1" && mkdir standby && "$2/pg_basebackup" -h "$1" -U nixie -D standby/data -R -c fast -X stream >init.log 2>&1 || { cat init.log; exit 1; }
+set -- "$1/standby" "$2"; cd "$1"
+` + startPostgres + ` || { cat start.log server.log; exit 1; }`
+	return strings.Replace(p.URL, url.QueryEscape(p.folder), url.QueryEscape(filepath.Join(p.folder, "standby")), 1), p.told(script)
+}
+
+// told runs a script to its end.
+func (p *Postgres) told(script string) error {
+	if out, err := p.script(script).CombinedOutput(); err != nil {
+		return fmt.Errorf("PostgreSQL did not do it: %w: %s", err, out)
 	}
 	return nil
 }

@@ -46,3 +46,31 @@ func (s *Store) CommitAborted(ctx context.Context) error {
 		return nil
 	})
 }
+
+// Setting is what a connection of the pool is set to.
+func (s *Store) Setting(ctx context.Context, name string) (value string, err error) {
+	err = s.pool.QueryRow(ctx, "select current_setting($1)", name).Scan(&value)
+	return value, err
+}
+
+// Run runs a statement in a transaction.
+func (s *Store) Run(ctx context.Context, query string) error {
+	return s.write(ctx, func(t *tx) error {
+		t.run(query)
+		return t.send()
+	})
+}
+
+// Leave begins a transaction and does something else before it goes on.
+func (s *Store) Leave(ctx context.Context, meanwhile func(session int64)) error {
+	return s.write(ctx, func(t *tx) error {
+		var session int64
+		t.number(&session, "select pg_backend_pid()::bigint")
+		if err := t.send(); err != nil {
+			return err
+		}
+		meanwhile(session)
+		t.run("select 1")
+		return t.send()
+	})
+}

@@ -266,3 +266,33 @@ func TestValidateNamesDifferences(t *testing.T) {
 		})
 	}
 }
+
+// TestOtherVersions opens schemas that are older and newer than the program.
+func TestOtherVersions(t *testing.T) {
+	schema := freshSchema(t)
+	opts := postgres.Options{Schema: schema}
+	s, err := postgres.Open(t.Context(), server.URL, opts)
+	must(t, err)
+	_, err = s.Enqueue(t.Context(), nixie.Message{Queue: "q"})
+	must(t, err)
+	must(t, s.Close())
+	_, err = postgres.OpenOf(t.Context(), server.URL, opts, growing(t))
+	if nixie.CodeOf(err) != nixie.CodeConflict || !strings.Contains(err.Error(), "has schema version 1, this program needs 3: run nixie migrate up --store '") {
+		t.Errorf("an older schema: %v", err)
+	}
+	m, err := postgres.SchemaOf(server.URL, opts, growing(t))
+	must(t, err)
+	done, err := m.Up(t.Context(), 0, "")
+	must(t, err)
+	if len(done) != 2 {
+		t.Errorf("applied %v", done)
+	}
+	_, err = postgres.Open(t.Context(), server.URL, opts)
+	if nixie.CodeOf(err) != nixie.CodeInvalid || !strings.Contains(err.Error(), "has schema version 2, this program knows up to 1: use a newer nixie") {
+		t.Errorf("a newer schema: %v", err)
+	}
+	s, err = postgres.OpenOf(t.Context(), server.URL, opts, growing(t))
+	must(t, err)
+	sound(t, s)
+	must(t, s.Close())
+}

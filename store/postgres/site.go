@@ -31,7 +31,7 @@ var schemaName = regexp.MustCompile(`^[a-z_][a-z0-9_]{0,62}$`)
 // locate reads a URL or DSN. Nothing of it that could be a secret is in an error.
 func locate(dsn string, opts Options) (site, error) {
 	config, err := pgxpool.ParseConfig(dsn)
-	if err != nil {
+	if err != nil || cutPassword(dsn) {
 		return site{}, nixie.Errorf(nixie.CodeInvalid, "store is no PostgreSQL URL: give one like postgres://user@host:5432/database, and characters like / : @ ? # %% in a password as %%2F and so on")
 	}
 	c := config.ConnConfig
@@ -53,6 +53,14 @@ func locate(dsn string, opts Options) (site, error) {
 	s := site{opts: opts, config: config}
 	s.place = s.url("")
 	return s, nil
+}
+
+// cutPassword reports whether a URL may be one of which a part of the password is
+// taken for something else, which would be shown: / ? or # end what is before the host.
+func cutPassword(dsn string) bool {
+	_, rest, isURL := strings.Cut(dsn, "://")
+	end := strings.IndexAny(rest, "/?#")
+	return isURL && end >= 0 && strings.Contains(rest[end:], "@")
 }
 
 // url is the store's URL without secrets: for a role that is named, or for none.

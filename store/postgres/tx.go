@@ -135,7 +135,7 @@ func (s *Store) view(ctx context.Context, f func(*tx) error) error {
 func (s *Store) once(ctx context.Context, begin string, f func(*tx) error) error {
 	c, err := s.pool.Acquire(ctx)
 	if err != nil {
-		return err
+		return s.exhausted(err)
 	}
 	defer c.Release()
 	t := s.newTx(ctx, piped{c.Conn()})
@@ -158,6 +158,15 @@ func (s *Store) once(ctx context.Context, begin string, f func(*tx) error) error
 	}
 	if t.ending && unknown(err) {
 		return nixie.Errorf(nixie.CodeOutcomeUnknown, "the answer to the commit did not come: look before you do it again: %w", err)
+	}
+	return err
+}
+
+// exhausted says it when a connection was not to be had because this process has
+// all of its own in use.
+func (s *Store) exhausted(err error) error {
+	if stat := s.pool.Stat(); errors.Is(err, context.DeadlineExceeded) && stat.AcquiredConns() == stat.MaxConns() {
+		return nixie.Errorf(nixie.CodeUnavailable, "store %s: all %d connections of this process are in use: raise pool_max_conns in its URL: %w", s.place, stat.MaxConns(), err)
 	}
 	return err
 }
