@@ -34,14 +34,20 @@ type Options struct {
 	Owner string
 	// LockWait is how long a statement waits for locks of others: default 30 s.
 	LockWait time.Duration
+	// AnswerWait is how long an answer of the server is waited for, also where the
+	// connection is dead and nobody says so: default 1 minute. Whoever looks around,
+	// which may take longer, waits 6 minutes.
+	AnswerWait time.Duration
 }
 
 const (
-	defaultSchema   = "nixie"
-	defaultLockWait = 30 * time.Second
-	connectPatience = 30 * time.Second
-	statementLimit  = 5 * time.Minute // that no statement of ours comes near
-	idleLimit       = time.Minute     // of a transaction of ours between two round trips
+	defaultSchema     = "nixie"
+	defaultLockWait   = 30 * time.Second
+	defaultAnswerWait = time.Minute
+	connectPatience   = 30 * time.Second
+	statementLimit    = 5 * time.Minute // that no statement of ours comes near
+	viewPatience      = statementLimit + time.Minute
+	idleLimit         = time.Minute // of a transaction of ours between two round trips
 )
 
 // Store is an open store. It is safe for concurrent use.
@@ -53,6 +59,8 @@ type Store struct {
 	gate   gate
 	owner  ownership
 	wakes  wakes
+
+	handouts handouts
 }
 
 var _ interface {
@@ -73,7 +81,7 @@ func open(ctx context.Context, dsn string, opts Options, folder fs.FS) (*Store, 
 		return nil, err
 	}
 	s := &Store{site: at}
-	s.owner.name = at.opts.Owner
+	s.owner.name, s.handouts = at.opts.Owner, s.makeHandouts()
 	if s.schema, err = newSchema(at, folder); err != nil {
 		return nil, err
 	}

@@ -44,6 +44,7 @@ func locate(dsn string, opts Options) (site, error) {
 	}
 	opts.Schema = cmp.Or(opts.Schema, named, defaultSchema)
 	opts.LockWait = cmp.Or(opts.LockWait, defaultLockWait)
+	opts.AnswerWait = cmp.Or(opts.AnswerWait, defaultAnswerWait)
 	if opts.Owner == "" {
 		opts.Owner = processName()
 	}
@@ -110,6 +111,9 @@ func (s *site) settings() map[string]string {
 		"lock_timeout":                        millis(s.opts.LockWait),
 		"statement_timeout":                   millis(statementLimit),
 		"idle_in_transaction_session_timeout": millis(idleLimit),
+		"tcp_keepalives_idle":                 "15", // seconds; what a machine that vanished has locked is free after half a minute
+		"tcp_keepalives_interval":             "5",
+		"tcp_keepalives_count":                "3",
 	}
 }
 
