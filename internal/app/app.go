@@ -21,6 +21,7 @@ type Options struct {
 	MustExist bool             // do not create a file
 	Owner     string           // shown as the holder of leases
 	Clock     func() time.Time // default time.Now
+	Warn      func(error)      // is told what is wrong and hinders nobody
 }
 
 // OpenStore opens the store that a URL names: sqlite:///absolute/path,
@@ -34,7 +35,7 @@ func OpenStore(rawURL string, opts Options) (store.Store, error) {
 	if isFile {
 		return openSQLite(rest, opts)
 	}
-	return postgres.Open(context.Background(), rawURL, postgres.Options{Owner: opts.Owner, Clock: opts.Clock})
+	return postgres.Open(context.Background(), rawURL, postgres.Options{Owner: opts.Owner, Clock: opts.Clock, Warn: opts.Warn})
 }
 
 // SchemaOf is the schema of the store that a URL names. Nothing is opened yet.

@@ -164,5 +164,6 @@ func (g *globals) open(opts app.Options) (store.Store, error) {
 	if err != nil {
 		return nil, err
 	}
+	opts.Warn = func(err error) { fmt.Fprintf(g.Err, "nixie: %s\n", escape(err.Error())) }
 	return app.OpenStore(url, opts)
 }

@@ -84,7 +84,7 @@ func (h *hall) rows() []badInput {
 		{"password with a number and a slash", at("postgres://u:1/" + secret + "@h/d"), 2, "store is no PostgreSQL URL: ", "", nil},
 		{"password with a question mark", at("postgres://u:?" + secret + "@h/d"), 2, "store is no PostgreSQL URL: ", "", nil},
 		{"password with a number sign", at("postgres://u:#" + secret + "@h/d"), 2, "store is no PostgreSQL URL: ", "", nil},
-		{"parameter of ours, misspelt", at(h.url("boss", "d") + "&nixie_shema=x"), 2, "has the parameter nixie_shema: known is nixie_schema", "", nil},
+		{"parameter of ours, misspelt", at(h.url("boss", "d") + "&nixie_shema=x"), 2, "has the parameter nixie_shema: known are nixie_schema and nixie_listen", "", nil},
 		{"parameter of nobody", at(h.url("boss", "postgres") + "&colour=red"), 2, "its URL has a parameter that PostgreSQL does not know: ", "", nil},
 		{"bad name of a schema", at(h.url("boss", "d") + "&nixie_schema=A-b"), 2, `schema "A-b": use small letters, digits and _, at most 63`, "", nil},
 		{"unknown host", at(nowhere + "no-such-host.invalid/d"), 1, "store postgres://no-such-host.invalid/d cannot be reached: check host and port, and that the server runs: lookup ", "", nil},

@@ -204,7 +204,7 @@ func (p *Postgres) Resume() error {
 // Standby starts a replica that follows the server, and returns its URL.
 func (p *Postgres) Standby() (string, error) {
 	const script = `cd "$1" && mkdir standby && "$2/pg_basebackup" -h "$1" -U nixie -D standby/data -R -c fast -X stream >init.log 2>&1 || { cat init.log; exit 1; }
-set -- "$1/standby" "$2"; cd "$1"
+set -- "$1/standby" "$2" "$3"; cd "$1"
 ` + startPostgres + ` || { cat start.log server.log; exit 1; }`
 	return strings.Replace(p.URL, url.QueryEscape(p.folder), url.QueryEscape(filepath.Join(p.folder, "standby")), 1), p.told(script)
 }

@@ -29,6 +29,7 @@ const (
 	errPassword      = "28P01"
 	errTooMany       = "53300"
 	errDependent     = "2BP01"
+	errIdle          = "25P03"
 	errExists        = "42P07"
 )
 
@@ -81,7 +82,7 @@ func (s *site) explain(err error) error {
 	case errTooMany:
 		return nixie.Errorf(nixie.CodeUnavailable, "store %s has no connection left: lower pool_max_conns in the URLs of its users, or raise max_connections of the server: %w", s.place, err)
 	}
-	if isRace(err) || unavailable(code) {
+	if isRace(err) || code == errIdle || unavailable(code) {
 		return nixie.Errorf(nixie.CodeUnavailable, "store %s: %w", s.place, err)
 	}
 	return nixie.Errorf(nixie.CodeInternal, "store %s: %w", s.place, err)

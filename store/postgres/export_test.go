@@ -3,6 +3,7 @@ package postgres
 import (
 	"context"
 	"io/fs"
+	"time"
 )
 
 // Migrations are those of this program.
@@ -73,4 +74,18 @@ func (s *Store) Leave(ctx context.Context, meanwhile func(session int64)) error 
 		t.run("select 1")
 		return t.send()
 	})
+}
+
+// Probing makes the listener, before it starts, probe more often.
+func (s *Store) Probing(every, patience time.Duration) {
+	s.listener.every, s.listener.patience = every, patience
+}
+
+// SettingOfCalls is what a setting is in a transaction.
+func (s *Store) SettingOfCalls(ctx context.Context, name string) (value string, err error) {
+	err = s.write(ctx, func(t *tx) error {
+		t.read(func(r row) error { return r.Scan(&value) }, "select current_setting($1)", name)
+		return t.send()
+	})
+	return value, err
 }

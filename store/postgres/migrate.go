@@ -13,19 +13,10 @@ import (
 //go:embed migrations/*.sql
 var migrations embed.FS
 
-const leastServer = 130_000 // PostgreSQL 13
-
 // migrate sees that the schema is the one that this program knows, and makes it
 // where there is none. An older one is left to nixie migrate: others may be using
 // it.
 func (s *Store) migrate(ctx context.Context) error {
-	var server int
-	if err := s.pool.QueryRow(ctx, "select current_setting('server_version_num')::int").Scan(&server); err != nil {
-		return err
-	}
-	if server < leastServer {
-		return nixie.Errorf(nixie.CodeUnavailable, "PostgreSQL %d is too old: use 13 or newer", server/10_000)
-	}
 	m := s.schema
 	list, err := m.applied(ctx, s.pool)
 	if err != nil {

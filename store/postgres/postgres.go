@@ -38,12 +38,18 @@ type Options struct {
 	// connection is dead and nobody says so: default 1 minute. Whoever looks around,
 	// which may take longer, waits 6 minutes.
 	AnswerWait time.Duration
+	// NoListen neither tells other processes of this store when work was added, nor
+	// listens to them: they find it when they ask, some 50 ms later.
+	NoListen bool
+	// Warn is told what is wrong and hinders nobody; default: nobody is told.
+	Warn func(error)
 }
 
 const (
 	defaultSchema     = "nixie"
 	defaultLockWait   = 30 * time.Second
 	defaultAnswerWait = time.Minute
+	serverPatience    = 15 * time.Minute
 	connectPatience   = 30 * time.Second
 	statementLimit    = 5 * time.Minute // that no statement of ours comes near
 	viewPatience      = statementLimit + time.Minute
@@ -59,13 +65,19 @@ type Store struct {
 	gate   gate
 	owner  ownership
 	wakes  wakes
+	pooled bool // something between us and the server hands sessions around
 
+	sessionSettings string // what is set for each transaction then, instead of once
+
+	notifier notifier
+	listener listener
 	handouts handouts
 }
 
 var _ interface {
 	store.Store
 	store.Waker
+	store.Patient
 } = (*Store)(nil)
 
 // Open opens the store that a PostgreSQL URL or DSN names and makes its schema
@@ -80,16 +92,16 @@ func open(ctx context.Context, dsn string, opts Options, folder fs.FS) (*Store, 
 	if err != nil {
 		return nil, err
 	}
-	s := &Store{site: at}
+	s := &Store{site: at, listener: newListener()}
 	s.owner.name, s.handouts = at.opts.Owner, s.makeHandouts()
 	if s.schema, err = newSchema(at, folder); err != nil {
 		return nil, err
 	}
-	if s.pool, err = pgxpool.NewWithConfig(context.WithoutCancel(ctx), s.configure()); err != nil {
-		return nil, s.explain(err)
-	}
 	patience, stop := context.WithTimeout(ctx, connectPatience)
 	defer stop()
+	if err = s.connect(patience); err != nil {
+		return nil, s.explain(err)
+	}
 	if err := s.migrate(patience); err != nil {
 		s.pool.Close()
 		return nil, s.explain(err)
@@ -98,6 +110,9 @@ func open(ctx context.Context, dsn string, opts Options, folder fs.FS) (*Store, 
 }
 
 func millis(d time.Duration) string { return fmt.Sprintf("%dms", d.Milliseconds()) }
+
+// Patience implements store.Patient: time enough to start a server again.
+func (s *Store) Patience() time.Duration { return serverPatience }
 
 // Name says what this store is, for messages to people.
 func (s *Store) Name() string { return s.place }
@@ -122,7 +137,9 @@ func (s *Store) Close() error {
 	}
 	ctx, stop := context.WithTimeout(context.Background(), connectPatience)
 	defer stop()
+	s.listener.close()
 	err := s.owner.leave(ctx, s)
+	s.notifier.close()
 	s.pool.Close()
 	return s.explain(err)
 }
@@ -155,36 +172,6 @@ func (g *gate) close() bool {
 	g.mu.Unlock()
 	g.inside.Wait()
 	return first
-}
-
-// wakes tells waiting sources of this process that work was added.
-type wakes struct {
-	mu    sync.Mutex
-	queue map[string]chan struct{}
-}
-
-// Wake implements store.Waker.
-func (s *Store) Wake(queue string) <-chan struct{} {
-	s.wakes.mu.Lock()
-	defer s.wakes.mu.Unlock()
-	ch := s.wakes.queue[queue]
-	if ch == nil {
-		ch = make(chan struct{})
-		if s.wakes.queue == nil {
-			s.wakes.queue = map[string]chan struct{}{}
-		}
-		s.wakes.queue[queue] = ch
-	}
-	return ch
-}
-
-func (w *wakes) ring(queue string) {
-	w.mu.Lock()
-	defer w.mu.Unlock()
-	if ch := w.queue[queue]; ch != nil {
-		close(ch)
-		delete(w.queue, queue)
-	}
 }
 
 // all gives each of several the same error.

@@ -250,7 +250,7 @@ func TestValidateNamesDifferences(t *testing.T) {
 		{"alter table @.queue add check (age > 0)", "constraint-unknown", "queue.queue_age_check"},
 		{"drop view @.nixie_outbox", "view-missing", "nixie_outbox"},
 		{"drop view @.nixie_outbox; create view @.nixie_outbox as select 1 as x", "view-differs", "nixie_outbox"},
-		{"drop sequence @.place", "sequence-missing", "place"},
+		{"drop sequence @.place cascade", "sequence-missing", "place"},
 		{"create function @.f() returns trigger language plpgsql as 'begin return null; end'; create trigger theirs before delete on @.audit execute function @.f()", "trigger-unknown", "audit.theirs"},
 	} {
 		t.Run(c.rule+" "+c.subject, func(t *testing.T) {

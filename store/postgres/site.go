@@ -24,7 +24,10 @@ type site struct {
 }
 
 // The parameters of a URL that are ours.
-const schemaParameter = "nixie_schema"
+const (
+	schemaParameter = "nixie_schema"
+	listenParameter = "nixie_listen"
+)
 
 var schemaName = regexp.MustCompile(`^[a-z_][a-z0-9_]{0,62}$`)
 
@@ -35,11 +38,16 @@ func locate(dsn string, opts Options) (site, error) {
 		return site{}, nixie.Errorf(nixie.CodeInvalid, "store is no PostgreSQL URL: give one like postgres://user@host:5432/database, and characters like / : @ ? # %% in a password as %%2F and so on")
 	}
 	c := config.ConnConfig
-	named := c.RuntimeParams[schemaParameter]
+	named, listen := c.RuntimeParams[schemaParameter], cmp.Or(c.RuntimeParams[listenParameter], "on")
 	delete(c.RuntimeParams, schemaParameter)
+	delete(c.RuntimeParams, listenParameter)
+	if listen != "on" && listen != "off" {
+		return site{}, nixie.Errorf(nixie.CodeInvalid, "%s is %q: give on or off", listenParameter, listen)
+	}
+	opts.NoListen = opts.NoListen || listen == "off"
 	for parameter := range c.RuntimeParams {
 		if strings.HasPrefix(parameter, "nixie_") {
-			return site{}, nixie.Errorf(nixie.CodeInvalid, "the store's URL has the parameter %s: known is %s", parameter, schemaParameter)
+			return site{}, nixie.Errorf(nixie.CodeInvalid, "the store's URL has the parameter %s: known are %s and %s", parameter, schemaParameter, listenParameter)
 		}
 	}
 	opts.Schema = cmp.Or(opts.Schema, named, defaultSchema)

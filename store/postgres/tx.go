@@ -101,6 +101,7 @@ func (t *tx) committed() {
 	for queue := range t.woken {
 		t.store.wakes.ring(queue)
 	}
+	t.store.notify(t.woken)
 }
 
 // maxTries bounds how often a transaction is run that others got in the way of.
@@ -165,6 +166,9 @@ func (s *Store) once(ctx context.Context, begin string, f func(*tx) error) error
 	t := s.newTx(ctx, piped{c.Conn()})
 	defer func() { t.stop() }()
 	t.run(begin)
+	if s.pooled {
+		t.run(s.sessionSettings)
+	}
 	if err = f(t); err == nil {
 		err = t.commit()
 	}

@@ -24,8 +24,9 @@ type wire struct {
 	mute  bool // no cut: the connection stays, and nothing passes any more
 	whole int  // bytes that passed in that direction since it was planned
 	hung  []*connection
-	asks  int  // questions until the cut; −1: none is planned
-	deaf  bool // that question is still handed on, and its answer is lost
+	open  []*connection // all that came
+	asks  int           // questions until the cut; −1: none is planned
+	deaf  bool          // that question is still handed on, and its answer is lost
 	all   sync.WaitGroup
 }
 
@@ -65,6 +66,9 @@ func (w *wire) serve() {
 			continue
 		}
 		c := &connection{client: client, server: server}
+		w.mu.Lock()
+		w.open = append(w.open, c)
+		w.mu.Unlock()
 		w.all.Go(func() { w.pass(c, server, client, false) })
 		w.all.Go(func() { w.pass(c, client, server, true) })
 	}
@@ -115,6 +119,17 @@ func (w *wire) count(n int, back bool) (pass int, over bool) {
 	}
 	pass, w.left = w.left, -1
 	return pass, true
+}
+
+// silence makes all connections mute that there are, until the next plan.
+func (w *wire) silence() {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	for _, c := range w.open {
+		c.mute.Store(true)
+	}
+	w.hung = append(w.hung, w.open...)
+	w.open = nil
 }
 
 // asked reports whether this question is the one at which the connection is cut.
