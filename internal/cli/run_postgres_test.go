@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"github.com/jackc/pgx/v5"
+	"github.com/rogpeppe/go-internal/testscript"
 
 	"github.com/nixie-go/nixie/internal/testservers"
 )
@@ -159,4 +160,14 @@ func TestRunGoesOnWhenTheServerIsBack(t *testing.T) {
 		t.Errorf("%d items were done", n)
 	}
 	d.nixie(0, "verify", "--store", store)
+}
+
+// TestRunScriptsOnPostgres runs the stories of nixie run on a server: what it prints
+// is the same.
+func TestRunScriptsOnPostgres(t *testing.T) {
+	t.Parallel()
+	h := newHall(t)
+	t.Run("scripts", func(t *testing.T) { // they end before the server does
+		runScripts(t, func(*testscript.Env) string { return h.url("boss", h.database()) })
+	})
 }

@@ -88,13 +88,9 @@ func MakePostgres(ctx context.Context, folder string, settings ...string) (*Post
 
 // make makes a server where one is installed.
 func (p *Postgres) make(ctx context.Context, m Machine, folder string, settings ...string) error {
-	place := ""
-	for _, s := range Find(ctx, m) {
-		if s.Name == "PostgreSQL" {
-			if place = s.Place; place == "" {
-				return errors.New(s.String())
-			}
-		}
+	place, err := m.postgres(ctx)
+	if err != nil {
+		return err
 	}
 	who, err := serverUser()
 	if err != nil {
@@ -108,14 +104,33 @@ func (p *Postgres) make(ctx context.Context, m Machine, folder string, settings 
 			return err
 		}
 	}
-	if place, err = filepath.EvalSymlinks(place); err != nil {
-		return err
+	p.who = who
+	if p.programs = filepath.Dir(place); filepath.Ext(place) == ".jar" {
+		if p.programs, err = p.unpack(place); err != nil {
+			return err
+		}
 	}
-	p.programs, p.who = filepath.Dir(place), who
 	for _, setting := range settings {
 		p.settings += " -c " + setting
 	}
 	return p.launch(ctx)
+}
+
+// postgres is the program of the server, or a packing that has it.
+func (m Machine) postgres(ctx context.Context) (string, error) {
+	if major := m.Env(majorOf); major != "" {
+		return m.packed(major)
+	}
+	for _, s := range Find(ctx, m) {
+		switch {
+		case s.Name != "PostgreSQL":
+		case s.Place == "":
+			return "", errors.New(s.String())
+		default:
+			return filepath.EvalSymlinks(s.Place)
+		}
+	}
+	return "", errors.New("nobody looked for PostgreSQL")
 }
 
 // start-up of a server in its folder, as a part of scripts whose first argument is

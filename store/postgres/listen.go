@@ -70,10 +70,10 @@ func (l *listener) close() {
 // run listens, again and again.
 func (l *listener) run(ctx context.Context, s *Store) {
 	defer close(l.done)
-	rest := firstListenRest
+	rest, before := firstListenRest, false
 	for ctx.Err() == nil {
-		if l.listen(ctx, s) {
-			rest = firstListenRest
+		if l.listen(ctx, s, before) {
+			rest, before = firstListenRest, true
 		}
 		timer := time.NewTimer(rest)
 		select {
@@ -86,18 +86,18 @@ func (l *listener) run(ctx context.Context, s *Store) {
 }
 
 // listen listens on one connection until it fails, and reports whether it has heard
-// anything on it.
-func (l *listener) listen(ctx context.Context, s *Store) (heard bool) {
+// anything on it. Where one listened before, nobody knows what it missed.
+func (l *listener) listen(ctx context.Context, s *Store, before bool) (heard bool) {
 	c, err := l.connect(ctx, s)
 	if err != nil {
 		return false
 	}
 	defer l.leave(ctx, c)
 	for l.probe(ctx, s, c) == nil {
-		if !heard {
-			s.wakes.ringAll() // of what came while nobody listened
-			heard = true
+		if before && !heard {
+			s.wakes.ringAll()
 		}
+		heard = true
 		for err = nil; err == nil; {
 			wait, stop := context.WithTimeout(ctx, l.every)
 			var note *pgconn.Notification
@@ -118,7 +118,7 @@ func (l *listener) connect(ctx context.Context, s *Store) (*pgx.Conn, error) {
 	ctx, stop := context.WithTimeout(ctx, connectPatience)
 	defer stop()
 	config := s.config.ConnConfig.Copy()
-	config.RuntimeParams["application_name"] = "nixie listen"
+	config.RuntimeParams["application_name"] = "nixie listen " + s.opts.Schema
 	config.DefaultQueryExecMode = pgx.QueryExecModeExec
 	c, err := pgx.ConnectConfig(ctx, config)
 	if err != nil {

@@ -57,7 +57,7 @@ func sessions(ctx context.Context, on, schema string) []int {
 		return nil
 	}
 	defer func() { _ = c.Close(context.WithoutCancel(ctx)) }()
-	rows, err := c.Query(ctx, "select pid from pg_stat_activity where application_name = 'nixie listen' and state = 'idle' and query like '%pg_notify%'")
+	rows, err := c.Query(ctx, "select pid from pg_stat_activity where application_name = 'nixie listen ' || $1 and state = 'idle' and query like '%pg_notify%'", schema)
 	if err != nil {
 		return nil
 	}
@@ -178,10 +178,10 @@ func TestB050_DeadListenerIsReplaced(t *testing.T) {
 func TestListenerOutlivesServer(t *testing.T) {
 	own := testservers.OwnPostgres(t)
 	a, b := open(t, own.URL, postgres.Options{}), open(t, own.URL, postgres.Options{})
-	ch := b.Wake("q")
-	woken(t, ch)
+	_ = b.Wake("q")
+	listening(t, own.URL, "nixie")
 	rings(t, a, b)
-	ch = b.Wake("q")
+	ch := b.Wake("q")
 	must(t, own.Kill())
 	woken(t, ch)
 	for code := nixie.CodeUnavailable; code == nixie.CodeUnavailable || code == nixie.CodeOutcomeUnknown; { // the pool has dead connections
