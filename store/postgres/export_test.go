@@ -89,3 +89,6 @@ func (s *Store) SettingOfCalls(ctx context.Context, name string) (value string, 
 	})
 	return value, err
 }
+
+// Noted waits until all is told to others.
+func (s *Store) Noted() { s.notifier.all.Wait() }

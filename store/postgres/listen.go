@@ -124,7 +124,10 @@ func (l *listener) connect(ctx context.Context, s *Store) (*pgx.Conn, error) {
 	if err != nil {
 		return nil, err
 	}
-	if _, err = c.Exec(ctx, "listen "+pgx.Identifier{s.opts.Schema}.Sanitize()); err != nil {
+	if _, err = c.Exec(ctx, "listen "+pgx.Identifier{s.opts.Schema}.Sanitize()); err == nil {
+		_, err = c.Exec(ctx, "select pg_advisory_lock_shared("+hearers+")", s.opts.Schema)
+	}
+	if err != nil {
 		l.leave(ctx, c)
 	}
 	return c, err

@@ -13,7 +13,14 @@ import (
 // also ask now and then. A notification is not part of the transaction that adds,
 // because transactions that notify commit one after the other in the whole server;
 // it follows the commit, alone, and at most one in a while for each queue.
-const notifyGap = 3 * time.Millisecond
+const (
+	notifyGap = 3 * time.Millisecond
+	aloneGap  = 30 * time.Millisecond // the same while nobody listens
+)
+
+// hearers is the lock that all who listen to a schema $1 share: who could have it
+// alone tells nobody.
+const hearers = "hashtext('nixie listen ' || $1), 0"
 
 // wakes tells waiting sources that work was added.
 type wakes struct {
@@ -94,8 +101,11 @@ func (s *Store) sendNotes() {
 		if len(queues) == 0 {
 			return
 		}
-		s.sendNote(queues)
-		rest.Reset(notifyGap)
+		gap := aloneGap
+		if s.sendNote(queues) {
+			gap = notifyGap
+		}
+		rest.Reset(gap)
 		<-rest.C
 	}
 }
@@ -110,13 +120,15 @@ func (n *notifier) take() []string {
 	return queues
 }
 
-// sendNote sends one notification for each queue. It waits for no disk: a
-// notification that is lost is made up for by who asks. So is one that fails.
-func (s *Store) sendNote(queues []string) {
+// sendNote sends one notification for each queue, and reports whether anybody listens.
+// It waits for no disk: a notification that is lost is made up for by who asks. So
+// is one that fails.
+func (s *Store) sendNote(queues []string) bool {
 	ctx, stop := context.WithTimeout(context.Background(), s.opts.AnswerWait)
 	defer stop()
 	notes := eachOf(queues, func(queue string) string { return s.listener.note(queue) })
-	_, _ = s.pool.Exec(ctx, "select set_config('synchronous_commit', 'off', true), pg_notify($1, note) from unnest($2::text[]) note", s.opts.Schema, notes)
+	tag, err := s.pool.Exec(ctx, "select set_config('synchronous_commit', 'off', true), pg_notify($1, note) from unnest($2::text[]) note where not pg_try_advisory_xact_lock("+hearers+")", s.opts.Schema, notes)
+	return err == nil && tag.RowsAffected() > 0
 }
 
 // close waits for what is being sent.

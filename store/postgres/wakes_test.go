@@ -124,6 +124,14 @@ func TestB052_CommitsDoNotNotify(t *testing.T) {
 	defer func() { must(t, c.Close(context.WithoutCancel(t.Context()))) }()
 	_, err = c.Exec(t.Context(), "listen "+schema)
 	must(t, err)
+	_, err = s.Enqueue(t.Context(), nixie.Message{Queue: "q"})
+	must(t, err)
+	s.Noted()
+	_, err = c.Exec(t.Context(), "select pg_notify($1, 'nobody'), pg_advisory_lock_shared(hashtext('nixie listen ' || $1), 0)", schema)
+	must(t, err)
+	if note, err := c.WaitForNotification(t.Context()); err != nil || note.Payload != "nobody" {
+		t.Errorf("heard %v (%v), where nobody was known to listen", note, err)
+	}
 	began := time.Now()
 	var all sync.WaitGroup
 	for range clients {
