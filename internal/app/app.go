@@ -7,6 +7,7 @@ import (
 	"net/url"
 	"os"
 	"path/filepath"
+	"regexp"
 	"strings"
 	"time"
 
@@ -90,6 +91,11 @@ func openSQLite(rest string, opts Options) (store.Store, error) {
 	}
 	return sqlite.Open(path, sqlite.Options{MustExist: opts.MustExist, Owner: opts.Owner, Clock: opts.Clock})
 }
+
+var passwords = regexp.MustCompile(`(://[^/?#@:]*:)[^/?#@]*(@)|([?&](?:ssl)?password=)[^&#]*`)
+
+// Shown is the URL of a store with *** for the passwords in it.
+func Shown(rawURL string) string { return passwords.ReplaceAllString(rawURL, "${1}${3}***${2}") }
 
 // redacted hides a password in a URL that is shown.
 func redacted(rawURL string) string {

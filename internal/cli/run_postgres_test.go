@@ -148,8 +148,9 @@ func TestRunGoesOnWhenTheServerIsBack(t *testing.T) {
 	if err := h.Resume(); err != nil {
 		t.Fatal(err)
 	}
-	if code := ended(t, cmd); code != 0 || strings.Contains(d.read("err"), secret) {
-		t.Errorf("exit code %d: %s", code, d.read("err"))
+	code := ended(t, cmd)
+	if said := d.read("out") + d.read("err"); code != 0 || strings.Contains(said, secret) {
+		t.Errorf("exit code %d: %s", code, said)
 	}
 	for line, n := range times(d.ledger("ledger")) {
 		if n != 1 {
@@ -160,6 +161,21 @@ func TestRunGoesOnWhenTheServerIsBack(t *testing.T) {
 		t.Errorf("%d items were done", n)
 	}
 	d.nixie(0, "verify", "--store", store)
+}
+
+// TestNextCommandsHideThePassword looks at what is proposed to be typed next.
+func TestNextCommandsHideThePassword(t *testing.T) {
+	t.Parallel()
+	h := newHall(t)
+	name := h.database()
+	for _, store := range []string{h.url("boss", name), "postgres://boss@/" + name + "?password=" + secret + "&host=" + h.folder} {
+		d := newDesk(t)
+		d.write("a.txt", "a\n")
+		r := d.nixie(5, "run", "a.txt", "--job", fmt.Sprint("j", len(store)), "--max-attempts", "1", "--store", store, "--", "false")
+		if said := r.out + r.err; strings.Contains(said, secret) || !strings.Contains(said, "nixie dlq analyze --store '"+strings.Replace(store, secret, "***", 1)+"'") {
+			t.Error(said)
+		}
+	}
 }
 
 // TestRunScriptsOnPostgres runs the stories of nixie run on a server: what it prints
