@@ -54,18 +54,22 @@ func (s *Store) Setting(ctx context.Context, name string) (value string, err err
 	return value, err
 }
 
-// Run runs a statement in a transaction.
-func (s *Store) Run(ctx context.Context, query string) error {
+// Run runs statements in a transaction.
+func (s *Store) Run(ctx context.Context, queries ...string) error {
 	return s.write(ctx, func(t *tx) error {
-		t.run(query)
+		for _, query := range queries {
+			t.run(query)
+		}
 		return t.send()
 	})
 }
 
-// Leave begins a transaction and does something else before it goes on.
-func (s *Store) Leave(ctx context.Context, meanwhile func(session int64)) error {
+// Leave begins a transaction with a statement and does something else before it goes
+// on.
+func (s *Store) Leave(ctx context.Context, query string, meanwhile func(session int64)) error {
 	return s.write(ctx, func(t *tx) error {
 		var session int64
+		t.run(query)
 		t.number(&session, "select pg_backend_pid()::bigint")
 		if err := t.send(); err != nil {
 			return err

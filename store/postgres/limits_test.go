@@ -79,8 +79,8 @@ func TestLocksEndInTime(t *testing.T) {
 
 // TestStatementsEndInTime runs a statement that takes too long.
 func TestStatementsEndInTime(t *testing.T) {
-	s := open(t, with(server.URL, "statement_timeout=50ms"), postgres.Options{Schema: lend(t)})
-	err := s.Run(t.Context(), "select pg_sleep(600)")
+	s := open(t, server.URL, postgres.Options{Schema: lend(t)})
+	err := s.Run(t.Context(), "set local statement_timeout = '50ms'", "select pg_sleep(600)")
 	if nixie.CodeOf(err) != nixie.CodeUnavailable || !strings.Contains(err.Error(), "statement timeout") {
 		t.Errorf("told %v", err)
 	}
@@ -90,11 +90,11 @@ func TestStatementsEndInTime(t *testing.T) {
 // TestIdleTransactionsEnd leaves a transaction alone until the server has ended it:
 // what it had done is undone, and the next call has another connection.
 func TestIdleTransactionsEnd(t *testing.T) {
-	s := open(t, with(server.URL, "idle_in_transaction_session_timeout=50ms"), postgres.Options{Schema: lend(t)})
+	s := open(t, server.URL, postgres.Options{Schema: lend(t)})
 	c, err := pgx.Connect(t.Context(), server.URL)
 	must(t, err)
 	defer func() { must(t, c.Close(context.WithoutCancel(t.Context()))) }()
-	err = s.Leave(t.Context(), func(session int64) {
+	err = s.Leave(t.Context(), "set local idle_in_transaction_session_timeout = '50ms'", func(session int64) {
 		for left := true; left; {
 			must(t, c.QueryRow(t.Context(), "select count(*) > 0 from pg_stat_activity where pid = $1", session).Scan(&left))
 		}
@@ -109,7 +109,7 @@ func TestIdleTransactionsEnd(t *testing.T) {
 // what was missing when it may not wait for longer.
 func TestPoolInUse(t *testing.T) {
 	s := open(t, with(server.URL, "pool_max_conns=1"), postgres.Options{Schema: lend(t)})
-	must(t, s.Leave(t.Context(), func(int64) {
+	must(t, s.Leave(t.Context(), "select 1", func(int64) {
 		ctx, stop := context.WithTimeout(t.Context(), 20*time.Millisecond)
 		defer stop()
 		_, err := s.Enqueue(ctx, nixie.Message{Queue: "q"})
