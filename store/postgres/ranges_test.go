@@ -179,7 +179,7 @@ func (m *market) settle(s *postgres.Store, dice *rand.Rand, ds []*nixie.Delivery
 func TestRangesAmongTransactions(t *testing.T) {
 	rounds, patience := 40, time.Minute
 	if tier.Deep() {
-		rounds, patience = 4000, 20*time.Minute
+		rounds, patience = 600, 20*time.Minute
 	}
 	ctx, stop := context.WithTimeout(t.Context(), patience)
 	defer stop()
