@@ -81,6 +81,8 @@ func TestOptions(t *testing.T) {
 		"-scenarios drain,dig":         `scenario "dig" is not known`,
 		"-libraries celery":            `library "celery" is not known`,
 		"-cpuprofile x":                "-cpuprofile needs one scenario and one library",
+		"-steady 1s":                   "-steady needs one library and one scenario",
+		"-steady 1s -rate 0":           "-steady is 1s at -rate 0: give up to 24h0m0s, and 1 to 1000000",
 		"drain":                        `"drain" is no flag`,
 		"-scenarios drain -rounds 3":   "",
 		"-libraries nixie -time 100ms": "",
