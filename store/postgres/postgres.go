@@ -1,11 +1,11 @@
 // Package postgres is the store of many machines: a schema in a PostgreSQL 13 or
 // newer that any number of processes use at once.
 //
-// Messages are claimed row by row, past those that others are about to change
-// (SKIP LOCKED). Time is the database's. A call is one transaction of a few round
+// Plain messages are claimed by range, past transactions that are open, and the others
+// row by row, past those that somebody is about to change (SKIP LOCKED). Time is the database's. A call is one transaction of a few round
 // trips, however many messages it is about: it locks and reads what it is about,
 // decides, and writes everything that changes in one pipeline with its commit.
-// Locks are taken in one order: queues, streams, messages, letters, dedupe keys,
+// Locks are taken in one order: queues, cursors and batches of ranges, streams, messages, letters, dedupe keys,
 // and the ends of audits last. The file migrations/0001_core.up.sql tells how
 // things lie.
 package postgres
@@ -102,7 +102,11 @@ func open(ctx context.Context, dsn string, opts Options, folder fs.FS) (*Store, 
 	if err = s.connect(patience); err != nil {
 		return nil, s.explain(err)
 	}
-	if err := s.migrate(patience); err != nil {
+	err = s.migrate(patience)
+	if err == nil {
+		err = s.arrive(patience)
+	}
+	if err != nil {
 		s.pool.Close()
 		return nil, s.explain(err)
 	}

@@ -19,6 +19,9 @@ create table @.meta (
   value text not null
 );
 
+-- Whose transactions the ranges count by: a store that is moved has other ones.
+insert into @.meta (name, value) select 'cluster', system_identifier::text from pg_control_system();
+
 create sequence @.place;
 
 create table @.queue (
