@@ -2,12 +2,12 @@
 // newer that any number of processes use at once.
 //
 // Plain messages are claimed by range, past transactions that are open, and the others
-// row by row, past those that somebody is about to change (SKIP LOCKED). Time is the database's. A call is one transaction of a few round
-// trips, however many messages it is about: it locks and reads what it is about,
-// decides, and writes everything that changes in one pipeline with its commit.
-// Locks are taken in one order: queues, cursors and batches of ranges, streams, messages, letters, dedupe keys,
-// and the ends of audits last. The file migrations/0001_core.up.sql tells how
-// things lie.
+// row by row, past those that somebody is about to change (SKIP LOCKED). Time is the
+// database's. A call is one transaction of a few round trips, however many messages it
+// is about: it locks and reads what it is about, decides, and writes everything that
+// changes in one pipeline with its commit. Locks are taken in one order: queues,
+// cursors and batches of ranges, streams, messages, letters, dedupe keys, and the ends
+// of audits last. The file migrations/0001_core.up.sql tells how things lie.
 package postgres
 
 import (
