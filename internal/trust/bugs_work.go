@@ -64,9 +64,9 @@ func bugsThatLostWork() []bug {
 // bugsThatStalled are about wake-ups, stalls and starvation.
 func bugsThatStalled() []bug {
 	return []bug{
-		{50, "timgit/pg-boss#850, #851, taskforcesh/bullmq#4729, graphile/worker#541, brianc/node-postgres#967", "The listener was dead and nothing noticed.", "worker.TestR17_LostWakeUp", ""},
+		{50, "timgit/pg-boss#850, #851, taskforcesh/bullmq#4729, graphile/worker#541, brianc/node-postgres#967", "The listener was dead and nothing noticed.", "worker.TestR17_LostWakeUp store/postgres.TestB050_DeadListenerIsReplaced", ""},
 		{51, "oban-bg/oban#791, saurabhnanda/odd-jobs#42, ansible/awx#12999", "A notice that was too long failed the insert.", "suite.Bugs/B051_LargestOfEverything", ""},
-		{52, "a report on LISTEN and NOTIFY, 2025", "Commits that notify queue up at one lock of the server.", "", withPostgres},
+		{52, "a report on LISTEN and NOTIFY, 2025", "Commits that notify queue up at one lock of the server.", "store/postgres.TestB052_CommitsDoNotNotify", ""},
 		{53, "riverqueue/river#1251, #1255", "A call without a deadline hung for ever.", "worker.TestB053_ReceiveThatDoesNotListen worker.TestSettleThatDoesNotListen store/sqlite.TestB060_ALockedStoreAnswersAll store/postgres.TestB053_ConnectionThatIsMute", ""},
 		{54, "graphile/worker 0.17, janbjorge/pgqueuer#553", "A loop gave up after errors while the process looked healthy.", "worker.TestB076_ReceiveFailsForAMinute worker.TestSettleNeverWorks internal/runner.TestTrouble", ""},
 		{55, "riverqueue/river#1147, #1149", "A connection leaked when a later step failed.", "store/sqlite.TestB055_FailingCallsLeakNothing store/postgres.TestB055_FailingCallsLeakNothing", ""},
