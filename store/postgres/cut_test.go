@@ -189,9 +189,9 @@ func (c *cutting) length(x *exchange, back bool) int {
 // again, with one effect.
 func TestConnectionCutAnywhere(t *testing.T) {
 	c := newCutting(t, 0)
-	list, stride := exchanges(), 64
+	list, stride := exchanges(), 128
 	answers := map[nixie.Code]int{}
-	tier.Proof{Name: "cuts-postgres", Unit: "cuts", Quick: 300, Deep: 18_800}.Run(t, func(_ *testing.T, seed uint64) int {
+	tier.Proof{Name: "cuts-postgres", Unit: "cuts", Quick: 140, Deep: 18_800}.Run(t, func(_ *testing.T, seed uint64) int {
 		n := int(seed - 1)
 		x, back := &list[n%len(list)], n/len(list)%2 == 1
 		first := n / (2 * len(list)) % stride

@@ -131,7 +131,7 @@ func orNothing(is bool, text string) string {
 const pendingRows = `(select * from unnest($1::bigint[], $2::int[], $3::smallint[], $4::smallint[], $5::bigint[], $6::bigint[], $7::bigint[], $8::bigint[], $9::bigint[], $10::bigint[], $11::bigint[], $12::bigint[],
 	$13::int[], $14::bigint[], $15::bigint[], $16::bigint[], $17::text[], $18::text[], $19::text[], $20::bigint[], $21::boolean[], $22::boolean[], $23::text[]) with ordinality
 	as u (pos, queue, state, priority, due, place, attempts, deliveries, crashes, generation, redrives, number, owner, until, received, claimed, abandoned, steps, name, rank, may_pass, gap, reason, ord) order by ord) u
-	left join @.stream s on u.name <> '' and s.queue = u.queue and s.name = u.name`
+	left join @.stream s on u.name <> '' and s.queue + 0 = u.queue and s.name = u.name`
 
 func (t *tx) insertPending(list []*message) {
 	if len(list) == 0 {

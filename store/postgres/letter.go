@@ -146,13 +146,13 @@ func (t *tx) flushLetters() {
 	if len(fresh) > 0 {
 		t.run(`insert into @.letter (id, pos, queue, `+columns+`, stream) select u.id, u.pos, u.queue, u.status, u.cause, u.class, u.reason, u.signature, u.fingerprint, u.redrivable, u.needs_review, u.rule, u.text,
 			u.first_failed, u.last_failed, u.died, u.resolved, u.operation, u.note, u.revision, u.rank, u.blocks, nullif(u.text_low, ''), nullif(u.label_low, ''), s.n
-			from `+table+` left join @.stream s on s.queue = u.queue and s.name = u.stream and u.stream <> '' order by u.ord`, letterArgs(fresh)...)
+			from `+table+` left join @.stream s on s.queue + 0 = u.queue and s.name = u.stream and u.stream <> '' order by u.ord`, letterArgs(fresh)...)
 	}
 	if len(known) > 0 {
 		t.run(`update @.letter l set status = u.status, cause = u.cause, class = u.class, reason = u.reason, signature = u.signature, fingerprint = u.fingerprint, redrivable = u.redrivable,
 			needs_review = u.needs_review, rule = u.rule, text = u.text, first_failed = u.first_failed, last_failed = u.last_failed, died = u.died, resolved = u.resolved, operation = u.operation, note = u.note,
 			revision = u.revision, rank = u.rank, blocks = u.blocks, text_low = nullif(u.text_low, ''), label_low = nullif(u.label_low, ''), stream = s.n
-			from `+table+` left join @.stream s on s.queue = u.queue and s.name = u.stream and u.stream <> '' where l.n = u.n`, letterArgs(known)...)
+			from `+table+` left join @.stream s on s.queue + 0 = u.queue and s.name = u.stream and u.stream <> '' where l.n = u.n`, letterArgs(known)...)
 	}
 }
 

@@ -141,7 +141,7 @@ func (t *tx) keep(r row) error {
 
 // ofIDs is the condition that something is about the messages whose IDs are the
 // first argument.
-const ofIDs = " in (select pos from @.message where id = any($1::uuid[]))"
+const ofIDs = " = any(array(select pos from @.message where id = any($1::uuid[])))"
 
 // locks are what a transaction has locked before it read anything; cursors by their
 // queue.
@@ -204,7 +204,7 @@ func (t *tx) lockRanges(ids [][16]byte) {
 
 // holdRows locks the rows of messages, and reads what is known of them.
 func (t *tx) holdRows(ids [][16]byte, told bool) {
-	t.lock(&t.locked.streams, "select n from @.stream where n in (select stream from @.pending where pos"+ofIDs+" and stream is not null) order by queue, name for update", ids)
+	t.lock(&t.locked.streams, "select n from @.stream where n = any(array(select stream from @.pending where pos"+ofIDs+" and stream is not null)) order by queue, name for update", ids)
 	t.holdRest(ids, told)
 }
 

@@ -126,12 +126,13 @@ func (t *tx) sweep() error {
 		t.stir(own.queue, own.name)
 		return err
 	}
-	t.read(stir, `update @.pending p set state = 0, `+voided+` from (select p.pos from @.pending p
-		where p.state = 1 and p.stream is null and (p.until <= $1 or p.owner = any($2)) order by p.pos for update skip locked) v
-		where p.pos = v.pos returning p.queue, ''`, t.now, dead)
-	t.read(stir, `update @.pending p set state = 6, `+voided+` from (select p.pos, s.name from @.pending p join @.stream s on s.n = p.stream
-		where p.state = 1 and (p.until <= $1 or p.owner = any($2)) order by p.pos for update of p, s skip locked) v
-		where p.pos = v.pos returning p.queue, v.name`, t.now, dead)
+	// By arrays and one by one, so that a plan made for empty tables serves full ones.
+	t.read(stir, `with v as materialized (select p.pos from @.pending p
+			where p.state = 1 and p.stream is null and (p.until <= $1 or p.owner = any($2)) order by p.pos for update skip locked)
+		update @.pending p set state = 0, `+voided+` where p.pos = any(array(select pos from v)) returning p.queue, ''`, t.now, dead)
+	t.read(stir, `with v as materialized (select p.pos from @.pending p cross join lateral (select o.n from @.stream o where o.n = p.stream offset 0) s
+			where p.state = 1 and (p.until <= $1 or p.owner = any($2)) order by p.pos for update of p, s skip locked)
+		update @.pending p set state = 6, `+voided+` where p.pos = any(array(select pos from v)) returning p.queue, (select s.name from @.stream s where s.n = p.stream)`, t.now, dead)
 	if err := t.sweepBatches(dead); err != nil {
 		return err
 	}

@@ -15,8 +15,8 @@ import (
 
 // old are messages that ended eight days ago, with a failure of one in ten. They
 // lie as the store writes them.
-const old = `with gone as (insert into S.message (pos, id, queue, type, priority, body, hash, enqueued, expires)
-		select nextval('S.place'), gen_random_uuid(), q.n, 'old', 0, 'old', sha256('old'), 1, 0 from S.queue q, generate_series(1, $1::int) where q.name = 'loose' returning pos, queue),
+const old = `with gone as (insert into S.message (pos, id, queue, type, priority, body, hash, enqueued, expires, apart)
+		select nextval('S.place'), gen_random_uuid(), q.n, 'old', 0, 'old', sha256('old'), 1, 0, true from S.queue q, generate_series(1, $1::int) where q.name = 'loose' returning pos, queue),
 	ended as (insert into S.log (pos, queue, state, ended, received, attempts, deliveries, crashes, generation, redrives, number, gap)
 		select pos, queue, 2, (extract(epoch from now() - interval '8 days') * 1e9)::bigint, 1, 1, 1, 0, 1, 0, 1, false from gone),
 	failed as (insert into S.failure (pos, ordinal, queue, at, failed, class, reason, decision, text, doc)

@@ -54,7 +54,7 @@ func (r *resolving) hold(resolutions []store.Resolution) error {
 		}
 	}
 	list := uuids(ids)
-	const mine = " in (select pos from @.letter where id = any($1::uuid[]))"
+	const mine = " = any(array(select pos from @.letter where id = any($1::uuid[])))"
 	r.lockQueues("n in (select queue from @.letter where id = any($1::uuid[]))", list)
 	// Streams are made for what may be appended to them.
 	r.openStreamsOf(`select m.queue, m.stream from @.message m join @.queue q on q.n = m.queue

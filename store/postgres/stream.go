@@ -29,9 +29,10 @@ func (t *tx) stir(queue int64, name string) {
 }
 
 // ofStreams is the condition that a stream s is one of those named by the first
-// two arguments.
+// two arguments. The sum keeps PostgreSQL from walking all streams of a queue by the
+// index of those that are urgent, where it thinks that there are few.
 const ofStreams = `s.n = any(array(select x.n from unnest($1::int[], $2::text[]) u (queue, name)
-	cross join lateral (select o.n from @.stream o where o.queue = u.queue and o.name = u.name limit 1) x))`
+	cross join lateral (select o.n from @.stream o where o.queue + 0 = u.queue and o.name = u.name limit 1) x))`
 
 func streamArgs(set map[streamKey]bool) (queues []int64, names []string) {
 	own := make([]streamKey, 0, len(set))

@@ -1,0 +1,77 @@
+package postgres_test
+
+import (
+	"fmt"
+	"testing"
+	"time"
+
+	"github.com/jackc/pgx/v5"
+
+	"github.com/nixie-go/nixie"
+	"github.com/nixie-go/nixie/store/postgres"
+)
+
+// TestPlansOfEmptyTables lets PostgreSQL look at tables while they are empty, as it
+// does when a queue is drained, and then gives them much to do on one connection,
+// whose plans are made for what it saw: what a message costs does not grow with how
+// many there are.
+func TestPlansOfEmptyTables(t *testing.T) {
+	const messages, most = 600, 500 // rows that indexes may find for each message
+	list, schema := crowd(t, 1)
+	execute(t, "vacuum analyze")
+	vanish(t, list[0], schema, 1) // plans are made
+	before := found(t, schema)
+	vanish(t, list[0], schema, messages)
+	for _, s := range list {
+		must(t, s.Close())
+	}
+	deadlocks(t) // waits until they are gone, and have told what they read
+	if rows := found(t, schema) - before; rows > 2*messages*most {
+		t.Errorf("%d rows were read by indexes for %d messages", rows, 2*messages)
+	} else {
+		t.Logf("%d rows were read by indexes for %d messages", rows, 2*messages)
+	}
+}
+
+// vanish lets a process vanish with so many messages of each kind of queue; who is
+// left judges some of them.
+func vanish(t *testing.T, s *postgres.Store, schema string, messages int) {
+	t.Helper()
+	for _, order := range []nixie.Order{nixie.OrderNone, nixie.OrderStrict} {
+		queue := fmt.Sprint("q-", order, messages)
+		must(t, s.Configure(t.Context(), queue, nixie.QueueSettings{Order: order}, "ann", ""))
+		ms := make([]nixie.Message, messages)
+		for i := range ms {
+			ms[i] = nixie.Message{Queue: queue, Stream: fmt.Sprint("s", i), DedupeKey: fmt.Sprint("k", i)}
+		}
+		_, err := s.Enqueue(t.Context(), ms...)
+		must(t, err)
+		vanished, err := postgres.Open(t.Context(), server.URL, postgres.Options{Schema: schema})
+		must(t, err)
+		ds, err := vanished.Claim(t.Context(), queue, nixie.Want{Max: messages, Lease: time.Hour})
+		must(t, err)
+		if len(ds) != messages {
+			t.Fatalf("%d were claimed", len(ds))
+		}
+		must(t, vanished.Crash())
+		for range min(messages, 20) {
+			d, err := s.Claim(t.Context(), queue, nixie.Want{Max: 1})
+			must(t, err)
+			if len(d) != 1 || !d[0].Abandoned {
+				t.Fatalf("claimed %v", d)
+			}
+			f := &nixie.Failure{FailedAt: time.Unix(1, 0), Text: "no"}
+			must(t, s.Settle(t.Context(), []nixie.Settlement{{Delivery: d[0], Verb: nixie.Retry, Delay: time.Hour, Failure: f}})[0])
+		}
+	}
+}
+
+// found is how many rows indexes have found in the tables of a schema.
+func found(t *testing.T, schema string) (n int) {
+	t.Helper()
+	conn, err := pgx.Connect(t.Context(), server.URL)
+	must(t, err)
+	defer func() { must(t, conn.Close(t.Context())) }()
+	must(t, conn.QueryRow(t.Context(), "select sum(idx_tup_read) from pg_stat_user_indexes where schemaname = $1", schema).Scan(&n))
+	return n
+}
