@@ -2,6 +2,7 @@ package postgres
 
 import (
 	"context"
+	"slices"
 
 	"github.com/nixie-go/nixie"
 )
@@ -69,11 +70,7 @@ const leasing = `
 		from at, cut where c.queue = $1)`
 
 // batchRow is a lease of plain messages while a transaction holds its lock.
-type batchRow struct {
-	n, remains int64
-	until      int64
-	extended   int64 // those of its members whose lease is to end later
-}
+type batchRow struct{ n, remains int64 }
 
 // lockBatches locks the batches whose numbers a query yields.
 func (t *tx) lockBatches(numbers string, args ...any) {
@@ -91,6 +88,9 @@ func (t *tx) lockBatches(numbers string, args ...any) {
 // holdLeased locks and reads the messages of deliveries. What is by now under another
 // lease than that of its delivery is not found.
 func (t *tx) holdLeased(deliveries []*nixie.Delivery, told bool) error {
+	if all, err := t.holdMembers(deliveries); all || err != nil {
+		return err
+	}
 	ids := make([][16]byte, 0, len(deliveries))
 	var unfiled [][16]byte
 	batches := make([]int64, 0, 4)
@@ -108,6 +108,51 @@ func (t *tx) holdLeased(deliveries []*nixie.Delivery, told bool) error {
 	}
 	t.lockBatches("select unnest($1::bigint[]) union all select batch from @.current where id = any($2::uuid[]) and lies = 3", batches, unfiled)
 	return t.holdNow(ids, told)
+}
+
+// holdMembers is holdLeased where all are still what they were when they were claimed:
+// members of batches. Then the deliveries say what is known of them, and all that is
+// asked for is whether that is so.
+func (t *tx) holdMembers(deliveries []*nixie.Delivery) (all bool, err error) {
+	var batches []int64
+	places := make([]int64, 0, len(deliveries))
+	byPlace := make(map[int64]*nixie.Delivery, len(deliveries))
+	for _, d := range deliveries {
+		if d == nil || d.Lease.Receipt.Batch == 0 {
+			return false, nil
+		}
+		in := d.Lease.Receipt
+		places, byPlace[in.Place] = append(places, in.Place), d
+		if !slices.Contains(batches, in.Batch) {
+			batches = append(batches, in.Batch)
+		}
+	}
+	t.lockBatches("select unnest($1::bigint[])", batches)
+	t.clock()
+	t.read(func(r row) error {
+		m := &message{in: inRange, state: stLeased, attempts: 1, deliveries: 1, generation: 1, number: 1}
+		if err := r.Scan(&m.pos, &m.batch, &m.queue, &m.owner, &m.until, &m.claimed, (*idColumn)(&m.id)); err != nil {
+			return err
+		}
+		d := byPlace[m.pos]
+		m.mtype, m.key, m.stream, m.hash, m.place, m.received = d.Type, d.Key, d.Stream, d.Hash, m.pos, m.claimed
+		t.rows[m.pos], t.byID[m.id] = m, m
+		return nil
+		// "is true" keeps the list a hash: as a join it was gone through for each member.
+	}, "select b.pos, b.batch, b.queue, b.owner, b.until, b.claimed, b.id from @.member b where b.batch = any($1) and (b.pos in (select unnest($2::bigint[]))) is true", batches, places)
+	t.readQueues("n in (select queue from @.batch where n = any($1))", batches)
+	t.list[len(t.list)-1].done = func(string) error { return t.join() }
+	if err := t.send(); err != nil {
+		return false, err
+	}
+	for _, d := range deliveries {
+		if m := t.byID[d.ID]; m == nil || isStale(m, d) {
+			clear(t.rows)
+			clear(t.byID)
+			return false, nil
+		}
+	}
+	return true, nil
 }
 
 // holdNow locks and reads messages that have rows of their own or are in batches that

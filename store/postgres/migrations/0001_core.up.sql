@@ -339,9 +339,9 @@ join @.message m on m.queue = c.queue and not m.apart and m.tx = l.tx and m.pos 
 
 -- The plain messages that leases of batches are about.
 create view @.member as
-select b.n as batch, b.queue, b.owner, b.claimed, b.until, m.pos, m.tx, m.enqueued
+select b.n as batch, b.queue, b.owner, b.claimed, b.until, m.pos, m.id, m.tx, m.enqueued
 from @.batch b cross join lateral (
-  select m.pos, m.tx, m.enqueued from @.message m where m.queue = b.queue and not m.apart and (m.tx, m.pos) > (b.after_tx, b.after) order by m.tx, m.pos limit b.members) m
+  select m.pos, m.id, m.tx, m.enqueued from @.message m where m.queue = b.queue and not m.apart and (m.tx, m.pos) > (b.after_tx, b.after) order by m.tx, m.pos limit b.members) m
 where (m.tx, m.pos) <= (b.last_tx, b.last)
   and not exists (select from @.log l where l.pos = m.pos) and not exists (select from @.pending p where p.pos = m.pos);
 
