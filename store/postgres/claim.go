@@ -256,6 +256,6 @@ func (t *tx) pass(c *claims) error {
 	}, `update @.pending p set gap = true from @.stream s where p.pos = any($1) and s.n = p.stream and not p.gap and (p.rank < s.top
 			or exists (select from @.pending o where o.stream = s.n and o.rank < p.rank) or exists (select from @.letter l where l.stream = s.n and l.rank < p.rank)) returning p.pos`, positions)
 	t.run("update @.pending set may_pass = false where pos = any($1) and may_pass", positions)
-	t.run("update @.stream s set top = greatest(s.top, p.rank) from @.pending p where p.pos = any($1) and s.n = p.stream", positions)
+	t.run("update @.stream s set top = greatest(s.top, (select p.rank from @.pending p where p.stream = s.n and p.pos = any($1) limit 1)) where s.n = any(array(select stream from @.pending where pos = any($1)))", positions)
 	return t.send()
 }
