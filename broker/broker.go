@@ -41,8 +41,9 @@ type Driver interface {
 	// no more delay than MaxDelay.
 	Back(ctx context.Context, records []*Record, delay time.Duration) []error
 
-	// Extend keeps records for lease from now. A broker whose records are kept
-	// until the connection ends says of each whether it still is.
+	// Extend keeps records for lease from now; where they are kept anyway it says
+	// of each whether it still is. A lease of 0 asks for those that nobody has begun
+	// whether they are to be begun: what is about to be lost is given up by that.
 	Extend(ctx context.Context, records []*Record, lease time.Duration) []error
 
 	// Publish adds records to channels. No error means that the broker has
@@ -56,7 +57,8 @@ type Driver interface {
 	Survey(ctx context.Context, channels []string) ([]Channel, error)
 
 	// Lost returns a channel that is closed when records in hand are next lost
-	// before their time; nil if that cannot happen or cannot be noticed.
+	// before their time, or about to be; nil if that cannot happen or cannot be
+	// noticed.
 	Lost() <-chan struct{}
 
 	// Close tells the broker what is acknowledged and gives the rest back. Calls

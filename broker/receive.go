@@ -20,7 +20,7 @@ func (s *Source) Receive(ctx context.Context, want nixie.Want) ([]*nixie.Deliver
 	case <-ctx.Done():
 		return nil, ctx.Err()
 	}
-	s.sweep(ctx, want.Lease)
+	s.sweep(ctx)
 	end := s.c.Clock().Add(want.Wait)
 	for last, first := false, true; ; first = false {
 		now := s.c.Clock()

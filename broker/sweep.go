@@ -4,14 +4,13 @@ import (
 	"container/heap"
 	"context"
 	"slices"
-	"time"
 
 	"github.com/nixie-go/nixie"
 )
 
-// sweep drops what is lost of that which nobody has been handed. What somebody has
+// sweep drops what is lost, or about to be, of that which nobody has been handed. What somebody has
 // is dropped when its lease is to be extended or settled.
-func (s *Source) sweep(ctx context.Context, lease time.Duration) {
+func (s *Source) sweep(ctx context.Context) {
 	select {
 	case <-s.lost:
 	default:
@@ -24,7 +23,7 @@ func (s *Source) sweep(ctx context.Context, lease time.Duration) {
 		records[n] = i.record
 	}
 	lost := map[*item]bool{}
-	for n, err := range s.c.Driver.Extend(ctx, records, lease) {
+	for n, err := range s.c.Driver.Extend(ctx, records, 0) {
 		if nixie.CodeOf(err) == nixie.CodeLeaseLost {
 			lost[idle[n]] = true
 		}

@@ -1,0 +1,147 @@
+package kafka
+
+import (
+	"context"
+	"testing"
+	"time"
+
+	"github.com/twmb/franz-go/pkg/kadm"
+	"github.com/twmb/franz-go/pkg/kfake"
+	"github.com/twmb/franz-go/pkg/kgo"
+	"github.com/twmb/franz-go/pkg/kmsg"
+
+	"github.com/nixie-go/nixie/broker"
+	"github.com/nixie-go/nixie/broker/brokertest"
+)
+
+// bed is a cluster with the topics of the suite.
+type bed struct {
+	seeds  []string
+	client *kgo.Client
+	ends   map[broker.Driver]context.CancelFunc
+	prefix string // of topics and group, where several tests share a cluster
+}
+
+// patience bounds what a test waits for.
+const patience = 30 * time.Second
+
+// limited is a context that ends with the patience.
+func limited(t testing.TB) context.Context {
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(t.Context()), patience)
+	t.Cleanup(cancel)
+	return ctx
+}
+
+// fake makes a cluster in this process.
+func fake(t testing.TB) *bed {
+	t.Helper()
+	cluster, err := kfake.NewCluster(kfake.NumBrokers(1), kfake.SeedTopics(3, brokertest.Source, brokertest.Letters),
+		kfake.BrokerConfigs(map[string]string{"group.initial.rebalance.delay.ms": "0", "group.consumer.heartbeat.interval.ms": "100"}))
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(cluster.Close)
+	return newBed(t, cluster.ListenAddrs())
+}
+
+func newBed(t testing.TB, seeds []string) *bed {
+	t.Helper()
+	client, err := kgo.NewClient(kgo.SeedBrokers(seeds...), kgo.ProducerLinger(0))
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(client.Close)
+	return &bed{seeds: seeds, client: client, ends: map[broker.Driver]context.CancelFunc{}}
+}
+
+// open joins the group of a test. What it returns lives until end is called.
+func (b *bed) open(t testing.TB, change func(*Config)) (d *Driver, end context.CancelFunc) {
+	t.Helper()
+	life, end := context.WithCancel(context.Background())
+	t.Cleanup(end)
+	c := Config{
+		Seeds: b.seeds, Group: "group", Topics: []string{brokertest.Source}, CommitEvery: 10 * time.Millisecond, Grace: 100 * time.Millisecond,
+		Client: []kgo.Opt{kgo.WithContext(life), kgo.HeartbeatInterval(50 * time.Millisecond), kgo.FetchMaxWait(50 * time.Millisecond), kgo.RecordDeliveryTimeout(5 * time.Second)},
+	}
+	if change != nil {
+		change(&c)
+	}
+	d, err := Open(c)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return d, end
+}
+
+// Join implements [brokertest.Bed].
+func (b *bed) Join(t testing.TB) broker.Driver {
+	t.Helper()
+	d, end := b.open(t, nil)
+	b.ends[d] = end
+	return d
+}
+
+// Crash implements [brokertest.Bed]: it takes the member's connection away, and
+// lets the group know what it would learn at the end of its session.
+func (b *bed) Crash(t testing.TB, d broker.Driver) {
+	t.Helper()
+	k := d.(*Driver)
+	member, _ := k.client.GroupMetadata()
+	b.ends[d]()
+	close(k.quit)
+	k.committer.Wait()
+	k.client.Close()
+	leave := kmsg.NewPtrLeaveGroupRequest()
+	leave.Group = k.c.Group
+	leave.Members = []kmsg.LeaveGroupRequestMember{{MemberID: member}}
+	if _, err := leave.RequestWith(limited(t), b.client); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// Produce implements [brokertest.Bed].
+func (b *bed) Produce(t testing.TB, records ...broker.Publication) {
+	t.Helper()
+	for i := range records {
+		if err := b.client.ProduceSync(limited(t), outbound(&records[i])).FirstErr(); err != nil {
+			t.Fatal(err)
+		}
+	}
+}
+
+// Records implements [brokertest.Bed].
+func (b *bed) Records(t testing.TB, channel string) []broker.Record {
+	t.Helper()
+	ctx := limited(t)
+	ends, err := kadm.NewClient(b.client).ListEndOffsets(ctx, channel)
+	if err != nil {
+		t.Fatal(err)
+	}
+	left := int64(0)
+	ends.Each(func(o kadm.ListedOffset) { left += o.Offset })
+	if left == 0 {
+		return nil
+	}
+	reader, err := kgo.NewClient(kgo.SeedBrokers(b.seeds...), kgo.ConsumeTopics(channel), kgo.FetchMaxWait(50*time.Millisecond))
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer reader.Close()
+	var all []broker.Record
+	for int64(len(all)) < left {
+		fetches := reader.PollFetches(ctx)
+		if err := fetches.Err(); err != nil {
+			t.Fatal(err)
+		}
+		fetches.EachRecord(func(r *kgo.Record) {
+			var out broker.Record
+			newPartition(place{r.Topic, r.Partition}, 1).record(r, &out, &receipt{})
+			all = append(all, out)
+		})
+	}
+	return all
+}
+
+func TestSuite(t *testing.T) {
+	brokertest.Run(t, func(t testing.TB) brokertest.Bed { return fake(t) })
+}
