@@ -8,16 +8,10 @@
 package brokertest
 
 import (
+	"strings"
 	"testing"
 
 	"github.com/nixie-go/nixie/broker"
-)
-
-// Names of the channels that a [Bed] has.
-const (
-	Source  = "in"
-	Letters = "in.dlq"
-	Missing = "nowhere" // never there
 )
 
 // TooLarge is more bytes than the channels of a [Bed] take in a record.
@@ -26,9 +20,13 @@ const TooLarge = 2 << 20
 // Harness makes a broker to test.
 type Harness func(t testing.TB) Bed
 
-// Bed is one broker with the channels Source and Letters, empty.
+// Bed is one broker with two empty channels.
 type Bed interface {
-	// Join adds a consumer of Source to those that share it.
+	// Source is the name of the channel to receive from. Letters go to the one that
+	// [broker.DefaultLetters] makes of that, and it is there. No other name that
+	// begins with it is a channel.
+	Source() string
+	// Join adds a consumer of the source to those that share it.
 	Join(t testing.TB) broker.Driver
 	// Crash ends a consumer without a goodbye.
 	Crash(t testing.TB, d broker.Driver)
@@ -36,4 +34,9 @@ type Bed interface {
 	Produce(t testing.TB, records ...broker.Publication)
 	// Records are all that were ever put on a channel.
 	Records(t testing.TB, channel string) []broker.Record
+}
+
+// letters is the channel that takes the letters of a bed.
+func letters(bed Bed) string {
+	return strings.ReplaceAll(broker.DefaultLetters, "{source}", bed.Source())
 }

@@ -20,7 +20,7 @@ import (
 type Log struct {
 	mu      sync.Mutex
 	topics  map[string][][]broker.Record
-	marks   map[int32]mark // of the parts of Source
+	marks   map[int32]mark // of the parts of the source
 	members []*LogDriver
 	epoch   int64
 	news    chan struct{} // closed when there is something to receive
@@ -35,10 +35,16 @@ type mark struct {
 // LogParts is how many parts a channel of a [Log] has.
 const LogParts = 3
 
+// The channels of a broker in memory.
+const (
+	source        = "in"
+	sourceLetters = source + ".dlq"
+)
+
 // NewLog makes an empty log with the channels of a [Bed].
 func NewLog() *Log {
 	return &Log{
-		topics: map[string][][]broker.Record{Source: make([][]broker.Record, LogParts), Letters: make([][]broker.Record, LogParts)},
+		topics: map[string][][]broker.Record{source: make([][]broker.Record, LogParts), sourceLetters: make([][]broker.Record, LogParts)},
 		marks:  map[int32]mark{}, news: make(chan struct{}),
 	}
 }
@@ -60,6 +66,9 @@ type share struct {
 	begun bool
 	alone bool // one record at a time, because holders before vanished
 }
+
+// Source implements [Bed].
+func (l *Log) Source() string { return source }
 
 // Join implements [Bed].
 func (l *Log) Join(testing.TB) broker.Driver {
@@ -186,7 +195,7 @@ func (d *LogDriver) take(most int) ([]broker.Record, <-chan struct{}, error) {
 	}
 	var got []broker.Record
 	for part, s := range d.shares {
-		log := d.log.topics[Source][part]
+		log := d.log.topics[source][part]
 		for int(s.next) < len(log) && len(got) < most {
 			if s.alone && s.next > s.base {
 				break

@@ -37,7 +37,7 @@ const mailboxDelay = time.Minute
 
 // NewMailbox makes an empty mailbox with the channels of a [Bed].
 func NewMailbox() *Mailbox {
-	return &Mailbox{queues: map[string][]*letter{Source: nil, Letters: nil}, all: map[string][]broker.Record{}, news: make(chan struct{})}
+	return &Mailbox{queues: map[string][]*letter{source: nil, sourceLetters: nil}, all: map[string][]broker.Record{}, news: make(chan struct{})}
 }
 
 // MailboxDriver is a consumer of a [Mailbox].
@@ -45,6 +45,9 @@ type MailboxDriver struct {
 	box  *Mailbox
 	gone bool
 }
+
+// Source implements [Bed].
+func (b *Mailbox) Source() string { return source }
 
 // Join implements [Bed].
 func (b *Mailbox) Join(testing.TB) broker.Driver { return &MailboxDriver{box: b} }
@@ -58,7 +61,7 @@ func (b *Mailbox) Crash(_ testing.TB, d broker.Driver) {
 
 func (b *Mailbox) leave(d *MailboxDriver) {
 	d.gone = true
-	for _, l := range b.queues[Source] {
+	for _, l := range b.queues[source] {
 		if l.holder == d {
 			l.holder = nil
 			l.record.Crashes++
@@ -145,7 +148,7 @@ func (d *MailboxDriver) take(most int) (got []broker.Record, later time.Duration
 	}
 	later = mailboxDelay
 	now := time.Now()
-	for _, l := range d.box.queues[Source] {
+	for _, l := range d.box.queues[source] {
 		switch {
 		case l.holder != nil || len(got) == most: // not for us now
 		case l.due.After(now):
@@ -165,7 +168,7 @@ func (d *MailboxDriver) take(most int) (got []broker.Record, later time.Duration
 // Ack removes records.
 func (d *MailboxDriver) Ack(_ context.Context, records []*broker.Record) []error {
 	return d.each(records, func(l *letter) {
-		d.box.queues[Source] = slices.DeleteFunc(d.box.queues[Source], func(o *letter) bool { return o == l })
+		d.box.queues[source] = slices.DeleteFunc(d.box.queues[source], func(o *letter) bool { return o == l })
 	})
 }
 
@@ -191,7 +194,7 @@ func (d *MailboxDriver) each(records []*broker.Record, do func(*letter)) []error
 	errs := make([]error, len(records))
 	for i, r := range records {
 		l := r.Receipt.(*letter)
-		if l.holder == d && l.record.Epoch == r.Epoch+1 && slices.Contains(d.box.queues[Source], l) {
+		if l.holder == d && l.record.Epoch == r.Epoch+1 && slices.Contains(d.box.queues[source], l) {
 			do(l)
 		} else {
 			errs[i] = nixie.Errorf(nixie.CodeLeaseLost, "message %s is another's", r.MessageID)

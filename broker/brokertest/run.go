@@ -38,7 +38,10 @@ func Run(t *testing.T, h Harness) {
 		{"KeysKeepTheirOrder", keysKeepOrder},
 		{"OthersPassWhatWaits", othersPass},
 	} {
-		t.Run(c.name, func(t *testing.T) { c.test(t, h(t)) })
+		t.Run(c.name, func(t *testing.T) {
+			t.Parallel()
+			c.test(t, h(t))
+		})
 	}
 }
 
@@ -67,10 +70,10 @@ func join(t testing.TB, bed Bed) broker.Driver {
 }
 
 // numbered are n records with keys and values of their own.
-func numbered(n int) []broker.Publication {
+func numbered(bed Bed, n int) []broker.Publication {
 	all := make([]broker.Publication, n)
 	for i := range all {
-		all[i] = broker.Publication{Channel: Source, Key: fmt.Append(nil, "key ", i), Value: fmt.Append(nil, "value ", i)}
+		all[i] = broker.Publication{Channel: bed.Source(), Key: fmt.Append(nil, "key ", i), Value: fmt.Append(nil, "value ", i)}
 	}
 	return all
 }
@@ -130,7 +133,7 @@ func oddities() []broker.Publication {
 func arrive(t *testing.T, bed Bed) {
 	sent := oddities()
 	for i := range sent {
-		sent[i].Channel = Source
+		sent[i].Channel = bed.Source()
 	}
 	bed.Produce(t, sent...)
 	got := receive(t, join(t, bed), len(sent))
@@ -142,7 +145,7 @@ func arrive(t *testing.T, bed Bed) {
 			continue
 		}
 		r := got[n]
-		if r.Channel != Source || r.Timestamp.IsZero() || ids[r.ID] {
+		if r.Channel != bed.Source() || r.Timestamp.IsZero() || ids[r.ID] {
 			t.Errorf("record %q: %+v", p.Key, r)
 		}
 		ids[r.ID] = true
@@ -168,20 +171,20 @@ func waits(t *testing.T, bed Bed) {
 	if got, err := d.Receive(ended, 10, patience); len(got) > 0 || err != nil {
 		t.Errorf("%d records, %v", len(got), err)
 	}
-	bed.Produce(t, numbered(3)...)
+	bed.Produce(t, numbered(bed, 3)...)
 	if got := values(receive(t, d, 3)); fmt.Sprint(got) != "[value 0 value 1 value 2]" {
 		t.Errorf("got %q", got)
 	}
 }
 
 func acknowledged(t *testing.T, bed Bed) {
-	bed.Produce(t, numbered(5)...)
+	bed.Produce(t, numbered(bed, 5)...)
 	first := join(t, bed)
 	all(t, first.Ack(t.Context(), receive(t, first, 5)))
 	if err := first.Close(limited(t)); err != nil {
 		t.Fatal(err)
 	}
-	bed.Produce(t, broker.Publication{Channel: Source, Value: []byte("last")})
+	bed.Produce(t, broker.Publication{Channel: bed.Source(), Value: []byte("last")})
 	if got := values(receive(t, join(t, bed), 1)); got[0] != "last" {
 		t.Errorf("%q came again", got)
 	}
@@ -191,7 +194,7 @@ func acknowledged(t *testing.T, bed Bed) {
 func outOfTurn(t *testing.T, bed Bed) {
 	const n = 20
 	for i := range n {
-		bed.Produce(t, broker.Publication{Channel: Source, Key: []byte("one"), Value: fmt.Appendf(nil, "value %02d", i)})
+		bed.Produce(t, broker.Publication{Channel: bed.Source(), Key: []byte("one"), Value: fmt.Appendf(nil, "value %02d", i)})
 	}
 	first := join(t, bed)
 	got := receive(t, first, n)
@@ -207,7 +210,7 @@ func outOfTurn(t *testing.T, bed Bed) {
 
 func handOver(t *testing.T, bed Bed) {
 	const n = 30
-	bed.Produce(t, numbered(n)...)
+	bed.Produce(t, numbered(bed, n)...)
 	first := bed.Join(t)
 	receive(t, first, n)
 	bed.Crash(t, first)
@@ -230,7 +233,7 @@ func handOver(t *testing.T, bed Bed) {
 }
 
 func lateAck(t *testing.T, bed Bed) {
-	bed.Produce(t, numbered(4)...)
+	bed.Produce(t, numbered(bed, 4)...)
 	first := bed.Join(t)
 	got := receive(t, first, 4)
 	bed.Crash(t, first)
@@ -245,7 +248,7 @@ func lateAck(t *testing.T, bed Bed) {
 // Two share the work; what the first has not done it keeps or is told that it lost.
 func newcomers(t *testing.T, bed Bed) {
 	first := join(t, bed)
-	bed.Produce(t, numbered(60)...)
+	bed.Produce(t, numbered(bed, 60)...)
 	held := receive(t, first, 60)
 	alarm := first.Lost()
 	second := join(t, bed)
@@ -287,7 +290,7 @@ func givenBack(t *testing.T, bed Bed) {
 	if !f.Back {
 		t.Skip("records of this broker are not given back")
 	}
-	bed.Produce(t, numbered(2)...)
+	bed.Produce(t, numbered(bed, 2)...)
 	got := receive(t, d, 2)
 	all(t, d.Back(t.Context(), got[:1], 0))
 	if again := receive(t, d, 1); again[0].ID != got[0].ID || again[0].Before != 0 {
@@ -305,7 +308,7 @@ func givenBack(t *testing.T, bed Bed) {
 // A record that takes its holders with it is known by that, and no other is.
 func crashes(t *testing.T, bed Bed) {
 	for i := range 10 {
-		bed.Produce(t, broker.Publication{Channel: Source, Key: []byte("one"), Value: fmt.Append(nil, i)})
+		bed.Produce(t, broker.Publication{Channel: bed.Source(), Key: []byte("one"), Value: fmt.Append(nil, i)})
 	}
 	for range 4 {
 		d := bed.Join(t)
@@ -329,19 +332,19 @@ func publish(t *testing.T, bed Bed) {
 	d := join(t, bed)
 	list := oddities()
 	for i := range list {
-		list[i].Channel = Letters
+		list[i].Channel = letters(bed)
 	}
 	odd := len(list)
 	list = append(list,
-		broker.Publication{Channel: Missing, Value: []byte("v")},
-		broker.Publication{Channel: Letters, Value: make([]byte, TooLarge)},
-		broker.Publication{Channel: Letters, Value: []byte("the last")})
+		broker.Publication{Channel: bed.Source() + ".missing", Value: []byte("v")},
+		broker.Publication{Channel: letters(bed), Value: make([]byte, TooLarge)},
+		broker.Publication{Channel: letters(bed), Value: []byte("the last")})
 	errs := d.Publish(limited(t), list)
 	all(t, errs[:odd])
 	if nixie.CodeOf(errs[odd]) != nixie.CodeNotFound || nixie.CodeOf(errs[odd+1]) != nixie.CodeLimit || errs[odd+2] != nil {
 		t.Errorf("answers %v", errs[odd:])
 	}
-	there := bed.Records(t, Letters)
+	there := bed.Records(t, letters(bed))
 	if len(there) != odd+1 {
 		t.Fatalf("%d records of %d", len(there), odd+1)
 	}
@@ -353,18 +356,18 @@ func publish(t *testing.T, bed Bed) {
 }
 
 func survey(t *testing.T, bed Bed) {
-	got, err := join(t, bed).Survey(limited(t), []string{Source, Missing, Letters})
+	got, err := join(t, bed).Survey(limited(t), []string{bed.Source(), bed.Source() + ".missing", letters(bed)})
 	if err != nil || len(got) != 3 {
 		t.Fatal(got, err)
 	}
-	if got[0].Missing || !got[1].Missing || got[2].Missing || got[1].Name != Missing {
+	if got[0].Missing || !got[1].Missing || got[2].Missing || got[1].Name != bed.Source()+".missing" {
 		t.Errorf("%+v", got)
 	}
 }
 
 func closed(t *testing.T, bed Bed) {
 	d := bed.Join(t)
-	bed.Produce(t, numbered(1)...)
+	bed.Produce(t, numbered(bed, 1)...)
 	got := receive(t, d, 1)
 	ctx := limited(t)
 	if err := d.Close(ctx); err != nil {
@@ -372,7 +375,7 @@ func closed(t *testing.T, bed Bed) {
 	}
 	_, err := d.Receive(ctx, 1, 0)
 	for what, err := range map[string]error{
-		"receive": err, "publish": d.Publish(ctx, []broker.Publication{{Channel: Letters}})[0], "close": d.Close(ctx),
+		"receive": err, "publish": d.Publish(ctx, []broker.Publication{{Channel: letters(bed)}})[0], "close": d.Close(ctx),
 	} {
 		if nixie.CodeOf(err) != nixie.CodeUnavailable {
 			t.Errorf("%s after close: %v", what, err)

@@ -146,7 +146,7 @@ func everyRecordEnds(t *testing.T, bed Bed) {
 		case i%20 == 5:
 			kind = "hopeless"
 		}
-		bed.Produce(t, broker.Publication{Channel: Source, Key: fmt.Append(nil, i%7), Value: fmt.Append(nil, kind, " ", i)})
+		bed.Produce(t, broker.Publication{Channel: bed.Source(), Key: fmt.Append(nil, i%7), Value: fmt.Append(nil, kind, " ", i)})
 	}
 	d := join(t, bed)
 	s := begin(t, d, plan{policy: policy.Config{MaxAttempts: 3}, handle: func(_ context.Context, d *nixie.Delivery) error {
@@ -164,7 +164,7 @@ func everyRecordEnds(t *testing.T, bed Bed) {
 		t.Errorf("settled %v", s.settled)
 	}
 	reasons := map[string]int{}
-	for _, r := range bed.Records(t, Letters) {
+	for _, r := range bed.Records(t, letters(bed)) {
 		reasons[header(&r, broker.HeaderFailureReason)+" after "+header(&r, broker.HeaderAttempts)]++
 	}
 	if want := fmt.Sprint(map[string]int{"permanent_error after 1": n / 10, "transient_max_retries after 3": n / 20}); fmt.Sprint(reasons) != want {
@@ -173,7 +173,7 @@ func everyRecordEnds(t *testing.T, bed Bed) {
 	if err := d.Close(limited(t)); err != nil {
 		t.Fatal(err)
 	}
-	bed.Produce(t, broker.Publication{Channel: Source, Value: []byte("last")})
+	bed.Produce(t, broker.Publication{Channel: bed.Source(), Value: []byte("last")})
 	if got := values(receive(t, join(t, bed), 1)); got[0] != "last" {
 		t.Errorf("%q came again", got)
 	}
@@ -193,7 +193,7 @@ func header(r *broker.Record, name string) string {
 func lettersAreWhole(t *testing.T, bed Bed) {
 	sent := oddities()
 	for i := range sent {
-		sent[i].Channel = Source
+		sent[i].Channel = bed.Source()
 		sent[i].Headers = append(sent[i].Headers, broker.Header{Name: "X-Redrive-Count", Value: []byte("1")}, broker.Header{Name: "x-redrive-count", Value: []byte("2")})
 	}
 	bed.Produce(t, sent...)
@@ -202,7 +202,7 @@ func lettersAreWhole(t *testing.T, bed Bed) {
 	}})
 	s.until(t, "all are dead", func() bool { return s.settled[nixie.Bury] == len(sent) })
 	s.end(t)
-	letters := bed.Records(t, Letters)
+	letters := bed.Records(t, letters(bed))
 	if len(letters) != len(sent) {
 		t.Fatalf("%d letters of %d", len(letters), len(sent))
 	}
@@ -213,7 +213,7 @@ func lettersAreWhole(t *testing.T, bed Bed) {
 		if key := header(&l, broker.HeaderKey); key != string(l.Key) || (l.Key == nil) == slices.ContainsFunc(l.Headers, func(h broker.Header) bool { return h.Name == broker.HeaderKey }) {
 			t.Errorf("letter with key %q says %q", l.Key, key)
 		}
-		if header(&l, broker.HeaderTopic) != Source || header(&l, broker.HeaderRedriveCount) != "2" || header(&l, broker.HeaderLetterID) == "" {
+		if header(&l, broker.HeaderTopic) != bed.Source() || header(&l, broker.HeaderRedriveCount) != "2" || header(&l, broker.HeaderLetterID) == "" {
 			t.Errorf("headers %v", l.Headers)
 		}
 		if stack := header(&l, broker.HeaderStack); len(stack) > 8<<10 || !strings.HasSuffix(stack, "cut") {
@@ -282,7 +282,7 @@ func (c *cut) crash(t testing.TB, bed Bed, s *shift) {
 
 // As long as a letter cannot be kept its record is not done with.
 func noAckBeforeTheLetter(t *testing.T, bed Bed) {
-	bed.Produce(t, numbered(5)...)
+	bed.Produce(t, numbered(bed, 5)...)
 	refuses := plan{handle: func(context.Context, *nixie.Delivery) error { return nixie.Permanent(errBoom) }}
 	first := &cut{Driver: bed.Join(t), pub: nixie.Errorf(nixie.CodeUnavailable, "no letters now")}
 	s := begin(t, first, refuses)
@@ -294,7 +294,7 @@ func noAckBeforeTheLetter(t *testing.T, bed Bed) {
 	second.set(nil, nil)
 	s.until(t, "all are dead", func() bool { return s.settled[nixie.Bury] == 5 })
 	s.end(t)
-	if n := len(bed.Records(t, Letters)); n != 5 {
+	if n := len(bed.Records(t, letters(bed))); n != 5 {
 		t.Errorf("%d letters", n)
 	}
 }
@@ -303,7 +303,7 @@ func noAckBeforeTheLetter(t *testing.T, bed Bed) {
 func officeKnows(t *testing.T, bed Bed) {
 	sent := oddities()
 	for i := range sent {
-		sent[i].Channel = Source
+		sent[i].Channel = bed.Source()
 	}
 	bed.Produce(t, sent...)
 	st := memory.New(memory.Options{})
@@ -321,7 +321,7 @@ func officeKnows(t *testing.T, bed Bed) {
 	}
 	for _, l := range letters {
 		o := l.Message.Origin
-		if o == nil || o.Channel != Source || len(l.History) != 1 || l.Cause != nixie.CausePermanent {
+		if o == nil || o.Channel != bed.Source() || len(l.History) != 1 || l.Cause != nixie.CausePermanent {
 			t.Errorf("%+v", l)
 			continue
 		}
@@ -341,7 +341,7 @@ func officeKnows(t *testing.T, bed Bed) {
 func crashLoopsEnd(t *testing.T, bed Bed) {
 	const n, maxAttempts, mostKills = 30, 3, 12
 	for i := range n {
-		bed.Produce(t, broker.Publication{Channel: Source, Key: []byte("one"), Value: fmt.Append(nil, i)})
+		bed.Produce(t, broker.Publication{Channel: bed.Source(), Key: []byte("one"), Value: fmt.Append(nil, i)})
 	}
 	kills := 0
 	for over := false; !over; {
@@ -386,7 +386,7 @@ func crashLoopsEnd(t *testing.T, bed Bed) {
 			t.Fatalf("it killed %d holders", kills)
 		}
 	}
-	letters := bed.Records(t, Letters)
+	letters := bed.Records(t, letters(bed))
 	if len(letters) != 1 || string(letters[0].Value) != "7" {
 		t.Fatalf("letters %+v", letters)
 	}
@@ -400,7 +400,7 @@ func crashLoopsEnd(t *testing.T, bed Bed) {
 func keysKeepOrder(t *testing.T, bed Bed) {
 	const n, keys = 120, 4
 	for i := range n {
-		bed.Produce(t, broker.Publication{Channel: Source, Key: fmt.Append(nil, i%keys), Value: fmt.Appendf(nil, "%03d", i)})
+		bed.Produce(t, broker.Publication{Channel: bed.Source(), Key: fmt.Append(nil, i%keys), Value: fmt.Appendf(nil, "%03d", i)})
 	}
 	d := join(t, bed)
 	if !d.Features().Ordered {
@@ -429,8 +429,8 @@ func keysKeepOrder(t *testing.T, bed Bed) {
 // What waits for its retry holds nobody up but those of its key.
 func othersPass(t *testing.T, bed Bed) {
 	const n = 50
-	bed.Produce(t, broker.Publication{Channel: Source, Value: []byte("bad")})
-	bed.Produce(t, numbered(n)...)
+	bed.Produce(t, broker.Publication{Channel: bed.Source(), Value: []byte("bad")})
+	bed.Produce(t, numbered(bed, n)...)
 	d := join(t, bed)
 	s := begin(t, d, plan{policy: policy.Config{Backoff: policy.Backoff{Formula: policy.Fixed, Base: time.Minute}}, handle: func(_ context.Context, d *nixie.Delivery) error {
 		if string(d.Body) == "bad" {

@@ -2,6 +2,9 @@ package kafka
 
 import (
 	"context"
+	"fmt"
+	"os"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -12,15 +15,26 @@ import (
 
 	"github.com/nixie-go/nixie/broker"
 	"github.com/nixie-go/nixie/broker/brokertest"
+	"github.com/nixie-go/nixie/internal/testservers"
 )
 
-// bed is a cluster with the topics of the suite.
+// bed is two topics and a group of a cluster.
 type bed struct {
-	seeds  []string
-	client *kgo.Client
-	ends   map[broker.Driver]context.CancelFunc
-	prefix string // of topics and group, where several tests share a cluster
+	seeds   []string
+	cluster *kfake.Cluster // nil: it is a real one
+	client  *kgo.Client
+	ends    map[broker.Driver]context.CancelFunc
+	source  string
+	letters string
 }
+
+// server is the broker of the tests of this package.
+var server testservers.Kafka
+
+func TestMain(m *testing.M) { os.Exit(testservers.WithKafka(m.Run, &server)) }
+
+// beds makes names that no other test has.
+var beds atomic.Int64
 
 // patience bounds what a test waits for.
 const patience = 30 * time.Second
@@ -35,24 +49,55 @@ func limited(t testing.TB) context.Context {
 // fake makes a cluster in this process.
 func fake(t testing.TB) *bed {
 	t.Helper()
-	cluster, err := kfake.NewCluster(kfake.NumBrokers(1), kfake.SeedTopics(3, brokertest.Source, brokertest.Letters),
-		kfake.BrokerConfigs(map[string]string{"group.initial.rebalance.delay.ms": "0", "group.consumer.heartbeat.interval.ms": "100"}))
+	cluster, err := kfake.NewCluster(kfake.NumBrokers(1), kfake.BrokerConfigs(map[string]string{"group.initial.rebalance.delay.ms": "0"}))
 	if err != nil {
 		t.Fatal(err)
 	}
 	t.Cleanup(cluster.Close)
-	return newBed(t, cluster.ListenAddrs())
+	b := newBed(t, cluster.ListenAddrs())
+	b.cluster = cluster
+	return b
+}
+
+// actual uses a real broker.
+func actual(t testing.TB) *bed {
+	t.Helper()
+	server.Need(t)
+	return newBed(t, []string{server.Seed})
+}
+
+// onBoth runs a test on a cluster in this process and on a real one.
+func onBoth(t *testing.T, test func(t *testing.T, make func(testing.TB) *bed)) {
+	t.Run("fake", func(t *testing.T) { test(t, fake) })
+	t.Run("real", func(t *testing.T) {
+		server.Need(t)
+		test(t, actual)
+	})
 }
 
 func newBed(t testing.TB, seeds []string) *bed {
 	t.Helper()
-	client, err := kgo.NewClient(kgo.SeedBrokers(seeds...), kgo.ProducerLinger(0))
+	client, err := kgo.NewClient(kgo.SeedBrokers(seeds...), kgo.ProducerLinger(0), kgo.ProducerBatchMaxBytes(16<<20))
 	if err != nil {
 		t.Fatal(err)
 	}
 	t.Cleanup(client.Close)
-	return &bed{seeds: seeds, client: client, ends: map[broker.Driver]context.CancelFunc{}}
+	name := fmt.Sprintf("t%d-%d", os.Getpid(), beds.Add(1))
+	b := &bed{seeds: seeds, client: client, ends: map[broker.Driver]context.CancelFunc{}, source: name, letters: name + ".dlq"}
+	b.create(t, 3, nil, b.source, b.letters)
+	return b
 }
+
+func (b *bed) create(t testing.TB, parts int32, configs map[string]*string, topics ...string) {
+	t.Helper()
+	made, err := kadm.NewClient(b.client).CreateTopics(limited(t), parts, 1, configs, topics...)
+	if err != nil || made.Error() != nil {
+		t.Fatal(err, made.Error())
+	}
+}
+
+// Source implements [brokertest.Bed].
+func (b *bed) Source() string { return b.source }
 
 // open joins the group of a test. What it returns lives until end is called.
 func (b *bed) open(t testing.TB, change func(*Config)) (d *Driver, end context.CancelFunc) {
@@ -60,7 +105,7 @@ func (b *bed) open(t testing.TB, change func(*Config)) (d *Driver, end context.C
 	life, end := context.WithCancel(context.Background())
 	t.Cleanup(end)
 	c := Config{
-		Seeds: b.seeds, Group: "group", Topics: []string{brokertest.Source}, CommitEvery: 10 * time.Millisecond, Grace: 100 * time.Millisecond,
+		Seeds: b.seeds, Group: b.source, Topics: []string{b.source}, CommitEvery: 10 * time.Millisecond, Grace: 100 * time.Millisecond,
 		Client: []kgo.Opt{kgo.WithContext(life), kgo.HeartbeatInterval(50 * time.Millisecond), kgo.FetchMaxWait(50 * time.Millisecond), kgo.RecordDeliveryTimeout(5 * time.Second)},
 	}
 	if change != nil {
@@ -143,5 +188,7 @@ func (b *bed) Records(t testing.TB, channel string) []broker.Record {
 }
 
 func TestSuite(t *testing.T) {
-	brokertest.Run(t, func(t testing.TB) brokertest.Bed { return fake(t) })
+	onBoth(t, func(t *testing.T, make func(testing.TB) *bed) {
+		brokertest.Run(t, func(t testing.TB) brokertest.Bed { return make(t) })
+	})
 }
