@@ -11,7 +11,6 @@ import (
 	"github.com/twmb/franz-go/pkg/kadm"
 	"github.com/twmb/franz-go/pkg/kfake"
 	"github.com/twmb/franz-go/pkg/kgo"
-	"github.com/twmb/franz-go/pkg/kmsg"
 
 	"github.com/nixie-go/nixie/broker"
 	"github.com/nixie-go/nixie/broker/brokertest"
@@ -131,17 +130,11 @@ func (b *bed) Join(t testing.TB) broker.Driver {
 func (b *bed) Crash(t testing.TB, d broker.Driver) {
 	t.Helper()
 	k := d.(*Driver)
-	member, _ := k.client.GroupMetadata()
 	b.ends[d]()
 	close(k.quit)
 	k.committer.Wait()
 	k.client.Close()
-	leave := kmsg.NewPtrLeaveGroupRequest()
-	leave.Group = k.c.Group
-	leave.Members = []kmsg.LeaveGroupRequestMember{{MemberID: member}}
-	if _, err := leave.RequestWith(limited(t), b.client); err != nil {
-		t.Fatal(err)
-	}
+	b.kick(t, k)
 }
 
 // Produce implements [brokertest.Bed].
