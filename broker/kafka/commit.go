@@ -2,6 +2,7 @@ package kafka
 
 import (
 	"context"
+	"errors"
 	"time"
 
 	"github.com/twmb/franz-go/pkg/kerr"
@@ -84,7 +85,7 @@ func (d *Driver) countIn(ctx context.Context) {
 	}
 	d.commitMarks(ctx, list, func(p *partition) mark {
 		m := p.mark()
-		m.starts = max(m.starts, 0) + 1
+		m.starts++
 		return m
 	})
 	d.mu.Lock()
@@ -111,6 +112,7 @@ func (d *Driver) commitMarks(ctx context.Context, list []*partition, what func(*
 		}
 		offsets[p.topic][p.part] = kgo.EpochOffset{Epoch: m.epoch, Offset: m.offset}
 	}
+	group := d.group
 	d.mu.Unlock()
 	if len(marks) == 0 {
 		return false
@@ -127,14 +129,18 @@ func (d *Driver) commitMarks(ctx context.Context, list []*partition, what func(*
 		}
 		return nil
 	})
-	d.client.CommitOffsetsSync(ctx, offsets, func(_ *kgo.Client, _ *kmsg.OffsetCommitRequest, answer *kmsg.OffsetCommitResponse, err error) {
-		failed = d.committed(list, marks, answer, err)
+	var refused error
+	group.CommitOffsetsSync(ctx, offsets, func(_ *kgo.Client, _ *kmsg.OffsetCommitRequest, answer *kmsg.OffsetCommitResponse, err error) {
+		refused = d.committed(list, marks, answer, err)
 	})
-	return failed
+	if errors.Is(refused, kerr.UnknownMemberID) || errors.Is(refused, kerr.IllegalGeneration) {
+		d.throwOut()
+	}
+	return refused != nil
 }
 
-// committed notes what the group has now.
-func (d *Driver) committed(list []*partition, marks map[place]mark, answer *kmsg.OffsetCommitResponse, err error) (failed bool) {
+// committed notes what the group has now, and returns why it does not have all.
+func (d *Driver) committed(list []*partition, marks map[place]mark, answer *kmsg.OffsetCommitResponse, err error) error {
 	errs := map[place]error{}
 	if answer != nil {
 		for _, t := range answer.Topics {
@@ -152,15 +158,22 @@ func (d *Driver) committed(list []*partition, marks map[place]mark, answer *kmsg
 		case !asked:
 		case err == nil && answered && refused == nil:
 			p.kept, p.keptAny = m, true
-		default:
-			failed = true
-			if err == nil {
-				err = refused
-			}
+		case err == nil && !answered:
+			err = errUnanswered
+		case err == nil:
+			err = refused
 		}
 	}
-	if failed && err != nil {
+	if err != nil && !regroups(err) {
 		d.trouble = nixie.Errorf(nixie.CodeUnavailable, "commit: %w", err)
 	}
-	return failed
+	return err
+}
+
+var errUnanswered = errors.New("the broker did not say whether it has the offsets")
+
+// regroups reports whether an error only says that the group is another one by now:
+// whoever has the partition then goes on from what is committed.
+func regroups(err error) bool {
+	return errors.Is(err, kerr.UnknownMemberID) || errors.Is(err, kerr.IllegalGeneration) || errors.Is(err, kerr.RebalanceInProgress)
 }

@@ -1,6 +1,7 @@
 package kafka
 
 import (
+	"context"
 	"time"
 
 	"github.com/twmb/franz-go/pkg/kgo"
@@ -22,6 +23,8 @@ type Config struct {
 	// Client has further options of the client: security, timeouts, client ID. Those
 	// about the group and its commits are set by the driver and stay.
 	Client []kgo.Opt
+
+	life context.Context // of the clients; tests end it
 }
 
 // Defaults and bounds.
@@ -32,6 +35,7 @@ const (
 	DefaultFetchBytes  = 16 << 20
 
 	callLimit     = 10 * time.Second // for a commit
+	leaveLimit    = 5 * time.Second  // for a member that was thrown out to end
 	deliveryLimit = 20 * time.Second // for a record that is published
 	topicAsked    = 2                // times that a topic is looked for before it counts as missing
 	partBytes     = 1 << 20          // of one partition in a fetch
@@ -41,6 +45,9 @@ const (
 )
 
 func (c Config) withDefaults() (Config, error) {
+	if c.life == nil {
+		c.life = context.Background()
+	}
 	if c.CommitEvery == 0 {
 		c.CommitEvery = DefaultCommitEvery
 	}

@@ -25,9 +25,13 @@ import (
 // Driver receives from topics and publishes to others. Make one with [Open].
 type Driver struct {
 	c      Config
-	client *kgo.Client
+	client *kgo.Client // publishes, and asks
 
 	mu        sync.Mutex
+	group     *kgo.Client // the member that receives; a new one when the group has thrown it out
+	kill      func()      // ends whatever that one still waits for
+	member    string      // its name; empty: not known yet
+	out       bool        // it was thrown out
 	parts     map[place]*partition
 	alarm     chan struct{} // closed when a partition is lost
 	interrupt func()        // ends the waiting of Receive
@@ -56,26 +60,17 @@ func Open(c Config) (*Driver, error) {
 		c: c, parts: map[place]*partition{}, alarm: make(chan struct{}), interrupt: func() {}, limits: map[string]int32{},
 		dirty: make(chan struct{}, 1), quit: make(chan struct{}),
 	}
-	if d.client, err = kgo.NewClient(d.options()...); err != nil {
+	usual := []kgo.Opt{kgo.RecordDeliveryTimeout(deliveryLimit), kgo.UnknownTopicRetries(topicAsked), kgo.ProducerLinger(0)}
+	if d.client, err = kgo.NewClient(append(append(usual, c.Client...),
+		kgo.WithContext(c.life), kgo.SeedBrokers(c.Seeds...), kgo.RequiredAcks(kgo.AllISRAcks()), kgo.ProducerBatchMaxBytesFn(d.largest))...); err != nil {
 		return nil, nixie.Errorf(nixie.CodeInvalid, "kafka client: %w", err)
+	}
+	if err := d.join(); err != nil {
+		d.client.Close()
+		return nil, err
 	}
 	d.committer.Go(d.commitLoop)
 	return d, nil
-}
-
-func (d *Driver) options() []kgo.Opt {
-	usual := []kgo.Opt{
-		kgo.FetchMaxBytes(d.c.FetchBytes), kgo.FetchMaxPartitionBytes(partBytes), kgo.MaxConcurrentFetches(fetchers),
-		kgo.RecordDeliveryTimeout(deliveryLimit), kgo.UnknownTopicRetries(topicAsked), kgo.ProducerLinger(0),
-		kgo.ConsumeResetOffset(kgo.NewOffset().AtStart()),
-	}
-	return append(append(usual, d.c.Client...),
-		kgo.SeedBrokers(d.c.Seeds...), kgo.ConsumerGroup(d.c.Group), kgo.ConsumeTopics(d.c.Topics...),
-		kgo.DisableAutoCommit(), kgo.Balancers(kgo.CooperativeStickyBalancer()),
-		kgo.OnPartitionsAssigned(d.assigned), kgo.OnOffsetsFetched(d.fetched),
-		kgo.OnPartitionsRevoked(d.revoked), kgo.OnPartitionsLost(d.gone),
-		kgo.RequiredAcks(kgo.AllISRAcks()), kgo.ProducerBatchMaxBytesFn(d.largest),
-	)
 }
 
 // Features says what Kafka can do.
@@ -164,7 +159,7 @@ func (d *Driver) Close(ctx context.Context) error {
 	}
 	close(d.quit)
 	d.committer.Wait()
-	err := d.client.LeaveGroupContext(ctx)
+	err := d.leaveGroup(ctx)
 	d.client.Close()
 	d.lose(d.all())
 	d.mu.Lock()

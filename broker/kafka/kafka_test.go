@@ -48,7 +48,7 @@ func limited(t testing.TB) context.Context {
 // fake makes a cluster in this process.
 func fake(t testing.TB) *bed {
 	t.Helper()
-	cluster, err := kfake.NewCluster(kfake.NumBrokers(1), kfake.BrokerConfigs(map[string]string{"group.initial.rebalance.delay.ms": "0"}))
+	cluster, err := kfake.NewCluster(kfake.NumBrokers(1), kfake.GroupMinSessionTimeout(time.Second), kfake.BrokerConfigs(map[string]string{"group.initial.rebalance.delay.ms": "0"}))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -105,7 +105,8 @@ func (b *bed) open(t testing.TB, change func(*Config)) (d *Driver, end context.C
 	t.Cleanup(end)
 	c := Config{
 		Seeds: b.seeds, Group: b.source, Topics: []string{b.source}, CommitEvery: 10 * time.Millisecond, Grace: 100 * time.Millisecond,
-		Client: []kgo.Opt{kgo.WithContext(life), kgo.HeartbeatInterval(50 * time.Millisecond), kgo.FetchMaxWait(50 * time.Millisecond), kgo.RecordDeliveryTimeout(5 * time.Second)},
+		life:   life,
+		Client: []kgo.Opt{kgo.HeartbeatInterval(50 * time.Millisecond), kgo.SessionTimeout(2 * time.Second), kgo.RebalanceTimeout(3 * time.Second), kgo.FetchMaxWait(50 * time.Millisecond), kgo.RecordDeliveryTimeout(5 * time.Second)},
 	}
 	if change != nil {
 		change(&c)
@@ -133,6 +134,7 @@ func (b *bed) Crash(t testing.TB, d broker.Driver) {
 	b.ends[d]()
 	close(k.quit)
 	k.committer.Wait()
+	k.group.Close()
 	k.client.Close()
 	b.kick(t, k)
 }

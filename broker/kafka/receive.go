@@ -22,6 +22,9 @@ func (d *Driver) Receive(ctx context.Context, most int, wait time.Duration) ([]b
 	if err := d.ready(); err != nil {
 		return nil, err
 	}
+	if err := d.rejoin(ctx); err != nil {
+		return nil, err
+	}
 	if got := d.heldRecords(ctx, most); len(got) > 0 {
 		return got, nil
 	}
@@ -67,14 +70,14 @@ func (d *Driver) poll(ctx context.Context, most int, wait bool) (kgo.Fetches, er
 			cancel()
 		}
 		d.mu.Unlock()
-		fetches = d.client.PollRecords(waiting, most)
+		fetches = d.group.PollRecords(waiting, most)
 	} else {
-		fetches = d.client.PollRecords(nil, most) //nolint:staticcheck // nil is its word for not waiting
+		fetches = d.group.PollRecords(nil, most) //nolint:staticcheck // nil is its word for not waiting
 	}
 	var err error
 	for _, e := range fetches.Errors() {
 		switch {
-		case errors.Is(e.Err, context.Canceled), errors.Is(e.Err, context.DeadlineExceeded):
+		case errors.Is(e.Err, context.Canceled), errors.Is(e.Err, context.DeadlineExceeded), regroups(e.Err):
 		case errors.Is(e.Err, kgo.ErrClientClosed):
 			return fetches, closedError()
 		default:
@@ -98,7 +101,7 @@ func (d *Driver) sort(fetches kgo.Fetches) []broker.Record {
 	defer d.mu.Unlock()
 	fetches.EachPartition(func(f kgo.FetchTopicPartition) {
 		p := d.parts[place{f.Topic, f.Partition}]
-		if p == nil || len(f.Records) == 0 {
+		if p == nil || d.out || len(f.Records) == 0 {
 			return
 		}
 		if !p.known {
@@ -148,13 +151,13 @@ func (p *partition) goes() bool {
 func (d *Driver) pause(p *partition) {
 	if !p.paused {
 		p.paused = true
-		d.client.PauseFetchPartitions(map[string][]int32{p.topic: {p.part}})
+		d.group.PauseFetchPartitions(map[string][]int32{p.topic: {p.part}})
 	}
 }
 
 func (d *Driver) resume(p *partition) {
 	p.paused = false
-	d.client.ResumeFetchPartitions(map[string][]int32{p.topic: {p.part}})
+	d.group.ResumeFetchPartitions(map[string][]int32{p.topic: {p.part}})
 }
 
 // heldRecords hands out what is held of partitions whose holder is counted by now:
