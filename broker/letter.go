@@ -38,7 +38,16 @@ func (s *Source) bury(ctx context.Context, vs []*verdict, now time.Time) {
 		}
 	}
 	for n, err := range s.c.Driver.Publish(ctx, list) {
-		sent[n].err = err
+		sent[n].unkept(err)
+	}
+}
+
+// unkept notes that a letter could not be kept. Whatever the reason, its record is
+// not done with, and whoever settles it has to try again until somebody has mended
+// it.
+func (v *verdict) unkept(err error) {
+	if err != nil {
+		v.err = nixie.Errorf(nixie.CodeUnavailable, "letter of message %s: %w", v.st.Delivery.ID, err)
 	}
 }
 
@@ -56,7 +65,7 @@ func (s *Source) toOffice(ctx context.Context, vs []*verdict, now time.Time) {
 		}
 		_, errs := s.c.Office.Bury(ctx, letters, s.c.Actor, "died on "+s.features.System)
 		for k, err := range errs {
-			vs[k].err = err
+			vs[k].unkept(err)
 		}
 		vs = vs[n:]
 	}

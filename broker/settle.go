@@ -34,6 +34,7 @@ const (
 func (s *Source) Settle(ctx context.Context, settlements []nixie.Settlement) []error {
 	now := s.c.Clock()
 	all := s.verdicts(settlements)
+	s.ours(ctx, all)
 	var letters, parked []*verdict
 	for n := range all {
 		switch v := &all[n]; {
@@ -75,6 +76,25 @@ func (s *Source) verdicts(settlements []nixie.Settlement) []verdict {
 	return all
 }
 
+// ours asks whether records are still ours of which something is to be stored: who
+// has them now decides about them, and there would be a letter too many.
+func (s *Source) ours(ctx context.Context, all []verdict) {
+	var records []*Record
+	var asked []*verdict
+	for n := range all {
+		if v := &all[n]; v.err == nil && (v.buries() || v.st.Verb == nixie.Retry && s.c.Park != nil) {
+			records = append(records, v.item.record)
+			asked = append(asked, v)
+		}
+	}
+	if len(records) == 0 {
+		return
+	}
+	for n, err := range s.c.Driver.Extend(ctx, records, nixie.DefaultLease) {
+		asked[n].err = err
+	}
+}
+
 func (v *verdict) buries() bool {
 	switch v.st.Verb {
 	case nixie.Bury, nixie.Hold, nixie.Halt:
@@ -104,7 +124,7 @@ func (s *Source) park(ctx context.Context, parked []*verdict) {
 		case (code == nixie.CodeLimit || code == nixie.CodeInvalid) && s.features.Held:
 			v.end = inHand // the store cannot take it, ever
 		case err != nil:
-			v.err = err
+			v.err = nixie.Errorf(nixie.CodeUnavailable, "park message %s: %w", v.st.Delivery.ID, err)
 		}
 	}
 }

@@ -168,7 +168,7 @@ func (b *bed) kick(t testing.TB, d *Driver) {
 // Members join, leave, crash and are thrown out while they work: nothing is lost,
 // and never is more committed than was handled.
 func TestRebalances(t *testing.T) {
-	proof := tier.Proof{Name: "kafka-rebalances", Unit: "changes of a group", Quick: 40, Deep: 4_000}
+	proof := tier.Proof{Name: "kafka-rebalances", Unit: "changes of a group", Quick: 24, Deep: 4_000}
 	proof.Run(t, func(t *testing.T, seed uint64) int { return changes(t, fake(t), seed) })
 }
 
