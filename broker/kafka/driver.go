@@ -41,7 +41,7 @@ type Driver struct {
 	closing   bool
 	limits    map[string]int32 // largest record by topic
 
-	polling    sync.Mutex    // from asking the client until what it said is sorted in; partitions come and go in between
+	polling    chan struct{} // full from asking the client until what it said is sorted in; partitions come and go in between
 	committing sync.Mutex    // one commit at a time, and none while partitions go
 	dirty      chan struct{} // something is to be committed
 	quit       chan struct{}
@@ -58,7 +58,8 @@ func Open(c Config) (*Driver, error) {
 	}
 	d := &Driver{
 		c: c, parts: map[place]*partition{}, alarm: make(chan struct{}), interrupt: func() {}, limits: map[string]int32{},
-		dirty: make(chan struct{}, 1), quit: make(chan struct{}),
+		polling: make(chan struct{}, 1),
+		dirty:   make(chan struct{}, 1), quit: make(chan struct{}),
 	}
 	usual := []kgo.Opt{kgo.RecordDeliveryTimeout(deliveryLimit), kgo.UnknownTopicRetries(topicAsked), kgo.ProducerLinger(0)}
 	if d.client, err = kgo.NewClient(append(append(usual, c.Client...),

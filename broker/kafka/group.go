@@ -14,8 +14,8 @@ import (
 
 // join makes a member of the group.
 func (d *Driver) join() error {
-	d.polling.Lock() // until the member is known nothing is assigned to it
-	defer d.polling.Unlock()
+	d.polling <- struct{}{} // until the member is known nothing is assigned to it
+	defer func() { <-d.polling }()
 	usual := []kgo.Opt{
 		kgo.FetchMaxBytes(d.c.FetchBytes), kgo.FetchMaxPartitionBytes(partBytes), kgo.MaxConcurrentFetches(fetchers),
 		kgo.ConsumeResetOffset(kgo.NewOffset().AtStart()),
@@ -236,11 +236,11 @@ func (d *Driver) change() (end func()) {
 	d.claimants++
 	d.interrupt()
 	d.mu.Unlock()
-	d.polling.Lock()
+	d.polling <- struct{}{}
 	d.mu.Lock()
 	d.claimants--
 	return func() {
 		d.mu.Unlock()
-		d.polling.Unlock()
+		<-d.polling
 	}
 }

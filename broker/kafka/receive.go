@@ -37,8 +37,8 @@ func (d *Driver) Receive(ctx context.Context, most int, wait time.Duration) ([]b
 
 // fetch takes in what the client has fetched.
 func (d *Driver) fetch(ctx context.Context, most int, wait bool) ([]broker.Record, error) {
-	d.polling.Lock()
-	defer d.polling.Unlock()
+	d.polling <- struct{}{}
+	defer func() { <-d.polling }()
 	polled, err := d.poll(ctx, most, wait)
 	return d.sort(polled), err
 }
