@@ -16,7 +16,7 @@ ONLY     ?=
 FOR      ?= 0
 
 .DEFAULT_GOAL := help
-.PHONY: help build test deep rows mutants surface trust test-servers lint arch bench bench-check microbench fuzz cover ci clean
+.PHONY: help build test deep rows mutants surface trust test-servers lint arch bench bench-postgres bench-check microbench fuzz cover ci clean
 
 help: ## list the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  %-14s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -55,8 +55,12 @@ arch: ## check the floor plan, the house rules and the licences
 bench: ## measure Nixie and its peers in turns (bench/README.md), with BENCHFLAGS
 	cd bench && $(GO) run . $(BENCHFLAGS)
 
-bench-check: ## vet and test the module of the benchmark, with few messages
+bench-postgres: ## the same on a PostgreSQL server that it starts, or NIXIE_BENCH_POSTGRES
+	cd bench/postgres && $(GO) run . $(BENCHFLAGS)
+
+bench-check: ## vet and test the modules of the benchmarks, with few messages
 	cd bench && $(GO) vet ./... && $(GO) test $(TESTFLAGS) ./...
+	cd bench/postgres && $(GO) vet ./... && $(GO) test $(TESTFLAGS) ./...
 
 microbench: ## run the Go benchmarks of the packages
 	$(GO) test -run '^$$' -bench . -benchmem ./...

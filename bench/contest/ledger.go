@@ -20,8 +20,10 @@ type Ledger struct {
 	runs     uint32          // how often each task is to be handled
 	seen     []atomic.Uint32 // how often, by number
 	sums     [shards]sum
-	strays   atomic.Int64 // tasks with a number that nobody gave
-	open     atomic.Int64 // tasks that still have to be handled to their end
+	strays   atomic.Int64   // tasks with a number that nobody gave
+	heads    []atomic.Int64 // the next task of each stream that has to keep its order
+	jumps    atomic.Int64   // tasks that came before one that was before them
+	open     atomic.Int64   // tasks that still have to be handled to their end
 	done     chan struct{}
 	seed     maphash.Seed
 }
@@ -39,6 +41,14 @@ func NewLedger(s Scenario, n int) *Ledger {
 	return l
 }
 
+// KeepOrder makes the ledger look at the order within each stream.
+func (l *Ledger) KeepOrder() {
+	l.heads = make([]atomic.Int64, streams)
+	for i := range l.heads {
+		l.heads[i].Store(int64(i))
+	}
+}
+
 // Handle implements Handler.
 func (l *Ledger) Handle(t Task) error { return l.note(t.I, maphash.String(l.seed, t.P)) }
 
@@ -49,6 +59,9 @@ func (l *Ledger) note(i int, hash uint64) error {
 	if i < 0 || i >= len(l.seen) {
 		l.strays.Add(1)
 		return nil
+	}
+	if l.heads != nil && !l.heads[Stream(i)].CompareAndSwap(int64(i), int64(i+streams)) {
+		l.jumps.Add(1)
 	}
 	times := l.seen[i].Add(1)
 	l.sums[i%shards].hashes.Add(hash)
@@ -91,6 +104,8 @@ func (l *Ledger) Check() error {
 	switch {
 	case l.strays.Load() > 0:
 		return fmt.Errorf("%d tasks came that nobody sent", l.strays.Load())
+	case l.jumps.Load() > 0:
+		return fmt.Errorf("%d tasks came out of the order of their streams", l.jumps.Load())
 	case got != expected:
 		return errors.New("some tasks came with other bytes than they were sent with")
 	}

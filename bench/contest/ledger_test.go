@@ -46,6 +46,26 @@ func TestLedgerFinds(t *testing.T) {
 	}
 }
 
+// TestLedgerKeepsOrder: a task that comes before one of its stream that was sent
+// earlier is noticed, and one of another stream is not.
+func TestLedgerKeepsOrder(t *testing.T) {
+	for swap, want := range map[int]bool{1: true, streams: false} {
+		l := NewLedger(Streams, 2*streams)
+		l.KeepOrder()
+		order := make([]int, 2*streams)
+		for i := range order {
+			order[i] = i
+		}
+		order[0], order[swap] = order[swap], order[0]
+		for _, i := range order {
+			_ = l.Handle(NewTask(i))
+		}
+		if err := l.Check(); (err == nil) != want {
+			t.Errorf("0 and %d swapped: %v", swap, err)
+		}
+	}
+}
+
 // TestLedgerFails: tasks fail as the scenario says, and the end is told when the
 // last was handled for the last time.
 func TestLedgerFails(t *testing.T) {

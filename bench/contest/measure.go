@@ -17,18 +17,29 @@ type Result struct {
 	Wall    time.Duration `json:"wall_ns"`
 	CPU     time.Duration `json:"cpu_ns"`
 	Memory  int64         `json:"peak_memory_bytes"`
-	File    int64         `json:"file_bytes"`
 	Latency *Latency      `json:"latency,omitempty"`
+
+	// What is left when all have closed: files, or tables and indexes.
+	File    int64 `json:"file_bytes"`
+	Indexes int64 `json:"index_bytes,omitempty"`
+
+	// Of a server, where there is one.
+	ServerCPU time.Duration `json:"server_cpu_ns,omitempty"`
+	WAL       int64         `json:"wal_bytes,omitempty"` // from the first enqueue to the end
 }
 
 // Rate is messages a second.
 func (r *Result) Rate() float64 { return float64(r.N) / r.Wall.Seconds() }
 
+// WALEach is how much a message made a server write, in bytes.
+func (r *Result) WALEach() float64 { return float64(r.WAL) / float64(r.N) }
+
 // Task sizes and waits of a measurement.
 const (
 	warmUp   = 100              // calls before those that are measured, of the enqueue scenarios
 	patience = 3 * time.Minute  // after it a library is said to hang
-	look     = time.Millisecond // between two looks at what is left
+	look     = time.Millisecond // between two looks at what is left, at least
+	rest     = 4                // and as many times as long as a look took, as it is work for the store
 )
 
 // Measurement is one scenario of one library with n tasks.
@@ -42,7 +53,12 @@ type Measurement struct {
 // Fill enqueues the tasks that are to be drained.
 func (m *Measurement) Fill(ctx context.Context) error {
 	return m.with(ctx, func(lib Library) error {
-		return produceBatches(ctx, lib, 0, m.N)
+		if m.Setup.Scenario.Burdened() {
+			if err := lib.(Bearer).Burden(ctx); err != nil {
+				return err
+			}
+		}
+		return produceBatches(ctx, lib, 0, m.N, 1)
 	})
 }
 
@@ -66,8 +82,12 @@ func (m *Measurement) Run(ctx context.Context) (Result, error) {
 	if err != nil {
 		return Result{}, fmt.Errorf("%s, %s: %w", m.Entrant.Name, m.Setup.Scenario, err)
 	}
-	r.File, err = folderSize(m.Setup.Folder)
-	return r, err
+	return r, nil
+}
+
+// Open opens the library and closes it, so that what it needs is there.
+func (m *Measurement) Open(ctx context.Context) error {
+	return m.with(ctx, func(Library) error { return nil })
 }
 
 func (m *Measurement) with(ctx context.Context, do func(Library) error) error {
@@ -78,17 +98,25 @@ func (m *Measurement) with(ctx context.Context, do func(Library) error) error {
 	return errors.Join(do(lib), lib.Close())
 }
 
-// timed runs the part that counts.
-func (m *Measurement) timed(r *Result, do func() error) error {
+// timed runs the part that counts. It ends when it returns, or when it said that it
+// may have ended for the last time.
+func (m *Measurement) timed(r *Result, do func(ended func()) error) error {
 	if m.Profile != nil {
 		if err := pprof.StartCPUProfile(m.Profile); err != nil {
 			return err
 		}
 		defer pprof.StopCPUProfile()
 	}
-	start := read()
-	err := do()
-	r.Wall, r.CPU = start.since()
+	said := false
+	before, start := serverTime(m.Setup.Postmaster), read()
+	take := func() {
+		r.Wall, r.CPU = start.since()
+		r.ServerCPU = serverTime(m.Setup.Postmaster) - before
+	}
+	err := do(func() { said = true; take() })
+	if !said {
+		take()
+	}
 	return err
 }
 
@@ -101,14 +129,16 @@ func (m *Measurement) enqueue(ctx context.Context, lib Library, r *Result) error
 			return err
 		}
 	}
-	err := m.timed(r, func() error {
+	err := m.timed(r, func(func()) error {
 		switch m.Setup.Scenario {
 		case EnqueueOne:
 			return produce(ctx, lib, warm, m.N, 1)
 		case EnqueueMany:
 			return produce(ctx, lib, warm, m.N, producers)
+		case EnqueueBatches:
+			return produceBatches(ctx, lib, warm, m.N, batchProducers)
 		default:
-			return produceBatches(ctx, lib, warm, m.N)
+			return produceBatches(ctx, lib, warm, m.N, 1)
 		}
 	})
 	if err != nil {
@@ -121,9 +151,18 @@ func (m *Measurement) enqueue(ctx context.Context, lib Library, r *Result) error
 	return ledger.Check()
 }
 
-// produce enqueues tasks from several goroutines that take the next number from
-// each other.
+// produce enqueues tasks one by one.
 func produce(ctx context.Context, lib Library, from, to, producers int) error {
+	return share(from, to, 1, producers, func(from, _ int) error { return lib.Enqueue(ctx, NewTask(from)) })
+}
+
+// produceBatches enqueues tasks in batches.
+func produceBatches(ctx context.Context, lib Library, from, to, producers int) error {
+	return share(from, to, lib.Batch(), producers, func(from, to int) error { return lib.EnqueueBatch(ctx, Tasks(from, to)) })
+}
+
+// share lets producers take the next step of the way from each other.
+func share(from, to, step, producers int, do func(from, to int) error) error {
 	var next atomic.Int64
 	next.Store(int64(from))
 	errs := make([]error, producers)
@@ -131,11 +170,11 @@ func produce(ctx context.Context, lib Library, from, to, producers int) error {
 	for p := range producers {
 		group.Go(func() {
 			for errs[p] == nil {
-				i := int(next.Add(1)) - 1
+				i := int(next.Add(int64(step))) - step
 				if i >= to {
 					return
 				}
-				errs[p] = lib.Enqueue(ctx, NewTask(i))
+				errs[p] = do(i, min(i+step, to))
 			}
 		})
 	}
@@ -143,27 +182,29 @@ func produce(ctx context.Context, lib Library, from, to, producers int) error {
 	return errors.Join(errs...)
 }
 
-// produceBatches enqueues tasks in batches.
-func produceBatches(ctx context.Context, lib Library, from, to int) error {
-	for ; from < to; from += lib.Batch() {
-		if err := lib.EnqueueBatch(ctx, Tasks(from, min(from+lib.Batch(), to))); err != nil {
+// drain measures from the start of the workers until the last outcome is in the
+// store.
+func (m *Measurement) drain(ctx context.Context, lib Library, r *Result) (err error) {
+	ledger := NewLedger(m.Setup.Scenario, m.N)
+	if m.Setup.Scenario.Ordered() && m.Entrant.Streams {
+		ledger.KeepOrder()
+	}
+	handler, after := Handler(ledger), func() error { return nil }
+	if m.Setup.Scenario == Foreign {
+		if handler, after, err = m.withForeign(ctx, lib, ledger); err != nil {
 			return err
 		}
 	}
-	return nil
-}
-
-// drain measures from the start of the workers until the last outcome is in the
-// store.
-func (m *Measurement) drain(ctx context.Context, lib Library, r *Result) error {
-	ledger := NewLedger(m.Setup.Scenario, m.N)
 	var stop func() error
-	err := m.timed(r, func() (err error) {
-		if stop, err = lib.Start(ctx, ledger); err != nil {
+	err = m.timed(r, func(ended func()) (err error) {
+		if stop, err = lib.Start(ctx, handler); err != nil {
 			return err
 		}
-		return settled(ctx, lib, ledger)
+		return settled(ctx, lib, ledger, ended)
 	})
+	if err == nil {
+		err = after()
+	}
 	if stop != nil {
 		err = errors.Join(err, stop())
 	}
@@ -173,22 +214,23 @@ func (m *Measurement) drain(ctx context.Context, lib Library, r *Result) error {
 	return m.check(ctx, lib, ledger)
 }
 
-// settled waits until all tasks are handled and nothing is left.
-func settled(ctx context.Context, lib Library, ledger *Ledger) error {
+// settled waits until all tasks are handled and nothing is left. Before it looks
+// whether that is so it says that it may be: the look is no part of the work.
+func settled(ctx context.Context, lib Library, ledger *Ledger, ended func()) error {
 	select {
 	case <-ledger.Done():
 	case <-ctx.Done():
 		return fmt.Errorf("%w; the handler was called %d times", context.Cause(ctx), ledger.Handled())
 	}
-	tick := time.NewTicker(look)
-	defer tick.Stop()
 	for {
+		ended()
+		began := time.Now()
 		left, err := lib.Left(ctx)
 		if err != nil || left == 0 {
 			return err
 		}
 		select {
-		case <-tick.C:
+		case <-time.After(max(look, rest*time.Since(began))):
 		case <-ctx.Done():
 			return fmt.Errorf("%w; %d messages are left", context.Cause(ctx), left)
 		}
@@ -208,7 +250,7 @@ func (m *Measurement) check(ctx context.Context, lib Library, ledger *Ledger) er
 		return fmt.Errorf("%d dead letters, not %d", dead, want)
 	}
 	if p, ok := lib.(Prover); ok {
-		return p.Prove(ctx, m.Setup.Scenario, m.N)
+		return p.Prove(ctx, m.Setup.Scenario, m.Setup.Scenario.all(m.N))
 	}
 	return nil
 }

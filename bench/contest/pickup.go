@@ -62,11 +62,11 @@ func (m *Measurement) pickUp(ctx context.Context, lib Library, r *Result) error 
 	if err != nil {
 		return err
 	}
-	err = m.timed(r, func() error {
+	err = m.timed(r, func(ended func()) error {
 		if err := a.send(ctx, lib); err != nil {
 			return err
 		}
-		return settled(ctx, lib, a.ledger)
+		return settled(ctx, lib, a.ledger, ended)
 	})
 	if err = errors.Join(err, stop()); err != nil {
 		return err

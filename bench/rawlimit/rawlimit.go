@@ -69,7 +69,7 @@ func Entrants() []contest.Entrant {
 	var list []contest.Entrant
 	for _, d := range drivers() {
 		list = append(list, contest.Entrant{
-			Name: "raw-" + d.name, Kind: contest.Limit,
+			Name: "raw-" + d.name, Kind: contest.Limit, Only: []contest.Scenario{contest.Drain},
 			Settings: "the limit: read, one log row a message, 1000 a commit, FULL, by " + d.title,
 			Open: func(_ context.Context, s contest.Setup) (contest.Library, error) {
 				return open(d, filepath.Join(s.Folder, "raw.db"))
@@ -137,13 +137,8 @@ func (l *limit) EnqueueBatch(_ context.Context, list []contest.Task) error {
 	return err
 }
 
-// texts is a handler that reads what is not decoded.
-type texts interface {
-	HandleText(i int, text []byte) error
-}
-
 func (l *limit) Start(ctx context.Context, handle contest.Handler) (func() error, error) {
-	reader, ok := handle.(texts)
+	reader, ok := handle.(contest.TextHandler)
 	if !ok {
 		return nil, errors.New("the limit drains only")
 	}
@@ -156,7 +151,7 @@ func (l *limit) Start(ctx context.Context, handle contest.Handler) (func() error
 	}, nil
 }
 
-func (l *limit) drain(ctx context.Context, handle texts) error {
+func (l *limit) drain(ctx context.Context, handle contest.TextHandler) error {
 	var rows []row
 	var after int64
 	for ctx.Err() == nil && l.left.Load() > 0 {

@@ -31,6 +31,11 @@ func List() []Proof {
 		{"simulator", "internal/simulate", "TestSimulator"},
 		{"kills", "store/sqlite", "TestKills"},
 		{"run-kills", "internal/cli", "TestKilledAtAnyMoment"},
+		{"kills-postgres-streams", "store/postgres", "TestShow1_WorkersOfStreamsAreKilled"},
+		{"kills-postgres-server", "store/postgres", "TestServerKilled"},
+		{"cuts-postgres", "store/postgres", "TestConnectionCutAnywhere"},
+		{"foreign-postgres", "store/postgres", "TestShow4_AForeignTransactionStaysOpen"},
+		{"keys-postgres", "store/postgres", "TestB061_WinnersThatRollBack"},
 		{"histories-memory", "internal/histories", "TestMemory"},
 		{"power-loss", "internal/powerloss", "TestRandomPowerLoss"},
 	}

@@ -27,6 +27,7 @@ type Postgres struct {
 	Reason string // why there is none; empty: there is one
 
 	folder   string
+	settings string // options of the server, for a shell
 	programs string
 	who      *syscall.Credential
 	server   *exec.Cmd
@@ -68,12 +69,27 @@ func need(t testing.TB, reason string) {
 	}
 }
 
-// start makes a server where one is installed.
+// start takes the server that is given, or makes one that is fast and loses what it
+// has when the power goes.
 func (p *Postgres) start(ctx context.Context, m Machine) error {
 	if given := m.Env("NIXIE_TEST_POSTGRES"); given != "" {
 		p.URL = given
 		return nil
 	}
+	return p.make(ctx, m, fastFolder(), "fsync=off", "max_connections=200", "max_prepared_transactions=10", "shared_buffers=64MB")
+}
+
+// MakePostgres makes a server in a folder with settings as they stand in its file.
+// It lives until Stop, or the process, ends.
+func MakePostgres(ctx context.Context, folder string, settings ...string) (*Postgres, error) {
+	ctx, stop := context.WithTimeout(ctx, postgresPatience)
+	defer stop()
+	p := &Postgres{}
+	return p, p.make(ctx, This(), folder, settings...)
+}
+
+// make makes a server where one is installed.
+func (p *Postgres) make(ctx context.Context, m Machine, folder string, settings ...string) error {
 	place := ""
 	for _, s := range Find(ctx, m) {
 		if s.Name == "PostgreSQL" {
@@ -86,7 +102,7 @@ func (p *Postgres) start(ctx context.Context, m Machine) error {
 	if err != nil {
 		return err
 	}
-	if p.folder, err = os.MkdirTemp(fastFolder(), "nixie-pg-"); err != nil {
+	if p.folder, err = os.MkdirTemp(folder, "nixie-pg-"); err != nil {
 		return err
 	}
 	if who != nil {
@@ -98,13 +114,15 @@ func (p *Postgres) start(ctx context.Context, m Machine) error {
 		return err
 	}
 	p.programs, p.who = filepath.Dir(place), who
+	for _, setting := range settings {
+		p.settings += " -c " + setting
+	}
 	return p.launch(ctx)
 }
 
 // start-up of a server in its folder, as a part of scripts whose first argument is
-// that and whose second is where the programs are.
-const startPostgres = `"$2/pg_ctl" start -w -t 30 -s -D data -l server.log -o "-k $1 -c listen_addresses= -c fsync=off -c max_connections=200 \
-	-c max_prepared_transactions=10 -c log_min_messages=fatal -c shared_buffers=64MB" >start.log 2>&1`
+// that, whose second is where the programs are and whose third the settings.
+const startPostgres = `"$2/pg_ctl" start -w -t 30 -s -D data -l server.log -o "-k $1 -c listen_addresses= -c log_min_messages=fatal$3" >start.log 2>&1`
 
 // launch makes the files of the server and starts it. It ends when the standard
 // input of its keeper does: whatever becomes of the tests, nothing stays behind.
@@ -136,7 +154,7 @@ cat >/dev/null
 
 // script is a shell that runs as the server does, in its folder.
 func (p *Postgres) script(text string) *exec.Cmd {
-	cmd := exec.CommandContext(context.Background(), "sh", "-c", text, "sh", p.folder, p.programs) // it ends by its leash
+	cmd := exec.CommandContext(context.Background(), "sh", "-c", text, "sh", p.folder, p.programs, p.settings) // it ends by its leash
 	cmd.Dir = p.folder
 	cmd.SysProcAttr = &syscall.SysProcAttr{Credential: p.who, Setpgid: true}
 	return cmd

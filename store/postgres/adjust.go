@@ -91,13 +91,14 @@ func (t *tx) reorder(q *queueRow, settings *nixie.QueueSettings) error {
 		return nil
 	}
 	t.run("select pg_advisory_xact_lock(hashtext('"+t.store.opts.Schema+"'), $1)", q.n)
-	t.run("select from @.stream where queue = $1 order by n for update", q.n)
+	t.run("select from @.stream where queue = $1 order by name for update", q.n)
+	t.run("select from @.letter where stream in (select n from @.stream where queue = $1) order by n for update", q.n)
 	if err := t.send(); err != nil {
 		return err
 	}
 	if old.Ordered() != settings.Ordered() {
 		var busy bool
-		t.read(func(r row) error { return r.Scan(&busy) }, "select exists (select from @.pending where queue = $1)", q.n)
+		t.read(func(r row) error { return r.Scan(&busy) }, "select exists (select from @.pending where queue = $1) or exists (select from @.batch where queue = $1) or exists (select from @.fresh where queue = $1)", q.n)
 		if err := t.send(); err != nil {
 			return err
 		}
@@ -143,7 +144,7 @@ func (t *tx) purgeQueue(queue string, filter *nixie.Filter, most int, actor, rea
 	}
 	var found []nixie.ID
 	w := messageWhere(filter, t.now)
-	w.add("c.pos in (select pos from @.pending where queue = ? and state <> 1)", q.n)
+	w.add("c.pos in (select pos from @.pending where queue = ? and state <> 1 union all select pos from @.fresh where queue = ?)", q.n, q.n)
 	t.read(func(r row) error {
 		var id nixie.ID
 		err := r.Scan((*idColumn)(&id))

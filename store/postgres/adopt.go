@@ -97,10 +97,10 @@ func (a *adopting) look(letters []nixie.Letter, errs []error) error {
 	if len(queues) == 0 {
 		return nil
 	}
-	const here = `m.id = any($1::uuid[]) or m.origin = any($2::text[]) or m.pos in (select pos from @.letter where id = any($1::uuid[]))`
+	const here = `c.id = any($1::uuid[]) or c.origin = any($2::text[]) or c.pos in (select pos from @.letter where id = any($1::uuid[]))`
 	a.clock()
 	a.readMessages(here, uuids(ids), origins)
-	a.readLetters("pos in (select m.pos from @.message m where "+here+")", uuids(ids), origins)
+	a.readLetters("pos in (select c.pos from @.message c where "+here+")", uuids(ids), origins)
 	a.byOrigin = map[string]*message{}
 	a.read(func(r row) error {
 		var pos int64
@@ -118,8 +118,7 @@ func (a *adopting) look(letters []nixie.Letter, errs []error) error {
 		numbers = append(numbers, q.n)
 	}
 	const wanted = "select q, k from unnest($1::int[]) q, unnest($2::text[]) k"
-	a.run("select from @.dedupe d where (d.queue, d.key) in ("+wanted+") order by d.queue, d.key for update", numbers, keys)
-	a.readKeys(wanted, numbers, keys)
+	a.openKeys(wanted, numbers, keys)
 	return a.send()
 }
 

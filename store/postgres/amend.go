@@ -37,31 +37,23 @@ func (s *Store) Amend(ctx context.Context, ids []nixie.ID, change store.Change) 
 
 // holdToAmend locks and reads the messages and, for a move, where they go.
 func (t *tx) holdToAmend(ids []nixie.ID, c *store.Change) error {
-	list := uuids(ids)
-	if c.Verb == store.Move {
-		if err := t.openQueues([]string{c.Queue}); err != nil {
-			return err
-		}
-		to := t.named[c.Queue]
-		streams := map[streamKey]bool{}
-		if to.settings.Ordered() {
-			t.read(func(r row) error {
-				var name string
-				err := r.Scan(&name)
-				streams[streamKey{to.n, name}] = true
-				return err
-			}, "select distinct stream from @.message where id = any($1) and stream is not null", list)
-			if err := t.send(); err != nil {
-				return err
-			}
-			t.openStreams(streams)
-		}
-		const wanted = "select $2::int, dedupe from @.message where id = any($1::uuid[]) and dedupe is not null"
-		t.run("select from @.dedupe d where (d.queue, d.key) in ("+wanted+") order by d.queue, d.key for update", list, to.n)
-		t.readKeys(wanted, list, to.n)
-		t.draw(2 * len(ids))
+	if c.Verb != store.Move {
+		return t.hold(ids, c.Verb == store.Hold)
 	}
-	return t.hold(ids, c.Verb == store.Hold)
+	if err := t.openQueues([]string{c.Queue}); err != nil {
+		return err
+	}
+	list, to := uuids(ids), t.named[c.Queue]
+	t.lockRanges(list)
+	t.openStreamsOf(`select s.queue, s.name from @.stream s where s.n in (select stream from @.pending where pos`+ofIDs+` and stream is not null)
+		union select $2::int, stream from @.message where $3 and id = any($1::uuid[]) and stream is not null`, list, to.n, to.settings.Ordered())
+	t.holdRest(list, false)
+	t.openKeys("select queue, dedupe from @.message where id = any($1::uuid[]) and dedupe is not null union select $2::int, dedupe from @.message where id = any($1::uuid[]) and dedupe is not null", list, to.n)
+	t.draw(2 * len(ids))
+	if err := t.send(); err != nil {
+		return err
+	}
+	return t.checkLocks()
 }
 
 // amend changes one message. It answers before it changes anything.

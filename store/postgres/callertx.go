@@ -66,8 +66,13 @@ func (x *Tx) Complete(ctx context.Context, d *nixie.Delivery) error {
 	if d == nil {
 		return nixie.Errorf(nixie.CodeInvalid, "delivery is missing: give the one that was received")
 	}
+	if in := d.Lease.Receipt; in.Batch != 0 || in.Place == 0 {
+		if err := x.store.split(ctx, d); err != nil {
+			return err
+		}
+	}
 	err := x.do(ctx, func(t *tx) error {
-		if err := t.hold([]nixie.ID{d.ID}, false); err != nil {
+		if err := t.holdNow([][16]byte{d.ID}, false); err != nil {
 			return err
 		}
 		return t.settle(&nixie.Settlement{Delivery: d, Verb: nixie.Complete})

@@ -16,8 +16,11 @@ type rule struct{ name, query string }
 
 // rules are the invariants between tables.
 var rules = [...]rule{
-	{"message-lost", `select m.id::text, 'is neither on its way nor has it ended' from @.message m where not exists (select from @.pending p where p.pos = m.pos) and not exists (select from @.log l where l.pos = m.pos)`},
-	{"message-two-states", `select p.pos::text, 'is on its way and has ended' from @.pending p join @.log l on l.pos = p.pos`},
+	{"message-lost", `select c.id::text, 'is neither on its way nor has it ended' from @.current c where c.lies is null or c.lies = 4 and not exists (select from @.fresh f where f.pos = c.pos)`},
+	{"message-two-states", `select p.pos::text, 'is on its way and has ended' from @.pending p join @.log l on l.pos = p.pos
+		union all select c.id::text, 'is before all ranges and was handed out' from @.fresh f join @.current c on c.pos = f.pos where c.lies <> 4`},
+	{"batch-count", `select 'batch ' || b.n, 'is about ' || (select count(*) from @.member m where m.batch = b.n) || ' messages, not ' || b.remains from @.batch b
+		where b.remains <> (select count(*) from @.member m where m.batch = b.n) or b.remains < 1`},
 	{"message-queue", `select m.id::text, 'is in another queue than what is known of it, or in none' from @.message m left join @.pending p on p.pos = m.pos left join @.log l on l.pos = m.pos
 		where m.queue <> coalesce(p.queue, l.queue) or not exists (select from @.queue q where q.n = m.queue)`},
 	{"row-no-message", `select 'place ' || x.pos, 'is kept without its message' from (select pos from @.pending union all select pos from @.log union all select pos from @.failure union all select pos from @.letter union all select pos from @.dedupe) x

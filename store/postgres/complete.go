@@ -2,6 +2,8 @@ package postgres
 
 import (
 	"context"
+	"maps"
+	"slices"
 
 	"github.com/nixie-go/nixie"
 )
@@ -20,30 +22,42 @@ func isPlain(st *nixie.Settlement) bool {
 
 // completePlain settles the plain ones and reports which it settled; nil are none.
 func (s *Store) completePlain(ctx context.Context, settlements []nixie.Settlement) ([]bool, error) {
-	var places []int64
-	var at map[int64]int
+	batches := map[int64][]int64{} // places by batch, 0 for those with rows of their own
+	at := make(map[int64]int, len(settlements))
+	plain := 0
 	for i := range settlements {
 		if st := &settlements[i]; isPlain(st) {
-			if at == nil {
-				at = make(map[int64]int, len(settlements))
-			}
-			at[st.Delivery.Lease.Receipt.Place] = i
-			places = append(places, st.Delivery.Lease.Receipt.Place)
+			in := st.Delivery.Lease.Receipt
+			at[in.Place] = i
+			batches[in.Batch] = append(batches[in.Batch], in.Place)
+			plain++
 		}
 	}
-	if len(places) == 0 || len(at) < len(places) || mentionedTwice(settlements, at) {
+	if plain == 0 || len(at) < plain || mentionedTwice(settlements, at) {
 		return nil, nil
 	}
 	done := make([]bool, len(settlements))
-	err := s.single(ctx, stmt{query: s.named(completion), args: []any{places, s.clockArg()}, each: func(r row) error {
+	note := func(r row) error {
 		var pos int64
 		err := r.Scan(&pos)
 		if i, ok := at[pos]; ok {
 			done[i] = true
 		}
 		return err
-	}})
-	return done, err
+	}
+	var list []stmt
+	numbers := slices.Sorted(maps.Keys(batches))
+	if numbers[0] == 0 {
+		list = append(list, stmt{query: s.named(completion), args: []any{batches[0], s.clockArg()}, each: note})
+		numbers = numbers[1:]
+	}
+	if len(numbers) > 0 { // what is locked here, those after see as it is then
+		list = append(list, stmt{query: s.named("select from @.batch where n = any($1) order by n for update"), args: []any{numbers}})
+	}
+	for _, n := range numbers {
+		list = append(list, stmt{query: s.named(rangeCompletion), args: []any{n, batches[n], s.clockArg()}, each: note})
+	}
+	return done, s.single(ctx, list)
 }
 
 // mentionedTwice reports whether a call says something else too of a message that
@@ -65,6 +79,22 @@ const completion = `with gone as (delete from @.pending p where p.pos = any($1) 
 	insert into @.log (pos, queue, state, ended, received, attempts, deliveries, crashes, generation, redrives, number, gap, reason)
 	select pos, queue, 2, coalesce($2::bigint, ` + databaseClock + `), received, attempts, deliveries, crashes, generation, redrives, number, gap, reason from gone returning pos`
 
+// rangeCompletion settles members of a batch, which is locked. One that was settled
+// before is in the log already, which undoes the statement, or apart.
+const rangeCompletion = `with
+	clock as materialized (select coalesce($3::bigint, ` + databaseClock + `) as now),
+	b as materialized (select b.*, clock.now from @.batch b, clock where b.n = $1 and b.until > clock.now),
+	done as (insert into @.log (pos, queue, state, ended, received)
+		select m.pos, b.queue, 2, b.now, b.claimed from b cross join lateral (
+			select m.pos, m.tx from @.message m where m.queue = b.queue and not m.apart and (m.tx, m.pos) >= (b.first_tx, b.first) order by m.tx, m.pos limit b.members) m
+		where (m.tx, m.pos) <= (b.last_tx, b.last) and m.pos = any($2) and (b.remains = b.members or not exists (select from @.pending p where p.pos = m.pos))
+		returning pos),
+	counted as materialized (select count(*) as n from done),
+	gone as (delete from @.batch x using b, counted c where x.n = b.n and b.remains <= c.n),
+	kept as (update @.batch x set remains = b.remains - c.n from b, counted c where x.n = b.n and b.remains > c.n and c.n > 0),
+	summed as (insert into @.counter (queue, state, reason, n) select b.queue, 2, '', c.n from b, counted c where c.n > 0)
+	select pos from done`
+
 // clockArg is the time that was set for tests, null for the database's own.
 func (s *Store) clockArg() *int64 {
 	if s.opts.Clock == nil {
@@ -74,18 +104,20 @@ func (s *Store) clockArg() *int64 {
 	return &now
 }
 
-// single runs one statement that is a transaction by itself.
-func (s *Store) single(ctx context.Context, st stmt) error {
+// single runs statements that are a transaction by themselves, in one round trip.
+func (s *Store) single(ctx context.Context, list []stmt) error {
 	if err := s.enter(ctx); err != nil {
 		return err
 	}
 	defer s.gate.leave()
-	c, err := s.pool.Acquire(ctx)
+	c, err := s.acquire(ctx)
 	if err != nil {
 		return s.explain(err)
 	}
 	defer c.Release()
-	err = piped{c.Conn()}.ask(ctx, []stmt{st})
+	ctx, stop := context.WithTimeout(ctx, s.opts.AnswerWait)
+	defer stop()
+	err = piped{c.Conn()}.ask(ctx, list)
 	if err != nil && unknown(err) {
 		return nixie.Errorf(nixie.CodeOutcomeUnknown, "the answer did not come: look before you do it again: %w", err)
 	}

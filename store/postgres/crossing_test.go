@@ -7,6 +7,8 @@ import (
 	"testing"
 	"time"
 
+	"github.com/jackc/pgx/v5"
+
 	"github.com/nixie-go/nixie"
 	"github.com/nixie-go/nixie/store"
 	"github.com/nixie-go/nixie/store/postgres"
@@ -14,10 +16,13 @@ import (
 
 // TestCallsInEachOthersWay lets processes do everything at once to the same few
 // messages: none waits for ever, none fails but with an answer, and the store is
-// sound in the end.
+// sound in the end. As locks are taken in one order, PostgreSQL has no deadlock to
+// end.
 func TestCallsInEachOthersWay(t *testing.T) {
-	const rounds = 40
-	list, _ := crowd(t, 6)
+	const rounds = 60
+	before := deadlocks(t)
+	began := time.Now()
+	list, _ := crowdAt(t, 8, func() time.Time { return began.Add(time.Since(began) * 1000) }) // so that retentions end
 	for _, q := range []string{"a", "b"} {
 		must(t, list[0].Configure(t.Context(), q, nixie.QueueSettings{Order: nixie.OrderStrict, DedupeScope: nixie.DedupeUnresolved, LetterRetention: time.Minute}, "ann", ""))
 	}
@@ -43,28 +48,48 @@ func TestCallsInEachOthersWay(t *testing.T) {
 		return nil
 	}))
 	sound(t, list[0])
+	for _, s := range list {
+		must(t, s.Close()) // connections say what they counted when they end
+	}
+	if n := deadlocks(t) - before; n > 0 {
+		t.Errorf("PostgreSQL had to end %d deadlocks", n)
+	}
+}
+
+// deadlocks is how many there were, once nobody else is connected.
+func deadlocks(t *testing.T) (n int) {
+	t.Helper()
+	conn, err := pgx.Connect(t.Context(), server.URL)
+	must(t, err)
+	defer func() { must(t, conn.Close(t.Context())) }()
+	for others := 1; others > 0; {
+		must(t, conn.QueryRow(t.Context(), "select (select count(*) from pg_stat_activity where application_name = 'nixie'), (select deadlocks from pg_stat_database where datname = current_database())").Scan(&others, &n))
+	}
+	return n
 }
 
 // disturb does one random thing.
 func disturb(ctx context.Context, s *postgres.Store, dice *rand.Rand, queue func() string) []error {
-	switch dice.IntN(7) {
+	switch dice.IntN(9) {
 	case 0, 1:
 		var ms []nixie.Message
+		conflict := []nixie.Conflict{nixie.ReturnExisting, nixie.ReplaceExisting}[dice.IntN(2)]
 		for range 1 + dice.IntN(5) {
-			ms = append(ms, nixie.Message{Queue: queue(), Stream: fmt.Sprint("s", dice.IntN(3)), DedupeKey: fmt.Sprint("k", dice.IntN(12))})
+			ms = append(ms, nixie.Message{Queue: queue(), Stream: fmt.Sprint("s", dice.IntN(3)), DedupeKey: fmt.Sprint("k", dice.IntN(12)), OnConflict: conflict})
 		}
 		_, err := s.Enqueue(ctx, ms...)
 		return []error{err}
 	case 2, 3:
-		ds, err := s.Claim(ctx, queue(), nixie.Want{Max: 5, Lease: time.Second})
+		ds, err := s.Claim(ctx, queue(), nixie.Want{Max: 5, Lease: nixie.MaxLease})
 		errs := []error{err}
 		var settlements []nixie.Settlement
 		for _, d := range ds {
 			f := &nixie.Failure{FailedAt: time.Unix(1, 0), Text: "no"}
+			burial := &nixie.Burial{Cause: nixie.CauseExhausted, Status: nixie.StatusOpen, Redrivable: true}
 			settlements = append(settlements, [...]nixie.Settlement{
 				{Delivery: d, Verb: nixie.Complete}, {Delivery: d, Verb: nixie.Release}, {Delivery: d, Verb: nixie.Retry, Failure: f},
-				{Delivery: d, Verb: nixie.Bury, Failure: f, Burial: &nixie.Burial{Cause: nixie.CauseExhausted, Status: nixie.StatusOpen, Redrivable: true}},
-			}[dice.IntN(4)])
+				{Delivery: d, Verb: nixie.Bury, Failure: f, Burial: burial}, {Delivery: d, Verb: nixie.Halt, Failure: f, Burial: burial},
+			}[dice.IntN(5)])
 		}
 		return append(errs, s.Settle(ctx, settlements)...)
 	case 4:
@@ -83,8 +108,17 @@ func disturb(ctx context.Context, s *postgres.Store, dice *rand.Rand, queue func
 		}
 		verb := []store.ChangeVerb{store.Cancel, store.RetryNow, store.Move, store.MayPass}[dice.IntN(4)]
 		return append(s.Amend(ctx, ids, store.Change{Verb: verb, Actor: "ann", Reason: "because", Queue: queue()}), err)
+	case 6:
+		_, err := s.Adjust(ctx, queue(), "ann", "because", func(set *nixie.QueueSettings) error {
+			set.Paused, set.DeadHead, set.AuditRetention = false, []nixie.DeadHead{nixie.DeadBlocks, nixie.DeadFrees}[dice.IntN(2)], nixie.MinRetention
+			return nil
+		})
+		return []error{err}
+	case 7:
+		_, err := s.Unblock(ctx, store.Unblocking{Queue: queue(), Stream: fmt.Sprint("s", dice.IntN(3)), Actor: "ann", Reason: "because", Mark: dice.IntN(2) == 0})
+		return []error{err}
 	}
-	_, err := s.Prune(ctx, store.Pruning{Resume: true})
+	_, err := s.Prune(ctx, store.Pruning{Resume: dice.IntN(2) == 0})
 	_, other := s.Queues(ctx)
 	return []error{err, other}
 }

@@ -5,7 +5,6 @@ import (
 	"context"
 	"errors"
 	"slices"
-	"strings"
 
 	"github.com/nixie-go/nixie"
 )
@@ -60,12 +59,14 @@ func (t *tx) enqueue(messages []nixie.Message) ([]nixie.Receipt, error) {
 	messages = slices.Clone(messages) // one of them may be replaced by a later one
 	var names []string
 	var given []nixie.ID
+	plain := true
 	for i := range messages {
-		if m := &messages[i]; m.ID.IsZero() {
-			names = append(names, m.Queue)
-		} else {
-			names, given = append(names, m.Queue), append(given, m.ID)
+		m := &messages[i]
+		names = append(names, m.Queue)
+		if !m.ID.IsZero() {
+			given = append(given, m.ID)
 		}
+		plain = plain && mayBePlain(m)
 	}
 	existing := map[nixie.ID]bool{}
 	if len(given) > 0 {
@@ -76,10 +77,18 @@ func (t *tx) enqueue(messages []nixie.Message) ([]nixie.Receipt, error) {
 			return err
 		}, "select id from @.message where id = any($1)", uuids(given))
 	}
-	t.draw(len(messages))
+	if !plain {
+		t.draw(len(messages))
+	}
 	t.clock()
 	if err := t.openQueues(names); err != nil {
 		return nil, err
+	}
+	if plain && t.anyOrdered() {
+		t.draw(len(messages))
+		if err := t.send(); err != nil {
+			return nil, err
+		}
 	}
 	e := &enqueuing{tx: t, receipts: make([]nixie.Receipt, len(messages)), fresh: make([]*message, len(messages)), existing: existing}
 	streams := map[streamKey]bool{}
@@ -95,12 +104,16 @@ func (t *tx) enqueue(messages []nixie.Message) ([]nixie.Receipt, error) {
 		e.replaces = e.replaces || m.OnConflict == nixie.ReplaceExisting
 		e.fresh[i] = t.newMessage(q, m)
 	}
-	if len(streams) > 0 { // places in a stream are drawn under its lock
+	if e.replaces {
+		e.openHolders(messages, streams)
+	} else {
 		t.openStreams(streams)
+	}
+	if len(streams) > 0 { // places in a stream are drawn under its lock
 		t.draw(len(messages))
-		if err := t.send(); err != nil {
-			return nil, err
-		}
+	}
+	if err := t.send(); err != nil {
+		return nil, err
 	}
 	if err := e.claimKeys(messages); err != nil {
 		return nil, err
@@ -111,10 +124,16 @@ func (t *tx) enqueue(messages []nixie.Message) ([]nixie.Receipt, error) {
 // newMessage is a message as it is taken in, with a place of its own.
 func (t *tx) newMessage(q *queueRow, given *nixie.Message) *message {
 	m := &message{
-		pos: t.nextPlace(), queue: q.n, q: q, id: given.ID, mtype: given.Type, key: given.Key, stream: given.Stream, dedupe: given.DedupeKey,
-		priority: given.Priority, hash: nixie.HashBody(given.Body), generation: 1, due: t.now,
+		queue: q.n, q: q, id: given.ID, mtype: given.Type, key: given.Key, stream: given.Stream, dedupe: given.DedupeKey,
+		priority: given.Priority, hash: nixie.HashBody(given.Body), generation: 1, due: t.now, in: inFresh,
 	}
-	m.place = m.pos
+	if len(t.places) > 0 { // those of a call stand in its order
+		m.pos = t.nextPlace()
+		m.place = m.pos
+	}
+	if q.settings.Ordered() || !mayBePlain(given) {
+		m.in = nowhere
+	}
 	if m.id.IsZero() {
 		m.id = t.store.ids.New(moment(t.now))
 	}
@@ -123,6 +142,22 @@ func (t *tx) newMessage(q *queueRow, given *nixie.Message) *message {
 	}
 	m.due = max(m.due, nanos(given.NotBefore))
 	return m
+}
+
+// mayBePlain reports whether a message is handed out by range if its queue has no
+// order.
+func mayBePlain(m *nixie.Message) bool {
+	return m.DedupeKey == "" && m.Priority == 0 && m.Delay <= 0 && m.NotBefore.IsZero()
+}
+
+// anyOrdered reports whether one of the queues that were read has an order.
+func (t *tx) anyOrdered() bool {
+	for _, q := range t.queues {
+		if q.settings.Ordered() {
+			return true
+		}
+	}
+	return false
 }
 
 // enqueuing is one call of enqueue.
@@ -147,9 +182,6 @@ func (e *enqueuing) claimKeys(messages []nixie.Message) error {
 			}
 		}
 	}
-	slices.SortFunc(wanted, func(a, b int) int {
-		return compareKeys(dedupeKey{e.fresh[a].queue, messages[a].DedupeKey}, dedupeKey{e.fresh[b].queue, messages[b].DedupeKey})
-	})
 	held := map[int]*holder{}
 	for len(wanted) > 0 {
 		got, err := e.insertKeys(wanted)
@@ -167,8 +199,14 @@ func (e *enqueuing) claimKeys(messages []nixie.Message) error {
 	return e.answerHeld(messages, first, held)
 }
 
-func compareKeys(a, b dedupeKey) int {
-	return cmp.Or(cmp.Compare(a.queue, b.queue), strings.Compare(a.key, b.key))
+// openHolders opens the streams of the call together with those of the messages
+// that may be replaced, and locks these.
+func (e *enqueuing) openHolders(messages []nixie.Message, streams map[streamKey]bool) {
+	queues, names := streamArgs(streams)
+	owners, keys := eachOf(e.fresh, func(m *message) int64 { return m.queue }), eachOf(messages, func(m nixie.Message) string { return m.DedupeKey })
+	const holders = "(select pos from @.dedupe where (queue, key) in (select * from unnest($1::int[], $2::text[])))"
+	e.openStreamsOf("select s.queue, s.name from @.stream s where s.n in (select stream from @.pending where pos in "+holders+" and stream is not null) union select * from unnest($3::int[], $4::text[])", owners, keys, queues, names)
+	e.lock(&e.locked.pending, "select pos from @.pending where pos in "+holders+" order by pos for update", owners, keys)
 }
 
 // insertKeys takes the keys that nobody holds, and reads who holds the others. One
@@ -185,13 +223,9 @@ func (e *enqueuing) insertKeys(wanted []int) (got map[int64]bool, err error) {
 		err := r.Scan(&pos)
 		got[pos] = true
 		return err
-	}, `insert into @.dedupe (queue, key, pos) select queue, key, pos from unnest($1::int[], $2::text[], $3::bigint[]) with ordinality u (queue, key, pos, ord) order by ord
+	}, `insert into @.dedupe (queue, key, pos) select queue, key, pos from unnest($1::int[], $2::text[], $3::bigint[]) u (queue, key, pos) order by 1, 2
 		on conflict do nothing returning pos`, queues, keys, positions)
-	const pairs = "select * from unnest($1::int[], $2::text[])"
-	if e.replaces {
-		e.run("select from @.pending where pos in (select pos from @.dedupe where (queue, key) in ("+pairs+")) order by pos for update", queues, keys)
-	}
-	e.readKeys(pairs, queues, keys)
+	e.readKeys("select * from unnest($1::int[], $2::text[])", queues, keys)
 	return got, e.send()
 }
 
@@ -210,6 +244,9 @@ func (e *enqueuing) answerHeld(messages []nixie.Message, first map[dedupeKey]int
 			}
 			e.receipts[i] = nixie.Receipt{ID: has.id, Duplicate: true, Different: has.hash != e.fresh[i].hash}
 			if m.OnConflict == nixie.ReplaceExisting {
+				if !e.locked.pending[has.pos] {
+					return errRaced
+				}
 				e.replace(has, m, e.fresh[i].hash)
 			}
 			e.fresh[i] = nil
@@ -276,7 +313,9 @@ func (e *enqueuing) accept(messages []nixie.Message) error {
 	}
 	e.insertMessages(list, given, func(*nixie.Message) int64 { return e.now })
 	for _, m := range list {
-		e.touch(m)
+		if m.in == nowhere {
+			e.touch(m)
+		}
 	}
 	return nil
 }
@@ -287,15 +326,15 @@ func (t *tx) insertMessages(list []*message, given []*nixie.Message, enqueued fu
 		return
 	}
 	text := func(of func(*nixie.Message) string) []string { return eachOf(given, of) }
-	t.run(`insert into @.message (pos, id, queue, type, key, stream, dedupe, priority, body, hash, headers, origin, enqueued, expires)
-		select pos, id, queue, type, nullif(key, ''), nullif(stream, ''), nullif(dedupe, ''), priority, body, hash, nullif(headers, ''), nullif(origin, ''), enqueued, expires
-		from unnest($1::bigint[], $2::uuid[], $3::int[], $4::text[], $5::text[], $6::text[], $7::text[], $8::smallint[], $9::bytea[], $10::bytea[], $11::text[], $12::text[], $13::bigint[], $14::bigint[])
-		u (pos, id, queue, type, key, stream, dedupe, priority, body, hash, headers, origin, enqueued, expires)`,
+	t.run(`insert into @.message (pos, apart, id, queue, type, key, stream, dedupe, priority, body, hash, headers, origin, enqueued, expires)
+		select case pos when 0 then nextval('@.place') else pos end, apart, id, queue, type, nullif(key, ''), nullif(stream, ''), nullif(dedupe, ''), priority, body, hash, nullif(headers, ''), nullif(origin, ''), enqueued, expires
+		from unnest($1::bigint[], $2::uuid[], $3::int[], $4::text[], $5::text[], $6::text[], $7::text[], $8::smallint[], $9::bytea[], $10::bytea[], $11::text[], $12::text[], $13::bigint[], $14::bigint[], $15::boolean[])
+		u (pos, id, queue, type, key, stream, dedupe, priority, body, hash, headers, origin, enqueued, expires, apart)`,
 		columnOf(list, func(m *message) int64 { return m.pos }), columnOf(list, func(m *message) [16]byte { return m.id }), columnOf(list, func(m *message) int64 { return m.queue }),
 		text(func(m *nixie.Message) string { return m.Type }), text(func(m *nixie.Message) string { return m.Key }),
 		text(func(m *nixie.Message) string { return m.Stream }), text(func(m *nixie.Message) string { return m.DedupeKey }),
 		columnOf(list, func(m *message) int64 { return int64(m.priority) }), eachOf(given, func(m *nixie.Message) []byte { return notNull(m.Body) }),
 		columnOf(list, func(m *message) []byte { return m.hash[:] }),
 		text(func(m *nixie.Message) string { return toJSON(len(m.Headers) == 0, m.Headers) }), text(func(m *nixie.Message) string { return toJSON(m.Origin == nil, m.Origin) }),
-		eachOf(given, enqueued), eachOf(given, func(m *nixie.Message) int64 { return nanos(m.ExpiresAt) }))
+		eachOf(given, enqueued), eachOf(given, func(m *nixie.Message) int64 { return nanos(m.ExpiresAt) }), columnOf(list, func(m *message) bool { return m.in == nowhere }))
 }

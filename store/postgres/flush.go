@@ -1,6 +1,7 @@
 package postgres
 
 import (
+	"maps"
 	"slices"
 
 	"github.com/nixie-go/nixie"
@@ -15,9 +16,12 @@ type flush struct {
 	letters  []*letterRow
 	released []int64 // messages whose dedupe key is free again
 	taken    map[dedupeKey]int64
+	opened   bool       // keys were locked that nobody may hold
 	moved    []*message // to another queue
 	stirred  map[streamKey]bool
 	counts   map[logged]int64
+	apart    []int64         // messages that no range hands out any more
+	settled  map[int64]int64 // how many members of which batch
 }
 
 // touch notes that a message changed.
@@ -36,6 +40,7 @@ func (t *tx) touch(m *message) {
 func (t *tx) flush() {
 	w := &t.work
 	t.flushMessages()
+	t.flushRanges()
 	t.flushMoves()
 	t.flushFailures()
 	t.flushLetters()
@@ -59,6 +64,13 @@ func (t *tx) flushMessages() {
 		case m.in == inLog:
 			returning = append(returning, m.pos)
 			t.count(m, -1)
+		case m.in == inFresh:
+			t.work.apart = append(t.work.apart, m.pos)
+		case m.in == inRange:
+			if t.work.settled == nil {
+				t.work.settled = map[int64]int64{}
+			}
+			t.work.settled[m.batch]++
 		}
 		switch {
 		case to == inLog:
@@ -160,7 +172,7 @@ func (t *tx) flushMoves() {
 	if len(t.work.moved) == 0 {
 		return
 	}
-	t.run("update @.message m set queue = u.queue from unnest($1::bigint[], $2::int[]) u (pos, queue) where m.pos = u.pos",
+	t.run("update @.message m set queue = u.queue, apart = true from unnest($1::bigint[], $2::int[]) u (pos, queue) where m.pos = u.pos",
 		columnOf(t.work.moved, func(m *message) int64 { return m.pos }), columnOf(t.work.moved, func(m *message) int64 { return m.queue }))
 }
 
@@ -232,21 +244,33 @@ func (t *tx) readKeys(wanted string, args ...any) {
 		from @.dedupe d join @.message m on m.pos = d.pos left join @.pending p on p.pos = d.pos where (d.queue, d.key) in (`+wanted+") order by d.queue, d.key", args...)
 }
 
+// openKeys locks keys, whether anybody holds them or not, and reads who does. A row
+// whose holder is 0 is there for the lock and goes again.
+func (t *tx) openKeys(wanted string, args ...any) {
+	t.run("insert into @.dedupe as d (queue, key, pos) select distinct *, 0 from ("+wanted+") u order by 1, 2 on conflict (queue, key) do update set pos = d.pos", args...)
+	t.readKeys(wanted, args...)
+	t.work.opened = true
+}
+
+// freeKeys takes the keys of messages away.
+func (t *tx) freeKeys(positions []int64) {
+	t.run(`with own as materialized (select queue, key from @.dedupe where pos = any($1) order by queue, key for update)
+		delete from @.dedupe d using own where d.queue = own.queue and d.key = own.key`, positions)
+}
+
 func (t *tx) flushKeys() {
 	if len(t.work.released) > 0 {
-		t.run("delete from @.dedupe where pos = any($1)", t.work.released)
+		t.freeKeys(t.work.released)
 	}
-	if len(t.work.taken) == 0 {
-		return
+	if len(t.work.taken) > 0 {
+		own := slices.Collect(maps.Keys(t.work.taken))
+		t.run("insert into @.dedupe (queue, key, pos) select * from unnest($1::int[], $2::text[], $3::bigint[]) on conflict (queue, key) do update set pos = excluded.pos",
+			eachOf(own, func(k dedupeKey) int64 { return k.queue }), eachOf(own, func(k dedupeKey) string { return k.key }),
+			eachOf(own, func(k dedupeKey) int64 { return t.work.taken[k] }))
 	}
-	own := make([]dedupeKey, 0, len(t.work.taken))
-	for key := range t.work.taken {
-		own = append(own, key)
+	if t.work.opened {
+		t.run("delete from @.dedupe where pos = 0")
 	}
-	slices.SortFunc(own, compareKeys)
-	t.run("insert into @.dedupe (queue, key, pos) select * from unnest($1::int[], $2::text[], $3::bigint[])",
-		eachOf(own, func(k dedupeKey) int64 { return k.queue }), eachOf(own, func(k dedupeKey) string { return k.key }),
-		eachOf(own, func(k dedupeKey) int64 { return t.work.taken[k] }))
 }
 
 func eachOf[S, T any](list []S, of func(S) T) []T {

@@ -9,6 +9,7 @@ import (
 
 	"github.com/nixie-go/nixie"
 	"github.com/nixie-go/nixie/internal/testservers"
+	"github.com/nixie-go/nixie/internal/tier"
 	"github.com/nixie-go/nixie/store"
 	"github.com/nixie-go/nixie/store/postgres"
 )
@@ -91,7 +92,17 @@ func (s *siege) work(st *postgres.Store) {
 // on by themselves when it is back; what they were told was taken in is there and
 // ends, each message once.
 func TestServerKilled(t *testing.T) {
-	const kills, perKill, workers = 3, 150, 3
+	const kills = 3
+	tier.Proof{Name: "kills-postgres-server", Unit: "kills", Quick: kills, Deep: 100}.Run(t, func(t *testing.T, _ uint64) int {
+		besiege(t, kills)
+		return kills
+	})
+}
+
+// besiege kills one server so many times.
+func besiege(t *testing.T, kills int) {
+	t.Helper()
+	const perKill, workers = 150, 3
 	own := testservers.OwnPostgres(t)
 	open := func(owner string) *postgres.Store {
 		st, err := postgres.Open(t.Context(), own.URL, postgres.Options{Owner: owner})

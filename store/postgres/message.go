@@ -27,6 +27,8 @@ const (
 	nowhere table = iota
 	inPending
 	inLog
+	inRange // no row but that of the batch
+	inFresh // none at all: no range has reached it
 )
 
 // message is what a call knows of a message that it works on, and what becomes of
@@ -40,6 +42,7 @@ type message struct {
 	priority    int
 	hash        nixie.Hash
 	in          table
+	batch       int64 // whose lease it is under, in a batch
 	state       int
 	due, place  int64
 	attempts    int
@@ -111,18 +114,18 @@ func (m *message) learn(steps []string) {
 	}
 }
 
-const messageColumns = `m.pos, m.id, m.queue, m.type, coalesce(m.key, ''), coalesce(m.stream, ''), coalesce(m.dedupe, ''), m.priority, m.hash,
-	case when p.pos is not null then 1 when l.pos is not null then 2 else 0 end, coalesce(p.state, l.state, 0), coalesce(p.due, 0), coalesce(p.place, 0),
-	coalesce(p.attempts, l.attempts, 0), coalesce(p.deliveries, l.deliveries, 0), coalesce(p.crashes, l.crashes, 0), coalesce(p.generation, l.generation, 1), coalesce(p.redrives, l.redrives, 0),
-	coalesce(p.number, l.number, 0), coalesce(p.owner, 0), coalesce(p.until, 0), coalesce(p.received, l.received, 0), coalesce(p.claimed, 0), coalesce(p.abandoned, ''), coalesce(p.steps, l.steps, ''),
-	coalesce(p.stream, 0), coalesce(p.rank, 0), coalesce(p.may_pass, false), coalesce(p.gap, l.gap, false), coalesce(p.reason, l.reason, ''), coalesce(l.ended, 0)`
+const messageColumns = `c.pos, c.id, c.queue, c.type, coalesce(c.key, ''), coalesce(c.stream, ''), coalesce(c.dedupe, ''), c.priority, c.hash,
+	coalesce(c.lies, 0), coalesce(c.batch, 0), coalesce(c.stands, c.state, 0), c.due, c.place,
+	c.attempts, c.deliveries, c.crashes, c.generation, c.redrives,
+	c.number, c.owner, c.until, c.received, c.claimed, coalesce(c.abandoned, ''), coalesce(c.steps, ''),
+	coalesce(c.in_stream, 0), c.rank, c.may_pass, c.gap, c.reason, c.ended`
 
 // keep reads a row of messageColumns.
 func (t *tx) keep(r row) error {
 	m := &message{}
 	var steps string
 	if err := r.Scan(&m.pos, (*idColumn)(&m.id), &m.queue, &m.mtype, &m.key, &m.stream, &m.dedupe, &m.priority, (*hashColumn)(&m.hash),
-		&m.in, &m.state, &m.due, &m.place,
+		&m.in, &m.batch, &m.state, &m.due, &m.place,
 		&m.attempts, &m.deliveries, &m.crashes, &m.generation, &m.redrives,
 		&m.number, &m.owner, &m.until, &m.received, &m.claimed, &m.abandoned, &steps,
 		&m.inStream, &m.rank, &m.mayPass, &m.gap, &m.reason, &m.ended); err != nil {
@@ -140,8 +143,12 @@ func (t *tx) keep(r row) error {
 // first argument.
 const ofIDs = " in (select pos from @.message where id = any($1::uuid[]))"
 
-// locks are what a transaction has locked before it read anything.
-type locks struct{ streams, pending, letters map[int64]bool }
+// locks are what a transaction has locked before it read anything; cursors by their
+// queue.
+type locks struct {
+	cursors, streams, pending, letters map[int64]bool
+	batches                            map[int64]*batchRow
+}
 
 // lock adds a statement that locks rows and answers with their numbers.
 func (t *tx) lock(into *map[int64]bool, query string, args ...any) {
@@ -163,7 +170,8 @@ var errRaced = errors.New("rows came while others were locked")
 // checkLocks reports a race if something was read that is not locked.
 func (t *tx) checkLocks() error {
 	for _, m := range t.rows {
-		if m.in == inPending && !t.locked.pending[m.pos] || m.inStream != 0 && !t.locked.streams[m.inStream] {
+		if m.in == inPending && !t.locked.pending[m.pos] || m.inStream != 0 && !t.locked.streams[m.inStream] ||
+			m.in == inFresh && !t.locked.cursors[m.queue] || m.in == inRange && t.locked.batches[m.batch] == nil {
 			return errRaced
 		}
 	}
@@ -179,25 +187,44 @@ func (t *tx) checkLocks() error {
 // also their histories are asked for.
 func (t *tx) hold(ids []nixie.ID, told bool) error {
 	list := uuids(ids)
-	t.lock(&t.locked.streams, `select n from @.stream where n in (select stream from @.pending where pos`+ofIDs+` and stream is not null) order by n for update`, list)
-	t.lock(&t.locked.pending, "select pos from @.pending where pos"+ofIDs+" order by pos for update", list)
-	t.lock(&t.locked.letters, "select n from @.letter where pos"+ofIDs+" order by n for update", list)
-	t.clock()
-	t.readMessages("m.id = any($1::uuid[])", list)
-	t.readLetters("pos"+ofIDs, list)
-	if told {
-		t.readHeads("pos"+ofIDs, list)
-	}
+	t.lockRanges(list)
+	t.holdRows(list, told)
 	if err := t.send(); err != nil {
 		return err
 	}
 	return t.checkLocks()
 }
 
-// readMessages reads messages with their queues.
+// lockRanges locks what messages without a row of their own are under: the cursors of
+// those that no range has reached, and batches.
+func (t *tx) lockRanges(ids [][16]byte) {
+	t.lock(&t.locked.cursors, "select queue from @.cursor where queue in (select queue from @.current where id = any($1::uuid[]) and lies = 4) order by queue for update", ids)
+	t.lockBatches("select batch from @.current where id = any($1::uuid[]) and lies = 3", ids)
+}
+
+// holdRows locks the rows of messages, and reads what is known of them.
+func (t *tx) holdRows(ids [][16]byte, told bool) {
+	t.lock(&t.locked.streams, "select n from @.stream where n in (select stream from @.pending where pos"+ofIDs+" and stream is not null) order by queue, name for update", ids)
+	t.holdRest(ids, told)
+}
+
+// holdRest is what holdRows does once the streams are locked.
+func (t *tx) holdRest(ids [][16]byte, told bool) {
+	t.lock(&t.locked.pending, "select pos from @.pending where pos"+ofIDs+" order by pos for update", ids)
+	t.lock(&t.locked.letters, "select n from @.letter where pos"+ofIDs+" order by n for update", ids)
+	t.clock()
+	t.readMessages("c.id = any($1::uuid[])", ids)
+	t.readLetters("pos"+ofIDs, ids)
+	if told {
+		t.readHeads("pos"+ofIDs, ids)
+	}
+}
+
+// readMessages reads messages with their queues. The condition is about the view
+// current, as c.
 func (t *tx) readMessages(where string, args ...any) {
-	t.read(t.keep, "select "+messageColumns+" from @.message m left join @.pending p on p.pos = m.pos left join @.log l on l.pos = m.pos where "+where, args...)
-	t.readQueues("n in (select m.queue from @.message m where "+where+")", args...)
+	t.read(t.keep, "select "+messageColumns+" from @.current c where "+where, args...)
+	t.readQueues("n in (select c.queue from @.message c where "+where+")", args...)
 	t.list[len(t.list)-1].done = func(string) error { return t.join() }
 }
 

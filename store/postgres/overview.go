@@ -86,7 +86,9 @@ func (t *tx) countWaiting(infos map[int64]*nixie.QueueInfo) {
 				when p.may_pass and exists (select from (select h.pos, h.due, h.rank from @.pending h where h.stream = p.stream order by h.rank limit 1) h
 					where h.pos <> p.pos and h.due <= $1 and not exists (select from @.letter l where l.stream = p.stream and l.blocks and l.rank < h.rank)) then 1
 				else 0 end as kind
-			from @.pending p) w group by 1, 2, 3`, t.now, ends)
+			from @.pending p
+			union all select queue, enqueued, 0 from @.fresh) w group by 1, 2, 3
+		union all select queue, 3, 0, sum(remains)::bigint, 0, 0 from @.batch group by queue`, t.now, ends)
 }
 
 // countEnded counts what has ended, also what is not kept any more.

@@ -3,6 +3,7 @@ package postgres
 import (
 	"context"
 	"sync"
+	"sync/atomic"
 	"time"
 )
 
@@ -18,8 +19,10 @@ const (
 const deadOwner = "(o.gone or o.seen < clock_timestamp() - " + patience + ")"
 
 // unlist takes owners off the list whose leases are ended; the others are gone.
-const unlist = `with kept as (update @.owner o set gone = true where o.n = any($1) and exists (select from @.pending p where p.state = 1 and p.owner = o.n))
-	delete from @.owner o where o.n = any($1) and not exists (select from @.pending p where p.state = 1 and p.owner = o.n)`
+const unlist = "with kept as (update @.owner o set gone = true where o.n = any($1) and " + holdsLeases + ") delete from @.owner o where o.n = any($1) and not " + holdsLeases
+
+// holdsLeases is the condition that an owner o has leases.
+const holdsLeases = "(exists (select from @.pending p where p.state = 1 and p.owner = o.n) or exists (select from @.batch b where b.owner = o.n))"
 
 // ownership is this process in the list of those that claim.
 type ownership struct {
@@ -28,6 +31,8 @@ type ownership struct {
 	n    int64
 	stop context.CancelFunc
 	done chan struct{} // closed when the heart has stopped
+
+	claims atomic.Int64 // numbers of batches that were given away
 }
 
 // registered returns this process's number in the list; it enters the list with
@@ -38,7 +43,9 @@ func (o *ownership) registered(ctx context.Context, s *Store, known int64) (int6
 	if o.n != 0 && o.n != known {
 		return o.n, nil
 	}
-	if err := s.pool.QueryRow(ctx, s.named("insert into @.owner (name) values ($1) returning n"), o.name).Scan(&o.n); err != nil {
+	asked, answered := context.WithTimeout(ctx, s.opts.AnswerWait)
+	defer answered()
+	if err := s.pool.QueryRow(asked, s.named("insert into @.owner (name) values ($1) returning n"), o.name).Scan(&o.n); err != nil {
 		return 0, err
 	}
 	if o.stop == nil {
@@ -56,6 +63,13 @@ func (o *ownership) self() int64 {
 	return o.n
 }
 
+// batches is a number after which so many as one claim may need are free. No two
+// claims ever get the same, also if the server forgets the first: 23 bits are of the
+// owner.
+func (o *ownership) batches(owner int64) int64 {
+	return owner&(1<<23-1)<<40 + o.claims.Add(maxPieces) - maxPieces
+}
+
 // beat shows now and then that the process lives. A beat that fails is made up for
 // by the next one.
 func (o *ownership) beat(ctx context.Context, s *Store) {
@@ -67,10 +81,17 @@ func (o *ownership) beat(ctx context.Context, s *Store) {
 		case <-ctx.Done():
 			return
 		case <-tick.C:
-			_, _ = s.pool.Exec(ctx, s.named("update @.owner set seen = clock_timestamp() where n = $1 and not gone"), o.self())
-			_, _ = s.pool.Exec(ctx, s.named(fold))
+			o.once(ctx, s)
 		}
 	}
+}
+
+// once is one beat. A connection that is dead must not hold up the next one.
+func (o *ownership) once(ctx context.Context, s *Store) {
+	ctx, stop := context.WithTimeout(ctx, heartbeat)
+	defer stop()
+	_, _ = s.pool.Exec(ctx, s.named("update @.owner set seen = clock_timestamp() where n = $1 and not gone"), o.self())
+	_, _ = s.pool.Exec(ctx, s.named(fold))
 }
 
 // leave stops the heart and says that the process is gone, so that what it holds
@@ -111,6 +132,9 @@ func (t *tx) sweep() error {
 	t.read(stir, `update @.pending p set state = 6, `+voided+` from (select p.pos, s.name from @.pending p join @.stream s on s.n = p.stream
 		where p.state = 1 and (p.until <= $1 or p.owner = any($2)) order by p.pos for update of p, s skip locked) v
 		where p.pos = v.pos returning p.queue, v.name`, t.now, dead)
+	if err := t.sweepBatches(dead); err != nil {
+		return err
+	}
 	t.run(unlist, dead)
 	if err := t.send(); err != nil {
 		return err
@@ -121,4 +145,7 @@ func (t *tx) sweep() error {
 }
 
 // voided is what becomes of a lease that ends without a settlement.
-const voided = `owner = 0, until = 0, due = $1, crashes = p.crashes + 1, abandoned = coalesce((select nullif(o.name, '') from @.owner o where o.n = p.owner), '?')`
+const voided = "owner = 0, until = 0, due = $1, crashes = p.crashes + 1, abandoned = " + abandoner
+
+// abandoner is who let go of the lease p.
+const abandoner = "coalesce((select nullif(o.name, '') from @.owner o where o.n = p.owner), '?')"

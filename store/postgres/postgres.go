@@ -38,14 +38,20 @@ type Options struct {
 	MustExist bool
 	// LockWait is how long a statement waits for locks of others: default 30 s.
 	LockWait time.Duration
+	// AnswerWait is how long an answer of the server is waited for, also where the
+	// connection is dead and nobody says so: default 1 minute. Whoever looks around,
+	// which may take longer, waits 6 minutes.
+	AnswerWait time.Duration
 }
 
 const (
-	defaultSchema   = "nixie"
-	defaultLockWait = 30 * time.Second
-	connectPatience = 30 * time.Second
-	statementLimit  = 5 * time.Minute // that no statement of ours comes near
-	idleLimit       = time.Minute     // of a transaction of ours between two round trips
+	defaultSchema     = "nixie"
+	defaultLockWait   = 30 * time.Second
+	defaultAnswerWait = time.Minute
+	connectPatience   = 30 * time.Second
+	statementLimit    = 5 * time.Minute // that no statement of ours comes near
+	viewPatience      = statementLimit + time.Minute
+	idleLimit         = time.Minute // of a transaction of ours between two round trips
 )
 
 // Store is an open store. It is safe for concurrent use.
@@ -57,6 +63,8 @@ type Store struct {
 	gate  gate
 	owner ownership
 	wakes wakes
+
+	handouts handouts
 }
 
 var _ interface {
@@ -76,6 +84,9 @@ func Open(ctx context.Context, dsn string, opts Options) (*Store, error) {
 	if opts.LockWait == 0 {
 		opts.LockWait = defaultLockWait
 	}
+	if opts.AnswerWait == 0 {
+		opts.AnswerWait = defaultAnswerWait
+	}
 	if opts.Owner == "" {
 		opts.Owner = processName()
 	}
@@ -94,6 +105,9 @@ func Open(ctx context.Context, dsn string, opts Options) (*Store, error) {
 		"lock_timeout":                        millis(opts.LockWait),
 		"statement_timeout":                   millis(statementLimit),
 		"idle_in_transaction_session_timeout": millis(idleLimit),
+		"tcp_keepalives_idle":                 "15", // seconds; what a machine that vanished has locked is free after half a minute
+		"tcp_keepalives_interval":             "5",
+		"tcp_keepalives_count":                "3",
 	} {
 		if config.ConnConfig.RuntimeParams[name] == "" {
 			config.ConnConfig.RuntimeParams[name] = value
@@ -101,7 +115,7 @@ func Open(ctx context.Context, dsn string, opts Options) (*Store, error) {
 	}
 	c := config.ConnConfig
 	s := &Store{opts: opts, place: fmt.Sprintf("postgres://%s/%s", c.Host, c.Database)}
-	s.owner.name = opts.Owner
+	s.owner.name, s.handouts = opts.Owner, s.makeHandouts()
 	if s.pool, err = pgxpool.NewWithConfig(context.WithoutCancel(ctx), config); err != nil {
 		return nil, s.explain(err)
 	}

@@ -33,10 +33,10 @@ func (s *Store) Prune(ctx context.Context, p store.Pruning) (done store.Pruned, 
 	err = s.write(ctx, func(t *tx) error {
 		pr := &pruner{tx: t, dry: p.DryRun, left: int64(p.Limit)}
 		cursor := p.Cursor
+		t.run("select pg_advisory_xact_lock(hashtext('" + t.store.opts.Schema + "'), 0)") // one at a time
 		t.clock()
 		t.readQueues("true")
 		if p.Resume {
-			t.run("select from @.meta where name = 'prune' for update")
 			t.read(func(r row) error { return r.Scan(&cursor) }, "select value from @.meta where name = 'prune'")
 		}
 		if err := t.send(); err != nil {
@@ -51,6 +51,7 @@ func (s *Store) Prune(ctx context.Context, p store.Pruning) (done store.Pruned, 
 		}
 		done = pr.done
 		if !p.DryRun {
+			pr.removeAll()
 			t.run(fold)
 		}
 		if p.Resume {
@@ -79,12 +80,38 @@ func parsePlace(cursor string) (place, error) {
 	return place{n[0], n[1], n[2]}, nil
 }
 
-// pruner is one step of pruning.
+// pruner is one step of pruning. What it finds goes at its end, so that locks are
+// taken in the order of all.
 type pruner struct {
 	*tx
-	dry  bool
-	left int64
-	done store.Pruned
+	dry    bool
+	left   int64
+	done   store.Pruned
+	found  []int64 // messages
+	chains []cut
+}
+
+// cut is where the audit of a queue is to begin after.
+type cut struct {
+	queue, number int64
+	hash          []byte
+}
+
+// removeAll removes what was found. Letters are locked, and of the rest nobody else
+// changes anything.
+func (p *pruner) removeAll() {
+	if len(p.found) > 0 {
+		p.remove("pruned", p.found)
+	}
+	for _, c := range p.chains {
+		p.run("delete from @.audit where queue = $1 and number <= $2", c.queue, c.number)
+	}
+	if len(p.chains) > 0 {
+		p.run("select from @.chain where queue = any($1) order by queue for update", eachOf(p.trail, func(e entry) int64 { return e.queue }))
+	}
+	for _, c := range p.chains {
+		p.run("update @.chain set gone_number = $2, gone_hash = $3 where queue = $1", c.queue, c.number, c.hash)
+	}
 }
 
 // from goes on at a place until enough rows were met.
@@ -152,27 +179,26 @@ func (p *pruner) messages(queue, after int64, kept time.Duration) (int64, error)
 	if kept == nixie.Forever {
 		return 0, nil
 	}
-	list, _, err := p.positions("select pos, null::uuid from @.log where queue = $1 and state <> 5 and redrives = 0 and ended <= $2 order by ended, pos offset $3 limit $4", queue, p.now-int64(kept), after, p.left)
+	list, _, err := p.positions("select pos, null::uuid from @.log where queue = $1 and state <> 5 and coalesce(redrives, 0) = 0 and ended <= $2 order by ended, pos offset $3 limit $4", queue, p.now-int64(kept), after, p.left)
 	p.done.Messages += int64(len(list))
-	if err == nil && !p.dry && len(list) > 0 {
-		p.remove("pruned", list)
-	}
+	p.found = append(p.found, list...)
 	return int64(len(list)), err
 }
 
+// lettersOf passes by the letters that others are about to change.
 func (p *pruner) lettersOf(queue, after int64, kept time.Duration) (int64, error) {
 	if kept == nixie.Forever {
 		return 0, nil
 	}
 	query := "select pos, id from @.letter where queue = $1 and resolved > 0 and resolved <= $2 order by resolved, n offset $3 limit $4"
 	if !p.dry {
-		query += " for update"
+		query += " for update skip locked"
 	}
 	list, ids, err := p.positions(query, queue, p.now-int64(kept), after, p.left)
 	p.done.Letters += int64(len(list))
 	if err == nil && !p.dry && len(list) > 0 {
 		p.run("update @.item set state = 'skipped' where state = 'pending' and letter in (select n from @.letter where pos = any($1))", list)
-		p.remove("pruned", list)
+		p.found = append(p.found, list...)
 		for _, id := range ids {
 			p.record(queue, system, nixie.OnPurge, id, store.PrunedLetter(kept))
 		}
@@ -185,7 +211,6 @@ func (p *pruner) audit(queue, after int64, kept time.Duration) (met int64, err e
 	if kept == nixie.Forever {
 		return 0, nil
 	}
-	p.run("select from @.chain where queue = $1 for update", queue)
 	var newest int64
 	var hash []byte
 	over := false
@@ -208,8 +233,7 @@ func (p *pruner) audit(queue, after int64, kept time.Duration) (met int64, err e
 	if met == 0 || p.dry {
 		return met, nil
 	}
-	p.run("delete from @.audit where queue = $1 and number <= $2", queue, newest)
-	p.run("update @.chain set gone_number = $2, gone_hash = $3 where queue = $1", queue, newest, hash)
+	p.chains = append(p.chains, cut{queue, newest, hash})
 	p.record(queue, system, nixie.OnPrune, nixie.ID{}, store.PrunedEntries(newest, kept))
 	return met, nil
 }

@@ -11,18 +11,18 @@ type queueRow struct {
 	n        int64
 	name     string
 	settings nixie.QueueSettings
+	text     string // the settings as they are kept
 }
 
 // readQueues reads queues; what was read before is read again.
 func (t *tx) readQueues(where string, args ...any) {
 	t.read(func(r row) error {
 		q := &queueRow{}
-		var settings string
-		if err := r.Scan(&q.n, &q.name, &settings); err != nil {
+		if err := r.Scan(&q.n, &q.name, &q.text); err != nil {
 			return err
 		}
 		t.queues[q.n], t.named[q.name] = q, q
-		return fromJSON(settings, &q.settings)
+		return fromJSON(q.text, &q.settings)
 	}, "select n, name, settings::text from @.queue where "+where, args...)
 }
 
@@ -63,6 +63,7 @@ func (t *tx) makeQueues(names []string, made *bool) {
 	t.read(func(row) error { *made = true; return nil }, `insert into @.queue (name, age, lease) select name, $2, $3 from unnest($1::text[]) name order by name
 		on conflict do nothing returning n`, names, ageOf(&zero), int64(zero.LeaseOrDefault()))
 	t.run("insert into @.chain (queue) select n from @.queue where name = any($1) order by n on conflict do nothing", names)
+	t.run("insert into @.cursor (queue) select n from @.queue where name = any($1) order by n on conflict do nothing", names)
 }
 
 // dropUnused removes the queues that were made for messages that were then refused.
@@ -74,6 +75,7 @@ func (t *tx) dropUnused() {
 	for _, name := range t.made {
 		if n := t.named[name].n; !used[n] {
 			t.run("delete from @.chain where queue = $1 and number = 0", n)
+			t.run("delete from @.cursor where queue = $1 and not exists (select from @.message where queue = $1)", n)
 			t.run("delete from @.queue where n = $1 and not exists (select from @.message where queue = $1) and settings = '{}'", n)
 		}
 	}

@@ -34,13 +34,14 @@ func (r *resolving) removeLetters() {
 // remove removes messages that have ended, with everything that hangs on them, and
 // counts them.
 func (t *tx) remove(why string, positions []int64) {
+	t.freeKeys(positions)
 	t.run(`insert into @.tally (queue, what, name, n) select queue, $2::text, case state when 2 then 'succeeded' when 3 then 'discarded' when 4 then 'canceled' else 'dead' end, count(*)
-		from @.log where pos = any($1) group by 1, 3 on conflict (queue, what, name) do update set n = tally.n + excluded.n`, positions, why)
+		from @.log where pos = any($1) group by 1, 3 order by 1, 3 on conflict (queue, what, name) do update set n = tally.n + excluded.n`, positions, why)
 	t.run(`insert into @.tally (queue, what, name, n) select queue, 'discards', coalesce(nullif(reason, ''), 'unknown'), count(*)
-		from @.log where pos = any($1) and state = 3 group by 1, 3 on conflict (queue, what, name) do update set n = tally.n + excluded.n`, positions)
+		from @.log where pos = any($1) and state = 3 group by 1, 3 order by 1, 3 on conflict (queue, what, name) do update set n = tally.n + excluded.n`, positions)
 	t.run(uncount, positions)
 	t.run("delete from @.note where letter in (select n from @.letter where pos = any($1))", positions)
-	for _, table := range [...]string{"letter", "dedupe", "attachment", "failure", "log", "message"} {
+	for _, table := range [...]string{"letter", "attachment", "failure", "log", "message"} {
 		t.run("delete from @."+table+" where pos = any($1)", positions)
 	}
 }

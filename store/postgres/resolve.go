@@ -57,15 +57,14 @@ func (r *resolving) hold(resolutions []store.Resolution) error {
 	const mine = " in (select pos from @.letter where id = any($1::uuid[]))"
 	r.lockQueues("n in (select queue from @.letter where id = any($1::uuid[]))", list)
 	// Streams are made for what may be appended to them.
-	r.lock(&r.locked.streams, `insert into @.stream as s (queue, name) select distinct m.queue, m.stream from @.message m join @.queue q on q.n = m.queue
-		where m.pos`+mine+` and m.stream is not null and q.settings->>'order' in ('strict', 'relaxed') order by 1, 2 on conflict (queue, name) do update set top = s.top returning n`, list)
+	r.openStreamsOf(`select m.queue, m.stream from @.message m join @.queue q on q.n = m.queue
+		where m.pos`+mine+` and m.stream is not null and q.settings->>'order' in ('strict', 'relaxed')`, list)
 	r.lock(&r.locked.pending, "select pos from @.pending where pos"+mine+" order by pos for update", list)
 	r.lock(&r.locked.letters, "select n from @.letter where id = any($1::uuid[]) order by n for update", list)
-	r.run(`select from @.dedupe d where (d.queue, d.key) in (select queue, dedupe from @.message where pos`+mine+` and dedupe is not null) order by d.queue, d.key for update`, list)
+	r.openKeys("select queue, dedupe from @.message where pos"+mine+" and dedupe is not null", list)
 	r.clock()
-	r.readMessages("m.pos"+mine, list)
+	r.readMessages("c.pos"+mine, list)
 	r.readLetters("id = any($1::uuid[])", list)
-	r.readKeys("select queue, dedupe from @.message where pos"+mine+" and dedupe is not null", list)
 	if len(operations) > 0 {
 		r.readItems(operations, list)
 	}
@@ -73,15 +72,7 @@ func (r *resolving) hold(resolutions []store.Resolution) error {
 	if err := r.send(); err != nil {
 		return err
 	}
-	if err := r.checkLocks(); err != nil {
-		return err
-	}
-	for _, m := range r.rows {
-		if m.q.settings.Ordered() {
-			r.stir(m.queue, m.stream)
-		}
-	}
-	return nil
+	return r.checkLocks()
 }
 
 // resolve applies one resolution. It answers before it changes anything.

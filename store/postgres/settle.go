@@ -46,15 +46,21 @@ func unsettled(settlements []nixie.Settlement, done []bool) (rest []nixie.Settle
 
 // settleAll applies the settlements of one call, in their order.
 func (t *tx) settleAll(settlements []nixie.Settlement, errs []error) error {
-	ids := make([]nixie.ID, 0, len(settlements))
+	deliveries := make([]*nixie.Delivery, 0, len(settlements))
+	var halting []nixie.ID
 	told := false // of failures: a letter says what the first and the newest was
 	for i := range settlements {
-		if st := &settlements[i]; st.Delivery != nil {
-			ids = append(ids, st.Delivery.ID)
-			told = told || st.Failure != nil || st.Second != nil || st.Burial != nil || st.Verb == nixie.Discard
+		st := &settlements[i]
+		deliveries = append(deliveries, st.Delivery)
+		if st.Verb == nixie.Halt && st.Delivery != nil {
+			halting = append(halting, st.Delivery.ID)
 		}
+		told = told || st.Failure != nil || st.Second != nil || st.Burial != nil || st.Verb == nixie.Discard
 	}
-	if err := t.hold(ids, told); err != nil {
+	if len(halting) > 0 { // their queues will be paused
+		t.run("select from @.queue where n in (select queue from @.message where id = any($1::uuid[])) order by n for update", uuids(halting))
+	}
+	if err := t.holdLeased(deliveries, told); err != nil {
 		return err
 	}
 	for i := range settlements {

@@ -23,7 +23,12 @@ import (
 // server is the PostgreSQL of these tests; each has a schema of its own there.
 var server testservers.Postgres
 
-func TestMain(m *testing.M) { os.Exit(testservers.WithPostgres(m.Run, &server)) }
+func TestMain(m *testing.M) {
+	if len(os.Args) == 5 && os.Args[1] == childArg {
+		os.Exit(childMain(os.Args[2], os.Args[3], os.Args[4]))
+	}
+	os.Exit(testservers.WithPostgres(m.Run, &server))
+}
 
 // schemas are those that were made, for others to use again: making one costs more
 // than most tests.

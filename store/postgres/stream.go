@@ -57,6 +57,19 @@ func (t *tx) openStreams(set map[streamKey]bool) {
 	t.run(`insert into @.stream as s (queue, name) select * from unnest($1::int[], $2::text[]) u order by 1, 2 on conflict (queue, name) do update set top = s.top`, queues, names)
 }
 
+// openStreamsOf does the same to those that a query names.
+func (t *tx) openStreamsOf(query string, args ...any) {
+	t.locked.streams = map[int64]bool{}
+	t.read(func(r row) error {
+		var n int64
+		var own streamKey
+		err := r.Scan(&n, &own.queue, &own.name)
+		t.locked.streams[n] = true
+		t.stir(own.queue, own.name)
+		return err
+	}, `insert into @.stream as s (queue, name) select distinct * from (`+query+`) u order by 1, 2 on conflict (queue, name) do update set top = s.top returning n, queue, name`, args...)
+}
+
 // arrange decides which messages of the streams that were stirred claims find.
 func (t *tx) arrange() {
 	if len(t.work.stirred) == 0 {

@@ -3,10 +3,12 @@ package postgres
 import (
 	"context"
 	"errors"
+	"math/rand/v2"
 	"strings"
 	"time"
 
 	"github.com/jackc/pgx/v5/pgconn"
+	"github.com/jackc/pgx/v5/pgxpool"
 
 	"github.com/nixie-go/nixie"
 )
@@ -18,6 +20,7 @@ type tx struct {
 	store *Store
 	ctx   context.Context
 	stop  context.CancelFunc // of ctx, where the transaction made it
+	wait  time.Duration      // for the answers of one round trip
 	on    asker
 	now   int64
 	list  []stmt
@@ -42,7 +45,7 @@ type tx struct {
 
 func (s *Store) newTx(ctx context.Context, on asker) *tx {
 	return &tx{
-		store: s, ctx: ctx, stop: func() {}, on: on,
+		store: s, ctx: ctx, stop: func() {}, wait: s.opts.AnswerWait, on: on,
 		queues: map[int64]*queueRow{}, named: map[string]*queueRow{},
 		rows: map[int64]*message{}, byID: map[nixie.ID]*message{}, letters: map[nixie.ID]*letterRow{}, keys: map[dedupeKey]*holder{},
 		woken: map[string]bool{},
@@ -71,7 +74,9 @@ func (t *tx) send() error {
 	}
 	list := t.list
 	t.list, t.sent = nil, true
-	return t.on.ask(t.ctx, list)
+	ctx, stop := context.WithTimeout(t.ctx, t.wait)
+	defer stop()
+	return t.on.ask(ctx, list)
 }
 
 // databaseClock is the moment in nanoseconds, as exact as PostgreSQL knows it.
@@ -112,12 +117,30 @@ func (s *Store) write(ctx context.Context, f func(*tx) error) error {
 }
 
 func (s *Store) transact(ctx context.Context, f func(*tx) error) (err error) {
-	for range maxTries {
-		if err = s.once(ctx, "begin", f); !isRace(err) {
+	for try := range maxTries {
+		if err = s.once(ctx, "begin", f); !isRace(err) || !pause(ctx, try) {
 			break
 		}
 	}
 	return s.explain(err)
+}
+
+// maxPause bounds how long a transaction that others got in the way of waits before
+// it is run again.
+const maxPause = 200 * time.Millisecond
+
+// pause lets others go first, longer from one try to the next and never for the
+// same time as they do. It is false when ctx has ended.
+func pause(ctx context.Context, try int) bool {
+	longest := min(time.Millisecond<<try, maxPause)
+	timer := time.NewTimer(rand.N(longest))
+	defer timer.Stop()
+	select {
+	case <-timer.C:
+		return true
+	case <-ctx.Done():
+		return false
+	}
 }
 
 // view runs f on one snapshot of everything.
@@ -127,13 +150,14 @@ func (s *Store) view(ctx context.Context, f func(*tx) error) error {
 	}
 	defer s.gate.leave()
 	return s.explain(s.once(ctx, "begin transaction isolation level repeatable read, read only", func(t *tx) error {
+		t.wait = viewPatience
 		t.run("select set_config('plan_cache_mode', 'auto', true), set_config('enable_seqscan', 'on', true)") // who looks around reads much
 		return f(t)
 	}))
 }
 
 func (s *Store) once(ctx context.Context, begin string, f func(*tx) error) error {
-	c, err := s.pool.Acquire(ctx)
+	c, err := s.acquire(ctx)
 	if err != nil {
 		return err
 	}
@@ -160,6 +184,13 @@ func (s *Store) once(ctx context.Context, begin string, f func(*tx) error) error
 		return nixie.Errorf(nixie.CodeOutcomeUnknown, "the answer to the commit did not come: look before you do it again: %w", err)
 	}
 	return err
+}
+
+// acquire waits for a connection of the pool.
+func (s *Store) acquire(ctx context.Context) (*pgxpool.Conn, error) {
+	ctx, stop := context.WithTimeout(ctx, s.opts.AnswerWait)
+	defer stop()
+	return s.pool.Acquire(ctx)
 }
 
 // unknown reports whether a commit may have happened all the same.

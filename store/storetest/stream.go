@@ -14,6 +14,7 @@ func streamClauses() []clause {
 		{"WithoutOrderAStreamIsAName", unordered},
 		{"OneLeaseAtATime", oneLease},
 		{"R39_StrictFollowerWaitsOverBackoff", strictWaits},
+		{"Show2_TheDecisionMatrix", decisionMatrix},
 		{"R40_OneFollowerMayPass", onePasses},
 		{"AMarkedOneWaitsForADueHead", markedWaits},
 		{"AMarkedHeadIsStillTheHead", markedHead},

@@ -1,11 +1,15 @@
--- A message is one row of `message`, written once. While it is on its way it has
--- a row of `pending`, which claims, retries and releases change; when it ends
--- that row goes and one of `log` comes. A redrive goes the way back. So what
--- changes is small, and what is large does not change.
+-- A message is one row of `message`, written once. A plain one (no stream, delay,
+-- priority or dedupe key) is handed out by range: the cursor of its queue moves past
+-- it, and one row of `batch` is the lease of all in between. When it succeeds a row
+-- of `log` says so. Any other message, and a plain one that failed, was given back or
+-- changed by hand, is `apart`: it has a row of `pending`, which claims, retries and
+-- releases change, until it ends and a row of `log` comes. A redrive goes the way
+-- back. So what changes is small, and what is large does not change.
 --
 -- `pos` is a message's own number, in the order messages came. `place` is where it
 -- stands among those of its queue, and `rank` among those of its stream: later
--- ones for what was moved or appended. All three come from one sequence.
+-- ones for what was moved or appended. All three come from one sequence. Ranges go
+-- by (tx, pos), as transactions do not end in the order in which they draw numbers.
 --
 -- Moments are nanoseconds since 1970 UTC, 0 is none. JSON texts are null when
 -- there is nothing to say. `@.` stands for the schema.
@@ -28,7 +32,8 @@ create table @.queue (
 );
 
 create table @.message (
-  pos      bigint   primary key,
+  pos      bigint   primary key default nextval('@.place'),
+  tx       xid8     not null default pg_current_xact_id(),
   id       uuid     not null,
   queue    integer  not null,
   type     text     not null,
@@ -41,14 +46,47 @@ create table @.message (
   headers  text,
   origin   text,
   enqueued bigint   not null,
-  expires  bigint   not null
+  expires  bigint   not null,
+  apart    boolean  not null default false   -- ranges pass it by
 );
 
 alter table @.message alter body set storage external;
 create unique index message_id     on @.message (id);
-create index        message_listed on @.message (enqueued, pos);
+create index        message_range  on @.message (queue, tx, pos) where not apart;
 create index        message_key    on @.message (key) where key is not null;
 create index        message_origin on @.message using hash (origin) where origin is not null;
+
+-- Up to where the ranges of a queue were handed out: a place in the order (tx, pos),
+-- and the transactions that had not ended when the cursor passed them, each with
+-- the last of its messages that was handed out since. Its row is the lock of whoever
+-- hands out ranges, or changes a message that no range has reached.
+create table @.cursor (
+  queue integer  primary key,
+  tx    xid8     not null default '0',
+  pos   bigint   not null default 0,
+  late  xid8[]   not null default '{}',
+  done  bigint[] not null default '{}'
+) with (fillfactor = 20);
+
+-- A lease of plain messages: those from first to last. Others cannot come between
+-- them, as the transactions there had all ended. Whoever changes one of them that
+-- has neither ended nor is apart holds the lock of the row.
+create table @.batch (
+  n        bigint   primary key,            -- never used twice, also if the server forgets the claim
+  queue    integer  not null,
+  owner    integer  not null,
+  first_tx xid8     not null,
+  first    bigint   not null,
+  last_tx  xid8     not null,
+  last     bigint   not null,
+  members  integer  not null,
+  remains  integer  not null,               -- members that the lease is still about
+  claimed  bigint   not null,
+  until    bigint   not null
+) with (fillfactor = 50, autovacuum_vacuum_scale_factor = 0, autovacuum_vacuum_threshold = 1000, autovacuum_vacuum_cost_delay = 0);
+
+create index batch_range on @.batch (queue, first_tx, first);
+create index batch_lease on @.batch (until);
 
 create table @.pending (
   pos        bigint   primary key,
@@ -108,20 +146,20 @@ create table @.log (
   state      smallint not null,             -- 2 succeeded, 3 discarded, 4 canceled, 5 dead
   ended      bigint   not null,
   received   bigint   not null,
-  attempts   bigint   not null,
-  deliveries bigint   not null,
-  crashes    bigint   not null,
-  generation bigint   not null,
-  redrives   bigint   not null,
-  number     bigint   not null,
+  attempts   bigint,                        -- null from here on: a clean first life (1, 1, 0, 1, 0, 1)
+  deliveries bigint,
+  crashes    bigint,
+  generation bigint,
+  redrives   bigint,
+  number     bigint,
   steps      text,
-  gap        boolean  not null,
+  gap        boolean,
   reason     text,
   note       text                           -- why it was discarded or canceled
 );
 
 -- What retention may remove: what has no letter.
-create index log_ended on @.log (queue, ended, pos) where state <> 5 and redrives = 0;
+create index log_ended on @.log (queue, ended, pos) where state <> 5 and coalesce(redrives, 0) = 0;
 
 create table @.failure (
   pos      bigint  not null,
@@ -289,25 +327,50 @@ create table @.tally (
   primary key (queue, what, name)
 );
 
--- What is known of a message now, whichever way it is kept.
+-- The plain messages that no range has reached yet.
+create view @.fresh as
+select m.queue, m.pos, m.tx, m.enqueued from @.cursor c join @.message m on m.queue = c.queue and not m.apart and (m.tx, m.pos) > (c.tx, c.pos)
+union all
+select m.queue, m.pos, m.tx, m.enqueued from @.cursor c cross join lateral unnest(c.late, c.done) l (tx, done)
+join @.message m on m.queue = c.queue and not m.apart and m.tx = l.tx and m.pos > l.done;
+
+-- The plain messages that leases of batches are about.
+create view @.member as
+select b.n as batch, b.queue, b.owner, b.claimed, b.until, m.pos, m.tx, m.enqueued
+from @.batch b cross join lateral (
+  select m.pos, m.tx, m.enqueued from @.message m where m.queue = b.queue and not m.apart and (m.tx, m.pos) >= (b.first_tx, b.first) order by m.tx, m.pos limit b.members) m
+where (m.tx, m.pos) <= (b.last_tx, b.last)
+  and not exists (select from @.log l where l.pos = m.pos) and not exists (select from @.pending p where p.pos = m.pos);
+
+-- What is known of a message now, whichever way it is kept: 1 in pending, 2 in log,
+-- 3 in a batch, 4 before all ranges, null if it is lost.
 create view @.current as
 select m.pos, m.queue, q.name as queue_name, m.id, m.type, m.key, m.stream, m.dedupe, m.priority, m.hash, m.headers, m.origin, m.enqueued, m.expires,
-       case p.state when 6 then 0 else coalesce(p.state, l.state) end as state,
-       coalesce(p.due, 0) as due,
-       coalesce(p.attempts, l.attempts) as attempts,
-       coalesce(p.deliveries, l.deliveries) as deliveries,
-       coalesce(p.crashes, l.crashes) as crashes,
-       coalesce(p.generation, l.generation) as generation,
-       coalesce(p.redrives, l.redrives) as redrives,
-       coalesce(p.owner, 0) as owner, coalesce(p.until, 0) as until, coalesce(p.claimed, 0) as claimed,
-       coalesce(p.received, l.received) as received,
-       coalesce(p.steps, l.steps) as steps,
-       coalesce(l.ended, 0) as ended, coalesce(p.may_pass, false) as may_pass, coalesce(p.gap, l.gap) as gap,
+       case when p.pos is not null then 1 when l.pos is not null then 2 when b.n is not null then 3 when not m.apart then 4 end as lies,
+       b.n as batch,
+       case when p.pos is not null then case p.state when 6 then 0 else p.state end when l.pos is not null then l.state when b.n is not null then 1 when not m.apart then 0 end as state,
+       p.state as stands,
+       case when p.pos is not null then p.due when l.pos is null and b.n is null then m.enqueued else 0 end as due,
+       coalesce(p.place, m.pos) as place,
+       coalesce(p.attempts, l.attempts, case when l.pos is not null or b.n is not null then 1 else 0 end) as attempts,
+       coalesce(p.deliveries, l.deliveries, case when l.pos is not null or b.n is not null then 1 else 0 end) as deliveries,
+       coalesce(p.crashes, l.crashes, 0) as crashes,
+       coalesce(p.generation, l.generation, 1) as generation,
+       coalesce(p.redrives, l.redrives, 0) as redrives,
+       coalesce(p.number, l.number, case when l.pos is not null or b.n is not null then 1 else 0 end) as number,
+       coalesce(p.owner, b.owner, 0) as owner, coalesce(p.until, b.until, 0) as until, coalesce(p.claimed, b.claimed, 0) as claimed,
+       coalesce(p.received, l.received, b.claimed, 0) as received,
+       p.abandoned, coalesce(p.steps, l.steps) as steps, p.stream as in_stream, coalesce(p.rank, 0) as rank,
+       coalesce(l.ended, 0) as ended, coalesce(p.may_pass, false) as may_pass, coalesce(p.gap, l.gap, false) as gap,
        coalesce(p.reason, l.reason, '') as reason
 from @.message m
 join @.queue q on q.n = m.queue
 left join @.pending p on p.pos = m.pos
-left join @.log l on l.pos = m.pos;
+left join @.log l on l.pos = m.pos
+left join lateral (
+  select b.* from (select b.* from @.batch b where p.pos is null and l.pos is null and not m.apart
+    and b.queue = m.queue and (b.first_tx, b.first) <= (m.tx, m.pos) order by b.first_tx desc, b.first desc limit 1) b
+  where (b.last_tx, b.last) >= (m.tx, m.pos)) b on true;
 
 -- The same for people who know the tables of a transactional outbox. The status is
 -- a sum: 1 stored, 2 event stored, 4 published, 32768 failed.
@@ -342,6 +405,7 @@ from @.audit a join @.queue q on q.n = a.queue where a.event = 'purge' and a.sub
 
 -- And their jobs that have not ended; a heart beats for all jobs of a process.
 create view @.nixie_jobs as
-select m.id, q.name as entrypoint, case p.state when 1 then 'picked' else 'queued' end as status,
-       o.seen as heartbeat, to_timestamp(greatest(p.claimed, m.enqueued) / 1e9) as updated
-from @.pending p join @.message m on m.pos = p.pos join @.queue q on q.n = p.queue left join @.owner o on o.n = p.owner;
+select m.id, q.name as entrypoint, case w.owner when 0 then 'queued' else 'picked' end as status,
+       o.seen as heartbeat, to_timestamp(greatest(w.claimed, m.enqueued) / 1e9) as updated
+from (select pos, owner, claimed from @.pending union all select pos, owner, claimed from @.member union all select pos, 0, 0 from @.fresh) w
+join @.message m on m.pos = w.pos join @.queue q on q.n = m.queue left join @.owner o on o.n = w.owner;

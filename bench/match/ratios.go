@@ -1,4 +1,4 @@
-package main
+package match
 
 import (
 	"slices"
@@ -21,43 +21,28 @@ func median(list []float64) float64 {
 	}
 }
 
-// target is what Nixie is to reach against the best of a kind.
-type target struct {
-	name     string
-	scenario contest.Scenario
-	against  contest.Kind
-	want     float64
-}
-
-// targets lists all. A ratio above 1 means that Nixie is better: rates are
-// divided by the other's rate, waits divide the other's wait.
-func targets() []target {
-	return []target{
-		{"drain", contest.Drain, contest.Peer, 10},
-		{"drain-of-raw", contest.Drain, contest.Limit, 0.60},
-		{"fails-once", contest.FailsOnce, contest.Peer, 5},
-		{"dead-100", contest.DeadAll, contest.Peer, 5},
-		{"enqueue-32", contest.EnqueueMany, contest.Peer, 3},
-		{"enqueue-batch", contest.EnqueueBatch, contest.Peer, 2},
-		{"pick-up-p50", contest.PickUp, contest.Peer, 1},
-	}
-}
-
-// merit is the number by which results of a scenario are compared; more is
-// better.
-func merit(s contest.Scenario, r *contest.Result) float64 {
+// merit is by what results of a scenario are compared.
+func merit(s contest.Scenario) Merit {
 	if s == contest.PickUp {
-		return 1 / r.Latency.FromCall.P50.Seconds()
+		return func(r *contest.Result) float64 { return 1 / r.Latency.FromCall.P50.Seconds() }
 	}
-	return r.Rate()
+	return (*contest.Result).Rate
+}
+
+func each(of Merit, list []contest.Result) []float64 {
+	values := make([]float64, len(list))
+	for i := range list {
+		values[i] = of(&list[i])
+	}
+	return values
 }
 
 // ratio is the median over the rounds of how many times better one library was
 // than another in the same round.
-func ratio(s contest.Scenario, one, other []contest.Result) float64 {
+func ratio(of Merit, one, other []contest.Result) float64 {
 	var list []float64
 	for i := range min(len(one), len(other)) {
-		list = append(list, merit(s, &one[i])/merit(s, &other[i]))
+		list = append(list, of(&one[i])/of(&other[i]))
 	}
 	return median(list)
 }
@@ -74,6 +59,9 @@ type summary struct {
 	Busy       float64          `json:"busy_processors"`
 	Memory     float64          `json:"peak_memory_bytes"`
 	File       float64          `json:"file_bytes"`
+	Indexes    float64          `json:"index_bytes,omitempty"`
+	ServerCPU  float64          `json:"server_cpu_us_per_message,omitempty"`
+	WAL        float64          `json:"wal_bytes_per_message,omitempty"`
 	CallP50    float64          `json:"from_call_p50_us,omitempty"`
 	CallP99    float64          `json:"from_call_p99_us,omitempty"`
 	ReturnP50  float64          `json:"from_return_p50_us,omitempty"`
@@ -82,19 +70,17 @@ type summary struct {
 }
 
 func summarize(s contest.Scenario, library string, list []contest.Result) summary {
-	of := func(value func(r *contest.Result) float64) float64 {
-		values := make([]float64, len(list))
-		for i := range list {
-			values[i] = value(&list[i])
-		}
-		return median(values)
-	}
+	of := func(value Merit) float64 { return median(each(value, list)) }
 	sum := summary{
 		Scenario: s, Library: library, N: list[0].N,
 		CPU:    of(func(r *contest.Result) float64 { return micros(r.CPU) / float64(r.N) }),
 		Busy:   of(func(r *contest.Result) float64 { return r.CPU.Seconds() / r.Wall.Seconds() }),
 		Memory: of(func(r *contest.Result) float64 { return float64(r.Memory) }),
 		File:   of(func(r *contest.Result) float64 { return float64(r.File) }),
+
+		Indexes:   of(func(r *contest.Result) float64 { return float64(r.Indexes) }),
+		ServerCPU: of(func(r *contest.Result) float64 { return micros(r.ServerCPU) / float64(r.N) }),
+		WAL:       of((*contest.Result).WALEach),
 	}
 	if s == contest.PickUp {
 		sum.CallP50 = of(func(r *contest.Result) float64 { return micros(r.Latency.FromCall.P50) })

@@ -1,11 +1,10 @@
-package main
+package match
 
 import (
 	"context"
 	"errors"
 	"fmt"
 	"io"
-	"os"
 	"time"
 
 	"github.com/nixie-go/nixie/bench/contest"
@@ -22,20 +21,20 @@ const (
 // bench is a run.
 type bench struct {
 	options
-	work string // folder of this run
-	log  io.Writer
+	ground Ground
+	log    io.Writer
 }
 
 // compare measures everything in turns: in each round each scenario, in each
 // scenario each library, every round beginning with another one.
-func compare(ctx context.Context, o options, log io.Writer) (_ *report, err error) {
-	work, err := os.MkdirTemp(o.folder, "nixie-bench-")
+func (p *Programme) compare(ctx context.Context, o options, log io.Writer) (_ *report, err error) {
+	ground, err := p.Open(ctx, o.folder)
 	if err != nil {
 		return nil, err
 	}
-	defer func() { err = errors.Join(err, os.RemoveAll(work)) }()
-	b := &bench{o, work, log}
-	rep := newReport(o)
+	defer func() { err = errors.Join(err, ground.Close()) }()
+	b := &bench{o, ground, log}
+	rep := p.newReport(o, ground)
 	sizes, err := b.sizes(ctx)
 	if err != nil {
 		return nil, err
@@ -62,20 +61,37 @@ func compare(ctx context.Context, o options, log io.Writer) (_ *report, err erro
 
 // measure runs one measurement in processes of its own.
 func (b *bench) measure(ctx context.Context, e *contest.Entrant, s contest.Scenario, n int) (r contest.Result, err error) {
-	folder, err := os.MkdirTemp(b.work, e.Name+"-")
+	place, err := b.ground.Place(ctx, s)
 	if err != nil {
 		return r, err
 	}
-	defer func() { err = errors.Join(err, os.RemoveAll(folder)) }()
-	o := order{Library: e.Name, Setup: contest.Setup{Folder: folder, Scenario: s, Synchronous: b.peersAt(s)}, N: n}
+	defer func() { err = errors.Join(err, place.Remove(context.WithoutCancel(ctx))) }()
+	o := order{Part: open, Library: e.Name, Setup: place.Setup(), N: n}
+	o.Setup.Burden = b.burden
+	if _, err := start(ctx, o); err != nil {
+		return r, err
+	}
+	parts := []part{play}
 	if s.Drains() {
-		o.Fill = true
-		if _, err := start(ctx, o); err != nil {
+		parts = []part{fill, play}
+	}
+	var seen contest.Result
+	for _, o.Part = range parts {
+		if o.Part == play {
+			o.Profile = b.profile
+		}
+		if err := place.Begin(ctx); err != nil {
+			return r, err
+		}
+		if r, err = start(ctx, o); err != nil {
+			return r, err
+		}
+		if err := place.End(ctx, &seen); err != nil {
 			return r, err
 		}
 	}
-	o.Fill, o.Profile = false, b.profile
-	return start(ctx, o)
+	r.File, r.Indexes, r.WAL = seen.File, seen.Indexes, seen.WAL
+	return r, nil
 }
 
 type sizeKey struct {

@@ -1,4 +1,4 @@
-package main
+package match
 
 import (
 	"context"
@@ -19,25 +19,37 @@ const childWord = "measure"
 
 // order is what a child is told to do.
 type order struct {
+	Part    part          `json:"part"`
 	Library string        `json:"library"`
 	Setup   contest.Setup `json:"setup"`
 	N       int           `json:"n"`
-	Fill    bool          `json:"fill"`    // enqueue what is to be drained, and measure nothing
 	Profile string        `json:"profile"` // file for a processor profile
 }
 
+// part of a measurement that a child does.
+type part string
+
+const (
+	open part = "open" // makes what the library needs
+	fill part = "fill" // enqueues what is to be drained, and measures nothing
+	play part = "play"
+)
+
 // measureAsChild carries out an order and prints the result.
-func measureAsChild(ctx context.Context, text string, out io.Writer) (err error) {
+func (p *Programme) measureAsChild(ctx context.Context, text string, out io.Writer) (err error) {
 	var o order
 	if err := json.Unmarshal([]byte(text), &o); err != nil {
 		return fmt.Errorf("order: %w", err)
 	}
-	entrants, err := chosen("library", o.Library, all(), func(e contest.Entrant) string { return e.Name })
+	entrants, err := chosen("library", o.Library, p.Entrants, nameOf)
 	if err != nil {
 		return err
 	}
 	m := contest.Measurement{Entrant: &entrants[0], Setup: o.Setup, N: o.N}
-	if o.Fill {
+	switch o.Part {
+	case open:
+		return m.Open(ctx)
+	case fill:
 		return m.Fill(ctx)
 	}
 	if o.Profile != "" {
@@ -70,9 +82,9 @@ func start(ctx context.Context, o order) (r contest.Result, err error) {
 	child.Stderr = &said
 	answer, err := child.Output()
 	if err != nil {
-		return r, fmt.Errorf("%s, %s, %d messages: %w: %s", o.Library, o.Setup.Scenario, o.N, err, strings.TrimSpace(said.String()))
+		return r, fmt.Errorf("%s, %s %s, %d messages: %w: %s", o.Library, o.Part, o.Setup.Scenario, o.N, err, strings.TrimSpace(said.String()))
 	}
-	if o.Fill {
+	if o.Part != play {
 		return r, nil
 	}
 	if err := json.Unmarshal(answer, &r); err != nil {

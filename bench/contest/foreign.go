@@ -1,0 +1,34 @@
+package contest
+
+import "context"
+
+// late is a handler that keeps apart what comes from the transaction of others.
+type late struct {
+	n             int
+	ledger, other *Ledger
+}
+
+// Handle implements Handler.
+func (h *late) Handle(t Task) error {
+	if t.I < h.n {
+		return h.ledger.Handle(t)
+	}
+	t.I -= h.n
+	return h.other.Handle(t)
+}
+
+// withForeign begins a transaction of others, and gives what to do once everything
+// else is drained: it commits, and its messages have to arrive.
+func (m *Measurement) withForeign(ctx context.Context, lib Library, ledger *Ledger) (Handler, func() error, error) {
+	commit, err := lib.(Bearer).Foreign(ctx, Tasks(m.N, m.N+foreign))
+	if err != nil {
+		return nil, nil, err
+	}
+	h := &late{m.N, ledger, NewLedger(m.Setup.Scenario, foreign)}
+	return h, func() error {
+		if err := commit(); err != nil {
+			return err
+		}
+		return settled(ctx, lib, h.other, func() {})
+	}, nil
+}

@@ -1,0 +1,95 @@
+package ours
+
+import (
+	"context"
+	"fmt"
+
+	"github.com/nixie-go/nixie"
+	"github.com/nixie-go/nixie/bench/contest"
+	"github.com/nixie-go/nixie/store"
+)
+
+func (l *library) info(ctx context.Context) (nixie.QueueInfo, error) {
+	list, err := l.store.Queues(ctx)
+	switch {
+	case err != nil:
+		return nixie.QueueInfo{}, err
+	case len(list) != 1:
+		return nixie.QueueInfo{}, fmt.Errorf("%d queues, not 1", len(list))
+	}
+	return list[0], nil
+}
+
+// Left asks the store only when the worker has nothing: an overview of a queue is
+// much work that a queue at work should not be measured with.
+func (l *library) Left(ctx context.Context) (int, error) {
+	if n := l.inHand.Load(); n > 0 {
+		return int(n), nil
+	}
+	q, err := l.info(ctx)
+	beside, _ := l.setup.Scenario.Beside(l.setup.Burden)
+	return int(q.Ready+q.Blocked+q.Scheduled+q.Leased) - beside, err
+}
+
+func (l *library) Dead(ctx context.Context) (int, error) {
+	q, err := l.info(ctx)
+	_, beside := l.setup.Scenario.Beside(l.setup.Burden)
+	return int(q.Dead) - beside, err
+}
+
+func (l *library) Each(ctx context.Context, yield func(contest.Task) error) error {
+	return l.pages(ctx, store.Page{Whole: true}, func(r *store.Record) error {
+		t, err := contest.Decode(r.Body)
+		if err != nil {
+			return err
+		}
+		return yield(t)
+	})
+}
+
+// pages yields every message of the store.
+func (l *library) pages(ctx context.Context, page store.Page, yield func(*store.Record) error) error {
+	for page.Limit = 1000; ; {
+		list, next, err := l.store.Messages(ctx, nixie.Filter{Types: []string{l.kind.Name()}}, page)
+		if err != nil {
+			return err
+		}
+		for i := range list {
+			if err := yield(&list[i]); err != nil {
+				return err
+			}
+		}
+		if next == "" {
+			return nil
+		}
+		page.Cursor = next
+	}
+}
+
+// Prove implements contest.Prover: the store has one record of each message,
+// which says how it ended and after how many attempts, and each run was decided
+// by the policy.
+// Tasks reach the ledger through their type alone, so all were decoded.
+func (l *library) Prove(ctx context.Context, s contest.Scenario, n int) error {
+	dead := s.Dead(n)
+	if got, want := l.decider.decisions.Load(), int64(n*s.Runs()); got != want {
+		return fmt.Errorf("%d decisions, not %d", got, want)
+	}
+	ends := map[nixie.State]int{}
+	ids := make(map[nixie.ID]bool, n)
+	err := l.pages(ctx, store.Page{}, func(r *store.Record) error {
+		if r.Attempts != s.Runs() || r.EndedAt.IsZero() {
+			return fmt.Errorf("message %s is %s after %d attempts, not %d", r.ID, r.State, r.Attempts, s.Runs())
+		}
+		ids[r.ID] = true
+		ends[r.State]++
+		return nil
+	})
+	if err != nil {
+		return err
+	}
+	if len(ids) != n || ends[nixie.Succeeded] != n-dead || ends[nixie.Dead] != dead {
+		return fmt.Errorf("%d messages in the log, which ended %v: not %d, %d of them dead", len(ids), ends, n, dead)
+	}
+	return nil
+}

@@ -1,0 +1,178 @@
+package match
+
+import (
+	"encoding/json"
+	"fmt"
+	"io"
+	"runtime"
+	"runtime/debug"
+	"syscall"
+	"time"
+
+	"github.com/nixie-go/nixie/bench/contest"
+)
+
+// report is what a run found.
+type report struct {
+	Machine   machine                     `json:"machine"`
+	Libraries []described                 `json:"libraries"`
+	Summaries []summary                   `json:"summaries"`
+	Targets   []verdict                   `json:"targets"`
+	Results   map[string][]contest.Result `json:"results"` // by scenario and library, round by round
+	Rounds    int                         `json:"rounds"`
+	programme *Programme
+	options   options
+}
+
+// machine is where it was measured.
+type machine struct {
+	Go         string    `json:"go"`
+	System     string    `json:"system"`
+	Processors int       `json:"processors"`
+	Facts      []string  `json:"facts"` // of the ground
+	InMemory   bool      `json:"files_in_memory"`
+	At         time.Time `json:"at"`
+}
+
+// described is an entrant for the reader.
+type described struct {
+	Name     string `json:"name"`
+	Version  string `json:"version,omitempty"`
+	Settings string `json:"settings"`
+}
+
+// verdict is a target and what was reached.
+type verdict struct {
+	Name    string  `json:"name"`
+	Ratio   float64 `json:"ratio"`
+	Want    float64 `json:"want"`
+	Against string  `json:"against"` // the best of its kind
+	OK      bool    `json:"ok"`
+}
+
+func (v verdict) String() string {
+	word := "short"
+	if v.OK {
+		word = "ok"
+	}
+	return fmt.Sprintf("target %s %.2f want %.2f %s", v.Name, v.Ratio, v.Want, word)
+}
+
+func (p *Programme) newReport(o options, g Ground) *report {
+	r := &report{Results: map[string][]contest.Result{}, Rounds: o.rounds, programme: p, options: o}
+	r.Machine = machine{
+		Go: runtime.Version(), System: runtime.GOOS + "/" + runtime.GOARCH, Processors: runtime.NumCPU(),
+		Facts: g.Facts(), InMemory: inMemory(o.folder), At: time.Now().UTC().Truncate(time.Second),
+	}
+	for _, e := range o.entrants {
+		r.Libraries = append(r.Libraries, described{e.Name, versionOf(e.Module), e.Settings})
+	}
+	return r
+}
+
+// inMemory reports whether a folder lies on no disk (tmpfs of Linux).
+func inMemory(folder string) bool {
+	const tmpfs = 0x01021994
+	var st syscall.Statfs_t
+	return runtime.GOOS == "linux" && syscall.Statfs(folder, &st) == nil && int64(st.Type) == tmpfs
+}
+
+// versionOf is the version of a module in this program.
+func versionOf(module string) string {
+	info, ok := debug.ReadBuildInfo()
+	if !ok || module == "" {
+		return ""
+	}
+	for _, dep := range info.Deps {
+		if dep.Path == module {
+			return dep.Version
+		}
+	}
+	return ""
+}
+
+func key(s contest.Scenario, library string) string { return string(s) + " " + library }
+
+func (r *report) add(s contest.Scenario, library string, one contest.Result) {
+	r.Results[key(s, library)] = append(r.Results[key(s, library)], one)
+}
+
+// finish makes medians, ratios and verdicts of the results.
+func (r *report) finish() {
+	nixie := r.nixie()
+	for _, s := range r.options.scenarios {
+		for _, e := range r.options.entrants {
+			list := r.Results[key(s, e.Name)]
+			if len(list) == 0 {
+				continue
+			}
+			sum := summarize(s, e.Name, list)
+			if nixie != "" && nixie != e.Name {
+				sum.NixieRatio = ratio(merit(s), r.Results[key(s, nixie)], list)
+			}
+			r.Summaries = append(r.Summaries, sum)
+		}
+	}
+	for _, t := range r.programme.Targets {
+		if v, ok := r.judge(&t, nixie); ok {
+			r.Targets = append(r.Targets, v)
+		}
+	}
+}
+
+// nixie is the name of ours, or nothing when it does not take part.
+func (r *report) nixie() string {
+	for _, e := range r.options.entrants {
+		if e.Kind == contest.Ours {
+			return e.Name
+		}
+	}
+	return ""
+}
+
+// judge finds the best of those that a target is against: the one against which
+// the ratio is the lowest.
+func (r *report) judge(t *Target, nixie string) (v verdict, ok bool) {
+	v = verdict{Name: t.Name, Want: t.Want}
+	own := r.Results[key(t.Scenario, nixie)]
+	if len(own) == 0 {
+		return v, false
+	}
+	of := t.Merit
+	if of == nil {
+		of = merit(t.Scenario)
+	}
+	switch without := r.Results[key(t.Than, nixie)]; {
+	case t.Limit > 0:
+		v.Ratio, v.Against, ok = median(each(of, own))/t.Limit, "the limit", true
+	case len(without) > 0:
+		v.Ratio, v.Against, ok = ratio(of, own, without), string(t.Than), true
+	}
+	for _, e := range r.options.entrants {
+		list := r.Results[key(t.Scenario, e.Name)]
+		if t.Against == nil || !t.Against(&e) || len(list) == 0 {
+			continue
+		}
+		if x := ratio(of, own, list); !ok || x < v.Ratio {
+			v.Ratio, v.Against, ok = x, e.Name, true
+		}
+	}
+	v.OK = v.Ratio >= v.Want
+	return v, ok
+}
+
+// short reports whether a target was not reached.
+func (r *report) short() bool {
+	for _, v := range r.Targets {
+		if !v.OK {
+			return true
+		}
+	}
+	return false
+}
+
+func (r *report) writeJSON(out io.Writer) error {
+	encoder := json.NewEncoder(out)
+	encoder.SetIndent("", "  ")
+	return encoder.Encode(r)
+}

@@ -1,0 +1,168 @@
+package main
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"net/url"
+	"os"
+	"strings"
+
+	"github.com/jackc/pgx/v5"
+
+	"github.com/nixie-go/nixie/bench/contest"
+	"github.com/nixie-go/nixie/bench/match"
+	"github.com/nixie-go/nixie/internal/testservers"
+)
+
+// given names a server that is measured instead of one of our own.
+const given = "NIXIE_BENCH_POSTGRES"
+
+// settings of a server of our own: what was acknowledged is durable, and the rest
+// fits the work rather than the smallest machine.
+var settings = []string{
+	"fsync=on", "synchronous_commit=on", "full_page_writes=on",
+	"shared_buffers=1GB", "max_wal_size=4GB", "checkpoint_timeout=15min", "max_connections=200",
+}
+
+// server is a PostgreSQL on which each measurement gets a database of its own.
+type server struct {
+	own        *testservers.Postgres // nil: the server is given
+	url        *url.URL
+	admin      *pgx.Conn
+	postmaster int // 0: on another machine
+	facts      []string
+	databases  int
+}
+
+func open(ctx context.Context, folder string) (_ match.Ground, err error) {
+	s := &server{}
+	place := os.Getenv(given)
+	if place == "" {
+		if s.own, err = testservers.MakePostgres(ctx, folder, settings...); err != nil {
+			return nil, err
+		}
+		place = s.own.URL
+	}
+	if err := s.connect(ctx, place); err != nil {
+		return nil, errors.Join(err, s.Close())
+	}
+	return s, nil
+}
+
+func (s *server) connect(ctx context.Context, place string) (err error) {
+	if s.url, err = url.Parse(place); err != nil {
+		return fmt.Errorf("%s: give a URL: %w", given, err)
+	}
+	if s.admin, err = pgx.Connect(ctx, place); err != nil {
+		return err
+	}
+	if s.postmaster, err = parentOf(s.admin.PgConn().PID()); err != nil {
+		return err
+	}
+	var text string
+	err = s.admin.QueryRow(ctx, `select 'PostgreSQL ' || current_setting('server_version') || ': ' || string_agg(name || ' ' || current_setting(name), ', ' order by name)
+		from pg_settings where name = any(array['fsync', 'synchronous_commit', 'full_page_writes', 'shared_buffers', 'max_wal_size', 'checkpoint_timeout', 'autovacuum'])`).Scan(&text)
+	s.facts = []string{text + "; the same for all."}
+	if s.postmaster == 0 {
+		s.facts = append(s.facts, "The server is on another machine: its processor time is not known.")
+	}
+	return err
+}
+
+// parentOf finds the process that starts all others of a server by one of those, or
+// 0 where it does not run here.
+func parentOf(backend uint32) (int, error) {
+	status, err := os.ReadFile(fmt.Sprintf("/proc/%d/status", backend))
+	if err != nil || !bytes.HasPrefix(status, []byte("Name:\tpostgres\n")) {
+		return 0, nil
+	}
+	_, rest, _ := strings.Cut(string(status), "\nPPid:")
+	var parent int
+	_, err = fmt.Sscan(rest, &parent)
+	return parent, err
+}
+
+// Facts implements match.Ground.
+func (s *server) Facts() []string { return s.facts }
+
+// Place implements match.Ground.
+func (s *server) Place(ctx context.Context, scenario contest.Scenario) (match.Place, error) {
+	s.databases++
+	name := fmt.Sprintf("nixie_bench_%d_%d", os.Getpid(), s.databases)
+	if _, err := s.admin.Exec(ctx, "create database "+name); err != nil {
+		return nil, err
+	}
+	at := *s.url
+	at.Path = "/" + name
+	return &database{server: s, name: name, setup: contest.Setup{Scenario: scenario, URL: at.String(), Postmaster: s.postmaster}}, nil
+}
+
+// Close implements match.Ground.
+func (s *server) Close() (err error) {
+	if s.admin != nil {
+		err = s.admin.Close(context.Background())
+	}
+	if s.own != nil {
+		err = errors.Join(err, s.own.Stop())
+	}
+	return err
+}
+
+// database is the place of one measurement.
+type database struct {
+	server *server
+	name   string
+	setup  contest.Setup
+	wal    int64 // where the server's log was
+}
+
+// Setup implements match.Place.
+func (d *database) Setup() contest.Setup { return d.setup }
+
+// Begin implements match.Place. Statistics are there and every page is written, so
+// that what a measurement meets is no accident.
+func (d *database) Begin(ctx context.Context) error {
+	if err := d.in(ctx, "analyze"); err != nil {
+		return err
+	}
+	if _, err := d.server.admin.Exec(ctx, "checkpoint"); err != nil {
+		return err
+	}
+	return d.server.admin.QueryRow(ctx, position).Scan(&d.wal)
+}
+
+const position = "select (pg_current_wal_insert_lsn() - '0/0')::int8"
+
+// End implements match.Place.
+func (d *database) End(ctx context.Context, r *contest.Result) error {
+	var now int64
+	if err := d.server.admin.QueryRow(ctx, position).Scan(&now); err != nil {
+		return err
+	}
+	r.WAL += now - d.wal
+	return d.in(ctx, `select coalesce(sum(pg_table_size(c.oid)), 0) + coalesce(sum(pg_indexes_size(c.oid)), 0), coalesce(sum(pg_indexes_size(c.oid)), 0)
+		from pg_class c join pg_namespace n on n.oid = c.relnamespace
+		where c.relkind = 'r' and n.nspname not in ('pg_catalog', 'information_schema')`, &r.File, &r.Indexes)
+}
+
+// in asks the database itself.
+func (d *database) in(ctx context.Context, query string, into ...any) error {
+	conn, err := pgx.Connect(ctx, d.setup.URL)
+	if err != nil {
+		return err
+	}
+	if len(into) == 0 {
+		_, err = conn.Exec(ctx, query)
+	} else {
+		err = conn.QueryRow(ctx, query).Scan(into...)
+	}
+	return errors.Join(err, conn.Close(ctx))
+}
+
+// Remove implements match.Place.
+func (d *database) Remove(ctx context.Context) error {
+	_, err := d.server.admin.Exec(ctx, "drop database "+d.name+" with (force)")
+	return err
+}

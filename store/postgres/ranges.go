@@ -1,0 +1,201 @@
+package postgres
+
+import (
+	"context"
+
+	"github.com/nixie-go/nixie"
+)
+
+// Plain messages of queues without order are handed out by range, see the top of
+// migrations/0001_core.up.sql. The order of ranges is (tx, pos), and a claim goes up
+// to the oldest transaction of the cluster that has not ended, passes it, and notes it
+// as late: nobody waits for a transaction, and none of its messages is missed. The
+// idea is that of PGQ's ticks, which deliver what became visible between two
+// snapshots.
+
+// maxPieces bounds how many ranges one claim leases: each open transaction ends one.
+const maxPieces = 64 // as in stretches
+
+// stretches finds what a claim may hand out by range: for each late transaction that
+// has ended the rest of its messages, then those from the cursor up to each
+// transaction that is open and up to all that have begun. Each stretch is frozen, as
+// all transactions in it have ended. $1 is the queue, $3 how many are wanted.
+const stretches = `
+	at as materialized (select c.tx, c.pos, c.late, c.done, s.s, pg_snapshot_xmax(s.s) as top
+		from fit, @.cursor c, (select pg_current_snapshot() as s offset 0) s where c.queue = $1 and not exists (select from suspect)),
+	late as materialized (select u.x, u.done, pg_visible_in_snapshot(u.x, at.s) as ended from at cross join lateral unnest(at.late, at.done) u (x, done)),
+	bound as materialized (select u.x, lag(u.x) over (order by u.x) as before, u.open from (
+		select x, true as open from at cross join lateral pg_snapshot_xip(at.s) x where x >= at.tx and x <> all(at.late)
+		union all select top, false from at where top >= at.tx) u),
+	step as materialized (select row_number() over (order by bounded, x) as i, * from (
+		select false as bounded, l.x, false as open, l.x as tx, l.done as pos, (l.x::text::bigint + 1)::text::xid8 as below from late l where l.ended
+		union all
+		select true, b.x, b.open, coalesce(b.before, at.tx), case when b.before is null then at.pos else 9223372036854775807 end, b.x from bound b cross join at) s),
+	walk as (
+		select 0::bigint as i, 0::bigint as taken, 0::bigint as got, 0 as pieces
+		union all
+		select s.i, w.taken + c.got, c.got, w.pieces + (c.got > 0)::int from walk w join step s on s.i = w.i + 1 cross join lateral (select count(*) as got from (
+			select from @.message m where m.queue = $1 and not m.apart and (m.tx, m.pos) > (s.tx, s.pos) and m.tx < s.below order by m.tx, m.pos limit $3 - w.taken) x) c
+		where w.taken < $3 and w.pieces < 64),
+	found as materialized (select s.i as step, m.* from walk w join step s on s.i = w.i cross join lateral (
+		select m.tx, ` + carried + ` from @.message m where m.queue = $1 and not m.apart and (m.tx, m.pos) > (s.tx, s.pos) and m.tx < s.below order by m.tx, m.pos limit w.got) m
+		where w.got > 0),
+	fresh as materialized (select f.*, row_number() over o as ord, max(enqueued) over o as turn, max(pos) over o as place from found f window o as (order by step, tx, pos))`
+
+// leasing leases the stretches, or what of them was chosen, and moves the cursor: past
+// everything if it was exhausted, else to the last message taken. What it passes that
+// has not ended is late from then on.
+const leasing = `
+	took as materialized (select f.* from fresh f where f.ord <= (select coalesce(max(ord), 0) from chosen)),
+	piece as materialized (select step, $9::bigint + row_number() over (order by step) as n, min(ord) as a, max(ord) as z, count(*) as members, greatest(max(turn), max(fit.now)) as at
+		from took, fit group by step), -- nothing is claimed before it came, whichever clock
+	leased as (insert into @.batch (n, queue, owner, first_tx, first, last_tx, last, members, remains, claimed, until)
+		select p.n, $1, $5, a.tx, a.pos, z.tx, z.pos, p.members, p.members, p.at, p.at + $6 from piece p join took a on a.ord = p.a join took z on z.ord = p.z),
+	cut as materialized (select t.step, t.tx, t.pos, s.bounded, t.ord = w.taken and w.taken < $3 and w.i = (select max(i) from step) as exhausted
+		from (select * from took order by ord desc limit 1) t join step s on s.i = t.step, (select * from walk order by i desc limit 1) w),
+	later as materialized (
+		select l.x, l.done from late l where not l.ended
+		union all select s.x, case when s.i = c.step then c.pos else s.pos end from step s, cut c where not s.bounded and not c.exhausted and s.i >= c.step
+		union all select s.x, -1 from step s, cut c where s.open and (c.exhausted or s.i < c.step)),
+	moved as (update @.cursor c set
+			tx = case when cut.exhausted then at.top when cut.bounded then cut.tx else c.tx end,
+			pos = case when cut.exhausted then -1 when cut.bounded then cut.pos else c.pos end,
+			late = array(select x from later order by x), done = array(select done from later order by x)
+		from at, cut where c.queue = $1)`
+
+// batchRow is a lease of plain messages while a transaction holds its lock.
+type batchRow struct {
+	n, remains int64
+	until      int64
+	extended   int64 // those of its members whose lease is to end later
+}
+
+// lockBatches locks the batches whose numbers a query yields.
+func (t *tx) lockBatches(numbers string, args ...any) {
+	if t.locked.batches == nil {
+		t.locked.batches = map[int64]*batchRow{}
+	}
+	t.read(func(r row) error {
+		b := &batchRow{}
+		err := r.Scan(&b.n, &b.remains)
+		t.locked.batches[b.n] = b
+		return err
+	}, "select n, remains from @.batch where n in ("+numbers+") order by n for update", args...)
+}
+
+// holdLeased locks and reads the messages of deliveries. What is by now under another
+// lease than that of its delivery is not found.
+func (t *tx) holdLeased(deliveries []*nixie.Delivery, told bool) error {
+	ids := make([][16]byte, 0, len(deliveries))
+	var unfiled [][16]byte
+	batches := make([]int64, 0, 4)
+	for _, d := range deliveries {
+		if d == nil {
+			continue
+		}
+		ids = append(ids, d.ID)
+		switch at := d.Lease.Receipt; {
+		case at.Place == 0:
+			unfiled = append(unfiled, d.ID)
+		case at.Batch != 0 && (len(batches) == 0 || batches[len(batches)-1] != at.Batch):
+			batches = append(batches, at.Batch)
+		}
+	}
+	t.lockBatches("select unnest($1::bigint[]) union all select batch from @.current where id = any($2::uuid[]) and lies = 3", batches, unfiled)
+	return t.holdNow(ids, told)
+}
+
+// holdNow locks and reads messages that have rows of their own or are in batches that
+// are locked; others are not found.
+func (t *tx) holdNow(ids [][16]byte, told bool) error {
+	t.holdRows(ids, told)
+	if err := t.send(); err != nil {
+		return err
+	}
+	for _, m := range t.rows {
+		if m.in == inFresh || m.in == inRange && t.locked.batches[m.batch] == nil {
+			delete(t.rows, m.pos)
+			delete(t.byID, m.id)
+		}
+	}
+	return t.checkLocks()
+}
+
+// flushRanges notes which plain messages have rows of their own from now on, or have
+// ended.
+func (t *tx) flushRanges() {
+	if len(t.work.apart) > 0 {
+		t.run("update @.message set apart = true where pos = any($1)", t.work.apart)
+	}
+	var batches, settled []int64
+	for n, b := range t.locked.batches {
+		if k := t.work.settled[n]; k > 0 {
+			batches, settled = append(batches, n), append(settled, k)
+			b.remains -= k
+		}
+	}
+	if len(batches) > 0 {
+		t.run(`with u as materialized (select * from unnest($1::bigint[], $2::bigint[]) u (n, k)),
+			gone as (delete from @.batch b using u where b.n = u.n and b.remains <= u.k)
+			update @.batch b set remains = b.remains - u.k from u where b.n = u.n and b.remains > u.k`, batches, settled)
+	}
+}
+
+// extendBatches lets leases of batches end later of which all members are extended;
+// members of others, and those with steps, get rows of their own under the same lease.
+func (t *tx) extendBatches(members map[int64][]*message, until int64) {
+	for n, list := range members {
+		b := t.locked.batches[n]
+		whole := int64(len(list)) == b.remains
+		if whole {
+			t.run("update @.batch set until = $2 where n = $1", n, until)
+		}
+		for _, m := range list {
+			if !whole || len(m.steps) > 0 {
+				m.until = until
+				t.touch(m)
+			}
+		}
+	}
+}
+
+// isStale reports whether a message of a batch is under another lease by now than when
+// it was delivered: its number would be the same if the server forgot the first claim.
+func isStale(m *message, d *nixie.Delivery) bool {
+	in := d.Lease.Receipt
+	return in.Place != 0 && in.Batch != m.batch
+}
+
+// split gives a member of a batch a row of its own under the same lease, in a
+// transaction of its own: the batch is not held up by whoever goes on with that one.
+func (s *Store) split(ctx context.Context, d *nixie.Delivery) error {
+	return s.transact(ctx, func(t *tx) error {
+		t.lockBatches("select batch from @.current where id = $1 and lies = 3", [16]byte(d.ID))
+		t.readMessages("c.id = $1", [16]byte(d.ID))
+		if err := t.send(); err != nil {
+			return err
+		}
+		if m := t.byID[d.ID]; m != nil && m.in == inRange && t.locked.batches[m.batch] != nil && !isStale(m, d) {
+			t.touch(m)
+		}
+		return nil
+	})
+}
+
+// sweepBatches ends leases of batches: their members are queued again to be judged.
+func (t *tx) sweepBatches(dead []int64) error {
+	var over []int64
+	t.read(func(r row) error {
+		var n int64
+		err := r.Scan(&n)
+		over = append(over, n)
+		return err
+	}, "select n from @.batch where until <= $1 or owner = any($2) order by n for update skip locked", t.now, dead)
+	if err := t.send(); err != nil || len(over) == 0 {
+		return err
+	}
+	t.run(`insert into @.pending (pos, queue, state, priority, due, place, attempts, deliveries, crashes, generation, redrives, number, owner, until, received, claimed, abandoned, rank, may_pass, gap)
+		select p.pos, p.queue, 0, 0, $2, p.pos, 1, 1, 1, 1, 0, 1, 0, 0, p.claimed, p.claimed, `+abandoner+`, 0, false, false from @.member p where p.batch = any($1)`, over, t.now)
+	t.run("delete from @.batch where n = any($1)", over)
+	return nil
+}

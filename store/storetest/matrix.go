@@ -1,0 +1,112 @@
+package storetest
+
+import (
+	"fmt"
+	"strings"
+	"time"
+
+	"github.com/nixie-go/nixie"
+	"github.com/nixie-go/nixie/store"
+)
+
+// matrixRow is one row of the matrix of decisions: what M1 is, what was done for M2
+// behind it, and what is expected of M2, written by hand. Release is a lease that is
+// given back; the mark lets one message pass.
+type matrixRow struct {
+	order    nixie.Order
+	m1       string
+	m2       string
+	claimed  bool   // M2 can be claimed
+	gap      bool   // and is told that it comes out of order
+	ordering string // what it means
+}
+
+const (
+	scheduled = "failed, scheduled"
+	poisoned  = "failed, not scheduled"
+	leased    = "being processed"
+	ended     = "completed"
+
+	untouched = "no"
+	released  = "released"
+	marked    = "released, may pass"
+	unblocked = "stream unblocked"
+)
+
+func matrixRows() []matrixRow {
+	return []matrixRow{
+		{nixie.OrderStrict, scheduled, untouched, false, false, "M2 waits for M1's retry"},
+		{nixie.OrderStrict, scheduled, released, false, false, "a lease that is given back moves nobody forward"},
+		{nixie.OrderStrict, scheduled, marked, true, true, "the stream goes on without M1"},
+		{nixie.OrderStrict, poisoned, untouched, false, false, "M2 waits for somebody to decide about M1's letter"},
+		{nixie.OrderStrict, poisoned, marked, true, true, "M2 goes on without M1"},
+		{nixie.OrderStrict, poisoned, unblocked, true, true, "the stream goes on without M1"},
+		{nixie.OrderStrict, leased, untouched, false, false, "one at a time"},
+		{nixie.OrderStrict, leased, marked, false, false, "nobody passes one that is worked on"},
+		{nixie.OrderStrict, ended, untouched, true, false, "as it should be"},
+		{nixie.OrderRelaxed, scheduled, untouched, true, true, "M2 goes on without M1"},
+		{nixie.OrderRelaxed, poisoned, untouched, true, true, "M2 goes on without M1"},
+		{nixie.OrderRelaxed, leased, untouched, false, false, "one at a time"},
+		{nixie.OrderRelaxed, ended, untouched, true, false, "as it should be"},
+		{nixie.OrderNone, scheduled, untouched, true, false, "no order is owed"},
+		{nixie.OrderNone, poisoned, untouched, true, false, "no order is owed"},
+		{nixie.OrderNone, leased, untouched, true, false, "no order is owed"},
+		{nixie.OrderNone, ended, untouched, true, false, "no order is owed"},
+	}
+}
+
+// decisionMatrix walks the whole matrix and prints it.
+func decisionMatrix(b *bed) {
+	var table strings.Builder
+	fmt.Fprintf(&table, "\n%-8s %-22s %-19s %-9s %-12s %s\n", "order", "M1", "M2's lease cleared", "M2", "told of gap", "ordering")
+	for i, row := range matrixRows() {
+		got, gap := b.decide(fmt.Sprint("row-", i), &row)
+		word := map[bool]string{true: "can claim", false: "blocked"}
+		fmt.Fprintf(&table, "%-8s %-22s %-19s %-9s %-12v %s\n", row.order, row.m1, row.m2, word[got], gap, row.ordering)
+		if got != row.claimed || gap != row.gap {
+			b.Errorf("%s, M1 %s, M2 %s: M2 is %s and told of a gap: %v; want %s, %v", row.order, row.m1, row.m2, word[got], gap, word[row.claimed], row.gap)
+		}
+	}
+	b.Log(table.String())
+}
+
+// decide makes a row true in a queue of its own, and looks whether M2 can be
+// claimed.
+func (b *bed) decide(queue string, row *matrixRow) (claimed, gap bool) {
+	b.Helper()
+	b.ok(b.st.Configure(b.ctx, queue, nixie.QueueSettings{Order: row.order}, "ann", ""))
+	b.put("m1", nixie.Queue(queue), nixie.Stream("s"))
+	m2 := b.put("m2", nixie.Queue(queue), nixie.Stream("s"))
+	claim := func(n int) []*nixie.Delivery {
+		ds, err := b.st.Claim(b.ctx, queue, nixie.Want{Max: n, Lease: time.Hour})
+		b.ok(err)
+		return ds
+	}
+	m1 := claim(1)
+	b.keys(m1, "m1")
+	switch row.m1 {
+	case scheduled:
+		b.retry(m1[0], time.Minute)
+	case poisoned:
+		b.ok(b.settle(b.dying(m1[0], nixie.StatusReview)))
+	case ended:
+		b.complete(m1[0])
+	}
+	switch row.m2 {
+	case unblocked:
+		_, err := b.st.Unblock(b.ctx, store.Unblocking{Queue: queue, Stream: "s", Actor: "ann", Reason: "independent of it"})
+		b.ok(err)
+	case released, marked:
+		b.ok(b.amend(m2, store.MayPass))
+		for _, d := range claim(1) { // none while M1 is worked on
+			b.keys([]*nixie.Delivery{d}, "m2")
+			b.ok(b.settle(nixie.Settlement{Delivery: d, Verb: nixie.Release, MayPass: row.m2 == marked}))
+		}
+	}
+	for _, d := range claim(9) {
+		if d.Key == "m2" {
+			return true, d.OrderGap
+		}
+	}
+	return false, false
+}
