@@ -195,10 +195,10 @@ func (s *Source) find(ds []*nixie.Delivery, errs []error) []*item {
 	return items
 }
 
-// drop forgets an item that is lost, if its lease is still this one. The source's
-// mutex is held.
+// drop forgets an item that is lost, if its lease is still this one and nobody is
+// settling it, who will find that out as well. The source's mutex is held.
 func (s *Source) drop(d *nixie.Delivery) {
-	if i, at, err := s.held(d); err == nil {
+	if i, at, err := s.held(d); err == nil && !i.settling {
 		s.takeBack(at)
 		s.forget(i)
 		s.interrupt()

@@ -243,3 +243,78 @@ func TestLostBeforeItIsHandedOut(t *testing.T) {
 		t.Errorf("%d more, %v", len(more), err)
 	}
 }
+
+// torn is a driver that loses what is in hand while a letter is published.
+type torn struct {
+	broker.Driver
+	publishing, extended chan struct{}
+	lost                 bool
+}
+
+func (d *torn) Publish(ctx context.Context, list []broker.Publication) []error {
+	close(d.publishing)
+	<-d.extended
+	return d.Driver.Publish(ctx, list)
+}
+
+func (d *torn) Extend(ctx context.Context, records []*broker.Record, lease time.Duration) []error {
+	if !d.lost {
+		return d.Driver.Extend(ctx, records, lease)
+	}
+	return refused(len(records))
+}
+
+func (d *torn) Ack(ctx context.Context, records []*broker.Record) []error {
+	if !d.lost {
+		return d.Driver.Ack(ctx, records)
+	}
+	return refused(len(records))
+}
+
+func refused(n int) []error {
+	errs := make([]error, n)
+	for i := range errs {
+		errs[i] = nixie.Errorf(nixie.CodeLeaseLost, "it is lost")
+	}
+	return errs
+}
+
+// What is lost while it is being settled is dropped once: those that come after it
+// have leases of their own.
+func TestLostWhileItIsSettled(t *testing.T) {
+	l := brokertest.NewLog()
+	produce(t, l, 3)
+	d := &torn{Driver: l.Join(t), publishing: make(chan struct{}), extended: make(chan struct{})}
+	s, err := broker.New(broker.Config{Driver: d, Letters: broker.DefaultLetters})
+	if err != nil {
+		t.Fatal(err)
+	}
+	got, err := s.Receive(t.Context(), nixie.Want{Max: 1})
+	if err != nil || len(got) != 1 {
+		t.Fatal(len(got), err)
+	}
+	settled := make(chan error)
+	bury := nixie.Settlement{Delivery: got[0], Verb: nixie.Bury, Failure: &nixie.Failure{Text: "boom"}, Burial: &nixie.Burial{Cause: nixie.CausePermanent}}
+	go func() { settled <- s.Settle(t.Context(), []nixie.Settlement{bury})[0] }()
+	<-d.publishing
+	d.lost = true
+	if err := s.Extend(t.Context(), []*nixie.Delivery{got[0].Claim(nil)}, time.Minute)[0]; nixie.CodeOf(err) != nixie.CodeLeaseLost {
+		t.Error(err)
+	}
+	close(d.extended)
+	if err := <-settled; nixie.CodeOf(err) != nixie.CodeLeaseLost {
+		t.Error(err)
+	}
+	d.lost = false
+	var rest []*nixie.Delivery
+	for len(rest) < 2 {
+		more, err := s.Receive(t.Context(), nixie.Want{Max: 1, Wait: time.Minute})
+		if err != nil {
+			t.Fatal(err)
+		}
+		rest = append(rest, more...)
+	}
+	for _, r := range rest {
+		settle(t, s, r)
+	}
+}

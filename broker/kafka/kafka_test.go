@@ -36,7 +36,7 @@ func TestMain(m *testing.M) { os.Exit(testservers.WithKafka(m.Run, &server)) }
 var beds atomic.Int64
 
 // patience bounds what a test waits for.
-const patience = 30 * time.Second
+const patience = time.Minute
 
 // limited is a context that ends with the patience.
 func limited(t testing.TB) context.Context {
@@ -169,9 +169,9 @@ func (b *bed) Records(t testing.TB, channel string) []broker.Record {
 	defer reader.Close()
 	var all []broker.Record
 	for int64(len(all)) < left {
-		fetches := reader.PollFetches(ctx)
-		if err := fetches.Err(); err != nil {
-			t.Fatal(err)
+		fetches := reader.PollFetches(ctx) // errors of connections go by
+		if ctx.Err() != nil {
+			t.Fatal(fetches.Err())
 		}
 		fetches.EachRecord(func(r *kgo.Record) {
 			var out broker.Record

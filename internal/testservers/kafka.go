@@ -145,6 +145,8 @@ group.initial.rebalance.delay.ms=0
 group.min.session.timeout.ms=1000
 auto.create.topics.enable=false
 log.cleaner.enable=false
+broker.session.timeout.ms=2000
+broker.heartbeat.interval.ms=500
 `
 
 // freePorts are two addresses of this machine that nobody listens on.
