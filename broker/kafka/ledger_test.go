@@ -74,7 +74,11 @@ func (l *ledger) until(t testing.TB, n int) {
 // committed offset was.
 func (l *ledger) check(t testing.TB) (committed int64) {
 	t.Helper()
-	offsets, err := kadm.NewClient(l.bed.client).FetchOffsets(limited(t), l.bed.source)
+	ctx := limited(t)
+	offsets, err := kadm.NewClient(l.bed.client).FetchOffsets(ctx, l.bed.source)
+	for err != nil && ctx.Err() == nil { // the connection was of a broker that was killed
+		offsets, err = kadm.NewClient(l.bed.client).FetchOffsets(ctx, l.bed.source)
+	}
 	if err != nil {
 		t.Fatal(err)
 	}
