@@ -9,6 +9,9 @@ TESTFLAGS ?=
 # Flags of the benchmark, as in: make bench BENCHFLAGS='-rounds 3 -scenarios drain'
 BENCHFLAGS ?=
 
+# Versions of PostgreSQL beside that of the distribution: the oldest and the newest.
+MAJORS ?= 13 18
+
 # Where a deep run keeps its progress, and parts of one, as in:
 # make deep ONLY=model,power FOR=10m
 DEEP     ?= bin/deep
@@ -16,7 +19,7 @@ ONLY     ?=
 FOR      ?= 0
 
 .DEFAULT_GOAL := help
-.PHONY: help build test deep rows mutants surface trust test-servers lint arch bench bench-postgres bench-check microbench fuzz cover ci clean
+.PHONY: help build test test-postgres deep rows mutants surface trust test-servers lint arch bench bench-postgres bench-check microbench fuzz cover ci clean
 
 help: ## list the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  %-14s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -27,6 +30,12 @@ build: ## build bin/nixie
 test: ## vet and run all tests, on the servers that are found
 	$(GO) vet ./...
 	$(GO) run ./internal/testrun $(TESTFLAGS)
+
+test-postgres: ## run the tests of the store on other versions of PostgreSQL (MAJORS)
+	@set -e; for major in $(MAJORS); do \
+		echo "PostgreSQL $$major"; \
+		NIXIE_TEST_REQUIRE=1 NIXIE_TEST_POSTGRES_MAJOR=$$major $(GO) test -count 1 $(TESTFLAGS) ./store/postgres; \
+	done
 
 deep: ## run every proof at length, on from where the last run stopped (DEEP, ONLY, FOR)
 	$(GO) run ./internal/deep -folder $(DEEP) -only '$(ONLY)' -for $(FOR)

@@ -21,6 +21,8 @@ func TestMain(m *testing.M) {
 
 func TestEverythingOnce(t *testing.T) { matchtest.Once(t, programme(), nil) }
 
+func TestSteady(t *testing.T) { matchtest.Steady(t, programme()) }
+
 func TestPeersSynchronous(t *testing.T) {
 	err := programme().Run(t.Context(), []string{"-peers-synchronous", "off"}, &bytes.Buffer{}, &bytes.Buffer{})
 	if err == nil || !strings.Contains(err.Error(), "give NORMAL or FULL") {

@@ -351,3 +351,11 @@ type Waker interface {
 	// that become due do not close it.
 	Wake(queue string) <-chan struct{}
 }
+
+// Patient is an optional ability: to be away for a while, as a server is that is
+// started again.
+type Patient interface {
+	// Patience is how long those who work go on trying while the store is
+	// unavailable, before they give up.
+	Patience() time.Duration
+}

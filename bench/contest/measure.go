@@ -23,6 +23,8 @@ type Result struct {
 	File    int64 `json:"file_bytes"`
 	Indexes int64 `json:"index_bytes,omitempty"`
 
+	DeadRows int64 `json:"dead_rows,omitempty"` // that a server still has to remove
+
 	// Of a server, where there is one.
 	ServerCPU time.Duration `json:"server_cpu_ns,omitempty"`
 	WAL       int64         `json:"wal_bytes,omitempty"` // from the first enqueue to the end
@@ -52,14 +54,7 @@ type Measurement struct {
 
 // Fill enqueues the tasks that are to be drained.
 func (m *Measurement) Fill(ctx context.Context) error {
-	return m.with(ctx, func(lib Library) error {
-		if m.Setup.Scenario.Burdened() {
-			if err := lib.(Bearer).Burden(ctx); err != nil {
-				return err
-			}
-		}
-		return produceBatches(ctx, lib, 0, m.N, 1)
-	})
+	return m.with(ctx, func(lib Library) error { return produceBatches(ctx, lib, 0, m.N, 1) })
 }
 
 // Run measures.
@@ -85,9 +80,14 @@ func (m *Measurement) Run(ctx context.Context) (Result, error) {
 	return r, nil
 }
 
-// Open opens the library and closes it, so that what it needs is there.
+// Open opens the library, so that what it needs is there, and what is to lie beside.
 func (m *Measurement) Open(ctx context.Context) error {
-	return m.with(ctx, func(Library) error { return nil })
+	return m.with(ctx, func(lib Library) error {
+		if !m.Setup.Scenario.Burdened() {
+			return nil
+		}
+		return lib.(Bearer).Burden(ctx)
+	})
 }
 
 func (m *Measurement) with(ctx context.Context, do func(Library) error) error {

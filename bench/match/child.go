@@ -30,7 +30,7 @@ type order struct {
 type part string
 
 const (
-	open part = "open" // makes what the library needs
+	open part = "open" // makes what the library needs, and what lies beside
 	fill part = "fill" // enqueues what is to be drained, and measures nothing
 	play part = "play"
 )

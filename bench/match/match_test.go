@@ -35,7 +35,9 @@ func TestTargets(t *testing.T) {
 	rep := &report{Results: map[string][]contest.Result{}, programme: p, options: options{scenarios: p.Scenarios, entrants: p.Entrants}}
 	for round, factor := range []int{1, 10, 2} { // the machine's speed; ratios do not care
 		rep.add(contest.Drain, "nixie", second(1000*factor+round))
-		rep.add(contest.Drain, "slow", second(50*factor))
+		thrifty := second(50 * factor)
+		thrifty.CPU, thrifty.ServerCPU = time.Second/4, time.Second/4
+		rep.add(contest.Drain, "slow", thrifty)
 		rep.add(contest.Drain, "quick", second(125*factor))
 		rep.add(contest.Drain, "raw", second(1250*factor))
 	}
@@ -44,6 +46,9 @@ func TestTargets(t *testing.T) {
 	want := "[target drain 8.00 want 10.00 short target drain-of-raw 0.80 want 0.60 ok target drain-at-least 2.00 want 1.00 ok]"
 	if got != want {
 		t.Errorf("got  %s\nwant %s", got, want)
+	}
+	if x := rep.Summaries[1]; x.Library != "slow" || fmt.Sprintf("%.1f %.1f", x.NixieRatio, x.CPURatio) != "20.0 10.0" {
+		t.Errorf("against the slow one: %+v", x)
 	}
 	if rep.Targets[0].Against != "quick" || !rep.short() {
 		t.Errorf("against %s, short %v", rep.Targets[0].Against, rep.short())
@@ -81,6 +86,8 @@ func TestOptions(t *testing.T) {
 		"-scenarios drain,dig":         `scenario "dig" is not known`,
 		"-libraries celery":            `library "celery" is not known`,
 		"-cpuprofile x":                "-cpuprofile needs one scenario and one library",
+		"-steady 1s":                   "-steady needs one library and one scenario",
+		"-steady 1s -rate 0":           "-steady is 1s at -rate 0: give up to 24h0m0s, and 1 to 1000000",
 		"drain":                        `"drain" is no flag`,
 		"-scenarios drain -rounds 3":   "",
 		"-libraries nixie -time 100ms": "",

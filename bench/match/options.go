@@ -23,6 +23,8 @@ type options struct {
 	folder     string
 	profile    string
 	burden     int
+	steady     time.Duration // of a load that stays the same; 0 is a comparison
+	rate       int
 	json       bool
 	reportOnly bool
 }
@@ -35,6 +37,8 @@ const (
 	minSize   = 100
 	maxSize   = 5_000_000
 	maxBurden = 1_000_000
+	maxSteady = 24 * time.Hour
+	maxRate   = 1_000_000
 )
 
 func (p *Programme) parse(args []string, log io.Writer) (options, error) {
@@ -52,6 +56,8 @@ func (p *Programme) parse(args []string, log io.Writer) (options, error) {
 	flags.DurationVar(&o.aim, "time", 1500*time.Millisecond, "aimed length of a measurement")
 	flags.IntVar(&o.size, "size", 0, "messages of every measurement; 0 is as many as the time takes")
 	flags.StringVar(&o.folder, "dir", os.TempDir(), "folder for the files, on the disk that is to be measured; what is made there is removed")
+	flags.DurationVar(&o.steady, "steady", 0, "instead of all this: how long to produce and consume at -rate, with a line each minute; needs one scenario and one library")
+	flags.IntVar(&o.rate, "rate", 5000, "messages a second of -steady")
 	flags.StringVar(&o.profile, "cpuprofile", "", "file for a processor profile of the measured part; needs one scenario and one library")
 	flags.BoolVar(&o.json, "json", false, "print everything as JSON")
 	flags.BoolVar(&o.reportOnly, "report", false, "exit with 0 also when a target is short")
@@ -84,6 +90,10 @@ func (o *options) check() error {
 		return fmt.Errorf("-size is %d: give %d to %d, or 0", o.size, minSize, maxSize)
 	case o.burden < 0 || o.burden > maxBurden:
 		return fmt.Errorf("-burden is %d: give 0 to %d", o.burden, maxBurden)
+	case o.steady < 0 || o.steady > maxSteady || o.steady > 0 && (o.rate < 1 || o.rate > maxRate):
+		return fmt.Errorf("-steady is %s at -rate %d: give up to %s, and 1 to %d", o.steady, o.rate, maxSteady, maxRate)
+	case o.steady > 0 && (len(o.scenarios) != 1 || len(o.entrants) != 1 || !o.scenarios[0].Drains() || o.scenarios[0].Burdened()):
+		return errors.New("-steady needs one library and one scenario that drains, without a burden: give -scenarios and -libraries")
 	case o.profile != "" && (len(o.scenarios) != 1 || len(o.entrants) != 1):
 		return errors.New("-cpuprofile needs one scenario and one library: give -scenarios and -libraries")
 	}

@@ -37,6 +37,9 @@ func each(of Merit, list []contest.Result) []float64 {
 	return values
 }
 
+// thrift is the merit of using little processor time, of the client and the server.
+func thrift(r *contest.Result) float64 { return float64(r.N) / (r.CPU + r.ServerCPU).Seconds() }
+
 // ratio is the median over the rounds of how many times better one library was
 // than another in the same round.
 func ratio(of Merit, one, other []contest.Result) float64 {
@@ -67,6 +70,7 @@ type summary struct {
 	ReturnP50  float64          `json:"from_return_p50_us,omitempty"`
 	ReturnP99  float64          `json:"from_return_p99_us,omitempty"`
 	NixieRatio float64          `json:"nixie_ratio,omitempty"` // how many times better Nixie is
+	CPURatio   float64          `json:"cpu_ratio,omitempty"`   // how many times less processor time it takes
 }
 
 func summarize(s contest.Scenario, library string, list []contest.Result) summary {

@@ -108,7 +108,8 @@ func (r *report) finish() {
 			}
 			sum := summarize(s, e.Name, list)
 			if nixie != "" && nixie != e.Name {
-				sum.NixieRatio = ratio(merit(s), r.Results[key(s, nixie)], list)
+				own := r.Results[key(s, nixie)]
+				sum.NixieRatio, sum.CPURatio = ratio(merit(s), own, list), ratio(thrift, own, list)
 			}
 			r.Summaries = append(r.Summaries, sum)
 		}

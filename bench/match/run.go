@@ -24,6 +24,8 @@ func (p *Programme) Main() {
 	}
 }
 
+var errShort = errors.New("a target is short")
+
 // IsChild reports whether arguments are those of a child that measures. A program
 // that is the test of a programme has to call Main then.
 func IsChild(args []string) bool { return len(args) == 2 && args[0] == childWord }
@@ -37,6 +39,9 @@ func (p *Programme) Run(ctx context.Context, args []string, out, log io.Writer) 
 	if err != nil {
 		return err
 	}
+	if o.steady > 0 {
+		return p.steady(ctx, o, out)
+	}
 	report, err := p.compare(ctx, o, log)
 	if err != nil {
 		return err
@@ -47,7 +52,7 @@ func (p *Programme) Run(ctx context.Context, args []string, out, log io.Writer) 
 		report.write(out)
 	}
 	if err == nil && !o.reportOnly && report.short() {
-		err = errors.New("a target is short")
+		err = errShort
 	}
 	return err
 }

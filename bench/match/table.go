@@ -91,7 +91,7 @@ func (r *report) writeTable(table io.Writer, s contest.Scenario) {
 	for _, c := range shown {
 		fmt.Fprint(table, c.head, "\t")
 	}
-	fmt.Fprintln(table, "Nixie is ×\t")
+	fmt.Fprintln(table, "Nixie is ×\tby CPU ×\t")
 	for i := range r.Summaries {
 		x := &r.Summaries[i]
 		if x.Scenario != s {
@@ -101,7 +101,7 @@ func (r *report) writeTable(table io.Writer, s contest.Scenario) {
 		for _, c := range shown {
 			fmt.Fprintf(table, c.format+"\t", c.value(x))
 		}
-		fmt.Fprintf(table, "%s\t\n", times(x.NixieRatio))
+		fmt.Fprintf(table, "%s\t%s\t\n", times(x.NixieRatio), times(x.CPURatio))
 	}
 }
 

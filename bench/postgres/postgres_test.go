@@ -30,3 +30,9 @@ func TestEverythingOnce(t *testing.T) {
 		}
 	})
 }
+
+func TestSteady(t *testing.T) {
+	testServer.Need(t)
+	t.Setenv(given, testServer.URL)
+	matchtest.Steady(t, programme())
+}

@@ -7,6 +7,7 @@ import (
 	"net/url"
 	"os"
 	"path/filepath"
+	"regexp"
 	"strings"
 	"time"
 
@@ -18,52 +19,70 @@ import (
 
 // Options of opening a store.
 type Options struct {
-	MustExist bool             // do not create it
+	MustExist bool             // do not create a file
 	Owner     string           // shown as the holder of leases
 	Clock     func() time.Time // default time.Now
+	Warn      func(error)      // is told what is wrong and hinders nobody
 }
 
 // OpenStore opens the store that a URL names: sqlite:///absolute/path,
 // sqlite://relative/path, or postgres://user@host/database with what else the
 // driver reads, and nixie_schema for another schema than nixie.
 func OpenStore(rawURL string, opts Options) (store.Store, error) {
-	scheme, rest, found := strings.Cut(rawURL, "://")
-	if !found {
-		return nil, nixie.Errorf(nixie.CodeInvalid, "store %q is not a URL: give one like sqlite:///path/to/file", redacted(rawURL))
+	rest, isFile, err := kindOf(rawURL)
+	if err != nil {
+		return nil, err
 	}
-	switch scheme {
-	case "sqlite":
+	if isFile {
 		return openSQLite(rest, opts)
-	case "postgres", "postgresql":
-		return openPostgres(rawURL, opts)
 	}
-	return nil, nixie.Errorf(nixie.CodeInvalid, "store %q: scheme %q is unknown, known are sqlite and postgres", redacted(rawURL), scheme)
+	return postgres.Open(context.Background(), rawURL, postgres.Options{Owner: opts.Owner, Clock: opts.Clock, Warn: opts.Warn})
 }
 
-// schemaParameter is the parameter of a PostgreSQL URL that names the schema.
-const schemaParameter = "nixie_schema"
-
-func openPostgres(rawURL string, opts Options) (store.Store, error) {
-	u, err := url.Parse(rawURL)
+// SchemaOf is the schema of the store that a URL names. Nothing is opened yet.
+func SchemaOf(rawURL string) (store.Schema, error) {
+	rest, isFile, err := kindOf(rawURL)
 	if err != nil {
-		return nil, nixie.Errorf(nixie.CodeInvalid, "store is no URL: give one like postgres://user@host/database")
+		return nil, err
 	}
-	query, err := url.ParseQuery(u.RawQuery)
-	if err != nil {
-		return nil, nixie.Errorf(nixie.CodeInvalid, "parameters of the store's URL: %w", err)
+	if isFile {
+		path, err := filePath(rest)
+		if err != nil {
+			return nil, err
+		}
+		return sqlite.NewSchema(path)
 	}
-	schema := query.Get(schemaParameter)
-	query.Del(schemaParameter)
-	u.RawQuery = query.Encode()
-	return postgres.Open(context.Background(), u.String(), postgres.Options{Schema: schema, MustExist: opts.MustExist, Owner: opts.Owner, Clock: opts.Clock})
+	return postgres.NewSchema(rawURL, postgres.Options{})
 }
 
-func openSQLite(path string, opts Options) (store.Store, error) {
-	if path == "" {
-		return nil, nixie.Errorf(nixie.CodeInvalid, "store has no path: give one like sqlite:///path/to/file")
+// kindOf says which kind of store a URL names, and what follows its scheme.
+func kindOf(rawURL string) (rest string, isFile bool, err error) {
+	scheme, rest, found := strings.Cut(rawURL, "://")
+	switch {
+	case !found:
+		return "", false, nixie.Errorf(nixie.CodeInvalid, "store %q is not a URL: give one like sqlite:///path/to/file", redacted(rawURL))
+	case scheme == "sqlite":
+		return rest, true, nil
+	case scheme == "postgres", scheme == "postgresql":
+		return rest, false, nil
 	}
-	if unescaped, err := url.PathUnescape(path); err == nil && strings.Contains(path, "%") {
-		path = unescaped
+	return "", false, nixie.Errorf(nixie.CodeInvalid, "store %q: scheme %q is unknown, known are sqlite and postgres", redacted(rawURL), scheme)
+}
+
+func filePath(rest string) (string, error) {
+	if rest == "" {
+		return "", nixie.Errorf(nixie.CodeInvalid, "store has no path: give one like sqlite:///path/to/file")
+	}
+	if unescaped, err := url.PathUnescape(rest); err == nil && strings.Contains(rest, "%") {
+		rest = unescaped
+	}
+	return rest, nil
+}
+
+func openSQLite(rest string, opts Options) (store.Store, error) {
+	path, err := filePath(rest)
+	if err != nil {
+		return nil, err
 	}
 	if !opts.MustExist {
 		if err := os.MkdirAll(filepath.Dir(path), 0o700); err != nil {
@@ -72,6 +91,11 @@ func openSQLite(path string, opts Options) (store.Store, error) {
 	}
 	return sqlite.Open(path, sqlite.Options{MustExist: opts.MustExist, Owner: opts.Owner, Clock: opts.Clock})
 }
+
+var passwords = regexp.MustCompile(`(://[^/?#@:]*:)[^/?#@]*(@)|([?&](?:ssl)?password=)[^&#]*`)
+
+// Shown is the URL of a store with *** for the passwords in it.
+func Shown(rawURL string) string { return passwords.ReplaceAllString(rawURL, "${1}${3}***${2}") }
 
 // redacted hides a password in a URL that is shown.
 func redacted(rawURL string) string {

@@ -153,7 +153,7 @@ and redriven when its cause is mended.
 	root.PersistentFlags().Var(newChoice(&g.color, colorAuto, colorAuto, colorAlways, colorNever), "color", "colours: auto is on a terminal without $NO_COLOR")
 	root.SetFlagErrorFunc(func(_ *cobra.Command, err error) error { return usageError{err} })
 	root.AddCommand(newRun(g), newEnqueue(g), newWork(g))
-	root.AddCommand(newDLQ(g), newQueue(g), newMessage(g), newStream(g), newPrune(g), newVerify(g), newDoctor(g), newPolicy(g), newVersion(g))
+	root.AddCommand(newDLQ(g), newQueue(g), newMessage(g), newStream(g), newPrune(g), newVerify(g), newDoctor(g), newMigrate(g), newPolicy(g), newVersion(g))
 	root.AddCommand(newStats(g), newCheck(g), newAudit(g))
 	return root
 }
@@ -164,5 +164,6 @@ func (g *globals) open(opts app.Options) (store.Store, error) {
 	if err != nil {
 		return nil, err
 	}
+	opts.Warn = func(err error) { fmt.Fprintf(g.Err, "nixie: %s\n", escape(err.Error())) }
 	return app.OpenStore(url, opts)
 }

@@ -10,7 +10,7 @@ import (
 	"github.com/rogpeppe/go-internal/testscript"
 
 	"github.com/nixie-go/nixie"
-	"github.com/nixie-go/nixie/store/sqlite"
+	"github.com/nixie-go/nixie/internal/app"
 )
 
 func TestR24_ShownMasked(t *testing.T) { scripts(t, "R24_*") }
@@ -19,7 +19,7 @@ func TestR24_ShownMasked(t *testing.T) { scripts(t, "R24_*") }
 // secrets in its header, body and failure, and one without.
 func makeSecrets(ts *testscript.TestScript, _ bool, _ []string) {
 	ctx := context.Background()
-	st, err := sqlite.Open(ts.MkAbs("s.db"), sqlite.Options{Clock: func() time.Time { return noon }, Reserve: -1})
+	st, err := app.OpenStore(ts.Getenv("NIXIE_STORE"), app.Options{Clock: func() time.Time { return noon }})
 	ts.Check(err)
 	const leak = "password=hunter2ghi"
 	for i, c := range []struct {

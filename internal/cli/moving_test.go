@@ -30,7 +30,7 @@ func (w *watched) Write(p []byte) (int, error) {
 // An interrupted redrive says how to go on, and the command that it prints does.
 func TestR29_InterruptedOnTheCommandLine(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "s.db")
-	fillStore(path, func(err error) {
+	fillStore("sqlite://"+path, func(err error) {
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -38,6 +38,9 @@ func listed(name, text string, more ...string) func(*desk) []string {
 	}
 }
 
+// secret is the password in the URLs of stores.
+const secret = "hunter2"
+
 // untouched says that no store was made.
 func untouched(t *testing.T, d *desk) {
 	t.Helper()
@@ -123,7 +126,7 @@ func badPlaces() []badInput {
 				t.Error("the file was changed")
 			}
 		}},
-		{"unknown scheme of the store", listed("a.txt", "a\n", "--store", "mysql://u:secret@h/d", "--", "true"), 2, `scheme "mysql" is unknown, known are sqlite and postgres`, "", untouched},
+		{"unknown scheme of the store", listed("a.txt", "a\n", "--store", "mysql://u:hunter2@h/d", "--", "true"), 2, `scheme "mysql" is unknown, known are sqlite and postgres`, "", untouched},
 		{"store without a scheme", listed("a.txt", "a\n", "--store", "s.db", "--", "true"), 2, `store "s.db" is not a URL: give one like sqlite:///path/to/file`, "", untouched},
 	}
 }
@@ -234,7 +237,11 @@ func fillDisk(d *desk) []string {
 // TestShow6BadInput runs every row and prints the table.
 func TestShow6BadInput(t *testing.T) {
 	t.Parallel()
-	rows := badInputs()
+	play(t, badInputs())
+}
+
+func play(t *testing.T, rows []badInput) {
+	t.Helper()
 	shown := make([]string, len(rows))
 	t.Cleanup(func() {
 		var b strings.Builder
@@ -254,6 +261,9 @@ func TestShow6BadInput(t *testing.T) {
 			d := newDesk(t)
 			r := d.nixie(row.code, append([]string{"run"}, row.given(d)...)...)
 			d.noProcess()
+			if strings.Contains(r.out+r.err, secret) {
+				t.Errorf("the password is shown: %s%s", r.out, r.err)
+			}
 			shown[i] = message(t, d, &row, r)
 			if row.after != nil {
 				row.after(t, d)

@@ -13,10 +13,16 @@ import (
 // TestRunScripts runs the short stories of nixie run.
 func TestRunScripts(t *testing.T) {
 	t.Parallel()
+	runScripts(t, func(env *testscript.Env) string { return "sqlite://" + filepath.Join(env.WorkDir, "s.db") })
+}
+
+// runScripts runs them on stores that place names.
+func runScripts(t *testing.T, place func(*testscript.Env) string) {
+	t.Helper()
 	testscript.Run(t, testscript.Params{
 		Dir: filepath.Join("testdata", "run"), RequireExplicitExec: true, RequireUniqueNames: true,
 		Setup: func(env *testscript.Env) error {
-			env.Setenv("NIXIE_STORE", "sqlite://"+filepath.Join(env.WorkDir, "s.db"))
+			env.Setenv("NIXIE_STORE", place(env))
 			env.Setenv("XDG_STATE_HOME", filepath.Join(env.WorkDir, "state"))
 			return nil
 		},

@@ -17,7 +17,7 @@ import (
 	"github.com/rogpeppe/go-internal/testscript"
 
 	"github.com/nixie-go/nixie"
-	"github.com/nixie-go/nixie/store/sqlite"
+	"github.com/nixie-go/nixie/internal/app"
 )
 
 // update rewrites the golden texts in the scripts: go test ./internal/cli -update
@@ -38,6 +38,14 @@ func TestOtherStories(t *testing.T)             { scripts(t, "[a-z]*") }
 // commands with the exact text that they print. IDs made by the store are shown
 // as a0000001-…, a0000002-… in the order in which a script first sees them.
 func scripts(t *testing.T, names string) {
+	scriptsOn(t, names, func(env *testscript.Env) (string, error) {
+		return "sqlite://" + filepath.Join(env.WorkDir, "s.db"), nil
+	})
+}
+
+// scriptsOn runs them on stores that place names.
+func scriptsOn(t *testing.T, names string, place func(*testscript.Env) (string, error)) {
+	t.Helper()
 	files, err := filepath.Glob(filepath.Join("testdata", names+".txtar"))
 	if err != nil || len(files) == 0 {
 		t.Fatalf("no scripts %s: %v", names, err)
@@ -51,13 +59,14 @@ func scripts(t *testing.T, names string) {
 			env.Values["ids"] = &idNames{shown: map[string]string{}, real: map[string]string{}}
 			env.Setenv("NIXIE_ACTOR", "ann@desk")
 			env.Setenv("NO_COLOR", "1")
-			env.Setenv("NIXIE_STORE", "sqlite://"+filepath.Join(env.WorkDir, "s.db"))
-			return nil
+			url, err := place(env)
+			env.Setenv("NIXIE_STORE", url)
+			return err
 		},
 		Cmds: map[string]func(*testscript.TestScript, bool, []string){
 			"nixie": runNixie, "fixture": makeFixture, "streams": makeStreams, "damage": damageFixture, "unchanged": unchanged,
 			"waiting": makeWaiting, "stopped": makeStopped, "exhausted": makeExhausted, "holder": holdOne,
-			"secrets": makeSecrets,
+			"secrets": makeSecrets, "sql": runSQL,
 		},
 	})
 }
@@ -90,7 +99,11 @@ func runNixie(ts *testscript.TestScript, _ bool, args []string) {
 	}{
 		{&out, func(s string) { fmt.Fprint(ts.Stdout(), s) }}, {&errs, func(s string) { fmt.Fprint(ts.Stderr(), s) }},
 	} {
-		pair.to(strings.ReplaceAll(ids.toShown(pair.from.String()), ts.Getenv("WORK"), "$WORK"))
+		text := strings.ReplaceAll(ids.toShown(pair.from.String()), ts.Getenv("WORK"), "$WORK")
+		if server := ts.Getenv("SERVER"); server != "" {
+			text = strings.ReplaceAll(text, server, "$SERVER")
+		}
+		pair.to(text)
 	}
 	if code != want {
 		ts.Fatalf("exit code %d, want %d\n%s%s", code, want, out.String(), errs.String())
@@ -162,13 +175,13 @@ func fixtureLetters() []dead {
 
 // makeFixture makes the store that the scripts look at.
 func makeFixture(ts *testscript.TestScript, _ bool, _ []string) {
-	fillStore(ts.MkAbs("s.db"), ts.Check)
+	fillStore(ts.Getenv("NIXIE_STORE"), ts.Check)
 }
 
 // fillStore writes the fixture.
-func fillStore(path string, check func(error)) {
+func fillStore(url string, check func(error)) {
 	now := noon.Add(-3 * time.Hour)
-	st, err := sqlite.Open(path, sqlite.Options{Clock: func() time.Time { return now }, Owner: "worker-1", Reserve: -1})
+	st, err := app.OpenStore(url, app.Options{Clock: func() time.Time { return now }, Owner: "worker-1"})
 	check(err)
 	number := 0
 	enqueue := func(m nixie.Message) {

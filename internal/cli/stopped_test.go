@@ -7,16 +7,16 @@ import (
 	"github.com/rogpeppe/go-internal/testscript"
 
 	"github.com/nixie-go/nixie"
+	"github.com/nixie-go/nixie/internal/app"
 	"github.com/nixie-go/nixie/policy"
 	"github.com/nixie-go/nixie/store"
-	"github.com/nixie-go/nixie/store/sqlite"
 )
 
 // makeStopped freezes an operation and is stopped before the first letter:
 // stopped EVENT FILTER REASON. OPERATION is its ID.
 func makeStopped(ts *testscript.TestScript, _ bool, args []string) {
 	ctx := context.Background()
-	st, err := sqlite.Open(ts.MkAbs("s.db"), sqlite.Options{Clock: func() time.Time { return noon }})
+	st, err := app.OpenStore(ts.Getenv("NIXIE_STORE"), app.Options{Clock: func() time.Time { return noon }})
 	ts.Check(err)
 	f, err := nixie.ParseFilter(args[1], noon)
 	ts.Check(err)
@@ -31,7 +31,7 @@ func makeStopped(ts *testscript.TestScript, _ bool, args []string) {
 func makeExhausted(ts *testscript.TestScript, _ bool, keys []string) {
 	ctx := context.Background()
 	now := noon.Add(-15 * time.Minute)
-	st, err := sqlite.Open(ts.MkAbs("s.db"), sqlite.Options{Clock: func() time.Time { return now }, Owner: "worker-1", Reserve: -1})
+	st, err := app.OpenStore(ts.Getenv("NIXIE_STORE"), app.Options{Clock: func() time.Time { return now }, Owner: "worker-1"})
 	ts.Check(err)
 	down := fixtureLetters()[1]
 	for _, key := range keys {

@@ -11,9 +11,9 @@ import (
 	"github.com/rogpeppe/go-internal/testscript"
 
 	"github.com/nixie-go/nixie"
+	"github.com/nixie-go/nixie/internal/app"
 	"github.com/nixie-go/nixie/office"
 	"github.com/nixie-go/nixie/store"
-	"github.com/nixie-go/nixie/store/sqlite"
 )
 
 // makeStreams writes a store with a strict queue "ledger" of four streams, whose
@@ -22,7 +22,7 @@ import (
 func makeStreams(ts *testscript.TestScript, _ bool, _ []string) {
 	now := noon.Add(-time.Hour)
 	ctx := context.Background()
-	st, err := sqlite.Open(ts.MkAbs("s.db"), sqlite.Options{Clock: func() time.Time { return now }, Owner: "worker-1", Reserve: -1})
+	st, err := app.OpenStore(ts.Getenv("NIXIE_STORE"), app.Options{Clock: func() time.Time { return now }, Owner: "worker-1"})
 	ts.Check(err)
 	ts.Check(st.Configure(ctx, "ledger", nixie.QueueSettings{Order: nixie.OrderStrict}, "bob@desk", "order matters"))
 	number := 0

@@ -7,6 +7,7 @@ import (
 	"slices"
 
 	"github.com/nixie-go/nixie"
+	"github.com/nixie-go/nixie/internal/app"
 	"github.com/nixie-go/nixie/internal/runner"
 	"github.com/nixie-go/nixie/office"
 )
@@ -91,5 +92,5 @@ func (g *globals) storeFlag() string {
 	if g.store == "" {
 		return ""
 	}
-	return " --store " + quote(g.store)
+	return " --store " + quote(app.Shown(g.store))
 }

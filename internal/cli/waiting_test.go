@@ -9,7 +9,7 @@ import (
 	"github.com/rogpeppe/go-internal/testscript"
 
 	"github.com/nixie-go/nixie"
-	"github.com/nixie-go/nixie/store/sqlite"
+	"github.com/nixie-go/nixie/internal/app"
 )
 
 // tried is a message of the queue mail with what it failed of, one attempt each.
@@ -42,7 +42,7 @@ func triedMessages() []tried {
 func makeWaiting(ts *testscript.TestScript, _ bool, _ []string) {
 	ctx := context.Background()
 	now := noon.Add(-3 * time.Hour)
-	st, err := sqlite.Open(ts.MkAbs("s.db"), sqlite.Options{Clock: func() time.Time { return now }, Owner: "worker-1", Reserve: -1})
+	st, err := app.OpenStore(ts.Getenv("NIXIE_STORE"), app.Options{Clock: func() time.Time { return now }, Owner: "worker-1"})
 	ts.Check(err)
 	ts.Check(st.Configure(ctx, "lines", nixie.QueueSettings{Order: nixie.OrderStrict}, "bob@desk", "one customer, one line"))
 	number := 0
@@ -78,7 +78,7 @@ func makeWaiting(ts *testscript.TestScript, _ bool, _ []string) {
 // holdOne is a worker that holds a message of the queue from noon on, for four
 // hours, and is there until the script ends: holder QUEUE.
 func holdOne(ts *testscript.TestScript, _ bool, args []string) {
-	st, err := sqlite.Open(ts.MkAbs("s.db"), sqlite.Options{Clock: func() time.Time { return noon }, Owner: "worker-2", Reserve: -1})
+	st, err := app.OpenStore(ts.Getenv("NIXIE_STORE"), app.Options{Clock: func() time.Time { return noon }, Owner: "worker-2"})
 	ts.Check(err)
 	ts.Defer(func() { ts.Check(st.Close()) })
 	ds, err := st.Claim(context.Background(), args[0], nixie.Want{Max: 1, Lease: 4 * time.Hour})

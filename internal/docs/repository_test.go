@@ -1,13 +1,19 @@
 package docs
 
 import (
+	"errors"
 	"io/fs"
+	"net/url"
 	"os"
 	"os/exec"
 	"path"
 	"path/filepath"
 	"strings"
 	"testing"
+
+	"github.com/jackc/pgx/v5"
+
+	"github.com/nixie-go/nixie/internal/testservers"
 )
 
 const root = "../.."
@@ -57,6 +63,9 @@ func TestTranscripts(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
+			if name == onPostgres {
+				session.Set("PGHOST", startPostgres(t))
+			}
 			differ, err := session.Play(t.Context(), text)
 			if err != nil {
 				t.Fatalf("%s: %v", name, err)
@@ -66,6 +75,29 @@ func TestTranscripts(t *testing.T) {
 			}
 		})
 	}
+}
+
+// onPostgres is the document whose commands talk to a server.
+const onPostgres = "docs/postgres.md"
+
+// startPostgres starts a server with a role postgres that may do everything, and
+// returns where it is.
+func startPostgres(t *testing.T) string {
+	t.Helper()
+	server := testservers.OwnPostgres(t)
+	u, err := url.Parse(server.URL)
+	if err != nil {
+		t.Fatal(err)
+	}
+	c, err := pgx.Connect(t.Context(), server.URL)
+	if err != nil {
+		t.Fatal(err)
+	}
+	_, err = c.Exec(t.Context(), "create role postgres superuser login")
+	if err := errors.Join(err, c.Close(t.Context())); err != nil {
+		t.Fatal(err)
+	}
+	return u.Query().Get("host")
 }
 
 // build makes the binary that the documents talk about. It looks at every

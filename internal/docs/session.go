@@ -23,6 +23,7 @@ type Session struct {
 	root   string // everything lives below it: home, data, work
 	path   string // folders of programs, before those of the machine
 	status int    // exit status of the last command
+	env    []string
 }
 
 // NewSession makes a session with its folders below root, which is empty. Bin
@@ -36,6 +37,9 @@ func NewSession(root, bin string) (*Session, error) {
 	}
 	return s, s.write("cwd", s.work())
 }
+
+// Set gives the commands one more variable.
+func (s *Session) Set(name, value string) { s.env = append(s.env, name+"="+value) }
 
 // Folder is where the next command runs.
 func (s *Session) Folder() (string, error) {
@@ -73,10 +77,10 @@ func (s *Session) Run(ctx context.Context, command string) (string, int, error) 
 	cmd := exec.CommandContext(ctx, "sh", "-c", script)
 	cmd.Dir = cwd
 	cmd.WaitDelay = pipeGrace
-	cmd.Env = []string{
+	cmd.Env = append([]string{
 		"PATH=" + s.path, "HOME=" + filepath.Join(s.root, "home"), "TMPDIR=" + filepath.Join(s.root, "tmp"),
 		"DOCS_CWD=" + filepath.Join(s.root, "cwd"), "LANG=C.UTF-8", "NO_COLOR=1", "TERM=dumb", "TZ=UTC", "USER=reader",
-	}
+	}, s.env...)
 	out, err := cmd.CombinedOutput()
 	var exit *exec.ExitError
 	switch {

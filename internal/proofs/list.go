@@ -34,6 +34,7 @@ func List() []Proof {
 		{"kills-postgres-streams", "store/postgres", "TestShow1_WorkersOfStreamsAreKilled"},
 		{"kills-postgres-server", "store/postgres", "TestServerKilled"},
 		{"cuts-postgres", "store/postgres", "TestConnectionCutAnywhere"},
+		{"prune-postgres", "store/postgres", "TestPruningMany"},
 		{"foreign-postgres", "store/postgres", "TestShow4_AForeignTransactionStaysOpen"},
 		{"keys-postgres", "store/postgres", "TestB061_WinnersThatRollBack"},
 		{"histories-memory", "internal/histories", "TestMemory"},

@@ -99,7 +99,7 @@ func (t *trouble) note(ctx context.Context, what int, err error) {
 	if t.since[what].IsZero() {
 		t.since[what] = now
 	}
-	lasts := now.Sub(t.since[what]) >= min(troublePatience, t.r.c.Lease)
+	lasts := now.Sub(t.since[what]) >= t.patience(err)
 	news := err.Error() != t.told
 	t.told = err.Error()
 	t.mu.Unlock()
@@ -108,4 +108,15 @@ func (t *trouble) note(ctx context.Context, what int, err error) {
 	} else if news {
 		t.r.c.Warn("%v; trying again", err)
 	}
+}
+
+// patience is how long an error may last. A server that is away may be waited for.
+func (t *trouble) patience(err error) time.Duration {
+	if away, ok := t.r.store.(store.Patient); ok {
+		switch nixie.CodeOf(err) {
+		case nixie.CodeUnavailable, nixie.CodeOutcomeUnknown:
+			return away.Patience()
+		}
+	}
+	return min(troublePatience, t.r.c.Lease)
 }

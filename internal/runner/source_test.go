@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/nixie-go/nixie"
+	"github.com/nixie-go/nixie/store"
 )
 
 // A person hears once of each trouble; one that lasts ends the run.
@@ -48,6 +49,32 @@ func TestTrouble(t *testing.T) {
 	r.trouble.note(ctx, settling, gone)
 	if !errors.Is(why, gone) {
 		t.Fatalf("ended by %v", why)
+	}
+}
+
+// patient is a store that may be away for a quarter of an hour.
+type patient struct{ store.Store }
+
+func (patient) Patience() time.Duration { return 15 * time.Minute }
+
+// A server that is away is waited for; what it says no to is not.
+func TestTroubleOfAServer(t *testing.T) {
+	now := noon
+	var why error
+	r := &Runner{store: patient{}, c: Config{Clock: func() time.Time { return now }, Lease: 30 * time.Second, Warn: func(string, ...any) {}}}
+	r.trouble.r = r
+	r.finish = func(err error) { why = err }
+	away, denied := nixie.Errorf(nixie.CodeUnavailable, "away"), nixie.Errorf(nixie.CodeDenied, "denied")
+	for _, c := range []struct {
+		after time.Duration
+		err   error
+		want  error
+	}{{0, away, nil}, {time.Minute, away, nil}, {13 * time.Minute, away, nil}, {time.Minute, away, away}, {0, denied, denied}} {
+		now = now.Add(c.after)
+		if r.trouble.note(t.Context(), settling, c.err); !errors.Is(why, c.want) {
+			t.Errorf("%s after noon, %v: ended by %v", now.Sub(noon), c.err, why)
+		}
+		why = nil
 	}
 }
 

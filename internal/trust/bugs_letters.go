@@ -3,28 +3,28 @@ package trust
 // bugsOfKeys are about dedupe and identity.
 func bugsOfKeys() []bug {
 	return []bug{
-		{61, "oban-bg/oban#1087, #1093", "Who lost the lock took for granted that the winner commits; it rolled back, and there was no job.", "store/sqlite.TestB061_WinnersThatRollBack", ""},
-		{62, "oban-bg/oban#1505", "A refused insert had neither a reason nor a job.", "suite.Dedupe/FailOnConflictRefusesTheCall suite.Dedupe/ReturnExistingNamesTheHolder", ""},
+		{61, "oban-bg/oban#1087, #1093", "Who lost the lock took for granted that the winner commits; it rolled back, and there was no job.", "store/sqlite.TestB061_WinnersThatRollBack store/postgres.TestB061_WinnersThatRollBack", ""},
+		{62, "oban-bg/oban#1505", "A refused insert had neither a reason nor a job.", "suite.Dedupe/FailOnConflictRefusesTheCall suite.Dedupe/ReturnExistingNamesTheHolder store/postgres.TestB062_ProducersOfOneKey", ""},
 		{63, "hibiken/asynq#275", "Deleting a unique task left its lock.", "store/sqlite.TestB063_KeysAreFreeAtOnce suite.Purge/TheKeyIsFree suite.Prune/KeysGoWithTheirMessage", ""},
-		{64, "taskforcesh/bullmq#1662, #2870", "A job that was half finished was in no list, and its ID blocked new ones.", "internal/powerloss.TestR18_AMoveIsWholeAtEveryCrash store/sqlite.TestKills", ""},
+		{64, "taskforcesh/bullmq#1662, #2870", "A job that was half finished was in no list, and its ID blocked new ones.", "internal/powerloss.TestR18_AMoveIsWholeAtEveryCrash store/sqlite.TestKills store/postgres.TestConnectionCutAnywhere", ""},
 		{65, "taskforcesh/bullmq#3236", "A key was removed by a job that no longer had it.", "store/sqlite.TestB065_LateFinisherKeepsItsHandsOff suite.Dedupe/ALateFinisherDoesNotFreeTheKey", ""},
 		{66, "timgit/pg-boss@39920d2", "The rule of one at a time did not hold for batches.", "suite.Bugs/B066_BatchFromOneStream", ""},
 		{67, "riverqueue/river#149, #168", "Jobs that came in bulk were spared defaults and uniqueness.", "suite.Bugs/B067_OneByOneIsAsTogether", ""},
-		{68, "janbjorge/pgqueuer#575", "The double in memory freed keys at other times than the database.", "store/memory.TestStore store/sqlite.TestStore store/sqlite.TestModel", ""},
+		{68, "janbjorge/pgqueuer#575", "The double in memory freed keys at other times than the database.", "store/memory.TestStore store/sqlite.TestStore store/sqlite.TestModel store/postgres.TestModel store/postgres.TestStore", ""},
 		{69, "hibiken/asynq#166, Sidekiq Pro", "Large numbers went through a format that cannot hold them.", "suite.Bugs/B069_NumbersStayAsTheyAre", ""},
-		{70, "graphile/worker 0.17.3, janbjorge/pgqueuer#676, hibiken/asynq#426", "Numbers of 32 bits overflowed after two thousand million jobs.", "store/sqlite.TestB070_NumbersBeyond32Bits", ""},
+		{70, "graphile/worker 0.17.3, janbjorge/pgqueuer#676, hibiken/asynq#426", "Numbers of 32 bits overflowed after two thousand million jobs.", "store/sqlite.TestB070_NumbersBeyond32Bits store/postgres.TestB070_NumbersBeyond32Bits", ""},
 	}
 }
 
 // bugsOfAttempts are about attempts, waits, poison and time.
 func bugsOfAttempts() []bug {
 	return []bug{
-		{71, "sidekiq/sidekiq#3400, #4069, taskiq-aio-pika#35, activepieces/activepieces#15130, vectorize-io/hindsight#2675", "A job that kills its worker never counted an attempt.", "store/sqlite.TestB071_KillerOfHolders worker.TestR13_KillerDies", ""},
+		{71, "sidekiq/sidekiq#3400, #4069, taskiq-aio-pika#35, activepieces/activepieces#15130, vectorize-io/hindsight#2675", "A job that kills its worker never counted an attempt.", "store/sqlite.TestB071_KillerOfHolders worker.TestR13_KillerDies store/postgres.TestShow1_WorkersOfStreamsAreKilled", ""},
 		{72, "timgit/pg-boss@7dea410, @0183ecd", "Giving back what had not started burned a retry.", "store/sqlite.TestB072_ReleasedAHundredTimes suite.Settle/R14_ReleaseRefundsAttempt", ""},
 		{73, "riverqueue/river#1324", "Arguments that cannot be decoded were tried again and again, also by the rescuer.", "worker.TestB073_UndecodableIsNotTriedAgain worker.TestDamagedBodyIsNotRun", ""},
 		{74, "timgit/pg-boss#677, @2276d34, ferd/backoff#8", "The wait was wrong, and at its maximum it had no jitter.", "policy.TestR2_FullJitterFillsTheBand policy.TestR2_JitterStaysWithinItsBand", ""},
 		{75, "rails/rails#31872, payloadcms/payload#16318", "Without jitter what failed together came back together.", "policy.TestB075_WhatFailsTogetherComesBackApart", ""},
-		{76, "janbjorge/pgqueuer#296", "A tight loop without end during an outage of the database.", "worker.TestB076_ReceiveFailsForAMinute worker.TestReceiveThatDoesNotWaitIsNoTightLoop", ""},
+		{76, "janbjorge/pgqueuer#296", "A tight loop without end during an outage of the database.", "worker.TestB076_ReceiveFailsForAMinute worker.TestReceiveThatDoesNotWaitIsNoTightLoop store/postgres.TestServerKilled", ""},
 		{77, "maragudk/goqite#68", "Timeouts were compared in local time.", "suite.Bugs/B077_AMomentIsTheSameInEveryZone", ""},
 		{78, "Krzysztof318/MailFathom#1989, mlflow#25199", "Leases were judged by the clock of each replica: skew stole live ones.", "worker.TestB078_ClocksAnHourOff store/sqlite.TestClockSetBack", ""},
 		{79, "sidekiq/sidekiq#4000", "Elapsed time was taken from a clock that can be set.", "worker.TestB079_ClockSetWhileItRuns policy.TestTookIsNeverNegative", ""},

@@ -18,6 +18,10 @@ func record() []mishap {
 
 func recordOfStores() []mishap {
 	return []mishap{
+		{"50e307d", "On PostgreSQL a call whose connection had died without a word waited for ever, and so did the heart of its process.", "connections that go mute", "store/postgres.TestB053_ConnectionThatIsMute"},
+		{"24f5224", "On PostgreSQL streams, messages and keys were locked in several orders: each deadlock cost a second, and a call that met many of them was given up.", "all calls at once, with the server's log of locks", "store/postgres.TestCallsInEachOthersWay"},
+		{"5af962d", "A part of a password was shown, when the URL of a PostgreSQL store had a slash, a question mark or a number sign in it as they are.", "the table of bad input", "internal/cli.TestShow6BadPostgres"},
+		{"eb0ca54", "A run ended when its server was away for 10 seconds, and did not wait for it.", "reading what a minute without a server leads to", "internal/runner.TestTroubleOfAServer internal/cli.TestRunGoesOnWhenTheServerIsBack"},
 		{"ffa7f34", "A caller that left while its group was committed could be told that its message was accepted, though nothing had been written.", "10,000 histories on a busy machine", "store/sqlite.TestNobodyIsToldOfAnothersCommit"},
 		{"3637227", "A head that is marked to pass was counted as blocked by another marked message of its stream.", "5,000 random runs of 150 steps", "suite.Streams/AMarkedHeadIsStillTheHead"},
 		{"f9b0fc4", "Of several processes that made the same new store at once, some were told that it is locked.", "the kills of one of three processes", "store/sqlite.TestOpenANewStoreTogether"},

@@ -60,12 +60,15 @@ func (a *adopting) adoptAll(letters []nixie.Letter, receipts []nixie.Receipt, er
 		}
 	}
 	a.dropUnused()
-	a.insertMessages(a.fresh, a.given, func(m *nixie.Message) int64 {
+	err := a.insertMessages(a.fresh, a.given, func(m *nixie.Message) int64 {
 		if m.EnqueuedAt.IsZero() {
 			return a.now
 		}
 		return nanos(m.EnqueuedAt)
 	})
+	if err != nil {
+		return err
+	}
 	a.flush() // the notes need the numbers of the letters
 	for _, l := range a.noted {
 		for i := range l.Notes {

@@ -69,7 +69,7 @@ func (t *tx) amend(m *message, id nixie.ID, c *store.Change) error {
 		return nil
 	}
 	if m.shown() != nixie.Queued {
-		return nixie.Errorf(nixie.CodeConflict, "message %s is %s: %s needs one that is queued", m.id, m.shown(), c.Verb)
+		return nixie.Errorf(nixie.CodeConflict, "message %s is %s: %s is not possible", m.id, m.shown(), c.Verb)
 	}
 	queue := m.queue
 	if err := t.change(m, c); err != nil || c.Verb == store.Hold {

@@ -3,12 +3,9 @@ package postgres
 import (
 	"context"
 	"errors"
-	"strings"
 
 	"github.com/jackc/pgx/v5"
 	"github.com/jackc/pgx/v5/pgconn"
-
-	"github.com/nixie-go/nixie"
 )
 
 // row is one row of an answer.
@@ -72,63 +69,4 @@ func (s *stmt) take(results pgx.BatchResults) error {
 		return err
 	}
 	return s.done(rows.CommandTag().String())
-}
-
-// Codes of PostgreSQL that are answers to something that we do.
-const (
-	errSerialization = "40001"
-	errDeadlock      = "40P01"
-	errUnique        = "23505"
-	errLockTimeout   = "55P03"
-	errCanceled      = "57014"
-	errReadOnly      = "25006"
-	errPrivilege     = "42501"
-	errNoTable       = "42P01"
-	errNoSchema      = "3F000"
-)
-
-// isRace reports whether a transaction failed only because another one was at the
-// same rows: it is run again.
-func isRace(err error) bool {
-	var pg *pgconn.PgError
-	return errors.Is(err, errRaced) || errors.As(err, &pg) && (pg.Code == errSerialization || pg.Code == errDeadlock || pg.Code == errUnique)
-}
-
-// explain makes an error of the driver one for people, with its code.
-func (s *Store) explain(err error) error {
-	if err == nil || isOurs(err) {
-		return err
-	}
-	var pg *pgconn.PgError
-	switch {
-	case errors.Is(err, errRaced):
-		return nixie.Errorf(nixie.CodeUnavailable, "store %s: others are at the same messages: do it again", s.place)
-	case !errors.As(err, &pg):
-		return nixie.Errorf(nixie.CodeUnavailable, "store %s cannot be reached: %w", s.place, err)
-	}
-	switch {
-	case pg.Code == errLockTimeout:
-		return nixie.Errorf(nixie.CodeUnavailable, "store %s: others held what this call needs for more than %s: %w", s.place, s.opts.LockWait, err)
-	case pg.Code == errReadOnly:
-		return nixie.Errorf(nixie.CodeUnavailable, "store %s is read-only, a replica perhaps: name the server that is written to: %w", s.place, err)
-	case pg.Code == errPrivilege:
-		return nixie.Errorf(nixie.CodeDenied, "store %s: the role may not do that: grant it what the documentation lists: %w", s.place, err)
-	case pg.Code == errNoTable, pg.Code == errNoSchema:
-		return nixie.Errorf(nixie.CodeNotFound, "store %s has no schema %s: let a role that may create it open it once: %w", s.place, s.opts.Schema, err)
-	case isRace(err), pg.Code == errCanceled, unavailable(pg.Code):
-		return nixie.Errorf(nixie.CodeUnavailable, "store %s: %w", s.place, err)
-	}
-	return nixie.Errorf(nixie.CodeInternal, "store %s: %w", s.place, err)
-}
-
-// unavailable reports whether a code is of a class that goes away by itself or by
-// an administrator: connection, credentials, database, resources, intervention,
-// system.
-func unavailable(code string) bool {
-	for _, class := range [...]string{"08", "28", "3D", "53", "57", "58"} {
-		if strings.HasPrefix(code, class) {
-			return true
-		}
-	}
-	return false
 }

@@ -16,7 +16,7 @@ type rule struct{ name, query string }
 
 // rules are the invariants between tables.
 var rules = [...]rule{
-	{"message-lost", `select c.id::text, 'is neither on its way nor has it ended' from @.current c where c.lies is null or c.lies = 4 and not exists (select from @.fresh f where f.pos = c.pos)`},
+	{"message-lost", `select c.id::text, 'is neither on its way nor has it ended' from @.current c where c.lies is null or c.lies = 4 and c.pos not in (select pos from @.fresh)`},
 	{"message-two-states", `select p.pos::text, 'is on its way and has ended' from @.pending p join @.log l on l.pos = p.pos
 		union all select c.id::text, 'is before all ranges and was handed out' from @.fresh f join @.current c on c.pos = f.pos where c.lies <> 4`},
 	{"batch-count", `select 'batch ' || b.n, 'is about ' || (select count(*) from @.member m where m.batch = b.n) || ' messages, not ' || b.remains from @.batch b

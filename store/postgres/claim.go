@@ -1,6 +1,7 @@
 package postgres
 
 import (
+	"bytes"
 	"cmp"
 	"context"
 	"slices"
@@ -91,7 +92,9 @@ func (c *claims) handOut(want nixie.Want, owner int64) {
 	t, s := c.t, c.t.store
 	lease := cmp.Or(want.Lease, c.q.settings.LeaseOrDefault())
 	t.run("select from @.cursor where queue = $1 for update", c.q.n)
-	t.read(c.scan, s.handouts.loose, c.q.n, s.clockArg(), want.Max, ageOf(&c.q.settings), owner, int64(lease), want.Fresh, c.q.text, s.owner.batches(owner), nixie.MaxBatchBytes)
+	batches := s.owner.batches(owner)
+	t.read(c.scan, s.handouts.loose, c.q.n, s.clockArg(), want.Max, ageOf(&c.q.settings), owner, int64(lease), want.Fresh, c.q.text, batches, nixie.MaxBatchBytes)
+	t.read(c.scanMember, members, batches, batches+maxPieces)
 }
 
 // claims is what a claim got.
@@ -99,6 +102,10 @@ type claims struct {
 	t    *tx
 	q    *queueRow
 	list []*claimed
+
+	mtype  string // of the message before
+	slab   []member
+	bodies []byte
 }
 
 // claimed is one message that was claimed, with what the delivery does not show.
@@ -116,34 +123,90 @@ func (c *claims) scan(r row) error {
 	m := &d.Message
 	got := &claimed{d: d}
 	var enqueued, expires, due, until, received, leased int64
-	var key, stream, dedupe, headers, origin, abandoned, steps, reason *string
-	var set *string
-	if err := r.Scan(&d.Lease.Receipt.Batch, &got.pos, (*[16]byte)(&m.ID), &m.Type, &m.Priority, &m.Body, (*hashColumn)(&m.Hash), &enqueued, &expires, &key, &stream, &dedupe, &headers, &origin,
-		&due, &got.place, &m.Attempts, &m.Deliveries, &m.Crashes, &m.Generation, &m.Redrives, &d.Lease.Number, &until, &received, &leased, &abandoned, &steps,
-		&got.ordered, &got.rank, &m.OrderGap, &reason, &set); err != nil {
+	var headers, origin, steps string
+	if err := r.Scan(&got.pos, (*[16]byte)(&m.ID), &m.Type, &m.Priority, &m.Body, (*hashColumn)(&m.Hash), &enqueued, &expires, (*textColumn)(&m.Key), (*textColumn)(&m.Stream), (*textColumn)(&m.DedupeKey), (*textColumn)(&headers), (*textColumn)(&origin),
+		&due, &got.place, &m.Attempts, &m.Deliveries, &m.Crashes, &m.Generation, &m.Redrives, &d.Lease.Number, &until, &received, &leased, (*textColumn)(&d.AbandonedBy), (*textColumn)(&steps),
+		&got.ordered, &got.rank, &m.OrderGap, (*textColumn)(&m.LastReason)); err != nil {
 		return err
 	}
-	m.Key, m.Stream, m.DedupeKey, d.AbandonedBy, m.LastReason = text(key), text(stream), text(dedupe), text(abandoned), nixie.Reason(text(reason))
-	m.Queue, m.State = c.q.name, nixie.Leased
 	m.EnqueuedAt, m.ExpiresAt, m.FirstReceivedAt = moment(enqueued), moment(expires), moment(received)
-	d.Lease.Owner, d.Lease.ExpiresAt, d.Lease.Receipt.Place = c.t.store.owner.name, moment(until), got.pos
+	d.Lease.ExpiresAt, d.Lease.Receipt.Place = moment(until), got.pos
 	d.Abandoned = d.AbandonedBy != ""
-	if nixie.HashBody(m.Body) != m.Hash {
-		d.Damage = append(d.Damage, bodyDamage)
-	}
-	d.Damage = append(d.Damage, readTexts(m, text(headers), text(origin), text(steps))...)
-	d.Loan()
 	got.turn = c.q.settings.Turn(due, m.Priority)
-	c.list = append(c.list, got)
+	c.add(got, headers, origin, steps)
 	return nil
 }
 
-// text is a text that may be null.
-func text(s *string) string {
-	if s == nil {
-		return ""
+// add takes in what was read.
+func (c *claims) add(got *claimed, headers, origin, steps string) {
+	d := got.d
+	d.Queue, d.State, d.Lease.Owner = c.q.name, nixie.Leased, c.t.store.owner.name
+	if nixie.HashBody(d.Body) != d.Hash {
+		d.Damage = append(d.Damage, bodyDamage)
 	}
-	return *s
+	if headers != "" || origin != "" || steps != "" {
+		d.Damage = append(d.Damage, readTexts(&d.Message, headers, origin, steps)...)
+	}
+	d.Loan()
+	c.list = append(c.list, got)
+}
+
+// member is a claimed message with its delivery. They are made slabSize at a time, and
+// their bodies lie side by side, so that the memory of many is a few pieces.
+type member struct {
+	claimed
+	nixie.Delivery
+}
+
+const (
+	slabSize   = 64
+	bodiesSize = 64 << 10
+)
+
+// copied is a copy of a body.
+func (c *claims) copied(body []byte) []byte {
+	if len(body) > bodiesSize/4 {
+		return bytes.Clone(body)
+	}
+	if len(body) > cap(c.bodies)-len(c.bodies) {
+		c.bodies = make([]byte, 0, bodiesSize)
+	}
+	from := len(c.bodies)
+	c.bodies = append(c.bodies, body...)
+	return c.bodies[from:len(c.bodies):len(c.bodies)]
+}
+
+// scanMember reads a row of members.
+func (c *claims) scanMember(r row) error {
+	if len(c.slab) == 0 {
+		c.slab = make([]member, slabSize)
+	}
+	got := &c.slab[0]
+	c.slab = c.slab[1:]
+	d := &got.Delivery
+	m := &d.Message
+	var enqueued, expires, claimed, until int64
+	var headers, origin string
+	if v := binaryRow(r); v != nil {
+		d.Lease.Receipt.Batch, claimed, until, got.pos, enqueued, expires = number(v[0]), number(v[1]), number(v[2]), number(v[3]), number(v[8]), number(v[9])
+		copy(m.ID[:], v[4])
+		if m.Type = c.mtype; m.Type != string(v[5]) { // mostly the same as before
+			m.Type = string(v[5])
+		}
+		m.Body = c.copied(v[6])
+		copy(m.Hash[:], v[7])
+		m.Key, m.Stream, headers, origin = string(v[10]), string(v[11]), string(v[12]), string(v[13])
+	} else if err := r.Scan(&d.Lease.Receipt.Batch, &claimed, &until, &got.pos, (*[16]byte)(&m.ID), &m.Type, &m.Body, (*hashColumn)(&m.Hash), &enqueued, &expires,
+		(*textColumn)(&m.Key), (*textColumn)(&m.Stream), (*textColumn)(&headers), (*textColumn)(&origin)); err != nil {
+		return err
+	}
+	c.mtype = m.Type
+	m.EnqueuedAt, m.ExpiresAt, m.FirstReceivedAt = moment(enqueued), moment(expires), moment(claimed)
+	m.Attempts, m.Deliveries, m.Generation = 1, 1, 1
+	got.d, got.turn, got.place = d, enqueued, got.pos
+	d.Lease.Number, d.Lease.ExpiresAt, d.Lease.Receipt.Place = 1, moment(until), got.pos
+	c.add(&got.claimed, headers, origin, "")
+	return nil
 }
 
 const bodyDamage = "body: it is not the one that was accepted, its hash differs"

@@ -1,9 +1,14 @@
 package postgres
 
 import (
+	"encoding/binary"
 	"encoding/hex"
 	"encoding/json"
 	"fmt"
+	"slices"
+
+	"github.com/jackc/pgx/v5"
+	"github.com/jackc/pgx/v5/pgconn"
 
 	"github.com/nixie-go/nixie"
 )
@@ -48,6 +53,40 @@ func (h *hashColumn) Scan(value any) error {
 	}
 	return nil
 }
+
+// textColumn reads a text, empty for null.
+type textColumn string
+
+// Scan implements sql.Scanner.
+func (t *textColumn) Scan(value any) error {
+	switch v := value.(type) {
+	case nil:
+		*t = ""
+	case string:
+		*t = textColumn(v)
+	case []byte:
+		*t = textColumn(v)
+	default:
+		return fmt.Errorf("%T is no text", value)
+	}
+	return nil
+}
+
+// binaryRow is the values of a row as PostgreSQL sent them, for those who read very
+// many; nil where the driver was told to ask for texts.
+func binaryRow(r row) [][]byte {
+	raw, ok := r.(interface {
+		RawValues() [][]byte
+		FieldDescriptions() []pgconn.FieldDescription
+	})
+	if !ok || slices.ContainsFunc(raw.FieldDescriptions(), func(f pgconn.FieldDescription) bool { return f.Format != pgx.BinaryFormatCode }) {
+		return nil
+	}
+	return raw.RawValues()
+}
+
+// number is a bigint as PostgreSQL sends it.
+func number(raw []byte) int64 { return int64(binary.BigEndian.Uint64(raw)) }
 
 func uuids(ids []nixie.ID) [][16]byte {
 	list := make([][16]byte, len(ids))

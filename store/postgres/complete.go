@@ -55,7 +55,21 @@ func (s *Store) completePlain(ctx context.Context, settlements []nixie.Settlemen
 		list = append(list, stmt{query: s.named("select from @.batch where n = any($1) order by n for update"), args: []any{numbers}})
 	}
 	for _, n := range numbers {
-		list = append(list, stmt{query: s.named(rangeCompletion), args: []any{n, batches[n], s.clockArg()}, each: note})
+		list = append(list, stmt{query: s.named(rangeCompletion), args: []any{n, batches[n], s.clockArg()}, each: func(r row) error {
+			var some []int64
+			if err := r.Scan(&some); err != nil {
+				return err
+			}
+			if some == nil {
+				some = batches[n]
+			}
+			for _, pos := range some {
+				if i, ok := at[pos]; ok {
+					done[i] = true
+				}
+			}
+			return nil
+		}})
 	}
 	return done, s.single(ctx, list)
 }
@@ -80,20 +94,22 @@ const completion = `with gone as (delete from @.pending p where p.pos = any($1) 
 	select pos, queue, 2, coalesce($2::bigint, ` + databaseClock + `), received, attempts, deliveries, crashes, generation, redrives, number, gap, reason from gone returning pos`
 
 // rangeCompletion settles members of a batch, which is locked. One that was settled
-// before is in the log already, which undoes the statement, or apart.
+// before is in the log already, which undoes the statement, or apart. As many as there
+// are members are all of them. It answers with those that it settled, null if it
+// settled all that it was given.
 const rangeCompletion = `with
 	clock as materialized (select coalesce($3::bigint, ` + databaseClock + `) as now),
 	b as materialized (select b.*, clock.now from @.batch b, clock where b.n = $1 and b.until > clock.now),
 	done as (insert into @.log (pos, queue, state, ended, received)
 		select m.pos, b.queue, 2, b.now, b.claimed from b cross join lateral (
-			select m.pos, m.tx from @.message m where m.queue = b.queue and not m.apart and (m.tx, m.pos) >= (b.first_tx, b.first) order by m.tx, m.pos limit b.members) m
-		where (m.tx, m.pos) <= (b.last_tx, b.last) and m.pos = any($2) and (b.remains = b.members or not exists (select from @.pending p where p.pos = m.pos))
+			select m.pos, m.tx from @.message m where m.queue = b.queue and not m.apart and (m.tx, m.pos) > (b.after_tx, b.after) order by m.tx, m.pos limit b.members) m
+		where (m.tx, m.pos) <= (b.last_tx, b.last) and (b.members = cardinality($2::bigint[]) or m.pos in (select unnest($2::bigint[]))) and (b.remains = b.members or not exists (select from @.pending p where p.pos = m.pos))
 		returning pos),
 	counted as materialized (select count(*) as n from done),
 	gone as (delete from @.batch x using b, counted c where x.n = b.n and b.remains <= c.n),
 	kept as (update @.batch x set remains = b.remains - c.n from b, counted c where x.n = b.n and b.remains > c.n and c.n > 0),
 	summed as (insert into @.counter (queue, state, reason, n) select b.queue, 2, '', c.n from b, counted c where c.n > 0)
-	select pos from done`
+	select case when counted.n < cardinality($2::bigint[]) then array(select pos from done) end from counted`
 
 // clockArg is the time that was set for tests, null for the database's own.
 func (s *Store) clockArg() *int64 {

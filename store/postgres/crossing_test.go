@@ -39,7 +39,7 @@ func TestCallsInEachOthersWay(t *testing.T) {
 	must(t, each(list, func(i int, s *postgres.Store) error {
 		dice := rand.New(rand.NewPCG(uint64(i), 11))
 		ctx := t.Context()
-		queue := func() string { return []string{"a", "b"}[dice.IntN(2)] }
+		queue := func() string { return []string{"a", "b", "loose"}[dice.IntN(3)] }
 		for range rounds {
 			if err := refused(disturb(ctx, s, dice, queue)...); err != nil {
 				return err
@@ -75,7 +75,7 @@ func disturb(ctx context.Context, s *postgres.Store, dice *rand.Rand, queue func
 		var ms []nixie.Message
 		conflict := []nixie.Conflict{nixie.ReturnExisting, nixie.ReplaceExisting}[dice.IntN(2)]
 		for range 1 + dice.IntN(5) {
-			ms = append(ms, nixie.Message{Queue: queue(), Stream: fmt.Sprint("s", dice.IntN(3)), DedupeKey: fmt.Sprint("k", dice.IntN(12)), OnConflict: conflict})
+			ms = append(ms, nixie.Message{Queue: queue(), Stream: fmt.Sprint("s", dice.IntN(3)), DedupeKey: []string{"", fmt.Sprint("k", dice.IntN(12))}[dice.IntN(2)], OnConflict: conflict})
 		}
 		_, err := s.Enqueue(ctx, ms...)
 		return []error{err}
@@ -110,7 +110,10 @@ func disturb(ctx context.Context, s *postgres.Store, dice *rand.Rand, queue func
 		return append(s.Amend(ctx, ids, store.Change{Verb: verb, Actor: "ann", Reason: "because", Queue: queue()}), err)
 	case 6:
 		_, err := s.Adjust(ctx, queue(), "ann", "because", func(set *nixie.QueueSettings) error {
-			set.Paused, set.DeadHead, set.AuditRetention = false, []nixie.DeadHead{nixie.DeadBlocks, nixie.DeadFrees}[dice.IntN(2)], nixie.MinRetention
+			set.Paused, set.AuditRetention = false, nixie.MinRetention
+			if set.Ordered() {
+				set.DeadHead = []nixie.DeadHead{nixie.DeadBlocks, nixie.DeadFrees}[dice.IntN(2)]
+			}
 			return nil
 		})
 		return []error{err}

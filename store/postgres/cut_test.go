@@ -29,7 +29,7 @@ func newCutting(t *testing.T, answerWait time.Duration) *cutting {
 	schema := newSchema(t)
 	t.Cleanup(func() { dropSchema(t, schema) })
 	open := func(url, owner string, wait time.Duration) *postgres.Store {
-		s, err := postgres.Open(t.Context(), url, postgres.Options{Schema: schema, Clock: c.clock.Now, Owner: owner, AnswerWait: wait})
+		s, err := postgres.Open(t.Context(), url, postgres.Options{Schema: schema, Clock: c.clock.Now, Owner: owner, AnswerWait: wait, NoListen: true}) // so that nothing else passes the wire
 		must(t, err)
 		t.Cleanup(func() { must(t, s.Close()) })
 		return s

@@ -311,7 +311,9 @@ func (e *enqueuing) accept(messages []nixie.Message) error {
 		}
 		list, given = append(list, m), append(given, &messages[i])
 	}
-	e.insertMessages(list, given, func(*nixie.Message) int64 { return e.now })
+	if err := e.insertMessages(list, given, func(*nixie.Message) int64 { return e.now }); err != nil {
+		return err
+	}
 	for _, m := range list {
 		if m.in == nowhere {
 			e.touch(m)
@@ -321,9 +323,16 @@ func (e *enqueuing) accept(messages []nixie.Message) error {
 }
 
 // insertMessages writes the rows that messages have for good.
-func (t *tx) insertMessages(list []*message, given []*nixie.Message, enqueued func(*nixie.Message) int64) {
+func (t *tx) insertMessages(list []*message, given []*nixie.Message, enqueued func(*nixie.Message) int64) error {
+	if to, ok := t.on.(copier); ok && len(list) >= copyLeast {
+		if err := t.send(); err != nil {
+			return err
+		}
+		rows := &messageRows{list: list, given: given, enqueued: enqueued, placed: list[0].pos > 0, at: -1}
+		return to.copyFrom(t.ctx, t.store.named("copy @.message ("+rows.columns()+") from stdin (format binary)"), rows)
+	}
 	if len(list) == 0 {
-		return
+		return nil
 	}
 	text := func(of func(*nixie.Message) string) []string { return eachOf(given, of) }
 	t.run(`insert into @.message (pos, apart, id, queue, type, key, stream, dedupe, priority, body, hash, headers, origin, enqueued, expires)
@@ -337,4 +346,5 @@ func (t *tx) insertMessages(list []*message, given []*nixie.Message, enqueued fu
 		columnOf(list, func(m *message) []byte { return m.hash[:] }),
 		text(func(m *nixie.Message) string { return toJSON(len(m.Headers) == 0, m.Headers) }), text(func(m *nixie.Message) string { return toJSON(m.Origin == nil, m.Origin) }),
 		eachOf(given, enqueued), eachOf(given, func(m *nixie.Message) int64 { return nanos(m.ExpiresAt) }), columnOf(list, func(m *message) bool { return m.in == nowhere }))
+	return nil
 }

@@ -1,6 +1,27 @@
 package postgres
 
-import "context"
+import (
+	"context"
+	"io/fs"
+	"time"
+)
+
+// Migrations are those of this program.
+func Migrations() fs.FS { return migrations }
+
+// SchemaOf is a schema of other migrations.
+func SchemaOf(dsn string, opts Options, folder fs.FS) (*Schema, error) {
+	at, err := locate(dsn, opts)
+	if err != nil {
+		return nil, err
+	}
+	return newSchema(at, folder)
+}
+
+// OpenOf opens a store as a program of other migrations does.
+func OpenOf(ctx context.Context, dsn string, opts Options, folder fs.FS) (*Store, error) {
+	return open(ctx, dsn, opts, folder)
+}
 
 // Crash ends the store as the death of its process would: no goodbye, and after a
 // while others take its leases. The while is over at once.
@@ -26,3 +47,52 @@ func (s *Store) CommitAborted(ctx context.Context) error {
 		return nil
 	})
 }
+
+// Setting is what a connection of the pool is set to.
+func (s *Store) Setting(ctx context.Context, name string) (value string, err error) {
+	err = s.pool.QueryRow(ctx, "select current_setting($1)", name).Scan(&value)
+	return value, err
+}
+
+// Run runs statements in a transaction.
+func (s *Store) Run(ctx context.Context, queries ...string) error {
+	return s.write(ctx, func(t *tx) error {
+		for _, query := range queries {
+			t.run(query)
+		}
+		return t.send()
+	})
+}
+
+// Leave begins a transaction with a statement and does something else before it goes
+// on.
+func (s *Store) Leave(ctx context.Context, query string, meanwhile func(session int64)) error {
+	return s.write(ctx, func(t *tx) error {
+		var session int64
+		t.run(query)
+		t.number(&session, "select pg_backend_pid()::bigint")
+		if err := t.send(); err != nil {
+			return err
+		}
+		meanwhile(session)
+		t.run("select 1")
+		return t.send()
+	})
+}
+
+// Probing makes the listener, before it starts, probe more often.
+func (s *Store) Probing(every, patience time.Duration) {
+	s.listener.every, s.listener.patience = every, patience
+}
+
+// SettingOfCalls is what a setting is in a transaction.
+func (s *Store) SettingOfCalls(ctx context.Context, name string) (value string, err error) {
+	err = s.write(ctx, func(t *tx) error {
+		t.read(func(r row) error { return r.Scan(&value) }, "select current_setting($1)", name)
+		return t.send()
+	})
+	return value, err
+}
+
+// Noted waits until all is told to others.
+func (s *Store) Noted() { s.notifier.all.Wait() }

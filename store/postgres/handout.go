@@ -1,7 +1,5 @@
 package postgres
 
-import "strings"
-
 // The statements that hand out messages lock what they take and pass by what others
 // hold. A suspect comes alone. Of each priority the first are looked at, and of those
 // and of the next plain ones the first by turn are taken, as many as one call may
@@ -56,18 +54,26 @@ func claimLoose() string {
 	suspect as materialized ` + suspectAt("fit.now", "fit, ") + `,
 	due as materialized (select f.* from fit cross join lateral ` + firstsAt("fit.now") + ` f where not exists (select from suspect)),` +
 		stretches + `,
+	-- Without rows of their own that are due, and if it is not too much, all that was found goes.
+	whole as materialized (select *, case when not mixed then set_config('synchronous_commit', 'off', true) end as commits
+		from (select taken, size > $10 or exists (select from due) or exists (select from suspect) as mixed from total) x),
 	chosen as materialized (select pos, ord from (select pos, ord, sum(size) over (order by turn, place, ord) as size, row_number() over (order by turn, place, ord) as nth from (
 			select d.pos, d.turn, d.place, 0 as ord, octet_length(m.body)::bigint as size from (select * from suspect union all select * from due) d join @.message m on m.pos = d.pos
-			union all select pos, turn, place, ord, octet_length(body) from fresh) x order by turn, place, ord limit $3) y where size <= $10 or nth = 1),
+			union all select pos, turn, place, ord, size from fresh) x order by turn, place, ord limit $3) y
+		where (size <= $10 or nth = 1) and (select mixed from whole)),
+	share as materialized (select case when mixed then (select coalesce(max(ord), 0) from chosen) else taken end as n from whole),
 	taken as (` + leases("fit.now", "fit.now + $6") + ` from fit, chosen c join @.message m on m.pos = c.pos where c.ord = 0 and p.pos = c.pos
-		returning 0::bigint as batch, ` + carried + `, ` + apart + `),` +
+		returning ` + carried + `, ` + apart + `),` +
 		leasing + `
-	select t.*, null from taken t
-	union all
-	select p.n, ` + strings.ReplaceAll(carried, "m.", "t.") + `, t.enqueued, t.pos, 1, 1, 0, 1, 0, 1, p.at + $6, p.at, p.at, null, null, false, 0, false, null,
-		(select set_config('synchronous_commit', 'off', true) where not exists (select from taken))
-	from piece p join took t on t.step = p.step`
+	select t.* from taken t`
 }
+
+// members reads what claimLoose leased by range: the members of batches whose numbers
+// are $1 + 1 to $2.
+const members = `select b.n, b.claimed, b.until, m.pos, m.id, m.type, m.body, m.hash, m.enqueued, m.expires, m.key, m.stream, m.headers, m.origin
+	from @.batch b cross join lateral (select * from @.message m
+		where m.queue = b.queue and not m.apart and (m.tx, m.pos) > (b.after_tx, b.after) order by m.tx, m.pos limit b.members) m
+	where b.n between $1::bigint + 1 and $2 order by b.n`
 
 // claimOrdered claims messages of a queue with streams, those of a stream together
 // with its row: $2 is now, $6 the end of the leases, the others as for claimLoose.
@@ -81,7 +87,7 @@ func claimOrdered() string {
 		order by p.due, p.place limit $3 for update of p, s skip locked) c),
 	picked as materialized (select pos from suspect union all select pos from (select pos from (select * from loose union all select * from next) x
 		where not exists (select from suspect) order by turn, place limit $3) y) ` +
-		leases("$2", "$6") + ` from picked join @.message m on m.pos = picked.pos where p.pos = picked.pos returning 0::bigint, ` + carried + `, ` + apart + `, null::text`
+		leases("$2", "$6") + ` from picked join @.message m on m.pos = picked.pos where p.pos = picked.pos returning ` + carried + `, ` + apart
 }
 
 const (

@@ -15,13 +15,13 @@ var durability = [...]struct{ name, want string }{{"fsync", "on"}, {"full_page_w
 // Inspect implements store.Inspector. A server does not say how much room its disk
 // has: free is −1.
 func (s *Store) Inspect(ctx context.Context) (store.Health, error) {
-	h := store.Health{Place: s.place, KnownSchema: schemaVersion, Reserve: -1, Free: -1}
+	h := store.Health{Place: s.place, KnownSchema: len(s.schema.list), Reserve: -1, Free: -1}
 	err := s.view(ctx, func(t *tx) error {
 		var end, latest int64
 		t.clock()
 		t.read(func(r row) error { return r.Scan(&h.Engine, &h.Size) }, `select 'PostgreSQL ' || current_setting('server_version'),
 			coalesce((select sum(pg_total_relation_size(c.oid)) from pg_class c join pg_namespace n on n.oid = c.relnamespace where n.nspname = $1 and c.relkind in ('r', 'S')), 0)::bigint`, s.opts.Schema)
-		t.read(func(r row) error { return r.Scan(&h.Schema) }, "select value::int from @.meta where name = 'schema'")
+		t.read(func(r row) error { return r.Scan(&h.Schema) }, "select coalesce(max(version), 0) from @.migration")
 		for _, d := range durability {
 			t.read(func(r row) error {
 				set := store.Setting{Name: d.name, Want: d.want}

@@ -51,7 +51,7 @@ func (r *resolving) item(by *store.Resolution) (*item, error) {
 	case itemPending:
 		return &it, nil
 	default:
-		return nil, nixie.Errorf(nixie.CodeConflict, "letter %s is %s already in operation %s", by.Letter, state, by.Operation)
+		return nil, nixie.Errorf(nixie.CodeConflict, "letter %s is %s in operation %s already", by.Letter, state, by.Operation)
 	}
 }
 

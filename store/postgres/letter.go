@@ -110,7 +110,7 @@ func (t *tx) moveLetter(l *letterRow, on nixie.Event, actor, reason string) erro
 }
 
 func (l *letterRow) forbids(on nixie.Event) error {
-	return nixie.Errorf(nixie.CodeConflict, "letter %s is %s, which does not allow %s", l.id, l.status, on)
+	return nixie.Errorf(nixie.CodeConflict, "letter %s is %s: %s is not possible", l.id, l.status, on)
 }
 
 // death is the row of the table of letters that a burial stands for. Hold and the

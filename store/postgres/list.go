@@ -75,11 +75,11 @@ func (s *Store) Messages(ctx context.Context, filter nixie.Filter, page store.Pa
 		}
 		w := messageWhere(&filter, t.now)
 		if page.Cursor != "" {
-			after, err := cursorNumbers(page.Cursor, 2)
+			before, err := nixie.ParseID(page.Cursor)
 			if err != nil {
-				return err
+				return badCursor(page.Cursor)
 			}
-			w.add("(c.enqueued, c.pos) < (?, ?)", after[0], after[1])
+			w.add("c.id < ?", [16]byte(before))
 		}
 		t.read(func(r row) error {
 			var m store.Record
@@ -87,7 +87,7 @@ func (s *Store) Messages(ctx context.Context, filter nixie.Filter, page store.Pa
 			m.Damage = damage
 			list, positions = append(list, m), append(positions, pos)
 			return err
-		}, fmt.Sprintf("select %s, %s from @.current c where %s order by c.enqueued desc, c.pos desc limit %d", currentColumns, newestText, w, limit+1), w.args...)
+		}, fmt.Sprintf("select %s, %s from @.current c where %s order by c.id desc limit %d", currentColumns, newestText, w, limit+1), w.args...)
 		if err := t.send(); err != nil || !page.Whole {
 			return err
 		}
@@ -104,7 +104,7 @@ func (s *Store) Messages(ctx context.Context, filter nixie.Filter, page store.Pa
 	if err != nil || len(list) <= limit {
 		return list, "", err
 	}
-	return list[:limit], fmt.Sprintf("%d.%d", list[limit-1].EnqueuedAt.UnixNano(), positions[limit-1]), nil
+	return list[:limit], list[limit-1].ID.String(), nil
 }
 
 // Letters implements store.DeadLetters.

@@ -14,9 +14,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"os"
-	"regexp"
-	"strings"
+	"io/fs"
 	"sync"
 	"time"
 
@@ -34,20 +32,24 @@ type Options struct {
 	Clock func() time.Time
 	// Owner is shown as the holder of leases; default host:pid.
 	Owner string
-	// MustExist refuses to create the schema.
-	MustExist bool
 	// LockWait is how long a statement waits for locks of others: default 30 s.
 	LockWait time.Duration
 	// AnswerWait is how long an answer of the server is waited for, also where the
 	// connection is dead and nobody says so: default 1 minute. Whoever looks around,
 	// which may take longer, waits 6 minutes.
 	AnswerWait time.Duration
+	// NoListen neither tells other processes of this store when work was added, nor
+	// listens to them: they find it when they ask, some 50 ms later.
+	NoListen bool
+	// Warn is told what is wrong and hinders nobody; default: nobody is told.
+	Warn func(error)
 }
 
 const (
 	defaultSchema     = "nixie"
 	defaultLockWait   = 30 * time.Second
 	defaultAnswerWait = time.Minute
+	serverPatience    = 15 * time.Minute
 	connectPatience   = 30 * time.Second
 	statementLimit    = 5 * time.Minute // that no statement of ours comes near
 	viewPatience      = statementLimit + time.Minute
@@ -56,71 +58,50 @@ const (
 
 // Store is an open store. It is safe for concurrent use.
 type Store struct {
-	opts  Options
-	place string // for people, without secrets
-	pool  *pgxpool.Pool
-	ids   nixie.IDs
-	gate  gate
-	owner ownership
-	wakes wakes
+	site
+	schema *Schema
+	pool   *pgxpool.Pool
+	ids    nixie.IDs
+	gate   gate
+	owner  ownership
+	wakes  wakes
+	pooled bool // something between us and the server hands sessions around
 
+	sessionSettings string // what is set for each transaction then, instead of once
+
+	notifier notifier
+	listener listener
 	handouts handouts
 }
 
 var _ interface {
 	store.Store
 	store.Waker
+	store.Patient
 } = (*Store)(nil)
-
-var schemaName = regexp.MustCompile(`^[a-z_][a-z0-9_]{0,62}$`)
 
 // Open opens the store that a PostgreSQL URL or DSN names and makes its schema
 // where there is none. Settings of the pool, pool_max_conns for example, are read
-// from the URL.
+// from the URL, and so is nixie_schema, another schema than nixie.
 func Open(ctx context.Context, dsn string, opts Options) (*Store, error) {
-	if opts.Schema == "" {
-		opts.Schema = defaultSchema
-	}
-	if opts.LockWait == 0 {
-		opts.LockWait = defaultLockWait
-	}
-	if opts.AnswerWait == 0 {
-		opts.AnswerWait = defaultAnswerWait
-	}
-	if opts.Owner == "" {
-		opts.Owner = processName()
-	}
-	if !schemaName.MatchString(opts.Schema) {
-		return nil, nixie.Errorf(nixie.CodeInvalid, "schema %q: use small letters, digits and _, at most 63", opts.Schema)
-	}
-	config, err := pgxpool.ParseConfig(dsn)
+	return open(ctx, dsn, opts, migrations)
+}
+
+func open(ctx context.Context, dsn string, opts Options, folder fs.FS) (*Store, error) {
+	at, err := locate(dsn, opts)
 	if err != nil {
-		return nil, nixie.Errorf(nixie.CodeInvalid, "store is no PostgreSQL URL: give one like postgres://user@host/database")
+		return nil, err
 	}
-	for name, value := range map[string]string{
-		"application_name":                    "nixie",
-		"jit":                                 "off",                // a misjudged plan would be compiled at each claim
-		"plan_cache_mode":                     "force_generic_plan", // calls find few rows by their keys, however many the table had when a plan was made
-		"enable_seqscan":                      "off",                // likewise
-		"lock_timeout":                        millis(opts.LockWait),
-		"statement_timeout":                   millis(statementLimit),
-		"idle_in_transaction_session_timeout": millis(idleLimit),
-		"tcp_keepalives_idle":                 "15", // seconds; what a machine that vanished has locked is free after half a minute
-		"tcp_keepalives_interval":             "5",
-		"tcp_keepalives_count":                "3",
-	} {
-		if config.ConnConfig.RuntimeParams[name] == "" {
-			config.ConnConfig.RuntimeParams[name] = value
-		}
-	}
-	c := config.ConnConfig
-	s := &Store{opts: opts, place: fmt.Sprintf("postgres://%s/%s", c.Host, c.Database)}
-	s.owner.name, s.handouts = opts.Owner, s.makeHandouts()
-	if s.pool, err = pgxpool.NewWithConfig(context.WithoutCancel(ctx), config); err != nil {
-		return nil, s.explain(err)
+	s := &Store{site: at, listener: newListener()}
+	s.owner.name, s.handouts = at.opts.Owner, s.makeHandouts()
+	if s.schema, err = newSchema(at, folder); err != nil {
+		return nil, err
 	}
 	patience, stop := context.WithTimeout(ctx, connectPatience)
 	defer stop()
+	if err = s.connect(patience); err != nil {
+		return nil, s.explain(err)
+	}
 	if err := s.migrate(patience); err != nil {
 		s.pool.Close()
 		return nil, s.explain(err)
@@ -130,19 +111,11 @@ func Open(ctx context.Context, dsn string, opts Options) (*Store, error) {
 
 func millis(d time.Duration) string { return fmt.Sprintf("%dms", d.Milliseconds()) }
 
-func processName() string {
-	host, err := os.Hostname()
-	if err != nil {
-		host = "unknown"
-	}
-	return fmt.Sprintf("%s:%d", host, os.Getpid())
-}
+// Patience implements store.Patient: time enough to start a server again.
+func (s *Store) Patience() time.Duration { return serverPatience }
 
 // Name says what this store is, for messages to people.
 func (s *Store) Name() string { return s.place }
-
-// named puts the schema where statements have an @.
-func (s *Store) named(query string) string { return strings.ReplaceAll(query, "@.", s.opts.Schema+".") }
 
 // enter lets a call in, or says why none can be served. What came in has to leave
 // the gate.
@@ -164,7 +137,9 @@ func (s *Store) Close() error {
 	}
 	ctx, stop := context.WithTimeout(context.Background(), connectPatience)
 	defer stop()
+	s.listener.close()
 	err := s.owner.leave(ctx, s)
+	s.notifier.close()
 	s.pool.Close()
 	return s.explain(err)
 }
@@ -197,36 +172,6 @@ func (g *gate) close() bool {
 	g.mu.Unlock()
 	g.inside.Wait()
 	return first
-}
-
-// wakes tells waiting sources of this process that work was added.
-type wakes struct {
-	mu    sync.Mutex
-	queue map[string]chan struct{}
-}
-
-// Wake implements store.Waker.
-func (s *Store) Wake(queue string) <-chan struct{} {
-	s.wakes.mu.Lock()
-	defer s.wakes.mu.Unlock()
-	ch := s.wakes.queue[queue]
-	if ch == nil {
-		ch = make(chan struct{})
-		if s.wakes.queue == nil {
-			s.wakes.queue = map[string]chan struct{}{}
-		}
-		s.wakes.queue[queue] = ch
-	}
-	return ch
-}
-
-func (w *wakes) ring(queue string) {
-	w.mu.Lock()
-	defer w.mu.Unlock()
-	if ch := w.queue[queue]; ch != nil {
-		close(ch)
-		delete(w.queue, queue)
-	}
 }
 
 // all gives each of several the same error.

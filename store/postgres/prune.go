@@ -36,6 +36,7 @@ func (s *Store) Prune(ctx context.Context, p store.Pruning) (done store.Pruned, 
 		t.run("select pg_advisory_xact_lock(hashtext('" + t.store.opts.Schema + "'), 0)") // one at a time
 		t.clock()
 		t.readQueues("true")
+		t.read(func(r row) error { return r.Scan(&pr.forgets) }, "select has_table_privilege('@.audit', 'delete')")
 		if p.Resume {
 			t.read(func(r row) error { return r.Scan(&cursor) }, "select value from @.meta where name = 'prune'")
 		}
@@ -84,11 +85,12 @@ func parsePlace(cursor string) (place, error) {
 // taken in the order of all.
 type pruner struct {
 	*tx
-	dry    bool
-	left   int64
-	done   store.Pruned
-	found  []int64 // messages
-	chains []cut
+	dry     bool
+	forgets bool // the role may delete entries of audits, which is for who owns the schema
+	left    int64
+	done    store.Pruned
+	found   []int64 // messages
+	chains  []cut
 }
 
 // cut is where the audit of a queue is to begin after.
@@ -208,7 +210,7 @@ func (p *pruner) lettersOf(queue, after int64, kept time.Duration) (int64, error
 
 // audit prunes from the oldest entry on. The newest always stays.
 func (p *pruner) audit(queue, after int64, kept time.Duration) (met int64, err error) {
-	if kept == nixie.Forever {
+	if kept == nixie.Forever || !p.forgets {
 		return 0, nil
 	}
 	var newest int64

@@ -8,6 +8,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/jackc/pgx/v5"
 	"github.com/jackc/pgx/v5/pgxpool"
 
 	"github.com/nixie-go/nixie"
@@ -279,4 +280,37 @@ func TestOrderUnderChaos(t *testing.T) {
 			t.Errorf("message %s of %s is %s, order gap %v", r.Key, r.Stream, r.State, r.OrderGap)
 		}
 	}
+}
+
+// TestR45_WhoWasTakenForDeadIsRefused takes a living process for dead, as its heart
+// was not seen for a minute: what it held is others' by then, whatever it says about
+// that is refused, and with its next claim it is on the list again.
+func TestR45_WhoWasTakenForDeadIsRefused(t *testing.T) {
+	list, schema := crowd(t, 2)
+	_, err := list[0].Enqueue(t.Context(), nixie.Message{Queue: "q", Key: "a"}, nixie.Message{Queue: "q", Key: "b"})
+	must(t, err)
+	held, err := list[0].Claim(t.Context(), "q", nixie.Want{Max: 1, Lease: time.Hour})
+	must(t, err)
+	conn, err := pgx.Connect(t.Context(), server.URL)
+	must(t, err)
+	defer func() { must(t, conn.Close(t.Context())) }()
+	_, err = conn.Exec(t.Context(), "update "+schema+".owner set seen = now() - interval '61 seconds'")
+	must(t, err)
+	taken, err := list[1].Claim(t.Context(), "q", nixie.Want{Max: 1, Lease: time.Hour})
+	must(t, err)
+	if len(taken) != 1 || taken[0].Key != "a" || taken[0].AbandonedBy != "owner-0" || taken[0].Crashes != 1 {
+		t.Fatalf("the other one got %+v", taken)
+	}
+	if err := list[0].Settle(t.Context(), []nixie.Settlement{{Delivery: held[0], Verb: nixie.Complete}})[0]; nixie.CodeOf(err) != nixie.CodeLeaseLost {
+		t.Errorf("its completion is answered %v", err)
+	}
+	if err := list[0].Extend(t.Context(), held, time.Minute)[0]; nixie.CodeOf(err) != nixie.CodeLeaseLost {
+		t.Errorf("its renewal is answered %v", err)
+	}
+	again, err := list[0].Claim(t.Context(), "q", nixie.Want{Max: 1, Lease: time.Hour})
+	must(t, err)
+	for i, d := range append(again, taken...) {
+		must(t, list[i].Settle(t.Context(), []nixie.Settlement{{Delivery: d, Verb: nixie.Complete}})[0])
+	}
+	sound(t, list[0])
 }

@@ -32,31 +32,36 @@ const stretches = `
 		union all
 		select true, b.x, b.open, coalesce(b.before, at.tx), case when b.before is null then at.pos else 9223372036854775807 end, b.x from bound b cross join at) s),
 	walk as (
-		select 0::bigint as i, 0::bigint as taken, 0::bigint as got, 0 as pieces
+		select 0::bigint as i, 0::bigint as taken, 0::bigint as got, 0::bigint as size, 0::bigint as newest, 0 as pieces
 		union all
-		select s.i, w.taken + c.got, c.got, w.pieces + (c.got > 0)::int from walk w join step s on s.i = w.i + 1 cross join lateral (select count(*) as got from (
-			select from @.message m where m.queue = $1 and not m.apart and (m.tx, m.pos) > (s.tx, s.pos) and m.tx < s.below order by m.tx, m.pos limit $3 - w.taken) x) c
+		select s.i, w.taken + c.got, c.got, w.size + coalesce(c.size, 0), greatest(w.newest, c.newest), w.pieces + (c.got > 0)::int
+		from walk w join step s on s.i = w.i + 1 cross join lateral (select count(*) as got, sum(size)::bigint as size, max(enqueued) as newest from (
+			select octet_length(m.body) as size, m.enqueued from @.message m where m.queue = $1 and not m.apart and (m.tx, m.pos) > (s.tx, s.pos) and m.tx < s.below order by m.tx, m.pos limit $3 - w.taken) x) c
 		where w.taken < $3 and w.pieces < 64),
-	found as materialized (select s.i as step, m.* from walk w join step s on s.i = w.i cross join lateral (
-		select m.tx, ` + carried + ` from @.message m where m.queue = $1 and not m.apart and (m.tx, m.pos) > (s.tx, s.pos) and m.tx < s.below order by m.tx, m.pos limit w.got) m
-		where w.got > 0),
-	fresh as materialized (select f.*, row_number() over o as ord, max(enqueued) over o as turn, max(pos) over o as place from found f window o as (order by step, tx, pos))`
+	total as materialized (select * from walk order by i desc limit 1),
+	fresh as (select f.pos, f.size, row_number() over o as ord, max(enqueued) over o as turn, max(pos) over o as place from (
+		select w.i, m.* from walk w join step s on s.i = w.i cross join lateral (
+			select m.tx, m.pos, m.enqueued, octet_length(m.body)::bigint as size from @.message m
+			where m.queue = $1 and not m.apart and (m.tx, m.pos) > (s.tx, s.pos) and m.tx < s.below order by m.tx, m.pos limit w.got) m) f
+		window o as (order by i, tx, pos))`
 
-// leasing leases the stretches, or what of them was chosen, and moves the cursor: past
-// everything if it was exhausted, else to the last message taken. What it passes that
-// has not ended is late from then on.
+// leasing leases the first of the stretches, as many messages as share says, and moves
+// the cursor: past everything if it was exhausted, else to the last message taken. What
+// it passes that has not ended is late from then on.
 const leasing = `
-	took as materialized (select f.* from fresh f where f.ord <= (select coalesce(max(ord), 0) from chosen)),
-	piece as materialized (select step, $9::bigint + row_number() over (order by step) as n, min(ord) as a, max(ord) as z, count(*) as members, greatest(max(turn), max(fit.now)) as at
-		from took, fit group by step), -- nothing is claimed before it came, whichever clock
-	leased as (insert into @.batch (n, queue, owner, first_tx, first, last_tx, last, members, remains, claimed, until)
-		select p.n, $1, $5, a.tx, a.pos, z.tx, z.pos, p.members, p.members, p.at, p.at + $6 from piece p join took a on a.ord = p.a join took z on z.ord = p.z),
-	cut as materialized (select t.step, t.tx, t.pos, s.bounded, t.ord = w.taken and w.taken < $3 and w.i = (select max(i) from step) as exhausted
-		from (select * from took order by ord desc limit 1) t join step s on s.i = t.step, (select * from walk order by i desc limit 1) w),
+	piece as materialized (select w.i, $9::bigint + row_number() over (order by w.i) as n, s.bounded, s.tx as after_tx, s.pos as after, w.members, z.tx, z.pos,
+			greatest(w.newest, fit.now) as at -- nothing is claimed before it came, whichever clock
+		from fit, (select *, least(got, (select n from share) - (taken - got)) as members from walk where got > 0) w join step s on s.i = w.i cross join lateral (
+			select m.tx, m.pos from @.message m where m.queue = $1 and not m.apart and (m.tx, m.pos) > (s.tx, s.pos) and m.tx < s.below order by m.tx, m.pos offset w.members - 1 limit 1) z
+		where w.members > 0),
+	leased as (insert into @.batch (n, queue, owner, after_tx, after, last_tx, last, members, remains, claimed, until)
+		select n, $1, $5, after_tx, after, tx, pos, members, members, at, at + $6 from piece),
+	cut as materialized (select z.*, share.n = t.taken and t.taken < $3 and t.i = (select max(i) from step) as exhausted
+		from (select * from piece order by i desc limit 1) z, share, total t),
 	later as materialized (
 		select l.x, l.done from late l where not l.ended
-		union all select s.x, case when s.i = c.step then c.pos else s.pos end from step s, cut c where not s.bounded and not c.exhausted and s.i >= c.step
-		union all select s.x, -1 from step s, cut c where s.open and (c.exhausted or s.i < c.step)),
+		union all select s.x, case when s.i = c.i then c.pos else s.pos end from step s, cut c where not s.bounded and not c.exhausted and s.i >= c.i
+		union all select s.x, -1 from step s, cut c where s.open and (c.exhausted or s.i < c.i)),
 	moved as (update @.cursor c set
 			tx = case when cut.exhausted then at.top when cut.bounded then cut.tx else c.tx end,
 			pos = case when cut.exhausted then -1 when cut.bounded then cut.pos else c.pos end,

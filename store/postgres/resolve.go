@@ -167,10 +167,10 @@ func (r *resolving) allow(l *letterRow, by *store.Resolution) error {
 		}
 	case nixie.OnRedrive:
 		if !by.Force && (!l.redrivable || l.needsReview) {
-			return nixie.Errorf(nixie.CodeConflict, "letter %s is not to be redriven without force: rule %s", l.id, l.rule)
+			return nixie.Errorf(nixie.CodeConflict, "letter %s is not redrivable or needs review: look at it, then use force", l.id)
 		}
 		if by.MaxRedrives > 0 && l.m.redrives >= by.MaxRedrives {
-			return nixie.Errorf(nixie.CodeConflict, "letter %s was redriven %d times, the cap is %d: mend the cause, then raise the cap", l.id, l.m.redrives, by.MaxRedrives)
+			return nixie.Errorf(nixie.CodeConflict, "letter %s has been redriven %d times, the cap is %d: mend the cause, then raise the cap", l.id, l.m.redrives, by.MaxRedrives)
 		}
 		return r.free(l.m.queue, l.m)
 	case nixie.OnRestore:

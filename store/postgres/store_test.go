@@ -63,8 +63,7 @@ func dropSchema(t testing.TB, schema string) {
 	}
 	defer func() { _ = conn.Close(context.Background()) }()
 	const empty = `do $do$ declare t text; begin
-		for t in select format('%I.%I', schemaname, tablename) from pg_tables where schemaname = 'SCHEMA' and tablename <> 'meta' loop execute 'delete from ' || t; end loop;
-		delete from SCHEMA.meta where name <> 'schema';
+		for t in select format('%I.%I', schemaname, tablename) from pg_tables where schemaname = 'SCHEMA' and tablename <> 'migration' loop execute 'delete from ' || t; end loop;
 	end $do$`
 	if _, err := conn.Exec(context.Background(), strings.ReplaceAll(empty, "SCHEMA", schema)); err != nil {
 		t.Error(err)
@@ -75,21 +74,70 @@ func dropSchema(t testing.TB, schema string) {
 	schemas.free = append(schemas.free, schema)
 }
 
+// granted is a store of a role that has what nixie migrate up --grant gives, and
+// no more. The whole suite runs as that role.
+type granted struct {
+	*postgres.Store
+	owner func() store.Store
+}
+
+// Prune is done by the owner of the schema: who runs a store cannot delete what the
+// audit says.
+func (g granted) Prune(ctx context.Context, p store.Pruning) (store.Pruned, error) {
+	return g.owner().Prune(ctx, p)
+}
+
+// runner is the role that runs stores.
+const runner = "nixie_runner"
+
+// asRunner makes a URL one of that role.
+func asRunner(url string) string {
+	mark := "?"
+	if strings.Contains(url, mark) {
+		mark = "&"
+	}
+	return url + mark + "role=" + runner
+}
+
+// grant makes a schema that the runner may use.
+var grant = func() func(t testing.TB, schema string) {
+	var once sync.Once
+	var done sync.Map
+	return func(t testing.TB, schema string) {
+		t.Helper()
+		once.Do(func() {
+			run(t, server.URL, "do $$ begin create role "+runner+"; exception when duplicate_object then null; end $$")
+		})
+		if _, had := done.LoadOrStore(schema, true); had {
+			return
+		}
+		m, err := postgres.NewSchema(server.URL, postgres.Options{Schema: schema})
+		must(t, err)
+		_, err = m.Up(context.Background(), 0, runner)
+		must(t, err)
+	}
+}()
+
 var harness = storetest.Harness{
 	Open: func(t testing.TB, clock *storetest.Clock) storetest.Shared {
 		schema := newSchema(t)
+		grant(t, schema)
 		var joined []*postgres.Store
+		join := func(url, owner string) *postgres.Store {
+			s, err := postgres.Open(context.Background(), url, postgres.Options{Schema: schema, Clock: clock.Now, Owner: owner})
+			if err != nil {
+				t.Fatal(err)
+			}
+			joined = append(joined, s)
+			return s
+		}
+		owner := sync.OnceValue(func() store.Store { return join(server.URL, "owner of the schema") })
 		return storetest.Shared{
-			Join: func(owner string) store.Store {
-				s, err := postgres.Open(context.Background(), server.URL, postgres.Options{Schema: schema, Clock: clock.Now, Owner: owner})
-				if err != nil {
-					t.Fatal(err)
-				}
-				joined = append(joined, s)
-				return s
+			Join: func(name string) store.Store {
+				return granted{join(asRunner(server.URL), name), owner}
 			},
 			Crash: func(s store.Store) {
-				if err := s.(*postgres.Store).Crash(); err != nil {
+				if err := s.(granted).Crash(); err != nil {
 					t.Error(err)
 				}
 			},
@@ -104,7 +152,7 @@ var harness = storetest.Harness{
 		}
 	},
 	Begin: func(ctx context.Context, st store.Store) (storetest.OpenTx, error) {
-		conn, err := pgx.Connect(ctx, server.URL)
+		conn, err := pgx.Connect(ctx, asRunner(server.URL))
 		if err != nil {
 			return storetest.OpenTx{}, err
 		}
@@ -112,7 +160,7 @@ var harness = storetest.Harness{
 		end := func(how func(context.Context) error) func() error {
 			return func() error { return errors.Join(how(context.Background()), conn.Close(context.Background())) }
 		}
-		return storetest.OpenTx{Tx: st.(*postgres.Store).Tx(tx), Commit: end(tx.Commit), Rollback: end(tx.Rollback)}, err
+		return storetest.OpenTx{Tx: st.(granted).Tx(tx), Commit: end(tx.Commit), Rollback: end(tx.Rollback)}, err
 	},
 	Reference: func(clock *storetest.Clock) storetest.Shared {
 		var first *memory.Store
@@ -137,7 +185,7 @@ func BenchmarkStore(b *testing.B) { storetest.Bench(b, harness) }
 // package database/sql.
 func TestStoreInSQLTransactions(t *testing.T) {
 	server.Need(t)
-	db, err := sql.Open("pgx", server.URL)
+	db, err := sql.Open("pgx", asRunner(server.URL))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -149,7 +197,7 @@ func TestStoreInSQLTransactions(t *testing.T) {
 	h := harness
 	h.Begin = func(ctx context.Context, st store.Store) (storetest.OpenTx, error) {
 		tx, err := db.BeginTx(ctx, nil)
-		return storetest.OpenTx{Tx: st.(*postgres.Store).SQLTx(tx), Commit: tx.Commit, Rollback: tx.Rollback}, err
+		return storetest.OpenTx{Tx: st.(granted).SQLTx(tx), Commit: tx.Commit, Rollback: tx.Rollback}, err
 	}
 	storetest.RunTransactions(t, h)
 }

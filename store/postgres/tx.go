@@ -101,6 +101,7 @@ func (t *tx) committed() {
 	for queue := range t.woken {
 		t.store.wakes.ring(queue)
 	}
+	t.store.notify(t.woken)
 }
 
 // maxTries bounds how often a transaction is run that others got in the way of.
@@ -165,6 +166,9 @@ func (s *Store) once(ctx context.Context, begin string, f func(*tx) error) error
 	t := s.newTx(ctx, piped{c.Conn()})
 	defer func() { t.stop() }()
 	t.run(begin)
+	if s.pooled {
+		t.run(s.sessionSettings)
+	}
 	if err = f(t); err == nil {
 		err = t.commit()
 	}
@@ -186,11 +190,16 @@ func (s *Store) once(ctx context.Context, begin string, f func(*tx) error) error
 	return err
 }
 
-// acquire waits for a connection of the pool.
+// acquire waits for a connection of the pool, and says it when none was to be had
+// because this process has all of its own in use.
 func (s *Store) acquire(ctx context.Context) (*pgxpool.Conn, error) {
 	ctx, stop := context.WithTimeout(ctx, s.opts.AnswerWait)
 	defer stop()
-	return s.pool.Acquire(ctx)
+	c, err := s.pool.Acquire(ctx)
+	if stat := s.pool.Stat(); errors.Is(err, context.DeadlineExceeded) && stat.AcquiredConns() == stat.MaxConns() {
+		return nil, nixie.Errorf(nixie.CodeUnavailable, "store %s: all %d connections of this process are in use: raise pool_max_conns in its URL: %w", s.place, stat.MaxConns(), err)
+	}
+	return c, err
 }
 
 // unknown reports whether a commit may have happened all the same.

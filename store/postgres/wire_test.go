@@ -24,6 +24,9 @@ type wire struct {
 	mute  bool // no cut: the connection stays, and nothing passes any more
 	whole int  // bytes that passed in that direction since it was planned
 	hung  []*connection
+	open  []*connection // all that came
+	asks  int           // questions until the cut; −1: none is planned
+	deaf  bool          // that question is still handed on, and its answer is lost
 	all   sync.WaitGroup
 }
 
@@ -39,7 +42,7 @@ func newWire(t *testing.T) *wire {
 	}
 	dir, err := os.MkdirTemp("", "nixie-wire-") //nolint:usetesting // the name of a socket has to be short
 	must(t, err)
-	w := &wire{url: "postgres://nixie@/postgres?pool_max_conns=2&host=" + url.QueryEscape(dir), server: filepath.Join(folder, ".s.PGSQL.5432"), left: -1}
+	w := &wire{url: "postgres://nixie@/postgres?pool_max_conns=2&host=" + url.QueryEscape(dir), server: filepath.Join(folder, ".s.PGSQL.5432"), left: -1, asks: -1}
 	w.listen, err = net.Listen("unix", filepath.Join(dir, ".s.PGSQL.5432"))
 	must(t, err)
 	w.all.Go(w.serve)
@@ -63,6 +66,9 @@ func (w *wire) serve() {
 			continue
 		}
 		c := &connection{client: client, server: server}
+		w.mu.Lock()
+		w.open = append(w.open, c)
+		w.mu.Unlock()
 		w.all.Go(func() { w.pass(c, server, client, false) })
 		w.all.Go(func() { w.pass(c, client, server, true) })
 	}
@@ -90,6 +96,9 @@ func (w *wire) pass(c *connection, to io.Writer, from io.Reader, back bool) {
 			over = false
 			w.hang(c)
 		}
+		if !back && n > 0 && w.asked(&n) {
+			over = true
+		}
 		if _, werr := to.Write(buffer[:n]); werr != nil || err != nil || over {
 			return
 		}
@@ -110,6 +119,44 @@ func (w *wire) count(n int, back bool) (pass int, over bool) {
 	}
 	pass, w.left = w.left, -1
 	return pass, true
+}
+
+// silence makes all connections mute that there are, until the next plan.
+func (w *wire) silence() {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	for _, c := range w.open {
+		c.mute.Store(true)
+	}
+	w.hung = append(w.hung, w.open...)
+	w.open = nil
+}
+
+// asked reports whether this question is the one at which the connection is cut.
+func (w *wire) asked(n *int) bool {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	if w.asks > 0 {
+		w.asks--
+	}
+	if w.asks != 0 {
+		return false
+	}
+	w.asks = -1
+	if !w.deaf {
+		*n = 0
+	}
+	return true
+}
+
+// cutAt cuts at a question, before it is handed on or before it is answered. It
+// reports whether the cut that was planned before has happened.
+func (w *wire) cutAt(question int, deaf bool) (happened bool) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	happened = w.asks < 0
+	w.asks, w.deaf = question, deaf
+	return happened
 }
 
 // hang makes a connection mute until the next plan.

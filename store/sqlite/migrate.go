@@ -3,12 +3,12 @@ package sqlite
 import (
 	"embed"
 	"fmt"
-	"io/fs"
-	"strings"
+	"slices"
 
 	"zombiezen.com/go/sqlite/sqlitex"
 
 	"github.com/nixie-go/nixie"
+	"github.com/nixie-go/nixie/store"
 )
 
 // Migrations are numbered pairs of files, applied in order, each in one
@@ -58,46 +58,82 @@ func migrate(c conn, path string) error {
 	if err != nil || have == schemaVersion {
 		return err
 	}
-	if err := c.run("begin immediate"); err != nil {
-		return err
-	}
-	if err := migrateFrom(c, path); err != nil {
-		_ = c.run("rollback") // the first error says what went wrong
-		return err
-	}
-	return c.run("commit")
-}
-
-// migrateFrom looks again under the write lock: another process may have been
-// faster.
-func migrateFrom(c conn, path string) error {
-	have, err := schemaOf(c, path)
+	list, err := store.ReadMigrations(migrations)
 	if err != nil {
 		return err
 	}
-	for v := have + 1; v <= schemaVersion; v++ {
-		script, err := migration(v, "up")
-		if err != nil {
-			return err
+	_, err = move(c, path, list, schemaVersion, false, nil)
+	return err
+}
+
+// move applies or undoes migrations in one transaction, after a look at what is
+// there, and returns them. It reads the schema number under the write lock:
+// another process may have been faster.
+func move(c conn, path string, list []store.Migration, version int, down bool, look func() error) (steps []store.Migration, err error) {
+	if err := c.run("begin immediate"); err != nil {
+		return nil, err
+	}
+	if steps, err = moveNow(c, path, list, version, down, look); err != nil {
+		_ = c.run("rollback") // the first error says what went wrong
+		return nil, err
+	}
+	return steps, c.run("commit")
+}
+
+func moveNow(c conn, path string, list []store.Migration, version int, down bool, look func() error) ([]store.Migration, error) {
+	have, err := schemaOf(c, path)
+	if err != nil {
+		return nil, err
+	}
+	steps, err := store.Steps(applied(list, have), version, down)
+	if err != nil || len(steps) == 0 {
+		return nil, err
+	}
+	if look != nil {
+		if err := look(); err != nil {
+			return nil, err
 		}
+	}
+	for i := range steps {
+		m := &steps[i]
+		script, to := m.Up, m.Version
+		if down {
+			script, to = m.Down, m.Version-1
+		}
+		m.Applied = !down
 		if err := sqlitex.ExecuteScript(c.Conn, script, nil); err != nil {
-			return fmt.Errorf("migration %d: %w", v, err)
+			return nil, fmt.Errorf("migration %d: %w", m.Version, err)
+		}
+		if err := sqlitex.ExecuteScript(c.Conn, numbered(to), nil); err != nil {
+			return nil, err
 		}
 	}
-	if have == schemaVersion {
-		return nil
+	return steps, nil
+}
+
+// numbered is the script that notes the schema number. A file with none is nobody's.
+func numbered(version int) string {
+	owner := applicationID
+	if version == 0 {
+		owner = 0
 	}
-	if err := c.run(fmt.Sprintf("pragma application_id = %d", applicationID)); err != nil {
-		return err
+	return fmt.Sprintf("pragma application_id = %d;\npragma user_version = %d;\n", owner, version)
+}
+
+// applied is the list with what a file of a schema number has.
+func applied(list []store.Migration, have int) []store.Migration {
+	list = slices.Clone(list)
+	for i := range list {
+		list[i].Applied = list[i].Version <= have
 	}
-	return c.run(fmt.Sprintf("pragma user_version = %d", schemaVersion))
+	return list
 }
 
 // schemaOf returns the schema number of the file, 0 for an empty one.
 func schemaOf(c conn, path string) (int, error) {
 	// One statement is one snapshot: another process may be making the store.
 	var version, app, tables int64
-	err := c.each("select (select user_version from pragma_user_version), (select application_id from pragma_application_id), (select count(*) from sqlite_schema)", func(row rows) error {
+	err := c.each("select (select user_version from pragma_user_version), (select application_id from pragma_application_id), (select count(*) from sqlite_schema where name not like 'sqlite_%')", func(row rows) error {
 		version, app, tables = row.ColumnInt64(0), row.ColumnInt64(1), row.ColumnInt64(2)
 		return nil
 	})
@@ -112,13 +148,4 @@ func schemaOf(c conn, path string) (int, error) {
 			"store %s has schema %d, this program knows up to %d: use a newer nixie", path, version, schemaVersion)
 	}
 	return int(version), nil
-}
-
-func migration(version int, direction string) (string, error) {
-	names, err := fs.Glob(migrations, fmt.Sprintf("migrations/%04d_*.%s.sql", version, direction))
-	if err != nil || len(names) != 1 {
-		return "", nixie.Errorf(nixie.CodeInternal, "migration %d %s: want one file, have %s", version, direction, strings.Join(names, ", "))
-	}
-	data, err := fs.ReadFile(migrations, names[0])
-	return string(data), err
 }

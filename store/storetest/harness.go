@@ -105,6 +105,7 @@ func Run(t *testing.T, h Harness) {
 		{"Purge", purgeClauses()},
 		{"Prune", pruneClauses()},
 		{"Streams", streamClauses()},
+		{"Wait", waitClauses()},
 		{"Audit", auditClauses()},
 		{"Queues", queueClauses()},
 		{"Operators", operatorClauses()},

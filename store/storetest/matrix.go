@@ -110,3 +110,47 @@ func (b *bed) decide(queue string, row *matrixRow) (claimed, gap bool) {
 	}
 	return false, false
 }
+
+// oneHolder lets processes come and go: each stream has one holder at any time, one
+// that comes takes nothing away, and of one that vanishes only what it held moves.
+func oneHolder(b *bed) {
+	const streams, each = 12, 3
+	b.ordered(nixie.OrderStrict, "")
+	for i := range each {
+		for s := range streams {
+			b.put(fmt.Sprint(i), nixie.Stream(fmt.Sprint("s", s)))
+		}
+	}
+	list := []store.Store{b.st, b.join(), b.join()}
+	held := map[string]int{} // process by stream
+	take := func(process, n, want int) (ds []*nixie.Delivery) {
+		b.Helper()
+		for range n {
+			more := b.claimBy(list[process], 1) // a suspect comes alone
+			ds = append(ds, more...)
+		}
+		same(b, "streams of one process", len(ds), want)
+		for _, d := range ds {
+			if other, taken := held[d.Stream]; taken {
+				b.Fatalf("stream %s is held by process %d and given to %d", d.Stream, other, process)
+			}
+			same(b, "place in "+d.Stream, d.Key, "0")
+			held[d.Stream] = process
+		}
+		return ds
+	}
+	first, second, third := take(0, 4, 4), take(1, 4, 4), take(2, 4, 4)
+	list = append(list, b.join())
+	take(3, 2, 0) // everything is held
+	b.shared.Crash(list[1])
+	for _, d := range second {
+		delete(held, d.Stream)
+	}
+	moved := take(3, 8, 4)
+	for _, d := range moved {
+		same(b, "lease of "+d.Stream, d.Lease.Number, 2)
+	}
+	for _, d := range append(first, third...) {
+		b.ok(b.settleBy(list[held[d.Stream]], nixie.Settlement{Delivery: d, Verb: nixie.Complete}))
+	}
+}

@@ -21,6 +21,7 @@ func streamClauses() []clause {
 		{"R41_RelaxedFollowersGoWhileTheHeadWaits", relaxedGo},
 		{"R42_ADeadHeadBlocksOrFrees", deadHead},
 		{"R43_ABlockedStreamStarvesNobody", blockedStarvesNobody},
+		{"R44_EveryStreamHasOneHolder", oneHolder},
 		{"R35_SiblingsAreRedrivenInOrder", siblings},
 		{"PriorityDoesNotBreakTheOrder", priorityKeepsOrder},
 		{"AnAbandonedHeadIsStillTheHead", abandonedHead},

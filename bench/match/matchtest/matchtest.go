@@ -57,6 +57,19 @@ func Once(t *testing.T, p *match.Programme, look func(contest.Scenario, *contest
 	}
 }
 
+// Steady puts a short load on Nixie that stays the same.
+func Steady(t *testing.T, p *match.Programme) {
+	t.Helper()
+	var out, log bytes.Buffer
+	args := []string{"-steady", "300ms", "-rate", "1000", "-scenarios", string(contest.Drain), "-libraries", "nixie", "-dir", t.TempDir()}
+	if err := p.Run(t.Context(), args, &out, &log); err != nil {
+		t.Fatalf("%v\n%s", err, log.String())
+	}
+	if !strings.Contains(out.String(), "Every message was handled") {
+		t.Error(out.String())
+	}
+}
+
 // all names every scenario.
 func all(p *match.Programme) string {
 	var names []string

@@ -68,15 +68,15 @@ create table @.cursor (
   done  bigint[] not null default '{}'
 ) with (fillfactor = 20);
 
--- A lease of plain messages: those from first to last. Others cannot come between
--- them, as the transactions there had all ended. Whoever changes one of them that
+-- A lease of plain messages: the next members after a place up to last. Others cannot
+-- come between them, as the transactions there had all ended. Whoever changes one of them that
 -- has neither ended nor is apart holds the lock of the row.
 create table @.batch (
   n        bigint   primary key,            -- never used twice, also if the server forgets the claim
   queue    integer  not null,
   owner    integer  not null,
-  first_tx xid8     not null,
-  first    bigint   not null,
+  after_tx xid8     not null,
+  after    bigint   not null,
   last_tx  xid8     not null,
   last     bigint   not null,
   members  integer  not null,
@@ -85,7 +85,7 @@ create table @.batch (
   until    bigint   not null
 ) with (fillfactor = 50, autovacuum_vacuum_scale_factor = 0, autovacuum_vacuum_threshold = 1000, autovacuum_vacuum_cost_delay = 0);
 
-create index batch_range on @.batch (queue, first_tx, first);
+create index batch_range on @.batch (queue, after_tx, after);
 create index batch_lease on @.batch (until);
 
 create table @.pending (
@@ -158,8 +158,8 @@ create table @.log (
   note       text                           -- why it was discarded or canceled
 );
 
--- What retention may remove: what has no letter.
-create index log_ended on @.log (queue, ended, pos) where state <> 5 and coalesce(redrives, 0) = 0;
+-- For retention. Rows end about in the order in which they lie.
+create index log_ended on @.log using brin (ended) with (autosummarize = on);
 
 create table @.failure (
   pos      bigint  not null,
@@ -338,7 +338,7 @@ join @.message m on m.queue = c.queue and not m.apart and m.tx = l.tx and m.pos 
 create view @.member as
 select b.n as batch, b.queue, b.owner, b.claimed, b.until, m.pos, m.tx, m.enqueued
 from @.batch b cross join lateral (
-  select m.pos, m.tx, m.enqueued from @.message m where m.queue = b.queue and not m.apart and (m.tx, m.pos) >= (b.first_tx, b.first) order by m.tx, m.pos limit b.members) m
+  select m.pos, m.tx, m.enqueued from @.message m where m.queue = b.queue and not m.apart and (m.tx, m.pos) > (b.after_tx, b.after) order by m.tx, m.pos limit b.members) m
 where (m.tx, m.pos) <= (b.last_tx, b.last)
   and not exists (select from @.log l where l.pos = m.pos) and not exists (select from @.pending p where p.pos = m.pos);
 
@@ -365,11 +365,11 @@ select m.pos, m.queue, q.name as queue_name, m.id, m.type, m.key, m.stream, m.de
        coalesce(p.reason, l.reason, '') as reason
 from @.message m
 join @.queue q on q.n = m.queue
-left join @.pending p on p.pos = m.pos
-left join @.log l on l.pos = m.pos
+left join lateral (select * from @.pending p where p.pos = m.pos limit 1) p on true -- by the index, however few there were when a plan was made
+left join lateral (select * from @.log l where l.pos = m.pos limit 1) l on true
 left join lateral (
   select b.* from (select b.* from @.batch b where p.pos is null and l.pos is null and not m.apart
-    and b.queue = m.queue and (b.first_tx, b.first) <= (m.tx, m.pos) order by b.first_tx desc, b.first desc limit 1) b
+    and b.queue = m.queue and (b.after_tx, b.after) < (m.tx, m.pos) order by b.after_tx desc, b.after desc limit 1) b
   where (b.last_tx, b.last) >= (m.tx, m.pos)) b on true;
 
 -- The same for people who know the tables of a transactional outbox. The status is

@@ -1,0 +1,470 @@
+package postgres_test
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"math"
+	"slices"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/jackc/pgx/v5"
+	"github.com/jackc/pgx/v5/pgxpool"
+
+	"github.com/nixie-go/nixie"
+	"github.com/nixie-go/nixie/store"
+	"github.com/nixie-go/nixie/store/postgres"
+	"github.com/nixie-go/nixie/store/storetest"
+)
+
+// The tests of this file and some beside it are named after defects that systems of
+// this kind have had: docs/trust.md says where and what, by number, and which other
+// tests would find the rest.
+
+// pair is two processes on one store with a clock of their own.
+func pair(t *testing.T) (a, b *postgres.Store, clock *storetest.Clock, schema string) {
+	t.Helper()
+	clock = storetest.NewClock()
+	list, schema := crowdAt(t, 2, clock.Now)
+	return list[0], list[1], clock, schema
+}
+
+// fill enqueues n messages with numbers as keys: each second one by range, the others
+// as rows.
+func fill(t *testing.T, s *postgres.Store, n int) {
+	t.Helper()
+	ms := make([]nixie.Message, n)
+	for i := range ms {
+		ms[i] = nixie.Message{Queue: "q", Key: fmt.Sprint(i), Priority: i % 2, Body: []byte("body")}
+	}
+	_, err := s.Enqueue(t.Context(), ms...)
+	must(t, err)
+}
+
+func one(t *testing.T, s *postgres.Store) *nixie.Delivery {
+	t.Helper()
+	ds, err := s.Claim(t.Context(), "q", nixie.Want{Max: 1, Lease: time.Minute})
+	must(t, err)
+	if len(ds) != 1 {
+		t.Fatalf("%d deliveries", len(ds))
+	}
+	return ds[0]
+}
+
+func settle(t *testing.T, s *postgres.Store, d *nixie.Delivery, verb nixie.Verb) nixie.Code {
+	t.Helper()
+	return nixie.CodeOf(s.Settle(t.Context(), []nixie.Settlement{{Delivery: d, Verb: verb}})[0])
+}
+
+// together runs n calls at once.
+func together(n int, call func(i int)) {
+	var all sync.WaitGroup
+	for i := range n {
+		all.Go(func() { call(i) })
+	}
+	all.Wait()
+}
+
+// execute runs a statement beside the store.
+func execute(t *testing.T, query string, args ...any) {
+	t.Helper()
+	conn, err := pgx.Connect(t.Context(), server.URL)
+	must(t, err)
+	defer func() { must(t, conn.Close(context.Background())) }()
+	_, err = conn.Exec(t.Context(), query, args...)
+	must(t, err)
+}
+
+// A rescuer does not take back what was completed or claimed again meanwhile.
+func TestB001_RescueOfWhatMovedOn(t *testing.T) {
+	a, b, clock, _ := pair(t)
+	fill(t, a, 2)
+	first, second := one(t, a), one(t, a)
+	if c := settle(t, a, first, nixie.Complete); c != "" {
+		t.Fatal(c)
+	}
+	clock.Advance(2 * time.Minute)
+	again := one(t, b)
+	if again.ID != second.ID || !again.Abandoned {
+		t.Errorf("rescued %s", again.ID)
+	}
+	if ds, err := a.Claim(t.Context(), "q", nixie.Want{Max: 9}); err != nil || len(ds) != 0 {
+		t.Errorf("rescued twice: %v %v", ds, err)
+	}
+	if c := settle(t, a, second, nixie.Complete); c != nixie.CodeLeaseLost {
+		t.Errorf("the first holder got %q", c)
+	}
+	if c := settle(t, b, again, nixie.Complete); c != "" {
+		t.Error(c)
+	}
+	sound(t, a)
+}
+
+// A lease is found from the state alone: without the row of its owner it still ends
+// by time.
+func TestB005_LeaseWithoutItsOwner(t *testing.T) {
+	a, b, clock, schema := pair(t)
+	fill(t, a, 2)
+	one(t, a)
+	one(t, a)
+	execute(t, "delete from "+schema+".owner")
+	clock.Advance(2 * time.Minute)
+	for range 2 {
+		if d := one(t, b); !d.Abandoned || d.Crashes != 1 {
+			t.Errorf("%+v", d)
+		}
+	}
+}
+
+// One lease that cannot be read does not keep the others from being taken back.
+func TestB009_OneBadLeaseAmongAHundred(t *testing.T) {
+	a, b, clock, schema := pair(t)
+	const many = 100
+	fill(t, a, many)
+	ds, err := a.Claim(t.Context(), "q", nixie.Want{Max: many, Lease: time.Minute})
+	must(t, err)
+	if len(ds) != many {
+		t.Fatalf("%d were claimed", len(ds))
+	}
+	execute(t, "update "+schema+".pending set steps = '!' where pos = (select pos from "+schema+".message where key = '1')")
+	execute(t, "update "+schema+".message set headers = '{', body = 'x' where key in ('0', '3')")
+	execute(t, "update "+schema+".pending set owner = 999999 where pos = (select pos from "+schema+".message where key = '5')")
+	clock.Advance(2 * time.Minute)
+	back := map[string]bool{}
+	for range many {
+		d := one(t, b)
+		if !d.Abandoned || back[d.Key] {
+			t.Fatalf("message %s: abandoned %v, seen before %v", d.Key, d.Abandoned, back[d.Key])
+		}
+		back[d.Key] = true
+	}
+}
+
+// A message that two actors end has one end.
+func TestB011_EndedTwice(t *testing.T) {
+	a, b, _, _ := pair(t)
+	fill(t, a, 2)
+	for range 2 {
+		d := one(t, a)
+		var won atomic.Int64
+		together(20, func(i int) {
+			s := [...]*postgres.Store{a, b}[i%2]
+			var err error
+			if i%3 == 0 {
+				err = s.Amend(context.Background(), []nixie.ID{d.ID}, store.Change{Verb: store.Cancel, Actor: "ann"})[0]
+			} else {
+				err = s.Settle(context.Background(), []nixie.Settlement{{Delivery: d, Verb: []nixie.Verb{nixie.Complete, nixie.Discard}[i%2]}})[0]
+			}
+			if err == nil {
+				won.Add(1)
+			}
+		})
+		if won.Load() != 1 {
+			t.Errorf("%d actors ended the message", won.Load())
+		}
+	}
+	sound(t, a)
+}
+
+// A process that comes back under the name of the one that died does not make the
+// leases of the dead one look held.
+func TestB016_SameNameAfterARestart(t *testing.T) {
+	schema := newSchema(t)
+	t.Cleanup(func() { dropSchema(t, schema) })
+	open := func() *postgres.Store {
+		s, err := postgres.Open(t.Context(), server.URL, postgres.Options{Schema: schema, Owner: "host:1"})
+		must(t, err)
+		t.Cleanup(func() { must(t, s.Close()) })
+		return s
+	}
+	dead := open()
+	fill(t, dead, 2)
+	ds, err := dead.Claim(t.Context(), "q", nixie.Want{Max: 2, Lease: time.Hour})
+	must(t, err)
+	if len(ds) != 2 {
+		t.Fatalf("%d were claimed", len(ds))
+	}
+	must(t, dead.Crash())
+	again := open()
+	for range ds {
+		if d := one(t, again); !d.Abandoned || d.AbandonedBy != "host:1" || d.Lease.Number != 2 {
+			t.Errorf("%+v", d)
+		}
+	}
+}
+
+// Closing a store under all kinds of calls serves or refuses each, hangs in none, and
+// leaves nobody as the holder of anything.
+func TestB034_CloseDuringCalls(t *testing.T) {
+	schema := newSchema(t)
+	t.Cleanup(func() { dropSchema(t, schema) })
+	open := func() *postgres.Store {
+		s, err := postgres.Open(t.Context(), server.URL, postgres.Options{Schema: schema})
+		must(t, err)
+		return s
+	}
+	for round := range 5 {
+		s := open()
+		fill(t, s, 100)
+		busy := make(chan bool, 64)
+		var all sync.WaitGroup
+		for i := range 8 {
+			all.Go(func() {
+				for err := error(nil); nixie.CodeOf(err) != nixie.CodeUnavailable; {
+					if err = anyCall(s, i%4); err != nil && nixie.CodeOf(err) != nixie.CodeUnavailable {
+						t.Error(err)
+						return
+					}
+					select {
+					case busy <- true:
+					default:
+					}
+				}
+			})
+		}
+		for range 20 + round*5 {
+			<-busy
+		}
+		together(2, func(int) {
+			if err := s.Close(); err != nil {
+				t.Error(err)
+			}
+		})
+		all.Wait()
+		s = open()
+		_, err := s.Claim(t.Context(), "nothing", nixie.Want{Max: 1}) // who claims looks after what was left
+		must(t, err)
+		infos, err := s.Queues(t.Context())
+		must(t, err)
+		if infos[0].Leased != 0 {
+			t.Errorf("after a clean end %d messages are leased", infos[0].Leased)
+		}
+		sound(t, s)
+		must(t, s.Close())
+	}
+}
+
+func anyCall(s *postgres.Store, kind int) error {
+	ctx := context.Background()
+	switch kind {
+	case 0:
+		_, err := s.Enqueue(ctx, nixie.Message{Queue: "q"})
+		return err
+	case 1:
+		_, err := s.Queues(ctx)
+		return err
+	case 2:
+		_, _, err := s.Messages(ctx, nixie.Filter{}, store.Page{})
+		return err
+	}
+	ds, err := s.Claim(ctx, "q", nixie.Want{Max: 2})
+	for _, d := range ds {
+		if err := s.Settle(ctx, []nixie.Settlement{{Delivery: d, Verb: nixie.Complete}})[0]; err != nil {
+			return err
+		}
+	}
+	return err
+}
+
+// Callers that leave at every moment leave no connection that kept anything, and get
+// no rows of others: an outcome that was called unknown is one of the two, and the
+// store is used a thousand times afterwards.
+func TestB042_CallersThatLeave(t *testing.T) {
+	list, _ := crowd(t, 1)
+	s := list[0]
+	together(200, func(i int) {
+		ctx, leave := context.WithTimeout(context.Background(), time.Duration(i)*200*time.Microsecond)
+		defer leave()
+		_, err := s.Enqueue(ctx, nixie.Message{Queue: "q", Key: fmt.Sprint(i)})
+		if c := nixie.CodeOf(err); c != "" && c != nixie.CodeOutcomeUnknown && c != nixie.CodeUnavailable {
+			t.Error(err)
+		}
+		ds, err := s.Claim(ctx, "q", nixie.Want{Max: 1, Lease: time.Hour})
+		if c := nixie.CodeOf(err); c == nixie.CodeOutcomeUnknown {
+			t.Error("a claim that nobody has")
+		}
+		for _, d := range ds {
+			was := nixie.CodeOf(s.Settle(ctx, []nixie.Settlement{{Delivery: d, Verb: nixie.Complete}})[0])
+			ms, _, err := s.Messages(context.Background(), nixie.Filter{IDs: []nixie.ID{d.ID}}, store.Page{})
+			if err != nil || len(ms) != 1 || ms[0].Key != d.Key {
+				t.Errorf("of message %s there are %v, %v", d.Key, ms, err)
+				return
+			}
+			if done := ms[0].State == nixie.Succeeded; was == "" && !done || was == nixie.CodeUnavailable && done {
+				t.Errorf("settling said %q, the message is %s", was, ms[0].State)
+			}
+		}
+	})
+	sound(t, s)
+	for i := range 1000 {
+		_, err := s.Enqueue(t.Context(), nixie.Message{Queue: "after", Key: fmt.Sprint(i)})
+		must(t, err)
+		ds, err := s.Claim(t.Context(), "after", nixie.Want{Max: 1})
+		must(t, err)
+		if len(ds) != 1 || ds[0].Key != fmt.Sprint(i) {
+			t.Fatalf("claimed %v", ds)
+		}
+		must(t, s.Settle(t.Context(), []nixie.Settlement{{Delivery: ds[0], Verb: nixie.Complete}})[0])
+	}
+	sound(t, s)
+}
+
+// Calls that fail, and callers that leave, keep no connection and no transaction.
+func TestB055_FailingCallsLeakNothing(t *testing.T) {
+	const name, conns = "leaks", 4
+	schema := newSchema(t)
+	t.Cleanup(func() { dropSchema(t, schema) })
+	s, err := postgres.Open(t.Context(), server.URL+fmt.Sprintf("&application_name=%s&pool_max_conns=%d", name, conns), postgres.Options{Schema: schema, LockWait: 10 * time.Millisecond})
+	must(t, err)
+	defer func() { must(t, s.Close()) }()
+	fill(t, s, 10)
+	conn, err := pgx.Connect(t.Context(), server.URL)
+	must(t, err)
+	defer func() { must(t, conn.Close(context.Background())) }()
+	holder, err := conn.Begin(t.Context())
+	must(t, err)
+	_, err = holder.Exec(t.Context(), "select from "+schema+".queue for update") // so that settings wait for it
+	must(t, err)
+	gone, leave := context.WithCancel(t.Context())
+	leave()
+	together(50, func(i int) {
+		calls := []func() error{
+			func() error { _, err := s.Enqueue(gone, nixie.Message{Queue: "q"}); return err },
+			func() error {
+				_, _, err := s.Messages(t.Context(), nixie.Filter{}, store.Page{Cursor: "none"})
+				return err
+			},
+			func() error { _, err := s.Claim(gone, "q", nixie.Want{Max: 1}); return err },
+			func() error {
+				return s.Configure(t.Context(), "q", nixie.QueueSettings{Lease: time.Minute}, "ann", "")
+			},
+		}
+		if err := calls[i%len(calls)](); err == nil {
+			t.Errorf("call %d worked", i%len(calls))
+		}
+	})
+	must(t, holder.Rollback(t.Context()))
+	for range 2 * conns {
+		fill(t, s, 1)
+	}
+	var open, busy int
+	must(t, conn.QueryRow(t.Context(), "select count(*), count(*) filter (where state <> 'idle') from pg_stat_activity where application_name = $1", name).Scan(&open, &busy))
+	if open > conns || busy > 0 {
+		t.Errorf("%d connections are open, %d of them in the middle of something", open, busy)
+	}
+}
+
+// Much that is not due does not keep a claim from what is.
+func TestB056_MuchThatIsNotDue(t *testing.T) {
+	list, _ := crowd(t, 1)
+	ms := make([]nixie.Message, nixie.MaxBatch)
+	for i := range ms {
+		ms[i] = nixie.Message{Queue: "q", Delay: time.Hour, Priority: i % 5}
+	}
+	_, err := list[0].Enqueue(t.Context(), ms...)
+	must(t, err)
+	_, err = list[0].Enqueue(t.Context(), nixie.Message{Queue: "q", Key: "due", Priority: nixie.MinPriority}, nixie.Message{Queue: "q", Key: "plain"})
+	must(t, err)
+	start := time.Now()
+	ds, err := list[0].Claim(t.Context(), "q", nixie.Want{Max: 10})
+	must(t, err)
+	if took := time.Since(start); len(ds) != 2 || took > time.Second {
+		t.Errorf("%d deliveries after %s", len(ds), took)
+	}
+}
+
+// A store whose rows stay locked gives every waiting call its answer in time.
+func TestB060_ALockedStoreAnswersAll(t *testing.T) {
+	const wait, calls = 200 * time.Millisecond, 8
+	list, schema := crowd(t, 1)
+	_, err := list[0].Enqueue(t.Context(), nixie.Message{Queue: "q", DedupeKey: "k"})
+	must(t, err)
+	s, err := postgres.Open(t.Context(), server.URL+"&pool_max_conns=8", postgres.Options{Schema: schema, LockWait: wait})
+	must(t, err)
+	defer func() { must(t, s.Close()) }()
+	pool, err := pgxpool.New(t.Context(), server.URL)
+	must(t, err)
+	defer pool.Close()
+	tx, err := pool.Begin(t.Context())
+	must(t, err)
+	_, err = tx.Exec(t.Context(), "select pg_advisory_xact_lock(hashtext('"+schema+"'), n) from "+schema+".queue")
+	must(t, err)
+	start := time.Now()
+	together(calls, func(int) {
+		if _, err := s.Enqueue(context.Background(), nixie.Message{Queue: "q"}); nixie.CodeOf(err) != nixie.CodeUnavailable {
+			t.Errorf("told %v", err)
+		}
+	})
+	if took := time.Since(start); took > 100*wait {
+		t.Errorf("%d calls waited %s together, one waits %s", calls, took, wait)
+	}
+	must(t, tx.Rollback(t.Context()))
+	fill(t, s, 1)
+}
+
+// Of many producers that offer one key at once, in two processes, one makes a
+// message; the others are told which, whether they are refused or not.
+func TestB062_ProducersOfOneKey(t *testing.T) {
+	a, b, _, _ := pair(t)
+	for round := range 20 {
+		var made atomic.Int64
+		told := make([]nixie.ID, 32)
+		together(len(told), func(i int) {
+			m := nixie.Message{Queue: "q", DedupeKey: fmt.Sprint(round)}
+			if i%4 < 2 {
+				m.OnConflict = nixie.FailOnConflict
+			}
+			receipts, err := [...]*postgres.Store{a, b}[i%2].Enqueue(context.Background(), m)
+			var taken *nixie.DuplicateError
+			switch {
+			case errors.As(err, &taken):
+				told[i] = taken.Existing
+			case err != nil:
+				t.Error(err)
+			default:
+				told[i] = receipts[0].ID
+				if !receipts[0].Duplicate {
+					made.Add(1)
+				}
+			}
+		})
+		slices.SortFunc(told, func(x, y nixie.ID) int { return bytes.Compare(x[:], y[:]) })
+		if told = slices.Compact(told); made.Load() != 1 || len(told) != 1 || told[0].IsZero() {
+			t.Fatalf("round %d: %d producers made a message, holders are %v", round, made.Load(), told)
+		}
+	}
+	sound(t, a)
+}
+
+// Places and numbers go on beyond 32 bits and beyond what a float can count.
+func TestB070_NumbersBeyond32Bits(t *testing.T) {
+	for _, last := range []int64{math.MaxInt32 - 1, math.MaxUint32 - 1, 1<<53 - 2} {
+		list, schema := crowd(t, 1)
+		s := list[0]
+		must(t, s.Configure(t.Context(), "strict", nixie.QueueSettings{Order: nixie.OrderStrict}, "ann", ""))
+		execute(t, "select setval('"+schema+".place', $1)", last)
+		for _, queue := range []string{"q", "strict"} {
+			for i := range 4 {
+				_, err := s.Enqueue(t.Context(), nixie.Message{Queue: queue, Key: fmt.Sprint(i), Stream: "s"})
+				must(t, err)
+			}
+			for i := range 4 {
+				for _, verb := range []nixie.Verb{nixie.Release, nixie.Complete} {
+					ds, err := s.Claim(t.Context(), queue, nixie.Want{Max: 1})
+					must(t, err)
+					if len(ds) != 1 || queue == "strict" && ds[0].Key != fmt.Sprint(i) {
+						t.Fatalf("after place %d: %s handed out %v", last, queue, ds)
+					}
+					if c := settle(t, s, ds[0], verb); c != "" {
+						t.Fatal(c)
+					}
+				}
+			}
+		}
+		sound(t, s)
+	}
+}

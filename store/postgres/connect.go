@@ -1,0 +1,92 @@
+package postgres
+
+import (
+	"context"
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+
+	"github.com/jackc/pgx/v5"
+	"github.com/jackc/pgx/v5/pgxpool"
+
+	"github.com/nixie-go/nixie"
+)
+
+const (
+	leastServer = 130_000 // PostgreSQL 13
+	errProtocol = "08P01" // what a pooler says to a setting that it does not know
+)
+
+// connect makes the pool. Behind a pooler, which hands sessions around, nothing is
+// left in a session: no settings, no prepared statements, no listening.
+func (s *Store) connect(ctx context.Context) error {
+	err := s.dial(ctx)
+	if !s.pooled && codeOf(err) == errProtocol {
+		s.pooled = true
+		err = s.dial(ctx)
+	}
+	if err == nil && s.pooled && s.sessionSettings == "" {
+		s.pool.Close() // it was made for sessions of our own
+		err = s.dial(ctx)
+	}
+	return err
+}
+
+// dial makes a pool and looks who is there.
+func (s *Store) dial(ctx context.Context) (err error) {
+	config := s.configure()
+	if s.pooled {
+		config.ConnConfig.RuntimeParams = map[string]string{"application_name": "nixie"}
+		config.ConnConfig.DefaultQueryExecMode = pgx.QueryExecModeCacheDescribe
+		s.sessionSettings = s.perTransaction()
+	}
+	if s.pool, err = pgxpool.NewWithConfig(context.WithoutCancel(ctx), config); err != nil {
+		return err
+	}
+	if err = s.look(ctx); err != nil {
+		s.pool.Close()
+	}
+	return err
+}
+
+// look finds out how old the server is, and whether the session is ours: a pooler
+// gives a number of its own.
+func (s *Store) look(ctx context.Context) error {
+	c, err := s.pool.Acquire(ctx)
+	if err != nil {
+		return err
+	}
+	defer c.Release()
+	var server int
+	var session uint32
+	if err := c.QueryRow(ctx, "select current_setting('server_version_num')::int, pg_backend_pid()").Scan(&server, &session); err != nil {
+		return err
+	}
+	if server < leastServer {
+		return nixie.Errorf(nixie.CodeUnavailable, "PostgreSQL %d is too old: use 13 or newer", server/10_000)
+	}
+	s.pooled = session != c.Conn().PgConn().PID()
+	return nil
+}
+
+// perTransaction is the statement that sets for a transaction what would be set for
+// a session.
+func (s *Store) perTransaction() string {
+	settings := s.settings()
+	maps.Copy(settings, s.config.ConnConfig.RuntimeParams)
+	var parts []string
+	for _, name := range slices.Sorted(maps.Keys(settings)) {
+		if !strings.HasPrefix(name, "tcp_") && name != "application_name" {
+			parts = append(parts, fmt.Sprintf("set_config('%s', '%s', true)", name, strings.ReplaceAll(settings[name], "'", "''")))
+		}
+	}
+	return "select " + strings.Join(parts, ", ")
+}
+
+// warn says what hinders nobody.
+func (s *Store) warn(err error) {
+	if s.opts.Warn != nil {
+		s.opts.Warn(err)
+	}
+}

@@ -1,0 +1,166 @@
+package postgres
+
+import (
+	"context"
+	"crypto/rand"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/jackc/pgx/v5"
+	"github.com/jackc/pgx/v5/pgconn"
+
+	"github.com/nixie-go/nixie"
+)
+
+const (
+	// A listener that has heard nothing for so long sends a notification to itself,
+	// over its own connection, and takes another one when it does not hear it.
+	probeEvery    = 5 * time.Second
+	probePatience = 5 * time.Second
+
+	goodbye         = 100 * time.Millisecond
+	firstListenRest = 100 * time.Millisecond // before a listener connects again
+	maxListenRest   = 5 * time.Second
+)
+
+// listener hears what other processes tell. A connection that is dead and does not
+// say so is found by its silence.
+type listener struct {
+	self            string // this process, among those that notify
+	every, patience time.Duration
+
+	once sync.Once
+	stop context.CancelFunc
+	done chan struct{} // closed when it has ended
+}
+
+func newListener() listener {
+	return listener{self: rand.Text(), every: probeEvery, patience: probePatience}
+}
+
+// note is what a notification says: who sends it, and the queue; a probe has none.
+func (l *listener) note(queue string) string { return l.self + " " + queue }
+
+// start begins to listen, the first time.
+func (l *listener) start(s *Store) {
+	l.once.Do(func() {
+		if s.opts.NoListen {
+			return
+		}
+		if s.pooled {
+			s.warn(nixie.Errorf(nixie.CodeUnavailable, "store %s is behind a pooler: work that other processes add is found by asking, some 50 ms later than by notification; nixie_listen=off in the URL says that this is meant", s.place))
+			return
+		}
+		ctx, stop := context.WithCancel(context.Background())
+		l.stop, l.done = stop, make(chan struct{})
+		go l.run(ctx, s)
+	})
+}
+
+// close ends the listener, or keeps it from starting.
+func (l *listener) close() {
+	l.once.Do(func() {})
+	if l.stop != nil {
+		l.stop()
+		<-l.done
+	}
+}
+
+// run listens, again and again.
+func (l *listener) run(ctx context.Context, s *Store) {
+	defer close(l.done)
+	rest, before := firstListenRest, false
+	for ctx.Err() == nil {
+		if l.listen(ctx, s, before) {
+			rest, before = firstListenRest, true
+		}
+		timer := time.NewTimer(rest)
+		select {
+		case <-ctx.Done():
+		case <-timer.C:
+		}
+		timer.Stop()
+		rest = min(2*rest, maxListenRest)
+	}
+}
+
+// listen listens on one connection until it fails, and reports whether it has heard
+// anything on it. Where one listened before, nobody knows what it missed.
+func (l *listener) listen(ctx context.Context, s *Store, before bool) (heard bool) {
+	c, err := l.connect(ctx, s)
+	if err != nil {
+		return false
+	}
+	defer l.leave(ctx, c)
+	for l.probe(ctx, s, c) == nil {
+		if before && !heard {
+			s.wakes.ringAll()
+		}
+		heard = true
+		for err = nil; err == nil; {
+			wait, stop := context.WithTimeout(ctx, l.every)
+			var note *pgconn.Notification
+			if note, err = c.WaitForNotification(wait); err == nil {
+				l.hear(s, note)
+			}
+			stop()
+		}
+		if ctx.Err() != nil || c.IsClosed() {
+			break
+		}
+	}
+	return heard
+}
+
+// connect opens the connection of the listener.
+func (l *listener) connect(ctx context.Context, s *Store) (*pgx.Conn, error) {
+	ctx, stop := context.WithTimeout(ctx, connectPatience)
+	defer stop()
+	config := s.config.ConnConfig.Copy()
+	config.RuntimeParams["application_name"] = "nixie listen " + s.opts.Schema
+	config.DefaultQueryExecMode = pgx.QueryExecModeExec
+	c, err := pgx.ConnectConfig(ctx, config)
+	if err != nil {
+		return nil, err
+	}
+	if _, err = c.Exec(ctx, "listen "+pgx.Identifier{s.opts.Schema}.Sanitize()); err == nil {
+		_, err = c.Exec(ctx, "select pg_advisory_lock_shared("+hearers+")", s.opts.Schema)
+	}
+	if err != nil {
+		l.leave(ctx, c)
+	}
+	return c, err
+}
+
+// leave closes a connection, at the other end of which there may be nobody.
+func (l *listener) leave(ctx context.Context, c *pgx.Conn) {
+	ctx, stop := context.WithTimeout(context.WithoutCancel(ctx), goodbye)
+	defer stop()
+	_ = c.Close(ctx)
+}
+
+// probe sends a notification to this connection and waits until it is back.
+func (l *listener) probe(ctx context.Context, s *Store, c *pgx.Conn) error {
+	ctx, stop := context.WithTimeout(ctx, l.patience)
+	defer stop()
+	if _, err := c.Exec(ctx, "select set_config('synchronous_commit', 'off', true), pg_notify($1, $2)", s.opts.Schema, l.note("")); err != nil {
+		return err
+	}
+	for {
+		note, err := c.WaitForNotification(ctx)
+		if err != nil || l.hear(s, note) {
+			return err
+		}
+	}
+}
+
+// hear wakes those who wait for a queue that another process added to. It reports
+// whether it was our own probe.
+func (l *listener) hear(s *Store, note *pgconn.Notification) (probe bool) {
+	from, queue, _ := strings.Cut(note.Payload, " ")
+	if from != l.self {
+		s.wakes.ring(queue)
+	}
+	return from == l.self && queue == ""
+}

@@ -1,0 +1,390 @@
+package postgres
+
+import (
+	"context"
+	_ "embed"
+	"errors"
+	"fmt"
+	"io/fs"
+	"strings"
+	"time"
+
+	"github.com/jackc/pgx/v5"
+
+	"github.com/nixie-go/nixie"
+	"github.com/nixie-go/nixie/store"
+)
+
+// Schema looks after the schema of a store: it is what nixie migrate works with.
+type Schema struct {
+	site
+	list []store.Migration
+}
+
+var _ store.Schema = (*Schema)(nil)
+
+// NewSchema reads the URL of a store. Nothing is connected to yet.
+func NewSchema(dsn string, opts Options) (*Schema, error) {
+	at, err := locate(dsn, opts)
+	if err != nil {
+		return nil, err
+	}
+	return newSchema(at, migrations)
+}
+
+func newSchema(at site, folder fs.FS) (*Schema, error) {
+	list, err := store.ReadMigrations(folder)
+	return &Schema{at, list}, err
+}
+
+// book is where migrations are noted when they are applied. It is made before the
+// first of them.
+const book = "create table if not exists @.migration (version integer primary key, name text not null, applied timestamptz not null default clock_timestamp());"
+
+// grants is what a role needs at run time. It may be granted again.
+//
+//go:embed grants.sql
+var grants string
+
+const (
+	// A migration whose file begins so runs each statement by itself, for those that
+	// cannot be in a transaction. Each has to be one that may be run twice.
+	onlineMark = "-- online\n"
+	// A migration waits so long for a lock before it lets those pass who wait behind
+	// it, and tries again.
+	migrationLock = "2s"
+	turnPause     = 50 * time.Millisecond
+)
+
+// connect opens a connection for migrations, without the limits of calls.
+func (m *Schema) connect(ctx context.Context) (*pgx.Conn, error) {
+	config := m.config.ConnConfig.Copy()
+	config.DefaultQueryExecMode = pgx.QueryExecModeExec // what is run once is not worth preparing
+	config.RuntimeParams["application_name"] = "nixie migrate"
+	return pgx.ConnectConfig(ctx, config)
+}
+
+// on runs f on a connection.
+func (m *Schema) on(ctx context.Context, f func(*pgx.Conn) error) error {
+	c, err := m.connect(ctx)
+	if err != nil {
+		return m.explain(err)
+	}
+	defer func() { _ = c.Close(context.WithoutCancel(ctx)) }()
+	return m.explain(f(c))
+}
+
+// alone runs f while no other process changes this schema. The turn is a lock of the
+// session that does the work: what it sent last has ended when another gets the
+// turn, whatever became of the client. Who has to wait asks again and again: one
+// statement that waits would be a snapshot, which f waits for when it builds an index.
+func (m *Schema) alone(ctx context.Context, f func(*pgx.Conn) error) error {
+	return m.on(ctx, func(c *pgx.Conn) error {
+		var session uint32
+		if err := c.QueryRow(ctx, "select pg_backend_pid()").Scan(&session); err != nil {
+			return err
+		}
+		if session != c.PgConn().PID() {
+			// A pooler hands sessions around: another could get the one that has the turn.
+			return nixie.Errorf(nixie.CodeInvalid, "store %s is behind a pooler: migrate by a URL of the server itself, then run by that of the pooler", m.place)
+		}
+		pause := time.NewTicker(turnPause)
+		defer pause.Stop()
+		for mine := false; ; {
+			if err := c.QueryRow(ctx, "select pg_try_advisory_lock(hashtext($1), 0)", "nixie "+m.opts.Schema).Scan(&mine); err != nil {
+				return err
+			}
+			if mine {
+				return f(c)
+			}
+			select {
+			case <-pause.C:
+			case <-ctx.Done():
+				return nixie.Errorf(nixie.CodeUnavailable, "another process changes schema %s of %s: wait for its end: %w", m.opts.Schema, m.place, ctx.Err())
+			}
+		}
+	})
+}
+
+// querier is a connection, a pool or a transaction.
+type querier interface {
+	Query(context.Context, string, ...any) (pgx.Rows, error)
+	QueryRow(context.Context, string, ...any) pgx.Row
+}
+
+// applied returns the list with what was applied, and refuses schemas that are
+// newer or another's.
+func (m *Schema) applied(ctx context.Context, on querier) ([]store.Migration, error) {
+	list := append([]store.Migration(nil), m.list...)
+	var made, ours bool
+	const look = `select count(*) > 0, count(*) filter (where exists (select from pg_attribute a where a.attrelid = c.oid and a.attname = 'applied')) > 0
+		from pg_class c join pg_namespace n on n.oid = c.relnamespace where n.nspname = $1 and c.relname = 'migration'`
+	if err := on.QueryRow(ctx, look, m.opts.Schema).Scan(&made, &ours); err != nil || !made {
+		return list, err
+	}
+	if !ours {
+		return nil, nixie.Errorf(nixie.CodeInvalid, "schema %s of %s is another program's: name another one by nixie_schema in the URL", m.opts.Schema, m.place)
+	}
+	rows, err := on.Query(ctx, m.named("select version, applied from @.migration order by version"))
+	if err != nil {
+		return nil, err
+	}
+	var version int
+	var at time.Time
+	_, err = pgx.ForEachRow(rows, []any{&version, &at}, func() error {
+		if version < 1 || version > len(list) {
+			return nixie.Errorf(nixie.CodeInvalid, "store %s has schema version %d, this program knows up to %d: use a newer nixie", m.place, version, len(list))
+		}
+		list[version-1].Applied, list[version-1].At = true, at.UTC()
+		return nil
+	})
+	return list, err
+}
+
+// Migrations implements store.Schema.
+func (m *Schema) Migrations(ctx context.Context) (list []store.Migration, err error) {
+	err = m.on(ctx, func(c *pgx.Conn) error {
+		list, err = m.applied(ctx, c)
+		return err
+	})
+	return list, err
+}
+
+// Up implements store.Schema.
+func (m *Schema) Up(ctx context.Context, version int, grant string) (done []store.Migration, err error) {
+	err = m.alone(ctx, func(c *pgx.Conn) error {
+		list, err := m.applied(ctx, c)
+		if err != nil {
+			return err
+		}
+		steps, err := store.Steps(list, version, false)
+		if err != nil {
+			return err
+		}
+		if len(steps) > 0 && steps[0].Version == 1 {
+			if err := m.begin(ctx, c); err != nil {
+				return err
+			}
+		}
+		for _, step := range steps {
+			if err := m.run(ctx, c, step.Up, m.noted(step), nil); err != nil {
+				return inStep(step, err)
+			}
+			step.Applied = true
+			done = append(done, step)
+		}
+		return m.grant(ctx, c, grant)
+	})
+	return done, err
+}
+
+// begin makes the schema, unless somebody has made it for us, and the book.
+func (m *Schema) begin(ctx context.Context, c *pgx.Conn) error {
+	var made bool
+	if err := c.QueryRow(ctx, "select count(*) > 0 from pg_namespace where nspname = $1", m.opts.Schema).Scan(&made); err != nil {
+		return err
+	}
+	if !made {
+		if _, err := c.Exec(ctx, "create schema "+m.opts.Schema); err != nil {
+			return err
+		}
+	}
+	_, err := c.Exec(ctx, m.named(book))
+	return err
+}
+
+// noted is the statement that notes a migration.
+func (m *Schema) noted(step store.Migration) string {
+	return fmt.Sprintf("insert into @.migration (version, name) values (%d, '%s');", step.Version, step.Name)
+}
+
+// run runs a script with the statement that notes it, after a look at what is
+// there.
+func (m *Schema) run(ctx context.Context, c *pgx.Conn, script, noted string, look func(pgx.Tx) error) (err error) {
+	list := append(statements(m.named(script)), m.named(noted))
+	if strings.HasPrefix(script, onlineMark) {
+		for _, statement := range list {
+			if _, err := c.Exec(ctx, statement); err != nil {
+				return err
+			}
+		}
+		return nil
+	}
+	for range maxTries {
+		err = pgx.BeginFunc(ctx, c, func(t pgx.Tx) error {
+			if _, err := t.Exec(ctx, "select set_config('lock_timeout', $1, true), set_config('statement_timeout', '0', true)", migrationLock); err != nil {
+				return err
+			}
+			if look != nil {
+				if err := look(t); err != nil {
+					return err
+				}
+			}
+			for _, statement := range list {
+				if _, err := t.Exec(ctx, statement); err != nil {
+					return err
+				}
+			}
+			return nil
+		})
+		if codeOf(err) != errLockTimeout {
+			break
+		}
+	}
+	return err
+}
+
+// statements splits a script. A statement ends at a semicolon at the end of a line
+// that is not between two $$.
+func statements(script string) (list []string) {
+	var one strings.Builder
+	quoted := false
+	for line := range strings.Lines(script) {
+		code, _, _ := strings.Cut(line, "--")
+		if quoted {
+			code = line
+		}
+		one.WriteString(line)
+		quoted = quoted != (strings.Count(code, "$$")%2 == 1)
+		if !quoted && strings.HasSuffix(strings.TrimSpace(code), ";") {
+			list = append(list, one.String())
+			one.Reset()
+		}
+	}
+	return list
+}
+
+// inStep says which migration met an error that is not ours.
+func inStep(step store.Migration, err error) error {
+	if isOurs(err) {
+		return err
+	}
+	return fmt.Errorf("migration %d: %w", step.Version, err)
+}
+
+// grant gives a role what it needs at run time.
+func (m *Schema) grant(ctx context.Context, c *pgx.Conn, role string) error {
+	if role == "" {
+		return nil
+	}
+	var owner string
+	var owns bool
+	err := c.QueryRow(ctx, `select pg_get_userbyid(n.nspowner), pg_has_role($2, n.nspowner, 'member') from pg_namespace n join pg_roles r on r.rolname = $2 where n.nspname = $1`,
+		m.opts.Schema, role).Scan(&owner, &owns)
+	switch {
+	case errors.Is(err, pgx.ErrNoRows):
+		return nixie.Errorf(nixie.CodeInvalid, "there is no role %q to grant anything to: create it first", role)
+	case err != nil:
+		return err
+	case owns:
+		return nixie.Errorf(nixie.CodeInvalid, "role %q may do all that %q may, who owns schema %s: grant to a role of its own", role, owner, m.opts.Schema)
+	}
+	return m.run(ctx, c, m.granting(role), "", nil)
+}
+
+// granting is the script that grants.
+func (m *Schema) granting(role string) string {
+	return strings.NewReplacer("SCHEMA", m.opts.Schema, "ROLE", pgx.Identifier{role}.Sanitize()).Replace(grants)
+}
+
+// Down implements store.Schema.
+func (m *Schema) Down(ctx context.Context, version int, lose bool) (done []store.Migration, err error) {
+	err = m.alone(ctx, func(c *pgx.Conn) error {
+		list, err := m.applied(ctx, c)
+		if err != nil {
+			return err
+		}
+		steps, err := store.Steps(list, version, true)
+		if err != nil {
+			return err
+		}
+		for _, step := range steps {
+			look := func(t pgx.Tx) error { return m.spared(ctx, t, lose) }
+			if err := m.run(ctx, c, step.Down, struck(step), look); err != nil {
+				return inStep(step, err)
+			}
+			step.Applied, step.At = false, time.Time{}
+			done = append(done, step)
+		}
+		if len(done) > 0 && done[len(done)-1].Version == 1 {
+			return m.leave(ctx, c)
+		}
+		return nil
+	})
+	return done, err
+}
+
+// struck is the statement that strikes a migration out. With the first the book goes.
+func struck(step store.Migration) string {
+	if step.Version == 1 {
+		return "drop table @.migration;"
+	}
+	return fmt.Sprintf("delete from @.migration where version = %d;", step.Version)
+}
+
+// spared locks all tables and refuses to go on where they have rows.
+func (m *Schema) spared(ctx context.Context, t pgx.Tx, lose bool) error {
+	rows, err := t.Query(ctx, "select format('%I.%I', schemaname, tablename) from pg_tables where schemaname = $1 and tablename not in ('migration', 'meta') order by tablename", m.opts.Schema)
+	if err != nil {
+		return err
+	}
+	tables, err := pgx.CollectRows(rows, pgx.RowTo[string])
+	if err != nil || len(tables) == 0 || lose {
+		return err
+	}
+	if _, err := t.Exec(ctx, "lock table "+strings.Join(tables, ", ")+" in access exclusive mode"); err != nil {
+		return err
+	}
+	var full []string
+	for _, table := range tables {
+		var some bool
+		if err := t.QueryRow(ctx, "select exists (select from "+table+")").Scan(&some); err != nil {
+			return err
+		}
+		if some {
+			full = append(full, table)
+		}
+	}
+	if len(full) == 0 {
+		return nil
+	}
+	return nixie.Errorf(nixie.CodeConflict, "store %s has data that would be lost, in %s: give --lose-data if nobody needs it", m.place, strings.Join(full, ", "))
+}
+
+// leave removes the schema if nothing else is in it and it is ours to remove.
+func (m *Schema) leave(ctx context.Context, c *pgx.Conn) error {
+	_, err := c.Exec(ctx, "drop schema "+m.opts.Schema)
+	switch codeOf(err) {
+	case errDependent, errPrivilege:
+		return nil
+	}
+	return err
+}
+
+// Script implements store.Schema.
+func (m *Schema) Script(down bool, grant string) (string, error) {
+	var b strings.Builder
+	part := func(script, noted string) {
+		if strings.HasPrefix(script, onlineMark) {
+			fmt.Fprintf(&b, "%s\n%s\n\n", m.named(script), m.named(noted))
+			return
+		}
+		fmt.Fprintf(&b, "begin;\n%s\n%s\ncommit;\n\n", m.named(script), m.named(noted))
+	}
+	if !down {
+		fmt.Fprintf(&b, "create schema if not exists %s;\n%s\n\n", m.opts.Schema, m.named(book))
+		for _, step := range m.list {
+			part(step.Up, m.noted(step))
+		}
+		if grant != "" {
+			b.WriteString(m.named(m.granting(grant)))
+		}
+		return b.String(), nil
+	}
+	for i := range m.list {
+		step := m.list[len(m.list)-1-i]
+		part(step.Down, struck(step))
+	}
+	fmt.Fprintf(&b, "drop schema %s;\n", m.opts.Schema)
+	return b.String(), nil
+}

@@ -1,0 +1,145 @@
+package postgres
+
+import (
+	"cmp"
+	"fmt"
+	"maps"
+	"net"
+	"net/url"
+	"os"
+	"regexp"
+	"strconv"
+	"strings"
+
+	"github.com/jackc/pgx/v5/pgxpool"
+
+	"github.com/nixie-go/nixie"
+)
+
+// site is where a store is: a schema of a database of a server.
+type site struct {
+	opts   Options
+	place  string // for people, without secrets
+	config *pgxpool.Config
+}
+
+// The parameters of a URL that are ours.
+const (
+	schemaParameter = "nixie_schema"
+	listenParameter = "nixie_listen"
+)
+
+var schemaName = regexp.MustCompile(`^[a-z_][a-z0-9_]{0,62}$`)
+
+// locate reads a URL or DSN. Nothing of it that could be a secret is in an error.
+func locate(dsn string, opts Options) (site, error) {
+	config, err := pgxpool.ParseConfig(dsn)
+	if err != nil || cutPassword(dsn) {
+		return site{}, nixie.Errorf(nixie.CodeInvalid, "store is no PostgreSQL URL: give one like postgres://user@host:5432/database, and characters like / : @ ? # %% in a password as %%2F and so on")
+	}
+	c := config.ConnConfig
+	named, listen := c.RuntimeParams[schemaParameter], cmp.Or(c.RuntimeParams[listenParameter], "on")
+	delete(c.RuntimeParams, schemaParameter)
+	delete(c.RuntimeParams, listenParameter)
+	if listen != "on" && listen != "off" {
+		return site{}, nixie.Errorf(nixie.CodeInvalid, "%s is %q: give on or off", listenParameter, listen)
+	}
+	opts.NoListen = opts.NoListen || listen == "off"
+	for parameter := range c.RuntimeParams {
+		if strings.HasPrefix(parameter, "nixie_") {
+			return site{}, nixie.Errorf(nixie.CodeInvalid, "the store's URL has the parameter %s: known are %s and %s", parameter, schemaParameter, listenParameter)
+		}
+	}
+	opts.Schema = cmp.Or(opts.Schema, named, defaultSchema)
+	opts.LockWait = cmp.Or(opts.LockWait, defaultLockWait)
+	opts.AnswerWait = cmp.Or(opts.AnswerWait, defaultAnswerWait)
+	if opts.Owner == "" {
+		opts.Owner = processName()
+	}
+	if !schemaName.MatchString(opts.Schema) {
+		return site{}, nixie.Errorf(nixie.CodeInvalid, "schema %q: use small letters, digits and _, at most 63", opts.Schema)
+	}
+	s := site{opts: opts, config: config}
+	s.place = s.url("")
+	return s, nil
+}
+
+// cutPassword reports whether a URL may be one of which a part of the password is
+// taken for something else, which would be shown: / ? or # end what is before the host.
+func cutPassword(dsn string) bool {
+	_, rest, isURL := strings.Cut(dsn, "://")
+	end := strings.IndexAny(rest, "/?#")
+	return isURL && end >= 0 && strings.Contains(rest[end:], "@")
+}
+
+// url is the store's URL without secrets: for a role that is named, or for none.
+func (s *site) url(role string) string {
+	c := s.config.ConnConfig
+	u := url.URL{Scheme: "postgres", Path: "/" + c.Database}
+	query := url.Values{}
+	switch {
+	case strings.HasPrefix(c.Host, "/"):
+		query.Set("host", c.Host)
+	case c.Port != 5432:
+		u.Host = net.JoinHostPort(c.Host, strconv.Itoa(int(c.Port)))
+	case strings.Contains(c.Host, ":"):
+		u.Host = "[" + c.Host + "]"
+	default:
+		u.Host = c.Host
+	}
+	if role != "" {
+		u.User = url.User(role)
+	}
+	if s.opts.Schema != defaultSchema {
+		query.Set(schemaParameter, s.opts.Schema)
+	}
+	u.RawQuery = strings.ReplaceAll(query.Encode(), "%2F", "/")
+	return u.String()
+}
+
+// user is the role that this process has.
+func (s *site) user() string { return s.config.ConnConfig.User }
+
+// command is what a role has to type to do something about the schema.
+func (s *site) command(role, words string) string {
+	return fmt.Sprintf("nixie migrate %s --store '%s'", words, s.url(role))
+}
+
+// named puts the schema where statements have an @.
+func (s *site) named(query string) string {
+	return strings.ReplaceAll(query, "@.", s.opts.Schema+".")
+}
+
+// settings of a connection that do not come from the URL.
+func (s *site) settings() map[string]string {
+	return map[string]string{
+		"jit":                                 "off",                // a misjudged plan would be compiled at each claim
+		"plan_cache_mode":                     "force_generic_plan", // calls find few rows by their keys, however many the table had when a plan was made
+		"enable_seqscan":                      "off",                // likewise
+		"work_mem":                            "32MB",               // so that no claim goes by way of the disk
+		"lock_timeout":                        millis(s.opts.LockWait),
+		"statement_timeout":                   millis(statementLimit),
+		"idle_in_transaction_session_timeout": millis(idleLimit),
+		"tcp_keepalives_idle":                 "15", // seconds; what a machine that vanished has locked is free after half a minute
+		"tcp_keepalives_interval":             "5",
+		"tcp_keepalives_count":                "3",
+	}
+}
+
+// configure makes the configuration of the pool.
+func (s *site) configure() *pgxpool.Config {
+	config := s.config.Copy()
+	params := s.settings()
+	params["application_name"] = "nixie"
+	maps.Copy(params, config.ConnConfig.RuntimeParams) // the URL has the last word
+	config.ConnConfig.RuntimeParams = params
+	return config
+}
+
+func processName() string {
+	host, err := os.Hostname()
+	if err != nil {
+		host = "unknown"
+	}
+	return fmt.Sprintf("%s:%d", host, os.Getpid())
+}

@@ -1,0 +1,179 @@
+package sqlite
+
+import (
+	"context"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+
+	"github.com/nixie-go/nixie"
+	"github.com/nixie-go/nixie/store"
+)
+
+// Schema looks after the schema of a file: it is what nixie migrate works with.
+type Schema struct {
+	path string
+	list []store.Migration
+}
+
+var _ store.Schema = (*Schema)(nil)
+
+// NewSchema names a file. Nothing is opened yet.
+func NewSchema(path string) (*Schema, error) {
+	path, err := filepath.Abs(path)
+	if err != nil {
+		return nil, nixie.Errorf(nixie.CodeInvalid, "store path: %w", err)
+	}
+	list, err := store.ReadMigrations(migrations)
+	return &Schema{path, list}, err
+}
+
+// on runs f on a connection to the file.
+func (m *Schema) on(mustExist bool, f func(conn) error) error {
+	if err := checkFile(m.path, mustExist); err != nil {
+		return err
+	}
+	c, err := openConn(m.path, "", !mustExist, defaultLockWait)
+	if err != nil {
+		return err
+	}
+	defer c.Close() //nolint:errcheck // what counts is committed
+	if err := checkEngine(c); err != nil {
+		return explain(m.path, err)
+	}
+	return explain(m.path, f(c))
+}
+
+// Migrations implements store.Schema. A file keeps no times.
+func (m *Schema) Migrations(context.Context) (list []store.Migration, err error) {
+	err = m.on(true, func(c conn) error {
+		have, err := schemaOf(c, m.path)
+		list = applied(m.list, have)
+		return err
+	})
+	return list, err
+}
+
+// Up implements store.Schema.
+func (m *Schema) Up(_ context.Context, version int, grant string) (done []store.Migration, err error) {
+	if grant != "" {
+		return nil, noRoles()
+	}
+	if err := os.MkdirAll(filepath.Dir(m.path), 0o700); err != nil {
+		return nil, nixie.Errorf(nixie.CodeUnavailable, "folder of the store: %w", err)
+	}
+	err = m.on(false, func(c conn) error {
+		done, err = move(c, m.path, m.list, version, false, nil)
+		return err
+	})
+	return done, err
+}
+
+func noRoles() error {
+	return nixie.Errorf(nixie.CodeInvalid, "a SQLite file has no roles to grant anything to: who may use it is said by the rights of the file")
+}
+
+// Down implements store.Schema.
+func (m *Schema) Down(_ context.Context, version int, lose bool) (done []store.Migration, err error) {
+	err = m.on(true, func(c conn) error {
+		done, err = move(c, m.path, m.list, version, true, func() error {
+			if lose {
+				return nil
+			}
+			return m.spared(c)
+		})
+		return err
+	})
+	return done, err
+}
+
+// spared refuses to go on where tables have rows. What counts things, and stays
+// when they go, is no data.
+func (m *Schema) spared(c conn) error {
+	var tables, full []string
+	if err := c.each("select name from sqlite_schema where type = 'table' and name not like 'sqlite_%' and name <> 'meta' order by name", func(row rows) error {
+		tables = append(tables, row.ColumnText(0))
+		return nil
+	}); err != nil {
+		return err
+	}
+	for _, table := range tables {
+		some, err := c.number(fmt.Sprintf("select exists (select 1 from %q)", table))
+		if err != nil {
+			return err
+		}
+		if some != 0 {
+			full = append(full, table)
+		}
+	}
+	if len(full) == 0 {
+		return nil
+	}
+	return nixie.Errorf(nixie.CodeConflict, "store %s has data that would be lost, in %s: give --lose-data if nobody needs it", m.path, strings.Join(full, ", "))
+}
+
+// Script implements store.Schema.
+func (m *Schema) Script(down bool, grant string) (string, error) {
+	if grant != "" {
+		return "", noRoles()
+	}
+	var b strings.Builder
+	part := func(script string, to int) { fmt.Fprintf(&b, "begin;\n%s\n%scommit;\n\n", script, numbered(to)) }
+	if !down {
+		for _, step := range m.list {
+			part(step.Up, step.Version)
+		}
+		return b.String(), nil
+	}
+	for i := range m.list {
+		step := m.list[len(m.list)-1-i]
+		part(step.Down, step.Version-1)
+	}
+	return b.String(), nil
+}
+
+// Validate implements store.Schema. The migrations are run once more, in memory, to
+// compare with.
+func (m *Schema) Validate(context.Context) (list []store.Violation, err error) {
+	err = m.on(true, func(c conn) error {
+		have, err := schemaOf(c, m.path)
+		if err != nil {
+			return err
+		}
+		other, err := openConn("", "", true, 0) // a file of no name lives in memory, as its temporary ones do
+		if err != nil {
+			return err
+		}
+		defer other.Close() //nolint:errcheck // there is nothing to keep
+		if have > 0 {
+			if _, err := move(other, m.path, m.list, have, false, nil); err != nil {
+				return err
+			}
+		}
+		is, err := describe(c)
+		if err != nil {
+			return err
+		}
+		made, err := describe(other)
+		list = store.Compare(made, is)
+		return err
+	})
+	return list, err
+}
+
+// describe reads what SQLite knows of a schema. Indexes that it makes by itself have
+// no text.
+func describe(c conn) (map[string]string, error) {
+	found := map[string]string{}
+	add := func(row rows) error {
+		found[row.ColumnText(0)] = strings.Join(strings.Fields(row.ColumnText(1)), " ")
+		return nil
+	}
+	err := c.each("select type || ' ' || name, case type when 'table' then '' else coalesce(sql, '') end from sqlite_schema where name not like 'sqlite_%'", add)
+	if err == nil {
+		err = c.each(`select 'column ' || t.name || '.' || i.name, i.type || case when i."notnull" then ' not null' else '' end || coalesce(' default ' || i.dflt_value, '') || case when i.pk then ' key ' || i.pk else '' end
+			from sqlite_schema t join pragma_table_xinfo(t.name) i where t.type = 'table' and t.name not like 'sqlite_%'`, add)
+	}
+	return found, err
+}

@@ -1,0 +1,129 @@
+package store
+
+import (
+	"context"
+	"time"
+
+	"github.com/nixie-go/nixie"
+)
+
+// How often [Wait] asks: soon at first, then less and less often.
+const (
+	firstLook = 5 * time.Millisecond
+	lastLook  = 250 * time.Millisecond
+)
+
+// Wait waits until messages have ended, in whichever process, and returns them
+// whole in the order of the IDs: how each ended is its state, why a dead one died is
+// its history. What died has ended, whatever is done with its letter later.
+//
+// It asks at once and then now and then, as no store tells other processes of an
+// end; so it sees one a quarter of a second late at most. When ctx ends first it
+// returns what it has, with zero records for the others, and an error of
+// CodeUnavailable. An ID that is not there, or not any more, gets CodeNotFound. At
+// most [nixie.MaxBatch] IDs go in one call.
+func Wait(ctx context.Context, st Overview, ids ...nixie.ID) ([]Record, error) {
+	if len(ids) > nixie.MaxBatch {
+		return nil, nixie.Errorf(nixie.CodeLimit, "wait is for %d messages, the limit is %d: split it", len(ids), nixie.MaxBatch)
+	}
+	w := &waiting{st: st, ended: make(map[nixie.ID]Record, len(ids)), open: make(map[nixie.ID]bool, len(ids))}
+	for _, id := range ids {
+		w.open[id] = true
+	}
+	err := w.wait(ctx)
+	list := make([]Record, len(ids))
+	for i, id := range ids {
+		list[i] = w.ended[id]
+	}
+	return list, err
+}
+
+// waiting is one call of Wait.
+type waiting struct {
+	st    Overview
+	open  map[nixie.ID]bool
+	ended map[nixie.ID]Record
+}
+
+func (w *waiting) wait(ctx context.Context) error {
+	timer := time.NewTimer(0)
+	defer timer.Stop()
+	for pause := firstLook; len(w.open) > 0; pause = min(2*pause, lastLook) {
+		select {
+		case <-ctx.Done():
+			return nixie.Errorf(nixie.CodeUnavailable, "%d of %d messages have not ended: %w", len(w.open), len(w.open)+len(w.ended), context.Cause(ctx))
+		case <-timer.C:
+		}
+		if err := w.look(ctx); err != nil && ctx.Err() == nil {
+			return err
+		}
+		timer.Reset(pause)
+	}
+	return nil
+}
+
+// look takes over what has ended since the last time.
+func (w *waiting) look(ctx context.Context) error {
+	found, err := w.messages(ctx, w.open, false)
+	if err != nil {
+		return err
+	}
+	over := map[nixie.ID]bool{}
+	for i := range found {
+		if hasEnded(&found[i]) {
+			over[found[i].ID] = true
+		}
+	}
+	whole, err := w.messages(ctx, over, true)
+	if err != nil {
+		return err
+	}
+	missing := w.missing(found)
+	for i := range whole {
+		if hasEnded(&whole[i]) { // and was not redriven meanwhile
+			w.ended[whole[i].ID] = whole[i]
+			delete(w.open, whole[i].ID)
+		}
+	}
+	return missing
+}
+
+func hasEnded(r *Record) bool {
+	switch r.State {
+	case nixie.Succeeded, nixie.Discarded, nixie.Canceled, nixie.Dead:
+		return true
+	}
+	return false
+}
+
+func (w *waiting) missing(found []Record) error {
+	here := map[nixie.ID]bool{}
+	for i := range found {
+		here[found[i].ID] = true
+	}
+	for id := range w.open {
+		if !here[id] {
+			return nixie.Errorf(nixie.CodeNotFound, "no message %s", id)
+		}
+	}
+	return nil
+}
+
+// messages lists all messages of a set that are there.
+func (w *waiting) messages(ctx context.Context, set map[nixie.ID]bool, whole bool) (all []Record, err error) {
+	if len(set) == 0 {
+		return nil, nil
+	}
+	var filter nixie.Filter
+	for id := range set {
+		filter.IDs = append(filter.IDs, id)
+	}
+	page := Page{Limit: len(set) + 1, Whole: whole}
+	for {
+		part, next, err := w.st.Messages(ctx, filter, page)
+		all = append(all, part...)
+		if page.Cursor = next; err != nil || next == "" {
+			return all, err
+		}
+	}
+}
