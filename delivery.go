@@ -153,6 +153,14 @@ type Source interface {
 	Settle(ctx context.Context, settlements []Settlement) []error
 }
 
+// Alarm is an optional ability of a source: to say at once that leases may be lost
+// before their time, because what is handed out is shared anew for example.
+type Alarm interface {
+	// LeasesLost returns a channel that is closed when that next happens. Extend
+	// then tells which leases it was. It is nil where it cannot happen.
+	LeasesLost() <-chan struct{}
+}
+
 // Stage is how far the holder of a delivery is with it.
 type Stage byte
 

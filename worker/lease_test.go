@@ -191,3 +191,42 @@ func TestRenewalWhileDraining(t *testing.T) {
 		}
 	})
 }
+
+// alarmed is a source that says once that leases are lost.
+type alarmed struct {
+	*script
+	alarm chan struct{}
+	asked atomic.Int64
+}
+
+func (a *alarmed) LeasesLost() <-chan struct{} {
+	if a.asked.Add(1) > 1 {
+		return nil
+	}
+	return a.alarm
+}
+
+// A source that says so has its leases looked after at once, not at the next turn.
+func TestAlarm(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		src := &alarmed{script: &script{feed: [][]*nixie.Delivery{{delivery("it")}}}, alarm: make(chan struct{})}
+		src.extend = func(_ context.Context, ds []*nixie.Delivery) []error {
+			return each(len(ds), coded(nixie.CodeLeaseLost))
+		}
+		begun := time.Now()
+		g := start(t, worker.Config{Source: src, Handler: handler(func(ctx context.Context, d *nixie.Delivery) error {
+			time.Sleep(time.Second)
+			close(src.alarm)
+			select {
+			case <-d.Lost():
+			case <-time.After(time.Minute):
+			}
+			if took := time.Since(begun); took > 2*time.Second || context.Cause(ctx) != worker.ErrLeaseLost {
+				t.Errorf("ended after %s: %v", took, context.Cause(ctx))
+			}
+			return ctx.Err()
+		})})
+		time.Sleep(2 * time.Minute)
+		g.end()
+	})
+}

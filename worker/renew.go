@@ -21,14 +21,25 @@ func (w *Worker) safe(r *run, now time.Duration) bool {
 func (w *Worker) renewLoop(ctx context.Context) {
 	tick := time.NewTicker(w.c.Lease / renewParts)
 	defer tick.Stop()
+	alarm := w.alarm()
 	for {
 		select {
 		case <-ctx.Done():
 			return
 		case <-tick.C:
-			w.renew(ctx)
+		case <-alarm:
+			alarm = w.alarm()
 		}
+		w.renew(ctx)
 	}
+}
+
+// alarm is closed when the source knows that leases may be lost.
+func (w *Worker) alarm() <-chan struct{} {
+	if a, ok := w.c.Source.(nixie.Alarm); ok {
+		return a.LeasesLost()
+	}
+	return nil
 }
 
 // renew extends by one call all leases that it makes sense to keep, and ends

@@ -71,7 +71,7 @@ var plan = []room{
 	{path: "cmd/nixie", floor: 6, kind: open, only: []string{"internal/cli"}, job: "assembly: main"},
 
 	{path: "store/storetest", floor: 2, kind: proof, only: []string{".", "policy", "store", "store/memory"}, job: "what every store passes; the memory store is its model"},
-	{path: "broker/brokertest", floor: 2, kind: proof, only: []string{".", "policy", "broker", "store/memory"}, job: "what every driver passes"},
+	{path: "broker/brokertest", floor: 4, kind: proof, only: []string{".", "policy", "broker", "store", "store/memory", "worker"}, job: "what every driver passes, with a worker on top"},
 	{path: "loop/looptest", floor: 4, kind: proof, job: "doubles for users' tests"},
 	{path: "internal/arch", floor: 6, kind: proof, job: "this plan"},
 	{path: "internal/docs", floor: 6, kind: proof, job: "runs what the documents show"},

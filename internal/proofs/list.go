@@ -38,6 +38,7 @@ func List() []Proof {
 		{"foreign-postgres", "store/postgres", "TestShow4_AForeignTransactionStaysOpen"},
 		{"keys-postgres", "store/postgres", "TestB061_WinnersThatRollBack"},
 		{"histories-memory", "internal/histories", "TestMemory"},
+		{"kafka-rebalances", "broker/kafka", "TestRebalances"},
 		{"power-loss", "internal/powerloss", "TestRandomPowerLoss"},
 	}
 }

@@ -45,7 +45,7 @@ type wanted struct {
 	programs           []string // on the path, first match wins
 	places             []string // patterns below the root of the machine, newest version wins
 	archives           []string // patterns below the home folder, newest version wins
-	needs              string   // another program without which it does not run
+	needs              []string // other programs without which it does not run
 	asks               string   // the argument to which a program says its version
 }
 
@@ -71,7 +71,7 @@ var servers = []wanted{
 		without: "broker/rabbitmq is not tested on it",
 	},
 	{
-		name: "Kafka", env: "NIXIE_TEST_KAFKA", needs: "java",
+		name: "Kafka", env: "NIXIE_TEST_KAFKA", needs: []string{"java", "mvn"},
 		archives: []string{".m2/repository/org/apache/kafka/kafka_2.13/*/kafka_2.13-*.jar"},
 		without:  "broker/kafka is tested on a double only",
 	},
@@ -123,7 +123,7 @@ func Find(ctx context.Context, m Machine) []Server {
 		switch {
 		case w.env != "" && m.Env(w.env) != "":
 			s.Given = true
-		case w.needs == "" || m.has(w.needs):
+		case m.has(w.needs):
 			s.Place = m.place(w)
 		}
 		if s.Place != "" {
@@ -134,9 +134,13 @@ func Find(ctx context.Context, m Machine) []Server {
 	return all
 }
 
-func (m Machine) has(program string) bool {
-	_, err := m.Program(program)
-	return err == nil
+func (m Machine) has(programs []string) bool {
+	for _, program := range programs {
+		if _, err := m.Program(program); err != nil {
+			return false
+		}
+	}
+	return true
 }
 
 func (m Machine) place(w wanted) string {

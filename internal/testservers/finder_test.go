@@ -43,8 +43,9 @@ func TestFind(t *testing.T) {
 		{"beside the path", machine(nil, "", "usr/lib/postgresql/15/bin/postgres"), "PostgreSQL: found 15.8", false},
 		{"given", machine(map[string]string{"NIXIE_TEST_REDIS": "redis://x"}, ""), "Redis: given by NIXIE_TEST_REDIS", false},
 		{"no version", machine(nil, "rabbitmq-server"), "RabbitMQ: found", false},
-		{"archive", machine(nil, "java", jar+"4.9.0/kafka_2.13-4.9.0.jar", jar+"4.10.1/kafka_2.13-4.10.1.jar"), "Kafka: found 4.10.1", false},
-		{"archive without java", machine(nil, "", jar+"4.9.0/kafka_2.13-4.9.0.jar"), "Kafka: missing, so broker/kafka is tested on a double only; make test-servers installs it", true},
+		{"archive", machine(nil, "java mvn", jar+"4.9.0/kafka_2.13-4.9.0.jar", jar+"4.10.1/kafka_2.13-4.10.1.jar"), "Kafka: found 4.10.1", false},
+		{"archive without java", machine(nil, "mvn", jar+"4.9.0/kafka_2.13-4.9.0.jar"), "Kafka: missing, so broker/kafka is tested on a double only; make test-servers installs it", true},
+		{"archive without Maven", machine(nil, "java", jar+"4.9.0/kafka_2.13-4.9.0.jar"), "Kafka: missing, so broker/kafka is tested on a double only; make test-servers installs it", true},
 		{"compiler", machine(nil, "gcc"), "C compiler: found 15.8", false},
 	} {
 		t.Run(tc.name, func(t *testing.T) {

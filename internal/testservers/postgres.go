@@ -56,14 +56,16 @@ func WithPostgres(run func() int, into *Postgres) int {
 
 // Need skips the test where there is no server; with NIXIE_TEST_REQUIRE set it
 // fails.
-func (p *Postgres) Need(t testing.TB) {
+func (p *Postgres) Need(t testing.TB) { need(t, p.Reason) }
+
+func need(t testing.TB, reason string) {
 	t.Helper()
 	switch {
-	case p.Reason == "":
+	case reason == "":
 	case os.Getenv("NIXIE_TEST_REQUIRE") != "":
-		t.Fatal(p.Reason)
+		t.Fatal(reason)
 	default:
-		t.Skip(p.Reason)
+		t.Skip(reason)
 	}
 }
 

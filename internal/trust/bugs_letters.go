@@ -48,7 +48,7 @@ func bugsOfLetters() []bug {
 		{91, "rabbitmq/rabbitmq-server#216", "Headers that grow at each dead-lettering crashed the queue.", "suite.Bugs/B091_FiftyRedrives suite.Letters/R21_HistoryIsBounded", ""},
 		{92, "ThreeDotsLabs/watermill#173, streadway/amqp#370, amqp-node/amqplib#633", "Publishing to a queue that is missing succeeded silently.", "", withRabbit},
 		{93, "rabbitmq/amqp091-go#182", "Waiting for a confirm could hang for ever.", "", withRabbit},
-		{94, "confluentinc/kafka-connect-jdbc#1597", "Offsets went on, and the record was in neither place.", "", withKafka},
+		{94, "confluentinc/kafka-connect-jdbc#1597", "Offsets went on, and the record was in neither place.", "broker/kafka.TestS13_MissingTopicOfLetters broker/kafka.TestS13_LetterWithoutAnswer", ""},
 		{95, "spring-attic/spring-cloud-stream-binder-kafka#946", "The dead letter was published, the offset was not: copies without end.", "suite.Bury/ByOriginTwiceAddsNothing", withKafka},
 		{96, "platformatic/kafka#339, #340", "Partitions were taken away without a word: dead letters tripled.", "", withKafka},
 		{97, "SQS documentation", "The age of a dead letter counts from its first enqueue, so it vanishes early.", "", withSQS},

@@ -76,7 +76,7 @@ func guaranteesOfTheRest() []guarantee {
 		{41, "Audit, logs and lists hold no bodies and no known secrets.", "Known secrets are not recorded", "suite.Lists/BodiesOnlyWhenWhole", "", "that to reveal a body is an entry of the audit: " + withAPI},
 		{42, "Everything has a limit with a name.", "Everything has a limit with a name", "", "", ""},
 		{43, "Below the reserve new work is refused, and work under way is settled.", "", "store/sqlite.TestB088_Reserve", "", ""},
-		{44, "Kafka: no offset is committed past a record that is neither done nor buried.", "", "", "", withKafka},
+		{44, "Kafka: no offset is committed past a record that is neither done nor buried.", "Committed is done; The letter comes first", "broker/kafka.TestPrefix", "rapid", ""},
 		{45, "RabbitMQ: acknowledged after the outcome, published only when confirmed.", "", "", "", withRabbit},
 		{46, "NATS: confirmed acknowledgements, and our count decides.", "", "", "", withNATS},
 		{47, "SQS: deleted after the outcome, each entry judged alone.", "", "", "", withSQS},

@@ -1,0 +1,124 @@
+// Package broker is the contract for brokers that keep messages of their own, and
+// a channel of a broker as a [nixie.Source].
+//
+// The work is divided in two. A [Driver] knows one technology: how records are
+// received, acknowledged and published, and what that broker can do, which it
+// says as a value ([Features]). [Source] knows everything else once for all of
+// them: what a settlement means for a broker, where retries wait, what a letter
+// looks like on a channel, what keeps its order, how much is in hand.
+//
+// Nothing is acknowledged before its outcome is kept: a letter is stored, or
+// confirmed by the channel that takes it, and only then is its record done with.
+// What happens in between is a repeat, never a loss. Package brokertest holds the
+// suite that every driver passes.
+package broker
+
+import (
+	"context"
+	"time"
+)
+
+// Driver is one technology. Its methods are safe for concurrent use, but that
+// Receive is called by one goroutine at a time. A driver decides nothing, repeats
+// nothing by itself that may have happened, and hands out a record to one holder
+// at a time as far as its broker can tell.
+type Driver interface {
+	// Features says what the broker can do. It does not change.
+	Features() Features
+
+	// Receive hands out up to most records. It waits for the first one for wait at
+	// most; when that is over, or ctx ends, it returns none and no error. What it
+	// did not hand out because of that comes with the next call.
+	Receive(ctx context.Context, most int, wait time.Duration) ([]Record, error)
+
+	// Ack says that records are done with. The i-th error answers the i-th record:
+	// [nixie.CodeLeaseLost] means that somebody else has it by now. A broker may be
+	// told later; then it hands the record out again after a crash.
+	Ack(ctx context.Context, records []*Record) []error
+
+	// Back gives records to whoever receives next, after delay; without one that they
+	// were handed out does not count. It is called only where Features has Back, with
+	// no more delay than MaxDelay.
+	Back(ctx context.Context, records []*Record, delay time.Duration) []error
+
+	// Extend keeps records for lease from now; where they are kept anyway it says
+	// of each whether it still is. A lease of 0 asks for those that nobody has begun
+	// whether they are to be begun: what is about to be lost is given up by that.
+	Extend(ctx context.Context, records []*Record, lease time.Duration) []error
+
+	// Publish adds records to channels. No error means that the broker has
+	// confirmed it as durably as it can. An unknown channel is
+	// [nixie.CodeNotFound], a record that the channel does not take for its size
+	// [nixie.CodeLimit]; [nixie.CodeOutcomeUnknown] says that it may be there.
+	Publish(ctx context.Context, records []Publication) []error
+
+	// Survey tells of channels what start-time checks want to know, in the order
+	// of the names.
+	Survey(ctx context.Context, channels []string) ([]Channel, error)
+
+	// Lost returns a channel that is closed when records in hand are next lost
+	// before their time, or about to be; nil if that cannot happen or cannot be
+	// noticed.
+	Lost() <-chan struct{}
+
+	// Close tells the broker what is acknowledged and gives the rest back. Calls
+	// after it get [nixie.CodeUnavailable].
+	Close(ctx context.Context) error
+}
+
+// Features is what a broker can do.
+type Features struct {
+	System   string        // its name in an [nixie.Origin]: kafka, rabbitmq …
+	Held     bool          // a record in hand stays there without being extended
+	Back     bool          // records can be given back one by one
+	MaxDelay time.Duration // how long the broker itself can keep a record back; 0: it cannot
+	Ordered  bool          // what is published with a key keeps its order among those
+}
+
+// Record is what a broker hands out. The driver owns its parts; nobody changes
+// them.
+type Record struct {
+	Channel   string
+	Partition int32
+	Offset    int64  // −1: the channel has none
+	MessageID string // of a broker that names its messages; else empty
+	Key       []byte // nil differs from empty
+	Value     []byte // nil differs from empty
+	Headers   []Header
+	Timestamp time.Time
+
+	ID      [16]byte // of the place, the same each time the record is handed out
+	Epoch   int64    // of the holding; grows each time the channel or partition changes hands, up to 2²³
+	Crashes int      // holders that vanished with it, as far as the driver can tell it from others
+	Before  int      // times that it was handed out before and not given back without delay, those included
+
+	Receipt any // the driver's own
+}
+
+// Header is a name and bytes that travel with a record. Order and repetitions are
+// kept.
+type Header struct {
+	Name  string
+	Value []byte
+}
+
+// Publication is a record on its way to a channel.
+type Publication struct {
+	Channel string
+	Key     []byte // nil differs from empty
+	Value   []byte // nil differs from empty
+	Headers []Header
+}
+
+// Channel is what a driver found out about one. Facts that a broker does not tell
+// are zero.
+type Channel struct {
+	Name      string
+	Missing   bool
+	Forbidden bool          // it is there, or not: the client may not know
+	MaxBytes  int           // largest record
+	Retention time.Duration // −1: for ever
+	Compacted bool          // older records of a key go
+	Copies    int           // of each record
+	Needed    int           // copies that a confirmation waits for
+}

@@ -1,0 +1,15 @@
+package brokertest_test
+
+import (
+	"testing"
+
+	"github.com/nixie-go/nixie/broker/brokertest"
+)
+
+func TestLog(t *testing.T) {
+	brokertest.Run(t, func(testing.TB) brokertest.Bed { return brokertest.NewLog() })
+}
+
+func TestMailbox(t *testing.T) {
+	brokertest.Run(t, func(testing.TB) brokertest.Bed { return brokertest.NewMailbox() })
+}

@@ -1,0 +1,245 @@
+package brokertest
+
+import (
+	"bytes"
+	"context"
+	"crypto/sha256"
+	"fmt"
+	"slices"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/nixie-go/nixie"
+	"github.com/nixie-go/nixie/broker"
+)
+
+// Mailbox is a broker in memory that is like RabbitMQ: a record of a channel goes
+// to any one consumer, is acknowledged or given back by itself, and comes again
+// when its consumer goes. It has no offsets, and counts how often it tried.
+type Mailbox struct {
+	mu     sync.Mutex
+	queues map[string][]*letter
+	all    map[string][]broker.Record
+	number int64
+	news   chan struct{}
+}
+
+// letter is a record and who has it.
+type letter struct {
+	record broker.Record
+	holder *MailboxDriver
+	due    time.Time
+}
+
+// mailboxDelay is how long a [Mailbox] keeps back what was given back.
+const mailboxDelay = time.Minute
+
+// NewMailbox makes an empty mailbox with the channels of a [Bed].
+func NewMailbox() *Mailbox {
+	return &Mailbox{queues: map[string][]*letter{source: nil, sourceLetters: nil}, all: map[string][]broker.Record{}, news: make(chan struct{})}
+}
+
+// MailboxDriver is a consumer of a [Mailbox].
+type MailboxDriver struct {
+	box  *Mailbox
+	gone bool
+}
+
+// Source implements [Bed].
+func (b *Mailbox) Source() string { return source }
+
+// Join implements [Bed].
+func (b *Mailbox) Join(testing.TB) broker.Driver { return &MailboxDriver{box: b} }
+
+// Crash implements [Bed].
+func (b *Mailbox) Crash(_ testing.TB, d broker.Driver) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	b.leave(d.(*MailboxDriver))
+}
+
+func (b *Mailbox) leave(d *MailboxDriver) {
+	d.gone = true
+	for _, l := range b.queues[source] {
+		if l.holder == d {
+			l.holder = nil
+			l.record.Crashes++
+		}
+	}
+	b.announce()
+}
+
+func (b *Mailbox) announce() {
+	close(b.news)
+	b.news = make(chan struct{})
+}
+
+// Produce implements [Bed].
+func (b *Mailbox) Produce(t testing.TB, records ...broker.Publication) {
+	t.Helper()
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	for _, p := range records {
+		if err := b.add(p); err != nil {
+			t.Fatal(err)
+		}
+	}
+}
+
+func (b *Mailbox) add(p broker.Publication) error {
+	if _, ok := b.queues[p.Channel]; !ok {
+		return nixie.Errorf(nixie.CodeNotFound, "channel %s is not there", p.Channel)
+	}
+	if len(p.Key)+len(p.Value) >= TooLarge {
+		return nixie.Errorf(nixie.CodeLimit, "record has %d bytes: channel %s takes less", len(p.Key)+len(p.Value), p.Channel)
+	}
+	b.number++
+	id := sha256.Sum256(fmt.Append(nil, b.number))
+	r := broker.Record{
+		Channel: p.Channel, Offset: -1, MessageID: fmt.Sprint(b.number), Key: bytes.Clone(p.Key), Value: bytes.Clone(p.Value),
+		Headers: slices.Clone(p.Headers), Timestamp: time.Now(), ID: [16]byte(id[:16]),
+	}
+	b.queues[p.Channel] = append(b.queues[p.Channel], &letter{record: r})
+	b.all[p.Channel] = append(b.all[p.Channel], r)
+	b.announce()
+	return nil
+}
+
+// Records implements [Bed].
+func (b *Mailbox) Records(_ testing.TB, channel string) []broker.Record {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	return slices.Clone(b.all[channel])
+}
+
+// Features says what a mailbox can do.
+func (d *MailboxDriver) Features() broker.Features {
+	return broker.Features{System: "mailbox", Held: true, Back: true, MaxDelay: mailboxDelay}
+}
+
+// Receive hands out what nobody has.
+func (d *MailboxDriver) Receive(ctx context.Context, most int, wait time.Duration) ([]broker.Record, error) {
+	end := time.NewTimer(wait)
+	defer end.Stop()
+	for {
+		got, later, news, err := d.take(most)
+		if len(got) > 0 || err != nil {
+			return got, err
+		}
+		next := time.NewTimer(later)
+		select {
+		case <-news:
+		case <-next.C:
+		case <-end.C:
+			return nil, nil
+		case <-ctx.Done():
+			return nil, nil
+		}
+		next.Stop()
+	}
+}
+
+func (d *MailboxDriver) take(most int) (got []broker.Record, later time.Duration, news <-chan struct{}, err error) {
+	d.box.mu.Lock()
+	defer d.box.mu.Unlock()
+	if d.gone {
+		return nil, 0, nil, errGone()
+	}
+	later = mailboxDelay
+	now := time.Now()
+	for _, l := range d.box.queues[source] {
+		switch {
+		case l.holder != nil || len(got) == most: // not for us now
+		case l.due.After(now):
+			later = min(later, l.due.Sub(now))
+		default:
+			r := l.record
+			r.Receipt = l
+			got = append(got, r)
+			l.holder = d
+			l.record.Before++
+			l.record.Epoch++
+		}
+	}
+	return got, later, d.box.news, nil
+}
+
+// Ack removes records.
+func (d *MailboxDriver) Ack(_ context.Context, records []*broker.Record) []error {
+	return d.each(records, func(l *letter) {
+		d.box.queues[source] = slices.DeleteFunc(d.box.queues[source], func(o *letter) bool { return o == l })
+	})
+}
+
+// Back gives records back.
+func (d *MailboxDriver) Back(_ context.Context, records []*broker.Record, delay time.Duration) []error {
+	return d.each(records, func(l *letter) {
+		l.holder, l.due = nil, time.Now().Add(delay)
+		if delay == 0 {
+			l.record.Before--
+		}
+		d.box.announce()
+	})
+}
+
+// Extend says which records are still held.
+func (d *MailboxDriver) Extend(_ context.Context, records []*broker.Record, _ time.Duration) []error {
+	return d.each(records, func(*letter) {})
+}
+
+func (d *MailboxDriver) each(records []*broker.Record, do func(*letter)) []error {
+	d.box.mu.Lock()
+	defer d.box.mu.Unlock()
+	errs := make([]error, len(records))
+	for i, r := range records {
+		l := r.Receipt.(*letter)
+		if l.holder == d && l.record.Epoch == r.Epoch+1 && slices.Contains(d.box.queues[source], l) {
+			do(l)
+		} else {
+			errs[i] = nixie.Errorf(nixie.CodeLeaseLost, "message %s is another's", r.MessageID)
+		}
+	}
+	return errs
+}
+
+// Publish adds records.
+func (d *MailboxDriver) Publish(_ context.Context, records []broker.Publication) []error {
+	d.box.mu.Lock()
+	defer d.box.mu.Unlock()
+	errs := make([]error, len(records))
+	for i, p := range records {
+		if d.gone {
+			errs[i] = errGone()
+		} else {
+			errs[i] = d.box.add(p)
+		}
+	}
+	return errs
+}
+
+// Survey tells which channels are there.
+func (d *MailboxDriver) Survey(_ context.Context, channels []string) ([]broker.Channel, error) {
+	d.box.mu.Lock()
+	defer d.box.mu.Unlock()
+	out := make([]broker.Channel, len(channels))
+	for i, name := range channels {
+		_, there := d.box.queues[name]
+		out[i] = broker.Channel{Name: name, Missing: !there}
+	}
+	return out, nil
+}
+
+// Lost is nil: nothing is taken away from whoever is there.
+func (d *MailboxDriver) Lost() <-chan struct{} { return nil }
+
+// Close gives everything back.
+func (d *MailboxDriver) Close(context.Context) error {
+	d.box.mu.Lock()
+	defer d.box.mu.Unlock()
+	if d.gone {
+		return errGone()
+	}
+	d.box.leave(d)
+	return nil
+}

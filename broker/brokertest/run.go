@@ -1,0 +1,387 @@
+package brokertest
+
+import (
+	"bytes"
+	"context"
+	"fmt"
+	"slices"
+	"testing"
+	"time"
+
+	"github.com/nixie-go/nixie"
+	"github.com/nixie-go/nixie/broker"
+)
+
+// Run checks a driver clause by clause.
+func Run(t *testing.T, h Harness) {
+	for _, c := range []struct {
+		name string
+		test func(t *testing.T, bed Bed)
+	}{
+		{"RecordsArriveAsTheyWereSent", arrive},
+		{"WaitsForTheFirst", waits},
+		{"AcknowledgedIsDone", acknowledged},
+		{"NothingIsDoneBeforeItsTurn", outOfTurn},
+		{"CrashHandsOver", handOver},
+		{"LateAckIsRefused", lateAck},
+		{"NewcomersGetTheirShare", newcomers},
+		{"GivenBackComesAgain", givenBack},
+		{"CrashesAreCounted", crashes},
+		{"PublishAnswersEach", publish},
+		{"SurveyTellsWhatIsMissing", survey},
+		{"ClosedIsClosed", closed},
+		{"EveryRecordEndsOnce", everyRecordEnds},
+		{"LettersAreWhole", lettersAreWhole},
+		{"NoAckBeforeTheLetter", noAckBeforeTheLetter},
+		{"OfficeKnowsWhatItHas", officeKnows},
+		{"CrashLoopsEnd", crashLoopsEnd},
+		{"KeysKeepTheirOrder", keysKeepOrder},
+		{"OthersPassWhatWaits", othersPass},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			t.Parallel()
+			c.test(t, h(t))
+		})
+	}
+}
+
+// patience bounds every waiting of the suite: who exceeds it does not answer.
+const patience = 30 * time.Second
+
+// limited is a context that ends with the patience.
+func limited(t testing.TB) context.Context {
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(t.Context()), patience)
+	t.Cleanup(cancel)
+	return ctx
+}
+
+// join adds a consumer that is closed at the end of the test.
+func join(t testing.TB, bed Bed) broker.Driver {
+	t.Helper()
+	d := bed.Join(t)
+	t.Cleanup(func() {
+		ctx, cancel := context.WithTimeout(context.Background(), patience)
+		defer cancel()
+		if err := d.Close(ctx); err != nil && nixie.CodeOf(err) != nixie.CodeUnavailable {
+			t.Error(err)
+		}
+	})
+	return d
+}
+
+// numbered are n records with keys and values of their own.
+func numbered(bed Bed, n int) []broker.Publication {
+	all := make([]broker.Publication, n)
+	for i := range all {
+		all[i] = broker.Publication{Channel: bed.Source(), Key: fmt.Append(nil, "key ", i), Value: fmt.Append(nil, "value ", i)}
+	}
+	return all
+}
+
+// receive takes n records, in as many calls as it needs.
+func receive(t testing.TB, d broker.Driver, n int) []*broker.Record {
+	t.Helper()
+	ctx := limited(t)
+	var got []*broker.Record
+	for len(got) < n {
+		some, err := d.Receive(ctx, n-len(got), time.Second)
+		if err != nil || ctx.Err() != nil {
+			t.Fatalf("received %d of %d records: %v", len(got), n, err)
+		}
+		for i := range some {
+			got = append(got, &some[i])
+		}
+	}
+	return got
+}
+
+// all says that none of several answers is an error.
+func all(t testing.TB, errs []error) {
+	t.Helper()
+	for _, err := range errs {
+		if err != nil {
+			t.Error(err)
+		}
+	}
+}
+
+// values lists what records hold, sorted.
+func values(records []*broker.Record) []string {
+	var out []string
+	for _, r := range records {
+		out = append(out, string(r.Value))
+	}
+	slices.Sort(out)
+	return out
+}
+
+// oddities are records that a careless broker or driver changes on their way.
+func oddities() []broker.Publication {
+	return []broker.Publication{
+		{Key: []byte("k"), Value: []byte("v")},
+		{Key: nil, Value: []byte("no key")},
+		{Key: []byte{}, Value: []byte("empty key")},
+		{Key: []byte("a tombstone"), Value: nil},
+		{Key: []byte("empty"), Value: []byte{}},
+		{Key: []byte{0, 255, 254}, Value: []byte{0xff, 0, '\n', 0xc3}},
+		{Key: []byte("headers"), Value: []byte("v"), Headers: []broker.Header{
+			{Name: "a", Value: []byte("1")}, {Name: "A", Value: []byte("2")}, {Name: "a", Value: []byte{0, 0xff}}, {Name: "empty", Value: []byte{}}, {Name: "Ünï", Value: []byte("x")},
+		}},
+	}
+}
+
+func arrive(t *testing.T, bed Bed) {
+	sent := oddities()
+	for i := range sent {
+		sent[i].Channel = bed.Source()
+	}
+	bed.Produce(t, sent...)
+	got := receive(t, join(t, bed), len(sent))
+	ids := map[[16]byte]bool{}
+	for _, p := range sent {
+		n := slices.IndexFunc(got, func(r *broker.Record) bool { return same(&p, r) })
+		if n < 0 {
+			t.Errorf("record with key %q did not arrive as it was sent", p.Key)
+			continue
+		}
+		r := got[n]
+		if r.Channel != bed.Source() || r.Timestamp.IsZero() || ids[r.ID] {
+			t.Errorf("record %q: %+v", p.Key, r)
+		}
+		ids[r.ID] = true
+	}
+}
+
+// same compares all that a sender gave.
+func same(p *broker.Publication, r *broker.Record) bool {
+	return sameBytes(p.Key, r.Key) && sameBytes(p.Value, r.Value) && slices.EqualFunc(p.Headers, r.Headers, func(a, b broker.Header) bool {
+		return a.Name == b.Name && bytes.Equal(a.Value, b.Value)
+	})
+}
+
+func sameBytes(a, b []byte) bool { return bytes.Equal(a, b) && (a == nil) == (b == nil) }
+
+func waits(t *testing.T, bed Bed) {
+	d := join(t, bed)
+	if got, err := d.Receive(t.Context(), 10, 0); len(got) > 0 || err != nil {
+		t.Errorf("%d records, %v", len(got), err)
+	}
+	ended, cancel := context.WithCancel(t.Context())
+	cancel()
+	if got, err := d.Receive(ended, 10, patience); len(got) > 0 || err != nil {
+		t.Errorf("%d records, %v", len(got), err)
+	}
+	bed.Produce(t, numbered(bed, 3)...)
+	if got := values(receive(t, d, 3)); fmt.Sprint(got) != "[value 0 value 1 value 2]" {
+		t.Errorf("got %q", got)
+	}
+}
+
+func acknowledged(t *testing.T, bed Bed) {
+	bed.Produce(t, numbered(bed, 5)...)
+	first := join(t, bed)
+	all(t, first.Ack(t.Context(), receive(t, first, 5)))
+	if err := first.Close(limited(t)); err != nil {
+		t.Fatal(err)
+	}
+	bed.Produce(t, broker.Publication{Channel: bed.Source(), Value: []byte("last")})
+	if got := values(receive(t, join(t, bed), 1)); got[0] != "last" {
+		t.Errorf("%q came again", got)
+	}
+}
+
+// What is acknowledged out of turn does not take along what is not.
+func outOfTurn(t *testing.T, bed Bed) {
+	const n = 20
+	for i := range n {
+		bed.Produce(t, broker.Publication{Channel: bed.Source(), Key: []byte("one"), Value: fmt.Appendf(nil, "value %02d", i)})
+	}
+	first := join(t, bed)
+	got := receive(t, first, n)
+	all(t, first.Ack(t.Context(), slices.Concat(got[:3], got[4:])))
+	if err := first.Close(limited(t)); err != nil {
+		t.Fatal(err)
+	}
+	again := receive(t, join(t, bed), 1)
+	if string(again[0].Value) != string(got[3].Value) {
+		t.Errorf("%q came, and %q was not done", again[0].Value, got[3].Value)
+	}
+}
+
+func handOver(t *testing.T, bed Bed) {
+	const n = 30
+	bed.Produce(t, numbered(bed, n)...)
+	first := bed.Join(t)
+	receive(t, first, n)
+	bed.Crash(t, first)
+	second := join(t, bed)
+	seen := map[string]bool{}
+	ctx := limited(t)
+	for len(seen) < n && ctx.Err() == nil {
+		got, err := second.Receive(ctx, n, time.Second)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for i := range got {
+			seen[string(got[i].Value)] = true
+			all(t, second.Ack(ctx, []*broker.Record{&got[i]}))
+		}
+	}
+	if len(seen) != n {
+		t.Errorf("%d of %d came to the next one", len(seen), n)
+	}
+}
+
+func lateAck(t *testing.T, bed Bed) {
+	bed.Produce(t, numbered(bed, 4)...)
+	first := bed.Join(t)
+	got := receive(t, first, 4)
+	bed.Crash(t, first)
+	receive(t, join(t, bed), 1)
+	for _, err := range first.Ack(limited(t), got) {
+		if code := nixie.CodeOf(err); code != nixie.CodeLeaseLost && code != nixie.CodeUnavailable {
+			t.Errorf("late ack: %v", err)
+		}
+	}
+}
+
+// Two share the work; what the first has not done it keeps or is told that it lost.
+func newcomers(t *testing.T, bed Bed) {
+	first := join(t, bed)
+	bed.Produce(t, numbered(bed, 60)...)
+	held := receive(t, first, 60)
+	alarm := first.Lost()
+	second := join(t, bed)
+	ctx := limited(t)
+	var moved []broker.Record
+	for ctx.Err() == nil && len(moved) == 0 && first.Features().Ordered {
+		if _, err := first.Receive(ctx, 1, 10*time.Millisecond); err != nil {
+			t.Fatal(err)
+		}
+		got, err := second.Receive(ctx, 60, 10*time.Millisecond)
+		if err != nil {
+			t.Fatal(err)
+		}
+		moved = append(moved, got...)
+	}
+	kept := map[[16]byte]bool{}
+	for i, err := range first.Extend(ctx, held, time.Minute) {
+		if err == nil {
+			kept[held[i].ID] = true
+		}
+	}
+	for _, r := range moved {
+		if kept[r.ID] {
+			t.Errorf("%q is with both", r.Value)
+		}
+	}
+	if len(moved) > 0 {
+		select {
+		case <-alarm:
+		default:
+			t.Error("records were lost without a word")
+		}
+	}
+}
+
+func givenBack(t *testing.T, bed Bed) {
+	d := join(t, bed)
+	f := d.Features()
+	if !f.Back {
+		t.Skip("records of this broker are not given back")
+	}
+	bed.Produce(t, numbered(bed, 2)...)
+	got := receive(t, d, 2)
+	all(t, d.Back(t.Context(), got[:1], 0))
+	if again := receive(t, d, 1); again[0].ID != got[0].ID || again[0].Before != 0 {
+		t.Errorf("%+v", again[0])
+	}
+	if f.MaxDelay == 0 {
+		return
+	}
+	all(t, d.Back(t.Context(), got[1:], f.MaxDelay))
+	if again, err := d.Receive(t.Context(), 1, 0); len(again) > 0 || err != nil {
+		t.Errorf("came at once: %v, %v", again, err)
+	}
+}
+
+// A record that takes its holders with it is known by that, and no other is.
+func crashes(t *testing.T, bed Bed) {
+	for i := range 10 {
+		bed.Produce(t, broker.Publication{Channel: bed.Source(), Key: []byte("one"), Value: fmt.Append(nil, i)})
+	}
+	for range 4 {
+		d := bed.Join(t)
+		if got := receive(t, d, 1); string(got[0].Value) != "0" {
+			t.Fatalf("%q came first", got[0].Value)
+		}
+		bed.Crash(t, d)
+	}
+	d := join(t, bed)
+	first := receive(t, d, 1)[0]
+	if first.Crashes < 4 && first.Before < 4 {
+		t.Errorf("after four crashes: %d crashes, handed out %d times before", first.Crashes, first.Before)
+	}
+	all(t, d.Ack(t.Context(), []*broker.Record{first}))
+	if next := receive(t, d, 1)[0]; next.Crashes > 0 || next.Before > 1 {
+		t.Errorf("the next one has %d crashes", next.Crashes)
+	}
+}
+
+func publish(t *testing.T, bed Bed) {
+	d := join(t, bed)
+	list := oddities()
+	for i := range list {
+		list[i].Channel = letters(bed)
+	}
+	odd := len(list)
+	list = append(list,
+		broker.Publication{Channel: bed.Source() + ".missing", Value: []byte("v")},
+		broker.Publication{Channel: letters(bed), Value: make([]byte, TooLarge)},
+		broker.Publication{Channel: letters(bed), Value: []byte("the last")})
+	errs := d.Publish(limited(t), list)
+	all(t, errs[:odd])
+	if nixie.CodeOf(errs[odd]) != nixie.CodeNotFound || nixie.CodeOf(errs[odd+1]) != nixie.CodeLimit || errs[odd+2] != nil {
+		t.Errorf("answers %v", errs[odd:])
+	}
+	there := bed.Records(t, letters(bed))
+	if len(there) != odd+1 {
+		t.Fatalf("%d records of %d", len(there), odd+1)
+	}
+	for i := range odd {
+		if !slices.ContainsFunc(there, func(r broker.Record) bool { return same(&list[i], &r) }) {
+			t.Errorf("record with key %q is not there as it was given", list[i].Key)
+		}
+	}
+}
+
+func survey(t *testing.T, bed Bed) {
+	got, err := join(t, bed).Survey(limited(t), []string{bed.Source(), bed.Source() + ".missing", letters(bed)})
+	if err != nil || len(got) != 3 {
+		t.Fatal(got, err)
+	}
+	if got[0].Missing || !got[1].Missing || got[2].Missing || got[1].Name != bed.Source()+".missing" {
+		t.Errorf("%+v", got)
+	}
+}
+
+func closed(t *testing.T, bed Bed) {
+	d := bed.Join(t)
+	bed.Produce(t, numbered(bed, 1)...)
+	got := receive(t, d, 1)
+	ctx := limited(t)
+	if err := d.Close(ctx); err != nil {
+		t.Fatal(err)
+	}
+	_, err := d.Receive(ctx, 1, 0)
+	for what, err := range map[string]error{
+		"receive": err, "publish": d.Publish(ctx, []broker.Publication{{Channel: letters(bed)}})[0], "close": d.Close(ctx),
+	} {
+		if nixie.CodeOf(err) != nixie.CodeUnavailable {
+			t.Errorf("%s after close: %v", what, err)
+		}
+	}
+	if err := d.Ack(ctx, got)[0]; err == nil {
+		t.Error("ack after close was taken")
+	}
+}

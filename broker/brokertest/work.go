@@ -1,0 +1,443 @@
+package brokertest
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/nixie-go/nixie"
+	"github.com/nixie-go/nixie/broker"
+	"github.com/nixie-go/nixie/policy"
+	"github.com/nixie-go/nixie/store"
+	"github.com/nixie-go/nixie/store/memory"
+	"github.com/nixie-go/nixie/worker"
+)
+
+// shift is a worker at work on a driver.
+type shift struct {
+	*worker.Worker
+	stop context.CancelFunc
+	done chan error
+
+	mu       sync.Mutex
+	changed  *sync.Cond
+	settled  map[nixie.Verb]int
+	refused  int // settlements that failed
+	troubles []error
+}
+
+// plan is what a shift does; zero fields mean something sensible.
+type plan struct {
+	config   broker.Config
+	policy   policy.Config
+	places   int
+	handle   func(ctx context.Context, d *nixie.Delivery) error
+	observer *nixie.Observer
+}
+
+// begin starts a worker.
+func begin(t testing.TB, d broker.Driver, p plan) *shift {
+	t.Helper()
+	p.config.Driver = d
+	if p.config.Letters == "" && p.config.Office == nil {
+		p.config.Letters = broker.DefaultLetters
+	}
+	source, err := broker.New(p.config)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if p.policy.Backoff.Base == 0 {
+		p.policy.Backoff = policy.Backoff{Base: -1}
+	}
+	pol, err := policy.New(p.policy)
+	if err != nil {
+		t.Fatal(err)
+	}
+	s := &shift{done: make(chan error, 1), settled: map[nixie.Verb]int{}}
+	s.changed = sync.NewCond(&s.mu)
+	s.Worker, err = worker.New(worker.Config{
+		Source: source, Policy: pol, Handler: nixie.HandlerFunc(p.handle), Concurrency: max(p.places, 4), Name: "tester", Drain: -1,
+		Observer: nixie.Tee(p.observer, &nixie.Observer{Settled: s.count, Trouble: s.trouble}),
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	ctx, stop := context.WithCancel(context.Background())
+	s.stop = stop
+	go func() { s.done <- s.Run(ctx) }()
+	return s
+}
+
+func (s *shift) count(_ string, sts []nixie.Settlement, errs []error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	for i := range sts {
+		if errs[i] == nil {
+			s.settled[sts[i].Verb]++
+		} else {
+			s.refused++
+		}
+	}
+	s.changed.Broadcast()
+}
+
+func (s *shift) trouble(_ string, err error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.troubles = append(s.troubles, err)
+	s.changed.Broadcast()
+}
+
+// until waits for something to be true of what was settled.
+func (s *shift) until(t testing.TB, what string, holds func() bool) {
+	t.Helper()
+	late := time.AfterFunc(patience, func() {
+		s.mu.Lock()
+		s.troubles = append(s.troubles, errLate)
+		s.mu.Unlock()
+		s.changed.Broadcast()
+	})
+	defer late.Stop()
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	for !holds() {
+		if slices.Contains(s.troubles, errLate) {
+			t.Fatalf("%s: not after %s; settled %v, trouble %v", what, patience, s.settled, s.troubles[:min(len(s.troubles), 5)])
+		}
+		s.changed.Wait()
+	}
+}
+
+var errLate = errors.New("no end of waiting")
+
+// end stops the worker and waits for it.
+func (s *shift) end(t testing.TB) {
+	t.Helper()
+	s.stop()
+	if err := <-s.done; err != nil {
+		t.Error(err)
+	}
+}
+
+// abandon stops the worker, whatever it says.
+func (s *shift) abandon() {
+	s.stop()
+	s.Abort()
+	<-s.done
+}
+
+var errBoom = errors.New("boom")
+
+// A mixed load: everything succeeds, at once or later, or is a letter.
+func everyRecordEnds(t *testing.T, bed Bed) {
+	const n = 200
+	for i := range n {
+		kind := "fine"
+		switch {
+		case i%10 == 3:
+			kind = "flaky"
+		case i%10 == 7:
+			kind = "bad"
+		case i%20 == 5:
+			kind = "hopeless"
+		}
+		bed.Produce(t, broker.Publication{Channel: bed.Source(), Key: fmt.Append(nil, i%7), Value: fmt.Append(nil, kind, " ", i)})
+	}
+	d := join(t, bed)
+	s := begin(t, d, plan{policy: policy.Config{MaxAttempts: 3}, handle: func(_ context.Context, d *nixie.Delivery) error {
+		switch kind, _, _ := strings.Cut(string(d.Body), " "); {
+		case kind == "bad":
+			return nixie.Permanent(errBoom)
+		case kind == "hopeless", kind == "flaky" && d.Attempts == 1:
+			return nixie.Transient(errBoom)
+		}
+		return nil
+	}})
+	s.until(t, "all ended", func() bool { return s.settled[nixie.Complete]+s.settled[nixie.Bury] == n })
+	s.end(t)
+	if s.settled[nixie.Bury] != n/10+n/20 || s.settled[nixie.Retry] != n/10+2*n/20 {
+		t.Errorf("settled %v", s.settled)
+	}
+	reasons := map[string]int{}
+	for _, r := range bed.Records(t, letters(bed)) {
+		reasons[header(&r, broker.HeaderFailureReason)+" after "+header(&r, broker.HeaderAttempts)]++
+	}
+	if want := fmt.Sprint(map[string]int{"permanent_error after 1": n / 10, "transient_max_retries after 3": n / 20}); fmt.Sprint(reasons) != want {
+		t.Errorf("letters %v, want %v", reasons, want)
+	}
+	if err := d.Close(limited(t)); err != nil {
+		t.Fatal(err)
+	}
+	bed.Produce(t, broker.Publication{Channel: bed.Source(), Value: []byte("last")})
+	if got := values(receive(t, join(t, bed), 1)); got[0] != "last" {
+		t.Errorf("%q came again", got)
+	}
+}
+
+func header(r *broker.Record, name string) string {
+	found := ""
+	for _, h := range r.Headers {
+		if h.Name == name {
+			found = string(h.Value)
+		}
+	}
+	return found
+}
+
+// Letters have key, value and headers as they were, once, and in the same order.
+func lettersAreWhole(t *testing.T, bed Bed) {
+	sent := oddities()
+	for i := range sent {
+		sent[i].Channel = bed.Source()
+		sent[i].Headers = append(sent[i].Headers, broker.Header{Name: "X-Redrive-Count", Value: []byte("1")}, broker.Header{Name: "x-redrive-count", Value: []byte("2")})
+	}
+	bed.Produce(t, sent...)
+	s := begin(t, join(t, bed), plan{handle: func(context.Context, *nixie.Delivery) error {
+		return nixie.WithEvidence(nixie.Permanent(errBoom), nixie.Failure{Stack: strings.Repeat("at line\n", 5000)})
+	}})
+	s.until(t, "all are dead", func() bool { return s.settled[nixie.Bury] == len(sent) })
+	s.end(t)
+	letters := bed.Records(t, letters(bed))
+	if len(letters) != len(sent) {
+		t.Fatalf("%d letters of %d", len(letters), len(sent))
+	}
+	for _, l := range letters {
+		if n := slices.IndexFunc(sent, func(p broker.Publication) bool { return sameLetter(&p, &l) }); n < 0 {
+			t.Errorf("letter with key %q is not what was sent: %+v", l.Key, l.Headers)
+		}
+		if key := header(&l, broker.HeaderKey); key != string(l.Key) || (l.Key == nil) == slices.ContainsFunc(l.Headers, func(h broker.Header) bool { return h.Name == broker.HeaderKey }) {
+			t.Errorf("letter with key %q says %q", l.Key, key)
+		}
+		if header(&l, broker.HeaderTopic) != bed.Source() || header(&l, broker.HeaderRedriveCount) != "2" || header(&l, broker.HeaderLetterID) == "" {
+			t.Errorf("headers %v", l.Headers)
+		}
+		if stack := header(&l, broker.HeaderStack); len(stack) > 8<<10 || !strings.HasSuffix(stack, "cut") {
+			t.Errorf("stack has %d bytes and ends %q", len(stack), stack[max(len(stack)-10, 0):])
+		}
+	}
+}
+
+// sameLetter compares a letter with what died, without the headers that are ours.
+func sameLetter(p *broker.Publication, l *broker.Record) bool {
+	mine := func(h broker.Header) bool { return strings.HasPrefix(strings.ToLower(h.Name), "x-") }
+	a, b := *p, *l
+	a.Headers = slices.DeleteFunc(slices.Clone(p.Headers), mine)
+	b.Headers = slices.DeleteFunc(slices.Clone(l.Headers), mine)
+	return same(&a, &b)
+}
+
+// cut is a driver of which something fails as long as it is told to.
+type cut struct {
+	broker.Driver
+	mu       sync.Mutex
+	ack, pub error
+}
+
+func (c *cut) Publish(ctx context.Context, list []broker.Publication) []error {
+	if err := c.failing(&c.pub); err != nil {
+		return each(len(list), err)
+	}
+	return c.Driver.Publish(ctx, list)
+}
+
+func (c *cut) Ack(ctx context.Context, records []*broker.Record) []error {
+	if err := c.failing(&c.ack); err != nil {
+		return each(len(records), err)
+	}
+	return c.Driver.Ack(ctx, records)
+}
+
+func (c *cut) failing(err *error) error {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return *err
+}
+
+func (c *cut) set(ack, pub error) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.ack, c.pub = ack, pub
+}
+
+func each(n int, err error) []error {
+	errs := make([]error, n)
+	for i := range errs {
+		errs[i] = err
+	}
+	return errs
+}
+
+// crash ends the consumer of a shift, and the shift.
+func (c *cut) crash(t testing.TB, bed Bed, s *shift) {
+	lost := nixie.Errorf(nixie.CodeLeaseLost, "it crashed")
+	c.set(lost, lost)
+	bed.Crash(t, c.Driver)
+	s.abandon()
+}
+
+// As long as a letter cannot be kept its record is not done with.
+func noAckBeforeTheLetter(t *testing.T, bed Bed) {
+	bed.Produce(t, numbered(bed, 5)...)
+	refuses := plan{handle: func(context.Context, *nixie.Delivery) error { return nixie.Permanent(errBoom) }}
+	first := &cut{Driver: bed.Join(t), pub: nixie.Errorf(nixie.CodeUnavailable, "no letters now")}
+	s := begin(t, first, refuses)
+	s.until(t, "all were refused", func() bool { return s.refused >= 5 })
+	first.crash(t, bed, s)
+	second := &cut{Driver: join(t, bed), pub: nixie.Errorf(nixie.CodeOutcomeUnknown, "no word of the letter")}
+	s = begin(t, second, refuses)
+	s.until(t, "all came again", func() bool { return s.refused >= 5 })
+	second.set(nil, nil)
+	s.until(t, "all are dead", func() bool { return s.settled[nixie.Bury] == 5 })
+	s.end(t)
+	if n := len(bed.Records(t, letters(bed))); n != 5 {
+		t.Errorf("%d letters", n)
+	}
+}
+
+// A letter is taken in once, however often its record dies of the same.
+func officeKnows(t *testing.T, bed Bed) {
+	sent := oddities()
+	for i := range sent {
+		sent[i].Channel = bed.Source()
+	}
+	bed.Produce(t, sent...)
+	st := memory.New(memory.Options{})
+	refuses := plan{config: broker.Config{Office: st, Queue: "orders"}, handle: func(context.Context, *nixie.Delivery) error { return nixie.Permanent(errBoom) }}
+	first := &cut{Driver: bed.Join(t), ack: nixie.Errorf(nixie.CodeUnavailable, "nobody hears")}
+	s := begin(t, first, refuses)
+	s.until(t, "none is acknowledged", func() bool { return s.refused >= len(sent) })
+	first.crash(t, bed, s)
+	s = begin(t, join(t, bed), refuses)
+	s.until(t, "all are dead", func() bool { return s.settled[nixie.Bury] == len(sent) })
+	s.end(t)
+	letters, _, err := st.Letters(t.Context(), nixie.Filter{Queues: []string{"orders"}}, store.Page{Whole: true})
+	if err != nil || len(letters) != len(sent) {
+		t.Fatalf("%d letters, %v", len(letters), err)
+	}
+	for _, l := range letters {
+		o := l.Message.Origin
+		if o == nil || o.Channel != bed.Source() || len(l.History) != 1 || l.Cause != nixie.CausePermanent {
+			t.Errorf("%+v", l)
+			continue
+		}
+		if !slices.ContainsFunc(sent, func(p broker.Publication) bool {
+			return sameBytes(p.Key, o.Key) && string(p.Value) == string(l.Message.Body)
+		}) {
+			t.Errorf("key %q, body %q", o.Key, l.Message.Body)
+		}
+	}
+	if report, err := st.Check(t.Context()); err != nil || len(report.Violations) > 0 {
+		t.Error(report, err)
+	}
+}
+
+// A record that kills its holder each time ends as a letter, and its neighbours
+// succeed.
+func crashLoopsEnd(t *testing.T, bed Bed) {
+	const n, maxAttempts, mostKills = 30, 3, 12
+	for i := range n {
+		bed.Produce(t, broker.Publication{Channel: bed.Source(), Key: []byte("one"), Value: fmt.Append(nil, i)})
+	}
+	kills := 0
+	for over := false; !over; {
+		d := bed.Join(t)
+		var once sync.Once
+		killed := make(chan struct{})
+		s := begin(t, d, plan{policy: policy.Config{MaxAttempts: maxAttempts}, handle: func(ctx context.Context, m *nixie.Delivery) error {
+			if string(m.Body) != "7" {
+				return nil
+			}
+			once.Do(func() { bed.Crash(t, d); close(killed) })
+			<-ctx.Done()
+			return ctx.Err()
+		}})
+		dead := make(chan struct{})
+		go func() {
+			s.mu.Lock()
+			defer s.mu.Unlock()
+			for s.settled[nixie.Bury] == 0 && !slices.Contains(s.troubles, errLate) {
+				s.changed.Wait()
+			}
+			close(dead)
+		}()
+		select {
+		case <-killed:
+			kills++
+			s.trouble("", errLate)
+			s.abandon()
+		case <-dead:
+			s.until(t, "the others succeeded", func() bool { return s.settled[nixie.Complete] > n-9 })
+			s.end(t)
+			over = true
+			all := d.Close(limited(t))
+			if all != nil {
+				t.Error(all)
+			}
+		case <-time.After(patience):
+			t.Fatalf("no end after %d kills", kills)
+		}
+		<-dead
+		if kills > mostKills {
+			t.Fatalf("it killed %d holders", kills)
+		}
+	}
+	letters := bed.Records(t, letters(bed))
+	if len(letters) != 1 || string(letters[0].Value) != "7" {
+		t.Fatalf("letters %+v", letters)
+	}
+	if kills < maxAttempts {
+		t.Errorf("judged after %d kills of %d", kills, maxAttempts)
+	}
+}
+
+// Records of a key are handled one after the other in their order, though some are
+// retried.
+func keysKeepOrder(t *testing.T, bed Bed) {
+	const n, keys = 120, 4
+	for i := range n {
+		bed.Produce(t, broker.Publication{Channel: bed.Source(), Key: fmt.Append(nil, i%keys), Value: fmt.Appendf(nil, "%03d", i)})
+	}
+	d := join(t, bed)
+	if !d.Features().Ordered {
+		t.Skip("this broker keeps no order")
+	}
+	var mu sync.Mutex
+	done := map[string][]string{}
+	s := begin(t, d, plan{places: 8, handle: func(_ context.Context, d *nixie.Delivery) error {
+		mu.Lock()
+		defer mu.Unlock()
+		if d.Attempts == 1 && string(d.Body) > "080" {
+			return errBoom
+		}
+		done[d.Key] = append(done[d.Key], string(d.Body))
+		return nil
+	}})
+	s.until(t, "all are done", func() bool { return s.settled[nixie.Complete] == n })
+	s.end(t)
+	for key, list := range done {
+		if len(list) != n/keys || !slices.IsSorted(list) {
+			t.Errorf("key %s: %v", key, list)
+		}
+	}
+}
+
+// What waits for its retry holds nobody up but those of its key.
+func othersPass(t *testing.T, bed Bed) {
+	const n = 50
+	bed.Produce(t, broker.Publication{Channel: bed.Source(), Value: []byte("bad")})
+	bed.Produce(t, numbered(bed, n)...)
+	d := join(t, bed)
+	s := begin(t, d, plan{policy: policy.Config{Backoff: policy.Backoff{Formula: policy.Fixed, Base: time.Minute}}, handle: func(_ context.Context, d *nixie.Delivery) error {
+		if string(d.Body) == "bad" {
+			return errBoom
+		}
+		return nil
+	}})
+	s.until(t, "the others succeeded", func() bool { return s.settled[nixie.Complete] == n && s.settled[nixie.Retry] == 1 })
+	s.end(t)
+}

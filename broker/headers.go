@@ -1,0 +1,135 @@
+package broker
+
+import (
+	"strconv"
+	"strings"
+	"time"
+)
+
+// Names of the headers that we put on records. They are read without regard to
+// case, the last one counts, and what is written replaces what was there: a record
+// that dies a hundred times has no more of them than one that died once.
+const (
+	HeaderTopic          = "x-original-topic"
+	HeaderPartition      = "x-original-partition"
+	HeaderOffset         = "x-original-offset"
+	HeaderTimestamp      = "x-original-timestamp" // as all times: milliseconds since 1970
+	HeaderFailureReason  = "x-failure-reason"     // by the words of a dead letter channel
+	HeaderReason         = "x-nixie-reason"       // by ours
+	HeaderFailureClass   = "x-failure-class"
+	HeaderException      = "x-exception" // type of the error
+	HeaderExceptionText  = "x-exception-message"
+	HeaderStack          = "x-exception-stacktrace"
+	HeaderStackHash      = "x-stack-hash"
+	HeaderErrorCode      = "x-error-code" // exit code of a command
+	HeaderAttempts       = "x-attempts"
+	HeaderFirstFailureAt = "x-first-failure-at"
+	HeaderLastFailureAt  = "x-last-failure-at"
+	HeaderFailedNode     = "x-failed-node"
+	HeaderKey            = "x-message-key" // missing for a record without a key
+	HeaderRedriveCount   = "x-redrive-count"
+	HeaderRedrivenAt     = "x-redriven-at"
+	HeaderLetterID       = "x-dead-letter-id"
+	HeaderDeliveries     = "x-nixie-deliveries"
+	HeaderCrashes        = "x-nixie-crashes"
+	HeaderSteps          = "x-nixie-steps" // a list in JSON
+)
+
+// ours lists the headers of one life: those of a record that is sent away are
+// replaced by it. The count of redrives outlives a life and is among them.
+func ours(name string) bool {
+	switch strings.ToLower(name) {
+	case HeaderTopic, HeaderPartition, HeaderOffset, HeaderTimestamp, HeaderFailureReason, HeaderReason, HeaderFailureClass,
+		HeaderException, HeaderExceptionText, HeaderStack, HeaderStackHash, HeaderErrorCode, HeaderAttempts, HeaderFirstFailureAt,
+		HeaderLastFailureAt, HeaderFailedNode, HeaderKey, HeaderRedriveCount, HeaderRedrivenAt, HeaderLetterID,
+		HeaderDeliveries, HeaderCrashes, HeaderSteps:
+		return true
+	}
+	return false
+}
+
+// theirs returns the headers that are not ours, in their order.
+func theirs(headers []Header) []Header {
+	kept := make([]Header, 0, len(headers)+headersOfLetter)
+	for _, h := range headers {
+		if !ours(h.Name) {
+			kept = append(kept, h)
+		}
+	}
+	return kept
+}
+
+// headersOfLetter is about how many a letter has of us.
+const headersOfLetter = 24
+
+// last returns the value of the last header of a name.
+func last(headers []Header, name string) (string, bool) {
+	for i := len(headers) - 1; i >= 0; i-- {
+		if strings.EqualFold(headers[i].Name, name) {
+			return string(headers[i].Value), true
+		}
+	}
+	return "", false
+}
+
+// number reads a header that counts something: 0 if it is missing, not a number
+// or negative.
+func number(headers []Header, name string) int64 {
+	text, _ := last(headers, name)
+	n, err := strconv.ParseInt(text, 10, 64)
+	if err != nil || n < 0 {
+		return 0
+	}
+	return n
+}
+
+// count is number for what is bounded.
+func count(headers []Header, name string) int { return int(min(number(headers, name), maxCount)) }
+
+// moment reads a header that holds a time; zero if there is none.
+func moment(headers []Header, name string) time.Time {
+	if n := number(headers, name); n > 0 {
+		return sane(time.UnixMilli(n))
+	}
+	return time.Time{}
+}
+
+// sane brings a time of foreign making into what can be kept: 1970 to 2261.
+func sane(t time.Time) time.Time {
+	if t.Year() > lastYear {
+		return time.Date(lastYear, time.December, 31, 0, 0, 0, 0, time.UTC)
+	}
+	if t.UnixMilli() < 1 {
+		return time.UnixMilli(1).UTC()
+	}
+	return t.UTC()
+}
+
+const (
+	lastYear = 2261
+	maxCount = 1<<31 - 2 // of attempts and the like, so that one more is still a number
+)
+
+// writer puts our headers on a record, in a fixed order and only those that say
+// something.
+type writer struct{ headers []Header }
+
+func (w *writer) text(name, value string) {
+	if value != "" {
+		w.headers = append(w.headers, Header{name, []byte(value)})
+	}
+}
+
+func (w *writer) number(name string, n int64) { w.text(name, strconv.FormatInt(n, 10)) }
+
+func (w *writer) count(name string, n int) {
+	if n > 0 {
+		w.number(name, int64(n))
+	}
+}
+
+func (w *writer) time(name string, t time.Time) {
+	if !t.IsZero() {
+		w.number(name, t.UnixMilli())
+	}
+}

@@ -1,0 +1,92 @@
+package broker
+
+import (
+	"testing"
+	"time"
+
+	"github.com/nixie-go/nixie"
+)
+
+// S17: the last header of a name counts, whatever its case, and what is no sensible
+// number counts as none.
+func TestS17_HeadersAreRead(t *testing.T) {
+	for _, c := range []struct {
+		headers []Header
+		want    int
+	}{
+		{nil, 0},
+		{[]Header{{HeaderRedriveCount, []byte("1")}, {"X-Redrive-Count", []byte("2")}}, 2},
+		{[]Header{{HeaderRedriveCount, []byte("-3")}}, 0},
+		{[]Header{{HeaderRedriveCount, []byte("many")}}, 0},
+		{[]Header{{HeaderRedriveCount, nil}}, 0},
+		{[]Header{{HeaderRedriveCount, []byte("99999999999")}}, maxCount},
+		{[]Header{{HeaderRedriveCount, []byte("99999999999999999999")}}, 0},
+	} {
+		if got := count(c.headers, HeaderRedriveCount); got != c.want {
+			t.Errorf("%q: %d, want %d", c.headers, got, c.want)
+		}
+	}
+}
+
+// However often a record dies, its headers do not grow.
+func TestHeadersStayBounded(t *testing.T) {
+	i := &item{record: &Record{Channel: "in", Headers: []Header{{"theirs", []byte("1")}, {"X-ATTEMPTS", []byte("7")}}}}
+	s := &Source{c: Config{Letters: DefaultLetters}}
+	before := 0
+	for life := range 100 {
+		p := s.publication(&verdict{item: i, st: &nixie.Settlement{
+			Failure: &nixie.Failure{Text: "boom", Stack: "at line", FailedAt: time.Unix(1, 0)}, Burial: &nixie.Burial{Cause: nixie.CausePermanent},
+		}})
+		if life > 0 && len(p.Headers) != before {
+			t.Fatalf("%d headers after %d deaths, %d before", len(p.Headers), life+1, before)
+		}
+		if p.Headers[0].Name != "theirs" {
+			t.Fatalf("headers %q", p.Headers)
+		}
+		before = len(p.Headers)
+		i.record.Headers = p.Headers
+	}
+}
+
+// Headers that are no text come through as such, and none is taken for another.
+func TestHeadersThatAreNoText(t *testing.T) {
+	got := inbound([]Header{
+		{"plain", []byte("text")}, {"bytes", []byte{0xff}}, {"nil", nil}, {"empty", []byte{}}, {"", []byte("no name")}, {inBase64 + "x", []byte("a name like ours")}, {"X-Failure-Reason", []byte("ours")},
+	})
+	seen := map[nixie.Header]bool{}
+	for _, h := range got {
+		m := nixie.Message{Queue: "q", Headers: []nixie.Header{h}}
+		if err := m.Check(); err != nil || seen[h] {
+			t.Errorf("%q: %v", h, err)
+		}
+		seen[h] = true
+	}
+	if len(got) != 6 || got[0] != (nixie.Header{Name: "plain", Value: "text"}) || got[3] != (nixie.Header{Name: "empty"}) {
+		t.Errorf("%q", got)
+	}
+}
+
+func TestCut(t *testing.T) {
+	for text, want := range map[string]string{"short": "short", "a long text of which a part goes": "a lo" + cutMark, "äöüäöüäöüäöüäöüäöüäöü": "äö" + cutMark} {
+		if got := cut(text, 12); got != want || len(got) > 12 {
+			t.Errorf("%q: %q, want %q", text, got, want)
+		}
+	}
+}
+
+func FuzzInbound(f *testing.F) {
+	f.Add("name", []byte("value"))
+	f.Add("", []byte{0xff})
+	f.Fuzz(func(t *testing.T, name string, value []byte) {
+		for _, h := range inbound([]Header{{name, value}}) {
+			m := nixie.Message{Queue: "q", Headers: []nixie.Header{h}}
+			if err := m.Check(); err != nil && nixie.CodeOf(err) != nixie.CodeLimit {
+				t.Errorf("%q: %v", h, err)
+			}
+		}
+		_ = count([]Header{{HeaderAttempts, value}}, HeaderAttempts)
+		if at := moment([]Header{{HeaderFirstFailureAt, value}}, HeaderFirstFailureAt); !at.IsZero() && (at.Year() < 1970 || at.Year() > lastYear) {
+			t.Errorf("%s", at)
+		}
+	})
+}

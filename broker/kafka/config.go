@@ -1,0 +1,83 @@
+package kafka
+
+import (
+	"context"
+	"time"
+
+	"github.com/twmb/franz-go/pkg/kgo"
+
+	"github.com/nixie-go/nixie"
+)
+
+// Config of a driver. Zero fields mean the default, −1 none.
+type Config struct {
+	Seeds  []string // host:port of some brokers; required
+	Group  string   // consumer group; required
+	Topics []string // to receive from; required
+
+	CommitEvery time.Duration // what is done is told the group no more often; default 200 ms
+	Grace       time.Duration // how long a partition that is to go waits for what is in hand of it; default 5 s, −1 not at all
+	MaxAhead    int           // records of a partition beyond its first unfinished one; default 50,000
+	FetchBytes  int32         // most that one fetch brings, unless a single record has more; default 16 MiB
+
+	// Client has further options of the client: security, timeouts, client ID. Those
+	// about the group and its commits are set by the driver and stay.
+	Client []kgo.Opt
+
+	life context.Context // of the clients; tests end it
+}
+
+// Defaults and bounds.
+const (
+	DefaultCommitEvery = 200 * time.Millisecond
+	DefaultGrace       = 5 * time.Second
+	DefaultMaxAhead    = 50_000
+	DefaultFetchBytes  = 16 << 20
+
+	callLimit     = 10 * time.Second // for a commit
+	leaveLimit    = 5 * time.Second  // for a member that was thrown out to end
+	deliveryLimit = 20 * time.Second // for a record that is published
+	topicAsked    = 2                // times that a topic is looked for before it counts as missing
+	partBytes     = 1 << 20          // of one partition in a fetch
+	fetchers      = 2                // fetches at a time
+	usualBytes    = 1_000_012        // largest record that a topic takes unless it is set otherwise
+	epochMask     = 1<<23 - 1
+)
+
+func (c Config) withDefaults() (Config, error) {
+	if c.life == nil {
+		c.life = context.Background()
+	}
+	if c.CommitEvery == 0 {
+		c.CommitEvery = DefaultCommitEvery
+	}
+	if c.Grace == 0 {
+		c.Grace = DefaultGrace
+	}
+	if c.MaxAhead == 0 {
+		c.MaxAhead = DefaultMaxAhead
+	}
+	if c.FetchBytes == 0 {
+		c.FetchBytes = DefaultFetchBytes
+	}
+	switch {
+	case len(c.Seeds) == 0:
+		return c, nixie.Errorf(nixie.CodeInvalid, "kafka has no seeds: name host and port of a broker at least")
+	case c.Group == "":
+		return c, nixie.Errorf(nixie.CodeInvalid, "kafka has no group: name the consumer group")
+	case len(c.Topics) == 0:
+		return c, nixie.Errorf(nixie.CodeInvalid, "kafka has no topics: name those to receive from")
+	case c.CommitEvery < time.Millisecond || c.CommitEvery > time.Minute:
+		return c, nixie.Errorf(nixie.CodeInvalid, "commit every is %s: give a time from 1ms to 1m", c.CommitEvery)
+	case c.Grace < 0 && c.Grace != -1 || c.Grace > maxGrace:
+		return c, nixie.Errorf(nixie.CodeInvalid, "grace is %s: give a time up to %s, or −1 for none", c.Grace, maxGrace)
+	case c.MaxAhead < 1:
+		return c, nixie.Errorf(nixie.CodeInvalid, "max ahead is %d: give a positive number", c.MaxAhead)
+	case c.FetchBytes < partBytes:
+		return c, nixie.Errorf(nixie.CodeInvalid, "fetch bytes is %d: give %d at least", c.FetchBytes, partBytes)
+	}
+	return c, nil
+}
+
+// maxGrace stays below the minute that the group waits for its members.
+const maxGrace = 30 * time.Second

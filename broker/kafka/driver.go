@@ -1,0 +1,174 @@
+// Package kafka is the driver for Apache Kafka: records of topics, received by a
+// consumer group.
+//
+// What is committed of a partition is the end of its finished prefix and nothing
+// else. A partition that is to go to another member waits a moment for what is in
+// hand, then commits and goes; of one that was lost nothing is committed. A member
+// that takes a partition says so in the metadata of its commit before it hands
+// anything out, so that records that take their holders with them are found: each
+// holder that finished nothing is counted there, after the first of them records go
+// out one by one, and after that the first one is the culprit.
+package kafka
+
+import (
+	"context"
+	"errors"
+	"sync"
+	"time"
+
+	"github.com/twmb/franz-go/pkg/kgo"
+
+	"github.com/nixie-go/nixie"
+	"github.com/nixie-go/nixie/broker"
+)
+
+// Driver receives from topics and publishes to others. Make one with [Open].
+type Driver struct {
+	c      Config
+	client *kgo.Client // publishes, and asks
+
+	mu        sync.Mutex
+	group     *kgo.Client // the member that receives; a new one when the group has thrown it out
+	kill      func()      // ends whatever that one still waits for
+	member    string      // its name; empty: not known yet
+	out       bool        // it was thrown out
+	parts     map[place]*partition
+	alarm     chan struct{} // closed when a partition is lost
+	interrupt func()        // ends the waiting of Receive
+	claimants int           // those who wait for polling
+	holding   int           // partitions with records that are held
+	trouble   error         // of the last commits, for the next Receive to tell
+	closing   bool
+	limits    map[string]int32 // largest record by topic
+
+	polling    chan struct{} // full from asking the client until what it said is sorted in; partitions come and go in between
+	committing sync.Mutex    // one commit at a time, and none while partitions go
+	dirty      chan struct{} // something is to be committed
+	quit       chan struct{}
+	committer  sync.WaitGroup
+}
+
+var _ broker.Driver = (*Driver)(nil)
+
+// Open joins the group. It does not wait for a broker to answer.
+func Open(c Config) (*Driver, error) {
+	c, err := c.withDefaults()
+	if err != nil {
+		return nil, err
+	}
+	d := &Driver{
+		c: c, parts: map[place]*partition{}, alarm: make(chan struct{}), interrupt: func() {}, limits: map[string]int32{},
+		polling: make(chan struct{}, 1),
+		dirty:   make(chan struct{}, 1), quit: make(chan struct{}),
+	}
+	usual := []kgo.Opt{kgo.RecordDeliveryTimeout(deliveryLimit), kgo.UnknownTopicRetries(topicAsked), kgo.ProducerLinger(0)}
+	if d.client, err = kgo.NewClient(append(append(usual, c.Client...),
+		kgo.WithContext(c.life), kgo.SeedBrokers(c.Seeds...), kgo.RequiredAcks(kgo.AllISRAcks()), kgo.ProducerBatchMaxBytesFn(d.largest))...); err != nil {
+		return nil, nixie.Errorf(nixie.CodeInvalid, "kafka client: %w", err)
+	}
+	if err := d.join(); err != nil {
+		d.client.Close()
+		return nil, err
+	}
+	d.committer.Go(d.commitLoop)
+	return d, nil
+}
+
+// Features says what Kafka can do.
+func (d *Driver) Features() broker.Features {
+	return broker.Features{System: "kafka", Held: true, Ordered: true}
+}
+
+// Lost is closed when a partition is lost with records in hand.
+func (d *Driver) Lost() <-chan struct{} {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	return d.alarm
+}
+
+// Ack marks records as finished. The group is told a little later.
+func (d *Driver) Ack(_ context.Context, records []*broker.Record) []error {
+	errs := make([]error, len(records))
+	moved := false
+	d.mu.Lock()
+	for i, r := range records {
+		at := r.Receipt.(*receipt)
+		p := at.part
+		if p.lost {
+			errs[i] = lost(p)
+			continue
+		}
+		if p.finish(at.position) {
+			p.moved, moved = true, true
+		}
+		p.quiet()
+		if p.paused && (len(p.held) == 0 && p.len() < d.c.MaxAhead/2) {
+			d.resume(p)
+		}
+	}
+	if moved && d.holding > 0 {
+		d.interrupt()
+	}
+	d.mu.Unlock()
+	if moved {
+		d.touch()
+	}
+	return errs
+}
+
+// Extend says which records are still ours. Those that nobody has begun, which a
+// lease of 0 says, are not to be begun when their partition is about to go.
+func (d *Driver) Extend(_ context.Context, records []*broker.Record, lease time.Duration) []error {
+	errs := make([]error, len(records))
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	for i, r := range records {
+		at := r.Receipt.(*receipt)
+		switch p := at.part; {
+		case p.lost:
+			errs[i] = lost(p)
+		case p.leaving && lease == 0:
+			errs[i] = lost(p)
+			p.leave(at.position)
+			p.quiet()
+		}
+	}
+	return errs
+}
+
+func lost(p *partition) error {
+	return nixie.Errorf(nixie.CodeLeaseLost, "partition %d of %s is not ours any more", p.part, p.topic)
+}
+
+// Back is not for Kafka: a record goes back with its partition only.
+func (d *Driver) Back(_ context.Context, records []*broker.Record, _ time.Duration) []error {
+	errs := make([]error, len(records))
+	for i := range errs {
+		errs[i] = nixie.Errorf(nixie.CodeInternal, "kafka takes no single record back")
+	}
+	return errs
+}
+
+// Close commits what is finished and leaves the group.
+func (d *Driver) Close(ctx context.Context) error {
+	d.mu.Lock()
+	was := d.closing
+	d.closing = true
+	d.mu.Unlock()
+	if was {
+		return closedError()
+	}
+	close(d.quit)
+	d.committer.Wait()
+	err := d.leaveGroup(ctx)
+	d.client.Close()
+	d.lose(d.all())
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	if err = errors.Join(err, d.trouble); err != nil {
+		return nixie.Errorf(nixie.CodeOutcomeUnknown, "leave the group: %w", err)
+	}
+	return nil
+}
+
+func closedError() error { return nixie.Errorf(nixie.CodeUnavailable, "kafka driver is closed") }

@@ -1,0 +1,243 @@
+package kafka
+
+import (
+	"testing"
+	"time"
+
+	"github.com/twmb/franz-go/pkg/kadm"
+
+	"github.com/nixie-go/nixie"
+	"github.com/nixie-go/nixie/broker"
+)
+
+// take receives n records from a driver.
+func take(t testing.TB, d *Driver, n int) []*broker.Record {
+	t.Helper()
+	ctx := limited(t)
+	var got []*broker.Record
+	for len(got) < n && ctx.Err() == nil {
+		some, err := d.Receive(ctx, n-len(got), time.Second)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for i := range some {
+			got = append(got, &some[i])
+		}
+	}
+	if len(got) < n {
+		t.Fatalf("received %d of %d", len(got), n)
+	}
+	return got
+}
+
+// stand is what the group has of the only partition with records.
+func (b *bed) stand(t testing.TB, part int32) (offset int64, starts int) {
+	t.Helper()
+	offsets, err := kadm.NewClient(b.client).FetchOffsets(limited(t), b.source)
+	if err != nil {
+		t.Fatal(err)
+	}
+	o, ok := offsets.Lookup(b.source, part)
+	if !ok {
+		return -1, 0
+	}
+	return o.At, startsIn(&o.Metadata)
+}
+
+// fill puts n records of one key on the source.
+func (b *bed) fill(t testing.TB, n int) {
+	t.Helper()
+	for i := range n {
+		b.Produce(t, broker.Publication{Channel: b.source, Key: []byte("one"), Value: []byte{byte(i)}})
+	}
+}
+
+// A member that was thrown out without knowing it commits nothing, is told, and its
+// records are refused.
+func TestLostCommitsNothing(t *testing.T) {
+	onBoth(t, func(t *testing.T, make func(testing.TB) *bed) {
+		b := make(t)
+		b.fill(t, 10)
+		slow, _ := b.open(t, nil)
+		defer closed(t, slow)
+		got := take(t, slow, 10)
+		all(t, slow.Ack(t.Context(), got[:2]))
+		part := got[0].Partition
+		for offset := int64(0); offset < 2; offset, _ = b.stand(t, part) {
+		}
+		alarm := slow.Lost()
+		b.kick(t, slow)
+		_ = slow.Ack(t.Context(), got[2:5]) // it may not know yet, and the group will not hear of it
+		select {
+		case <-alarm:
+		case <-limited(t).Done():
+			t.Fatal("nobody said that the partition is lost")
+		}
+		for _, err := range slow.Ack(t.Context(), got[5:]) {
+			if nixie.CodeOf(err) != nixie.CodeLeaseLost {
+				t.Errorf("late ack: %v", err)
+			}
+		}
+		again := take(t, slow, 1)
+		if again[0].Offset != 2 || again[0].Epoch <= got[0].Epoch {
+			t.Errorf("goes on at %d in epoch %d", again[0].Offset, again[0].Epoch)
+		}
+		if offset, _ := b.stand(t, part); offset != 2 {
+			t.Errorf("%d is committed", offset)
+		}
+	})
+}
+
+func closed(t testing.TB, d *Driver) {
+	t.Helper()
+	if err := d.Close(limited(t)); err != nil {
+		t.Error(err)
+	}
+}
+
+func all(t testing.TB, errs []error) {
+	t.Helper()
+	for _, err := range errs {
+		if err != nil {
+			t.Error(err)
+		}
+	}
+}
+
+// A holder counts from before it has anything until it gives the partition back in
+// good order; one that had nothing in hand when it vanished never does.
+func TestOnlyCrashesCount(t *testing.T) {
+	onBoth(t, func(t *testing.T, make func(testing.TB) *bed) {
+		b := make(t)
+		b.fill(t, 3)
+		var part int32
+		for range 4 { // leaves in good order, with nothing done
+			d, _ := b.open(t, nil)
+			part = take(t, d, 3)[0].Partition
+			if offset, starts := b.stand(t, part); offset != 0 || starts != 1 {
+				t.Errorf("in hand: offset %d, %d starts", offset, starts)
+			}
+			closed(t, d)
+			if offset, starts := b.stand(t, part); offset != 0 || starts != 0 {
+				t.Errorf("given back: offset %d, %d starts", offset, starts)
+			}
+		}
+		for range 4 { // vanishes with nothing in hand
+			d := b.Join(t).(*Driver)
+			b.fill(t, 1)
+			got := take(t, d, 1)
+			for n := range got {
+				all(t, d.Ack(t.Context(), got[n:n+1]))
+			}
+			ctx := limited(t)
+			for offset, starts := int64(0), 1; starts > 0 || offset <= got[0].Offset; offset, starts = b.stand(t, part) {
+				if ctx.Err() != nil {
+					t.Fatalf("offset %d, %d starts", offset, starts)
+				}
+				more, err := d.Receive(ctx, 10, 0)
+				if err != nil {
+					t.Fatal(err)
+				}
+				for n := range more {
+					got = append(got, &more[n])
+					all(t, d.Ack(ctx, got[len(got)-1:]))
+				}
+			}
+			b.Crash(t, d)
+		}
+		b.fill(t, 1)
+		d, _ := b.open(t, nil)
+		defer closed(t, d)
+		if r := take(t, d, 1)[0]; r.Crashes != 0 {
+			t.Errorf("%d crashes of a record that nobody had", r.Crashes)
+		}
+	})
+}
+
+// Who gives a partition up waits a moment for what is in hand and commits it; what
+// nobody has begun is not waited for.
+func TestGrace(t *testing.T) {
+	b := fake(t)
+	b.fill(t, 10)
+	first, _ := b.open(t, func(c *Config) { c.Grace = patience / 2 })
+	defer closed(t, first)
+	got := take(t, first, 10)
+	alarm := first.Lost()
+	var others []*Driver
+	for range 3 { // more members than partitions: one of them gets it
+		d, _ := b.open(t, nil)
+		others = append(others, d)
+	}
+	select {
+	case <-alarm:
+	case <-time.After(patience / 3):
+		closed(t, others[0])
+		t.Skip("the partition stayed where it is")
+	}
+	for i, err := range first.Extend(t.Context(), got[4:], 0) {
+		if nixie.CodeOf(err) != nixie.CodeLeaseLost {
+			t.Errorf("record %d may still be begun: %v", i, err)
+		}
+	}
+	all(t, first.Extend(t.Context(), got[:4], time.Minute))
+	all(t, first.Ack(t.Context(), got[:4]))
+	ctx := limited(t)
+	for ctx.Err() == nil {
+		for _, d := range others {
+			more, err := d.Receive(ctx, 1, time.Millisecond)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if len(more) > 0 {
+				if more[0].Offset != 4 {
+					t.Errorf("goes on at %d", more[0].Offset)
+				}
+				for _, d := range others {
+					closed(t, d)
+				}
+				return
+			}
+		}
+	}
+	t.Fatal("nobody got the partition")
+}
+
+// Far ahead of a record that is not finished nothing more is fetched of its
+// partition, and when it is finished the rest comes.
+func TestMaxAhead(t *testing.T) {
+	b := fake(t)
+	const n, ahead = 200, 20
+	b.fill(t, n)
+	d, _ := b.open(t, func(c *Config) { c.MaxAhead = ahead })
+	defer closed(t, d)
+	first := take(t, d, 1)
+	seen, empty := 1, 0
+	ctx := limited(t)
+	receive := func() (got int) {
+		more, err := d.Receive(ctx, ahead/2, 20*time.Millisecond)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for i := range more {
+			all(t, d.Ack(ctx, []*broker.Record{&more[i]}))
+		}
+		return len(more)
+	}
+	for empty < 5 && ctx.Err() == nil {
+		if got := receive(); got > 0 {
+			seen += got
+		} else {
+			empty++
+		}
+	}
+	if seen > 2*ahead {
+		t.Errorf("%d records are ahead, the bound is %d", seen, ahead)
+	}
+	all(t, d.Ack(ctx, first))
+	for seen < n && ctx.Err() == nil {
+		seen += receive()
+	}
+	if seen != n {
+		t.Errorf("%d of %d came", seen, n)
+	}
+}

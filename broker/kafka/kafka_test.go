@@ -1,0 +1,189 @@
+package kafka
+
+import (
+	"context"
+	"fmt"
+	"os"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/twmb/franz-go/pkg/kadm"
+	"github.com/twmb/franz-go/pkg/kfake"
+	"github.com/twmb/franz-go/pkg/kgo"
+
+	"github.com/nixie-go/nixie/broker"
+	"github.com/nixie-go/nixie/broker/brokertest"
+	"github.com/nixie-go/nixie/internal/testservers"
+)
+
+// bed is two topics and a group of a cluster.
+type bed struct {
+	seeds   []string
+	cluster *kfake.Cluster // nil: it is a real one
+	client  *kgo.Client
+	ends    map[broker.Driver]context.CancelFunc
+	source  string
+	letters string
+}
+
+// server is the broker of the tests of this package.
+var server testservers.Kafka
+
+func TestMain(m *testing.M) { os.Exit(testservers.WithKafka(m.Run, &server)) }
+
+// beds makes names that no other test has.
+var beds atomic.Int64
+
+// patience bounds what a test waits for.
+const patience = time.Minute
+
+// limited is a context that ends with the patience.
+func limited(t testing.TB) context.Context {
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(t.Context()), patience)
+	t.Cleanup(cancel)
+	return ctx
+}
+
+// fake makes a cluster in this process.
+func fake(t testing.TB) *bed {
+	t.Helper()
+	cluster, err := kfake.NewCluster(kfake.NumBrokers(1), kfake.GroupMinSessionTimeout(time.Second), kfake.BrokerConfigs(map[string]string{"group.initial.rebalance.delay.ms": "0"}))
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(cluster.Close)
+	b := newBed(t, cluster.ListenAddrs())
+	b.cluster = cluster
+	return b
+}
+
+// actual uses a real broker.
+func actual(t testing.TB) *bed {
+	t.Helper()
+	server.Need(t)
+	return newBed(t, []string{server.Seed})
+}
+
+// onBoth runs a test on a cluster in this process and on a real one.
+func onBoth(t *testing.T, test func(t *testing.T, make func(testing.TB) *bed)) {
+	t.Run("fake", func(t *testing.T) { test(t, fake) })
+	t.Run("real", func(t *testing.T) {
+		server.Need(t)
+		test(t, actual)
+	})
+}
+
+func newBed(t testing.TB, seeds []string) *bed {
+	t.Helper()
+	client, err := kgo.NewClient(kgo.SeedBrokers(seeds...), kgo.ProducerLinger(0), kgo.ProducerBatchMaxBytes(16<<20))
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(client.Close)
+	name := fmt.Sprintf("t%d-%d", os.Getpid(), beds.Add(1))
+	b := &bed{seeds: seeds, client: client, ends: map[broker.Driver]context.CancelFunc{}, source: name, letters: name + ".dlq"}
+	b.create(t, 3, nil, b.source, b.letters)
+	return b
+}
+
+func (b *bed) create(t testing.TB, parts int32, configs map[string]*string, topics ...string) {
+	t.Helper()
+	made, err := kadm.NewClient(b.client).CreateTopics(limited(t), parts, 1, configs, topics...)
+	if err != nil || made.Error() != nil {
+		t.Fatal(err, made.Error())
+	}
+}
+
+// Source implements [brokertest.Bed].
+func (b *bed) Source() string { return b.source }
+
+// open joins the group of a test. What it returns lives until end is called.
+func (b *bed) open(t testing.TB, change func(*Config)) (d *Driver, end context.CancelFunc) {
+	t.Helper()
+	life, end := context.WithCancel(context.Background())
+	t.Cleanup(end)
+	c := Config{
+		Seeds: b.seeds, Group: b.source, Topics: []string{b.source}, CommitEvery: 10 * time.Millisecond, Grace: 100 * time.Millisecond,
+		life:   life,
+		Client: []kgo.Opt{kgo.HeartbeatInterval(50 * time.Millisecond), kgo.SessionTimeout(2 * time.Second), kgo.RebalanceTimeout(3 * time.Second), kgo.FetchMaxWait(50 * time.Millisecond), kgo.RecordDeliveryTimeout(5 * time.Second)},
+	}
+	if change != nil {
+		change(&c)
+	}
+	d, err := Open(c)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return d, end
+}
+
+// Join implements [brokertest.Bed].
+func (b *bed) Join(t testing.TB) broker.Driver {
+	t.Helper()
+	d, end := b.open(t, nil)
+	b.ends[d] = end
+	return d
+}
+
+// Crash implements [brokertest.Bed]: it takes the member's connection away, and
+// lets the group know what it would learn at the end of its session.
+func (b *bed) Crash(t testing.TB, d broker.Driver) {
+	t.Helper()
+	k := d.(*Driver)
+	b.ends[d]()
+	close(k.quit)
+	k.committer.Wait()
+	k.group.Close()
+	k.client.Close()
+	b.kick(t, k)
+}
+
+// Produce implements [brokertest.Bed].
+func (b *bed) Produce(t testing.TB, records ...broker.Publication) {
+	t.Helper()
+	for i := range records {
+		if err := b.client.ProduceSync(limited(t), outbound(&records[i])).FirstErr(); err != nil {
+			t.Fatal(err)
+		}
+	}
+}
+
+// Records implements [brokertest.Bed].
+func (b *bed) Records(t testing.TB, channel string) []broker.Record {
+	t.Helper()
+	ctx := limited(t)
+	ends, err := kadm.NewClient(b.client).ListEndOffsets(ctx, channel)
+	if err != nil {
+		t.Fatal(err)
+	}
+	left := int64(0)
+	ends.Each(func(o kadm.ListedOffset) { left += o.Offset })
+	if left == 0 {
+		return nil
+	}
+	reader, err := kgo.NewClient(kgo.SeedBrokers(b.seeds...), kgo.ConsumeTopics(channel), kgo.FetchMaxWait(50*time.Millisecond))
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer reader.Close()
+	var all []broker.Record
+	for int64(len(all)) < left {
+		fetches := reader.PollFetches(ctx) // errors of connections go by
+		if ctx.Err() != nil {
+			t.Fatal(fetches.Err())
+		}
+		fetches.EachRecord(func(r *kgo.Record) {
+			var out broker.Record
+			newPartition(place{r.Topic, r.Partition}, 1).record(r, &out, &receipt{})
+			all = append(all, out)
+		})
+	}
+	return all
+}
+
+func TestSuite(t *testing.T) {
+	onBoth(t, func(t *testing.T, make func(testing.TB) *bed) {
+		brokertest.Run(t, func(t testing.TB) brokertest.Bed { return make(t) })
+	})
+}

@@ -1,0 +1,72 @@
+//go:build unix
+
+package kafka
+
+import (
+	"context"
+	"fmt"
+	"testing"
+	"time"
+
+	"github.com/nixie-go/nixie"
+	"github.com/nixie-go/nixie/broker"
+	"github.com/nixie-go/nixie/internal/testservers"
+)
+
+// A broker that is killed and comes back under load costs repeats and time, and no
+// record.
+func TestBrokerKilled(t *testing.T) {
+	t.Parallel()
+	own := testservers.OwnKafka(t)
+	b := newBed(t, []string{own.Seed})
+	const records, kills = 1_000, 1
+	var list []broker.Publication
+	for i := range records {
+		list = append(list, broker.Publication{Channel: b.source, Key: fmt.Append(nil, i%40), Value: fmt.Append(nil, i)})
+	}
+	b.Produce(t, list...)
+	l := newLedger(b)
+	h := b.start(t, func(ctx context.Context, d *nixie.Delivery) error {
+		pass(ctx, time.Millisecond)
+		l.note(d)
+		if d.Origin.Offset%50 == 0 {
+			return errBad
+		}
+		return nil
+	}, nil)
+	for n := range kills {
+		l.until(t, records*(n+1)/(kills+2))
+		if err := own.Kill(limited(t)); err != nil {
+			t.Fatal(err)
+		}
+	}
+	l.until(t, records)
+	at, ctx := l.check(t), limited(t)
+	for ; at < records && ctx.Err() == nil; at = l.check(t) {
+		pass(ctx, 20*time.Millisecond)
+	}
+	if at != records {
+		t.Errorf("%d of %d are committed", at, records)
+	}
+	dead := map[string]bool{}
+	for _, r := range b.Records(t, b.letters) {
+		dead[header(&r, broker.HeaderPartition)+"/"+header(&r, broker.HeaderOffset)] = true
+	}
+	want := 0
+	for _, offsets := range l.done {
+		want += (len(offsets) + 49) / 50
+	}
+	if len(dead) != want {
+		t.Errorf("%d records have letters, want %d", len(dead), want)
+	}
+	h.leave(t)
+}
+
+func header(r *broker.Record, name string) string {
+	for _, h := range r.Headers {
+		if h.Name == name {
+			return string(h.Value)
+		}
+	}
+	return ""
+}

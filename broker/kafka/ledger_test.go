@@ -1,0 +1,243 @@
+package kafka
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"math/rand/v2"
+	"slices"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/twmb/franz-go/pkg/kadm"
+	"github.com/twmb/franz-go/pkg/kmsg"
+
+	"github.com/nixie-go/nixie"
+	"github.com/nixie-go/nixie/broker"
+	"github.com/nixie-go/nixie/internal/tier"
+	"github.com/nixie-go/nixie/policy"
+	"github.com/nixie-go/nixie/worker"
+)
+
+// ledger knows which records were handled, and asks the group whether it was told
+// more than that.
+type ledger struct {
+	bed     *bed
+	mu      sync.Mutex
+	changed *sync.Cond
+	done    map[place]map[int64]int // how often
+	all     int                     // different ones
+}
+
+func newLedger(b *bed) *ledger {
+	l := &ledger{bed: b, done: map[place]map[int64]int{}}
+	l.changed = sync.NewCond(&l.mu)
+	return l
+}
+
+func (l *ledger) note(d *nixie.Delivery) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	at := place{d.Origin.Channel, d.Origin.Partition}
+	if l.done[at] == nil {
+		l.done[at] = map[int64]int{}
+	}
+	if l.done[at][d.Origin.Offset]++; l.done[at][d.Origin.Offset] == 1 {
+		l.all++
+	}
+	l.changed.Broadcast()
+}
+
+// until waits until so many different records were handled.
+func (l *ledger) until(t testing.TB, n int) {
+	t.Helper()
+	late := false
+	timer := time.AfterFunc(patience, func() {
+		l.mu.Lock()
+		defer l.mu.Unlock()
+		late = true
+		l.changed.Broadcast()
+	})
+	defer timer.Stop()
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	for l.all < n {
+		if late {
+			t.Fatalf("%d of %d records were handled", l.all, n)
+		}
+		l.changed.Wait()
+	}
+}
+
+// check compares what the group has with what was handled: every record before a
+// committed offset was.
+func (l *ledger) check(t testing.TB) (committed int64) {
+	t.Helper()
+	ctx := limited(t)
+	offsets, err := kadm.NewClient(l.bed.client).FetchOffsets(ctx, l.bed.source)
+	for err != nil && ctx.Err() == nil { // the connection was of a broker that was killed
+		offsets, err = kadm.NewClient(l.bed.client).FetchOffsets(ctx, l.bed.source)
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	for topic, parts := range offsets {
+		for n, o := range parts {
+			for before := range o.At {
+				if l.done[place{topic, n}][before] == 0 {
+					t.Fatalf("partition %d: %d is committed, and %d was not handled", n, o.At, before)
+				}
+			}
+			committed += o.At
+		}
+	}
+	return committed
+}
+
+// hand is a member of a group with a worker.
+type hand struct {
+	driver *Driver
+	end    context.CancelFunc
+	worker *worker.Worker
+	stop   context.CancelFunc
+	ran    chan error
+}
+
+// start makes a member of the group that handles records.
+func (b *bed) start(t testing.TB, handle func(context.Context, *nixie.Delivery) error, change func(*Config, *broker.Config, *policy.Config)) *hand {
+	t.Helper()
+	h := &hand{ran: make(chan error, 1)}
+	source, rules := broker.Config{Letters: broker.DefaultLetters}, policy.Config{Backoff: policy.Backoff{Base: -1}}
+	h.driver, h.end = b.open(t, func(c *Config) {
+		if change != nil {
+			change(c, &source, &rules)
+		}
+	})
+	source.Driver = h.driver
+	s, err := broker.New(source)
+	if err != nil {
+		t.Fatal(err)
+	}
+	p, err := policy.New(rules)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if h.worker, err = worker.New(worker.Config{Source: s, Policy: p, Handler: nixie.HandlerFunc(handle), Concurrency: 4, Drain: -1, Name: "hand"}); err != nil {
+		t.Fatal(err)
+	}
+	ctx, stop := context.WithCancel(context.Background())
+	h.stop = stop
+	go func() { h.ran <- h.worker.Run(ctx) }()
+	return h
+}
+
+// leave ends a member in good order.
+func (h *hand) leave(t testing.TB) {
+	t.Helper()
+	h.stop()
+	if err := <-h.ran; err != nil {
+		t.Error(err)
+	}
+	if err := h.driver.Close(limited(t)); err != nil {
+		t.Error(err)
+	}
+}
+
+// crash ends it without a goodbye.
+func (h *hand) crash(t testing.TB, b *bed) {
+	t.Helper()
+	b.ends[h.driver] = h.end
+	b.Crash(t, h.driver)
+	h.stop()
+	h.worker.Abort()
+	<-h.ran
+}
+
+// kick takes a member out of the group, as a coordinator does that has not heard of
+// it for too long. It does not know yet.
+func (b *bed) kick(t testing.TB, d *Driver) {
+	t.Helper()
+	member, _ := d.group.GroupMetadata()
+	leave := kmsg.NewPtrLeaveGroupRequest()
+	leave.Group = d.c.Group
+	leave.Members = []kmsg.LeaveGroupRequestMember{{MemberID: member}}
+	if _, err := leave.RequestWith(limited(t), b.client); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// Members join, leave, crash and are thrown out while they work: nothing is lost,
+// and never is more committed than was handled.
+func TestRebalances(t *testing.T) {
+	proof := tier.Proof{Name: "kafka-rebalances", Unit: "changes of a group", Quick: 24, Deep: 4_000}
+	proof.Run(t, func(t *testing.T, seed uint64) int { return changes(t, fake(t), seed) })
+}
+
+// The same on a real broker.
+func TestRebalancesOnARealBroker(t *testing.T) { changes(t, actual(t), 1) }
+
+func changes(t *testing.T, b *bed, seed uint64) int {
+	const records, events = 600, 8
+	dice := rand.New(rand.NewPCG(seed, 1))
+	var list []broker.Publication
+	for i := range records {
+		list = append(list, broker.Publication{Channel: b.source, Key: fmt.Append(nil, dice.IntN(50)), Value: fmt.Append(nil, i)})
+	}
+	b.Produce(t, list...)
+	l := newLedger(b)
+	handle := func(ctx context.Context, d *nixie.Delivery) error {
+		if n := d.Origin.Offset; d.Attempts == 1 && n%13 == 0 {
+			return nixie.Transient(errors.New("not now"))
+		} else if n%29 == 0 {
+			pass(ctx, 5*time.Millisecond)
+		}
+		l.note(d)
+		return nil
+	}
+	begin := func() *hand { return b.start(t, handle, nil) }
+	hands := []*hand{begin()}
+	for n := range events {
+		l.until(t, records*(n+1)/(events+2))
+		which := dice.IntN(len(hands))
+		switch what := dice.IntN(4); {
+		case what == 0 || len(hands) == 1 && what < 3:
+			hands = append(hands, begin())
+			continue
+		case what == 1:
+			hands[which].leave(t)
+		case what == 2:
+			hands[which].crash(t, b)
+		default:
+			b.kick(t, hands[which].driver)
+			l.check(t)
+			continue
+		}
+		l.check(t)
+		hands = slices.Delete(hands, which, which+1)
+	}
+	l.until(t, records)
+	for _, h := range hands {
+		h.leave(t)
+	}
+	last := begin() // who was thrown out has not told the group of all
+	defer last.leave(t)
+	at, ctx := l.check(t), limited(t)
+	for ; at < records && ctx.Err() == nil; at = l.check(t) {
+		pass(ctx, 5*time.Millisecond)
+	}
+	if at != records {
+		t.Errorf("%d of %d are committed in the end", at, records)
+	}
+	return events
+}
+
+// pass is the time that a handler needs.
+func pass(ctx context.Context, d time.Duration) {
+	select {
+	case <-time.After(d):
+	case <-ctx.Done():
+	}
+}

@@ -1,0 +1,212 @@
+package kafka
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"strings"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/twmb/franz-go/pkg/kgo"
+	"github.com/twmb/franz-go/pkg/kmsg"
+
+	"github.com/nixie-go/nixie"
+	"github.com/nixie-go/nixie/broker"
+	"github.com/nixie-go/nixie/policy"
+	"github.com/nixie-go/nixie/store"
+	"github.com/nixie-go/nixie/store/memory"
+)
+
+var errBad = nixie.Permanent(errors.New("no good"))
+
+// letters waits until there are n letters and returns them.
+func (b *bed) lettersOf(t testing.TB, n int) []broker.Record {
+	t.Helper()
+	ctx := limited(t)
+	for ctx.Err() == nil {
+		if got := b.Records(t, b.letters); len(got) >= n {
+			return got
+		}
+		pass(ctx, 5*time.Millisecond)
+	}
+	t.Fatalf("no %d letters", n)
+	return nil
+}
+
+// S13: as long as the topic of the letters is not there nothing is committed, and
+// when somebody has made it the letters go there.
+func TestS13_MissingTopicOfLetters(t *testing.T) {
+	onBoth(t, func(t *testing.T, make func(testing.TB) *bed) {
+		b := make(t)
+		b.fill(t, 3)
+		var tried atomic.Int64
+		later := b.source + ".later"
+		h := b.start(t, func(context.Context, *nixie.Delivery) error { tried.Add(1); return errBad },
+			func(_ *Config, c *broker.Config, _ *policy.Config) { c.Letters = "{source}.later" })
+		ctx := limited(t)
+		for tried.Load() < 1 && ctx.Err() == nil {
+			pass(ctx, time.Millisecond)
+		}
+		for part := range int32(3) {
+			if offset, _ := b.stand(t, part); offset > 0 {
+				t.Errorf("partition %d: %d is committed, and there is no letter", part, offset)
+			}
+		}
+		b.create(t, 1, nil, later)
+		for len(b.Records(t, later)) < 3 && ctx.Err() == nil {
+			pass(ctx, 5*time.Millisecond)
+		}
+		h.leave(t)
+		total := int64(0)
+		for part := range int32(3) {
+			offset, _ := b.stand(t, part)
+			total += max(offset, 0)
+		}
+		if n := len(b.Records(t, later)); n != 3 || total != 3 {
+			t.Errorf("%d letters, %d committed", n, total)
+		}
+	})
+}
+
+// S13: a letter whose acknowledgement is lost was perhaps written, and perhaps not:
+// nothing is committed before one was.
+func TestS13_LetterWithoutAnswer(t *testing.T) {
+	t.Parallel()
+	b := fake(t)
+	b.fill(t, 1)
+	var lost atomic.Int64
+	b.cluster.ControlKey(int16(kmsg.Produce), func(kmsg.Request) (kmsg.Response, error, bool) {
+		b.cluster.KeepControl()
+		if lost.Add(1) <= 1 {
+			return nil, errors.New("the connection broke"), true
+		}
+		return nil, nil, false
+	})
+	h := b.start(t, func(context.Context, *nixie.Delivery) error { return errBad }, nil)
+	letters := b.lettersOf(t, 1)
+	h.leave(t)
+	if offset, _ := b.stand(t, letters[0].Partition); lost.Load() < 2 || len(letters) != 1 || offset != 1 {
+		t.Errorf("%d requests, %d letters, %d committed", lost.Load(), len(letters), offset)
+	}
+}
+
+// A letter that does not fit its topic is no letter: nothing is committed, and what
+// others have to do goes on.
+func TestLetterThatDoesNotFit(t *testing.T) {
+	onBoth(t, func(t *testing.T, make func(testing.TB) *bed) {
+		b := make(t)
+		small := "3000"
+		b.create(t, 1, map[string]*string{"max.message.bytes": &small}, b.source+".small")
+		big := bytes.Repeat([]byte("no pattern here: 0123456789 abcdefghij "), 200)
+		for i := range big {
+			big[i] ^= byte(i * i)
+		}
+		b.Produce(t, broker.Publication{Channel: b.source, Key: []byte("one"), Value: big})
+		b.fill(t, 5)
+		var fine, bad atomic.Int64
+		h := b.start(t, func(_ context.Context, d *nixie.Delivery) error {
+			if len(d.Body) > 1 {
+				bad.Add(1)
+				return errBad
+			}
+			fine.Add(1)
+			return nil
+		}, func(_ *Config, c *broker.Config, _ *policy.Config) {
+			c.Letters, c.Order = "{source}.small", broker.OrderNone
+		})
+		ctx := limited(t)
+		for (fine.Load() < 5 || bad.Load() < 1) && ctx.Err() == nil {
+			pass(ctx, time.Millisecond)
+		}
+		s, err := broker.New(broker.Config{Driver: h.driver, Letters: "{source}.small"})
+		if err != nil {
+			t.Fatal(err)
+		}
+		found, err := s.Check(ctx, []string{b.source})
+		if err != nil || len(found) == 0 || found[0].Name != "target-too-small" {
+			t.Errorf("the check says %+v, %v", found, err)
+		}
+		h.stop()
+		h.worker.Abort()
+		h.end() // it would try for ever
+		<-h.ran
+		for part := range int32(3) {
+			if offset, _ := b.stand(t, part); offset > 0 {
+				t.Errorf("partition %d: %d is committed", part, offset)
+			}
+		}
+	})
+}
+
+// What a source must not be started with is refused by name.
+func TestCheck(t *testing.T) {
+	onBoth(t, func(t *testing.T, make func(testing.TB) *bed) {
+		b := make(t)
+		policy := "compact"
+		b.create(t, 1, map[string]*string{"cleanup.policy": &policy}, b.source+".compacted")
+		d, _ := b.open(t, nil)
+		defer closed(t, d)
+		for _, c := range []struct{ letters, source, want string }{
+			{"{source}.nowhere", b.source, "missing-target"},
+			{b.source, b.source, "cycle"},
+			{"{source}.compacted", b.source, "compacted-target"},
+			{"{source}.dlq", b.source + ".nowhere", "missing-source"},
+		} {
+			s, err := broker.New(broker.Config{Driver: d, Letters: c.letters})
+			if err != nil {
+				t.Fatal(err)
+			}
+			found, err := s.Check(limited(t), []string{c.source})
+			if err != nil {
+				t.Fatal(err)
+			}
+			if err := broker.Refusal(found); err == nil || !strings.Contains(err.Error(), c.want) {
+				t.Errorf("letters %s of %s: %v, %+v", c.letters, c.source, err, found)
+			}
+		}
+		s, err := broker.New(broker.Config{Driver: d, Letters: broker.DefaultLetters})
+		if err != nil {
+			t.Fatal(err)
+		}
+		found, err := s.Check(limited(t), []string{b.source})
+		if err != nil || broker.Refusal(found) != nil {
+			t.Errorf("%+v, %v", found, err)
+		}
+	})
+}
+
+// Odd records die like others: in the topic of the letters and in the office, with
+// all that they had.
+func TestOddRecords(t *testing.T) {
+	onBoth(t, func(t *testing.T, make func(testing.TB) *bed) {
+		b := make(t)
+		many := &kgo.Record{Topic: b.source, Key: []byte("many headers"), Value: []byte("v")}
+		for i := range 3_000 {
+			many.Headers = append(many.Headers, kgo.RecordHeader{Key: fmt.Sprint("h", i), Value: []byte{byte(i)}})
+		}
+		large := &kgo.Record{Topic: b.source, Key: []byte("large"), Value: bytes.Repeat([]byte{0xff}, 900_000)}
+		old := &kgo.Record{Topic: b.source, Key: []byte("no time"), Value: nil, Timestamp: time.UnixMilli(-1)}
+		if err := b.client.ProduceSync(limited(t), many, large, old).FirstErr(); err != nil {
+			t.Fatal(err)
+		}
+		st := memory.New(memory.Options{})
+		h := b.start(t, func(context.Context, *nixie.Delivery) error { return errBad },
+			func(_ *Config, c *broker.Config, _ *policy.Config) { c.Office, c.Queue = st, "odd" })
+		got := b.lettersOf(t, 3)
+		h.leave(t)
+		for _, l := range got {
+			for _, want := range []*kgo.Record{many, large, old} {
+				if bytes.Equal(l.Key, want.Key) && (!bytes.Equal(l.Value, want.Value) || (l.Value == nil) != (want.Value == nil) || len(l.Headers) < len(want.Headers)) {
+					t.Errorf("%s: %d bytes, %d headers", l.Key, len(l.Value), len(l.Headers))
+				}
+			}
+		}
+		letters, _, err := st.Letters(t.Context(), nixie.Filter{}, store.Page{})
+		if err != nil || len(letters) != 3 {
+			t.Errorf("%d in the office, %v", len(letters), err)
+		}
+	})
+}

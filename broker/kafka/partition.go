@@ -1,0 +1,159 @@
+package kafka
+
+import (
+	"crypto/sha256"
+	"encoding/binary"
+	"fmt"
+	"strconv"
+	"strings"
+
+	"github.com/twmb/franz-go/pkg/kgo"
+
+	"github.com/nixie-go/nixie"
+	"github.com/nixie-go/nixie/broker"
+)
+
+// place names a partition.
+type place struct {
+	topic string
+	part  int32
+}
+
+// partition is one that this member has, from its assignment to its loss. Whatever
+// was handed out before belongs to another partition value, and is refused.
+type partition struct {
+	place
+	prefix
+	epoch  int64
+	seed   [2]uint64     // of the IDs of its records
+	held   []*kgo.Record // fetched, and not to be handed out yet
+	paused bool
+
+	leaving bool          // nothing more of it is to be begun
+	calm    chan struct{} // closed when nothing is in hand, once it is leaving
+	lost    bool
+
+	known   bool // next is known
+	before  int  // holders that finished nothing, before this one
+	counted bool // this one is counted among them
+	moved   bool // it finished something
+	kept    mark // what the group has
+	keptAny bool // it has something
+}
+
+// mark is what is committed of a partition.
+type mark struct {
+	offset int64
+	epoch  int32
+	starts int
+}
+
+func newPartition(at place, epoch int64) *partition {
+	sum := sha256.Sum256(fmt.Appendf(nil, "kafka\x00%s\x00%d", at.topic, at.part))
+	return &partition{
+		place: at, epoch: epoch & epochMask,
+		seed: [2]uint64{binary.BigEndian.Uint64(sum[:]), binary.BigEndian.Uint64(sum[8:])},
+	}
+}
+
+// alone reports whether its records are handed out one by one: a holder before this
+// one finished nothing.
+func (p *partition) alone() bool { return p.before > 0 && !p.moved }
+
+// mark is what is to be committed now. The count of holders says that this one has
+// something in hand.
+func (p *partition) mark() mark {
+	m := mark{offset: p.next, epoch: p.prefix.leader}
+	switch {
+	case !p.counted && !p.moved:
+		m.starts = p.before
+	case p.counted && !p.moved:
+		m.starts = p.before + 1
+	case p.counted:
+		m.starts = 1
+	}
+	return m
+}
+
+// farewell is what is to be committed when the partition is given up in good order:
+// that this one had it does not count.
+func (p *partition) farewell() mark {
+	m := mark{offset: p.next, epoch: p.prefix.leader}
+	if !p.moved {
+		m.starts = p.before
+	}
+	return m
+}
+
+// started is how the group keeps the count of holders.
+const started = "nixie starts="
+
+func (m mark) metadata() string {
+	if m.starts == 0 {
+		return ""
+	}
+	return started + strconv.Itoa(m.starts)
+}
+
+// startsIn reads what metadata wrote; that of others says nothing.
+func startsIn(metadata *string) int {
+	if metadata == nil {
+		return 0
+	}
+	n, err := strconv.Atoi(strings.TrimPrefix(*metadata, started))
+	if err != nil || n < 0 || !strings.HasPrefix(*metadata, started) {
+		return 0
+	}
+	return min(n, maxStarts)
+}
+
+const maxStarts = 1_000_000
+
+// receipt is where a record that is handed out is found.
+type receipt struct {
+	part     *partition
+	position int64
+}
+
+// record makes a record of the contract.
+func (p *partition) record(r *kgo.Record, to *broker.Record, at *receipt) {
+	*to = broker.Record{
+		Channel: r.Topic, Partition: r.Partition, Offset: r.Offset, Key: r.Key, Value: r.Value, Timestamp: r.Timestamp,
+		ID: p.id(r), Epoch: p.epoch, Receipt: at,
+	}
+	if len(r.Headers) > 0 {
+		to.Headers = make([]broker.Header, len(r.Headers))
+		for i, h := range r.Headers {
+			to.Headers[i] = broker.Header{Name: h.Key, Value: h.Value}
+		}
+	}
+	if p.alone() && p.before > 1 && p.open == 0 {
+		to.Crashes = p.before // the holders of this one alone, and the one that had others as well
+	}
+	*at = receipt{p, p.add(r.Offset, r.LeaderEpoch)}
+}
+
+// id is the same each time, and like all IDs a UUID of version 7: its time is that
+// of the record. Two offsets of a partition never have the same.
+func (p *partition) id(r *kgo.Record) (id nixie.ID) {
+	at := uint64(max(r.Timestamp.UnixMilli(), 1))
+	high, low := mix(p.seed[0]^uint64(r.Offset)), mix(p.seed[1]+uint64(r.Offset))
+	binary.BigEndian.PutUint64(id[:8], at<<16|7<<12|high&0xfff)
+	binary.BigEndian.PutUint64(id[8:], low&(1<<62-1)|2<<62)
+	return id
+}
+
+// mix scatters the bits of a number, no two numbers to the same.
+func mix(x uint64) uint64 {
+	x = (x ^ x>>30) * 0xbf58476d1ce4e5b9
+	x = (x ^ x>>27) * 0x94d049bb133111eb
+	return x ^ x>>31
+}
+
+// quiet tells whoever waits for it that nothing is in hand any more.
+func (p *partition) quiet() {
+	if p.calm != nil && p.open == 0 {
+		close(p.calm)
+		p.calm = nil
+	}
+}

@@ -1,0 +1,194 @@
+package kafka
+
+import (
+	"context"
+	"errors"
+	"time"
+
+	"github.com/twmb/franz-go/pkg/kgo"
+
+	"github.com/nixie-go/nixie"
+	"github.com/nixie-go/nixie/broker"
+)
+
+// Receive hands out what was held and may go now, and what the client has fetched.
+// An error may come with records: it is about earlier commits, or another partition.
+func (d *Driver) Receive(ctx context.Context, most int, wait time.Duration) ([]broker.Record, error) {
+	if wait > 0 {
+		limited, cancel := context.WithTimeout(ctx, wait)
+		defer cancel()
+		ctx = limited
+	}
+	if err := d.ready(); err != nil {
+		return nil, err
+	}
+	if err := d.rejoin(ctx); err != nil {
+		return nil, err
+	}
+	if got := d.heldRecords(ctx, most); len(got) > 0 {
+		return got, nil
+	}
+	got, err := d.fetch(ctx, most, wait > 0)
+	if len(got) == 0 {
+		got = d.heldRecords(ctx, most)
+	}
+	return got, err
+}
+
+// fetch takes in what the client has fetched.
+func (d *Driver) fetch(ctx context.Context, most int, wait bool) ([]broker.Record, error) {
+	d.polling <- struct{}{}
+	defer func() { <-d.polling }()
+	polled, err := d.poll(ctx, most, wait)
+	return d.sort(polled), err
+}
+
+// ready tells what is wrong.
+func (d *Driver) ready() error {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	if d.closing {
+		return closedError()
+	}
+	err := d.trouble
+	d.trouble = nil
+	return err
+}
+
+// poll asks the client, without blocking if there is to be no waiting.
+func (d *Driver) poll(ctx context.Context, most int, wait bool) (kgo.Fetches, error) {
+	if ctx.Err() != nil {
+		return nil, nil
+	}
+	var fetches kgo.Fetches
+	if wait {
+		waiting, cancel := context.WithCancel(ctx)
+		defer cancel()
+		d.mu.Lock()
+		d.interrupt = cancel
+		if d.claimants > 0 || d.more() {
+			cancel()
+		}
+		d.mu.Unlock()
+		fetches = d.group.PollRecords(waiting, most)
+	} else {
+		fetches = d.group.PollRecords(nil, most) //nolint:staticcheck // nil is its word for not waiting
+	}
+	var err error
+	for _, e := range fetches.Errors() {
+		switch {
+		case errors.Is(e.Err, context.Canceled), errors.Is(e.Err, context.DeadlineExceeded), regroups(e.Err):
+		case errors.Is(e.Err, kgo.ErrClientClosed):
+			return fetches, closedError()
+		default:
+			err = nixie.Errorf(nixie.CodeUnavailable, "fetch partition %d of %s: %w", e.Partition, e.Topic, e.Err)
+		}
+	}
+	return fetches, err
+}
+
+// sort takes polled records in, before partitions can go: those that may be handed
+// out at once are returned, others are held. What is of a partition that is not ours
+// comes to whoever has it.
+func (d *Driver) sort(fetches kgo.Fetches) []broker.Record {
+	n := fetches.NumRecords()
+	if n == 0 {
+		return nil
+	}
+	got := make([]broker.Record, 0, n)
+	receipts := make([]receipt, n)
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	fetches.EachPartition(func(f kgo.FetchTopicPartition) {
+		p := d.parts[place{f.Topic, f.Partition}]
+		if p == nil || d.out || len(f.Records) == 0 {
+			return
+		}
+		if !p.known {
+			p.next, p.prefix.leader, p.known = f.Records[0].Offset, -1, true
+		}
+		if !p.counted || p.alone() || len(p.held) > 0 {
+			d.hold(p, f.Records)
+			return
+		}
+		for _, r := range f.Records {
+			got = got[:len(got)+1]
+			p.record(r, &got[len(got)-1], &receipts[len(got)-1])
+		}
+		if p.len() >= d.c.MaxAhead {
+			d.pause(p)
+		}
+	})
+	return got
+}
+
+// hold keeps records back.
+func (d *Driver) hold(p *partition, records []*kgo.Record) {
+	if len(p.held) == 0 {
+		d.holding++
+	}
+	p.held = append(p.held, records...)
+}
+
+// more reports whether something that is held may be handed out. The mutex is held.
+func (d *Driver) more() bool {
+	if d.holding == 0 {
+		return false
+	}
+	for _, p := range d.parts {
+		if p.goes() {
+			return true
+		}
+	}
+	return false
+}
+
+// goes reports whether a record that is held may be handed out.
+func (p *partition) goes() bool {
+	return len(p.held) > 0 && !p.leaving && (!p.alone() || p.open == 0)
+}
+
+func (d *Driver) pause(p *partition) {
+	if !p.paused {
+		p.paused = true
+		d.group.PauseFetchPartitions(map[string][]int32{p.topic: {p.part}})
+	}
+}
+
+func (d *Driver) resume(p *partition) {
+	p.paused = false
+	d.group.ResumeFetchPartitions(map[string][]int32{p.topic: {p.part}})
+}
+
+// heldRecords hands out what is held of partitions whose holder is counted by now:
+// one at a time of those whose holders before finished nothing.
+func (d *Driver) heldRecords(ctx context.Context, most int) []broker.Record {
+	d.mu.Lock()
+	more := d.more()
+	d.mu.Unlock()
+	if !more {
+		return nil
+	}
+	d.countIn(ctx)
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	var got []broker.Record
+	for _, p := range d.parts {
+		for p.counted && p.goes() && len(got) < most {
+			got = append(got, broker.Record{})
+			p.record(p.held[0], &got[len(got)-1], &receipt{})
+			p.held = p.held[1:]
+			if len(p.held) == 0 {
+				p.held = nil
+				d.holding--
+			}
+		}
+		switch {
+		case len(p.held) > 0:
+			d.pause(p)
+		case p.paused && !p.alone() && p.len() < d.c.MaxAhead:
+			d.resume(p)
+		}
+	}
+	return got
+}

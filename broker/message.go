@@ -1,0 +1,93 @@
+package broker
+
+import (
+	"encoding/base64"
+	"encoding/json"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+	"unicode/utf8"
+
+	"github.com/nixie-go/nixie"
+)
+
+// fill makes the delivery of an item from its record. Counts of holders before come
+// from its headers: a record that was sent on for a retry has them.
+func (i *item) fill(f Features, queue string, now time.Time) {
+	r, m := i.record, &i.delivery.Message
+	at := sane(r.Timestamp)
+	i.origin = nixie.Origin{
+		System: f.System, Channel: r.Channel, Partition: r.Partition, Offset: r.Offset,
+		MessageID: r.MessageID, Key: r.Key, Timestamp: at,
+	}
+	m.ID, m.Queue, m.Body, m.Origin = r.ID, queue, r.Value, &i.origin
+	if queue == "" {
+		m.Queue = r.Channel
+	}
+	if key := string(r.Key); key != "" && nixie.CheckName("key", key) == nil {
+		m.Key = key
+	}
+	m.State, m.Generation, m.EnqueuedAt, m.FirstReceivedAt = nixie.Leased, 1, at, now
+	m.Crashes, m.Deliveries = r.Crashes, max(r.Before, r.Crashes)
+	m.Attempts = m.Deliveries
+	if len(r.Headers) > 0 {
+		m.Headers = inbound(r.Headers)
+		m.Redrives = count(r.Headers, HeaderRedriveCount)
+		m.Generation = 1 + m.Redrives
+	}
+}
+
+// inBase64 begins the name of a header that is no text; the rest of the name, and
+// the value after a dot, are in base64. A value that is nil has no dot.
+const inBase64 = "x-nixie-base64-"
+
+// inbound makes headers of a broker ours, which are text. Those that we wrote are
+// left out.
+func inbound(headers []Header) []nixie.Header {
+	var out []nixie.Header
+	for _, h := range headers {
+		switch {
+		case ours(h.Name):
+		case h.Name != "" && h.Value != nil && utf8.ValidString(h.Name) && utf8.Valid(h.Value) && !strings.HasPrefix(h.Name, inBase64):
+			out = append(out, nixie.Header{Name: h.Name, Value: string(h.Value)})
+		default:
+			out = append(out, encoded(h))
+		}
+	}
+	return out
+}
+
+func encoded(h Header) nixie.Header {
+	e := nixie.Header{Name: inBase64 + base64.RawURLEncoding.EncodeToString([]byte(h.Name))}
+	if h.Value != nil {
+		e.Value = "." + base64.StdEncoding.EncodeToString(h.Value)
+	}
+	return e
+}
+
+// parked is what is kept of an item in the store where it waits for its retry. Its
+// key of deduplication is its place, so that it is not kept twice.
+func (i *item) parked(queue string, st *nixie.Settlement) nixie.Message {
+	d := &i.delivery
+	m := nixie.Message{
+		Queue: queue, Type: d.Type, Key: d.Key, Body: d.Body, Origin: d.Origin,
+		DedupeKey: d.ID.String(), Delay: st.Delay, Headers: slices.Clone(d.Headers),
+	}
+	if i.lane != nil {
+		m.Stream = m.Key
+	}
+	for _, c := range [...]struct {
+		name  string
+		value int
+	}{{HeaderAttempts, d.Attempts}, {HeaderDeliveries, d.Deliveries}, {HeaderCrashes, d.Crashes}, {HeaderRedriveCount, d.Redrives}} {
+		m.Headers = append(m.Headers, nixie.Header{Name: c.name, Value: strconv.Itoa(c.value)})
+	}
+	if len(d.Steps) > 0 {
+		steps, err := json.Marshal(d.Steps)
+		if err == nil { // a list of texts always has one
+			m.Headers = append(m.Headers, nixie.Header{Name: HeaderSteps, Value: string(steps)})
+		}
+	}
+	return m
+}

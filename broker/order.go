@@ -1,0 +1,77 @@
+package broker
+
+import "hash/maphash"
+
+// Order says which records do not pass each other.
+type Order string
+
+// The orders of a source. What is retried in place holds up those behind it; what
+// waits on a channel or in a store is passed.
+const (
+	OrderNone      Order = "none"      // all may run at once
+	OrderKey       Order = "key"       // those of one key and partition run one by one; those without a key at once
+	OrderPartition Order = "partition" // those of one partition run one by one
+)
+
+// Orders lists every order once.
+func Orders() []Order { return []Order{OrderNone, OrderKey, OrderPartition} }
+
+// lanes keep order: of the items of one lane one at a time is handed out. Keys
+// share lanes by chance, which costs a little speed and never order.
+type lanes struct {
+	order Order
+	seed  maphash.Seed
+	all   [laneCount]lane
+}
+
+const laneCount = 4096
+
+// lane is the items that wait for the one that is out.
+type lane struct {
+	busy  bool
+	queue []*item
+}
+
+// enter puts an item into its lane and reports whether it may go at once.
+func (l *lanes) enter(i *item) bool {
+	i.lane = l.of(i.record)
+	if i.lane == nil {
+		return true
+	}
+	if i.lane.busy {
+		i.lane.queue = append(i.lane.queue, i)
+		return false
+	}
+	i.lane.busy = true
+	return true
+}
+
+// leave takes an item out of its lane and returns the one that may go now.
+func (l *lanes) leave(i *item) *item {
+	if i.lane == nil {
+		return nil
+	}
+	if len(i.lane.queue) == 0 {
+		i.lane.busy, i.lane.queue = false, nil
+		return nil
+	}
+	next := i.lane.queue[0]
+	i.lane.queue[0] = nil
+	i.lane.queue = i.lane.queue[1:]
+	return next
+}
+
+func (l *lanes) of(r *Record) *lane {
+	var h maphash.Hash
+	h.SetSeed(l.seed)
+	switch {
+	case l.order == OrderPartition:
+	case l.order == OrderKey && r.Key != nil:
+		_, _ = h.Write(r.Key)
+	default:
+		return nil
+	}
+	_, _ = h.WriteString(r.Channel)
+	_, _ = h.Write([]byte{byte(r.Partition >> 24), byte(r.Partition >> 16), byte(r.Partition >> 8), byte(r.Partition)})
+	return &l.all[h.Sum64()%laneCount]
+}

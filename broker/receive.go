@@ -1,0 +1,206 @@
+package broker
+
+import (
+	"context"
+	"errors"
+	"slices"
+	"time"
+
+	"github.com/nixie-go/nixie"
+)
+
+// Receive hands out what may go, and asks the broker for more where there is room.
+func (s *Source) Receive(ctx context.Context, want nixie.Want) ([]*nixie.Delivery, error) {
+	if want.Lease == 0 {
+		want.Lease = nixie.DefaultLease
+	}
+	select {
+	case s.turn <- struct{}{}:
+		defer func() { <-s.turn }()
+	case <-ctx.Done():
+		return nil, ctx.Err()
+	}
+	s.sweep(ctx)
+	end := s.c.Clock().Add(want.Wait)
+	for last, first := false, true; ; first = false {
+		now := s.c.Clock()
+		waiting, stop := context.WithCancel(ctx)
+		got, next := s.take(want, now, stop)
+		wait := max(min(end.Sub(now), next.wait), 0)
+		last = last || next.suspects && !first // that it wants fresh ones only may be over
+		if len(got) > 0 || last || ctx.Err() != nil {
+			stop()
+			return got, ctx.Err()
+		}
+		last = end.Sub(now) <= 0
+		err := s.more(waiting, next.room, wait, now)
+		stop()
+		if err != nil {
+			return nil, err
+		}
+	}
+}
+
+// prospect is what a receiver that got nothing can do.
+type prospect struct {
+	room int           // for so many records; 0: wait until something is settled
+	wait time.Duration // until something is due
+
+	suspects bool // there are some, and they are not wanted
+}
+
+// take hands out what is there. Otherwise stop is called as soon as it makes sense
+// to look again.
+func (s *Source) take(want nixie.Want, now time.Time, stop func()) (got []*nixie.Delivery, next prospect) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.interrupt = stop
+	for i := s.waiting.dueBy(now); i != nil; i = s.waiting.dueBy(now) {
+		s.offer(i)
+	}
+	next.wait = nixie.MaxDelay
+	if len(s.waiting) > 0 {
+		next.wait = s.waiting[0].due.Sub(now)
+	}
+	if s.halted {
+		return nil, next
+	}
+	if next.suspects = s.suspect.len() > 0; next.suspects && !want.Fresh {
+		return []*nixie.Delivery{s.lend(s.suspect.pop(), now, want.Lease)}, next
+	}
+	if n := min(s.ready.len(), want.Max); n > 0 {
+		got = make([]*nixie.Delivery, n)
+		for i := range got {
+			got[i] = s.lend(s.ready.pop(), now, want.Lease)
+		}
+		return got, next
+	}
+	if s.bytes < s.c.MaxBytes {
+		next.room = min(s.c.MaxInHand-s.inHand, want.Max)
+	}
+	if s.careful {
+		next.room = min(next.room, 1-s.inHand)
+	}
+	return nil, next
+}
+
+// more asks the broker, or waits where there is no room.
+func (s *Source) more(ctx context.Context, room int, wait time.Duration, now time.Time) error {
+	if room <= 0 {
+		pause(ctx, wait)
+		return nil
+	}
+	records, err := s.c.Driver.Receive(ctx, room, wait)
+	if len(records) > 0 {
+		records, err = s.one(ctx, records, err)
+		s.admit(records, now)
+	}
+	return err
+}
+
+// one keeps a single record of those that vanished with a holder, where the broker
+// takes the rest back: another crash is to cost the neighbours nothing.
+func (s *Source) one(ctx context.Context, records []Record, err error) ([]Record, error) {
+	if len(records) == 1 || !s.vanished(records) {
+		return records, err
+	}
+	var rest []*Record
+	for n := range records[1:] {
+		rest = append(rest, &records[1+n])
+	}
+	for _, refused := range s.c.Driver.Back(ctx, rest, 0) {
+		if refused != nil && nixie.CodeOf(refused) != nixie.CodeLeaseLost {
+			return records, errors.Join(err, refused) // then all are in hand
+		}
+	}
+	return records[:1], err
+}
+
+// vanished reports whether records that can be given back one by one had been with
+// a holder that vanished.
+func (s *Source) vanished(records []Record) bool {
+	return s.features.Back && slices.ContainsFunc(records, func(r Record) bool { return r.Crashes > 0 })
+}
+
+// pause waits for d or the end of ctx.
+func pause(ctx context.Context, d time.Duration) {
+	timer := time.NewTimer(d)
+	defer timer.Stop()
+	select {
+	case <-timer.C:
+	case <-ctx.Done():
+	}
+}
+
+// admit takes records in hand.
+func (s *Source) admit(records []Record, now time.Time) {
+	items := make([]item, len(records))
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.careful = s.vanished(records)
+	for n := range records {
+		i := &items[n]
+		i.record = &records[n]
+		i.fill(s.features, s.c.Queue, now)
+		i.size = sizeOf(i.record)
+		s.inHand++
+		s.bytes += i.size
+		if s.lanes.enter(i) {
+			s.offer(i)
+		}
+	}
+}
+
+func sizeOf(r *Record) int64 {
+	size := len(r.Key) + len(r.Value)
+	for _, h := range r.Headers {
+		size += len(h.Name) + len(h.Value)
+	}
+	return int64(size)
+}
+
+// Extend asks the broker which records are still ours.
+func (s *Source) Extend(ctx context.Context, ds []*nixie.Delivery, lease time.Duration) []error {
+	errs := make([]error, len(ds))
+	items := s.find(ds, errs)
+	var asked []int
+	var records []*Record
+	for n, i := range items {
+		if i != nil {
+			asked = append(asked, n)
+			records = append(records, i.record)
+		}
+	}
+	for n, err := range s.c.Driver.Extend(ctx, records, lease) {
+		errs[asked[n]] = err
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	for n, d := range ds {
+		if nixie.CodeOf(errs[n]) == nixie.CodeLeaseLost {
+			s.drop(d)
+		}
+	}
+	return errs
+}
+
+// find looks the items of deliveries up; a lease that is over is answered.
+func (s *Source) find(ds []*nixie.Delivery, errs []error) []*item {
+	items := make([]*item, len(ds))
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	for n, d := range ds {
+		items[n], _, errs[n] = s.held(d)
+	}
+	return items
+}
+
+// drop forgets an item that is lost, if its lease is still this one and nobody is
+// settling it, who will find that out as well. The source's mutex is held.
+func (s *Source) drop(d *nixie.Delivery) {
+	if i, at, err := s.held(d); err == nil && !i.settling {
+		s.takeBack(at)
+		s.forget(i)
+		s.interrupt()
+	}
+}

@@ -1,0 +1,208 @@
+package broker
+
+import (
+	"context"
+	"time"
+
+	"github.com/nixie-go/nixie"
+)
+
+// verdict is one settlement on its way through [Source.Settle].
+type verdict struct {
+	st   *nixie.Settlement
+	item *item // nil: its lease was over
+	at   int   // its place
+	mine bool  // it is settled by this call
+	err  error
+	end  end
+}
+
+// end is what becomes of the record of a settlement that succeeded.
+type end byte
+
+// The ends of a record.
+const (
+	done   end = iota // acknowledged
+	back              // given back to the broker
+	inHand            // it waits here for its next turn
+)
+
+// Settle stores what has to be stored, letters and retries, and then lets the
+// broker know of those of which that succeeded. A settlement that failed may be
+// repeated: a letter that the office has is not taken in twice, and one that a
+// channel has is recognised by its x-dead-letter-id.
+func (s *Source) Settle(ctx context.Context, settlements []nixie.Settlement) []error {
+	now := s.c.Clock()
+	all := s.verdicts(settlements)
+	s.ours(ctx, all)
+	var letters, parked []*verdict
+	for n := range all {
+		switch v := &all[n]; {
+		case v.err != nil:
+		case v.buries():
+			letters = append(letters, v)
+		case v.st.Verb == nixie.Retry && s.c.Park != nil:
+			parked = append(parked, v)
+		case v.st.Verb == nixie.Retry || v.st.Verb == nixie.Release:
+			v.end = s.waits(v.st)
+		}
+	}
+	if len(letters) > 0 {
+		s.bury(ctx, letters, now)
+	}
+	if len(parked) > 0 {
+		s.park(ctx, parked)
+	}
+	s.tell(ctx, all)
+	return s.apply(all, now)
+}
+
+// verdicts finds the items of settlements. One that is given twice is settled once.
+func (s *Source) verdicts(settlements []nixie.Settlement) []verdict {
+	all := make([]verdict, len(settlements))
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	for n := range settlements {
+		v := &all[n]
+		v.st = &settlements[n]
+		v.item, v.at, v.err = s.held(v.st.Delivery)
+		if v.err == nil && v.item.settling {
+			v.err = nixie.Errorf(nixie.CodeConflict, "message %s is being settled by another call", v.st.Delivery.ID)
+		}
+		if v.err == nil {
+			v.item.settling, v.mine = true, true
+		}
+	}
+	return all
+}
+
+// ours asks whether records are still ours of which something is to be stored: who
+// has them now decides about them, and there would be a letter too many.
+func (s *Source) ours(ctx context.Context, all []verdict) {
+	var records []*Record
+	var asked []*verdict
+	for n := range all {
+		if v := &all[n]; v.err == nil && (v.buries() || v.st.Verb == nixie.Retry && s.c.Park != nil) {
+			records = append(records, v.item.record)
+			asked = append(asked, v)
+		}
+	}
+	if len(records) == 0 {
+		return
+	}
+	for n, err := range s.c.Driver.Extend(ctx, records, nixie.DefaultLease) {
+		asked[n].err = err
+	}
+}
+
+func (v *verdict) buries() bool {
+	switch v.st.Verb {
+	case nixie.Bury, nixie.Hold, nixie.Halt:
+		return true
+	}
+	return false
+}
+
+// waits says where a record waits that is to run again: with the broker if it can,
+// otherwise in hand. What was only judged runs next, and stays.
+func (s *Source) waits(st *nixie.Settlement) end {
+	f := &s.features
+	switch {
+	case !f.Back || f.Held && st.Delivery.Abandoned:
+		return inHand
+	case !f.Held || st.Delay <= f.MaxDelay && (st.Delay > 0 || st.Verb == nixie.Release):
+		return back
+	}
+	return inHand
+}
+
+// park stores what is to be retried.
+func (s *Source) park(ctx context.Context, parked []*verdict) {
+	for _, v := range parked {
+		_, err := s.c.Park.Enqueue(ctx, v.item.parked(s.c.ParkIn, v.st))
+		switch code := nixie.CodeOf(err); {
+		case (code == nixie.CodeLimit || code == nixie.CodeInvalid) && s.features.Held:
+			v.end = inHand // the store cannot take it, ever
+		case err != nil:
+			v.err = nixie.Errorf(nixie.CodeUnavailable, "park message %s: %w", v.st.Delivery.ID, err)
+		}
+	}
+}
+
+// tell lets the broker know.
+func (s *Source) tell(ctx context.Context, all []verdict) {
+	acked := make([]*Record, 0, len(all))
+	vs := make([]*verdict, 0, len(all))
+	for n := range all {
+		v := &all[n]
+		switch {
+		case v.err != nil || v.end == inHand:
+		case v.end == back:
+			v.err = s.c.Driver.Back(ctx, []*Record{v.item.record}, min(v.st.Delay, s.features.MaxDelay))[0]
+		default:
+			acked = append(acked, v.item.record)
+			vs = append(vs, v)
+		}
+	}
+	if len(acked) == 0 {
+		return
+	}
+	for n, err := range s.c.Driver.Ack(ctx, acked) {
+		vs[n].err = err
+	}
+}
+
+// apply takes back what is settled or lost, and lets others go.
+func (s *Source) apply(all []verdict, now time.Time) []error {
+	errs := make([]error, len(all))
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	full := s.inHand >= s.c.MaxInHand || s.bytes >= s.c.MaxBytes || s.careful
+	before := s.ready.len() + s.suspect.len()
+	for n := range all {
+		v := &all[n]
+		errs[n] = v.err
+		if !v.mine {
+			continue
+		}
+		v.item.settling = false
+		switch {
+		case nixie.CodeOf(v.err) == nixie.CodeLeaseLost:
+			s.takeBack(v.at)
+			s.forget(v.item)
+		case v.err != nil: // it may be repeated
+		case v.end == inHand:
+			s.takeBack(v.at)
+			s.again(v, now)
+		default:
+			s.takeBack(v.at)
+			s.forget(v.item)
+			s.halted = s.halted || v.st.Verb == nixie.Halt
+		}
+	}
+	if full || s.ready.len()+s.suspect.len() > before || len(s.waiting) > 0 {
+		s.interrupt()
+	}
+	return errs
+}
+
+// again lets an item wait in hand for its next turn. Those behind it in its lane
+// wait as well.
+func (s *Source) again(v *verdict, now time.Time) {
+	i, d := v.item, &v.item.delivery
+	if v.st.Verb == nixie.Release && !d.Abandoned {
+		d.Attempts--
+	}
+	i.history, i.dropped = i.with(v.st)
+	if n := len(i.history); n > 0 {
+		d.LastFailure, d.LastReason = i.history[n-1].Text, i.history[n-1].Reason
+	}
+	s.bytes -= i.size
+	i.size = sizeOf(i.record) + i.weight()
+	s.bytes += i.size
+	if v.st.Delay <= 0 {
+		s.offer(i)
+		return
+	}
+	s.waiting.add(i, now.Add(v.st.Delay))
+}

@@ -1,0 +1,320 @@
+package broker_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"testing"
+	"time"
+
+	"github.com/nixie-go/nixie"
+	"github.com/nixie-go/nixie/broker"
+	"github.com/nixie-go/nixie/broker/brokertest"
+	"github.com/nixie-go/nixie/policy"
+	"github.com/nixie-go/nixie/store"
+	"github.com/nixie-go/nixie/store/memory"
+	"github.com/nixie-go/nixie/worker"
+)
+
+var errBoom = errors.New("boom")
+
+// produce puts n records on a log.
+func produce(t *testing.T, l *brokertest.Log, n int) {
+	t.Helper()
+	for i := range n {
+		l.Produce(t, broker.Publication{Channel: l.Source(), Key: fmt.Append(nil, i), Value: fmt.Append(nil, "value ", i)})
+	}
+}
+
+func TestConfigIsChecked(t *testing.T) {
+	d := brokertest.NewLog().Join(t)
+	for name, c := range map[string]broker.Config{
+		"no driver":        {Letters: broker.DefaultLetters},
+		"no letters":       {Driver: d},
+		"unknown order":    {Driver: d, Letters: "x", Order: "most"},
+		"half a park":      {Driver: d, Letters: "x", ParkIn: "later"},
+		"wrong braces":     {Driver: d, Letters: "{topic}.dlq"},
+		"no room":          {Driver: d, Letters: "x", MaxInHand: -1},
+		"no bytes":         {Driver: d, Letters: "x", MaxBytes: -1},
+		"a queue too long": {Driver: d, Letters: "x", Queue: string(make([]byte, 300))},
+		"nowhere to wait":  {Driver: bare{d}, Letters: "x"},
+	} {
+		if _, err := broker.New(c); nixie.CodeOf(err) != nixie.CodeInvalid {
+			t.Errorf("%s: %v", name, err)
+		}
+	}
+}
+
+// bare is a driver whose broker can do nothing.
+type bare struct{ broker.Driver }
+
+func (bare) Features() broker.Features { return broker.Features{System: "bare"} }
+
+// What is parked goes on counting, keeps what it was, and is parked once.
+func TestParked(t *testing.T) {
+	l := brokertest.NewLog()
+	l.Produce(t, broker.Publication{Channel: l.Source(), Key: []byte("k"), Value: []byte("v"), Headers: []broker.Header{{Name: "theirs", Value: []byte{0xff}}}})
+	st := memory.New(memory.Options{})
+	d := l.Join(t)
+	s, err := broker.New(broker.Config{Driver: d, Office: st, Park: st, ParkIn: "later"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	p, err := policy.New(policy.Config{MaxAttempts: 3, Backoff: policy.Backoff{Base: -1}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	attempts := make(chan int, 9)
+	handle := nixie.HandlerFunc(func(_ context.Context, d *nixie.Delivery) error {
+		if err := d.Step("once", func() error { attempts <- 0; return nil }); err != nil {
+			return err
+		}
+		attempts <- d.Attempts
+		return errBoom
+	})
+	ctx, cancel := context.WithCancel(t.Context())
+	defer cancel()
+	ran := make(chan error, 2)
+	dead := make(chan nixie.Settlement, 1)
+	for _, source := range []nixie.Source{s, broker.Parked(store.NewSource(st, "later"))} {
+		w, err := worker.New(worker.Config{Source: source, Policy: p, Handler: handle, Observer: &nixie.Observer{Settled: func(_ string, sts []nixie.Settlement, _ []error) {
+			if sts[0].Burial != nil {
+				dead <- sts[0]
+			}
+		}}})
+		if err != nil {
+			t.Fatal(err)
+		}
+		go func() { ran <- w.Run(ctx) }()
+	}
+	select {
+	case <-dead:
+	case <-time.After(30 * time.Second):
+		t.Fatal("it did not die")
+	}
+	cancel()
+	for range 2 {
+		if err := <-ran; err != nil {
+			t.Error(err)
+		}
+	}
+	close(attempts)
+	var seen []int
+	for n := range attempts {
+		seen = append(seen, n)
+	}
+	if fmt.Sprint(seen) != "[0 1 2 3]" { // the step ran once
+		t.Errorf("attempts %v", seen)
+	}
+	letters, _, err := st.Letters(t.Context(), nixie.Filter{}, store.Page{Whole: true})
+	if err != nil || len(letters) != 1 {
+		t.Fatal(letters, err)
+	}
+	if m := letters[0].Message; m.Origin == nil || string(m.Origin.Key) != "k" || string(m.Body) != "v" || m.Key != "k" {
+		t.Errorf("%+v", m)
+	}
+	if errs := d.Ack(t.Context(), nil); len(errs) > 0 {
+		t.Error(errs)
+	}
+}
+
+// No more is in hand than allowed, in number and in bytes; what is settled makes
+// room.
+func TestRoom(t *testing.T) {
+	for name, c := range map[string]broker.Config{"number": {MaxInHand: 7}, "bytes": {MaxBytes: 1}} {
+		t.Run(name, func(t *testing.T) {
+			l := brokertest.NewLog()
+			produce(t, l, 100)
+			c.Driver, c.Letters = l.Join(t), broker.DefaultLetters
+			s, err := broker.New(c)
+			if err != nil {
+				t.Fatal(err)
+			}
+			got, err := s.Receive(t.Context(), nixie.Want{Max: 7})
+			if err != nil || len(got) != 7 {
+				t.Fatal(len(got), err)
+			}
+			if more, err := s.Receive(t.Context(), nixie.Want{Max: 7, Wait: time.Millisecond}); len(more) > 0 || err != nil {
+				t.Errorf("%d more, %v", len(more), err)
+			}
+			settle(t, s, got[0])
+			want := 1
+			if name == "bytes" {
+				for _, d := range got[1:] {
+					settle(t, s, d)
+				}
+				want = 7
+			}
+			if more, err := s.Receive(t.Context(), nixie.Want{Max: 7, Wait: time.Minute}); len(more) != want || err != nil {
+				t.Errorf("%d more, want %d: %v", len(more), want, err)
+			}
+		})
+	}
+}
+
+func settle(t *testing.T, s *broker.Source, d *nixie.Delivery) {
+	t.Helper()
+	if err := s.Settle(t.Context(), []nixie.Settlement{{Delivery: d, Verb: nixie.Complete}})[0]; err != nil {
+		t.Error(err)
+	}
+}
+
+// What was settled, or settled twice in one call, is refused the second time.
+func TestSettledOnce(t *testing.T) {
+	l := brokertest.NewLog()
+	produce(t, l, 2)
+	s, err := broker.New(broker.Config{Driver: l.Join(t), Letters: broker.DefaultLetters})
+	if err != nil {
+		t.Fatal(err)
+	}
+	got, err := s.Receive(t.Context(), nixie.Want{Max: 2})
+	if err != nil || len(got) != 2 {
+		t.Fatal(len(got), err)
+	}
+	done := nixie.Settlement{Delivery: got[0], Verb: nixie.Complete}
+	if errs := s.Settle(t.Context(), []nixie.Settlement{done, done}); errs[0] != nil || nixie.CodeOf(errs[1]) != nixie.CodeConflict {
+		t.Error(errs)
+	}
+	if err := s.Settle(t.Context(), []nixie.Settlement{done})[0]; nixie.CodeOf(err) != nixie.CodeLeaseLost {
+		t.Error(err)
+	}
+	if err := s.Extend(t.Context(), []*nixie.Delivery{got[0].Claim(nil)}, time.Second)[0]; nixie.CodeOf(err) != nixie.CodeLeaseLost {
+		t.Error(err)
+	}
+	if err := s.Extend(t.Context(), []*nixie.Delivery{got[1].Claim(nil)}, time.Second)[0]; err != nil {
+		t.Error(err)
+	}
+}
+
+// A halt buries, and nothing more is handed out.
+func TestHalt(t *testing.T) {
+	l := brokertest.NewLog()
+	produce(t, l, 5)
+	s, err := broker.New(broker.Config{Driver: l.Join(t), Letters: broker.DefaultLetters})
+	if err != nil {
+		t.Fatal(err)
+	}
+	got, err := s.Receive(t.Context(), nixie.Want{Max: 1})
+	if err != nil || len(got) != 1 {
+		t.Fatal(len(got), err)
+	}
+	halt := nixie.Settlement{Delivery: got[0], Verb: nixie.Halt, Failure: &nixie.Failure{Text: "boom"}, Burial: &nixie.Burial{Cause: nixie.CausePermanent}}
+	if err := s.Settle(t.Context(), []nixie.Settlement{halt})[0]; err != nil {
+		t.Fatal(err)
+	}
+	if more, err := s.Receive(t.Context(), nixie.Want{Max: 5, Wait: time.Millisecond}); len(more) > 0 || err != nil {
+		t.Errorf("%d after a halt, %v", len(more), err)
+	}
+	if n := len(l.Records(t, l.Source()+".dlq")); n != 1 {
+		t.Errorf("%d letters", n)
+	}
+}
+
+// What a consumer loses that nobody was handed is not handed out any more.
+func TestLostBeforeItIsHandedOut(t *testing.T) {
+	l := brokertest.NewLog()
+	for range 20 {
+		l.Produce(t, broker.Publication{Channel: l.Source(), Key: []byte("one"), Value: []byte("v")})
+	}
+	first := l.Join(t)
+	s, err := broker.New(broker.Config{Driver: first, Letters: broker.DefaultLetters})
+	if err != nil {
+		t.Fatal(err)
+	}
+	got, err := s.Receive(t.Context(), nixie.Want{Max: 20})
+	if err != nil || len(got) != 1 { // the others of its key wait
+		t.Fatal(len(got), err)
+	}
+	alarm := s.LeasesLost()
+	l.Join(t)
+	l.Join(t)
+	select {
+	case <-alarm:
+	default:
+		t.Skip("the part stayed where it is")
+	}
+	if more, err := s.Receive(t.Context(), nixie.Want{Max: 20}); len(more) > 0 || err != nil {
+		t.Errorf("%d more, %v", len(more), err)
+	}
+	if err := s.Settle(t.Context(), []nixie.Settlement{{Delivery: got[0], Verb: nixie.Complete}})[0]; nixie.CodeOf(err) != nixie.CodeLeaseLost {
+		t.Error(err)
+	}
+	if more, err := s.Receive(t.Context(), nixie.Want{Max: 20, Wait: time.Millisecond}); len(more) > 0 || err != nil {
+		t.Errorf("%d more, %v", len(more), err)
+	}
+}
+
+// torn is a driver that loses what is in hand while a letter is published.
+type torn struct {
+	broker.Driver
+	publishing, extended chan struct{}
+	lost                 bool
+}
+
+func (d *torn) Publish(ctx context.Context, list []broker.Publication) []error {
+	close(d.publishing)
+	<-d.extended
+	return d.Driver.Publish(ctx, list)
+}
+
+func (d *torn) Extend(ctx context.Context, records []*broker.Record, lease time.Duration) []error {
+	if !d.lost {
+		return d.Driver.Extend(ctx, records, lease)
+	}
+	return refused(len(records))
+}
+
+func (d *torn) Ack(ctx context.Context, records []*broker.Record) []error {
+	if !d.lost {
+		return d.Driver.Ack(ctx, records)
+	}
+	return refused(len(records))
+}
+
+func refused(n int) []error {
+	errs := make([]error, n)
+	for i := range errs {
+		errs[i] = nixie.Errorf(nixie.CodeLeaseLost, "it is lost")
+	}
+	return errs
+}
+
+// What is lost while it is being settled is dropped once: those that come after it
+// have leases of their own.
+func TestLostWhileItIsSettled(t *testing.T) {
+	l := brokertest.NewLog()
+	produce(t, l, 3)
+	d := &torn{Driver: l.Join(t), publishing: make(chan struct{}), extended: make(chan struct{})}
+	s, err := broker.New(broker.Config{Driver: d, Letters: broker.DefaultLetters})
+	if err != nil {
+		t.Fatal(err)
+	}
+	got, err := s.Receive(t.Context(), nixie.Want{Max: 1})
+	if err != nil || len(got) != 1 {
+		t.Fatal(len(got), err)
+	}
+	settled := make(chan error)
+	bury := nixie.Settlement{Delivery: got[0], Verb: nixie.Bury, Failure: &nixie.Failure{Text: "boom"}, Burial: &nixie.Burial{Cause: nixie.CausePermanent}}
+	go func() { settled <- s.Settle(t.Context(), []nixie.Settlement{bury})[0] }()
+	<-d.publishing
+	d.lost = true
+	if err := s.Extend(t.Context(), []*nixie.Delivery{got[0].Claim(nil)}, time.Minute)[0]; nixie.CodeOf(err) != nixie.CodeLeaseLost {
+		t.Error(err)
+	}
+	close(d.extended)
+	if err := <-settled; nixie.CodeOf(err) != nixie.CodeLeaseLost {
+		t.Error(err)
+	}
+	d.lost = false
+	var rest []*nixie.Delivery
+	for len(rest) < 2 {
+		more, err := s.Receive(t.Context(), nixie.Want{Max: 1, Wait: time.Minute})
+		if err != nil {
+			t.Fatal(err)
+		}
+		rest = append(rest, more...)
+	}
+	for _, r := range rest {
+		settle(t, s, r)
+	}
+}

@@ -1,0 +1,233 @@
+//go:build unix
+
+package testservers
+
+import (
+	"cmp"
+	"context"
+	_ "embed"
+	"errors"
+	"fmt"
+	"io"
+	"net"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+)
+
+// Kafka is a broker for the tests of one process: one node, private, on free ports
+// and in a folder of its own, and gone when the process is.
+type Kafka struct {
+	Seed   string // host and port
+	Reason string // why there is none; empty: there is one
+
+	folder string
+	class  string // path of its archives
+	server *exec.Cmd
+	leash  io.Closer // while it is open the broker lives
+	asked  bool
+}
+
+// kafkaPatience bounds the making and the starting of a broker.
+const kafkaPatience = 2 * time.Minute
+
+// kafkaArchives is the list that Maven finds the archives by.
+//
+//go:embed kafka/pom.xml
+var kafkaArchives []byte
+
+// WithKafka runs the tests of a package, m.Run, with a broker of their own and
+// returns their exit code. Without one the tests say so and are skipped.
+func WithKafka(run func() int, into *Kafka) int {
+	ctx, stop := context.WithTimeout(context.Background(), kafkaPatience)
+	defer stop()
+	if err := into.start(ctx, This()); err != nil {
+		into.Reason = err.Error()
+	}
+	code := run()
+	if err := into.Stop(); err != nil {
+		fmt.Fprintln(os.Stderr, "Kafka:", err)
+		return cmp.Or(code, 1)
+	}
+	return code
+}
+
+// Need skips the test where there is no broker; with NIXIE_TEST_REQUIRE set it
+// fails.
+func (k *Kafka) Need(t testing.TB) { need(t, k.Reason) }
+
+// OwnKafka starts one more broker, for a test that is rough with it. It is
+// skipped, or fails, where there is none.
+func OwnKafka(t testing.TB) *Kafka {
+	t.Helper()
+	k := &Kafka{}
+	ctx, stop := context.WithTimeout(t.Context(), kafkaPatience)
+	defer stop()
+	if err := k.start(ctx, This()); err != nil {
+		k.Reason = err.Error()
+	} else if k.server == nil {
+		k.Reason = "the broker is given, and a test that kills it needs one of its own"
+	}
+	k.Need(t)
+	t.Cleanup(func() {
+		if err := k.Stop(); err != nil {
+			t.Error(err)
+		}
+	})
+	return k
+}
+
+func (k *Kafka) start(ctx context.Context, m Machine) error {
+	if given := m.Env("NIXIE_TEST_KAFKA"); given != "" {
+		k.Seed = given
+		return nil
+	}
+	for _, s := range Find(ctx, m) {
+		if s.Name == "Kafka" && s.Place == "" {
+			return errors.New(s.String())
+		}
+	}
+	var err error
+	if k.folder, err = os.MkdirTemp(fastFolder(), "nixie-kafka-"); err != nil {
+		return err
+	}
+	if err := k.prepare(ctx); err != nil {
+		return errors.Join(err, os.RemoveAll(k.folder))
+	}
+	return k.launch(ctx)
+}
+
+// prepare finds the archives and writes the settings.
+func (k *Kafka) prepare(ctx context.Context) error {
+	project, list := filepath.Join(k.folder, "pom.xml"), filepath.Join(k.folder, "class.path")
+	if err := os.WriteFile(project, kafkaArchives, 0o600); err != nil {
+		return err
+	}
+	out, err := exec.CommandContext(ctx, "mvn", "-o", "-B", "-q", "-f", project, "dependency:build-classpath", "-Dmdep.outputFile="+list).CombinedOutput()
+	if err != nil {
+		return fmt.Errorf("Kafka: Maven does not know its archives (make test-servers fetches them): %w: %s", err, out)
+	}
+	path, err := os.ReadFile(list)
+	if err != nil {
+		return err
+	}
+	k.class = strings.TrimSpace(string(path))
+	client, controller, err := freePorts()
+	if err != nil {
+		return err
+	}
+	k.Seed = client
+	return os.WriteFile(filepath.Join(k.folder, "server.properties"), []byte(strings.NewReplacer(
+		"CLIENT", client, "OTHER", controller, "FOLDER", k.folder).Replace(kafkaSettings)), 0o600)
+}
+
+const kafkaSettings = `process.roles=broker,controller
+node.id=1
+controller.quorum.voters=1@OTHER
+listeners=PLAINTEXT://CLIENT,CONTROLLER://OTHER
+advertised.listeners=PLAINTEXT://CLIENT
+listener.security.protocol.map=CONTROLLER:PLAINTEXT,PLAINTEXT:PLAINTEXT
+controller.listener.names=CONTROLLER
+inter.broker.listener.name=PLAINTEXT
+log.dirs=FOLDER/data
+offsets.topic.replication.factor=1
+offsets.topic.num.partitions=4
+transaction.state.log.replication.factor=1
+transaction.state.log.min.isr=1
+transaction.state.log.num.partitions=1
+share.coordinator.state.topic.replication.factor=1
+share.coordinator.state.topic.min.isr=1
+group.initial.rebalance.delay.ms=0
+group.min.session.timeout.ms=1000
+auto.create.topics.enable=false
+log.cleaner.enable=false
+broker.session.timeout.ms=2000
+broker.heartbeat.interval.ms=500
+`
+
+// freePorts are two addresses of this machine that nobody listens on.
+func freePorts() (one, other string, err error) {
+	a, err := net.Listen("tcp", "127.0.0.1:0") //nolint:noctx // it does not wait
+	if err != nil {
+		return "", "", err
+	}
+	b, err := net.Listen("tcp", "127.0.0.1:0") //nolint:noctx // it does not wait
+	if err != nil {
+		return "", "", errors.Join(err, a.Close())
+	}
+	return a.Addr().String(), b.Addr().String(), errors.Join(a.Close(), b.Close())
+}
+
+// runKafka starts a broker in its folder, as a part of scripts whose first argument
+// is that and whose second is the path of the archives.
+const runKafka = `java -Xmx512m -XX:+UseSerialGC -XX:TieredStopAtLevel=1 -cp "$2" kafka.Kafka server.properties >>server.log 2>&1 </dev/null & echo $! >pid`
+
+// launch makes the files of the broker and starts it. It ends when the standard
+// input of its keeper does: whatever becomes of the tests, nothing stays behind.
+func (k *Kafka) launch(ctx context.Context) error {
+	const script = `cd "$1" && java -Xmx128m -XX:TieredStopAtLevel=1 -cp "$2" kafka.tools.StorageTool format -t AAAAAAAAAAAAAAAAAAAAAQ -c server.properties >format.log 2>&1 || { cat format.log; exit 1; }
+` + runKafka + `
+cat >/dev/null
+kill -9 $(cat pid); cd / && rm -rf "$1"`
+	k.server = k.script(script)
+	leash, err := k.server.StdinPipe()
+	if err != nil {
+		return err
+	}
+	k.leash = leash
+	if err := k.server.Start(); err != nil {
+		return err
+	}
+	if err := k.listens(ctx); err != nil {
+		return errors.Join(err, k.Stop())
+	}
+	return nil
+}
+
+func (k *Kafka) script(text string) *exec.Cmd {
+	cmd := exec.CommandContext(context.Background(), "sh", "-c", text, "sh", k.folder, k.class) // it ends by its leash
+	cmd.Dir = k.folder
+	cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}
+	return cmd
+}
+
+// listens waits until the broker does.
+func (k *Kafka) listens(ctx context.Context) error {
+	try := time.NewTicker(50 * time.Millisecond)
+	defer try.Stop()
+	for {
+		conn, err := (&net.Dialer{}).DialContext(ctx, "tcp", k.Seed)
+		if err == nil {
+			return conn.Close()
+		}
+		select {
+		case <-try.C:
+		case <-ctx.Done():
+			said, _ := os.ReadFile(filepath.Join(k.folder, "server.log")) // the error before is what counts
+			return fmt.Errorf("Kafka did not start in time: %w: %s", err, said)
+		}
+	}
+}
+
+// Kill ends the broker without a goodbye, and starts it again.
+func (k *Kafka) Kill(ctx context.Context) error {
+	if out, err := k.script(`cd "$1"; kill -9 $(cat pid); ` + runKafka).CombinedOutput(); err != nil {
+		return fmt.Errorf("Kafka did not start again: %w: %s", err, out)
+	}
+	return k.listens(ctx)
+}
+
+// Stop ends the broker and removes what it wrote.
+func (k *Kafka) Stop() error {
+	if k.server == nil || k.asked {
+		return nil
+	}
+	k.asked = true
+	err := k.leash.Close()
+	_ = k.server.Wait() // what it says does not matter any more
+	return errors.Join(err, os.RemoveAll(k.folder))
+}
