@@ -157,7 +157,11 @@ func (d *Driver) committed(list []*partition, marks map[place]mark, answer *kmsg
 		switch {
 		case !asked:
 		case err == nil && answered && refused == nil:
-			p.kept, p.keptAny = m, true
+			moved := p.keptAny && m.offset > p.kept.offset
+			if p.kept, p.keptAny = m, true; moved && !p.told {
+				p.told = true
+				d.interrupt() // those that waited for it
+			}
 		case err == nil && !answered:
 			err = errUnanswered
 		case err == nil:

@@ -37,6 +37,7 @@ type partition struct {
 	before  int  // holders that finished nothing, before this one
 	counted bool // this one is counted among them
 	moved   bool // it finished something
+	told    bool // and the group has that
 	kept    mark // what the group has
 	keptAny bool // it has something
 }
@@ -57,8 +58,8 @@ func newPartition(at place, epoch int64) *partition {
 }
 
 // alone reports whether its records are handed out one by one: a holder before this
-// one finished nothing.
-func (p *partition) alone() bool { return p.before > 0 && !p.moved }
+// one finished nothing that the group knows of, nor has this one yet.
+func (p *partition) alone() bool { return p.before > 0 && !p.told }
 
 // mark is what is to be committed now. The count of holders says that this one has
 // something in hand.

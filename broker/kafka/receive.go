@@ -145,7 +145,7 @@ func (d *Driver) more() bool {
 
 // goes reports whether a record that is held may be handed out.
 func (p *partition) goes() bool {
-	return len(p.held) > 0 && !p.leaving && (!p.alone() || p.open == 0)
+	return len(p.held) > 0 && !p.leaving && (!p.alone() || p.open == 0 && !p.moved)
 }
 
 func (d *Driver) pause(p *partition) {
