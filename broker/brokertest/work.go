@@ -128,7 +128,7 @@ func (s *shift) end(t testing.TB) {
 func (s *shift) abandon() {
 	s.stop()
 	s.Abort()
-	<-s.done
+	<-s.done //nolint:errcheck // what it says does not matter
 }
 
 var errBoom = errors.New("boom")

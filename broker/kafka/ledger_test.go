@@ -153,7 +153,7 @@ func (h *hand) crash(t testing.TB, b *bed) {
 	b.Crash(t, h.driver)
 	h.stop()
 	h.worker.Abort()
-	<-h.ran
+	<-h.ran //nolint:errcheck // what it says does not matter
 }
 
 // kick takes a member out of the group, as a coordinator does that has not heard of

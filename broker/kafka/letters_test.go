@@ -132,7 +132,7 @@ func TestLetterThatDoesNotFit(t *testing.T) {
 		h.stop()
 		h.worker.Abort()
 		h.end() // it would try for ever
-		<-h.ran
+		<-h.ran //nolint:errcheck // what it says does not matter
 		for part := range int32(3) {
 			if offset, _ := b.stand(t, part); offset > 0 {
 				t.Errorf("partition %d: %d is committed", part, offset)
