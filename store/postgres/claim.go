@@ -110,12 +110,12 @@ type claims struct {
 
 // claimed is one message that was claimed, with what the delivery does not show.
 type claimed struct {
-	d       *nixie.Delivery
-	pos     int64
-	turn    int64
-	place   int64
-	ordered bool
-	rank    int64
+	d      *nixie.Delivery
+	pos    int64
+	turn   int64
+	place  int64
+	stream int64 // of an ordered queue, else 0
+	rank   int64
 }
 
 func (c *claims) scan(r row) error {
@@ -126,7 +126,7 @@ func (c *claims) scan(r row) error {
 	var headers, origin, steps string
 	if err := r.Scan(&got.pos, (*[16]byte)(&m.ID), &m.Type, &m.Priority, &m.Body, (*hashColumn)(&m.Hash), &enqueued, &expires, (*textColumn)(&m.Key), (*textColumn)(&m.Stream), (*textColumn)(&m.DedupeKey), (*textColumn)(&headers), (*textColumn)(&origin),
 		&due, &got.place, &m.Attempts, &m.Deliveries, &m.Crashes, &m.Generation, &m.Redrives, &d.Lease.Number, &until, &received, &leased, (*textColumn)(&d.AbandonedBy), (*textColumn)(&steps),
-		&got.ordered, &got.rank, &m.OrderGap, (*textColumn)(&m.LastReason)); err != nil {
+		&got.stream, &got.rank, &m.OrderGap, (*textColumn)(&m.LastReason)); err != nil {
 		return err
 	}
 	m.EnqueuedAt, m.ExpiresAt, m.FirstReceivedAt = moment(enqueued), moment(expires), moment(received)
@@ -236,7 +236,7 @@ func (t *tx) pass(c *claims) error {
 	var list []*claimed
 	byPos := map[int64]*claimed{}
 	for _, got := range c.list {
-		if got.ordered {
+		if got.stream != 0 {
 			list = append(list, got)
 			byPos[got.pos] = got
 			t.stir(c.q.n, got.d.Stream)
@@ -256,6 +256,7 @@ func (t *tx) pass(c *claims) error {
 	}, `update @.pending p set gap = true from @.stream s where p.pos = any($1) and s.n = p.stream and not p.gap and (p.rank < s.top
 			or exists (select from @.pending o where o.stream = s.n and o.rank < p.rank) or exists (select from @.letter l where l.stream = s.n and l.rank < p.rank)) returning p.pos`, positions)
 	t.run("update @.pending set may_pass = false where pos = any($1) and may_pass", positions)
-	t.run("update @.stream s set top = greatest(s.top, (select p.rank from @.pending p where p.stream = s.n and p.pos = any($1) limit 1)) where s.n = any(array(select stream from @.pending where pos = any($1)))", positions)
+	t.run("update @.stream s set top = greatest(s.top, u.rank) from unnest($1::bigint[], $2::bigint[]) u (n, rank) where s.n = u.n",
+		eachOf(list, func(got *claimed) int64 { return got.stream }), eachOf(list, func(got *claimed) int64 { return got.rank }))
 	return t.send()
 }

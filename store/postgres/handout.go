@@ -19,7 +19,7 @@ const isVoid = `(exists (select from @.pending where state = 1 and until <= c.no
 // its row p.
 const (
 	carried = `m.pos, m.id, m.type, m.priority, m.body, m.hash, m.enqueued, m.expires, m.key, m.stream, m.dedupe, m.headers, m.origin`
-	apart   = `p.due, p.place, p.attempts, p.deliveries, p.crashes, p.generation, p.redrives, p.number, p.until, p.received, p.claimed, p.abandoned, p.steps, p.stream is not null, p.rank, p.gap, p.reason`
+	apart   = `p.due, p.place, p.attempts, p.deliveries, p.crashes, p.generation, p.redrives, p.number, p.until, p.received, p.claimed, p.abandoned, p.steps, coalesce(p.stream, 0), p.rank, p.gap, p.reason`
 )
 
 // firstsAt finds and locks what is due now of each priority, in no stream.

@@ -83,8 +83,6 @@ func (t *tx) arrange() {
 		t.wake(queue)
 		return err
 	}, arrangement, queues, names, t.now)
-	t.run("delete from @.stream s where "+ofStreams+` and not exists (select from @.pending p where p.stream = s.n and p.stream is not null)
-		and not exists (select from @.letter l where l.stream = s.n)`, queues, names)
 }
 
 // firstOf finds the message of a stream s that goes next if nothing holds it up.
@@ -106,11 +104,13 @@ const arrangement = `with
 		select v.n, v.name, v.leased is null and v.dead as blocked,
 			case when v.leased is null and not v.dead then v.first end as head,
 			case when v.leased is null then v.due else 0 end as due,
-			passer.pos as passer
+			passer.pos as passer,
+			v.first is null and not exists (select from @.letter l where l.stream = v.n) as empty
 		from v left join lateral (select p.pos from @.pending p where v.leased is null and v.strict and (v.dead or v.due > $3::bigint)
 			and p.stream = v.n and p.may_pass and (v.dead or p.pos <> v.first) order by p.due, p.rank limit 1) passer on true),
 	demoted as (update @.pending p set state = 6 where p.state = 0 and p.pos = any(array(select x.pos from w cross join lateral (
 		select r.pos from @.pending r where r.stream = w.n and r.stream is not null and r.state = 0 and r.pos is distinct from w.head and r.pos is distinct from w.passer offset 0) x))),
 	promoted as (update @.pending p set state = 0 where p.state = 6 and p.pos = any(array(select head from w where head is not null union all select passer from w where passer is not null))),
-	noted as (update @.stream s set blocked = w.blocked, due = w.due from w where s.n = w.n and (s.blocked <> w.blocked or s.due <> w.due))
+	ended as (delete from @.stream s using w where s.n = w.n and w.empty),
+	noted as (update @.stream s set blocked = w.blocked, due = w.due from w where s.n = w.n and not w.empty and (s.blocked <> w.blocked or s.due <> w.due))
 	select distinct name from w where passer is not null or head is not null and due <= $3::bigint`
