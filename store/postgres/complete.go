@@ -71,7 +71,10 @@ func (s *Store) completePlain(ctx context.Context, settlements []nixie.Settlemen
 			return nil
 		}})
 	}
-	return done, s.single(ctx, list)
+	if err := s.single(ctx, list); err != nil {
+		return nil, err // what was noted before one of the statements failed was undone with it
+	}
+	return done, nil
 }
 
 // mentionedTwice reports whether a call says something else too of a message that

@@ -199,7 +199,7 @@ func (t *tx) hold(ids []nixie.ID, told bool) error {
 // those that no range has reached, and batches.
 func (t *tx) lockRanges(ids [][16]byte) {
 	t.lock(&t.locked.cursors, "select queue from @.cursor where queue in (select queue from @.current where id = any($1::uuid[]) and lies = 4) order by queue for update", ids)
-	t.lockBatches("select batch from @.current where id = any($1::uuid[]) and lies = 3", ids)
+	t.lockBatchesOf(ids)
 }
 
 // holdRows locks the rows of messages, and reads what is known of them.

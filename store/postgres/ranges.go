@@ -72,8 +72,17 @@ const leasing = `
 // batchRow is a lease of plain messages while a transaction holds its lock.
 type batchRow struct{ n, remains int64 }
 
-// lockBatches locks the batches whose numbers a query yields.
-func (t *tx) lockBatches(numbers string, args ...any) {
+// lockBatches locks batches by their numbers.
+func (t *tx) lockBatches(numbers []int64) { t.lockBatchesIn("any($1::bigint[])", numbers) }
+
+// lockBatchesOf locks the batches that messages are in. What it waits for may change
+// meanwhile, and then it may be passed by: who reads a message of a batch that is not
+// locked has met a race.
+func (t *tx) lockBatchesOf(ids [][16]byte) {
+	t.lockBatchesIn("any(array(select batch from @.current where id = any($1::uuid[]) and lies = 3))", ids)
+}
+
+func (t *tx) lockBatchesIn(numbers string, arg any) {
 	if t.locked.batches == nil {
 		t.locked.batches = map[int64]*batchRow{}
 	}
@@ -82,7 +91,7 @@ func (t *tx) lockBatches(numbers string, args ...any) {
 		err := r.Scan(&b.n, &b.remains)
 		t.locked.batches[b.n] = b
 		return err
-	}, "select n, remains from @.batch where n in ("+numbers+") order by n for update", args...)
+	}, "select n, remains from @.batch where n = "+numbers+" order by n for update", arg)
 }
 
 // holdLeased locks and reads the messages of deliveries. What is by now under another
@@ -106,8 +115,11 @@ func (t *tx) holdLeased(deliveries []*nixie.Delivery, told bool) error {
 			batches = append(batches, at.Batch)
 		}
 	}
-	t.lockBatches("select unnest($1::bigint[]) union all select batch from @.current where id = any($2::uuid[]) and lies = 3", batches, unfiled)
-	return t.holdNow(ids, told)
+	t.lockBatches(batches)
+	if len(unfiled) > 0 {
+		t.lockBatchesOf(unfiled)
+	}
+	return t.holdNow(ids, told, len(unfiled) > 0)
 }
 
 // holdMembers is holdLeased where all are still what they were when they were claimed:
@@ -127,7 +139,7 @@ func (t *tx) holdMembers(deliveries []*nixie.Delivery) (all bool, err error) {
 			batches = append(batches, in.Batch)
 		}
 	}
-	t.lockBatches("select unnest($1::bigint[])", batches)
+	t.lockBatches(batches)
 	t.clock()
 	t.read(func(r row) error {
 		m := &message{in: inRange, state: stLeased, attempts: 1, deliveries: 1, generation: 1, number: 1}
@@ -156,17 +168,22 @@ func (t *tx) holdMembers(deliveries []*nixie.Delivery) (all bool, err error) {
 }
 
 // holdNow locks and reads messages that have rows of their own or are in batches that
-// are locked; others are not found.
-func (t *tx) holdNow(ids [][16]byte, told bool) error {
+// are locked; others are not found, unless their batches were looked up, see
+// lockBatchesOf.
+func (t *tx) holdNow(ids [][16]byte, told, lookedUp bool) error {
 	t.holdRows(ids, told)
 	if err := t.send(); err != nil {
 		return err
 	}
 	for _, m := range t.rows {
-		if m.in == inFresh || m.in == inRange && t.locked.batches[m.batch] == nil {
-			delete(t.rows, m.pos)
-			delete(t.byID, m.id)
+		if m.in != inFresh && (m.in != inRange || t.locked.batches[m.batch] != nil) {
+			continue
 		}
+		if m.in == inRange && lookedUp {
+			return errRaced
+		}
+		delete(t.rows, m.pos)
+		delete(t.byID, m.id)
 	}
 	return t.checkLocks()
 }
@@ -220,12 +237,16 @@ func isStale(m *message, d *nixie.Delivery) bool {
 // transaction of its own: the batch is not held up by whoever goes on with that one.
 func (s *Store) split(ctx context.Context, d *nixie.Delivery) error {
 	return s.transact(ctx, func(t *tx) error {
-		t.lockBatches("select batch from @.current where id = $1 and lies = 3", [16]byte(d.ID))
+		t.lockBatchesOf([][16]byte{d.ID})
 		t.readMessages("c.id = $1", [16]byte(d.ID))
 		if err := t.send(); err != nil {
 			return err
 		}
-		if m := t.byID[d.ID]; m != nil && m.in == inRange && t.locked.batches[m.batch] != nil && !isStale(m, d) {
+		switch m := t.byID[d.ID]; {
+		case m == nil || m.in != inRange || isStale(m, d):
+		case t.locked.batches[m.batch] == nil:
+			return errRaced // as in holdNow
+		default:
 			t.touch(m)
 		}
 		return nil

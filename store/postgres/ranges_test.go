@@ -14,6 +14,7 @@ import (
 
 	"github.com/nixie-go/nixie"
 	"github.com/nixie-go/nixie/internal/tier"
+	"github.com/nixie-go/nixie/store"
 	"github.com/nixie-go/nixie/store/postgres"
 )
 
@@ -225,4 +226,32 @@ func TestRangesAmongTransactions(t *testing.T) {
 	for _, v := range report.Violations {
 		t.Errorf("%s: %s %s", v.Rule, v.Subject, v.Text)
 	}
+}
+
+// TestSettledBesideWhatIsOver settles a message together with one that is settled
+// already, in a call whose statements are undone for that: what was told is stored.
+func TestSettledBesideWhatIsOver(t *testing.T) {
+	list, _ := crowd(t, 1)
+	s := list[0]
+	for i := range 3 {
+		_, err := s.Enqueue(t.Context(), nixie.Message{Queue: "q", Key: fmt.Sprint(i), Priority: i / 2})
+		must(t, err)
+	}
+	ds, err := s.Claim(t.Context(), "q", nixie.Want{Max: 3, Lease: time.Hour})
+	must(t, err)
+	byKey := map[string]nixie.Settlement{}
+	for _, d := range ds {
+		byKey[d.Key] = nixie.Settlement{Delivery: d, Verb: nixie.Complete}
+	}
+	must(t, s.Settle(t.Context(), []nixie.Settlement{byKey["0"]})[0])
+	errs := s.Settle(t.Context(), []nixie.Settlement{byKey["2"], byKey["0"]})
+	if errs[0] != nil || nixie.CodeOf(errs[1]) != nixie.CodeLeaseLost {
+		t.Errorf("told %v", errs)
+	}
+	left, _, err := s.Messages(t.Context(), nixie.Filter{States: []nixie.State{nixie.Leased}}, store.Page{})
+	must(t, err)
+	if len(left) != 1 || left[0].Key != "1" {
+		t.Errorf("%d are leased still", len(left))
+	}
+	sound(t, s)
 }
