@@ -135,8 +135,8 @@ func (l Local) enqueue(ctx context.Context, c *Call) Answer {
 // commit has not happened; what fails at it may have.
 func (l Local) finish(ctx context.Context, c *Call) Answer {
 	tx, err := l.Begin(ctx)
-	if err != nil {
-		return answer(nothing(ctx, err))
+	if err != nil { // nothing has begun, whoever says so: a pool that was just closed has no code
+		return answer(nixie.Errorf(nixie.CodeUnavailable, "no transaction: %w", err))
 	}
 	d := deliveries(c.Loans)[0]
 	err = tx.Write(ctx, Effect{Number: c.Effect, Message: d.ID, Generation: d.Generation})
