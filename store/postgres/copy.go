@@ -95,7 +95,7 @@ func (r *messageRows) row(m *message, given *nixie.Message) {
 	r.number(r.enqueued(given), 8)
 	r.number(nanos(given.ExpiresAt), 8)
 	if r.placed {
-		r.bytes([]byte{map[bool]byte{true: 1}[m.in == nowhere]})
+		r.flag(m.in == nowhere)
 		r.number(m.pos, 8)
 	}
 }
@@ -105,6 +105,15 @@ func (r *messageRows) length(n int) { r.buffer = binary.BigEndian.AppendUint32(r
 func (r *messageRows) bytes(value []byte) {
 	r.length(len(value))
 	r.buffer = append(r.buffer, value...)
+}
+
+func (r *messageRows) flag(set bool) {
+	r.length(1)
+	if set {
+		r.buffer = append(r.buffer, 1)
+	} else {
+		r.buffer = append(r.buffer, 0)
+	}
 }
 
 // text writes a text, null for an empty one.
