@@ -112,5 +112,5 @@ const arrangement = `with
 		select r.pos from @.pending r where r.stream = w.n and r.stream is not null and r.state = 0 and r.pos is distinct from w.head and r.pos is distinct from w.passer offset 0) x))),
 	promoted as (update @.pending p set state = 0 where p.state = 6 and p.pos = any(array(select head from w where head is not null union all select passer from w where passer is not null))),
 	ended as (delete from @.stream s where s.n = any(array(select n from w where empty))),
-	noted as (update @.stream s set blocked = w.blocked, due = w.due from w where s.n = w.n and not w.empty and (s.blocked <> w.blocked or s.due <> w.due))
+	noted as (update @.stream s set blocked = w.blocked, due = w.due from w where s.n = w.n and s.n = any(array(select n from w where not empty)) and (s.blocked <> w.blocked or s.due <> w.due))
 	select distinct name from w where passer is not null or head is not null and due <= $3::bigint`
