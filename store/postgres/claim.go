@@ -258,8 +258,8 @@ func (t *tx) pass(c *claims) error {
 			got.d.OrderGap = true
 		}
 		return err
-	}, `update @.pending p set gap = true from @.stream s where p.pos = any($1) and s.n = p.stream and not p.gap and (p.rank < s.top
-			or exists (select from @.pending o where o.stream = s.n and o.rank < p.rank) or exists (select from @.letter l where l.stream = s.n and l.rank < p.rank)) returning p.pos`, positions)
+	}, `update @.pending p set gap = true where p.pos = any($1) and not p.gap and (p.rank < (select s.top from @.stream s where s.n = p.stream)
+			or exists (select from @.pending o where o.stream = p.stream and o.rank < p.rank) or exists (select from @.letter l where l.stream = p.stream and l.rank < p.rank)) returning p.pos`, positions)
 	t.run("update @.pending set may_pass = false where pos = any($1) and may_pass", positions)
 	t.run("update @.stream s set top = greatest(s.top, (select p.rank from @.pending p where p.stream = s.n and p.stream is not null and p.state = 1 limit 1)) where s.n = any($1)",
 		eachOf(list, func(got *claimed) int64 { return got.stream }))

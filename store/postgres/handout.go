@@ -13,7 +13,7 @@ func (s *Store) makeHandouts() handouts {
 }
 
 // isVoid is the condition that leases have to be ended first, at the time c.now.
-const isVoid = `(exists (select from @.pending where state = 1 and until <= c.now) or exists (select from @.batch where until <= c.now) or exists (select from @.owner o where ` + deadOwner + `))`
+const isVoid = `(exists (select from @.pending where until > 0 and until <= c.now) or exists (select from @.batch where until <= c.now) or exists (select from @.owner o where ` + deadOwner + `))`
 
 // carried are the columns of a message m that a delivery carries, and apart those of
 // its row p.

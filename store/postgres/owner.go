@@ -22,7 +22,7 @@ const deadOwner = "(o.gone or o.seen < clock_timestamp() - " + patience + ")"
 const unlist = "with kept as (update @.owner o set gone = true where o.n = any($1) and " + holdsLeases + ") delete from @.owner o where o.n = any($1) and not " + holdsLeases
 
 // holdsLeases is the condition that an owner o has leases.
-const holdsLeases = "(exists (select from @.pending p where p.state = 1 and p.owner = o.n) or exists (select from @.batch b where b.owner = o.n))"
+const holdsLeases = "(exists (select from @.pending p where p.until > 0 and p.owner = o.n) or exists (select from @.batch b where b.owner = o.n))"
 
 // ownership is this process in the list of those that claim.
 type ownership struct {
@@ -128,10 +128,10 @@ func (t *tx) sweep() error {
 	}
 	// By arrays and one by one, so that a plan made for empty tables serves full ones.
 	t.read(stir, `with v as materialized (select p.pos from @.pending p
-			where p.state = 1 and p.stream is null and (p.until <= $1 or p.owner = any($2)) order by p.pos for update skip locked)
+			where p.until > 0 and p.stream is null and (p.until <= $1 or p.owner = any($2)) order by p.pos for update skip locked)
 		update @.pending p set state = 0, `+voided+` where p.pos = any(array(select pos from v)) returning p.queue, ''`, t.now, dead)
 	t.read(stir, `with v as materialized (select p.pos from @.pending p cross join lateral (select o.n from @.stream o where o.n = p.stream offset 0) s
-			where p.state = 1 and (p.until <= $1 or p.owner = any($2)) order by p.pos for update of p, s skip locked)
+			where p.until > 0 and (p.until <= $1 or p.owner = any($2)) order by p.pos for update of p, s skip locked)
 		update @.pending p set state = 6, `+voided+` where p.pos = any(array(select pos from v)) returning p.queue, (select s.name from @.stream s where s.n = p.stream)`, t.now, dead)
 	if err := t.sweepBatches(dead); err != nil {
 		return err

@@ -118,11 +118,12 @@ create table @.pending (
 ) with (fillfactor = 70, autovacuum_vacuum_scale_factor = 0.02, autovacuum_vacuum_cost_delay = 0);
 
 -- What waits behind others of its stream is not in pending_next, so that a blocked
--- stream costs those who claim nothing.
+-- stream costs those who claim nothing. pending_lease asks for until and not for the
+-- state, so that no plan takes it for the one that finds the leased of a stream.
 create index pending_due     on @.pending (queue, priority, due, place) where state = 0 and crashes = 0 and stream is null;
 create index pending_next    on @.pending (queue, priority, due, place) where state = 0 and crashes = 0 and stream is not null;
 create index pending_suspect on @.pending (queue, due)       where state = 0 and crashes > 0;
-create index pending_lease   on @.pending (until)            where state = 1;
+create index pending_lease   on @.pending (until)            where until > 0;
 create index pending_stream  on @.pending (stream, rank)     where stream is not null;
 create index pending_order   on @.pending (stream, due, rank) where stream is not null;
 create index pending_out     on @.pending (stream)           where stream is not null and state = 1;
