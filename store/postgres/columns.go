@@ -6,6 +6,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"slices"
+	"time"
 
 	"github.com/jackc/pgx/v5"
 	"github.com/jackc/pgx/v5/pgconn"
@@ -68,6 +69,22 @@ func (t *textColumn) Scan(value any) error {
 		*t = textColumn(v)
 	default:
 		return fmt.Errorf("%T is no text", value)
+	}
+	return nil
+}
+
+// momentColumn reads a moment, the zero time for null.
+type momentColumn time.Time
+
+// Scan implements sql.Scanner.
+func (m *momentColumn) Scan(value any) error {
+	switch v := value.(type) {
+	case nil:
+		*m = momentColumn{}
+	case int64:
+		*m = momentColumn(moment(v))
+	default:
+		return fmt.Errorf("%T is no moment", value)
 	}
 	return nil
 }

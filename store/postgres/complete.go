@@ -17,20 +17,25 @@ import (
 func isPlain(st *nixie.Settlement) bool {
 	d := st.Delivery
 	return st.Verb == nixie.Complete && d != nil && d.Lease.Receipt.Place != 0 && d.Lease.Number == 1 && st.Failure == nil && st.Second == nil && st.Delay == 0 &&
-		d.Generation == 1 && d.DedupeKey == "" && d.Stream == "" && len(d.Steps) == 0
+		d.Generation == 1 && d.DedupeKey == "" && (d.Stream == "" || d.Lease.Receipt.Stream != 0) && len(d.Steps) == 0
 }
 
 // completePlain settles the plain ones and reports which it settled; nil are none.
 func (s *Store) completePlain(ctx context.Context, settlements []nixie.Settlement) ([]bool, error) {
 	batches := map[int64][]int64{} // places by batch, 0 for those with rows of their own
+	var streams, lanes []int64     // with the places of what they handed out
 	at := make(map[int64]int, len(settlements))
 	plain := 0
 	for i := range settlements {
 		if st := &settlements[i]; isPlain(st) {
 			in := st.Delivery.Lease.Receipt
 			at[in.Place] = i
-			batches[in.Batch] = append(batches[in.Batch], in.Place)
 			plain++
+			if in.Stream != 0 {
+				streams, lanes = append(streams, in.Stream), append(lanes, in.Place)
+			} else {
+				batches[in.Batch] = append(batches[in.Batch], in.Place)
+			}
 		}
 	}
 	if plain == 0 || len(at) < plain || mentionedTwice(settlements, at) {
@@ -47,7 +52,7 @@ func (s *Store) completePlain(ctx context.Context, settlements []nixie.Settlemen
 	}
 	var list []stmt
 	numbers := slices.Sorted(maps.Keys(batches))
-	if numbers[0] == 0 {
+	if len(numbers) > 0 && numbers[0] == 0 {
 		list = append(list, stmt{query: s.named(completion), args: []any{batches[0], s.clockArg()}, each: note})
 		numbers = numbers[1:]
 	}
@@ -71,9 +76,29 @@ func (s *Store) completePlain(ctx context.Context, settlements []nixie.Settlemen
 			return nil
 		}})
 	}
+	woken := map[string]bool{}
+	if len(streams) > 0 { // likewise
+		list = append(list, stmt{query: s.named("select from @.stream where n = any($1) order by queue, name for update"), args: []any{streams}},
+			stmt{query: s.named(laneCompletion), args: []any{streams, lanes, s.clockArg()}, each: func(r row) error {
+				var pos int64
+				var more bool
+				err := r.Scan(&pos, &more)
+				if i, ok := at[pos]; ok {
+					done[i] = true
+					if more {
+						woken[settlements[i].Delivery.Queue] = true
+					}
+				}
+				return err
+			}})
+	}
 	if err := s.single(ctx, list); err != nil {
 		return nil, err // what was noted before one of the statements failed was undone with it
 	}
+	for queue := range woken {
+		s.wakes.ring(queue)
+	}
+	s.notify(woken)
 	return done, nil
 }
 
