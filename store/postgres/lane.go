@@ -85,7 +85,7 @@ func (t *tx) flushLanes() {
 const laneCompletion = `with
 	clock as materialized (select coalesce($3::bigint, ` + databaseClock + `) as now),
 	own as materialized (select s.n, s.queue, s.at, s.claimed, exists (select from @.message m where m.lane = s.n and m.pos > s.at) as more
-		from @.stream s where s.n = any($1::bigint[]) and s.at = any($2::bigint[]) and s.until > (select now from clock) and not s.mixed),
+		from unnest($1::bigint[], $2::bigint[]) u (n, place) cross join lateral (select * from @.stream s where s.n = u.n and s.at = u.place and s.until > (select now from clock) and not s.mixed limit 1) s),
 	ended as (delete from @.stream s where s.n = any(array(select n from own where not more))),
 	moved as (update @.stream s set owner = 0, until = 0, (ready, due) = (select m.pos, m.enqueued from @.message m where m.lane = s.n and m.pos > s.at order by m.pos limit 1)
 		where s.n = any(array(select n from own where more))),
