@@ -215,14 +215,11 @@ func (c *claims) next() (*member, *nixie.Delivery, *nixie.Message) {
 	return got, &got.Delivery, &got.Delivery.Message
 }
 
-// scanLane reads a row of claimLanes. One without its message is a race.
+// scanLane reads a row of claimLanes.
 func (c *claims) scanLane(r row) error {
 	got, d, m := c.next()
 	var headers, origin string
 	if v := binaryRow(r); v != nil {
-		if v[2] == nil {
-			return errRaced
-		}
 		d.Lease.Receipt.Stream, got.pos = number(v[0]), number(v[1])
 		c.copyGiven(m, v[2:])
 		headers, origin = string(v[10]), string(v[11])
@@ -230,9 +227,6 @@ func (c *claims) scanLane(r row) error {
 		if err := r.Scan(&d.Lease.Receipt.Stream, &got.pos, (*idColumn)(&m.ID), (*textColumn)(&m.Type), &m.Body, (*hashColumn)(&m.Hash), (*momentColumn)(&m.EnqueuedAt), (*momentColumn)(&m.ExpiresAt),
 			(*textColumn)(&m.Key), (*textColumn)(&m.Stream), (*textColumn)(&headers), (*textColumn)(&origin)); err != nil {
 			return err
-		}
-		if m.ID.IsZero() {
-			return errRaced
 		}
 	}
 	c.first(got, c.t.now, c.until)

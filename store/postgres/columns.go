@@ -10,6 +10,7 @@ import (
 
 	"github.com/jackc/pgx/v5"
 	"github.com/jackc/pgx/v5/pgconn"
+	"github.com/jackc/pgx/v5/pgtype"
 
 	"github.com/nixie-go/nixie"
 )
@@ -73,7 +74,7 @@ func (t *textColumn) Scan(value any) error {
 	return nil
 }
 
-// momentColumn reads a moment, the zero time for null.
+// momentColumn reads a moment.
 type momentColumn time.Time
 
 // Scan implements sql.Scanner.
@@ -90,13 +91,13 @@ func (m *momentColumn) Scan(value any) error {
 }
 
 // binaryRow is the values of a row as PostgreSQL sent them, for those who read very
-// many; nil where the driver was told to ask for texts.
+// many; nil where the driver was told to ask for texts. A text is the same both ways.
 func binaryRow(r row) [][]byte {
 	raw, ok := r.(interface {
 		RawValues() [][]byte
 		FieldDescriptions() []pgconn.FieldDescription
 	})
-	if !ok || slices.ContainsFunc(raw.FieldDescriptions(), func(f pgconn.FieldDescription) bool { return f.Format != pgx.BinaryFormatCode }) {
+	if !ok || slices.ContainsFunc(raw.FieldDescriptions(), func(f pgconn.FieldDescription) bool { return f.Format != pgx.BinaryFormatCode && f.DataTypeOID != pgtype.TextOID }) {
 		return nil
 	}
 	return raw.RawValues()

@@ -83,8 +83,8 @@ const anyRows = `(exists (select from @.pending where queue = $1 and state = 0 a
 
 // claimLanes claims what lanes of queue $1 have ready, but not what comes after the
 // first $3 of all that may go, nor beside a suspect. $8 says whether there are others.
-// A message that came after this statement began is not seen by it, though its stream
-// may be.
+// Streams are changed where they were found: one that changed since the statement began
+// is passed by, as its message may not be seen.
 func claimLanes() string {
 	return `with others as materialized (select due - priority * $4::bigint as turn, place, crashes > 0 as suspect from (
 			select x.* from generate_series(-4, 4) as pr (priority) cross join lateral (
@@ -92,12 +92,12 @@ func claimLanes() string {
 				union all (select p.due, p.priority, p.place, p.crashes` + inStreams + ` and p.crashes = 0 and p.stream is not null and p.priority = pr.priority::smallint order by p.due, p.place limit $3)) x
 			union all (select p.due, p.priority, p.place, p.crashes from @.pending p where p.queue = $1 and p.state = 0 and p.crashes > 0 and p.due <= $2 and p.stream is null and not $7 limit 1)
 			union all (select p.due, p.priority, p.place, p.crashes` + inStreams + ` and p.crashes > 0 and not $7 limit 1)) o where $8::boolean),
-	lane as materialized (select s.n, s.due, s.ready from @.stream s where s.queue = $1 and s.ready > 0 and s.due <= $2 and not exists (select from others where suspect)
+	lane as materialized (select s.ctid as row, s.due, s.ready from @.stream s where s.queue = $1 and s.ready > 0 and s.due <= $2 and not exists (select from others where suspect)
 		order by s.due, s.ready limit $3 for update skip locked),
-	picked as materialized (select n from (select n, due as turn, ready as place from lane union all select 0, turn, place from others) x order by turn, place limit $3),
-	taken as (update @.stream s set at = s.ready, top = s.ready, ready = 0, due = 0, owner = $5, until = $6, claimed = $2 where s.n = any(array(select n from picked)) returning s.n, s.at)
+	picked as materialized (select row from (select row, due as turn, ready as place from lane union all select null, turn, place from others) x order by turn, place limit $3),
+	taken as (update @.stream s set at = s.ready, top = s.ready, ready = 0, due = 0, owner = $5, until = $6, claimed = $2 where s.ctid = any(array(select row from picked)) returning s.n, s.at)
 	select t.n, t.at, m.id, m.type, m.body, m.hash, m.enqueued, m.expires, m.key, m.stream, m.headers, m.origin
-	from taken t left join lateral (select * from @.message m where m.pos = t.at limit 1) m on true`
+	from taken t cross join lateral (select * from @.message m where m.pos = t.at limit 1) m`
 }
 
 // claimOrdered claims messages of a queue with streams, those of a stream together

@@ -80,18 +80,18 @@ func (t *tx) flushLanes() {
 
 // laneCompletion settles what streams $1, which are locked, handed out of their lanes:
 // the messages $2. It answers with those that it settled, and whether their streams have
-// more. A mixed stream is left to be arranged. What is next in a lane is looked up twice,
-// as a join with what was found might go through all of that for each stream.
+// more. A mixed stream is left to be arranged. Rows are changed where they were found,
+// by their ctid: no plan goes through all of one side for each of the other then.
 const laneCompletion = `with
 	clock as materialized (select coalesce($3::bigint, ` + databaseClock + `) as now),
-	own as materialized (select s.n, s.queue, s.at, s.claimed, exists (select from @.message m where m.lane = s.n and m.pos > s.at) as more
-		from unnest($1::bigint[], $2::bigint[]) u (n, place) cross join lateral (select * from @.stream s where s.n = u.n and s.at = u.place and s.until > (select now from clock) and not s.mixed limit 1) s),
-	ended as (delete from @.stream s where s.n = any(array(select n from own where not more))),
-	moved as (update @.stream s set owner = 0, until = 0, (ready, due) = (select m.pos, m.enqueued from @.message m where m.lane = s.n and m.pos > s.at order by m.pos limit 1)
-		where s.n = any(array(select n from own where more))),
+	own as materialized (select s.*, clock.now, f.pos as ready, f.enqueued from clock cross join unnest($1::bigint[], $2::bigint[]) u (n, place)
+		cross join lateral (select s.ctid as row, s.queue, s.n, s.at, s.claimed from @.stream s where s.n = u.n and s.at = u.place and s.until > clock.now and not s.mixed limit 1) s
+		left join lateral (select m.pos, m.enqueued from @.message m where m.lane = s.n and m.pos > s.at order by m.pos limit 1) f on true),
+	ended as (delete from @.stream s using own where s.ctid = own.row and own.ready is null),
+	moved as (update @.stream s set owner = 0, until = 0, ready = own.ready, due = own.enqueued from own where s.ctid = own.row and own.ready is not null),
 	counted as (insert into @.counter (queue, state, reason, n) select queue, 2, '', count(*) from own group by queue),
-	logged as (insert into @.log (pos, queue, state, ended, received) select own.at, own.queue, 2, (select now from clock), own.claimed from own)
-	select at, more from own`
+	logged as (insert into @.log (pos, queue, state, ended, received) select at, queue, 2, now, claimed from own)
+	select at, ready is not null from own`
 
 // sweepLanes ends leases of lanes: their messages are queued again to be judged.
 func (t *tx) sweepLanes(dead []int64) error {
