@@ -97,7 +97,9 @@ func binaryRow(r row) [][]byte {
 		RawValues() [][]byte
 		FieldDescriptions() []pgconn.FieldDescription
 	})
-	if !ok || slices.ContainsFunc(raw.FieldDescriptions(), func(f pgconn.FieldDescription) bool { return f.Format != pgx.BinaryFormatCode && f.DataTypeOID != pgtype.TextOID }) {
+	if !ok || slices.ContainsFunc(raw.FieldDescriptions(), func(f pgconn.FieldDescription) bool {
+		return f.Format != pgx.BinaryFormatCode && f.DataTypeOID != pgtype.TextOID
+	}) {
 		return nil
 	}
 	return raw.RawValues()

@@ -20,86 +20,98 @@ func isPlain(st *nixie.Settlement) bool {
 		d.Generation == 1 && d.DedupeKey == "" && (d.Stream == "" || d.Lease.Receipt.Stream != 0) && len(d.Steps) == 0
 }
 
+// completing are the plain settlements of a call.
+type completing struct {
+	s           *Store
+	settlements []nixie.Settlement
+	done        []bool
+	at          map[int64]int     // where in the call each place is
+	rows        []int64           // places that have rows of their own
+	batches     map[int64][]int64 // places by batch
+	streams     []int64           // that handed out of their lanes
+	lanes       []int64           // what they handed out
+	woken       map[string]bool
+}
+
 // completePlain settles the plain ones and reports which it settled; nil are none.
 func (s *Store) completePlain(ctx context.Context, settlements []nixie.Settlement) ([]bool, error) {
-	batches := map[int64][]int64{} // places by batch, 0 for those with rows of their own
-	var streams, lanes []int64     // with the places of what they handed out
-	at := make(map[int64]int, len(settlements))
+	c := &completing{s: s, settlements: settlements, at: make(map[int64]int, len(settlements)), batches: map[int64][]int64{}, woken: map[string]bool{}}
 	plain := 0
 	for i := range settlements {
 		if st := &settlements[i]; isPlain(st) {
-			in := st.Delivery.Lease.Receipt
-			at[in.Place] = i
+			c.sort(st.Delivery.Lease.Receipt, i)
 			plain++
-			if in.Stream != 0 {
-				streams, lanes = append(streams, in.Stream), append(lanes, in.Place)
-			} else {
-				batches[in.Batch] = append(batches[in.Batch], in.Place)
-			}
 		}
 	}
-	if plain == 0 || len(at) < plain || mentionedTwice(settlements, at) {
+	if plain == 0 || len(c.at) < plain || mentionedTwice(settlements, c.at) {
 		return nil, nil
 	}
-	done := make([]bool, len(settlements))
-	note := func(r row) error {
-		var pos int64
-		err := r.Scan(&pos)
-		if i, ok := at[pos]; ok {
-			done[i] = true
-		}
-		return err
-	}
+	c.done = make([]bool, len(settlements))
+	// What is locked is what statements after see as it is then; all that are locked are
+	// locked in the order of all.
 	var list []stmt
-	numbers := slices.Sorted(maps.Keys(batches))
-	if len(numbers) > 0 && numbers[0] == 0 {
-		list = append(list, stmt{query: s.named(completion), args: []any{batches[0], s.clockArg()}, each: note})
-		numbers = numbers[1:]
+	list = append(list, c.ofBatches()...)
+	list = append(list, c.ofLanes()...)
+	if len(c.rows) > 0 {
+		list = append(list, stmt{query: s.named(completion), args: []any{c.rows, s.clockArg()}, each: func(r row) error {
+			var pos int64
+			err := r.Scan(&pos)
+			c.note(pos)
+			return err
+		}})
 	}
-	if len(numbers) > 0 { // what is locked here, those after see as it is then
-		list = append(list, stmt{query: s.named("select from @.batch where n = any($1) order by n for update"), args: []any{numbers}})
+	if err := s.single(ctx, list); err != nil {
+		return nil, err // what was noted before one of the statements failed was undone with it
+	}
+	for queue := range c.woken {
+		s.wakes.ring(queue)
+	}
+	s.notify(c.woken)
+	return c.done, nil
+}
+
+// sort takes in the settlement at a place of the call by how its lease was filed.
+func (c *completing) sort(in nixie.Receipted, at int) {
+	c.at[in.Place] = at
+	switch {
+	case in.Stream != 0:
+		c.streams, c.lanes = append(c.streams, in.Stream), append(c.lanes, in.Place)
+	case in.Batch != 0:
+		c.batches[in.Batch] = append(c.batches[in.Batch], in.Place)
+	default:
+		c.rows = append(c.rows, in.Place)
+	}
+}
+
+// note notes that messages were settled.
+func (c *completing) note(positions ...int64) {
+	for _, pos := range positions {
+		if i, ok := c.at[pos]; ok {
+			c.done[i] = true
+		}
+	}
+}
+
+// ofBatches are the statements about leases by range.
+func (c *completing) ofBatches() (list []stmt) {
+	numbers := slices.Sorted(maps.Keys(c.batches))
+	if len(numbers) > 0 {
+		list = append(list, stmt{query: c.s.named("select from @.batch where n = any($1) order by n for update"), args: []any{numbers}})
 	}
 	for _, n := range numbers {
-		list = append(list, stmt{query: s.named(rangeCompletion), args: []any{n, batches[n], s.clockArg()}, each: func(r row) error {
+		list = append(list, stmt{query: c.s.named(rangeCompletion), args: []any{n, c.batches[n], c.s.clockArg()}, each: func(r row) error {
 			var some []int64
 			if err := r.Scan(&some); err != nil {
 				return err
 			}
 			if some == nil {
-				some = batches[n]
+				some = c.batches[n]
 			}
-			for _, pos := range some {
-				if i, ok := at[pos]; ok {
-					done[i] = true
-				}
-			}
+			c.note(some...)
 			return nil
 		}})
 	}
-	woken := map[string]bool{}
-	if len(streams) > 0 { // likewise
-		list = append(list, stmt{query: s.named("select from @.stream where n = any($1) order by queue, name for update"), args: []any{streams}},
-			stmt{query: s.named(laneCompletion), args: []any{streams, lanes, s.clockArg()}, each: func(r row) error {
-				var pos int64
-				var more bool
-				err := r.Scan(&pos, &more)
-				if i, ok := at[pos]; ok {
-					done[i] = true
-					if more {
-						woken[settlements[i].Delivery.Queue] = true
-					}
-				}
-				return err
-			}})
-	}
-	if err := s.single(ctx, list); err != nil {
-		return nil, err // what was noted before one of the statements failed was undone with it
-	}
-	for queue := range woken {
-		s.wakes.ring(queue)
-	}
-	s.notify(woken)
-	return done, nil
+	return list
 }
 
 // mentionedTwice reports whether a call says something else too of a message that

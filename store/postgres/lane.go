@@ -79,8 +79,8 @@ func (t *tx) flushLanes() {
 }
 
 // laneCompletion settles what streams $1, which are locked, handed out of their lanes:
-// the messages $2. It answers with those that it settled, and whether their streams have
-// more. A mixed stream is left to be arranged. Rows are changed where they were found,
+// the messages $2. It answers with those that it settled, null if these are all, and
+// whether a stream has more. A mixed stream is left to be arranged. Rows are changed where they were found,
 // by their ctid: no plan goes through all of one side for each of the other then.
 const laneCompletion = `with
 	clock as materialized (select coalesce($3::bigint, ` + databaseClock + `) as now),
@@ -91,7 +91,34 @@ const laneCompletion = `with
 	moved as (update @.stream s set owner = 0, until = 0, ready = own.ready, due = own.enqueued from own where s.ctid = own.row and own.ready is not null),
 	counted as (insert into @.counter (queue, state, reason, n) select queue, 2, '', count(*) from own group by queue),
 	logged as (insert into @.log (pos, queue, state, ended, received) select at, queue, 2, now, claimed from own)
-	select at, ready is not null from own`
+	select case when count(*) < cardinality($2::bigint[]) then array(select at from own) end, coalesce(bool_or(ready is not null), false) from own`
+
+// ofLanes are the statements about leases of lanes.
+func (c *completing) ofLanes() []stmt {
+	if len(c.streams) == 0 {
+		return nil
+	}
+	return []stmt{
+		{query: c.s.named("select from @.stream where n = any($1) order by queue, name for update"), args: []any{c.streams}},
+		{query: c.s.named(laneCompletion), args: []any{c.streams, c.lanes, c.s.clockArg()}, each: func(r row) error {
+			var some []int64
+			var more bool
+			if err := r.Scan(&some, &more); err != nil {
+				return err
+			}
+			if some == nil {
+				some = c.lanes
+			}
+			c.note(some...)
+			for _, pos := range some {
+				if more {
+					c.woken[c.settlements[c.at[pos]].Delivery.Queue] = true
+				}
+			}
+			return nil
+		}},
+	}
+}
 
 // sweepLanes ends leases of lanes: their messages are queued again to be judged.
 func (t *tx) sweepLanes(dead []int64) error {
