@@ -61,10 +61,12 @@ func (e *enqueuing) openLanes() {
 	}
 }
 
-// enterAll gives all messages that wait in lanes of streams s rows of their own.
+// enterAll gives all messages of lanes of streams s rows of their own, also those that
+// are handed out.
 func (t *tx) enterAll(streams string, args ...any) {
 	t.run(`insert into @.pending (`+laneColumns+`) select 6, `+laneRow+` from @.stream s cross join lateral (select * from @.message m where m.lane = s.n and m.pos > s.at order by m.pos) m where `+streams, args...)
-	t.run("update @.stream s set ready = 0, at = greatest(s.at, coalesce((select m.pos from @.message m where m.lane = s.n order by m.pos desc limit 1), 0)) where "+streams, args...)
+	t.run(`insert into @.pending (`+laneColumns+`) select 1, s.at, s.queue, 0, s.claimed, s.at, 1, 1, 0, 1, 0, 1, s.owner, s.until, s.claimed, s.claimed, s.n, s.at, false, false from @.stream s where s.until > 0 and `+streams, args...)
+	t.run("update @.stream s set owner = 0, until = 0, ready = 0, at = greatest(s.at, coalesce((select m.pos from @.message m where m.lane = s.n order by m.pos desc limit 1), 0)) where "+streams, args...)
 }
 
 // flushLanes notes which messages of lanes have rows of their own from now on, or have

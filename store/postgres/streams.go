@@ -14,11 +14,11 @@ const streamView = `select s.queue_name, s.name, s.blocked::int, s.due, s.n,
 	case when leased.pos is not null then 'leased' when blocker.pos is not null then 'blocked' when first.pos is null then 'idle' when first.due > $1 then 'waiting' else 'ready' end,
 	case when leased.pos is null and blocker.pos is null and first.due > $1 then first.due else 0 end, case when leased.pos is null then blocker.id end,
 	c.id, coalesce(c.attempts, 0), coalesce(` + newestText + `, ''), coalesce((select o.name from @.owner o where o.n = c.owner), '')
-	from (select s.*, q.name as queue_name, q.strict from @.stream s join @.queue q on q.n = s.queue where %s) s
+	from (select s.*, q.name as queue_name, q.strict from @.stream s join @.queue q on q.n = s.queue where %s order by s.blocked desc, s.due desc, s.n limit $2) s
 	` + leasedOf + ` ` + firstOf + `
 	left join lateral (select l.pos, l.id from @.letter l where l.stream = s.n and l.blocks and (first.pos is null or l.rank < first.rank) order by l.rank limit 1) blocker on true
 	left join @.current c on c.pos = coalesce(leased.pos, blocker.pos, first.pos)
-	order by s.blocked desc, s.due desc, s.n limit $2`
+	order by s.blocked desc, s.due desc, s.n`
 
 // readStreams reads streams with the cursors of their places.
 func (t *tx) readStreams(list *[]store.Stream, cursors *[]string, where string, limit int, args ...any) {
