@@ -16,13 +16,12 @@ import (
 	"github.com/nixie-go/nixie/store/postgres"
 )
 
-// TestWhatComesBesideALane hands out the first message of a strict stream, does
-// something to the stream meanwhile, and lets the holder end it: the others follow in
-// their order.
-func TestWhatComesBesideALane(t *testing.T) {
-	ctx := t.Context()
-	strict := nixie.QueueSettings{Order: nixie.OrderStrict}
-	for name, meanwhile := range map[string]func(*postgres.Store, *nixie.Delivery) error{
+// strict is an order without anything else.
+func strict() nixie.QueueSettings { return nixie.QueueSettings{Order: nixie.OrderStrict} }
+
+// besideALane is what may happen to a strict stream while its first message is out.
+func besideALane(ctx context.Context) map[string]func(*postgres.Store, *nixie.Delivery) error {
+	return map[string]func(*postgres.Store, *nixie.Delivery) error{
 		"nothing": func(*postgres.Store, *nixie.Delivery) error { return nil },
 		"marked": func(s *postgres.Store, _ *nixie.Delivery) error {
 			_, err := s.Unblock(ctx, store.Unblocking{Queue: "q", Stream: "s", Actor: "ann", Reason: "because", Mark: true})
@@ -35,7 +34,7 @@ func TestWhatComesBesideALane(t *testing.T) {
 			if err := s.Configure(ctx, "q", nixie.QueueSettings{Order: nixie.OrderRelaxed}, "ann", "because"); err != nil {
 				return err
 			}
-			return s.Configure(ctx, "q", strict, "ann", "because")
+			return s.Configure(ctx, "q", strict(), "ann", "because")
 		},
 		"extended": func(s *postgres.Store, d *nixie.Delivery) error { return s.Extend(ctx, []*nixie.Delivery{d}, time.Hour)[0] },
 		"extended with a step": func(s *postgres.Store, d *nixie.Delivery) error {
@@ -63,11 +62,19 @@ func TestWhatComesBesideALane(t *testing.T) {
 			}
 			return s.Amend(ctx, []nixie.ID{list[0].ID}, store.Change{Verb: store.Cancel, Actor: "ann"})[0]
 		},
-	} {
+	}
+}
+
+// TestWhatComesBesideALane hands out the first message of a strict stream, does
+// something to the stream meanwhile, and lets the holder end it: the others follow in
+// their order.
+func TestWhatComesBesideALane(t *testing.T) {
+	ctx := t.Context()
+	for name, meanwhile := range besideALane(ctx) {
 		t.Run(name, func(t *testing.T) {
 			list, _ := crowd(t, 1)
 			s := list[0]
-			must(t, s.Configure(ctx, "q", strict, "ann", ""))
+			must(t, s.Configure(ctx, "q", strict(), "ann", ""))
 			for i := 1; i <= 4; i++ {
 				_, err := s.Enqueue(ctx, nixie.Message{Queue: "q", Stream: "s", Key: fmt.Sprint(i)})
 				must(t, err)
@@ -110,7 +117,7 @@ func TestStreamsThatFillAndEmpty(t *testing.T) {
 	list, _ := crowd(t, 2)
 	ctx, stop := context.WithTimeout(t.Context(), time.Minute)
 	defer stop()
-	must(t, list[0].Configure(ctx, "q", nixie.QueueSettings{Order: nixie.OrderStrict}, "ann", ""))
+	must(t, list[0].Configure(ctx, "q", strict(), "ann", ""))
 	var ended atomic.Int64
 	var mu sync.Mutex
 	newest := map[string]int{} // by producer and stream
