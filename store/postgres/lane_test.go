@@ -36,7 +36,9 @@ func besideALane(ctx context.Context) map[string]func(*postgres.Store, *nixie.De
 			}
 			return s.Configure(ctx, "q", strict(), "ann", "because")
 		},
-		"extended": func(s *postgres.Store, d *nixie.Delivery) error { return s.Extend(ctx, []*nixie.Delivery{d}, time.Hour)[0] },
+		"extended": func(s *postgres.Store, d *nixie.Delivery) error {
+			return s.Extend(ctx, []*nixie.Delivery{d}, time.Hour)[0]
+		},
 		"extended with a step": func(s *postgres.Store, d *nixie.Delivery) error {
 			d.Steps = []string{"half"}
 			return s.Extend(ctx, []*nixie.Delivery{d}, time.Hour)[0]
