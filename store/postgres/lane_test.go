@@ -178,3 +178,36 @@ func TestStreamsThatFillAndEmpty(t *testing.T) {
 	}
 	sound(t, list[0])
 }
+
+// TestClaimsOfAllDrivers claims plain messages, in a stream and in none, where the driver
+// asks for texts, as it has to behind some poolers, and where it does not: they say the
+// same.
+func TestClaimsOfAllDrivers(t *testing.T) {
+	schema := lend(t)
+	plain := open(t, server.URL, postgres.Options{Schema: schema})
+	must(t, plain.Configure(t.Context(), "strict", strict(), "ann", ""))
+	must(t, plain.Configure(t.Context(), "none", nixie.QueueSettings{}, "ann", ""))
+	for _, queue := range []string{"strict", "none"} {
+		var before *nixie.Delivery
+		for _, url := range []string{server.URL, with(server.URL, "default_query_exec_mode=exec")} {
+			s := open(t, url, postgres.Options{Schema: schema})
+			given := nixie.Message{Queue: queue, Type: "task", Key: "k", Stream: "s", Body: []byte{0, 1, 255}, ExpiresAt: time.Unix(1<<33, 0), Headers: []nixie.Header{{Name: "a", Value: "b"}}}
+			_, err := plain.Enqueue(t.Context(), given)
+			must(t, err)
+			ds, err := s.Claim(t.Context(), queue, nixie.Want{Max: 9})
+			must(t, err)
+			if len(ds) != 1 || len(ds[0].Damage) > 0 || ds[0].EnqueuedAt.IsZero() || ds[0].FirstReceivedAt.Before(ds[0].EnqueuedAt) || ds[0].Lease.Number != 1 {
+				t.Fatalf("claimed %+v", ds)
+			}
+			d := ds[0]
+			must(t, s.Settle(t.Context(), []nixie.Settlement{{Delivery: d, Verb: nixie.Complete}})[0])
+			same := func(d *nixie.Delivery) string {
+				return fmt.Sprint(d.Type, d.Key, d.Stream, d.Body, d.Hash, d.ExpiresAt.UTC(), d.Headers, d.Attempts, d.Deliveries, d.Generation, d.State)
+			}
+			if before != nil && same(d) != same(before) {
+				t.Errorf("as texts %s, else %s", same(d), same(before))
+			}
+			before = d
+		}
+	}
+}
