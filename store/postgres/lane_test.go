@@ -211,3 +211,32 @@ func TestClaimsOfAllDrivers(t *testing.T) {
 		}
 	}
 }
+
+// TestChecksOfLanes spoils the row of a stream by hand: the store says what is wrong.
+func TestChecksOfLanes(t *testing.T) {
+	for spoil, want := range map[string]string{
+		"ready = 0":                  "stream-stuck",
+		"ready = ready + 1":          "stream-order",
+		"mixed = true":               "stream-mixed",
+		"owner = 1, until = 1 << 40": "stream-two-leases",
+		"ready = 0, at = ready + 1":  "message-lost",
+		"queue = queue + 1":          "stream-lost",
+		"ready = 0, top = ready + 9, at = ready, until = 1": "stream-mixed",
+	} {
+		list, schema := crowd(t, 1)
+		must(t, list[0].Configure(t.Context(), "q", strict(), "ann", ""))
+		_, err := list[0].Enqueue(t.Context(), nixie.Message{Queue: "q", Stream: "s"}, nixie.Message{Queue: "q", Stream: "s"})
+		must(t, err)
+		sound(t, list[0])
+		execute(t, "update "+schema+".stream set "+spoil)
+		report, err := list[0].Check(t.Context())
+		must(t, err)
+		rules := map[string]bool{}
+		for _, v := range report.Violations {
+			rules[v.Rule] = true
+		}
+		if !rules[want] {
+			t.Errorf("%s: told %v, want %s", spoil, rules, want)
+		}
+	}
+}
