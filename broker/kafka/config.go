@@ -7,6 +7,7 @@ import (
 	"github.com/twmb/franz-go/pkg/kgo"
 
 	"github.com/nixie-go/nixie"
+	"github.com/nixie-go/nixie/broker"
 )
 
 // Config of a driver. Zero fields mean the default, −1 none.
@@ -14,6 +15,11 @@ type Config struct {
 	Seeds  []string // host:port of some brokers; required
 	Group  string   // consumer group; required
 	Topics []string // to receive from; required
+
+	// Stages are topics on which retries wait; {source} stands for the topic that
+	// they came from. They are there already, or [Create] makes them. Members
+	// of one group have the same ones.
+	Stages []broker.Stage
 
 	CommitEvery time.Duration // what is done is told the group no more often; default 200 ms
 	Grace       time.Duration // how long a partition that is to go waits for what is in hand of it; default 5 s, −1 not at all
@@ -76,7 +82,18 @@ func (c Config) withDefaults() (Config, error) {
 	case c.FetchBytes < partBytes:
 		return c, nixie.Errorf(nixie.CodeInvalid, "fetch bytes is %d: give %d at least", c.FetchBytes, partBytes)
 	}
-	return c, nil
+	return c, broker.CheckStages(c.Stages, len(c.Topics))
+}
+
+// stages lists the topics on which retries wait.
+func (c *Config) stages() map[string]stage {
+	all := map[string]stage{}
+	for _, source := range c.Topics {
+		for _, s := range c.Stages {
+			all[s.Of(source)] = stage{s, source}
+		}
+	}
+	return all
 }
 
 // maxGrace stays below the minute that the group waits for its members.

@@ -119,9 +119,14 @@ func (b *bed) open(t testing.TB, change func(*Config)) (d *Driver, end context.C
 }
 
 // Join implements [brokertest.Bed].
-func (b *bed) Join(t testing.TB) broker.Driver {
+func (b *bed) Join(t testing.TB, stages ...broker.Stage) broker.Driver {
 	t.Helper()
-	d, end := b.open(t, nil)
+	for _, s := range stages {
+		if _, err := Create(limited(t), Config{Seeds: b.seeds}, b.source, s.Of(b.source)); err != nil {
+			t.Fatal(err)
+		}
+	}
+	d, end := b.open(t, func(c *Config) { c.Stages = stages })
 	b.ends[d] = end
 	return d
 }
