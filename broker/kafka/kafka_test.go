@@ -25,6 +25,7 @@ type bed struct {
 	ends    map[broker.Driver]context.CancelFunc
 	source  string
 	letters string
+	stages  []broker.Stage // of those who are started
 }
 
 // server is the broker of the tests of this package.
@@ -139,7 +140,10 @@ func (b *bed) Crash(t testing.TB, d broker.Driver) {
 	b.ends[d]()
 	close(k.quit)
 	k.committer.Wait()
-	k.group.Close()
+	k.mu.Lock()
+	group := k.group
+	k.mu.Unlock()
+	group.Close()
 	k.client.Close()
 	b.kick(t, k)
 }
