@@ -124,12 +124,12 @@ func checkLetters(source, letters *Channel, sources []string) (out []Finding) {
 
 // room warns of a channel that does not take all that comes from a source.
 func room(source, target *Channel, what string) []Finding {
-	if target.MaxBytes == 0 || source.MaxBytes == 0 || target.MaxBytes >= source.MaxBytes+headersRoom {
+	if target.MaxBytes == 0 || source.MaxBytes == 0 || target.MaxBytes >= source.MaxBytes+HeadersRoom {
 		return nil
 	}
 	return []Finding{warn("target-too-small", "channel %s takes records of %d bytes, and %s such of %d: %s needs up to %d more than its record; raise its limit",
-		target.Name, target.MaxBytes, source.Name, source.MaxBytes, what, headersRoom)}
+		target.Name, target.MaxBytes, source.Name, source.MaxBytes, what, HeadersRoom)}
 }
 
-// headersRoom is the most that our headers of a letter need beyond the record.
-const headersRoom = maxStack + maxText + maxStory + 8<<10
+// HeadersRoom is the most that our headers of a letter need beyond the record.
+const HeadersRoom = maxStack + maxText + maxStory + 8<<10

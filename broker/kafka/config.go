@@ -40,13 +40,14 @@ const (
 	DefaultMaxAhead    = 50_000
 	DefaultFetchBytes  = 16 << 20
 
-	callLimit     = 10 * time.Second // for a commit
-	leaveLimit    = 5 * time.Second  // for a member that was thrown out to end
-	deliveryLimit = 20 * time.Second // for a record that is published
-	topicAsked    = 2                // times that a topic is looked for before it counts as missing
-	partBytes     = 1 << 20          // of one partition in a fetch
-	fetchers      = 2                // fetches at a time
-	usualBytes    = 1_000_012        // largest record that a topic takes unless it is set otherwise
+	callLimit     = 10 * time.Second       // for a commit
+	leaveLimit    = 5 * time.Second        // for a member that was thrown out to end
+	deliveryLimit = 20 * time.Second       // for a record that is published
+	topicAsked    = 2                      // times that a topic is looked for before it counts as missing
+	partBytes     = 1 << 20                // of one partition in a fetch
+	fetchers      = 2                      // fetches at a time
+	fetchWait     = 500 * time.Millisecond // of a fetch that brings nothing: so long a partition that goes on may wait for it
+	usualBytes    = 1_000_012              // largest record that a topic takes unless it is set otherwise
 	epochMask     = 1<<23 - 1
 )
 

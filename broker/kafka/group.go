@@ -17,7 +17,7 @@ func (d *Driver) join() error {
 	d.polling <- struct{}{} // until the member is known nothing is assigned to it
 	defer func() { <-d.polling }()
 	usual := []kgo.Opt{
-		kgo.FetchMaxBytes(d.c.FetchBytes), kgo.FetchMaxPartitionBytes(partBytes), kgo.MaxConcurrentFetches(fetchers),
+		kgo.FetchMaxBytes(d.c.FetchBytes), kgo.FetchMaxPartitionBytes(partBytes), kgo.MaxConcurrentFetches(fetchers), kgo.FetchMaxWait(fetchWait),
 		kgo.ConsumeResetOffset(kgo.NewOffset().AtStart()),
 	}
 	life, kill := context.WithCancel(d.c.life)

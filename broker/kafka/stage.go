@@ -3,7 +3,9 @@ package kafka
 import (
 	"context"
 	"errors"
+	"math"
 	"slices"
+	"strconv"
 	"strings"
 	"time"
 
@@ -53,8 +55,9 @@ func last(r *kgo.Record, name string) (string, bool) {
 }
 
 // Create makes those of topics that are not there, with as many partitions and
-// copies as the topic like has, and returns their names. A group finds topics soon
-// that are there before it is joined.
+// copies as the topic like has and room for our headers beside its largest record,
+// and returns their names. A group finds topics soon that are there before it is
+// joined.
 func Create(ctx context.Context, c Config, like string, topics ...string) ([]string, error) {
 	client, err := kgo.NewClient(append(slices.Clone(c.Client), kgo.SeedBrokers(c.Seeds...))...)
 	if err != nil {
@@ -66,7 +69,7 @@ func Create(ctx context.Context, c Config, like string, topics ...string) ([]str
 	if err != nil {
 		return nil, err
 	}
-	answers, err := admin.CreateTopics(ctx, int32(len(of.Partitions)), int16(of.Partitions.NumReplicas()), nil, topics...)
+	answers, err := admin.CreateTopics(ctx, int32(len(of.Partitions)), int16(of.Partitions.NumReplicas()), roomier(ctx, admin, like), topics...)
 	if err != nil {
 		return nil, nixie.Errorf(nixie.CodeUnavailable, "create topics: %w", err)
 	}
@@ -106,3 +109,22 @@ const (
 	looks     = 10
 	lookAgain = 100 * time.Millisecond
 )
+
+// roomier are settings of a topic that takes what another does, and our headers. Who
+// may not read them gets the usual ones.
+func roomier(ctx context.Context, admin *kadm.Client, like string) map[string]*string {
+	all, err := admin.DescribeTopicConfigs(ctx, like)
+	if err != nil {
+		return nil
+	}
+	of, err := all.On(like, nil)
+	if err != nil {
+		return nil
+	}
+	for _, c := range of.Configs {
+		if n, err := strconv.Atoi(c.MaybeValue()); err == nil && c.Key == "max.message.bytes" {
+			return map[string]*string{c.Key: kadm.StringPtr(strconv.Itoa(min(n+broker.HeadersRoom, math.MaxInt32)))}
+		}
+	}
+	return nil
+}
