@@ -202,7 +202,7 @@ func TestClaimsOfAllDrivers(t *testing.T) {
 			d := ds[0]
 			must(t, s.Settle(t.Context(), []nixie.Settlement{{Delivery: d, Verb: nixie.Complete}})[0])
 			same := func(d *nixie.Delivery) string {
-				return fmt.Sprint(d.Type, d.Key, d.Stream, d.Body, d.Hash, d.ExpiresAt.UTC(), d.Headers, d.Attempts, d.Deliveries, d.Generation, d.State)
+				return fmt.Sprint(d.Type, d.Key, d.Stream, string(d.Body), d.Hash, d.ExpiresAt.UTC(), d.Headers, d.Attempts, d.Deliveries, d.Generation, d.State)
 			}
 			if before != nil && same(d) != same(before) {
 				t.Errorf("as texts %s, else %s", same(d), same(before))
