@@ -193,8 +193,10 @@ func (s *Source) apply(all []verdict, now time.Time) []error {
 // again lets an item wait in hand for its next turn. Those behind it in its lane
 // wait as well.
 func (s *Source) again(v *verdict, now time.Time) {
-	i, d := v.item, &v.item.delivery
-	if v.st.Verb == nixie.Release && !d.Abandoned {
+	i, last := v.item, v.item.delivery
+	d := &nixie.Delivery{Message: last.Message}
+	i.delivery = d
+	if v.st.Verb == nixie.Release && !last.Abandoned {
 		d.Attempts--
 	}
 	i.history, i.dropped = i.with(v.st)

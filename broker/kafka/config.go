@@ -45,6 +45,8 @@ const (
 	deliveryLimit = 20 * time.Second       // for a record that is published
 	topicAsked    = 2                      // times that a topic is looked for before it counts as missing
 	partBytes     = 1 << 20                // of one partition in a fetch
+	surplus       = 50_000                 // records that are taken over from the client, so that it fetches the next ones meanwhile
+	largeRecord   = 64 << 10               // bytes of a record from which on none are
 	fetchers      = 2                      // fetches at a time
 	fetchWait     = 500 * time.Millisecond // of a fetch that brings nothing: so long a partition that goes on may wait for it
 	usualBytes    = 1_000_012              // largest record that a topic takes unless it is set otherwise
