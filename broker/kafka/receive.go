@@ -121,7 +121,7 @@ func (d *Driver) sort(fetches kgo.Fetches, most int) []broker.Record {
 			return
 		}
 		d.large = len(f.Records[0].Value) > largeRecord
-		at := min(n-len(got), len(f.Records))
+		at := min(n-len(got), len(f.Records), d.c.MaxAhead-p.len())
 		for _, r := range f.Records[:at] {
 			got = got[:len(got)+1]
 			p.record(r, &got[len(got)-1], &receipts[len(got)-1])
@@ -158,7 +158,7 @@ func (d *Driver) more(now time.Time) (goes bool, due time.Time) {
 	}
 	for _, p := range d.parts {
 		switch {
-		case !p.goes():
+		case !d.goes(p):
 		case !now.Before(p.due):
 			return true, due
 		case due.IsZero() || p.due.Before(due):
@@ -169,8 +169,8 @@ func (d *Driver) more(now time.Time) (goes bool, due time.Time) {
 }
 
 // goes reports whether a record that is held may be handed out once it is due.
-func (p *partition) goes() bool {
-	return len(p.held) > 0 && !p.leaving && (!p.alone() || p.open == 0 && !p.moved)
+func (d *Driver) goes(p *partition) bool {
+	return len(p.held) > 0 && !p.leaving && p.len() < d.c.MaxAhead && (!p.alone() || p.open == 0 && !p.moved)
 }
 
 func (d *Driver) pause(p *partition) {
@@ -202,7 +202,7 @@ func (d *Driver) heldRecords(ctx context.Context, most int) []broker.Record {
 	receipts := make([]receipt, cap(got))
 	skipped := false
 	for _, p := range d.parts {
-		for p.counted && p.goes() && !now.Before(p.due) && len(got) < cap(got) {
+		for p.counted && d.goes(p) && !now.Before(p.due) && len(got) < cap(got) {
 			if r := d.next(p); d.others(p, r) {
 				p.finish(p.add(r.Offset, r.LeaderEpoch))
 				p.moved, skipped = true, true
