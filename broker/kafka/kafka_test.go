@@ -33,7 +33,13 @@ type bed struct {
 // server is the broker of the tests of this package.
 var server testservers.Kafka
 
-func TestMain(m *testing.M) { os.Exit(testservers.WithKafka(m.Run, &server)) }
+func TestMain(m *testing.M) {
+	if place := os.Getenv(childVar); place != "" {
+		consumeAsChild(place)
+		return
+	}
+	os.Exit(testservers.WithKafka(m.Run, &server))
+}
 
 // beds makes names that no other test has.
 var beds atomic.Int64
