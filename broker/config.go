@@ -45,7 +45,7 @@ type Office interface {
 // Bounds of a source.
 const (
 	DefaultInHand = 10_000
-	DefaultBytes  = 64 << 20
+	DefaultBytes  = 32 << 20
 	maxInHand     = 1_000_000
 )
 

@@ -30,7 +30,7 @@ func TestS17_HeadersAreRead(t *testing.T) {
 
 // However often a record dies, its headers do not grow.
 func TestHeadersStayBounded(t *testing.T) {
-	i := &item{record: &Record{Channel: "in", Headers: []Header{{"theirs", []byte("1")}, {"X-ATTEMPTS", []byte("7")}}}}
+	i := &item{delivery: &nixie.Delivery{}, record: &Record{Channel: "in", Headers: []Header{{"theirs", []byte("1")}, {"X-ATTEMPTS", []byte("7")}}}}
 	s := &Source{c: Config{Letters: DefaultLetters}}
 	before := 0
 	for life := range 100 {

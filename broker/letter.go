@@ -6,6 +6,7 @@ import (
 	"encoding/binary"
 	"encoding/hex"
 	"slices"
+	"strconv"
 	"strings"
 	"time"
 
@@ -75,7 +76,7 @@ func (s *Source) toOffice(ctx context.Context, vs []*verdict, now time.Time) {
 func (i *item) letter(st *nixie.Settlement, now time.Time) nixie.Letter {
 	history, dropped := i.with(st)
 	m, b := i.delivery.Message, st.Burial
-	m.State, m.EndedAt = nixie.Dead, now
+	m.State, m.EndedAt, m.Headers = nixie.Dead, now, bounded(m.Headers)
 	l := nixie.Letter{
 		ID: letterID(&m), Message: m, History: history, HistoryDropped: dropped,
 		Cause: b.Cause, Signature: b.Signature, Fingerprint: b.Fingerprint, Status: b.Status,
@@ -91,6 +92,24 @@ func (i *item) letter(st *nixie.Settlement, now time.Time) nixie.Letter {
 		l.FirstFailedAt = first
 	}
 	return l
+}
+
+// bounded leaves out headers beyond what an office takes, and says how many.
+func bounded(list []nixie.Header) []nixie.Header {
+	size := 0
+	for _, h := range list {
+		size += len(h.Name) + len(h.Value)
+	}
+	if size <= nixie.MaxHeaders {
+		return list
+	}
+	size = len(HeaderLeftOut) + len(strconv.Itoa(len(list)))
+	for n, h := range list {
+		if size += len(h.Name) + len(h.Value); size > nixie.MaxHeaders {
+			return append(slices.Clone(list[:n]), nixie.Header{Name: HeaderLeftOut, Value: strconv.Itoa(len(list) - n)})
+		}
+	}
+	return list
 }
 
 // letterID is the same each time a letter is made of a life of a message.

@@ -14,7 +14,8 @@ import (
 // fill makes the delivery of an item from its record. What was before comes from
 // its headers, if it has waited on a stage.
 func (i *item) fill(f Features, queue string, now time.Time) {
-	r, m := i.record, &i.delivery.Message
+	i.delivery = &i.first
+	r, m := i.record, &i.first.Message
 	at := sane(r.Timestamp)
 	i.origin = nixie.Origin{
 		System: f.System, Channel: r.Channel, Partition: r.Partition, Offset: r.Offset,
@@ -71,7 +72,7 @@ func encoded(h Header) nixie.Header {
 // parked is what is kept of an item in the store where it waits for its retry. Its
 // key of deduplication is its place, so that it is not kept twice.
 func (i *item) parked(queue string, st *nixie.Settlement) nixie.Message {
-	d := &i.delivery
+	d := i.delivery
 	m := nixie.Message{
 		Queue: queue, Type: d.Type, Key: d.Key, Body: d.Body, Origin: d.Origin,
 		DedupeKey: d.ID.String(), Delay: st.Delay, Headers: slices.Clone(d.Headers),

@@ -28,25 +28,47 @@ const (
 )
 
 // Settle stores what has to be stored, letters and retries, and then lets the
-// broker know of those of which that succeeded. A settlement that failed may be
-// repeated: a letter that the office has is not taken in twice, and one that a
-// channel has is recognised by its x-dead-letter-id.
+// broker know of those of which that succeeded. What needs no storing does not wait
+// for that. A settlement that failed may be repeated: a letter that the office has is
+// not taken in twice, and one that a channel has is recognised by its
+// x-dead-letter-id.
 func (s *Source) Settle(ctx context.Context, settlements []nixie.Settlement) []error {
 	now := s.c.Clock()
 	all := s.verdicts(settlements)
 	s.ours(ctx, all)
-	var letters, retries []*verdict
+	var plain, letters, retries []*verdict
 	for n := range all {
 		switch v := &all[n]; {
 		case v.err != nil:
+			plain = append(plain, v)
 		case v.buries():
 			letters = append(letters, v)
 		case s.leaves(v):
 			retries = append(retries, v)
-		case v.st.Verb == nixie.Retry || v.st.Verb == nixie.Release:
-			v.end = s.waits(v.st)
+		default:
+			if v.st.Verb == nixie.Retry || v.st.Verb == nixie.Release {
+				v.end = s.waits(v.st)
+			}
+			plain = append(plain, v)
 		}
 	}
+	s.end(ctx, plain, now)
+	if len(letters)+len(retries) > 0 {
+		s.keep(ctx, letters, retries, now)
+		s.end(ctx, append(letters, retries...), now)
+	}
+	errs := make([]error, len(all))
+	for n := range all {
+		errs[n] = all[n].err
+	}
+	return errs
+}
+
+// keep stores letters and retries. It takes no longer than storeLimit where that can
+// be ended: what is done elsewhere is not to wait for a channel that takes nothing.
+func (s *Source) keep(ctx context.Context, letters, retries []*verdict, now time.Time) {
+	ctx, cancel := context.WithTimeout(ctx, storeLimit)
+	defer cancel()
 	if len(letters) > 0 {
 		s.bury(ctx, letters, now)
 	}
@@ -57,8 +79,17 @@ func (s *Source) Settle(ctx context.Context, settlements []nixie.Settlement) []e
 	default:
 		s.send(ctx, retries, now)
 	}
-	s.tell(ctx, all)
-	return s.apply(all, now)
+}
+
+// storeLimit is how long letters and retries of one call may take.
+const storeLimit = 5 * time.Second
+
+// end lets the broker know what became of records, and lets others go.
+func (s *Source) end(ctx context.Context, vs []*verdict, now time.Time) {
+	if len(vs) > 0 {
+		s.tell(ctx, vs)
+		s.apply(vs, now)
+	}
 }
 
 // verdicts finds the items of settlements. One that is given twice is settled once.
@@ -134,11 +165,10 @@ func (s *Source) park(ctx context.Context, parked []*verdict) {
 }
 
 // tell lets the broker know.
-func (s *Source) tell(ctx context.Context, all []verdict) {
+func (s *Source) tell(ctx context.Context, all []*verdict) {
 	acked := make([]*Record, 0, len(all))
 	vs := make([]*verdict, 0, len(all))
-	for n := range all {
-		v := &all[n]
+	for _, v := range all {
 		switch {
 		case v.err != nil || v.end == inHand:
 		case v.end == back:
@@ -157,15 +187,12 @@ func (s *Source) tell(ctx context.Context, all []verdict) {
 }
 
 // apply takes back what is settled or lost, and lets others go.
-func (s *Source) apply(all []verdict, now time.Time) []error {
-	errs := make([]error, len(all))
+func (s *Source) apply(all []*verdict, now time.Time) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	full := s.inHand >= s.c.MaxInHand || s.bytes >= s.c.MaxBytes || s.careful
 	before := s.ready.len() + s.suspect.len()
-	for n := range all {
-		v := &all[n]
-		errs[n] = v.err
+	for _, v := range all {
 		if !v.mine {
 			continue
 		}
@@ -187,14 +214,15 @@ func (s *Source) apply(all []verdict, now time.Time) []error {
 	if full || s.ready.len()+s.suspect.len() > before || len(s.waiting) > 0 {
 		s.interrupt()
 	}
-	return errs
 }
 
 // again lets an item wait in hand for its next turn. Those behind it in its lane
 // wait as well.
 func (s *Source) again(v *verdict, now time.Time) {
-	i, d := v.item, &v.item.delivery
-	if v.st.Verb == nixie.Release && !d.Abandoned {
+	i, last := v.item, v.item.delivery
+	d := &nixie.Delivery{Message: last.Message}
+	i.delivery = d
+	if v.st.Verb == nixie.Release && !last.Abandoned {
 		d.Attempts--
 	}
 	i.history, i.dropped = i.with(v.st)

@@ -35,7 +35,8 @@ type Source struct {
 type item struct {
 	record   *Record
 	origin   nixie.Origin
-	delivery nixie.Delivery
+	delivery *nixie.Delivery // of this turn: who had the last one may still look at that
+	first    nixie.Delivery  // of the first turn
 	lane     *lane
 	due      time.Time
 	size     int64
@@ -78,7 +79,7 @@ func (s *Source) lend(i *item, now time.Time, lease time.Duration) *nixie.Delive
 		s.places = append(s.places, place{})
 	}
 	s.number++
-	d := &i.delivery
+	d := i.delivery
 	d.Lease = nixie.Lease{
 		Number: i.record.Epoch<<epochShift | s.number&(1<<epochShift-1), Owner: s.c.Name, ExpiresAt: now.Add(lease),
 		Receipt: nixie.Receipted{Place: int64(at)},

@@ -318,3 +318,29 @@ func TestLostWhileItIsSettled(t *testing.T) {
 		settle(t, s, r)
 	}
 }
+
+// Whoever renews leases may still look at a delivery while it is settled: its next
+// turn is another one.
+func TestNextTurnIsAnotherDelivery(t *testing.T) {
+	l := brokertest.NewLog()
+	produce(t, l, 1)
+	s, err := broker.New(broker.Config{Driver: l.Join(t), Letters: broker.DefaultLetters})
+	if err != nil {
+		t.Fatal(err)
+	}
+	first, err := s.Receive(t.Context(), nixie.Want{Max: 1})
+	if err != nil || len(first) != 1 {
+		t.Fatal(first, err)
+	}
+	lease, attempts := first[0].Lease, first[0].Attempts
+	if errs := s.Settle(t.Context(), []nixie.Settlement{{Delivery: first[0], Verb: nixie.Retry, Failure: &nixie.Failure{Text: "boom"}}}); errs[0] != nil {
+		t.Fatal(errs)
+	}
+	second, err := s.Receive(t.Context(), nixie.Want{Max: 1})
+	if err != nil || len(second) != 1 || second[0].Attempts != 2 || second[0].LastFailure != "boom" {
+		t.Fatal(second, err)
+	}
+	if first[0] == second[0] || first[0].Lease != lease || first[0].Attempts != attempts || first[0].LastFailure != "" {
+		t.Errorf("the first turn changed: %+v", first[0])
+	}
+}

@@ -132,7 +132,7 @@ func (s *Source) send(ctx context.Context, vs []*verdict, now time.Time) {
 // known of it when it comes back.
 func (s *Source) retry(v *verdict, now time.Time) Publication {
 	i, stage := v.item, s.stage(v.st.Delay)
-	d := &i.delivery
+	d := i.delivery
 	history, dropped := i.with(v.st)
 	w := writer{theirs(i.record.Headers)}
 	w.origin(i.record)
@@ -160,7 +160,7 @@ func (i *item) source() string {
 
 // resume goes on with a record that has waited on a stage.
 func (i *item) resume(headers []Header, now time.Time) {
-	d := &i.delivery
+	d := i.delivery
 	i.origin.Channel, i.origin.Partition, i.origin.Offset = i.record.Source, int32(count(headers, HeaderPartition)), number(headers, HeaderOffset)
 	if at := moment(headers, HeaderTimestamp); !at.IsZero() && !at.After(now) {
 		i.origin.Timestamp, d.EnqueuedAt = at, at

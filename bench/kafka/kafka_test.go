@@ -21,10 +21,9 @@ func TestMain(m *testing.M) {
 // Every measurement once, with few records; each is checked.
 func TestEverythingOnce(t *testing.T) {
 	server.Need(t)
-	for n := range measurements {
-		m := &measurements[n]
+	for _, m := range measurements() {
 		o := options{records: 2_000}
-		if r, err := measure(t.Context(), server.Seed, m, o); err != nil || r.N < 10 || r.Wall <= 0 || r.CPU <= 0 || r.Peak <= 0 {
+		if r, err := measure(t.Context(), server.Seed, &m, o); err != nil || r.N < 10 || r.Wall <= 0 || r.CPU <= 0 || r.Peak <= 0 {
 			t.Errorf("%s: %+v, %v", m.name, r, err)
 		}
 	}

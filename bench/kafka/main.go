@@ -72,9 +72,10 @@ func compare(ctx context.Context, o options) (err error) {
 	}
 	defer func() { exit(server.Stop()) }()
 	results := map[string][]result{}
+	all := measurements()
 	for round := range o.rounds {
-		for n := range measurements {
-			m := &measurements[(n+round)%len(measurements)]
+		for n := range all {
+			m := &all[(n+round)%len(all)]
 			if o.only != "" && !slices.Contains(strings.Split(o.only, ","), m.name) {
 				continue
 			}
@@ -91,7 +92,7 @@ func compare(ctx context.Context, o options) (err error) {
 
 func report(results map[string][]result, o options) error {
 	fmt.Printf("%-15s %10s %12s %10s\n", "", "1/s", "CPU µs each", "peak MiB")
-	for _, m := range measurements {
+	for _, m := range measurements() {
 		if list := results[m.name]; len(list) > 0 {
 			fmt.Printf("%-15s %10.0f %12.2f %10.1f   %s\n", m.name, median(list, result.rate), median(list, result.cpuEach), median(list, result.peak)/(1<<20), m.what)
 		}

@@ -29,14 +29,17 @@ type measurement struct {
 	run        func(context.Context, *course) error
 }
 
-var measurements = []measurement{
-	{name: "raw", what: "poll loop of franz-go that commits after each poll", part: 1, bytes: usual, run: rawLoop},
-	{name: "nixie", what: "a worker on the driver, a handler that does nothing", part: 1, bytes: usual, run: consume},
-	{name: "watermill", what: "router of watermill-kafka with its poison queue, the same handler", part: 10, bytes: usual, left: 1, run: router},
-	{name: "nixie-retries", what: "1 % fail once and wait on a stage", part: 1, bytes: usual, run: consume},
-	{name: "nixie-letters", what: "all die; a letter each", part: 4, bytes: usual, dies: true, run: consume},
-	{name: "produce", what: "the same records produced by franz-go, acknowledged by all", part: 4, bytes: usual, run: produce},
-	{name: "nixie-large", what: "10 MB each, handlers that take 50 ms", part: 8_000, bytes: large, run: consume},
+// measurements lists all.
+func measurements() []measurement {
+	return []measurement{
+		{name: "raw", what: "poll loop of franz-go that commits after each poll", part: 1, bytes: usual, run: rawLoop},
+		{name: "nixie", what: "a worker on the driver, a handler that does nothing", part: 1, bytes: usual, run: consume},
+		{name: "watermill", what: "router of watermill-kafka with its poison queue, the same handler", part: 10, bytes: usual, left: 1, run: router},
+		{name: "nixie-retries", what: "1 % fail once and wait on a stage", part: 1, bytes: usual, run: consume},
+		{name: "nixie-letters", what: "all die; a letter each", part: 4, bytes: usual, dies: true, run: consume},
+		{name: "produce", what: "the same records produced by franz-go, acknowledged by all", part: 4, bytes: usual, run: produce},
+		{name: "nixie-large", what: "10 MB each, handlers that take 50 ms", part: 8_000, bytes: large, run: consume},
+	}
 }
 
 const (
@@ -73,13 +76,9 @@ func client(seed string, opts ...kgo.Opt) (*kgo.Client, error) {
 	return kgo.NewClient(append(opts, kgo.SeedBrokers(seed), kgo.ProducerBatchMaxBytes(16<<20), kgo.ProducerLinger(0))...)
 }
 
-// topics counts those that were made.
-var topics int
-
 // prepare makes a topic and fills it.
 func prepare(ctx context.Context, seed string, m *measurement, o options) (course, error) {
-	topics++
-	c := course{Name: m.name, Seed: seed, Topic: fmt.Sprintf("bench-%d-%d", os.Getpid(), topics), Profile: o.profile, N: max(o.records/m.part, 10), Bytes: m.bytes}
+	c := course{Name: m.name, Seed: seed, Topic: fmt.Sprintf("bench-%d-%s-%x", os.Getpid(), m.name, time.Now().UnixNano()), Profile: o.profile, N: max(o.records/m.part, 10), Bytes: m.bytes}
 	cl, err := client(seed)
 	if err != nil {
 		return c, err
@@ -172,7 +171,7 @@ func measureAsChild(text string) error {
 		}
 		defer pprof.StopCPUProfile()
 	}
-	for _, m := range measurements {
+	for _, m := range measurements() {
 		if m.name != c.Name {
 			continue
 		}

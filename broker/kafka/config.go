@@ -24,7 +24,7 @@ type Config struct {
 	CommitEvery time.Duration // what is done is told the group no more often; default 200 ms
 	Grace       time.Duration // how long a partition that is to go waits for what is in hand of it; default 5 s, −1 not at all
 	MaxAhead    int           // records of a partition beyond its first unfinished one; default 50,000
-	FetchBytes  int32         // most that one fetch brings, unless a single record has more; default 16 MiB
+	FetchBytes  int32         // most that one fetch brings, unless a single record has more; default 8 MiB
 
 	// Client has further options of the client: security, timeouts, client ID. Those
 	// about the group and its commits are set by the driver and stay.
@@ -38,13 +38,15 @@ const (
 	DefaultCommitEvery = 200 * time.Millisecond
 	DefaultGrace       = 5 * time.Second
 	DefaultMaxAhead    = 50_000
-	DefaultFetchBytes  = 16 << 20
+	DefaultFetchBytes  = 8 << 20
 
 	callLimit     = 10 * time.Second       // for a commit
 	leaveLimit    = 5 * time.Second        // for a member that was thrown out to end
 	deliveryLimit = 20 * time.Second       // for a record that is published
 	topicAsked    = 2                      // times that a topic is looked for before it counts as missing
 	partBytes     = 1 << 20                // of one partition in a fetch
+	surplus       = 50_000                 // records that are taken over from the client, so that it fetches the next ones meanwhile
+	largeRecord   = 64 << 10               // bytes of a record from which on none are
 	fetchers      = 2                      // fetches at a time
 	fetchWait     = 500 * time.Millisecond // of a fetch that brings nothing: so long a partition that goes on may wait for it
 	usualBytes    = 1_000_012              // largest record that a topic takes unless it is set otherwise

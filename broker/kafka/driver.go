@@ -42,6 +42,7 @@ type Driver struct {
 	limits    map[string]int32 // largest record by topic
 	stages    map[string]stage // by topic
 
+	large      bool          // records are; of the one who polls
 	polling    chan struct{} // full from asking the client until what it said is sorted in; partitions come and go in between
 	committing sync.Mutex    // one commit at a time, and none while partitions go
 	dirty      chan struct{} // something is to be committed

@@ -5,11 +5,14 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
 	"sync/atomic"
 	"testing"
 	"time"
 
+	"github.com/twmb/franz-go/pkg/kadm"
+	"github.com/twmb/franz-go/pkg/kerr"
 	"github.com/twmb/franz-go/pkg/kgo"
 	"github.com/twmb/franz-go/pkg/kmsg"
 
@@ -209,4 +212,114 @@ func TestOddRecords(t *testing.T) {
 			t.Errorf("%d in the office, %v", len(letters), err)
 		}
 	})
+}
+
+// A topic of letters that has not enough copies takes nothing, and the client would
+// try for long. What else is done goes on, and nothing of the letters is committed.
+func TestLettersThatNobodyTakes(t *testing.T) {
+	t.Parallel()
+	b := fake(t)
+	topics, err := kadm.NewClient(b.client).ListTopics(t.Context(), b.source)
+	if err != nil {
+		t.Fatal(err)
+	}
+	b.cluster.ControlKey(int16(kmsg.Produce), func(r kmsg.Request) (kmsg.Response, error, bool) {
+		b.cluster.KeepControl()
+		answer := r.ResponseKind().(*kmsg.ProduceResponse)
+		for _, topic := range r.(*kmsg.ProduceRequest).Topics {
+			if topic.Topic == b.source || kadm.TopicID(topic.TopicID) == topics[b.source].ID {
+				return nil, nil, false
+			}
+			refused := kmsg.NewProduceResponseTopic()
+			refused.Topic, refused.TopicID = topic.Topic, topic.TopicID
+			for _, p := range topic.Partitions {
+				part := kmsg.NewProduceResponseTopicPartition()
+				part.Partition, part.ErrorCode = p.Partition, kerr.NotEnoughReplicas.Code
+				refused.Partitions = append(refused.Partitions, part)
+			}
+			answer.Topics = append(answer.Topics, refused)
+		}
+		return answer, nil, true
+	})
+	const n = 3
+	for i := range n {
+		b.Produce(t, broker.Publication{Channel: b.source, Key: []byte("bad"), Value: []byte{byte(i)}})
+	}
+	var bad, fine atomic.Int64
+	h := b.start(t, func(_ context.Context, d *nixie.Delivery) error {
+		if d.Key == "bad" {
+			bad.Add(1)
+			return errBad
+		}
+		fine.Add(1)
+		return nil
+	}, func(c *Config, s *broker.Config, _ *policy.Config) {
+		s.Order, c.Client = broker.OrderNone, append(c.Client, kgo.RecordDeliveryTimeout(time.Hour))
+	})
+	ctx := limited(t)
+	for bad.Load() < n && ctx.Err() == nil {
+		pass(ctx, time.Millisecond)
+	}
+	for round := range int64(2) { // the second comes when the first was settled beside letters that nobody took
+		b.fill(t, n)
+		for fine.Load() < n*(round+1) && ctx.Err() == nil {
+			pass(ctx, time.Millisecond)
+		}
+		for h.worker.InHand() > n && ctx.Err() == nil {
+			pass(ctx, time.Millisecond)
+		}
+	}
+	if ctx.Err() != nil {
+		t.Errorf("%d of %d others were done, %d are in hand", fine.Load(), 2*n, h.worker.InHand())
+	}
+	h.stop()
+	h.worker.Abort()
+	h.end()
+	<-h.ran //nolint:errcheck // what it says does not matter
+	if got := len(b.Records(t, b.letters)); got > 0 {
+		t.Errorf("%d letters", got)
+	}
+}
+
+// A record with far more headers than a store takes is a letter on its topic, with all
+// of them, and in the office with those that fit, and its partition goes on.
+func TestManyHeaders(t *testing.T) {
+	b := fake(t)
+	many := &kgo.Record{Topic: b.source, Key: []byte("one"), Value: []byte("v")}
+	for range 100_000 {
+		many.Headers = append(many.Headers, kgo.RecordHeader{Key: "h", Value: []byte{1}})
+	}
+	if err := b.client.ProduceSync(limited(t), many).FirstErr(); err != nil {
+		t.Fatal(err)
+	}
+	b.fill(t, 3)
+	b.soon(t, 10*time.Millisecond)
+	var fine atomic.Int64
+	st := memory.New(memory.Options{})
+	h := b.start(t, func(_ context.Context, d *nixie.Delivery) error {
+		if len(d.Headers) == 100_000 {
+			return errors.New("too many")
+		}
+		fine.Add(1)
+		return nil
+	}, func(c *Config, s *broker.Config, p *policy.Config) {
+		p.MaxAttempts, s.Office = 2, st
+		waitsFor(10*time.Millisecond)(c, s, p)
+	})
+	got := b.lettersOf(t, 1)
+	ctx := limited(t)
+	for fine.Load() < 3 && ctx.Err() == nil {
+		pass(ctx, time.Millisecond)
+	}
+	h.leave(t)
+	if n := len(got[0].Headers); n < 100_000 || header(&got[0], broker.HeaderAttempts) != "2" {
+		t.Errorf("%d headers, %s attempts", n, header(&got[0], broker.HeaderAttempts))
+	}
+	if offset, _ := b.stand(t, got[0].Partition); offset != 4 {
+		t.Errorf("%d are committed", offset)
+	}
+	letters, _, err := st.Letters(t.Context(), nixie.Filter{}, store.Page{Whole: true})
+	if err != nil || len(letters) != 1 || !slices.ContainsFunc(letters[0].Message.Headers, func(h nixie.Header) bool { return h.Name == broker.HeaderLeftOut }) {
+		t.Errorf("%d in the office, %v", len(letters), err)
+	}
 }

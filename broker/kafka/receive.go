@@ -39,8 +39,12 @@ func (d *Driver) Receive(ctx context.Context, most int, wait time.Duration) ([]b
 func (d *Driver) fetch(ctx context.Context, most int, wait bool) ([]broker.Record, error) {
 	d.polling <- struct{}{}
 	defer func() { <-d.polling }()
-	polled, err := d.poll(ctx, most, wait)
-	return d.sort(polled), err
+	all := max(most, surplus)
+	if d.large {
+		all = most
+	}
+	polled, err := d.poll(ctx, all, wait)
+	return d.sort(polled, most), err
 }
 
 // ready tells what is wrong.
@@ -92,11 +96,11 @@ func (d *Driver) poll(ctx context.Context, most int, wait bool) (kgo.Fetches, er
 	return fetches, err
 }
 
-// sort takes polled records in, before partitions can go: those that may be handed
-// out at once are returned, others are held. What is of a partition that is not ours
-// comes to whoever has it.
-func (d *Driver) sort(fetches kgo.Fetches) []broker.Record {
-	n := fetches.NumRecords()
+// sort takes polled records in, before partitions can go: up to most of those that
+// may be handed out at once are returned, others are held. What is of a partition
+// that is not ours comes to whoever has it.
+func (d *Driver) sort(fetches kgo.Fetches, most int) []broker.Record {
+	n := min(fetches.NumRecords(), most)
 	if n == 0 {
 		return nil
 	}
@@ -116,9 +120,14 @@ func (d *Driver) sort(fetches kgo.Fetches) []broker.Record {
 			d.hold(p, f.Records)
 			return
 		}
-		for _, r := range f.Records {
+		d.large = len(f.Records[0].Value) > largeRecord
+		at := min(n-len(got), len(f.Records), d.c.MaxAhead-p.len())
+		for _, r := range f.Records[:at] {
 			got = got[:len(got)+1]
 			p.record(r, &got[len(got)-1], &receipts[len(got)-1])
+		}
+		if at < len(f.Records) {
+			d.hold(p, f.Records[at:])
 		}
 		if p.len() >= d.c.MaxAhead {
 			d.pause(p)
@@ -149,7 +158,7 @@ func (d *Driver) more(now time.Time) (goes bool, due time.Time) {
 	}
 	for _, p := range d.parts {
 		switch {
-		case !p.goes():
+		case !d.goes(p):
 		case !now.Before(p.due):
 			return true, due
 		case due.IsZero() || p.due.Before(due):
@@ -160,8 +169,8 @@ func (d *Driver) more(now time.Time) (goes bool, due time.Time) {
 }
 
 // goes reports whether a record that is held may be handed out once it is due.
-func (p *partition) goes() bool {
-	return len(p.held) > 0 && !p.leaving && (!p.alone() || p.open == 0 && !p.moved)
+func (d *Driver) goes(p *partition) bool {
+	return len(p.held) > 0 && !p.leaving && p.len() < d.c.MaxAhead && (!p.alone() || p.open == 0 && !p.moved)
 }
 
 func (d *Driver) pause(p *partition) {
@@ -189,22 +198,23 @@ func (d *Driver) heldRecords(ctx context.Context, most int) []broker.Record {
 	d.countIn(ctx, now)
 	d.mu.Lock()
 	defer d.mu.Unlock()
-	var got []broker.Record
+	got := make([]broker.Record, 0, min(d.heldNow(), most))
+	receipts := make([]receipt, cap(got))
 	skipped := false
 	for _, p := range d.parts {
-		for p.counted && p.goes() && !now.Before(p.due) && len(got) < most {
+		for p.counted && d.goes(p) && !now.Before(p.due) && len(got) < cap(got) {
 			if r := d.next(p); d.others(p, r) {
 				p.finish(p.add(r.Offset, r.LeaderEpoch))
 				p.moved, skipped = true, true
 			} else {
-				got = append(got, broker.Record{})
-				p.record(r, &got[len(got)-1], &receipt{})
+				got = got[:len(got)+1]
+				p.record(r, &got[len(got)-1], &receipts[len(got)-1])
 			}
 		}
 		switch {
-		case len(p.held) > 0:
+		case len(p.held) > 0 && (!p.counted || p.alone() || p.stage.waits()), p.len() >= d.c.MaxAhead:
 			d.pause(p)
-		case p.paused && !p.alone() && p.len() < d.c.MaxAhead:
+		case p.paused && len(p.held) == 0 && !p.alone() && p.len() < d.c.MaxAhead:
 			d.resume(p)
 		}
 	}
@@ -217,6 +227,7 @@ func (d *Driver) heldRecords(ctx context.Context, most int) []broker.Record {
 // next takes the first record of those that are held.
 func (d *Driver) next(p *partition) *kgo.Record {
 	r := p.held[0]
+	p.held[0] = nil
 	p.held = p.held[1:]
 	if len(p.held) == 0 {
 		p.held = nil
@@ -224,4 +235,12 @@ func (d *Driver) next(p *partition) *kgo.Record {
 	}
 	d.front(p)
 	return r
+}
+
+// heldNow is how many records are held.
+func (d *Driver) heldNow() (n int) {
+	for _, p := range d.parts {
+		n += len(p.held)
+	}
+	return n
 }

@@ -106,7 +106,7 @@ func find(ctx context.Context, admin *kadm.Client, topic string) (kadm.TopicDeta
 }
 
 const (
-	looks     = 10
+	looks     = 30
 	lookAgain = 100 * time.Millisecond
 )
 

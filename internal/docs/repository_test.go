@@ -12,6 +12,8 @@ import (
 	"testing"
 
 	"github.com/jackc/pgx/v5"
+	"github.com/twmb/franz-go/pkg/kfake"
+	"github.com/twmb/franz-go/pkg/kgo"
 
 	"github.com/nixie-go/nixie/internal/testservers"
 )
@@ -66,6 +68,9 @@ func TestTranscripts(t *testing.T) {
 			if name == onPostgres {
 				session.Set("PGHOST", startPostgres(t))
 			}
+			if name == onKafka {
+				session.Set("KAFKA", startKafka(t))
+			}
 			differ, err := session.Play(t.Context(), text)
 			if err != nil {
 				t.Fatalf("%s: %v", name, err)
@@ -98,6 +103,35 @@ func startPostgres(t *testing.T) string {
 		t.Fatal(err)
 	}
 	return u.Query().Get("host")
+}
+
+// onKafka is the document whose commands talk to a broker.
+const onKafka = "docs/kafka.md"
+
+// startKafka starts a broker in this process, with the topics of the document, and
+// returns where it is.
+func startKafka(t *testing.T) string {
+	t.Helper()
+	cluster, err := kfake.NewCluster(kfake.NumBrokers(1), kfake.SeedTopics(1, "orders", "refunds"), kfake.BrokerConfigs(map[string]string{"group.initial.rebalance.delay.ms": "0"}))
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(cluster.Close)
+	client, err := kgo.NewClient(kgo.SeedBrokers(cluster.ListenAddrs()...))
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer client.Close()
+	for _, r := range []*kgo.Record{
+		{Topic: "orders", Value: []byte(`{"amount":3}`)}, {Topic: "orders", Value: []byte(`{"amount":"many"}`)},
+		{Topic: "orders", Value: []byte(`{"amount":5}`)}, {Topic: "orders", Value: []byte(`{"amount":7}`)},
+		{Topic: "refunds", Key: []byte("r-1"), Value: []byte("{}")},
+	} {
+		if err := client.ProduceSync(t.Context(), r).FirstErr(); err != nil {
+			t.Fatal(err)
+		}
+	}
+	return cluster.ListenAddrs()[0]
 }
 
 // build makes the binary that the documents talk about. It looks at every

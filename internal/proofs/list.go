@@ -39,6 +39,7 @@ func List() []Proof {
 		{"keys-postgres", "store/postgres", "TestB061_WinnersThatRollBack"},
 		{"histories-memory", "internal/histories", "TestMemory"},
 		{"kafka-rebalances", "broker/kafka", "TestRebalances"},
+		{"kafka-kills", "broker/kafka", "TestKilledAtAnyMoment"},
 		{"power-loss", "internal/powerloss", "TestRandomPowerLoss"},
 	}
 }
