@@ -28,7 +28,10 @@ func (s *Store) Claim(ctx context.Context, queue string, want nixie.Want) ([]*ni
 		var got *claims
 		err := s.transact(ctx, func(t *tx) (err error) {
 			got, err = t.claim(queue, want, owner)
-			return err
+			if err != nil || got == nil || !want.Noted {
+				return err
+			}
+			return t.noteClaimed(got, owner)
 		})
 		if err != nil {
 			return nil, err

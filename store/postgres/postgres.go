@@ -76,6 +76,7 @@ type Store struct {
 
 var _ interface {
 	store.Store
+	nixie.Recorder
 	store.Waker
 	store.Patient
 } = (*Store)(nil)

@@ -86,12 +86,15 @@ func (t *tx) lockBatchesIn(numbers string, arg any) {
 	if t.locked.batches == nil {
 		t.locked.batches = map[int64]*batchRow{}
 	}
-	t.read(func(r row) error {
-		b := &batchRow{}
-		err := r.Scan(&b.n, &b.remains)
-		t.locked.batches[b.n] = b
-		return err
-	}, "select n, remains from @.batch where n = "+numbers+" order by n for update", arg)
+	t.read(t.keepBatch, "select n, remains from @.batch where n = "+numbers+" order by n for update", arg)
+}
+
+// keepBatch reads a batch that was locked.
+func (t *tx) keepBatch(r row) error {
+	b := &batchRow{}
+	err := r.Scan(&b.n, &b.remains)
+	t.locked.batches[b.n] = b
+	return err
 }
 
 // holdLeased locks and reads the messages of deliveries. What is by now under another

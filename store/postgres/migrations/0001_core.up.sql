@@ -130,6 +130,19 @@ create index pending_out     on @.pending (stream)           where stream is not
 create index pending_ready   on @.pending (stream)           where stream is not null and state = 0;
 create index pending_passing on @.pending (stream, due, rank) where may_pass;
 
+-- How far holders are with what they hold: a lease whose message waits, or has
+-- succeeded. There is no log of writes for it, so a crash of the server empties it.
+create unlogged table @.stage (
+  pos       bigint  not null,
+  number    bigint  not null,               -- of the lease
+  batch     bigint  not null,               -- that the lease was part of at first, or 0
+  owner     integer not null,
+  succeeded boolean not null,
+  primary key (pos, number)
+) with (fillfactor = 50, autovacuum_vacuum_scale_factor = 0, autovacuum_vacuum_threshold = 1000, autovacuum_vacuum_cost_delay = 0);
+
+create index stage_batch on @.stage (batch) where batch > 0;
+
 -- The streams of ordered queues that have messages on their way or unresolved
 -- letters. Whoever changes what is in a stream holds the lock of its row.
 create table @.stream (
