@@ -78,7 +78,7 @@ func (t *tx) claim(queue string, want nixie.Want, owner int64) (*claims, error) 
 	whole, stop := context.WithTimeout(context.WithoutCancel(t.ctx), connectPatience)
 	t.ctx, t.stop = whole, stop
 	if !c.q.settings.Ordered() {
-		return c, c.handOut(want, owner)
+		return c, c.handOut(want, owner, void)
 	}
 	lease := cmp.Or(want.Lease, c.q.settings.LeaseOrDefault())
 	t.read(c.scan, t.store.handouts.ordered, c.q.n, t.now, want.Max, ageOf(&c.q.settings), owner, t.now+int64(lease), want.Fresh)
@@ -89,8 +89,9 @@ func (t *tx) claim(queue string, want nixie.Want, owner int64) (*claims, error) 
 }
 
 // handOut hands out messages of a queue without order, if everything is as it was
-// when the queue was read.
-func (c *claims) handOut(want nixie.Want, owner int64) error {
+// when the queue was read. Once leases were swept, one that is over is locked by
+// somebody who ends it, and others need not wait for that.
+func (c *claims) handOut(want nixie.Want, owner int64, swept bool) error {
 	t, s := c.t, c.t.store
 	lease := cmp.Or(want.Lease, c.q.settings.LeaseOrDefault())
 	t.run("select from @.cursor where queue = $1 for update", c.q.n)
@@ -100,7 +101,7 @@ func (c *claims) handOut(want nixie.Want, owner int64) error {
 		}
 	}
 	batches := s.owner.batches(owner)
-	t.read(c.scan, s.handouts.loose, c.q.n, s.clockArg(), want.Max, ageOf(&c.q.settings), owner, int64(lease), want.Fresh, c.q.text, batches, nixie.MaxBatchBytes)
+	t.read(c.scan, s.handouts.loose, c.q.n, s.clockArg(), want.Max, ageOf(&c.q.settings), owner, int64(lease), want.Fresh, c.q.text, batches, nixie.MaxBatchBytes, swept)
 	t.read(c.scanMember, members, batches, batches+maxPieces)
 	return nil
 }

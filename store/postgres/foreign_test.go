@@ -161,3 +161,30 @@ func TestShow4_AForeignTransactionStaysOpen(t *testing.T) {
 		return seconds
 	})
 }
+
+// transaction completes, which stays open: others go on meanwhile.
+func TestLeaseThatEndsInATransaction(t *testing.T) {
+	for _, order := range []nixie.Order{nixie.OrderNone, nixie.OrderStrict} {
+		a, b, clock, _ := pair(t)
+		must(t, a.Configure(t.Context(), "q", nixie.QueueSettings{Order: order}, "ann", ""))
+		fill(t, a, 4)
+		d := one(t, a)
+		conn, err := pgx.Connect(t.Context(), server.URL)
+		must(t, err)
+		defer func() { must(t, conn.Close(context.Background())) }()
+		tx, err := conn.Begin(t.Context())
+		must(t, err)
+		must(t, a.Tx(tx).Complete(t.Context(), d))
+		clock.Advance(2 * time.Minute)
+		for range 3 {
+			if c := settle(t, b, one(t, b), nixie.Complete); c != "" {
+				t.Error(c)
+			}
+		}
+		must(t, tx.Commit(t.Context()))
+		if ds, err := b.Claim(t.Context(), "q", nixie.Want{Max: 1}); err != nil || len(ds) > 0 {
+			t.Errorf("%v came, error %v", ds, err)
+		}
+		sound(t, b)
+	}
+}
