@@ -56,16 +56,18 @@ func checkLease(lease time.Duration) error {
 // owner is not in the list, and nothing was done then.
 func (t *tx) claim(queue string, want nixie.Want, owner int64) (*claims, error) {
 	var known, void bool
+	since, whole := t.store.looks.since()
+	began := time.Now()
 	t.read(func(r row) error { return r.Scan(&t.now, &known, &void) }, `select c.now, exists (select from @.owner where n = $1 and not gone), `+isVoid+`
-		from (select coalesce($2::bigint, `+databaseClock+`) as now offset 0) c`, owner, t.store.clockArg())
+		from (select now, `+sinceOf("$3")+` as since from (select coalesce($2::bigint, `+databaseClock+`) as now offset 0) x offset 0) c`, owner, t.store.clockArg(), since)
 	t.readQueues("name = $1", queue)
 	if err := t.send(); err != nil || !known {
 		return nil, err
 	}
-	if void {
-		if err := t.sweep(); err != nil {
-			return nil, err
-		}
+	if !void {
+		t.store.looks.note(t.now, whole, began)
+	} else if err := t.sweep(); err != nil {
+		return nil, err
 	}
 	c := &claims{t: t, q: t.named[queue]}
 	if c.q == nil || c.q.settings.Paused {
@@ -75,10 +77,10 @@ func (t *tx) claim(queue string, want nixie.Want, owner int64) (*claims, error) 
 		return nil, err
 	}
 	// From here on leases may be ours: whoever leaves must not leave them to nobody.
-	whole, stop := context.WithTimeout(context.WithoutCancel(t.ctx), connectPatience)
-	t.ctx, t.stop = whole, stop
+	uncut, stop := context.WithTimeout(context.WithoutCancel(t.ctx), connectPatience)
+	t.ctx, t.stop = uncut, stop
 	if !c.q.settings.Ordered() {
-		return c, c.handOut(want, owner, void)
+		return c, c.handOut(want, owner, since, void)
 	}
 	lease := cmp.Or(want.Lease, c.q.settings.LeaseOrDefault())
 	t.read(c.scan, t.store.handouts.ordered, c.q.n, t.now, want.Max, ageOf(&c.q.settings), owner, t.now+int64(lease), want.Fresh)
@@ -91,17 +93,17 @@ func (t *tx) claim(queue string, want nixie.Want, owner int64) (*claims, error) 
 // handOut hands out messages of a queue without order, if everything is as it was
 // when the queue was read. Once leases were swept, one that is over is locked by
 // somebody who ends it, and others need not wait for that.
-func (c *claims) handOut(want nixie.Want, owner int64, swept bool) error {
+func (c *claims) handOut(want nixie.Want, owner, since int64, swept bool) error {
 	t, s := c.t, c.t.store
 	lease := cmp.Or(want.Lease, c.q.settings.LeaseOrDefault())
-	t.run("select from @.cursor where queue = $1 for update", c.q.n)
+	t.run("select from @.cursor where queue = $1 order by moves desc limit 1 for update", c.q.n)
 	if s.opts.Clock != nil { // it is asked here, and not before the lock was waited for
 		if err := t.send(); err != nil {
 			return err
 		}
 	}
 	batches := s.owner.batches(owner)
-	t.read(c.scan, s.handouts.loose, c.q.n, s.clockArg(), want.Max, ageOf(&c.q.settings), owner, int64(lease), want.Fresh, c.q.text, batches, nixie.MaxBatchBytes, swept)
+	t.read(c.scan, s.handouts.loose, c.q.n, s.clockArg(), want.Max, ageOf(&c.q.settings), owner, int64(lease), want.Fresh, c.q.text, batches, nixie.MaxBatchBytes, swept, since)
 	t.read(c.scanMember, members, batches, batches+maxPieces)
 	return nil
 }

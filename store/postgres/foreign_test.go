@@ -12,6 +12,7 @@ import (
 	"github.com/nixie-go/nixie/internal/testservers"
 	"github.com/nixie-go/nixie/internal/tier"
 	"github.com/nixie-go/nixie/store/postgres"
+	"github.com/nixie-go/nixie/store/storetest"
 )
 
 // around is work that goes round: messages come, are claimed and end.
@@ -186,5 +187,41 @@ func TestLeaseThatEndsInATransaction(t *testing.T) {
 			t.Errorf("%v came, error %v", ds, err)
 		}
 		sound(t, b)
+	}
+}
+
+// TestDeadRowsAreNotSteppedOver counts what indexes read while a foreign transaction
+// keeps PostgreSQL from removing what has ended: the hundredth claim reads no more than
+// the first.
+func TestDeadRowsAreNotSteppedOver(t *testing.T) {
+	const rounds, most = 200, 60 // rows that indexes may find in each round
+	clock := storetest.NewClock()
+	list, schema := crowdAt(t, 1, clock.Now)
+	fill(t, list[0], 1)
+	must(t, list[0].Close())
+	conn, err := pgx.Connect(t.Context(), server.URL)
+	must(t, err)
+	defer func() { must(t, conn.Close(context.Background())) }()
+	_, err = conn.Exec(t.Context(), "begin isolation level repeatable read; select count(*) from "+schema+".message")
+	must(t, err)
+	for part := range 2 {
+		before := found(t, schema)
+		st, err := postgres.Open(t.Context(), server.URL, postgres.Options{Schema: schema, Clock: clock.Now})
+		must(t, err)
+		for range rounds {
+			_, err := st.Enqueue(t.Context(), nixie.Message{Queue: "q"})
+			must(t, err)
+			if c := settle(t, st, one(t, st), nixie.Complete); c != "" {
+				t.Fatal(c)
+			}
+			clock.Advance(time.Minute) // the lease would be over
+		}
+		must(t, st.Close())
+		deadlocks(t) // waits until they are gone, and have told what they read
+		if rows := found(t, schema) - before; rows > rounds*most {
+			t.Errorf("part %d: %d rows were read by indexes for %d messages: %v", part, rows, rounds, busiest(t, schema))
+		} else {
+			t.Logf("part %d: %d rows were read by indexes for %d messages", part, rows, rounds)
+		}
 	}
 }

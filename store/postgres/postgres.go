@@ -72,6 +72,7 @@ type Store struct {
 	notifier notifier
 	listener listener
 	handouts handouts
+	looks    looks
 }
 
 var _ interface {

@@ -22,8 +22,8 @@ const maxPieces = 64 // as in stretches
 // transaction that is open and up to all that have begun. Each stretch is frozen, as
 // all transactions in it have ended. $1 is the queue, $3 how many are wanted.
 const stretches = `
-	at as materialized (select c.tx, c.pos, c.late, c.done, s.s, pg_snapshot_xmax(s.s) as top
-		from fit, @.cursor c, (select pg_current_snapshot() as s offset 0) s where c.queue = $1 and not exists (select from suspect)),
+	at as materialized (select c.moves, c.tx, c.pos, c.late, c.done, s.s, pg_snapshot_xmax(s.s) as top
+		from fit, (select * from @.cursor where queue = $1 order by moves desc limit 1) c, (select pg_current_snapshot() as s offset 0) s where not exists (select from suspect)),
 	late as materialized (select u.x, u.done, pg_visible_in_snapshot(u.x, at.s) as ended from at cross join lateral unnest(at.late, at.done) u (x, done)),
 	bound as materialized (select u.x, lag(u.x) over (order by u.x) as before, u.open from (
 		select x, true as open from at cross join lateral pg_snapshot_xip(at.s) x where x >= at.tx and x <> all(at.late)
@@ -64,10 +64,11 @@ const leasing = `
 		union all select s.x, case when s.i = c.i then c.pos else s.pos end from step s, cut c where not s.bounded and not c.exhausted and s.i >= c.i
 		union all select s.x, -1 from step s, cut c where s.open and (c.exhausted or s.i < c.i)),
 	moved as (update @.cursor c set
+			moves = c.moves + 1,
 			tx = case when cut.exhausted then at.top when cut.bounded then cut.tx else c.tx end,
 			pos = case when cut.exhausted then -1 when cut.bounded then cut.pos else c.pos end,
 			late = array(select x from later order by x), done = array(select done from later order by x)
-		from at, cut where c.queue = $1)`
+		from at, cut where c.queue = $1 and c.moves = (select moves from at))`
 
 // batchRow is a lease of plain messages while a transaction holds its lock.
 type batchRow struct{ n, remains int64 }

@@ -62,14 +62,18 @@ create index        message_origin on @.message using hash (origin) where origin
 -- Up to where the ranges of a queue were handed out: a place in the order (tx, pos),
 -- and the transactions that had not ended when the cursor passed them, each with
 -- the last of its messages that was handed out since. Its row is the lock of whoever
--- hands out ranges, or changes a message that no range has reached.
+-- hands out ranges, or changes a message that no range has reached. Each move counts: the
+-- highest number is found first, and not after all versions of the row that a
+-- transaction, which stays open elsewhere, keeps from being removed.
 create table @.cursor (
-  queue integer  primary key,
+  queue integer  not null,
+  moves bigint   not null default 0,
   tx    xid8     not null default '0',
   pos   bigint   not null default 0,
   late  xid8[]   not null default '{}',
-  done  bigint[] not null default '{}'
-) with (fillfactor = 20);
+  done  bigint[] not null default '{}',
+  primary key (queue, moves)
+);
 
 -- A lease of plain messages: the next members after a place up to last. Others cannot
 -- come between them, as the transactions there had all ended. Whoever changes one of them that
