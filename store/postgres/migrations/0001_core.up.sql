@@ -319,6 +319,13 @@ create table @.audit (
 create index audit_at      on @.audit (at);
 create index audit_subject on @.audit (subject) where subject is not null;
 
+-- The messages of letters that were purged, which the audit names, for those who know
+-- only the message.
+create table @.purged (
+  letter  uuid primary key,
+  message uuid not null
+);
+
 -- The ends of each chain: its newest entry, and the newest that was pruned. Its
 -- row is the lock under which a chain grows, held from the end of a transaction's
 -- work to its commit.
@@ -421,8 +428,8 @@ select m.id as job_id, q.name as entrypoint,
 from @.log l join @.message m on m.pos = l.pos join @.queue q on q.n = l.queue
 left join lateral (select * from @.failure f where f.pos = l.pos and l.state = 5 order by f.ordinal desc limit 1) f on true
 union all
-select a.subject, q.name, 'deleted', null, null, null, to_timestamp(a.at / 1e9)
-from @.audit a join @.queue q on q.n = a.queue where a.event = 'purge' and a.subject is not null;
+select p.message, q.name, 'deleted', null, null, null, to_timestamp(a.at / 1e9)
+from @.audit a join @.queue q on q.n = a.queue join @.purged p on p.letter = a.subject where a.event = 'purge';
 
 -- And their jobs that have not ended; a heart beats for all jobs of a process.
 create view @.nixie_jobs as
