@@ -56,8 +56,7 @@ func checkLease(lease time.Duration) error {
 // owner is not in the list, and nothing was done then.
 func (t *tx) claim(queue string, want nixie.Want, owner int64) (*claims, error) {
 	var known, void bool
-	since, whole := t.store.looks.since()
-	began := time.Now()
+	since := t.store.looks.since()
 	t.read(func(r row) error { return r.Scan(&t.now, &known, &void) }, `select c.now, exists (select from @.owner where n = $1 and not gone), `+isVoid+`
 		from (select now, `+sinceOf("$3")+` as since from (select coalesce($2::bigint, `+databaseClock+`) as now offset 0) x offset 0) c`, owner, t.store.clockArg(), since)
 	t.readQueues("name = $1", queue)
@@ -65,7 +64,7 @@ func (t *tx) claim(queue string, want nixie.Want, owner int64) (*claims, error) 
 		return nil, err
 	}
 	if !void {
-		t.store.looks.note(t.now, whole, began)
+		t.store.looks.note(t.now)
 	} else if err := t.sweep(); err != nil {
 		return nil, err
 	}
@@ -119,14 +118,20 @@ func (c *claims) handOutInOrder(want nixie.Want, owner int64) error {
 func (c *claims) handOut(want nixie.Want, owner, since int64, swept bool) error {
 	t, s := c.t, c.t.store
 	lease := cmp.Or(want.Lease, c.q.settings.LeaseOrDefault())
-	t.run("select from @.cursor where queue = $1 order by moves desc limit 1 for update", c.q.n)
+	moves := s.looks.reached(c.q.n)
+	t.read(func(r row) error {
+		var n int64
+		err := r.Scan(&n)
+		s.looks.reach(c.q.n, n)
+		return err
+	}, "select moves from @.cursor where queue = $1 and moves >= $2 order by moves desc limit 1 for update", c.q.n, moves)
 	if s.opts.Clock != nil { // it is asked here, and not before the lock was waited for
 		if err := t.send(); err != nil {
 			return err
 		}
 	}
 	batches := s.owner.batches(owner)
-	t.read(c.scan, s.handouts.loose, c.q.n, s.clockArg(), want.Max, ageOf(&c.q.settings), owner, int64(lease), want.Fresh, c.q.text, batches, nixie.MaxBatchBytes, swept, since)
+	t.read(c.scan, s.handouts.loose, c.q.n, s.clockArg(), want.Max, ageOf(&c.q.settings), owner, int64(lease), want.Fresh, c.q.text, batches, nixie.MaxBatchBytes, swept, since, moves)
 	t.read(c.scanMember, members, batches, batches+maxPieces)
 	return nil
 }

@@ -47,7 +47,7 @@ func leases(now, until string) string {
 // owner $5 and $6 nanoseconds, in batches from number $9 + 1 on. $4 is what a priority
 // is worth, $7 whether suspects stay out. It does nothing unless the settings are still
 // $8 and no lease has to be ended first, or $11, they were swept; $12
-// is for isVoid. A claim of plain messages does not wait for
+// is for isVoid, and $13 a number of moves that the cursor has made at least. A claim of plain messages does not wait for
 // the disk: if the server forgets it, they are handed out again.
 func claimLoose() string {
 	return `with recursive

@@ -23,7 +23,7 @@ const maxPieces = 64 // as in stretches
 // all transactions in it have ended. $1 is the queue, $3 how many are wanted.
 const stretches = `
 	at as materialized (select c.moves, c.tx, c.pos, c.late, c.done, s.s, pg_snapshot_xmax(s.s) as top
-		from fit, (select * from @.cursor where queue = $1 order by moves desc limit 1) c, (select pg_current_snapshot() as s offset 0) s where not exists (select from suspect)),
+		from fit, (select * from @.cursor where queue = $1 and moves >= $13 order by moves desc limit 1) c, (select pg_current_snapshot() as s offset 0) s where not exists (select from suspect)),
 	late as materialized (select u.x, u.done, pg_visible_in_snapshot(u.x, at.s) as ended from at cross join lateral unnest(at.late, at.done) u (x, done)),
 	bound as materialized (select u.x, lag(u.x) over (order by u.x) as before, u.open from (
 		select x, true as open from at cross join lateral pg_snapshot_xip(at.s) x where x >= at.tx and x <> all(at.late)
@@ -156,7 +156,7 @@ func (t *tx) holdMembers(deliveries []*nixie.Delivery) (all bool, err error) {
 		return nil
 		// "is true" keeps the list a hash: as a join it was gone through for each member.
 	}, "select b.pos, b.batch, b.queue, b.owner, b.until, b.claimed, b.id from @.member b where b.batch = any($1) and (b.pos in (select unnest($2::bigint[]))) is true", batches, places)
-	t.readQueues("n in (select queue from @.batch where n = any($1))", batches)
+	t.readQueues("n = any(array(select queue from @.batch where n = any($1)))", batches)
 	t.list[len(t.list)-1].done = func(string) error { return t.join() }
 	if err := t.send(); err != nil {
 		return false, err
@@ -207,8 +207,8 @@ func (t *tx) flushRanges() {
 	}
 	if len(batches) > 0 {
 		t.run(`with u as materialized (select * from unnest($1::bigint[], $2::bigint[]) u (n, k)),
-			gone as (delete from @.batch b using u where b.n = u.n and b.remains <= u.k)
-			update @.batch b set remains = b.remains - u.k from u where b.n = u.n and b.remains > u.k`, batches, settled)
+			gone as (delete from @.batch b where b.n = any($1) and b.remains <= (select k from u where u.n = b.n))
+			update @.batch b set remains = b.remains - (select k from u where u.n = b.n) where b.n = any($1) and b.remains > (select k from u where u.n = b.n)`, batches, settled)
 	}
 }
 
