@@ -11,7 +11,6 @@ type bug struct {
 
 // Why a defect has no test.
 const (
-	withPostgres = "later, with the store for PostgreSQL"
 	withRedis    = "later, with the store for Redis"
 	withKafka    = "later, with the connector for Kafka"
 	withRabbit   = "later, with the connector for RabbitMQ"

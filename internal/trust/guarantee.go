@@ -62,7 +62,7 @@ func guaranteesOfLetters() []guarantee {
 		{32, "What cannot be decoded is dead at once and blocks nobody.", "What cannot be decoded is dead at once", "worker.TestB073_UndecodableIsNotTriedAgain", "", ""},
 		{33, "An operation moves a letter at most once.", "Once", "", "simulator, rapid", ""},
 		{34, "An operation goes on after a crash, and its counts add up.", "It can be stopped anywhere", "redrive.TestB082_ManyPagesCrashesAndNewLetters", "kill, simulator", ""},
-		{35, "A redrive keeps its rate.", "Limited", "redrive.TestRateDropsArrears", "", "over several processes: " + withPostgres},
+		{35, "A redrive keeps its rate.", "Limited", "redrive.TestRateDropsArrears", "", "one rate of several processes, each of which has its own"},
 		{36, "Redrives are counted for ever and capped.", "No loops", "suite.Bugs/B091_FiftyRedrives", "", ""},
 		{37, "What an operation is about is fixed when it is made.", "Frozen", "", "rapid", ""},
 		{38, "One letter that cannot be moved does not stop the others.", "One bad letter does not stop the others", "redrive.TestB085_OneBadOfAThousand", "", ""},

@@ -28,7 +28,10 @@ func (s *Store) Claim(ctx context.Context, queue string, want nixie.Want) ([]*ni
 		var got *claims
 		err := s.transact(ctx, func(t *tx) (err error) {
 			got, err = t.claim(queue, want, owner)
-			return err
+			if err != nil || got == nil || !want.Noted {
+				return err
+			}
+			return t.noteClaimed(got, owner)
 		})
 		if err != nil {
 			return nil, err
@@ -53,16 +56,17 @@ func checkLease(lease time.Duration) error {
 // owner is not in the list, and nothing was done then.
 func (t *tx) claim(queue string, want nixie.Want, owner int64) (*claims, error) {
 	var known, void bool
+	since := t.store.looks.since()
 	t.read(func(r row) error { return r.Scan(&t.now, &known, &void) }, `select c.now, exists (select from @.owner where n = $1 and not gone), `+isVoid+`
-		from (select coalesce($2::bigint, `+databaseClock+`) as now offset 0) c`, owner, t.store.clockArg())
+		from (select now, `+sinceOf("$3")+` as since from (select coalesce($2::bigint, `+databaseClock+`) as now offset 0) x offset 0) c`, owner, t.store.clockArg(), since)
 	t.readQueues("name = $1", queue)
 	if err := t.send(); err != nil || !known {
 		return nil, err
 	}
-	if void {
-		if err := t.sweep(); err != nil {
-			return nil, err
-		}
+	if !void {
+		t.store.looks.note(t.now)
+	} else if err := t.sweep(); err != nil {
+		return nil, err
 	}
 	c := &claims{t: t, q: t.named[queue]}
 	if c.q == nil || c.q.settings.Paused {
@@ -72,10 +76,10 @@ func (t *tx) claim(queue string, want nixie.Want, owner int64) (*claims, error) 
 		return nil, err
 	}
 	// From here on leases may be ours: whoever leaves must not leave them to nobody.
-	whole, stop := context.WithTimeout(context.WithoutCancel(t.ctx), connectPatience)
-	t.ctx, t.stop = whole, stop
+	uncut, stop := context.WithTimeout(context.WithoutCancel(t.ctx), connectPatience)
+	t.ctx, t.stop = uncut, stop
 	if !c.q.settings.Ordered() {
-		return c, c.handOut(want, owner)
+		return c, c.handOut(want, owner, since, void)
 	}
 	return c, c.handOutInOrder(want, owner)
 }
@@ -109,18 +113,25 @@ func (c *claims) handOutInOrder(want nixie.Want, owner int64) error {
 }
 
 // handOut hands out messages of a queue without order, if everything is as it was
-// when the queue was read.
-func (c *claims) handOut(want nixie.Want, owner int64) error {
+// when the queue was read. Once leases were swept, one that is over is locked by
+// somebody who ends it, and others need not wait for that.
+func (c *claims) handOut(want nixie.Want, owner, since int64, swept bool) error {
 	t, s := c.t, c.t.store
 	lease := cmp.Or(want.Lease, c.q.settings.LeaseOrDefault())
-	t.run("select from @.cursor where queue = $1 for update", c.q.n)
+	moves := s.looks.reached(c.q.n)
+	t.read(func(r row) error {
+		var n int64
+		err := r.Scan(&n)
+		s.looks.reach(c.q.n, n)
+		return err
+	}, "select moves from @.cursor where queue = $1 and moves >= $2 order by moves desc limit 1 for update", c.q.n, moves)
 	if s.opts.Clock != nil { // it is asked here, and not before the lock was waited for
 		if err := t.send(); err != nil {
 			return err
 		}
 	}
 	batches := s.owner.batches(owner)
-	t.read(c.scan, s.handouts.loose, c.q.n, s.clockArg(), want.Max, ageOf(&c.q.settings), owner, int64(lease), want.Fresh, c.q.text, batches, nixie.MaxBatchBytes)
+	t.read(c.scan, s.handouts.loose, c.q.n, s.clockArg(), want.Max, ageOf(&c.q.settings), owner, int64(lease), want.Fresh, c.q.text, batches, nixie.MaxBatchBytes, swept, since, moves)
 	t.read(c.scanMember, members, batches, batches+maxPieces)
 	return nil
 }

@@ -146,8 +146,8 @@ const rangeCompletion = `with
 		where (m.tx, m.pos) <= (b.last_tx, b.last) and (b.members = cardinality($2::bigint[]) or m.pos in (select unnest($2::bigint[]))) and (b.remains = b.members or not exists (select from @.pending p where p.pos = m.pos))
 		returning pos),
 	counted as materialized (select count(*) as n from done),
-	gone as (delete from @.batch x using b, counted c where x.n = b.n and b.remains <= c.n),
-	kept as (update @.batch x set remains = b.remains - c.n from b, counted c where x.n = b.n and b.remains > c.n and c.n > 0),
+	gone as (delete from @.batch x using b, counted c where x.n = $1 and b.remains <= c.n),
+	kept as (update @.batch x set remains = b.remains - c.n from b, counted c where x.n = $1 and b.remains > c.n and c.n > 0),
 	summed as (insert into @.counter (queue, state, reason, n) select b.queue, 2, '', c.n from b, counted c where c.n > 0)
 	select case when counted.n < cardinality($2::bigint[]) then array(select pos from done) end from counted`
 

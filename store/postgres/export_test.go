@@ -96,3 +96,6 @@ func (s *Store) SettingOfCalls(ctx context.Context, name string) (value string, 
 
 // Noted waits until all is told to others.
 func (s *Store) Noted() { s.notifier.all.Wait() }
+
+// Beat is one beat of the heart of a process.
+func (s *Store) Beat(ctx context.Context) { s.owner.once(ctx, s) }

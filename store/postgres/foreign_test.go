@@ -12,6 +12,7 @@ import (
 	"github.com/nixie-go/nixie/internal/testservers"
 	"github.com/nixie-go/nixie/internal/tier"
 	"github.com/nixie-go/nixie/store/postgres"
+	"github.com/nixie-go/nixie/store/storetest"
 )
 
 // around is work that goes round: messages come, are claimed and end.
@@ -160,4 +161,70 @@ func TestShow4_AForeignTransactionStaysOpen(t *testing.T) {
 		sound(t, a.st)
 		return seconds
 	})
+}
+
+// transaction completes, which stays open: others go on meanwhile.
+func TestLeaseThatEndsInATransaction(t *testing.T) {
+	for _, order := range []nixie.Order{nixie.OrderNone, nixie.OrderStrict} {
+		a, b, clock, _ := pair(t)
+		must(t, a.Configure(t.Context(), "q", nixie.QueueSettings{Order: order}, "ann", ""))
+		fill(t, a, 4)
+		d := one(t, a)
+		conn, err := pgx.Connect(t.Context(), server.URL)
+		must(t, err)
+		defer func() { must(t, conn.Close(context.Background())) }()
+		tx, err := conn.Begin(t.Context())
+		must(t, err)
+		must(t, a.Tx(tx).Complete(t.Context(), d))
+		clock.Advance(2 * time.Minute)
+		for range 3 {
+			if c := settle(t, b, one(t, b), nixie.Complete); c != "" {
+				t.Error(c)
+			}
+		}
+		must(t, tx.Commit(t.Context()))
+		if ds, err := b.Claim(t.Context(), "q", nixie.Want{Max: 1}); err != nil || len(ds) > 0 {
+			t.Errorf("%v came, error %v", ds, err)
+		}
+		sound(t, b)
+	}
+}
+
+// TestDeadRowsAreNotSteppedOver counts what indexes read while a foreign transaction
+// keeps PostgreSQL from removing what has ended: the hundredth claim reads no more than
+// the first.
+func TestDeadRowsAreNotSteppedOver(t *testing.T) {
+	const rounds, most = 200, 100 // rows that indexes may find in each round
+	clock := storetest.NewClock()
+	list, schema := crowdAt(t, 1, clock.Now)
+	fill(t, list[0], 1)
+	must(t, list[0].Close())
+	conn, err := pgx.Connect(t.Context(), server.URL)
+	must(t, err)
+	defer func() { must(t, conn.Close(context.Background())) }()
+	_, err = conn.Exec(t.Context(), "begin isolation level repeatable read; select count(*) from "+schema+".message")
+	must(t, err)
+	for part := range 2 {
+		before := found(t, schema)
+		st, err := postgres.Open(t.Context(), server.URL, postgres.Options{Schema: schema, Clock: clock.Now})
+		must(t, err)
+		for range rounds {
+			_, err := st.Enqueue(t.Context(), nixie.Message{Queue: "q", Stream: "s"}, nixie.Message{Queue: "q"})
+			must(t, err)
+			for range 2 { // as members of one that are settled with what they say, and without
+				if c := settle(t, st, one(t, st), nixie.Complete); c != "" {
+					t.Fatal(c)
+				}
+			}
+			clock.Advance(time.Minute) // the lease would be over
+		}
+		must(t, st.Close())
+		execute(t, "analyze")
+		deadlocks(t) // waits until they are gone, and have told what they read
+		if rows := found(t, schema) - before; rows > rounds*most {
+			t.Errorf("part %d: %d rows were read by indexes for %d messages: %v", part, rows, rounds, busiest(t, schema))
+		} else {
+			t.Logf("part %d: %d rows were read by indexes for %d messages", part, rows, rounds)
+		}
+	}
 }

@@ -12,9 +12,10 @@ func (s *Store) makeHandouts() handouts {
 	return handouts{s.named(claimLoose()), s.named(claimLanes()), s.named(claimOrdered())}
 }
 
-// isVoid is the condition that leases have to be ended first, at the time c.now.
-const isVoid = `(exists (select from @.pending where until > 0 and until <= c.now) or exists (select from @.batch where until <= c.now)
-	or exists (select from @.stream where until > 0 and until <= c.now) or exists (select from @.owner o where ` + deadOwner + `))`
+// isVoid is the condition that leases have to be ended first, at the time c.now: those
+// that end after c.since, see looks.
+const isVoid = `(exists (select from @.pending where until > c.since and until <= c.now and until > 0) or exists (select from @.batch where until > c.since and until <= c.now)
+	or exists (select from @.stream where until > c.since and until <= c.now and until > 0) or exists (select from @.owner o where ` + deadOwner + `))`
 
 // carried are the columns of a message m that a delivery carries, and apart those of
 // its row p.
@@ -45,12 +46,13 @@ func leases(now, until string) string {
 // claimLoose claims messages of queue $1 without order: at most $3, with $10 bytes, for
 // owner $5 and $6 nanoseconds, in batches from number $9 + 1 on. $4 is what a priority
 // is worth, $7 whether suspects stay out. It does nothing unless the settings are still
-// $8 and no lease has to be ended first. A claim of plain messages does not wait for
+// $8 and no lease has to be ended first, or $11, they were swept; $12
+// is for isVoid, and $13 a number of moves that the cursor has made at least. A claim of plain messages does not wait for
 // the disk: if the server forgets it, they are handed out again.
 func claimLoose() string {
 	return `with recursive
-	clock as materialized (select coalesce($2::bigint, ` + databaseClock + `) as now),
-	fit as materialized (select c.now from clock c where exists (select from @.owner where n = $5 and not gone) and not ` + isVoid + `
+	clock as materialized (select now, ` + sinceOf("$12") + ` as since from (select coalesce($2::bigint, ` + databaseClock + `) as now offset 0) x),
+	fit as materialized (select c.now from clock c where exists (select from @.owner where n = $5 and not gone) and ($11 or not ` + isVoid + `)
 		and exists (select from @.queue q where q.n = $1 and q.settings = $8::jsonb and not q.paused)),
 	suspect as materialized ` + suspectAt("fit.now", "fit, ") + `,
 	due as materialized (select f.* from fit cross join lateral ` + firstsAt("fit.now") + ` f where not exists (select from suspect)),` +

@@ -91,6 +91,7 @@ func (o *ownership) once(ctx context.Context, s *Store) {
 	ctx, stop := context.WithTimeout(ctx, heartbeat)
 	defer stop()
 	_, _ = s.pool.Exec(ctx, s.named("update @.owner set seen = clock_timestamp() where n = $1 and not gone"), o.self())
+	_, _ = s.pool.Exec(ctx, s.named(forgetStages), o.self())
 	_, _ = s.pool.Exec(ctx, s.named(fold))
 }
 
@@ -118,6 +119,9 @@ func (t *tx) sweep() error {
 		return err
 	}, "select o.n from @.owner o where "+deadOwner+" order by o.n for update skip locked")
 	if err := t.send(); err != nil {
+		return err
+	}
+	if err := t.settleNoted(dead); err != nil {
 		return err
 	}
 	stir := func(r row) error {

@@ -73,8 +73,8 @@ func busiest(t *testing.T, schema string) (names []string) {
 	return names
 }
 
-// vanish lets a process vanish with so many messages of each kind of queue; who is
-// left judges some of them.
+// vanish lets a process vanish with so many messages of each kind of queue, of which it
+// has begun half; who is left judges some of them.
 func vanish(t *testing.T, s *postgres.Store, schema string, messages int) {
 	t.Helper()
 	for _, order := range []nixie.Order{nixie.OrderNone, nixie.OrderStrict} {
@@ -88,11 +88,12 @@ func vanish(t *testing.T, s *postgres.Store, schema string, messages int) {
 		must(t, err)
 		vanished, err := postgres.Open(t.Context(), server.URL, postgres.Options{Schema: schema})
 		must(t, err)
-		ds, err := vanished.Claim(t.Context(), queue, nixie.Want{Max: messages, Lease: time.Hour})
+		ds, err := vanished.Claim(t.Context(), queue, nixie.Want{Max: messages, Lease: time.Hour, Noted: true})
 		must(t, err)
 		if len(ds) != messages {
 			t.Fatalf("%d were claimed", len(ds))
 		}
+		must(t, vanished.Record(nixie.StageBegun, ds[:(messages+1)/2]...))
 		must(t, vanished.Crash())
 		for range min(messages, 20) {
 			d, err := s.Claim(t.Context(), queue, nixie.Want{Max: 1})

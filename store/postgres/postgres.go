@@ -72,10 +72,12 @@ type Store struct {
 	notifier notifier
 	listener listener
 	handouts handouts
+	looks    looks
 }
 
 var _ interface {
 	store.Store
+	nixie.Recorder
 	store.Waker
 	store.Patient
 } = (*Store)(nil)

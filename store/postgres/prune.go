@@ -106,7 +106,8 @@ func (p *pruner) removeAll() {
 		p.remove("pruned", p.found)
 	}
 	for _, c := range p.chains {
-		p.run("delete from @.audit where queue = $1 and number <= $2", c.queue, c.number)
+		p.run(`with gone as (delete from @.audit where queue = $1 and number <= $2 returning event, subject)
+			delete from @.purged where letter = any(array(select subject from gone where event = 'purge'))`, c.queue, c.number)
 	}
 	if len(p.chains) > 0 {
 		p.run("select from @.chain where queue = any($1) order by queue for update", eachOf(p.trail, func(e entry) int64 { return e.queue }))

@@ -63,7 +63,7 @@ func (t *tx) makeQueues(names []string, made *bool) {
 	t.read(func(row) error { *made = true; return nil }, `insert into @.queue (name, age, lease) select name, $2, $3 from unnest($1::text[]) name order by name
 		on conflict do nothing returning n`, names, ageOf(&zero), int64(zero.LeaseOrDefault()))
 	t.run("insert into @.chain (queue) select n from @.queue where name = any($1) order by n on conflict do nothing", names)
-	t.run("insert into @.cursor (queue) select n from @.queue where name = any($1) order by n on conflict do nothing", names)
+	t.run("insert into @.cursor (queue) select n from @.queue q where name = any($1) and not exists (select from @.cursor c where c.queue = q.n) order by n on conflict do nothing", names)
 }
 
 // dropUnused removes the queues that were made for messages that were then refused.

@@ -22,8 +22,8 @@ const maxPieces = 64 // as in stretches
 // transaction that is open and up to all that have begun. Each stretch is frozen, as
 // all transactions in it have ended. $1 is the queue, $3 how many are wanted.
 const stretches = `
-	at as materialized (select c.tx, c.pos, c.late, c.done, s.s, pg_snapshot_xmax(s.s) as top
-		from fit, @.cursor c, (select pg_current_snapshot() as s offset 0) s where c.queue = $1 and not exists (select from suspect)),
+	at as materialized (select c.moves, c.tx, c.pos, c.late, c.done, s.s, pg_snapshot_xmax(s.s) as top
+		from fit, (select * from @.cursor where queue = $1 and moves >= $13 order by moves desc limit 1) c, (select pg_current_snapshot() as s offset 0) s where not exists (select from suspect)),
 	late as materialized (select u.x, u.done, pg_visible_in_snapshot(u.x, at.s) as ended from at cross join lateral unnest(at.late, at.done) u (x, done)),
 	bound as materialized (select u.x, lag(u.x) over (order by u.x) as before, u.open from (
 		select x, true as open from at cross join lateral pg_snapshot_xip(at.s) x where x >= at.tx and x <> all(at.late)
@@ -64,10 +64,11 @@ const leasing = `
 		union all select s.x, case when s.i = c.i then c.pos else s.pos end from step s, cut c where not s.bounded and not c.exhausted and s.i >= c.i
 		union all select s.x, -1 from step s, cut c where s.open and (c.exhausted or s.i < c.i)),
 	moved as (update @.cursor c set
+			moves = c.moves + 1,
 			tx = case when cut.exhausted then at.top when cut.bounded then cut.tx else c.tx end,
 			pos = case when cut.exhausted then -1 when cut.bounded then cut.pos else c.pos end,
 			late = array(select x from later order by x), done = array(select done from later order by x)
-		from at, cut where c.queue = $1)`
+		from at, cut where c.queue = $1 and c.moves = (select moves from at))`
 
 // batchRow is a lease of plain messages while a transaction holds its lock.
 type batchRow struct{ n, remains int64 }
@@ -86,12 +87,15 @@ func (t *tx) lockBatchesIn(numbers string, arg any) {
 	if t.locked.batches == nil {
 		t.locked.batches = map[int64]*batchRow{}
 	}
-	t.read(func(r row) error {
-		b := &batchRow{}
-		err := r.Scan(&b.n, &b.remains)
-		t.locked.batches[b.n] = b
-		return err
-	}, "select n, remains from @.batch where n = "+numbers+" order by n for update", arg)
+	t.read(t.keepBatch, "select n, remains from @.batch where n = "+numbers+" order by n for update", arg)
+}
+
+// keepBatch reads a batch that was locked.
+func (t *tx) keepBatch(r row) error {
+	b := &batchRow{}
+	err := r.Scan(&b.n, &b.remains)
+	t.locked.batches[b.n] = b
+	return err
 }
 
 // holdLeased locks and reads the messages of deliveries. What is by now under another
@@ -152,7 +156,7 @@ func (t *tx) holdMembers(deliveries []*nixie.Delivery) (all bool, err error) {
 		return nil
 		// "is true" keeps the list a hash: as a join it was gone through for each member.
 	}, "select b.pos, b.batch, b.queue, b.owner, b.until, b.claimed, b.id from @.member b where b.batch = any($1) and (b.pos in (select unnest($2::bigint[]))) is true", batches, places)
-	t.readQueues("n in (select queue from @.batch where n = any($1))", batches)
+	t.readQueues("n = any(array(select queue from @.batch where n = any($1)))", batches)
 	t.list[len(t.list)-1].done = func(string) error { return t.join() }
 	if err := t.send(); err != nil {
 		return false, err
@@ -203,8 +207,8 @@ func (t *tx) flushRanges() {
 	}
 	if len(batches) > 0 {
 		t.run(`with u as materialized (select * from unnest($1::bigint[], $2::bigint[]) u (n, k)),
-			gone as (delete from @.batch b using u where b.n = u.n and b.remains <= u.k)
-			update @.batch b set remains = b.remains - u.k from u where b.n = u.n and b.remains > u.k`, batches, settled)
+			gone as (delete from @.batch b where b.n = any($1) and b.remains <= (select k from u where u.n = b.n))
+			update @.batch b set remains = b.remains - (select k from u where u.n = b.n) where b.n = any($1) and b.remains > (select k from u where u.n = b.n)`, batches, settled)
 	}
 }
 

@@ -163,6 +163,38 @@ func TestScheduledRetryExpires_UnblocksStream(t *testing.T) {
 	o.settle(nixie.Settlement{Delivery: o.claim("m2"), Verb: nixie.Complete})
 }
 
+// TestPurgedJobIsDeletedInTheLog purges a letter: the log of jobs has its job, as long as
+// the audit has the purge.
+func TestPurgedJobIsDeletedInTheLog(t *testing.T) {
+	o := newOutbox(t)
+	o.put("m1")
+	d := o.claim("m1")
+	o.settle(nixie.Settlement{Delivery: d, Verb: nixie.Bury, Burial: &nixie.Burial{Cause: nixie.CausePermanent, Status: nixie.StatusOpen}})
+	l := o.letter("m1")
+	o.resolve(l, nixie.OnDiscard)
+	o.resolve(l, nixie.OnPurge)
+	entries := "select from " + o.schema + ".nixie_job_log where job_id = '" + d.ID.String() + "'"
+	if n := o.count(t.Context(), entries+" and status = 'deleted'"); n != 1 {
+		t.Errorf("%d entries of the job are deleted", n)
+	}
+	_, err := o.Adjust(t.Context(), d.Queue, "ann", "", func(q *nixie.QueueSettings) error { q.Paused = true; return nil })
+	o.must(err) // the newest entry of an audit stays
+	o.clock.Advance(10 * 365 * 24 * time.Hour)
+	for next := ""; ; {
+		done, err := o.Prune(t.Context(), store.Pruning{Cursor: next})
+		o.must(err)
+		if next = done.Next; next == "" {
+			break
+		}
+	}
+	if n := o.count(t.Context(), entries); n != 0 {
+		t.Errorf("%d entries of the job outlive the audit", n)
+	}
+	if n := o.count(t.Context(), "select from "+o.schema+".purged where letter not in (select subject from "+o.schema+".audit where event = 'purge')"); n != 0 {
+		t.Errorf("%d purges are kept longer than the audit", n)
+	}
+}
+
 // TestViewsAnswerWhatPeopleAsk runs the questions that users of outboxes and of
 // logs of jobs are used to, with only the names of the tables changed.
 func TestViewsAnswerWhatPeopleAsk(t *testing.T) {

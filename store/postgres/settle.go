@@ -78,6 +78,11 @@ func (t *tx) settle(st *nixie.Settlement) error {
 	if err := checkSettlement(st, m); err != nil {
 		return err
 	}
+	return t.apply(m, st)
+}
+
+// apply does what a settlement asks for that is allowed.
+func (t *tx) apply(m *message, st *nixie.Settlement) error {
 	on := event(st.Verb)
 	if err := m.move(on); err != nil {
 		return err

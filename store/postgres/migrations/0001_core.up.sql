@@ -66,14 +66,18 @@ create index        message_origin on @.message using hash (origin) where origin
 -- Up to where the ranges of a queue were handed out: a place in the order (tx, pos),
 -- and the transactions that had not ended when the cursor passed them, each with
 -- the last of its messages that was handed out since. Its row is the lock of whoever
--- hands out ranges, or changes a message that no range has reached.
+-- hands out ranges, or changes a message that no range has reached. Each move counts: the
+-- highest number is found first, and not after all versions of the row that a
+-- transaction, which stays open elsewhere, keeps from being removed.
 create table @.cursor (
-  queue integer  primary key,
+  queue integer  not null,
+  moves bigint   not null default 0,
   tx    xid8     not null default '0',
   pos   bigint   not null default 0,
   late  xid8[]   not null default '{}',
-  done  bigint[] not null default '{}'
-) with (fillfactor = 20);
+  done  bigint[] not null default '{}',
+  primary key (queue, moves)
+);
 
 -- A lease of plain messages: the next members after a place up to last. Others cannot
 -- come between them, as the transactions there had all ended. Whoever changes one of them that
@@ -133,6 +137,19 @@ create index pending_order   on @.pending (stream, due, rank) where stream is no
 create index pending_out     on @.pending (stream)           where stream is not null and state = 1;
 create index pending_ready   on @.pending (stream)           where stream is not null and state = 0;
 create index pending_passing on @.pending (stream, due, rank) where may_pass;
+
+-- How far holders are with what they hold: a lease whose message waits, or has
+-- succeeded. There is no log of writes for it, so a crash of the server empties it.
+create unlogged table @.stage (
+  pos       bigint  not null,
+  number    bigint  not null,               -- of the lease
+  batch     bigint  not null,               -- that the lease was part of at first, or 0
+  owner     integer not null,
+  succeeded boolean not null,
+  primary key (pos, number)
+) with (fillfactor = 50, autovacuum_vacuum_scale_factor = 0, autovacuum_vacuum_threshold = 1000, autovacuum_vacuum_cost_delay = 0);
+
+create index stage_batch on @.stage (batch) where batch > 0;
 
 -- The streams of ordered queues that have messages on their way or unresolved
 -- letters. Whoever changes what is in a stream holds the lock of its row.
@@ -318,6 +335,13 @@ create table @.audit (
 create index audit_at      on @.audit (at);
 create index audit_subject on @.audit (subject) where subject is not null;
 
+-- The messages of letters that were purged, which the audit names, for those who know
+-- only the message.
+create table @.purged (
+  letter  uuid primary key,
+  message uuid not null
+);
+
 -- The ends of each chain: its newest entry, and the newest that was pruned. Its
 -- row is the lock under which a chain grows, held from the end of a transaction's
 -- work to its commit.
@@ -427,8 +451,8 @@ select m.id as job_id, q.name as entrypoint,
 from @.log l join @.message m on m.pos = l.pos join @.queue q on q.n = l.queue
 left join lateral (select * from @.failure f where f.pos = l.pos and l.state = 5 order by f.ordinal desc limit 1) f on true
 union all
-select a.subject, q.name, 'deleted', null, null, null, to_timestamp(a.at / 1e9)
-from @.audit a join @.queue q on q.n = a.queue where a.event = 'purge' and a.subject is not null;
+select p.message, q.name, 'deleted', null, null, null, to_timestamp(a.at / 1e9)
+from @.audit a join @.queue q on q.n = a.queue join @.purged p on p.letter = a.subject where a.event = 'purge';
 
 -- And their jobs that have not ended; a heart beats for all jobs of a process.
 create view @.nixie_jobs as
