@@ -56,35 +56,21 @@ func inBatch(i, n int, err error) error {
 
 // enqueue takes messages in, all or none.
 func (t *tx) enqueue(messages []nixie.Message) ([]nixie.Receipt, error) {
-	messages = slices.Clone(messages) // one of them may be replaced by a later one
-	var names []string
-	var given []nixie.ID
-	plain := true
-	for i := range messages {
-		m := &messages[i]
-		names = append(names, m.Queue)
-		if !m.ID.IsZero() {
-			given = append(given, m.ID)
-		}
-		plain = plain && mayBePlain(m)
-	}
+	plain := arePlain(messages)
 	existing := map[nixie.ID]bool{}
-	if len(given) > 0 {
-		t.read(func(r row) error {
-			var id nixie.ID
-			err := r.Scan((*idColumn)(&id))
-			existing[id] = true
-			return err
-		}, "select id from @.message where id = any($1)", uuids(given))
-	}
 	if !plain {
+		messages = slices.Clone(messages) // one of them may be replaced by a later one
+		t.readExisting(messages, existing)
 		t.draw(len(messages))
 	}
 	t.clock()
-	if err := t.openQueues(names); err != nil {
+	if err := t.openQueues(queuesOf(messages)); err != nil {
 		return nil, err
 	}
-	if plain && t.anyOrdered() {
+	if plain && !t.anyOrdered() {
+		return t.enqueuePlain(messages)
+	}
+	if plain {
 		t.draw(len(messages))
 		if err := t.send(); err != nil {
 			return nil, err
@@ -121,16 +107,43 @@ func (t *tx) enqueue(messages []nixie.Message) ([]nixie.Receipt, error) {
 	return e.receipts, e.accept(messages)
 }
 
+// queuesOf are the names of the queues of messages, some of them perhaps twice.
+func queuesOf(messages []nixie.Message) (names []string) {
+	for i := range messages {
+		if n := len(names); n == 0 || names[n-1] != messages[i].Queue {
+			names = append(names, messages[i].Queue)
+		}
+	}
+	return names
+}
+
+// readExisting finds out which of the IDs that were given are taken.
+func (t *tx) readExisting(messages []nixie.Message, existing map[nixie.ID]bool) {
+	var given []nixie.ID
+	for i := range messages {
+		if id := messages[i].ID; !id.IsZero() {
+			given = append(given, id)
+		}
+	}
+	if len(given) == 0 {
+		return
+	}
+	t.read(func(r row) error {
+		var id nixie.ID
+		err := r.Scan((*idColumn)(&id))
+		existing[id] = true
+		return err
+	}, "select id from @.message where id = any($1)", uuids(given))
+}
+
 // newMessage is a message as it is taken in, with a place of its own.
 func (t *tx) newMessage(q *queueRow, given *nixie.Message) *message {
 	m := &message{
 		queue: q.n, q: q, id: given.ID, mtype: given.Type, key: given.Key, stream: given.Stream, dedupe: given.DedupeKey,
 		priority: given.Priority, hash: nixie.HashBody(given.Body), generation: 1, due: t.now, in: inFresh,
 	}
-	if len(t.places) > 0 { // those of a call stand in its order
-		m.pos = t.nextPlace()
-		m.place = m.pos
-	}
+	m.pos = t.nextPlace() // those of a call stand in its order
+	m.place = m.pos
 	if q.settings.Ordered() || !mayBePlain(given) {
 		m.in = nowhere
 	}
@@ -142,12 +155,6 @@ func (t *tx) newMessage(q *queueRow, given *nixie.Message) *message {
 	}
 	m.due = max(m.due, nanos(given.NotBefore))
 	return m
-}
-
-// mayBePlain reports whether a message is handed out by range if its queue has no
-// order.
-func mayBePlain(m *nixie.Message) bool {
-	return m.DedupeKey == "" && m.Priority == 0 && m.Delay <= 0 && m.NotBefore.IsZero()
 }
 
 // anyOrdered reports whether one of the queues that were read has an order.
@@ -292,7 +299,7 @@ func (e *enqueuing) replace(has *holder, m *nixie.Message, hash nixie.Hash) {
 // accept writes the messages that are new.
 func (e *enqueuing) accept(messages []nixie.Message) error {
 	var list []*message
-	var given []*nixie.Message
+	var rows []messageRow
 	seen := map[nixie.ID]bool{}
 	for i, m := range e.fresh {
 		if m == nil {
@@ -309,11 +316,10 @@ func (e *enqueuing) accept(messages []nixie.Message) error {
 		} else if m.due <= e.now {
 			e.wake(m.q.name)
 		}
-		list, given = append(list, m), append(given, &messages[i])
+		list = append(list, m)
+		rows = append(rows, messageRow{id: m.id, pos: m.pos, queue: m.queue, enqueued: e.now, apart: m.in == nowhere, given: &messages[i]})
 	}
-	if err := e.insertMessages(list, given, func(*nixie.Message) int64 { return e.now }); err != nil {
-		return err
-	}
+	e.insertMessages(rows)
 	for _, m := range list {
 		if m.in == nowhere {
 			e.touch(m)
@@ -323,28 +329,44 @@ func (e *enqueuing) accept(messages []nixie.Message) error {
 }
 
 // insertMessages writes the rows that messages have for good.
-func (t *tx) insertMessages(list []*message, given []*nixie.Message, enqueued func(*nixie.Message) int64) error {
-	if to, ok := t.on.(copier); ok && len(list) >= copyLeast {
-		if err := t.send(); err != nil {
-			return err
-		}
-		rows := &messageRows{list: list, given: given, enqueued: enqueued, placed: list[0].pos > 0, at: -1}
-		return to.copyFrom(t.ctx, t.store.named("copy @.message ("+rows.columns()+") from stdin (format binary)"), rows)
+func (t *tx) insertMessages(rows []messageRow) {
+	_, pipes := t.on.(piped)
+	switch {
+	case len(rows) == 0:
+	case pipes && len(rows) >= copyLeast:
+		all := &copying{list: rows, at: -1}
+		t.list = append(t.list, stmt{query: t.store.named("copy @.message (" + all.columns() + ") from stdin (format binary)"), rows: all})
+	default:
+		t.run(insertion, insertionArgs(rows)...)
 	}
-	if len(list) == 0 {
-		return nil
+}
+
+// insertion writes rows of the table message.
+const insertion = `insert into @.message (pos, apart, id, queue, type, key, stream, dedupe, priority, body, hash, headers, origin, enqueued, expires)
+	select case pos when 0 then nextval('@.place') else pos end, apart, id, queue, type, nullif(key, ''), nullif(stream, ''), nullif(dedupe, ''), priority, body, hash, nullif(headers, ''), nullif(origin, ''), enqueued, expires
+	from unnest($1::bigint[], $2::uuid[], $3::int[], $4::text[], $5::text[], $6::text[], $7::text[], $8::smallint[], $9::bytea[], $10::bytea[], $11::text[], $12::text[], $13::bigint[], $14::bigint[], $15::boolean[])
+	as u (pos, id, queue, type, key, stream, dedupe, priority, body, hash, headers, origin, enqueued, expires, apart)`
+
+func insertionArgs(rows []messageRow) []any {
+	text := func(of func(*nixie.Message) string) []string {
+		return eachOf(rows, func(m messageRow) string { return of(m.given) })
 	}
-	text := func(of func(*nixie.Message) string) []string { return eachOf(given, of) }
-	t.run(`insert into @.message (pos, apart, id, queue, type, key, stream, dedupe, priority, body, hash, headers, origin, enqueued, expires)
-		select case pos when 0 then nextval('@.place') else pos end, apart, id, queue, type, nullif(key, ''), nullif(stream, ''), nullif(dedupe, ''), priority, body, hash, nullif(headers, ''), nullif(origin, ''), enqueued, expires
-		from unnest($1::bigint[], $2::uuid[], $3::int[], $4::text[], $5::text[], $6::text[], $7::text[], $8::smallint[], $9::bytea[], $10::bytea[], $11::text[], $12::text[], $13::bigint[], $14::bigint[], $15::boolean[])
-		u (pos, id, queue, type, key, stream, dedupe, priority, body, hash, headers, origin, enqueued, expires, apart)`,
-		columnOf(list, func(m *message) int64 { return m.pos }), columnOf(list, func(m *message) [16]byte { return m.id }), columnOf(list, func(m *message) int64 { return m.queue }),
+	return []any{
+		eachOf(rows, func(m messageRow) int64 { return m.pos }), eachOf(rows, func(m messageRow) [16]byte { return m.id }), eachOf(rows, func(m messageRow) int64 { return m.queue }),
 		text(func(m *nixie.Message) string { return m.Type }), text(func(m *nixie.Message) string { return m.Key }),
 		text(func(m *nixie.Message) string { return m.Stream }), text(func(m *nixie.Message) string { return m.DedupeKey }),
-		columnOf(list, func(m *message) int64 { return int64(m.priority) }), eachOf(given, func(m *nixie.Message) []byte { return notNull(m.Body) }),
-		columnOf(list, func(m *message) []byte { return m.hash[:] }),
-		text(func(m *nixie.Message) string { return toJSON(len(m.Headers) == 0, m.Headers) }), text(func(m *nixie.Message) string { return toJSON(m.Origin == nil, m.Origin) }),
-		eachOf(given, enqueued), eachOf(given, func(m *nixie.Message) int64 { return nanos(m.ExpiresAt) }), columnOf(list, func(m *message) bool { return m.in == nowhere }))
-	return nil
+		eachOf(rows, func(m messageRow) int64 { return int64(m.given.Priority) }), eachOf(rows, func(m messageRow) []byte { return notNull(m.given.Body) }),
+		eachOf(rows, func(m messageRow) []byte { hash := nixie.HashBody(m.given.Body); return hash[:] }),
+		text(headersOf), text(originOf),
+		eachOf(rows, func(m messageRow) int64 { return m.enqueued }), eachOf(rows, func(m messageRow) int64 { return nanos(m.given.ExpiresAt) }), eachOf(rows, func(m messageRow) bool { return m.apart }),
+	}
 }
+
+func headersOf(m *nixie.Message) string {
+	if len(m.Headers) == 0 { // without making an any of them
+		return ""
+	}
+	return toJSON(false, m.Headers)
+}
+
+func originOf(m *nixie.Message) string { return toJSON(m.Origin == nil, m.Origin) }
