@@ -17,8 +17,14 @@ func (s *Store) Enqueue(ctx context.Context, messages ...nixie.Message) ([]nixie
 	if err := checkMessages(messages); err != nil {
 		return nil, err
 	}
+	if len(messages) < copyLeast && arePlain(messages) {
+		if receipts, err := s.enqueueFew(ctx, messages); !errors.Is(err, errAlone) {
+			return receipts, err
+		}
+	}
 	var receipts []nixie.Receipt
 	err := s.write(ctx, func(t *tx) (err error) {
+		t.after = append(t.after, func() { s.known.learn(t.named) })
 		receipts, err = t.enqueue(messages)
 		return err
 	})
@@ -343,7 +349,7 @@ func (t *tx) insertMessages(rows []messageRow) {
 
 // insertion writes rows of the table message.
 const insertion = `insert into @.message (pos, apart, id, queue, type, key, stream, dedupe, priority, body, hash, headers, origin, enqueued, expires)
-	select case pos when 0 then nextval('@.place') else pos end, apart, id, queue, type, nullif(key, ''), nullif(stream, ''), nullif(dedupe, ''), priority, body, hash, nullif(headers, ''), nullif(origin, ''), enqueued, expires
+	select case pos when 0 then nextval('@.place') else pos end, apart, id, queue, type, nullif(key, ''), nullif(stream, ''), nullif(dedupe, ''), priority, body, hash, nullif(headers, ''), nullif(origin, ''), case enqueued when 0 then (select ` + databaseClock + `) else enqueued end, expires
 	from unnest($1::bigint[], $2::uuid[], $3::int[], $4::text[], $5::text[], $6::text[], $7::text[], $8::smallint[], $9::bytea[], $10::bytea[], $11::text[], $12::text[], $13::bigint[], $14::bigint[], $15::boolean[])
 	as u (pos, id, queue, type, key, stream, dedupe, priority, body, hash, headers, origin, enqueued, expires, apart)`
 

@@ -69,6 +69,8 @@ type Store struct {
 
 	sessionSettings string // what is set for each transaction then, instead of once
 
+	known    known
+	together together
 	notifier notifier
 	listener listener
 	handouts handouts
@@ -164,6 +166,9 @@ func (g *gate) enter() bool {
 	}
 	return !g.shut
 }
+
+// stay lets in what goes on for somebody who is inside, also when the gate is shut.
+func (g *gate) stay() { g.inside.Add(1) }
 
 func (g *gate) leave() { g.inside.Done() }
 
