@@ -96,3 +96,6 @@ func (s *Store) SettingOfCalls(ctx context.Context, name string) (value string, 
 
 // Noted waits until all is told to others.
 func (s *Store) Noted() { s.notifier.all.Wait() }
+
+// Waiting is how many calls wait to go together.
+func (s *Store) Waiting() int { return s.together.size() }

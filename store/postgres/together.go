@@ -16,8 +16,8 @@ import (
 // Calls with few plain messages, for queues that this process knows, are one round
 // trip: the insert looks itself whether the queues still are as they are known. Calls
 // that come while such a transaction runs share the next one, so that many producers
-// pay for few commits; there is no timer. Such a call waits for no lock of others, so
-// none holds up those that go with it.
+// pay for few commits; there is no timer. Such a call waits for no lock of a row or a
+// queue, so none holds up those that go with it.
 
 // Bounds of one transaction.
 const (
@@ -211,7 +211,7 @@ func (s *Store) insertKnown(ctx context.Context, group ...*few) error {
 				rows[i].enqueued = t.now
 			}
 		}
-		t.run("select pg_advisory_xact_lock_shared(hashtext('"+s.opts.Schema+"'), n) from unnest($1::int[]) n", numbers)
+		t.run("select set_config('nixie.held', bool_and(pg_try_advisory_xact_lock_shared(hashtext('"+s.opts.Schema+"'), n))::text, true) from unnest($1::int[]) n", numbers)
 		args := append(insertionArgs(rows), eachOf(list, func(q *queueRow) int64 { return q.n }), eachOf(list, func(q *queueRow) string { return q.text }))
 		t.read(func(row) error { written++; return nil }, insertion+unchanged, args...)
 		for name := range queues {
@@ -233,8 +233,11 @@ func (s *Store) insertKnown(ctx context.Context, group ...*few) error {
 	return err
 }
 
-// unchanged is the condition of an insertion that the queues $16 have the settings $17.
-const unchanged = ` where (select count(*) from unnest($16::int[], $17::text[]) k (n, settings) join @.queue q on q.n = k.n where q.settings = k.settings::jsonb) = cardinality($16) returning 1`
+// unchanged is the condition of an insertion that the locks of the queues $16 were to be
+// had, and that each has one of the settings $17, with all of which a queue takes in
+// messages and has no order.
+const unchanged = ` where current_setting('nixie.held')::boolean
+	and (select count(*) from @.queue where n = any($16) and settings::text = any($17)) = cardinality($16::int[]) returning 1`
 
 // maxKnown bounds how many queues a process remembers.
 const maxKnown = 10_000
