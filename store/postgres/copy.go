@@ -3,8 +3,8 @@ package postgres
 import (
 	"context"
 	"encoding/binary"
-	"errors"
 	"io"
+	"sync/atomic"
 
 	"github.com/jackc/pgx/v5"
 
@@ -18,8 +18,11 @@ import (
 // before it.
 const copyLeast = 50
 
-// errHalf says that a COPY ended before all was sent.
-var errHalf = errors.New("not all rows were sent")
+// halfError is one of a COPY that ended before all was sent, so that nothing of its
+// transaction happened.
+type halfError struct{ error }
+
+func (e *halfError) Unwrap() error { return e.error }
 
 // copy sends the first of the statements, a COPY, together with a commit that follows,
 // and returns those that are left.
@@ -37,8 +40,8 @@ func (p piped) copy(ctx context.Context, list []stmt) ([]stmt, error) {
 	}
 	tag, err := conn.PgConn().CopyFrom(ctx, rows, command)
 	switch {
-	case err != nil && !rows.ended():
-		return nil, errors.Join(errHalf, err)
+	case err != nil && !rows.ended.Load():
+		return nil, &halfError{err}
 	case err != nil:
 		return nil, err
 	case list[last-1].done != nil:
@@ -62,7 +65,8 @@ type copying struct {
 	list   []messageRow
 	at     int // the next one; −1 is the head, len(list) the end
 	buffer []byte
-	rest   []byte // of buffer
+	rest   []byte      // of buffer
+	ended  atomic.Bool // the end may have been sent; until then nothing can have been committed
 }
 
 // columns are in the order in which row writes them.
@@ -74,9 +78,6 @@ func (c *copying) columns() string {
 }
 
 func (c *copying) placed() bool { return c.list[0].pos > 0 }
-
-// ended reports whether all was read. Until then nothing can have been committed.
-func (c *copying) ended() bool { return c.at > len(c.list) && len(c.rest) == 0 }
 
 // Read implements io.Reader. It fills p, as each Read is a message to the server.
 func (c *copying) Read(p []byte) (n int, err error) {
@@ -100,6 +101,7 @@ func (c *copying) next() bool {
 	case c.at > len(c.list):
 		return false
 	case c.at == len(c.list):
+		c.ended.Store(true)
 		c.buffer = binary.BigEndian.AppendUint16(c.buffer, 0xffff)
 	case c.at < 0:
 		c.buffer = append(c.buffer, "PGCOPY\n\xff\r\n\x00\x00\x00\x00\x00\x00\x00\x00\x00"...)

@@ -62,6 +62,7 @@ type Store struct {
 	schema *Schema
 	pool   *pgxpool.Pool
 	ids    nixie.IDs
+	local  func() time.Time // by which IDs are made before the database was asked
 	gate   gate
 	owner  ownership
 	wakes  wakes
@@ -94,7 +95,10 @@ func open(ctx context.Context, dsn string, opts Options, folder fs.FS) (*Store, 
 	if err != nil {
 		return nil, err
 	}
-	s := &Store{site: at, listener: newListener()}
+	s := &Store{site: at, listener: newListener(), local: time.Now}
+	if opts.Clock != nil {
+		s.local = opts.Clock
+	}
 	s.owner.name, s.handouts = at.opts.Owner, s.makeHandouts()
 	if s.schema, err = newSchema(at, folder); err != nil {
 		return nil, err

@@ -8,7 +8,6 @@ import (
 	"runtime"
 	"slices"
 	"sync"
-	"time"
 
 	"github.com/nixie-go/nixie"
 )
@@ -51,7 +50,7 @@ func (s *Store) enqueueFew(ctx context.Context, messages []nixie.Message) ([]nix
 	defer s.gate.leave()
 	c := &few{rows: make([]messageRow, len(messages)), done: make(chan error, 1)}
 	receipts := make([]nixie.Receipt, len(messages))
-	now := s.clockNow()
+	now := s.local()
 	for i := range messages {
 		m := &messages[i]
 		q := s.known.queue(m.Queue)
@@ -276,12 +275,4 @@ func (k *known) forget(queues map[string]*queueRow) {
 	for name := range queues {
 		delete(k.queues, name)
 	}
-}
-
-// clockNow is the time by which IDs are made before the database was asked.
-func (s *Store) clockNow() time.Time {
-	if s.opts.Clock != nil {
-		return s.opts.Clock()
-	}
-	return time.Now()
 }

@@ -208,7 +208,7 @@ func unknown(err error) bool {
 	if errors.As(err, &pg) {
 		return pg.Severity == "FATAL" || pg.Severity == "PANIC"
 	}
-	return !pgconn.SafeToRetry(err) && !isOurs(err) && !errors.Is(err, errHalf)
+	return !pgconn.SafeToRetry(err) && !isOurs(err) && !errors.As(err, new(*halfError))
 }
 
 const commit = "commit"
