@@ -342,29 +342,36 @@ func (t *tx) insertMessages(rows []messageRow) {
 	case pipes && len(rows) >= copyLeast:
 		all := &copying{list: rows, at: -1}
 		t.list = append(t.list, stmt{query: t.store.named("copy @.message (" + all.columns() + ") from stdin (format binary)"), rows: all})
+	case rows[0].pos == 0:
+		t.run(plainInsertion, plainArgs(rows)...)
 	default:
-		t.run(insertion, insertionArgs(rows)...)
+		t.run(insertion, append(plainArgs(rows), eachOf(rows, func(m messageRow) int64 { return m.pos }), eachOf(rows, func(m messageRow) bool { return m.apart }),
+			eachOf(rows, func(m messageRow) string { return m.given.DedupeKey }), eachOf(rows, func(m messageRow) int64 { return int64(m.given.Priority) }))...)
 	}
 }
 
-// insertion writes rows of the table message.
-const insertion = `insert into @.message (pos, apart, id, queue, type, key, stream, dedupe, priority, body, hash, headers, origin, enqueued, expires)
-	select case pos when 0 then nextval('@.place') else pos end, apart, id, queue, type, nullif(key, ''), nullif(stream, ''), nullif(dedupe, ''), priority, body, hash, nullif(headers, ''), nullif(origin, ''), case enqueued when 0 then (select ` + databaseClock + `) else enqueued end, expires
-	from unnest($1::bigint[], $2::uuid[], $3::int[], $4::text[], $5::text[], $6::text[], $7::text[], $8::smallint[], $9::bytea[], $10::bytea[], $11::text[], $12::text[], $13::bigint[], $14::bigint[], $15::boolean[])
-	as u (pos, id, queue, type, key, stream, dedupe, priority, body, hash, headers, origin, enqueued, expires, apart)`
+// The statements that write rows of the table message: those of plain ones, which get the
+// next places, and those that have their places.
+const (
+	plainInsertion = `insert into @.message (priority, ` + plainColumns + `) select 0, ` + plainValues + ` from unnest(` + plainArrays + `) as u (` + plainColumns + `)`
+	insertion      = `insert into @.message (` + plainColumns + `, pos, apart, dedupe, priority) select ` + plainValues + `, pos, apart, nullif(dedupe, ''), priority
+		from unnest(` + plainArrays + `, $12::bigint[], $13::boolean[], $14::text[], $15::smallint[]) as u (` + plainColumns + `, pos, apart, dedupe, priority)`
 
-func insertionArgs(rows []messageRow) []any {
+	plainColumns = `id, queue, type, key, stream, body, hash, headers, origin, enqueued, expires`
+	plainValues  = `id, queue, type, nullif(key, ''), nullif(stream, ''), body, hash, nullif(headers, ''), nullif(origin, ''), case enqueued when 0 then (select ` + databaseClock + `) else enqueued end, expires`
+	plainArrays  = `$1::uuid[], $2::int[], $3::text[], $4::text[], $5::text[], $6::bytea[], $7::bytea[], $8::text[], $9::text[], $10::bigint[], $11::bigint[]`
+)
+
+func plainArgs(rows []messageRow) []any {
 	text := func(of func(*nixie.Message) string) []string {
 		return eachOf(rows, func(m messageRow) string { return of(m.given) })
 	}
 	return []any{
-		eachOf(rows, func(m messageRow) int64 { return m.pos }), eachOf(rows, func(m messageRow) [16]byte { return m.id }), eachOf(rows, func(m messageRow) int64 { return m.queue }),
-		text(func(m *nixie.Message) string { return m.Type }), text(func(m *nixie.Message) string { return m.Key }),
-		text(func(m *nixie.Message) string { return m.Stream }), text(func(m *nixie.Message) string { return m.DedupeKey }),
-		eachOf(rows, func(m messageRow) int64 { return int64(m.given.Priority) }), eachOf(rows, func(m messageRow) []byte { return notNull(m.given.Body) }),
-		eachOf(rows, func(m messageRow) []byte { hash := nixie.HashBody(m.given.Body); return hash[:] }),
+		eachOf(rows, func(m messageRow) [16]byte { return m.id }), eachOf(rows, func(m messageRow) int64 { return m.queue }),
+		text(func(m *nixie.Message) string { return m.Type }), text(func(m *nixie.Message) string { return m.Key }), text(func(m *nixie.Message) string { return m.Stream }),
+		eachOf(rows, func(m messageRow) []byte { return notNull(m.given.Body) }), eachOf(rows, func(m messageRow) []byte { hash := nixie.HashBody(m.given.Body); return hash[:] }),
 		text(headersOf), text(originOf),
-		eachOf(rows, func(m messageRow) int64 { return m.enqueued }), eachOf(rows, func(m messageRow) int64 { return nanos(m.given.ExpiresAt) }), eachOf(rows, func(m messageRow) bool { return m.apart }),
+		eachOf(rows, func(m messageRow) int64 { return m.enqueued }), eachOf(rows, func(m messageRow) int64 { return nanos(m.given.ExpiresAt) }),
 	}
 }
 

@@ -211,8 +211,8 @@ func (s *Store) insertKnown(ctx context.Context, group ...*few) error {
 			}
 		}
 		t.run("select set_config('nixie.held', bool_and(pg_try_advisory_xact_lock_shared(hashtext('"+s.opts.Schema+"'), n))::text, true) from unnest($1::int[]) n", numbers)
-		args := append(insertionArgs(rows), eachOf(list, func(q *queueRow) int64 { return q.n }), eachOf(list, func(q *queueRow) string { return q.text }))
-		t.read(func(row) error { written++; return nil }, insertion+unchanged, args...)
+		args := append(plainArgs(rows), eachOf(list, func(q *queueRow) int64 { return q.n }), eachOf(list, func(q *queueRow) string { return q.text }))
+		t.read(func(row) error { written++; return nil }, plainInsertion+unchanged, args...)
 		for name := range queues {
 			t.wake(name)
 		}
@@ -232,11 +232,11 @@ func (s *Store) insertKnown(ctx context.Context, group ...*few) error {
 	return err
 }
 
-// unchanged is the condition of an insertion that the locks of the queues $16 were to be
-// had, and that each has one of the settings $17, with all of which a queue takes in
+// unchanged is the condition of an insertion that the locks of the queues $12 were to be
+// had, and that each has one of the settings $13, with all of which a queue takes in
 // messages and has no order.
 const unchanged = ` where current_setting('nixie.held')::boolean
-	and (select count(*) from @.queue where n = any($16) and settings::text = any($17)) = cardinality($16::int[]) returning 1`
+	and (select count(*) from @.queue where n = any($12) and settings::text = any($13)) = cardinality($12::int[]) returning 1`
 
 // maxKnown bounds how many queues a process remembers.
 const maxKnown = 10_000
