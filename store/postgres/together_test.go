@@ -100,9 +100,12 @@ func TestCallsGoTogether(t *testing.T) {
 // TestB042_CallersThatLeaveAGroup lets callers leave while they wait for a group, whose
 // messages are not there then, and while it commits, who are told that nobody knows.
 func TestB042_CallersThatLeaveAGroup(t *testing.T) {
-	list, schema := crowd(t, 1)
-	s := list[0]
-	for _, key := range []string{"first", "second"} { // after that the connection knows the statements
+	_, schema := crowd(t, 1)
+	// One connection, that knows its statements: to learn them it would wait for a barrier, too.
+	s, err := postgres.Open(t.Context(), server.URL+"&pool_max_conns=1", postgres.Options{Schema: schema, NoListen: true})
+	must(t, err)
+	defer func() { must(t, s.Close()) }()
+	for _, key := range []string{"first", "second"} {
 		_, err := s.Enqueue(t.Context(), nixie.Message{Queue: "q", Key: key})
 		must(t, err)
 	}
