@@ -57,6 +57,7 @@ type messageRow struct {
 	queue    int64
 	enqueued int64 // 0: when it is written
 	apart    bool
+	lane     int64 // 0: none
 	given    *nixie.Message
 }
 
@@ -72,7 +73,7 @@ type copying struct {
 // columns are in the order in which row writes them.
 func (c *copying) columns() string {
 	if c.placed() {
-		return "id, queue, type, key, stream, dedupe, priority, body, hash, headers, origin, enqueued, expires, apart, pos"
+		return "id, queue, type, key, stream, dedupe, priority, body, hash, headers, origin, enqueued, expires, apart, lane, pos"
 	}
 	return "id, queue, type, key, stream, dedupe, priority, body, hash, headers, origin, enqueued, expires"
 }
@@ -116,7 +117,7 @@ func (c *copying) next() bool {
 func (c *copying) row(m *messageRow) {
 	columns := uint16(13)
 	if c.placed() {
-		columns = 15
+		columns = 16
 	}
 	c.buffer = binary.BigEndian.AppendUint16(c.buffer, columns)
 	given, hash := m.given, nixie.HashBody(m.given.Body)
@@ -136,6 +137,11 @@ func (c *copying) row(m *messageRow) {
 	c.number(nanos(given.ExpiresAt), 8)
 	if c.placed() {
 		c.flag(m.apart)
+		if m.lane == 0 {
+			c.length(-1)
+		} else {
+			c.number(m.lane, 8)
+		}
 		c.number(m.pos, 8)
 	}
 }

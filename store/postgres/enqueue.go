@@ -67,7 +67,6 @@ func (t *tx) enqueue(messages []nixie.Message) ([]nixie.Receipt, error) {
 	if !plain {
 		messages = slices.Clone(messages) // one of them may be replaced by a later one
 		t.readExisting(messages, existing)
-		t.draw(len(messages))
 	}
 	t.clock()
 	if err := t.openQueues(queuesOf(messages)); err != nil {
@@ -76,13 +75,7 @@ func (t *tx) enqueue(messages []nixie.Message) ([]nixie.Receipt, error) {
 	if plain && !t.anyOrdered() {
 		return t.enqueuePlain(messages)
 	}
-	if plain {
-		t.draw(len(messages))
-		if err := t.send(); err != nil {
-			return nil, err
-		}
-	}
-	e := &enqueuing{tx: t, receipts: make([]nixie.Receipt, len(messages)), fresh: make([]*message, len(messages)), existing: existing}
+	e := &enqueuing{tx: t, receipts: make([]nixie.Receipt, len(messages)), fresh: make([]*message, len(messages)), existing: existing, streams: map[streamKey]streamRow{}}
 	streams := map[streamKey]bool{}
 	for i := range messages {
 		m := &messages[i]
@@ -98,14 +91,17 @@ func (t *tx) enqueue(messages []nixie.Message) ([]nixie.Receipt, error) {
 	}
 	if e.replaces {
 		e.openHolders(messages, streams)
-	} else {
-		t.openStreams(streams)
+	} else if len(streams) > 0 {
+		queues, names := streamArgs(streams)
+		t.openStreams(func(own streamKey, s streamRow) { e.streams[own] = s }, "select * from unnest($1::int[], $2::text[])", queues, names)
 	}
-	if len(streams) > 0 { // places in a stream are drawn under its lock
-		t.draw(len(messages))
-	}
+	t.draw(len(messages)) // places in a stream are drawn under its lock
 	if err := t.send(); err != nil {
 		return nil, err
+	}
+	for _, m := range e.fresh { // those of a call stand in its order
+		m.pos = t.nextPlace()
+		m.place = m.pos
 	}
 	if err := e.claimKeys(messages); err != nil {
 		return nil, err
@@ -142,14 +138,12 @@ func (t *tx) readExisting(messages []nixie.Message, existing map[nixie.ID]bool) 
 	}, "select id from @.message where id = any($1)", uuids(given))
 }
 
-// newMessage is a message as it is taken in, with a place of its own.
+// newMessage is a message as it is taken in.
 func (t *tx) newMessage(q *queueRow, given *nixie.Message) *message {
 	m := &message{
 		queue: q.n, q: q, id: given.ID, mtype: given.Type, key: given.Key, stream: given.Stream, dedupe: given.DedupeKey,
 		priority: given.Priority, hash: nixie.HashBody(given.Body), generation: 1, due: t.now, in: inFresh,
 	}
-	m.pos = t.nextPlace() // those of a call stand in its order
-	m.place = m.pos
 	if q.settings.Ordered() || !mayBePlain(given) {
 		m.in = nowhere
 	}
@@ -180,6 +174,8 @@ type enqueuing struct {
 	fresh    []*message // nil for those that are duplicates
 	existing map[nixie.ID]bool
 	replaces bool // some of them take the place of who holds their key
+	streams  map[streamKey]streamRow
+	firsts   map[streamKey]*message // the first that goes by the lane of its stream
 }
 
 // claimKeys takes the dedupe keys of the messages, or answers with who holds them.
@@ -317,15 +313,16 @@ func (e *enqueuing) accept(messages []nixie.Message) error {
 		seen[m.id] = true
 		e.receipts[i].ID = m.id
 		if m.stream != "" && m.q.settings.Ordered() {
-			m.ordered, m.rank, m.state = true, e.nextPlace(), stBehind
-			e.stir(m.queue, m.stream)
+			m.ordered, m.rank, m.state = true, m.pos, stBehind
+			e.join(m, &messages[i])
 		} else if m.due <= e.now {
 			e.wake(m.q.name)
 		}
 		list = append(list, m)
-		rows = append(rows, messageRow{id: m.id, pos: m.pos, queue: m.queue, enqueued: e.now, apart: m.in == nowhere, given: &messages[i]})
+		rows = append(rows, messageRow{id: m.id, pos: m.pos, queue: m.queue, enqueued: e.now, apart: m.isApart(), lane: m.lane, given: &messages[i]})
 	}
 	e.insertMessages(rows)
+	e.openLanes()
 	for _, m := range list {
 		if m.in == nowhere {
 			e.touch(m)
@@ -345,7 +342,7 @@ func (t *tx) insertMessages(rows []messageRow) {
 	case rows[0].pos == 0:
 		t.run(plainInsertion, plainArgs(rows)...)
 	default:
-		t.run(insertion, append(plainArgs(rows), eachOf(rows, func(m messageRow) int64 { return m.pos }), eachOf(rows, func(m messageRow) bool { return m.apart }),
+		t.run(insertion, append(plainArgs(rows), eachOf(rows, func(m messageRow) int64 { return m.pos }), eachOf(rows, func(m messageRow) bool { return m.apart }), eachOf(rows, func(m messageRow) int64 { return m.lane }),
 			eachOf(rows, func(m messageRow) string { return m.given.DedupeKey }), eachOf(rows, func(m messageRow) int64 { return int64(m.given.Priority) }))...)
 	}
 }
@@ -354,8 +351,8 @@ func (t *tx) insertMessages(rows []messageRow) {
 // next places, and those that have their places.
 const (
 	plainInsertion = `insert into @.message (priority, ` + plainColumns + `) select 0, ` + plainValues + ` from unnest(` + plainArrays + `) as u (` + plainColumns + `)`
-	insertion      = `insert into @.message (` + plainColumns + `, pos, apart, dedupe, priority) select ` + plainValues + `, pos, apart, nullif(dedupe, ''), priority
-		from unnest(` + plainArrays + `, $12::bigint[], $13::boolean[], $14::text[], $15::smallint[]) as u (` + plainColumns + `, pos, apart, dedupe, priority)`
+	insertion      = `insert into @.message (` + plainColumns + `, pos, apart, lane, dedupe, priority) select ` + plainValues + `, pos, apart, nullif(lane, 0), nullif(dedupe, ''), priority
+		from unnest(` + plainArrays + `, $12::bigint[], $13::boolean[], $14::bigint[], $15::text[], $16::smallint[]) as u (` + plainColumns + `, pos, apart, lane, dedupe, priority)`
 
 	plainColumns = `id, queue, type, key, stream, body, hash, headers, origin, enqueued, expires`
 	plainValues  = `id, queue, type, nullif(key, ''), nullif(stream, ''), body, hash, nullif(headers, ''), nullif(origin, ''), case enqueued when 0 then (select ` + databaseClock + `) else enqueued end, expires`
