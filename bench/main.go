@@ -42,7 +42,7 @@ func programme() *match.Programme {
 // embedded is Nixie's store in a file as it is: WAL and synchronous FULL.
 func embedded() ours.Store {
 	return ours.Store{
-		Name: fmt.Sprintf("SQLite %s (modernc.org/sqlite), FULL", sqlite.EngineVersion()),
+		Name: fmt.Sprintf("SQLite %s (modernc.org/sqlite), FULL", sqlite.EngineVersion()), Batch: 1000,
 		Open: func(_ context.Context, s contest.Setup) (ours.Opened, error) {
 			return sqlite.Open(filepath.Join(s.Folder, "nixie.db"), sqlite.Options{})
 		},

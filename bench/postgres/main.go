@@ -42,7 +42,7 @@ func programme() *match.Programme {
 // what workers hear of them they hear from the server.
 func shared() ours.Store {
 	return ours.Store{
-		Name: "PostgreSQL", Apart: true,
+		Name: "PostgreSQL", Batch: 5000, Apart: true,
 		Open: func(ctx context.Context, s contest.Setup) (ours.Opened, error) {
 			return postgres.Open(ctx, s.URL, postgres.Options{})
 		},

@@ -1,6 +1,7 @@
 package postgres
 
 import (
+	"cmp"
 	"context"
 
 	"github.com/nixie-go/nixie"
@@ -44,8 +45,7 @@ type adopting struct {
 	*tx
 	actor, reason string
 	byOrigin      map[string]*message
-	fresh         []*message
-	given         []*nixie.Message
+	fresh         []messageRow
 	noted         []*nixie.Letter // with the IDs that they have here
 }
 
@@ -60,15 +60,7 @@ func (a *adopting) adoptAll(letters []nixie.Letter, receipts []nixie.Receipt, er
 		}
 	}
 	a.dropUnused()
-	err := a.insertMessages(a.fresh, a.given, func(m *nixie.Message) int64 {
-		if m.EnqueuedAt.IsZero() {
-			return a.now
-		}
-		return nanos(m.EnqueuedAt)
-	})
-	if err != nil {
-		return err
-	}
+	a.insertMessages(a.fresh)
 	a.flush() // the notes need the numbers of the letters
 	for _, l := range a.noted {
 		for i := range l.Notes {
@@ -163,7 +155,7 @@ func (a *adopting) adopt(l *nixie.Letter) (nixie.Receipt, error) {
 	if given.Origin != nil {
 		a.byOrigin[toJSON(false, given.Origin)] = m
 	}
-	a.fresh, a.given = append(a.fresh, m), append(a.given, given)
+	a.fresh = append(a.fresh, messageRow{id: m.id, pos: m.pos, queue: m.queue, enqueued: cmp.Or(nanos(given.EnqueuedAt), a.now), apart: true, given: given})
 	a.touch(m)
 	for _, on := range nixie.Adoption(l.Status) {
 		a.record(q.n, a.actor, on, id, a.reason)

@@ -3,6 +3,7 @@ package postgres
 import (
 	"context"
 	"errors"
+	"slices"
 
 	"github.com/jackc/pgx/v5"
 	"github.com/jackc/pgx/v5/pgconn"
@@ -15,6 +16,7 @@ type row interface{ Scan(...any) error }
 type stmt struct {
 	query string
 	args  []any
+	rows  *copying               // what a COPY copies
 	each  func(row) error        // for each row; nil: the rows do not matter
 	done  func(tag string) error // with what the server says it did
 }
@@ -33,6 +35,28 @@ type piped struct {
 }
 
 func (p piped) ask(ctx context.Context, list []stmt) error {
+	for len(list) > 0 {
+		n := slices.IndexFunc(list, func(s stmt) bool { return s.rows != nil })
+		switch {
+		case n == 0:
+			var err error
+			if list, err = p.copy(ctx, list); err != nil {
+				return err
+			}
+			continue
+		case n < 0:
+			n = len(list)
+		}
+		if err := p.pipe(ctx, list[:n]); err != nil {
+			return err
+		}
+		list = list[n:]
+	}
+	return nil
+}
+
+// pipe sends statements that are no COPY.
+func (p piped) pipe(ctx context.Context, list []stmt) error {
 	batch := &pgx.Batch{}
 	for i := range list {
 		batch.Queue(list[i].query, list[i].args...)

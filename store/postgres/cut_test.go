@@ -65,6 +65,13 @@ func exchanges() []exchange {
 			_, err := c.store.Enqueue(c.Context(), nixie.Message{Queue: m.queue, Key: m.key, DedupeKey: m.key, Stream: "s"})
 			return err
 		}, func(r *store.Record) bool { return r.State == nixie.Queued }},
+		{"enqueue plain", nil, func(c *cutting, m *cut) error {
+			if c.there(m) { // with no key of its own, it is for the caller to look
+				return nil
+			}
+			_, err := c.store.Enqueue(c.Context(), nixie.Message{Queue: m.queue, Key: m.key})
+			return err
+		}, func(r *store.Record) bool { return r.State == nixie.Queued }},
 		{"claim", []nixie.Verb{}, func(c *cutting, m *cut) error {
 			ds, err := c.store.Claim(c.Context(), m.queue, nixie.Want{Max: 1, Lease: time.Minute})
 			if err == nil && len(ds) == 0 { // what was claimed without an answer comes back by time
@@ -120,6 +127,14 @@ func (c *cutting) prepare(x *exchange) *cut {
 	return m
 }
 
+// there reports whether the message was taken in.
+func (c *cutting) there(m *cut) bool {
+	c.Helper()
+	records, _, err := c.truth.Messages(c.Context(), nixie.Filter{Keys: []string{m.key}}, store.Page{})
+	must(c.T, err)
+	return len(records) > 0
+}
+
 // done reports whether the call has changed the message.
 func (c *cutting) done(x *exchange, m *cut) bool {
 	c.Helper()
@@ -168,10 +183,10 @@ func (c *cutting) drop(m *cut) {
 }
 
 // length is how many bytes a call has in one direction, on a connection that
-// knows its statements.
+// knows its statements. The first call of a queue may have other ones.
 func (c *cutting) length(x *exchange, back bool) int {
 	c.Helper()
-	for range 2 {
+	for range 3 {
 		m := c.prepare(x)
 		c.plan(-1, back)
 		must(c.T, x.call(c, m))

@@ -17,8 +17,14 @@ func (s *Store) Enqueue(ctx context.Context, messages ...nixie.Message) ([]nixie
 	if err := checkMessages(messages); err != nil {
 		return nil, err
 	}
+	if len(messages) < copyLeast && arePlain(messages) {
+		if receipts, err := s.enqueueFew(ctx, messages); !errors.Is(err, errAlone) {
+			return receipts, err
+		}
+	}
 	var receipts []nixie.Receipt
 	err := s.write(ctx, func(t *tx) (err error) {
+		t.after = append(t.after, func() { s.known.learn(t.named) })
 		receipts, err = t.enqueue(messages)
 		return err
 	})
@@ -56,30 +62,18 @@ func inBatch(i, n int, err error) error {
 
 // enqueue takes messages in, all or none.
 func (t *tx) enqueue(messages []nixie.Message) ([]nixie.Receipt, error) {
-	messages = slices.Clone(messages) // one of them may be replaced by a later one
-	var names []string
-	var given []nixie.ID
-	plain := true
-	for i := range messages {
-		m := &messages[i]
-		names = append(names, m.Queue)
-		if !m.ID.IsZero() {
-			given = append(given, m.ID)
-		}
-		plain = plain && mayBePlain(m)
-	}
+	plain := arePlain(messages)
 	existing := map[nixie.ID]bool{}
-	if len(given) > 0 {
-		t.read(func(r row) error {
-			var id nixie.ID
-			err := r.Scan((*idColumn)(&id))
-			existing[id] = true
-			return err
-		}, "select id from @.message where id = any($1)", uuids(given))
+	if !plain {
+		messages = slices.Clone(messages) // one of them may be replaced by a later one
+		t.readExisting(messages, existing)
 	}
 	t.clock()
-	if err := t.openQueues(names); err != nil {
+	if err := t.openQueues(queuesOf(messages)); err != nil {
 		return nil, err
+	}
+	if plain && !t.anyOrdered() {
+		return t.enqueuePlain(messages)
 	}
 	e := &enqueuing{tx: t, receipts: make([]nixie.Receipt, len(messages)), fresh: make([]*message, len(messages)), existing: existing, streams: map[streamKey]streamRow{}}
 	streams := map[streamKey]bool{}
@@ -101,22 +95,47 @@ func (t *tx) enqueue(messages []nixie.Message) ([]nixie.Receipt, error) {
 		queues, names := streamArgs(streams)
 		t.openStreams(func(own streamKey, s streamRow) { e.streams[own] = s }, "select * from unnest($1::int[], $2::text[])", queues, names)
 	}
-	if !plain || t.anyOrdered() { // places in a stream are drawn under its lock
-		t.draw(len(messages))
-	}
+	t.draw(len(messages)) // places in a stream are drawn under its lock
 	if err := t.send(); err != nil {
 		return nil, err
 	}
-	if len(t.places) > 0 { // those of a call stand in its order
-		for _, m := range e.fresh {
-			m.pos = t.nextPlace()
-			m.place = m.pos
-		}
+	for _, m := range e.fresh { // those of a call stand in its order
+		m.pos = t.nextPlace()
+		m.place = m.pos
 	}
 	if err := e.claimKeys(messages); err != nil {
 		return nil, err
 	}
 	return e.receipts, e.accept(messages)
+}
+
+// queuesOf are the names of the queues of messages, some of them perhaps twice.
+func queuesOf(messages []nixie.Message) (names []string) {
+	for i := range messages {
+		if n := len(names); n == 0 || names[n-1] != messages[i].Queue {
+			names = append(names, messages[i].Queue)
+		}
+	}
+	return names
+}
+
+// readExisting finds out which of the IDs that were given are taken.
+func (t *tx) readExisting(messages []nixie.Message, existing map[nixie.ID]bool) {
+	var given []nixie.ID
+	for i := range messages {
+		if id := messages[i].ID; !id.IsZero() {
+			given = append(given, id)
+		}
+	}
+	if len(given) == 0 {
+		return
+	}
+	t.read(func(r row) error {
+		var id nixie.ID
+		err := r.Scan((*idColumn)(&id))
+		existing[id] = true
+		return err
+	}, "select id from @.message where id = any($1)", uuids(given))
 }
 
 // newMessage is a message as it is taken in.
@@ -136,12 +155,6 @@ func (t *tx) newMessage(q *queueRow, given *nixie.Message) *message {
 	}
 	m.due = max(m.due, nanos(given.NotBefore))
 	return m
-}
-
-// mayBePlain reports whether a message is handed out by range if its queue has no
-// order.
-func mayBePlain(m *nixie.Message) bool {
-	return m.DedupeKey == "" && m.Priority == 0 && m.Delay <= 0 && m.NotBefore.IsZero()
 }
 
 // anyOrdered reports whether one of the queues that were read has an order.
@@ -288,7 +301,7 @@ func (e *enqueuing) replace(has *holder, m *nixie.Message, hash nixie.Hash) {
 // accept writes the messages that are new.
 func (e *enqueuing) accept(messages []nixie.Message) error {
 	var list []*message
-	var given []*nixie.Message
+	var rows []messageRow
 	seen := map[nixie.ID]bool{}
 	for i, m := range e.fresh {
 		if m == nil {
@@ -305,11 +318,10 @@ func (e *enqueuing) accept(messages []nixie.Message) error {
 		} else if m.due <= e.now {
 			e.wake(m.q.name)
 		}
-		list, given = append(list, m), append(given, &messages[i])
+		list = append(list, m)
+		rows = append(rows, messageRow{id: m.id, pos: m.pos, queue: m.queue, enqueued: e.now, apart: m.isApart(), lane: m.lane, given: &messages[i]})
 	}
-	if err := e.insertMessages(list, given, func(*nixie.Message) int64 { return e.now }); err != nil {
-		return err
-	}
+	e.insertMessages(rows)
 	e.openLanes()
 	for _, m := range list {
 		if m.in == nowhere {
@@ -320,28 +332,51 @@ func (e *enqueuing) accept(messages []nixie.Message) error {
 }
 
 // insertMessages writes the rows that messages have for good.
-func (t *tx) insertMessages(list []*message, given []*nixie.Message, enqueued func(*nixie.Message) int64) error {
-	if to, ok := t.on.(copier); ok && len(list) >= copyLeast {
-		if err := t.send(); err != nil {
-			return err
-		}
-		rows := &messageRows{list: list, given: given, enqueued: enqueued, placed: list[0].pos > 0, at: -1}
-		return to.copyFrom(t.ctx, t.store.named("copy @.message ("+rows.columns()+") from stdin (format binary)"), rows)
+func (t *tx) insertMessages(rows []messageRow) {
+	_, pipes := t.on.(piped)
+	switch {
+	case len(rows) == 0:
+	case pipes && len(rows) >= copyLeast:
+		all := &copying{list: rows, at: -1}
+		t.list = append(t.list, stmt{query: t.store.named("copy @.message (" + all.columns() + ") from stdin (format binary)"), rows: all})
+	case rows[0].pos == 0:
+		t.run(plainInsertion, plainArgs(rows)...)
+	default:
+		t.run(insertion, append(plainArgs(rows), eachOf(rows, func(m messageRow) int64 { return m.pos }), eachOf(rows, func(m messageRow) bool { return m.apart }), eachOf(rows, func(m messageRow) int64 { return m.lane }),
+			eachOf(rows, func(m messageRow) string { return m.given.DedupeKey }), eachOf(rows, func(m messageRow) int64 { return int64(m.given.Priority) }))...)
 	}
-	if len(list) == 0 {
-		return nil
-	}
-	text := func(of func(*nixie.Message) string) []string { return eachOf(given, of) }
-	t.run(`insert into @.message (pos, apart, lane, id, queue, type, key, stream, dedupe, priority, body, hash, headers, origin, enqueued, expires)
-		select case pos when 0 then nextval('@.place') else pos end, apart, nullif(lane, 0), id, queue, type, nullif(key, ''), nullif(stream, ''), nullif(dedupe, ''), priority, body, hash, nullif(headers, ''), nullif(origin, ''), enqueued, expires
-		from unnest($1::bigint[], $2::uuid[], $3::int[], $4::text[], $5::text[], $6::text[], $7::text[], $8::smallint[], $9::bytea[], $10::bytea[], $11::text[], $12::text[], $13::bigint[], $14::bigint[], $15::boolean[], $16::bigint[])
-		u (pos, id, queue, type, key, stream, dedupe, priority, body, hash, headers, origin, enqueued, expires, apart, lane)`,
-		columnOf(list, func(m *message) int64 { return m.pos }), columnOf(list, func(m *message) [16]byte { return m.id }), columnOf(list, func(m *message) int64 { return m.queue }),
-		text(func(m *nixie.Message) string { return m.Type }), text(func(m *nixie.Message) string { return m.Key }),
-		text(func(m *nixie.Message) string { return m.Stream }), text(func(m *nixie.Message) string { return m.DedupeKey }),
-		columnOf(list, func(m *message) int64 { return int64(m.priority) }), eachOf(given, func(m *nixie.Message) []byte { return notNull(m.Body) }),
-		columnOf(list, func(m *message) []byte { return m.hash[:] }),
-		text(func(m *nixie.Message) string { return toJSON(len(m.Headers) == 0, m.Headers) }), text(func(m *nixie.Message) string { return toJSON(m.Origin == nil, m.Origin) }),
-		eachOf(given, enqueued), eachOf(given, func(m *nixie.Message) int64 { return nanos(m.ExpiresAt) }), columnOf(list, (*message).isApart), columnOf(list, func(m *message) int64 { return m.lane }))
-	return nil
 }
+
+// The statements that write rows of the table message: those of plain ones, which get the
+// next places, and those that have their places.
+const (
+	plainInsertion = `insert into @.message (priority, ` + plainColumns + `) select 0, ` + plainValues + ` from unnest(` + plainArrays + `) as u (` + plainColumns + `)`
+	insertion      = `insert into @.message (` + plainColumns + `, pos, apart, lane, dedupe, priority) select ` + plainValues + `, pos, apart, nullif(lane, 0), nullif(dedupe, ''), priority
+		from unnest(` + plainArrays + `, $12::bigint[], $13::boolean[], $14::bigint[], $15::text[], $16::smallint[]) as u (` + plainColumns + `, pos, apart, lane, dedupe, priority)`
+
+	plainColumns = `id, queue, type, key, stream, body, hash, headers, origin, enqueued, expires`
+	plainValues  = `id, queue, type, nullif(key, ''), nullif(stream, ''), body, hash, nullif(headers, ''), nullif(origin, ''), case enqueued when 0 then (select ` + databaseClock + `) else enqueued end, expires`
+	plainArrays  = `$1::uuid[], $2::int[], $3::text[], $4::text[], $5::text[], $6::bytea[], $7::bytea[], $8::text[], $9::text[], $10::bigint[], $11::bigint[]`
+)
+
+func plainArgs(rows []messageRow) []any {
+	text := func(of func(*nixie.Message) string) []string {
+		return eachOf(rows, func(m messageRow) string { return of(m.given) })
+	}
+	return []any{
+		eachOf(rows, func(m messageRow) [16]byte { return m.id }), eachOf(rows, func(m messageRow) int64 { return m.queue }),
+		text(func(m *nixie.Message) string { return m.Type }), text(func(m *nixie.Message) string { return m.Key }), text(func(m *nixie.Message) string { return m.Stream }),
+		eachOf(rows, func(m messageRow) []byte { return notNull(m.given.Body) }), eachOf(rows, func(m messageRow) []byte { hash := nixie.HashBody(m.given.Body); return hash[:] }),
+		text(headersOf), text(originOf),
+		eachOf(rows, func(m messageRow) int64 { return m.enqueued }), eachOf(rows, func(m messageRow) int64 { return nanos(m.given.ExpiresAt) }),
+	}
+}
+
+func headersOf(m *nixie.Message) string {
+	if len(m.Headers) == 0 { // without making an any of them
+		return ""
+	}
+	return toJSON(false, m.Headers)
+}
+
+func originOf(m *nixie.Message) string { return toJSON(m.Origin == nil, m.Origin) }

@@ -99,3 +99,6 @@ func (s *Store) Noted() { s.notifier.all.Wait() }
 
 // Beat is one beat of the heart of a process.
 func (s *Store) Beat(ctx context.Context) { s.owner.once(ctx, s) }
+
+// Waiting is how many calls wait to go together.
+func (s *Store) Waiting() int { return s.together.size() }

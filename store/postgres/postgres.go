@@ -62,6 +62,7 @@ type Store struct {
 	schema *Schema
 	pool   *pgxpool.Pool
 	ids    nixie.IDs
+	local  func() time.Time // by which IDs are made before the database was asked
 	gate   gate
 	owner  ownership
 	wakes  wakes
@@ -69,6 +70,8 @@ type Store struct {
 
 	sessionSettings string // what is set for each transaction then, instead of once
 
+	known    known
+	together together
 	notifier notifier
 	listener listener
 	handouts handouts
@@ -94,7 +97,10 @@ func open(ctx context.Context, dsn string, opts Options, folder fs.FS) (*Store, 
 	if err != nil {
 		return nil, err
 	}
-	s := &Store{site: at, listener: newListener()}
+	s := &Store{site: at, listener: newListener(), local: time.Now}
+	if opts.Clock != nil {
+		s.local = opts.Clock
+	}
 	s.owner.name, s.handouts = at.opts.Owner, s.makeHandouts()
 	if s.schema, err = newSchema(at, folder); err != nil {
 		return nil, err
@@ -166,6 +172,9 @@ func (g *gate) enter() bool {
 	}
 	return !g.shut
 }
+
+// stay lets in what goes on for somebody who is inside, also when the gate is shut.
+func (g *gate) stay() { g.inside.Add(1) }
 
 func (g *gate) leave() { g.inside.Done() }
 

@@ -208,8 +208,10 @@ func unknown(err error) bool {
 	if errors.As(err, &pg) {
 		return pg.Severity == "FATAL" || pg.Severity == "PANIC"
 	}
-	return !pgconn.SafeToRetry(err) && !isOurs(err)
+	return !pgconn.SafeToRetry(err) && !isOurs(err) && !errors.As(err, new(*halfError))
 }
+
+const commit = "commit"
 
 // commit writes what is left and ends the transaction. A server that had to undo
 // it answers a commit with ROLLBACK, which is no error.
@@ -217,7 +219,7 @@ func (t *tx) commit() error {
 	if err := t.finish(); err != nil {
 		return err
 	}
-	t.list = append(t.list, stmt{query: "commit", done: func(tag string) error {
+	t.list = append(t.list, stmt{query: commit, done: func(tag string) error {
 		if tag != "COMMIT" {
 			return nixie.Errorf(nixie.CodeUnavailable, "store %s undid the transaction: it answered the commit with %s", t.store.place, tag)
 		}

@@ -29,8 +29,8 @@ func (l *library) Burden(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	for left := waiting + dead; left > 0; left -= batch {
-		list := make([]nixie.Message, min(left, batch))
+	for left := waiting + dead; left > 0; left -= l.on.Batch {
+		list := make([]nixie.Message, min(left, l.on.Batch))
 		for i := range list {
 			list[i] = one
 		}

@@ -19,7 +19,6 @@ import (
 
 const (
 	queue       = "bench"
-	batch       = 1000
 	concurrency = 2
 	prefetch    = 10_000
 )
@@ -28,7 +27,8 @@ const (
 type Store struct {
 	Name  string // for the reader, with its settings
 	Open  func(ctx context.Context, s contest.Setup) (Opened, error)
-	Apart bool // producers open it once more, as if they were on another machine
+	Batch int    // messages an Enqueue of many
+	Apart bool   // producers open it once more, as if they were on another machine
 	// Foreign enqueues in a transaction that is open until commit; may be nil.
 	Foreign func(ctx context.Context, s contest.Setup, to Opened, messages []nixie.Message) (commit func() error, err error)
 }
@@ -44,7 +44,7 @@ func Entrant(on Store) contest.Entrant {
 	return contest.Entrant{
 		Name: "nixie", Kind: contest.Ours, Streams: true,
 		Open:     func(ctx context.Context, s contest.Setup) (contest.Library, error) { return open(ctx, on, s) },
-		Settings: fmt.Sprintf("%s, %d handlers, prefetch %d, %d messages an Enqueue", on.Name, concurrency, prefetch, batch),
+		Settings: fmt.Sprintf("%s, %d handlers, prefetch %d, %d messages an Enqueue", on.Name, concurrency, prefetch, on.Batch),
 	}
 }
 
@@ -120,7 +120,7 @@ func (l *library) options(t contest.Task) []nixie.Option {
 	return []nixie.Option{nixie.Stream(fmt.Sprintf("stream-%03d", contest.Stream(t.I)))}
 }
 
-func (l *library) Batch() int { return batch }
+func (l *library) Batch() int { return l.on.Batch }
 
 func (l *library) EnqueueBatch(ctx context.Context, list []contest.Task) error {
 	messages, err := l.messages(list)

@@ -1,0 +1,41 @@
+package postgres
+
+import "github.com/nixie-go/nixie"
+
+// mayBePlain reports whether a message is handed out by range if its queue has no
+// order.
+func mayBePlain(m *nixie.Message) bool {
+	return m.DedupeKey == "" && m.Priority == 0 && m.Delay <= 0 && m.NotBefore.IsZero()
+}
+
+// arePlain reports whether nothing has to be decided about messages if their queues
+// have no order.
+func arePlain(messages []nixie.Message) bool {
+	for i := range messages {
+		if m := &messages[i]; !mayBePlain(m) || !m.ID.IsZero() {
+			return false
+		}
+	}
+	return true
+}
+
+// enqueuePlain takes in messages about which there is nothing to decide. Their queues
+// are open.
+func (t *tx) enqueuePlain(messages []nixie.Message) ([]nixie.Receipt, error) {
+	receipts, rows := make([]nixie.Receipt, len(messages)), make([]messageRow, len(messages))
+	var q *queueRow
+	for i := range messages {
+		m := &messages[i]
+		if q == nil || q.name != m.Queue {
+			q = t.named[m.Queue]
+			if err := q.settings.Admits(q.name); err != nil {
+				return nil, err
+			}
+			t.wake(q.name)
+		}
+		receipts[i].ID = t.store.ids.New(moment(t.now))
+		rows[i] = messageRow{id: receipts[i].ID, queue: q.n, enqueued: t.now, given: m}
+	}
+	t.insertMessages(rows)
+	return receipts, nil
+}
