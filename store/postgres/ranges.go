@@ -2,6 +2,7 @@ package postgres
 
 import (
 	"context"
+	"maps"
 	"slices"
 
 	"github.com/nixie-go/nixie"
@@ -70,7 +71,7 @@ const leasing = `
 		from at, cut where c.queue = $1)`
 
 // batchRow is a lease of plain messages while a transaction holds its lock.
-type batchRow struct{ n, remains int64 }
+type batchRow struct{ n, remains, queue, owner, claimed, until int64 }
 
 // lockBatches locks batches by their numbers.
 func (t *tx) lockBatches(numbers []int64) { t.lockBatchesIn("any($1::bigint[])", numbers) }
@@ -88,10 +89,10 @@ func (t *tx) lockBatchesIn(numbers string, arg any) {
 	}
 	t.read(func(r row) error {
 		b := &batchRow{}
-		err := r.Scan(&b.n, &b.remains)
+		err := r.Scan(&b.n, &b.remains, &b.queue, &b.owner, &b.claimed, &b.until)
 		t.locked.batches[b.n] = b
 		return err
-	}, "select n, remains from @.batch where n = "+numbers+" order by n for update", arg)
+	}, "select n, remains, queue, owner, claimed, until from @.batch where n = "+numbers+" order by n for update", arg)
 }
 
 // holdLeased locks and reads the messages of deliveries. What is by now under another
@@ -126,46 +127,58 @@ func (t *tx) holdLeased(deliveries []*nixie.Delivery, told bool) error {
 // members of batches. Then the deliveries say what is known of them, and all that is
 // asked for is whether that is so.
 func (t *tx) holdMembers(deliveries []*nixie.Delivery) (all bool, err error) {
-	var batches []int64
-	places := make([]int64, 0, len(deliveries))
-	byPlace := make(map[int64]*nixie.Delivery, len(deliveries))
+	type told struct {
+		places []int64
+		ids    [][16]byte
+		found  int
+	}
+	of := map[int64]*told{}
 	for _, d := range deliveries {
 		if d == nil || d.Lease.Receipt.Batch == 0 {
 			return false, nil
 		}
 		in := d.Lease.Receipt
-		places, byPlace[in.Place] = append(places, in.Place), d
-		if !slices.Contains(batches, in.Batch) {
-			batches = append(batches, in.Batch)
+		if of[in.Batch] == nil {
+			of[in.Batch] = &told{}
 		}
+		of[in.Batch].places, of[in.Batch].ids = append(of[in.Batch].places, in.Place), append(of[in.Batch].ids, d.ID)
 	}
+	batches := slices.Sorted(maps.Keys(of))
 	t.lockBatches(batches)
 	t.clock()
-	t.read(func(r row) error {
-		m := &message{in: inRange, state: stLeased, attempts: 1, deliveries: 1, generation: 1, number: 1}
-		if err := r.Scan(&m.pos, &m.batch, &m.queue, &m.owner, &m.until, &m.claimed, (*idColumn)(&m.id)); err != nil {
-			return err
-		}
-		d := byPlace[m.pos]
-		m.mtype, m.key, m.stream, m.hash, m.place, m.received = d.Type, d.Key, d.Stream, d.Hash, m.pos, m.claimed
-		t.rows[m.pos], t.byID[m.id] = m, m
-		return nil
-		// "is true" keeps the list a hash: as a join it was gone through for each member.
-	}, "select b.pos, b.batch, b.queue, b.owner, b.until, b.claimed, b.id from @.member b where b.batch = any($1) and (b.pos in (select unnest($2::bigint[]))) is true", batches, places)
+	for _, n := range batches {
+		t.read(func(r row) error { return r.Scan(&of[n].found) }, areMembers, n, of[n].places, of[n].ids)
+	}
 	t.readQueues("n in (select queue from @.batch where n = any($1))", batches)
-	t.list[len(t.list)-1].done = func(string) error { return t.join() }
 	if err := t.send(); err != nil {
 		return false, err
 	}
-	for _, d := range deliveries {
-		if m := t.byID[d.ID]; m == nil || isStale(m, d) {
-			clear(t.rows)
-			clear(t.byID)
+	for n, told := range of {
+		if t.locked.batches[n] == nil || told.found < len(told.places) {
 			return false, nil
 		}
 	}
-	return true, nil
+	list := make([]message, len(deliveries))
+	for i, d := range deliveries {
+		b, m := t.locked.batches[d.Lease.Receipt.Batch], &list[i]
+		if t.byID[d.ID] != nil {
+			continue
+		}
+		*m = message{
+			pos: d.Lease.Receipt.Place, queue: b.queue, id: d.ID, mtype: d.Type, key: d.Key, stream: d.Stream, hash: d.Hash, in: inRange, batch: b.n, state: stLeased,
+			place: d.Lease.Receipt.Place, attempts: 1, deliveries: 1, generation: 1, number: 1, owner: b.owner, until: b.until, received: b.claimed, claimed: b.claimed,
+		}
+		t.rows[m.pos], t.byID[m.id] = m, m
+	}
+	return true, t.join()
 }
+
+// areMembers counts which of some messages a batch is still about. Each is looked up,
+// whatever a plan thinks of the tables.
+const areMembers = `select count(*) from @.batch b cross join unnest($2::bigint[], $3::uuid[]) u (pos, id)
+	cross join lateral (select m.id, m.queue, m.tx, m.apart from @.message m where m.pos = u.pos limit 1) m
+	where b.n = $1 and m.id = u.id and m.queue = b.queue and not m.apart and (m.tx, u.pos) > (b.after_tx, b.after) and (m.tx, u.pos) <= (b.last_tx, b.last)
+		and (select l.pos from @.log l where l.pos = u.pos) is null and (select p.pos from @.pending p where p.pos = u.pos) is null`
 
 // holdNow locks and reads messages that have rows of their own or are in batches that
 // are locked; others are not found, unless their batches were looked up, see
