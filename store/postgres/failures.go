@@ -16,11 +16,19 @@ type failureDoc struct {
 
 // failureRow is a row of the table failure that is to be written.
 type failureRow struct {
-	pos, queue, ordinal, at int64
-	head                    failureHead
-	decision                nixie.Verb
-	doc                     string
-	attachments             []nixie.Attachment
+	failureKind
+	pos         int64
+	failed      int64
+	text, doc   string
+	attachments []nixie.Attachment
+}
+
+// failureKind is what failures often have in common.
+type failureKind struct {
+	queue, ordinal, at int64
+	class              nixie.Class
+	reason             nixie.Reason
+	decision           nixie.Verb
 }
 
 // fail appends a failure to the history of a message.
@@ -51,7 +59,7 @@ func (t *tx) keepFailure(m *message, f *nixie.Failure, ordinal, at int64, verb n
 		m.first = m.last
 	}
 	t.work.failures = append(t.work.failures, failureRow{
-		m.pos, m.queue, ordinal, at, m.last, verb, toJSON(false, failureDoc{kept, f.Took}), f.Attachments,
+		failureKind{m.queue, ordinal, at, f.Class, f.Reason, verb}, m.pos, m.last.failed, m.last.text, toJSON(false, failureDoc{kept, f.Took}), f.Attachments,
 	})
 }
 
@@ -62,17 +70,7 @@ func (t *tx) flushFailures() {
 	if len(list) == 0 {
 		return
 	}
-	number := func(of func(failureRow) int64) []int64 { return eachOf(list, of) }
-	text := func(of func(failureRow) string) []string { return eachOf(list, of) }
-	t.run(`insert into @.failure (pos, ordinal, queue, at, failed, class, reason, decision, text, doc, low)
-		select pos, ordinal, queue, at, failed, class, reason, decision, text, doc, nullif(low, '')
-		from unnest($1::bigint[], $2::bigint[], $3::int[], $4::bigint[], $5::bigint[], $6::text[], $7::text[], $8::text[], $9::text[], $10::text[], $11::text[])
-		u (pos, ordinal, queue, at, failed, class, reason, decision, text, doc, low)`,
-		number(func(f failureRow) int64 { return f.pos }), number(func(f failureRow) int64 { return f.ordinal }), number(func(f failureRow) int64 { return f.queue }),
-		number(func(f failureRow) int64 { return f.at }), number(func(f failureRow) int64 { return f.head.failed }),
-		text(func(f failureRow) string { return plain(string(f.head.class)) }), text(func(f failureRow) string { return plain(string(f.head.reason)) }),
-		text(func(f failureRow) string { return string(f.decision) }), text(func(f failureRow) string { return f.head.text }), text(func(f failureRow) string { return f.doc }),
-		text(func(f failureRow) string { return low(f.head.text) }))
+	t.store.sheets.failures.insert(t, list)
 	for _, f := range list {
 		for i, a := range f.attachments {
 			t.run("insert into @.attachment (pos, failure, ordinal, name, data, truncated) values ($1, $2, $3, $4, $5, $6)",
@@ -84,6 +82,17 @@ func (t *tx) flushFailures() {
 				from @.failure where pos = any($1)) h where f.pos = h.pos and f.ordinal = h.ordinal and h.nth between 2 and h.n - $2 + 1 returning f.pos, f.ordinal)
 			delete from @.attachment a using old where a.pos = old.pos and a.failure = old.ordinal`, t.work.long, nixie.MaxHistory)
 	}
+}
+
+func (s *Store) failureSheet() sheet[failureRow, failureKind] {
+	common := []column[failureRow]{
+		of("queue", "int", func(f failureRow) int64 { return f.queue }), of("ordinal", "bigint", func(f failureRow) int64 { return f.ordinal }),
+		of("at", "bigint", func(f failureRow) int64 { return f.at }), of("class", "text", func(f failureRow) string { return plain(string(f.class)) }),
+		of("reason", "text", func(f failureRow) string { return plain(string(f.reason)) }), of("decision", "text", func(f failureRow) string { return string(f.decision) }),
+	}
+	return makeSheet(s, "failure", func(f failureRow) failureKind { return f.failureKind }, common,
+		of("pos", "bigint", func(f failureRow) int64 { return f.pos }), of("failed", "bigint", func(f failureRow) int64 { return f.failed }),
+		of("text", "text", func(f failureRow) string { return f.text }), text("low", func(f failureRow) string { return low(f.text) }), of("doc", "text", func(f failureRow) string { return f.doc }))
 }
 
 // notNull is bytes that are never null.

@@ -176,7 +176,7 @@ func (t *tx) checkLocks() error {
 		}
 	}
 	for _, l := range t.letters {
-		if !t.locked.letters[l.n] {
+		if !t.locked.letters[l.pos] {
 			return errRaced
 		}
 	}
@@ -211,7 +211,7 @@ func (t *tx) holdRows(ids [][16]byte, told bool) {
 // holdRest is what holdRows does once the streams are locked.
 func (t *tx) holdRest(ids [][16]byte, told bool) {
 	t.lock(&t.locked.pending, "select pos from @.pending where pos"+ofIDs+" order by pos for update", ids)
-	t.lock(&t.locked.letters, "select n from @.letter where pos"+ofIDs+" order by n for update", ids)
+	t.lock(&t.locked.letters, "select pos from @.letter where pos"+ofIDs+" order by pos for update", ids)
 	t.clock()
 	t.readMessages("c.id = any($1::uuid[])", ids)
 	t.readLetters("pos"+ofIDs, ids)

@@ -72,6 +72,7 @@ type Store struct {
 	notifier notifier
 	listener listener
 	handouts handouts
+	sheets   sheets
 }
 
 var _ interface {
@@ -93,7 +94,7 @@ func open(ctx context.Context, dsn string, opts Options, folder fs.FS) (*Store, 
 		return nil, err
 	}
 	s := &Store{site: at, listener: newListener()}
-	s.owner.name, s.handouts = at.opts.Owner, s.makeHandouts()
+	s.owner.name, s.handouts, s.sheets = at.opts.Owner, s.makeHandouts(), s.makeSheets()
 	if s.schema, err = newSchema(at, folder); err != nil {
 		return nil, err
 	}

@@ -193,9 +193,8 @@ create table @.attachment (
 );
 
 create table @.letter (
-  n            bigint  generated always as identity primary key,
+  pos          bigint  primary key,         -- of its message
   id           uuid    not null unique,
-  pos          bigint  not null unique,
   queue        integer not null,
   status       text    not null,
   cause        text    not null,
@@ -221,15 +220,14 @@ create table @.letter (
   blocks       boolean not null             -- the followers wait
 );
 
-create index letter_died      on @.letter (died, n);
+create index letter_queue     on @.letter (queue, died, pos);
 create index letter_group     on @.letter (fingerprint, died);
-create index letter_queue     on @.letter (queue, died, n);
-create index letter_resolved  on @.letter (queue, resolved, n) where resolved > 0;
+create index letter_resolved  on @.letter (queue, resolved, pos) where resolved > 0;
 create index letter_operation on @.letter (operation) where operation is not null;
 create index letter_stream    on @.letter (stream, rank) where stream is not null;
 
 create table @.note (
-  letter  bigint  not null,                 -- letter.n
+  letter  bigint  not null,                 -- letter.pos
   ordinal integer not null,
   at      bigint  not null,
   by      text    not null,
@@ -279,7 +277,7 @@ create table @.operation (
 create table @.item (
   operation bigint not null,
   ordinal   bigint not null,
-  letter    bigint not null,                -- letter.n, which it may outlive
+  letter    bigint not null,                -- letter.pos, which it may outlive
   state     text   not null,                -- pending, done, skipped, failed
   primary key (operation, ordinal),
   unique (operation, letter)
