@@ -201,7 +201,7 @@ func (a *adopting) history(m *message, l *nixie.Letter) {
 		if i > 0 || len(l.History) == 1 {
 			m.ordinal += int64(l.HistoryDropped)
 		}
-		a.keepFailure(m, f, m.ordinal, nanos(f.FailedAt), f.Decision)
+		a.keepFailure(m, f, f.Steps, m.ordinal, nanos(f.FailedAt), f.Decision)
 		m.reason = string(f.Reason)
 	}
 }

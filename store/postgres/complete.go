@@ -8,28 +8,33 @@ import (
 	"github.com/nixie-go/nixie"
 )
 
-// Most settlements say only that a message succeeded, at its first delivery and
-// without anything that hangs on it. Those of a call are one statement, which is a
-// transaction by itself. Whatever it does not find so goes the long way.
+// Most settlements say only that a message succeeded, in its first life and without
+// anything that hangs on it. Those of a call are few statements, which are a
+// transaction by themselves. Whatever they do not find so goes the long way.
 
 // isPlain reports whether a settlement is one of those. What a delivery says of its
 // message was true when it was claimed and does not change while it is leased.
 func isPlain(st *nixie.Settlement) bool {
 	d := st.Delivery
-	return st.Verb == nixie.Complete && d != nil && d.Lease.Receipt.Place != 0 && d.Lease.Number == 1 && st.Failure == nil && st.Second == nil && st.Delay == 0 &&
+	return st.Verb == nixie.Complete && d != nil && d.Lease.Receipt.Place != 0 && (d.Lease.Number == 1 || d.Lease.Receipt.Batch == 0) && st.Failure == nil && st.Second == nil && st.Delay == 0 &&
 		d.Generation == 1 && d.DedupeKey == "" && d.Stream == "" && len(d.Steps) == 0
 }
 
 // completePlain settles the plain ones and reports which it settled; nil are none.
 func (s *Store) completePlain(ctx context.Context, settlements []nixie.Settlement) ([]bool, error) {
-	batches := map[int64][]int64{} // places by batch, 0 for those with rows of their own
+	batches := map[int64][]int64{} // places by batch
+	rows := map[int64][]int64{}    // places of those with rows of their own by the number of the lease
 	at := make(map[int64]int, len(settlements))
 	plain := 0
 	for i := range settlements {
 		if st := &settlements[i]; isPlain(st) {
 			in := st.Delivery.Lease.Receipt
 			at[in.Place] = i
-			batches[in.Batch] = append(batches[in.Batch], in.Place)
+			if in.Batch == 0 {
+				rows[st.Delivery.Lease.Number] = append(rows[st.Delivery.Lease.Number], in.Place)
+			} else {
+				batches[in.Batch] = append(batches[in.Batch], in.Place)
+			}
 			plain++
 		}
 	}
@@ -46,11 +51,10 @@ func (s *Store) completePlain(ctx context.Context, settlements []nixie.Settlemen
 		return err
 	}
 	var list []stmt
-	numbers := slices.Sorted(maps.Keys(batches))
-	if numbers[0] == 0 {
-		list = append(list, stmt{query: s.named(completion), args: []any{batches[0], s.clockArg()}, each: note})
-		numbers = numbers[1:]
+	for _, number := range slices.Sorted(maps.Keys(rows)) {
+		list = append(list, stmt{query: s.named(completion), args: []any{rows[number], s.clockArg(), number}, each: note})
 	}
+	numbers := slices.Sorted(maps.Keys(batches))
 	if len(numbers) > 0 { // what is locked here, those after see as it is then
 		list = append(list, stmt{query: s.named("select from @.batch where n = any($1) order by n for update"), args: []any{numbers}})
 	}
@@ -90,7 +94,7 @@ func mentionedTwice(settlements []nixie.Settlement, at map[int64]int) bool {
 	return false
 }
 
-const completion = `with gone as (delete from @.pending p where p.pos = any($1) and p.state = 1 and p.number = 1 and p.generation = 1 and p.stream is null and p.steps is null
+const completion = `with gone as (delete from @.pending p where p.pos = any($1) and p.state = 1 and p.number = $3 and p.generation = 1 and p.stream is null and p.steps is null
 		and p.until > coalesce($2::bigint, ` + databaseClock + `) returning p.*),
 	counted as (insert into @.counter (queue, state, reason, n) select queue, 2, '', count(*) from gone group by queue)
 	insert into @.log (pos, queue, state, ended, received, attempts, deliveries, crashes, generation, redrives, number, gap, reason)

@@ -1,18 +1,10 @@
 package postgres
 
 import (
-	"encoding/json"
 	"fmt"
-	"time"
 
 	"github.com/nixie-go/nixie"
 )
-
-// failureDoc is a failure as it is kept, without what has columns of its own.
-type failureDoc struct {
-	nixie.Failure
-	Took time.Duration `json:"took_ns"`
-}
 
 // failureRow is a row of the table failure that is to be written.
 type failureRow struct {
@@ -33,12 +25,12 @@ type failureKind struct {
 
 // fail appends a failure to the history of a message.
 func (t *tx) fail(m *message, f *nixie.Failure, verb nixie.Verb) {
-	kept := *f
-	if kept.Steps == nil {
-		kept.Steps = m.steps
+	steps := f.Steps
+	if steps == nil {
+		steps = m.steps
 	}
 	m.ordinal++
-	t.keepFailure(m, &kept, m.ordinal, t.now, verb)
+	t.keepFailure(m, f, steps, m.ordinal, t.now, verb)
 	m.reason = string(f.Reason)
 	if l := m.letter; l != nil { // it shows the newest failure, also while its message is on its way
 		l.text = plain(f.Text)
@@ -49,17 +41,14 @@ func (t *tx) fail(m *message, f *nixie.Failure, verb nixie.Verb) {
 	}
 }
 
-// keepFailure notes a failure to be written.
-func (t *tx) keepFailure(m *message, f *nixie.Failure, ordinal, at int64, verb nixie.Verb) {
-	kept := *f
-	kept.Text, kept.Attachments, kept.Decision, kept.Err = "", nil, verb, nil
-	kept.Type, kept.Stack = plain(f.Type), plain(f.Stack)
+// keepFailure notes a failure to be written, of an attempt that knew of the steps.
+func (t *tx) keepFailure(m *message, f *nixie.Failure, steps []string, ordinal, at int64, verb nixie.Verb) {
 	m.last = failureHead{nanos(f.FailedAt), f.Class, f.Reason, plain(f.Text)}
 	if m.first.failed == 0 {
 		m.first = m.last
 	}
 	t.work.failures = append(t.work.failures, failureRow{
-		failureKind{m.queue, ordinal, at, f.Class, f.Reason, verb}, m.pos, m.last.failed, m.last.text, toJSON(false, failureDoc{kept, f.Took}), f.Attachments,
+		failureKind{m.queue, ordinal, at, f.Class, f.Reason, verb}, m.pos, m.last.failed, m.last.text, encodeFailure(f, steps), f.Attachments,
 	})
 }
 
@@ -129,22 +118,22 @@ func (t *tx) readStories(positions []int64) (map[int64]*story, error) {
 	}, "select pos, body from @.message where pos = any($1)", positions)
 	t.read(func(r row) error {
 		var pos, ordinal, recorded int64
-		var decision, text, doc string
-		if err := r.Scan(&pos, &ordinal, &decision, &text, &doc, &recorded); err != nil {
+		var class, reason, decision, text, doc string
+		if err := r.Scan(&pos, &ordinal, &class, &reason, &decision, &text, &doc, &recorded); err != nil {
 			return err
 		}
 		s := stories[pos]
-		f, err := parseFailure(doc)
+		f, err := decodeFailure(doc)
 		if err != nil {
 			s.damage = append(s.damage, fmt.Sprintf("failure %d: %s", ordinal, err))
-			f = nixie.Failure{Class: nixie.ClassUnknown, Reason: nixie.ReasonUnknown, FailedAt: moment(recorded)}
+			f = nixie.Failure{FailedAt: moment(recorded)}
 		}
-		f.Decision, f.Text = nixie.Verb(decision), text
+		f.Class, f.Reason, f.Decision, f.Text = nixie.Class(class), nixie.Reason(reason), nixie.Verb(decision), text
 		at[[2]int64{pos, ordinal}] = len(s.history)
 		s.history = append(s.history, f)
 		s.dropped = int(ordinal) - len(s.history)
 		return nil
-	}, "select pos, ordinal, decision, text, doc, at from @.failure where pos = any($1) order by pos, ordinal", positions)
+	}, "select pos, ordinal, class, reason, decision, text, doc, at from @.failure where pos = any($1) order by pos, ordinal", positions)
 	t.read(func(r row) error {
 		var pos, ordinal int64
 		var a nixie.Attachment
@@ -158,14 +147,4 @@ func (t *tx) readStories(positions []int64) (map[int64]*story, error) {
 		return nil
 	}, "select pos, failure, name, data, truncated from @.attachment where pos = any($1) order by pos, failure, ordinal", positions)
 	return stories, t.send()
-}
-
-func parseFailure(text string) (nixie.Failure, error) {
-	var doc failureDoc
-	if err := json.Unmarshal([]byte(text), &doc); err != nil {
-		return nixie.Failure{}, fmt.Errorf("it is no JSON of ours: %w", err)
-	}
-	f := doc.Failure
-	f.Took = doc.Took
-	return f, nil
 }

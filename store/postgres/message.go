@@ -140,8 +140,11 @@ func (t *tx) keep(r row) error {
 }
 
 // ofIDs is the condition that something is about the messages whose IDs are the
-// first argument.
-const ofIDs = " = any(array(select pos from @.message where id = any($1::uuid[])))"
+// first argument, and ofPlaces that it is about those whose places are.
+const (
+	ofIDs    = " = any(array(select pos from @.message where id = any($1::uuid[])))"
+	ofPlaces = " = any($1::bigint[])"
+)
 
 // locks are what a transaction has locked before it read anything; cursors by their
 // queue.
@@ -188,7 +191,7 @@ func (t *tx) checkLocks() error {
 func (t *tx) hold(ids []nixie.ID, told bool) error {
 	list := uuids(ids)
 	t.lockRanges(list)
-	t.holdRows(list, told)
+	t.holdRows(ofIDs, list, told)
 	if err := t.send(); err != nil {
 		return err
 	}
@@ -202,21 +205,22 @@ func (t *tx) lockRanges(ids [][16]byte) {
 	t.lockBatchesOf(ids)
 }
 
-// holdRows locks the rows of messages, and reads what is known of them.
-func (t *tx) holdRows(ids [][16]byte, told bool) {
-	t.lock(&t.locked.streams, "select n from @.stream where n = any(array(select stream from @.pending where pos"+ofIDs+" and stream is not null)) order by queue, name for update", ids)
-	t.holdRest(ids, told)
+// holdRows locks the rows of messages, and reads what is known of them. These is a
+// condition like ofIDs.
+func (t *tx) holdRows(these string, arg any, told bool) {
+	t.lock(&t.locked.streams, "select n from @.stream where n = any(array(select stream from @.pending where pos"+these+" and stream is not null)) order by queue, name for update", arg)
+	t.holdRest(these, arg, told)
 }
 
 // holdRest is what holdRows does once the streams are locked.
-func (t *tx) holdRest(ids [][16]byte, told bool) {
-	t.lock(&t.locked.pending, "select pos from @.pending where pos"+ofIDs+" order by pos for update", ids)
-	t.lock(&t.locked.letters, "select pos from @.letter where pos"+ofIDs+" order by pos for update", ids)
+func (t *tx) holdRest(these string, arg any, told bool) {
+	t.lock(&t.locked.pending, "select pos from @.pending where pos"+these+" order by pos for update", arg)
+	t.lock(&t.locked.letters, "select pos from @.letter where pos"+these+" order by pos for update", arg)
 	t.clock()
-	t.readMessages("c.id = any($1::uuid[])", ids)
-	t.readLetters("pos"+ofIDs, ids)
+	t.readMessages("c.pos"+these, arg)
+	t.readLetters("pos"+these, arg)
 	if told {
-		t.readHeads("pos"+ofIDs, ids)
+		t.readHeads("pos"+these, arg)
 	}
 }
 

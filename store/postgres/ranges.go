@@ -98,35 +98,53 @@ func (t *tx) lockBatchesIn(numbers string, arg any) {
 // holdLeased locks and reads the messages of deliveries. What is by now under another
 // lease than that of its delivery is not found.
 func (t *tx) holdLeased(deliveries []*nixie.Delivery, told bool) error {
-	if all, err := t.holdMembers(deliveries); all || err != nil {
+	var members, rest []*nixie.Delivery
+	for _, d := range deliveries {
+		switch {
+		case d == nil:
+		case d.Lease.Receipt.Batch != 0:
+			members = append(members, d)
+		default:
+			rest = append(rest, d)
+		}
+	}
+	still, err := t.holdMembers(members)
+	if err != nil {
 		return err
 	}
-	ids := make([][16]byte, 0, len(deliveries))
-	var unfiled [][16]byte
-	batches := make([]int64, 0, 4)
-	for _, d := range deliveries {
-		if d == nil {
-			continue
-		}
-		ids = append(ids, d.ID)
-		switch at := d.Lease.Receipt; {
+	if !still {
+		rest = append(rest, members...)
+	}
+	if len(rest) == 0 {
+		return nil
+	}
+	var places, batches []int64
+	var ids, unfiled [][16]byte
+	for _, d := range rest {
+		at := d.Lease.Receipt
+		places, ids = append(places, at.Place), append(ids, d.ID)
+		switch {
 		case at.Place == 0:
 			unfiled = append(unfiled, d.ID)
-		case at.Batch != 0 && (len(batches) == 0 || batches[len(batches)-1] != at.Batch):
+		case at.Batch != 0 && !slices.Contains(batches, at.Batch):
 			batches = append(batches, at.Batch)
 		}
 	}
 	t.lockBatches(batches)
 	if len(unfiled) > 0 {
 		t.lockBatchesOf(unfiled)
+		return t.holdNow(ofIDs, ids, told, true)
 	}
-	return t.holdNow(ids, told, len(unfiled) > 0)
+	return t.holdNow(ofPlaces, places, told, false)
 }
 
-// holdMembers is holdLeased where all are still what they were when they were claimed:
-// members of batches. Then the deliveries say what is known of them, and all that is
-// asked for is whether that is so.
+// holdMembers is holdLeased for members of batches, if all of them are still what they
+// were when they were claimed. Then the deliveries say what is known of them, and all
+// that is asked for is whether that is so.
 func (t *tx) holdMembers(deliveries []*nixie.Delivery) (all bool, err error) {
+	if len(deliveries) == 0 {
+		return true, nil
+	}
 	type told struct {
 		places []int64
 		ids    [][16]byte
@@ -134,9 +152,6 @@ func (t *tx) holdMembers(deliveries []*nixie.Delivery) (all bool, err error) {
 	}
 	of := map[int64]*told{}
 	for _, d := range deliveries {
-		if d == nil || d.Lease.Receipt.Batch == 0 {
-			return false, nil
-		}
 		in := d.Lease.Receipt
 		if of[in.Batch] == nil {
 			of[in.Batch] = &told{}
@@ -183,8 +198,8 @@ const areMembers = `select count(*) from @.batch b cross join unnest($2::bigint[
 // holdNow locks and reads messages that have rows of their own or are in batches that
 // are locked; others are not found, unless their batches were looked up, see
 // lockBatchesOf.
-func (t *tx) holdNow(ids [][16]byte, told, lookedUp bool) error {
-	t.holdRows(ids, told)
+func (t *tx) holdNow(these string, arg any, told, lookedUp bool) error {
+	t.holdRows(these, arg, told)
 	if err := t.send(); err != nil {
 		return err
 	}

@@ -176,11 +176,12 @@ create table @.failure (
   decision text    not null,
   text     text    not null,
   low      text,                            -- text in small letters, where PostgreSQL may not know them
-  doc      text    not null,                -- the rest of the failure as JSON
+  doc      text    not null,                -- the rest of the failure as JSON, without what says nothing
   primary key (pos, ordinal)
 );
 
-create index failure_retry on @.failure (queue, at) where decision = 'retry';
+-- For the retries of the last hour. Rows come about in the order in which they lie.
+create index failure_at on @.failure using brin (at) with (autosummarize = on);
 
 create table @.attachment (
   pos       bigint  not null,
@@ -397,7 +398,7 @@ from @.current c join @.message m on m.pos = c.pos;
 create view @.nixie_job_log as
 select m.id as job_id, q.name as entrypoint,
        case l.state when 2 then 'successful' when 3 then 'deleted' when 4 then 'canceled' else 'exception' end as status,
-       f.doc::json->>'type' as exception_type, f.text as exception_message, f.doc::json->>'stack' as traceback,
+       coalesce(f.doc::json->>'type', '') as exception_type, f.text as exception_message, coalesce(f.doc::json->>'stack', '') as traceback,
        to_timestamp(l.ended / 1e9) as created
 from @.log l join @.message m on m.pos = l.pos join @.queue q on q.n = l.queue
 left join lateral (select * from @.failure f where f.pos = l.pos and l.state = 5 order by f.ordinal desc limit 1) f on true
