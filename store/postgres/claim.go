@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"cmp"
 	"context"
+	"encoding/binary"
 	"slices"
 	"time"
 
@@ -123,13 +124,24 @@ type claimed struct {
 	rank   int64
 }
 
+// scan reads a row of what carried and apart name.
 func (c *claims) scan(r row) error {
-	d := &nixie.Delivery{}
+	got := c.next()
+	d := &got.Delivery
 	m := &d.Message
-	got := &claimed{d: d}
 	var enqueued, expires, due, until, received, leased int64
 	var headers, origin, steps string
-	if err := r.Scan(&got.pos, (*[16]byte)(&m.ID), &m.Type, &m.Priority, &m.Body, (*hashColumn)(&m.Hash), &enqueued, &expires, (*textColumn)(&m.Key), (*textColumn)(&m.Stream), (*textColumn)(&m.DedupeKey), (*textColumn)(&headers), (*textColumn)(&origin),
+	if v := binaryRow(r); v != nil {
+		whole := func(i int) int { return int(number(v[i])) }
+		got.pos, m.Priority, enqueued, expires = number(v[0]), int(int16(binary.BigEndian.Uint16(v[3]))), number(v[6]), number(v[7])
+		copy(m.ID[:], v[1])
+		m.Type, m.Body = c.typed(v[2]), c.copied(v[4])
+		copy(m.Hash[:], v[5])
+		m.Key, m.Stream, m.DedupeKey, headers, origin = string(v[8]), string(v[9]), string(v[10]), string(v[11]), string(v[12])
+		due, got.place, until, received, leased = number(v[13]), number(v[14]), number(v[21]), number(v[22]), number(v[23])
+		m.Attempts, m.Deliveries, m.Crashes, m.Generation, m.Redrives, d.Lease.Number = whole(15), whole(16), whole(17), whole(18), whole(19), number(v[20])
+		d.AbandonedBy, steps, got.stream, got.rank, m.OrderGap, m.LastReason = string(v[24]), string(v[25]), number(v[26]), number(v[27]), v[28][0] != 0, nixie.Reason(v[29])
+	} else if err := r.Scan(&got.pos, (*[16]byte)(&m.ID), &m.Type, &m.Priority, &m.Body, (*hashColumn)(&m.Hash), &enqueued, &expires, (*textColumn)(&m.Key), (*textColumn)(&m.Stream), (*textColumn)(&m.DedupeKey), (*textColumn)(&headers), (*textColumn)(&origin),
 		&due, &got.place, &m.Attempts, &m.Deliveries, &m.Crashes, &m.Generation, &m.Redrives, &d.Lease.Number, &until, &received, &leased, (*textColumn)(&d.AbandonedBy), (*textColumn)(&steps),
 		&got.stream, &got.rank, &m.OrderGap, (*textColumn)(&m.LastReason)); err != nil {
 		return err
@@ -138,8 +150,27 @@ func (c *claims) scan(r row) error {
 	d.Lease.ExpiresAt, d.Lease.Receipt.Place = moment(until), got.pos
 	d.Abandoned = d.AbandonedBy != ""
 	got.turn = c.q.settings.Turn(due, m.Priority)
-	c.add(got, headers, origin, steps)
+	c.add(&got.claimed, headers, origin, steps)
 	return nil
+}
+
+// next is room for one more.
+func (c *claims) next() *member {
+	if len(c.slab) == 0 {
+		c.slab = make([]member, slabSize)
+	}
+	got := &c.slab[0]
+	c.slab = c.slab[1:]
+	got.d = &got.Delivery
+	return got
+}
+
+// typed is a type, which is mostly that of the message before.
+func (c *claims) typed(name []byte) string {
+	if c.mtype != string(name) {
+		c.mtype = string(name)
+	}
+	return c.mtype
 }
 
 // add takes in what was read.
@@ -183,11 +214,7 @@ func (c *claims) copied(body []byte) []byte {
 
 // scanMember reads a row of members.
 func (c *claims) scanMember(r row) error {
-	if len(c.slab) == 0 {
-		c.slab = make([]member, slabSize)
-	}
-	got := &c.slab[0]
-	c.slab = c.slab[1:]
+	got := c.next()
 	d := &got.Delivery
 	m := &d.Message
 	var enqueued, expires, claimed, until int64
@@ -195,20 +222,16 @@ func (c *claims) scanMember(r row) error {
 	if v := binaryRow(r); v != nil {
 		d.Lease.Receipt.Batch, claimed, until, got.pos, enqueued, expires = number(v[0]), number(v[1]), number(v[2]), number(v[3]), number(v[8]), number(v[9])
 		copy(m.ID[:], v[4])
-		if m.Type = c.mtype; m.Type != string(v[5]) { // mostly the same as before
-			m.Type = string(v[5])
-		}
-		m.Body = c.copied(v[6])
+		m.Type, m.Body = c.typed(v[5]), c.copied(v[6])
 		copy(m.Hash[:], v[7])
 		m.Key, m.Stream, headers, origin = string(v[10]), string(v[11]), string(v[12]), string(v[13])
 	} else if err := r.Scan(&d.Lease.Receipt.Batch, &claimed, &until, &got.pos, (*[16]byte)(&m.ID), &m.Type, &m.Body, (*hashColumn)(&m.Hash), &enqueued, &expires,
 		(*textColumn)(&m.Key), (*textColumn)(&m.Stream), (*textColumn)(&headers), (*textColumn)(&origin)); err != nil {
 		return err
 	}
-	c.mtype = m.Type
 	m.EnqueuedAt, m.ExpiresAt, m.FirstReceivedAt = moment(enqueued), moment(expires), moment(claimed)
 	m.Attempts, m.Deliveries, m.Generation = 1, 1, 1
-	got.d, got.turn, got.place = d, enqueued, got.pos
+	got.turn, got.place = enqueued, got.pos
 	d.Lease.Number, d.Lease.ExpiresAt, d.Lease.Receipt.Place = 1, moment(until), got.pos
 	c.add(&got.claimed, headers, origin, "")
 	return nil

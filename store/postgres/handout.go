@@ -58,7 +58,7 @@ func claimLoose() string {
 	whole as materialized (select *, case when not mixed then set_config('synchronous_commit', 'off', true) end as commits
 		from (select taken, size > $10 or exists (select from due) or exists (select from suspect) as mixed from total) x),
 	chosen as materialized (select pos, ord from (select pos, ord, sum(size) over (order by turn, place, ord) as size, row_number() over (order by turn, place, ord) as nth from (
-			select d.pos, d.turn, d.place, 0 as ord, octet_length(m.body)::bigint as size from (select * from suspect union all select * from due) d join @.message m on m.pos = d.pos
+			select d.pos, d.turn, d.place, 0 as ord, octet_length(m.body) as size from (select * from suspect union all select * from due) d join @.message m on m.pos = d.pos
 			union all select pos, turn, place, ord, size from fresh) x order by turn, place, ord limit $3) y
 		where (size <= $10 or nth = 1) and (select mixed from whole)),
 	share as materialized (select case when mixed then (select coalesce(max(ord), 0) from chosen) else taken end as n from whole),

@@ -43,7 +43,7 @@ const stretches = `
 	total as materialized (select * from walk order by i desc limit 1),
 	fresh as (select f.pos, f.size, row_number() over o as ord, max(enqueued) over o as turn, max(pos) over o as place from (
 		select w.i, m.* from walk w join step s on s.i = w.i cross join lateral (
-			select m.tx, m.pos, m.enqueued, octet_length(m.body)::bigint as size from @.message m
+			select m.tx, m.pos, m.enqueued, octet_length(m.body) as size from @.message m
 			where m.queue = $1 and not m.apart and (m.tx, m.pos) > (s.tx, s.pos) and m.tx < s.below order by m.tx, m.pos limit w.got) m) f
 		window o as (order by i, tx, pos))`
 
