@@ -43,6 +43,7 @@ type column[T any] struct {
 func makeSheet[T any, K comparable](s *Store, table string, kind func(T) K, common []column[T], rest ...column[T]) sheet[T, K] {
 	columns := append(common, rest...)
 	var names, values, sets, once, arrays []string
+	var places string
 	for i, c := range columns {
 		array := fmt.Sprintf("$%d::%s[]", i+1, c.sql)
 		value := c.value
@@ -51,7 +52,9 @@ func makeSheet[T any, K comparable](s *Store, table string, kind func(T) K, comm
 		}
 		names, arrays, values = append(names, c.name), append(arrays, array), append(values, value+" as "+c.name)
 		once = append(once, fmt.Sprintf("(%s)[1] as %s", array, c.name))
-		if c.name != "pos" {
+		if c.name == "pos" {
+			places = array
+		} else {
 			sets = append(sets, c.name+" = r."+c.name)
 		}
 	}
@@ -61,7 +64,8 @@ func makeSheet[T any, K comparable](s *Store, table string, kind func(T) K, comm
 	insert := fmt.Sprintf("insert into @.%s (%s) select %s from ", table, list(names), list(values))
 	return sheet[T, K]{
 		columns, len(common), kind, s.named(insert + alike), s.named(insert + mixed),
-		s.named(fmt.Sprintf("update @.%s t set %s from (select %s from %s) r where t.pos = r.pos", table, list(sets), list(values), mixed)),
+		// The places are said twice, so that no plan goes through all of the table for them.
+		s.named(fmt.Sprintf("update @.%s t set %s from (select %s from %s) r where t.pos = r.pos and t.pos = any(%s)", table, list(sets), list(values), mixed, places)),
 	}
 }
 
