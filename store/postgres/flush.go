@@ -10,7 +10,6 @@ import (
 // flush is what a transaction writes at its end.
 type flush struct {
 	changed  []*message
-	touched  map[int64]bool
 	failures []failureRow
 	long     []int64 // messages whose history may be too long
 	letters  []*letterRow
@@ -26,11 +25,8 @@ type flush struct {
 
 // touch notes that a message changed.
 func (t *tx) touch(m *message) {
-	if t.work.touched == nil {
-		t.work.touched = map[int64]bool{}
-	}
-	if !t.work.touched[m.pos] {
-		t.work.touched[m.pos] = true
+	if !m.touched {
+		m.touched = true
 		t.work.changed = append(t.work.changed, m)
 	}
 }
@@ -54,6 +50,7 @@ func (t *tx) flushMessages() {
 	var entering, staying, ending []*message
 	var leaving, returning []int64
 	for _, m := range t.work.changed {
+		m.touched = false
 		to := inLog
 		if m.onItsWay() {
 			to = inPending

@@ -67,6 +67,7 @@ type message struct {
 	note        string
 	q           *queueRow
 	letter      *letterRow
+	touched     bool        // it will be written
 	ordinal     int64       // of its newest failure
 	first, last failureHead // of its failures
 }
