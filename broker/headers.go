@@ -32,7 +32,11 @@ const (
 	HeaderLetterID       = "x-dead-letter-id"
 	HeaderDeliveries     = "x-nixie-deliveries"
 	HeaderCrashes        = "x-nixie-crashes"
-	HeaderSteps          = "x-nixie-steps" // a list in JSON
+	HeaderSteps          = "x-nixie-steps"   // a list in JSON
+	HeaderHistory        = "x-nixie-history" // the failures before, in JSON
+	HeaderID             = "x-nixie-id"      // of the message, while it waits on a stage
+	HeaderDue            = "x-nixie-due"     // when it is to be handed out again
+	HeaderGroup          = "x-nixie-group"   // who is to have it again, where several read a stage
 )
 
 // ours lists the headers of one life: those of a record that is sent away are
@@ -42,7 +46,7 @@ func ours(name string) bool {
 	case HeaderTopic, HeaderPartition, HeaderOffset, HeaderTimestamp, HeaderFailureReason, HeaderReason, HeaderFailureClass,
 		HeaderException, HeaderExceptionText, HeaderStack, HeaderStackHash, HeaderErrorCode, HeaderAttempts, HeaderFirstFailureAt,
 		HeaderLastFailureAt, HeaderFailedNode, HeaderKey, HeaderRedriveCount, HeaderRedrivenAt, HeaderLetterID,
-		HeaderDeliveries, HeaderCrashes, HeaderSteps:
+		HeaderDeliveries, HeaderCrashes, HeaderSteps, HeaderHistory, HeaderID, HeaderDue, HeaderGroup:
 		return true
 	}
 	return false

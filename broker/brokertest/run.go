@@ -37,6 +37,10 @@ func Run(t *testing.T, h Harness) {
 		{"CrashLoopsEnd", crashLoopsEnd},
 		{"KeysKeepTheirOrder", keysKeepOrder},
 		{"OthersPassWhatWaits", othersPass},
+		{"StagesKeepBackUntilDue", stagesKeepBack},
+		{"RetriesGoFromStageToStage", stageToStage},
+		{"NoAckBeforeTheRetry", noAckBeforeTheRetry},
+		{"StagesAreShared", stagesAreShared},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			t.Parallel()

@@ -40,6 +40,7 @@ type Driver struct {
 	trouble   error         // of the last commits, for the next Receive to tell
 	closing   bool
 	limits    map[string]int32 // largest record by topic
+	stages    map[string]stage // by topic
 
 	polling    chan struct{} // full from asking the client until what it said is sorted in; partitions come and go in between
 	committing sync.Mutex    // one commit at a time, and none while partitions go
@@ -57,7 +58,7 @@ func Open(c Config) (*Driver, error) {
 		return nil, err
 	}
 	d := &Driver{
-		c: c, parts: map[place]*partition{}, alarm: make(chan struct{}), interrupt: func() {}, limits: map[string]int32{},
+		c: c, parts: map[place]*partition{}, alarm: make(chan struct{}), interrupt: func() {}, limits: map[string]int32{}, stages: c.stages(),
 		polling: make(chan struct{}, 1),
 		dirty:   make(chan struct{}, 1), quit: make(chan struct{}),
 	}
@@ -76,7 +77,7 @@ func Open(c Config) (*Driver, error) {
 
 // Features says what Kafka can do.
 func (d *Driver) Features() broker.Features {
-	return broker.Features{System: "kafka", Held: true, Ordered: true}
+	return broker.Features{System: "kafka", Held: true, Ordered: true, Stages: d.c.Stages}
 }
 
 // Lost is closed when a partition is lost with records in hand.
@@ -89,7 +90,7 @@ func (d *Driver) Lost() <-chan struct{} {
 // Ack marks records as finished. The group is told a little later.
 func (d *Driver) Ack(_ context.Context, records []*broker.Record) []error {
 	errs := make([]error, len(records))
-	moved := false
+	moved, held := false, false
 	d.mu.Lock()
 	for i, r := range records {
 		at := r.Receipt.(*receipt)
@@ -100,13 +101,14 @@ func (d *Driver) Ack(_ context.Context, records []*broker.Record) []error {
 		}
 		if p.finish(at.position) {
 			p.moved, moved = true, true
+			held = held || len(p.held) > 0
 		}
 		p.quiet()
 		if p.paused && (len(p.held) == 0 && p.len() < d.c.MaxAhead/2) {
 			d.resume(p)
 		}
 	}
-	if moved && d.holding > 0 {
+	if held {
 		d.interrupt()
 	}
 	d.mu.Unlock()

@@ -20,7 +20,11 @@ func (d *Driver) Publish(ctx context.Context, list []broker.Publication) []error
 	var all sync.WaitGroup
 	for i := range list {
 		all.Add(1)
-		d.client.Produce(ctx, outbound(&list[i]), func(_ *kgo.Record, err error) {
+		r := outbound(&list[i])
+		if d.stages[r.Topic].waits() {
+			r.Headers = append(r.Headers, kgo.RecordHeader{Key: broker.HeaderGroup, Value: []byte(d.c.Group)})
+		}
+		d.client.Produce(ctx, r, func(_ *kgo.Record, err error) {
 			errs[i] = refusal(list[i].Channel, err)
 			all.Done()
 		})

@@ -84,3 +84,9 @@ func Actor(env Environment) string {
 	}
 	return name + "@" + host
 }
+
+// KafkaLogin is who a broker is told to be and by which password, where its URL
+// does not say: arguments are seen by everybody on a machine.
+func KafkaLogin(env Environment) (user, password string) {
+	return env("NIXIE_KAFKA_USER"), env("NIXIE_KAFKA_PASSWORD")
+}
