@@ -1,5 +1,7 @@
 package nixie
 
+import "slices"
+
 // State is where a message is. Scheduled and waiting for a retry are queued:
 // the difference is NotBefore. Blocked is derived from the stream.
 type State string
@@ -59,27 +61,27 @@ type MessageMove struct {
 
 // MessageMoves is the table of all moves of a message; what is not in it cannot
 // happen.
-func MessageMoves() []MessageMove {
-	return []MessageMove{
-		{"", OnEnqueue, Queued},
-		{"", OnAdopt, Dead},
-		{Queued, OnClaim, Leased},
-		{Queued, OnCancel, Canceled},
-		{Queued, OnHold, Dead},
-		{Leased, OnComplete, Succeeded},
-		{Leased, OnRetry, Queued},
-		{Leased, OnRelease, Queued},
-		{Leased, OnAbandon, Queued},
-		{Leased, OnDiscard, Discarded},
-		{Leased, OnBury, Dead},
-		{Leased, OnCancel, Canceled},
-		{Dead, OnRedrive, Queued},
-	}
+func MessageMoves() []MessageMove { return slices.Clone(messageMoves) }
+
+var messageMoves = []MessageMove{
+	{"", OnEnqueue, Queued},
+	{"", OnAdopt, Dead},
+	{Queued, OnClaim, Leased},
+	{Queued, OnCancel, Canceled},
+	{Queued, OnHold, Dead},
+	{Leased, OnComplete, Succeeded},
+	{Leased, OnRetry, Queued},
+	{Leased, OnRelease, Queued},
+	{Leased, OnAbandon, Queued},
+	{Leased, OnDiscard, Discarded},
+	{Leased, OnBury, Dead},
+	{Leased, OnCancel, Canceled},
+	{Dead, OnRedrive, Queued},
 }
 
 // NextState looks a move of a message up.
 func NextState(from State, on Event) (State, bool) {
-	for _, m := range MessageMoves() {
+	for _, m := range messageMoves {
 		if m.From == from && m.On == on {
 			return m.To, true
 		}
@@ -96,38 +98,38 @@ type LetterMove struct {
 
 // LetterMoves is the table of all moves of a letter. One that is adopted in
 // review or quarantined makes that move at once, so that its audit leads there.
-func LetterMoves() []LetterMove {
-	return []LetterMove{
-		{"", OnBury, StatusOpen},
-		{"", OnHold, StatusReview},
-		{"", OnAdopt, StatusOpen},
-		{StatusOpen, OnHold, StatusReview},
-		{StatusOpen, OnExceed, StatusQuarantined},
-		{StatusReview, OnUnhold, StatusOpen},
-		{StatusOpen, OnRedrive, StatusRedriving},
-		{StatusReview, OnRedrive, StatusRedriving},
-		{StatusRedriving, OnSuccess, StatusResolved},
-		{StatusRedriving, OnConfirm, StatusResolved},
-		{StatusRedriving, OnGone, StatusDiscarded},
-		{StatusRedriving, OnDieAgain, StatusOpen},
-		{StatusRedriving, OnHold, StatusReview},
-		{StatusRedriving, OnExceed, StatusQuarantined},
-		{StatusQuarantined, OnRequalify, StatusOpen},
-		{StatusOpen, OnDiscard, StatusDiscarded},
-		{StatusReview, OnDiscard, StatusDiscarded},
-		{StatusQuarantined, OnDiscard, StatusDiscarded},
-		{StatusDiscarded, OnRestore, StatusOpen},
-		{StatusResolved, OnPurge, ""},
-		{StatusDiscarded, OnPurge, ""},
-		{StatusOpen, OnPurge, ""},
-		{StatusReview, OnPurge, ""},
-		{StatusQuarantined, OnPurge, ""},
-	}
+func LetterMoves() []LetterMove { return slices.Clone(letterMoves) }
+
+var letterMoves = []LetterMove{
+	{"", OnBury, StatusOpen},
+	{"", OnHold, StatusReview},
+	{"", OnAdopt, StatusOpen},
+	{StatusOpen, OnHold, StatusReview},
+	{StatusOpen, OnExceed, StatusQuarantined},
+	{StatusReview, OnUnhold, StatusOpen},
+	{StatusOpen, OnRedrive, StatusRedriving},
+	{StatusReview, OnRedrive, StatusRedriving},
+	{StatusRedriving, OnSuccess, StatusResolved},
+	{StatusRedriving, OnConfirm, StatusResolved},
+	{StatusRedriving, OnGone, StatusDiscarded},
+	{StatusRedriving, OnDieAgain, StatusOpen},
+	{StatusRedriving, OnHold, StatusReview},
+	{StatusRedriving, OnExceed, StatusQuarantined},
+	{StatusQuarantined, OnRequalify, StatusOpen},
+	{StatusOpen, OnDiscard, StatusDiscarded},
+	{StatusReview, OnDiscard, StatusDiscarded},
+	{StatusQuarantined, OnDiscard, StatusDiscarded},
+	{StatusDiscarded, OnRestore, StatusOpen},
+	{StatusResolved, OnPurge, ""},
+	{StatusDiscarded, OnPurge, ""},
+	{StatusOpen, OnPurge, ""},
+	{StatusReview, OnPurge, ""},
+	{StatusQuarantined, OnPurge, ""},
 }
 
 // NextStatus looks a move of a letter up.
 func NextStatus(from Status, on Event) (Status, bool) {
-	for _, m := range LetterMoves() {
+	for _, m := range letterMoves {
 		if m.From == from && m.On == on {
 			return m.To, true
 		}

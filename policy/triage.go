@@ -17,36 +17,35 @@ type Triage struct {
 }
 
 // Triages is the table of all reasons in the order of [nixie.Reasons].
-func Triages() []Triage {
-	return []Triage{
-		{nixie.ReasonUnknown, nixie.ClassUnknown, true, false},
-		{nixie.ReasonTransportUnavailable, nixie.ClassTransient, true, false},
-		{nixie.ReasonHandler, nixie.ClassUnknown, true, false},
-		{nixie.ReasonValidation, nixie.ClassPermanent, false, true},
-		{nixie.ReasonTimeout, nixie.ClassTransient, true, false},
-		{nixie.ReasonSerialization, nixie.ClassPermanent, false, true},
-		{nixie.ReasonDependency, nixie.ClassTransient, true, false},
-		{nixie.ReasonPoison, nixie.ClassPermanent, false, true},
-		{nixie.ReasonCommandFailed, nixie.ClassUnknown, true, false},
-		{nixie.ReasonWorktree, nixie.ClassTransient, true, false},
-		{nixie.ReasonMergeConflict, nixie.ClassTransient, true, false},
-		{nixie.ReasonNoCommit, nixie.ClassPermanent, true, true},
-		{nixie.ReasonResource, nixie.ClassTransient, true, false},
-		{nixie.ReasonThrottled, nixie.ClassTransient, true, false},
-		{nixie.ReasonAuth, nixie.ClassPermanent, true, true},
-		{nixie.ReasonPolicy, nixie.ClassPermanent, false, true},
-		{nixie.ReasonLeaseExpired, nixie.ClassTransient, true, false},
-		{nixie.ReasonPanic, nixie.ClassUnknown, true, false},
-		{nixie.ReasonMaxAge, nixie.ClassPermanent, false, false},
-		{nixie.ReasonCanceled, nixie.ClassTransient, true, false},
-	}
+func Triages() []Triage { return slices.Clone(triages) }
+
+var triages = []Triage{
+	{nixie.ReasonUnknown, nixie.ClassUnknown, true, false},
+	{nixie.ReasonTransportUnavailable, nixie.ClassTransient, true, false},
+	{nixie.ReasonHandler, nixie.ClassUnknown, true, false},
+	{nixie.ReasonValidation, nixie.ClassPermanent, false, true},
+	{nixie.ReasonTimeout, nixie.ClassTransient, true, false},
+	{nixie.ReasonSerialization, nixie.ClassPermanent, false, true},
+	{nixie.ReasonDependency, nixie.ClassTransient, true, false},
+	{nixie.ReasonPoison, nixie.ClassPermanent, false, true},
+	{nixie.ReasonCommandFailed, nixie.ClassUnknown, true, false},
+	{nixie.ReasonWorktree, nixie.ClassTransient, true, false},
+	{nixie.ReasonMergeConflict, nixie.ClassTransient, true, false},
+	{nixie.ReasonNoCommit, nixie.ClassPermanent, true, true},
+	{nixie.ReasonResource, nixie.ClassTransient, true, false},
+	{nixie.ReasonThrottled, nixie.ClassTransient, true, false},
+	{nixie.ReasonAuth, nixie.ClassPermanent, true, true},
+	{nixie.ReasonPolicy, nixie.ClassPermanent, false, true},
+	{nixie.ReasonLeaseExpired, nixie.ClassTransient, true, false},
+	{nixie.ReasonPanic, nixie.ClassUnknown, true, false},
+	{nixie.ReasonMaxAge, nixie.ClassPermanent, false, false},
+	{nixie.ReasonCanceled, nixie.ClassTransient, true, false},
 }
 
 // triageOf looks a reason up; one that is not in the list is unknown.
 func triageOf(r nixie.Reason) Triage {
-	table := Triages()
-	i := slices.IndexFunc(table, func(t Triage) bool { return t.Reason == r })
-	return table[max(i, 0)]
+	i := slices.IndexFunc(triages, func(t Triage) bool { return t.Reason == r })
+	return triages[max(i, 0)]
 }
 
 func knownReason(r nixie.Reason) bool { return triageOf(r).Reason == r }

@@ -92,7 +92,7 @@ func (t *tx) reorder(q *queueRow, settings *nixie.QueueSettings) error {
 	}
 	t.run("select pg_advisory_xact_lock(hashtext('"+t.store.opts.Schema+"'), $1)", q.n)
 	t.run("select from @.stream where queue = $1 order by name for update", q.n)
-	t.run("select from @.letter where stream in (select n from @.stream where queue = $1) order by n for update", q.n)
+	t.run("select from @.letter where stream in (select n from @.stream where queue = $1) order by pos for update", q.n)
 	if err := t.send(); err != nil {
 		return err
 	}

@@ -65,7 +65,7 @@ func (a *adopting) adoptAll(letters []nixie.Letter, receipts []nixie.Receipt, er
 	for _, l := range a.noted {
 		for i := range l.Notes {
 			n := &l.Notes[i]
-			a.run("insert into @.note (letter, ordinal, at, by, text) select n, $2, $3, $4, $5 from @.letter where id = $1", [16]byte(l.ID), i, nanos(n.At), plain(n.By), plain(n.Text))
+			a.run("insert into @.note (letter, ordinal, at, by, text) select pos, $2, $3, $4, $5 from @.letter where id = $1", [16]byte(l.ID), i, nanos(n.At), plain(n.By), plain(n.Text))
 		}
 	}
 	return nil
@@ -193,16 +193,18 @@ func (a *adopting) history(m *message, l *nixie.Letter) {
 		if i > 0 || len(l.History) == 1 {
 			m.ordinal += int64(l.HistoryDropped)
 		}
-		a.keepFailure(m, f, m.ordinal, nanos(f.FailedAt), f.Decision)
+		a.keepFailure(m, f, f.Steps, m.ordinal, nanos(f.FailedAt), f.Decision)
 		m.reason = string(f.Reason)
 	}
 }
 
 func (a *adopting) adoptLetter(m *message, given *nixie.Letter) nixie.ID {
 	l := &letterRow{
-		pos: m.pos, queue: m.queue, id: given.ID, status: given.Status, cause: given.Cause, class: given.Class, reason: given.Reason,
-		signature: plain(given.Signature), fingerprint: plain(given.Fingerprint), redrivable: given.Redrivable, needsReview: given.NeedsReview, rule: plain(given.Rule), text: m.last.text,
-		firstFailed: nanos(given.FirstFailedAt), lastFailed: nanos(given.LastFailedAt), died: nanos(given.DiedAt), operation: given.Operation, note: given.Note, revision: max(given.Revision, 1), m: m,
+		letterKind: letterKind{
+			queue: m.queue, status: given.Status, cause: given.Cause, class: given.Class, reason: given.Reason, signature: plain(given.Signature), fingerprint: plain(given.Fingerprint),
+			redrivable: given.Redrivable, needsReview: given.NeedsReview, rule: plain(given.Rule), died: nanos(given.DiedAt), operation: given.Operation, note: given.Note, revision: max(given.Revision, 1),
+		},
+		pos: m.pos, id: given.ID, text: m.last.text, firstFailed: nanos(given.FirstFailedAt), lastFailed: nanos(given.LastFailedAt), m: m,
 	}
 	if l.id.IsZero() {
 		l.id = a.store.ids.New(moment(a.now))

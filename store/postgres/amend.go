@@ -45,9 +45,9 @@ func (t *tx) holdToAmend(ids []nixie.ID, c *store.Change) error {
 	}
 	list, to := uuids(ids), t.named[c.Queue]
 	t.lockRanges(list)
-	t.openStreamsOf(`select s.queue, s.name from @.stream s where s.n = any(array(`+streamsOf+`))
+	t.openStreamsOf(`select s.queue, s.name from @.stream s where s.n = any(array(`+streamsOf(ofIDs)+`))
 		union select $2::int, stream from @.message where $3 and id = any($1::uuid[]) and stream is not null`, list, to.n, to.settings.Ordered())
-	t.holdRest(list, false)
+	t.holdRest(ofIDs, list, false)
 	t.openKeys("select queue, dedupe from @.message where id = any($1::uuid[]) and dedupe is not null union select $2::int, dedupe from @.message where id = any($1::uuid[]) and dedupe is not null", list, to.n)
 	t.draw(2 * len(ids))
 	if err := t.send(); err != nil {

@@ -13,16 +13,22 @@ import (
 
 // entry is an entry of an audit that is not written yet.
 type entry struct {
-	queue   int64
-	actor   string
-	event   nixie.Event
+	entryKind
 	subject nixie.ID
-	reason  string
+	number  int64
+	hash    nixie.Hash
+}
+
+// entryKind is what entries often have in common.
+type entryKind struct {
+	queue, at     int64
+	actor, reason string
+	event         nixie.Event
 }
 
 // record adds an entry to the audit of a queue.
 func (t *tx) record(queue int64, actor string, on nixie.Event, subject nixie.ID, reason string) {
-	t.trail = append(t.trail, entry{queue, plain(actor), on, subject, plain(reason)})
+	t.trail = append(t.trail, entry{entryKind: entryKind{queue: queue, actor: plain(actor), reason: plain(reason), event: on}, subject: subject})
 }
 
 // flushTrail appends the entries to their chains. The ends of those are locked as
@@ -48,29 +54,34 @@ func (t *tx) flushTrail() error {
 	if err := t.send(); err != nil {
 		return err
 	}
-	number := func(of func(entry) int64) []int64 { return eachOf(t.trail, of) }
-	var numbers []int64
-	var hashes [][]byte
-	for _, e := range t.trail {
+	for i := range t.trail {
+		e := &t.trail[i]
 		at := ends[e.queue]
 		if at == nil {
 			return nixie.Errorf(nixie.CodeInternal, "queue %d has no audit", e.queue)
 		}
 		at.number++
-		link := store.AuditEntry{Queue: at.name, Number: at.number, At: moment(t.now), Actor: e.actor, Event: e.event, Subject: e.subject, Reason: e.reason}
+		e.at, e.number = t.now, at.number
+		link := store.AuditEntry{Queue: at.name, Number: e.number, At: moment(e.at), Actor: e.actor, Event: e.event, Subject: e.subject, Reason: e.reason}
 		at.hash = link.Sum(at.hash)
-		numbers, hashes = append(numbers, at.number), append(hashes, slices.Clone(at.hash[:]))
+		e.hash = at.hash
 	}
-	t.run(`insert into @.audit (queue, number, at, actor, event, subject, reason, hash)
-		select queue, number, $3, actor, event, subject, reason, hash from unnest($1::int[], $2::bigint[], $4::text[], $5::text[], $6::uuid[], $7::text[], $8::bytea[]) u (queue, number, actor, event, subject, reason, hash)`,
-		number(func(e entry) int64 { return e.queue }), numbers, t.now,
-		eachOf(t.trail, func(e entry) string { return e.actor }), eachOf(t.trail, func(e entry) string { return string(e.event) }),
-		eachOf(t.trail, func(e entry) *[16]byte { return idOrNull(e.subject) }), eachOf(t.trail, func(e entry) string { return e.reason }), hashes)
+	t.store.sheets.audit.insert(t, t.trail)
 	for _, queue := range queues {
 		t.run("update @.chain set number = $2, hash = $3 where queue = $1", queue, ends[queue].number, ends[queue].hash[:])
 	}
 	t.trail = nil
 	return nil
+}
+
+func (s *Store) auditSheet() sheet[entry, entryKind] {
+	common := []column[entry]{
+		of("queue", "int", func(e entry) int64 { return e.queue }), of("at", "bigint", func(e entry) int64 { return e.at }), of("actor", "text", func(e entry) string { return e.actor }),
+		of("event", "text", func(e entry) string { return string(e.event) }), of("reason", "text", func(e entry) string { return e.reason }),
+	}
+	return makeSheet(s, "audit", func(e entry) entryKind { return e.entryKind }, common,
+		of("number", "bigint", func(e entry) int64 { return e.number }), of("subject", "uuid", func(e entry) *[16]byte { return idOrNull(e.subject) }),
+		of("hash", "bytea", func(e entry) []byte { return e.hash[:] }))
 }
 
 // Entries implements store.AuditLog.

@@ -72,7 +72,7 @@ func (x *Tx) Complete(ctx context.Context, d *nixie.Delivery) error {
 		}
 	}
 	err := x.do(ctx, func(t *tx) error {
-		if err := t.holdNow([][16]byte{d.ID}, false, false); err != nil {
+		if err := t.holdNow(ofIDs, [][16]byte{d.ID}, false, false); err != nil {
 			return err
 		}
 		return t.settle(&nixie.Settlement{Delivery: d, Verb: nixie.Complete})

@@ -54,7 +54,7 @@ var rules = [...]rule{
 	{"queue-count", `select 'queue ' || queue, 'counts ' || sum(n) || ' more than its log has, in state ' || state from (
 		select queue, state, reason, n from @.counter union all select queue, state, case state when 3 then coalesce(nullif(reason, ''), 'unknown') else '' end, -1 from @.log) c
 		group by queue, state, reason having sum(n) <> 0`},
-	{"operation-letter", `select o.id::text, 'waits for a letter that is gone' from @.item i join @.operation o on o.n = i.operation where i.state = 'pending' and not exists (select from @.letter l where l.n = i.letter)`},
+	{"operation-letter", `select o.id::text, 'waits for a letter that is gone' from @.item i join @.operation o on o.n = i.operation where i.state = 'pending' and not exists (select from @.letter l where l.pos = i.letter)`},
 }
 
 // Check implements store.Keeper.

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"cmp"
 	"context"
+	"encoding/binary"
 	"slices"
 	"time"
 
@@ -158,13 +159,22 @@ type claimed struct {
 	rank   int64
 }
 
+// scan reads a row of what carried and apart name.
 func (c *claims) scan(r row) error {
-	d := &nixie.Delivery{}
-	m := &d.Message
-	got := &claimed{d: d}
+	got, d, m := c.next()
 	var enqueued, expires, due, until, received, leased int64
 	var headers, origin, steps string
-	if err := r.Scan(&got.pos, (*[16]byte)(&m.ID), &m.Type, &m.Priority, &m.Body, (*hashColumn)(&m.Hash), &enqueued, &expires, (*textColumn)(&m.Key), (*textColumn)(&m.Stream), (*textColumn)(&m.DedupeKey), (*textColumn)(&headers), (*textColumn)(&origin),
+	if v := binaryRow(r); v != nil {
+		whole := func(i int) int { return int(number(v[i])) }
+		got.pos, m.Priority, enqueued, expires = number(v[0]), int(int16(binary.BigEndian.Uint16(v[3]))), number(v[6]), number(v[7])
+		copy(m.ID[:], v[1])
+		m.Type, m.Body = c.typed(v[2]), c.copied(v[4])
+		copy(m.Hash[:], v[5])
+		m.Key, m.Stream, m.DedupeKey, headers, origin = string(v[8]), string(v[9]), string(v[10]), string(v[11]), string(v[12])
+		due, got.place, until, received, leased = number(v[13]), number(v[14]), number(v[21]), number(v[22]), number(v[23])
+		m.Attempts, m.Deliveries, m.Crashes, m.Generation, m.Redrives, d.Lease.Number = whole(15), whole(16), whole(17), whole(18), whole(19), number(v[20])
+		d.AbandonedBy, steps, got.stream, got.rank, m.OrderGap, m.LastReason = string(v[24]), string(v[25]), number(v[26]), number(v[27]), v[28][0] != 0, nixie.Reason(v[29])
+	} else if err := r.Scan(&got.pos, (*[16]byte)(&m.ID), &m.Type, &m.Priority, &m.Body, (*hashColumn)(&m.Hash), &enqueued, &expires, (*textColumn)(&m.Key), (*textColumn)(&m.Stream), (*textColumn)(&m.DedupeKey), (*textColumn)(&headers), (*textColumn)(&origin),
 		&due, &got.place, &m.Attempts, &m.Deliveries, &m.Crashes, &m.Generation, &m.Redrives, &d.Lease.Number, &until, &received, &leased, (*textColumn)(&d.AbandonedBy), (*textColumn)(&steps),
 		&got.stream, &got.rank, &m.OrderGap, (*textColumn)(&m.LastReason)); err != nil {
 		return err
@@ -173,8 +183,16 @@ func (c *claims) scan(r row) error {
 	d.Lease.ExpiresAt, d.Lease.Receipt.Place = moment(until), got.pos
 	d.Abandoned = d.AbandonedBy != ""
 	got.turn = c.q.settings.Turn(due, m.Priority)
-	c.add(got, headers, origin, steps)
+	c.add(&got.claimed, headers, origin, steps)
 	return nil
+}
+
+// typed is a type, which is mostly that of the message before.
+func (c *claims) typed(name []byte) string {
+	if c.mtype != string(name) {
+		c.mtype = string(name)
+	}
+	return c.mtype
 }
 
 // add takes in what was read.
@@ -223,7 +241,8 @@ func (c *claims) next() (*member, *nixie.Delivery, *nixie.Message) {
 	}
 	got := &c.slab[0]
 	c.slab = c.slab[1:]
-	return got, &got.Delivery, &got.Delivery.Message
+	got.d = &got.Delivery
+	return got, got.d, &got.d.Message
 }
 
 // scanLane reads a row of claimLanes.
@@ -247,10 +266,10 @@ func (c *claims) scanLane(r row) error {
 
 // first makes a delivery the first of its message.
 func (c *claims) first(got *member, claimed, until int64) {
-	d, m := &got.Delivery, &got.Message
+	d, m := got.d, &got.d.Message
 	m.FirstReceivedAt = moment(claimed)
 	m.Attempts, m.Deliveries, m.Generation = 1, 1, 1
-	got.d, got.turn, got.place = d, nanos(m.EnqueuedAt), got.pos
+	got.turn, got.place = nanos(m.EnqueuedAt), got.pos
 	d.Lease.Number, d.Lease.ExpiresAt, d.Lease.Receipt.Place = 1, moment(until), got.pos
 }
 
@@ -258,11 +277,7 @@ func (c *claims) first(got *member, claimed, until int64) {
 // expires, key, stream.
 func (c *claims) copyGiven(m *nixie.Message, v [][]byte) {
 	copy(m.ID[:], v[0])
-	if m.Type = c.mtype; m.Type != string(v[1]) { // mostly the same as before
-		m.Type = string(v[1])
-	}
-	c.mtype = m.Type
-	m.Body = c.copied(v[2])
+	m.Type, m.Body = c.typed(v[1]), c.copied(v[2])
 	copy(m.Hash[:], v[3])
 	m.EnqueuedAt, m.ExpiresAt = moment(number(v[4])), moment(number(v[5]))
 	m.Key, m.Stream = string(v[6]), string(v[7])

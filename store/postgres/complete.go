@@ -8,15 +8,15 @@ import (
 	"github.com/nixie-go/nixie"
 )
 
-// Most settlements say only that a message succeeded, at its first delivery and
-// without anything that hangs on it. Those of a call are one statement, which is a
-// transaction by itself. Whatever it does not find so goes the long way.
+// Most settlements say only that a message succeeded, in its first life and without
+// anything that hangs on it. Those of a call are few statements, which are a
+// transaction by themselves. Whatever they do not find so goes the long way.
 
 // isPlain reports whether a settlement is one of those. What a delivery says of its
 // message was true when it was claimed and does not change while it is leased.
 func isPlain(st *nixie.Settlement) bool {
 	d := st.Delivery
-	return st.Verb == nixie.Complete && d != nil && d.Lease.Receipt.Place != 0 && d.Lease.Number == 1 && st.Failure == nil && st.Second == nil && st.Delay == 0 &&
+	return st.Verb == nixie.Complete && d != nil && d.Lease.Receipt.Place != 0 && (d.Lease.Number == 1 || d.Lease.Receipt.Batch == 0 && d.Lease.Receipt.Stream == 0) && st.Failure == nil && st.Second == nil && st.Delay == 0 &&
 		d.Generation == 1 && d.DedupeKey == "" && (d.Stream == "" || d.Lease.Receipt.Stream != 0) && len(d.Steps) == 0
 }
 
@@ -26,7 +26,7 @@ type completing struct {
 	settlements []nixie.Settlement
 	done        []bool
 	at          map[int64]int     // where in the call each place is
-	rows        []int64           // places that have rows of their own
+	rows        map[int64][]int64 // places that have rows of their own, by the number of the lease
 	batches     map[int64][]int64 // places by batch
 	streams     []int64           // that handed out of their lanes
 	lanes       []int64           // what they handed out
@@ -35,11 +35,11 @@ type completing struct {
 
 // completePlain settles the plain ones and reports which it settled; nil are none.
 func (s *Store) completePlain(ctx context.Context, settlements []nixie.Settlement) ([]bool, error) {
-	c := &completing{s: s, settlements: settlements, at: make(map[int64]int, len(settlements)), batches: map[int64][]int64{}, woken: map[string]bool{}}
+	c := &completing{s: s, settlements: settlements, at: make(map[int64]int, len(settlements)), rows: map[int64][]int64{}, batches: map[int64][]int64{}, woken: map[string]bool{}}
 	plain := 0
 	for i := range settlements {
 		if st := &settlements[i]; isPlain(st) {
-			c.sort(st.Delivery.Lease.Receipt, i)
+			c.sort(&st.Delivery.Lease, i)
 			plain++
 		}
 	}
@@ -52,14 +52,7 @@ func (s *Store) completePlain(ctx context.Context, settlements []nixie.Settlemen
 	var list []stmt
 	list = append(list, c.ofBatches()...)
 	list = append(list, c.ofLanes()...)
-	if len(c.rows) > 0 {
-		list = append(list, stmt{query: s.named(completion), args: []any{c.rows, s.clockArg()}, each: func(r row) error {
-			var pos int64
-			err := r.Scan(&pos)
-			c.note(pos)
-			return err
-		}})
-	}
+	list = append(list, c.ofRows()...)
 	if err := s.single(ctx, list); err != nil {
 		return nil, err // what was noted before one of the statements failed was undone with it
 	}
@@ -71,7 +64,8 @@ func (s *Store) completePlain(ctx context.Context, settlements []nixie.Settlemen
 }
 
 // sort takes in the settlement at a place of the call by how its lease was filed.
-func (c *completing) sort(in nixie.Receipted, at int) {
+func (c *completing) sort(lease *nixie.Lease, at int) {
+	in := lease.Receipt
 	c.at[in.Place] = at
 	switch {
 	case in.Stream != 0:
@@ -79,7 +73,7 @@ func (c *completing) sort(in nixie.Receipted, at int) {
 	case in.Batch != 0:
 		c.batches[in.Batch] = append(c.batches[in.Batch], in.Place)
 	default:
-		c.rows = append(c.rows, in.Place)
+		c.rows[lease.Number] = append(c.rows[lease.Number], in.Place)
 	}
 }
 
@@ -90,6 +84,19 @@ func (c *completing) note(positions ...int64) {
 			c.done[i] = true
 		}
 	}
+}
+
+// ofRows are the statements about leases of rows.
+func (c *completing) ofRows() (list []stmt) {
+	for _, number := range slices.Sorted(maps.Keys(c.rows)) {
+		list = append(list, stmt{query: c.s.named(completion), args: []any{c.rows[number], c.s.clockArg(), number}, each: func(r row) error {
+			var pos int64
+			err := r.Scan(&pos)
+			c.note(pos)
+			return err
+		}})
+	}
+	return list
 }
 
 // ofBatches are the statements about leases by range.
@@ -127,7 +134,7 @@ func mentionedTwice(settlements []nixie.Settlement, at map[int64]int) bool {
 	return false
 }
 
-const completion = `with gone as (delete from @.pending p where p.pos = any($1) and p.state = 1 and p.number = 1 and p.generation = 1 and p.stream is null and p.steps is null
+const completion = `with gone as (delete from @.pending p where p.pos = any($1) and p.state = 1 and p.number = $3 and p.generation = 1 and p.stream is null and p.steps is null
 		and p.until > coalesce($2::bigint, ` + databaseClock + `) returning p.*),
 	counted as (insert into @.counter (queue, state, reason, n) select queue, 2, '', count(*) from gone group by queue)
 	insert into @.log (pos, queue, state, ended, received, attempts, deliveries, crashes, generation, redrives, number, gap, reason)

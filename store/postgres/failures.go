@@ -1,36 +1,36 @@
 package postgres
 
 import (
-	"encoding/json"
 	"fmt"
-	"time"
 
 	"github.com/nixie-go/nixie"
 )
 
-// failureDoc is a failure as it is kept, without what has columns of its own.
-type failureDoc struct {
-	nixie.Failure
-	Took time.Duration `json:"took_ns"`
-}
-
 // failureRow is a row of the table failure that is to be written.
 type failureRow struct {
-	pos, queue, ordinal, at int64
-	head                    failureHead
-	decision                nixie.Verb
-	doc                     string
-	attachments             []nixie.Attachment
+	failureKind
+	pos         int64
+	failed      int64
+	text, doc   string
+	attachments []nixie.Attachment
+}
+
+// failureKind is what failures often have in common.
+type failureKind struct {
+	queue, ordinal, at int64
+	class              nixie.Class
+	reason             nixie.Reason
+	decision           nixie.Verb
 }
 
 // fail appends a failure to the history of a message.
 func (t *tx) fail(m *message, f *nixie.Failure, verb nixie.Verb) {
-	kept := *f
-	if kept.Steps == nil {
-		kept.Steps = m.steps
+	steps := f.Steps
+	if steps == nil {
+		steps = m.steps
 	}
 	m.ordinal++
-	t.keepFailure(m, &kept, m.ordinal, t.now, verb)
+	t.keepFailure(m, f, steps, m.ordinal, t.now, verb)
 	m.reason = string(f.Reason)
 	if l := m.letter; l != nil { // it shows the newest failure, also while its message is on its way
 		l.text = plain(f.Text)
@@ -41,17 +41,14 @@ func (t *tx) fail(m *message, f *nixie.Failure, verb nixie.Verb) {
 	}
 }
 
-// keepFailure notes a failure to be written.
-func (t *tx) keepFailure(m *message, f *nixie.Failure, ordinal, at int64, verb nixie.Verb) {
-	kept := *f
-	kept.Text, kept.Attachments, kept.Decision, kept.Err = "", nil, verb, nil
-	kept.Type, kept.Stack = plain(f.Type), plain(f.Stack)
+// keepFailure notes a failure to be written, of an attempt that knew of the steps.
+func (t *tx) keepFailure(m *message, f *nixie.Failure, steps []string, ordinal, at int64, verb nixie.Verb) {
 	m.last = failureHead{nanos(f.FailedAt), f.Class, f.Reason, plain(f.Text)}
 	if m.first.failed == 0 {
 		m.first = m.last
 	}
 	t.work.failures = append(t.work.failures, failureRow{
-		m.pos, m.queue, ordinal, at, m.last, verb, toJSON(false, failureDoc{kept, f.Took}), f.Attachments,
+		failureKind{m.queue, ordinal, at, f.Class, f.Reason, verb}, m.pos, m.last.failed, m.last.text, encodeFailure(f, steps), f.Attachments,
 	})
 }
 
@@ -62,17 +59,7 @@ func (t *tx) flushFailures() {
 	if len(list) == 0 {
 		return
 	}
-	number := func(of func(failureRow) int64) []int64 { return eachOf(list, of) }
-	text := func(of func(failureRow) string) []string { return eachOf(list, of) }
-	t.run(`insert into @.failure (pos, ordinal, queue, at, failed, class, reason, decision, text, doc, low)
-		select pos, ordinal, queue, at, failed, class, reason, decision, text, doc, nullif(low, '')
-		from unnest($1::bigint[], $2::bigint[], $3::int[], $4::bigint[], $5::bigint[], $6::text[], $7::text[], $8::text[], $9::text[], $10::text[], $11::text[])
-		u (pos, ordinal, queue, at, failed, class, reason, decision, text, doc, low)`,
-		number(func(f failureRow) int64 { return f.pos }), number(func(f failureRow) int64 { return f.ordinal }), number(func(f failureRow) int64 { return f.queue }),
-		number(func(f failureRow) int64 { return f.at }), number(func(f failureRow) int64 { return f.head.failed }),
-		text(func(f failureRow) string { return plain(string(f.head.class)) }), text(func(f failureRow) string { return plain(string(f.head.reason)) }),
-		text(func(f failureRow) string { return string(f.decision) }), text(func(f failureRow) string { return f.head.text }), text(func(f failureRow) string { return f.doc }),
-		text(func(f failureRow) string { return low(f.head.text) }))
+	t.store.sheets.failures.insert(t, list)
 	for _, f := range list {
 		for i, a := range f.attachments {
 			t.run("insert into @.attachment (pos, failure, ordinal, name, data, truncated) values ($1, $2, $3, $4, $5, $6)",
@@ -84,6 +71,17 @@ func (t *tx) flushFailures() {
 				from @.failure where pos = any($1)) h where f.pos = h.pos and f.ordinal = h.ordinal and h.nth between 2 and h.n - $2 + 1 returning f.pos, f.ordinal)
 			delete from @.attachment a using old where a.pos = old.pos and a.failure = old.ordinal`, t.work.long, nixie.MaxHistory)
 	}
+}
+
+func (s *Store) failureSheet() sheet[failureRow, failureKind] {
+	common := []column[failureRow]{
+		of("queue", "int", func(f failureRow) int64 { return f.queue }), of("ordinal", "bigint", func(f failureRow) int64 { return f.ordinal }),
+		of("at", "bigint", func(f failureRow) int64 { return f.at }), of("class", "text", func(f failureRow) string { return plain(string(f.class)) }),
+		of("reason", "text", func(f failureRow) string { return plain(string(f.reason)) }), of("decision", "text", func(f failureRow) string { return string(f.decision) }),
+	}
+	return makeSheet(s, "failure", func(f failureRow) failureKind { return f.failureKind }, common,
+		of("pos", "bigint", func(f failureRow) int64 { return f.pos }), of("failed", "bigint", func(f failureRow) int64 { return f.failed }),
+		of("text", "text", func(f failureRow) string { return f.text }), text("low", func(f failureRow) string { return low(f.text) }), of("doc", "text", func(f failureRow) string { return f.doc }))
 }
 
 // notNull is bytes that are never null.
@@ -120,22 +118,22 @@ func (t *tx) readStories(positions []int64) (map[int64]*story, error) {
 	}, "select pos, body from @.message where pos = any($1)", positions)
 	t.read(func(r row) error {
 		var pos, ordinal, recorded int64
-		var decision, text, doc string
-		if err := r.Scan(&pos, &ordinal, &decision, &text, &doc, &recorded); err != nil {
+		var class, reason, decision, text, doc string
+		if err := r.Scan(&pos, &ordinal, &class, &reason, &decision, &text, &doc, &recorded); err != nil {
 			return err
 		}
 		s := stories[pos]
-		f, err := parseFailure(doc)
+		f, err := decodeFailure(doc)
 		if err != nil {
 			s.damage = append(s.damage, fmt.Sprintf("failure %d: %s", ordinal, err))
-			f = nixie.Failure{Class: nixie.ClassUnknown, Reason: nixie.ReasonUnknown, FailedAt: moment(recorded)}
+			f = nixie.Failure{FailedAt: moment(recorded)}
 		}
-		f.Decision, f.Text = nixie.Verb(decision), text
+		f.Class, f.Reason, f.Decision, f.Text = nixie.Class(class), nixie.Reason(reason), nixie.Verb(decision), text
 		at[[2]int64{pos, ordinal}] = len(s.history)
 		s.history = append(s.history, f)
 		s.dropped = int(ordinal) - len(s.history)
 		return nil
-	}, "select pos, ordinal, decision, text, doc, at from @.failure where pos = any($1) order by pos, ordinal", positions)
+	}, "select pos, ordinal, class, reason, decision, text, doc, at from @.failure where pos = any($1) order by pos, ordinal", positions)
 	t.read(func(r row) error {
 		var pos, ordinal int64
 		var a nixie.Attachment
@@ -149,14 +147,4 @@ func (t *tx) readStories(positions []int64) (map[int64]*story, error) {
 		return nil
 	}, "select pos, failure, name, data, truncated from @.attachment where pos = any($1) order by pos, failure, ordinal", positions)
 	return stories, t.send()
-}
-
-func parseFailure(text string) (nixie.Failure, error) {
-	var doc failureDoc
-	if err := json.Unmarshal([]byte(text), &doc); err != nil {
-		return nixie.Failure{}, fmt.Errorf("it is no JSON of ours: %w", err)
-	}
-	f := doc.Failure
-	f.Took = doc.Took
-	return f, nil
 }

@@ -118,7 +118,7 @@ func (w *where) common(f *nixie.Filter, began string, now int64) {
 func letterWhere(f *nixie.Filter, now int64) *where {
 	w := &where{}
 	if len(f.IDs) > 0 {
-		w.add("l.n in (select n from @.letter where id = any(?) union all select h.n from @.message m join @.letter h on h.pos = m.pos where m.id = any(?))", uuids(f.IDs), uuids(f.IDs))
+		w.add("l.pos in (select pos from @.letter where id = any(?) union all select h.pos from @.message m join @.letter h on h.pos = m.pos where m.id = any(?))", uuids(f.IDs), uuids(f.IDs))
 	}
 	oneOf(w, "l.status", f.Statuses)
 	oneOf(w, "l.reason", f.Reasons)

@@ -10,7 +10,6 @@ import (
 // flush is what a transaction writes at its end.
 type flush struct {
 	changed  []*message
-	touched  map[int64]bool
 	failures []failureRow
 	long     []int64 // messages whose history may be too long
 	letters  []*letterRow
@@ -28,11 +27,8 @@ type flush struct {
 
 // touch notes that a message changed.
 func (t *tx) touch(m *message) {
-	if t.work.touched == nil {
-		t.work.touched = map[int64]bool{}
-	}
-	if !t.work.touched[m.pos] {
-		t.work.touched[m.pos] = true
+	if !m.touched {
+		m.touched = true
 		t.work.changed = append(t.work.changed, m)
 	}
 }
@@ -57,6 +53,7 @@ func (t *tx) flushMessages() {
 	var entering, staying, ending []*message
 	var leaving, returning []int64
 	for _, m := range t.work.changed {
+		m.touched = false
 		to := inLog
 		if m.onItsWay() {
 			to = inPending
@@ -98,91 +95,87 @@ func (t *tx) flushMessages() {
 	if len(returning) > 0 {
 		t.run("delete from @.log where pos = any($1)", returning)
 	}
-	t.insertPending(entering)
-	t.updatePending(staying)
-	t.insertLog(ending)
+	t.store.sheets.pending.insert(t, entering)
+	t.store.sheets.pending.rewrite(t, staying)
+	t.store.sheets.log.insert(t, ending)
 }
 
-// pendingArgs are the columns of pending as arrays.
-func pendingArgs(list []*message) []any {
-	column := func(of func(*message) int64) []int64 { return columnOf(list, of) }
-	text := func(of func(*message) string) []string { return columnOf(list, of) }
-	flag := func(of func(*message) bool) []bool { return columnOf(list, of) }
-	return []any{
-		column(func(m *message) int64 { return m.pos }), column(func(m *message) int64 { return m.queue }), column(func(m *message) int64 { return int64(m.state) }),
-		column(func(m *message) int64 { return int64(m.priority) }), column(func(m *message) int64 { return m.due }), column(func(m *message) int64 { return m.place }),
-		column(func(m *message) int64 { return int64(m.attempts) }), column(func(m *message) int64 { return int64(m.deliveries) }), column(func(m *message) int64 { return int64(m.crashes) }),
-		column(func(m *message) int64 { return int64(m.generation) }), column(func(m *message) int64 { return int64(m.redrives) }), column(func(m *message) int64 { return m.number }),
-		column(func(m *message) int64 { return m.owner }), column(func(m *message) int64 { return m.until }), column(func(m *message) int64 { return m.received }), column(func(m *message) int64 { return m.claimed }),
-		text(func(m *message) string { return m.abandoned }), text(func(m *message) string { return toJSON(len(m.steps) == 0, m.steps) }),
-		text(func(m *message) string { return orNothing(m.ordered, m.stream) }), column(func(m *message) int64 { return m.rank }),
-		flag(func(m *message) bool { return m.mayPass }), flag(func(m *message) bool { return m.gap }), text(func(m *message) string { return m.reason }),
+// pendingKind is what messages on their way often have in common, and logKind what
+// those that have ended do.
+type (
+	pendingKind struct {
+		queue                                                      int64
+		state, priority, attempts, deliveries, crashes, generation int
+		redrives                                                   int
+		number, owner, until, received, claimed                    int64
+		abandoned, steps, stream, reason                           string
+		mayPass, gap                                               bool
+	}
+	logKind struct {
+		queue                                                      int64
+		state, attempts, deliveries, crashes, generation, redrives int
+		ended, received, number                                    int64
+		steps, reason, note                                        string
+		gap                                                        bool
+	}
+)
+
+func (m *message) pendingKind() pendingKind {
+	return pendingKind{
+		m.queue, m.state, m.priority, m.attempts, m.deliveries, m.crashes, m.generation, m.redrives, m.number, m.owner, m.until, m.received, m.claimed,
+		m.abandoned, m.stepsText(), m.ordering(), m.reason, m.mayPass, m.gap,
 	}
 }
 
-func columnOf[T any](list []*message, of func(*message) T) []T {
-	values := make([]T, len(list))
-	for i, m := range list {
-		values[i] = of(m)
-	}
-	return values
+func (m *message) logKind() logKind {
+	return logKind{m.queue, m.state, m.attempts, m.deliveries, m.crashes, m.generation, m.redrives, m.ended, m.received, m.number, m.stepsText(), m.reason, m.note, m.gap}
 }
 
-func orNothing(is bool, text string) string {
-	if is {
-		return text
+func (m *message) stepsText() string { return toJSON(len(m.steps) == 0, m.steps) }
+
+// ordering is the name of the ordered stream that the message is in.
+func (m *message) ordering() string {
+	if m.ordered {
+		return m.stream
 	}
 	return ""
 }
 
-// pendingRows are pendingArgs as a table u, with the number of the stream; a rank
-// of 0 is drawn in the order of the list.
-const pendingRows = `(select * from unnest($1::bigint[], $2::int[], $3::smallint[], $4::smallint[], $5::bigint[], $6::bigint[], $7::bigint[], $8::bigint[], $9::bigint[], $10::bigint[], $11::bigint[], $12::bigint[],
-	$13::int[], $14::bigint[], $15::bigint[], $16::bigint[], $17::text[], $18::text[], $19::text[], $20::bigint[], $21::boolean[], $22::boolean[], $23::text[]) with ordinality
-	as u (pos, queue, state, priority, due, place, attempts, deliveries, crashes, generation, redrives, number, owner, until, received, claimed, abandoned, steps, name, rank, may_pass, gap, reason, ord) order by ord) u
-	left join @.stream s on u.name <> '' and s.queue + 0 = u.queue and s.name = u.name`
-
-func (t *tx) insertPending(list []*message) {
-	if len(list) == 0 {
-		return
+// counts are columns that pending and log share.
+func counts() []column[*message] {
+	return []column[*message]{
+		of("queue", "int", func(m *message) int64 { return m.queue }), of("state", "smallint", func(m *message) int64 { return int64(m.state) }),
+		of("received", "bigint", func(m *message) int64 { return m.received }), of("number", "bigint", func(m *message) int64 { return m.number }),
+		of("attempts", "bigint", func(m *message) int64 { return int64(m.attempts) }), of("deliveries", "bigint", func(m *message) int64 { return int64(m.deliveries) }),
+		of("crashes", "bigint", func(m *message) int64 { return int64(m.crashes) }), of("generation", "bigint", func(m *message) int64 { return int64(m.generation) }),
+		of("redrives", "bigint", func(m *message) int64 { return int64(m.redrives) }), of("gap", "boolean", func(m *message) bool { return m.gap }),
+		text("steps", (*message).stepsText), text("reason", func(m *message) string { return m.reason }),
 	}
-	t.run(`insert into @.pending (pos, queue, state, priority, due, place, attempts, deliveries, crashes, generation, redrives, number, owner, until, received, claimed, abandoned, steps, stream, rank, may_pass, gap, reason)
-		select u.pos, u.queue, u.state, u.priority, u.due, u.place, u.attempts, u.deliveries, u.crashes, u.generation, u.redrives, u.number, u.owner, u.until, u.received, u.claimed,
-			nullif(u.abandoned, ''), nullif(u.steps, ''), s.n, u.rank, u.may_pass, u.gap, nullif(u.reason, '') from `+pendingRows, pendingArgs(list)...)
 }
 
-func (t *tx) updatePending(list []*message) {
-	if len(list) == 0 {
-		return
-	}
-	t.run(`update @.pending p set queue = u.queue, state = u.state, due = u.due, place = u.place, attempts = u.attempts, deliveries = u.deliveries, crashes = u.crashes, number = u.number, owner = u.owner, until = u.until,
-		claimed = u.claimed, abandoned = nullif(u.abandoned, ''), steps = nullif(u.steps, ''), stream = s.n, rank = u.rank, may_pass = u.may_pass, gap = u.gap, reason = nullif(u.reason, '')
-		from `+pendingRows+` where p.pos = u.pos`, pendingArgs(list)...)
+func (s *Store) pendingSheet() sheet[*message, pendingKind] {
+	common := append(counts(),
+		of("priority", "smallint", func(m *message) int64 { return int64(m.priority) }), of("owner", "int", func(m *message) int64 { return m.owner }),
+		of("until", "bigint", func(m *message) int64 { return m.until }), of("claimed", "bigint", func(m *message) int64 { return m.claimed }),
+		text("abandoned", func(m *message) string { return m.abandoned }), inStream((*message).ordering), of("may_pass", "boolean", func(m *message) bool { return m.mayPass }))
+	return makeSheet(s, "pending", (*message).pendingKind, common,
+		of("pos", "bigint", func(m *message) int64 { return m.pos }), of("due", "bigint", func(m *message) int64 { return m.due }),
+		of("place", "bigint", func(m *message) int64 { return m.place }), of("rank", "bigint", func(m *message) int64 { return m.rank }))
 }
 
-func (t *tx) insertLog(list []*message) {
-	if len(list) == 0 {
-		return
-	}
-	column := func(of func(*message) int64) []int64 { return columnOf(list, of) }
-	t.run(`insert into @.log (pos, queue, state, ended, received, attempts, deliveries, crashes, generation, redrives, number, steps, gap, reason, note)
-		select pos, queue, state, ended, received, attempts, deliveries, crashes, generation, redrives, number, nullif(steps, ''), gap, nullif(reason, ''), nullif(note, '')
-		from unnest($1::bigint[], $2::int[], $3::smallint[], $4::bigint[], $5::bigint[], $6::bigint[], $7::bigint[], $8::bigint[], $9::bigint[], $10::bigint[], $11::bigint[], $12::text[], $13::boolean[], $14::text[], $15::text[])
-		u (pos, queue, state, ended, received, attempts, deliveries, crashes, generation, redrives, number, steps, gap, reason, note)`,
-		column(func(m *message) int64 { return m.pos }), column(func(m *message) int64 { return m.queue }), column(func(m *message) int64 { return int64(m.state) }),
-		column(func(m *message) int64 { return m.ended }), column(func(m *message) int64 { return m.received }),
-		column(func(m *message) int64 { return int64(m.attempts) }), column(func(m *message) int64 { return int64(m.deliveries) }), column(func(m *message) int64 { return int64(m.crashes) }),
-		column(func(m *message) int64 { return int64(m.generation) }), column(func(m *message) int64 { return int64(m.redrives) }), column(func(m *message) int64 { return m.number }),
-		columnOf(list, func(m *message) string { return toJSON(len(m.steps) == 0, m.steps) }), columnOf(list, func(m *message) bool { return m.gap }),
-		columnOf(list, func(m *message) string { return m.reason }), columnOf(list, func(m *message) string { return plain(m.note) }))
+func (s *Store) logSheet() sheet[*message, logKind] {
+	common := append(counts(), of("ended", "bigint", func(m *message) int64 { return m.ended }), text("note", func(m *message) string { return plain(m.note) }))
+	return makeSheet(s, "log", (*message).logKind, common, of("pos", "bigint", func(m *message) int64 { return m.pos }))
 }
+
+func columnOf[T any](list []*message, of func(*message) T) []T { return eachOf(list, of) }
 
 func (t *tx) flushMoves() {
 	if len(t.work.moved) == 0 {
 		return
 	}
 	t.run("update @.message m set queue = u.queue, apart = true from unnest($1::bigint[], $2::int[]) u (pos, queue) where m.pos = u.pos",
-		columnOf(t.work.moved, func(m *message) int64 { return m.pos }), columnOf(t.work.moved, func(m *message) int64 { return m.queue }))
+		eachOf(t.work.moved, func(m *message) int64 { return m.pos }), eachOf(t.work.moved, func(m *message) int64 { return m.queue }))
 }
 
 // dedupeKey is a key that at most one message of a queue holds.

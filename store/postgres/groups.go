@@ -66,8 +66,8 @@ func (s *Store) Groups(ctx context.Context, filter nixie.Filter, _ store.Look, b
 			}
 			list = append(list, g)
 			return nil
-		}, fmt.Sprintf(`with found as (select %s as key, l.n, l.id, l.died, l.signature, l.reason,
-				row_number() over (partition by %[1]s order by l.died desc, l.n desc) as nth
+		}, fmt.Sprintf(`with found as (select %s as key, l.id, l.died, l.signature, l.reason,
+				row_number() over (partition by %[1]s order by l.died desc, l.pos desc) as nth
 				from @.letter l join @.current c on c.pos = l.pos where %s),
 			sums as (select key, count(*) as n, min(died) as first, max(died) as last from found group by key)
 			select s.key, s.n, s.first, s.last, f.signature, f.reason, f.id from sums s join found f on f.key = s.key and f.nth <= %d

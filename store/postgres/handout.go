@@ -61,14 +61,14 @@ func claimLoose() string {
 	whole as materialized (select *, case when not mixed then set_config('synchronous_commit', 'off', true) end as commits
 		from (select taken, size > $10 or exists (select from due) or exists (select from suspect) as mixed from total) x),
 	chosen as materialized (select pos, ord from (select pos, ord, sum(size) over (order by turn, place, ord) as size, row_number() over (order by turn, place, ord) as nth from (
-			select d.pos, d.turn, d.place, 0 as ord, octet_length(m.body)::bigint as size from (select * from suspect union all select * from due) d join @.message m on m.pos = d.pos
+			select d.pos, d.turn, d.place, 0 as ord, m.size from (select * from suspect union all select * from due) d
+				cross join lateral (select octet_length(m.body) as size from @.message m where m.pos = d.pos limit 1) m
 			union all select pos, turn, place, ord, size from fresh) x order by turn, place, ord limit $3) y
 		where (size <= $10 or nth = 1) and (select mixed from whole)),
 	share as materialized (select case when mixed then (select coalesce(max(ord), 0) from chosen) else taken end as n from whole),
-	taken as (` + leases("fit.now", "fit.now + $6") + ` from fit, chosen c join @.message m on m.pos = c.pos where c.ord = 0 and p.pos = c.pos
-		returning ` + carried + `, ` + apart + `),` +
+	taken as (` + leases("fit.now", "fit.now + $6") + ` from fit where p.pos = any(array(select pos from chosen where ord = 0)) returning p.*),` +
 		leasing + `
-	select t.* from taken t`
+	select ` + carried + `, ` + apart + ` from taken p cross join lateral (select * from @.message m where m.pos = p.pos limit 1) m`
 }
 
 // members reads what claimLoose leased by range: the members of batches whose numbers

@@ -30,7 +30,7 @@ func (s *Store) Inspect(ctx context.Context) (store.Health, error) {
 				return err
 			}, "select current_setting($1)", d.name)
 		}
-		t.number(&latest, `select greatest(coalesce((select max(died) from @.letter), 0), coalesce((select max(at) from @.audit), 0), coalesce((select max(enqueued) from @.message), 0))`)
+		t.number(&latest, `select greatest(coalesce((select max(l.died) from @.queue q cross join lateral (select died from @.letter where queue = q.n order by died desc limit 1) l), 0), coalesce((select max(at) from @.audit), 0), coalesce((select max(enqueued) from @.message), 0))`)
 		t.number(&end, "select coalesce(least((select min(until) from @.pending where until > 0), (select min(until) from @.batch), (select min(until) from @.stream where until > 0)), 0)")
 		t.read(func(r row) error {
 			var o store.Owner

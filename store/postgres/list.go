@@ -111,7 +111,7 @@ func (s *Store) Messages(ctx context.Context, filter nixie.Filter, page store.Pa
 func (s *Store) Letters(ctx context.Context, filter nixie.Filter, page store.Page) ([]nixie.Letter, string, error) {
 	limit := pageLimit(page)
 	var list []nixie.Letter
-	var positions, numbers []int64
+	var positions []int64
 	err := s.view(ctx, func(t *tx) error {
 		if err := t.time(); err != nil {
 			return err
@@ -122,21 +122,24 @@ func (s *Store) Letters(ctx context.Context, filter nixie.Filter, page store.Pag
 			if err != nil {
 				return err
 			}
-			w.add("(l.died, l.n) < (?, ?)", after[0], after[1])
+			w.add("(l.died, l.pos) < (?, ?)", after[0], after[1])
 		}
 		t.read(func(r row) error {
-			l, pos, n, err := shownLetter(r)
-			list, positions, numbers = append(list, l), append(positions, pos), append(numbers, n)
+			l, pos, err := shownLetter(r)
+			list, positions = append(list, l), append(positions, pos)
 			return err
-		}, fmt.Sprintf(`select %s, l.n, l.id, l.status, l.cause, l.class, l.reason, l.signature, l.fingerprint, l.redrivable, l.needs_review, l.rule,
+		}, fmt.Sprintf(`select %s, l.id, l.status, l.cause, l.class, l.reason, l.signature, l.fingerprint, l.redrivable, l.needs_review, l.rule,
 			l.first_failed, l.last_failed, l.died, l.resolved, l.operation, l.note, l.revision, l.text
-			from @.letter l join @.current c on c.pos = l.pos where %s order by l.died desc, l.n desc limit %d`, currentColumns, w, limit+1), w.args...)
+			from (select l.pos from @.queue q cross join lateral (
+				select l.pos, l.died from @.letter l join @.current c on c.pos = l.pos where l.queue = q.n and %s order by l.died desc, l.pos desc limit %d) l
+				order by l.died desc, l.pos desc limit %[3]d) found
+			join @.letter l on l.pos = found.pos join @.current c on c.pos = l.pos order by l.died desc, l.pos desc`, currentColumns, w, limit+1), w.args...)
 		if err := t.send(); err != nil || !page.Whole {
 			return err
 		}
 		byNumber := map[int64]*nixie.Letter{}
 		for i := range list {
-			byNumber[numbers[i]] = &list[i]
+			byNumber[positions[i]] = &list[i]
 		}
 		t.read(func(r row) error {
 			var n, at int64
@@ -147,7 +150,7 @@ func (s *Store) Letters(ctx context.Context, filter nixie.Filter, page store.Pag
 			note.At = moment(at)
 			byNumber[n].Notes = append(byNumber[n].Notes, note)
 			return nil
-		}, "select letter, at, by, text from @.note where letter = any($1) order by letter, ordinal", numbers)
+		}, "select letter, at, by, text from @.note where letter = any($1) order by letter, ordinal", positions)
 		stories, err := t.readStories(positions)
 		for i, size := 0, 0; err == nil && i < len(list); i++ {
 			l, of := &list[i], stories[positions[i]]
@@ -164,15 +167,15 @@ func (s *Store) Letters(ctx context.Context, filter nixie.Filter, page store.Pag
 	if err != nil || len(list) <= limit {
 		return list, "", err
 	}
-	return list[:limit], fmt.Sprintf("%d.%d", list[limit-1].DiedAt.UnixNano(), numbers[limit-1]), nil
+	return list[:limit], fmt.Sprintf("%d.%d", list[limit-1].DiedAt.UnixNano(), positions[limit-1]), nil
 }
 
-func shownLetter(r row) (l nixie.Letter, pos, n int64, err error) {
+func shownLetter(r row) (l nixie.Letter, pos int64, err error) {
 	var first, last, died, resolved int64
-	pos, l.Damage, err = current(r, &l.Message, &n, (*idColumn)(&l.ID), &l.Status, &l.Cause, &l.Class, &l.Reason, &l.Signature, &l.Fingerprint, &l.Redrivable, &l.NeedsReview, &l.Rule,
+	pos, l.Damage, err = current(r, &l.Message, (*idColumn)(&l.ID), &l.Status, &l.Cause, &l.Class, &l.Reason, &l.Signature, &l.Fingerprint, &l.Redrivable, &l.NeedsReview, &l.Rule,
 		&first, &last, &died, &resolved, (*idColumn)(&l.Operation), &l.Note, &l.Revision, &l.Message.LastFailure)
 	l.FirstFailedAt, l.LastFailedAt, l.DiedAt, l.ResolvedAt = moment(first), moment(last), moment(died), moment(resolved)
-	return l, pos, n, err
+	return l, pos, err
 }
 
 // time reads the clock at once.

@@ -70,6 +70,7 @@ type message struct {
 	note        string
 	q           *queueRow
 	letter      *letterRow
+	touched     bool        // it will be written
 	ordinal     int64       // of its newest failure
 	first, last failureHead // of its failures
 }
@@ -146,11 +147,16 @@ func (t *tx) keep(r row) error {
 }
 
 // ofIDs is the condition that something is about the messages whose IDs are the
-// first argument.
-const ofIDs = " = any(array(select pos from @.message where id = any($1::uuid[])))"
+// first argument, and ofPlaces that it is about those whose places are.
+const (
+	ofIDs    = " = any(array(select pos from @.message where id = any($1::uuid[])))"
+	ofPlaces = " = any($1::bigint[])"
+)
 
 // streamsOf finds the streams of these messages.
-const streamsOf = "select stream from @.pending where pos" + ofIDs + " and stream is not null union select lane from @.message where id = any($1::uuid[]) and lane is not null"
+func streamsOf(these string) string {
+	return "select stream from @.pending where pos" + these + " and stream is not null union select lane from @.message where pos" + these + " and lane is not null"
+}
 
 // locks are what a transaction has locked before it read anything; cursors by their
 // queue.
@@ -185,7 +191,7 @@ func (t *tx) checkLocks() error {
 		}
 	}
 	for _, l := range t.letters {
-		if !t.locked.letters[l.n] {
+		if !t.locked.letters[l.pos] {
 			return errRaced
 		}
 	}
@@ -197,7 +203,7 @@ func (t *tx) checkLocks() error {
 func (t *tx) hold(ids []nixie.ID, told bool) error {
 	list := uuids(ids)
 	t.lockRanges(list)
-	t.holdRows(list, told)
+	t.holdRows(ofIDs, list, told)
 	if err := t.send(); err != nil {
 		return err
 	}
@@ -211,21 +217,22 @@ func (t *tx) lockRanges(ids [][16]byte) {
 	t.lockBatchesOf(ids)
 }
 
-// holdRows locks the rows of messages, and reads what is known of them.
-func (t *tx) holdRows(ids [][16]byte, told bool) {
-	t.lock(&t.locked.streams, "select n from @.stream where n = any(array("+streamsOf+")) order by queue, name for update", ids)
-	t.holdRest(ids, told)
+// holdRows locks the rows of messages, and reads what is known of them. These is a
+// condition like ofIDs.
+func (t *tx) holdRows(these string, arg any, told bool) {
+	t.lock(&t.locked.streams, "select n from @.stream where n = any(array("+streamsOf(these)+")) order by queue, name for update", arg)
+	t.holdRest(these, arg, told)
 }
 
 // holdRest is what holdRows does once the streams are locked.
-func (t *tx) holdRest(ids [][16]byte, told bool) {
-	t.lock(&t.locked.pending, "select pos from @.pending where pos"+ofIDs+" order by pos for update", ids)
-	t.lock(&t.locked.letters, "select n from @.letter where pos"+ofIDs+" order by n for update", ids)
+func (t *tx) holdRest(these string, arg any, told bool) {
+	t.lock(&t.locked.pending, "select pos from @.pending where pos"+these+" order by pos for update", arg)
+	t.lock(&t.locked.letters, "select pos from @.letter where pos"+these+" order by pos for update", arg)
 	t.clock()
-	t.readMessages("c.id = any($1::uuid[])", ids)
-	t.readLetters("pos"+ofIDs, ids)
+	t.readMessages("c.pos"+these, arg)
+	t.readLetters("pos"+these, arg)
 	if told {
-		t.readHeads("pos"+ofIDs, ids)
+		t.readHeads("pos"+these, arg)
 	}
 }
 

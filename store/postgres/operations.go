@@ -33,9 +33,9 @@ func (s *Store) Plan(ctx context.Context, op store.Operation, filter nixie.Filte
 			[16]byte(planned.ID), string(op.Event), plain(op.Actor), plain(op.Reason), plain(op.Filter), op.Force, t.now)
 		w := letterWhere(&filter, t.now)
 		w.add("?::uuid is not null", [16]byte(planned.ID))
-		t.number(&planned.Selected, fmt.Sprintf(`with found as materialized (select l.n, l.died, l.rank, l.stream from @.letter l join @.current c on c.pos = l.pos where %s order by l.died, l.n limit %d),
-			turns as (select n, died, rank, min(died) over (partition by coalesce(stream, -n)) as turn, min(n) over (partition by coalesce(stream, -n)) as lead from found),
-			put as (insert into @.item (operation, ordinal, letter, state) select o.n, row_number() over (order by turn, lead, rank, died, t.n), t.n, 'pending'
+		t.number(&planned.Selected, fmt.Sprintf(`with found as materialized (select l.pos, l.died, l.rank, l.stream from @.letter l join @.current c on c.pos = l.pos where %s order by l.died, l.pos limit %d),
+			turns as (select pos, died, rank, min(died) over (partition by coalesce(stream, -pos)) as turn, min(pos) over (partition by coalesce(stream, -pos)) as lead from found),
+			put as (insert into @.item (operation, ordinal, letter, state) select o.n, row_number() over (order by turn, lead, rank, died, t.pos), t.pos, 'pending'
 				from turns t, @.operation o where o.id = $%d returning 1)
 			select count(*) from put`, w, limit, len(w.args)), w.args...)
 		err := t.send()
@@ -67,7 +67,7 @@ func (s *Store) Operation(ctx context.Context, id nixie.ID, limit int) (store.Op
 			err := r.Scan((*idColumn)(&letter))
 			letters = append(letters, letter)
 			return err
-		}, `select l.id from @.item i join @.letter l on l.n = i.letter where i.operation = (select n from @.operation where id = $1) and i.state = 'pending' order by i.ordinal limit $2`,
+		}, `select l.id from @.item i join @.letter l on l.pos = i.letter where i.operation = (select n from @.operation where id = $1) and i.state = 'pending' order by i.ordinal limit $2`,
 			[16]byte(id), max(limit, 0))
 		if err := t.send(); err != nil {
 			return err

@@ -152,7 +152,7 @@ func (t *tx) countRecent(infos map[int64]*nixie.QueueInfo) {
 		}
 	}
 	since := t.now - int64(counted)
-	t.read(into(func(i *nixie.QueueInfo) *int64 { return &i.Retried }), "select q.n, (select count(*) from @.failure f where f.queue = q.n and f.decision = 'retry' and f.at > $1) from @.queue q", since)
+	t.read(into(func(i *nixie.QueueInfo) *int64 { return &i.Retried }), "select queue, count(*) from @.failure where decision = 'retry' and at > $1 group by 1", since)
 	t.read(into(func(i *nixie.QueueInfo) *int64 { return &i.Died }), "select q.n, (select count(*) from @.letter l where l.queue = q.n and l.died > $1) from @.queue q", since)
 	t.read(into(func(i *nixie.QueueInfo) *int64 { return &i.Dead }), "select queue, count(*) from @.letter where status not in ('resolved', 'discarded', 'redriving') group by 1")
 }

@@ -18,34 +18,47 @@ import (
 // whose plans are made for what it saw: what a message costs does not grow with how
 // many there are.
 func TestPlansOfEmptyTables(t *testing.T) {
-	reads(t, func(context.Context, *pgx.Conn) error { return nil })
+	reads(t, 500, vanish, nothing)
 }
 
 // TestPlansAnalyzedMeanwhile lets PostgreSQL look again and again at tables that
 // fill, so that plans are made for whatever it saw in the middle.
 func TestPlansAnalyzedMeanwhile(t *testing.T) {
-	reads(t, func(ctx context.Context, conn *pgx.Conn) (err error) {
-		for err == nil {
-			_, err = conn.Exec(ctx, "analyze")
-		}
-		return err
-	})
+	reads(t, 500, vanish, analyze)
+}
+
+// TestPlansOfFailures is the same for messages that fail, and are claimed, retried,
+// buried and completed a few at a time.
+func TestPlansOfFailures(t *testing.T) {
+	reads(t, 40, stumble, nothing)
+	reads(t, 40, stumble, analyze)
+}
+
+func nothing(context.Context, *pgx.Conn) error { return nil }
+
+func analyze(ctx context.Context, conn *pgx.Conn) (err error) {
+	for err == nil {
+		_, err = conn.Exec(ctx, "analyze")
+	}
+	return err
 }
 
 // reads counts what indexes read for many messages in tables that were empty, with
-// something going on beside it until its context is over.
-func reads(t *testing.T, beside func(context.Context, *pgx.Conn) error) {
-	const messages, most = 600, 500 // rows that indexes may find for each message
+// something going on beside it until its context is over: at most so many rows for each
+// message.
+func reads(t *testing.T, most int, work func(*testing.T, *postgres.Store, string, int), beside func(context.Context, *pgx.Conn) error) {
+	t.Helper()
+	const messages = 600
 	list, schema := crowd(t, 1)
 	execute(t, "vacuum analyze")
-	vanish(t, list[0], schema, 1) // plans are made
+	work(t, list[0], schema, 1) // plans are made
 	before := found(t, schema)
 	conn, err := pgx.Connect(t.Context(), server.URL)
 	must(t, err)
 	ctx, stop := context.WithCancel(t.Context())
 	ended := make(chan error, 1)
 	go func() { ended <- beside(ctx, conn) }()
-	vanish(t, list[0], schema, messages)
+	work(t, list[0], schema, messages)
 	stop()
 	if err := <-ended; err != nil && !errors.Is(err, context.Canceled) {
 		t.Error(err)
@@ -103,6 +116,49 @@ func vanish(t *testing.T, s *postgres.Store, schema string, messages int) {
 			}
 			f := &nixie.Failure{FailedAt: time.Unix(1, 0), Text: "no"}
 			must(t, s.Settle(t.Context(), []nixie.Settlement{{Delivery: d[0], Verb: nixie.Retry, Delay: time.Hour, Failure: f}})[0])
+		}
+	}
+}
+
+// stumble lets so many messages fail, a few at a time. The first claim takes all, so
+// that they are members of one batch.
+func stumble(t *testing.T, s *postgres.Store, _ string, messages int) {
+	t.Helper()
+	queue := fmt.Sprint("f-", messages)
+	ms := make([]nixie.Message, messages)
+	for i := range ms {
+		ms[i] = nixie.Message{Queue: queue}
+	}
+	_, err := s.Enqueue(t.Context(), ms...)
+	must(t, err)
+	settle := func(d *nixie.Delivery, verb nixie.Verb) {
+		st := nixie.Settlement{Delivery: d, Verb: verb, Failure: &nixie.Failure{FailedAt: time.Unix(1, 0), Text: "no"}}
+		if verb == nixie.Bury {
+			st.Burial = &nixie.Burial{Cause: nixie.CauseExhausted, Status: nixie.StatusOpen}
+		}
+		must(t, s.Settle(t.Context(), []nixie.Settlement{st})[0])
+	}
+	claim := func(most int) []*nixie.Delivery {
+		ds, err := s.Claim(t.Context(), queue, nixie.Want{Max: most, Lease: time.Hour})
+		must(t, err)
+		if len(ds) != most {
+			t.Fatalf("%d were claimed, not %d", len(ds), most)
+		}
+		return ds
+	}
+	for _, d := range claim(messages) {
+		settle(d, nixie.Retry)
+	}
+	for i := range messages {
+		d := claim(1)[0]
+		switch i % 3 {
+		case 0:
+			settle(d, nixie.Bury)
+		case 1:
+			settle(d, nixie.Retry)
+			settle(claim(1)[0], nixie.Bury)
+		default:
+			must(t, s.Settle(t.Context(), []nixie.Settlement{{Delivery: d, Verb: nixie.Complete}})[0])
 		}
 	}
 }

@@ -76,6 +76,7 @@ type Store struct {
 	listener listener
 	handouts handouts
 	looks    looks
+	sheets   sheets
 }
 
 var _ interface {
@@ -101,7 +102,7 @@ func open(ctx context.Context, dsn string, opts Options, folder fs.FS) (*Store, 
 	if opts.Clock != nil {
 		s.local = opts.Clock
 	}
-	s.owner.name, s.handouts = at.opts.Owner, s.makeHandouts()
+	s.owner.name, s.handouts, s.sheets = at.opts.Owner, s.makeHandouts(), s.makeSheets()
 	if s.schema, err = newSchema(at, folder); err != nil {
 		return nil, err
 	}

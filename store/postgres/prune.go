@@ -193,14 +193,14 @@ func (p *pruner) lettersOf(queue, after int64, kept time.Duration) (int64, error
 	if kept == nixie.Forever {
 		return 0, nil
 	}
-	query := "select pos, id from @.letter where queue = $1 and resolved > 0 and resolved <= $2 order by resolved, n offset $3 limit $4"
+	query := "select pos, id from @.letter where queue = $1 and resolved > 0 and resolved <= $2 order by resolved, pos offset $3 limit $4"
 	if !p.dry {
 		query += " for update skip locked"
 	}
 	list, ids, err := p.positions(query, queue, p.now-int64(kept), after, p.left)
 	p.done.Letters += int64(len(list))
 	if err == nil && !p.dry && len(list) > 0 {
-		p.run("update @.item set state = 'skipped' where state = 'pending' and letter in (select n from @.letter where pos = any($1))", list)
+		p.run("update @.item set state = 'skipped' where state = 'pending' and letter = any($1)", list)
 		p.found = append(p.found, list...)
 		for _, id := range ids {
 			p.record(queue, system, nixie.OnPurge, id, store.PrunedLetter(kept))

@@ -2,6 +2,7 @@ package postgres
 
 import (
 	"context"
+	"maps"
 	"slices"
 
 	"github.com/nixie-go/nixie"
@@ -42,7 +43,7 @@ const stretches = `
 	total as materialized (select * from walk order by i desc limit 1),
 	fresh as (select f.pos, f.size, row_number() over o as ord, max(enqueued) over o as turn, max(pos) over o as place from (
 		select w.i, m.* from walk w join step s on s.i = w.i cross join lateral (
-			select m.tx, m.pos, m.enqueued, octet_length(m.body)::bigint as size from @.message m
+			select m.tx, m.pos, m.enqueued, octet_length(m.body) as size from @.message m
 			where m.queue = $1 and not m.apart and (m.tx, m.pos) > (s.tx, s.pos) and m.tx < s.below order by m.tx, m.pos limit w.got) m) f
 		window o as (order by i, tx, pos))`
 
@@ -71,7 +72,10 @@ const leasing = `
 		from at, cut where c.queue = $1 and c.moves = (select moves from at))`
 
 // batchRow is a lease of plain messages while a transaction holds its lock.
-type batchRow struct{ n, remains int64 }
+type batchRow struct{ n, remains, queue, owner, claimed, until int64 }
+
+// batchColumns are what keepBatch reads.
+const batchColumns = "n, remains, queue, owner, claimed, until"
 
 // lockBatches locks batches by their numbers.
 func (t *tx) lockBatches(numbers []int64) { t.lockBatchesIn("any($1::bigint[])", numbers) }
@@ -87,13 +91,13 @@ func (t *tx) lockBatchesIn(numbers string, arg any) {
 	if t.locked.batches == nil {
 		t.locked.batches = map[int64]*batchRow{}
 	}
-	t.read(t.keepBatch, "select n, remains from @.batch where n = "+numbers+" order by n for update", arg)
+	t.read(t.keepBatch, "select "+batchColumns+" from @.batch where n = "+numbers+" order by n for update", arg)
 }
 
 // keepBatch reads a batch that was locked.
 func (t *tx) keepBatch(r row) error {
 	b := &batchRow{}
-	err := r.Scan(&b.n, &b.remains)
+	err := r.Scan(&b.n, &b.remains, &b.queue, &b.owner, &b.claimed, &b.until)
 	t.locked.batches[b.n] = b
 	return err
 }
@@ -101,81 +105,108 @@ func (t *tx) keepBatch(r row) error {
 // holdLeased locks and reads the messages of deliveries. What is by now under another
 // lease than that of its delivery is not found.
 func (t *tx) holdLeased(deliveries []*nixie.Delivery, told bool) error {
-	if all, err := t.holdMembers(deliveries); all || err != nil {
+	var members, rest []*nixie.Delivery
+	for _, d := range deliveries {
+		switch {
+		case d == nil:
+		case d.Lease.Receipt.Batch != 0:
+			members = append(members, d)
+		default:
+			rest = append(rest, d)
+		}
+	}
+	still, err := t.holdMembers(members)
+	if err != nil {
 		return err
 	}
-	ids := make([][16]byte, 0, len(deliveries))
-	var unfiled [][16]byte
-	batches := make([]int64, 0, 4)
-	for _, d := range deliveries {
-		if d == nil {
-			continue
-		}
-		ids = append(ids, d.ID)
-		switch at := d.Lease.Receipt; {
+	if !still {
+		rest = append(rest, members...)
+	}
+	if len(rest) == 0 {
+		return nil
+	}
+	var places, batches []int64
+	var ids, unfiled [][16]byte
+	for _, d := range rest {
+		at := d.Lease.Receipt
+		places, ids = append(places, at.Place), append(ids, d.ID)
+		switch {
 		case at.Place == 0:
 			unfiled = append(unfiled, d.ID)
-		case at.Batch != 0 && (len(batches) == 0 || batches[len(batches)-1] != at.Batch):
+		case at.Batch != 0 && !slices.Contains(batches, at.Batch):
 			batches = append(batches, at.Batch)
 		}
 	}
 	t.lockBatches(batches)
 	if len(unfiled) > 0 {
 		t.lockBatchesOf(unfiled)
+		return t.holdNow(ofIDs, ids, told, true)
 	}
-	return t.holdNow(ids, told, len(unfiled) > 0)
+	return t.holdNow(ofPlaces, places, told, false)
 }
 
-// holdMembers is holdLeased where all are still what they were when they were claimed:
-// members of batches. Then the deliveries say what is known of them, and all that is
-// asked for is whether that is so.
+// holdMembers is holdLeased for members of batches, if all of them are still what they
+// were when they were claimed. Then the deliveries say what is known of them, and all
+// that is asked for is whether that is so.
 func (t *tx) holdMembers(deliveries []*nixie.Delivery) (all bool, err error) {
-	var batches []int64
-	places := make([]int64, 0, len(deliveries))
-	byPlace := make(map[int64]*nixie.Delivery, len(deliveries))
-	for _, d := range deliveries {
-		if d == nil || d.Lease.Receipt.Batch == 0 {
-			return false, nil
-		}
-		in := d.Lease.Receipt
-		places, byPlace[in.Place] = append(places, in.Place), d
-		if !slices.Contains(batches, in.Batch) {
-			batches = append(batches, in.Batch)
-		}
+	if len(deliveries) == 0 {
+		return true, nil
 	}
+	type told struct {
+		places []int64
+		ids    [][16]byte
+		found  int
+	}
+	of := map[int64]*told{}
+	for _, d := range deliveries {
+		in := d.Lease.Receipt
+		if of[in.Batch] == nil {
+			of[in.Batch] = &told{}
+		}
+		of[in.Batch].places, of[in.Batch].ids = append(of[in.Batch].places, in.Place), append(of[in.Batch].ids, d.ID)
+	}
+	batches := slices.Sorted(maps.Keys(of))
 	t.lockBatches(batches)
 	t.clock()
-	t.read(func(r row) error {
-		m := &message{in: inRange, state: stLeased, attempts: 1, deliveries: 1, generation: 1, number: 1}
-		if err := r.Scan(&m.pos, &m.batch, &m.queue, &m.owner, &m.until, &m.claimed, (*idColumn)(&m.id)); err != nil {
-			return err
-		}
-		d := byPlace[m.pos]
-		m.mtype, m.key, m.stream, m.hash, m.place, m.received = d.Type, d.Key, d.Stream, d.Hash, m.pos, m.claimed
-		t.rows[m.pos], t.byID[m.id] = m, m
-		return nil
-		// "is true" keeps the list a hash: as a join it was gone through for each member.
-	}, "select b.pos, b.batch, b.queue, b.owner, b.until, b.claimed, b.id from @.member b where b.batch = any($1) and (b.pos in (select unnest($2::bigint[]))) is true", batches, places)
+	for _, n := range batches {
+		t.read(func(r row) error { return r.Scan(&of[n].found) }, areMembers, n, of[n].places, of[n].ids)
+	}
 	t.readQueues("n = any(array(select queue from @.batch where n = any($1)))", batches)
-	t.list[len(t.list)-1].done = func(string) error { return t.join() }
 	if err := t.send(); err != nil {
 		return false, err
 	}
-	for _, d := range deliveries {
-		if m := t.byID[d.ID]; m == nil || isStale(m, d) {
-			clear(t.rows)
-			clear(t.byID)
+	for n, told := range of {
+		if t.locked.batches[n] == nil || told.found < len(told.places) {
 			return false, nil
 		}
 	}
-	return true, nil
+	list := make([]message, len(deliveries))
+	for i, d := range deliveries {
+		b, m := t.locked.batches[d.Lease.Receipt.Batch], &list[i]
+		if t.byID[d.ID] != nil {
+			continue
+		}
+		*m = message{
+			pos: d.Lease.Receipt.Place, queue: b.queue, id: d.ID, mtype: d.Type, key: d.Key, stream: d.Stream, hash: d.Hash, in: inRange, batch: b.n, state: stLeased,
+			place: d.Lease.Receipt.Place, attempts: 1, deliveries: 1, generation: 1, number: 1, owner: b.owner, until: b.until, received: b.claimed, claimed: b.claimed,
+		}
+		t.rows[m.pos], t.byID[m.id] = m, m
+	}
+	return true, t.join()
 }
+
+// areMembers counts which of some messages a batch is still about. Each is looked up,
+// whatever a plan thinks of the tables.
+const areMembers = `select count(*) from @.batch b cross join unnest($2::bigint[], $3::uuid[]) u (pos, id)
+	cross join lateral (select m.id, m.queue, m.tx, m.apart from @.message m where m.pos = u.pos limit 1) m
+	where b.n = $1 and m.id = u.id and m.queue = b.queue and not m.apart and (m.tx, u.pos) > (b.after_tx, b.after) and (m.tx, u.pos) <= (b.last_tx, b.last)
+		and (b.remains = b.members or (select l.pos from @.log l where l.pos = u.pos) is null and (select p.pos from @.pending p where p.pos = u.pos) is null)`
 
 // holdNow locks and reads messages that have rows of their own or are in batches that
 // are locked; others are not found, unless their batches were looked up, see
 // lockBatchesOf.
-func (t *tx) holdNow(ids [][16]byte, told, lookedUp bool) error {
-	t.holdRows(ids, told)
+func (t *tx) holdNow(these string, arg any, told, lookedUp bool) error {
+	t.holdRows(these, arg, told)
 	if err := t.send(); err != nil {
 		return err
 	}

@@ -22,9 +22,9 @@ func (r *resolving) removeLetters() {
 	if len(r.purged) == 0 {
 		return
 	}
-	r.run(`update @.item i set state = 'skipped' from @.letter l, unnest($1::bigint[], $2::uuid[]) u (n, by) where l.n = u.n and i.letter = l.n and i.state = 'pending'
+	r.run(`update @.item i set state = 'skipped' from unnest($1::bigint[], $2::uuid[]) u (pos, by) where i.letter = u.pos and i.state = 'pending'
 		and i.operation is distinct from (select o.n from @.operation o where o.id = u.by)`,
-		eachOf(r.purged, func(l *letterRow) int64 { return l.n }), eachOf(r.purged, func(l *letterRow) *[16]byte { return idOrNull(r.purgedBy[l.id]) }))
+		eachOf(r.purged, func(l *letterRow) int64 { return l.pos }), eachOf(r.purged, func(l *letterRow) *[16]byte { return idOrNull(r.purgedBy[l.id]) }))
 	for _, l := range r.purged {
 		l.touched = true // nothing of it is written any more
 	}
@@ -41,7 +41,7 @@ func (t *tx) remove(why string, positions []int64) {
 		from @.log where pos = any($1) and state = 3 group by 1, 3 order by 1, 3 on conflict (queue, what, name) do update set n = tally.n + excluded.n`, positions)
 	t.run(uncount, positions)
 	t.run("insert into @.purged (letter, message) select l.id, m.id from @.letter l join @.message m on m.pos = l.pos where l.pos = any($1) on conflict do nothing", positions)
-	t.run("delete from @.note where letter in (select n from @.letter where pos = any($1))", positions)
+	t.run("delete from @.note where letter = any($1)", positions)
 	for _, table := range [...]string{"letter", "attachment", "failure", "log", "message"} {
 		t.run("delete from @."+table+" where pos = any($1)", positions)
 	}

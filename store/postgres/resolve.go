@@ -60,7 +60,7 @@ func (r *resolving) hold(resolutions []store.Resolution) error {
 	r.openStreamsOf(`select m.queue, m.stream from @.message m join @.queue q on q.n = m.queue
 		where m.pos`+mine+` and m.stream is not null and q.settings->>'order' in ('strict', 'relaxed')`, list)
 	r.lock(&r.locked.pending, "select pos from @.pending where pos"+mine+" order by pos for update", list)
-	r.lock(&r.locked.letters, "select n from @.letter where id = any($1::uuid[]) order by n for update", list)
+	r.lock(&r.locked.letters, "select pos from @.letter where id = any($1::uuid[]) order by pos for update", list)
 	r.openKeys("select queue, dedupe from @.message where pos"+mine+" and dedupe is not null", list)
 	r.clock()
 	r.readMessages("c.pos"+mine, list)
@@ -189,8 +189,8 @@ func (r *resolving) apply(l *letterRow, by *store.Resolution) error {
 	}
 	switch by.Event {
 	case nixie.OnNote:
-		r.run("insert into @.note (letter, ordinal, at, by, text) select n, coalesce((select max(ordinal) + 1 from @.note where letter = n), 0), $2, $3, $4 from @.letter where n = $1",
-			l.n, r.now, plain(by.Actor), plain(by.Reason))
+		r.run("insert into @.note (letter, ordinal, at, by, text) select $1, coalesce((select max(ordinal) + 1 from @.note where letter = $1), 0), $2, $3, $4",
+			l.pos, r.now, plain(by.Actor), plain(by.Reason))
 		l.notes++
 		l.revision++
 		r.touchLetter(l)

@@ -68,7 +68,7 @@ const isOver = "p.until > 0 and (p.until <= $1 or p.owner = any($2))"
 // locked, and it is passed by.
 func (t *tx) settleNoted(dead []int64) error {
 	t.locked.batches = map[int64]*batchRow{}
-	t.read(t.keepBatch, "select n, remains from @.batch p where "+isOver+" and exists (select from @.stage s where s.batch = p.n and s.batch > 0) order by n for update skip locked", t.now, dead)
+	t.read(t.keepBatch, "select "+batchColumns+" from @.batch p where "+isOver+" and exists (select from @.stage s where s.batch = p.n and s.batch > 0) order by n for update skip locked", t.now, dead)
 	var ids [][16]byte
 	var succeeded []bool
 	note := func(r row) error {
@@ -99,7 +99,7 @@ func (t *tx) settleNoted(dead []int64) error {
 	if len(ids) == 0 {
 		return nil
 	}
-	t.holdRest(ids, false)
+	t.holdRest(ofIDs, ids, false)
 	if err := t.send(); err != nil {
 		return err
 	}

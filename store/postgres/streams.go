@@ -130,7 +130,7 @@ func (t *tx) unblock(u *store.Unblocking) (n int64, err error) {
 	count := func(row) error { n++; return nil }
 	switch {
 	case !u.Mark:
-		t.read(count, "update @.letter set blocks = false where n = any(array(select n from @.letter where stream = $1 and blocks order by n for update)) returning n", stream)
+		t.read(count, "update @.letter set blocks = false where pos = any(array(select pos from @.letter where stream = $1 and blocks order by pos for update)) returning pos", stream)
 	case q.settings.Order == nixie.OrderStrict:
 		t.enterAll("s.n = $1", stream)
 		t.read(count, "update @.pending p set may_pass = true where stream = $1 and state <> 1 and not may_pass and pos is distinct from (select pos from @.message where id = $2) returning pos", stream, [16]byte(head))

@@ -209,11 +209,12 @@ create table @.failure (
   decision text    not null,
   text     text    not null,
   low      text,                            -- text in small letters, where PostgreSQL may not know them
-  doc      text    not null,                -- the rest of the failure as JSON
+  doc      text    not null,                -- the rest of the failure as JSON, without what says nothing
   primary key (pos, ordinal)
 );
 
-create index failure_retry on @.failure (queue, at) where decision = 'retry';
+-- For the retries of the last hour. Rows come about in the order in which they lie.
+create index failure_at on @.failure using brin (at) with (autosummarize = on);
 
 create table @.attachment (
   pos       bigint  not null,
@@ -226,9 +227,8 @@ create table @.attachment (
 );
 
 create table @.letter (
-  n            bigint  generated always as identity primary key,
+  pos          bigint  primary key,         -- of its message
   id           uuid    not null unique,
-  pos          bigint  not null unique,
   queue        integer not null,
   status       text    not null,
   cause        text    not null,
@@ -254,15 +254,14 @@ create table @.letter (
   blocks       boolean not null             -- the followers wait
 );
 
-create index letter_died      on @.letter (died, n);
+create index letter_queue     on @.letter (queue, died, pos);
 create index letter_group     on @.letter (fingerprint, died);
-create index letter_queue     on @.letter (queue, died, n);
-create index letter_resolved  on @.letter (queue, resolved, n) where resolved > 0;
+create index letter_resolved  on @.letter (queue, resolved, pos) where resolved > 0;
 create index letter_operation on @.letter (operation) where operation is not null;
 create index letter_stream    on @.letter (stream, rank) where stream is not null;
 
 create table @.note (
-  letter  bigint  not null,                 -- letter.n
+  letter  bigint  not null,                 -- letter.pos
   ordinal integer not null,
   at      bigint  not null,
   by      text    not null,
@@ -312,7 +311,7 @@ create table @.operation (
 create table @.item (
   operation bigint not null,
   ordinal   bigint not null,
-  letter    bigint not null,                -- letter.n, which it may outlive
+  letter    bigint not null,                -- letter.pos, which it may outlive
   state     text   not null,                -- pending, done, skipped, failed
   primary key (operation, ordinal),
   unique (operation, letter)
@@ -446,7 +445,7 @@ from @.current c join @.message m on m.pos = c.pos;
 create view @.nixie_job_log as
 select m.id as job_id, q.name as entrypoint,
        case l.state when 2 then 'successful' when 3 then 'deleted' when 4 then 'canceled' else 'exception' end as status,
-       f.doc::json->>'type' as exception_type, f.text as exception_message, f.doc::json->>'stack' as traceback,
+       coalesce(f.doc::json->>'type', '') as exception_type, f.text as exception_message, coalesce(f.doc::json->>'stack', '') as traceback,
        to_timestamp(l.ended / 1e9) as created
 from @.log l join @.message m on m.pos = l.pos join @.queue q on q.n = l.queue
 left join lateral (select * from @.failure f where f.pos = l.pos and l.state = 5 order by f.ordinal desc limit 1) f on true
