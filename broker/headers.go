@@ -33,6 +33,8 @@ const (
 	HeaderDeliveries     = "x-nixie-deliveries"
 	HeaderCrashes        = "x-nixie-crashes"
 	HeaderSteps          = "x-nixie-steps" // a list in JSON
+	HeaderRedriveID      = "x-redrive-id"  // the same each time that one redrive is repeated
+	HeaderTombstone      = "x-nixie-tombstone"
 )
 
 // ours lists the headers of one life: those of a record that is sent away are
@@ -42,7 +44,7 @@ func ours(name string) bool {
 	case HeaderTopic, HeaderPartition, HeaderOffset, HeaderTimestamp, HeaderFailureReason, HeaderReason, HeaderFailureClass,
 		HeaderException, HeaderExceptionText, HeaderStack, HeaderStackHash, HeaderErrorCode, HeaderAttempts, HeaderFirstFailureAt,
 		HeaderLastFailureAt, HeaderFailedNode, HeaderKey, HeaderRedriveCount, HeaderRedrivenAt, HeaderLetterID,
-		HeaderDeliveries, HeaderCrashes, HeaderSteps:
+		HeaderDeliveries, HeaderCrashes, HeaderSteps, HeaderRedriveID, HeaderTombstone:
 		return true
 	}
 	return false

@@ -175,7 +175,11 @@ func (s *Source) publication(v *verdict) Publication {
 	return Publication{Channel: named(s.c.Letters, r.Channel), Key: r.Key, Value: r.Value, Headers: w.headers}
 }
 
+// firstFailure is that of all lives, as far as the record says.
 func firstFailure(i *item, newest *nixie.Failure) time.Time {
+	if first := moment(i.record.Headers, HeaderFirstFailureAt); !first.IsZero() {
+		return first
+	}
 	if len(i.history) > 0 {
 		return i.history[0].FailedAt
 	}
