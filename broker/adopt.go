@@ -124,4 +124,3 @@ func (d *Death) reason() nixie.Reason {
 	}
 	return nixie.ReasonHandler
 }
-

@@ -88,8 +88,8 @@ func Formats() []string {
 func ReadDeath(headers []Header) (Death, []Header) {
 	d := Death{Offset: -1}
 	rest := headers
-	for n := range formats {
-		if f := &formats[n]; f.found(headers) {
+	for _, f := range formats {
+		if f.found(headers) {
 			rest = f.read(headers, &d)
 			break
 		}

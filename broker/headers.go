@@ -50,6 +50,9 @@ func ours(name string) bool {
 	return false
 }
 
+// Ours reports whether a header is one that we write, by its name.
+func Ours(name string) bool { return ours(name) }
+
 // theirs returns the headers that are not ours, in their order.
 func theirs(headers []Header) []Header {
 	kept := make([]Header, 0, len(headers)+headersOfLetter)

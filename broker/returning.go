@@ -14,6 +14,7 @@ type Returning struct {
 	// channel is chosen by who sends it.
 	Publication
 
+	Whole       []Header     // all headers of a record as it lies; of a letter none
 	Lies        string       // the channel that it lies on; empty: an office
 	Origin      nixie.Origin // where it died, as far as is known; an offset of −1 is not
 	Letter      nixie.ID
@@ -26,7 +27,7 @@ func FromRecord(r *Record) Returning {
 	d, headers := ReadDeath(r.Headers)
 	d.fill(r)
 	out := Returning{
-		Publication: Publication{Key: r.Key, Value: r.Value, Headers: headers}, Lies: r.Channel,
+		Publication: Publication{Key: r.Key, Value: r.Value, Headers: headers}, Whole: r.Headers, Lies: r.Channel,
 		Origin: nixie.Origin{Channel: d.Channel, Partition: d.Partition, Offset: d.Offset, Timestamp: d.Timestamp},
 		Letter: d.Letter, Redrives: d.Redrives, FirstFailed: d.FirstFailed,
 	}

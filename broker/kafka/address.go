@@ -1,0 +1,189 @@
+package kafka
+
+import (
+	"crypto/tls"
+	"crypto/x509"
+	"net"
+	"net/url"
+	"os"
+	"slices"
+	"strings"
+
+	"github.com/twmb/franz-go/pkg/kgo"
+	"github.com/twmb/franz-go/pkg/sasl"
+	"github.com/twmb/franz-go/pkg/sasl/plain"
+	"github.com/twmb/franz-go/pkg/sasl/scram"
+
+	"github.com/nixie-go/nixie"
+)
+
+// Address names a cluster, perhaps a topic of it, and how to get in.
+type Address struct {
+	Seeds []string // host:port
+	Topic string   // empty: none is named
+
+	User, Password string
+	SASL           string // plain, scram-sha-256 or scram-sha-512; empty: none
+	TLS            bool
+	CA, Cert, Key  string // paths of PEM files: who signs the brokers' certificates; the client's own
+	ClientID       string
+}
+
+// The ways to get in.
+const (
+	saslPlain     = "plain"
+	saslSCRAM256  = "scram-sha-256"
+	saslSCRAM512  = "scram-sha-512"
+	usualPort     = "9092"
+	usualClientID = "nixie"
+)
+
+// ParseURL reads kafka://[user[:password]@]host[:port][,host[:port]…][/topic][?…] with
+// the parameters sasl (plain, scram-sha-256, scram-sha-512; plain where there is a
+// user), tls (true or false), ca, cert and key (paths of PEM files), and client_id.
+// Errors name the part that is wrong, and never show the password.
+func ParseURL(text string) (Address, error) {
+	a := Address{ClientID: usualClientID}
+	rest, ok := strings.CutPrefix(text, "kafka://")
+	if !ok {
+		return a, nixie.Errorf(nixie.CodeInvalid, "a broker is given as kafka://host:9092/topic: this one does not begin with kafka://")
+	}
+	rest, query, _ := strings.Cut(rest, "?")
+	hosts, topic, _ := strings.Cut(rest, "/")
+	if at := strings.LastIndexByte(hosts, '@'); at >= 0 {
+		if err := a.login(hosts[:at]); err != nil {
+			return a, err
+		}
+		hosts = hosts[at+1:]
+	}
+	var err error
+	if a.Seeds, err = seedsOf(hosts); err != nil {
+		return a, err
+	}
+	if a.Topic, err = url.PathUnescape(topic); err != nil || strings.Contains(a.Topic, "/") {
+		return a, nixie.Errorf(nixie.CodeInvalid, "topic of the broker is %q: give one topic after the host", topic)
+	}
+	return a, a.read(query)
+}
+
+func seedsOf(hosts string) ([]string, error) {
+	var seeds []string
+	for host := range strings.SplitSeq(hosts, ",") {
+		if host == "" {
+			return nil, nixie.Errorf(nixie.CodeInvalid, "host of the broker is empty: give it as in kafka://localhost:9092/topic")
+		}
+		if _, _, err := net.SplitHostPort(host); err != nil {
+			host = net.JoinHostPort(strings.Trim(host, "[]"), usualPort)
+		}
+		seeds = append(seeds, host)
+	}
+	return seeds, nil
+}
+
+func (a *Address) login(text string) (err error) {
+	user, password, _ := strings.Cut(text, ":")
+	if a.User, err = url.PathUnescape(user); err == nil {
+		a.Password, err = url.PathUnescape(password)
+	}
+	if err != nil {
+		return nixie.Errorf(nixie.CodeInvalid, "user or password of the broker has a %% that is none: write %%25 for it")
+	}
+	a.SASL = saslPlain
+	return nil
+}
+
+// read takes the parameters.
+func (a *Address) read(query string) error {
+	values, err := url.ParseQuery(query)
+	if err != nil {
+		return nixie.Errorf(nixie.CodeInvalid, "parameters of the broker: %w", err)
+	}
+	for name, list := range values {
+		value := list[len(list)-1]
+		switch name {
+		case "sasl":
+			if !slices.Contains([]string{saslPlain, saslSCRAM256, saslSCRAM512}, value) {
+				return nixie.Errorf(nixie.CodeInvalid, "sasl of the broker is %q: give %s, %s or %s", value, saslPlain, saslSCRAM256, saslSCRAM512)
+			}
+			a.SASL = value
+		case "tls":
+			if value != "true" && value != "false" {
+				return nixie.Errorf(nixie.CodeInvalid, "tls of the broker is %q: give true or false", value)
+			}
+			a.TLS = value == "true"
+		case "ca":
+			a.CA, a.TLS = value, true
+		case "cert":
+			a.Cert, a.TLS = value, true
+		case "key":
+			a.Key, a.TLS = value, true
+		case "client_id":
+			a.ClientID = value
+		default:
+			return nixie.Errorf(nixie.CodeInvalid, "parameter %q of the broker is unknown: known are sasl, tls, ca, cert, key and client_id", name)
+		}
+	}
+	return nil
+}
+
+// Options are those of the client that get in; see [Config.Client].
+func (a Address) Options() ([]kgo.Opt, error) { return a.options() }
+
+func (a *Address) options() ([]kgo.Opt, error) {
+	opts := []kgo.Opt{kgo.ClientID(a.ClientID)}
+	if a.ClientID == "" {
+		opts = nil
+	}
+	if a.SASL != "" {
+		m, err := a.mechanism()
+		if err != nil {
+			return nil, err
+		}
+		opts = append(opts, kgo.SASL(m))
+	}
+	if !a.TLS {
+		return opts, nil
+	}
+	c, err := a.tls()
+	if err != nil {
+		return nil, err
+	}
+	return append(opts, kgo.DialTLSConfig(c)), nil
+}
+
+func (a *Address) mechanism() (sasl.Mechanism, error) {
+	switch {
+	case a.User == "" || a.Password == "":
+		return nil, nixie.Errorf(nixie.CodeInvalid, "%s needs a user and a password: put them before the host, or into NIXIE_KAFKA_USER and NIXIE_KAFKA_PASSWORD", a.SASL)
+	case a.SASL == saslSCRAM256:
+		return scram.Auth{User: a.User, Pass: a.Password}.AsSha256Mechanism(), nil
+	case a.SASL == saslSCRAM512:
+		return scram.Auth{User: a.User, Pass: a.Password}.AsSha512Mechanism(), nil
+	}
+	return plain.Auth{User: a.User, Pass: a.Password}.AsMechanism(), nil
+}
+
+func (a *Address) tls() (*tls.Config, error) {
+	c := &tls.Config{MinVersion: tls.VersionTLS12}
+	if a.CA != "" {
+		pem, err := os.ReadFile(a.CA)
+		if err != nil {
+			return nil, nixie.Errorf(nixie.CodeInvalid, "ca of the broker: %w", err)
+		}
+		c.RootCAs = x509.NewCertPool()
+		if !c.RootCAs.AppendCertsFromPEM(pem) {
+			return nil, nixie.Errorf(nixie.CodeInvalid, "ca of the broker: %s has no certificate in PEM", a.CA)
+		}
+	}
+	if (a.Cert == "") != (a.Key == "") {
+		return nil, nixie.Errorf(nixie.CodeInvalid, "cert and key of the broker belong together: give both")
+	}
+	if a.Cert != "" {
+		pair, err := tls.LoadX509KeyPair(a.Cert, a.Key)
+		if err != nil {
+			return nil, nixie.Errorf(nixie.CodeInvalid, "cert and key of the broker: %w", err)
+		}
+		c.Certificates = []tls.Certificate{pair}
+	}
+	return c, nil
+}
