@@ -136,12 +136,12 @@ func (m *Mover) batch(ctx context.Context, done *Moved, most int) (more bool, er
 	if len(list) == 0 {
 		return true, nil
 	}
-	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), grace)
-	defer cancel()
 	quarantined := make([]bool, len(list))
 	sent, failed := m.count(done, list, chosen, quarantined, m.sendAll(ctx, list, quarantined))
 	if !m.DryRun {
-		if err := m.From.Done(ctx, sent); err != nil {
+		remember, cancel := context.WithTimeout(context.WithoutCancel(ctx), grace)
+		defer cancel()
+		if err := m.From.Done(remember, sent); err != nil {
 			return false, err
 		}
 	}

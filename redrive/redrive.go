@@ -211,11 +211,11 @@ func (e *Engine) allowed(ctx context.Context, p *pace, most int) (int, error) {
 // group resolves letters in one commit. It is not torn by the end of ctx, so
 // that its outcome is known.
 func (e *Engine) group(ctx context.Context, r *Result, letters []nixie.ID) error {
-	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), grace)
-	defer cancel()
 	if e.c.Send != nil && r.Event == nixie.OnRedrive {
 		return e.sendGroup(ctx, r, letters)
 	}
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), grace)
+	defer cancel()
 	list := make([]store.Resolution, len(letters))
 	for i, id := range letters {
 		list[i] = e.resolution(r, id)

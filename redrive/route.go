@@ -87,8 +87,9 @@ func (r Route) Letters() (func(context.Context, []nixie.Letter) []error, error) 
 	}, nil
 }
 
-// send publishes records, each of its own, and waits for the answers. Those that
-// went into quarantine are marked in quarantined, if that is given.
+// send publishes records, each of its own, and waits for the answers: also when ctx
+// ends meanwhile, so that they are known. Those that went into quarantine are marked
+// in quarantined, if that is given.
 func (r *Route) send(ctx context.Context, list []broker.Returning, quarantined []bool) []error {
 	errs := make([]error, len(list))
 	out := make([]broker.Publication, 0, len(list))
@@ -107,6 +108,8 @@ func (r *Route) send(ctx context.Context, list []broker.Returning, quarantined [
 	if len(out) == 0 {
 		return errs
 	}
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), grace)
+	defer cancel()
 	for n, err := range r.To.Publish(ctx, out) {
 		errs[at[n]] = err
 	}
@@ -119,10 +122,17 @@ func (r *Route) prepare(ctx context.Context, back *broker.Returning) (p broker.P
 		p, err = r.setAside(back)
 		return p, true, err
 	}
+	if ctx.Err() != nil {
+		return p, false, nixie.Errorf(nixie.CodeUnavailable, "letter %s: %w", back.Letter, ctx.Err())
+	}
 	back.Publication.Channel = broker.Named(r.Channel, back.Origin.Channel)
 	r.edit(back)
 	if r.Transform != nil {
-		if err := r.Transform(ctx, back); err != nil {
+		err := r.Transform(ctx, back)
+		switch {
+		case ctx.Err() != nil:
+			return p, false, nixie.Errorf(nixie.CodeUnavailable, "letter %s: %w", back.Letter, ctx.Err())
+		case err != nil:
 			return p, false, nixie.Errorf(nixie.CodeInvalid, "letter %s: %w", back.Letter, err)
 		}
 	}

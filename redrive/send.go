@@ -61,6 +61,8 @@ func (e *Engine) sent(ctx context.Context, r *Result, ids []nixie.ID, letters ma
 			confirmations = append(confirmations, store.Resolution{Letter: id, Event: nixie.OnConfirm, Actor: r.Actor, Reason: r.Reason})
 		}
 	}
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), grace)
+	defer cancel()
 	errs := e.c.Store.Resolve(ctx, append(list, confirmations...))
 	return r.count(about, errs[:len(about)])
 }

@@ -262,7 +262,7 @@ func TestRedriveOfTransactions(t *testing.T) {
 func TestScatteredChoice(t *testing.T) {
 	b := fake(t)
 	list := []*kgo.Record{}
-	for i := range 5_000 {
+	for i := range 8_000 {
 		list = append(list, &kgo.Record{Topic: b.letters, Key: []byte("one"), Value: fmt.Append(nil, i), Headers: []kgo.RecordHeader{{Key: broker.HeaderTopic, Value: []byte(b.source)}}})
 	}
 	if err := b.client.ProduceSync(limited(t), list...).FirstErr(); err != nil {
@@ -276,10 +276,10 @@ func TestScatteredChoice(t *testing.T) {
 		t.Fatalf("%+v, %v", got, err)
 	}
 	rest, err := b.move(t, b.source+"-s", nil)
-	if err != nil || rest.Redriven+got.Redriven != 5_000 {
+	if err != nil || rest.Redriven+got.Redriven != 8_000 {
 		t.Errorf("%+v, %v", rest, err)
 	}
-	if there := slices.Compact(valuesOf(b.Records(t, b.source))); len(there) != 5_000 {
+	if there := slices.Compact(valuesOf(b.Records(t, b.source))); len(there) != 8_000 {
 		t.Errorf("%d different ones", len(there))
 	}
 }

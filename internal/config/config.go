@@ -84,3 +84,11 @@ func Actor(env Environment) string {
 	}
 	return name + "@" + host
 }
+
+// Login is what gets into a broker whose URL does not say it.
+type Login struct{ User, Password string }
+
+// BrokerLogin is NIXIE_KAFKA_USER and NIXIE_KAFKA_PASSWORD.
+func BrokerLogin(env Environment) Login {
+	return Login{env("NIXIE_KAFKA_USER"), env("NIXIE_KAFKA_PASSWORD")}
+}
