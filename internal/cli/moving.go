@@ -305,7 +305,10 @@ func (m *moving) printSelection(w io.Writer, p *office.Plan) {
 	}
 	printCounts(w, "Causes", causes[:min(len(causes), shownPlanned)])
 	where := "In queue"
-	if m.event == nixie.OnRedrive {
+	switch {
+	case m.sending != nil && m.sending.sends():
+		where = "To " + m.sending.destination() + ", of queue"
+	case m.event == nixie.OnRedrive:
 		where = "Back to"
 	}
 	printCounts(w, where, p.ByQueue)
