@@ -85,6 +85,7 @@ var plan = []room{
 	{path: "internal/deep", floor: 6, kind: proof, job: "runs the proofs at length"},
 	{path: "internal/testrun", floor: 6, kind: proof, job: "runs the tests and counts them"},
 	{path: "internal/trust", floor: 6, kind: proof, sees: []string{"internal/docs"}, job: "what shows each promise, and what broke"},
+	{path: "internal/child", floor: 6, kind: proof, job: "processes that tests stop and kill"},
 	{path: "internal/testservers", floor: 6, kind: proof, job: "finds the servers that tests use"},
 	{path: "bench/...", floor: 6, kind: proof, job: "benchmarks"},
 	{path: "examples/...", floor: 6, kind: proof, job: "examples"},

@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"slices"
 
 	"github.com/spf13/cobra"
 
@@ -148,17 +147,14 @@ func (m *importing) drain(ctx context.Context, next func() (letterfile.Record, e
 	}
 }
 
-// flush takes a batch in, its last letter first: a file has the newest letter first,
-// and of letters that died together the one that came in last is listed first. An
-// error ends the import; what is wrong with one letter does not.
+// flush takes a batch in. An error ends the import; what is wrong with one
+// letter does not.
 func (m *importing) flush(ctx context.Context) error {
 	letters := make([]nixie.Letter, len(m.batch))
 	for i := range m.batch {
-		letters[len(letters)-1-i] = m.batch[i].Letter
+		letters[i] = m.batch[i].Letter
 	}
 	receipts, errs := m.take(ctx, letters)
-	slices.Reverse(receipts)
-	slices.Reverse(errs)
 	for i, err := range errs {
 		place := m.batch[i].Place
 		switch {

@@ -23,11 +23,11 @@ func TestR12_StoppedPastItsLease(t *testing.T) {
 		_, err := s.Enqueue(t.Context(), nixie.Message{Queue: "q", Key: fmt.Sprint(i), Priority: i % 2})
 		must(t, err)
 	}
-	child := startChild(t, "hold", schema)
-	if words := child.line(); words[1] != fmt.Sprint(messages) {
+	holder := startChild(t, "hold", schema)
+	if words := holder.Line(); words[1] != fmt.Sprint(messages) {
 		t.Fatal(words)
 	}
-	child.signal(syscall.SIGSTOP)
+	holder.Signal(syscall.SIGSTOP)
 	source := store.NewSource(s, "q")
 	mine := map[string]*nixie.Delivery{}
 	for len(mine) < messages {
@@ -47,15 +47,14 @@ func TestR12_StoppedPastItsLease(t *testing.T) {
 	for k := range half {
 		complete(k)
 	}
-	child.signal(syscall.SIGCONT)
-	_, err := fmt.Fprintln(child.in, "go on")
-	must(t, err)
+	holder.Signal(syscall.SIGCONT)
+	holder.GoOn()
 	for range messages {
-		if words := child.line(); words[1] != string(nixie.CodeLeaseLost) || words[2] != string(nixie.CodeLeaseLost) {
+		if words := holder.Line(); words[1] != string(nixie.CodeLeaseLost) || words[2] != string(nixie.CodeLeaseLost) {
 			t.Errorf("late calls were answered %q", words)
 		}
 	}
-	child.wait()
+	holder.Wait()
 	for k := half; k < messages; k++ {
 		complete(k)
 	}

@@ -13,6 +13,7 @@ import (
 	"github.com/jackc/pgx/v5"
 	_ "github.com/jackc/pgx/v5/stdlib"
 
+	"github.com/nixie-go/nixie/internal/child"
 	"github.com/nixie-go/nixie/internal/testservers"
 	"github.com/nixie-go/nixie/store"
 	"github.com/nixie-go/nixie/store/memory"
@@ -24,8 +25,8 @@ import (
 var server testservers.Postgres
 
 func TestMain(m *testing.M) {
-	if len(os.Args) == 5 && os.Args[1] == childArg {
-		os.Exit(childMain(os.Args[2], os.Args[3], os.Args[4]))
+	if args, is := child.Main(); is {
+		os.Exit(child.Code(play(args[0], args[1], args[2])))
 	}
 	os.Exit(testservers.WithPostgres(m.Run, &server))
 }

@@ -15,6 +15,7 @@ import (
 	"github.com/jackc/pgx/v5/pgxpool"
 
 	"github.com/nixie-go/nixie"
+	"github.com/nixie-go/nixie/internal/child"
 	"github.com/nixie-go/nixie/internal/tier"
 	"github.com/nixie-go/nixie/policy"
 	"github.com/nixie-go/nixie/store"
@@ -64,7 +65,7 @@ func (c *childProcess) streams() error {
 		Observer: &nixie.Observer{Settled: func(_ string, list []nixie.Settlement, errs []error) {
 			for i := range list {
 				if verb := list[i].Verb; errs[i] == nil && (verb == nixie.Complete || verb == nixie.Bury) {
-					c.say("ended", list[i].Delivery.Key, verb)
+					c.Say("ended", list[i].Delivery.Key, verb)
 				}
 			}
 		}},
@@ -79,7 +80,7 @@ func (c *childProcess) streams() error {
 type herd struct {
 	*testing.T
 	schema string
-	procs  [2]*process
+	procs  [2]*child.Process
 	kills  int
 	said   int
 	ended  map[string]int
@@ -97,7 +98,7 @@ func (h *herd) hear(words []string) {
 
 // replace kills a worker and starts another.
 func (h *herd) replace(i int) {
-	for _, words := range h.procs[i].kill() {
+	for _, words := range h.procs[i].Kill() {
 		h.hear(words)
 	}
 	h.kills++
@@ -158,9 +159,9 @@ func (h *herd) run(s *postgres.Store, messages, perKill int) {
 	waiting := produced
 	for next := perKill; ; {
 		select {
-		case words := <-h.procs[0].lines:
+		case words := <-h.procs[0].Lines:
 			h.hear(words)
-		case words := <-h.procs[1].lines:
+		case words := <-h.procs[1].Lines:
 			h.hear(words)
 		case <-waiting:
 			waiting = nil
@@ -172,7 +173,7 @@ func (h *herd) run(s *postgres.Store, messages, perKill int) {
 			must(h.T, err)
 			if queues[0].Unfinished() == 0 {
 				for _, p := range h.procs {
-					for _, words := range p.kill() {
+					for _, words := range p.Kill() {
 						h.hear(words)
 					}
 				}

@@ -173,7 +173,7 @@ func TestB011_EndedTwice(t *testing.T) {
 		case 0:
 			answers[i] = s.Amend(context.Background(), []nixie.ID{d.ID}, store.Change{Verb: store.Cancel, Actor: "ann"})[0]
 		default:
-			answers[i] = s.Settle(context.Background(), []nixie.Settlement{{Delivery: d, Verb: everyVerb()[i%2*3]}})[0]
+			answers[i] = s.Settle(context.Background(), []nixie.Settlement{{Delivery: d, Verb: [...]nixie.Verb{nixie.Complete, nixie.Discard}[i%2]}})[0]
 		}
 	})
 	won := 0
@@ -417,11 +417,11 @@ func TestB071_KillerOfHolders(t *testing.T) {
 	s := open(t, path, sqlite.Options{Reserve: -1})
 	fill(t, s, "q", 1)
 	for n := 1; n <= 3; n++ {
-		child := startChild(t, "hold", path, time.Hour.Milliseconds())
-		if words := child.line(); words[1] != "1" {
+		holder := startChild(t, "hold", path, time.Hour.Milliseconds())
+		if words := holder.Line(); words[1] != "1" {
 			t.Fatal(words)
 		}
-		child.kill()
+		holder.Kill()
 		d := one(t, s, "q")
 		if !d.Abandoned || d.Crashes != n || d.Attempts != n {
 			t.Fatalf("after %d kills: %+v", n, d)

@@ -14,6 +14,7 @@ import (
 	"time"
 
 	"github.com/nixie-go/nixie"
+	"github.com/nixie-go/nixie/internal/child"
 	"github.com/nixie-go/nixie/internal/tier"
 	"github.com/nixie-go/nixie/store"
 	"github.com/nixie-go/nixie/store/sqlite"
@@ -64,7 +65,7 @@ type killing struct {
 }
 
 // start starts a process whose dice are new.
-func (k *killing) start(role string) *process {
+func (k *killing) start(role string) *child.Process {
 	k.Helper()
 	k.started++
 	return startChild(k.T, role, k.path, k.seed<<16+k.started)
@@ -72,17 +73,17 @@ func (k *killing) start(role string) *process {
 
 // kill ends a process after some lines and, unless it is empty, in the middle of
 // what a word announces.
-func (k *killing) kill(p *process, lines int, at string) {
+func (k *killing) kill(p *child.Process, lines int, at string) {
 	k.Helper()
 	for said := ""; lines > 0 || at != "" && said != at; lines-- {
-		words := p.line()
+		words := p.Line()
 		said = words[0]
 		k.heard.hear(words)
 	}
 	if at != "" {
 		k.busy(k.rng.IntN(400))
 	}
-	for _, words := range p.kill() {
+	for _, words := range p.Kill() {
 		k.heard.hear(words)
 	}
 	k.kills++
@@ -120,7 +121,7 @@ func (k *killing) inTurn(role, at string) {
 
 // oneOfThree kills three processes in turn that work on one store at once.
 func (k *killing) oneOfThree() {
-	var running [3]*process
+	var running [3]*child.Process
 	for i := range running {
 		running[i] = k.start("life")
 	}

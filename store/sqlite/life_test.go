@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/nixie-go/nixie"
+	"github.com/nixie-go/nixie/internal/child"
 	"github.com/nixie-go/nixie/store"
 	"github.com/nixie-go/nixie/store/sqlite"
 )
@@ -74,7 +75,7 @@ func (l *liver) enqueue() error {
 		return err
 	}
 	for i, r := range receipts {
-		l.c.say("enqueued", r.ID, ms[i].Key, r.Duplicate)
+		l.c.Say("enqueued", r.ID, ms[i].Key, r.Duplicate)
 	}
 	return nil
 }
@@ -88,7 +89,7 @@ func (l *liver) claim() error {
 		return err
 	}
 	for _, d := range ds {
-		l.c.say("claimed", d.ID, d.Lease.Number, d.Generation)
+		l.c.Say("claimed", d.ID, d.Lease.Number, d.Generation)
 	}
 	l.held = append(l.held, ds...)
 	return nil
@@ -105,7 +106,7 @@ func (l *liver) settle() error {
 	l.held = l.held[len(ds):]
 	sts := make([]nixie.Settlement, len(ds))
 	for i, d := range ds {
-		verb := everyVerb()[max(l.rng.IntN(9)-3, 0)]
+		verb := child.Verbs()[max(l.rng.IntN(9)-3, 0)]
 		if d.Deliveries > 6 {
 			verb = nixie.Complete
 		}
@@ -120,7 +121,7 @@ func (l *liver) settle() error {
 	for i, err := range l.s.Settle(context.Background(), sts) {
 		switch nixie.CodeOf(err) {
 		case "":
-			l.c.say("settled", ds[i].ID, ds[i].Lease.Number, ds[i].Generation, sts[i].Verb)
+			l.c.Say("settled", ds[i].ID, ds[i].Lease.Number, ds[i].Generation, sts[i].Verb)
 		case nixie.CodeLeaseLost: // somebody canceled it
 		default:
 			return err
@@ -141,7 +142,7 @@ func (l *liver) extend() error {
 	for i, err := range l.s.Extend(context.Background(), ds, time.Minute) {
 		switch nixie.CodeOf(err) {
 		case "":
-			l.c.say("step", ds[i].ID, steps[i])
+			l.c.Say("step", ds[i].ID, steps[i])
 		case nixie.CodeLeaseLost:
 		default:
 			return err
@@ -156,7 +157,7 @@ func (l *liver) cancel() error {
 	switch nixie.CodeOf(err) {
 	case "":
 		l.held = l.held[1:]
-		l.c.say("canceled", d.ID, d.Lease.Number, d.Generation)
+		l.c.Say("canceled", d.ID, d.Lease.Number, d.Generation)
 	case nixie.CodeConflict, nixie.CodeNotFound:
 	default:
 		return err
@@ -179,7 +180,7 @@ func (l *liver) redrive() error {
 		err := l.s.Resolve(ctx, []store.Resolution{{Letter: id, Event: nixie.OnRedrive, Actor: l.name, Operation: op.ID, Force: true}})[0]
 		switch nixie.CodeOf(err) {
 		case "":
-			l.c.say("redriven", id, op.ID)
+			l.c.Say("redriven", id, op.ID)
 		case nixie.CodeConflict: // another was faster, or the key is taken
 		default:
 			return err
@@ -200,15 +201,15 @@ func (l *liver) redriveTheDead() error {
 			return err
 		}
 		if err == nil {
-			l.c.say("settled", ds[0].ID, ds[0].Lease.Number, ds[0].Generation, nixie.Bury)
+			l.c.Say("settled", ds[0].ID, ds[0].Lease.Number, ds[0].Generation, nixie.Bury)
 		}
 	}
-	l.c.say("redriving")
+	l.c.Say("redriving")
 	return l.redrive()
 }
 
 func (l *liver) prune() error {
-	l.c.say("pruning")
+	l.c.Say("pruning")
 	_, err := l.s.Prune(context.Background(), store.Pruning{Limit: 50})
 	return err
 }
@@ -219,7 +220,7 @@ func (l *liver) checkpoint() error {
 	if err != nil {
 		return err
 	}
-	l.c.say("checkpointing")
+	l.c.Say("checkpointing")
 	_, err = db.ExecContext(context.Background(), "pragma wal_checkpoint(truncate)")
 	return err
 }

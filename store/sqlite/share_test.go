@@ -2,7 +2,6 @@ package sqlite_test
 
 import (
 	"context"
-	"fmt"
 	"os"
 	"slices"
 	"strconv"
@@ -11,6 +10,7 @@ import (
 	"time"
 
 	"github.com/nixie-go/nixie"
+	"github.com/nixie-go/nixie/internal/child"
 	"github.com/nixie-go/nixie/store/sqlite"
 	"github.com/nixie-go/nixie/store/storetest"
 )
@@ -18,9 +18,9 @@ import (
 // drain claims and completes until the queue is empty, in several goroutines,
 // and says who had what and how long settling took.
 func (c *childProcess) drain(goroutines int) error {
-	c.say("ready")
-	if !c.in.Scan() {
-		return c.in.Err()
+	c.Say("ready")
+	if err := c.Wait(); err != nil {
+		return err
 	}
 	var wg sync.WaitGroup
 	errs := make(chan error, goroutines)
@@ -48,7 +48,7 @@ func (c *childProcess) drainOne() error {
 		}
 		sts := make([]nixie.Settlement, len(ds))
 		for i, d := range ds {
-			c.say("claimed", d.ID, d.Lease.Number, d.Generation)
+			c.Say("claimed", d.ID, d.Lease.Number, d.Generation)
 			sts[i] = nixie.Settlement{Delivery: d, Verb: nixie.Complete}
 		}
 		start := time.Now()
@@ -56,9 +56,9 @@ func (c *childProcess) drainOne() error {
 			if err != nil {
 				return err
 			}
-			c.say("settled", ds[i].ID, ds[i].Lease.Number, ds[i].Generation, nixie.Complete)
+			c.Say("settled", ds[i].ID, ds[i].Lease.Number, ds[i].Generation, nixie.Complete)
 		}
-		c.say("took", time.Since(start).Nanoseconds())
+		c.Say("took", time.Since(start).Nanoseconds())
 	}
 }
 
@@ -67,13 +67,13 @@ func (c *childProcess) drainOne() error {
 func TestOpenANewStoreTogether(t *testing.T) {
 	for range 60 {
 		path := storePath(t)
-		var ps [4]*process
+		var ps [4]*child.Process
 		for i := range ps {
 			ps[i] = startChild(t, "hold", path, 1000)
 		}
 		for _, p := range ps {
-			p.line()
-			p.kill()
+			p.Line()
+			p.Kill()
 		}
 	}
 }
@@ -86,23 +86,22 @@ func TestR11_ManyProcesses(t *testing.T) {
 	path := storePath(t)
 	s := open(t, path, sqlite.Options{Reserve: -1})
 	fill(t, s, "q", messages)
-	var all [processes]*process
+	var all [processes]*child.Process
 	for i := range all {
 		all[i] = startChild(t, "drain", path, goroutines)
 	}
 	for _, p := range all {
-		p.line()
+		p.Line()
 	}
 	for _, p := range all {
-		_, err := fmt.Fprintln(p.in, "go")
-		must(t, err)
+		p.GoOn()
 	}
 	heard := newPromises()
 	var counts []int
 	var took []time.Duration
 	for _, p := range all {
 		n := 0
-		for words := range p.lines {
+		for words := range p.Lines {
 			switch words[0] {
 			case "took":
 				ns, err := strconv.ParseInt(words[1], 10, 64)
@@ -115,7 +114,7 @@ func TestR11_ManyProcesses(t *testing.T) {
 				heard.hear(words)
 			}
 		}
-		p.wait()
+		p.Wait()
 		counts = append(counts, n)
 	}
 	storetest.Invariants(t, s)

@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/nixie-go/nixie"
+	"github.com/nixie-go/nixie/internal/child"
 	"github.com/nixie-go/nixie/store"
 	"github.com/nixie-go/nixie/store/sqlite"
 	"github.com/nixie-go/nixie/store/storetest"
@@ -20,7 +21,7 @@ const patience = 20 * time.Second
 
 // heldBy starts a process that holds a range, a message with a row of its own,
 // and more, for the given time.
-func heldBy(t *testing.T, lease time.Duration) (*sqlite.Store, *process) {
+func heldBy(t *testing.T, lease time.Duration) (*sqlite.Store, *child.Process) {
 	t.Helper()
 	path := storePath(t)
 	s := open(t, path, sqlite.Options{Reserve: -1})
@@ -28,19 +29,19 @@ func heldBy(t *testing.T, lease time.Duration) (*sqlite.Store, *process) {
 		_, err := s.Enqueue(t.Context(), nixie.Message{Queue: "q", Key: fmt.Sprint(i), Priority: i % 2})
 		must(t, err)
 	}
-	child := startChild(t, "hold", path, lease.Milliseconds())
-	if words := child.line(); words[0] != "held" || words[1] != "9" {
+	holder := startChild(t, "hold", path, lease.Milliseconds())
+	if words := holder.Line(); words[0] != "held" || words[1] != "9" {
 		t.Fatal(words)
 	}
-	return s, child
+	return s, holder
 }
 
 // TestR12_StoppedPastItsLease stops a holder for longer than its lease. Others
 // get the messages as abandoned, and whatever the first does after it goes on is
 // refused and changes nothing.
 func TestR12_StoppedPastItsLease(t *testing.T) {
-	s, child := heldBy(t, 400*time.Millisecond)
-	child.signal(syscall.SIGSTOP)
+	s, holder := heldBy(t, 400*time.Millisecond)
+	holder.Signal(syscall.SIGSTOP)
 	source := store.NewSource(s, "q")
 	mine := map[string]*nixie.Delivery{}
 	for len(mine) < 9 {
@@ -51,16 +52,15 @@ func TestR12_StoppedPastItsLease(t *testing.T) {
 		}
 		mine[ds[0].Key] = ds[0]
 	}
-	child.signal(syscall.SIGCONT)
-	_, err := fmt.Fprintln(child.in, "go on")
-	must(t, err)
+	holder.Signal(syscall.SIGCONT)
+	holder.GoOn()
 	for range 9 {
-		words := child.line()
-		if words[3] != string(nixie.CodeLeaseLost) || words[4] != string(nixie.CodeLeaseLost) {
+		words := holder.Line()
+		if words[1] != string(nixie.CodeLeaseLost) || words[2] != string(nixie.CodeLeaseLost) {
 			t.Errorf("late calls were answered %q", words)
 		}
 	}
-	child.wait()
+	holder.Wait()
 	records, _, err := s.Messages(t.Context(), nixie.Filter{}, store.Page{Whole: true})
 	must(t, err)
 	for _, r := range records {
@@ -76,8 +76,8 @@ func TestR12_StoppedPastItsLease(t *testing.T) {
 
 // TestStoppedWithinItsLease keeps the lease of a process that only stands still.
 func TestStoppedWithinItsLease(t *testing.T) {
-	s, child := heldBy(t, time.Hour)
-	child.signal(syscall.SIGSTOP)
+	s, holder := heldBy(t, time.Hour)
+	holder.Signal(syscall.SIGSTOP)
 	for range 20 {
 		ds, err := s.Claim(t.Context(), "q", nixie.Want{Max: 100})
 		must(t, err)
@@ -85,23 +85,22 @@ func TestStoppedWithinItsLease(t *testing.T) {
 			t.Fatalf("%d messages were taken from a living owner", len(ds))
 		}
 	}
-	child.signal(syscall.SIGCONT)
-	_, err := fmt.Fprintln(child.in, "go on")
-	must(t, err)
+	holder.Signal(syscall.SIGCONT)
+	holder.GoOn()
 	for range 9 {
-		if words := child.line(); words[3] != "ok" || words[4] != "ok" {
+		if words := holder.Line(); words[1] != "ok" || words[2] != "ok" {
 			t.Errorf("within the lease: %q", words)
 		}
 	}
-	child.wait()
+	holder.Wait()
 	storetest.Invariants(t, s)
 }
 
 // TestB020_KilledLosesAtOnce hands the messages of a killed process out well before
 // its lease ends: the kernel gave its lock back.
 func TestB020_KilledLosesAtOnce(t *testing.T) {
-	s, child := heldBy(t, time.Hour)
-	child.kill()
+	s, holder := heldBy(t, time.Hour)
+	holder.Kill()
 	start := time.Now()
 	ds, err := s.Claim(t.Context(), "q", nixie.Want{Max: 100})
 	must(t, err)

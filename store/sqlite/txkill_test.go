@@ -23,7 +23,7 @@ func (c *childProcess) outbox() error {
 			return err
 		}
 		if n%5 != 0 {
-			c.say("ordered", id)
+			c.Say("ordered", id)
 		}
 	}
 }
@@ -78,11 +78,11 @@ func (c *childProcess) effects() error {
 			if err := c.s.Tx(tx).Complete(context.Background(), d); err != nil {
 				return errors.Join(err, tx.Rollback())
 			}
-			c.say("committing", d.Key)
+			c.Say("committing", d.Key)
 			if err := tx.Commit(); err != nil {
 				return err
 			}
-			c.say("committed", d.Key)
+			c.Say("committed", d.Key)
 		}
 	}
 }
