@@ -170,10 +170,10 @@ func (f *format) set(d *Death, what part, value []byte) {
 	said := func(most int) string { return clean(string(value), most) }
 	switch what {
 	case channel:
-		d.Channel = said(nixie.MaxName)
+		d.Channel = nameOf(string(value))
 	case address:
 		path, _, _ := strings.Cut(string(value), "?")
-		d.Channel = clean(path[strings.LastIndexAny(path, "/:")+1:], nixie.MaxName)
+		d.Channel = nameOf(path[strings.LastIndexAny(path, "/:")+1:])
 	case partition:
 		d.Partition = int32(f.bounded(value, math.MaxInt32))
 	case offset:
@@ -226,6 +226,14 @@ func (d *Death) more(what part, text string) {
 			d.ErrorCode = &n
 		}
 	}
+}
+
+// nameOf is a name, or nothing if it cannot be one.
+func nameOf(text string) string {
+	if nixie.CheckName("channel", text) != nil {
+		return ""
+	}
+	return text
 }
 
 // bounded reads a number from 0 to most; anything else is 0.
