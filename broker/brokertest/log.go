@@ -24,6 +24,7 @@ type Log struct {
 	members []*LogDriver
 	epoch   int64
 	news    chan struct{} // closed when there is something to receive
+	read    sync.Map      // what readers are done with
 }
 
 // mark is how far a part is done with.

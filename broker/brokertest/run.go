@@ -37,6 +37,9 @@ func Run(t *testing.T, h Harness) {
 		{"CrashLoopsEnd", crashLoopsEnd},
 		{"KeysKeepTheirOrder", keysKeepOrder},
 		{"OthersPassWhatWaits", othersPass},
+		{"ReadersRemember", readersRemember},
+		{"ReadersForgetNothingOfEachOther", readersJoin},
+		{"AdoptedOnce", adoptedOnce},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			t.Parallel()

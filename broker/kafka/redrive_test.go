@@ -298,3 +298,49 @@ func TestRateOfAMove(t *testing.T) {
 		t.Errorf("%+v in %s, %v", got, took, err)
 	}
 }
+
+// S17: the count goes along through consumer, letters and redrives, life after life,
+// and ends in quarantine.
+func TestS17_ThreeLivesAndQuarantine(t *testing.T) {
+	onBoth(t, func(t *testing.T, make func(testing.TB) *bed) {
+		b := make(t)
+		b.create(t, 1, nil, b.source+".quarantine")
+		b.Produce(t, broker.Publication{Channel: b.source, Key: []byte("k"), Value: []byte("v"), Headers: []broker.Header{{Name: "theirs", Value: []byte{0xff}}}})
+		first := ""
+		for life := range 4 {
+			h := b.start(t, func(context.Context, *nixie.Delivery) error { return errBad }, nil)
+			letters := b.lettersOf(t, life+1)
+			h.leave(t)
+			newest := slices.MaxFunc(letters, func(x, y broker.Record) int { return compare(x.Offset, y.Offset) })
+			count := headersOf(&newest, broker.HeaderRedriveCount)
+			if life > 0 && (len(count) != 1 || count[0] != fmt.Sprint(life)) || headersOf(&newest, "theirs")[0] != "\xff" {
+				t.Fatalf("life %d: %q", life, newest.Headers)
+			}
+			if at := headersOf(&newest, broker.HeaderFirstFailureAt); life == 0 {
+				first = at[0]
+			} else if at[0] != first {
+				t.Errorf("life %d: first failed at %s, then at %s", life, first, at[0])
+			}
+			got, err := b.move(t, b.source+"-s17", func(m *redrive.Mover) { m.Route.MaxRedrives, m.Route.Quarantine = 3, "{source}.quarantine" })
+			if err != nil || life < 3 && got.Redriven != 1 || life == 3 && got.Quarantined != 1 {
+				t.Fatalf("life %d: %+v, %v", life, got, err)
+			}
+		}
+		if aside := b.Records(t, b.source+".quarantine"); len(aside) != 1 || headersOf(&aside[0], broker.HeaderRedriveCount)[0] != "3" || len(headersOf(&aside[0], broker.HeaderFailureReason)) != 1 {
+			t.Errorf("%+v", aside)
+		}
+	})
+}
+
+// Read implements [brokertest.Reading].
+func (b *bed) Read(t testing.TB, channel, name string) broker.Reader {
+	t.Helper()
+	if name != "" {
+		name = b.source + "." + name
+	}
+	r, err := Read(limited(t), b.at(channel), name)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return r
+}

@@ -7,7 +7,6 @@ import (
 	"github.com/nixie-go/nixie"
 	"github.com/nixie-go/nixie/broker"
 	"github.com/nixie-go/nixie/broker/kafka"
-	"github.com/nixie-go/nixie/internal/config"
 )
 
 // Channel is what the URL of a broker names.
@@ -20,8 +19,8 @@ type Channel struct {
 }
 
 // ParseChannel reads the URL of a broker: kafka://host:9092/topic, see
-// [kafka.ParseURL]. A user and password that it does not name come from the login.
-func ParseChannel(rawURL string, login config.Login) (Channel, error) {
+// [kafka.ParseURL]. User and password are for a URL that does not name them.
+func ParseChannel(rawURL, user, password string) (Channel, error) {
 	scheme, _, _ := strings.Cut(rawURL, "://")
 	if scheme != "kafka" {
 		return Channel{}, nixie.Errorf(nixie.CodeInvalid, "broker %q: give a URL like kafka://host:9092/topic", Shown(rawURL))
@@ -30,7 +29,7 @@ func ParseChannel(rawURL string, login config.Login) (Channel, error) {
 	if err != nil {
 		return Channel{}, err
 	}
-	a.Login(login.User, login.Password)
+	a.Login(user, password)
 	return Channel{System: scheme, Name: a.Topic, Shown: a.String(), kafka: a}, nil
 }
 

@@ -9,7 +9,6 @@ import (
 
 	"github.com/nixie-go/nixie/broker"
 	"github.com/nixie-go/nixie/internal/app"
-	"github.com/nixie-go/nixie/internal/config"
 	"github.com/nixie-go/nixie/internal/letterfile"
 )
 
@@ -62,7 +61,7 @@ client_id=. User and password may be in NIXIE_KAFKA_USER and NIXIE_KAFKA_PASSWOR
 instead.`
 
 func (a *adopting) run(ctx context.Context, url string) (err error) {
-	if a.channel, err = app.ParseChannel(url, config.BrokerLogin(a.Env)); err != nil {
+	if a.channel, err = a.broker(url); err != nil {
 		return err
 	}
 	if a.reason == "" {

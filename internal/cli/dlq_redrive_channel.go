@@ -12,8 +12,6 @@ import (
 
 	"github.com/nixie-go/nixie"
 	"github.com/nixie-go/nixie/broker"
-	"github.com/nixie-go/nixie/internal/app"
-	"github.com/nixie-go/nixie/internal/config"
 	"github.com/nixie-go/nixie/office"
 	"github.com/nixie-go/nixie/redrive"
 )
@@ -76,7 +74,7 @@ func (c *channelMove) run(ctx context.Context, args []string) error {
 	if err != nil {
 		return err
 	}
-	from, err := app.ParseChannel(c.from, config.BrokerLogin(c.Env))
+	from, err := c.broker(c.from)
 	if err != nil {
 		return usagef("--from: %w", err)
 	}

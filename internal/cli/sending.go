@@ -39,6 +39,12 @@ func (s *sending) register(fs *pflag.FlagSet) {
 	fs.DurationVar(&s.timeout, "pipe-timeout", 30*time.Second, "how long the command of --pipe may take")
 }
 
+// broker reads the URL of one.
+func (g *globals) broker(url string) (app.Channel, error) {
+	user, password := config.KafkaLogin(g.Env)
+	return app.ParseChannel(url, user, password)
+}
+
 // toQueue says outright that letters go to their queues in the store.
 const toQueue = "queue"
 
@@ -69,7 +75,7 @@ func (s *sending) check(g *globals) (err error) {
 	case !s.sends():
 		return nil
 	}
-	s.channel, err = app.ParseChannel(s.to, config.BrokerLogin(g.Env))
+	s.channel, err = g.broker(s.to)
 	if err != nil {
 		return usagef("--to: %w", err)
 	}

@@ -85,10 +85,8 @@ func Actor(env Environment) string {
 	return name + "@" + host
 }
 
-// Login is what gets into a broker whose URL does not say it.
-type Login struct{ User, Password string }
-
-// BrokerLogin is NIXIE_KAFKA_USER and NIXIE_KAFKA_PASSWORD.
-func BrokerLogin(env Environment) Login {
-	return Login{env("NIXIE_KAFKA_USER"), env("NIXIE_KAFKA_PASSWORD")}
+// KafkaLogin is who a broker is told to be and by which password, where its URL
+// does not say: arguments are seen by everybody on a machine.
+func KafkaLogin(env Environment) (user, password string) {
+	return env("NIXIE_KAFKA_USER"), env("NIXIE_KAFKA_PASSWORD")
 }
