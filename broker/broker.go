@@ -84,7 +84,8 @@ type Reader interface {
 	// more can, because what is done with lies scattered.
 	Next(ctx context.Context, most int) ([]Record, error)
 	// Done remembers records that Next returned last. When it returns, that outlives
-	// this process.
+	// this process. [nixie.CodeLimit] says that some were not remembered, because so
+	// many between them are not done with: they come again.
 	Done(ctx context.Context, records []*Record) error
 	// Left is about how many records are yet to come.
 	Left() int64

@@ -32,7 +32,7 @@ type Mover struct {
 }
 
 // DefaultMove is how many records of a channel are sent and remembered together.
-const DefaultMove = 1_000
+const DefaultMove = 5_000
 
 // Moved is how far a move came.
 type Moved struct {
@@ -59,6 +59,9 @@ func (m Mover) Run(ctx context.Context) (Moved, error) {
 	p := newPace(m.Rate, m.Clock())
 	for m.Max == 0 || done.sent() < int64(m.Max) {
 		most := m.Batch
+		if m.Choose != nil {
+			most = min(most, maxChoice)
+		}
 		if m.Max > 0 {
 			most = int(min(int64(most), int64(m.Max)-done.sent()))
 		}
@@ -111,6 +114,10 @@ func (m Mover) withDefaults() (Mover, error) {
 	}
 	return m, err
 }
+
+// maxChoice is how many are looked at together where only some are sent: what may
+// lie scattered among them can be remembered.
+const maxChoice = 1_000
 
 // MaxMove is the most that may be sent together: what a kill may repeat.
 const MaxMove = 10_000

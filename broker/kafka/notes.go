@@ -120,6 +120,15 @@ func readNotes(base int64, metadata string) notes {
 	return n
 }
 
+// fit drops the last runs for which there is no room, and reports whether there were
+// any: those records come again.
+func (n *notes) fit() (dropped bool) {
+	for len(n.metadata()) > MaxNotes {
+		n.runs, dropped = n.runs[:len(n.runs)*9/10], true
+	}
+	return dropped
+}
+
 const (
 	maxOffset = 1 << 60
 	// costOfOne is the most that one more offset adds to the metadata while offsets

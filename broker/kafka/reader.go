@@ -135,19 +135,25 @@ func (r *Reader) Next(ctx context.Context, most int) ([]broker.Record, error) {
 		p.handed = 0
 	}
 	for {
+		for len(r.waiting) < most && r.Left() > int64(len(r.waiting)) {
+			if err := r.fetch(ctx, most); err != nil {
+				return nil, err
+			}
+		}
 		out, full := r.handOut(most)
 		switch {
 		case len(out) > 0:
 			return out, nil
 		case full:
-			return nil, nixie.Errorf(nixie.CodeLimit, "what is done with of topic %s lies too scattered to be remembered by group %s: take the letters into an office, and choose there", r.topic, r.name)
+			return nil, r.scattered()
 		case r.Left() == 0:
 			return nil, nil
 		}
-		if err := r.fetch(ctx, most); err != nil {
-			return nil, err
-		}
 	}
+}
+
+func (r *Reader) scattered() error {
+	return nixie.Errorf(nixie.CodeLimit, "what is done with of topic %s lies too scattered to be remembered by group %s: take the letters into an office, and choose there", r.topic, r.name)
 }
 
 // handOut takes up to most of what is fetched, and says whether something stays
@@ -175,10 +181,12 @@ func (r *Reader) handOut(most int) (out []broker.Record, full bool) {
 	return out, full
 }
 
-// remembers reports whether one more record can be handed out: whichever of those
-// are done with then, it can be noted. The first of all never needs room.
+// remembers reports whether one more record can be handed out, so that whichever of
+// them are done with then can be noted. Where nothing lies scattered yet there is
+// room for any of a thousand in a row, and for more if few are left out. The first
+// of all never needs room.
 func (p *reading) remembers(offset int64) bool {
-	return p.handed < p.room() || p.handed == 0 && offset == p.base
+	return len(p.runs) == 0 || p.handed < p.room() || p.handed == 0 && offset == p.base
 }
 
 // fetch waits for records. That nothing comes for long is an error.
@@ -236,8 +244,10 @@ func (r *Reader) Done(ctx context.Context, records []*broker.Record) error {
 	for _, record := range records {
 		r.parts[record.Partition].add(span{record.Offset, record.Offset + 1})
 	}
+	full := false
 	for _, record := range records {
 		p := r.parts[record.Partition]
+		full = p.fit() || full
 		changed.Add(kadm.Offset{Topic: r.topic, Partition: record.Partition, At: p.base, LeaderEpoch: -1, Metadata: p.metadata()})
 	}
 	if err := patiently(ctx, func() error {
@@ -248,6 +258,9 @@ func (r *Reader) Done(ctx context.Context, records []*broker.Record) error {
 		return err
 	}); err != nil {
 		return nixie.Errorf(nixie.CodeUnavailable, "group %s was not told what is done with of topic %s: %w", r.name, r.topic, err)
+	}
+	if full {
+		return r.scattered()
 	}
 	return nil
 }
