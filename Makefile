@@ -19,7 +19,7 @@ ONLY     ?=
 FOR      ?= 0
 
 .DEFAULT_GOAL := help
-.PHONY: help build test test-postgres deep rows mutants surface trust test-servers lint arch bench bench-postgres bench-check microbench fuzz cover ci clean
+.PHONY: help build test test-postgres deep rows mutants surface trust test-servers lint arch bench bench-postgres bench-kafka bench-check microbench fuzz cover ci clean
 
 help: ## list the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  %-14s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -67,9 +67,13 @@ bench: ## measure Nixie and its peers in turns (bench/README.md), with BENCHFLAG
 bench-postgres: ## the same on a PostgreSQL server that it starts, or NIXIE_BENCH_POSTGRES
 	cd bench/postgres && $(GO) run . $(BENCHFLAGS)
 
+bench-kafka: ## consuming from a Kafka broker that it starts, or NIXIE_TEST_KAFKA
+	cd bench/kafka && $(GO) run . $(BENCHFLAGS)
+
 bench-check: ## vet and test the modules of the benchmarks, with few messages
 	cd bench && $(GO) vet ./... && $(GO) test $(TESTFLAGS) ./...
 	cd bench/postgres && $(GO) vet ./... && $(GO) test $(TESTFLAGS) ./...
+	cd bench/kafka && $(GO) vet ./... && $(GO) test $(TESTFLAGS) ./...
 
 microbench: ## run the Go benchmarks of the packages
 	$(GO) test -run '^$$' -bench . -benchmem ./...

@@ -18,7 +18,7 @@ type Lease struct {
 // Receipted is where the store that made a lease filed it: opaque to everybody
 // else, and a short cut only. Without it the store looks the lease up by
 // message ID and number.
-type Receipted struct{ Place, Batch int64 }
+type Receipted struct{ Place, Batch, Stream int64 }
 
 // Delivery is a message on loan. It belongs to one handler at a time; only
 // Lost and Completed may be asked from other goroutines.

@@ -100,12 +100,14 @@ type Features struct {
 	Back     bool          // records can be given back one by one
 	MaxDelay time.Duration // how long the broker itself can keep a record back; 0: it cannot
 	Ordered  bool          // what is published with a key keeps its order among those
+	Stages   []Stage       // channels on which records wait, the shortest first; they are received from as well
 }
 
 // Record is what a broker hands out. The driver owns its parts; nobody changes
 // them.
 type Record struct {
 	Channel   string
+	Source    string // where Channel is a stage, the channel that the record came from first; else empty
 	Partition int32
 	Offset    int64  // −1: the channel has none
 	MessageID string // of a broker that names its messages; else empty

@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"slices"
+	"time"
 
 	"github.com/nixie-go/nixie"
 )
@@ -19,25 +20,39 @@ type Finding struct {
 // touched: sources as the driver receives from, and where their letters go.
 // [Refusal] makes an error of what it found.
 func (s *Source) Check(ctx context.Context, sources []string) ([]Finding, error) {
-	var names []string
-	names = append(names, sources...)
-	for _, source := range sources {
-		if s.c.Letters != "" {
-			names = append(names, named(s.c.Letters, source))
-		}
-	}
-	channels, err := s.c.Driver.Survey(ctx, names)
+	names, read := s.targets(sources)
+	channels, err := s.c.Driver.Survey(ctx, slices.Concat(sources, names))
 	if err != nil {
 		return nil, err
 	}
 	var out []Finding
 	for n := range sources {
-		out = append(out, checkSource(&channels[n])...)
+		source := &channels[n]
+		out = append(out, checkSource(source)...)
+		for _, stage := range s.features.Stages {
+			at := slices.Index(names, stage.Of(source.Name))
+			out = append(out, checkStage(source, &channels[len(sources)+at], sources, stage.Delay)...)
+		}
 		if s.c.Letters != "" {
-			out = append(out, checkLetters(&channels[n], &channels[len(sources)+n], sources)...)
+			at := slices.Index(names, named(s.c.Letters, source.Name))
+			out = append(out, checkLetters(source, &channels[len(sources)+at], read)...)
 		}
 	}
 	return slices.Compact(out), nil
+}
+
+// targets lists the channels that are written to, and those that are read.
+func (s *Source) targets(sources []string) (names, read []string) {
+	read = slices.Clone(sources)
+	for _, source := range sources {
+		for _, stage := range s.features.Stages {
+			read = append(read, stage.Of(source))
+		}
+		if s.c.Letters != "" {
+			names = append(names, named(s.c.Letters, source))
+		}
+	}
+	return append(names, read[len(sources):]...), read
 }
 
 // Refusal is the error of the first finding for which a source must not start.
@@ -68,6 +83,23 @@ func checkSource(c *Channel) []Finding {
 	return nil
 }
 
+// checkStage looks at a channel on which records of a source wait.
+func checkStage(source, stage *Channel, sources []string, delay time.Duration) []Finding {
+	switch {
+	case slices.Contains(sources, stage.Name):
+		return []Finding{refuse("cycle", "retries of %s would wait on %s, which is a source itself; name another channel", source.Name, stage.Name)}
+	case stage.Missing:
+		return []Finding{refuse("missing-stage", "channel %s, on which retries are to wait, is not there: create it", stage.Name)}
+	case stage.Forbidden:
+		return []Finding{refuse("forbidden-stage", "channel %s, on which retries are to wait, may not be used: grant the client's user that right", stage.Name)}
+	case stage.Compacted:
+		return []Finding{refuse("compacted-stage", "channel %s, on which retries are to wait, is compacted: a retry would take the place of another of its key; turn that off", stage.Name)}
+	case stage.Retention > 0 && stage.Retention < 2*delay:
+		return []Finding{refuse("short-stage", "channel %s keeps records for %s, and retries wait there for %s: they would be gone; raise its retention", stage.Name, stage.Retention, delay)}
+	}
+	return room(source, stage, "a retry")
+}
+
 // checkLetters looks at the channel that takes the letters of a source.
 func checkLetters(source, letters *Channel, sources []string) (out []Finding) {
 	switch {
@@ -80,10 +112,7 @@ func checkLetters(source, letters *Channel, sources []string) (out []Finding) {
 	case letters.Compacted:
 		return []Finding{refuse("compacted-target", "channel %s, which is to take letters, is compacted: a letter would take the place of another of its key; turn that off", letters.Name)}
 	}
-	if letters.MaxBytes > 0 && source.MaxBytes > 0 && letters.MaxBytes < source.MaxBytes+headersRoom {
-		out = append(out, warn("target-too-small", "channel %s takes records of %d bytes, and %s such of %d: a letter needs up to %d more than its record; raise its limit",
-			letters.Name, letters.MaxBytes, source.Name, source.MaxBytes, headersRoom))
-	}
+	out = room(source, letters, "a letter")
 	if letters.Retention > 0 && (source.Retention < 0 || letters.Retention < source.Retention) {
 		out = append(out, warn("short-retention", "channel %s keeps letters for %s, which is less than %s keeps its records: raise it", letters.Name, letters.Retention, source.Name))
 	}
@@ -93,5 +122,14 @@ func checkLetters(source, letters *Channel, sources []string) (out []Finding) {
 	return out
 }
 
-// headersRoom is the most that our headers of a letter need beyond the record.
-const headersRoom = maxStack + maxText + 8<<10
+// room warns of a channel that does not take all that comes from a source.
+func room(source, target *Channel, what string) []Finding {
+	if target.MaxBytes == 0 || source.MaxBytes == 0 || target.MaxBytes >= source.MaxBytes+HeadersRoom {
+		return nil
+	}
+	return []Finding{warn("target-too-small", "channel %s takes records of %d bytes, and %s such of %d: %s needs up to %d more than its record; raise its limit",
+		target.Name, target.MaxBytes, source.Name, source.MaxBytes, what, HeadersRoom)}
+}
+
+// HeadersRoom is the most that our headers of a letter need beyond the record.
+const HeadersRoom = maxStack + maxText + maxStory + 8<<10

@@ -25,7 +25,8 @@ type Config struct {
 
 	// Park keeps what is to be retried in ParkIn, a queue of a store, so that its
 	// place in the channel is free meanwhile; [Parked] makes that queue a source.
-	// Without it records that wait for a retry stay in hand.
+	// Without it records that wait for a retry are put on the stages that the driver
+	// has, the first that takes as long as they are to wait; else they stay in hand.
 	Park   nixie.Enqueuer
 	ParkIn string
 
@@ -83,7 +84,9 @@ func (c *Config) check() error {
 		return nixie.Errorf(nixie.CodeInvalid, "letters have no place: set Letters to a channel (%s for example), or Office to a store", DefaultLetters)
 	case (c.Park == nil) != (c.ParkIn == ""):
 		return nixie.Errorf(nixie.CodeInvalid, "park and its queue belong together: set both Park and ParkIn, or none")
-	case c.Park == nil && !f.Held && f.MaxDelay == 0:
+	case c.Park != nil && len(f.Stages) > 0:
+		return nixie.Errorf(nixie.CodeInvalid, "retries have two places to wait: leave out the stages of the driver, or Park and ParkIn")
+	case c.Park == nil && !f.Held && f.MaxDelay == 0 && len(f.Stages) == 0:
 		return nixie.Errorf(nixie.CodeInvalid, "retries have no place to wait: %s cannot keep a record back, and its records cannot wait in hand; set Park and ParkIn to a store", f.System)
 	case c.MaxInHand < 1 || c.MaxInHand > maxInHand:
 		return nixie.Errorf(nixie.CodeInvalid, "most in hand is %d: give one from 1 to %d", c.MaxInHand, maxInHand)

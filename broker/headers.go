@@ -32,8 +32,12 @@ const (
 	HeaderLetterID       = "x-dead-letter-id"
 	HeaderDeliveries     = "x-nixie-deliveries"
 	HeaderCrashes        = "x-nixie-crashes"
-	HeaderSteps          = "x-nixie-steps" // a list in JSON
-	HeaderRedriveID      = "x-redrive-id"  // the same each time that one redrive is repeated
+	HeaderSteps          = "x-nixie-steps"   // a list in JSON
+	HeaderHistory        = "x-nixie-history" // the failures before, in JSON
+	HeaderID             = "x-nixie-id"      // of the message, while it waits on a stage
+	HeaderDue            = "x-nixie-due"     // when it is to be handed out again
+	HeaderGroup          = "x-nixie-group"   // who is to have it again, where several read a stage
+	HeaderRedriveID      = "x-redrive-id"    // the same each time that one redrive is repeated
 	HeaderTombstone      = "x-nixie-tombstone"
 )
 
@@ -44,7 +48,7 @@ func ours(name string) bool {
 	case HeaderTopic, HeaderPartition, HeaderOffset, HeaderTimestamp, HeaderFailureReason, HeaderReason, HeaderFailureClass,
 		HeaderException, HeaderExceptionText, HeaderStack, HeaderStackHash, HeaderErrorCode, HeaderAttempts, HeaderFirstFailureAt,
 		HeaderLastFailureAt, HeaderFailedNode, HeaderKey, HeaderRedriveCount, HeaderRedrivenAt, HeaderLetterID,
-		HeaderDeliveries, HeaderCrashes, HeaderSteps, HeaderRedriveID, HeaderTombstone:
+		HeaderDeliveries, HeaderCrashes, HeaderSteps, HeaderHistory, HeaderID, HeaderDue, HeaderGroup, HeaderRedriveID, HeaderTombstone:
 		return true
 	}
 	return false

@@ -145,11 +145,43 @@ func (s *Source) publication(v *verdict) Publication {
 		f = &nixie.Failure{}
 	}
 	w := writer{theirs(r.Headers)}
-	w.text(HeaderTopic, r.Channel)
-	w.number(HeaderPartition, int64(r.Partition))
-	w.number(HeaderOffset, r.Offset)
-	w.number(HeaderTimestamp, r.Timestamp.UnixMilli())
+	w.origin(r)
 	w.text(HeaderFailureReason, policy.ChannelReason(f.Class, v.st.Burial.Cause))
+	w.failure(f)
+	w.counts(m)
+	w.time(HeaderFirstFailureAt, firstFailure(v.item, f))
+	if len(v.item.history) > 0 {
+		w.history(v.item.with(v.st))
+	}
+	if r.Key != nil {
+		w.headers = append(w.headers, Header{HeaderKey, r.Key})
+	}
+	w.count(HeaderRedriveCount, m.Redrives)
+	w.text(HeaderLetterID, letterID(m).String())
+	return Publication{Channel: named(s.c.Letters, v.item.source()), Key: r.Key, Value: r.Value, Headers: w.headers}
+}
+
+// origin says where a record came from first. One that has waited on a stage knows.
+func (w *writer) origin(r *Record) {
+	if r.Source == "" {
+		w.text(HeaderTopic, r.Channel)
+		w.number(HeaderPartition, int64(r.Partition))
+		w.number(HeaderOffset, r.Offset)
+		w.number(HeaderTimestamp, r.Timestamp.UnixMilli())
+		return
+	}
+	w.text(HeaderTopic, r.Source)
+	for _, name := range [...]string{HeaderPartition, HeaderOffset, HeaderTimestamp} {
+		text, _ := last(r.Headers, name)
+		w.text(name, text)
+	}
+}
+
+// failure says what went wrong the last time.
+func (w *writer) failure(f *nixie.Failure) {
+	if f == nil {
+		return
+	}
 	w.text(HeaderReason, string(f.Reason))
 	w.text(HeaderFailureClass, string(f.Class))
 	w.text(HeaderException, f.Type)
@@ -162,20 +194,17 @@ func (s *Source) publication(v *verdict) Publication {
 	if f.ExitCode != nil {
 		w.number(HeaderErrorCode, int64(*f.ExitCode))
 	}
-	w.number(HeaderAttempts, int64(m.Attempts))
-	w.count(HeaderCrashes, m.Crashes)
-	w.time(HeaderFirstFailureAt, firstFailure(v.item, f))
 	w.time(HeaderLastFailureAt, f.FailedAt)
 	w.text(HeaderFailedNode, f.Node)
-	if r.Key != nil {
-		w.headers = append(w.headers, Header{HeaderKey, r.Key})
-	}
-	w.count(HeaderRedriveCount, m.Redrives)
-	w.text(HeaderLetterID, letterID(m).String())
-	return Publication{Channel: named(s.c.Letters, r.Channel), Key: r.Key, Value: r.Value, Headers: w.headers}
 }
 
-// firstFailure is that of all lives, as far as the record says.
+// counts says how often it was tried.
+func (w *writer) counts(m *nixie.Message) {
+	w.number(HeaderAttempts, int64(m.Attempts))
+	w.count(HeaderCrashes, m.Crashes)
+}
+
+// firstFailure is when the first one of all lives was, as far as is known.
 func firstFailure(i *item, newest *nixie.Failure) time.Time {
 	if first := moment(i.record.Headers, HeaderFirstFailureAt); !first.IsZero() {
 		return first

@@ -2,7 +2,6 @@ package broker
 
 import (
 	"encoding/base64"
-	"encoding/json"
 	"slices"
 	"strconv"
 	"strings"
@@ -12,8 +11,8 @@ import (
 	"github.com/nixie-go/nixie"
 )
 
-// fill makes the delivery of an item from its record. Counts of holders before come
-// from its headers: a record that was sent on for a retry has them.
+// fill makes the delivery of an item from its record. What was before comes from
+// its headers, if it has waited on a stage.
 func (i *item) fill(f Features, queue string, now time.Time) {
 	r, m := i.record, &i.delivery.Message
 	at := sane(r.Timestamp)
@@ -23,7 +22,7 @@ func (i *item) fill(f Features, queue string, now time.Time) {
 	}
 	m.ID, m.Queue, m.Body, m.Origin = r.ID, queue, r.Value, &i.origin
 	if queue == "" {
-		m.Queue = r.Channel
+		m.Queue = i.source()
 	}
 	if key := string(r.Key); key != "" && nixie.CheckName("key", key) == nil {
 		m.Key = key
@@ -38,6 +37,9 @@ func (i *item) fill(f Features, queue string, now time.Time) {
 	}
 	if r.Value == nil { // not every store tells that from an empty one
 		m.Headers = append(m.Headers, nixie.Header{Name: HeaderTombstone, Value: "true"})
+	}
+	if r.Source != "" {
+		i.resume(r.Headers, now)
 	}
 }
 
@@ -115,11 +117,10 @@ func (i *item) parked(queue string, st *nixie.Settlement) nixie.Message {
 	}{{HeaderAttempts, d.Attempts}, {HeaderDeliveries, d.Deliveries}, {HeaderCrashes, d.Crashes}, {HeaderRedriveCount, d.Redrives}} {
 		m.Headers = append(m.Headers, nixie.Header{Name: c.name, Value: strconv.Itoa(c.value)})
 	}
-	if len(d.Steps) > 0 {
-		steps, err := json.Marshal(d.Steps)
-		if err == nil { // a list of texts always has one
-			m.Headers = append(m.Headers, nixie.Header{Name: HeaderSteps, Value: string(steps)})
-		}
+	var w writer
+	w.steps(d.Steps)
+	for _, h := range w.headers {
+		m.Headers = append(m.Headers, nixie.Header{Name: h.Name, Value: string(h.Value)})
 	}
 	return m
 }

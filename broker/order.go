@@ -6,15 +6,18 @@ import "hash/maphash"
 type Order string
 
 // The orders of a source. What is retried in place holds up those behind it; what
-// waits on a channel or in a store is passed.
+// waits on a stage or in a store is passed. Only with OrderStrict nothing with a key
+// ever leaves to wait there: it stays in hand, as do those of its key behind it, and
+// counts among those in hand for as long.
 const (
 	OrderNone      Order = "none"      // all may run at once
 	OrderKey       Order = "key"       // those of one key and partition run one by one; those without a key at once
 	OrderPartition Order = "partition" // those of one partition run one by one
+	OrderStrict    Order = "strict"    // as by key, and no retry is passed either
 )
 
 // Orders lists every order once.
-func Orders() []Order { return []Order{OrderNone, OrderKey, OrderPartition} }
+func Orders() []Order { return []Order{OrderNone, OrderKey, OrderPartition, OrderStrict} }
 
 // lanes keep order: of the items of one lane one at a time is handed out. Keys
 // share lanes by chance, which costs a little speed and never order.
@@ -66,7 +69,7 @@ func (l *lanes) of(r *Record) *lane {
 	h.SetSeed(l.seed)
 	switch {
 	case l.order == OrderPartition:
-	case l.order == OrderKey && r.Key != nil:
+	case (l.order == OrderKey || l.order == OrderStrict) && r.Key != nil:
 		_, _ = h.Write(r.Key)
 	default:
 		return nil

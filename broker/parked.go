@@ -2,7 +2,6 @@ package broker
 
 import (
 	"context"
-	"encoding/json"
 	"strconv"
 	"time"
 
@@ -21,7 +20,7 @@ func (l *lot) Receive(ctx context.Context, want nixie.Want) ([]*nixie.Delivery, 
 	ds, err := l.queue.Receive(ctx, want)
 	for _, d := range ds {
 		counted(d, 1)
-		if steps := stepsOf(d); len(steps) > 0 && len(d.Steps) == 0 {
+		if steps := readSteps(d.Header(HeaderSteps)); len(steps) > 0 && len(d.Steps) == 0 {
 			d.Steps = steps
 		}
 	}
@@ -58,12 +57,4 @@ func counter(d *nixie.Delivery, name string) int {
 		return 0
 	}
 	return min(n, maxCount)
-}
-
-func stepsOf(d *nixie.Delivery) []string {
-	var steps []string
-	if json.Unmarshal([]byte(d.Header(HeaderSteps)), &steps) != nil {
-		return nil
-	}
-	return steps
 }

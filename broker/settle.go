@@ -35,14 +35,14 @@ func (s *Source) Settle(ctx context.Context, settlements []nixie.Settlement) []e
 	now := s.c.Clock()
 	all := s.verdicts(settlements)
 	s.ours(ctx, all)
-	var letters, parked []*verdict
+	var letters, retries []*verdict
 	for n := range all {
 		switch v := &all[n]; {
 		case v.err != nil:
 		case v.buries():
 			letters = append(letters, v)
-		case v.st.Verb == nixie.Retry && s.c.Park != nil:
-			parked = append(parked, v)
+		case s.leaves(v):
+			retries = append(retries, v)
 		case v.st.Verb == nixie.Retry || v.st.Verb == nixie.Release:
 			v.end = s.waits(v.st)
 		}
@@ -50,8 +50,12 @@ func (s *Source) Settle(ctx context.Context, settlements []nixie.Settlement) []e
 	if len(letters) > 0 {
 		s.bury(ctx, letters, now)
 	}
-	if len(parked) > 0 {
-		s.park(ctx, parked)
+	switch {
+	case len(retries) == 0:
+	case s.c.Park != nil:
+		s.park(ctx, retries)
+	default:
+		s.send(ctx, retries, now)
 	}
 	s.tell(ctx, all)
 	return s.apply(all, now)
@@ -82,7 +86,7 @@ func (s *Source) ours(ctx context.Context, all []verdict) {
 	var records []*Record
 	var asked []*verdict
 	for n := range all {
-		if v := &all[n]; v.err == nil && (v.buries() || v.st.Verb == nixie.Retry && s.c.Park != nil) {
+		if v := &all[n]; v.err == nil && (v.buries() || s.leaves(v)) {
 			records = append(records, v.item.record)
 			asked = append(asked, v)
 		}

@@ -26,8 +26,9 @@ type Bed interface {
 	// [broker.DefaultLetters] makes of that, and it is there. No other name that
 	// begins with it is a channel.
 	Source() string
-	// Join adds a consumer of the source to those that share it.
-	Join(t testing.TB) broker.Driver
+	// Join adds a consumer of the source to those that share it. It has the stages
+	// that are given, if its driver can have any, and their channels are there then.
+	Join(t testing.TB, stages ...broker.Stage) broker.Driver
 	// Crash ends a consumer without a goodbye.
 	Crash(t testing.TB, d broker.Driver)
 	// Produce puts records on their channels.

@@ -5,6 +5,7 @@ import (
 	"context"
 	"crypto/sha256"
 	"fmt"
+	"iter"
 	"slices"
 	"sync"
 	"testing"
@@ -20,11 +21,17 @@ import (
 type Log struct {
 	mu      sync.Mutex
 	topics  map[string][][]broker.Record
-	marks   map[int32]mark // of the parts of the source
+	marks   map[spot]mark // of the parts that are shared out
 	members []*LogDriver
 	epoch   int64
 	news    chan struct{} // closed when there is something to receive
 	read    sync.Map      // what readers are done with
+}
+
+// spot names a part of a channel.
+type spot struct {
+	channel string
+	part    int32
 }
 
 // mark is how far a part is done with.
@@ -46,14 +53,15 @@ const (
 func NewLog() *Log {
 	return &Log{
 		topics: map[string][][]broker.Record{source: make([][]broker.Record, LogParts), sourceLetters: make([][]broker.Record, LogParts)},
-		marks:  map[int32]mark{}, news: make(chan struct{}),
+		marks:  map[spot]mark{}, news: make(chan struct{}),
 	}
 }
 
 // LogDriver is a consumer of a [Log].
 type LogDriver struct {
 	log    *Log
-	shares map[int32]*share
+	shares map[spot]*share
+	stages []broker.Stage
 	lost   chan struct{}
 	gone   bool
 }
@@ -72,10 +80,15 @@ type share struct {
 func (l *Log) Source() string { return source }
 
 // Join implements [Bed].
-func (l *Log) Join(testing.TB) broker.Driver {
+func (l *Log) Join(_ testing.TB, stages ...broker.Stage) broker.Driver {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	d := &LogDriver{log: l, shares: map[int32]*share{}, lost: make(chan struct{})}
+	d := &LogDriver{log: l, shares: map[spot]*share{}, stages: stages, lost: make(chan struct{})}
+	for _, s := range stages {
+		if name := s.Of(source); l.topics[name] == nil {
+			l.topics[name] = make([][]broker.Record, LogParts)
+		}
+	}
 	l.members = append(l.members, d)
 	l.rebalance()
 	return d
@@ -91,7 +104,7 @@ func (l *Log) Crash(_ testing.TB, d broker.Driver) {
 func (l *Log) remove(d *LogDriver) {
 	d.gone = true
 	d.lose()
-	d.shares = map[int32]*share{}
+	d.shares = map[spot]*share{}
 	l.members = slices.DeleteFunc(l.members, func(m *LogDriver) bool { return m == d })
 	l.rebalance()
 }
@@ -99,20 +112,37 @@ func (l *Log) remove(d *LogDriver) {
 // rebalance shares the parts out anew. Who keeps a part keeps all of it.
 func (l *Log) rebalance() {
 	l.epoch++
-	for part := range int32(LogParts) {
-		for n, m := range l.members {
-			mine := int(part)%len(l.members) == n
-			switch _, had := m.shares[part]; {
+	for n, m := range l.members {
+		for at := range l.shared(m) {
+			mine := int(at.part)%len(l.members) == n
+			switch _, had := m.shares[at]; {
 			case had && !mine:
-				delete(m.shares, part)
+				delete(m.shares, at)
 				m.lose()
 			case mine && !had:
-				at := l.marks[part]
-				m.shares[part] = &share{epoch: l.epoch, next: at.offset, base: at.offset, done: map[int64]bool{}}
+				from := l.marks[at]
+				m.shares[at] = &share{epoch: l.epoch, next: from.offset, base: from.offset, done: map[int64]bool{}}
 			}
 		}
 	}
 	l.announce()
+}
+
+// shared is the parts that a member may have, which all members may.
+func (l *Log) shared(m *LogDriver) iter.Seq[spot] {
+	return func(yield func(spot) bool) {
+		channels := []string{source}
+		for _, s := range m.stages {
+			channels = append(channels, s.Of(source))
+		}
+		for _, name := range channels {
+			for part := range int32(LogParts) {
+				if !yield(spot{name, part}) {
+					return
+				}
+			}
+		}
+	}
 }
 
 func (l *Log) announce() {
@@ -166,7 +196,7 @@ func (l *Log) Records(_ testing.TB, channel string) []broker.Record {
 
 // Features says what a log can do.
 func (d *LogDriver) Features() broker.Features {
-	return broker.Features{System: "log", Held: true, Ordered: true}
+	return broker.Features{System: "log", Held: true, Ordered: true, Stages: d.stages}
 }
 
 // Receive hands out what its parts have.
@@ -174,12 +204,15 @@ func (d *LogDriver) Receive(ctx context.Context, most int, wait time.Duration) (
 	end := time.NewTimer(wait)
 	defer end.Stop()
 	for {
-		got, news, err := d.take(most)
+		got, later, news, err := d.take(most)
 		if len(got) > 0 || err != nil {
 			return got, err
 		}
+		due := time.NewTimer(later)
 		select {
 		case <-news:
+			due.Stop()
+		case <-due.C:
 		case <-end.C:
 			return nil, nil
 		case <-ctx.Done():
@@ -188,37 +221,54 @@ func (d *LogDriver) Receive(ctx context.Context, most int, wait time.Duration) (
 	}
 }
 
-func (d *LogDriver) take(most int) ([]broker.Record, <-chan struct{}, error) {
+func (d *LogDriver) take(most int) (got []broker.Record, later time.Duration, news <-chan struct{}, err error) {
 	d.log.mu.Lock()
 	defer d.log.mu.Unlock()
 	if d.gone {
-		return nil, nil, errGone()
+		return nil, 0, nil, errGone()
 	}
-	var got []broker.Record
-	for part, s := range d.shares {
-		log := d.log.topics[source][part]
-		for int(s.next) < len(log) && len(got) < most {
-			if s.alone && s.next > s.base {
+	later = broker.MaxStageDelay
+	for at, s := range d.shares {
+		log := d.log.topics[at.channel][at.part]
+		for int(s.next) < len(log) && len(got) < most && (!s.alone || s.next == s.base) {
+			r := log[s.next]
+			if wait := onStage(d.stages, &r); wait > 0 {
+				later = min(later, wait)
 				break
 			}
-			r := log[s.next]
 			r.Epoch = s.epoch
 			if !s.begun {
-				d.begin(part, s, &r)
+				d.begin(at, s, &r)
 			}
 			got = append(got, r)
 			s.next++
 		}
 	}
-	return got, d.log.news, nil
+	return got, later, d.log.news, nil
+}
+
+// onStage says for how long a record still waits on its stage, if it is on one.
+func onStage(stages []broker.Stage, r *broker.Record) time.Duration {
+	n := slices.IndexFunc(stages, func(s broker.Stage) bool { return s.Of(source) == r.Channel })
+	if n < 0 {
+		return 0
+	}
+	r.Source = source
+	due, now := "", time.Now()
+	for _, h := range r.Headers {
+		if h.Name == broker.HeaderDue {
+			due = string(h.Value)
+		}
+	}
+	return stages[n].Due(due, r.Timestamp, now).Sub(now)
 }
 
 // begin counts a holder before it has anything of a part.
-func (d *LogDriver) begin(part int32, s *share, first *broker.Record) {
+func (d *LogDriver) begin(at spot, s *share, first *broker.Record) {
 	s.begun = true
-	m := d.log.marks[part]
+	m := d.log.marks[at]
 	m.starts++
-	d.log.marks[part] = m
+	d.log.marks[at] = m
 	s.alone = m.starts > 1
 	if m.starts > 2 {
 		first.Crashes = m.starts - 1
@@ -233,11 +283,12 @@ func (d *LogDriver) Ack(_ context.Context, records []*broker.Record) []error {
 			delete(s.done, s.base)
 			s.base++
 		}
-		if s.base > d.log.marks[r.Partition].offset {
-			d.log.marks[r.Partition] = mark{offset: s.base}
+		at := spot{r.Channel, r.Partition}
+		if s.base > d.log.marks[at].offset {
+			d.log.marks[at] = mark{offset: s.base}
 			s.begun = s.next > s.base
 			if s.begun {
-				d.log.marks[r.Partition] = mark{offset: s.base, starts: 1}
+				d.log.marks[at] = mark{offset: s.base, starts: 1}
 			}
 			s.alone = false
 			d.log.announce()
@@ -255,7 +306,7 @@ func (d *LogDriver) each(records []*broker.Record, do func(*broker.Record, *shar
 	defer d.log.mu.Unlock()
 	errs := make([]error, len(records))
 	for i, r := range records {
-		if s := d.shares[r.Partition]; s != nil && s.epoch == r.Epoch {
+		if s := d.shares[spot{r.Channel, r.Partition}]; s != nil && s.epoch == r.Epoch {
 			do(r, s)
 		} else {
 			errs[i] = nixie.Errorf(nixie.CodeLeaseLost, "part %d is another's", r.Partition)
@@ -313,10 +364,10 @@ func (d *LogDriver) Close(context.Context) error {
 	if d.gone {
 		return errGone()
 	}
-	for part, s := range d.shares {
-		if m := d.log.marks[part]; s.begun && m.offset == s.base {
+	for at, s := range d.shares {
+		if m := d.log.marks[at]; s.begun && m.offset == s.base {
 			m.starts--
-			d.log.marks[part] = m
+			d.log.marks[at] = m
 		}
 	}
 	d.log.remove(d)

@@ -42,15 +42,25 @@ func NewMailbox() *Mailbox {
 
 // MailboxDriver is a consumer of a [Mailbox].
 type MailboxDriver struct {
-	box  *Mailbox
-	gone bool
+	box    *Mailbox
+	stages []broker.Stage
+	gone   bool
 }
 
 // Source implements [Bed].
 func (b *Mailbox) Source() string { return source }
 
 // Join implements [Bed].
-func (b *Mailbox) Join(testing.TB) broker.Driver { return &MailboxDriver{box: b} }
+func (b *Mailbox) Join(_ testing.TB, stages ...broker.Stage) broker.Driver {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	for _, s := range stages {
+		if name := s.Of(source); b.queues[name] == nil {
+			b.queues[name] = []*letter{}
+		}
+	}
+	return &MailboxDriver{box: b, stages: stages}
+}
 
 // Crash implements [Bed].
 func (b *Mailbox) Crash(_ testing.TB, d broker.Driver) {
@@ -61,10 +71,12 @@ func (b *Mailbox) Crash(_ testing.TB, d broker.Driver) {
 
 func (b *Mailbox) leave(d *MailboxDriver) {
 	d.gone = true
-	for _, l := range b.queues[source] {
-		if l.holder == d {
-			l.holder = nil
-			l.record.Crashes++
+	for _, list := range b.queues {
+		for _, l := range list {
+			if l.holder == d {
+				l.holder = nil
+				l.record.Crashes++
+			}
 		}
 	}
 	b.announce()
@@ -115,7 +127,7 @@ func (b *Mailbox) Records(_ testing.TB, channel string) []broker.Record {
 
 // Features says what a mailbox can do.
 func (d *MailboxDriver) Features() broker.Features {
-	return broker.Features{System: "mailbox", Held: true, Back: true, MaxDelay: mailboxDelay}
+	return broker.Features{System: "mailbox", Held: true, Back: true, MaxDelay: mailboxDelay, Stages: d.stages}
 }
 
 // Receive hands out what nobody has.
@@ -148,11 +160,16 @@ func (d *MailboxDriver) take(most int) (got []broker.Record, later time.Duration
 	}
 	later = mailboxDelay
 	now := time.Now()
-	for _, l := range d.box.queues[source] {
+	all := d.box.queues[source]
+	for _, s := range d.stages {
+		all = slices.Concat(all, d.box.queues[s.Of(source)])
+	}
+	for _, l := range all {
+		wait := max(l.due.Sub(now), onStage(d.stages, &l.record))
 		switch {
 		case l.holder != nil || len(got) == most: // not for us now
-		case l.due.After(now):
-			later = min(later, l.due.Sub(now))
+		case wait > 0:
+			later = min(later, wait)
 		default:
 			r := l.record
 			r.Receipt = l
@@ -168,7 +185,8 @@ func (d *MailboxDriver) take(most int) (got []broker.Record, later time.Duration
 // Ack removes records.
 func (d *MailboxDriver) Ack(_ context.Context, records []*broker.Record) []error {
 	return d.each(records, func(l *letter) {
-		d.box.queues[source] = slices.DeleteFunc(d.box.queues[source], func(o *letter) bool { return o == l })
+		name := l.record.Channel
+		d.box.queues[name] = slices.DeleteFunc(d.box.queues[name], func(o *letter) bool { return o == l })
 	})
 }
 
@@ -194,7 +212,7 @@ func (d *MailboxDriver) each(records []*broker.Record, do func(*letter)) []error
 	errs := make([]error, len(records))
 	for i, r := range records {
 		l := r.Receipt.(*letter)
-		if l.holder == d && l.record.Epoch == r.Epoch+1 && slices.Contains(d.box.queues[source], l) {
+		if l.holder == d && l.record.Epoch == r.Epoch+1 && slices.Contains(d.box.queues[l.record.Channel], l) {
 			do(l)
 		} else {
 			errs[i] = nixie.Errorf(nixie.CodeLeaseLost, "message %s is another's", r.MessageID)

@@ -441,3 +441,7 @@ func othersPass(t *testing.T, bed Bed) {
 	s.until(t, "the others succeeded", func() bool { return s.settled[nixie.Complete] == n && s.settled[nixie.Retry] == 1 })
 	s.end(t)
 }
+
+func containsAll(text string, parts ...string) bool {
+	return !slices.ContainsFunc(parts, func(part string) bool { return !strings.Contains(text, part) })
+}

@@ -48,10 +48,11 @@ func (d *Driver) commitLoop() {
 // settle forgets the holder of partitions of which nothing is in hand: if it
 // vanishes now, it takes nothing along.
 func (d *Driver) settle() {
+	now := time.Now()
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	for _, p := range d.parts {
-		if p.counted && p.moved && p.len() == 0 && len(p.held) == 0 {
+		if p.counted && p.moved && p.len() == 0 && (len(p.held) == 0 || p.due.After(now)) {
 			p.counted, p.before = false, 0
 		}
 	}
@@ -69,13 +70,13 @@ func (d *Driver) all() []*partition {
 
 // countIn commits for all partitions of which something is to be handed out that
 // they have a holder. Where that fails nothing is handed out yet.
-func (d *Driver) countIn(ctx context.Context) {
+func (d *Driver) countIn(ctx context.Context, now time.Time) {
 	d.committing.Lock()
 	defer d.committing.Unlock()
 	var list []*partition
 	d.mu.Lock()
 	for _, p := range d.parts {
-		if len(p.held) > 0 && !p.counted {
+		if len(p.held) > 0 && !p.counted && !now.Before(p.due) {
 			list = append(list, p)
 		}
 	}

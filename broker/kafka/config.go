@@ -7,6 +7,7 @@ import (
 	"github.com/twmb/franz-go/pkg/kgo"
 
 	"github.com/nixie-go/nixie"
+	"github.com/nixie-go/nixie/broker"
 )
 
 // Config of a driver. Zero fields mean the default, −1 none.
@@ -14,6 +15,11 @@ type Config struct {
 	Seeds  []string // host:port of some brokers; required
 	Group  string   // consumer group; required
 	Topics []string // to receive from; required
+
+	// Stages are topics on which retries wait; {source} stands for the topic that
+	// they came from. They are there already, or [Create] makes them. Members
+	// of one group have the same ones.
+	Stages []broker.Stage
 
 	CommitEvery time.Duration // what is done is told the group no more often; default 200 ms
 	Grace       time.Duration // how long a partition that is to go waits for what is in hand of it; default 5 s, −1 not at all
@@ -34,13 +40,14 @@ const (
 	DefaultMaxAhead    = 50_000
 	DefaultFetchBytes  = 16 << 20
 
-	callLimit     = 10 * time.Second // for a commit
-	leaveLimit    = 5 * time.Second  // for a member that was thrown out to end
-	deliveryLimit = 20 * time.Second // for a record that is published
-	topicAsked    = 2                // times that a topic is looked for before it counts as missing
-	partBytes     = 1 << 20          // of one partition in a fetch
-	fetchers      = 2                // fetches at a time
-	usualBytes    = 1_000_012        // largest record that a topic takes unless it is set otherwise
+	callLimit     = 10 * time.Second       // for a commit
+	leaveLimit    = 5 * time.Second        // for a member that was thrown out to end
+	deliveryLimit = 20 * time.Second       // for a record that is published
+	topicAsked    = 2                      // times that a topic is looked for before it counts as missing
+	partBytes     = 1 << 20                // of one partition in a fetch
+	fetchers      = 2                      // fetches at a time
+	fetchWait     = 500 * time.Millisecond // of a fetch that brings nothing: so long a partition that goes on may wait for it
+	usualBytes    = 1_000_012              // largest record that a topic takes unless it is set otherwise
 	epochMask     = 1<<23 - 1
 )
 
@@ -76,7 +83,18 @@ func (c Config) withDefaults() (Config, error) {
 	case c.FetchBytes < partBytes:
 		return c, nixie.Errorf(nixie.CodeInvalid, "fetch bytes is %d: give %d at least", c.FetchBytes, partBytes)
 	}
-	return c, nil
+	return c, broker.CheckStages(c.Stages, len(c.Topics))
+}
+
+// stages lists the topics on which retries wait.
+func (c *Config) stages() map[string]stage {
+	all := map[string]stage{}
+	for _, source := range c.Topics {
+		for _, s := range c.Stages {
+			all[s.Of(source)] = stage{s, source}
+		}
+	}
+	return all
 }
 
 // maxGrace stays below the minute that the group waits for its members.

@@ -40,6 +40,7 @@ type Driver struct {
 	holding   int           // partitions with records that are held
 	trouble   error         // of the last commits, for the next Receive to tell
 	closing   bool
+	stages    map[string]stage // by topic
 
 	polling    chan struct{} // full from asking the client until what it said is sorted in; partitions come and go in between
 	committing sync.Mutex    // one commit at a time, and none while partitions go
@@ -57,12 +58,17 @@ func Open(c Config) (*Driver, error) {
 		return nil, err
 	}
 	d := &Driver{
-		c: c, parts: map[place]*partition{}, alarm: make(chan struct{}), interrupt: func() {},
+		c: c, parts: map[place]*partition{}, alarm: make(chan struct{}), interrupt: func() {}, stages: c.stages(),
 		polling: make(chan struct{}, 1),
 		dirty:   make(chan struct{}, 1), quit: make(chan struct{}),
 	}
 	if d.Publisher, err = newPublisher(c.Seeds, append(slices.Clone(c.Client), kgo.WithContext(c.life))); err != nil {
 		return nil, err
+	}
+	d.mark = func(r *kgo.Record) {
+		if d.stages[r.Topic].waits() {
+			r.Headers = append(r.Headers, kgo.RecordHeader{Key: broker.HeaderGroup, Value: []byte(c.Group)})
+		}
 	}
 	if err := d.join(); err != nil {
 		d.client.Close()
@@ -74,7 +80,7 @@ func Open(c Config) (*Driver, error) {
 
 // Features says what Kafka can do.
 func (d *Driver) Features() broker.Features {
-	return broker.Features{System: "kafka", Held: true, Ordered: true}
+	return broker.Features{System: "kafka", Held: true, Ordered: true, Stages: d.c.Stages}
 }
 
 // Lost is closed when a partition is lost with records in hand.
@@ -87,7 +93,7 @@ func (d *Driver) Lost() <-chan struct{} {
 // Ack marks records as finished. The group is told a little later.
 func (d *Driver) Ack(_ context.Context, records []*broker.Record) []error {
 	errs := make([]error, len(records))
-	moved := false
+	moved, held := false, false
 	d.mu.Lock()
 	for i, r := range records {
 		at := r.Receipt.(*receipt)
@@ -98,13 +104,14 @@ func (d *Driver) Ack(_ context.Context, records []*broker.Record) []error {
 		}
 		if p.finish(at.position) {
 			p.moved, moved = true, true
+			held = held || len(p.held) > 0
 		}
 		p.quiet()
 		if p.paused && (len(p.held) == 0 && p.len() < d.c.MaxAhead/2) {
 			d.resume(p)
 		}
 	}
-	if moved && d.holding > 0 {
+	if held {
 		d.interrupt()
 	}
 	d.mu.Unlock()

@@ -17,12 +17,12 @@ func (d *Driver) join() error {
 	d.polling <- struct{}{} // until the member is known nothing is assigned to it
 	defer func() { <-d.polling }()
 	usual := []kgo.Opt{
-		kgo.FetchMaxBytes(d.c.FetchBytes), kgo.FetchMaxPartitionBytes(partBytes), kgo.MaxConcurrentFetches(fetchers),
+		kgo.FetchMaxBytes(d.c.FetchBytes), kgo.FetchMaxPartitionBytes(partBytes), kgo.MaxConcurrentFetches(fetchers), kgo.FetchMaxWait(fetchWait),
 		kgo.ConsumeResetOffset(kgo.NewOffset().AtStart()),
 	}
 	life, kill := context.WithCancel(d.c.life)
 	group, err := kgo.NewClient(append(append(usual, d.c.Client...),
-		kgo.WithContext(life), kgo.SeedBrokers(d.c.Seeds...), kgo.ConsumerGroup(d.c.Group), kgo.ConsumeTopics(d.c.Topics...),
+		kgo.WithContext(life), kgo.SeedBrokers(d.c.Seeds...), kgo.ConsumerGroup(d.c.Group), kgo.ConsumeTopics(slices.AppendSeq(slices.Clone(d.c.Topics), maps.Keys(d.stages))...),
 		kgo.DisableAutoCommit(), kgo.Balancers(kgo.CooperativeStickyBalancer()),
 		kgo.OnPartitionsAssigned(d.assigned), kgo.OnOffsetsFetched(d.fetched),
 		kgo.OnPartitionsRevoked(d.revoked), kgo.OnPartitionsLost(d.gone))...)
@@ -92,6 +92,7 @@ func (d *Driver) assigned(_ context.Context, client *kgo.Client, parts map[strin
 		for _, n := range list {
 			at := place{topic, n}
 			d.parts[at] = newPartition(at, int64(generation))
+			d.parts[at].stage = d.stages[topic]
 		}
 	}
 }

@@ -25,6 +25,7 @@ type bed struct {
 	ends    map[broker.Driver]context.CancelFunc
 	source  string
 	letters string
+	stages  []broker.Stage // of those who are started
 }
 
 // server is the broker of the tests of this package.
@@ -119,9 +120,14 @@ func (b *bed) open(t testing.TB, change func(*Config)) (d *Driver, end context.C
 }
 
 // Join implements [brokertest.Bed].
-func (b *bed) Join(t testing.TB) broker.Driver {
+func (b *bed) Join(t testing.TB, stages ...broker.Stage) broker.Driver {
 	t.Helper()
-	d, end := b.open(t, nil)
+	for _, s := range stages {
+		if _, err := Create(limited(t), Config{Seeds: b.seeds}, b.source, s.Of(b.source)); err != nil {
+			t.Fatal(err)
+		}
+	}
+	d, end := b.open(t, func(c *Config) { c.Stages = stages })
 	b.ends[d] = end
 	return d
 }
@@ -134,7 +140,10 @@ func (b *bed) Crash(t testing.TB, d broker.Driver) {
 	b.ends[d]()
 	close(k.quit)
 	k.committer.Wait()
-	k.group.Close()
+	k.mu.Lock()
+	group := k.group
+	k.mu.Unlock()
+	group.Close()
 	k.client.Close()
 	b.kick(t, k)
 }

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"strconv"
 	"strings"
+	"time"
 
 	"github.com/twmb/franz-go/pkg/kgo"
 
@@ -26,7 +27,9 @@ type partition struct {
 	prefix
 	epoch  int64
 	seed   [2]uint64     // of the IDs of its records
+	stage  stage         // that it is of; zero for others
 	held   []*kgo.Record // fetched, and not to be handed out yet
+	due    time.Time     // when the first of those may be handed out
 	paused bool
 
 	leaving bool          // nothing more of it is to be begun
@@ -129,7 +132,7 @@ func (p *partition) record(r *kgo.Record, to *broker.Record, at *receipt) {
 // copy makes a record of the contract.
 func (p *partition) copy(r *kgo.Record, to *broker.Record) {
 	*to = broker.Record{
-		Channel: r.Topic, Partition: r.Partition, Offset: r.Offset, Key: r.Key, Value: r.Value, Timestamp: r.Timestamp,
+		Channel: r.Topic, Source: p.stage.source, Partition: r.Partition, Offset: r.Offset, Key: r.Key, Value: r.Value, Timestamp: r.Timestamp,
 		ID: p.id(r), Epoch: p.epoch,
 	}
 	if len(r.Headers) > 0 {

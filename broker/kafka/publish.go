@@ -16,6 +16,7 @@ import (
 // Publisher adds records to topics, and tells of topics. Make one with [Connect].
 type Publisher struct {
 	client *kgo.Client
+	mark   func(*kgo.Record) // adds what a record has to have for whoever receives it
 
 	mu     sync.Mutex
 	limits map[string]int32 // largest record by topic
@@ -34,7 +35,7 @@ func Connect(at Address) (*Publisher, error) {
 }
 
 func newPublisher(seeds []string, client []kgo.Opt) (*Publisher, error) {
-	p := &Publisher{limits: map[string]int32{}}
+	p := &Publisher{limits: map[string]int32{}, mark: func(*kgo.Record) {}}
 	usual := []kgo.Opt{kgo.RecordDeliveryTimeout(deliveryLimit), kgo.UnknownTopicRetries(topicAsked), kgo.ProducerLinger(0)}
 	var err error
 	if p.client, err = kgo.NewClient(append(append(usual, client...),
@@ -54,7 +55,9 @@ func (p *Publisher) Publish(ctx context.Context, list []broker.Publication) []er
 	var all sync.WaitGroup
 	for i := range list {
 		all.Add(1)
-		p.client.Produce(ctx, outbound(&list[i]), func(_ *kgo.Record, err error) {
+		r := outbound(&list[i])
+		p.mark(r)
+		p.client.Produce(ctx, r, func(_ *kgo.Record, err error) {
 			errs[i] = refusal(list[i].Channel, err)
 			all.Done()
 		})

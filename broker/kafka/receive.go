@@ -66,10 +66,15 @@ func (d *Driver) poll(ctx context.Context, most int, wait bool) (kgo.Fetches, er
 		defer cancel()
 		d.mu.Lock()
 		d.interrupt = cancel
-		if d.claimants > 0 || d.more() {
+		goes, due := d.more(time.Now())
+		if d.claimants > 0 || goes {
 			cancel()
 		}
 		d.mu.Unlock()
+		if !due.IsZero() {
+			timer := time.AfterFunc(time.Until(due), cancel)
+			defer timer.Stop()
+		}
 		fetches = d.group.PollRecords(waiting, most)
 	} else {
 		fetches = d.group.PollRecords(nil, most) //nolint:staticcheck // nil is its word for not waiting
@@ -107,7 +112,7 @@ func (d *Driver) sort(fetches kgo.Fetches) []broker.Record {
 		if !p.known {
 			p.next, p.prefix.leader, p.known = f.Records[0].Offset, -1, true
 		}
-		if !p.counted || p.alone() || len(p.held) > 0 {
+		if !p.counted || p.alone() || len(p.held) > 0 || p.stage.waits() {
 			d.hold(p, f.Records)
 			return
 		}
@@ -128,22 +133,33 @@ func (d *Driver) hold(p *partition, records []*kgo.Record) {
 		d.holding++
 	}
 	p.held = append(p.held, records...)
+	if len(p.held) == len(records) {
+		d.front(p)
+	}
+	if p.alone() || p.stage.waits() {
+		d.pause(p)
+	}
 }
 
-// more reports whether something that is held may be handed out. The mutex is held.
-func (d *Driver) more() bool {
+// more reports whether something that is held may be handed out, and otherwise when
+// the first of it is due, if it only waits for that. The mutex is held.
+func (d *Driver) more(now time.Time) (goes bool, due time.Time) {
 	if d.holding == 0 {
-		return false
+		return false, due
 	}
 	for _, p := range d.parts {
-		if p.goes() {
-			return true
+		switch {
+		case !p.goes():
+		case !now.Before(p.due):
+			return true, due
+		case due.IsZero() || p.due.Before(due):
+			due = p.due
 		}
 	}
-	return false
+	return false, due
 }
 
-// goes reports whether a record that is held may be handed out.
+// goes reports whether a record that is held may be handed out once it is due.
 func (p *partition) goes() bool {
 	return len(p.held) > 0 && !p.leaving && (!p.alone() || p.open == 0 && !p.moved)
 }
@@ -160,27 +176,29 @@ func (d *Driver) resume(p *partition) {
 	d.group.ResumeFetchPartitions(map[string][]int32{p.topic: {p.part}})
 }
 
-// heldRecords hands out what is held of partitions whose holder is counted by now:
-// one at a time of those whose holders before finished nothing.
+// heldRecords hands out what is held and due of partitions whose holder is counted by
+// now: one at a time of those whose holders before finished nothing.
 func (d *Driver) heldRecords(ctx context.Context, most int) []broker.Record {
+	now := time.Now()
 	d.mu.Lock()
-	more := d.more()
+	more, _ := d.more(now)
 	d.mu.Unlock()
 	if !more {
 		return nil
 	}
-	d.countIn(ctx)
+	d.countIn(ctx, now)
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	var got []broker.Record
+	skipped := false
 	for _, p := range d.parts {
-		for p.counted && p.goes() && len(got) < most {
-			got = append(got, broker.Record{})
-			p.record(p.held[0], &got[len(got)-1], &receipt{})
-			p.held = p.held[1:]
-			if len(p.held) == 0 {
-				p.held = nil
-				d.holding--
+		for p.counted && p.goes() && !now.Before(p.due) && len(got) < most {
+			if r := d.next(p); d.others(p, r) {
+				p.finish(p.add(r.Offset, r.LeaderEpoch))
+				p.moved, skipped = true, true
+			} else {
+				got = append(got, broker.Record{})
+				p.record(r, &got[len(got)-1], &receipt{})
 			}
 		}
 		switch {
@@ -190,5 +208,20 @@ func (d *Driver) heldRecords(ctx context.Context, most int) []broker.Record {
 			d.resume(p)
 		}
 	}
+	if skipped {
+		d.touch()
+	}
 	return got
+}
+
+// next takes the first record of those that are held.
+func (d *Driver) next(p *partition) *kgo.Record {
+	r := p.held[0]
+	p.held = p.held[1:]
+	if len(p.held) == 0 {
+		p.held = nil
+		d.holding--
+	}
+	d.front(p)
+	return r
 }

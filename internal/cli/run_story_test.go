@@ -26,7 +26,7 @@ func runScripts(t *testing.T, place func(*testscript.Env) string) {
 			env.Setenv("XDG_STATE_HOME", filepath.Join(env.WorkDir, "state"))
 			return nil
 		},
-		Cmds: map[string]func(*testscript.TestScript, bool, []string){"exits": exits},
+		Cmds: map[string]func(*testscript.TestScript, bool, []string){"exits": exits, "kafka": useKafka},
 	})
 }
 

@@ -150,12 +150,17 @@ func (r *Runner) begin() (end func(), err error) {
 
 // workOn works until nothing is left to do.
 func (r *Runner) workOn(ctx context.Context) error {
-	working, done := context.WithCancelCause(ctx)
-	defer done(nil)
 	w, err := r.worker()
 	if err != nil {
 		return err
 	}
+	return r.workWith(ctx, w, r.watch)
+}
+
+// workWith lets a worker run until what watches it is done.
+func (r *Runner) workWith(ctx context.Context, w *worker.Worker, watch func(context.Context, context.CancelCauseFunc)) error {
+	working, done := context.WithCancelCause(ctx)
+	defer done(nil)
 	r.mu.Lock()
 	r.w, r.finish = w, func(why error) { done(why); r.Abort() }
 	aborted := r.aborted
@@ -167,9 +172,9 @@ func (r *Runner) workOn(ctx context.Context) error {
 	watcher.Add(1)
 	go func() {
 		defer watcher.Done()
-		r.watch(working, done)
+		watch(working, done)
 	}()
-	err = w.Run(working)
+	err := w.Run(working)
 	done(nil)
 	watcher.Wait()
 	return err
@@ -204,8 +209,13 @@ func (r *Runner) worker() (*worker.Worker, error) {
 	if noted {
 		ahead = 256 // of the quickest; the worker takes so many of no others
 	}
+	return r.workerOn(&source{Source: store.NewSource(r.store, r.c.Queues...), r: r}, recorder, ahead)
+}
+
+// workerOn is a worker that has so many deliveries for each command in hand.
+func (r *Runner) workerOn(from nixie.Source, recorder nixie.Recorder, ahead int) (*worker.Worker, error) {
 	return worker.New(worker.Config{
-		Source:      &source{Source: store.NewSource(r.store, r.c.Queues...), r: r},
+		Source:      from,
 		Handler:     nixie.HandlerFunc(r.handle),
 		Policy:      r.admits,
 		Decider:     r.judge,

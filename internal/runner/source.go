@@ -112,6 +112,9 @@ func (t *trouble) note(ctx context.Context, what int, err error) {
 
 // patience is how long an error may last. A server that is away may be waited for.
 func (t *trouble) patience(err error) time.Duration {
+	if t.r.store == nil {
+		return brokerPatience
+	}
 	if away, ok := t.r.store.(store.Patient); ok {
 		switch nixie.CodeOf(err) {
 		case nixie.CodeUnavailable, nixie.CodeOutcomeUnknown:

@@ -81,6 +81,15 @@ func OwnKafka(t testing.TB) *Kafka {
 	return k
 }
 
+// MakeKafka starts a broker, or uses the one that is given. It lives until Stop, or
+// the process, ends.
+func MakeKafka(ctx context.Context) (*Kafka, error) {
+	ctx, stop := context.WithTimeout(ctx, kafkaPatience)
+	defer stop()
+	k := &Kafka{}
+	return k, k.start(ctx, This())
+}
+
 func (k *Kafka) start(ctx context.Context, m Machine) error {
 	if given := m.Env("NIXIE_TEST_KAFKA"); given != "" {
 		k.Seed = given

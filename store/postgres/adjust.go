@@ -98,7 +98,8 @@ func (t *tx) reorder(q *queueRow, settings *nixie.QueueSettings) error {
 	}
 	if old.Ordered() != settings.Ordered() {
 		var busy bool
-		t.read(func(r row) error { return r.Scan(&busy) }, "select exists (select from @.pending where queue = $1) or exists (select from @.batch where queue = $1) or exists (select from @.fresh where queue = $1)", q.n)
+		t.read(func(r row) error { return r.Scan(&busy) }, `select exists (select from @.pending where queue = $1) or exists (select from @.batch where queue = $1) or exists (select from @.fresh where queue = $1)
+			or exists (select from @.follower where queue = $1) or exists (select from @.stream where queue = $1 and until > 0)`, q.n)
 		if err := t.send(); err != nil {
 			return err
 		}
@@ -106,6 +107,9 @@ func (t *tx) reorder(q *queueRow, settings *nixie.QueueSettings) error {
 			return nixie.Errorf(nixie.CodeConflict, "queue %s has messages on their way: drain it before its order changes from or to none", q.name)
 		}
 		t.run("update @.letter set stream = null, rank = 0, blocks = false where stream in (select n from @.stream where queue = $1)", q.n)
+	}
+	if settings.Order != nixie.OrderStrict {
+		t.enterAll("s.queue = $1", q.n)
 	}
 	if !settings.Blocks() {
 		t.run("update @.letter set blocks = false where stream in (select n from @.stream where queue = $1) and blocks", q.n)
@@ -144,7 +148,7 @@ func (t *tx) purgeQueue(queue string, filter *nixie.Filter, most int, actor, rea
 	}
 	var found []nixie.ID
 	w := messageWhere(filter, t.now)
-	w.add("c.pos in (select pos from @.pending where queue = ? and state <> 1 union all select pos from @.fresh where queue = ?)", q.n, q.n)
+	w.add("c.pos in (select pos from @.pending where queue = ? and state <> 1 union all select pos from @.fresh where queue = ? union all select pos from @.follower where queue = ?)", q.n, q.n, q.n)
 	t.read(func(r row) error {
 		var id nixie.ID
 		err := r.Scan((*idColumn)(&id))

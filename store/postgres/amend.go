@@ -45,7 +45,7 @@ func (t *tx) holdToAmend(ids []nixie.ID, c *store.Change) error {
 	}
 	list, to := uuids(ids), t.named[c.Queue]
 	t.lockRanges(list)
-	t.openStreamsOf(`select s.queue, s.name from @.stream s where s.n = any(array(select stream from @.pending where pos`+ofIDs+` and stream is not null))
+	t.openStreamsOf(`select s.queue, s.name from @.stream s where s.n = any(array(`+streamsOf+`))
 		union select $2::int, stream from @.message where $3 and id = any($1::uuid[]) and stream is not null`, list, to.n, to.settings.Ordered())
 	t.holdRest(list, false)
 	t.openKeys("select queue, dedupe from @.message where id = any($1::uuid[]) and dedupe is not null union select $2::int, dedupe from @.message where id = any($1::uuid[]) and dedupe is not null", list, to.n)

@@ -30,13 +30,17 @@ var rules = [...]rule{
 	{"stream-lost", `select p.pos::text, 'is in a stream that is not its own, or behind in none' from @.pending p join @.message m on m.pos = p.pos left join @.stream s on s.n = p.stream
 		where p.stream is not null and (s.n is null or s.name is distinct from m.stream or s.queue <> p.queue) or p.stream is null and p.state = 6`},
 	{"stream-empty", `select s.name, 'is empty, or of a queue without order' from @.stream s join @.queue q on q.n = s.queue where coalesce(q.settings->>'order', 'none') not in ('strict', 'relaxed')
-		or not exists (select from @.pending p where p.stream = s.n) and not exists (select from @.letter l where l.stream = s.n)`},
+		or not exists (select from @.pending p where p.stream = s.n) and not exists (select from @.letter l where l.stream = s.n)
+			and s.until = 0 and not exists (select from @.follower f where f.stream = s.n)`},
 	{"stream-two-leases", `select s.name, 'has two messages out at once, or hands out another while one is out' from @.stream s
-		where exists (select from @.pending p where p.stream = s.n and p.state = 1) and (select count(*) from @.pending p where p.stream = s.n and p.state <> 6) > 1`},
+		where (s.until > 0 or exists (select from @.pending p where p.stream = s.n and p.state = 1)) and (select count(*) from @.pending p where p.stream = s.n and p.state <> 6) + (s.until > 0)::int + (s.ready > 0)::int > 1`},
 	{"stream-stuck", `select s.name, 'waits, and nothing holds up its first message' from (select s.*, q.strict from @.stream s join @.queue q on q.n = s.queue) s ` + firstOf + `
-		where first.pos is not null and not ` + isDead + ` and not exists (select from @.pending p where p.stream = s.n and p.state = 1) and exists (select from @.pending p where p.pos = first.pos and p.state = 6)`},
+		where first.pos is not null and not ` + isDead + ` and s.until = 0 and not exists (select from @.pending p where p.stream = s.n and p.state = 1)
+			and (first.lane and s.ready <> first.pos or exists (select from @.pending p where p.pos = first.pos and p.state = 6))`},
 	{"stream-order", `select s.name, 'hands out a message before its turn' from (select s.*, q.strict from @.stream s join @.queue q on q.n = s.queue) s ` + firstOf + `
-		where exists (select from @.pending p where p.stream = s.n and p.state = 0 and not p.may_pass and (p.pos <> first.pos or ` + isDead + `))`},
+		where exists (select from @.pending p where p.stream = s.n and p.state = 0 and not p.may_pass and (p.pos <> first.pos or ` + isDead + `)) or s.ready > 0 and (s.ready is distinct from first.pos or ` + isDead + `)`},
+	{"stream-mixed", `select s.name, 'does not know whether there is more to it than its lane' from (select s.*, q.strict from @.stream s join @.queue q on q.n = s.queue) s ` + firstOf + `
+		where s.mixed <> (exists (select from @.pending p where p.stream = s.n) or exists (select from @.letter l where l.stream = s.n) or coalesce(first.lane and first.pos < s.top, false))`},
 	{"letter-message", `select l.id::text, 'is ' || l.status || ' and its message does not agree' from @.letter l left join @.current c on c.pos = l.pos
 		where c.pos is null or (c.state in (0, 1)) <> (l.status = 'redriving') or l.status in ('open', 'review', 'quarantined') and c.state <> 5 or (l.resolved = 0) <> (l.status not in ('resolved', 'discarded'))`},
 	{"message-letter", `select l.pos::text, 'is dead without a letter' from @.log l where l.state = 5 and not exists (select from @.letter x where x.pos = l.pos)`},

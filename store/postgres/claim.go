@@ -77,12 +77,35 @@ func (t *tx) claim(queue string, want nixie.Want, owner int64) (*claims, error) 
 	if !c.q.settings.Ordered() {
 		return c, c.handOut(want, owner)
 	}
+	return c, c.handOutInOrder(want, owner)
+}
+
+// handOutInOrder hands out messages of a queue with an order: what lanes have ready, and
+// then what has rows of its own. Without any of these the first is all.
+func (c *claims) handOutInOrder(want nixie.Want, owner int64) error {
+	t, h := c.t, c.t.store.handouts
 	lease := cmp.Or(want.Lease, c.q.settings.LeaseOrDefault())
-	t.read(c.scan, t.store.handouts.ordered, c.q.n, t.now, want.Max, ageOf(&c.q.settings), owner, t.now+int64(lease), want.Fresh)
+	c.until = t.now + int64(lease)
+	var rows bool
+	t.read(func(r row) error { return r.Scan(&rows) }, "select "+anyRows, c.q.n)
 	if err := t.send(); err != nil {
-		return nil, err
+		return err
 	}
-	return c, t.pass(c)
+	most := int64(want.Max)
+	if c.q.settings.Order == nixie.OrderStrict {
+		t.read(c.scanLane, h.lanes, c.q.n, t.now, most, ageOf(&c.q.settings), owner, c.until, want.Fresh, rows)
+		if err := t.send(); err != nil {
+			return err
+		}
+	}
+	if most -= int64(len(c.list)); most == 0 || !rows {
+		return nil
+	}
+	t.read(c.scan, h.ordered, c.q.n, t.now, most, ageOf(&c.q.settings), owner, c.until, want.Fresh)
+	if err := t.send(); err != nil {
+		return err
+	}
+	return t.pass(c)
 }
 
 // handOut hands out messages of a queue without order, if everything is as it was
@@ -108,6 +131,7 @@ type claims struct {
 	q    *queueRow
 	list []*claimed
 
+	until  int64  // of leases in order
 	mtype  string // of the message before
 	slab   []member
 	bodies []byte
@@ -181,35 +205,72 @@ func (c *claims) copied(body []byte) []byte {
 	return c.bodies[from:len(c.bodies):len(c.bodies)]
 }
 
-// scanMember reads a row of members.
-func (c *claims) scanMember(r row) error {
+// next is room for one more.
+func (c *claims) next() (*member, *nixie.Delivery, *nixie.Message) {
 	if len(c.slab) == 0 {
 		c.slab = make([]member, slabSize)
 	}
 	got := &c.slab[0]
 	c.slab = c.slab[1:]
-	d := &got.Delivery
-	m := &d.Message
-	var enqueued, expires, claimed, until int64
+	return got, &got.Delivery, &got.Delivery.Message
+}
+
+// scanLane reads a row of claimLanes.
+func (c *claims) scanLane(r row) error {
+	got, d, m := c.next()
 	var headers, origin string
 	if v := binaryRow(r); v != nil {
-		d.Lease.Receipt.Batch, claimed, until, got.pos, enqueued, expires = number(v[0]), number(v[1]), number(v[2]), number(v[3]), number(v[8]), number(v[9])
-		copy(m.ID[:], v[4])
-		if m.Type = c.mtype; m.Type != string(v[5]) { // mostly the same as before
-			m.Type = string(v[5])
+		d.Lease.Receipt.Stream, got.pos = number(v[0]), number(v[1])
+		c.copyGiven(m, v[2:])
+		headers, origin = string(v[10]), string(v[11])
+	} else {
+		if err := r.Scan(&d.Lease.Receipt.Stream, &got.pos, (*idColumn)(&m.ID), (*textColumn)(&m.Type), &m.Body, (*hashColumn)(&m.Hash), (*momentColumn)(&m.EnqueuedAt), (*momentColumn)(&m.ExpiresAt),
+			(*textColumn)(&m.Key), (*textColumn)(&m.Stream), (*textColumn)(&headers), (*textColumn)(&origin)); err != nil {
+			return err
 		}
-		m.Body = c.copied(v[6])
-		copy(m.Hash[:], v[7])
-		m.Key, m.Stream, headers, origin = string(v[10]), string(v[11]), string(v[12]), string(v[13])
-	} else if err := r.Scan(&d.Lease.Receipt.Batch, &claimed, &until, &got.pos, (*[16]byte)(&m.ID), &m.Type, &m.Body, (*hashColumn)(&m.Hash), &enqueued, &expires,
+	}
+	c.first(got, c.t.now, c.until)
+	c.add(&got.claimed, headers, origin, "")
+	return nil
+}
+
+// first makes a delivery the first of its message.
+func (c *claims) first(got *member, claimed, until int64) {
+	d, m := &got.Delivery, &got.Message
+	m.FirstReceivedAt = moment(claimed)
+	m.Attempts, m.Deliveries, m.Generation = 1, 1, 1
+	got.d, got.turn, got.place = d, nanos(m.EnqueuedAt), got.pos
+	d.Lease.Number, d.Lease.ExpiresAt, d.Lease.Receipt.Place = 1, moment(until), got.pos
+}
+
+// copyGiven takes over what a message has for good: id, type, body, hash, enqueued,
+// expires, key, stream.
+func (c *claims) copyGiven(m *nixie.Message, v [][]byte) {
+	copy(m.ID[:], v[0])
+	if m.Type = c.mtype; m.Type != string(v[1]) { // mostly the same as before
+		m.Type = string(v[1])
+	}
+	c.mtype = m.Type
+	m.Body = c.copied(v[2])
+	copy(m.Hash[:], v[3])
+	m.EnqueuedAt, m.ExpiresAt = moment(number(v[4])), moment(number(v[5]))
+	m.Key, m.Stream = string(v[6]), string(v[7])
+}
+
+// scanMember reads a row of members.
+func (c *claims) scanMember(r row) error {
+	got, d, m := c.next()
+	var claimed, until int64
+	var headers, origin string
+	if v := binaryRow(r); v != nil {
+		d.Lease.Receipt.Batch, claimed, until, got.pos = number(v[0]), number(v[1]), number(v[2]), number(v[3])
+		c.copyGiven(m, v[4:])
+		headers, origin = string(v[12]), string(v[13])
+	} else if err := r.Scan(&d.Lease.Receipt.Batch, &claimed, &until, &got.pos, (*[16]byte)(&m.ID), &m.Type, &m.Body, (*hashColumn)(&m.Hash), (*momentColumn)(&m.EnqueuedAt), (*momentColumn)(&m.ExpiresAt),
 		(*textColumn)(&m.Key), (*textColumn)(&m.Stream), (*textColumn)(&headers), (*textColumn)(&origin)); err != nil {
 		return err
 	}
-	c.mtype = m.Type
-	m.EnqueuedAt, m.ExpiresAt, m.FirstReceivedAt = moment(enqueued), moment(expires), moment(claimed)
-	m.Attempts, m.Deliveries, m.Generation = 1, 1, 1
-	got.d, got.turn, got.place = d, enqueued, got.pos
-	d.Lease.Number, d.Lease.ExpiresAt, d.Lease.Receipt.Place = 1, moment(until), got.pos
+	c.first(got, claimed, until)
 	c.add(&got.claimed, headers, origin, "")
 	return nil
 }

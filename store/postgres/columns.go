@@ -6,9 +6,11 @@ import (
 	"encoding/json"
 	"fmt"
 	"slices"
+	"time"
 
 	"github.com/jackc/pgx/v5"
 	"github.com/jackc/pgx/v5/pgconn"
+	"github.com/jackc/pgx/v5/pgtype"
 
 	"github.com/nixie-go/nixie"
 )
@@ -72,14 +74,32 @@ func (t *textColumn) Scan(value any) error {
 	return nil
 }
 
+// momentColumn reads a moment.
+type momentColumn time.Time
+
+// Scan implements sql.Scanner.
+func (m *momentColumn) Scan(value any) error {
+	switch v := value.(type) {
+	case nil:
+		*m = momentColumn{}
+	case int64:
+		*m = momentColumn(moment(v))
+	default:
+		return fmt.Errorf("%T is no moment", value)
+	}
+	return nil
+}
+
 // binaryRow is the values of a row as PostgreSQL sent them, for those who read very
-// many; nil where the driver was told to ask for texts.
+// many; nil where the driver was told to ask for texts. A text is the same both ways.
 func binaryRow(r row) [][]byte {
 	raw, ok := r.(interface {
 		RawValues() [][]byte
 		FieldDescriptions() []pgconn.FieldDescription
 	})
-	if !ok || slices.ContainsFunc(raw.FieldDescriptions(), func(f pgconn.FieldDescription) bool { return f.Format != pgx.BinaryFormatCode }) {
+	if !ok || slices.ContainsFunc(raw.FieldDescriptions(), func(f pgconn.FieldDescription) bool {
+		return f.Format != pgx.BinaryFormatCode && f.DataTypeOID != pgtype.TextOID
+	}) {
 		return nil
 	}
 	return raw.RawValues()

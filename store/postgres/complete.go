@@ -17,64 +17,101 @@ import (
 func isPlain(st *nixie.Settlement) bool {
 	d := st.Delivery
 	return st.Verb == nixie.Complete && d != nil && d.Lease.Receipt.Place != 0 && d.Lease.Number == 1 && st.Failure == nil && st.Second == nil && st.Delay == 0 &&
-		d.Generation == 1 && d.DedupeKey == "" && d.Stream == "" && len(d.Steps) == 0
+		d.Generation == 1 && d.DedupeKey == "" && (d.Stream == "" || d.Lease.Receipt.Stream != 0) && len(d.Steps) == 0
+}
+
+// completing are the plain settlements of a call.
+type completing struct {
+	s           *Store
+	settlements []nixie.Settlement
+	done        []bool
+	at          map[int64]int     // where in the call each place is
+	rows        []int64           // places that have rows of their own
+	batches     map[int64][]int64 // places by batch
+	streams     []int64           // that handed out of their lanes
+	lanes       []int64           // what they handed out
+	woken       map[string]bool
 }
 
 // completePlain settles the plain ones and reports which it settled; nil are none.
 func (s *Store) completePlain(ctx context.Context, settlements []nixie.Settlement) ([]bool, error) {
-	batches := map[int64][]int64{} // places by batch, 0 for those with rows of their own
-	at := make(map[int64]int, len(settlements))
+	c := &completing{s: s, settlements: settlements, at: make(map[int64]int, len(settlements)), batches: map[int64][]int64{}, woken: map[string]bool{}}
 	plain := 0
 	for i := range settlements {
 		if st := &settlements[i]; isPlain(st) {
-			in := st.Delivery.Lease.Receipt
-			at[in.Place] = i
-			batches[in.Batch] = append(batches[in.Batch], in.Place)
+			c.sort(st.Delivery.Lease.Receipt, i)
 			plain++
 		}
 	}
-	if plain == 0 || len(at) < plain || mentionedTwice(settlements, at) {
+	if plain == 0 || len(c.at) < plain || mentionedTwice(settlements, c.at) {
 		return nil, nil
 	}
-	done := make([]bool, len(settlements))
-	note := func(r row) error {
-		var pos int64
-		err := r.Scan(&pos)
-		if i, ok := at[pos]; ok {
-			done[i] = true
-		}
-		return err
-	}
+	c.done = make([]bool, len(settlements))
+	// What is locked is what statements after see as it is then; all that are locked are
+	// locked in the order of all.
 	var list []stmt
-	numbers := slices.Sorted(maps.Keys(batches))
-	if numbers[0] == 0 {
-		list = append(list, stmt{query: s.named(completion), args: []any{batches[0], s.clockArg()}, each: note})
-		numbers = numbers[1:]
-	}
-	if len(numbers) > 0 { // what is locked here, those after see as it is then
-		list = append(list, stmt{query: s.named("select from @.batch where n = any($1) order by n for update"), args: []any{numbers}})
-	}
-	for _, n := range numbers {
-		list = append(list, stmt{query: s.named(rangeCompletion), args: []any{n, batches[n], s.clockArg()}, each: func(r row) error {
-			var some []int64
-			if err := r.Scan(&some); err != nil {
-				return err
-			}
-			if some == nil {
-				some = batches[n]
-			}
-			for _, pos := range some {
-				if i, ok := at[pos]; ok {
-					done[i] = true
-				}
-			}
-			return nil
+	list = append(list, c.ofBatches()...)
+	list = append(list, c.ofLanes()...)
+	if len(c.rows) > 0 {
+		list = append(list, stmt{query: s.named(completion), args: []any{c.rows, s.clockArg()}, each: func(r row) error {
+			var pos int64
+			err := r.Scan(&pos)
+			c.note(pos)
+			return err
 		}})
 	}
 	if err := s.single(ctx, list); err != nil {
 		return nil, err // what was noted before one of the statements failed was undone with it
 	}
-	return done, nil
+	for queue := range c.woken {
+		s.wakes.ring(queue)
+	}
+	s.notify(c.woken)
+	return c.done, nil
+}
+
+// sort takes in the settlement at a place of the call by how its lease was filed.
+func (c *completing) sort(in nixie.Receipted, at int) {
+	c.at[in.Place] = at
+	switch {
+	case in.Stream != 0:
+		c.streams, c.lanes = append(c.streams, in.Stream), append(c.lanes, in.Place)
+	case in.Batch != 0:
+		c.batches[in.Batch] = append(c.batches[in.Batch], in.Place)
+	default:
+		c.rows = append(c.rows, in.Place)
+	}
+}
+
+// note notes that messages were settled.
+func (c *completing) note(positions ...int64) {
+	for _, pos := range positions {
+		if i, ok := c.at[pos]; ok {
+			c.done[i] = true
+		}
+	}
+}
+
+// ofBatches are the statements about leases by range.
+func (c *completing) ofBatches() (list []stmt) {
+	numbers := slices.Sorted(maps.Keys(c.batches))
+	if len(numbers) > 0 {
+		list = append(list, stmt{query: c.s.named("select from @.batch where n = any($1) order by n for update"), args: []any{numbers}})
+	}
+	for _, n := range numbers {
+		list = append(list, stmt{query: c.s.named(rangeCompletion), args: []any{n, c.batches[n], c.s.clockArg()}, each: func(r row) error {
+			var some []int64
+			if err := r.Scan(&some); err != nil {
+				return err
+			}
+			if some == nil {
+				some = c.batches[n]
+			}
+			c.note(some...)
+			return nil
+		}})
+	}
+	return list
 }
 
 // mentionedTwice reports whether a call says something else too of a message that

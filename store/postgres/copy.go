@@ -47,7 +47,7 @@ type messageRows struct {
 // columns are in the order in which row writes them.
 func (r *messageRows) columns() string {
 	if r.placed {
-		return "id, queue, type, key, stream, dedupe, priority, body, hash, headers, origin, enqueued, expires, apart, pos"
+		return "id, queue, type, key, stream, dedupe, priority, body, hash, headers, origin, enqueued, expires, apart, lane, pos"
 	}
 	return "id, queue, type, key, stream, dedupe, priority, body, hash, headers, origin, enqueued, expires"
 }
@@ -77,7 +77,7 @@ func (r *messageRows) Read(p []byte) (int, error) {
 func (r *messageRows) row(m *message, given *nixie.Message) {
 	columns := uint16(13)
 	if r.placed {
-		columns = 15
+		columns = 16
 	}
 	r.buffer = binary.BigEndian.AppendUint16(r.buffer, columns)
 	r.bytes(m.id[:])
@@ -95,7 +95,12 @@ func (r *messageRows) row(m *message, given *nixie.Message) {
 	r.number(r.enqueued(given), 8)
 	r.number(nanos(given.ExpiresAt), 8)
 	if r.placed {
-		r.flag(m.in == nowhere)
+		r.flag(m.isApart())
+		if m.lane == 0 {
+			r.length(-1)
+		} else {
+			r.number(m.lane, 8)
+		}
 		r.number(m.pos, 8)
 	}
 }

@@ -77,20 +77,11 @@ func (t *tx) enqueue(messages []nixie.Message) ([]nixie.Receipt, error) {
 			return err
 		}, "select id from @.message where id = any($1)", uuids(given))
 	}
-	if !plain {
-		t.draw(len(messages))
-	}
 	t.clock()
 	if err := t.openQueues(names); err != nil {
 		return nil, err
 	}
-	if plain && t.anyOrdered() {
-		t.draw(len(messages))
-		if err := t.send(); err != nil {
-			return nil, err
-		}
-	}
-	e := &enqueuing{tx: t, receipts: make([]nixie.Receipt, len(messages)), fresh: make([]*message, len(messages)), existing: existing}
+	e := &enqueuing{tx: t, receipts: make([]nixie.Receipt, len(messages)), fresh: make([]*message, len(messages)), existing: existing, streams: map[streamKey]streamRow{}}
 	streams := map[streamKey]bool{}
 	for i := range messages {
 		m := &messages[i]
@@ -106,14 +97,21 @@ func (t *tx) enqueue(messages []nixie.Message) ([]nixie.Receipt, error) {
 	}
 	if e.replaces {
 		e.openHolders(messages, streams)
-	} else {
-		t.openStreams(streams)
+	} else if len(streams) > 0 {
+		queues, names := streamArgs(streams)
+		t.openStreams(func(own streamKey, s streamRow) { e.streams[own] = s }, "select * from unnest($1::int[], $2::text[])", queues, names)
 	}
-	if len(streams) > 0 { // places in a stream are drawn under its lock
+	if !plain || t.anyOrdered() { // places in a stream are drawn under its lock
 		t.draw(len(messages))
 	}
 	if err := t.send(); err != nil {
 		return nil, err
+	}
+	if len(t.places) > 0 { // those of a call stand in its order
+		for _, m := range e.fresh {
+			m.pos = t.nextPlace()
+			m.place = m.pos
+		}
 	}
 	if err := e.claimKeys(messages); err != nil {
 		return nil, err
@@ -121,15 +119,11 @@ func (t *tx) enqueue(messages []nixie.Message) ([]nixie.Receipt, error) {
 	return e.receipts, e.accept(messages)
 }
 
-// newMessage is a message as it is taken in, with a place of its own.
+// newMessage is a message as it is taken in.
 func (t *tx) newMessage(q *queueRow, given *nixie.Message) *message {
 	m := &message{
 		queue: q.n, q: q, id: given.ID, mtype: given.Type, key: given.Key, stream: given.Stream, dedupe: given.DedupeKey,
 		priority: given.Priority, hash: nixie.HashBody(given.Body), generation: 1, due: t.now, in: inFresh,
-	}
-	if len(t.places) > 0 { // those of a call stand in its order
-		m.pos = t.nextPlace()
-		m.place = m.pos
 	}
 	if q.settings.Ordered() || !mayBePlain(given) {
 		m.in = nowhere
@@ -167,6 +161,8 @@ type enqueuing struct {
 	fresh    []*message // nil for those that are duplicates
 	existing map[nixie.ID]bool
 	replaces bool // some of them take the place of who holds their key
+	streams  map[streamKey]streamRow
+	firsts   map[streamKey]*message // the first that goes by the lane of its stream
 }
 
 // claimKeys takes the dedupe keys of the messages, or answers with who holds them.
@@ -304,8 +300,8 @@ func (e *enqueuing) accept(messages []nixie.Message) error {
 		seen[m.id] = true
 		e.receipts[i].ID = m.id
 		if m.stream != "" && m.q.settings.Ordered() {
-			m.ordered, m.rank, m.state = true, e.nextPlace(), stBehind
-			e.stir(m.queue, m.stream)
+			m.ordered, m.rank, m.state = true, m.pos, stBehind
+			e.join(m, &messages[i])
 		} else if m.due <= e.now {
 			e.wake(m.q.name)
 		}
@@ -314,6 +310,7 @@ func (e *enqueuing) accept(messages []nixie.Message) error {
 	if err := e.insertMessages(list, given, func(*nixie.Message) int64 { return e.now }); err != nil {
 		return err
 	}
+	e.openLanes()
 	for _, m := range list {
 		if m.in == nowhere {
 			e.touch(m)
@@ -335,16 +332,16 @@ func (t *tx) insertMessages(list []*message, given []*nixie.Message, enqueued fu
 		return nil
 	}
 	text := func(of func(*nixie.Message) string) []string { return eachOf(given, of) }
-	t.run(`insert into @.message (pos, apart, id, queue, type, key, stream, dedupe, priority, body, hash, headers, origin, enqueued, expires)
-		select case pos when 0 then nextval('@.place') else pos end, apart, id, queue, type, nullif(key, ''), nullif(stream, ''), nullif(dedupe, ''), priority, body, hash, nullif(headers, ''), nullif(origin, ''), enqueued, expires
-		from unnest($1::bigint[], $2::uuid[], $3::int[], $4::text[], $5::text[], $6::text[], $7::text[], $8::smallint[], $9::bytea[], $10::bytea[], $11::text[], $12::text[], $13::bigint[], $14::bigint[], $15::boolean[])
-		u (pos, id, queue, type, key, stream, dedupe, priority, body, hash, headers, origin, enqueued, expires, apart)`,
+	t.run(`insert into @.message (pos, apart, lane, id, queue, type, key, stream, dedupe, priority, body, hash, headers, origin, enqueued, expires)
+		select case pos when 0 then nextval('@.place') else pos end, apart, nullif(lane, 0), id, queue, type, nullif(key, ''), nullif(stream, ''), nullif(dedupe, ''), priority, body, hash, nullif(headers, ''), nullif(origin, ''), enqueued, expires
+		from unnest($1::bigint[], $2::uuid[], $3::int[], $4::text[], $5::text[], $6::text[], $7::text[], $8::smallint[], $9::bytea[], $10::bytea[], $11::text[], $12::text[], $13::bigint[], $14::bigint[], $15::boolean[], $16::bigint[])
+		u (pos, id, queue, type, key, stream, dedupe, priority, body, hash, headers, origin, enqueued, expires, apart, lane)`,
 		columnOf(list, func(m *message) int64 { return m.pos }), columnOf(list, func(m *message) [16]byte { return m.id }), columnOf(list, func(m *message) int64 { return m.queue }),
 		text(func(m *nixie.Message) string { return m.Type }), text(func(m *nixie.Message) string { return m.Key }),
 		text(func(m *nixie.Message) string { return m.Stream }), text(func(m *nixie.Message) string { return m.DedupeKey }),
 		columnOf(list, func(m *message) int64 { return int64(m.priority) }), eachOf(given, func(m *nixie.Message) []byte { return notNull(m.Body) }),
 		columnOf(list, func(m *message) []byte { return m.hash[:] }),
 		text(func(m *nixie.Message) string { return toJSON(len(m.Headers) == 0, m.Headers) }), text(func(m *nixie.Message) string { return toJSON(m.Origin == nil, m.Origin) }),
-		eachOf(given, enqueued), eachOf(given, func(m *nixie.Message) int64 { return nanos(m.ExpiresAt) }), columnOf(list, func(m *message) bool { return m.in == nowhere }))
+		eachOf(given, enqueued), eachOf(given, func(m *nixie.Message) int64 { return nanos(m.ExpiresAt) }), columnOf(list, (*message).isApart), columnOf(list, func(m *message) int64 { return m.lane }))
 	return nil
 }

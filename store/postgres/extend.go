@@ -25,6 +25,7 @@ func (s *Store) Extend(ctx context.Context, deliveries []*nixie.Delivery, lease 
 		}
 		until := t.now + int64(lease)
 		members := map[int64][]*message{}
+		var streams []int64 // whose lanes they are from
 		seen := map[*message]bool{}
 		for i, d := range deliveries {
 			var m *message
@@ -38,7 +39,14 @@ func (s *Store) Extend(ctx context.Context, deliveries []*nixie.Delivery, lease 
 				continue
 			}
 			m.until = until
+			if m.in == offLane && len(m.steps) == 0 {
+				streams = append(streams, m.inStream)
+				continue
+			}
 			t.touch(m)
+		}
+		if len(streams) > 0 {
+			t.run("update @.stream set until = $2 where n = any($1)", streams, until)
 		}
 		t.extendBatches(members, until)
 		return nil

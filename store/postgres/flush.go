@@ -22,6 +22,8 @@ type flush struct {
 	counts   map[logged]int64
 	apart    []int64         // messages that no range hands out any more
 	settled  map[int64]int64 // how many members of which batch
+	skipped  []int64         // messages that lanes pass by
+	left     []int64         // streams whose leases of lanes are over
 }
 
 // touch notes that a message changed.
@@ -41,6 +43,7 @@ func (t *tx) flush() {
 	w := &t.work
 	t.flushMessages()
 	t.flushRanges()
+	t.flushLanes()
 	t.flushMoves()
 	t.flushFailures()
 	t.flushLetters()
@@ -71,6 +74,12 @@ func (t *tx) flushMessages() {
 				t.work.settled = map[int64]int64{}
 			}
 			t.work.settled[m.batch]++
+		case m.in == inLane:
+			t.work.skipped = append(t.work.skipped, m.pos)
+			t.stir(m.queue, m.stream)
+		case m.in == offLane:
+			t.work.left = append(t.work.left, m.inStream)
+			t.stir(m.queue, m.stream)
 		}
 		switch {
 		case to == inLog:

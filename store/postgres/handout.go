@@ -6,14 +6,15 @@ package postgres
 // carry.
 
 // handouts are those statements, for the schema of a store.
-type handouts struct{ loose, ordered string }
+type handouts struct{ loose, lanes, ordered string }
 
 func (s *Store) makeHandouts() handouts {
-	return handouts{s.named(claimLoose()), s.named(claimOrdered())}
+	return handouts{s.named(claimLoose()), s.named(claimLanes()), s.named(claimOrdered())}
 }
 
 // isVoid is the condition that leases have to be ended first, at the time c.now.
-const isVoid = `(exists (select from @.pending where until > 0 and until <= c.now) or exists (select from @.batch where until <= c.now) or exists (select from @.owner o where ` + deadOwner + `))`
+const isVoid = `(exists (select from @.pending where until > 0 and until <= c.now) or exists (select from @.batch where until <= c.now)
+	or exists (select from @.stream where until > 0 and until <= c.now) or exists (select from @.owner o where ` + deadOwner + `))`
 
 // carried are the columns of a message m that a delivery carries, and apart those of
 // its row p.
@@ -74,6 +75,30 @@ const members = `select b.n, b.claimed, b.until, m.pos, m.id, m.type, m.body, m.
 	from @.batch b cross join lateral (select * from @.message m
 		where m.queue = b.queue and not m.apart and (m.tx, m.pos) > (b.after_tx, b.after) order by m.tx, m.pos limit b.members) m
 	where b.n between $1::bigint + 1 and $2 order by b.n`
+
+// anyRows is the condition that queue $1 has rows that are not handed out and not
+// behind others.
+const anyRows = `(exists (select from @.pending where queue = $1 and state = 0 and crashes > 0) or exists (select from @.pending where queue = $1 and state = 0 and crashes = 0 and stream is null)
+	or exists (select from @.pending where queue = $1 and state = 0 and crashes = 0 and stream is not null))`
+
+// claimLanes claims what lanes of queue $1 have ready, but not what comes after the
+// first $3 of all that may go, nor beside a suspect. $8 says whether there are others.
+// Streams are changed where they were found: one that changed since the statement began
+// is passed by, as its message may not be seen.
+func claimLanes() string {
+	return `with others as materialized (select due - priority * $4::bigint as turn, place, crashes > 0 as suspect from (
+			select x.* from generate_series(-4, 4) as pr (priority) cross join lateral (
+				(select p.due, p.priority, p.place, p.crashes from @.pending p where p.queue = $1 and p.state = 0 and p.crashes = 0 and p.priority = pr.priority::smallint and p.due <= $2 and p.stream is null order by p.due, p.place limit $3)
+				union all (select p.due, p.priority, p.place, p.crashes` + inStreams + ` and p.crashes = 0 and p.stream is not null and p.priority = pr.priority::smallint order by p.due, p.place limit $3)) x
+			union all (select p.due, p.priority, p.place, p.crashes from @.pending p where p.queue = $1 and p.state = 0 and p.crashes > 0 and p.due <= $2 and p.stream is null and not $7 limit 1)
+			union all (select p.due, p.priority, p.place, p.crashes` + inStreams + ` and p.crashes > 0 and not $7 limit 1)) o where $8::boolean),
+	lane as materialized (select s.ctid as row, s.due, s.ready from @.stream s where s.queue = $1 and s.ready > 0 and s.due <= $2 and not exists (select from others where suspect)
+		order by s.due, s.ready limit $3 for update skip locked),
+	picked as materialized (select row from (select row, due as turn, ready as place from lane union all select null, turn, place from others) x order by turn, place limit $3),
+	taken as (update @.stream s set at = s.ready, top = s.ready, ready = 0, due = 0, owner = $5, until = $6, claimed = $2 where s.ctid = any(array(select row from picked)) returning s.n, s.at)
+	select t.n, t.at, m.id, m.type, m.body, m.hash, m.enqueued, m.expires, m.key, m.stream, m.headers, m.origin
+	from taken t cross join lateral (select * from @.message m where m.pos = t.at limit 1) m`
+}
 
 // claimOrdered claims messages of a queue with streams, those of a stream together
 // with its row: $2 is now, $6 the end of the leases, the others as for claimLoose.

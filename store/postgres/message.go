@@ -29,6 +29,8 @@ const (
 	inLog
 	inRange // no row but that of the batch
 	inFresh // none at all: no range has reached it
+	inLane  // likewise that of its stream
+	offLane // no row but that of its stream, which handed it out
 )
 
 // message is what a call knows of a message that it works on, and what becomes of
@@ -59,6 +61,7 @@ type message struct {
 	steps       []string
 	ordered     bool  // part of an ordered stream
 	inStream    int64 // the number of that, as read
+	lane        int64 // likewise, of a new one that goes by its lane
 	rank        int64
 	mayPass     bool
 	gap         bool
@@ -86,6 +89,9 @@ func (m *message) shown() nixie.State {
 	}
 	return states[m.state]
 }
+
+// isApart reports whether ranges pass it by.
+func (m *message) isApart() bool { return m.in == nowhere || m.in == inLane }
 
 // onItsWay reports whether it has not ended.
 func (m *message) onItsWay() bool {
@@ -142,6 +148,9 @@ func (t *tx) keep(r row) error {
 // ofIDs is the condition that something is about the messages whose IDs are the
 // first argument.
 const ofIDs = " = any(array(select pos from @.message where id = any($1::uuid[])))"
+
+// streamsOf finds the streams of these messages.
+const streamsOf = "select stream from @.pending where pos" + ofIDs + " and stream is not null union select lane from @.message where id = any($1::uuid[]) and lane is not null"
 
 // locks are what a transaction has locked before it read anything; cursors by their
 // queue.
@@ -204,7 +213,7 @@ func (t *tx) lockRanges(ids [][16]byte) {
 
 // holdRows locks the rows of messages, and reads what is known of them.
 func (t *tx) holdRows(ids [][16]byte, told bool) {
-	t.lock(&t.locked.streams, "select n from @.stream where n = any(array(select stream from @.pending where pos"+ofIDs+" and stream is not null)) order by queue, name for update", ids)
+	t.lock(&t.locked.streams, "select n from @.stream where n = any(array("+streamsOf+")) order by queue, name for update", ids)
 	t.holdRest(ids, told)
 }
 

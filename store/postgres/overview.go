@@ -87,7 +87,9 @@ func (t *tx) countWaiting(infos map[int64]*nixie.QueueInfo) {
 					where h.pos <> p.pos and h.due <= $1 and not exists (select from @.letter l where l.stream = p.stream and l.blocks and l.rank < h.rank)) then 1
 				else 0 end as kind
 			from @.pending p
-			union all select queue, enqueued, 0 from @.fresh) w group by 1, 2, 3
+			union all select queue, enqueued, 0 from @.fresh
+			union all select queue, enqueued, case when enqueued > $1 then 2 when ready then 0 else 1 end from @.follower
+			union all select queue, 0, 3 from @.stream where until > 0) w group by 1, 2, 3
 		union all select queue, 3, 0, sum(remains)::bigint, 0, 0 from @.batch group by queue`, t.now, ends)
 }
 

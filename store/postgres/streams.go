@@ -10,15 +10,15 @@ import (
 
 // streamView is a query for streams s as they stand at the moment $1; more follows.
 const streamView = `select s.queue_name, s.name, s.blocked::int, s.due, s.n,
-	(select count(*) from @.pending p where p.stream = s.n), (select count(*) from @.pending p where p.stream = s.n and p.may_pass), (select count(*) from @.letter l where l.stream = s.n),
+	(select count(*) from @.pending p where p.stream = s.n) + (select count(*) from @.follower f where f.stream = s.n) + (s.until > 0)::int, (select count(*) from @.pending p where p.stream = s.n and p.may_pass), (select count(*) from @.letter l where l.stream = s.n),
 	case when leased.pos is not null then 'leased' when blocker.pos is not null then 'blocked' when first.pos is null then 'idle' when first.due > $1 then 'waiting' else 'ready' end,
 	case when leased.pos is null and blocker.pos is null and first.due > $1 then first.due else 0 end, case when leased.pos is null then blocker.id end,
 	c.id, coalesce(c.attempts, 0), coalesce(` + newestText + `, ''), coalesce((select o.name from @.owner o where o.n = c.owner), '')
-	from (select s.*, q.name as queue_name, q.strict from @.stream s join @.queue q on q.n = s.queue where %s) s
-	left join lateral (select p.pos from @.pending p where p.stream = s.n and p.stream is not null and p.state = 1 limit 1) leased on true ` + firstOf + `
+	from (select s.*, q.name as queue_name, q.strict from @.stream s join @.queue q on q.n = s.queue where %s order by s.blocked desc, s.due desc, s.n limit $2) s
+	` + leasedOf + ` ` + firstOf + `
 	left join lateral (select l.pos, l.id from @.letter l where l.stream = s.n and l.blocks and (first.pos is null or l.rank < first.rank) order by l.rank limit 1) blocker on true
 	left join @.current c on c.pos = coalesce(leased.pos, blocker.pos, first.pos)
-	order by s.blocked desc, s.due desc, s.n limit $2`
+	order by s.blocked desc, s.due desc, s.n`
 
 // readStreams reads streams with the cursors of their places.
 func (t *tx) readStreams(list *[]store.Stream, cursors *[]string, where string, limit int, args ...any) {
@@ -132,6 +132,7 @@ func (t *tx) unblock(u *store.Unblocking) (n int64, err error) {
 	case !u.Mark:
 		t.read(count, "update @.letter set blocks = false where n = any(array(select n from @.letter where stream = $1 and blocks order by n for update)) returning n", stream)
 	case q.settings.Order == nixie.OrderStrict:
+		t.enterAll("s.n = $1", stream)
 		t.read(count, "update @.pending p set may_pass = true where stream = $1 and state <> 1 and not may_pass and pos is distinct from (select pos from @.message where id = $2) returning pos", stream, [16]byte(head))
 	}
 	if err := t.send(); err != nil {

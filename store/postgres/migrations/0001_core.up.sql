@@ -1,10 +1,12 @@
 -- A message is one row of `message`, written once. A plain one (no stream, delay,
 -- priority or dedupe key) is handed out by range: the cursor of its queue moves past
 -- it, and one row of `batch` is the lease of all in between. When it succeeds a row
--- of `log` says so. Any other message, and a plain one that failed, was given back or
--- changed by hand, is `apart`: it has a row of `pending`, which claims, retries and
--- releases change, until it ends and a row of `log` comes. A redrive goes the way
--- back. So what changes is small, and what is large does not change.
+-- of `log` says so. One that is plain but for its strict stream is in a `lane`: the row
+-- of its stream hands it out when it is the next, and is its lease. Any other message,
+-- and one of these that failed, was given back or changed by hand, has a row of
+-- `pending`, which claims, retries and releases change, until it ends and a row of
+-- `log` comes. A redrive goes the way back. So what changes is small, and what is
+-- large does not change.
 --
 -- `pos` is a message's own number, in the order messages came. `place` is where it
 -- stands among those of its queue, and `rank` among those of its stream: later
@@ -50,12 +52,14 @@ create table @.message (
   origin   text,
   enqueued bigint   not null,
   expires  bigint   not null,
-  apart    boolean  not null default false   -- ranges pass it by
+  apart    boolean  not null default false,  -- ranges pass it by
+  lane     bigint                            -- the stream that hands it out, if it goes by that
 );
 
 alter table @.message alter body set storage external;
 create unique index message_id     on @.message (id);
 create index        message_range  on @.message (queue, tx, pos) where not apart;
+create index        message_lane   on @.message (lane, pos) where lane is not null;
 create index        message_key    on @.message (key) where key is not null;
 create index        message_origin on @.message using hash (origin) where origin is not null;
 
@@ -132,6 +136,11 @@ create index pending_passing on @.pending (stream, due, rank) where may_pass;
 
 -- The streams of ordered queues that have messages on their way or unresolved
 -- letters. Whoever changes what is in a stream holds the lock of its row.
+--
+-- A strict stream has a lane: those of its messages that have no row of their own and
+-- that it has not reached. It hands them out while there is nothing else in it; when
+-- there is, the stream is mixed, and the next of the lane gets a row when its turn
+-- comes.
 create table @.stream (
   n       bigint  generated always as identity primary key,
   queue   integer not null,
@@ -139,10 +148,17 @@ create table @.stream (
   top     bigint  not null default 0,       -- highest rank that was handed out
   blocked boolean not null default false,   -- a dead message holds it up
   due     bigint  not null default 0,       -- when its next message may go, 0 is at once
+  mixed   boolean not null default false,   -- it has rows of pending or letters, or was overtaken
+  ready   bigint  not null default 0,       -- the message of the lane that may be handed out, else 0
+  at      bigint  not null default 0,       -- up to where the lane was handed out
+  owner   integer not null default 0,       -- of the lease of the message at that place, else 0
+  until   bigint  not null default 0,
+  claimed bigint  not null default 0,
   unique (name, queue)                      -- in this order: a name says more than a queue
-);
+) with (fillfactor = 70, autovacuum_vacuum_scale_factor = 0.02, autovacuum_vacuum_cost_delay = 0);
 
-create index stream_urgency on @.stream (queue, blocked desc, due desc, n);
+create index stream_ready on @.stream (queue, due, ready) where ready > 0;
+create index stream_lease on @.stream (until)             where until > 0;
 
 create table @.log (
   pos        bigint   primary key,
@@ -346,25 +362,31 @@ from @.batch b cross join lateral (
 where (m.tx, m.pos) <= (b.last_tx, b.last)
   and not exists (select from @.log l where l.pos = m.pos) and not exists (select from @.pending p where p.pos = m.pos);
 
+-- The messages of lanes that have not been handed out.
+create view @.follower as
+select m.queue, s.n as stream, m.pos, m.enqueued, m.pos = s.ready as ready
+from @.stream s cross join lateral (select * from @.message m where m.lane = s.n and m.pos > s.at order by m.pos) m;
+
 -- What is known of a message now, whichever way it is kept: 1 in pending, 2 in log,
--- 3 in a batch, 4 before all ranges, null if it is lost.
+-- 3 in a batch, 4 before all ranges, 5 in a lane, 6 handed out of one, null if it is
+-- lost.
 create view @.current as
 select m.pos, m.queue, q.name as queue_name, m.id, m.type, m.key, m.stream, m.dedupe, m.priority, m.hash, m.headers, m.origin, m.enqueued, m.expires,
-       case when p.pos is not null then 1 when l.pos is not null then 2 when b.n is not null then 3 when not m.apart then 4 end as lies,
+       case when p.pos is not null then 1 when l.pos is not null then 2 when b.n is not null then 3 when not m.apart then 4 when m.pos > s.at then 5 when m.pos = s.at then 6 end as lies,
        b.n as batch,
-       case when p.pos is not null then case p.state when 6 then 0 else p.state end when l.pos is not null then l.state when b.n is not null then 1 when not m.apart then 0 end as state,
-       p.state as stands,
-       case when p.pos is not null then p.due when l.pos is null and b.n is null then m.enqueued else 0 end as due,
+       case when p.pos is not null then case p.state when 6 then 0 else p.state end when l.pos is not null then l.state when b.n is not null then 1 when not m.apart or m.pos > s.at then 0 when m.pos = s.at then 1 end as state,
+       case when p.pos is not null then p.state when m.pos > s.at then 6 end as stands,
+       case when p.pos is not null then p.due when l.pos is null and b.n is null and m.pos is distinct from s.at then m.enqueued else 0 end as due,
        coalesce(p.place, m.pos) as place,
-       coalesce(p.attempts, l.attempts, case when l.pos is not null or b.n is not null then 1 else 0 end) as attempts,
-       coalesce(p.deliveries, l.deliveries, case when l.pos is not null or b.n is not null then 1 else 0 end) as deliveries,
+       coalesce(p.attempts, l.attempts, case when l.pos is not null or b.n is not null or m.pos = s.at then 1 else 0 end) as attempts,
+       coalesce(p.deliveries, l.deliveries, case when l.pos is not null or b.n is not null or m.pos = s.at then 1 else 0 end) as deliveries,
        coalesce(p.crashes, l.crashes, 0) as crashes,
        coalesce(p.generation, l.generation, 1) as generation,
        coalesce(p.redrives, l.redrives, 0) as redrives,
-       coalesce(p.number, l.number, case when l.pos is not null or b.n is not null then 1 else 0 end) as number,
-       coalesce(p.owner, b.owner, 0) as owner, coalesce(p.until, b.until, 0) as until, coalesce(p.claimed, b.claimed, 0) as claimed,
-       coalesce(p.received, l.received, b.claimed, 0) as received,
-       p.abandoned, coalesce(p.steps, l.steps) as steps, p.stream as in_stream, coalesce(p.rank, 0) as rank,
+       coalesce(p.number, l.number, case when l.pos is not null or b.n is not null or m.pos = s.at then 1 else 0 end) as number,
+       coalesce(p.owner, b.owner, case m.pos when s.at then s.owner end, 0) as owner, coalesce(p.until, b.until, case m.pos when s.at then s.until end, 0) as until, coalesce(p.claimed, b.claimed, case m.pos when s.at then s.claimed end, 0) as claimed,
+       coalesce(p.received, l.received, b.claimed, case m.pos when s.at then s.claimed end, 0) as received,
+       p.abandoned, coalesce(p.steps, l.steps) as steps, coalesce(p.stream, s.n) as in_stream, coalesce(p.rank, case when s.n is not null then m.pos else 0 end) as rank,
        coalesce(l.ended, 0) as ended, coalesce(p.may_pass, false) as may_pass, coalesce(p.gap, l.gap, false) as gap,
        coalesce(p.reason, l.reason, '') as reason
 from @.message m
@@ -374,7 +396,8 @@ left join lateral (select * from @.log l where l.pos = m.pos limit 1) l on true
 left join lateral (
   select b.* from (select b.* from @.batch b where p.pos is null and l.pos is null and not m.apart
     and b.queue = m.queue and (b.after_tx, b.after) < (m.tx, m.pos) order by b.after_tx desc, b.after desc limit 1) b
-  where (b.last_tx, b.last) >= (m.tx, m.pos)) b on true;
+  where (b.last_tx, b.last) >= (m.tx, m.pos)) b on true
+left join lateral (select s.* from @.stream s where p.pos is null and l.pos is null and s.n = m.lane and (m.pos > s.at or m.pos = s.at and s.until > 0) limit 1) s on true;
 
 -- The same for people who know the tables of a transactional outbox. The status is
 -- a sum: 1 stored, 2 event stored, 4 published, 32768 failed.
@@ -411,5 +434,6 @@ from @.audit a join @.queue q on q.n = a.queue where a.event = 'purge' and a.sub
 create view @.nixie_jobs as
 select m.id, q.name as entrypoint, case w.owner when 0 then 'queued' else 'picked' end as status,
        o.seen as heartbeat, to_timestamp(greatest(w.claimed, m.enqueued) / 1e9) as updated
-from (select pos, owner, claimed from @.pending union all select pos, owner, claimed from @.member union all select pos, 0, 0 from @.fresh) w
+from (select pos, owner, claimed from @.pending union all select pos, owner, claimed from @.member union all select pos, 0, 0 from @.fresh
+  union all select at, owner, claimed from @.stream where until > 0 union all select pos, 0, 0 from @.follower) w
 join @.message m on m.pos = w.pos join @.queue q on q.n = m.queue left join @.owner o on o.n = w.owner;

@@ -1,0 +1,174 @@
+// Command kafka measures consuming from a Kafka broker: Nixie, a bare poll loop of
+// the client beneath it, and the router of Watermill, in one run and in turns. Each
+// measurement is a process of its own on a topic of its own, and is checked. The
+// README.md of the folder above says how to read it.
+package main
+
+import (
+	"context"
+	"encoding/json"
+	"flag"
+	"fmt"
+	"os"
+	"os/exec"
+	"os/signal"
+	"slices"
+	"strings"
+
+	"github.com/nixie-go/nixie/internal/testservers"
+)
+
+// target compares two measurements of a round, or one with a limit.
+type target struct {
+	name, one, other string
+	want             float64
+	limit            int64 // bytes of memory, instead of another
+}
+
+// targets lists all. Rates are divided by the other's; memory divides its limit.
+var targets = []target{
+	{name: "consume", one: "nixie", other: "raw", want: 0.8},
+	{name: "consume-of-watermill", one: "nixie", other: "watermill", want: 3},
+	{name: "retries-1", one: "nixie-retries", other: "nixie", want: 0.85},
+	{name: "letters-100", one: "nixie-letters", other: "produce", want: 0.5},
+	{name: "memory-of-10-MB", one: "nixie-large", want: 1, limit: 200 << 20},
+}
+
+type options struct {
+	records, rounds int
+	only, profile   string
+	report          bool
+}
+
+func main() {
+	if len(os.Args) == 3 && os.Args[1] == childFlag {
+		exit(measureAsChild(os.Args[2]))
+		return
+	}
+	var o options
+	flag.IntVar(&o.records, "size", 400_000, "records of a measurement; slow ones take a tenth")
+	flag.IntVar(&o.rounds, "rounds", 5, "rounds")
+	flag.StringVar(&o.only, "scenarios", "", "measurements to run, by commas (default all)")
+	flag.StringVar(&o.profile, "cpuprofile", "", "write a profile of the last measurement to this file")
+	flag.BoolVar(&o.report, "report", false, "exit with 0 also when a target is short")
+	flag.Parse()
+	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt)
+	defer stop()
+	exit(compare(ctx, o))
+}
+
+func exit(err error) {
+	if err != nil {
+		fmt.Fprintln(os.Stderr, "bench:", err)
+		os.Exit(1)
+	}
+}
+
+// compare runs all measurements in rounds and prints the targets.
+func compare(ctx context.Context, o options) (err error) {
+	server, err := testservers.MakeKafka(ctx)
+	if err != nil {
+		return err
+	}
+	defer func() { exit(server.Stop()) }()
+	results := map[string][]result{}
+	for round := range o.rounds {
+		for n := range measurements {
+			m := &measurements[(n+round)%len(measurements)]
+			if o.only != "" && !slices.Contains(strings.Split(o.only, ","), m.name) {
+				continue
+			}
+			r, err := measure(ctx, server.Seed, m, o)
+			if err != nil {
+				return fmt.Errorf("%s: %w", m.name, err)
+			}
+			results[m.name] = append(results[m.name], r)
+			fmt.Fprintf(os.Stderr, "round %d %s: %.0f/s\n", round+1, m.name, r.rate())
+		}
+	}
+	return report(results, o)
+}
+
+func report(results map[string][]result, o options) error {
+	fmt.Printf("%-15s %10s %12s %10s\n", "", "1/s", "CPU µs each", "peak MiB")
+	for _, m := range measurements {
+		if list := results[m.name]; len(list) > 0 {
+			fmt.Printf("%-15s %10.0f %12.2f %10.1f   %s\n", m.name, median(list, result.rate), median(list, result.cpuEach), median(list, result.peak)/(1<<20), m.what)
+		}
+	}
+	fmt.Println()
+	short := 0
+	for _, t := range targets {
+		list := t.ratios(results)
+		if len(list) == 0 {
+			continue
+		}
+		ratio, word := middle(list), "ok"
+		if ratio < t.want {
+			word = "short"
+			short++
+		}
+		fmt.Printf("target %s %.2f want %.2f %s\n", t.name, ratio, t.want, word)
+	}
+	if short > 0 && !o.report {
+		return fmt.Errorf("%d targets are short", short)
+	}
+	return nil
+}
+
+// ratios are those of each round: above 1 is better.
+func (t *target) ratios(results map[string][]result) (list []float64) {
+	one, other := results[t.one], results[t.other]
+	for n := range one {
+		switch {
+		case t.limit > 0:
+			list = append(list, float64(t.limit)/one[n].peak())
+		case n < len(other):
+			list = append(list, one[n].rate()/other[n].rate())
+		}
+	}
+	return list
+}
+
+func median(list []result, of func(result) float64) float64 {
+	values := make([]float64, len(list))
+	for n := range list {
+		values[n] = of(list[n])
+	}
+	return middle(values)
+}
+
+func middle(list []float64) float64 {
+	sorted := slices.Sorted(slices.Values(list))
+	n := len(sorted)
+	return (sorted[(n-1)/2] + sorted[n/2]) / 2
+}
+
+// childFlag makes this program the child that measures.
+const childFlag = "-child"
+
+// measure lets a process of its own measure on a topic that is filled before.
+func measure(ctx context.Context, seed string, m *measurement, o options) (r result, err error) {
+	c, err := prepare(ctx, seed, m, o)
+	if err != nil {
+		return r, err
+	}
+	text, err := json.Marshal(c)
+	if err != nil {
+		return r, err
+	}
+	own, err := os.Executable()
+	if err != nil {
+		return r, err
+	}
+	cmd := exec.CommandContext(ctx, own, childFlag, string(text))
+	cmd.Stderr = os.Stderr
+	out, err := cmd.Output()
+	if err != nil {
+		return r, err
+	}
+	if err := json.Unmarshal(out, &r); err != nil {
+		return r, err
+	}
+	return r, clean(ctx, &c, m)
+}

@@ -1,0 +1,215 @@
+package brokertest
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"strconv"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/nixie-go/nixie"
+	"github.com/nixie-go/nixie/broker"
+	"github.com/nixie-go/nixie/policy"
+)
+
+// stages are two for what has to go through both, and short.
+func stages() []broker.Stage {
+	return []broker.Stage{{Channel: "{source}.retry.50ms", Delay: 50 * time.Millisecond}, {Channel: "{source}.retry.200ms", Delay: 200 * time.Millisecond}}
+}
+
+// joinStages adds a consumer with stages. Where there are none the test is skipped.
+func joinStages(t *testing.T, bed Bed, list ...broker.Stage) broker.Driver {
+	t.Helper()
+	d := bed.Join(t, list...)
+	t.Cleanup(func() {
+		ctx, cancel := context.WithTimeout(context.Background(), patience)
+		defer cancel()
+		if err := d.Close(ctx); err != nil && nixie.CodeOf(err) != nixie.CodeUnavailable {
+			t.Error(err)
+		}
+	})
+	if len(d.Features().Stages) == 0 {
+		t.Skip("this broker has no stages")
+	}
+	return d
+}
+
+// What is published on a stage comes when it is due, no sooner, in its order, and
+// holds up nothing else.
+func stagesKeepBack(t *testing.T, bed Bed) {
+	const n, delay = 4, 500 * time.Millisecond
+	soon, never := broker.Stage{Channel: "{source}.retry.500ms", Delay: delay}, broker.Stage{Channel: "{source}.retry.1h", Delay: time.Hour}
+	d := joinStages(t, bed, soon, never)
+	due := map[string]time.Time{}
+	publish := func(stage broker.Stage, value string) {
+		at := time.Now().Add(stage.Delay).Truncate(time.Millisecond)
+		due[value] = at
+		all(t, d.Publish(limited(t), []broker.Publication{{
+			Channel: stage.Of(bed.Source()), Key: []byte("one"), Value: []byte(value),
+			Headers: []broker.Header{{Name: broker.HeaderDue, Value: strconv.AppendInt(nil, at.UnixMilli(), 10)}},
+		}}))
+	}
+	publish(never, "never")
+	for i := range n {
+		publish(soon, fmt.Sprint("late ", i))
+	}
+	bed.Produce(t, broker.Publication{Channel: bed.Source(), Value: []byte("now")})
+	got := receive(t, d, n+1)
+	var late []string
+	for _, r := range got {
+		at, staged := due[string(r.Value)]
+		if early := time.Until(at); staged && early > 0 {
+			t.Errorf("%q came %s early", r.Value, early)
+		}
+		if staged {
+			late = append(late, string(r.Value))
+		}
+		if want := map[bool]string{true: bed.Source()}[staged]; r.Source != want {
+			t.Errorf("%q of %s says that it came from %q", r.Value, r.Channel, r.Source)
+		}
+	}
+	if len(late) != n || d.Features().Ordered && !slices.IsSorted(late) {
+		t.Errorf("came late: %q", late)
+	}
+	all(t, d.Ack(t.Context(), got))
+}
+
+// A retry waits on the first stage that takes as long as it is to wait, and comes
+// back as the same message, which goes on counting; its letter knows where it came
+// from first and what went wrong each time.
+func stageToStage(t *testing.T, bed Bed) {
+	d := joinStages(t, bed, stages()...)
+	sent := oddities()
+	for i := range sent {
+		sent[i].Channel = bed.Source()
+	}
+	bed.Produce(t, sent...)
+	var mu sync.Mutex
+	seen := map[nixie.ID][]int{}
+	s := begin(t, d, plan{
+		policy: policy.Config{MaxAttempts: 4, Backoff: policy.Backoff{Formula: policy.List, Base: 1, Delays: []time.Duration{20 * time.Millisecond, 100 * time.Millisecond, time.Second}, Min: 10 * time.Millisecond, Jitter: policy.JitterNone}},
+		handle: func(_ context.Context, d *nixie.Delivery) error {
+			mu.Lock()
+			defer mu.Unlock()
+			seen[d.ID] = append(seen[d.ID], d.Attempts)
+			if d.Queue != bed.Source() || d.Origin.Channel != bed.Source() {
+				t.Errorf("queue %s, origin %+v", d.Queue, d.Origin)
+			}
+			return fmt.Errorf("attempt %d", d.Attempts)
+		},
+	})
+	s.until(t, "all are dead", func() bool { return s.settled[nixie.Bury] == len(sent) })
+	s.end(t)
+	for id, attempts := range seen {
+		if fmt.Sprint(attempts) != "[1 2 3 4]" {
+			t.Errorf("%s: attempts %v", id, attempts)
+		}
+	}
+	if len(seen) != len(sent) {
+		t.Errorf("%d messages of %d", len(seen), len(sent))
+	}
+	for n, want := range []int{1, 2} {
+		name := stages()[n].Of(bed.Source())
+		if got := len(bed.Records(t, name)); got != want*len(sent) {
+			t.Errorf("%d were on %s, want %d", got, name, want*len(sent))
+		}
+	}
+	lettersOfStages(t, bed, sent)
+}
+
+// lettersOfStages looks at the letters of what has died after four attempts.
+func lettersOfStages(t *testing.T, bed Bed, sent []broker.Publication) {
+	t.Helper()
+	first := bed.Records(t, bed.Source())
+	places := map[string]bool{}
+	for _, r := range first {
+		places[fmt.Sprint(r.Partition, "/", r.Offset)] = true
+	}
+	list := bed.Records(t, letters(bed))
+	if len(list) != len(sent) {
+		t.Fatalf("%d letters of %d", len(list), len(sent))
+	}
+	for _, l := range list {
+		place := header(&l, broker.HeaderPartition) + "/" + header(&l, broker.HeaderOffset)
+		if header(&l, broker.HeaderTopic) != bed.Source() || !places[place] && first[0].Offset >= 0 || header(&l, broker.HeaderAttempts) != "4" || header(&l, broker.HeaderDue) != "" {
+			t.Errorf("headers %q", l.Headers)
+		}
+		delete(places, place)
+		if history := header(&l, broker.HeaderHistory); !containsAll(history, "attempt 1", "attempt 2", "attempt 3", "attempt 4") {
+			t.Errorf("history %s", history)
+		}
+		found := false
+		for n := range sent {
+			found = found || sameLetter(&sent[n], &l)
+		}
+		if !found {
+			t.Errorf("letter with key %q is not what was sent: %q", l.Key, l.Headers)
+		}
+	}
+}
+
+// As long as a retry is not on its stage its record is not done with.
+func noAckBeforeTheRetry(t *testing.T, bed Bed) {
+	fails := plan{
+		policy: policy.Config{Backoff: policy.Backoff{Formula: policy.Fixed, Base: 10 * time.Millisecond, Jitter: policy.JitterNone}},
+		handle: func(_ context.Context, d *nixie.Delivery) error {
+			if d.Attempts == 1 {
+				return errBoom
+			}
+			return nil
+		},
+	}
+	const n = 5
+	first := &cut{Driver: bed.Join(t, stages()...), pub: nixie.Errorf(nixie.CodeUnavailable, "no retries now")}
+	if len(first.Features().Stages) == 0 {
+		t.Skip("this broker has no stages")
+	}
+	bed.Produce(t, numbered(bed, n)...)
+	s := begin(t, first, fails)
+	s.until(t, "all were refused", func() bool { return s.refused >= n })
+	first.crash(t, bed, s)
+	s = begin(t, joinStages(t, bed, stages()...), fails)
+	s.until(t, "all succeeded", func() bool { return s.settled[nixie.Complete] == n })
+	s.end(t)
+	if s.settled[nixie.Retry] != n {
+		t.Errorf("settled %v", s.settled)
+	}
+}
+
+// Consumers that come and go while records wait on stages lose none of them.
+func stagesAreShared(t *testing.T, bed Bed) {
+	const n = 60
+	var mu sync.Mutex
+	done := map[string]bool{}
+	work := plan{
+		policy: policy.Config{Backoff: policy.Backoff{Formula: policy.Fixed, Base: 10 * time.Millisecond, Jitter: policy.JitterNone}},
+		handle: func(_ context.Context, d *nixie.Delivery) error {
+			if d.Attempts < 3 {
+				return errBoom
+			}
+			mu.Lock()
+			defer mu.Unlock()
+			done[string(d.Body)] = true
+			return nil
+		},
+	}
+	first := &cut{Driver: bed.Join(t, stages()...)}
+	if len(first.Features().Stages) == 0 {
+		t.Skip("this broker has no stages")
+	}
+	bed.Produce(t, numbered(bed, n)...)
+	one := begin(t, first, work)
+	one.until(t, "some wait", func() bool { return one.settled[nixie.Retry] > n/4 })
+	two := begin(t, joinStages(t, bed, stages()...), work)
+	one.until(t, "all wait, or went", func() bool { return one.settled[nixie.Retry] > n/2 })
+	first.crash(t, bed, one)
+	all := func() int {
+		mu.Lock()
+		defer mu.Unlock()
+		return len(done)
+	}
+	two.until(t, "all are done", func() bool { return all() == n })
+	two.end(t)
+}

@@ -1,0 +1,87 @@
+package broker
+
+import (
+	"encoding/json"
+	"strings"
+	"time"
+
+	"github.com/nixie-go/nixie"
+)
+
+// Bounds of a history that travels with a record.
+const (
+	maxStory     = 8 << 10 // bytes of all of it
+	maxStoryText = 256     // bytes of the text of one failure
+)
+
+// story is a history in a header: what is long about a failure is left out.
+type story struct {
+	Dropped  int       `json:"dropped,omitempty"`
+	Failures []chapter `json:"failures"`
+}
+
+type chapter struct {
+	nixie.Failure
+	Took time.Duration `json:"took_ns,omitempty"`
+}
+
+// history writes the failures of a message. The first one and the newest stay.
+func (w *writer) history(list []nixie.Failure, dropped int) {
+	if len(list) == 0 {
+		return
+	}
+	s := story{Dropped: dropped, Failures: make([]chapter, len(list))}
+	for n := range list {
+		f := list[n]
+		f.Text, f.Stack, f.Context, f.Steps, f.Attachments = cut(f.Text, maxStoryText), "", nil, nil, nil
+		s.Failures[n] = chapter{f, f.Took}
+	}
+	for {
+		text, err := json.Marshal(&s)
+		if err != nil {
+			return // of plain values there always is one
+		}
+		if len(text) <= maxStory {
+			w.headers = append(w.headers, Header{HeaderHistory, text})
+			return
+		}
+		if len(s.Failures) <= 2 {
+			return // names without a bound; the headers of the newest one say enough
+		}
+		s.Failures = append(s.Failures[:1], s.Failures[2:]...)
+		s.Dropped++
+	}
+}
+
+// readHistory reads what history wrote; what is no such thing says nothing.
+func readHistory(headers []Header) (list []nixie.Failure, dropped int) {
+	text, _ := last(headers, HeaderHistory)
+	var s story
+	if len(text) > maxStory || json.Unmarshal([]byte(text), &s) != nil {
+		return nil, 0
+	}
+	for n := range s.Failures {
+		f := s.Failures[n].Failure
+		f.Took, f.Text = s.Failures[n].Took, strings.ToValidUTF8(f.Text, "")
+		list = append(list, f)
+	}
+	return list, min(max(s.Dropped, 0), maxCount)
+}
+
+// steps writes the steps that are done.
+func (w *writer) steps(list []string) {
+	if len(list) == 0 {
+		return
+	}
+	if text, err := json.Marshal(list); err == nil { // a list of texts always has one
+		w.text(HeaderSteps, string(text))
+	}
+}
+
+func readSteps(text string) []string {
+	var steps []string
+	if json.Unmarshal([]byte(text), &steps) != nil || len(steps) > nixie.MaxSteps {
+		return nil
+	}
+	return steps
+}

@@ -1,0 +1,212 @@
+package cli
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"time"
+
+	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
+
+	"github.com/nixie-go/nixie"
+	"github.com/nixie-go/nixie/broker"
+	"github.com/nixie-go/nixie/internal/app"
+	"github.com/nixie-go/nixie/internal/config"
+	"github.com/nixie-go/nixie/internal/runner"
+	"github.com/nixie-go/nixie/policy"
+)
+
+// consumeFlags are the flags of nixie consume.
+type consumeFlags struct {
+	handling
+	group, letters, retry, order string
+	office, create               bool
+	idle                         time.Duration
+}
+
+// noLetters says that no channel takes letters.
+const noLetters = "none"
+
+func newConsume(g *globals) *cobra.Command {
+	f := &consumeFlags{handling: handling{globals: g}}
+	cmd := &cobra.Command{
+		Use:   "consume kafka://HOST/TOPIC --group GROUP [flags] -- COMMAND [ARG…]",
+		Short: "Run a command for each record of a topic, until stopped",
+		Long: `Runs COMMAND once for each record of a topic, in parallel, with retries, as a
+member of a consumer group, from its earliest record on. What cannot succeed goes
+to a topic of letters, byte for byte with the story of its failures in headers,
+and only then counts as consumed. Offsets are committed as far as everything
+before them is done with; a record that takes its holders with it becomes a letter
+as well. Records of one key run one after the other.
+
+The broker is kafka://[USER[:PASSWORD]@]HOST[:PORT][,HOST…]/TOPIC, and what a
+client needs to get in comes after a "?": sasl=plain, scram-sha-256 or
+scram-sha-512, tls=true, ca=FILE, cert=FILE, key=FILE, client_id=NAME. User and
+password may also be in $NIXIE_KAFKA_USER and $NIXIE_KAFKA_PASSWORD.
+
+Retries wait in hand and hold up those of their key. With --retry 5s,1m,10m they
+wait on topics of their own, {source}.retry.5s and so on, the first time on the
+first one; there those of their key pass them, unless --order is strict.
+
+The command gets its record
+  as arguments           an argument that is {field}, {a.b[0]} or {} (all of it) is replaced, from a
+                         JSON value; {id}, {key} and {queue}, the topic, also from the record
+  on standard input      the value, byte for byte
+  in the environment     NIXIE_MESSAGE_ID, NIXIE_QUEUE (the topic), NIXIE_KEY,
+                         NIXIE_ITEM_ID (the key, else the ID), NIXIE_ATTEMPT, NIXIE_LEASE,
+                         NIXIE_FIELD_<NAME> for the fields of a JSON value
+` + handlingHelp + `
+
+Exit codes: 0 stopped as asked; with --idle 5 when records died; 1 when the work
+was halted.`,
+		Example: `  nixie consume kafka://localhost:9092/orders --group billing --create -- ./import {id}
+  nixie consume 'kafka://app@broker-1,broker-2/orders?sasl=scram-sha-512&tls=true' --group billing --retry 5s,1m,10m -- ./import`,
+		Args: cobra.ArbitraryArgs,
+		RunE: func(cmd *cobra.Command, args []string) error {
+			if err := f.read(cmd.Flags()); err != nil {
+				return err
+			}
+			return f.interrupted(cmd.Context(), f.run(cmd.Context(), cmd.Flags(), args, cmd.ArgsLenAtDash()))
+		},
+	}
+	fs := cmd.Flags()
+	f.register(fs)
+	fs.StringVarP(&f.group, "group", "g", "", "consumer group (needed)")
+	fs.StringVar(&f.letters, "dlq", broker.DefaultLetters, "topic that takes letters, {source} standing for the topic, or "+noLetters)
+	fs.BoolVar(&f.office, "office", false, "take letters into the dead letter office of the store as well")
+	fs.StringVar(&f.retry, "retry", "", "stages on which retries wait, such as 5s,1m,10m or {source}-again=30s (default in hand)")
+	fs.StringVar(&f.order, "order", string(broker.OrderKey), "what does not pass what: none, key, partition or strict")
+	fs.BoolVar(&f.create, "create", false, "make topics of letters and retries that are missing")
+	fs.DurationVar(&f.idle, "idle", 0, "end when there was nothing to do for so long; 0 is never")
+	return cmd
+}
+
+func (f *consumeFlags) run(ctx context.Context, fs *pflag.FlagSet, args []string, dash int) error {
+	switch {
+	case dash == 0 || len(args) == 0:
+		return usagef("no topic: nixie consume kafka://HOST/TOPIC --group GROUP -- COMMAND [ARG…]")
+	case dash < 0 || dash == len(args):
+		return usagef("no command: give it after --, as in nixie consume kafka://HOST/TOPIC --group GROUP -- ./handle")
+	case dash > 1:
+		return usagef("%d topics: give one, and the command after --", dash)
+	case f.group == "":
+		return usagef("no group: give --group NAME, under which the broker remembers what is done")
+	case f.letters == noLetters && !f.office:
+		return usagef("letters have no place: give --dlq a topic, or --office")
+	case f.idle < 0:
+		return usagef("--idle is %s: give a positive duration, or 0 for never", f.idle)
+	}
+	from, err := f.consumption(args[0])
+	if err != nil {
+		return err
+	}
+	cfg, err := f.config(args[dash:])
+	if err != nil {
+		return err
+	}
+	if len(from.Stages) > 0 && !fs.Changed("backoff") {
+		cfg.Policy.Backoff = inTurn(from.Stages)
+	}
+	cfg.Queues = []string{"records"} // until it is known what they are
+	if _, err := runner.New(*cfg); err != nil {
+		return err
+	}
+	return f.consume(ctx, from, cfg)
+}
+
+// inTurn lets the first retry wait on the first stage, the second on the second.
+func inTurn(stages []broker.Stage) policy.Backoff {
+	b := policy.Backoff{Formula: policy.List, Jitter: policy.JitterNone, Cap: -1}
+	for _, s := range stages {
+		b.Delays = append(b.Delays, s.Delay)
+	}
+	return b
+}
+
+// consumption is what the flags say of the broker.
+func (f *consumeFlags) consumption(url string) (app.Consumption, error) {
+	c := app.Consumption{
+		URL: url, Group: f.group, Letters: f.letters, Order: broker.Order(f.order), Create: f.create,
+		Warn: func(err error) { fmt.Fprintf(f.Err, "nixie: %s\n", escape(err.Error())) },
+	}
+	c.User, c.Password = config.KafkaLogin(f.Env)
+	if f.letters == noLetters {
+		c.Letters = ""
+	}
+	if f.retry == "" {
+		return c, nil
+	}
+	var err error
+	c.Stages, err = broker.ParseStages(f.retry)
+	return c, err
+}
+
+// consume works on what the broker hands out.
+func (f *consumeFlags) consume(ctx context.Context, from app.Consumption, cfg *runner.Config) (err error) {
+	if f.office {
+		st, err := f.open(app.Options{Owner: cfg.Owner})
+		if err != nil {
+			return err
+		}
+		defer st.Close() //nolint:errcheck // everything that counts is committed
+		from.Office = st
+	}
+	source, driver, topic, err := app.OpenConsumer(ctx, from)
+	if err != nil {
+		return err
+	}
+	open := true
+	shut := func() error {
+		if !open {
+			return nil
+		}
+		open = false
+		ending, cancel := context.WithTimeout(context.WithoutCancel(ctx), goodbye)
+		defer cancel()
+		return driver.Close(ending)
+	}
+	defer func() { err = errors.Join(err, shut()) }()
+	cfg.Queues = []string{topic}
+	r, err := runner.New(*cfg)
+	if err != nil {
+		return err
+	}
+	var done runner.Consumed
+	if err := f.drive(ctx, r, newProgress(f.Streams, r.Progress, true), func(ctx context.Context) (err error) {
+		done, err = r.Consume(ctx, source, f.idle)
+		return err
+	}); err != nil {
+		return err
+	}
+	if err := shut(); err != nil {
+		return err // what was done may not be known to the group
+	}
+	return f.report(done)
+}
+
+// goodbye is how long the group may take to hear what is done.
+const goodbye = 30 * time.Second
+
+// report prints what was done and says how the process ends.
+func (f *consumeFlags) report(done runner.Consumed) error {
+	if err := f.object(done, func(w io.Writer) error {
+		fmt.Fprintf(w, "%d succeeded, %d retried, %d dead, %d discarded (%s)\n",
+			done.Succeeded, done.Retried, done.Dead, done.Discarded, plural(done.Attempts, "attempt"))
+		if done.Dead > 0 && f.office {
+			fmt.Fprintf(w, "\nNext:\n  %s\n", f.typed("dlq", "analyze", "--filter", quote(nixie.Filter{Queues: []string{done.Channel}}.String())))
+		}
+		return nil
+	}); err != nil {
+		return err
+	}
+	switch {
+	case done.Halted != "":
+		fmt.Fprintf(f.Err, "nixie: stopped: %s\n", escape(done.Halted))
+		return exit(ExitFailure)
+	case done.Dead > 0 && f.idle > 0:
+		return exit(ExitPartly)
+	}
+	return nil
+}
