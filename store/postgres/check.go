@@ -28,7 +28,8 @@ var rules = [...]rule{
 	{"lease-stale", `select p.pos::text, 'is queued and has a lease, or is leased without one' from @.pending p where (p.state = 1) <> (p.owner <> 0) or (p.state = 1) <> (p.until <> 0)`},
 	{"counters", `select p.pos::text, 'has impossible counters' from @.pending p where p.attempts < 0 or p.attempts > p.deliveries or p.crashes > p.deliveries or p.deliveries > p.number or p.generation <> p.redrives + 1`},
 	{"stream-lost", `select p.pos::text, 'is in a stream that is not its own, or behind in none' from @.pending p join @.message m on m.pos = p.pos left join @.stream s on s.n = p.stream
-		where p.stream is not null and (s.n is null or s.name is distinct from m.stream or s.queue <> p.queue) or p.stream is null and p.state = 6`},
+		where p.stream is not null and (s.n is null or s.name is distinct from m.stream or s.queue <> p.queue) or p.stream is null and p.state = 6
+		union all select m.pos::text, 'is in the lane of a stream that is not its own' from @.stream s join @.message m on m.lane = s.n and m.pos > s.at where s.name is distinct from m.stream or s.queue <> m.queue`},
 	{"stream-empty", `select s.name, 'is empty, or of a queue without order' from @.stream s join @.queue q on q.n = s.queue where coalesce(q.settings->>'order', 'none') not in ('strict', 'relaxed')
 		or not exists (select from @.pending p where p.stream = s.n) and not exists (select from @.letter l where l.stream = s.n)
 			and s.until = 0 and not exists (select from @.follower f where f.stream = s.n)`},

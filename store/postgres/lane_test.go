@@ -16,13 +16,12 @@ import (
 	"github.com/nixie-go/nixie/store/postgres"
 )
 
-// TestWhatComesBesideALane hands out the first message of a strict stream, does
-// something to the stream meanwhile, and lets the holder end it: the others follow in
-// their order.
-func TestWhatComesBesideALane(t *testing.T) {
-	ctx := t.Context()
-	strict := nixie.QueueSettings{Order: nixie.OrderStrict}
-	for name, meanwhile := range map[string]func(*postgres.Store, *nixie.Delivery) error{
+// strict is an order without anything else.
+func strict() nixie.QueueSettings { return nixie.QueueSettings{Order: nixie.OrderStrict} }
+
+// besideALane is what may happen to a strict stream while its first message is out.
+func besideALane(ctx context.Context) map[string]func(*postgres.Store, *nixie.Delivery) error {
+	return map[string]func(*postgres.Store, *nixie.Delivery) error{
 		"nothing": func(*postgres.Store, *nixie.Delivery) error { return nil },
 		"marked": func(s *postgres.Store, _ *nixie.Delivery) error {
 			_, err := s.Unblock(ctx, store.Unblocking{Queue: "q", Stream: "s", Actor: "ann", Reason: "because", Mark: true})
@@ -35,9 +34,11 @@ func TestWhatComesBesideALane(t *testing.T) {
 			if err := s.Configure(ctx, "q", nixie.QueueSettings{Order: nixie.OrderRelaxed}, "ann", "because"); err != nil {
 				return err
 			}
-			return s.Configure(ctx, "q", strict, "ann", "because")
+			return s.Configure(ctx, "q", strict(), "ann", "because")
 		},
-		"extended": func(s *postgres.Store, d *nixie.Delivery) error { return s.Extend(ctx, []*nixie.Delivery{d}, time.Hour)[0] },
+		"extended": func(s *postgres.Store, d *nixie.Delivery) error {
+			return s.Extend(ctx, []*nixie.Delivery{d}, time.Hour)[0]
+		},
 		"extended with a step": func(s *postgres.Store, d *nixie.Delivery) error {
 			d.Steps = []string{"half"}
 			return s.Extend(ctx, []*nixie.Delivery{d}, time.Hour)[0]
@@ -63,11 +64,19 @@ func TestWhatComesBesideALane(t *testing.T) {
 			}
 			return s.Amend(ctx, []nixie.ID{list[0].ID}, store.Change{Verb: store.Cancel, Actor: "ann"})[0]
 		},
-	} {
+	}
+}
+
+// TestWhatComesBesideALane hands out the first message of a strict stream, does
+// something to the stream meanwhile, and lets the holder end it: the others follow in
+// their order.
+func TestWhatComesBesideALane(t *testing.T) {
+	ctx := t.Context()
+	for name, meanwhile := range besideALane(ctx) {
 		t.Run(name, func(t *testing.T) {
 			list, _ := crowd(t, 1)
 			s := list[0]
-			must(t, s.Configure(ctx, "q", strict, "ann", ""))
+			must(t, s.Configure(ctx, "q", strict(), "ann", ""))
 			for i := 1; i <= 4; i++ {
 				_, err := s.Enqueue(ctx, nixie.Message{Queue: "q", Stream: "s", Key: fmt.Sprint(i)})
 				must(t, err)
@@ -110,7 +119,7 @@ func TestStreamsThatFillAndEmpty(t *testing.T) {
 	list, _ := crowd(t, 2)
 	ctx, stop := context.WithTimeout(t.Context(), time.Minute)
 	defer stop()
-	must(t, list[0].Configure(ctx, "q", nixie.QueueSettings{Order: nixie.OrderStrict}, "ann", ""))
+	must(t, list[0].Configure(ctx, "q", strict(), "ann", ""))
 	var ended atomic.Int64
 	var mu sync.Mutex
 	newest := map[string]int{} // by producer and stream
@@ -168,4 +177,66 @@ func TestStreamsThatFillAndEmpty(t *testing.T) {
 		t.Errorf("%d of %d messages ended", n, streams*each*producers)
 	}
 	sound(t, list[0])
+}
+
+// TestClaimsOfAllDrivers claims plain messages, in a stream and in none, where the driver
+// asks for texts, as it has to behind some poolers, and where it does not: they say the
+// same.
+func TestClaimsOfAllDrivers(t *testing.T) {
+	schema := lend(t)
+	plain := open(t, server.URL, postgres.Options{Schema: schema})
+	must(t, plain.Configure(t.Context(), "strict", strict(), "ann", ""))
+	must(t, plain.Configure(t.Context(), "none", nixie.QueueSettings{}, "ann", ""))
+	for _, queue := range []string{"strict", "none"} {
+		var before *nixie.Delivery
+		for _, url := range []string{server.URL, with(server.URL, "default_query_exec_mode=exec")} {
+			s := open(t, url, postgres.Options{Schema: schema})
+			given := nixie.Message{Queue: queue, Type: "task", Key: "k", Stream: "s", Body: []byte{0, 1, 255}, ExpiresAt: time.Unix(1<<33, 0), Headers: []nixie.Header{{Name: "a", Value: "b"}}}
+			_, err := plain.Enqueue(t.Context(), given)
+			must(t, err)
+			ds, err := s.Claim(t.Context(), queue, nixie.Want{Max: 9})
+			must(t, err)
+			if len(ds) != 1 || len(ds[0].Damage) > 0 || ds[0].EnqueuedAt.IsZero() || ds[0].FirstReceivedAt.Before(ds[0].EnqueuedAt) || ds[0].Lease.Number != 1 {
+				t.Fatalf("claimed %+v", ds)
+			}
+			d := ds[0]
+			must(t, s.Settle(t.Context(), []nixie.Settlement{{Delivery: d, Verb: nixie.Complete}})[0])
+			same := func(d *nixie.Delivery) string {
+				return fmt.Sprint(d.Type, d.Key, d.Stream, string(d.Body), d.Hash, d.ExpiresAt.UTC(), d.Headers, d.Attempts, d.Deliveries, d.Generation, d.State)
+			}
+			if before != nil && same(d) != same(before) {
+				t.Errorf("as texts %s, else %s", same(d), same(before))
+			}
+			before = d
+		}
+	}
+}
+
+// TestChecksOfLanes spoils the row of a stream by hand: the store says what is wrong.
+func TestChecksOfLanes(t *testing.T) {
+	for spoil, want := range map[string]string{
+		"ready = 0":                  "stream-stuck",
+		"ready = ready + 1":          "stream-order",
+		"mixed = true":               "stream-mixed",
+		"owner = 1, until = 1 << 40": "stream-two-leases",
+		"ready = 0, at = ready + 1":  "message-lost",
+		"queue = queue + 1":          "stream-lost",
+		"ready = 0, top = ready + 9, at = ready, until = 1": "stream-mixed",
+	} {
+		list, schema := crowd(t, 1)
+		must(t, list[0].Configure(t.Context(), "q", strict(), "ann", ""))
+		_, err := list[0].Enqueue(t.Context(), nixie.Message{Queue: "q", Stream: "s"}, nixie.Message{Queue: "q", Stream: "s"})
+		must(t, err)
+		sound(t, list[0])
+		execute(t, "update "+schema+".stream set "+spoil)
+		report, err := list[0].Check(t.Context())
+		must(t, err)
+		rules := map[string]bool{}
+		for _, v := range report.Violations {
+			rules[v.Rule] = true
+		}
+		if !rules[want] {
+			t.Errorf("%s: told %v, want %s", spoil, rules, want)
+		}
+	}
 }
