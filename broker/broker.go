@@ -66,6 +66,33 @@ type Driver interface {
 	Close(ctx context.Context) error
 }
 
+// Publisher is the part of a [Driver] that adds records to channels.
+type Publisher interface {
+	Publish(ctx context.Context, records []Publication) []error
+	Survey(ctx context.Context, channels []string) ([]Channel, error)
+}
+
+// Reader reads what lies on one channel, up to where that ended when the reader was
+// opened, and remembers record by record what is done with: another reader of the
+// same name gets the rest, also that before what is done with. It takes nothing
+// away. Its methods are for one goroutine at a time; two readers of one name at once
+// may get the same records, and none is forgotten by that.
+type Reader interface {
+	// Next returns up to most records, and none and no error at the end. What it
+	// returned before and is not done with comes again to the next reader only. It
+	// hands out no more than can be remembered; [nixie.CodeLimit] says that nothing
+	// more can, because what is done with lies scattered.
+	Next(ctx context.Context, most int) ([]Record, error)
+	// Done remembers records that Next returned last. When it returns, that outlives
+	// this process. [nixie.CodeLimit] says that some were not remembered, because so
+	// many between them are not done with: they come again.
+	Done(ctx context.Context, records []*Record) error
+	// Left is about how many records are yet to come.
+	Left() int64
+	// Close ends the reader.
+	Close()
+}
+
 // Features is what a broker can do.
 type Features struct {
 	System   string        // its name in an [nixie.Origin]: kafka, rabbitmq …

@@ -38,6 +38,8 @@ const (
 	HeaderLeftOut        = "x-nixie-headers-left-out" // how many, of a letter in an office
 	HeaderDue            = "x-nixie-due"              // when it is to be handed out again
 	HeaderGroup          = "x-nixie-group"            // who is to have it again, where several read a stage
+	HeaderRedriveID      = "x-redrive-id"             // the same each time that one redrive is repeated
+	HeaderTombstone      = "x-nixie-tombstone"
 )
 
 // ours lists the headers of one life: those of a record that is sent away are
@@ -47,11 +49,14 @@ func ours(name string) bool {
 	case HeaderTopic, HeaderPartition, HeaderOffset, HeaderTimestamp, HeaderFailureReason, HeaderReason, HeaderFailureClass,
 		HeaderException, HeaderExceptionText, HeaderStack, HeaderStackHash, HeaderErrorCode, HeaderAttempts, HeaderFirstFailureAt,
 		HeaderLastFailureAt, HeaderFailedNode, HeaderKey, HeaderRedriveCount, HeaderRedrivenAt, HeaderLetterID,
-		HeaderDeliveries, HeaderCrashes, HeaderSteps, HeaderHistory, HeaderID, HeaderDue, HeaderGroup, HeaderLeftOut:
+		HeaderDeliveries, HeaderCrashes, HeaderSteps, HeaderHistory, HeaderID, HeaderDue, HeaderGroup, HeaderLeftOut, HeaderRedriveID, HeaderTombstone:
 		return true
 	}
 	return false
 }
+
+// Ours reports whether a header is one that we write, by its name.
+func Ours(name string) bool { return ours(name) }
 
 // theirs returns the headers that are not ours, in their order.
 func theirs(headers []Header) []Header {

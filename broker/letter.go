@@ -223,13 +223,13 @@ func (w *writer) counts(m *nixie.Message) {
 	w.count(HeaderCrashes, m.Crashes)
 }
 
-// firstFailure is when the first one was, as far as is known.
+// firstFailure is when the first one of all lives was, as far as is known.
 func firstFailure(i *item, newest *nixie.Failure) time.Time {
+	if first := moment(i.record.Headers, HeaderFirstFailureAt); !first.IsZero() {
+		return first
+	}
 	if len(i.history) > 0 {
 		return i.history[0].FailedAt
-	}
-	if i.record.Source != "" {
-		return moment(i.record.Headers, HeaderFirstFailureAt)
 	}
 	return newest.FailedAt
 }

@@ -36,6 +36,9 @@ func (i *item) fill(f Features, queue string, now time.Time) {
 		m.Redrives = count(r.Headers, HeaderRedriveCount)
 		m.Generation = 1 + m.Redrives
 	}
+	if r.Value == nil { // not every store tells that from an empty one
+		m.Headers = append(m.Headers, nixie.Header{Name: HeaderTombstone, Value: "true"})
+	}
 	if r.Source != "" {
 		i.resume(r.Headers, now)
 	}
@@ -67,6 +70,35 @@ func encoded(h Header) nixie.Header {
 		e.Value = "." + base64.StdEncoding.EncodeToString(h.Value)
 	}
 	return e
+}
+
+// outbound is the inverse of inbound.
+func outbound(headers []nixie.Header) []Header {
+	var out []Header
+	for _, h := range headers {
+		if !ours(h.Name) {
+			out = append(out, decoded(h))
+		}
+	}
+	return out
+}
+
+// decoded reads what encoded wrote. What only looks like that is a header as it is.
+func decoded(h nixie.Header) Header {
+	plain := Header{Name: h.Name, Value: []byte(h.Value)}
+	text, ok := strings.CutPrefix(h.Name, inBase64)
+	name, err := base64.RawURLEncoding.DecodeString(text)
+	switch {
+	case !ok || err != nil:
+		return plain
+	case h.Value == "":
+		return Header{Name: string(name)}
+	}
+	value, err := base64.StdEncoding.DecodeString(strings.TrimPrefix(h.Value, "."))
+	if err != nil {
+		return plain
+	}
+	return Header{Name: string(name), Value: value}
 }
 
 // parked is what is kept of an item in the store where it waits for its retry. Its

@@ -13,6 +13,13 @@ const (
 	DefaultLetters = "{source}.dlq"
 )
 
+// Named fills {source} in the name of a channel in.
+func Named(template, source string) string { return named(template, source) }
+
+// CheckChannel says what is wrong with the name of a channel that may have {source}
+// in it. What names it for the error text.
+func CheckChannel(what, template string) error { return checkTemplate(what, template) }
+
 // named fills a template in.
 func named(template, source string) string { return strings.ReplaceAll(template, sourcePart, source) }
 

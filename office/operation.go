@@ -25,6 +25,8 @@ type Work struct {
 	MaxRedrives int     // what was redriven so often is refused; 0 is the default, −1 no cap
 	Batch       int     // letters in one commit; 0 is the default
 
+	Send redrive.Send // of a redrive: hands letters to a broker; nil queues them in the store
+
 	Clock    func() time.Time // of the rate; with Wait for tests
 	Wait     func(ctx context.Context, d time.Duration) error
 	Progress func(OperationView) // told after each group
@@ -211,7 +213,7 @@ func (o *Office) Operation(ctx context.Context, id nixie.ID) (store.Operation, e
 }
 
 func (o *Office) engine(w *Work) (*redrive.Engine, error) {
-	c := redrive.Config{Store: o.store, Batch: w.Batch, Rate: w.Rate, MaxRedrives: w.MaxRedrives, Clock: w.Clock, Wait: w.Wait}
+	c := redrive.Config{Store: o.store, Batch: w.Batch, Rate: w.Rate, MaxRedrives: w.MaxRedrives, Send: w.Send, Clock: w.Clock, Wait: w.Wait}
 	if c.Clock == nil {
 		c.Clock = o.clock
 	}

@@ -2,6 +2,7 @@ package office
 
 import (
 	"encoding/base64"
+	"fmt"
 	"strings"
 	"time"
 	"unicode/utf8"
@@ -52,6 +53,7 @@ type LetterView struct {
 	FirstFailedAt Moment       `json:"first_failed_at"`
 	LastFailedAt  Moment       `json:"last_failed_at"`
 	DiedAt        Moment       `json:"died_at"`
+	Origin        string       `json:"origin,omitempty"` // system:channel/partition/offset of what came from a broker
 	Damage        []string     `json:"damage,omitempty"` // what could not be read; only there when something is
 }
 
@@ -64,7 +66,19 @@ func ViewLetter(l *nixie.Letter) LetterView {
 		Redrivable: l.Redrivable, NeedsReview: l.NeedsReview, Rule: l.Rule,
 		Attempts: m.Attempts, Deliveries: m.Deliveries, Crashes: m.Crashes, Generation: m.Generation, Redrives: m.Redrives,
 		FirstFailedAt: Moment{l.FirstFailedAt}, LastFailedAt: Moment{l.LastFailedAt}, DiedAt: Moment{l.DiedAt}, Damage: l.Damage,
+		Origin: placeOf(m.Origin),
 	}
+}
+
+// placeOf is where a record of a broker lay, for lists.
+func placeOf(o *nixie.Origin) string {
+	switch {
+	case o == nil || o.Channel == "":
+		return ""
+	case o.Offset < 0:
+		return o.System + ":" + o.Channel
+	}
+	return fmt.Sprintf("%s:%s/%d/%d", o.System, o.Channel, o.Partition, o.Offset)
 }
 
 // LetterStory is a letter with everything that is known of it: what dlq show

@@ -13,7 +13,6 @@ import (
 	"time"
 
 	"github.com/nixie-go/nixie"
-	"github.com/nixie-go/nixie/policy"
 	"github.com/nixie-go/nixie/store"
 )
 
@@ -42,6 +41,7 @@ type Store interface {
 // Config of an engine. Zero fields mean the default, −1 none.
 type Config struct {
 	Store       Store                                            // required
+	Send        Send                                             // of letters that are redriven; default: the store queues them again
 	Batch       int                                              // letters in one commit; [DefaultBatch]
 	Rate        float64                                          // letters per second: at most Rate·t + 1 after t; default none
 	MaxRedrives int                                              // a letter redriven so often is refused; [policy.DefaultMaxRedrives]
@@ -49,6 +49,13 @@ type Config struct {
 	Wait        func(ctx context.Context, d time.Duration) error // default a timer
 	Progress    func(store.Operation)                            // told after each group; must not block
 }
+
+// Send hands letters to a broker and answers each: no error means that the broker
+// has it for good. What is wrong with one letter is of [nixie.CodeInvalid],
+// [nixie.CodeConflict], [nixie.CodeNotFound], [nixie.CodeLimit] or
+// [nixie.CodeDenied], and the letter is skipped; any other error ends the run, and
+// the letter stays pending.
+type Send = func(ctx context.Context, letters []nixie.Letter) []error
 
 // Engine carries out operations. It is safe for concurrent use.
 type Engine struct{ c Config }
@@ -72,15 +79,11 @@ func New(c Config) (*Engine, error) {
 	if c.Batch == 0 {
 		c.Batch = DefaultBatch
 	}
-	switch c.MaxRedrives {
-	case 0:
-		c.MaxRedrives = policy.DefaultMaxRedrives
-	case -1:
-		c.MaxRedrives = 0 // the store's word for none
+	var err error
+	if c.MaxRedrives, err = capOf(c.MaxRedrives); err != nil {
+		return nil, err
 	}
-	if c.Clock == nil {
-		c.Clock = time.Now
-	}
+	c.Clock = orSystem(c.Clock)
 	if c.Wait == nil {
 		c.Wait = wait
 	}
@@ -91,10 +94,16 @@ func New(c Config) (*Engine, error) {
 		return nil, nixie.Errorf(nixie.CodeInvalid, "batch is %d: give one from 1 to %d", c.Batch, MaxBatch)
 	case !(c.Rate >= 0 && c.Rate <= MaxRate): // also when it is not a number
 		return nil, nixie.Errorf(nixie.CodeInvalid, "rate is %g letters per second: give one up to %d, or 0 for no limit", c.Rate, MaxRate)
-	case c.MaxRedrives < 0 || c.MaxRedrives > policy.MaxCount:
-		return nil, nixie.Errorf(nixie.CodeInvalid, "max_redrives is %d: give a number from 1 to %d, or −1 for none", c.MaxRedrives, policy.MaxCount)
 	}
 	return &Engine{c}, nil
+}
+
+// orSystem is a clock, or that of the system.
+func orSystem(clock func() time.Time) func() time.Time {
+	if clock == nil {
+		return time.Now
+	}
+	return clock
 }
 
 func wait(ctx context.Context, d time.Duration) error {
@@ -202,16 +211,28 @@ func (e *Engine) allowed(ctx context.Context, p *pace, most int) (int, error) {
 // group resolves letters in one commit. It is not torn by the end of ctx, so
 // that its outcome is known.
 func (e *Engine) group(ctx context.Context, r *Result, letters []nixie.ID) error {
+	if e.c.Send != nil && r.Event == nixie.OnRedrive {
+		return e.sendGroup(ctx, r, letters)
+	}
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), grace)
 	defer cancel()
 	list := make([]store.Resolution, len(letters))
 	for i, id := range letters {
-		list[i] = store.Resolution{
-			Letter: id, Event: r.Event, Actor: r.Actor, Reason: r.Reason, Operation: r.ID,
-			Force: r.Force, MaxRedrives: e.c.MaxRedrives, Statuses: r.statuses,
-		}
+		list[i] = e.resolution(r, id)
 	}
-	for i, err := range e.c.Store.Resolve(ctx, list) {
+	return r.count(letters, e.c.Store.Resolve(ctx, list))
+}
+
+func (e *Engine) resolution(r *Result, letter nixie.ID) store.Resolution {
+	return store.Resolution{
+		Letter: letter, Event: r.Event, Actor: r.Actor, Reason: r.Reason, Operation: r.ID,
+		Force: r.Force, MaxRedrives: e.c.MaxRedrives, Statuses: r.statuses,
+	}
+}
+
+// count adds up answers of the store.
+func (r *Result) count(letters []nixie.ID, errs []error) error {
+	for i, err := range errs {
 		switch nixie.CodeOf(err) {
 		case "":
 			r.Done++

@@ -121,6 +121,8 @@ type DeadLetters interface {
 	// Resolve moves letters on, each whole or not at all, with one audit
 	// entry each. The i-th error answers the i-th resolution: CodeConflict
 	// when the letter is not in a status that allows the event, CodeNotFound.
+	// What one call does becomes visible at once, in its order: a letter that is
+	// redriven and confirmed in one call is in no queue in between.
 	Resolve(ctx context.Context, resolutions []Resolution) []error
 }
 
@@ -167,6 +169,10 @@ type Resolution struct {
 	MaxRedrives int         // for OnRedrive; 0 is no cap
 
 	Statuses []nixie.Status // for OnPurge: a letter in another is a CodeConflict; none means resolved or discarded
+
+	// Skip says why the letter is left as it is, whatever its status: the item of its
+	// operation is skipped, and the answer is a CodeConflict of this text.
+	Skip string
 }
 
 // NeedsReason reports whether the event is one that nobody does without a reason.

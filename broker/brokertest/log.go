@@ -25,6 +25,7 @@ type Log struct {
 	members []*LogDriver
 	epoch   int64
 	news    chan struct{} // closed when there is something to receive
+	read    sync.Map      // what readers are done with
 }
 
 // spot names a part of a channel.

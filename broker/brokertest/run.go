@@ -41,6 +41,9 @@ func Run(t *testing.T, h Harness) {
 		{"RetriesGoFromStageToStage", stageToStage},
 		{"NoAckBeforeTheRetry", noAckBeforeTheRetry},
 		{"StagesAreShared", stagesAreShared},
+		{"ReadersRemember", readersRemember},
+		{"ReadersForgetNothingOfEachOther", readersJoin},
+		{"AdoptedOnce", adoptedOnce},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			t.Parallel()

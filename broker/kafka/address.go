@@ -187,3 +187,25 @@ func (a *Address) tls() (*tls.Config, error) {
 	}
 	return c, nil
 }
+
+// Login adds a user and a password where the address has none.
+func (a *Address) Login(user, password string) {
+	if a.User == "" {
+		a.User = user
+	}
+	if a.Password == "" {
+		a.Password = password
+	}
+	if a.SASL == "" && a.User != "" {
+		a.SASL = saslPlain
+	}
+}
+
+// String is the address as a URL, without what gets in.
+func (a Address) String() string {
+	text := "kafka://" + strings.Join(a.Seeds, ",")
+	if a.Topic != "" {
+		text += "/" + url.PathEscape(a.Topic)
+	}
+	return text
+}

@@ -13,6 +13,7 @@ package kafka
 import (
 	"context"
 	"errors"
+	"slices"
 	"sync"
 	"time"
 
@@ -24,8 +25,8 @@ import (
 
 // Driver receives from topics and publishes to others. Make one with [Open].
 type Driver struct {
-	c      Config
-	client *kgo.Client // publishes, and asks
+	*Publisher
+	c Config
 
 	mu        sync.Mutex
 	group     *kgo.Client // the member that receives; a new one when the group has thrown it out
@@ -39,7 +40,6 @@ type Driver struct {
 	holding   int           // partitions with records that are held
 	trouble   error         // of the last commits, for the next Receive to tell
 	closing   bool
-	limits    map[string]int32 // largest record by topic
 	stages    map[string]stage // by topic
 
 	large      bool          // records are; of the one who polls
@@ -59,14 +59,17 @@ func Open(c Config) (*Driver, error) {
 		return nil, err
 	}
 	d := &Driver{
-		c: c, parts: map[place]*partition{}, alarm: make(chan struct{}), interrupt: func() {}, limits: map[string]int32{}, stages: c.stages(),
+		c: c, parts: map[place]*partition{}, alarm: make(chan struct{}), interrupt: func() {}, stages: c.stages(),
 		polling: make(chan struct{}, 1),
 		dirty:   make(chan struct{}, 1), quit: make(chan struct{}),
 	}
-	usual := []kgo.Opt{kgo.RecordDeliveryTimeout(deliveryLimit), kgo.UnknownTopicRetries(topicAsked), kgo.ProducerLinger(0)}
-	if d.client, err = kgo.NewClient(append(append(usual, c.Client...),
-		kgo.WithContext(c.life), kgo.SeedBrokers(c.Seeds...), kgo.RequiredAcks(kgo.AllISRAcks()), kgo.ProducerBatchMaxBytesFn(d.largest))...); err != nil {
-		return nil, nixie.Errorf(nixie.CodeInvalid, "kafka client: %w", err)
+	if d.Publisher, err = newPublisher(c.Seeds, append(slices.Clone(c.Client), kgo.WithContext(c.life))); err != nil {
+		return nil, err
+	}
+	d.mark = func(r *kgo.Record) {
+		if d.stages[r.Topic].waits() {
+			r.Headers = append(r.Headers, kgo.RecordHeader{Key: broker.HeaderGroup, Value: []byte(c.Group)})
+		}
 	}
 	if err := d.join(); err != nil {
 		d.client.Close()

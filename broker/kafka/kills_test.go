@@ -99,7 +99,7 @@ func kills(t *testing.T, seed uint64) int {
 	for n := range most {
 		child := b.child(t, path)
 		ctx := limited(t)
-		for goal := records * (n + 1) / (most + 2); len(noted(t, path)) < goal && ctx.Err() == nil; {
+		for goal := records * (n + 1) / (most + 2); len(handled(t, path)) < goal && ctx.Err() == nil; {
 			pass(ctx, time.Duration(dice.IntN(5_000))*time.Microsecond)
 		}
 		if err := child.Process.Kill(); err != nil {
@@ -144,8 +144,8 @@ func (b *bed) child(t *testing.T, path string) *exec.Cmd {
 	return child
 }
 
-// noted is how often each record was handled, by partition and offset.
-func noted(t *testing.T, path string) map[string]int {
+// handled is how often each record was handled, by partition and offset.
+func handled(t *testing.T, path string) map[string]int {
 	t.Helper()
 	text, err := os.ReadFile(path)
 	if err != nil && !os.IsNotExist(err) {
@@ -162,7 +162,7 @@ func noted(t *testing.T, path string) map[string]int {
 func (b *bed) ledgerOf(t *testing.T, path string) *ledger {
 	t.Helper()
 	l := newLedger(b)
-	all := noted(t, path)
+	all := handled(t, path)
 	for _, r := range b.Records(t, b.letters) {
 		all[header(&r, broker.HeaderPartition)+"/"+header(&r, broker.HeaderOffset)]++
 	}

@@ -119,11 +119,21 @@ type receipt struct {
 	position int64
 }
 
-// record makes a record of the contract.
+// record makes a record of the contract that is handed out.
 func (p *partition) record(r *kgo.Record, to *broker.Record, at *receipt) {
+	p.copy(r, to)
+	to.Receipt = at
+	if p.alone() && p.before > 1 && p.open == 0 {
+		to.Crashes = p.before // the holders of this one alone, and the one that had others as well
+	}
+	*at = receipt{p, p.add(r.Offset, r.LeaderEpoch)}
+}
+
+// copy makes a record of the contract.
+func (p *partition) copy(r *kgo.Record, to *broker.Record) {
 	*to = broker.Record{
 		Channel: r.Topic, Source: p.stage.source, Partition: r.Partition, Offset: r.Offset, Key: r.Key, Value: r.Value, Timestamp: r.Timestamp,
-		ID: p.id(r), Epoch: p.epoch, Receipt: at,
+		ID: p.id(r), Epoch: p.epoch,
 	}
 	if len(r.Headers) > 0 {
 		to.Headers = make([]broker.Header, len(r.Headers))
@@ -131,10 +141,6 @@ func (p *partition) record(r *kgo.Record, to *broker.Record, at *receipt) {
 			to.Headers[i] = broker.Header{Name: h.Key, Value: h.Value}
 		}
 	}
-	if p.alone() && p.before > 1 && p.open == 0 {
-		to.Crashes = p.before // the holders of this one alone, and the one that had others as well
-	}
-	*at = receipt{p, p.add(r.Offset, r.LeaderEpoch)}
 }
 
 // id is the same each time, and like all IDs a UUID of version 7: its time is that

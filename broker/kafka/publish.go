@@ -13,18 +13,51 @@ import (
 	"github.com/nixie-go/nixie/broker"
 )
 
+// Publisher adds records to topics, and tells of topics. Make one with [Connect].
+type Publisher struct {
+	client *kgo.Client
+	mark   func(*kgo.Record) // adds what a record has to have for whoever receives it
+
+	mu     sync.Mutex
+	limits map[string]int32 // largest record by topic
+}
+
+var _ broker.Publisher = (*Publisher)(nil)
+
+// Connect makes a publisher for a cluster. It does not wait for a broker to answer.
+// Close ends it.
+func Connect(at Address) (*Publisher, error) {
+	client, err := at.options()
+	if err != nil {
+		return nil, err
+	}
+	return newPublisher(at.Seeds, client)
+}
+
+func newPublisher(seeds []string, client []kgo.Opt) (*Publisher, error) {
+	p := &Publisher{limits: map[string]int32{}, mark: func(*kgo.Record) {}}
+	usual := []kgo.Opt{kgo.RecordDeliveryTimeout(deliveryLimit), kgo.UnknownTopicRetries(topicAsked), kgo.ProducerLinger(0)}
+	var err error
+	if p.client, err = kgo.NewClient(append(append(usual, client...),
+		kgo.SeedBrokers(seeds...), kgo.RequiredAcks(kgo.AllISRAcks()), kgo.ProducerBatchMaxBytesFn(p.largest))...); err != nil {
+		return nil, nixie.Errorf(nixie.CodeInvalid, "kafka client: %w", err)
+	}
+	return p, nil
+}
+
+// Close ends the publisher.
+func (p *Publisher) Close() { p.client.Close() }
+
 // Publish waits until all copies that count have each record. The partition follows
 // from the key.
-func (d *Driver) Publish(ctx context.Context, list []broker.Publication) []error {
+func (p *Publisher) Publish(ctx context.Context, list []broker.Publication) []error {
 	errs := make([]error, len(list))
 	var all sync.WaitGroup
 	for i := range list {
 		all.Add(1)
 		r := outbound(&list[i])
-		if d.stages[r.Topic].waits() {
-			r.Headers = append(r.Headers, kgo.RecordHeader{Key: broker.HeaderGroup, Value: []byte(d.c.Group)})
-		}
-		d.client.Produce(ctx, r, func(_ *kgo.Record, err error) {
+		p.mark(r)
+		p.client.Produce(ctx, r, func(_ *kgo.Record, err error) {
 			errs[i] = refusal(list[i].Channel, err)
 			all.Done()
 		})
@@ -59,19 +92,19 @@ func refusal(topic string, err error) error {
 }
 
 // largest is how much a batch for a topic may have.
-func (d *Driver) largest(topic string) int32 {
-	d.mu.Lock()
-	defer d.mu.Unlock()
-	if limit, ok := d.limits[topic]; ok {
+func (p *Publisher) largest(topic string) int32 {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if limit, ok := p.limits[topic]; ok {
 		return limit
 	}
 	return usualBytes
 }
 
 // Survey asks for topics and their settings.
-func (d *Driver) Survey(ctx context.Context, names []string) ([]broker.Channel, error) {
+func (p *Publisher) Survey(ctx context.Context, names []string) ([]broker.Channel, error) {
 	out := make([]broker.Channel, len(names))
-	admin := kadm.NewClient(d.client)
+	admin := kadm.NewClient(p.client)
 	topics, err := admin.ListTopics(ctx, names...)
 	if err != nil {
 		return nil, nixie.Errorf(nixie.CodeUnavailable, "list topics: %w", err)
@@ -99,7 +132,7 @@ func (d *Driver) Survey(ctx context.Context, names []string) ([]broker.Channel, 
 	}
 	for i := range out {
 		if c, err := configs.On(out[i].Name, nil); err == nil && c.Err == nil {
-			d.settings(&out[i], c.Configs)
+			p.settings(&out[i], c.Configs)
 		}
 	}
 	return out, nil

@@ -13,7 +13,7 @@ import (
 
 // settings reads those of a topic that matter. A client that may not read them
 // knows none.
-func (d *Driver) settings(c *broker.Channel, list []kadm.Config) {
+func (p *Publisher) settings(c *broker.Channel, list []kadm.Config) {
 	for _, s := range list {
 		text := s.MaybeValue()
 		n, err := strconv.ParseInt(text, 10, 64)
@@ -23,9 +23,9 @@ func (d *Driver) settings(c *broker.Channel, list []kadm.Config) {
 			c.Compacted = strings.Contains(text, "compact")
 		case s.Key == "max.message.bytes" && number:
 			c.MaxBytes = int(min(n, math.MaxInt32))
-			d.mu.Lock()
-			d.limits[c.Name] = int32(c.MaxBytes)
-			d.mu.Unlock()
+			p.mu.Lock()
+			p.limits[c.Name] = int32(c.MaxBytes)
+			p.mu.Unlock()
 		case s.Key == "retention.ms" && number:
 			c.Retention = -1
 			if n >= 0 {

@@ -32,11 +32,7 @@ func OpenConsumer(ctx context.Context, c Consumption) (*broker.Source, broker.Dr
 	if at.Topic == "" {
 		return nil, nil, "", nixie.Errorf(nixie.CodeInvalid, "the URL of the broker has no topic: give it as in kafka://localhost:9092/orders")
 	}
-	if at.User == "" && c.User != "" {
-		at.User, at.Password = c.User, c.Password
-	} else if at.Password == "" {
-		at.Password = c.Password
-	}
+	at.Login(c.User, c.Password)
 	client, err := at.Options()
 	if err != nil {
 		return nil, nil, "", err

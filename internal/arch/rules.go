@@ -60,7 +60,7 @@ var libraryRules = []importRule{
 	{imports: []string{"zombiezen.com/go/sqlite/...", "modernc.org/..."}, except: []string{"store/sqlite"}, why: "one leaf knows the driver"},
 	{imports: []string{"github.com/jackc/..."}, except: []string{"store/postgres"}, why: "one leaf knows the driver"},
 	{imports: []string{"github.com/redis/..."}, except: []string{"store/redis"}, why: "one leaf knows the driver"},
-	{imports: []string{"github.com/twmb/..."}, except: []string{"broker/kafka"}, why: "one leaf knows the driver"},
+	{imports: []string{"github.com/twmb/..."}, except: []string{"broker/kafka", "internal/testservers"}, why: "one leaf knows the driver"},
 	{imports: []string{"github.com/rabbitmq/..."}, except: []string{"broker/rabbitmq"}, why: "one leaf knows the driver"},
 	{imports: []string{"github.com/nats-io/..."}, except: []string{"broker/nats"}, why: "one leaf knows the driver"},
 	{imports: []string{"github.com/aws/..."}, except: []string{"broker/sqs"}, why: "one leaf knows the driver"},

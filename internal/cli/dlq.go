@@ -16,5 +16,5 @@ whole story. An ID is that of the letter or of its message, or the message's key
   redrives:>0  attempts:5  deliveries:<=9  crashes:0
 Without status: only letters are meant that still need something.`,
 		newDLQList(g), newDLQShow(g), newDLQAnalyze(g), newDLQStats(g), newDLQRedrive(g), newDLQDiscard(g),
-		newDLQHold(g), newDLQUnhold(g), newDLQRequalify(g), newDLQRestore(g), newDLQNote(g), newDLQPurge(g), newDLQWatch(g), newDLQExport(g), newDLQImport(g))
+		newDLQHold(g), newDLQUnhold(g), newDLQRequalify(g), newDLQRestore(g), newDLQNote(g), newDLQPurge(g), newDLQWatch(g), newDLQExport(g), newDLQImport(g), newDLQAdopt(g))
 }

@@ -93,24 +93,24 @@ func (m *importing) run(ctx context.Context, path string) (err error) {
 		return err
 	}
 	defer func() { err = errors.Join(err, file.Close()) }()
-	return m.end(ctx, m.takeIn(ctx, file))
+	return m.end(ctx, m.takeIn(ctx, file.Next))
 }
 
-// takeIn takes the file in, into a store that is made if need be. A dry run makes
-// none: to it a store that is not there is an empty one.
-func (m *importing) takeIn(ctx context.Context, file *letterfile.Reader) error {
+// takeIn takes letters in, into a store that is made if need be. A dry run makes
+// none: to it a store that is not there is an empty one. Next ends with [io.EOF].
+func (m *importing) takeIn(ctx context.Context, next func() (letterfile.Record, error)) error {
 	if !m.dry {
 		return m.visitStore(app.Options{Clock: m.Now}, func(o *office.Office) error {
 			m.take = func(ctx context.Context, letters []nixie.Letter) ([]nixie.Receipt, []error) {
 				return o.Adopt(ctx, letters, m.reason)
 			}
-			return m.drain(ctx, file)
+			return m.drain(ctx, next)
 		})
 	}
 	entered := false
 	err := m.visit(func(o *office.Office) error {
 		entered, m.take = true, o.Known
-		return m.drain(ctx, file)
+		return m.drain(ctx, next)
 	})
 	if entered || nixie.CodeOf(err) != nixie.CodeNotFound {
 		return err
@@ -118,13 +118,13 @@ func (m *importing) takeIn(ctx context.Context, file *letterfile.Reader) error {
 	m.take = func(_ context.Context, letters []nixie.Letter) ([]nixie.Receipt, []error) {
 		return make([]nixie.Receipt, len(letters)), make([]error, len(letters))
 	}
-	return m.drain(ctx, file)
+	return m.drain(ctx, next)
 }
 
-// drain takes in what the file holds, batch by batch.
-func (m *importing) drain(ctx context.Context, file *letterfile.Reader) error {
+// drain takes in all that comes, batch by batch.
+func (m *importing) drain(ctx context.Context, next func() (letterfile.Record, error)) error {
 	for {
-		rec, err := file.Next()
+		rec, err := next()
 		if err == io.EOF {
 			return m.flush(ctx)
 		}

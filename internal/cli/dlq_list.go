@@ -55,6 +55,7 @@ func letterColumns(now time.Time) []column[office.LetterView] {
 		{name: "status", cell: func(l *v) string { return string(l.Status) + damaged(l.Damage) }, paint: func(l *v) ink { return statusInk(l.Status) }},
 		{name: "age", cell: func(l *v) string { return age(now.Sub(l.DiedAt.Time)) }},
 		{name: "cause", show: asWide},
+		{name: "origin", show: asWide, kind: flex},
 		{name: "signature", kind: flex},
 		{name: "fingerprint", show: asWide},
 		{name: "redrivable", show: asWide},

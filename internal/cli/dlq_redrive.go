@@ -7,7 +7,9 @@ import (
 )
 
 func newDLQRedrive(g *globals) *cobra.Command {
-	w := &moving{globals: g, event: nixie.OnRedrive, verb: "redrive", done: "redriven"}
+	s := &sending{}
+	w := &moving{globals: g, event: nixie.OnRedrive, verb: "redrive", done: "redriven", sending: s}
+	c := &channelMove{moving: w}
 	cmd := &cobra.Command{
 		Use:   "redrive [ID…]",
 		Short: "Send letters on their way again",
@@ -20,17 +22,47 @@ The selection is frozen before the first letter moves, so an operation that was
 stopped goes on with --resume, and no letter is redriven twice. --dry-run shows
 exactly what would happen.
 
+--to kafka://HOST sends letters to a broker instead: each back to the topic where it
+died, or all to the topic that the URL names. Key, body and headers of the sender
+arrive as they were; --set-header, --drop-header and --pipe change what is sent, and
+the letter stays as it is. Each has one x-redrive-count and x-redriven-at, and an
+x-redrive-id that is the same should one redrive be repeated. A letter is resolved
+when the broker has confirmed its record.
+
+--from kafka://HOST/TOPIC redrives what lies on a dead letter topic, without an
+office, back to where each one died or as --to says. It remembers under --group what
+it has sent, so it can be stopped and run again; what a filter or --header does not
+choose, or what is refused, stays for the next run. What was redriven --max-redrives
+times goes to --quarantine.
+
+` + brokerHelp + `
+
 Exit codes: 0 all redriven (also when nothing matches), 5 some were skipped or
 have failed, 130 interrupted.`,
 		Example: `  nixie dlq redrive order-4711 --reason 'address mended'
   nixie dlq redrive --filter 'queue:orders reason:timeout' --max 10 --reason 'canary' --dry-run
   nixie dlq redrive --filter 'fingerprint:v1-0123456789abcdef' --rate 50 --reason 'fixed in 1.4.2' --yes
-  nixie dlq redrive --resume 01890a5d-ac96-774b-bcce-b302099a8057 --rate 50 --yes`,
-		RunE: w.run,
+  nixie dlq redrive --resume 01890a5d-ac96-774b-bcce-b302099a8057 --rate 50 --yes
+  nixie dlq redrive --filter 'queue:orders' --to kafka://localhost:9092 --reason 'mended' --yes
+  nixie dlq redrive --from kafka://localhost:9092/orders.dlq --filter 'reason:timeout' --max 100 --yes`,
+		RunE: func(cmd *cobra.Command, args []string) error {
+			if c.from != "" {
+				return c.run(cmd.Context(), args)
+			}
+			if err := c.alone(); err != nil {
+				return err
+			}
+			if err := s.check(g); err != nil {
+				return err
+			}
+			return w.run(cmd, args)
+		},
 	}
 	w.register(cmd.Flags())
 	fs := cmd.Flags()
 	fs.BoolVar(&w.force, "force", false, "redrive also what is not redrivable or needs review")
+	s.register(fs)
+	c.register(fs)
 	fs.IntVar(&w.maxRedrives, "max-redrives", 0, "skip what was redriven so often; 0 is the default, -1 no cap")
 	return cmd
 }

@@ -94,7 +94,7 @@ func (w *watch) run(cmd *cobra.Command, _ []string) error {
 	}
 	return w.visit(func(o *office.Office) (err error) {
 		if w.exec != "" {
-			if w.alarm.Guard, err = w.guard(); err != nil {
+			if w.alarm.Guard, err = w.guard("watch"); err != nil {
 				return err
 			}
 			defer w.alarm.Guard.Close() //nolint:errcheck // every command has ended
@@ -108,12 +108,12 @@ func (w *watch) run(cmd *cobra.Command, _ []string) error {
 }
 
 // guard ends the command should this process vanish.
-func (w *watch) guard() (*command.Guard, error) {
-	folder := filepath.Join(config.StateFolder(w.Env), "owners")
+func (g *globals) guard(job string) (*command.Guard, error) {
+	folder := filepath.Join(config.StateFolder(g.Env), "owners")
 	if err := os.MkdirAll(folder, 0o700); err != nil {
 		return nil, nixie.Errorf(nixie.CodeUnavailable, "folder for running commands: %w; XDG_STATE_HOME names another", err)
 	}
-	return command.StartGuard(folder, "watch:"+w.owner())
+	return command.StartGuard(folder, job+":"+g.owner())
 }
 
 // tell prints news and runs the command for a new group.

@@ -12,7 +12,6 @@ import (
 	"github.com/twmb/franz-go/pkg/kgo"
 )
 
-
 // startBroker starts a broker in this process for a script: kafka start [NAME…].
 func startBroker(ts *testscript.TestScript, topics []string) {
 	cluster, err := kfake.NewCluster(kfake.NumBrokers(1), kfake.SeedTopics(1, topics...), kfake.BrokerConfigs(map[string]string{"group.initial.rebalance.delay.ms": "0"}))

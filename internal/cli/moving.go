@@ -30,6 +30,8 @@ type moving struct {
 	rate, reason         string
 	resume               string
 	all, yes, dry, force bool
+
+	sending *sending // of a redrive
 }
 
 func (m *moving) register(fs *pflag.FlagSet) {
@@ -77,6 +79,16 @@ func (m *moving) run(cmd *cobra.Command, args []string) error {
 		Event: m.event, Filter: f, Text: m.filter.text, Max: m.max, Reason: m.reason, Force: m.force,
 		Rate: rate, MaxRedrives: m.maxRedrives, Progress: m.progress(),
 	}
+	if m.sending != nil && m.sending.sends() {
+		route, end, err := m.sending.route(m.globals)
+		if err != nil {
+			return err
+		}
+		defer end()
+		if work.Send, err = route.Letters(); err != nil {
+			return err
+		}
+	}
 	return m.visit(func(o *office.Office) error {
 		if m.resume != "" {
 			return m.goOn(cmd.Context(), o, work)
@@ -119,6 +131,11 @@ func (m *moving) begin(ctx context.Context, o *office.Office, work *office.Work,
 		}
 		work.IDs, work.Text = ids, nixie.Filter{IDs: ids}.String()
 	}
+	if m.sending != nil {
+		if err := m.sending.destined(ctx, o, work); err != nil {
+			return err
+		}
+	}
 	if m.dry || !m.yes {
 		plan, err := o.Preview(ctx, work)
 		if err != nil {
@@ -153,6 +170,11 @@ func (m *moving) goOn(ctx context.Context, o *office.Office, work *office.Work) 
 	if op.Event != m.event {
 		return nixie.Errorf(nixie.CodeInvalid, "operation %s is a %s: resume it with nixie dlq %s", id, op.Event, op.Event)
 	}
+	if m.sending != nil {
+		if err := m.sending.same(&op); err != nil {
+			return err
+		}
+	}
 	if !m.yes {
 		plan := office.Plan{Selected: op.Pending, Movable: op.Pending}
 		if err := m.ask(&plan); err != nil {
@@ -175,6 +197,9 @@ func (m *moving) drive(ctx context.Context, o *office.Office, id nixie.ID, work 
 	}
 	if v.Pending > 0 {
 		words := []string{"dlq", m.verb, "--resume", id.String()}
+		if m.sending != nil && m.sending.to != "" {
+			words = append(words, m.sending.words()...)
+		}
 		if m.rate != "" {
 			words = append(words, "--rate", quote(m.rate))
 		}
@@ -231,6 +256,9 @@ func (m *moving) printOperation(w io.Writer, v *office.OperationView) error {
 func (m *moving) hint() string {
 	switch m.event {
 	case nixie.OnRedrive:
+		if m.sending.sends() {
+			return "what was redriven is with the broker; what dies there again is a new letter"
+		}
 		return "what was redriven waits in its queue: nixie work, a worker, or the next nixie run of the job handles it"
 	case nixie.OnRequalify:
 		return "how often letters were redriven stays: redrive these with a higher --max-redrives"
@@ -277,7 +305,10 @@ func (m *moving) printSelection(w io.Writer, p *office.Plan) {
 	}
 	printCounts(w, "Causes", causes[:min(len(causes), shownPlanned)])
 	where := "In queue"
-	if m.event == nixie.OnRedrive {
+	switch {
+	case m.sending != nil && m.sending.sends():
+		where = "To " + m.sending.destination() + ", of queue"
+	case m.event == nixie.OnRedrive:
 		where = "Back to"
 	}
 	printCounts(w, where, p.ByQueue)

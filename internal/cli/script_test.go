@@ -66,7 +66,7 @@ func scriptsOn(t *testing.T, names string, place func(*testscript.Env) (string, 
 		Cmds: map[string]func(*testscript.TestScript, bool, []string){
 			"nixie": runNixie, "fixture": makeFixture, "streams": makeStreams, "damage": damageFixture, "unchanged": unchanged,
 			"waiting": makeWaiting, "stopped": makeStopped, "exhausted": makeExhausted, "holder": holdOne,
-			"secrets": makeSecrets, "sql": runSQL,
+			"secrets": makeSecrets, "sql": runSQL, "cluster": startCluster, "produce": produce, "records": records,
 		},
 	})
 }

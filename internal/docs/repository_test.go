@@ -1,6 +1,7 @@
 package docs
 
 import (
+	"encoding/binary"
 	"errors"
 	"io/fs"
 	"net/url"
@@ -15,6 +16,8 @@ import (
 	"github.com/twmb/franz-go/pkg/kfake"
 	"github.com/twmb/franz-go/pkg/kgo"
 
+	"github.com/nixie-go/nixie/broker"
+	"github.com/nixie-go/nixie/broker/kafka"
 	"github.com/nixie-go/nixie/internal/testservers"
 )
 
@@ -65,11 +68,13 @@ func TestTranscripts(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			if name == onPostgres {
+			switch name {
+			case onPostgres:
 				session.Set("PGHOST", startPostgres(t))
-			}
-			if name == onKafka {
+			case onKafka:
 				session.Set("KAFKA", startKafka(t))
+			case onTopics:
+				session.Set("KAFKA", startTopics(t))
 			}
 			differ, err := session.Play(t.Context(), text)
 			if err != nil {
@@ -178,4 +183,50 @@ func TestDecisions(t *testing.T) {
 			t.Errorf("docs/decisions/README.md does not list %s", record)
 		}
 	}
+}
+
+// onTopics is the document whose commands talk to a broker with dead letters.
+const onTopics = "docs/dead-letter-topics.md"
+
+// startTopics starts a broker with the letters that the document tells of, and
+// returns where it is.
+func startTopics(t *testing.T) string {
+	t.Helper()
+	seed := testservers.FakeKafka(t, "orders", "orders.dlq", "orders-dlt", "orders.quarantine")
+	to, err := kafka.Connect(kafka.Address{Seeds: []string{seed}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer to.Close()
+	number := func(n, bytes int) string {
+		return string(binary.BigEndian.AppendUint64(nil, uint64(n))[8-bytes:])
+	}
+	spring := func(part, offset int, exception string) []string {
+		return []string{
+			"kafka_dlt-original-topic", "orders", "kafka_dlt-original-partition", number(part, 4), "kafka_dlt-original-offset", number(offset, 8),
+			"kafka_dlt-exception-fqcn", exception, "kafka_dlt-exception-message", "customer unknown",
+		}
+	}
+	ours := func(reason, redrives string) []string {
+		return []string{"x-original-topic", "orders", "x-failure-reason", "transient_max_retries", "x-nixie-reason", reason, "x-redrive-count", redrives}
+	}
+	var list []broker.Publication
+	for _, l := range []struct {
+		topic, key string
+		headers    []string
+	}{
+		{"orders-dlt", "order-1", spring(2, 4711, "com.shop.OrderException")}, {"orders-dlt", "order-2", spring(0, 12, "com.shop.OrderException")},
+		{"orders-dlt", "order-3", spring(1, 88, "java.net.SocketTimeoutException")},
+		{"orders.dlq", "order-4", ours("timeout", "0")}, {"orders.dlq", "order-5", ours("handler", "0")}, {"orders.dlq", "order-6", ours("handler", "1")}, {"orders.dlq", "order-7", ours("handler", "3")},
+	} {
+		p := broker.Publication{Channel: l.topic, Key: []byte(l.key), Value: []byte(`{"order":"` + l.key + `"}`)}
+		for i := 0; i < len(l.headers); i += 2 {
+			p.Headers = append(p.Headers, broker.Header{Name: l.headers[i], Value: []byte(l.headers[i+1])})
+		}
+		list = append(list, p)
+	}
+	if err := errors.Join(to.Publish(t.Context(), list)...); err != nil {
+		t.Fatal(err)
+	}
+	return seed
 }

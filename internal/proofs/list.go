@@ -31,6 +31,7 @@ func List() []Proof {
 		{"simulator", "internal/simulate", "TestSimulator"},
 		{"kills", "store/sqlite", "TestKills"},
 		{"run-kills", "internal/cli", "TestKilledAtAnyMoment"},
+		{"redrive-kills", "internal/cli", "TestRedriveKilledAtAnyMoment"},
 		{"kills-postgres-streams", "store/postgres", "TestShow1_WorkersOfStreamsAreKilled"},
 		{"kills-postgres-server", "store/postgres", "TestServerKilled"},
 		{"cuts-postgres", "store/postgres", "TestConnectionCutAnywhere"},

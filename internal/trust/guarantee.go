@@ -58,7 +58,7 @@ func guaranteesOfLetters() []guarantee {
 		{28, "No letter ends silently.", "No silent end; Nothing goes before its time", "suite.Bugs/B086_RetentionCountsFromTheLatestDeath store/sqlite.TestB088_Reserve", "", ""},
 		{29, "Where a death cannot be recorded the message stays claimable.", "A death is one transaction", "worker.TestB026_OneCallFails internal/powerloss.TestFailAtEveryCall", "power loss", "the acknowledgement of a broker's message: " + withBrokers},
 		{30, "What is done about a letter and fails leaves it where it is.", "", "internal/cli.TestWatchRunsACommandForEachNewGroup redrive.TestRefusals", "", ""},
-		{31, "One letter for a message, however often it dies.", "One letter for a message", "suite.Bury/ByOriginTwiceAddsNothing", "rapid", "for a place in a broker: " + withBrokers},
+		{31, "One letter for a message, however often it dies.", "One letter for a message; Adopted once", "suite.Bury/ByOriginTwiceAddsNothing", "rapid", ""},
 		{32, "What cannot be decoded is dead at once and blocks nobody.", "What cannot be decoded is dead at once", "worker.TestB073_UndecodableIsNotTriedAgain", "", ""},
 		{33, "An operation moves a letter at most once.", "Once", "", "simulator, rapid", ""},
 		{34, "An operation goes on after a crash, and its counts add up.", "It can be stopped anywhere", "redrive.TestB082_ManyPagesCrashesAndNewLetters", "kill, simulator", ""},
@@ -66,7 +66,7 @@ func guaranteesOfLetters() []guarantee {
 		{36, "Redrives are counted for ever and capped.", "No loops", "suite.Bugs/B091_FiftyRedrives", "", ""},
 		{37, "What an operation is about is fixed when it is made.", "Frozen", "", "rapid", ""},
 		{38, "One letter that cannot be moved does not stop the others.", "One bad letter does not stop the others", "redrive.TestB085_OneBadOfAThousand", "", ""},
-		{39, "A redrive to a broker is at least once, with one ID.", "", "", "", withBrokers},
+		{39, "A redrive to a broker is at least once, with one ID.", "A redrive to a broker is done once; Redrives end", "", "kill", ""},
 	}
 }
 

@@ -145,7 +145,7 @@ func TestWrong(t *testing.T) {
 		"G1 names the promise \"Ghost\"":              func(p *page) { p.guarantees[0].promises = "Ghost" },
 		"G1 names the kind \"test\"":                  func(p *page) { p.guarantees[0].proofs = kindTest },
 		"G2 names suite.Enqueue/Ghost":                func(p *page) { p.guarantees[1].tests = "suite.Enqueue/Ghost" },
-		"G39 has neither":                             func(p *page) { p.guarantees[38].later = "" },
+		"G45 has neither":                             func(p *page) { p.guarantees[44].later = "" },
 		"record of " + newest + " has a hole":         func(p *page) { p.record[0].foundBy = "" },
 		"record of " + newest + " names worker.TestX": func(p *page) { p.record[0].tests = "worker.TestX" },
 	} {

@@ -84,6 +84,9 @@ func possible(l *letter, on nixie.Event) bool {
 
 // allow says whether a resolution can be applied; it changes nothing.
 func (s *Store) allow(l *letter, r *store.Resolution) error {
+	if r.Skip != "" {
+		return nixie.Errorf(nixie.CodeConflict, "%s", r.Skip)
+	}
 	if !possible(l, r.Event) {
 		return l.forbids(r.Event)
 	}

@@ -153,6 +153,9 @@ func (r *resolving) allow(l *letterRow, by *store.Resolution) error {
 	if l.m == nil {
 		return nixie.Errorf(nixie.CodeInternal, "letter %s has no message: run nixie verify", l.id)
 	}
+	if by.Skip != "" {
+		return nixie.Errorf(nixie.CodeConflict, "%s", by.Skip)
+	}
 	if !possible(l, by.Event) {
 		return l.forbids(by.Event)
 	}

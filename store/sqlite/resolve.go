@@ -120,6 +120,9 @@ func (t *tx) resolve(r *store.Resolution) error {
 	if l == nil {
 		return nixie.Errorf(nixie.CodeNotFound, "no letter %s", r.Letter)
 	}
+	if r.Skip != "" {
+		return nixie.Errorf(nixie.CodeConflict, "%s", r.Skip)
+	}
 	switch r.Event {
 	case nixie.OnNote:
 		return t.annotate(l, r)

@@ -18,6 +18,8 @@ func resolveClauses() []clause {
 		{"HoldDoesNotStopARedrivenOne", holdOfRedriving},
 		{"RevisionsGrowByOne", revisionsGrow},
 		{"TheNoteSaysWhoDiscardedOrHeld", noteOfDiscardAndHold},
+		{"RedrivenAndConfirmedInOneCall", redrivenAndConfirmed},
+		{"ASkippedOneStaysAsItIs", skippedStays},
 	}
 }
 
@@ -317,4 +319,44 @@ func operationNonsense(b *bed) {
 			Letter: l.ID, Event: nixie.OnRedrive, Actor: "ann", Operation: new(nixie.IDs).New(b.clock.Now()),
 		}), nixie.CodeNotFound)
 	})
+}
+
+// redrivenAndConfirmed shows what a redrive to a broker does once that has the
+// message: nobody gets it here, and its item is done.
+func redrivenAndConfirmed(b *bed) {
+	l := b.dead("a", nixie.StatusOpen)
+	op := b.plan(nixie.OnRedrive, nixie.Filter{}, 0)
+	for _, err := range b.st.Resolve(b.ctx, []store.Resolution{
+		{Letter: l.ID, Event: nixie.OnRedrive, Actor: "ann", Reason: "mended", Operation: op.ID},
+		{Letter: l.ID, Event: nixie.OnConfirm, Actor: "ann", Reason: "mended"},
+	}) {
+		b.ok(err)
+	}
+	same(b, "claimed", len(b.claim(10)), 0)
+	got := b.letter(l.ID)
+	same(b, "status", got.Status, nixie.StatusResolved)
+	same(b, "state", got.Message.State, nixie.Canceled)
+	same(b, "redrives", got.Message.Redrives, 1)
+	same(b, "generation", got.Message.Generation, 2)
+	same(b, "operation", got.Operation, op.ID)
+	after, pending, err := b.st.Operation(b.ctx, op.ID, 10)
+	b.ok(err)
+	same(b, "done", after.Done, 1)
+	same(b, "pending", len(pending), 0)
+}
+
+// skippedStays shows that an operation can pass a letter by without touching it.
+func skippedStays(b *bed) {
+	l := b.dead("a", nixie.StatusOpen)
+	op := b.plan(nixie.OnRedrive, nixie.Filter{}, 0)
+	r := store.Resolution{Letter: l.ID, Event: nixie.OnRedrive, Actor: "ann", Reason: "mended", Operation: op.ID, Skip: "it came from nowhere"}
+	err := b.resolution(r)
+	b.code(err, nixie.CodeConflict)
+	same(b, "answer", err.Error(), r.Skip)
+	b.status(l.ID, nixie.StatusOpen)
+	same(b, "claimed", len(b.claim(10)), 0)
+	after, _, err := b.st.Operation(b.ctx, op.ID, 10)
+	b.ok(err)
+	same(b, "skipped", after.Skipped, 1)
+	same(b, "pending", after.Pending, 0)
 }

@@ -1,0 +1,126 @@
+package broker
+
+import (
+	"cmp"
+	"fmt"
+	"strings"
+
+	"github.com/nixie-go/nixie"
+	"github.com/nixie-go/nixie/policy"
+)
+
+// lettersSuffixes end the names of channels that take letters; what is before is
+// the channel that these came from.
+var lettersSuffixes = []string{".dlq", ".DLQ", "-dlq", "-DLQ", "-dlt", "-DLT", ".dlt", ".DLT", "_dlq", "_error"}
+
+// SourceOf is the channel whose letters a channel takes, by its name: {source}.dlq,
+// {source}-dlt and the like. Empty means that the name says nothing.
+func SourceOf(letters string) string {
+	for _, suffix := range lettersSuffixes {
+		if source, ok := strings.CutSuffix(letters, suffix); ok {
+			return source
+		}
+	}
+	return ""
+}
+
+// Adopted is the letter of a record that died elsewhere. Its ID follows from what
+// its headers say, or from where it lies, and its origin says both where it died and
+// where it lies: taken in twice it is there once. An empty queue means the channel
+// that it came from.
+func Adopted(system string, r *Record, queue string) nixie.Letter {
+	d, headers := ReadDeath(r.Headers)
+	d.fill(r)
+	lies := fmt.Sprintf("%s/%d/%d", r.Channel, r.Partition, r.Offset)
+	m := nixie.Message{
+		ID: r.ID, Queue: cmp.Or(queue, d.Channel, r.Channel), Body: r.Value, Headers: inbound(headers), State: nixie.Dead,
+		Origin: &nixie.Origin{
+			System: system, Channel: d.Channel, Partition: d.Partition, Offset: d.Offset,
+			MessageID: cmp.Or(r.MessageID, lies), Key: r.Key, Timestamp: d.Timestamp,
+		},
+		Attempts: d.Attempts, Deliveries: d.Attempts, Redrives: d.Redrives, Generation: 1 + d.Redrives,
+		EnqueuedAt: d.Timestamp, EndedAt: d.LastFailed,
+	}
+	if r.Value == nil {
+		m.Headers = append(m.Headers, nixie.Header{Name: HeaderTombstone, Value: "true"})
+	}
+	if key := string(r.Key); key != "" && nixie.CheckName("key", key) == nil {
+		m.Key = key
+	}
+	l := nixie.Letter{
+		ID: d.Letter, Message: m, Cause: nixie.CauseAdopted, Status: nixie.StatusOpen, Redrivable: true, Rule: d.Format,
+		FirstFailedAt: d.FirstFailed, LastFailedAt: d.LastFailed, DiedAt: d.LastFailed,
+	}
+	if l.ID.IsZero() {
+		l.ID = letterID(&m)
+	}
+	f := d.failure(m.Generation)
+	l.Class, l.Reason = f.Class, f.Reason
+	l.Message.LastFailure, l.Message.LastReason = f.Text, f.Reason
+	l.Signature, l.Fingerprint = policy.Signature(&f)
+	l.History = []nixie.Failure{f}
+	return l
+}
+
+// fill adds what the record itself says where its headers say nothing.
+func (d *Death) fill(r *Record) {
+	at := sane(r.Timestamp)
+	d.Channel = cmp.Or(d.Channel, SourceOf(r.Channel))
+	if d.Timestamp.IsZero() {
+		d.Timestamp = at
+	}
+	if d.LastFailed.IsZero() {
+		d.LastFailed = at
+	}
+	if d.FirstFailed.IsZero() || d.FirstFailed.After(d.LastFailed) {
+		d.FirstFailed = d.LastFailed
+	}
+}
+
+// failure is the last one before the death.
+func (d *Death) failure(generation int) nixie.Failure {
+	return nixie.Failure{
+		Generation: generation, Attempt: max(d.Attempts, 1), FailedAt: d.LastFailed, Class: d.class(), Reason: d.reason(),
+		Type: d.Exception, Text: cmp.Or(d.Text, d.Said), Stack: d.Stack, Context: d.Circumstance[:min(len(d.Circumstance), nixie.MaxContext)],
+		Node: d.Node, ExitCode: d.ErrorCode, Decision: nixie.Bury,
+	}
+}
+
+func (d *Death) class() nixie.Class {
+	switch {
+	case d.Class != "":
+		return d.Class
+	case strings.HasPrefix(d.Said, "permanent"):
+		return nixie.ClassPermanent
+	case strings.HasPrefix(d.Said, "transient"):
+		return nixie.ClassTransient
+	}
+	return nixie.ClassUnknown
+}
+
+// exceptions are parts of the names of errors that say what went wrong.
+var exceptions = []struct {
+	part   string
+	reason nixie.Reason
+}{
+	{"timeout", nixie.ReasonTimeout}, {"serialization", nixie.ReasonSerialization}, {"conversion", nixie.ReasonSerialization},
+	{"dataexception", nixie.ReasonSerialization}, {"json", nixie.ReasonSerialization}, {"validation", nixie.ReasonValidation},
+	{"authorization", nixie.ReasonAuth}, {"authentication", nixie.ReasonAuth}, {"connect", nixie.ReasonTransportUnavailable},
+}
+
+// reason is ours if it is said, else what the name of the error tells.
+func (d *Death) reason() nixie.Reason {
+	if d.Reason != "" {
+		return d.Reason
+	}
+	name := strings.ToLower(d.Exception[strings.LastIndexAny(d.Exception, ".$")+1:])
+	for _, e := range exceptions {
+		if strings.Contains(name, e.part) {
+			return e.reason
+		}
+	}
+	if name == "" {
+		return nixie.ReasonUnknown
+	}
+	return nixie.ReasonHandler
+}

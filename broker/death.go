@@ -1,0 +1,252 @@
+package broker
+
+import (
+	"encoding/binary"
+	"math"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/nixie-go/nixie"
+)
+
+// Death is what the headers of a record say of its end, whoever wrote them. What
+// they do not say is zero.
+type Death struct {
+	Format    string // who wrote them, one of [Formats]; empty: nobody that is known
+	Channel   string // where it died
+	Partition int32
+	Offset    int64 // −1: not said
+	Timestamp time.Time
+
+	Letter       nixie.ID
+	Class        nixie.Class
+	Reason       nixie.Reason
+	Said         string // the reason in the words of the format
+	Exception    string
+	Text         string
+	Stack        string
+	ErrorCode    *int
+	Attempts     int
+	Node         string
+	FirstFailed  time.Time
+	LastFailed   time.Time
+	Redrives     int
+	Circumstance []string // what else the format says
+}
+
+// part is what a header is about.
+type part byte
+
+const (
+	aside part = iota // of the format, and said elsewhere or of no use to anybody
+	channel
+	address // a URL that ends in the channel
+	partition
+	offset
+	timestamp
+	letter
+	class
+	reason
+	said
+	exception
+	cause // exception below exception
+	text
+	stack
+	errorCode
+	attempts
+	node
+	firstFailed
+	lastFailed
+	redrives
+)
+
+// format is how one kind of program says why a record died.
+type format struct {
+	name     string
+	speaks   []string // one of these is there if it speaks; in lower case like all names here
+	prefixes []string // of its headers
+	parts    map[string]part
+	binary   bool // numbers are four or eight bytes, the highest first
+}
+
+// Formats lists the formats that are known, by name.
+func Formats() []string {
+	var names []string
+	for _, f := range formats {
+		if !slices.Contains(names, f.name) {
+			names = append(names, f.name)
+		}
+	}
+	return names
+}
+
+// ReadDeath reads headers, and returns those that are not of the format which tells
+// of the death: the sender's. Of formats that both seem to speak the one counts that
+// is not read from what a redrive leaves on a record.
+func ReadDeath(headers []Header) (Death, []Header) {
+	d := Death{Offset: -1}
+	rest := headers
+	for _, f := range formats {
+		if f.found(headers) {
+			rest = f.read(headers, &d)
+			break
+		}
+	}
+	d.Redrives = max(d.Redrives, count(headers, HeaderRedriveCount))
+	if d.FirstFailed.IsZero() {
+		d.FirstFailed = moment(headers, HeaderFirstFailureAt)
+	}
+	return d, theirs(rest)
+}
+
+func (f *format) found(headers []Header) bool {
+	return slices.ContainsFunc(headers, func(h Header) bool { return slices.Contains(f.speaks, strings.ToLower(h.Name)) })
+}
+
+// read takes the headers of the format; of several with one name the last counts.
+func (f *format) read(headers []Header, d *Death) (rest []Header) {
+	d.Format = f.name
+	for _, h := range headers {
+		name := strings.ToLower(h.Name)
+		what, known := f.parts[name]
+		switch {
+		case known:
+			f.set(d, what, h.Value)
+		case !f.owns(name):
+			rest = append(rest, h)
+		case ours(name):
+		case len(d.Circumstance) < nixie.MaxContext:
+			d.Circumstance = append(d.Circumstance, clean(h.Name+": "+f.shown(h.Value), maxCircumstance))
+		}
+	}
+	return rest
+}
+
+const maxCircumstance = 512
+
+func (f *format) owns(name string) bool {
+	return slices.ContainsFunc(f.prefixes, func(p string) bool { return strings.HasPrefix(name, p) })
+}
+
+// shown is a value for people.
+func (f *format) shown(value []byte) string {
+	if n, ok := f.number(value); ok {
+		return strconv.FormatInt(n, 10)
+	}
+	return string(value)
+}
+
+// number reads a number as the format writes it, or as a text of digits.
+func (f *format) number(value []byte) (int64, bool) {
+	if f.binary {
+		switch len(value) {
+		case 4:
+			return int64(int32(binary.BigEndian.Uint32(value))), true
+		case 8:
+			return int64(binary.BigEndian.Uint64(value)), true
+		}
+	}
+	n, err := strconv.ParseInt(string(value), 10, 64)
+	return n, err == nil
+}
+
+// moment reads a time: milliseconds since 1970, or as a text of RFC 3339.
+func (f *format) moment(value []byte) time.Time {
+	if n, ok := f.number(value); ok {
+		if n <= 0 {
+			return time.Time{}
+		}
+		return sane(time.UnixMilli(n))
+	}
+	if at, err := time.Parse(time.RFC3339Nano, string(value)); err == nil {
+		return sane(at)
+	}
+	return time.Time{}
+}
+
+func (f *format) set(d *Death, what part, value []byte) {
+	said := func(most int) string { return clean(string(value), most) }
+	switch what {
+	case channel:
+		d.Channel = nameOf(string(value))
+	case address:
+		path, _, _ := strings.Cut(string(value), "?")
+		d.Channel = nameOf(path[strings.LastIndexAny(path, "/:")+1:])
+	case partition:
+		d.Partition = int32(f.bounded(value, math.MaxInt32))
+	case offset:
+		if n, ok := f.number(value); ok && n >= 0 {
+			d.Offset = n
+		}
+	case timestamp:
+		d.Timestamp = f.moment(value)
+	case letter:
+		if id, err := nixie.ParseID(string(value)); err == nil {
+			d.Letter = id
+		}
+	case class:
+		if c := nixie.Class(value); slices.Contains(nixie.Classes(), c) {
+			d.Class = c
+		}
+	case reason:
+		if r := nixie.Reason(value); slices.Contains(nixie.Reasons(), r) {
+			d.Reason = r
+		}
+	case cause:
+		d.Circumstance = append(d.Circumstance, "caused by "+said(maxCircumstance))
+	case exception:
+		d.Exception = said(nixie.MaxName)
+	case text:
+		d.Text = said(nixie.MaxFailureText)
+	case stack:
+		d.Stack = said(nixie.MaxStack)
+	case node:
+		d.Node = said(nixie.MaxName)
+	case attempts:
+		d.Attempts = int(f.bounded(value, maxCount))
+	case redrives:
+		d.Redrives = int(f.bounded(value, maxCount))
+	case firstFailed:
+		d.FirstFailed = f.moment(value)
+	case lastFailed:
+		d.LastFailed = f.moment(value)
+	default:
+		d.more(what, said(nixie.MaxName))
+	}
+}
+
+func (d *Death) more(what part, text string) {
+	switch what {
+	case said:
+		d.Said = text
+	case errorCode:
+		if n, err := strconv.Atoi(text); err == nil && n >= -1<<31 && n < 1<<31 {
+			d.ErrorCode = &n
+		}
+	}
+}
+
+// nameOf is a name, or nothing if it cannot be one.
+func nameOf(text string) string {
+	if nixie.CheckName("channel", text) != nil {
+		return ""
+	}
+	return text
+}
+
+// bounded reads a number from 0 to most; anything else is 0.
+func (f *format) bounded(value []byte, most int64) int64 {
+	n, ok := f.number(value)
+	if !ok || n < 0 {
+		return 0
+	}
+	return min(n, most)
+}
+
+// clean makes text of foreign making fit to be kept.
+func clean(text string, most int) string {
+	text = strings.ReplaceAll(strings.ToValidUTF8(text, "�"), "\x00", "�")
+	return cut(text, most)
+}

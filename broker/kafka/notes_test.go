@@ -1,0 +1,68 @@
+package kafka
+
+import (
+	"math/rand/v2"
+	"testing"
+)
+
+// Notes are a set that survives its metadata.
+func TestNotes(t *testing.T) {
+	for seed := range uint64(300) {
+		dice := rand.New(rand.NewPCG(seed, 7))
+		n, want := notes{}, map[int64]bool{}
+		for range dice.IntN(60) {
+			from := dice.Int64N(100)
+			to := from + dice.Int64N(6)
+			for o := from; o < to; o++ {
+				want[o] = true
+			}
+			n.add(span{from, to})
+		}
+		again := readNotes(n.base, n.metadata())
+		other := notes{}
+		other.join(again)
+		for o := range int64(110) {
+			if n.has(o) != want[o] || again.has(o) != want[o] || other.has(o) != want[o] {
+				t.Fatalf("seed %d, offset %d: has %v, read %v, joined %v, want %v: %+v", seed, o, n.has(o), again.has(o), other.has(o), want[o], n)
+			}
+		}
+		for i := 1; i < len(n.runs); i++ {
+			if n.runs[i-1].to >= n.runs[i].from || n.runs[0].from <= n.base {
+				t.Fatalf("seed %d: %+v", seed, n)
+			}
+		}
+	}
+}
+
+// However offsets lie, as many as there is room for can be noted.
+func TestRoomOfNotes(t *testing.T) {
+	for _, gap := range []int64{2, 200, 20_000, 1 << 22} {
+		n := notes{base: 1 << 34}
+		at := n.base
+		for n.room() > 0 {
+			for range n.room() {
+				at += gap
+				n.add(span{at, at + 1})
+			}
+			if size := len(n.metadata()); size > MaxNotes {
+				t.Fatalf("gap %d: %d bytes", gap, size)
+			}
+		}
+		if len(n.runs) < 200 {
+			t.Errorf("gap %d: only %d", gap, len(n.runs))
+		}
+	}
+}
+
+func FuzzNotes(f *testing.F) {
+	good := notes{base: 3, runs: []span{{5, 9}, {100, 101}}}
+	f.Add(int64(3), good.metadata())
+	f.Add(int64(-1), "nixie done=////////////")
+	f.Add(int64(0), "nixie starts=3")
+	f.Fuzz(func(t *testing.T, base int64, text string) {
+		n := readNotes(base&(1<<40-1), text)
+		if again := readNotes(n.base, n.metadata()); again.metadata() != n.metadata() || again.base != n.base {
+			t.Fatalf("%+v, then %+v", n, again)
+		}
+	})
+}

@@ -1,0 +1,346 @@
+package kafka
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/twmb/franz-go/pkg/kgo"
+
+	"github.com/nixie-go/nixie"
+	"github.com/nixie-go/nixie/broker"
+	"github.com/nixie-go/nixie/redrive"
+)
+
+// at is the address of a topic of the bed.
+func (b *bed) at(topic string) Address { return Address{Seeds: b.seeds, Topic: topic} }
+
+// mover moves the letters of the bed; change may set more.
+func (b *bed) move(t testing.TB, name string, change func(*redrive.Mover)) (redrive.Moved, error) {
+	t.Helper()
+	from, err := Read(limited(t), b.at(b.letters), name)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer from.Close()
+	to, err := Connect(b.at(""))
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer to.Close()
+	m := redrive.Mover{From: from, Route: redrive.Route{To: to}}
+	if change != nil {
+		change(&m)
+	}
+	return m.Run(limited(t))
+}
+
+// dead puts n letters as this product writes them on the topic of the letters.
+func (b *bed) dead(t testing.TB, n int) {
+	t.Helper()
+	list := make([]*kgo.Record, n)
+	for i := range list {
+		list[i] = &kgo.Record{Topic: b.letters, Key: fmt.Append(nil, "key ", i), Value: fmt.Append(nil, "value ", i), Headers: []kgo.RecordHeader{
+			{Key: "theirs", Value: []byte{byte(i), 0xff}}, {Key: broker.HeaderTopic, Value: []byte(b.source)},
+			{Key: broker.HeaderPartition, Value: []byte("1")}, {Key: broker.HeaderOffset, Value: fmt.Append(nil, i)},
+			{Key: broker.HeaderFailureReason, Value: []byte("permanent_error")}, {Key: broker.HeaderReason, Value: []byte("validation")},
+			{Key: broker.HeaderFirstFailureAt, Value: []byte("1700000000000")}, {Key: broker.HeaderLastFailureAt, Value: []byte("1700000001000")},
+		}}
+	}
+	if err := b.client.ProduceSync(limited(t), list...).FirstErr(); err != nil {
+		t.Fatal(err)
+	}
+}
+
+func valuesOf(records []broker.Record) []string {
+	var out []string
+	for _, r := range records {
+		out = append(out, string(r.Value))
+	}
+	slices.Sort(out)
+	return out
+}
+
+func headersOf(r *broker.Record, name string) (values []string) {
+	for _, h := range r.Headers {
+		if strings.EqualFold(h.Name, name) {
+			values = append(values, string(h.Value))
+		}
+	}
+	return values
+}
+
+// S16: a redrive is done once, however often it is run; it has exactly as many as it
+// may, and goes on where it was.
+func TestS16_RedriveGoesOn(t *testing.T) {
+	onBoth(t, func(t *testing.T, make func(testing.TB) *bed) {
+		b := make(t)
+		b.dead(t, 25)
+		for n, c := range []struct{ max, sent, all int }{{7, 7, 7}, {7, 7, 14}, {0, 11, 25}, {0, 0, 25}} {
+			got, err := b.move(t, b.source+"-again", func(m *redrive.Mover) { m.Max, m.Batch = c.max, 5 })
+			if err != nil || got.Redriven != int64(c.sent) {
+				t.Errorf("run %d: %+v, %v", n, got, err)
+			}
+			if there := b.Records(t, b.source); len(there) != c.all {
+				t.Errorf("run %d: %d were sent in all", n, len(there))
+			}
+		}
+		there := b.Records(t, b.source)
+		if seen := slices.Compact(valuesOf(there)); len(seen) != 25 {
+			t.Errorf("%d different ones: %q", len(seen), seen)
+		}
+		for i := range there {
+			r := &there[i]
+			if len(headersOf(r, broker.HeaderRedriveCount)) != 1 || headersOf(r, broker.HeaderRedriveCount)[0] != "1" || len(headersOf(r, broker.HeaderFailureReason)) != 0 ||
+				len(headersOf(r, broker.HeaderRedrivenAt)) != 1 || headersOf(r, broker.HeaderTopic)[0] != b.source || headersOf(r, broker.HeaderFirstFailureAt)[0] != "1700000000000" ||
+				len(headersOf(r, "theirs")) != 1 || headersOf(r, broker.HeaderRedriveID) == nil {
+				t.Errorf("headers of a redriven record: %+v", r.Headers)
+			}
+		}
+	})
+}
+
+// What a filter leaves comes to the next one, and what was sent does not, in
+// whatever order.
+func TestRedriveOfAChoice(t *testing.T) {
+	onBoth(t, func(t *testing.T, make func(testing.TB) *bed) {
+		b := make(t)
+		b.dead(t, 60)
+		third := func(k int64) func(*redrive.Mover) {
+			return func(m *redrive.Mover) {
+				m.Choose = func(r *broker.Record) bool { return r.Headers[3].Value[0]%3 == byte('0'+k)%3 } // by the offset where it died
+			}
+		}
+		sent := int64(0)
+		for k := range int64(3) {
+			got, err := b.move(t, b.source+"-choice", third(k))
+			if err != nil || got.Passed+got.Redriven != 60-sent || got.Redriven == 0 {
+				t.Errorf("third %d: %+v, %v", k, got, err)
+			}
+			sent += got.Redriven
+		}
+		if there := slices.Compact(valuesOf(b.Records(t, b.source))); sent != 60 || len(there) != 60 {
+			t.Errorf("%d sent, %d different ones there", sent, len(there))
+		}
+	})
+}
+
+// A dry run says what the run then does, and changes nothing.
+func TestDryRunOfAMove(t *testing.T) {
+	b := fake(t)
+	b.dead(t, 10)
+	try, err := b.move(t, b.source+"-g", func(m *redrive.Mover) { m.DryRun, m.Max = true, 6 })
+	if err != nil || try.Redriven != 6 || len(b.Records(t, b.source)) != 0 {
+		t.Fatalf("%+v, %v", try, err)
+	}
+	got, err := b.move(t, b.source+"-g", func(m *redrive.Mover) { m.Max = 6 })
+	if err != nil || fmt.Sprint(got.To, got.Redriven) != fmt.Sprint(try.To, try.Redriven) {
+		t.Errorf("dry %+v, real %+v, %v", try, got, err)
+	}
+}
+
+// What is redriven too often goes aside with all that it died of; what cannot be
+// sent stays, and holds nobody up.
+func TestQuarantineAndRefusals(t *testing.T) {
+	onBoth(t, func(t *testing.T, make func(testing.TB) *bed) {
+		b := make(t)
+		b.create(t, 1, nil, b.source+".quarantine")
+		tired := &kgo.Record{Topic: b.letters, Value: []byte("tired"), Headers: []kgo.RecordHeader{
+			{Key: broker.HeaderTopic, Value: []byte(b.source)}, {Key: broker.HeaderFailureReason, Value: []byte("permanent_error")}, {Key: "X-Redrive-Count", Value: []byte("2")}, {Key: broker.HeaderRedriveCount, Value: []byte("3")},
+		}}
+		lost := &kgo.Record{Topic: b.letters, Value: []byte("lost"), Headers: []kgo.RecordHeader{{Key: broker.HeaderTopic, Value: []byte(b.source + ".gone")}, {Key: broker.HeaderFailureReason, Value: []byte("x")}}}
+		round := &kgo.Record{Topic: b.letters, Value: []byte("round"), Headers: []kgo.RecordHeader{{Key: broker.HeaderTopic, Value: []byte(b.letters)}, {Key: broker.HeaderFailureReason, Value: []byte("x")}}}
+		if err := b.client.ProduceSync(limited(t), tired, lost, round).FirstErr(); err != nil {
+			t.Fatal(err)
+		}
+		b.dead(t, 5)
+		move := func(quarantine string) redrive.Moved {
+			got, err := b.move(t, b.source+"-q", func(m *redrive.Mover) { m.Route.Quarantine, m.Route.MaxRedrives = quarantine, 3 })
+			if err != nil {
+				t.Fatal(err)
+			}
+			return got
+		}
+		if got := move(""); got.Redriven != 5 || got.Skipped != 3 || len(got.Refused) != 3 {
+			t.Errorf("%+v", got)
+		}
+		if got := move("{source}.quarantine"); got.Redriven != 0 || got.Quarantined != 1 || got.Skipped != 2 {
+			t.Errorf("%+v", got)
+		}
+		aside := b.Records(t, b.source+".quarantine")
+		if len(aside) != 1 || string(aside[0].Value) != "tired" || len(aside[0].Headers) != 4 {
+			t.Errorf("%+v", aside)
+		}
+	})
+}
+
+// Key, value and headers of the sender arrive as they were; edits change what they
+// name, and the letter stays.
+func TestRedrivenAsItWas(t *testing.T) {
+	onBoth(t, func(t *testing.T, make func(testing.TB) *bed) {
+		b := make(t)
+		odd := []*kgo.Record{
+			{Key: nil, Value: nil}, {Key: []byte{}, Value: []byte{}}, {Key: []byte{0, 255}, Value: bytes.Repeat([]byte{0xfe}, 900_000)},
+			{Key: []byte("h"), Value: []byte("v"), Headers: []kgo.RecordHeader{{Key: "a", Value: nil}, {Key: "a", Value: []byte{0xff}}, {Key: "drop", Value: []byte("1")}, {Key: "", Value: []byte("x")}}},
+		}
+		for _, r := range odd {
+			r.Topic = b.letters
+			r.Headers = append(r.Headers, kgo.RecordHeader{Key: broker.HeaderTopic, Value: []byte(b.source)})
+		}
+		if err := b.client.ProduceSync(limited(t), odd...).FirstErr(); err != nil {
+			t.Fatal(err)
+		}
+		got, err := b.move(t, "", func(m *redrive.Mover) {
+			m.Route.Drop, m.Route.Set = []string{"DROP"}, []broker.Header{{Name: "by", Value: []byte("ann")}}
+			m.Route.Transform = func(_ context.Context, r *broker.Returning) error {
+				if string(r.Key) == "h" {
+					r.Value = append(slices.Clone(r.Value), '!')
+				}
+				if r.Key != nil && len(r.Key) == 0 {
+					return errors.New("not this one")
+				}
+				return nil
+			}
+		})
+		if err != nil || got.Redriven != 3 || got.Skipped != 1 {
+			t.Fatalf("%+v, %v", got, err)
+		}
+		for _, r := range b.Records(t, b.source) {
+			n := slices.IndexFunc(odd, func(o *kgo.Record) bool { return bytes.Equal(o.Key, r.Key) && (o.Key == nil) == (r.Key == nil) })
+			want := odd[n].Value
+			if string(r.Key) == "h" {
+				want = []byte("v!")
+				if h := r.Headers; len(h) < 4 || h[0].Name != "a" || h[0].Value != nil || h[1].Value[0] != 0xff || h[2].Name != "" || h[3].Name != "by" {
+					t.Errorf("headers %+v", h)
+				}
+			}
+			if !bytes.Equal(r.Value, want) || (r.Value == nil) != (want == nil) {
+				t.Errorf("%q: %d bytes, want %d", r.Key, len(r.Value), len(want))
+			}
+		}
+	})
+}
+
+// Records of transactions that were aborted are not redriven, and what a transaction
+// leaves in a topic holds nothing up.
+func TestRedriveOfTransactions(t *testing.T) {
+	b := actual(t)
+	ctx := limited(t)
+	c, err := kgo.NewClient(kgo.SeedBrokers(b.seeds...), kgo.TransactionalID(b.source), kgo.RecordPartitioner(kgo.ManualPartitioner()))
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer c.Close()
+	for n, how := range []kgo.TransactionEndTry{kgo.TryCommit, kgo.TryAbort, kgo.TryCommit, kgo.TryAbort} {
+		if err := c.BeginTransaction(); err != nil {
+			t.Fatal(err)
+		}
+		r := &kgo.Record{Topic: b.letters, Value: fmt.Append(nil, n), Headers: []kgo.RecordHeader{{Key: broker.HeaderTopic, Value: []byte(b.source)}}}
+		if err := c.ProduceSync(ctx, r).FirstErr(); err != nil {
+			t.Fatal(err)
+		}
+		if err := c.EndTransaction(ctx, how); err != nil {
+			t.Fatal(err)
+		}
+	}
+	got, err := b.move(t, b.source+"-tx", nil)
+	if err != nil || got.Redriven != 2 {
+		t.Errorf("%+v, %v", got, err)
+	}
+	again, err := b.move(t, b.source+"-tx", nil)
+	if err != nil || again.Read != 0 {
+		t.Errorf("again: %+v, %v", again, err)
+	}
+}
+
+// What lies too scattered to be remembered is not sent: it would be sent again.
+func TestScatteredChoice(t *testing.T) {
+	b := fake(t)
+	list := []*kgo.Record{}
+	for i := range 8_000 {
+		list = append(list, &kgo.Record{Topic: b.letters, Key: []byte("one"), Value: fmt.Append(nil, i), Headers: []kgo.RecordHeader{{Key: broker.HeaderTopic, Value: []byte(b.source)}}})
+	}
+	if err := b.client.ProduceSync(limited(t), list...).FirstErr(); err != nil {
+		t.Fatal(err)
+	}
+	n := 0
+	got, err := b.move(t, b.source+"-s", func(m *redrive.Mover) {
+		m.Choose = func(*broker.Record) bool { n++; return n%4 == 0 }
+	})
+	if nixie.CodeOf(err) != nixie.CodeLimit || got.Redriven < 500 {
+		t.Fatalf("%+v, %v", got, err)
+	}
+	rest, err := b.move(t, b.source+"-s", func(m *redrive.Mover) { m.Max = 60 }) // one by one, from the first gap
+	if err != nil || rest.Redriven != 60 {
+		t.Errorf("%+v, %v", rest, err)
+	}
+	if there := slices.Compact(valuesOf(b.Records(t, b.source))); int64(len(there)) != rest.Redriven+got.Redriven {
+		t.Errorf("%d different ones", len(there))
+	}
+}
+
+// A rate is kept, by the clock that it is given.
+func TestRateOfAMove(t *testing.T) {
+	b := fake(t)
+	b.dead(t, 30)
+	now := time.Unix(1_700_000_000, 0)
+	start := now
+	got, err := b.move(t, "", func(m *redrive.Mover) {
+		m.Rate, m.Clock = 10, func() time.Time { return now }
+		m.Wait = func(_ context.Context, d time.Duration) error { now = now.Add(d); return nil }
+	})
+	if took := now.Sub(start); err != nil || got.Redriven != 30 || took < 2900*time.Millisecond || took > 3*time.Second {
+		t.Errorf("%+v in %s, %v", got, took, err)
+	}
+}
+
+// S17: the count goes along through consumer, letters and redrives, life after life,
+// and ends in quarantine.
+func TestS17_ThreeLivesAndQuarantine(t *testing.T) {
+	onBoth(t, func(t *testing.T, make func(testing.TB) *bed) {
+		b := make(t)
+		b.create(t, 1, nil, b.source+".quarantine")
+		b.Produce(t, broker.Publication{Channel: b.source, Key: []byte("k"), Value: []byte("v"), Headers: []broker.Header{{Name: "theirs", Value: []byte{0xff}}}})
+		first := ""
+		for life := range 4 {
+			h := b.start(t, func(context.Context, *nixie.Delivery) error { return errBad }, nil)
+			letters := b.lettersOf(t, life+1)
+			h.leave(t)
+			newest := slices.MaxFunc(letters, func(x, y broker.Record) int { return compare(x.Offset, y.Offset) })
+			count := headersOf(&newest, broker.HeaderRedriveCount)
+			if life > 0 && (len(count) != 1 || count[0] != fmt.Sprint(life)) || headersOf(&newest, "theirs")[0] != "\xff" {
+				t.Fatalf("life %d: %q", life, newest.Headers)
+			}
+			if at := headersOf(&newest, broker.HeaderFirstFailureAt); life == 0 {
+				first = at[0]
+			} else if at[0] != first {
+				t.Errorf("life %d: first failed at %s, then at %s", life, first, at[0])
+			}
+			got, err := b.move(t, b.source+"-s17", func(m *redrive.Mover) { m.Route.MaxRedrives, m.Route.Quarantine = 3, "{source}.quarantine" })
+			if err != nil || life < 3 && got.Redriven != 1 || life == 3 && got.Quarantined != 1 {
+				t.Fatalf("life %d: %+v, %v", life, got, err)
+			}
+		}
+		if aside := b.Records(t, b.source+".quarantine"); len(aside) != 1 || headersOf(&aside[0], broker.HeaderRedriveCount)[0] != "3" || len(headersOf(&aside[0], broker.HeaderFailureReason)) != 1 {
+			t.Errorf("%+v", aside)
+		}
+	})
+}
+
+// Read implements [brokertest.Reading].
+func (b *bed) Read(t testing.TB, channel, name string) broker.Reader {
+	t.Helper()
+	if name != "" {
+		name = b.source + "." + name
+	}
+	r, err := Read(limited(t), b.at(channel), name)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return r
+}

@@ -1,0 +1,49 @@
+package app
+
+import (
+	"context"
+	"strings"
+
+	"github.com/nixie-go/nixie"
+	"github.com/nixie-go/nixie/broker"
+	"github.com/nixie-go/nixie/broker/kafka"
+)
+
+// Channel is what the URL of a broker names.
+type Channel struct {
+	System string // as in an [nixie.Origin]
+	Name   string // of the topic; empty: the URL names none
+	Shown  string // the URL without its parameters, user and password
+
+	kafka kafka.Address
+}
+
+// ParseChannel reads the URL of a broker: kafka://host:9092/topic, see
+// [kafka.ParseURL]. User and password are for a URL that does not name them.
+func ParseChannel(rawURL, user, password string) (Channel, error) {
+	scheme, _, _ := strings.Cut(rawURL, "://")
+	if scheme != "kafka" {
+		return Channel{}, nixie.Errorf(nixie.CodeInvalid, "broker %q: give a URL like kafka://host:9092/topic", Shown(rawURL))
+	}
+	a, err := kafka.ParseURL(rawURL)
+	if err != nil {
+		return Channel{}, err
+	}
+	a.Login(user, password)
+	return Channel{System: scheme, Name: a.Topic, Shown: a.String(), kafka: a}, nil
+}
+
+// Read opens a reader of the channel that remembers under a name; see
+// [kafka.Read].
+func (c *Channel) Read(ctx context.Context, name string) (broker.Reader, error) {
+	return kafka.Read(ctx, c.kafka, name)
+}
+
+// Connect opens a publisher for the broker of the channel. Close ends it.
+func (c *Channel) Connect() (Publisher, error) { return kafka.Connect(c.kafka) }
+
+// Publisher is a publisher that can be closed.
+type Publisher interface {
+	broker.Publisher
+	Close()
+}

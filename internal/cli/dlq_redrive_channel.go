@@ -1,0 +1,225 @@
+package cli
+
+import (
+	"context"
+	"fmt"
+	"io"
+	"maps"
+	"slices"
+	"strings"
+
+	"github.com/spf13/pflag"
+
+	"github.com/nixie-go/nixie"
+	"github.com/nixie-go/nixie/broker"
+	"github.com/nixie-go/nixie/office"
+	"github.com/nixie-go/nixie/redrive"
+)
+
+// channelMove is dlq redrive --from.
+type channelMove struct {
+	*moving
+	from, group string
+	headers     []string
+}
+
+func (c *channelMove) register(fs *pflag.FlagSet) {
+	fs.StringVar(&c.from, "from", "", "redrive what lies on a topic of a broker, such as kafka://host:9092/orders.dlq, without an office")
+	fs.StringVar(&c.group, "group", "", "consumer group that remembers what was sent of --from (default nixie-redrive.TOPIC)")
+	fs.StringArrayVar(&c.headers, "header", nil, "of --from only records with this header, as NAME=VALUE or NAME; can be repeated")
+}
+
+// alone refuses flags that are for --from.
+func (c *channelMove) alone() error {
+	switch {
+	case c.group != "":
+		return usagef("--group is for --from")
+	case len(c.headers) > 0:
+		return usagef("--header is for --from; letters of the office are chosen by --filter")
+	case c.sending.quarantine != "":
+		return usagef("--quarantine is for --from: letters of the office that were redriven too often stay there")
+	}
+	return nil
+}
+
+func (c *channelMove) check(args []string) error {
+	switch {
+	case len(args) > 0 || c.resume != "":
+		return usagef("--from goes on by itself, and its letters have no IDs: leave IDs and --resume out")
+	case c.sending.to == toQueue:
+		return usagef("--to queue is for letters of the office: nixie dlq adopt takes those of a topic in")
+	case !c.all && c.filter.text == "" && len(c.headers) == 0:
+		return usagef("nothing is chosen: give --filter or --header, or --all for every record")
+	case c.all && (c.filter.text != "" || len(c.headers) > 0):
+		return usagef("choose by --all, or by --filter and --header")
+	case c.max < 0:
+		return usagef("--max is %d: give a positive number, or 0 for no limit", c.max)
+	case c.force:
+		return usagef("--force is for letters of the office")
+	case !c.yes && !c.dry && (!c.InTTY || !c.ErrTTY):
+		return usagef("nobody can be asked here: give --yes, or --dry-run to see what would be done")
+	}
+	return nil
+}
+
+func (c *channelMove) run(ctx context.Context, args []string) error {
+	if err := c.check(args); err != nil {
+		return err
+	}
+	rate, err := parseRate(c.rate)
+	if err != nil {
+		return err
+	}
+	f, err := c.filter.parse(c.globals)
+	if err != nil {
+		return err
+	}
+	from, err := c.broker(c.from)
+	if err != nil {
+		return usagef("--from: %w", err)
+	}
+	if c.sending.to == "" {
+		c.sending.to = c.from
+	}
+	if err := c.sending.check(c.globals); err != nil {
+		return err
+	}
+	if c.sending.to == c.from {
+		c.sending.channel.Name = ""
+	}
+	if c.group == "" {
+		c.group = "nixie-redrive." + from.Name
+	}
+	reader, err := from.Read(ctx, c.group)
+	if err != nil {
+		return err
+	}
+	defer reader.Close()
+	route, end, err := c.sending.route(c.globals)
+	if err != nil {
+		return err
+	}
+	defer end()
+	route.MaxRedrives = c.maxRedrives
+	choose, err := c.choose(f, from.System)
+	if err != nil {
+		return err
+	}
+	if !c.yes && !c.dry {
+		fmt.Fprintf(c.Err, "about %d records of topic %s were not sent by group %s yet\n", reader.Left(), from.Name, c.group)
+		if err := c.confirm(); err != nil {
+			return err
+		}
+	}
+	return c.move(ctx, redrive.Mover{
+		From: reader, Route: route, Choose: choose, Max: c.max, Rate: rate, Batch: c.batch(), DryRun: c.dry, Clock: c.Now, Progress: c.progress(),
+	})
+}
+
+// batch is small where each record takes its time.
+func (c *channelMove) batch() int {
+	if c.sending.pipe != "" {
+		return pipeBatch
+	}
+	return 0
+}
+
+const pipeBatch = 20
+
+// choose is what --filter and --header say; nil is all.
+func (c *channelMove) choose(f nixie.Filter, system string) (func(*broker.Record) bool, error) {
+	for _, text := range c.headers {
+		if text == "" || text[0] == '=' {
+			return nil, usagef("--header is %q: give it as NAME=VALUE, or NAME alone", text)
+		}
+	}
+	if c.filter.text == "" && len(c.headers) == 0 {
+		return nil, nil
+	}
+	if c.filter.text != "" {
+		f = office.Unresolved(f)
+	}
+	now := c.Now()
+	return func(r *broker.Record) bool {
+		for _, text := range c.headers {
+			name, value, exact := strings.Cut(text, "=")
+			if !slices.ContainsFunc(r.Headers, func(h broker.Header) bool {
+				return strings.EqualFold(h.Name, name) && (!exact || string(h.Value) == value)
+			}) {
+				return false
+			}
+		}
+		if c.filter.text == "" {
+			return true
+		}
+		l := broker.Adopted(system, r, "")
+		return f.MatchLetter(&l, now)
+	}, nil
+}
+
+// movedReport is what dlq redrive --from prints.
+type movedReport struct {
+	DryRun bool   `json:"dry_run"`
+	Group  string `json:"group"`
+	redrive.Moved
+}
+
+// move does it and says how it went.
+func (c *channelMove) move(ctx context.Context, m redrive.Mover) error {
+	done, err := m.Run(ctx)
+	if c.ErrTTY && done.Read > 0 {
+		fmt.Fprint(c.Err, "\r\x1b[K") // the line of progress
+	}
+	if printing := c.object(movedReport{c.dry, c.group, done}, func(w io.Writer) error { return c.print(w, &done) }); printing != nil {
+		return printing
+	}
+	switch {
+	case err != nil && ctx.Err() != nil:
+		c.say("about %d records to go; run the same command again: what was sent is not sent again", done.Left)
+		return exit(ExitInterrupted)
+	case err != nil:
+		return err
+	case done.Skipped > 0:
+		return exit(ExitPartly)
+	}
+	return nil
+}
+
+func (c *channelMove) print(w io.Writer, done *redrive.Moved) error {
+	verb := "redriven"
+	if c.dry {
+		verb = "would be redriven"
+	}
+	fmt.Fprintf(w, "%s %s", plural(done.Redriven, "record"), verb)
+	for _, part := range [...]struct {
+		n    int64
+		what string
+	}{{done.Quarantined, "put into quarantine"}, {done.Skipped, "skipped"}, {done.Passed, "not chosen"}, {done.Left, "not looked at"}} {
+		if part.n > 0 {
+			fmt.Fprintf(w, ", %d %s", part.n, part.what)
+		}
+	}
+	fmt.Fprintf(w, " (group %s)\n", c.group)
+	var to []office.Count
+	for _, name := range slices.Sorted(maps.Keys(done.To)) {
+		to = append(to, office.Count{Value: name, Count: done.To[name]})
+	}
+	printCounts(w, "To topic", to)
+	for i, r := range done.Refused {
+		if i == shownRefused {
+			break
+		}
+		fmt.Fprintf(w, "  %s\n", escapeLine(r.Why))
+	}
+	return nil
+}
+
+// progress shows how far the move is, on a terminal only.
+func (c *channelMove) progress() func(redrive.Moved) {
+	if !c.ErrTTY {
+		return nil
+	}
+	return func(m redrive.Moved) {
+		fmt.Fprintf(c.Err, "\r\x1b[K%d redriven, %d skipped, about %d to go", m.Redriven, m.Skipped, m.Left)
+	}
+}

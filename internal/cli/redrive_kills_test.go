@@ -1,0 +1,148 @@
+package cli_test
+
+import (
+	"context"
+	"fmt"
+	"math/rand/v2"
+	"testing"
+	"time"
+
+	"github.com/nixie-go/nixie/broker"
+	"github.com/nixie-go/nixie/broker/kafka"
+	"github.com/nixie-go/nixie/internal/testservers"
+	"github.com/nixie-go/nixie/internal/tier"
+	"github.com/nixie-go/nixie/redrive"
+)
+
+// TestRedriveKilledAtAnyMoment kills redrives to a broker with kill -9, from a topic
+// and from the office. In the end every record is there; what is there twice was in
+// the batch under way, and has the same redrive ID.
+func TestRedriveKilledAtAnyMoment(t *testing.T) {
+	t.Parallel()
+	p := tier.Proof{Name: "redrive-kills", Unit: "kills", Quick: 8, Deep: 300}
+	p.Run(t, func(t *testing.T, seed uint64) int {
+		const records, kills = 900, 4
+		dice := rand.New(rand.NewPCG(seed, 3))
+		k := newTopics(t, records)
+		d := newDesk(t)
+		args, most := []string{"dlq", "redrive", "--from", k.url("in.dlq"), "--all", "--rate", "3000", "--yes"}, redrive.DefaultMove
+		if seed%2 == 0 {
+			d.nixie(0, "dlq", "adopt", k.url("in.dlq"))
+			args, most = []string{"dlq", "redrive", "--all", "--reason", "mended", "--to", k.url(""), "--rate", "3000", "--yes"}, redrive.DefaultBatch
+		}
+		for range kills {
+			k.killAfter(d, dice.IntN(records/kills), args)
+		}
+		d.nixie(0, args...)
+		ids := map[string]string{}
+		twice := 0
+		for _, r := range k.there() {
+			id := ""
+			for _, h := range r.Headers {
+				if h.Name == broker.HeaderRedriveID {
+					id = string(h.Value)
+				}
+			}
+			if before, again := ids[string(r.Value)]; again {
+				twice++
+				if before != id {
+					t.Errorf("%s has the redrive IDs %s and %s", r.Value, before, id)
+				}
+			}
+			ids[string(r.Value)] = id
+		}
+		t.Logf("%d of %d records, %d repeats after %d kills", len(ids), records, twice, kills)
+		if len(ids) != records || twice > kills*most {
+			t.Errorf("%d of %d records, %d repeats after %d kills", len(ids), records, twice, kills)
+		}
+		return kills
+	})
+}
+
+// topics is a cluster with letters on in.dlq that are for in.
+type topics struct {
+	*testing.T
+	seed string
+}
+
+func newTopics(t *testing.T, records int) *topics {
+	t.Helper()
+	k := &topics{t, testservers.FakeKafka(t, "in", "in.dlq")}
+	to, err := kafka.Connect(kafka.Address{Seeds: []string{k.seed}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer to.Close()
+	list := make([]broker.Publication, records)
+	for i := range list {
+		list[i] = broker.Publication{Channel: "in.dlq", Key: fmt.Append(nil, i), Value: fmt.Append(nil, "value ", i), Headers: []broker.Header{
+			{Name: broker.HeaderTopic, Value: []byte("in")}, {Name: broker.HeaderFailureReason, Value: []byte("permanent_error")},
+		}}
+	}
+	for _, err := range to.Publish(t.Context(), list) {
+		if err != nil {
+			t.Fatal(err)
+		}
+	}
+	return k
+}
+
+func (k *topics) url(topic string) string { return "kafka://" + k.seed + "/" + topic }
+
+func (k *topics) read() *kafka.Reader {
+	k.Helper()
+	r, err := kafka.Read(k.Context(), kafka.Address{Seeds: []string{k.seed}, Topic: "in"}, "")
+	if err != nil {
+		k.Fatal(err)
+	}
+	return r
+}
+
+// there is what lies on the topic that records are redriven to.
+func (k *topics) there() (all []broker.Record) {
+	k.Helper()
+	from := k.read()
+	defer from.Close()
+	for {
+		some, err := from.Next(k.Context(), 1_000)
+		if err != nil {
+			k.Fatal(err)
+		}
+		if len(some) == 0 {
+			return all
+		}
+		all = append(all, some...)
+	}
+}
+
+// killAfter starts a redrive and kills it once so many more records are there.
+func (k *topics) killAfter(d *desk, more int, args []string) {
+	k.Helper()
+	count := func() int64 {
+		from := k.read()
+		defer from.Close()
+		return from.Left()
+	}
+	begun := count()
+	cmd := d.command("nixie", args...)
+	if err := cmd.Start(); err != nil {
+		k.Fatal(err)
+	}
+	ended := make(chan error, 1)
+	go func() { ended <- cmd.Wait() }()
+	ctx, cancel := context.WithTimeout(k.Context(), time.Minute)
+	defer cancel()
+	look := time.NewTicker(5 * time.Millisecond)
+	defer look.Stop()
+	for count()-begun < int64(more) {
+		select {
+		case <-look.C:
+		case <-ended:
+			return // it was quicker
+		case <-ctx.Done():
+			k.Fatal("nothing is redriven")
+		}
+	}
+	_ = cmd.Process.Kill() // it may have ended by itself
+	<-ended
+}

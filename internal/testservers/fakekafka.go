@@ -1,0 +1,23 @@
+package testservers
+
+import (
+	"github.com/twmb/franz-go/pkg/kfake"
+)
+
+// FakeKafka starts a cluster in this process that speaks Kafka, with topics of
+// three partitions, and returns host and port of its broker.
+func FakeKafka(t interface {
+	Fatal(args ...any)
+	Cleanup(f func())
+}, topics ...string) string {
+	cluster, err := kfake.NewCluster(kfake.NumBrokers(1), kfake.SeedTopics(FakeParts, topics...))
+	if err != nil {
+		t.Fatal(err)
+		return ""
+	}
+	t.Cleanup(cluster.Close)
+	return cluster.ListenAddrs()[0]
+}
+
+// FakeParts is how many partitions a topic of [FakeKafka] has.
+const FakeParts = 3

@@ -1,0 +1,185 @@
+package redrive
+
+import (
+	"context"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/nixie-go/nixie"
+	"github.com/nixie-go/nixie/broker"
+	"github.com/nixie-go/nixie/policy"
+)
+
+// Route sends dead records back to a broker: where they go, and what is changed on
+// the way. What it reads them from stays as it is. Zero fields mean the default.
+type Route struct {
+	To broker.Publisher // required
+
+	Channel     string // where all go; {source} stands for where a record died, and is the default
+	Quarantine  string // where those go that were redriven too often; {source} as above; default: they stay
+	MaxRedrives int    // how often that is; default [policy.DefaultMaxRedrives], −1 never
+
+	Drop []string        // headers of the sender that are left out, by name without regard to case
+	Set  []broker.Header // headers that are set: they take the place of all of their name
+
+	// Transform changes a record on its way: key, value, headers, or channel. Its
+	// error refuses that record, and the others go on.
+	Transform func(ctx context.Context, r *broker.Returning) error
+
+	Clock func() time.Time // default time.Now
+}
+
+const toSource = "{source}"
+
+func (r Route) withDefaults() (Route, error) {
+	if r.To == nil {
+		return r, nixie.Errorf(nixie.CodeInvalid, "redrive has no broker to send to: set To")
+	}
+	if r.Channel == "" {
+		r.Channel = toSource
+	}
+	r.Clock = orSystem(r.Clock)
+	var err error
+	if r.MaxRedrives, err = capOf(r.MaxRedrives); err != nil {
+		return r, err
+	}
+	for _, name := range [...]struct{ what, value string }{{"channel to redrive to", r.Channel}, {"quarantine", r.Quarantine}} {
+		if err := broker.CheckChannel(name.what, name.value); err != nil {
+			return r, err
+		}
+	}
+	for _, h := range r.Set {
+		if broker.Ours(h.Name) {
+			return r, nixie.Errorf(nixie.CodeInvalid, "header %s cannot be set: the redrive writes it", h.Name)
+		}
+	}
+	return r, nil
+}
+
+// capOf reads a setting of how often something may be redriven: 0 is the default, −1
+// no cap, which is 0 to whom it is given.
+func capOf(most int) (int, error) {
+	switch {
+	case most == 0:
+		return policy.DefaultMaxRedrives, nil
+	case most == -1:
+		return 0, nil
+	case most < 0 || most > policy.MaxCount:
+		return 0, nixie.Errorf(nixie.CodeInvalid, "max_redrives is %d: give a number from 1 to %d, or −1 for none", most, policy.MaxCount)
+	}
+	return most, nil
+}
+
+// Letters makes what an [Engine] sends letters with. The cap is the engine's.
+func (r Route) Letters() (func(context.Context, []nixie.Letter) []error, error) {
+	r.MaxRedrives = -1
+	r, err := r.withDefaults()
+	if err != nil {
+		return nil, err
+	}
+	return func(ctx context.Context, letters []nixie.Letter) []error {
+		list := make([]broker.Returning, len(letters))
+		for i := range letters {
+			list[i] = broker.FromLetter(&letters[i])
+		}
+		return r.send(ctx, list, nil)
+	}, nil
+}
+
+// send publishes records, each of its own, and waits for the answers: also when ctx
+// ends meanwhile, so that they are known. Those that went into quarantine are marked
+// in quarantined, if that is given.
+func (r *Route) send(ctx context.Context, list []broker.Returning, quarantined []bool) []error {
+	errs := make([]error, len(list))
+	out := make([]broker.Publication, 0, len(list))
+	at := make([]int, 0, len(list))
+	for i := range list {
+		p, aside, err := r.prepare(ctx, &list[i])
+		if err != nil {
+			errs[i] = err
+			continue
+		}
+		if quarantined != nil {
+			quarantined[i] = aside
+		}
+		out, at = append(out, p), append(at, i)
+	}
+	if len(out) == 0 {
+		return errs
+	}
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), grace)
+	defer cancel()
+	for n, err := range r.To.Publish(ctx, out) {
+		errs[at[n]] = err
+	}
+	return errs
+}
+
+// prepare makes the record that is sent.
+func (r *Route) prepare(ctx context.Context, back *broker.Returning) (p broker.Publication, quarantined bool, err error) {
+	if r.MaxRedrives > 0 && back.Redrives >= r.MaxRedrives {
+		p, err = r.setAside(back)
+		return p, true, err
+	}
+	if ctx.Err() != nil {
+		return p, false, nixie.Errorf(nixie.CodeUnavailable, "letter %s: %w", back.Letter, ctx.Err())
+	}
+	back.Publication.Channel = broker.Named(r.Channel, back.Origin.Channel)
+	r.edit(back)
+	if r.Transform != nil {
+		err := r.Transform(ctx, back)
+		switch {
+		case ctx.Err() != nil:
+			return p, false, nixie.Errorf(nixie.CodeUnavailable, "letter %s: %w", back.Letter, ctx.Err())
+		case err != nil:
+			return p, false, nixie.Errorf(nixie.CodeInvalid, "letter %s: %w", back.Letter, err)
+		}
+	}
+	p = back.Redriven(r.Clock())
+	return p, false, r.check(back, p.Channel)
+}
+
+// check refuses where a record must not go.
+func (r *Route) check(back *broker.Returning, channel string) error {
+	switch {
+	case back.Origin.Channel == "" && (channel == "" || strings.Contains(r.Channel, toSource)):
+		return nixie.Errorf(nixie.CodeInvalid, "letter %s does not say where it came from: name the channel that it goes to", back.Letter)
+	case channel == back.Lies:
+		return nixie.Errorf(nixie.CodeInvalid, "letter %s would go to %s, where it lies: name another channel", back.Letter, channel)
+	}
+	return nil
+}
+
+// setAside is a record that was redriven too often: as it lies there, with what it
+// died of.
+func (r *Route) setAside(back *broker.Returning) (broker.Publication, error) {
+	p := back.Publication
+	if r.Quarantine == "" {
+		return p, nixie.Errorf(nixie.CodeConflict, "letter %s was redriven %d times, the cap is %d: name a channel for the quarantine, or raise the cap", back.Letter, back.Redrives, r.MaxRedrives)
+	}
+	p.Headers = back.Whole
+	p.Channel = broker.Named(r.Quarantine, back.Origin.Channel)
+	return p, r.check(back, p.Channel)
+}
+
+// edit drops and sets headers.
+func (r *Route) edit(back *broker.Returning) {
+	if len(r.Drop)+len(r.Set) == 0 {
+		return
+	}
+	headers := slices.DeleteFunc(slices.Clone(back.Headers), func(h broker.Header) bool {
+		return slices.ContainsFunc(r.Drop, func(name string) bool { return strings.EqualFold(name, h.Name) }) ||
+			slices.ContainsFunc(r.Set, func(s broker.Header) bool { return s.Name == h.Name })
+	})
+	back.Headers = append(headers, r.Set...)
+}
+
+// refuses reports whether an error is about one record: the others go on.
+func refuses(err error) bool {
+	switch nixie.CodeOf(err) {
+	case nixie.CodeInvalid, nixie.CodeConflict, nixie.CodeNotFound, nixie.CodeLimit, nixie.CodeDenied:
+		return true
+	}
+	return false
+}

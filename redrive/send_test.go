@@ -1,0 +1,202 @@
+package redrive_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"testing"
+	"time"
+
+	"github.com/nixie-go/nixie"
+	"github.com/nixie-go/nixie/broker"
+	"github.com/nixie-go/nixie/redrive"
+	"github.com/nixie-go/nixie/store"
+	"github.com/nixie-go/nixie/store/memory"
+)
+
+// post is a broker that answers as it is told, by the value of a record.
+type post struct {
+	answers map[string]error
+	sent    []broker.Publication
+}
+
+func (p *post) Publish(_ context.Context, list []broker.Publication) []error {
+	errs := make([]error, len(list))
+	for i, r := range list {
+		if errs[i] = p.answers[string(r.Value)]; errs[i] == nil {
+			p.sent = append(p.sent, r)
+		}
+	}
+	return errs
+}
+
+func (p *post) Survey(context.Context, []string) ([]broker.Channel, error) { return nil, nil }
+
+// adopted is a store with letters of a broker, one for each value.
+func adopted(t *testing.T, values ...string) *memory.Store {
+	t.Helper()
+	st := memory.New(memory.Options{})
+	for i, value := range values {
+		l := broker.Adopted("kafka", &broker.Record{
+			Channel: "in.dlq", Offset: int64(i), ID: [16]byte{1, 15: byte(i)}, Key: []byte(value), Value: []byte(value), Timestamp: time.UnixMilli(1_700_000_000_000 + int64(i)),
+		}, "")
+		if value == "tired" {
+			l.Message.Redrives, l.Message.Generation = 3, 4
+		}
+		l.NeedsReview = value == "review"
+		if value == "stray" {
+			l.Message.Origin.Channel = ""
+		}
+		if _, errs := st.Bury(t.Context(), []nixie.Letter{l}, "ann", "r"); errs[0] != nil {
+			t.Fatal(errs[0])
+		}
+	}
+	return st
+}
+
+// sendAll redrives everything to a broker.
+func sendAll(t *testing.T, st *memory.Store, p *post, route redrive.Route, id nixie.ID) (redrive.Result, error) {
+	t.Helper()
+	route.To = p
+	send, err := route.Letters()
+	if err != nil {
+		t.Fatal(err)
+	}
+	e, err := redrive.New(redrive.Config{Store: st, Send: send, MaxRedrives: 3, Batch: 2})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if id.IsZero() {
+		op, err := e.Plan(t.Context(), store.Operation{Event: nixie.OnRedrive, Actor: "ann", Reason: "mended"}, nixie.Filter{}, 0)
+		if err != nil {
+			t.Fatal(err)
+		}
+		id = op.ID
+	}
+	return e.Run(t.Context(), id)
+}
+
+func statusesOf(t *testing.T, st *memory.Store) map[string]nixie.Status {
+	t.Helper()
+	letters, _, err := st.Letters(t.Context(), nixie.Filter{}, store.Page{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	out := map[string]nixie.Status{}
+	for _, l := range letters {
+		out[l.Message.Key] = l.Status
+	}
+	return out
+}
+
+// What the broker took is resolved and in no queue; what one letter is refused for
+// leaves it as it was, and the others go.
+func TestLettersGoToABroker(t *testing.T) {
+	st := adopted(t, "a", "large", "b", "tired", "review", "stray", "c")
+	p := &post{answers: map[string]error{"large": nixie.Errorf(nixie.CodeLimit, "too large")}}
+	r, err := sendAll(t, st, p, redrive.Route{}, nixie.ID{})
+	if err != nil || r.Done != 3 || r.Skipped != 4 || r.Pending != 0 || len(r.Refused) != 4 {
+		t.Fatalf("%+v, %v", r, err)
+	}
+	if got := fmt.Sprint(statusesOf(t, st)); got != "map[a:resolved b:resolved c:resolved large:open review:open stray:open tired:open]" {
+		t.Error(got)
+	}
+	if len(p.sent) != 3 || p.sent[0].Channel != "in" || string(p.sent[0].Key) != "a" {
+		t.Errorf("%+v", p.sent)
+	}
+	if ds, err := st.Claim(t.Context(), "in", nixie.Want{Max: 10, Lease: time.Minute}); err != nil || len(ds) > 0 {
+		t.Errorf("%d are in the queue as well, %v", len(ds), err)
+	}
+	// Once more: nothing that went goes again.
+	if r, err = sendAll(t, st, p, redrive.Route{}, nixie.ID{}); err != nil || r.Done != 0 || len(p.sent) != 3 {
+		t.Errorf("again: %+v, %d sent, %v", r, len(p.sent), err)
+	}
+}
+
+// S16: a letter whose outcome is unknown stays pending, the run stops, and the next
+// one sends it under the same ID.
+func TestS16_UnknownOutcomeIsSentAgain(t *testing.T) {
+	st := adopted(t, "a", "b", "c", "d")
+	p := &post{answers: map[string]error{"c": nixie.Errorf(nixie.CodeOutcomeUnknown, "no answer")}}
+	var tried []string
+	route := redrive.Route{Transform: func(_ context.Context, r *broker.Returning) error {
+		if out := r.Redriven(time.UnixMilli(1)); string(r.Value) == "c" {
+			for _, h := range out.Headers {
+				if h.Name == broker.HeaderRedriveID {
+					tried = append(tried, string(h.Value))
+				}
+			}
+		}
+		return nil
+	}}
+	r, err := sendAll(t, st, p, route, nixie.ID{})
+	if nixie.CodeOf(err) != nixie.CodeOutcomeUnknown || r.Pending != 1 || r.Done != 3 {
+		t.Fatalf("%+v, %v", r.Operation, err)
+	}
+	p.answers = nil
+	if r, err = sendAll(t, st, p, route, r.ID); err != nil || r.Done != 4 || len(p.sent) != 4 || len(tried) != 2 || tried[0] != tried[1] {
+		t.Errorf("%+v, %d sent, %q, %v", r.Operation, len(p.sent), tried, err)
+	}
+}
+
+// A letter is sent as it was changed on the way, and stays as it is.
+func TestChangedOnTheWay(t *testing.T) {
+	st := adopted(t, "a", "bad")
+	p := &post{}
+	r, err := sendAll(t, st, p, redrive.Route{
+		Channel: "elsewhere", Set: []broker.Header{{Name: "by", Value: []byte("ann")}},
+		Transform: func(_ context.Context, r *broker.Returning) error {
+			if string(r.Value) == "bad" {
+				return errors.New("cannot be mended")
+			}
+			r.Value = []byte("mended")
+			return nil
+		},
+	}, nixie.ID{})
+	if err != nil || r.Done != 1 || r.Skipped != 1 || len(p.sent) != 1 || p.sent[0].Channel != "elsewhere" || string(p.sent[0].Value) != "mended" || p.sent[0].Headers[0].Name != "by" {
+		t.Fatalf("%+v, %+v, %v", r.Operation, p.sent, err)
+	}
+	letters, _, err := st.Letters(t.Context(), nixie.Filter{Keys: []string{"a"}}, store.Page{Whole: true})
+	if err != nil || string(letters[0].Message.Body) != "a" {
+		t.Errorf("%q, %v", letters[0].Message.Body, err)
+	}
+}
+
+// When the context ends in the middle nothing is called skipped that was not tried.
+func TestStoppedOnTheWay(t *testing.T) {
+	st := adopted(t, "a", "b", "c", "d")
+	ctx, stop := context.WithCancel(t.Context())
+	route := redrive.Route{To: &post{}, Transform: func(context.Context, *broker.Returning) error { stop(); return ctx.Err() }}
+	send, err := route.Letters()
+	if err != nil {
+		t.Fatal(err)
+	}
+	e, err := redrive.New(redrive.Config{Store: st, Send: send})
+	if err != nil {
+		t.Fatal(err)
+	}
+	op, err := e.Plan(ctx, store.Operation{Event: nixie.OnRedrive, Actor: "ann", Reason: "r"}, nixie.Filter{}, 0)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if r, err := e.Run(ctx, op.ID); !errors.Is(err, context.Canceled) || r.Pending != 4 || r.Skipped != 0 {
+		t.Errorf("%+v, %v", r.Operation, err)
+	}
+}
+
+// Nonsense is refused before anything is read.
+func TestRoutesAndMovesAreChecked(t *testing.T) {
+	for what, r := range map[string]redrive.Route{
+		"no broker": {}, "braces": {To: &post{}, Channel: "{topic}"}, "cap": {To: &post{}, MaxRedrives: -2}, "our header": {To: &post{}, Set: []broker.Header{{Name: "X-Redrive-Count"}}},
+	} {
+		if _, err := (redrive.Mover{Route: r}).Run(t.Context()); nixie.CodeOf(err) != nixie.CodeInvalid {
+			t.Errorf("%s: %v", what, err)
+		}
+	}
+	for what, m := range map[string]redrive.Mover{"no reader": {}, "max": {Max: -1}, "batch": {Batch: redrive.MaxMove + 1}, "rate": {Rate: -1}} {
+		m.Route.To = &post{}
+		if _, err := m.Run(t.Context()); nixie.CodeOf(err) != nixie.CodeInvalid {
+			t.Errorf("%s: %v", what, err)
+		}
+	}
+}
