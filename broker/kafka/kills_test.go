@@ -135,7 +135,7 @@ func kills(t *testing.T, seed uint64) int {
 
 func (b *bed) child(t *testing.T, path string) *exec.Cmd {
 	t.Helper()
-	child := exec.Command(os.Args[0]) //nolint:gosec,noctx // it is killed
+	child := exec.Command(os.Args[0]) // without a context: it is killed
 	child.Env = append(os.Environ(), childVar+"="+b.seeds[0]+" "+b.source+" "+path)
 	child.Stderr = os.Stderr
 	if err := child.Start(); err != nil {

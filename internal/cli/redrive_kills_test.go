@@ -128,8 +128,11 @@ func (k *topics) killAfter(d *desk, more int, args []string) {
 	if err := cmd.Start(); err != nil {
 		k.Fatal(err)
 	}
-	ended := make(chan error, 1)
-	go func() { ended <- cmd.Wait() }()
+	ended := make(chan struct{})
+	go func() {
+		defer close(ended)
+		_ = cmd.Wait() // killed is what it should be
+	}()
 	ctx, cancel := context.WithTimeout(k.Context(), time.Minute)
 	defer cancel()
 	look := time.NewTicker(5 * time.Millisecond)

@@ -168,8 +168,6 @@ func (s *Store) logSheet() sheet[*message, logKind] {
 	return makeSheet(s, "log", (*message).logKind, common, of("pos", "bigint", func(m *message) int64 { return m.pos }))
 }
 
-func columnOf[T any](list []*message, of func(*message) T) []T { return eachOf(list, of) }
-
 func (t *tx) flushMoves() {
 	if len(t.work.moved) == 0 {
 		return
