@@ -63,7 +63,7 @@ func (t *tx) held(d *nixie.Delivery) (*message, error) {
 		return nil, nixie.Errorf(nixie.CodeInvalid, "delivery is missing: give the one that was received")
 	}
 	m := t.byID[d.ID]
-	if m == nil || m.state != stLeased || m.in == inRange && isStale(m, d) || m.number != d.Lease.Number || m.until <= t.now {
+	if m == nil || m.state != stLeased || isStale(m, d) || m.number != d.Lease.Number || m.until <= t.now {
 		return nil, nixie.Errorf(nixie.CodeLeaseLost, "lease %d of message %s is over: its outcome was not recorded, another claim decides", d.Lease.Number, d.ID)
 	}
 	if len(d.Steps) > nixie.MaxSteps {

@@ -67,8 +67,13 @@ func (o *ownership) self() int64 {
 // claims ever get the same, also if the server forgets the first: 23 bits are of the
 // owner.
 func (o *ownership) batches(owner int64) int64 {
-	return owner&(1<<23-1)<<40 + o.claims.Add(maxPieces) - maxPieces
+	return batchesOf(owner) + o.claims.Add(maxPieces) - maxPieces
 }
+
+// batchesOf is the number before the batches of an owner, and ownerOf what a batch
+// keeps of its owner.
+func batchesOf(owner int64) int64 { return owner & (1<<23 - 1) << 40 }
+func ownerOf(batch int64) int64   { return batch >> 40 }
 
 // beat shows now and then that the process lives. A beat that fails is made up for
 // by the next one.

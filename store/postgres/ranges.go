@@ -261,11 +261,16 @@ func (t *tx) extendBatches(members map[int64][]*message, until int64) {
 	}
 }
 
-// isStale reports whether a message of a batch is under another lease by now than when
-// it was delivered: its number would be the same if the server forgot the first claim.
+// isStale reports whether a message is under another lease by now than when it was
+// delivered as a member of a batch: its number would be the same if the server forgot
+// the first claim. If it has a row since, only the owner in the number of the batch
+// tells.
 func isStale(m *message, d *nixie.Delivery) bool {
 	in := d.Lease.Receipt
-	return in.Place != 0 && in.Batch != m.batch
+	if m.in == inRange {
+		return in.Place != 0 && in.Batch != m.batch
+	}
+	return in.Batch != 0 && m.number == 1 && ownerOf(in.Batch) != ownerOf(batchesOf(m.owner))
 }
 
 // split gives a member of a batch a row of its own under the same lease, in a

@@ -1,6 +1,7 @@
 package postgres_test
 
 import (
+	"context"
 	"fmt"
 	"testing"
 	"time"
@@ -82,4 +83,51 @@ func move(t *testing.T, schema string, older bool) {
 		_, err := conn.Exec(t.Context(), fmt.Sprintf(statement, schema, by))
 		must(t, err)
 	}
+}
+
+// A server that goes down forgets claims of plain messages that it had not written
+// yet, and others get the same messages under the same number. Whoever made the first
+// claim settles nothing of theirs, also when their lease has a row of its own.
+func TestForgottenClaimSettlesNothing(t *testing.T) {
+	list, schema := crowd(t, 2)
+	before, after := list[0], list[1]
+	_, err := before.Enqueue(t.Context(), nixie.Message{Queue: "q", Key: "a"}, nixie.Message{Queue: "q", Key: "b"})
+	must(t, err)
+	execute(t, "create table "+schema+".was as table "+schema+".cursor")
+	want := nixie.Want{Max: 2, Lease: time.Hour}
+	forgotten, err := before.Claim(t.Context(), "q", want)
+	must(t, err)
+	execute(t, "delete from "+schema+".cursor")
+	execute(t, "insert into "+schema+".cursor table "+schema+".was")
+	execute(t, "drop table "+schema+".was")
+	execute(t, "delete from "+schema+".batch")
+	held, err := after.Claim(t.Context(), "q", want)
+	must(t, err)
+	if len(forgotten) != 2 || len(held) != 2 || held[0].Lease.Number != forgotten[0].Lease.Number {
+		t.Fatalf("claimed %v, then %v", forgotten, held)
+	}
+	giveRow(t, after, held[0])
+	for i, d := range forgotten {
+		if c := settle(t, before, d, nixie.Complete); c != nixie.CodeLeaseLost {
+			t.Errorf("the forgotten claim of %s was answered %q", d.Key, c)
+		}
+		if c := settle(t, after, held[i], nixie.Complete); c != "" {
+			t.Errorf("the holder of %s was answered %q", d.Key, c)
+		}
+	}
+	sound(t, after)
+}
+
+// giveRow lets a transaction of a caller that is rolled back give a message of a batch
+// a row of its own, under the same lease.
+func giveRow(t *testing.T, s *postgres.Store, d *nixie.Delivery) {
+	t.Helper()
+	conn, err := pgx.Connect(t.Context(), server.URL)
+	must(t, err)
+	defer func() { must(t, conn.Close(context.Background())) }()
+	tx, err := conn.Begin(t.Context())
+	must(t, err)
+	same := *d
+	must(t, s.Tx(tx).Complete(t.Context(), &same))
+	must(t, tx.Rollback(t.Context()))
 }
