@@ -195,11 +195,11 @@ func (t *tx) holdMembers(deliveries []*nixie.Delivery) (all bool, err error) {
 	return true, t.join()
 }
 
-// areMembers counts which of some messages a batch is still about. Each is looked up,
-// whatever a plan thinks of the tables.
-const areMembers = `select count(*) from @.batch b cross join unnest($2::bigint[], $3::uuid[]) u (pos, id)
+// areMembers counts which of some messages a batch is still about. The batch and each
+// message are looked up, whatever a plan thinks of the tables.
+const areMembers = `select count(*) from (select * from @.batch where n = $1 offset 0) b cross join unnest($2::bigint[], $3::uuid[]) u (pos, id)
 	cross join lateral (select m.id, m.queue, m.tx, m.apart from @.message m where m.pos = u.pos limit 1) m
-	where b.n = $1 and m.id = u.id and m.queue = b.queue and not m.apart and (m.tx, u.pos) > (b.after_tx, b.after) and (m.tx, u.pos) <= (b.last_tx, b.last)
+	where m.id = u.id and m.queue = b.queue and not m.apart and (m.tx, u.pos) > (b.after_tx, b.after) and (m.tx, u.pos) <= (b.last_tx, b.last)
 		and (b.remains = b.members or (select l.pos from @.log l where l.pos = u.pos) is null and (select p.pos from @.pending p where p.pos = u.pos) is null)`
 
 // holdNow locks and reads messages that have rows of their own or are in batches that

@@ -2,6 +2,7 @@ package postgres
 
 import (
 	"cmp"
+	"context"
 	"fmt"
 	"maps"
 	"net"
@@ -11,6 +12,7 @@ import (
 	"strconv"
 	"strings"
 
+	"github.com/jackc/pgx/v5"
 	"github.com/jackc/pgx/v5/pgxpool"
 
 	"github.com/nixie-go/nixie"
@@ -133,6 +135,12 @@ func (s *site) configure() *pgxpool.Config {
 	params["application_name"] = "nixie"
 	maps.Copy(params, config.ConnConfig.RuntimeParams) // the URL has the last word
 	config.ConnConfig.RuntimeParams = params
+	config.AfterConnect = func(_ context.Context, c *pgx.Conn) error {
+		// Who asks the driver for texts keeps it from asking the server for types.
+		c.TypeMap().RegisterDefaultPgType([16]byte{}, "uuid")
+		c.TypeMap().RegisterDefaultPgType([][16]byte{}, "_uuid")
+		return nil
+	}
 	return config
 }
 
