@@ -203,8 +203,7 @@ func (f *consumeFlags) report(done runner.Consumed) error {
 	}
 	switch {
 	case done.Halted != "":
-		fmt.Fprintf(f.Err, "nixie: stopped: %s\n", escape(done.Halted))
-		return exit(ExitFailure)
+		return f.halted(done.Halted)
 	case done.Dead > 0 && f.idle > 0:
 		return exit(ExitPartly)
 	}

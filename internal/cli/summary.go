@@ -19,8 +19,7 @@ func (f *runFlags) report(s runner.Summary, args []string) error {
 	}
 	switch {
 	case s.Halted != "":
-		fmt.Fprintf(f.Err, "nixie: stopped: %s\n", escape(s.Halted))
-		return exit(ExitFailure)
+		return f.halted(s.Halted)
 	case s.Interrupted:
 		return exit(ExitInterrupted)
 	case s.Unfinished > 0:

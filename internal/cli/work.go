@@ -98,6 +98,12 @@ func (f *workFlags) run(ctx context.Context, args []string, dash int) error {
 	return f.report(done)
 }
 
+// halted says why a worker stopped by itself, which is a failure.
+func (g *globals) halted(why string) error {
+	fmt.Fprintf(g.Err, "nixie: stopped: %s\n", escape(why))
+	return exit(ExitFailure)
+}
+
 // report prints what was done and says how the process ends.
 func (f *workFlags) report(done runner.Work) error {
 	if err := f.object(done, func(w io.Writer) error {
@@ -108,8 +114,7 @@ func (f *workFlags) report(done runner.Work) error {
 	}
 	switch {
 	case done.Halted != "":
-		fmt.Fprintf(f.Err, "nixie: stopped: %s\n", escape(done.Halted))
-		return exit(ExitFailure)
+		return f.halted(done.Halted)
 	case done.Interrupted:
 		return exit(ExitInterrupted)
 	case done.Dead > 0 && (f.drain || f.untilEmpty):

@@ -70,10 +70,8 @@ func (o *ownership) batches(owner int64) int64 {
 	return batchesOf(owner) + o.claims.Add(maxPieces) - maxPieces
 }
 
-// batchesOf is the number before the batches of an owner, and ownerOf what a batch
-// keeps of its owner.
+// batchesOf is the number before the batches of an owner.
 func batchesOf(owner int64) int64 { return owner & (1<<23 - 1) << 40 }
-func ownerOf(batch int64) int64   { return batch >> 40 }
 
 // beat shows now and then that the process lives. A beat that fails is made up for
 // by the next one.

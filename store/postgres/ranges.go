@@ -270,7 +270,7 @@ func isStale(m *message, d *nixie.Delivery) bool {
 	if m.in == inRange {
 		return in.Place != 0 && in.Batch != m.batch
 	}
-	return in.Batch != 0 && m.number == 1 && ownerOf(in.Batch) != ownerOf(batchesOf(m.owner))
+	return in.Batch != 0 && m.number == 1 && in.Batch>>40 != batchesOf(m.owner)>>40
 }
 
 // split gives a member of a batch a row of its own under the same lease, in a

@@ -27,8 +27,8 @@ const (
 type Store struct {
 	Name  string // for the reader, with its settings
 	Open  func(ctx context.Context, s contest.Setup) (Opened, error)
-	Batch int    // messages an Enqueue of many
-	Apart bool   // producers open it once more, as if they were on another machine
+	Batch int  // messages an Enqueue of many
+	Apart bool // producers open it once more, as if they were on another machine
 	// Foreign enqueues in a transaction that is open until commit; may be nil.
 	Foreign func(ctx context.Context, s contest.Setup, to Opened, messages []nixie.Message) (commit func() error, err error)
 }
