@@ -279,7 +279,9 @@ func TestB042_CallersThatLeave(t *testing.T) {
 	together(200, func(i int) {
 		ctx, leave := context.WithTimeout(context.Background(), time.Duration(i)*200*time.Microsecond)
 		defer leave()
-		_, err := s.Enqueue(ctx, nixie.Message{Queue: "q", Key: fmt.Sprint(i)})
+		body := []byte("body")
+		_, err := s.Enqueue(ctx, nixie.Message{Queue: "q", Key: fmt.Sprint(i), Body: body})
+		copy(body, "mine") // it is the caller's again
 		if c := nixie.CodeOf(err); c != "" && c != nixie.CodeOutcomeUnknown && c != nixie.CodeUnavailable {
 			t.Error(err)
 		}
