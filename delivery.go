@@ -17,8 +17,8 @@ type Lease struct {
 
 // Receipted is where the store that made a lease filed it: opaque to everybody
 // else, and a short cut only. Without it the store looks the lease up by
-// message ID and number.
-type Receipted struct{ Place, Batch, Stream int64 }
+// message ID and number. Members are numbered in the order of their batch.
+type Receipted struct{ Place, Batch, Member, Stream int64 }
 
 // Delivery is a message on loan. It belongs to one handler at a time; only
 // Lost and Completed may be asked from other goroutines.
@@ -35,11 +35,19 @@ type Delivery struct {
 	lender    Lender
 	saved     int    // how many of Steps the store has
 	completed uint32 // 1: in a transaction of its handler; accessed atomically
+	intact    bool   // the body was compared with its hash
 }
 
 // Loan makes a delivery ready for use. Stores and brokers call it; handlers
 // receive deliveries that are ready.
 func (d *Delivery) Loan() { d.saved = len(d.Steps) }
+
+// Intact reports whether the body has the hash that was taken when it was accepted. A
+// body that was found so is not hashed again: the store asks, and then the worker.
+func (d *Delivery) Intact() bool {
+	d.intact = d.intact || HashBody(d.Body) == d.Hash
+	return d.intact
+}
 
 // Lost returns a channel that is closed when the lease is no longer ours: the
 // handler should stop, as its outcome will be refused. It is nil when nobody
@@ -159,6 +167,14 @@ type Alarm interface {
 	// LeasesLost returns a channel that is closed when that next happens. Extend
 	// then tells which leases it was. It is nil where it cannot happen.
 	LeasesLost() <-chan struct{}
+}
+
+// Slow is an optional ability of a source: to say which settlements wait for something
+// that others do not, such as a broker that confirms a letter. Those have calls of
+// Settle of their own, beside the others.
+type Slow interface {
+	// Slow reports whether a settlement is such a one.
+	Slow(st *Settlement) bool
 }
 
 // Stage is how far the holder of a delivery is with it.

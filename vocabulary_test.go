@@ -248,6 +248,22 @@ func TestRoutes(t *testing.T) {
 	nixie.Routes(send.Handle(nil), send.Handle(nil))
 }
 
+func TestIntact(t *testing.T) {
+	body := []byte("body")
+	d := nixie.Delivery{Message: nixie.Message{Body: body}}
+	if d.Intact() {
+		t.Error("a body without its hash is intact")
+	}
+	d.Hash = nixie.HashBody(body)
+	if first, again := d.Intact(), d.Intact(); !first || !again {
+		t.Error("a body with its hash is not intact")
+	}
+	other := nixie.Delivery{Message: nixie.Message{Body: []byte("bodi"), Hash: d.Hash}}
+	if other.Intact() {
+		t.Error("another body is intact")
+	}
+}
+
 func TestStep(t *testing.T) {
 	d := nixie.Delivery{Message: nixie.Message{Steps: []string{"before"}}}
 	d.Loan()

@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"fmt"
 	"strings"
+	"time"
 
 	"github.com/nixie-go/nixie"
 	"github.com/nixie-go/nixie/policy"
@@ -27,7 +28,8 @@ func SourceOf(letters string) string {
 // Adopted is the letter of a record that died elsewhere. Its ID follows from what
 // its headers say, or from where it lies, and its origin says both where it died and
 // where it lies: taken in twice it is there once. An empty queue means the channel
-// that it came from.
+// that it came from. What is beyond the bounds of an office is cut, and headers say so:
+// [HeaderLeftOut], [HeaderBytesLeftOut].
 func Adopted(system string, r *Record, queue string) nixie.Letter {
 	d, headers := ReadDeath(r.Headers)
 	d.fill(r)
@@ -38,12 +40,13 @@ func Adopted(system string, r *Record, queue string) nixie.Letter {
 			System: system, Channel: d.Channel, Partition: d.Partition, Offset: d.Offset,
 			MessageID: cmp.Or(r.MessageID, lies), Key: r.Key, Timestamp: d.Timestamp,
 		},
-		Attempts: d.Attempts, Deliveries: d.Attempts, Redrives: d.Redrives, Generation: 1 + d.Redrives,
+		Attempts: d.Attempts, Deliveries: d.Attempts, Crashes: min(count(r.Headers, HeaderCrashes), d.Attempts), Redrives: d.Redrives, Generation: 1 + d.Redrives,
 		EnqueuedAt: d.Timestamp, EndedAt: d.LastFailed,
 	}
 	if r.Value == nil {
 		m.Headers = append(m.Headers, nixie.Header{Name: HeaderTombstone, Value: "true"})
 	}
+	fit(&m)
 	if key := string(r.Key); key != "" && nixie.CheckName("key", key) == nil {
 		m.Key = key
 	}
@@ -58,8 +61,43 @@ func Adopted(system string, r *Record, queue string) nixie.Letter {
 	l.Class, l.Reason = f.Class, f.Reason
 	l.Message.LastFailure, l.Message.LastReason = f.Text, f.Reason
 	l.Signature, l.Fingerprint = policy.Signature(&f)
-	l.History = []nixie.Failure{f}
+	l.History, l.HistoryDropped = past(r.Headers, f)
 	return l
+}
+
+// past is the history that travelled with a record, and then how it died: of that
+// the history has the short form, if it has it. What cannot be kept is counted.
+func past(headers []Header, death nixie.Failure) (list []nixie.Failure, dropped int) {
+	all, dropped := readHistory(headers)
+	if n := len(all); n > 0 {
+		newest := &all[n-1]
+		death.StartedAt, death.Took, death.Attempt = newest.StartedAt, newest.Took, max(newest.Attempt, 1)
+		death.Step, death.Worker, death.LogLocation = newest.Step, newest.Worker, newest.LogLocation
+		all = all[:n-1]
+	}
+	for i := range all {
+		if sound(&all[i]) && len(list) < nixie.MaxHistory-1 {
+			list = append(list, all[i])
+		} else {
+			dropped++
+		}
+	}
+	if len(list) == 0 {
+		dropped = 0 // the first failure is never dropped, and this is the first that is known
+	}
+	if !sound(&death) {
+		death.StartedAt, death.Took, death.Attempt, death.Step, death.Worker, death.LogLocation = time.Time{}, 0, 1, "", "", ""
+	}
+	return append(list, death), dropped
+}
+
+// sound reports whether an office takes a failure.
+func sound(f *nixie.Failure) bool {
+	l := nixie.Letter{
+		Message: nixie.Message{Queue: "q"}, Cause: nixie.CauseAdopted, Status: nixie.StatusOpen, Class: f.Class, Reason: f.Reason,
+		DiedAt: time.UnixMilli(1), History: []nixie.Failure{*f},
+	}
+	return l.Check() == nil
 }
 
 // fill adds what the record itself says where its headers say nothing.

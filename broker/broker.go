@@ -46,11 +46,13 @@ type Driver interface {
 	// whether they are to be begun: what is about to be lost is given up by that.
 	Extend(ctx context.Context, records []*Record, lease time.Duration) []error
 
-	// Publish adds records to channels. No error means that the broker has
-	// confirmed it as durably as it can. An unknown channel is
+	// Publish adds records to channels, in their order and after those of earlier
+	// calls. It returns as soon as they are on their way; ctx is for all of it. The
+	// answers are waited for by calling what it returned, once. No error means that the
+	// broker has confirmed a record as durably as it can. An unknown channel is
 	// [nixie.CodeNotFound], a record that the channel does not take for its size
 	// [nixie.CodeLimit]; [nixie.CodeOutcomeUnknown] says that it may be there.
-	Publish(ctx context.Context, records []Publication) []error
+	Publish(ctx context.Context, records []Publication) (answers func() []error)
 
 	// Survey tells of channels what start-time checks want to know, in the order
 	// of the names.
@@ -68,25 +70,27 @@ type Driver interface {
 
 // Publisher is the part of a [Driver] that adds records to channels.
 type Publisher interface {
-	Publish(ctx context.Context, records []Publication) []error
+	Publish(ctx context.Context, records []Publication) (answers func() []error)
 	Survey(ctx context.Context, channels []string) ([]Channel, error)
 }
 
 // Reader reads what lies on one channel, up to where that ended when the reader was
 // opened, and remembers record by record what is done with: another reader of the
 // same name gets the rest, also that before what is done with. It takes nothing
-// away. Its methods are for one goroutine at a time; two readers of one name at once
-// may get the same records, and none is forgotten by that.
+// away. Each of its methods is for one goroutine at a time, and Done may run beside the
+// others; two readers of one name at once may get the same records, and none is
+// forgotten by that.
 type Reader interface {
 	// Next returns up to most records, and none and no error at the end. What it
 	// returned before and is not done with comes again to the next reader only. It
 	// hands out no more than can be remembered; [nixie.CodeLimit] says that nothing
-	// more can, because what is done with lies scattered.
+	// more can before Done, because what is done with lies scattered.
 	Next(ctx context.Context, most int) ([]Record, error)
-	// Done remembers records that Next returned last. When it returns, that outlives
-	// this process. [nixie.CodeLimit] says that some were not remembered, because so
+	// Done remembers records that are done with. Each of the lists is about one call of
+	// Next that returned records, in their order, and every call has its list, be it an
+	// empty one. When it returns, that outlives this process. [nixie.CodeLimit] says that some were not remembered, because so
 	// many between them are not done with: they come again.
-	Done(ctx context.Context, records []*Record) error
+	Done(ctx context.Context, calls ...[]*Record) error
 	// Left is about how many records are yet to come.
 	Left() int64
 	// Close ends the reader.

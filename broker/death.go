@@ -56,11 +56,21 @@ const (
 	stack
 	errorCode
 	attempts
+	nextAttempt // one more than there were
 	node
 	firstFailed
 	lastFailed
 	redrives
 )
+
+// why reports whether a part only says why.
+func (p part) why() bool {
+	switch p {
+	case class, reason, said, exception, cause, text, stack, errorCode, attempts, node:
+		return true
+	}
+	return false
+}
 
 // format is how one kind of program says why a record died.
 type format struct {
@@ -68,7 +78,8 @@ type format struct {
 	speaks   []string // one of these is there if it speaks; in lower case like all names here
 	prefixes []string // of its headers
 	parts    map[string]part
-	binary   bool // numbers are four or eight bytes, the highest first
+	binary   bool   // numbers are four to eight bytes, the highest first
+	wrapper  string // exception that says no more than that there was one below it
 }
 
 // Formats lists the formats that are known, by name.
@@ -85,12 +96,15 @@ func Formats() []string {
 // ReadDeath reads headers, and returns those that are not of the format which tells
 // of the death: the sender's. Of formats that both seem to speak the one counts that
 // is not read from what a redrive leaves on a record.
-func ReadDeath(headers []Header) (Death, []Header) {
+func ReadDeath(headers []Header) (Death, []Header) { return readDeath(headers, false) }
+
+// readDeath leaves out what a way back has no use for, if it is for that: why.
+func readDeath(headers []Header, back bool) (Death, []Header) {
 	d := Death{Offset: -1}
 	rest := headers
 	for _, f := range formats {
 		if f.found(headers) {
-			rest = f.read(headers, &d)
+			rest = f.read(headers, &d, back)
 			break
 		}
 	}
@@ -106,17 +120,18 @@ func (f *format) found(headers []Header) bool {
 }
 
 // read takes the headers of the format; of several with one name the last counts.
-func (f *format) read(headers []Header, d *Death) (rest []Header) {
+func (f *format) read(headers []Header, d *Death, back bool) (rest []Header) {
 	d.Format = f.name
 	for _, h := range headers {
 		name := strings.ToLower(h.Name)
 		what, known := f.parts[name]
 		switch {
+		case known && back && what.why():
 		case known:
 			f.set(d, what, h.Value)
 		case !f.owns(name):
 			rest = append(rest, h)
-		case ours(name):
+		case ours(name), back:
 		case len(d.Circumstance) < nixie.MaxContext:
 			d.Circumstance = append(d.Circumstance, clean(h.Name+": "+f.shown(h.Value), maxCircumstance))
 		}
@@ -141,11 +156,13 @@ func (f *format) shown(value []byte) string {
 // number reads a number as the format writes it, or as a text of digits.
 func (f *format) number(value []byte) (int64, bool) {
 	if f.binary {
-		switch len(value) {
-		case 4:
+		switch n := len(value); {
+		case n == 4:
 			return int64(int32(binary.BigEndian.Uint32(value))), true
-		case 8:
-			return int64(binary.BigEndian.Uint64(value)), true
+		case n > 4 && n <= 8: // a time has as many as it needs
+			var whole [8]byte
+			copy(whole[8-n:], value)
+			return int64(binary.BigEndian.Uint64(whole[:])), true
 		}
 	}
 	n, err := strconv.ParseInt(string(value), 10, 64)
@@ -196,6 +213,9 @@ func (f *format) set(d *Death, what part, value []byte) {
 		}
 	case cause:
 		d.Circumstance = append(d.Circumstance, "caused by "+said(maxCircumstance))
+		if d.Exception == f.wrapper {
+			d.Exception = said(nixie.MaxName)
+		}
 	case exception:
 		d.Exception = said(nixie.MaxName)
 	case text:
@@ -206,6 +226,8 @@ func (f *format) set(d *Death, what part, value []byte) {
 		d.Node = said(nixie.MaxName)
 	case attempts:
 		d.Attempts = int(f.bounded(value, maxCount))
+	case nextAttempt:
+		d.Attempts = int(max(f.bounded(value, maxCount)-1, 0))
 	case redrives:
 		d.Redrives = int(f.bounded(value, maxCount))
 	case firstFailed:

@@ -18,7 +18,7 @@ package broker
 var formats = []format{
 	{name: "nixie", speaks: []string{HeaderLetterID, HeaderFailureReason, HeaderReason}, prefixes: []string{"x-nixie-"}, parts: ourParts},
 	{
-		name: "spring", binary: true, prefixes: []string{"kafka_dlt-", "kafka_original-", "kafka_exception-", "retry_topic-", "kafka_key-exception-"},
+		name: "spring", binary: true, wrapper: "org.springframework.kafka.listener.ListenerExecutionFailedException", prefixes: []string{"kafka_dlt-", "kafka_original-", "kafka_exception-", "retry_topic-", "kafka_key-exception-"},
 		speaks: []string{"kafka_dlt-original-topic", "kafka_dlt-exception-fqcn", "kafka_original-topic", "kafka_exception-fqcn"},
 		parts: map[string]part{
 			"kafka_dlt-original-topic": channel, "kafka_original-topic": channel,
@@ -30,8 +30,8 @@ var formats = []format{
 			"kafka_dlt-exception-cause-fqcn": cause, "kafka_exception-cause-fqcn": cause,
 			"kafka_dlt-exception-message": text, "kafka_exception-message": text,
 			"kafka_dlt-exception-stacktrace": stack, "kafka_exception-stacktrace": stack,
-			"retry_topic-attempts": attempts, "kafka_deliveryattempt": attempts,
-			"retry_topic-original-timestamp": firstFailed, "retry_topic-backoff-timestamp": aside,
+			"retry_topic-attempts": nextAttempt, "kafka_deliveryattempt": attempts,
+			"retry_topic-original-timestamp": aside, "retry_topic-backoff-timestamp": aside,
 		},
 	},
 	{

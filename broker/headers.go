@@ -1,6 +1,7 @@
 package broker
 
 import (
+	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -36,6 +37,7 @@ const (
 	HeaderHistory        = "x-nixie-history"          // the failures before, in JSON
 	HeaderID             = "x-nixie-id"               // of the message, while it waits on a stage
 	HeaderLeftOut        = "x-nixie-headers-left-out" // how many, of a letter in an office
+	HeaderBytesLeftOut   = "x-nixie-bytes-left-out"   // of key and value of a letter in an office
 	HeaderDue            = "x-nixie-due"              // when it is to be handed out again
 	HeaderGroup          = "x-nixie-group"            // who is to have it again, where several read a stage
 	HeaderRedriveID      = "x-redrive-id"             // the same each time that one redrive is repeated
@@ -45,11 +47,14 @@ const (
 // ours lists the headers of one life: those of a record that is sent away are
 // replaced by it. The count of redrives outlives a life and is among them.
 func ours(name string) bool {
+	if len(name) < 2 || name[0]|0x20 != 'x' || name[1] != '-' {
+		return false // as all of them begin
+	}
 	switch strings.ToLower(name) {
 	case HeaderTopic, HeaderPartition, HeaderOffset, HeaderTimestamp, HeaderFailureReason, HeaderReason, HeaderFailureClass,
 		HeaderException, HeaderExceptionText, HeaderStack, HeaderStackHash, HeaderErrorCode, HeaderAttempts, HeaderFirstFailureAt,
 		HeaderLastFailureAt, HeaderFailedNode, HeaderKey, HeaderRedriveCount, HeaderRedrivenAt, HeaderLetterID,
-		HeaderDeliveries, HeaderCrashes, HeaderSteps, HeaderHistory, HeaderID, HeaderDue, HeaderGroup, HeaderLeftOut, HeaderRedriveID, HeaderTombstone:
+		HeaderDeliveries, HeaderCrashes, HeaderSteps, HeaderHistory, HeaderID, HeaderDue, HeaderGroup, HeaderLeftOut, HeaderBytesLeftOut, HeaderRedriveID, HeaderTombstone:
 		return true
 	}
 	return false
@@ -60,17 +65,18 @@ func Ours(name string) bool { return ours(name) }
 
 // theirs returns the headers that are not ours, in their order.
 func theirs(headers []Header) []Header {
-	kept := make([]Header, 0, len(headers)+headersOfLetter)
-	for _, h := range headers {
+	n := slices.IndexFunc(headers, func(h Header) bool { return ours(h.Name) })
+	if n < 0 {
+		return slices.Clip(headers)
+	}
+	kept := slices.Clip(headers[:n])
+	for _, h := range headers[n:] {
 		if !ours(h.Name) {
 			kept = append(kept, h)
 		}
 	}
 	return kept
 }
-
-// headersOfLetter is about how many a letter has of us.
-const headersOfLetter = 24
 
 // last returns the value of the last header of a name.
 func last(headers []Header, name string) (string, bool) {
@@ -106,31 +112,46 @@ func moment(headers []Header, name string) time.Time {
 
 // sane brings a time of foreign making into what can be kept: 1970 to 2261.
 func sane(t time.Time) time.Time {
-	if t.Year() > lastYear {
-		return time.Date(lastYear, time.December, 31, 0, 0, 0, 0, time.UTC)
-	}
-	if t.UnixMilli() < 1 {
+	switch at := t.Unix(); {
+	case at > lastTime:
+		return time.Unix(lastTime, 0).UTC()
+	case at < 1 && t.UnixMilli() < 1:
 		return time.UnixMilli(1).UTC()
 	}
 	return t.UTC()
 }
 
 const (
-	lastYear = 2261
-	maxCount = 1<<31 - 2 // of attempts and the like, so that one more is still a number
+	lastTime = 9_214_646_399 // seconds since 1970: the end of 2261
+	maxCount = 1<<31 - 2     // of attempts and the like, so that one more is still a number
 )
 
 // writer puts our headers on a record, in a fixed order and only those that say
-// something.
-type writer struct{ headers []Header }
+// something. Their values share memory.
+type writer struct {
+	headers []Header
+	values  []byte
+}
+
+// onto begins with the headers of the sender, and has room for about so many of ours.
+func onto(headers []Header, ours, bytes int) writer {
+	kept := theirs(headers)
+	return writer{append(make([]Header, 0, len(kept)+ours), kept...), make([]byte, 0, bytes)}
+}
 
 func (w *writer) text(name, value string) {
 	if value != "" {
-		w.headers = append(w.headers, Header{name, []byte(value)})
+		w.value(name, append(w.values, value...))
 	}
 }
 
-func (w *writer) number(name string, n int64) { w.text(name, strconv.FormatInt(n, 10)) }
+func (w *writer) number(name string, n int64) { w.value(name, strconv.AppendInt(w.values, n, 10)) }
+
+// value takes what was appended to the values as that of a header.
+func (w *writer) value(name string, values []byte) {
+	w.headers = append(w.headers, Header{name, values[len(w.values):len(values):len(values)]})
+	w.values = values
+}
 
 func (w *writer) count(name string, n int) {
 	if n > 0 {

@@ -38,7 +38,7 @@ func (s *Source) bury(ctx context.Context, vs []*verdict, now time.Time) {
 			sent = append(sent, v)
 		}
 	}
-	for n, err := range s.c.Driver.Publish(ctx, list) {
+	for n, err := range s.c.Driver.Publish(ctx, list)() {
 		sent[n].unkept(err)
 	}
 }
@@ -76,7 +76,8 @@ func (s *Source) toOffice(ctx context.Context, vs []*verdict, now time.Time) {
 func (i *item) letter(st *nixie.Settlement, now time.Time) nixie.Letter {
 	history, dropped := i.with(st)
 	m, b := i.delivery.Message, st.Burial
-	m.State, m.EndedAt, m.Headers = nixie.Dead, now, bounded(m.Headers)
+	m.State, m.EndedAt = nixie.Dead, now
+	fit(&m)
 	l := nixie.Letter{
 		ID: letterID(&m), Message: m, History: history, HistoryDropped: dropped,
 		Cause: b.Cause, Signature: b.Signature, Fingerprint: b.Fingerprint, Status: b.Status,
@@ -94,16 +95,37 @@ func (i *item) letter(st *nixie.Settlement, now time.Time) nixie.Letter {
 	return l
 }
 
+// fit cuts what is beyond what an office takes, and says so in headers: whoever wants
+// the whole finds it where the message came from.
+func fit(m *nixie.Message) {
+	left := 0
+	if o := m.Origin; o != nil && len(o.Key) > nixie.MaxHeaders {
+		cut := *o
+		left, cut.Key = len(o.Key)-nixie.MaxHeaders, o.Key[:nixie.MaxHeaders]
+		m.Origin = &cut
+	}
+	if len(m.Body) > nixie.MaxBody {
+		left, m.Body = left+len(m.Body)-nixie.MaxBody, m.Body[:nixie.MaxBody]
+	}
+	m.Headers = bounded(m.Headers)
+	if left > 0 {
+		m.Headers = append(slices.Clip(m.Headers), nixie.Header{Name: HeaderBytesLeftOut, Value: strconv.Itoa(left)})
+	}
+}
+
+// marksRoom is what the marks of what is left out need at most.
+const marksRoom = len(HeaderLeftOut) + len(HeaderBytesLeftOut) + 2*len("2147483647")
+
 // bounded leaves out headers beyond what an office takes, and says how many.
 func bounded(list []nixie.Header) []nixie.Header {
 	size := 0
 	for _, h := range list {
 		size += len(h.Name) + len(h.Value)
 	}
-	if size <= nixie.MaxHeaders {
+	if size <= nixie.MaxHeaders-marksRoom {
 		return list
 	}
-	size = len(HeaderLeftOut) + len(strconv.Itoa(len(list)))
+	size = marksRoom
 	for n, h := range list {
 		if size += len(h.Name) + len(h.Value); size > nixie.MaxHeaders {
 			return append(slices.Clone(list[:n]), nixie.Header{Name: HeaderLeftOut, Value: strconv.Itoa(len(list) - n)})
@@ -163,7 +185,7 @@ func (s *Source) publication(v *verdict) Publication {
 	if f == nil {
 		f = &nixie.Failure{}
 	}
-	w := writer{theirs(r.Headers)}
+	w := onto(r.Headers, 16, 256)
 	w.origin(r)
 	w.text(HeaderFailureReason, policy.ChannelReason(f.Class, v.st.Burial.Cause))
 	w.failure(f)

@@ -21,7 +21,12 @@ func Named(template, source string) string { return named(template, source) }
 func CheckChannel(what, template string) error { return checkTemplate(what, template) }
 
 // named fills a template in.
-func named(template, source string) string { return strings.ReplaceAll(template, sourcePart, source) }
+func named(template, source string) string {
+	if template == sourcePart {
+		return source
+	}
+	return strings.ReplaceAll(template, sourcePart, source)
+}
 
 // checkTemplate says what is wrong with the name of a channel.
 func checkTemplate(what, template string) error {

@@ -66,12 +66,13 @@ func (s *Source) take(want nixie.Want, now time.Time, stop func()) (got []*nixie
 		return nil, next
 	}
 	if next.suspects = s.suspect.len() > 0; next.suspects && !want.Fresh {
-		return []*nixie.Delivery{s.lend(s.suspect.pop(), now, want.Lease)}, next
+		return []*nixie.Delivery{s.lend(s.suspect.pop(), now.Add(want.Lease))}, next
 	}
 	if n := min(s.ready.len(), want.Max); n > 0 {
 		got = make([]*nixie.Delivery, n)
+		expires := now.Add(want.Lease)
 		for i := range got {
-			got[i] = s.lend(s.ready.pop(), now, want.Lease)
+			got[i] = s.lend(s.ready.pop(), expires)
 		}
 		return got, next
 	}

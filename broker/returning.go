@@ -1,8 +1,8 @@
 package broker
 
 import (
-	"fmt"
 	"slices"
+	"strconv"
 	"time"
 
 	"github.com/nixie-go/nixie"
@@ -18,13 +18,14 @@ type Returning struct {
 	Lies        string       // the channel that it lies on; empty: an office
 	Origin      nixie.Origin // where it died, as far as is known; an offset of −1 is not
 	Letter      nixie.ID
-	Redrives    int // before this one
+	Redrives    int  // before this one
+	Cut         bool // an office has not all of it
 	FirstFailed time.Time
 }
 
 // FromRecord reads a record of a channel that takes letters.
 func FromRecord(r *Record) Returning {
-	d, headers := ReadDeath(r.Headers)
+	d, headers := readDeath(r.Headers, true)
 	d.fill(r)
 	out := Returning{
 		Publication: Publication{Key: r.Key, Value: r.Value, Headers: headers}, Whole: r.Headers, Lies: r.Channel,
@@ -45,6 +46,7 @@ func FromLetter(l *nixie.Letter) Returning {
 		Publication: Publication{Value: m.Body, Headers: outbound(m.Headers)},
 		Origin:      nixie.Origin{Offset: -1}, Letter: l.ID, Redrives: m.Redrives, FirstFailed: l.FirstFailedAt,
 	}
+	out.Cut = slices.ContainsFunc(m.Headers, func(h nixie.Header) bool { return h.Name == HeaderLeftOut || h.Name == HeaderBytesLeftOut })
 	switch {
 	case slices.ContainsFunc(m.Headers, func(h nixie.Header) bool { return h.Name == HeaderTombstone }):
 		out.Value = nil
@@ -64,7 +66,7 @@ func FromLetter(l *nixie.Letter) Returning {
 // changed since, and with our headers, each of them once. A repeat of the same
 // redrive has the same [HeaderRedriveID], whatever happened in between.
 func (r *Returning) Redriven(now time.Time) Publication {
-	w := writer{theirs(r.Headers)}
+	w := onto(r.Headers, 8, 192)
 	w.text(HeaderTopic, r.Origin.Channel)
 	if r.Origin.Offset >= 0 && r.Origin.Channel != "" {
 		w.number(HeaderPartition, int64(r.Origin.Partition))
@@ -74,7 +76,8 @@ func (r *Returning) Redriven(now time.Time) Publication {
 	w.time(HeaderFirstFailureAt, r.FirstFailed)
 	w.count(HeaderRedriveCount, r.Redrives+1)
 	w.time(HeaderRedrivenAt, now)
-	w.text(HeaderRedriveID, fmt.Sprintf("%s-%d", r.Letter, r.Redrives+1))
+	id := append(append(w.values, r.Letter.String()...), '-')
+	w.value(HeaderRedriveID, strconv.AppendInt(id, int64(r.Redrives+1), 10))
 	p := r.Publication
 	p.Headers = w.headers
 	return p

@@ -36,7 +36,8 @@ func (s *Source) Settle(ctx context.Context, settlements []nixie.Settlement) []e
 	now := s.c.Clock()
 	all := s.verdicts(settlements)
 	s.ours(ctx, all)
-	var plain, letters, retries []*verdict
+	var letters, retries []*verdict
+	plain := make([]*verdict, 0, len(all))
 	for n := range all {
 		switch v := &all[n]; {
 		case v.err != nil:
@@ -130,8 +131,10 @@ func (s *Source) ours(ctx context.Context, all []verdict) {
 	}
 }
 
-func (v *verdict) buries() bool {
-	switch v.st.Verb {
+func (v *verdict) buries() bool { return buries(v.st.Verb) }
+
+func buries(verb nixie.Verb) bool {
+	switch verb {
 	case nixie.Bury, nixie.Hold, nixie.Halt:
 		return true
 	}

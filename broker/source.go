@@ -70,8 +70,13 @@ func (s *Source) Name() string { return s.c.Queue }
 // LeasesLost implements [nixie.Alarm].
 func (s *Source) LeasesLost() <-chan struct{} { return s.c.Driver.Lost() }
 
+// Slow implements [nixie.Slow]: letters and retries are confirmed by somebody else.
+func (s *Source) Slow(st *nixie.Settlement) bool {
+	return buries(st.Verb) || st.Verb == nixie.Retry && (s.c.Park != nil || len(s.features.Stages) > 0)
+}
+
 // lend hands an item out under a new lease. The source's mutex is held.
-func (s *Source) lend(i *item, now time.Time, lease time.Duration) *nixie.Delivery {
+func (s *Source) lend(i *item, expires time.Time) *nixie.Delivery {
 	at := len(s.places)
 	if n := len(s.unused); n > 0 {
 		at, s.unused = s.unused[n-1], s.unused[:n-1]
@@ -81,7 +86,7 @@ func (s *Source) lend(i *item, now time.Time, lease time.Duration) *nixie.Delive
 	s.number++
 	d := i.delivery
 	d.Lease = nixie.Lease{
-		Number: i.record.Epoch<<epochShift | s.number&(1<<epochShift-1), Owner: s.c.Name, ExpiresAt: now.Add(lease),
+		Number: i.record.Epoch<<epochShift | s.number&(1<<epochShift-1), Owner: s.c.Name, ExpiresAt: expires,
 		Receipt: nixie.Receipted{Place: int64(at)},
 	}
 	s.places[at] = place{i, d.Lease.Number}

@@ -251,7 +251,7 @@ type torn struct {
 	lost                 bool
 }
 
-func (d *torn) Publish(ctx context.Context, list []broker.Publication) []error {
+func (d *torn) Publish(ctx context.Context, list []broker.Publication) func() []error {
 	close(d.publishing)
 	<-d.extended
 	return d.Driver.Publish(ctx, list)

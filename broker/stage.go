@@ -117,7 +117,7 @@ func (s *Source) send(ctx context.Context, vs []*verdict, now time.Time) {
 	for n, v := range vs {
 		list[n] = s.retry(v, now)
 	}
-	for n, err := range s.c.Driver.Publish(ctx, list) {
+	for n, err := range s.c.Driver.Publish(ctx, list)() {
 		v := vs[n]
 		switch {
 		case nixie.CodeOf(err) == nixie.CodeLimit && s.features.Held:
@@ -134,7 +134,7 @@ func (s *Source) retry(v *verdict, now time.Time) Publication {
 	i, stage := v.item, s.stage(v.st.Delay)
 	d := i.delivery
 	history, dropped := i.with(v.st)
-	w := writer{theirs(i.record.Headers)}
+	w := onto(i.record.Headers, 16, 256)
 	w.origin(i.record)
 	w.failure(v.st.Failure)
 	w.counts(&d.Message)

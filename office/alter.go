@@ -113,7 +113,7 @@ func (o *Office) altered(ctx context.Context, id nixie.ID, refusal error) (Alter
 		return v, err
 	}
 	m := &list[0].Message
-	v.Key, v.Queue, v.Stream, v.State, v.Attempts, v.NotBefore = m.Key, m.Queue, m.Stream, m.State, m.Attempts, Moment{m.NotBefore}
+	v.Key, v.Queue, v.Stream, v.State, v.Attempts, v.NotBefore = m.Key, m.Queue, m.Stream, m.State, m.Attempts, dueAt(m)
 	if m.State != nixie.Dead {
 		return v, nil
 	}

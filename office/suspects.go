@@ -55,7 +55,7 @@ func (s *suspects) add(r *store.Record, why string) {
 	if v == nil {
 		v = &SuspectView{
 			MessageID: r.ID, Key: r.Key, Queue: r.Queue, Type: r.Type, Stream: r.Stream, State: r.State, Attempts: r.Attempts, Crashes: r.Crashes,
-			NotBefore: Moment{r.NotBefore}, LastReason: r.LastReason, LastFailure: r.LastFailure,
+			NotBefore: dueAt(&r.Message), LastReason: r.LastReason, LastFailure: r.LastFailure,
 		}
 		s.by[r.ID] = v
 		s.list = append(s.list, v)

@@ -178,13 +178,22 @@ type MessageView struct {
 	History         []FailureView  `json:"history,omitempty"`
 }
 
+// dueAt is when a message is handed out at the earliest, if it has to wait. Of one that
+// does not, a store says the moment at which it came or none, as it keeps it.
+func dueAt(m *nixie.Message) Moment {
+	if !m.NotBefore.After(m.EnqueuedAt) {
+		return Moment{}
+	}
+	return Moment{m.NotBefore}
+}
+
 // ViewMessage is the view of a message. A nil body is left out.
 func ViewMessage(m *nixie.Message) MessageView {
 	v := MessageView{
 		ID: m.ID, Queue: m.Queue, Type: m.Type, Key: m.Key, Stream: m.Stream, DedupeKey: m.DedupeKey, Priority: m.Priority, State: m.State, MayPass: m.MayPass, OrderGap: m.OrderGap,
 		Attempts: m.Attempts, Deliveries: m.Deliveries, Crashes: m.Crashes, Generation: m.Generation, Redrives: m.Redrives,
 		Steps: orEmpty(m.Steps), Hash: hexHash(m.Hash), Size: len(m.Body), Origin: m.Origin,
-		EnqueuedAt: Moment{m.EnqueuedAt}, NotBefore: Moment{m.NotBefore}, ExpiresAt: Moment{m.ExpiresAt},
+		EnqueuedAt: Moment{m.EnqueuedAt}, NotBefore: dueAt(m), ExpiresAt: Moment{m.ExpiresAt},
 		FirstReceivedAt: Moment{m.FirstReceivedAt}, EndedAt: Moment{m.EndedAt},
 		LeaseOwner: m.LeaseOwner, LeasedAt: Moment{m.LeasedAt}, LeaseExpiresAt: Moment{m.LeaseExpiresAt},
 		LastFailure: m.LastFailure, LastReason: m.LastReason,

@@ -83,14 +83,15 @@ func (r Route) Letters() (func(context.Context, []nixie.Letter) []error, error) 
 		for i := range letters {
 			list[i] = broker.FromLetter(&letters[i])
 		}
-		return r.send(ctx, list, nil)
+		_, answers := r.send(ctx, list, nil)
+		return answers()
 	}, nil
 }
 
-// send publishes records, each of its own, and waits for the answers: also when ctx
-// ends meanwhile, so that they are known. Those that went into quarantine are marked
-// in quarantined, if that is given.
-func (r *Route) send(ctx context.Context, list []broker.Returning, quarantined []bool) []error {
+// send publishes records, each of its own, and returns how many and what waits for the
+// answers: also when ctx ends meanwhile, so that they are known. Those that went into
+// quarantine are marked in quarantined, if that is given.
+func (r *Route) send(ctx context.Context, list []broker.Returning, quarantined []bool) (n int, answers func() []error) {
 	errs := make([]error, len(list))
 	out := make([]broker.Publication, 0, len(list))
 	at := make([]int, 0, len(list))
@@ -106,14 +107,17 @@ func (r *Route) send(ctx context.Context, list []broker.Returning, quarantined [
 		out, at = append(out, p), append(at, i)
 	}
 	if len(out) == 0 {
-		return errs
+		return 0, func() []error { return errs }
 	}
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), grace)
-	defer cancel()
-	for n, err := range r.To.Publish(ctx, out) {
-		errs[at[n]] = err
+	published := r.To.Publish(ctx, out)
+	return len(out), func() []error {
+		defer cancel()
+		for n, err := range published() {
+			errs[at[n]] = err
+		}
+		return errs
 	}
-	return errs
 }
 
 // prepare makes the record that is sent.
@@ -143,6 +147,8 @@ func (r *Route) prepare(ctx context.Context, back *broker.Returning) (p broker.P
 // check refuses where a record must not go.
 func (r *Route) check(back *broker.Returning, channel string) error {
 	switch {
+	case back.Cut:
+		return nixie.Errorf(nixie.CodeInvalid, "letter %s was too large for the office, which has only a part of it: redrive its record from the channel on which it lies", back.Letter)
 	case back.Origin.Channel == "" && (channel == "" || strings.Contains(r.Channel, toSource)):
 		return nixie.Errorf(nixie.CodeInvalid, "letter %s does not say where it came from: name the channel that it goes to", back.Letter)
 	case channel == back.Lies:

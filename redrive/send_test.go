@@ -20,14 +20,14 @@ type post struct {
 	sent    []broker.Publication
 }
 
-func (p *post) Publish(_ context.Context, list []broker.Publication) []error {
+func (p *post) Publish(_ context.Context, list []broker.Publication) func() []error {
 	errs := make([]error, len(list))
 	for i, r := range list {
 		if errs[i] = p.answers[string(r.Value)]; errs[i] == nil {
 			p.sent = append(p.sent, r)
 		}
 	}
-	return errs
+	return func() []error { return errs }
 }
 
 func (p *post) Survey(context.Context, []string) ([]broker.Channel, error) { return nil, nil }
@@ -198,5 +198,20 @@ func TestRoutesAndMovesAreChecked(t *testing.T) {
 		if _, err := m.Run(t.Context()); nixie.CodeOf(err) != nixie.CodeInvalid {
 			t.Errorf("%s: %v", what, err)
 		}
+	}
+}
+
+// A letter of which the office has only a part is not sent as if it were whole.
+func TestCutLettersStay(t *testing.T) {
+	st := memory.New(memory.Options{})
+	l := broker.Adopted("kafka", &broker.Record{
+		Channel: "in.dlq", ID: [16]byte{1}, Value: []byte("v"), Timestamp: time.UnixMilli(1_700_000_000_000), Headers: []broker.Header{{Name: "h", Value: make([]byte, nixie.MaxHeaders)}},
+	}, "")
+	if _, errs := st.Bury(t.Context(), []nixie.Letter{l}, "ann", "r"); errs[0] != nil {
+		t.Fatal(errs[0])
+	}
+	p := &post{}
+	if r, err := sendAll(t, st, p, redrive.Route{}, nixie.ID{}); err != nil || r.Skipped != 1 || len(p.sent) != 0 || len(r.Refused) != 1 {
+		t.Errorf("%+v, %+v, %v", r.Operation, p.sent, err)
 	}
 }

@@ -158,7 +158,7 @@ var errDamaged = errors.New("body is damaged: its hash is not the one taken when
 
 // damaged compares the body with its hash, if it has one.
 func damaged(d *nixie.Delivery) error {
-	if d.Hash == (nixie.Hash{}) || nixie.HashBody(d.Body) == d.Hash {
+	if d.Hash == (nixie.Hash{}) || d.Intact() {
 		return nil
 	}
 	return nixie.WithReason(nixie.Permanent(errDamaged), nixie.ReasonSerialization)

@@ -30,7 +30,8 @@ func (o *outbox) empty() {
 // settler settles whatever was decided while the last settling ran: no timer,
 // and one call for many. Only what is recorded gathers for a while, unless
 // somebody waits for something. What fails for now is repeated after a pause and does
-// not hold up the rest, unless nothing at all can be settled.
+// not hold up the rest, unless nothing at all can be settled; nor does what the source
+// calls slow, which is settled beside it.
 type settler struct {
 	w       *Worker
 	box     outbox // at work on
@@ -41,17 +42,18 @@ type settler struct {
 	resting <-chan time.Time // nothing is settled until then
 	down    bool             // the last call settled nothing
 	ending  bool             // nothing more will be decided
+	slow    beside
 	goodbye <-chan time.Time // then what is left is given up
 }
 
 // settleLoop works until closing is closed and all is settled or given up.
 func (w *Worker) settleLoop(closing <-chan struct{}) {
-	s := settler{w: w}
+	s := settler{w: w, slow: newBeside(w)}
 	for {
 		if !s.down && s.resting == nil {
 			s.take()
 			s.settle()
-			if s.ending && !s.left() {
+			if s.ending && !s.left() && s.slow.idle() {
 				return
 			}
 		}
@@ -67,6 +69,8 @@ func (w *Worker) settleLoop(closing <-chan struct{}) {
 			s.resting = nil
 		case <-s.due:
 			s.repeat()
+		case c := <-s.slow.back:
+			s.landed(c)
 		case <-closing:
 			closing, s.ending, s.resting = nil, true, nil
 			s.goodbye = time.After(lastSettling)
@@ -93,6 +97,8 @@ func (s *settler) settle() {
 	if s.w.c.Recorder != nil && len(s.box.runs) > 0 && !s.ending {
 		s.resting = time.After(settleRest)
 	}
+	s.slow.pick(&s.box)
+	s.slow.launch()
 	for from := 0; from < len(s.box.runs); from += nixie.MaxBatch {
 		to := min(from+nixie.MaxBatch, len(s.box.runs))
 		s.call(s.box.settlements[from:to], s.box.runs[from:to])
@@ -103,7 +109,7 @@ func (s *settler) settle() {
 // repeat settles once more what failed before, together with what is new: that
 // tells whether the source fails or only some settlements do.
 func (s *settler) repeat() {
-	s.due, s.down = nil, false
+	s.due, s.down, s.slow.down = nil, false, false
 	s.take()
 	s.box.settlements = append(s.box.settlements, s.again.settlements...)
 	s.box.runs = append(s.box.runs, s.again.runs...)
@@ -113,12 +119,32 @@ func (s *settler) repeat() {
 
 // call settles and keeps what may succeed later.
 func (s *settler) call(sts []nixie.Settlement, runs []*run) {
-	w := s.w
+	failed := s.book(sts, runs, s.w.ask(sts))
+	s.down = failed == len(sts)
+	s.backOff(failed)
+}
+
+// ask has decisions applied.
+func (w *Worker) ask(sts []nixie.Settlement) []error {
 	ctx, cancel := context.WithTimeout(w.base, min(w.c.Lease, callLimit))
-	errs := w.c.settle(ctx, sts)
-	cancel()
+	defer cancel()
+	return w.c.Source.Settle(ctx, sts)
+}
+
+// landed books what a slow call did.
+func (s *settler) landed(c slowCall) {
+	s.slow.out--
+	failed := s.book(c.settlements, c.runs, c.errs)
+	s.slow.down = failed == len(c.runs)
+	s.backOff(failed)
+}
+
+// book takes answers in: what is settled is not in hand any more, and what may succeed
+// later is kept.
+func (s *settler) book(sts []nixie.Settlement, runs []*run, errs []error) (failed int) {
+	w := s.w
+	errs = w.c.settled(sts, errs)
 	now := w.since(w.c.Clock())
-	failed := 0
 	for i, err := range errs {
 		if retryable(err) {
 			failed++
@@ -135,14 +161,19 @@ func (s *settler) call(sts []nixie.Settlement, runs []*run) {
 	w.forget(s.done...)
 	clear(s.done)
 	s.done = s.done[:0]
-	s.backOff(failed, len(sts))
+	return failed
 }
 
-// settle applies decisions and tells the observer. Where a handler completed its
-// message in a transaction of its own, the lease is over because of that: it
-// succeeded, whatever the handler said afterwards.
+// settle applies decisions and tells the observer.
 func (c *Config) settle(ctx context.Context, sts []nixie.Settlement) []error {
-	errs := answers(c.Source.Settle(ctx, sts), len(sts))
+	return c.settled(sts, c.Source.Settle(ctx, sts))
+}
+
+// settled reads what the source answered, and tells the observer. Where a handler
+// completed its message in a transaction of its own, the lease is over because of
+// that: it succeeded, whatever the handler said afterwards.
+func (c *Config) settled(sts []nixie.Settlement, errs []error) []error {
+	errs = answers(errs, len(sts))
 	for i := range sts {
 		st := &sts[i]
 		if errs[i] == nil || nixie.CodeOf(errs[i]) != nixie.CodeLeaseLost || !st.Delivery.Completed() {
@@ -159,14 +190,13 @@ func (c *Config) settle(ctx context.Context, sts []nixie.Settlement) []error {
 }
 
 // backOff chooses when to repeat. Repeats come well before leases end.
-func (s *settler) backOff(failed, of int) {
-	s.down = failed == of && s.left()
+func (s *settler) backOff(failed int) {
 	first, most := min(firstPause, s.w.c.Lease/hurry), min(maxPause, s.w.c.Lease/hurry)
 	if failed == 0 {
 		s.pause = 0
 	}
 	if !s.left() {
-		s.due = nil
+		s.due, s.down, s.slow.down = nil, false, false
 		return
 	}
 	if s.due == nil {
@@ -177,7 +207,10 @@ func (s *settler) backOff(failed, of int) {
 
 // giveUp leaves to their leases what could not be settled.
 func (s *settler) giveUp() {
-	for _, o := range [...]*outbox{&s.box, &s.again} {
+	for s.slow.out > 0 {
+		s.landed(<-s.slow.back)
+	}
+	for _, o := range [...]*outbox{&s.box, &s.again, &s.slow.waiting} {
 		if n := len(o.runs); n > 0 {
 			s.w.c.Observer.OnTrouble(s.w.c.Queue, nixie.Errorf(nixie.CodeUnavailable,
 				"%d outcomes could not be settled before the worker ended: their messages come again when their leases end", n))

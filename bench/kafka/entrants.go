@@ -52,11 +52,17 @@ func produce(ctx context.Context, c *course) error {
 
 var errBench = errors.New("it fails")
 
+func dies(context.Context, *nixie.Delivery) error { return nixie.Permanent(errBench) }
+
+func (c *course) group() kafka.Config {
+	return kafka.Config{Seeds: []string{c.Seed}, Group: c.Topic, Topics: []string{c.Topic}, Client: []kgo.Opt{kgo.ProducerBatchMaxBytes(16 << 20)}}
+}
+
 // consume is a worker on the driver.
 func consume(ctx context.Context, c *course) error {
-	cfg := kafka.Config{Seeds: []string{c.Seed}, Group: c.Topic, Topics: []string{c.Topic}, Client: []kgo.Opt{kgo.ProducerBatchMaxBytes(16 << 20)}}
+	cfg := c.group()
 	handle := func(context.Context, *nixie.Delivery) error { return nil }
-	rules, places := policy.Config{}, 0
+	rules, places, ahead := policy.Config{}, 0, 0
 	switch c.Name {
 	case "nixie-retries":
 		cfg.Stages = []broker.Stage{stage}
@@ -68,7 +74,7 @@ func consume(ctx context.Context, c *course) error {
 			return nil
 		}
 	case "nixie-letters":
-		handle = func(context.Context, *nixie.Delivery) error { return nixie.Permanent(errBench) }
+		handle, ahead = dies, nixie.MaxBatch
 	case "nixie-large":
 		places = 8
 		handle = func(ctx context.Context, _ *nixie.Delivery) error {
@@ -79,15 +85,16 @@ func consume(ctx context.Context, c *course) error {
 			return nil
 		}
 	}
-	return work(ctx, c, cfg, rules, places, handle)
+	return work(ctx, c, cfg, broker.Config{Letters: broker.DefaultLetters}, rules, places, ahead, handle)
 }
 
-func work(ctx context.Context, c *course, cfg kafka.Config, rules policy.Config, places int, handle nixie.HandlerFunc) error {
+func work(ctx context.Context, c *course, cfg kafka.Config, to broker.Config, rules policy.Config, places, ahead int, handle nixie.HandlerFunc) error {
 	d, err := kafka.Open(cfg)
 	if err != nil {
 		return err
 	}
-	source, err := broker.New(broker.Config{Driver: d, Letters: broker.DefaultLetters})
+	to.Driver = d
+	source, err := broker.New(to)
 	if err != nil {
 		return err
 	}
@@ -99,7 +106,7 @@ func work(ctx context.Context, c *course, cfg kafka.Config, rules policy.Config,
 	defer stop()
 	var ended atomic.Int64 // records of the topic itself
 	w, err := worker.New(worker.Config{
-		Source: source, Policy: p, Handler: handle, Prefetch: nixie.MaxBatch, Concurrency: places,
+		Source: source, Policy: p, Handler: handle, Prefetch: ahead, Concurrency: places,
 		Observer: &nixie.Observer{Settled: func(_ string, sts []nixie.Settlement, errs []error) {
 			n := 0
 			for i := range sts {

@@ -22,7 +22,7 @@ func TestMain(m *testing.M) {
 func TestEverythingOnce(t *testing.T) {
 	server.Need(t)
 	for _, m := range measurements() {
-		o := options{records: 2_000}
+		o := options{records: 4_000}
 		if r, err := measure(t.Context(), server.Seed, &m, o); err != nil || r.N < 10 || r.Wall <= 0 || r.CPU <= 0 || r.Peak <= 0 {
 			t.Errorf("%s: %+v, %v", m.name, r, err)
 		}

@@ -1,12 +1,13 @@
-// Command kafka measures consuming from a Kafka broker: Nixie, a bare poll loop of
-// the client beneath it, and the router of Watermill, in one run and in turns. Each
-// measurement is a process of its own on a topic of its own, and is checked. The
+// Command kafka measures consuming from a Kafka broker, and redriving to it: Nixie,
+// the bare client beneath it, and the router of Watermill, in one run and in turns.
+// Each measurement is a process of its own on a topic of its own, and is checked. The
 // README.md of the folder above says how to read it.
 package main
 
 import (
 	"context"
 	"encoding/json"
+	"errors"
 	"flag"
 	"fmt"
 	"os"
@@ -31,6 +32,8 @@ var targets = []target{
 	{name: "consume-of-watermill", one: "nixie", other: "watermill", want: 3},
 	{name: "retries-1", one: "nixie-retries", other: "nixie", want: 0.85},
 	{name: "letters-100", one: "nixie-letters", other: "produce", want: 0.5},
+	{name: "redrive", one: "redrive", other: "produce", want: 0.7},
+	{name: "redrive-office", one: "redrive-office", other: "produce", want: 0.7},
 	{name: "memory-of-10-MB", one: "nixie-large", want: 1, limit: 200 << 20},
 }
 
@@ -46,7 +49,7 @@ func main() {
 		return
 	}
 	var o options
-	flag.IntVar(&o.records, "size", 400_000, "records of a measurement; slow ones take a tenth")
+	flag.IntVar(&o.records, "size", 1_000_000, "records of a measurement; slower ones take a tenth or less")
 	flag.IntVar(&o.rounds, "rounds", 5, "rounds")
 	flag.StringVar(&o.only, "scenarios", "", "measurements to run, by commas (default all)")
 	flag.StringVar(&o.profile, "cpuprofile", "", "write a profile of the last measurement to this file")
@@ -75,7 +78,10 @@ func compare(ctx context.Context, o options) (err error) {
 	all := measurements()
 	for round := range o.rounds {
 		for n := range all {
-			m := &all[(n+round)%len(all)]
+			m := &all[n]
+			if round%2 == 1 {
+				m = &all[len(all)-1-n]
+			}
 			if o.only != "" && !slices.Contains(strings.Split(o.only, ","), m.name) {
 				continue
 			}
@@ -109,7 +115,11 @@ func report(results map[string][]result, o options) error {
 			word = "short"
 			short++
 		}
-		fmt.Printf("target %s %.2f want %.2f %s\n", t.name, ratio, t.want, word)
+		fmt.Printf("target %s %.2f want %.2f %s (%.2f to %.2f", t.name, ratio, t.want, word, slices.Min(list), slices.Max(list))
+		if t.limit == 0 {
+			fmt.Printf("; processor %.2f µs against %.2f", median(results[t.one], result.cpuEach), median(results[t.other], result.cpuEach))
+		}
+		fmt.Println(")")
 	}
 	if short > 0 && !o.report {
 		return fmt.Errorf("%d targets are short", short)
@@ -150,7 +160,12 @@ const childFlag = "-child"
 
 // measure lets a process of its own measure on a topic that is filled before.
 func measure(ctx context.Context, seed string, m *measurement, o options) (r result, err error) {
-	c, err := prepare(ctx, seed, m, o)
+	folder, err := os.MkdirTemp("", "bench-kafka-")
+	if err != nil {
+		return r, err
+	}
+	defer func() { err = errors.Join(err, os.RemoveAll(folder)) }()
+	c, err := prepare(ctx, seed, folder, m, o)
 	if err != nil {
 		return r, err
 	}

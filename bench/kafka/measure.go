@@ -25,20 +25,24 @@ type measurement struct {
 	part       int // of the records, one in so many
 	bytes      int // of a record
 	dies       bool
-	left       int64 // records that the last handler may leave uncommitted when it ends the work
+	returns    bool
+	left       int64                                // records that the last handler may leave uncommitted when it ends the work
+	before     func(context.Context, *course) error // makes what run finds, not measured
 	run        func(context.Context, *course) error
 }
 
-// measurements lists all.
+// measurements lists all: what is compared stands side by side.
 func measurements() []measurement {
 	return []measurement{
-		{name: "raw", what: "poll loop of franz-go that commits after each poll", part: 1, bytes: usual, run: rawLoop},
-		{name: "nixie", what: "a worker on the driver, a handler that does nothing", part: 1, bytes: usual, run: consume},
-		{name: "watermill", what: "router of watermill-kafka with its poison queue, the same handler", part: 10, bytes: usual, left: 1, run: router},
-		{name: "nixie-retries", what: "1 % fail once and wait on a stage", part: 1, bytes: usual, run: consume},
-		{name: "nixie-letters", what: "all die; a letter each", part: 4, bytes: usual, dies: true, run: consume},
-		{name: "produce", what: "the same records produced by franz-go, acknowledged by all", part: 4, bytes: usual, run: produce},
-		{name: "nixie-large", what: "10 MB each, handlers that take 50 ms", part: 8_000, bytes: large, run: consume},
+		{name: "watermill", what: "router of watermill-kafka with its poison queue, the same handler", part: 20, bytes: usual, left: 1, before: filled, run: router},
+		{name: "raw", what: "poll loop of franz-go that commits after each poll", part: 1, bytes: usual, before: filled, run: rawLoop},
+		{name: "nixie", what: "a worker on the driver, a handler that does nothing", part: 1, bytes: usual, before: filled, run: consume},
+		{name: "nixie-retries", what: "1 % fail once and wait on a stage", part: 1, bytes: usual, before: filled, run: consume},
+		{name: "nixie-letters", what: "all die; a letter each", part: 10, bytes: usual, dies: true, before: filled, run: consume},
+		{name: "produce", what: "the same records produced by franz-go, acknowledged by all", part: 10, bytes: usual, run: produce},
+		{name: "redrive", what: "letters of a topic back to where they came from", part: 10, bytes: usual, dies: true, returns: true, before: died, run: redriveTopic},
+		{name: "redrive-office", what: "letters of an office in SQLite, the same way", part: 10, bytes: usual, returns: true, before: diedToOffice, run: redriveOffice},
+		{name: "nixie-large", what: "10 MB each, handlers that take 50 ms", part: 20_000, bytes: large, before: filled, run: consume},
 	}
 }
 
@@ -51,8 +55,8 @@ const (
 
 // course is what a child has to do.
 type course struct {
-	Name, Seed, Topic, Profile string
-	N, Bytes                   int
+	Name, Seed, Topic, Folder, Profile string
+	N, Bytes                           int
 }
 
 // result is what it found.
@@ -76,9 +80,9 @@ func client(seed string, opts ...kgo.Opt) (*kgo.Client, error) {
 	return kgo.NewClient(append(opts, kgo.SeedBrokers(seed), kgo.ProducerBatchMaxBytes(16<<20), kgo.ProducerLinger(0))...)
 }
 
-// prepare makes a topic and fills it.
-func prepare(ctx context.Context, seed string, m *measurement, o options) (course, error) {
-	c := course{Name: m.name, Seed: seed, Topic: fmt.Sprintf("bench-%d-%s-%x", os.Getpid(), m.name, time.Now().UnixNano()), Profile: o.profile, N: max(o.records/m.part, 10), Bytes: m.bytes}
+// prepare makes the topics and what is on them.
+func prepare(ctx context.Context, seed, folder string, m *measurement, o options) (course, error) {
+	c := course{Name: m.name, Seed: seed, Folder: folder, Topic: fmt.Sprintf("bench-%d-%s-%x", os.Getpid(), m.name, time.Now().UnixNano()), Profile: o.profile, N: max(o.records/m.part, 10), Bytes: m.bytes}
 	cl, err := client(seed)
 	if err != nil {
 		return c, err
@@ -89,11 +93,14 @@ func prepare(ctx context.Context, seed string, m *measurement, o options) (cours
 	if err := errors.Join(err, made.Error()); err != nil {
 		return c, err
 	}
-	if m.name == "produce" {
+	if m.before == nil {
 		return c, nil
 	}
-	return c, fill(ctx, cl, &c)
+	return c, m.before(ctx, &c)
 }
+
+// filled fills the topic.
+func filled(ctx context.Context, c *course) error { return produce(ctx, c) }
 
 // fill produces the records. Their values are random enough to stay as large as
 // they are.
@@ -135,10 +142,14 @@ func clean(ctx context.Context, c *course, m *measurement) error {
 	}
 	count := map[string]int64{}
 	ends.Each(func(o kadm.ListedOffset) { count[o.Topic] += o.Offset })
-	if m.dies && count[c.letters()] != int64(c.N) || count[c.Topic] != int64(c.N) {
+	records := int64(c.N)
+	if m.returns {
+		records *= 2
+	}
+	if m.dies && count[c.letters()] != int64(c.N) || count[c.Topic] != records {
 		return fmt.Errorf("%d records and %d letters of %d", count[c.Topic], count[c.letters()], c.N)
 	}
-	if m.name != "produce" {
+	if m.before != nil {
 		offsets, err := admin.FetchOffsets(ctx, c.Topic)
 		if err != nil {
 			return err

@@ -325,7 +325,7 @@ func (d *LogDriver) Back(_ context.Context, records []*broker.Record, _ time.Dur
 }
 
 // Publish adds records.
-func (d *LogDriver) Publish(_ context.Context, records []broker.Publication) []error {
+func (d *LogDriver) Publish(_ context.Context, records []broker.Publication) func() []error {
 	d.log.mu.Lock()
 	defer d.log.mu.Unlock()
 	errs := make([]error, len(records))
@@ -336,7 +336,7 @@ func (d *LogDriver) Publish(_ context.Context, records []broker.Publication) []e
 			errs[i] = d.log.add(p)
 		}
 	}
-	return errs
+	return func() []error { return errs }
 }
 
 // Survey tells which channels are there.

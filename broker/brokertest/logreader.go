@@ -2,6 +2,7 @@ package brokertest
 
 import (
 	"context"
+	"slices"
 	"testing"
 
 	"github.com/nixie-go/nixie/broker"
@@ -38,8 +39,8 @@ func (r *LogReader) Next(_ context.Context, most int) (out []broker.Record, _ er
 }
 
 // Done implements [broker.Reader].
-func (r *LogReader) Done(_ context.Context, records []*broker.Record) error {
-	for _, record := range records {
+func (r *LogReader) Done(_ context.Context, calls ...[]*broker.Record) error {
+	for _, record := range slices.Concat(calls...) {
 		r.log.read.Store(memo{r.name, record.ID}, true)
 	}
 	return nil

@@ -222,7 +222,7 @@ func (d *MailboxDriver) each(records []*broker.Record, do func(*letter)) []error
 }
 
 // Publish adds records.
-func (d *MailboxDriver) Publish(_ context.Context, records []broker.Publication) []error {
+func (d *MailboxDriver) Publish(_ context.Context, records []broker.Publication) func() []error {
 	d.box.mu.Lock()
 	defer d.box.mu.Unlock()
 	errs := make([]error, len(records))
@@ -233,7 +233,7 @@ func (d *MailboxDriver) Publish(_ context.Context, records []broker.Publication)
 			errs[i] = d.box.add(p)
 		}
 	}
-	return errs
+	return func() []error { return errs }
 }
 
 // Survey tells which channels are there.

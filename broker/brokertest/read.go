@@ -126,11 +126,13 @@ func readersJoin(t *testing.T, bed Bed) {
 		if err != nil {
 			t.Fatal(err)
 		}
+		var finished []*broker.Record
 		for i := range some {
 			some[i].Headers = nil
-			if err := r.Done(ctx, []*broker.Record{&some[i]}); err != nil {
-				t.Fatal(err)
-			}
+			finished = append(finished, &some[i])
+		}
+		if err := r.Done(ctx, finished); err != nil {
+			t.Fatal(err)
 		}
 	}
 	take(a)

@@ -346,7 +346,7 @@ func publish(t *testing.T, bed Bed) {
 		broker.Publication{Channel: bed.Source() + ".missing", Value: []byte("v")},
 		broker.Publication{Channel: letters(bed), Value: make([]byte, TooLarge)},
 		broker.Publication{Channel: letters(bed), Value: []byte("the last")})
-	errs := d.Publish(limited(t), list)
+	errs := d.Publish(limited(t), list)()
 	all(t, errs[:odd])
 	if nixie.CodeOf(errs[odd]) != nixie.CodeNotFound || nixie.CodeOf(errs[odd+1]) != nixie.CodeLimit || errs[odd+2] != nil {
 		t.Errorf("answers %v", errs[odd:])
@@ -382,7 +382,7 @@ func closed(t *testing.T, bed Bed) {
 	}
 	_, err := d.Receive(ctx, 1, 0)
 	for what, err := range map[string]error{
-		"receive": err, "publish": d.Publish(ctx, []broker.Publication{{Channel: letters(bed)}})[0], "close": d.Close(ctx),
+		"receive": err, "publish": d.Publish(ctx, []broker.Publication{{Channel: letters(bed)}})()[0], "close": d.Close(ctx),
 	} {
 		if nixie.CodeOf(err) != nixie.CodeUnavailable {
 			t.Errorf("%s after close: %v", what, err)

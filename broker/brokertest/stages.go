@@ -49,7 +49,7 @@ func stagesKeepBack(t *testing.T, bed Bed) {
 		all(t, d.Publish(limited(t), []broker.Publication{{
 			Channel: stage.Of(bed.Source()), Key: []byte("one"), Value: []byte(value),
 			Headers: []broker.Header{{Name: broker.HeaderDue, Value: strconv.AppendInt(nil, at.UnixMilli(), 10)}},
-		}}))
+		}})())
 	}
 	publish(never, "never")
 	for i := range n {

@@ -238,9 +238,9 @@ type cut struct {
 	ack, pub error
 }
 
-func (c *cut) Publish(ctx context.Context, list []broker.Publication) []error {
+func (c *cut) Publish(ctx context.Context, list []broker.Publication) func() []error {
 	if err := c.failing(&c.pub); err != nil {
-		return each(len(list), err)
+		return func() []error { return each(len(list), err) }
 	}
 	return c.Driver.Publish(ctx, list)
 }

@@ -158,10 +158,12 @@ func (d *Driver) committed(list []*partition, marks map[place]mark, answer *kmsg
 		switch {
 		case !asked:
 		case err == nil && answered && refused == nil:
-			moved := p.keptAny && m.offset > p.kept.offset
-			if p.kept, p.keptAny = m, true; moved && !p.told {
-				p.told = true
-				d.interrupt() // those that waited for it
+			p.kept, p.keptAny = m, true
+			if p.before > 0 {
+				d.interrupt() // some may have waited for it
+			}
+			if p.kept.offset-p.from >= trusted {
+				p.before = 0
 			}
 		case err == nil && !answered:
 			err = errUnanswered

@@ -6,8 +6,9 @@
 // hand, then commits and goes; of one that was lost nothing is committed. A member
 // that takes a partition says so in the metadata of its commit before it hands
 // anything out, so that records that take their holders with them are found: each
-// holder that finished nothing is counted there, after the first of them records go
-// out one by one, and after that the first one is the culprit.
+// holder that finished nothing is counted there. After one that vanished no more are
+// out than the next one has committed, and one, so that few holders go until the
+// culprit is the first one alone.
 package kafka
 
 import (

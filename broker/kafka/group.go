@@ -126,7 +126,7 @@ func (d *Driver) learn(at place, offset int64, epoch int32, metadata *string) {
 		return
 	}
 	p.next, p.prefix.leader, p.known = offset, epoch, true
-	p.before = startsIn(metadata)
+	p.from, p.before = offset, startsIn(metadata)
 	p.kept, p.keptAny = mark{offset, epoch, p.before}, true
 }
 
@@ -140,8 +140,20 @@ func (d *Driver) revoked(ctx context.Context, client *kgo.Client, parts map[stri
 	}
 	d.committing.Lock()
 	defer d.committing.Unlock()
-	d.commitMarks(ctx, leaving, (*partition).farewell)
+	if failed := d.commitMarks(ctx, leaving, (*partition).farewell); !failed {
+		d.settled(leaving)
+	}
 	d.lose(leaving)
+}
+
+// settled forgets what went wrong with earlier commits, if these are all partitions: the
+// group has everything now.
+func (d *Driver) settled(leaving []*partition) {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	if len(leaving) == len(d.parts) {
+		d.trouble = nil
+	}
 }
 
 // gone forgets partitions that others have already. Nothing is committed.

@@ -5,6 +5,8 @@ import (
 	"time"
 
 	"github.com/twmb/franz-go/pkg/kadm"
+	"github.com/twmb/franz-go/pkg/kerr"
+	"github.com/twmb/franz-go/pkg/kmsg"
 
 	"github.com/nixie-go/nixie"
 	"github.com/nixie-go/nixie/broker"
@@ -49,6 +51,36 @@ func (b *bed) fill(t testing.TB, n int) {
 	t.Helper()
 	for i := range n {
 		b.Produce(t, broker.Publication{Channel: b.source, Key: []byte("one"), Value: []byte{byte(i)}})
+	}
+}
+
+// A commit that failed is no error of a member that leaves, once a later one had it all.
+func TestCommitThatSucceedsInTheEnd(t *testing.T) {
+	b := fake(t)
+	b.fill(t, 4)
+	d, _ := b.open(t, nil)
+	got := take(t, d, 4)
+	refused := make(chan struct{})
+	b.cluster.ControlKey(int16(kmsg.OffsetCommit), func(r kmsg.Request) (kmsg.Response, error, bool) {
+		asked := r.(*kmsg.OffsetCommitRequest)
+		answer := asked.ResponseKind().(*kmsg.OffsetCommitResponse)
+		for _, topic := range asked.Topics {
+			to := kmsg.OffsetCommitResponseTopic{Topic: topic.Topic, TopicID: topic.TopicID}
+			for _, p := range topic.Partitions {
+				to.Partitions = append(to.Partitions, kmsg.OffsetCommitResponseTopicPartition{Partition: p.Partition, ErrorCode: kerr.UnknownServerError.Code})
+			}
+			answer.Topics = append(answer.Topics, to)
+		}
+		close(refused)
+		return answer, nil, true
+	})
+	all(t, d.Ack(t.Context(), got))
+	<-refused
+	if err := d.Close(limited(t)); err != nil {
+		t.Error(err)
+	}
+	if offset, _ := b.stand(t, got[0].Partition); offset != 4 {
+		t.Errorf("%d are committed", offset)
 	}
 }
 
@@ -152,6 +184,43 @@ func TestOnlyCrashesCount(t *testing.T) {
 			t.Errorf("%d crashes of a record that nobody had", r.Crashes)
 		}
 	})
+}
+
+// A record that kills whoever has it is found by few holders, however many records
+// are before it: each of them commits half of those that are left, at least.
+func TestFewHoldersFindThePoison(t *testing.T) {
+	b := fake(t)
+	const n, poison, crashes = 300, 200, 5
+	b.fill(t, n)
+	for deaths := 0; ; deaths++ {
+		d := b.Join(t).(*Driver)
+		found := false
+		for !found {
+			got, err := d.Receive(limited(t), n, time.Second)
+			if err != nil {
+				t.Fatal(err)
+			}
+			for i := range got {
+				if got[i].Offset == poison {
+					found = true
+				}
+				if got[i].Offset == poison && got[i].Crashes >= crashes {
+					t.Logf("%d holders", deaths)
+					closed(t, d)
+					return
+				}
+			}
+			for i := range got {
+				if !found { // what came with it dies with it
+					all(t, d.Ack(t.Context(), []*broker.Record{&got[i]}))
+				}
+			}
+		}
+		if b.Crash(t, d); deaths > crashes+9 { // 2⁹ are more than there are
+			offset, starts := b.stand(t, 0)
+			t.Fatalf("%d holders vanished, %d are committed, %d starts", deaths, offset, starts)
+		}
+	}
 }
 
 // Who gives a partition up waits a moment for what is in hand and commits it; what

@@ -16,6 +16,7 @@ import (
 
 	"github.com/nixie-go/nixie/broker"
 	"github.com/nixie-go/nixie/broker/brokertest"
+	"github.com/nixie-go/nixie/internal/child"
 	"github.com/nixie-go/nixie/internal/testservers"
 )
 
@@ -34,9 +35,8 @@ type bed struct {
 var server testservers.Kafka
 
 func TestMain(m *testing.M) {
-	if place := os.Getenv(childVar); place != "" {
-		consumeAsChild(place)
-		return
+	if args, is := child.Main(); is {
+		os.Exit(child.Code(consumeAsChild(args)))
 	}
 	os.Exit(testservers.WithKafka(m.Run, &server))
 }
@@ -164,7 +164,7 @@ func (b *bed) Crash(t testing.TB, d broker.Driver) {
 func (b *bed) Produce(t testing.TB, records ...broker.Publication) {
 	t.Helper()
 	for i := range records {
-		if err := b.client.ProduceSync(limited(t), outbound(&records[i])).FirstErr(); err != nil {
+		if err := b.client.ProduceSync(limited(t), &outbound(records[i : i+1]).records[0]).FirstErr(); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -196,7 +196,7 @@ func (b *bed) Records(t testing.TB, channel string) []broker.Record {
 		}
 		fetches.EachRecord(func(r *kgo.Record) {
 			var out broker.Record
-			newPartition(place{r.Topic, r.Partition}, 1).record(r, &out, &receipt{})
+			newPartition(place{r.Topic, r.Partition}, 1).record(r, &out, &receipt{}, new(slab))
 			all = append(all, out)
 		})
 	}

@@ -11,6 +11,7 @@ import (
 	"github.com/nixie-go/nixie"
 	"github.com/nixie-go/nixie/broker"
 	"github.com/nixie-go/nixie/internal/testservers"
+	"github.com/nixie-go/nixie/internal/tier"
 )
 
 // A broker that is killed and comes back under load costs repeats and time, and no
@@ -18,8 +19,17 @@ import (
 func TestBrokerKilled(t *testing.T) {
 	t.Parallel()
 	own := testservers.OwnKafka(t)
+	proof := tier.Proof{Name: "kafka-broker-kills", Unit: "kills of the broker", Quick: 1, Deep: 30}
+	proof.Run(t, func(t *testing.T, _ uint64) int {
+		if tier.Deep() {
+			return brokerKilled(t, own, 2_000, 3)
+		}
+		return brokerKilled(t, own, 400, 1)
+	})
+}
+
+func brokerKilled(t *testing.T, own *testservers.Kafka, records, kills int) int {
 	b := newBed(t, []string{own.Seed})
-	const records, kills = 1_000, 1
 	var list []broker.Publication
 	for i := range records {
 		list = append(list, broker.Publication{Channel: b.source, Key: fmt.Append(nil, i%40), Value: fmt.Append(nil, i)})
@@ -42,10 +52,10 @@ func TestBrokerKilled(t *testing.T) {
 	}
 	l.until(t, records)
 	at, ctx := l.check(t), limited(t)
-	for ; at < records && ctx.Err() == nil; at = l.check(t) {
+	for ; at < int64(records) && ctx.Err() == nil; at = l.check(t) {
 		pass(ctx, 20*time.Millisecond)
 	}
-	if at != records {
+	if at != int64(records) {
 		t.Errorf("%d of %d are committed", at, records)
 	}
 	dead := map[string]bool{}
@@ -60,13 +70,5 @@ func TestBrokerKilled(t *testing.T) {
 		t.Errorf("%d records have letters, want %d", len(dead), want)
 	}
 	h.leave(t)
-}
-
-func header(r *broker.Record, name string) string {
-	for _, h := range r.Headers {
-		if h.Name == name {
-			return string(h.Value)
-		}
-	}
-	return ""
+	return kills
 }

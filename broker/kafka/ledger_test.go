@@ -37,16 +37,27 @@ func newLedger(b *bed) *ledger {
 }
 
 func (l *ledger) note(d *nixie.Delivery) {
+	l.mark(place{d.Origin.Channel, d.Origin.Partition}, d.Origin.Offset)
+}
+
+// mark notes that a record was handled.
+func (l *ledger) mark(at place, offset int64) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	at := place{d.Origin.Channel, d.Origin.Partition}
 	if l.done[at] == nil {
 		l.done[at] = map[int64]int{}
 	}
-	if l.done[at][d.Origin.Offset]++; l.done[at][d.Origin.Offset] == 1 {
+	if l.done[at][offset]++; l.done[at][offset] == 1 {
 		l.all++
 	}
 	l.changed.Broadcast()
+}
+
+// count is how many different records were handled.
+func (l *ledger) count() int {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.all
 }
 
 // until waits until so many different records were handled.

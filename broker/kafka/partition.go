@@ -36,13 +36,13 @@ type partition struct {
 	calm    chan struct{} // closed when nothing is in hand, once it is leaving
 	lost    bool
 
-	known   bool // next is known
-	before  int  // holders that finished nothing, before this one
-	counted bool // this one is counted among them
-	moved   bool // it finished something
-	told    bool // and the group has that
-	kept    mark // what the group has
-	keptAny bool // it has something
+	known   bool  // next is known
+	before  int   // holders that finished nothing, before this one
+	counted bool  // this one is counted among them
+	moved   bool  // it finished something
+	from    int64 // the offset that it began at
+	kept    mark  // what the group has
+	keptAny bool  // it has something
 }
 
 // mark is what is committed of a partition.
@@ -60,9 +60,20 @@ func newPartition(at place, epoch int64) *partition {
 	}
 }
 
-// alone reports whether its records are handed out one by one: a holder before this
-// one finished nothing that the group knows of, nor has this one yet.
-func (p *partition) alone() bool { return p.before > 0 && !p.told }
+// spare is how many more records may be handed out where most may be ahead of what is
+// committed. After a holder that vanished no more of them are out than this one has
+// committed, and one: if one of them makes it vanish as well, half of those between
+// here and there are done with, so that few holders go until that one is the first.
+func (p *partition) spare(most int) int {
+	if p.before > 0 {
+		most = min(most, int(p.kept.offset-p.from)+1-int(p.next-p.kept.offset))
+	}
+	return most - p.len()
+}
+
+// trusted is how many records a holder commits after one that vanished until it is
+// like any other.
+const trusted = 4_096
 
 // mark is what is to be committed now. The count of holders says that this one has
 // something in hand.
@@ -120,27 +131,41 @@ type receipt struct {
 }
 
 // record makes a record of the contract that is handed out.
-func (p *partition) record(r *kgo.Record, to *broker.Record, at *receipt) {
-	p.copy(r, to)
+func (p *partition) record(r *kgo.Record, to *broker.Record, at *receipt, headers *slab) {
+	p.copy(r, to, headers)
 	to.Receipt = at
-	if p.alone() && p.before > 1 && p.open == 0 {
+	if p.before > 1 && p.kept.offset == p.from && p.open == 0 {
 		to.Crashes = p.before // the holders of this one alone, and the one that had others as well
 	}
 	*at = receipt{p, p.add(r.Offset, r.LeaderEpoch)}
 }
 
 // copy makes a record of the contract.
-func (p *partition) copy(r *kgo.Record, to *broker.Record) {
+func (p *partition) copy(r *kgo.Record, to *broker.Record, headers *slab) {
 	*to = broker.Record{
 		Channel: r.Topic, Source: p.stage.source, Partition: r.Partition, Offset: r.Offset, Key: r.Key, Value: r.Value, Timestamp: r.Timestamp,
 		ID: p.id(r), Epoch: p.epoch,
 	}
 	if len(r.Headers) > 0 {
-		to.Headers = make([]broker.Header, len(r.Headers))
+		to.Headers = headers.of(len(r.Headers))
 		for i, h := range r.Headers {
 			to.Headers[i] = broker.Header{Name: h.Key, Value: h.Value}
 		}
 	}
+}
+
+// slab is room for the headers of several records.
+type slab []broker.Header
+
+const slabRoom = 512
+
+func (s *slab) of(n int) []broker.Header {
+	if len(*s) < n {
+		*s = make([]broker.Header, max(n, slabRoom))
+	}
+	list := (*s)[:n:n]
+	*s = (*s)[n:]
+	return list
 }
 
 // id is the same each time, and like all IDs a UUID of version 7: its time is that

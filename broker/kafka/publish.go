@@ -48,30 +48,61 @@ func newPublisher(seeds []string, client []kgo.Opt) (*Publisher, error) {
 // Close ends the publisher.
 func (p *Publisher) Close() { p.client.Close() }
 
-// Publish waits until all copies that count have each record. The partition follows
-// from the key.
-func (p *Publisher) Publish(ctx context.Context, list []broker.Publication) []error {
-	errs := make([]error, len(list))
-	var all sync.WaitGroup
-	for i := range list {
-		all.Add(1)
-		r := outbound(&list[i])
-		p.mark(r)
-		p.client.Produce(ctx, r, func(_ *kgo.Record, err error) {
-			errs[i] = refusal(list[i].Channel, err)
-			all.Done()
-		})
+// Publish gives records to the client, and waits where too many are on their way
+// already. What it returns waits until all copies that count have each record. The
+// partition follows from the key.
+func (p *Publisher) Publish(ctx context.Context, list []broker.Publication) func() []error {
+	s := outbound(list)
+	for i := range s.records {
+		p.mark(&s.records[i])
+		p.client.Produce(ctx, &s.records[i], s.answered)
 	}
-	all.Wait()
-	return errs
+	return s.wait
 }
 
-func outbound(p *broker.Publication) *kgo.Record {
-	r := &kgo.Record{Topic: p.Channel, Key: p.Key, Value: p.Value, Headers: make([]kgo.RecordHeader, len(p.Headers))}
-	for i, h := range p.Headers {
-		r.Headers[i] = kgo.RecordHeader{Key: h.Name, Value: h.Value}
+// shipment is records that were published together. What each of them needs is made
+// for all at once.
+type shipment struct {
+	records []kgo.Record
+	errs    []error
+	open    sync.WaitGroup
+}
+
+func outbound(list []broker.Publication) *shipment {
+	s := &shipment{records: make([]kgo.Record, len(list)), errs: make([]error, len(list))}
+	s.open.Add(len(list))
+	n := 0
+	for i := range list {
+		n += len(list[i].Headers)
 	}
-	return r
+	all := make([]kgo.RecordHeader, 0, n)
+	for i := range list {
+		p, from := &list[i], len(all)
+		for _, h := range p.Headers {
+			all = append(all, kgo.RecordHeader{Key: h.Name, Value: h.Value})
+		}
+		r := &s.records[i]
+		r.Topic, r.Key, r.Value, r.Headers = p.Channel, p.Key, p.Value, all[from:len(all):len(all)]
+	}
+	return s
+}
+
+// answered is told what became of a record. Which one it is matters only if it was
+// refused.
+func (s *shipment) answered(r *kgo.Record, err error) {
+	if err != nil {
+		for i := range s.records {
+			if r == &s.records[i] {
+				s.errs[i] = refusal(r.Topic, err)
+			}
+		}
+	}
+	s.open.Done()
+}
+
+func (s *shipment) wait() []error {
+	s.open.Wait()
+	return s.errs
 }
 
 // refusal says by our codes what became of a record.

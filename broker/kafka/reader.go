@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"slices"
+	"sync"
 	"time"
 
 	"github.com/twmb/franz-go/pkg/kadm"
@@ -22,8 +23,12 @@ type Reader struct {
 	topic, name string
 	client      *kgo.Client
 	admin       *kadm.Client
-	parts       map[int32]*reading
-	waiting     []*kgo.Record // fetched, and not handed out
+
+	mu      sync.Mutex
+	parts   map[int32]*reading
+	open    []map[int32]int // what calls of Next handed out that are not answered by Done, by partition; the oldest first
+	waiting []*kgo.Record   // fetched, and not handed out
+	bytes   int             // of those
 }
 
 var _ broker.Reader = (*Reader)(nil)
@@ -33,7 +38,8 @@ type reading struct {
 	*partition // makes records
 	notes
 	next, end int64 // offsets of what is fetched next, and where it ends
-	handed    int   // records that Next returned last
+	handed    int   // records of it in open
+	free      int   // offsets that can be noted beside those; −1: none lie scattered, and any can
 }
 
 // Read opens a reader of the topic that an address names. Without a name nothing is
@@ -62,7 +68,8 @@ func Read(ctx context.Context, at Address, name string) (*Reader, error) {
 			from[part] = kgo.NewOffset().At(p.next)
 		}
 	}
-	if r.client, err = kgo.NewClient(append(slices.Clone(client), kgo.SeedBrokers(at.Seeds...), kgo.KeepControlRecords(),
+	usual := []kgo.Opt{kgo.FetchMaxBytes(DefaultFetchBytes), kgo.FetchMaxPartitionBytes(partBytes), kgo.MaxConcurrentFetches(fetchers)}
+	if r.client, err = kgo.NewClient(append(append(usual, client...), kgo.SeedBrokers(at.Seeds...), kgo.KeepControlRecords(),
 		kgo.FetchIsolationLevel(kgo.ReadCommitted()), kgo.ConsumePartitions(map[string]map[int32]kgo.Offset{at.Topic: from}))...); err != nil {
 		asker.Close()
 		return nil, nixie.Errorf(nixie.CodeInvalid, "kafka client: %w", err)
@@ -121,6 +128,8 @@ func (r *Reader) recall(ctx context.Context) error {
 	if err != nil && !errors.Is(err, kerr.GroupIDNotFound) {
 		return nixie.Errorf(nixie.CodeUnavailable, "what group %s has done of topic %s: %w", r.name, r.topic, err)
 	}
+	r.mu.Lock()
+	defer r.mu.Unlock()
 	kept.Each(func(o kadm.OffsetResponse) {
 		if p := r.parts[o.Partition]; p != nil && o.At >= 0 {
 			p.join(readNotes(o.At, o.Metadata))
@@ -129,14 +138,12 @@ func (r *Reader) recall(ctx context.Context) error {
 	return nil
 }
 
-// Next implements [broker.Reader].
+// Next implements [broker.Reader]. It returns no more bytes at once than a fetch
+// brings, unless a single record has more.
 func (r *Reader) Next(ctx context.Context, most int) ([]broker.Record, error) {
-	for _, p := range r.parts {
-		p.handed = 0
-	}
 	for {
-		for len(r.waiting) < most && r.Left() > int64(len(r.waiting)) {
-			if err := r.fetch(ctx, most); err != nil {
+		for len(r.waiting) < most && r.bytes < DefaultFetchBytes && r.Left() > int64(len(r.waiting)) {
+			if err := r.fetch(ctx); err != nil {
 				return nil, err
 			}
 		}
@@ -159,41 +166,65 @@ func (r *Reader) scattered() error {
 // handOut takes up to most of what is fetched, and says whether something stays
 // because it could not be remembered.
 func (r *Reader) handOut(most int) (out []broker.Record, full bool) {
-	out = make([]broker.Record, 0, min(most, len(r.waiting)))
-	var rest []*kgo.Record
-	for n, record := range r.waiting {
-		if len(out) == most {
-			rest = append(rest, r.waiting[n:]...)
-			break
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	for _, p := range r.parts {
+		p.free = -1
+		if r.name != "" && len(p.runs) > 0 {
+			p.free = max(p.room()-p.handed, 0)
 		}
+	}
+	out = make([]broker.Record, 0, min(most, len(r.waiting)))
+	var headers slab
+	handed := map[int32]int{}
+	stay, n, before := 0, 0, r.bytes
+	for ; n < len(r.waiting) && len(out) < most && before-r.bytes < DefaultFetchBytes; n++ {
+		record := r.waiting[n]
 		p := r.parts[record.Partition]
 		switch {
 		case p.has(record.Offset): // another reader was quicker
-		case r.name != "" && !p.remembers(record.Offset):
-			rest, full = append(rest, record), true
+			r.bytes -= bytesOf(record)
+		case !p.remembers(record.Offset):
+			r.waiting[stay] = record
+			stay++
 		default:
 			p.handed++
+			handed[record.Partition]++
+			r.bytes -= bytesOf(record)
 			out = out[:len(out)+1]
-			p.copy(record, &out[len(out)-1])
+			p.copy(record, &out[len(out)-1], &headers)
 		}
 	}
-	r.waiting = rest
-	return out, full
+	// Those that stay go on right before the rest.
+	copy(r.waiting[n-stay:n], r.waiting[:stay])
+	clear(r.waiting[:n-stay])
+	r.waiting = r.waiting[n-stay:]
+	if len(out) > 0 {
+		r.open = append(r.open, handed)
+	}
+	return out, stay > 0
 }
+
+// bytesOf is how much a record weighs, about.
+func bytesOf(r *kgo.Record) int { return len(r.Key) + len(r.Value) }
 
 // remembers reports whether one more record can be handed out, so that whichever of
 // them are done with then can be noted. Where nothing lies scattered yet there is
 // room for any of a thousand in a row, and for more if few are left out. The first
 // of all never needs room.
 func (p *reading) remembers(offset int64) bool {
-	return len(p.runs) == 0 || p.handed < p.room() || p.handed == 0 && offset == p.base
+	if p.free > 0 {
+		p.free--
+		return true
+	}
+	return p.free < 0 || p.handed == 0 && offset == p.base
 }
 
 // fetch waits for records. That nothing comes for long is an error.
-func (r *Reader) fetch(ctx context.Context, most int) error {
+func (r *Reader) fetch(ctx context.Context) error {
 	waiting, cancel := context.WithTimeout(ctx, readLimit)
 	defer cancel()
-	fetches := r.client.PollRecords(waiting, max(most, 1))
+	fetches := r.client.PollRecords(waiting, surplus)
 	switch {
 	case ctx.Err() != nil:
 		return nixie.Errorf(nixie.CodeUnavailable, "topic %s: %w", r.topic, ctx.Err())
@@ -205,6 +236,8 @@ func (r *Reader) fetch(ctx context.Context, most int) error {
 			return nixie.Errorf(nixie.CodeUnavailable, "fetch partition %d of %s: %w", e.Partition, e.Topic, e.Err)
 		}
 	}
+	r.mu.Lock()
+	defer r.mu.Unlock()
 	fetches.EachRecord(r.take)
 	return nil
 }
@@ -229,27 +262,21 @@ func (r *Reader) take(record *kgo.Record) {
 		p.add(span{record.Offset, record.Offset + 1})
 	case !p.has(record.Offset):
 		r.waiting = append(r.waiting, record)
+		r.bytes += bytesOf(record)
 	}
 }
 
 // Done implements [broker.Reader].
-func (r *Reader) Done(ctx context.Context, records []*broker.Record) error {
+func (r *Reader) Done(ctx context.Context, calls ...[]*broker.Record) error {
+	defer r.answered(len(calls))
+	records := slices.Concat(calls...)
 	if r.name == "" || len(records) == 0 {
 		return nil
 	}
 	if err := r.recall(ctx); err != nil {
 		return err
 	}
-	changed := kadm.Offsets{}
-	for _, record := range records {
-		r.parts[record.Partition].add(span{record.Offset, record.Offset + 1})
-	}
-	full := false
-	for _, record := range records {
-		p := r.parts[record.Partition]
-		full = p.fit() || full
-		changed.Add(kadm.Offset{Topic: r.topic, Partition: record.Partition, At: p.base, LeaderEpoch: -1, Metadata: p.metadata()})
-	}
+	changed, full := r.note(records)
 	if err := patiently(ctx, func() error {
 		answers, err := r.admin.CommitOffsets(ctx, r.name, changed)
 		if err == nil {
@@ -263,6 +290,40 @@ func (r *Reader) Done(ctx context.Context, records []*broker.Record) error {
 		return r.scattered()
 	}
 	return nil
+}
+
+// note notes records, and says what the group is to be told, and whether some could not
+// be noted.
+func (r *Reader) note(records []*broker.Record) (changed kadm.Offsets, full bool) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	touched := map[int32]*reading{}
+	for n := 0; n < len(records); {
+		first, row := records[n], span{records[n].Offset, records[n].Offset}
+		for ; n < len(records) && records[n].Partition == first.Partition && records[n].Offset == row.to; n++ {
+			row.to++
+		}
+		touched[first.Partition] = r.parts[first.Partition]
+		touched[first.Partition].add(row)
+	}
+	for part, p := range touched {
+		full = p.fit() || full
+		changed.Add(kadm.Offset{Topic: r.topic, Partition: part, At: p.base, LeaderEpoch: -1, Metadata: p.metadata()})
+	}
+	return changed, full
+}
+
+// answered notes that the oldest calls of Next are.
+func (r *Reader) answered(calls int) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	calls = min(calls, len(r.open))
+	for _, handed := range r.open[:calls] {
+		for part, n := range handed {
+			r.parts[part].handed -= n
+		}
+	}
+	r.open = r.open[calls:]
 }
 
 // patiently asks again as long as the answer is that a broker is not ready, as for
@@ -287,6 +348,8 @@ const askAgain = 100 * time.Millisecond
 
 // Left implements [broker.Reader].
 func (r *Reader) Left() int64 {
+	r.mu.Lock()
+	defer r.mu.Unlock()
 	left := int64(len(r.waiting))
 	for _, p := range r.parts {
 		left += max(p.end-p.next, 0)

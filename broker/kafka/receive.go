@@ -106,6 +106,7 @@ func (d *Driver) sort(fetches kgo.Fetches, most int) []broker.Record {
 	}
 	got := make([]broker.Record, 0, n)
 	receipts := make([]receipt, n)
+	var headers slab
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	fetches.EachPartition(func(f kgo.FetchTopicPartition) {
@@ -116,7 +117,7 @@ func (d *Driver) sort(fetches kgo.Fetches, most int) []broker.Record {
 		if !p.known {
 			p.next, p.prefix.leader, p.known = f.Records[0].Offset, -1, true
 		}
-		if !p.counted || p.alone() || len(p.held) > 0 || p.stage.waits() {
+		if !p.counted || p.before > 0 || len(p.held) > 0 || p.stage.waits() {
 			d.hold(p, f.Records)
 			return
 		}
@@ -124,7 +125,7 @@ func (d *Driver) sort(fetches kgo.Fetches, most int) []broker.Record {
 		at := min(n-len(got), len(f.Records), d.c.MaxAhead-p.len())
 		for _, r := range f.Records[:at] {
 			got = got[:len(got)+1]
-			p.record(r, &got[len(got)-1], &receipts[len(got)-1])
+			p.record(r, &got[len(got)-1], &receipts[len(got)-1], &headers)
 		}
 		if at < len(f.Records) {
 			d.hold(p, f.Records[at:])
@@ -145,7 +146,7 @@ func (d *Driver) hold(p *partition, records []*kgo.Record) {
 	if len(p.held) == len(records) {
 		d.front(p)
 	}
-	if p.alone() || p.stage.waits() {
+	if p.before > 0 || p.stage.waits() {
 		d.pause(p)
 	}
 }
@@ -170,7 +171,7 @@ func (d *Driver) more(now time.Time) (goes bool, due time.Time) {
 
 // goes reports whether a record that is held may be handed out once it is due.
 func (d *Driver) goes(p *partition) bool {
-	return len(p.held) > 0 && !p.leaving && p.len() < d.c.MaxAhead && (!p.alone() || p.open == 0 && !p.moved)
+	return len(p.held) > 0 && !p.leaving && p.spare(d.c.MaxAhead) > 0
 }
 
 func (d *Driver) pause(p *partition) {
@@ -186,7 +187,7 @@ func (d *Driver) resume(p *partition) {
 }
 
 // heldRecords hands out what is held and due of partitions whose holder is counted by
-// now: one at a time of those whose holders before finished nothing.
+// now: few of those whose holder before vanished.
 func (d *Driver) heldRecords(ctx context.Context, most int) []broker.Record {
 	now := time.Now()
 	d.mu.Lock()
@@ -200,6 +201,7 @@ func (d *Driver) heldRecords(ctx context.Context, most int) []broker.Record {
 	defer d.mu.Unlock()
 	got := make([]broker.Record, 0, min(d.heldNow(), most))
 	receipts := make([]receipt, cap(got))
+	var headers slab
 	skipped := false
 	for _, p := range d.parts {
 		for p.counted && d.goes(p) && !now.Before(p.due) && len(got) < cap(got) {
@@ -208,13 +210,13 @@ func (d *Driver) heldRecords(ctx context.Context, most int) []broker.Record {
 				p.moved, skipped = true, true
 			} else {
 				got = got[:len(got)+1]
-				p.record(r, &got[len(got)-1], &receipts[len(got)-1])
+				p.record(r, &got[len(got)-1], &receipts[len(got)-1], &headers)
 			}
 		}
 		switch {
-		case len(p.held) > 0 && (!p.counted || p.alone() || p.stage.waits()), p.len() >= d.c.MaxAhead:
+		case len(p.held) > 0 && (!p.counted || p.before > 0 || p.stage.waits()), p.len() >= d.c.MaxAhead:
 			d.pause(p)
-		case p.paused && len(p.held) == 0 && !p.alone() && p.len() < d.c.MaxAhead:
+		case p.paused && len(p.held) == 0 && p.len() < d.c.MaxAhead:
 			d.resume(p)
 		}
 	}

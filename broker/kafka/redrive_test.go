@@ -284,6 +284,30 @@ func TestScatteredChoice(t *testing.T) {
 	}
 }
 
+// A reader holds no more than a fetch brings, however many records it is asked for, and
+// has all of them in the end.
+func TestReadingLargeRecords(t *testing.T) {
+	b := fake(t)
+	const n, size = 30, 900_000
+	for i := range n {
+		r := &kgo.Record{Topic: b.letters, Key: []byte("one"), Value: bytes.Repeat([]byte{byte(i)}, size)}
+		if err := b.client.ProduceSync(limited(t), r).FirstErr(); err != nil {
+			t.Fatal(err)
+		}
+	}
+	from := b.Read(t, b.letters, "large")
+	defer from.Close()
+	for all := 0; all < n; {
+		got, err := from.Next(limited(t), n)
+		if err != nil || len(got) == 0 || len(got)*size > DefaultFetchBytes+size {
+			t.Fatalf("%d records at once, %v", len(got), err)
+		}
+		if all += len(got); got[0].Value[0] != byte(all-len(got)) {
+			t.Errorf("record %d is number %d", got[0].Value[0], all-len(got))
+		}
+	}
+}
+
 // A rate is kept, by the clock that it is given.
 func TestRateOfAMove(t *testing.T) {
 	b := fake(t)
@@ -343,4 +367,13 @@ func (b *bed) Read(t testing.TB, channel, name string) broker.Reader {
 		t.Fatal(err)
 	}
 	return r
+}
+
+func header(r *broker.Record, name string) string {
+	for _, h := range r.Headers {
+		if h.Name == name {
+			return string(h.Value)
+		}
+	}
+	return ""
 }

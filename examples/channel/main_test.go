@@ -90,7 +90,7 @@ func TestChannel(t *testing.T) {
 	}
 	defer to.Close()
 	for _, value := range []string{"fine", "flaky one", "bad-schema", "down", "fine too"} {
-		if err := to.Publish(t.Context(), []broker.Publication{{Channel: "orders", Key: []byte(value), Value: []byte(value)}})[0]; err != nil {
+		if err := to.Publish(t.Context(), []broker.Publication{{Channel: "orders", Key: []byte(value), Value: []byte(value)}})()[0]; err != nil {
 			t.Fatal(err)
 		}
 	}

@@ -47,7 +47,7 @@ func produce(ts *testscript.TestScript, _ bool, args []string) {
 			name, value, _ := strings.Cut(h, "=")
 			p.Headers = append(p.Headers, broker.Header{Name: strings.TrimSpace(name), Value: scriptBytes(ts, value)})
 		}
-		ts.Check(to.Publish(context.Background(), []broker.Publication{p})[0])
+		ts.Check(to.Publish(context.Background(), []broker.Publication{p})()[0])
 	}
 }
 

@@ -26,7 +26,7 @@ func (t *thresholds) register(fs *pflag.FlagSet) {
 	fs.Var(&t.age, "max-age", "since the message that is ready for longest became due, such as 10m or 1d")
 	fs.Var(&t.rate, "max-rate", "deaths in a time, such as 10/5m or 100/h")
 	fs.Int64Var(&t.letters, "max-letters", 0, "letters that wait for somebody")
-	fs.Var(&t.letterAge, "max-letter-age", "since the oldest of them died")
+	fs.Var(&t.letterAge, "max-letter-age", "since the oldest letter that waits for somebody died")
 }
 
 // given is what the flags ask for.

@@ -2,8 +2,9 @@ package cli
 
 import (
 	"context"
+	"errors"
 	"fmt"
-	"io"
+	"time"
 
 	"github.com/spf13/cobra"
 
@@ -16,7 +17,8 @@ import (
 type adopting struct {
 	importing
 	channel app.Channel
-	read    []broker.Record
+	group   string
+	again   bool
 }
 
 func newDLQAdopt(g *globals) *cobra.Command {
@@ -30,9 +32,15 @@ MassTransit, Wolverine, or a program that writes x-original-topic and the like. 
 headers say why and when each one died, and in which topic, partition and offset; a
 topic named orders.dlq, orders.DLQ, orders-dlq or orders-dlt says where at least.
 
-It reads the topic from its beginning to where it ends now, and takes nothing away
-from it. A record that is in the office already, by its letter or by its place, is
-left as it is, so the command can be run again, and after a stop anywhere.
+It reads the topic to where it ends now, and takes nothing away from it. What it has
+taken in it remembers under --group, record by record, so the command can be run again
+for what was added since, and after a stop anywhere; what was refused comes again. A
+letter that was purged does not come back. With --again it reads everything, and what is
+in the office already, by its letter or by its place, is left as it is. A second office
+needs a group of its own.
+
+Headers beyond 64 KiB and values beyond 16 MiB stay where they are: the letter says how
+much is missing, and its record can be redriven with --from only.
 
 A letter goes to the queue that is named like the topic where it died, else --queue
 says where. nixie dlq redrive --to kafka://HOST sends it back to that topic.
@@ -50,6 +58,8 @@ Exit codes: 0 all are here now, 5 some were refused.`,
 	fs := cmd.Flags()
 	fs.StringVar(&a.queue, "queue", "", "queue of all letters (default the topic where each one died)")
 	fs.StringVar(&a.reason, "reason", "", "why; recorded with every letter (default the name of the topic)")
+	fs.StringVar(&a.group, "group", "", "consumer group that remembers what was taken in (default nixie-adopt.TOPIC)")
+	fs.BoolVar(&a.again, "again", false, "read all of the topic, also what was taken in before")
 	fs.BoolVar(&a.dry, "dry-run", false, "read and check everything, and change nothing")
 	return cmd
 }
@@ -68,29 +78,62 @@ func (a *adopting) run(ctx context.Context, url string) (err error) {
 		a.reason = "adopted from " + a.channel.Shown
 	}
 	a.report = importReport{DryRun: a.dry, Errors: []string{}}
-	from, err := a.channel.Read(ctx, "")
+	if a.group == "" {
+		a.group = "nixie-adopt." + a.channel.Name
+	}
+	name := a.group
+	if a.again {
+		name = ""
+	}
+	from, err := a.channel.Read(ctx, name)
 	if err != nil {
 		return err
 	}
 	defer from.Close()
-	return a.end(ctx, a.takeIn(ctx, func() (letterfile.Record, error) { return a.next(ctx, from) }))
+	err = a.takeIn(ctx, func() error { return a.drainFrom(ctx, from) })
+	if err == nil && a.report.Read == 0 && name != "" {
+		a.say("nothing is new for group %s; --again reads all of the topic", name)
+	}
+	return a.end(ctx, err)
 }
 
-// next makes a letter of the next record.
-func (a *adopting) next(ctx context.Context, from broker.Reader) (letterfile.Record, error) {
-	if len(a.read) == 0 {
-		var err error
-		if a.read, err = from.Next(ctx, importBatch); err != nil {
-			return letterfile.Record{}, err
+// drainFrom takes in what a reader has. What is in is remembered when it is.
+func (a *adopting) drainFrom(ctx context.Context, from broker.Reader) error {
+	for {
+		records, err := from.Next(ctx, importBatch)
+		if err != nil || len(records) == 0 {
+			return err
 		}
-		if len(a.read) == 0 {
-			return letterfile.Record{}, io.EOF
+		asked, in := 0, make([]*broker.Record, 0, len(records))
+		a.answered = func(ok bool) {
+			if ok {
+				in = append(in, &records[asked])
+			}
+			asked++
+		}
+		for i := range records {
+			r := &records[i]
+			err = errors.Join(err, a.add(ctx, letterfile.Record{
+				Letter: broker.Adopted(a.channel.System, r, a.queue),
+				Place:  fmt.Sprintf("topic %s, partition %d, offset %d", r.Channel, r.Partition, r.Offset),
+			}))
+			if err != nil {
+				break
+			}
+		}
+		if err == nil {
+			err = a.flush(ctx)
+		}
+		if !a.dry {
+			remember, cancel := context.WithTimeout(context.WithoutCancel(ctx), rememberLimit)
+			err = errors.Join(err, from.Done(remember, in))
+			cancel()
+		}
+		if err != nil {
+			return err
 		}
 	}
-	r := &a.read[0]
-	a.read = a.read[1:]
-	return letterfile.Record{
-		Letter: broker.Adopted(a.channel.System, r, a.queue),
-		Place:  fmt.Sprintf("topic %s, partition %d, offset %d", r.Channel, r.Partition, r.Offset),
-	}, nil
 }
+
+// rememberLimit is how long noting what was taken in may take, also at an interrupt.
+const rememberLimit = 30 * time.Second

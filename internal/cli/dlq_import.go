@@ -26,6 +26,8 @@ type importing struct {
 	batch  []letterfile.Record
 	size   int   // bytes of the bodies in batch
 	masked int64 // of the added: secrets were hidden when the file was written
+
+	answered func(in bool) // told of each record in its order whether it is in now; nil: nobody asks
 }
 
 // importReport is what dlq import prints.
@@ -93,24 +95,24 @@ func (m *importing) run(ctx context.Context, path string) (err error) {
 		return err
 	}
 	defer func() { err = errors.Join(err, file.Close()) }()
-	return m.end(ctx, m.takeIn(ctx, file.Next))
+	return m.end(ctx, m.takeIn(ctx, func() error { return m.drain(ctx, file.Next) }))
 }
 
 // takeIn takes letters in, into a store that is made if need be. A dry run makes
-// none: to it a store that is not there is an empty one. Next ends with [io.EOF].
-func (m *importing) takeIn(ctx context.Context, next func() (letterfile.Record, error)) error {
+// none: to it a store that is not there is an empty one.
+func (m *importing) takeIn(ctx context.Context, drain func() error) error {
 	if !m.dry {
 		return m.visitStore(app.Options{Clock: m.Now}, func(o *office.Office) error {
 			m.take = func(ctx context.Context, letters []nixie.Letter) ([]nixie.Receipt, []error) {
 				return o.Adopt(ctx, letters, m.reason)
 			}
-			return m.drain(ctx, next)
+			return drain()
 		})
 	}
 	entered := false
 	err := m.visit(func(o *office.Office) error {
 		entered, m.take = true, o.Known
-		return m.drain(ctx, next)
+		return drain()
 	})
 	if entered || nixie.CodeOf(err) != nixie.CodeNotFound {
 		return err
@@ -118,10 +120,10 @@ func (m *importing) takeIn(ctx context.Context, next func() (letterfile.Record, 
 	m.take = func(_ context.Context, letters []nixie.Letter) ([]nixie.Receipt, []error) {
 		return make([]nixie.Receipt, len(letters)), make([]error, len(letters))
 	}
-	return m.drain(ctx, next)
+	return drain()
 }
 
-// drain takes in all that comes, batch by batch.
+// drain takes in all that comes, batch by batch, until [io.EOF].
 func (m *importing) drain(ctx context.Context, next func() (letterfile.Record, error)) error {
 	for {
 		rec, err := next()
@@ -131,20 +133,25 @@ func (m *importing) drain(ctx context.Context, next func() (letterfile.Record, e
 		if err != nil {
 			return errors.Join(m.flush(ctx), err)
 		}
-		m.report.Read++
-		if rec.Err != nil {
-			m.refuse(rec.Err)
-			continue
-		}
-		m.batch = append(m.batch, rec)
-		m.size += len(rec.Letter.Message.Body)
-		if len(m.batch) < importBatch && m.size < importBytes {
-			continue
-		}
-		if err := m.flush(ctx); err != nil {
+		if err := m.add(ctx, rec); err != nil {
 			return err
 		}
 	}
+}
+
+// add takes a record in, sooner or later.
+func (m *importing) add(ctx context.Context, rec letterfile.Record) error {
+	m.report.Read++
+	if rec.Err != nil {
+		m.refuse(rec.Err)
+		return nil
+	}
+	m.batch = append(m.batch, rec)
+	m.size += len(rec.Letter.Message.Body)
+	if len(m.batch) < importBatch && m.size < importBytes {
+		return nil
+	}
+	return m.flush(ctx)
 }
 
 // flush takes a batch in. An error ends the import; what is wrong with one
@@ -157,6 +164,7 @@ func (m *importing) flush(ctx context.Context) error {
 	receipts, errs := m.take(ctx, letters)
 	for i, err := range errs {
 		place := m.batch[i].Place
+		before := m.report.Refused
 		switch {
 		case err == nil && receipts[i].Different:
 			m.refuse(nixie.Errorf(nixie.CodeConflict, "%s: %s is here with another body: give one of the two another ID, or the items of another job another --queue", place, receipts[i].ID))
@@ -167,10 +175,13 @@ func (m *importing) flush(ctx context.Context) error {
 			if m.batch[i].Masked {
 				m.masked++
 			}
-		case answered(err):
+		case aboutOne(err):
 			m.refuse(fmt.Errorf("%s: %w", place, err))
 		default:
 			return err
+		}
+		if m.answered != nil {
+			m.answered(m.report.Refused == before)
 		}
 	}
 	m.batch, m.size = m.batch[:0], 0
@@ -180,8 +191,8 @@ func (m *importing) flush(ctx context.Context) error {
 	return nil
 }
 
-// answered reports whether an error is about one letter and not about the store.
-func answered(err error) bool {
+// aboutOne reports whether an error is about one letter and not about the store.
+func aboutOne(err error) bool {
 	switch nixie.CodeOf(err) {
 	case nixie.CodeInvalid, nixie.CodeLimit, nixie.CodeConflict:
 		return true

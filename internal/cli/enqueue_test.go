@@ -161,3 +161,30 @@ func FuzzDraft(f *testing.F) {
 		}
 	})
 }
+
+// A store keeps when a message is due with some and not with others, by how it keeps
+// the message. Whoever reads that sees one form: null for all that need not wait.
+func TestNotBeforeHasOneForm(t *testing.T) {
+	for _, c := range []struct{ line, want string }{
+		{`{}`, `"not_before":null`},
+		{`{"priority":1}`, `"not_before":null`},
+		{`{"stream":"s"}`, `"not_before":null`},
+		{`{"not_before":"2001-01-01T00:00:00Z"}`, `"not_before":null`},
+		{`{"not_before":"2101-01-01T02:00:00+02:00"}`, `"not_before":"2101-01-01T00:00:00Z"`},
+	} {
+		path := filepath.Join(t.TempDir(), "s.db")
+		if code, said := enqueueLines(t.Context(), path, strings.NewReader(c.line), io.Discard); code != ExitOK {
+			t.Fatal(said)
+		}
+		var out bytes.Buffer
+		s := Streams{In: strings.NewReader(""), Out: outlet{&out}, Err: io.Discard, Env: func(string) string { return "" }, Now: always}
+		root := newRoot(s)
+		root.SetArgs([]string{"message", "list", "--limit", "1", "-o", "jsonl", "--store", "sqlite://" + path})
+		if err := root.ExecuteContext(t.Context()); err != nil {
+			t.Fatal(err)
+		}
+		if !strings.Contains(out.String(), c.want) {
+			t.Errorf("of %s there is %s, want %s", c.line, out.String(), c.want)
+		}
+	}
+}

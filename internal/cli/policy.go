@@ -12,7 +12,7 @@ import (
 )
 
 func newPolicy(g *globals) *cobra.Command {
-	return family("policy", "See what applies", "", newPolicyShow(g), newPolicyProfiles(g), newPolicySimulate(g))
+	return family("policy", "See which defaults and limits apply, and try them on an error", "", newPolicyShow(g), newPolicyProfiles(g), newPolicySimulate(g))
 }
 
 func newPolicyShow(g *globals) *cobra.Command {

@@ -79,7 +79,7 @@ func newTopics(t *testing.T, records int) *topics {
 			{Name: broker.HeaderTopic, Value: []byte("in")}, {Name: broker.HeaderFailureReason, Value: []byte("permanent_error")},
 		}}
 	}
-	for _, err := range to.Publish(t.Context(), list) {
+	for _, err := range to.Publish(t.Context(), list)() {
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -1,5 +1,3 @@
-//go:build unix
-
 package testservers
 
 import (
@@ -14,7 +12,6 @@ import (
 	"os/exec"
 	"path/filepath"
 	"strings"
-	"syscall"
 	"testing"
 	"time"
 )
@@ -25,11 +22,12 @@ type Kafka struct {
 	Seed   string // host and port
 	Reason string // why there is none; empty: there is one
 
-	folder string
-	class  string // path of its archives
-	server *exec.Cmd
-	leash  io.Closer // while it is open the broker lives
-	asked  bool
+	folder   string
+	class    string   // path of its archives
+	settings []string // beside the usual ones
+	server   *exec.Cmd
+	leash    io.Closer // while it is open the broker lives
+	asked    bool
 }
 
 // kafkaPatience bounds the making and the starting of a broker.
@@ -60,11 +58,12 @@ func WithKafka(run func() int, into *Kafka) int {
 // fails.
 func (k *Kafka) Need(t testing.TB) { need(t, k.Reason) }
 
-// OwnKafka starts one more broker, for a test that is rough with it. It is
-// skipped, or fails, where there is none.
-func OwnKafka(t testing.TB) *Kafka {
+// OwnKafka starts one more broker, for a test that is rough with it, with settings
+// beside the usual ones: CLIENT, OTHER and FOLDER stand for what those are in them. The
+// test is skipped, or fails, where there is none.
+func OwnKafka(t testing.TB, settings ...string) *Kafka {
 	t.Helper()
-	k := &Kafka{}
+	k := &Kafka{settings: settings}
 	ctx, stop := context.WithTimeout(t.Context(), kafkaPatience)
 	defer stop()
 	if err := k.start(ctx, This()); err != nil {
@@ -131,7 +130,7 @@ func (k *Kafka) prepare(ctx context.Context) error {
 	}
 	k.Seed = client
 	return os.WriteFile(filepath.Join(k.folder, "server.properties"), []byte(strings.NewReplacer(
-		"CLIENT", client, "OTHER", controller, "FOLDER", k.folder).Replace(kafkaSettings)), 0o600)
+		"CLIENT", client, "OTHER", controller, "FOLDER", k.folder).Replace(kafkaSettings+strings.Join(k.settings, "\n"))), 0o600)
 }
 
 const kafkaSettings = `process.roles=broker,controller
@@ -200,7 +199,7 @@ kill -9 $(cat pid); cd / && rm -rf "$1"`
 func (k *Kafka) script(text string) *exec.Cmd {
 	cmd := exec.CommandContext(context.Background(), "sh", "-c", text, "sh", k.folder, k.class) // it ends by its leash
 	cmd.Dir = k.folder
-	cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}
+	apart(cmd, nil)
 	return cmd
 }
 

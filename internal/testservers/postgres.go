@@ -1,5 +1,3 @@
-//go:build unix
-
 package testservers
 
 import (
@@ -15,7 +13,6 @@ import (
 	"path/filepath"
 	"strconv"
 	"strings"
-	"syscall"
 	"testing"
 	"time"
 )
@@ -29,7 +26,7 @@ type Postgres struct {
 	folder   string
 	settings string // options of the server, for a shell
 	programs string
-	who      *syscall.Credential
+	who      *account
 	server   *exec.Cmd
 	leash    io.Closer // while it is open the server lives
 	asked    bool
@@ -171,7 +168,7 @@ for data in data standby/data; do "$2/pg_ctl" stop -m immediate -s -D $data >/de
 func (p *Postgres) script(text string) *exec.Cmd {
 	cmd := exec.CommandContext(context.Background(), "sh", "-c", text, "sh", p.folder, p.programs, p.settings) // it ends by its leash
 	cmd.Dir = p.folder
-	cmd.SysProcAttr = &syscall.SysProcAttr{Credential: p.who, Setpgid: true}
+	apart(cmd, p.who)
 	return cmd
 }
 
@@ -278,7 +275,7 @@ func fastFolder() string {
 
 // serverUser is who the server runs as when the tests run as root, which
 // PostgreSQL refuses; nil is whoever runs the tests.
-func serverUser() (*syscall.Credential, error) {
+func serverUser() (*account, error) {
 	if os.Geteuid() != 0 {
 		return nil, nil
 	}
@@ -295,7 +292,7 @@ func serverUser() (*syscall.Credential, error) {
 		if err != nil {
 			return nil, err
 		}
-		return &syscall.Credential{Uid: uint32(uid), Gid: uint32(gid)}, nil
+		return &account{Uid: uint32(uid), Gid: uint32(gid)}, nil
 	}
 	return nil, errors.New("PostgreSQL does not run as root, and no user is called postgres or nobody")
 }

@@ -1,0 +1,182 @@
+package kafka
+
+import (
+	"bufio"
+	"bytes"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"os"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/twmb/franz-go/pkg/kadm"
+	"github.com/twmb/franz-go/pkg/kerr"
+	"github.com/twmb/franz-go/pkg/kgo"
+
+	"github.com/nixie-go/nixie"
+	"github.com/nixie-go/nixie/broker"
+	"github.com/nixie-go/nixie/redrive"
+	"github.com/nixie-go/nixie/store"
+	"github.com/nixie-go/nixie/store/memory"
+)
+
+// deaths are records as frameworks put them on a topic when they ran, by the file in
+// testdata, which is named by framework and version: what their letters say, one line
+// for each.
+var deaths = map[string][]string{
+	"spring-kafka-3.3.10": {
+		"spring-plain/0/0 at 1700000000000, 0 attempts, Spring$Bad: Listener method 'void Spring$App.plain(org.apache.kafka.clients.consumer.ConsumerRecord<byte[], byte[]>)' threw exception; no such customer",
+		"spring-plain/0/1 at 1700000000001, 0 attempts, Spring$Bad: Listener method 'void Spring$App.plain(org.apache.kafka.clients.consumer.ConsumerRecord<byte[], byte[]>)' threw exception; no such customer",
+		"spring-retried/0/0 at 1700000000000, 3 attempts, Spring$Bad: Listener failed; slow today",
+		"spring-retried/0/1 at 1700000000001, 3 attempts, Spring$Bad: Listener failed; slow today",
+	},
+	"kafka-streams-4.2.0": {
+		"streams-in/0/2 at 1795332038906, 0 attempts, org.apache.kafka.common.errors.SerializationException: Size of data received by LongDeserializer is not 8",
+		"streams-in2/0/1 at 1795331900707, 0 attempts, java.lang.IllegalStateException: no such customer",
+	},
+	"watermill-1.5.1": {"watermill-in/0/-1 at 1795331840932, 0 attempts, : no such account"},
+}
+
+// death is a record in such a file; what is bytes is in base64.
+type death struct {
+	Topic      string
+	Timestamp  int64
+	Key, Value []byte
+	Headers    []broker.Header
+}
+
+func deathsIn(t *testing.T, name string) (all []death) {
+	t.Helper()
+	data, err := os.ReadFile("testdata/" + name + ".jsonl")
+	if err != nil {
+		t.Fatal(err)
+	}
+	lines := bufio.NewScanner(bytes.NewReader(data))
+	lines.Buffer(nil, 1<<20)
+	for lines.Scan() {
+		var d death
+		if err := json.Unmarshal(lines.Bytes(), &d); err != nil {
+			t.Fatal(err)
+		}
+		all = append(all, d)
+	}
+	return all
+}
+
+// What frameworks put on their topics is read as they meant it, taken into an office,
+// and goes back to where it died as its sender made it.
+func TestDeathsOfFrameworksGoHome(t *testing.T) {
+	onBoth(t, func(t *testing.T, make func(testing.TB) *bed) {
+		for name, want := range deaths {
+			t.Run(name, func(t *testing.T) {
+				b := make(t)
+				all := deathsIn(t, name)
+				b.putDeaths(t, all)
+				st := memory.New(memory.Options{})
+				if got := b.adopt(t, st); !slices.Equal(got, want) {
+					t.Errorf("letters say\n%s\nwant\n%s", strings.Join(got, "\n"), strings.Join(want, "\n"))
+				}
+				b.sendHome(t, st, all)
+			})
+		}
+	})
+}
+
+// putDeaths puts records on the topic of the letters, in order, and makes the topics
+// that they came from.
+func (b *bed) putDeaths(t *testing.T, all []death) {
+	t.Helper()
+	for _, d := range all {
+		r := &kgo.Record{Topic: b.letters, Partition: 0, Key: d.Key, Value: d.Value, Timestamp: time.UnixMilli(d.Timestamp)}
+		for _, h := range d.Headers {
+			r.Headers = append(r.Headers, kgo.RecordHeader{Key: h.Name, Value: h.Value})
+		}
+		by, err := kgo.NewClient(kgo.SeedBrokers(b.seeds...), kgo.RecordPartitioner(kgo.ManualPartitioner()))
+		if err != nil {
+			t.Fatal(err)
+		}
+		if err := by.ProduceSync(limited(t), r).FirstErr(); err != nil {
+			t.Fatal(err)
+		}
+		by.Close()
+		death, _ := broker.ReadDeath(d.Headers)
+		if _, err := kadm.NewClient(b.client).CreateTopic(limited(t), 1, 1, nil, death.Channel); err != nil && !errors.Is(err, kerr.TopicAlreadyExists) {
+			t.Fatal(err)
+		}
+	}
+}
+
+// adopt takes them in, and says what the letters say.
+func (b *bed) adopt(t *testing.T, st *memory.Store) (said []string) {
+	t.Helper()
+	from := b.Read(t, b.letters, "adopt")
+	defer from.Close()
+	records, err := from.Next(limited(t), 100)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for i := range records {
+		l := broker.Adopted("kafka", &records[i], "")
+		if _, errs := st.Bury(t.Context(), []nixie.Letter{l}, "ann", "r"); errs[0] != nil {
+			t.Fatal(errs[0])
+		}
+		o, f := l.Message.Origin, &l.History[0]
+		if !l.LastFailedAt.Equal(records[i].Timestamp) {
+			t.Errorf("it failed at %s", l.LastFailedAt)
+		}
+		said = append(said, fmt.Sprintf("%s/%d/%d at %d, %d attempts, %s: %s", o.Channel, o.Partition, o.Offset, o.Timestamp.UnixMilli(), l.Message.Attempts, f.Type, f.Text))
+	}
+	return said
+}
+
+// sendHome redrives all, and compares what arrives with what its sender made.
+func (b *bed) sendHome(t *testing.T, st *memory.Store, all []death) {
+	t.Helper()
+	to, err := Connect(b.at(""))
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer to.Close()
+	send, err := redrive.Route{To: to}.Letters()
+	if err != nil {
+		t.Fatal(err)
+	}
+	e, err := redrive.New(redrive.Config{Store: st, Send: send})
+	if err != nil {
+		t.Fatal(err)
+	}
+	op, err := e.Plan(t.Context(), store.Operation{Event: nixie.OnRedrive, Actor: "ann", Reason: "r"}, nixie.Filter{}, 0)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if r, err := e.Run(limited(t), op.ID); err != nil || r.Done != int64(len(all)) {
+		t.Fatalf("%+v, %v", r.Operation, err)
+	}
+	for _, d := range all {
+		death, _ := broker.ReadDeath(d.Headers)
+		if !slices.ContainsFunc(b.Records(t, death.Channel), func(r broker.Record) bool { return d.is(&r) }) {
+			t.Errorf("%s/%d/%d is not on its topic as it was", death.Channel, death.Partition, death.Offset)
+		}
+	}
+}
+
+// is reports whether a record is what died, with nothing of its death but our headers.
+func (d *death) is(r *broker.Record) bool {
+	var theirs []broker.Header
+	for _, h := range r.Headers {
+		if !broker.Ours(h.Name) {
+			theirs = append(theirs, h)
+		}
+	}
+	var sender []broker.Header
+	for _, h := range d.Headers {
+		if h.Name == "user" || strings.HasPrefix(h.Name, "_watermill_message") {
+			sender = append(sender, h)
+		}
+	}
+	return bytes.Equal(r.Key, d.Key) && (r.Key == nil) == (d.Key == nil) && bytes.Equal(r.Value, d.Value) && (r.Value == nil) == (d.Value == nil) &&
+		slices.EqualFunc(theirs, sender, func(a, b broker.Header) bool { return a.Name == b.Name && bytes.Equal(a.Value, b.Value) })
+}

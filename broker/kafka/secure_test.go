@@ -1,0 +1,208 @@
+//go:build unix
+
+package kafka
+
+import (
+	"bytes"
+	"context"
+	"crypto/ecdsa"
+	"crypto/elliptic"
+	"crypto/rand"
+	"crypto/x509"
+	"crypto/x509/pkix"
+	"encoding/pem"
+	"fmt"
+	"math/big"
+	"net"
+	"os"
+	"path/filepath"
+	"strings"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/twmb/franz-go/pkg/kadm"
+
+	"github.com/nixie-go/nixie"
+	"github.com/nixie-go/nixie/broker"
+	"github.com/nixie-go/nixie/internal/testservers"
+	"github.com/nixie-go/nixie/policy"
+)
+
+// secure is a broker that is talked to with TLS, passwords and rights.
+type secure struct {
+	*bed   // without them
+	hostCA string
+	host   string
+}
+
+// newSecure starts one. Its users are app and, for SCRAM, scrammed.
+func newSecure(t *testing.T) *secure {
+	t.Helper()
+	s := &secure{host: freeAddress(t), hostCA: filepath.Join(t.TempDir(), "ca.pem")}
+	keys := filepath.Join(filepath.Dir(s.hostCA), "keys.pem")
+	certify(t, s.hostCA, keys)
+	own := testservers.OwnKafka(t,
+		"listeners=PLAINTEXT://CLIENT,CONTROLLER://OTHER,SECURE://"+s.host,
+		"advertised.listeners=PLAINTEXT://CLIENT,SECURE://"+s.host,
+		"listener.security.protocol.map=CONTROLLER:PLAINTEXT,PLAINTEXT:PLAINTEXT,SECURE:SASL_SSL",
+		"sasl.enabled.mechanisms=PLAIN,SCRAM-SHA-256,SCRAM-SHA-512",
+		"listener.name.secure.ssl.keystore.type=PEM", "listener.name.secure.ssl.keystore.location="+keys,
+		`listener.name.secure.plain.sasl.jaas.config=org.apache.kafka.common.security.plain.PlainLoginModule required user_app="p/w:d%";`,
+		"listener.name.secure.scram-sha-256.sasl.jaas.config=org.apache.kafka.common.security.scram.ScramLoginModule required;",
+		"listener.name.secure.scram-sha-512.sasl.jaas.config=org.apache.kafka.common.security.scram.ScramLoginModule required;",
+		"authorizer.class.name=org.apache.kafka.metadata.authorizer.StandardAuthorizer", "super.users=User:ANONYMOUS", "allow.everyone.if.no.acl.found=true",
+	)
+	s.bed = newBed(t, []string{own.Seed})
+	for _, how := range []kadm.ScramMechanism{kadm.ScramSha256, kadm.ScramSha512} {
+		user := kadm.UpsertSCRAM{User: "scrammed", Mechanism: how, Iterations: 4096, Password: "p/w:d%"}
+		if answers, err := kadm.NewClient(s.client).AlterUserSCRAMs(limited(t), nil, []kadm.UpsertSCRAM{user}); err != nil || answers.Error() != nil {
+			t.Fatal(err, answers.Error())
+		}
+	}
+	return s
+}
+
+// freeAddress is one that nobody listens on.
+func freeAddress(t *testing.T) string {
+	t.Helper()
+	l, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer l.Close() //nolint:errcheck // nothing was written
+	return l.Addr().String()
+}
+
+// certify makes a certificate of this machine that vouches for itself.
+func certify(t *testing.T, certificate, keys string) {
+	t.Helper()
+	key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
+	if err != nil {
+		t.Fatal(err)
+	}
+	about := &x509.Certificate{
+		SerialNumber: big.NewInt(1), Subject: pkix.Name{CommonName: "broker"}, NotBefore: time.Now().Add(-time.Hour), NotAfter: time.Now().Add(24 * time.Hour),
+		IPAddresses: []net.IP{net.IPv4(127, 0, 0, 1)}, IsCA: true, BasicConstraintsValid: true, KeyUsage: x509.KeyUsageCertSign | x509.KeyUsageDigitalSignature,
+	}
+	der, err := x509.CreateCertificate(rand.Reader, about, about, &key.PublicKey, key)
+	if err != nil {
+		t.Fatal(err)
+	}
+	secret, err := x509.MarshalPKCS8PrivateKey(key)
+	if err != nil {
+		t.Fatal(err)
+	}
+	public := pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: der})
+	both := append(pem.EncodeToMemory(&pem.Block{Type: "PRIVATE KEY", Bytes: secret}), public...)
+	for path, data := range map[string][]byte{certificate: public, keys: both} {
+		if err := os.WriteFile(path, data, 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+}
+
+// at is the address of its topic for a user, as one would type it.
+func (s *secure) at(t *testing.T, user, password, sasl string) Address {
+	t.Helper()
+	a, err := ParseURL(fmt.Sprintf("kafka://%s@%s/%s?sasl=%s&ca=%s", user, s.host, s.source, sasl, s.hostCA))
+	if err != nil {
+		t.Fatal(err)
+	}
+	a.Login("", password)
+	return a
+}
+
+// A broker with TLS, passwords and rights.
+func TestSecureBroker(t *testing.T) {
+	t.Parallel()
+	s := newSecure(t)
+	t.Run("passwords", s.passwords)
+	t.Run("forbidden letters", s.forbidden)
+}
+
+// passwords of each kind get in over TLS, consume, write letters and read them; wrong
+// ones, or a broker that nobody vouches for, do not, and no error shows them.
+func (s *secure) passwords(t *testing.T) {
+	for _, who := range []struct{ user, sasl string }{{"app", "plain"}, {"scrammed", "scram-sha-256"}, {"scrammed", "scram-sha-512"}} {
+		t.Run(who.sasl, func(t *testing.T) {
+			a := s.at(t, who.user, "p/w:d%", who.sasl)
+			client, err := a.Options()
+			if err != nil {
+				t.Fatal(err)
+			}
+			before := len(s.Records(t, s.letters))
+			s.fill(t, 1)
+			h := s.start(t, func(context.Context, *nixie.Delivery) error { return errBad }, func(c *Config, _ *broker.Config, _ *policy.Config) {
+				c.Seeds, c.Client, c.Group = a.Seeds, append(c.Client, client...), s.source+who.sasl
+			})
+			s.lettersOf(t, before+1)
+			h.leave(t)
+			from, err := Read(limited(t), a, "")
+			if err != nil {
+				t.Fatal(err)
+			}
+			defer from.Close()
+			if got, err := from.Next(limited(t), 1); err != nil || len(got) != 1 {
+				t.Errorf("%d read, %v", len(got), err)
+			}
+			for what, wrong := range map[string]Address{"password": s.at(t, who.user, "another", who.sasl), "certificate": a} {
+				if what == "certificate" {
+					wrong.CA = ""
+				}
+				ctx, cancel := context.WithTimeout(t.Context(), 5*time.Second)
+				r, err := Read(ctx, wrong, "")
+				cancel()
+				if err == nil {
+					r.Close()
+				}
+				if err == nil || strings.Contains(err.Error(), "another") || strings.Contains(err.Error(), "p/w:d%") {
+					t.Errorf("wrong %s: %v", what, err)
+				}
+			}
+		})
+	}
+}
+
+// forbidden: as long as the topic of the letters may not be written to nothing is
+// committed, and when it may be again the letters go there.
+func (s *secure) forbidden(t *testing.T) {
+	b := newBed(t, s.seeds)
+	s.source, s.letters, s.client = b.source, b.letters, b.client
+	s.fill(t, 3)
+	a := s.at(t, "app", "p/w:d%", "plain")
+	client, err := a.Options()
+	if err != nil {
+		t.Fatal(err)
+	}
+	deny := kadm.NewACLs().Topics(s.letters).ResourcePatternType(kadm.ACLPatternLiteral).Deny("User:app").DenyHosts("*").Operations(kadm.OpWrite)
+	admin := kadm.NewClient(s.client)
+	if made, err := admin.CreateACLs(limited(t), deny); err != nil || made[0].Err != nil {
+		t.Fatal(err, made)
+	}
+	var tried atomic.Int64
+	h := s.start(t, func(context.Context, *nixie.Delivery) error { tried.Add(1); return errBad }, func(c *Config, _ *broker.Config, _ *policy.Config) {
+		c.Seeds, c.Client = a.Seeds, append(c.Client, client...)
+	})
+	ctx := limited(t)
+	for tried.Load() < 1 && ctx.Err() == nil {
+		pass(ctx, time.Millisecond)
+	}
+	if errs := h.driver.Publish(ctx, []broker.Publication{{Channel: s.letters, Value: []byte("v")}})(); nixie.CodeOf(errs[0]) != nixie.CodeDenied {
+		t.Errorf("published: %v", errs[0])
+	}
+	for part := range int32(3) {
+		if offset, _ := s.stand(t, part); offset > 0 {
+			t.Errorf("partition %d: %d is committed, and there is no letter", part, offset)
+		}
+	}
+	if gone, err := admin.DeleteACLs(limited(t), deny); err != nil || gone[0].Err != nil {
+		t.Fatal(err, gone)
+	}
+	for _, r := range s.lettersOf(t, 3) {
+		if !bytes.Equal(r.Key, []byte("one")) {
+			t.Errorf("%+v", r)
+		}
+	}
+	h.leave(t)
+}

@@ -1,0 +1,86 @@
+package worker_test
+
+import (
+	"context"
+	"sync/atomic"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/nixie-go/nixie"
+	"github.com/nixie-go/nixie/worker"
+)
+
+// sluggish is a source that is slow with letters.
+type sluggish struct{ *script }
+
+func (sluggish) Slow(st *nixie.Settlement) bool { return st.Verb == nixie.Bury }
+
+// bad fails for good if the key is even.
+func bad(_ context.Context, d *nixie.Delivery) error {
+	if d.Key[len(d.Key)-1]%2 == 0 {
+		return nixie.Permanent(errBoom)
+	}
+	return nil
+}
+
+// What is slow holds up nothing else, and is not asked more than two calls at a time;
+// a worker that ends waits for it.
+func TestSlowSettlementsHoldUpNothing(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		src := &script{feed: [][]*nixie.Delivery{deliveries(10), {delivery("20"), delivery("21")}, {delivery("32"), delivery("33")}, {delivery("44"), delivery("45")}}}
+		var slow, most atomic.Int32
+		src.settle = func(_ context.Context, sts []nixie.Settlement) []error {
+			if sts[0].Verb == nixie.Bury {
+				if n := slow.Add(1); n > most.Load() {
+					most.Store(n)
+				}
+				time.Sleep(10 * time.Second)
+				slow.Add(-1)
+			}
+			return make([]error, len(sts))
+		}
+		g := start(t, worker.Config{Source: sluggish{src}, Handler: handler(bad)})
+		time.Sleep(9 * time.Second)
+		if done := src.verbs(); len(done) != 8 || g.InHand() != 8 {
+			t.Errorf("settled %v, %d in hand", done, g.InHand())
+		}
+		g.end()
+		if done := src.verbs(); len(done) != 16 || most.Load() != 2 || g.InHand() != 0 {
+			t.Errorf("settled %v, %d calls at a time, %d in hand", done, most.Load(), g.InHand())
+		}
+	})
+}
+
+// What is slow and fails is repeated after a pause, and the rest goes on meanwhile.
+func TestSlowSettlementsAreRepeated(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		src := &script{feed: [][]*nixie.Delivery{deliveries(4), {delivery("14")}, {delivery("25")}}}
+		var broken atomic.Bool
+		broken.Store(true)
+		var calls atomic.Int32
+		src.settle = func(_ context.Context, sts []nixie.Settlement) []error {
+			errs := make([]error, len(sts))
+			if sts[0].Verb == nixie.Bury {
+				calls.Add(1)
+				for i := range errs {
+					if broken.Load() {
+						errs[i] = coded(nixie.CodeUnavailable)
+					}
+				}
+			}
+			return errs
+		}
+		g := start(t, worker.Config{Source: sluggish{src}, Handler: handler(bad)})
+		time.Sleep(5 * time.Second)
+		if done := src.verbs(); len(done) != 3 || calls.Load() < 2 || calls.Load() > 50 {
+			t.Errorf("settled %v, %d calls", done, calls.Load())
+		}
+		broken.Store(false)
+		time.Sleep(5 * time.Second)
+		g.end()
+		if done := src.verbs(); len(done) != 6 || done["14"] != nixie.Bury {
+			t.Errorf("settled %v", done)
+		}
+	})
+}
