@@ -55,8 +55,11 @@ trust: ## write docs/trust.md anew from its tables and the last deep run
 test-servers: ## install the servers that tests use (Debian; root or sudo)
 	bash internal/testservers/install
 
-lint: ## run the linters of .golangci.yml
+lint: ## run the linters of .golangci.yml; gofmt and vet for the benchmarks and Windows too
 	$(GO) run $(LINTER) run ./...
+	@form=$$(gofmt -l bench) && [ -z "$$form" ] || { echo "gofmt -w $$form"; exit 1; }
+	GOOS=windows $(GO) vet ./...
+	@set -e; for module in bench bench/postgres bench/kafka; do (cd $$module && echo "vet $$module" && $(GO) vet ./...); done
 
 arch: ## check the floor plan, the house rules and the licences
 	$(GO) test -count 1 ./internal/arch

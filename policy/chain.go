@@ -37,15 +37,14 @@ func outerMarks(err error) nixie.Outcome {
 	return marks
 }
 
-// find is errors.As.
-func find[T any](err error) (found T, ok bool) {
+// find is errors.AsType.
+func find[T error](err error) (found T, ok bool) {
 	defer func() {
 		if recover() != nil {
 			ok = false
 		}
 	}()
-	ok = err != nil && errors.As(err, &found)
-	return found, ok
+	return errors.AsType[T](err)
 }
 
 // is is errors.Is.
@@ -59,7 +58,7 @@ func is(err, target error) (same bool) {
 }
 
 // says asks the first T in the chain, if there is one.
-func says[T any](err error, ask func(T) bool) (yes bool) {
+func says[T error](err error, ask func(T) bool) (yes bool) {
 	defer func() {
 		if recover() != nil {
 			yes = false
@@ -91,36 +90,33 @@ func textOf(err error) (text string, sound bool) {
 	return err.Error(), true
 }
 
-// unwrap returns the errors that err wraps.
-func unwrap(err error) (wrapped []error) {
+// unwrap returns what err wraps: many errors, or one.
+func unwrap(err error) (many []error, one error) {
 	defer func() {
 		if recover() != nil {
-			wrapped = nil
+			many, one = nil, nil
 		}
 	}()
 	switch e := err.(type) {
 	case interface{ Unwrap() error }:
-		wrapped = []error{e.Unwrap()}
+		one = e.Unwrap()
 	case interface{ Unwrap() []error }:
-		wrapped = e.Unwrap()
+		many = e.Unwrap()
 	}
-	return wrapped
+	return many, one
 }
 
 // finite reports whether err wraps so few errors that walking them all ends
 // soon.
-func finite(err error) bool {
-	_, ended := every(err)
-	return ended
-}
+func finite(err error) bool { return every(err, func(error) {}) }
 
-// every lists err and all that it wraps, joined ones too. ended is false when
-// there are more than are looked at.
-func every(err error) (nodes []error, ended bool) {
-	open := []error{err}
+// every shows err and all that it wraps, joined ones too. It is false when there are
+// more than are looked at.
+func every(err error, see func(error)) (ended bool) {
+	open := append(make([]error, 0, 8), err)
 	for seen := 0; len(open) > 0; seen++ {
 		if seen == maxChain {
-			return nodes, false
+			return false
 		}
 		last := len(open) - 1
 		next := open[last]
@@ -128,26 +124,28 @@ func every(err error) (nodes []error, ended bool) {
 		if next == nil {
 			continue
 		}
-		nodes = append(nodes, next)
-		wrapped := unwrap(next)
-		if len(wrapped) > maxChain {
-			return nodes, false
+		see(next)
+		many, one := unwrap(next)
+		if len(many) > maxChain {
+			return false
 		}
-		open = append(open, wrapped...)
+		if one != nil {
+			open = append(open, one)
+		}
+		open = append(open, many...)
 	}
-	return nodes, true
+	return true
 }
 
 // path lists err and what it wraps, outermost first, taking the first branch
 // where errors are joined.
 func path(err error) []error {
-	var nodes []error
+	nodes := make([]error, 0, 4)
 	for err != nil && len(nodes) < maxChain {
 		nodes = append(nodes, err)
-		var next error
-		for _, w := range unwrap(err) {
-			if w != nil {
-				next = w
+		many, next := unwrap(err)
+		for _, w := range many {
+			if next = w; w != nil {
 				break
 			}
 		}
@@ -171,14 +169,14 @@ func typeOf(nodes []error) string {
 			return name
 		}
 	}
-	return fmt.Sprintf("%T", nodes[len(nodes)-1])
+	return reflect.TypeOf(nodes[len(nodes)-1]).String()
 }
 
 // nameOf is the name that an error gives itself, or else its type.
 func nameOf(err error) (name string) {
 	defer func() {
 		if recover() != nil || name == "" {
-			name = fmt.Sprintf("%T", err)
+			name = reflect.TypeOf(err).String()
 		}
 	}()
 	if named, ok := err.(interface{ ErrorName() string }); ok {

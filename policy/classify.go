@@ -49,12 +49,32 @@ func (p *Policy) classify(d *nixie.Delivery, f *nixie.Failure, marks nixie.Outco
 	f.Class = orElse(known.class, triageOf(known.reason).Class)
 }
 
+// What errors may say of themselves.
+type (
+	late interface {
+		error
+		Timeout() bool
+	}
+	passing interface {
+		error
+		Temporary() bool
+	}
+	stepped interface {
+		error
+		Step() string
+	}
+	exited interface {
+		error
+		ExitCode() int
+	}
+)
+
 // evidence reads what an error says in a form made for programs. Words in its
 // text are no evidence: they are for rules that somebody wrote on purpose.
 func evidence(f *nixie.Failure) finding {
 	err := f.Err
 	switch {
-	case is(err, context.DeadlineExceeded), is(err, os.ErrDeadlineExceeded), says(err, func(e interface{ Timeout() bool }) bool { return e.Timeout() }):
+	case is(err, context.DeadlineExceeded), is(err, os.ErrDeadlineExceeded), says(err, func(e late) bool { return e.Timeout() }):
 		return finding{reason: nixie.ReasonTimeout}
 	case is(err, context.Canceled):
 		return finding{reason: nixie.ReasonCanceled}
@@ -64,7 +84,7 @@ func evidence(f *nixie.Failure) finding {
 		return finding{reason: nixie.ReasonResource}
 	case says(err, func(*net.OpError) bool { return true }), says(err, func(*net.DNSError) bool { return true }):
 		return finding{reason: nixie.ReasonTransportUnavailable}
-	case says(err, func(e interface{ Temporary() bool }) bool { return e.Temporary() }):
+	case says(err, func(e passing) bool { return e.Temporary() }):
 		return finding{class: nixie.ClassTransient}
 	}
 	if coded, ok := find[*nixie.Error](err); ok && coded != nil {

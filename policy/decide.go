@@ -29,29 +29,27 @@ type stage struct {
 }
 
 // stages are the rules in their order; see the comment of the package.
-func stages() []stage {
-	return []stage{
-		{"success", "no failure: complete", (*Policy).success},
-		{"asked", "the handler asked to discard, bury, hold or halt", (*Policy).askedToEnd},
-		{"expired", "past its own expiry: give up", (*Policy).expired},
-		{"max-age", "older than max_age: give up", (*Policy).tooOld},
-		{"max-deliveries", "claimed max_deliveries times in this life: give up", (*Policy).tooManyDeliveries},
-		{"max-crashes", "its holders vanished max_attempts times: give up as poison", (*Policy).tooManyCrashes},
-		{"released", "the handler asked for a release: back into the queue", (*Policy).released},
-		{"extend-on", "an extend_on matcher holds: no failure, back into the queue", (*Policy).extended},
-		{"never-dead", "a never_dead matcher holds: retry", (*Policy).neverDead},
-		{"permanent", "a dead_at_once matcher holds, or the class is permanent: give up", (*Policy).permanent},
-		{"max-attempts", "executed max_attempts times in this life: give up", (*Policy).tooManyAttempts},
-		{"retry-budget", "the waits of this life would exceed retry_budget: give up", (*Policy).tooMuchWaiting},
-		{"retry", "otherwise: retry after the backoff", (*Policy).retry},
-	}
+var stages = []stage{
+	{"success", "no failure: complete", (*Policy).success},
+	{"asked", "the handler asked to discard, bury, hold or halt", (*Policy).askedToEnd},
+	{"expired", "past its own expiry: give up", (*Policy).expired},
+	{"max-age", "older than max_age: give up", (*Policy).tooOld},
+	{"max-deliveries", "claimed max_deliveries times in this life: give up", (*Policy).tooManyDeliveries},
+	{"max-crashes", "its holders vanished max_attempts times: give up as poison", (*Policy).tooManyCrashes},
+	{"released", "the handler asked for a release: back into the queue", (*Policy).released},
+	{"extend-on", "an extend_on matcher holds: no failure, back into the queue", (*Policy).extended},
+	{"never-dead", "a never_dead matcher holds: retry", (*Policy).neverDead},
+	{"permanent", "a dead_at_once matcher holds, or the class is permanent: give up", (*Policy).permanent},
+	{"max-attempts", "executed max_attempts times in this life: give up", (*Policy).tooManyAttempts},
+	{"retry-budget", "the waits of this life would exceed retry_budget: give up", (*Policy).tooMuchWaiting},
+	{"retry", "otherwise: retry after the backoff", (*Policy).retry},
 }
 
 // Order lists the rules of Decide, first asked first: the name in Name, what it
 // does in Meaning.
 func Order() []Setting {
 	var rows []Setting
-	for i, s := range stages() {
+	for i, s := range stages {
 		rows = append(rows, Setting{s.name, count(i + 1), s.meaning})
 	}
 	return rows
@@ -76,7 +74,7 @@ func (p *Policy) decide(d *nixie.Delivery, f *nixie.Failure, now time.Time) (rul
 		q.c = p.of(d.Type, f.Reason)
 	}
 	var given answer
-	for _, s := range stages() {
+	for _, s := range stages {
 		if a, ok := s.answer(p, q); ok {
 			rule, given = s.name, a
 			break
@@ -120,14 +118,14 @@ func (p *Policy) settle(q question, a answer) nixie.Settlement {
 		if a.cause == nixie.CausePoison && f.Reason == nixie.ReasonLeaseExpired {
 			f.Reason, f.Class = nixie.ReasonPoison, nixie.ClassPermanent
 		}
-		s.Burial = q.burial(&f, a)
+		s.Burial = p.burial(q, &f, a)
 	}
 	return s
 }
 
-func (q question) burial(f *nixie.Failure, a answer) *nixie.Burial {
+func (p *Policy) burial(q question, f *nixie.Failure, a answer) *nixie.Burial {
 	b := nixie.Burial{Cause: a.cause, Status: nixie.StatusOpen}
-	b.Signature, b.Fingerprint = Signature(f)
+	b.Signature, b.Fingerprint = p.groups.of(f)
 	b.Redrivable, b.NeedsReview, b.Rule = triage(a.verb, a.cause, f.Reason)
 	if !b.NeedsReview && anyHolds(q.c.ReviewOn, q.f) {
 		b.NeedsReview, b.Rule = true, "option:review_on"

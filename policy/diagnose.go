@@ -37,11 +37,14 @@ func (p *Policy) Diagnose(d *nixie.Delivery, err error, at Facts) *nixie.Failure
 	}
 	f := newFailure(d, at)
 	f.Err = err
-	marks, nodes := nixie.Outcome{}, []error{err}
+	var marks nixie.Outcome
+	var nodes []error
 	text, sound := "an error wraps too many others, or itself", finite(err)
 	if sound {
 		marks, nodes = marksOf(err), path(err)
 		text, sound = textOf(err)
+	} else {
+		nodes = []error{err}
 	}
 	f.Text = text
 	f.Type = typeOf(nodes)
@@ -177,10 +180,10 @@ func addEvidence(f *nixie.Failure, err error, given *nixie.Failure) {
 		return // not an error to be asked
 	}
 	if f.Step == "" {
-		says(err, func(e interface{ Step() string }) bool { f.Step = e.Step(); return true })
+		says(err, func(e stepped) bool { f.Step = e.Step(); return true })
 	}
 	if f.ExitCode == nil {
-		says(err, func(e interface{ ExitCode() int }) bool {
+		says(err, func(e exited) bool {
 			code := e.ExitCode()
 			f.ExitCode = &code
 			return true

@@ -61,15 +61,15 @@ func MatchError(target error) Matcher {
 	}}
 }
 
-// MatchType picks failures whose error is a T or wraps one, as errors.As has it.
+// MatchType picks failures whose error is a T or wraps one, as errors.AsType has it.
 func MatchType[T error]() Matcher {
 	return Matcher{words: "error is a " + reflect.TypeFor[T]().String(), holds: func(f *nixie.Failure, exact bool) bool {
 		if exact {
 			_, ok := marksOf(f.Err).Err.(T)
 			return ok
 		}
-		var found T
-		return errors.As(f.Err, &found)
+		_, ok := errors.AsType[T](f.Err)
+		return ok
 	}}
 }
 
@@ -85,9 +85,9 @@ func MatchName(names ...string) Matcher {
 			err := marksOf(f.Err).Err
 			return err != nil && slices.Contains(names, lastName(nameOf(err)))
 		}
-		nodes, _ := every(f.Err)
-		return slices.Contains(names, lastName(f.Type)) ||
-			slices.ContainsFunc(nodes, func(err error) bool { return slices.Contains(names, lastName(nameOf(err))) })
+		held := slices.Contains(names, lastName(f.Type))
+		every(f.Err, func(err error) { held = held || slices.Contains(names, lastName(nameOf(err))) })
+		return held
 	}}
 }
 

@@ -224,10 +224,19 @@ func (n *normaliser) write(s string) {
 }
 
 func isBlank(r rune) bool {
+	if r < utf8.RuneSelf {
+		return r <= ' ' || r == 0x7f
+	}
 	return r == utf8.RuneError || !unicode.IsPrint(r) || unicode.IsSpace(r)
 }
 
-func isDelimiter(r rune) bool { return strings.ContainsRune("=,;()[]{}<>|!?*&#$^", r) }
+func isDelimiter(r rune) bool {
+	switch r {
+	case '=', ',', ';', '(', ')', '[', ']', '{', '}', '<', '>', '|', '!', '?', '*', '&', '#', '$', '^':
+		return true
+	}
+	return false
+}
 
 func isWordRune(r rune) bool { return unicode.IsLetter(r) || unicode.IsDigit(r) }
 

@@ -1,6 +1,7 @@
 package policy
 
 import (
+	"hash/maphash"
 	"slices"
 	"time"
 
@@ -21,6 +22,7 @@ type Policy struct {
 	config Config // complete: what follows from other values is filled in
 	cases  map[caseKey]*Config
 	byKind map[string][]*Config // the values of all cases by message type
+	groups *groups
 }
 
 // New checks a config, fills it up from its profile and makes a policy of it.
@@ -36,7 +38,7 @@ func New(c Config) (*Policy, error) {
 	c.Profile = profile.Name
 	base := c.over(profile.Config)
 	base.Cases = slices.Clone(c.Cases)
-	p := &Policy{}
+	p := &Policy{groups: &groups{seed: maphash.MakeSeed()}}
 	if p.config, err = base.complete(); err != nil {
 		return nil, err
 	}

@@ -113,7 +113,7 @@ func runEnd(c string) int {
 
 // isTime tells dates, with or without the time of the day, and times of it.
 func isTime(c string) bool {
-	if !strings.ContainsFunc(c, isDigit) || strings.ContainsFunc(c, func(r rune) bool { return !strings.ContainsRune("0123456789-:.TZ+/", r) }) {
+	if !isDigit(rune(c[0])) || strings.ContainsFunc(c, func(r rune) bool { return !strings.ContainsRune("0123456789-:.TZ+/", r) }) {
 		return false
 	}
 	return shaped(c, "0000-00-00") || shaped(c, "0000/00/00") || shaped(c, "00:00:00") || shaped(c, "0:00:00")

@@ -34,24 +34,33 @@ func Signature(f *nixie.Failure) (label, fingerprint string) {
 	text = normalise(text)
 	step := oneLine(f.Step)
 
-	var marks []string
+	var marks, exit string
 	if step != "" {
-		marks = append(marks, "step "+step)
+		marks = "step " + step
 	}
-	exit := ""
 	if f.ExitCode != nil {
 		exit = strconv.Itoa(*f.ExitCode)
-		marks = append(marks, "exit "+exit)
+		if marks != "" {
+			marks += ", "
+		}
+		marks += "exit " + exit
 	}
 	label = oneLine(string(f.Reason))
-	if len(marks) > 0 {
-		label += "[" + strings.Join(marks, ", ") + "]"
+	if marks != "" {
+		label += "[" + marks + "]"
 	}
 	if text != "" {
 		label += ": " + text
 	}
-	parts := append([]string{string(f.Class), string(f.Reason), step, exit, text}, frames(f.Stack)...)
-	sum := sha256.Sum256([]byte(strings.Join(parts, "\x00")))
+	parts := make([]byte, 0, 512)
+	for _, part := range [...]string{string(f.Class), string(f.Reason), step, exit} {
+		parts = append(append(parts, part...), 0)
+	}
+	parts = append(parts, text...)
+	for _, name := range frames(f.Stack) {
+		parts = append(append(parts, 0), name...)
+	}
+	sum := sha256.Sum256(parts)
 	return shorten(label, MaxLabel), fingerprintVersion + hex.EncodeToString(sum[:8])
 }
 
@@ -98,4 +107,9 @@ func shorten(s string, limit int) string {
 }
 
 // oneLine makes s one printable line.
-func oneLine(s string) string { return strings.Join(strings.Fields(printable(s)), " ") }
+func oneLine(s string) string {
+	if !strings.ContainsFunc(s, func(r rune) bool { return r <= ' ' || r > '~' }) {
+		return s
+	}
+	return strings.Join(strings.Fields(printable(s)), " ")
+}

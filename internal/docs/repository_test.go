@@ -13,7 +13,6 @@ import (
 	"testing"
 
 	"github.com/jackc/pgx/v5"
-	"github.com/twmb/franz-go/pkg/kfake"
 	"github.com/twmb/franz-go/pkg/kgo"
 
 	"github.com/nixie-go/nixie/broker"
@@ -117,12 +116,8 @@ const onKafka = "docs/kafka.md"
 // returns where it is.
 func startKafka(t *testing.T) string {
 	t.Helper()
-	cluster, err := kfake.NewCluster(kfake.NumBrokers(1), kfake.SeedTopics(1, "orders", "refunds"), kfake.BrokerConfigs(map[string]string{"group.initial.rebalance.delay.ms": "0"}))
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(cluster.Close)
-	client, err := kgo.NewClient(kgo.SeedBrokers(cluster.ListenAddrs()...))
+	seed := testservers.FakeKafka(t, "orders", "refunds")
+	client, err := kgo.NewClient(kgo.SeedBrokers(seed))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -136,7 +131,7 @@ func startKafka(t *testing.T) string {
 			t.Fatal(err)
 		}
 	}
-	return cluster.ListenAddrs()[0]
+	return seed
 }
 
 // build makes the binary that the documents talk about. It looks at every
@@ -225,7 +220,7 @@ func startTopics(t *testing.T) string {
 		}
 		list = append(list, p)
 	}
-	if err := errors.Join(to.Publish(t.Context(), list)...); err != nil {
+	if err := errors.Join(to.Publish(t.Context(), list)()...); err != nil {
 		t.Fatal(err)
 	}
 	return seed

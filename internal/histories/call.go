@@ -71,7 +71,7 @@ type Loan struct {
 	Until                                               time.Time
 	Abandoned                                           bool
 	AbandonedBy                                         string
-	Place, Batch                                        int64 // where the store filed it; 0 lets it look
+	Place, Batch, Member                                int64 // where the store filed it; 0 lets it look
 }
 
 // Answer is what a call led to.

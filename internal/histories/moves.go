@@ -32,7 +32,7 @@ func (p *player) take(n int) []Loan {
 // forgetful loses the store's own note on a loan now and then.
 func (p *player) forgetful(l Loan) Loan {
 	if p.rng.IntN(5) == 0 {
-		l.Place, l.Batch = 0, 0
+		l.Place, l.Batch, l.Member = 0, 0, 0
 	}
 	return l
 }

@@ -5,9 +5,9 @@ package main
 var (
 	engine  = finder{"worker", ""}
 	waits   = finder{"policy", ""}
-	leases  = finder{"store/sqlite", "^TestStore$/^(Lease|Settle|Abandon)$|^TestB0"}
+	leases  = finder{"store/sqlite", "^TestStore$/^(Lease|Settle|Abandon|Bugs|Races)$|^TestB0"}
 	answers = finder{"store/sqlite", "^TestStore$/^(Lease|Settle|Many)$"} // a race that needs one end of each message would wait for ever
-	intake  = finder{"store/sqlite", "^TestStore$/^(Enqueue|Dedupe|Claim|Limits)$|^TestB06"}
+	intake  = finder{"store/sqlite", "^TestStore$/^(Enqueue|Dedupe|Claim|Limits)$|^TestStore$/^Races$/^B06|^TestB06"}
 	moves   = finder{"store/sqlite", "^TestStore$/^(Redrive|Resolve|Operations)$"}
 	crashes = finder{"internal/powerloss", "^TestR18_AMoveIsWholeAtEveryCrash$"}
 	faults  = finder{"internal/powerloss", "^TestFailAtEveryCall$/^write$"} // a commit that fails needs no luck, a crash between reply and commit does

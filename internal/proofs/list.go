@@ -25,6 +25,8 @@ func List() []Proof {
 		{"model-sqlite-storms", "store/sqlite", "TestModelInStorms"},
 		{"model-postgres", "store/postgres", "TestModel"},
 		{"model-postgres-storms", "store/postgres", "TestModelInStorms"},
+		{"model-postgres-modes", "store/postgres", "TestModelInModes"},
+		{"suite-postgres-modes", "store/postgres", "TestSuiteInModes"},
 		{"histories-sqlite", "internal/histories", "TestSQLite"},
 		{"histories-postgres", "internal/histories", "TestPostgres"},
 		{"simulator-sqlite", "store/sqlite", "TestSimulator"},
@@ -41,6 +43,8 @@ func List() []Proof {
 		{"histories-memory", "internal/histories", "TestMemory"},
 		{"kafka-rebalances", "broker/kafka", "TestRebalances"},
 		{"kafka-kills", "broker/kafka", "TestKilledAtAnyMoment"},
+		{"kafka-broker-kills", "broker/kafka", "TestBrokerKilled"},
+		{"kafka-show", "broker/kafka", "TestShow1_ConsumersAreKilled"},
 		{"power-loss", "internal/powerloss", "TestRandomPowerLoss"},
 	}
 }

@@ -5,20 +5,11 @@ import (
 
 	"github.com/nixie-go/nixie/internal/simulate"
 	"github.com/nixie-go/nixie/internal/tier"
-	"github.com/nixie-go/nixie/store"
-	"github.com/nixie-go/nixie/store/memory"
 	"github.com/nixie-go/nixie/store/storetest"
 )
 
 // harness is the store in memory.
-var harness = storetest.Harness{Open: func(_ testing.TB, clock *storetest.Clock) storetest.Shared {
-	first := memory.New(memory.Options{Clock: clock.Now})
-	return storetest.Shared{
-		Join:  func(owner string) store.Store { return first.Join(owner) },
-		Crash: func(st store.Store) { st.(*memory.Store).Crash() },
-		Close: func() {},
-	}
-}}
+var harness = storetest.Harness{Open: storetest.Memory}
 
 var simulation = simulate.Simulation{Harness: harness, Events: 600}
 

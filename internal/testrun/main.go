@@ -47,7 +47,7 @@ var plain = map[string]string{
 // the race detector, after all of them ran without it: the others follow one
 // path at a time, and the engine under them is ten times slower when watched.
 var mixed = map[string]string{
-	"store/sqlite": "R11|R12|B007|B008|B042|Kill|Close|Claims|Locked|Call|Turn|Stop|Share|Settle",
+	"store/sqlite": "R11|R12|Kill|Close|Claims|Locked|Call|Turn|Stop|Share|Settle|^TestStore$/^Races$",
 }
 
 const modulePrefix = "github.com/nixie-go/nixie/"

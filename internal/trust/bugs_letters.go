@@ -4,10 +4,10 @@ package trust
 func bugsOfKeys() []bug {
 	return []bug{
 		{61, "oban-bg/oban#1087, #1093", "Who lost the lock took for granted that the winner commits; it rolled back, and there was no job.", "store/sqlite.TestB061_WinnersThatRollBack store/postgres.TestB061_WinnersThatRollBack", ""},
-		{62, "oban-bg/oban#1505", "A refused insert had neither a reason nor a job.", "suite.Dedupe/FailOnConflictRefusesTheCall suite.Dedupe/ReturnExistingNamesTheHolder store/postgres.TestB062_ProducersOfOneKey", ""},
-		{63, "hibiken/asynq#275", "Deleting a unique task left its lock.", "store/sqlite.TestB063_KeysAreFreeAtOnce suite.Purge/TheKeyIsFree suite.Prune/KeysGoWithTheirMessage", ""},
+		{62, "oban-bg/oban#1505", "A refused insert had neither a reason nor a job.", "suite.Dedupe/FailOnConflictRefusesTheCall suite.Dedupe/ReturnExistingNamesTheHolder suite.Races/B062_ProducersOfOneKey", ""},
+		{63, "hibiken/asynq#275", "Deleting a unique task left its lock.", "suite.Dedupe/ScopeActive suite.Dedupe/CancelFreesTheKey suite.Purge/TheKeyIsFree suite.Prune/KeysGoWithTheirMessage", ""},
 		{64, "taskforcesh/bullmq#1662, #2870", "A job that was half finished was in no list, and its ID blocked new ones.", "internal/powerloss.TestR18_AMoveIsWholeAtEveryCrash store/sqlite.TestKills store/postgres.TestConnectionCutAnywhere", ""},
-		{65, "taskforcesh/bullmq#3236", "A key was removed by a job that no longer had it.", "store/sqlite.TestB065_LateFinisherKeepsItsHandsOff suite.Dedupe/ALateFinisherDoesNotFreeTheKey", ""},
+		{65, "taskforcesh/bullmq#3236", "A key was removed by a job that no longer had it.", "suite.Dedupe/B065_LateFinisherOfALeaseThatIsOver suite.Dedupe/ALateFinisherDoesNotFreeTheKey", ""},
 		{66, "timgit/pg-boss@39920d2", "The rule of one at a time did not hold for batches.", "suite.Bugs/B066_BatchFromOneStream", ""},
 		{67, "riverqueue/river#149, #168", "Jobs that came in bulk were spared defaults and uniqueness.", "suite.Bugs/B067_OneByOneIsAsTogether", ""},
 		{68, "janbjorge/pgqueuer#575", "The double in memory freed keys at other times than the database.", "store/memory.TestStore store/sqlite.TestStore store/sqlite.TestModel store/postgres.TestModel store/postgres.TestStore", ""},
@@ -20,7 +20,7 @@ func bugsOfKeys() []bug {
 func bugsOfAttempts() []bug {
 	return []bug{
 		{71, "sidekiq/sidekiq#3400, #4069, taskiq-aio-pika#35, activepieces/activepieces#15130, vectorize-io/hindsight#2675", "A job that kills its worker never counted an attempt.", "store/sqlite.TestB071_KillerOfHolders worker.TestR13_KillerDies store/postgres.TestShow1_WorkersOfStreamsAreKilled", ""},
-		{72, "timgit/pg-boss@7dea410, @0183ecd", "Giving back what had not started burned a retry.", "store/sqlite.TestB072_ReleasedAHundredTimes suite.Settle/R14_ReleaseRefundsAttempt", ""},
+		{72, "timgit/pg-boss@7dea410, @0183ecd", "Giving back what had not started burned a retry.", "suite.Settle/R14_ReleaseRefundsAttempt", ""},
 		{73, "riverqueue/river#1324", "Arguments that cannot be decoded were tried again and again, also by the rescuer.", "worker.TestB073_UndecodableIsNotTriedAgain worker.TestDamagedBodyIsNotRun", ""},
 		{74, "timgit/pg-boss#677, @2276d34, ferd/backoff#8", "The wait was wrong, and at its maximum it had no jitter.", "policy.TestR2_FullJitterFillsTheBand policy.TestR2_JitterStaysWithinItsBand", ""},
 		{75, "rails/rails#31872, payloadcms/payload#16318", "Without jitter what failed together came back together.", "policy.TestB075_WhatFailsTogetherComesBackApart", ""},

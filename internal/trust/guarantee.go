@@ -25,7 +25,7 @@ func guaranteesOfQueues() []guarantee {
 		{5, "What is enqueued in a transaction of the caller is there if and only if that commits.", "If and only if it commits", "", "power loss", ""},
 		{6, "Bytes out are bytes in, checked by their hash.", "Bytes out are bytes in", "suite.Limits/BodySize suite.Bugs/B069_NumbersStayAsTheyAre", "rapid", ""},
 		{7, "Every message is offered until it ends.", "At least once", "", "kill, history, simulator", ""},
-		{8, "A life ends once.", "One end", "store/sqlite.TestB001_RescueOfWhatMovedOn", "history, simulator, rapid", ""},
+		{8, "A life ends once.", "One end", "suite.Bugs/B001_RescueOfWhatMovedOn", "history, simulator, rapid", ""},
 		{9, "One lease is current; calls under another change nothing.", "One holder", "", "history, simulator, rapid", ""},
 		{10, "Who renews in time does not overlap with another.", "The handler is told first", "worker.TestB014_SlowStoreAndLongWork worker.TestB018_RenewalsOfEachLease suite.Bugs/B015_TenLeasesWithRenewals", "simulator", ""},
 		{11, "What a dead worker held can be claimed soon.", "Crashes are found soon", "", "kill, simulator", ""},
@@ -35,7 +35,7 @@ func guaranteesOfQueues() []guarantee {
 		{15, "An effect in the same file happens once, on request.", "An effect once, on request", "", "history, kill", ""},
 		{16, "After a cancel nothing starts, and a late success does not count.", "A cancel holds", "suite.Lease/R12_LateCallsAreFenced", "history", ""},
 		{17, "After a drain the process holds nothing, and leases were renewed to the end.", "A stop is clean", "worker.TestRenewalWhileDraining worker.TestB023_OneOfTwoPoolsStops", "", ""},
-		{18, "Nobody starves.", "Nobody starves; A blocked stream holds up no other", "store/sqlite.TestB056_MuchThatIsNotDue suite.Bugs/B057_AbandonedKeepsItsPriority", "simulator", ""},
+		{18, "Nobody starves.", "Nobody starves; A blocked stream holds up no other", "suite.Bugs/B056_MuchThatIsNotDue suite.Bugs/B057_AbandonedKeepsItsPriority", "simulator", ""},
 	}
 }
 
@@ -76,7 +76,7 @@ func guaranteesOfTheRest() []guarantee {
 		{41, "Audit, logs and lists hold no bodies and no known secrets.", "Known secrets are not recorded", "suite.Lists/BodiesOnlyWhenWhole", "", "that to reveal a body is an entry of the audit: " + withAPI},
 		{42, "Everything has a limit with a name.", "Everything has a limit with a name", "", "", ""},
 		{43, "Below the reserve new work is refused, and work under way is settled.", "", "store/sqlite.TestB088_Reserve", "", ""},
-		{44, "Kafka: no offset is committed past a record that is neither done nor buried.", "Committed is done; The letter comes first", "broker/kafka.TestPrefix", "rapid", ""},
+		{44, "Kafka: no offset is committed past a record that is neither done nor buried.", "Committed is done; The letter comes first", "broker/kafka.TestPrefix broker/kafka.TestShow1_ConsumersAreKilled", "rapid, kill", ""},
 		{45, "RabbitMQ: acknowledged after the outcome, published only when confirmed.", "", "", "", withRabbit},
 		{46, "NATS: confirmed acknowledgements, and our count decides.", "", "", "", withNATS},
 		{47, "SQS: deleted after the outcome, each entry judged alone.", "", "", "", withSQS},

@@ -37,7 +37,7 @@ func (s *Store) Adjust(ctx context.Context, name, actor, reason string, edit fun
 	q.settings = settings
 	q.record(now, actor, nixie.OnConfigure, nixie.ID{}, reason)
 	if !settings.Paused {
-		s.wake(name)
+		s.wakes.Ring(name)
 	}
 	return settings, nil
 }

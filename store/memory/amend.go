@@ -31,7 +31,7 @@ func (s *Store) Amend(ctx context.Context, ids []nixie.ID, change store.Change) 
 		}
 		q.record(now, change.Actor, change.Event(), m.ID, change.Note())
 		if !m.due.After(now) {
-			s.wake(m.Queue)
+			s.wakes.Ring(m.Queue)
 		}
 		return nil
 	})

@@ -113,7 +113,7 @@ func (s *Store) accept(given *nixie.Message, now time.Time) nixie.Receipt {
 	s.messages[m.ID] = m
 	q.all, q.live = append(q.all, m), append(q.live, m)
 	if !m.due.After(now) {
-		s.wake(q.name)
+		s.wakes.Ring(q.name)
 	}
 	return nixie.Receipt{ID: m.ID}
 }

@@ -31,8 +31,8 @@ type Options struct {
 type Store struct {
 	*shared
 	owner string
-	gone  bool                     // closed or crashed: its leases are void
-	wakes map[string]chan struct{} // by queue
+	gone  bool // closed or crashed: its leases are void
+	wakes store.Wakes
 }
 
 // shared is what all handles of a store have in common.
@@ -73,7 +73,7 @@ func New(o Options) *Store {
 func (s *Store) Join(owner string) *Store { return s.handle(owner) }
 
 func (a *shared) handle(owner string) *Store {
-	return &Store{shared: a, owner: owner, wakes: map[string]chan struct{}{}}
+	return &Store{shared: a, owner: owner}
 }
 
 // Crash ends the handle as the death of its process would: its leases are void
@@ -94,19 +94,7 @@ func (s *Store) Close() error {
 // Wake returns a channel that is closed when this handle next adds due work to
 // the queue.
 func (s *Store) Wake(queue string) <-chan struct{} {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	if s.wakes[queue] == nil {
-		s.wakes[queue] = make(chan struct{})
-	}
-	return s.wakes[queue]
-}
-
-func (s *Store) wake(queue string) {
-	if c := s.wakes[queue]; c != nil {
-		close(c)
-		delete(s.wakes, queue)
-	}
+	return s.wakes.Next(queue)
 }
 
 // enter takes the mutex and says what time it is for this call. Without an

@@ -26,7 +26,7 @@ const (
 
 // Plan freezes the selection of an operation.
 func (s *Store) Plan(ctx context.Context, op store.Operation, filter nixie.Filter, limit int) (store.Operation, error) {
-	if err := checkEvent(op.Event); err != nil {
+	if err := store.CheckEvent(op.Event); err != nil {
 		return op, err
 	}
 	switch {

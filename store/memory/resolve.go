@@ -17,7 +17,7 @@ func (s *Store) Resolve(ctx context.Context, resolutions []store.Resolution) []e
 }
 
 func (s *Store) resolve(r *store.Resolution, now time.Time) error {
-	if err := checkResolution(r); err != nil {
+	if err := r.Check(); err != nil {
 		return err
 	}
 	l := s.letters[r.Letter]
@@ -42,28 +42,6 @@ func (s *Store) resolve(r *store.Resolution, now time.Time) error {
 		*item = state
 	}
 	return err
-}
-
-func checkResolution(r *store.Resolution) error {
-	if r.Actor == "" {
-		return nixie.Errorf(nixie.CodeInvalid, "actor is empty: say who resolves letter %s", r.Letter)
-	}
-	switch {
-	case r.Reason == "" && r.NeedsReason():
-		return nixie.Errorf(nixie.CodeInvalid, "reason is empty: %s needs one", r.Event)
-	case len(r.Reason) > nixie.MaxReason:
-		return nixie.Errorf(nixie.CodeLimit, "reason has %d bytes, the limit is %d: shorten it", len(r.Reason), nixie.MaxReason)
-	}
-	return checkEvent(r.Event)
-}
-
-// checkEvent refuses what nobody can do to a letter by hand.
-func checkEvent(e nixie.Event) error {
-	switch e {
-	case nixie.OnRedrive, nixie.OnDiscard, nixie.OnHold, nixie.OnUnhold, nixie.OnRequalify, nixie.OnRestore, nixie.OnConfirm, nixie.OnNote, nixie.OnPurge:
-		return nil
-	}
-	return nixie.Errorf(nixie.CodeInvalid, "event %q: use redrive, discard, hold, unhold, requalify, restore, confirm, note or purge", e)
 }
 
 // possible reports whether the status of the letter allows an event of an
@@ -135,7 +113,7 @@ func (s *Store) apply(l *letter, r *store.Resolution, now time.Time) error {
 		if !slices.Contains(q.live, m) { // it may not have been swept out yet
 			q.live = append(q.live, m)
 		}
-		s.wake(q.name)
+		s.wakes.Ring(q.name)
 	}
 	if !r.Operation.IsZero() {
 		l.Operation = r.Operation

@@ -5,6 +5,7 @@ import (
 	"time"
 
 	"github.com/nixie-go/nixie"
+	"github.com/nixie-go/nixie/store"
 )
 
 // Settle applies each settlement whole or not at all.
@@ -15,14 +16,17 @@ func (s *Store) Settle(ctx context.Context, settlements []nixie.Settlement) []er
 }
 
 func (s *Store) settle(st *nixie.Settlement, now time.Time) error {
+	if err := store.CheckSettlement(st); err != nil {
+		return err
+	}
 	m, err := s.held(st.Delivery, now)
 	if err != nil {
 		return err
 	}
-	if err := checkSettlement(st, m); err != nil {
-		return err
+	on := st.Verb.Event()
+	if on == nixie.OnBury && m.letter != nil && m.letter.Status != nixie.StatusRedriving {
+		return m.letter.forbids(nixie.OnDieAgain)
 	}
-	on := event(st.Verb)
 	if err := m.move(on); err != nil {
 		return err
 	}
@@ -61,7 +65,7 @@ func (s *Store) again(m *message, st *nixie.Settlement, now time.Time) {
 	}
 	m.MayPass = st.MayPass && st.Verb == nixie.Release && m.ordered && s.queue(m.Queue).settings.Order == nixie.OrderStrict
 	if st.Delay == 0 {
-		s.wake(m.Queue)
+		s.wakes.Ring(m.Queue)
 	}
 }
 
@@ -75,42 +79,6 @@ func (s *Store) end(m *message, on nixie.Event, actor, note string, now time.Tim
 	if l := m.letter; l != nil && l.Status == nixie.StatusRedriving {
 		l.Note = note
 		return s.move(l, on, actor, note, now)
-	}
-	return nil
-}
-
-// event is the row of the table of moves that a verb stands for.
-func event(v nixie.Verb) nixie.Event {
-	switch v {
-	case nixie.Complete:
-		return nixie.OnComplete
-	case nixie.Retry:
-		return nixie.OnRetry
-	case nixie.Release:
-		return nixie.OnRelease
-	case nixie.Discard:
-		return nixie.OnDiscard
-	case nixie.Bury, nixie.Hold, nixie.Halt:
-		return nixie.OnBury
-	}
-	return ""
-}
-
-// checkSettlement refuses what could not be applied whole.
-func checkSettlement(st *nixie.Settlement, m *message) error {
-	if st.Delay < 0 || st.Delay > nixie.MaxDelay {
-		return nixie.Errorf(nixie.CodeInvalid, "delay is %s: give one from 0 to %s", st.Delay, nixie.MaxDelay)
-	}
-	switch event(st.Verb) {
-	case "":
-		return nixie.Errorf(nixie.CodeInvalid, "verb %q: use one of those in package nixie", st.Verb)
-	case nixie.OnBury:
-		if st.Burial == nil {
-			return nixie.Errorf(nixie.CodeInvalid, "burial is missing: %s needs one", st.Verb)
-		}
-		if m.letter != nil && m.letter.Status != nixie.StatusRedriving {
-			return m.letter.forbids(nixie.OnDieAgain)
-		}
 	}
 	return nil
 }

@@ -237,7 +237,7 @@ func (s *Store) Unblock(ctx context.Context, u store.Unblocking) (int64, error) 
 		return 0, nothingToUnblock(u)
 	}
 	q.record(now, u.Actor, nixie.OnUnblock, head.ID, u.Note())
-	s.wake(q.name)
+	s.wakes.Ring(q.name)
 	return n, nil
 }
 

@@ -91,6 +91,7 @@ func (t *tx) reorder(q *queueRow, settings *nixie.QueueSettings) error {
 		return nil
 	}
 	t.run("select pg_advisory_xact_lock(hashtext('"+t.store.opts.Schema+"'), $1)", q.n)
+	t.lockLanes(q.n)
 	t.run("select from @.stream where queue = $1 order by name for update", q.n)
 	t.run("select from @.letter where stream in (select n from @.stream where queue = $1) order by pos for update", q.n)
 	if err := t.send(); err != nil {
@@ -99,7 +100,7 @@ func (t *tx) reorder(q *queueRow, settings *nixie.QueueSettings) error {
 	if old.Ordered() != settings.Ordered() {
 		var busy bool
 		t.read(func(r row) error { return r.Scan(&busy) }, `select exists (select from @.pending where queue = $1) or exists (select from @.batch where queue = $1) or exists (select from @.fresh where queue = $1)
-			or exists (select from @.follower where queue = $1) or exists (select from @.stream where queue = $1 and until > 0)`, q.n)
+			or exists (select from @.follower where queue = $1)`, q.n)
 		if err := t.send(); err != nil {
 			return err
 		}

@@ -5,6 +5,7 @@ import (
 	"context"
 
 	"github.com/nixie-go/nixie"
+	"github.com/nixie-go/nixie/store"
 )
 
 // Bury implements store.DeadLetters.
@@ -13,7 +14,7 @@ func (s *Store) Bury(ctx context.Context, letters []nixie.Letter, actor, reason 
 	if len(letters) == 0 {
 		return receipts, errs
 	}
-	if err := checkCall(len(letters)); err != nil {
+	if err := store.CheckCall(len(letters)); err != nil {
 		return receipts, all(errs, err)
 	}
 	if actor == "" {
@@ -92,7 +93,7 @@ func (a *adopting) look(letters []nixie.Letter, errs []error) error {
 	if len(queues) == 0 {
 		return nil
 	}
-	const here = `c.id = any($1::uuid[]) or c.origin = any($2::text[]) or c.pos in (select pos from @.letter where id = any($1::uuid[]))`
+	const here = `c.pos = any(array(` + placesOf + ` union all select pos from @.letter where id = any($1::uuid[]))) or c.origin = any($2::text[])`
 	a.clock()
 	a.readMessages(here, uuids(ids), origins)
 	a.readLetters("pos in (select c.pos from @.message c where "+here+")", uuids(ids), origins)

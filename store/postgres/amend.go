@@ -13,7 +13,7 @@ func (s *Store) Amend(ctx context.Context, ids []nixie.ID, change store.Change) 
 	if len(ids) == 0 {
 		return errs
 	}
-	if err := checkCall(len(ids)); err != nil {
+	if err := store.CheckCall(len(ids)); err != nil {
 		return all(errs, err)
 	}
 	if err := change.Check(); err != nil {
@@ -46,9 +46,9 @@ func (t *tx) holdToAmend(ids []nixie.ID, c *store.Change) error {
 	list, to := uuids(ids), t.named[c.Queue]
 	t.lockRanges(list)
 	t.openStreamsOf(`select s.queue, s.name from @.stream s where s.n = any(array(`+streamsOf(ofIDs)+`))
-		union select $2::int, stream from @.message where $3 and id = any($1::uuid[]) and stream is not null`, list, to.n, to.settings.Ordered())
+		union select $2::int, stream from @.message where $3 and pos`+ofIDs+` and stream is not null`, list, to.n, to.settings.Ordered())
 	t.holdRest(ofIDs, list, false)
-	t.openKeys("select queue, dedupe from @.message where id = any($1::uuid[]) and dedupe is not null union select $2::int, dedupe from @.message where id = any($1::uuid[]) and dedupe is not null", list, to.n)
+	t.openKeys("select queue, dedupe from @.message where pos"+ofIDs+" and dedupe is not null union select $2::int, dedupe from @.message where pos"+ofIDs+" and dedupe is not null", list, to.n)
 	t.draw(2 * len(ids))
 	if err := t.send(); err != nil {
 		return err

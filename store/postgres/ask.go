@@ -59,7 +59,7 @@ func (p piped) ask(ctx context.Context, list []stmt) error {
 func (p piped) pipe(ctx context.Context, list []stmt) error {
 	batch := &pgx.Batch{}
 	for i := range list {
-		batch.Queue(list[i].query, list[i].args...)
+		batch.Queue(list[i].query, eachOf(list[i].args, argument)...)
 	}
 	results := p.to.SendBatch(ctx, batch)
 	for i := range list {

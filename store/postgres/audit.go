@@ -66,7 +66,7 @@ func (t *tx) flushTrail() error {
 		at.hash = link.Sum(at.hash)
 		e.hash = at.hash
 	}
-	t.store.sheets.audit.insert(t, t.trail)
+	t.insertTrail()
 	for _, queue := range queues {
 		t.run("update @.chain set number = $2, hash = $3 where queue = $1", queue, ends[queue].number, ends[queue].hash[:])
 	}
@@ -74,14 +74,49 @@ func (t *tx) flushTrail() error {
 	return nil
 }
 
+// Bounds of a row of entries that are alike: fewer are written better as rows of their
+// own, together with others, and of more too much has to be read for one.
+const (
+	leastAlike = 16
+	mostAlike  = 500
+)
+
+// insertTrail writes the entries.
+func (t *tx) insertTrail() {
+	var single []entry
+	for from, to := 0, 0; from < len(t.trail); from = to {
+		kind := t.trail[from].entryKind
+		for to = from + 1; to < len(t.trail) && to < from+mostAlike && t.trail[to].entryKind == kind; to++ {
+		}
+		if alike := t.trail[from:to]; len(alike) < leastAlike {
+			single = append(single, alike...)
+		} else {
+			t.insertAlike(alike)
+		}
+	}
+	t.store.sheets.audit.insert(t, single)
+}
+
+// insertAlike writes entries that differ only in their subjects as one row.
+func (t *tx) insertAlike(list []entry) {
+	e, hashes := &list[len(list)-1], make([]byte, 0, len(list)*len(nixie.Hash{}))
+	for i := range list {
+		hashes = append(hashes, list[i].hash[:]...)
+	}
+	t.run(`insert into @.audit (queue, number, at, actor, event, reason, subjects, hashes)
+		values ($1, $2, $3, $4, $5, $6, (select array_agg(nullif(u.id, '00000000-0000-0000-0000-000000000000') order by u.i) from unnest($7::uuid[]) with ordinality u (id, i)), $8)`,
+		e.queue, e.number, e.at, e.actor, string(e.event), e.reason, eachOf(list, func(e entry) [16]byte { return e.subject }), hashes)
+}
+
 func (s *Store) auditSheet() sheet[entry, entryKind] {
 	common := []column[entry]{
 		of("queue", "int", func(e entry) int64 { return e.queue }), of("at", "bigint", func(e entry) int64 { return e.at }), of("actor", "text", func(e entry) string { return e.actor }),
 		of("event", "text", func(e entry) string { return string(e.event) }), of("reason", "text", func(e entry) string { return e.reason }),
 	}
+	subjects := of("subjects", "uuid", func(e entry) *[16]byte { return idOrNull(e.subject) })
+	subjects.value = "array[u.subjects]"
 	return makeSheet(s, "audit", func(e entry) entryKind { return e.entryKind }, common,
-		of("number", "bigint", func(e entry) int64 { return e.number }), of("subject", "uuid", func(e entry) *[16]byte { return idOrNull(e.subject) }),
-		of("hash", "bytea", func(e entry) []byte { return e.hash[:] }))
+		of("number", "bigint", func(e entry) int64 { return e.number }), subjects, of("hashes", "bytea", func(e entry) []byte { return e.hash[:] }))
 }
 
 // Entries implements store.AuditLog.
@@ -93,7 +128,7 @@ func (s *Store) Entries(ctx context.Context, queue string, page store.Page) ([]s
 	limit := pageLimit(page)
 	var list []store.AuditEntry
 	err = s.view(ctx, func(t *tx) error {
-		t.readEntries(&list, "q.name = $1 and a.number > $2 order by a.number limit $3", queue, after, limit+1)
+		t.readEntries(&list, "q.name = $1 and a.last > $2 and a.number > $2 order by a.last, a.number limit $3", queue, after, limit+1)
 		return t.send()
 	})
 	if err != nil || len(list) <= limit {
@@ -113,9 +148,9 @@ func (t *tx) readEntries(into *[]store.AuditEntry, where string, args ...any) {
 		e.At = moment(at)
 		*into = append(*into, e)
 		return nil
-	}, `select q.name, a.number, a.at, a.actor, a.event, a.subject, a.reason, a.hash,
-		coalesce((select b.hash from @.audit b where b.queue = a.queue and b.number = a.number - 1), (select c.gone_hash from @.chain c where c.queue = a.queue and c.gone_number = a.number - 1), '')
-		from @.audit a join @.queue q on q.n = a.queue where `+where, args...)
+	}, `select q.name, a.number, a.at, a.actor, a.event, a.subject, a.reason, a.hash, coalesce(a.before,
+			(select substr(b.hashes, octet_length(b.hashes) - 31) from @.audit b where b.queue = a.queue and b.number = a.number - 1), (select c.gone_hash from @.chain c where c.queue = a.queue and c.gone_number = a.number - 1), '')
+		from @.entry a join @.queue q on q.n = a.queue where `+where, args...)
 }
 
 // Audit implements store.AuditLog.

@@ -1,14 +1,10 @@
 package postgres_test
 
 import (
-	"bytes"
 	"context"
-	"errors"
 	"fmt"
 	"math"
-	"slices"
 	"sync"
-	"sync/atomic"
 	"testing"
 	"time"
 
@@ -79,31 +75,6 @@ func execute(t *testing.T, query string, args ...any) {
 	must(t, err)
 }
 
-// A rescuer does not take back what was completed or claimed again meanwhile.
-func TestB001_RescueOfWhatMovedOn(t *testing.T) {
-	a, b, clock, _ := pair(t)
-	fill(t, a, 2)
-	first, second := one(t, a), one(t, a)
-	if c := settle(t, a, first, nixie.Complete); c != "" {
-		t.Fatal(c)
-	}
-	clock.Advance(2 * time.Minute)
-	again := one(t, b)
-	if again.ID != second.ID || !again.Abandoned {
-		t.Errorf("rescued %s", again.ID)
-	}
-	if ds, err := a.Claim(t.Context(), "q", nixie.Want{Max: 9}); err != nil || len(ds) != 0 {
-		t.Errorf("rescued twice: %v %v", ds, err)
-	}
-	if c := settle(t, a, second, nixie.Complete); c != nixie.CodeLeaseLost {
-		t.Errorf("the first holder got %q", c)
-	}
-	if c := settle(t, b, again, nixie.Complete); c != "" {
-		t.Error(c)
-	}
-	sound(t, a)
-}
-
 // A lease is found from the state alone: without the row of its owner it still ends
 // by time.
 func TestB005_LeaseWithoutItsOwner(t *testing.T) {
@@ -144,32 +115,6 @@ func TestB009_OneBadLeaseAmongAHundred(t *testing.T) {
 	}
 }
 
-// A message that two actors end has one end.
-func TestB011_EndedTwice(t *testing.T) {
-	a, b, _, _ := pair(t)
-	fill(t, a, 2)
-	for range 2 {
-		d := one(t, a)
-		var won atomic.Int64
-		together(20, func(i int) {
-			s := [...]*postgres.Store{a, b}[i%2]
-			var err error
-			if i%3 == 0 {
-				err = s.Amend(context.Background(), []nixie.ID{d.ID}, store.Change{Verb: store.Cancel, Actor: "ann"})[0]
-			} else {
-				err = s.Settle(context.Background(), []nixie.Settlement{{Delivery: d, Verb: []nixie.Verb{nixie.Complete, nixie.Discard}[i%2]}})[0]
-			}
-			if err == nil {
-				won.Add(1)
-			}
-		})
-		if won.Load() != 1 {
-			t.Errorf("%d actors ended the message", won.Load())
-		}
-	}
-	sound(t, a)
-}
-
 // A process that comes back under the name of the one that died does not make the
 // leases of the dead one look held.
 func TestB016_SameNameAfterARestart(t *testing.T) {
@@ -195,124 +140,6 @@ func TestB016_SameNameAfterARestart(t *testing.T) {
 			t.Errorf("%+v", d)
 		}
 	}
-}
-
-// Closing a store under all kinds of calls serves or refuses each, hangs in none, and
-// leaves nobody as the holder of anything.
-func TestB034_CloseDuringCalls(t *testing.T) {
-	schema := newSchema(t)
-	t.Cleanup(func() { dropSchema(t, schema) })
-	open := func() *postgres.Store {
-		s, err := postgres.Open(t.Context(), server.URL, postgres.Options{Schema: schema})
-		must(t, err)
-		return s
-	}
-	for round := range 5 {
-		s := open()
-		fill(t, s, 100)
-		busy := make(chan bool, 64)
-		var all sync.WaitGroup
-		for i := range 8 {
-			all.Go(func() {
-				for err := error(nil); nixie.CodeOf(err) != nixie.CodeUnavailable; {
-					if err = anyCall(s, i%4); err != nil && nixie.CodeOf(err) != nixie.CodeUnavailable {
-						t.Error(err)
-						return
-					}
-					select {
-					case busy <- true:
-					default:
-					}
-				}
-			})
-		}
-		for range 20 + round*5 {
-			<-busy
-		}
-		together(2, func(int) {
-			if err := s.Close(); err != nil {
-				t.Error(err)
-			}
-		})
-		all.Wait()
-		s = open()
-		_, err := s.Claim(t.Context(), "nothing", nixie.Want{Max: 1}) // who claims looks after what was left
-		must(t, err)
-		infos, err := s.Queues(t.Context())
-		must(t, err)
-		if infos[0].Leased != 0 {
-			t.Errorf("after a clean end %d messages are leased", infos[0].Leased)
-		}
-		sound(t, s)
-		must(t, s.Close())
-	}
-}
-
-func anyCall(s *postgres.Store, kind int) error {
-	ctx := context.Background()
-	switch kind {
-	case 0:
-		_, err := s.Enqueue(ctx, nixie.Message{Queue: "q"})
-		return err
-	case 1:
-		_, err := s.Queues(ctx)
-		return err
-	case 2:
-		_, _, err := s.Messages(ctx, nixie.Filter{}, store.Page{})
-		return err
-	}
-	ds, err := s.Claim(ctx, "q", nixie.Want{Max: 2})
-	for _, d := range ds {
-		if err := s.Settle(ctx, []nixie.Settlement{{Delivery: d, Verb: nixie.Complete}})[0]; err != nil {
-			return err
-		}
-	}
-	return err
-}
-
-// Callers that leave at every moment leave no connection that kept anything, and get
-// no rows of others: an outcome that was called unknown is one of the two, and the
-// store is used a thousand times afterwards.
-func TestB042_CallersThatLeave(t *testing.T) {
-	list, _ := crowd(t, 1)
-	s := list[0]
-	together(200, func(i int) {
-		ctx, leave := context.WithTimeout(context.Background(), time.Duration(i)*200*time.Microsecond)
-		defer leave()
-		body := []byte("body")
-		_, err := s.Enqueue(ctx, nixie.Message{Queue: "q", Key: fmt.Sprint(i), Body: body})
-		copy(body, "mine") // it is the caller's again
-		if c := nixie.CodeOf(err); c != "" && c != nixie.CodeOutcomeUnknown && c != nixie.CodeUnavailable {
-			t.Error(err)
-		}
-		ds, err := s.Claim(ctx, "q", nixie.Want{Max: 1, Lease: time.Hour})
-		if c := nixie.CodeOf(err); c == nixie.CodeOutcomeUnknown {
-			t.Error("a claim that nobody has")
-		}
-		for _, d := range ds {
-			was := nixie.CodeOf(s.Settle(ctx, []nixie.Settlement{{Delivery: d, Verb: nixie.Complete}})[0])
-			ms, _, err := s.Messages(context.Background(), nixie.Filter{IDs: []nixie.ID{d.ID}}, store.Page{})
-			if err != nil || len(ms) != 1 || ms[0].Key != d.Key {
-				t.Errorf("of message %s there are %v, %v", d.Key, ms, err)
-				return
-			}
-			if done := ms[0].State == nixie.Succeeded; was == "" && !done || was == nixie.CodeUnavailable && done {
-				t.Errorf("settling said %q, the message is %s", was, ms[0].State)
-			}
-		}
-	})
-	sound(t, s)
-	for i := range 1000 {
-		_, err := s.Enqueue(t.Context(), nixie.Message{Queue: "after", Key: fmt.Sprint(i)})
-		must(t, err)
-		ds, err := s.Claim(t.Context(), "after", nixie.Want{Max: 1})
-		must(t, err)
-		if len(ds) != 1 || ds[0].Key != fmt.Sprint(i) {
-			t.Fatalf("claimed %v", ds)
-		}
-		must(t, s.Settle(t.Context(), []nixie.Settlement{{Delivery: ds[0], Verb: nixie.Complete}})[0])
-	}
-	sound(t, s)
 }
 
 // Calls that fail, and callers that leave, keep no connection and no transaction.
@@ -360,25 +187,6 @@ func TestB055_FailingCallsLeakNothing(t *testing.T) {
 	}
 }
 
-// Much that is not due does not keep a claim from what is.
-func TestB056_MuchThatIsNotDue(t *testing.T) {
-	list, _ := crowd(t, 1)
-	ms := make([]nixie.Message, nixie.MaxBatch)
-	for i := range ms {
-		ms[i] = nixie.Message{Queue: "q", Delay: time.Hour, Priority: i % 5}
-	}
-	_, err := list[0].Enqueue(t.Context(), ms...)
-	must(t, err)
-	_, err = list[0].Enqueue(t.Context(), nixie.Message{Queue: "q", Key: "due", Priority: nixie.MinPriority}, nixie.Message{Queue: "q", Key: "plain"})
-	must(t, err)
-	start := time.Now()
-	ds, err := list[0].Claim(t.Context(), "q", nixie.Want{Max: 10})
-	must(t, err)
-	if took := time.Since(start); len(ds) != 2 || took > time.Second {
-		t.Errorf("%d deliveries after %s", len(ds), took)
-	}
-}
-
 // A store whose rows stay locked gives every waiting call its answer in time.
 func TestB060_ALockedStoreAnswersAll(t *testing.T) {
 	const wait, calls = 200 * time.Millisecond, 8
@@ -406,40 +214,6 @@ func TestB060_ALockedStoreAnswersAll(t *testing.T) {
 	}
 	must(t, tx.Rollback(t.Context()))
 	fill(t, s, 1)
-}
-
-// Of many producers that offer one key at once, in two processes, one makes a
-// message; the others are told which, whether they are refused or not.
-func TestB062_ProducersOfOneKey(t *testing.T) {
-	a, b, _, _ := pair(t)
-	for round := range 20 {
-		var made atomic.Int64
-		told := make([]nixie.ID, 32)
-		together(len(told), func(i int) {
-			m := nixie.Message{Queue: "q", DedupeKey: fmt.Sprint(round)}
-			if i%4 < 2 {
-				m.OnConflict = nixie.FailOnConflict
-			}
-			receipts, err := [...]*postgres.Store{a, b}[i%2].Enqueue(context.Background(), m)
-			var taken *nixie.DuplicateError
-			switch {
-			case errors.As(err, &taken):
-				told[i] = taken.Existing
-			case err != nil:
-				t.Error(err)
-			default:
-				told[i] = receipts[0].ID
-				if !receipts[0].Duplicate {
-					made.Add(1)
-				}
-			}
-		})
-		slices.SortFunc(told, func(x, y nixie.ID) int { return bytes.Compare(x[:], y[:]) })
-		if told = slices.Compact(told); made.Load() != 1 || len(told) != 1 || told[0].IsZero() {
-			t.Fatalf("round %d: %d producers made a message, holders are %v", round, made.Load(), told)
-		}
-	}
-	sound(t, a)
 }
 
 // Places and numbers go on beyond 32 bits and beyond what a float can count.

@@ -72,7 +72,9 @@ func (x *Tx) Complete(ctx context.Context, d *nixie.Delivery) error {
 		}
 	}
 	err := x.do(ctx, func(t *tx) error {
-		if err := t.holdNow(ofIDs, [][16]byte{d.ID}, false, false); err != nil {
+		own := [][16]byte{d.ID}
+		t.lockBatchesOf(own)
+		if err := t.holdNow(ofIDs, own, false, false); err != nil {
 			return err
 		}
 		return t.settle(&nixie.Settlement{Delivery: d, Verb: nixie.Complete})
@@ -121,6 +123,7 @@ func (x *Tx) do(ctx context.Context, f func(*tx) error) error {
 	x.calls.Lock()
 	defer x.calls.Unlock()
 	t := s.newTx(context.WithoutCancel(ctx), x.on)
+	t.callers = true
 	t.run("savepoint nixie")
 	err := f(t)
 	if err == nil {
@@ -162,7 +165,7 @@ func (s stepped) ask(ctx context.Context, list []stmt) error {
 }
 
 func (s stepped) step(ctx context.Context, st *stmt) (err error) {
-	rows, err := s.tx.QueryContext(ctx, st.query, st.args...)
+	rows, err := s.tx.QueryContext(ctx, st.query, eachOf(st.args, argument)...)
 	if err != nil {
 		return err
 	}

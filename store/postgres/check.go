@@ -21,8 +21,15 @@ var rules = [...]rule{
 		union all select c.id::text, 'is before all ranges and was handed out' from @.fresh f join @.current c on c.pos = f.pos where c.lies <> 4`},
 	{"batch-count", `select 'batch ' || b.n, 'is about ' || (select count(*) from @.member m where m.batch = b.n) || ' messages, not ' || b.remains from @.batch b
 		where b.remains <> (select count(*) from @.member m where m.batch = b.n) or b.remains < 1`},
+	{"span-count", `select 'span after ' || s.after, 'is about other messages than ' || s.members || ' that succeeded and have no rows' from @.span s
+		where s.members <> (select count(*) from @.success x where (x.queue, x.after_tx, x.after) = (s.queue, s.after_tx, s.after)
+			and not exists (select from @.log l where l.pos = x.pos) and not exists (select from @.pending p where p.pos = x.pos))
+		or (s.last_tx, s.last) <> (select m.tx, m.pos from @.message m where m.queue = s.queue and not m.apart and (m.tx, m.pos) > (s.after_tx, s.after) order by m.tx, m.pos offset s.members - 1 limit 1)
+		or exists (select from (select o.after_tx, o.after from @.span o where o.queue = s.queue and (o.after_tx, o.after) > (s.after_tx, s.after) order by o.after_tx, o.after limit 1) o where (o.after_tx, o.after) < (s.last_tx, s.last))`},
 	{"message-queue", `select m.id::text, 'is in another queue than what is known of it, or in none' from @.message m left join @.pending p on p.pos = m.pos left join @.log l on l.pos = m.pos
 		where m.queue <> coalesce(p.queue, l.queue) or not exists (select from @.queue q where q.n = m.queue)`},
+	{"message-id", `select m.id::text, 'has an ID that says another place' from @.message m where m.numbered and @.pos_of(m.id) <> m.pos
+		union all select m.id::text, 'has the ID of another' from @.message m join @.message o on o.pos = @.pos_of(m.id) and o.id = m.id where not m.numbered and o.pos <> m.pos`},
 	{"row-no-message", `select 'place ' || x.pos, 'is kept without its message' from (select pos from @.pending union all select pos from @.log union all select pos from @.failure union all select pos from @.letter union all select pos from @.dedupe) x
 		where not exists (select from @.message m where m.pos = x.pos)`},
 	{"lease-stale", `select p.pos::text, 'is queued and has a lease, or is leased without one' from @.pending p where (p.state = 1) <> (p.owner <> 0) or (p.state = 1) <> (p.until <> 0)`},
@@ -30,16 +37,17 @@ var rules = [...]rule{
 	{"stream-lost", `select p.pos::text, 'is in a stream that is not its own, or behind in none' from @.pending p join @.message m on m.pos = p.pos left join @.stream s on s.n = p.stream
 		where p.stream is not null and (s.n is null or s.name is distinct from m.stream or s.queue <> p.queue) or p.stream is null and p.state = 6
 		union all select m.pos::text, 'is in the lane of a stream that is not its own' from @.stream s join @.message m on m.lane = s.n and m.pos > s.at where s.name is distinct from m.stream or s.queue <> m.queue`},
-	{"stream-empty", `select s.name, 'is empty, or of a queue without order' from @.stream s join @.queue q on q.n = s.queue where coalesce(q.settings->>'order', 'none') not in ('strict', 'relaxed')
-		or not exists (select from @.pending p where p.stream = s.n) and not exists (select from @.letter l where l.stream = s.n)
-			and s.until = 0 and not exists (select from @.follower f where f.stream = s.n)`},
-	{"stream-two-leases", `select s.name, 'has two messages out at once, or hands out another while one is out' from @.stream s
-		where (s.until > 0 or exists (select from @.pending p where p.stream = s.n and p.state = 1)) and (select count(*) from @.pending p where p.stream = s.n and p.state <> 6) + (s.until > 0)::int + (s.ready > 0)::int > 1`},
-	{"stream-stuck", `select s.name, 'waits, and nothing holds up its first message' from (select s.*, q.strict from @.stream s join @.queue q on q.n = s.queue) s ` + firstOf + `
-		where first.pos is not null and not ` + isDead + ` and s.until = 0 and not exists (select from @.pending p where p.stream = s.n and p.state = 1)
-			and (first.lane and s.ready <> first.pos or exists (select from @.pending p where p.pos = first.pos and p.state = 6))`},
+	{"stream-empty", `select s.name, 'is of a queue without order' from @.stream s join @.queue q on q.n = s.queue where coalesce(q.settings->>'order', 'none') not in ('strict', 'relaxed')`},
+	{"stream-two-leases", `select s.name, 'has two messages out at once, or hands out another while one is out' from @.stream s ` + leasedOf + `
+		where leased.pos is not null and (select count(*) from @.pending p where p.stream = s.n and p.state <> 6) + (s.turned and exists (` + laneFirst + `))::int > 1
+		union all select (select s.name from @.stream s where s.n = t.stream), 'has a turn twice, or one that is not that of its first message' from (
+			select stream, pos from @.turned union all select lane, pos from @.member where lane is not null) t group by t.stream
+			having count(*) > 1 or min(t.pos) is distinct from (select f.pos from @.stream s cross join lateral (` + laneFirst + `) f where s.n = t.stream and s.turned)`},
+	{"stream-stuck", `select s.name, 'waits, and nothing holds up its first message' from (select s.*, q.strict from @.stream s join @.queue q on q.n = s.queue) s ` + leasedOf + ` ` + firstOf + `
+		where first.pos is not null and not ` + isDead + ` and leased.pos is null
+			and (first.lane and not (s.turned and exists (select from @.turned t where t.pos = first.pos)) or exists (select from @.pending p where p.pos = first.pos and p.state = 6))`},
 	{"stream-order", `select s.name, 'hands out a message before its turn' from (select s.*, q.strict from @.stream s join @.queue q on q.n = s.queue) s ` + firstOf + `
-		where exists (select from @.pending p where p.stream = s.n and p.state = 0 and not p.may_pass and (p.pos <> first.pos or ` + isDead + `)) or s.ready > 0 and (s.ready is distinct from first.pos or ` + isDead + `)`},
+		where exists (select from @.pending p where p.stream = s.n and p.state = 0 and not p.may_pass and (p.pos <> first.pos or ` + isDead + `)) or first.lane and s.turned and ` + isDead},
 	{"stream-mixed", `select s.name, 'does not know whether there is more to it than its lane' from (select s.*, q.strict from @.stream s join @.queue q on q.n = s.queue) s ` + firstOf + `
 		where s.mixed <> (exists (select from @.pending p where p.stream = s.n) or exists (select from @.letter l where l.stream = s.n) or coalesce(first.lane and first.pos < s.top, false))`},
 	{"letter-message", `select l.id::text, 'is ' || l.status || ' and its message does not agree' from @.letter l left join @.current c on c.pos = l.pos
@@ -49,10 +57,11 @@ var rules = [...]rule{
 		where m.dedupe is not null and not exists (select from @.dedupe d where d.queue = m.queue and d.key = m.dedupe and d.pos = m.pos)`},
 	{"key-orphan", `select d.key, 'is held by a message that has another' from @.dedupe d left join @.message m on m.pos = d.pos where m.dedupe is distinct from d.key or m.queue <> d.queue`},
 	{"audit-chain", `select q.name, 'the chain of the audit has gaps, or another end' from @.chain c join @.queue q on q.n = c.queue
-		where (select count(*) from @.audit a where a.queue = c.queue) <> c.number - c.gone_number
-		or c.number > c.gone_number and not exists (select from @.audit a where a.queue = c.queue and a.number = c.number and a.hash = c.hash)`},
+		where (select count(*) from @.entry e where e.queue = c.queue) <> c.number - c.gone_number
+		or c.number > c.gone_number and not exists (select from @.entry e where e.queue = c.queue and e.last = c.number and e.number = c.number and e.hash = c.hash)
+		or exists (select from @.audit a where a.queue = c.queue and octet_length(a.hashes) <> 32 * cardinality(a.subjects))`},
 	{"queue-count", `select 'queue ' || queue, 'counts ' || sum(n) || ' more than its log has, in state ' || state from (
-		select queue, state, reason, n from @.counter union all select queue, state, case state when 3 then coalesce(nullif(reason, ''), 'unknown') else '' end, -1 from @.log) c
+		select queue, state, reason, n from @.counter union all select queue, state, case state when 3 then coalesce(nullif(reason, ''), 'unknown') else '' end, -1 from @.log union all select queue, 2, '', -members from @.span) c
 		group by queue, state, reason having sum(n) <> 0`},
 	{"operation-letter", `select o.id::text, 'waits for a letter that is gone' from @.item i join @.operation o on o.n = i.operation where i.state = 'pending' and not exists (select from @.letter l where l.pos = i.letter)`},
 }
@@ -61,7 +70,7 @@ var rules = [...]rule{
 func (s *Store) Check(ctx context.Context) (store.Report, error) {
 	var report store.Report
 	err := s.view(ctx, func(t *tx) error {
-		for _, table := range [...]string{"message", "pending", "log", "letter", "failure", "audit", "item"} {
+		for _, table := range [...]string{"message", "pending", "log", "span", "letter", "failure", "entry", "item"} {
 			t.read(func(r row) error {
 				var n int64
 				err := r.Scan(&n)
@@ -115,5 +124,5 @@ func (t *tx) checkChains(report *store.Report) {
 		before = e.Hash
 		return nil
 	}, `select q.name, a.number, a.at, a.actor, a.event, a.subject, a.reason, a.hash, case when a.number = c.gone_number + 1 then c.gone_hash else '' end
-		from @.audit a join @.queue q on q.n = a.queue join @.chain c on c.queue = a.queue order by a.queue, a.number`)
+		from @.entry a join @.queue q on q.n = a.queue join @.chain c on c.queue = a.queue order by a.queue, a.last, a.number`)
 }

@@ -37,6 +37,12 @@ func (s *Store) Claim(ctx context.Context, queue string, want nixie.Want) ([]*ni
 		if err != nil {
 			return nil, err
 		}
+		if got != nil && got.turnedBack {
+			s.looks.turnBack(got.q.n)
+			if len(got.list) == 0 {
+				continue
+			}
+		}
 		if got != nil {
 			return got.sorted(), nil
 		}
@@ -82,26 +88,29 @@ func (t *tx) claim(queue string, want nixie.Want, owner int64) (*claims, error) 
 	if !c.q.settings.Ordered() {
 		return c, c.handOut(want, owner, since, void)
 	}
-	return c, c.handOutInOrder(want, owner)
+	return c, c.handOutInOrder(want, owner, void)
 }
 
 // handOutInOrder hands out messages of a queue with an order: what lanes have ready, and
-// then what has rows of its own. Without any of these the first is all.
-func (c *claims) handOutInOrder(want nixie.Want, owner int64) error {
+// then what has rows of its own. Without any of these the first is all, and does not
+// wait for the disk: if the server forgets it, the turns are there again.
+func (c *claims) handOutInOrder(want nixie.Want, owner int64, swept bool) error {
 	t, h := c.t, c.t.store.handouts
 	lease := cmp.Or(want.Lease, c.q.settings.LeaseOrDefault())
 	c.until = t.now + int64(lease)
+	most := int64(want.Max)
 	var rows bool
+	if c.q.settings.Order == nixie.OrderStrict {
+		moves := c.lockCursor()
+		c.batch = t.store.owner.batches(owner) + 1
+		t.read(c.scanLane, h.lanes, c.q.n, t.now, most, ageOf(&c.q.settings), owner, c.until, want.Fresh, c.batch, moves)
+	}
 	t.read(func(r row) error { return r.Scan(&rows) }, "select "+anyRows, c.q.n)
 	if err := t.send(); err != nil {
 		return err
 	}
-	most := int64(want.Max)
-	if c.q.settings.Order == nixie.OrderStrict {
-		t.read(c.scanLane, h.lanes, c.q.n, t.now, most, ageOf(&c.q.settings), owner, c.until, want.Fresh, rows)
-		if err := t.send(); err != nil {
-			return err
-		}
+	if !rows && !swept {
+		t.run("set local synchronous_commit = off")
 	}
 	if most -= int64(len(c.list)); most == 0 || !rows {
 		return nil
@@ -113,19 +122,31 @@ func (c *claims) handOutInOrder(want nixie.Want, owner int64) error {
 	return t.pass(c)
 }
 
+// lockCursor locks the cursor of the queue, and returns how often it had moved at
+// least. One that a server forgot the moves of is not found, and one that comes to where it
+// was seen right after is not locked: so what a claim does hangs on that it moves the
+// cursor.
+func (c *claims) lockCursor() (moves int64) {
+	t, looks := c.t, &c.t.store.looks
+	moves = looks.reached(c.q.n)
+	c.turnedBack = moves > 0
+	t.read(func(r row) error {
+		var n int64
+		err := r.Scan(&n)
+		c.turnedBack = false
+		looks.reach(c.q.n, n)
+		return err
+	}, "select moves from @.cursor where queue = $1 and moves >= $2 order by moves desc limit 1 for update", c.q.n, moves)
+	return moves
+}
+
 // handOut hands out messages of a queue without order, if everything is as it was
 // when the queue was read. Once leases were swept, one that is over is locked by
 // somebody who ends it, and others need not wait for that.
 func (c *claims) handOut(want nixie.Want, owner, since int64, swept bool) error {
 	t, s := c.t, c.t.store
 	lease := cmp.Or(want.Lease, c.q.settings.LeaseOrDefault())
-	moves := s.looks.reached(c.q.n)
-	t.read(func(r row) error {
-		var n int64
-		err := r.Scan(&n)
-		s.looks.reach(c.q.n, n)
-		return err
-	}, "select moves from @.cursor where queue = $1 and moves >= $2 order by moves desc limit 1 for update", c.q.n, moves)
+	moves := c.lockCursor()
 	if s.opts.Clock != nil { // it is asked here, and not before the lock was waited for
 		if err := t.send(); err != nil {
 			return err
@@ -133,6 +154,7 @@ func (c *claims) handOut(want nixie.Want, owner, since int64, swept bool) error 
 	}
 	batches := s.owner.batches(owner)
 	t.read(c.scan, s.handouts.loose, c.q.n, s.clockArg(), want.Max, ageOf(&c.q.settings), owner, int64(lease), want.Fresh, c.q.text, batches, nixie.MaxBatchBytes, swept, since, moves)
+	t.read(c.scanPiece, pieces, batches, batches+maxPieces)
 	t.read(c.scanMember, members, batches, batches+maxPieces)
 	return nil
 }
@@ -143,8 +165,12 @@ type claims struct {
 	q    *queueRow
 	list []*claimed
 
-	until  int64  // of leases in order
-	mtype  string // of the message before
+	turnedBack bool // the cursor is not where it was seen, and was not locked
+
+	until  int64   // of leases in order
+	batch  int64   // for those from lanes
+	pieces []piece // that were leased by range, of which the members of the first are being read
+	mtype  string  // of the message before
 	slab   []member
 	bodies []byte
 }
@@ -199,7 +225,7 @@ func (c *claims) typed(name []byte) string {
 func (c *claims) add(got *claimed, headers, origin, steps string) {
 	d := got.d
 	d.Queue, d.State, d.Lease.Owner = c.q.name, nixie.Leased, c.t.store.owner.name
-	if nixie.HashBody(d.Body) != d.Hash {
+	if !d.Intact() {
 		d.Damage = append(d.Damage, bodyDamage)
 	}
 	if headers != "" || origin != "" || steps != "" {
@@ -259,6 +285,7 @@ func (c *claims) scanLane(r row) error {
 			return err
 		}
 	}
+	d.Lease.Receipt.Batch = c.batch
 	c.first(got, c.t.now, c.until)
 	c.add(&got.claimed, headers, origin, "")
 	return nil
@@ -283,20 +310,44 @@ func (c *claims) copyGiven(m *nixie.Message, v [][]byte) {
 	m.Key, m.Stream = string(v[6]), string(v[7])
 }
 
+// piece is a batch that was leased by range, and which of its members was read last.
+type piece struct {
+	n, claimed, until, members int64
+	tx                         uint64
+	pos, read                  int64
+}
+
+// scanPiece reads a row of pieces.
+func (c *claims) scanPiece(r row) error {
+	var p piece
+	err := r.Scan(&p.n, &p.claimed, &p.until, &p.members)
+	c.pieces = append(c.pieces, p)
+	return err
+}
+
 // scanMember reads a row of members.
 func (c *claims) scanMember(r row) error {
 	got, d, m := c.next()
-	var claimed, until int64
+	var tx uint64
 	var headers, origin string
 	if v := binaryRow(r); v != nil {
-		d.Lease.Receipt.Batch, claimed, until, got.pos = number(v[0]), number(v[1]), number(v[2]), number(v[3])
-		c.copyGiven(m, v[4:])
-		headers, origin = string(v[12]), string(v[13])
-	} else if err := r.Scan(&d.Lease.Receipt.Batch, &claimed, &until, &got.pos, (*[16]byte)(&m.ID), &m.Type, &m.Body, (*hashColumn)(&m.Hash), (*momentColumn)(&m.EnqueuedAt), (*momentColumn)(&m.ExpiresAt),
+		tx, got.pos = uint64(number(v[0])), number(v[1])
+		c.copyGiven(m, v[2:])
+		headers, origin = string(v[10]), string(v[11])
+	} else if err := r.Scan(&tx, &got.pos, (*[16]byte)(&m.ID), &m.Type, &m.Body, (*hashColumn)(&m.Hash), (*momentColumn)(&m.EnqueuedAt), (*momentColumn)(&m.ExpiresAt),
 		(*textColumn)(&m.Key), (*textColumn)(&m.Stream), (*textColumn)(&headers), (*textColumn)(&origin)); err != nil {
 		return err
 	}
-	c.first(got, claimed, until)
+	if len(c.pieces) > 0 && c.pieces[0].read == c.pieces[0].members {
+		c.pieces = c.pieces[1:]
+	}
+	if len(c.pieces) == 0 || c.pieces[0].read > 0 && cmp.Or(cmp.Compare(tx, c.pieces[0].tx), cmp.Compare(got.pos, c.pieces[0].pos)) <= 0 {
+		return nixie.Errorf(nixie.CodeInternal, "the server answered with message %s out of its order in a batch", m.ID)
+	}
+	p := &c.pieces[0]
+	p.tx, p.pos, p.read = tx, got.pos, p.read+1
+	c.first(got, p.claimed, p.until)
+	d.Lease.Receipt.Batch, d.Lease.Receipt.Member = p.n, p.read
 	c.add(&got.claimed, headers, origin, "")
 	return nil
 }

@@ -1,11 +1,13 @@
 package postgres
 
 import (
+	"database/sql/driver"
 	"encoding/binary"
 	"encoding/hex"
 	"encoding/json"
 	"fmt"
 	"slices"
+	"strings"
 	"time"
 
 	"github.com/jackc/pgx/v5"
@@ -123,6 +125,44 @@ func idOrNull(id nixie.ID) *[16]byte {
 	}
 	raw := [16]byte(id)
 	return &raw
+}
+
+// IDs as arguments: a driver that was told not to ask the server for types wants texts.
+type (
+	uuid          [16]byte
+	uuidList      [][16]byte
+	uuidsAndNulls []*[16]byte
+)
+
+// Value implements driver.Valuer.
+func (id uuid) Value() (driver.Value, error) { return hex.EncodeToString(id[:]), nil }
+
+// Value implements driver.Valuer.
+func (list uuidList) Value() (driver.Value, error) {
+	return "{" + strings.Join(eachOf(list, func(id [16]byte) string { return hex.EncodeToString(id[:]) }), ",") + "}", nil
+}
+
+// Value implements driver.Valuer.
+func (list uuidsAndNulls) Value() (driver.Value, error) {
+	return "{" + strings.Join(eachOf(list, func(id *[16]byte) string {
+		if id == nil {
+			return "null"
+		}
+		return hex.EncodeToString(id[:])
+	}), ",") + "}", nil
+}
+
+// argument is a value as every driver takes it.
+func argument(value any) any {
+	switch v := value.(type) {
+	case [16]byte:
+		return uuid(v)
+	case [][16]byte:
+		return uuidList(v)
+	case []*[16]byte:
+		return uuidsAndNulls(v)
+	}
+	return value
 }
 
 // fromJSON reads a text of JSON; an empty one says nothing.

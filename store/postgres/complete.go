@@ -16,7 +16,7 @@ import (
 // message was true when it was claimed and does not change while it is leased.
 func isPlain(st *nixie.Settlement) bool {
 	d := st.Delivery
-	return st.Verb == nixie.Complete && d != nil && d.Lease.Receipt.Place != 0 && (d.Lease.Number == 1 || d.Lease.Receipt.Batch == 0 && d.Lease.Receipt.Stream == 0) && st.Failure == nil && st.Second == nil && st.Delay == 0 &&
+	return st.Verb == nixie.Complete && d != nil && d.Lease.Receipt.Place != 0 && (d.Lease.Number == 1 || d.Lease.Receipt.Batch == 0) && st.Failure == nil && st.Second == nil && st.Delay == 0 &&
 		d.Generation == 1 && d.DedupeKey == "" && (d.Stream == "" || d.Lease.Receipt.Stream != 0) && len(d.Steps) == 0
 }
 
@@ -25,39 +25,54 @@ type completing struct {
 	s           *Store
 	settlements []nixie.Settlement
 	done        []bool
-	at          map[int64]int     // where in the call each place is
+	at          map[int64]int     // where in the call places are that are not of batches
 	rows        map[int64][]int64 // places that have rows of their own, by the number of the lease
-	batches     map[int64][]int64 // places by batch
-	streams     []int64           // that handed out of their lanes
-	lanes       []int64           // what they handed out
+	batches     []*settled
+	lanes       map[int64]*turn // those of lanes, with their streams, by batch
 	woken       map[string]bool
 }
 
 // completePlain settles the plain ones and reports which it settled; nil are none.
 func (s *Store) completePlain(ctx context.Context, settlements []nixie.Settlement) ([]bool, error) {
-	c := &completing{s: s, settlements: settlements, at: make(map[int64]int, len(settlements)), rows: map[int64][]int64{}, batches: map[int64][]int64{}, woken: map[string]bool{}}
-	plain := 0
+	c := &completing{s: s, settlements: settlements, at: map[int64]int{}, rows: map[int64][]int64{}, lanes: map[int64]*turn{}, woken: map[string]bool{}}
+	plain, members := 0, 0
 	for i := range settlements {
-		if st := &settlements[i]; isPlain(st) {
+		st := &settlements[i]
+		if !isPlain(st) {
+			continue
+		}
+		plain++
+		if in := st.Delivery.Lease.Receipt; in.Batch != 0 && in.Stream == 0 {
+			members++
+			c.sortMember(&in, i)
+		} else {
 			c.sort(&st.Delivery.Lease, i)
-			plain++
 		}
 	}
-	if plain == 0 || len(c.at) < plain || mentionedTwice(settlements, c.at) {
+	if plain == 0 || len(c.at)+members < plain || mentionedTwice(settlements, plain) {
 		return nil, nil
+	}
+	for _, b := range c.batches {
+		if !b.arrange() {
+			return nil, nil
+		}
 	}
 	c.done = make([]bool, len(settlements))
 	// What is locked is what statements after see as it is then; all that are locked are
 	// locked in the order of all.
 	var list []stmt
-	list = append(list, c.ofBatches()...)
+	numbers := eachOf(c.batches, func(b *settled) int64 { return b.n })
+	if numbers = slices.AppendSeq(numbers, maps.Keys(c.lanes)); len(numbers) > 0 {
+		list = append(list, stmt{query: s.named("select from @.batch where n = any($1) order by n for update"), args: []any{numbers}})
+	}
+	list = append(list, c.ofRanges()...)
 	list = append(list, c.ofLanes()...)
 	list = append(list, c.ofRows()...)
 	if err := s.single(ctx, list); err != nil {
 		return nil, err // what was noted before one of the statements failed was undone with it
 	}
 	for queue := range c.woken {
-		s.wakes.ring(queue)
+		s.wakes.Ring(queue)
 	}
 	s.notify(c.woken)
 	return c.done, nil
@@ -67,14 +82,28 @@ func (s *Store) completePlain(ctx context.Context, settlements []nixie.Settlemen
 func (c *completing) sort(lease *nixie.Lease, at int) {
 	in := lease.Receipt
 	c.at[in.Place] = at
-	switch {
-	case in.Stream != 0:
-		c.streams, c.lanes = append(c.streams, in.Stream), append(c.lanes, in.Place)
-	case in.Batch != 0:
-		c.batches[in.Batch] = append(c.batches[in.Batch], in.Place)
-	default:
+	if in.Stream != 0 {
+		if c.lanes[in.Batch] == nil {
+			c.lanes[in.Batch] = &turn{}
+		}
+		c.lanes[in.Batch].add(in.Stream, in.Place)
+	} else {
 		c.rows[lease.Number] = append(c.rows[lease.Number], in.Place)
 	}
+}
+
+// sortMember is sort for a member of a batch. Neighbours in a call are mostly of the
+// same.
+func (c *completing) sortMember(in *nixie.Receipted, at int) {
+	i := len(c.batches) - 1
+	for i >= 0 && c.batches[i].n != in.Batch {
+		i--
+	}
+	if i < 0 {
+		c.batches = append(c.batches, &settled{n: in.Batch})
+		i = len(c.batches) - 1
+	}
+	c.batches[i].members = append(c.batches[i].members, part{in.Member, in.Place, at})
 }
 
 // note notes that messages were settled.
@@ -99,64 +128,26 @@ func (c *completing) ofRows() (list []stmt) {
 	return list
 }
 
-// ofBatches are the statements about leases by range.
-func (c *completing) ofBatches() (list []stmt) {
-	numbers := slices.Sorted(maps.Keys(c.batches))
-	if len(numbers) > 0 {
-		list = append(list, stmt{query: c.s.named("select from @.batch where n = any($1) order by n for update"), args: []any{numbers}})
-	}
-	for _, n := range numbers {
-		list = append(list, stmt{query: c.s.named(rangeCompletion), args: []any{n, c.batches[n], c.s.clockArg()}, each: func(r row) error {
-			var some []int64
-			if err := r.Scan(&some); err != nil {
-				return err
-			}
-			if some == nil {
-				some = c.batches[n]
-			}
-			c.note(some...)
-			return nil
-		}})
-	}
-	return list
-}
-
 // mentionedTwice reports whether a call says something else too of a message that
-// it says to be plain: then their order counts.
-func mentionedTwice(settlements []nixie.Settlement, at map[int64]int) bool {
+// it says to be plain, which so many are: then their order counts.
+func mentionedTwice(settlements []nixie.Settlement, plain int) bool {
+	if plain == len(settlements) {
+		return false
+	}
+	others := make(map[int64]bool, len(settlements)-plain)
 	for i := range settlements {
-		if d := settlements[i].Delivery; d != nil {
-			if j, ok := at[d.Lease.Receipt.Place]; ok && j != i {
-				return true
-			}
+		if st := &settlements[i]; st.Delivery != nil && !isPlain(st) {
+			others[st.Delivery.Lease.Receipt.Place] = true
 		}
 	}
-	return false
+	return slices.ContainsFunc(settlements, func(st nixie.Settlement) bool { return isPlain(&st) && others[st.Delivery.Lease.Receipt.Place] })
 }
 
 const completion = `with gone as (delete from @.pending p where p.pos = any($1) and p.state = 1 and p.number = $3 and p.generation = 1 and p.stream is null and p.steps is null
 		and p.until > coalesce($2::bigint, ` + databaseClock + `) returning p.*),
 	counted as (insert into @.counter (queue, state, reason, n) select queue, 2, '', count(*) from gone group by queue)
-	insert into @.log (pos, queue, state, ended, received, attempts, deliveries, crashes, generation, redrives, number, gap, reason)
-	select pos, queue, 2, coalesce($2::bigint, ` + databaseClock + `), received, attempts, deliveries, crashes, generation, redrives, number, gap, reason from gone returning pos`
-
-// rangeCompletion settles members of a batch, which is locked. One that was settled
-// before is in the log already, which undoes the statement, or apart. As many as there
-// are members are all of them. It answers with those that it settled, null if it
-// settled all that it was given.
-const rangeCompletion = `with
-	clock as materialized (select coalesce($3::bigint, ` + databaseClock + `) as now),
-	b as materialized (select b.*, clock.now from @.batch b, clock where b.n = $1 and b.until > clock.now),
-	done as (insert into @.log (pos, queue, state, ended, received)
-		select m.pos, b.queue, 2, b.now, b.claimed from b cross join lateral (
-			select m.pos, m.tx from @.message m where m.queue = b.queue and not m.apart and (m.tx, m.pos) > (b.after_tx, b.after) order by m.tx, m.pos limit b.members) m
-		where (m.tx, m.pos) <= (b.last_tx, b.last) and (b.members = cardinality($2::bigint[]) or m.pos in (select unnest($2::bigint[]))) and (b.remains = b.members or not exists (select from @.pending p where p.pos = m.pos))
-		returning pos),
-	counted as materialized (select count(*) as n from done),
-	gone as (delete from @.batch x using b, counted c where x.n = $1 and b.remains <= c.n),
-	kept as (update @.batch x set remains = b.remains - c.n from b, counted c where x.n = $1 and b.remains > c.n and c.n > 0),
-	summed as (insert into @.counter (queue, state, reason, n) select b.queue, 2, '', c.n from b, counted c where c.n > 0)
-	select case when counted.n < cardinality($2::bigint[]) then array(select pos from done) end from counted`
+	insert into @.log (pos, queue, state, ended, received, attempts, deliveries, crashes, redrives, number, gap, reason)
+	select pos, queue, 2, coalesce($2::bigint, ` + databaseClock + `), received, nullif(attempts, 1), nullif(deliveries, 1), nullif(crashes, 0), nullif(redrives, 0), nullif(number, 1), nullif(gap, false), reason from gone returning pos`
 
 // clockArg is the time that was set for tests, null for the database's own.
 func (s *Store) clockArg() *int64 {

@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/binary"
 	"io"
+	"strings"
 	"sync/atomic"
 
 	"github.com/jackc/pgx/v5"
@@ -17,6 +18,12 @@ import (
 // copyLeast is from how many messages on COPY pays: it cannot go together with what is
 // before it.
 const copyLeast = 50
+
+// copies reports whether so many messages are written by COPY.
+func (t *tx) copies(n int) bool {
+	_, pipes := t.on.(piped)
+	return pipes && n >= copyLeast
+}
 
 // halfError is one of a COPY that ended before all was sent, so that nothing of its
 // transaction happened.
@@ -50,35 +57,66 @@ func (p piped) copy(ctx context.Context, list []stmt) ([]stmt, error) {
 	return list[last:], err
 }
 
-// messageRow is a row of the table message that is about to be written.
-type messageRow struct {
-	id       nixie.ID
-	pos      int64 // 0: the next of the sequence, in all rows of a call
-	queue    int64
-	enqueued int64 // 0: when it is written
-	apart    bool
-	lane     int64 // 0: none
-	given    *nixie.Message
-}
-
 // copying are rows of the table message as COPY wants them.
 type copying struct {
 	list   []messageRow
+	fields []field
 	at     int // the next one; −1 is the head, len(list) the end
 	buffer []byte
 	rest   []byte      // of buffer
 	ended  atomic.Bool // the end may have been sent; until then nothing can have been committed
 }
 
-// columns are in the order in which row writes them.
-func (c *copying) columns() string {
-	if c.placed() {
-		return "id, queue, type, key, stream, dedupe, priority, body, hash, headers, origin, enqueued, expires, apart, lane, pos"
-	}
-	return "id, queue, type, key, stream, dedupe, priority, body, hash, headers, origin, enqueued, expires"
+// field is a column of the table message. One that says nothing in any row is left out:
+// its default is what it would say.
+type field struct {
+	name string
+	says func(*messageRow) bool // nil: always
+	put  func(*copying, *messageRow)
 }
 
-func (c *copying) placed() bool { return c.list[0].pos > 0 }
+var fields = [...]field{
+	{"id", nil, func(c *copying, m *messageRow) { c.bytes(m.id[:]) }},
+	{"queue", nil, func(c *copying, m *messageRow) { c.number(m.queue, 4) }},
+	{"type", nil, func(c *copying, m *messageRow) { c.some(m.given.Type) }},
+	{"body", nil, func(c *copying, m *messageRow) { c.bytes(m.given.Body) }},
+	{"hash", nil, func(c *copying, m *messageRow) { hash := nixie.HashBody(m.given.Body); c.bytes(hash[:]) }},
+	{"enqueued", nil, func(c *copying, m *messageRow) { c.number(m.enqueued, 8) }},
+	{"pos", func(m *messageRow) bool { return m.pos > 0 }, func(c *copying, m *messageRow) { c.number(m.pos, 8) }},
+	{"numbered", func(m *messageRow) bool { return m.numbered }, func(c *copying, m *messageRow) { c.flag(m.numbered) }},
+	{"apart", func(m *messageRow) bool { return m.apart }, func(c *copying, m *messageRow) { c.flag(m.apart) }},
+	{"lane", func(m *messageRow) bool { return m.lane != 0 }, func(c *copying, m *messageRow) { c.reference(m.lane) }},
+	{"key", func(m *messageRow) bool { return m.given.Key != "" }, func(c *copying, m *messageRow) { c.text(m.given.Key) }},
+	{"stream", func(m *messageRow) bool { return m.given.Stream != "" }, func(c *copying, m *messageRow) { c.text(m.given.Stream) }},
+	{"dedupe", func(m *messageRow) bool { return m.given.DedupeKey != "" }, func(c *copying, m *messageRow) { c.text(m.given.DedupeKey) }},
+	{"priority", func(m *messageRow) bool { return m.given.Priority != 0 }, func(c *copying, m *messageRow) { c.number(int64(m.given.Priority), 2) }},
+	{"headers", func(m *messageRow) bool { return len(m.given.Headers) > 0 }, func(c *copying, m *messageRow) { c.text(headersOf(m.given)) }},
+	{"origin", func(m *messageRow) bool { return m.given.Origin != nil }, func(c *copying, m *messageRow) { c.text(originOf(m.given)) }},
+	{"expires", func(m *messageRow) bool { return !m.given.ExpiresAt.IsZero() }, func(c *copying, m *messageRow) { c.number(nanos(m.given.ExpiresAt), 8) }},
+}
+
+func newCopying(list []messageRow) *copying {
+	c := &copying{list: list, at: -1}
+	for _, f := range fields {
+		if f.says == nil || f.saidIn(list) {
+			c.fields = append(c.fields, f)
+		}
+	}
+	return c
+}
+
+func (f *field) saidIn(list []messageRow) bool {
+	for i := range list { // by the index: a row that is given away would be allocated
+		if f.says(&list[i]) {
+			return true
+		}
+	}
+	return false
+}
+
+func (c *copying) columns() string {
+	return strings.Join(eachOf(c.fields, func(f field) string { return f.name }), ", ")
+}
 
 // Read implements io.Reader. It fills p, as each Read is a message to the server.
 func (c *copying) Read(p []byte) (n int, err error) {
@@ -115,34 +153,9 @@ func (c *copying) next() bool {
 }
 
 func (c *copying) row(m *messageRow) {
-	columns := uint16(13)
-	if c.placed() {
-		columns = 16
-	}
-	c.buffer = binary.BigEndian.AppendUint16(c.buffer, columns)
-	given, hash := m.given, nixie.HashBody(m.given.Body)
-	c.bytes(m.id[:])
-	c.number(m.queue, 4)
-	c.length(len(given.Type))
-	c.buffer = append(c.buffer, given.Type...)
-	c.text(given.Key)
-	c.text(given.Stream)
-	c.text(given.DedupeKey)
-	c.number(int64(given.Priority), 2)
-	c.bytes(given.Body)
-	c.bytes(hash[:])
-	c.text(headersOf(given))
-	c.text(originOf(given))
-	c.number(m.enqueued, 8)
-	c.number(nanos(given.ExpiresAt), 8)
-	if c.placed() {
-		c.flag(m.apart)
-		if m.lane == 0 {
-			c.length(-1)
-		} else {
-			c.number(m.lane, 8)
-		}
-		c.number(m.pos, 8)
+	c.buffer = binary.BigEndian.AppendUint16(c.buffer, uint16(len(c.fields)))
+	for i := range c.fields {
+		c.fields[i].put(c, m)
 	}
 }
 
@@ -168,8 +181,22 @@ func (c *copying) text(value string) {
 		c.length(-1)
 		return
 	}
+	c.some(value)
+}
+
+// some writes a text, also an empty one.
+func (c *copying) some(value string) {
 	c.length(len(value))
 	c.buffer = append(c.buffer, value...)
+}
+
+// reference writes a number, null for 0.
+func (c *copying) reference(value int64) {
+	if value == 0 {
+		c.length(-1)
+		return
+	}
+	c.number(value, 8)
 }
 
 // number writes an integer of some bytes.

@@ -1,12 +1,12 @@
 package postgres
 
 import (
-	"cmp"
 	"context"
 	"errors"
 	"slices"
 
 	"github.com/nixie-go/nixie"
+	"github.com/nixie-go/nixie/store"
 )
 
 // Enqueue implements nixie.Enqueuer.
@@ -35,7 +35,7 @@ func (s *Store) Enqueue(ctx context.Context, messages ...nixie.Message) ([]nixie
 }
 
 func checkMessages(messages []nixie.Message) error {
-	if err := checkCall(len(messages)); err != nil {
+	if err := store.CheckCall(len(messages)); err != nil {
 		return err
 	}
 	size := 0
@@ -63,6 +63,9 @@ func inBatch(i, n int, err error) error {
 // enqueue takes messages in, all or none.
 func (t *tx) enqueue(messages []nixie.Message) ([]nixie.Receipt, error) {
 	plain := arePlain(messages)
+	if plain && t.copies(len(messages)) {
+		t.draw(len(messages))
+	}
 	existing := map[nixie.ID]bool{}
 	if !plain {
 		messages = slices.Clone(messages) // one of them may be replaced by a later one
@@ -102,6 +105,9 @@ func (t *tx) enqueue(messages []nixie.Message) ([]nixie.Receipt, error) {
 	for _, m := range e.fresh { // those of a call stand in its order
 		m.pos = t.nextPlace()
 		m.place = m.pos
+		if m.id.IsZero() {
+			m.id, m.numbered = t.newID(m.pos)
+		}
 	}
 	if err := e.claimKeys(messages); err != nil {
 		return nil, err
@@ -135,10 +141,10 @@ func (t *tx) readExisting(messages []nixie.Message, existing map[nixie.ID]bool) 
 		err := r.Scan((*idColumn)(&id))
 		existing[id] = true
 		return err
-	}, "select id from @.message where id = any($1)", uuids(given))
+	}, "select id from @.message where pos"+ofIDs, uuids(given))
 }
 
-// newMessage is a message as it is taken in.
+// newMessage is a message as it is taken in, but for its place and the ID that it gets.
 func (t *tx) newMessage(q *queueRow, given *nixie.Message) *message {
 	m := &message{
 		queue: q.n, q: q, id: given.ID, mtype: given.Type, key: given.Key, stream: given.Stream, dedupe: given.DedupeKey,
@@ -146,9 +152,6 @@ func (t *tx) newMessage(q *queueRow, given *nixie.Message) *message {
 	}
 	if q.settings.Ordered() || !mayBePlain(given) {
 		m.in = nowhere
-	}
-	if m.id.IsZero() {
-		m.id = t.store.ids.New(moment(t.now))
 	}
 	if given.Delay > 0 {
 		m.due += int64(given.Delay)
@@ -178,126 +181,6 @@ type enqueuing struct {
 	firsts   map[streamKey]*message // the first that goes by the lane of its stream
 }
 
-// claimKeys takes the dedupe keys of the messages, or answers with who holds them.
-// The second of two that want the same key at once waits here for the first.
-func (e *enqueuing) claimKeys(messages []nixie.Message) error {
-	first := map[dedupeKey]int{}
-	var wanted []int
-	for i := range messages {
-		if own := (dedupeKey{e.fresh[i].queue, messages[i].DedupeKey}); own.key != "" {
-			if _, again := first[own]; !again {
-				first[own] = i
-				wanted = append(wanted, i)
-			}
-		}
-	}
-	held := map[int]*holder{}
-	for len(wanted) > 0 {
-		got, err := e.insertKeys(wanted)
-		if err != nil {
-			return err
-		}
-		wanted = slices.DeleteFunc(wanted, func(i int) bool {
-			own := dedupeKey{e.fresh[i].queue, e.fresh[i].dedupe}
-			if has := e.keys[own]; has != nil && !got[e.fresh[i].pos] {
-				held[i] = has
-			}
-			return got[e.fresh[i].pos] || e.keys[own] != nil
-		})
-	}
-	return e.answerHeld(messages, first, held)
-}
-
-// openHolders opens the streams of the call together with those of the messages
-// that may be replaced, and locks these.
-func (e *enqueuing) openHolders(messages []nixie.Message, streams map[streamKey]bool) {
-	queues, names := streamArgs(streams)
-	owners, keys := eachOf(e.fresh, func(m *message) int64 { return m.queue }), eachOf(messages, func(m nixie.Message) string { return m.DedupeKey })
-	const holders = "(select pos from @.dedupe where (queue, key) in (select * from unnest($1::int[], $2::text[])))"
-	e.openStreamsOf("select s.queue, s.name from @.stream s where s.n in (select stream from @.pending where pos in "+holders+" and stream is not null) union select * from unnest($3::int[], $4::text[])", owners, keys, queues, names)
-	e.lock(&e.locked.pending, "select pos from @.pending where pos in "+holders+" order by pos for update", owners, keys)
-}
-
-// insertKeys takes the keys that nobody holds, and reads who holds the others. One
-// that was held and is free by now is in neither.
-func (e *enqueuing) insertKeys(wanted []int) (got map[int64]bool, err error) {
-	got = map[int64]bool{}
-	var queues, positions []int64
-	var keys []string
-	for _, i := range wanted {
-		queues, keys, positions = append(queues, e.fresh[i].queue), append(keys, e.fresh[i].dedupe), append(positions, e.fresh[i].pos)
-	}
-	e.read(func(r row) error {
-		var pos int64
-		err := r.Scan(&pos)
-		got[pos] = true
-		return err
-	}, `insert into @.dedupe (queue, key, pos) select queue, key, pos from unnest($1::int[], $2::text[], $3::bigint[]) u (queue, key, pos) order by 1, 2
-		on conflict do nothing returning pos`, queues, keys, positions)
-	e.readKeys("select * from unnest($1::int[], $2::text[])", queues, keys)
-	return got, e.send()
-}
-
-// answerHeld answers those whose key is held: by a message that is there, or by an
-// earlier one of the call.
-func (e *enqueuing) answerHeld(messages []nixie.Message, first map[dedupeKey]int, held map[int]*holder) error {
-	for i := range messages {
-		m, own := &messages[i], dedupeKey{e.fresh[i].queue, messages[i].DedupeKey}
-		if own.key == "" {
-			continue
-		}
-		switch has := held[first[own]]; {
-		case has != nil:
-			if !settles(m.OnConflict, has) {
-				return &nixie.DuplicateError{Key: own.key, Existing: has.id}
-			}
-			e.receipts[i] = nixie.Receipt{ID: has.id, Duplicate: true, Different: has.hash != e.fresh[i].hash}
-			if m.OnConflict == nixie.ReplaceExisting {
-				if !e.locked.pending[has.pos] {
-					return errRaced
-				}
-				e.replace(has, m, e.fresh[i].hash)
-			}
-			e.fresh[i] = nil
-		case first[own] != i:
-			before := e.fresh[first[own]]
-			if m.OnConflict == nixie.FailOnConflict {
-				return &nixie.DuplicateError{Key: own.key, Existing: before.id}
-			}
-			e.receipts[i] = nixie.Receipt{ID: before.id, Duplicate: true, Different: before.hash != e.fresh[i].hash}
-			if m.OnConflict == nixie.ReplaceExisting {
-				replaceGiven(&messages[first[own]], m)
-				before.hash = e.fresh[i].hash
-			}
-			e.fresh[i] = nil
-		}
-	}
-	return nil
-}
-
-// replaceGiven gives a message of the call what a later one with its key says.
-func replaceGiven(before, m *nixie.Message) {
-	before.Body, before.Headers, before.Type, before.Key = m.Body, m.Headers, m.Type, cmp.Or(m.Key, before.Key)
-}
-
-// settles reports whether a taken key is an answer and not an error.
-func settles(c nixie.Conflict, has *holder) bool {
-	switch c {
-	case nixie.ReturnExisting:
-		return true
-	case nixie.ReplaceExisting:
-		return (has.state == stQueued || has.state == stBehind) && has.deliveries == 0
-	}
-	return false
-}
-
-// replace gives the holder of a key what a newer message says.
-func (e *enqueuing) replace(has *holder, m *nixie.Message, hash nixie.Hash) {
-	has.hash = hash
-	e.run("update @.message set body = $2, hash = $3, headers = nullif($4, ''), type = $5, key = coalesce(nullif($6, ''), key) where pos = $1",
-		has.pos, notNull(m.Body), hash[:], toJSON(len(m.Headers) == 0, m.Headers), m.Type, m.Key)
-}
-
 // accept writes the messages that are new.
 func (e *enqueuing) accept(messages []nixie.Message) error {
 	var list []*message
@@ -319,7 +202,7 @@ func (e *enqueuing) accept(messages []nixie.Message) error {
 			e.wake(m.q.name)
 		}
 		list = append(list, m)
-		rows = append(rows, messageRow{id: m.id, pos: m.pos, queue: m.queue, enqueued: e.now, apart: m.isApart(), lane: m.lane, given: &messages[i]})
+		rows = append(rows, messageRow{id: m.id, pos: m.pos, queue: m.queue, enqueued: e.now, apart: m.isApart(), numbered: m.numbered, lane: m.lane, given: &messages[i]})
 	}
 	e.insertMessages(rows)
 	e.openLanes()
@@ -330,53 +213,3 @@ func (e *enqueuing) accept(messages []nixie.Message) error {
 	}
 	return nil
 }
-
-// insertMessages writes the rows that messages have for good.
-func (t *tx) insertMessages(rows []messageRow) {
-	_, pipes := t.on.(piped)
-	switch {
-	case len(rows) == 0:
-	case pipes && len(rows) >= copyLeast:
-		all := &copying{list: rows, at: -1}
-		t.list = append(t.list, stmt{query: t.store.named("copy @.message (" + all.columns() + ") from stdin (format binary)"), rows: all})
-	case rows[0].pos == 0:
-		t.run(plainInsertion, plainArgs(rows)...)
-	default:
-		t.run(insertion, append(plainArgs(rows), eachOf(rows, func(m messageRow) int64 { return m.pos }), eachOf(rows, func(m messageRow) bool { return m.apart }), eachOf(rows, func(m messageRow) int64 { return m.lane }),
-			eachOf(rows, func(m messageRow) string { return m.given.DedupeKey }), eachOf(rows, func(m messageRow) int64 { return int64(m.given.Priority) }))...)
-	}
-}
-
-// The statements that write rows of the table message: those of plain ones, which get the
-// next places, and those that have their places.
-const (
-	plainInsertion = `insert into @.message (priority, ` + plainColumns + `) select 0, ` + plainValues + ` from unnest(` + plainArrays + `) as u (` + plainColumns + `)`
-	insertion      = `insert into @.message (` + plainColumns + `, pos, apart, lane, dedupe, priority) select ` + plainValues + `, pos, apart, nullif(lane, 0), nullif(dedupe, ''), priority
-		from unnest(` + plainArrays + `, $12::bigint[], $13::boolean[], $14::bigint[], $15::text[], $16::smallint[]) as u (` + plainColumns + `, pos, apart, lane, dedupe, priority)`
-
-	plainColumns = `id, queue, type, key, stream, body, hash, headers, origin, enqueued, expires`
-	plainValues  = `id, queue, type, nullif(key, ''), nullif(stream, ''), body, hash, nullif(headers, ''), nullif(origin, ''), case enqueued when 0 then (select ` + databaseClock + `) else enqueued end, expires`
-	plainArrays  = `$1::uuid[], $2::int[], $3::text[], $4::text[], $5::text[], $6::bytea[], $7::bytea[], $8::text[], $9::text[], $10::bigint[], $11::bigint[]`
-)
-
-func plainArgs(rows []messageRow) []any {
-	text := func(of func(*nixie.Message) string) []string {
-		return eachOf(rows, func(m messageRow) string { return of(m.given) })
-	}
-	return []any{
-		eachOf(rows, func(m messageRow) [16]byte { return m.id }), eachOf(rows, func(m messageRow) int64 { return m.queue }),
-		text(func(m *nixie.Message) string { return m.Type }), text(func(m *nixie.Message) string { return m.Key }), text(func(m *nixie.Message) string { return m.Stream }),
-		eachOf(rows, func(m messageRow) []byte { return notNull(m.given.Body) }), eachOf(rows, func(m messageRow) []byte { hash := nixie.HashBody(m.given.Body); return hash[:] }),
-		text(headersOf), text(originOf),
-		eachOf(rows, func(m messageRow) int64 { return m.enqueued }), eachOf(rows, func(m messageRow) int64 { return nanos(m.given.ExpiresAt) }),
-	}
-}
-
-func headersOf(m *nixie.Message) string {
-	if len(m.Headers) == 0 { // without making an any of them
-		return ""
-	}
-	return toJSON(false, m.Headers)
-}
-
-func originOf(m *nixie.Message) string { return toJSON(m.Origin == nil, m.Origin) }

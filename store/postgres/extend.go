@@ -5,6 +5,7 @@ import (
 	"time"
 
 	"github.com/nixie-go/nixie"
+	"github.com/nixie-go/nixie/store"
 )
 
 // Extend implements store.Queue.
@@ -13,7 +14,7 @@ func (s *Store) Extend(ctx context.Context, deliveries []*nixie.Delivery, lease 
 	if len(deliveries) == 0 {
 		return errs
 	}
-	if err := checkCall(len(deliveries)); err != nil {
+	if err := store.CheckCall(len(deliveries)); err != nil {
 		return all(errs, err)
 	}
 	if err := checkLease(lease); err != nil {
@@ -25,7 +26,6 @@ func (s *Store) Extend(ctx context.Context, deliveries []*nixie.Delivery, lease 
 		}
 		until := t.now + int64(lease)
 		members := map[int64][]*message{}
-		var streams []int64 // whose lanes they are from
 		seen := map[*message]bool{}
 		for i, d := range deliveries {
 			var m *message
@@ -34,19 +34,12 @@ func (s *Store) Extend(ctx context.Context, deliveries []*nixie.Delivery, lease 
 			}
 			seen[m] = true
 			m.learn(d.Steps)
-			if m.in == inRange {
+			if m.in == inRange || m.in == offLane {
 				members[m.batch] = append(members[m.batch], m)
 				continue
 			}
 			m.until = until
-			if m.in == offLane && len(m.steps) == 0 {
-				streams = append(streams, m.inStream)
-				continue
-			}
 			t.touch(m)
-		}
-		if len(streams) > 0 {
-			t.run("update @.stream set until = $2 where n = any($1)", streams, until)
 		}
 		t.extendBatches(members, until)
 		return nil

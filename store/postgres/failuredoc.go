@@ -13,9 +13,9 @@ import (
 // of nixie.Failure, what says nothing is left out, and it is written by hand: there is
 // one for each attempt that fails.
 
-// encodeFailure makes the JSON of a failure in an attempt that knew of the steps.
-func encodeFailure(f *nixie.Failure, steps []string) string {
-	d := failureDoc{append(make([]byte, 0, 256), '{')}
+// appendFailure makes the JSON of a failure in an attempt that knew of the steps.
+func appendFailure(to []byte, f *nixie.Failure, steps []string) []byte {
+	d := failureDoc{append(to, '{')}
 	d.number("generation", int64(f.Generation))
 	d.number("attempt", int64(f.Attempt))
 	d.moment("started_at", f.StartedAt)
@@ -34,14 +34,14 @@ func encodeFailure(f *nixie.Failure, steps []string) string {
 	d.text("log_location", f.LogLocation)
 	d.texts("steps", steps)
 	d.moment("next_at", f.NextAt)
-	return string(append(d.json, '}'))
+	return append(d.json, '}')
 }
 
 // failureDoc is such a text while it is written.
 type failureDoc struct{ json []byte }
 
 func (d *failureDoc) key(name string) {
-	if len(d.json) > 1 {
+	if d.json[len(d.json)-1] != '{' {
 		d.json = append(d.json, ',')
 	}
 	d.json = append(append(append(d.json, '"'), name...), `":`...)
@@ -94,7 +94,7 @@ func (d *failureDoc) quote(value string) {
 	d.json = append(append(append(d.json, '"'), value...), '"')
 }
 
-// decodeFailure reads what encodeFailure wrote.
+// decodeFailure reads what appendFailure wrote.
 func decodeFailure(text string) (nixie.Failure, error) {
 	var kept struct {
 		nixie.Failure

@@ -37,7 +37,7 @@ func TestFailureDoc(t *testing.T) {
 				t.Fatalf("field %s is of type %T: say how it is kept", v.Type().Field(i).Name, to)
 			}
 		}
-		if back, err := decodeFailure(encodeFailure(&f, f.Steps)); err != nil || !reflect.DeepEqual(back, f) {
+		if back, err := decodeFailure(string(appendFailure(nil, &f, f.Steps))); err != nil || !reflect.DeepEqual(back, f) {
 			t.Errorf("%.20q: got %+v, %v, want %+v", text, back, err, f)
 		}
 	}
@@ -45,7 +45,7 @@ func TestFailureDoc(t *testing.T) {
 
 func TestFailureDocOfNothing(t *testing.T) {
 	for _, f := range []nixie.Failure{{}, {Context: []string{}, Steps: []string{}}} {
-		if back, err := decodeFailure(encodeFailure(&f, f.Steps)); err != nil || !reflect.DeepEqual(back, f) {
+		if back, err := decodeFailure(string(appendFailure(nil, &f, f.Steps))); err != nil || !reflect.DeepEqual(back, f) {
 			t.Errorf("got %+v, %v, want %+v", back, err, f)
 		}
 	}

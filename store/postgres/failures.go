@@ -47,8 +47,9 @@ func (t *tx) keepFailure(m *message, f *nixie.Failure, steps []string, ordinal, 
 	if m.first.failed == 0 {
 		m.first = m.last
 	}
+	t.doc = appendFailure(t.doc[:0], f, steps)
 	t.work.failures = append(t.work.failures, failureRow{
-		failureKind{m.queue, ordinal, at, f.Class, f.Reason, verb}, m.pos, m.last.failed, m.last.text, encodeFailure(f, steps), f.Attachments,
+		failureKind{m.queue, ordinal, at, f.Class, f.Reason, verb}, m.pos, m.last.failed, m.last.text, string(t.doc), f.Attachments,
 	})
 }
 

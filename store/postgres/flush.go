@@ -21,8 +21,7 @@ type flush struct {
 	counts   map[logged]int64
 	apart    []int64         // messages that no range hands out any more
 	settled  map[int64]int64 // how many members of which batch
-	skipped  []int64         // messages that lanes pass by
-	left     []int64         // streams whose leases of lanes are over
+	left     []*message      // that were out of their lanes
 }
 
 // touch notes that a message changed.
@@ -37,6 +36,7 @@ func (t *tx) touch(m *message) {
 // what comes, and what follows from both at last.
 func (t *tx) flush() {
 	w := &t.work
+	t.leaveLanes()
 	t.flushMessages()
 	t.flushRanges()
 	t.flushLanes()
@@ -66,17 +66,15 @@ func (t *tx) flushMessages() {
 			t.count(m, -1)
 		case m.in == inFresh:
 			t.work.apart = append(t.work.apart, m.pos)
-		case m.in == inRange:
+		case m.in == offLane:
+			t.work.left = append(t.work.left, m)
+			t.stir(m.queue, m.stream)
+		}
+		if m.in == inRange || m.in == offLane {
 			if t.work.settled == nil {
 				t.work.settled = map[int64]int64{}
 			}
 			t.work.settled[m.batch]++
-		case m.in == inLane:
-			t.work.skipped = append(t.work.skipped, m.pos)
-			t.stir(m.queue, m.stream)
-		case m.in == offLane:
-			t.work.left = append(t.work.left, m.inStream)
-			t.stir(m.queue, m.stream)
 		}
 		switch {
 		case to == inLog:
@@ -164,9 +162,18 @@ func (s *Store) pendingSheet() sheet[*message, pendingKind] {
 }
 
 func (s *Store) logSheet() sheet[*message, logKind] {
-	common := append(counts(), of("ended", "bigint", func(m *message) int64 { return m.ended }), text("note", func(m *message) string { return plain(m.note) }))
+	common := counts()
+	for i := range common {
+		if usual := usualInLog[common[i].name]; usual != "" {
+			common[i].value = "nullif(u." + common[i].name + ", " + usual + ")"
+		}
+	}
+	common = append(common, of("ended", "bigint", func(m *message) int64 { return m.ended }), text("note", func(m *message) string { return plain(m.note) }))
 	return makeSheet(s, "log", (*message).logKind, common, of("pos", "bigint", func(m *message) int64 { return m.pos }))
 }
+
+// usualInLog is what is null in the table log: the counts of a clean first life.
+var usualInLog = map[string]string{"attempts": "1", "deliveries": "1", "crashes": "0", "generation": "1", "redrives": "0", "number": "1", "gap": "false"}
 
 func (t *tx) flushMoves() {
 	if len(t.work.moved) == 0 {

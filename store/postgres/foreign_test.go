@@ -194,10 +194,11 @@ func TestLeaseThatEndsInATransaction(t *testing.T) {
 // keeps PostgreSQL from removing what has ended: the hundredth claim reads no more than
 // the first.
 func TestDeadRowsAreNotSteppedOver(t *testing.T) {
-	const rounds, most = 200, 100 // rows that indexes may find in each round
+	const rounds, most = 200, 200 // rows that indexes may find in each round
 	clock := storetest.NewClock()
 	list, schema := crowdAt(t, 1, clock.Now)
 	fill(t, list[0], 1)
+	must(t, list[0].Configure(t.Context(), "strict", strict(), "ann", ""))
 	must(t, list[0].Close())
 	conn, err := pgx.Connect(t.Context(), server.URL)
 	must(t, err)
@@ -215,6 +216,13 @@ func TestDeadRowsAreNotSteppedOver(t *testing.T) {
 				if c := settle(t, st, one(t, st), nixie.Complete); c != "" {
 					t.Fatal(c)
 				}
+			}
+			_, err = st.Enqueue(t.Context(), nixie.Message{Queue: "strict", Stream: "s"}, nixie.Message{Queue: "strict", Stream: "s"})
+			must(t, err)
+			for range 2 { // the stream fills and empties
+				ds, err := st.Claim(t.Context(), "strict", nixie.Want{Max: 1})
+				must(t, err)
+				must(t, st.Settle(t.Context(), []nixie.Settlement{{Delivery: ds[0], Verb: nixie.Complete}})[0])
 			}
 			clock.Advance(time.Minute) // the lease would be over
 		}

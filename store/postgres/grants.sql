@@ -7,3 +7,4 @@ grant select, insert, update, delete on all tables in schema SCHEMA to ROLE;
 revoke update, delete on @.audit from ROLE;
 revoke insert, update, delete on @.migration from ROLE;
 grant usage on all sequences in schema SCHEMA to ROLE;
+grant execute on all functions in schema SCHEMA to ROLE;

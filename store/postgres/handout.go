@@ -15,7 +15,7 @@ func (s *Store) makeHandouts() handouts {
 // isVoid is the condition that leases have to be ended first, at the time c.now: those
 // that end after c.since, see looks.
 const isVoid = `(exists (select from @.pending where until > c.since and until <= c.now and until > 0) or exists (select from @.batch where until > c.since and until <= c.now)
-	or exists (select from @.stream where until > c.since and until <= c.now and until > 0) or exists (select from @.owner o where ` + deadOwner + `))`
+	or exists (select from @.owner o where ` + deadOwner + `))`
 
 // carried are the columns of a message m that a delivery carries, and apart those of
 // its row p.
@@ -26,14 +26,14 @@ const (
 
 // firstsAt finds and locks what is due now of each priority, in no stream.
 func firstsAt(now string) string {
-	return `(select c.pos, c.due - pr.priority * $4::bigint as turn, c.place from generate_series(-4, 4) as pr (priority) cross join lateral (
-		select p.pos, p.due, p.place from @.pending p where p.queue = $1 and p.state = 0 and p.crashes = 0 and p.priority = pr.priority::smallint and p.due <= ` + now + ` and p.stream is null
+	return `(select c.pos, c.due - pr.priority * $4::bigint as turn, c.place, c.row from generate_series(-4, 4) as pr (priority) cross join lateral (
+		select p.pos, p.due, p.place, p.ctid as row from @.pending p where p.queue = $1 and p.state = 0 and p.crashes = 0 and p.priority = pr.priority::smallint and p.due <= ` + now + ` and p.stream is null
 		order by p.due, p.place limit $3 for update skip locked) c offset 0)`
 }
 
 // suspectAt finds and locks the first suspect that is in no stream.
 func suspectAt(now, from string) string {
-	return `(select p.pos, p.due - p.priority * $4::bigint as turn, p.place from ` + from + `@.pending p
+	return `(select p.pos, p.due - p.priority * $4::bigint as turn, p.place, p.ctid as row from ` + from + `@.pending p
 		where p.queue = $1 and p.state = 0 and p.crashes > 0 and p.due <= ` + now + ` and p.stream is null and not $7 order by 2, 3 limit 1 for update of p skip locked)`
 }
 
@@ -60,46 +60,69 @@ func claimLoose() string {
 	-- Without rows of their own that are due, and if it is not too much, all that was found goes.
 	whole as materialized (select *, case when not mixed then set_config('synchronous_commit', 'off', true) end as commits
 		from (select taken, size > $10 or exists (select from due) or exists (select from suspect) as mixed from total) x),
-	chosen as materialized (select pos, ord from (select pos, ord, sum(size) over (order by turn, place, ord) as size, row_number() over (order by turn, place, ord) as nth from (
-			select d.pos, d.turn, d.place, 0 as ord, m.size from (select * from suspect union all select * from due) d
-				cross join lateral (select octet_length(m.body) as size from @.message m where m.pos = d.pos limit 1) m
-			union all select pos, turn, place, ord, size from fresh) x order by turn, place, ord limit $3) y
+	-- Rows are remembered by where they lie: these are locked, and messages do not change.
+	chosen as materialized (select row, message, ord from (select row, message, ord, sum(size) over (order by turn, place, ord) as size, row_number() over (order by turn, place, ord) as nth from (
+			select d.row, m.row as message, d.turn, d.place, 0 as ord, m.size from (select * from suspect union all select * from due) d
+				cross join lateral (select m.ctid as row, octet_length(m.body) as size from @.message m where m.pos = d.pos limit 1) m
+			union all select null, null, turn, place, ord, size from fresh) x order by turn, place, ord limit $3) y
 		where (size <= $10 or nth = 1) and (select mixed from whole)),
 	share as materialized (select case when mixed then (select coalesce(max(ord), 0) from chosen) else taken end as n from whole),
-	taken as (` + leases("fit.now", "fit.now + $6") + ` from fit where p.pos = any(array(select pos from chosen where ord = 0)) returning p.*),` +
-		leasing + `
-	select ` + carried + `, ` + apart + ` from taken p cross join lateral (select * from @.message m where m.pos = p.pos limit 1) m`
+	` + leasing + ` ` + leases("fit.now", "fit.now + $6") + ` from fit, chosen c cross join lateral (select * from @.message m where m.ctid = c.message offset 0) m where c.ord = 0 and p.ctid = c.row returning ` + carried + `, ` + apart
 }
 
-// members reads what claimLoose leased by range: the members of batches whose numbers
-// are $1 + 1 to $2.
-const members = `select b.n, b.claimed, b.until, m.pos, m.id, m.type, m.body, m.hash, m.enqueued, m.expires, m.key, m.stream, m.headers, m.origin
-	from @.batch b cross join lateral (select * from @.message m
-		where m.queue = b.queue and not m.apart and (m.tx, m.pos) > (b.after_tx, b.after) order by m.tx, m.pos limit b.members) m
-	where b.n between $1::bigint + 1 and $2 order by b.n`
+// pieces reads what claimLoose leased by range: the batches whose numbers are $1 + 1 to
+// $2; and members reads their messages, of one after the other.
+const (
+	pieces  = `select n, claimed, until, members from @.batch where n between $1::bigint + 1 and $2 order by n`
+	members = `select m.tx, m.pos, m.id, m.type, m.body, m.hash, m.enqueued, m.expires, m.key, m.stream, m.headers, m.origin
+		from @.batch b cross join lateral (select * from @.message m
+			where m.queue = b.queue and not m.apart and (m.tx, m.pos) > (b.after_tx, b.after) order by m.tx, m.pos limit b.members) m
+		where b.n between $1::bigint + 1 and $2 order by b.n`
+)
 
 // anyRows is the condition that queue $1 has rows that are not handed out and not
 // behind others.
 const anyRows = `(exists (select from @.pending where queue = $1 and state = 0 and crashes > 0) or exists (select from @.pending where queue = $1 and state = 0 and crashes = 0 and stream is null)
 	or exists (select from @.pending where queue = $1 and state = 0 and crashes = 0 and stream is not null))`
 
-// claimLanes claims what lanes of queue $1 have ready, but not what comes after the
-// first $3 of all that may go, nor beside a suspect. $8 says whether there are others.
-// Streams are changed where they were found: one that changed since the statement began
-// is passed by, as its message may not be seen.
+// claimLanes takes turns of queue $1, whose cursor is locked and has moved $9 times at least: the first $3 of all that may go, but for those
+// that are others' (see others), and none beside a suspect. They become a batch with the number $8.
+// It reads all turns that were given since the cursor, and those for which there was
+// no room then are kept in ready. What it read and took is removed at once, and the cursor
+// says where to look the next time: behind everything, but for the transactions that have not
+// ended. $2 is now, $4 what a priority is worth, $5 the owner, $6 the end of the lease, $7 whether suspects stay out.
 func claimLanes() string {
-	return `with others as materialized (select due - priority * $4::bigint as turn, place, crashes > 0 as suspect from (
+	return `with at as materialized (select c.moves, c.tx, c.late, c.low, s.s, pg_snapshot_xmax(s.s) as top
+		from (select * from @.cursor where queue = $1 and moves >= $9 order by moves desc limit 1) c, (select pg_current_snapshot() as s offset 0) s),
+	others as materialized (select due - priority * $4::bigint as turn, place, crashes > 0 as suspect from (
 			select x.* from generate_series(-4, 4) as pr (priority) cross join lateral (
 				(select p.due, p.priority, p.place, p.crashes from @.pending p where p.queue = $1 and p.state = 0 and p.crashes = 0 and p.priority = pr.priority::smallint and p.due <= $2 and p.stream is null order by p.due, p.place limit $3)
 				union all (select p.due, p.priority, p.place, p.crashes` + inStreams + ` and p.crashes = 0 and p.stream is not null and p.priority = pr.priority::smallint order by p.due, p.place limit $3)) x
 			union all (select p.due, p.priority, p.place, p.crashes from @.pending p where p.queue = $1 and p.state = 0 and p.crashes > 0 and p.due <= $2 and p.stream is null and not $7 limit 1)
-			union all (select p.due, p.priority, p.place, p.crashes` + inStreams + ` and p.crashes > 0 and not $7 limit 1)) o where $8::boolean),
-	lane as materialized (select s.ctid as row, s.due, s.ready from @.stream s where s.queue = $1 and s.ready > 0 and s.due <= $2 and not exists (select from others where suspect)
-		order by s.due, s.ready limit $3 for update skip locked),
-	picked as materialized (select row from (select row, due as turn, ready as place from lane union all select null, turn, place from others) x order by turn, place limit $3),
-	taken as (update @.stream s set at = s.ready, top = s.ready, ready = 0, due = 0, owner = $5, until = $6, claimed = $2 where s.ctid = any(array(select row from picked)) returning s.n, s.at)
-	select t.n, t.at, m.id, m.type, m.body, m.hash, m.enqueued, m.expires, m.key, m.stream, m.headers, m.origin
-	from taken t cross join lateral (select * from @.message m where m.pos = t.at limit 1) m`
+			union all (select p.due, p.priority, p.place, p.crashes` + inStreams + ` and p.crashes > 0 and not $7 limit 1)) o where ` + anyRows + `),
+	given as materialized (
+		select t.ctid as row, t.streams, t.places from @.turn t where t.queue = $1 and t.tx >= (select tx from at)
+		union all select t.* from at cross join lateral unnest(at.late) l (tx) cross join lateral (select t.ctid, t.streams, t.places from @.turn t where t.queue = $1 and t.tx = l.tx and l.tx < at.tx offset 0) t),
+	lane as materialized (
+		select null::tid as row, u.stream, u.pos, m.enqueued as due, m.message from given g cross join lateral unnest(g.streams, g.places) u (stream, pos)
+			cross join lateral (select m.enqueued, m.ctid as message from @.message m where m.pos = u.pos and m.lane = u.stream limit 1) m
+		union all select r.*, m.message from (select r.ctid, r.stream, r.pos, r.due from @.ready r where r.queue = $1 and r.due >= (select low from at) order by r.due, r.pos limit $3 + 1) r
+			cross join lateral (select m.ctid as message from @.message m where m.pos = r.pos limit 1) m),
+	picked as materialized (select * from (select row, stream, pos, message, due as turn, pos as place from lane where due <= $2 and not exists (select from others where suspect)
+		union all select null, null, null, null, turn, place from others) x order by turn, place limit $3),
+	taken as materialized (select row, stream, pos, message from picked where stream is not null),
+	rest as materialized (select * from lane l where not exists (select from taken p where p.pos = l.pos)),
+	moved as (update @.cursor c set moves = c.moves + 1, tx = at.top, pos = -1, low = coalesce((select min(due) from rest), at.low),
+			late = x.late, done = array_fill(-1::bigint, array[cardinality(x.late)])
+		from at, (select array(select pg_snapshot_xip(s) from at) || pg_current_xact_id() as late) x
+		where c.queue = $1 and c.moves = (select moves from at) and (exists (select from given) or exists (select from taken)) returning c.moves),
+	leased as (insert into @.batch (n, queue, owner, after, last, members, remains, claimed, until, lanes, places)
+		select $8, $1, $5, min(pos), max(pos), count(*), count(*), $2, $6, array_agg(stream), array_agg(pos) from taken where exists (select from moved) having count(*) > 0),
+	kept as (insert into @.ready (queue, due, pos, stream) select $1, due, pos, stream from rest where row is null and exists (select from moved) on conflict do nothing),
+	passed as (delete from @.turn where ctid = any(array(select row from given where exists (select from moved)))),
+	left_ready as (delete from @.ready where ctid = any(array(select row from taken where row is not null and exists (select from moved))))
+	select p.stream, m.pos, m.id, m.type, m.body, m.hash, m.enqueued, m.expires, m.key, m.stream, m.headers, m.origin
+	from taken p cross join lateral (select * from @.message m where m.ctid = p.message limit 1) m where exists (select from moved)`
 }
 
 // claimOrdered claims messages of a queue with streams, those of a stream together
@@ -107,12 +130,12 @@ func claimLanes() string {
 func claimOrdered() string {
 	return `with lone as materialized ` + suspectAt("$2", "") + `,
 	streamed as materialized (select p.pos, p.due - p.priority * $4::bigint as turn, p.place` + inStreams + ` and p.crashes > 0 and not $7 order by 2, 3 limit 1 for update of p, s skip locked),
-	suspect as materialized (select pos from (select * from lone union all select * from streamed) x order by turn, place limit 1),
+	suspect as materialized (select pos from (select pos, turn, place from lone union all select * from streamed) x order by turn, place limit 1),
 	loose as materialized (select f.* from ` + firstsAt("$2") + ` f),
 	next as materialized (select c.pos, c.due - pr.priority * $4::bigint as turn, c.place from generate_series(-4, 4) as pr (priority) cross join lateral (
 		select p.pos, p.due, p.place` + inStreams + ` and p.crashes = 0 and p.stream is not null and p.priority = pr.priority::smallint
 		order by p.due, p.place limit $3 for update of p, s skip locked) c),
-	picked as materialized (select pos from suspect union all select pos from (select pos from (select * from loose union all select * from next) x
+	picked as materialized (select pos from suspect union all select pos from (select pos from (select pos, turn, place from loose union all select * from next) x
 		where not exists (select from suspect) order by turn, place limit $3) y) ` +
 		leases("$2", "$6") + ` from picked join @.message m on m.pos = picked.pos where p.pos = picked.pos returning ` + carried + `, ` + apart
 }

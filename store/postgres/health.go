@@ -31,7 +31,7 @@ func (s *Store) Inspect(ctx context.Context) (store.Health, error) {
 			}, "select current_setting($1)", d.name)
 		}
 		t.number(&latest, `select greatest(coalesce((select max(l.died) from @.queue q cross join lateral (select died from @.letter where queue = q.n order by died desc limit 1) l), 0), coalesce((select max(at) from @.audit), 0), coalesce((select max(enqueued) from @.message), 0))`)
-		t.number(&end, "select coalesce(least((select min(until) from @.pending where until > 0), (select min(until) from @.batch), (select min(until) from @.stream where until > 0)), 0)")
+		t.number(&end, "select coalesce(least((select min(until) from @.pending where until > 0), (select min(until) from @.batch)), 0)")
 		t.read(func(r row) error {
 			var o store.Owner
 			var started time.Time
@@ -40,7 +40,6 @@ func (s *Store) Inspect(ctx context.Context) (store.Health, error) {
 			h.Owners = append(h.Owners, o)
 			return err
 		}, `select o.name, o.started, not `+deadOwner+`, (select count(*) from @.pending p where p.until > 0 and p.owner = o.n) + (select coalesce(sum(remains), 0) from @.batch b where b.owner = o.n)
-				+ (select count(*) from @.stream s where s.until > 0 and s.owner = o.n)
 			from @.owner o order by o.n`)
 		err := t.send()
 		h.Now, h.Latest, h.OldestLease = moment(t.now), moment(latest), moment(end)

@@ -4,12 +4,15 @@ import (
 	"context"
 	"fmt"
 	"math/rand/v2"
+	"slices"
 	"strconv"
 	"strings"
 	"sync"
 	"sync/atomic"
 	"testing"
 	"time"
+
+	"github.com/jackc/pgx/v5"
 
 	"github.com/nixie-go/nixie"
 	"github.com/nixie-go/nixie/store"
@@ -108,6 +111,57 @@ func TestWhatComesBesideALane(t *testing.T) {
 				t.Errorf("the stream is still there: %v", err)
 			}
 		})
+	}
+}
+
+// TestCallsOfPlainAndOthers enqueues messages of one stream in one call, some of which are not plain:
+// they run in their order, whatever was in the stream before.
+func TestCallsOfPlainAndOthers(t *testing.T) {
+	for before := range 3 {
+		for plain := range 4 {
+			list, _ := crowd(t, 1)
+			s := list[0]
+			must(t, s.Configure(t.Context(), "q", strict(), "ann", ""))
+			var want, got []string
+			add := func(n int) (ms []nixie.Message) {
+				for range n {
+					key := fmt.Sprint(len(want))
+					want = append(want, key)
+					ms = append(ms, nixie.Message{Queue: "q", Stream: "s", Key: key})
+				}
+				return ms
+			}
+			for range before { // one that waits, one that has ended
+				_, err := s.Enqueue(t.Context(), add(1)...)
+				must(t, err)
+				if before == 2 && len(want) == 1 {
+					must(t, s.Settle(t.Context(), []nixie.Settlement{{Delivery: one(t, s), Verb: nixie.Complete}})[0])
+					got = append(got, "0")
+				}
+			}
+			ms := add(4)
+			for i := range ms {
+				if i != plain {
+					ms[i].Priority = 1
+				}
+			}
+			_, err := s.Enqueue(t.Context(), ms...)
+			must(t, err)
+			sound(t, s)
+			for range len(want) - len(got) {
+				ds, err := s.Claim(t.Context(), "q", nixie.Want{Max: 9})
+				must(t, err)
+				if len(ds) != 1 {
+					t.Fatalf("%d before, plain is %d: %d came after %v", before, plain, len(ds), got)
+				}
+				got = append(got, ds[0].Key)
+				must(t, s.Settle(t.Context(), []nixie.Settlement{{Delivery: ds[0], Verb: nixie.Complete}})[0])
+				sound(t, s)
+			}
+			if !slices.Equal(got, want) {
+				t.Errorf("%d before, plain is %d: ran %v", before, plain, got)
+			}
+		}
 	}
 }
 
@@ -212,23 +266,68 @@ func TestClaimsOfAllDrivers(t *testing.T) {
 	}
 }
 
-// TestChecksOfLanes spoils the row of a stream by hand: the store says what is wrong.
+// TestIdleStreamsGo counts the rows of streams: those that are idle go after a while,
+// and a stream that comes again begins anew.
+func TestIdleStreamsGo(t *testing.T) {
+	a, b, clock, schema := pair(t)
+	must(t, a.Configure(t.Context(), "q", strict(), "ann", ""))
+	rows := func(want int64) {
+		t.Helper()
+		b.Beat(t.Context())
+		conn, err := pgx.Connect(t.Context(), server.URL)
+		must(t, err)
+		var n int64
+		must(t, conn.QueryRow(t.Context(), "select count(*) from "+schema+".stream").Scan(&n))
+		must(t, conn.Close(t.Context()))
+		if n != want {
+			t.Errorf("%d streams are kept, want %d", n, want)
+		}
+		sound(t, a)
+	}
+	for round := range 2 {
+		for _, stream := range []string{"x", "y", "z"} {
+			_, err := a.Enqueue(t.Context(), nixie.Message{Queue: "q", Stream: stream}, nixie.Message{Queue: "q", Stream: stream})
+			must(t, err)
+		}
+		for range 5 {
+			if c := settle(t, a, one(t, a), nixie.Complete); c != "" {
+				t.Fatal(c)
+			}
+		}
+		rows(3)
+		clock.Advance(2 * time.Minute)
+		rows(1)
+		if c := settle(t, a, one(t, a), nixie.Complete); c != "" {
+			t.Fatal(c)
+		}
+		if list, _, err := a.Streams(t.Context(), "q", store.Page{}); err != nil || len(list) > 0 {
+			t.Errorf("round %d: listed are %v, error %v", round, list, err)
+		}
+		clock.Advance(2 * time.Minute)
+		rows(0)
+	}
+}
+
+// TestChecksOfLanes spoils the row of a stream, or its turn, by hand: the store says what
+// is wrong.
 func TestChecksOfLanes(t *testing.T) {
 	for spoil, want := range map[string]string{
-		"ready = 0":                  "stream-stuck",
-		"ready = ready + 1":          "stream-order",
-		"mixed = true":               "stream-mixed",
-		"owner = 1, until = 1 << 40": "stream-two-leases",
-		"ready = 0, at = ready + 1":  "message-lost",
-		"queue = queue + 1":          "stream-lost",
-		"ready = 0, top = ready + 9, at = ready, until = 1": "stream-mixed",
+		"delete from @.turn":                                                    "stream-stuck",
+		"update @.stream set turned = false":                                    "stream-stuck",
+		"insert into @.turn select * from @.turn":                               "stream-two-leases",
+		"update @.turn set places = array[places[1] + 1]":                       "stream-two-leases",
+		"update @.stream set mixed = true":                                      "stream-mixed",
+		"update @.stream set at = at + 1 << 40":                                 "message-lost",
+		"update @.stream set queue = queue + 1":                                 "stream-lost",
+		"update @.stream set top = 1::bigint << 40":                             "stream-mixed",
+		"insert into @.ready select m.queue, 1, m.pos, m.lane from @.message m": "stream-two-leases",
 	} {
 		list, schema := crowd(t, 1)
 		must(t, list[0].Configure(t.Context(), "q", strict(), "ann", ""))
 		_, err := list[0].Enqueue(t.Context(), nixie.Message{Queue: "q", Stream: "s"}, nixie.Message{Queue: "q", Stream: "s"})
 		must(t, err)
 		sound(t, list[0])
-		execute(t, "update "+schema+".stream set "+spoil)
+		execute(t, strings.ReplaceAll(spoil, "@", schema))
 		report, err := list[0].Check(t.Context())
 		must(t, err)
 		rules := map[string]bool{}
@@ -238,5 +337,29 @@ func TestChecksOfLanes(t *testing.T) {
 		if !rules[want] {
 			t.Errorf("%s: told %v, want %s", spoil, rules, want)
 		}
+	}
+}
+
+// TestCompleteBesideAnEnqueue adds to a stream and completes its first message in one
+// transaction of the caller.
+func TestCompleteBesideAnEnqueue(t *testing.T) {
+	list, _ := crowd(t, 1)
+	s := list[0]
+	must(t, s.Configure(t.Context(), "q", strict(), "ann", ""))
+	_, err := s.Enqueue(t.Context(), nixie.Message{Queue: "q", Stream: "s", Key: "1"})
+	must(t, err)
+	d := one(t, s)
+	conn, err := pgx.Connect(t.Context(), server.URL)
+	must(t, err)
+	defer func() { must(t, conn.Close(context.Background())) }()
+	tx, err := conn.Begin(t.Context())
+	must(t, err)
+	_, err = s.Tx(tx).Enqueue(t.Context(), nixie.Message{Queue: "q", Stream: "s", Key: "2"})
+	must(t, err)
+	must(t, s.Tx(tx).Complete(t.Context(), d))
+	must(t, tx.Commit(t.Context()))
+	sound(t, s)
+	if d := one(t, s); d.Key != "2" {
+		t.Errorf("message %s came", d.Key)
 	}
 }

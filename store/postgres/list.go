@@ -3,6 +3,7 @@ package postgres
 import (
 	"context"
 	"fmt"
+	"strconv"
 
 	"github.com/nixie-go/nixie"
 	"github.com/nixie-go/nixie/store"
@@ -75,11 +76,11 @@ func (s *Store) Messages(ctx context.Context, filter nixie.Filter, page store.Pa
 		}
 		w := messageWhere(&filter, t.now)
 		if page.Cursor != "" {
-			before, err := nixie.ParseID(page.Cursor)
+			before, err := cursorNumber(page.Cursor)
 			if err != nil {
-				return badCursor(page.Cursor)
+				return err
 			}
-			w.add("c.id < ?", [16]byte(before))
+			w.add("c.pos < ?", before)
 		}
 		t.read(func(r row) error {
 			var m store.Record
@@ -87,7 +88,7 @@ func (s *Store) Messages(ctx context.Context, filter nixie.Filter, page store.Pa
 			m.Damage = damage
 			list, positions = append(list, m), append(positions, pos)
 			return err
-		}, fmt.Sprintf("select %s, %s from @.current c where %s order by c.id desc limit %d", currentColumns, newestText, w, limit+1), w.args...)
+		}, fmt.Sprintf("select %s, %s from @.current c where %s order by c.pos desc limit %d", currentColumns, newestText, w, limit+1), w.args...)
 		if err := t.send(); err != nil || !page.Whole {
 			return err
 		}
@@ -104,7 +105,7 @@ func (s *Store) Messages(ctx context.Context, filter nixie.Filter, page store.Pa
 	if err != nil || len(list) <= limit {
 		return list, "", err
 	}
-	return list[:limit], list[limit-1].ID.String(), nil
+	return list[:limit], strconv.FormatInt(positions[limit-1], 10), nil
 }
 
 // Letters implements store.DeadLetters.

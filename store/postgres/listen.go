@@ -95,7 +95,7 @@ func (l *listener) listen(ctx context.Context, s *Store, before bool) (heard boo
 	defer l.leave(ctx, c)
 	for l.probe(ctx, s, c) == nil {
 		if before && !heard {
-			s.wakes.ringAll()
+			s.wakes.RingAll()
 		}
 		heard = true
 		for err = nil; err == nil; {
@@ -160,7 +160,7 @@ func (l *listener) probe(ctx context.Context, s *Store, c *pgx.Conn) error {
 func (l *listener) hear(s *Store, note *pgconn.Notification) (probe bool) {
 	from, queue, _ := strings.Cut(note.Payload, " ")
 	if from != l.self {
-		s.wakes.ring(queue)
+		s.wakes.Ring(queue)
 	}
 	return from == l.self && queue == ""
 }

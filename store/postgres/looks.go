@@ -1,6 +1,9 @@
 package postgres
 
-import "sync"
+import (
+	"sync"
+	"sync/atomic"
+)
 
 // Each claim looks first whether a lease is over. Rows of leases that ended lie in the
 // indexes by the time of their end until PostgreSQL removes them, and a transaction that
@@ -19,6 +22,8 @@ type looks struct {
 	at    int64 // nothing is over that ended up to here
 	n     int
 	moves map[int64]int64 // by queue
+
+	streams atomic.Int64 // the last that was looked at for being idle
 }
 
 // reached is how often the cursor of a queue has moved at least.
@@ -36,6 +41,14 @@ func (l *looks) reach(queue, moves int64) {
 		l.moves = map[int64]int64{}
 	}
 	l.moves[queue] = max(l.moves[queue], moves)
+}
+
+// turnBack notes that a cursor has moved less often than was seen: claims do not wait for
+// the disk, and a server that crashed forgot some.
+func (l *looks) turnBack(queue int64) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	delete(l.moves, queue)
 }
 
 // since is the moment after which to look, 0 for a look at everything.
@@ -59,5 +72,5 @@ func (l *looks) note(now int64) {
 // sinceOf is the moment after which to look, from an argument: everything is looked at
 // if the clock was set back.
 func sinceOf(arg string) string {
-	return "case when " + arg + "::bigint <= now then " + arg + " else 0 end"
+	return "case when " + arg + "::bigint <= now then " + arg + "::bigint else 0 end"
 }

@@ -29,8 +29,8 @@ const (
 	inLog
 	inRange // no row but that of the batch
 	inFresh // none at all: no range has reached it
-	inLane  // likewise that of its stream
-	offLane // no row but that of its stream, which handed it out
+	inLane  // likewise its stream has not reached it, or it has a turn
+	offLane // no row but that of the batch, which got it from its lane
 )
 
 // message is what a call knows of a message that it works on, and what becomes of
@@ -38,6 +38,7 @@ const (
 type message struct {
 	pos, queue  int64
 	id          nixie.ID
+	numbered    bool // a new one whose ID says its place
 	mtype, key  string
 	stream      string // its name, ordered or not
 	dedupe      string
@@ -149,9 +150,14 @@ func (t *tx) keep(r row) error {
 // ofIDs is the condition that something is about the messages whose IDs are the
 // first argument, and ofPlaces that it is about those whose places are.
 const (
-	ofIDs    = " = any(array(select pos from @.message where id = any($1::uuid[])))"
+	ofIDs    = " = any(array(" + placesOf + "))"
 	ofPlaces = " = any($1::bigint[])"
 )
+
+// placesOf finds the messages whose IDs are the first argument: by the places that the
+// IDs say, or by the index of those that say none.
+const placesOf = `select m.pos from unnest($1::uuid[]) u (id) cross join lateral (
+	(select pos from @.message where pos = @.pos_of(u.id) and id = u.id limit 1) union all (select pos from @.message where id = u.id and not numbered limit 1)) m`
 
 // streamsOf finds the streams of these messages.
 func streamsOf(these string) string {
@@ -186,7 +192,7 @@ var errRaced = errors.New("rows came while others were locked")
 func (t *tx) checkLocks() error {
 	for _, m := range t.rows {
 		if m.in == inPending && !t.locked.pending[m.pos] || m.inStream != 0 && !t.locked.streams[m.inStream] ||
-			m.in == inFresh && !t.locked.cursors[m.queue] || m.in == inRange && t.locked.batches[m.batch] == nil {
+			(m.in == inFresh || m.in == inLane) && !t.locked.cursors[m.queue] || (m.in == inRange || m.in == offLane) && t.locked.batches[m.batch] == nil {
 			return errRaced
 		}
 	}
@@ -211,9 +217,9 @@ func (t *tx) hold(ids []nixie.ID, told bool) error {
 }
 
 // lockRanges locks what messages without a row of their own are under: the cursors of
-// those that no range has reached, and batches.
+// those that no claim has taken, and batches.
 func (t *tx) lockRanges(ids [][16]byte) {
-	t.lock(&t.locked.cursors, "select queue from @.cursor where queue in (select queue from @.current where id = any($1::uuid[]) and lies = 4) order by queue for update", ids)
+	t.lock(&t.locked.cursors, "select queue from @.cursor where queue in (select queue from @.current where pos"+ofIDs+" and lies in (4, 5)) order by queue for update", ids)
 	t.lockBatchesOf(ids)
 }
 

@@ -11,7 +11,7 @@ import (
 
 // Plan implements store.Operations.
 func (s *Store) Plan(ctx context.Context, op store.Operation, filter nixie.Filter, limit int) (store.Operation, error) {
-	if err := checkEvent(op.Event); err != nil {
+	if err := store.CheckEvent(op.Event); err != nil {
 		return op, err
 	}
 	switch {

@@ -88,8 +88,7 @@ func (t *tx) countWaiting(infos map[int64]*nixie.QueueInfo) {
 				else 0 end as kind
 			from @.pending p
 			union all select queue, enqueued, 0 from @.fresh
-			union all select queue, enqueued, case when enqueued > $1 then 2 when ready then 0 else 1 end from @.follower
-			union all select queue, 0, 3 from @.stream where until > 0) w group by 1, 2, 3
+			union all select queue, enqueued, case when enqueued > $1 then 2 when ready then 0 else 1 end from @.follower) w group by 1, 2, 3
 		union all select queue, 3, 0, sum(remains)::bigint, 0, 0 from @.batch group by queue`, t.now, ends)
 }
 

@@ -22,7 +22,7 @@ const deadOwner = "(o.gone or o.seen < clock_timestamp() - " + patience + ")"
 const unlist = "with kept as (update @.owner o set gone = true where o.n = any($1) and " + holdsLeases + ") delete from @.owner o where o.n = any($1) and not " + holdsLeases
 
 // holdsLeases is the condition that an owner o has leases.
-const holdsLeases = "(exists (select from @.pending p where p.until > 0 and p.owner = o.n) or exists (select from @.batch b where b.owner = o.n) or exists (select from @.stream s where s.until > 0 and s.owner = o.n))"
+const holdsLeases = "(exists (select from @.pending p where p.until > 0 and p.owner = o.n) or exists (select from @.batch b where b.owner = o.n))"
 
 // ownership is this process in the list of those that claim.
 type ownership struct {
@@ -96,6 +96,7 @@ func (o *ownership) once(ctx context.Context, s *Store) {
 	_, _ = s.pool.Exec(ctx, s.named("update @.owner set seen = clock_timestamp() where n = $1 and not gone"), o.self())
 	_, _ = s.pool.Exec(ctx, s.named(forgetStages), o.self())
 	_, _ = s.pool.Exec(ctx, s.named(fold))
+	_ = s.forgetStreams(ctx)
 }
 
 // leave stops the heart and says that the process is gone, so that what it holds
@@ -141,9 +142,6 @@ func (t *tx) sweep() error {
 			where p.until > 0 and (p.until <= $1 or p.owner = any($2)) order by p.pos for update of p, s skip locked)
 		update @.pending p set state = 6, `+voided+` where p.pos = any(array(select pos from v)) returning p.queue, (select s.name from @.stream s where s.n = p.stream)`, t.now, dead)
 	if err := t.sweepBatches(dead); err != nil {
-		return err
-	}
-	if err := t.sweepLanes(dead); err != nil {
 		return err
 	}
 	t.run(unlist, dead)

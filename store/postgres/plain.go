@@ -33,8 +33,14 @@ func (t *tx) enqueuePlain(messages []nixie.Message) ([]nixie.Receipt, error) {
 			}
 			t.wake(q.name)
 		}
-		receipts[i].ID = t.store.ids.New(moment(t.now))
-		rows[i] = messageRow{id: receipts[i].ID, queue: q.n, enqueued: t.now, given: m}
+		row := messageRow{queue: q.n, enqueued: t.now, given: m}
+		if t.drawn() {
+			row.pos = t.nextPlace()
+			row.id, row.numbered = t.newID(row.pos)
+		} else {
+			row.id = t.store.ids.New(moment(t.now))
+		}
+		receipts[i].ID, rows[i] = row.id, row
 	}
 	t.insertMessages(rows)
 	return receipts, nil

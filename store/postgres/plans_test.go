@@ -12,6 +12,7 @@ import (
 	"github.com/jackc/pgx/v5"
 
 	"github.com/nixie-go/nixie"
+	"github.com/nixie-go/nixie/store"
 	"github.com/nixie-go/nixie/store/postgres"
 )
 
@@ -34,6 +35,12 @@ func TestPlansAnalyzedMeanwhile(t *testing.T) {
 func TestPlansOfFailures(t *testing.T) {
 	reads(t, 40, stumble, nothing)
 	reads(t, 40, stumble, analyze)
+}
+
+// TestPlansOfIDs is the same for messages that are told by their IDs.
+func TestPlansOfIDs(t *testing.T) {
+	reads(t, 40, seek, nothing)
+	reads(t, 40, seek, analyze)
 }
 
 func nothing(context.Context, *pgx.Conn) error { return nil }
@@ -77,12 +84,15 @@ func reads(t *testing.T, most int, work func(*testing.T, *postgres.Store, string
 // has begun half; who is left judges some of them.
 func vanish(t *testing.T, s *postgres.Store, schema string, messages int) {
 	t.Helper()
-	for _, order := range []nixie.Order{nixie.OrderNone, nixie.OrderStrict} {
-		queue := fmt.Sprint("q-", order, messages)
+	for i, order := range []nixie.Order{nixie.OrderNone, nixie.OrderStrict, nixie.OrderStrict} {
+		queue, lanes := fmt.Sprint("q-", i, order, messages), i == 2
 		must(t, s.Configure(t.Context(), queue, nixie.QueueSettings{Order: order}, "ann", ""))
 		ms := make([]nixie.Message, messages)
 		for i := range ms {
 			ms[i] = nixie.Message{Queue: queue, Stream: fmt.Sprint("s", i), DedupeKey: fmt.Sprint("k", i)}
+			if lanes {
+				ms[i].DedupeKey = ""
+			}
 		}
 		_, err := s.Enqueue(t.Context(), ms...)
 		must(t, err)
@@ -104,6 +114,24 @@ func vanish(t *testing.T, s *postgres.Store, schema string, messages int) {
 			f := &nixie.Failure{FailedAt: time.Unix(1, 0), Text: "no"}
 			must(t, s.Settle(t.Context(), []nixie.Settlement{{Delivery: d[0], Verb: nixie.Retry, Delay: time.Hour, Failure: f}})[0])
 		}
+	}
+}
+
+// seek enqueues so many messages whose IDs say their places and as many whose IDs do not,
+// and cancels them.
+func seek(t *testing.T, s *postgres.Store, _ string, messages int) {
+	t.Helper()
+	ms := make([]nixie.Message, 2*messages)
+	for i := range ms {
+		ms[i].Queue = fmt.Sprint("i-", messages)
+		if i%2 == 0 {
+			ms[i].ID = new(nixie.IDs).New(time.Now())
+		}
+	}
+	receipts, err := s.Enqueue(t.Context(), ms...)
+	must(t, err)
+	for _, err := range s.Amend(t.Context(), eachID(receipts), store.Change{Verb: store.Cancel, Actor: "ann"}) {
+		must(t, err)
 	}
 }
 
@@ -186,5 +214,41 @@ func (then reading) bounded(t *testing.T, schema, what string, most int) {
 	t.Logf("%s: indexes found %d rows, at most %d are wanted; most of them %v", what, sum, most, busiest)
 	if sum > most {
 		t.Fail()
+	}
+}
+
+// TestPlansOfTurns is TestPlansOfFailures for messages of lanes that succeed, of which more
+// are ready than claims have room for.
+func TestPlansOfTurns(t *testing.T) {
+	reads(t, 9, takeTurns, nothing)
+	reads(t, 9, takeTurns, analyze)
+}
+
+func takeTurns(t *testing.T, s *postgres.Store, _ string, messages int) {
+	t.Helper()
+	queue := fmt.Sprint("t-", messages)
+	must(t, s.Configure(t.Context(), queue, strict(), "ann", ""))
+	ms := make([]nixie.Message, messages)
+	for i := range ms {
+		ms[i] = nixie.Message{Queue: queue, Stream: fmt.Sprint("s", i%100)}
+	}
+	_, err := s.Enqueue(t.Context(), ms...)
+	must(t, err)
+	for left := messages; left > 0; {
+		ds, err := s.Claim(t.Context(), queue, nixie.Want{Max: 10, Lease: time.Hour})
+		must(t, err)
+		if len(ds) == 0 {
+			t.Fatalf("%d did not come", left)
+		}
+		for half := range slices.Chunk(ds, max(1, len(ds)/2)) {
+			list := make([]nixie.Settlement, len(half))
+			for i, d := range half {
+				list[i] = nixie.Settlement{Delivery: d, Verb: nixie.Complete}
+			}
+			for _, err := range s.Settle(t.Context(), list) {
+				must(t, err)
+			}
+		}
+		left -= len(ds)
 	}
 }

@@ -65,7 +65,7 @@ type Store struct {
 	local  func() time.Time // by which IDs are made before the database was asked
 	gate   gate
 	owner  ownership
-	wakes  wakes
+	wakes  store.Wakes
 	pooled bool // something between us and the server hands sessions around
 
 	sessionSettings string // what is set for each transaction then, instead of once
@@ -196,14 +196,6 @@ func all(errs []error, err error) []error {
 		errs[i] = err
 	}
 	return errs
-}
-
-// checkCall bounds the parts of one call.
-func checkCall(parts int) error {
-	if parts > nixie.MaxBatch {
-		return nixie.Errorf(nixie.CodeLimit, "call has %d parts, the limit is %d: split it", parts, nixie.MaxBatch)
-	}
-	return nil
 }
 
 // isOurs reports whether an error was made here for the caller, and so needs no

@@ -14,6 +14,7 @@ import (
 // The phases of pruning in each queue; the inbox comes last, as those of queue 0.
 const (
 	phaseMessages = iota
+	phaseSpans
 	phaseLetters
 	phaseAudit
 	phases
@@ -89,9 +90,13 @@ type pruner struct {
 	forgets bool // the role may delete entries of audits, which is for who owns the schema
 	left    int64
 	done    store.Pruned
-	found   []int64 // messages
+	found   []int64 // messages with rows
+	spans   []spent
 	chains  []cut
 }
+
+// spent is how many messages of a queue are to go with spans that ended up to a moment.
+type spent struct{ queue, cutoff, members int64 }
 
 // cut is where the audit of a queue is to begin after.
 type cut struct {
@@ -105,9 +110,12 @@ func (p *pruner) removeAll() {
 	if len(p.found) > 0 {
 		p.remove("pruned", p.found)
 	}
+	for _, s := range p.spans {
+		p.run(removeSpent, s.queue, s.cutoff, s.members)
+	}
 	for _, c := range p.chains {
-		p.run(`with gone as (delete from @.audit where queue = $1 and number <= $2 returning event, subject)
-			delete from @.purged where letter = any(array(select subject from gone where event = 'purge'))`, c.queue, c.number)
+		p.run(`with gone as (delete from @.audit where queue = $1 and number <= $2 returning event, subjects)
+			delete from @.purged where letter = any(array(select unnest(subjects) from gone where event = 'purge'))`, c.queue, c.number)
 	}
 	if len(p.chains) > 0 {
 		p.run("select from @.chain where queue = any($1) order by queue for update", eachOf(p.trail, func(e entry) int64 { return e.queue }))
@@ -161,6 +169,8 @@ func (p *pruner) phase(queue, phase, after int64) (int64, error) {
 	switch phase {
 	case phaseMessages:
 		return p.messages(queue, after, messages)
+	case phaseSpans:
+		return p.spansOf(queue, after, messages)
 	case phaseLetters:
 		return p.lettersOf(queue, after, letters)
 	}
@@ -188,6 +198,48 @@ func (p *pruner) messages(queue, after int64, kept time.Duration) (int64, error)
 	return int64(len(list)), err
 }
 
+// oldSpans are the spans of queue $1 that ended up to $2, the oldest first, with how many
+// messages are in those before: as many spans as have $3 messages.
+const oldSpans = `(select * from (select s.*, (sum(members) over (order by ended, after_tx, after))::bigint - members as before from (
+	select * from @.span where queue = $1 and ended <= $2 order by ended, after_tx, after limit $3) s) s where before < $3)`
+
+// spansOf counts messages of spans. They go at the end of the step, see removeSpent.
+func (p *pruner) spansOf(queue, after int64, kept time.Duration) (met int64, err error) {
+	if kept == nixie.Forever {
+		return 0, nil
+	}
+	cutoff, most := p.now-int64(kept), p.left
+	if p.dry {
+		most += after
+	}
+	p.number(&met, "select least(coalesce(sum(members), 0), $3)::bigint from "+oldSpans+" s", queue, cutoff, most)
+	if err = p.send(); err != nil || met == 0 {
+		return 0, err
+	}
+	if p.dry {
+		met = max(met-after, 0)
+	} else {
+		p.spans = append(p.spans, spent{queue, cutoff, met})
+	}
+	p.done.Messages += met
+	return met, nil
+}
+
+// removeSpent removes the $3 oldest messages of oldSpans, and counts them. Of the last
+// of these spans the end may stay.
+const removeSpent = `with
+	cut as materialized (select *, least(members, $3 - before) as n from ` + oldSpans + ` s),
+	gone as materialized (select c.queue, c.after_tx, c.after, m.pos, m.tx from cut c cross join lateral (
+		select m.pos, m.tx from @.message m where m.queue = c.queue and not m.apart and (m.tx, m.pos) > (c.after_tx, c.after) order by m.tx, m.pos limit c.n) m),
+	removed as (delete from @.message where pos = any(array(select pos from gone))),
+	ended as (delete from @.span s using cut c where s.queue = c.queue and s.after_tx = c.after_tx and s.after = c.after and c.n = c.members),
+	stays as (update @.span s set members = s.members - c.n, after_tx = e.tx, after = e.pos from cut c cross join lateral (
+			select g.tx, g.pos from gone g where g.after_tx = c.after_tx and g.after = c.after order by g.tx desc, g.pos desc limit 1) e
+		where s.queue = c.queue and s.after_tx = c.after_tx and s.after = c.after and c.n < c.members),
+	counted as (insert into @.counter (queue, state, reason, n) select $1, 2, '', -count(*) from gone)
+	insert into @.tally (queue, what, name, n) select $1, 'pruned', 'succeeded', count(*) from gone
+	on conflict (queue, what, name) do update set n = tally.n + excluded.n`
+
 // lettersOf passes by the letters that others are about to change.
 func (p *pruner) lettersOf(queue, after int64, kept time.Duration) (int64, error) {
 	if kept == nixie.Forever {
@@ -209,30 +261,31 @@ func (p *pruner) lettersOf(queue, after int64, kept time.Duration) (int64, error
 	return int64(len(list)), err
 }
 
-// audit prunes from the oldest entry on. The newest always stays.
+// audit prunes from the oldest entry on. The newest always stays, with those that are
+// one row with it.
 func (p *pruner) audit(queue, after int64, kept time.Duration) (met int64, err error) {
 	if kept == nixie.Forever || !p.forgets {
 		return 0, nil
 	}
-	var newest int64
+	var newest, entries int64
 	var hash []byte
 	over := false
 	p.read(func(r row) error {
-		var number, at int64
+		var number, at, alike int64
 		var sum []byte
-		if err := r.Scan(&number, &at, &sum); err != nil {
+		if err := r.Scan(&number, &at, &sum, &alike); err != nil {
 			return err
 		}
 		if over = over || at > p.now-int64(kept); !over {
 			newest, hash = number, sum
-			met++
+			met, entries = met+1, entries+alike
 		}
 		return nil
-	}, "select number, at, hash from @.audit a where queue = $1 and number < (select number from @.chain c where c.queue = $1) order by number offset $2 limit $3", queue, after, p.left)
+	}, "select number, at, substr(hashes, octet_length(hashes) - 31), cardinality(subjects) from @.audit a where queue = $1 and number < (select number from @.chain c where c.queue = $1) order by number offset $2 limit $3", queue, after, p.left)
 	if err := p.send(); err != nil {
 		return 0, err
 	}
-	p.done.Entries += met
+	p.done.Entries += entries
 	if met == 0 || p.dry {
 		return met, nil
 	}

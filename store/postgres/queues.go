@@ -95,22 +95,3 @@ func (t *tx) pause(q *queueRow, note string) {
 	q.settings.Paused, q.settings.PausedNote = true, note
 	t.run("update @.queue set paused = true, settings = settings || jsonb_build_object('paused', true, 'paused_note', $2::text) where n = $1", q.n, note)
 }
-
-// draw takes numbers from the sequence of places.
-func (t *tx) draw(n int) {
-	t.read(func(r row) error {
-		var place int64
-		if err := r.Scan(&place); err != nil {
-			return err
-		}
-		t.places = append(t.places, place)
-		return nil
-	}, "select nextval('@.place') from generate_series(1, $1::int)", n)
-}
-
-// nextPlace is one of the numbers that were drawn.
-func (t *tx) nextPlace() int64 {
-	place := t.places[0]
-	t.places = t.places[1:]
-	return place
-}

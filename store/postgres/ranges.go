@@ -56,8 +56,6 @@ const leasing = `
 		from fit, (select *, least(got, (select n from share) - (taken - got)) as members from walk where got > 0) w join step s on s.i = w.i cross join lateral (
 			select m.tx, m.pos from @.message m where m.queue = $1 and not m.apart and (m.tx, m.pos) > (s.tx, s.pos) and m.tx < s.below order by m.tx, m.pos offset w.members - 1 limit 1) z
 		where w.members > 0),
-	leased as (insert into @.batch (n, queue, owner, after_tx, after, last_tx, last, members, remains, claimed, until)
-		select n, $1, $5, after_tx, after, tx, pos, members, members, at, at + $6 from piece),
 	cut as materialized (select z.*, share.n = t.taken and t.taken < $3 and t.i = (select max(i) from step) as exhausted
 		from (select * from piece order by i desc limit 1) z, share, total t),
 	later as materialized (
@@ -69,7 +67,9 @@ const leasing = `
 			tx = case when cut.exhausted then at.top when cut.bounded then cut.tx else c.tx end,
 			pos = case when cut.exhausted then -1 when cut.bounded then cut.pos else c.pos end,
 			late = array(select x from later order by x), done = array(select done from later order by x)
-		from at, cut where c.queue = $1 and c.moves = (select moves from at))`
+		from at, cut where c.queue = $1 and c.moves = (select moves from at) returning c.moves),
+	leased as (insert into @.batch (n, queue, owner, after_tx, after, last_tx, last, members, remains, claimed, until)
+		select n, $1, $5, after_tx, after, tx, pos, members, members, at, at + $6 from piece where exists (select from moved))`
 
 // batchRow is a lease of plain messages while a transaction holds its lock.
 type batchRow struct{ n, remains, queue, owner, claimed, until int64 }
@@ -84,7 +84,7 @@ func (t *tx) lockBatches(numbers []int64) { t.lockBatchesIn("any($1::bigint[])",
 // meanwhile, and then it may be passed by: who reads a message of a batch that is not
 // locked has met a race.
 func (t *tx) lockBatchesOf(ids [][16]byte) {
-	t.lockBatchesIn("any(array(select batch from @.current where id = any($1::uuid[]) and lies = 3))", ids)
+	t.lockBatchesIn("any(array(select batch from @.current where pos"+ofIDs+" and lies in (3, 6)))", ids)
 }
 
 func (t *tx) lockBatchesIn(numbers string, arg any) {
@@ -109,7 +109,7 @@ func (t *tx) holdLeased(deliveries []*nixie.Delivery, told bool) error {
 	for _, d := range deliveries {
 		switch {
 		case d == nil:
-		case d.Lease.Receipt.Batch != 0:
+		case d.Lease.Receipt.Batch != 0 && d.Lease.Receipt.Stream == 0:
 			members = append(members, d)
 		default:
 			rest = append(rest, d)
@@ -160,10 +160,12 @@ func (t *tx) holdMembers(deliveries []*nixie.Delivery) (all bool, err error) {
 	of := map[int64]*told{}
 	for _, d := range deliveries {
 		in := d.Lease.Receipt
-		if of[in.Batch] == nil {
-			of[in.Batch] = &told{}
+		own := of[in.Batch]
+		if own == nil {
+			own = &told{}
+			of[in.Batch] = own
 		}
-		of[in.Batch].places, of[in.Batch].ids = append(of[in.Batch].places, in.Place), append(of[in.Batch].ids, d.ID)
+		own.places, own.ids = append(own.places, in.Place), append(own.ids, d.ID)
 	}
 	batches := slices.Sorted(maps.Keys(of))
 	t.lockBatches(batches)
@@ -181,6 +183,9 @@ func (t *tx) holdMembers(deliveries []*nixie.Delivery) (all bool, err error) {
 		}
 	}
 	list := make([]message, len(deliveries))
+	if len(t.rows) == 0 {
+		t.rows, t.byID = make(map[int64]*message, len(list)), make(map[nixie.ID]*message, len(list))
+	}
 	for i, d := range deliveries {
 		b, m := t.locked.batches[d.Lease.Receipt.Batch], &list[i]
 		if t.byID[d.ID] != nil {
@@ -196,11 +201,16 @@ func (t *tx) holdMembers(deliveries []*nixie.Delivery) (all bool, err error) {
 }
 
 // areMembers counts which of some messages a batch is still about. The batch and each
-// message are looked up, whatever a plan thinks of the tables.
-const areMembers = `select count(*) from (select * from @.batch where n = $1 offset 0) b cross join unnest($2::bigint[], $3::uuid[]) u (pos, id)
-	cross join lateral (select m.id, m.queue, m.tx, m.apart from @.message m where m.pos = u.pos limit 1) m
-	where m.id = u.id and m.queue = b.queue and not m.apart and (m.tx, u.pos) > (b.after_tx, b.after) and (m.tx, u.pos) <= (b.last_tx, b.last)
-		and (b.remains = b.members or (select l.pos from @.log l where l.pos = u.pos) is null and (select p.pos from @.pending p where p.pos = u.pos) is null)`
+// message are looked up, whatever a plan thinks of the tables, or if they are many, all
+// of the batch is gone through.
+const areMembers = `select count(*) from (select *, members <= 8 * cardinality($2::bigint[]) as many from @.batch where n = $1 offset 0) b cross join lateral (
+	select m.pos, m.tx, b.queue from (select m.pos, m.id, m.tx from @.message m where m.queue = b.queue and not m.apart and (m.tx, m.pos) > (b.after_tx, b.after) order by m.tx, m.pos limit b.members) m
+	where b.many and (m.tx, m.pos) <= (b.last_tx, b.last) and (m.pos, m.id) in (select * from unnest($2::bigint[], $3::uuid[]))
+	union all
+	select u.pos, m.tx, b.queue from unnest($2::bigint[], $3::uuid[]) u (pos, id) cross join lateral (select m.id, m.queue, m.tx, m.apart from @.message m where m.pos = u.pos limit 1) m
+	where not b.many and m.id = u.id and m.queue = b.queue and not m.apart and (m.tx, u.pos) > (b.after_tx, b.after) and (m.tx, u.pos) <= (b.last_tx, b.last)) at
+	where (b.remains = b.members or (select l.pos from @.log l where l.pos = at.pos) is null and (select p.pos from @.pending p where p.pos = at.pos) is null)
+		and (b.spanned = 0 or not exists (` + spanUpTo + `(at.tx, at.pos)))`
 
 // holdNow locks and reads messages that have rows of their own or are in batches that
 // are locked; others are not found, unless their batches were looked up, see
@@ -211,10 +221,11 @@ func (t *tx) holdNow(these string, arg any, told, lookedUp bool) error {
 		return err
 	}
 	for _, m := range t.rows {
-		if m.in != inFresh && (m.in != inRange || t.locked.batches[m.batch] != nil) {
+		member := m.in == inRange || m.in == offLane
+		if m.in != inFresh && m.in != inLane && (!member || t.locked.batches[m.batch] != nil) {
 			continue
 		}
-		if m.in == inRange && lookedUp {
+		if member && lookedUp {
 			return errRaced
 		}
 		delete(t.rows, m.pos)
@@ -267,7 +278,7 @@ func (t *tx) extendBatches(members map[int64][]*message, until int64) {
 // tells.
 func isStale(m *message, d *nixie.Delivery) bool {
 	in := d.Lease.Receipt
-	if m.in == inRange {
+	if m.in == inRange || m.in == offLane {
 		return in.Place != 0 && in.Batch != m.batch
 	}
 	return in.Batch != 0 && m.number == 1 && in.Batch>>40 != batchesOf(m.owner)>>40
@@ -277,15 +288,19 @@ func isStale(m *message, d *nixie.Delivery) bool {
 // transaction of its own: the batch is not held up by whoever goes on with that one.
 func (s *Store) split(ctx context.Context, d *nixie.Delivery) error {
 	return s.transact(ctx, func(t *tx) error {
-		t.lockBatchesOf([][16]byte{d.ID})
-		t.readMessages("c.id = $1", [16]byte(d.ID))
+		own := [][16]byte{d.ID}
+		t.lockBatchesOf(own)
+		// No row of pending is waited for, and no stream: the caller's transaction may hold them.
+		t.lock(&t.locked.streams, "select n from @.stream where n = any(array(select in_stream from @.current where pos"+ofIDs+" and lies = 6)) for update skip locked", own)
+		t.readMessages("c.pos"+ofIDs, own)
 		if err := t.send(); err != nil {
 			return err
 		}
 		switch m := t.byID[d.ID]; {
-		case m == nil || m.in != inRange || isStale(m, d):
+		case m == nil || m.in != inRange && m.in != offLane || isStale(m, d):
 		case t.locked.batches[m.batch] == nil:
 			return errRaced // as in holdNow
+		case m.in == offLane && !t.locked.streams[m.inStream]: // it stays in its batch
 		default:
 			t.touch(m)
 		}
@@ -306,7 +321,7 @@ func (t *tx) sweepBatches(dead []int64) error {
 		return err
 	}
 	t.run(`insert into @.pending (pos, queue, state, priority, due, place, attempts, deliveries, crashes, generation, redrives, number, owner, until, received, claimed, abandoned, rank, may_pass, gap)
-		select p.pos, p.queue, 0, 0, $2, p.pos, 1, 1, 1, 1, 0, 1, 0, 0, p.claimed, p.claimed, `+abandoner+`, 0, false, false from @.member p where p.batch = any($1)`, over, t.now)
-	t.run("delete from @.batch where n = any($1)", over)
-	return nil
+		select p.pos, p.queue, 0, 0, $2, p.pos, 1, 1, 1, 1, 0, 1, 0, 0, p.claimed, p.claimed, `+abandoner+`, 0, false, false from @.member p where p.batch = any($1) and p.lane is null`, over, t.now)
+	t.run("delete from @.batch where n = any($1) and places is null", over)
+	return t.sweepLanes(over)
 }

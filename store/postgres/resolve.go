@@ -13,7 +13,7 @@ func (s *Store) Resolve(ctx context.Context, resolutions []store.Resolution) []e
 	if len(resolutions) == 0 {
 		return errs
 	}
-	if err := checkCall(len(resolutions)); err != nil {
+	if err := store.CheckCall(len(resolutions)); err != nil {
 		return all(errs, err)
 	}
 	err := s.write(ctx, func(t *tx) error {
@@ -77,7 +77,7 @@ func (r *resolving) hold(resolutions []store.Resolution) error {
 
 // resolve applies one resolution. It answers before it changes anything.
 func (r *resolving) resolve(by *store.Resolution) error {
-	if err := checkResolution(by); err != nil {
+	if err := by.Check(); err != nil {
 		return err
 	}
 	l := r.letters[by.Letter]
@@ -103,28 +103,6 @@ func (r *resolving) resolve(by *store.Resolution) error {
 		r.decided = append(r.decided, *it)
 	}
 	return err
-}
-
-func checkResolution(r *store.Resolution) error {
-	if r.Actor == "" {
-		return nixie.Errorf(nixie.CodeInvalid, "actor is empty: say who resolves letter %s", r.Letter)
-	}
-	switch {
-	case r.Reason == "" && r.NeedsReason():
-		return nixie.Errorf(nixie.CodeInvalid, "reason is empty: %s needs one", r.Event)
-	case len(r.Reason) > nixie.MaxReason:
-		return nixie.Errorf(nixie.CodeLimit, "reason has %d bytes, the limit is %d: shorten it", len(r.Reason), nixie.MaxReason)
-	}
-	return checkEvent(r.Event)
-}
-
-// checkEvent refuses what nobody can do to a letter by hand.
-func checkEvent(e nixie.Event) error {
-	switch e {
-	case nixie.OnRedrive, nixie.OnDiscard, nixie.OnHold, nixie.OnUnhold, nixie.OnRequalify, nixie.OnRestore, nixie.OnConfirm, nixie.OnNote, nixie.OnPurge:
-		return nil
-	}
-	return nixie.Errorf(nixie.CodeInvalid, "event %q: use redrive, discard, hold, unhold, requalify, restore, confirm, note or purge", e)
 }
 
 // possible reports whether the status of the letter allows an event of an

@@ -42,14 +42,19 @@ func (s *Store) arrive(ctx context.Context) error {
 }
 
 // leaveRanges ends all leases by range and lets every plain message wait in a row of
-// its own, and new ones begin at the transactions of this server.
+// its own, or have one that says that it succeeded. New ones begin at the transactions of
+// this server. Turns that were given there are kept as if they had been read.
 func (t *tx) leaveRanges() {
-	t.run("lock table @.message, @.cursor, @.batch, @.pending in share row exclusive mode")
+	t.run("lock table @.message, @.cursor, @.batch, @.span, @.turn, @.ready, @.pending, @.log in share row exclusive mode")
 	t.run(`insert into @.pending (pos, queue, state, priority, due, place, attempts, deliveries, crashes, generation, redrives, number, owner, until, received, claimed, abandoned, rank, may_pass, gap)
-		select p.pos, p.queue, 0, 0, $1, p.pos, 1, 1, 1, 1, 0, 1, 0, 0, p.claimed, p.claimed, `+abandoner+`, 0, false, false from @.member p
+		select p.pos, p.queue, 0, 0, $1, p.pos, 1, 1, 1, 1, 0, 1, 0, 0, p.claimed, p.claimed, `+abandoner+`, 0, false, false from @.member p where p.lane is null
 		union all
 		select f.pos, f.queue, 0, 0, f.enqueued, f.pos, 0, 0, 0, 1, 0, 0, 0, 0, 0, 0, null, 0, false, false from @.fresh f`, t.now)
-	t.run("delete from @.batch")
+	t.run("insert into @.log (pos, queue, state, ended, received) select pos, queue, 2, ended, received from @.success")
+	t.run("delete from @.batch where places is null")
+	t.run("delete from @.span")
 	t.run("update @.message set apart = true where not apart")
-	t.run("update @.cursor set tx = pg_snapshot_xmax(pg_current_snapshot()), pos = -1, late = '{}', done = '{}'")
+	t.run("insert into @.ready (queue, due, pos, stream) select t.queue, m.enqueued, m.pos, t.stream from @.turned t join @.message m on m.pos = t.pos on conflict do nothing")
+	t.run("delete from @.turn")
+	t.run("update @.cursor set tx = pg_snapshot_xmax(pg_current_snapshot()), pos = -1, late = '{}', done = '{}', low = 0")
 }

@@ -32,9 +32,13 @@ func TestMovedToAnotherServer(t *testing.T) {
 			}
 			ds, err := s.Claim(t.Context(), "q", nixie.Want{Max: 20, Lease: time.Hour})
 			must(t, err)
-			for _, d := range ds[:10] {
+			for _, d := range ds[:5] {
 				must(t, s.Settle(t.Context(), []nixie.Settlement{{Delivery: d, Verb: nixie.Complete}})[0])
 			}
+			if done := complete(t, s, ds, 6, 7, 8, 9, 10); len(done) != 5 {
+				t.Fatalf("%v are done", done)
+			}
+			turns := strictTurns(t, s)
 			must(t, s.Crash())
 			move(t, schema, older)
 
@@ -43,6 +47,7 @@ func TestMovedToAnotherServer(t *testing.T) {
 			sound(t, s)
 			_, err = s.Enqueue(t.Context(), nixie.Message{Queue: "q", Key: "30"})
 			must(t, err)
+			turns(s)
 			got := map[string]int{}
 			for range 40 {
 				ds, err := s.Claim(t.Context(), "q", nixie.Want{Max: 20, Lease: time.Hour})
@@ -62,6 +67,42 @@ func TestMovedToAnotherServer(t *testing.T) {
 	}
 }
 
+// strictTurns leaves strict streams behind whose first messages have ended, are out, and
+// are ready or have turns that no claim has read; what it returns finds all of them in their order.
+func strictTurns(t *testing.T, s *postgres.Store) func(*postgres.Store) {
+	t.Helper()
+	must(t, s.Configure(t.Context(), "strict", strict(), "ann", ""))
+	add := func(streams ...string) {
+		for _, stream := range streams {
+			_, err := s.Enqueue(t.Context(), nixie.Message{Queue: "strict", Stream: stream, Key: "1"}, nixie.Message{Queue: "strict", Stream: stream, Key: "2"})
+			must(t, err)
+		}
+	}
+	add("ended", "out", "ready")
+	ds, err := s.Claim(t.Context(), "strict", nixie.Want{Max: 2, Lease: time.Hour})
+	must(t, err)
+	must(t, s.Settle(t.Context(), []nixie.Settlement{{Delivery: ds[0], Verb: nixie.Complete}})[0])
+	add("given")
+	return func(s *postgres.Store) {
+		got := map[string]string{"ended": "1"}
+		for range 7 {
+			ds, err := s.Claim(t.Context(), "strict", nixie.Want{Max: 1, Lease: time.Hour})
+			must(t, err)
+			if len(ds) != 1 {
+				t.Fatalf("%d came after %v", len(ds), got)
+			}
+			got[ds[0].Stream] += ds[0].Key
+			must(t, s.Settle(t.Context(), []nixie.Settlement{{Delivery: ds[0], Verb: nixie.Complete}})[0])
+			sound(t, s)
+		}
+		for _, stream := range []string{"ended", "out", "ready", "given"} {
+			if got[stream] != "12" {
+				t.Errorf("of stream %s came %q", stream, got[stream])
+			}
+		}
+	}
+}
+
 // move changes the numbers of transactions to those of another server.
 func move(t *testing.T, schema string, older bool) {
 	t.Helper()
@@ -77,7 +118,9 @@ func move(t *testing.T, schema string, older bool) {
 	for _, statement := range []string{
 		"update %[1]s.message set tx = (tx::text::bigint + %[2]s)::text::xid8",
 		"update %[1]s.cursor set tx = (tx::text::bigint + %[2]s)::text::xid8",
-		"update %[1]s.batch set after_tx = greatest(after_tx::text::bigint + %[2]s, 0)::text::xid8, last_tx = (last_tx::text::bigint + %[2]s)::text::xid8",
+		"update %[1]s.turn set tx = (tx::text::bigint + %[2]s)::text::xid8",
+		"update %[1]s.batch set after_tx = greatest(after_tx::text::bigint + %[2]s, 0)::text::xid8, last_tx = (last_tx::text::bigint + %[2]s)::text::xid8 where places is null",
+		"update %[1]s.span set after_tx = greatest(after_tx::text::bigint + %[2]s, 0)::text::xid8, last_tx = (last_tx::text::bigint + %[2]s)::text::xid8",
 		"update %[1]s.meta set value = '1' where name = 'cluster' and %[2]s <> 0",
 	} {
 		_, err := conn.Exec(t.Context(), fmt.Sprintf(statement, schema, by))
@@ -89,17 +132,26 @@ func move(t *testing.T, schema string, older bool) {
 // yet, and others get the same messages under the same number. Whoever made the first
 // claim settles nothing of theirs, also when their lease has a row of its own.
 func TestForgottenClaimSettlesNothing(t *testing.T) {
+	forgetClaim(t, nixie.QueueSettings{})
+	forgetClaim(t, strict())
+}
+
+func forgetClaim(t *testing.T, settings nixie.QueueSettings) {
+	t.Helper()
 	list, schema := crowd(t, 2)
 	before, after := list[0], list[1]
-	_, err := before.Enqueue(t.Context(), nixie.Message{Queue: "q", Key: "a"}, nixie.Message{Queue: "q", Key: "b"})
+	must(t, before.Configure(t.Context(), "q", settings, "ann", ""))
+	_, err := before.Enqueue(t.Context(), nixie.Message{Queue: "q", Key: "a", Stream: "a"}, nixie.Message{Queue: "q", Key: "b", Stream: "b"})
 	must(t, err)
 	execute(t, "create table "+schema+".was as table "+schema+".cursor")
+	execute(t, "create table "+schema+".given as table "+schema+".turn")
 	want := nixie.Want{Max: 2, Lease: time.Hour}
 	forgotten, err := before.Claim(t.Context(), "q", want)
 	must(t, err)
 	execute(t, "delete from "+schema+".cursor")
 	execute(t, "insert into "+schema+".cursor table "+schema+".was")
-	execute(t, "drop table "+schema+".was")
+	execute(t, "insert into "+schema+".turn table "+schema+".given")
+	execute(t, "drop table "+schema+".was, "+schema+".given")
 	execute(t, "delete from "+schema+".batch")
 	held, err := after.Claim(t.Context(), "q", want)
 	must(t, err)
@@ -116,6 +168,32 @@ func TestForgottenClaimSettlesNothing(t *testing.T) {
 		}
 	}
 	sound(t, after)
+}
+
+// A process that has seen more moves of a cursor than a server knows after a crash goes on
+// by itself.
+func TestForgottenMovesHoldUpNobody(t *testing.T) {
+	for _, settings := range []nixie.QueueSettings{{}, strict()} {
+		list, schema := crowd(t, 1)
+		s := list[0]
+		must(t, s.Configure(t.Context(), "q", settings, "ann", ""))
+		for i := range 4 {
+			_, err := s.Enqueue(t.Context(), nixie.Message{Queue: "q", Stream: fmt.Sprint(i)})
+			must(t, err)
+			if i == 3 {
+				execute(t, "update "+schema+".cursor set moves = 0")
+			}
+			ds, err := s.Claim(t.Context(), "q", nixie.Want{Max: 1})
+			must(t, err)
+			if len(ds) != 1 {
+				t.Fatalf("claim %d got %d messages", i, len(ds))
+			}
+			if c := settle(t, s, ds[0], nixie.Complete); c != "" {
+				t.Fatal(c)
+			}
+		}
+		sound(t, s)
+	}
 }
 
 // giveRow lets a transaction of a caller that is rolled back give a message of a batch

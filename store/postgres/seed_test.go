@@ -190,7 +190,7 @@ func TestPurgedJobIsDeletedInTheLog(t *testing.T) {
 	if n := o.count(t.Context(), entries); n != 0 {
 		t.Errorf("%d entries of the job outlive the audit", n)
 	}
-	if n := o.count(t.Context(), "select from "+o.schema+".purged where letter not in (select subject from "+o.schema+".audit where event = 'purge')"); n != 0 {
+	if n := o.count(t.Context(), "select from "+o.schema+".purged where letter not in (select subject from "+o.schema+".entry where event = 'purge')"); n != 0 {
 		t.Errorf("%d purges are kept longer than the audit", n)
 	}
 }

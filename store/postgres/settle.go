@@ -2,8 +2,10 @@ package postgres
 
 import (
 	"context"
+	"slices"
 
 	"github.com/nixie-go/nixie"
+	"github.com/nixie-go/nixie/store"
 )
 
 // Settle implements store.Queue.
@@ -12,7 +14,7 @@ func (s *Store) Settle(ctx context.Context, settlements []nixie.Settlement) []er
 	if len(settlements) == 0 {
 		return errs
 	}
-	if err := checkCall(len(settlements)); err != nil {
+	if err := store.CheckCall(len(settlements)); err != nil {
 		return all(errs, err)
 	}
 	done, err := s.completePlain(ctx, settlements)
@@ -49,20 +51,29 @@ func (t *tx) settleAll(settlements []nixie.Settlement, errs []error) error {
 	deliveries := make([]*nixie.Delivery, 0, len(settlements))
 	var halting []nixie.ID
 	told := false // of failures: a letter says what the first and the newest was
+	failing, dying := 0, 0
 	for i := range settlements {
 		st := &settlements[i]
 		deliveries = append(deliveries, st.Delivery)
 		if st.Verb == nixie.Halt && st.Delivery != nil {
 			halting = append(halting, st.Delivery.ID)
 		}
+		if st.Failure != nil {
+			failing++
+		}
+		if st.Burial != nil {
+			dying++
+		}
 		told = told || st.Failure != nil || st.Second != nil || st.Burial != nil || st.Verb == nixie.Discard
 	}
 	if len(halting) > 0 { // their queues will be paused
-		t.run("select from @.queue where n in (select queue from @.message where id = any($1::uuid[])) order by n for update", uuids(halting))
+		t.run("select from @.queue where n in (select queue from @.message where pos"+ofIDs+") order by n for update", uuids(halting))
 	}
 	if err := t.holdLeased(deliveries, told); err != nil {
 		return err
 	}
+	t.work.changed, t.work.failures = slices.Grow(t.work.changed, len(settlements)), slices.Grow(t.work.failures, failing)
+	t.work.letters, t.trail = slices.Grow(t.work.letters, dying), slices.Grow(t.trail, dying)
 	for i := range settlements {
 		errs[i] = t.settle(&settlements[i])
 	}
@@ -71,11 +82,11 @@ func (t *tx) settleAll(settlements []nixie.Settlement, errs []error) error {
 
 // settle applies one settlement. It answers before it changes anything.
 func (t *tx) settle(st *nixie.Settlement) error {
-	m, err := t.held(st.Delivery)
-	if err != nil {
+	if err := store.CheckSettlement(st); err != nil {
 		return err
 	}
-	if err := checkSettlement(st, m); err != nil {
+	m, err := t.held(st.Delivery)
+	if err != nil {
 		return err
 	}
 	return t.apply(m, st)
@@ -83,7 +94,10 @@ func (t *tx) settle(st *nixie.Settlement) error {
 
 // apply does what a settlement asks for that is allowed.
 func (t *tx) apply(m *message, st *nixie.Settlement) error {
-	on := event(st.Verb)
+	on := st.Verb.Event()
+	if on == nixie.OnBury && m.letter != nil && m.letter.status != nixie.StatusRedriving {
+		return m.letter.forbids(nixie.OnDieAgain)
+	}
 	if err := m.move(on); err != nil {
 		return err
 	}
@@ -149,40 +163,4 @@ func (t *tx) leave(m *message) {
 	m.abandoned, m.mayPass, m.ordered = "", false, false
 	m.ended = t.now
 	m.owner, m.until = 0, 0
-}
-
-// event is the row of the table of moves that a verb stands for.
-func event(v nixie.Verb) nixie.Event {
-	switch v {
-	case nixie.Complete:
-		return nixie.OnComplete
-	case nixie.Retry:
-		return nixie.OnRetry
-	case nixie.Release:
-		return nixie.OnRelease
-	case nixie.Discard:
-		return nixie.OnDiscard
-	case nixie.Bury, nixie.Hold, nixie.Halt:
-		return nixie.OnBury
-	}
-	return ""
-}
-
-// checkSettlement refuses what could not be applied whole.
-func checkSettlement(st *nixie.Settlement, m *message) error {
-	if st.Delay < 0 || st.Delay > nixie.MaxDelay {
-		return nixie.Errorf(nixie.CodeInvalid, "delay is %s: give one from 0 to %s", st.Delay, nixie.MaxDelay)
-	}
-	switch event(st.Verb) {
-	case "":
-		return nixie.Errorf(nixie.CodeInvalid, "verb %q is not one of complete, retry, release, discard, bury, hold, halt", st.Verb)
-	case nixie.OnBury:
-		if st.Burial == nil {
-			return nixie.Errorf(nixie.CodeInvalid, "verb %s has no burial: say cause, status and group of the letter", st.Verb)
-		}
-		if m.letter != nil && m.letter.status != nixie.StatusRedriving {
-			return m.letter.forbids(nixie.OnDieAgain)
-		}
-	}
-	return nil
 }

@@ -2,6 +2,7 @@ package postgres
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 )
 
@@ -74,6 +75,13 @@ const fewAlike = 16
 
 // insert adds the statements that insert rows.
 func (s *sheet[T, K]) insert(t *tx, list []T) {
+	if len(list) == 0 {
+		return
+	}
+	if first := s.kind(list[0]); !slices.ContainsFunc(list[1:], func(r T) bool { return s.kind(r) != first }) {
+		t.say(s.alike, s.args(list, s.common))
+		return
+	}
 	kinds := map[K][]T{}
 	var order []K
 	for from, to := 0, 0; from < len(list); from = to {
@@ -85,7 +93,7 @@ func (s *sheet[T, K]) insert(t *tx, list []T) {
 		}
 		kinds[kind] = append(kinds[kind], list[from:to]...)
 	}
-	if len(order) > 1 && len(list) < fewAlike*len(order) {
+	if len(list) < fewAlike*len(order) {
 		t.say(s.mixed, s.args(list, 0))
 		return
 	}

@@ -136,9 +136,7 @@ func (s *site) configure() *pgxpool.Config {
 	maps.Copy(params, config.ConnConfig.RuntimeParams) // the URL has the last word
 	config.ConnConfig.RuntimeParams = params
 	config.AfterConnect = func(_ context.Context, c *pgx.Conn) error {
-		// Who asks the driver for texts keeps it from asking the server for types.
-		c.TypeMap().RegisterDefaultPgType([16]byte{}, "uuid")
-		c.TypeMap().RegisterDefaultPgType([][16]byte{}, "_uuid")
+		registerArrays(c.TypeMap())
 		return nil
 	}
 	return config

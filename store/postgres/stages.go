@@ -39,7 +39,6 @@ func (s *Store) note(stage nixie.Stage, ds []*nixie.Delivery, owner int64) stmt 
 	return stmt{query: s.named(`insert into @.stage (pos, number, batch, owner, succeeded)
 		select pos, number, batch, $4, $5 from (select distinct * from unnest($1::bigint[], $2::bigint[], $3::bigint[]) u (pos, number, batch) order by pos) u
 		where exists (select from @.pending p where p.pos = u.pos and p.number = u.number and p.owner = $4) or exists (select from @.batch b where b.n = u.batch and b.owner = $4)
-			or exists (select from @.message m join @.stream o on o.n = m.lane and o.at = m.pos where m.pos = u.pos and u.number = 1 and o.owner = $4)
 		on conflict (pos, number) do update set succeeded = excluded.succeeded`), args: []any{places, numbers, batches, owner, stage == nixie.StageSucceeded}}
 }
 
@@ -56,8 +55,7 @@ func (t *tx) noteClaimed(got *claims, owner int64) error {
 // forgetStages removes the notes of an owner, and of those that are off the list, about
 // leases that are over.
 const forgetStages = `delete from @.stage s where (s.owner = $1 or not exists (select from @.owner o where o.n = s.owner))
-	and not exists (select from @.pending p where p.pos = s.pos and p.number = s.number and p.owner = s.owner) and not exists (select from @.batch b where b.n = s.batch)
-	and not exists (select from @.message m join @.stream o on o.n = m.lane and o.at = m.pos where m.pos = s.pos and s.number = 1 and o.owner = s.owner)`
+	and not exists (select from @.pending p where p.pos = s.pos and p.number = s.number and p.owner = s.owner) and not exists (select from @.batch b where b.n = s.batch)`
 
 // isOver is the condition that the lease p has ended at the time $1, or that its owner
 // is one of the dead, $2.
@@ -81,8 +79,6 @@ func (t *tx) settleNoted(dead []int64) error {
 	const noted = "select m.id, s.succeeded from @.stage s join @.pending p on p.pos = s.pos and p.number = s.number and p.owner = s.owner join @.message m on m.pos = p.pos "
 	t.read(note, noted+"where "+isOver+" and p.stream is null order by p.pos for update of p skip locked", t.now, dead)
 	t.read(note, noted+"join @.stream o on o.n = p.stream where "+isOver+" order by p.pos for update of p, o skip locked", t.now, dead)
-	t.read(note, `select m.id, s.succeeded from @.stage s join @.message m on m.pos = s.pos join @.stream p on p.n = m.lane and p.at = m.pos and p.owner = s.owner
-		where s.number = 1 and `+isOver+` order by p.n for update of p skip locked`, t.now, dead)
 	if err := t.send(); err != nil {
 		return err
 	}
@@ -91,7 +87,9 @@ func (t *tx) settleNoted(dead []int64) error {
 		for n := range t.locked.batches {
 			batches = append(batches, n)
 		}
-		t.read(note, "select p.id, s.succeeded from @.member p join @.stage s on s.pos = p.pos and s.number = 1 and s.owner = p.owner where p.batch = any($1) order by p.pos", batches)
+		const members = "select p.id, s.succeeded from @.member p join @.stage s on s.pos = p.pos and s.number = 1 and s.owner = p.owner "
+		t.read(note, members+"where p.batch = any($1) and p.lane is null order by p.pos", batches)
+		t.read(note, members+"join @.stream o on o.n = p.lane where p.batch = any($1) order by o.queue, o.name for update of o skip locked", batches)
 		if err := t.send(); err != nil {
 			return err
 		}

@@ -16,7 +16,6 @@ import (
 	"github.com/nixie-go/nixie/internal/child"
 	"github.com/nixie-go/nixie/internal/testservers"
 	"github.com/nixie-go/nixie/store"
-	"github.com/nixie-go/nixie/store/memory"
 	"github.com/nixie-go/nixie/store/postgres"
 	"github.com/nixie-go/nixie/store/storetest"
 )
@@ -119,8 +118,11 @@ var grant = func() func(t testing.TB, schema string) {
 	}
 }()
 
-var harness = storetest.Harness{
-	Open: func(t testing.TB, clock *storetest.Clock) storetest.Shared {
+var harness = harnessWith(func(url string) string { return url })
+
+// harnessWith opens stores by URLs that are changed first.
+func harnessWith(change func(url string) string) storetest.Harness {
+	return storetest.Harness{Open: func(t testing.TB, clock *storetest.Clock) storetest.Shared {
 		schema := newSchema(t)
 		grant(t, schema)
 		var joined []*postgres.Store
@@ -132,10 +134,10 @@ var harness = storetest.Harness{
 			joined = append(joined, s)
 			return s
 		}
-		owner := sync.OnceValue(func() store.Store { return join(server.URL, "owner of the schema") })
+		owner := sync.OnceValue(func() store.Store { return join(change(server.URL), "owner of the schema") })
 		return storetest.Shared{
 			Join: func(name string) store.Store {
-				return granted{join(asRunner(server.URL), name), owner}
+				return granted{join(change(asRunner(server.URL)), name), owner}
 			},
 			Crash: func(s store.Store) {
 				if err := s.(granted).Crash(); err != nil {
@@ -152,34 +154,21 @@ var harness = storetest.Harness{
 			},
 		}
 	},
-	Begin: func(ctx context.Context, st store.Store) (storetest.OpenTx, error) {
-		conn, err := pgx.Connect(ctx, asRunner(server.URL))
-		if err != nil {
-			return storetest.OpenTx{}, err
-		}
-		tx, err := conn.Begin(ctx)
-		end := func(how func(context.Context) error) func() error {
-			return func() error { return errors.Join(how(context.Background()), conn.Close(context.Background())) }
-		}
-		return storetest.OpenTx{Tx: st.(granted).Tx(tx), Commit: end(tx.Commit), Rollback: end(tx.Rollback)}, err
-	},
-	Reference: func(clock *storetest.Clock) storetest.Shared {
-		var first *memory.Store
-		return storetest.Shared{
-			Join: func(owner string) store.Store {
-				if first == nil {
-					first = memory.New(memory.Options{Clock: clock.Now, Owner: owner})
-					return first
-				}
-				return first.Join(owner)
-			},
-			Crash: func(s store.Store) { s.(*memory.Store).Crash() },
-			Close: func() {},
-		}
-	},
+		Begin: func(ctx context.Context, st store.Store) (storetest.OpenTx, error) {
+			conn, err := pgx.Connect(ctx, change(asRunner(server.URL)))
+			if err != nil {
+				return storetest.OpenTx{}, err
+			}
+			tx, err := conn.Begin(ctx)
+			end := func(how func(context.Context) error) func() error {
+				return func() error { return errors.Join(how(context.Background()), conn.Close(context.Background())) }
+			}
+			return storetest.OpenTx{Tx: st.(granted).Tx(tx), Commit: end(tx.Commit), Rollback: end(tx.Rollback)}, err
+		}}
 }
 
-func TestStore(t *testing.T)      { storetest.Run(t, harness) }
+func TestStore(t *testing.T) { storetest.Run(t, harness) }
+
 func BenchmarkStore(b *testing.B) { storetest.Bench(b, harness) }
 
 // TestStoreInSQLTransactions runs the clauses on transactions with those of

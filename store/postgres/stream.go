@@ -55,17 +55,28 @@ func (t *tx) openStreamsOf(query string, args ...any) {
 	}, query, args...)
 }
 
-// openStreams does the same and leaves it to the caller to stir them.
+// openStreams does the same and leaves it to the caller to stir them. What it waited
+// for is seen by those statements only that come after.
 func (t *tx) openStreams(each func(streamKey, streamRow), query string, args ...any) {
+	locked := map[int64]bool{}
 	t.locked.streams = map[int64]bool{}
+	t.run("insert into @.stream (queue, name) select distinct * from ("+query+`) u (queue, name) where (select s.n from @.stream s where s.queue + 0 = u.queue and s.name = u.name) is null
+		order by 1, 2 on conflict do nothing`, args...)
+	t.lock(&locked, "select s.n from @.stream s where s.n = any(array(select x.n from ("+query+`) u (queue, name) cross join lateral (
+		select o.n from @.stream o where o.queue + 0 = u.queue and o.name = u.name limit 1) x)) order by queue, name for update`, args...)
 	t.read(func(r row) error {
 		var own streamKey
 		var s streamRow
-		err := r.Scan(&s.n, &own.queue, &own.name, &s.mixed, &s.idle)
+		if err := r.Scan(&s.n, &own.queue, &own.name, &s.mixed, &s.idle); err != nil {
+			return err
+		}
+		if !locked[s.n] {
+			return errRaced // it went, or came, meanwhile
+		}
 		each(own, s)
-		return err
-	}, `insert into @.stream as s (queue, name) select distinct * from (`+query+`) u order by 1, 2 on conflict (queue, name) do update set top = s.top
-		returning n, queue, name, mixed, ready = 0 and until = 0`, args...)
+		return nil
+	}, "select coalesce(s.n, 0), u.queue, u.name, coalesce(s.mixed, false), coalesce(s.idle, false) from (select distinct * from ("+query+`) u) u (queue, name) left join lateral (
+		select s.n, s.mixed, not s.mixed and `+laneEnded+" as idle from @.stream s where s.queue + 0 = u.queue and s.name = u.name limit 1) s on true", args...)
 }
 
 // arrange decides which messages of the streams that were stirred claims find.
@@ -87,30 +98,37 @@ func (t *tx) arrange() {
 const firstOf = `left join lateral (select * from (
 		(select p.pos, p.due, p.rank, false as lane from @.pending p where s.strict and p.stream = s.n order by p.rank limit 1) union all
 		(select p.pos, p.due, p.rank, false from @.pending p where not s.strict and p.stream = s.n order by p.due, p.rank limit 1) union all
-		(select m.pos, m.enqueued, m.pos, true from @.message m where m.lane = s.n and m.pos > s.at order by m.pos limit 1)) f order by f.rank limit 1) first on true`
+		(select f.pos, f.enqueued, f.pos, true from (` + laneFirst + `) f)) f order by f.rank limit 1) first on true`
 
-// leasedOf finds the message of a stream s that is handed out.
-const leasedOf = `left join lateral (select * from ((select p.pos from @.pending p where p.stream = s.n and p.stream is not null and p.state = 1 limit 1) union all
-		select s.at where s.until > 0) l limit 1) leased on true`
+// leasedOf finds the message of a stream s that is handed out, and whether it is of the lane.
+const leasedOf = `left join lateral (select * from ((select p.pos, false as lane from @.pending p where p.stream = s.n and p.stream is not null and p.state = 1 limit 1) union all
+		(select f.pos, true from (` + laneFirst + `) f where s.turned and ` + isOut + `)) l limit 1) leased on true`
+
+// isOut is the condition that a message f of the lane of stream s is in a batch.
+const isOut = "exists (select from @.batch b where b.queue = s.queue and b.after_tx = '0' and b.after <= f.pos and b.last >= f.pos and f.pos = any(b.places))"
 
 // isDead is whether a dead message holds up the first one.
 const isDead = "exists (select from @.letter l where l.stream = s.n and l.blocks and (first.pos is null or l.rank < first.rank))"
 
 // Rows are found by arrays of their keys, which PostgreSQL does by the index also
-// where it knows nothing of a table yet. The first of a lane goes by the row of its
-// stream if there is nothing else in that, and gets one of its own if there is.
+// where it knows nothing of a table yet. The first of a lane gets a turn
+// if there is nothing else in its stream, and a row of its own if there is. While it has
+// a turn, which may be out, nothing else goes.
 const arrangement = `with
-	s as materialized (select s.n, s.top, s.at, s.until, q.name, q.strict from @.stream s join @.queue q on q.n = s.queue where ` + ofStreams + `),
+	s as materialized (select s.n, s.queue, greatest(s.top, (select m.pos from @.message m where m.lane = s.n and m.pos < coalesce(f.pos, 9223372036854775807) order by m.pos desc limit 1)) as top,
+			greatest(s.at, f.pos - 1) as at, s.turned and f.pos is not null as turned, f.pos as lane, q.name, q.strict
+		from @.stream s join @.queue q on q.n = s.queue left join lateral (` + laneFirst + `) f on true where ` + ofStreams + `),
 	v as materialized (
-		select s.n, s.name, s.strict, leased.pos as leased, first.pos as first, coalesce(first.lane, false) as lane, coalesce(first.due, 0) as due, ` + isDead + ` as dead,
+		select s.n, s.queue, s.name, s.strict, s.top, s.at, s.turned, case when s.turned then s.lane else leased.pos end as leased, first.pos as first, coalesce(first.lane, false) as lane, coalesce(first.due, 0) as due, ` + isDead + ` as dead,
 			exists (select from @.pending p where p.stream = s.n) or exists (select from @.letter l where l.stream = s.n) or coalesce(first.lane and first.pos < s.top, false) as mixed
-		from s ` + leasedOf + ` ` + firstOf + `),
+		from s left join lateral (select p.pos from @.pending p where p.stream = s.n and p.stream is not null and p.state = 1 limit 1) leased on true ` + firstOf + `),
 	w as materialized (
-		select v.n, v.name, v.mixed, v.leased is null and v.dead as blocked,
+		select v.n, v.queue, v.name, v.mixed, v.top, v.leased is null and v.dead as blocked,
 			case when v.leased is null and not v.dead then v.first end as head,
 			v.leased is null and not v.dead and v.lane and v.mixed as enters,
-			case when v.leased is null and not v.dead and v.lane and not v.mixed then v.first else 0 end as ready,
-			case when v.leased is null then v.due else 0 end as due,
+			v.leased is null and v.lane and not v.mixed as turns, v.turned or not v.mixed as turned,
+			case when v.leased is null and v.mixed then v.due else 0 end as due,
+			case when v.leased is null and not v.dead and v.lane and v.mixed then v.first else v.at end as at,
 			passer.pos as passer,
 			v.first is null and v.leased is null and not exists (select from @.letter l where l.stream = v.n) as empty
 		from v left join lateral (select p.pos from @.pending p where v.leased is null and v.strict and (v.dead or v.due > $3::bigint)
@@ -120,6 +138,7 @@ const arrangement = `with
 	promoted as (update @.pending p set state = 0 where p.state = 6 and p.pos = any(array(select head from w where head is not null union all select passer from w where passer is not null))),
 	entered as (insert into @.pending (` + laneColumns + `) select 0, ` + laneRow + ` from w cross join lateral (select * from @.message m where m.pos = w.head limit 1) m where w.enters),
 	ended as (delete from @.stream s where s.n = any(array(select n from w where empty))),
-	noted as (update @.stream s set blocked = w.blocked, due = w.due, mixed = w.mixed, ready = w.ready, at = case when w.enters then w.head else s.at end
-		from w where s.n = w.n and s.n = any(array(select n from w where not empty)) and (s.blocked <> w.blocked or s.due <> w.due or s.mixed <> w.mixed or s.ready <> w.ready or w.enters))
+	turns as (insert into @.turn (queue, streams, places) select queue, array_agg(n), array_agg(head) from w where turns group by queue),
+	noted as (update @.stream s set blocked = w.blocked, due = w.due, mixed = w.mixed, turned = w.turned, at = w.at, top = w.top
+		from w where s.n = w.n and s.n = any(array(select n from w where not empty)) and (s.blocked, s.due, s.mixed, s.turned, s.at, s.top) is distinct from (w.blocked, w.due, w.mixed, w.turned, w.at, w.top))
 	select distinct name from w where passer is not null or head is not null and due <= $3::bigint`

@@ -8,13 +8,16 @@ import (
 	"github.com/nixie-go/nixie/store"
 )
 
+// isUsed is the condition that there is something in a stream s.
+const isUsed = "(s.mixed or not " + laneEnded + ")"
+
 // streamView is a query for streams s as they stand at the moment $1; more follows.
 const streamView = `select s.queue_name, s.name, s.blocked::int, s.due, s.n,
-	(select count(*) from @.pending p where p.stream = s.n) + (select count(*) from @.follower f where f.stream = s.n) + (s.until > 0)::int, (select count(*) from @.pending p where p.stream = s.n and p.may_pass), (select count(*) from @.letter l where l.stream = s.n),
+	(select count(*) from @.pending p where p.stream = s.n) + (select count(*) from @.follower f where f.stream = s.n) + coalesce(leased.lane, false)::int, (select count(*) from @.pending p where p.stream = s.n and p.may_pass), (select count(*) from @.letter l where l.stream = s.n),
 	case when leased.pos is not null then 'leased' when blocker.pos is not null then 'blocked' when first.pos is null then 'idle' when first.due > $1 then 'waiting' else 'ready' end,
 	case when leased.pos is null and blocker.pos is null and first.due > $1 then first.due else 0 end, case when leased.pos is null then blocker.id end,
 	c.id, coalesce(c.attempts, 0), coalesce(` + newestText + `, ''), coalesce((select o.name from @.owner o where o.n = c.owner), '')
-	from (select s.*, q.name as queue_name, q.strict from @.stream s join @.queue q on q.n = s.queue where %s order by s.blocked desc, s.due desc, s.n limit $2) s
+	from (select s.*, q.name as queue_name, q.strict from @.stream s join @.queue q on q.n = s.queue where %s and ` + isUsed + ` order by s.blocked desc, s.due desc, s.n limit $2) s
 	` + leasedOf + ` ` + firstOf + `
 	left join lateral (select l.pos, l.id from @.letter l where l.stream = s.n and l.blocks and (first.pos is null or l.rank < first.rank) order by l.rank limit 1) blocker on true
 	left join @.current c on c.pos = coalesce(leased.pos, blocker.pos, first.pos)
@@ -109,9 +112,19 @@ func (s *Store) Unblock(ctx context.Context, u store.Unblocking) (int64, error) 
 
 func (t *tx) unblock(u *store.Unblocking) (n int64, err error) {
 	var stream int64
-	t.number(&stream, "select s.n from @.stream s join @.queue q on q.n = s.queue where q.name = $1 and s.name = $2 for update of s", u.Queue, u.Stream)
-	t.clock()
 	t.readQueues("name = $1", u.Queue)
+	if err := t.send(); err != nil {
+		return 0, err
+	}
+	q := t.named[u.Queue]
+	if q == nil {
+		return 0, noStream(u.Queue, u.Stream)
+	}
+	if u.Mark {
+		t.lockLanes(q.n)
+	}
+	t.number(&stream, "select s.n from @.stream s where s.queue + 0 = $1 and s.name = $2 for update of s", q.n, u.Stream)
+	t.clock()
 	if err := t.send(); err != nil {
 		return 0, err
 	}
@@ -126,14 +139,14 @@ func (t *tx) unblock(u *store.Unblocking) (n int64, err error) {
 	if len(list) == 0 {
 		return 0, noStream(u.Queue, u.Stream)
 	}
-	q, head := t.named[u.Queue], list[0].Head
+	head := list[0].Head
 	count := func(row) error { n++; return nil }
 	switch {
 	case !u.Mark:
 		t.read(count, "update @.letter set blocks = false where pos = any(array(select pos from @.letter where stream = $1 and blocks order by pos for update)) returning pos", stream)
 	case q.settings.Order == nixie.OrderStrict:
 		t.enterAll("s.n = $1", stream)
-		t.read(count, "update @.pending p set may_pass = true where stream = $1 and state <> 1 and not may_pass and pos is distinct from (select pos from @.message where id = $2) returning pos", stream, [16]byte(head))
+		t.read(count, "update @.pending set may_pass = true where stream = $2 and state <> 1 and not may_pass and pos <> all(array("+placesOf+")) returning pos", uuids([]nixie.ID{head}), stream)
 	}
 	if err := t.send(); err != nil {
 		return 0, err

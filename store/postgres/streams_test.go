@@ -1,5 +1,3 @@
-//go:build unix
-
 package postgres_test
 
 import (
@@ -157,16 +155,19 @@ func (h *herd) run(s *postgres.Store, messages, perKill int) {
 	look := time.NewTicker(100 * time.Millisecond)
 	defer look.Stop()
 	waiting := produced
-	for next := perKill; ; {
+	for next, heard := perKill, false; ; {
 		select {
 		case words := <-h.procs[0].Lines:
 			h.hear(words)
+			heard = true
 		case words := <-h.procs[1].Lines:
 			h.hear(words)
+			heard = true
 		case <-waiting:
 			waiting = nil
 		case <-look.C:
-			if waiting != nil {
+			if waiting != nil || heard { // who looks does not hear when to kill
+				heard = false
 				continue
 			}
 			queues, err := s.Queues(h.Context())

@@ -94,6 +94,7 @@ func (c *few) keep() {
 		m.Body, m.Headers = bytes.Clone(m.Body), slices.Clone(m.Headers)
 		if m.Origin != nil {
 			origin := *m.Origin
+			origin.Key = bytes.Clone(origin.Key)
 			m.Origin = &origin
 		}
 		c.rows[i].given = &m

@@ -17,13 +17,14 @@ import (
 // is about to say to the server. Reads and writes are collected and go out
 // together.
 type tx struct {
-	store *Store
-	ctx   context.Context
-	stop  context.CancelFunc // of ctx, where the transaction made it
-	wait  time.Duration      // for the answers of one round trip
-	on    asker
-	now   int64
-	list  []stmt
+	store   *Store
+	ctx     context.Context
+	stop    context.CancelFunc // of ctx, where the transaction made it
+	wait    time.Duration      // for the answers of one round trip
+	on      asker
+	callers bool // it is a transaction of the caller
+	now     int64
+	list    []stmt
 
 	queues  map[int64]*queueRow
 	named   map[string]*queueRow
@@ -33,10 +34,11 @@ type tx struct {
 	keys    map[dedupeKey]*holder
 	locked  locks
 	made    []string // queues that did not exist
-	places  []int64  // drawn from the sequence and not used yet
+	places  places
 
 	work   flush
 	trail  []entry
+	doc    []byte // of the failure at hand
 	woken  map[string]bool
 	after  []func() // run once the transaction is durable
 	sent   bool     // something went to the server
@@ -99,7 +101,7 @@ func (t *tx) committed() {
 		do()
 	}
 	for queue := range t.woken {
-		t.store.wakes.ring(queue)
+		t.store.wakes.Ring(queue)
 	}
 	t.store.notify(t.woken)
 }

@@ -22,46 +22,11 @@ const (
 // alone tells nobody.
 const hearers = "hashtext('nixie listen ' || $1), 0"
 
-// wakes tells waiting sources that work was added.
-type wakes struct {
-	mu    sync.Mutex
-	queue map[string]chan struct{}
-}
-
 // Wake implements store.Waker. The first call makes this process listen to the
 // others.
 func (s *Store) Wake(queue string) <-chan struct{} {
 	s.listener.start(s)
-	s.wakes.mu.Lock()
-	defer s.wakes.mu.Unlock()
-	ch := s.wakes.queue[queue]
-	if ch == nil {
-		ch = make(chan struct{})
-		if s.wakes.queue == nil {
-			s.wakes.queue = map[string]chan struct{}{}
-		}
-		s.wakes.queue[queue] = ch
-	}
-	return ch
-}
-
-func (w *wakes) ring(queue string) {
-	w.mu.Lock()
-	defer w.mu.Unlock()
-	if ch := w.queue[queue]; ch != nil {
-		close(ch)
-		delete(w.queue, queue)
-	}
-}
-
-// ringAll makes everybody ask who waits.
-func (w *wakes) ringAll() {
-	w.mu.Lock()
-	defer w.mu.Unlock()
-	for queue, ch := range w.queue {
-		close(ch)
-		delete(w.queue, queue)
-	}
+	return s.wakes.Next(queue)
 }
 
 // notifier sends what others are to be told.

@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 
 	"github.com/nixie-go/nixie"
+	"github.com/nixie-go/nixie/store"
 )
 
 // Bury implements store.DeadLetters.
@@ -13,7 +14,7 @@ func (s *Store) Bury(ctx context.Context, letters []nixie.Letter, actor, reason 
 	if len(letters) == 0 {
 		return receipts, errs
 	}
-	if err := checkCall(len(letters)); err != nil {
+	if err := store.CheckCall(len(letters)); err != nil {
 		return receipts, all(errs, err)
 	}
 	if actor == "" {

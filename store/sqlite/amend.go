@@ -14,7 +14,7 @@ func (s *Store) Amend(ctx context.Context, ids []nixie.ID, change store.Change) 
 	if len(ids) == 0 {
 		return errs
 	}
-	if err := checkCall(len(ids)); err != nil {
+	if err := store.CheckCall(len(ids)); err != nil {
 		return all(errs, err)
 	}
 	if err := change.Check(); err != nil {

@@ -13,6 +13,10 @@ import (
 	"github.com/nixie-go/nixie/store/storetest"
 )
 
+// patience is how long a test waits for what has to come. A slow machine needs
+// more of it than a fast one; nothing is proved by it being short.
+const patience = 20 * time.Second
+
 // awaited is what a waiting claim returned.
 type awaited struct {
 	ds  []*nixie.Delivery

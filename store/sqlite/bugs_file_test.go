@@ -13,6 +13,7 @@ import (
 	"time"
 
 	"github.com/nixie-go/nixie"
+	"github.com/nixie-go/nixie/store"
 	"github.com/nixie-go/nixie/store/sqlite"
 	"github.com/nixie-go/nixie/store/storetest"
 )
@@ -180,8 +181,8 @@ func TestB061_WinnersThatRollBack(t *testing.T) {
 		if len(first) != 1 || len(holders) != 1 || holders[first[0].ID] != 4 {
 			t.Fatalf("round %d: made by %v, held by %v", round, first, holders)
 		}
-		if _, err := stateOf(s, first[0].ID); err != nil {
-			t.Errorf("round %d: a duplicate of nothing: %v", round, err)
+		if ms, _, err := s.Messages(t.Context(), nixie.Filter{IDs: []nixie.ID{first[0].ID}}, store.Page{}); err != nil || len(ms) != 1 {
+			t.Errorf("round %d: a duplicate of %v, %v", round, ms, err)
 		}
 	}
 	storetest.Invariants(t, s)

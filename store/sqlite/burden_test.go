@@ -1,9 +1,11 @@
+//go:build unix
+
 package sqlite_test
 
 import (
 	"context"
 	"fmt"
-	"slices"
+	"math"
 	"syscall"
 	"testing"
 	"time"
@@ -21,6 +23,11 @@ const (
 // mostBurden is by how much the drain of other queues and streams may be slower
 // beside it.
 const mostBurden = 1.10
+
+// A drain is measured turns times. Other programs on the machine only ever add to its
+// processor time, by what they do to its caches, so the least of each side is compared.
+// Their number does not depend on what was measured.
+const turns = 11
 
 // TestShow4BurdenCostsOthersNothing drains other queues and other streams of the
 // same queue on an empty store and on one that carries a blocked stream with
@@ -49,18 +56,18 @@ func TestShow4BurdenCostsOthersNothing(t *testing.T) {
 		{"other streams of the queue", fillStreams, "orders", 10_000},
 		{"the queue of the scheduled ones", func(t testing.TB, s *sqlite.Store) { fill(t, s, "later", 50_000) }, "later", 50_000},
 	} {
-		var took [2][]time.Duration
-		for range 11 {
+		took := [2]time.Duration{math.MaxInt64, math.MaxInt64}
+		for range turns {
 			for i, s := range []*sqlite.Store{free, burdened} {
 				c.fill(t, s)
 				busy := cpuTime(t)
 				if got := drainAll(t, s, c.queue); got != c.count {
 					t.Fatalf("%s: %d messages came, want %d", c.name, got, c.count)
 				}
-				took[i] = append(took[i], cpuTime(t)-busy)
+				took[i] = min(took[i], cpuTime(t)-busy)
 			}
 		}
-		alone, beside := slices.Min(took[0]), slices.Min(took[1])
+		alone, beside := took[0], took[1]
 		ratio := beside.Seconds() / alone.Seconds()
 		t.Logf("drain of %s: %.0f per second of processor alone, %.0f beside %d followers and %d scheduled: %+.1f %%", c.name,
 			float64(c.count)/alone.Seconds(), float64(c.count)/beside.Seconds(), followers, scheduled, (ratio-1)*100)

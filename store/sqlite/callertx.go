@@ -56,7 +56,7 @@ func (x *Tx) Enqueue(ctx context.Context, messages ...nixie.Message) ([]nixie.Re
 // and the handler returns nil.
 func (x *Tx) Complete(ctx context.Context, d *nixie.Delivery) error {
 	st := nixie.Settlement{Delivery: d, Verb: nixie.Complete}
-	if err := checkSettlement(&st); err != nil {
+	if err := store.CheckSettlement(&st); err != nil {
 		return err
 	}
 	return x.do(ctx, func(t *tx) error {

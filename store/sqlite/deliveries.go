@@ -159,7 +159,7 @@ func scanMessage(row rows, d *nixie.Delivery, bodies *slab) {
 	row.ColumnBytes(4, m.Body)
 	row.ColumnBytes(5, m.Hash[:])
 	m.EnqueuedAt, m.ExpiresAt = moment(row.ColumnInt64(6)), moment(row.ColumnInt64(7))
-	if nixie.HashBody(m.Body) != m.Hash {
+	if !d.Intact() {
 		d.Damage = append(d.Damage, bodyDamage)
 	}
 	if !row.ColumnBool(8) {

@@ -351,7 +351,7 @@ func (t *tx) stateOf(pos int64) (standing, error) {
 		return st, err
 	}
 	err = t.each(`select m.own, p.pos is not null, coalesce(p.state, g.state, 0), coalesce(p.deliveries, g.deliveries, 0), g.pos is not null
-		from message m left join pending p on p.pos = m.pos left join log g on g.pos = m.pos where m.pos = ?`, func(row rows) error {
+		from message m left join pending p on p.pos = m.pos left join log g on g.pos = m.pos where m.pos = +?`, func(row rows) error {
 		st = standing{own: row.ColumnBool(0), hasRow: row.ColumnBool(1), state: row.ColumnInt(2), deliveries: row.ColumnInt(3)}
 		if st.state == stBehind {
 			st.state = stQueued

@@ -5,6 +5,7 @@ import (
 	"time"
 
 	"github.com/nixie-go/nixie"
+	"github.com/nixie-go/nixie/store"
 )
 
 // Extend implements store.Queue.
@@ -13,7 +14,7 @@ func (s *Store) Extend(ctx context.Context, ds []*nixie.Delivery, lease time.Dur
 	if len(ds) == 0 {
 		return errs
 	}
-	if err := checkCall(len(ds)); err != nil {
+	if err := store.CheckCall(len(ds)); err != nil {
 		return all(errs, err)
 	}
 	if lease < nixie.MinLease || lease > nixie.MaxLease {

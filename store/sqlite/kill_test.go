@@ -1,5 +1,3 @@
-//go:build unix
-
 package sqlite_test
 
 import (
@@ -8,7 +6,6 @@ import (
 	"fmt"
 	"math/rand/v2"
 	"os"
-	"path/filepath"
 	"slices"
 	"testing"
 	"time"
@@ -333,17 +330,6 @@ func finish(t *testing.T, path string, heard *promises) {
 	heard.kept(t, s)
 }
 
-func unfinished(t *testing.T, s *sqlite.Store) int64 {
-	t.Helper()
-	qs, err := s.Queues(t.Context())
-	must(t, err)
-	n := int64(0)
-	for i := range qs {
-		n += qs[i].Unfinished()
-	}
-	return n
-}
-
 // pruned is how many messages the store says that it has removed.
 func pruned(t *testing.T, s *sqlite.Store) int64 {
 	t.Helper()
@@ -369,13 +355,4 @@ func fastClock(path string) (func() time.Time, error) {
 	}
 	start := info.ModTime()
 	return func() time.Time { return start.Add(1000 * time.Since(start)) }, nil
-}
-
-// storePath is a place for a store that processes share.
-func storePath(t *testing.T) string {
-	t.Helper()
-	dir, err := os.MkdirTemp(fastFolder(), "nixie-processes-") //nolint:usetesting // it lies on another file system
-	must(t, err)
-	t.Cleanup(func() { must(t, os.RemoveAll(dir)) })
-	return filepath.Join(dir, "store.db")
 }

@@ -12,7 +12,7 @@ func (s *Store) Plan(ctx context.Context, op store.Operation, filter nixie.Filte
 	if op.Actor == "" {
 		return op, nixie.Errorf(nixie.CodeInvalid, "actor is empty: say who does it")
 	}
-	if err := checkEvent(op.Event); err != nil {
+	if err := store.CheckEvent(op.Event); err != nil {
 		return op, err
 	}
 	if limit <= 0 {

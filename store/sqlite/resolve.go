@@ -14,12 +14,12 @@ func (s *Store) Resolve(ctx context.Context, resolutions []store.Resolution) []e
 	if len(resolutions) == 0 {
 		return errs
 	}
-	if err := checkCall(len(resolutions)); err != nil {
+	if err := store.CheckCall(len(resolutions)); err != nil {
 		return all(errs, err)
 	}
 	refused := make([]error, len(resolutions))
 	for i := range resolutions {
-		refused[i] = checkResolution(&resolutions[i])
+		refused[i] = resolutions[i].Check()
 	}
 	err := s.write(ctx, 0, func(t *tx) error {
 		copy(errs, refused)
@@ -50,27 +50,6 @@ func isDamage(err error, r *store.Resolution) bool {
 	return !r.Operation.IsZero() && errors.As(err, &ours) && ours.Code == nixie.CodeInternal
 }
 
-func checkResolution(r *store.Resolution) error {
-	switch {
-	case r.Actor == "":
-		return nixie.Errorf(nixie.CodeInvalid, "actor is empty: say who does it")
-	case r.Reason == "" && r.NeedsReason():
-		return nixie.Errorf(nixie.CodeInvalid, "reason is empty: say why, %s is recorded with its reason", r.Event)
-	case len(r.Reason) > nixie.MaxReason:
-		return nixie.Errorf(nixie.CodeLimit, "reason has %d bytes, the limit is %d: shorten it", len(r.Reason), nixie.MaxReason)
-	}
-	return checkEvent(r.Event)
-}
-
-// checkEvent refuses what nobody can do to a letter by hand.
-func checkEvent(e nixie.Event) error {
-	switch e {
-	case nixie.OnRedrive, nixie.OnDiscard, nixie.OnHold, nixie.OnUnhold, nixie.OnRequalify, nixie.OnRestore, nixie.OnConfirm, nixie.OnNote, nixie.OnPurge:
-		return nil
-	}
-	return nixie.Errorf(nixie.CodeInvalid, "event %q is nothing that can be done to a letter", e)
-}
-
 // resolveItem resolves one letter and marks the item of its operation in the
 // same transaction, so that a repeat finds it done.
 func (t *tx) resolveItem(r *store.Resolution) error {
@@ -80,7 +59,7 @@ func (t *tx) resolveItem(r *store.Resolution) error {
 	var operation, letter int64 // a purge leaves no letter to look up again
 	var state string
 	if err := t.each(`select o.n, i.state, i.letter from operation o join item i on i.operation = o.n
-		where o.id = ? and i.letter = (select pos from letter where id = ?)`, func(row rows) error {
+		where o.id = +? and i.letter = (select pos from letter where id = +?)`, func(row rows) error {
 		operation, state, letter = row.ColumnInt64(0), row.ColumnText(1), row.ColumnInt64(2)
 		return nil
 	}, r.Operation, r.Letter); err != nil {
@@ -220,7 +199,7 @@ func idOrNull(id nixie.ID) any {
 func (t *tx) redrive(l *letterRow, r *store.Resolution) error {
 	p := &pendingRow{pos: l.pos, queue: l.queue, due: t.now}
 	found, stream := false, ""
-	if err := t.each("select c.generation, c.redrives, c.number, c.received, c.steps, c.priority, c.state, c.gap, c.stream from current c where c.pos = ?", func(row rows) error {
+	if err := t.each("select c.generation, c.redrives, c.number, c.received, c.steps, c.priority, c.state, c.gap, c.stream from current c where c.pos = +?", func(row rows) error {
 		found = row.ColumnInt(6) == stDead
 		p.generation, p.redrives, p.number = row.ColumnInt(0)+1, row.ColumnInt(1)+1, row.ColumnInt64(2)
 		p.received, p.priority, p.gap, stream = row.ColumnInt64(3), row.ColumnInt(5), row.ColumnBool(7), row.ColumnText(8)

@@ -5,6 +5,7 @@ import (
 	"time"
 
 	"github.com/nixie-go/nixie"
+	"github.com/nixie-go/nixie/store"
 )
 
 // held is a lease that was found to be current, with what is known of its
@@ -107,12 +108,12 @@ func (s *Store) Settle(ctx context.Context, settlements []nixie.Settlement) []er
 	if len(settlements) == 0 {
 		return errs
 	}
-	if err := checkCall(len(settlements)); err != nil {
+	if err := store.CheckCall(len(settlements)); err != nil {
 		return all(errs, err)
 	}
 	size := 0
 	for i := range settlements {
-		errs[i] = checkSettlement(&settlements[i])
+		errs[i] = store.CheckSettlement(&settlements[i])
 		if f := settlements[i].Failure; f != nil {
 			size += len(f.Text) + len(f.Stack)
 		}
@@ -175,33 +176,6 @@ func all(errs []error, err error) []error {
 		errs[i] = err
 	}
 	return errs
-}
-
-// checkCall bounds the parts of one call.
-func checkCall(parts int) error {
-	if parts > nixie.MaxBatch {
-		return nixie.Errorf(nixie.CodeLimit, "call has %d parts, the limit is %d: split it", parts, nixie.MaxBatch)
-	}
-	return nil
-}
-
-func checkSettlement(st *nixie.Settlement) error {
-	switch {
-	case st.Delivery == nil:
-		return nixie.Errorf(nixie.CodeInvalid, "settlement has no delivery")
-	case st.Delay < 0 || st.Delay > nixie.MaxDelay:
-		return nixie.Errorf(nixie.CodeInvalid, "delay is %s: give one from 0 to %s", st.Delay, nixie.MaxDelay)
-	}
-	switch st.Verb {
-	case nixie.Complete, nixie.Retry, nixie.Release, nixie.Discard:
-		return nil
-	case nixie.Bury, nixie.Hold, nixie.Halt:
-		if st.Burial == nil {
-			return nixie.Errorf(nixie.CodeInvalid, "verb %s has no burial: say cause, status and group of the letter", st.Verb)
-		}
-		return nil
-	}
-	return nixie.Errorf(nixie.CodeInvalid, "verb %q is not one of complete, retry, release, discard, bury, hold, halt", st.Verb)
 }
 
 // settle applies one settlement. It answers before it writes. doc is its failure

@@ -17,7 +17,6 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
-	"sync"
 	"sync/atomic"
 	"time"
 
@@ -70,7 +69,7 @@ type Store struct {
 	wal      walWatch // likewise
 	added    inserts  // likewise
 	callers  callers
-	wakes    wakes
+	wakes    store.Wakes
 	waiters  waiters
 	space    spaceWatch
 }
@@ -261,35 +260,8 @@ func (s *Store) leave() error {
 	return err
 }
 
-// wakes tells waiting sources of this process that work was added.
-type wakes struct {
-	mu    sync.Mutex
-	queue map[string]chan struct{}
-}
-
 // Wake implements store.Waker.
-func (s *Store) Wake(queue string) <-chan struct{} {
-	s.wakes.mu.Lock()
-	defer s.wakes.mu.Unlock()
-	ch := s.wakes.queue[queue]
-	if ch == nil {
-		ch = make(chan struct{})
-		if s.wakes.queue == nil {
-			s.wakes.queue = map[string]chan struct{}{}
-		}
-		s.wakes.queue[queue] = ch
-	}
-	return ch
-}
-
-func (w *wakes) ring(queue string) {
-	w.mu.Lock()
-	defer w.mu.Unlock()
-	if ch := w.queue[queue]; ch != nil {
-		close(ch)
-		delete(w.queue, queue)
-	}
-}
+func (s *Store) Wake(queue string) <-chan struct{} { return s.wakes.Next(queue) }
 
 // Name says what this store is, for messages to people.
 func (s *Store) Name() string { return fmt.Sprintf("sqlite://%s", s.path) }

@@ -15,10 +15,6 @@ import (
 	"github.com/nixie-go/nixie/store/storetest"
 )
 
-// patience is how long a test waits for what has to come. A slow machine needs
-// more of it than a fast one; nothing is proved by it being short.
-const patience = 20 * time.Second
-
 // heldBy starts a process that holds a range, a message with a row of its own,
 // and more, for the given time.
 func heldBy(t *testing.T, lease time.Duration) (*sqlite.Store, *child.Process) {

@@ -7,7 +7,6 @@ import (
 	"testing"
 
 	"github.com/nixie-go/nixie/store"
-	"github.com/nixie-go/nixie/store/memory"
 	"github.com/nixie-go/nixie/store/sqlite"
 	"github.com/nixie-go/nixie/store/storetest"
 )
@@ -55,20 +54,6 @@ var harness = storetest.Harness{
 		}
 		return storetest.OpenTx{Tx: s.Tx(tx), Commit: tx.Commit, Rollback: tx.Rollback}, nil
 	},
-	Reference: func(clock *storetest.Clock) storetest.Shared {
-		var first *memory.Store
-		return storetest.Shared{
-			Join: func(owner string) store.Store {
-				if first == nil {
-					first = memory.New(memory.Options{Clock: clock.Now, Owner: owner})
-					return first
-				}
-				return first.Join(owner)
-			},
-			Crash: func(s store.Store) { s.(*memory.Store).Crash() },
-			Close: func() {},
-		}
-	},
 }
 
 // fastFolder is a file system in memory, or "" for the usual place.
@@ -82,3 +67,23 @@ func fastFolder() string {
 
 func TestStore(t *testing.T)      { storetest.Run(t, harness) }
 func BenchmarkStore(b *testing.B) { storetest.Bench(b, harness) }
+
+// storePath is a place for a store that processes share.
+func storePath(t *testing.T) string {
+	t.Helper()
+	dir, err := os.MkdirTemp(fastFolder(), "nixie-processes-") //nolint:usetesting // it lies on another file system
+	must(t, err)
+	t.Cleanup(func() { must(t, os.RemoveAll(dir)) })
+	return filepath.Join(dir, "store.db")
+}
+
+func unfinished(t *testing.T, s *sqlite.Store) int64 {
+	t.Helper()
+	qs, err := s.Queues(t.Context())
+	must(t, err)
+	n := int64(0)
+	for i := range qs {
+		n += qs[i].Unfinished()
+	}
+	return n
+}

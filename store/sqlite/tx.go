@@ -183,6 +183,6 @@ func (t *tx) committed() {
 		do()
 	}
 	for q := range t.woken {
-		t.store.wakes.ring(q)
+		t.store.wakes.Ring(q)
 	}
 }

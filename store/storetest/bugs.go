@@ -14,6 +14,7 @@ import (
 // docs/trust.md says where and what, by number.
 func bugClauses() []clause {
 	return []clause{
+		{"B001_RescueOfWhatMovedOn", rescueOfWhatMovedOn},
 		{"B002_SweepSeesPastLongLeases", sweepPastLongLeases},
 		{"B003_OnlyItsEndEndsALease", onlyItsEndEndsALease},
 		{"B015_TenLeasesWithRenewals", tenLeasesRenewed},
@@ -21,7 +22,9 @@ func bugClauses() []clause {
 		{"B021_CrashOnTheLastAttempt", crashOnLastAttempt},
 		{"B022_DelayOfAHundredLeases", delayOfAHundredLeases},
 		{"B030_TenOfADeadConsumer", tenOfADeadConsumer},
+		{"B032_RestOfABatch", restOfABatch},
 		{"B051_LargestOfEverything", largestOfEverything},
+		{"B056_MuchThatIsNotDue", muchThatIsNotDue},
 		{"B057_AbandonedKeepsItsPriority", abandonedKeepsPriority},
 		{"B066_BatchFromOneStream", batchFromOneStream},
 		{"B067_OneByOneIsAsTogether", oneByOneIsAsTogether},
@@ -38,6 +41,25 @@ func (b *bed) hold(n int, lease time.Duration) []*nixie.Delivery {
 	ds, err := b.st.Claim(b.ctx, work, nixie.Want{Max: n, Lease: lease})
 	b.ok(err)
 	return ds
+}
+
+// B001: a rescuer threw back what had finished or was claimed again meanwhile.
+func rescueOfWhatMovedOn(b *bed) {
+	other := b.join()
+	for priority := range 2 { // messages of a batch, and such with rows of their own
+		b.put("first", nixie.Priority(priority))
+		b.put("second", nixie.Priority(priority))
+		first, second := b.take("first"), b.take("second")
+		b.complete(first)
+		b.clock.Advance(31 * time.Second)
+		again := b.claimBy(other, 1)
+		b.keys(again, "second")
+		same(b, "abandoned", again[0].Abandoned, true)
+		b.keys(b.claim(9))
+		b.code(b.settle(nixie.Settlement{Delivery: second, Verb: nixie.Complete}), nixie.CodeLeaseLost)
+		b.ok(b.settleBy(other, nixie.Settlement{Delivery: again[0], Verb: nixie.Complete}))
+		b.state(first.ID, nixie.Succeeded)
+	}
 }
 
 // B002: a page full of leases that go on hid the one behind them that was over.
@@ -172,6 +194,19 @@ func tenOfADeadConsumer(b *bed) {
 	b.keys(b.claim(9))
 }
 
+// B032: a stop left the rest of a batch marked as picked.
+func restOfABatch(b *bed) {
+	b.fill(10, 10)
+	for i, d := range b.claim(10) {
+		verb := nixie.Release
+		if i < 3 {
+			verb = nixie.Complete
+		}
+		b.ok(b.settle(nixie.Settlement{Delivery: d, Verb: verb}))
+	}
+	same(b, "the rest that another claims", len(b.claimBy(b.join(), 10)), 7)
+}
+
 // B051: a message whose notice was too long could not be enqueued.
 func largestOfEverything(b *bed) {
 	long := strings.Repeat("n", nixie.MaxName)
@@ -191,6 +226,23 @@ func largestOfEverything(b *bed) {
 	b.keys(ds, long)
 	same(b, "body came back", bytes.Equal(ds[0].Body, m.Body), true)
 	same(b, "headers came back", slices.Equal(ds[0].Headers, m.Headers), true)
+}
+
+// B056: what could not be handed out stood in the way of what could.
+func muchThatIsNotDue(b *bed) {
+	ms := make([]nixie.Message, nixie.MaxBatch)
+	for i := range ms {
+		ms[i] = nixie.Message{Queue: work, Delay: time.Hour, Priority: i % 5}
+	}
+	_, err := b.st.Enqueue(b.ctx, ms...)
+	b.ok(err)
+	b.put("due", nixie.Priority(nixie.MinPriority))
+	b.put("plain")
+	start := time.Now()
+	b.keys(b.claim(10), "plain", "due")
+	if took := time.Since(start); took > time.Second {
+		b.Fatalf("the claim took %s", took)
+	}
 }
 
 // B057: work that was taken back from a dead holder went behind all that was new.

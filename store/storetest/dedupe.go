@@ -26,6 +26,7 @@ func dedupeClauses() []clause {
 		{"ARetryKeepsTheKey", retryKeepsKey},
 		{"CancelFreesTheKey", cancelFreesKey},
 		{"ALateFinisherDoesNotFreeTheKey", lateFinisherKeepsKey},
+		{"B065_LateFinisherOfALeaseThatIsOver", lateFinisherOfLease},
 		{"ALetterDoesNotFreeTheKeyOfANewerMessage", letterKeepsNewersKey},
 		{"RedriveTakesTheKeyAgain", redriveTakesKey},
 		{"R36_RedriveOfATakenKeyIsAConflict", redriveOfTakenKey},
@@ -272,6 +273,18 @@ func lateFinisherKeepsKey(b *bed) {
 	id := b.put("b", nixie.DedupeKey("k"))
 	b.code(b.settle(nixie.Settlement{Delivery: d, Verb: nixie.Complete}), nixie.CodeLeaseLost)
 	b.again(id)
+}
+
+// B065: a key was removed by a job that no longer had it.
+func lateFinisherOfLease(b *bed) {
+	late := b.took("a", nixie.DedupeKey("k"))
+	b.clock.Advance(31 * time.Second)
+	ds := b.claimBy(b.join(), 1)
+	b.keys(ds, "a")
+	b.complete(ds...)
+	newer := b.put("b", nixie.DedupeKey("k"))
+	b.code(b.settle(nixie.Settlement{Delivery: late, Verb: nixie.Complete}), nixie.CodeLeaseLost)
+	b.again(newer)
 }
 
 // letterKeepsNewersKey discards the letter of a message that lost its key when it

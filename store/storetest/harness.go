@@ -17,6 +17,7 @@ import (
 	"time"
 
 	"github.com/nixie-go/nixie/store"
+	"github.com/nixie-go/nixie/store/memory"
 )
 
 // Harness says how to get a store to test.
@@ -24,9 +25,6 @@ type Harness struct {
 	// Open makes a new and empty store that tells the time by clock. It ends
 	// the test when it cannot.
 	Open func(t testing.TB, clock *Clock) Shared
-
-	// Reference makes a store in memory: what [Model] compares with.
-	Reference func(clock *Clock) Shared
 
 	// Begin begins a transaction of the caller in what Join returned. It is
 	// nil for stores that cannot be bound to one; others also run the clauses
@@ -45,6 +43,16 @@ type Shared struct {
 	Crash func(store.Store)
 	// Close ends everything that was joined and is open, and removes the store.
 	Close func()
+}
+
+// Memory is a store of package store/memory: what [Model] compares with.
+func Memory(_ testing.TB, clock *Clock) Shared {
+	first := memory.New(memory.Options{Clock: clock.Now})
+	return Shared{
+		Join:  func(owner string) store.Store { return first.Join(owner) },
+		Crash: func(st store.Store) { st.(*memory.Store).Crash() },
+		Close: func() {},
+	}
 }
 
 // Clock is a time that only tests move. It is safe for concurrent use.
@@ -114,6 +122,7 @@ func Run(t *testing.T, h Harness) {
 		{"Limits", limitClauses()},
 		{"Tables", tableClauses()},
 		{"Bugs", bugClauses()},
+		{"Races", raceClauses()},
 	}
 	if h.Begin != nil {
 		parts = append(parts, part{"Transactions", txClauses(h.Begin)})

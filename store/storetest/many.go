@@ -5,6 +5,7 @@ import (
 	"time"
 
 	"github.com/nixie-go/nixie"
+	"github.com/nixie-go/nixie/store"
 )
 
 // Clauses of calls about many messages at once. A store may write those together;
@@ -14,6 +15,7 @@ func manyClauses() []clause {
 		{"MembersOfAClaim", manyMembers},
 		{"Retried", manyRetried},
 		{"Late", manyLate},
+		{"LateFinisherOfWhatWentOn", lateFinisherOfWhatWentOn},
 	}
 }
 
@@ -109,4 +111,36 @@ func manyLate(b *bed) {
 		b.settleMany(members, nixie.Complete, all(many)...)
 		b.settleMany(again, nixie.Complete, all(many)...)
 	})
+}
+
+// lateFinisherOfWhatWentOn settles a member of a claim that went on since, to a later
+// life or to another queue: it is no member any more, and is not taken for one of the
+// others, one of which would be lost.
+func lateFinisherOfWhatWentOn(b *bed) {
+	redriven := func(d *nixie.Delivery) {
+		b.ok(b.settle(b.dying(d, nixie.StatusOpen)))
+		b.ok(b.resolve(b.letterOf(d.ID).ID, nixie.OnRedrive))
+	}
+	moved := func(d *nixie.Delivery) {
+		b.ok(b.settle(nixie.Settlement{Delivery: d, Verb: nixie.Release}))
+		c := change(store.Move)
+		c.Queue = "other"
+		b.ok(b.change(d.ID, c))
+	}
+	for _, goOn := range []func(*nixie.Delivery){redriven, moved} {
+		for _, receipt := range []bool{true, false} {
+			b.fill(2, 2)
+			ds := b.claim(2)
+			same(b, "claimed", len(ds), 2)
+			goOn(ds[0])
+			if !receipt {
+				ds[0].Lease.Receipt, ds[1].Lease.Receipt = nixie.Receipted{}, nixie.Receipted{}
+			}
+			for _, verb := range []nixie.Verb{nixie.Complete, nixie.Retry} {
+				b.code(b.settle(nixie.Settlement{Delivery: ds[0], Verb: verb}), nixie.CodeLeaseLost)
+			}
+			b.ok(b.settle(nixie.Settlement{Delivery: ds[1], Verb: nixie.Complete}))
+			b.empty()
+		}
+	}
 }

@@ -2,8 +2,10 @@ package storetest
 
 import (
 	"context"
+	"flag"
 	"fmt"
 	"slices"
+	"strconv"
 	"testing"
 	"time"
 
@@ -23,22 +25,56 @@ import (
 // It runs two parts of 100 checks of 60 steps on average; -rapid.checks and
 // -rapid.steps (half of the steps) change that.
 func Model(t *testing.T, h Harness) {
-	t.Run("Calm", func(t *testing.T) { CalmModel(t, h) })
-	t.Run("Stormy", func(t *testing.T) { StormyModel(t, h) })
+	t.Run("Calm", func(t *testing.T) { model(t, h, false) })
+	t.Run("Stormy", func(t *testing.T) { model(t, h, true) })
 }
 
-// CalmModel is the part of [Model] in which time stands still.
-func CalmModel(t *testing.T, h Harness) { model(t, h, false) }
+// CalmModel does what a seed stands for of the part of [Model] in which time stands
+// still: ten checks of 60 steps on average, or of 150 in a deep run. It answers how
+// many checks there were.
+func CalmModel(t *testing.T, h Harness, seed uint64, deep bool) int {
+	return seededModel(t, h, false, seed, deep)
+}
 
-// StormyModel is the part of [Model] in which time passes and processes come,
+// StormyModel is [CalmModel] for the part in which time passes and processes come,
 // go and crash.
-func StormyModel(t *testing.T, h Harness) { model(t, h, true) }
+func StormyModel(t *testing.T, h Harness, seed uint64, deep bool) int {
+	return seededModel(t, h, true, seed, deep)
+}
+
+func seededModel(t *testing.T, h Harness, stormy bool, seed uint64, deep bool) int {
+	const checks = 10
+	steps := 30 // of each half of a check
+	if deep {
+		steps = 75
+	}
+	// The library counts up from the seed it is given, so seeds lie far apart.
+	setFlag(t, "rapid.seed", strconv.FormatUint(seed<<32, 10))
+	setFlag(t, "rapid.checks", strconv.Itoa(checks))
+	setFlag(t, "rapid.steps", strconv.Itoa(steps))
+	model(t, h, stormy)
+	return checks
+}
+
+// setFlag sets a flag of the tests until the end of the test.
+func setFlag(t *testing.T, name, value string) {
+	t.Helper()
+	before := flag.Lookup(name).Value.String()
+	if err := flag.Set(name, value); err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		if err := flag.Set(name, before); err != nil {
+			t.Error(err)
+		}
+	})
+}
 
 func model(t *testing.T, h Harness, stormy bool) {
 	rapid.Check(t, func(r *rapid.T) {
 		clock := NewClock()
 		m := &machine{
-			T: r, ctx: context.Background(), clock: clock, sut: h.Open(t, clock), ref: h.Reference(clock),
+			T: r, ctx: context.Background(), clock: clock, sut: h.Open(t, clock), ref: Memory(t, clock),
 			names: [2]map[nixie.ID]int{{}, {}}, beginTx: h.Begin,
 		}
 		defer m.sut.Close()

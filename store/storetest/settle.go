@@ -76,7 +76,7 @@ func retryWaits(b *bed) {
 func releaseRefunds(b *bed) {
 	for _, priority := range []int{0, 1} {
 		id := b.put("a", nixie.Priority(priority))
-		for i := 1; i <= 20; i++ {
+		for i := 1; i <= 100; i++ {
 			d := b.take("a")
 			same(b, "attempts while held", d.Attempts, 1)
 			same(b, "deliveries", d.Deliveries, i)

@@ -1,12 +1,12 @@
 -- A message is one row of `message`, written once. A plain one (no stream, delay,
 -- priority or dedupe key) is handed out by range: the cursor of its queue moves past
--- it, and one row of `batch` is the lease of all in between. When it succeeds a row
--- of `log` says so. One that is plain but for its strict stream is in a `lane`: the row
--- of its stream hands it out when it is the next, and is its lease. Any other message,
--- and one of these that failed, was given back or changed by hand, has a row of
--- `pending`, which claims, retries and releases change, until it ends and a row of
--- `log` comes. A redrive goes the way back. So what changes is small, and what is
--- large does not change.
+-- it, and one row of `batch` is the lease of all in between. Those that succeed side
+-- by side are one row of `span`, and one alone is a row of `log`. One that is plain but
+-- for its strict stream is in a `lane`: when it is the next it gets a `turn`, and one row of `batch`
+-- is the lease of all whose turns a claim took. Any other message, and one of these
+-- that failed, was given back or changed by hand, has a row of `pending`, which claims, retries and
+-- releases change, until it ends and a row of `log` comes. A redrive goes the way back.
+-- So what changes is small, and what is large does not change.
 --
 -- `pos` is a message's own number, in the order messages came. `place` is where it
 -- stands among those of its queue, and `rank` among those of its stream: later
@@ -24,7 +24,12 @@ create table @.meta (
 -- Whose transactions the ranges count by: a store that is moved has other ones.
 insert into @.meta (name, value) select 'cluster', system_identifier::text from pg_control_system();
 
-create sequence @.place;
+-- Each value stands for the numbers from it to the next: a call takes many at once.
+create sequence @.place increment by 32;
+
+-- Where a message is whose ID says it: the last 48 bits are its pos.
+create function @.pos_of(id uuid) returns bigint language sql immutable strict parallel safe
+as $$ select ('x' || pg_catalog.right(id::text, 12))::bit(48)::bigint $$;
 
 create table @.queue (
   n        integer generated always as identity primary key,
@@ -45,19 +50,20 @@ create table @.message (
   key      text,
   stream   text,
   dedupe   text,
-  priority smallint not null,
+  priority smallint not null default 0,
   body     bytea    not null,
   hash     bytea    not null,
   headers  text,
   origin   text,
   enqueued bigint   not null,
-  expires  bigint   not null,
+  expires  bigint   not null default 0,
   apart    boolean  not null default false,  -- ranges pass it by
-  lane     bigint                            -- the stream that hands it out, if it goes by that
+  numbered boolean  not null default false,  -- its ID says its pos
+  lane     bigint                            -- the stream whose turns it waits for, if it goes by that
 );
 
 alter table @.message alter body set storage external;
-create unique index message_id     on @.message (id);
+create unique index message_id     on @.message (id) where not numbered;
 create index        message_range  on @.message (queue, tx, pos) where not apart;
 create index        message_lane   on @.message (lane, pos) where lane is not null;
 create index        message_key    on @.message (key) where key is not null;
@@ -69,6 +75,9 @@ create index        message_origin on @.message using hash (origin) where origin
 -- hands out ranges, or changes a message that no range has reached. Each move counts: the
 -- highest number is found first, and not after all versions of the row that a
 -- transaction, which stays open elsewhere, keeps from being removed.
+--
+-- In a strict queue it is up to where turns were read: those of transactions before tx were
+-- that are not late.
 create table @.cursor (
   queue integer  not null,
   moves bigint   not null default 0,
@@ -76,28 +85,52 @@ create table @.cursor (
   pos   bigint   not null default 0,
   late  xid8[]   not null default '{}',
   done  bigint[] not null default '{}',
+  low   bigint   not null default 0,         -- no row of ready is due before
   primary key (queue, moves)
 );
 
 -- A lease of plain messages: the next members after a place up to last. Others cannot
--- come between them, as the transactions there had all ended. Whoever changes one of them that
--- has neither ended nor is apart holds the lock of the row.
+-- come between them, as the transactions there had all ended. That of messages of lanes
+-- lists them: they are at `places`, from after to last, in the streams `lanes`. Whoever changes one of
+-- them that has neither ended nor has a row of its own holds the lock of the row.
 create table @.batch (
   n        bigint   primary key,            -- never used twice, also if the server forgets the claim
   queue    integer  not null,
   owner    integer  not null,
+  after_tx xid8     not null default '0',
+  after    bigint   not null,
+  last_tx  xid8     not null default '0',
+  last     bigint   not null,
+  members  integer  not null,
+  remains  integer  not null,               -- members that the lease is still about
+  spanned  integer  not null default 0,     -- members that are in spans; the rest of those that it is not about have rows
+  claimed  bigint   not null,
+  until    bigint   not null,
+  lanes    bigint[],
+  places   bigint[]
+) with (fillfactor = 50, autovacuum_vacuum_scale_factor = 0, autovacuum_vacuum_threshold = 1000, autovacuum_vacuum_cost_delay = 0);
+
+alter table @.batch alter lanes set storage external, alter places set storage external;
+create index batch_range on @.batch (queue, after_tx, after);
+create index batch_lease on @.batch (until);
+
+-- Plain messages that succeeded in their first life, when they were members of a batch:
+-- as there, the next so many after a place up to last. None of them has a row of its
+-- own, now or later. It is found from the place of a message by going back to the nearest
+-- one that begins before it.
+create table @.span (
+  queue    integer  not null,
   after_tx xid8     not null,
   after    bigint   not null,
   last_tx  xid8     not null,
   last     bigint   not null,
   members  integer  not null,
-  remains  integer  not null,               -- members that the lease is still about
-  claimed  bigint   not null,
-  until    bigint   not null
-) with (fillfactor = 50, autovacuum_vacuum_scale_factor = 0, autovacuum_vacuum_threshold = 1000, autovacuum_vacuum_cost_delay = 0);
+  ended    bigint   not null,
+  received bigint   not null,
+  primary key (queue, after_tx, after)
+);
 
-create index batch_range on @.batch (queue, after_tx, after);
-create index batch_lease on @.batch (until);
+create index span_ended on @.span (queue, ended);
 
 create table @.pending (
   pos        bigint   primary key,
@@ -152,30 +185,47 @@ create unlogged table @.stage (
 create index stage_batch on @.stage (batch) where batch > 0;
 
 -- The streams of ordered queues that have messages on their way or unresolved
--- letters. Whoever changes what is in a stream holds the lock of its row.
+-- letters, and some that had. Whoever changes what is in a stream holds the lock of its row.
 --
--- A strict stream has a lane: those of its messages that have no row of their own and
--- that it has not reached. It hands them out while there is nothing else in it; when
--- there is, the stream is mixed, and the next of the lane gets a row when its turn
--- comes.
+-- A strict stream has a lane: those of its messages that have no row of their own, the
+-- older ones of which may have ended. While there is nothing else in the stream, the first that has
+-- not ended has a turn, and when it succeeds the next one gets one: the row of the stream says
+-- nothing of that, and is locked, but not written. When there is more, the stream is
+-- mixed, and the next of the lane gets a row when its turn comes.
 create table @.stream (
   n       bigint  generated always as identity primary key,
   queue   integer not null,
   name    text    not null,
-  top     bigint  not null default 0,       -- highest rank that was handed out
+  top     bigint  not null default 0,       -- highest rank that was handed out, when it was arranged
   blocked boolean not null default false,   -- a dead message holds it up
-  due     bigint  not null default 0,       -- when its next message may go, 0 is at once
+  due     bigint  not null default 0,       -- when its next message may go, if it is mixed, 0 is at once
   mixed   boolean not null default false,   -- it has rows of pending or letters, or was overtaken
-  ready   bigint  not null default 0,       -- the message of the lane that may be handed out, else 0
-  at      bigint  not null default 0,       -- up to where the lane was handed out
-  owner   integer not null default 0,       -- of the lease of the message at that place, else 0
-  until   bigint  not null default 0,
-  claimed bigint  not null default 0,
+  at      bigint  not null default 0,       -- all of the lane up to here have ended or have rows, and perhaps more
+  turned  boolean not null default true,    -- the first of the lane, if there is one, has a turn or is out
   unique (name, queue)                      -- in this order: a name says more than a queue
 ) with (fillfactor = 70, autovacuum_vacuum_scale_factor = 0.02, autovacuum_vacuum_cost_delay = 0);
 
-create index stream_ready on @.stream (queue, due, ready) where ready > 0;
-create index stream_lease on @.stream (until)             where until > 0;
+-- The turns that one transaction gave, until a claim reads them. Claims find them as ranges find
+-- messages: rows are only added, and looked for behind what was read. Of a message
+-- whose lane is another by then, or none, the turn is void.
+create table @.turn (
+  queue   integer  not null,
+  tx      xid8     not null default pg_current_xact_id(),
+  streams bigint[] not null,
+  places  bigint[] not null
+) with (autovacuum_vacuum_scale_factor = 0, autovacuum_vacuum_threshold = 1000, autovacuum_vacuum_cost_delay = 0);
+
+alter table @.turn alter streams set storage external, alter places set storage external;
+create index turn_range on @.turn (queue, tx);
+
+-- Turns that were read by a claim that had room for earlier ones only.
+create table @.ready (
+  queue  integer not null,
+  due    bigint  not null,
+  pos    bigint  not null,
+  stream bigint  not null,
+  primary key (queue, due, pos)
+) with (fillfactor = 90, autovacuum_vacuum_scale_factor = 0.02, autovacuum_vacuum_cost_delay = 0);
 
 create table @.log (
   pos        bigint   primary key,
@@ -183,7 +233,7 @@ create table @.log (
   state      smallint not null,             -- 2 succeeded, 3 discarded, 4 canceled, 5 dead
   ended      bigint   not null,
   received   bigint   not null,
-  attempts   bigint,                        -- null from here on: a clean first life (1, 1, 0, 1, 0, 1)
+  attempts   bigint,                        -- null here and below is what it is in a clean first life: 1, 1, 0, 1, 0, 1, false
   deliveries bigint,
   crashes    bigint,
   generation bigint,
@@ -319,20 +369,22 @@ create table @.item (
 
 create index item_waits on @.item (letter) where state = 'pending';
 
+-- Entries that one call made alike are one row: only their subjects differ, and so do
+-- their hashes, of 32 bytes each.
 create table @.audit (
-  queue   integer not null,
-  number  bigint  not null,
-  at      bigint  not null,
-  actor   text    not null,
-  event   text    not null,
-  subject uuid,
-  reason  text    not null,
-  hash    bytea   not null,
+  queue    integer not null,
+  number   bigint  not null,                -- of the last of them
+  at       bigint  not null,
+  actor    text    not null,
+  event    text    not null,
+  reason   text    not null,
+  subjects uuid[]  not null,                -- null is none
+  hashes   bytea   not null,
   primary key (queue, number)
 );
 
-create index audit_at      on @.audit (at);
-create index audit_subject on @.audit (subject) where subject is not null;
+alter table @.audit alter subjects set storage external, alter hashes set storage external;
+create index audit_at on @.audit (at);
 
 -- The messages of letters that were purged, which the audit names, for those who know
 -- only the message.
@@ -370,6 +422,12 @@ create table @.tally (
   primary key (queue, what, name)
 );
 
+-- The entries of the audits; the row that one is part of has the number last.
+create view @.entry as
+select a.queue, a.number as last, a.number - cardinality(a.subjects) + u.i as number, a.at, a.actor, a.event, u.subject, a.reason,
+       substr(a.hashes, (32 * u.i - 31)::int, 32) as hash, case when u.i > 1 then substr(a.hashes, (32 * u.i - 63)::int, 32) end as before
+from @.audit a cross join lateral unnest(a.subjects) with ordinality u (subject, i);
+
 -- The plain messages that no range has reached yet.
 create view @.fresh as
 select m.queue, m.pos, m.tx, m.enqueued from @.cursor c join @.message m on m.queue = c.queue and not m.apart and (m.tx, m.pos) > (c.tx, c.pos)
@@ -377,50 +435,77 @@ union all
 select m.queue, m.pos, m.tx, m.enqueued from @.cursor c cross join lateral unnest(c.late, c.done) l (tx, done)
 join @.message m on m.queue = c.queue and not m.apart and m.tx = l.tx and m.pos > l.done;
 
--- The plain messages that leases of batches are about.
+-- The messages that leases of batches are about.
 create view @.member as
-select b.n as batch, b.queue, b.owner, b.claimed, b.until, m.pos, m.id, m.tx, m.enqueued
+select b.n as batch, b.queue, b.owner, b.claimed, b.until, m.pos, m.id, m.tx, m.enqueued, null::bigint as lane
 from @.batch b cross join lateral (
   select m.pos, m.id, m.tx, m.enqueued from @.message m where m.queue = b.queue and not m.apart and (m.tx, m.pos) > (b.after_tx, b.after) order by m.tx, m.pos limit b.members) m
-where (m.tx, m.pos) <= (b.last_tx, b.last)
-  and not exists (select from @.log l where l.pos = m.pos) and not exists (select from @.pending p where p.pos = m.pos);
+where b.places is null and (m.tx, m.pos) <= (b.last_tx, b.last)
+  and not exists (select from @.log l where l.pos = m.pos) and not exists (select from @.pending p where p.pos = m.pos)
+  and (b.spanned = 0 or not exists (select from (select s.last_tx, s.last from @.span s where s.queue = b.queue and (s.after_tx, s.after) < (m.tx, m.pos) order by s.after_tx desc, s.after desc limit 1) s
+    where (s.last_tx, s.last) >= (m.tx, m.pos)))
+union all
+select b.n, b.queue, b.owner, b.claimed, b.until, m.pos, m.id, m.tx, m.enqueued, u.lane
+from @.batch b cross join lateral unnest(b.lanes, b.places) u (lane, pos) cross join lateral (select m.pos, m.id, m.tx, m.enqueued from @.message m where m.pos = u.pos limit 1) m
+where not exists (select from @.log l where l.pos = m.pos) and not exists (select from @.pending p where p.pos = m.pos);
 
--- The messages of lanes that have not been handed out.
+-- The messages that spans are about.
+create view @.success as
+select s.queue, s.after_tx, s.after, s.ended, s.received, m.pos
+from @.span s cross join lateral (
+  select m.pos, m.tx from @.message m where m.queue = s.queue and not m.apart and (m.tx, m.pos) > (s.after_tx, s.after) order by m.tx, m.pos limit s.members) m
+where (m.tx, m.pos) <= (s.last_tx, s.last);
+
+-- The messages of lanes that have not been handed out; ready is that it is one's turn.
 create view @.follower as
-select m.queue, s.n as stream, m.pos, m.enqueued, m.pos = s.ready as ready
-from @.stream s cross join lateral (select * from @.message m where m.lane = s.n and m.pos > s.at order by m.pos) m;
+select s.queue, s.n as stream, m.pos, m.enqueued, s.turned and m.nth = 1 as ready
+from @.stream s cross join lateral (select m.pos, m.enqueued, row_number() over (order by m.pos) as nth from @.message m
+  where m.lane = s.n and m.pos > s.at and (select l.pos from @.log l where l.pos = m.pos) is null) m
+where not (s.turned and m.nth = 1 and exists (select from @.batch b where b.queue = s.queue and b.after_tx = '0' and b.after <= m.pos and b.last >= m.pos and m.pos = any(b.places)));
 
--- What is known of a message now, whichever way it is kept: 1 in pending, 2 in log,
--- 3 in a batch, 4 before all ranges, 5 in a lane, 6 handed out of one, null if it is
--- lost.
+-- The turns that claims have not taken and that are not void.
+create view @.turned as
+select t.queue, u.stream, u.pos from @.turn t cross join lateral unnest(t.streams, t.places) u (stream, pos) join @.message m on m.pos = u.pos and m.lane = u.stream
+union all select queue, stream, pos from @.ready;
+
+-- What is known of a message now, whichever way it is kept: 1 in pending, 2 in log or a span,
+-- 3 in a batch, 4 before all ranges, 5 in a lane, 6 in a batch from a lane, null if it
+-- is lost.
 create view @.current as
 select m.pos, m.queue, q.name as queue_name, m.id, m.type, m.key, m.stream, m.dedupe, m.priority, m.hash, m.headers, m.origin, m.enqueued, m.expires,
-       case when p.pos is not null then 1 when l.pos is not null then 2 when b.n is not null then 3 when not m.apart then 4 when m.pos > s.at then 5 when m.pos = s.at then 6 end as lies,
+       case when p.pos is not null then 1 when l.pos is not null or e.ended is not null then 2 when b.n is not null then case when m.apart then 6 else 3 end when not m.apart then 4 when m.pos > s.at then 5 end as lies,
        b.n as batch,
-       case when p.pos is not null then case p.state when 6 then 0 else p.state end when l.pos is not null then l.state when b.n is not null then 1 when not m.apart or m.pos > s.at then 0 when m.pos = s.at then 1 end as state,
-       case when p.pos is not null then p.state when m.pos > s.at then 6 end as stands,
-       case when p.pos is not null then p.due when l.pos is null and b.n is null and m.pos is distinct from s.at then m.enqueued else 0 end as due,
+       case when p.pos is not null then case p.state when 6 then 0 else p.state end when l.pos is not null then l.state when e.ended is not null then 2 when b.n is not null then 1 when not m.apart or m.pos > s.at then 0 end as state,
+       case when p.pos is not null then p.state when b.n is null and m.pos > s.at then 6 end as stands,
+       case when p.pos is not null then p.due when l.pos is null and e.ended is null and b.n is null then m.enqueued else 0 end as due,
        coalesce(p.place, m.pos) as place,
-       coalesce(p.attempts, l.attempts, case when l.pos is not null or b.n is not null or m.pos = s.at then 1 else 0 end) as attempts,
-       coalesce(p.deliveries, l.deliveries, case when l.pos is not null or b.n is not null or m.pos = s.at then 1 else 0 end) as deliveries,
+       coalesce(p.attempts, l.attempts, case when l.pos is not null or e.ended is not null or b.n is not null then 1 else 0 end) as attempts,
+       coalesce(p.deliveries, l.deliveries, case when l.pos is not null or e.ended is not null or b.n is not null then 1 else 0 end) as deliveries,
        coalesce(p.crashes, l.crashes, 0) as crashes,
        coalesce(p.generation, l.generation, 1) as generation,
        coalesce(p.redrives, l.redrives, 0) as redrives,
-       coalesce(p.number, l.number, case when l.pos is not null or b.n is not null or m.pos = s.at then 1 else 0 end) as number,
-       coalesce(p.owner, b.owner, case m.pos when s.at then s.owner end, 0) as owner, coalesce(p.until, b.until, case m.pos when s.at then s.until end, 0) as until, coalesce(p.claimed, b.claimed, case m.pos when s.at then s.claimed end, 0) as claimed,
-       coalesce(p.received, l.received, b.claimed, case m.pos when s.at then s.claimed end, 0) as received,
+       coalesce(p.number, l.number, case when l.pos is not null or e.ended is not null or b.n is not null then 1 else 0 end) as number,
+       coalesce(p.owner, b.owner, 0) as owner, coalesce(p.until, b.until, 0) as until, coalesce(p.claimed, b.claimed, 0) as claimed,
+       coalesce(p.received, l.received, e.received, b.claimed, 0) as received,
        p.abandoned, coalesce(p.steps, l.steps) as steps, coalesce(p.stream, s.n) as in_stream, coalesce(p.rank, case when s.n is not null then m.pos else 0 end) as rank,
-       coalesce(l.ended, 0) as ended, coalesce(p.may_pass, false) as may_pass, coalesce(p.gap, l.gap, false) as gap,
+       coalesce(l.ended, e.ended, 0) as ended, coalesce(p.may_pass, false) as may_pass, coalesce(p.gap, l.gap, false) as gap,
        coalesce(p.reason, l.reason, '') as reason
 from @.message m
 join @.queue q on q.n = m.queue
 left join lateral (select * from @.pending p where p.pos = m.pos limit 1) p on true -- by the index, however few there were when a plan was made
 left join lateral (select * from @.log l where l.pos = m.pos limit 1) l on true
 left join lateral (
-  select b.* from (select b.* from @.batch b where p.pos is null and l.pos is null and not m.apart
+  select s.ended, s.received from (select s.* from @.span s where p.pos is null and l.pos is null and not m.apart
+    and s.queue = m.queue and (s.after_tx, s.after) < (m.tx, m.pos) order by s.after_tx desc, s.after desc limit 1) s
+  where (s.last_tx, s.last) >= (m.tx, m.pos)) e on true
+left join lateral (
+  (select b.* from (select b.* from @.batch b where p.pos is null and l.pos is null and e.ended is null and not m.apart
     and b.queue = m.queue and (b.after_tx, b.after) < (m.tx, m.pos) order by b.after_tx desc, b.after desc limit 1) b
-  where (b.last_tx, b.last) >= (m.tx, m.pos)) b on true
-left join lateral (select s.* from @.stream s where p.pos is null and l.pos is null and s.n = m.lane and (m.pos > s.at or m.pos = s.at and s.until > 0) limit 1) s on true;
+  where (b.last_tx, b.last) >= (m.tx, m.pos))
+  union all
+  (select b.* from @.batch b where p.pos is null and l.pos is null and m.lane is not null
+    and b.queue = m.queue and b.after_tx = '0' and b.after <= m.pos and b.last >= m.pos and m.pos = any(b.places) limit 1)) b on true
+left join lateral (select s.* from @.stream s where p.pos is null and l.pos is null and s.n = m.lane limit 1) s on true;
 
 -- The same for people who know the tables of a transactional outbox. The status is
 -- a sum: 1 stored, 2 event stored, 4 published, 32768 failed.
@@ -443,20 +528,20 @@ from @.current c join @.message m on m.pos = c.pos;
 -- And for those who know a log of jobs: one row for each that ended, and for each
 -- letter that was purged.
 create view @.nixie_job_log as
-select m.id as job_id, q.name as entrypoint,
-       case l.state when 2 then 'successful' when 3 then 'deleted' when 4 then 'canceled' else 'exception' end as status,
+select c.id as job_id, c.queue_name as entrypoint,
+       case c.state when 2 then 'successful' when 3 then 'deleted' when 4 then 'canceled' else 'exception' end as status,
        coalesce(f.doc::json->>'type', '') as exception_type, f.text as exception_message, coalesce(f.doc::json->>'stack', '') as traceback,
-       to_timestamp(l.ended / 1e9) as created
-from @.log l join @.message m on m.pos = l.pos join @.queue q on q.n = l.queue
-left join lateral (select * from @.failure f where f.pos = l.pos and l.state = 5 order by f.ordinal desc limit 1) f on true
+       to_timestamp(c.ended / 1e9) as created
+from @.current c
+left join lateral (select * from @.failure f where f.pos = c.pos and c.state = 5 order by f.ordinal desc limit 1) f on true
+where c.lies = 2
 union all
 select p.message, q.name, 'deleted', null, null, null, to_timestamp(a.at / 1e9)
-from @.audit a join @.queue q on q.n = a.queue join @.purged p on p.letter = a.subject where a.event = 'purge';
+from @.entry a join @.queue q on q.n = a.queue join @.purged p on p.letter = a.subject where a.event = 'purge';
 
 -- And their jobs that have not ended; a heart beats for all jobs of a process.
 create view @.nixie_jobs as
 select m.id, q.name as entrypoint, case w.owner when 0 then 'queued' else 'picked' end as status,
        o.seen as heartbeat, to_timestamp(greatest(w.claimed, m.enqueued) / 1e9) as updated
-from (select pos, owner, claimed from @.pending union all select pos, owner, claimed from @.member union all select pos, 0, 0 from @.fresh
-  union all select at, owner, claimed from @.stream where until > 0 union all select pos, 0, 0 from @.follower) w
+from (select pos, owner, claimed from @.pending union all select pos, owner, claimed from @.member union all select pos, 0, 0 from @.fresh union all select pos, 0, 0 from @.follower) w
 join @.message m on m.pos = w.pos join @.queue q on q.n = m.queue left join @.owner o on o.n = w.owner;
