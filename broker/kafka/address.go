@@ -4,9 +4,12 @@ import (
 	"crypto/tls"
 	"crypto/x509"
 	"net"
+	"net/netip"
 	"net/url"
 	"os"
+	"regexp"
 	"slices"
+	"strconv"
 	"strings"
 
 	"github.com/twmb/franz-go/pkg/kgo"
@@ -68,17 +71,30 @@ func ParseURL(text string) (Address, error) {
 
 func seedsOf(hosts string) ([]string, error) {
 	var seeds []string
-	for host := range strings.SplitSeq(hosts, ",") {
-		if host == "" {
+	for text := range strings.SplitSeq(hosts, ",") {
+		if text == "" {
 			return nil, nixie.Errorf(nixie.CodeInvalid, "host of the broker is empty: give it as in kafka://localhost:9092/topic")
 		}
-		if _, _, err := net.SplitHostPort(host); err != nil {
-			host = net.JoinHostPort(strings.Trim(host, "[]"), usualPort)
+		host, port, err := net.SplitHostPort(text)
+		if err != nil { // no port, perhaps
+			host, port = text, usualPort
+			if strings.HasPrefix(text, "[") && strings.HasSuffix(text, "]") {
+				host = text[1 : len(text)-1]
+			}
 		}
-		seeds = append(seeds, host)
+		if n, err := strconv.ParseUint(port, 10, 16); err != nil || n == 0 {
+			return nil, nixie.Errorf(nixie.CodeInvalid, "port of the broker %q is %q: give a number from 1 to 65535", text, port)
+		}
+		if _, err := netip.ParseAddr(host); err != nil && !hostName.MatchString(host) {
+			return nil, nixie.Errorf(nixie.CodeInvalid, "host of the broker is %q: give a name or an address, one of version 6 in brackets", text)
+		}
+		seeds = append(seeds, net.JoinHostPort(host, port))
 	}
 	return seeds, nil
 }
+
+// hostName is what names of hosts are made of.
+var hostName = regexp.MustCompile(`^[\pL\pN._-]+$`)
 
 func (a *Address) login(text string) (err error) {
 	user, password, _ := strings.Cut(text, ":")

@@ -12,6 +12,7 @@ func TestParseURL(t *testing.T) {
 	for text, want := range map[string]string{
 		"kafka://h":                              "kafka://h:9092 [] false",
 		"kafka://h:1,[::1]:2,i/t":                "kafka://h:1,[::1]:2,i:9092/t [] false",
+		"kafka://[::1],::2,10.0.0.1,b_1.x-y":     "kafka://[::1]:9092,[::2]:9092,10.0.0.1:9092,b_1.x-y:9092 [] false",
 		"kafka://u:p%40@h/t?tls=true":            "kafka://h:9092/t [plain u p@] true",
 		"kafka://u@h/t?sasl=scram-sha-512&ca=/x": "kafka://h:9092/t [scram-sha-512 u ] true",
 	} {
@@ -26,6 +27,8 @@ func TestParseURL(t *testing.T) {
 	}
 	for text, want := range map[string]string{
 		"h/t": "does not begin with kafka://", "kafka://": "host of the broker is empty", "kafka://h,/t": "host of the broker is empty",
+		"kafka://0[0": `host of the broker is "0[0"`, "kafka://[h": `host of the broker is "[h"`, "kafka://a b": `host of the broker is "a b"`, "kafka://[::1": "host of the broker",
+		"kafka://h:x": `port of the broker "h:x" is "x"`, "kafka://h:0": "port of the broker", "kafka://h:65536": "port of the broker", "kafka://h:": "port of the broker",
 		"kafka://h/a/b": "topic of the broker", "kafka://h/t?x=1": `parameter "x"`, "kafka://h/t?tls=yes": "tls of the broker",
 		"kafka://h/t?sasl=gssapi": "sasl of the broker", "kafka://u:secret%zz@h/t": "user or password",
 	} {

@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"context"
 	"errors"
+	"flag"
 	"fmt"
 	"io"
 	"net/url"
@@ -38,6 +39,9 @@ const postgresPatience = time.Minute
 // WithPostgres runs the tests of a package, m.Run, with a server of their own and
 // returns their exit code. Without one the tests say so and are skipped.
 func WithPostgres(run func() int, into *Postgres) int {
+	if into.Reason = fuzzing(); into.Reason != "" {
+		return run()
+	}
 	ctx, stop := context.WithTimeout(context.Background(), postgresPatience)
 	defer stop()
 	if err := into.start(ctx, This()); err != nil {
@@ -49,6 +53,16 @@ func WithPostgres(run func() int, into *Postgres) int {
 		return cmp.Or(code, 1)
 	}
 	return code
+}
+
+// fuzzing says why a process that only fuzzes has no server. Each worker is a process of
+// its own, which would spend the time that it has on starting one.
+func fuzzing() string {
+	flag.Parse() // run does it again, to the same effect
+	if f := flag.Lookup("test.fuzz"); f != nil && f.Value.String() != "" {
+		return "fuzz targets have no server"
+	}
+	return ""
 }
 
 // Need skips the test where there is no server; with NIXIE_TEST_REQUIRE set it

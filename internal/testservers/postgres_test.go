@@ -1,6 +1,7 @@
 package testservers
 
 import (
+	"flag"
 	"os"
 	"testing"
 )
@@ -43,5 +44,29 @@ func TestPostgresOfMajor(t *testing.T) {
 	m = machine(map[string]string{majorOf: "14"}, "postgres", folder+"18.1.0/a-18.1.0.jar")
 	if _, err := m.postgres(t.Context()); err == nil || err.Error() != "PostgreSQL 14 is missing, which NIXIE_TEST_POSTGRES_MAJOR asks for: make test-servers fetches the oldest and the newest that we support" {
 		t.Errorf("told %v", err)
+	}
+}
+
+// TestFuzzingHasNoServer: each worker of a fuzz target is a process of its own.
+func TestFuzzingHasNoServer(t *testing.T) {
+	if reason := fuzzing(); reason != "" {
+		t.Skip(reason)
+	}
+	was := flag.Lookup("test.fuzz").Value.String()
+	if err := flag.Set("test.fuzz", "FuzzSome"); err != nil {
+		t.Fatal(err)
+	}
+	defer func() {
+		if err := flag.Set("test.fuzz", was); err != nil {
+			t.Error(err)
+		}
+	}()
+	var p Postgres
+	var k Kafka
+	if code := WithPostgres(func() int { return 3 }, &p); code != 3 || p.Reason == "" || p.URL != "" {
+		t.Errorf("code %d, %+v", code, p)
+	}
+	if code := WithKafka(func() int { return 3 }, &k); code != 3 || k.Reason == "" || k.Seed != "" {
+		t.Errorf("code %d, %+v", code, k)
 	}
 }
