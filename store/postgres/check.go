@@ -44,7 +44,8 @@ var rules = [...]rule{
 			select stream, pos from @.turned union all select lane, pos from @.member where lane is not null) t group by t.stream
 			having count(*) > 1 or min(t.pos) is distinct from (select f.pos from @.stream s cross join lateral (` + laneFirst + `) f where s.n = t.stream and s.turned)`},
 	{"stream-stuck", `select s.name, 'waits, and nothing holds up its first message' from (select s.*, q.strict from @.stream s join @.queue q on q.n = s.queue) s ` + leasedOf + ` ` + firstOf + `
-		where first.pos is not null and not ` + isDead + ` and leased.pos is null
+		where s.n not in (select u.stream from @.turn t cross join lateral unnest(t.streams, t.places) u (stream, place) cross join lateral @.found(u.stream, -u.place) f where u.place < 0 and f.pos is null)
+			and first.pos is not null and not ` + isDead + ` and leased.pos is null
 			and (first.lane and not (s.turned and exists (select from @.turned t where t.pos = first.pos)) or exists (select from @.pending p where p.pos = first.pos and p.state = 6))`},
 	{"stream-order", `select s.name, 'hands out a message before its turn' from (select s.*, q.strict from @.stream s join @.queue q on q.n = s.queue) s ` + firstOf + `
 		where exists (select from @.pending p where p.stream = s.n and p.state = 0 and not p.may_pass and (p.pos <> first.pos or ` + isDead + `)) or first.lane and s.turned and ` + isDead},

@@ -112,6 +112,12 @@ func (c *claims) handOutInOrder(want nixie.Want, owner int64, swept bool) error 
 	if !rows && !swept {
 		t.run("set local synchronous_commit = off")
 	}
+	if len(c.beside.streams) > 0 {
+		rows = true
+		if err := c.arrangeBeside(); err != nil {
+			return err
+		}
+	}
 	if most -= int64(len(c.list)); most == 0 || !rows {
 		return nil
 	}
@@ -120,6 +126,31 @@ func (c *claims) handOutInOrder(want nixie.Want, owner int64, swept bool) error 
 		return err
 	}
 	return t.pass(c)
+}
+
+// arrangeBeside arranges streams that transactions of callers have added to. Those that
+// others hold are left to the next claim.
+func (c *claims) arrangeBeside() error {
+	t := c.t
+	held := map[int64]bool{}
+	t.lock(&held, "select n from @.stream where n = any($1) order by queue, name for no key update skip locked", c.beside.streams)
+	if err := t.send(); err != nil {
+		return err
+	}
+	var left turn
+	for i, n := range c.beside.streams {
+		if held[n] {
+			t.stir(c.q.n, c.names[i])
+		} else {
+			left.add(n, c.beside.places[i])
+		}
+	}
+	if len(left.streams) > 0 {
+		t.run("insert into @.turn (queue, streams, places) values ($1, $2, $3)", c.q.n, left.streams, left.places)
+	}
+	t.arrange()
+	t.work.stirred = nil
+	return nil
 }
 
 // lockCursor locks the cursor of the queue, and returns how often it had moved at
@@ -167,10 +198,12 @@ type claims struct {
 
 	turnedBack bool // the cursor is not where it was seen, and was not locked
 
-	until  int64   // of leases in order
-	batch  int64   // for those from lanes
-	pieces []piece // that were leased by range, of which the members of the first are being read
-	mtype  string  // of the message before
+	until  int64    // of leases in order
+	batch  int64    // for those from lanes
+	beside turn     // streams with more than their lanes that transactions of callers have added to
+	names  []string // of these
+	pieces []piece  // that were leased by range, of which the members of the first are being read
+	mtype  string   // of the message before
 	slab   []member
 	bodies []byte
 }
@@ -284,6 +317,11 @@ func (c *claims) scanLane(r row) error {
 			(*textColumn)(&m.Key), (*textColumn)(&m.Stream), (*textColumn)(&headers), (*textColumn)(&origin)); err != nil {
 			return err
 		}
+	}
+	if got.pos < 0 {
+		c.beside.add(d.Lease.Receipt.Stream, got.pos)
+		c.names = append(c.names, m.Stream)
+		return nil
 	}
 	d.Lease.Receipt.Batch = c.batch
 	c.first(got, c.t.now, c.until)

@@ -41,8 +41,7 @@ func (e *enqueuing) claimKeys(messages []nixie.Message) error {
 
 // openHolders opens the streams of the call together with those of the messages
 // that may be replaced, and locks these.
-func (e *enqueuing) openHolders(messages []nixie.Message, streams map[streamKey]bool) {
-	queues, names := streamArgs(streams)
+func (e *enqueuing) openHolders(messages []nixie.Message, queues []int64, names []string) {
 	owners, keys := eachOf(e.fresh, func(m *message) int64 { return m.queue }), eachOf(messages, func(m nixie.Message) string { return m.DedupeKey })
 	const holders = "(select pos from @.dedupe where (queue, key) in (select * from unnest($1::int[], $2::text[])))"
 	e.openStreamsOf("select s.queue, s.name from @.stream s where s.n in (select stream from @.pending where pos in "+holders+" and stream is not null) union select * from unnest($3::int[], $4::text[])", owners, keys, queues, names)

@@ -78,7 +78,7 @@ func (t *tx) enqueue(messages []nixie.Message) ([]nixie.Receipt, error) {
 	if plain && !t.anyOrdered() {
 		return t.enqueuePlain(messages)
 	}
-	e := &enqueuing{tx: t, receipts: make([]nixie.Receipt, len(messages)), fresh: make([]*message, len(messages)), existing: existing, streams: map[streamKey]streamRow{}}
+	e := &enqueuing{tx: t, receipts: make([]nixie.Receipt, len(messages)), fresh: make([]*message, len(messages)), existing: existing, streams: map[streamKey]streamRow{}, beside: t.callers}
 	streams := map[streamKey]bool{}
 	for i := range messages {
 		m := &messages[i]
@@ -88,15 +88,22 @@ func (t *tx) enqueue(messages []nixie.Message) ([]nixie.Receipt, error) {
 		}
 		if m.Stream != "" && q.settings.Ordered() {
 			streams[streamKey{q.n, m.Stream}] = true
+			e.beside = e.beside && mayGoByLane(q, m)
 		}
 		e.replaces = e.replaces || m.OnConflict == nixie.ReplaceExisting
 		e.fresh[i] = t.newMessage(q, m)
 	}
-	if e.replaces {
-		e.openHolders(messages, streams)
-	} else if len(streams) > 0 {
-		queues, names := streamArgs(streams)
-		t.openStreams(func(own streamKey, s streamRow) { e.streams[own] = s }, "select * from unnest($1::int[], $2::text[])", queues, names)
+	e.beside = e.beside && !e.replaces
+	open := func(own streamKey, s streamRow) { e.streams[own] = s }
+	queues, names := streamArgs(streams)
+	switch {
+	case e.replaces:
+		e.openHolders(messages, queues, names)
+	case len(streams) == 0:
+	case e.beside:
+		t.addBeside(open, queues, names)
+	default:
+		t.openStreams(open, "for update", "select * from unnest($1::int[], $2::text[])", queues, names)
 	}
 	t.draw(len(messages)) // places in a stream are drawn under its lock
 	if err := t.send(); err != nil {
@@ -179,6 +186,7 @@ type enqueuing struct {
 	replaces bool // some of them take the place of who holds their key
 	streams  map[streamKey]streamRow
 	firsts   map[streamKey]*message // the first that goes by the lane of its stream
+	beside   bool                   // it may stay open for long: others go on in its streams, which have lanes
 }
 
 // accept writes the messages that are new.

@@ -87,10 +87,11 @@ const anyRows = `(exists (select from @.pending where queue = $1 and state = 0 a
 
 // claimLanes takes turns of queue $1, whose cursor is locked and has moved $9 times at least: the first $3 of all that may go, but for those
 // that are others' (see others), and none beside a suspect. They become a batch with the number $8.
-// It reads all turns that were given since the cursor, and those for which there was
-// no room then are kept in ready. What it read and took is removed at once, and the cursor
-// says where to look the next time: behind everything, but for the transactions that have not
-// ended. $2 is now, $4 what a priority is worth, $5 the owner, $6 the end of the lease, $7 whether suspects stay out.
+// It reads all turns that were given since the cursor, and finds those that are yet to be found;
+// those for which there was no room then are kept in ready. What it read and took is removed
+// at once, and the cursor says where to look the next time: behind everything, but for the
+// transactions that have not ended. It answers also with streams that have to be arranged,
+// with the places that their turns said. $2 is now, $4 what a priority is worth, $5 the owner, $6 the end of the lease, $7 whether suspects stay out.
 func claimLanes() string {
 	return `with at as materialized (select c.moves, c.tx, c.late, c.low, s.s, pg_snapshot_xmax(s.s) as top
 		from (select * from @.cursor where queue = $1 and moves >= $9 order by moves desc limit 1) c, (select pg_current_snapshot() as s offset 0) s),
@@ -103,8 +104,11 @@ func claimLanes() string {
 	given as materialized (
 		select t.ctid as row, t.streams, t.places from @.turn t where t.queue = $1 and t.tx >= (select tx from at)
 		union all select t.* from at cross join lateral unnest(at.late) l (tx) cross join lateral (select t.ctid, t.streams, t.places from @.turn t where t.queue = $1 and t.tx = l.tx and l.tx < at.tx offset 0) t),
+	told as materialized (select u.stream, u.pos from given g cross join lateral unnest(g.streams, g.places) u (stream, pos)),
+	found as materialized (select h.*, f.* from (select distinct stream, -pos as least from told where pos < 0) h cross join lateral @.found(h.stream, h.least) f),
 	lane as materialized (
-		select null::tid as row, u.stream, u.pos, m.enqueued as due, m.message from given g cross join lateral unnest(g.streams, g.places) u (stream, pos)
+		select null::tid as row, u.stream, u.pos, m.enqueued as due, m.message
+			from (select * from told where pos > 0 union all select distinct stream, pos from found f where pos is not null and not exists (select from told o where o.pos = f.pos)) u
 			cross join lateral (select m.enqueued, m.ctid as message from @.message m where m.pos = u.pos and m.lane = u.stream limit 1) m
 		union all select r.*, m.message from (select r.ctid, r.stream, r.pos, r.due from @.ready r where r.queue = $1 and r.due >= (select low from at) order by r.due, r.pos limit $3 + 1) r
 			cross join lateral (select m.ctid as message from @.message m where m.pos = r.pos limit 1) m),
@@ -122,19 +126,20 @@ func claimLanes() string {
 	passed as (delete from @.turn where ctid = any(array(select row from given where exists (select from moved)))),
 	left_ready as (delete from @.ready where ctid = any(array(select row from taken where row is not null and exists (select from moved))))
 	select p.stream, m.pos, m.id, m.type, m.body, m.hash, m.enqueued, m.expires, m.key, m.stream, m.headers, m.origin
-	from taken p cross join lateral (select * from @.message m where m.ctid = p.message limit 1) m where exists (select from moved)`
+	from taken p cross join lateral (select * from @.message m where m.ctid = p.message limit 1) m where exists (select from moved)
+	union all select stream, -least, null, '', '', '', 0, 0, null, name, null, null from found where pos is null and exists (select from moved)`
 }
 
 // claimOrdered claims messages of a queue with streams, those of a stream together
 // with its row: $2 is now, $6 the end of the leases, the others as for claimLoose.
 func claimOrdered() string {
 	return `with lone as materialized ` + suspectAt("$2", "") + `,
-	streamed as materialized (select p.pos, p.due - p.priority * $4::bigint as turn, p.place` + inStreams + ` and p.crashes > 0 and not $7 order by 2, 3 limit 1 for update of p, s skip locked),
+	streamed as materialized (select p.pos, p.due - p.priority * $4::bigint as turn, p.place` + inStreams + ` and p.crashes > 0 and not $7 order by 2, 3 limit 1 for no key update of p, s skip locked),
 	suspect as materialized (select pos from (select pos, turn, place from lone union all select * from streamed) x order by turn, place limit 1),
 	loose as materialized (select f.* from ` + firstsAt("$2") + ` f),
 	next as materialized (select c.pos, c.due - pr.priority * $4::bigint as turn, c.place from generate_series(-4, 4) as pr (priority) cross join lateral (
 		select p.pos, p.due, p.place` + inStreams + ` and p.crashes = 0 and p.stream is not null and p.priority = pr.priority::smallint
-		order by p.due, p.place limit $3 for update of p, s skip locked) c),
+		order by p.due, p.place limit $3 for no key update of p, s skip locked) c),
 	picked as materialized (select pos from suspect union all select pos from (select pos from (select pos, turn, place from loose union all select * from next) x
 		where not exists (select from suspect) order by turn, place limit $3) y) ` +
 		leases("$2", "$6") + ` from picked join @.message m on m.pos = picked.pos where p.pos = picked.pos returning ` + carried + `, ` + apart

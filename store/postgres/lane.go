@@ -18,6 +18,12 @@ import (
 // Turns are given under the lock of the stream and taken under that of the cursor of
 // the queue. So whoever changes a message of a lane that is not out holds both, and
 // whoever changes one that is out holds the lock of the batch in place of the cursor's.
+//
+// A transaction of a caller adds to a lane while others go on, and neither sees what the
+// other does: whether its message is the next, or whether there is a next one. Then both
+// give a turn that is yet to be found, with a place below zero: the first of the lane from that
+// place on has its turn if all before it have ended. A claim reads each of them once, and
+// the first one that sees both finds it.
 
 // streamRow is what a call knows of a stream whose lock it holds.
 type streamRow struct {
@@ -32,11 +38,16 @@ const laneColumns = `state, pos, queue, priority, due, place, attempts, deliveri
 // laneRow are their values but for the state, for a message m that was not handed out.
 const laneRow = `m.pos, m.queue, 0, m.enqueued, m.pos, 0, 0, 0, 1, 0, 0, 0, 0, 0, 0, m.lane, m.pos, false, false`
 
+// mayGoByLane reports whether a message in a stream goes by its lane.
+func mayGoByLane(q *queueRow, m *nixie.Message) bool {
+	return q.settings.Order == nixie.OrderStrict && mayBePlain(m)
+}
+
 // join puts a new message at the end of its stream.
 func (e *enqueuing) join(m *message, given *nixie.Message) {
 	own := streamKey{m.queue, m.stream}
 	s, opened := e.streams[own]
-	if !opened || m.q.settings.Order != nixie.OrderStrict || !mayBePlain(given) {
+	if !opened || !mayGoByLane(m.q, given) {
 		e.stir(m.queue, m.stream)
 		return
 	}
@@ -49,22 +60,24 @@ func (e *enqueuing) join(m *message, given *nixie.Message) {
 	}
 }
 
-// openLanes gives turns to streams that were idle. One that has more than its lane is
-// arranged.
+// openLanes gives turns to streams that were idle, or beside others to all. One that has more
+// than its lane is arranged.
 func (e *enqueuing) openLanes() {
 	turns := map[int64]*turn{}
 	var idle []int64
 	for own, s := range e.streams {
 		m := e.firsts[own]
+		if turns[own.queue] == nil {
+			turns[own.queue] = &turn{}
+		}
 		switch {
+		case e.beside:
+			turns[own.queue].add(s.n, -m.pos)
 		case s.mixed:
 			e.stir(own.queue, own.name)
 		case s.idle && e.work.stirred[own]:
 			idle = append(idle, s.n) // what came may go before the first of its lane
 		case s.idle && m != nil:
-			if turns[own.queue] == nil {
-				turns[own.queue] = &turn{}
-			}
 			turns[own.queue].add(s.n, m.pos)
 			if m.due <= e.now {
 				e.wake(m.q.name)
@@ -72,6 +85,9 @@ func (e *enqueuing) openLanes() {
 		}
 	}
 	for queue, t := range turns {
+		if len(t.streams) == 0 {
+			continue
+		}
 		e.run("insert into @.turn (queue, streams, places) values ($1, $2, $3)", queue, t.streams, t.places)
 	}
 	if len(idle) > 0 {
@@ -160,7 +176,7 @@ const laneCompletion = `with
 	gone as (delete from @.batch x using b, counted c where x.n = $1 and b.remains <= c.n),
 	kept as (update @.batch x set remains = b.remains - c.n from b, counted c where x.n = $1 and b.remains > c.n and c.n > 0),
 	summed as (insert into @.counter (queue, state, reason, n) select b.queue, 2, '', c.n from b, counted c where c.n > 0),
-	turned as (insert into @.turn (queue, streams, places) select queue, array_agg(n), array_agg(next) from own where next is not null group by queue),
+	turned as (insert into @.turn (queue, streams, places) select queue, array_agg(n), array_agg(coalesce(next, -1 - pos)) from own group by queue),
 	noted as (update @.stream s set at = own.pos from own where s.ctid = own.row and hashint8(own.pos) & 63 = 0)
 	select case when counted.n < cardinality($3::bigint[]) then array(select pos from done) end, exists (select from own where next is not null) from counted`
 
@@ -173,7 +189,7 @@ func (c *completing) ofLanes() (list []stmt) {
 	for _, l := range c.lanes {
 		streams = append(streams, l.streams...)
 	}
-	list = append(list, stmt{query: c.s.named("select from @.stream where n = any($1) order by queue, name for update"), args: []any{streams}})
+	list = append(list, stmt{query: c.s.named("select from @.stream where n = any($1) order by queue, name for no key update"), args: []any{streams}})
 	for _, n := range slices.Sorted(maps.Keys(c.lanes)) {
 		own := c.lanes[n]
 		list = append(list, stmt{query: c.s.named(laneCompletion), args: []any{n, own.streams, own.places, c.s.clockArg()}, each: func(r row) error {
@@ -206,7 +222,7 @@ func (t *tx) sweepLanes(over []int64) error {
 		streams, places = append(streams, n), append(places, pos)
 		t.stir(own.queue, own.name)
 		return err
-	}, "select s.n, p.pos, s.queue, s.name from @.member p join @.stream s on s.n = p.lane where p.batch = any($1) order by s.queue, s.name for update of s skip locked", over)
+	}, "select s.n, p.pos, s.queue, s.name from @.member p join @.stream s on s.n = p.lane where p.batch = any($1) order by s.queue, s.name for no key update of s skip locked", over)
 	if err := t.send(); err != nil || len(places) == 0 {
 		return err
 	}

@@ -226,7 +226,7 @@ func (t *tx) lockRanges(ids [][16]byte) {
 // holdRows locks the rows of messages, and reads what is known of them. These is a
 // condition like ofIDs.
 func (t *tx) holdRows(these string, arg any, told bool) {
-	t.lock(&t.locked.streams, "select n from @.stream where n = any(array("+streamsOf(these)+")) order by queue, name for update", arg)
+	t.lock(&t.locked.streams, "select n from @.stream where n = any(array("+streamsOf(these)+")) order by queue, name for no key update", arg)
 	t.holdRest(these, arg, told)
 }
 

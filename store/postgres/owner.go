@@ -139,7 +139,7 @@ func (t *tx) sweep() error {
 			where p.until > 0 and p.stream is null and (p.until <= $1 or p.owner = any($2)) order by p.pos for update skip locked)
 		update @.pending p set state = 0, `+voided+` where p.pos = any(array(select pos from v)) returning p.queue, ''`, t.now, dead)
 	t.read(stir, `with v as materialized (select p.pos from @.pending p cross join lateral (select o.n from @.stream o where o.n = p.stream offset 0) s
-			where p.until > 0 and (p.until <= $1 or p.owner = any($2)) order by p.pos for update of p, s skip locked)
+			where p.until > 0 and (p.until <= $1 or p.owner = any($2)) order by p.pos for no key update of p, s skip locked)
 		update @.pending p set state = 6, `+voided+` where p.pos = any(array(select pos from v)) returning p.queue, (select s.name from @.stream s where s.n = p.stream)`, t.now, dead)
 	if err := t.sweepBatches(dead); err != nil {
 		return err

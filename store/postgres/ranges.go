@@ -291,7 +291,7 @@ func (s *Store) split(ctx context.Context, d *nixie.Delivery) error {
 		own := [][16]byte{d.ID}
 		t.lockBatchesOf(own)
 		// No row of pending is waited for, and no stream: the caller's transaction may hold them.
-		t.lock(&t.locked.streams, "select n from @.stream where n = any(array(select in_stream from @.current where pos"+ofIDs+" and lies = 6)) for update skip locked", own)
+		t.lock(&t.locked.streams, "select n from @.stream where n = any(array(select in_stream from @.current where pos"+ofIDs+" and lies = 6)) for no key update skip locked", own)
 		t.readMessages("c.pos"+ofIDs, own)
 		if err := t.send(); err != nil {
 			return err

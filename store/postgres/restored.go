@@ -43,7 +43,8 @@ func (s *Store) arrive(ctx context.Context) error {
 
 // leaveRanges ends all leases by range and lets every plain message wait in a row of
 // its own, or have one that says that it succeeded. New ones begin at the transactions of
-// this server. Turns that were given there are kept as if they had been read.
+// this server. Turns that were given there are kept as if they had been read, and streams that
+// were to be arranged still are.
 func (t *tx) leaveRanges() {
 	t.run("lock table @.message, @.cursor, @.batch, @.span, @.turn, @.ready, @.pending, @.log in share row exclusive mode")
 	t.run(`insert into @.pending (pos, queue, state, priority, due, place, attempts, deliveries, crashes, generation, redrives, number, owner, until, received, claimed, abandoned, rank, may_pass, gap)
@@ -55,6 +56,7 @@ func (t *tx) leaveRanges() {
 	t.run("delete from @.span")
 	t.run("update @.message set apart = true where not apart")
 	t.run("insert into @.ready (queue, due, pos, stream) select t.queue, m.enqueued, m.pos, t.stream from @.turned t join @.message m on m.pos = t.pos on conflict do nothing")
-	t.run("delete from @.turn")
-	t.run("update @.cursor set tx = pg_snapshot_xmax(pg_current_snapshot()), pos = -1, late = '{}', done = '{}', low = 0")
+	t.run(`with gone as (delete from @.turn returning *) insert into @.turn (queue, streams, places) select g.queue, array_agg(u.stream), array_agg(u.place)
+		from gone g cross join lateral unnest(g.streams, g.places) u (stream, place) cross join lateral @.found(u.stream, -u.place) f where u.place < 0 and f.pos is null group by g.queue`)
+	t.run("update @.cursor set tx = pg_current_xact_id(), pos = -1, late = '{}', done = '{}', low = 0")
 }

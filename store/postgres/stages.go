@@ -78,7 +78,7 @@ func (t *tx) settleNoted(dead []int64) error {
 	}
 	const noted = "select m.id, s.succeeded from @.stage s join @.pending p on p.pos = s.pos and p.number = s.number and p.owner = s.owner join @.message m on m.pos = p.pos "
 	t.read(note, noted+"where "+isOver+" and p.stream is null order by p.pos for update of p skip locked", t.now, dead)
-	t.read(note, noted+"join @.stream o on o.n = p.stream where "+isOver+" order by p.pos for update of p, o skip locked", t.now, dead)
+	t.read(note, noted+"join @.stream o on o.n = p.stream where "+isOver+" order by p.pos for no key update of p, o skip locked", t.now, dead)
 	if err := t.send(); err != nil {
 		return err
 	}
@@ -89,7 +89,7 @@ func (t *tx) settleNoted(dead []int64) error {
 		}
 		const members = "select p.id, s.succeeded from @.member p join @.stage s on s.pos = p.pos and s.number = 1 and s.owner = p.owner "
 		t.read(note, members+"where p.batch = any($1) and p.lane is null order by p.pos", batches)
-		t.read(note, members+"join @.stream o on o.n = p.lane where p.batch = any($1) order by o.queue, o.name for update of o skip locked", batches)
+		t.read(note, members+"join @.stream o on o.n = p.lane where p.batch = any($1) order by o.queue, o.name for no key update of o skip locked", batches)
 		if err := t.send(); err != nil {
 			return err
 		}

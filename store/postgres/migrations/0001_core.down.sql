@@ -1,5 +1,5 @@
 drop view @.nixie_outbox, @.nixie_job_log, @.nixie_jobs, @.current, @.member, @.success, @.fresh, @.follower, @.turned, @.entry;
-drop table @.meta, @.queue, @.message, @.cursor, @.batch, @.span, @.pending, @.stage, @.stream, @.turn, @.ready, @.log, @.failure, @.attachment, @.letter, @.note,
+drop table @.meta, @.queue, @.message, @.cursor, @.batch, @.span, @.pending, @.stage, @.stream, @.adding, @.turn, @.ready, @.log, @.failure, @.attachment, @.letter, @.note,
   @.dedupe, @.inbox, @.owner, @.operation, @.item, @.audit, @.purged, @.chain, @.counter, @.tally;
 drop sequence @.place;
-drop function @.pos_of(uuid);
+drop function @.pos_of(uuid), @.found(bigint, bigint);

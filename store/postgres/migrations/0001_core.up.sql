@@ -205,9 +205,17 @@ create table @.stream (
   unique (name, queue)                      -- in this order: a name says more than a queue
 ) with (fillfactor = 70, autovacuum_vacuum_scale_factor = 0.02, autovacuum_vacuum_cost_delay = 0);
 
+-- Which streams transactions of callers are adding to: a second one waits for the first. Rows
+-- go in the call that they came in.
+create unlogged table @.adding (
+  stream bigint primary key
+);
+
 -- The turns that one transaction gave, until a claim reads them. Claims find them as ranges find
 -- messages: rows are only added, and looked for behind what was read. Of a message
--- whose lane is another by then, or none, the turn is void.
+-- whose lane is another by then, or none, the turn is void. A place below zero stands for
+-- the first message of the lane from there on, if all before it have ended: whoever
+-- gave it did not see all of the stream, as it was being added to.
 create table @.turn (
   queue   integer  not null,
   tx      xid8     not null default pg_current_xact_id(),
@@ -463,9 +471,22 @@ from @.stream s cross join lateral (select m.pos, m.enqueued, row_number() over 
   where m.lane = s.n and m.pos > s.at and (select l.pos from @.log l where l.pos = m.pos) is null) m
 where not (s.turned and m.nth = 1 and exists (select from @.batch b where b.queue = s.queue and b.after_tx = '0' and b.after <= m.pos and b.last >= m.pos and m.pos = any(b.places)));
 
+-- What a turn says that is yet to be found, of stream $1 from place $2 on: which message
+-- has it, or null if a claim has to arrange the stream, as it has more than its lane. No row is that
+-- there is nothing, or that it waits for another.
+create function @.found(bigint, bigint) returns table (name text, pos bigint) language sql stable parallel safe as $$
+  select s.name, case when s.turned then f.pos end
+  from (select s.* from @.stream s where s.n = $1 limit 1) s
+  cross join lateral (select m.pos from @.message m where m.lane = $1 and m.pos >= $2 order by m.pos limit 1) f
+  where not s.turned or f.pos > s.at and coalesce((select b.pos <= s.at or (select l.pos from @.log l where l.pos = b.pos) is not null
+    from @.message b where b.lane = $1 and b.pos < f.pos order by b.pos desc limit 1), true)
+$$;
+
 -- The turns that claims have not taken and that are not void.
 create view @.turned as
-select t.queue, u.stream, u.pos from @.turn t cross join lateral unnest(t.streams, t.places) u (stream, pos) join @.message m on m.pos = u.pos and m.lane = u.stream
+with given as materialized (select t.queue, u.stream, u.pos from @.turn t cross join lateral unnest(t.streams, t.places) u (stream, pos))
+select g.queue, g.stream, g.pos from given g join @.message m on m.pos = g.pos and m.lane = g.stream
+union all select distinct g.queue, g.stream, f.pos from given g cross join lateral @.found(g.stream, -g.pos) f where g.pos < 0 and f.pos is not null and f.pos not in (select o.pos from given o)
 union all select queue, stream, pos from @.ready;
 
 -- What is known of a message now, whichever way it is kept: 1 in pending, 2 in log or a span,
