@@ -136,6 +136,164 @@ func drain(t *testing.T, s *postgres.Store) (keys []string) {
 	return keys
 }
 
+// TestWhatEndsWhileItIsAddedTo lets the only message of a stream end, and another be added, by
+// two who do not see each other, and a claim see the second of these first: what was added
+// comes all the same, once.
+func TestWhatEndsWhileItIsAddedTo(t *testing.T) {
+	ctx := t.Context()
+	for name, begins := range map[string]func(t *testing.T, s *postgres.Store, schema string, d *nixie.Delivery) (end func()){
+		"by a settlement": func(t *testing.T, s *postgres.Store, schema string, d *nixie.Delivery) func() {
+			block := begin(t) // keeps it from its end, once it has seen all that it will see
+			_, err := block.Exec(ctx, "insert into "+schema+".log (pos, queue, state, ended, received) values ($1, 0, 2, 0, 0)", d.Lease.Receipt.Place)
+			must(t, err)
+			settled := make(chan error, 1)
+			go func() { settled <- completed(s, d) }()
+			until(t, blocked(schema))
+			return func() {
+				must(t, block.Rollback(ctx))
+				must(t, <-settled)
+			}
+		},
+		"by hand": func(t *testing.T, s *postgres.Store, schema string, d *nixie.Delivery) func() {
+			block := begin(t) // keeps it from its commit
+			_, err := block.Exec(ctx, "select from "+schema+".chain for update")
+			must(t, err)
+			canceled := make(chan error, 1)
+			go func() {
+				canceled <- s.Amend(ctx, []nixie.ID{d.ID}, store.Change{Verb: store.Cancel, Actor: "ann"})[0]
+			}()
+			until(t, blocked(schema))
+			return func() {
+				must(t, block.Rollback(ctx))
+				must(t, <-canceled)
+			}
+		},
+		"in a transaction": func(t *testing.T, s *postgres.Store, _ string, d *nixie.Delivery) func() {
+			tx := begin(t)
+			must(t, s.Tx(tx).Complete(ctx, d))
+			return func() { must(t, tx.Commit(ctx)) }
+		},
+		"in a transaction, after a retry": func(t *testing.T, s *postgres.Store, _ string, d *nixie.Delivery) func() {
+			must(t, released(s, d))
+			ds, err := s.Claim(ctx, "q", nixie.Want{Max: 1})
+			must(t, err)
+			tx := begin(t)
+			must(t, s.Tx(tx).Complete(ctx, ds[0]))
+			return func() { must(t, tx.Commit(ctx)) }
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			list, schema := crowd(t, 1)
+			s := list[0]
+			must(t, s.Configure(ctx, "q", strict(), "ann", ""))
+			_, err := s.Enqueue(ctx, nixie.Message{Queue: "q", Stream: "s", Key: "1"})
+			must(t, err)
+			end := begins(t, s, schema, one(t, s))
+			tx := begin(t)
+			_, err = s.Tx(tx).Enqueue(ctx, nixie.Message{Queue: "q", Stream: "s", Key: "2"})
+			must(t, err)
+			must(t, tx.Commit(ctx))
+			for range 2 {
+				ds, err := s.Claim(ctx, "q", nixie.Want{Max: 9})
+				must(t, err)
+				if len(ds) > 0 {
+					t.Errorf("message %s came before the first had ended", ds[0].Key)
+				}
+			}
+			end()
+			sound(t, s)
+			if got := drain(t, s); !slices.Equal(got, []string{"2"}) {
+				t.Errorf("then came %v", got)
+			}
+			sound(t, s)
+		})
+	}
+}
+
+// blocked asks whether anybody waits for another transaction in a schema.
+func blocked(schema string) string {
+	return "select exists (select from pg_stat_activity where wait_event = 'transactionid' and query like '%" + schema + ".%')"
+}
+
+// TestAddedBesideALetter adds to a stream with a letter in a transaction while somebody else
+// holds the stream: what was added comes once that is over.
+func TestAddedBesideALetter(t *testing.T) {
+	ctx := t.Context()
+	list, schema := crowd(t, 1)
+	s := list[0]
+	must(t, s.Configure(ctx, "q", nixie.QueueSettings{Order: nixie.OrderStrict, DeadHead: nixie.DeadFrees}, "ann", ""))
+	_, err := s.Enqueue(ctx, nixie.Message{Queue: "q", Stream: "s"})
+	must(t, err)
+	must(t, s.Settle(ctx, []nixie.Settlement{{Delivery: one(t, s), Verb: nixie.Bury, Failure: &nixie.Failure{FailedAt: time.Unix(1, 0), Text: "no"},
+		Burial: &nixie.Burial{Cause: nixie.CausePermanent, Status: nixie.StatusOpen, Redrivable: true}}})[0])
+	tx, holder := begin(t), begin(t)
+	_, err = s.Tx(tx).Enqueue(ctx, nixie.Message{Queue: "q", Stream: "s", Key: "1"}, nixie.Message{Queue: "q", Stream: "s", Key: "2"})
+	must(t, err)
+	_, err = holder.Exec(ctx, "select from "+schema+".stream for no key update")
+	must(t, err)
+	must(t, tx.Commit(ctx))
+	for range 3 {
+		ds, err := s.Claim(ctx, "q", nixie.Want{Max: 9})
+		must(t, err)
+		if len(ds) > 0 {
+			t.Errorf("message %s came from a stream that is held", ds[0].Key)
+		}
+		sound(t, s)
+	}
+	must(t, holder.Rollback(ctx))
+	if got := drain(t, s); !slices.Equal(got, []string{"1", "2"}) {
+		t.Errorf("then came %v", got)
+	}
+	sound(t, s)
+}
+
+// TestTransactionsAddInTurn lets two transactions of callers add to one stream: the second
+// waits for the first, so that what it adds comes later.
+func TestTransactionsAddInTurn(t *testing.T) {
+	ctx := t.Context()
+	list, schema := crowd(t, 1)
+	s := list[0]
+	must(t, s.Configure(ctx, "q", strict(), "ann", ""))
+	_, err := s.Enqueue(ctx, nixie.Message{Queue: "q", Stream: "s"})
+	must(t, err)
+	must(t, completed(s, one(t, s)))
+	first, second := begin(t), begin(t)
+	added := make(chan error, 1)
+	for i, tx := range []pgx.Tx{first, second} {
+		add := func() error {
+			_, err := s.Tx(tx).Enqueue(ctx, nixie.Message{Queue: "q", Stream: "s", Key: fmt.Sprint(i)})
+			return err
+		}
+		if i == 0 {
+			must(t, add())
+		} else {
+			go func() { added <- add() }()
+		}
+	}
+	until(t, blocked(schema))
+	must(t, first.Commit(ctx))
+	must(t, <-added)
+	must(t, second.Commit(ctx))
+	for i := range 2 {
+		if d := one(t, s); d.Key != fmt.Sprint(i) {
+			t.Errorf("message %s came", d.Key)
+		} else {
+			must(t, completed(s, d))
+		}
+	}
+}
+
+// until waits for what a query says.
+func until(t *testing.T, query string) {
+	t.Helper()
+	conn, err := pgx.Connect(t.Context(), server.URL)
+	must(t, err)
+	defer func() { must(t, conn.Close(context.Background())) }()
+	for is := false; !is; {
+		must(t, conn.QueryRow(t.Context(), query).Scan(&is))
+	}
+}
+
 // mix is a random mix of transactions that stay open and of what goes on beside them, in few
 // strict streams, one step after the other. It knows what has to come next.
 type mix struct {
@@ -294,7 +452,7 @@ func (m *mix) ended(stream string) {
 // any order beside everything that becomes of the messages there: nobody waits for them, and each
 // stream is handed out in its order, whenever there is something to hand out.
 func TestTransactionsBesideStreams(t *testing.T) {
-	tier.Proof{Name: "beside-postgres", Unit: "steps", Quick: 1500, Deep: 100_000}.Run(t, func(t *testing.T, seed uint64) int {
+	tier.Proof{Name: "beside-postgres", Unit: "steps", Quick: 600, Deep: 100_000}.Run(t, func(t *testing.T, seed uint64) int {
 		const steps = 150
 		_, _, clock, schema := pair(t)
 		pool, err := pgxpool.New(t.Context(), server.URL+"&pool_max_conns=8")

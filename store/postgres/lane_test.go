@@ -13,6 +13,7 @@ import (
 	"time"
 
 	"github.com/jackc/pgx/v5"
+	"github.com/jackc/pgx/v5/pgxpool"
 
 	"github.com/nixie-go/nixie"
 	"github.com/nixie-go/nixie/store"
@@ -167,10 +168,14 @@ func TestCallsOfPlainAndOthers(t *testing.T) {
 
 // TestStreamsThatFillAndEmpty lets some add to few streams what others end at once, so
 // that streams come and go, and whoever ends the last message of one does it beside
-// whoever adds the next: none stays behind, and none goes before its turn.
+// whoever adds the next, half of them in transactions of callers: none stays behind, and none
+// goes before its turn.
 func TestStreamsThatFillAndEmpty(t *testing.T) {
 	const streams, each, producers = 3, 60, 4
 	list, _ := crowd(t, 2)
+	pool, err := pgxpool.New(t.Context(), server.URL)
+	must(t, err)
+	defer pool.Close()
 	ctx, stop := context.WithTimeout(t.Context(), time.Minute)
 	defer stop()
 	must(t, list[0].Configure(ctx, "q", strict(), "ann", ""))
@@ -195,7 +200,13 @@ func TestStreamsThatFillAndEmpty(t *testing.T) {
 				for s := range streams {
 					ms = append(ms, nixie.Message{Queue: "q", Stream: fmt.Sprint(s), Key: fmt.Sprint(p, " ", i)})
 				}
-				if _, err := list[p%2].Enqueue(ctx, ms...); err != nil {
+				add := func() error { _, err := list[p%2].Enqueue(ctx, ms...); return err }
+				if (p+i)%2 == 0 {
+					add = func() error {
+						return pgx.BeginFunc(ctx, pool, func(tx pgx.Tx) error { _, err := list[p%2].Tx(tx).Enqueue(ctx, ms...); return err })
+					}
+				}
+				if err := add(); err != nil {
 					t.Error(err)
 					stop()
 				}
