@@ -283,6 +283,41 @@ func TestTransactionsAddInTurn(t *testing.T) {
 	}
 }
 
+// TestBatchesAreLockedInOrder settles members of a range and of a lane in one call: all
+// batches are locked in one order, so that who waits for the first holds none of the others.
+func TestBatchesAreLockedInOrder(t *testing.T) {
+	ctx := t.Context()
+	list, schema := crowd(t, 1)
+	s := list[0]
+	must(t, s.Configure(ctx, "strict", strict(), "ann", ""))
+	_, err := s.Enqueue(ctx, nixie.Message{Queue: "strict", Stream: "s"}, nixie.Message{Queue: "strict", Stream: "s2"}, nixie.Message{Queue: "q"}, nixie.Message{Queue: "q"})
+	must(t, err)
+	var sts []nixie.Settlement
+	for _, queue := range []string{"strict", "q"} {
+		ds, err := s.Claim(ctx, queue, nixie.Want{Max: 2})
+		must(t, err)
+		sts = append(sts, nixie.Settlement{Delivery: ds[0], Verb: nixie.Release})
+	}
+	first, last := sts[0].Delivery.Lease.Receipt.Batch, sts[1].Delivery.Lease.Receipt.Batch
+	if first >= last {
+		t.Fatalf("batches are %d and %d", first, last)
+	}
+	holder := begin(t)
+	_, err = holder.Exec(ctx, "select from "+schema+".batch where n = $1 for update", first)
+	must(t, err)
+	settled := make(chan []error, 1)
+	go func() { settled <- s.Settle(ctx, sts) }()
+	until(t, blocked(schema))
+	if _, err := holder.Exec(ctx, "select from "+schema+".batch where n = $1 for update nowait", last); err != nil {
+		t.Error(err)
+	}
+	must(t, holder.Rollback(ctx))
+	for _, err := range <-settled {
+		must(t, err)
+	}
+	sound(t, s)
+}
+
 // until waits for what a query says.
 func until(t *testing.T, query string) {
 	t.Helper()

@@ -77,21 +77,20 @@ type batchRow struct{ n, remains, queue, owner, claimed, until int64 }
 // batchColumns are what keepBatch reads.
 const batchColumns = "n, remains, queue, owner, claimed, until"
 
-// lockBatches locks batches by their numbers.
-func (t *tx) lockBatches(numbers []int64) { t.lockBatchesIn("any($1::bigint[])", numbers) }
-
-// lockBatchesOf locks the batches that messages are in. What it waits for may change
-// meanwhile, and then it may be passed by: who reads a message of a batch that is not
-// locked has met a race.
-func (t *tx) lockBatchesOf(ids [][16]byte) {
-	t.lockBatchesIn("any(array(select batch from @.current where pos"+ofIDs+" and lies in (3, 6)))", ids)
-}
-
-func (t *tx) lockBatchesIn(numbers string, arg any) {
+// lockBatchesOf locks the batches that messages are in, and others by their numbers. What
+// it waits for may change meanwhile, and then it may be passed by: who reads a message of a
+// batch that is not locked has met a race.
+func (t *tx) lockBatchesOf(ids [][16]byte, numbers ...int64) {
 	if t.locked.batches == nil {
 		t.locked.batches = map[int64]*batchRow{}
 	}
-	t.read(t.keepBatch, "select "+batchColumns+" from @.batch where n = "+numbers+" order by n for update", arg)
+	const lock, inOrder = "select " + batchColumns + " from @.batch where n = any(", ") order by n for update"
+	switch {
+	case len(ids) > 0:
+		t.read(t.keepBatch, lock+"array(select batch from @.current where pos"+ofIDs+" and lies in (3, 6) union select unnest($2::bigint[]))"+inOrder, ids, numbers)
+	case len(numbers) > 0:
+		t.read(t.keepBatch, lock+"$1::bigint[]"+inOrder, numbers)
+	}
 }
 
 // keepBatch reads a batch that was locked.
@@ -103,18 +102,30 @@ func (t *tx) keepBatch(r row) error {
 }
 
 // holdLeased locks and reads the messages of deliveries. What is by now under another
-// lease than that of its delivery is not found.
+// lease than that of its delivery is not found. All batches are locked at once, in the order
+// of all.
 func (t *tx) holdLeased(deliveries []*nixie.Delivery, told bool) error {
 	var members, rest []*nixie.Delivery
+	var batches []int64
+	var unfiled [][16]byte
 	for _, d := range deliveries {
-		switch {
-		case d == nil:
-		case d.Lease.Receipt.Batch != 0 && d.Lease.Receipt.Stream == 0:
+		if d == nil {
+			continue
+		}
+		at := d.Lease.Receipt
+		if at.Batch != 0 && at.Stream == 0 {
 			members = append(members, d)
-		default:
+		} else {
 			rest = append(rest, d)
 		}
+		switch {
+		case at.Place == 0:
+			unfiled = append(unfiled, d.ID)
+		case at.Batch != 0 && !slices.Contains(batches, at.Batch):
+			batches = append(batches, at.Batch)
+		}
 	}
+	t.lockBatchesOf(unfiled, batches...)
 	still, err := t.holdMembers(members)
 	if err != nil {
 		return err
@@ -125,28 +136,19 @@ func (t *tx) holdLeased(deliveries []*nixie.Delivery, told bool) error {
 	if len(rest) == 0 {
 		return nil
 	}
-	var places, batches []int64
-	var ids, unfiled [][16]byte
+	var places []int64
+	var ids [][16]byte
 	for _, d := range rest {
-		at := d.Lease.Receipt
-		places, ids = append(places, at.Place), append(ids, d.ID)
-		switch {
-		case at.Place == 0:
-			unfiled = append(unfiled, d.ID)
-		case at.Batch != 0 && !slices.Contains(batches, at.Batch):
-			batches = append(batches, at.Batch)
-		}
+		places, ids = append(places, d.Lease.Receipt.Place), append(ids, d.ID)
 	}
-	t.lockBatches(batches)
 	if len(unfiled) > 0 {
-		t.lockBatchesOf(unfiled)
 		return t.holdNow(ofIDs, ids, told, true)
 	}
 	return t.holdNow(ofPlaces, places, told, false)
 }
 
-// holdMembers is holdLeased for members of batches, if all of them are still what they
-// were when they were claimed. Then the deliveries say what is known of them, and all
+// holdMembers is holdLeased for members of batches, which are locked, if all of them are still
+// what they were when they were claimed. Then the deliveries say what is known of them, and all
 // that is asked for is whether that is so.
 func (t *tx) holdMembers(deliveries []*nixie.Delivery) (all bool, err error) {
 	if len(deliveries) == 0 {
@@ -168,7 +170,6 @@ func (t *tx) holdMembers(deliveries []*nixie.Delivery) (all bool, err error) {
 		own.places, own.ids = append(own.places, in.Place), append(own.ids, d.ID)
 	}
 	batches := slices.Sorted(maps.Keys(of))
-	t.lockBatches(batches)
 	t.clock()
 	for _, n := range batches {
 		t.read(func(r row) error { return r.Scan(&of[n].found) }, areMembers, n, of[n].places, of[n].ids)
