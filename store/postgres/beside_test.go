@@ -116,6 +116,11 @@ func released(s *postgres.Store, d *nixie.Delivery) error {
 	return s.Settle(context.Background(), []nixie.Settlement{{Delivery: d, Verb: nixie.Release}})[0]
 }
 
+func buried(s *postgres.Store, d *nixie.Delivery) error {
+	burial := &nixie.Burial{Cause: nixie.CausePermanent, Status: nixie.StatusOpen, Redrivable: true}
+	return s.Settle(context.Background(), []nixie.Settlement{{Delivery: d, Verb: nixie.Bury, Failure: &nixie.Failure{FailedAt: time.Unix(1, 0), Text: "no"}, Burial: burial}})[0]
+}
+
 func extended(s *postgres.Store, d *nixie.Delivery) error {
 	d.Steps = []string{"half"} // so that it gets a row
 	return s.Extend(context.Background(), []*nixie.Delivery{d}, time.Hour)[0]
@@ -224,8 +229,7 @@ func TestAddedBesideALetter(t *testing.T) {
 	must(t, s.Configure(ctx, "q", nixie.QueueSettings{Order: nixie.OrderStrict, DeadHead: nixie.DeadFrees}, "ann", ""))
 	_, err := s.Enqueue(ctx, nixie.Message{Queue: "q", Stream: "s"})
 	must(t, err)
-	must(t, s.Settle(ctx, []nixie.Settlement{{Delivery: one(t, s), Verb: nixie.Bury, Failure: &nixie.Failure{FailedAt: time.Unix(1, 0), Text: "no"},
-		Burial: &nixie.Burial{Cause: nixie.CausePermanent, Status: nixie.StatusOpen, Redrivable: true}}})[0])
+	must(t, buried(s, one(t, s)))
 	tx, holder := begin(t), begin(t)
 	_, err = s.Tx(tx).Enqueue(ctx, nixie.Message{Queue: "q", Stream: "s", Key: "1"}, nixie.Message{Queue: "q", Stream: "s", Key: "2"})
 	must(t, err)
@@ -245,6 +249,34 @@ func TestAddedBesideALetter(t *testing.T) {
 		t.Errorf("then came %v", got)
 	}
 	sound(t, s)
+}
+
+// TestAddingByAnOldSnapshot adds to a stream in a transaction that sees the store as it was
+// before what was there ended: what it added comes all the same.
+func TestAddingByAnOldSnapshot(t *testing.T) {
+	ctx := t.Context()
+	list, schema := crowd(t, 1)
+	s := list[0]
+	must(t, s.Configure(ctx, "q", strict(), "ann", ""))
+	_, err := s.Enqueue(ctx, nixie.Message{Queue: "q", Stream: "s"})
+	must(t, err)
+	d := one(t, s)
+	tx := begin(t)
+	_, err = tx.Exec(ctx, "set transaction isolation level repeatable read")
+	must(t, err)
+	_, err = tx.Exec(ctx, "select from "+schema+".queue")
+	must(t, err)
+	must(t, completed(s, d))
+	if got := drain(t, s); len(got) > 0 {
+		t.Errorf("messages %v came", got)
+	}
+	_, err = s.Tx(tx).Enqueue(ctx, nixie.Message{Queue: "q", Stream: "s", Key: "2"})
+	must(t, err)
+	must(t, tx.Commit(ctx))
+	sound(t, s)
+	if got := drain(t, s); !slices.Equal(got, []string{"2"}) {
+		t.Errorf("then came %v", got)
+	}
 }
 
 // TestTransactionsAddInTurn lets two transactions of callers add to one stream: the second

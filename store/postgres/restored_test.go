@@ -67,6 +67,22 @@ func TestMovedToAnotherServer(t *testing.T) {
 	}
 }
 
+// besideALetter leaves a stream behind that has a letter, and that a transaction of a caller
+// has added to since.
+func besideALetter(t *testing.T, s *postgres.Store) {
+	t.Helper()
+	must(t, s.Configure(t.Context(), "freed", nixie.QueueSettings{Order: nixie.OrderStrict, DeadHead: nixie.DeadFrees}, "ann", ""))
+	_, err := s.Enqueue(t.Context(), nixie.Message{Queue: "freed", Stream: "s"})
+	must(t, err)
+	ds, err := s.Claim(t.Context(), "freed", nixie.Want{Max: 9})
+	must(t, err)
+	must(t, buried(s, ds[0]))
+	tx := begin(t)
+	_, err = s.Tx(tx).Enqueue(t.Context(), nixie.Message{Queue: "freed", Stream: "s", Key: "added"})
+	must(t, err)
+	must(t, tx.Commit(t.Context()))
+}
+
 // strictTurns leaves strict streams behind whose first messages have ended, are out, and
 // are ready or have turns that no claim has read; what it returns finds all of them in their order.
 func strictTurns(t *testing.T, s *postgres.Store) func(*postgres.Store) {
@@ -83,7 +99,13 @@ func strictTurns(t *testing.T, s *postgres.Store) func(*postgres.Store) {
 	must(t, err)
 	must(t, s.Settle(t.Context(), []nixie.Settlement{{Delivery: ds[0], Verb: nixie.Complete}})[0])
 	add("given")
+	besideALetter(t, s)
 	return func(s *postgres.Store) {
+		ds, err := s.Claim(t.Context(), "freed", nixie.Want{Max: 9})
+		must(t, err)
+		if len(ds) != 1 || ds[0].Key != "added" {
+			t.Errorf("beside a letter came %v", ds)
+		}
 		got := map[string]string{"ended": "1"}
 		for range 7 {
 			ds, err := s.Claim(t.Context(), "strict", nixie.Want{Max: 1, Lease: time.Hour})
