@@ -65,6 +65,32 @@ func TestCompletedByItsHandler(t *testing.T) {
 	}
 }
 
+// The lease of what its handler completed is not renewed, and that of what is beside it is.
+func TestCompletedIsNotRenewed(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		src := &script{feed: [][]*nixie.Delivery{{delivery("completed"), delivery("beside")}}}
+		renewed := map[string]int{}
+		src.extend = func(_ context.Context, ds []*nixie.Delivery) []error {
+			for _, d := range ds {
+				renewed[d.Key]++
+			}
+			return make([]error, len(ds))
+		}
+		g := start(t, worker.Config{Source: src, Concurrency: 2, Lease: 3 * time.Second, Handler: handler(func(ctx context.Context, d *nixie.Delivery) error {
+			if d.Key == "completed" {
+				d.MarkCompleted()
+			}
+			wait(ctx, 10*time.Second)
+			return nil
+		})})
+		time.Sleep(20 * time.Second)
+		g.end()
+		if renewed["completed"] > 0 || renewed["beside"] < 5 {
+			t.Errorf("renewed were %v", renewed)
+		}
+	})
+}
+
 // A handler that goes on after it completed its message is not told that its
 // lease is lost, and one that did not complete it is.
 func TestCompletedKeepsItsContext(t *testing.T) {

@@ -55,7 +55,8 @@ func (w *Worker) renew(ctx context.Context) {
 // renewable lists what is worth it. A delivery that has waited for a whole lease
 // goes back, as others may be faster. One whose context ended a whole lease ago
 // is left to its lease: its handler does not listen, or its outcome cannot be
-// settled.
+// settled. So is one that its handler completed: its transaction may be open, and
+// whoever asks about it would wait for that, with all that is renewed in the same call.
 func (w *Worker) renewable(now time.Duration) []*run {
 	var runs []*run
 	for _, b := range w.openBatches() {
@@ -72,7 +73,9 @@ func (w *Worker) renewable(now time.Duration) []*run {
 				w.abandon(r)
 				continue
 			}
-			runs = append(runs, r)
+			if !r.d.Completed() {
+				runs = append(runs, r)
+			}
 		}
 	}
 	return runs
