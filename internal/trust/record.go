@@ -18,6 +18,10 @@ func record() []mishap {
 
 func recordOfStores() []mishap {
 	return []mishap{
+		{"ca48137", "While the transaction in which a handler had completed its message stayed open, all renewals of its worker waited for it, and other leases ended.", "reading what locks are held for long", "worker.TestCompletedIsNotRenewed"},
+		{"842b4a4", "On PostgreSQL a caller's transaction that had added to a strict stream kept settlements of that stream waiting until it ended, with all that was settled in the same call.", "reading what locks are held for long", "store/postgres.TestAddingKeepsNobodyWaiting store/postgres.TestWhatEndsWhileItIsAddedTo store/postgres.TestTransactionsBesideStreams"},
+		{"842b4a4", "On PostgreSQL a message that a caller's transaction of repeatable read added to a strict stream stayed there for ever, if what was before it had ended since that transaction began to read.", "reading what a lock does not tell an old snapshot", "store/postgres.TestAddingByAnOldSnapshot"},
+		{"fd8b112", "On PostgreSQL a settlement of members of ranges and of streams locked batches in two groups: a deadlock was possible.", "reading the order of locks", "store/postgres.TestBatchesAreLockedInOrder"},
 		{"6f9f2ed", "On PostgreSQL a caller's transaction that completed a message and stayed open beyond the end of its lease kept all queues without order from being claimed.", "reading what a claim waits for", "store/postgres.TestLeaseThatEndsInATransaction"},
 		{"aee6a91", "On PostgreSQL a call of several settlements, one of which was over, could tell that another was done, though it had been undone with it.", "histories of several processes, of which a message came twice", "store/postgres.TestSettledBesideWhatIsOver"},
 		{"50e307d", "On PostgreSQL a call whose connection had died without a word waited for ever, and so did the heart of its process.", "connections that go mute", "store/postgres.TestB053_ConnectionThatIsMute"},
