@@ -32,7 +32,7 @@ func newOutbox(t *testing.T) *outbox {
 	o.Store, err = postgres.Open(t.Context(), server.URL, postgres.Options{Schema: o.schema, Clock: o.clock.Now, Owner: "publisher"})
 	o.must(err)
 	t.Cleanup(func() { o.must(o.Store.Close()) })
-	o.pool, err = pgxpool.New(t.Context(), server.URL)
+	o.pool, err = pgxpool.New(t.Context(), server.URL+"&jit=off")
 	o.must(err)
 	t.Cleanup(o.pool.Close)
 	o.must(o.Configure(t.Context(), "outbox", nixie.QueueSettings{Order: nixie.OrderStrict}, "ann", "events in order"))
