@@ -12,6 +12,7 @@ type flush struct {
 	changed  []*message
 	failures []failureRow
 	long     []int64 // messages whose history may be too long
+	outgrown []int64 // letters whose own failure is not the newest any more
 	letters  []*letterRow
 	released []int64 // messages whose dedupe key is free again
 	taken    map[dedupeKey]int64
@@ -22,6 +23,8 @@ type flush struct {
 	apart    []int64         // messages that no range hands out any more
 	settled  map[int64]int64 // how many members of which batch
 	left     []*message      // that were out of their lanes
+
+	attachments []attachmentRow
 }
 
 // touch notes that a message changed.
@@ -165,7 +168,7 @@ func (s *Store) logSheet() sheet[*message, logKind] {
 	common := counts()
 	for i := range common {
 		if usual := usualInLog[common[i].name]; usual != "" {
-			common[i].value = "nullif(u." + common[i].name + ", " + usual + ")"
+			common[i] = common[i].orNull(usual)
 		}
 	}
 	common = append(common, of("ended", "bigint", func(m *message) int64 { return m.ended }), text("note", func(m *message) string { return plain(m.note) }))

@@ -37,6 +37,7 @@ type column[T any] struct {
 	name   string
 	sql    string // the type of a value
 	value  string // what is written of a row u of values; empty is the value itself
+	once   bool   // it is written with the row and stays so
 	values func([]T) any
 }
 
@@ -53,9 +54,10 @@ func makeSheet[T any, K comparable](s *Store, table string, kind func(T) K, comm
 		}
 		names, arrays, values = append(names, c.name), append(arrays, array), append(values, value+" as "+c.name)
 		once = append(once, fmt.Sprintf("(%s)[1] as %s", array, c.name))
-		if c.name == "pos" {
+		switch {
+		case c.name == "pos":
 			places = array
-		} else {
+		case !c.once:
 			sets = append(sets, c.name+" = r."+c.name)
 		}
 	}
@@ -132,8 +134,18 @@ func of[T, V any](name, sql string, value func(T) V) column[T] {
 
 // text is of for a text that is null if it is empty.
 func text[T any](name string, value func(T) string) column[T] {
-	c := of(name, "text", value)
-	c.value = "nullif(u." + name + ", '')"
+	return of(name, "text", value).orNull("''")
+}
+
+// orNull lets a column be null where it would be this.
+func (c column[T]) orNull(usual string) column[T] {
+	c.value = "nullif(u." + c.name + ", " + usual + ")"
+	return c
+}
+
+// fixed lets a column stay as it was written first.
+func (c column[T]) fixed() column[T] {
+	c.once = true
 	return c
 }
 

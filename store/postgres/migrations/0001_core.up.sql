@@ -245,10 +245,12 @@ create table @.log (
   note       text                           -- why it was discarded or canceled
 );
 
--- For retention. Rows end about in the order in which they lie.
-create index log_ended on @.log using brin (ended) with (autosummarize = on);
+-- For retention, which passes the dead by. Rows end about in the order in which they lie.
+create index log_ended on @.log using brin (ended) with (autosummarize = on) where state <> 5;
 create index log_ceased on @.log (pos) where state in (3, 4);
 
+-- The failure by which a message died first is in its letter, until it fails again: what
+-- that shows of the newest failure is of this one then.
 create table @.failure (
   pos      bigint  not null,
   ordinal  bigint  not null,                -- 1, 2, 3 … of the message, never reused
@@ -279,7 +281,8 @@ create table @.attachment (
 
 create table @.letter (
   pos          bigint  primary key,         -- of its message
-  id           uuid    not null unique,
+  id           uuid    not null,
+  numbered     boolean not null default false, -- its ID says its pos
   queue        integer not null,
   status       text    not null,
   cause        text    not null,
@@ -302,9 +305,14 @@ create table @.letter (
   revision     bigint  not null,
   stream       bigint,                      -- while its message is dead in an ordered stream
   rank         bigint  not null,
-  blocks       boolean not null             -- the followers wait
+  blocks       boolean not null,            -- the followers wait
+  ordinal      bigint,                      -- of its own failure, and at, decision and doc of that
+  at           bigint,
+  decision     text,
+  doc          text
 );
 
+create unique index letter_id on @.letter (id) where not numbered;
 create index letter_queue     on @.letter (queue, died, pos);
 create index letter_group     on @.letter (fingerprint, died);
 create index letter_resolved  on @.letter (queue, resolved, pos) where resolved > 0;
@@ -427,6 +435,11 @@ create table @.tally (
   primary key (queue, what, name)
 );
 
+-- The failures of messages, wherever they are kept.
+create view @.history as
+select pos, ordinal, at, failed, class, reason, decision, text, low, doc from @.failure
+union all select pos, ordinal, at, last_failed, class, reason, decision, text, text_low, doc from @.letter where doc is not null;
+
 -- The entries of the audits; the row that one is part of has the number last.
 create view @.entry as
 select a.queue, a.number as last, a.number - cardinality(a.subjects) + u.i as number, a.at, a.actor, a.event, u.subject, a.reason,
@@ -523,7 +536,7 @@ create view @.outgoing as
 select c.pos as place, c.lies, c.state, c.reason, c.id as message_id, c.queue_name as destination, c.type as event_type, c.stream as stream_id, c.attempts,
        (select m.body from @.message m where m.pos = c.pos) as event_data,
        case when (c.steps::jsonb) ? 'EventStored' then 2 else 0 end + case when (c.steps::jsonb) ? 'Published' then 4 else 0 end as steps,
-       (select f.text from @.failure f where f.pos = c.pos order by f.ordinal desc limit 1) as error,
+       (select f.text from @.history f where f.pos = c.pos order by f.ordinal desc limit 1) as error,
        case c.reason when 'transport-unavailable' then 1 when 'handler' then 2 when 'validation' then 3 when 'timeout' then 4
          when 'serialization' then 5 when 'dependency' then 6 when 'poison' then 7 else 99 end as failure_reason,
        case when c.state = 0 and c.due > c.enqueued then to_timestamp(c.due / 1e9) end as scheduled_for,
@@ -552,7 +565,7 @@ select job_id, entrypoint, status, exception_type, exception_message, traceback,
 from (
   select m.id as job_id, q.name as entrypoint, 'exception' as status, coalesce(f.doc::json->>'type', '') as exception_type, f.text as exception_message, coalesce(f.doc::json->>'stack', '') as traceback, g.ended, m.pos as place
     from @.letter l join @.log g on g.pos = l.pos and g.state = 5 join @.message m on m.pos = l.pos join @.queue q on q.n = m.queue
-    left join lateral (select * from @.failure f where f.pos = m.pos order by f.ordinal desc limit 1) f on true
+    left join lateral (select * from @.history f where f.pos = m.pos order by f.ordinal desc limit 1) f on true
   union all select m.id, q.name, case g.state when 3 then 'deleted' else 'canceled' end, '', null, '', g.ended, m.pos
     from @.log g join @.message m on m.pos = g.pos join @.queue q on q.n = m.queue where g.state in (3, 4)
   union all select c.id, c.queue_name, 'successful', '', null, '', c.ended, c.pos from @.current c where c.state = 2
