@@ -167,7 +167,7 @@ func (s *Store) pendingSheet() sheet[*message, pendingKind] {
 func (s *Store) logSheet() sheet[*message, logKind] {
 	common := counts()
 	for i := range common {
-		if usual := usualInLog[common[i].name]; usual != "" {
+		if usual := usualInLog[common[i].name]; usual != nil {
 			common[i] = common[i].orNull(usual)
 		}
 	}
@@ -176,7 +176,9 @@ func (s *Store) logSheet() sheet[*message, logKind] {
 }
 
 // usualInLog is what is null in the table log: the counts of a clean first life.
-var usualInLog = map[string]string{"attempts": "1", "deliveries": "1", "crashes": "0", "generation": "1", "redrives": "0", "number": "1", "gap": "false"}
+var usualInLog = map[string]any{
+	"attempts": int64(1), "deliveries": int64(1), "crashes": int64(0), "generation": int64(1), "redrives": int64(0), "number": int64(1), "gap": false,
+}
 
 func (t *tx) flushMoves() {
 	if len(t.work.moved) == 0 {

@@ -173,8 +173,8 @@ func (s *Store) letterSheet() sheet[*letterRow, letterKind] {
 		of("note", "text", func(l *letterRow) string { return plain(l.note) }), of("revision", "bigint", func(l *letterRow) int64 { return l.revision }),
 		of("blocks", "boolean", func(l *letterRow) bool { return l.blocks }),
 		of("numbered", "boolean", func(l *letterRow) bool { return l.numbered }).fixed(),
-		of("ordinal", "bigint", func(l *letterRow) int64 { return l.ordinal }).orNull("0").fixed(), of("at", "bigint", func(l *letterRow) int64 { return l.at }).orNull("0").fixed(),
-		of("decision", "text", func(l *letterRow) string { return string(l.decision) }).orNull("''").fixed(),
+		of("ordinal", "bigint", func(l *letterRow) int64 { return l.ordinal }).orNull(int64(0)).fixed(), of("at", "bigint", func(l *letterRow) int64 { return l.at }).orNull(int64(0)).fixed(),
+		of("decision", "text", func(l *letterRow) string { return string(l.decision) }).orNull("").fixed(),
 	}
 	return makeSheet(s, "letter", func(l *letterRow) letterKind { return l.letterKind }, common,
 		of("pos", "bigint", func(l *letterRow) int64 { return l.pos }), of("id", "uuid", func(l *letterRow) [16]byte { return l.id }),
