@@ -18,6 +18,7 @@ func record() []mishap {
 
 func recordOfStores() []mishap {
 	return []mishap{
+		{"b8fd488", "On PostgreSQL the log of jobs for SQL forgot a job whose letter was purged, taken in and purged again, when the first purge was pruned from the audit.", "reading what views read", "store/postgres.TestPurgedAgainIsDeletedInTheLog"},
 		{"6f9f2ed", "On PostgreSQL a caller's transaction that completed a message and stayed open beyond the end of its lease kept all queues without order from being claimed.", "reading what a claim waits for", "store/postgres.TestLeaseThatEndsInATransaction"},
 		{"aee6a91", "On PostgreSQL a call of several settlements, one of which was over, could tell that another was done, though it had been undone with it.", "histories of several processes, of which a message came twice", "store/postgres.TestSettledBesideWhatIsOver"},
 		{"50e307d", "On PostgreSQL a call whose connection had died without a word waited for ever, and so did the heart of its process.", "connections that go mute", "store/postgres.TestB053_ConnectionThatIsMute"},

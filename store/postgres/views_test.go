@@ -11,6 +11,7 @@ import (
 
 	"github.com/nixie-go/nixie"
 	"github.com/nixie-go/nixie/store"
+	"github.com/nixie-go/nixie/store/postgres"
 )
 
 // TestViewsFindByIndex asks the views for few of very many messages: by IDs that say
@@ -19,32 +20,7 @@ import (
 func TestViewsFindByIndex(t *testing.T) {
 	list, schema := crowd(t, 1)
 	s := list[0]
-	const many, calls = nixie.MaxBatch, 11
-	for call := range calls {
-		ms := make([]nixie.Message, many)
-		for i := range ms {
-			ms[i].Queue = "old"
-		}
-		_, err := s.Enqueue(t.Context(), ms...)
-		must(t, err)
-		ds, err := s.Claim(t.Context(), "old", nixie.Want{Max: many, Lease: time.Hour})
-		must(t, err)
-		st := make([]nixie.Settlement, len(ds))
-		for i, d := range ds {
-			st[i] = nixie.Settlement{Delivery: d, Verb: nixie.Complete}
-			if i >= 30 || call > 0 {
-				continue
-			}
-			verb := [...]nixie.Verb{nixie.Retry, nixie.Bury, nixie.Discard}[i%3]
-			st[i] = nixie.Settlement{Delivery: d, Verb: verb, Delay: time.Hour, Failure: &nixie.Failure{FailedAt: time.Unix(1, 0), Text: "no", Reason: nixie.ReasonHandler, Class: nixie.ClassPermanent}}
-			if verb == nixie.Bury {
-				st[i].Delay, st[i].Burial = 0, &nixie.Burial{Cause: nixie.CausePermanent, Status: nixie.StatusOpen}
-			}
-		}
-		for _, err := range s.Settle(t.Context(), st) {
-			must(t, err)
-		}
-	}
+	oldOnes(t, s)
 	given := nixie.Message{ID: new(nixie.IDs).New(time.Now()), Queue: "new"}
 	ms := []nixie.Message{given}
 	for range 60 {
@@ -57,7 +33,7 @@ func TestViewsFindByIndex(t *testing.T) {
 	must(t, err)
 	purged := letters[0].Message.ID
 	for _, on := range [...]nixie.Event{nixie.OnDiscard, nixie.OnPurge} {
-		must(t, s.Resolve(t.Context(), []store.Resolution{{Letter: letters[0].ID, Event: on, Actor: "ann", Reason: "for a test", Statuses: nil}})[0])
+		must(t, s.Resolve(t.Context(), []store.Resolution{{Letter: letters[0].ID, Event: on, Actor: "ann", Reason: "for a test"}})[0])
 	}
 
 	conn, err := pgx.Connect(t.Context(), server.URL)
@@ -96,6 +72,38 @@ func TestViewsFindByIndex(t *testing.T) {
 			if most := 200 + 100*ask.rows; rows != ask.rows || pages > most {
 				t.Errorf("%d rows, want %d, from %d pages, at most %d are wanted (analyzed: %v): %s", rows, ask.rows, pages, most, analyzed, ask.query)
 			}
+		}
+	}
+}
+
+// oldOnes are 110,000 messages of which few are retried, have died or were discarded, ten
+// each, and all others have succeeded.
+func oldOnes(t *testing.T, s *postgres.Store) {
+	t.Helper()
+	const many, calls = nixie.MaxBatch, 11
+	for call := range calls {
+		ms := make([]nixie.Message, many)
+		for i := range ms {
+			ms[i].Queue = "old"
+		}
+		_, err := s.Enqueue(t.Context(), ms...)
+		must(t, err)
+		ds, err := s.Claim(t.Context(), "old", nixie.Want{Max: many, Lease: time.Hour})
+		must(t, err)
+		st := make([]nixie.Settlement, len(ds))
+		for i, d := range ds {
+			st[i] = nixie.Settlement{Delivery: d, Verb: nixie.Complete}
+			if i >= 30 || call > 0 {
+				continue
+			}
+			verb := [...]nixie.Verb{nixie.Retry, nixie.Bury, nixie.Discard}[i%3]
+			st[i] = nixie.Settlement{Delivery: d, Verb: verb, Delay: time.Hour, Failure: &nixie.Failure{FailedAt: time.Unix(1, 0), Text: "no", Reason: nixie.ReasonHandler, Class: nixie.ClassPermanent}}
+			if verb == nixie.Bury {
+				st[i].Delay, st[i].Burial = 0, &nixie.Burial{Cause: nixie.CausePermanent, Status: nixie.StatusOpen}
+			}
+		}
+		for _, err := range s.Settle(t.Context(), st) {
+			must(t, err)
 		}
 	}
 }
