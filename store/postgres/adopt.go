@@ -62,11 +62,10 @@ func (a *adopting) adoptAll(letters []nixie.Letter, receipts []nixie.Receipt, er
 	}
 	a.dropUnused()
 	a.insertMessages(a.fresh)
-	a.flush() // the notes need the numbers of the letters
 	for _, l := range a.noted {
 		for i := range l.Notes {
 			n := &l.Notes[i]
-			a.run("insert into @.note (letter, ordinal, at, by, text) select pos, $2, $3, $4, $5 from @.letter where id = $1", [16]byte(l.ID), i, nanos(n.At), plain(n.By), plain(n.Text))
+			a.run("insert into @.note (letter, ordinal, at, by, text) values ($1, $2, $3, $4, $5)", a.letters[l.ID].pos, i, nanos(n.At), plain(n.By), plain(n.Text))
 		}
 	}
 	return nil
@@ -93,7 +92,7 @@ func (a *adopting) look(letters []nixie.Letter, errs []error) error {
 	if len(queues) == 0 {
 		return nil
 	}
-	const here = `c.pos = any(array(` + placesOf + ` union all select pos from @.letter where id = any($1::uuid[]))) or c.origin = any($2::text[])`
+	const here = `c.pos = any(array(` + placesOf + ` union all ` + lettersOf + `)) or c.origin = any($2::text[])`
 	a.clock()
 	a.readMessages(here, uuids(ids), origins)
 	a.readLetters("pos in (select c.pos from @.message c where "+here+")", uuids(ids), origins)
@@ -208,7 +207,7 @@ func (a *adopting) adoptLetter(m *message, given *nixie.Letter) nixie.ID {
 		pos: m.pos, id: given.ID, text: m.last.text, firstFailed: nanos(given.FirstFailedAt), lastFailed: nanos(given.LastFailedAt), m: m,
 	}
 	if l.id.IsZero() {
-		l.id = a.store.ids.New(moment(a.now))
+		l.id, l.numbered = a.newID(l.pos)
 	}
 	m.letter, a.letters[l.id] = l, l
 	if len(given.Notes) > 0 {

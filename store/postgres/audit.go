@@ -114,7 +114,7 @@ func (s *Store) auditSheet() sheet[entry, entryKind] {
 		of("event", "text", func(e entry) string { return string(e.event) }), of("reason", "text", func(e entry) string { return e.reason }),
 	}
 	subjects := of("subjects", "uuid", func(e entry) *[16]byte { return idOrNull(e.subject) })
-	subjects.value = "array[u.subjects]"
+	subjects.value, subjects.put = "array[u.subjects]", nil
 	return makeSheet(s, "audit", func(e entry) entryKind { return e.entryKind }, common,
 		of("number", "bigint", func(e entry) int64 { return e.number }), subjects, of("hashes", "bytea", func(e entry) []byte { return e.hash[:] }))
 }

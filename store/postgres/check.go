@@ -53,6 +53,10 @@ var rules = [...]rule{
 		where s.mixed <> (exists (select from @.pending p where p.stream = s.n) or exists (select from @.letter l where l.stream = s.n) or coalesce(first.lane and first.pos < s.top, false))`},
 	{"letter-message", `select l.id::text, 'is ' || l.status || ' and its message does not agree' from @.letter l left join @.current c on c.pos = l.pos
 		where c.pos is null or (c.state in (0, 1)) <> (l.status = 'redriving') or l.status in ('open', 'review', 'quarantined') and c.state <> 5 or (l.resolved = 0) <> (l.status not in ('resolved', 'discarded'))`},
+	{"letter-id", `select l.id::text, 'has an ID that says another place' from @.letter l where l.numbered and @.pos_of(l.id) <> l.pos
+		union all select l.id::text, 'has the ID of another' from @.letter l join @.letter o on o.pos = @.pos_of(l.id) and o.id = l.id where not l.numbered and o.pos <> l.pos`},
+	{"letter-failure", `select l.id::text, 'has a failure of its own that is not the newest, or not whole' from @.letter l
+		where (l.doc is null) <> (l.ordinal is null) or (l.doc is null) <> (l.at is null) or (l.doc is null) <> (l.decision is null) or l.doc is not null and exists (select from @.failure f where f.pos = l.pos and f.ordinal >= l.ordinal)`},
 	{"message-letter", `select l.pos::text, 'is dead without a letter' from @.log l where l.state = 5 and not exists (select from @.letter x where x.pos = l.pos)`},
 	{"key-missing", `select m.id::text, 'is on its way, and its dedupe key is not held by it' from @.pending p join @.message m on m.pos = p.pos
 		where m.dedupe is not null and not exists (select from @.dedupe d where d.queue = m.queue and d.key = m.dedupe and d.pos = m.pos)`},
@@ -71,7 +75,7 @@ var rules = [...]rule{
 func (s *Store) Check(ctx context.Context) (store.Report, error) {
 	var report store.Report
 	err := s.view(ctx, func(t *tx) error {
-		for _, table := range [...]string{"message", "pending", "log", "span", "letter", "failure", "entry", "item"} {
+		for _, table := range [...]string{"message", "pending", "log", "span", "letter", "history", "entry", "item"} {
 			t.read(func(r row) error {
 				var n int64
 				err := r.Scan(&n)

@@ -44,7 +44,7 @@ func (s *Store) completePlain(ctx context.Context, settlements []nixie.Settlemen
 		plain++
 		if in := st.Delivery.Lease.Receipt; in.Batch != 0 && in.Stream == 0 {
 			members++
-			c.sortMember(&in, i)
+			c.batches = addPart(c.batches, &in, i)
 		} else {
 			c.sort(&st.Delivery.Lease, i)
 		}
@@ -90,20 +90,6 @@ func (c *completing) sort(lease *nixie.Lease, at int) {
 	} else {
 		c.rows[lease.Number] = append(c.rows[lease.Number], in.Place)
 	}
-}
-
-// sortMember is sort for a member of a batch. Neighbours in a call are mostly of the
-// same.
-func (c *completing) sortMember(in *nixie.Receipted, at int) {
-	i := len(c.batches) - 1
-	for i >= 0 && c.batches[i].n != in.Batch {
-		i--
-	}
-	if i < 0 {
-		c.batches = append(c.batches, &settled{n: in.Batch})
-		i = len(c.batches) - 1
-	}
-	c.batches[i].members = append(c.batches[i].members, part{in.Member, in.Place, at})
 }
 
 // note notes that messages were settled.

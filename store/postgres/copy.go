@@ -12,17 +12,20 @@ import (
 	"github.com/nixie-go/nixie"
 )
 
-// Many messages are written by COPY in its binary form, which costs the server and us
-// half of what an insert costs. Its rows are made while they are sent.
+// Many rows are written by COPY in its binary form, which costs the server and us
+// half of what an insert costs. They are made while they are sent.
 
-// copyLeast is from how many messages on COPY pays: it cannot go together with what is
-// before it.
-const copyLeast = 50
+// From how many rows on COPY pays, as it cannot go together with what is before it:
+// messages are the first that their transaction writes, others are some of many.
+const (
+	copyLeast  = 50
+	copyOthers = 500
+)
 
-// copies reports whether so many messages are written by COPY.
-func (t *tx) copies(n int) bool {
+// copies reports whether so many rows are written by COPY, from least on.
+func (t *tx) copies(n, least int) bool {
 	_, pipes := t.on.(piped)
-	return pipes && n >= copyLeast
+	return pipes && n >= least
 }
 
 // halfError is one of a COPY that ended before all was sent, so that nothing of its
@@ -57,65 +60,21 @@ func (p piped) copy(ctx context.Context, list []stmt) ([]stmt, error) {
 	return list[last:], err
 }
 
-// copying are rows of the table message as COPY wants them.
+// copying are rows of a table as COPY wants them.
 type copying struct {
-	list   []messageRow
-	fields []field
-	at     int // the next one; −1 is the head, len(list) the end
-	buffer []byte
-	rest   []byte      // of buffer
-	ended  atomic.Bool // the end may have been sent; until then nothing can have been committed
+	columns []string
+	rows    int
+	row     func(c *copying, i int) // adds the values of a row
+	at      int                     // the next one; −1 is the head, rows the end
+	buffer  []byte
+	rest    []byte      // of buffer
+	ended   atomic.Bool // the end may have been sent; until then nothing can have been committed
 }
 
-// field is a column of the table message. One that says nothing in any row is left out:
-// its default is what it would say.
-type field struct {
-	name string
-	says func(*messageRow) bool // nil: always
-	put  func(*copying, *messageRow)
-}
-
-var fields = [...]field{
-	{"id", nil, func(c *copying, m *messageRow) { c.bytes(m.id[:]) }},
-	{"queue", nil, func(c *copying, m *messageRow) { c.number(m.queue, 4) }},
-	{"type", nil, func(c *copying, m *messageRow) { c.some(m.given.Type) }},
-	{"body", nil, func(c *copying, m *messageRow) { c.bytes(m.given.Body) }},
-	{"hash", nil, func(c *copying, m *messageRow) { hash := nixie.HashBody(m.given.Body); c.bytes(hash[:]) }},
-	{"enqueued", nil, func(c *copying, m *messageRow) { c.number(m.enqueued, 8) }},
-	{"pos", func(m *messageRow) bool { return m.pos > 0 }, func(c *copying, m *messageRow) { c.number(m.pos, 8) }},
-	{"numbered", func(m *messageRow) bool { return m.numbered }, func(c *copying, m *messageRow) { c.flag(m.numbered) }},
-	{"apart", func(m *messageRow) bool { return m.apart }, func(c *copying, m *messageRow) { c.flag(m.apart) }},
-	{"lane", func(m *messageRow) bool { return m.lane != 0 }, func(c *copying, m *messageRow) { c.reference(m.lane) }},
-	{"key", func(m *messageRow) bool { return m.given.Key != "" }, func(c *copying, m *messageRow) { c.text(m.given.Key) }},
-	{"stream", func(m *messageRow) bool { return m.given.Stream != "" }, func(c *copying, m *messageRow) { c.text(m.given.Stream) }},
-	{"dedupe", func(m *messageRow) bool { return m.given.DedupeKey != "" }, func(c *copying, m *messageRow) { c.text(m.given.DedupeKey) }},
-	{"priority", func(m *messageRow) bool { return m.given.Priority != 0 }, func(c *copying, m *messageRow) { c.number(int64(m.given.Priority), 2) }},
-	{"headers", func(m *messageRow) bool { return len(m.given.Headers) > 0 }, func(c *copying, m *messageRow) { c.text(headersOf(m.given)) }},
-	{"origin", func(m *messageRow) bool { return m.given.Origin != nil }, func(c *copying, m *messageRow) { c.text(originOf(m.given)) }},
-	{"expires", func(m *messageRow) bool { return !m.given.ExpiresAt.IsZero() }, func(c *copying, m *messageRow) { c.number(nanos(m.given.ExpiresAt), 8) }},
-}
-
-func newCopying(list []messageRow) *copying {
-	c := &copying{list: list, at: -1}
-	for _, f := range fields {
-		if f.says == nil || f.saidIn(list) {
-			c.fields = append(c.fields, f)
-		}
-	}
-	return c
-}
-
-func (f *field) saidIn(list []messageRow) bool {
-	for i := range list { // by the index: a row that is given away would be allocated
-		if f.says(&list[i]) {
-			return true
-		}
-	}
-	return false
-}
-
-func (c *copying) columns() string {
-	return strings.Join(eachOf(c.fields, func(f field) string { return f.name }), ", ")
+// copyTo adds the statement that copies rows to a table.
+func (t *tx) copyTo(table string, c *copying) {
+	c.at = -1
+	t.list = append(t.list, stmt{query: t.store.named("copy @." + table + " (" + strings.Join(c.columns, ", ") + ") from stdin (format binary)"), rows: c})
 }
 
 // Read implements io.Reader. It fills p, as each Read is a message to the server.
@@ -137,26 +96,20 @@ func (c *copying) Read(p []byte) (n int, err error) {
 func (c *copying) next() bool {
 	c.buffer = c.buffer[:0]
 	switch {
-	case c.at > len(c.list):
+	case c.at > c.rows:
 		return false
-	case c.at == len(c.list):
+	case c.at == c.rows:
 		c.ended.Store(true)
 		c.buffer = binary.BigEndian.AppendUint16(c.buffer, 0xffff)
 	case c.at < 0:
 		c.buffer = append(c.buffer, "PGCOPY\n\xff\r\n\x00\x00\x00\x00\x00\x00\x00\x00\x00"...)
 	default:
-		c.row(&c.list[c.at])
+		c.buffer = binary.BigEndian.AppendUint16(c.buffer, uint16(len(c.columns)))
+		c.row(c, c.at)
 	}
 	c.at++
 	c.rest = c.buffer
 	return true
-}
-
-func (c *copying) row(m *messageRow) {
-	c.buffer = binary.BigEndian.AppendUint16(c.buffer, uint16(len(c.fields)))
-	for i := range c.fields {
-		c.fields[i].put(c, m)
-	}
 }
 
 func (c *copying) length(n int) { c.buffer = binary.BigEndian.AppendUint32(c.buffer, uint32(n)) }
@@ -175,10 +128,13 @@ func (c *copying) flag(set bool) {
 	}
 }
 
+// null writes that there is no value.
+func (c *copying) null() { c.length(-1) }
+
 // text writes a text, null for an empty one.
 func (c *copying) text(value string) {
 	if value == "" {
-		c.length(-1)
+		c.null()
 		return
 	}
 	c.some(value)
@@ -193,7 +149,7 @@ func (c *copying) some(value string) {
 // reference writes a number, null for 0.
 func (c *copying) reference(value int64) {
 	if value == 0 {
-		c.length(-1)
+		c.null()
 		return
 	}
 	c.number(value, 8)

@@ -63,7 +63,7 @@ func inBatch(i, n int, err error) error {
 // enqueue takes messages in, all or none.
 func (t *tx) enqueue(messages []nixie.Message) ([]nixie.Receipt, error) {
 	plain := arePlain(messages)
-	if plain && t.copies(len(messages)) {
+	if plain && t.copies(len(messages), copyLeast) {
 		t.draw(len(messages))
 	}
 	existing := map[nixie.ID]bool{}

@@ -9,10 +9,16 @@ import (
 // failureRow is a row of the table failure that is to be written.
 type failureRow struct {
 	failureKind
-	pos         int64
-	failed      int64
-	text, doc   string
-	attachments []nixie.Attachment
+	pos       int64
+	failed    int64
+	text, doc string
+}
+
+// attachmentRow is a row of the table attachment that is to be written.
+type attachmentRow struct {
+	pos, ordinal int64
+	i            int
+	nixie.Attachment
 }
 
 // failureKind is what failures often have in common.
@@ -35,6 +41,7 @@ func (t *tx) fail(m *message, f *nixie.Failure, verb nixie.Verb) {
 	if l := m.letter; l != nil { // it shows the newest failure, also while its message is on its way
 		l.text = plain(f.Text)
 		t.touchLetter(l)
+		t.work.outgrown = append(t.work.outgrown, l.pos)
 	}
 	if m.ordinal > nixie.MaxHistory {
 		t.work.long = append(t.work.long, m.pos)
@@ -49,23 +56,37 @@ func (t *tx) keepFailure(m *message, f *nixie.Failure, steps []string, ordinal, 
 	}
 	t.doc = appendFailure(t.doc[:0], f, steps)
 	t.work.failures = append(t.work.failures, failureRow{
-		failureKind{m.queue, ordinal, at, f.Class, f.Reason, verb}, m.pos, m.last.failed, m.last.text, string(t.doc), f.Attachments,
+		failureKind{m.queue, ordinal, at, f.Class, f.Reason, verb}, m.pos, m.last.failed, m.last.text, string(t.doc),
 	})
+	for i, a := range f.Attachments {
+		t.work.attachments = append(t.work.attachments, attachmentRow{m.pos, ordinal, i, a})
+	}
 }
 
-// flushFailures writes failures, and drops the oldest but the first of histories
-// that have too many.
-func (t *tx) flushFailures() {
-	list := t.work.failures
-	if len(list) == 0 {
+// own lets a letter that is new have the failure by which its message died, which is the
+// newest of all that are to be written.
+func (t *tx) own(l *letterRow) {
+	last := len(t.work.failures) - 1
+	if l.stored || last < 0 || t.work.failures[last].pos != l.pos || l.m.ordinal > nixie.MaxHistory {
 		return
 	}
-	t.store.sheets.failures.insert(t, list)
-	for _, f := range list {
-		for i, a := range f.attachments {
-			t.run("insert into @.attachment (pos, failure, ordinal, name, data, truncated) values ($1, $2, $3, $4, $5, $6)",
-				f.pos, f.ordinal, i, plain(a.Name), notNull(a.Data), a.Truncated)
-		}
+	f := &t.work.failures[last]
+	l.ordinal, l.at, l.decision, l.doc = f.ordinal, f.at, f.decision, f.doc
+	t.work.failures = t.work.failures[:last]
+}
+
+// flushFailures writes failures, after those of letters that have newer ones now, and
+// drops the oldest but the first of histories that have too many.
+func (t *tx) flushFailures() {
+	if len(t.work.outgrown) > 0 {
+		t.run(`insert into @.failure (pos, ordinal, queue, at, failed, class, reason, decision, text, low, doc)
+			select pos, ordinal, queue, at, last_failed, class, reason, decision, text, text_low, doc from @.letter where pos = any($1) and doc is not null`, t.work.outgrown)
+		t.run("update @.letter set ordinal = null, at = null, decision = null, doc = null where pos = any($1) and doc is not null", t.work.outgrown)
+	}
+	t.store.sheets.failures.insert(t, t.work.failures)
+	for _, a := range t.work.attachments {
+		t.run("insert into @.attachment (pos, failure, ordinal, name, data, truncated) values ($1, $2, $3, $4, $5, $6)",
+			a.pos, a.ordinal, a.i, plain(a.Name), notNull(a.Data), a.Truncated)
 	}
 	if len(t.work.long) > 0 {
 		t.run(`with old as (delete from @.failure f using (select pos, ordinal, row_number() over (partition by pos order by ordinal) as nth, count(*) over (partition by pos) as n
@@ -134,7 +155,7 @@ func (t *tx) readStories(positions []int64) (map[int64]*story, error) {
 		s.history = append(s.history, f)
 		s.dropped = int(ordinal) - len(s.history)
 		return nil
-	}, "select pos, ordinal, class, reason, decision, text, doc, at from @.failure where pos = any($1) order by pos, ordinal", positions)
+	}, "select pos, ordinal, class, reason, decision, text, doc, at from @.history where pos = any($1) order by pos, ordinal", positions)
 	t.read(func(r row) error {
 		var pos, ordinal int64
 		var a nixie.Attachment

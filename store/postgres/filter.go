@@ -114,14 +114,14 @@ func (w *where) common(f *nixie.Filter, began string, now int64) {
 	}
 }
 
-// wantedPlaces is placesOf as a part of a condition.
-func wantedPlaces() string { return strings.Replace(placesOf, "$1", "?", 1) }
+// asked is placesOf, or the like, as a part of a condition.
+func asked(query string) string { return strings.Replace(query, "$1", "?", 1) }
 
 // letterWhere is a filter over letter l and current c.
 func letterWhere(f *nixie.Filter, now int64) *where {
 	w := &where{}
 	if len(f.IDs) > 0 {
-		w.add("l.pos = any(array(select pos from @.letter where id = any(?) union all "+wantedPlaces()+"))", uuids(f.IDs), uuids(f.IDs))
+		w.add("l.pos = any(array("+asked(lettersOf)+" union all "+asked(placesOf)+"))", uuids(f.IDs), uuids(f.IDs))
 	}
 	oneOf(w, "l.status", f.Statuses)
 	oneOf(w, "l.reason", f.Reasons)
@@ -157,16 +157,16 @@ func messageWhere(f *nixie.Filter, now int64) *where {
 		w.add("false")
 	}
 	if len(f.IDs) > 0 {
-		w.add("c.pos = any(array("+wantedPlaces()+"))", uuids(f.IDs))
+		w.add("c.pos = any(array("+asked(placesOf)+"))", uuids(f.IDs))
 	}
-	w.contains(newestText, "(select f.low from @.failure f where f.pos = c.pos order by f.ordinal desc limit 1)", f.Text)
+	w.contains(newestText, "(select f.low from @.history f where f.pos = c.pos order by f.ordinal desc limit 1)", f.Text)
 	oneOf(w, "c.reason", f.Reasons)
 	w.common(f, "c.enqueued", now)
 	return w
 }
 
 // newestText is the text of a message's newest failure, for current c.
-const newestText = "coalesce((select f.text from @.failure f where f.pos = c.pos order by f.ordinal desc limit 1), '')"
+const newestText = "coalesce((select f.text from @.history f where f.pos = c.pos order by f.ordinal desc limit 1), '')"
 
 // Bounds of a page.
 const (

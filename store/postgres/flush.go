@@ -12,6 +12,7 @@ type flush struct {
 	changed  []*message
 	failures []failureRow
 	long     []int64 // messages whose history may be too long
+	outgrown []int64 // letters whose own failure is not the newest any more
 	letters  []*letterRow
 	released []int64 // messages whose dedupe key is free again
 	taken    map[dedupeKey]int64
@@ -22,6 +23,8 @@ type flush struct {
 	apart    []int64         // messages that no range hands out any more
 	settled  map[int64]int64 // how many members of which batch
 	left     []*message      // that were out of their lanes
+
+	attachments []attachmentRow
 }
 
 // touch notes that a message changed.
@@ -164,8 +167,8 @@ func (s *Store) pendingSheet() sheet[*message, pendingKind] {
 func (s *Store) logSheet() sheet[*message, logKind] {
 	common := counts()
 	for i := range common {
-		if usual := usualInLog[common[i].name]; usual != "" {
-			common[i].value = "nullif(u." + common[i].name + ", " + usual + ")"
+		if usual := usualInLog[common[i].name]; usual != nil {
+			common[i] = common[i].orNull(usual)
 		}
 	}
 	common = append(common, of("ended", "bigint", func(m *message) int64 { return m.ended }), text("note", func(m *message) string { return plain(m.note) }))
@@ -173,7 +176,9 @@ func (s *Store) logSheet() sheet[*message, logKind] {
 }
 
 // usualInLog is what is null in the table log: the counts of a clean first life.
-var usualInLog = map[string]string{"attempts": "1", "deliveries": "1", "crashes": "0", "generation": "1", "redrives": "0", "number": "1", "gap": "false"}
+var usualInLog = map[string]any{
+	"attempts": int64(1), "deliveries": int64(1), "crashes": int64(0), "generation": int64(1), "redrives": int64(0), "number": int64(1), "gap": false,
+}
 
 func (t *tx) flushMoves() {
 	if len(t.work.moved) == 0 {

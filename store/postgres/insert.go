@@ -18,9 +18,8 @@ type messageRow struct {
 func (t *tx) insertMessages(rows []messageRow) {
 	switch {
 	case len(rows) == 0:
-	case t.copies(len(rows)):
-		all := newCopying(rows)
-		t.list = append(t.list, stmt{query: t.store.named("copy @.message (" + all.columns() + ") from stdin (format binary)"), rows: all})
+	case t.copies(len(rows), copyLeast):
+		t.copyTo("message", copyMessages(rows))
 	case rows[0].pos == 0:
 		t.run(plainInsertion, plainArgs(rows)...)
 	default:
@@ -62,3 +61,54 @@ func headersOf(m *nixie.Message) string {
 }
 
 func originOf(m *nixie.Message) string { return toJSON(m.Origin == nil, m.Origin) }
+
+// field is a column of the table message. One that says nothing in any row is left out:
+// its default is what it would say.
+type field struct {
+	name string
+	says func(*messageRow) bool // nil: always
+	put  func(*copying, *messageRow)
+}
+
+var fields = [...]field{
+	{"id", nil, func(c *copying, m *messageRow) { c.bytes(m.id[:]) }},
+	{"queue", nil, func(c *copying, m *messageRow) { c.number(m.queue, 4) }},
+	{"type", nil, func(c *copying, m *messageRow) { c.some(m.given.Type) }},
+	{"body", nil, func(c *copying, m *messageRow) { c.bytes(m.given.Body) }},
+	{"hash", nil, func(c *copying, m *messageRow) { hash := nixie.HashBody(m.given.Body); c.bytes(hash[:]) }},
+	{"enqueued", nil, func(c *copying, m *messageRow) { c.number(m.enqueued, 8) }},
+	{"pos", func(m *messageRow) bool { return m.pos > 0 }, func(c *copying, m *messageRow) { c.number(m.pos, 8) }},
+	{"numbered", func(m *messageRow) bool { return m.numbered }, func(c *copying, m *messageRow) { c.flag(m.numbered) }},
+	{"apart", func(m *messageRow) bool { return m.apart }, func(c *copying, m *messageRow) { c.flag(m.apart) }},
+	{"lane", func(m *messageRow) bool { return m.lane != 0 }, func(c *copying, m *messageRow) { c.reference(m.lane) }},
+	{"key", func(m *messageRow) bool { return m.given.Key != "" }, func(c *copying, m *messageRow) { c.text(m.given.Key) }},
+	{"stream", func(m *messageRow) bool { return m.given.Stream != "" }, func(c *copying, m *messageRow) { c.text(m.given.Stream) }},
+	{"dedupe", func(m *messageRow) bool { return m.given.DedupeKey != "" }, func(c *copying, m *messageRow) { c.text(m.given.DedupeKey) }},
+	{"priority", func(m *messageRow) bool { return m.given.Priority != 0 }, func(c *copying, m *messageRow) { c.number(int64(m.given.Priority), 2) }},
+	{"headers", func(m *messageRow) bool { return len(m.given.Headers) > 0 }, func(c *copying, m *messageRow) { c.text(headersOf(m.given)) }},
+	{"origin", func(m *messageRow) bool { return m.given.Origin != nil }, func(c *copying, m *messageRow) { c.text(originOf(m.given)) }},
+	{"expires", func(m *messageRow) bool { return !m.given.ExpiresAt.IsZero() }, func(c *copying, m *messageRow) { c.number(nanos(m.given.ExpiresAt), 8) }},
+}
+
+func copyMessages(list []messageRow) *copying {
+	var said []field
+	for _, f := range fields {
+		if f.says == nil || f.saidIn(list) {
+			said = append(said, f)
+		}
+	}
+	return &copying{columns: eachOf(said, func(f field) string { return f.name }), rows: len(list), row: func(c *copying, at int) {
+		for i := range said {
+			said[i].put(c, &list[at])
+		}
+	}}
+}
+
+func (f *field) saidIn(list []messageRow) bool {
+	for i := range list { // by the index: a row that is given away would be allocated
+		if f.says(&list[i]) {
+			return true
+		}
+	}
+	return false
+}

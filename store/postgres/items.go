@@ -32,7 +32,7 @@ func (r *resolving) readItems(operations []nixie.ID, letters [][16]byte) {
 		r.items[it] = state
 		return err
 	}, `select o.id, l.id, i.state from @.item i join @.operation o on o.n = i.operation join @.letter l on l.pos = i.letter
-		where o.id = any($1) and l.id = any($2) order by i.operation, i.ordinal for update of i`, uuids(operations), letters)
+		where o.id = any($2) and i.letter`+ofLetters+` order by i.operation, i.ordinal for update of i`, letters, uuids(operations))
 }
 
 // item is the item that a resolution is about to decide, nil when it belongs to
@@ -57,8 +57,8 @@ func (r *resolving) item(by *store.Resolution) (*item, error) {
 
 func (r *resolving) flushItems() {
 	for _, it := range r.decided {
-		r.run("update @.item i set state = $3 from @.operation o, @.letter l where o.id = $1 and l.id = $2 and i.operation = o.n and i.letter = l.pos",
-			[16]byte(it.operation), [16]byte(it.letter), r.items[it])
+		r.run("update @.item i set state = $3 from @.operation o where o.id = $2 and i.operation = o.n and i.letter"+ofLetters,
+			uuids([]nixie.ID{it.letter}), [16]byte(it.operation), r.items[it])
 	}
 	r.removeLetters()
 }

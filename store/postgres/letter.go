@@ -22,6 +22,12 @@ type letterKind struct {
 	note        string
 	revision    int64
 	blocks      bool
+	numbered    bool
+
+	// Of its own failure, while it is new: what is known of those that are stored is in the
+	// history of the message.
+	ordinal, at int64
+	decision    nixie.Verb
 }
 
 // letterRow is a row of the table letter while a transaction uses it. Its number is
@@ -31,6 +37,7 @@ type letterRow struct {
 	pos         int64
 	id          nixie.ID
 	text        string
+	doc         string // of its own failure
 	firstFailed int64
 	lastFailed  int64
 	inStream    bool // while its message is dead in an ordered stream
@@ -79,7 +86,8 @@ func (t *tx) bury(m *message, st *nixie.Settlement, actor, reason string) error 
 	t.release(m, false)
 	l := m.letter
 	if l == nil {
-		l = &letterRow{letterKind: letterKind{queue: m.queue}, id: t.store.ids.New(moment(t.now)), pos: m.pos, m: m}
+		l = &letterRow{letterKind: letterKind{queue: m.queue}, pos: m.pos, m: m}
+		l.id, l.numbered = t.newID(l.pos)
 		m.letter = l
 		t.letters[l.id] = l
 	}
@@ -93,6 +101,7 @@ func (t *tx) bury(m *message, st *nixie.Settlement, actor, reason string) error 
 		if l.firstFailed == 0 {
 			l.firstFailed = m.first.failed
 		}
+		t.own(l)
 	}
 	if st.Verb == nixie.Halt {
 		t.pause(m.q, "halted by message "+m.id.String())
@@ -163,9 +172,13 @@ func (s *Store) letterSheet() sheet[*letterRow, letterKind] {
 		of("resolved", "bigint", func(l *letterRow) int64 { return l.resolved }), of("operation", "uuid", func(l *letterRow) *[16]byte { return idOrNull(l.operation) }),
 		of("note", "text", func(l *letterRow) string { return plain(l.note) }), of("revision", "bigint", func(l *letterRow) int64 { return l.revision }),
 		of("blocks", "boolean", func(l *letterRow) bool { return l.blocks }),
+		of("numbered", "boolean", func(l *letterRow) bool { return l.numbered }).fixed(),
+		of("ordinal", "bigint", func(l *letterRow) int64 { return l.ordinal }).orNull(int64(0)).fixed(), of("at", "bigint", func(l *letterRow) int64 { return l.at }).orNull(int64(0)).fixed(),
+		of("decision", "text", func(l *letterRow) string { return string(l.decision) }).orNull("").fixed(),
 	}
 	return makeSheet(s, "letter", func(l *letterRow) letterKind { return l.letterKind }, common,
 		of("pos", "bigint", func(l *letterRow) int64 { return l.pos }), of("id", "uuid", func(l *letterRow) [16]byte { return l.id }),
+		text("doc", func(l *letterRow) string { return l.doc }).fixed(),
 		of("text", "text", func(l *letterRow) string { return l.text }), text("text_low", func(l *letterRow) string { return low(l.text) }),
 		of("first_failed", "bigint", func(l *letterRow) int64 { return l.firstFailed }), of("last_failed", "bigint", func(l *letterRow) int64 { return l.lastFailed }),
 		inStream(func(l *letterRow) string {

@@ -159,6 +159,13 @@ const (
 const placesOf = `select m.pos from unnest($1::uuid[]) u (id) cross join lateral (
 	(select pos from @.message where pos = @.pos_of(u.id) and id = u.id limit 1) union all (select pos from @.message where id = u.id and not numbered limit 1)) m`
 
+// lettersOf is placesOf for letters and their IDs, and ofLetters ofIDs.
+const (
+	lettersOf = `select l.pos from unnest($1::uuid[]) u (id) cross join lateral (
+		(select pos from @.letter where pos = @.pos_of(u.id) and id = u.id limit 1) union all (select pos from @.letter where id = u.id and not numbered limit 1)) l`
+	ofLetters = " = any(array(" + lettersOf + "))"
+)
+
 // streamsOf finds the streams of these messages.
 func streamsOf(these string) string {
 	return "select stream from @.pending where pos" + these + " and stream is not null union select lane from @.message where pos" + these + " and lane is not null"
@@ -276,7 +283,7 @@ func (t *tx) readHeads(where string, args ...any) {
 			return nil
 		}
 	}
-	const head = "select distinct on (pos) pos, ordinal, failed, class, reason, text from @.failure where "
+	const head = "select distinct on (pos) pos, ordinal, failed, class, reason, text from @.history where "
 	t.read(take(func(m *message) *failureHead { return &m.first }), head+where+" order by pos, ordinal", args...)
 	t.read(take(func(m *message) *failureHead { return &m.last }), head+where+" order by pos, ordinal desc", args...)
 }

@@ -114,8 +114,8 @@ func (p *pruner) removeAll() {
 		p.run(removeSpent, s.queue, s.cutoff, s.members)
 	}
 	for _, c := range p.chains {
-		p.run(`with gone as (delete from @.audit where queue = $1 and number <= $2 returning event, subjects)
-			delete from @.purged where letter = any(array(select unnest(subjects) from gone where event = 'purge'))`, c.queue, c.number)
+		p.run(`with gone as (delete from @.audit where queue = $1 and number <= $2 returning event, subjects, at)
+			delete from @.purged p using (select unnest(subjects) as letter, at from gone where event = 'purge') g where p.letter = g.letter and p.at <= g.at`, c.queue, c.number)
 	}
 	if len(p.chains) > 0 {
 		p.run("select from @.chain where queue = any($1) order by queue for update", eachOf(p.trail, func(e entry) int64 { return e.queue }))

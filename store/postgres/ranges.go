@@ -2,7 +2,6 @@ package postgres
 
 import (
 	"context"
-	"maps"
 	"slices"
 
 	"github.com/nixie-go/nixie"
@@ -154,32 +153,27 @@ func (t *tx) holdMembers(deliveries []*nixie.Delivery) (all bool, err error) {
 	if len(deliveries) == 0 {
 		return true, nil
 	}
-	type told struct {
-		places []int64
-		ids    [][16]byte
-		found  int
+	var of []*settled
+	for i, d := range deliveries {
+		of = addPart(of, &d.Lease.Receipt, i)
 	}
-	of := map[int64]*told{}
-	for _, d := range deliveries {
-		in := d.Lease.Receipt
-		own := of[in.Batch]
-		if own == nil {
-			own = &told{}
-			of[in.Batch] = own
+	for _, b := range of {
+		if !b.arrange() {
+			return false, nil
 		}
-		own.places, own.ids = append(own.places, in.Place), append(own.ids, d.ID)
+		b.partFar()
 	}
-	batches := slices.Sorted(maps.Keys(of))
+	batches, still := eachOf(of, func(b *settled) int64 { return b.n }), make([]int, len(of))
 	t.clock()
-	for _, n := range batches {
-		t.read(func(r row) error { return r.Scan(&of[n].found) }, areMembers, n, of[n].places, of[n].ids)
+	for i, b := range of {
+		t.read(func(r row) error { return r.Scan(&still[i]) }, countMembers, b.args(t.store)...)
 	}
 	t.readQueues("n = any(array(select queue from @.batch where n = any($1)))", batches)
 	if err := t.send(); err != nil {
 		return false, err
 	}
-	for n, told := range of {
-		if t.locked.batches[n] == nil || told.found < len(told.places) {
+	for i, b := range of {
+		if t.locked.batches[b.n] == nil || still[i] < len(b.members) {
 			return false, nil
 		}
 	}
@@ -189,9 +183,6 @@ func (t *tx) holdMembers(deliveries []*nixie.Delivery) (all bool, err error) {
 	}
 	for i, d := range deliveries {
 		b, m := t.locked.batches[d.Lease.Receipt.Batch], &list[i]
-		if t.byID[d.ID] != nil {
-			continue
-		}
 		*m = message{
 			pos: d.Lease.Receipt.Place, queue: b.queue, id: d.ID, mtype: d.Type, key: d.Key, stream: d.Stream, hash: d.Hash, in: inRange, batch: b.n, state: stLeased,
 			place: d.Lease.Receipt.Place, attempts: 1, deliveries: 1, generation: 1, number: 1, owner: b.owner, until: b.until, received: b.claimed, claimed: b.claimed,
@@ -200,18 +191,6 @@ func (t *tx) holdMembers(deliveries []*nixie.Delivery) (all bool, err error) {
 	}
 	return true, t.join()
 }
-
-// areMembers counts which of some messages a batch is still about. The batch and each
-// message are looked up, whatever a plan thinks of the tables, or if they are many, all
-// of the batch is gone through.
-const areMembers = `select count(*) from (select *, members <= 8 * cardinality($2::bigint[]) as many from @.batch where n = $1 offset 0) b cross join lateral (
-	select m.pos, m.tx, b.queue from (select m.pos, m.id, m.tx from @.message m where m.queue = b.queue and not m.apart and (m.tx, m.pos) > (b.after_tx, b.after) order by m.tx, m.pos limit b.members) m
-	where b.many and (m.tx, m.pos) <= (b.last_tx, b.last) and (m.pos, m.id) in (select * from unnest($2::bigint[], $3::uuid[]))
-	union all
-	select u.pos, m.tx, b.queue from unnest($2::bigint[], $3::uuid[]) u (pos, id) cross join lateral (select m.id, m.queue, m.tx, m.apart from @.message m where m.pos = u.pos limit 1) m
-	where not b.many and m.id = u.id and m.queue = b.queue and not m.apart and (m.tx, u.pos) > (b.after_tx, b.after) and (m.tx, u.pos) <= (b.last_tx, b.last)) at
-	where (b.remains = b.members or (select l.pos from @.log l where l.pos = at.pos) is null and (select p.pos from @.pending p where p.pos = at.pos) is null)
-		and (b.spanned = 0 or not exists (` + spanUpTo + `(at.tx, at.pos)))`
 
 // holdNow locks and reads messages that have rows of their own or are in batches that
 // are locked; others are not found, unless their batches were looked up, see

@@ -40,7 +40,8 @@ func (t *tx) remove(why string, positions []int64) {
 	t.run(`insert into @.tally (queue, what, name, n) select queue, 'discards', coalesce(nullif(reason, ''), 'unknown'), count(*)
 		from @.log where pos = any($1) and state = 3 group by 1, 3 order by 1, 3 on conflict (queue, what, name) do update set n = tally.n + excluded.n`, positions)
 	t.run(uncount, positions)
-	t.run("insert into @.purged (letter, message) select l.id, m.id from @.letter l join @.message m on m.pos = l.pos where l.pos = any($1) on conflict do nothing", positions)
+	t.run(`insert into @.purged (letter, message, queue, at) select l.id, m.id, l.queue, $2 from @.letter l join @.message m on m.pos = l.pos where l.pos = any($1)
+		on conflict (letter) do update set message = excluded.message, queue = excluded.queue, at = excluded.at`, positions, t.now)
 	t.run("delete from @.note where letter = any($1)", positions)
 	for _, table := range [...]string{"letter", "attachment", "failure", "log", "message"} {
 		t.run("delete from @."+table+" where pos = any($1)", positions)

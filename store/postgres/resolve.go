@@ -54,17 +54,16 @@ func (r *resolving) hold(resolutions []store.Resolution) error {
 		}
 	}
 	list := uuids(ids)
-	const mine = " = any(array(select pos from @.letter where id = any($1::uuid[])))"
-	r.lockQueues("n in (select queue from @.letter where id = any($1::uuid[]))", list)
+	r.lockQueues("n in (select queue from @.letter where pos"+ofLetters+")", list)
 	// Streams are made for what may be appended to them.
 	r.openStreamsOf(`select m.queue, m.stream from @.message m join @.queue q on q.n = m.queue
-		where m.pos`+mine+` and m.stream is not null and q.settings->>'order' in ('strict', 'relaxed')`, list)
-	r.lock(&r.locked.pending, "select pos from @.pending where pos"+mine+" order by pos for update", list)
-	r.lock(&r.locked.letters, "select pos from @.letter where id = any($1::uuid[]) order by pos for update", list)
-	r.openKeys("select queue, dedupe from @.message where pos"+mine+" and dedupe is not null", list)
+		where m.pos`+ofLetters+` and m.stream is not null and q.settings->>'order' in ('strict', 'relaxed')`, list)
+	r.lock(&r.locked.pending, "select pos from @.pending where pos"+ofLetters+" order by pos for update", list)
+	r.lock(&r.locked.letters, "select pos from @.letter where pos"+ofLetters+" order by pos for update", list)
+	r.openKeys("select queue, dedupe from @.message where pos"+ofLetters+" and dedupe is not null", list)
 	r.clock()
-	r.readMessages("c.pos"+mine, list)
-	r.readLetters("id = any($1::uuid[])", list)
+	r.readMessages("c.pos"+ofLetters, list)
+	r.readLetters("pos"+ofLetters, list)
 	if len(operations) > 0 {
 		r.readItems(operations, list)
 	}

@@ -248,8 +248,8 @@ func TestValidateNamesDifferences(t *testing.T) {
 		{"update pg_index set indisvalid = false where indexrelid = '@.letter_group'::regclass", "index-differs", "letter_group"},
 		{"alter table @.queue drop constraint queue_name_key", "constraint-missing", "queue.queue_name_key"},
 		{"alter table @.queue add check (age > 0)", "constraint-unknown", "queue.queue_age_check"},
-		{"drop view @.nixie_outbox", "view-missing", "nixie_outbox"},
-		{"drop view @.nixie_outbox; create view @.nixie_outbox as select 1 as x", "view-differs", "nixie_outbox"},
+		{"drop view @.nixie_outbox cascade", "view-missing", "nixie_outbox"},
+		{"drop view @.nixie_outbox cascade; create view @.nixie_outbox as select 1 as x", "view-differs", "nixie_outbox"},
 		{"drop sequence @.place cascade", "sequence-missing", "place"},
 		{"create function @.f() returns trigger language plpgsql as 'begin return null; end'; create trigger theirs before delete on @.audit execute function @.f()", "trigger-unknown", "audit.theirs"},
 	} {

@@ -32,7 +32,7 @@ func newOutbox(t *testing.T) *outbox {
 	o.Store, err = postgres.Open(t.Context(), server.URL, postgres.Options{Schema: o.schema, Clock: o.clock.Now, Owner: "publisher"})
 	o.must(err)
 	t.Cleanup(func() { o.must(o.Store.Close()) })
-	o.pool, err = pgxpool.New(t.Context(), server.URL)
+	o.pool, err = pgxpool.New(t.Context(), server.URL+"&jit=off")
 	o.must(err)
 	t.Cleanup(o.pool.Close)
 	o.must(o.Configure(t.Context(), "outbox", nixie.QueueSettings{Order: nixie.OrderStrict}, "ann", "events in order"))
@@ -192,6 +192,39 @@ func TestPurgedJobIsDeletedInTheLog(t *testing.T) {
 	}
 	if n := o.count(t.Context(), "select from "+o.schema+".purged where letter not in (select subject from "+o.schema+".entry where event = 'purge')"); n != 0 {
 		t.Errorf("%d purges are kept longer than the audit", n)
+	}
+}
+
+// TestPurgedAgainIsDeletedInTheLog purges a letter that was taken in again after a purge: its
+// job is in the log as long as the audit has either.
+func TestPurgedAgainIsDeletedInTheLog(t *testing.T) {
+	o := newOutbox(t)
+	o.put("m1")
+	d := o.claim("m1")
+	o.settle(nixie.Settlement{Delivery: d, Verb: nixie.Bury, Burial: &nixie.Burial{Cause: nixie.CausePermanent, Status: nixie.StatusOpen}})
+	l := o.letter("m1")
+	purge := func() {
+		o.resolve(l, nixie.OnDiscard)
+		o.resolve(l, nixie.OnPurge)
+		o.clock.Advance(nixie.DefaultAuditRetention - time.Hour)
+	}
+	purge()
+	_, errs := o.Bury(t.Context(), []nixie.Letter{*l}, "ann", "it was needed")
+	o.must(errs[0])
+	purge()
+	for next := ""; ; {
+		done, err := o.Prune(t.Context(), store.Pruning{Cursor: next})
+		o.must(err)
+		if next = done.Next; next == "" {
+			break
+		}
+	}
+	purges := "select from " + o.schema + ".entry where event = 'purge'"
+	if n := o.count(t.Context(), purges); n != 1 {
+		t.Fatalf("the audit has %d purges, not the second alone", n)
+	}
+	if n := o.count(t.Context(), "select from "+o.schema+".nixie_job_log('"+d.ID.String()+"') where status = 'deleted'"); n != 1 {
+		t.Errorf("%d entries of the job are deleted", n)
 	}
 }
 

@@ -24,6 +24,7 @@ func (s *Store) makeSheets() sheets {
 // us that is half of the work. The common columns are the first ones; rows that agree
 // in them are of one kind.
 type sheet[T any, K comparable] struct {
+	table   string
 	columns []column[T]
 	common  int
 	kind    func(T) K
@@ -37,7 +38,11 @@ type column[T any] struct {
 	name   string
 	sql    string // the type of a value
 	value  string // what is written of a row u of values; empty is the value itself
+	once   bool   // it is written with the row and stays so
+	usual  any    // it is null where it would be this; nil: nowhere
+	is     func(row T, what any) bool
 	values func([]T) any
+	put    func(*copying, T) // writes a value for COPY; nil: the server makes it
 }
 
 // makeSheet makes the statements for a table.
@@ -53,9 +58,10 @@ func makeSheet[T any, K comparable](s *Store, table string, kind func(T) K, comm
 		}
 		names, arrays, values = append(names, c.name), append(arrays, array), append(values, value+" as "+c.name)
 		once = append(once, fmt.Sprintf("(%s)[1] as %s", array, c.name))
-		if c.name == "pos" {
+		switch {
+		case c.name == "pos":
 			places = array
-		} else {
+		case !c.once:
 			sets = append(sets, c.name+" = r."+c.name)
 		}
 	}
@@ -64,7 +70,7 @@ func makeSheet[T any, K comparable](s *Store, table string, kind func(T) K, comm
 	alike := fmt.Sprintf("(select * from (select %s offset 0) k cross join unnest(%s) o (%s)) u", list(once[:len(common)]), list(arrays[len(common):]), list(names[len(common):]))
 	insert := fmt.Sprintf("insert into @.%s (%s) select %s from ", table, list(names), list(values))
 	return sheet[T, K]{
-		columns, len(common), kind, s.named(insert + alike), s.named(insert + mixed),
+		table, columns, len(common), kind, s.named(insert + alike), s.named(insert + mixed),
 		// The places are said twice, so that no plan goes through all of the table for them.
 		s.named(fmt.Sprintf("update @.%s t set %s from (select %s from %s) r where t.pos = r.pos and t.pos = any(%s)", table, list(sets), list(values), mixed, places)),
 	}
@@ -75,7 +81,7 @@ const fewAlike = 16
 
 // insert adds the statements that insert rows.
 func (s *sheet[T, K]) insert(t *tx, list []T) {
-	if len(list) == 0 {
+	if len(list) == 0 || s.copy(t, list) {
 		return
 	}
 	if first := s.kind(list[0]); !slices.ContainsFunc(list[1:], func(r T) bool { return s.kind(r) != first }) {
@@ -127,20 +133,40 @@ func (t *tx) say(query string, args []any) { t.list = append(t.list, stmt{query:
 
 // of makes a column of what there is to say of a row.
 func of[T, V any](name, sql string, value func(T) V) column[T] {
-	return column[T]{name: name, sql: sql, values: func(list []T) any { return eachOf(list, value) }}
+	return column[T]{
+		name: name, sql: sql, values: func(list []T) any { return eachOf(list, value) }, put: putting(sql, value),
+		is: func(row T, usual any) bool { return any(value(row)) == usual },
+	}
 }
 
 // text is of for a text that is null if it is empty.
 func text[T any](name string, value func(T) string) column[T] {
-	c := of(name, "text", value)
-	c.value = "nullif(u." + name + ", '')"
+	return of(name, "text", value).orNull("")
+}
+
+// orNull lets a column be null where it would be this.
+func (c column[T]) orNull(usual any) column[T] {
+	literal := fmt.Sprint(usual)
+	if literal == "" {
+		literal = "''"
+	}
+	c.value, c.usual = "nullif(u."+c.name+", "+literal+")", usual
+	return c
+}
+
+// isNull reports whether a column is null in a row.
+func (c *column[T]) isNull(row T) bool { return c.usual != nil && c.is(row, c.usual) }
+
+// fixed lets a column stay as it was written first.
+func (c column[T]) fixed() column[T] {
+	c.once = true
 	return c
 }
 
 // inStream is of for the name of an ordered stream, or nothing, for which its number
 // is written.
 func inStream[T any](value func(T) string) column[T] {
-	c := of("stream", "text", value)
-	c.value = "case when u.stream <> '' then (select s.n from @.stream s where s.queue + 0 = u.queue and s.name = u.stream) end"
+	c := text("stream", value)
+	c.value, c.put = "case when u.stream <> '' then (select s.n from @.stream s where s.queue + 0 = u.queue and s.name = u.stream) end", nil
 	return c
 }

@@ -13,7 +13,7 @@ import (
 // have something in common: all, some, or hardly two. Each second one is in a batch, the
 // others have rows of their own.
 func TestKindsOfOneCall(t *testing.T) {
-	for _, c := range []struct{ messages, kinds int }{{1, 1}, {5, 5}, {120, 1}, {120, 3}, {120, 90}} {
+	for _, c := range []struct{ messages, kinds int }{{1, 1}, {5, 5}, {120, 1}, {120, 3}, {120, 90}, {1600, 1}, {1600, 3}} {
 		t.Run(fmt.Sprint(c.messages, " of ", c.kinds), func(t *testing.T) {
 			list, _ := crowd(t, 1)
 			s := list[0]

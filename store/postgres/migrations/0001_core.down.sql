@@ -1,4 +1,5 @@
-drop view @.nixie_outbox, @.nixie_job_log, @.nixie_jobs, @.current, @.member, @.success, @.fresh, @.follower, @.turned, @.entry;
+drop function @.nixie_outbox(uuid[]), @.nixie_job_log(uuid[]), @.nixie_jobs(uuid[]), @.places_of(uuid[]);
+drop view @.nixie_outbox, @.nixie_job_log, @.nixie_jobs, @.outgoing, @.current, @.history, @.member, @.success, @.fresh, @.follower, @.turned, @.entry;
 drop table @.meta, @.queue, @.message, @.cursor, @.batch, @.span, @.pending, @.stage, @.stream, @.adding, @.turn, @.ready, @.log, @.failure, @.attachment, @.letter, @.note,
   @.dedupe, @.inbox, @.owner, @.operation, @.item, @.audit, @.purged, @.chain, @.counter, @.tally;
 drop sequence @.place;

@@ -253,9 +253,12 @@ create table @.log (
   note       text                           -- why it was discarded or canceled
 );
 
--- For retention. Rows end about in the order in which they lie.
-create index log_ended on @.log using brin (ended) with (autosummarize = on);
+-- For retention, which passes the dead by. Rows end about in the order in which they lie.
+create index log_ended on @.log using brin (ended) with (autosummarize = on) where state <> 5;
+create index log_ceased on @.log (pos) where state in (3, 4);
 
+-- The failure by which a message died first is in its letter, until it fails again: what
+-- that shows of the newest failure is of this one then.
 create table @.failure (
   pos      bigint  not null,
   ordinal  bigint  not null,                -- 1, 2, 3 … of the message, never reused
@@ -286,7 +289,8 @@ create table @.attachment (
 
 create table @.letter (
   pos          bigint  primary key,         -- of its message
-  id           uuid    not null unique,
+  id           uuid    not null,
+  numbered     boolean not null default false, -- its ID says its pos
   queue        integer not null,
   status       text    not null,
   cause        text    not null,
@@ -309,9 +313,14 @@ create table @.letter (
   revision     bigint  not null,
   stream       bigint,                      -- while its message is dead in an ordered stream
   rank         bigint  not null,
-  blocks       boolean not null             -- the followers wait
+  blocks       boolean not null,            -- the followers wait
+  ordinal      bigint,                      -- of its own failure, and at, decision and doc of that
+  at           bigint,
+  decision     text,
+  doc          text
 );
 
+create unique index letter_id on @.letter (id) where not numbered;
 create index letter_queue     on @.letter (queue, died, pos);
 create index letter_group     on @.letter (fingerprint, died);
 create index letter_resolved  on @.letter (queue, resolved, pos) where resolved > 0;
@@ -397,9 +406,13 @@ create index audit_at on @.audit (at);
 -- The messages of letters that were purged, which the audit names, for those who know
 -- only the message.
 create table @.purged (
-  letter  uuid primary key,
-  message uuid not null
+  letter  uuid    primary key,
+  message uuid    not null,
+  queue   integer not null,
+  at      bigint  not null
 );
+
+create index purged_message on @.purged (message);
 
 -- The ends of each chain: its newest entry, and the newest that was pruned. Its
 -- row is the lock under which a chain grows, held from the end of a transaction's
@@ -429,6 +442,11 @@ create table @.tally (
   n     bigint  not null,
   primary key (queue, what, name)
 );
+
+-- The failures of messages, wherever they are kept.
+create view @.history as
+select pos, ordinal, at, failed, class, reason, decision, text, low, doc from @.failure
+union all select pos, ordinal, at, last_failed, class, reason, decision, text, text_low, doc from @.letter where doc is not null;
 
 -- The entries of the audits; the row that one is part of has the number last.
 create view @.entry as
@@ -528,15 +546,18 @@ left join lateral (
     and b.queue = m.queue and b.after_tx = '0' and b.after <= m.pos and b.last >= m.pos and m.pos = any(b.places) limit 1)) b on true
 left join lateral (select s.* from @.stream s where p.pos is null and l.pos is null and s.n = m.lane limit 1) s on true;
 
--- The same for people who know the tables of a transactional outbox. The status is
--- a sum: 1 stored, 2 event stored, 4 published, 32768 failed.
-create view @.nixie_outbox as
-select c.id as message_id, c.queue_name as destination, c.type as event_type, m.body as event_data, c.stream as stream_id,
-       1 + case when (c.steps::jsonb) ? 'EventStored' or c.state = 2 then 2 else 0 end
-         + case when (c.steps::jsonb) ? 'Published' or c.state = 2 then 4 else 0 end
-         + case when c.reason <> '' and c.state in (0, 1, 5) then 32768 else 0 end as status,
-       c.attempts,
-       (select f.text from @.failure f where f.pos = c.pos order by f.ordinal desc limit 1) as error,
+-- The places of messages that have these IDs, see numbered.
+create function @.places_of(ids uuid[]) returns bigint[] language sql stable parallel safe
+as $$ select array(select m.pos from unnest(ids) u (id) cross join lateral (
+  (select pos from @.message where pos = @.pos_of(u.id) and id = u.id limit 1)
+  union all (select pos from @.message where id = u.id and not numbered limit 1)) m) $$;
+
+-- A message as the outbox shows it, but for its status.
+create view @.outgoing as
+select c.pos as place, c.lies, c.state, c.reason, c.id as message_id, c.queue_name as destination, c.type as event_type, c.stream as stream_id, c.attempts,
+       (select m.body from @.message m where m.pos = c.pos) as event_data,
+       case when (c.steps::jsonb) ? 'EventStored' then 2 else 0 end + case when (c.steps::jsonb) ? 'Published' then 4 else 0 end as steps,
+       (select f.text from @.history f where f.pos = c.pos order by f.ordinal desc limit 1) as error,
        case c.reason when 'transport-unavailable' then 1 when 'handler' then 2 when 'validation' then 3 when 'timeout' then 4
          when 'serialization' then 5 when 'dependency' then 6 when 'poison' then 7 else 99 end as failure_reason,
        case when c.state = 0 and c.due > c.enqueued then to_timestamp(c.due / 1e9) end as scheduled_for,
@@ -544,21 +565,32 @@ select c.id as message_id, c.queue_name as destination, c.type as event_type, m.
        case when c.until > 0 then to_timestamp(c.until / 1e9) end as lease_expiry,
        to_timestamp(c.enqueued / 1e9) as created_at,
        case when c.state = 2 then to_timestamp(c.ended / 1e9) end as published_at
-from @.current c join @.message m on m.pos = c.pos;
+from @.current c;
+
+-- The same for people who know the tables of a transactional outbox. The status is
+-- a sum: 1 stored, 2 event stored, 4 published, 32768 failed. Each kind of message is a
+-- part of its own, so that who asks for a status meets only those that may have it.
+create view @.nixie_outbox as
+select message_id, destination, event_type, event_data, stream_id, status, attempts, error, failure_reason, scheduled_for, instance_id, lease_expiry, created_at, published_at, place
+from (
+  select o.*, 1 + o.steps + case when o.reason <> '' then 32768 else 0 end as status from @.pending p join @.outgoing o on o.place = p.pos
+  union all select o.*, 1 + o.steps + case when o.reason <> '' then 32768 else 0 end from @.letter l join @.outgoing o on o.place = l.pos where o.state = 5
+  union all select o.*, 1 + o.steps from @.log l join @.outgoing o on o.place = l.pos where l.state in (3, 4)
+  union all select o.*, 7 from @.outgoing o where o.state = 2
+  union all select o.*, 1 from @.outgoing o where o.lies > 2) o;
 
 -- And for those who know a log of jobs: one row for each that ended, and for each
 -- letter that was purged.
 create view @.nixie_job_log as
-select c.id as job_id, c.queue_name as entrypoint,
-       case c.state when 2 then 'successful' when 3 then 'deleted' when 4 then 'canceled' else 'exception' end as status,
-       coalesce(f.doc::json->>'type', '') as exception_type, f.text as exception_message, coalesce(f.doc::json->>'stack', '') as traceback,
-       to_timestamp(c.ended / 1e9) as created
-from @.current c
-left join lateral (select * from @.failure f where f.pos = c.pos and c.state = 5 order by f.ordinal desc limit 1) f on true
-where c.lies = 2
-union all
-select p.message, q.name, 'deleted', null, null, null, to_timestamp(a.at / 1e9)
-from @.entry a join @.queue q on q.n = a.queue join @.purged p on p.letter = a.subject where a.event = 'purge';
+select job_id, entrypoint, status, exception_type, exception_message, traceback, to_timestamp(ended / 1e9) as created, place
+from (
+  select m.id as job_id, q.name as entrypoint, 'exception' as status, coalesce(f.doc::json->>'type', '') as exception_type, f.text as exception_message, coalesce(f.doc::json->>'stack', '') as traceback, g.ended, m.pos as place
+    from @.letter l join @.log g on g.pos = l.pos and g.state = 5 join @.message m on m.pos = l.pos join @.queue q on q.n = m.queue
+    left join lateral (select * from @.history f where f.pos = m.pos order by f.ordinal desc limit 1) f on true
+  union all select m.id, q.name, case g.state when 3 then 'deleted' else 'canceled' end, '', null, '', g.ended, m.pos
+    from @.log g join @.message m on m.pos = g.pos join @.queue q on q.n = m.queue where g.state in (3, 4)
+  union all select c.id, c.queue_name, 'successful', '', null, '', c.ended, c.pos from @.current c where c.state = 2
+  union all select p.message, q.name, 'deleted', null, null, null, p.at, null from @.purged p join @.queue q on q.n = p.queue) l;
 
 -- And their jobs that have not ended; a heart beats for all jobs of a process.
 create view @.nixie_jobs as
@@ -566,3 +598,15 @@ select m.id, q.name as entrypoint, case w.owner when 0 then 'queued' else 'picke
        o.seen as heartbeat, to_timestamp(greatest(w.claimed, m.enqueued) / 1e9) as updated
 from (select pos, owner, claimed from @.pending union all select pos, owner, claimed from @.member union all select pos, 0, 0 from @.fresh union all select pos, 0, 0 from @.follower) w
 join @.message m on m.pos = w.pos join @.queue q on q.n = m.queue left join @.owner o on o.n = w.owner;
+
+-- What these views say of messages whose IDs are given: nixie_outbox('…', '…').
+create function @.nixie_outbox(variadic ids uuid[]) returns setof @.nixie_outbox language sql stable
+as $$ select * from @.nixie_outbox where place = any(@.places_of(ids)) $$;
+
+create function @.nixie_job_log(variadic ids uuid[]) returns setof @.nixie_job_log language sql stable
+as $$ select * from @.nixie_job_log where place = any(@.places_of(ids))
+  union all select p.message, q.name, 'deleted', null, null, null, to_timestamp(p.at / 1e9), null from @.purged p join @.queue q on q.n = p.queue where p.message = any(ids) $$;
+
+create function @.nixie_jobs(variadic ids uuid[]) returns setof @.nixie_jobs language sql stable
+as $$ select c.id, c.queue_name, case c.owner when 0 then 'queued' else 'picked' end, o.seen, to_timestamp(greatest(c.claimed, c.enqueued) / 1e9)
+  from @.current c left join @.owner o on o.n = c.owner where c.pos = any(@.places_of(ids)) and c.state in (0, 1) $$;

@@ -1,0 +1,200 @@
+package postgres_test
+
+import (
+	"encoding/json"
+	"fmt"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/jackc/pgx/v5"
+
+	"github.com/nixie-go/nixie"
+	"github.com/nixie-go/nixie/store"
+	"github.com/nixie-go/nixie/store/postgres"
+)
+
+// TestViewsFindByIndex asks the views for few of very many messages: by IDs that say
+// places and by others, by queue, by status. How much is read does not hang on how many
+// there are, before PostgreSQL has looked at the tables and after.
+func TestViewsFindByIndex(t *testing.T) {
+	list, schema := crowd(t, 1)
+	s := list[0]
+	oldOnes(t, s)
+	given := nixie.Message{ID: new(nixie.IDs).New(time.Now()), Queue: "new"}
+	ms := []nixie.Message{given}
+	for range 60 {
+		ms = append(ms, nixie.Message{Queue: "new"})
+	}
+	receipts, err := s.Enqueue(t.Context(), ms...)
+	must(t, err)
+	ids := eachID(receipts)
+	letters, _, err := s.Letters(t.Context(), nixie.Filter{}, store.Page{})
+	must(t, err)
+	purged := letters[0].Message.ID
+	for _, on := range [...]nixie.Event{nixie.OnDiscard, nixie.OnPurge} {
+		must(t, s.Resolve(t.Context(), []store.Resolution{{Letter: letters[0].ID, Event: on, Actor: "ann", Reason: "for a test"}})[0])
+	}
+
+	conn, err := pgx.Connect(t.Context(), server.URL)
+	must(t, err)
+	defer func() { must(t, conn.Close(t.Context())) }()
+	quoted := make([]string, len(ids))
+	for i, id := range ids {
+		quoted[i] = "'" + id.String() + "'"
+	}
+	of := func(id nixie.ID) string { return "('" + id.String() + "')" }
+	for _, analyzed := range [...]bool{false, true} {
+		if analyzed {
+			execute(t, "analyze")
+		}
+		for _, ask := range []struct {
+			query string
+			rows  int
+		}{
+			{"select * from S.nixie_outbox" + of(ids[0]), 1},
+			{"select * from S.nixie_outbox" + of(given.ID), 1},
+			{"select status from S.nixie_outbox" + of(letters[1].Message.ID) + " where status = 32769", 1},
+			{"select * from S.nixie_outbox(" + strings.Join(quoted, ", ") + ") order by created_at", len(ids)},
+			{"select * from S.nixie_outbox(variadic array(select id from S.message order by pos desc limit 20))", 20},
+			{"select * from S.nixie_job_log" + of(letters[1].Message.ID), 1},
+			{"select * from S.nixie_job_log" + of(purged) + " where status = 'deleted'", 1},
+			{"select * from S.nixie_jobs" + of(given.ID), 1},
+			{"select * from S.nixie_outbox where (status & 32768) = 32768 limit 10", 10},
+			{"select * from S.nixie_outbox where (status & 32768) = 32768 and attempts >= 1 and scheduled_for is not null order by attempts desc, created_at", 10},
+			{"select * from S.nixie_outbox where destination = 'old' and status = 32769 limit 100", 19},
+			{"select * from S.nixie_outbox where status = 7 limit 10", 10},
+			{"select * from S.nixie_job_log where status = 'exception' order by created desc limit 20", 9},
+			{"select * from S.nixie_job_log where entrypoint = 'old' and status = 'deleted' limit 20", 11},
+			{"select * from S.nixie_job_log where status = 'successful' limit 10", 10},
+		} {
+			rows, pages := explained(t, conn, strings.ReplaceAll(ask.query, "S.", schema+"."))
+			if most := 200 + 100*ask.rows; rows != ask.rows || pages > most {
+				t.Errorf("%d rows, want %d, from %d pages, at most %d are wanted (analyzed: %v): %s", rows, ask.rows, pages, most, analyzed, ask.query)
+			}
+		}
+	}
+}
+
+// oldOnes are 110,000 messages of which few are retried, have died or were discarded, ten
+// each, and all others have succeeded.
+func oldOnes(t *testing.T, s *postgres.Store) {
+	t.Helper()
+	const many, calls = nixie.MaxBatch, 11
+	for call := range calls {
+		ms := make([]nixie.Message, many)
+		for i := range ms {
+			ms[i].Queue = "old"
+		}
+		_, err := s.Enqueue(t.Context(), ms...)
+		must(t, err)
+		ds, err := s.Claim(t.Context(), "old", nixie.Want{Max: many, Lease: time.Hour})
+		must(t, err)
+		st := make([]nixie.Settlement, len(ds))
+		for i, d := range ds {
+			st[i] = nixie.Settlement{Delivery: d, Verb: nixie.Complete}
+			if i >= 30 || call > 0 {
+				continue
+			}
+			verb := [...]nixie.Verb{nixie.Retry, nixie.Bury, nixie.Discard}[i%3]
+			st[i] = nixie.Settlement{Delivery: d, Verb: verb, Delay: time.Hour, Failure: &nixie.Failure{FailedAt: time.Unix(1, 0), Text: "no", Reason: nixie.ReasonHandler, Class: nixie.ClassPermanent}}
+			if verb == nixie.Bury {
+				st[i].Delay, st[i].Burial = 0, &nixie.Burial{Cause: nixie.CausePermanent, Status: nixie.StatusOpen}
+			}
+		}
+		for _, err := range s.Settle(t.Context(), st) {
+			must(t, err)
+		}
+	}
+}
+
+// explained runs a query and says how many rows it found in how many pages.
+func explained(t *testing.T, conn *pgx.Conn, query string) (rows, pages int) {
+	t.Helper()
+	var text string
+	must(t, conn.QueryRow(t.Context(), "explain (analyze, buffers, timing off, format json) "+query).Scan(&text))
+	var plans []struct {
+		Plan struct {
+			Rows float64 `json:"Actual Rows"`
+			Hit  int     `json:"Shared Hit Blocks"`
+			Read int     `json:"Shared Read Blocks"`
+		}
+	}
+	must(t, json.Unmarshal([]byte(text), &plans))
+	return int(plans[0].Plan.Rows), plans[0].Plan.Hit + plans[0].Plan.Read
+}
+
+// TestViewsAgree brings messages into every state, and expects that each is in the outbox
+// once, that those that have ended are in the log of jobs and the others among the jobs,
+// and that the same is said of those whose IDs are given.
+func TestViewsAgree(t *testing.T) {
+	o := newOutbox(t)
+	everyState(o)
+	for query, what := range map[string]string{
+		"select c.id from S.current c left join S.nixie_outbox o on o.message_id = c.id group by c.id having count(o.message_id) <> 1":                                                            "messages are not once in the outbox",
+		"select from S.nixie_outbox o where o.message_id not in (select id from S.message)":                                                                                                       "rows of the outbox are about no message",
+		"select c.id from S.current c left join S.nixie_job_log l on l.job_id = c.id where l.status is distinct from (array['successful', 'deleted', 'canceled', 'exception'])[c.state - 1]":      "messages are otherwise in the log of jobs",
+		"select c.id from S.current c left join S.nixie_jobs j on j.id = c.id where (j.id is null) = (c.state in (0, 1))":                                                                         "messages are otherwise among the jobs",
+		"select from (select * from S.nixie_outbox except select * from S.nixie_outbox(variadic array(select id from S.message))) x":                                                              "are in the outbox otherwise when they are asked for by their IDs",
+		"select from (select * from S.nixie_job_log except select * from S.nixie_job_log(variadic array(select id from S.message union all select message from S.purged))) x":                     "are in the log of jobs otherwise when they are asked for by their IDs",
+		"select from (select * from S.nixie_jobs except select * from S.nixie_jobs(variadic array(select id from S.message))) x":                                                                  "are among the jobs otherwise when they are asked for by their IDs",
+		"select from S.current c join S.nixie_outbox o on o.message_id = c.id where (o.status = 7) <> (c.state = 2) or ((o.status & 32768) = 32768) <> (c.reason <> '' and c.state in (0, 1, 5))": "have another status",
+	} {
+		if n := o.count(t.Context(), strings.ReplaceAll(query, "S.", o.schema+".")); n > 0 {
+			t.Errorf("%d %s: %s", n, what, query)
+		}
+	}
+	const states = "select distinct state, lies from S.current"
+	if n := o.count(t.Context(), strings.ReplaceAll(states, "S.", o.schema+".")); n < 9 {
+		t.Errorf("only %d kinds of messages are there", n)
+	}
+}
+
+// everyState makes messages that wait, are out, and have ended, in all ways in which that
+// is kept.
+func everyState(o *outbox) {
+	o.Helper()
+	settle := func(d *nixie.Delivery, verb nixie.Verb) {
+		st := nixie.Settlement{Delivery: d, Verb: verb}
+		if verb != nixie.Complete {
+			st.Failure = &nixie.Failure{FailedAt: o.clock.Now(), Text: "no " + d.ID.String(), Type: "app.Bad", Reason: nixie.ReasonTimeout, Class: nixie.ClassTransient}
+		}
+		if verb == nixie.Bury {
+			st.Burial = &nixie.Burial{Cause: nixie.CausePermanent, Status: nixie.StatusOpen}
+		}
+		o.settle(st)
+	}
+	for i, queue := range [...]string{"outbox", "jobs"} {
+		ms := make([]nixie.Message, 80)
+		for j := range ms {
+			ms[j] = nixie.Message{Queue: queue, Body: []byte("{}")}
+			if i == 0 {
+				ms[j].Stream = fmt.Sprint("s", j%40)
+			}
+		}
+		receipts, err := o.Enqueue(o.Context(), ms...)
+		o.must(err)
+		ds, err := o.Claim(o.Context(), queue, nixie.Want{Max: 40, Lease: time.Hour})
+		o.must(err)
+		for j, verb := range [...]nixie.Verb{nixie.Complete, nixie.Retry, nixie.Bury, nixie.Discard, nixie.Bury, nixie.Bury} {
+			settle(ds[j], verb)
+		}
+		together := make([]nixie.Settlement, 10)
+		for j := range together {
+			together[j] = nixie.Settlement{Delivery: ds[10+j], Verb: nixie.Complete}
+		}
+		for _, err := range o.Settle(o.Context(), together) {
+			o.must(err)
+		}
+		for _, err := range o.Amend(o.Context(), []nixie.ID{receipts[79].ID, receipts[78].ID}, store.Change{Verb: store.Cancel, Actor: "ann"}) {
+			o.must(err)
+		}
+		letters, _, err := o.Letters(o.Context(), nixie.Filter{Queues: []string{queue}}, store.Page{})
+		o.must(err)
+		o.resolve(&letters[0], nixie.OnRedrive)
+		o.resolve(&letters[1], nixie.OnDiscard)
+		o.resolve(&letters[1], nixie.OnPurge)
+	}
+	_, err := o.Enqueue(o.Context(), nixie.Message{Queue: "jobs", NotBefore: o.clock.Now().Add(time.Hour)})
+	o.must(err)
+}
