@@ -1,6 +1,7 @@
 package storetest
 
 import (
+	"maps"
 	"time"
 
 	"github.com/nixie-go/nixie"
@@ -18,7 +19,8 @@ func resolveClauses() []clause {
 		{"HoldDoesNotStopARedrivenOne", holdOfRedriving},
 		{"RevisionsGrowByOne", revisionsGrow},
 		{"TheNoteSaysWhoDiscardedOrHeld", noteOfDiscardAndHold},
-		{"RedrivenAndConfirmedInOneCall", redrivenAndConfirmed},
+		{"ConfirmedByABroker", confirmed},
+		{"ConfirmedKeyAndStream", confirmedKeyAndStream},
 		{"ASkippedOneStaysAsItIs", skippedStays},
 	}
 }
@@ -177,6 +179,7 @@ func operationClauses() []clause {
 		{"R29_ResumeDoesEachOnce", resumeOnce},
 		{"CountsAddUp", countsAddUp},
 		{"RefusedAndUnknown", operationNonsense},
+		{"WhatBecameOfARedrive", outcomes},
 	}
 }
 
@@ -306,6 +309,35 @@ func countsAddUp(b *bed) {
 	}
 }
 
+// outcomes shows how a redrive finds out what became of what it moved: by the letters
+// that name it, also those of another life that came in from elsewhere.
+func outcomes(b *bed) {
+	b.deaths(5)
+	op := b.plan(nixie.OnRedrive, nixie.Filter{}, 4)
+	_, next := b.operation(op.ID, 4)
+	for _, id := range next {
+		b.ok(b.resolution(store.Resolution{Letter: id, Event: nixie.OnRedrive, Actor: "ann", Operation: op.ID}))
+	}
+	b.ok(b.settle(b.dying(b.take("a"), nixie.StatusOpen)))
+	b.ok(b.settle(b.dying(b.take("b"), nixie.StatusQuarantined)))
+	b.ok(b.settle(nixie.Settlement{Delivery: b.take("c"), Verb: nixie.Complete}))
+	elsewhere := b.foreign("f")
+	elsewhere.Operation = op.ID
+	b.adopted(elsewhere)
+	b.adopted(b.foreign("g"))
+	for _, f := range []nixie.Filter{{Operation: op.ID}, {Operation: op.ID, Statuses: []nixie.Status{nixie.StatusOpen, nixie.StatusReview, nixie.StatusQuarantined}}} {
+		got, looked, err := b.st.Counts(b.ctx, f, store.LookAtAll, nixie.ByStatus)
+		b.ok(err)
+		want := map[string]int64{"open": 2, "quarantined": 1}
+		if len(f.Statuses) == 0 {
+			want["resolved"], want["redriving"] = 1, 1
+		}
+		if !looked.All() || !maps.Equal(got[0], want) {
+			b.Errorf("%v, %v; want %v", got, looked, want)
+		}
+	}
+}
+
 func operationNonsense(b *bed) {
 	l := b.dead("a", nixie.StatusOpen)
 	b.unchanged(func() {
@@ -321,28 +353,67 @@ func operationNonsense(b *bed) {
 	})
 }
 
-// redrivenAndConfirmed shows what a redrive to a broker does once that has the
-// message: nobody gets it here, and its item is done.
-func redrivenAndConfirmed(b *bed) {
-	l := b.dead("a", nixie.StatusOpen)
-	op := b.plan(nixie.OnRedrive, nixie.Filter{}, 0)
-	for _, err := range b.st.Resolve(b.ctx, []store.Resolution{
-		{Letter: l.ID, Event: nixie.OnRedrive, Actor: "ann", Reason: "mended", Operation: op.ID},
-		{Letter: l.ID, Event: nixie.OnConfirm, Actor: "ann", Reason: "mended"},
-	}) {
+// confirmed shows what a redrive to a broker does once that has the message: nobody
+// gets it here, and its item is done; whether it was queued again before or not.
+func confirmed(b *bed) {
+	for n, before := range [...]bool{true, false} {
+		l := b.dead("a", nixie.StatusOpen)
+		op := b.plan(nixie.OnRedrive, nixie.Filter{IDs: []nixie.ID{l.ID}}, 0)
+		var list []store.Resolution
+		own := op.ID
+		if before {
+			list, own = append(list, store.Resolution{Letter: l.ID, Event: nixie.OnRedrive, Actor: "ann", Reason: "mended", Operation: own}), nixie.ID{}
+		}
+		b.clock.Advance(time.Second)
+		for _, err := range b.st.Resolve(b.ctx, append(list, store.Resolution{Letter: l.ID, Event: nixie.OnConfirm, Actor: "ann", Reason: "mended", Operation: own})) {
+			b.ok(err)
+		}
+		same(b, "claimed", len(b.claim(10)), 0)
+		got := b.letter(l.ID)
+		same(b, "status", got.Status, nixie.StatusResolved)
+		same(b, "resolved", got.ResolvedAt.Equal(b.clock.Now()), true)
+		same(b, "state", got.Message.State, nixie.Canceled)
+		same(b, "ended", got.Message.EndedAt.Equal(b.clock.Now()), true)
+		same(b, "redrives", got.Message.Redrives, 1)
+		same(b, "generation", got.Message.Generation, 2)
+		same(b, "attempts", got.Message.Attempts+got.Message.Deliveries+got.Message.Crashes, 0)
+		same(b, "operation", got.Operation, op.ID)
+		after, pending, err := b.st.Operation(b.ctx, op.ID, 10)
 		b.ok(err)
+		same(b, "done", after.Done, 1)
+		same(b, "pending", len(pending), 0)
+		counts, _, err := b.st.Counts(b.ctx, nixie.Filter{Redrives: exactly(1), Attempts: exactly(0)}, store.LookAtAll, nixie.ByStatus)
+		b.ok(err)
+		same(b, "counted", counts[0]["resolved"], int64(n+1))
+		b.code(b.resolve(l.ID, nixie.OnConfirm), nixie.CodeConflict)
 	}
-	same(b, "claimed", len(b.claim(10)), 0)
-	got := b.letter(l.ID)
-	same(b, "status", got.Status, nixie.StatusResolved)
-	same(b, "state", got.Message.State, nixie.Canceled)
-	same(b, "redrives", got.Message.Redrives, 1)
-	same(b, "generation", got.Message.Generation, 2)
-	same(b, "operation", got.Operation, op.ID)
-	after, pending, err := b.st.Operation(b.ctx, op.ID, 10)
-	b.ok(err)
-	same(b, "done", after.Done, 1)
-	same(b, "pending", len(pending), 0)
+}
+
+func exactly(n int64) nixie.Range { return nixie.Range{Min: &n, Max: &n} }
+
+// confirmedKeyAndStream shows that what a broker took holds up nobody: neither its key,
+// which somebody else may have by now, nor its stream.
+func confirmedKeyAndStream(b *bed) {
+	for _, scope := range [...]nixie.DedupeScope{nixie.DedupeActive, nixie.DedupeUnresolved} {
+		b.configure(nixie.QueueSettings{Order: nixie.OrderStrict, DedupeScope: scope})
+		d := b.took("head", nixie.DedupeKey("k"), nixie.Stream("s"))
+		b.ok(b.settle(b.dying(d, nixie.StatusReview)))
+		b.put("follower", nixie.Stream("s"))
+		same(b, "claimed behind the dead", len(b.claim(10)), 0)
+		if scope == nixie.DedupeActive {
+			b.put("holder", nixie.DedupeKey("k"))
+			h := b.take("holder")
+			b.ok(b.settle(nixie.Settlement{Delivery: h, Verb: nixie.Retry, Delay: time.Hour, Failure: b.failure(h, "later")}))
+		}
+		b.ok(b.resolve(b.letterOf(d.ID).ID, nixie.OnConfirm))
+		b.ok(b.settle(nixie.Settlement{Delivery: b.take("follower"), Verb: nixie.Complete}))
+		if scope == nixie.DedupeUnresolved {
+			b.ok(b.settle(nixie.Settlement{Delivery: b.took("next", nixie.DedupeKey("k")), Verb: nixie.Complete}))
+			return
+		}
+		b.clock.Advance(2 * time.Hour)
+		b.ok(b.settle(nixie.Settlement{Delivery: b.take("holder"), Verb: nixie.Complete}))
+	}
 }
 
 // skippedStays shows that an operation can pass a letter by without touching it.
