@@ -57,7 +57,7 @@ type OperationView struct {
 	Succeeded *int64 `json:"succeeded,omitempty"`
 	DiedAgain *int64 `json:"died_again,omitempty"`
 	UnderWay  *int64 `json:"under_way,omitempty"`
-	Stopped   string `json:"stopped,omitempty"` // why a redrive stopped by itself
+	Stopped   *bool  `json:"stopped,omitempty"` // whether it stopped by itself
 
 	Refused []redrive.Refusal `json:"refused"` // by this run, the first of them
 }
@@ -215,13 +215,12 @@ func (o *Office) Run(ctx context.Context, id nixie.ID, w *Work) (OperationView, 
 	r, err := e.Run(ctx, id)
 	v := viewOperation(r.Operation, r.Refused)
 	if r.Event == nixie.OnRedrive {
-		v.DiedAgain = &r.Outcome.DiedAgain
+		by := (*redrive.StoppedError)(nil)
+		stopped := errors.As(err, &by)
+		v.DiedAgain, v.Stopped = &r.Outcome.DiedAgain, &stopped
 		if w.Send == nil {
 			v.Succeeded, v.UnderWay = &r.Outcome.Succeeded, &r.Outcome.UnderWay
 		}
-	}
-	if stopped := (*redrive.StoppedError)(nil); errors.As(err, &stopped) {
-		v.Stopped = stopped.Error()
 	}
 	return v, err
 }

@@ -166,7 +166,7 @@ func (c *channelMove) choose(f nixie.Filter, system string) (func(*broker.Record
 type movedReport struct {
 	DryRun  bool   `json:"dry_run"`
 	Group   string `json:"group"`
-	Stopped string `json:"stopped,omitempty"` // why it stopped by itself
+	Stopped bool   `json:"stopped"` // by itself
 	redrive.Moved
 }
 
@@ -176,17 +176,14 @@ func (c *channelMove) move(ctx context.Context, m redrive.Mover) error {
 	if c.ErrTTY && done.Read > 0 {
 		fmt.Fprint(c.Err, "\r\x1b[K") // the line of progress
 	}
-	report := movedReport{DryRun: c.dry, Group: c.group, Moved: done}
-	stopped := (*redrive.StoppedError)(nil)
-	if errors.As(err, &stopped) {
-		report.Stopped = stopped.Error()
-	}
+	by := (*redrive.StoppedError)(nil)
+	report := movedReport{c.dry, c.group, errors.As(err, &by), done}
 	if printing := c.object(report, func(w io.Writer) error { return c.print(w, &done) }); printing != nil {
 		return printing
 	}
 	switch {
-	case stopped != nil:
-		c.say("%s; about %d records to go: once that is mended, run the same command again", report.Stopped, done.Left)
+	case report.Stopped:
+		c.say("%v; about %d records to go: once that is mended, run the same command again", err, done.Left)
 		return exit(ExitPartly)
 	case err != nil && ctx.Err() != nil:
 		c.say("about %d records to go; run the same command again: what was sent is not sent again", done.Left)

@@ -208,15 +208,15 @@ func (m *moving) drive(ctx context.Context, o *office.Office, id nixie.ID, work 
 		if m.rate != "" {
 			words = append(words, "--rate", quote(m.rate))
 		}
-		if v.Stopped != "" {
-			m.say("%s; see what they died of with\n  %s", v.Stopped, m.typed("dlq", "analyze", "--filter", quote("operation:"+id.String())))
+		if v.Stopped != nil && *v.Stopped {
+			m.say("%v; see what they died of with\n  %s", err, m.typed("dlq", "analyze", "--filter", quote("operation:"+id.String())))
 		}
 		m.say("%d of %d letters to go; go on with\n  %s", v.Pending, v.Selected, m.typed(append(words, "--yes")...))
 	}
 	switch {
 	case err != nil && ctx.Err() != nil:
 		return exit(ExitInterrupted)
-	case v.Stopped != "":
+	case v.Stopped != nil && *v.Stopped:
 		return exit(ExitPartly)
 	case err != nil:
 		return err

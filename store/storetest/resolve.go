@@ -21,6 +21,7 @@ func resolveClauses() []clause {
 		{"TheNoteSaysWhoDiscardedOrHeld", noteOfDiscardAndHold},
 		{"ConfirmedByABroker", confirmed},
 		{"ConfirmedKeyAndStream", confirmedKeyAndStream},
+		{"ConfirmedManyInOneCall", confirmedMany},
 		{"ASkippedOneStaysAsItIs", skippedStays},
 	}
 }
@@ -351,69 +352,6 @@ func operationNonsense(b *bed) {
 			Letter: l.ID, Event: nixie.OnRedrive, Actor: "ann", Operation: new(nixie.IDs).New(b.clock.Now()),
 		}), nixie.CodeNotFound)
 	})
-}
-
-// confirmed shows what a redrive to a broker does once that has the message: nobody
-// gets it here, and its item is done; whether it was queued again before or not.
-func confirmed(b *bed) {
-	for n, before := range [...]bool{true, false} {
-		l := b.dead("a", nixie.StatusOpen)
-		op := b.plan(nixie.OnRedrive, nixie.Filter{IDs: []nixie.ID{l.ID}}, 0)
-		var list []store.Resolution
-		own := op.ID
-		if before {
-			list, own = append(list, store.Resolution{Letter: l.ID, Event: nixie.OnRedrive, Actor: "ann", Reason: "mended", Operation: own}), nixie.ID{}
-		}
-		b.clock.Advance(time.Second)
-		for _, err := range b.st.Resolve(b.ctx, append(list, store.Resolution{Letter: l.ID, Event: nixie.OnConfirm, Actor: "ann", Reason: "mended", Operation: own})) {
-			b.ok(err)
-		}
-		same(b, "claimed", len(b.claim(10)), 0)
-		got := b.letter(l.ID)
-		same(b, "status", got.Status, nixie.StatusResolved)
-		same(b, "resolved", got.ResolvedAt.Equal(b.clock.Now()), true)
-		same(b, "state", got.Message.State, nixie.Canceled)
-		same(b, "ended", got.Message.EndedAt.Equal(b.clock.Now()), true)
-		same(b, "redrives", got.Message.Redrives, 1)
-		same(b, "generation", got.Message.Generation, 2)
-		same(b, "attempts", got.Message.Attempts+got.Message.Deliveries+got.Message.Crashes, 0)
-		same(b, "operation", got.Operation, op.ID)
-		after, pending, err := b.st.Operation(b.ctx, op.ID, 10)
-		b.ok(err)
-		same(b, "done", after.Done, 1)
-		same(b, "pending", len(pending), 0)
-		counts, _, err := b.st.Counts(b.ctx, nixie.Filter{Redrives: exactly(1), Attempts: exactly(0)}, store.LookAtAll, nixie.ByStatus)
-		b.ok(err)
-		same(b, "counted", counts[0]["resolved"], int64(n+1))
-		b.code(b.resolve(l.ID, nixie.OnConfirm), nixie.CodeConflict)
-	}
-}
-
-func exactly(n int64) nixie.Range { return nixie.Range{Min: &n, Max: &n} }
-
-// confirmedKeyAndStream shows that what a broker took holds up nobody: neither its key,
-// which somebody else may have by now, nor its stream.
-func confirmedKeyAndStream(b *bed) {
-	for _, scope := range [...]nixie.DedupeScope{nixie.DedupeActive, nixie.DedupeUnresolved} {
-		b.configure(nixie.QueueSettings{Order: nixie.OrderStrict, DedupeScope: scope})
-		d := b.took("head", nixie.DedupeKey("k"), nixie.Stream("s"))
-		b.ok(b.settle(b.dying(d, nixie.StatusReview)))
-		b.put("follower", nixie.Stream("s"))
-		same(b, "claimed behind the dead", len(b.claim(10)), 0)
-		if scope == nixie.DedupeActive {
-			b.put("holder", nixie.DedupeKey("k"))
-			h := b.take("holder")
-			b.ok(b.settle(nixie.Settlement{Delivery: h, Verb: nixie.Retry, Delay: time.Hour, Failure: b.failure(h, "later")}))
-		}
-		b.ok(b.resolve(b.letterOf(d.ID).ID, nixie.OnConfirm))
-		b.ok(b.settle(nixie.Settlement{Delivery: b.take("follower"), Verb: nixie.Complete}))
-		if scope == nixie.DedupeUnresolved {
-			b.ok(b.settle(nixie.Settlement{Delivery: b.took("next", nixie.DedupeKey("k")), Verb: nixie.Complete}))
-			return
-		}
-		b.clock.Advance(2 * time.Hour)
-		b.ok(b.settle(nixie.Settlement{Delivery: b.take("holder"), Verb: nixie.Complete}))
-	}
 }
 
 // skippedStays shows that an operation can pass a letter by without touching it.
