@@ -90,7 +90,7 @@ func (t *tx) confirmTogether(resolutions []store.Resolution, errs []error) (map[
 			return nil, err
 		}
 	}
-	if err := t.run("update item set state = 'done' where operation = ? and letter in (select value from json_each(?))", operation, listed(places)); err != nil {
+	if err := t.run("update item indexed by item_letter set state = 'done' where operation = ? and letter in (select value from json_each(?))", operation, listed(places)); err != nil {
 		return nil, err
 	}
 	done := make(map[nixie.ID]bool, len(found))
