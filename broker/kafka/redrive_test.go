@@ -428,7 +428,10 @@ func TestMoveStopsWhenRecordsDieAgain(t *testing.T) {
 			return errors.New("still down")
 		}
 		return nil
-	}, func(_ *Config, _ *broker.Config, p *policy.Config) { p.MaxAttempts = 2; p.Backoff.Base = time.Millisecond })
+	}, func(_ *Config, _ *broker.Config, p *policy.Config) {
+		p.MaxAttempts = 2
+		p.Backoff.Base = time.Millisecond
+	})
 	ctx := limited(t)
 	clock := time.UnixMilli(1_700_000_000_000)
 	slow := func(m *redrive.Mover) {

@@ -173,6 +173,6 @@ func (t *tx) handOverAll(letters map[nixie.ID]*letterRow, places []int64) error 
 
 // listed is numbers as JSON.
 func listed(numbers []int64) string {
-	data, _ := json.Marshal(numbers) //nolint:errcheck // numbers always have a form
+	data, _ := json.Marshal(numbers) // they always have a form
 	return string(data)
 }
