@@ -111,6 +111,8 @@ var letterMoves = []LetterMove{
 	{StatusReview, OnRedrive, StatusRedriving},
 	{StatusRedriving, OnSuccess, StatusResolved},
 	{StatusRedriving, OnConfirm, StatusResolved},
+	{StatusOpen, OnConfirm, StatusResolved},
+	{StatusReview, OnConfirm, StatusResolved},
 	{StatusRedriving, OnGone, StatusDiscarded},
 	{StatusRedriving, OnDieAgain, StatusOpen},
 	{StatusRedriving, OnHold, StatusReview},

@@ -52,7 +52,7 @@ func Adopted(system string, r *Record, queue string) nixie.Letter {
 	}
 	l := nixie.Letter{
 		ID: d.Letter, Message: m, Cause: nixie.CauseAdopted, Status: nixie.StatusOpen, Redrivable: true, Rule: d.Format,
-		FirstFailedAt: d.FirstFailed, LastFailedAt: d.LastFailed, DiedAt: d.LastFailed,
+		FirstFailedAt: d.FirstFailed, LastFailedAt: d.LastFailed, DiedAt: d.LastFailed, Operation: OperationOf(r.Headers),
 	}
 	if l.ID.IsZero() {
 		l.ID = letterID(&m)

@@ -97,6 +97,14 @@ type Reader interface {
 	Close()
 }
 
+// Follower is an optional ability of a [Reader]: to tell what was added to its channel
+// since it was opened.
+type Follower interface {
+	// Since returns records that were added and that no call before has returned. It
+	// waits for none, so a record may come with a later call than the next one.
+	Since(ctx context.Context) ([]Record, error)
+}
+
 // Features is what a broker can do.
 type Features struct {
 	System   string        // its name in an [nixie.Origin]: kafka, rabbitmq …

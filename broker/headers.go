@@ -5,6 +5,8 @@ import (
 	"strconv"
 	"strings"
 	"time"
+
+	"github.com/nixie-go/nixie"
 )
 
 // Names of the headers that we put on records. They are read without regard to
@@ -41,6 +43,7 @@ const (
 	HeaderDue            = "x-nixie-due"              // when it is to be handed out again
 	HeaderGroup          = "x-nixie-group"            // who is to have it again, where several read a stage
 	HeaderRedriveID      = "x-redrive-id"             // the same each time that one redrive is repeated
+	HeaderOperation      = "x-redrive-operation"      // the redrive that sent it last, also on its letter when it dies again
 	HeaderTombstone      = "x-nixie-tombstone"
 )
 
@@ -54,7 +57,7 @@ func ours(name string) bool {
 	case HeaderTopic, HeaderPartition, HeaderOffset, HeaderTimestamp, HeaderFailureReason, HeaderReason, HeaderFailureClass,
 		HeaderException, HeaderExceptionText, HeaderStack, HeaderStackHash, HeaderErrorCode, HeaderAttempts, HeaderFirstFailureAt,
 		HeaderLastFailureAt, HeaderFailedNode, HeaderKey, HeaderRedriveCount, HeaderRedrivenAt, HeaderLetterID,
-		HeaderDeliveries, HeaderCrashes, HeaderSteps, HeaderHistory, HeaderID, HeaderDue, HeaderGroup, HeaderLeftOut, HeaderBytesLeftOut, HeaderRedriveID, HeaderTombstone:
+		HeaderDeliveries, HeaderCrashes, HeaderSteps, HeaderHistory, HeaderID, HeaderDue, HeaderGroup, HeaderLeftOut, HeaderBytesLeftOut, HeaderRedriveID, HeaderOperation, HeaderTombstone:
 		return true
 	}
 	return false
@@ -86,6 +89,24 @@ func last(headers []Header, name string) (string, bool) {
 		}
 	}
 	return "", false
+}
+
+// OperationOf is the redrive that sent a record last, also of a letter on a channel;
+// zero if none is named.
+func OperationOf(headers []Header) nixie.ID {
+	text, _ := last(headers, HeaderOperation)
+	id, err := nixie.ParseID(text)
+	if err != nil {
+		return nixie.ID{}
+	}
+	return id
+}
+
+// operation passes on which redrive sent a record.
+func (w *writer) operation(headers []Header) {
+	if id := OperationOf(headers); !id.IsZero() {
+		w.text(HeaderOperation, id.String())
+	}
 }
 
 // number reads a header that counts something: 0 if it is missing, not a number

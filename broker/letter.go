@@ -82,6 +82,7 @@ func (i *item) letter(st *nixie.Settlement, now time.Time) nixie.Letter {
 		ID: letterID(&m), Message: m, History: history, HistoryDropped: dropped,
 		Cause: b.Cause, Signature: b.Signature, Fingerprint: b.Fingerprint, Status: b.Status,
 		Redrivable: b.Redrivable, NeedsReview: b.NeedsReview, Rule: b.Rule, DiedAt: now, Note: st.Note,
+		Operation: OperationOf(i.record.Headers),
 	}
 	if n := len(l.History); n > 0 {
 		newest := &l.History[n-1]
@@ -198,6 +199,7 @@ func (s *Source) publication(v *verdict) Publication {
 		w.headers = append(w.headers, Header{HeaderKey, r.Key})
 	}
 	w.count(HeaderRedriveCount, m.Redrives)
+	w.operation(r.Headers)
 	w.text(HeaderLetterID, letterID(m).String())
 	return Publication{Channel: named(s.c.Letters, v.item.source()), Key: r.Key, Value: r.Value, Headers: w.headers}
 }

@@ -18,8 +18,9 @@ type Returning struct {
 	Lies        string       // the channel that it lies on; empty: an office
 	Origin      nixie.Origin // where it died, as far as is known; an offset of −1 is not
 	Letter      nixie.ID
-	Redrives    int  // before this one
-	Cut         bool // an office has not all of it
+	Operation   nixie.ID // the redrive that sends it; zero: none says so
+	Redrives    int      // before this one
+	Cut         bool     // an office has not all of it
 	FirstFailed time.Time
 }
 
@@ -38,13 +39,13 @@ func FromRecord(r *Record) Returning {
 	return out
 }
 
-// FromLetter reads a letter of an office, with its body. One that came from no
-// broker has no channel.
+// FromLetter reads a letter of an office, with its body, and [nixie.Letter.Operation]
+// the redrive that sends it. One that came from no broker has no channel.
 func FromLetter(l *nixie.Letter) Returning {
 	m := &l.Message
 	out := Returning{
 		Publication: Publication{Value: m.Body, Headers: outbound(m.Headers)},
-		Origin:      nixie.Origin{Offset: -1}, Letter: l.ID, Redrives: m.Redrives, FirstFailed: l.FirstFailedAt,
+		Origin:      nixie.Origin{Offset: -1}, Letter: l.ID, Operation: l.Operation, Redrives: m.Redrives, FirstFailed: l.FirstFailedAt,
 	}
 	out.Cut = slices.ContainsFunc(m.Headers, func(h nixie.Header) bool { return h.Name == HeaderLeftOut || h.Name == HeaderBytesLeftOut })
 	switch {
@@ -66,7 +67,7 @@ func FromLetter(l *nixie.Letter) Returning {
 // changed since, and with our headers, each of them once. A repeat of the same
 // redrive has the same [HeaderRedriveID], whatever happened in between.
 func (r *Returning) Redriven(now time.Time) Publication {
-	w := onto(r.Headers, 8, 192)
+	w := onto(r.Headers, 9, 232)
 	w.text(HeaderTopic, r.Origin.Channel)
 	if r.Origin.Offset >= 0 && r.Origin.Channel != "" {
 		w.number(HeaderPartition, int64(r.Origin.Partition))
@@ -76,6 +77,9 @@ func (r *Returning) Redriven(now time.Time) Publication {
 	w.time(HeaderFirstFailureAt, r.FirstFailed)
 	w.count(HeaderRedriveCount, r.Redrives+1)
 	w.time(HeaderRedrivenAt, now)
+	if !r.Operation.IsZero() {
+		w.text(HeaderOperation, r.Operation.String())
+	}
 	id := append(append(w.values, r.Letter.String()...), '-')
 	w.value(HeaderRedriveID, strconv.AppendInt(id, int64(r.Redrives+1), 10))
 	p := r.Publication

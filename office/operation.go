@@ -2,6 +2,7 @@ package office
 
 import (
 	"context"
+	"errors"
 	"slices"
 	"time"
 
@@ -21,9 +22,10 @@ type Work struct {
 	Reason string       // required to redrive, discard, requalify, note or purge; of a note its text
 	Force  bool         // redrive also what is not redrivable or needs review
 
-	Rate        float64 // letters per second; 0 is no limit
-	MaxRedrives int     // what was redriven so often is refused; 0 is the default, −1 no cap
-	Batch       int     // letters in one commit; 0 is the default
+	Rate        float64      // letters per second; 0 is no limit
+	MaxRedrives int          // what was redriven so often is refused; 0 is the default, −1 no cap
+	Batch       int          // letters in one commit; 0 is the default
+	Stop        redrive.Stop // when a redrive stops by itself
 
 	Send redrive.Send // of a redrive: hands letters to a broker; nil queues them in the store
 
@@ -49,6 +51,13 @@ type OperationView struct {
 	Skipped     int64    `json:"skipped"` // the letter's state did not allow it
 	Failed      int64    `json:"failed"`  // the letter is damaged
 	Pending     int64    `json:"pending"`
+
+	// Of a redrive what became of those that it moved, as far as it is known; see
+	// [redrive.Outcome]. Of one to a broker only those that died again.
+	Succeeded *int64 `json:"succeeded,omitempty"`
+	DiedAgain *int64 `json:"died_again,omitempty"`
+	UnderWay  *int64 `json:"under_way,omitempty"`
+	Stopped   *bool  `json:"stopped,omitempty"` // whether it stopped by itself
 
 	Refused []redrive.Refusal `json:"refused"` // by this run, the first of them
 }
@@ -196,14 +205,24 @@ func (o *Office) Begin(ctx context.Context, w *Work) (OperationView, error) {
 
 // Run does what is pending of an operation, begun now or long ago. Work says
 // how fast; what is done to which letters was settled by Begin. When ctx ends
-// the view says how far it came and the error wraps the context's.
+// the view says how far it came and the error wraps the context's; a redrive that
+// stops by itself does so with a [redrive.StoppedError].
 func (o *Office) Run(ctx context.Context, id nixie.ID, w *Work) (OperationView, error) {
 	e, err := o.engine(w)
 	if err != nil {
 		return OperationView{}, err
 	}
 	r, err := e.Run(ctx, id)
-	return viewOperation(r.Operation, r.Refused), err
+	v := viewOperation(r.Operation, r.Refused)
+	if r.Event == nixie.OnRedrive {
+		by := (*redrive.StoppedError)(nil)
+		stopped := errors.As(err, &by)
+		v.DiedAgain, v.Stopped = &r.Outcome.DiedAgain, &stopped
+		if w.Send == nil {
+			v.Succeeded, v.UnderWay = &r.Outcome.Succeeded, &r.Outcome.UnderWay
+		}
+	}
+	return v, err
 }
 
 // Operation returns how an operation stands, and what it does.
@@ -213,7 +232,7 @@ func (o *Office) Operation(ctx context.Context, id nixie.ID) (store.Operation, e
 }
 
 func (o *Office) engine(w *Work) (*redrive.Engine, error) {
-	c := redrive.Config{Store: o.store, Batch: w.Batch, Rate: w.Rate, MaxRedrives: w.MaxRedrives, Send: w.Send, Clock: w.Clock, Wait: w.Wait}
+	c := redrive.Config{Store: o.store, Batch: w.Batch, Rate: w.Rate, MaxRedrives: w.MaxRedrives, Stop: w.Stop, Send: w.Send, Clock: w.Clock, Wait: w.Wait}
 	if c.Clock == nil {
 		c.Clock = o.clock
 	}

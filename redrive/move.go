@@ -14,6 +14,7 @@ type move struct {
 	done  Moved
 	pacer Engine
 	pace  *pace
+	brake *brake
 	aloft []*flight // on their way, the oldest first
 	out   int       // records of those
 
@@ -48,6 +49,9 @@ func (v *move) next(ctx context.Context) (more bool, err error) {
 	if err != nil {
 		return false, err
 	}
+	if err := v.brake.check(ctx, v.done.Redriven+int64(v.out)); err != nil {
+		return false, err
+	}
 	records, err := v.From.Next(ctx, n)
 	if nixie.CodeOf(err) == nixie.CodeLimit && len(v.aloft) > 0 {
 		return true, v.land() // there may be room when that is remembered
@@ -57,6 +61,27 @@ func (v *move) next(ctx context.Context) (more bool, err error) {
 	}
 	v.send(ctx, records)
 	return true, nil
+}
+
+// follow begins to count what dies again, where the reader tells.
+func (v *move) follow(ctx context.Context) error {
+	v.brake = &brake{Stop: v.Stop, clock: v.Clock, next: v.Clock().Add(lookEvery)}
+	from, follows := v.From.(broker.Follower)
+	if !follows || v.DryRun {
+		v.brake.died = func(context.Context) (int64, error) { return 0, nil }
+		return nil
+	}
+	v.brake.died = func(ctx context.Context) (int64, error) {
+		added, err := from.Since(ctx)
+		for i := range added {
+			if broker.OperationOf(added[i].Headers) == v.Operation {
+				v.done.DiedAgain++
+			}
+		}
+		return v.done.DiedAgain, err
+	}
+	_, err := v.brake.died(ctx)
+	return err
 }
 
 // part is how many records may go now: with those on their way not more than a batch,
@@ -81,7 +106,9 @@ func (v *move) send(ctx context.Context, records []broker.Record) {
 			v.done.Passed++
 			continue
 		}
-		f.list = append(f.list, broker.FromRecord(&records[i]))
+		back := broker.FromRecord(&records[i])
+		back.Operation = v.Operation
+		f.list = append(f.list, back)
 		f.chosen = append(f.chosen, &records[i])
 	}
 	v.done.Read += int64(len(records))
@@ -99,7 +126,7 @@ func (v *move) send(ctx context.Context, records []broker.Record) {
 		v.mu.Lock()
 		f.errs, f.answered = errs, true
 		v.mu.Unlock()
-		v.remember(context.WithoutCancel(ctx))
+		v.remember(ctx)
 	}()
 }
 
@@ -119,7 +146,7 @@ func (v *move) remember(ctx context.Context) {
 	if len(calls) == 0 {
 		return // others were so kind
 	}
-	ctx, cancel := context.WithTimeout(ctx, grace)
+	ctx, cancel := outlast(ctx)
 	defer cancel()
 	err := v.From.Done(ctx, calls...)
 	for _, f := range landing {

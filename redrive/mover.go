@@ -27,6 +27,12 @@ type Mover struct {
 	Batch  int                       // at most so many are sent and not remembered yet; default [DefaultMove]
 	DryRun bool                      // send nothing and remember nothing, and say what would be
 
+	// Operation is what the records say sent them, in [broker.HeaderOperation]; default a
+	// new ID for each run. Those that die again onto the channel that they came from have
+	// it there, and are counted if the reader is a [broker.Follower].
+	Operation nixie.ID
+	Stop      Stop
+
 	Clock    func() time.Time // default time.Now
 	Wait     func(ctx context.Context, d time.Duration) error
 	Progress func(Moved) // told after each part; must not block
@@ -43,19 +49,23 @@ const (
 
 // Moved is how far a move came.
 type Moved struct {
+	Operation nixie.ID `json:"operation"`
+
 	Read        int64 `json:"read"`
 	Redriven    int64 `json:"redriven"`    // sent on their way
 	Quarantined int64 `json:"quarantined"` // sent aside: redriven too often
 	Passed      int64 `json:"passed"`      // not chosen
 	Skipped     int64 `json:"skipped"`     // refused
 	Left        int64 `json:"left"`        // not read yet, about
+	DiedAgain   int64 `json:"died_again"`  // of those sent by this run, as far as that is known by now
 
 	Refused []Refusal        `json:"refused"` // the first of them
 	To      map[string]int64 `json:"to"`      // by channel
 }
 
 // Run moves until the end of the channel, or Max, or the end of ctx, and says how
-// far it came, also with an error.
+// far it came, also with an error: a [StoppedError] if too much of it died again. Run
+// again, it goes on, and counts anew.
 func (m Mover) Run(ctx context.Context) (Moved, error) {
 	v := move{done: Moved{Refused: []Refusal{}, To: map[string]int64{}}}
 	var err error
@@ -64,6 +74,8 @@ func (m Mover) Run(ctx context.Context) (Moved, error) {
 	}
 	v.pace = newPace(v.Rate, v.Clock())
 	v.pacer = Engine{Config{Clock: v.Clock, Wait: v.Wait}}
+	v.done.Operation = v.Operation
+	err = v.follow(ctx)
 	for more := true; more && err == nil; {
 		more, err = v.next(ctx)
 	}
@@ -73,6 +85,7 @@ func (m Mover) Run(ctx context.Context) (Moved, error) {
 		}
 	}
 	v.done.Left = v.From.Left()
+	_, _ = v.brake.died(context.WithoutCancel(ctx)) // what is not known by now is not said
 	if err != nil && ctx.Err() != nil {
 		err = nixie.Errorf(nixie.CodeUnavailable, "stopped with about %d records to go: %w", v.done.Left, ctx.Err())
 	}
@@ -93,6 +106,12 @@ func (m Mover) withDefaults() (Mover, error) {
 		m.Route.Clock = m.Clock
 	}
 	var err error
+	if m.Operation.IsZero() {
+		m.Operation = new(nixie.IDs).New(m.Clock())
+	}
+	if m.Stop, err = m.Stop.withDefaults(); err != nil {
+		return m, err
+	}
 	m.Route, err = m.Route.withDefaults()
 	switch {
 	case err != nil:

@@ -20,6 +20,9 @@ import (
 const (
 	// DefaultBatch is how many letters share a commit.
 	DefaultBatch = 100
+	// DefaultSend is how many letters that go to a broker do. While they are resolved,
+	// as many are sent: that is what a kill repeats at most, twice that number.
+	DefaultSend = 500
 	// MaxBatch is the most letters that may share a commit: what a stop has to
 	// wait for.
 	MaxBatch = 1_000
@@ -29,7 +32,7 @@ const (
 	MaxRefusals = 20
 
 	fetch = 10_000           // pending letters asked for at once
-	grace = 30 * time.Second // for the group that is under way when the context ends
+	grace = 30 * time.Second // for what is under way when the context ends
 )
 
 // Store is what the engine needs of a store.
@@ -42,9 +45,10 @@ type Store interface {
 type Config struct {
 	Store       Store                                            // required
 	Send        Send                                             // of letters that are redriven; default: the store queues them again
-	Batch       int                                              // letters in one commit; [DefaultBatch]
+	Batch       int                                              // letters in one commit; [DefaultBatch], with Send [DefaultSend]
 	Rate        float64                                          // letters per second: at most Rate·t + 1 after t; default none
 	MaxRedrives int                                              // a letter redriven so often is refused; [policy.DefaultMaxRedrives]
+	Stop        Stop                                             // when a redrive stops by itself
 	Clock       func() time.Time                                 // default time.Now
 	Wait        func(ctx context.Context, d time.Duration) error // default a timer
 	Progress    func(store.Operation)                            // told after each group; must not block
@@ -70,17 +74,24 @@ type Refusal struct {
 type Result struct {
 	store.Operation
 	Refused []Refusal // by this run, at most [MaxRefusals]; Skipped and Failed count all
+	Outcome Outcome   // of a redrive
 
 	statuses []nixie.Status // that a purge is for
 }
 
 // New checks a config and makes an engine of it.
 func New(c Config) (*Engine, error) {
-	if c.Batch == 0 {
+	switch {
+	case c.Batch == 0 && c.Send != nil:
+		c.Batch = DefaultSend
+	case c.Batch == 0:
 		c.Batch = DefaultBatch
 	}
 	var err error
 	if c.MaxRedrives, err = capOf(c.MaxRedrives); err != nil {
+		return nil, err
+	}
+	if c.Stop, err = c.Stop.withDefaults(); err != nil {
 		return nil, err
 	}
 	c.Clock = orSystem(c.Clock)
@@ -135,9 +146,13 @@ func (e *Engine) Plan(ctx context.Context, op store.Operation, filter nixie.Filt
 // end. When ctx ends, the group under way is finished and the error wraps the
 // context's; the operation can be run again at any time. What the store refuses
 // is not an error: it is counted as skipped, and no later run tries it again.
+//
+// A redrive stops by itself with a [StoppedError] when too much of what it moved dies
+// again while it runs; see [Stop]. It can be run again as well, and counts anew.
 func (e *Engine) Run(ctx context.Context, id nixie.ID) (Result, error) {
 	r := Result{}
 	p := newPace(e.c.Rate, e.c.Clock())
+	var b *brake
 	before := int64(-1)
 	for {
 		op, pending, err := e.c.Store.Operation(ctx, id, fetch)
@@ -146,14 +161,20 @@ func (e *Engine) Run(ctx context.Context, id nixie.ID) (Result, error) {
 		}
 		r.Operation = op
 		if len(pending) == 0 {
-			return r, nil
+			return r, e.follow(ctx, &r)
+		}
+		if b == nil {
+			b = e.brake(&op)
+			if err := b.begin(ctx, op.Done); err != nil {
+				return e.stopped(ctx, r, id, err)
+			}
 		}
 		r.statuses = purged(op)
 		if op.Pending == before {
 			return r, nixie.Errorf(nixie.CodeInternal, "operation %s makes no progress with %d letters left: run nixie verify", id, op.Pending)
 		}
 		before = op.Pending
-		if err := e.drive(ctx, &r, pending, p); err != nil {
+		if err := e.drive(ctx, &r, pending, p, b); err != nil {
 			return e.stopped(ctx, r, id, err)
 		}
 	}
@@ -173,23 +194,35 @@ func purged(op store.Operation) []nixie.Status {
 	return f.Statuses
 }
 
-// drive resolves letters group by group.
-func (e *Engine) drive(ctx context.Context, r *Result, pending []nixie.ID, p *pace) error {
-	for len(pending) > 0 {
-		n, err := e.allowed(ctx, p, min(e.c.Batch, len(pending)))
-		if err != nil {
-			return err
+// drive resolves letters group by group. While one is resolved that a broker took, the
+// next one is sent.
+func (e *Engine) drive(ctx context.Context, r *Result, pending []nixie.ID, p *pace, b *brake) (err error) {
+	var under *group // being resolved
+	for len(pending) > 0 && err == nil {
+		most := 0
+		if most, err = e.allowed(ctx, p, min(e.c.Batch, len(pending))); err != nil {
+			break
 		}
-		if err := e.group(ctx, r, pending[:n]); err != nil {
-			return err
+		if err = b.check(ctx, r.Done); err != nil {
+			break
 		}
-		p.took(n)
-		pending = pending[n:]
-		if e.c.Progress != nil {
-			e.c.Progress(r.Operation)
+		next, taken, failed := e.group(ctx, r, pending[:most])
+		pending = pending[taken:]
+		p.took(taken)
+		err = e.land(r, under)
+		under = next
+		e.resolve(ctx, under)
+		if err == nil {
+			err = failed
+		}
+		if !e.sends(r) && err == nil {
+			err, under = e.land(r, under), nil
 		}
 	}
-	return nil
+	if late := e.land(r, under); err == nil {
+		err = late
+	}
+	return err
 }
 
 // allowed waits until at least one letter may go and says how many may.
@@ -208,19 +241,20 @@ func (e *Engine) allowed(ctx context.Context, p *pace, most int) (int, error) {
 	}
 }
 
-// group resolves letters in one commit. It is not torn by the end of ctx, so
-// that its outcome is known.
-func (e *Engine) group(ctx context.Context, r *Result, letters []nixie.ID) error {
-	if e.c.Send != nil && r.Event == nixie.OnRedrive {
-		return e.sendGroup(ctx, r, letters)
-	}
-	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), grace)
-	defer cancel()
-	list := make([]store.Resolution, len(letters))
-	for i, id := range letters {
-		list[i] = e.resolution(r, id)
-	}
-	return r.count(letters, e.c.Store.Resolve(ctx, list))
+// outlast is a context that ends only so long after another: what is under way then is
+// finished, and a machine that is slow before that costs nothing.
+func outlast(ctx context.Context) (context.Context, context.CancelFunc) {
+	longer, cancel := context.WithCancel(context.WithoutCancel(ctx))
+	stop := context.AfterFunc(ctx, func() {
+		timer := time.NewTimer(grace)
+		defer timer.Stop()
+		select {
+		case <-timer.C:
+			cancel()
+		case <-longer.Done():
+		}
+	})
+	return longer, func() { stop(); cancel() }
 }
 
 func (e *Engine) resolution(r *Result, letter nixie.ID) store.Resolution {
@@ -256,6 +290,14 @@ func (r *Result) refuse(letter nixie.ID, err error) {
 	}
 }
 
+// follow looks what became of what was moved.
+func (e *Engine) follow(ctx context.Context, r *Result) (err error) {
+	if r.Event == nixie.OnRedrive {
+		r.Outcome, err = e.outcome(ctx, r.ID)
+	}
+	return err
+}
+
 // stopped looks once more at how the operation stands, so that the caller can
 // say it.
 func (e *Engine) stopped(ctx context.Context, r Result, id nixie.ID, cause error) (Result, error) {
@@ -264,6 +306,7 @@ func (e *Engine) stopped(ctx context.Context, r Result, id nixie.ID, cause error
 	defer cancel()
 	if op, _, err := e.c.Store.Operation(ctx, id, 0); err == nil {
 		r.Operation = op
+		_ = e.follow(ctx, &r) // the cause says more
 	}
 	if ended != nil {
 		return r, nixie.Errorf(nixie.CodeUnavailable, "operation %s was stopped with %d of %d letters to go: %w", id, r.Pending, r.Selected, ended)

@@ -109,7 +109,7 @@ func (r *Route) send(ctx context.Context, list []broker.Returning, quarantined [
 	if len(out) == 0 {
 		return 0, func() []error { return errs }
 	}
-	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), grace)
+	ctx, cancel := outlast(ctx)
 	published := r.To.Publish(ctx, out)
 	return len(out), func() []error {
 		defer cancel()

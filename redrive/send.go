@@ -7,86 +7,126 @@ import (
 	"github.com/nixie-go/nixie/store"
 )
 
-// sendGroup hands letters to a broker and then resolves them, all in one call of the
-// store: no queue of it sees them. Between the two lies the one moment in which a
-// kill leaves a letter open that was sent; it is sent again by the next run, and can
-// be told by its redrive ID.
-func (e *Engine) sendGroup(ctx context.Context, r *Result, ids []nixie.ID) error {
-	letters, err := e.whole(ctx, ids)
-	if err != nil {
+// group is letters that are resolved in one call of the store.
+type group struct {
+	ids     []nixie.ID
+	list    []store.Resolution
+	answers chan []error
+}
+
+// group makes a group of the first of some letters. Those that go to a broker are sent:
+// between that and their resolution lies the one moment in which a kill leaves letters
+// open that were sent. They are sent again by the next run, and can be told by their
+// redrive IDs. An error is about letters that the group is without.
+func (e *Engine) group(ctx context.Context, r *Result, ids []nixie.ID) (g *group, taken int, err error) {
+	if e.sends(r) {
+		return e.sendGroup(ctx, r, ids)
+	}
+	g = &group{ids: ids}
+	for _, id := range ids {
+		g.list = append(g.list, e.resolution(r, id))
+	}
+	return g, len(ids), nil
+}
+
+// sends reports whether letters go to a broker.
+func (e *Engine) sends(r *Result) bool { return e.c.Send != nil && r.Event == nixie.OnRedrive }
+
+// resolve begins to resolve a group. It is not torn by the end of ctx, so that its
+// outcome is known.
+func (e *Engine) resolve(ctx context.Context, g *group) {
+	g.answers = make(chan []error, 1)
+	go func() {
+		ctx, cancel := outlast(ctx)
+		defer cancel()
+		g.answers <- e.c.Store.Resolve(ctx, g.list)
+	}()
+}
+
+// land waits until a group is resolved, if there is one.
+func (e *Engine) land(r *Result, g *group) error {
+	if g == nil {
+		return nil
+	}
+	if err := r.count(g.ids, <-g.answers); err != nil {
 		return err
 	}
-	why := make(map[nixie.ID]string, len(ids)) // those that stay
-	var out []nixie.Letter
+	if e.c.Progress != nil {
+		e.c.Progress(r.Operation)
+	}
+	return nil
+}
+
+// sendGroup hands letters to a broker. No queue of the store sees them.
+func (e *Engine) sendGroup(ctx context.Context, r *Result, ids []nixie.ID) (*group, int, error) {
+	ids, letters, err := e.read(ctx, ids)
+	if err != nil {
+		return &group{}, 0, err
+	}
+	why := make(map[nixie.ID]string) // those that stay
+	out := make([]nixie.Letter, 0, len(ids))
 	for _, id := range ids {
-		l, found := letters[id]
-		switch refusal := e.refusal(r, &l); {
-		case !found:
+		l := letters[id]
+		switch refusal := e.refusal(r, l); {
+		case l == nil:
 			why[id] = "letter " + id.String() + " is gone"
 		case refusal != "":
 			why[id] = "letter " + id.String() + " " + refusal
 		default:
-			out = append(out, l)
+			l.Operation = r.ID
+			out = append(out, *l)
 		}
 	}
-	var failed error
-	for i, err := range e.c.Send(ctx, out) {
+	unknown := map[nixie.ID]bool{} // what became of them
+	for i, failed := range e.c.Send(ctx, out) {
 		switch {
-		case err == nil:
-		case refuses(err):
-			why[out[i].ID] = err.Error()
+		case failed == nil:
+		case refuses(failed):
+			why[out[i].ID] = failed.Error()
 		default:
-			failed = err
-			delete(letters, out[i].ID)
+			err, unknown[out[i].ID] = failed, true
 		}
 	}
-	if err := e.sent(ctx, r, ids, letters, why); err != nil {
-		return err
-	}
-	return failed
-}
-
-// sent resolves what was sent and skips what stays; what is in neither is pending.
-func (e *Engine) sent(ctx context.Context, r *Result, ids []nixie.ID, letters map[nixie.ID]nixie.Letter, why map[nixie.ID]string) error {
-	var list, confirmations []store.Resolution
-	var about []nixie.ID
+	g := &group{}
 	for _, id := range ids {
-		to := e.resolution(r, id)
-		to.Force, to.MaxRedrives, to.Skip = true, 0, why[id] // it was asked before
-		if _, found := letters[id]; !found && to.Skip == "" {
+		if unknown[id] {
 			continue
 		}
-		list, about = append(list, to), append(about, id)
-		if to.Skip == "" {
-			confirmations = append(confirmations, store.Resolution{Letter: id, Event: nixie.OnConfirm, Actor: r.Actor, Reason: r.Reason})
-		}
+		to := e.resolution(r, id)
+		to.Event, to.Skip = nixie.OnConfirm, why[id]
+		g.ids, g.list = append(g.ids, id), append(g.list, to)
 	}
-	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), grace)
-	defer cancel()
-	errs := e.c.Store.Resolve(ctx, append(list, confirmations...))
-	return r.count(about, errs[:len(about)])
+	return g, len(ids), err
 }
 
-// whole reads letters with their bodies.
-func (e *Engine) whole(ctx context.Context, ids []nixie.ID) (map[nixie.ID]nixie.Letter, error) {
-	letters := make(map[nixie.ID]nixie.Letter, len(ids))
-	page := store.Page{Limit: len(ids), Whole: true}
+// read reads the first of some letters, with their bodies: all of them, or as many as
+// fit into a page.
+func (e *Engine) read(ctx context.Context, ids []nixie.ID) ([]nixie.ID, map[nixie.ID]*nixie.Letter, error) {
+	page := store.Page{Limit: len(ids) + 1, Bodies: true}
 	for {
-		some, next, err := e.c.Store.Letters(ctx, nixie.Filter{IDs: ids}, page)
+		list, next, err := e.c.Store.Letters(ctx, nixie.Filter{IDs: ids}, page)
 		if err != nil {
-			return nil, err
+			return nil, nil, err
 		}
-		for i := range some {
-			letters[some[i].ID] = some[i]
+		if next != "" && len(ids) > 1 {
+			ids = ids[:len(ids)/2]
+			continue
 		}
-		if page.Cursor = next; next == "" {
-			return letters, nil
+		letters := make(map[nixie.ID]*nixie.Letter, len(list))
+		for i := range list {
+			letters[list[i].ID] = &list[i]
+		}
+		if page.Cursor = next; next == "" || len(list) > 0 {
+			return ids, letters, nil
 		}
 	}
 }
 
 // refusal says why the store would not let a letter go, or "".
 func (e *Engine) refusal(r *Result, l *nixie.Letter) string {
+	if l == nil {
+		return ""
+	}
 	_, possible := nixie.NextStatus(l.Status, nixie.OnRedrive)
 	switch {
 	case !possible:

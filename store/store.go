@@ -86,7 +86,7 @@ type Queue interface {
 type DeadLetters interface {
 	// Letters lists letters, latest death first, and returns the cursor of
 	// the next page, empty at the end. Bodies, history and artifacts are left
-	// out unless page.Whole is set. A page may have fewer letters than asked
+	// out unless page.Whole is set, or page.Bodies for bodies alone. A page may have fewer letters than asked
 	// for, or none, and a cursor all the same, if many had to be looked at.
 	Letters(ctx context.Context, filter nixie.Filter, page Page) ([]nixie.Letter, string, error)
 
@@ -121,8 +121,7 @@ type DeadLetters interface {
 	// Resolve moves letters on, each whole or not at all, with one audit
 	// entry each. The i-th error answers the i-th resolution: CodeConflict
 	// when the letter is not in a status that allows the event, CodeNotFound.
-	// What one call does becomes visible at once, in its order: a letter that is
-	// redriven and confirmed in one call is in no queue in between.
+	// What one call does becomes visible at once, in its order.
 	Resolve(ctx context.Context, resolutions []Resolution) []error
 }
 
@@ -151,6 +150,11 @@ func (l Looked) All() bool { return l == Looked{} }
 // dedupe key is taken again when its scope released it; a key that another
 // message holds by now is a CodeConflict. What has been redriven
 // [Resolution.MaxRedrives] times already is refused with CodeConflict.
+//
+// OnConfirm says that a foreign broker took the message: it is canceled here, and the
+// letter is resolved. Of a letter that was not queued again before it is a redrive as
+// well: Generation, Redrives and the counts change as for OnRedrive, but neither Force
+// nor MaxRedrives nor a dedupe key that somebody else holds matter any more.
 //
 // OnNote appends the reason to the notes of the letter, whatever its status; a
 // letter with [nixie.MaxNotes] takes no more (CodeLimit). OnPurge removes the
@@ -299,6 +303,7 @@ type Page struct {
 	Limit  int // 0 is 50; at most 10,000
 	Cursor string
 	Whole  bool // with bodies, history and artifacts
+	Bodies bool // of letters: with bodies, and no more than without Whole else
 }
 
 // Record is a message with what went wrong so far.

@@ -21,7 +21,9 @@ import (
 // transactions that were aborted, or are under way, are not read.
 type Reader struct {
 	topic, name string
+	options     []kgo.Opt
 	client      *kgo.Client
+	tail        *kgo.Client // of what was added since; nil until somebody asks
 	admin       *kadm.Client
 
 	mu      sync.Mutex
@@ -52,8 +54,8 @@ func Read(ctx context.Context, at Address, name string) (*Reader, error) {
 	if at.Topic == "" {
 		return nil, nixie.Errorf(nixie.CodeInvalid, "no topic to read from: name it after the host, as in kafka://%s/orders.dlq", at.Seeds[0])
 	}
-	r := &Reader{topic: at.Topic, name: name, parts: map[int32]*reading{}}
-	asker, err := kgo.NewClient(append(slices.Clone(client), kgo.SeedBrokers(at.Seeds...))...)
+	r := &Reader{topic: at.Topic, name: name, options: append(client, kgo.SeedBrokers(at.Seeds...)), parts: map[int32]*reading{}}
+	asker, err := kgo.NewClient(r.options...)
 	if err != nil {
 		return nil, nixie.Errorf(nixie.CodeInvalid, "kafka client: %w", err)
 	}
@@ -68,13 +70,24 @@ func Read(ctx context.Context, at Address, name string) (*Reader, error) {
 			from[part] = kgo.NewOffset().At(p.next)
 		}
 	}
-	usual := []kgo.Opt{kgo.FetchMaxBytes(DefaultFetchBytes), kgo.FetchMaxPartitionBytes(partBytes), kgo.MaxConcurrentFetches(fetchers)}
-	if r.client, err = kgo.NewClient(append(append(usual, client...), kgo.SeedBrokers(at.Seeds...), kgo.KeepControlRecords(),
-		kgo.FetchIsolationLevel(kgo.ReadCommitted()), kgo.ConsumePartitions(map[string]map[int32]kgo.Offset{at.Topic: from}))...); err != nil {
+	if r.client, err = r.consumer(DefaultFetchBytes, from, kgo.KeepControlRecords()); err != nil {
 		asker.Close()
-		return nil, nixie.Errorf(nixie.CodeInvalid, "kafka client: %w", err)
+		return nil, err
 	}
 	return r, nil
+}
+
+// consumer opens a client that fetches from where it is told.
+func (r *Reader) consumer(bytes int32, from map[int32]kgo.Offset, more ...kgo.Opt) (*kgo.Client, error) {
+	client, err := kgo.NewClient(slices.Concat([]kgo.Opt{
+		kgo.FetchMaxBytes(bytes), kgo.FetchMaxPartitionBytes(partBytes), kgo.MaxConcurrentFetches(fetchers),
+	}, r.options, more, []kgo.Opt{
+		kgo.FetchIsolationLevel(kgo.ReadCommitted()), kgo.ConsumePartitions(map[string]map[int32]kgo.Offset{r.topic: from}),
+	})...)
+	if err != nil {
+		return nil, nixie.Errorf(nixie.CodeInvalid, "kafka client: %w", err)
+	}
+	return client, nil
 }
 
 // survey asks where partitions begin and end, and what is done with.
@@ -360,5 +373,8 @@ func (r *Reader) Left() int64 {
 // Close implements [broker.Reader].
 func (r *Reader) Close() {
 	r.client.Close()
+	if r.tail != nil {
+		r.tail.Close()
+	}
 	r.admin.Close()
 }

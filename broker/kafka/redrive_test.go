@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"slices"
 	"strings"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -14,6 +15,7 @@ import (
 
 	"github.com/nixie-go/nixie"
 	"github.com/nixie-go/nixie/broker"
+	"github.com/nixie-go/nixie/policy"
 	"github.com/nixie-go/nixie/redrive"
 )
 
@@ -376,4 +378,92 @@ func header(r *broker.Record, name string) string {
 		}
 	}
 	return ""
+}
+
+// What is added to a topic after a reader was opened is told, each record once, and what
+// lay there before is not.
+func TestReaderTellsWhatIsAdded(t *testing.T) {
+	onBoth(t, func(t *testing.T, make func(testing.TB) *bed) {
+		b, ctx := make(t), limited(t)
+		b.dead(t, 20)
+		r, err := Read(ctx, b.at(b.letters), "adds")
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer r.Close()
+		if some, err := r.Since(ctx); err != nil || len(some) > 0 {
+			t.Errorf("%d records are said to be new, %v", len(some), err)
+		}
+		b.dead(t, 30)
+		var all []broker.Record
+		for len(all) < 30 && ctx.Err() == nil {
+			some, err := r.Since(ctx)
+			if err != nil {
+				t.Fatal(err)
+			}
+			all = append(all, some...)
+			pass(ctx, time.Millisecond)
+		}
+		if some, err := r.Next(ctx, 100); err != nil || len(some) != 20 {
+			t.Errorf("%d records are read, %v", len(some), err)
+		}
+		if values := slices.Compact(valuesOf(all)); len(all) != 30 || len(values) != 30 || headersOf(&all[0], broker.HeaderTopic) == nil {
+			t.Errorf("%q", values)
+		}
+	})
+}
+
+// A redrive from a topic stops by itself when a consumer lets its records die again, after
+// retries on stages too; one that runs again goes on.
+func TestMoveStopsWhenRecordsDieAgain(t *testing.T) {
+	t.Parallel()
+	b := fake(t)
+	b.stages = []broker.Stage{{Channel: "{source}.retry", Delay: time.Millisecond}}
+	b.create(t, 1, nil, b.source+".retry")
+	b.dead(t, 120)
+	var sick atomic.Bool
+	sick.Store(true)
+	h := b.start(t, func(context.Context, *nixie.Delivery) error {
+		if sick.Load() {
+			return errors.New("still down")
+		}
+		return nil
+	}, func(_ *Config, _ *broker.Config, p *policy.Config) {
+		p.MaxAttempts = 2
+		p.Backoff.Base = time.Millisecond
+	})
+	ctx := limited(t)
+	clock := time.UnixMilli(1_700_000_000_000)
+	slow := func(m *redrive.Mover) {
+		m.Rate, m.Batch, m.Clock, m.Stop = 10, 8, func() time.Time { return clock }, redrive.Stop{After: 3}
+		m.Wait = func(_ context.Context, d time.Duration) error {
+			clock = clock.Add(d)
+			return nil
+		}
+	}
+	got, err := b.move(t, "stops", func(m *redrive.Mover) {
+		slow(m)
+		wait := m.Wait
+		m.Wait = func(_ context.Context, d time.Duration) error { // until what was sent is dead
+			for len(b.Records(t, b.letters)) < 120+len(b.Records(t, b.source)) && ctx.Err() == nil {
+				pass(ctx, time.Millisecond)
+			}
+			return wait(ctx, d)
+		}
+	})
+	stopped := (*redrive.StoppedError)(nil)
+	if !errors.As(err, &stopped) || got.DiedAgain < 3 || got.Redriven > 60 || stopped.Moved < stopped.Again {
+		t.Fatalf("%+v, %v", got, err)
+	}
+	for _, r := range b.Records(t, b.letters) {
+		if n := headersOf(&r, broker.HeaderOperation); headersOf(&r, broker.HeaderRedriveCount) != nil && (len(n) != 1 || n[0] != got.Operation.String()) {
+			t.Errorf("%s died again of redrive %q", r.Value, n)
+		}
+	}
+	sick.Store(false)
+	again, err := b.move(t, "stops", slow)
+	h.leave(t)
+	if err != nil || again.Redriven != 120 || again.DiedAgain != 0 {
+		t.Errorf("%+v, %v", again, err)
+	}
 }

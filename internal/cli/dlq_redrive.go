@@ -35,13 +35,22 @@ it has sent, so it can be stopped and run again; what a filter or --header does 
 choose, or what is refused, stays for the next run. What was redriven --max-redrives
 times goes to --quarantine.
 
+A redrive stops by itself when what it moved dies again while it runs, and leaves the
+rest as it is: when more than --stop-after of that did, of 10 and more; or so many,
+where --stop-after is a number. --stop-after none goes on whatever happens. It looks
+once a second, so give the workers time with --rate. Who goes on has mended something:
+only what is moved and dies from then on counts. In the store each death counts. What
+went to a broker has x-redrive-operation, and counts when its letter comes to the
+office, or with --from onto the topic that it came from; no other is seen.
+
 ` + brokerHelp + `
 
 Exit codes: 0 all redriven (also when nothing matches), 5 some were skipped or
-have failed, 130 interrupted.`,
+have failed, or it stopped by itself, 130 interrupted.`,
 		Example: `  nixie dlq redrive order-4711 --reason 'address mended'
   nixie dlq redrive --filter 'queue:orders reason:timeout' --max 10 --reason 'canary' --dry-run
   nixie dlq redrive --filter 'fingerprint:v1-0123456789abcdef' --rate 50 --reason 'fixed in 1.4.2' --yes
+  nixie dlq redrive --all --rate 10 --stop-after 5 --reason 'the bank is back' --yes
   nixie dlq redrive --resume 01890a5d-ac96-774b-bcce-b302099a8057 --rate 50 --yes
   nixie dlq redrive --filter 'queue:orders' --to kafka://localhost:9092 --reason 'mended' --yes
   nixie dlq redrive --from kafka://localhost:9092/orders.dlq --filter 'reason:timeout' --max 100 --yes`,

@@ -2,6 +2,7 @@ package cli
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"io"
 	"maps"
@@ -70,6 +71,10 @@ func (c *channelMove) run(ctx context.Context, args []string) error {
 	if err != nil {
 		return err
 	}
+	stop, err := c.sending.stop()
+	if err != nil {
+		return err
+	}
 	f, err := c.filter.parse(c.globals)
 	if err != nil {
 		return err
@@ -112,7 +117,7 @@ func (c *channelMove) run(ctx context.Context, args []string) error {
 		}
 	}
 	return c.move(ctx, redrive.Mover{
-		From: reader, Route: route, Choose: choose, Max: c.max, Rate: rate, Batch: c.batch(), DryRun: c.dry, Clock: c.Now, Progress: c.progress(),
+		From: reader, Route: route, Choose: choose, Max: c.max, Rate: rate, Stop: stop, Batch: c.batch(), DryRun: c.dry, Clock: c.Now, Progress: c.progress(),
 	})
 }
 
@@ -159,8 +164,9 @@ func (c *channelMove) choose(f nixie.Filter, system string) (func(*broker.Record
 
 // movedReport is what dlq redrive --from prints.
 type movedReport struct {
-	DryRun bool   `json:"dry_run"`
-	Group  string `json:"group"`
+	DryRun  bool   `json:"dry_run"`
+	Group   string `json:"group"`
+	Stopped bool   `json:"stopped"` // by itself
 	redrive.Moved
 }
 
@@ -170,10 +176,15 @@ func (c *channelMove) move(ctx context.Context, m redrive.Mover) error {
 	if c.ErrTTY && done.Read > 0 {
 		fmt.Fprint(c.Err, "\r\x1b[K") // the line of progress
 	}
-	if printing := c.object(movedReport{c.dry, c.group, done}, func(w io.Writer) error { return c.print(w, &done) }); printing != nil {
+	by := (*redrive.StoppedError)(nil)
+	report := movedReport{c.dry, c.group, errors.As(err, &by), done}
+	if printing := c.object(report, func(w io.Writer) error { return c.print(w, &done) }); printing != nil {
 		return printing
 	}
 	switch {
+	case report.Stopped:
+		c.say("%v; about %d records to go: once that is mended, run the same command again", err, done.Left)
+		return exit(ExitPartly)
 	case err != nil && ctx.Err() != nil:
 		c.say("about %d records to go; run the same command again: what was sent is not sent again", done.Left)
 		return exit(ExitInterrupted)
@@ -194,7 +205,7 @@ func (c *channelMove) print(w io.Writer, done *redrive.Moved) error {
 	for _, part := range [...]struct {
 		n    int64
 		what string
-	}{{done.Quarantined, "put into quarantine"}, {done.Skipped, "skipped"}, {done.Passed, "not chosen"}, {done.Left, "not looked at"}} {
+	}{{done.Quarantined, "put into quarantine"}, {done.Skipped, "skipped"}, {done.Passed, "not chosen"}, {done.Left, "not looked at"}, {done.DiedAgain, "died again by now"}} {
 		if part.n > 0 {
 			fmt.Fprintf(w, ", %d %s", part.n, part.what)
 		}

@@ -79,6 +79,11 @@ func (m *moving) run(cmd *cobra.Command, args []string) error {
 		Event: m.event, Filter: f, Text: m.filter.text, Max: m.max, Reason: m.reason, Force: m.force,
 		Rate: rate, MaxRedrives: m.maxRedrives, Progress: m.progress(),
 	}
+	if m.sending != nil {
+		if work.Stop, err = m.sending.stop(); err != nil {
+			return err
+		}
+	}
 	if m.sending != nil && m.sending.sends() {
 		route, end, err := m.sending.route(m.globals)
 		if err != nil {
@@ -197,17 +202,22 @@ func (m *moving) drive(ctx context.Context, o *office.Office, id nixie.ID, work 
 	}
 	if v.Pending > 0 {
 		words := []string{"dlq", m.verb, "--resume", id.String()}
-		if m.sending != nil && m.sending.to != "" {
+		if m.sending != nil {
 			words = append(words, m.sending.words()...)
 		}
 		if m.rate != "" {
 			words = append(words, "--rate", quote(m.rate))
+		}
+		if v.Stopped != nil && *v.Stopped {
+			m.say("%v; see what they died of with\n  %s", err, m.typed("dlq", "analyze", "--filter", quote("operation:"+id.String())))
 		}
 		m.say("%d of %d letters to go; go on with\n  %s", v.Pending, v.Selected, m.typed(append(words, "--yes")...))
 	}
 	switch {
 	case err != nil && ctx.Err() != nil:
 		return exit(ExitInterrupted)
+	case v.Stopped != nil && *v.Stopped:
+		return exit(ExitPartly)
 	case err != nil:
 		return err
 	case v.Skipped+v.Failed > 0:
@@ -237,6 +247,7 @@ func (m *moving) printOperation(w io.Writer, v *office.OperationView) error {
 		}
 	}
 	fmt.Fprintf(w, " (operation %s)\n", v.Operation)
+	printOutcome(w, v)
 	for i, r := range v.Refused {
 		if i == shownRefused {
 			break
@@ -250,6 +261,29 @@ func (m *moving) printOperation(w io.Writer, v *office.OperationView) error {
 		fmt.Fprintln(w, hint)
 	}
 	return nil
+}
+
+// printOutcome says what became of those that were redriven, once anything did.
+func printOutcome(w io.Writer, v *office.OperationView) {
+	known := int64(0)
+	for _, n := range [...]*int64{v.Succeeded, v.DiedAgain} {
+		if n != nil {
+			known += *n
+		}
+	}
+	if known == 0 {
+		return
+	}
+	var parts []string
+	for _, part := range [...]struct {
+		n    *int64
+		what string
+	}{{v.Succeeded, "succeeded"}, {v.DiedAgain, "died again"}, {v.UnderWay, "on their way"}} {
+		if part.n != nil && *part.n > 0 {
+			parts = append(parts, fmt.Sprintf("%d %s", *part.n, part.what))
+		}
+	}
+	fmt.Fprintf(w, "  by now %s\n", strings.Join(parts, ", "))
 }
 
 // hint says what comes after it.

@@ -28,7 +28,7 @@ func TestRedriveKilledAtAnyMoment(t *testing.T) {
 		args, most := []string{"dlq", "redrive", "--from", k.url("in.dlq"), "--all", "--rate", "3000", "--yes"}, redrive.DefaultMove
 		if seed%2 == 0 {
 			d.nixie(0, "dlq", "adopt", k.url("in.dlq"))
-			args, most = []string{"dlq", "redrive", "--all", "--reason", "mended", "--to", k.url(""), "--rate", "3000", "--yes"}, redrive.DefaultBatch
+			args, most = []string{"dlq", "redrive", "--all", "--reason", "mended", "--to", k.url(""), "--rate", "3000", "--yes"}, 2*redrive.DefaultSend
 		}
 		for range kills {
 			k.killAfter(d, dice.IntN(records/kills), args)

@@ -5,6 +5,7 @@ import (
 	"cmp"
 	"context"
 	"errors"
+	"strconv"
 	"strings"
 	"time"
 
@@ -25,6 +26,7 @@ type sending struct {
 	to, quarantine, pipe string
 	set, drop            []string
 	timeout              time.Duration
+	after                string // so many may die again
 
 	channel app.Channel // of to
 	guard   *command.Guard
@@ -33,10 +35,29 @@ type sending struct {
 func (s *sending) register(fs *pflag.FlagSet) {
 	fs.StringVar(&s.to, "to", "", "send to a broker, such as kafka://host:9092: back to the topic where each one died, or to the one that the URL names; queue: to its queue in the store")
 	fs.StringVar(&s.quarantine, "quarantine", "", "topic for what was redriven too often, such as {source}.quarantine (default: it stays); with --from")
+	fs.StringVar(&s.after, "stop-after", stopAfter, "stop by itself when more than this share, or so many, of what was redriven died again; none: go on")
 	fs.StringArrayVar(&s.set, "set-header", nil, "set a header, as NAME=VALUE; can be repeated")
 	fs.StringArrayVar(&s.drop, "drop-header", nil, "leave a header out; can be repeated")
 	fs.StringVar(&s.pipe, "pipe", "", "send what a command makes of the body: it gets it on standard input and writes the new one to standard output")
 	fs.DurationVar(&s.timeout, "pipe-timeout", 30*time.Second, "how long the command of --pipe may take")
+}
+
+// stopAfter is when a redrive stops by itself, unless said otherwise.
+const stopAfter = "10%"
+
+// stop reads --stop-after.
+func (s *sending) stop() (redrive.Stop, error) {
+	if s.after == "none" {
+		return redrive.Stop{Share: -1}, nil
+	}
+	if share, ok := strings.CutSuffix(s.after, "%"); ok {
+		if n, err := strconv.ParseFloat(share, 64); err == nil && n > 0 && n <= 100 {
+			return redrive.Stop{Share: n / 100}, nil
+		}
+	} else if n, err := strconv.ParseInt(s.after, 10, 32); err == nil && n > 0 {
+		return redrive.Stop{After: int(n), Share: -1}, nil
+	}
+	return redrive.Stop{}, usagef("--stop-after is %q: give a share such as 10%%, or how many, such as 25, or none", s.after)
 }
 
 // broker reads the URL of one.
@@ -202,8 +223,14 @@ func (s *sending) same(op *store.Operation) error {
 }
 
 // words are the flags, to be typed again; what gets in is left to the environment.
-func (s *sending) words() []string {
-	words := []string{"--to", quote(s.destination())}
+func (s *sending) words() (words []string) {
+	if s.after != stopAfter {
+		words = append(words, "--stop-after", s.after)
+	}
+	if s.to == "" {
+		return words
+	}
+	words = append(words, "--to", quote(s.destination()))
 	for _, h := range s.set {
 		words = append(words, "--set-header", quote(h))
 	}

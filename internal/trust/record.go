@@ -58,6 +58,7 @@ func recordOfStores() []mishap {
 		{"0b0e64a", "Readers took turns, so that each filled a cache of its own: a list of all letters had 158 MiB resident.", "memory measured with a million letters", "store/sqlite.TestOneReaderStaysWarm internal/cli.TestShow4AMillionLetters"},
 		{"aa0d98b", "The memory store counted refused letters of an operation as failed.", "not recorded", "suite.Operations/CountsAddUp redrive.TestRefusals"},
 		{"e8576f6", "The memory store named groups by flag in other words than filters do, and forgot the operation of a letter.", "random operations on both stores", "store/sqlite.TestModel suite.Lists/R25_GroupsMatchARecount"},
+		{"b1f5af1", "A group of a redrive had 30 s from its beginning: on a machine with much else to do it was cut short.", "a test under load", "redrive.TestB085_SlowGroupsAreNotCutShort"},
 		{"73ac854", "A store that stayed locked made its callers wait without end.", "a fault at every call to the disk", "internal/powerloss.TestFailAtEveryCall store/sqlite.TestB060_ALockedStoreAnswersAll"},
 	}
 }

@@ -73,9 +73,9 @@ func (l *letter) forbids(on nixie.Event) error {
 }
 
 // show is a copy for the outside.
-func (l *letter) show(whole bool) nixie.Letter {
+func (l *letter) show(whole, body bool) nixie.Letter {
 	shown := l.Letter
-	shown.Message = l.message.show(whole)
+	shown.Message = l.message.show(whole || body)
 	shown.HistoryDropped = l.message.dropped
 	shown.Notes = nil
 	if whole {

@@ -115,6 +115,13 @@ func (s *Store) apply(l *letter, r *store.Resolution, now time.Time) error {
 		}
 		s.wakes.Ring(q.name)
 	}
+	if r.Event == nixie.OnConfirm && l.Status != nixie.StatusRedriving {
+		if err := m.move(nixie.OnRedrive); err != nil {
+			return err
+		}
+		m.live(now)
+		l.blocks = false
+	}
 	if !r.Operation.IsZero() {
 		l.Operation = r.Operation
 	}

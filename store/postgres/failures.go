@@ -122,10 +122,11 @@ type story struct {
 	damage  []string
 }
 
-// readStories reads the bodies and histories of messages, oldest failure first.
+// readStories reads the bodies and, if they are wanted, the histories of messages,
+// oldest failure first.
 // A failure that cannot be read keeps its place, with what has columns of its own,
 // and is named.
-func (t *tx) readStories(positions []int64) (map[int64]*story, error) {
+func (t *tx) readStories(positions []int64, histories bool) (map[int64]*story, error) {
 	stories := map[int64]*story{}
 	at := map[[2]int64]int{} // in the history, by message and ordinal
 	for _, pos := range positions {
@@ -138,6 +139,9 @@ func (t *tx) readStories(positions []int64) (map[int64]*story, error) {
 		stories[pos].body = body
 		return err
 	}, "select pos, body from @.message where pos = any($1)", positions)
+	if !histories {
+		return stories, t.send()
+	}
 	t.read(func(r row) error {
 		var pos, ordinal, recorded int64
 		var class, reason, decision, text, doc string

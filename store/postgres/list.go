@@ -92,7 +92,7 @@ func (s *Store) Messages(ctx context.Context, filter nixie.Filter, page store.Pa
 		if err := t.send(); err != nil || !page.Whole {
 			return err
 		}
-		stories, err := t.readStories(positions)
+		stories, err := t.readStories(positions, true)
 		for i, size := 0, 0; err == nil && i < len(list); i++ {
 			of := stories[positions[i]]
 			of.tell(&list[i].Message, &list[i].History, &list[i].HistoryDropped, &list[i].Damage)
@@ -135,24 +135,13 @@ func (s *Store) Letters(ctx context.Context, filter nixie.Filter, page store.Pag
 				select l.pos, l.died from @.letter l join @.current c on c.pos = l.pos where l.queue = q.n and %s order by l.died desc, l.pos desc limit %d) l
 				order by l.died desc, l.pos desc limit %[3]d) found
 			join @.letter l on l.pos = found.pos join @.current c on c.pos = l.pos order by l.died desc, l.pos desc`, currentColumns, w, limit+1), w.args...)
-		if err := t.send(); err != nil || !page.Whole {
+		if err := t.send(); err != nil || !page.Whole && !page.Bodies {
 			return err
 		}
-		byNumber := map[int64]*nixie.Letter{}
-		for i := range list {
-			byNumber[positions[i]] = &list[i]
+		if page.Whole {
+			t.readNotes(list, positions)
 		}
-		t.read(func(r row) error {
-			var n, at int64
-			var note nixie.Note
-			if err := r.Scan(&n, &at, &note.By, &note.Text); err != nil {
-				return err
-			}
-			note.At = moment(at)
-			byNumber[n].Notes = append(byNumber[n].Notes, note)
-			return nil
-		}, "select letter, at, by, text from @.note where letter = any($1) order by letter, ordinal", positions)
-		stories, err := t.readStories(positions)
+		stories, err := t.readStories(positions, page.Whole)
 		for i, size := 0, 0; err == nil && i < len(list); i++ {
 			l, of := &list[i], stories[positions[i]]
 			of.tell(&l.Message, &l.History, &l.HistoryDropped, &l.Damage)
@@ -169,6 +158,24 @@ func (s *Store) Letters(ctx context.Context, filter nixie.Filter, page store.Pag
 		return list, "", err
 	}
 	return list[:limit], fmt.Sprintf("%d.%d", list[limit-1].DiedAt.UnixNano(), positions[limit-1]), nil
+}
+
+// readNotes adds the notes of letters.
+func (t *tx) readNotes(list []nixie.Letter, positions []int64) {
+	byNumber := map[int64]*nixie.Letter{}
+	for i := range list {
+		byNumber[positions[i]] = &list[i]
+	}
+	t.read(func(r row) error {
+		var n, at int64
+		var note nixie.Note
+		if err := r.Scan(&n, &at, &note.By, &note.Text); err != nil {
+			return err
+		}
+		note.At = moment(at)
+		byNumber[n].Notes = append(byNumber[n].Notes, note)
+		return nil
+	}, "select letter, at, by, text from @.note where letter = any($1) order by letter, ordinal", positions)
 }
 
 func shownLetter(r row) (l nixie.Letter, pos int64, err error) {

@@ -183,6 +183,13 @@ func (r *resolving) apply(l *letterRow, by *store.Resolution) error {
 		if err := r.redrive(l); err != nil {
 			return err
 		}
+	case nixie.OnConfirm:
+		if l.status != nixie.StatusRedriving {
+			if err := r.live(l); err != nil {
+				return err
+			}
+			l.inStream, l.blocks = false, false
+		}
 	}
 	if err := r.moveLetter(l, by.Event, by.Actor, by.Reason); err != nil {
 		return err
@@ -205,8 +212,8 @@ func (r *resolving) apply(l *letterRow, by *store.Resolution) error {
 	return nil
 }
 
-// redrive starts the next life of a dead message.
-func (r *resolving) redrive(l *letterRow) error {
+// live starts the next life of a dead message.
+func (r *resolving) live(l *letterRow) error {
 	m := l.m
 	if err := m.move(nixie.OnRedrive); err != nil {
 		return err
@@ -216,6 +223,15 @@ func (r *resolving) redrive(l *letterRow) error {
 	m.attempts, m.deliveries, m.crashes, m.ended, m.note = 0, 0, 0, 0, ""
 	m.wait(r.now)
 	m.place = m.pos
+	return nil
+}
+
+// redrive queues a dead message again.
+func (r *resolving) redrive(l *letterRow) error {
+	m := l.m
+	if err := r.live(l); err != nil {
+		return err
+	}
 	if m.stream != "" && m.q.settings.Ordered() {
 		m.ordered, m.state, m.rank = true, stBehind, l.rank
 		if !l.blocks { // others have passed it, or may have

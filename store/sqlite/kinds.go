@@ -111,7 +111,7 @@ func (t *tx) uncount(l *letterRow) (k kind, err error) {
 	return k, err
 }
 
-// become counts a letter as one of another status and returns the number of its
+// become counts a letter, that is redriven if that makes it so, as one of another status and returns the number of its
 // kind. What its message counts is final when that has ended, so it is called after.
 func (t *tx) become(l *letterRow, status nixie.Status) (int64, error) {
 	k, err := t.uncount(l)
@@ -119,7 +119,7 @@ func (t *tx) become(l *letterRow, status nixie.Status) (int64, error) {
 		return 0, err
 	}
 	k.status = status
-	if status == nixie.StatusRedriving {
+	if status == nixie.StatusRedriving || status == nixie.StatusResolved && l.status != nixie.StatusRedriving {
 		k.redrives, k.attempts, k.crashes = k.redrives+1, 0, 0
 	} else if l.status == nixie.StatusRedriving {
 		if err := t.each("select coalesce(attempts, 1), coalesce(crashes, 0) from log where pos = ?", func(row rows) error {

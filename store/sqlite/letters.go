@@ -95,7 +95,7 @@ func (s *Store) Letters(ctx context.Context, filter nixie.Filter, page store.Pag
 		size := 0
 		var err error
 		next, err = p.walk(letterColumns, p.first(limit), max(maxLooked, limit*p.weight()), func(row rows) error {
-			l, err := s.scanLetter(c, row, page.Whole)
+			l, err := s.scanLetter(c, row, page)
 			list = append(list, l)
 			if err = fullPage(err, &size, &l.Message, l.History); err == nil && len(list) == limit {
 				err = errEnough
@@ -143,7 +143,7 @@ func splitCursor(cursor string) (died, n int64, err error) {
 	return died, n, err
 }
 
-func (s *Store) scanLetter(c conn, row rows, whole bool) (nixie.Letter, error) {
+func (s *Store) scanLetter(c conn, row rows, page store.Page) (nixie.Letter, error) {
 	at := func(i int) int { return currentWidth + i }
 	l := nixie.Letter{
 		ID: columnID(row, at(1)), Status: nixie.Status(row.ColumnText(at(2))), Cause: nixie.Cause(row.ColumnText(at(3))),
@@ -159,7 +159,11 @@ func (s *Store) scanLetter(c conn, row rows, whole bool) (nixie.Letter, error) {
 		return l, err
 	}
 	l.Message.LastFailure, l.Message.LastReason = row.ColumnText(at(18)), nixie.Reason(row.ColumnText(at(19)))
-	if !whole {
+	switch {
+	case page.Whole:
+	case page.Bodies:
+		return l, bodyOf(c, row.ColumnInt64(0), &l.Message, &l.Damage)
+	default:
 		return l, nil
 	}
 	l.History, l.HistoryDropped, err = story(c, row.ColumnInt64(0), &l.Message, &l.Damage)
@@ -178,13 +182,19 @@ const bodyDamage = "body: it is not the one that was accepted, its hash differs"
 // story reads what is kept of a message beside its row: the body, checked, and
 // the history.
 func story(c conn, pos int64, m *nixie.Message, damage *[]string) (list []nixie.Failure, dropped int, err error) {
-	if m.Body, err = body(c, pos); err != nil {
+	if err := bodyOf(c, pos, m, damage); err != nil {
 		return nil, 0, err
 	}
-	if nixie.HashBody(m.Body) != m.Hash {
+	return history(c, pos, damage)
+}
+
+// bodyOf reads the body of a message, checked.
+func bodyOf(c conn, pos int64, m *nixie.Message, damage *[]string) (err error) {
+	m.Body, err = body(c, pos)
+	if err == nil && nixie.HashBody(m.Body) != m.Hash {
 		*damage = append(*damage, bodyDamage)
 	}
-	return history(c, pos, damage)
+	return err
 }
 
 func body(c conn, pos int64) ([]byte, error) {

@@ -61,13 +61,15 @@ func allTime() stretch {
 
 // plan takes a filter apart.
 func plan(c conn, f *nixie.Filter, now time.Time) *picker {
-	p := &picker{c: c, kinds: kindWhere(f), few: fewWhere(f), rest: restWhere(f, now), stretch: allTime()}
+	rest := *f
+	rest.IDs = nil // few asks for them
+	p := &picker{c: c, kinds: kindWhere(f), few: fewWhere(f), rest: restWhere(&rest, now), stretch: allTime()}
 	p.bound(f, now)
 	return p
 }
 
 // counted reports whether kinds and times of death say all that is asked.
-func (p *picker) counted() bool { return len(p.rest.terms) == 0 }
+func (p *picker) counted() bool { return len(p.rest.terms) == 0 && p.few == nil }
 
 // begin chooses the runs.
 func (p *picker) begin() error {

@@ -23,8 +23,12 @@ func (s *Store) Resolve(ctx context.Context, resolutions []store.Resolution) []e
 	}
 	err := s.write(ctx, 0, func(t *tx) error {
 		copy(errs, refused)
+		done, err := t.confirmTogether(resolutions, errs)
+		if err != nil {
+			return err
+		}
 		for i := range resolutions {
-			if errs[i] != nil {
+			if errs[i] != nil || done[resolutions[i].Letter] {
 				continue
 			}
 			if err := t.resolveItem(&resolutions[i]); err != nil {
@@ -149,20 +153,6 @@ func (t *tx) resolve(r *store.Resolution) error {
 		return err
 	}
 	return t.audit(l.queue, r.Actor, r.Event, l.id, r.Reason)
-}
-
-// confirm ends the message of a letter that a foreign broker took: it must not
-// run here as well.
-func (t *tx) confirm(l *letterRow) error {
-	st, err := t.stateOf(l.pos)
-	if err != nil || st.state != stQueued && st.state != stLeased {
-		return err
-	}
-	h, err := t.anyHold(l.pos, st)
-	if err != nil {
-		return err
-	}
-	return t.end(h, stCanceled, "a broker took it")
 }
 
 // restore takes a discard back, if there is still a dead message to take back.

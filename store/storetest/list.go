@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"maps"
 	"math/rand/v2"
+	"reflect"
 	"slices"
 	"strconv"
 	"time"
@@ -143,6 +144,12 @@ func bodiesOnlyWhenWhole(b *bed) {
 	b.ok(err)
 	if len(ls[0].Message.Body) != 0 || len(ls[0].History) != 0 || ls[0].Message.LastFailure != "it fails" || ls[0].Message.Hash == (nixie.Hash{}) {
 		b.Fatalf("letter in a list is %+v", ls[0])
+	}
+	ls[0].Message.Body = message("a").Body
+	bodies, _, err := b.st.Letters(b.ctx, nixie.Filter{}, store.Page{Bodies: true})
+	b.ok(err)
+	if !reflect.DeepEqual(bodies, ls) {
+		b.Fatalf("letters with bodies are %+v, without %+v", bodies, ls)
 	}
 	rs, _, err := b.st.Messages(b.ctx, nixie.Filter{}, store.Page{})
 	b.ok(err)

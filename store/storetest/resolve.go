@@ -1,6 +1,7 @@
 package storetest
 
 import (
+	"maps"
 	"time"
 
 	"github.com/nixie-go/nixie"
@@ -18,7 +19,9 @@ func resolveClauses() []clause {
 		{"HoldDoesNotStopARedrivenOne", holdOfRedriving},
 		{"RevisionsGrowByOne", revisionsGrow},
 		{"TheNoteSaysWhoDiscardedOrHeld", noteOfDiscardAndHold},
-		{"RedrivenAndConfirmedInOneCall", redrivenAndConfirmed},
+		{"ConfirmedByABroker", confirmed},
+		{"ConfirmedKeyAndStream", confirmedKeyAndStream},
+		{"ConfirmedManyInOneCall", confirmedMany},
 		{"ASkippedOneStaysAsItIs", skippedStays},
 	}
 }
@@ -177,6 +180,7 @@ func operationClauses() []clause {
 		{"R29_ResumeDoesEachOnce", resumeOnce},
 		{"CountsAddUp", countsAddUp},
 		{"RefusedAndUnknown", operationNonsense},
+		{"WhatBecameOfARedrive", outcomes},
 	}
 }
 
@@ -306,6 +310,35 @@ func countsAddUp(b *bed) {
 	}
 }
 
+// outcomes shows how a redrive finds out what became of what it moved: by the letters
+// that name it, also those of another life that came in from elsewhere.
+func outcomes(b *bed) {
+	b.deaths(5)
+	op := b.plan(nixie.OnRedrive, nixie.Filter{}, 4)
+	_, next := b.operation(op.ID, 4)
+	for _, id := range next {
+		b.ok(b.resolution(store.Resolution{Letter: id, Event: nixie.OnRedrive, Actor: "ann", Operation: op.ID}))
+	}
+	b.ok(b.settle(b.dying(b.take("a"), nixie.StatusOpen)))
+	b.ok(b.settle(b.dying(b.take("b"), nixie.StatusQuarantined)))
+	b.ok(b.settle(nixie.Settlement{Delivery: b.take("c"), Verb: nixie.Complete}))
+	elsewhere := b.foreign("f")
+	elsewhere.Operation = op.ID
+	b.adopted(elsewhere)
+	b.adopted(b.foreign("g"))
+	for _, f := range []nixie.Filter{{Operation: op.ID}, {Operation: op.ID, Statuses: []nixie.Status{nixie.StatusOpen, nixie.StatusReview, nixie.StatusQuarantined}}} {
+		got, looked, err := b.st.Counts(b.ctx, f, store.LookAtAll, nixie.ByStatus)
+		b.ok(err)
+		want := map[string]int64{"open": 2, "quarantined": 1}
+		if len(f.Statuses) == 0 {
+			want["resolved"], want["redriving"] = 1, 1
+		}
+		if !looked.All() || !maps.Equal(got[0], want) {
+			b.Errorf("%v, %v; want %v", got, looked, want)
+		}
+	}
+}
+
 func operationNonsense(b *bed) {
 	l := b.dead("a", nixie.StatusOpen)
 	b.unchanged(func() {
@@ -319,30 +352,6 @@ func operationNonsense(b *bed) {
 			Letter: l.ID, Event: nixie.OnRedrive, Actor: "ann", Operation: new(nixie.IDs).New(b.clock.Now()),
 		}), nixie.CodeNotFound)
 	})
-}
-
-// redrivenAndConfirmed shows what a redrive to a broker does once that has the
-// message: nobody gets it here, and its item is done.
-func redrivenAndConfirmed(b *bed) {
-	l := b.dead("a", nixie.StatusOpen)
-	op := b.plan(nixie.OnRedrive, nixie.Filter{}, 0)
-	for _, err := range b.st.Resolve(b.ctx, []store.Resolution{
-		{Letter: l.ID, Event: nixie.OnRedrive, Actor: "ann", Reason: "mended", Operation: op.ID},
-		{Letter: l.ID, Event: nixie.OnConfirm, Actor: "ann", Reason: "mended"},
-	}) {
-		b.ok(err)
-	}
-	same(b, "claimed", len(b.claim(10)), 0)
-	got := b.letter(l.ID)
-	same(b, "status", got.Status, nixie.StatusResolved)
-	same(b, "state", got.Message.State, nixie.Canceled)
-	same(b, "redrives", got.Message.Redrives, 1)
-	same(b, "generation", got.Message.Generation, 2)
-	same(b, "operation", got.Operation, op.ID)
-	after, pending, err := b.st.Operation(b.ctx, op.ID, 10)
-	b.ok(err)
-	same(b, "done", after.Done, 1)
-	same(b, "pending", len(pending), 0)
 }
 
 // skippedStays shows that an operation can pass a letter by without touching it.

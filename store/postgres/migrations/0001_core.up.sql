@@ -324,7 +324,7 @@ create unique index letter_id on @.letter (id) where not numbered;
 create index letter_queue     on @.letter (queue, died, pos);
 create index letter_group     on @.letter (fingerprint, died);
 create index letter_resolved  on @.letter (queue, resolved, pos) where resolved > 0;
-create index letter_operation on @.letter (operation) where operation is not null;
+create index letter_operation on @.letter (operation, status) where operation is not null;
 create index letter_stream    on @.letter (stream, rank) where stream is not null;
 
 create table @.note (

@@ -1,0 +1,178 @@
+package sqlite
+
+import (
+	"encoding/hex"
+	"encoding/json"
+
+	"github.com/nixie-go/nixie"
+	"github.com/nixie-go/nixie/store"
+)
+
+// confirm ends the message of a letter that a foreign broker took: it must not
+// run here as well.
+func (t *tx) confirm(l *letterRow) error {
+	if l.status != nixie.StatusRedriving {
+		return t.handOver(l)
+	}
+	st, err := t.stateOf(l.pos)
+	if err != nil || st.state != stQueued && st.state != stLeased {
+		return err
+	}
+	h, err := t.anyHold(l.pos, st)
+	if err != nil {
+		return err
+	}
+	return t.end(h, stCanceled, brokerTook)
+}
+
+const brokerTook = "a broker took it"
+
+// handOver is what becomes of the row of log.
+const handOver = `update log set state = ?, ended = ?, attempts = 0, deliveries = 0, crashes = 0, generation = coalesce(generation, 1) + 1,
+	redrives = coalesce(redrives, 0) + 1, number = coalesce(number, 1), note = ?`
+
+func (q *queueRow) handedOver() {
+	q.ended[stDead]--
+	q.ended[stCanceled]++
+	q.dirty = true
+}
+
+// handOver ends the next life of a dead message as it begins, without a queue in
+// between.
+func (t *tx) handOver(l *letterRow) error {
+	q, err := t.queueAt(l.pos)
+	if err != nil {
+		return err
+	}
+	if n, err := t.change(handOver+" where pos = ? and state = ?", stCanceled, t.now, brokerTook, l.pos, stDead); err != nil || n != 1 {
+		return orDefect(err, "message of letter %s is not dead: run nixie verify", l.id)
+	}
+	q.handedOver()
+	key, err := t.dedupeKey(l.pos)
+	if err != nil {
+		return err
+	}
+	if err := t.freeKey(q, l.pos, key, stCanceled); err != nil {
+		return err
+	}
+	return t.leaveStream(l)
+}
+
+// confirmTogether does with few statements what most of a redrive to a broker is: letters
+// of one operation that are open, hold up nobody and have no key. It returns which they
+// are; the others go one by one.
+func (t *tx) confirmTogether(resolutions []store.Resolution, errs []error) (map[nixie.ID]bool, error) {
+	all := alike(resolutions, errs)
+	if len(all) < confirmOnce {
+		return nil, nil
+	}
+	by := &resolutions[0]
+	found, operation, err := t.confirmable(all, by.Operation)
+	if err != nil || len(found) < confirmOnce {
+		return nil, err
+	}
+	var places []int64
+	kinds := map[int64][]int64{} // places by what their letters become
+	for _, l := range found {
+		kind, err := t.become(l, nixie.StatusResolved)
+		if err != nil {
+			return nil, err
+		}
+		places = append(places, l.pos)
+		kinds[kind] = append(kinds[kind], l.pos)
+	}
+	if err := t.handOverAll(found, places); err != nil {
+		return nil, err
+	}
+	for kind, places := range kinds {
+		if err := t.run(`update letter set kind = ?, status = ?, resolved = ?, note = '', revision = revision + 1, operation = ?
+			where pos in (select value from json_each(?))`, kind, string(nixie.StatusResolved), t.now, by.Operation, listed(places)); err != nil {
+			return nil, err
+		}
+	}
+	if err := t.run("update item indexed by item_letter set state = 'done' where operation = ? and letter in (select value from json_each(?))", operation, listed(places)); err != nil {
+		return nil, err
+	}
+	done := make(map[nixie.ID]bool, len(found))
+	for _, id := range all {
+		l := found[id]
+		if l == nil || done[id] {
+			continue
+		}
+		done[id] = true
+		if err := t.audit(l.queue, by.Actor, by.Event, id, by.Reason); err != nil {
+			return nil, err
+		}
+	}
+	return done, nil
+}
+
+// confirmOnce is from how many letters on it pays to do them together.
+const confirmOnce = 8
+
+// alike are the letters of resolutions that all confirm for one operation, each once:
+// none if one of them does something else, whose order might matter.
+func alike(resolutions []store.Resolution, errs []error) (ids []nixie.ID) {
+	by := &resolutions[0]
+	seen := map[nixie.ID]bool{}
+	for i := range resolutions {
+		r := &resolutions[i]
+		if r.Event != nixie.OnConfirm || r.Operation.IsZero() || r.Operation != by.Operation || r.Actor != by.Actor || r.Reason != by.Reason || seen[r.Letter] {
+			return nil
+		}
+		seen[r.Letter] = true
+		if errs[i] == nil && r.Skip == "" {
+			ids = append(ids, r.Letter)
+		}
+	}
+	return ids
+}
+
+// confirmable reads those of letters that are pending items of an operation and can be
+// confirmed together.
+func (t *tx) confirmable(ids []nixie.ID, operation nixie.ID) (found map[nixie.ID]*letterRow, n int64, err error) {
+	texts := make([]string, len(ids))
+	for i, id := range ids {
+		texts[i] = hex.EncodeToString(id[:])
+	}
+	data, err := json.Marshal(texts)
+	if err != nil {
+		return nil, 0, err
+	}
+	if n, err = t.number("select n from operation where id = ?", operation); err != nil {
+		return nil, 0, err
+	}
+	found = make(map[nixie.ID]*letterRow, len(ids))
+	err = t.each(`select l.pos, l.queue, l.id, l.status, l.kind, l.died from json_each(?) j cross join letter l on l.id = unhex(j.value)
+		cross join kind k on k.n = l.kind cross join item i on i.operation = +? and i.letter = l.pos cross join log g on g.pos = l.pos cross join message m on m.pos = l.pos
+		where i.state = 'pending' and g.state = ? and l.status in (?, ?) and l.stream is null and m.dedupe is null`, func(row rows) error {
+		l := &letterRow{
+			pos: row.ColumnInt64(0), queue: row.ColumnInt64(1), id: columnID(row, 2), status: nixie.Status(row.ColumnText(3)),
+			kind: row.ColumnInt64(4), died: row.ColumnInt64(5),
+		}
+		found[l.id] = l
+		return nil
+	}, string(data), n, stDead, string(nixie.StatusOpen), string(nixie.StatusReview))
+	return found, n, err
+}
+
+// handOverAll is handOver for messages without keys and streams.
+func (t *tx) handOverAll(letters map[nixie.ID]*letterRow, places []int64) error {
+	if err := t.run(handOver+" where pos in (select value from json_each(?))", stCanceled, t.now, brokerTook, listed(places)); err != nil {
+		return err
+	}
+	for _, l := range letters {
+		q, err := t.queueAt(l.pos)
+		if err != nil {
+			return err
+		}
+		q.handedOver()
+	}
+	return nil
+}
+
+// listed is numbers as JSON.
+func listed(numbers []int64) string {
+	data, _ := json.Marshal(numbers) // they always have a form
+	return string(data)
+}
