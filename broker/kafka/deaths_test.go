@@ -135,6 +135,18 @@ func (b *bed) adopt(t *testing.T, st *memory.Store) (said []string) {
 // sendHome redrives all, and compares what arrives with what its sender made.
 func (b *bed) sendHome(t *testing.T, st *memory.Store, all []death) {
 	t.Helper()
+	b.sendLetters(t, st, len(all))
+	for _, d := range all {
+		death, _ := broker.ReadDeath(d.Headers)
+		if !slices.ContainsFunc(b.Records(t, death.Channel), func(r broker.Record) bool { return d.is(&r) }) {
+			t.Errorf("%s/%d/%d is not on its topic as it was", death.Channel, death.Partition, death.Offset)
+		}
+	}
+}
+
+// sendLetters redrives the n letters of an office.
+func (b *bed) sendLetters(t *testing.T, st *memory.Store, n int) {
+	t.Helper()
 	to, err := Connect(b.at(""))
 	if err != nil {
 		t.Fatal(err)
@@ -152,14 +164,8 @@ func (b *bed) sendHome(t *testing.T, st *memory.Store, all []death) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if r, err := e.Run(limited(t), op.ID); err != nil || r.Done != int64(len(all)) {
+	if r, err := e.Run(limited(t), op.ID); err != nil || r.Done != int64(n) {
 		t.Fatalf("%+v, %v", r.Operation, err)
-	}
-	for _, d := range all {
-		death, _ := broker.ReadDeath(d.Headers)
-		if !slices.ContainsFunc(b.Records(t, death.Channel), func(r broker.Record) bool { return d.is(&r) }) {
-			t.Errorf("%s/%d/%d is not on its topic as it was", death.Channel, death.Partition, death.Offset)
-		}
 	}
 }
 
