@@ -24,8 +24,8 @@ import (
 )
 
 // deaths are records as frameworks put them on a topic when they ran, by the file in
-// testdata, which is named by framework and version: what their letters say, one line
-// for each.
+// testdata, which is named by framework and version, or says that it is built from what
+// is published: what their letters say, one line for each.
 var deaths = map[string][]string{
 	"spring-kafka-3.3.10": {
 		"spring-plain/0/0 at 1700000000000, 0 attempts, Spring$Bad: Listener method 'void Spring$App.plain(org.apache.kafka.clients.consumer.ConsumerRecord<byte[], byte[]>)' threw exception; no such customer",
@@ -36,6 +36,16 @@ var deaths = map[string][]string{
 	"kafka-streams-4.2.0": {
 		"streams-in/0/2 at 1795332038906, 0 attempts, org.apache.kafka.common.errors.SerializationException: Size of data received by LongDeserializer is not 8",
 		"streams-in2/0/1 at 1795331900707, 0 attempts, java.lang.IllegalStateException: no such customer",
+	},
+	"kafka-connect-4.1.1": {
+		"connect-in/0/1 at 1700000000001, 0 attempts, org.apache.kafka.connect.errors.DataException: Converting byte[] to Kafka Connect data failed due to serialization error: ",
+		"connect-in/0/2 at 1700000000002, 0 attempts, org.apache.kafka.connect.errors.DataException: Value (many) was out of range for requested data type",
+		"connect-in/0/3 at 1700000000003, 0 attempts, java.lang.IllegalStateException: no such customer",
+		"connect-in/0/4 at 1700000000004, 0 attempts, java.lang.IllegalStateException: no such customer",
+	},
+	"share-groups-built": {
+		"share-in/0/0 at 1700000000000, 3 attempts, : delivery count limit reached",
+		"share-in/0/1 at 1700000000001, 5 attempts, : delivery count limit reached",
 	},
 	"watermill-1.5.1": {"watermill-in/0/-1 at 1795331840932, 0 attempts, : no such account"},
 }
