@@ -215,4 +215,10 @@ var table = []mutant{
 		edits:  []edit{{"store/sqlite/resolve.go", `case state != "pending":`, "case false:"}},
 		tests:  moves,
 	},
+	{
+		number: 37, name: "Kafka commits highest instead of contiguous",
+		breaks: "what finishes out of turn takes along those before it that have not",
+		edits:  []edit{{"broker/kafka/prefix.go", "if at > 0 {\n", "if p.next = max(p.next, e.offset+1); at > 0 {\n"}},
+		tests:  kafka,
+	},
 }
