@@ -2,6 +2,7 @@ package worker_test
 
 import (
 	"context"
+	"fmt"
 	"sync/atomic"
 	"testing"
 	"testing/synctest"
@@ -81,6 +82,34 @@ func TestSlowSettlementsAreRepeated(t *testing.T) {
 		g.end()
 		if done := src.verbs(); len(done) != 6 || done["14"] != nixie.Bury {
 			t.Errorf("settled %v", done)
+		}
+	})
+}
+
+// While slow calls are under way the rest gathers for the next one: there are never more
+// than two at a time, and all of it is settled in the end.
+func TestSlowSettlementsGather(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		const letters = 100
+		var calls, out, most atomic.Int32
+		src := &script{settle: func(_ context.Context, sts []nixie.Settlement) []error {
+			calls.Add(1)
+			most.Store(max(most.Load(), out.Add(1)))
+			time.Sleep(10 * time.Second)
+			out.Add(-1)
+			return make([]error, len(sts))
+		}}
+		for n := range letters {
+			src.feed = append(src.feed, []*nixie.Delivery{delivery(fmt.Sprint(2 * n))})
+		}
+		g := start(t, worker.Config{Source: sluggish{src}, Concurrency: 1, Handler: handler(func(ctx context.Context, d *nixie.Delivery) error {
+			time.Sleep(10 * time.Millisecond)
+			return bad(ctx, d)
+		})})
+		time.Sleep(time.Minute)
+		g.end()
+		if done := src.verbs(); len(done) != letters || most.Load() != 2 || calls.Load() > 10 {
+			t.Errorf("%d settled in %d calls, %d at a time", len(done), calls.Load(), most.Load())
 		}
 	})
 }

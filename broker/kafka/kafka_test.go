@@ -28,7 +28,9 @@ type bed struct {
 	ends    map[broker.Driver]context.CancelFunc
 	source  string
 	letters string
-	stages  []broker.Stage // of those who are started
+	stages  []broker.Stage              // of those who are started
+	drain   time.Duration               // of their workers; 0: none
+	around  func(*Driver) broker.Driver // what their sources have instead of the driver; nil: the driver
 }
 
 // server is the broker of the tests of this package.
@@ -36,7 +38,7 @@ var server testservers.Kafka
 
 func TestMain(m *testing.M) {
 	if args, is := child.Main(); is {
-		os.Exit(child.Code(consumeAsChild(args)))
+		os.Exit(child.Code(asChild(args)))
 	}
 	os.Exit(testservers.WithKafka(m.Run, &server))
 }

@@ -1,6 +1,7 @@
 package kafka
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -133,6 +134,9 @@ func (b *bed) start(t testing.TB, handle func(context.Context, *nixie.Delivery) 
 		}
 	})
 	source.Driver = h.driver
+	if b.around != nil {
+		source.Driver = b.around(h.driver)
+	}
 	s, err := broker.New(source)
 	if err != nil {
 		t.Fatal(err)
@@ -141,7 +145,7 @@ func (b *bed) start(t testing.TB, handle func(context.Context, *nixie.Delivery) 
 	if err != nil {
 		t.Fatal(err)
 	}
-	if h.worker, err = worker.New(worker.Config{Source: s, Policy: p, Handler: nixie.HandlerFunc(handle), Concurrency: 4, Drain: -1, Name: "hand"}); err != nil {
+	if h.worker, err = worker.New(worker.Config{Source: s, Policy: p, Handler: nixie.HandlerFunc(handle), Concurrency: 4, Drain: cmp.Or(b.drain, -1), Name: "hand"}); err != nil {
 		t.Fatal(err)
 	}
 	ctx, stop := context.WithCancel(context.Background())

@@ -284,7 +284,10 @@ func TestLettersThatNobodyTakes(t *testing.T) {
 // A record with far more headers than a store takes is a letter on its topic, with all
 // of them, and in the office with those that fit, and its partition goes on.
 func TestManyHeaders(t *testing.T) {
-	b := fake(t)
+	onBoth(t, func(t *testing.T, make func(testing.TB) *bed) { manyHeaders(t, make(t)) })
+}
+
+func manyHeaders(t *testing.T, b *bed) {
 	many := &kgo.Record{Topic: b.source, Key: []byte("one"), Value: []byte("v")}
 	for range 100_000 {
 		many.Headers = append(many.Headers, kgo.RecordHeader{Key: "h", Value: []byte{1}})

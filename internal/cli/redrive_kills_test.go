@@ -7,6 +7,9 @@ import (
 	"testing"
 	"time"
 
+	"github.com/twmb/franz-go/pkg/kadm"
+	"github.com/twmb/franz-go/pkg/kgo"
+
 	"github.com/nixie-go/nixie/broker"
 	"github.com/nixie-go/nixie/broker/kafka"
 	"github.com/nixie-go/nixie/internal/testservers"
@@ -21,62 +24,88 @@ func TestRedriveKilledAtAnyMoment(t *testing.T) {
 	t.Parallel()
 	p := tier.Proof{Name: "redrive-kills", Unit: "kills", Quick: 8, Deep: 300}
 	p.Run(t, func(t *testing.T, seed uint64) int {
-		const records, kills = 900, 4
-		dice := rand.New(rand.NewPCG(seed, 3))
-		k := newTopics(t, records)
-		d := newDesk(t)
-		args, most := []string{"dlq", "redrive", "--from", k.url("in.dlq"), "--all", "--rate", "3000", "--yes"}, redrive.DefaultMove
-		if seed%2 == 0 {
-			d.nixie(0, "dlq", "adopt", k.url("in.dlq"))
-			args, most = []string{"dlq", "redrive", "--all", "--reason", "mended", "--to", k.url(""), "--rate", "3000", "--yes"}, 2*redrive.DefaultSend
-		}
-		for range kills {
-			k.killAfter(d, dice.IntN(records/kills), args)
-		}
-		d.nixie(0, args...)
-		ids := map[string]string{}
-		twice := 0
-		for _, r := range k.there() {
-			id := ""
-			for _, h := range r.Headers {
-				if h.Name == broker.HeaderRedriveID {
-					id = string(h.Value)
-				}
-			}
-			if before, again := ids[string(r.Value)]; again {
-				twice++
-				if before != id {
-					t.Errorf("%s has the redrive IDs %s and %s", r.Value, before, id)
-				}
-			}
-			ids[string(r.Value)] = id
-		}
-		t.Logf("%d of %d records, %d repeats after %d kills", len(ids), records, twice, kills)
-		if len(ids) != records || twice > kills*most {
-			t.Errorf("%d of %d records, %d repeats after %d kills", len(ids), records, twice, kills)
-		}
-		return kills
+		return redriveKilled(t, newTopics(t, testservers.FakeKafka(t, "in", "in.dlq"), "in"), seed)
 	})
 }
 
-// topics is a cluster with letters on in.dlq that are for in.
+// The same on a real broker, once from a topic and once from the office.
+func TestRedriveKilledOnARealBroker(t *testing.T) {
+	t.Parallel()
+	own := testservers.OwnKafka(t)
+	admin, err := kadm.NewOptClient(kgo.SeedBrokers(own.Seed))
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer admin.Close()
+	for n, in := range []string{"one", "two"} {
+		made, err := admin.CreateTopics(t.Context(), testservers.FakeParts, 1, nil, in, in+".dlq")
+		if err != nil || made.Error() != nil {
+			t.Fatal(err, made.Error())
+		}
+		redriveKilled(t, newTopics(t, own.Seed, in), uint64(n+1))
+	}
+}
+
+// killedRecords is how many letters a redrive has that is killed.
+const killedRecords = 900
+
+func redriveKilled(t *testing.T, k *topics, seed uint64) (kills int) {
+	const records = killedRecords
+	kills = 4
+	dice := rand.New(rand.NewPCG(seed, 3))
+	d := newDesk(t)
+	args, most := []string{"dlq", "redrive", "--from", k.url(k.in + ".dlq"), "--all", "--rate", "3000", "--yes"}, redrive.DefaultMove
+	if seed%2 == 0 {
+		d.nixie(0, "dlq", "adopt", k.url(k.in+".dlq"))
+		args, most = []string{"dlq", "redrive", "--all", "--reason", "mended", "--to", k.url(""), "--rate", "3000", "--yes"}, 2*redrive.DefaultSend
+	}
+	for range kills {
+		k.killAfter(d, dice.IntN(records/kills), args)
+	}
+	d.nixie(0, args...)
+	ids := map[string]string{}
+	twice := 0
+	for _, r := range k.there() {
+		id := ""
+		for _, h := range r.Headers {
+			if h.Name == broker.HeaderRedriveID {
+				id = string(h.Value)
+			}
+		}
+		if before, again := ids[string(r.Value)]; again {
+			twice++
+			if before != id {
+				t.Errorf("%s has the redrive IDs %s and %s", r.Value, before, id)
+			}
+		}
+		ids[string(r.Value)] = id
+	}
+	t.Logf("%d of %d records, %d repeats after %d kills", len(ids), records, twice, kills)
+	if len(ids) != records || twice > kills*most {
+		t.Errorf("%d of %d records, %d repeats after %d kills", len(ids), records, twice, kills)
+	}
+	return kills
+}
+
+// topics is a cluster with letters that are for one of its topics.
 type topics struct {
 	*testing.T
 	seed string
+	in   string // its name; the letters lie on that with .dlq
 }
 
-func newTopics(t *testing.T, records int) *topics {
+func newTopics(t *testing.T, seed, in string) *topics {
 	t.Helper()
-	k := &topics{t, testservers.FakeKafka(t, "in", "in.dlq")}
+	k := &topics{t, seed, in}
 	to, err := kafka.Connect(kafka.Address{Seeds: []string{k.seed}})
 	if err != nil {
 		t.Fatal(err)
 	}
 	defer to.Close()
-	list := make([]broker.Publication, records)
+	list := make([]broker.Publication, killedRecords)
 	for i := range list {
-		list[i] = broker.Publication{Channel: "in.dlq", Key: fmt.Append(nil, i), Value: fmt.Append(nil, "value ", i), Headers: []broker.Header{
-			{Name: broker.HeaderTopic, Value: []byte("in")}, {Name: broker.HeaderFailureReason, Value: []byte("permanent_error")},
+		list[i] = broker.Publication{Channel: in + ".dlq", Key: fmt.Append(nil, i), Value: fmt.Append(nil, "value ", i), Headers: []broker.Header{
+			{Name: broker.HeaderTopic, Value: []byte(in)}, {Name: broker.HeaderFailureReason, Value: []byte("permanent_error")},
 		}}
 	}
 	for _, err := range to.Publish(t.Context(), list)() {
@@ -91,7 +120,7 @@ func (k *topics) url(topic string) string { return "kafka://" + k.seed + "/" + t
 
 func (k *topics) read() *kafka.Reader {
 	k.Helper()
-	r, err := kafka.Read(k.Context(), kafka.Address{Seeds: []string{k.seed}, Topic: "in"}, "")
+	r, err := kafka.Read(k.Context(), kafka.Address{Seeds: []string{k.seed}, Topic: k.in}, "")
 	if err != nil {
 		k.Fatal(err)
 	}

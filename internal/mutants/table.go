@@ -10,10 +10,11 @@ var (
 	intake  = finder{"store/sqlite", "^TestStore$/^(Enqueue|Dedupe|Claim|Limits)$|^TestStore$/^Races$/^B06|^TestB06"}
 	moves   = finder{"store/sqlite", "^TestStore$/^(Redrive|Resolve|Operations)$"}
 	crashes = finder{"internal/powerloss", "^TestR18_AMoveIsWholeAtEveryCrash$"}
+	kafka   = finder{"broker/kafka", "^TestPrefix$|^TestS13_MissingTopicOfLetters$/^fake$"}
 	faults  = finder{"internal/powerloss", "^TestFailAtEveryCall$/^write$"} // a commit that fails needs no luck, a crash between reply and commit does
 )
 
-// table holds twenty of the forty defects that a harness for systems of this
+// table holds twenty-two of the forty defects that a harness for systems of this
 // kind has to find. An old text is as short as it can be, so that it stands
 // through changes around it.
 var table = []mutant{
@@ -167,6 +168,12 @@ var table = []mutant{
 		tests:  intake,
 	},
 	{
+		number: 24, name: "dead letter written after acknowledgement",
+		breaks: "a record counts as done with while its letter is still on its way to the broker, which may not take it",
+		edits:  []edit{{"broker/kafka/publish.go", "\ts.open.Wait()\n", ""}},
+		tests:  kafka,
+	},
+	{
 		number: 25, name: "audit outside the transaction",
 		breaks: "a crash after the commit leaves a move of which the audit knows nothing",
 		edits: []edit{
@@ -207,5 +214,11 @@ var table = []mutant{
 		breaks: "an operation that is run again redrives once more what it redrove before",
 		edits:  []edit{{"store/sqlite/resolve.go", `case state != "pending":`, "case false:"}},
 		tests:  moves,
+	},
+	{
+		number: 37, name: "Kafka commits highest instead of contiguous",
+		breaks: "what finishes out of turn takes along those before it that have not",
+		edits:  []edit{{"broker/kafka/prefix.go", "if at > 0 {\n", "if p.next = max(p.next, e.offset+1); at > 0 {\n"}},
+		tests:  kafka,
 	},
 }

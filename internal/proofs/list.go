@@ -43,6 +43,7 @@ func List() []Proof {
 		{"histories-memory", "internal/histories", "TestMemory"},
 		{"kafka-rebalances", "broker/kafka", "TestRebalances"},
 		{"kafka-kills", "broker/kafka", "TestKilledAtAnyMoment"},
+		{"kafka-redriver-kills", "broker/kafka", "TestRedriverKilledAtAnyMoment"},
 		{"kafka-broker-kills", "broker/kafka", "TestBrokerKilled"},
 		{"kafka-show", "broker/kafka", "TestShow1_ConsumersAreKilled"},
 		{"power-loss", "internal/powerloss", "TestRandomPowerLoss"},

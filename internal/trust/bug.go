@@ -12,7 +12,6 @@ type bug struct {
 // Why a defect has no test.
 const (
 	withRedis    = "later, with the store for Redis"
-	withKafka    = "later, with the connector for Kafka"
 	withRabbit   = "later, with the connector for RabbitMQ"
 	withNATS     = "later, with the connector for NATS"
 	withSQS      = "later, with the connector for SQS"

@@ -66,7 +66,7 @@ func guaranteesOfLetters() []guarantee {
 		{36, "Redrives are counted for ever and capped.", "No loops", "suite.Bugs/B091_FiftyRedrives", "", ""},
 		{37, "What an operation is about is fixed when it is made.", "Frozen", "", "rapid", ""},
 		{38, "One letter that cannot be moved does not stop the others.", "One bad letter does not stop the others", "redrive.TestB085_OneBadOfAThousand", "", ""},
-		{39, "A redrive to a broker is at least once, with one ID.", "A redrive to a broker is done once; Redrives end", "", "kill", ""},
+		{39, "A redrive to a broker is at least once, with one ID.", "A redrive to a broker is done once; Redrives end", "broker/kafka.TestRedriverKilledAtAnyMoment", "kill", ""},
 	}
 }
 
@@ -76,7 +76,7 @@ func guaranteesOfTheRest() []guarantee {
 		{41, "Audit, logs and lists hold no bodies and no known secrets.", "Known secrets are not recorded", "suite.Lists/BodiesOnlyWhenWhole", "", "that to reveal a body is an entry of the audit: " + withAPI},
 		{42, "Everything has a limit with a name.", "Everything has a limit with a name", "", "", ""},
 		{43, "Below the reserve new work is refused, and work under way is settled.", "", "store/sqlite.TestB088_Reserve", "", ""},
-		{44, "Kafka: no offset is committed past a record that is neither done nor buried.", "Committed is done; The letter comes first", "broker/kafka.TestPrefix broker/kafka.TestShow1_ConsumersAreKilled", "rapid, kill", ""},
+		{44, "Kafka: no offset is committed past a record that is neither done nor buried.", "Committed is done; The letter comes first", "broker/kafka.TestPrefix broker/kafka.TestChangesAtEveryPoint broker/kafka.TestShow1_ConsumersAreKilled", "rapid, kill", ""},
 		{45, "RabbitMQ: acknowledged after the outcome, published only when confirmed.", "", "", "", withRabbit},
 		{46, "NATS: confirmed acknowledgements, and our count decides.", "", "", "", withNATS},
 		{47, "SQS: deleted after the outcome, each entry judged alone.", "", "", "", withSQS},

@@ -1,0 +1,246 @@
+package kafka
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/twmb/franz-go/pkg/kgo"
+	"github.com/twmb/franz-go/pkg/kmsg"
+
+	"github.com/nixie-go/nixie"
+	"github.com/nixie-go/nixie/broker"
+	"github.com/nixie-go/nixie/policy"
+	"github.com/nixie-go/nixie/redrive"
+)
+
+// bad is a wire on which something happens to the records that a client sends.
+type bad struct {
+	wire
+	came atomic.Int64  // requests, or answers, to which it happened
+	open chan struct{} // what is held goes on when it is closed
+}
+
+// badWire is one on which the first few records do not get to the broker, or their
+// answers not to the client: because the connection breaks, or because nothing comes as
+// long as it is not opened.
+func badWire(of string, few int64) *bad {
+	b := &bad{open: make(chan struct{})}
+	strike := func(e *exchange) bool {
+		if e.Key() != int16(kmsg.Produce) {
+			return true
+		}
+		switch n := b.came.Add(1); {
+		case of == noAnswer:
+			<-b.open
+			return true
+		default:
+			return n > few
+		}
+	}
+	if of == requestLost {
+		b.asked = strike
+	} else {
+		b.answered = strike
+	}
+	return b
+}
+
+// quick looks for the broker again soon after a connection broke.
+var quick = kgo.MetadataMinAge(50 * time.Millisecond)
+
+const (
+	requestLost = "the request is lost"
+	answerLost  = "the answer is lost"
+	noAnswer    = "no answer comes for long"
+)
+
+// What the broker confirms late, or never on the connection that it came by, is a letter
+// once, and nothing is committed before; others go on meanwhile.
+func TestLettersOnABadWire(t *testing.T) {
+	onBoth(t, func(t *testing.T, make func(testing.TB) *bed) {
+		for _, of := range []string{requestLost, answerLost, noAnswer} {
+			t.Run(of, func(t *testing.T) {
+				t.Parallel()
+				b, w := make(t), badWire(of, 2)
+				b.Produce(t, broker.Publication{Channel: b.source, Key: []byte("bad"), Value: []byte("v")})
+				for i := range 5 {
+					b.Produce(t, broker.Publication{Channel: b.source, Key: fmt.Append(nil, i), Value: []byte("v")})
+				}
+				l := newLedger(b)
+				h := b.start(t, func(_ context.Context, d *nixie.Delivery) error {
+					if d.Key == "bad" {
+						return errBad
+					}
+					l.note(d)
+					return nil
+				}, func(c *Config, _ *broker.Config, _ *policy.Config) { c.Client = append(c.Client, w.through(), quick) })
+				l.until(t, 5)
+				ctx := limited(t)
+				for w.came.Load() < 1 && ctx.Err() == nil {
+					pass(ctx, time.Millisecond)
+				}
+				if of == noAnswer {
+					l.check(t) // the bad one is not among those that were handled
+					close(w.open)
+				}
+				letters := b.lettersOf(t, 1)
+				h.leave(t)
+				total := int64(0)
+				for part := range int32(3) {
+					offset, _ := b.stand(t, part)
+					total += max(offset, 0)
+				}
+				if len(letters) != 1 || total != 6 || w.came.Load() < 1 {
+					t.Errorf("%d letters, %d of 6 committed, it happened %d times", len(letters), total, w.came.Load())
+				}
+			})
+		}
+	})
+}
+
+// moveOver redrives the letters of a bed over a wire.
+func (b *bed) moveOver(t testing.TB, w *wire, name string, m redrive.Mover) (redrive.Moved, error) {
+	t.Helper()
+	from, err := Read(limited(t), b.at(b.letters), name)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer from.Close()
+	to, err := newPublisher(b.seeds, []kgo.Opt{w.through(), quick})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer to.Close()
+	m.From, m.Route.To = from, to
+	return m.Run(limited(t))
+}
+
+// leftOf is how many letters a reader of a name has not done with.
+func (b *bed) leftOf(t testing.TB, name string) int64 {
+	t.Helper()
+	r, err := Read(limited(t), b.at(b.letters), name)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer r.Close()
+	left := int64(0)
+	for {
+		got, err := r.Next(limited(t), 1_000)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if left += int64(len(got)); len(got) == 0 {
+			return left
+		}
+	}
+}
+
+// A redrive over a bad wire sends everything, once, and remembers nothing that is not
+// confirmed.
+func TestRedriveOverABadWire(t *testing.T) {
+	onBoth(t, func(t *testing.T, make func(testing.TB) *bed) {
+		for _, of := range []string{requestLost, answerLost, noAnswer} {
+			t.Run(of, func(t *testing.T) {
+				t.Parallel()
+				b, w := make(t), badWire(of, 2)
+				b.dead(t, 25)
+				name := b.source + "-wire"
+				var got redrive.Moved
+				var err error
+				var over sync.WaitGroup
+				over.Go(func() { got, err = b.moveOver(t, &w.wire, name, redrive.Mover{Batch: 10}) })
+				if of == noAnswer {
+					ctx := limited(t)
+					for w.came.Load() < 1 && ctx.Err() == nil {
+						pass(ctx, time.Millisecond)
+					}
+					if left := b.leftOf(t, name); left != 25 {
+						t.Errorf("%d are remembered, and nobody has confirmed them", 25-left)
+					}
+					close(w.open)
+				}
+				over.Wait()
+				if err != nil || got.Redriven != 25 {
+					t.Errorf("%+v, %v", got, err)
+				}
+				if there := valuesOf(b.Records(t, b.source)); len(there) != 25 || len(slices.Compact(there)) != 25 {
+					t.Errorf("%d records are there, %d different ones", len(there), len(slices.Compact(there)))
+				}
+				if left := b.leftOf(t, name); left != 0 {
+					t.Errorf("%d are not remembered", left)
+				}
+			})
+		}
+	})
+}
+
+// Who ends while no answer comes leaves records that are perhaps there: the next redrive
+// sends them again, with the same ID, and nothing of what was confirmed.
+func TestRedriveThatNeverHears(t *testing.T) {
+	onBoth(t, func(t *testing.T, make func(testing.TB) *bed) {
+		b := make(t)
+		b.dead(t, 25)
+		name := b.source + "-never"
+		if got, err := b.move(t, name, func(m *redrive.Mover) { m.Max = 10 }); err != nil || got.Redriven != 10 {
+			t.Fatalf("%+v, %v", got, err)
+		}
+		w := badWire(noAnswer, 0)
+		defer close(w.open)
+		to, err := newPublisher(b.seeds, []kgo.Opt{w.through()})
+		if err != nil {
+			t.Fatal(err)
+		}
+		from, err := Read(limited(t), b.at(b.letters), name)
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer from.Close()
+		var stopped error
+		var got redrive.Moved
+		var over sync.WaitGroup
+		over.Go(func() {
+			got, stopped = redrive.Mover{From: from, Route: redrive.Route{To: to}, Batch: 8}.Run(limited(t))
+		})
+		ctx := limited(t)
+		for w.came.Load() < 1 && ctx.Err() == nil {
+			pass(ctx, time.Millisecond)
+		}
+		to.Close()
+		over.Wait()
+		if stopped == nil || got.Redriven != 0 {
+			t.Errorf("%+v, %v", got, stopped)
+		}
+		if got, err := b.move(t, name, nil); err != nil || got.Redriven != 15 {
+			t.Fatalf("%+v, %v", got, err)
+		}
+		b.sameIDs(t, 25, 8)
+	})
+}
+
+// sameIDs checks that n different records were redriven, at most so many of them again,
+// and that these have the ID that they had.
+func (b *bed) sameIDs(t testing.TB, n, most int) (again int) {
+	t.Helper()
+	ids := map[string]string{}
+	for _, r := range b.Records(t, b.source) {
+		id := header(&r, broker.HeaderRedriveID)
+		switch before, there := ids[string(r.Value)]; {
+		case id == "":
+			t.Errorf("%s has no redrive ID", r.Value)
+		case there:
+			if again++; before != id {
+				t.Errorf("%s has the redrive IDs %s and %s", r.Value, before, id)
+			}
+		}
+		ids[string(r.Value)] = id
+	}
+	if len(ids) != n || again > most {
+		t.Errorf("%d of %d records, %d of them again", len(ids), n, again)
+	}
+	return again
+}

@@ -1,0 +1,147 @@
+package kafka
+
+import (
+	"context"
+	"encoding/binary"
+	"errors"
+	"fmt"
+	"io"
+	"net"
+	"sync"
+
+	"github.com/twmb/franz-go/pkg/kgo"
+	"github.com/twmb/franz-go/pkg/kmsg"
+)
+
+// wire lies between a client and its brokers, which may be real ones. Its functions are
+// called for each request before the broker has it, and for each answer before the client
+// has that. While one of them runs nothing more of that connection goes by; false breaks
+// the connection. Functions that are nil let all pass.
+type wire struct {
+	asked    func(*exchange) bool
+	answered func(*exchange) bool
+}
+
+// exchange is a request, and later its answer.
+type exchange struct {
+	kmsg.Request
+	body   []byte
+	answer []byte // empty: there is none yet
+}
+
+// through makes a client's connections go through the wire.
+func (w *wire) through() kgo.Opt {
+	return kgo.Dialer(func(ctx context.Context, network, host string) (net.Conn, error) {
+		far, err := (&net.Dialer{}).DialContext(ctx, network, host)
+		if err != nil {
+			return nil, err
+		}
+		client, near := net.Pipe()
+		l := &line{wire: w, near: near, far: far, open: map[uint32]*exchange{}}
+		go l.carry(far, near, l.request)
+		go l.carry(near, far, l.reply)
+		return client, nil
+	})
+}
+
+// line is one connection.
+type line struct {
+	*wire
+	near, far net.Conn
+
+	mu   sync.Mutex
+	open map[uint32]*exchange // by the number of the request
+}
+
+// carry takes frames from one end to the other until one of the two ends.
+func (l *line) carry(to io.Writer, from io.Reader, look func(frame []byte) (bool, error)) {
+	defer l.near.Close() //nolint:errcheck // whoever is there hears of it
+	defer l.far.Close()  //nolint:errcheck // as well
+	for {
+		frame := make([]byte, 4)
+		if _, err := io.ReadFull(from, frame); err != nil {
+			return
+		}
+		frame = append(frame, make([]byte, binary.BigEndian.Uint32(frame))...)
+		if _, err := io.ReadFull(from, frame[4:]); err != nil {
+			return
+		}
+		passes, err := look(frame[4:])
+		if err != nil {
+			panic(err)
+		}
+		if !passes {
+			return
+		}
+		if _, err := to.Write(frame); err != nil {
+			return
+		}
+	}
+}
+
+func (l *line) request(frame []byte) (passes bool, err error) {
+	r := kmsg.RequestForKey(int16(binary.BigEndian.Uint16(frame)))
+	if r == nil {
+		return false, fmt.Errorf("request %x is of no kind", frame[:4])
+	}
+	r.SetVersion(int16(binary.BigEndian.Uint16(frame[2:])))
+	number, rest := binary.BigEndian.Uint32(frame[4:]), frame[8:]
+	rest = rest[2+max(int16(binary.BigEndian.Uint16(rest)), 0):] // the name of the client
+	if r.IsFlexible() {
+		if rest, err = untagged(rest); err != nil {
+			return false, err
+		}
+	}
+	e := &exchange{Request: r, body: rest}
+	l.mu.Lock()
+	l.open[number] = e
+	l.mu.Unlock()
+	return l.asked == nil || l.asked(e), nil
+}
+
+func (l *line) reply(frame []byte) (passes bool, err error) {
+	number, rest := binary.BigEndian.Uint32(frame), frame[4:]
+	l.mu.Lock()
+	e := l.open[number]
+	delete(l.open, number)
+	l.mu.Unlock()
+	if e == nil {
+		return false, fmt.Errorf("answer %d without a request", number)
+	}
+	if e.Key() != int16(kmsg.ApiVersions) && e.ResponseKind().IsFlexible() {
+		if rest, err = untagged(rest); err != nil {
+			return false, err
+		}
+	}
+	e.answer = rest
+	return l.answered == nil || l.answered(e), nil
+}
+
+var errTags = errors.New("a header has tags, which nobody reads")
+
+func untagged(rest []byte) ([]byte, error) {
+	if rest[0] != 0 {
+		return nil, errTags
+	}
+	return rest[1:], nil
+}
+
+// commit is what an exchange is about if it is about that, and the answer once there is
+// one.
+func (e *exchange) commit() (*kmsg.OffsetCommitRequest, *kmsg.OffsetCommitResponse) {
+	asked, is := e.Request.(*kmsg.OffsetCommitRequest)
+	if !is {
+		return nil, nil
+	}
+	if err := asked.ReadFrom(e.body); err != nil {
+		panic(err)
+	}
+	if len(e.answer) == 0 {
+		return asked, nil
+	}
+	answer := asked.ResponseKind().(*kmsg.OffsetCommitResponse)
+	if err := answer.ReadFrom(e.answer); err != nil {
+		panic(err)
+	}
+	return asked, answer
+}
