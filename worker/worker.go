@@ -3,11 +3,13 @@ package worker
 import (
 	"context"
 	"errors"
+	"runtime"
 	"sync"
 	"sync/atomic"
 	"time"
 
 	"github.com/nixie-go/nixie"
+	"github.com/nixie-go/nixie/policy"
 )
 
 // Worker runs a handler over the deliveries of a source. Make one with New and
@@ -15,6 +17,8 @@ import (
 type Worker struct {
 	c     Config
 	epoch time.Time       // when it was made, for measuring
+	timed bool            // the clock is not ours
+	usual bool            // a policy decides, and not foreign code
 	base  context.Context // values for all handlers
 	work  chan *batch
 	quit  chan struct{} // closed when nothing more is to be started
@@ -25,13 +29,13 @@ type Worker struct {
 	abort sync.Once
 	speed speed
 	slots []slot
+	trays []tray // what slots have decided, for the settler
 
 	circuits circuits
 
 	mu       sync.Mutex
 	changed  *sync.Cond // inHand went down, or draining began
 	batches  []*batch   // those with something not settled
-	outbox   outbox     // decided, not yet taken by the settler
 	inHand   int        // received and not settled
 	suspects int        // those of them that vanished with a holder before
 	draining bool
@@ -44,7 +48,9 @@ type Worker struct {
 type slot struct {
 	now  atomic.Pointer[run] // what it runs, for the watchdog
 	last *run                // what it ran before; like at the goroutine's own
-	at   time.Time           // the latest reading of the clock, the beginning of the next attempt
+	at   time.Duration       // the latest reading of the clock, the beginning of the next attempt
+
+	tray *tray // for what it decides
 
 	tickets []ticket // of the breakers that let it begin what it runs
 }
@@ -67,6 +73,7 @@ func New(c Config) (*Worker, error) {
 	if c.Handler == nil {
 		return nil, nixie.Errorf(nixie.CodeInvalid, "worker has no handler: set Handler")
 	}
+	timed := c.Clock != nil
 	c, err := c.withDefaults()
 	if err != nil {
 		return nil, err
@@ -74,16 +81,23 @@ func New(c Config) (*Worker, error) {
 	w := &Worker{
 		c:     c,
 		epoch: c.Clock(),
+		timed: timed,
 		work:  make(chan *batch, c.Concurrency),
 		quit:  make(chan struct{}),
 		stop:  make(chan struct{}),
 		wake:  make(chan struct{}, 1),
 		haste: make(chan struct{}, 1),
 		slots: make([]slot, c.Concurrency),
+		trays: make([]tray, min(c.Concurrency, runtime.GOMAXPROCS(0))),
 		speed: speed{workers: c.Concurrency, lease: c.Lease, most: c.Prefetch},
 	}
 	if c.Recorder != nil {
 		w.speed.ahead = recordAhead
+	}
+	_, w.usual = c.Decider.(*policy.Policy)
+	w.speed.single = c.SettleEach || c.Concurrency == 1
+	for i := range w.slots {
+		w.slots[i].tray = &w.trays[i%len(w.trays)]
 	}
 	w.circuits.rules = c.Breaker
 	w.changed = sync.NewCond(&w.mu)
@@ -140,7 +154,7 @@ func (w *Worker) InHand() int {
 	return w.inHand
 }
 
-// handle is the goroutine that runs handlers: it takes the next index of
+// handle is the goroutine that runs handlers: it takes the next stretch of
 // whatever batch is open.
 func (w *Worker) handle(s *slot, all *sync.WaitGroup, b *batch) {
 	finished := false
@@ -166,20 +180,35 @@ func (w *Worker) handle(s *slot, all *sync.WaitGroup, b *batch) {
 }
 
 func (w *Worker) runThrough(s *slot, b *batch) {
-	s.at = w.c.Clock()
-	for {
-		if w.c.SettleEach && s.last != nil && !s.last.recorded {
-			if !w.awaitSettled(s.last) {
-				return
-			}
-			s.at = w.c.Clock()
-		}
-		i := b.next.Add(1) - 1
-		if i >= int64(len(b.runs)) {
+	s.at = w.now()
+	for n := b.next.Add(1) - 1; n < int64(len(b.stretches)); n = b.next.Add(1) - 1 {
+		if !w.runStretch(s, &b.stretches[n]) {
 			return
 		}
-		w.one(s, &b.runs[i])
 	}
+	for n := range b.stretches { // what others have taken and not begun
+		if !w.runStretch(s, &b.stretches[n]) {
+			return
+		}
+	}
+}
+
+// runStretch begins what nobody has begun of a stretch. It reports whether to go on.
+func (w *Worker) runStretch(s *slot, of *stretch) bool {
+	for of.next.Load() < int64(len(of.runs)) {
+		if w.c.SettleEach && s.last != nil && !s.last.recorded {
+			if !w.awaitSettled(s.last) {
+				return false
+			}
+			s.at = w.now()
+		}
+		i := of.next.Add(1) - 1
+		if i >= int64(len(of.runs)) {
+			return true
+		}
+		w.one(s, &of.runs[i])
+	}
+	return true
 }
 
 // awaitSettled waits until a run is settled. It gives up when nothing more is to
@@ -196,8 +225,8 @@ func (w *Worker) awaitSettled(r *run) bool {
 // one runs the handler on one delivery.
 func (w *Worker) one(s *slot, r *run) {
 	started := s.at
-	if !w.safe(r, w.since(started)) {
-		w.giveBack(r, w.since(started)) // too late to start: the lease may end any moment
+	if !w.safe(r, started) {
+		w.giveBack(r, started) // too late to start: the lease may end any moment
 		return
 	}
 	if !w.allowed(s, r, started) {
@@ -210,24 +239,24 @@ func (w *Worker) one(s *slot, r *run) {
 	if w.c.Recorder != nil && w.c.Recorder.Record(nixie.StageBegun, r.d) != nil {
 		r.state.Store(deciding)
 		w.ended(s, r, nil, started)
-		w.post(r, nixie.Settlement{Delivery: r.d, Verb: nixie.Release}) // a crash would look as if it had waited
+		w.post(s.tray, r, &nixie.Settlement{Delivery: r.d, Verb: nixie.Release}) // a crash would look as if it had waited
 		return
 	}
 	if w.c.Timeout > 0 {
-		r.deadline = started.Add(w.c.Timeout)
+		r.deadline = r.batch.moment(started).Add(w.c.Timeout)
 	}
 	r.d.LentBy(r)
 	s.last = r
 	s.now.Store(r)
 	if w.stopping.Load() {
-		r.end(ErrStopping, w.since(started))
+		r.end(ErrStopping, started)
 	}
 	w.call(s, r, started)
 }
 
 // call calls the handler. The deferred part also happens when the handler
 // panics, or ends its goroutine instead of returning.
-func (w *Worker) call(s *slot, r *run, started time.Time) {
+func (w *Worker) call(s *slot, r *run, started time.Duration) {
 	returned := false
 	var err error
 	defer func() {
@@ -237,8 +266,8 @@ func (w *Worker) call(s *slot, r *run, started time.Time) {
 			err = nixie.WithReason(errGoexit, nixie.ReasonPanic)
 		}
 		s.now.Store(nil)
-		s.at = w.c.Clock()
-		w.speed.add(s.at.Sub(started))
+		s.at = w.now()
+		w.speed.add(s.at - started)
 		w.finish(s, r, err, started, s.at)
 	}()
 	if err = damaged(r.d); err == nil {
@@ -248,8 +277,8 @@ func (w *Worker) call(s *slot, r *run, started time.Time) {
 }
 
 // finish decides what becomes of a delivery whose handler has returned.
-func (w *Worker) finish(s *slot, r *run, err error, started, ended time.Time) {
-	why := r.close(w.since(ended))
+func (w *Worker) finish(s *slot, r *run, err error, started, ended time.Duration) {
+	why := r.close(ended)
 	if !r.state.CompareAndSwap(running, deciding) {
 		w.ended(s, r, nil, ended)
 		w.c.Observer.OnTrouble(w.c.Queue, nixie.Errorf(nixie.CodeLeaseLost,
@@ -260,10 +289,13 @@ func (w *Worker) finish(s *slot, r *run, err error, started, ended time.Time) {
 		err = &lateError{w.c.Timeout, err}
 		why = nil
 	}
-	st := w.c.decide(r.d, err, why != nil, started, ended)
+	st := nixie.Settlement{Delivery: r.d, Verb: nixie.Complete} // what a policy always says to a success
+	if err != nil || !w.usual {
+		st = w.c.decide(r.d, err, why != nil, r.batch.moment(started), r.batch.moment(ended))
+	}
 	w.ended(s, r, &st, ended)
 	r.recorded = w.record(&st)
-	w.post(r, st)
+	w.post(s.tray, r, &st)
 }
 
 // record has a plain success kept by a source that can. What else becomes of a
@@ -276,11 +308,8 @@ func (w *Worker) record(st *nixie.Settlement) bool {
 }
 
 // post hands a settlement to the settler.
-func (w *Worker) post(r *run, st nixie.Settlement) {
-	w.mu.Lock()
-	first := len(w.outbox.runs) == 0
-	w.outbox.add(r, st)
-	w.mu.Unlock()
+func (w *Worker) post(t *tray, r *run, st *nixie.Settlement) {
+	first := t.post(r, st)
 	if !r.recorded {
 		w.hasten()
 	}
@@ -314,7 +343,7 @@ func (w *Worker) forget(runs ...*run) {
 	for _, r := range runs {
 		r.state.Store(settled)
 		w.inHand--
-		if r.d.Crashes > 0 {
+		if r.suspect {
 			w.suspects--
 		}
 		if r.batch.open--; r.batch.open == 0 {

@@ -40,8 +40,11 @@ func (d *Driver) front(p *partition) {
 // others reports whether a record is the retry of another group, which reads the
 // same stage: here it has succeeded, or waits by itself.
 func (d *Driver) others(p *partition, r *kgo.Record) bool {
+	if !p.stage.waits() {
+		return false
+	}
 	group, said := last(r, broker.HeaderGroup)
-	return p.stage.waits() && said && group != d.c.Group
+	return said && group != d.c.Group
 }
 
 // last is the value of the last header of a name.
