@@ -142,7 +142,7 @@ func (p *Publisher) Survey(ctx context.Context, names []string) ([]broker.Channe
 	admin := kadm.NewClient(p.client)
 	topics, err := admin.ListTopics(ctx, names...)
 	if err != nil {
-		return nil, nixie.Errorf(nixie.CodeUnavailable, "list topics: %w", err)
+		return nil, explain("list topics", err)
 	}
 	var there []string
 	for i, name := range names {
@@ -163,7 +163,7 @@ func (p *Publisher) Survey(ctx context.Context, names []string) ([]broker.Channe
 	}
 	configs, err := admin.DescribeTopicConfigs(ctx, there...)
 	if err != nil {
-		return nil, nixie.Errorf(nixie.CodeUnavailable, "describe topics: %w", err)
+		return nil, explain("describe topics", err)
 	}
 	for i := range out {
 		if c, err := configs.On(out[i].Name, nil); err == nil && c.Err == nil {

@@ -95,7 +95,7 @@ func (r *Reader) survey(ctx context.Context) error {
 	case errors.Is(err, kerr.TopicAuthorizationFailed):
 		return nixie.Errorf(nixie.CodeDenied, "topic %s may not be read: grant the client's user that right", r.topic)
 	case err != nil:
-		return nixie.Errorf(nixie.CodeUnavailable, "ends of topic %s: %w", r.topic, err)
+		return explain("ends of topic "+r.topic, err)
 	}
 	ends.Each(func(o kadm.ListedOffset) {
 		p := &reading{partition: newPartition(place{o.Topic, o.Partition}, 0), end: o.Offset}
@@ -126,7 +126,7 @@ func (r *Reader) recall(ctx context.Context) error {
 		return err
 	})
 	if err != nil && !errors.Is(err, kerr.GroupIDNotFound) {
-		return nixie.Errorf(nixie.CodeUnavailable, "what group %s has done of topic %s: %w", r.name, r.topic, err)
+		return explain("what group "+r.name+" has done of topic "+r.topic, err)
 	}
 	r.mu.Lock()
 	defer r.mu.Unlock()

@@ -74,7 +74,7 @@ func Create(ctx context.Context, c Config, like string, topics ...string) ([]str
 	}
 	answers, err := admin.CreateTopics(ctx, int32(len(of.Partitions)), int16(of.Partitions.NumReplicas()), roomier(ctx, admin, like), topics...)
 	if err != nil {
-		return nil, nixie.Errorf(nixie.CodeUnavailable, "create topics: %w", err)
+		return nil, explain("create topics", err)
 	}
 	var made []string
 	for _, name := range topics {
@@ -95,7 +95,7 @@ func find(ctx context.Context, admin *kadm.Client, topic string) (kadm.TopicDeta
 	for range looks {
 		list, err := admin.ListTopics(ctx, topic)
 		if err != nil {
-			return kadm.TopicDetail{}, nixie.Errorf(nixie.CodeUnavailable, "list topics: %w", err)
+			return kadm.TopicDetail{}, explain("list topics", err)
 		}
 		if found := list[topic]; found.Err == nil && len(found.Partitions) > 0 {
 			return found, nil

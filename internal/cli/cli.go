@@ -145,6 +145,8 @@ and redriven when its cause is mended.
   nixie run ITEMS -- COMMAND [ARG…]   do the work
   nixie dlq list                      see what died, and why
   nixie dlq redrive --filter …        send it on its way again`,
+		Args:          noArgs,
+		RunE:          func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
 		SilenceUsage:  true,
 		SilenceErrors: true,
 	}

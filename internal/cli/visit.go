@@ -165,12 +165,18 @@ func family(use, short, long string, members ...*cobra.Command) *cobra.Command {
 	return cmd
 }
 
-// noArgs refuses arguments as a mistake of usage.
+// noArgs refuses arguments as a mistake of usage, and names the command that may have
+// been meant.
 func noArgs(cmd *cobra.Command, args []string) error {
-	if len(args) > 0 {
-		return usagef("%q is not a command or argument of %s: see %s --help", args[0], cmd.CommandPath(), cmd.CommandPath())
+	if len(args) == 0 {
+		return nil
 	}
-	return nil
+	hint := ""
+	cmd.SuggestionsMinimumDistance = 2
+	if like := cmd.SuggestionsFor(args[0]); len(like) > 0 {
+		hint = fmt.Sprintf("did you mean %s? or ", strings.Join(like, " or "))
+	}
+	return usagef("%q is not a command or argument of %s: %ssee %[2]s --help", args[0], cmd.CommandPath(), hint)
 }
 
 // oneArg wants one argument.

@@ -26,6 +26,7 @@ import (
 	"os"
 	"os/exec"
 	"os/signal"
+	"slices"
 	"strings"
 	"syscall"
 
@@ -49,6 +50,10 @@ var plain = map[string]string{
 var mixed = map[string]string{
 	"store/sqlite": "R11|R12|Kill|Close|Claims|Locked|Call|Turn|Stop|Share|Settle|^TestStore$/^Races$",
 }
+
+// longest are the packages that take longest, in that order. They begin first: at the
+// end each would keep the machine waiting for it alone.
+var longest = []string{"store/postgres", "broker/kafka", "internal/powerloss", "store/sqlite", "internal/cli", "internal/histories"}
 
 const modulePrefix = "github.com/nixie-go/nixie/"
 
@@ -128,7 +133,8 @@ func hasCompiler(servers []testservers.Server) bool {
 	return false
 }
 
-// list expands package patterns; without any it lists all packages.
+// list expands package patterns; without any it lists all packages. The longest come
+// first.
 func list(ctx context.Context, patterns []string) ([]string, error) {
 	if len(patterns) == 0 {
 		patterns = []string{"./..."}
@@ -139,7 +145,17 @@ func list(ctx context.Context, patterns []string) ([]string, error) {
 	if err != nil {
 		return nil, fmt.Errorf("go list: %w", err)
 	}
-	return strings.Fields(string(out)), nil
+	packages := strings.Fields(string(out))
+	slices.SortStableFunc(packages, func(a, b string) int { return rank(a) - rank(b) })
+	return packages, nil
+}
+
+// rank is the place of a package among the longest, or behind all of them.
+func rank(name string) int {
+	if n := slices.Index(longest, strings.TrimPrefix(name, modulePrefix)); n >= 0 {
+		return n
+	}
+	return len(longest)
 }
 
 // part is one run of go test.

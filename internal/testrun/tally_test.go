@@ -1,6 +1,8 @@
 package main
 
 import (
+	"maps"
+	"os"
 	"slices"
 	"strings"
 	"testing"
@@ -109,5 +111,26 @@ func TestRequired(t *testing.T) {
 	}
 	if err := required(servers[1:], true); err != nil {
 		t.Error(err)
+	}
+}
+
+// TestLongestFirst: the others keep their order, and every package that is named here
+// is there.
+func TestLongestFirst(t *testing.T) {
+	got, err := list(t.Context(), []string{"../../broker/...", "../../store/..."})
+	if err != nil {
+		t.Fatal(err)
+	}
+	want := strings.Fields("store/postgres broker/kafka store/sqlite broker broker/brokertest store store/memory store/storetest")
+	for i, name := range want {
+		want[i] = modulePrefix + name
+	}
+	if !slices.Equal(got, want) {
+		t.Errorf("the order is %q, want %q", got, want)
+	}
+	for _, name := range slices.Concat(longest, slices.Collect(maps.Keys(plain)), slices.Collect(maps.Keys(mixed))) {
+		if _, err := os.Stat("../../" + name); err != nil {
+			t.Error(err)
+		}
 	}
 }

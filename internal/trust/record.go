@@ -23,11 +23,12 @@ func recordOfStores() []mishap {
 		{"50e307d", "On PostgreSQL a call whose connection had died without a word waited for ever, and so did the heart of its process.", "connections that go mute", "store/postgres.TestB053_ConnectionThatIsMute"},
 		{"24f5224", "On PostgreSQL streams, messages and keys were locked in several orders: each deadlock cost a second, and a call that met many of them was given up.", "all calls at once, with the server's log of locks", "store/postgres.TestCallsInEachOthersWay"},
 		{"9461301", "After a server had forgotten a claim of plain messages, who had made it could settle a message of the next holder, if that had a row by then.", "reading what the number of a batch is for", "store/postgres.TestForgottenClaimSettlesNothing"},
-		{"6184757", "After a crash of the server that forgot moves of a cursor, two claims could get the same plain messages, and a process that had seen those moves got none of them any more.", "kills of a server, and the check of spans", "store/postgres.TestForgottenMovesHoldUpNobody store/postgres.TestServerKilled"},
-		{"e34f262", "On PostgreSQL the key of an origin that a caller gave shared memory with it while its call waited for others.", "tests of calls that wait", "store/postgres.TestWaitingCallsAreCopied"},
+		{"793a54b", "After a crash of the server that forgot moves of a cursor, two claims could get the same plain messages, and a process that had seen those moves got none of them any more.", "kills of a server, and the check of spans", "store/postgres.TestForgottenMovesHoldUpNobody store/postgres.TestServerKilled"},
+		{"793a54b", "On PostgreSQL the key of an origin that a caller gave shared memory with it while its call waited for others.", "tests of calls that wait", "store/postgres.TestWaitingCallsAreCopied"},
 		{"08da737", "On PostgreSQL each claim of messages that had failed read all messages there are, when the server had looked at the tables while they were small.", "profiles of failing work", "store/postgres.TestPlansOfFailures"},
 		{"5af962d", "A part of a password was shown, when the URL of a PostgreSQL store had a slash, a question mark or a number sign in it as they are.", "the table of bad input", "internal/cli.TestShow6BadPostgres"},
 		{"eb0ca54", "A run ended when its server was away for 10 seconds, and did not wait for it.", "reading what a minute without a server leads to", "internal/runner.TestTroubleOfAServer internal/cli.TestRunGoesOnWhenTheServerIsBack"},
+		{"2da5e27", "A process that was held up for more than a second between reading the clock and using it set the time of a SQLite store ahead by as much, for good: leases of that moment ended early.", "a history on a busy machine", "store/sqlite.TestStoreTime"},
 		{"ffa7f34", "A caller that left while its group was committed could be told that its message was accepted, though nothing had been written.", "10,000 histories on a busy machine", "store/sqlite.TestNobodyIsToldOfAnothersCommit"},
 		{"3637227", "A head that is marked to pass was counted as blocked by another marked message of its stream.", "5,000 random runs of 150 steps", "suite.Streams/AMarkedHeadIsStillTheHead"},
 		{"f9b0fc4", "Of several processes that made the same new store at once, some were told that it is locked.", "the kills of one of three processes", "store/sqlite.TestOpenANewStoreTogether"},
@@ -58,10 +59,10 @@ func recordOfStores() []mishap {
 
 func recordOfTheRest() []mishap {
 	return []mishap{
-		{"5200d39", "On Kafka a record that kills its consumers was found only after about as many of them had died as records were before it in hand.", "three processes killed over 100,000 records", "broker/kafka.TestFewHoldersFindThePoison broker/kafka.TestShow1_ConsumersAreKilled"},
-		{"266ed47", "A letter of which an office had not all headers was redriven as if it were whole, and a record larger than an office takes held up its partition for ever.", "reading what is cut", "broker.TestTooLargeForAnOffice redrive.TestCutLettersStay broker/kafka.TestRecordLargerThanAnOffice"},
-		{"266ed47", "Letters that had been purged came back when their topic was adopted again.", "reading what adopting remembers", "internal/cli.TestBrokerStories"},
-		{"328187a", "Of letters of Spring Kafka the times of retry topics were not read, the attempts were one too many, and the exception was always that of the container.", "letters that the framework wrote", "broker/kafka.TestDeathsOfFrameworksGoHome"},
+		{"585906d", "On Kafka a record that kills its consumers was found only after about as many of them had died as records were before it in hand.", "three processes killed over 100,000 records", "broker/kafka.TestFewHoldersFindThePoison broker/kafka.TestShow1_ConsumersAreKilled"},
+		{"585906d", "A letter of which an office had not all headers was redriven as if it were whole, and a record larger than an office takes held up its partition for ever.", "reading what is cut", "broker.TestTooLargeForAnOffice redrive.TestCutLettersStay broker/kafka.TestRecordLargerThanAnOffice"},
+		{"585906d", "Letters that had been purged came back when their topic was adopted again.", "reading what adopting remembers", "internal/cli.TestBrokerStories"},
+		{"585906d", "Of letters of Spring Kafka the times of retry topics were not read, the attempts were one too many, and the exception was always that of the container.", "letters that the framework wrote", "broker/kafka.TestDeathsOfFrameworksGoHome"},
 		{"19bb72c", "While the topic of the letters took nothing, records beside them that needed no letter were not finished either.", "brokers that refuse", "broker/kafka.TestLettersThatNobodyTakes"},
 		{"6ad29d4", "A record that waited in hand was changed for its next turn while the renewal of the last one still read it.", "the race detector", "broker.TestNextTurnIsAnotherDelivery"},
 		{"c407b5e", "dlq show and message show wrote the reason of a failure, which a handler chooses, as it is: it could act on a terminal.", "every view of a store in which each text is hostile (B102)", "internal/cli.TestB102_NoViewActsOnATerminal"},
@@ -79,9 +80,9 @@ func recordOfTheRest() []mishap {
 		{"bcc7bef", "A renewal read the steps of a delivery while its handler added one; the memory store dropped a second failure.", "not recorded", "worker.TestStepsAreSavedByRenewals worker.TestSecondFailureIsKept"},
 		{"37f94e5", "A killed run could repeat more commands than had been running.", "not recorded", "worker.TestSettleEachBoundsWhatACrashRepeats internal/cli.TestShow2KilledThreeTimes"},
 		{"aae250a", "An error that panics or runs on was harmless for the first who read it only.", "not recorded", "policy.TestHostileErrorsAreSurvived"},
-		{"856478f", "The time at which a message is due was said of some that need not wait and of others not, as the store keeps them.", "reading the output of commands", "internal/cli.TestNotBeforeHasOneForm"},
-		{"32a4e33", "A Kafka member whose commit had failed once ended with that error, although everything was committed before it left.", "rebalances on a busy machine", "broker/kafka.TestCommitThatSucceedsInTheEnd"},
-		{"0e0ed41", "A redrive from a topic took as many bytes into memory as 5,000 records have.", "reading the code for speed", "broker/kafka.TestReadingLargeRecords"},
+		{"793a54b", "The time at which a message is due was said of some that need not wait and of others not, as the store keeps them.", "reading the output of commands", "internal/cli.TestNotBeforeHasOneForm"},
+		{"585906d", "A Kafka member whose commit had failed once ended with that error, although everything was committed before it left.", "rebalances on a busy machine", "broker/kafka.TestCommitThatSucceedsInTheEnd"},
+		{"585906d", "A redrive from a topic took as many bytes into memory as 5,000 records have.", "reading the code for speed", "broker/kafka.TestReadingLargeRecords"},
 		{"1960575", "A harness, not the product: after a sync that failed, the disk for power loss brought old bytes of a page back.", "not recorded", "internal/faultdisk.TestSyncAfterFailedSync"},
 	}
 }

@@ -3,6 +3,7 @@ package sqlite
 import (
 	"context"
 	"testing"
+	"time"
 
 	"github.com/nixie-go/nixie"
 )
@@ -111,7 +112,14 @@ func TestStoreTime(t *testing.T) {
 		{"another process is ahead", 2 * hour, 110 * hour, 110 * hour},
 		{"and it follows", 3 * hour, 110 * hour, 111 * hour},
 	} {
-		if got := st.read(c.machine, c.least); got != c.want {
+		clock := func() time.Time {
+			if st.mu.TryLock() {
+				t.Errorf("%s: the clock is read before its turn", c.name)
+				st.mu.Unlock()
+			}
+			return time.Unix(0, c.machine)
+		}
+		if got := st.read(clock, c.least); got != c.want {
 			t.Errorf("%s: %d, want %d", c.name, got, c.want)
 		}
 	}

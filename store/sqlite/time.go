@@ -19,12 +19,14 @@ type storeTime struct {
 // set back. Less is bridged by standing still.
 const stepBack = int64(time.Second)
 
-// read returns the store's time for a time of the machine, not before least.
-func (st *storeTime) read(machine, least int64) int64 {
+// read returns the store's time by the machine's clock, not before least. The clock is
+// read in turn: a reading that somebody was late with, because the machine slept for
+// example, would look like a clock that was set back.
+func (st *storeTime) read(machine func() time.Time, least int64) int64 {
 	st.mu.Lock()
 	defer st.mu.Unlock()
 	st.latest = max(st.latest, least)
-	now := machine + st.ahead
+	now := machine().UnixNano() + st.ahead
 	if st.latest-now > stepBack {
 		st.ahead += st.latest - now
 	}
@@ -33,7 +35,7 @@ func (st *storeTime) read(machine, least int64) int64 {
 }
 
 // now is the store's time.
-func (s *Store) now() int64 { return s.time.read(s.opts.Clock().UnixNano(), 0) }
+func (s *Store) now() int64 { return s.time.read(s.opts.Clock, 0) }
 
 // Now is the store's time.
 func (s *Store) Now() time.Time { return moment(s.now()) }
@@ -45,7 +47,7 @@ func (s *Store) sharedNow(on queries) (int64, error) {
 	if err != nil {
 		return 0, err
 	}
-	return s.time.read(s.opts.Clock().UnixNano(), mark), nil
+	return s.time.read(s.opts.Clock, mark), nil
 }
 
 // clockMark is how far the kept clock may lag behind.
