@@ -12,14 +12,8 @@ import (
 // the monotonic clock, which does not jump.
 func (w *Worker) since(t time.Time) time.Duration { return t.Sub(w.epoch) }
 
-// now is the moment itself like that: of our own clock it takes the monotonic part
-// alone, which costs half.
-func (w *Worker) now() time.Duration {
-	if w.timed {
-		return w.since(w.c.Clock())
-	}
-	return time.Since(w.epoch)
-}
+// now is the moment itself like that.
+func (w *Worker) now() time.Duration { return w.since(w.c.Clock()) }
 
 // safe reports whether work under the lease may begin or go on.
 func (w *Worker) safe(r *run, now time.Duration) bool {

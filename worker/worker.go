@@ -17,7 +17,6 @@ import (
 type Worker struct {
 	c     Config
 	epoch time.Time       // when it was made, for measuring
-	timed bool            // the clock is not ours
 	usual bool            // a policy decides, and not foreign code
 	base  context.Context // values for all handlers
 	work  chan *batch
@@ -73,7 +72,6 @@ func New(c Config) (*Worker, error) {
 	if c.Handler == nil {
 		return nil, nixie.Errorf(nixie.CodeInvalid, "worker has no handler: set Handler")
 	}
-	timed := c.Clock != nil
 	c, err := c.withDefaults()
 	if err != nil {
 		return nil, err
@@ -81,7 +79,6 @@ func New(c Config) (*Worker, error) {
 	w := &Worker{
 		c:     c,
 		epoch: c.Clock(),
-		timed: timed,
 		work:  make(chan *batch, c.Concurrency),
 		quit:  make(chan struct{}),
 		stop:  make(chan struct{}),
