@@ -62,7 +62,7 @@ func last(r *kgo.Record, name string) (string, bool) {
 // and returns their names. A group finds topics soon that are there before it is
 // joined.
 func Create(ctx context.Context, c Config, like string, topics ...string) ([]string, error) {
-	client, err := kgo.NewClient(append(slices.Clone(c.Client), kgo.SeedBrokers(c.Seeds...))...)
+	client, err := kgo.NewClient(append(slices.Clone(c.Client), kgo.SeedBrokers(c.Seeds...), kgo.MetadataMinAge(lookAgain/2))...) // what find looks for it has to ask for
 	if err != nil {
 		return nil, nixie.Errorf(nixie.CodeInvalid, "kafka client: %w", err)
 	}
