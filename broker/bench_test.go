@@ -13,7 +13,7 @@ func BenchmarkLetter(b *testing.B) {
 	s := &Source{c: Config{Letters: DefaultLetters}}
 	now := time.UnixMilli(1_700_000_000_000)
 	i := &item{record: &Record{Channel: "orders", Partition: 3, Offset: 1_234_567, Key: []byte("key"), Value: make([]byte, 200), Timestamp: now, ID: [16]byte{1}}}
-	i.fill(Features{System: "kafka"}, "", now)
+	i.fill(&loan{}, &Features{System: "kafka"}, "", now)
 	i.delivery.Attempts = 1
 	v := &verdict{item: i, st: &nixie.Settlement{Verb: nixie.Bury, Burial: &nixie.Burial{Cause: nixie.CausePermanent}, Failure: &nixie.Failure{
 		Reason: nixie.ReasonHandler, Class: nixie.ClassPermanent, Type: "*errors.errorString", Text: "it fails", FailedAt: now, Node: "node",

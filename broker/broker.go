@@ -68,6 +68,14 @@ type Driver interface {
 	Close(ctx context.Context) error
 }
 
+// Recycler is an optional ability of a driver: to use the memory of records again.
+type Recycler interface {
+	// Recycle takes back what one call of Receive returned, or the beginning of it
+	// where the rest was given back. Nobody looks at these records any more, nor at
+	// their receipts; keys, values and headers may still be in use. It must not wait.
+	Recycle(records []Record)
+}
+
 // Publisher is the part of a [Driver] that adds records to channels.
 type Publisher interface {
 	Publish(ctx context.Context, records []Publication) (answers func() []error)

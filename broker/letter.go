@@ -147,7 +147,10 @@ func letterID(m *nixie.Message) nixie.ID {
 // with is the history with the failures of a settlement: the first one and the
 // newest stay.
 func (i *item) with(st *nixie.Settlement) (history []nixie.Failure, dropped int) {
-	history, dropped = slices.Clone(i.history), i.dropped
+	history = slices.Clone(i.failures())
+	if i.trouble != nil {
+		dropped = i.trouble.dropped
+	}
 	for _, f := range [...]*nixie.Failure{st.Failure, st.Second} {
 		if f == nil {
 			continue
@@ -165,8 +168,9 @@ func (i *item) with(st *nixie.Settlement) (history []nixie.Failure, dropped int)
 
 // weight is about how many bytes the history has.
 func (i *item) weight() (bytes int64) {
-	for n := range i.history {
-		f := &i.history[n]
+	history := i.failures()
+	for n := range history {
+		f := &history[n]
 		bytes += int64(len(f.Text) + len(f.Stack))
 		for _, a := range f.Attachments {
 			bytes += int64(len(a.Data))
@@ -192,7 +196,7 @@ func (s *Source) publication(v *verdict) Publication {
 	w.failure(f)
 	w.counts(m)
 	w.time(HeaderFirstFailureAt, firstFailure(v.item, f))
-	if len(v.item.history) > 0 {
+	if len(v.item.failures()) > 0 {
 		w.history(v.item.with(v.st))
 	}
 	if r.Key != nil {
@@ -252,8 +256,8 @@ func firstFailure(i *item, newest *nixie.Failure) time.Time {
 	if first := moment(i.record.Headers, HeaderFirstFailureAt); !first.IsZero() {
 		return first
 	}
-	if len(i.history) > 0 {
-		return i.history[0].FailedAt
+	if history := i.failures(); len(history) > 0 {
+		return history[0].FailedAt
 	}
 	return newest.FailedAt
 }

@@ -11,25 +11,50 @@ import (
 	"github.com/nixie-go/nixie"
 )
 
+// loan is what is made of an item when it is handed out for the first time.
+type loan struct {
+	delivery nixie.Delivery
+	origin   nixie.Origin
+}
+
+// loans are made some at a time: few enough that they are still near when they are
+// filled, and that one which somebody keeps does not keep many.
+type loans struct {
+	made []loan
+	left int // that are still to be asked for
+}
+
+const loansAtOnce = 34 // 27 kB: more would be large for the allocator
+
+func (l *loans) next() *loan {
+	if len(l.made) == 0 {
+		l.made = make([]loan, min(l.left, loansAtOnce))
+		l.left -= len(l.made)
+	}
+	one := &l.made[0]
+	l.made = l.made[1:]
+	return one
+}
+
 // fill makes the delivery of an item from its record. What was before comes from
 // its headers, if it has waited on a stage.
-func (i *item) fill(f Features, queue string, now time.Time) {
-	i.delivery = &i.first
-	r, m := i.record, &i.first.Message
+func (i *item) fill(to *loan, f *Features, queue string, now time.Time) {
+	i.delivery = &to.delivery
+	r, m := i.record, &to.delivery.Message
 	at := sane(r.Timestamp)
-	i.origin = nixie.Origin{
-		System: f.System, Channel: r.Channel, Partition: r.Partition, Offset: r.Offset,
-		MessageID: r.MessageID, Key: r.Key, Timestamp: at,
-	}
-	m.ID, m.Queue, m.Body, m.Origin = r.ID, queue, r.Value, &i.origin
+	o := &to.origin
+	o.System, o.Channel, o.Partition, o.Offset, o.MessageID, o.Key, o.Timestamp = f.System, r.Channel, r.Partition, r.Offset, r.MessageID, r.Key, at
+	m.ID, m.Queue, m.Body, m.Origin = r.ID, queue, r.Value, o
 	if queue == "" {
 		m.Queue = i.source()
 	}
-	if key := string(r.Key); key != "" && nixie.CheckName("key", key) == nil {
-		m.Key = key
+	if len(r.Key) > 0 {
+		if key := string(r.Key); nixie.CheckName("key", key) == nil {
+			m.Key = key
+		}
 	}
 	m.State, m.Generation, m.EnqueuedAt, m.FirstReceivedAt = nixie.Leased, 1, at, now
-	m.Crashes, m.Deliveries = r.Crashes, max(r.Before, r.Crashes)
+	m.Crashes, m.Deliveries = crashes(r), max(r.Before, r.Crashes)
 	m.Attempts = m.Deliveries
 	if len(r.Headers) > 0 {
 		m.Headers = inbound(r.Headers)

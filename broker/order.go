@@ -65,16 +65,14 @@ func (l *lanes) leave(i *item) *item {
 }
 
 func (l *lanes) of(r *Record) *lane {
-	var h maphash.Hash
-	h.SetSeed(l.seed)
+	sum := uint64(r.Partition)
 	switch {
 	case l.order == OrderPartition:
 	case (l.order == OrderKey || l.order == OrderStrict) && r.Key != nil:
-		_, _ = h.Write(r.Key)
+		sum += maphash.Bytes(l.seed, r.Key)
 	default:
 		return nil
 	}
-	_, _ = h.WriteString(r.Channel)
-	_, _ = h.Write([]byte{byte(r.Partition >> 24), byte(r.Partition >> 16), byte(r.Partition >> 8), byte(r.Partition)})
-	return &l.all[h.Sum64()%laneCount]
+	sum += maphash.String(l.seed, r.Channel)
+	return &l.all[sum%laneCount]
 }

@@ -31,7 +31,7 @@ func (q *fifo) pop() *item {
 type waiting []*item
 
 func (w waiting) Len() int           { return len(w) }
-func (w waiting) Less(a, b int) bool { return w[a].due.Before(w[b].due) }
+func (w waiting) Less(a, b int) bool { return w[a].trouble.due.Before(w[b].trouble.due) }
 func (w waiting) Swap(a, b int)      { w[a], w[b] = w[b], w[a] }
 
 // Push and Pop are for package heap.
@@ -48,13 +48,16 @@ func (w *waiting) Pop() any {
 
 // add lets an item wait.
 func (w *waiting) add(i *item, due time.Time) {
-	i.due = due
+	if i.trouble == nil {
+		i.trouble = &trouble{}
+	}
+	i.trouble.due = due
 	heap.Push(w, i)
 }
 
 // due removes an item whose time has come; nil if there is none.
 func (w *waiting) dueBy(now time.Time) *item {
-	if len(*w) == 0 || now.Before((*w)[0].due) {
+	if len(*w) == 0 || now.Before((*w)[0].trouble.due) {
 		return nil
 	}
 	return heap.Pop(w).(*item)

@@ -60,19 +60,19 @@ func (s *Source) take(want nixie.Want, now time.Time, stop func()) (got []*nixie
 	}
 	next.wait = nixie.MaxDelay
 	if len(s.waiting) > 0 {
-		next.wait = s.waiting[0].due.Sub(now)
+		next.wait = s.waiting[0].trouble.due.Sub(now)
 	}
 	if s.halted {
 		return nil, next
 	}
 	if next.suspects = s.suspect.len() > 0; next.suspects && !want.Fresh {
-		return []*nixie.Delivery{s.lend(s.suspect.pop(), now.Add(want.Lease))}, next
+		return []*nixie.Delivery{s.lend(s.suspect.pop(), now, now.Add(want.Lease), &loans{left: 1})}, next
 	}
 	if n := min(s.ready.len(), want.Max); n > 0 {
 		got = make([]*nixie.Delivery, n)
-		expires := now.Add(want.Lease)
+		expires, room := now.Add(want.Lease), loans{left: n}
 		for i := range got {
-			got[i] = s.lend(s.ready.pop(), expires)
+			got[i] = s.lend(s.ready.pop(), now, expires, &room)
 		}
 		return got, next
 	}
@@ -94,7 +94,7 @@ func (s *Source) more(ctx context.Context, room int, wait time.Duration, now tim
 	records, err := s.c.Driver.Receive(ctx, room, wait)
 	if len(records) > 0 {
 		records, err = s.one(ctx, records, err)
-		s.admit(records, now)
+		s.admit(records)
 	}
 	return err
 }
@@ -134,16 +134,13 @@ func pause(ctx context.Context, d time.Duration) {
 }
 
 // admit takes records in hand.
-func (s *Source) admit(records []Record, now time.Time) {
-	items := make([]item, len(records))
+func (s *Source) admit(records []Record) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.careful = s.vanished(records)
-	for n := range records {
+	items := s.newSlab(records).items
+	for n := range items {
 		i := &items[n]
-		i.record = &records[n]
-		i.fill(s.features, s.c.Queue, now)
-		i.size = sizeOf(i.record)
 		s.inHand++
 		s.bytes += i.size
 		if s.lanes.enter(i) {
@@ -181,17 +178,23 @@ func (s *Source) Extend(ctx context.Context, ds []*nixie.Delivery, lease time.Du
 		if nixie.CodeOf(errs[n]) == nixie.CodeLeaseLost {
 			s.drop(d)
 		}
+		if items[n] != nil {
+			s.leave(items[n].slab)
+		}
 	}
 	return errs
 }
 
-// find looks the items of deliveries up; a lease that is over is answered.
+// find looks the items of deliveries up, and has their slabs kept; a lease that is
+// over is answered.
 func (s *Source) find(ds []*nixie.Delivery, errs []error) []*item {
 	items := make([]*item, len(ds))
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	for n, d := range ds {
-		items[n], _, errs[n] = s.held(d)
+		if items[n], _, errs[n] = s.held(d); items[n] != nil {
+			items[n].slab.uses++
+		}
 	}
 	return items
 }

@@ -34,10 +34,10 @@ const (
 // x-dead-letter-id.
 func (s *Source) Settle(ctx context.Context, settlements []nixie.Settlement) []error {
 	now := s.c.Clock()
-	all := s.verdicts(settlements)
+	k := s.desk(settlements)
+	all, plain := k.all, k.plain
 	s.ours(ctx, all)
 	var letters, retries []*verdict
-	plain := make([]*verdict, 0, len(all))
 	for n := range all {
 		switch v := &all[n]; {
 		case v.err != nil:
@@ -53,15 +53,17 @@ func (s *Source) Settle(ctx context.Context, settlements []nixie.Settlement) []e
 			plain = append(plain, v)
 		}
 	}
-	s.end(ctx, plain, now)
+	k.plain = plain
+	s.end(ctx, k, plain, now)
 	if len(letters)+len(retries) > 0 {
 		s.keep(ctx, letters, retries, now)
-		s.end(ctx, append(letters, retries...), now)
+		s.end(ctx, k, append(letters, retries...), now)
 	}
 	errs := make([]error, len(all))
 	for n := range all {
 		errs[n] = all[n].err
 	}
+	s.clear(k)
 	return errs
 }
 
@@ -86,30 +88,11 @@ func (s *Source) keep(ctx context.Context, letters, retries []*verdict, now time
 const storeLimit = 5 * time.Second
 
 // end lets the broker know what became of records, and lets others go.
-func (s *Source) end(ctx context.Context, vs []*verdict, now time.Time) {
+func (s *Source) end(ctx context.Context, k *desk, vs []*verdict, now time.Time) {
 	if len(vs) > 0 {
-		s.tell(ctx, vs)
+		s.tell(ctx, k, vs)
 		s.apply(vs, now)
 	}
-}
-
-// verdicts finds the items of settlements. One that is given twice is settled once.
-func (s *Source) verdicts(settlements []nixie.Settlement) []verdict {
-	all := make([]verdict, len(settlements))
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	for n := range settlements {
-		v := &all[n]
-		v.st = &settlements[n]
-		v.item, v.at, v.err = s.held(v.st.Delivery)
-		if v.err == nil && v.item.settling {
-			v.err = nixie.Errorf(nixie.CodeConflict, "message %s is being settled by another call", v.st.Delivery.ID)
-		}
-		if v.err == nil {
-			v.item.settling, v.mine = true, true
-		}
-	}
-	return all
 }
 
 // ours asks whether records are still ours of which something is to be stored: who
@@ -168,25 +151,27 @@ func (s *Source) park(ctx context.Context, parked []*verdict) {
 }
 
 // tell lets the broker know.
-func (s *Source) tell(ctx context.Context, all []*verdict) {
-	acked := make([]*Record, 0, len(all))
-	vs := make([]*verdict, 0, len(all))
+func (s *Source) tell(ctx context.Context, k *desk, all []*verdict) {
 	for _, v := range all {
 		switch {
 		case v.err != nil || v.end == inHand:
 		case v.end == back:
 			v.err = s.c.Driver.Back(ctx, []*Record{v.item.record}, min(v.st.Delay, s.features.MaxDelay))[0]
 		default:
-			acked = append(acked, v.item.record)
-			vs = append(vs, v)
+			k.acked = append(k.acked, v.item.record)
 		}
 	}
-	if len(acked) == 0 {
+	if len(k.acked) == 0 {
 		return
 	}
-	for n, err := range s.c.Driver.Ack(ctx, acked) {
-		vs[n].err = err
+	errs := s.c.Driver.Ack(ctx, k.acked)
+	for _, v := range all {
+		if v.err == nil && v.end == done {
+			v.err, errs = errs[0], errs[1:]
+		}
 	}
+	clear(k.acked)
+	k.acked = k.acked[:0]
 }
 
 // apply takes back what is settled or lost, and lets others go.
@@ -201,7 +186,7 @@ func (s *Source) apply(all []*verdict, now time.Time) {
 		}
 		v.item.settling = false
 		switch {
-		case nixie.CodeOf(v.err) == nixie.CodeLeaseLost:
+		case v.err != nil && nixie.CodeOf(v.err) == nixie.CodeLeaseLost:
 			s.takeBack(v.at)
 			s.forget(v.item)
 		case v.err != nil: // it may be repeated
@@ -228,9 +213,10 @@ func (s *Source) again(v *verdict, now time.Time) {
 	if v.st.Verb == nixie.Release && !last.Abandoned {
 		d.Attempts--
 	}
-	i.history, i.dropped = i.with(v.st)
-	if n := len(i.history); n > 0 {
-		d.LastFailure, d.LastReason = i.history[n-1].Text, i.history[n-1].Reason
+	history, dropped := i.with(v.st)
+	i.remember(history, dropped)
+	if n := len(history); n > 0 {
+		d.LastFailure, d.LastReason = history[n-1].Text, history[n-1].Reason
 	}
 	s.bytes -= i.size
 	i.size = sizeOf(i.record) + i.weight()

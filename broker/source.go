@@ -17,6 +17,8 @@ type Source struct {
 	lanes   lanes
 	places  []place // of what is handed out, by [nixie.Receipted]
 	unused  []int   // indexes of places
+	desks   []*desk // that no call uses
+	slabs   []*slab // of which nothing is in hand
 	number  int64   // of the newest lease
 	ready   fifo    // may be handed out
 	suspect fifo    // those of them that vanished with a holder before
@@ -31,19 +33,40 @@ type Source struct {
 	interrupt func()          // ends the waiting of Receive
 }
 
-// item is a record that is not done with.
+// item is a record that is not done with. There are many, most of which just succeed:
+// what they need for that is all they have.
 type item struct {
+	slab     *slab // that it is part of
 	record   *Record
-	origin   nixie.Origin
-	delivery *nixie.Delivery // of this turn: who had the last one may still look at that
-	first    nixie.Delivery  // of the first turn
+	delivery *nixie.Delivery // of this turn, as who had the last one may still look at that; nil before the first
 	lane     *lane
-	due      time.Time
+	trouble  *trouble // nil: there was none
 	size     int64
-	settling bool            // by a call that is under way
-	judged   bool            // that its holders vanished
-	history  []nixie.Failure // oldest first
-	dropped  int             // failures that are not in history any more
+	settling bool // by a call that is under way
+	suspect  bool // it vanished with a holder before
+	judged   bool // that its holders vanished
+}
+
+// trouble is what went wrong with an item.
+type trouble struct {
+	due     time.Time       // while it waits for its next turn
+	history []nixie.Failure // oldest first
+	dropped int             // failures that are not in history any more
+}
+
+// failures are those of an item, oldest first.
+func (i *item) failures() []nixie.Failure {
+	if i.trouble == nil {
+		return nil
+	}
+	return i.trouble.history
+}
+
+// remember notes what went wrong.
+func (i *item) remember(history []nixie.Failure, dropped int) {
+	if len(history) > 0 {
+		i.trouble = &trouble{history: history, dropped: dropped}
+	}
 }
 
 // place is where an item that is handed out is found by its lease.
@@ -76,7 +99,10 @@ func (s *Source) Slow(st *nixie.Settlement) bool {
 }
 
 // lend hands an item out under a new lease. The source's mutex is held.
-func (s *Source) lend(i *item, expires time.Time) *nixie.Delivery {
+func (s *Source) lend(i *item, now, expires time.Time, room *loans) *nixie.Delivery {
+	if i.delivery == nil {
+		i.fill(room.next(), &s.features, s.c.Queue, now)
+	}
 	at := len(s.places)
 	if n := len(s.unused); n > 0 {
 		at, s.unused = s.unused[n-1], s.unused[:n-1]
@@ -119,11 +145,12 @@ func (s *Source) takeBack(at int) {
 }
 
 // forget drops an item that is done with, or lost, and lets go what waited for it.
-// The source's mutex is held.
+// Nobody may look at it afterwards. The source's mutex is held.
 func (s *Source) forget(i *item) {
 	s.inHand--
 	s.bytes -= i.size
 	s.letGo(i)
+	s.leave(i.slab)
 }
 
 // letGo lets the next one of a lane go. The source's mutex is held.
@@ -135,7 +162,7 @@ func (s *Source) letGo(i *item) {
 
 // offer makes an item ready. The source's mutex is held.
 func (s *Source) offer(i *item) {
-	if i.delivery.Crashes > 0 {
+	if i.suspect {
 		s.suspect.push(i)
 		return
 	}

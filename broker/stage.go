@@ -162,9 +162,9 @@ func (i *item) source() string {
 // resume goes on with a record that has waited on a stage.
 func (i *item) resume(headers []Header, now time.Time) {
 	d := i.delivery
-	i.origin.Channel, i.origin.Partition, i.origin.Offset = i.record.Source, int32(count(headers, HeaderPartition)), number(headers, HeaderOffset)
+	d.Origin.Channel, d.Origin.Partition, d.Origin.Offset = i.record.Source, int32(count(headers, HeaderPartition)), number(headers, HeaderOffset)
 	if at := moment(headers, HeaderTimestamp); !at.IsZero() && !at.After(now) {
-		i.origin.Timestamp, d.EnqueuedAt = at, at
+		d.Origin.Timestamp, d.EnqueuedAt = at, at
 	}
 	text, _ := last(headers, HeaderID)
 	if id, err := nixie.ParseID(text); err == nil && !id.IsZero() {
@@ -172,12 +172,20 @@ func (i *item) resume(headers []Header, now time.Time) {
 	}
 	d.Attempts = min(d.Attempts+count(headers, HeaderAttempts), maxCount)
 	d.Deliveries = min(d.Deliveries+count(headers, HeaderDeliveries), maxCount)
-	d.Crashes = min(d.Crashes+count(headers, HeaderCrashes), maxCount)
 	steps, _ := last(headers, HeaderSteps)
 	d.Steps = readSteps(steps)
 	i.judged = i.record.Crashes == 0 // those before were
-	i.history, i.dropped = readHistory(headers)
-	if n := len(i.history); n > 0 {
-		d.LastFailure, d.LastReason = i.history[n-1].Text, i.history[n-1].Reason
+	history, dropped := readHistory(headers)
+	i.remember(history, dropped)
+	if n := len(history); n > 0 {
+		d.LastFailure, d.LastReason = history[n-1].Text, history[n-1].Reason
 	}
+}
+
+// crashes are the holders that vanished with a record, also before it waited on a stage.
+func crashes(r *Record) int {
+	if r.Source == "" {
+		return r.Crashes
+	}
+	return min(r.Crashes+count(r.Headers, HeaderCrashes), maxCount)
 }

@@ -68,5 +68,6 @@ func (s *Source) remove(lost map[*item]bool) {
 		if !queued[i] { // it was the one of its lane that could go
 			s.letGo(i)
 		}
+		s.leave(i.slab)
 	}
 }

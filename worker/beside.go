@@ -38,10 +38,12 @@ func (b *beside) pick(box *outbox) {
 	kept := 0
 	for i, r := range box.runs {
 		if b.source.Slow(&box.settlements[i]) {
-			b.waiting.add(r, box.settlements[i])
+			b.waiting.add(r, &box.settlements[i])
 			continue
 		}
-		box.runs[kept], box.settlements[kept] = r, box.settlements[i]
+		if kept < i {
+			box.runs[kept], box.settlements[kept] = r, box.settlements[i]
+		}
 		kept++
 	}
 	clear(box.runs[kept:])

@@ -48,8 +48,8 @@ func (w *Worker) patient(all <-chan struct{}) (idle bool) {
 func (w *Worker) releaseWaiting() {
 	now := w.since(w.c.Clock())
 	for _, b := range w.openBatches() {
-		for i := range b.runs {
-			w.giveBack(&b.runs[i], now)
+		for r := range b.all() {
+			w.giveBack(r, now)
 		}
 	}
 }
@@ -61,7 +61,7 @@ func (w *Worker) giveBack(r *run, now time.Duration) { w.giveBackFor(r, now, 0) 
 func (w *Worker) giveBackFor(r *run, now, delay time.Duration) {
 	if r.state.CompareAndSwap(waiting, deciding) {
 		r.end(context.Canceled, now)
-		w.post(r, nixie.Settlement{Delivery: r.d, Verb: nixie.Release, Delay: min(delay, nixie.MaxDelay)})
+		w.post(&w.trays[0], r, &nixie.Settlement{Delivery: r.d, Verb: nixie.Release, Delay: min(delay, nixie.MaxDelay)})
 	}
 }
 

@@ -12,10 +12,11 @@ const affordable = 2
 
 // allowed asks the breakers whether a run may begin. What may not is given back
 // until it is tried again.
-func (w *Worker) allowed(s *slot, r *run, now time.Time) bool {
+func (w *Worker) allowed(s *slot, r *run, at time.Duration) bool {
 	if w.c.Breaker.Failures == 0 {
 		return true
 	}
+	now := r.batch.moment(at)
 	tickets, wait, changes, ok := w.circuits.begin(kindOf(r.d), now)
 	w.tell(changes, now)
 	if !ok {
@@ -29,10 +30,11 @@ func (w *Worker) allowed(s *slot, r *run, now time.Time) bool {
 // ended tells the breakers how a run ended; without a settlement its outcome is
 // not known. A permanent failure says something about its message and nothing
 // about what it depends on: it is no outcome either.
-func (w *Worker) ended(s *slot, r *run, st *nixie.Settlement, now time.Time) {
+func (w *Worker) ended(s *slot, r *run, st *nixie.Settlement, at time.Duration) {
 	if w.c.Breaker.Failures == 0 {
 		return
 	}
+	now := r.batch.moment(at)
 	on, reason := policy.BreakerReturned, nixie.ReasonUnknown
 	switch {
 	case st == nil:
@@ -64,8 +66,8 @@ func (w *Worker) tell(changes []nixie.BreakerChange, now time.Time) {
 
 func (w *Worker) postponeWaiting(change nixie.BreakerChange, now time.Time) {
 	for _, b := range w.openBatches() {
-		for i := range b.runs {
-			if r := &b.runs[i]; kindOf(r.d) == (kind{change.Queue, change.Type}) && r.state.Load() == waiting {
+		for r := range b.all() {
+			if kindOf(r.d) == (kind{change.Queue, change.Type}) && r.state.Load() == waiting {
 				w.postpone(r, now, change.Until.Sub(now))
 			}
 		}

@@ -93,7 +93,7 @@ func (w *Worker) take(ctx context.Context, got []*nixie.Delivery, asked time.Dur
 	w.c.Observer.OnReceived(w.c.Queue, got)
 	w.circuits.received(got)
 	now := w.c.Clock()
-	b := newBatch(w, got, w.since(now), asked+w.c.Lease)
+	b := newBatch(w, got, w.speed.stretch(len(got)), now, asked+w.c.Lease)
 	judged := w.judge(b, now)
 	if !w.add(b) {
 		w.c.Observer.OnTrouble(w.c.Queue, nixie.Errorf(nixie.CodeConflict,
@@ -101,7 +101,7 @@ func (w *Worker) take(ctx context.Context, got []*nixie.Delivery, asked time.Dur
 		return
 	}
 	for i, r := range judged.runs {
-		w.post(r, judged.settlements[i])
+		w.post(&w.trays[0], r, &judged.settlements[i])
 	}
 	if !b.alone {
 		w.dispatch(ctx, b, w.c.Concurrency)
@@ -114,12 +114,11 @@ func (w *Worker) take(ctx context.Context, got []*nixie.Delivery, asked time.Dur
 
 // judge decides about those of a new batch that must not be run.
 func (w *Worker) judge(b *batch, now time.Time) (judged outbox) {
-	for i := range b.runs {
-		r := &b.runs[i]
+	for r := range b.all() {
 		if st, ok := w.c.judge(r.d, now); ok {
 			r.state.Store(deciding)
 			r.end(context.Canceled, w.since(now))
-			judged.add(r, st)
+			judged.add(r, &st)
 		} else if r.d.Crashes > 1 {
 			b.alone = true
 		}
@@ -134,9 +133,9 @@ func (w *Worker) add(b *batch) bool {
 	if w.over {
 		return false
 	}
-	w.inHand += len(b.runs)
-	for i := range b.runs {
-		if b.runs[i].d.Crashes > 0 {
+	w.inHand += b.size
+	for r := range b.all() {
+		if r.suspect {
 			w.suspects++
 		}
 	}
@@ -146,7 +145,7 @@ func (w *Worker) add(b *batch) bool {
 
 // dispatch offers the batch to as many goroutines as can use it.
 func (w *Worker) dispatch(ctx context.Context, b *batch, most int) {
-	for range min(most, len(b.runs)) {
+	for range min(most, b.size) {
 		if ctx.Err() != nil {
 			return // drain releases what nobody started
 		}

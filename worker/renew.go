@@ -12,6 +12,9 @@ import (
 // the monotonic clock, which does not jump.
 func (w *Worker) since(t time.Time) time.Duration { return t.Sub(w.epoch) }
 
+// now is the moment itself like that.
+func (w *Worker) now() time.Duration { return w.since(w.c.Clock()) }
+
 // safe reports whether work under the lease may begin or go on.
 func (w *Worker) safe(r *run, now time.Duration) bool {
 	return now < time.Duration(r.leaseEnd.Load())-w.c.Lease/margin
@@ -61,8 +64,7 @@ func (w *Worker) renewable(now time.Duration) []*run {
 	var runs []*run
 	for _, b := range w.openBatches() {
 		waits := !b.alone && now >= b.received+w.c.Lease
-		for i := range b.runs {
-			r := &b.runs[i]
+		for r := range b.all() {
 			if waits {
 				w.giveBack(r, now)
 			}

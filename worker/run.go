@@ -2,6 +2,7 @@ package worker
 
 import (
 	"context"
+	"iter"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -15,19 +16,33 @@ import (
 type run struct {
 	d        *nixie.Delivery
 	batch    *batch
-	state    atomic.Int32
 	leaseEnd atomic.Int64 // when the lease ends at the earliest, since the worker's epoch
 	deadline time.Time    // set before the handler starts; zero is none
-	recorded bool         // it succeeded, and the source keeps that; the handler's goroutine's own
+	state    atomic.Int32
+	suspect  bool // its message vanished with a holder before
+	recorded bool // it succeeded, and the source keeps that; the handler's goroutine's own
 
 	mu      sync.Mutex
 	cause   error         // why it ended
 	endedAt time.Duration // since the worker's epoch
+	asked   *asked        // nil for most
+}
+
+// asked is what a run has only if somebody asks for it, or it has steps.
+type asked struct {
 	derived context.Context
 	cancel  context.CancelCauseFunc // of derived
 	release context.CancelFunc      // of its timer, if it has one
-	gone    chan struct{}           // made when somebody asks; closed when the lease is lost
+	gone    chan struct{}           // closed when the lease is lost
 	steps   []string                // finished, for renewals
+}
+
+// asks makes room for what is asked for. The run's mutex is held.
+func (r *run) asks() *asked {
+	if r.asked == nil {
+		r.asked = &asked{}
+	}
+	return r.asked
 }
 
 // The states of a run.
@@ -56,8 +71,8 @@ func (r *run) Err() error {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	switch {
-	case r.derived != nil:
-		return r.derived.Err()
+	case r.asked != nil && r.asked.derived != nil:
+		return r.asked.derived.Err()
 	case r.cause == nil:
 		return nil
 	case r.cause == context.DeadlineExceeded:
@@ -79,19 +94,20 @@ func (r *run) Value(key any) any {
 func (r *run) standard() context.Context {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	if r.derived != nil {
-		return r.derived
+	a := r.asks()
+	if a.derived != nil {
+		return a.derived
 	}
 	w := r.batch.worker
 	parent := w.base
 	if !r.deadline.IsZero() {
-		parent, r.release = context.WithTimeout(parent, r.deadline.Sub(w.c.Clock()))
+		parent, a.release = context.WithTimeout(parent, r.deadline.Sub(w.c.Clock()))
 	}
-	r.derived, r.cancel = context.WithCancelCause(parent)
+	a.derived, a.cancel = context.WithCancelCause(parent)
 	if r.cause != nil {
-		r.cancel(r.cause)
+		a.cancel(r.cause)
 	}
-	return r.derived
+	return a.derived
 }
 
 // end ends the context and says since when, once.
@@ -102,10 +118,13 @@ func (r *run) end(cause error, at time.Duration) (first bool) {
 		return false
 	}
 	r.cause, r.endedAt = cause, at
-	if r.gone != nil && cause == ErrLeaseLost {
-		close(r.gone)
+	var cancel context.CancelCauseFunc
+	if a := r.asked; a != nil {
+		cancel = a.cancel
+		if a.gone != nil && cause == ErrLeaseLost {
+			close(a.gone)
+		}
 	}
-	cancel := r.cancel
 	r.mu.Unlock()
 	if cancel != nil && cause != context.DeadlineExceeded {
 		cancel(cause) // at the deadline its own timer does, so that Err says so
@@ -118,20 +137,23 @@ func (r *run) end(cause error, at time.Duration) (first bool) {
 func (r *run) close(at time.Duration) (why error) {
 	r.mu.Lock()
 	why = r.cause
-	if why == nil && r.derived != nil {
-		why = context.Cause(r.derived)
+	var a asked
+	if r.asked != nil {
+		a = *r.asked
+	}
+	if why == nil && a.derived != nil {
+		why = context.Cause(a.derived)
 	}
 	if r.cause == nil {
 		r.cause = context.Canceled
 	}
 	r.endedAt = at
-	cancel, release := r.cancel, r.release
 	r.mu.Unlock()
-	if cancel != nil {
-		cancel(nil)
+	if a.cancel != nil {
+		a.cancel(nil)
 	}
-	if release != nil {
-		release()
+	if a.release != nil {
+		a.release()
 	}
 	return why
 }
@@ -147,19 +169,20 @@ func (r *run) endedFor(d, now time.Duration) bool {
 func (r *run) Lost() <-chan struct{} {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	if r.gone == nil {
-		r.gone = make(chan struct{})
+	a := r.asks()
+	if a.gone == nil {
+		a.gone = make(chan struct{})
 		if r.cause == ErrLeaseLost {
-			close(r.gone)
+			close(a.gone)
 		}
 	}
-	return r.gone
+	return a.gone
 }
 
 // KeepSteps implements nixie.StepKeeper.
 func (r *run) KeepSteps(steps []string) {
 	r.mu.Lock()
-	r.steps = steps
+	r.asks().steps = steps
 	r.mu.Unlock()
 }
 
@@ -167,25 +190,66 @@ func (r *run) KeepSteps(steps []string) {
 func (r *run) claim() *nixie.Delivery {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	return r.d.Claim(r.steps)
+	var steps []string
+	if r.asked != nil {
+		steps = r.asked.steps
+	}
+	return r.d.Claim(steps)
 }
 
 // batch is what one receive brought, shared by all handlers' goroutines.
 type batch struct {
-	worker   *Worker
-	runs     []run
-	next     atomic.Int64  // index of the next run to start
-	open     int           // runs not settled; guarded by the worker's mutex
-	received time.Duration // since the worker's epoch
-	alone    bool          // runs with nothing beside it
+	worker    *Worker
+	size      int
+	stretches []stretch
+	next      atomic.Int64  // index of the next stretch that nobody has taken
+	open      int           // runs not settled; guarded by the worker's mutex
+	began     time.Time     // when it was received, by the clock
+	received  time.Duration // the same since the worker's epoch
+	alone     bool          // runs with nothing beside it
 }
 
-func newBatch(w *Worker, ds []*nixie.Delivery, received, leaseEnd time.Duration) *batch {
-	b := &batch{worker: w, runs: make([]run, len(ds)), open: len(ds), received: received}
-	for i, d := range ds {
-		r := &b.runs[i]
-		r.d, r.batch, r.steps = d, b, d.Steps
-		r.leaseEnd.Store(int64(leaseEnd))
+// moment is the time of something that happened so long after the worker's epoch.
+func (b *batch) moment(at time.Duration) time.Time { return b.began.Add(at - b.received) }
+
+// stretch is runs side by side that one goroutine takes, so that goroutines do not
+// get in each other's way for each of them. What it has not begun others may begin.
+type stretch struct {
+	next atomic.Int64 // index of the next run to start
+	runs []run
+	_    [cacheLine - 32]byte
+}
+
+// all are the runs of a batch in their order.
+func (b *batch) all() iter.Seq[*run] {
+	return func(yield func(*run) bool) {
+		for n := range b.stretches {
+			runs := b.stretches[n].runs
+			for i := range runs {
+				if !yield(&runs[i]) {
+					return
+				}
+			}
+		}
+	}
+}
+
+// newBatch makes a batch of stretches of so many runs.
+func newBatch(w *Worker, ds []*nixie.Delivery, length int, now time.Time, leaseEnd time.Duration) *batch {
+	b := &batch{worker: w, size: len(ds), open: len(ds), began: now, received: w.since(now)}
+	b.stretches = make([]stretch, (len(ds)+length-1)/length)
+	for n := range b.stretches {
+		part := ds[n*length : min((n+1)*length, len(ds))]
+		runs := make([]run, len(part))
+		for i, d := range part {
+			r := &runs[i]
+			r.d, r.batch, r.suspect = d, b, d.Crashes > 0
+			if len(d.Steps) > 0 {
+				r.asked = &asked{steps: d.Steps}
+			}
+			r.leaseEnd.Store(int64(leaseEnd))
+		}
+		b.stretches[n].runs = runs
 	}
 	return b
 }

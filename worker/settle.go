@@ -8,25 +8,6 @@ import (
 	"github.com/nixie-go/nixie"
 )
 
-// outbox is what was decided and not settled: the i-th settlement is of the i-th
-// run.
-type outbox struct {
-	settlements []nixie.Settlement
-	runs        []*run
-}
-
-func (o *outbox) add(r *run, st nixie.Settlement) {
-	o.settlements = append(o.settlements, st)
-	o.runs = append(o.runs, r)
-}
-
-// empty makes it empty and keeps its memory, without what it pointed to.
-func (o *outbox) empty() {
-	clear(o.settlements)
-	clear(o.runs)
-	o.settlements, o.runs = o.settlements[:0], o.runs[:0]
-}
-
 // settler settles whatever was decided while the last settling ran: no timer,
 // and one call for many. Only what is recorded gathers for a while, unless
 // somebody waits for something. What fails for now is repeated after a pause and does
@@ -82,11 +63,11 @@ func (w *Worker) settleLoop(closing <-chan struct{}) {
 	}
 }
 
-// take exchanges the empty box for the worker's outbox.
+// take empties the worker's trays.
 func (s *settler) take() {
-	s.w.mu.Lock()
-	s.w.outbox, s.box = s.box, s.w.outbox
-	s.w.mu.Unlock()
+	for i := range s.w.trays {
+		s.w.trays[i].take(&s.box)
+	}
 }
 
 // left reports whether something is to be repeated.
@@ -111,8 +92,7 @@ func (s *settler) settle() {
 func (s *settler) repeat() {
 	s.due, s.down, s.slow.down = nil, false, false
 	s.take()
-	s.box.settlements = append(s.box.settlements, s.again.settlements...)
-	s.box.runs = append(s.box.runs, s.again.runs...)
+	s.box.join(&s.again)
 	s.again.empty()
 	s.settle()
 }
@@ -146,10 +126,10 @@ func (s *settler) book(sts []nixie.Settlement, runs []*run, errs []error) (faile
 	errs = w.c.settled(sts, errs)
 	now := w.since(w.c.Clock())
 	for i, err := range errs {
-		if retryable(err) {
+		if err != nil && retryable(err) {
 			failed++
 			if now < time.Duration(runs[i].leaseEnd.Load()) {
-				s.again.add(runs[i], sts[i])
+				s.again.add(runs[i], &sts[i])
 				continue
 			}
 		}

@@ -13,6 +13,7 @@ type speed struct {
 	lease    time.Duration
 	most     int
 	ahead    time.Duration // of work that may be in hand beyond twice the workers; 0 is a quarter of a lease
+	single   bool          // a goroutine takes one delivery at a time
 	averaged atomic.Uint64 // float64 bits of the average in seconds; 0 is not known
 }
 
@@ -48,3 +49,24 @@ func (s *speed) limit() int {
 	}
 	return int(min(max(quarter, float64(s.workers)), float64(s.most)))
 }
+
+// stretch is how many of so many deliveries a goroutine takes at a time: what takes it
+// about stretchTime, so that those who are quick do not meet at every one, and others
+// begin in their order.
+func (s *speed) stretch(of int) int {
+	average := math.Float64frombits(s.averaged.Load())
+	if s.single || average == 0 || of <= s.workers {
+		return of
+	}
+	n := int(min(stretchTime.Seconds()/average, float64(of/s.workers), maxStretch))
+	if n < minStretch {
+		return of // all take the next one of the whole
+	}
+	return n
+}
+
+const (
+	stretchTime = 50 * time.Microsecond
+	minStretch  = 4
+	maxStretch  = 32
+)

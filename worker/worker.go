@@ -3,11 +3,13 @@ package worker
 import (
 	"context"
 	"errors"
+	"runtime"
 	"sync"
 	"sync/atomic"
 	"time"
 
 	"github.com/nixie-go/nixie"
+	"github.com/nixie-go/nixie/policy"
 )
 
 // Worker runs a handler over the deliveries of a source. Make one with New and
@@ -15,6 +17,7 @@ import (
 type Worker struct {
 	c     Config
 	epoch time.Time       // when it was made, for measuring
+	usual bool            // a policy decides, and not foreign code
 	base  context.Context // values for all handlers
 	work  chan *batch
 	quit  chan struct{} // closed when nothing more is to be started
@@ -25,13 +28,13 @@ type Worker struct {
 	abort sync.Once
 	speed speed
 	slots []slot
+	trays []tray // what slots have decided, for the settler
 
 	circuits circuits
 
 	mu       sync.Mutex
 	changed  *sync.Cond // inHand went down, or draining began
 	batches  []*batch   // those with something not settled
-	outbox   outbox     // decided, not yet taken by the settler
 	inHand   int        // received and not settled
 	suspects int        // those of them that vanished with a holder before
 	draining bool
@@ -44,7 +47,9 @@ type Worker struct {
 type slot struct {
 	now  atomic.Pointer[run] // what it runs, for the watchdog
 	last *run                // what it ran before; like at the goroutine's own
-	at   time.Time           // the latest reading of the clock, the beginning of the next attempt
+	at   time.Duration       // the latest reading of the clock, the beginning of the next attempt
+
+	tray *tray // for what it decides
 
 	tickets []ticket // of the breakers that let it begin what it runs
 }
@@ -80,10 +85,16 @@ func New(c Config) (*Worker, error) {
 		wake:  make(chan struct{}, 1),
 		haste: make(chan struct{}, 1),
 		slots: make([]slot, c.Concurrency),
+		trays: make([]tray, min(c.Concurrency, runtime.GOMAXPROCS(0))),
 		speed: speed{workers: c.Concurrency, lease: c.Lease, most: c.Prefetch},
 	}
 	if c.Recorder != nil {
 		w.speed.ahead = recordAhead
+	}
+	_, w.usual = c.Decider.(*policy.Policy)
+	w.speed.single = c.SettleEach || c.Concurrency == 1
+	for i := range w.slots {
+		w.slots[i].tray = &w.trays[i%len(w.trays)]
 	}
 	w.circuits.rules = c.Breaker
 	w.changed = sync.NewCond(&w.mu)
@@ -140,170 +151,6 @@ func (w *Worker) InHand() int {
 	return w.inHand
 }
 
-// handle is the goroutine that runs handlers: it takes the next index of
-// whatever batch is open.
-func (w *Worker) handle(s *slot, all *sync.WaitGroup, b *batch) {
-	finished := false
-	defer func() {
-		if finished {
-			all.Done()
-			return
-		}
-		go w.handle(s, all, b) // a handler ended this goroutine: another takes its place
-	}()
-	for {
-		if b != nil {
-			w.runThrough(s, b)
-		}
-		w.hasten() // whoever has nothing to do is not to wait for others
-		select {
-		case b = <-w.work:
-		case <-w.quit:
-			finished = true
-			return
-		}
-	}
-}
-
-func (w *Worker) runThrough(s *slot, b *batch) {
-	s.at = w.c.Clock()
-	for {
-		if w.c.SettleEach && s.last != nil && !s.last.recorded {
-			if !w.awaitSettled(s.last) {
-				return
-			}
-			s.at = w.c.Clock()
-		}
-		i := b.next.Add(1) - 1
-		if i >= int64(len(b.runs)) {
-			return
-		}
-		w.one(s, &b.runs[i])
-	}
-}
-
-// awaitSettled waits until a run is settled. It gives up when nothing more is to
-// be started.
-func (w *Worker) awaitSettled(r *run) bool {
-	w.mu.Lock()
-	defer w.mu.Unlock()
-	for r.state.Load() != settled && !w.draining {
-		w.changed.Wait()
-	}
-	return !w.draining
-}
-
-// one runs the handler on one delivery.
-func (w *Worker) one(s *slot, r *run) {
-	started := s.at
-	if !w.safe(r, w.since(started)) {
-		w.giveBack(r, w.since(started)) // too late to start: the lease may end any moment
-		return
-	}
-	if !w.allowed(s, r, started) {
-		return
-	}
-	if !r.state.CompareAndSwap(waiting, running) {
-		w.ended(s, r, nil, started)
-		return // released or lost before it started
-	}
-	if w.c.Recorder != nil && w.c.Recorder.Record(nixie.StageBegun, r.d) != nil {
-		r.state.Store(deciding)
-		w.ended(s, r, nil, started)
-		w.post(r, nixie.Settlement{Delivery: r.d, Verb: nixie.Release}) // a crash would look as if it had waited
-		return
-	}
-	if w.c.Timeout > 0 {
-		r.deadline = started.Add(w.c.Timeout)
-	}
-	r.d.LentBy(r)
-	s.last = r
-	s.now.Store(r)
-	if w.stopping.Load() {
-		r.end(ErrStopping, w.since(started))
-	}
-	w.call(s, r, started)
-}
-
-// call calls the handler. The deferred part also happens when the handler
-// panics, or ends its goroutine instead of returning.
-func (w *Worker) call(s *slot, r *run, started time.Time) {
-	returned := false
-	var err error
-	defer func() {
-		if v := recover(); v != nil {
-			err = panicked(v)
-		} else if !returned {
-			err = nixie.WithReason(errGoexit, nixie.ReasonPanic)
-		}
-		s.now.Store(nil)
-		s.at = w.c.Clock()
-		w.speed.add(s.at.Sub(started))
-		w.finish(s, r, err, started, s.at)
-	}()
-	if err = damaged(r.d); err == nil {
-		err = w.c.Handler.Handle(r, r.d)
-	}
-	returned = true
-}
-
-// finish decides what becomes of a delivery whose handler has returned.
-func (w *Worker) finish(s *slot, r *run, err error, started, ended time.Time) {
-	why := r.close(w.since(ended))
-	if !r.state.CompareAndSwap(running, deciding) {
-		w.ended(s, r, nil, ended)
-		w.c.Observer.OnTrouble(w.c.Queue, nixie.Errorf(nixie.CodeLeaseLost,
-			"message %s: its handler returned long after its context had ended; the outcome does not count", r.d.ID))
-		return
-	}
-	if err != nil && why == context.DeadlineExceeded {
-		err = &lateError{w.c.Timeout, err}
-		why = nil
-	}
-	st := w.c.decide(r.d, err, why != nil, started, ended)
-	w.ended(s, r, &st, ended)
-	r.recorded = w.record(&st)
-	w.post(r, st)
-}
-
-// record has a plain success kept by a source that can. What else becomes of a
-// message is waited for: it may be the end of the job. So is what others wait
-// for, the next of a stream.
-func (w *Worker) record(st *nixie.Settlement) bool {
-	d := st.Delivery
-	return w.c.Recorder != nil && st.Verb == nixie.Complete && st.Failure == nil && st.Second == nil &&
-		d.Stream == "" && len(d.NewSteps()) == 0 && !d.Completed() && w.c.Recorder.Record(nixie.StageSucceeded, d) == nil
-}
-
-// post hands a settlement to the settler.
-func (w *Worker) post(r *run, st nixie.Settlement) {
-	w.mu.Lock()
-	first := len(w.outbox.runs) == 0
-	w.outbox.add(r, st)
-	w.mu.Unlock()
-	if !r.recorded {
-		w.hasten()
-	}
-	if !first {
-		return // somebody has woken the settler
-	}
-	select {
-	case w.wake <- struct{}{}:
-	default:
-	}
-}
-
-// hasten ends the rest of the settler.
-func (w *Worker) hasten() {
-	if w.c.Recorder == nil {
-		return
-	}
-	select {
-	case w.haste <- struct{}{}:
-	default:
-	}
-}
-
 // forget counts deliveries as no longer in hand.
 func (w *Worker) forget(runs ...*run) {
 	if len(runs) == 0 {
@@ -314,7 +161,7 @@ func (w *Worker) forget(runs ...*run) {
 	for _, r := range runs {
 		r.state.Store(settled)
 		w.inHand--
-		if r.d.Crashes > 0 {
+		if r.suspect {
 			w.suspects--
 		}
 		if r.batch.open--; r.batch.open == 0 {

@@ -199,6 +199,9 @@ func (d *LogDriver) Features() broker.Features {
 	return broker.Features{System: "log", Held: true, Ordered: true, Stages: d.stages}
 }
 
+// Recycle spoils records, so that whoever still looks at them is found out.
+func (d *LogDriver) Recycle(records []broker.Record) { spoil(records) }
+
 // Receive hands out what its parts have.
 func (d *LogDriver) Receive(ctx context.Context, most int, wait time.Duration) ([]broker.Record, error) {
 	end := time.NewTimer(wait)

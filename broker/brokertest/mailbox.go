@@ -130,6 +130,16 @@ func (d *MailboxDriver) Features() broker.Features {
 	return broker.Features{System: "mailbox", Held: true, Back: true, MaxDelay: mailboxDelay, Stages: d.stages}
 }
 
+// Recycle spoils records, so that whoever still looks at them is found out.
+func (d *MailboxDriver) Recycle(records []broker.Record) { spoil(records) }
+
+// spoil makes records useless. What they are made of stays.
+func spoil(records []broker.Record) {
+	for n := range records {
+		records[n] = broker.Record{Channel: "recycled", Offset: -1, Receipt: "recycled"}
+	}
+}
+
 // Receive hands out what nobody has.
 func (d *MailboxDriver) Receive(ctx context.Context, most int, wait time.Duration) ([]broker.Record, error) {
 	end := time.NewTimer(wait)

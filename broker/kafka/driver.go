@@ -41,7 +41,8 @@ type Driver struct {
 	holding   int           // partitions with records that are held
 	trouble   error         // of the last commits, for the next Receive to tell
 	closing   bool
-	stages    map[string]stage // by topic
+	stages    map[string]stage  // by topic
+	rooms     [][]broker.Record // memory that nobody uses
 
 	large      bool          // records are; of the one who polls
 	polling    chan struct{} // full from asking the client until what it said is sorted in; partitions come and go in between

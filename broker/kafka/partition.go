@@ -131,21 +131,20 @@ type receipt struct {
 }
 
 // record makes a record of the contract that is handed out.
-func (p *partition) record(r *kgo.Record, to *broker.Record, at *receipt, headers *slab) {
+func (p *partition) record(r *kgo.Record, to *broker.Record, headers *slab) {
+	at := to.Receipt.(*receipt)
 	p.copy(r, to, headers)
 	to.Receipt = at
 	if p.before > 1 && p.kept.offset == p.from && p.open == 0 {
 		to.Crashes = p.before // the holders of this one alone, and the one that had others as well
 	}
-	*at = receipt{p, p.add(r.Offset, r.LeaderEpoch)}
+	at.part, at.position = p, p.add(r.Offset, r.LeaderEpoch)
 }
 
 // copy makes a record of the contract.
 func (p *partition) copy(r *kgo.Record, to *broker.Record, headers *slab) {
-	*to = broker.Record{
-		Channel: r.Topic, Source: p.stage.source, Partition: r.Partition, Offset: r.Offset, Key: r.Key, Value: r.Value, Timestamp: r.Timestamp,
-		ID: p.id(r), Epoch: p.epoch,
-	}
+	to.Channel, to.Source, to.Partition, to.Offset, to.Key, to.Value, to.Headers, to.Timestamp = r.Topic, p.stage.source, r.Partition, r.Offset, r.Key, r.Value, nil, r.Timestamp
+	to.ID, to.Epoch, to.Crashes = p.id(r), p.epoch, 0
 	if len(r.Headers) > 0 {
 		to.Headers = headers.of(len(r.Headers))
 		for i, h := range r.Headers {

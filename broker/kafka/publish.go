@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"sync"
+	"time"
 
 	"github.com/twmb/franz-go/pkg/kadm"
 	"github.com/twmb/franz-go/pkg/kerr"
@@ -53,9 +54,12 @@ func (p *Publisher) Close() { p.client.Close() }
 // partition follows from the key.
 func (p *Publisher) Publish(ctx context.Context, list []broker.Publication) func() []error {
 	s := outbound(list)
+	now, answered := time.Now(), s.answered // once for all
 	for i := range s.records {
-		p.mark(&s.records[i])
-		p.client.Produce(ctx, &s.records[i], s.answered)
+		r := &s.records[i]
+		r.Timestamp = now
+		p.mark(r)
+		p.client.Produce(ctx, r, answered)
 	}
 	return s.wait
 }

@@ -3,6 +3,7 @@ package kafka
 import (
 	"context"
 	"errors"
+	"slices"
 	"time"
 
 	"github.com/twmb/franz-go/pkg/kgo"
@@ -104,11 +105,10 @@ func (d *Driver) sort(fetches kgo.Fetches, most int) []broker.Record {
 	if n == 0 {
 		return nil
 	}
-	got := make([]broker.Record, 0, n)
-	receipts := make([]receipt, n)
 	var headers slab
 	d.mu.Lock()
 	defer d.mu.Unlock()
+	got := d.room(n)
 	fetches.EachPartition(func(f kgo.FetchTopicPartition) {
 		p := d.parts[place{f.Topic, f.Partition}]
 		if p == nil || d.out || len(f.Records) == 0 {
@@ -125,7 +125,7 @@ func (d *Driver) sort(fetches kgo.Fetches, most int) []broker.Record {
 		at := min(n-len(got), len(f.Records), d.c.MaxAhead-p.len())
 		for _, r := range f.Records[:at] {
 			got = got[:len(got)+1]
-			p.record(r, &got[len(got)-1], &receipts[len(got)-1], &headers)
+			p.record(r, &got[len(got)-1], &headers)
 		}
 		if at < len(f.Records) {
 			d.hold(p, f.Records[at:])
@@ -141,10 +141,10 @@ func (d *Driver) sort(fetches kgo.Fetches, most int) []broker.Record {
 func (d *Driver) hold(p *partition, records []*kgo.Record) {
 	if len(p.held) == 0 {
 		d.holding++
-	}
-	p.held = append(p.held, records...)
-	if len(p.held) == len(records) {
+		p.held = slices.Clip(records)
 		d.front(p)
+	} else {
+		p.held = append(p.held, records...)
 	}
 	if p.before > 0 || p.stage.waits() {
 		d.pause(p)
@@ -199,19 +199,28 @@ func (d *Driver) heldRecords(ctx context.Context, most int) []broker.Record {
 	d.countIn(ctx, now)
 	d.mu.Lock()
 	defer d.mu.Unlock()
-	got := make([]broker.Record, 0, min(d.heldNow(), most))
-	receipts := make([]receipt, cap(got))
+	n := min(d.heldNow(), most)
+	got := d.room(n)
 	var headers slab
 	skipped := false
 	for _, p := range d.parts {
-		for p.counted && d.goes(p) && !now.Before(p.due) && len(got) < cap(got) {
-			if r := d.next(p); d.others(p, r) {
-				p.finish(p.add(r.Offset, r.LeaderEpoch))
-				p.moved, skipped = true, true
-			} else {
-				got = got[:len(got)+1]
-				p.record(r, &got[len(got)-1], &receipts[len(got)-1], &headers)
+		for p.counted && d.goes(p) && !now.Before(p.due) && len(got) < n {
+			k := 1 // on a stage each is due at its own time
+			if !p.stage.waits() {
+				k = min(len(p.held), p.spare(d.c.MaxAhead), n-len(got))
 			}
+			next := p.held[:k]
+			for _, r := range next {
+				if d.others(p, r) {
+					p.finish(p.add(r.Offset, r.LeaderEpoch))
+					p.moved, skipped = true, true
+					continue
+				}
+				got = got[:len(got)+1]
+				p.record(r, &got[len(got)-1], &headers)
+			}
+			clear(next)
+			d.release(p, k)
 		}
 		switch {
 		case len(p.held) > 0 && (!p.counted || p.before > 0 || p.stage.waits()), p.len() >= d.c.MaxAhead:
@@ -226,17 +235,14 @@ func (d *Driver) heldRecords(ctx context.Context, most int) []broker.Record {
 	return got
 }
 
-// next takes the first record of those that are held.
-func (d *Driver) next(p *partition) *kgo.Record {
-	r := p.held[0]
-	p.held[0] = nil
-	p.held = p.held[1:]
+// release lets go of the first records that are held.
+func (d *Driver) release(p *partition, n int) {
+	p.held = p.held[n:]
 	if len(p.held) == 0 {
 		p.held = nil
 		d.holding--
 	}
 	d.front(p)
-	return r
 }
 
 // heldNow is how many records are held.

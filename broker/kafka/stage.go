@@ -40,8 +40,11 @@ func (d *Driver) front(p *partition) {
 // others reports whether a record is the retry of another group, which reads the
 // same stage: here it has succeeded, or waits by itself.
 func (d *Driver) others(p *partition, r *kgo.Record) bool {
+	if !p.stage.waits() {
+		return false
+	}
 	group, said := last(r, broker.HeaderGroup)
-	return p.stage.waits() && said && group != d.c.Group
+	return said && group != d.c.Group
 }
 
 // last is the value of the last header of a name.
@@ -59,7 +62,7 @@ func last(r *kgo.Record, name string) (string, bool) {
 // and returns their names. A group finds topics soon that are there before it is
 // joined.
 func Create(ctx context.Context, c Config, like string, topics ...string) ([]string, error) {
-	client, err := kgo.NewClient(append(slices.Clone(c.Client), kgo.SeedBrokers(c.Seeds...))...)
+	client, err := kgo.NewClient(append(slices.Clone(c.Client), kgo.SeedBrokers(c.Seeds...), kgo.MetadataMinAge(lookAgain/2))...) // what find looks for it has to ask for
 	if err != nil {
 		return nil, nixie.Errorf(nixie.CodeInvalid, "kafka client: %w", err)
 	}

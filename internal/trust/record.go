@@ -89,6 +89,7 @@ func recordOfTheRest() []mishap {
 		{"793a54b", "The time at which a message is due was said of some that need not wait and of others not, as the store keeps them.", "reading the output of commands", "internal/cli.TestNotBeforeHasOneForm"},
 		{"585906d", "A Kafka member whose commit had failed once ended with that error, although everything was committed before it left.", "rebalances on a busy machine", "broker/kafka.TestCommitThatSucceedsInTheEnd"},
 		{"585906d", "A redrive from a topic took as many bytes into memory as 5,000 records have.", "reading the code for speed", "broker/kafka.TestReadingLargeRecords"},
+		{"d0da0af", "Retry topics were not made where brokers had not heard of their source at the first look: those after it were answered from memory.", "the suite on a busy machine", "broker/kafka.TestCreateLooksAgain"},
 		{"1960575", "A harness, not the product: after a sync that failed, the disk for power loss brought old bytes of a page back.", "not recorded", "internal/faultdisk.TestSyncAfterFailedSync"},
 	}
 }

@@ -1,0 +1,188 @@
+package worker
+
+import (
+	"context"
+	"sync"
+	"time"
+
+	"github.com/nixie-go/nixie"
+)
+
+// handle is the goroutine that runs handlers: it takes the next stretch of
+// whatever batch is open.
+func (w *Worker) handle(s *slot, all *sync.WaitGroup, b *batch) {
+	finished := false
+	defer func() {
+		if finished {
+			all.Done()
+			return
+		}
+		go w.handle(s, all, b) // a handler ended this goroutine: another takes its place
+	}()
+	for {
+		if b != nil {
+			w.runThrough(s, b)
+		}
+		w.hasten() // whoever has nothing to do is not to wait for others
+		select {
+		case b = <-w.work:
+		case <-w.quit:
+			finished = true
+			return
+		}
+	}
+}
+
+func (w *Worker) runThrough(s *slot, b *batch) {
+	s.at = w.now()
+	for n := b.next.Add(1) - 1; n < int64(len(b.stretches)); n = b.next.Add(1) - 1 {
+		if !w.runStretch(s, &b.stretches[n]) {
+			return
+		}
+	}
+	for n := range b.stretches { // what others have taken and not begun
+		if !w.runStretch(s, &b.stretches[n]) {
+			return
+		}
+	}
+}
+
+// runStretch begins what nobody has begun of a stretch. It reports whether to go on.
+func (w *Worker) runStretch(s *slot, of *stretch) bool {
+	for of.next.Load() < int64(len(of.runs)) {
+		if w.c.SettleEach && s.last != nil && !s.last.recorded {
+			if !w.awaitSettled(s.last) {
+				return false
+			}
+			s.at = w.now()
+		}
+		i := of.next.Add(1) - 1
+		if i >= int64(len(of.runs)) {
+			return true
+		}
+		w.one(s, &of.runs[i])
+	}
+	return true
+}
+
+// awaitSettled waits until a run is settled. It gives up when nothing more is to
+// be started.
+func (w *Worker) awaitSettled(r *run) bool {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	for r.state.Load() != settled && !w.draining {
+		w.changed.Wait()
+	}
+	return !w.draining
+}
+
+// one runs the handler on one delivery.
+func (w *Worker) one(s *slot, r *run) {
+	started := s.at
+	if !w.safe(r, started) {
+		w.giveBack(r, started) // too late to start: the lease may end any moment
+		return
+	}
+	if !w.allowed(s, r, started) {
+		return
+	}
+	if !r.state.CompareAndSwap(waiting, running) {
+		w.ended(s, r, nil, started)
+		return // released or lost before it started
+	}
+	if w.c.Recorder != nil && w.c.Recorder.Record(nixie.StageBegun, r.d) != nil {
+		r.state.Store(deciding)
+		w.ended(s, r, nil, started)
+		w.post(s.tray, r, &nixie.Settlement{Delivery: r.d, Verb: nixie.Release}) // a crash would look as if it had waited
+		return
+	}
+	if w.c.Timeout > 0 {
+		r.deadline = r.batch.moment(started).Add(w.c.Timeout)
+	}
+	r.d.LentBy(r)
+	s.last = r
+	s.now.Store(r)
+	if w.stopping.Load() {
+		r.end(ErrStopping, started)
+	}
+	w.call(s, r, started)
+}
+
+// call calls the handler. The deferred part also happens when the handler
+// panics, or ends its goroutine instead of returning.
+func (w *Worker) call(s *slot, r *run, started time.Duration) {
+	returned := false
+	var err error
+	defer func() {
+		if v := recover(); v != nil {
+			err = panicked(v)
+		} else if !returned {
+			err = nixie.WithReason(errGoexit, nixie.ReasonPanic)
+		}
+		s.now.Store(nil)
+		s.at = w.now()
+		w.speed.add(s.at - started)
+		w.finish(s, r, err, started, s.at)
+	}()
+	if err = damaged(r.d); err == nil {
+		err = w.c.Handler.Handle(r, r.d)
+	}
+	returned = true
+}
+
+// finish decides what becomes of a delivery whose handler has returned.
+func (w *Worker) finish(s *slot, r *run, err error, started, ended time.Duration) {
+	why := r.close(ended)
+	if !r.state.CompareAndSwap(running, deciding) {
+		w.ended(s, r, nil, ended)
+		w.c.Observer.OnTrouble(w.c.Queue, nixie.Errorf(nixie.CodeLeaseLost,
+			"message %s: its handler returned long after its context had ended; the outcome does not count", r.d.ID))
+		return
+	}
+	if err != nil && why == context.DeadlineExceeded {
+		err = &lateError{w.c.Timeout, err}
+		why = nil
+	}
+	st := nixie.Settlement{Delivery: r.d, Verb: nixie.Complete} // what a policy always says to a success
+	if err != nil || !w.usual {
+		st = w.c.decide(r.d, err, why != nil, r.batch.moment(started), r.batch.moment(ended))
+	}
+	w.ended(s, r, &st, ended)
+	r.recorded = w.record(&st)
+	w.post(s.tray, r, &st)
+}
+
+// record has a plain success kept by a source that can. What else becomes of a
+// message is waited for: it may be the end of the job. So is what others wait
+// for, the next of a stream.
+func (w *Worker) record(st *nixie.Settlement) bool {
+	d := st.Delivery
+	return w.c.Recorder != nil && st.Verb == nixie.Complete && st.Failure == nil && st.Second == nil &&
+		d.Stream == "" && len(d.NewSteps()) == 0 && !d.Completed() && w.c.Recorder.Record(nixie.StageSucceeded, d) == nil
+}
+
+// post hands a settlement to the settler.
+func (w *Worker) post(t *tray, r *run, st *nixie.Settlement) {
+	first := t.post(r, st)
+	if !r.recorded {
+		w.hasten()
+	}
+	if !first {
+		return // somebody has woken the settler
+	}
+	select {
+	case w.wake <- struct{}{}:
+	default:
+	}
+}
+
+// hasten ends the rest of the settler.
+func (w *Worker) hasten() {
+	if w.c.Recorder == nil {
+		return
+	}
+	select {
+	case w.haste <- struct{}{}:
+	default:
+	}
+}
