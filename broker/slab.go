@@ -1,6 +1,10 @@
 package broker
 
-import "slices"
+import (
+	"slices"
+
+	"github.com/nixie-go/nixie"
+)
 
 // slab is what one call of the driver brought. Its memory is used again when nothing
 // of it is in hand any more: records come and go too fast to leave that to the
@@ -14,7 +18,7 @@ type slab struct {
 // Bounds of the slabs that are kept for later.
 const (
 	slabsKept  = 4
-	slabLength = 4096
+	slabLength = nixie.MaxBatch
 )
 
 // newSlab makes items of records. The source's mutex is held.

@@ -1,6 +1,9 @@
 package kafka
 
-import "github.com/nixie-go/nixie/broker"
+import (
+	"github.com/nixie-go/nixie"
+	"github.com/nixie-go/nixie/broker"
+)
 
 // room is memory for n records that are handed out together, each with its receipt.
 // The mutex is held.
@@ -29,13 +32,26 @@ func (d *Driver) Recycle(records []broker.Record) {
 	}
 	d.mu.Lock()
 	defer d.mu.Unlock()
-	if len(d.rooms) < roomsKept && cap(records) <= roomLength {
+	if cap(records) > roomLength {
+		return
+	}
+	if len(d.rooms) < roomsKept {
 		d.rooms = append(d.rooms, records[:0])
+		return
+	}
+	smallest := 0
+	for k := range d.rooms {
+		if cap(d.rooms[k]) < cap(d.rooms[smallest]) {
+			smallest = k
+		}
+	}
+	if cap(records) > cap(d.rooms[smallest]) {
+		d.rooms[smallest] = records[:0]
 	}
 }
 
 // Bounds of the memory that is kept for later.
 const (
 	roomsKept  = 4
-	roomLength = 4096 // records
+	roomLength = nixie.MaxBatch // records
 )
