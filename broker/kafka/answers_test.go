@@ -34,13 +34,12 @@ func badWire(of string, few int64) *bad {
 		if e.Key() != int16(kmsg.Produce) {
 			return true
 		}
-		switch n := b.came.Add(1); {
-		case of == noAnswer:
+		n := b.came.Add(1)
+		if of == noAnswer {
 			<-b.open
 			return true
-		default:
-			return n > few
 		}
+		return n > few
 	}
 	if of == requestLost {
 		b.asked = strike

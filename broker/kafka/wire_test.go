@@ -58,11 +58,12 @@ func (l *line) carry(to io.Writer, from io.Reader, look func(frame []byte) (bool
 	defer l.near.Close() //nolint:errcheck // whoever is there hears of it
 	defer l.far.Close()  //nolint:errcheck // as well
 	for {
-		frame := make([]byte, 4)
-		if _, err := io.ReadFull(from, frame); err != nil {
+		var size [4]byte
+		if _, err := io.ReadFull(from, size[:]); err != nil {
 			return
 		}
-		frame = append(frame, make([]byte, binary.BigEndian.Uint32(frame))...)
+		frame := make([]byte, 4+binary.BigEndian.Uint32(size[:]))
+		copy(frame, size[:])
 		if _, err := io.ReadFull(from, frame[4:]); err != nil {
 			return
 		}
