@@ -160,10 +160,6 @@ func TestMaximumSize(t *testing.T) {
 		name, text := b.source+".max", fmt.Sprint(most)
 		b.create(t, 1, map[string]*string{"max.message.bytes": &text}, name)
 		b.source, b.letters = name, name+".dlq"
-		b.soon(t, 10*time.Millisecond)
-		if _, err := Create(limited(t), Config{Seeds: b.seeds}, name, b.letters); err != nil {
-			t.Fatal(err)
-		}
 		value := noise(most)
 		for {
 			err := b.client.ProduceSync(limited(t), &kgo.Record{Topic: name, Key: []byte("k"), Value: value}).FirstErr()
@@ -176,6 +172,10 @@ func TestMaximumSize(t *testing.T) {
 			value = value[1:]
 		}
 		t.Logf("%d bytes are the most", len(value))
+		b.soon(t, 10*time.Millisecond)
+		if _, err := Create(limited(t), Config{Seeds: b.seeds}, name, b.letters); err != nil {
+			t.Fatal(err)
+		}
 		letters, _ := b.die(t, 1, nixie.HandlerFunc(func(context.Context, *nixie.Delivery) error { return errLater }),
 			func(c *Config, s *broker.Config, p *policy.Config) {
 				p.MaxAttempts = 2
