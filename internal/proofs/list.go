@@ -38,6 +38,7 @@ func List() []Proof {
 		{"kills-postgres-server", "store/postgres", "TestServerKilled"},
 		{"cuts-postgres", "store/postgres", "TestConnectionCutAnywhere"},
 		{"prune-postgres", "store/postgres", "TestPruningMany"},
+		{"beside-postgres", "store/postgres", "TestTransactionsBesideStreams"},
 		{"foreign-postgres", "store/postgres", "TestShow4_AForeignTransactionStaysOpen"},
 		{"keys-postgres", "store/postgres", "TestB061_WinnersThatRollBack"},
 		{"histories-memory", "internal/histories", "TestMemory"},

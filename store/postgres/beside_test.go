@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"slices"
+	"strings"
 	"testing"
 	"time"
 
@@ -272,6 +273,67 @@ func TestAddingByAnOldSnapshot(t *testing.T) {
 	if got := drain(t, s); !slices.Equal(got, []string{"2"}) {
 		t.Errorf("then came %v", got)
 	}
+}
+
+// TestOldSnapshotsAreRefused: what a transaction would decide by a stream as it was is
+// refused, and the transaction can be used for what is about no stream.
+func TestOldSnapshotsAreRefused(t *testing.T) {
+	ctx := t.Context()
+	list, _ := crowd(t, 1)
+	s := list[0]
+	must(t, s.Configure(ctx, "q", strict(), "ann", ""))
+	must(t, s.Configure(ctx, "r", nixie.QueueSettings{Order: nixie.OrderRelaxed}, "ann", ""))
+	_, err := s.Enqueue(ctx, nixie.Message{Queue: "q", Stream: "s"})
+	must(t, err)
+	d := one(t, s)
+	for _, level := range []string{"repeatable read", "serializable"} {
+		tx := begin(t)
+		_, err = tx.Exec(ctx, "set transaction isolation level "+level)
+		must(t, err)
+		own := s.Tx(tx)
+		for name, m := range map[string]nixie.Message{
+			"delay": {Queue: "q", Stream: "t", Delay: time.Second}, "key": {Queue: "q", Stream: "t", DedupeKey: "k"}, "relaxed": {Queue: "r", Stream: "t"},
+		} {
+			if _, err := own.Enqueue(ctx, m); nixie.CodeOf(err) != nixie.CodeInvalid || !strings.Contains(err.Error(), "the transaction is "+level) {
+				t.Errorf("%s, %s: %v", level, name, err)
+			}
+		}
+		if err := own.Complete(ctx, d); err == nil {
+			t.Errorf("%s: a message of a stream was completed", level)
+		}
+		_, err = own.Enqueue(ctx, nixie.Message{Queue: "q", Stream: "t"}, nixie.Message{Queue: "plain", DedupeKey: level})
+		must(t, err)
+		must(t, tx.Commit(ctx))
+	}
+	must(t, completed(s, d))
+	if got := drain(t, s); len(got) != 2 {
+		t.Errorf("messages %v came", got)
+	}
+	sound(t, s)
+}
+
+// TestCallIsWholeOrNothing: what the server refuses at the end of a call is undone with all of
+// it, and the transaction goes on.
+func TestCallIsWholeOrNothing(t *testing.T) {
+	ctx := t.Context()
+	list, schema := crowd(t, 1)
+	s := list[0]
+	must(t, s.Configure(ctx, "q", strict(), "ann", ""))
+	tx := begin(t)
+	_, err := tx.Exec(ctx, "alter table "+schema+".message add check (key is distinct from 'bad')")
+	must(t, err)
+	for _, m := range []nixie.Message{{Queue: "q", Stream: "s", Key: "bad"}, {Queue: "q", Key: "bad", DedupeKey: "d"}} {
+		if _, err := s.Tx(tx).Enqueue(ctx, m); nixie.CodeOf(err) != nixie.CodeInternal {
+			t.Errorf("%+v: %v", m, err)
+		}
+	}
+	_, err = s.Tx(tx).Enqueue(ctx, nixie.Message{Queue: "q", Key: "good", DedupeKey: "d"})
+	must(t, err)
+	must(t, tx.Commit(ctx))
+	if got := drain(t, s); !slices.Equal(got, []string{"good"}) {
+		t.Errorf("messages %v came", got)
+	}
+	sound(t, s)
 }
 
 // TestTransactionsAddInTurn lets two transactions of callers add to one stream: the second

@@ -29,7 +29,8 @@ type Tx struct {
 
 // Tx binds the store to a transaction of the caller, in the database of the store.
 // Checks, deduplication, IDs, delays and counters are those of the store's own
-// methods.
+// methods. A transaction that is not read committed may add plain messages to strict
+// streams, and is refused with CodeInvalid what else is about streams.
 //
 // Each call is whole or changes nothing: one that is refused leaves the
 // transaction as it was and usable. Calls do not overlap.
@@ -125,20 +126,46 @@ func (x *Tx) do(ctx context.Context, f func(*tx) error) error {
 	t := s.newTx(context.WithoutCancel(ctx), x.on)
 	t.callers = true
 	t.run("savepoint nixie")
+	t.read(func(r row) error { return r.Scan(&t.sees) }, "select current_setting('transaction_isolation')")
 	err := f(t)
 	if err == nil {
 		err = t.finish()
 	}
-	if err != nil {
-		undo := s.newTx(t.ctx, x.on)
-		if t.sent {
-			undo.run("rollback to savepoint nixie")
-			undo.run("release savepoint nixie")
-		}
-		return explainCaller(s, err, undo.send())
+	if err == nil {
+		err = t.seesStreams()
 	}
-	t.run("release savepoint nixie")
-	return explainCaller(s, t.send(), nil)
+	if err == nil {
+		t.run("release savepoint nixie")
+		err = t.send()
+	}
+	if err == nil {
+		return nil
+	}
+	return explainCaller(s, err, x.undo(t))
+}
+
+// undo leaves the transaction as it was before a call. In one that has failed nothing but the
+// way back can be prepared, so the rest goes after it.
+func (x *Tx) undo(t *tx) error {
+	if !t.sent {
+		return nil
+	}
+	back := x.store.newTx(t.ctx, x.on)
+	back.run("rollback to savepoint nixie")
+	if err := back.send(); err != nil {
+		return err
+	}
+	back.run("release savepoint nixie")
+	return back.send()
+}
+
+// seesStreams refuses to arrange streams as they were when the transaction began: what it
+// does not see would be forgotten, with nobody to arrange them again.
+func (t *tx) seesStreams() error {
+	if !t.arranges || t.sees == "read committed" || t.sees == "read uncommitted" {
+		return nil
+	}
+	return nixie.Errorf(nixie.CodeInvalid, "the transaction is %s, and sees streams as they were when it began: begin it as read committed", t.sees)
 }
 
 // explainCaller says what is wrong with a transaction of the caller.

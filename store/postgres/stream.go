@@ -98,6 +98,7 @@ func (t *tx) arrange() {
 	if len(t.work.stirred) == 0 {
 		return
 	}
+	t.arranges = true
 	queues, names := streamArgs(t.work.stirred)
 	t.read(func(r row) error {
 		var queue string

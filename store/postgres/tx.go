@@ -17,14 +17,16 @@ import (
 // is about to say to the server. Reads and writes are collected and go out
 // together.
 type tx struct {
-	store   *Store
-	ctx     context.Context
-	stop    context.CancelFunc // of ctx, where the transaction made it
-	wait    time.Duration      // for the answers of one round trip
-	on      asker
-	callers bool // it is a transaction of the caller
-	now     int64
-	list    []stmt
+	store    *Store
+	ctx      context.Context
+	stop     context.CancelFunc // of ctx, where the transaction made it
+	wait     time.Duration      // for the answers of one round trip
+	on       asker
+	callers  bool   // it is a transaction of the caller
+	sees     string // how that is isolated
+	arranges bool   // streams are arranged
+	now      int64
+	list     []stmt
 
 	queues  map[int64]*queueRow
 	named   map[string]*queueRow
