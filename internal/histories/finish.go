@@ -29,7 +29,7 @@ func (g *game) finish() *verdict {
 			g.errs = append(g.errs, err)
 		}
 	}
-	v := judge(g.record, g.sent, last, effects, g.blocks)
+	v := judge(g.record, g.sent, last, effects, g.blocks, g.told)
 	v.kills = g.kills
 	if l, ok := h.client.(Local); ok {
 		broken, err := storetest.Broken(context.Background(), l.Store)

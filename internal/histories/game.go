@@ -37,6 +37,7 @@ type game struct {
 	shared Shared
 	record *record
 	blocks bool // the dead of a strict stream keep the others waiting
+	told   bool // see Harness.Told
 
 	mu     sync.Mutex
 	left   int // calls
@@ -83,7 +84,7 @@ func play(t testing.TB, h Harness, seed uint64) *verdict {
 	rng := rand.New(rand.NewPCG(seed, 0))
 	clock := NewClock()
 	g := &game{
-		t: t, seed: seed, clock: clock, shared: h.Open(t, clock), record: &record{clock: clock}, blocks: rng.IntN(2) == 0,
+		t: t, seed: seed, clock: clock, shared: h.Open(t, clock), record: &record{clock: clock}, blocks: rng.IntN(2) == 0, told: h.Told,
 		left: 40 + rng.IntN(maxCalls-40-checks), sent: map[nixie.ID]sending{},
 	}
 	g.open(rng)

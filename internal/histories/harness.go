@@ -11,6 +11,9 @@ type Harness struct {
 	// Open makes a new and empty store that tells the time by clock. It ends
 	// the test when it cannot.
 	Open func(t testing.TB, clock *Clock) Shared
+	// Told says that a call brings the time along, as it was when the call was sent:
+	// calls that are sent later may come before it.
+	Told bool
 }
 
 // Shared is one store that several clients use. Its functions are called from one

@@ -33,7 +33,7 @@ func (v *verdict) say(format string, args ...any) {
 }
 
 // judge reads a record after everything was looked at once more.
-func judge(r *record, sent map[nixie.ID]sending, last []Found, effects []Effect, blocks bool) *verdict {
+func judge(r *record, sent map[nixie.ID]sending, last []Found, effects []Effect, blocks, told bool) *verdict {
 	v := &verdict{calls: len(r.all)}
 	for _, e := range r.all {
 		v.lookAtReceipts(e)
@@ -47,7 +47,7 @@ func judge(r *record, sent map[nixie.ID]sending, last []Found, effects []Effect,
 	}
 	v.queue = v.total(r.all, sent, last)
 	parts := allParts(r.all, sent)
-	v.search(r.all, "message %s", messageModel(), byMessage(parts))
+	v.search(r.all, "message %s", messageModel(told), byMessage(parts))
 	v.search(r.all, "dedupe key %s", keyModel(), byKey(r.all, parts, sent))
 	v.search(r.all, "stream %s", streamModel(blocks), byStream(parts))
 	return v

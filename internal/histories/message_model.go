@@ -22,15 +22,18 @@ type life struct {
 	untilLeast, untilMax int64 // when the lease ends, as far as is known
 	void                 bool  // its owner is gone or does not know of it
 
-	due int64 // at the earliest
-	now int64 // the store's clock is not before this
+	due   int64 // at the earliest
+	ended int64 // when the newest lease that is over had ended, at the earliest
+	now   int64 // the store's clock is not before this
+
+	told bool // see Harness.Told
 }
 
 // messageModel asks of one message whether an order of the calls explains their
 // answers.
-func messageModel() porcupine.Model {
+func messageModel(told bool) porcupine.Model {
 	m := porcupine.NondeterministicModel{
-		Init: func() []any { return []any{life{}} },
+		Init: func() []any { return []any{life{told: told}} },
 		Step: func(state, input, _ any) []any {
 			s, p := state.(life), input.(*part)
 			var next []any
@@ -59,7 +62,7 @@ func (s life) expire(p *part) []life {
 	}
 	swept := s
 	if !s.void {
-		swept.now = max(s.now, s.untilLeast)
+		swept.now, swept.ended = max(s.now, s.untilLeast), s.untilLeast
 	}
 	swept.state, swept.crashes, swept.abandoned, swept.abandonedBy = nixie.Queued, s.crashes+1, true, s.owner
 	return []life{s, swept.free()}
@@ -153,11 +156,20 @@ func (s life) claim(p *part) []life {
 	same := l.Number == s.number && l.Attempts == s.attempts && l.Deliveries == s.deliveries && l.Crashes == s.crashes &&
 		l.Generation == s.generation && l.Redrives == s.redrives && l.Owner == s.owner &&
 		l.Abandoned == s.abandoned && l.AbandonedBy == s.abandonedBy
-	if !same || at < s.now || at < s.due || at > p.latest() {
+	if !same || at < s.least(p) || at < s.due || at < s.ended || at > p.latest() {
 		return nil
 	}
-	s.now, s.untilLeast, s.untilMax = at, until, until
+	s.now, s.untilLeast, s.untilMax = max(s.now, at), until, until
 	return []life{s}
+}
+
+// least is the earliest time that a part may have been told: that of its own start, if
+// others may have gone before it since.
+func (s life) least(p *part) int64 {
+	if s.told {
+		return p.early.UnixNano()
+	}
+	return s.now
 }
 
 // use is what the holder of a lease does, or somebody who once was.
@@ -172,7 +184,7 @@ func (s life) use(p *part, late int64) []life {
 		}
 		return []life{s}
 	case "":
-		if !current || !s.void && s.now >= s.untilMax {
+		if !current || !s.void && s.least(p) >= s.untilMax {
 			return nil
 		}
 		return []life{s.settle(p, late)}

@@ -34,7 +34,7 @@ var schemas atomic.Int64
 
 // onPostgres opens one schema several times in this process, and by others.
 func onPostgres(breaks sabotage) histories.Harness {
-	return histories.Harness{Open: func(t testing.TB, clock *histories.Clock) histories.Shared {
+	return histories.Harness{Told: true, Open: func(t testing.TB, clock *histories.Clock) histories.Shared {
 		dir, err := os.MkdirTemp(fastFolder(), "nixie-histories-") //nolint:usetesting // it lies on another file system
 		must(t, err)
 		clockPath := filepath.Join(dir, "clock")

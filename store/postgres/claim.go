@@ -96,16 +96,18 @@ func (t *tx) claim(queue string, want nixie.Want, owner int64) (*claims, error) 
 // wait for the disk: if the server forgets it, the turns are there again.
 func (c *claims) handOutInOrder(want nixie.Want, owner int64, swept bool) error {
 	t, h := c.t, c.t.store.handouts
-	lease := cmp.Or(want.Lease, c.q.settings.LeaseOrDefault())
-	c.until = t.now + int64(lease)
+	c.lease = int64(cmp.Or(want.Lease, c.q.settings.LeaseOrDefault()))
 	most := int64(want.Max)
 	var rows bool
 	if c.q.settings.Order == nixie.OrderStrict {
-		moves := c.lockCursor()
+		moves, err := c.lockCursor()
+		if err != nil {
+			return err
+		}
 		c.batch = t.store.owner.batches(owner) + 1
-		t.read(c.scanLane, h.lanes, c.q.n, t.now, most, ageOf(&c.q.settings), owner, c.until, want.Fresh, c.batch, moves)
+		t.read(c.scanLane, h.lanes, c.q.n, t.now, most, ageOf(&c.q.settings), owner, c.lease, want.Fresh, c.batch, moves, t.store.clockArg())
 	}
-	t.read(func(r row) error { return r.Scan(&rows) }, "select "+anyRows, c.q.n)
+	t.read(func(r row) error { return r.Scan(&rows, &t.now) }, "select "+anyRows+", coalesce($2::bigint, "+databaseClock+")", c.q.n, t.store.clockArg())
 	if err := t.send(); err != nil {
 		return err
 	}
@@ -121,7 +123,7 @@ func (c *claims) handOutInOrder(want nixie.Want, owner int64, swept bool) error 
 	if most -= int64(len(c.list)); most == 0 || !rows {
 		return nil
 	}
-	t.read(c.scan, h.ordered, c.q.n, t.now, most, ageOf(&c.q.settings), owner, c.until, want.Fresh)
+	t.read(c.scan, h.ordered, c.q.n, t.now, most, ageOf(&c.q.settings), owner, t.now+c.lease, want.Fresh)
 	if err := t.send(); err != nil {
 		return err
 	}
@@ -154,10 +156,10 @@ func (c *claims) arrangeBeside() error {
 }
 
 // lockCursor locks the cursor of the queue, and returns how often it had moved at
-// least. One that a server forgot the moves of is not found, and one that comes to where it
+// least. A lease begins once the lock was waited for: a clock that was set is asked then. One that a server forgot the moves of is not found, and one that comes to where it
 // was seen right after is not locked: so what a claim does hangs on that it moves the
 // cursor.
-func (c *claims) lockCursor() (moves int64) {
+func (c *claims) lockCursor() (moves int64, err error) {
 	t, looks := c.t, &c.t.store.looks
 	moves = looks.reached(c.q.n)
 	c.turnedBack = moves > 0
@@ -168,7 +170,10 @@ func (c *claims) lockCursor() (moves int64) {
 		looks.reach(c.q.n, n)
 		return err
 	}, "select moves from @.cursor where queue = $1 and moves >= $2 order by moves desc limit 1 for update", c.q.n, moves)
-	return moves
+	if t.store.opts.Clock != nil {
+		err = t.send()
+	}
+	return moves, err
 }
 
 // handOut hands out messages of a queue without order, if everything is as it was
@@ -177,11 +182,9 @@ func (c *claims) lockCursor() (moves int64) {
 func (c *claims) handOut(want nixie.Want, owner, since int64, swept bool) error {
 	t, s := c.t, c.t.store
 	lease := cmp.Or(want.Lease, c.q.settings.LeaseOrDefault())
-	moves := c.lockCursor()
-	if s.opts.Clock != nil { // it is asked here, and not before the lock was waited for
-		if err := t.send(); err != nil {
-			return err
-		}
+	moves, err := c.lockCursor()
+	if err != nil {
+		return err
 	}
 	batches := s.owner.batches(owner)
 	t.read(c.scan, s.handouts.loose, c.q.n, s.clockArg(), want.Max, ageOf(&c.q.settings), owner, int64(lease), want.Fresh, c.q.text, batches, nixie.MaxBatchBytes, swept, since, moves)
@@ -198,7 +201,7 @@ type claims struct {
 
 	turnedBack bool // the cursor is not where it was seen, and was not locked
 
-	until  int64    // of leases in order
+	lease  int64    // of messages in order
 	batch  int64    // for those from lanes
 	beside turn     // streams with more than their lanes that transactions of callers have added to
 	names  []string // of these
@@ -308,13 +311,14 @@ func (c *claims) next() (*member, *nixie.Delivery, *nixie.Message) {
 func (c *claims) scanLane(r row) error {
 	got, d, m := c.next()
 	var headers, origin string
+	var claimed int64
 	if v := binaryRow(r); v != nil {
-		d.Lease.Receipt.Stream, got.pos = number(v[0]), number(v[1])
+		d.Lease.Receipt.Stream, got.pos, claimed = number(v[0]), number(v[1]), number(v[12])
 		c.copyGiven(m, v[2:])
 		headers, origin = string(v[10]), string(v[11])
 	} else {
 		if err := r.Scan(&d.Lease.Receipt.Stream, &got.pos, (*idColumn)(&m.ID), (*textColumn)(&m.Type), &m.Body, (*hashColumn)(&m.Hash), (*momentColumn)(&m.EnqueuedAt), (*momentColumn)(&m.ExpiresAt),
-			(*textColumn)(&m.Key), (*textColumn)(&m.Stream), (*textColumn)(&headers), (*textColumn)(&origin)); err != nil {
+			(*textColumn)(&m.Key), (*textColumn)(&m.Stream), (*textColumn)(&headers), (*textColumn)(&origin), &claimed); err != nil {
 			return err
 		}
 	}
@@ -324,7 +328,7 @@ func (c *claims) scanLane(r row) error {
 		return nil
 	}
 	d.Lease.Receipt.Batch = c.batch
-	c.first(got, c.t.now, c.until)
+	c.first(got, claimed, claimed+c.lease)
 	c.add(&got.claimed, headers, origin, "")
 	return nil
 }

@@ -91,9 +91,10 @@ const anyRows = `(exists (select from @.pending where queue = $1 and state = 0 a
 // those for which there was no room then are kept in ready. What it read and took is removed
 // at once, and the cursor says where to look the next time: behind everything, but for the
 // transactions that have not ended. It answers also with streams that have to be arranged,
-// with the places that their turns said. $2 is now, $4 what a priority is worth, $5 the owner, $6 the end of the lease, $7 whether suspects stay out.
+// with the places that their turns said. $2 is now, $4 what a priority is worth, $5 the owner, $6 the nanoseconds of the lease, $7 whether suspects stay out.
+// The lease begins at $10, or when the statement does: $2 was before the cursor was waited for.
 func claimLanes() string {
-	return `with at as materialized (select c.moves, c.tx, c.late, c.low, s.s, pg_snapshot_xmax(s.s) as top
+	return `with at as materialized (select c.moves, c.tx, c.late, c.low, s.s, pg_snapshot_xmax(s.s) as top, coalesce($10::bigint, ` + databaseClock + `) as now
 		from (select * from @.cursor where queue = $1 and moves >= $9 order by moves desc limit 1) c, (select pg_current_snapshot() as s offset 0) s),
 	others as materialized (select due - priority * $4::bigint as turn, place, crashes > 0 as suspect from (
 			select x.* from generate_series(-4, 4) as pr (priority) cross join lateral (
@@ -121,13 +122,13 @@ func claimLanes() string {
 		from at, (select array(select pg_snapshot_xip(s) from at) || pg_current_xact_id() as late) x
 		where c.queue = $1 and c.moves = (select moves from at) and (exists (select from given) or exists (select from taken)) returning c.moves),
 	leased as (insert into @.batch (n, queue, owner, after, last, members, remains, claimed, until, lanes, places)
-		select $8, $1, $5, min(pos), max(pos), count(*), count(*), $2, $6, array_agg(stream), array_agg(pos) from taken where exists (select from moved) having count(*) > 0),
+		select $8, $1, $5, min(pos), max(pos), count(*), count(*), (select now from at), (select now from at) + $6, array_agg(stream), array_agg(pos) from taken where exists (select from moved) having count(*) > 0),
 	kept as (insert into @.ready (queue, due, pos, stream) select $1, due, pos, stream from rest where row is null and exists (select from moved) on conflict do nothing),
 	passed as (delete from @.turn where ctid = any(array(select row from given where exists (select from moved)))),
 	left_ready as (delete from @.ready where ctid = any(array(select row from taken where row is not null and exists (select from moved))))
-	select p.stream, m.pos, m.id, m.type, m.body, m.hash, m.enqueued, m.expires, m.key, m.stream, m.headers, m.origin
+	select p.stream, m.pos, m.id, m.type, m.body, m.hash, m.enqueued, m.expires, m.key, m.stream, m.headers, m.origin, (select now from at)
 	from taken p cross join lateral (select * from @.message m where m.ctid = p.message limit 1) m where exists (select from moved)
-	union all select stream, -least, null, '', '', '', 0, 0, null, name, null, null from found where pos is null and exists (select from moved)`
+	union all select stream, -least, null, '', '', '', 0, 0, null, name, null, null, 0 from found where pos is null and exists (select from moved)`
 }
 
 // claimOrdered claims messages of a queue with streams, those of a stream together

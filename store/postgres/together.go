@@ -206,9 +206,9 @@ func (s *Store) insertKnown(ctx context.Context, group ...*few) error {
 		list := slices.Collect(maps.Values(queues))
 		numbers := slices.Sorted(slices.Values(eachOf(list, func(q *queueRow) int64 { return q.n })))
 		if s.opts.Clock != nil {
-			t.clock()
+			now := s.opts.Clock().UnixNano()
 			for i := range rows {
-				rows[i].enqueued = t.now
+				rows[i].enqueued = now
 			}
 		}
 		t.run("select set_config('nixie.held', bool_and(pg_try_advisory_xact_lock_shared(hashtext('"+s.opts.Schema+"'), n))::text, true) from unnest($1::int[]) n", numbers)

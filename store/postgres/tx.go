@@ -89,7 +89,11 @@ const databaseClock = "(extract(epoch from clock_timestamp()) * 1000000)::bigint
 // clock makes now the time that it is when what was collected before is done.
 func (t *tx) clock() {
 	if t.store.opts.Clock != nil {
-		t.now = t.store.opts.Clock().UnixNano()
+		t.run("select")
+		t.list[len(t.list)-1].done = func(string) error {
+			t.now = t.store.opts.Clock().UnixNano()
+			return nil
+		}
 		return
 	}
 	t.number(&t.now, "select "+databaseClock)
