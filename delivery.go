@@ -171,7 +171,8 @@ type Alarm interface {
 
 // Slow is an optional ability of a source: to say which settlements wait for something
 // that others do not, such as a broker that confirms a letter. Those have calls of
-// Settle of their own, beside the others.
+// Settle of their own, beside the others, which a worker waits for as long as they take:
+// their context ends 30 s after its last handler has returned.
 type Slow interface {
 	// Slow reports whether a settlement is such a one.
 	Slow(st *Settlement) bool

@@ -47,11 +47,13 @@ type Driver interface {
 	Extend(ctx context.Context, records []*Record, lease time.Duration) []error
 
 	// Publish adds records to channels, in their order and after those of earlier
-	// calls. It returns as soon as they are on their way; ctx is for all of it. The
-	// answers are waited for by calling what it returned, once. No error means that the
-	// broker has confirmed a record as durably as it can. An unknown channel is
-	// [nixie.CodeNotFound], a record that the channel does not take for its size
-	// [nixie.CodeLimit]; [nixie.CodeOutcomeUnknown] says that it may be there.
+	// calls. It returns as soon as they are on their way. The answers are waited for by
+	// calling what it returned, once. No error means that the broker has confirmed a
+	// record as durably as it can. An unknown channel is [nixie.CodeNotFound], a record
+	// that the channel does not take for its size [nixie.CodeLimit];
+	// [nixie.CodeOutcomeUnknown] says that it may be there. ctx is for all of it: once
+	// it has ended the answers come at once, that one for each record of which nothing
+	// is known, and such a one may still arrive.
 	Publish(ctx context.Context, records []Publication) (answers func() []error)
 
 	// Survey tells of channels what start-time checks want to know, in the order

@@ -54,6 +54,8 @@ func (v *verdict) unkept(err error) {
 
 // toOffice takes letters in, in calls that a store accepts.
 func (s *Source) toOffice(ctx context.Context, vs []*verdict, now time.Time) {
+	ctx, cancel := context.WithTimeout(ctx, storeLimit)
+	defer cancel()
 	for len(vs) > 0 {
 		size, n := 0, 0
 		for n < len(vs) && (n == 0 || size+len(vs[n].item.record.Value) <= nixie.MaxBatchBytes) {

@@ -67,11 +67,10 @@ func (s *Source) Settle(ctx context.Context, settlements []nixie.Settlement) []e
 	return errs
 }
 
-// keep stores letters and retries. It takes no longer than storeLimit where that can
-// be ended: what is done elsewhere is not to wait for a channel that takes nothing.
+// keep stores letters and retries. A store takes no longer than storeLimit: what is
+// done elsewhere is not to wait for it. A channel takes as long as ctx lasts, because
+// what was sent there and is not waited for would be sent twice.
 func (s *Source) keep(ctx context.Context, letters, retries []*verdict, now time.Time) {
-	ctx, cancel := context.WithTimeout(ctx, storeLimit)
-	defer cancel()
 	if len(letters) > 0 {
 		s.bury(ctx, letters, now)
 	}
@@ -84,7 +83,7 @@ func (s *Source) keep(ctx context.Context, letters, retries []*verdict, now time
 	}
 }
 
-// storeLimit is how long letters and retries of one call may take.
+// storeLimit is how long a store may take for letters or retries of one call.
 const storeLimit = 5 * time.Second
 
 // end lets the broker know what became of records, and lets others go.
@@ -139,6 +138,8 @@ func (s *Source) waits(st *nixie.Settlement) end {
 
 // park stores what is to be retried.
 func (s *Source) park(ctx context.Context, parked []*verdict) {
+	ctx, cancel := context.WithTimeout(ctx, storeLimit)
+	defer cancel()
 	for _, v := range parked {
 		_, err := s.c.Park.Enqueue(ctx, v.item.parked(s.c.ParkIn, v.st))
 		switch code := nixie.CodeOf(err); {

@@ -1,6 +1,10 @@
 package worker
 
-import "github.com/nixie-go/nixie"
+import (
+	"context"
+
+	"github.com/nixie-go/nixie"
+)
 
 // beside is what the source calls slow, settled beside the rest by a few calls at a
 // time. It belongs to the settler.
@@ -11,6 +15,9 @@ type beside struct {
 	out     int        // calls under way
 	back    chan slowCall
 	down    bool // the last call settled nothing: there is none before the next repeat
+
+	ctx context.Context // of the calls: what they wait for takes as long as it does
+	end func()          // ends it
 }
 
 // slowCall is a call under way, and what it answered.
@@ -24,7 +31,8 @@ const slowCalls = 2
 
 func newBeside(w *Worker) beside {
 	source, _ := w.c.Source.(nixie.Slow)
-	return beside{w: w, source: source, back: make(chan slowCall, slowCalls)}
+	ctx, end := context.WithCancel(w.base)
+	return beside{w: w, source: source, back: make(chan slowCall, slowCalls), ctx: ctx, end: end}
 }
 
 // idle reports whether there is nothing to settle or to wait for.
@@ -59,7 +67,7 @@ func (b *beside) launch() {
 		b.waiting = outbox{b.waiting.settlements[n:], b.waiting.runs[n:]}
 		b.out++
 		go func() {
-			c.errs = b.w.ask(c.settlements)
+			c.errs = b.w.c.Source.Settle(b.ctx, c.settlements)
 			b.back <- c
 		}()
 	}

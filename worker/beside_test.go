@@ -113,3 +113,30 @@ func TestSlowSettlementsGather(t *testing.T) {
 		}
 	})
 }
+
+// A slow call takes as long as it takes: nothing ends it but the end of the worker, which
+// is not held up for ever.
+func TestSlowCallsEndWithTheWorker(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		var stopped time.Time
+		src := &script{feed: [][]*nixie.Delivery{{delivery("2")}}}
+		src.settle = func(ctx context.Context, sts []nixie.Settlement) []error {
+			<-ctx.Done()
+			if took := time.Since(stopped); stopped.IsZero() || took < 20*time.Second {
+				t.Errorf("its context ended %s after the worker was stopped", took)
+			}
+			return []error{coded(nixie.CodeOutcomeUnknown)}
+		}
+		seen := &troubles{}
+		g := start(t, worker.Config{Source: sluggish{src}, Handler: handler(bad), Observer: seen.observer()})
+		time.Sleep(10 * time.Minute)
+		if g.InHand() != 1 {
+			t.Errorf("%d in hand", g.InHand())
+		}
+		stopped = time.Now()
+		g.end()
+		if took := time.Since(stopped); took > 31*time.Second || len(seen.errs) != 1 {
+			t.Errorf("it took %s, and said %v", took, seen.errs)
+		}
+	})
+}

@@ -30,6 +30,7 @@ type settler struct {
 // settleLoop works until closing is closed and all is settled or given up.
 func (w *Worker) settleLoop(closing <-chan struct{}) {
 	s := settler{w: w, slow: newBeside(w)}
+	defer s.slow.end()
 	for {
 		if !s.down && s.resting == nil {
 			s.take()
@@ -187,6 +188,7 @@ func (s *settler) backOff(failed int) {
 
 // giveUp leaves to their leases what could not be settled.
 func (s *settler) giveUp() {
+	s.slow.end()
 	for s.slow.out > 0 {
 		s.landed(<-s.slow.back)
 	}

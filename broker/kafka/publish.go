@@ -50,8 +50,9 @@ func newPublisher(seeds []string, client []kgo.Opt) (*Publisher, error) {
 func (p *Publisher) Close() { p.client.Close() }
 
 // Publish gives records to the client, and waits where too many are on their way
-// already. What it returns waits until all copies that count have each record. The
-// partition follows from the key.
+// already. What it returns waits until all copies that count have each record, or ctx
+// has ended: the client gives up no record that it has sent, as long as nobody says what
+// became of it. The partition follows from the key.
 func (p *Publisher) Publish(ctx context.Context, list []broker.Publication) func() []error {
 	s := outbound(list)
 	now, answered := time.Now(), s.answered // once for all
@@ -61,20 +62,25 @@ func (p *Publisher) Publish(ctx context.Context, list []broker.Publication) func
 		p.mark(r)
 		p.client.Produce(ctx, r, answered)
 	}
-	return s.wait
+	return func() []error { return s.wait(ctx) }
 }
 
 // shipment is records that were published together. What each of them needs is made
 // for all at once.
 type shipment struct {
 	records []kgo.Record
-	errs    []error
-	open    sync.WaitGroup
+	all     chan struct{} // closed when each has its answer
+
+	mu        sync.Mutex
+	confirmed []*kgo.Record
+	refused   map[*kgo.Record]error
 }
 
 func outbound(list []broker.Publication) *shipment {
-	s := &shipment{records: make([]kgo.Record, len(list)), errs: make([]error, len(list))}
-	s.open.Add(len(list))
+	s := &shipment{records: make([]kgo.Record, len(list)), all: make(chan struct{}), confirmed: make([]*kgo.Record, 0, len(list)), refused: map[*kgo.Record]error{}}
+	if len(list) == 0 {
+		close(s.all)
+	}
 	n := 0
 	for i := range list {
 		n += len(list[i].Headers)
@@ -91,22 +97,47 @@ func outbound(list []broker.Publication) *shipment {
 	return s
 }
 
-// answered is told what became of a record. Which one it is matters only if it was
-// refused.
+// answered is told what became of a record, also when nobody waits any longer.
 func (s *shipment) answered(r *kgo.Record, err error) {
-	if err != nil {
-		for i := range s.records {
-			if r == &s.records[i] {
-				s.errs[i] = refusal(r.Topic, err)
-			}
-		}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if err == nil {
+		s.confirmed = append(s.confirmed, r)
+	} else {
+		s.refused[r] = err
 	}
-	s.open.Done()
+	if len(s.confirmed)+len(s.refused) == len(s.records) {
+		close(s.all)
+	}
 }
 
-func (s *shipment) wait() []error {
-	s.open.Wait()
-	return s.errs
+// wait says what became of the records. Of those that have no answer when ctx ends
+// nobody knows.
+func (s *shipment) wait(ctx context.Context) []error {
+	select {
+	case <-s.all:
+	case <-ctx.Done():
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	errs := make([]error, len(s.records))
+	if len(s.confirmed) == len(errs) {
+		return errs
+	}
+	there := make(map[*kgo.Record]bool, len(s.confirmed))
+	for _, r := range s.confirmed {
+		there[r] = true
+	}
+	for i := range s.records {
+		switch r := &s.records[i]; {
+		case there[r]:
+		case s.refused[r] != nil:
+			errs[i] = refusal(r.Topic, s.refused[r])
+		default:
+			errs[i] = nixie.Errorf(nixie.CodeOutcomeUnknown, "publish to topic %s: no answer came, and it may be there: %w", r.Topic, context.Cause(ctx))
+		}
+	}
+	return errs
 }
 
 // refusal says by our codes what became of a record.

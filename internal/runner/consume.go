@@ -91,6 +91,12 @@ func (c *consumption) LeasesLost() <-chan struct{} {
 	return nil
 }
 
+// Slow implements [nixie.Slow] where the source does.
+func (c *consumption) Slow(st *nixie.Settlement) bool {
+	slow, ok := c.Source.(nixie.Slow)
+	return ok && slow.Slow(st)
+}
+
 func (c *consumption) move(by int) {
 	if by == 0 {
 		return
