@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/nixie-go/nixie"
+	"github.com/nixie-go/nixie/policy"
 )
 
 // Returning is a dead record on its way back.
@@ -14,7 +15,7 @@ type Returning struct {
 	// channel is chosen by who sends it.
 	Publication
 
-	Whole       []Header     // all headers of a record as it lies; of a letter none
+	Whole       []Header     // all headers of a record as it lies; of a letter none, see [LetterHeaders]
 	Lies        string       // the channel that it lies on; empty: an office
 	Origin      nixie.Origin // where it died, as far as is known; an offset of −1 is not
 	Letter      nixie.ID
@@ -63,17 +64,59 @@ func FromLetter(l *nixie.Letter) Returning {
 	return out
 }
 
+// LetterHeaders are the headers that a letter of an office has on a channel that takes
+// letters: those of its sender, and ours with what it died of. The letter is a whole
+// one, or what it has of its history is left out.
+func LetterHeaders(l *nixie.Letter) []Header {
+	m, back := &l.Message, FromLetter(l)
+	w := onto(back.Headers, 20, 512)
+	w.place(&back.Origin)
+	cause := l.Cause
+	switch {
+	case cause != nixie.CauseAdopted:
+	case l.Class == nixie.ClassPermanent:
+		cause = nixie.CausePermanent
+	default:
+		cause = nixie.CauseExhausted
+	}
+	w.text(HeaderFailureReason, policy.ChannelReason(l.Class, cause))
+	newest := nixie.Failure{Reason: l.Reason, Class: l.Class, Text: m.LastFailure, FailedAt: l.LastFailedAt}
+	if n := len(l.History); n > 0 {
+		newest = l.History[n-1]
+	}
+	w.failure(&newest)
+	w.counts(m)
+	w.time(HeaderFirstFailureAt, l.FirstFailedAt)
+	if len(l.History) > 1 {
+		w.history(l.History, l.HistoryDropped)
+	}
+	if back.Key != nil {
+		w.headers = append(w.headers, Header{HeaderKey, back.Key})
+	}
+	w.count(HeaderRedriveCount, m.Redrives)
+	if !l.Operation.IsZero() {
+		w.text(HeaderOperation, l.Operation.String())
+	}
+	w.text(HeaderLetterID, l.ID.String())
+	return w.headers
+}
+
+// place says where something died, as far as that is known.
+func (w *writer) place(o *nixie.Origin) {
+	w.text(HeaderTopic, o.Channel)
+	if o.Offset >= 0 && o.Channel != "" {
+		w.number(HeaderPartition, int64(o.Partition))
+		w.number(HeaderOffset, o.Offset)
+	}
+	w.time(HeaderTimestamp, o.Timestamp)
+}
+
 // Redriven is the record as it is sent now: as its sender made it, but for what was
 // changed since, and with our headers, each of them once. A repeat of the same
 // redrive has the same [HeaderRedriveID], whatever happened in between.
 func (r *Returning) Redriven(now time.Time) Publication {
 	w := onto(r.Headers, 9, 232)
-	w.text(HeaderTopic, r.Origin.Channel)
-	if r.Origin.Offset >= 0 && r.Origin.Channel != "" {
-		w.number(HeaderPartition, int64(r.Origin.Partition))
-		w.number(HeaderOffset, r.Origin.Offset)
-	}
-	w.time(HeaderTimestamp, r.Origin.Timestamp)
+	w.place(&r.Origin)
 	w.time(HeaderFirstFailureAt, r.FirstFailed)
 	w.count(HeaderRedriveCount, r.Redrives+1)
 	w.time(HeaderRedrivenAt, now)

@@ -27,7 +27,8 @@ type Work struct {
 	Batch       int          // letters in one commit; 0 is the default
 	Stop        redrive.Stop // when a redrive stops by itself
 
-	Send redrive.Send // of a redrive: hands letters to a broker; nil queues them in the store
+	Send      redrive.Send // of a redrive: hands letters to a broker; nil queues them in the store
+	SetsAside bool         // Send puts aside what was redriven MaxRedrives times, see [redrive.Config]
 
 	Clock    func() time.Time // of the rate; with Wait for tests
 	Wait     func(ctx context.Context, d time.Duration) error
@@ -51,6 +52,11 @@ type OperationView struct {
 	Skipped     int64    `json:"skipped"` // the letter's state did not allow it
 	Failed      int64    `json:"failed"`  // the letter is damaged
 	Pending     int64    `json:"pending"`
+
+	// Of a redrive to a broker, by this run: of those redriven the ones that were put
+	// into quarantine, and of those pending the ones that were sent and have no answer.
+	Quarantined *int64 `json:"quarantined,omitempty"`
+	Unanswered  *int64 `json:"unanswered,omitempty"`
 
 	// Of a redrive what became of those that it moved, as far as it is known; see
 	// [redrive.Outcome]. Of one to a broker only those that died again.
@@ -114,7 +120,7 @@ func (w *Work) Choice() nixie.Filter {
 	if !w.Force {
 		f.Redrivable, f.NeedsReview = orPointer(f.Redrivable, true), orPointer(f.NeedsReview, false)
 	}
-	if most := w.cap() - 1; most >= 0 && (f.Redrives.Max == nil || *f.Redrives.Max > most) {
+	if most := w.cap() - 1; most >= 0 && !w.SetsAside && (f.Redrives.Max == nil || *f.Redrives.Max > most) {
 		f.Redrives.Max = &most
 	}
 	return f
@@ -165,6 +171,11 @@ func (w *Work) cap() int64 {
 	return int64(w.MaxRedrives)
 }
 
+// tired reports whether a letter was redriven too often.
+func (w *Work) tired(l *nixie.Letter) bool {
+	return w.cap() > 0 && int64(l.Message.Redrives) >= w.cap()
+}
+
 // refusal says why a letter would be skipped, or "".
 func (w *Work) refusal(l *nixie.Letter) string {
 	if !w.possible(l.Status) {
@@ -181,7 +192,7 @@ func (w *Work) refusal(l *nixie.Letter) string {
 		return "needs review: look at it, then --force"
 	case !w.Force && !l.Redrivable:
 		return "not redrivable without --force"
-	case w.cap() > 0 && int64(l.Message.Redrives) >= w.cap():
+	case w.tired(l) && !w.SetsAside:
 		return "redriven too often"
 	}
 	return ""
@@ -220,6 +231,8 @@ func (o *Office) Run(ctx context.Context, id nixie.ID, w *Work) (OperationView, 
 		v.DiedAgain, v.Stopped = &r.Outcome.DiedAgain, &stopped
 		if w.Send == nil {
 			v.Succeeded, v.UnderWay = &r.Outcome.Succeeded, &r.Outcome.UnderWay
+		} else {
+			v.Quarantined, v.Unanswered = &r.Quarantined, &r.Unanswered
 		}
 	}
 	return v, err
@@ -232,7 +245,7 @@ func (o *Office) Operation(ctx context.Context, id nixie.ID) (store.Operation, e
 }
 
 func (o *Office) engine(w *Work) (*redrive.Engine, error) {
-	c := redrive.Config{Store: o.store, Batch: w.Batch, Rate: w.Rate, MaxRedrives: w.MaxRedrives, Stop: w.Stop, Send: w.Send, Clock: w.Clock, Wait: w.Wait}
+	c := redrive.Config{Store: o.store, Batch: w.Batch, Rate: w.Rate, MaxRedrives: w.MaxRedrives, Stop: w.Stop, Send: w.Send, SetsAside: w.SetsAside, Clock: w.Clock, Wait: w.Wait}
 	if c.Clock == nil {
 		c.Clock = o.clock
 	}
@@ -245,10 +258,11 @@ func (o *Office) engine(w *Work) (*redrive.Engine, error) {
 // Plan is what work would do if it began now.
 type Plan struct {
 	Selected int64       `json:"selected"`
-	Movable  int64       `json:"movable"` // of them go
-	Skipped  int64       `json:"skipped"` // of them are refused
-	Refused  []Count     `json:"refused"` // why
-	Groups   []PlanGroup `json:"groups"`  // largest first
+	Movable  int64       `json:"movable"`               // of them go
+	Aside    int64       `json:"quarantined,omitempty"` // of those, into quarantine
+	Skipped  int64       `json:"skipped"`               // of them are refused
+	Refused  []Count     `json:"refused"`               // why
+	Groups   []PlanGroup `json:"groups"`                // largest first
 	ByQueue  []Count     `json:"by_queue"`
 	Letters  []nixie.ID  `json:"letters"` // in the order of the plan, at most [MaxPlanned]
 }
@@ -268,6 +282,7 @@ type planned struct {
 	id                 nixie.ID
 	fingerprint, queue string
 	refusal            string
+	aside              bool
 }
 
 // Preview tells what Begin and Run would do now, and changes nothing. A key that
@@ -287,7 +302,7 @@ func (o *Office) Preview(ctx context.Context, w *Work) (Plan, error) {
 		if err != nil {
 			return Plan{}, err
 		}
-		p := planned{l.ID, l.Fingerprint, l.Message.Queue, w.refusal(&l)}
+		p := planned{l.ID, l.Fingerprint, l.Message.Queue, w.refusal(&l), w.SetsAside && w.tired(&l)}
 		tally.label(&l)
 		tally.add(p, 1)
 		if len(ring) < keep {
@@ -309,9 +324,9 @@ func (o *Office) Preview(ctx context.Context, w *Work) (Plan, error) {
 }
 
 type planTally struct {
-	selected, skipped int64
-	groups            map[string]*PlanGroup
-	queues, refused   map[string]int64
+	selected, skipped, aside int64
+	groups                   map[string]*PlanGroup
+	queues, refused          map[string]int64
 }
 
 func (t *planTally) label(l *nixie.Letter) {
@@ -324,15 +339,18 @@ func (t *planTally) add(p planned, n int64) {
 	t.selected += n
 	t.groups[p.fingerprint].Count += n
 	t.queues[p.queue] += n
-	if p.refusal != "" {
+	switch {
+	case p.refusal != "":
 		t.skipped += n
 		t.refused[p.refusal] += n
+	case p.aside:
+		t.aside += n
 	}
 }
 
 func (t *planTally) plan() Plan {
 	p := Plan{
-		Selected: t.selected, Movable: t.selected - t.skipped, Skipped: t.skipped,
+		Selected: t.selected, Movable: t.selected - t.skipped, Aside: t.aside, Skipped: t.skipped,
 		Refused: counted(t.refused), ByQueue: counted(t.queues), Groups: []PlanGroup{},
 	}
 	for _, g := range t.groups {

@@ -18,6 +18,8 @@ type move struct {
 	aloft []*flight // on their way, the oldest first
 	out   int       // records of those
 
+	lasting context.Context // for what is to be remembered
+
 	remembering sync.Mutex // one call at a time
 	mu          sync.Mutex
 	unkept      []*flight // that are to be remembered, the oldest first
@@ -126,13 +128,13 @@ func (v *move) send(ctx context.Context, records []broker.Record) {
 		v.mu.Lock()
 		f.errs, f.answered = errs, true
 		v.mu.Unlock()
-		v.remember(ctx)
+		v.remember()
 	}()
 }
 
 // remember has remembered what was sent, in its order: those flights together that are
 // answered by the time the call before has ended.
-func (v *move) remember(ctx context.Context) {
+func (v *move) remember() {
 	v.remembering.Lock()
 	defer v.remembering.Unlock()
 	var calls [][]*broker.Record
@@ -146,9 +148,7 @@ func (v *move) remember(ctx context.Context) {
 	if len(calls) == 0 {
 		return // others were so kind
 	}
-	ctx, cancel := outlast(ctx)
-	defer cancel()
-	err := v.From.Done(ctx, calls...)
+	err := v.From.Done(v.lasting, calls...)
 	for _, f := range landing {
 		f.kept = err
 		close(f.landed)
@@ -202,6 +202,9 @@ func (v *move) land() (failed error) {
 			}
 		default:
 			failed = err
+			if unanswered(err) {
+				v.done.Unanswered++
+			}
 		}
 	}
 	v.done.Left = v.From.Left()

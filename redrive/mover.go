@@ -56,6 +56,7 @@ type Moved struct {
 	Quarantined int64 `json:"quarantined"` // sent aside: redriven too often
 	Passed      int64 `json:"passed"`      // not chosen
 	Skipped     int64 `json:"skipped"`     // refused
+	Unanswered  int64 `json:"unanswered"`  // sent, and nobody knows whether the broker has them: the next run sends them again
 	Left        int64 `json:"left"`        // not read yet, about
 	DiedAgain   int64 `json:"died_again"`  // of those sent by this run, as far as that is known by now
 
@@ -65,7 +66,8 @@ type Moved struct {
 
 // Run moves until the end of the channel, or Max, or the end of ctx, and says how
 // far it came, also with an error: a [StoppedError] if too much of it died again. Run
-// again, it goes on, and counts anew.
+// again, it goes on, and counts anew. Once ctx has ended it waits for answers of the
+// broker as long as Route.Patience says, and [DefaultPatience] more to remember them.
 func (m Mover) Run(ctx context.Context) (Moved, error) {
 	v := move{done: Moved{Refused: []Refusal{}, To: map[string]int64{}}}
 	var err error
@@ -75,6 +77,9 @@ func (m Mover) Run(ctx context.Context) (Moved, error) {
 	v.pace = newPace(v.Rate, v.Clock())
 	v.pacer = Engine{Config{Clock: v.Clock, Wait: v.Wait}}
 	v.done.Operation = v.Operation
+	var end context.CancelFunc
+	v.lasting, end = outlast(ctx, v.Route.Patience+DefaultPatience)
+	defer end()
 	err = v.follow(ctx)
 	for more := true; more && err == nil; {
 		more, err = v.next(ctx)
@@ -87,7 +92,7 @@ func (m Mover) Run(ctx context.Context) (Moved, error) {
 	v.done.Left = v.From.Left()
 	_, _ = v.brake.died(context.WithoutCancel(ctx)) // what is not known by now is not said
 	if err != nil && ctx.Err() != nil {
-		err = nixie.Errorf(nixie.CodeUnavailable, "stopped with about %d records to go: %w", v.done.Left, ctx.Err())
+		err = nixie.Errorf(nixie.CodeUnavailable, "stopped with about %d records to go: %w", v.done.Left+v.done.Unanswered, ctx.Err())
 	}
 	return v.done, err
 }

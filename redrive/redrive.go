@@ -48,6 +48,7 @@ type Config struct {
 	Batch       int                                              // letters in one commit; [DefaultBatch], with Send [DefaultSend]
 	Rate        float64                                          // letters per second: at most Rate·t + 1 after t; default none
 	MaxRedrives int                                              // a letter redriven so often is refused; [policy.DefaultMaxRedrives]
+	SetsAside   bool                                             // Send puts such a letter aside instead, see [Route.Quarantine]
 	Stop        Stop                                             // when a redrive stops by itself
 	Clock       func() time.Time                                 // default time.Now
 	Wait        func(ctx context.Context, d time.Duration) error // default a timer
@@ -74,7 +75,11 @@ type Refusal struct {
 type Result struct {
 	store.Operation
 	Refused []Refusal // by this run, at most [MaxRefusals]; Skipped and Failed count all
-	Outcome Outcome   // of a redrive
+
+	Quarantined int64 // of those done by this run: put aside, see [Config.SetsAside]
+	Unanswered  int64 // by this run: sent, and nobody knows whether the broker has them; they are pending
+
+	Outcome Outcome // of a redrive
 
 	statuses []nixie.Status // that a purge is for
 }
@@ -243,10 +248,10 @@ func (e *Engine) allowed(ctx context.Context, p *pace, most int) (int, error) {
 
 // outlast is a context that ends only so long after another: what is under way then is
 // finished, and a machine that is slow before that costs nothing.
-func outlast(ctx context.Context) (context.Context, context.CancelFunc) {
+func outlast(ctx context.Context, by time.Duration) (context.Context, context.CancelFunc) {
 	longer, cancel := context.WithCancel(context.WithoutCancel(ctx))
 	stop := context.AfterFunc(ctx, func() {
-		timer := time.NewTimer(grace)
+		timer := time.NewTimer(by)
 		defer timer.Stop()
 		select {
 		case <-timer.C:

@@ -27,8 +27,18 @@ type Route struct {
 	// error refuses that record, and the others go on.
 	Transform func(ctx context.Context, r *broker.Returning) error
 
+	// Patience is how long answers are waited for once the context has ended; default
+	// [DefaultPatience], −1 not at all. A broker that has a record and does not answer
+	// leaves it open what became of it: such a record is not done with, and sent again
+	// by the next run under the same [broker.HeaderRedriveID].
+	Patience time.Duration
+
 	Clock func() time.Time // default time.Now
 }
+
+// DefaultPatience is how long a broker's answers are waited for once the context has
+// ended.
+const DefaultPatience = 10 * time.Second
 
 const toSource = "{source}"
 
@@ -40,6 +50,14 @@ func (r Route) withDefaults() (Route, error) {
 		r.Channel = toSource
 	}
 	r.Clock = orSystem(r.Clock)
+	switch {
+	case r.Patience == 0:
+		r.Patience = DefaultPatience
+	case r.Patience == -1:
+		r.Patience = 0
+	case r.Patience < 0:
+		return r, nixie.Errorf(nixie.CodeInvalid, "patience is %s: give a positive time, 0 for %s or −1 for none", r.Patience, DefaultPatience)
+	}
 	var err error
 	if r.MaxRedrives, err = capOf(r.MaxRedrives); err != nil {
 		return r, err
@@ -71,9 +89,12 @@ func capOf(most int) (int, error) {
 	return most, nil
 }
 
-// Letters makes what an [Engine] sends letters with. The cap is the engine's.
+// Letters makes what an [Engine] sends letters with. Without a Quarantine the cap is
+// the engine's; with one the engine is told by [Config.SetsAside].
 func (r Route) Letters() (func(context.Context, []nixie.Letter) []error, error) {
-	r.MaxRedrives = -1
+	if r.Quarantine == "" {
+		r.MaxRedrives = -1
+	}
 	r, err := r.withDefaults()
 	if err != nil {
 		return nil, err
@@ -82,6 +103,9 @@ func (r Route) Letters() (func(context.Context, []nixie.Letter) []error, error) 
 		list := make([]broker.Returning, len(letters))
 		for i := range letters {
 			list[i] = broker.FromLetter(&letters[i])
+			if r.tired(&list[i]) {
+				list[i].Whole = broker.LetterHeaders(&letters[i])
+			}
 		}
 		_, answers := r.send(ctx, list, nil)
 		return answers()
@@ -89,8 +113,8 @@ func (r Route) Letters() (func(context.Context, []nixie.Letter) []error, error) 
 }
 
 // send publishes records, each of its own, and returns how many and what waits for the
-// answers: also when ctx ends meanwhile, so that they are known. Those that went into
-// quarantine are marked in quarantined, if that is given.
+// answers: also for a while when ctx ends meanwhile, so that they are known. Those that
+// went into quarantine are marked in quarantined, if that is given.
 func (r *Route) send(ctx context.Context, list []broker.Returning, quarantined []bool) (n int, answers func() []error) {
 	errs := make([]error, len(list))
 	out := make([]broker.Publication, 0, len(list))
@@ -109,7 +133,7 @@ func (r *Route) send(ctx context.Context, list []broker.Returning, quarantined [
 	if len(out) == 0 {
 		return 0, func() []error { return errs }
 	}
-	ctx, cancel := outlast(ctx)
+	ctx, cancel := outlast(ctx, r.Patience)
 	published := r.To.Publish(ctx, out)
 	return len(out), func() []error {
 		defer cancel()
@@ -120,9 +144,14 @@ func (r *Route) send(ctx context.Context, list []broker.Returning, quarantined [
 	}
 }
 
+// tired reports whether a record was redriven too often.
+func (r *Route) tired(back *broker.Returning) bool {
+	return r.MaxRedrives > 0 && back.Redrives >= r.MaxRedrives
+}
+
 // prepare makes the record that is sent.
 func (r *Route) prepare(ctx context.Context, back *broker.Returning) (p broker.Publication, quarantined bool, err error) {
-	if r.MaxRedrives > 0 && back.Redrives >= r.MaxRedrives {
+	if r.tired(back) {
 		p, err = r.setAside(back)
 		return p, true, err
 	}
@@ -141,15 +170,15 @@ func (r *Route) prepare(ctx context.Context, back *broker.Returning) (p broker.P
 		}
 	}
 	p = back.Redriven(r.Clock())
-	return p, false, r.check(back, p.Channel)
+	return p, false, check(back, r.Channel, p.Channel)
 }
 
-// check refuses where a record must not go.
-func (r *Route) check(back *broker.Returning, channel string) error {
+// check refuses where a record must not go, which is what template says.
+func check(back *broker.Returning, template, channel string) error {
 	switch {
 	case back.Cut:
 		return nixie.Errorf(nixie.CodeInvalid, "letter %s was too large for the office, which has only a part of it: redrive its record from the channel on which it lies", back.Letter)
-	case back.Origin.Channel == "" && (channel == "" || strings.Contains(r.Channel, toSource)):
+	case back.Origin.Channel == "" && (channel == "" || strings.Contains(template, toSource)):
 		return nixie.Errorf(nixie.CodeInvalid, "letter %s does not say where it came from: name the channel that it goes to", back.Letter)
 	case channel == back.Lies:
 		return nixie.Errorf(nixie.CodeInvalid, "letter %s would go to %s, where it lies: name another channel", back.Letter, channel)
@@ -166,7 +195,7 @@ func (r *Route) setAside(back *broker.Returning) (broker.Publication, error) {
 	}
 	p.Headers = back.Whole
 	p.Channel = broker.Named(r.Quarantine, back.Origin.Channel)
-	return p, r.check(back, p.Channel)
+	return p, check(back, r.Quarantine, p.Channel)
 }
 
 // edit drops and sets headers.
@@ -189,3 +218,6 @@ func refuses(err error) bool {
 	}
 	return false
 }
+
+// unanswered reports whether an error says that a record was sent, and no more.
+func unanswered(err error) bool { return nixie.CodeOf(err) == nixie.CodeOutcomeUnknown }

@@ -37,7 +37,7 @@ func (e *Engine) sends(r *Result) bool { return e.c.Send != nil && r.Event == ni
 func (e *Engine) resolve(ctx context.Context, g *group) {
 	g.answers = make(chan []error, 1)
 	go func() {
-		ctx, cancel := outlast(ctx)
+		ctx, cancel := outlast(ctx, grace)
 		defer cancel()
 		g.answers <- e.c.Store.Resolve(ctx, g.list)
 	}()
@@ -73,18 +73,25 @@ func (e *Engine) sendGroup(ctx context.Context, r *Result, ids []nixie.ID) (*gro
 		case refusal != "":
 			why[id] = "letter " + id.String() + " " + refusal
 		default:
-			l.Operation = r.ID
+			if !e.tired(l) { // what is put aside is sent by nobody
+				l.Operation = r.ID
+			}
 			out = append(out, *l)
 		}
 	}
 	unknown := map[nixie.ID]bool{} // what became of them
 	for i, failed := range e.c.Send(ctx, out) {
 		switch {
+		case failed == nil && e.tired(&out[i]):
+			r.Quarantined++
 		case failed == nil:
 		case refuses(failed):
 			why[out[i].ID] = failed.Error()
 		default:
 			err, unknown[out[i].ID] = failed, true
+			if unanswered(failed) {
+				r.Unanswered++
+			}
 		}
 	}
 	g := &group{}
@@ -100,9 +107,9 @@ func (e *Engine) sendGroup(ctx context.Context, r *Result, ids []nixie.ID) (*gro
 }
 
 // read reads the first of some letters, with their bodies: all of them, or as many as
-// fit into a page.
+// fit into a page. What may be put aside has all that it died of.
 func (e *Engine) read(ctx context.Context, ids []nixie.ID) ([]nixie.ID, map[nixie.ID]*nixie.Letter, error) {
-	page := store.Page{Limit: len(ids) + 1, Bodies: true}
+	page := store.Page{Limit: len(ids) + 1, Bodies: true, Whole: e.c.SetsAside}
 	for {
 		list, next, err := e.c.Store.Letters(ctx, nixie.Filter{IDs: ids}, page)
 		if err != nil {
@@ -135,8 +142,13 @@ func (e *Engine) refusal(r *Result, l *nixie.Letter) string {
 		return "is damaged: " + l.Damage[0]
 	case !r.Force && (!l.Redrivable || l.NeedsReview):
 		return "is not redrivable or needs review: look at it, then use force"
-	case e.c.MaxRedrives > 0 && l.Message.Redrives >= e.c.MaxRedrives:
+	case e.tired(l) && !e.c.SetsAside:
 		return "was redriven too often: mend the cause, then raise the cap"
 	}
 	return ""
+}
+
+// tired reports whether a letter was redriven too often.
+func (e *Engine) tired(l *nixie.Letter) bool {
+	return e.c.MaxRedrives > 0 && l.Message.Redrives >= e.c.MaxRedrives
 }

@@ -215,3 +215,61 @@ func TestCutLettersStay(t *testing.T) {
 		t.Errorf("%+v, %+v, %v", r.Operation, p.sent, err)
 	}
 }
+
+// What was redriven too often goes to the quarantine with all it died of, and is done
+// with; the others go where they came from.
+func TestTiredLettersArePutAside(t *testing.T) {
+	st := adopted(t, "a", "tired", "stray")
+	p := &post{}
+	route := redrive.Route{To: p, Quarantine: "{source}.quarantine", MaxRedrives: 3, Set: []broker.Header{{Name: "by", Value: []byte("ann")}}}
+	send, err := route.Letters()
+	if err != nil {
+		t.Fatal(err)
+	}
+	e, err := redrive.New(redrive.Config{Store: st, Send: send, SetsAside: true, MaxRedrives: 3})
+	if err != nil {
+		t.Fatal(err)
+	}
+	op, err := e.Plan(t.Context(), store.Operation{Event: nixie.OnRedrive, Actor: "ann", Reason: "r"}, nixie.Filter{}, 0)
+	if err != nil {
+		t.Fatal(err)
+	}
+	r, err := e.Run(t.Context(), op.ID)
+	if err != nil || r.Done != 2 || r.Quarantined != 1 || r.Skipped != 1 || len(p.sent) != 2 {
+		t.Fatalf("%+v, %d put aside, %+v, %v", r.Operation, r.Quarantined, p.sent, err)
+	}
+	if got := fmt.Sprint(statusesOf(t, st)); got != "map[a:resolved stray:open tired:resolved]" {
+		t.Error(got)
+	}
+	for _, sent := range p.sent {
+		said := map[string]string{}
+		for _, h := range sent.Headers {
+			said[h.Name] = string(h.Value)
+		}
+		if string(sent.Value) != "tired" {
+			if said["by"] != "ann" || sent.Channel != "in" {
+				t.Errorf("%s: %v", sent.Channel, said)
+			}
+			continue
+		}
+		if sent.Channel != "in.quarantine" || said[broker.HeaderTopic] != "in" || said[broker.HeaderRedriveCount] != "3" || said[broker.HeaderFailureReason] == "" ||
+			said[broker.HeaderLetterID] == "" || said[broker.HeaderRedriveID] != "" || said[broker.HeaderOperation] != "" || said["by"] != "" {
+			t.Errorf("%s: %v", sent.Channel, said)
+		}
+	}
+}
+
+// A letter that does not say where it came from can be put aside on a channel that does
+// not depend on that, and on no other.
+func TestStrayLettersPutAside(t *testing.T) {
+	for quarantine, want := range map[string]int{"aside": 1, "{source}.aside": 0} {
+		p := &post{}
+		from := newShelf(1)
+		from.rest[0].Channel = "nowhere"
+		from.rest[0].Headers = []broker.Header{{Name: broker.HeaderRedriveCount, Value: []byte("9")}}
+		got, err := redrive.Mover{From: from, Route: redrive.Route{To: p, Channel: "in", Quarantine: quarantine}}.Run(t.Context())
+		if err != nil || int(got.Quarantined) != want || len(p.sent) != want || int(got.Skipped) != 1-want {
+			t.Errorf("%s: %+v, %+v, %v", quarantine, got, p.sent, err)
+		}
+	}
+}

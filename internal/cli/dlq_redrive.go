@@ -18,6 +18,8 @@ func newDLQRedrive(g *globals) *cobra.Command {
 is not redrivable goes too. A letter that was redriven --max-redrives times is
 skipped. --max counts letters that go.
 
+--header chooses by the headers of the sender, with --filter or alone.
+
 The selection is frozen before the first letter moves, so an operation that was
 stopped goes on with --resume, and no letter is redriven twice. --dry-run shows
 exactly what would happen.
@@ -27,13 +29,17 @@ died, or all to the topic that the URL names. Key, body and headers of the sende
 arrive as they were; --set-header, --drop-header and --pipe change what is sent, and
 the letter stays as it is. Each has one x-redrive-count and x-redriven-at, and an
 x-redrive-id that is the same should one redrive be repeated. A letter is resolved
-when the broker has confirmed its record.
+when the broker has confirmed its record. What was redriven --max-redrives times goes
+to the topic of --quarantine, if there is one, with all it died of.
+
+A broker that takes records and does not answer is waited for. An interrupt ends that
+after 10 seconds, another one at once: what has no answer is not done with, and goes
+again under the same x-redrive-id.
 
 --from kafka://HOST/TOPIC redrives what lies on a dead letter topic, without an
 office, back to where each one died or as --to says. It remembers under --group what
 it has sent, so it can be stopped and run again; what a filter or --header does not
-choose, or what is refused, stays for the next run. What was redriven --max-redrives
-times goes to --quarantine.
+choose, or what is refused, stays for the next run.
 
 A redrive stops by itself when what it moved dies again while it runs, and leaves the
 rest as it is: when more than --stop-after of that did, of 10 and more; or so many,

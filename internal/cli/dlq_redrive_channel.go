@@ -7,7 +7,6 @@ import (
 	"io"
 	"maps"
 	"slices"
-	"strings"
 
 	"github.com/spf13/pflag"
 
@@ -21,24 +20,18 @@ import (
 type channelMove struct {
 	*moving
 	from, group string
-	headers     []string
 }
 
 func (c *channelMove) register(fs *pflag.FlagSet) {
 	fs.StringVar(&c.from, "from", "", "redrive what lies on a topic of a broker, such as kafka://host:9092/orders.dlq, without an office")
 	fs.StringVar(&c.group, "group", "", "consumer group that remembers what was sent of --from (default nixie-redrive.TOPIC)")
-	fs.StringArrayVar(&c.headers, "header", nil, "of --from only records with this header, as NAME=VALUE or NAME; can be repeated")
+	fs.StringArrayVar(&c.headers, "header", nil, "only what has this header of its sender, as NAME=VALUE or NAME, with --filter or alone; can be repeated")
 }
 
 // alone refuses flags that are for --from.
 func (c *channelMove) alone() error {
-	switch {
-	case c.group != "":
+	if c.group != "" {
 		return usagef("--group is for --from")
-	case len(c.headers) > 0:
-		return usagef("--header is for --from; letters of the office are chosen by --filter")
-	case c.sending.quarantine != "":
-		return usagef("--quarantine is for --from: letters of the office that were redriven too often stay there")
 	}
 	return nil
 }
@@ -100,7 +93,7 @@ func (c *channelMove) run(ctx context.Context, args []string) error {
 		return err
 	}
 	defer reader.Close()
-	route, end, err := c.sending.route(c.globals)
+	route, end, err := c.sending.route(ctx, c.globals)
 	if err != nil {
 		return err
 	}
@@ -133,10 +126,9 @@ const pipeBatch = 20
 
 // choose is what --filter and --header say; nil is all.
 func (c *channelMove) choose(f nixie.Filter, system string) (func(*broker.Record) bool, error) {
-	for _, text := range c.headers {
-		if text == "" || text[0] == '=' {
-			return nil, usagef("--header is %q: give it as NAME=VALUE, or NAME alone", text)
-		}
+	headers, err := parseHeaders(c.headers)
+	if err != nil {
+		return nil, err
 	}
 	if c.filter.text == "" && len(c.headers) == 0 {
 		return nil, nil
@@ -146,13 +138,8 @@ func (c *channelMove) choose(f nixie.Filter, system string) (func(*broker.Record
 	}
 	now := c.Now()
 	return func(r *broker.Record) bool {
-		for _, text := range c.headers {
-			name, value, exact := strings.Cut(text, "=")
-			if !slices.ContainsFunc(r.Headers, func(h broker.Header) bool {
-				return strings.EqualFold(h.Name, name) && (!exact || string(h.Value) == value)
-			}) {
-				return false
-			}
+		if !hasAll(r.Headers, headers) {
+			return false
 		}
 		if c.filter.text == "" {
 			return true
@@ -181,12 +168,15 @@ func (c *channelMove) move(ctx context.Context, m redrive.Mover) error {
 	if printing := c.object(report, func(w io.Writer) error { return c.print(w, &done) }); printing != nil {
 		return printing
 	}
+	if done.Unanswered > 0 {
+		c.say("%d of those sent have no answer, and may be there: they are sent again under the same x-redrive-id", done.Unanswered)
+	}
 	switch {
 	case report.Stopped:
 		c.say("%v; about %d records to go: once that is mended, run the same command again", err, done.Left)
 		return exit(ExitPartly)
 	case err != nil && ctx.Err() != nil:
-		c.say("about %d records to go; run the same command again: what was sent is not sent again", done.Left)
+		c.say("about %d records to go; run the same command again: what was confirmed is not sent again", done.Left+done.Unanswered)
 		return exit(ExitInterrupted)
 	case err != nil:
 		return err
@@ -205,7 +195,7 @@ func (c *channelMove) print(w io.Writer, done *redrive.Moved) error {
 	for _, part := range [...]struct {
 		n    int64
 		what string
-	}{{done.Quarantined, "put into quarantine"}, {done.Skipped, "skipped"}, {done.Passed, "not chosen"}, {done.Left, "not looked at"}, {done.DiedAgain, "died again by now"}} {
+	}{{done.Quarantined, "put into quarantine"}, {done.Skipped, "skipped"}, {done.Passed, "not chosen"}, {done.Unanswered, "without an answer"}, {done.Left, "not looked at"}, {done.DiedAgain, "died again by now"}} {
 		if part.n > 0 {
 			fmt.Fprintf(w, ", %d %s", part.n, part.what)
 		}

@@ -26,6 +26,7 @@ type moving struct {
 	narrow     func(nixie.Filter, bool) (nixie.Filter, error) // the choice, with IDs or without, by flags of its own; nil leaves it
 
 	filter               filterFlag
+	headers              []string // by which letters are chosen as well
 	max, maxRedrives     int
 	rate, reason         string
 	resume               string
@@ -75,6 +76,10 @@ func (m *moving) run(cmd *cobra.Command, args []string) error {
 	if err := m.check(args, f); err != nil {
 		return err
 	}
+	headers, err := parseHeaders(m.headers)
+	if err != nil {
+		return err
+	}
 	work := &office.Work{
 		Event: m.event, Filter: f, Text: m.filter.text, Max: m.max, Reason: m.reason, Force: m.force,
 		Rate: rate, MaxRedrives: m.maxRedrives, Progress: m.progress(),
@@ -85,11 +90,12 @@ func (m *moving) run(cmd *cobra.Command, args []string) error {
 		}
 	}
 	if m.sending != nil && m.sending.sends() {
-		route, end, err := m.sending.route(m.globals)
+		route, end, err := m.sending.route(cmd.Context(), m.globals)
 		if err != nil {
 			return err
 		}
 		defer end()
+		route.MaxRedrives, work.SetsAside = m.maxRedrives, route.Quarantine != ""
 		if work.Send, err = route.Letters(); err != nil {
 			return err
 		}
@@ -98,14 +104,14 @@ func (m *moving) run(cmd *cobra.Command, args []string) error {
 		if m.resume != "" {
 			return m.goOn(cmd.Context(), o, work)
 		}
-		return m.begin(cmd.Context(), o, work, args)
+		return m.begin(cmd.Context(), o, work, args, headers)
 	})
 }
 
 func (m *moving) check(args []string, f nixie.Filter) error {
 	chosen := 0
 	narrowed := m.all && m.narrow != nil && m.filter.text == "" // all of an age is all
-	for _, given := range [...]bool{len(args) > 0, !f.IsZero() && !narrowed, m.all, m.resume != ""} {
+	for _, given := range [...]bool{len(args) > 0, !f.IsZero() && !narrowed || len(m.headers) > 0, m.all, m.resume != ""} {
 		if given {
 			chosen++
 		}
@@ -113,6 +119,8 @@ func (m *moving) check(args []string, f nixie.Filter) error {
 	switch {
 	case chosen == 0:
 		return usagef("nothing is chosen: give IDs or --filter, or --all for every letter")
+	case chosen > 1 && len(m.headers) > 0:
+		return usagef("--header chooses alone or with --filter: leave IDs, --all and --resume out")
 	case chosen > 1:
 		return usagef("choose by one of IDs, --filter, --all and --resume")
 	case m.resume != "" && (m.dry || m.max != 0 || m.reason != ""):
@@ -128,13 +136,18 @@ func (m *moving) check(args []string, f nixie.Filter) error {
 }
 
 // begin previews, asks, freezes the selection and drives it.
-func (m *moving) begin(ctx context.Context, o *office.Office, work *office.Work, args []string) error {
+func (m *moving) begin(ctx context.Context, o *office.Office, work *office.Work, args []string, headers []wantedHeader) error {
 	if len(args) > 0 {
 		ids, err := o.LetterIDs(ctx, args)
 		if err != nil {
 			return err
 		}
 		work.IDs, work.Text = ids, nixie.Filter{IDs: ids}.String()
+	}
+	if len(headers) > 0 {
+		if err := m.choose(ctx, o, work, headers); err != nil {
+			return err
+		}
 	}
 	if m.sending != nil {
 		if err := m.sending.destined(ctx, o, work); err != nil {
@@ -200,10 +213,16 @@ func (m *moving) drive(ctx context.Context, o *office.Office, id nixie.ID, work 
 			return printing
 		}
 	}
+	if v.Unanswered != nil && *v.Unanswered > 0 {
+		m.say("%d of those sent have no answer, and may be there: they are sent again under the same x-redrive-id", *v.Unanswered)
+	}
 	if v.Pending > 0 {
 		words := []string{"dlq", m.verb, "--resume", id.String()}
 		if m.sending != nil {
 			words = append(words, m.sending.words()...)
+		}
+		if m.maxRedrives != 0 {
+			words = append(words, "--max-redrives", strconv.Itoa(m.maxRedrives))
 		}
 		if m.rate != "" {
 			words = append(words, "--rate", quote(m.rate))
@@ -238,6 +257,9 @@ func (m *moving) printOperation(w io.Writer, v *office.OperationView) error {
 		return nil
 	}
 	fmt.Fprintf(w, "%d of %s %s", v.Done(), plural(v.Selected, "letter"), m.done)
+	if v.Quarantined != nil && *v.Quarantined > 0 {
+		fmt.Fprintf(w, ", %d of them into quarantine", *v.Quarantined)
+	}
 	for _, part := range [...]struct {
 		n    int64
 		what string
@@ -326,6 +348,9 @@ func (m *moving) printPlan(w io.Writer, p *office.Plan) error {
 // printSelection prints what a person has to know before saying yes.
 func (m *moving) printSelection(w io.Writer, p *office.Plan) {
 	fmt.Fprintf(w, "%s would be %s", plural(p.Movable, "letter"), m.done)
+	if p.Aside > 0 {
+		fmt.Fprintf(w, ", %d of them into quarantine", p.Aside)
+	}
 	if p.Skipped > 0 {
 		fmt.Fprintf(w, ", %d skipped", p.Skipped)
 	}

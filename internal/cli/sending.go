@@ -34,7 +34,7 @@ type sending struct {
 
 func (s *sending) register(fs *pflag.FlagSet) {
 	fs.StringVar(&s.to, "to", "", "send to a broker, such as kafka://host:9092: back to the topic where each one died, or to the one that the URL names; queue: to its queue in the store")
-	fs.StringVar(&s.quarantine, "quarantine", "", "topic for what was redriven too often, such as {source}.quarantine (default: it stays); with --from")
+	fs.StringVar(&s.quarantine, "quarantine", "", "topic for what was redriven too often, such as {source}.quarantine (default: it stays)")
 	fs.StringVar(&s.after, "stop-after", stopAfter, "stop by itself when more than this share, or so many, of what was redriven died again; none: go on")
 	fs.StringArrayVar(&s.set, "set-header", nil, "set a header, as NAME=VALUE; can be repeated")
 	fs.StringArrayVar(&s.drop, "drop-header", nil, "leave a header out; can be repeated")
@@ -103,8 +103,8 @@ func (s *sending) check(g *globals) (err error) {
 	return nil
 }
 
-// route is what the flags say, with a publisher that close ends.
-func (s *sending) route(g *globals) (r redrive.Route, end func(), err error) {
+// route is what the flags say, with a publisher that end ends.
+func (s *sending) route(ctx context.Context, g *globals) (r redrive.Route, end func(), err error) {
 	r = redrive.Route{Channel: s.channel.Name, Quarantine: s.quarantine, Drop: s.drop, Clock: g.Now}
 	for _, text := range s.set {
 		name, value, found := strings.Cut(text, "=")
@@ -122,14 +122,16 @@ func (s *sending) route(g *globals) (r redrive.Route, end func(), err error) {
 	if err != nil {
 		return r, nil, err
 	}
-	r.To = to
 	if s.pipe != "" {
 		if s.guard, err = g.guard("pipe"); err != nil {
 			to.Close()
 			return r, nil, err
 		}
 	}
+	hurried := g.hurry(ctx, to)
+	r.To = hurried
 	return r, func() {
+		hurried.end()
 		to.Close()
 		if s.guard != nil {
 			s.guard.Close() //nolint:errcheck // every command has ended
@@ -186,7 +188,7 @@ const toMark = " --to "
 // and adds the destination to the text of the work.
 func (s *sending) destined(ctx context.Context, o *office.Office, work *office.Work) error {
 	if s.to != "" {
-		work.Text += toMark + s.destination()
+		work.Text += toMark + s.whereTo()
 		return nil
 	}
 	letters, _, err := o.Letters(ctx, work.Choice(), store.Page{Limit: looked})
@@ -213,10 +215,21 @@ func (s *sending) destination() string {
 	return s.to
 }
 
+// whereTo is what the text of an operation says of where letters go.
+func (s *sending) whereTo() string {
+	if s.quarantine == "" {
+		return s.destination()
+	}
+	return s.destination() + " --quarantine " + s.quarantine
+}
+
 // same refuses to go on with an operation to somewhere else.
 func (s *sending) same(op *store.Operation) error {
-	_, begun, _ := strings.Cut(op.Filter, toMark)
-	if begun != s.destination() {
+	begun := ""
+	if at := strings.LastIndex(op.Filter, toMark); at >= 0 {
+		begun = op.Filter[at+len(toMark):]
+	}
+	if begun != s.whereTo() {
 		return usagef("operation %s goes to %s: give --to so, with the headers and the --pipe that it began with", op.ID, cmp.Or(begun, "the queues of the store, without --to"))
 	}
 	return nil
@@ -231,6 +244,9 @@ func (s *sending) words() (words []string) {
 		return words
 	}
 	words = append(words, "--to", quote(s.destination()))
+	if s.quarantine != "" {
+		words = append(words, "--quarantine", quote(s.quarantine))
+	}
 	for _, h := range s.set {
 		words = append(words, "--set-header", quote(h))
 	}

@@ -38,6 +38,9 @@ func (r *Runner) Consume(ctx context.Context, from nixie.Source, idle time.Durat
 	if err != nil {
 		return Consumed{}, err
 	}
+	if n := len(c.unkept); n > 0 {
+		r.c.Warn("%d outcomes could not be kept: whoever has the partitions next gets those records again", n)
+	}
 	all := Consumed{
 		Channel: r.c.Queues[0], Attempts: r.count.attempts.Load(), Succeeded: r.count.succeeded.Load(),
 		Retried: r.count.retried.Load(), Dead: r.count.buried.Load(), Discarded: r.count.discarded.Load(),
@@ -56,6 +59,7 @@ type consumption struct {
 
 	mu     sync.Mutex
 	inHand int
+	unkept map[nixie.ID]bool // whose last settlement failed; nil: never one did
 }
 
 // Receive implements nixie.Source.
@@ -71,8 +75,10 @@ func (c *consumption) Settle(ctx context.Context, settlements []nixie.Settlement
 	errs := c.Source.Settle(ctx, settlements)
 	ended := 0
 	var failed error
-	for _, err := range errs {
-		if err == nil || nixie.CodeOf(err) == nixie.CodeLeaseLost {
+	for i, err := range errs {
+		kept := err == nil || nixie.CodeOf(err) == nixie.CodeLeaseLost
+		c.keep(settlements[i].Delivery.ID, kept)
+		if kept {
 			ended++
 		} else if failed == nil {
 			failed = err
@@ -81,6 +87,20 @@ func (c *consumption) Settle(ctx context.Context, settlements []nixie.Settlement
 	c.r.trouble.note(ctx, settling, failed)
 	c.move(-ended)
 	return errs
+}
+
+// keep notes whether an outcome is kept.
+func (c *consumption) keep(id nixie.ID, kept bool) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	switch {
+	case !kept && c.unkept == nil:
+		c.unkept = map[nixie.ID]bool{id: true}
+	case !kept:
+		c.unkept[id] = true
+	case c.unkept != nil:
+		delete(c.unkept, id)
+	}
 }
 
 // LeasesLost implements [nixie.Alarm] where the source does.

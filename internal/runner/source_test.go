@@ -116,3 +116,45 @@ func TestHaltedRunBeginsNothing(t *testing.T) {
 		t.Errorf("asks for %q, want a release", o.Verb)
 	}
 }
+
+// letters is a source of which letters are slow, and fail as long as it is told to.
+type letters struct {
+	nixie.Source
+	err error
+}
+
+func (*letters) Slow(st *nixie.Settlement) bool { return st.Verb == nixie.Bury }
+
+func (l *letters) Settle(_ context.Context, settlements []nixie.Settlement) []error {
+	errs := make([]error, len(settlements))
+	for i, st := range settlements {
+		if st.Verb == nixie.Bury {
+			errs[i] = l.err
+		}
+	}
+	return errs
+}
+
+// What is slow for a source is slow for who consumes from it, so that letters hold up
+// nothing else, and it is known of how many records no outcome is kept.
+func TestConsumptionPassesOnWhatIsSlow(t *testing.T) {
+	r := &Runner{c: Config{Clock: func() time.Time { return noon }, Warn: func(string, ...any) {}}}
+	r.trouble.r = r
+	from := &letters{err: nixie.Errorf(nixie.CodeUnavailable, "no answer")}
+	c := &consumption{Source: from, r: r, moved: make(chan struct{}, 1)}
+	bury := nixie.Settlement{Delivery: &nixie.Delivery{Message: nixie.Message{ID: nixie.ID{1}}}, Verb: nixie.Bury}
+	done := nixie.Settlement{Delivery: &nixie.Delivery{Message: nixie.Message{ID: nixie.ID{2}}}, Verb: nixie.Complete}
+	if !c.Slow(&bury) || c.Slow(&done) || (&consumption{Source: from.Source}).Slow(&bury) {
+		t.Error("it does not say what its source says")
+	}
+	for range 2 {
+		c.Settle(t.Context(), []nixie.Settlement{bury, done})
+		if len(c.unkept) != 1 || !c.unkept[bury.Delivery.ID] {
+			t.Errorf("not kept: %v", c.unkept)
+		}
+	}
+	from.err = nil
+	if c.Settle(t.Context(), []nixie.Settlement{bury}); len(c.unkept) != 0 {
+		t.Errorf("not kept: %v", c.unkept)
+	}
+}

@@ -1,0 +1,185 @@
+package kafka
+
+import (
+	"context"
+	"fmt"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/twmb/franz-go/pkg/kgo"
+	"github.com/twmb/franz-go/pkg/kmsg"
+
+	"github.com/nixie-go/nixie"
+	"github.com/nixie-go/nixie/broker"
+	"github.com/nixie-go/nixie/redrive"
+	"github.com/nixie-go/nixie/store"
+	"github.com/nixie-go/nixie/store/memory"
+)
+
+// silence is a wire on which the broker confirms the first few requests to add records,
+// and answers none after that; it has the records.
+type silence struct {
+	wire
+	after int64
+	came  atomic.Int64
+	held  chan struct{} // closed at the first one without an answer
+	once  sync.Once
+	over  chan struct{} // ends it
+}
+
+func silentAfter(t testing.TB, answers int64) *silence {
+	t.Helper()
+	s := &silence{after: answers, held: make(chan struct{}), over: make(chan struct{})}
+	t.Cleanup(func() { close(s.over) })
+	s.answered = func(e *exchange) bool {
+		if e.Key() == int16(kmsg.Produce) && s.came.Add(1) > s.after {
+			s.once.Do(func() { close(s.held) })
+			<-s.over
+		}
+		return true
+	}
+	return s
+}
+
+// publisher is one whose answers come over the wire.
+func (s *silence) publisher(t testing.TB, b *bed) *Publisher {
+	t.Helper()
+	to, err := newPublisher(b.seeds, []kgo.Opt{s.through()})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(to.Close)
+	return to
+}
+
+// soon is how long a route of these tests waits once it is stopped.
+const soon = 200 * time.Millisecond
+
+// interrupted returns a context that ends when the broker is silent.
+func (s *silence) interrupted(t testing.TB) context.Context {
+	t.Helper()
+	ctx, stop := context.WithCancel(limited(t))
+	t.Cleanup(stop)
+	go func() {
+		select {
+		case <-s.held:
+		case <-ctx.Done():
+		}
+		stop()
+	}()
+	return ctx
+}
+
+// A redrive that is stopped while the broker is silent ends, and says how many it knows
+// nothing of. What was confirmed is remembered, and nothing else; the rest goes again
+// under the same IDs.
+func TestStoppedRedriveOfASilentBroker(t *testing.T) {
+	onBoth(t, func(t *testing.T, make func(testing.TB) *bed) {
+		b := make(t)
+		b.dead(t, 40)
+		name, s := b.source+"-silent", silentAfter(t, 3)
+		from, err := Read(limited(t), b.at(b.letters), name)
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer from.Close()
+		got, err := redrive.Mover{From: from, Route: redrive.Route{To: s.publisher(t, b), Patience: soon}, Batch: 4}.Run(s.interrupted(t))
+		if nixie.CodeOf(err) != nixie.CodeUnavailable || got.Redriven < 1 || got.Unanswered < 1 || got.Unanswered > 4 || got.Skipped > 0 {
+			t.Fatalf("%+v, %v", got, err)
+		}
+		if left := b.leftOf(t, name); left != 40-got.Redriven {
+			t.Errorf("%d are left of 40, %d were confirmed", left, got.Redriven)
+		}
+		again, err := b.move(t, name, nil)
+		if err != nil || again.Redriven != 40-got.Redriven || again.Unanswered != 0 {
+			t.Errorf("%+v, %v", again, err)
+		}
+		if n := b.sameIDs(t, 40, int(got.Unanswered)); n < 1 {
+			t.Error("nothing was there that had no answer: nothing was tested")
+		}
+	})
+}
+
+// The same of the letters of an office: what was confirmed is resolved, and the operation
+// goes on with the rest.
+func TestStoppedRedriveOfAnOfficeToASilentBroker(t *testing.T) {
+	onBoth(t, func(t *testing.T, make func(testing.TB) *bed) {
+		b, st := make(t), memory.New(memory.Options{})
+		for i := range 40 {
+			l := broker.Adopted("kafka", &broker.Record{
+				Channel: b.letters, Offset: int64(i), ID: [16]byte{1, 15: byte(i)}, Key: fmt.Append(nil, i), Value: fmt.Append(nil, "value ", i), Timestamp: time.UnixMilli(1_700_000_000_000),
+				Headers: []broker.Header{{Name: broker.HeaderTopic, Value: []byte(b.source)}},
+			}, "")
+			if _, errs := st.Bury(t.Context(), []nixie.Letter{l}, "ann", "r"); errs[0] != nil {
+				t.Fatal(errs[0])
+			}
+		}
+		engine := func(to broker.Publisher) *redrive.Engine {
+			send, err := redrive.Route{To: to, Patience: soon}.Letters()
+			if err != nil {
+				t.Fatal(err)
+			}
+			e, err := redrive.New(redrive.Config{Store: st, Send: send, Batch: 2})
+			if err != nil {
+				t.Fatal(err)
+			}
+			return e
+		}
+		s := silentAfter(t, 5)
+		e := engine(s.publisher(t, b))
+		op, err := e.Plan(t.Context(), store.Operation{Event: nixie.OnRedrive, Actor: "ann", Reason: "mended"}, nixie.Filter{}, 0)
+		if err != nil {
+			t.Fatal(err)
+		}
+		r, err := e.Run(s.interrupted(t), op.ID)
+		if nixie.CodeOf(err) != nixie.CodeUnavailable || r.Done < 1 || r.Unanswered < 1 || r.Unanswered > 2 || r.Pending != 40-r.Done {
+			t.Fatalf("%+v, %d without an answer, %v", r.Operation, r.Unanswered, err)
+		}
+		resolved, _, err := st.Letters(t.Context(), nixie.Filter{Statuses: []nixie.Status{nixie.StatusResolved}}, store.Page{Limit: 100})
+		if err != nil || int64(len(resolved)) != r.Done {
+			t.Errorf("%d are resolved, %d were confirmed, %v", len(resolved), r.Done, err)
+		}
+		to, err := Connect(b.at(""))
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer to.Close()
+		if again, err := engine(to).Run(limited(t), op.ID); err != nil || again.Done != 40 || again.Unanswered != 0 {
+			t.Errorf("%+v, %v", again.Operation, err)
+		}
+		if n := b.sameIDs(t, 40, int(r.Unanswered)); n < 1 {
+			t.Error("nothing was there that had no answer: nothing was tested")
+		}
+	})
+}
+
+// A letter of which a silent broker says nothing is not kept, whoever waits for it may
+// leave, and so may the member: nothing is committed.
+func TestStopWhileALetterHasNoAnswer(t *testing.T) {
+	onBoth(t, func(t *testing.T, make func(testing.TB) *bed) {
+		b, s := make(t), silentAfter(t, 0)
+		b.fill(t, 1)
+		d, _ := b.open(t, func(c *Config) { c.Client = append(c.Client, s.through()) })
+		from, err := broker.New(broker.Config{Driver: d, Letters: broker.DefaultLetters})
+		if err != nil {
+			t.Fatal(err)
+		}
+		got, err := from.Receive(limited(t), nixie.Want{Max: 1, Wait: time.Minute, Lease: time.Minute})
+		if err != nil || len(got) != 1 {
+			t.Fatal(got, err)
+		}
+		failure := &nixie.Failure{Class: nixie.ClassPermanent, Reason: nixie.ReasonHandler, Text: "bad", FailedAt: time.Now()}
+		errs := from.Settle(s.interrupted(t), []nixie.Settlement{{Delivery: got[0], Verb: nixie.Bury, Failure: failure, Burial: &nixie.Burial{Cause: nixie.CausePermanent, Status: nixie.StatusOpen}}})
+		if nixie.CodeOf(errs[0]) != nixie.CodeUnavailable {
+			t.Errorf("the letter: %v", errs[0])
+		}
+		if err := d.Close(limited(t)); err != nil {
+			t.Errorf("the member leaves: %v", err)
+		}
+		if offset, _ := b.stand(t, got[0].Origin.Partition); offset > 0 {
+			t.Errorf("%d is committed", offset)
+		}
+	})
+}
