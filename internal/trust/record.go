@@ -68,6 +68,10 @@ func recordOfStores() []mishap {
 
 func recordOfTheRest() []mishap {
 	return []mishap{
+		{"6653b50", "A redrive to a Kafka broker that took records and never answered ended only by a kill, and did not say what was open.", "a broker that answers nothing", "broker/kafka.TestStoppedRedriveOfASilentBroker broker/kafka.TestStoppedRedriveOfAnOfficeToASilentBroker internal/cli.TestRedriveToASilentBroker"},
+		{"e7db4ef", "A worker on a Kafka broker that did not answer for a letter took more than a minute to stop, and called its source stuck.", "reading what ends the waiting", "worker.TestSlowCallsEndWithTheWorker broker/kafka.TestStopWhileALetterHasNoAnswer"},
+		{"e7db4ef", "Letters that nixie consume sent to a topic held up what had succeeded beside them.", "reading which abilities of a source are passed on", "internal/runner.TestConsumptionPassesOnWhatIsSlow"},
+		{"6653b50", "A redrive of a topic put letters that did not say where they had died onto a channel .quarantine, if all others went to one that was named.", "reading what is refused", "redrive.TestStrayLettersPutAside"},
 		{"585906d", "On Kafka a record that kills its consumers was found only after about as many of them had died as records were before it in hand.", "three processes killed over 100,000 records", "broker/kafka.TestFewHoldersFindThePoison broker/kafka.TestShow1_ConsumersAreKilled"},
 		{"585906d", "A letter of which an office had not all headers was redriven as if it were whole, and a record larger than an office takes held up its partition for ever.", "reading what is cut", "broker.TestTooLargeForAnOffice redrive.TestCutLettersStay broker/kafka.TestRecordLargerThanAnOffice"},
 		{"585906d", "Letters that had been purged came back when their topic was adopted again.", "reading what adopting remembers", "internal/cli.TestBrokerStories"},
