@@ -77,7 +77,7 @@ type shipment struct {
 }
 
 func outbound(list []broker.Publication) *shipment {
-	s := &shipment{records: make([]kgo.Record, len(list)), all: make(chan struct{}), confirmed: make([]*kgo.Record, 0, len(list)), refused: map[*kgo.Record]error{}}
+	s := &shipment{records: make([]kgo.Record, len(list)), all: make(chan struct{}), confirmed: make([]*kgo.Record, 0, len(list))}
 	if len(list) == 0 {
 		close(s.all)
 	}
@@ -101,9 +101,12 @@ func outbound(list []broker.Publication) *shipment {
 func (s *shipment) answered(r *kgo.Record, err error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if err == nil {
+	switch {
+	case err == nil:
 		s.confirmed = append(s.confirmed, r)
-	} else {
+	case s.refused == nil:
+		s.refused = map[*kgo.Record]error{r: err}
+	default:
 		s.refused[r] = err
 	}
 	if len(s.confirmed)+len(s.refused) == len(s.records) {

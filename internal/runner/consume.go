@@ -75,7 +75,8 @@ func (c *consumption) Settle(ctx context.Context, settlements []nixie.Settlement
 	errs := c.Source.Settle(ctx, settlements)
 	ended := 0
 	var failed error
-	for i, err := range errs {
+	for i := range settlements[:min(len(settlements), len(errs))] {
+		err := errs[i]
 		kept := err == nil || nixie.CodeOf(err) == nixie.CodeLeaseLost
 		c.keep(settlements[i].Delivery.ID, kept)
 		if kept {
