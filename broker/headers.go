@@ -94,7 +94,10 @@ func last(headers []Header, name string) (string, bool) {
 // OperationOf is the redrive that sent a record last, also of a letter on a channel;
 // zero if none is named.
 func OperationOf(headers []Header) nixie.ID {
-	text, _ := last(headers, HeaderOperation)
+	text, ok := last(headers, HeaderOperation)
+	if !ok { // as most: an error that nobody reads would cost more than the rest of a letter
+		return nixie.ID{}
+	}
 	id, err := nixie.ParseID(text)
 	if err != nil {
 		return nixie.ID{}
