@@ -204,7 +204,7 @@ func (s *Source) publication(v *verdict) Publication {
 	}
 	w.count(HeaderRedriveCount, m.Redrives)
 	w.operation(r.Headers)
-	w.text(HeaderLetterID, letterID(m).String())
+	w.value(HeaderLetterID, letterID(m).Append(w.values))
 	return Publication{Channel: named(s.c.Letters, v.item.source()), Key: r.Key, Value: r.Value, Headers: w.headers}
 }
 
