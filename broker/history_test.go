@@ -1,8 +1,10 @@
 package broker
 
 import (
+	"crypto/sha256"
 	"encoding/json"
 	"fmt"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -60,5 +62,16 @@ func TestHistoryIsThatOfEncodingJSON(t *testing.T) {
 				}
 			}
 		}
+	}
+}
+
+// The ID of a letter is the same in all versions: an office knows the letter by it.
+func TestLetterIDStaysTheSame(t *testing.T) {
+	m := nixie.Message{ID: nixie.ID{1, 2, 3, 4, 5, 6, 7, 8}, Generation: 3}
+	sum := sha256.Sum256(slices.Concat([]byte("letter"), m.ID[:], []byte{0, 0, 0, 0, 0, 0, 0, 3}))
+	want := slices.Concat(m.ID[:6], sum[:10])
+	want[6], want[8] = want[6]&0x0f|0x70, want[8]&0x3f|0x80
+	if got := letterID(&m); !slices.Equal(got[:], want) {
+		t.Errorf("got %x, want %x", got, want)
 	}
 }
