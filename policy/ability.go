@@ -60,7 +60,7 @@ func abilityOf(err error) (a ability) {
 	case *nixie.Outcome:
 		a |= canMark
 	}
-	if err == context.Canceled { //nolint:errorlint // every error of the chain is asked
+	if err == context.Canceled { // every error of the chain is asked
 		a |= canCancel
 	}
 	return a
