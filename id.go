@@ -18,8 +18,14 @@ func (id ID) IsZero() bool { return id == ID{} }
 
 // String is the usual 36 character form; the zero ID is the empty string.
 func (id ID) String() string {
+	var b [36]byte
+	return string(id.Append(b[:0]))
+}
+
+// Append adds what String says to a text.
+func (id ID) Append(to []byte) []byte {
 	if id.IsZero() {
-		return ""
+		return to
 	}
 	var b [36]byte
 	hex.Encode(b[:8], id[:4])
@@ -28,7 +34,7 @@ func (id ID) String() string {
 	hex.Encode(b[19:23], id[8:10])
 	hex.Encode(b[24:], id[10:])
 	b[8], b[13], b[18], b[23] = '-', '-', '-', '-'
-	return string(b[:])
+	return append(to, b[:]...)
 }
 
 // MarshalText makes an ID a JSON string.

@@ -8,7 +8,8 @@ import (
 	"github.com/nixie-go/nixie"
 )
 
-// BenchmarkLetter makes the record of a letter, and what a redrive makes of that.
+// BenchmarkLetter makes the record of a letter and of a retry, and what a redrive makes of the
+// letter.
 func BenchmarkLetter(b *testing.B) {
 	s := &Source{c: Config{Letters: DefaultLetters}}
 	now := time.UnixMilli(1_700_000_000_000)
@@ -23,6 +24,14 @@ func BenchmarkLetter(b *testing.B) {
 		b.ReportAllocs()
 		for b.Loop() {
 			letter = s.publication(v)
+		}
+	})
+	b.Run("retry", func(b *testing.B) {
+		b.ReportAllocs()
+		waits := &Source{c: Config{Letters: DefaultLetters}, features: Features{Stages: []Stage{{Channel: "{source}.retry.1m", Delay: time.Minute}}}}
+		again := &verdict{item: i, st: &nixie.Settlement{Verb: nixie.Retry, Delay: time.Second, Failure: v.st.Failure}}
+		for b.Loop() {
+			waits.retry(again, now)
 		}
 	})
 	b.Run("redrive", func(b *testing.B) {

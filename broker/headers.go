@@ -94,7 +94,10 @@ func last(headers []Header, name string) (string, bool) {
 // OperationOf is the redrive that sent a record last, also of a letter on a channel;
 // zero if none is named.
 func OperationOf(headers []Header) nixie.ID {
-	text, _ := last(headers, HeaderOperation)
+	text, ok := last(headers, HeaderOperation)
+	if !ok { // as most: no error for it
+		return nixie.ID{}
+	}
 	id, err := nixie.ParseID(text)
 	if err != nil {
 		return nixie.ID{}
@@ -112,7 +115,10 @@ func (w *writer) operation(headers []Header) {
 // number reads a header that counts something: 0 if it is missing, not a number
 // or negative.
 func number(headers []Header, name string) int64 {
-	text, _ := last(headers, name)
+	text, ok := last(headers, name)
+	if !ok { // as most: no error for it
+		return 0
+	}
 	n, err := strconv.ParseInt(text, 10, 64)
 	if err != nil || n < 0 {
 		return 0

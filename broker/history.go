@@ -2,10 +2,13 @@ package broker
 
 import (
 	"encoding/json"
+	"slices"
+	"strconv"
 	"strings"
 	"time"
 
 	"github.com/nixie-go/nixie"
+	"github.com/nixie-go/nixie/internal/failurejson"
 )
 
 // Bounds of a history that travels with a record.
@@ -30,27 +33,45 @@ func (w *writer) history(list []nixie.Failure, dropped int) {
 	if len(list) == 0 {
 		return
 	}
-	s := story{Dropped: dropped, Failures: make([]chapter, len(list))}
-	for n := range list {
-		f := list[n]
-		f.Text, f.Stack, f.Context, f.Steps, f.Attachments = cut(f.Text, maxStoryText), "", nil, nil, nil
-		s.Failures[n] = chapter{f, f.Took}
-	}
 	for {
-		text, err := json.Marshal(&s)
+		text, err := appendStory(w.values, list, dropped)
 		if err != nil {
 			return // of plain values there always is one
 		}
-		if len(text) <= maxStory {
-			w.headers = append(w.headers, Header{HeaderHistory, text})
+		if len(text)-len(w.values) <= maxStory {
+			w.value(HeaderHistory, text)
 			return
 		}
-		if len(s.Failures) <= 2 {
+		if len(list) <= 2 {
 			return // names without a bound; the headers of the newest one say enough
 		}
-		s.Failures = append(s.Failures[:1], s.Failures[2:]...)
-		s.Dropped++
+		list = slices.Concat(list[:1], list[2:])
+		dropped++
 	}
+}
+
+// appendStory makes the JSON of a story.
+func appendStory(to []byte, list []nixie.Failure, dropped int) ([]byte, error) {
+	to = append(to, '{')
+	if dropped != 0 {
+		to = append(strconv.AppendInt(append(to, `"dropped":`...), int64(dropped), 10), ',')
+	}
+	to = append(to, `"failures":[`...)
+	for n := range list {
+		if n > 0 {
+			to = append(to, ',')
+		}
+		f := list[n]
+		f.Text, f.Stack, f.Context, f.Steps, f.Attachments = cut(f.Text, maxStoryText), "", nil, nil, nil
+		var err error
+		if to, err = failurejson.Append(to, &f); err != nil {
+			return nil, err
+		}
+		if f.Took != 0 {
+			to = append(strconv.AppendInt(append(to[:len(to)-1], `,"took_ns":`...), int64(f.Took), 10), '}')
+		}
+	}
+	return append(to, "]}"...), nil
 }
 
 // readHistory reads what history wrote; what is no such thing says nothing.

@@ -139,7 +139,9 @@ func bounded(list []nixie.Header) []nixie.Header {
 
 // letterID is the same each time a letter is made of a life of a message.
 func letterID(m *nixie.Message) nixie.ID {
-	sum := sha256.Sum256(binary.BigEndian.AppendUint64(append([]byte("letter"), m.ID[:]...), uint64(m.Generation)))
+	var room [32]byte
+	life := append(append(room[:0], "letter"...), m.ID[:]...)
+	sum := sha256.Sum256(binary.BigEndian.AppendUint64(life, uint64(m.Generation)))
 	id := m.ID // its time
 	copy(id[6:], sum[:])
 	id[6], id[8] = id[6]&0x0f|0x70, id[8]&0x3f|0x80 // version 7, variant of RFC 9562
@@ -206,7 +208,7 @@ func (s *Source) publication(v *verdict) Publication {
 	}
 	w.count(HeaderRedriveCount, m.Redrives)
 	w.operation(r.Headers)
-	w.text(HeaderLetterID, letterID(m).String())
+	w.value(HeaderLetterID, letterID(m).Append(w.values))
 	return Publication{Channel: named(s.c.Letters, v.item.source()), Key: r.Key, Value: r.Value, Headers: w.headers}
 }
 

@@ -130,7 +130,11 @@ func (b Backoff) least() time.Duration { return max(b.Min, MinSpacing) }
 // Ceiling is the delay after the nth failure before jitter: within 0 and the
 // cap for every n; an n below 1 counts as 1.
 func (b Backoff) Ceiling(n int) time.Duration {
-	b = b.or(defaultBackoff())
+	return b.or(defaultBackoff()).ceiling(n)
+}
+
+// ceiling is that of a backoff that is filled up.
+func (b Backoff) ceiling(n int) time.Duration {
 	if b.Base < 0 {
 		return 0
 	}
@@ -204,7 +208,7 @@ func (b Backoff) Delay(n int, dice uint64) time.Duration {
 	if b.Base < 0 {
 		return 0
 	}
-	return b.bounded(b.jittered(b.Ceiling(n), dice))
+	return b.bounded(b.jittered(b.ceiling(n), dice))
 }
 
 // Band is the shortest and the longest wait that jitter can make of the one

@@ -25,7 +25,7 @@ func marksOf(err error) (marks nixie.Outcome) {
 
 func outerMarks(err error) nixie.Outcome {
 	var marks nixie.Outcome
-	for _, node := range path(err) {
+	for _, node := range path(nil, err) {
 		if m, ok := node.(*nixie.Outcome); ok && m != nil {
 			marks.Verb = orElse(marks.Verb, m.Verb)
 			marks.Class = orElse(marks.Class, m.Class)
@@ -106,14 +106,10 @@ func unwrap(err error) (many []error, one error) {
 	return many, one
 }
 
-// finite reports whether err wraps so few errors that walking them all ends
-// soon.
-func finite(err error) bool { return every(err, func(error) {}) }
-
 // every shows err and all that it wraps, joined ones too. It is false when there are
 // more than are looked at.
 func every(err error, see func(error)) (ended bool) {
-	open := append(make([]error, 0, 8), err)
+	open := append(make([]error, 0, usualChain), err)
 	for seen := 0; len(open) > 0; seen++ {
 		if seen == maxChain {
 			return false
@@ -137,10 +133,12 @@ func every(err error, see func(error)) (ended bool) {
 	return true
 }
 
-// path lists err and what it wraps, outermost first, taking the first branch
+// usualChain is how many errors are wrapped in one at most, usually.
+const usualChain = 8
+
+// path adds err and what it wraps to nodes, outermost first, taking the first branch
 // where errors are joined.
-func path(err error) []error {
-	nodes := make([]error, 0, 4)
+func path(nodes []error, err error) []error {
 	for err != nil && len(nodes) < maxChain {
 		nodes = append(nodes, err)
 		many, next := unwrap(err)
@@ -186,11 +184,11 @@ func nameOf(err error) (name string) {
 }
 
 // trail lists what each wrapper adds to the text of what it wraps, outermost
-// first. Texts that are longer than what is kept of one are not worth it.
-func trail(nodes []error) []string {
+// first; outer is the text of the first one. Texts that are longer than what is kept
+// of one are not worth it.
+func trail(nodes []error, outer string) []string {
 	var lines []string
 	for i := 0; i+1 < len(nodes) && i < 2*nixie.MaxContext; i++ {
-		outer, _ := textOf(nodes[i])
 		inner, _ := textOf(nodes[i+1])
 		if len(outer) > nixie.MaxFailureText {
 			return lines
@@ -200,6 +198,7 @@ func trail(nodes []error) []string {
 		if wraps && added != "" {
 			lines = append(lines, added)
 		}
+		outer = inner
 	}
 	return lines
 }

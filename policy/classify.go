@@ -28,7 +28,7 @@ func (k finding) or(other finding) finding {
 }
 
 // classify fills in class and reason of a failure whose other fields are set.
-func (p *Policy) classify(d *nixie.Delivery, f *nixie.Failure, marks nixie.Outcome) {
+func (p *Policy) classify(d *nixie.Delivery, f *nixie.Failure, marks nixie.Outcome, can ability) {
 	known := finding{}
 	if knownClass(marks.Class) {
 		known.class = marks.Class
@@ -43,7 +43,7 @@ func (p *Policy) classify(d *nixie.Delivery, f *nixie.Failure, marks nixie.Outco
 		}
 	}
 	if known.reason == "" { // a reason that somebody named outweighs what we would guess
-		known = known.or(evidence(f)).or(finding{reason: nixie.ReasonHandler})
+		known = known.or(evidence(f, can)).or(finding{reason: nixie.ReasonHandler})
 	}
 	f.Reason = known.reason
 	f.Class = orElse(known.class, triageOf(known.reason).Class)
@@ -71,7 +71,13 @@ type (
 
 // evidence reads what an error says in a form made for programs. Words in its
 // text are no evidence: they are for rules that somebody wrote on purpose.
-func evidence(f *nixie.Failure) finding {
+func evidence(f *nixie.Failure, can ability) finding {
+	if !can.has(canTell) {
+		if f.ExitCode != nil {
+			return finding{reason: nixie.ReasonCommandFailed}
+		}
+		return finding{}
+	}
 	err := f.Err
 	switch {
 	case is(err, context.DeadlineExceeded), is(err, os.ErrDeadlineExceeded), says(err, func(e late) bool { return e.Timeout() }):

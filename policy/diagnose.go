@@ -38,28 +38,32 @@ func (p *Policy) Diagnose(d *nixie.Delivery, err error, at Facts) *nixie.Failure
 	f := newFailure(d, at)
 	f.Err = err
 	var marks nixie.Outcome
-	var nodes []error
-	text, sound := "an error wraps too many others, or itself", finite(err)
+	var room [usualChain]error
+	nodes := append(room[:0], err)
+	text := "an error wraps too many others, or itself"
+	can, sound := abilities(err)
 	if sound {
-		marks, nodes = marksOf(err), path(err)
+		if can.has(canMark | canBeAs) {
+			marks = marksOf(err)
+		}
+		nodes = path(room[:0], err)
 		text, sound = textOf(err)
-	} else {
-		nodes = []error{err}
 	}
 	f.Text = text
 	f.Type = typeOf(nodes)
 	if sound {
-		f.Context = trail(nodes)
+		f.Context = trail(nodes, text)
 	} else {
-		marks.Err = errors.New(cut(text, nixie.MaxFailureText))
-		f.Err = &marks
+		harmless := marks
+		harmless.Err = errors.New(cut(text, nixie.MaxFailureText))
+		f.Err = &harmless
 	}
-	addEvidence(f, err, marks.Evidence)
+	addEvidence(f, err, marks.Evidence, can)
 	if at.Mask != nil {
 		mask(f, at.Mask)
 	}
 	bound(f)
-	p.classify(d, f, marks)
+	p.classify(d, f, marks, can)
 	return f
 }
 
@@ -169,7 +173,7 @@ func took(at Facts) time.Duration {
 
 // addEvidence fills in what the handler attached and what errors of a known
 // form tell.
-func addEvidence(f *nixie.Failure, err error, given *nixie.Failure) {
+func addEvidence(f *nixie.Failure, err error, given *nixie.Failure, can ability) {
 	if given != nil {
 		f.Step, f.LogLocation, f.Stack = given.Step, given.LogLocation, given.Stack
 		f.ExitCode = given.ExitCode
@@ -179,10 +183,10 @@ func addEvidence(f *nixie.Failure, err error, given *nixie.Failure) {
 	if f.Err != err {
 		return // not an error to be asked
 	}
-	if f.Step == "" {
+	if f.Step == "" && can.has(canStep|canBeAs) {
 		says(err, func(e stepped) bool { f.Step = e.Step(); return true })
 	}
-	if f.ExitCode == nil {
+	if f.ExitCode == nil && can.has(canExit|canBeAs) {
 		says(err, func(e exited) bool {
 			code := e.ExitCode()
 			f.ExitCode = &code

@@ -26,12 +26,39 @@ const (
 // first words on one line, with placeholders for what differs. A run of equal
 // placeholders becomes one, so that lists of any length are the same. It reads
 // each byte a bounded number of times.
-func normalise(text string) string {
-	n := normaliser{text: text}
+func normalise(text string) string { return string(appendNormal(nil, text)) }
+
+// appendNormal adds a normalised text to one that is empty.
+func appendNormal(empty []byte, text string) []byte {
+	n := normaliser{text: text, out: empty}
 	for n.at < len(n.text) && !n.full {
-		n.next()
+		if !n.word() {
+			n.next()
+		}
 	}
-	return string(n.out)
+	return n.out
+}
+
+// word reads a word of plain letters with the marks that end it, as most are, and
+// reports whether there is one. It is a chunk that needs no closer look.
+func (n *normaliser) word() bool {
+	letters := n.at
+	for letters < len(n.text) && isLatin(n.text[letters]) {
+		letters++
+	}
+	end := letters
+	for end < len(n.text) && (n.text[end] == '.' || n.text[end] == ':' || n.text[end] == '-') {
+		end++
+	}
+	if letters == n.at || end < len(n.text) && n.text[end] > ' ' {
+		return false
+	}
+	n.literal(n.text[n.at:letters])
+	if end > letters {
+		n.literal(n.text[letters:end])
+	}
+	n.at, n.prev = end, rune(n.text[end-1])
+	return true
 }
 
 type normaliser struct {

@@ -196,7 +196,9 @@ func isHexDigit(b byte) bool {
 	return b >= '0' && b <= '9' || b|0x20 >= 'a' && b|0x20 <= 'f'
 }
 
+func isLatin(b byte) bool { return b|0x20 >= 'a' && b|0x20 <= 'z' }
+
 // isLetterByte counts every byte of a rune beyond ASCII as a letter.
 func isLetterByte(b byte) bool {
-	return b|0x20 >= 'a' && b|0x20 <= 'z' || b >= utf8.RuneSelf
+	return isLatin(b) || b >= utf8.RuneSelf
 }

@@ -27,13 +27,22 @@ const fingerprintVersion = "v1-"
 // The label is one line of at most [MaxLabel] bytes of printable UTF-8. Time is
 // linear in the text and the stack.
 func Signature(f *nixie.Failure) (label, fingerprint string) {
-	text := f.Text
-	if f.Step != "" {
-		text = strings.TrimPrefix(text, f.Step+": ")
-	}
-	text = normalise(text)
-	step := oneLine(f.Step)
+	return signature(f, string(appendShape(nil, f)))
+}
 
+// appendShape adds to a text that is empty what the text of f has in common with those
+// of its group.
+func appendShape(empty []byte, f *nixie.Failure) []byte {
+	text := f.Text
+	if n := len(f.Step); n > 0 && strings.HasPrefix(text, f.Step) && strings.HasPrefix(text[n:], ": ") {
+		text = text[n+len(": "):]
+	}
+	return appendNormal(empty, text)
+}
+
+// signature is Signature of a failure whose text has the shape.
+func signature(f *nixie.Failure, shape string) (label, fingerprint string) {
+	step := oneLine(f.Step)
 	var marks, exit string
 	if step != "" {
 		marks = "step " + step
@@ -49,14 +58,14 @@ func Signature(f *nixie.Failure) (label, fingerprint string) {
 	if marks != "" {
 		label += "[" + marks + "]"
 	}
-	if text != "" {
-		label += ": " + text
+	if shape != "" {
+		label += ": " + shape
 	}
 	parts := make([]byte, 0, 512)
 	for _, part := range [...]string{string(f.Class), string(f.Reason), step, exit} {
 		parts = append(append(parts, part...), 0)
 	}
-	parts = append(parts, text...)
+	parts = append(parts, shape...)
 	for _, name := range frames(f.Stack) {
 		parts = append(append(parts, 0), name...)
 	}

@@ -49,6 +49,9 @@ func ends(s string) string {
 
 // clean makes s valid UTF-8 without NUL, which not every store can keep.
 func clean(s string) string {
+	if utf8.ValidString(s) && strings.IndexByte(s, 0) < 0 {
+		return s
+	}
 	return strings.ReplaceAll(strings.ToValidUTF8(s, "\uFFFD"), "\x00", "\uFFFD")
 }
 

@@ -167,20 +167,21 @@ func TestSecretsTakeLinearTime(t *testing.T) {
 		"${", "password=${", "Bearer a-", "identified by '", "password: |\n ", "token=[", "'", "authorization: digest ", "d \"",
 	} {
 		small, large := strings.Repeat(piece, (16<<10)/len(piece)), strings.Repeat(piece, (256<<10)/len(piece))
-		if s, l := fastest(small), fastest(large); l > 100*s && l > 50*time.Millisecond {
+		s, l := time.Hour, time.Hour
+		slow := func() bool { return l > 100*s && l > 50*time.Millisecond }
+		for tries := 0; tries == 0 || slow() && tries < 30; tries++ { // what else the machine does only adds to a time
+			s, l = min(s, duration(small)), min(l, duration(large))
+		}
+		if slow() {
 			t.Errorf("%q: %s for 16 KiB, %s for 256 KiB", piece, s, l)
 		}
 	}
 }
 
-func fastest(text string) time.Duration {
-	best := time.Hour
-	for range 3 {
-		began := time.Now()
-		Secrets(text)
-		best = min(best, time.Since(began))
-	}
-	return best
+func duration(text string) time.Duration {
+	began := time.Now()
+	Secrets(text)
+	return time.Since(began)
 }
 
 func FuzzSecrets(f *testing.F) {

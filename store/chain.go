@@ -14,13 +14,19 @@ import (
 // nanoseconds since 1970 in decimal, preceded by its length as eight bytes, so
 // that anybody who has the entries can check the chain.
 func (e *AuditEntry) Sum(before nixie.Hash) nixie.Hash {
-	link := append([]byte(nil), before[:]...)
-	for _, field := range [...]string{
-		e.Queue, strconv.FormatInt(e.Number, 10), strconv.FormatInt(e.At.UnixNano(), 10),
-		e.Actor, string(e.Event), e.Subject.String(), e.Reason,
-	} {
-		link = binary.BigEndian.AppendUint64(link, uint64(len(field)))
-		link = append(link, field...)
-	}
+	var room [512]byte
+	var short [36]byte // a number, or an ID
+	link := append(room[:0], before[:]...)
+	link = appendField(link, e.Queue)
+	link = appendField(link, strconv.AppendInt(short[:0], e.Number, 10))
+	link = appendField(link, strconv.AppendInt(short[:0], e.At.UnixNano(), 10))
+	link = appendField(link, e.Actor)
+	link = appendField(link, e.Event)
+	link = appendField(link, e.Subject.Append(short[:0]))
+	link = appendField(link, e.Reason)
 	return sha256.Sum256(link)
+}
+
+func appendField[T ~string | []byte](link []byte, field T) []byte {
+	return append(binary.BigEndian.AppendUint64(link, uint64(len(field))), field...)
 }

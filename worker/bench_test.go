@@ -2,12 +2,14 @@ package worker_test
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"sync/atomic"
 	"testing"
 	"time"
 
 	"github.com/nixie-go/nixie"
+	"github.com/nixie-go/nixie/policy"
 	"github.com/nixie-go/nixie/worker"
 )
 
@@ -51,13 +53,29 @@ func BenchmarkLoop(b *testing.B) {
 	for _, hashed := range []bool{false, true} {
 		for _, concurrency := range []int{2, 16} {
 			b.Run(fmt.Sprintf("hash=%v/concurrency=%d", hashed, concurrency), func(b *testing.B) {
-				benchLoop(b, concurrency, hashed)
+				benchLoop(b, concurrency, hashed, policy.Config{}, func(context.Context, *nixie.Delivery) error { return nil })
 			})
 		}
 	}
 }
 
-func benchLoop(b *testing.B, concurrency int, hashed bool) {
+// BenchmarkFailures is what the loop costs where every message fails, with the same
+// text or one of its own, and dies of it or is to be retried.
+func BenchmarkFailures(b *testing.B) {
+	var n atomic.Int64
+	for name, fail := range map[string]nixie.HandlerFunc{
+		"same":     func(context.Context, *nixie.Delivery) error { return errRefused },
+		"numbered": func(context.Context, *nixie.Delivery) error { return fmt.Errorf("order %d: %w", n.Add(1), errRefused) },
+	} {
+		for attempts, end := range map[int]string{1: "die", 5: "retry"} {
+			b.Run(name+"/"+end, func(b *testing.B) { benchLoop(b, 2, false, policy.Config{MaxAttempts: attempts}, fail) })
+		}
+	}
+}
+
+var errRefused = errors.New("connection to 10.0.0.7:5432 was refused")
+
+func benchLoop(b *testing.B, concurrency int, hashed bool, rules policy.Config, handler nixie.HandlerFunc) {
 	const batch = 1000
 	src := &prepared{batch: batch, total: int64(b.N), errs: make([]error, nixie.MaxBatch)}
 	body := make([]byte, 100)
@@ -71,9 +89,14 @@ func benchLoop(b *testing.B, concurrency int, hashed bool) {
 	ctx, end := context.WithCancel(context.Background())
 	defer end()
 	src.end = end
+	p, err := policy.New(rules)
+	if err != nil {
+		b.Fatal(err)
+	}
 	w, err := worker.New(worker.Config{
 		Source:      src,
-		Handler:     nixie.HandlerFunc(func(context.Context, *nixie.Delivery) error { return nil }),
+		Policy:      p,
+		Handler:     handler,
 		Concurrency: concurrency,
 		Prefetch:    4 * batch,
 	})

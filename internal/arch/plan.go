@@ -36,6 +36,7 @@ var plan = []room{
 	{path: "audit", floor: 1, kind: open, job: "what is recorded about whom"},
 	{path: "telemetry", floor: 1, kind: hidden, job: "observers that become metrics, spans and log lines"},
 	{path: "internal/command", floor: 1, kind: open, job: "runs a child process with limits"},
+	{path: "internal/failurejson", floor: 1, kind: open, job: "writes failures as JSON"},
 	{path: "internal/items", floor: 1, kind: open, job: "reads lists of work"},
 
 	{path: "store", floor: 2, kind: open, job: "persistence contract"},

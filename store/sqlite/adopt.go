@@ -2,7 +2,6 @@ package sqlite
 
 import (
 	"context"
-	"encoding/json"
 
 	"github.com/nixie-go/nixie"
 	"github.com/nixie-go/nixie/store"
@@ -197,17 +196,17 @@ func (t *tx) adoptHistory(pos, queue int64, l *nixie.Letter) error {
 	dropped := int64(l.HistoryDropped)
 	for i := range l.History {
 		f := &l.History[i]
-		kept := *f
+		kept := failureDoc{*f, f.Took}
 		kept.Text, kept.Attachments = "", nil
-		doc, err := json.Marshal(failureDoc{kept, f.Took})
+		doc, err := kept.json()
 		if err != nil {
-			return nixie.Errorf(nixie.CodeInternal, "encode failure: %w", err)
+			return err
 		}
 		ordinal := int64(i) + 1
 		if i > 0 || len(l.History) == 1 {
 			ordinal += dropped
 		}
-		if err := t.insertFailure(pos, queue, ordinal, nanos(f.FailedAt), f, string(doc), f.Decision); err != nil {
+		if err := t.insertFailure(pos, queue, ordinal, nanos(f.FailedAt), f, doc, f.Decision); err != nil {
 			return err
 		}
 	}

@@ -1,11 +1,12 @@
 package sqlite
 
 import (
-	"encoding/json"
 	"fmt"
+	"strconv"
 	"time"
 
 	"github.com/nixie-go/nixie"
+	"github.com/nixie-go/nixie/internal/failurejson"
 )
 
 // failureDoc is a failure as it is kept, without what has columns of its own.
@@ -14,19 +15,26 @@ type failureDoc struct {
 	Took time.Duration `json:"took_ns"`
 }
 
+// json is what encoding/json makes of it.
+func (d *failureDoc) json() (string, error) {
+	var room [1 << 10]byte
+	text, err := failurejson.Append(room[:0], &d.Failure)
+	if err != nil {
+		return "", nixie.Errorf(nixie.CodeInternal, "encode failure: %w", err)
+	}
+	text = append(text[:len(text)-1], `,"took_ns":`...)
+	return string(append(strconv.AppendInt(text, int64(d.Took), 10), '}')), nil
+}
+
 // encodeFailure makes the JSON of a failure that took place in an attempt which
 // knew of the given steps.
 func encodeFailure(f *nixie.Failure, verb nixie.Verb, steps []string) (string, error) {
-	kept := *f
+	kept := failureDoc{*f, f.Took}
 	kept.Text, kept.Attachments, kept.Decision = "", nil, verb
 	if kept.Steps == nil {
 		kept.Steps = steps
 	}
-	doc, err := json.Marshal(failureDoc{kept, f.Took})
-	if err != nil {
-		return "", nixie.Errorf(nixie.CodeInternal, "encode failure: %w", err)
-	}
-	return string(doc), nil
+	return kept.json()
 }
 
 // appendFailure adds a failure to the history of a message and drops the oldest
