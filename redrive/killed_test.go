@@ -56,7 +56,7 @@ func TestKilledOnTheWayToABroker(t *testing.T) {
 			}
 			close(m.over)
 			if !ended {
-				<-done
+				_ = <-done // that it was killed
 			}
 			ids := map[string]string{} // redrive IDs by value
 			for _, p := range m.post.sent {
@@ -115,7 +115,7 @@ func (m *mortal) Publish(ctx context.Context, list []broker.Publication) func() 
 	}
 	answers := m.post.Publish(ctx, list)
 	return func() []error {
-		time.Sleep(time.Millisecond)
+		<-time.After(time.Millisecond) // of a bubble
 		if err := m.stopped(); err != nil {
 			return each(len(list), err)
 		}
@@ -124,7 +124,7 @@ func (m *mortal) Publish(ctx context.Context, list []broker.Publication) func() 
 }
 
 func (m *mortal) Resolve(ctx context.Context, list []store.Resolution) []error {
-	time.Sleep(5 * time.Millisecond)
+	<-time.After(5 * time.Millisecond) // likewise
 	if err := m.stopped(); err != nil {
 		return each(len(list), err)
 	}
