@@ -56,7 +56,9 @@ func TestKilledOnTheWayToABroker(t *testing.T) {
 			}
 			close(m.over)
 			if !ended {
-				_ = <-done // that it was killed
+				if err := <-done; err == nil {
+					t.Error("it was killed, and does not say so")
+				}
 			}
 			ids := map[string]string{} // redrive IDs by value
 			for _, p := range m.post.sent {
