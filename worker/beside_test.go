@@ -86,6 +86,39 @@ func TestSlowSettlementsAreRepeated(t *testing.T) {
 	})
 }
 
+// While what is slow cannot be settled at all, more of it waits for the next repeat: a call
+// for each would be all that a source in trouble gets to do.
+func TestSlowSettlementsWaitForTheNextRepeat(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		const letters = 200
+		var calls atomic.Int32
+		var mended atomic.Bool
+		src := &script{settle: func(_ context.Context, sts []nixie.Settlement) []error {
+			if sts[0].Verb != nixie.Bury || mended.Load() {
+				return each(len(sts), nil)
+			}
+			calls.Add(1)
+			return each(len(sts), coded(nixie.CodeUnavailable))
+		}, feed: [][]*nixie.Delivery{{delivery("1")}}} // succeeds, so that the worker knows how much it may have in hand
+		for n := range letters {
+			src.feed = append(src.feed, []*nixie.Delivery{delivery(fmt.Sprint(2 * n))})
+		}
+		g := start(t, worker.Config{Source: sluggish{src}, Concurrency: 1, Handler: handler(func(ctx context.Context, d *nixie.Delivery) error {
+			time.Sleep(10 * time.Millisecond)
+			return bad(ctx, d)
+		})})
+		time.Sleep(3 * time.Second)
+		if n := calls.Load(); n < 2 || n > 10 || g.InHand() != letters {
+			t.Errorf("%d calls about %d letters", n, g.InHand())
+		}
+		mended.Store(true)
+		g.end()
+		if done := src.verbs(); len(done) != letters+1 {
+			t.Errorf("%d settled", len(done))
+		}
+	})
+}
+
 // While slow calls are under way the rest gathers for the next one: there are never more
 // than two at a time, and all of it is settled in the end.
 func TestSlowSettlementsGather(t *testing.T) {

@@ -18,8 +18,8 @@ import (
 
 // TestRedriveKilledAtAnyMoment kills redrives to a broker with kill -9, from a topic
 // and from the office. In the end every record is there, and what is there twice has the
-// same redrive ID. That nothing is repeated that was done with is seen by the test of the
-// redriver's own process, in broker/kafka: here all letters are in one or two groups.
+// same redrive ID. How much is repeated is seen where groups are small: in broker/kafka for
+// topics, in redrive for the office. Here all letters are in one or two.
 func TestRedriveKilledAtAnyMoment(t *testing.T) {
 	t.Parallel()
 	p := tier.Proof{Name: "redrive-kills", Unit: "kills", Quick: 8, Deep: 300}

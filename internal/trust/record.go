@@ -19,6 +19,7 @@ func record() []mishap {
 func recordOfStores() []mishap {
 	return []mishap{
 		{"ca48137", "While the transaction in which a handler had completed its message stayed open, all renewals of its worker waited for it, and other leases ended.", "reading what locks are held for long", "worker.TestCompletedIsNotRenewed"},
+		{"d3d1d59", "On PostgreSQL a claim that took several ranges could fail, by the plan that the server had made, and left their messages to nobody until the leases ended.", "the test of ranges on a busy machine", "store/postgres.TestMembersComeInTheirOrder"},
 		{"a616070", "On PostgreSQL the lease of a message of a strict stream was shorter by the time that its claim had waited for another.", "a history on a busy machine", "store/postgres.TestTimeOfWaiting"},
 		{"842b4a4", "On PostgreSQL a caller's transaction that had added to a strict stream kept settlements of that stream waiting until it ended, with all that was settled in the same call.", "reading what locks are held for long", "store/postgres.TestAddingKeepsNobodyWaiting store/postgres.TestWhatEndsWhileItIsAddedTo store/postgres.TestTransactionsBesideStreams"},
 		{"842b4a4", "On PostgreSQL a message that a caller's transaction of repeatable read added to a strict stream stayed there for ever, if what was before it had ended since that transaction began to read.", "reading what a lock does not tell an old snapshot", "store/postgres.TestAddingByAnOldSnapshot"},

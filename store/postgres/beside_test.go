@@ -4,7 +4,6 @@ import (
 	"context"
 	"fmt"
 	"slices"
-	"strings"
 	"testing"
 	"time"
 
@@ -20,6 +19,28 @@ import (
 func impatient(t *testing.T, schema string) *postgres.Store {
 	t.Helper()
 	return open(t, server.URL, postgres.Options{Schema: schema, LockWait: 100 * time.Millisecond})
+}
+
+// prepared is a store with a queue q, of whose stream s there are messages with these keys.
+func prepared(t *testing.T, settings nixie.QueueSettings, keys ...string) (s *postgres.Store, schema string) {
+	t.Helper()
+	list, schema := crowd(t, 1)
+	must(t, list[0].Configure(t.Context(), "q", settings, "ann", ""))
+	for _, key := range keys {
+		add(t, list[0], key)
+	}
+	return list[0], schema
+}
+
+// add adds messages with these keys to stream s of queue q, in one call.
+func add(t *testing.T, to nixie.Enqueuer, keys ...string) {
+	t.Helper()
+	var ms []nixie.Message
+	for _, key := range keys {
+		ms = append(ms, nixie.Message{Queue: "q", Stream: "s", Key: key})
+	}
+	_, err := to.Enqueue(t.Context(), ms...)
+	must(t, err)
 }
 
 // begin begins a transaction of a caller.
@@ -38,35 +59,30 @@ func begin(t *testing.T) pgx.Tx {
 // messages meanwhile, together with others, and what was added is next when it commits.
 func TestAddingKeepsNobodyWaiting(t *testing.T) {
 	for name, more := range map[string]struct {
-		before int // messages of the stream
+		before []string // messages of the stream
 		then   func(*postgres.Store, *nixie.Delivery) error
 		next   []string // what is handed out before the commit
 		commit bool
 		out    bool // the first is still out then
 	}{
-		"the only one succeeds":    {before: 1, commit: true, then: completed},
-		"the first of two":         {before: 2, commit: true, then: completed, next: []string{"2"}},
-		"it is rolled back":        {before: 1, then: completed},
-		"it is extended":           {before: 1, commit: true, then: extended, out: true},
-		"it is given back":         {before: 1, commit: true, then: released, next: []string{"1"}},
-		"it is given back, of two": {before: 2, commit: true, then: released, next: []string{"1", "2"}},
+		"the only one succeeds":    {before: []string{"1"}, commit: true, then: completed},
+		"the first of two":         {before: []string{"1", "2"}, commit: true, then: completed, next: []string{"2"}},
+		"it is rolled back":        {before: []string{"1"}, then: completed},
+		"it is extended":           {before: []string{"1"}, commit: true, then: extended, out: true},
+		"it is given back":         {before: []string{"1"}, commit: true, then: released, next: []string{"1"}},
+		"it is given back, of two": {before: []string{"1", "2"}, commit: true, then: released, next: []string{"1", "2"}},
 		"nothing was there":        {commit: true},
 	} {
 		t.Run(name, func(t *testing.T) {
-			list, schema := crowd(t, 1)
+			patient, schema := prepared(t, strict(), more.before...)
 			s := impatient(t, schema)
-			must(t, list[0].Configure(t.Context(), "q", strict(), "ann", ""))
-			for i := range more.before {
-				_, err := list[0].Enqueue(t.Context(), nixie.Message{Queue: "q", Stream: "s", Key: fmt.Sprint(i + 1)})
-				must(t, err)
-			}
-			_, err := list[0].Enqueue(t.Context(), nixie.Message{Queue: "q", Stream: "other", Key: "other"}, nixie.Message{Queue: "q", Stream: "s2", Key: "other"})
+			_, err := patient.Enqueue(t.Context(), nixie.Message{Queue: "q", Stream: "other", Key: "other"}, nixie.Message{Queue: "q", Stream: "s2", Key: "other"})
 			must(t, err)
 			ds, err := s.Claim(t.Context(), "q", nixie.Want{Max: 9})
 			must(t, err)
 
 			tx := begin(t)
-			_, err = list[0].Tx(tx).Enqueue(t.Context(), nixie.Message{Queue: "q", Stream: "s", Key: "added"}, nixie.Message{Queue: "q", Stream: "s3", Key: "other"})
+			_, err = patient.Tx(tx).Enqueue(t.Context(), nixie.Message{Queue: "q", Stream: "s", Key: "added"}, nixie.Message{Queue: "q", Stream: "s3", Key: "other"})
 			must(t, err)
 			var all []nixie.Settlement
 			for _, d := range ds {
@@ -90,8 +106,7 @@ func TestAddingKeepsNobodyWaiting(t *testing.T) {
 				end, want = tx.Commit, []string{"added", "later", "other"}
 			}
 			must(t, end(t.Context()))
-			_, err = s.Enqueue(t.Context(), nixie.Message{Queue: "q", Stream: "s", Key: "later"})
-			must(t, err)
+			add(t, s, "later")
 			if more.out {
 				want = []string{"other"}
 			}
@@ -184,15 +199,10 @@ func TestWhatEndsWhileItIsAddedTo(t *testing.T) {
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
-			list, schema := crowd(t, 1)
-			s := list[0]
-			must(t, s.Configure(ctx, "q", strict(), "ann", ""))
-			_, err := s.Enqueue(ctx, nixie.Message{Queue: "q", Stream: "s", Key: "1"})
-			must(t, err)
+			s, schema := prepared(t, strict(), "1")
 			end := begins(t, s, schema, one(t, s))
 			tx := begin(t)
-			_, err = s.Tx(tx).Enqueue(ctx, nixie.Message{Queue: "q", Stream: "s", Key: "2"})
-			must(t, err)
+			add(t, s.Tx(tx), "2")
 			must(t, tx.Commit(ctx))
 			for range 2 {
 				ds, err := s.Claim(ctx, "q", nixie.Want{Max: 9})
@@ -220,16 +230,11 @@ func blocked(schema string) string {
 // holds the stream: what was added comes once that is over.
 func TestAddedBesideALetter(t *testing.T) {
 	ctx := t.Context()
-	list, schema := crowd(t, 1)
-	s := list[0]
-	must(t, s.Configure(ctx, "q", nixie.QueueSettings{Order: nixie.OrderStrict, DeadHead: nixie.DeadFrees}, "ann", ""))
-	_, err := s.Enqueue(ctx, nixie.Message{Queue: "q", Stream: "s"})
-	must(t, err)
+	s, schema := prepared(t, nixie.QueueSettings{Order: nixie.OrderStrict, DeadHead: nixie.DeadFrees}, "dead")
 	must(t, buried(s, one(t, s)))
 	tx, holder := begin(t), begin(t)
-	_, err = s.Tx(tx).Enqueue(ctx, nixie.Message{Queue: "q", Stream: "s", Key: "1"}, nixie.Message{Queue: "q", Stream: "s", Key: "2"})
-	must(t, err)
-	_, err = holder.Exec(ctx, "select from "+schema+".stream for no key update")
+	add(t, s.Tx(tx), "1", "2")
+	_, err := holder.Exec(ctx, "select from "+schema+".stream for no key update")
 	must(t, err)
 	must(t, tx.Commit(ctx))
 	for range 3 {
@@ -247,78 +252,11 @@ func TestAddedBesideALetter(t *testing.T) {
 	sound(t, s)
 }
 
-// TestAddingByAnOldSnapshot adds to a stream in a transaction that sees the store as it was
-// before what was there ended: what it added comes all the same.
-func TestAddingByAnOldSnapshot(t *testing.T) {
-	ctx := t.Context()
-	list, schema := crowd(t, 1)
-	s := list[0]
-	must(t, s.Configure(ctx, "q", strict(), "ann", ""))
-	_, err := s.Enqueue(ctx, nixie.Message{Queue: "q", Stream: "s"})
-	must(t, err)
-	d := one(t, s)
-	tx := begin(t)
-	_, err = tx.Exec(ctx, "set transaction isolation level repeatable read")
-	must(t, err)
-	_, err = tx.Exec(ctx, "select from "+schema+".queue")
-	must(t, err)
-	must(t, completed(s, d))
-	if got := drain(t, s); len(got) > 0 {
-		t.Errorf("messages %v came", got)
-	}
-	_, err = s.Tx(tx).Enqueue(ctx, nixie.Message{Queue: "q", Stream: "s", Key: "2"})
-	must(t, err)
-	must(t, tx.Commit(ctx))
-	sound(t, s)
-	if got := drain(t, s); !slices.Equal(got, []string{"2"}) {
-		t.Errorf("then came %v", got)
-	}
-}
-
-// TestOldSnapshotsAreRefused: what a transaction would decide by a stream as it was is
-// refused, and the transaction can be used for what is about no stream.
-func TestOldSnapshotsAreRefused(t *testing.T) {
-	ctx := t.Context()
-	list, _ := crowd(t, 1)
-	s := list[0]
-	must(t, s.Configure(ctx, "q", strict(), "ann", ""))
-	must(t, s.Configure(ctx, "r", nixie.QueueSettings{Order: nixie.OrderRelaxed}, "ann", ""))
-	_, err := s.Enqueue(ctx, nixie.Message{Queue: "q", Stream: "s"})
-	must(t, err)
-	d := one(t, s)
-	for _, level := range []string{"repeatable read", "serializable"} {
-		tx := begin(t)
-		_, err = tx.Exec(ctx, "set transaction isolation level "+level)
-		must(t, err)
-		own := s.Tx(tx)
-		for name, m := range map[string]nixie.Message{
-			"delay": {Queue: "q", Stream: "t", Delay: time.Second}, "key": {Queue: "q", Stream: "t", DedupeKey: "k"}, "relaxed": {Queue: "r", Stream: "t"},
-		} {
-			if _, err := own.Enqueue(ctx, m); nixie.CodeOf(err) != nixie.CodeInvalid || !strings.Contains(err.Error(), "the transaction is "+level) {
-				t.Errorf("%s, %s: %v", level, name, err)
-			}
-		}
-		if err := own.Complete(ctx, d); err == nil {
-			t.Errorf("%s: a message of a stream was completed", level)
-		}
-		_, err = own.Enqueue(ctx, nixie.Message{Queue: "q", Stream: "t"}, nixie.Message{Queue: "plain", DedupeKey: level})
-		must(t, err)
-		must(t, tx.Commit(ctx))
-	}
-	must(t, completed(s, d))
-	if got := drain(t, s); len(got) != 2 {
-		t.Errorf("messages %v came", got)
-	}
-	sound(t, s)
-}
-
 // TestCallIsWholeOrNothing: what the server refuses at the end of a call is undone with all of
 // it, and the transaction goes on.
 func TestCallIsWholeOrNothing(t *testing.T) {
 	ctx := t.Context()
-	list, schema := crowd(t, 1)
-	s := list[0]
-	must(t, s.Configure(ctx, "q", strict(), "ann", ""))
+	s, schema := prepared(t, strict())
 	tx := begin(t)
 	_, err := tx.Exec(ctx, "alter table "+schema+".message add check (key is distinct from 'bad')")
 	must(t, err)
@@ -340,11 +278,7 @@ func TestCallIsWholeOrNothing(t *testing.T) {
 // waits for the first, so that what it adds comes later.
 func TestTransactionsAddInTurn(t *testing.T) {
 	ctx := t.Context()
-	list, schema := crowd(t, 1)
-	s := list[0]
-	must(t, s.Configure(ctx, "q", strict(), "ann", ""))
-	_, err := s.Enqueue(ctx, nixie.Message{Queue: "q", Stream: "s"})
-	must(t, err)
+	s, schema := prepared(t, strict(), "done")
 	must(t, completed(s, one(t, s)))
 	first, second := begin(t), begin(t)
 	added := make(chan error, 1)
@@ -376,13 +310,11 @@ func TestTransactionsAddInTurn(t *testing.T) {
 // batches are locked in one order, so that who waits for the first holds none of the others.
 func TestBatchesAreLockedInOrder(t *testing.T) {
 	ctx := t.Context()
-	list, schema := crowd(t, 1)
-	s := list[0]
-	must(t, s.Configure(ctx, "strict", strict(), "ann", ""))
-	_, err := s.Enqueue(ctx, nixie.Message{Queue: "strict", Stream: "s"}, nixie.Message{Queue: "strict", Stream: "s2"}, nixie.Message{Queue: "q"}, nixie.Message{Queue: "q"})
+	s, schema := prepared(t, strict(), "1")
+	_, err := s.Enqueue(ctx, nixie.Message{Queue: "q", Stream: "s2"}, nixie.Message{Queue: "plain"}, nixie.Message{Queue: "plain"})
 	must(t, err)
 	var sts []nixie.Settlement
-	for _, queue := range []string{"strict", "q"} {
+	for _, queue := range []string{"q", "plain"} {
 		ds, err := s.Claim(ctx, queue, nixie.Want{Max: 2})
 		must(t, err)
 		sts = append(sts, nixie.Settlement{Delivery: ds[0], Verb: nixie.Release})

@@ -1,11 +1,8 @@
 package postgres
 
 import (
-	"bytes"
 	"cmp"
 	"context"
-	"encoding/binary"
-	"slices"
 	"time"
 
 	"github.com/nixie-go/nixie"
@@ -155,10 +152,10 @@ func (c *claims) arrangeBeside() error {
 	return nil
 }
 
-// lockCursor locks the cursor of the queue, and returns how often it had moved at
-// least. A lease begins once the lock was waited for: a clock that was set is asked then. One that a server forgot the moves of is not found, and one that comes to where it
-// was seen right after is not locked: so what a claim does hangs on that it moves the
-// cursor.
+// lockCursor locks the cursor of the queue, and returns how often it had moved at least.
+// A lease begins once the lock was waited for: a clock that was set is asked then. A cursor
+// that a server forgot the moves of is not found, and one that comes to where it was seen
+// right after is not locked: so what a claim does hangs on that it moves the cursor.
 func (c *claims) lockCursor() (moves int64, err error) {
 	t, looks := c.t, &c.t.store.looks
 	moves = looks.reached(c.q.n)
@@ -191,228 +188,6 @@ func (c *claims) handOut(want nixie.Want, owner, since int64, swept bool) error 
 	t.read(c.scanPiece, pieces, batches, batches+maxPieces)
 	t.read(c.scanMember, members, batches, batches+maxPieces)
 	return nil
-}
-
-// claims is what a claim got.
-type claims struct {
-	t    *tx
-	q    *queueRow
-	list []*claimed
-
-	turnedBack bool // the cursor is not where it was seen, and was not locked
-
-	lease  int64    // of messages in order
-	batch  int64    // for those from lanes
-	beside turn     // streams with more than their lanes that transactions of callers have added to
-	names  []string // of these
-	pieces []piece  // that were leased by range, of which the members of the first are being read
-	mtype  string   // of the message before
-	slab   []member
-	bodies []byte
-}
-
-// claimed is one message that was claimed, with what the delivery does not show.
-type claimed struct {
-	d      *nixie.Delivery
-	pos    int64
-	turn   int64
-	place  int64
-	stream int64 // of an ordered queue, else 0
-	rank   int64
-}
-
-// scan reads a row of what carried and apart name.
-func (c *claims) scan(r row) error {
-	got, d, m := c.next()
-	var enqueued, expires, due, until, received, leased int64
-	var headers, origin, steps string
-	if v := binaryRow(r); v != nil {
-		whole := func(i int) int { return int(number(v[i])) }
-		got.pos, m.Priority, enqueued, expires = number(v[0]), int(int16(binary.BigEndian.Uint16(v[3]))), number(v[6]), number(v[7])
-		copy(m.ID[:], v[1])
-		m.Type, m.Body = c.typed(v[2]), c.copied(v[4])
-		copy(m.Hash[:], v[5])
-		m.Key, m.Stream, m.DedupeKey, headers, origin = string(v[8]), string(v[9]), string(v[10]), string(v[11]), string(v[12])
-		due, got.place, until, received, leased = number(v[13]), number(v[14]), number(v[21]), number(v[22]), number(v[23])
-		m.Attempts, m.Deliveries, m.Crashes, m.Generation, m.Redrives, d.Lease.Number = whole(15), whole(16), whole(17), whole(18), whole(19), number(v[20])
-		d.AbandonedBy, steps, got.stream, got.rank, m.OrderGap, m.LastReason = string(v[24]), string(v[25]), number(v[26]), number(v[27]), v[28][0] != 0, nixie.Reason(v[29])
-	} else if err := r.Scan(&got.pos, (*[16]byte)(&m.ID), &m.Type, &m.Priority, &m.Body, (*hashColumn)(&m.Hash), &enqueued, &expires, (*textColumn)(&m.Key), (*textColumn)(&m.Stream), (*textColumn)(&m.DedupeKey), (*textColumn)(&headers), (*textColumn)(&origin),
-		&due, &got.place, &m.Attempts, &m.Deliveries, &m.Crashes, &m.Generation, &m.Redrives, &d.Lease.Number, &until, &received, &leased, (*textColumn)(&d.AbandonedBy), (*textColumn)(&steps),
-		&got.stream, &got.rank, &m.OrderGap, (*textColumn)(&m.LastReason)); err != nil {
-		return err
-	}
-	m.EnqueuedAt, m.ExpiresAt, m.FirstReceivedAt = moment(enqueued), moment(expires), moment(received)
-	d.Lease.ExpiresAt, d.Lease.Receipt.Place = moment(until), got.pos
-	d.Abandoned = d.AbandonedBy != ""
-	got.turn = c.q.settings.Turn(due, m.Priority)
-	c.add(&got.claimed, headers, origin, steps)
-	return nil
-}
-
-// typed is a type, which is mostly that of the message before.
-func (c *claims) typed(name []byte) string {
-	if c.mtype != string(name) {
-		c.mtype = string(name)
-	}
-	return c.mtype
-}
-
-// add takes in what was read.
-func (c *claims) add(got *claimed, headers, origin, steps string) {
-	d := got.d
-	d.Queue, d.State, d.Lease.Owner = c.q.name, nixie.Leased, c.t.store.owner.name
-	if !d.Intact() {
-		d.Damage = append(d.Damage, bodyDamage)
-	}
-	if headers != "" || origin != "" || steps != "" {
-		d.Damage = append(d.Damage, readTexts(&d.Message, headers, origin, steps)...)
-	}
-	d.Loan()
-	c.list = append(c.list, got)
-}
-
-// member is a claimed message with its delivery. They are made slabSize at a time, and
-// their bodies lie side by side, so that the memory of many is a few pieces.
-type member struct {
-	claimed
-	nixie.Delivery
-}
-
-const (
-	slabSize   = 64
-	bodiesSize = 64 << 10
-)
-
-// copied is a copy of a body.
-func (c *claims) copied(body []byte) []byte {
-	if len(body) > bodiesSize/4 {
-		return bytes.Clone(body)
-	}
-	if len(body) > cap(c.bodies)-len(c.bodies) {
-		c.bodies = make([]byte, 0, bodiesSize)
-	}
-	from := len(c.bodies)
-	c.bodies = append(c.bodies, body...)
-	return c.bodies[from:len(c.bodies):len(c.bodies)]
-}
-
-// next is room for one more.
-func (c *claims) next() (*member, *nixie.Delivery, *nixie.Message) {
-	if len(c.slab) == 0 {
-		c.slab = make([]member, slabSize)
-	}
-	got := &c.slab[0]
-	c.slab = c.slab[1:]
-	got.d = &got.Delivery
-	return got, got.d, &got.d.Message
-}
-
-// scanLane reads a row of claimLanes.
-func (c *claims) scanLane(r row) error {
-	got, d, m := c.next()
-	var headers, origin string
-	var claimed int64
-	if v := binaryRow(r); v != nil {
-		d.Lease.Receipt.Stream, got.pos, claimed = number(v[0]), number(v[1]), number(v[12])
-		c.copyGiven(m, v[2:])
-		headers, origin = string(v[10]), string(v[11])
-	} else {
-		if err := r.Scan(&d.Lease.Receipt.Stream, &got.pos, (*idColumn)(&m.ID), (*textColumn)(&m.Type), &m.Body, (*hashColumn)(&m.Hash), (*momentColumn)(&m.EnqueuedAt), (*momentColumn)(&m.ExpiresAt),
-			(*textColumn)(&m.Key), (*textColumn)(&m.Stream), (*textColumn)(&headers), (*textColumn)(&origin), &claimed); err != nil {
-			return err
-		}
-	}
-	if got.pos < 0 {
-		c.beside.add(d.Lease.Receipt.Stream, got.pos)
-		c.names = append(c.names, m.Stream)
-		return nil
-	}
-	d.Lease.Receipt.Batch = c.batch
-	c.first(got, claimed, claimed+c.lease)
-	c.add(&got.claimed, headers, origin, "")
-	return nil
-}
-
-// first makes a delivery the first of its message.
-func (c *claims) first(got *member, claimed, until int64) {
-	d, m := got.d, &got.d.Message
-	m.FirstReceivedAt = moment(claimed)
-	m.Attempts, m.Deliveries, m.Generation = 1, 1, 1
-	got.turn, got.place = nanos(m.EnqueuedAt), got.pos
-	d.Lease.Number, d.Lease.ExpiresAt, d.Lease.Receipt.Place = 1, moment(until), got.pos
-}
-
-// copyGiven takes over what a message has for good: id, type, body, hash, enqueued,
-// expires, key, stream.
-func (c *claims) copyGiven(m *nixie.Message, v [][]byte) {
-	copy(m.ID[:], v[0])
-	m.Type, m.Body = c.typed(v[1]), c.copied(v[2])
-	copy(m.Hash[:], v[3])
-	m.EnqueuedAt, m.ExpiresAt = moment(number(v[4])), moment(number(v[5]))
-	m.Key, m.Stream = string(v[6]), string(v[7])
-}
-
-// piece is a batch that was leased by range, and which of its members was read last.
-type piece struct {
-	n, claimed, until, members int64
-	tx                         uint64
-	pos, read                  int64
-}
-
-// scanPiece reads a row of pieces.
-func (c *claims) scanPiece(r row) error {
-	var p piece
-	err := r.Scan(&p.n, &p.claimed, &p.until, &p.members)
-	c.pieces = append(c.pieces, p)
-	return err
-}
-
-// scanMember reads a row of members.
-func (c *claims) scanMember(r row) error {
-	got, d, m := c.next()
-	var tx uint64
-	var headers, origin string
-	if v := binaryRow(r); v != nil {
-		tx, got.pos = uint64(number(v[0])), number(v[1])
-		c.copyGiven(m, v[2:])
-		headers, origin = string(v[10]), string(v[11])
-	} else if err := r.Scan(&tx, &got.pos, (*[16]byte)(&m.ID), &m.Type, &m.Body, (*hashColumn)(&m.Hash), (*momentColumn)(&m.EnqueuedAt), (*momentColumn)(&m.ExpiresAt),
-		(*textColumn)(&m.Key), (*textColumn)(&m.Stream), (*textColumn)(&headers), (*textColumn)(&origin)); err != nil {
-		return err
-	}
-	if len(c.pieces) > 0 && c.pieces[0].read == c.pieces[0].members {
-		c.pieces = c.pieces[1:]
-	}
-	if len(c.pieces) == 0 || c.pieces[0].read > 0 && cmp.Or(cmp.Compare(tx, c.pieces[0].tx), cmp.Compare(got.pos, c.pieces[0].pos)) <= 0 {
-		return nixie.Errorf(nixie.CodeInternal, "the server answered with message %s out of its order in a batch", m.ID)
-	}
-	p := &c.pieces[0]
-	p.tx, p.pos, p.read = tx, got.pos, p.read+1
-	c.first(got, p.claimed, p.until)
-	d.Lease.Receipt.Batch, d.Lease.Receipt.Member = p.n, p.read
-	c.add(&got.claimed, headers, origin, "")
-	return nil
-}
-
-const bodyDamage = "body: it is not the one that was accepted, its hash differs"
-
-// readTexts reads what is kept as JSON, and names what cannot be read.
-func readTexts(m *nixie.Message, headers, origin, steps string) (damage []string) {
-	for _, j := range [...]struct {
-		what, text string
-		into       any
-	}{{"headers", headers, &m.Headers}, {"origin", origin, &m.Origin}, {"steps", steps, &m.Steps}} {
-		if err := fromJSON(j.text, j.into); err != nil {
-			damage = append(damage, j.what+": "+err.Error())
-		}
-	}
-	return damage
-}
-
-// sorted are the deliveries by their turn.
-func (c *claims) sorted() []*nixie.Delivery {
-	slices.SortFunc(c.list, func(a, b *claimed) int { return cmp.Or(cmp.Compare(a.turn, b.turn), cmp.Compare(a.place, b.place)) })
-	return eachOf(c.list, func(got *claimed) *nixie.Delivery { return got.d })
 }
 
 // pass notes which messages of streams were handed out, and which of them out of

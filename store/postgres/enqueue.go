@@ -79,12 +79,36 @@ func (t *tx) enqueue(messages []nixie.Message) ([]nixie.Receipt, error) {
 		return t.enqueuePlain(messages)
 	}
 	e := &enqueuing{tx: t, receipts: make([]nixie.Receipt, len(messages)), fresh: make([]*message, len(messages)), existing: existing, streams: map[streamKey]streamRow{}, beside: t.callers}
-	streams := map[streamKey]bool{}
+	if err := e.open(messages); err != nil {
+		return nil, err
+	}
+	e.number()
+	if err := e.claimKeys(messages); err != nil {
+		return nil, err
+	}
+	return e.receipts, e.accept(messages)
+}
+
+// enqueuing is one call of enqueue.
+type enqueuing struct {
+	*tx
+	receipts []nixie.Receipt
+	fresh    []*message // nil for those that are duplicates
+	existing map[nixie.ID]bool
+	replaces bool // some of them take the place of who holds their key
+	streams  map[streamKey]streamRow
+	firsts   map[streamKey]*message // the first that goes by the lane of its stream
+	beside   bool                   // it may stay open for long: others go on in its streams, which have lanes
+}
+
+// open makes what is taken in, and locks and reads the streams of it.
+func (e *enqueuing) open(messages []nixie.Message) error {
+	t, streams := e.tx, map[streamKey]bool{}
 	for i := range messages {
 		m := &messages[i]
 		q := t.named[m.Queue]
 		if err := q.settings.Admits(q.name); err != nil {
-			return nil, err
+			return err
 		}
 		if m.Stream != "" && q.settings.Ordered() {
 			streams[streamKey{q.n, m.Stream}] = true
@@ -94,32 +118,30 @@ func (t *tx) enqueue(messages []nixie.Message) ([]nixie.Receipt, error) {
 		e.fresh[i] = t.newMessage(q, m)
 	}
 	e.beside = e.beside && !e.replaces
-	open := func(own streamKey, s streamRow) { e.streams[own] = s }
+	read := func(own streamKey, s streamRow) { e.streams[own] = s }
 	queues, names := streamArgs(streams)
 	switch {
 	case e.replaces:
 		e.openHolders(messages, queues, names)
 	case len(streams) == 0:
 	case e.beside:
-		t.addBeside(open, queues, names)
+		t.addBeside(read, queues, names)
 	default:
-		t.openStreams(open, "for update", "select * from unnest($1::int[], $2::text[])", queues, names)
+		t.openStreams(read, "for update", "select * from unnest($1::int[], $2::text[])", queues, names)
 	}
 	t.draw(len(messages)) // places in a stream are drawn under its lock
-	if err := t.send(); err != nil {
-		return nil, err
-	}
-	for _, m := range e.fresh { // those of a call stand in its order
-		m.pos = t.nextPlace()
+	return t.send()
+}
+
+// number gives each message its place, those of a call in its order, and an ID if it has none.
+func (e *enqueuing) number() {
+	for _, m := range e.fresh {
+		m.pos = e.nextPlace()
 		m.place = m.pos
 		if m.id.IsZero() {
-			m.id, m.numbered = t.newID(m.pos)
+			m.id, m.numbered = e.newID(m.pos)
 		}
 	}
-	if err := e.claimKeys(messages); err != nil {
-		return nil, err
-	}
-	return e.receipts, e.accept(messages)
 }
 
 // queuesOf are the names of the queues of messages, some of them perhaps twice.
@@ -175,18 +197,6 @@ func (t *tx) anyOrdered() bool {
 		}
 	}
 	return false
-}
-
-// enqueuing is one call of enqueue.
-type enqueuing struct {
-	*tx
-	receipts []nixie.Receipt
-	fresh    []*message // nil for those that are duplicates
-	existing map[nixie.ID]bool
-	replaces bool // some of them take the place of who holds their key
-	streams  map[streamKey]streamRow
-	firsts   map[streamKey]*message // the first that goes by the lane of its stream
-	beside   bool                   // it may stay open for long: others go on in its streams, which have lanes
 }
 
 // accept writes the messages that are new.

@@ -102,3 +102,6 @@ func (s *Store) Beat(ctx context.Context) { s.owner.once(ctx, s) }
 
 // Waiting is how many calls wait to go together.
 func (s *Store) Waiting() int { return s.together.size() }
+
+// Members is the statement that reads the messages of batches.
+func (s *Store) Members() string { return s.named(members) }

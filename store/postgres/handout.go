@@ -71,13 +71,14 @@ func claimLoose() string {
 }
 
 // pieces reads what claimLoose leased by range: the batches whose numbers are $1 + 1 to
-// $2; and members reads their messages, of one after the other.
+// $2; and members reads their messages, of one after the other. What is sorted are the
+// batches, before their messages are found: a sort of these by their batches would shuffle
+// those of each.
 const (
 	pieces  = `select n, claimed, until, members from @.batch where n between $1::bigint + 1 and $2 order by n`
 	members = `select m.tx, m.pos, m.id, m.type, m.body, m.hash, m.enqueued, m.expires, m.key, m.stream, m.headers, m.origin
-		from @.batch b cross join lateral (select * from @.message m
-			where m.queue = b.queue and not m.apart and (m.tx, m.pos) > (b.after_tx, b.after) order by m.tx, m.pos limit b.members) m
-		where b.n between $1::bigint + 1 and $2 order by b.n`
+		from (select * from @.batch where n between $1::bigint + 1 and $2 order by n) b cross join lateral (select * from @.message m
+			where m.queue = b.queue and not m.apart and (m.tx, m.pos) > (b.after_tx, b.after) order by m.tx, m.pos limit b.members) m`
 )
 
 // anyRows is the condition that queue $1 has rows that are not handed out and not
