@@ -62,6 +62,8 @@ func recordOfStores() []mishap {
 		{"aa0d98b", "The memory store counted refused letters of an operation as failed.", "not recorded", "suite.Operations/CountsAddUp redrive.TestRefusals"},
 		{"e8576f6", "The memory store named groups by flag in other words than filters do, and forgot the operation of a letter.", "random operations on both stores", "store/sqlite.TestModel suite.Lists/R25_GroupsMatchARecount"},
 		{"b1f5af1", "A group of a redrive had 30 s from its beginning: on a machine with much else to do it was cut short.", "a test under load", "redrive.TestB085_SlowGroupsAreNotCutShort"},
+		{"47e42d6", "A commit that a full disk refused ended all use of the store by the process, also when there was room again.", "reading what was decided about failed commits", "internal/powerloss.TestFullDisk store/sqlite.TestSmallDisk internal/cli.TestRunGoesOnWhenThereIsRoom"},
+		{"47e42d6", "A full disk was told with the code for limits, which imports and redrives take for the fault of one letter, and go on to the next.", "reading who acts on codes", "internal/powerloss.TestFullDisk"},
 		{"73ac854", "A store that stayed locked made its callers wait without end.", "a fault at every call to the disk", "internal/powerloss.TestFailAtEveryCall store/sqlite.TestB060_ALockedStoreAnswersAll"},
 	}
 }
