@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"math/rand/v2"
 	"slices"
 	"strings"
 	"testing"
@@ -19,15 +18,13 @@ import (
 	"github.com/nixie-go/nixie/store/storetest"
 )
 
-// fullDisks are the ways in which a disk refuses a write: it is full, for one write or
-// until there is room, or a quota is used up, which SQLite hears as an error of
-// writing.
+// fullDisks are the ways in which a disk refuses a write, of which it takes a part: it
+// is full, or a quota is used up, which SQLite hears as an error of writing, until
+// there is room or for this one.
 func fullDisks() []faultdisk.Fault {
 	return []faultdisk.Fault{
-		{Calls: faultdisk.Write, Code: lib.SQLITE_FULL},
 		{Calls: faultdisk.Write, Code: lib.SQLITE_FULL, Short: 4095, Always: true},
-		{Calls: faultdisk.Write},
-		{Calls: faultdisk.Write, Short: 512, Always: true},
+		{Calls: faultdisk.Write, Short: 512},
 	}
 }
 
@@ -38,26 +35,34 @@ type crowded struct {
 	try func(what string, call func() error)
 }
 
-// patiently repeats a call that the disk refuses. Before that it looks whether nothing
-// has happened, to readers and to who opens the file after a crash.
-func (p *play) patiently(what string, call func() error) {
+// refusals makes a call on a disk that is full at its first write, at its second, and so
+// on until the call does not come so far. Each time it looks whether nothing has
+// happened, to readers and to who opens the file after a crash.
+func (p *play) refusals(fault faultdisk.Fault, what string, call func() error) (refused int) {
 	p.t.Helper()
 	before := p.seen(p.s)
-	err := call()
-	if nixie.CodeOf(err) != nixie.CodeUnavailable {
-		return
-	}
-	if text := err.Error(); !strings.Contains(text, p.s.Path()) || !strings.Contains(text, "disk") || !strings.Contains(text, "nothing was changed") {
-		p.t.Errorf("%s: told %q", what, text)
-	}
-	if got := p.seen(p.s); got != before {
-		p.t.Errorf("%s was refused: %s", what, difference(before, got))
-	}
-	for _, mode := range faultdisk.Modes() {
+	for n := 1; ; n++ {
+		p.disk.FailAt(n, fault)
+		err := call()
+		if nixie.CodeOf(err) != nixie.CodeUnavailable {
+			p.disk.Heal()
+			return n - 1
+		}
+		if text := err.Error(); !strings.Contains(text, p.s.Path()) || !strings.Contains(text, "disk") || !strings.Contains(text, "nothing was changed") {
+			p.t.Errorf("%s: told %q", what, text)
+		}
+		if got := p.seen(p.s); got != before {
+			p.t.Errorf("%s was refused at write %d: %s", what, n, difference(before, got))
+		}
+		mode := faultdisk.All // killed, in every other case
+		if modes := faultdisk.Modes(); n%2 == 0 {
+			mode = modes[n/2%len(modes)]
+		}
 		p.afterCrash(what, mode, before)
+		if p.t.Failed() {
+			p.t.FailNow()
+		}
 	}
-	p.disk.Heal()
-	must(p.t, call())
 }
 
 // afterCrash opens what would be left if the power went now.
@@ -128,37 +133,32 @@ func (c *crowded) transact(key string, before []*nixie.Delivery) (err error) {
 	return err
 }
 
-// TestFullDisk fills the disk at each write in turn. What was refused has not
-// happened, what was acknowledged stays, readers go on meanwhile, and once there is
+// TestFullDisk fills the disk at each write of each call in turn. What was refused has
+// not happened, what was acknowledged stays, readers go on meanwhile, and once there is
 // room the same store goes on and comes to the end as if nothing had been.
 func TestFullDisk(t *testing.T) {
 	for _, fault := range fullDisks() {
 		t.Run(fault.String(), func(t *testing.T) {
-			struck := faultdisk.EachFault(t, fault, 2000, func(t *testing.T, disk *faultdisk.Disk) {
-				p := &play{t: t, ctx: t.Context(), clock: storetest.NewClock(), disk: disk}
-				options := sqlite.Options{VFS: disk.VFS(), Reserve: -1, LockWait: time.Millisecond, Clock: p.clock.Now}
-				s, err := sqlite.Open(disk.Path("store.db"), options)
-				if err != nil { // it was full from the start
-					disk.Heal()
-					s, err = sqlite.Open(disk.Path("store.db"), options)
-				}
-				must(t, err)
-				p.s = s
-				c := &crowded{s, p.patiently}
-				var promises []string
-				promise := func(p string) { promises = append(promises, p) }
-				must(t, drama{c, promise}.play())
-				must(t, c.transactions())
-				must(t, broken(s, promises))
-				must(t, goesOn(s))
-				wrong, err := storetest.Broken(t.Context(), s)
-				if must(t, err); len(wrong) > 0 {
-					t.Errorf("broken: %q", wrong)
-				}
-				disk.Heal()
-				must(t, s.Close())
-			})
-			t.Logf("%d writes refused", struck)
+			p := &play{t: t, ctx: t.Context(), clock: storetest.NewClock(), disk: faultdisk.New(t, "full")}
+			var err error
+			p.s, err = sqlite.Open(p.disk.Path("store.db"), sqlite.Options{VFS: p.disk.VFS(), Reserve: -1, Clock: p.clock.Now})
+			must(t, err)
+			defer p.s.Close() //nolint:errcheck // it may not have come to its end
+			refused := 0
+			c := &crowded{p.s, func(what string, call func() error) { refused += p.refusals(fault, what, call) }}
+			var promises []string
+			must(t, drama{c, func(p string) { promises = append(promises, p) }}.play())
+			must(t, c.transactions())
+			must(t, broken(p.s, promises))
+			must(t, goesOn(p.s))
+			wrong, err := storetest.Broken(t.Context(), p.s)
+			if must(t, err); len(wrong) > 0 {
+				t.Errorf("broken: %q", wrong)
+			}
+			t.Logf("%d writes refused", refused)
+			if refused < 200 {
+				t.Errorf("only %d writes were refused", refused)
+			}
 		})
 	}
 }
@@ -259,49 +259,4 @@ func TestFailedSyncEndsTheStore(t *testing.T) {
 	p.open()
 	must(t, goesOn(p.s))
 	must(t, p.s.Close())
-}
-
-// TestModelOnAFullDisk compares the store with the reference store, as the suite for
-// stores does, on a disk that is full at some write of each call: whoever is refused
-// calls again once there is room.
-func TestModelOnAFullDisk(t *testing.T) {
-	refused := 0
-	open := func(t testing.TB, clock *storetest.Clock) storetest.Shared {
-		disk := faultdisk.New(t, "model")
-		rng := rand.New(rand.NewPCG(1, 0))
-		try := func(_ string, call func() error) {
-			disk.FailAt(1+rng.IntN(8), oneOf(rng, fullDisks()...))
-			err := call()
-			disk.Heal()
-			if nixie.CodeOf(err) == nixie.CodeUnavailable {
-				refused++
-				_ = call() // its answer is compared
-			}
-		}
-		var joined []*sqlite.Store
-		return storetest.Shared{
-			Join: func(owner string) store.Store {
-				s, err := sqlite.Open(disk.Path("store.db"), sqlite.Options{VFS: disk.VFS(), Reserve: -1, Clock: clock.Now, Owner: owner})
-				if err != nil {
-					t.Fatal(err)
-				}
-				joined = append(joined, s)
-				return &crowded{s, try}
-			},
-			Close: func() {
-				for _, s := range joined {
-					if err := s.Close(); err != nil {
-						t.Error(err)
-					}
-				}
-			},
-		}
-	}
-	for seed := range uint64(3) {
-		storetest.CalmModel(t, storetest.Harness{Open: open}, seed, false)
-	}
-	t.Logf("%d calls were refused and repeated", refused)
-	if refused < 100 {
-		t.Errorf("only %d calls were refused", refused)
-	}
 }
