@@ -10,6 +10,7 @@ import (
 	"sync"
 	"syscall"
 	"testing"
+	"time"
 
 	"github.com/nixie-go/nixie"
 	"github.com/nixie-go/nixie/store"
@@ -145,5 +146,34 @@ func TestSmallDisk(t *testing.T) {
 	t.Logf("%d rounds: %d messages taken, %d of which nobody knew", rounds, len(l.taken), len(l.unknown))
 	if len(l.taken) < rounds {
 		t.Errorf("only %d messages were taken", len(l.taken))
+	}
+}
+
+// What could not be noted for want of room does not spoil the notes that come after: who
+// looks at a killed process once there was room knows what had not begun.
+func TestStagesAfterAFullDisk(t *testing.T) {
+	s := open(t, filepath.Join(smallDisk(t, "size=8m"), "store.db"), sqlite.Options{Reserve: -1})
+	fill(t, s, "q", 3)
+	room := fillUp(t, filepath.Dir(s.Path()), 0)
+	if _, err := s.Claim(t.Context(), "q", nixie.Want{Max: 3, Noted: true}); nixie.CodeOf(err) != nixie.CodeUnavailable {
+		t.Fatalf("a claim on a full disk: %v", err)
+	}
+	room()
+	ds := claimed(t, s, 3, time.Hour)
+	must(t, s.Record(nixie.StageWaiting, ds[0], ds[1]))
+	must(t, s.Record(nixie.StageSucceeded, ds[1]))
+	s.Crash()
+	s = open(t, s.Path(), sqlite.Options{Reserve: -1})
+	judged := 0
+	for left := true; left; {
+		ds, err := s.Claim(t.Context(), "q", nixie.Want{Max: 1})
+		must(t, err)
+		left = len(ds) > 0
+		if left && ds[0].Abandoned {
+			judged++
+		}
+	}
+	if n := succeeded(t, s); judged != 1 || n != 1 {
+		t.Errorf("%d judged and %d succeeded, want one each", judged, n)
 	}
 }
