@@ -18,6 +18,9 @@ func record() []mishap {
 
 func recordOfStores() []mishap {
 	return []mishap{
+		{"98f4050", "When the first note of a process beside its store found no room, none of its later ones was read as of this life of the machine: after a kill what had not begun was charged an attempt.", "reading what else a full disk refuses", "store/sqlite.TestStagesAfterAFullDisk"},
+		{"a76d3b3", "A commit that a full disk refused ended all use of the store by the process, also when there was room again.", "reading what was decided about failed commits", "internal/powerloss.TestFullDisk store/sqlite.TestSmallDisk internal/cli.TestRunGoesOnWhenThereIsRoom"},
+		{"a76d3b3", "A full disk was told with the code for limits, which imports and redrives take for the fault of one letter, and go on to the next.", "reading who acts on codes", "internal/powerloss.TestFullDisk"},
 		{"ca48137", "While the transaction in which a handler had completed its message stayed open, all renewals of its worker waited for it, and other leases ended.", "reading what locks are held for long", "worker.TestCompletedIsNotRenewed"},
 		{"a616070", "On PostgreSQL the lease of a message of a strict stream was shorter by the time that its claim had waited for another.", "a history on a busy machine", "store/postgres.TestTimeOfWaiting"},
 		{"842b4a4", "On PostgreSQL a caller's transaction that had added to a strict stream kept settlements of that stream waiting until it ended, with all that was settled in the same call.", "reading what locks are held for long", "store/postgres.TestAddingKeepsNobodyWaiting store/postgres.TestWhatEndsWhileItIsAddedTo store/postgres.TestTransactionsBesideStreams"},
@@ -62,8 +65,6 @@ func recordOfStores() []mishap {
 		{"aa0d98b", "The memory store counted refused letters of an operation as failed.", "not recorded", "suite.Operations/CountsAddUp redrive.TestRefusals"},
 		{"e8576f6", "The memory store named groups by flag in other words than filters do, and forgot the operation of a letter.", "random operations on both stores", "store/sqlite.TestModel suite.Lists/R25_GroupsMatchARecount"},
 		{"b1f5af1", "A group of a redrive had 30 s from its beginning: on a machine with much else to do it was cut short.", "a test under load", "redrive.TestB085_SlowGroupsAreNotCutShort"},
-		{"47e42d6", "A commit that a full disk refused ended all use of the store by the process, also when there was room again.", "reading what was decided about failed commits", "internal/powerloss.TestFullDisk store/sqlite.TestSmallDisk internal/cli.TestRunGoesOnWhenThereIsRoom"},
-		{"47e42d6", "A full disk was told with the code for limits, which imports and redrives take for the fault of one letter, and go on to the next.", "reading who acts on codes", "internal/powerloss.TestFullDisk"},
 		{"73ac854", "A store that stayed locked made its callers wait without end.", "a fault at every call to the disk", "internal/powerloss.TestFailAtEveryCall store/sqlite.TestB060_ALockedStoreAnswersAll"},
 	}
 }
