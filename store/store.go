@@ -364,9 +364,9 @@ type Waker interface {
 }
 
 // Patient is an optional ability: to be away for a while, as a server is that is
-// started again.
+// started again, or a disk that is full until somebody makes room.
 type Patient interface {
-	// Patience is how long those who work go on trying while the store is
-	// unavailable, before they give up.
-	Patience() time.Duration
+	// Patience is how long those who work go on trying while calls fail with err,
+	// before they give up; 0 leaves it to them.
+	Patience(err error) time.Duration
 }

@@ -18,7 +18,7 @@ import (
 // item) and promises each result aloud once the store has acknowledged it. It
 // stops at the first error.
 type drama struct {
-	s       *sqlite.Store
+	s       store.Store
 	promise func(string)
 }
 

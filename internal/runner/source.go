@@ -110,15 +110,14 @@ func (t *trouble) note(ctx context.Context, what int, err error) {
 	}
 }
 
-// patience is how long an error may last. A server that is away may be waited for.
+// patience is how long an error may last. The store knows what may be waited for.
 func (t *trouble) patience(err error) time.Duration {
 	if t.r.store == nil {
 		return brokerPatience
 	}
 	if away, ok := t.r.store.(store.Patient); ok {
-		switch nixie.CodeOf(err) {
-		case nixie.CodeUnavailable, nixie.CodeOutcomeUnknown:
-			return away.Patience()
+		if most := away.Patience(err); most > 0 {
+			return most
 		}
 	}
 	return min(troublePatience, t.r.c.Lease)

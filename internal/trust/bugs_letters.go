@@ -42,7 +42,7 @@ func bugsOfLetters() []bug {
 		{85, "Particular/ServiceControl#565, #1508", "One message that could not be sent blocked all retries, and its lock stayed.", "redrive.TestB085_OneBadOfAThousand", ""},
 		{86, "Particular/ServiceControl@f9bc7c2", "A message that failed again kept its old expiry and was deleted unresolved.", "suite.Bugs/B086_RetentionCountsFromTheLatestDeath", ""},
 		{87, "Particular/ServiceControl#5127, @785985a", "Editing and retrying were not one write, and an edit that was ignored was not told.", "", "later, with editing before a redrive; letters cannot be edited yet"},
-		{88, "Particular/ServiceControl#3348", "The disk was full, and failures could not be taken in.", "store/sqlite.TestB088_Reserve", ""},
+		{88, "Particular/ServiceControl#3348", "The disk was full, and failures could not be taken in.", "store/sqlite.TestB088_Reserve store/sqlite.TestSmallDisk", ""},
 		{89, "rabbitmq/rabbitmq-server#8799", "The dead letter target fed its own source.", "", withRabbit},
 		{90, "celery/celery#9867", "The broker saw a cycle and silently dropped what was retried.", "", withRabbit},
 		{91, "rabbitmq/rabbitmq-server#216", "Headers that grow at each dead-lettering crashed the queue.", "suite.Bugs/B091_FiftyRedrives suite.Letters/R21_HistoryIsBounded", ""},

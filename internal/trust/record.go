@@ -18,6 +18,9 @@ func record() []mishap {
 
 func recordOfStores() []mishap {
 	return []mishap{
+		{"98f4050", "When the first note of a process beside its store found no room, none of its later ones was read as of this life of the machine: after a kill what had not begun was charged an attempt.", "reading what else a full disk refuses", "store/sqlite.TestStagesAfterAFullDisk"},
+		{"a76d3b3", "A commit that a full disk refused ended all use of the store by the process, also when there was room again.", "reading what was decided about failed commits", "internal/powerloss.TestFullDisk store/sqlite.TestSmallDisk internal/cli.TestRunGoesOnWhenThereIsRoom"},
+		{"a76d3b3", "A full disk was told with the code for limits, which imports and redrives take for the fault of one letter, and go on to the next.", "reading who acts on codes", "internal/powerloss.TestFullDisk"},
 		{"ca48137", "While the transaction in which a handler had completed its message stayed open, all renewals of its worker waited for it, and other leases ended.", "reading what locks are held for long", "worker.TestCompletedIsNotRenewed"},
 		{"d3d1d59", "On PostgreSQL a claim that took several ranges could fail, by the plan that the server had made, and left their messages to nobody until the leases ended.", "the test of ranges on a busy machine", "store/postgres.TestMembersComeInTheirOrder"},
 		{"a616070", "On PostgreSQL the lease of a message of a strict stream was shorter by the time that its claim had waited for another.", "a history on a busy machine", "store/postgres.TestTimeOfWaiting"},

@@ -125,7 +125,13 @@ func open(ctx context.Context, dsn string, opts Options, folder fs.FS) (*Store, 
 func millis(d time.Duration) string { return fmt.Sprintf("%dms", d.Milliseconds()) }
 
 // Patience implements store.Patient: time enough to start a server again.
-func (s *Store) Patience() time.Duration { return serverPatience }
+func (s *Store) Patience(err error) time.Duration {
+	switch nixie.CodeOf(err) {
+	case nixie.CodeUnavailable, nixie.CodeOutcomeUnknown:
+		return serverPatience
+	}
+	return 0
+}
 
 // Name says what this store is, for messages to people.
 func (s *Store) Name() string { return s.place }

@@ -3,12 +3,9 @@ package sqlite
 import (
 	"context"
 	"errors"
-	"fmt"
 	"runtime"
 	"slices"
 	"sync"
-
-	"zombiezen.com/go/sqlite"
 
 	"github.com/nixie-go/nixie"
 )
@@ -170,7 +167,7 @@ func (s *Store) commitGroup(c conn, group []*write) {
 	for len(rest) > 0 {
 		failed, err := s.commit(c, rest)
 		var begin *beginError
-		if err == nil || len(group) == 1 || s.broken.Load() != nil || errors.As(err, &begin) {
+		if err == nil || len(group) == 1 || errors.As(err, &begin) || s.broken.Load() != nil || nixie.CodeOf(err) == nixie.CodeOutcomeUnknown {
 			answer(rest, err)
 			break
 		}
@@ -237,7 +234,7 @@ func (s *Store) transact(c conn, calls []*write) (failed int, err error) {
 		return failed, err
 	}
 	if err := c.run("commit"); err != nil {
-		return -1, s.commitFailed(c, err)
+		return -1, s.commitFailed(err, s.rollback(c))
 	}
 	t.committed()
 	return -1, nil
@@ -271,40 +268,4 @@ func (t *tx) runAll(calls []*write) (failed int, err error) {
 		}
 	}
 	return -1, nil
-}
-
-// commitFailed decides what a failed COMMIT means. A full disk leaves the
-// transaction open and it is rolled back: nothing happened. After anything
-// else, above all a failed sync, nobody knows what is on the disk: this process
-// must not go on with the file.
-func (s *Store) commitFailed(c conn, cause error) error {
-	if code := sqlite.ErrCode(cause).ToPrimary(); !c.AutocommitEnabled() && (code == sqlite.ResultFull || code == sqlite.ResultBusy) {
-		if err := s.rollback(c); err != nil {
-			return err
-		}
-		return cause
-	}
-	if !c.AutocommitEnabled() {
-		_ = c.run("rollback") // the connection is given up anyway
-	}
-	return s.giveUp(nixie.CodeOutcomeUnknown, fmt.Errorf("commit failed, so it may or may not have happened: %w", cause))
-}
-
-// rollback undoes the open transaction; SQLite may have done so by itself.
-func (s *Store) rollback(c conn) error {
-	if c.AutocommitEnabled() {
-		return nil
-	}
-	if err := c.run("rollback"); err != nil && !c.AutocommitEnabled() {
-		return s.giveUp(nixie.CodeUnavailable, fmt.Errorf("roll back: %w", err))
-	}
-	return nil
-}
-
-// giveUp ends all use of the file by this process: it has to be opened again,
-// which recovers it.
-func (s *Store) giveUp(code nixie.Code, cause error) error {
-	later := nixie.Errorf(nixie.CodeUnavailable, "store %s is out of use after an error of the disk: start again: %w", s.path, cause)
-	s.broken.CompareAndSwap(nil, &later)
-	return nixie.Errorf(code, "store %s: %w", s.path, cause)
 }

@@ -11,7 +11,6 @@ import (
 	"strings"
 	"time"
 
-	modernc "modernc.org/sqlite"
 	"zombiezen.com/go/sqlite"
 
 	"github.com/nixie-go/nixie"
@@ -186,48 +185,6 @@ func (s *Store) read(ctx context.Context, f func(c conn) error) error {
 
 func stopped(ctx context.Context) error {
 	return nixie.Errorf(nixie.CodeUnavailable, "stopped before anything was done: %w", context.Cause(ctx))
-}
-
-// explain gives driver errors a code and says what to do.
-func (s *Store) explain(ctx context.Context, err error) error {
-	var ours *nixie.Error
-	if err == nil || errors.As(err, &ours) {
-		return err
-	}
-	if ctx.Err() != nil {
-		return stopped(ctx)
-	}
-	return explain(s.path, err)
-}
-
-// resultOf is SQLite's code for an error of either driver.
-func resultOf(err error) sqlite.ResultCode {
-	if theirs := (*modernc.Error)(nil); errors.As(err, &theirs) {
-		return sqlite.ResultCode(theirs.Code())
-	}
-	return sqlite.ErrCode(err)
-}
-
-func explain(path string, err error) error {
-	var ours *nixie.Error
-	if err == nil || errors.As(err, &ours) {
-		return err
-	}
-	switch resultOf(err).ToPrimary() {
-	case sqlite.ResultFull:
-		return nixie.Errorf(nixie.CodeLimit, "disk of store %s is full: free some space, nothing was changed: %w", path, err)
-	case sqlite.ResultReadOnly:
-		return nixie.Errorf(nixie.CodeUnavailable, "store %s cannot be written: make file and folder writable: %w", path, err)
-	case sqlite.ResultCantOpen, sqlite.ResultPerm, sqlite.ResultAuth:
-		return nixie.Errorf(nixie.CodeUnavailable, "store %s cannot be opened: check that folder and file exist and may be written: %w", path, err)
-	case sqlite.ResultNotADB:
-		return nixie.Errorf(nixie.CodeInvalid, "%s is not a Nixie store: name another file: %w", path, err)
-	case sqlite.ResultCorrupt:
-		return nixie.Errorf(nixie.CodeInternal, "store %s is damaged: stop all writers, copy the file and run nixie verify on the copy: %w", path, err)
-	case sqlite.ResultBusy, sqlite.ResultLocked:
-		return nixie.Errorf(nixie.CodeUnavailable, "store %s is locked by another program: %w", path, err)
-	}
-	return nixie.Errorf(nixie.CodeUnavailable, "store %s: %w", path, err)
 }
 
 // nanos is how moments are kept; the zero time is 0. Moments beyond what fits,

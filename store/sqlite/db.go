@@ -10,7 +10,6 @@ import (
 	"sync"
 
 	"modernc.org/sqlite"
-	lib "modernc.org/sqlite/lib"
 
 	"github.com/nixie-go/nixie"
 )
@@ -211,8 +210,11 @@ func (t *sessionTx) Commit() error {
 	if err == nil {
 		return t.end(true)
 	}
-	undo := t.exec(context.Background(), "rollback")
-	return errors.Join(t.store.callersCommitFailed(err, undo), t.end(false))
+	var undo error
+	if !t.undone {
+		undo = t.exec(context.Background(), "rollback")
+	}
+	return errors.Join(t.store.commitFailed(err, undo), t.end(false))
 }
 
 // Rollback implements driver.Tx.
@@ -283,17 +285,4 @@ func (c *session) PrepareContext(ctx context.Context, query string) (driver.Stmt
 		return nil, err
 	}
 	return c.driverConn.PrepareContext(ctx, query)
-}
-
-// callersCommitFailed decides what a failed COMMIT of the caller means, as
-// [Store.commitFailed] does for our own. One that a full disk, a lock or a
-// deferred constraint refused left the transaction open, and it was rolled back.
-func (s *Store) callersCommitFailed(cause, undo error) error {
-	switch resultOf(cause) & 0xff {
-	case lib.SQLITE_FULL, lib.SQLITE_BUSY, lib.SQLITE_CONSTRAINT:
-		if undo == nil {
-			return s.explain(context.Background(), cause)
-		}
-	}
-	return s.giveUp(nixie.CodeOutcomeUnknown, fmt.Errorf("commit failed, so it may or may not have happened: %w", cause))
 }

@@ -77,6 +77,7 @@ type Store struct {
 var _ interface {
 	store.Store
 	store.Waker
+	store.Patient
 	nixie.Recorder
 	store.Awaiter
 } = (*Store)(nil)

@@ -24,12 +24,13 @@ import (
 // slot that is free is not cleared: place and number name a lease for good, and
 // nobody looks for one that is over.
 type stages struct {
-	mu    sync.Mutex
-	file  *os.File // nil without a lock
-	image []byte   // what the file holds
-	slot  map[leaseID]int
-	free  []int
-	lost  []int // of leases that had ended: kept until they are swept
+	mu     sync.Mutex
+	file   *os.File // nil without a lock
+	image  []byte   // what the file holds, unless it is behind
+	behind bool     // a write failed, as on a full disk
+	slot   map[leaseID]int
+	free   []int
+	lost   []int // of leases that had ended: kept until they are swept
 }
 
 // leaseID names a lease among all that ever were.
@@ -51,6 +52,7 @@ func (g *stages) begin(f *os.File) {
 	g.mu.Lock()
 	defer g.mu.Unlock()
 	g.file, g.image, g.slot, g.free, g.lost = f, stagesHeader(bootName()), map[leaseID]int{}, nil, nil
+	g.behind = true // the header is new
 }
 
 // stagesHeader tells in which life of the machine the file was written: after a
@@ -114,9 +116,6 @@ func (g *stages) write(stage nixie.Stage, leases []leaseID) error {
 		return errNoStage
 	}
 	from, to := len(g.image), 0
-	if from == slotSize {
-		from = 0 // the header is new
-	}
 	for _, id := range leases {
 		at, known := g.slot[id]
 		if !known {
@@ -129,7 +128,11 @@ func (g *stages) write(stage nixie.Stage, leases []leaseID) error {
 	if to == 0 {
 		return nil
 	}
+	if g.behind {
+		from, to = 0, len(g.image)
+	}
 	_, err := g.file.WriteAt(g.image[from:to], int64(from))
+	g.behind = err != nil
 	return err
 }
 
