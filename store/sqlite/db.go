@@ -60,12 +60,16 @@ func (c *callers) take(ctx context.Context) (bool, error) {
 	patience, stop := context.WithTimeout(ctx, c.turn.wait)
 	defer stop()
 	select {
-	case c.next <- struct{}{}:
-	case <-patience.Done():
-		if ctx.Err() != nil {
-			return false, stopped(ctx)
+	case c.next <- struct{}{}: // what is free is had, however late it is
+	default:
+		select {
+		case c.next <- struct{}{}:
+		case <-patience.Done():
+			if ctx.Err() != nil {
+				return false, stopped(ctx)
+			}
+			return false, nixie.Errorf(nixie.CodeUnavailable, "another transaction of this process has been open for %s: keep transactions short", c.turn.wait)
 		}
-		return false, nixie.Errorf(nixie.CodeUnavailable, "another transaction of this process has been open for %s: keep transactions short", c.turn.wait)
 	}
 	in, err := c.turn.take(patience)
 	if ctx.Err() != nil {
