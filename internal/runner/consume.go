@@ -29,7 +29,7 @@ func (r *Runner) Consume(ctx context.Context, from nixie.Source, idle time.Durat
 		return Consumed{}, err
 	}
 	defer end()
-	c := &consumption{Source: from, r: r, moved: make(chan struct{}, 1)}
+	c := newConsumption(from, r)
 	w, err := r.workerOn(c, nil, 2)
 	if err != nil {
 		return Consumed{}, err
@@ -58,42 +58,80 @@ type consumption struct {
 	moved chan struct{} // something was received or settled
 
 	mu     sync.Mutex
-	inHand int
+	inHand map[loan]bool
 	unkept map[nixie.ID]bool // whose last settlement failed; nil: never one did
 }
+
+func newConsumption(from nixie.Source, r *Runner) *consumption {
+	return &consumption{Source: from, r: r, moved: make(chan struct{}, 1), inHand: map[loan]bool{}}
+}
+
+// loan is one turn of a message.
+type loan struct {
+	id     nixie.ID
+	number int64 // of the lease
+}
+
+func loanOf(d *nixie.Delivery) loan { return loan{d.ID, d.Lease.Number} }
 
 // Receive implements nixie.Source.
 func (c *consumption) Receive(ctx context.Context, want nixie.Want) ([]*nixie.Delivery, error) {
 	got, err := c.Source.Receive(ctx, want)
 	c.r.trouble.note(ctx, receiving, err)
-	c.move(len(got))
+	c.mu.Lock()
+	for _, d := range got {
+		c.inHand[loanOf(d)] = true
+	}
+	c.mu.Unlock()
+	if len(got) > 0 {
+		c.move()
+	}
 	return got, err
+}
+
+// Extend implements nixie.Source. What was lost before it began is never settled.
+func (c *consumption) Extend(ctx context.Context, deliveries []*nixie.Delivery, lease time.Duration) []error {
+	errs := c.Source.Extend(ctx, deliveries, lease)
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	for i, err := range errs[:min(len(errs), len(deliveries))] {
+		if nixie.CodeOf(err) == nixie.CodeLeaseLost {
+			delete(c.inHand, loanOf(deliveries[i]))
+		}
+	}
+	return errs
 }
 
 // Settle implements nixie.Source.
 func (c *consumption) Settle(ctx context.Context, settlements []nixie.Settlement) []error {
 	errs := c.Source.Settle(ctx, settlements)
-	ended := 0
+	ended := false
 	var failed error
 	for i := range settlements[:min(len(settlements), len(errs))] {
 		err := errs[i]
 		kept := err == nil || nixie.CodeOf(err) == nixie.CodeLeaseLost
-		c.keep(settlements[i].Delivery.ID, kept)
+		c.keep(settlements[i].Delivery, kept)
 		if kept {
-			ended++
+			ended = true
 		} else if failed == nil {
 			failed = err
 		}
 	}
 	c.r.trouble.note(ctx, settling, failed)
-	c.move(-ended)
+	if ended {
+		c.move()
+	}
 	return errs
 }
 
 // keep notes whether an outcome is kept.
-func (c *consumption) keep(id nixie.ID, kept bool) {
+func (c *consumption) keep(d *nixie.Delivery, kept bool) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
+	id := d.ID
+	if kept {
+		delete(c.inHand, loanOf(d))
+	}
 	switch {
 	case !kept && c.unkept == nil:
 		c.unkept = map[nixie.ID]bool{id: true}
@@ -118,13 +156,8 @@ func (c *consumption) Slow(st *nixie.Settlement) bool {
 	return ok && slow.Slow(st)
 }
 
-func (c *consumption) move(by int) {
-	if by == 0 {
-		return
-	}
-	c.mu.Lock()
-	c.inHand += by
-	c.mu.Unlock()
+// move says that something was received or settled.
+func (c *consumption) move() {
 	select {
 	case c.moved <- struct{}{}:
 	default:
@@ -147,7 +180,7 @@ func (c *consumption) untilIdle(ctx context.Context, idle time.Duration, done co
 			timer.Reset(idle)
 		case <-timer.C:
 			c.mu.Lock()
-			busy := c.inHand > 0
+			busy := len(c.inHand) > 0
 			c.mu.Unlock()
 			if !busy {
 				done(nil)

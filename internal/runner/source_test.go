@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"slices"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"github.com/nixie-go/nixie"
@@ -140,13 +141,69 @@ func (l *letters) Settle(_ context.Context, settlements []nixie.Settlement) []er
 	return errs
 }
 
+// losing is a source that hands out two and loses one of them before it began.
+type losing struct {
+	letters
+	given bool
+}
+
+func (l *losing) Receive(context.Context, nixie.Want) ([]*nixie.Delivery, error) {
+	if l.given {
+		return nil, nil
+	}
+	l.given = true
+	return []*nixie.Delivery{{Message: nixie.Message{ID: nixie.ID{1}}}, {Message: nixie.Message{ID: nixie.ID{2}}}}, nil
+}
+
+func (*losing) Extend(_ context.Context, deliveries []*nixie.Delivery, _ time.Duration) []error {
+	errs := make([]error, len(deliveries))
+	for i, d := range deliveries {
+		if d.ID == (nixie.ID{2}) {
+			errs[i] = nixie.Errorf(nixie.CodeLeaseLost, "gone")
+		}
+	}
+	return errs
+}
+
+// Who consumes is idle also when something was lost that never began.
+func TestIdleAfterALoss(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		r := &Runner{c: Config{Clock: time.Now, Warn: func(string, ...any) {}}}
+		r.trouble.r = r
+		c := newConsumption(&losing{}, r)
+		ctx, stop := context.WithCancelCause(t.Context())
+		defer stop(nil)
+		go c.untilIdle(ctx, time.Second, stop)
+		got, err := c.Receive(ctx, nixie.Want{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		idle := func() bool {
+			time.Sleep(time.Minute)
+			synctest.Wait()
+			return ctx.Err() != nil
+		}
+		if idle() {
+			t.Fatal("idle with two in hand")
+		}
+		c.Extend(ctx, got, time.Minute)
+		if idle() {
+			t.Fatal("idle with one in hand")
+		}
+		c.Settle(ctx, []nixie.Settlement{{Delivery: got[0], Verb: nixie.Complete}})
+		if !idle() {
+			t.Error("not idle with nothing in hand")
+		}
+	})
+}
+
 // What is slow for a source is slow for who consumes from it, so that letters hold up
 // nothing else, and it is known of how many records no outcome is kept.
 func TestConsumptionPassesOnWhatIsSlow(t *testing.T) {
 	r := &Runner{c: Config{Clock: func() time.Time { return noon }, Warn: func(string, ...any) {}}}
 	r.trouble.r = r
 	from := &letters{err: nixie.Errorf(nixie.CodeUnavailable, "no answer")}
-	c := &consumption{Source: from, r: r, moved: make(chan struct{}, 1)}
+	c := newConsumption(from, r)
 	bury := nixie.Settlement{Delivery: &nixie.Delivery{Message: nixie.Message{ID: nixie.ID{1}}}, Verb: nixie.Bury}
 	done := nixie.Settlement{Delivery: &nixie.Delivery{Message: nixie.Message{ID: nixie.ID{2}}}, Verb: nixie.Complete}
 	if !c.Slow(&bury) || c.Slow(&done) || (&consumption{Source: from.Source}).Slow(&bury) {

@@ -5,6 +5,7 @@ package sqlite_test
 import (
 	"context"
 	"fmt"
+	"slices"
 	"syscall"
 	"testing"
 	"time"
@@ -25,7 +26,7 @@ const mostBurden = 1.10
 
 // A drain is measured this many times on each side, in turns that are short and begin
 // with the other side each time: what other programs of the machine do to its caches
-// meets both alike.
+// meets both alike, and the median of the turns counts.
 const turns = 110
 
 // TestShow4BurdenCostsOthersNothing drains other queues and other streams of the
@@ -55,8 +56,10 @@ func TestShow4BurdenCostsOthersNothing(t *testing.T) {
 		{"other streams of the queue", fillStreams, "orders", 1_000},
 		{"the queue of the scheduled ones", func(t testing.TB, s *sqlite.Store) { fill(t, s, "later", 5_000) }, "later", 5_000},
 	} {
-		var took [2]time.Duration
+		var took [2]time.Duration // by all turns
+		ratios := make([]float64, turns)
 		for turn := range turns {
+			var turned [2]time.Duration
 			for side := range 2 {
 				side = (side + turn) % 2
 				s := []*sqlite.Store{free, burdened}[side]
@@ -65,13 +68,16 @@ func TestShow4BurdenCostsOthersNothing(t *testing.T) {
 				if got := drainAll(t, s, c.queue); got != c.count {
 					t.Fatalf("%s: %d messages came, want %d", c.name, got, c.count)
 				}
-				took[side] += cpuTime(t) - busy
+				turned[side] = cpuTime(t) - busy
+				took[side] += turned[side]
 			}
+			ratios[turn] = turned[1].Seconds() / turned[0].Seconds()
 		}
 		alone, beside := took[0], took[1]
-		ratio := beside.Seconds() / alone.Seconds()
+		slices.Sort(ratios)
+		ratio := ratios[turns/2] // a few turns that others were in the way of say nothing
 		drained := float64(turns * c.count)
-		t.Logf("drain of %s: %.0f per second of processor alone, %.0f beside %d followers and %d scheduled: %+.1f %%", c.name,
+		t.Logf("drain of %s: %.0f per second of processor alone, %.0f beside %d followers and %d scheduled: by the median turn %+.1f %%", c.name,
 			drained/alone.Seconds(), drained/beside.Seconds(), followers, scheduled, (ratio-1)*100)
 		if ratio > mostBurden {
 			t.Errorf("drain of %s takes %.2f times as long beside them, want at most %.2f", c.name, ratio, mostBurden)
