@@ -54,7 +54,6 @@ type Header struct {
 const (
 	HeaderRequestID   = "request-id"  // stable over retries and redrives
 	HeaderTraceParent = "traceparent" // W3C Trace Context
-	HeaderReplyTo     = "reply-to"    // queue that wants the answer
 )
 
 // Header returns the last value of the named header, or "".
@@ -144,9 +143,6 @@ func Delay(d time.Duration) Option { return func(m *Message) { m.Delay = d } }
 
 // Priority puts the message before those of lower priority; −4…4.
 func Priority(p int) Option { return func(m *Message) { m.Priority = p } }
-
-// ReplyTo names the queue that wants the handler's answer.
-func ReplyTo(queue string) Option { return WithHeader(HeaderReplyTo, queue) }
 
 // WithHeader adds a header.
 func WithHeader(name, value string) Option {

@@ -48,7 +48,6 @@ type Settlement struct {
 	Burial   *Burial       // with Bury, Hold and Halt
 	Note     string        // why it was discarded
 	MayPass  bool          // of a release: it may go before those of its stream that wait or are dead
-	Reply    []byte        // the handler's answer
 }
 
 // Burial is what policy decides about a letter at its death.

@@ -193,12 +193,12 @@ func (q *queueOfOne) Enqueue(_ context.Context, messages ...nixie.Message) ([]ni
 func TestType(t *testing.T) {
 	send := nixie.NewType[invoice]("invoice.send", nixie.Queue("billing"), nixie.Priority(1))
 	var q queueOfOne
-	if _, err := send.Enqueue(t.Context(), &q, invoice{7}, nixie.Priority(2), nixie.Stream("s"), nixie.ReplyTo("answers")); err != nil {
+	if _, err := send.Enqueue(t.Context(), &q, invoice{7}, nixie.Priority(2), nixie.Stream("s"), nixie.WithHeader("lang", "en")); err != nil {
 		t.Fatal(err)
 	}
 	m := q.got[0]
 	if m.Type != send.Name() || m.Queue != "billing" || m.Priority != 2 || m.Stream != "s" || string(m.Body) != `{"number":7}` ||
-		m.Header(nixie.HeaderReplyTo) != "answers" || m.Header("none") != "" {
+		m.Header("lang") != "en" || m.Header("none") != "" {
 		t.Errorf("enqueued %+v", m)
 	}
 	if _, err := nixie.NewType[invoice]("x").Enqueue(t.Context(), &q, invoice{}); nixie.CodeOf(err) != nixie.CodeInvalid {

@@ -63,7 +63,7 @@ func (t *tray) post(r *run, st *nixie.Settlement) (first bool) {
 
 // plain reports whether a settlement says of a delivery only that it succeeded.
 func plain(st *nixie.Settlement) bool {
-	return st.Verb == nixie.Complete && st.Failure == nil && st.Second == nil && st.Burial == nil && st.Reply == nil && st.Note == "" && st.Delay == 0 && !st.MayPass
+	return st.Verb == nixie.Complete && st.Failure == nil && st.Second == nil && st.Burial == nil && st.Note == "" && st.Delay == 0 && !st.MayPass
 }
 
 // take moves all into an outbox.

@@ -25,7 +25,6 @@ type enqueueFlags struct {
 	at, body   string
 	expiresIn  time.Duration
 	headers    []string
-	replyTo    string
 	hasBody    bool
 }
 
@@ -81,7 +80,6 @@ body. Exit code 5 when one was different, unless it was replaced.`,
 	fs.StringVar(&f.at, "at", "", "not handed out before this time, such as 2026-05-04T12:00:00Z")
 	fs.DurationVar(&f.expiresIn, "expires-in", 0, "not handed out once so much time has passed")
 	fs.StringArrayVar(&f.headers, "header", nil, "a header, as name=value; may be repeated")
-	fs.StringVar(&f.replyTo, "reply-to", "", "queue that wants the answer")
 	return cmd
 }
 
@@ -154,9 +152,6 @@ func (f *enqueueFlags) read(args []string) error {
 			return usagef("--header is %q: write name=value", h)
 		}
 		f.m.Headers = append(f.m.Headers, nixie.Header{Name: name, Value: value})
-	}
-	if f.replyTo != "" {
-		f.m.Headers = append(f.m.Headers, nixie.Header{Name: nixie.HeaderReplyTo, Value: f.replyTo})
 	}
 	return f.m.Check()
 }

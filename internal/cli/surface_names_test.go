@@ -24,6 +24,6 @@ func promises() []string {
 		"verify: checked violations", "doctor:", "policy show:", "policy simulate:", "policy profiles:", "completion:", "version:",
 		"migrate up: --to --grant applied", "migrate down: --to --lose-data", "migrate status: version name applied applied_at", "migrate print: --down --grant sql", "migrate validate: rule subject",
 		"work: --parallel --max-attempts --backoff --timeout --profile --on-item-failure --permanent-exit --drain --until-empty",
-		"enqueue: --jsonl --type --key --stream --dedupe-key --on-conflict --priority --delay --at --expires-in --header --reply-to --body id duplicate different",
+		"enqueue: --jsonl --type --key --stream --dedupe-key --on-conflict --priority --delay --at --expires-in --header --body id duplicate different",
 	}
 }
