@@ -50,12 +50,8 @@ func (l *Ledger) KeepOrder() {
 }
 
 // Handle implements Handler.
-func (l *Ledger) Handle(t Task) error { return l.note(t.I, maphash.String(l.seed, t.P)) }
-
-// HandleText is Handle for those who do not decode.
-func (l *Ledger) HandleText(i int, text []byte) error { return l.note(i, maphash.Bytes(l.seed, text)) }
-
-func (l *Ledger) note(i int, hash uint64) error {
+func (l *Ledger) Handle(t Task) error {
+	i := t.I
 	if i < 0 || i >= len(l.seen) {
 		l.strays.Add(1)
 		return nil
@@ -64,7 +60,7 @@ func (l *Ledger) note(i int, hash uint64) error {
 		l.jumps.Add(1)
 	}
 	times := l.seen[i].Add(1)
-	l.sums[i%shards].hashes.Add(hash)
+	l.sums[i%shards].hashes.Add(maphash.String(l.seed, t.P))
 	if times < l.runs {
 		return errOnPurpose
 	}

@@ -32,11 +32,6 @@ type Handler interface {
 	Handle(t Task) error
 }
 
-// TextHandler is what handlers are, too, for a limit, which decodes nothing.
-type TextHandler interface {
-	HandleText(i int, text []byte) error
-}
-
 // Prover is a library that can show how it did it.
 type Prover interface {
 	// Prove checks, after everything was worked off, that each of n tasks took

@@ -1,10 +1,8 @@
 package contest
 
 import (
-	"bytes"
 	"encoding/json"
 	"fmt"
-	"strconv"
 )
 
 // Task is what every library carries: a number, and a text that follows from
@@ -41,19 +39,6 @@ func Decode(body []byte) (Task, error) {
 		return Task{}, fmt.Errorf("decode task: %w", err)
 	}
 	return t, nil
-}
-
-// Split reads number and text of an encoded task without decoding it, for what
-// is a limit and not a library. The text lies inside body.
-func Split(body []byte) (i int, text []byte, err error) {
-	rest, ok := bytes.CutPrefix(body, []byte(`{"i":`))
-	number, text, found := bytes.Cut(rest, []byte(`,"p":"`))
-	text, closed := bytes.CutSuffix(text, []byte(`"}`))
-	if !ok || !found || !closed {
-		return 0, nil, fmt.Errorf("%.20q is no encoded task", body)
-	}
-	i, err = strconv.Atoi(string(number))
-	return i, text, err
 }
 
 const digits = "0123456789abcdef"

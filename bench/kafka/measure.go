@@ -67,9 +67,10 @@ type result struct {
 	Peak int64
 }
 
-func (r result) rate() float64    { return float64(r.N) / r.Wall.Seconds() }
-func (r result) cpuEach() float64 { return float64(r.CPU.Nanoseconds()) / 1000 / float64(r.N) }
-func (r result) peak() float64    { return float64(r.Peak) }
+func (r result) rate() float64     { return float64(r.N) / r.Wall.Seconds() }
+func (r result) wallEach() float64 { return 1 / r.rate() }
+func (r result) cpuEach() float64  { return float64(r.CPU.Nanoseconds()) / 1000 / float64(r.N) }
+func (r result) peak() float64     { return float64(r.Peak) }
 
 func (c *course) letters() string { return c.Topic + ".dlq" }
 

@@ -3,6 +3,7 @@ package match
 import (
 	"bytes"
 	"fmt"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -21,37 +22,56 @@ func small() *Programme {
 			{Name: "raw", Kind: contest.Limit},
 		},
 		Targets: []Target{
-			{Name: "drain", Scenario: contest.Drain, Against: Kind(contest.Peer), Want: 10},
-			{Name: "drain-of-raw", Scenario: contest.Drain, Against: Kind(contest.Limit), Want: 0.6},
-			{Name: "drain-at-least", Scenario: contest.Drain, Limit: 1000, Want: 1},
-			{Name: "pick-up", Scenario: contest.PickUp, Against: Kind(contest.Peer), Want: 1},
+			{Name: "drain", Scenario: contest.Drain, Against: Kind(contest.Peer), Least: 10},
+			{Name: "drain-of-quick", Scenario: contest.Drain, Against: Named("quick"), Least: 5},
+			{Name: "drain-of-raw", Scenario: contest.Drain, Against: Kind(contest.Limit), Most: 1.5},
+			{Name: "pick-up", Scenario: contest.PickUp, Cost: FromReturn, Against: Kind(contest.Peer), Most: 1.3},
+			{Name: "pick-up-late", Scenario: contest.PickUp, Cost: LateFromReturn, Than: contest.PickUp, ThanCost: FromReturn, Most: 3},
+			{Name: "pick-up-server", Scenario: contest.PickUp, Cost: Server, Against: Named("nobody"), Most: 1},
 		},
 	}
 }
 
+// The machine's speed does not count: what is compared is of the same round. The best of
+// the others is the one that costs the least, which by the clock may be another.
 func TestTargets(t *testing.T) {
-	second := func(n int) contest.Result { return contest.Result{N: n, Wall: time.Second, CPU: time.Second} }
+	drained := func(cpu, wall time.Duration) contest.Result {
+		return contest.Result{N: 1000, Wall: wall, CPU: cpu / 2, ServerCPU: cpu - cpu/2}
+	}
+	waited := func(p50, p99 time.Duration) contest.Result {
+		return contest.Result{N: 1000, Wall: time.Second, CPU: time.Second, Latency: &contest.Latency{FromReturn: contest.Quantiles{P50: p50, P99: p99}}}
+	}
 	p := small()
 	rep := &report{Results: map[string][]contest.Result{}, programme: p, options: options{scenarios: p.Scenarios, entrants: p.Entrants}}
-	for round, factor := range []int{1, 10, 2} { // the machine's speed; ratios do not care
-		rep.add(contest.Drain, "nixie", second(1000*factor+round))
-		thrifty := second(50 * factor)
-		thrifty.CPU, thrifty.ServerCPU = time.Second/4, time.Second/4
-		rep.add(contest.Drain, "slow", thrifty)
-		rep.add(contest.Drain, "quick", second(125*factor))
-		rep.add(contest.Drain, "raw", second(1250*factor))
+	for _, slow := range []time.Duration{1, 10, 2} {
+		rep.add(contest.Drain, "nixie", drained(slow*time.Second, slow*time.Second))
+		rep.add(contest.Drain, "slow", drained(slow*20*time.Second, slow*4*time.Second))
+		rep.add(contest.Drain, "quick", drained(slow*8*time.Second, slow*5*time.Second))
+		rep.add(contest.Drain, "raw", drained(slow*800*time.Millisecond, slow*time.Second))
+		rep.add(contest.PickUp, "nixie", waited(slow*13*time.Millisecond, slow*26*time.Millisecond))
+		rep.add(contest.PickUp, "slow", waited(slow*20*time.Millisecond, slow*30*time.Millisecond))
+		rep.add(contest.PickUp, "quick", waited(slow*10*time.Millisecond, slow*30*time.Millisecond))
 	}
 	rep.finish()
-	got := fmt.Sprint(rep.Targets)
-	want := "[target drain 8.00 want 10.00 short target drain-of-raw 0.80 want 0.60 ok target drain-at-least 2.00 want 1.00 ok]"
-	if got != want {
-		t.Errorf("got  %s\nwant %s", got, want)
+	var got []string
+	for _, v := range rep.Targets {
+		got = append(got, v.String())
 	}
-	if x := rep.Summaries[1]; x.Library != "slow" || fmt.Sprintf("%.1f %.1f", x.NixieRatio, x.CPURatio) != "20.0 10.0" {
+	want := []string{
+		"target drain 8.00 want 10.00 short (against quick; by the clock 5.00)",
+		"target drain-of-quick 8.00 want 5.00 ok (against quick; by the clock 5.00)",
+		"target drain-of-raw 1.25 want at most 1.50 ok (against raw; by the clock 1.00)",
+		"target pick-up 1.30 want at most 1.30 ok (against quick)",
+		"target pick-up-late 2.00 want at most 3.00 ok (against pick-up)",
+	}
+	if !slices.Equal(got, want) {
+		t.Errorf("got\n%s\nwant\n%s", strings.Join(got, "\n"), strings.Join(want, "\n"))
+	}
+	if x := rep.Summaries[1]; x.Library != "slow" || fmt.Sprintf("%.1f %.1f", x.NixieRatio, x.CPURatio) != "4.0 20.0" {
 		t.Errorf("against the slow one: %+v", x)
 	}
-	if rep.Targets[0].Against != "quick" || !rep.short() {
-		t.Errorf("against %s, short %v", rep.Targets[0].Against, rep.short())
+	if !rep.short() {
+		t.Error("nothing is short")
 	}
 }
 

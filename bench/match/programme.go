@@ -3,6 +3,7 @@ package match
 import (
 	"context"
 	"flag"
+	"slices"
 
 	"github.com/nixie-go/nixie/bench/contest"
 )
@@ -39,24 +40,49 @@ type Place interface {
 	Remove(ctx context.Context) error
 }
 
-// Target is what Nixie is to reach.
+// Target bounds what a message costs Nixie by what it costs another in the same round.
+// It is against the best of some entrants, or against Nixie itself.
 type Target struct {
 	Name     string
 	Scenario contest.Scenario
-	Want     float64
-	Merit    Merit // nil is the rate
+	Cost     Cost // nil is [Processor]
 
-	// What it is compared with: the best of some entrants, itself in a scenario
-	// without a burden, or a merit that is enough whoever else plays.
-	Against func(*contest.Entrant) bool
-	Than    contest.Scenario
-	Limit   float64
+	Against  func(*contest.Entrant) bool
+	Than     contest.Scenario // of Nixie itself, instead of Against
+	ThanCost Cost             // of the other side; nil is Cost
+
+	// One of them is set.
+	Least float64 // it costs the other so many times more at least
+	Most  float64 // it costs Nixie so many times what it costs the other at most
 }
 
-// Merit is the number by which results are compared; more is better.
-type Merit func(*contest.Result) float64
+// Cost is the number by which results are compared; less is better.
+type Cost func(*contest.Result) float64
+
+// Processor is the processor time of client and server that a message took.
+func Processor(r *contest.Result) float64 { return (r.CPU + r.ServerCPU).Seconds() / float64(r.N) }
+
+// Server is the server's part of it.
+func Server(r *contest.Result) float64 { return r.ServerCPU.Seconds() / float64(r.N) }
+
+// Clock is the time that passed for each message.
+func Clock(r *contest.Result) float64 { return 1 / r.Rate() }
+
+// FromCall is how long half of the messages took from the call to their handlers.
+func FromCall(r *contest.Result) float64 { return r.Latency.FromCall.P50.Seconds() }
+
+// FromReturn is the same from the return of the call.
+func FromReturn(r *contest.Result) float64 { return r.Latency.FromReturn.P50.Seconds() }
+
+// LateFromReturn is what one message in a hundred took longer than.
+func LateFromReturn(r *contest.Result) float64 { return r.Latency.FromReturn.P99.Seconds() }
 
 // Kind is those of a kind.
 func Kind(k contest.Kind) func(*contest.Entrant) bool {
 	return func(e *contest.Entrant) bool { return e.Kind == k }
+}
+
+// Named is those with these names.
+func Named(names ...string) func(*contest.Entrant) bool {
+	return func(e *contest.Entrant) bool { return slices.Contains(names, e.Name) }
 }

@@ -21,15 +21,15 @@ func median(list []float64) float64 {
 	}
 }
 
-// merit is by what results of a scenario are compared.
-func merit(s contest.Scenario) Merit {
+// shown is the cost by which the tables say how much better Nixie is.
+func shown(s contest.Scenario) Cost {
 	if s == contest.PickUp {
-		return func(r *contest.Result) float64 { return 1 / r.Latency.FromCall.P50.Seconds() }
+		return FromCall
 	}
-	return (*contest.Result).Rate
+	return Clock
 }
 
-func each(of Merit, list []contest.Result) []float64 {
+func each(of Cost, list []contest.Result) []float64 {
 	values := make([]float64, len(list))
 	for i := range list {
 		values[i] = of(&list[i])
@@ -37,15 +37,12 @@ func each(of Merit, list []contest.Result) []float64 {
 	return values
 }
 
-// thrift is the merit of using little processor time, of the client and the server.
-func thrift(r *contest.Result) float64 { return float64(r.N) / (r.CPU + r.ServerCPU).Seconds() }
-
-// ratio is the median over the rounds of how many times better one library was
-// than another in the same round.
-func ratio(of Merit, one, other []contest.Result) float64 {
+// ratio is the median over the rounds of how many times what one costs the other costs
+// in the same round.
+func ratio(one, other []float64) float64 {
 	var list []float64
 	for i := range min(len(one), len(other)) {
-		list = append(list, of(&one[i])/of(&other[i]))
+		list = append(list, other[i]/one[i])
 	}
 	return median(list)
 }
@@ -74,7 +71,7 @@ type summary struct {
 }
 
 func summarize(s contest.Scenario, library string, list []contest.Result) summary {
-	of := func(value Merit) float64 { return median(each(value, list)) }
+	of := func(value Cost) float64 { return median(each(value, list)) }
 	sum := summary{
 		Scenario: s, Library: library, N: list[0].N,
 		CPU:    of(func(r *contest.Result) float64 { return micros(r.CPU) / float64(r.N) }),

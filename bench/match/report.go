@@ -2,10 +2,10 @@ package match
 
 import (
 	"encoding/json"
-	"fmt"
 	"io"
 	"runtime"
 	"runtime/debug"
+	"slices"
 	"syscall"
 	"time"
 
@@ -39,23 +39,6 @@ type described struct {
 	Name     string `json:"name"`
 	Version  string `json:"version,omitempty"`
 	Settings string `json:"settings"`
-}
-
-// verdict is a target and what was reached.
-type verdict struct {
-	Name    string  `json:"name"`
-	Ratio   float64 `json:"ratio"`
-	Want    float64 `json:"want"`
-	Against string  `json:"against"` // the best of its kind
-	OK      bool    `json:"ok"`
-}
-
-func (v verdict) String() string {
-	word := "short"
-	if v.OK {
-		word = "ok"
-	}
-	return fmt.Sprintf("target %s %.2f want %.2f %s", v.Name, v.Ratio, v.Want, word)
 }
 
 func (p *Programme) newReport(o options, g Ground) *report {
@@ -109,7 +92,7 @@ func (r *report) finish() {
 			sum := summarize(s, e.Name, list)
 			if nixie != "" && nixie != e.Name {
 				own := r.Results[key(s, nixie)]
-				sum.NixieRatio, sum.CPURatio = ratio(merit(s), own, list), ratio(thrift, own, list)
+				sum.NixieRatio, sum.CPURatio = ratio(each(shown(s), own), each(shown(s), list)), ratio(each(Processor, own), each(Processor, list))
 			}
 			r.Summaries = append(r.Summaries, sum)
 		}
@@ -131,45 +114,9 @@ func (r *report) nixie() string {
 	return ""
 }
 
-// judge finds the best of those that a target is against: the one against which
-// the ratio is the lowest.
-func (r *report) judge(t *Target, nixie string) (v verdict, ok bool) {
-	v = verdict{Name: t.Name, Want: t.Want}
-	own := r.Results[key(t.Scenario, nixie)]
-	if len(own) == 0 {
-		return v, false
-	}
-	of := t.Merit
-	if of == nil {
-		of = merit(t.Scenario)
-	}
-	switch without := r.Results[key(t.Than, nixie)]; {
-	case t.Limit > 0:
-		v.Ratio, v.Against, ok = median(each(of, own))/t.Limit, "the limit", true
-	case len(without) > 0:
-		v.Ratio, v.Against, ok = ratio(of, own, without), string(t.Than), true
-	}
-	for _, e := range r.options.entrants {
-		list := r.Results[key(t.Scenario, e.Name)]
-		if t.Against == nil || !t.Against(&e) || len(list) == 0 {
-			continue
-		}
-		if x := ratio(of, own, list); !ok || x < v.Ratio {
-			v.Ratio, v.Against, ok = x, e.Name, true
-		}
-	}
-	v.OK = v.Ratio >= v.Want
-	return v, ok
-}
-
 // short reports whether a target was not reached.
 func (r *report) short() bool {
-	for _, v := range r.Targets {
-		if !v.OK {
-			return true
-		}
-	}
-	return false
+	return slices.ContainsFunc(r.Targets, func(v verdict) bool { return !v.OK })
 }
 
 func (r *report) writeJSON(out io.Writer) error {

@@ -86,9 +86,9 @@ func columns(s contest.Scenario, list []summary) []column {
 }
 
 func (r *report) writeTable(table io.Writer, s contest.Scenario) {
-	shown := columns(s, r.Summaries)
+	filled := columns(s, r.Summaries)
 	fmt.Fprint(table, "library\tmessages\t")
-	for _, c := range shown {
+	for _, c := range filled {
 		fmt.Fprint(table, c.head, "\t")
 	}
 	fmt.Fprintln(table, "Nixie is ×\tby CPU ×\t")
@@ -98,7 +98,7 @@ func (r *report) writeTable(table io.Writer, s contest.Scenario) {
 			continue
 		}
 		fmt.Fprintf(table, "%s\t%d\t", x.Library, x.N)
-		for _, c := range shown {
+		for _, c := range filled {
 			fmt.Fprintf(table, c.format+"\t", c.value(x))
 		}
 		fmt.Fprintf(table, "%s\t%s\t\n", times(x.NixieRatio), times(x.CPURatio))

@@ -1,7 +1,7 @@
 // Package rawlimit is the least that a durable queue in a file of SQLite has to
 // do: read the rows in the order they came, write one row of a log for each, and
-// commit a thousand of them at a time at synchronous FULL. It decodes nothing,
-// claims nothing, retries nothing and would lose its place in a crash: it is no
+// commit a thousand of them at a time at synchronous FULL. It decodes what it reads,
+// as every handler does; it claims nothing, retries nothing and would lose its place in a crash: it is no
 // queue but what one is measured by.
 package rawlimit
 
@@ -138,20 +138,16 @@ func (l *limit) EnqueueBatch(_ context.Context, list []contest.Task) error {
 }
 
 func (l *limit) Start(ctx context.Context, handle contest.Handler) (func() error, error) {
-	reader, ok := handle.(contest.TextHandler)
-	if !ok {
-		return nil, errors.New("the limit drains only")
-	}
 	var group sync.WaitGroup
 	var failed error
-	group.Go(func() { failed = l.drain(ctx, reader) })
+	group.Go(func() { failed = l.drain(ctx, handle) })
 	return func() error {
 		group.Wait()
 		return failed
 	}, nil
 }
 
-func (l *limit) drain(ctx context.Context, handle contest.TextHandler) error {
+func (l *limit) drain(ctx context.Context, handle contest.Handler) error {
 	var rows []row
 	var after int64
 	for ctx.Err() == nil && l.left.Load() > 0 {
@@ -163,11 +159,11 @@ func (l *limit) drain(ctx context.Context, handle contest.TextHandler) error {
 			return fmt.Errorf("no rows, and %d are left", l.left.Load())
 		}
 		for _, r := range rows {
-			i, text, err := contest.Split(r.body)
+			t, err := contest.Decode(r.body)
 			if err != nil {
 				return err
 			}
-			if err := handle.HandleText(i, text); err != nil {
+			if err := handle.Handle(t); err != nil {
 				return err
 			}
 		}

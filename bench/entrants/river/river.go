@@ -90,7 +90,7 @@ func (l *library) connect(ctx context.Context) error {
 	if _, err := migrator.Migrate(ctx, rivermigrate.DirectionUp, nil); err != nil {
 		return err
 	}
-	if l.inserter, err = river.NewClient(driver, &river.Config{Logger: quiet}); err != nil {
+	if l.inserter, err = river.NewClient(driver, &river.Config{Logger: quiet, FetchCooldown: cool}); err != nil {
 		return err
 	}
 	list := river.NewWorkers()

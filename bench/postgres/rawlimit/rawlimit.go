@@ -1,8 +1,8 @@
 // Package rawlimit is the least that a durable queue on PostgreSQL has to do, in two
 // designs: rows that are claimed and deleted, and a table that is only appended to
 // and read on from where the last reading ended. Both write one row of a log for
-// each message and commit a thousand of them at a time. They decode and retry
-// nothing: they are no queues but what one is measured by.
+// each message and commit a thousand of them at a time. They decode what they read, as
+// every handler does, and retry nothing: they are no queues but what one is measured by.
 package rawlimit
 
 import (
@@ -133,14 +133,10 @@ func (l *limit) EnqueueBatch(ctx context.Context, list []contest.Task) error {
 }
 
 func (l *limit) Start(ctx context.Context, handle contest.Handler) (func() error, error) {
-	reader, ok := handle.(contest.TextHandler)
-	if !ok {
-		return nil, errors.New("the limit drains only")
-	}
 	var group sync.WaitGroup
 	errs := make([]error, workers)
 	for lane := range workers {
-		group.Go(func() { errs[lane] = l.drain(ctx, &worker{lane: lane}, reader) })
+		group.Go(func() { errs[lane] = l.drain(ctx, &worker{lane: lane}, handle) })
 	}
 	return func() error {
 		group.Wait()
@@ -149,7 +145,7 @@ func (l *limit) Start(ctx context.Context, handle contest.Handler) (func() error
 }
 
 // drain works until its part is empty. What it has read ends with the next reading.
-func (l *limit) drain(ctx context.Context, w *worker, handle contest.TextHandler) error {
+func (l *limit) drain(ctx context.Context, w *worker, handle contest.Handler) error {
 	for {
 		ended := len(w.has)
 		b := &pgx.Batch{}
@@ -172,7 +168,7 @@ func (l *limit) drain(ctx context.Context, w *worker, handle contest.TextHandler
 	}
 }
 
-func (w *worker) read(answers pgx.BatchResults, handle contest.TextHandler) error {
+func (w *worker) read(answers pgx.BatchResults, handle contest.Handler) error {
 	rows, err := answers.Query()
 	if err != nil {
 		return err
@@ -181,11 +177,11 @@ func (w *worker) read(answers pgx.BatchResults, handle contest.TextHandler) erro
 	var body []byte
 	_, err = pgx.ForEachRow(rows, []any{&place, (*pgtype.DriverBytes)(&body)}, func() error {
 		w.has, w.last = append(w.has, place), max(w.last, place)
-		i, text, err := contest.Split(body)
+		t, err := contest.Decode(body)
 		if err != nil {
 			return err
 		}
-		return handle.HandleText(i, text)
+		return handle.Handle(t)
 	})
 	return err
 }

@@ -24,7 +24,7 @@ import (
 const (
 	batch   = 5000
 	workers = 500
-	cool    = time.Millisecond // the least that can be set
+	cool    = time.Millisecond // the least that can be set; also how often an inserter tells that there is work
 	poll    = 20 * time.Millisecond
 )
 
@@ -85,7 +85,7 @@ func (l *library) connect(ctx context.Context) error {
 	if _, err := migrator.Migrate(ctx, rivermigrate.DirectionUp, nil); err != nil {
 		return err
 	}
-	l.inserter, err = river.NewClient(driver, &river.Config{Logger: quiet})
+	l.inserter, err = river.NewClient(driver, &river.Config{Logger: quiet, FetchCooldown: cool})
 	return err
 }
 
