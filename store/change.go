@@ -14,7 +14,7 @@ type Change struct {
 
 	At     time.Time      // of Reschedule: not handed out before; the past is now
 	Queue  string         // of Move: where to; it need not exist
-	Hold   *nixie.Failure // of Hold: what the history says of it; the store adds life and attempt
+	Hold   *nixie.Failure // of Hold: what the history says of it; the store adds life, attempt and decision
 	Burial *nixie.Burial  // of Hold: what becomes of the letter; its status is review
 	Free   bool           // of Hold: followers in its stream do not wait for it
 }

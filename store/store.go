@@ -48,7 +48,8 @@ type Queue interface {
 	// not at all to a want with Fresh. Otherwise messages come by their
 	// [nixie.QueueSettings.Turn], which joins the time they are due and their
 	// priority, then by position; so neither waiting retries nor new messages
-	// nor low priorities can be starved. A paused or unknown queue hands out
+	// nor low priorities can be starved. All bodies of a claim have at most
+	// [nixie.MaxBatchBytes] together. A paused or unknown queue hands out
 	// nothing.
 	//
 	// Of an ordered stream at most one message is leased at any time. In a
@@ -60,7 +61,8 @@ type Queue interface {
 	// then on.
 	Claim(ctx context.Context, queue string, want nixie.Want) ([]*nixie.Delivery, error)
 
-	// Extend lets leases end after lease from now and saves new steps.
+	// Extend lets leases end after lease from now and saves new steps. A lease that is
+	// not current gets CodeLeaseLost, a delivery that is nil CodeInvalid.
 	Extend(ctx context.Context, deliveries []*nixie.Delivery, lease time.Duration) []error
 
 	// Settle applies each settlement whole or not at all, many in one commit.

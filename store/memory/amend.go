@@ -86,7 +86,7 @@ func (s *Store) hold(m *message, c *store.Change, now time.Time) error {
 		return err
 	}
 	f := *c.Hold
-	f.Generation, f.Attempt = m.Generation, m.Attempts
+	f.Generation, f.Attempt, f.Decision = m.Generation, m.Attempts, nixie.Hold
 	m.fail(f)
 	if err := s.bury(m, c.Settlement(), c.Actor, c.Reason, now); err != nil {
 		return err

@@ -121,7 +121,12 @@ func (q *queue) choose(want nixie.Want, now time.Time) []*message {
 		return []*message{slices.MinFunc(suspects, q.byTurn)}
 	}
 	slices.SortFunc(due, q.byTurn)
-	return due[:min(want.Max, len(due))]
+	size, n := 0, 0
+	for n < min(want.Max, len(due)) && size+len(due[n].Body) <= nixie.MaxBatchBytes {
+		size += len(due[n].Body)
+		n++
+	}
+	return due[:n]
 }
 
 func (q *queue) byTurn(a, b *message) int {

@@ -134,7 +134,7 @@ func (t *tx) holdForReview(m *message, c *store.Change) error {
 	t.touch(m)
 	f := *c.Hold
 	f.Generation, f.Attempt = m.generation, m.attempts
-	t.fail(m, &f, f.Decision)
+	t.fail(m, &f, nixie.Hold)
 	if err := t.bury(m, c.Settlement(), c.Actor, c.Reason); err != nil {
 		return err
 	}

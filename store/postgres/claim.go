@@ -102,7 +102,7 @@ func (c *claims) handOutInOrder(want nixie.Want, owner int64, swept bool) error 
 			return err
 		}
 		c.batch = t.store.owner.batches(owner) + 1
-		t.read(c.scanLane, h.lanes, c.q.n, t.now, most, ageOf(&c.q.settings), owner, c.lease, want.Fresh, c.batch, moves, t.store.clockArg())
+		t.read(c.scanLane, h.lanes, c.q.n, t.now, most, ageOf(&c.q.settings), owner, c.lease, want.Fresh, c.batch, moves, t.store.clockArg(), nixie.MaxBatchBytes)
 	}
 	t.read(func(r row) error { return r.Scan(&rows, &t.now) }, "select "+anyRows+", coalesce($2::bigint, "+databaseClock+")", c.q.n, t.store.clockArg())
 	if err := t.send(); err != nil {
@@ -120,7 +120,7 @@ func (c *claims) handOutInOrder(want nixie.Want, owner int64, swept bool) error 
 	if most -= int64(len(c.list)); most == 0 || !rows {
 		return nil
 	}
-	t.read(c.scan, h.ordered, c.q.n, t.now, most, ageOf(&c.q.settings), owner, t.now+c.lease, want.Fresh)
+	t.read(c.scan, h.ordered, c.q.n, t.now, most, ageOf(&c.q.settings), owner, t.now+c.lease, want.Fresh, nixie.MaxBatchBytes-c.size)
 	if err := t.send(); err != nil {
 		return err
 	}

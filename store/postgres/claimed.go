@@ -14,6 +14,7 @@ type claims struct {
 	t    *tx
 	q    *queueRow
 	list []*claimed
+	size int // bytes of their bodies
 
 	turnedBack bool // the cursor is not where it was seen, and was not locked
 
@@ -84,7 +85,7 @@ func (c *claims) add(got *claimed, headers, origin, steps string) {
 		d.Damage = append(d.Damage, readTexts(&d.Message, headers, origin, steps)...)
 	}
 	d.Loan()
-	c.list = append(c.list, got)
+	c.list, c.size = append(c.list, got), c.size+len(d.Body)
 }
 
 // member is a claimed message with its delivery. They are made slabSize at a time, and

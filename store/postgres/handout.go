@@ -88,7 +88,7 @@ const anyRows = `(exists (select from @.pending where queue = $1 and state = 0 a
 
 // claimLanes takes turns of queue $1, whose cursor is locked and has moved $9 times at least: the first $3 of all that may go, but for those
 // that are others' (see others), and none beside a suspect. They become a batch with the number $8.
-// It reads all turns that were given since the cursor, and finds those that are yet to be found;
+// Their bodies have at most $11 bytes. It reads all turns that were given since the cursor, and finds those that are yet to be found;
 // those for which there was no room then are kept in ready. What it read and took is removed
 // at once, and the cursor says where to look the next time: behind everything, but for the
 // transactions that have not ended. It answers also with streams that have to be arranged,
@@ -109,14 +109,14 @@ func claimLanes() string {
 	told as materialized (select u.stream, u.pos from given g cross join lateral unnest(g.streams, g.places) u (stream, pos)),
 	found as materialized (select h.*, f.* from (select distinct stream, -pos as least from told where pos < 0) h cross join lateral @.found(h.stream, h.least) f),
 	lane as materialized (
-		select null::tid as row, u.stream, u.pos, m.enqueued as due, m.message
+		select null::tid as row, u.stream, u.pos, m.enqueued as due, m.message, m.size
 			from (select * from told where pos > 0 union all select distinct stream, pos from found f where pos is not null and not exists (select from told o where o.pos = f.pos)) u
-			cross join lateral (select m.enqueued, m.ctid as message from @.message m where m.pos = u.pos and m.lane = u.stream limit 1) m
-		union all select r.*, m.message from (select r.ctid, r.stream, r.pos, r.due from @.ready r where r.queue = $1 and r.due >= (select low from at) order by r.due, r.pos limit $3 + 1) r
-			cross join lateral (select m.ctid as message from @.message m where m.pos = r.pos limit 1) m),
-	picked as materialized (select * from (select row, stream, pos, message, due as turn, pos as place from lane where due <= $2 and not exists (select from others where suspect)
-		union all select null, null, null, null, turn, place from others) x order by turn, place limit $3),
-	taken as materialized (select row, stream, pos, message from picked where stream is not null),
+			cross join lateral (select m.enqueued, m.ctid as message, octet_length(m.body) as size from @.message m where m.pos = u.pos and m.lane = u.stream limit 1) m
+		union all select r.*, m.message, m.size from (select r.ctid, r.stream, r.pos, r.due from @.ready r where r.queue = $1 and r.due >= (select low from at) order by r.due, r.pos limit $3 + 1) r
+			cross join lateral (select m.ctid as message, octet_length(m.body) as size from @.message m where m.pos = r.pos limit 1) m),
+	picked as materialized (select * from (select row, stream, pos, message, size, due as turn, pos as place from lane where due <= $2 and not exists (select from others where suspect)
+		union all select null, null, null, null, 0, turn, place from others) x order by turn, place limit $3),
+	taken as materialized (select row, stream, pos, message from (select *, sum(size) over (order by turn, place) as sum from picked where stream is not null) x where sum <= $11),
 	rest as materialized (select * from lane l where not exists (select from taken p where p.pos = l.pos)),
 	moved as (update @.cursor c set moves = c.moves + 1, tx = at.top, pos = -1, low = coalesce((select min(due) from rest), at.low),
 			late = x.late, done = array_fill(-1::bigint, array[cardinality(x.late)])
@@ -133,7 +133,7 @@ func claimLanes() string {
 }
 
 // claimOrdered claims messages of a queue with streams, those of a stream together
-// with its row: $2 is now, $6 the end of the leases, the others as for claimLoose.
+// with its row: $2 is now, $6 the end of the leases, $8 the bytes that their bodies may have, the others as for claimLoose.
 func claimOrdered() string {
 	return `with lone as materialized ` + suspectAt("$2", "") + `,
 	streamed as materialized (select p.pos, p.due - p.priority * $4::bigint as turn, p.place` + inStreams + ` and p.crashes > 0 and not $7 order by 2, 3 limit 1 for no key update of p, s skip locked),
@@ -142,8 +142,9 @@ func claimOrdered() string {
 	next as materialized (select c.pos, c.due - pr.priority * $4::bigint as turn, c.place from generate_series(-4, 4) as pr (priority) cross join lateral (
 		select p.pos, p.due, p.place` + inStreams + ` and p.crashes = 0 and p.stream is not null and p.priority = pr.priority::smallint
 		order by p.due, p.place limit $3 for no key update of p, s skip locked) c),
-	picked as materialized (select pos from suspect union all select pos from (select pos from (select pos, turn, place from loose union all select * from next) x
-		where not exists (select from suspect) order by turn, place limit $3) y) ` +
+	first as materialized (select * from (select pos, turn, place from loose union all select * from next) x where not exists (select from suspect) order by turn, place limit $3),
+	picked as materialized (select pos from suspect union all select pos from (select f.pos, sum(m.size) over (order by f.turn, f.place) as sum
+		from first f cross join lateral (select octet_length(m.body) as size from @.message m where m.pos = f.pos limit 1) m) y where sum <= $8) ` +
 		leases("$2", "$6") + ` from picked join @.message m on m.pos = picked.pos where p.pos = picked.pos returning ` + carried + `, ` + apart
 }
 

@@ -25,6 +25,9 @@ type held struct {
 // hold finds the lease of a delivery and refuses it when it is not current:
 // expired, settled or voided.
 func (t *tx) hold(d *nixie.Delivery) (*held, error) {
+	if d == nil {
+		return nil, nixie.Errorf(nixie.CodeInvalid, "delivery is missing: give the one that was received")
+	}
 	if len(d.Steps) > nixie.MaxSteps {
 		return nil, nixie.Errorf(nixie.CodeLimit, "message has %d steps, the limit is %d: use fewer, larger steps", len(d.Steps), nixie.MaxSteps)
 	}

@@ -198,7 +198,7 @@ func (g *stages) extended(ds []*nixie.Delivery, errs []error) {
 	g.mu.Lock()
 	defer g.mu.Unlock()
 	for i, d := range ds {
-		if errs[i] != nil {
+		if d != nil && errs[i] != nil {
 			g.ended(leaseOf(d), errs[i])
 		}
 	}

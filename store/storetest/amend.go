@@ -19,6 +19,7 @@ func amendClauses() []clause {
 		{"AnUnknownMessageIsNotFound", amendUnknown},
 		{"AnUnknownChangeIsInvalid", amendNonsense},
 		{"HoldBuriesForReview", holdQueued},
+		{"HoldIsItsOwnDecision", holdDecides},
 		{"HoldFreesTheFollowers", holdFrees},
 		{"HoldOfARedrivenOne", holdRedriven},
 		{"ResetAttempts", resetAttempts},
@@ -149,6 +150,25 @@ func holdQueued(b *bed) {
 	b.complete(b.take("a"))
 	leased := b.took("c")
 	b.unchanged(func() { b.code(b.change(leased.ID, b.holding("poison")), nixie.CodeConflict) })
+}
+
+// holdDecides holds messages by failures that name no decision, or another one: whole
+// listings show that it was a hold, also beside the failures of a later life.
+func holdDecides(b *bed) {
+	for _, said := range []nixie.Verb{"", nixie.Retry} {
+		id := b.put("a")
+		c := b.holding("poison")
+		c.Hold.Decision = said
+		b.ok(b.change(id, c))
+		l := b.letterOf(id)
+		same(b, "decision of the only failure", l.History[0].Decision, nixie.Hold)
+		same(b, "decision that the caller's failure has", c.Hold.Decision, said)
+		b.ok(b.resolve(l.ID, nixie.OnRedrive))
+		b.ok(b.settle(b.dying(b.take("a"), nixie.StatusOpen)))
+		again := b.letterOf(id)
+		same(b, "failures", len(again.History), 2)
+		same(b, "decision of the first failure", again.History[0].Decision, nixie.Hold)
+	}
 }
 
 // holdFrees is the emergency of a blocked stream: one call, one audit entry, and

@@ -18,6 +18,7 @@ func leaseClauses() []clause {
 		{"ExtendMovesTheEnd", extendMovesEnd},
 		{"ExtendShortens", extendShortens},
 		{"ExtendAnswersEachOne", extendAnswersEach},
+		{"ExtendOfNothingIsInvalid", extendOfNothing},
 		{"ExtendOfOneTwice", extendTwice},
 		{"ExtendSavesSteps", extendSavesSteps},
 		{"OneOfABatchIsExtended", extendOneOfBatch},
@@ -218,6 +219,17 @@ func extendAnswersEach(b *bed) {
 	b.clock.Advance(time.Minute)
 	b.ok(b.settle(nixie.Settlement{Delivery: ds[0], Verb: nixie.Complete}))
 	b.ok(b.settle(nixie.Settlement{Delivery: ds[2], Verb: nixie.Complete}))
+}
+
+func extendOfNothing(b *bed) {
+	d := b.took("a")
+	errs := b.st.Extend(b.ctx, []*nixie.Delivery{nil, d, nil}, time.Minute)
+	same(b, "answers", len(errs), 3)
+	b.code(errs[0], nixie.CodeInvalid)
+	b.ok(errs[1])
+	b.code(errs[2], nixie.CodeInvalid)
+	b.clock.Advance(30 * time.Second)
+	b.complete(d)
 }
 
 // extendTwice names deliveries of one batch twice in a call, with and without

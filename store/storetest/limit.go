@@ -2,6 +2,7 @@ package storetest
 
 import (
 	"context"
+	"fmt"
 	"slices"
 	"time"
 
@@ -15,6 +16,7 @@ func limitClauses() []clause {
 		{"PartsOfOtherCalls", partsOfCalls},
 		{"BodySize", bodySize},
 		{"BytesOfACall", bytesOfACall},
+		{"BytesOfAClaim", bytesOfAClaim},
 		{"AnEndedContextDoesNothing", endedContext},
 		{"AClosedStoreIsUnavailable", closedStore},
 		{"CloseTwice", closeTwice},
@@ -83,6 +85,27 @@ func bytesOfACall(b *bed) {
 		_, err := b.st.Enqueue(b.ctx, append(slices.Repeat([]nixie.Message{big}, n), message("one"))...)
 		b.code(err, nixie.CodeLimit)
 	})
+}
+
+// bytesOfAClaim claims more bodies than one call may carry, each in a stream of its own:
+// new ones, and ones that were tried before together with new ones.
+func bytesOfAClaim(b *bed) {
+	const fit = nixie.MaxBatchBytes / nixie.MaxBody
+	body := make([]byte, nixie.MaxBody)
+	b.ordered(nixie.OrderStrict, "")
+	for _, tried := range []int{0, 2} {
+		for i := range fit + 1 {
+			key := fmt.Sprintf("m%d", i)
+			b.put(key, nixie.Stream(key), func(m *nixie.Message) { m.Body = body })
+			if i < tried {
+				b.retry(b.take(key), time.Hour)
+			}
+		}
+		b.clock.Advance(time.Hour)
+		same(b, "messages of a claim", len(b.claim(fit+1)), fit)
+		same(b, "messages of the next claim", len(b.claim(fit+1)), 1)
+		b.empty()
+	}
 }
 
 // calls tries every method with a context and collects the errors.
