@@ -126,13 +126,14 @@ type QueueInfo struct {
 	Succeeded int64         `json:"succeeded"`
 	Discarded int64         `json:"discarded"`
 	Canceled  int64         `json:"canceled"`
-	Dead      int64         `json:"dead"`               // messages whose letter is not resolved
-	OldestAt  time.Time     `json:"oldest_at,omitzero"` // since when the longest ready message is due
-	Retried   int64         `json:"retried_last_hour"`  // failures of the last 60 minutes that led to a retry
-	Died      int64         `json:"died_last_hour"`     // deaths of the last 60 minutes
-	NextAt    time.Time     `json:"next_at,omitzero"`   // earliest time of a scheduled one
-	LastAt    time.Time     `json:"last_at,omitzero"`   // latest time of a scheduled one
-	Due       DueCounts     `json:"due"`                // scheduled ones by when they are due
+	Dead      int64         `json:"dead"`                // messages whose letter is not resolved
+	OldestAt  time.Time     `json:"oldest_at,omitzero"`  // since when the longest ready message is due
+	BlockedAt time.Time     `json:"blocked_at,omitzero"` // since when the longest blocked message is due
+	Retried   int64         `json:"retried_last_hour"`   // failures of the last 60 minutes that led to a retry
+	Died      int64         `json:"died_last_hour"`      // deaths of the last 60 minutes
+	NextAt    time.Time     `json:"next_at,omitzero"`    // earliest time of a scheduled one
+	LastAt    time.Time     `json:"last_at,omitzero"`    // latest time of a scheduled one
+	Due       DueCounts     `json:"due"`                 // scheduled ones by when they are due
 
 	Pruned   int64            `json:"pruned"`             // of Total: removed by retention
 	Purged   int64            `json:"purged"`             // of Total: removed with their letters by an operator

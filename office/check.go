@@ -14,7 +14,7 @@ import (
 type Thresholds struct {
 	Queues    []string      // each has to exist; none is all
 	Depth     *int64        // messages that are due and not handed out
-	Age       time.Duration // since the longest ready message is due
+	Age       time.Duration // since the message that waits for longest, ready or blocked, is due
 	Deaths    *int64        // deaths within the last Interval
 	Interval  time.Duration // required with Deaths
 	Letters   *int64        // letters that wait for somebody
@@ -64,7 +64,7 @@ func (o *Office) Check(ctx context.Context, t Thresholds) (CheckView, error) {
 	for i := range infos {
 		q := &infos[i]
 		e := exceeding{queue: q.Name, list: v.Exceeds}
-		e.messages(q, o.ageS(q.OldestAt), &t)
+		e.messages(q, o.ageS(q.OldestAt), o.ageS(q.BlockedAt), &t)
 		e.letters(q.Dead, died[q.Name].Count, o.ageS(waiting[q.Name].FirstAt), o.clock(), &t)
 		v.Exceeds = e.list
 	}
@@ -97,13 +97,16 @@ func (e *exceeding) add(check, about string, value, limit int64, f nixie.Filter,
 	e.list = append(e.list, ExceedView{Queue: e.queue, Check: check, Value: value, Limit: limit, Text: text, Filter: f.String(), About: about})
 }
 
-func (e *exceeding) messages(q *nixie.QueueInfo, age *int64, t *Thresholds) {
+func (e *exceeding) messages(q *nixie.QueueInfo, age, blocked *int64, t *Thresholds) {
 	waiting := nixie.Filter{States: []nixie.State{nixie.Queued}}
 	if depth := q.Ready + q.Blocked; t.Depth != nil && depth > *t.Depth {
 		e.add("depth", "message", depth, *t.Depth, waiting, fmt.Sprintf("%s due and waiting, more than %d", many(depth, "message"), *t.Depth))
 	}
 	if older(age, t.Age) {
 		e.add("age", "message", *age, seconds(t.Age), waiting, fmt.Sprintf("the message that is ready for longest became due %s ago, more than %s", span(*age), t.Age))
+	}
+	if older(blocked, t.Age) {
+		e.add("age", "message", *blocked, seconds(t.Age), waiting, fmt.Sprintf("the message that waits behind others of its stream for longest became due %s ago, more than %s", span(*blocked), t.Age))
 	}
 }
 

@@ -17,8 +17,8 @@ type Examination struct {
 	KnownSchema int             `json:"known_schema"`
 	Durability  []store.Setting `json:"-"`
 	SizeBytes   int64           `json:"size_bytes"`
-	FreeBytes   int64           `json:"free_bytes"`
-	Reserve     int64           `json:"reserve_bytes"`
+	FreeBytes   *int64          `json:"free_bytes"`    // null: the store cannot tell
+	Reserve     *int64          `json:"reserve_bytes"` // null: none
 	Owners      []OwnerView     `json:"owners"`
 	OldestLease Moment          `json:"oldest_lease_ends_at"`
 	Now         Moment          `json:"now"`
@@ -60,14 +60,31 @@ func (o *Office) Examine(ctx context.Context) (Examination, error) {
 	}
 	e := Examination{
 		Store: h.Place, Engine: h.Engine, Schema: h.Schema, KnownSchema: h.KnownSchema, Durability: h.Durability,
-		SizeBytes: h.Size, FreeBytes: h.Free, Reserve: h.Reserve, Owners: []OwnerView{}, OldestLease: Moment{h.OldestLease},
+		SizeBytes: h.Size, FreeBytes: known(h.Free), Reserve: known(h.Reserve), Owners: []OwnerView{}, OldestLease: Moment{h.OldestLease},
 		Now: Moment{h.Now}, LastWrite: Moment{h.Latest}, Queues: len(queues), Findings: []Finding{},
 	}
 	for _, w := range h.Owners {
 		e.Owners = append(e.Owners, OwnerView{w.Name, Moment{w.StartedAt}, w.Alive, w.Leases})
 	}
 	e.look(&h, queues)
+	for i := range queues {
+		b, err := o.blocked(ctx, &queues[i])
+		if err != nil {
+			return Examination{}, err
+		}
+		if b.messages > 0 {
+			e.find("queue %s has %s", b.fix(), b.queue, b)
+		}
+	}
 	return e, nil
+}
+
+// known is a number of bytes, or nil where it is below 0 because nobody knows it.
+func known(bytes int64) *int64 {
+	if bytes < 0 {
+		return nil
+	}
+	return &bytes
 }
 
 func (e *Examination) look(h *store.Health, queues []nixie.QueueInfo) {

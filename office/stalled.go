@@ -25,7 +25,7 @@ const maxLeased = 10_000
 
 // StallView is something that does not go on: a row of stats stalled.
 type StallView struct {
-	What    string `json:"what"` // lease-over, owner-gone, long-lease, paused, retry-storm
+	What    string `json:"what"` // lease-over, owner-gone, long-lease, paused, blocked, retry-storm
 	Queue   string `json:"queue"`
 	Count   int64  `json:"count"`   // messages it is about; retries of a storm
 	Example string `json:"example"` // ID of one of them, "" when none is known
@@ -36,8 +36,8 @@ type StallView struct {
 
 // Stalled lists what does not go on in the named queues, or in all: leases that
 // are over or whose owner has gone and that nobody took back, messages leased for
-// longer than so many leases (0 is [LongLeases]), paused queues with work, and
-// queues whose messages are retried over and over.
+// longer than so many leases (0 is [LongLeases]), paused queues with work, streams that
+// a dead message blocks, and queues whose messages are retried over and over.
 func (o *Office) Stalled(ctx context.Context, queues []string, leases int) ([]StallView, error) {
 	infos, err := o.queues(ctx, queues)
 	if err != nil {
@@ -64,6 +64,16 @@ func (o *Office) Stalled(ctx context.Context, queues []string, leases int) ([]St
 			list = append(list, StallView{
 				What: "paused", Queue: q.Name, Count: waiting, Since: Moment{q.OldestAt},
 				Text: "paused: " + q.Settings.PausedNote, Fix: "see why, then nixie queue resume",
+			})
+		}
+		b, err := o.blocked(ctx, q)
+		if err != nil {
+			return nil, err
+		}
+		if b.messages > 0 {
+			list = append(list, StallView{
+				What: "blocked", Queue: q.Name, Count: b.messages, Example: b.example.Head.String(), Since: Moment{q.BlockedAt},
+				Text: b.String() + ", one of them by " + b.example.Failure, Fix: b.fix(),
 			})
 		}
 		if n := again[q.Name]; q.Retried >= stormAtLeast && q.Retried >= stormEach*max(n, 1) {

@@ -101,6 +101,8 @@ type QueueView struct {
 	Total           int64             `json:"total"`
 	OldestAt        Moment            `json:"oldest_at"` // since when the longest ready message is due
 	OldestAgeS      *int64            `json:"oldest_age_s"`
+	BlockedAt       Moment            `json:"blocked_at"` // since when the longest blocked message is due
+	BlockedAgeS     *int64            `json:"blocked_age_s"`
 	NextAt          Moment            `json:"next_at"` // earliest time of a scheduled one
 	DiedLastHour    int64             `json:"died_last_hour"`
 	RetriedLastHour int64             `json:"retried_last_hour"`
@@ -148,6 +150,7 @@ func (o *Office) ViewQueue(q *nixie.QueueInfo) QueueView {
 		v.DeadHead = nixie.DeadFrees
 	}
 	v.OldestAgeS = o.ageS(q.OldestAt)
+	v.BlockedAt, v.BlockedAgeS = Moment{q.BlockedAt}, o.ageS(q.BlockedAt)
 	return v
 }
 

@@ -23,7 +23,7 @@ type thresholds struct {
 func (t *thresholds) register(fs *pflag.FlagSet) {
 	fs.StringSliceVar(&t.queues, "queue", nil, "queues to look at (default all)")
 	fs.Int64Var(&t.depth, "max-depth", 0, "messages that are due and wait, in each queue")
-	fs.Var(&t.age, "max-age", "since the message that is ready for longest became due, such as 10m or 1d")
+	fs.Var(&t.age, "max-age", "since the message that waits for longest, ready or blocked, became due, such as 10m or 1d")
 	fs.Var(&t.rate, "max-rate", "deaths in a time, such as 10/5m or 100/h")
 	fs.Int64Var(&t.letters, "max-letters", 0, "letters that wait for somebody")
 	fs.Var(&t.letterAge, "max-letter-age", "since the oldest letter that waits for somebody died")
@@ -62,8 +62,8 @@ that it is over: the queue, how much it is, what was allowed, and the command th
 looks further. Exit code 0 when all is well, 3 when something is over a threshold,
 1 when the store cannot be read or a queue does not exist.
 
-Depth counts messages that are due and not handed out; what is scheduled for later
-does not count.`,
+Depth and age are about messages that are due and not handed out, also those that wait
+behind others of their stream; what is scheduled for later does not count.`,
 		Example: `  nixie check --max-depth 10000 --max-age 15m --max-letters 100
   nixie check --queue orders --max-rate 10/5m || mail -s 'orders die' ops < /dev/null
   nixie check --max-letter-age 2d -o json | jq -r '.exceeds[].queue'`,

@@ -15,8 +15,8 @@ func newDoctor(g *globals) *cobra.Command {
 		Use:   "doctor",
 		Short: "Check store, disk, owners and clock, and say what to mend",
 		Long: `Looks at where the store is and how it keeps its promises: durability settings,
-free space, owners that ended without a stop, leases that nobody ended, the
-clock, paused queues. Exit code 3 when something is wrong. Whether the data
+free space where the store can tell, owners that ended without a stop, leases that
+nobody ended, the clock, paused queues, blocked streams. Exit code 3 when something is wrong. Whether the data
 itself is whole is found out by nixie verify.`,
 		Example: `  nixie doctor
   nixie doctor -o json | jq -r '.findings[].fix'`,
@@ -49,7 +49,9 @@ func (g *globals) printExamination(w io.Writer, e *office.Examination) {
 		f.add(d.Name, d.Value)
 	}
 	f.add("size", mebibytes(e.SizeBytes))
-	f.add("free space", mebibytes(e.FreeBytes)+", reserve "+mebibytes(e.Reserve))
+	if e.FreeBytes != nil {
+		f.add("free space", mebibytes(*e.FreeBytes)+", reserve "+reserve(e.Reserve))
+	}
 	f.add("queues", fmt.Sprint(e.Queues))
 	f.add("clock", clock(e.Now))
 	f.add("last write", clock(e.LastWrite))
@@ -74,11 +76,15 @@ func (g *globals) printExamination(w io.Writer, e *office.Examination) {
 	}
 }
 
-func mebibytes(n int64) string {
-	switch {
-	case n < 0:
+func reserve(bytes *int64) string {
+	if bytes == nil {
 		return "none"
-	case n < 1<<20:
+	}
+	return mebibytes(*bytes)
+}
+
+func mebibytes(n int64) string {
+	if n < 1<<20 {
 		return fmt.Sprintf("%d KiB", (n+1023)>>10)
 	}
 	return fmt.Sprintf("%d MiB", n>>20)

@@ -50,7 +50,7 @@ func queueColumns(now time.Time) []column[office.QueueView] {
 	return []column[v]{
 		{name: "queue", kind: flex},
 		{name: "ready"},
-		{name: "blocked", show: asWide},
+		{name: "blocked"},
 		{name: "scheduled"},
 		{name: "leased"},
 		{name: "dead", paint: func(q *v) ink {
@@ -138,6 +138,9 @@ func (g *globals) printQueue(w io.Writer, q *office.QueueView) {
 	}
 	if q.OldestAgeS != nil {
 		f.add("oldest ready", ageOr(q.OldestAgeS)+", since "+clock(q.OldestAt))
+	}
+	if q.BlockedAgeS != nil {
+		f.add("oldest blocked", ageOr(q.BlockedAgeS)+", since "+clock(q.BlockedAt))
 	}
 	if !q.NextAt.IsZero() {
 		f.add("next due", "in "+until(g.Now(), q.NextAt)+", at "+clock(q.NextAt))

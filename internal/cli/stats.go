@@ -160,8 +160,8 @@ func newStatsStalled(g *globals) *cobra.Command {
 		Use:   "stalled [QUEUE]",
 		Short: "List what does not go on, and what to do about it",
 		Long: `Lists leases that are over or whose owner has gone and that nobody took back,
-messages held for longer than so many leases, paused queues with work in them, and
-queues whose messages are retried over and over.`,
+messages held for longer than so many leases, paused queues with work in them, streams
+that a dead message blocks, and queues whose messages are retried over and over.`,
 		Example: `  nixie stats stalled
   nixie stats stalled orders --leases 5 -o jsonl`,
 		Args: anyQueue,

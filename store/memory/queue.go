@@ -176,6 +176,9 @@ func (q *queue) count(info *nixie.QueueInfo, m *message, now time.Time) {
 		if m.ordered {
 			if next, _ := q.next(m.Stream, now); next != m {
 				info.Blocked++
+				if info.BlockedAt.IsZero() || m.due.Before(info.BlockedAt) {
+					info.BlockedAt = m.due
+				}
 				return
 			}
 		}

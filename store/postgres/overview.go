@@ -68,6 +68,7 @@ func (t *tx) countWaiting(infos map[int64]*nixie.QueueInfo) {
 			info.OldestAt = moment(first)
 		case waitBlocked:
 			info.Blocked += n
+			info.BlockedAt = moment(first)
 		case waitLeased:
 			info.Leased += n
 		case waitScheduled:

@@ -86,6 +86,9 @@ func countQueue(c conn, at *queueRow, now int64, q *nixie.QueueInfo) error {
 	}
 	q.Ready += ready - late
 	q.Blocked += late
+	if err := oldestBlocked(c, at.n, now, q); err != nil {
+		return err
+	}
 	if err := readTally(c, at.n, q); err != nil {
 		return err
 	}
@@ -125,6 +128,18 @@ func oldestReady(c conn, queue, now int64) (oldest int64, err error) {
 		}
 	}
 	return oldest, nil
+}
+
+// oldestBlocked finds since when the longest blocked message is due, if one is.
+func oldestBlocked(c conn, queue, now int64, q *nixie.QueueInfo) error {
+	if q.Blocked == 0 {
+		return nil
+	}
+	due, err := c.number(`select coalesce(min(due), 0) from (
+		select min(due) as due from pending indexed by pending_behind where queue = +?1 and state = 6
+		union all select min(due) from pending indexed by pending_passer where queue = +?1 and state = 0 and due <= +?2 and `+overtakes+`)`, queue, now)
+	q.BlockedAt = moment(due)
+	return err
 }
 
 // countWaiting counts the rows of pending that wait by when they are due, and

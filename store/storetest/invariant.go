@@ -258,7 +258,7 @@ func checkCounts(b *bed, st store.Store, now time.Time) {
 	counts := recount(messages, letters, now)
 	for _, got := range infos {
 		want := counts[got.Name]
-		want.Name, want.Settings, want.OldestAt, want.NextAt = got.Name, got.Settings, got.OldestAt, got.NextAt
+		want.Name, want.Settings, want.OldestAt, want.NextAt, want.BlockedAt = got.Name, got.Settings, got.OldestAt, got.NextAt, got.BlockedAt
 		want.Retried, want.Died, want.Discards = got.Retried, got.Died, got.Discards
 		want.Ready, want.Blocked = want.Ready-got.Blocked, got.Blocked
 		same(b, "overview", fmt.Sprintf("%+v", got), fmt.Sprintf("%+v", want))

@@ -330,6 +330,7 @@ func (m *machine) compareQueues(p *process, skip map[string]bool) {
 		m.same("paused", x.Settings.Paused, y.Settings.Paused)
 		x.Settings, y.Settings = nixie.QueueSettings{}, nixie.QueueSettings{}
 		x.OldestAt, y.OldestAt, x.NextAt, y.NextAt = x.OldestAt.UTC(), y.OldestAt.UTC(), x.NextAt.UTC(), y.NextAt.UTC()
+		x.BlockedAt, y.BlockedAt = x.BlockedAt.UTC(), y.BlockedAt.UTC()
 		m.same("overview", x, y)
 	}
 }

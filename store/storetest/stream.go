@@ -34,6 +34,7 @@ func streamClauses() []clause {
 		{"TheOrderChangesOnlyWhenNothingIsOnItsWay", orderChanges},
 		{"LooseningTheOrderFrees", loosening},
 		{"BlockedOnesAreListedFirst", blockedFirst},
+		{"SinceWhenABlockedOneIsDue", blockedSince},
 		{"UnblockNeedsAReason", unblockInvalid},
 	}
 }
@@ -143,6 +144,45 @@ func onePasses(b *bed) {
 	b.gap(head, true) // it was overtaken
 	b.complete(head)
 	b.gap(b.take("m2"), true) // so was this
+}
+
+// blockedSince asks since when the longest blocked message is due: those behind a dead
+// head count, and marked ones whose head goes first, and nothing that is due later.
+func blockedSince(b *bed) {
+	b.ordered(nixie.OrderStrict, "")
+	none := func() {
+		b.Helper()
+		if at := b.info().BlockedAt; !at.IsZero() {
+			b.Fatalf("a message is blocked since %s, want none", at)
+		}
+	}
+	since := func(want time.Time) {
+		b.Helper()
+		if at := b.info().BlockedAt; !at.Equal(want) {
+			b.Fatalf("the longest blocked message is due since %s, want %s", at, want)
+		}
+	}
+	began := b.clock.Now()
+	b.inStream("m1")
+	b.put("loose")
+	b.put("m2", nixie.Stream("s"), nixie.Delay(2*time.Second))
+	ds := b.claim(9)
+	b.keys(ds, "m1", "loose")
+	b.ok(b.settle(b.dying(ds[0], nixie.StatusOpen)))
+	b.complete(ds[1])
+	none()
+	b.clock.Advance(time.Second)
+	b.inStream("m3")
+	since(began.Add(time.Second))
+	b.clock.Advance(time.Hour)
+	since(began.Add(time.Second))
+	b.ok(b.amend(b.messageOf("m3"), store.MayPass))
+	since(began.Add(2 * time.Second))
+	b.ok(b.resolve(b.letterOf(ds[0].ID).ID, nixie.OnRedrive))
+	since(began.Add(time.Second)) // the head goes first again
+	b.complete(b.take("m1"))
+	b.complete(b.take("m2"))
+	none()
 }
 
 // markedWaits: a mark is for passing a head that waits. Once that is due it goes

@@ -1,0 +1,54 @@
+package office
+
+import (
+	"context"
+	"fmt"
+
+	"github.com/nixie-go/nixie"
+	"github.com/nixie-go/nixie/store"
+)
+
+// maxBlocked is how many blocked streams of a queue are looked at.
+const maxBlocked = 1_000
+
+// blocked is what dead messages of a queue hold up.
+type blocked struct {
+	queue    string
+	streams  int
+	messages int64        // that wait behind them
+	example  store.Stream // the first of these
+	more     bool         // there are more than were looked at
+}
+
+// blocked finds the streams of a queue in which messages wait behind a dead one.
+func (o *Office) blocked(ctx context.Context, q *nixie.QueueInfo) (blocked, error) {
+	b := blocked{queue: q.Name}
+	if q.Blocked == 0 || !q.Settings.Ordered() {
+		return b, nil
+	}
+	list, _, err := o.store.Streams(ctx, q.Name, store.Page{Limit: maxBlocked})
+	for i := range list {
+		if list[i].State != store.StreamBlocked || list[i].Followers == 0 {
+			continue
+		}
+		if b.streams == 0 {
+			b.example = list[i]
+		}
+		b.streams++
+		b.messages += list[i].Followers
+	}
+	b.more = b.streams == maxBlocked
+	return b, err
+}
+
+func (b blocked) String() string {
+	least := ""
+	if b.more {
+		least = "at least "
+	}
+	return fmt.Sprintf("%s%s blocked by a dead message, %s waiting", least, many(int64(b.streams), "stream"), many(b.messages, "message"))
+}
+
+func (b blocked) fix() string {
+	return fmt.Sprintf("see nixie stream show %s %s; redrive or discard the letter, or nixie stream unblock", b.queue, b.example.Name)
+}
