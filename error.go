@@ -23,6 +23,10 @@ const (
 	CodeInternal       Code = "internal"        // a violated invariant: a defect of ours or damaged data
 )
 
+// ErrClosed is in the chain of errors of a store or driver that was closed: nothing
+// that is asked of it will succeed any more. A worker ends with it.
+var ErrClosed = errors.New("closed")
+
 // Error is a code and a sentence for a person. The sentence already holds the
 // words of its cause, if there is one.
 type Error struct {

@@ -1,6 +1,7 @@
 package worker
 
 import (
+	"log/slog"
 	"os"
 	"runtime"
 	"strconv"
@@ -49,6 +50,15 @@ type Config struct {
 	Queue    string           // name for the observer; default the source's, if it has one
 	Clock    func() time.Time // for deadlines, leases and records; default time.Now; pauses and ticks are real time
 	Observer *nixie.Observer
+
+	// Logger gets what a person has to know: deaths at warn, one line for those of a
+	// kind that are settled together; lost leases, outcomes that came too late and a
+	// source that fails at error, once when it begins and once, at info, when it is
+	// over. Texts of failures are the masked ones, cut at 500 bytes; bodies, headers and
+	// keys are in no line. Default [slog.Default]; [slog.DiscardHandler] makes it silent.
+	Logger *slog.Logger
+
+	journal *journal
 }
 
 // Limits of the loop.
@@ -102,6 +112,10 @@ func (c Config) withDefaults() (Config, error) {
 		c.Clock = time.Now
 	}
 	c.nameIt()
+	if c.Logger == nil {
+		c.Logger = slog.Default()
+	}
+	c.journal = newJournal(c.Logger, c.Queue, c.Clock)
 	return c, c.check()
 }
 

@@ -47,7 +47,7 @@ func (c *Config) succeeded(d *nixie.Delivery, now time.Time) nixie.Settlement {
 	st, err := c.question(d, nil, now)
 	if err != nil {
 		masked := c.Policy.Diagnose(d, err, policy.Facts{StartedAt: now, FailedAt: now, Mask: c.Mask})
-		c.Observer.OnTrouble(c.Queue, nixie.Errorf(nixie.CodeInternal, "message %s succeeded and is completed, although %s", d.ID, masked.Text))
+		c.trouble(failing, nixie.Errorf(nixie.CodeInternal, "message %s succeeded and is completed, although %s", d.ID, masked.Text))
 		st = nixie.Settlement{Verb: nixie.Complete}
 	}
 	st.Delivery = d

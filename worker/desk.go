@@ -32,6 +32,9 @@ func (k *Desk) Receive(ctx context.Context, want nixie.Want) ([]*nixie.Delivery,
 		want.Lease = k.c.Lease
 	}
 	got, err := k.c.Source.Receive(ctx, want)
+	if err == nil {
+		k.c.journal.over(receiving)
+	}
 	if len(got) == 0 {
 		return nil, err
 	}
@@ -54,7 +57,7 @@ func (k *Desk) Receive(ctx context.Context, want nixie.Want) ([]*nixie.Delivery,
 		err = errors.Join(append(k.c.settle(ctx, judged), err)...)
 	}
 	if err != nil && len(run) > 0 {
-		k.c.Observer.OnTrouble(k.c.Queue, err)
+		k.c.trouble(receiving, err)
 		return run, nil
 	}
 	return run, err

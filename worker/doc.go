@@ -28,6 +28,8 @@
 //   - When Run returns nil nothing is in hand: what had not started was
 //     released, its attempt refunded, and so was what stopped because the
 //     worker did, unless its handler said what it failed of.
+//   - It is not silent: deaths and trouble are in its log, see Config.Logger, and
+//     a source that is closed under it ends Run with an error.
 //
 // The price of a message in the loop is an index into a shared batch and a
 // reading of the clock; contexts live inside the batch, and one watchdog ends

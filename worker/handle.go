@@ -135,7 +135,7 @@ func (w *Worker) finish(s *slot, r *run, err error, started, ended time.Duration
 	why := r.close(ended)
 	if !r.state.CompareAndSwap(running, deciding) {
 		w.ended(s, r, nil, ended)
-		w.c.Observer.OnTrouble(w.c.Queue, nixie.Errorf(nixie.CodeLeaseLost,
+		w.c.trouble(failing, nixie.Errorf(nixie.CodeLeaseLost,
 			"message %s: its handler returned long after its context had ended; the outcome does not count", r.d.ID))
 		return
 	}

@@ -2,6 +2,7 @@ package worker
 
 import (
 	"context"
+	"errors"
 	"time"
 
 	"github.com/nixie-go/nixie"
@@ -19,14 +20,20 @@ func (w *Worker) receiveLoop(ctx context.Context) {
 		}
 		asked := w.since(w.c.Clock())
 		got, err := w.receive(ctx, want)
+		if err == nil {
+			w.c.journal.over(receiving)
+		}
 		if len(got) > 0 {
 			w.take(ctx, got, asked)
 		}
 		switch {
 		case ctx.Err() != nil:
 			return
+		case errors.Is(err, nixie.ErrClosed):
+			w.gone(err)
+			return
 		case err != nil:
-			w.c.Observer.OnTrouble(w.c.Queue, err)
+			w.c.trouble(receiving, err)
 			sleep(ctx, pause)
 			pause = min(2*pause, maxPause)
 		case len(got) == 0:
@@ -96,7 +103,7 @@ func (w *Worker) take(ctx context.Context, got []*nixie.Delivery, asked time.Dur
 	b := newBatch(w, got, w.speed.stretch(len(got)), now, asked+w.c.Lease)
 	judged := w.judge(b, now)
 	if !w.add(b) {
-		w.c.Observer.OnTrouble(w.c.Queue, nixie.Errorf(nixie.CodeConflict,
+		w.c.trouble(failing, nixie.Errorf(nixie.CodeConflict,
 			"source returned %d deliveries after the worker had ended: they come again when their leases end", len(got)))
 		return
 	}

@@ -2,6 +2,7 @@ package worker
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"time"
 
@@ -104,8 +105,13 @@ func (w *Worker) extend(ctx context.Context, runs []*run, now time.Duration) {
 			failed++
 		}
 	}
-	if trouble != nil && ctx.Err() == nil {
-		w.c.Observer.OnTrouble(w.c.Queue, fmt.Errorf("renew %d of %d leases: %w", failed, len(runs), trouble))
+	switch {
+	case trouble == nil:
+		w.c.journal.over(renewing)
+	case errors.Is(trouble, nixie.ErrClosed):
+		w.gone(trouble)
+	case ctx.Err() == nil:
+		w.c.trouble(renewing, fmt.Errorf("renew %d of %d leases: %w", failed, len(runs), trouble))
 	}
 }
 
@@ -121,11 +127,19 @@ func (w *Worker) abandon(r *run) {
 // that its handler completed lost its lease to that, and the handler goes on.
 func (w *Worker) lose(r *run) {
 	if r.state.CompareAndSwap(waiting, settled) {
+		w.c.journal.lost(r.d)
 		w.forget(r)
 		return
 	}
 	if r.state.Load() == running && !r.d.Completed() {
-		r.end(ErrLeaseLost, w.since(w.c.Clock()))
+		w.interrupt(r, w.since(w.c.Clock()))
+	}
+}
+
+// interrupt ends the context of a handler whose lease is lost, or is about to end.
+func (w *Worker) interrupt(r *run, now time.Duration) {
+	if r.end(ErrLeaseLost, now) {
+		w.c.journal.lost(r.d)
 	}
 }
 
@@ -156,9 +170,11 @@ func (w *Worker) watchOnce(now time.Time) {
 		}
 		if !r.deadline.IsZero() && now.After(r.deadline) && r.end(context.DeadlineExceeded, w.since(now)) {
 			w.c.Observer.OnLate(r.claim(), w.c.Timeout)
+			w.c.journal.late(r.d, w.c.Timeout)
 		}
 		if !w.safe(r, w.since(now)) && !r.d.Completed() {
-			r.end(ErrLeaseLost, w.since(now))
+			w.interrupt(r, w.since(now))
 		}
 	}
+	w.c.journal.rest(now)
 }

@@ -2,6 +2,7 @@ package worker
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"time"
 
@@ -129,13 +130,17 @@ func (s *settler) book(sts []nixie.Settlement, runs []*run, errs []error) (faile
 	for i, err := range errs {
 		if err != nil && retryable(err) {
 			failed++
+			w.c.journal.trouble(settling, err)
 			if now < time.Duration(runs[i].leaseEnd.Load()) {
 				s.again.add(runs[i], &sts[i])
 				continue
 			}
 		}
 		if err != nil && nixie.CodeOf(err) != nixie.CodeLeaseLost {
-			w.c.Observer.OnTrouble(w.c.Queue, fmt.Errorf("settle message %s: %w", sts[i].Delivery.ID, err))
+			w.c.trouble(failing, fmt.Errorf("settle message %s: %w", sts[i].Delivery.ID, err))
+		}
+		if errors.Is(err, nixie.ErrClosed) {
+			w.gone(err)
 		}
 		s.done = append(s.done, runs[i])
 	}
@@ -161,12 +166,13 @@ func (c *Config) settled(sts []nixie.Settlement, errs []error) []error {
 			continue
 		}
 		if st.Failure != nil {
-			c.Observer.OnTrouble(c.Queue, nixie.Errorf(nixie.CodeConflict,
+			c.trouble(failing, nixie.Errorf(nixie.CodeConflict,
 				"message %s was completed in a transaction of its handler and stays succeeded; the error after that does not count: %s", st.Delivery.ID, st.Failure.Text))
 		}
 		*st, errs[i] = nixie.Settlement{Delivery: st.Delivery, Verb: nixie.Complete}, nil
 	}
 	c.Observer.OnSettled(c.Queue, sts, errs)
+	c.journal.settled(sts, errs)
 	return errs
 }
 
@@ -177,6 +183,9 @@ func (s *settler) backOff(failed int) {
 		s.pause = 0
 	}
 	if !s.left() {
+		if failed == 0 {
+			s.w.c.journal.over(settling)
+		}
 		s.due, s.down, s.slow.down = nil, false, false
 		return
 	}
@@ -194,7 +203,7 @@ func (s *settler) giveUp() {
 	}
 	for _, o := range [...]*outbox{&s.box, &s.again, &s.slow.waiting} {
 		if n := len(o.runs); n > 0 {
-			s.w.c.Observer.OnTrouble(s.w.c.Queue, nixie.Errorf(nixie.CodeUnavailable,
+			s.w.c.trouble(failing, nixie.Errorf(nixie.CodeUnavailable,
 				"%d outcomes could not be settled before the worker ended: their messages come again when their leases end", n))
 		}
 		s.w.forget(o.runs...)
@@ -204,6 +213,9 @@ func (s *settler) giveUp() {
 // retryable reports whether the same settlement may succeed later. An unknown
 // outcome is repeated too: if it did happen the repeat finds its lease gone.
 func retryable(err error) bool {
+	if errors.Is(err, nixie.ErrClosed) {
+		return false
+	}
 	switch nixie.CodeOf(err) {
 	case nixie.CodeUnavailable, nixie.CodeOutcomeUnknown, nixie.CodeLimit, nixie.CodeInternal:
 		return true

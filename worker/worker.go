@@ -41,6 +41,9 @@ type Worker struct {
 	over     bool // nothing more is taken in hand
 
 	stopping atomic.Bool // handlers are to end
+
+	leave  context.CancelCauseFunc // ends Run
+	closed atomic.Pointer[error]   // the source was closed under it
 }
 
 // slot is a goroutine that runs handlers.
@@ -106,12 +109,16 @@ func New(c Config) (*Worker, error) {
 // their contexts and releases those that stop because of it. Leases are renewed
 // until the last handler has returned. What the source refuses to settle for
 // longer than 30 s after that is left to its lease. The error is nil, or
-// ErrStuck, or of CodeConflict when Run was called before.
+// ErrStuck, or has [nixie.ErrClosed] in its chain because the source was closed
+// before all that was in hand was settled, or is of CodeConflict when Run was
+// called before. It is logged too.
 func (w *Worker) Run(ctx context.Context) error {
 	if w.ran.Swap(true) {
 		return nixie.Errorf(nixie.CodeConflict, "worker has been run already: make a new one with New")
 	}
 	w.base = context.WithoutCancel(ctx)
+	ctx, w.leave = context.WithCancelCause(ctx)
+	defer w.leave(nil)
 	var receiver, handlers, keepers sync.WaitGroup
 	closing := make(chan struct{}) // closed when nothing more will be decided
 	keeping, endKeeping := context.WithCancel(w.base)
@@ -133,10 +140,26 @@ func (w *Worker) Run(ctx context.Context) error {
 	close(closing)
 	endKeeping()
 	kept := within(closed(&keepers), lastSettling+callLimit+stuckAfter)
-	if !idle || !kept {
+	err := w.closed.Load()
+	switch {
+	case err != nil:
+		w.c.journal.ended(*err)
+		return *err
+	case !idle || !kept:
+		w.c.journal.ended(ErrStuck)
 		return ErrStuck
 	}
 	return nil
+}
+
+// gone ends Run because its source was closed under it: nothing can be settled any
+// more, so handlers are ended too.
+func (w *Worker) gone(err error) {
+	why := nixie.Errorf(nixie.CodeUnavailable, "source of %s was closed under its worker: end Run before closing it: %w", w.c.Queue, err)
+	if w.closed.CompareAndSwap(nil, &why) {
+		w.Abort()
+		w.leave(why)
+	}
 }
 
 // Abort makes a Run whose context has ended or ends later not wait for running

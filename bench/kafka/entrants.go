@@ -3,6 +3,7 @@ package main
 import (
 	"context"
 	"errors"
+	"log/slog"
 	"sync/atomic"
 	"time"
 
@@ -107,6 +108,7 @@ func work(ctx context.Context, c *course, cfg kafka.Config, to broker.Config, ru
 	var ended atomic.Int64 // records of the topic itself
 	w, err := worker.New(worker.Config{
 		Source: source, Policy: p, Handler: handle, Prefetch: ahead, Concurrency: places,
+		Logger: slog.New(slog.DiscardHandler),
 		Observer: &nixie.Observer{Settled: func(_ string, sts []nixie.Settlement, errs []error) {
 			n := 0
 			for i := range sts {

@@ -179,4 +179,4 @@ func (d *Driver) Close(ctx context.Context) error {
 	return nil
 }
 
-func closedError() error { return nixie.Errorf(nixie.CodeUnavailable, "kafka driver is closed") }
+func closedError() error { return nixie.Errorf(nixie.CodeUnavailable, "kafka driver is %w", nixie.ErrClosed) }

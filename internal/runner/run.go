@@ -3,6 +3,7 @@ package runner
 import (
 	"context"
 	"errors"
+	"log/slog"
 	"os"
 	"path/filepath"
 	"slices"
@@ -229,6 +230,7 @@ func (r *Runner) workerOn(from nixie.Source, recorder nixie.Recorder, ahead int)
 		Drain:       drainForever,
 		Name:        r.c.Owner,
 		Clock:       r.c.Clock,
+		Logger:      slog.New(warner{r.c.Warn}),
 		Observer:    nixie.Tee(r.c.Observer, &nixie.Observer{Settled: r.settled, Breaker: r.breaker}),
 	})
 }

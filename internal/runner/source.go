@@ -84,6 +84,9 @@ type trouble struct {
 	told  string
 }
 
+// toldByTrouble are the states of a worker that are told here.
+var toldByTrouble = []string{"receive", "settle"}
+
 // note notes how a call went.
 func (t *trouble) note(ctx context.Context, what int, err error) {
 	if ctx.Err() != nil && err != nil {

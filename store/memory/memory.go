@@ -106,7 +106,7 @@ func (s *Store) enter(ctx context.Context) (now time.Time, err error) {
 	s.mu.Lock()
 	if s.gone {
 		s.mu.Unlock()
-		return now, nixie.Errorf(nixie.CodeUnavailable, "store is closed: open it again")
+		return now, nixie.Errorf(nixie.CodeUnavailable, "store is %w: open it again", nixie.ErrClosed)
 	}
 	return s.clock().UTC(), nil
 }

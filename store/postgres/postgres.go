@@ -143,7 +143,7 @@ func (s *Store) enter(ctx context.Context) error {
 		return nixie.Errorf(nixie.CodeUnavailable, "stopped before anything was done: %w", context.Cause(ctx))
 	}
 	if !s.gate.enter() {
-		return nixie.Errorf(nixie.CodeUnavailable, "store is closed: open it again")
+		return nixie.Errorf(nixie.CodeUnavailable, "store is %w: open it again", nixie.ErrClosed)
 	}
 	return nil
 }

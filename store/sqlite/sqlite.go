@@ -225,7 +225,7 @@ func (s *Store) enter(ctx context.Context) error {
 		return *err
 	}
 	if !s.gate.enter() {
-		return nixie.Errorf(nixie.CodeUnavailable, "store is closed")
+		return nixie.Errorf(nixie.CodeUnavailable, "store is %w: open it again", nixie.ErrClosed)
 	}
 	return nil
 }

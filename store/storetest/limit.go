@@ -2,6 +2,7 @@ package storetest
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"slices"
 	"time"
@@ -162,8 +163,8 @@ func closedStore(b *bed) {
 	d := b.claimBy(other, 1)[0]
 	b.ok(other.Close())
 	for i, err := range calls(b.ctx, other, d, l.ID) {
-		if nixie.CodeOf(err) != nixie.CodeUnavailable {
-			b.Fatalf("call %d on a closed store: error is %v, want unavailable", i, err)
+		if nixie.CodeOf(err) != nixie.CodeUnavailable || !errors.Is(err, nixie.ErrClosed) {
+			b.Fatalf("call %d on a closed store: error is %v, want ErrClosed and unavailable", i, err)
 		}
 	}
 	b.keys(b.claim(1), "a")

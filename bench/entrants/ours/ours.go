@@ -7,6 +7,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"log/slog"
 	"sync/atomic"
 	"time"
 
@@ -151,6 +152,7 @@ func (l *library) Start(ctx context.Context, handle contest.Handler) (func() err
 		Decider:     l.decider,
 		Concurrency: concurrency,
 		Prefetch:    prefetch,
+		Logger:      slog.New(slog.DiscardHandler), // as the others have
 		Observer: &nixie.Observer{
 			Received: func(_ string, list []*nixie.Delivery) { l.inHand.Add(int64(len(list))) },
 			Settled:  func(_ string, list []nixie.Settlement, _ []error) { l.inHand.Add(-int64(len(list))) },
