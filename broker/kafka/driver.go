@@ -179,4 +179,6 @@ func (d *Driver) Close(ctx context.Context) error {
 	return nil
 }
 
-func closedError() error { return nixie.Errorf(nixie.CodeUnavailable, "kafka driver is %w", nixie.ErrClosed) }
+func closedError() error {
+	return nixie.Errorf(nixie.CodeUnavailable, "kafka driver is %w", nixie.ErrClosed)
+}
