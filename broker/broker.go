@@ -66,7 +66,8 @@ type Driver interface {
 	Lost() <-chan struct{}
 
 	// Close tells the broker what is acknowledged and gives the rest back. Calls
-	// after it get [nixie.CodeUnavailable].
+	// after it get [nixie.CodeUnavailable]. [nixie.CodeOutcomeUnknown] means that the broker
+	// may not know what is done; another error that it knows that, and was not told of the end.
 	Close(ctx context.Context) error
 }
 
@@ -76,6 +77,18 @@ type Recycler interface {
 	// where the rest was given back. Nobody looks at these records any more, nor at
 	// their receipts; keys, values and headers may still be in use. It must not wait.
 	Recycle(records []Record)
+}
+
+// Counter is an optional ability of a driver: to tell what its group has not done with.
+type Counter interface {
+	Remaining(ctx context.Context) (Remaining, error)
+}
+
+// Remaining is how many records a group has not done with, on sources and stages.
+type Remaining struct {
+	All    int64
+	Ours   int64         // of those, that this member has in hand or keeps until they are due
+	Within time.Duration // so long it takes at most until somebody has what a vanished member had
 }
 
 // Publisher is the part of a [Driver] that adds records to channels.

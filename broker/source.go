@@ -1,6 +1,7 @@
 package broker
 
 import (
+	"context"
 	"hash/maphash"
 	"sync"
 	"time"
@@ -92,6 +93,16 @@ func (s *Source) Name() string { return s.c.Queue }
 
 // LeasesLost implements [nixie.Alarm].
 func (s *Source) LeasesLost() <-chan struct{} { return s.c.Driver.Lost() }
+
+var _ Counter = (*Source)(nil)
+
+// Remaining implements [Counter] where the driver does; otherwise nothing remains.
+func (s *Source) Remaining(ctx context.Context) (Remaining, error) {
+	if c, ok := s.c.Driver.(Counter); ok {
+		return c.Remaining(ctx)
+	}
+	return Remaining{}, nil
+}
 
 // Slow implements [nixie.Slow]: letters and retries are confirmed by somebody else.
 func (s *Source) Slow(st *nixie.Settlement) bool {

@@ -11,6 +11,7 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"time"
 
 	"github.com/twmb/franz-go/pkg/kgo"
 	"github.com/twmb/franz-go/pkg/sasl"
@@ -30,6 +31,7 @@ type Address struct {
 	TLS            bool
 	CA, Cert, Key  string // paths of PEM files: who signs the brokers' certificates; the client's own
 	ClientID       string
+	Session        time.Duration // how long a group waits for a member that vanished; 0: the default
 }
 
 // The ways to get in.
@@ -43,7 +45,8 @@ const (
 
 // ParseURL reads kafka://[user[:password]@]host[:port][,host[:port]…][/topic][?…] with
 // the parameters sasl (plain, scram-sha-256, scram-sha-512; plain where there is a
-// user), tls (true or false), ca, cert and key (paths of PEM files), and client_id.
+// user), tls (true or false), ca, cert and key (paths of PEM files), client_id, and session (how long a group waits for a
+// member that vanished, such as 30s).
 // Errors name the part that is wrong, and never show the password.
 func ParseURL(text string) (Address, error) {
 	a := Address{ClientID: usualClientID}
@@ -135,8 +138,12 @@ func (a *Address) read(query string) error {
 			a.Key, a.TLS = value, true
 		case "client_id":
 			a.ClientID = value
+		case "session":
+			if a.Session, err = time.ParseDuration(value); err != nil || !sound(a.Session) {
+				return nixie.Errorf(nixie.CodeInvalid, "session of the broker is %q: give a time from %s to %s, such as 10s", value, minSession, maxSession)
+			}
 		default:
-			return nixie.Errorf(nixie.CodeInvalid, "parameter %q of the broker is unknown: known are sasl, tls, ca, cert, key and client_id", name)
+			return nixie.Errorf(nixie.CodeInvalid, "parameter %q of the broker is unknown: known are sasl, tls, ca, cert, key, client_id and session", name)
 		}
 	}
 	return nil

@@ -23,6 +23,7 @@ type Config struct {
 
 	CommitEvery time.Duration // what is done is told the group no more often; default 200 ms
 	Grace       time.Duration // how long a partition that is to go waits for what is in hand of it; default 5 s, −1 not at all
+	Session     time.Duration // how long the group waits for a member that vanished, 1 s to 30 min, within the broker's own bounds; default 10 s
 	MaxAhead    int           // records of a partition beyond its first unfinished one; default 50,000
 	FetchBytes  int32         // most that one fetch brings, unless a single record has more; default 8 MiB
 
@@ -37,6 +38,7 @@ type Config struct {
 const (
 	DefaultCommitEvery = 200 * time.Millisecond
 	DefaultGrace       = 5 * time.Second
+	DefaultSession     = 10 * time.Second
 	DefaultMaxAhead    = 50_000
 	DefaultFetchBytes  = 8 << 20
 
@@ -63,6 +65,9 @@ func (c Config) withDefaults() (Config, error) {
 	if c.Grace == 0 {
 		c.Grace = DefaultGrace
 	}
+	if c.Session == 0 {
+		c.Session = DefaultSession
+	}
 	if c.MaxAhead == 0 {
 		c.MaxAhead = DefaultMaxAhead
 	}
@@ -80,6 +85,8 @@ func (c Config) withDefaults() (Config, error) {
 		return c, nixie.Errorf(nixie.CodeInvalid, "commit every is %s: give a time from 1ms to 1m", c.CommitEvery)
 	case c.Grace < 0 && c.Grace != -1 || c.Grace > maxGrace:
 		return c, nixie.Errorf(nixie.CodeInvalid, "grace is %s: give a time up to %s, or −1 for none", c.Grace, maxGrace)
+	case !sound(c.Session):
+		return c, nixie.Errorf(nixie.CodeInvalid, "session is %s: give a time from %s to %s", c.Session, minSession, maxSession)
 	case c.MaxAhead < 1:
 		return c, nixie.Errorf(nixie.CodeInvalid, "max ahead is %d: give a positive number", c.MaxAhead)
 	case c.FetchBytes < partBytes:
@@ -98,6 +105,19 @@ func (c *Config) stages() map[string]stage {
 	}
 	return all
 }
+
+// Bounds of a session: those that brokers have are narrower.
+const (
+	minSession = time.Second
+	maxSession = 30 * time.Minute
+)
+
+func sound(session time.Duration) bool { return session >= minSession && session <= maxSession }
+
+// heartbeat is how often a member is heard of. Three may be lost.
+func (c *Config) heartbeat() time.Duration { return min(c.Session/4, usualHeartbeat) }
+
+const usualHeartbeat = 3 * time.Second
 
 // maxGrace stays below the minute that the group waits for its members.
 const maxGrace = 30 * time.Second

@@ -170,11 +170,15 @@ func (d *Driver) Close(ctx context.Context) error {
 	d.committer.Wait()
 	err := d.leaveGroup(ctx)
 	d.client.Close()
-	d.lose(d.all())
+	left := d.all() // whose last commit nobody has heard of
+	d.lose(left)
 	d.mu.Lock()
 	defer d.mu.Unlock()
-	if err = errors.Join(err, d.trouble); err != nil {
-		return nixie.Errorf(nixie.CodeOutcomeUnknown, "leave the group: %w", err)
+	switch {
+	case d.trouble != nil || err != nil && len(left) > 0:
+		return nixie.Errorf(nixie.CodeOutcomeUnknown, "leave the group: %w", errors.Join(err, d.trouble))
+	case err != nil:
+		return nixie.Errorf(nixie.CodeUnavailable, "group %s knows what is done, and was not told that this member leaves; it notices after %s: %w", d.c.Group, d.c.Session, err)
 	}
 	return nil
 }

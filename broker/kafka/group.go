@@ -18,7 +18,8 @@ func (d *Driver) join() error {
 	defer func() { <-d.polling }()
 	usual := []kgo.Opt{
 		kgo.FetchMaxBytes(d.c.FetchBytes), kgo.FetchMaxPartitionBytes(partBytes), kgo.MaxConcurrentFetches(fetchers), kgo.FetchMaxWait(fetchWait),
-		kgo.ConsumeResetOffset(kgo.NewOffset().AtStart()),
+		kgo.ConsumeResetOffset(kgo.NewOffset().AtStart()), kgo.KeepControlRecords(), // a commit has to pass them
+		kgo.SessionTimeout(d.c.Session), kgo.HeartbeatInterval(d.c.heartbeat()),
 	}
 	life, kill := context.WithCancel(d.c.life)
 	group, err := kgo.NewClient(append(append(usual, d.c.Client...),

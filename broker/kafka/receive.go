@@ -124,6 +124,9 @@ func (d *Driver) sort(fetches kgo.Fetches, most int) []broker.Record {
 		d.large = len(f.Records[0].Value) > largeRecord
 		at := min(n-len(got), len(f.Records), d.c.MaxAhead-p.len())
 		for _, r := range f.Records[:at] {
+			if d.pass(p, r) {
+				continue
+			}
 			got = got[:len(got)+1]
 			p.record(r, &got[len(got)-1], &headers)
 		}
@@ -202,7 +205,6 @@ func (d *Driver) heldRecords(ctx context.Context, most int) []broker.Record {
 	n := min(d.heldNow(), most)
 	got := d.room(n)
 	var headers slab
-	skipped := false
 	for _, p := range d.parts {
 		for p.counted && d.goes(p) && !now.Before(p.due) && len(got) < n {
 			k := 1 // on a stage each is due at its own time
@@ -211,9 +213,7 @@ func (d *Driver) heldRecords(ctx context.Context, most int) []broker.Record {
 			}
 			next := p.held[:k]
 			for _, r := range next {
-				if d.others(p, r) {
-					p.finish(p.add(r.Offset, r.LeaderEpoch))
-					p.moved, skipped = true, true
+				if d.pass(p, r) {
 					continue
 				}
 				got = got[:len(got)+1]
@@ -228,9 +228,6 @@ func (d *Driver) heldRecords(ctx context.Context, most int) []broker.Record {
 		case p.paused && len(p.held) == 0 && p.len() < d.c.MaxAhead:
 			d.resume(p)
 		}
-	}
-	if skipped {
-		d.touch()
 	}
 	return got
 }

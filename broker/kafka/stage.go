@@ -30,21 +30,33 @@ func (s stage) waits() bool { return s.source != "" }
 // behind it are due later; what is another group's is passed over at once.
 func (d *Driver) front(p *partition) {
 	p.due = time.Time{}
-	if len(p.held) == 0 || !p.stage.waits() || d.others(p, p.held[0]) {
+	if len(p.held) == 0 || !p.stage.waits() || d.nobodys(p, p.held[0]) {
 		return
 	}
 	due, _ := last(p.held[0], broker.HeaderDue)
 	p.due = p.stage.Due(due, p.held[0].Timestamp, time.Now())
 }
 
-// others reports whether a record is the retry of another group, which reads the
-// same stage: here it has succeeded, or waits by itself.
-func (d *Driver) others(p *partition, r *kgo.Record) bool {
-	if !p.stage.waits() {
-		return false
+// nobodys reports whether no one is to be handed a record: the mark of a transaction, or the
+// retry of another group that reads the same stage; here it has succeeded, or waits by itself.
+func (d *Driver) nobodys(p *partition, r *kgo.Record) bool {
+	if r.Attrs.IsControl() || !p.stage.waits() {
+		return r.Attrs.IsControl()
 	}
 	group, said := last(r, broker.HeaderGroup)
 	return said && group != d.c.Group
+}
+
+// pass finishes a record that no one is to be handed. The mutex is held.
+func (d *Driver) pass(p *partition, r *kgo.Record) bool {
+	if !d.nobodys(p, r) {
+		return false
+	}
+	if p.finish(p.add(r.Offset, r.LeaderEpoch)) {
+		p.moved = true
+		d.touch()
+	}
+	return true
 }
 
 // last is the value of the last header of a name.

@@ -37,7 +37,7 @@ func OpenConsumer(ctx context.Context, c Consumption) (*broker.Source, broker.Dr
 	if err != nil {
 		return nil, nil, "", err
 	}
-	cfg := kafka.Config{Seeds: at.Seeds, Group: c.Group, Topics: []string{at.Topic}, Stages: c.Stages, Client: client}
+	cfg := kafka.Config{Seeds: at.Seeds, Group: c.Group, Topics: []string{at.Topic}, Stages: c.Stages, Session: at.Session, Client: client}
 	if c.Create {
 		if err := create(ctx, cfg, c, at.Topic); err != nil {
 			return nil, nil, "", err

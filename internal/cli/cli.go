@@ -30,6 +30,7 @@ const (
 	ExitUsage       = 2 // the arguments are wrong; nothing was touched
 	ExitThreshold   = 3 // a check is over its threshold
 	ExitDenied      = 4
+	ExitLeft        = 4 // of consume: others have what is left
 	ExitPartly      = 5 // done, but some of it is dead or was skipped
 	ExitInterrupted = 130
 )

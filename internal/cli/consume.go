@@ -43,8 +43,9 @@ as well. Records of one key run one after the other.
 
 The broker is kafka://[USER[:PASSWORD]@]HOST[:PORT][,HOST…]/TOPIC, and what a
 client needs to get in comes after a "?": sasl=plain, scram-sha-256 or
-scram-sha-512, tls=true, ca=FILE, cert=FILE, key=FILE, client_id=NAME. User and
-password may also be in $NIXIE_KAFKA_USER and $NIXIE_KAFKA_PASSWORD.
+scram-sha-512, tls=true, ca=FILE, cert=FILE, key=FILE, client_id=NAME; session=10s is
+how long the group waits for a member that vanished. User and password may also be in
+$NIXIE_KAFKA_USER and $NIXIE_KAFKA_PASSWORD.
 
 Retries wait in hand and hold up those of their key. With --retry 5s,1m,10m they
 wait on topics of their own, {source}.retry.5s and so on, the first time on the
@@ -59,8 +60,11 @@ The command gets its record
                          NIXIE_FIELD_<NAME> for the fields of a JSON value
 ` + handlingHelp + `
 
-Exit codes: 0 stopped as asked; with --idle 5 when records died; 1 when the work
-was halted.`,
+With --idle it ends when nothing is left for the group, waiting for what a member had
+that vanished. What others do not move for twice the session is left to them.
+
+Exit codes: 0 stopped as asked; with --idle 4 when records are left to others, 5 when
+records died; 1 when the work was halted.`,
 		Example: `  nixie consume kafka://localhost:9092/orders --group billing --create -- ./import {id}
   nixie consume 'kafka://app@broker-1,broker-2/orders?sasl=scram-sha-512&tls=true' --group billing --retry 5s,1m,10m -- ./import`,
 		Args: cobra.ArbitraryArgs,
@@ -79,7 +83,7 @@ was halted.`,
 	fs.StringVar(&f.retry, "retry", "", "stages on which retries wait, such as 5s,1m,10m or {source}-again=30s (default in hand)")
 	fs.StringVar(&f.order, "order", string(broker.OrderKey), "what does not pass what: none, key, partition or strict")
 	fs.BoolVar(&f.create, "create", false, "make topics of letters and retries that are missing")
-	fs.DurationVar(&f.idle, "idle", 0, "end when there was nothing to do for so long; 0 is never")
+	fs.DurationVar(&f.idle, "idle", 0, "end when there was nothing to do for so long, and nothing is left for the group; 0 is never")
 	return cmd
 }
 
@@ -180,8 +184,11 @@ func (f *consumeFlags) consume(ctx context.Context, from app.Consumption, cfg *r
 	}); err != nil {
 		return err
 	}
-	if err := shut(); err != nil {
+	switch err := shut(); {
+	case nixie.CodeOf(err) == nixie.CodeOutcomeUnknown:
 		return err // what was done may not be known to the group
+	case err != nil:
+		from.Warn(err)
 	}
 	return f.report(done)
 }
@@ -204,6 +211,9 @@ func (f *consumeFlags) report(done runner.Consumed) error {
 	switch {
 	case done.Halted != "":
 		return f.halted(done.Halted)
+	case done.Left > 0:
+		f.say("left to other members of group %s: %s, which they have, or vanished with", f.group, plural(done.Left, "record"))
+		return exit(ExitLeft)
 	case done.Dead > 0 && f.idle > 0:
 		return exit(ExitPartly)
 	}

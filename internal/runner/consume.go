@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/nixie-go/nixie"
+	"github.com/nixie-go/nixie/broker"
 )
 
 // Consumed is how the work on a channel of a broker went.
@@ -16,12 +17,14 @@ type Consumed struct {
 	Retried   int64  `json:"retried"` // attempts that are repeated, here or by whoever comes next
 	Dead      int64  `json:"dead"`    // letters
 	Discarded int64  `json:"discarded"`
+	Left      int64  `json:"left"` // not done with when it ended for being idle: other members have them, or nobody
 
 	Halted string `json:"-"` // why the work stopped by itself
 }
 
 // Consume runs the command on what a source hands out, until ctx ends, somebody
-// halts it, or nothing came and nothing was in hand for idle; 0 is for ever. There
+// halts it, or nothing came and nothing was in hand for idle; 0 is for ever. A source that
+// is a [broker.Counter] has nothing left by then, or others have not moved for long. There
 // is no store: what is retried or dies the source sees to.
 func (r *Runner) Consume(ctx context.Context, from nixie.Source, idle time.Duration) (Consumed, error) {
 	end, err := r.begin()
@@ -43,7 +46,7 @@ func (r *Runner) Consume(ctx context.Context, from nixie.Source, idle time.Durat
 	}
 	all := Consumed{
 		Channel: r.c.Queues[0], Attempts: r.count.attempts.Load(), Succeeded: r.count.succeeded.Load(),
-		Retried: r.count.retried.Load(), Dead: r.count.buried.Load(), Discarded: r.count.discarded.Load(),
+		Retried: r.count.retried.Load(), Dead: r.count.buried.Load(), Discarded: r.count.discarded.Load(), Left: c.left,
 	}
 	if why := r.whyHalted(); why != nil {
 		all.Halted = why.Error()
@@ -60,6 +63,8 @@ type consumption struct {
 	mu     sync.Mutex
 	inHand map[loan]bool
 	unkept map[nixie.ID]bool // whose last settlement failed; nil: never one did
+
+	left int64 // of the watcher until the worker has ended
 }
 
 func newConsumption(from nixie.Source, r *Runner) *consumption {
@@ -164,7 +169,7 @@ func (c *consumption) move() {
 	}
 }
 
-// untilIdle ends the work when there was nothing to do for so long.
+// untilIdle ends the work when there was nothing to do for so long, and nothing is left.
 func (c *consumption) untilIdle(ctx context.Context, idle time.Duration, done context.CancelCauseFunc) {
 	if idle == 0 {
 		<-ctx.Done()
@@ -172,6 +177,7 @@ func (c *consumption) untilIdle(ctx context.Context, idle time.Duration, done co
 	}
 	timer := time.NewTimer(idle)
 	defer timer.Stop()
+	others := stillness{clock: c.r.c.Clock}
 	for {
 		select {
 		case <-ctx.Done():
@@ -179,16 +185,58 @@ func (c *consumption) untilIdle(ctx context.Context, idle time.Duration, done co
 		case <-c.moved:
 			timer.Reset(idle)
 		case <-timer.C:
-			c.mu.Lock()
-			busy := len(c.inHand) > 0
-			c.mu.Unlock()
-			if !busy {
+			switch left, err := c.remaining(ctx); {
+			case c.busy() || len(c.moved) > 0:
+				timer.Reset(idle)
+			case err == nil && (left.All == 0 || others.over(left)):
+				c.left = left.All
 				done(nil)
 				return
+			default:
+				timer.Reset(min(max(idle, lookSoonest), lookLatest))
 			}
-			timer.Reset(idle)
 		}
 	}
+}
+
+// Bounds of how soon a source is asked again what is left.
+const (
+	lookSoonest = 200 * time.Millisecond
+	lookLatest  = time.Second
+)
+
+func (c *consumption) busy() bool {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return len(c.inHand) > 0
+}
+
+// remaining asks the source what is left, if it knows.
+func (c *consumption) remaining(ctx context.Context) (broker.Remaining, error) {
+	counter, ok := c.Source.(broker.Counter)
+	if !ok || c.busy() {
+		return broker.Remaining{}, nil
+	}
+	left, err := counter.Remaining(ctx)
+	c.r.trouble.note(ctx, counting, err)
+	return left, err
+}
+
+// stillness notices that others do not move with what is left.
+type stillness struct {
+	clock func() time.Time
+	all   int64
+	since time.Time // when it was first so many; zero: never
+}
+
+// over reports whether what is left has been the same for longer than it takes to take over
+// from a member that vanished. What this member has comes in its time.
+func (s *stillness) over(left broker.Remaining) bool {
+	now := s.clock()
+	if left.Ours > 0 || left.All != s.all || s.since.IsZero() {
+		s.all, s.since = left.All, now
+	}
+	return now.Sub(s.since) >= left.Within
 }
 
 // brokerPatience is how long a broker may be away. Nothing is lost meanwhile, and

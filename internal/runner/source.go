@@ -67,6 +67,7 @@ const (
 	receiving = iota
 	settling
 	watching
+	counting
 	asked // how many there are
 )
 

@@ -1,0 +1,101 @@
+package kafka
+
+import (
+	"testing"
+	"time"
+
+	"github.com/twmb/franz-go/pkg/kgo"
+
+	"github.com/nixie-go/nixie"
+	"github.com/nixie-go/nixie/broker"
+)
+
+// What is left is counted over all partitions, with those of others and of nobody; what
+// is acknowledged here counts as done, whether or not the group knows it by now.
+func TestRemaining(t *testing.T) {
+	onBoth(t, func(t *testing.T, make func(testing.TB) *bed) {
+		b := make(t)
+		b.fill(t, 10)
+		d, _ := b.open(t, func(c *Config) { c.CommitEvery = time.Minute })
+		defer closed(t, d)
+		if left := b.left(t, d); left.All != 10 || left.Within < DefaultSession {
+			t.Errorf("before anything is received: %+v", left)
+		}
+		got := take(t, d, 10)
+		if left := b.left(t, d); left.All != 10 || left.Ours != 10 {
+			t.Errorf("in hand: %+v", left)
+		}
+		all(t, d.Ack(t.Context(), got[:4]))
+		if left := b.left(t, d); left.All != 6 || left.Ours != 6 {
+			t.Errorf("some are done: %+v", left)
+		}
+		b.kick(t, d)
+		_, _ = d.Receive(limited(t), 1, time.Second) // it may learn that it is out
+		if left := b.left(t, d); left.All < 6 {
+			t.Errorf("with nobody: %+v", left)
+		}
+	})
+}
+
+func (b *bed) left(t testing.TB, d *Driver) broker.Remaining {
+	t.Helper()
+	left, err := d.Remaining(limited(t))
+	if err != nil {
+		t.Fatal(err)
+	}
+	return left
+}
+
+// The marks that end transactions have offsets, and are no records: nobody is handed
+// one, and a commit passes them, or something would always be left.
+func TestMarksOfTransactionsAreDone(t *testing.T) {
+	onBoth(t, func(t *testing.T, make func(testing.TB) *bed) {
+		b := make(t)
+		by, err := kgo.NewClient(kgo.SeedBrokers(b.seeds...), kgo.TransactionalID(b.source))
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer by.Close()
+		for range 2 {
+			if err := by.BeginTransaction(); err != nil {
+				t.Fatal(err)
+			}
+			if err := by.ProduceSync(limited(t), &kgo.Record{Topic: b.source, Key: []byte("one"), Value: []byte("a")}).FirstErr(); err != nil {
+				t.Fatal(err)
+			}
+			if err := by.EndTransaction(limited(t), kgo.TryCommit); err != nil {
+				t.Fatal(err)
+			}
+		}
+		d, _ := b.open(t, nil)
+		defer closed(t, d)
+		for _, r := range take(t, d, 2) {
+			if string(r.Value) != "a" {
+				t.Errorf("%q was handed out", r.Value)
+			}
+			all(t, d.Ack(t.Context(), []*broker.Record{r}))
+		}
+		ctx := limited(t)
+		for b.left(t, d).All > 0 {
+			if more, err := d.Receive(ctx, 10, 10*time.Millisecond); err != nil || len(more) > 0 {
+				t.Fatal(more, err)
+			}
+		}
+	})
+}
+
+// A session is what the URL says.
+func TestSession(t *testing.T) {
+	at, err := ParseURL("kafka://h/t?session=30s")
+	if err != nil || at.Session != 30*time.Second {
+		t.Errorf("%s, %v", at.Session, err)
+	}
+	for _, bad := range []string{"soon", "10ms", "2h", ""} {
+		if _, err := ParseURL("kafka://h/t?session=" + bad); nixie.CodeOf(err) != nixie.CodeInvalid {
+			t.Errorf("session=%s: %v", bad, err)
+		}
+	}
+	if c, err := (Config{Seeds: []string{"h:1"}, Group: "g", Topics: []string{"t"}}).withDefaults(); err != nil || c.Session != DefaultSession || c.heartbeat() > c.Session/3 {
+		t.Errorf("%s, heartbeat %s, %v", c.Session, c.heartbeat(), err)
+	}
+}

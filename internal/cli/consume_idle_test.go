@@ -1,0 +1,126 @@
+//go:build unix
+
+package cli_test
+
+import (
+	"encoding/json"
+	"fmt"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/twmb/franz-go/pkg/kerr"
+	"github.com/twmb/franz-go/pkg/kfake"
+	"github.com/twmb/franz-go/pkg/kgo"
+	"github.com/twmb/franz-go/pkg/kmsg"
+
+	"github.com/nixie-go/nixie/internal/testservers"
+)
+
+// idleRecords is how many records these tests have on the topic "in".
+const idleRecords = 9
+
+// consumed is what nixie consume -o json prints, as far as tests look.
+type consumed struct {
+	Succeeded, Left int
+}
+
+// group puts records on a topic and returns its URL.
+func group(t *testing.T, seed string) string {
+	t.Helper()
+	by, err := kgo.NewClient(kgo.SeedBrokers(seed))
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer by.Close()
+	for i := range idleRecords {
+		if err := by.ProduceSync(t.Context(), &kgo.Record{Topic: "in", Value: fmt.Append(nil, i)}).FirstErr(); err != nil {
+			t.Fatal(err)
+		}
+	}
+	return "kafka://" + seed + "/in"
+}
+
+// consume runs nixie consume --idle, which has to end with the code.
+func (d *desk) consume(code int, url, idle string, args ...string) (c consumed, errs string) {
+	d.t.Helper()
+	r := d.nixie(code, append([]string{"consume", url, "-g", "g", "--idle", idle, "-o", "json"}, args...)...)
+	if err := json.Unmarshal([]byte(r.out), &c); err != nil {
+		d.t.Fatalf("%v\n%s%s", err, r.out, r.err)
+	}
+	return c, r.err
+}
+
+// A member that vanished has the partitions until its session ends, by default ten
+// seconds: its records are waited for, however short the idle time is.
+func TestIdleWaitsForAMemberThatVanished(t *testing.T) {
+	t.Parallel()
+	url, d := group(t, testservers.FakeKafka(t, "in", "in.dlq")), newDesk(t)
+	dead := d.running(1, "consume", url, "-g", "g", "--", "sh", "-c", "echo >> ledger; sleep 1000")
+	if err := dead.Process.Kill(); err != nil {
+		t.Fatal(err)
+	}
+	_ = dead.Wait()
+	began := time.Now()
+	if got, errs := d.consume(0, url, "300ms", "--", "true"); got.Succeeded != idleRecords || got.Left != 0 {
+		t.Errorf("%+v\n%s", got, errs)
+	}
+	if took := time.Since(began); took > 30*time.Second {
+		t.Errorf("it took %s: that is no session of ten seconds", took)
+	}
+}
+
+// What a member has that lives, and does not finish it, is left to it, and said.
+func TestIdleNamesWhatOthersHave(t *testing.T) {
+	t.Parallel()
+	cluster, err := kfake.NewCluster(kfake.NumBrokers(1), kfake.SeedTopics(1, "in", "in.dlq"), kfake.GroupMinSessionTimeout(time.Second), kfake.BrokerConfigs(map[string]string{"group.initial.rebalance.delay.ms": "0"}))
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(cluster.Close)
+	url, d := group(t, cluster.ListenAddrs()[0]), newDesk(t)
+	other := d.running(1, "consume", url, "-g", "g", "--", "sh", "-c", "echo >> ledger; sleep 1000")
+	defer func() {
+		_ = other.Process.Kill()
+		_ = other.Wait()
+	}()
+	got, errs := d.consume(4, url+"?session=1s", "300ms", "--", "true")
+	if got.Left != idleRecords || !strings.Contains(errs, "left to other members of group g: 9 records") {
+		t.Errorf("%+v\n%s", got, errs)
+	}
+}
+
+// A retry that waits in hand, or on a stage, is left: idle does not end before it.
+func TestIdleWaitsForRetries(t *testing.T) {
+	t.Parallel()
+	for name, args := range map[string][]string{"in hand": {"--backoff", "2s"}, "on a stage": {"--create", "--retry", "2s"}} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			url, d := group(t, testservers.FakeKafka(t, "in", "in.dlq")), newDesk(t)
+			args = append(args, "--", "sh", "-c", `[ "$NIXIE_ATTEMPT" = 2 ]`)
+			if got, errs := d.consume(0, url, "300ms", args...); got.Succeeded != idleRecords {
+				t.Errorf("%+v\n%s", got, errs)
+			}
+		})
+	}
+}
+
+// That the group was not told of the end is no failure of what was done.
+func TestALeaveThatFailsIsAWarning(t *testing.T) {
+	t.Parallel()
+	cluster, err := kfake.NewCluster(kfake.NumBrokers(1), kfake.SeedTopics(1, "in", "in.dlq"), kfake.BrokerConfigs(map[string]string{"group.initial.rebalance.delay.ms": "0"}))
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(cluster.Close)
+	cluster.ControlKey(int16(kmsg.LeaveGroup), func(r kmsg.Request) (kmsg.Response, error, bool) {
+		cluster.KeepControl()
+		answer := r.ResponseKind().(*kmsg.LeaveGroupResponse)
+		answer.ErrorCode = kerr.GroupAuthorizationFailed.Code
+		return answer, nil, true
+	})
+	url, d := group(t, cluster.ListenAddrs()[0]), newDesk(t)
+	if got, errs := d.consume(0, url, "300ms", "--", "true"); got.Succeeded != idleRecords || !strings.Contains(errs, "was not told that this member leaves") {
+		t.Errorf("%+v\n%s", got, errs)
+	}
+}
