@@ -67,3 +67,29 @@ func TestRunKilledOnAFullDisk(t *testing.T) {
 	}
 	d.verify()
 }
+
+// TestRunEndsWhenItsStoreIsTakenAway deletes the file of the store under a job: the job
+// ends at once with an error, and says of nothing that it is done.
+func TestRunEndsWhenItsStoreIsTakenAway(t *testing.T) {
+	t.Parallel()
+	for name, take := range map[string]string{
+		"deleted":  "rm s.db",
+		"log":      "rm s.db-wal",
+		"replaced": "cp s.db copy && mv copy s.db",
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			d := newDesk(t)
+			d.write("a.txt", "a\nb\nc\nd\n")
+			d.write("work", "#!/bin/sh\n[ $1 != b ] || { "+take+"; }\n")
+			d.env = append(d.env, "NIXIE_STORE=sqlite://"+d.path("s.db"))
+			r := d.nixie(1, "run", "a.txt", "--job", "j", "-p", "1", "-o", "json", "--", "./work", "{line}")
+			if !strings.Contains(r.err, "while it was in use") {
+				t.Errorf("standard error: %s", r.err)
+			}
+			if r.out != "" {
+				t.Errorf("it says what is done: %s", r.out)
+			}
+		})
+	}
+}

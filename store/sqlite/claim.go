@@ -90,6 +90,9 @@ func checkWant(queue string, want *nixie.Want) error {
 
 // look returns some owners that are dead and whether a claim has anything to do.
 func (s *Store) look(ctx context.Context, queue string) (dead []ownerRow, busy bool, err error) {
+	if err := s.files.check(); err != nil {
+		return nil, false, s.giveUp(nixie.CodeUnavailable, err)
+	}
 	err = s.view(ctx, s.claimers, func(c conn) (err error) {
 		if dead, err = s.someDeadOwners(c); err != nil {
 			return err

@@ -236,6 +236,9 @@ func (s *Store) transact(c conn, calls []*write) (failed int, err error) {
 	if err := c.run("commit"); err != nil {
 		return -1, s.commitFailed(err, s.rollback(c))
 	}
+	if err := s.files.check(); err != nil {
+		return -1, s.giveUp(nixie.CodeOutcomeUnknown, err)
+	}
 	t.committed()
 	return -1, nil
 }

@@ -212,6 +212,9 @@ func (t *sessionTx) Commit() error {
 	}
 	err := t.exec(context.Background(), "commit")
 	if err == nil {
+		if err := t.store.files.check(); err != nil {
+			return errors.Join(t.store.giveUp(nixie.CodeOutcomeUnknown, err), t.end(false))
+		}
 		return t.end(true)
 	}
 	var undo error

@@ -68,9 +68,10 @@ func (s *Store) rollback(c conn) error {
 // giveUp ends all use of the file by this process: it has to be opened again,
 // which recovers it.
 func (s *Store) giveUp(code nixie.Code, cause error) error {
-	later := nixie.Errorf(nixie.CodeUnavailable, "store %s is out of use after an error of the disk: start again: %w", s.path, cause)
+	why := fmt.Errorf("%w after an error of its file: start again: %w", nixie.ErrClosed, cause)
+	later := nixie.Errorf(nixie.CodeUnavailable, "store %s is %w", s.path, why)
 	s.broken.CompareAndSwap(nil, &later)
-	return nixie.Errorf(code, "store %s: %w", s.path, cause)
+	return nixie.Errorf(code, "store %s is %w", s.path, why)
 }
 
 // isFull reports whether something failed for want of room on the disk: a write, the

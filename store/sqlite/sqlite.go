@@ -72,6 +72,7 @@ type Store struct {
 	wakes    store.Wakes
 	waiters  waiters
 	space    spaceWatch
+	files    identity
 }
 
 var _ interface {
@@ -167,6 +168,9 @@ func (s *Store) connect() (conn, error) {
 		return fail(err)
 	}
 	if err := s.checkAfterCrash(w); err != nil {
+		return fail(err)
+	}
+	if err := s.files.learn(s.path); err != nil {
 		return fail(err)
 	}
 	for i := range readers + claimReaders {

@@ -1,0 +1,52 @@
+package sqlite
+
+import (
+	"errors"
+	"io/fs"
+	"os"
+	"path/filepath"
+
+	"github.com/nixie-go/nixie"
+)
+
+// identity knows which files a store has open. Whoever deletes or replaces one of them
+// leaves us with a file that nobody else can find, and what is written there is lost.
+type identity struct {
+	files []openFile
+}
+
+type openFile struct {
+	path string
+	info os.FileInfo
+}
+
+// learn notes the files that SQLite has opened for a store.
+func (id *identity) learn(path string) error {
+	named := path
+	if real, err := filepath.EvalSymlinks(path); err == nil {
+		path = real // the log lies beside the file that a link leads to
+	}
+	for i, p := range []string{named, path + "-wal", path + "-shm"} {
+		info, err := os.Stat(p)
+		if err == nil {
+			id.files = append(id.files, openFile{p, info})
+		} else if i == 0 || !errors.Is(err, fs.ErrNotExist) {
+			return nixie.Errorf(nixie.CodeUnavailable, "store cannot be opened: %w", err)
+		}
+	}
+	return nil
+}
+
+// check says what happened to the files. One that cannot be looked at is taken to be there.
+func (id *identity) check() error {
+	for _, f := range id.files {
+		now, err := os.Stat(f.path)
+		switch {
+		case errors.Is(err, fs.ErrNotExist):
+			return nixie.Errorf(nixie.CodeUnavailable, "file %s was deleted while it was in use", f.path)
+		case err == nil && !os.SameFile(f.info, now):
+			return nixie.Errorf(nixie.CodeUnavailable, "file %s was replaced by another while it was in use", f.path)
+		}
+	}
+	return nil
+}
