@@ -345,3 +345,49 @@ func TestNextTurnIsAnotherDelivery(t *testing.T) {
 		t.Errorf("the first turn changed: %+v", first[0])
 	}
 }
+
+// Of a record that somebody else has by now nothing is published, taken into an office or
+// put on a stage: whoever has it decides about it, and there would be one too many.
+func TestNothingIsKeptOfWhatIsLost(t *testing.T) {
+	for _, verb := range []nixie.Verb{nixie.Bury, nixie.Retry} {
+		l, st := brokertest.NewLog(), memory.New(memory.Options{})
+		produce(t, l, 40)
+		stage := broker.Stage{Channel: "{source}.later", Delay: time.Minute}
+		s, err := broker.New(broker.Config{Driver: l.Join(t, stage), Letters: broker.DefaultLetters, Office: st, Order: broker.OrderNone})
+		if err != nil {
+			t.Fatal(err)
+		}
+		got, err := s.Receive(t.Context(), nixie.Want{Max: 40})
+		if err != nil || len(got) != 40 {
+			t.Fatal(len(got), err)
+		}
+		l.Join(t, stage) // it gets some of the parts
+		failure := &nixie.Failure{Class: nixie.ClassPermanent, Reason: nixie.ReasonHandler, Text: "boom", FailedAt: time.Now()}
+		sts := make([]nixie.Settlement, len(got))
+		for i, d := range got {
+			sts[i] = nixie.Settlement{Delivery: d, Verb: verb, Delay: time.Second, Failure: failure, Burial: &nixie.Burial{Cause: nixie.CausePermanent, Status: nixie.StatusOpen}}
+		}
+		lost := 0
+		for _, err := range s.Settle(t.Context(), sts) {
+			switch nixie.CodeOf(err) {
+			case nixie.CodeLeaseLost:
+				lost++
+			case "":
+			default:
+				t.Error(err)
+			}
+		}
+		if lost == 0 || lost == len(got) {
+			t.Fatalf("%s: %d of %d are lost: nothing was tested", verb, lost, len(got))
+		}
+		letters, _, err := st.Letters(t.Context(), nixie.Filter{}, store.Page{Limit: 100})
+		if err != nil {
+			t.Fatal(err)
+		}
+		there, kept := len(l.Records(t, broker.Named(broker.DefaultLetters, l.Source()))), len(got)-lost
+		later := len(l.Records(t, stage.Of(l.Source())))
+		if verb == nixie.Bury && (there != kept || len(letters) != kept) || verb == nixie.Retry && later != kept {
+			t.Errorf("%s: %d are ours, %d letters on the channel, %d in the office, %d retries", verb, kept, there, len(letters), later)
+		}
+	}
+}

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"strings"
 	"testing"
 	"time"
 
@@ -271,5 +272,51 @@ func TestStrayLettersPutAside(t *testing.T) {
 		if err != nil || int(got.Quarantined) != want || len(p.sent) != want || int(got.Skipped) != 1-want {
 			t.Errorf("%s: %+v, %+v, %v", quarantine, got, p.sent, err)
 		}
+	}
+}
+
+// damaged is a store that cannot read one of its letters whole.
+type damaged struct {
+	*memory.Store
+	body string
+}
+
+func (d damaged) Letters(ctx context.Context, f nixie.Filter, page store.Page) ([]nixie.Letter, string, error) {
+	list, next, err := d.Store.Letters(ctx, f, page)
+	for i := range list {
+		if string(list[i].Message.Body) == d.body {
+			list[i].Damage = []string{"its body does not fit its hash"}
+		}
+	}
+	return list, next, err
+}
+
+// What cannot be read whole is not sent to a broker: nobody could tell it there from what
+// was meant. The others go.
+func TestDamagedLettersAreNotSent(t *testing.T) {
+	st, p := adopted(t, "good", "torn", "fine"), &post{}
+	send, err := redrive.Route{To: p}.Letters()
+	if err != nil {
+		t.Fatal(err)
+	}
+	e, err := redrive.New(redrive.Config{Store: damaged{st, "torn"}, Send: send})
+	if err != nil {
+		t.Fatal(err)
+	}
+	op, err := e.Plan(t.Context(), store.Operation{Event: nixie.OnRedrive, Actor: "ann", Reason: "mended", Force: true}, nixie.Filter{}, 0)
+	if err != nil {
+		t.Fatal(err)
+	}
+	r, err := e.Run(t.Context(), op.ID)
+	if err != nil || r.Done != 2 || r.Skipped != 1 || len(r.Refused) != 1 || !strings.Contains(r.Refused[0].Why, "is damaged: its body does not fit its hash") {
+		t.Errorf("%+v, %v", r, err)
+	}
+	for _, sent := range p.sent {
+		if string(sent.Value) == "torn" {
+			t.Error("what is damaged was sent")
+		}
+	}
+	if got := statusesOf(t, st)["torn"]; len(p.sent) != 2 || got != nixie.StatusOpen {
+		t.Errorf("%d are sent, the damaged one is %s", len(p.sent), got)
 	}
 }

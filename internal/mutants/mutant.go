@@ -10,7 +10,7 @@ import (
 
 // mutant is one defect that is brought in on purpose.
 type mutant struct {
-	number int    // in the list of forty of the design
+	number int    // in the list of forty of the design, or beyond it
 	name   string // as there
 	breaks string // what goes wrong with it here
 	edits  []edit

@@ -17,12 +17,12 @@ const root = "../.."
 // The table keeps up with the code: every old text stands once in its file, what
 // comes out is still Go, and there is a test that each pattern names.
 func TestTableIsUpToDate(t *testing.T) {
-	if len(table) != 22 {
-		t.Errorf("%d mutants, want 22", len(table))
+	if len(table) < 24 {
+		t.Errorf("%d mutants: there were more", len(table))
 	}
 	seen := map[int]bool{}
 	for _, m := range table {
-		if seen[m.number] || m.number < 1 || m.number > 40 || m.name == "" || m.breaks == "" || len(m.edits) == 0 {
+		if seen[m.number] || m.number < 1 || m.name == "" || m.breaks == "" || len(m.edits) == 0 {
 			t.Errorf("mutant %d (%s) is there twice or not whole", m.number, m.name)
 		}
 		seen[m.number] = true
