@@ -6,12 +6,16 @@ import (
 	"fmt"
 	"strconv"
 	"strings"
+	"unicode/utf8"
 
 	"github.com/nixie-go/nixie"
 )
 
 // contentPrefix begins the ID of an item that has none of its own.
 const contentPrefix = "sha256-"
+
+// firstOrdinal ends that of the first of those with the same bytes.
+const firstOrdinal = "-0"
 
 // sum is the first half of a SHA-256. Among 10 million different items the
 // chance that two sums are the same by accident is below 1 in 10^24, and finding
@@ -105,6 +109,31 @@ func (n *identities) made(id string) bool {
 	}
 	count, err := strconv.ParseInt(ordinal, 10, 64)
 	return err == nil && strconv.FormatInt(count, 10) == ordinal && count >= 0 && count < n.bodies[key]
+}
+
+// headBytes is how much of a line is in its name, if it cannot be the name: the
+// rest is for the number, and each byte may be written as four.
+const headBytes = 55
+
+// called is the name of an item.
+func (i *Item) called() string {
+	if !i.plain || i.ID == "" {
+		return i.ID
+	}
+	text := string(i.Body)
+	first := strings.HasSuffix(i.ID, firstOrdinal)
+	if first && strings.TrimSpace(text) != "" && nixie.CheckName("line", text) == nil {
+		return text
+	}
+	head, rest := i.Body, ""
+	if len(head) > headBytes {
+		end := headBytes
+		for end > headBytes-utf8.UTFMax && !utf8.RuneStart(head[end]) {
+			end--
+		}
+		head, rest = head[:end], "…"
+	}
+	return fmt.Sprintf("line %d: %s%s", i.Line, visible(head), rest)
 }
 
 func kind(first byte) string {

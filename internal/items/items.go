@@ -54,6 +54,11 @@ type Item struct {
 	// the same after a restart and wherever the item stands in the list.
 	ID string
 
+	// Name is what people call it: the ID, or of a plain line the line itself.
+	// A line that was there before, is blank, no text or longer than
+	// [nixie.MaxName] bytes is called "line N: " and its beginning.
+	Name string
+
 	// Body is the item byte for byte, the caller's to keep: of JSONL and lines
 	// the line without its end, of JSON the bytes of the element, of CSV a JSON
 	// object that has the header's names in their order and strings as values:
@@ -235,6 +240,7 @@ func (r *Reader) next() (Item, error) {
 		item.ID, bad = r.ids.name(r.name, &item)
 	}
 	if bad == nil {
+		item.Name = item.called()
 		return item, nil
 	}
 	if !r.opts.SkipBad {
@@ -244,6 +250,7 @@ func (r *Reader) next() (Item, error) {
 	item.Body, item.Bad = f.raw, bad
 	if !r.opts.Objects {
 		item.ID = r.ids.content(f.raw)
+		item.Name = item.called()
 	}
 	return item, nil
 }

@@ -1,6 +1,7 @@
 package runner
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -170,7 +171,8 @@ func (in *intake) checkKnown(ctx context.Context, batch []items.Item) error {
 			return err
 		}
 		for i := range known {
-			if item := byKey[known[i].Key]; nixie.HashBody(item.Body) != known[i].Hash {
+			item := byKey[cmp.Or(known[i].DedupeKey, known[i].Key)] // the key of a line is not its ID
+			if item != nil && nixie.HashBody(item.Body) != known[i].Hash {
 				return in.differs(item, known[i].Header(headerLine), "nothing was enqueued")
 			}
 		}
@@ -220,7 +222,7 @@ func (in *intake) enqueue(ctx context.Context, batch []items.Item) error {
 
 func (in *intake) message(item *items.Item) nixie.Message {
 	m := nixie.Message{
-		Queue: in.r.c.Job, Type: in.kind, Key: item.ID, DedupeKey: item.ID, Body: item.Body,
+		Queue: in.r.c.Job, Type: in.kind, Key: item.Name, DedupeKey: item.ID, Body: item.Body,
 		Headers: []nixie.Header{{Name: headerLine, Value: strconv.Itoa(item.Line)}},
 	}
 	if item.Bad != nil {
