@@ -113,6 +113,7 @@ func (f *consumeFlags) run(ctx context.Context, fs *pflag.FlagSet, args []string
 	if len(from.Stages) > 0 && !fs.Changed("backoff") {
 		cfg.Policy.Backoff = inTurn(from.Stages)
 	}
+	f.resultsByID()
 	cfg.Queues = []string{"records"} // until it is known what they are
 	if _, err := runner.New(*cfg); err != nil {
 		return err
@@ -198,13 +199,12 @@ const goodbye = 30 * time.Second
 
 // report prints what was done and says how the process ends.
 func (f *consumeFlags) report(done runner.Consumed) error {
-	if err := f.object(done, func(w io.Writer) error {
+	if err := f.summary(done, func(w io.Writer) {
 		fmt.Fprintf(w, "%d succeeded, %d retried, %d dead, %d discarded (%s)\n",
 			done.Succeeded, done.Retried, done.Dead, done.Discarded, plural(done.Attempts, "attempt"))
 		if done.Dead > 0 && f.office {
 			fmt.Fprintf(w, "\nNext:\n  %s\n", f.typed("dlq", "analyze", "--filter", quote(nixie.Filter{Queues: []string{done.Channel}}.String())))
 		}
-		return nil
 	}); err != nil {
 		return err
 	}

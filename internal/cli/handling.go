@@ -1,9 +1,11 @@
 package cli
 
 import (
+	"bytes"
 	"context"
 	"errors"
 	"fmt"
+	"io"
 	"os"
 	"os/signal"
 	"runtime"
@@ -27,6 +29,8 @@ type handling struct {
 	onFailure, profile      string
 	breaker                 string
 	mask                    maskFlags
+	printing                outputFlags
+	printer                 *printer // nil: what commands print is not shown
 	parallel, maxAttempts   int
 	backoff, timeout, lease time.Duration
 	permanentExit           []int
@@ -49,7 +53,9 @@ It says how it went
   exit 65     the item is wrong: buried      exit 75     try again
   killed      out of resources: retried      any other   failed: retried
 or by a JSON object in the file $NIXIE_VERDICT:
-  {"outcome": "retry", "reason": "throttled", "retry_after": "30s", "steps": ["fetched"]}`
+  {"outcome": "retry", "reason": "throttled", "retry_after": "30s", "steps": ["fetched"]}
+
+` + outputHelp
 
 func (h *handling) register(fs *pflag.FlagSet) {
 	fs.IntVarP(&h.parallel, "parallel", "p", runtime.NumCPU(), "commands at once")
@@ -61,6 +67,7 @@ func (h *handling) register(fs *pflag.FlagSet) {
 	fs.StringVar(&h.onFailure, "on-item-failure", string(runner.ToOffice), "what becomes of an item that is given up: dlq, retry, discard, stop or custom:COMMAND")
 	fs.IntSliceVar(&h.permanentExit, "permanent-exit", nil, "exit codes after which an item is not retried")
 	h.mask.register(fs)
+	h.printing.register(fs)
 	fs.DurationVar(&h.lease, "lease", nixie.DefaultLease, "how long an item is held without a sign of life")
 }
 
@@ -88,6 +95,9 @@ func (h *handling) config(cmd []string) (*runner.Config, error) {
 	if err != nil {
 		return nil, err
 	}
+	if h.printer, err = h.printing.printer(h.globals, mask); err != nil {
+		return nil, err
+	}
 	var breaker *policy.BreakerRules // nil: that of the profile
 	if h.breaker != "" {
 		rules, err := policy.ParseBreaker(h.breaker)
@@ -96,7 +106,7 @@ func (h *handling) config(cmd []string) (*runner.Config, error) {
 		}
 		breaker = &rules
 	}
-	return &runner.Config{
+	cfg := &runner.Config{
 		Command: cmd, Parallel: h.parallel, Timeout: h.timeout, Lease: h.lease,
 		Policy:    policy.Config{Profile: h.profile, MaxAttempts: h.maxAttempts, Backoff: policy.Backoff{Base: h.backoff}},
 		OnFailure: runner.Mode(h.onFailure), Breaker: breaker, PermanentExit: h.permanentExit,
@@ -106,7 +116,23 @@ func (h *handling) config(cmd []string) (*runner.Config, error) {
 		Warn: func(format string, args ...any) {
 			fmt.Fprintln(h.Err, "nixie:", escape(mask.Text(fmt.Sprintf(format, args...))))
 		},
-	}, nil
+	}
+	if h.printer != nil {
+		cfg.Show = h.printer.show
+	}
+	return cfg, nil
+}
+
+// summary prints how the work went: for people beside the progress, as what
+// commands print has the other stream.
+func (h *handling) summary(v any, human func(io.Writer)) error {
+	if !h.forPeople() {
+		return h.object(v, nil)
+	}
+	var b bytes.Buffer
+	human(&b)
+	_, _ = h.Err.Write(b.Bytes()) // as with all that is said there
+	return nil
 }
 
 // owner is a name for this process that no other one has or had.
@@ -124,6 +150,9 @@ func (h *handling) drive(ctx context.Context, r *runner.Runner, shown *progress,
 	// A thread that waits for a command keeps a processor of Go's scheduler, which
 	// looks all the time whether to take it away while no other is idle. Now one is.
 	runtime.GOMAXPROCS(2 * runtime.GOMAXPROCS(0))
+	if h.printer != nil {
+		h.printer.bar = shown
+	}
 	second := make(chan os.Signal, 2)
 	signal.Notify(second, os.Interrupt, syscall.SIGTERM)
 	defer signal.Stop(second)

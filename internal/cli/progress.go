@@ -28,6 +28,8 @@ type progress struct {
 	done  sync.WaitGroup
 	once  sync.Once
 
+	line sync.Mutex // held by who writes where the bar stands
+
 	endless bool // there is no total: a line when something has changed
 	last    runner.Progress
 }
@@ -60,7 +62,21 @@ func (p *progress) loop(every time.Duration) {
 	}
 }
 
+// aside writes where the bar stands, which comes back with the next tick.
+func (p *progress) aside(write func() error) error {
+	p.line.Lock()
+	defer p.line.Unlock()
+	if p.bar != nil {
+		_ = p.bar.Clear() // a display that fails is no reason to stop
+	}
+	return write()
+}
+
 func (p *progress) show() {
+	if !p.line.TryLock() {
+		return // somebody writes, perhaps for long
+	}
+	defer p.line.Unlock()
 	at := p.ask()
 	if p.endless {
 		at.Total, at.Ended = 0, 0

@@ -49,8 +49,8 @@ func TestR24_RunHidesSecrets(t *testing.T) {
 	if strings.Contains(output, "Tr0ub4dor") || !strings.Contains(output, "***") {
 		t.Errorf("shown:\n%s", output)
 	}
-	if !strings.Contains(shown.out, `--mask 'cust-(\w+)'`) {
-		t.Errorf("the next command does not mask:\n%s", shown.out)
+	if !strings.Contains(shown.err, `--mask 'cust-(\w+)'`) {
+		t.Errorf("the next command does not mask:\n%s", shown.err)
 	}
 	if held := d.storeFiles(); strings.Contains(held, "Tr0ub4dor") || !strings.Contains(held, "***") {
 		t.Error("a secret is in the files of the store")
@@ -63,8 +63,8 @@ func TestR24_RunUnmasked(t *testing.T) {
 	d := newDesk(t)
 	d.write("items.txt", "1\n")
 	r := d.nixie(5, "run", "items.txt", "--max-attempts", "1", "--no-mask", "--", "sh", "-c", "echo PASSWORD=Tr0ub4dor >&2; exit 3")
-	if !strings.Contains(r.out, "PASSWORD=Tr0ub4dor") || !strings.Contains(d.storeFiles(), "Tr0ub4dor") {
-		t.Errorf("hidden: %s", r.out)
+	if !strings.Contains(r.err, "\nPASSWORD=Tr0ub4dor\n") || !strings.Contains(d.storeFiles(), "Tr0ub4dor") {
+		t.Errorf("hidden: %s", r.err)
 	}
 	d.nixie(2, "run", "items.txt", "--no-mask", "--mask", "x", "--", "true")
 	if r := d.nixie(2, "run", "items.txt", "--mask", "(", "--", "true"); !strings.Contains(r.err, `mask "(" is no regular expression`) {

@@ -177,6 +177,15 @@ func TestRunProgressBar(t *testing.T) {
 	if !strings.Contains(end, "40 items: 40 succeeded") || !strings.Contains(end, "\x1b[2K\r") && !strings.Contains(end, "\r    ") {
 		t.Errorf("the bar is not taken away before the summary: %q", end)
 	}
+	// What commands print has lines of its own, which neither the bar nor the command
+	// can touch again.
+	d.write("print", "#!/bin/sh\nsleep 0.02\nprintf 'said\\033[2J and no end'\n")
+	cmd = d.command("script", "-qec", "nixie run items.txt -p 2 --job said -- ./print", "/dev/null")
+	cmd.Env = append(d.env, "TERM=xterm", "COLUMNS=80")
+	r = d.finish(cmd)
+	if n := len(regexp.MustCompile(`(?m)(^|\r|\x1b\[2K)said\\x1b\[2J and no end\r\n`).FindAllString(r.out, -1)); n != 40 || strings.Contains(r.out, "\x1b[2J") {
+		t.Errorf("%d of 40 outputs are whole in %q", n, r.out)
+	}
 	cmd = d.command("script", "-qec", "nixie run items.txt -p 2 --job k -- true", "/dev/null")
 	cmd.Env = append(d.env, "TERM=dumb")
 	if r := d.finish(cmd); strings.Contains(r.out, "\x1b") {

@@ -188,11 +188,11 @@ func TestRunNextCommandsWork(t *testing.T) {
 	d.write("han dle", "#!/bin/sh\necho \"$1\" >> ledger\n[ \"$1\" = good ] || [ -e mended ] || { echo no >&2; exit 3; }\n")
 	r := d.nixie(5, "run", "my list's.csv", "--id-field", "url", "--skip-bad", "--job", "it's a \"job\"", "--permanent-exit", "3,4", "-p", "1", "--timeout", "5s",
 		"--", "./han dle", "{url}", "$HOME", "a\tb\n'\u202e", "")
-	if !strings.Contains(r.out, "1 succeeded") {
-		t.Fatal(r.out)
+	if !strings.Contains(r.err, "1 succeeded") {
+		t.Fatal(r.err)
 	}
 	d.write("mended", "")
-	_, next, _ := strings.Cut(r.out, "\nNext:\n")
+	_, next, _ := strings.Cut(r.err, "\nNext:\n")
 	lines := strings.Split(strings.TrimSpace(next), "\n")
 	if len(lines) != 3 {
 		t.Fatalf("next commands:\n%s", next)
@@ -212,12 +212,13 @@ func TestRunStandardInputGoesOn(t *testing.T) {
 	t.Parallel()
 	d := newDesk(t)
 	r := d.nixieIn(`[{"k":"a"},{"k":"b"}]`, 1, "run", "-", "--job", "in", "--format", "json", "--id-field", "k", "-p", "1", "--on-item-failure", "stop", "--max-attempts", "1", "--", "sh", "-c", "[ -e ok ]")
-	if !strings.Contains(r.out, "1 dead, 1 unfinished") || !strings.Contains(r.err, "nixie: stopped: item a failed: ") {
+	if !strings.Contains(r.err, "1 dead, 1 unfinished") || !strings.Contains(r.err, "nixie: stopped: item a failed: ") {
 		t.Fatalf("%s%s", r.out, r.err)
 	}
 	d.write("ok", "")
-	_, next, _ := strings.Cut(r.out, "\nNext:\n")
-	if got := d.finish(d.command("bash", "-c", strings.TrimSpace(next))); got.code != 5 || !strings.Contains(got.out, "2 items: 1 succeeded, 1 dead") {
+	_, next, _ := strings.Cut(r.err, "\nNext:\n")
+	next, _, _ = strings.Cut(next, "\n")
+	if got := d.finish(d.command("bash", "-c", next)); got.code != 5 || !strings.Contains(got.err, "2 items: 1 succeeded, 1 dead") {
 		t.Fatalf("%s: exit %d\n%s%s", next, got.code, got.out, got.err)
 	}
 }

@@ -14,7 +14,7 @@ import (
 
 // report prints the summary and says how the process ends.
 func (f *runFlags) report(s runner.Summary, args []string) error {
-	if err := f.object(s, func(w io.Writer) error { f.printSummary(w, s, args); return nil }); err != nil {
+	if err := f.summary(s, func(w io.Writer) { f.printSummary(w, s, args) }); err != nil {
 		return err
 	}
 	switch {

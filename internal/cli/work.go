@@ -72,6 +72,7 @@ func (f *workFlags) run(ctx context.Context, args []string, dash int) error {
 		return err
 	}
 	cfg.Queues = args[:dash]
+	f.resultsByID()
 	switch {
 	case f.drain:
 		cfg.Until = runner.Drained
@@ -106,10 +107,7 @@ func (g *globals) halted(why string) error {
 
 // report prints what was done and says how the process ends.
 func (f *workFlags) report(done runner.Work) error {
-	if err := f.object(done, func(w io.Writer) error {
-		f.printWork(w, &done)
-		return nil
-	}); err != nil {
+	if err := f.summary(done, func(w io.Writer) { f.printWork(w, &done) }); err != nil {
 		return err
 	}
 	switch {

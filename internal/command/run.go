@@ -15,7 +15,7 @@ import (
 // and SIGKILL after the grace. What is left of the group when its first process
 // has ended is killed.
 //
-// An error means that the command was not started or that its stdout could not
+// An error means that the command was not started or that an output could not
 // be passed on; how a command ended is in the result. Errors about the item
 // carry class and reason; a *[StartError] says that no item will do better. Run
 // is safe for concurrent use and leaves no goroutine behind.
@@ -61,7 +61,7 @@ func Run(ctx context.Context, spec Spec) (Result, error) {
 		result.Signal = status.Signal()
 		result.ExitCode = 128 + int(result.Signal)
 	}
-	return result, errors.Join(waitErr, streams.out.passError())
+	return result, errors.Join(waitErr, streams.passError())
 }
 
 func start(path string, spec *Spec, streams *streams) (*process, error) {

@@ -28,6 +28,7 @@ type Spec struct {
 	Grace     time.Duration // from SIGTERM to SIGKILL; 0 is [DefaultGrace], −1 is none
 	TailLimit int           // bytes kept of each output; 0 is [DefaultTailLimit], −1 keeps none
 	Stdout    io.Writer     // gets all of stdout as well; a write that blocks blocks the command
+	Stderr    io.Writer     // likewise
 	Guard     *Guard        // ends the group should this process vanish; nil is none
 }
 

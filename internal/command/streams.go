@@ -43,7 +43,7 @@ func openStreams(spec *Spec) (*streams, error) {
 	s := &streams{child: [3]int{noFile, noFile, noFile}, in: noFile}
 	limit := spec.tailLimit()
 	s.out = outlet{fd: noFile, ring: ring{limit: limit}, pass: spec.Stdout}
-	s.err = outlet{fd: noFile, ring: ring{limit: limit}}
+	s.err = outlet{fd: noFile, ring: ring{limit: limit}, pass: spec.Stderr}
 	if err := s.open(spec.Stdin); err != nil {
 		s.close()
 		return nil, err
@@ -200,9 +200,12 @@ func shut(fd *int) {
 	}
 }
 
-func (o *outlet) passError() error {
-	if o.failed == nil {
-		return nil
+// passError says which output could not be passed on.
+func (s *streams) passError() error {
+	for i, name := range [...]string{"stdout", "stderr"} {
+		if err := s.outlets()[i].failed; err != nil {
+			return fmt.Errorf("%s of the command could not be passed on: %w", name, err)
+		}
 	}
-	return fmt.Errorf("stdout of the command could not be passed on: %w", o.failed)
+	return nil
 }

@@ -1,6 +1,7 @@
 package runner
 
 import (
+	"context"
 	"fmt"
 	"slices"
 	"strings"
@@ -57,6 +58,11 @@ type Config struct {
 	StateFolder   string   // where running process groups are noted and verdicts are written
 	Owner         string   // of the leases, as the store was told; unique among live processes
 
+	// Show shows what a command printed and closes it. It is called by many goroutines
+	// and returns when ctx ends. An error ends the run once its commands have finished.
+	// Nil throws output away.
+	Show func(ctx context.Context, p *Printed) error
+
 	Mask     func(*nixie.Failure) // hides secrets in failures where they are made; nil hides nothing
 	Clock    func() time.Time
 	Warn     func(format string, args ...any) // something a person should know; the run goes on
@@ -78,11 +84,15 @@ type Runner struct {
 	guard    *command.Guard
 	verdicts string // folder of those of this run's commands
 	busy     inProgress
+	printed  outputs
 	trouble  trouble
 	count    counters
 	total    atomic.Int64
 	recheck  chan struct{}   // ask the store whether anything is left
 	cleared  map[string]bool // dead runs whose commands were ended; used by the receiving goroutine only
+
+	unaborted context.Context // ends with Abort
+	giveUp    context.CancelFunc
 
 	mu      sync.Mutex
 	w       *worker.Worker
@@ -111,6 +121,7 @@ func New(c Config) (*Runner, error) {
 	}
 	r := &Runner{c: c, env: command.NewEnvironment(c.Environ), recheck: make(chan struct{}, 1), cleared: map[string]bool{}}
 	r.trouble.r = r
+	r.unaborted, r.giveUp = context.WithCancel(context.Background())
 	var err error
 	if r.template, err = command.ParseTemplate(c.Command); err != nil {
 		return nil, err
@@ -130,7 +141,7 @@ func New(c Config) (*Runner, error) {
 	if r.admits, err = r.admission(); err != nil {
 		return nil, err
 	}
-	r.judge = &judge{Policy: r.policy, mode: r.c.OnFailure, mask: r.c.Mask, asked: map[nixie.ID]answer{}}
+	r.judge = &judge{Policy: r.policy, mode: r.c.OnFailure, mask: r.c.Mask, asked: map[nixie.ID]answer{}, decided: r.decided}
 	return r, nil
 }
 

@@ -23,6 +23,14 @@ func haltedBy(st *nixie.Settlement) error {
 // halt ends the run for a reason: commands that run are ended and released. The
 // first reason stays.
 func (r *Runner) halt(why error) {
+	if r.stop(why) {
+		r.Abort()
+	}
+}
+
+// stop ends the run for a reason once the commands that run have finished. It
+// reports whether there was a run. The first reason stays.
+func (r *Runner) stop(why error) bool {
 	r.mu.Lock()
 	if r.halting == nil {
 		r.halting = why
@@ -32,6 +40,7 @@ func (r *Runner) halt(why error) {
 	if finish != nil {
 		finish(why)
 	}
+	return finish != nil
 }
 
 func (r *Runner) whyHalted() error {

@@ -32,8 +32,12 @@ func (r *Runner) handle(ctx context.Context, d *nixie.Delivery) error {
 	r.judge.forget(d.ID)
 	started := r.c.Clock()
 	err := r.attempt.Handle(ctx, d)
-	if err == nil || ctx.Err() != nil {
+	if ctx.Err() != nil && err != nil {
+		r.printed.keep(d.ID, nil) // it comes back, or was lost to another
 		return err
+	}
+	if err == nil {
+		return nil
 	}
 	var start *command.StartError
 	if errors.As(err, &start) {
@@ -48,6 +52,7 @@ func (r *Runner) handle(ctx context.Context, d *nixie.Delivery) error {
 }
 
 func (r *Runner) runCommand(ctx context.Context, d *nixie.Delivery) error {
+	r.printed.keep(d.ID, nil) // of the run before, in place
 	if d.Type == typeBad {
 		return nixie.WithReason(nixie.Permanent(errors.New(d.Header(headerError))), nixie.ReasonSerialization)
 	}
@@ -62,10 +67,16 @@ func (r *Runner) runCommand(ctx context.Context, d *nixie.Delivery) error {
 	item.Scalars(func(name, value string) {
 		variables.Fields = append(variables.Fields, command.Field{Name: name, Value: value})
 	})
-	result, err := command.Run(ctx, command.Spec{
+	spec := command.Spec{
 		Args: args, Path: r.path, Env: r.env.For(variables), Stdin: d.Body,
 		Timeout: r.c.Timeout, Grace: commandGrace, Guard: r.guard,
-	})
+	}
+	if r.c.Show != nil {
+		printed := &Printed{Item: itemID(d), ID: d.ID}
+		spec.Stdout, spec.Stderr = &printed.Stdout, &printed.Stderr
+		defer r.printed.keep(d.ID, printed)
+	}
+	result, err := command.Run(ctx, spec)
 	if err != nil {
 		return err
 	}

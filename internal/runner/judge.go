@@ -16,6 +16,8 @@ type judge struct {
 	mode Mode
 	mask func(*nixie.Failure) // of what a custom command failed of
 
+	decided func(*nixie.Delivery, nixie.Verb) // hears what becomes of each delivery
+
 	mu    sync.Mutex
 	asked map[nixie.ID]answer
 }
@@ -45,6 +47,12 @@ func (j *judge) take(id nixie.ID) (answer, bool) {
 
 // Decide implements policy.Decider.
 func (j *judge) Decide(d *nixie.Delivery, f *nixie.Failure, now time.Time) nixie.Settlement {
+	st := j.decide(d, f, now)
+	j.decided(d, st.Verb)
+	return st
+}
+
+func (j *judge) decide(d *nixie.Delivery, f *nixie.Failure, now time.Time) nixie.Settlement {
 	st := j.Policy.Decide(d, f, now)
 	a, asked := j.take(d.ID)
 	if st.Burial == nil {

@@ -145,6 +145,7 @@ func (r *Runner) begin() (end func(), err error) {
 	}
 	return func() {
 		_ = r.guard.Close() // every command has ended
+		r.printed.clear()
 		tidy()
 	}, nil
 }
@@ -163,7 +164,7 @@ func (r *Runner) workWith(ctx context.Context, w *worker.Worker, watch func(cont
 	working, done := context.WithCancelCause(ctx)
 	defer done(nil)
 	r.mu.Lock()
-	r.w, r.finish = w, func(why error) { done(why); r.Abort() }
+	r.w, r.finish = w, done
 	aborted := r.aborted
 	r.mu.Unlock()
 	if aborted {
@@ -187,6 +188,9 @@ func (r *Runner) Abort() {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	r.aborted = true
+	if r.giveUp != nil {
+		r.giveUp()
+	}
 	if r.w != nil {
 		r.w.Abort()
 	}

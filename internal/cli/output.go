@@ -1,0 +1,300 @@
+package cli
+
+import (
+	"bufio"
+	"bytes"
+	"context"
+	"fmt"
+	"io"
+	"os"
+	"path/filepath"
+	"strings"
+	"unicode/utf8"
+
+	"github.com/spf13/pflag"
+
+	"github.com/nixie-go/nixie"
+	"github.com/nixie-go/nixie/internal/app"
+	"github.com/nixie-go/nixie/internal/command"
+	"github.com/nixie-go/nixie/internal/runner"
+)
+
+// outputFlags say where goes what commands print.
+type outputFlags struct {
+	none, tag bool
+	results   string
+}
+
+const outputHelp = `What it prints comes out whole when its item is done with, standard output and
+standard error apart, in the order in which items end. What an attempt prints
+that is repeated is kept with its failure, and shown by dlq show. The summary and
+progress are on standard error; with -o json, jsonl or csv standard output has the
+summary alone, and all that commands print is on standard error. There, and on a
+terminal, control characters are escaped and secrets hidden. Output that cannot be
+written, as when nobody reads it any more, ends the run once its commands have finished.`
+
+func (f *outputFlags) register(fs *pflag.FlagSet) {
+	fs.BoolVar(&f.none, "no-output", false, "do not show what commands print")
+	fs.BoolVar(&f.tag, "tag", false, "begin each line that a command prints with the name of its item and a tab")
+	fs.StringVar(&f.results, "results", "", "folder that gets what commands print as well, as NAME/stdout and NAME/stderr")
+}
+
+// printer writes what commands printed, one after the other.
+type printer struct {
+	outputFlags
+	out, err sink
+	mask     app.Mask // of failures, and of what is shown
+	byID     bool     // results are named by messages, whose keys may be taken twice
+	turn     chan struct{}
+	bar      *progress // that stands where is written; nil is none
+}
+
+// sink is an end of output.
+type sink struct {
+	io.Writer
+	shown bool // to people: nothing acts on a terminal, and lines end
+	tty   bool
+}
+
+// printer makes one as the flags ask for; nil shows nothing.
+func (f *outputFlags) printer(g *globals, mask app.Mask) (*printer, error) {
+	if f.results != "" {
+		if err := os.MkdirAll(f.results, 0o755); err != nil {
+			return nil, nixie.Errorf(nixie.CodeInvalid, "--results: %w", err)
+		}
+	} else if f.none {
+		return nil, nil
+	}
+	p := &printer{outputFlags: *f, out: sink{g.Out, g.OutTTY, g.OutTTY}, err: sink{g.Err, true, g.ErrTTY}, mask: mask, turn: make(chan struct{}, 1)}
+	if !g.forPeople() {
+		p.out = p.err
+	}
+	return p, nil
+}
+
+// resultsByID names the files of --results by messages.
+func (h *handling) resultsByID() {
+	if h.printer != nil {
+		h.printer.byID = true
+	}
+}
+
+// show writes an output whole. It returns when ctx ends, even if nobody reads what
+// is written: who writes then is left behind, and goes with the process.
+func (p *printer) show(ctx context.Context, o *runner.Printed) error {
+	if o.Stdout.Size()+o.Stderr.Size() == 0 && p.results == "" {
+		o.Close()
+		return nil
+	}
+	select {
+	case p.turn <- struct{}{}:
+	case <-ctx.Done():
+		o.Close()
+		return ctx.Err()
+	}
+	wrote := make(chan error, 1)
+	go func() {
+		err := p.write(o)
+		o.Close()
+		<-p.turn
+		wrote <- err
+	}()
+	select {
+	case err := <-wrote:
+		return err
+	case <-ctx.Done():
+		return ctx.Err()
+	}
+}
+
+func (p *printer) write(o *runner.Printed) error {
+	if err := p.keep(o); err != nil || p.none {
+		return err
+	}
+	if err := p.copy(p.out, &o.Stdout, o); err != nil {
+		return fmt.Errorf("standard output: %w", err)
+	}
+	_ = p.copy(p.err, &o.Stderr, o) // as with all that is said there
+	return nil
+}
+
+// keep writes the files of --results.
+func (p *printer) keep(o *runner.Printed) error {
+	if p.results == "" {
+		return nil
+	}
+	name := o.Item
+	if p.byID {
+		name = o.ID.String()
+	}
+	folder := filepath.Join(p.results, fileName(name))
+	if err := os.MkdirAll(folder, 0o755); err != nil {
+		return fmt.Errorf("--results: %w", err)
+	}
+	for _, f := range [...]struct {
+		name string
+		of   *command.Output
+	}{{"stdout", &o.Stdout}, {"stderr", &o.Stderr}} {
+		file, err := os.Create(filepath.Join(folder, f.name))
+		if err != nil {
+			return fmt.Errorf("--results: %w", err)
+		}
+		err = edited(file, f.of, p.veiled(o.Failed))
+		if closing := file.Close(); err == nil {
+			err = closing
+		}
+		if err != nil {
+			return fmt.Errorf("--results: %w", err)
+		}
+	}
+	return nil
+}
+
+// maxFileName is how many bytes a name of an item may have as one of a file.
+const maxFileName = 200
+
+// fileName is an item's name as one of a file, which cannot lead elsewhere: what is
+// not a letter, a digit or one of a few signs is written as %XX. The end of a long
+// one is its hash.
+func fileName(item string) string {
+	var b strings.Builder
+	for i, c := range []byte(item) {
+		switch {
+		case c >= 'a' && c <= 'z', c >= 'A' && c <= 'Z', c >= '0' && c <= '9', strings.IndexByte("-_@=+, ", c) >= 0, c == '.' && i > 0, c >= utf8.RuneSelf:
+			b.WriteByte(c)
+		default:
+			fmt.Fprintf(&b, "%%%02X", c)
+		}
+	}
+	name := b.String()
+	if len(name) <= maxFileName {
+		return name
+	}
+	hash := nixie.HashBody([]byte(item))
+	return fmt.Sprintf("%s-%x", strings.ToValidUTF8(name[:maxFileName-33], ""), hash[:16])
+}
+
+// copy writes one output where it is read.
+func (p *printer) copy(to sink, from *command.Output, o *runner.Printed) error {
+	if from.Size() == 0 {
+		return nil
+	}
+	edits := p.veiled(o.Failed || to.shown)
+	if to.shown {
+		edits = append(edits, escape)
+	}
+	if p.tag {
+		edits = append(edits, tagged(escapeLine(o.Item)+"\t"))
+	}
+	if !to.shown {
+		return edited(to, from, edits)
+	}
+	write := func() error {
+		last := &lastByte{Writer: to}
+		err := edited(last, from, edits)
+		if err == nil && last.byte != '\n' {
+			_, err = io.WriteString(to, "\n") // what comes next would stand on the line
+		}
+		return err
+	}
+	if p.bar == nil || !to.tty {
+		return write()
+	}
+	return p.bar.aside(write)
+}
+
+// veiled begins a list of edits with one that hides secrets.
+func (p *printer) veiled(hide bool) []func(string) string {
+	if !hide || p.mask == nil {
+		return nil
+	}
+	return []func(string) string{p.mask.Text}
+}
+
+// editAtOnce is how many bytes of an output are edited together, up to the end of
+// a line: a secret that goes over more lines than are in it may be shown in part.
+const editAtOnce = 1 << 20
+
+// edited writes an output through edits.
+func edited(to io.Writer, from *command.Output, edits []func(string) string) error {
+	if from.Size() == 0 {
+		return nil
+	}
+	w := bufio.NewWriterSize(to, int(min(from.Size(), 64<<10)))
+	if len(edits) == 0 {
+		if _, err := io.Copy(w, from.Reader()); err != nil {
+			return err
+		}
+		return w.Flush()
+	}
+	buf, have := make([]byte, min(from.Size(), editAtOnce)), 0
+	for r := from.Reader(); ; {
+		n, err := io.ReadFull(r, buf[have:])
+		have += n
+		end := have
+		if err == nil {
+			end = wholeText(buf)
+		}
+		text := string(buf[:end])
+		have = copy(buf, buf[end:have])
+		for _, edit := range edits {
+			text = edit(text)
+		}
+		if _, err := w.WriteString(text); err != nil {
+			return err
+		}
+		switch err {
+		case nil:
+		case io.EOF, io.ErrUnexpectedEOF:
+			return w.Flush()
+		default:
+			return err
+		}
+	}
+}
+
+// wholeText is how much of text ends with a line or, if there is none, with a
+// character.
+func wholeText(text []byte) int {
+	if at := bytes.LastIndexByte(text, '\n'); at >= 0 {
+		return at + 1
+	}
+	for end := len(text) - 1; end > len(text)-utf8.UTFMax && end > 0; end-- {
+		if utf8.RuneStart(text[end]) {
+			if !utf8.FullRune(text[end:]) {
+				return end
+			}
+			break
+		}
+	}
+	return len(text)
+}
+
+// tagged begins every line with tag, also of a text that comes in parts.
+func tagged(tag string) func(string) string {
+	begun := false
+	return func(text string) string {
+		var b strings.Builder
+		for line := range strings.Lines(text) {
+			if !begun {
+				b.WriteString(tag)
+			}
+			b.WriteString(line)
+			begun = !strings.HasSuffix(line, "\n")
+		}
+		return b.String()
+	}
+}
+
+// lastByte remembers how what was written ends.
+type lastByte struct {
+	io.Writer
+	byte byte
+}
+
+func (l *lastByte) Write(p []byte) (int, error) {
+	if len(p) > 0 {
+		l.byte = p[len(p)-1]
+	}
+	return l.Writer.Write(p)
+}
