@@ -1,11 +1,18 @@
 package store
 
 import (
+	"encoding/hex"
 	"slices"
 	"time"
 
 	"github.com/nixie-go/nixie"
 )
+
+// Replaced is what the audit says of a message that a newer one with its dedupe key took
+// the place of, as [nixie.OnAmend] of nobody: the hash of the body that it had.
+func Replaced(body nixie.Hash) string {
+	return "replaced by a newer one with its dedupe key, its body was sha256 " + hex.EncodeToString(body[:])
+}
 
 // AuditFilter chooses entries of the audit, of all queues together. All parts
 // that are set have to hold; the zero filter matches all.

@@ -5,6 +5,7 @@ import (
 	"slices"
 
 	"github.com/nixie-go/nixie"
+	"github.com/nixie-go/nixie/store"
 )
 
 // What a dedupe key means for a message that is enqueued.
@@ -86,6 +87,7 @@ func (e *enqueuing) answerHeld(messages []nixie.Message, first map[dedupeKey]int
 				if !e.locked.pending[has.pos] {
 					return errRaced
 				}
+				e.record(e.fresh[i].queue, system, nixie.OnAmend, has.id, store.Replaced(has.hash))
 				e.replace(has, m, e.fresh[i].hash)
 			}
 			e.fresh[i] = nil
@@ -96,6 +98,7 @@ func (e *enqueuing) answerHeld(messages []nixie.Message, first map[dedupeKey]int
 			}
 			e.receipts[i] = nixie.Receipt{ID: before.id, Duplicate: true, Different: before.hash != e.fresh[i].hash}
 			if m.OnConflict == nixie.ReplaceExisting {
+				e.record(before.queue, system, nixie.OnAmend, before.id, store.Replaced(before.hash))
 				replaceGiven(&messages[first[own]], m)
 				before.hash = e.fresh[i].hash
 			}

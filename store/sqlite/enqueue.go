@@ -5,6 +5,7 @@ import (
 	"errors"
 
 	"github.com/nixie-go/nixie"
+	"github.com/nixie-go/nixie/store"
 )
 
 // A place is a queue number and a sequence number in one integer.
@@ -208,9 +209,9 @@ func (t *tx) takeKey(q *queueRow, m *nixie.Message, hash nixie.Hash, pos int64) 
 		return nil, err
 	}
 	var r nixie.Receipt
+	var have nixie.Hash
 	var holder int64
 	err = t.each("select m.id, m.hash, m.pos from dedupe d join message m on m.pos = d.pos where d.queue = ? and d.key = ?", func(row rows) error {
-		var have nixie.Hash
 		row.ColumnBytes(1, have[:])
 		r = nixie.Receipt{ID: columnID(row, 0), Duplicate: true, Different: have != hash}
 		holder = row.ColumnInt64(2)
@@ -224,27 +225,30 @@ func (t *tx) takeKey(q *queueRow, m *nixie.Message, hash nixie.Hash, pos int64) 
 	case m.OnConflict == nixie.FailOnConflict:
 		return nil, &nixie.DuplicateError{Key: m.DedupeKey, Existing: r.ID}
 	case m.OnConflict == nixie.ReplaceExisting:
-		return t.replace(q, m, hash, holder, r)
+		if err := t.replace(q, m, hash, holder, r.ID); err != nil {
+			return nil, err
+		}
+		return &r, t.audit(q.n, system, nixie.OnAmend, r.ID, store.Replaced(have))
 	}
 	return &r, nil
 }
 
 // replace gives a queued message that nobody has claimed in this life what a
 // newer one says. Its ID and place stay, and its key when the newer has none.
-func (t *tx) replace(q *queueRow, m *nixie.Message, hash nixie.Hash, holder int64, r nixie.Receipt) (*nixie.Receipt, error) {
+func (t *tx) replace(q *queueRow, m *nixie.Message, hash nixie.Hash, holder int64, id nixie.ID) error {
 	st, err := t.stateOf(holder)
 	if err != nil {
-		return nil, err
+		return err
 	}
 	if st.state != stQueued || st.deliveries > 0 {
-		return nil, &nixie.DuplicateError{Key: m.DedupeKey, Existing: r.ID}
+		return &nixie.DuplicateError{Key: m.DedupeKey, Existing: id}
 	}
 	q.largest, q.dirty = max(q.largest, int64(len(m.Body))), true
 	if err := t.run("update message set body = ?, hash = ?, headers = ?, type = ?, key = coalesce(?, key) where pos = ?",
 		m.Body, hash, jsonText(len(m.Headers) == 0, m.Headers), text(m.Type), text(m.Key), holder); err != nil {
-		return nil, err
+		return err
 	}
-	return &r, t.alter(holder, func(k *kind) { k.mtype = m.Type })
+	return t.alter(holder, func(k *kind) { k.mtype = m.Type })
 }
 
 // freeKey releases the dedupe key of the message at pos if it holds it and the

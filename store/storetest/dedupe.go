@@ -17,6 +17,7 @@ func dedupeClauses() []clause {
 		{"FailOnConflictRefusesTheCall", failOnConflict},
 		{"ReplaceExistingTakesTheNewBody", replaceExisting},
 		{"ReplaceExistingTakesHeadersTypeAndKey", replaceAll},
+		{"ReplaceExistingIsInTheAudit", replaceAudited},
 		{"ReplaceExistingFailsOnceClaimed", replaceClaimed},
 		{"ReplaceExistingOfARedrivenOneCountsItsLetterByTheNewType", replaceRedriven},
 		{"ScopeActive", scopeActive},
@@ -140,6 +141,45 @@ func replaceAll(b *bed) {
 		}
 	}
 	b.keys(b.claim(9), "b")
+}
+
+// replaceAudited replaces a message, twice in one call, and asks for the hash of each body
+// that was lost. What is refused leaves no entry.
+func replaceAudited(b *bed) {
+	var want []string
+	given := message("a", nixie.DedupeKey("k"), nixie.OnConflict(nixie.ReplaceExisting))
+	next := func(body string) nixie.Message {
+		if given.Body != nil {
+			want = append(want, store.Replaced(nixie.HashBody(given.Body)))
+		}
+		given.Body = []byte(body)
+		return given
+	}
+	given.Body = nil
+	receipts, err := b.st.Enqueue(b.ctx, next("first"), next("second"))
+	b.ok(err)
+	_, err = b.st.Enqueue(b.ctx, next("third"))
+	b.ok(err)
+	_, err = b.st.Enqueue(b.ctx, next("third"))
+	b.ok(err)
+	audited := func() (reasons []string) {
+		entries, err := allEntries(b.ctx, b.st, work)
+		b.ok(err)
+		for _, e := range entries {
+			if e.Subject != receipts[0].ID || e.Event != nixie.OnAmend || e.Actor != "nixie" {
+				b.Fatalf("entry %+v", e)
+			}
+			reasons = append(reasons, e.Reason)
+		}
+		return reasons
+	}
+	if got := audited(); !slices.Equal(got, want) {
+		b.Fatalf("the audit says %q, want %q", got, want)
+	}
+	b.take("a")
+	_, err = b.st.Enqueue(b.ctx, next("fourth"))
+	b.code(err, nixie.CodeConflict)
+	same(b, "entries", len(audited()), 3)
 }
 
 func replaceClaimed(b *bed) {
