@@ -87,7 +87,11 @@ func (n *normaliser) next() {
 		n.gap = true
 	case closing(r) != 0 && !isWordRune(n.prev):
 		if end := n.quoted(r, size); end > 0 {
-			n.placeholder(aString)
+			if n.named(n.text[n.at+size : end-utf8.RuneLen(closing(r))]) {
+				n.literal(n.text[n.at:end])
+			} else {
+				n.placeholder(aString)
+			}
 			n.at, n.prev = end, r
 			return
 		}
@@ -96,7 +100,7 @@ func (n *normaliser) next() {
 		n.literal(n.text[n.at : n.at+size])
 	default:
 		end := n.chunkEnd()
-		n.chunk(n.text[n.at:end])
+		n.chunk(n.text[n.at:end], n.text[end:])
 		n.prev, _ = utf8.DecodeLastRuneInString(n.text[:end])
 		n.at = end
 		return
@@ -151,14 +155,16 @@ func (n *normaliser) chunkEnd() int {
 
 // chunk writes a chunk or what stands for it. The end of a sentence belongs to
 // neither; a colon after it is kept.
-func (n *normaliser) chunk(c string) {
+func (n *normaliser) chunk(c, after string) {
 	if core := strings.TrimLeft(c, ":"); core != c {
 		n.literal(":")
 		c = core
 	}
 	core := strings.TrimRight(c, ".:-…")
 	rest := c[len(core):]
-	if whole := wholeChunk(core); whole != "" {
+	if n.tells(core, after) {
+		n.literal(core)
+	} else if whole := wholeChunk(core); whole != "" {
 		n.placeholder(whole)
 		if strings.Contains(rest, ":") {
 			rest = ":"

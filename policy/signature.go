@@ -11,7 +11,7 @@ import (
 
 // fingerprintVersion names the algorithm. Whatever changes a fingerprint needs
 // another one, so that groups of two versions are never taken for each other.
-const fingerprintVersion = "v1-"
+const fingerprintVersion = "v2-"
 
 // Signature names the group that a failure belongs to: a label for people, such
 // as
@@ -21,8 +21,8 @@ const fingerprintVersion = "v1-"
 // and a fingerprint for machines. Failures of one cause share both though IDs,
 // numbers, paths, times and quoted strings in their texts differ; another step,
 // exit code, reason or class is another group, and so is another place in the
-// code when a Go stack is known. Line numbers and addresses do not count, so
-// that the next build keeps the group.
+// code when a Go stack is known, which the label of a panic names. Line numbers and
+// addresses do not count, so that the next build keeps the group.
 //
 // The label is one line of at most [MaxLabel] bytes of printable UTF-8. Time is
 // linear in the text and the stack.
@@ -49,61 +49,38 @@ func signature(f *nixie.Failure, shape string) (label, fingerprint string) {
 	}
 	if f.ExitCode != nil {
 		exit = strconv.Itoa(*f.ExitCode)
-		if marks != "" {
-			marks += ", "
-		}
-		marks += "exit " + exit
+		marks = joined(marks, "exit "+exit)
+	}
+	names := frames(f.Stack)
+	if f.Reason == nixie.ReasonPanic && len(names) > 0 {
+		marks = joined(marks, "in "+oneLine(names[0][strings.LastIndexByte(names[0], '/')+1:]))
 	}
 	label = oneLine(string(f.Reason))
+	said := strings.TrimPrefix(shape, label+": ")
 	if marks != "" {
 		label += "[" + marks + "]"
 	}
-	if shape != "" {
-		label += ": " + shape
+	if said != "" {
+		label += ": " + said
 	}
 	parts := make([]byte, 0, 512)
 	for _, part := range [...]string{string(f.Class), string(f.Reason), step, exit} {
 		parts = append(append(parts, part...), 0)
 	}
 	parts = append(parts, shape...)
-	for _, name := range frames(f.Stack) {
+	for _, name := range names {
 		parts = append(append(parts, 0), name...)
 	}
 	sum := sha256.Sum256(parts)
 	return shorten(label, MaxLabel), fingerprintVersion + hex.EncodeToString(sum[:8])
 }
 
-// frames lists the functions at the top of a Go stack, as debug.Stack writes
-// it: names only. What is above a panic is the machinery that caught it.
-func frames(stack string) []string {
-	var names []string
-	for line := range strings.Lines(stack) {
-		if strings.HasPrefix(line, "created by ") {
-			break
-		}
-		name := frame(line)
-		switch {
-		case name == "panic":
-			names = names[:0]
-		case name == "" || strings.HasPrefix(name, "runtime.") || strings.HasPrefix(name, "runtime/"):
-		default:
-			names = append(names, name)
-		}
+// joined adds a mark to others.
+func joined(marks, mark string) string {
+	if marks == "" {
+		return mark
 	}
-	return names[:min(len(names), signatureFrames)]
-}
-
-// frame is the function that a line of a stack names, or "".
-func frame(line string) string {
-	if strings.HasPrefix(line, "\t") || strings.HasPrefix(line, "goroutine ") {
-		return ""
-	}
-	line = strings.TrimRight(line, "\r\n")
-	end := strings.LastIndexByte(line, '(')
-	if end <= 0 || !strings.HasSuffix(line, ")") {
-		return ""
-	}
-	return line[:end]
+	return marks + ", " + mark
 }
 
 // shorten cuts a label and shows that it did.

@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"runtime/debug"
+	"strings"
 	"time"
 
 	"github.com/nixie-go/nixie"
@@ -133,10 +134,28 @@ type PanicError struct {
 // Error says what the value was.
 func (e *PanicError) Error() string { return fmt.Sprintf("panic: %v", e.Value) }
 
+// panicked is the error of a panic. Of the stack the frames between it and the call
+// of the handler are kept: those of the user.
 func panicked(value any) error {
-	stack := string(debug.Stack())
-	return nixie.WithEvidence(nixie.WithReason(&PanicError{value, stack}, nixie.ReasonPanic), nixie.Failure{Stack: stack})
+	whole := string(debug.Stack())
+	stack, where := policy.PanicStack(whole)
+	for _, ours := range [...]string{callFrame, handleFrame} {
+		if at := strings.Index(stack, ours); at >= 0 {
+			stack = stack[:at+1]
+		}
+	}
+	evidence := nixie.Failure{Stack: stack}
+	if where != "" {
+		evidence.Context = []string{"panicked in " + where}
+	}
+	return nixie.WithEvidence(nixie.WithReason(&PanicError{value, whole}, nixie.ReasonPanic), evidence)
 }
+
+// Beginnings of the frames that call handlers, each on a line of its own.
+const (
+	callFrame   = "\ngithub.com/nixie-go/nixie/worker.(*Worker).call("
+	handleFrame = "\ngithub.com/nixie-go/nixie.HandlerFunc.Handle("
+)
 
 // lateError is the error of a handler whose time was up.
 type lateError struct {

@@ -5,12 +5,14 @@ import (
 	"errors"
 	"fmt"
 	"runtime"
+	"strings"
 	"sync/atomic"
 	"testing"
 	"testing/synctest"
 	"time"
 
 	"github.com/nixie-go/nixie"
+	"github.com/nixie-go/nixie/policy"
 	"github.com/nixie-go/nixie/worker"
 )
 
@@ -80,6 +82,37 @@ func TestOutcomes(t *testing.T) {
 			})
 		})
 	}
+}
+
+type card struct{ number string }
+
+func charge(c *card) int { return len(c.number) }
+
+// Of the stack of a panic the user's part is kept, and its top names the group: what
+// caught it and what called the handler says nothing.
+func TestPanicNamesTheUsersFunction(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		src := &script{feed: [][]*nixie.Delivery{{delivery("it")}}}
+		g := start(t, worker.Config{Source: src, Handler: handler(func(context.Context, *nixie.Delivery) error {
+			charge(nil)
+			return nil
+		})})
+		synctest.Wait()
+		g.end()
+		f := src.failure(t, "it")
+		const mine = "github.com/nixie-go/nixie/worker_test.charge"
+		lines := strings.Split(strings.TrimRight(f.Stack, "\n"), "\n")
+		if len(lines) != 5 || !strings.HasPrefix(lines[0], "goroutine ") || !strings.HasPrefix(lines[1], mine+"(") || !strings.Contains(lines[3], "TestPanicNamesTheUsersFunction") {
+			t.Errorf("the stack is\n%s", f.Stack)
+		}
+		if len(f.Context) != 1 || !strings.HasPrefix(f.Context[0], "panicked in "+mine+" at ") || !strings.Contains(f.Context[0], "handle_test.go:") {
+			t.Errorf("the trail is %q", f.Context)
+		}
+		want := "panic[in worker_test.charge]: runtime error: invalid memory address or nil pointer dereference"
+		if label, _ := policy.Signature(f); label != want {
+			t.Errorf("the signature is %q, want %q", label, want)
+		}
+	})
 }
 
 func TestDamagedBodyIsNotRun(t *testing.T) {
