@@ -67,7 +67,8 @@ func (m *Message) Header(name string) string {
 }
 
 // Origin says where a message came from when it did not come from our own
-// enqueue. A nil Key differs from an empty one.
+// enqueue. A partition or an offset of −1 is not known, or there is none. A nil Key
+// differs from an empty one.
 type Origin struct {
 	System    string    `json:"system"`
 	Channel   string    `json:"channel,omitempty"`

@@ -3,6 +3,7 @@ package broker
 import (
 	"cmp"
 	"fmt"
+	"slices"
 	"strings"
 	"time"
 
@@ -69,6 +70,7 @@ func Adopted(system string, r *Record, queue string) nixie.Letter {
 // the history has the short form, if it has it. What cannot be kept is counted.
 func past(headers []Header, death nixie.Failure) (list []nixie.Failure, dropped int) {
 	all, dropped := readHistory(headers)
+	known := death.Attempt
 	if n := len(all); n > 0 {
 		newest := &all[n-1]
 		death.StartedAt, death.Took, death.Attempt = newest.StartedAt, newest.Took, max(newest.Attempt, 1)
@@ -86,7 +88,7 @@ func past(headers []Header, death nixie.Failure) (list []nixie.Failure, dropped 
 		dropped = 0 // the first failure is never dropped, and this is the first that is known
 	}
 	if !sound(&death) {
-		death.StartedAt, death.Took, death.Attempt, death.Step, death.Worker, death.LogLocation = time.Time{}, 0, 1, "", "", ""
+		death.StartedAt, death.Took, death.Attempt, death.Step, death.Worker, death.LogLocation = time.Time{}, 0, known, "", "", ""
 	}
 	return append(list, death), dropped
 }
@@ -118,10 +120,19 @@ func (d *Death) fill(r *Record) {
 // failure is the last one before the death.
 func (d *Death) failure(generation int) nixie.Failure {
 	return nixie.Failure{
-		Generation: generation, Attempt: max(d.Attempts, 1), FailedAt: d.LastFailed, Class: d.class(), Reason: d.reason(),
-		Type: d.Exception, Text: cmp.Or(d.Text, d.Said), Stack: d.Stack, Context: d.Circumstance[:min(len(d.Circumstance), nixie.MaxContext)],
+		Generation: generation, Attempt: d.Attempts, FailedAt: d.LastFailed, Class: d.class(), Reason: d.reason(),
+		Type: d.Exception, Text: cmp.Or(d.Text, d.Said), Stack: d.Stack, Context: d.context(),
 		Node: d.Node, ExitCode: d.ErrorCode, Decision: nixie.Bury,
 	}
+}
+
+// context is what else is known, with the root of the error, which says most.
+func (d *Death) context() []string {
+	list := d.Circumstance
+	if n := len(d.Causes); n > 0 {
+		list = append(slices.Clone(list[:min(len(list), nixie.MaxContext-1)]), "root cause "+d.Causes[n-1])
+	}
+	return list[:min(len(list), nixie.MaxContext)]
 }
 
 func (d *Death) class() nixie.Class {
@@ -144,21 +155,40 @@ var exceptions = []struct {
 	{"timeout", nixie.ReasonTimeout}, {"serialization", nixie.ReasonSerialization}, {"conversion", nixie.ReasonSerialization},
 	{"dataexception", nixie.ReasonSerialization}, {"json", nixie.ReasonSerialization}, {"validation", nixie.ReasonValidation},
 	{"authorization", nixie.ReasonAuth}, {"authentication", nixie.ReasonAuth}, {"connect", nixie.ReasonTransportUnavailable},
+	{"unknownhost", nixie.ReasonTransportUnavailable}, {"socketexception", nixie.ReasonTransportUnavailable},
 }
 
-// reason is ours if it is said, else what the name of the error tells.
+// reason is ours if it is said, else what the name of the error tells, or else the
+// names of those that caused it, from the root outwards.
 func (d *Death) reason() nixie.Reason {
 	if d.Reason != "" {
 		return d.Reason
 	}
-	name := strings.ToLower(d.Exception[strings.LastIndexAny(d.Exception, ".$")+1:])
+	if r := reasonOf(d.Exception); r != "" {
+		return r
+	}
+	for _, caused := range slices.Backward(d.Causes) {
+		name, _, _ := strings.Cut(caused, ":")
+		if r := reasonOf(name); r != "" {
+			return r
+		}
+	}
+	if d.Exception == "" {
+		return nixie.ReasonUnknown
+	}
+	return nixie.ReasonHandler
+}
+
+// reasonOf is what the name of an error tells; nothing if it tells nothing.
+func reasonOf(exception string) nixie.Reason {
+	if exception == "org.apache.kafka.connect.errors.ConnectException" {
+		return "" // any error of Kafka Connect, and not of a connection
+	}
+	name := strings.ToLower(exception[strings.LastIndexAny(exception, ".$")+1:])
 	for _, e := range exceptions {
 		if strings.Contains(name, e.part) {
 			return e.reason
 		}
 	}
-	if name == "" {
-		return nixie.ReasonUnknown
-	}
-	return nixie.ReasonHandler
+	return ""
 }

@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/nixie-go/nixie"
+	"github.com/nixie-go/nixie/policy"
 )
 
 // Death is what the headers of a record say of its end, whoever wrote them. What
@@ -16,8 +17,8 @@ import (
 type Death struct {
 	Format    string // who wrote them, one of [Formats]; empty: nobody that is known
 	Channel   string // where it died
-	Partition int32
-	Offset    int64 // −1: not said
+	Partition int32  // −1: not said
+	Offset    int64  // −1: not said
 	Timestamp time.Time
 
 	Letter       nixie.ID
@@ -33,6 +34,7 @@ type Death struct {
 	FirstFailed  time.Time
 	LastFailed   time.Time
 	Redrives     int
+	Causes       []string // errors below Exception as the stack names them, the root last
 	Circumstance []string // what else the format says
 }
 
@@ -53,6 +55,7 @@ const (
 	exception
 	cause // exception below exception
 	text
+	poisoned // text, and after a panic its stack
 	stack
 	errorCode
 	attempts
@@ -66,7 +69,7 @@ const (
 // why reports whether a part only says why.
 func (p part) why() bool {
 	switch p {
-	case class, reason, said, exception, cause, text, stack, errorCode, attempts, node:
+	case class, reason, said, exception, cause, text, poisoned, stack, errorCode, attempts, node:
 		return true
 	}
 	return false
@@ -100,7 +103,7 @@ func ReadDeath(headers []Header) (Death, []Header) { return readDeath(headers, f
 
 // readDeath leaves out what a way back has no use for, if it is for that: why.
 func readDeath(headers []Header, back bool) (Death, []Header) {
-	d := Death{Offset: -1}
+	d := Death{Partition: -1, Offset: -1}
 	rest := headers
 	for _, f := range formats {
 		if f.found(headers) {
@@ -133,7 +136,7 @@ func (f *format) read(headers []Header, d *Death, back bool) (rest []Header) {
 			rest = append(rest, h)
 		case ours(name), back:
 		case len(d.Circumstance) < nixie.MaxContext:
-			d.Circumstance = append(d.Circumstance, clean(h.Name+": "+f.shown(h.Value), maxCircumstance))
+			d.Circumstance = append(d.Circumstance, clean(h.Name+": "+f.shown(name, h.Value), maxCircumstance))
 		}
 	}
 	return rest
@@ -145,13 +148,18 @@ func (f *format) owns(name string) bool {
 	return slices.ContainsFunc(f.prefixes, func(p string) bool { return strings.HasPrefix(name, p) })
 }
 
-// shown is a value for people.
-func (f *format) shown(value []byte) string {
-	if n, ok := f.number(value); ok {
+// shown is a value for people: a text of four to eight bytes looks like a number, so
+// that only the name of the header says which it is.
+func (f *format) shown(name string, value []byte) string {
+	numeric := slices.ContainsFunc(numbersEnd, func(end string) bool { return strings.HasSuffix(name, end) })
+	if n, ok := f.number(value); ok && numeric {
 		return strconv.FormatInt(n, 10)
 	}
 	return string(value)
 }
+
+// numbersEnd are how the names of headers end whose values are numbers.
+var numbersEnd = []string{"partition", "offset", "timestamp", "attempt", "attempts", "count"}
 
 // number reads a number as the format writes it, or as a text of digits.
 func (f *format) number(value []byte) (int64, bool) {
@@ -192,7 +200,9 @@ func (f *format) set(d *Death, what part, value []byte) {
 		path, _, _ := strings.Cut(string(value), "?")
 		d.Channel = nameOf(path[strings.LastIndexAny(path, "/:")+1:])
 	case partition:
-		d.Partition = int32(f.bounded(value, math.MaxInt32))
+		if n, ok := f.number(value); ok && n >= 0 {
+			d.Partition = int32(min(n, math.MaxInt32))
+		}
 	case offset:
 		if n, ok := f.number(value); ok && n >= 0 {
 			d.Offset = n
@@ -220,7 +230,10 @@ func (f *format) set(d *Death, what part, value []byte) {
 		d.Exception = said(nixie.MaxName)
 	case text:
 		d.Text = said(nixie.MaxFailureText)
+	case poisoned:
+		d.poisoned(string(value))
 	case stack:
+		d.Causes = causes(string(value))
 		d.Stack = said(nixie.MaxStack)
 	case node:
 		d.Node = said(nixie.MaxName)
@@ -248,6 +261,35 @@ func (d *Death) more(what part, text string) {
 			d.ErrorCode = &n
 		}
 	}
+}
+
+// poisoned takes the error of a handler apart: after a panic Watermill's Recoverer
+// puts value and stack into one text.
+func (d *Death) poisoned(said string) {
+	outer, rest, _ := strings.Cut(said, "panic occurred: ")
+	value, stack, panicked := strings.Cut(rest, ", stacktrace: \n")
+	if panicked {
+		if plain, err := strconv.Unquote(value); err == nil {
+			value = plain
+		}
+		said, d.Reason = outer+"panic: "+value, nixie.ReasonPanic
+		rest, where := policy.PanicStack(stack)
+		d.Stack = clean(rest, nixie.MaxStack)
+		if where != "" {
+			d.Circumstance = append(d.Circumstance, clean("panicked in "+where, maxCircumstance))
+		}
+	}
+	d.Text = clean(said, nixie.MaxFailureText)
+}
+
+// causes are the errors below the first one of a Java stack, the root last.
+func causes(stack string) (list []string) {
+	for line := range strings.Lines(stack) {
+		if said, ok := strings.CutPrefix(line, "Caused by: "); ok {
+			list = append(list, clean(strings.TrimSpace(said), maxCircumstance))
+		}
+	}
+	return list[max(len(list)-nixie.MaxContext, 0):]
 }
 
 // nameOf is a name, or nothing if it cannot be one.

@@ -29,11 +29,11 @@ var written = []struct {
 	{"streams", [][2]string{{"__streams.errors.topic", "t"}, {"__streams.errors.partition", "0"}, {"__streams.errors.offset", "3"}, {"__streams.errors.exception", "E"}, {"__streams.errors.message", "m"}, {"__streams.errors.stacktrace", "s"}}, "t/0/3 handler E m 0 0"},
 	{"share", [][2]string{{"__dlq.errors.topic", "t"}, {"__dlq.errors.partition", "0"}, {"__dlq.errors.offset", "3"}, {"__dlq.errors.group", "g"}, {"__dlq.errors.delivery.count", "5"}, {"__dlq.errors.message", "m"}}, "t/0/3 unknown  m 5 0"},
 	{"share", [][2]string{{"_dlq.errors.original.topic", "t"}, {"_dlq.errors.original.partition", "1"}, {"_dlq.errors.original.offset", "2"}, {"_dlq.errors.disposition", "REJECTED"}}, "t/1/2 unknown  REJECTED 0 0"},
-	{"watermill", [][2]string{{"topic_poisoned", "t"}, {"reason_poisoned", "why"}, {"handler_poisoned", "h"}, {"subscriber_poisoned", "s"}, {"_watermill_requeuer_retries", "2"}}, "t/0/-1 unknown  why 0 2"},
-	{"masstransit", [][2]string{{"MT-Reason", "fault"}, {"MT-Fault-InputAddress", "rabbitmq://localhost/v/t?durable=true"}, {"MT-Fault-ExceptionType", "System.TimeoutException"}, {"MT-Fault-Message", "m"}, {"MT-Fault-RetryCount", "3"}}, "t/0/-1 timeout System.TimeoutException m 3 0"},
+	{"watermill", [][2]string{{"topic_poisoned", "t"}, {"reason_poisoned", "why"}, {"handler_poisoned", "h"}, {"subscriber_poisoned", "s"}, {"_watermill_requeuer_retries", "2"}}, "t/-1/-1 unknown  why 0 2"},
+	{"masstransit", [][2]string{{"MT-Reason", "fault"}, {"MT-Fault-InputAddress", "rabbitmq://localhost/v/t?durable=true"}, {"MT-Fault-ExceptionType", "System.TimeoutException"}, {"MT-Fault-Message", "m"}, {"MT-Fault-RetryCount", "3"}}, "t/-1/-1 timeout System.TimeoutException m 3 0"},
 	{"wolverine", [][2]string{{"original-destination", "kafka://topic/t"}, {"original-partition", "1"}, {"original-offset", "4"}, {"exception-type", "E"}, {"exception-message", "m"}, {"attempts", "3"}}, "t/1/4 handler E m 3 0"},
-	{"ad-hoc", [][2]string{{"x-original-topic", "t"}, {"x-retry-count", "3"}, {"x-dead-letter-reason", "because"}}, "t/0/-1 unknown  because 3 0"},
-	{"", [][2]string{{"a", "b"}}, "orders/0/-1 unknown   0 0"},
+	{"ad-hoc", [][2]string{{"x-original-topic", "t"}, {"x-retry-count", "3"}, {"x-dead-letter-reason", "because"}}, "t/-1/-1 unknown  because 3 0"},
+	{"", [][2]string{{"a", "b"}}, "orders/-1/-1 unknown   0 0"},
 }
 
 func headersOf(pairs [][2]string) (out []Header) {

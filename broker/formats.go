@@ -30,6 +30,9 @@ var formats = []format{
 			"kafka_dlt-exception-cause-fqcn": cause, "kafka_exception-cause-fqcn": cause,
 			"kafka_dlt-exception-message": text, "kafka_exception-message": text,
 			"kafka_dlt-exception-stacktrace": stack, "kafka_exception-stacktrace": stack,
+			"kafka_dlt-key-exception-fqcn": exception, "kafka_key-exception-fqcn": exception,
+			"kafka_dlt-key-exception-message": text, "kafka_key-exception-message": text,
+			"kafka_dlt-key-exception-stacktrace": stack, "kafka_key-exception-stacktrace": stack,
 			"retry_topic-attempts": nextAttempt, "kafka_deliveryattempt": attempts,
 			"retry_topic-original-timestamp": aside, "retry_topic-backoff-timestamp": aside,
 		},
@@ -62,7 +65,7 @@ var formats = []format{
 	{
 		name: "watermill", speaks: []string{"topic_poisoned", "reason_poisoned"}, prefixes: []string{"_watermill_requeuer_", "_watermill_delayed_"},
 		parts: map[string]part{
-			"topic_poisoned": channel, "reason_poisoned": text, "handler_poisoned": node, "subscriber_poisoned": aside,
+			"topic_poisoned": channel, "reason_poisoned": poisoned, "handler_poisoned": node, "subscriber_poisoned": aside,
 			"_watermill_requeuer_retries": redrives,
 		},
 	},

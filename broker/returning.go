@@ -17,7 +17,7 @@ type Returning struct {
 
 	Whole       []Header     // all headers of a record as it lies; of a letter none, see [LetterHeaders]
 	Lies        string       // the channel that it lies on; empty: an office
-	Origin      nixie.Origin // where it died, as far as is known; an offset of −1 is not
+	Origin      nixie.Origin // where it died, as far as is known; a partition or an offset of −1 is not
 	Letter      nixie.ID
 	Operation   nixie.ID // the redrive that sends it; zero: none says so
 	Redrives    int      // before this one
@@ -46,7 +46,7 @@ func FromLetter(l *nixie.Letter) Returning {
 	m := &l.Message
 	out := Returning{
 		Publication: Publication{Value: m.Body, Headers: outbound(m.Headers)},
-		Origin:      nixie.Origin{Offset: -1}, Letter: l.ID, Operation: l.Operation, Redrives: m.Redrives, FirstFailed: l.FirstFailedAt,
+		Origin:      nixie.Origin{Partition: -1, Offset: -1}, Letter: l.ID, Operation: l.Operation, Redrives: m.Redrives, FirstFailed: l.FirstFailedAt,
 	}
 	out.Cut = slices.ContainsFunc(m.Headers, func(h nixie.Header) bool { return h.Name == HeaderLeftOut || h.Name == HeaderBytesLeftOut })
 	switch {
@@ -105,7 +105,9 @@ func LetterHeaders(l *nixie.Letter) []Header {
 func (w *writer) place(o *nixie.Origin) {
 	w.text(HeaderTopic, o.Channel)
 	if o.Offset >= 0 && o.Channel != "" {
-		w.number(HeaderPartition, int64(o.Partition))
+		if o.Partition >= 0 {
+			w.number(HeaderPartition, int64(o.Partition))
+		}
 		w.number(HeaderOffset, o.Offset)
 	}
 	w.time(HeaderTimestamp, o.Timestamp)

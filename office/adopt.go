@@ -110,8 +110,8 @@ func equalText(a, b *string) bool { return a == b || a != nil && b != nil && *a 
 func (v *MessageView) message() (nixie.Message, error) {
 	m := nixie.Message{
 		ID: v.ID, Queue: v.Queue, Type: v.Type, Key: v.Key, Stream: v.Stream, DedupeKey: v.DedupeKey, Priority: v.Priority, State: v.State,
-		Attempts: v.Attempts, Deliveries: v.Deliveries, Crashes: v.Crashes, Generation: v.Generation, Redrives: v.Redrives,
-		Steps: orNil(v.Steps), OrderGap: v.OrderGap, Origin: v.Origin, EnqueuedAt: v.EnqueuedAt.plain(), ExpiresAt: v.ExpiresAt.plain(),
+		Attempts: countOf(v.Attempts), Deliveries: v.Deliveries, Crashes: v.Crashes, Generation: v.Generation, Redrives: v.Redrives,
+		Steps: orNil(v.Steps), OrderGap: v.OrderGap, Origin: v.Origin.origin(), EnqueuedAt: v.EnqueuedAt.plain(), ExpiresAt: v.ExpiresAt.plain(),
 		FirstReceivedAt: v.FirstReceivedAt.plain(), EndedAt: v.EndedAt.plain(), LastFailure: v.LastFailure,
 	}
 	var err error
@@ -147,7 +147,7 @@ func (b *Bytes) bytes() ([]byte, error) {
 
 func (v *FailureView) failure() (nixie.Failure, error) {
 	f := nixie.Failure{
-		Generation: v.Generation, Attempt: v.Attempt, StartedAt: v.StartedAt.plain(), FailedAt: v.FailedAt.plain(),
+		Generation: v.Generation, Attempt: countOf(v.Attempt), StartedAt: v.StartedAt.plain(), FailedAt: v.FailedAt.plain(),
 		Class: v.Class, Reason: v.Reason, Type: v.Type, Text: v.Text, Context: orNil(v.Context), Stack: v.Stack, Step: v.Step,
 		Worker: v.Worker, Node: v.Node, ExitCode: v.ExitCode, LogLocation: v.LogLocation, Steps: orNil(v.Steps),
 		Decision: v.Decision, NextAt: v.NextAt.plain(),

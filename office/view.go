@@ -45,7 +45,7 @@ type LetterView struct {
 	Redrivable    bool         `json:"redrivable"`
 	NeedsReview   bool         `json:"needs_review"`
 	Rule          string       `json:"rule"`
-	Attempts      int          `json:"attempts"`
+	Attempts      *int         `json:"attempts"` // null: not known
 	Deliveries    int          `json:"deliveries"`
 	Crashes       int          `json:"crashes"`
 	Generation    int          `json:"generation"`
@@ -64,7 +64,7 @@ func ViewLetter(l *nixie.Letter) LetterView {
 		ID: l.ID, MessageID: m.ID, Key: m.Key, Queue: m.Queue, Type: m.Type, Status: l.Status, Cause: l.Cause,
 		Reason: l.Reason, Class: l.Class, Signature: l.Signature, Fingerprint: l.Fingerprint,
 		Redrivable: l.Redrivable, NeedsReview: l.NeedsReview, Rule: l.Rule,
-		Attempts: m.Attempts, Deliveries: m.Deliveries, Crashes: m.Crashes, Generation: m.Generation, Redrives: m.Redrives,
+		Attempts: attemptsOf(m), Deliveries: m.Deliveries, Crashes: m.Crashes, Generation: m.Generation, Redrives: m.Redrives,
 		FirstFailedAt: Moment{l.FirstFailedAt}, LastFailedAt: Moment{l.LastFailedAt}, DiedAt: Moment{l.DiedAt}, Damage: l.Damage,
 		Origin: placeOf(m.Origin),
 	}
@@ -151,7 +151,7 @@ type MessageView struct {
 	DedupeKey       string         `json:"dedupe_key"`
 	Priority        int            `json:"priority"`
 	State           nixie.State    `json:"state"`
-	Attempts        int            `json:"attempts"`
+	Attempts        *int           `json:"attempts"` // null: not known
 	Deliveries      int            `json:"deliveries"`
 	Crashes         int            `json:"crashes"`
 	Generation      int            `json:"generation"`
@@ -161,7 +161,7 @@ type MessageView struct {
 	OrderGap        bool           `json:"order_gap"`
 	Hash            string         `json:"sha256"` // of the body
 	Size            int            `json:"size"`   // bytes of the body; 0 in lists
-	Origin          *nixie.Origin  `json:"origin"`
+	Origin          *OriginView    `json:"origin"`
 	EnqueuedAt      Moment         `json:"enqueued_at"`
 	NotBefore       Moment         `json:"not_before"`
 	ExpiresAt       Moment         `json:"expires_at"`
@@ -191,8 +191,8 @@ func dueAt(m *nixie.Message) Moment {
 func ViewMessage(m *nixie.Message) MessageView {
 	v := MessageView{
 		ID: m.ID, Queue: m.Queue, Type: m.Type, Key: m.Key, Stream: m.Stream, DedupeKey: m.DedupeKey, Priority: m.Priority, State: m.State, MayPass: m.MayPass, OrderGap: m.OrderGap,
-		Attempts: m.Attempts, Deliveries: m.Deliveries, Crashes: m.Crashes, Generation: m.Generation, Redrives: m.Redrives,
-		Steps: orEmpty(m.Steps), Hash: hexHash(m.Hash), Size: len(m.Body), Origin: m.Origin,
+		Attempts: attemptsOf(m), Deliveries: m.Deliveries, Crashes: m.Crashes, Generation: m.Generation, Redrives: m.Redrives,
+		Steps: orEmpty(m.Steps), Hash: hexHash(m.Hash), Size: len(m.Body), Origin: viewOrigin(m.Origin),
 		EnqueuedAt: Moment{m.EnqueuedAt}, NotBefore: dueAt(m), ExpiresAt: Moment{m.ExpiresAt},
 		FirstReceivedAt: Moment{m.FirstReceivedAt}, EndedAt: Moment{m.EndedAt},
 		LeaseOwner: m.LeaseOwner, LeasedAt: Moment{m.LeasedAt}, LeaseExpiresAt: Moment{m.LeaseExpiresAt},

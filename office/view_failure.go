@@ -11,7 +11,7 @@ import (
 // FailureView is one attempt that went wrong.
 type FailureView struct {
 	Generation  int              `json:"generation"`
-	Attempt     int              `json:"attempt"`
+	Attempt     *int             `json:"attempt"` // null: not known
 	StartedAt   Moment           `json:"started_at"`
 	FailedAt    Moment           `json:"failed_at"`
 	DurationMS  float64          `json:"duration_ms"`
@@ -36,8 +36,12 @@ type FailureView struct {
 func ViewHistory(list []nixie.Failure) []FailureView {
 	views := make([]FailureView, 0, len(list))
 	for _, f := range list {
+		var attempt *int
+		if f.Attempt > 0 {
+			attempt = &f.Attempt
+		}
 		views = append(views, FailureView{
-			Generation: f.Generation, Attempt: f.Attempt, StartedAt: Moment{f.StartedAt}, FailedAt: Moment{f.FailedAt},
+			Generation: f.Generation, Attempt: attempt, StartedAt: Moment{f.StartedAt}, FailedAt: Moment{f.FailedAt},
 			DurationMS: float64(f.Took) / float64(time.Millisecond), Class: f.Class, Reason: f.Reason, Type: f.Type, Text: f.Text,
 			Context: orEmpty(f.Context), Stack: f.Stack, Worker: f.Worker, Node: f.Node, Step: f.Step, ExitCode: f.ExitCode,
 			LogLocation: f.LogLocation, Steps: orEmpty(f.Steps), Decision: f.Decision, NextAt: Moment{f.NextAt},

@@ -33,6 +33,18 @@ var deaths = map[string][]string{
 		"spring-retried/0/0 at 1700000000000, 3 attempts, Spring$Bad: Listener failed; slow today",
 		"spring-retried/0/1 at 1700000000001, 3 attempts, Spring$Bad: Listener failed; slow today",
 	},
+	"spring-kafka-3.3.10-causes": {
+		"parcels/0/0 at 1700000000001, 3 attempts, java.lang.IllegalStateException: " + thrown("parcels", "byte[], byte[]") + "cannot ship",
+		"parcels/0/1 at 1700000000002, 3 attempts, java.lang.IllegalArgumentException: " + thrown("parcels", "byte[], byte[]") + "weight must be positive",
+		"parcels/0/2 at 1700000000003, 3 attempts, java.lang.NullPointerException: " + thrown("parcels", "byte[], byte[]"),
+		"payments/0/0 at 1700000000004, 0 attempts, org.springframework.kafka.support.serializer.DeserializationException: failed to deserialize",
+		"payments/0/1 at 1700000000005, 0 attempts, org.springframework.kafka.support.serializer.DeserializationException: failed to deserialize",
+		"payments/0/2 at 1700000000006, 0 attempts, java.lang.IllegalStateException: " + thrown("payments", "java.lang.Integer, Dead$Payment") + "no such customer",
+	},
+	"spring-kafka-3.3.10-retries": {
+		"mails/0/0 at 1700000000007, 3 attempts, java.lang.RuntimeException: Listener failed; mail was not sent",
+		"bills/0/0 at 1700000000008, 3 attempts, java.lang.IllegalStateException: Listener failed; cannot ship",
+	},
 	"kafka-streams-4.2.0": {
 		"streams-in/0/2 at 1795332038906, 0 attempts, org.apache.kafka.common.errors.SerializationException: Size of data received by LongDeserializer is not 8",
 		"streams-in2/0/1 at 1795331900707, 0 attempts, java.lang.IllegalStateException: no such customer",
@@ -47,8 +59,22 @@ var deaths = map[string][]string{
 		"share-in/0/0 at 1700000000000, 3 attempts, : delivery count limit reached",
 		"share-in/0/1 at 1700000000001, 5 attempts, : delivery count limit reached",
 	},
-	"watermill-1.5.1": {"watermill-in/0/-1 at 1795331840932, 0 attempts, : no such account"},
+	"watermill-1.5.1-panics": {
+		"invoices/-1/-1 at 1795381116551, 0 attempts, : panic: invalid memory address or nil pointer dereference",
+		"invoices/-1/-1 at 1795381116556, 0 attempts, : panic: runtime.boundsError{x:6, y:0, signed:false, code:0x0}",
+		"invoices/-1/-1 at 1795381116658, 0 attempts, : panic: &fmt.wrapError{msg:\"ledger eu-1: closed\", err:(*errors.errorString)(0x3d72bd283080)}",
+		"invoices/-1/-1 at 1795381116762, 0 attempts, : charge fourth: no such account",
+	},
+	"watermill-1.5.1": {"watermill-in/-1/-1 at 1795331840932, 0 attempts, : no such account"},
 }
+
+// thrown begins what Spring says of an error of a listener.
+func thrown(method, types string) string {
+	return "Listener method 'void Dead$App." + method + "(org.apache.kafka.clients.consumer.ConsumerRecord<" + types + ">)' threw exception; "
+}
+
+// sent are the headers of the senders in these files.
+var sent = []string{"user", "tier", "shop", "ledger", "__Key_TypeId__", "_watermill_message_uuid"}
 
 // death is a record in such a file; what is bytes is in base64.
 type death struct {
@@ -189,7 +215,7 @@ func (d *death) is(r *broker.Record) bool {
 	}
 	var sender []broker.Header
 	for _, h := range d.Headers {
-		if h.Name == "user" || strings.HasPrefix(h.Name, "_watermill_message") {
+		if slices.Contains(sent, h.Name) {
 			sender = append(sender, h)
 		}
 	}

@@ -10,7 +10,7 @@ whole story. An ID is that of the letter or of its message, or the message's key
 
 --filter chooses letters by terms that all have to hold:
   queue: type: key: stream: status: reason: class: cause: id:   one of the values
-  signature:"no such file"  text:"no route"  fingerprint:v1-…   part of a text; a group
+  signature:"no such file"  text:"no route"  fingerprint:v2-…   part of a text; a group
   redrivable:yes  needs_review:no  operation:ID
   age:>1h  died:>2026-01-31  first_failed:<now-2h  last_failed:…
   redrives:>0  attempts:5  deliveries:<=9  crashes:0

@@ -39,6 +39,9 @@ letter that was purged does not come back. With --again it reads everything, and
 in the office already, by its letter or by its place, is left as it is. A second office
 needs a group of its own.
 
+A topic of retries is not for it: what waits there is tried again, and is dead only
+when it comes to the topic of the letters.
+
 Headers beyond 64 KiB and values beyond 16 MiB stay where they are: the letter says how
 much is missing, and its record can be redriven with --from only.
 
@@ -113,6 +116,10 @@ func (a *adopting) drainFrom(ctx context.Context, from broker.Reader) error {
 		}
 		for i := range records {
 			r := &records[i]
+			if source, waits := broker.Waiting(r); waits {
+				return usagef("%s is a topic of retries of %s: its consumers try these records again, and those that die lie on the topic of its letters, such as %s-dlt; adopt that one, or send them back without an office: nixie dlq redrive --from URL",
+					r.Channel, orDash(source), orDash(source))
+			}
 			err = errors.Join(err, a.add(ctx, letterfile.Record{
 				Letter: broker.Adopted(a.channel.System, r, a.queue),
 				Place:  fmt.Sprintf("topic %s, partition %d, offset %d", r.Channel, r.Partition, r.Offset),

@@ -15,7 +15,7 @@ func newDLQNote(g *globals) *cobra.Command {
 shown by nixie dlq show with their time and author, and stay when a letter is
 redriven. Without status: in the filter, unresolved letters are meant.`,
 		Example: `  nixie dlq note order-4711 --text 'ticket 81: customer was asked'
-  nixie dlq note --filter 'fingerprint:v1-0123456789abcdef' --text 'mended in 1.4.2' --yes`,
+  nixie dlq note --filter 'fingerprint:v2-0123456789abcdef' --text 'mended in 1.4.2' --yes`,
 		RunE: w.run,
 	}
 	w.register(cmd.Flags())

@@ -55,7 +55,7 @@ Exit codes: 0 all redriven (also when nothing matches), 5 some were skipped or
 have failed, or it stopped by itself, 130 interrupted.`,
 		Example: `  nixie dlq redrive order-4711 --reason 'address mended'
   nixie dlq redrive --filter 'queue:orders reason:timeout' --max 10 --reason 'canary' --dry-run
-  nixie dlq redrive --filter 'fingerprint:v1-0123456789abcdef' --rate 50 --reason 'fixed in 1.4.2' --yes
+  nixie dlq redrive --filter 'fingerprint:v2-0123456789abcdef' --rate 50 --reason 'fixed in 1.4.2' --yes
   nixie dlq redrive --all --rate 10 --stop-after 5 --reason 'the bank is back' --yes
   nixie dlq redrive --resume 01890a5d-ac96-774b-bcce-b302099a8057 --rate 50 --yes
   nixie dlq redrive --filter 'queue:orders' --to kafka://localhost:9092 --reason 'mended' --yes

@@ -71,10 +71,10 @@ func (g *globals) printLetter(w io.Writer, l *nixie.Letter, veil *veil) error {
 	f.add("dedupe key", m.DedupeKey)
 	f.add("enqueued", clock(office.Moment{Time: m.EnqueuedAt}))
 	f.add("counts", fmt.Sprintf("life %d: %s, %s, %d crashed; %s", m.Generation,
-		plural(int64(m.Attempts), "attempt"), plural(int64(m.Deliveries), "delivery"), m.Crashes, plural(int64(m.Redrives), "redrive")))
+		attempts(office.ViewMessage(m).Attempts), plural(int64(m.Deliveries), "delivery"), m.Crashes, plural(int64(m.Redrives), "redrive")))
 	f.add("steps done", strings.Join(m.Steps, ", "))
 	if m.Origin != nil {
-		f.add("origin", fmt.Sprintf("%s %s/%d@%d %s", m.Origin.System, m.Origin.Channel, m.Origin.Partition, m.Origin.Offset, m.Origin.MessageID))
+		f.add("origin", origin(m.Origin))
 	}
 	f.add("operation", l.Operation.String())
 	f.add("resolved", strings.TrimPrefix(clock(office.Moment{Time: l.ResolvedAt}), "-"))
@@ -96,6 +96,26 @@ func (g *globals) printLetter(w io.Writer, l *nixie.Letter, veil *veil) error {
 	return nil
 }
 
+// attempts says how many there were.
+func attempts(n *int) string {
+	if n == nil {
+		return "attempts not known"
+	}
+	return plural(int64(*n), "attempt")
+}
+
+// origin says where a message came from, as far as that is known.
+func origin(o *nixie.Origin) string {
+	text := o.System + " " + o.Channel
+	if o.Partition >= 0 {
+		text += fmt.Sprintf("/%d", o.Partition)
+	}
+	if o.Offset >= 0 {
+		text += fmt.Sprintf("@%d", o.Offset)
+	}
+	return text + " " + o.MessageID
+}
+
 func note(s string) string {
 	if s == "" {
 		return ""
@@ -115,8 +135,11 @@ func (g *globals) printHistory(w io.Writer, list []nixie.Failure, dropped int) {
 
 func (g *globals) printFailure(w io.Writer, f *nixie.Failure) {
 	which := fmt.Sprintf("Life %d, attempt %d", f.Generation, f.Attempt)
-	if f.Attempt == 0 && f.Generation == 0 {
+	switch {
+	case f.Attempt == 0 && f.Generation == 0:
 		which = "An attempt that cannot be read"
+	case f.Attempt == 0:
+		which = fmt.Sprintf("Life %d, attempt not known", f.Generation)
 	}
 	fmt.Fprintf(w, "\n%s: %s after %s: %s (%s), then %s\n", which,
 		clock(office.Moment{Time: f.FailedAt}), took(f.Took), escapeLine(string(f.Reason)), escapeLine(string(f.Class)), orDash(escapeLine(string(f.Decision))))

@@ -132,7 +132,7 @@ func (g *globals) printMessage(w io.Writer, r *store.Record, veil *veil) {
 	f.add("stream", r.Stream+marks(r))
 	f.add("dedupe key", r.DedupeKey)
 	f.add("counts", fmt.Sprintf("life %d: %s, %s, %d crashed; %s", r.Generation,
-		plural(int64(r.Attempts), "attempt"), plural(int64(r.Deliveries), "delivery"), r.Crashes, plural(int64(r.Redrives), "redrive")))
+		attempts(office.ViewMessage(&r.Message).Attempts), plural(int64(r.Deliveries), "delivery"), r.Crashes, plural(int64(r.Redrives), "redrive")))
 	f.add("steps done", strings.Join(r.Steps, ", "))
 	f.add("enqueued", at(r.EnqueuedAt))
 	f.add("not before", at(r.NotBefore))

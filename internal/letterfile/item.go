@@ -127,7 +127,7 @@ func (d *itemDoc) letter(queue, channel string) (nixie.Letter, error) {
 	return nixie.Letter{
 		Message: nixie.Message{
 			Queue: queue, Type: "item", Key: *d.ID, DedupeKey: *d.ID, Body: body.Bytes(), Headers: headers,
-			Origin:   &nixie.Origin{System: System, Channel: channel, MessageID: *d.ID},
+			Origin:   &nixie.Origin{System: System, Channel: channel, Partition: -1, Offset: -1, MessageID: *d.ID},
 			Attempts: tried, Deliveries: tried, EnqueuedAt: first, FirstReceivedAt: first,
 		},
 		Cause: nixie.CauseAdopted, Status: nixie.StatusOpen, Redrivable: d.Eligible, NeedsReview: d.Review, Rule: System,

@@ -237,7 +237,7 @@ func TestItemBecomesALetter(t *testing.T) {
 	for what, ok := range map[string]bool{
 		"key":       m.Key == "item-123" && m.DedupeKey == m.Key && m.Queue == "mapreduce/job" && m.Type == "item",
 		"body":      string(m.Body) == `{"file":"src/main.rs","priority":5}`,
-		"origin":    m.Origin.Same(&nixie.Origin{System: "mapreduce", Channel: "mapreduce/job", MessageID: "item-123"}),
+		"origin":    m.Origin.Same(&nixie.Origin{System: "mapreduce", Channel: "mapreduce/job", Partition: -1, Offset: -1, MessageID: "item-123"}),
 		"signature": m.Header("legacy-signature") == "CommandFailed::cargo test failed with exit" && strings.HasPrefix(l.Signature, "command-failed[step shell: cargo test, exit 101]"),
 		"counts":    l.HistoryDropped == 2 && m.Attempts == 3 && m.Deliveries == 3,
 		"flags":     l.Redrivable && !l.NeedsReview && l.Status == nixie.StatusOpen && l.Cause == nixie.CauseAdopted,

@@ -1,0 +1,117 @@
+package broker_test
+
+import (
+	"bytes"
+	"encoding/json"
+	"flag"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/nixie-go/nixie"
+	"github.com/nixie-go/nixie/broker"
+	"github.com/nixie-go/nixie/office"
+)
+
+// update writes the golden letters anew: go test ./broker -run TestGoldenLetters -update
+var update = flag.Bool("update", false, "write the golden letters anew")
+
+// recorded reads a file of records as programs of others wrote them.
+func recorded(t *testing.T, file string) (list []broker.Record) {
+	t.Helper()
+	data, err := os.ReadFile(file)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for line := range bytes.Lines(data) {
+		var r struct {
+			Topic             string
+			Partition         int32
+			Offset, Timestamp int64
+			Key, Value        []byte
+			Headers           []broker.Header
+		}
+		if err := json.Unmarshal(line, &r); err != nil {
+			t.Fatal(err)
+		}
+		list = append(list, broker.Record{
+			Channel: r.Topic, Partition: r.Partition, Offset: r.Offset, Key: r.Key, Value: r.Value, Headers: r.Headers,
+			ID: nixie.ID{6: 0x70, 8: 0x80, 15: byte(len(list) + 1)}, Timestamp: time.UnixMilli(r.Timestamp),
+		})
+	}
+	return list
+}
+
+// What programs of others wrote is read in every part: the letters are those in
+// testdata/golden, as dlq show -o json prints them, one a line.
+func TestGoldenLetters(t *testing.T) {
+	files, err := filepath.Glob("kafka/testdata/*.jsonl")
+	if err != nil || len(files) == 0 {
+		t.Fatal(files, err)
+	}
+	for _, file := range files {
+		name := filepath.Base(file)
+		t.Run(name, func(t *testing.T) {
+			var got bytes.Buffer
+			for _, r := range recorded(t, file) {
+				l := broker.Adopted("kafka", &r, "")
+				if err := l.Check(); err != nil {
+					t.Error(err)
+				}
+				line, err := json.Marshal(office.ViewStory(&l))
+				if err != nil {
+					t.Fatal(err)
+				}
+				got.Write(append(line, '\n'))
+			}
+			golden := filepath.Join("testdata", "golden", name)
+			if *update {
+				if err := os.WriteFile(golden, got.Bytes(), 0o600); err != nil {
+					t.Fatal(err)
+				}
+			}
+			want, err := os.ReadFile(golden)
+			if err != nil {
+				t.Fatal(err)
+			}
+			wants := strings.Split(string(want), "\n")
+			for n, line := range strings.Split(got.String(), "\n") {
+				if n >= len(wants) || line != wants[n] {
+					t.Errorf("letter %d is\n%s\nwant\n%s", n+1, line, append(wants, make([]string, n+1)...)[n])
+				}
+			}
+		})
+	}
+}
+
+// What waits on a topic of retries is told from what is dead, by Spring's headers and
+// ours, whatever the retries are called.
+func TestWaiting(t *testing.T) {
+	for _, c := range []struct {
+		file   string
+		source string
+		waits  bool
+	}{
+		{"spring-kafka-3.3.10-waiting", "mails mails bills bills", true},
+		{"spring-kafka-3.3.10-retries", "mails bills", false},
+		{"spring-kafka-3.3.10", "  spring-retried spring-retried", false},
+		{"watermill-1.5.1-panics", "   ", false},
+	} {
+		var sources []string
+		for _, r := range recorded(t, "kafka/testdata/"+c.file+".jsonl") {
+			source, waits := broker.Waiting(&r)
+			if sources = append(sources, source); waits != c.waits {
+				t.Errorf("%s: a record of %s waits: %t", c.file, r.Channel, waits)
+			}
+		}
+		if got := strings.Join(sources, " "); got != c.source {
+			t.Errorf("%s: sources are %q", c.file, got)
+		}
+	}
+	ours := broker.Record{Channel: "orders.retry.5s", Headers: []broker.Header{{Name: broker.HeaderTopic, Value: []byte("orders")}, {Name: broker.HeaderDue, Value: []byte("5")}}}
+	if source, waits := broker.Waiting(&ours); source != "orders" || !waits {
+		t.Errorf("on our own stage: %q, %t", source, waits)
+	}
+}
