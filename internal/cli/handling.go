@@ -54,6 +54,8 @@ It says how it went
   killed      out of resources: retried      any other   failed: retried
 or by a JSON object in the file $NIXIE_VERDICT:
   {"outcome": "retry", "reason": "throttled", "retry_after": "30s", "steps": ["fetched"]}
+Steps that it reported are in NIXIE_STEPS at its next attempt, with commas between
+them, and in NIXIE_STEPS_JSON.
 
 ` + outputHelp
 

@@ -32,7 +32,8 @@ what cannot succeed in the dead letter office. The same command again goes on
 where it was: nothing that had finished runs twice, nothing is lost.
 
 ITEMS is a file of JSON lines, a JSON array (--json-path chooses inside a larger
-document), CSV with a header, or plain lines; "-" is standard input.
+document), CSV with a header (commas, semicolons or tabs), or plain lines; "-" is
+standard input. Lines that are not unique are named by their numbers.
 
 The command gets its item
   as arguments           an argument that is {field}, {a.b[0]} or {} (all of it) is replaced
@@ -122,6 +123,9 @@ func (f *runFlags) run(ctx context.Context, args []string, dash int) error {
 		return err
 	}
 	defer reader.Close() //nolint:errcheck // it was only read
+	if err := checkFields(r, reader); err != nil {
+		return err
+	}
 	st, err := f.open(app.Options{Owner: cfg.Owner})
 	if err != nil {
 		return err
@@ -142,6 +146,29 @@ func (f *runFlags) listOptions(list string) items.Options {
 	}
 	return items.Options{Path: list, Stdin: f.In, Format: items.Format(f.format), JSONPath: f.jsonPath, IDField: f.idField, SkipBad: f.skipBad}
 }
+
+// checkFields refuses a command that asks for a field which the first item does not
+// have: it would fail for each of them.
+func checkFields(r *runner.Runner, list *items.Reader) error {
+	field, known, err := r.Unknown(list)
+	if err != nil || field == "" {
+		return err
+	}
+	hint := ""
+	if like := nearTo(field, known); len(like) > 0 {
+		hint = fmt.Sprintf(": did you mean {%s}?", strings.Join(like, "} or {"))
+	}
+	has := "none that is a text or a number"
+	if more := len(known) - shownFields; more > 0 {
+		has = fmt.Sprintf("%s and %d more", strings.Join(known[:shownFields], ", "), more)
+	} else if len(known) > 0 {
+		has = strings.Join(known, ", ")
+	}
+	return usagef("the first item has no field for {%s}%s\nit has %s; what only some items have is in their environment, as NIXIE_FIELD_<NAME>", field, hint, has)
+}
+
+// shownFields is how many fields of an item are named.
+const shownFields = 20
 
 // listOf returns ITEMS.
 func listOf(args []string, dash int) (string, error) {

@@ -179,6 +179,17 @@ func noArgs(cmd *cobra.Command, args []string) error {
 	return usagef("%q is not a command or argument of %s: %ssee %[2]s --help", args[0], cmd.CommandPath(), hint)
 }
 
+// nearTo are those of the names that somebody may have meant.
+func nearTo(typed string, names []string) []string {
+	all := &cobra.Command{SuggestionsMinimumDistance: 2}
+	for _, name := range names {
+		if name != "" && !strings.ContainsAny(name, " \t\r\n") {
+			all.AddCommand(&cobra.Command{Use: name, Run: func(*cobra.Command, []string) {}})
+		}
+	}
+	return all.SuggestionsFor(typed)
+}
+
 // oneArg wants one argument.
 func oneArg(what string) cobra.PositionalArgs {
 	return func(cmd *cobra.Command, args []string) error {

@@ -1,6 +1,7 @@
 package command
 
 import (
+	"encoding/json"
 	"slices"
 	"strconv"
 	"strings"
@@ -16,15 +17,28 @@ const (
 const fieldPrefix = "NIXIE_FIELD_"
 
 // Environment is what all commands of a runner see: the caller's environment
-// without its NIXIE_ variables, which may hold secrets of the runner. It does
-// not change and is safe for concurrent use.
+// without the variables that Nixie is set up by, which may hold secrets, and
+// without those that it gives to commands itself. It does not change and is safe
+// for concurrent use.
 type Environment struct{ base []string }
 
 // NewEnvironment makes one from a list like that of os.Environ.
 func NewEnvironment(environ []string) Environment {
 	return Environment{slices.DeleteFunc(slices.Clone(environ), func(variable string) bool {
-		return strings.HasPrefix(variable, "NIXIE_")
+		name, _, _ := strings.Cut(variable, "=")
+		return ours(name)
 	})}
+}
+
+// ours reports whether Nixie reads a variable or gives it to commands.
+func ours(name string) bool {
+	switch name {
+	case "NIXIE_STORE", "NIXIE_ACTOR", "NIXIE_MASK", "NIXIE_KAFKA_USER", "NIXIE_KAFKA_PASSWORD", markVariable, fileVariable,
+		"NIXIE_ITEM_ID", "NIXIE_ATTEMPT", "NIXIE_LEASE", "NIXIE_VERDICT", "NIXIE_STEPS", "NIXIE_STEPS_JSON",
+		"NIXIE_QUEUE", "NIXIE_MESSAGE_ID", "NIXIE_TYPE", "NIXIE_KEY", "NIXIE_STREAM":
+		return true
+	}
+	return strings.HasPrefix(name, fieldPrefix)
 }
 
 // ItemVariables are what one command sees of its item. An empty string or 0
@@ -34,6 +48,8 @@ type ItemVariables struct {
 	Attempt int    // NIXIE_ATTEMPT; the first is 1
 	Lease   int64  // NIXIE_LEASE, the fencing number
 	Verdict string // NIXIE_VERDICT: the path a verdict may be written to
+
+	Steps []string // NIXIE_STEPS with commas between them, NIXIE_STEPS_JSON
 
 	Queue, MessageID, Type, Key, Stream string // NIXIE_QUEUE, NIXIE_MESSAGE_ID and so on
 
@@ -48,7 +64,7 @@ type Field struct{ Name, Value string }
 // the same name then, the first wins. A value with a NUL byte or beyond
 // [MaxVariable] is left out, and so is what goes beyond [MaxFields].
 func (e Environment) For(item ItemVariables) []string {
-	env := make([]string, 0, len(e.base)+10+len(item.Fields)) // 10: those below and the guard's
+	env := make([]string, 0, len(e.base)+12+len(item.Fields)) // 12: those below and the guard's
 	env = append(env, e.base...)
 	if item.ItemID != "" {
 		env = append(env, "NIXIE_ITEM_ID="+item.ItemID)
@@ -66,13 +82,30 @@ func (e Environment) For(item ItemVariables) []string {
 			env = append(env, "NIXIE_"+v.name+"="+v.value)
 		}
 	}
-	return appendFields(env, item.Fields)
+	return appendFields(appendSteps(env, item.Steps), item.Fields)
+}
+
+// appendSteps says which steps are done. What goes beyond [MaxVariable] is left out.
+func appendSteps(env, steps []string) []string {
+	if len(steps) == 0 {
+		return env
+	}
+	list, err := json.Marshal(steps)
+	for _, v := range [...]string{"NIXIE_STEPS=" + strings.Join(steps, ","), "NIXIE_STEPS_JSON=" + string(list)} {
+		if err == nil && len(v) < MaxVariable {
+			env = append(env, v)
+		}
+	}
+	return env
 }
 
 // With returns the complete environment of one command with variables under
-// their own names. A value with a NUL byte or beyond [MaxVariable] is left out.
+// their own names, in place of those of the caller. A value with a NUL byte or beyond [MaxVariable] is left out.
 func (e Environment) With(variables ...Field) []string {
-	env := slices.Clone(e.base)
+	env := slices.DeleteFunc(slices.Clone(e.base), func(variable string) bool {
+		name, _, _ := strings.Cut(variable, "=")
+		return slices.ContainsFunc(variables, func(v Field) bool { return v.Name == name })
+	})
 	for _, v := range variables {
 		if len(v.Name)+len("=")+len(v.Value) < MaxVariable && strings.IndexByte(v.Value, 0) < 0 {
 			env = append(env, v.Name+"="+v.Value)

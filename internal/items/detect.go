@@ -109,9 +109,41 @@ func (r *Reader) detect() error {
 		r.format = bySuffix(suffix)
 	}
 	if r.format == Auto {
-		return r.sniff(head, n < sniffBytes)
+		if err := r.sniff(head, n < sniffBytes); err != nil {
+			return err
+		}
+	}
+	if r.format == CSV && r.comma == ',' {
+		r.comma = separator(head)
 	}
 	return nil
+}
+
+// separator is what parts the names in the header of a table: a comma, or where
+// there is none a semicolon or a tab.
+func separator(head []byte) byte {
+	header, _, _ := bytes.Cut(bytes.TrimLeft(head, "\r\n"), []byte("\n"))
+	quoted, semicolons, tabs := false, 0, 0
+	for _, c := range header {
+		switch {
+		case c == '"':
+			quoted = !quoted
+		case quoted:
+		case c == ',':
+			return ','
+		case c == ';':
+			semicolons++
+		case c == '\t':
+			tabs++
+		}
+	}
+	switch {
+	case semicolons+tabs == 0:
+		return ','
+	case semicolons >= tabs:
+		return ';'
+	}
+	return '\t'
 }
 
 // refuseEncoded names what has to be unpacked or converted first.

@@ -21,7 +21,7 @@ const (
 	Auto  Format = "auto"  // by the file's suffix, else by its first bytes
 	JSONL Format = "jsonl" // a JSON value per line; empty lines are skipped
 	JSON  Format = "json"  // a JSON document: its elements, or what a JSON path chooses
-	CSV   Format = "csv"   // a header, then a row per item; .tsv files have tabs for commas
+	CSV   Format = "csv"   // a header, then a row per item; commas, or semicolons or tabs if the header has no comma
 	Lines Format = "lines" // a line per item, any bytes; empty lines are skipped
 )
 

@@ -28,6 +28,17 @@ func newTable(list string, from io.Reader, comma byte) *table {
 	return &table{lines: newLineReader(list, from), comma: comma}
 }
 
+// mark is what people call the sign between fields.
+func (t *table) mark() string {
+	switch t.comma {
+	case ';':
+		return "semicolon"
+	case '\t':
+		return "tab"
+	}
+	return "comma"
+}
+
 func (t *table) next() (found, error) {
 	if t.header == nil {
 		if err := t.readHeader(); err != nil {
@@ -46,7 +57,7 @@ func (t *table) next() (found, error) {
 		return f, nil
 	}
 	if len(t.ends) != len(t.header) {
-		f.bad = t.fault(t.line, 1, t.row, 0, "the row has %d fields, the header has %d: add or remove commas, or quote a field that holds one", len(t.ends), len(t.header))
+		f.bad = t.fault(t.line, 1, t.row, 0, "the row has %d fields, the header has %d: add or remove %ss, or quote a field that holds one", len(t.ends), len(t.header), t.mark())
 		return f, nil
 	}
 	t.object = append(t.object[:0], '{')
@@ -188,7 +199,7 @@ func (t *table) readLine(text []byte, state rowState, quote *[2]int) (*InputErro
 			t.field = append(t.field, c)
 			state = quotedField
 		case state == afterQuote:
-			return t.fault(t.lines.line, at+1, body, at, "text after a closing quote: put a comma between them, or double a quote that belongs to the field"), fieldStart
+			return t.fault(t.lines.line, at+1, body, at, "text after a closing quote: put a %s between them, or double a quote that belongs to the field", t.mark()), fieldStart
 		case c == '"':
 			return t.fault(t.lines.line, at+1, body, at, "a quote inside a field without quotes: put the whole field in quotes and double the quote"), fieldStart
 		default:

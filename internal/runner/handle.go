@@ -98,7 +98,7 @@ func (r *Runner) runCommand(ctx context.Context, d *nixie.Delivery) error {
 // variables are what every command sees of its item, and where messages are
 // worked on of their envelope.
 func (r *Runner) variables(d *nixie.Delivery) command.ItemVariables {
-	v := command.ItemVariables{ItemID: itemID(d), Attempt: d.Attempts, Lease: d.Lease.Number}
+	v := command.ItemVariables{ItemID: itemID(d), Attempt: d.Attempts, Lease: d.Lease.Number, Steps: d.Steps}
 	if r.c.Job == "" {
 		v.Queue, v.MessageID, v.Type, v.Key, v.Stream = d.Queue, d.ID.String(), d.Type, d.Key, d.Stream
 	}

@@ -1,0 +1,32 @@
+package runner
+
+import (
+	"errors"
+	"io"
+
+	"github.com/nixie-go/nixie/internal/items"
+)
+
+// Unknown returns the first field that the command asks for and the first item of a
+// checked list does not have, and the fields that it has. It is empty when there is
+// none, or no item. The list is at its beginning again.
+func (r *Runner) Unknown(list *items.Reader) (field string, known []string, err error) {
+	item, err := list.Next()
+	for err == nil && item.Bad != nil {
+		item, err = list.Next()
+	}
+	if errors.Is(err, io.EOF) {
+		return "", nil, list.Rewind()
+	}
+	if err != nil {
+		return "", nil, err
+	}
+	first := items.OpenStored(item.Body, list.Format() == items.Lines)
+	for _, path := range r.template.Paths() {
+		if _, ok := first.Field(path); !ok {
+			first.Scalars(func(name, _ string) { known = append(known, name) })
+			return path, known, list.Rewind()
+		}
+	}
+	return "", nil, list.Rewind()
+}
