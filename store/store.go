@@ -306,6 +306,10 @@ type Page struct {
 	Cursor string
 	Whole  bool // with bodies, history and artifacts
 	Bodies bool // of letters: with bodies, and no more than without Whole else
+
+	// Looked, if it is set, is how many were looked at: a store that ends a page before
+	// it is full adds what it had to look at, also what does not match.
+	Looked *int64
 }
 
 // Record is a message with what went wrong so far.

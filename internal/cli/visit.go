@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"iter"
 	"strings"
+	"time"
 
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
@@ -109,9 +110,10 @@ func list[T, V any](g *globals, p *pageFlags, noun string, columns []column[V], 
 		}
 		return g.ended(out.close(), out.n, noun)
 	}
-	cursor := p.cursor
-	for left := p.limit; left > 0; {
-		rows, next, err := page(store.Page{Limit: min(left, listStep), Cursor: cursor})
+	cursor, looked, began := p.cursor, int64(0), g.Now()
+	left := p.limit
+	for cut := false; left > 0 && !cut; {
+		rows, next, err := page(store.Page{Limit: min(left, listStep), Cursor: cursor, Looked: &looked})
 		if err != nil {
 			return err
 		}
@@ -120,19 +122,38 @@ func list[T, V any](g *globals, p *pageFlags, noun string, columns []column[V], 
 				return err
 			}
 		}
-		short := len(rows) < min(left, listStep)
+		// A store that cuts a page short has looked at much, and may find the rest soon.
+		cut = next == "" || len(rows) < min(left, listStep) && g.Now().Sub(began) >= listPatience
 		left -= len(rows)
-		if cursor = next; next == "" || short {
-			break // a store that cuts a page short has looked at much
-		}
+		cursor = next
 	}
-	if cursor != "" {
-		noun += " so far"
+	if cursor != "" && left > 0 {
+		return g.searched(out.close(), out.n, looked, noun, cursor)
 	}
 	if err := g.ended(out.close(), out.n, noun); err != nil || cursor == "" {
 		return err
 	}
 	g.say("there may be more: --cursor %s, or --all", cursor)
+	return nil
+}
+
+// listPatience is how long a search goes on that has not filled its page.
+const listPatience = 2 * time.Second
+
+// searched tells of a search that did not look at everything. One that found nothing must
+// not be taken for one that knows that there is nothing.
+func (g *globals) searched(err error, found int, looked int64, noun, cursor string) error {
+	if err != nil {
+		return err
+	}
+	to := g.Err
+	if g.forPeople() {
+		to = g.Out
+	}
+	fmt.Fprintf(to, "looked at the newest %d %s, %d match; there may be more: --cursor %s, or --all\n", looked, noun, found, escape(cursor))
+	if found == 0 {
+		return exit(ExitPartly)
+	}
 	return nil
 }
 

@@ -105,6 +105,9 @@ func (s *Store) Letters(ctx context.Context, filter nixie.Filter, page store.Pag
 			}
 			return err
 		})
+		if page.Looked != nil {
+			*page.Looked += p.looked
+		}
 		return chosen(err)
 	})
 	if next = cmp.Or(full, next); next == (place{}) || err != nil {

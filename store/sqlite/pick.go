@@ -45,6 +45,7 @@ type picker struct {
 	runs  []strand
 	rest  *where // over letter l and current c, still to be asked
 	stretch
+	looked   int64  // how many letters walk looked at
 	everyone *where // in place of rest while all letters are gone through; nil is not at all
 	common   bool   // so many letters are of the kinds that going through all is the shorter way for all of them
 }
@@ -265,6 +266,7 @@ func (p *picker) walk(columns string, first, most int, f func(rows) error) (plac
 		if err != nil {
 			return place{}, err
 		}
+		p.looked += int64(len(list))
 		if err := p.c.each(query, f, append([]any{arg}, rest.args...)...); err != nil {
 			return place{}, err
 		}
