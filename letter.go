@@ -25,6 +25,7 @@ type Letter struct {
 	DiedAt        time.Time // of the latest death
 	ResolvedAt    time.Time // when it was resolved or discarded
 
+	KeyTaken  bool   // another message holds its dedupe key by now: it cannot be redriven meanwhile
 	Operation ID     // the redrive that moved it last
 	Note      string // why it is discarded or held, and by whom; the next move empties it
 	Revision  int64  // grows with every change

@@ -10,6 +10,7 @@ import (
 	"github.com/nixie-go/nixie/policy"
 	"github.com/nixie-go/nixie/redrive"
 	"github.com/nixie-go/nixie/store"
+	"github.com/nixie-go/nixie/store/lifecycle"
 )
 
 // Work is long work on letters that an operator asks for.
@@ -26,6 +27,8 @@ type Work struct {
 	MaxRedrives int          // what was redriven so often is refused; 0 is the default, −1 no cap
 	Batch       int          // letters in one commit; 0 is the default
 	Stop        redrive.Stop // when a redrive stops by itself
+
+	Destination string // where Send brings letters, for the record
 
 	Send      redrive.Send // of a redrive: hands letters to a broker; nil queues them in the store
 	SetsAside bool         // Send puts aside what was redriven MaxRedrives times, see [redrive.Config]
@@ -134,23 +137,8 @@ func (w *Work) meant(s nixie.Status) bool {
 	case nixie.OnNote:
 		return s.Unresolved()
 	}
-	return w.possible(s)
-}
-
-// possible reports whether the event can be done to letters of a status.
-func (w *Work) possible(s nixie.Status) bool {
-	switch w.Event {
-	case nixie.OnNote:
-		return true
-	case nixie.OnPurge:
-		return (&store.Resolution{Statuses: w.Filter.Statuses}).Purges(s)
-	case nixie.OnHold:
-		if s == nixie.StatusRedriving { // its next death may hold it, an operator may not
-			return false
-		}
-	}
-	_, ok := nixie.NextStatus(s, w.Event)
-	return ok
+	_, why := lifecycle.Why(lifecycle.Letter{Status: s, Dead: true}, &store.Resolution{Event: w.Event, Statuses: w.Filter.Statuses})
+	return why == ""
 }
 
 func orPointer(p *bool, otherwise bool) *bool {
@@ -171,33 +159,6 @@ func (w *Work) cap() int64 {
 	return int64(w.MaxRedrives)
 }
 
-// tired reports whether a letter was redriven too often.
-func (w *Work) tired(l *nixie.Letter) bool {
-	return w.cap() > 0 && int64(l.Message.Redrives) >= w.cap()
-}
-
-// refusal says why a letter would be skipped, or "".
-func (w *Work) refusal(l *nixie.Letter) string {
-	if !w.possible(l.Status) {
-		return "status " + string(l.Status)
-	}
-	if w.Event == nixie.OnRestore && l.Message.State != nixie.Dead {
-		return "its message is " + string(l.Message.State)
-	}
-	if w.Event != nixie.OnRedrive {
-		return ""
-	}
-	switch {
-	case !w.Force && l.NeedsReview:
-		return "needs review: look at it, then --force"
-	case !w.Force && !l.Redrivable:
-		return "not redrivable without --force"
-	case w.tired(l) && !w.SetsAside:
-		return "redriven too often"
-	}
-	return ""
-}
-
 // Begin freezes the selection of work and returns its operation. Nothing else
 // changes before Run.
 func (o *Office) Begin(ctx context.Context, w *Work) (OperationView, error) {
@@ -205,13 +166,22 @@ func (o *Office) Begin(ctx context.Context, w *Work) (OperationView, error) {
 	if err != nil {
 		return OperationView{}, err
 	}
-	op := store.Operation{Event: w.Event, Actor: o.actor, Reason: w.Reason, Filter: w.Text, Force: w.Force}
-	choice := w.Choice()
-	if w.Event == nixie.OnPurge {
-		op.Filter = choice.String() // the statuses that it is for are read from it
-	}
-	op, err = e.Plan(ctx, op, choice, w.Max)
+	op, err := e.Plan(ctx, w.operation(o.actor), w.Choice(), w.Max)
 	return viewOperation(op, nil), err
+}
+
+// tired reports whether a letter was redriven too often.
+func (w *Work) tired(l *nixie.Letter) bool {
+	return w.cap() > 0 && int64(l.Message.Redrives) >= w.cap()
+}
+
+// operation is what work asks for, before it has a selection.
+func (w *Work) operation(actor string) store.Operation {
+	op := store.Operation{Event: w.Event, Actor: actor, Reason: w.Reason, Filter: w.Text, Force: w.Force, Destination: w.Destination}
+	if w.Event == nixie.OnPurge {
+		op.Statuses = w.Filter.Statuses
+	}
+	return op
 }
 
 // Run does what is pending of an operation, begun now or long ago. Work says
@@ -253,115 +223,6 @@ func (o *Office) engine(w *Work) (*redrive.Engine, error) {
 		c.Progress = func(op store.Operation) { w.Progress(viewOperation(op, nil)) }
 	}
 	return redrive.New(c)
-}
-
-// Plan is what work would do if it began now.
-type Plan struct {
-	Selected int64       `json:"selected"`
-	Movable  int64       `json:"movable"`               // of them go
-	Aside    int64       `json:"quarantined,omitempty"` // of those, into quarantine
-	Skipped  int64       `json:"skipped"`               // of them are refused
-	Refused  []Count     `json:"refused"`               // why
-	Groups   []PlanGroup `json:"groups"`                // largest first
-	ByQueue  []Count     `json:"by_queue"`
-	Letters  []nixie.ID  `json:"letters"` // in the order of the plan, at most [MaxPlanned]
-}
-
-// PlanGroup is one cause in a plan.
-type PlanGroup struct {
-	Signature   string `json:"signature"`
-	Fingerprint string `json:"fingerprint"`
-	Count       int64  `json:"count"`
-}
-
-// MaxPlanned is how many letters a [Plan] names; it counts them all.
-const MaxPlanned = 1_000
-
-// planned is what a preview keeps of a letter.
-type planned struct {
-	id                 nixie.ID
-	fingerprint, queue string
-	refusal            string
-	aside              bool
-}
-
-// Preview tells what Begin and Run would do now, and changes nothing. A key that
-// another message took meanwhile is the one refusal that it does not foresee.
-// Memory is bounded by Max; without Max by [MaxPlanned].
-func (o *Office) Preview(ctx context.Context, w *Work) (Plan, error) {
-	tally := planTally{groups: map[string]*PlanGroup{}, queues: map[string]int64{}, refused: map[string]int64{}}
-	// Letters come latest death first and the plan begins with the oldest: what
-	// was seen last is what the plan has first.
-	keep := MaxPlanned
-	if w.Max > 0 {
-		keep = w.Max
-	}
-	var ring []planned
-	seen := 0
-	for l, err := range o.AllLetters(ctx, w.Choice(), false) {
-		if err != nil {
-			return Plan{}, err
-		}
-		p := planned{l.ID, l.Fingerprint, l.Message.Queue, w.refusal(&l), w.SetsAside && w.tired(&l)}
-		tally.label(&l)
-		tally.add(p, 1)
-		if len(ring) < keep {
-			ring = append(ring, p)
-		} else {
-			if w.Max > 0 {
-				tally.add(ring[seen%keep], -1)
-			}
-			ring[seen%keep] = p
-		}
-		seen++
-	}
-	plan := tally.plan()
-	for i := range min(len(ring), MaxPlanned) {
-		plan.Letters = append(plan.Letters, ring[(seen-1-i)%keep].id)
-	}
-	plan.Letters = orEmpty(plan.Letters)
-	return plan, nil
-}
-
-type planTally struct {
-	selected, skipped, aside int64
-	groups                   map[string]*PlanGroup
-	queues, refused          map[string]int64
-}
-
-func (t *planTally) label(l *nixie.Letter) {
-	if t.groups[l.Fingerprint] == nil {
-		t.groups[l.Fingerprint] = &PlanGroup{Signature: l.Signature, Fingerprint: l.Fingerprint}
-	}
-}
-
-func (t *planTally) add(p planned, n int64) {
-	t.selected += n
-	t.groups[p.fingerprint].Count += n
-	t.queues[p.queue] += n
-	switch {
-	case p.refusal != "":
-		t.skipped += n
-		t.refused[p.refusal] += n
-	case p.aside:
-		t.aside += n
-	}
-}
-
-func (t *planTally) plan() Plan {
-	p := Plan{
-		Selected: t.selected, Movable: t.selected - t.skipped, Aside: t.aside, Skipped: t.skipped,
-		Refused: counted(t.refused), ByQueue: counted(t.queues), Groups: []PlanGroup{},
-	}
-	for _, g := range t.groups {
-		if g.Count > 0 {
-			p.Groups = append(p.Groups, *g)
-		}
-	}
-	slices.SortFunc(p.Groups, func(a, b PlanGroup) int {
-		return byCount(a.Count, a.Fingerprint, b.Count, b.Fingerprint)
-	})
-	return p
 }
 
 // counted lists counts, largest first.

@@ -204,7 +204,7 @@ func sum(t *testing.T, e *office.AuditLink) string {
 	if err != nil {
 		t.Fatal(err)
 	}
-	for _, field := range []string{e.Queue, fmt.Sprint(e.Number), fmt.Sprint(e.At.UnixNano()), e.Actor, string(e.Event), e.Subject, e.Reason} {
+	for _, field := range []string{e.Queue, fmt.Sprint(e.Number), fmt.Sprint(e.At.UnixNano()), e.Actor, string(e.Event), e.Subject, e.Reason, e.Operation} {
 		link = binary.BigEndian.AppendUint64(link, uint64(len(field)))
 		link = append(link, field...)
 	}

@@ -13,14 +13,15 @@ import (
 // AuditView is an entry of the audit: what audit list and audit export print.
 // With the hash before its own, each can be checked by itself.
 type AuditView struct {
-	Queue   string      `json:"queue"`
-	Number  int64       `json:"number"` // 1, 2, 3 … per queue
-	At      Moment      `json:"at"`
-	Actor   string      `json:"actor"`
-	Event   nixie.Event `json:"event"`
-	Subject string      `json:"subject"` // a letter or message, "" for the queue
-	Reason  string      `json:"reason"`
-	Hash    string      `json:"hash"`
+	Queue     string      `json:"queue"`
+	Number    int64       `json:"number"` // 1, 2, 3 … per queue
+	At        Moment      `json:"at"`
+	Actor     string      `json:"actor"`
+	Event     nixie.Event `json:"event"`
+	Subject   string      `json:"subject"` // a letter or message, "" for the queue
+	Reason    string      `json:"reason"`
+	Operation string      `json:"operation"` // that it is part of, "" if of none
+	Hash      string      `json:"hash"`
 }
 
 // AuditLink is an entry with the hash before its own: what audit export prints.
@@ -36,6 +37,9 @@ func ViewAudit(e *store.AuditEntry) AuditView {
 	}
 	if !e.Subject.IsZero() {
 		v.Subject = e.Subject.String()
+	}
+	if !e.Operation.IsZero() {
+		v.Operation = e.Operation.String()
 	}
 	return v
 }

@@ -80,8 +80,6 @@ type Result struct {
 	Unanswered  int64 // by this run: sent, and nobody knows whether the broker has them; they are pending
 
 	Outcome Outcome // of a redrive
-
-	statuses []nixie.Status // that a purge is for
 }
 
 // New checks a config and makes an engine of it.
@@ -174,7 +172,6 @@ func (e *Engine) Run(ctx context.Context, id nixie.ID) (Result, error) {
 				return e.stopped(ctx, r, id, err)
 			}
 		}
-		r.statuses = purged(op)
 		if op.Pending == before {
 			return r, nixie.Errorf(nixie.CodeInternal, "operation %s makes no progress with %d letters left: run nixie verify", id, op.Pending)
 		}
@@ -183,20 +180,6 @@ func (e *Engine) Run(ctx context.Context, id nixie.ID) (Result, error) {
 			return e.stopped(ctx, r, id, err)
 		}
 	}
-}
-
-// purged is which statuses a purge is for, by the text of its choice: a letter
-// that was put on hold since the plan was made is not purged. A text that cannot
-// be read names none, which is the store's word for the harmless ones.
-func purged(op store.Operation) []nixie.Status {
-	if op.Event != nixie.OnPurge {
-		return nil
-	}
-	f, err := nixie.ParseFilter(op.Filter, op.CreatedAt)
-	if err != nil {
-		return nil
-	}
-	return f.Statuses
 }
 
 // drive resolves letters group by group. While one is resolved that a broker took, the
@@ -265,7 +248,7 @@ func outlast(ctx context.Context, by time.Duration) (context.Context, context.Ca
 func (e *Engine) resolution(r *Result, letter nixie.ID) store.Resolution {
 	return store.Resolution{
 		Letter: letter, Event: r.Event, Actor: r.Actor, Reason: r.Reason, Operation: r.ID,
-		Force: r.Force, MaxRedrives: e.c.MaxRedrives, Statuses: r.statuses,
+		Force: r.Force, MaxRedrives: e.c.MaxRedrives, Statuses: r.Statuses,
 	}
 }
 

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"path/filepath"
+	"reflect"
 	"slices"
 	"strings"
 	"sync"
@@ -338,7 +339,7 @@ func TestR33_TwoOverTheSameSet(t *testing.T) {
 	if done := results[0].Done + results[1].Done; done != letters || results[0].Skipped+results[1].Skipped != letters {
 		t.Errorf("%+v and %+v: each letter has to be done by one and skipped by the other", results[0].Operation, results[1].Operation)
 	}
-	if results[0].Operation != results[2].Operation {
+	if !reflect.DeepEqual(results[0].Operation, results[2].Operation) {
 		t.Errorf("two runs of one operation differ: %+v, %+v", results[0].Operation, results[2].Operation)
 	}
 }
@@ -450,7 +451,7 @@ func TestR26_WhatIsHeldMeanwhileIsNotPurged(t *testing.T) {
 	bury(t, st, clock, 3, nil)
 	e := engine(t, redrive.Config{Store: st}, clock)
 	f := nixie.Filter{Statuses: []nixie.Status{nixie.StatusOpen}}
-	op, err := e.Plan(t.Context(), store.Operation{Event: nixie.OnPurge, Actor: "ann", Reason: "old", Filter: f.String()}, f, 0)
+	op, err := e.Plan(t.Context(), store.Operation{Event: nixie.OnPurge, Actor: "ann", Reason: "old", Filter: f.String(), Statuses: f.Statuses}, f, 0)
 	if err != nil || op.Selected != 3 {
 		t.Fatal(op, err)
 	}

@@ -5,6 +5,7 @@ import (
 
 	"github.com/nixie-go/nixie"
 	"github.com/nixie-go/nixie/store"
+	"github.com/nixie-go/nixie/store/lifecycle"
 )
 
 // group is letters that are resolved in one call of the store.
@@ -67,17 +68,18 @@ func (e *Engine) sendGroup(ctx context.Context, r *Result, ids []nixie.ID) (*gro
 	out := make([]nixie.Letter, 0, len(ids))
 	for _, id := range ids {
 		l := letters[id]
-		switch refusal := e.refusal(r, l); {
-		case l == nil:
+		if l == nil {
 			why[id] = "letter " + id.String() + " is gone"
-		case refusal != "":
-			why[id] = "letter " + id.String() + " " + refusal
-		default:
-			if !e.tired(l) { // what is put aside is sent by nobody
-				l.Operation = r.ID
-			}
-			out = append(out, *l)
+			continue
 		}
+		if refusal := e.Refusal(&r.Operation, l); refusal != "" {
+			why[id] = "letter " + id.String() + " " + refusal
+			continue
+		}
+		if !e.tired(l) { // what is put aside is sent by nobody
+			l.Operation = r.ID
+		}
+		out = append(out, *l)
 	}
 	unknown := map[nixie.ID]bool{} // what became of them
 	for i, failed := range e.c.Send(ctx, out) {
@@ -129,21 +131,18 @@ func (e *Engine) read(ctx context.Context, ids []nixie.ID) ([]nixie.ID, map[nixi
 	}
 }
 
-// refusal says why the store would not let a letter go, or "".
-func (e *Engine) refusal(r *Result, l *nixie.Letter) string {
-	if l == nil {
-		return ""
+// Refusal says why Run would leave a letter as it is, as what follows its name, or "".
+// It does not ask who holds a dedupe key that the letter needs.
+func (e *Engine) Refusal(op *store.Operation, l *nixie.Letter) string {
+	r := store.Resolution{Event: op.Event, Force: op.Force, MaxRedrives: e.c.MaxRedrives, Statuses: op.Statuses}
+	if e.c.SetsAside {
+		r.MaxRedrives = 0
 	}
-	_, possible := nixie.NextStatus(l.Status, nixie.OnRedrive)
-	switch {
-	case !possible:
-		return "is " + string(l.Status)
-	case len(l.Damage) > 0:
+	if _, why := lifecycle.Why(lifecycle.Of(l), &r); why != "" {
+		return why
+	}
+	if e.c.Send != nil && len(l.Damage) > 0 {
 		return "is damaged: " + l.Damage[0]
-	case !r.Force && (!l.Redrivable || l.NeedsReview):
-		return "is not redrivable or needs review: look at it, then use force"
-	case e.tired(l) && !e.c.SetsAside:
-		return "was redriven too often: mend the cause, then raise the cap"
 	}
 	return ""
 }

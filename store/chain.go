@@ -24,6 +24,7 @@ func (e *AuditEntry) Sum(before nixie.Hash) nixie.Hash {
 	link = appendField(link, e.Event)
 	link = appendField(link, e.Subject.Append(short[:0]))
 	link = appendField(link, e.Reason)
+	link = appendField(link, e.Operation.Append(short[:0]))
 	return sha256.Sum256(link)
 }
 

@@ -173,6 +173,7 @@ type Resolution struct {
 	Operation   nixie.ID    // the operation it belongs to; its item is marked in the same transaction
 	Force       bool        // redrive also what is not redrivable or needs review
 	MaxRedrives int         // for OnRedrive; 0 is no cap
+	Reviewed    bool        // for OnUnhold: a person found that it may be redriven, without force from then on
 
 	Statuses []nixie.Status // for OnPurge: a letter in another is a CodeConflict; none means resolved or discarded
 
@@ -180,6 +181,9 @@ type Resolution struct {
 	// operation is skipped, and the answer is a CodeConflict of this text.
 	Skip string
 }
+
+// Reviewed is what stands for the rule of policy once a person has decided instead.
+const Reviewed = "reviewed"
 
 // NeedsReason reports whether the event is one that nobody does without a reason.
 func (r *Resolution) NeedsReason() bool {
@@ -217,36 +221,6 @@ func (r *Resolution) Purges(status nixie.Status) bool {
 	return slices.Contains(r.Statuses, status)
 }
 
-// Operations keeps long work on letters, so that it can be resumed.
-type Operations interface {
-	// Plan freezes the selection of an operation: the letters that match the
-	// filter now, oldest death first and letters of one ordered stream in its
-	// order, at most max (0: all), each an item in state pending. It returns
-	// the operation with its ID and counts.
-	Plan(ctx context.Context, op Operation, filter nixie.Filter, max int) (Operation, error)
-
-	// Operation returns an operation and the letters of up to limit of its
-	// pending items in the order of the plan.
-	Operation(ctx context.Context, id nixie.ID, limit int) (Operation, []nixie.ID, error)
-}
-
-// Operation is long work on letters: an event of an operator to many. At all times
-// Selected = Done + Skipped + Failed + Pending.
-type Operation struct {
-	ID        nixie.ID    `json:"operation"`
-	Event     nixie.Event `json:"event"`
-	Actor     string      `json:"actor"`
-	Reason    string      `json:"reason"`
-	Filter    string      `json:"filter"` // as the person wrote it
-	Force     bool        `json:"force"`
-	CreatedAt time.Time   `json:"created_at"`
-	Selected  int64       `json:"selected"`
-	Done      int64       `json:"done"`
-	Skipped   int64       `json:"skipped"` // refused with CodeConflict: by status, force, cap or key
-	Failed    int64       `json:"failed"`  // damaged: refused with CodeInternal
-	Pending   int64       `json:"pending"`
-}
-
 // AuditLog is the record of operator actions and of verdicts on letters.
 type AuditLog interface {
 	// Entries lists the audit of one queue in the order of its chain, from the
@@ -261,15 +235,16 @@ type AuditLog interface {
 // AuditEntry is one link of a queue's chain. Its hash covers its own fields and
 // the hash before it.
 type AuditEntry struct {
-	Queue   string      `json:"queue"`
-	Number  int64       `json:"number"` // 1, 2, 3 … per queue
-	At      time.Time   `json:"at"`
-	Actor   string      `json:"actor"`
-	Event   nixie.Event `json:"event"`
-	Subject nixie.ID    `json:"subject"` // a letter or message
-	Reason  string      `json:"reason"`
-	Before  nixie.Hash  `json:"before"` // hash of the entry before, also when that was pruned; zero for the first
-	Hash    nixie.Hash  `json:"hash"`
+	Queue     string      `json:"queue"`
+	Number    int64       `json:"number"` // 1, 2, 3 … per queue
+	At        time.Time   `json:"at"`
+	Actor     string      `json:"actor"`
+	Event     nixie.Event `json:"event"`
+	Subject   nixie.ID    `json:"subject"` // a letter or message
+	Reason    string      `json:"reason"`
+	Operation nixie.ID    `json:"operation"` // that it is part of; zero if of none
+	Before    nixie.Hash  `json:"before"`    // hash of the entry before, also when that was pruned; zero for the first
+	Hash      nixie.Hash  `json:"hash"`
 }
 
 // Overview shows queues and messages and sets what is set per queue.

@@ -40,6 +40,7 @@ var plan = []room{
 	{path: "internal/items", floor: 1, kind: open, job: "reads lists of work"},
 
 	{path: "store", floor: 2, kind: open, job: "persistence contract"},
+	{path: "store/lifecycle", floor: 2, kind: open, sees: []string{"store"}, job: "decides what may happen to a letter, purely"},
 	{path: "broker", floor: 2, kind: open, job: "driver contract"},
 
 	{path: "worker", floor: 3, kind: open, job: "engine: the loop and the desk"},

@@ -117,6 +117,7 @@ func auditColumns() []column[office.AuditView] {
 		{name: "actor", kind: flex},
 		{name: "subject"},
 		{name: "reason", kind: flex},
+		{name: "operation", show: asWide},
 		{name: "hash", show: asWide},
 	}
 }
@@ -179,8 +180,8 @@ func newAuditExport(g *globals) *cobra.Command {
 		Long: `Writes whole chains, queue by queue, as JSON lines or CSV. With the hash before it,
 which stands beside it, each entry can be checked by itself, without nixie: the
 hash is the SHA-256 of the hash before and then queue, number, nanoseconds since
-1970, actor, event, subject and reason, each preceded by its length as eight bytes,
-big-endian. The numbers are decimal, an absent subject is empty. In CSV a text that
+1970, actor, event, subject, reason and operation, each preceded by its length as
+eight bytes, big-endian. The numbers are decimal, an absent ID is empty. In CSV a text that
 begins like a formula has an apostrophe before it, for the sake of spreadsheets.`,
 		Example: `  nixie audit export > audit.jsonl
   nixie audit export --queue orders --format csv > audit.csv`,

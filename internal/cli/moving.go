@@ -351,6 +351,9 @@ func (m *moving) printSelection(w io.Writer, p *office.Plan) {
 	if p.Aside > 0 {
 		fmt.Fprintf(w, ", %d of them into quarantine", p.Aside)
 	}
+	if p.Expired > 0 {
+		fmt.Fprintf(w, ", %d of them only to die again, as they have expired", p.Expired)
+	}
 	if p.Skipped > 0 {
 		fmt.Fprintf(w, ", %d skipped", p.Skipped)
 	}
@@ -371,6 +374,7 @@ func (m *moving) printSelection(w io.Writer, p *office.Plan) {
 		where = "Back to"
 	}
 	printCounts(w, where, p.ByQueue)
+	printCounts(w, "In the order of stream", p.Streams[:min(len(p.Streams), shownPlanned)])
 	printCounts(w, "Skipped because", p.Refused)
 }
 

@@ -181,14 +181,11 @@ func (c *capped) Write(p []byte) (int, error) {
 	return len(p), nil
 }
 
-// toMark is before the destination in the text of an operation.
-const toMark = " --to "
-
 // destined refuses to queue what came from a broker unless that is said outright,
-// and adds the destination to the text of the work.
+// and says the destination of the work.
 func (s *sending) destined(ctx context.Context, o *office.Office, work *office.Work) error {
 	if s.to != "" {
-		work.Text += toMark + s.whereTo()
+		work.Destination = s.whereTo()
 		return nil
 	}
 	letters, _, err := o.Letters(ctx, work.Choice(), store.Page{Limit: looked})
@@ -215,7 +212,7 @@ func (s *sending) destination() string {
 	return s.to
 }
 
-// whereTo is what the text of an operation says of where letters go.
+// whereTo is what an operation says of where letters go.
 func (s *sending) whereTo() string {
 	if s.quarantine == "" {
 		return s.destination()
@@ -225,12 +222,8 @@ func (s *sending) whereTo() string {
 
 // same refuses to go on with an operation to somewhere else.
 func (s *sending) same(op *store.Operation) error {
-	begun := ""
-	if at := strings.LastIndex(op.Filter, toMark); at >= 0 {
-		begun = op.Filter[at+len(toMark):]
-	}
-	if begun != s.whereTo() {
-		return usagef("operation %s goes to %s: give --to so, with the headers and the --pipe that it began with", op.ID, cmp.Or(begun, "the queues of the store, without --to"))
+	if op.Destination != s.whereTo() {
+		return usagef("operation %s goes to %s: give --to so, with the headers and the --pipe that it began with", op.ID, cmp.Or(op.Destination, "the queues of the store, without --to"))
 	}
 	return nil
 }

@@ -12,7 +12,16 @@ import (
 
 // record adds a link to the chain of the queue.
 func (q *queue) record(now time.Time, actor string, on nixie.Event, subject nixie.ID, reason string) {
-	e := store.AuditEntry{Queue: q.name, Number: 1, At: now, Actor: actor, Event: on, Subject: subject, Reason: reason}
+	q.link(store.AuditEntry{At: now, Actor: actor, Event: on, Subject: subject, Reason: reason})
+}
+
+// resolved adds a link about what an operator did to a letter.
+func (q *queue) resolved(now time.Time, r *store.Resolution) {
+	q.link(store.AuditEntry{At: now, Actor: r.Actor, Event: r.Event, Subject: r.Letter, Reason: r.Reason, Operation: r.Operation})
+}
+
+func (q *queue) link(e store.AuditEntry) {
+	e.Queue, e.Number = q.name, 1
 	if n := len(q.chain); n > 0 {
 		e.Number, e.Before = q.chain[n-1].Number+1, q.chain[n-1].Hash
 	}

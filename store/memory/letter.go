@@ -49,11 +49,15 @@ func (s *Store) bury(m *message, st *nixie.Settlement, actor, reason string, now
 	if st.Verb == nixie.Halt {
 		q.settings.Paused, q.settings.PausedNote = true, "halted by message "+m.ID.String()
 	}
-	return s.move(l, on, actor, reason, now)
+	if err := l.move(on, now); err != nil {
+		return err
+	}
+	q.record(now, actor, on, l.ID, reason)
+	return nil
 }
 
-// move brings a letter to where the table of moves says, with its audit entry.
-func (s *Store) move(l *letter, on nixie.Event, actor, reason string, now time.Time) error {
+// move brings a letter to where the table of moves says.
+func (l *letter) move(on nixie.Event, now time.Time) error {
 	next, ok := nixie.NextStatus(l.Status, on)
 	if !ok {
 		return l.forbids(on)
@@ -64,7 +68,6 @@ func (s *Store) move(l *letter, on nixie.Event, actor, reason string, now time.T
 	if !next.Unresolved() {
 		l.ResolvedAt = now
 	}
-	s.queue(l.message.Queue).record(now, actor, on, l.ID, reason)
 	return nil
 }
 

@@ -87,7 +87,9 @@ func (s *Store) Letters(ctx context.Context, filter nixie.Filter, page store.Pag
 	found, next, err := window(s.find(&filter, now), page, (*letter).place)
 	letters := make([]nixie.Letter, 0, len(found))
 	for _, l := range found {
-		letters = append(letters, l.show(page.Whole, page.Bodies))
+		shown := l.show(page.Whole, page.Bodies)
+		shown.KeyTaken = s.queue(l.message.Queue).free(l.message) != nil
+		letters = append(letters, shown)
 	}
 	return letters, next, err
 }

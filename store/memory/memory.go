@@ -45,9 +45,10 @@ type shared struct {
 	letters    map[nixie.ID]*letter
 	born       []*letter // in the order of their birth
 	operations map[nixie.ID]*operation
-	position   int64  // of the newest message
-	births     int    // of letters
-	pruneAt    string // cursor of the last step of pruning that is to be resumed
+	planned    []*operation // in the order of their planning
+	position   int64        // of the newest message
+	births     int          // of letters
+	pruneAt    string       // cursor of the last step of pruning that is to be resumed
 }
 
 // New makes an empty store and the first handle on it.

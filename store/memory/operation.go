@@ -4,15 +4,24 @@ import (
 	"cmp"
 	"context"
 	"slices"
+	"strconv"
 
 	"github.com/nixie-go/nixie"
 	"github.com/nixie-go/nixie/store"
 )
 
 type operation struct {
-	store.Operation // without counts
+	store.Operation     // without counts
+	number          int // 0, 1, 2 …
 	plan            []nixie.ID
-	items           map[nixie.ID]*itemState
+	items           map[nixie.ID]*item
+}
+
+// item is a letter in an operation.
+type item struct {
+	state       itemState
+	revision    int64  // of the letter when it was chosen
+	fingerprint string // likewise
 }
 
 type itemState string
@@ -41,18 +50,18 @@ func (s *Store) Plan(ctx context.Context, op store.Operation, filter nixie.Filte
 	}
 	defer s.mu.Unlock()
 	op.ID, op.CreatedAt = s.ids.New(now), now
-	planned := &operation{Operation: op, items: map[nixie.ID]*itemState{}}
+	op.Statuses = slices.Clone(op.Statuses)
+	planned := &operation{Operation: op, number: len(s.planned), items: map[nixie.ID]*item{}}
 	found := s.find(&filter, now)
 	slices.Reverse(found)
 	if limit > 0 && len(found) > limit {
 		found = found[:limit]
 	}
 	for _, l := range inStreamOrder(found) {
-		state := itemPending
 		planned.plan = append(planned.plan, l.ID)
-		planned.items[l.ID] = &state
+		planned.items[l.ID] = &item{itemPending, l.Revision, l.Fingerprint}
 	}
-	s.operations[op.ID] = planned
+	s.operations[op.ID], s.planned = planned, append(s.planned, planned)
 	return planned.count(), nil
 }
 
@@ -84,13 +93,13 @@ func (s *Store) Operation(ctx context.Context, id nixie.ID, limit int) (store.Op
 		return store.Operation{}, nil, err
 	}
 	defer s.mu.Unlock()
-	op := s.operations[id]
-	if op == nil {
-		return store.Operation{}, nil, nixie.Errorf(nixie.CodeNotFound, "no operation %s", id)
+	op, err := s.operation(id)
+	if err != nil {
+		return store.Operation{}, nil, err
 	}
 	var next []nixie.ID
 	for _, letter := range op.plan {
-		if len(next) < limit && *op.items[letter] == itemPending {
+		if len(next) < limit && op.items[letter].state == itemPending {
 			next = append(next, letter)
 		}
 	}
@@ -100,8 +109,8 @@ func (s *Store) Operation(ctx context.Context, id nixie.ID, limit int) (store.Op
 func (o *operation) count() store.Operation {
 	counted := o.Operation
 	counted.Selected, counted.Done, counted.Skipped, counted.Failed, counted.Pending = int64(len(o.plan)), 0, 0, 0, 0
-	for _, state := range o.items {
-		switch *state {
+	for _, it := range o.items {
+		switch it.state {
 		case itemPending:
 			counted.Pending++
 		case itemDone:
@@ -118,20 +127,89 @@ func (o *operation) count() store.Operation {
 // item is the item of an operation that a resolution is about to decide, nil
 // when it belongs to none. What is decided once stays so, however often an
 // operation is resumed.
-func (s *Store) item(r *store.Resolution) (*itemState, error) {
+func (s *Store) item(r *store.Resolution) (*operation, *item, error) {
 	if r.Operation.IsZero() {
-		return nil, nil
+		return nil, nil, nil
 	}
-	op := s.operations[r.Operation]
-	if op == nil {
-		return nil, nixie.Errorf(nixie.CodeNotFound, "no operation %s", r.Operation)
+	op, err := s.operation(r.Operation)
+	if err != nil {
+		return nil, nil, err
 	}
-	item := op.items[r.Letter]
-	if item == nil {
-		return nil, nixie.Errorf(nixie.CodeNotFound, "letter %s is not in operation %s", r.Letter, op.ID)
+	it := op.items[r.Letter]
+	if it == nil {
+		return nil, nil, nixie.Errorf(nixie.CodeNotFound, "letter %s is not in operation %s", r.Letter, op.ID)
 	}
-	if *item != itemPending {
-		return nil, nixie.Errorf(nixie.CodeConflict, "letter %s is %s already in operation %s", r.Letter, *item, op.ID)
+	if it.state != itemPending {
+		return nil, nil, nixie.Errorf(nixie.CodeConflict, "letter %s is %s already in operation %s", r.Letter, it.state, op.ID)
 	}
-	return item, nil
+	return op, it, nil
+}
+
+func (s *Store) operation(id nixie.ID) (*operation, error) {
+	if op := s.operations[id]; op != nil {
+		return op, nil
+	}
+	return nil, nixie.Errorf(nixie.CodeNotFound, "no operation %s", id)
+}
+
+// ListOperations lists operations, newest first.
+func (s *Store) ListOperations(ctx context.Context, page store.Page) ([]store.Operation, string, error) {
+	if _, err := s.enter(ctx); err != nil {
+		return nil, "", err
+	}
+	defer s.mu.Unlock()
+	before := len(s.planned)
+	if page.Cursor != "" {
+		n, err := strconv.Atoi(page.Cursor)
+		if err != nil || n < 0 || n > before {
+			return nil, "", badCursor(page.Cursor)
+		}
+		before = n
+	}
+	var list []store.Operation
+	for i := before - 1; i >= 0 && len(list) < pageLimit(page); i-- {
+		list, before = append(list, s.planned[i].count()), i
+	}
+	if before > 0 {
+		return list, strconv.Itoa(before), nil
+	}
+	return list, "", nil
+}
+
+// Outcome says what became of the letters that a redrive moved.
+func (s *Store) Outcome(ctx context.Context, id nixie.ID) (o store.Outcome, err error) {
+	if _, err := s.enter(ctx); err != nil {
+		return o, err
+	}
+	defer s.mu.Unlock()
+	op, err := s.operation(id)
+	if err != nil {
+		return o, err
+	}
+	for _, l := range s.letters {
+		if it := op.items[l.ID]; l.Operation == id {
+			o.Add(l.Status, it != nil && it.fingerprint == l.Fingerprint, 1)
+		}
+	}
+	return o, nil
+}
+
+// Again makes items of letters that died again pending again.
+func (s *Store) Again(ctx context.Context, id nixie.ID) (n int64, err error) {
+	if _, err := s.enter(ctx); err != nil {
+		return 0, err
+	}
+	defer s.mu.Unlock()
+	op, err := s.operation(id)
+	if err != nil {
+		return 0, err
+	}
+	for letter, it := range op.items {
+		l := s.letters[letter]
+		if l != nil && it.state == itemDone && l.Operation == id && l.Status.Unresolved() && l.Status != nixie.StatusRedriving {
+			*it = item{itemPending, l.Revision, l.Fingerprint}
+			n++
+		}
+	}
+	return n, nil
 }

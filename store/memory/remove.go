@@ -10,8 +10,8 @@ import (
 // but not the one that removes it, pass it by.
 func (s *Store) removeLetter(l *letter, operation nixie.ID) {
 	for id, op := range s.operations {
-		if item := op.items[l.ID]; item != nil && *item == itemPending && id != operation {
-			*item = itemSkipped
+		if item := op.items[l.ID]; item != nil && item.state == itemPending && id != operation {
+			item.state = itemSkipped
 		}
 	}
 	delete(s.letters, l.ID)

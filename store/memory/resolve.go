@@ -7,6 +7,7 @@ import (
 
 	"github.com/nixie-go/nixie"
 	"github.com/nixie-go/nixie/store"
+	"github.com/nixie-go/nixie/store/lifecycle"
 )
 
 // Resolve moves letters on, each whole or not at all.
@@ -24,11 +25,15 @@ func (s *Store) resolve(r *store.Resolution, now time.Time) error {
 	if l == nil {
 		return nixie.Errorf(nixie.CodeNotFound, "no letter %s", r.Letter)
 	}
-	item, err := s.item(r)
+	op, item, err := s.item(r)
 	if err != nil {
 		return err
 	}
-	err = s.allow(l, r)
+	planned := int64(0)
+	if op != nil && op.Guarded {
+		planned = item.revision
+	}
+	err = s.allow(l, r, planned)
 	state := itemDone
 	switch {
 	case nixie.CodeOf(err) == nixie.CodeConflict:
@@ -39,60 +44,22 @@ func (s *Store) resolve(r *store.Resolution, now time.Time) error {
 		err = s.apply(l, r, now)
 	}
 	if item != nil {
-		*item = state
+		item.state = state
 	}
 	return err
 }
 
-// possible reports whether the status of the letter allows an event of an
-// operator. A letter whose message is on its way is put on hold by its next
-// death only, and one whose message ended alive has nothing to restore.
-func possible(l *letter, on nixie.Event) bool {
-	_, ok := nixie.NextStatus(l.Status, on)
-	switch on {
-	case nixie.OnNote:
-		return true
-	case nixie.OnHold:
-		return ok && l.Status != nixie.StatusRedriving
-	case nixie.OnRestore:
-		return ok && l.message.State == nixie.Dead
-	}
-	return ok
-}
-
 // allow says whether a resolution can be applied; it changes nothing.
-func (s *Store) allow(l *letter, r *store.Resolution) error {
-	if r.Skip != "" {
-		return nixie.Errorf(nixie.CodeConflict, "%s", r.Skip)
+func (s *Store) allow(l *letter, r *store.Resolution, planned int64) error {
+	m, q := l.message, s.queue(l.message.Queue)
+	taken := ""
+	if lifecycle.NeedsKey(r.Event, q.settings.DedupeScope) && q.free(m) != nil {
+		taken = m.DedupeKey
 	}
-	if !possible(l, r.Event) {
-		return l.forbids(r.Event)
-	}
-	m := l.message
-	q := s.queue(m.Queue)
-	switch r.Event {
-	case nixie.OnNote:
-		if len(l.Notes) >= nixie.MaxNotes {
-			return nixie.Errorf(nixie.CodeLimit, "letter %s has %d notes, the limit: keep long stories elsewhere and note where", l.ID, len(l.Notes))
-		}
-	case nixie.OnPurge:
-		if !r.Purges(l.Status) {
-			return nixie.Errorf(nixie.CodeConflict, "letter %s is %s: the purge is not for such letters", l.ID, l.Status)
-		}
-	case nixie.OnRedrive:
-		if !r.Force && (!l.Redrivable || l.NeedsReview) {
-			return nixie.Errorf(nixie.CodeConflict, "letter %s is not to be redriven without force: rule %s", l.ID, l.Rule)
-		}
-		if r.MaxRedrives > 0 && m.Redrives >= r.MaxRedrives {
-			return nixie.Errorf(nixie.CodeConflict, "letter %s was redriven %d times, the cap is %d: mend the cause, then raise the cap", l.ID, m.Redrives, r.MaxRedrives)
-		}
-		return q.free(m)
-	case nixie.OnRestore:
-		if q.settings.DedupeScope != "" && q.settings.DedupeScope != nixie.DedupeActive {
-			return q.free(m)
-		}
-	}
-	return nil
+	return lifecycle.Refuse(lifecycle.Letter{
+		ID: l.ID, Status: l.Status, Dead: m.State == nixie.Dead, Redrivable: l.Redrivable, NeedsReview: l.NeedsReview, Redrives: m.Redrives,
+		Notes: len(l.Notes), Revision: l.Revision, Planned: planned, TakenKey: taken,
+	}, r)
 }
 
 // apply does what allow found possible.
@@ -129,24 +96,28 @@ func (s *Store) apply(l *letter, r *store.Resolution, now time.Time) error {
 	case nixie.OnNote:
 		l.Notes = append(l.Notes, nixie.Note{At: now, By: r.Actor, Text: r.Reason})
 		l.Revision++
-		q.record(now, r.Actor, r.Event, l.ID, r.Reason)
+		q.resolved(now, r)
 		return nil
 	case nixie.OnPurge:
 		s.removeLetter(l, r.Operation)
 		q.purged++
-		q.record(now, r.Actor, r.Event, l.ID, r.Reason)
+		q.resolved(now, r)
 		return nil
 	}
-	if err := s.move(l, r.Event, r.Actor, r.Reason, now); err != nil {
+	if err := l.move(r.Event, now); err != nil {
 		return err
 	}
+	q.resolved(now, r)
 	l.Note = r.Note()
+	if r.Reviewed {
+		l.Redrivable, l.NeedsReview, l.Rule = true, false, store.Reviewed
+	}
 	switch r.Event {
 	case nixie.OnDiscard:
 		l.blocks = false
 		q.release(m, true)
 	case nixie.OnRestore:
-		if q.settings.DedupeScope != "" && q.settings.DedupeScope != nixie.DedupeActive {
+		if lifecycle.KeepsDead(q.settings.DedupeScope) {
 			q.take(m)
 		}
 	case nixie.OnConfirm:

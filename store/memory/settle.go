@@ -75,11 +75,17 @@ func (s *Store) end(m *message, on nixie.Event, actor, note string, now time.Tim
 	m.leave()
 	m.abandoned, m.abandonedBy, m.MayPass = false, "", false
 	m.EndedAt = now
-	s.queue(m.Queue).release(m, true)
-	if l := m.letter; l != nil && l.Status == nixie.StatusRedriving {
-		l.Note = note
-		return s.move(l, on, actor, note, now)
+	q := s.queue(m.Queue)
+	q.release(m, true)
+	l := m.letter
+	if l == nil || l.Status != nixie.StatusRedriving {
+		return nil
 	}
+	l.Note = note
+	if err := l.move(on, now); err != nil {
+		return err
+	}
+	q.record(now, actor, on, l.ID, note)
 	return nil
 }
 

@@ -6,6 +6,7 @@ import (
 
 	"github.com/nixie-go/nixie"
 	"github.com/nixie-go/nixie/store"
+	"github.com/nixie-go/nixie/store/lifecycle"
 )
 
 // Bury implements store.DeadLetters.
@@ -143,7 +144,7 @@ func (a *adopting) adopt(l *nixie.Letter) (nixie.Receipt, error) {
 	if m.ended == 0 {
 		m.ended = nanos(l.DiedAt)
 	}
-	if keepsDead(q.settings.DedupeScope) {
+	if lifecycle.KeepsDead(q.settings.DedupeScope) {
 		if err := a.free(q.n, m); err != nil {
 			return nixie.Receipt{}, err
 		}

@@ -24,11 +24,18 @@ type entryKind struct {
 	queue, at     int64
 	actor, reason string
 	event         nixie.Event
+	operation     nixie.ID
 }
 
 // record adds an entry to the audit of a queue.
 func (t *tx) record(queue int64, actor string, on nixie.Event, subject nixie.ID, reason string) {
 	t.trail = append(t.trail, entry{entryKind: entryKind{queue: queue, actor: plain(actor), reason: plain(reason), event: on}, subject: subject})
+}
+
+// recordResolved adds an entry about what an operator did to a letter.
+func (t *tx) recordResolved(queue int64, r *store.Resolution) {
+	t.record(queue, r.Actor, r.Event, r.Letter, r.Reason)
+	t.trail[len(t.trail)-1].operation = r.Operation
 }
 
 // flushTrail appends the entries to their chains. The ends of those are locked as
@@ -62,7 +69,7 @@ func (t *tx) flushTrail() error {
 		}
 		at.number++
 		e.at, e.number = t.now, at.number
-		link := store.AuditEntry{Queue: at.name, Number: e.number, At: moment(e.at), Actor: e.actor, Event: e.event, Subject: e.subject, Reason: e.reason}
+		link := store.AuditEntry{Queue: at.name, Number: e.number, At: moment(e.at), Actor: e.actor, Event: e.event, Subject: e.subject, Reason: e.reason, Operation: e.operation}
 		at.hash = link.Sum(at.hash)
 		e.hash = at.hash
 	}
@@ -103,15 +110,15 @@ func (t *tx) insertAlike(list []entry) {
 	for i := range list {
 		hashes = append(hashes, list[i].hash[:]...)
 	}
-	t.run(`insert into @.audit (queue, number, at, actor, event, reason, subjects, hashes)
-		values ($1, $2, $3, $4, $5, $6, (select array_agg(nullif(u.id, '00000000-0000-0000-0000-000000000000') order by u.i) from unnest($7::uuid[]) with ordinality u (id, i)), $8)`,
-		e.queue, e.number, e.at, e.actor, string(e.event), e.reason, eachOf(list, func(e entry) [16]byte { return e.subject }), hashes)
+	t.run(`insert into @.audit (queue, number, at, actor, event, reason, subjects, hashes, operation)
+		values ($1, $2, $3, $4, $5, $6, (select array_agg(nullif(u.id, '00000000-0000-0000-0000-000000000000') order by u.i) from unnest($7::uuid[]) with ordinality u (id, i)), $8, $9)`,
+		e.queue, e.number, e.at, e.actor, string(e.event), e.reason, eachOf(list, func(e entry) [16]byte { return e.subject }), hashes, idOrNull(e.operation))
 }
 
 func (s *Store) auditSheet() sheet[entry, entryKind] {
 	common := []column[entry]{
 		of("queue", "int", func(e entry) int64 { return e.queue }), of("at", "bigint", func(e entry) int64 { return e.at }), of("actor", "text", func(e entry) string { return e.actor }),
-		of("event", "text", func(e entry) string { return string(e.event) }), of("reason", "text", func(e entry) string { return e.reason }),
+		of("event", "text", func(e entry) string { return string(e.event) }), of("reason", "text", func(e entry) string { return e.reason }), of("operation", "uuid", func(e entry) *[16]byte { return idOrNull(e.operation) }),
 	}
 	subjects := of("subjects", "uuid", func(e entry) *[16]byte { return idOrNull(e.subject) })
 	subjects.value, subjects.put = "array[u.subjects]", nil
@@ -142,14 +149,14 @@ func (t *tx) readEntries(into *[]store.AuditEntry, where string, args ...any) {
 	t.read(func(r row) error {
 		var e store.AuditEntry
 		var at int64
-		if err := r.Scan(&e.Queue, &e.Number, &at, &e.Actor, &e.Event, (*idColumn)(&e.Subject), &e.Reason, (*hashColumn)(&e.Hash), (*hashColumn)(&e.Before)); err != nil {
+		if err := r.Scan(&e.Queue, &e.Number, &at, &e.Actor, &e.Event, (*idColumn)(&e.Subject), &e.Reason, (*hashColumn)(&e.Hash), (*hashColumn)(&e.Before), (*idColumn)(&e.Operation)); err != nil {
 			return err
 		}
 		e.At = moment(at)
 		*into = append(*into, e)
 		return nil
 	}, `select q.name, a.number, a.at, a.actor, a.event, a.subject, a.reason, a.hash, coalesce(a.before,
-			(select substr(b.hashes, octet_length(b.hashes) - 31) from @.audit b where b.queue = a.queue and b.number = a.number - 1), (select c.gone_hash from @.chain c where c.queue = a.queue and c.gone_number = a.number - 1), '')
+			(select substr(b.hashes, octet_length(b.hashes) - 31) from @.audit b where b.queue = a.queue and b.number = a.number - 1), (select c.gone_hash from @.chain c where c.queue = a.queue and c.gone_number = a.number - 1), ''), a.operation
 		from @.entry a join @.queue q on q.n = a.queue where `+where, args...)
 }
 

@@ -116,7 +116,7 @@ func (t *tx) checkChains(report *store.Report) {
 	t.read(func(r row) error {
 		var e store.AuditEntry
 		var at int64
-		if err := r.Scan(&e.Queue, &e.Number, &at, &e.Actor, &e.Event, (*idColumn)(&e.Subject), &e.Reason, (*hashColumn)(&e.Hash), (*hashColumn)(&e.Before)); err != nil {
+		if err := r.Scan(&e.Queue, &e.Number, &at, &e.Actor, &e.Event, (*idColumn)(&e.Subject), &e.Reason, (*hashColumn)(&e.Hash), (*hashColumn)(&e.Before), (*idColumn)(&e.Operation)); err != nil {
 			return err
 		}
 		e.At = moment(at)
@@ -128,6 +128,6 @@ func (t *tx) checkChains(report *store.Report) {
 		}
 		before = e.Hash
 		return nil
-	}, `select q.name, a.number, a.at, a.actor, a.event, a.subject, a.reason, a.hash, case when a.number = c.gone_number + 1 then c.gone_hash else '' end
+	}, `select q.name, a.number, a.at, a.actor, a.event, a.subject, a.reason, a.hash, case when a.number = c.gone_number + 1 then c.gone_hash else '' end, a.operation
 		from @.entry a join @.queue q on q.n = a.queue join @.chain c on c.queue = a.queue order by a.queue, a.last, a.number`)
 }

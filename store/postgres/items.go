@@ -28,10 +28,11 @@ func (r *resolving) readItems(operations []nixie.ID, letters [][16]byte) {
 	r.read(func(row row) error {
 		var it item
 		var state string
-		err := row.Scan((*idColumn)(&it.operation), (*idColumn)(&it.letter), &state)
-		r.items[it] = state
+		var planned int64
+		err := row.Scan((*idColumn)(&it.operation), (*idColumn)(&it.letter), &state, &planned)
+		r.items[it], r.planned[it] = state, planned
 		return err
-	}, `select o.id, l.id, i.state from @.item i join @.operation o on o.n = i.operation join @.letter l on l.pos = i.letter
+	}, `select o.id, l.id, i.state, case when o.guarded then i.revision else 0 end from @.item i join @.operation o on o.n = i.operation join @.letter l on l.pos = i.letter
 		where o.id = any($2) and i.letter`+ofLetters+` order by i.operation, i.ordinal for update of i`, letters, uuids(operations))
 }
 

@@ -106,12 +106,15 @@ func (t *tx) bury(m *message, st *nixie.Settlement, actor, reason string) error 
 	if st.Verb == nixie.Halt {
 		t.pause(m.q, "halted by message "+m.id.String())
 	}
-	return t.moveLetter(l, on, actor, reason)
+	if err := t.moveLetter(l, on); err != nil {
+		return err
+	}
+	t.record(l.queue, actor, on, l.id, reason)
+	return nil
 }
 
-// moveLetter brings a letter to where the table of moves says, with its audit
-// entry.
-func (t *tx) moveLetter(l *letterRow, on nixie.Event, actor, reason string) error {
+// moveLetter brings a letter to where the table of moves says.
+func (t *tx) moveLetter(l *letterRow, on nixie.Event) error {
 	next, ok := nixie.NextStatus(l.status, on)
 	if !ok {
 		return l.forbids(on)
@@ -123,7 +126,6 @@ func (t *tx) moveLetter(l *letterRow, on nixie.Event, actor, reason string) erro
 		l.resolved = t.now
 	}
 	t.touchLetter(l)
-	t.record(l.queue, actor, on, l.id, reason)
 	return nil
 }
 

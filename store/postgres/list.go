@@ -130,7 +130,8 @@ func (s *Store) Letters(ctx context.Context, filter nixie.Filter, page store.Pag
 			list, positions = append(list, l), append(positions, pos)
 			return err
 		}, fmt.Sprintf(`select %s, l.id, l.status, l.cause, l.class, l.reason, l.signature, l.fingerprint, l.redrivable, l.needs_review, l.rule,
-			l.first_failed, l.last_failed, l.died, l.resolved, l.operation, l.note, l.revision, l.text
+			l.first_failed, l.last_failed, l.died, l.resolved, l.operation, l.note, l.revision, l.text,
+			c.dedupe is not null and exists (select from @.dedupe d where d.queue = l.queue and d.key = c.dedupe and d.pos <> l.pos)
 			from (select l.pos from @.queue q cross join lateral (
 				select l.pos, l.died from @.letter l join @.current c on c.pos = l.pos where l.queue = q.n and %s order by l.died desc, l.pos desc limit %d) l
 				order by l.died desc, l.pos desc limit %[3]d) found
@@ -181,7 +182,7 @@ func (t *tx) readNotes(list []nixie.Letter, positions []int64) {
 func shownLetter(r row) (l nixie.Letter, pos int64, err error) {
 	var first, last, died, resolved int64
 	pos, l.Damage, err = current(r, &l.Message, (*idColumn)(&l.ID), &l.Status, &l.Cause, &l.Class, &l.Reason, &l.Signature, &l.Fingerprint, &l.Redrivable, &l.NeedsReview, &l.Rule,
-		&first, &last, &died, &resolved, (*idColumn)(&l.Operation), &l.Note, &l.Revision, &l.Message.LastFailure)
+		&first, &last, &died, &resolved, (*idColumn)(&l.Operation), &l.Note, &l.Revision, &l.Message.LastFailure, &l.KeyTaken)
 	l.FirstFailedAt, l.LastFailedAt, l.DiedAt, l.ResolvedAt = moment(first), moment(last), moment(died), moment(resolved)
 	return l, pos, err
 }

@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"math"
+	"strconv"
 
 	"github.com/nixie-go/nixie"
 	"github.com/nixie-go/nixie/store"
@@ -29,13 +30,13 @@ func (s *Store) Plan(ctx context.Context, op store.Operation, filter nixie.Filte
 		}
 		planned = op
 		planned.ID, planned.CreatedAt = t.store.ids.New(moment(t.now)), moment(t.now)
-		t.run("insert into @.operation (id, event, actor, reason, filter, force, created) values ($1, $2, $3, $4, $5, $6, $7)",
-			[16]byte(planned.ID), string(op.Event), plain(op.Actor), plain(op.Reason), plain(op.Filter), op.Force, t.now)
+		t.run("insert into @.operation (id, event, actor, reason, filter, force, created, destination, statuses, reviewed, guarded) values ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11)",
+			[16]byte(planned.ID), string(op.Event), plain(op.Actor), plain(op.Reason), plain(op.Filter), op.Force, t.now, plain(op.Destination), eachOf(op.Statuses, func(s nixie.Status) string { return string(s) }), op.Reviewed, op.Guarded)
 		w := letterWhere(&filter, t.now)
 		w.add("?::uuid is not null", [16]byte(planned.ID))
-		t.number(&planned.Selected, fmt.Sprintf(`with found as materialized (select l.pos, l.died, l.rank, l.stream from @.letter l join @.current c on c.pos = l.pos where %s order by l.died, l.pos limit %d),
-			turns as (select pos, died, rank, min(died) over (partition by coalesce(stream, -pos)) as turn, min(pos) over (partition by coalesce(stream, -pos)) as lead from found),
-			put as (insert into @.item (operation, ordinal, letter, state) select o.n, row_number() over (order by turn, lead, rank, died, t.pos), t.pos, 'pending'
+		t.number(&planned.Selected, fmt.Sprintf(`with found as materialized (select l.pos, l.died, l.rank, l.stream, l.revision, l.fingerprint from @.letter l join @.current c on c.pos = l.pos where %s order by l.died, l.pos limit %d),
+			turns as (select pos, died, rank, revision, fingerprint, min(died) over (partition by coalesce(stream, -pos)) as turn, min(pos) over (partition by coalesce(stream, -pos)) as lead from found),
+			put as (insert into @.item (operation, ordinal, letter, state, revision, fingerprint) select o.n, row_number() over (order by turn, lead, rank, died, t.pos), t.pos, 'pending', revision, fingerprint
 				from turns t, @.operation o where o.id = $%d returning 1)
 			select count(*) from put`, w, limit, len(w.args)), w.args...)
 		err := t.send()
@@ -50,18 +51,8 @@ func (s *Store) Operation(ctx context.Context, id nixie.ID, limit int) (store.Op
 	var op store.Operation
 	var letters []nixie.ID
 	err := s.view(ctx, func(t *tx) error {
-		found := false
-		t.read(func(r row) error {
-			var created int64
-			found, op.ID = true, id
-			err := r.Scan(&op.Event, &op.Actor, &op.Reason, &op.Filter, &op.Force, &created)
-			op.CreatedAt = moment(created)
-			return err
-		}, "select event, actor, reason, filter, force, created from @.operation where id = $1", [16]byte(id))
-		t.read(func(r row) error {
-			return r.Scan(&op.Selected, &op.Done, &op.Skipped, &op.Failed, &op.Pending)
-		}, `select count(*), count(*) filter (where state = 'done'), count(*) filter (where state = 'skipped'), count(*) filter (where state = 'failed'), count(*) filter (where state = 'pending')
-			from @.item where operation = (select n from @.operation where id = $1)`, [16]byte(id))
+		var found []store.Operation
+		t.readOperations(&found, nil, "o.id = $1", [16]byte(id))
 		t.read(func(r row) error {
 			var letter nixie.ID
 			err := r.Scan((*idColumn)(&letter))
@@ -72,10 +63,98 @@ func (s *Store) Operation(ctx context.Context, id nixie.ID, limit int) (store.Op
 		if err := t.send(); err != nil {
 			return err
 		}
-		if !found {
-			return nixie.Errorf(nixie.CodeNotFound, "no operation %s", id)
+		if len(found) == 0 {
+			return noOperation(id)
 		}
+		op = found[0]
 		return nil
 	})
 	return op, letters, err
+}
+
+func noOperation(id nixie.ID) error { return nixie.Errorf(nixie.CodeNotFound, "no operation %s", id) }
+
+// readOperations reads operations with their counts, the newest first, and the number of
+// the last.
+func (t *tx) readOperations(into *[]store.Operation, last *int64, where string, args ...any) {
+	t.read(func(r row) error {
+		var op store.Operation
+		var created, n int64
+		var statuses []string
+		if err := r.Scan(&n, (*idColumn)(&op.ID), &op.Event, &op.Actor, &op.Reason, &op.Filter, &op.Force, &created, &op.Destination, &statuses, &op.Reviewed, &op.Guarded,
+			&op.Done, &op.Skipped, &op.Failed, &op.Pending); err != nil {
+			return err
+		}
+		for _, status := range statuses {
+			op.Statuses = append(op.Statuses, nixie.Status(status))
+		}
+		op.CreatedAt, op.Selected = moment(created), op.Done+op.Skipped+op.Failed+op.Pending
+		if *into = append(*into, op); last != nil {
+			*last = n
+		}
+		return nil
+	}, `select o.n, o.id, o.event, o.actor, o.reason, o.filter, o.force, o.created, o.destination, o.statuses, o.reviewed, o.guarded, c.*
+		from @.operation o cross join lateral (select count(*) filter (where state = 'done'), count(*) filter (where state = 'skipped'), count(*) filter (where state = 'failed'), count(*) filter (where state = 'pending')
+			from @.item i where i.operation = o.n) c where `+where, args...)
+}
+
+// ListOperations implements store.Operations.
+func (s *Store) ListOperations(ctx context.Context, page store.Page) ([]store.Operation, string, error) {
+	before, err := cursorNumber(page.Cursor)
+	if err != nil {
+		return nil, "", err
+	}
+	limit := pageLimit(page)
+	var list []store.Operation
+	err = s.view(ctx, func(t *tx) error {
+		t.readOperations(&list, &before, "o.n in (select n from @.operation where $1::bigint = 0 or n < $1 order by n desc limit $2) order by o.n desc", before, limit)
+		return t.send()
+	})
+	if err != nil || len(list) < limit {
+		return list, "", err
+	}
+	return list, strconv.FormatInt(before, 10), nil
+}
+
+// Outcome implements store.Operations.
+func (s *Store) Outcome(ctx context.Context, id nixie.ID) (o store.Outcome, err error) {
+	err = s.view(ctx, func(t *tx) error {
+		n := int64(0)
+		t.number(&n, "select coalesce((select n from @.operation where id = $1), 0)", [16]byte(id))
+		t.read(func(r row) error {
+			var status nixie.Status
+			var same bool
+			var count int64
+			err := r.Scan(&status, &same, &count)
+			o.Add(status, same, count)
+			return err
+		}, `select l.status, coalesce(l.fingerprint = i.fingerprint, false), count(*) from @.letter l
+			left join @.item i on i.operation = (select n from @.operation where id = $1) and i.letter = l.pos where l.operation = $1 group by 1, 2`, [16]byte(id))
+		if err := t.send(); err != nil {
+			return err
+		}
+		if n == 0 {
+			return noOperation(id)
+		}
+		return nil
+	})
+	return o, err
+}
+
+// Again implements store.Operations.
+func (s *Store) Again(ctx context.Context, id nixie.ID) (n int64, err error) {
+	err = s.write(ctx, func(t *tx) error {
+		var op int64
+		t.number(&op, "select coalesce((select n from @.operation where id = $1), 0)", [16]byte(id))
+		t.number(&n, `with back as (update @.item i set state = 'pending', revision = l.revision, fingerprint = l.fingerprint from @.letter l, @.operation o
+			where o.id = $1 and i.operation = o.n and i.state = 'done' and l.pos = i.letter and l.operation = $1 and l.status in ('open', 'review', 'quarantined') returning 1) select count(*) from back`, [16]byte(id))
+		if err := t.send(); err != nil {
+			return err
+		}
+		if op == 0 {
+			return noOperation(id)
+		}
+		return nil
+	})
+	return n, err
 }

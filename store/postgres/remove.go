@@ -14,7 +14,7 @@ func (r *resolving) purge(l *letterRow, by *store.Resolution) {
 	r.purgedBy[l.id] = by.Operation
 	delete(r.letters, l.id)
 	delete(r.keys, dedupeKey{l.m.queue, l.m.dedupe})
-	r.record(l.queue, by.Actor, by.Event, l.id, by.Reason)
+	r.recordResolved(l.queue, by)
 }
 
 // removeLetters removes what was purged.

@@ -5,6 +5,7 @@ import (
 
 	"github.com/nixie-go/nixie"
 	"github.com/nixie-go/nixie/store"
+	"github.com/nixie-go/nixie/store/lifecycle"
 )
 
 // Resolve implements store.DeadLetters.
@@ -17,7 +18,7 @@ func (s *Store) Resolve(ctx context.Context, resolutions []store.Resolution) []e
 		return all(errs, err)
 	}
 	err := s.write(ctx, func(t *tx) error {
-		r := resolving{tx: t, items: map[item]string{}}
+		r := resolving{tx: t, items: map[item]string{}, planned: map[item]int64{}}
 		if err := r.hold(resolutions); err != nil {
 			return err
 		}
@@ -37,6 +38,7 @@ func (s *Store) Resolve(ctx context.Context, resolutions []store.Resolution) []e
 type resolving struct {
 	*tx
 	items      map[item]string // state, as read and as decided
+	planned    map[item]int64  // revisions of the letters, where only those will do
 	operations map[nixie.ID]bool
 	decided    []item
 	purged     []*letterRow
@@ -104,61 +106,20 @@ func (r *resolving) resolve(by *store.Resolution) error {
 	return err
 }
 
-// possible reports whether the status of the letter allows an event of an
-// operator. A letter whose message is on its way is put on hold by its next death
-// only, and one whose message ended alive has nothing to restore.
-func possible(l *letterRow, on nixie.Event) bool {
-	_, ok := nixie.NextStatus(l.status, on)
-	switch on {
-	case nixie.OnNote:
-		return true
-	case nixie.OnHold:
-		return ok && l.status != nixie.StatusRedriving
-	case nixie.OnRestore:
-		return ok && l.m.state == stDead
-	}
-	return ok
-}
-
-// keepsDead reports whether a scope lets the dead hold their keys.
-func keepsDead(scope nixie.DedupeScope) bool {
-	return scope == nixie.DedupeUnresolved || scope == nixie.DedupeEver
-}
-
 // allow says whether a resolution can be applied; it changes nothing.
 func (r *resolving) allow(l *letterRow, by *store.Resolution) error {
-	if l.m == nil {
+	m := l.m
+	if m == nil {
 		return nixie.Errorf(nixie.CodeInternal, "letter %s has no message: run nixie verify", l.id)
 	}
-	if by.Skip != "" {
-		return nixie.Errorf(nixie.CodeConflict, "%s", by.Skip)
+	taken := ""
+	if lifecycle.NeedsKey(by.Event, m.q.settings.DedupeScope) && r.free(m.queue, m) != nil {
+		taken = m.dedupe
 	}
-	if !possible(l, by.Event) {
-		return l.forbids(by.Event)
-	}
-	switch by.Event {
-	case nixie.OnNote:
-		if l.notes >= nixie.MaxNotes {
-			return nixie.Errorf(nixie.CodeLimit, "letter %s has %d notes, the limit: keep long stories elsewhere and note where", l.id, l.notes)
-		}
-	case nixie.OnPurge:
-		if !by.Purges(l.status) {
-			return nixie.Errorf(nixie.CodeConflict, "letter %s is %s: the purge is not for such letters", l.id, l.status)
-		}
-	case nixie.OnRedrive:
-		if !by.Force && (!l.redrivable || l.needsReview) {
-			return nixie.Errorf(nixie.CodeConflict, "letter %s is not redrivable or needs review: look at it, then use force", l.id)
-		}
-		if by.MaxRedrives > 0 && l.m.redrives >= by.MaxRedrives {
-			return nixie.Errorf(nixie.CodeConflict, "letter %s has been redriven %d times, the cap is %d: mend the cause, then raise the cap", l.id, l.m.redrives, by.MaxRedrives)
-		}
-		return r.free(l.m.queue, l.m)
-	case nixie.OnRestore:
-		if keepsDead(l.m.q.settings.DedupeScope) {
-			return r.free(l.m.queue, l.m)
-		}
-	}
-	return nil
+	return lifecycle.Refuse(lifecycle.Letter{
+		ID: l.id, Status: l.status, Dead: m.state == stDead, Redrivable: l.redrivable, NeedsReview: l.needsReview, Redrives: m.redrives,
+		Notes: l.notes, Revision: l.revision, Planned: r.planned[item{by.Operation, by.Letter}], TakenKey: taken,
+	}, by)
 }
 
 // apply does what allow found possible.
@@ -174,7 +135,7 @@ func (r *resolving) apply(l *letterRow, by *store.Resolution) error {
 		l.notes++
 		l.revision++
 		r.touchLetter(l)
-		r.record(l.queue, by.Actor, by.Event, l.id, by.Reason)
+		r.recordResolved(l.queue, by)
 		return nil
 	case nixie.OnPurge:
 		r.purge(l, by)
@@ -191,10 +152,14 @@ func (r *resolving) apply(l *letterRow, by *store.Resolution) error {
 			l.inStream, l.blocks = false, false
 		}
 	}
-	if err := r.moveLetter(l, by.Event, by.Actor, by.Reason); err != nil {
+	if err := r.moveLetter(l, by.Event); err != nil {
 		return err
 	}
+	r.recordResolved(l.queue, by)
 	l.note = by.Note()
+	if by.Reviewed {
+		l.redrivable, l.needsReview, l.rule = true, false, store.Reviewed
+	}
 	switch by.Event {
 	case nixie.OnDiscard:
 		l.inStream, l.blocks = false, false
@@ -203,7 +168,7 @@ func (r *resolving) apply(l *letterRow, by *store.Resolution) error {
 		if l.rank > 0 && m.stream != "" && m.q.settings.Ordered() { // it does not block: its followers may have gone
 			l.inStream = true
 		}
-		if keepsDead(m.q.settings.DedupeScope) {
+		if lifecycle.KeepsDead(m.q.settings.DedupeScope) {
 			r.take(m)
 		}
 	case nixie.OnConfirm:

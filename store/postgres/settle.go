@@ -153,7 +153,10 @@ func (t *tx) end(m *message, on nixie.Event, note string) error {
 	t.release(m, true)
 	if l := m.letter; l != nil && l.status == nixie.StatusRedriving {
 		l.note = note
-		return t.moveLetter(l, on, system, "")
+		if err := t.moveLetter(l, on); err != nil {
+			return err
+		}
+		t.record(l.queue, system, on, l.id, "")
 	}
 	return nil
 }

@@ -12,6 +12,15 @@ import (
 
 // audit adds a link to the chain of a queue.
 func (t *tx) audit(queue int64, actor string, event nixie.Event, subject nixie.ID, reason string) error {
+	return t.chain(queue, store.AuditEntry{Actor: actor, Event: event, Subject: subject, Reason: reason})
+}
+
+// auditResolved adds a link about what an operator did to a letter.
+func (t *tx) auditResolved(queue int64, r *store.Resolution) error {
+	return t.chain(queue, store.AuditEntry{Actor: r.Actor, Event: r.Event, Subject: r.Letter, Reason: r.Reason, Operation: r.Operation})
+}
+
+func (t *tx) chain(queue int64, e store.AuditEntry) error {
 	head, err := t.link(queue)
 	if err != nil {
 		return err
@@ -20,11 +29,16 @@ func (t *tx) audit(queue int64, actor string, event nixie.Event, subject nixie.I
 	if err != nil {
 		return err
 	}
-	e := store.AuditEntry{Queue: q.name, Number: head.number + 1, At: moment(t.now), Actor: actor, Event: event, Subject: subject, Reason: reason, Before: head.hash}
+	e.Queue, e.Number, e.At, e.Before = q.name, head.number+1, moment(t.now), head.hash
 	e.Hash = e.Sum(e.Before)
 	*head = chainHead{e.Number, e.Hash}
 	row := t.added.add(toAudit)
-	row.num(queue).num(e.Number).num(t.now).str(actor).str(string(event)).bytes(subject[:]).str(reason).bytes(e.Hash[:])
+	row.num(queue).num(e.Number).num(t.now).str(e.Actor).str(string(e.Event)).bytes(e.Subject[:]).str(e.Reason).bytes(e.Hash[:])
+	if e.Operation.IsZero() {
+		row.null()
+	} else {
+		row.bytes(e.Operation[:])
+	}
 	return t.added.end(row)
 }
 
@@ -104,9 +118,9 @@ func (s *Store) Audit(ctx context.Context, filter store.AuditFilter, page store.
 	err := s.read(ctx, func(c conn) error {
 		return c.each("select "+auditColumns+", a.queue, q.name from audit a join queue q on q.n = a.queue where "+w.String()+
 			" order by a.at "+way+", a.queue "+way+", a.number "+way+" limit ?", func(row rows) error {
-			e := scanAudit(row, row.ColumnText(9))
+			e := scanAudit(row, row.ColumnText(10))
 			list = append(list, e)
-			next = fmt.Sprintf("%d.%d.%d", row.ColumnInt64(1), row.ColumnInt64(8), e.Number)
+			next = fmt.Sprintf("%d.%d.%d", row.ColumnInt64(1), row.ColumnInt64(9), e.Number)
 			return nil
 		}, append(w.args, limit)...)
 	})
@@ -118,7 +132,7 @@ func (s *Store) Audit(ctx context.Context, filter store.AuditFilter, page store.
 
 const auditColumns = `a.number, a.at, a.actor, a.event, a.subject, a.reason, a.hash, coalesce(
 	(select p.hash from audit p where p.queue = a.queue and p.number = a.number - 1),
-	(select o.hash from anchor o where o.queue = a.queue and o.number = a.number - 1))`
+	(select o.hash from anchor o where o.queue = a.queue and o.number = a.number - 1)), a.operation`
 
 func scanAudit(row rows, queue string) store.AuditEntry {
 	e := store.AuditEntry{
@@ -127,6 +141,7 @@ func scanAudit(row rows, queue string) store.AuditEntry {
 	}
 	row.ColumnBytes(6, e.Hash[:])
 	row.ColumnBytes(7, e.Before[:])
+	e.Operation = columnID(row, 8)
 	return e
 }
 

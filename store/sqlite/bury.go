@@ -15,6 +15,7 @@ type letterRow struct {
 	stream, rank int64 // of a dead message in an ordered stream; 0 is none
 	blocks       bool
 	kind, died   int64
+	reviewed     bool // a person let it go
 }
 
 const letterHead = "select pos, queue, id, status, redrivable, needs_review, revision, stream, rank, blocks, kind, died from letter where "

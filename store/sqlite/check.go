@@ -184,12 +184,12 @@ func checkBodies(c conn, r *store.Report) error {
 func checkChains(c conn, r *store.Report) error {
 	var before nixie.Hash
 	queue, number, found := "", int64(0), 0
-	return c.each(`select q.name, a.number, a.at, a.actor, a.event, a.subject, a.reason, a.hash, coalesce(o.number, 0), o.hash from audit a left join queue q on q.n = a.queue
+	return c.each(`select q.name, a.number, a.at, a.actor, a.event, a.subject, a.reason, a.hash, coalesce(o.number, 0), o.hash, a.operation from audit a left join queue q on q.n = a.queue
 		left join anchor o on o.queue = a.queue order by a.queue, a.number`, func(row rows) error {
 		r.Checked++
 		e := store.AuditEntry{
 			Queue: row.ColumnText(0), Number: row.ColumnInt64(1), At: moment(row.ColumnInt64(2)), Actor: row.ColumnText(3),
-			Event: nixie.Event(row.ColumnText(4)), Subject: columnID(row, 5), Reason: row.ColumnText(6),
+			Event: nixie.Event(row.ColumnText(4)), Subject: columnID(row, 5), Reason: row.ColumnText(6), Operation: columnID(row, 10),
 		}
 		row.ColumnBytes(7, e.Hash[:])
 		if e.Queue != queue {

@@ -94,13 +94,14 @@ func (t *tx) confirmTogether(resolutions []store.Resolution, errs []error) (map[
 		return nil, err
 	}
 	done := make(map[nixie.ID]bool, len(found))
-	for _, id := range all {
-		l := found[id]
-		if l == nil || done[id] {
+	for i := range resolutions {
+		r := &resolutions[i]
+		l := found[r.Letter]
+		if l == nil || done[r.Letter] {
 			continue
 		}
-		done[id] = true
-		if err := t.audit(l.queue, by.Actor, by.Event, id, by.Reason); err != nil {
+		done[r.Letter] = true
+		if err := t.auditResolved(l.queue, r); err != nil {
 			return nil, err
 		}
 	}

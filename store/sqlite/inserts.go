@@ -33,7 +33,7 @@ var additions = [targets]addition{
 	toPending: adding("pending", "pos, queue, state, priority, due, attempts, deliveries, number, received, claimed, reason"),
 	toLetter: adding("letter", `pos, id, kind, queue, status, cause, class, reason, signature, fingerprint, redrivable, needs_review, rule, text,
 		first_failed, last_failed, died, note, stream, rank, blocks, flow`),
-	toAudit: adding("audit", "queue, number, at, actor, event, subject, reason, hash"),
+	toAudit: adding("audit", "queue, number, at, actor, event, subject, reason, hash, operation"),
 }
 
 func adding(table, columns string) addition {

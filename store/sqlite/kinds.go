@@ -119,6 +119,9 @@ func (t *tx) become(l *letterRow, status nixie.Status) (int64, error) {
 		return 0, err
 	}
 	k.status = status
+	if l.reviewed {
+		k.redrivable, k.needsReview = true, false
+	}
 	if status == nixie.StatusRedriving || status == nixie.StatusResolved && l.status != nixie.StatusRedriving {
 		k.redrives, k.attempts, k.crashes = k.redrives+1, 0, 0
 	} else if l.status == nixie.StatusRedriving {

@@ -67,7 +67,8 @@ func (s *Store) scanCurrent(c conn, row rows, m *nixie.Message) (damage []string
 }
 
 const letterColumns = currentColumns + `, l.pos, l.id, l.status, l.cause, l.class, l.reason, l.signature, l.fingerprint, l.redrivable, l.needs_review, l.rule,
-	l.first_failed, l.last_failed, l.died, l.resolved, l.operation, l.note, l.revision, l.text, (select reason from failure f where f.pos = l.pos order by f.ordinal desc limit 1)`
+	l.first_failed, l.last_failed, l.died, l.resolved, l.operation, l.note, l.revision, l.text, (select reason from failure f where f.pos = l.pos order by f.ordinal desc limit 1),
+	c.dedupe is not null and exists (select 1 from dedupe d where d.queue = l.queue and d.key = c.dedupe and d.pos <> l.pos)`
 
 // Letters implements store.DeadLetters. What a page costs depends on its size and
 // on how many kinds of letters there are, not on how many letters: one that finds
@@ -155,7 +156,7 @@ func (s *Store) scanLetter(c conn, row rows, page store.Page) (nixie.Letter, err
 		Redrivable: row.ColumnBool(at(8)), NeedsReview: row.ColumnBool(at(9)), Rule: row.ColumnText(at(10)),
 		FirstFailedAt: moment(row.ColumnInt64(at(11))), LastFailedAt: moment(row.ColumnInt64(at(12))),
 		DiedAt: moment(row.ColumnInt64(at(13))), ResolvedAt: moment(row.ColumnInt64(at(14))),
-		Operation: columnID(row, at(15)), Note: row.ColumnText(at(16)), Revision: row.ColumnInt64(at(17)),
+		Operation: columnID(row, at(15)), Note: row.ColumnText(at(16)), Revision: row.ColumnInt64(at(17)), KeyTaken: row.ColumnBool(at(20)),
 	}
 	var err error
 	if l.Damage, err = s.scanCurrent(c, row, &l.Message); err != nil {

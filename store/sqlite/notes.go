@@ -7,20 +7,13 @@ import (
 
 // annotate writes a note on a letter, whatever its status.
 func (t *tx) annotate(l *letterRow, r *store.Resolution) error {
-	have, err := t.number("select count(*) from note where letter = ?", l.pos)
-	if err != nil {
-		return err
-	}
-	if have >= nixie.MaxNotes {
-		return nixie.Errorf(nixie.CodeLimit, "letter %s has %d notes, the limit: keep long stories elsewhere and note where", l.id, have)
-	}
-	if err := t.run("insert into note (letter, ordinal, at, by, text) values (?, ?, ?, ?, ?)", l.pos, have, t.now, r.Actor, r.Reason); err != nil {
+	if err := t.run("insert into note (letter, ordinal, at, by, text) select ?1, count(*), ?2, ?3, ?4 from note where letter = ?1", l.pos, t.now, r.Actor, r.Reason); err != nil {
 		return err
 	}
 	if err := t.run("update letter set revision = revision + 1, operation = coalesce(?, operation) where pos = ?", idOrNull(r.Operation), l.pos); err != nil {
 		return err
 	}
-	return t.audit(l.queue, r.Actor, nixie.OnNote, l.id, r.Reason)
+	return t.auditResolved(l.queue, r)
 }
 
 // notes reads the notes of a letter, oldest first.

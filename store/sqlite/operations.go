@@ -2,6 +2,8 @@ package sqlite
 
 import (
 	"context"
+	"strconv"
+	"strings"
 
 	"github.com/nixie-go/nixie"
 	"github.com/nixie-go/nixie/store"
@@ -22,16 +24,16 @@ func (s *Store) Plan(ctx context.Context, op store.Operation, filter nixie.Filte
 	err := s.write(ctx, 0, func(t *tx) error {
 		planned = op
 		planned.ID, planned.CreatedAt = t.store.ids.New(moment(t.now)), moment(t.now)
-		if err := t.run("insert into operation (id, event, actor, reason, filter, force, created) values (?, ?, ?, ?, ?, ?, ?)",
-			planned.ID, string(op.Event), op.Actor, op.Reason, op.Filter, op.Force, t.now); err != nil {
+		if err := t.run("insert into operation (id, event, actor, reason, filter, force, created, destination, statuses, reviewed, guarded) values (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
+			planned.ID, string(op.Event), op.Actor, op.Reason, op.Filter, op.Force, t.now, op.Destination, statusText(op.Statuses), op.Reviewed, op.Guarded); err != nil {
 			return err
 		}
 		n := t.LastInsertRowID()
 		w := letterWhere(&filter, moment(t.now))
-		selected, err := t.change(`insert into item (operation, ordinal, letter, state)
-			select ?, row_number() over (order by turn, rank, died, pos), pos, 'pending' from
-			(select pos, died, rank, min(died) over (partition by coalesce(stream, -pos)) as turn from
-			(select l.pos, l.died, l.rank, l.stream from letter l join current c on c.pos = l.pos where `+w.String()+" order by l.died, l.pos limit ?))",
+		selected, err := t.change(`insert into item (operation, ordinal, letter, state, revision, fingerprint)
+			select ?, row_number() over (order by turn, rank, died, pos), pos, 'pending', revision, fingerprint from
+			(select pos, died, rank, revision, fingerprint, min(died) over (partition by coalesce(stream, -pos)) as turn from
+			(select l.pos, l.died, l.rank, l.stream, l.revision, l.fingerprint from letter l join current c on c.pos = l.pos where `+w.String()+" order by l.died, l.pos limit ?))",
 			append(append([]any{n}, w.args...), limit)...)
 		planned.Selected, planned.Pending = int64(selected), int64(selected)
 		return err
@@ -39,31 +41,51 @@ func (s *Store) Plan(ctx context.Context, op store.Operation, filter nixie.Filte
 	return planned, err
 }
 
+// statusText writes statuses as one text, which statusesOf reads.
+func statusText(list []nixie.Status) string {
+	texts := make([]string, len(list))
+	for i, status := range list {
+		texts[i] = string(status)
+	}
+	return strings.Join(texts, ",")
+}
+
+func statusesOf(text string) (list []nixie.Status) {
+	for status := range strings.SplitSeq(text, ",") {
+		if status != "" {
+			list = append(list, nixie.Status(status))
+		}
+	}
+	return list
+}
+
+// operations reads operations with their counts.
+const operations = `select o.n, o.id, o.event, o.actor, o.reason, o.filter, o.force, o.created, o.destination, o.statuses, o.reviewed, o.guarded,
+	count(*) filter (where i.state = 'pending'), count(*) filter (where i.state = 'done'), count(*) filter (where i.state = 'skipped'), count(*) filter (where i.state = 'failed')
+	from operation o left join item i on i.operation = o.n `
+
+func scanOperation(row rows) store.Operation {
+	op := store.Operation{
+		ID: columnID(row, 1), Event: nixie.Event(row.ColumnText(2)), Actor: row.ColumnText(3), Reason: row.ColumnText(4),
+		Filter: row.ColumnText(5), Force: row.ColumnBool(6), CreatedAt: moment(row.ColumnInt64(7)), Destination: row.ColumnText(8),
+		Statuses: statusesOf(row.ColumnText(9)), Reviewed: row.ColumnBool(10), Guarded: row.ColumnBool(11),
+		Pending: row.ColumnInt64(12), Done: row.ColumnInt64(13), Skipped: row.ColumnInt64(14), Failed: row.ColumnInt64(15),
+	}
+	op.Selected = op.Pending + op.Done + op.Skipped + op.Failed
+	return op
+}
+
 // Operation implements store.Operations.
 func (s *Store) Operation(ctx context.Context, id nixie.ID, limit int) (store.Operation, []nixie.ID, error) {
 	var op store.Operation
 	var letters []nixie.ID
 	err := s.read(ctx, func(c conn) error {
-		n := int64(0)
-		if err := c.each("select n, event, actor, reason, filter, force, created from operation where id = ?", func(row rows) error {
-			n = row.ColumnInt64(0)
-			op = store.Operation{
-				ID: id, Event: nixie.Event(row.ColumnText(1)), Actor: row.ColumnText(2), Reason: row.ColumnText(3),
-				Filter: row.ColumnText(4), Force: row.ColumnBool(5), CreatedAt: moment(row.ColumnInt64(6)),
-			}
-			return nil
-		}, id); err != nil {
+		n, err := operationNumber(c.each, id)
+		if err != nil {
 			return err
 		}
-		if n == 0 {
-			return nixie.Errorf(nixie.CodeNotFound, "no operation %s", id)
-		}
-		counts := map[string]*int64{"pending": &op.Pending, "done": &op.Done, "skipped": &op.Skipped, "failed": &op.Failed}
-		if err := c.each("select state, count(*) from item where operation = ? group by state", func(row rows) error {
-			if into := counts[row.ColumnText(0)]; into != nil {
-				*into = row.ColumnInt64(1)
-			}
-			op.Selected += row.ColumnInt64(1)
+		if err := c.each(operations+"where o.n = ? group by o.n", func(row rows) error {
+			op = scanOperation(row)
 			return nil
 		}, n); err != nil {
 			return err
@@ -74,4 +96,66 @@ func (s *Store) Operation(ctx context.Context, id nixie.ID, limit int) (store.Op
 		}, n, max(limit, 0))
 	})
 	return op, letters, err
+}
+
+func operationNumber(each func(query string, f func(row rows) error, args ...any) error, id nixie.ID) (n int64, err error) {
+	err = each("select n from operation where id = ?", func(row rows) error {
+		n = row.ColumnInt64(0)
+		return nil
+	}, id)
+	if err == nil && n == 0 {
+		err = nixie.Errorf(nixie.CodeNotFound, "no operation %s", id)
+	}
+	return n, err
+}
+
+// ListOperations implements store.Operations.
+func (s *Store) ListOperations(ctx context.Context, page store.Page) ([]store.Operation, string, error) {
+	before, err := cursorNumber(page.Cursor)
+	if err != nil {
+		return nil, "", err
+	}
+	limit := pageLimit(page)
+	var list []store.Operation
+	err = s.read(ctx, func(c conn) error {
+		return c.each(operations+"where o.n in (select n from operation where ?1 = 0 or n < ?1 order by n desc limit ?2) group by o.n order by o.n desc", func(row rows) error {
+			list, before = append(list, scanOperation(row)), row.ColumnInt64(0)
+			return nil
+		}, before, limit)
+	})
+	if err != nil || len(list) < limit {
+		return list, "", err
+	}
+	return list, strconv.FormatInt(before, 10), nil
+}
+
+// Outcome implements store.Operations.
+func (s *Store) Outcome(ctx context.Context, id nixie.ID) (o store.Outcome, err error) {
+	err = s.read(ctx, func(c conn) error {
+		n, err := operationNumber(c.each, id)
+		if err != nil {
+			return err
+		}
+		return c.each(`select l.status, coalesce(l.fingerprint = i.fingerprint, 0), count(*) from letter l left join item i on i.operation = ? and i.letter = l.pos
+			where l.operation = ? group by 1, 2`, func(row rows) error {
+			o.Add(nixie.Status(row.ColumnText(0)), row.ColumnBool(1), row.ColumnInt64(2))
+			return nil
+		}, n, id)
+	})
+	return o, err
+}
+
+// Again implements store.Operations.
+func (s *Store) Again(ctx context.Context, id nixie.ID) (n int64, err error) {
+	err = s.write(ctx, 0, func(t *tx) error {
+		op, err := operationNumber(t.each, id)
+		if err != nil {
+			return err
+		}
+		changed, err := t.change(`update item set state = 'pending', revision = l.revision, fingerprint = l.fingerprint from letter l
+			where item.operation = ? and item.state = 'done' and l.pos = item.letter and l.operation = ? and l.status in ('open', 'review', 'quarantined')`, op, id)
+		n = int64(changed)
+		return err
+	})
+	return n, err
 }

@@ -13,15 +13,12 @@ const (
 	tallyDiscarded = "discarded"
 )
 
-// purge removes a letter for good. It answers before it writes.
+// purge removes a letter for good.
 func (t *tx) purge(l *letterRow, r *store.Resolution) error {
-	if !r.Purges(l.status) {
-		return nixie.Errorf(nixie.CodeConflict, "letter %s is %s: the purge is not for such letters", l.id, l.status)
-	}
 	if err := t.removeLetter(l, r.Operation, tallyPurged); err != nil {
 		return err
 	}
-	return t.audit(l.queue, r.Actor, nixie.OnPurge, l.id, r.Reason)
+	return t.auditResolved(l.queue, r)
 }
 
 // removeLetter removes a letter with its message. Operations that wait for it,

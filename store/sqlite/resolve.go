@@ -6,6 +6,7 @@ import (
 
 	"github.com/nixie-go/nixie"
 	"github.com/nixie-go/nixie/store"
+	"github.com/nixie-go/nixie/store/lifecycle"
 )
 
 // Resolve implements store.DeadLetters.
@@ -58,13 +59,14 @@ func isDamage(err error, r *store.Resolution) bool {
 // same transaction, so that a repeat finds it done.
 func (t *tx) resolveItem(r *store.Resolution) error {
 	if r.Operation.IsZero() {
-		return t.resolve(r)
+		return t.resolve(r, 0)
 	}
-	var operation, letter int64 // a purge leaves no letter to look up again
+	var operation, letter, planned int64 // a purge leaves no letter to look up again
 	var state string
-	if err := t.each(`select o.n, i.state, i.letter from operation o join item i on i.operation = o.n
+	if err := t.each(`select o.n, i.state, i.letter, iif(o.guarded, i.revision, 0) from operation o join item i on i.operation = o.n
 		where o.id = +? and i.letter = (select pos from letter where id = +?)`, func(row rows) error {
 		operation, state, letter = row.ColumnInt64(0), row.ColumnText(1), row.ColumnInt64(2)
+		planned = row.ColumnInt64(3)
 		return nil
 	}, r.Operation, r.Letter); err != nil {
 		return err
@@ -75,7 +77,7 @@ func (t *tx) resolveItem(r *store.Resolution) error {
 	case state != "pending":
 		return nixie.Errorf(nixie.CodeConflict, "letter %s is %s in operation %s already", r.Letter, state, r.Operation)
 	}
-	answer := t.resolve(r)
+	answer := t.resolve(r, planned)
 	text := ""
 	switch {
 	case answer == nil:
@@ -94,8 +96,9 @@ func (t *tx) resolveItem(r *store.Resolution) error {
 	return answer
 }
 
-// resolve applies an event to a letter, guarded by the table of moves.
-func (t *tx) resolve(r *store.Resolution) error {
+// resolve applies an event to a letter, guarded by the table of moves, and by the
+// revision at which it was planned unless that is 0.
+func (t *tx) resolve(r *store.Resolution, planned int64) error {
 	l, err := t.letter("id = ?", r.Letter)
 	if err != nil {
 		return err
@@ -103,46 +106,37 @@ func (t *tx) resolve(r *store.Resolution) error {
 	if l == nil {
 		return nixie.Errorf(nixie.CodeNotFound, "no letter %s", r.Letter)
 	}
-	if r.Skip != "" {
-		return nixie.Errorf(nixie.CodeConflict, "%s", r.Skip)
+	m, err := t.allow(l, r, planned)
+	if err != nil {
+		return err
 	}
+	next, _ := nixie.NextStatus(l.status, r.Event)
 	switch r.Event {
 	case nixie.OnNote:
 		return t.annotate(l, r)
 	case nixie.OnPurge:
 		return t.purge(l, r)
-	}
-	next, ok := nixie.NextStatus(l.status, r.Event)
-	// A message on its way is not the operator's to hold; its death may be.
-	if !ok || r.Event == nixie.OnHold && l.status == nixie.StatusRedriving {
-		return nixie.Errorf(nixie.CodeConflict, "letter %s is %s: %s is not possible", l.id, l.status, r.Event)
-	}
-	if r.Event == nixie.OnRedrive {
-		if err := t.redrive(l, r); err != nil {
-			return err
+	case nixie.OnRedrive:
+		err = t.redrive(l, m)
+	case nixie.OnDiscard:
+		if err = t.freeKeyOf(l.pos); err == nil {
+			err = t.leaveStream(l)
 		}
+	case nixie.OnConfirm:
+		err = t.confirm(l)
+	case nixie.OnRestore:
+		err = t.restore(l, m)
+	case nixie.OnUnhold:
+		if l.reviewed = r.Reviewed; l.reviewed {
+			err = t.run("update letter set redrivable = 1, needs_review = 0, rule = ? where pos = ?", store.Reviewed, l.pos)
+		}
+	}
+	if err != nil {
+		return err
 	}
 	resolved := int64(0)
 	if !next.Unresolved() {
 		resolved = t.now
-	}
-	if r.Event == nixie.OnDiscard {
-		if err := t.freeKeyOf(l.pos); err != nil {
-			return err
-		}
-		if err := t.leaveStream(l); err != nil {
-			return err
-		}
-	}
-	if r.Event == nixie.OnConfirm {
-		if err := t.confirm(l); err != nil {
-			return err
-		}
-	}
-	if r.Event == nixie.OnRestore {
-		if err := t.restore(l); err != nil {
-			return err
-		}
 	}
 	kind, err := t.become(l, next)
 	if err != nil {
@@ -152,29 +146,17 @@ func (t *tx) resolve(r *store.Resolution) error {
 		kind, string(next), resolved, r.Note(), idOrNull(r.Operation), l.pos); err != nil {
 		return err
 	}
-	return t.audit(l.queue, r.Actor, r.Event, l.id, r.Reason)
+	return t.auditResolved(l.queue, r)
 }
 
-// restore takes a discard back, if there is still a dead message to take back.
-func (t *tx) restore(l *letterRow) error {
-	dead, err := t.number("select exists (select 1 from log where pos = ? and state = ?)", l.pos, stDead)
-	if err != nil {
-		return err
-	}
-	if dead == 0 {
-		return nixie.Errorf(nixie.CodeConflict, "message of letter %s is not dead: there is nothing to restore", l.id)
-	}
-	q, err := t.queueAt(l.pos)
-	if err != nil {
-		return err
-	}
-	// A dead message holds its key in these scopes only.
-	if width(q.settings.DedupeScope) > 0 {
-		if err := t.retakeKey(l); err != nil {
+// restore takes a discard back.
+func (t *tx) restore(l *letterRow, m *deadMessage) error {
+	if lifecycle.KeepsDead(m.q.settings.DedupeScope) {
+		if err := t.retakeKey(l, m.key); err != nil {
 			return err
 		}
 	}
-	return t.rejoin(q, l)
+	return t.rejoin(m.q, l)
 }
 
 func idOrNull(id nixie.ID) any {
@@ -186,26 +168,12 @@ func idOrNull(id nixie.ID) any {
 
 // redrive queues a dead message again: the next generation of the same message.
 // It answers before it writes.
-func (t *tx) redrive(l *letterRow, r *store.Resolution) error {
-	p := &pendingRow{pos: l.pos, queue: l.queue, due: t.now}
-	found, stream := false, ""
-	if err := t.each("select c.generation, c.redrives, c.number, c.received, c.steps, c.priority, c.state, c.gap, c.stream from current c where c.pos = +?", func(row rows) error {
-		found = row.ColumnInt(6) == stDead
-		p.generation, p.redrives, p.number = row.ColumnInt(0)+1, row.ColumnInt(1)+1, row.ColumnInt64(2)
-		p.received, p.priority, p.gap, stream = row.ColumnInt64(3), row.ColumnInt(5), row.ColumnBool(7), row.ColumnText(8)
-		return fromJSON(row.ColumnText(4), &p.steps)
-	}, l.pos); err != nil {
-		return err
-	}
-	switch {
-	case !found:
+func (t *tx) redrive(l *letterRow, m *deadMessage) error {
+	if !m.dead {
 		return nixie.Errorf(nixie.CodeInternal, "message of letter %s is not dead: run nixie verify", l.id)
-	case !r.Force && (!l.redrivable || l.needsReview):
-		return nixie.Errorf(nixie.CodeConflict, "letter %s is not redrivable or needs review: look at it, then use force", l.id)
-	case r.MaxRedrives > 0 && p.redrives > r.MaxRedrives:
-		return nixie.Errorf(nixie.CodeConflict, "letter %s has been redriven %d times, the cap is %d: mend the cause, then raise the cap", l.id, p.redrives-1, r.MaxRedrives)
 	}
-	if err := t.retakeKey(l); err != nil {
+	q, p := m.q, m.next
+	if err := t.retakeKey(l, m.key); err != nil {
 		return err
 	}
 	if err := t.dissolve(l.pos); err != nil {
@@ -217,10 +185,6 @@ func (t *tx) redrive(l *letterRow, r *store.Resolution) error {
 	if err := t.run("update message set own = 1 where pos = ?", l.pos); err != nil {
 		return err
 	}
-	q, err := t.queueAt(l.pos)
-	if err != nil {
-		return err
-	}
 	if err := t.each("select reason from failure where pos = +? order by ordinal desc limit 1", func(row rows) error {
 		p.reason = row.ColumnText(0)
 		return nil
@@ -229,7 +193,7 @@ func (t *tx) redrive(l *letterRow, r *store.Resolution) error {
 	}
 	q.ended[stDead]--
 	q.dirty = true
-	if err := t.comeBack(q, l, p, stream); err != nil {
+	if err := t.comeBack(q, l, p, m.stream); err != nil {
 		return err
 	}
 	if err := t.insertPending(p); err != nil {
@@ -246,20 +210,12 @@ func orDefect(err error, format string, args ...any) error {
 	return nixie.Errorf(nixie.CodeInternal, format, args...)
 }
 
-// retakeKey gives a message its dedupe key back, if its scope let it go.
-func (t *tx) retakeKey(l *letterRow) error {
-	key, err := t.dedupeKey(l.pos)
-	if err != nil || key == "" {
-		return err
+// retakeKey gives a message its dedupe key back, if its scope let it go and nobody has it.
+func (t *tx) retakeKey(l *letterRow, key string) error {
+	if key == "" {
+		return nil
 	}
-	if _, err := t.change("insert into dedupe (queue, key, pos) values (?, ?, ?) on conflict do nothing", l.queue, key, l.pos); err != nil {
-		return err
-	}
-	holder, err := t.number("select pos from dedupe where queue = ? and key = ?", l.queue, key)
-	if err == nil && holder != l.pos {
-		err = nixie.Errorf(nixie.CodeConflict, "dedupe key %q of letter %s is held by a newer message: wait for that or discard the letter", key, l.id)
-	}
-	return err
+	return t.run("insert into dedupe (queue, key, pos) values (?, ?, ?) on conflict do nothing", l.queue, key, l.pos)
 }
 
 // freeKeyOf releases the key of a dead message whose letter is given up.

@@ -23,6 +23,8 @@ func resolveClauses() []clause {
 		{"ConfirmedKeyAndStream", confirmedKeyAndStream},
 		{"ConfirmedManyInOneCall", confirmedMany},
 		{"ASkippedOneStaysAsItIs", skippedStays},
+		{"ReviewedOnesGoWithoutForce", reviewedGo},
+		{"ATakenKeyIsSaid", takenKeyIsSaid},
 	}
 }
 
@@ -181,6 +183,10 @@ func operationClauses() []clause {
 		{"CountsAddUp", countsAddUp},
 		{"RefusedAndUnknown", operationNonsense},
 		{"WhatBecameOfARedrive", outcomes},
+		{"WhatIsAskedIsKept", operationKept},
+		{"AGuardedOneLeavesWhatChanged", guardedLeavesWhatChanged},
+		{"OutcomesByFailure", outcomesByFailure},
+		{"TheAuditNamesThem", auditNamesOperation},
 	}
 }
 

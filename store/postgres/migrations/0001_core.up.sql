@@ -372,7 +372,11 @@ create table @.operation (
   reason  text    not null,
   filter  text    not null,
   force   boolean not null,
-  created bigint  not null
+  created bigint  not null,
+  destination text    not null,             -- where a redrive sends letters; empty: to their queues
+  statuses    text[]  not null,             -- that a purge is for
+  reviewed    boolean not null,
+  guarded     boolean not null              -- what changed since is skipped
 );
 
 create table @.item (
@@ -380,6 +384,8 @@ create table @.item (
   ordinal   bigint not null,
   letter    bigint not null,                -- letter.pos, which it may outlive
   state     text   not null,                -- pending, done, skipped, failed
+  revision    bigint not null,              -- of the letter when it was chosen
+  fingerprint text   not null,              -- likewise
   primary key (operation, ordinal),
   unique (operation, letter)
 );
@@ -397,6 +403,7 @@ create table @.audit (
   reason   text    not null,
   subjects uuid[]  not null,                -- null is none
   hashes   bytea   not null,
+  operation uuid,                           -- that they are part of
   primary key (queue, number)
 );
 
@@ -451,7 +458,7 @@ union all select pos, ordinal, at, last_failed, class, reason, decision, text, t
 -- The entries of the audits; the row that one is part of has the number last.
 create view @.entry as
 select a.queue, a.number as last, a.number - cardinality(a.subjects) + u.i as number, a.at, a.actor, a.event, u.subject, a.reason,
-       substr(a.hashes, (32 * u.i - 31)::int, 32) as hash, case when u.i > 1 then substr(a.hashes, (32 * u.i - 63)::int, 32) end as before
+       substr(a.hashes, (32 * u.i - 31)::int, 32) as hash, case when u.i > 1 then substr(a.hashes, (32 * u.i - 63)::int, 32) end as before, a.operation
 from @.audit a cross join lateral unnest(a.subjects) with ordinality u (subject, i);
 
 -- The plain messages that no range has reached yet.

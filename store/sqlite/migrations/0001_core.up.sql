@@ -265,7 +265,11 @@ create table operation (
   reason  text    not null,
   filter  text    not null,
   force   integer not null,
-  created integer not null
+  created integer not null,
+  destination text    not null,           -- where a redrive sends letters; empty: to their queues
+  statuses    text    not null,           -- that a purge is for, with commas between
+  reviewed    integer not null,
+  guarded     integer not null            -- 1: what changed since is skipped
 ) strict;
 
 create table item (
@@ -274,6 +278,8 @@ create table item (
   letter    integer not null,             -- letter.pos
   state     text    not null,             -- pending, done, skipped, failed
   error     text    not null default '',
+  revision    integer not null,           -- of the letter when it was chosen
+  fingerprint text    not null,           -- likewise
   primary key (operation, ordinal)
 ) strict, without rowid;
 
@@ -290,6 +296,7 @@ create table audit (
   subject blob,
   reason  text    not null,
   hash    blob    not null,
+  operation blob,                         -- that it is part of
   primary key (queue, number)
 ) strict, without rowid;
 

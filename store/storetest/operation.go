@@ -1,0 +1,166 @@
+package storetest
+
+import (
+	"slices"
+
+	"github.com/nixie-go/nixie"
+	"github.com/nixie-go/nixie/store"
+)
+
+// operationKept shows that an operation says what it was asked to do, in words that
+// nobody has to take apart.
+func operationKept(b *bed) {
+	b.deaths(2)
+	want := store.Operation{
+		Event: nixie.OnPurge, Actor: "ann", Reason: "old", Filter: `text:"tool --to place"`, Force: true, Destination: "kafka://host/a --quarantine b",
+		Statuses: []nixie.Status{nixie.StatusOpen, nixie.StatusReview}, Reviewed: true, Guarded: true,
+	}
+	planned, err := b.st.Plan(b.ctx, want, nixie.Filter{}, 0)
+	b.ok(err)
+	got, _ := b.operation(planned.ID, 0)
+	for _, op := range []store.Operation{planned, got} {
+		if op.Filter != want.Filter || op.Destination != want.Destination || !slices.Equal(op.Statuses, want.Statuses) || !op.Reviewed || !op.Guarded {
+			b.Errorf("operation is %+v, want %+v", op, want)
+		}
+	}
+	other := b.plan(nixie.OnHold, nixie.Filter{}, 1)
+	if got, _ := b.operation(other.ID, 0); got.Destination != "" || len(got.Statuses) != 0 || got.Reviewed || got.Guarded {
+		b.Errorf("operation is %+v", got)
+	}
+	b.ok(b.resolution(store.Resolution{Letter: b.letters(nixie.Filter{})[1].ID, Event: nixie.OnHold, Actor: "ann", Operation: other.ID}))
+	list, cursor, err := b.st.ListOperations(b.ctx, store.Page{Limit: 1})
+	b.ok(err)
+	if len(list) != 1 || list[0].ID != other.ID || list[0].Done != 1 || list[0].Selected != 1 || cursor == "" {
+		b.Fatalf("newest operation is %+v, cursor %q", list, cursor)
+	}
+	list, cursor, err = b.st.ListOperations(b.ctx, store.Page{Limit: 2, Cursor: cursor})
+	b.ok(err)
+	if len(list) != 1 || list[0].ID != planned.ID || list[0].Pending != 2 || list[0].Destination != want.Destination || cursor != "" {
+		b.Fatalf("oldest operation is %+v, cursor %q", list, cursor)
+	}
+	_, _, err = b.st.ListOperations(b.ctx, store.Page{Cursor: "nonsense"})
+	b.code(err, nixie.CodeInvalid)
+}
+
+// guardedLeavesWhatChanged shows that a guarded operation moves the letters that it
+// chose only as they were then.
+func guardedLeavesWhatChanged(b *bed) {
+	ls := b.deaths(2)
+	op := store.Operation{Event: nixie.OnRedrive, Actor: "ann", Reason: "fixed", Guarded: true}
+	guarded, err := b.st.Plan(b.ctx, op, nixie.Filter{}, 0)
+	b.ok(err)
+	op.Guarded = false
+	free, err := b.st.Plan(b.ctx, op, nixie.Filter{IDs: []nixie.ID{ls[0].ID}}, 0)
+	b.ok(err)
+	b.ok(b.resolve(ls[0].ID, nixie.OnNote))
+	move := func(letter, operation nixie.ID) error {
+		return b.resolution(store.Resolution{Letter: letter, Event: nixie.OnRedrive, Actor: "ann", Operation: operation})
+	}
+	b.code(move(ls[0].ID, guarded.ID), nixie.CodeConflict)
+	b.status(ls[0].ID, nixie.StatusOpen)
+	b.ok(move(ls[1].ID, guarded.ID))
+	b.ok(move(ls[0].ID, free.ID))
+	got, _ := b.operation(guarded.ID, 0)
+	same(b, "skipped", got.Skipped, 1)
+	same(b, "done", got.Done, 1)
+}
+
+// outcomesByFailure shows what became of a redrive, and that those that died again can
+// be taken up again, at their places.
+func outcomesByFailure(b *bed) {
+	ls := b.deaths(6)
+	op := b.plan(nixie.OnRedrive, nixie.Filter{}, 5)
+	move := func(letters ...nixie.Letter) {
+		for _, l := range letters {
+			b.ok(b.resolution(store.Resolution{Letter: l.ID, Event: nixie.OnRedrive, Actor: "ann", Operation: op.ID}))
+		}
+	}
+	outcome := func() store.Outcome {
+		o, err := b.st.Outcome(b.ctx, op.ID)
+		b.ok(err)
+		return o
+	}
+	same(b, "outcome before", outcome(), store.Outcome{})
+	move(ls[:5]...)
+	b.ok(b.settle(b.dying(b.take("a"), nixie.StatusOpen)))
+	other := b.dying(b.take("b"), nixie.StatusQuarantined)
+	other.Burial.Fingerprint = "v1:other"
+	b.ok(b.settle(other))
+	b.ok(b.settle(nixie.Settlement{Delivery: b.take("c"), Verb: nixie.Complete}))
+	b.ok(b.settle(nixie.Settlement{Delivery: b.take("d"), Verb: nixie.Discard}))
+	same(b, "outcome", outcome(), store.Outcome{Succeeded: 1, SameFailure: 1, NewFailure: 1, UnderWay: 1})
+	n, err := b.st.Again(b.ctx, op.ID)
+	b.ok(err)
+	same(b, "taken up again", n, 2)
+	got, next := b.operation(op.ID, 10)
+	same(b, "pending", got.Pending, 2)
+	same(b, "done", got.Done, 3)
+	same(b, "first of those", next[0], ls[0].ID)
+	same(b, "second of those", next[1], ls[1].ID)
+	move(ls[0])
+	same(b, "outcome of the second try", outcome(), store.Outcome{Succeeded: 1, SameFailure: 1, UnderWay: 2})
+	unknown := new(nixie.IDs).New(b.clock.Now())
+	_, err = b.st.Again(b.ctx, unknown)
+	b.code(err, nixie.CodeNotFound)
+	_, err = b.st.Outcome(b.ctx, unknown)
+	b.code(err, nixie.CodeNotFound)
+}
+
+// auditNamesOperation shows that what an operation does can be told from what was done
+// beside it, one by one and many in one call.
+func auditNamesOperation(b *bed) {
+	ls := b.deaths(20)
+	op := b.plan(nixie.OnHold, nixie.Filter{}, 0)
+	var together []store.Resolution
+	for _, l := range ls {
+		together = append(together, store.Resolution{Letter: l.ID, Event: nixie.OnHold, Actor: "ann", Reason: "wait", Operation: op.ID})
+	}
+	for _, err := range b.st.Resolve(b.ctx, together) {
+		b.ok(err)
+	}
+	b.ok(b.resolve(ls[0].ID, nixie.OnUnhold))
+	entries, _, err := b.st.Audit(b.ctx, store.AuditFilter{Events: []nixie.Event{nixie.OnHold, nixie.OnUnhold}}, store.Page{})
+	b.ok(err)
+	same(b, "entries", len(entries), 21)
+	for _, e := range entries {
+		same(b, "operation of "+string(e.Event), e.Operation == op.ID, e.Event == nixie.OnHold)
+		same(b, "hash", e.Sum(e.Before), e.Hash)
+	}
+}
+
+// reviewedGo shows that a person's word replaces that of the policy.
+func reviewedGo(b *bed) {
+	d := b.took("a")
+	st := b.dying(d, nixie.StatusReview)
+	st.Burial.Redrivable, st.Burial.NeedsReview = false, true
+	b.ok(b.settle(st))
+	l := b.letterOf(d.ID)
+	b.ok(b.resolve(l.ID, nixie.OnUnhold))
+	redrive := store.Resolution{Letter: l.ID, Event: nixie.OnRedrive, Actor: "ann"}
+	b.code(b.resolution(redrive), nixie.CodeConflict)
+	b.ok(b.resolve(l.ID, nixie.OnHold))
+	b.ok(b.resolution(store.Resolution{Letter: l.ID, Event: nixie.OnUnhold, Actor: "ann", Reviewed: true}))
+	got := b.letter(l.ID)
+	if !got.Redrivable || got.NeedsReview || got.Rule != store.Reviewed || got.Status != nixie.StatusOpen {
+		b.Fatalf("reviewed letter is %+v", got)
+	}
+	yes := true
+	same(b, "letters that a filter finds", len(b.letters(nixie.Filter{Redrivable: &yes})), 1)
+	counts, _, err := b.st.Counts(b.ctx, nixie.Filter{}, store.LookAtAll, nixie.ByRedrivable, nixie.ByReview)
+	b.ok(err)
+	same(b, "redrivable", counts[0]["yes"], 1)
+	same(b, "to be reviewed", counts[1]["yes"], 0)
+	b.ok(b.resolution(redrive))
+}
+
+// takenKeyIsSaid shows that a letter whose redrive a newer message forbids says so.
+func takenKeyIsSaid(b *bed) {
+	l := b.dead("a", nixie.StatusOpen, nixie.DedupeKey("k"))
+	same(b, "taken by nobody", b.letter(l.ID).KeyTaken, false)
+	b.put("b", nixie.DedupeKey("k"))
+	same(b, "taken by a newer message", b.letter(l.ID).KeyTaken, true)
+	b.ok(b.settle(nixie.Settlement{Delivery: b.take("b"), Verb: nixie.Complete}))
+	same(b, "free again", b.letter(l.ID).KeyTaken, false)
+	b.ok(b.resolve(l.ID, nixie.OnRedrive))
+	same(b, "its own", b.letter(l.ID).KeyTaken, false)
+}
