@@ -226,7 +226,7 @@ var table = []mutant{
 	{
 		number: 41, name: "damaged letter sent to a broker",
 		breaks: "a letter whose body does not fit its hash goes to a broker, where nobody can tell it from what was meant",
-		edits:  []edit{{"redrive/send.go", "case len(l.Damage) > 0:", "case false:"}},
+		edits:  []edit{{"redrive/send.go", "len(l.Damage) > 0 {", "false {"}},
 		tests:  mover,
 	},
 	{
