@@ -169,6 +169,14 @@ type Alarm interface {
 	LeasesLost() <-chan struct{}
 }
 
+// PolicyKeeper is an optional ability of a source: to say which policies are kept with
+// its queues, for workers that have none of their own.
+type PolicyKeeper interface {
+	// Policies returns [QueueSettings].Policy of the source's queues by their names,
+	// without those that have none.
+	Policies(ctx context.Context) (map[string]string, error)
+}
+
 // Slow is an optional ability of a source: to say which settlements wait for something
 // that others do not, such as a broker that confirms a letter. Those have calls of
 // Settle of their own, beside the others, which a worker waits for as long as they take:

@@ -30,7 +30,8 @@ const (
 	MinLease       = 100 * time.Millisecond
 	MinPriorityAge = time.Second
 	MaxPriorityAge = 30 * 24 * time.Hour
-	MaxReason      = 1_000 // bytes of the reason that somebody gives for what they do
+	MaxPolicyText  = 8 << 10 // bytes of the policy of a queue
+	MaxReason      = 1_000   // bytes of the reason that somebody gives for what they do
 )
 
 // CheckName checks a queue, type, key, stream or dedupe key: at most

@@ -1,6 +1,10 @@
 package nixie
 
-import "time"
+import (
+	"strings"
+	"time"
+	"unicode/utf8"
+)
 
 // QueueSettings are kept by the store with the queue. Zero fields mean the
 // defaults, which nixie policy show prints.
@@ -14,6 +18,13 @@ type QueueSettings struct {
 	Order       Order         `json:"order,omitempty"`        // of each stream; empty is [OrderNone]
 	DeadHead    DeadHead      `json:"dead_head,omitempty"`    // with [OrderStrict]; empty is [DeadBlocks]
 	PriorityAge time.Duration `json:"priority_age,omitempty"` // wait that is worth one priority; 0 is [DefaultPriorityAge], −1 none is
+
+	// Policy of those who work on the queue and have none of their own, as
+	// [policy.ParseDocument] reads it; empty is the profile nixie. A store keeps it and
+	// knows no more of it than that it has at most [MaxPolicyText] bytes.
+	//
+	// [policy.ParseDocument]: https://pkg.go.dev/github.com/nixie-go/nixie/policy#ParseDocument
+	Policy string `json:"policy,omitempty"`
 
 	// How long is kept what has ended, at least; [Forever] is for ever.
 	Retention       time.Duration `json:"retention,omitempty"`        // ended messages without a letter; 0 is [DefaultRetention]
@@ -82,6 +93,12 @@ func (q QueueSettings) Check() error {
 	}
 	if err := q.checkRetentions(); err != nil {
 		return err
+	}
+	if len(q.Policy) > MaxPolicyText {
+		return Errorf(CodeLimit, "policy has %d bytes, the limit is %d: shorten it", len(q.Policy), MaxPolicyText)
+	}
+	if !utf8.ValidString(q.Policy) || strings.ContainsRune(q.Policy, 0) {
+		return Errorf(CodeInvalid, "policy is no text: write it in UTF-8")
 	}
 	switch q.DedupeScope {
 	case "", DedupeActive, DedupeUnresolved, DedupeEver:

@@ -101,6 +101,14 @@ func (b Backoff) check() error {
 	return b.checkJitter()
 }
 
+// checkBase refuses a first wait that the cap would cut: nobody means that.
+func (b Backoff) checkBase() error {
+	if b.Formula == List || b.Formula == Custom || b.Base <= b.most() {
+		return nil
+	}
+	return nixie.Errorf(nixie.CodeInvalid, "backoff base is %s, which is more than the cap, %s: raise the cap, as in 'base=%s cap=%s'", b.Base, short(b.Cap), short(b.Base), short(min(4*b.Base, nixie.MaxDelay)))
+}
+
 func (b Backoff) checkDelays() error {
 	if b.Formula != List {
 		return nil

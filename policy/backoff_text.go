@@ -79,6 +79,7 @@ const MaxBackoffText = 4 << 10
 //	list delays=5s,30s,2m cap=10m jitter=proportional fraction=0.2
 //	fixed base=3s jitter=additive from=20ms to=50ms
 //
+// A duration may stand for the formula: 30s cap=1h is exponential with that base.
 // What is not said keeps its zero value, which means the default or what the
 // policy inherits. base=0 is no waiting and cap=none no cap. The formula custom
 // is a function and cannot be written. Errors are of [nixie.CodeInvalid] and
@@ -94,7 +95,9 @@ func ParseBackoff(text string) (Backoff, error) {
 			if i > 0 || Formula(word) == Custom {
 				return Backoff{}, nixie.Errorf(nixie.CodeInvalid, "backoff has %q: give a formula first (exponential, linear, fixed, fibonacci or list), then settings such as base=1s", word)
 			}
-			b.Formula = Formula(word)
+			if err := b.begin(word); err != nil {
+				return Backoff{}, err
+			}
 			continue
 		}
 		if err := b.set(name, value); err != nil {
@@ -105,6 +108,16 @@ func ParseBackoff(text string) (Backoff, error) {
 		return Backoff{}, err
 	}
 	return b, nil
+}
+
+// begin reads what stands first: a formula, or the base of the usual one.
+func (b *Backoff) begin(word string) (err error) {
+	if strings.ContainsAny(word[:1], "0123456789.-+") {
+		b.Base, err = duration("base", word, "0")
+		return err
+	}
+	b.Formula = Formula(word)
+	return nil
 }
 
 // set reads one setting.

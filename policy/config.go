@@ -142,6 +142,9 @@ func (c *Config) check() error {
 	if err := c.Backoff.check(); err != nil {
 		return err
 	}
+	if err := c.Backoff.checkBase(); err != nil {
+		return err
+	}
 	return c.checkMatchers()
 }
 

@@ -78,6 +78,10 @@ type Queue interface {
 	// Release with MayPass marks the message.
 	Settle(ctx context.Context, settlements []nixie.Settlement) []error
 
+	// Settings returns what is set for the named queues, by name, without those that
+	// do not exist. It is one look at a row for each.
+	Settings(ctx context.Context, queues ...string) (map[string]nixie.QueueSettings, error)
+
 	// Amend changes messages that have not ended, with one audit entry each;
 	// see [Change]. A message in the wrong state gets CodeConflict, an unknown
 	// one CodeNotFound.

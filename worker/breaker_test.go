@@ -161,7 +161,7 @@ func TestR10_BreakerUsesUpNoDeliveries(t *testing.T) {
 		fillTyped(t, st, "free", 1)
 		fillTyped(t, st, "job", 20)
 		o := &outage{began: time.Now(), until: 20 * time.Hour}
-		p, err := policy.New(policy.Config{MaxAttempts: -1, MaxDeliveries: 20, Backoff: policy.Backoff{Base: 90 * time.Minute, Factor: 1, Jitter: policy.JitterNone}})
+		p, err := policy.New(policy.Config{MaxAttempts: -1, MaxDeliveries: 20, Backoff: policy.Backoff{Base: 15 * time.Minute, Factor: 1, Jitter: policy.JitterNone}})
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -16,7 +16,10 @@ type Config struct {
 	Source  nixie.Source  // required
 	Handler nixie.Handler // required but for a Desk
 
-	Policy  *policy.Policy // default: profile nixie
+	// Policy of all that is received. Default: that of each queue, as its settings have
+	// it, or profile nixie; what a worker receives 5 s after a change is decided by the
+	// new one. It asks only when it receives something.
+	Policy  *policy.Policy
 	Decider policy.Decider // decides instead of Policy, which still diagnoses
 
 	// Mask hides secrets in the texts of failures where they are made: before the
@@ -59,6 +62,7 @@ type Config struct {
 	Logger *slog.Logger
 
 	journal *journal
+	rules   *policies
 }
 
 // Limits of the loop.
@@ -86,16 +90,6 @@ func (c Config) withDefaults() (Config, error) {
 	if c.Source == nil {
 		return c, nixie.Errorf(nixie.CodeInvalid, "worker has no source: set Source")
 	}
-	if c.Policy == nil {
-		p, err := policy.New(policy.Config{})
-		if err != nil {
-			return c, err
-		}
-		c.Policy = p
-	}
-	if c.Decider == nil {
-		c.Decider = c.Policy
-	}
 	if c.Concurrency == 0 {
 		c.Concurrency = runtime.GOMAXPROCS(0)
 	}
@@ -110,6 +104,13 @@ func (c Config) withDefaults() (Config, error) {
 	}
 	if c.Clock == nil {
 		c.Clock = time.Now
+	}
+	var err error
+	if c.rules, err = newPolicies(&c); err != nil {
+		return c, err
+	}
+	if c.Decider == nil {
+		c.Decider = c.rules
 	}
 	c.nameIt()
 	if c.Logger == nil {

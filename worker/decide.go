@@ -15,9 +15,9 @@ import (
 func (c *Config) judge(d *nixie.Delivery, now time.Time) (nixie.Settlement, bool) {
 	var f *nixie.Failure
 	if d.Abandoned {
-		f = c.Policy.Abandoned(d, now)
+		f = c.rules.of(d.Queue).Abandoned(d, now)
 	} else {
-		f = c.Policy.Admit(d, now)
+		f = c.rules.of(d.Queue).Admit(d, now)
 	}
 	if f == nil {
 		return nixie.Settlement{}, false
@@ -35,7 +35,7 @@ func (c *Config) decide(d *nixie.Delivery, err error, interrupted bool, started,
 	if err == nil {
 		return c.succeeded(d, ended)
 	}
-	f := c.Policy.Diagnose(d, err, policy.Facts{StartedAt: started, FailedAt: ended, Worker: c.Name, Node: c.Node, Mask: c.Mask})
+	f := c.rules.of(d.Queue).Diagnose(d, err, policy.Facts{StartedAt: started, FailedAt: ended, Worker: c.Name, Node: c.Node, Mask: c.Mask})
 	if interrupted && !explicit(f) {
 		return nixie.Settlement{Delivery: d, Verb: nixie.Release}
 	}
@@ -47,7 +47,7 @@ func (c *Config) decide(d *nixie.Delivery, err error, interrupted bool, started,
 func (c *Config) succeeded(d *nixie.Delivery, now time.Time) nixie.Settlement {
 	st, err := c.question(d, nil, now)
 	if err != nil {
-		masked := c.Policy.Diagnose(d, err, policy.Facts{StartedAt: now, FailedAt: now, Mask: c.Mask})
+		masked := c.rules.of(d.Queue).Diagnose(d, err, policy.Facts{StartedAt: now, FailedAt: now, Mask: c.Mask})
 		c.trouble(failing, nixie.Errorf(nixie.CodeInternal, "message %s succeeded and is completed, although %s", d.ID, masked.Text))
 		st = nixie.Settlement{Verb: nixie.Complete}
 	}
@@ -95,7 +95,7 @@ const ruleUndecided = "decider:failed"
 func (c *Config) undecided(d *nixie.Delivery, f *nixie.Failure, err error, now time.Time) nixie.Settlement {
 	failure := *f
 	failure.Decision = nixie.Hold
-	second := c.Policy.Diagnose(d, nixie.WithReason(nixie.Permanent(err), nixie.ReasonPolicy), policy.Facts{StartedAt: now, FailedAt: now, Worker: c.Name, Node: c.Node, Mask: c.Mask})
+	second := c.rules.of(d.Queue).Diagnose(d, nixie.WithReason(nixie.Permanent(err), nixie.ReasonPolicy), policy.Facts{StartedAt: now, FailedAt: now, Worker: c.Name, Node: c.Node, Mask: c.Mask})
 	second.Decision = nixie.Hold
 	burial := nixie.Burial{Cause: nixie.CausePermanent, Status: nixie.StatusReview, Redrivable: true, NeedsReview: true, Rule: ruleUndecided}
 	burial.Signature, burial.Fingerprint = policy.Signature(second)

@@ -31,7 +31,7 @@ func (k *Desk) Receive(ctx context.Context, want nixie.Want) ([]*nixie.Delivery,
 	if want.Lease == 0 {
 		want.Lease = k.c.Lease
 	}
-	got, err := k.c.Source.Receive(ctx, want)
+	got, err := k.c.receive(ctx, want)
 	if err == nil {
 		k.c.journal.over(receiving)
 	}

@@ -18,11 +18,21 @@ var (
 	receiving = state{"receive", "nothing can be received; it is tried again", "messages are received again"}
 	renewing  = state{"renew", "leases cannot be renewed; it is tried again", "leases are renewed again"}
 	settling  = state{"settle", "outcomes cannot be settled", "outcomes are settled again"}
+	ruling    = state{"policy", "the policy of the queue cannot be looked up; the last one holds", "the policy of the queue is known again"}
 	losing    = state{"lease", "a lease was lost: others get the message", "leases hold again"}
 	tardy     = state{"late", "an outcome came too late and does not count", "outcomes come in time again"}
 	overdue   = state{"timeout", "a handler goes on after its timeout", "handlers end in time again"}
 	failing   = state{"other", "something unexpected", "nothing unexpected any more"}
 )
+
+// ofCalls reports whether the state ends with a call that succeeds.
+func (s state) ofCalls() bool {
+	switch s {
+	case receiving, renewing, settling, ruling:
+		return true
+	}
+	return false
+}
 
 // Bounds of what is logged.
 const (
@@ -117,7 +127,7 @@ func (j *journal) rest(now time.Time) {
 	j.mu.Lock()
 	defer j.mu.Unlock()
 	for in, s := range j.states {
-		if in != receiving && in != renewing && in != settling && now.Sub(s.last) >= calm {
+		if !in.ofCalls() && now.Sub(s.last) >= calm {
 			j.end(in, s, s.last)
 		}
 	}

@@ -91,7 +91,27 @@ func (w *Worker) announce() {
 func (w *Worker) receive(ctx context.Context, want nixie.Want) ([]*nixie.Delivery, error) {
 	ctx, cancel := context.WithTimeout(ctx, want.Wait+callLimit)
 	defer cancel()
-	return w.c.Source.Receive(ctx, want)
+	return w.c.receive(ctx, want)
+}
+
+// receive receives under policies that are known. Nothing is received before they
+// are, as nobody could say what becomes of it.
+func (c *Config) receive(ctx context.Context, want nixie.Want) ([]*nixie.Delivery, error) {
+	if !c.rules.known() {
+		if err := c.rules.look(ctx); err != nil && !c.rules.known() {
+			return nil, err
+		}
+	}
+	got, err := c.Source.Receive(ctx, want)
+	if len(got) == 0 {
+		return got, err
+	}
+	if bad := c.rules.look(ctx); bad != nil {
+		c.trouble(ruling, bad)
+	} else {
+		c.journal.over(ruling)
+	}
+	return got, err
 }
 
 // take puts what was received in hand, settles what must not be run and offers

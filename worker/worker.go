@@ -94,7 +94,10 @@ func New(c Config) (*Worker, error) {
 	if c.Recorder != nil {
 		w.speed.ahead = recordAhead
 	}
-	_, w.usual = c.Decider.(*policy.Policy)
+	switch c.Decider.(type) {
+	case *policy.Policy, *policies:
+		w.usual = true
+	}
 	w.speed.single = c.SettleEach || c.Concurrency == 1
 	for i := range w.slots {
 		w.slots[i].tray = &w.trays[i%len(w.trays)]

@@ -32,7 +32,7 @@ func TestR52_DrainEndsWhenOnlyFutureItemsRemain(t *testing.T) {
 	d := newDesk(t)
 	d.write("lines.jsonl", `{"body":"1"}`+"\n"+`{"body":"2"}`+"\n"+`{"body":"later","delay":"1h"}`+"\n"+`{"body":"fails"}`+"\n")
 	d.nixie(0, "enqueue", "q", "--jsonl", "lines.jsonl")
-	got := d.worked(d.nixie(0, "work", "q", "--drain", "--backoff", "10h", "--max-attempts", "3", "-o", "json", "--", "sh", "-c", `read body; [ "$body" != fails ]`).out)
+	got := d.worked(d.nixie(0, "work", "q", "--drain", "--backoff", "15m", "--max-attempts", "3", "-o", "json", "--", "sh", "-c", `read body; [ "$body" != fails ]`).out)
 	if got.Succeeded != 2 || got.Retried != 1 || got.Dead != 0 || got.Ready != 0 || got.Scheduled != 2 || got.Leased != 0 {
 		t.Errorf("%+v", got)
 	}

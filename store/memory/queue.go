@@ -122,6 +122,21 @@ func (q *queue) lease(wanted time.Duration) time.Duration {
 	return wanted
 }
 
+// Settings implements store.Queue.
+func (s *Store) Settings(ctx context.Context, names ...string) (map[string]nixie.QueueSettings, error) {
+	if _, err := s.enter(ctx); err != nil {
+		return nil, err
+	}
+	defer s.mu.Unlock()
+	set := map[string]nixie.QueueSettings{}
+	for _, name := range names {
+		if q := s.queues[name]; q != nil {
+			set[name] = q.settings
+		}
+	}
+	return set, nil
+}
+
 // Queues counts every queue by looking at each of its messages.
 func (s *Store) Queues(ctx context.Context) ([]nixie.QueueInfo, error) {
 	now, err := s.enter(ctx)

@@ -8,6 +8,25 @@ import (
 	"github.com/nixie-go/nixie/store"
 )
 
+// Settings implements store.Queue.
+func (s *Store) Settings(ctx context.Context, names ...string) (map[string]nixie.QueueSettings, error) {
+	set := map[string]nixie.QueueSettings{}
+	err := s.view(ctx, func(t *tx) error {
+		t.readQueues("name = any($1)", names)
+		if err := t.send(); err != nil {
+			return err
+		}
+		for name, q := range t.named {
+			set[name] = q.settings
+		}
+		return nil
+	})
+	if err != nil {
+		return nil, err
+	}
+	return set, nil
+}
+
 // Configure implements store.Overview.
 func (s *Store) Configure(ctx context.Context, queue string, settings nixie.QueueSettings, actor, reason string) error {
 	_, err := s.Adjust(ctx, queue, actor, reason, func(set *nixie.QueueSettings) error {

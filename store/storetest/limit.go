@@ -121,6 +121,8 @@ func calls(ctx context.Context, st store.Store, d *nixie.Delivery, l nixie.ID) [
 	errs = append(errs, st.Settle(ctx, []nixie.Settlement{{Delivery: d, Verb: nixie.Complete}})...)
 	errs = append(errs, st.Amend(ctx, []nixie.ID{d.ID}, change(store.Cancel))...)
 	errs = append(errs, st.Resolve(ctx, []store.Resolution{{Letter: l, Event: nixie.OnHold, Actor: "ann"}})...)
+	_, err = st.Settings(ctx, work)
+	add(err)
 	_, _, err = st.Letters(ctx, nixie.Filter{}, store.Page{})
 	add(err)
 	_, _, err = st.Groups(ctx, nixie.Filter{}, store.LookAtAll, nixie.ByReason)

@@ -3,6 +3,7 @@ package storetest
 import (
 	"errors"
 	"fmt"
+	"strings"
 	"sync"
 	"time"
 
@@ -14,6 +15,8 @@ func operatorClauses() []clause {
 		{"AdjustChangesOnlyWhatItIsAbout", adjustOnly},
 		{"AdjustHasNoRace", adjustRaces},
 		{"AdjustRefusesNonsense", adjustNonsense},
+		{"SettingsAreReadByName", settingsByName},
+		{"APolicyIsKeptAsItIs", keptPolicy},
 		{"AClosedQueueTakesNothingNew", closedQueue},
 		{"PurgeCancelsWhatIsQueued", purgeQueued},
 		{"PurgeIsBounded", purgeBounded},
@@ -85,6 +88,40 @@ func adjustNonsense(b *bed) {
 		b.code(err, nixie.CodeConflict)
 		_, err = b.st.Adjust(b.ctx, "new", "ann", "", func(*nixie.QueueSettings) error { return stop })
 		b.code(err, nixie.CodeConflict)
+	})
+}
+
+func settingsByName(b *bed) {
+	b.configure(nixie.QueueSettings{Lease: time.Minute})
+	b.ok(b.st.Configure(b.ctx, "other", nixie.QueueSettings{Order: nixie.OrderStrict}, "ann", ""))
+	b.ok(b.st.Configure(b.ctx, "third", nixie.QueueSettings{Paused: true}, "ann", ""))
+	got, err := b.join().Settings(b.ctx, work, "other", "missing")
+	b.ok(err)
+	same(b, "queues", len(got), 2)
+	same(b, "settings", got[work], nixie.QueueSettings{Lease: time.Minute})
+	same(b, "settings of the other", got["other"], nixie.QueueSettings{Order: nixie.OrderStrict})
+	got, err = b.st.Settings(b.ctx)
+	b.ok(err)
+	same(b, "settings of none", len(got), 0)
+}
+
+// keptPolicy sets a policy, whose words a store does not look at, up to its limit.
+func keptPolicy(b *bed) {
+	for _, text := range []string{"max-attempts=3\ncase=type=a \"quoted\"; backoff=linear base=1m", "ä" + strings.Repeat("x", nixie.MaxPolicyText-2)} {
+		_, err := b.adjust(func(q *nixie.QueueSettings) { q.Policy = text })
+		b.ok(err)
+		got, err := b.join().Settings(b.ctx, work)
+		b.ok(err)
+		same(b, "policy", got[work].Policy, text)
+		same(b, "policy in the overview", b.info().Settings.Policy, text)
+	}
+	b.unchanged(func() {
+		_, err := b.adjust(func(q *nixie.QueueSettings) { q.Policy += "x" })
+		b.code(err, nixie.CodeLimit)
+		_, err = b.adjust(func(q *nixie.QueueSettings) { q.Policy = "\xff" })
+		b.code(err, nixie.CodeInvalid)
+		_, err = b.adjust(func(q *nixie.QueueSettings) { q.Policy = "a\x00b" })
+		b.code(err, nixie.CodeInvalid)
 	})
 }
 
