@@ -30,6 +30,7 @@ type GroupView struct {
 	LastAt      Moment       `json:"last_died_at"`
 	Examples    []nixie.ID   `json:"examples"`
 	Keys        []string     `json:"example_keys"` // of their messages, in the same order
+	Text        string       `json:"example_text"` // what the failure of the first of them said
 	Advice      string       `json:"advice"`
 	NeedsForce  bool         `json:"needs_force"` // letters of this reason are not redriven without force
 	Filter      string       `json:"filter"`      // chooses the group
@@ -78,8 +79,8 @@ func orNull(l store.Looked) *store.Looked {
 	return &l
 }
 
-// nameExamples finds the keys of the messages of examples: people know them by
-// those. It asks for the examples of many groups at once.
+// nameExamples finds the keys of the messages of examples, by which people know them,
+// and what one of them says. It asks for the examples of many groups at once.
 func (o *Office) nameExamples(ctx context.Context, groups []GroupView) error {
 	for part := range slices.Chunk(groups, groupsNamed) {
 		var ids []nixie.ID
@@ -89,17 +90,20 @@ func (o *Office) nameExamples(ctx context.Context, groups []GroupView) error {
 		if len(ids) == 0 {
 			continue // no IDs would mean all letters
 		}
-		keys := map[nixie.ID]string{}
+		keys, texts := map[nixie.ID]string{}, map[nixie.ID]string{}
 		for l, err := range o.AllLetters(ctx, nixie.Filter{IDs: ids}, false) {
 			if err != nil {
 				return err
 			}
-			keys[l.ID] = l.Message.Key
+			keys[l.ID], texts[l.ID] = l.Message.Key, l.Message.LastFailure
 		}
 		for i, g := range part {
 			part[i].Keys = make([]string, len(g.Examples))
 			for j, id := range g.Examples {
 				part[i].Keys[j] = keys[id]
+			}
+			if len(g.Examples) > 0 {
+				part[i].Text = texts[g.Examples[0]]
 			}
 		}
 	}

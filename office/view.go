@@ -54,6 +54,7 @@ type LetterView struct {
 	LastFailedAt  Moment       `json:"last_failed_at"`
 	DiedAt        Moment       `json:"died_at"`
 	Origin        string       `json:"origin,omitempty"` // system:channel/partition/offset of what came from a broker
+	LastFailure   string       `json:"last_failure"`     // text of the newest failure
 	Damage        []string     `json:"damage,omitempty"` // what could not be read; only there when something is
 }
 
@@ -66,7 +67,7 @@ func ViewLetter(l *nixie.Letter) LetterView {
 		Redrivable: l.Redrivable, NeedsReview: l.NeedsReview, Rule: l.Rule,
 		Attempts: attemptsOf(m), Deliveries: m.Deliveries, Crashes: m.Crashes, Generation: m.Generation, Redrives: m.Redrives,
 		FirstFailedAt: Moment{l.FirstFailedAt}, LastFailedAt: Moment{l.LastFailedAt}, DiedAt: Moment{l.DiedAt}, Damage: l.Damage,
-		Origin: placeOf(m.Origin),
+		Origin: placeOf(m.Origin), LastFailure: m.LastFailure,
 	}
 }
 

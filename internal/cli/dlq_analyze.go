@@ -41,6 +41,13 @@ last_failed: or deliveries: it is about the newest of many letters, and says so.
 		if err != nil {
 			return err
 		}
+		var veil veil
+		if err := veil.over(g); err != nil {
+			return err
+		}
+		for i := range a.Groups {
+			a.Groups[i].Text = veil.text(a.Groups[i].Text)
+		}
 		defer g.lookedAt(a.LookedAt)
 		return g.objectOf(a, a.Groups, func(w io.Writer) error { return g.printAnalysis(w, &a, filter.text) })
 	})
@@ -59,6 +66,9 @@ func (g *globals) printAnalysis(w io.Writer, a *office.Analysis, filter string) 
 			break
 		}
 		fmt.Fprintf(w, "\n%d × %s\n", c.Count, escapeLine(c.Signature))
+		if said := inFull(c.Signature, c.Text); said != "" {
+			fmt.Fprintf(w, "  says      %s\n", said)
+		}
 		died := clock(c.FirstAt)
 		if last := clock(c.LastAt); last != died {
 			died += " to " + last
@@ -83,4 +93,16 @@ func (g *globals) printAnalysis(w io.Writer, a *office.Analysis, filter string) 
 	printCounts(w, "By queue", a.ByQueue)
 	printCounts(w, "By hour of death (UTC)", a.ByHour)
 	return nil
+}
+
+// shownText is how many columns of an example are shown.
+const shownText = 300
+
+// inFull is what a failure of a group said, on one line, unless its signature says it.
+func inFull(signature, text string) string {
+	line := cut(escapeLine(text), shownText)
+	if strings.HasSuffix(escapeLine(signature), line) {
+		return ""
+	}
+	return line
 }

@@ -39,7 +39,16 @@ code 5 when it found nothing among those.`,
 		return err
 	}
 	cmd.RunE = g.with(check, func(ctx context.Context, o *office.Office, _ []string) error {
-		return list(g, &page, "letters", letterColumns(g.Now()), office.ViewLetter, o.AllLetters(ctx, f, false),
+		var veil veil
+		if err := veil.over(g); err != nil {
+			return err
+		}
+		view := func(l *nixie.Letter) office.LetterView {
+			v := office.ViewLetter(l)
+			v.LastFailure = veil.text(v.LastFailure)
+			return v
+		}
+		return list(g, &page, "letters", letterColumns(g.Now()), view, o.AllLetters(ctx, f, false),
 			func(p store.Page) ([]nixie.Letter, string, error) { return o.Letters(ctx, f, p) })
 	})
 	return cmd
@@ -59,6 +68,7 @@ func letterColumns(now time.Time) []column[office.LetterView] {
 		{name: "cause", show: asWide},
 		{name: "origin", show: asWide, kind: flex},
 		{name: "signature", kind: flex},
+		{name: "last_failure", show: asWide, kind: flex},
 		{name: "fingerprint", show: asWide},
 		{name: "redrivable", show: asWide},
 		{name: "needs_review", show: asWide},

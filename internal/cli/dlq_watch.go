@@ -61,6 +61,7 @@ type watch struct {
 	exec                      string
 	alarm                     command.Spec // of --exec
 	env                       command.Environment
+	veil                      veil
 }
 
 // maxAlarmOutput is how much of what a command of --exec writes is shown when it
@@ -76,6 +77,9 @@ func (w *watch) run(cmd *cobra.Command, _ []string) error {
 		return usagef("--once looks once: leave --for out")
 	case w.length < 0 || w.timeout <= 0:
 		return usagef("--for and --exec-timeout are positive durations")
+	}
+	if err := w.veil.over(w.globals); err != nil {
+		return err
 	}
 	if w.exec != "" {
 		args, path, err := command.Words(w.exec)
@@ -118,6 +122,9 @@ func (g *globals) guard(job string) (*command.Guard, error) {
 
 // tell prints news and runs the command for a new group.
 func (w *watch) tell(ctx context.Context, n office.News) error {
+	for i := range n.Letters {
+		n.Letters[i].LastFailure = w.veil.text(n.Letters[i].LastFailure)
+	}
 	if err := w.print(&n); err != nil {
 		return err
 	}

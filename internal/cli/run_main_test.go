@@ -148,6 +148,7 @@ type summary struct {
 		Fingerprint string `json:"fingerprint"`
 		Count       int    `json:"count"`
 		Reason      string `json:"reason"`
+		Text        string `json:"example_text"`
 	} `json:"groups"`
 }
 

@@ -52,6 +52,9 @@ func (f *runFlags) printSummary(w io.Writer, s runner.Summary, args []string) {
 				break
 			}
 			fmt.Fprintf(w, "  %6d  %s\n", g.Count, escapeLine(g.Signature))
+			if said := inFull(g.Signature, g.Text); said != "" {
+				fmt.Fprintf(w, "          says: %s\n", said)
+			}
 		}
 	}
 	filter := nixie.Filter{Queues: []string{s.Job}}.String()

@@ -252,6 +252,25 @@ func TestItemBecomesALetter(t *testing.T) {
 	}
 }
 
+// The layout has one type with room for an exit code, which is kept whatever it was
+// taken for, and a step for each failure.
+func TestExitCodesAndStepsAreKept(t *testing.T) {
+	code := func(n int) *int { return &n }
+	for _, c := range []struct {
+		f    nixie.Failure
+		want string
+	}{
+		{nixie.Failure{Reason: nixie.ReasonDependency, ExitCode: code(69)}, `"error_type":{"CommandFailed":{"exit_code":69}},"error_message":"","agent_id":"","step_failed":"command"`},
+		{nixie.Failure{Reason: nixie.ReasonHandler, ExitCode: code(75), Step: "pay"}, `"error_type":{"CommandFailed":{"exit_code":75}},"error_message":"","agent_id":"","step_failed":"pay"`},
+		{nixie.Failure{Reason: nixie.ReasonCommandFailed}, `"error_type":{"CommandFailed":{"exit_code":-1}},"error_message":"","agent_id":"","step_failed":"command"`},
+		{nixie.Failure{Reason: nixie.ReasonTimeout}, `"error_type":"Timeout","error_message":"","agent_id":"","step_failed":"handler"`},
+	} {
+		if got := itemText(t, &nixie.Letter{History: []nixie.Failure{c.f}}); !strings.Contains(got, c.want) {
+			t.Errorf("got %s, want %s", got, c.want)
+		}
+	}
+}
+
 // A history that is too long loses what comes after its first failure, and says
 // how much.
 func TestLongHistoryIsCut(t *testing.T) {
@@ -285,7 +304,7 @@ func TestItemAfterAnotherDeath(t *testing.T) {
 		got := valueOf(t, itemText(t, &stored(t, st)[0])).(map[string]any)
 		want := valueOf(t, text).(map[string]any)
 		want["failure_count"], want["last_attempt"], want["error_signature"], want["reprocess_eligible"] = json.Number("4"), "2026-05-04T12:00:00Z", "timeout: slow", false
-		want["failure_history"] = append(want["failure_history"].([]any), valueOf(t, `{"attempt_number":1,"timestamp":"2026-05-04T12:00:00Z","error_type":"Timeout","error_message":"slow","agent_id":"","step_failed":"","duration_ms":0}`))
+		want["failure_history"] = append(want["failure_history"].([]any), valueOf(t, `{"attempt_number":1,"timestamp":"2026-05-04T12:00:00Z","error_type":"Timeout","error_message":"slow","agent_id":"","step_failed":"handler","duration_ms":0}`))
 		if !reflect.DeepEqual(got, want) {
 			t.Errorf("%s: got  %v\nwant %v", kind, got, want)
 		}

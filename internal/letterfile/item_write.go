@@ -188,7 +188,7 @@ func failureOf(f *nixie.Failure) (object, error) {
 		{"error_context", orNone(f.Context, len(f.Context) == 0)},
 		{"stack_trace", orNone(f.Stack, f.Stack == "")},
 		{"agent_id", f.Worker},
-		{"step_failed", f.Step},
+		{"step_failed", stepOf(f)},
 		{"duration_ms", f.Took.Milliseconds()},
 		{"json_log_location", orNone(f.LogLocation, f.LogLocation == "")},
 	})
@@ -201,10 +201,27 @@ func orNone(v any, none bool) any {
 	return v
 }
 
-// errorTypeOf is the error type of a reason. A command that was ended by a
+// stepOf is what failed, which the layout always names.
+func stepOf(f *nixie.Failure) string {
+	switch {
+	case f.Step != "":
+		return f.Step
+	case ofCommand(f):
+		return "command"
+	}
+	return "handler"
+}
+
+// ofCommand reports whether a command failed: whatever reason its exit code was taken
+// for, only this error type has room for the code.
+func ofCommand(f *nixie.Failure) bool {
+	return f.ExitCode != nil || f.Reason == nixie.ReasonCommandFailed
+}
+
+// errorTypeOf is the error type of a failure. A command that was ended by a
 // signal has no exit code; the layout's word for that is −1.
 func errorTypeOf(f *nixie.Failure) any {
-	if f.Reason == nixie.ReasonCommandFailed {
+	if ofCommand(f) {
 		code := -1
 		if f.ExitCode != nil {
 			code = *f.ExitCode

@@ -126,6 +126,7 @@ func (r *Reader) record(t *text) (Record, error) {
 	var has struct {
 		Item    *any `json:"item_id"`
 		Message *any `json:"message"`
+		Listed  *any `json:"item_ids"`
 	}
 	err := decode(t.raw, &has, false)
 	switch {
@@ -136,6 +137,8 @@ func (r *Reader) record(t *text) (Record, error) {
 		return Record{Letter: l}, err
 	case has.Message != nil:
 		return fromStory(t.raw)
+	case has.Listed != nil:
+		return Record{}, nixie.Errorf(nixie.CodeInvalid, "it lists the items of a job, which lie in files beside it: give the folder that it is in")
 	}
 	return Record{}, nixie.Errorf(nixie.CodeInvalid, "it has neither message, as the letters of nixie dlq export do, nor item_id, as dead letter items of MapReduce do")
 }

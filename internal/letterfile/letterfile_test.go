@@ -130,6 +130,7 @@ func TestRefusedOptions(t *testing.T) {
 
 func TestWhatIsNoItem(t *testing.T) {
 	for name, c := range map[string]struct{ text, want string }{
+		"index":          {`{"job_id":"nightly","item_ids":["a"]}`, "give the folder that it is in"},
 		"no ID":          {edit(t, "item", "item_id", `""`), "item_id is empty"},
 		"number for ID":  {edit(t, "item", "item_id", "7"), "item_id is a JSON number"},
 		"no data":        {edit(t, "item", "item_data", ""), "item_data is missing"},

@@ -58,7 +58,11 @@ type Group struct {
 	Fingerprint string       `json:"fingerprint"`
 	Count       int64        `json:"count"`
 	Reason      nixie.Reason `json:"reason"`
+	Text        string       `json:"example_text"` // what one of its failures said, of the first [groupsTold] groups
 }
+
+// groupsTold is of how many groups an example is looked up.
+const groupsTold = 100
 
 // recheckEvery is how often a run that is idle looks whether others have ended
 // the job.
@@ -400,5 +404,25 @@ func (r *Runner) Summary(ctx context.Context) (Summary, error) {
 	for _, g := range groups {
 		s.Groups = append(s.Groups, Group{Signature: g.Label, Fingerprint: g.Key, Count: g.Count, Reason: g.Reason})
 	}
-	return s, err
+	return s, errors.Join(err, r.tell(ctx, s.Groups, groups))
+}
+
+// tell adds what one failure of each group said.
+func (r *Runner) tell(ctx context.Context, groups []Group, found []nixie.Group) error {
+	at := map[nixie.ID]int{}
+	var ids []nixie.ID
+	for i, g := range found[:min(len(found), groupsTold)] {
+		if len(g.Examples) > 0 {
+			at[g.Examples[0]] = i
+			ids = append(ids, g.Examples[0])
+		}
+	}
+	if len(ids) == 0 {
+		return nil // no IDs would mean all letters
+	}
+	letters, _, err := r.store.Letters(ctx, nixie.Filter{IDs: ids}, store.Page{Limit: groupsTold})
+	for i := range letters {
+		groups[at[letters[i].ID]].Text = letters[i].Message.LastFailure
+	}
+	return err
 }
