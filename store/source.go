@@ -2,6 +2,7 @@ package store
 
 import (
 	"context"
+	"errors"
 	"strings"
 	"sync/atomic"
 	"time"
@@ -9,72 +10,84 @@ import (
 	"github.com/nixie-go/nixie"
 )
 
-// pollEvery is how often a waiting Source asks a store that has nothing due:
-// the bound on how late it sees a retry that became due or work that another
-// process added.
+// pollEvery is how often a waiting Source asks a store that does not watch, and how soon
+// one that does looks after something has happened: the bound on how late a retry that
+// became due is seen.
 const pollEvery = 50 * time.Millisecond
 
 // Source is a queue in a store as a [nixie.Source], or several that share their
 // worker fairly: each gets its turn to be first, and none more than its share of
 // a batch as long as others have work.
 type Source struct {
-	queue Queue
-	names []string
-	turn  atomic.Uint64
+	queue   Queue
+	watcher Watcher // nil if the store is none
+	names   []string
+	turn    atomic.Uint64
+	lulls   lulls
 }
 
 // NewSource makes the named queues of a store one source. They need not exist
 // yet.
-func NewSource(q Queue, names ...string) *Source { return &Source{queue: q, names: names} }
+func NewSource(q Queue, names ...string) *Source {
+	s := &Source{queue: q, names: names, lulls: lulls{by: make([]lull, len(names))}}
+	s.watcher, _ = q.(Watcher)
+	return s
+}
 
 // Name is the name of the queue, or the names with commas.
 func (s *Source) Name() string { return strings.Join(s.names, ",") }
 
 // Receive claims, and waits up to want.Wait for the first message.
 func (s *Source) Receive(ctx context.Context, want nixie.Want) ([]*nixie.Delivery, error) {
-	wake := s.wake()
-	got, err := s.claim(ctx, want)
-	if len(got) > 0 || err != nil || want.Wait <= 0 {
-		return got, err
+	if want.Wait <= 0 {
+		s.lulls.forget()
+		return s.claim(ctx, want)
 	}
-	if a, ok := s.queue.(Awaiter); ok && len(s.names) == 1 {
-		return s.await(ctx, a, want)
+	if s.watcher != nil {
+		defer s.watcher.Watch(s.names...)()
 	}
 	end := time.NewTimer(want.Wait)
 	defer end.Stop()
-	poll := time.NewTicker(pollEvery)
-	defer poll.Stop()
 	for {
-		select {
-		case <-ctx.Done():
-			return nil, ctx.Err()
-		case <-end.C:
-			return nil, nil
-		case <-poll.C:
-		case <-wake:
-			wake = s.wake()
+		got, err := s.claim(ctx, want)
+		if len(got) == 0 && err == nil {
+			got, err = s.pause(ctx, want, end.C)
 		}
-		if got, err := s.claim(ctx, want); len(got) > 0 || err != nil {
+		if errors.Is(err, errOver) {
+			return nil, nil
+		}
+		if len(got) > 0 || err != nil {
 			return got, err
 		}
 	}
 }
 
-// await waits for work, and asks now and then for what it may have missed.
-func (s *Source) await(ctx context.Context, a Awaiter, want nixie.Want) ([]*nixie.Delivery, error) {
-	end := time.NewTimer(want.Wait)
-	defer end.Stop()
-	want.Wait = min(want.Wait, pollEvery)
-	for {
-		if got, err := a.Await(ctx, s.names[0], want); len(got) > 0 || err != nil {
-			return got, err
-		}
-		select {
-		case <-end.C:
-			return nil, nil
-		default:
-		}
+// errOver is the end of a wait.
+var errOver = errors.New("over")
+
+// pause waits until a claim may find something, and returns what a store hands out
+// meanwhile.
+func (s *Source) pause(ctx context.Context, want nixie.Want, end <-chan time.Time) ([]*nixie.Delivery, error) {
+	if s.watcher == nil {
+		defer s.lulls.forget()
+		poll := time.NewTimer(pollEvery)
+		defer poll.Stop()
+		return nil, s.lulls.wait(ctx, end, poll.C, want.Fresh)
 	}
+	a, ok := s.queue.(Awaiter)
+	idle := s.lulls.of(0, want.Fresh)
+	if !ok || len(s.names) > 1 || idle == nil {
+		return nil, s.lulls.wait(ctx, end, nil, want.Fresh)
+	}
+	got, err := a.Await(ctx, s.names[0], want, idle)
+	select {
+	case <-end:
+		if len(got) == 0 && err == nil {
+			err = errOver
+		}
+	default:
+	}
+	return got, err
 }
 
 // Extend renews leases.
@@ -87,12 +100,12 @@ func (s *Source) Settle(ctx context.Context, settlements []nixie.Settlement) []e
 	return s.queue.Settle(ctx, settlements)
 }
 
-// wake is the hint of a single queue; of several the poll is soon enough.
-func (s *Source) wake() <-chan struct{} {
-	if w, ok := s.queue.(Waker); ok && len(s.names) == 1 {
-		return w.Wake(s.names[0])
+// wake is the hint of a queue. It never comes if the store gives none.
+func (s *Source) wake(i int) <-chan struct{} {
+	if w, ok := s.queue.(Waker); ok {
+		return w.Wake(s.names[i])
 	}
-	return nil
+	return make(chan struct{})
 }
 
 // claim claims from each queue its share, and then from whichever has more. What
@@ -101,7 +114,7 @@ func (s *Source) wake() <-chan struct{} {
 func (s *Source) claim(ctx context.Context, want nixie.Want) ([]*nixie.Delivery, error) {
 	n := len(s.names)
 	if n == 1 {
-		return s.queue.Claim(ctx, s.names[0], want)
+		return s.claimOne(ctx, 0, want)
 	}
 	first := int(s.turn.Add(1) % uint64(n))
 	share := (want.Max + n - 1) / n
@@ -116,7 +129,7 @@ func (s *Source) claim(ctx context.Context, want nixie.Want) ([]*nixie.Delivery,
 			break
 		}
 		part.Fresh = want.Fresh || all > 0 // a suspect comes alone
-		ds, err := s.queue.Claim(ctx, s.names[(first+i)%n], part)
+		ds, err := s.claimOne(ctx, (first+i)%n, part)
 		parts[i%n] = append(parts[i%n], ds...)
 		all += len(ds)
 		switch {
@@ -127,6 +140,19 @@ func (s *Source) claim(ctx context.Context, want nixie.Want) ([]*nixie.Delivery,
 		}
 	}
 	return inTurns(parts), nil
+}
+
+// claimOne claims from one queue, unless it is known to have nothing.
+func (s *Source) claimOne(ctx context.Context, i int, want nixie.Want) ([]*nixie.Delivery, error) {
+	if s.lulls.of(i, want.Fresh) != nil {
+		return nil, nil
+	}
+	wake := s.wake(i)
+	got, err := s.queue.Claim(ctx, s.names[i], want)
+	if len(got) == 0 && err == nil {
+		s.lulls.begin(i, want.Fresh, wake)
+	}
+	return got, err
 }
 
 // inTurns joins lists: the first of each, then the second of each, and so on. So

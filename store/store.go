@@ -330,22 +330,33 @@ type Violation struct {
 	Text    string `json:"text"`
 }
 
-// Awaiter is an optional ability: to hand out work in the very commit that brings
-// it.
-type Awaiter interface {
-	// Await is Claim that waits for work, up to want.Wait, and returns none when
-	// that is over. Of work that this process adds it hands out the first that
-	// is due; that of other processes and retries that become due while it waits
-	// it may miss.
-	Await(ctx context.Context, queue string, want nixie.Want) ([]*nixie.Delivery, error)
-}
-
 // Waker is an optional ability: to tell that work arrived.
 type Waker interface {
 	// Wake returns a channel that is closed when this process next adds due
 	// work to the queue. It is a hint: work of other processes and retries
-	// that become due do not close it.
+	// that become due do not close it, unless a [Watcher] watches.
 	Wake(queue string) <-chan struct{}
+}
+
+// Watcher is an optional ability: to look for work of many queues at once, so that those
+// who wait need not claim in vain.
+type Watcher interface {
+	Waker
+	// Watch lets the channels of Wake be closed, until stop is called, whenever a claim
+	// of the queue may find something: also what other processes add, what becomes due,
+	// and what a holder lost by its time or its death. It is seen 50 ms late at most, or
+	// where that needs a notification which did not come, one second.
+	Watch(queues ...string) (stop func())
+}
+
+// Awaiter is an optional ability: to hand out work in the very commit that brings
+// it.
+type Awaiter interface {
+	Watcher
+	// Await is Claim that waits for work, up to want.Wait, and returns none when
+	// that is over. The last claim found nothing, and idle is the channel that Wake
+	// returned before it; when that is closed Await claims.
+	Await(ctx context.Context, queue string, want nixie.Want, idle <-chan struct{}) ([]*nixie.Delivery, error)
 }
 
 // Patient is an optional ability: to be away for a while, as a server is that is

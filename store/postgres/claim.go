@@ -21,10 +21,15 @@ func (s *Store) Claim(ctx context.Context, queue string, want nixie.Want) ([]*ni
 		return nil, err
 	}
 	defer s.gate.leave()
+	if err := s.owner.arrives(ctx, s); err != nil {
+		return nil, err
+	}
+	defer s.owner.rest.claiming.RUnlock()
 	owner := s.owner.self()
 	for {
 		var got *claims
 		err := s.transact(ctx, func(t *tx) (err error) {
+			t.quiet = true
 			got, err = t.claim(queue, want, owner)
 			if err != nil || got == nil || !want.Noted {
 				return err
@@ -69,8 +74,11 @@ func (t *tx) claim(queue string, want nixie.Want, owner int64) (*claims, error) 
 	}
 	if !void {
 		t.store.looks.note(t.now)
-	} else if err := t.sweep(); err != nil {
-		return nil, err
+	} else {
+		t.quiet = false // what it frees may be of other queues
+		if err := t.sweep(); err != nil {
+			return nil, err
+		}
 	}
 	c := &claims{t: t, q: t.named[queue]}
 	if c.q == nil || c.q.settings.Paused {

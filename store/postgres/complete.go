@@ -71,10 +71,7 @@ func (s *Store) completePlain(ctx context.Context, settlements []nixie.Settlemen
 	if err := s.single(ctx, list); err != nil {
 		return nil, err // what was noted before one of the statements failed was undone with it
 	}
-	for queue := range c.woken {
-		s.wakes.Ring(queue)
-	}
-	s.notify(c.woken)
+	s.tell(c.woken)
 	return c.done, nil
 }
 

@@ -216,8 +216,8 @@ func (e *enqueuing) accept(messages []nixie.Message) error {
 		if m.stream != "" && m.q.settings.Ordered() {
 			m.ordered, m.rank, m.state = true, m.pos, stBehind
 			e.join(m, &messages[i])
-		} else if m.due <= e.now {
-			e.wake(m.q.name)
+		} else {
+			e.comes(m.q.name, m.due)
 		}
 		list = append(list, m)
 		rows = append(rows, messageRow{id: m.id, pos: m.pos, queue: m.queue, enqueued: e.now, apart: m.isApart(), numbered: m.numbered, lane: m.lane, given: &messages[i]})

@@ -105,3 +105,14 @@ func (s *Store) Waiting() int { return s.together.size() }
 
 // Members is the statement that reads the messages of batches.
 func (s *Store) Members() string { return s.named(members) }
+
+// Rest lets the heart of a store beat as if nothing had been claimed for a while, and reports
+// whether it rests.
+func (s *Store) Rest(ctx context.Context) bool {
+	for range restAfter + 1 {
+		s.owner.once(ctx, s)
+	}
+	s.owner.rest.claiming.RLock()
+	defer s.owner.rest.claiming.RUnlock()
+	return s.owner.rest.left > 0
+}

@@ -19,6 +19,7 @@ const (
 // the last time. Those that others hold are passed by.
 func (s *Store) forgetStreams(ctx context.Context) error {
 	return s.transact(ctx, func(t *tx) error {
+		t.quiet = true
 		t.clock()
 		if err := t.send(); err != nil {
 			return err

@@ -5,6 +5,7 @@ import (
 	"crypto/rand"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/jackc/pgx/v5"
@@ -14,10 +15,12 @@ import (
 )
 
 const (
-	// A listener that has heard nothing for so long sends a notification to itself,
-	// over its own connection, and takes another one when it does not hear it.
+	// A listener that has heard nothing for so long asks over its own connection whether
+	// that is alive, and takes another one when there is no answer.
 	probeEvery    = 5 * time.Second
 	probePatience = 5 * time.Second
+
+	stillThere = "select 'listens'"
 
 	goodbye         = 100 * time.Millisecond
 	firstListenRest = 100 * time.Millisecond // before a listener connects again
@@ -29,6 +32,8 @@ const (
 type listener struct {
 	self            string // this process, among those that notify
 	every, patience time.Duration
+
+	hears atomic.Bool // what others tell
 
 	once sync.Once
 	stop context.CancelFunc
@@ -70,10 +75,15 @@ func (l *listener) close() {
 // run listens, again and again.
 func (l *listener) run(ctx context.Context, s *Store) {
 	defer close(l.done)
-	rest, before := firstListenRest, false
+	rest, before, told := firstListenRest, false, false
 	for ctx.Err() == nil {
-		if l.listen(ctx, s, before) {
+		heard := l.listen(ctx, s, before)
+		if heard {
 			rest, before = firstListenRest, true
+		}
+		if ctx.Err() == nil && (heard || !told) {
+			s.warn(nixie.Errorf(nixie.CodeUnavailable, "store %s: nobody listens for work that other processes add, as the connection is lost: it is asked for every %s until there is another one", s.place, askEvery))
+			told = true
 		}
 		timer := time.NewTimer(rest)
 		select {
@@ -93,11 +103,13 @@ func (l *listener) listen(ctx context.Context, s *Store, before bool) (heard boo
 		return false
 	}
 	defer l.leave(ctx, c)
-	for l.probe(ctx, s, c) == nil {
+	defer l.lose(s)
+	for l.probe(ctx, s, c, !heard) == nil {
 		if before && !heard {
 			s.wakes.RingAll()
 		}
 		heard = true
+		l.hears.Store(true)
 		for err = nil; err == nil; {
 			wait, stop := context.WithTimeout(ctx, l.every)
 			var note *pgconn.Notification
@@ -140,10 +152,22 @@ func (l *listener) leave(ctx context.Context, c *pgx.Conn) {
 	_ = c.Close(ctx)
 }
 
-// probe sends a notification to this connection and waits until it is back.
-func (l *listener) probe(ctx context.Context, s *Store, c *pgx.Conn) error {
+// lose lets the watch ask, as nobody listens.
+func (l *listener) lose(s *Store) {
+	l.hears.Store(false)
+	s.watch.Poke()
+}
+
+// probe finds out whether the connection is alive. The first one sends a notification to
+// itself and waits until it is back; each of these costs the server a transaction ID, so
+// the others only ask for an answer.
+func (l *listener) probe(ctx context.Context, s *Store, c *pgx.Conn, first bool) error {
 	ctx, stop := context.WithTimeout(ctx, l.patience)
 	defer stop()
+	if !first {
+		_, err := c.Exec(ctx, stillThere)
+		return err
+	}
 	if _, err := c.Exec(ctx, "select set_config('synchronous_commit', 'off', true), pg_notify($1, $2)", s.opts.Schema, l.note("")); err != nil {
 		return err
 	}
@@ -161,6 +185,7 @@ func (l *listener) hear(s *Store, note *pgconn.Notification) (probe bool) {
 	from, queue, _ := strings.Cut(note.Payload, " ")
 	if from != l.self {
 		s.wakes.Ring(queue)
+		s.watch.Poke() // it may be due a little later
 	}
 	return from == l.self && queue == ""
 }

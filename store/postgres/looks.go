@@ -12,8 +12,10 @@ import (
 // has looked before. A lease that became visible after its own end is found by a look at
 // everything.
 
-// wholeLook is how many looks there are for each at everything.
-const wholeLook = 100
+const (
+	wholeLook = 100 // how many claims look for each that looks at everything
+	wholeIdle = 5   // and how many looks of the watch
+)
 
 // looks are those for leases that are over. Likewise, where the cursors of queues are is
 // looked for from the move on that was seen before.
@@ -21,6 +23,7 @@ type looks struct {
 	mu    sync.Mutex
 	at    int64 // nothing is over that ended up to here
 	n     int
+	idle  int             // looks of the watch
 	moves map[int64]int64 // by queue
 
 	streams atomic.Int64 // the last that was looked at for being idle
@@ -57,6 +60,17 @@ func (l *looks) since() int64 {
 	defer l.mu.Unlock()
 	l.n++
 	if l.n%wholeLook == 0 {
+		return 0
+	}
+	return l.at
+}
+
+// sinceIdle is since for the watch, which looks more seldom.
+func (l *looks) sinceIdle() int64 {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.idle++
+	if l.idle%wholeIdle == 0 {
 		return 0
 	}
 	return l.at

@@ -18,6 +18,9 @@ const (
 // its leases were ended. Hearts are always counted by the database's clock.
 const deadOwner = "(o.gone or o.seen < clock_timestamp() - " + patience + ")"
 
+// beat says that an owner lives.
+const beat = "update @.owner set seen = clock_timestamp() where n = $1 and not gone"
+
 // unlist takes owners off the list whose leases are ended; the others are gone.
 const unlist = "with kept as (update @.owner o set gone = true where o.n = any($1) and " + holdsLeases + ") delete from @.owner o where o.n = any($1) and not " + holdsLeases
 
@@ -33,6 +36,7 @@ type ownership struct {
 	done chan struct{} // closed when the heart has stopped
 
 	claims atomic.Int64 // numbers of batches that were given away
+	rest   rest
 }
 
 // registered returns this process's number in the list; it enters the list with
@@ -93,7 +97,10 @@ func (o *ownership) beat(ctx context.Context, s *Store) {
 func (o *ownership) once(ctx context.Context, s *Store) {
 	ctx, stop := context.WithTimeout(ctx, heartbeat)
 	defer stop()
-	_, _ = s.pool.Exec(ctx, s.named("update @.owner set seen = clock_timestamp() where n = $1 and not gone"), o.self())
+	if o.rests(ctx, s) {
+		return
+	}
+	_, _ = s.pool.Exec(ctx, s.named(beat), o.self())
 	_, _ = s.pool.Exec(ctx, s.named(forgetStages), o.self())
 	_, _ = s.pool.Exec(ctx, s.named(fold))
 	_ = s.forgetStreams(ctx)

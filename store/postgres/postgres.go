@@ -66,6 +66,7 @@ type Store struct {
 	gate   gate
 	owner  ownership
 	wakes  store.Wakes
+	watch  *store.Watch
 	pooled bool // something between us and the server hands sessions around
 
 	sessionSettings string // what is set for each transaction then, instead of once
@@ -75,6 +76,7 @@ type Store struct {
 	notifier notifier
 	listener listener
 	handouts handouts
+	looking  string
 	looks    looks
 	sheets   sheets
 }
@@ -82,7 +84,7 @@ type Store struct {
 var _ interface {
 	store.Store
 	nixie.Recorder
-	store.Waker
+	store.Watcher
 	store.Patient
 } = (*Store)(nil)
 
@@ -103,6 +105,7 @@ func open(ctx context.Context, dsn string, opts Options, folder fs.FS) (*Store, 
 		s.local = opts.Clock
 	}
 	s.owner.name, s.handouts, s.sheets = at.opts.Owner, s.makeHandouts(), s.makeSheets()
+	s.watch, s.looking = store.NewWatch(&s.wakes, s.lookFor), s.named(looking())
 	if s.schema, err = newSchema(at, folder); err != nil {
 		return nil, err
 	}
@@ -157,6 +160,7 @@ func (s *Store) Close() error {
 	ctx, stop := context.WithTimeout(context.Background(), connectPatience)
 	defer stop()
 	s.listener.close()
+	s.watch.Close()
 	err := s.owner.leave(ctx, s)
 	s.notifier.close()
 	s.pool.Close()

@@ -140,8 +140,9 @@ func (t *tx) again(m *message, st *nixie.Settlement) {
 	m.mayPass = st.MayPass && st.Verb == nixie.Release && m.ordered && m.q.settings.Order == nixie.OrderStrict
 	if m.ordered {
 		m.state = stBehind
-	} else if st.Delay == 0 {
-		t.wake(m.q.name)
+	}
+	if !m.ordered || st.Delay > 0 { // what is due of a stream is found out when that is arranged
+		t.comes(m.q.name, m.due)
 	}
 }
 

@@ -139,6 +139,9 @@ func (s *site) configure() *pgxpool.Config {
 		registerArrays(c.TypeMap())
 		return nil
 	}
+	config.ShouldPing = func(_ context.Context, p pgxpool.ShouldPingParams) bool {
+		return p.IdleDuration > 2*lookEvery // the looks would ask twice
+	}
 	return config
 }
 

@@ -23,6 +23,7 @@ type tx struct {
 	wait     time.Duration      // for the answers of one round trip
 	on       asker
 	callers  bool   // it is a transaction of the caller
+	quiet    bool   // it changes nothing that others wait for
 	sees     string // how that is isolated
 	arranges bool   // streams are arranged
 	now      int64
@@ -42,9 +43,10 @@ type tx struct {
 	trail  []entry
 	doc    []byte // of the failure at hand
 	woken  map[string]bool
-	after  []func() // run once the transaction is durable
-	sent   bool     // something went to the server
-	ending bool     // its commit is on the way
+	hinted map[string]bool // queues in which something is due soon
+	after  []func()        // run once the transaction is durable
+	sent   bool            // something went to the server
+	ending bool            // its commit is on the way
 }
 
 func (s *Store) newTx(ctx context.Context, on asker) *tx {
@@ -52,7 +54,7 @@ func (s *Store) newTx(ctx context.Context, on asker) *tx {
 		store: s, ctx: ctx, stop: func() {}, wait: s.opts.AnswerWait, on: on,
 		queues: map[int64]*queueRow{}, named: map[string]*queueRow{},
 		rows: map[int64]*message{}, byID: map[nixie.ID]*message{}, letters: map[nixie.ID]*letterRow{}, keys: map[dedupeKey]*holder{},
-		woken: map[string]bool{},
+		woken: map[string]bool{}, hinted: map[string]bool{},
 	}
 }
 
@@ -101,15 +103,26 @@ func (t *tx) clock() {
 
 func (t *tx) wake(queue string) { t.woken[queue] = true }
 
+// comes tells of a message that is due, or will be before others look for it.
+func (t *tx) comes(queue string, due int64) {
+	switch {
+	case due <= t.now:
+		t.wake(queue)
+	case due <= t.now+int64(lookEvery):
+		t.hinted[queue] = true
+	}
+}
+
 // committed does what must not happen before the transaction is durable.
 func (t *tx) committed() {
 	for _, do := range t.after {
 		do()
 	}
-	for queue := range t.woken {
-		t.store.wakes.Ring(queue)
+	t.store.tell(t.woken)
+	t.store.notify(t.hinted)
+	if !t.quiet {
+		t.store.watch.Poke()
 	}
-	t.store.notify(t.woken)
 }
 
 // maxTries bounds how often a transaction is run that others got in the way of.
@@ -159,7 +172,7 @@ func (s *Store) view(ctx context.Context, f func(*tx) error) error {
 	}
 	defer s.gate.leave()
 	return s.explain(s.once(ctx, "begin transaction isolation level repeatable read, read only", func(t *tx) error {
-		t.wait = viewPatience
+		t.wait, t.quiet = viewPatience, true
 		t.run("select set_config('plan_cache_mode', 'auto', true), set_config('enable_seqscan', 'on', true)") // who looks around reads much
 		return f(t)
 	}))

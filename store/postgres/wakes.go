@@ -29,6 +29,14 @@ func (s *Store) Wake(queue string) <-chan struct{} {
 	return s.wakes.Next(queue)
 }
 
+// tell wakes those who wait for work that was added to queues, here and elsewhere.
+func (s *Store) tell(queues map[string]bool) {
+	for queue := range queues {
+		s.wakes.Ring(queue)
+	}
+	s.notify(queues)
+}
+
 // notifier sends what others are to be told.
 type notifier struct {
 	mu      sync.Mutex

@@ -57,7 +57,7 @@ func sessions(ctx context.Context, on, schema string) []int {
 		return nil
 	}
 	defer func() { _ = c.Close(context.WithoutCancel(ctx)) }()
-	rows, err := c.Query(ctx, "select pid from pg_stat_activity where application_name = 'nixie listen ' || $1 and state = 'idle' and query like '%pg_notify%'", schema)
+	rows, err := c.Query(ctx, "select pid from pg_stat_activity where application_name = 'nixie listen ' || $1 and state = 'idle' and (query like '%pg_notify%' or query like '%listens%')", schema)
 	if err != nil {
 		return nil
 	}
@@ -167,7 +167,8 @@ func TestB052_CommitsDoNotNotify(t *testing.T) {
 func TestB050_DeadListenerIsReplaced(t *testing.T) {
 	w := newWire(t)
 	schema := lend(t)
-	s := open(t, w.url, postgres.Options{Schema: schema})
+	warned := make(chan error, 100)
+	s := open(t, w.url, postgres.Options{Schema: schema, Warn: func(err error) { warned <- err }})
 	s.Probing(50*time.Millisecond, 100*time.Millisecond)
 	_ = s.Wake("q")
 	first := listening(t, server.URL, schema)
@@ -177,6 +178,9 @@ func TestB050_DeadListenerIsReplaced(t *testing.T) {
 	woken(t, ch) // to ask for what came while nobody listened
 	if second == first {
 		t.Error("it listens where nothing comes")
+	}
+	if err := <-warned; !strings.Contains(err.Error(), "nobody listens for work that other processes add, as the connection is lost: it is asked for every 50ms") {
+		t.Errorf("warned %v", err)
 	}
 	w.plan(-1, false) // what was silent ends
 	rings(t, open(t, server.URL, postgres.Options{Schema: schema}), s)

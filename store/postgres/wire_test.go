@@ -185,3 +185,10 @@ func (w *wire) passed() int {
 	defer w.mu.Unlock()
 	return w.whole
 }
+
+// questions are those that were asked since a cut was planned at that one.
+func (w *wire) questions(at int) int {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	return at - w.asks
+}

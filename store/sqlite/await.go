@@ -88,44 +88,31 @@ func (t *tx) serve() (served []*waiter, err error) {
 }
 
 // Await implements store.Awaiter.
-func (s *Store) Await(ctx context.Context, queue string, want nixie.Want) ([]*nixie.Delivery, error) {
+func (s *Store) Await(ctx context.Context, queue string, want nixie.Want, idle <-chan struct{}) (_ []*nixie.Delivery, err error) {
 	if err := checkWant(queue, &want); err != nil {
 		return nil, err
 	}
 	c := &waiter{queue: queue, want: want, done: make(chan error, 1)}
-	wake := s.Wake(queue)
 	s.waiters.add(c)
-	busy, err := s.isBusy(ctx, queue)
-	if err == nil && !busy {
-		end := time.NewTimer(want.Wait)
-		defer end.Stop()
-		select {
-		case err := <-c.done:
-			return s.served(ctx, c, err)
-		case <-ctx.Done():
-			err = stopped(ctx)
-		case <-end.C:
-		case <-wake: // a transaction of a caller brought work, or another claim was before this one
-			busy = true
-		}
+	end := time.NewTimer(want.Wait)
+	defer end.Stop()
+	rung := false
+	select {
+	case err := <-c.done:
+		return s.served(ctx, c, err)
+	case <-ctx.Done():
+		err = stopped(ctx)
+	case <-end.C:
+	case <-idle: // there is work that this claim was not served with
+		rung = true
 	}
 	switch {
 	case !s.waiters.remove(c):
 		return s.served(ctx, c, <-c.done)
-	case err != nil || !busy:
+	case err != nil || !rung:
 		return nil, err
 	}
 	return s.Claim(ctx, queue, want)
-}
-
-// isBusy reports whether a claim could find something.
-func (s *Store) isBusy(ctx context.Context, queue string) (bool, error) {
-	if err := s.enter(ctx); err != nil {
-		return false, err
-	}
-	defer s.gate.leave()
-	_, busy, err := s.look(ctx, queue)
-	return busy, err
 }
 
 // served reads what a waiting claim was given.

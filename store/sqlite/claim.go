@@ -106,24 +106,30 @@ func (s *Store) look(ctx context.Context, queue string) (dead []ownerRow, busy b
 // hasWork reports whether a claim could find anything, or a lease is over.
 func (s *Store) hasWork(c conn, queue string) (bool, error) {
 	now := s.now()
-	n, err := c.number(`select exists (select 1 from queue where name = ?1 and paused = 0 and fresh > 0)
-		or exists (select 1 from batch where until <= ?2)
-		or exists (select 1 from pending where state = 1 and until <= ?2)`, queue, now)
-	if n != 0 || err != nil {
-		return n != 0, err
+	end, err := s.firstEnd(c)
+	if err != nil || isOver(end, now) {
+		return err == nil, err
 	}
-	q, err := c.number("select n from queue where name = ? and paused = 0", queue)
-	if q == 0 || err != nil {
-		return false, err
-	}
-	for p := nixie.MaxPriority; p >= nixie.MinPriority; p-- {
-		n, err := c.number(`select exists (select 1 from pending where queue = ?1 and priority = ?2 and due <= ?3 and state = 0 and crashes = 0)
-			or exists (select 1 from pending where queue = ?1 and priority = ?2 and due <= ?3 and state = 0 and crashes > 0)`, q, p, now)
-		if n != 0 || err != nil {
-			return n != 0, err
-		}
-	}
-	return false, nil
+	due, err := s.firstDue(c, queue)
+	return isOver(due, now), err
+}
+
+// isOver reports whether a moment has come; 0 is none.
+func isOver(at, now int64) bool { return at != 0 && at <= now }
+
+// firstEnd is when the first lease ends, 0 if there is none.
+func (s *Store) firstEnd(c conn) (int64, error) {
+	return c.number("select min(until) from (select min(until) as until from batch union all select min(until) from pending where state = 1)")
+}
+
+// firstDue is when the first message of a queue is due, 0 if nothing waits. New ones are
+// due from the beginning.
+func (s *Store) firstDue(c conn, queue string) (int64, error) {
+	return c.number(`with p (n) as (values (-4), (-3), (-2), (-1), (0), (1), (2), (3), (4))
+		select iif(q.fresh > 0, 1, (select min(due) from (
+			select (select min(due) from pending where queue = q.n and priority = p.n and state = 0 and crashes = 0) as due from p
+			union all select (select min(due) from pending where queue = q.n and priority = p.n and state = 0 and crashes > 0) from p)))
+		from queue q where q.name = ? and q.paused = 0`, queue)
 }
 
 // claim hands out messages and notes that they wait, if that is wanted.

@@ -72,3 +72,9 @@ func (s *Store) Waiters(queue string) int {
 	defer s.waiters.mu.Unlock()
 	return len(s.waiters.waiting[queue])
 }
+
+// Glance is one look of the watch, and whether it looked at the queues.
+func (s *Store) Glance(ctx context.Context, queues ...string) (looked bool, err error) {
+	_, err = s.lookFor(ctx, queues)
+	return s.watching.glances == 0, err
+}

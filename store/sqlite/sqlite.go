@@ -70,6 +70,8 @@ type Store struct {
 	added    inserts  // likewise
 	callers  callers
 	wakes    store.Wakes
+	watch    *store.Watch
+	watching watching // the watch alone uses it
 	waiters  waiters
 	space    spaceWatch
 	files    identity
@@ -77,7 +79,7 @@ type Store struct {
 
 var _ interface {
 	store.Store
-	store.Waker
+	store.Watcher
 	store.Patient
 	nixie.Recorder
 	store.Awaiter
@@ -117,6 +119,7 @@ func Open(path string, opts Options) (*Store, error) {
 		callers:  callers{next: make(chan struct{}, 1), turn: turn{folder: path + lockFolder, wait: opts.LockWait}},
 		space:    spaceWatch{folder: filepath.Dir(path), reserve: opts.Reserve},
 	}
+	s.watch = store.NewWatch(&s.wakes, s.lookFor)
 	w, err := s.connect()
 	if err != nil {
 		return nil, err
@@ -246,9 +249,10 @@ func (s *Store) Close() error {
 
 // shut ends the committer and closes everything; nobody is inside the gate.
 func (s *Store) shut() error {
+	s.watch.Close()
 	close(s.writes)
 	<-s.idle
-	return errors.Join(s.callers.close(), s.turn.close(), s.owner.release(), s.readers.close(), s.claimers.close())
+	return errors.Join(s.watching.close(), s.callers.close(), s.turn.close(), s.owner.release(), s.readers.close(), s.claimers.close())
 }
 
 // leave takes this process off the list of owners, so that the next one to open

@@ -16,6 +16,10 @@ func sourceClauses() []clause {
 	return []clause{
 		{"WaitsForWork", waitsForWork},
 		{"WaitsForARetry", waitsForRetry},
+		{"WaitsForOthers", waitsForOthers},
+		{"WaitsForWhatBecomesDue", waitsForDue},
+		{"WaitsForAnEndedLease", waitsForAnEndedLease},
+		{"WaitsForAResume", waitsForAResume},
 		{"WaitsInVain", waitsInVain},
 		{"ManyWait", manyWait},
 	}
@@ -64,6 +68,86 @@ func waitsForRetry(b *bed) {
 	same(b, "lease", r.ds[0].Lease.Number, 2)
 	b.code(b.settle(nixie.Settlement{Delivery: d, Verb: nixie.Complete}), nixie.CodeLeaseLost)
 	b.ok(b.settle(nixie.Settlement{Delivery: r.ds[0], Verb: nixie.Complete}))
+}
+
+// idle receives in the background, and returns once a claim has found nothing.
+func (b *bed) idle(n int) <-chan received {
+	b.keys(b.claim(n))
+	return b.receive(b.ctx, n)
+}
+
+// waitsForOthers waits in one process for what another one adds, of each kind of queue.
+func waitsForOthers(b *bed) {
+	other := b.join()
+	for _, order := range []nixie.Order{nixie.OrderNone, nixie.OrderStrict, nixie.OrderRelaxed} {
+		b.configure(nixie.QueueSettings{Order: order})
+		for _, m := range []nixie.Message{
+			message("plain"), message("in a stream", nixie.Stream("s")), message("urgent", nixie.Priority(2)), message("once", nixie.DedupeKey("d")),
+		} {
+			got := b.idle(10)
+			_, err := other.Enqueue(b.ctx, m)
+			b.ok(err)
+			r := <-got
+			b.ok(r.err)
+			b.keys(r.ds, m.Key)
+			b.ok(b.settle(nixie.Settlement{Delivery: r.ds[0], Verb: nixie.Complete}))
+		}
+	}
+}
+
+// waitsForDue waits for a message that is due later and for a retry, in a stream and in
+// none.
+func waitsForDue(b *bed) {
+	b.configure(nixie.QueueSettings{Order: nixie.OrderStrict})
+	for _, options := range [][]nixie.Option{nil, {nixie.Stream("s")}} {
+		b.put("a", append(options, nixie.Delay(time.Hour))...)
+		got := b.idle(10)
+		b.clock.Advance(time.Hour)
+		r := <-got
+		b.ok(r.err)
+		b.keys(r.ds, "a")
+		b.ok(b.settle(nixie.Settlement{Delivery: r.ds[0], Verb: nixie.Retry, Delay: time.Hour, Failure: b.failure(r.ds[0], "no")}))
+		got = b.idle(10)
+		b.clock.Advance(time.Hour)
+		r = <-got
+		b.ok(r.err)
+		b.keys(r.ds, "a")
+		b.ok(b.settle(nixie.Settlement{Delivery: r.ds[0], Verb: nixie.Complete}))
+	}
+}
+
+// waitsForAnEndedLease waits in one process for what another one holds too long.
+func waitsForAnEndedLease(b *bed) {
+	for _, options := range [][]nixie.Option{nil, {nixie.Priority(1)}} {
+		b.put("a", options...)
+		b.take("a")
+		got := make(chan received, 1)
+		other := b.join()
+		ds, err := other.Claim(b.ctx, work, nixie.Want{Max: 1, Lease: time.Minute})
+		b.ok(err)
+		b.keys(ds)
+		go func() {
+			ds, err := store.NewSource(other, work).Receive(b.ctx, nixie.Want{Max: 1, Wait: patience, Lease: time.Minute})
+			got <- received{ds, err}
+		}()
+		b.clock.Advance(time.Hour)
+		r := <-got
+		b.ok(r.err)
+		b.keys(r.ds, "a")
+		same(b, "abandoned", r.ds[0].Abandoned, true)
+		b.ok(other.Settle(b.ctx, []nixie.Settlement{{Delivery: r.ds[0], Verb: nixie.Complete}})[0])
+	}
+}
+
+// waitsForAResume waits while the queue is paused, until another process resumes it.
+func waitsForAResume(b *bed) {
+	b.configure(nixie.QueueSettings{Paused: true, PausedNote: "no work"})
+	b.put("a")
+	got := b.idle(10)
+	b.ok(b.join().Configure(b.ctx, work, nixie.QueueSettings{}, "ann", ""))
+	r := <-got
+	b.ok(r.err)
+	b.keys(r.ds, "a")
 }
 
 // waitsInVain ends a wait by its time and by its context: nothing is handed out

@@ -1,0 +1,82 @@
+package postgres
+
+import (
+	"context"
+	"sync"
+	"sync/atomic"
+)
+
+// A heart that beats costs a transaction ID, and the list of owners is there for what they
+// hold. So a process that holds nothing says that it will not be heard of for a while, and
+// beats again before it claims.
+const (
+	restAfter = 3  // beats without a claim
+	restFor   = 30 // beats, half of the time that it stays on the list
+	restText  = "interval '10 min'"
+)
+
+// rest is the rest of a heart.
+type rest struct {
+	claiming sync.RWMutex // claims hold it for reading, who changes the rest alone
+	claimed  atomic.Bool  // since the last beat
+	quiet    int          // beats without a claim
+	left     int          // beats that are left out, 0 if the heart beats
+}
+
+// arrives lets a claim begin, which has to unlock claiming for reading at its end. A heart
+// that rests beats first.
+func (o *ownership) arrives(ctx context.Context, s *Store) error {
+	o.rest.claimed.Store(true)
+	o.rest.claiming.RLock()
+	if o.rest.left == 0 {
+		return nil
+	}
+	o.rest.claiming.RUnlock()
+	if err := o.wakes(ctx, s); err != nil {
+		return err
+	}
+	o.rest.claiming.RLock()
+	return nil
+}
+
+// wakes ends the rest.
+func (o *ownership) wakes(ctx context.Context, s *Store) error {
+	o.rest.claiming.Lock()
+	defer o.rest.claiming.Unlock()
+	if o.rest.left == 0 {
+		return nil
+	}
+	ctx, stop := context.WithTimeout(ctx, s.opts.AnswerWait)
+	defer stop()
+	if _, err := s.pool.Exec(ctx, s.named(beat), o.self()); err != nil {
+		return s.explain(err)
+	}
+	o.rest.left = 0
+	return nil
+}
+
+// rests reports whether the heart rests, or begins to as nothing was claimed for a while
+// and nothing is held.
+func (o *ownership) rests(ctx context.Context, s *Store) bool {
+	r := &o.rest
+	if !r.claiming.TryLock() {
+		return false
+	}
+	defer r.claiming.Unlock()
+	if r.quiet++; r.claimed.Swap(false) {
+		r.quiet = 0
+	}
+	if r.quiet < restAfter {
+		return false
+	}
+	if r.left > 1 {
+		r.left--
+		return true
+	}
+	r.left = 0
+	done, err := s.pool.Exec(ctx, s.named("update @.owner o set seen = clock_timestamp() + "+restText+" where n = $1 and not gone and not "+holdsLeases), o.self())
+	if err == nil && done.RowsAffected() > 0 {
+		r.left = restFor
+	}
+	return r.left > 0
+}

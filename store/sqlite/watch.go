@@ -1,0 +1,96 @@
+package sqlite
+
+import (
+	"context"
+	"time"
+
+	"github.com/nixie-go/nixie/store"
+)
+
+const (
+	// glance is how often the watch asks whether somebody has committed: a number in
+	// memory that all processes share.
+	glance = 50 * time.Millisecond
+	// wholeLook is at which of them it looks all the same: a process that died commits
+	// nothing.
+	wholeLook = 20
+)
+
+// watching is what the watch knows. It alone uses it.
+type watching struct {
+	conn    *conn // whose commits of others are counted; nil before the first look
+	version int64 // of the file at the last look
+	next    int64 // when the next thing is due, 0 is never
+	glances int   // since the last look
+}
+
+// Watch implements store.Watcher.
+func (s *Store) Watch(queues ...string) (stop func()) { return s.watch.Watch(queues...) }
+
+// lookFor looks for work of queues if somebody has committed or something may be due.
+func (s *Store) lookFor(ctx context.Context, queues []string) (sight store.Sight, err error) {
+	if err := s.enter(ctx); err != nil {
+		return sight, err
+	}
+	defer s.gate.leave()
+	w := &s.watching
+	if w.conn == nil {
+		c, err := openConn(s.path, s.opts.VFS, false, s.opts.LockWait)
+		if err != nil {
+			return sight, err
+		}
+		w.conn = &c
+	}
+	w.conn.SetInterrupt(ctx.Done())
+	defer w.conn.SetInterrupt(nil)
+	version, err := w.conn.number("pragma data_version")
+	if err != nil {
+		return sight, err
+	}
+	if w.glances++; version != w.version || w.glances > wholeLook || isOver(w.next, s.now()) {
+		if sight.Ready, w.next, err = s.lookAround(*w.conn, queues); err != nil {
+			return sight, err
+		}
+		w.version, w.glances = version, 0
+	}
+	sight.Next = glance
+	if w.next != 0 {
+		sight.Next = min(glance, time.Duration(w.next-s.now()))
+	}
+	return sight, nil
+}
+
+// lookAround looks at what claims of queues would find, and says when the next thing is due.
+func (s *Store) lookAround(c conn, queues []string) (ready []string, next int64, err error) {
+	now := s.now()
+	others, err := s.otherOwners(c)
+	if err != nil {
+		return nil, 0, err
+	}
+	if next, err = s.firstEnd(c); err != nil {
+		return nil, 0, err
+	}
+	if isOver(next, now) || len(s.deadOf(others)) > 0 {
+		return queues, 0, nil // whichever claims first ends the leases
+	}
+	for _, queue := range queues {
+		due, err := s.firstDue(c, queue)
+		switch {
+		case err != nil:
+			return nil, 0, err
+		case isOver(due, now):
+			ready = append(ready, queue)
+		case next == 0 || due != 0 && due < next:
+			next = due
+		}
+	}
+	return ready, next, nil
+}
+
+// close gives back what the watch has. It has ended.
+func (w *watching) close() error {
+	if w.conn == nil {
+		return nil
+	}
+	return w.conn.Close()
+}

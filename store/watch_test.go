@@ -1,0 +1,212 @@
+package store
+
+import (
+	"context"
+	"errors"
+	"slices"
+	"sync"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/nixie-go/nixie"
+)
+
+// bell is a store that watches, with one message of queue a that is due at a moment.
+type bell struct {
+	Queue
+	Wakes
+	eye    *Watch
+	mu     sync.Mutex
+	began  time.Time
+	looks  []time.Duration // since it began
+	claims []time.Duration
+	due    time.Time // zero is never
+	fails  bool
+}
+
+func newBell() *bell {
+	b := &bell{began: time.Now()}
+	b.eye = NewWatch(&b.Wakes, b.look)
+	return b
+}
+
+func (b *bell) Watch(queues ...string) func() { return b.eye.Watch(queues...) }
+
+func (b *bell) Wake(queue string) <-chan struct{} { return b.Next(queue) }
+
+func (b *bell) look(_ context.Context, queues []string) (Sight, error) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	b.looks = append(b.looks, time.Since(b.began))
+	switch rest := time.Until(b.due); {
+	case b.fails:
+		return Sight{}, errors.New("away")
+	case b.due.IsZero() || !slices.Contains(queues, "a"):
+		return Sight{Next: time.Second}, nil
+	case rest <= 0:
+		return Sight{Ready: []string{"a"}, Next: time.Second}, nil
+	default:
+		return Sight{Next: min(rest, time.Second)}, nil
+	}
+}
+
+func (b *bell) Claim(_ context.Context, queue string, _ nixie.Want) ([]*nixie.Delivery, error) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	b.claims = append(b.claims, time.Since(b.began))
+	switch {
+	case b.fails:
+		return nil, errors.New("away")
+	case queue != "a" || b.due.IsZero() || time.Until(b.due) > 0:
+		return nil, nil
+	}
+	b.due = time.Time{}
+	return []*nixie.Delivery{{}}, nil
+}
+
+// set changes when the message is due, or whether the store is away.
+func (b *bell) set(due time.Time, fails bool) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	b.due, b.fails = due, fails
+}
+
+const ms = time.Millisecond
+
+// TestIdleSourceDoesNotClaim waits for a minute in calls of a second: each queue is claimed
+// from once, and looks become as seldom as the store says.
+func TestIdleSourceDoesNotClaim(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		b := newBell()
+		defer b.eye.Close()
+		s := NewSource(b, "a", "b")
+		for range 60 {
+			if got, err := s.Receive(t.Context(), nixie.Want{Max: 1, Wait: time.Second}); len(got) > 0 || err != nil {
+				t.Fatal(got, err)
+			}
+		}
+		if len(b.claims) != 2 {
+			t.Errorf("claimed at %v", b.claims)
+		}
+		if want := []time.Duration{50 * ms, 150 * ms, 350 * ms, 750 * ms, 1550 * ms, 2550 * ms}; !slices.Equal(b.looks[:len(want)], want) || len(b.looks) > 65 {
+			t.Errorf("%d looks, at %v", len(b.looks), b.looks[:len(want)])
+		}
+	})
+}
+
+// TestDueIsSeenInTime adds a message that is due later, and says so or not: the time at
+// which it is claimed.
+func TestDueIsSeenInTime(t *testing.T) {
+	for name, c := range map[string]struct {
+		delay  time.Duration
+		poke   bool
+		latest time.Duration // after it is due
+	}{
+		"told, due soon":     {10 * ms, true, 50 * ms},
+		"told, due later":    {380 * ms, true, ms},
+		"told, much later":   {90 * time.Second, true, ms},
+		"not told, due soon": {10 * ms, false, time.Second},
+		"not told, later":    {90 * time.Second, false, ms},
+	} {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				b := newBell()
+				defer b.eye.Close()
+				came := make(chan time.Time, 1)
+				go func() {
+					s := NewSource(b, "a")
+					for t.Context().Err() == nil {
+						if got, _ := s.Receive(t.Context(), nixie.Want{Max: 1, Wait: time.Second}); len(got) > 0 {
+							came <- time.Now()
+							return
+						}
+					}
+				}()
+				time.Sleep(10*time.Second + 13*ms)
+				due := time.Now().Add(c.delay)
+				b.set(due, false)
+				if c.poke {
+					b.eye.Poke()
+				}
+				if late := (<-came).Sub(due); late < 0 || late > c.latest {
+					t.Errorf("it came %s after it was due, want %s at most", late, c.latest)
+				}
+			})
+		})
+	}
+}
+
+// TestWaitingMeetsTrouble lets a store go away: those who wait hear of it, and when it is
+// there again get what came meanwhile. One that is closed tells them, too.
+func TestWaitingMeetsTrouble(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		b := newBell()
+		s := NewSource(b, "a")
+		want := nixie.Want{Max: 1, Wait: time.Minute}
+		began := time.Now()
+		go func() {
+			time.Sleep(30 * time.Second)
+			b.set(time.Now(), true)
+		}()
+		if _, err := s.Receive(t.Context(), want); err == nil || time.Since(began) > 32*time.Second {
+			t.Errorf("told %v after %s", err, time.Since(began))
+		}
+		b.set(time.Now(), false)
+		if got, err := s.Receive(t.Context(), want); len(got) != 1 || err != nil {
+			t.Errorf("got %d, %v", len(got), err)
+		}
+		go func() {
+			time.Sleep(time.Second)
+			b.set(time.Time{}, true)
+			b.eye.Close()
+		}()
+		if _, err := s.Receive(t.Context(), want); err == nil {
+			t.Error("nobody says that the store is closed")
+		}
+	})
+}
+
+// TestNobodyWaits ends the looks when the last one has left.
+func TestNobodyWaits(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		b := newBell()
+		defer b.eye.Close()
+		if _, err := NewSource(b, "a").Receive(t.Context(), nixie.Want{Max: 1, Wait: 5 * time.Second}); err != nil {
+			t.Fatal(err)
+		}
+		looks := func() int {
+			b.mu.Lock()
+			defer b.mu.Unlock()
+			return len(b.looks)
+		}
+		n := looks()
+		time.Sleep(time.Minute)
+		if more := looks() - n; more > 1 {
+			t.Errorf("%d looks, and nobody waits", more)
+		}
+		go b.set(time.Now(), false)
+		if got, err := NewSource(b, "a").Receive(t.Context(), nixie.Want{Max: 1, Wait: time.Minute}); len(got) != 1 || err != nil {
+			t.Errorf("got %d, %v", len(got), err)
+		}
+	})
+}
+
+// TestSuspectsEndALull claims beside a suspect in vain: without one in hand the source
+// claims again at once.
+func TestSuspectsEndALull(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		b := newBell()
+		defer b.eye.Close()
+		s := NewSource(b, "a")
+		for i, want := range []nixie.Want{{Fresh: true}, {Fresh: true}, {}, {}, {Fresh: true}} {
+			want.Max, want.Wait = 1, 10*ms
+			if _, err := s.Receive(t.Context(), want); err != nil {
+				t.Fatal(err)
+			}
+			if claims := []int{1, 1, 2, 2, 2}[i]; len(b.claims) != claims {
+				t.Errorf("%d claims after wait %d, want %d", len(b.claims), i, claims)
+			}
+		}
+	})
+}
