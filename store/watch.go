@@ -107,6 +107,7 @@ func (w *Watch) run(ctx context.Context) {
 	defer close(w.done)
 	pause := pollEvery
 	next, soon := time.NewTimer(pause), time.NewTimer(pause) // soon is for what has happened
+	next.Stop()
 	defer next.Stop()
 	defer soon.Stop()
 	for poked := true; ; {
