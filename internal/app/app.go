@@ -4,6 +4,8 @@ package app
 
 import (
 	"context"
+	"errors"
+	"io/fs"
 	"net/url"
 	"os"
 	"path/filepath"
@@ -23,6 +25,7 @@ type Options struct {
 	Owner     string           // shown as the holder of leases
 	Clock     func() time.Time // default time.Now
 	Warn      func(error)      // is told what is wrong and hinders nobody
+	Made      func()           // is told that there was no file and now is one; nil is nobody
 }
 
 // OpenStore opens the store that a URL names: sqlite:///absolute/path,
@@ -84,12 +87,21 @@ func openSQLite(rest string, opts Options) (store.Store, error) {
 	if err != nil {
 		return nil, err
 	}
+	_, err = os.Stat(path)
+	isNew := errors.Is(err, fs.ErrNotExist)
 	if !opts.MustExist {
 		if err := os.MkdirAll(filepath.Dir(path), 0o700); err != nil {
 			return nil, nixie.Errorf(nixie.CodeUnavailable, "folder of the store: %w", err)
 		}
 	}
-	return sqlite.Open(path, sqlite.Options{MustExist: opts.MustExist, Owner: opts.Owner, Clock: opts.Clock})
+	st, err := sqlite.Open(path, sqlite.Options{MustExist: opts.MustExist, Owner: opts.Owner, Clock: opts.Clock})
+	if err != nil {
+		return nil, err
+	}
+	if isNew && opts.Made != nil {
+		opts.Made()
+	}
+	return st, nil
 }
 
 var passwords = regexp.MustCompile(`(://[^/?#@:]*:)[^/?#@]*(@)|([?&](?:ssl)?password=)[^&#]*`)

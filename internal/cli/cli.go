@@ -168,5 +168,6 @@ func (g *globals) open(opts app.Options) (store.Store, error) {
 		return nil, err
 	}
 	opts.Warn = func(err error) { fmt.Fprintf(g.Err, "nixie: %s\n", escape(err.Error())) }
+	opts.Made = func() { fmt.Fprintf(g.Err, "store: %s (new)\n", escapeLine(app.Shown(url))) }
 	return app.OpenStore(url, opts)
 }
