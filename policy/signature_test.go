@@ -47,7 +47,7 @@ func TestNormalise(t *testing.T) {
 		{"error 2 of errno 1234", "error <n> of errno <n>"},
 		{`unknown currency "EUX"`, `unknown currency "EUX"`},
 		{`state 'NOT_READY' of "A"`, `state 'NOT_READY' of <str>`},
-		{`item has no field "nmae" for argument 2`, `item has no field "nmae" for argument <n>`},
+		{`item has no field "total" for argument 2`, `item has no field "total" for argument <n>`},
 		{`column "price" of relation "orders"`, `column "price" of relation "orders"`},
 		{`no user "ann" and no field "of 7"`, "no user <str> and no field <str>"},
 		{`field "a_name_that_is_much_too_long_for_it" is missing`, "field <str> is missing"},
