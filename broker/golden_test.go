@@ -76,13 +76,42 @@ func TestGoldenLetters(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			wants := strings.Split(string(want), "\n")
-			for n, line := range strings.Split(got.String(), "\n") {
-				if n >= len(wants) || line != wants[n] {
-					t.Errorf("letter %d is\n%s\nwant\n%s", n+1, line, append(wants, make([]string, n+1)...)[n])
-				}
+			if at := differ(got.Bytes(), want); at >= 0 {
+				t.Errorf("line %d is …%s…\nwant …%s…", 1+bytes.Count(want[:at], []byte("\n")), around(got.Bytes(), at), around(want, at))
 			}
 		})
+	}
+}
+
+// differ is where two texts part, or −1.
+func differ(a, b []byte) int {
+	for at := range min(len(a), len(b)) {
+		if a[at] != b[at] {
+			return at
+		}
+	}
+	if len(a) == len(b) {
+		return -1
+	}
+	return min(len(a), len(b))
+}
+
+func around(text []byte, at int) []byte { return text[max(at-80, 0):min(at+80, len(text))] }
+
+// Watermill writes value and stack of a panic into one text: of one group are panics of
+// one place with one value, and the value is not hidden in the stack.
+func TestPanicsOfWatermillAreGroups(t *testing.T) {
+	groups := map[string]string{}
+	for _, r := range recorded(t, "kafka/testdata/watermill-1.5.1-panics.jsonl") {
+		l := broker.Adopted("kafka", &r, "")
+		f := &l.History[0]
+		if other, taken := groups[l.Fingerprint]; taken {
+			t.Errorf("%q and %q are one group", other, f.Text)
+		}
+		groups[l.Fingerprint] = f.Text
+		if panicked := f.Reason == nixie.ReasonPanic; strings.Contains(f.Text, "goroutine") || panicked != strings.Contains(f.Stack, "\nmain.charge(") || strings.Contains(f.Stack, "Recoverer.func1.1") {
+			t.Errorf("%s: %q with stack %q", f.Reason, f.Text, f.Stack)
+		}
 	}
 }
 
