@@ -72,6 +72,13 @@ func recordOfStores() []mishap {
 
 func recordOfTheRest() []mishap {
 	return []mishap{
+		{"7935b49", "In items for MapReduce the exit codes that had been taken for another reason than a failed command were lost.", "hard use", "internal/letterfile.TestExitCodesAndStepsAreKept"},
+		{"c7d58df", "Headers of Spring Kafka of four to eight letters, such as the consumer group, were shown as numbers; the reason was not that of the root cause; an error in the key of a record was none.", "hard use, with letters that the framework wrote", "broker.TestGoldenLetters"},
+		{"c7d58df", "A record that waited on a topic of retries was adopted as a letter, and once more when it died.", "hard use", "broker.TestWaiting internal/cli.TestBrokerStories"},
+		{"c7d58df", "All panics that Watermill recovered had their stack in their text, and no reason.", "hard use, with letters that the framework wrote", "broker.TestPanicsOfWatermillAreGroups broker.TestGoldenLetters"},
+		{"c7d58df", "In JSON a partition or an offset of 0 was left out and one that is not known was 0 or −1; adopted letters had 0 attempts and a first one.", "hard use", "broker.TestGoldenLetters internal/cli.TestBrokerStories"},
+		{"24489c7", "Answers of 503 and of 429 with one text were one group, and so were other codes.", "hard use", "policy.TestNormalise"},
+		{"24489c7", "The stack of a panic began with frames of ours, and in what is shown of it the user's were missing.", "hard use", "worker.TestPanicNamesTheUsersFunction policy.TestPanicStack"},
 		{"6653b50", "A redrive to a Kafka broker that took records and never answered ended only by a kill, and did not say what was open.", "a broker that answers nothing", "broker/kafka.TestStoppedRedriveOfASilentBroker broker/kafka.TestStoppedRedriveOfAnOfficeToASilentBroker internal/cli.TestRedriveToASilentBroker"},
 		{"e7db4ef", "A worker on a Kafka broker that did not answer for a letter took more than a minute to stop, and called its source stuck.", "reading what ends the waiting", "worker.TestSlowCallsEndWithTheWorker broker/kafka.TestStopWhileALetterHasNoAnswer"},
 		{"e7db4ef", "Letters that nixie consume sent to a topic held up what had succeeded beside them.", "reading which abilities of a source are passed on", "internal/runner.TestConsumptionPassesOnWhatIsSlow"},
