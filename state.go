@@ -115,6 +115,7 @@ var letterMoves = []LetterMove{
 	{StatusReview, OnConfirm, StatusResolved},
 	{StatusRedriving, OnGone, StatusDiscarded},
 	{StatusRedriving, OnDieAgain, StatusOpen},
+	{StatusResolved, OnDieAgain, StatusOpen}, // where a foreign broker had it
 	{StatusRedriving, OnHold, StatusReview},
 	{StatusRedriving, OnExceed, StatusQuarantined},
 	{StatusQuarantined, OnRequalify, StatusOpen},
@@ -152,4 +153,23 @@ func Adoption(to Status) []Event {
 		return []Event{OnAdopt, OnExceed}
 	}
 	return nil
+}
+
+// Comeback is the way of a letter whose message died again with a foreign broker: what
+// has to be made up for first, the death, and where that leads. None: it cannot be,
+// because its message is on its way here.
+func Comeback(from, to Status) []Event {
+	var way []Event
+	switch from {
+	case StatusResolved:
+	case StatusOpen, StatusReview:
+		way = []Event{OnConfirm}
+	case StatusQuarantined:
+		way = []Event{OnRequalify, OnConfirm}
+	case StatusDiscarded:
+		way = []Event{OnRestore, OnConfirm}
+	default:
+		return nil
+	}
+	return append(append(way, OnDieAgain), Adoption(to)[1:]...)
 }

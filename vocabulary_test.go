@@ -381,11 +381,29 @@ func TestLetterMoves(t *testing.T) {
 	for _, m := range nixie.LetterMoves() {
 		moves = append(moves, move{string(m.From), string(m.To), m.On})
 	}
-	ends := map[string]nixie.Event{"resolved": "", "discarded": nixie.OnRestore}
+	ends := map[string]nixie.Event{"resolved": nixie.OnDieAgain, "discarded": nixie.OnRestore}
 	checkTable(t, "letter", all, moves, ends, func(from string, on nixie.Event) (string, bool) {
 		to, ok := nixie.NextStatus(nixie.Status(from), on)
 		return string(to), ok
 	})
+}
+
+func TestComebackFollowsTheTable(t *testing.T) {
+	for _, from := range nixie.Statuses() {
+		for _, to := range []nixie.Status{nixie.StatusOpen, nixie.StatusReview, nixie.StatusQuarantined} {
+			way, at := nixie.Comeback(from, to), from
+			for _, on := range way {
+				next, ok := nixie.NextStatus(at, on)
+				if !ok {
+					t.Errorf("%s to %s: %s is not possible from %s", from, to, on, at)
+				}
+				at = next
+			}
+			if onItsWay := from == nixie.StatusRedriving; onItsWay != (way == nil) || !onItsWay && at != to {
+				t.Errorf("%s to %s: %v leads to %s", from, to, way, at)
+			}
+		}
+	}
 }
 
 func TestAdoptionFollowsTheTable(t *testing.T) {

@@ -115,7 +115,13 @@ type DeadLetters interface {
 	// dedupe key where the queue's scope lets the dead hold theirs. It has
 	// no place in an ordered stream: redriven, it is appended.
 	//
-	// Whatever has the ID or the Origin of a message that the store has is not
+	// A letter that the store has, and whose message died again with a foreign broker, is
+	// moved on by [nixie.Comeback]: Generation is greater than here, or the same and the
+	// letter resolved by OnConfirm. History is longer by the failures of later generations
+	// than those here, counts, moments, group, flags and note are as given; message ID,
+	// body, headers and origin stay.
+	//
+	// Whatever else has the ID or the Origin of a message that the store has is not
 	// taken in again: the receipt names the letter that is there, or the
 	// message that has none, and says Duplicate, and Different if its body is
 	// another. An ID that belongs to something else and a held dedupe key are

@@ -36,6 +36,8 @@ func (s *Store) adopt(given *nixie.Letter, actor, reason string, now time.Time) 
 	switch {
 	case err != nil:
 		return nixie.Receipt{}, err
+	case there != nil && there.cameBack(given):
+		return nixie.Receipt{ID: given.ID}, s.dieAgain(there.letter, given, actor, reason, now)
 	case there != nil:
 		return nixie.Receipt{ID: there.office(), Duplicate: true, Different: there.Hash != hash}, nil
 	}

@@ -49,6 +49,7 @@ type adopting struct {
 	byOrigin      map[string]*message
 	fresh         []messageRow
 	noted         []*nixie.Letter // with the IDs that they have here
+	lived         map[int64]int   // the last generation in the history of a letter that is here, by its place
 }
 
 // adoptAll takes letters in, each whole or not at all, in their order.
@@ -93,10 +94,21 @@ func (a *adopting) look(letters []nixie.Letter, errs []error) error {
 	if len(queues) == 0 {
 		return nil
 	}
+	if err := a.openQueues(queues); err != nil {
+		return err
+	}
+	numbers := make([]int64, 0, len(a.named))
+	for _, q := range a.named {
+		numbers = append(numbers, q.n)
+	}
 	const here = `c.pos = any(array(` + placesOf + ` union all ` + lettersOf + `)) or c.origin = any($2::text[])`
+	list := uuids(ids)
+	a.lock(&a.locked.letters, "select pos from @.letter where pos"+ofLetters+" order by pos for update", list)
+	a.openKeys("select queue, dedupe from @.message where pos"+ofLetters+" and dedupe is not null union select q, k from unnest($2::int[]) q, unnest($3::text[]) k", list, numbers, keys)
 	a.clock()
-	a.readMessages(here, uuids(ids), origins)
-	a.readLetters("pos in (select c.pos from @.message c where "+here+")", uuids(ids), origins)
+	a.readMessages(here, list, origins)
+	a.readLetters("pos in (select c.pos from @.message c where "+here+")", list, origins)
+	a.readLives(list)
 	a.byOrigin = map[string]*message{}
 	a.read(func(r row) error {
 		var pos int64
@@ -106,15 +118,6 @@ func (a *adopting) look(letters []nixie.Letter, errs []error) error {
 		return err
 	}, "select pos, origin from @.message where origin = any($1)", origins)
 	a.draw(len(letters))
-	if err := a.openQueues(queues); err != nil {
-		return err
-	}
-	numbers := make([]int64, 0, len(a.named))
-	for _, q := range a.named {
-		numbers = append(numbers, q.n)
-	}
-	const wanted = "select q, k from unnest($1::int[]) q, unnest($2::text[]) k"
-	a.openKeys(wanted, numbers, keys)
 	return a.send()
 }
 
@@ -124,6 +127,9 @@ func (a *adopting) adopt(l *nixie.Letter) (nixie.Receipt, error) {
 	there, err := a.known(l)
 	if err != nil {
 		return nixie.Receipt{}, err
+	}
+	if there != nil && a.cameBack(there, l) {
+		return nixie.Receipt{ID: l.ID}, a.dieAgain(there, l)
 	}
 	if there != nil {
 		r := nixie.Receipt{ID: there.id, Duplicate: true, Different: there.hash != hash}

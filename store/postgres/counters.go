@@ -27,6 +27,17 @@ func (t *tx) count(m *message, n int64) {
 	t.work.counts[of] += n
 }
 
+// comeBack counts a message that has ended as one that is dead.
+func (t *tx) comeBack(m *message) {
+	if m.state == stDead {
+		return
+	}
+	was := m.state
+	m.state = stDead
+	t.count(m, 1)
+	t.work.counts[logged{m.queue, was, ""}]--
+}
+
 // flushCounts adds what a transaction changed.
 func (t *tx) flushCounts() {
 	list := make([]logged, 0, len(t.work.counts))

@@ -55,6 +55,12 @@ func (s *Store) Bury(ctx context.Context, letters []nixie.Letter, actor, reason 
 // adopt takes one letter in, or answers with the one that is there. It answers
 // before it writes.
 func (t *tx) adopt(l *nixie.Letter, actor, reason string) (nixie.Receipt, error) {
+	if old, err := t.cameBack(l); old != nil || err != nil {
+		if err == nil {
+			err = t.dieAgain(old, l, actor, reason)
+		}
+		return nixie.Receipt{ID: l.ID}, err
+	}
 	m, hash := &l.Message, nixie.HashBody(l.Message.Body)
 	there, err := t.known(l, hash)
 	if there != nil || err != nil {

@@ -17,6 +17,8 @@ func adoptClauses() []clause {
 		{"WhatIsHereAsAMessage", adoptLive},
 		{"IDsOfSomethingElse", adoptConflicts},
 		{"RedrivenAndResolved", adoptRedriven},
+		{"R30_DiesAgainElsewhere", diesElsewhere},
+		{"R30_NoLaterDeath", diesElsewhereTooLate},
 		{"EveryStatus", adoptStatuses},
 		{"HistoryStaysBounded", adoptHistory},
 		{"DedupeKeyByScope", adoptKeys},

@@ -1,0 +1,59 @@
+package memory
+
+import (
+	"time"
+
+	"github.com/nixie-go/nixie"
+	"github.com/nixie-go/nixie/store/lifecycle"
+)
+
+// cameBack reports whether a letter from elsewhere is a later death of a message that is
+// not on its way here.
+func (m *message) cameBack(given *nixie.Letter) bool {
+	l := m.letter
+	if l == nil || l.ID != given.ID || m.State == nixie.Queued || m.State == nixie.Leased || nixie.Comeback(l.Status, given.Status) == nil {
+		return false
+	}
+	sent := l.Status == nixie.StatusResolved && m.State == nixie.Canceled
+	return given.Message.Generation > m.Generation || sent && given.Message.Generation == m.Generation
+}
+
+// dieAgain moves a letter on whose message died again with a foreign broker.
+func (s *Store) dieAgain(l *letter, given *nixie.Letter, actor, reason string, now time.Time) error {
+	m := l.message
+	q := s.queue(m.Queue)
+	if lifecycle.KeepsDead(q.settings.DedupeScope) {
+		if err := q.free(m); err != nil {
+			return err
+		}
+		q.take(m)
+	}
+	had := 0
+	for i := range m.history {
+		had = max(had, m.history[i].Generation)
+	}
+	for i := range given.History {
+		if f := &given.History[i]; f.Generation > had {
+			m.fail(*f)
+			if f.Decision == nixie.Retry {
+				q.retried(m, now)
+			}
+		}
+	}
+	died := &given.Message
+	m.State, m.Generation, m.Redrives, m.EndedAt = nixie.Dead, died.Generation, died.Redrives, died.EndedAt
+	m.Attempts, m.Deliveries, m.Crashes = died.Attempts, died.Deliveries, died.Crashes
+	if m.EndedAt.IsZero() {
+		m.EndedAt = given.DiedAt
+	}
+	l.Cause, l.Class, l.Reason, l.Signature, l.Fingerprint = given.Cause, given.Class, given.Reason, given.Signature, given.Fingerprint
+	l.Redrivable, l.NeedsReview, l.Rule, l.Note = given.Redrivable, given.NeedsReview, given.Rule, given.Note
+	l.LastFailedAt, l.DiedAt, l.Operation, l.blocks = given.LastFailedAt, given.DiedAt, given.Operation, false
+	for _, on := range nixie.Comeback(l.Status, given.Status) {
+		if err := l.move(on, now); err != nil {
+			return err
+		}
+		q.record(now, actor, on, l.ID, reason)
+	}
+	return nil
+}

@@ -1,0 +1,118 @@
+package sqlite
+
+import (
+	"github.com/nixie-go/nixie"
+	"github.com/nixie-go/nixie/store/lifecycle"
+)
+
+// cameBack finds the letter whose message died again with a foreign broker, if one from
+// elsewhere is that: a later death of a message that is not on its way here.
+func (t *tx) cameBack(given *nixie.Letter) (*letterRow, error) {
+	l, err := t.letter("id = ?", given.ID)
+	if l == nil || err != nil || nixie.Comeback(l.status, given.Status) == nil {
+		return nil, err
+	}
+	state, generation := int64(0), 0
+	if err := t.each("select state, coalesce(generation, 1) from log where pos = ?", func(r rows) error {
+		state, generation = r.ColumnInt64(0), r.ColumnInt(1)
+		return nil
+	}, l.pos); err != nil {
+		return nil, err
+	}
+	sent := l.status == nixie.StatusResolved && state == stCanceled
+	if state < stSucceeded || given.Message.Generation < generation || given.Message.Generation == generation && !sent {
+		return nil, nil
+	}
+	return l, nil
+}
+
+// dieAgain moves the letter on. It answers before it writes.
+func (t *tx) dieAgain(l *letterRow, given *nixie.Letter, actor, reason string) error {
+	q, err := t.queueAt(l.pos)
+	if err != nil {
+		return err
+	}
+	state, err := t.number("select state from log where pos = ?", l.pos)
+	if err != nil {
+		return err
+	}
+	if state != stDead && lifecycle.KeepsDead(q.settings.DedupeScope) {
+		key, err := t.dedupeKey(l.pos)
+		if err == nil {
+			err = t.takeFreeKey(q, key, l.pos)
+		}
+		if err != nil {
+			return err
+		}
+	}
+	if err := t.leaveStream(l); err != nil {
+		return err
+	}
+	m, ended := &given.Message, nanos(given.Message.EndedAt)
+	if ended == 0 {
+		ended = nanos(given.DiedAt)
+	}
+	if err := t.run("update log set state = ?, ended = ?, attempts = ?, deliveries = ?, crashes = ?, generation = ?, redrives = ?, note = null where pos = ?",
+		stDead, ended, m.Attempts, m.Deliveries, m.Crashes, m.Generation, m.Redrives, l.pos); err != nil {
+		return err
+	}
+	q.ended[state]--
+	q.ended[stDead]++
+	q.dirty = true
+	h := &held{q: q, pendingRow: pendingRow{pos: l.pos, queue: l.queue, redrives: m.Redrives}}
+	if err := t.longer(h, given.History); err != nil {
+		return err
+	}
+	return t.tellDeath(l, given, actor, reason)
+}
+
+// longer adds the failures of later generations than those that are here.
+func (t *tx) longer(h *held, list []nixie.Failure) error {
+	had := 0
+	if err := t.each("select doc from failure where pos = +?", func(r rows) error {
+		var doc failureDoc
+		if fromJSON(r.ColumnText(0), &doc) == nil { // one that cannot be read says nothing
+			had = max(had, doc.Generation)
+		}
+		return nil
+	}, h.pos); err != nil {
+		return err
+	}
+	for i := range list {
+		if f := &list[i]; f.Generation > had {
+			if err := t.appendFailure(h, f, f.Decision, ""); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
+}
+
+// tellDeath writes what a letter says of the last death.
+func (t *tx) tellDeath(l *letterRow, given *nixie.Letter, actor, reason string) error {
+	k, err := t.uncount(l)
+	if err != nil {
+		return err
+	}
+	m := &given.Message
+	n, err := t.countLetter(&kind{
+		queue: l.queue, mtype: k.mtype, status: given.Status, cause: given.Cause, class: given.Class, reason: given.Reason, signature: given.Signature, fingerprint: given.Fingerprint,
+		redrivable: given.Redrivable, needsReview: given.NeedsReview, redrives: m.Redrives, attempts: m.Attempts, crashes: m.Crashes,
+	}, nanos(given.DiedAt), 1)
+	if err != nil {
+		return err
+	}
+	way := nixie.Comeback(l.status, given.Status)
+	if err := t.run(`update letter set kind = ?, status = ?, cause = ?, class = ?, reason = ?, signature = ?, fingerprint = ?, redrivable = ?, needs_review = ?, rule = ?,
+		last_failed = ?, died = ?, resolved = 0, operation = ?, note = ?, revision = revision + ? where pos = ?`,
+		n, string(given.Status), string(given.Cause), string(given.Class), string(given.Reason), given.Signature, given.Fingerprint, given.Redrivable, given.NeedsReview, given.Rule,
+		nanos(given.LastFailedAt), nanos(given.DiedAt), idOrNull(given.Operation), given.Note, len(way), l.pos); err != nil {
+		return err
+	}
+	for _, on := range way {
+		if err := t.audit(l.queue, actor, on, l.id, reason); err != nil {
+			return err
+		}
+	}
+	return nil
+}

@@ -1,0 +1,99 @@
+package storetest
+
+import (
+	"slices"
+	"time"
+
+	"github.com/nixie-go/nixie"
+	"github.com/nixie-go/nixie/store"
+)
+
+// later is what is buried when the message of a letter died again with a foreign broker,
+// after so many more redrives.
+func (b *bed) later(l nixie.Letter, redrives int, text string) nixie.Letter {
+	next := l
+	next.Message.ID, next.Message.Origin, next.Message.DedupeKey = nixie.ID{}, nil, ""
+	next.Message.Redrives += redrives
+	next.Message.Generation += redrives
+	next.Message.Attempts, next.Message.Deliveries, next.Message.Crashes = 2, 2, 0
+	next.DiedAt = b.clock.Now()
+	next.Message.EndedAt, next.LastFailedAt = next.DiedAt, next.DiedAt
+	next.Cause, next.Class, next.Reason, next.Signature, next.Fingerprint, next.Rule = nixie.CausePermanent, nixie.ClassPermanent, nixie.ReasonValidation, "other", "v1:bb", "validation"
+	next.Redrivable, next.NeedsReview, next.Note = false, true, "again"
+	f := nixie.Failure{Generation: next.Message.Generation, Attempt: 2, FailedAt: next.DiedAt, Class: next.Class, Reason: next.Reason, Text: text, Decision: nixie.Bury}
+	next.History, next.HistoryDropped = append(slices.Clone(l.History), f), l.HistoryDropped
+	return next
+}
+
+// diesElsewhere shows that a letter whose message a broker took, and that died there again,
+// is that letter, whoever redrove it; a repeat changes nothing.
+func diesElsewhere(b *bed) {
+	ways := map[string]func(nixie.ID){
+		"confirmed": func(id nixie.ID) { b.ok(b.resolve(id, nixie.OnConfirm)) },
+		"unseen":    func(nixie.ID) {},
+		"discarded": func(id nixie.ID) { b.ok(b.resolve(id, nixie.OnDiscard)) },
+	}
+	for way, before := range ways {
+		for _, status := range []nixie.Status{nixie.StatusOpen, nixie.StatusReview, nixie.StatusQuarantined} {
+			l := b.adopted(b.foreign(way + " " + string(status)))
+			before(l.ID)
+			b.clock.Advance(time.Minute)
+			next := b.later(l, 1, "worse")
+			next.Status = status
+			b.comesBack(l, next)
+			b.unchanged(func() {
+				again, err := b.buryOne(next)
+				b.ok(err)
+				same(b, "repeat", again, nixie.Receipt{ID: l.ID, Duplicate: true})
+			})
+		}
+	}
+}
+
+// comesBack buries a later death of a letter and compares what is there then.
+func (b *bed) comesBack(l, next nixie.Letter) {
+	b.Helper()
+	r, err := b.buryOne(next)
+	b.ok(err)
+	same(b, "receipt", r, nixie.Receipt{ID: l.ID})
+	got := b.letter(l.ID)
+	same(b, "status", got.Status, next.Status)
+	same(b, "message", got.Message.ID, l.Message.ID)
+	same(b, "state", got.Message.State, nixie.Dead)
+	same(b, "body", string(got.Message.Body), string(l.Message.Body))
+	same(b, "redrives", got.Message.Redrives, next.Message.Redrives)
+	same(b, "generation", got.Message.Generation, next.Message.Generation)
+	same(b, "attempts", got.Message.Attempts, 2)
+	same(b, "failures", len(got.History)+got.HistoryDropped, len(l.History)+l.HistoryDropped+1)
+	same(b, "first failure", got.History[0].Text, l.History[0].Text)
+	same(b, "last failure", got.History[len(got.History)-1].Text, "worse")
+	same(b, "signature", got.Signature, "other")
+	same(b, "needs review", got.NeedsReview, true)
+	same(b, "died", got.DiedAt.Equal(next.DiedAt), true)
+	same(b, "first failed", got.FirstFailedAt.Equal(l.FirstFailedAt), true)
+	same(b, "resolved", got.ResolvedAt.IsZero(), true)
+	same(b, "longer life", got.Revision > l.Revision, true)
+	counts, _, err := b.st.Counts(b.ctx, nixie.Filter{IDs: []nixie.ID{l.ID}, Statuses: []nixie.Status{next.Status}}, 1, nixie.ByStatus)
+	b.ok(err)
+	same(b, "counted", counts[0][string(next.Status)], int64(1))
+}
+
+// diesElsewhereTooLate shows what is no later death: one before the last redrive, and one of
+// a message that is on its way here.
+func diesElsewhereTooLate(b *bed) {
+	l := b.adopted(b.foreign("k"))
+	b.ok(b.resolve(l.ID, nixie.OnConfirm))
+	duplicate := func(redrives int) {
+		b.Helper()
+		b.unchanged(func() {
+			r, err := b.buryOne(b.later(l, redrives, "late"))
+			b.ok(err)
+			same(b, "receipt", r, nixie.Receipt{ID: l.ID, Duplicate: true})
+		})
+	}
+	duplicate(0)
+	next := b.later(l, 1, "worse")
+	b.comesBack(l, next)
+	b.ok(b.st.Resolve(b.ctx, []store.Resolution{{Letter: l.ID, Event: nixie.OnRedrive, Actor: "ann", Reason: "r", Force: true}})[0])
+	duplicate(2)
+}
