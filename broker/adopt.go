@@ -55,8 +55,11 @@ func Adopted(system string, r *Record, queue string) nixie.Letter {
 		ID: d.Letter, Message: m, Cause: nixie.CauseAdopted, Status: nixie.StatusOpen, Redrivable: true, Rule: d.Format,
 		FirstFailedAt: d.FirstFailed, LastFailedAt: d.LastFailed, DiedAt: d.LastFailed, Operation: OperationOf(r.Headers),
 	}
-	if l.ID.IsZero() {
+	switch {
+	case l.ID.IsZero():
 		l.ID = letterID(&m)
+	case d.Redrives > 0: // the office may have its message, under the ID of the first life
+		l.Message.ID = nixie.ID{}
 	}
 	f := d.failure(m.Generation)
 	l.Class, l.Reason = f.Class, f.Reason

@@ -112,6 +112,13 @@ func (w *writer) operation(headers []Header) {
 	}
 }
 
+// letter passes on which letter a record was that waits for a retry.
+func (w *writer) letter(headers []Header) {
+	if text, ok := last(headers, HeaderRedriveID); ok {
+		w.text(HeaderRedriveID, text)
+	}
+}
+
 // number reads a header that counts something: 0 if it is missing, not a number
 // or negative.
 func number(headers []Header, name string) int64 {

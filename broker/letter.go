@@ -80,8 +80,12 @@ func (i *item) letter(st *nixie.Settlement, now time.Time) nixie.Letter {
 	m, b := i.delivery.Message, st.Burial
 	m.State, m.EndedAt = nixie.Dead, now
 	fit(&m)
+	id, again := i.letterID()
+	if again { // the office has its message, under the ID of the first life
+		m.ID = nixie.ID{}
+	}
 	l := nixie.Letter{
-		ID: letterID(&m), Message: m, History: history, HistoryDropped: dropped,
+		ID: id, Message: m, History: history, HistoryDropped: dropped,
 		Cause: b.Cause, Signature: b.Signature, Fingerprint: b.Fingerprint, Status: b.Status,
 		Redrivable: b.Redrivable, NeedsReview: b.NeedsReview, Rule: b.Rule, DiedAt: now, Note: st.Note,
 		Operation: OperationOf(i.record.Headers),
@@ -135,6 +139,30 @@ func bounded(list []nixie.Header) []nixie.Header {
 		}
 	}
 	return list
+}
+
+// letterID is that of the letter of an item, which it may have from an earlier life.
+func (i *item) letterID() (id nixie.ID, again bool) {
+	m := &i.delivery.Message
+	if id = redrivenAs(i.record.Headers, m.Redrives); !id.IsZero() {
+		return id, true
+	}
+	return letterID(m), false
+}
+
+// redrivenAs is the letter that a record was before its last redrive; zero if its headers
+// do not say so as we do.
+func redrivenAs(headers []Header, redrives int) nixie.ID {
+	if redrives == 0 { // as most
+		return nixie.ID{}
+	}
+	text, _ := last(headers, HeaderRedriveID)
+	name, ok := strings.CutSuffix(text, "-"+strconv.Itoa(redrives))
+	id, err := nixie.ParseID(name)
+	if !ok || err != nil {
+		return nixie.ID{}
+	}
+	return id
 }
 
 // letterID is the same each time a letter is made of a life of a message.
@@ -208,7 +236,8 @@ func (s *Source) publication(v *verdict) Publication {
 	}
 	w.count(HeaderRedriveCount, m.Redrives)
 	w.operation(r.Headers)
-	w.value(HeaderLetterID, letterID(m).Append(w.values))
+	id, _ := v.item.letterID()
+	w.value(HeaderLetterID, id.Append(w.values))
 	return Publication{Channel: named(s.c.Letters, v.item.source()), Key: r.Key, Value: r.Value, Headers: w.headers}
 }
 

@@ -144,6 +144,7 @@ func (s *Source) retry(v *verdict, now time.Time) Publication {
 	w.history(history, dropped)
 	w.count(HeaderRedriveCount, d.Redrives)
 	w.operation(i.record.Headers)
+	w.letter(i.record.Headers)
 	w.count(HeaderDeliveries, d.Deliveries)
 	w.steps(d.Steps)
 	w.text(HeaderID, d.ID.String())
