@@ -29,6 +29,8 @@ type move struct {
 type flight struct {
 	list        []broker.Returning
 	chosen      []*broker.Record // that list was made of
+	elsewhere   []*broker.Record // done with, because the office has moved them on
+	here        []nixie.ID       // of list: letters that the office has as well
 	quarantined []bool
 	out         int // of list: those that were sent
 
@@ -61,8 +63,7 @@ func (v *move) next(ctx context.Context) (more bool, err error) {
 	if err != nil || len(records) == 0 {
 		return false, err
 	}
-	v.send(ctx, records)
-	return true, nil
+	return true, v.send(ctx, records)
 }
 
 // follow begins to count what dies again, where the reader tells.
@@ -101,7 +102,7 @@ func (v *move) part() int {
 
 // send sends those of records that are chosen. What follows is done beside the next
 // ones.
-func (v *move) send(ctx context.Context, records []broker.Record) {
+func (v *move) send(ctx context.Context, records []broker.Record) error {
 	f := &flight{list: make([]broker.Returning, 0, len(records)), chosen: make([]*broker.Record, 0, len(records)), landed: make(chan struct{})}
 	for i := range records {
 		if v.Choose != nil && !v.Choose(&records[i]) {
@@ -114,6 +115,12 @@ func (v *move) send(ctx context.Context, records []broker.Record) {
 		f.chosen = append(f.chosen, &records[i])
 	}
 	v.done.Read += int64(len(records))
+	var unasked error
+	if v.Office != nil {
+		if unasked = v.office().sort(ctx, f, &v.done); unasked != nil {
+			f.list, f.chosen = nil, nil // nothing of it is sent, or done with
+		}
+	}
 	f.quarantined = make([]bool, len(f.list))
 	var answers func() []error
 	f.out, answers = v.begin(ctx, f)
@@ -130,7 +137,10 @@ func (v *move) send(ctx context.Context, records []broker.Record) {
 		v.mu.Unlock()
 		v.remember()
 	}()
+	return unasked
 }
+
+func (v *move) office() *beside { return &beside{v.Office, v.Actor, v.Reason} }
 
 // remember has remembered what was sent, in its order: those flights together that are
 // answered by the time the call before has ended.
@@ -148,7 +158,15 @@ func (v *move) remember() {
 	if len(calls) == 0 {
 		return // others were so kind
 	}
-	err := v.From.Done(v.lasting, calls...)
+	var err error
+	for _, f := range landing {
+		if ids := f.confirmed(v.DryRun); err == nil && len(ids) > 0 {
+			err = v.office().resolve(v.lasting, ids)
+		}
+	}
+	if err == nil {
+		err = v.From.Done(v.lasting, calls...)
+	}
 	for _, f := range landing {
 		f.kept = err
 		close(f.landed)
@@ -177,7 +195,10 @@ func (f *flight) sent(dry bool) (list []*broker.Record) {
 			list = append(list, f.chosen[i])
 		}
 	}
-	return list
+	if dry {
+		return nil
+	}
+	return append(list, f.elsewhere...)
 }
 
 // land waits for the oldest flight and counts what became of it. An error is about more
@@ -196,10 +217,7 @@ func (v *move) land() (failed error) {
 			v.done.Redriven++
 			v.done.To[f.list[i].Publication.Channel]++
 		case refuses(err):
-			v.done.Skipped++
-			if len(v.done.Refused) < MaxRefusals {
-				v.done.Refused = append(v.done.Refused, Refusal{f.list[i].Letter, err.Error()})
-			}
+			v.done.skip(f.list[i].Letter, err.Error())
 		default:
 			failed = err
 			if unanswered(err) {

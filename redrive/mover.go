@@ -1,11 +1,13 @@
 package redrive
 
 import (
+	"cmp"
 	"context"
 	"time"
 
 	"github.com/nixie-go/nixie"
 	"github.com/nixie-go/nixie/broker"
+	"github.com/nixie-go/nixie/store"
 )
 
 // Mover redrives what lies on a channel that takes letters, without an office: from
@@ -20,6 +22,12 @@ import (
 type Mover struct {
 	From  broker.Reader // required
 	Route Route
+
+	// Office may have the same letters: what it has moved on counts as done with, what it
+	// has discarded or quarantined stays, and what is sent is resolved there, for Actor
+	// (default "redrive") and Reason. Default none.
+	Office        store.DeadLetters
+	Actor, Reason string
 
 	Choose func(*broker.Record) bool // default all
 	Max    int                       // at most so many are sent; 0 is all
@@ -56,6 +64,7 @@ type Moved struct {
 	Quarantined int64 `json:"quarantined"` // sent aside: redriven too often
 	Passed      int64 `json:"passed"`      // not chosen
 	Skipped     int64 `json:"skipped"`     // refused
+	Elsewhere   int64 `json:"elsewhere"`   // the office has redriven them, or they died again since
 	Unanswered  int64 `json:"unanswered"`  // sent, and nobody knows whether the broker has them: the next run sends them again
 	Left        int64 `json:"left"`        // not read yet, about
 	DiedAgain   int64 `json:"died_again"`  // of those sent by this run, as far as that is known by now
@@ -107,6 +116,7 @@ func (m Mover) withDefaults() (Mover, error) {
 	if m.Wait == nil {
 		m.Wait = wait
 	}
+	m.Actor = cmp.Or(m.Actor, "redrive")
 	if m.Route.Clock == nil {
 		m.Route.Clock = m.Clock
 	}

@@ -39,7 +39,8 @@ again under the same x-redrive-id.
 --from kafka://HOST/TOPIC redrives what lies on a dead letter topic, without an
 office, back to where each one died or as --to says. It remembers under --group what
 it has sent, so it can be stopped and run again; what a filter or --header does not
-choose, or what is refused, stays for the next run.
+choose, or what is refused, stays for the next run. Letters that the store has as well
+are resolved there, and what the office has redriven is not sent again.
 
 A redrive stops by itself when what it moved dies again while it runs, and leaves the
 rest as it is: when more than --stop-after of that did, of 10 and more; or so many,

@@ -12,8 +12,11 @@ import (
 
 	"github.com/nixie-go/nixie"
 	"github.com/nixie-go/nixie/broker"
+	"github.com/nixie-go/nixie/internal/app"
+	"github.com/nixie-go/nixie/internal/config"
 	"github.com/nixie-go/nixie/office"
 	"github.com/nixie-go/nixie/redrive"
+	"github.com/nixie-go/nixie/store"
 )
 
 // channelMove is dlq redrive --from.
@@ -109,9 +112,26 @@ func (c *channelMove) run(ctx context.Context, args []string) error {
 			return err
 		}
 	}
+	office, shut, err := c.beside()
+	if err != nil {
+		return err
+	}
+	defer shut()
 	return c.move(ctx, redrive.Mover{
-		From: reader, Route: route, Choose: choose, Max: c.max, Rate: rate, Stop: stop, Batch: c.batch(), DryRun: c.dry, Clock: c.Now, Progress: c.progress(),
+		Office: office, Actor: config.Actor(c.Env), Reason: c.reason, From: reader, Route: route, Choose: choose, Max: c.max, Rate: rate, Stop: stop, Batch: c.batch(), DryRun: c.dry, Clock: c.Now, Progress: c.progress(),
 	})
+}
+
+// beside is the office that may have the same letters, if there is a store.
+func (c *channelMove) beside() (office store.DeadLetters, shut func(), err error) {
+	st, err := c.open(app.Options{MustExist: true, Clock: c.Now})
+	switch {
+	case nixie.CodeOf(err) == nixie.CodeNotFound:
+		return nil, func() {}, nil
+	case err != nil:
+		return nil, nil, err
+	}
+	return st, func() { _ = st.Close() }, nil // everything that counts is committed
 }
 
 // batch is small where each record takes its time.
@@ -195,7 +215,7 @@ func (c *channelMove) print(w io.Writer, done *redrive.Moved) error {
 	for _, part := range [...]struct {
 		n    int64
 		what string
-	}{{done.Quarantined, "put into quarantine"}, {done.Skipped, "skipped"}, {done.Passed, "not chosen"}, {done.Unanswered, "without an answer"}, {done.Left, "not looked at"}, {done.DiedAgain, "died again by now"}} {
+	}{{done.Quarantined, "put into quarantine"}, {done.Skipped, "skipped"}, {done.Elsewhere, "moved on by the office"}, {done.Passed, "not chosen"}, {done.Unanswered, "without an answer"}, {done.Left, "not looked at"}, {done.DiedAgain, "died again by now"}} {
 		if part.n > 0 {
 			fmt.Fprintf(w, ", %d %s", part.n, part.what)
 		}

@@ -313,7 +313,7 @@ func (m *moving) hint() string {
 	switch m.event {
 	case nixie.OnRedrive:
 		if m.sending.sends() {
-			return "what was redriven is with the broker; what dies there again is a new letter"
+			return "what was redriven is with the broker; what dies there again is the same letter"
 		}
 		return "what was redriven waits in its queue: nixie work, a worker, or the next nixie run of the job handles it"
 	case nixie.OnRequalify:

@@ -1,0 +1,58 @@
+package broker
+
+import (
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/nixie-go/nixie"
+)
+
+// lyingAt is a publication as a record of its channel.
+func lyingAt(p Publication, offset int64, source string) *Record {
+	return &Record{Channel: p.Channel, Source: source, Offset: offset, ID: [16]byte{1, 15: byte(offset)}, Key: p.Key, Value: p.Value, Headers: p.Headers, Timestamp: time.UnixMilli(1_700_000_000_000)}
+}
+
+// R30: a record that dies again after a redrive is the letter that it was, on its channel
+// and in an office, also when it waited for retries; a name that is not ours says nothing.
+func TestR30_DiesAgainAsTheSameLetter(t *testing.T) {
+	now := time.UnixMilli(1_700_000_100_000)
+	s := &Source{c: Config{Letters: DefaultLetters}, features: Features{Stages: []Stage{{Channel: "{source}.retry.1m", Delay: time.Minute}}}}
+	verdictOn := func(r *Record) *verdict {
+		i := &item{record: r}
+		i.fill(&loan{}, &Features{System: "kafka"}, "", now)
+		return &verdict{item: i, st: &nixie.Settlement{
+			Verb: nixie.Bury, Failure: &nixie.Failure{Class: nixie.ClassPermanent, Reason: nixie.ReasonHandler, Text: "bad", FailedAt: now},
+			Burial: &nixie.Burial{Cause: nixie.CausePermanent, Status: nixie.StatusOpen},
+		}}
+	}
+	idOf := func(p Publication) string { id, _ := last(p.Headers, HeaderLetterID); return id }
+	first := s.publication(verdictOn(&Record{Channel: "orders", Offset: 7, ID: [16]byte{9}, Value: []byte("v"), Timestamp: now}))
+	back := FromRecord(lyingAt(first, 1, ""))
+	redriven := back.Redriven(now)
+	redriven.Channel = "orders"
+
+	again := verdictOn(lyingAt(redriven, 8, ""))
+	waited := verdictOn(lyingAt(s.retry(again, now), 3, "orders"))
+	for name, v := range map[string]*verdict{"at once": again, "after a stage": waited} {
+		p := s.publication(v)
+		if idOf(p) != idOf(first) {
+			t.Errorf("%s: letter %s, it was %s", name, idOf(p), idOf(first))
+		}
+		l, adopted := v.item.letter(v.st, now), Adopted("kafka", lyingAt(p, 2, ""), "")
+		for _, l := range []nixie.Letter{l, adopted} {
+			if l.ID.String() != idOf(first) || !l.Message.ID.IsZero() || l.Message.Generation != 2 {
+				t.Errorf("%s: letter %s of message %s in generation %d", name, l.ID, l.Message.ID, l.Message.Generation)
+			}
+		}
+	}
+
+	for n, h := range redriven.Headers {
+		if h.Name == HeaderRedriveID {
+			redriven.Headers[n].Value = []byte(strings.TrimSuffix(string(h.Value), "-1") + "-2")
+		}
+	}
+	if p := s.publication(verdictOn(lyingAt(redriven, 8, ""))); idOf(p) == idOf(first) {
+		t.Error("the name of another redrive was believed")
+	}
+}
