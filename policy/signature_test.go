@@ -44,6 +44,7 @@ func TestNormalise(t *testing.T) {
 		{"SQLSTATE 235051 and 23505", "SQLSTATE <n> and <n>"},
 		{"open: [Errno 13] Permission denied: '/a/b'", "open: [Errno 13] Permission denied: <str>"},
 		{"no such file (os error 2)", "no such file (os error 2)"},
+		{"exit status 3 after exit code 1 of 3", "exit status 3 after exit code 1 of <n>"},
 		{"error 2 of errno 1234", "error <n> of errno <n>"},
 		{`unknown currency "EUX"`, `unknown currency "EUX"`},
 		{`state 'NOT_READY' of "A"`, `state 'NOT_READY' of <str>`},
@@ -246,7 +247,7 @@ func TestB081_HostileTextTakesLinearTime(t *testing.T) {
 }
 
 // codes are what may keep its digits: a status, an SQLSTATE, an errno.
-var codes = regexp.MustCompile(`(?i:sqlstate[^\pL\pN]*)[0-9A-Z]{5}|(?i:errno|os error)[^\pL\pN]*[0-9]{1,3}|` +
+var codes = regexp.MustCompile(`(?i:sqlstate[^\pL\pN]*)[0-9A-Z]{5}|(?i:errno|os error|exit status|exit code)[^\pL\pN]*[0-9]{1,3}|` +
 	`(?i:` + strings.Join(beforeStatus, "|") + `)[^\pL\pN]*[1-5][0-9]{2}|[1-5][0-9]{2}( *(` + strings.Join(phrases, "|") + `)|$)`)
 
 func FuzzNormalise(f *testing.F) {

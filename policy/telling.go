@@ -7,8 +7,8 @@ import (
 )
 
 // Of what differs from message to message some tells one cause from another: an HTTP
-// status, an SQLSTATE, an errno, the name of a field. There are few of each, and they
-// stay as they are.
+// status, an SQLSTATE, an errno, an exit code, the name of a field. There are few of
+// each, and they stay as they are.
 
 // tells reports whether a chunk is a code, by the word before it or, of a status, by
 // the phrase after it.
@@ -22,7 +22,7 @@ func (n *normaliser) tells(code, after string) bool {
 		return len(code) == sqlState
 	case strings.ContainsFunc(code, isLatinRune):
 		return false
-	case before == "errno" || before == "error" && n.said("os error"):
+	case before == "errno", before == "error" && n.said("os error"), before == "status" && n.said("exit status"), before == "code" && n.said("exit code"):
 		return len(code) <= 3
 	}
 	return len(code) == 3 && code >= "100" && code <= "599" && (slices.Contains(beforeStatus, before) ||
