@@ -41,6 +41,13 @@ func ExampleRetryAfter() {
 	// Output: retry 10m0s
 }
 
+// What is not the message's fault costs it no attempt.
+func ExampleSnooze() {
+	s := verdict(nixie.Snooze(errBank, 10*time.Minute))
+	fmt.Println(s.Verb, s.Delay)
+	// Output: release 10m0s
+}
+
 // The reason decides the group, the advice, and whether a person has to look
 // before a redrive. Marks may be put around each other.
 func ExampleWithReason() {

@@ -78,6 +78,13 @@ func RetryAfter(err error, d time.Duration) error {
 	return wrap(err, Outcome{Class: ClassTransient, After: max(d, 0)})
 }
 
+// Snooze gives the message back for d and takes its attempt back: for what is not the
+// message's fault and will pass, such as a limit of rate. A nil err snoozes as well.
+// Only max_deliveries of the policy, its max_age and the message's expiry end it.
+func Snooze(err error, d time.Duration) error {
+	return &Outcome{Verb: Release, After: max(d, 0), Err: orText(err, "snoozed")}
+}
+
 // WithReason says what err was.
 func WithReason(err error, r Reason) error { return wrap(err, Outcome{Reason: r}) }
 

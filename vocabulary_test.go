@@ -143,6 +143,8 @@ func TestOutcomeOf(t *testing.T) {
 		{"permanent", nixie.Permanent(cause), nixie.Outcome{Class: nixie.ClassPermanent, Err: cause}},
 		{"transient", nixie.Transient(cause), nixie.Outcome{Class: nixie.ClassTransient, Err: cause}},
 		{"retry after", nixie.RetryAfter(cause, time.Minute), nixie.Outcome{Class: nixie.ClassTransient, After: time.Minute, Err: cause}},
+		{"snooze", nixie.Snooze(cause, time.Minute), nixie.Outcome{Verb: nixie.Release, After: time.Minute, Err: cause}},
+		{"snooze over a mark", nixie.Snooze(nixie.Permanent(cause), -1), nixie.Outcome{Verb: nixie.Release, Class: nixie.ClassPermanent, Err: cause}},
 		{"retry after the past", nixie.RetryAfter(cause, -1), nixie.Outcome{Class: nixie.ClassTransient, Err: cause}},
 		{"verdict", nixie.Verdict(nixie.Hold, cause), nixie.Outcome{Verb: nixie.Hold, Err: cause}},
 		{"outer beats inner", nixie.Permanent(nixie.Transient(cause)), nixie.Outcome{Class: nixie.ClassPermanent, Err: cause}},

@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/nixie-go/nixie"
+	"github.com/nixie-go/nixie/policy"
 	"github.com/nixie-go/nixie/store"
 )
 
@@ -79,19 +80,23 @@ func SettingNames() []string {
 	for _, s := range settings() {
 		names = append(names, s.name+"="+s.values)
 	}
+	for _, o := range policy.Options() {
+		names = append(names, o.Name+"="+o.Value)
+	}
 	return names
 }
 
 // SettingsEdit is some settings with the values that they are to have.
 type SettingsEdit struct {
-	text  string
-	edits []func(*nixie.QueueSettings) error
+	text   string
+	edits  []func(*nixie.QueueSettings) error
+	policy policyEdit
 }
 
 // ParseSettings reads settings written NAME=VALUE; the value default takes one
 // back. Errors are of [nixie.CodeInvalid] and name what there is.
 func ParseSettings(pairs []string) (SettingsEdit, error) {
-	e := SettingsEdit{text: strings.Join(pairs, " ")}
+	e := SettingsEdit{text: strings.Join(pairs, " "), policy: policyEdit{}}
 	var seen []string
 	for _, pair := range pairs {
 		name, value, ok := strings.Cut(pair, "=")
@@ -99,6 +104,11 @@ func ParseSettings(pairs []string) (SettingsEdit, error) {
 		switch {
 		case !ok || value == "":
 			return e, nixie.Errorf(nixie.CodeInvalid, "setting %q has no value: write NAME=VALUE, such as lease=1m, or lease=default to take it back", pair)
+		case isPolicy(name):
+			if err := e.policy.add(name, value); err != nil {
+				return e, err
+			}
+			continue
 		case i < 0:
 			return e, nixie.Errorf(nixie.CodeInvalid, "no setting is called %q: there are %s", name, strings.Join(SettingNames(), "; "))
 		case slices.Contains(seen, name):
@@ -115,7 +125,7 @@ func ParseSettings(pairs []string) (SettingsEdit, error) {
 		seen = append(seen, name)
 		e.edits = append(e.edits, func(q *nixie.QueueSettings) error { return s.set(q, value) })
 	}
-	if len(e.edits) == 0 {
+	if len(e.edits)+len(e.policy) == 0 {
 		return e, nixie.Errorf(nixie.CodeInvalid, "no setting is given: there are %s", strings.Join(SettingNames(), "; "))
 	}
 	return e, nil
@@ -151,6 +161,8 @@ type SettingsView struct {
 	LetterRetention string `json:"letter_retention"` // of resolved and discarded letters
 	AuditRetention  string `json:"audit_retention"`
 
+	Policy []string `json:"policy"` // options of workers without one of their own, NAME=VALUE
+
 	Defaults   []string `json:"defaults"`
 	ChangedAt  Moment   `json:"changed_at"` // the newest change of a setting
 	ChangedBy  string   `json:"changed_by"`
@@ -167,7 +179,7 @@ func viewSettings(queue string, q nixie.QueueSettings) SettingsView {
 	v := SettingsView{
 		Queue: queue, Paused: q.Paused, PausedNote: q.PausedNote, Closed: q.Closed, ClosedNote: q.ClosedNote,
 		Lease: q.LeaseOrDefault().String(), Dedupe: q.DedupeScope, Order: q.Order, DeadHead: q.DeadHead,
-		PriorityAge: q.PriorityAge.String(), Defaults: []string{},
+		PriorityAge: q.PriorityAge.String(), Policy: policyLines(q), Defaults: []string{},
 	}
 	missing := func(is bool, name string, fill func()) {
 		if is {
@@ -187,6 +199,7 @@ func viewSettings(queue string, q nixie.QueueSettings) SettingsView {
 	missing(q.Retention == 0, "retention", func() {})
 	missing(q.LetterRetention == 0, "letter-retention", func() {})
 	missing(q.AuditRetention == 0, "audit-retention", func() {})
+	missing(q.Policy == "", "policy", func() {})
 	v.Retention, v.LetterRetention, v.AuditRetention = kept(messages), kept(letters), kept(audit)
 	return v
 }
@@ -215,7 +228,7 @@ func (o *Office) Set(ctx context.Context, queue string, e SettingsEdit, reason s
 				return err
 			}
 		}
-		return nil
+		return e.policy.apply(q)
 	})
 }
 

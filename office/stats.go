@@ -121,6 +121,7 @@ type QueueView struct {
 	Retention        string           `json:"retention"`          // of ended messages without a letter
 	LetterRetention  string           `json:"letter_retention"`   // of resolved and discarded letters
 	AuditRetention   string           `json:"audit_retention"`
+	Policy           []string         `json:"policy"` // options of workers without one of their own, NAME=VALUE
 }
 
 // ViewQueue is the view of a queue as of now.
@@ -131,7 +132,7 @@ func (o *Office) ViewQueue(q *nixie.QueueInfo) QueueView {
 		DiedLastHour: q.Died, RetriedLastHour: q.Retried, Paused: q.Settings.Paused, PausedNote: q.Settings.PausedNote,
 		Closed: q.Settings.Closed, ClosedNote: q.Settings.ClosedNote,
 		Lease: q.Settings.LeaseOrDefault().String(), DedupeScope: q.Settings.DedupeScope,
-		Pruned: q.Pruned, Purged: q.Purged, DiscardsByReason: map[string]int64{},
+		Pruned: q.Pruned, Purged: q.Purged, DiscardsByReason: map[string]int64{}, Policy: policyLines(q.Settings),
 	}
 	for reason, n := range q.Discards {
 		v.DiscardsByReason[string(reason)] = n

@@ -25,7 +25,7 @@ func options() []option {
 		{"profile", "one of " + strings.Join(Profiles(), ", "), "set of values that all others start from", false, setProfile},
 		counted("max-attempts", "executions in one life, the first included", func(c *Config) *int { return &c.MaxAttempts }),
 		counted("max-deliveries", "claims in one life", func(c *Config) *int { return &c.MaxDeliveries }),
-		counted("max-crashes", "vanished holders, then it is poison", func(c *Config) *int { return &c.MaxCrashes }),
+		counted("max-crashes", "vanished holders, then it is poison; there is no none", func(c *Config) *int { return &c.MaxCrashes }),
 		counted("max-redrives", "redrives, then a death means quarantine", func(c *Config) *int { return &c.MaxRedrives }),
 		lasting("max-age", "no retry this long after it was enqueued", func(c *Config) *time.Duration { return &c.MaxAge }),
 		lasting("retry-budget", "bound on the sum of all waits in one life", func(c *Config) *time.Duration { return &c.RetryBudget }),

@@ -77,7 +77,7 @@ func (w *Worker) postponeWaiting(change nixie.BreakerChange, now time.Time) {
 // postpone gives a delivery back until its breaker is tried again: its attempt is
 // refunded, and its delivery counts.
 func (w *Worker) postpone(r *run, now time.Time, wait time.Duration) {
-	most := w.c.Policy.ConfigFor(r.d.Type, "").MaxDeliveries
+	most := w.c.rules.of(r.d.Queue).ConfigFor(r.d.Type, "").MaxDeliveries
 	if most > 0 && r.d.Deliveries*affordable >= most {
 		w.circuits.tight()
 	}

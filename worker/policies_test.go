@@ -167,3 +167,23 @@ func TestPolicyOfTheQueueAtADesk(t *testing.T) {
 		t.Errorf("%s, %v", sent.Verb, err)
 	}
 }
+
+// A breaker asks the policy of the queue how many claims it may use up.
+func TestPolicyOfTheQueueUnderABreaker(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		st := memory.New(memory.Options{})
+		rule(t, st, "q", "max-attempts=none\nmax-deliveries=20\nbackoff=0")
+		fill(t, st, "a", "b", "c")
+		g := start(t, worker.Config{
+			Source: store.NewSource(st, "q"), Handler: handler(fail), Concurrency: 1,
+			Breaker: policy.BreakerRules{Failures: 1, Successes: 1, OpenFor: time.Minute, HalfOpenMax: 1},
+		})
+		time.Sleep(10 * time.Minute)
+		g.end()
+		for _, key := range []string{"a", "b", "c"} {
+			if m := message(t, st, key); m.State != nixie.Queued || m.Deliveries >= 20 {
+				t.Errorf("%s is %s after %d deliveries", key, m.State, m.Deliveries)
+			}
+		}
+	})
+}

@@ -5,17 +5,16 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"strings"
 	"time"
 
 	"github.com/spf13/cobra"
-	"github.com/spf13/pflag"
 
 	"github.com/nixie-go/nixie"
 	"github.com/nixie-go/nixie/broker"
 	"github.com/nixie-go/nixie/internal/app"
 	"github.com/nixie-go/nixie/internal/config"
 	"github.com/nixie-go/nixie/internal/runner"
-	"github.com/nixie-go/nixie/policy"
 )
 
 // consumeFlags are the flags of nixie consume.
@@ -69,14 +68,11 @@ records died; 1 when the work was halted.`,
   nixie consume 'kafka://app@broker-1,broker-2/orders?sasl=scram-sha-512&tls=true' --group billing --retry 5s,1m,10m -- ./import`,
 		Args: cobra.ArbitraryArgs,
 		RunE: func(cmd *cobra.Command, args []string) error {
-			if err := f.read(cmd.Flags()); err != nil {
-				return err
-			}
-			return f.interrupted(cmd.Context(), f.run(cmd.Context(), cmd.Flags(), args, cmd.ArgsLenAtDash()))
+			return f.interrupted(cmd.Context(), f.run(cmd.Context(), args, cmd.ArgsLenAtDash()))
 		},
 	}
 	fs := cmd.Flags()
-	f.register(fs)
+	f.register(fs, "the profile")
 	fs.StringVarP(&f.group, "group", "g", "", "consumer group (needed)")
 	fs.StringVar(&f.letters, "dlq", broker.DefaultLetters, "topic that takes letters, {source} standing for the topic, or "+noLetters)
 	fs.BoolVar(&f.office, "office", false, "take letters into the dead letter office of the store as well")
@@ -87,7 +83,7 @@ records died; 1 when the work was halted.`,
 	return cmd
 }
 
-func (f *consumeFlags) run(ctx context.Context, fs *pflag.FlagSet, args []string, dash int) error {
+func (f *consumeFlags) run(ctx context.Context, args []string, dash int) error {
 	switch {
 	case dash == 0 || len(args) == 0:
 		return usagef("no topic: nixie consume kafka://HOST/TOPIC --group GROUP -- COMMAND [ARG…]")
@@ -110,10 +106,11 @@ func (f *consumeFlags) run(ctx context.Context, fs *pflag.FlagSet, args []string
 	if err != nil {
 		return err
 	}
-	if len(from.Stages) > 0 && !fs.Changed("backoff") {
-		cfg.Policy.Backoff = inTurn(from.Stages)
+	if len(from.Stages) > 0 && !f.policy.given("backoff") {
+		if cfg.Policy, err = cfg.Policy.With("backoff", inTurn(from.Stages)); err != nil {
+			return err
+		}
 	}
-	f.resultsByID()
 	cfg.Queues = []string{"records"} // until it is known what they are
 	if _, err := runner.New(*cfg); err != nil {
 		return err
@@ -122,12 +119,12 @@ func (f *consumeFlags) run(ctx context.Context, fs *pflag.FlagSet, args []string
 }
 
 // inTurn lets the first retry wait on the first stage, the second on the second.
-func inTurn(stages []broker.Stage) policy.Backoff {
-	b := policy.Backoff{Formula: policy.List, Jitter: policy.JitterNone, Cap: -1}
+func inTurn(stages []broker.Stage) string {
+	var delays []string
 	for _, s := range stages {
-		b.Delays = append(b.Delays, s.Delay)
+		delays = append(delays, s.Delay.String())
 	}
-	return b
+	return "list delays=" + strings.Join(delays, ",") + " cap=none jitter=none"
 }
 
 // consumption is what the flags say of the broker.

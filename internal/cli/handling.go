@@ -10,7 +10,6 @@ import (
 	"os/signal"
 	"runtime"
 	"strconv"
-	"strings"
 	"syscall"
 	"time"
 
@@ -26,14 +25,15 @@ import (
 // how many at once, how long, how often, and what then.
 type handling struct {
 	*globals
-	onFailure, profile      string
-	breaker                 string
-	mask                    maskFlags
-	printing                outputFlags
-	printer                 *printer // nil: what commands print is not shown
-	parallel, maxAttempts   int
-	backoff, timeout, lease time.Duration
-	permanentExit           []int
+	onFailure      string
+	policy         policyFlags
+	breaker        string
+	mask           maskFlags
+	printing       outputFlags
+	printer        *printer // nil: what commands print is not shown
+	parallel       int
+	timeout, lease time.Duration
+	permanentExit  []int
 }
 
 // handlingHelp tells what a command gets and how it says how it went.
@@ -59,12 +59,11 @@ them, and in NIXIE_STEPS_JSON.
 
 ` + outputHelp
 
-func (h *handling) register(fs *pflag.FlagSet) {
+// register adds the flags; otherwise says whose policy holds where they say nothing.
+func (h *handling) register(fs *pflag.FlagSet, otherwise string) {
 	fs.IntVarP(&h.parallel, "parallel", "p", runtime.NumCPU(), "commands at once")
-	fs.IntVar(&h.maxAttempts, "max-attempts", policy.DefaultMaxAttempts, "executions of an item, the first included")
-	fs.DurationVar(&h.backoff, "backoff", policy.DefaultBase, "base of the exponential wait before a retry, up to 15m, with full jitter")
 	fs.DurationVar(&h.timeout, "timeout", 0, "limit of one execution; 0 is none")
-	fs.StringVar(&h.profile, "profile", policy.DefaultProfile, "set of policy values to start from: "+strings.Join(policy.Profiles(), ", "))
+	h.policy.register(fs, otherwise)
 	fs.StringVar(&h.breaker, "breaker", "", "pause when commands fail in a row: failures,successes,open_for,half_open_max such as 5,3,30s,3, or default, or none (default that of the profile)")
 	fs.StringVar(&h.onFailure, "on-item-failure", string(runner.ToOffice), "what becomes of an item that is given up: dlq, retry, discard, stop or custom:COMMAND")
 	fs.IntSliceVar(&h.permanentExit, "permanent-exit", nil, "exit codes after which an item is not retried")
@@ -73,26 +72,12 @@ func (h *handling) register(fs *pflag.FlagSet) {
 	fs.DurationVar(&h.lease, "lease", nixie.DefaultLease, "how long an item is held without a sign of life")
 }
 
-// read notes what was not given: that is the profile's to say.
-func (h *handling) read(fs *pflag.FlagSet) error {
-	if !fs.Changed("max-attempts") {
-		h.maxAttempts = 0
-	} else if h.maxAttempts == 0 {
-		return usagef("--max-attempts is 0: give a number from 1, or -1 for none")
-	}
-	switch {
-	case !fs.Changed("backoff"):
-		h.backoff = 0
-	case h.backoff == 0:
-		h.backoff = -1 // asked for: no waiting
-	case h.backoff < 0:
-		return usagef("--backoff is %s: give a positive duration, or 0 for no waiting", h.backoff)
-	}
-	return nil
-}
-
 // config is what the flags say; what is worked on is the caller's to add.
 func (h *handling) config(cmd []string) (*runner.Config, error) {
+	rules, err := h.policy.document()
+	if err != nil {
+		return nil, err
+	}
 	mask, err := h.mask.mask(h.Env)
 	if err != nil {
 		return nil, err
@@ -110,7 +95,7 @@ func (h *handling) config(cmd []string) (*runner.Config, error) {
 	}
 	cfg := &runner.Config{
 		Command: cmd, Parallel: h.parallel, Timeout: h.timeout, Lease: h.lease,
-		Policy:    policy.Config{Profile: h.profile, MaxAttempts: h.maxAttempts, Backoff: policy.Backoff{Base: h.backoff}},
+		Policy:    rules,
 		OnFailure: runner.Mode(h.onFailure), Breaker: breaker, PermanentExit: h.permanentExit,
 		Environ: config.Inherited(), StateFolder: config.StateFolder(h.Env),
 		Owner: h.owner(),

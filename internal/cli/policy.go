@@ -7,6 +7,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/nixie-go/nixie"
+	"github.com/nixie-go/nixie/office"
 	"github.com/nixie-go/nixie/policy"
 	"github.com/nixie-go/nixie/redrive"
 )
@@ -16,33 +17,52 @@ func newPolicy(g *globals) *cobra.Command {
 }
 
 func newPolicyShow(g *globals) *cobra.Command {
-	var profile string
+	var profile, queue string
 	cmd := &cobra.Command{
 		Use:   "show",
 		Short: "Print every default and limit with its meaning",
 		Example: `  nixie policy show
+  nixie policy show --queue orders
   nixie policy show -o json`,
 		Args: noArgs,
-		RunE: func(*cobra.Command, []string) error {
-			p, err := policy.New(policy.Config{Profile: profile})
-			if err != nil {
-				return err
-			}
-			out := newListing(g, settingColumns())
-			known, err := viewProfile(profile)
-			if err != nil {
-				return err
-			}
-			for _, s := range slices.Concat(p.Table(), known.settings(), limits()) {
-				if err := out.add(s); err != nil {
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			if queue == "" {
+				p, err := policy.New(policy.Config{Profile: profile})
+				if err != nil {
 					return err
 				}
+				return g.showPolicy(p)
 			}
-			return out.close()
+			if cmd.Flags().Changed("profile") {
+				return usagef("--queue has a profile of its own: leave --profile out")
+			}
+			return g.visit(func(o *office.Office) error {
+				p, err := o.Policy(cmd.Context(), queue)
+				if err != nil {
+					return err
+				}
+				return g.showPolicy(p)
+			})
 		},
 	}
 	cmd.Flags().StringVar(&profile, "profile", policy.DefaultProfile, "set of policy values")
+	cmd.Flags().StringVar(&queue, "queue", "", "queue whose policy is shown, as its workers go by it")
 	return cmd
+}
+
+// showPolicy prints what applies by a policy, and what no policy changes.
+func (g *globals) showPolicy(p *policy.Policy) error {
+	known, err := viewProfile(p.Config().Profile)
+	if err != nil {
+		return err
+	}
+	out := newListing(g, settingColumns())
+	for _, s := range slices.Concat(p.Table(), known.settings(), limits()) {
+		if err := out.add(s); err != nil {
+			return err
+		}
+	}
+	return out.close()
 }
 
 func settingColumns() []column[policy.Setting] {

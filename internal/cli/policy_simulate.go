@@ -15,10 +15,8 @@ import (
 // simulateFlags say what goes wrong, and which policy is asked about it.
 type simulateFlags struct {
 	*globals
-	profile     string
+	policy      policyFlags
 	compare     bool
-	maxAttempts int
-	backoff     string
 	kind, id    string
 	took, after time.Duration
 	redrives    int
@@ -47,13 +45,13 @@ Waits are shown without jitter, and beside them what jitter can make of them;
 		Args: noArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			f.exited = cmd.Flags().Changed("exit")
-			if f.compare && cmd.Flags().Changed("profile") {
+			if f.compare && f.policy.given("profile") {
 				return usagef("--compare is about all profiles: leave --profile out")
 			}
 			if f.compare {
 				return f.compareAll()
 			}
-			steps, err := f.simulate(f.profile)
+			steps, err := f.simulate("")
 			if err != nil {
 				return err
 			}
@@ -67,10 +65,8 @@ Waits are shown without jitter, and beside them what jitter can make of them;
 		},
 	}
 	fs := cmd.Flags()
-	fs.StringVar(&f.profile, "profile", policy.DefaultProfile, "set of policy values: "+strings.Join(policy.Profiles(), ", "))
+	f.policy.register(fs, "the profile")
 	fs.BoolVar(&f.compare, "compare", false, "one line for each profile")
-	fs.IntVar(&f.maxAttempts, "max-attempts", 0, "executions, the first included (default of the profile)")
-	fs.StringVar(&f.backoff, "backoff", "", "formula of all waits, such as 'linear base=1m step=1m cap=15m jitter=none' (default of the profile)")
 	fs.StringVar(&f.reason, "reason", "", "what the failure is")
 	fs.StringVar(&f.class, "class", "", "transient, permanent or unknown")
 	fs.StringVar(&f.code, "code", "", "code of the error, such as unavailable")
@@ -87,26 +83,31 @@ Waits are shown without jitter, and beside them what jitter can make of them;
 	return cmd
 }
 
-// simulate plays the scenario with one profile.
+// simulate plays the scenario by the flags, with another profile if one is named.
 func (f *simulateFlags) simulate(name string) ([]policy.Step, error) {
-	profile, err := policy.ProfileNamed(name)
+	said, err := f.policy.document()
+	if err == nil && name != "" {
+		said, err = said.With("profile", name)
+	}
 	if err != nil {
 		return nil, err
 	}
-	config := policy.Config{Profile: name, MaxAttempts: f.maxAttempts}
-	if f.backoff != "" {
-		if config.Backoff, err = policy.ParseBackoff(f.backoff); err != nil {
+	p, err := said.Policy()
+	if err != nil {
+		return nil, err
+	}
+	profile, err := policy.ProfileNamed(p.Config().Profile)
+	if err != nil {
+		return nil, err
+	}
+	if f.policy.given("backoff") {
+		longest := profile.InPlace.Backoff.Cap
+		if profile.InPlace.Backoff, err = policy.ParseBackoff(said.Values("backoff")[0]); err != nil {
 			return nil, err
 		}
-		longest := profile.InPlace.Backoff.Cap
-		profile.InPlace.Backoff = config.Backoff
 		if b := &profile.InPlace.Backoff; b.Cap <= 0 || b.Cap > longest {
 			b.Cap = longest
 		}
-	}
-	p, err := policy.New(config)
-	if err != nil {
-		return nil, err
 	}
 	s := policy.Scenario{
 		Message: nixie.Message{Type: f.kind, Redrives: f.redrives},

@@ -89,7 +89,7 @@ func TestSimulateRefusesWhatItDoesNotKnow(t *testing.T) {
 		{"--profile bad", `profile is "bad"`},
 		{"--backoff 'quadratic base=1s'", "backoff formula"},
 		{"--id bad", "bad"},
-		{"--max-attempts -7", "max_attempts is -7"},
+		{"--max-attempts -7", `--max-attempts is "-7": give a number from 1`},
 		{"--profile wink --compare", "compare"},
 		{"extra", `"extra"`},
 		{"-o xml", "choose one of table, wide, json, jsonl, csv"},

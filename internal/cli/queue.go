@@ -69,6 +69,7 @@ func queueColumns(now time.Time) []column[office.QueueView] {
 		{name: "next_in", cell: func(q *v) string { return until(now, q.NextAt) }},
 		{name: "died_last_hour", show: asWide},
 		{name: "retried_last_hour", show: asWide},
+		{name: "policy", show: asWide, kind: flex, cell: func(q *v) string { return orDash(strings.Join(q.Policy, "; ")) }},
 		{name: "paused", kind: flex, cell: func(q *v) string {
 			switch {
 			case q.Paused:
@@ -148,6 +149,7 @@ func (g *globals) printQueue(w io.Writer, q *office.QueueView) {
 	f.add("lease", q.Lease)
 	f.add("dedupe scope", string(q.DedupeScope))
 	f.add("order", string(q.Order))
+	f.add("policy", strings.Join(q.Policy, "; "))
 	f.add("kept", fmt.Sprintf("messages %s, letters %s, audit %s", q.Retention, q.LetterRetention, q.AuditRetention))
 	f.end()
 	if q.Dead > 0 {

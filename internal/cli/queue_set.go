@@ -11,6 +11,7 @@ import (
 
 	"github.com/nixie-go/nixie/internal/app"
 	"github.com/nixie-go/nixie/office"
+	"github.com/nixie-go/nixie/policy"
 )
 
 // reasonFlag is --reason of what is done to queues.
@@ -88,12 +89,15 @@ func newQueueSet(g *globals) *cobra.Command {
 		Short: "Change settings of a queue",
 		Long: `Changes the named settings and leaves the others as they are. The value default
 takes one back. A queue that does not exist is made, and so is the store: an order
-has to be set before the first message. The settings:
+has to be set before the first message. Options of the policy hold for every worker
+of the queue that names none of its own, and for what it receives 5 s later; those that
+are lists are given entry by entry and replace what was set. The settings:
 
   ` + strings.Join(office.SettingNames(), "\n  "),
 		Example: `  nixie queue set orders lease=2m --reason 'handlers got slower'
   nixie queue set orders order=strict dead-head=free --reason 'one customer, one line'
   nixie queue set orders retention=30d letter-retention=90d --reason 'the law wants so'
+  nixie queue set orders max-attempts=10 backoff='linear base=1m' --reason 'the bank is slow'
   nixie queue set orders lease=default --reason 'they are fast again'`,
 		Args: func(cmd *cobra.Command, args []string) error {
 			if len(args) < 2 {
@@ -162,6 +166,13 @@ func printSettings(w io.Writer, v *office.SettingsView) {
 			from = "default"
 		}
 		f.add(s.name, s.value+note(from))
+	}
+	for _, line := range v.Policy {
+		name, value, _ := strings.Cut(line, "=")
+		f.add(name, value+note("set"))
+	}
+	if len(v.Policy) == 0 {
+		f.add("policy", "profile "+policy.DefaultProfile+note("default"))
 	}
 	if !v.ChangedAt.IsZero() {
 		f.add("changed", clock(v.ChangedAt)+" by "+v.ChangedBy+": "+v.ChangedWhy)

@@ -45,14 +45,12 @@ The command gets its item
   nixie run orders.csv --on-item-failure stop --permanent-exit 3,4 -- ./import.sh {id}`,
 		Args: cobra.ArbitraryArgs,
 		RunE: func(cmd *cobra.Command, args []string) error {
-			if err := f.readFlags(cmd.Flags()); err != nil {
-				return err
-			}
+			f.readFlags(cmd.Flags())
 			return f.interrupted(cmd.Context(), f.run(cmd.Context(), args, cmd.ArgsLenAtDash()))
 		},
 	}
 	fs := cmd.Flags()
-	f.register(fs)
+	f.register(fs, "the job, or of profile nixie")
 	fs.StringVar(&f.idField, "id-field", items.DefaultIDField, "field that holds the id of an item; items without one are named by their content")
 	fs.StringVar(&f.job, "job", "", "name of the job (default from the absolute path of ITEMS; standard input needs it)")
 	fs.BoolVar(&f.skipBad, "skip-bad", false, "dead-letter unreadable items instead of refusing the list")
@@ -72,8 +70,8 @@ func listFlag(name string) bool {
 }
 
 // readFlags notes which flags were given: they are part of the command to type
-// next, and what was not given is the profile's to say.
-func (f *runFlags) readFlags(fs *pflag.FlagSet) error {
+// next.
+func (f *runFlags) readFlags(fs *pflag.FlagSet) {
 	fromList := fs.Arg(0) != stdinList
 	fs.Visit(func(flag *pflag.Flag) {
 		switch {
@@ -98,7 +96,6 @@ func (f *runFlags) readFlags(fs *pflag.FlagSet) error {
 		}
 		f.given = append(f.given, "--"+flag.Name, value)
 	})
-	return f.read(fs)
 }
 
 // stdinList is the name of standard input as a list.

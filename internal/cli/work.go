@@ -46,13 +46,10 @@ died and 130 when interrupted before the end; 1 when the work was halted.`,
   nixie work mail bounces --drain -- ./send {key}`,
 		Args: cobra.ArbitraryArgs,
 		RunE: func(cmd *cobra.Command, args []string) error {
-			if err := f.read(cmd.Flags()); err != nil {
-				return err
-			}
 			return f.interrupted(cmd.Context(), f.run(cmd.Context(), args, cmd.ArgsLenAtDash()))
 		},
 	}
-	f.register(cmd.Flags())
+	f.register(cmd.Flags(), "each queue, or of profile nixie")
 	cmd.Flags().BoolVar(&f.drain, "drain", false, "end when nothing is due")
 	cmd.Flags().BoolVar(&f.untilEmpty, "until-empty", false, "end when nothing is left")
 	return cmd

@@ -42,14 +42,14 @@ const (
 // Config of a runner: of a job, which is run to its end, or of queues that are
 // worked on.
 type Config struct {
-	Job       string        // name of the job's queue
-	Queues    []string      // instead of a job: what to work on
-	Until     Until         // of work on queues
-	Command   []string      // program and arguments with placeholders
-	Parallel  int           // commands at once, 1 to [MaxParallel]
-	Timeout   time.Duration // of one execution; 0 is none
-	Lease     time.Duration // of a claim; 0 is [nixie.DefaultLease]
-	Policy    policy.Config
+	Job       string               // name of the job's queue
+	Queues    []string             // instead of a job: what to work on
+	Until     Until                // of work on queues
+	Command   []string             // program and arguments with placeholders
+	Parallel  int                  // commands at once, 1 to [MaxParallel]
+	Timeout   time.Duration        // of one execution; 0 is none
+	Lease     time.Duration        // of a claim; 0 is [nixie.DefaultLease]
+	Policy    policy.Document      // over that of the queue
 	OnFailure Mode                 // empty is [ToOffice]
 	Breaker   *policy.BreakerRules // nil is that of the profile
 
@@ -71,25 +71,25 @@ type Config struct {
 
 // Runner runs one job.
 type Runner struct {
-	c        Config
-	store    store.Store
-	template command.Template
-	path     string // of the program
-	custom   custom // of mode custom
-	policy   *policy.Policy
-	attempt  nixie.Handler  // the command, with what the profile retries in place
-	admits   *policy.Policy // what may be run at all
-	env      command.Environment
-	judge    *judge
-	guard    *command.Guard
-	verdicts string // folder of those of this run's commands
-	busy     inProgress
-	printed  outputs
-	trouble  trouble
-	count    counters
-	total    atomic.Int64
-	recheck  chan struct{}   // ask the store whether anything is left
-	cleared  map[string]bool // dead runs whose commands were ended; used by the receiving goroutine only
+	c         Config
+	store     store.Store
+	template  command.Template
+	path      string                            // of the program
+	custom    custom                            // of mode custom
+	exhausted nixie.Verb                        // that the mode asks for, if it does
+	own       *rules                            // of queues that have no policy
+	ruled     atomic.Pointer[map[string]*rules] // by queue, as last looked up
+	env       command.Environment
+	judge     *judge
+	guard     *command.Guard
+	verdicts  string // folder of those of this run's commands
+	busy      inProgress
+	printed   outputs
+	trouble   trouble
+	count     counters
+	total     atomic.Int64
+	recheck   chan struct{}   // ask the store whether anything is left
+	cleared   map[string]bool // dead runs whose commands were ended; used by the receiving goroutine only
 
 	unaborted context.Context // ends with Abort
 	giveUp    context.CancelFunc
@@ -132,16 +132,16 @@ func New(c Config) (*Runner, error) {
 	if err := r.readMode(); err != nil {
 		return nil, err
 	}
-	if r.policy, err = policy.New(r.c.Policy); err != nil {
+	if r.exhausted != "" && len(r.c.Policy.Values("on-exhausted")) > 0 {
+		return nil, nixie.Errorf(nixie.CodeInvalid, "on-exhausted and on-item-failure %s say two things of what is given up: give one", r.c.OnFailure)
+	}
+	if r.own, err = r.makeRules(""); err != nil {
 		return nil, err
 	}
-	if err = r.readProfile(); err != nil {
+	if err = r.readBreaker(); err != nil {
 		return nil, err
 	}
-	if r.admits, err = r.admission(); err != nil {
-		return nil, err
-	}
-	r.judge = &judge{Policy: r.policy, mode: r.c.OnFailure, mask: r.c.Mask, asked: map[nixie.ID]answer{}, decided: r.decided}
+	r.judge = &judge{policy: r.policyOf, mode: r.c.OnFailure, mask: r.c.Mask, asked: map[nixie.ID]answer{}, decided: r.decided}
 	return r, nil
 }
 
@@ -149,34 +149,14 @@ func New(c Config) (*Runner, error) {
 // else is done.
 func (r *Runner) Use(st store.Store) { r.store = st }
 
-// readProfile takes from the profile what is not part of its policy: the breaker,
-// and how the command is run again in place. What it says of taken dedupe keys is
-// for producers: that a job knows its items is how it goes on.
-func (r *Runner) readProfile() error {
-	profile, err := policy.ProfileNamed(r.c.Policy.Profile)
-	if err != nil {
-		return err
-	}
-	if r.c.Breaker == nil {
-		r.c.Breaker = &profile.Breaker
-	}
-	r.attempt = nixie.HandlerFunc(r.runCommand)
-	if profile.InPlace.MaxAttempts < 2 && profile.InPlace.Extensions == 0 {
+// readBreaker takes the breaker from the profile that the flags name, if they name none.
+func (r *Runner) readBreaker() error {
+	if r.c.Breaker != nil {
 		return nil
 	}
-	r.attempt, err = worker.RetryInPlace(r.attempt, r.policy, profile.InPlace, r.c.Clock)
+	profile, err := policy.ProfileNamed(r.own.policy.Config().Profile)
+	r.c.Breaker = &profile.Breaker
 	return err
-}
-
-// admission is the policy that says which deliveries may be run at all. Modes
-// that can go on past max_attempts leave the end to max_deliveries.
-func (r *Runner) admission() (*policy.Policy, error) {
-	if r.c.OnFailure != KeepOn && len(r.custom.args) == 0 {
-		return r.policy, nil
-	}
-	c := r.policy.Config()
-	c.MaxAttempts = -1
-	return policy.New(c)
 }
 
 func (c *Config) check() error {
@@ -218,9 +198,9 @@ func (r *Runner) readMode() (err error) {
 		r.c.OnFailure = ToOffice
 	case ToOffice, KeepOn:
 	case Discard:
-		r.c.Policy.OnExhausted = nixie.Discard
+		r.exhausted = nixie.Discard
 	case Stop:
-		r.c.Policy.OnExhausted = nixie.Halt
+		r.exhausted = nixie.Halt
 	default:
 		rest, isCustom := strings.CutPrefix(string(mode), customPrefix)
 		if !isCustom {

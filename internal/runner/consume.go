@@ -33,7 +33,11 @@ func (r *Runner) Consume(ctx context.Context, from nixie.Source, idle time.Durat
 	}
 	defer end()
 	c := newConsumption(from, r)
-	w, err := r.workerOn(c, nil, 2)
+	admits, err := r.own.door.Policy()
+	if err != nil {
+		return Consumed{}, err
+	}
+	w, err := r.workerOn(c, admits, nil, 2)
 	if err != nil {
 		return Consumed{}, err
 	}

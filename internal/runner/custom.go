@@ -48,7 +48,8 @@ type failureNote struct {
 // on, and notes the answer for the judge.
 func (r *Runner) ask(ctx context.Context, d *nixie.Delivery, failed error, started time.Time) {
 	now := r.c.Clock()
-	st := r.policy.Decide(d, r.policy.Diagnose(d, failed, policy.Facts{StartedAt: started, FailedAt: now, Worker: r.c.Owner, Mask: r.c.Mask}), now)
+	p := r.policyOf(d.Queue)
+	st := p.Decide(d, p.Diagnose(d, failed, policy.Facts{StartedAt: started, FailedAt: now, Worker: r.c.Owner, Mask: r.c.Mask}), now)
 	if st.Burial == nil {
 		return
 	}

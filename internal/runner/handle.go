@@ -31,7 +31,7 @@ func (r *Runner) handle(ctx context.Context, d *nixie.Delivery) error {
 	defer r.busy.end(d.ID)
 	r.judge.forget(d.ID)
 	started := r.c.Clock()
-	err := r.attempt.Handle(ctx, d)
+	err := r.rulesOf(d.Queue).attempt.Handle(ctx, d)
 	if ctx.Err() != nil && err != nil {
 		r.printed.keep(d.ID, nil) // it comes back, or was lost to another
 		return err

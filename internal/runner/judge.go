@@ -12,9 +12,9 @@ import (
 // the mode of the job. A custom command was asked before; its answer waits here
 // under the message's ID.
 type judge struct {
-	*policy.Policy
-	mode Mode
-	mask func(*nixie.Failure) // of what a custom command failed of
+	policy func(queue string) *policy.Policy
+	mode   Mode
+	mask   func(*nixie.Failure) // of what a custom command failed of
 
 	decided func(*nixie.Delivery, nixie.Verb) // hears what becomes of each delivery
 
@@ -53,7 +53,7 @@ func (j *judge) Decide(d *nixie.Delivery, f *nixie.Failure, now time.Time) nixie
 }
 
 func (j *judge) decide(d *nixie.Delivery, f *nixie.Failure, now time.Time) nixie.Settlement {
-	st := j.Policy.Decide(d, f, now)
+	st := j.policy(d.Queue).Decide(d, f, now)
 	a, asked := j.take(d.ID)
 	if st.Burial == nil {
 		return st
@@ -67,7 +67,7 @@ func (j *judge) decide(d *nixie.Delivery, f *nixie.Failure, now time.Time) nixie
 		st = j.again(d, st, now)
 	}
 	if a.second != nil {
-		st.Second = j.Diagnose(d, a.second, policy.Facts{StartedAt: now, FailedAt: now, Worker: f.Worker, Node: f.Node, Mask: j.mask})
+		st.Second = j.policy(d.Queue).Diagnose(d, a.second, policy.Facts{StartedAt: now, FailedAt: now, Worker: f.Worker, Node: f.Node, Mask: j.mask})
 		st.Second.Decision = st.Verb
 	}
 	if st.Failure != nil {
@@ -78,7 +78,7 @@ func (j *judge) decide(d *nixie.Delivery, f *nixie.Failure, now time.Time) nixie
 
 // again retries an item past its attempts, but never past its deliveries.
 func (j *judge) again(d *nixie.Delivery, st nixie.Settlement, now time.Time) nixie.Settlement {
-	c := j.Config()
+	c := j.policy(d.Queue).Config()
 	if c.MaxDeliveries > 0 && d.Deliveries >= c.MaxDeliveries {
 		return st
 	}

@@ -27,7 +27,7 @@ func testJudge(t *testing.T, mode Mode) *judge {
 	if err != nil {
 		t.Fatal(err)
 	}
-	return &judge{Policy: p, mode: mode, asked: map[nixie.ID]answer{}, decided: func(*nixie.Delivery, nixie.Verb) {}}
+	return &judge{policy: func(string) *policy.Policy { return p }, mode: mode, asked: map[nixie.ID]answer{}, decided: func(*nixie.Delivery, nixie.Verb) {}}
 }
 
 func delivery(attempts, deliveries int) *nixie.Delivery {
@@ -74,7 +74,7 @@ func TestJudge(t *testing.T) {
 			if tc.answer != nil {
 				j.note(d.ID, *tc.answer)
 			}
-			st := j.Decide(d, j.Diagnose(d, tc.err, policy.Facts{FailedAt: noon}), noon)
+			st := j.Decide(d, j.policy("").Diagnose(d, tc.err, policy.Facts{FailedAt: noon}), noon)
 			if st.Verb != tc.verb || st.Delay != tc.delay || (st.Burial != nil) != tc.buried || (st.Second != nil) != tc.second {
 				t.Errorf("got %s after %s, burial %v, second %v", st.Verb, st.Delay, st.Burial, st.Second)
 			}
@@ -95,7 +95,7 @@ func TestJudge(t *testing.T) {
 	j := testJudge(t, "custom:x")
 	j.note(nixie.ID{1}, answer{verb: nixie.Discard})
 	j.forget(nixie.ID{1})
-	if st := j.Decide(delivery(2, 2), j.Diagnose(delivery(2, 2), broken, policy.Facts{}), noon); st.Verb != nixie.Bury {
+	if st := j.Decide(delivery(2, 2), j.policy("").Diagnose(delivery(2, 2), broken, policy.Facts{}), noon); st.Verb != nixie.Bury {
 		t.Errorf("a stale answer counts: %s", st.Verb)
 	}
 }

@@ -218,15 +218,16 @@ func (r *Runner) worker() (*worker.Worker, error) {
 	if noted {
 		ahead = 256 // of the quickest; the worker takes so many of no others
 	}
-	return r.workerOn(&source{Source: store.NewSource(r.store, r.c.Queues...), r: r}, recorder, ahead)
+	return r.workerOn(&source{Source: store.NewSource(r.store, r.c.Queues...), r: r}, nil, recorder, ahead)
 }
 
-// workerOn is a worker that has so many deliveries for each command in hand.
-func (r *Runner) workerOn(from nixie.Source, recorder nixie.Recorder, ahead int) (*worker.Worker, error) {
+// workerOn is a worker that has so many deliveries for each command in hand. What may
+// be run at all its source says, unless that is given.
+func (r *Runner) workerOn(from nixie.Source, admits *policy.Policy, recorder nixie.Recorder, ahead int) (*worker.Worker, error) {
 	return worker.New(worker.Config{
 		Source:      from,
 		Handler:     nixie.HandlerFunc(r.handle),
-		Policy:      r.admits,
+		Policy:      admits,
 		Decider:     r.judge,
 		Mask:        r.c.Mask,
 		Breaker:     *r.c.Breaker,

@@ -1,0 +1,79 @@
+package office
+
+import (
+	"context"
+	"strings"
+
+	"github.com/nixie-go/nixie"
+	"github.com/nixie-go/nixie/policy"
+)
+
+// policyEdit is some options of the policy of a queue with the values that they are to
+// have; none takes one back.
+type policyEdit map[string][]string
+
+// isPolicy reports whether a setting is an option of the policy.
+func isPolicy(name string) bool {
+	_, err := policy.Document{}.With(name)
+	return err == nil
+}
+
+// add takes in what is given for an option. Entries of a list are given one by one, and
+// replace those that were set.
+func (e policyEdit) add(name, value string) error {
+	values, again := e[name]
+	if value == byDefault {
+		value = ""
+	}
+	switch {
+	case again && (!policy.IsList(name) || value == "" || len(values) == 0):
+		return nixie.Errorf(nixie.CodeInvalid, "setting %s is given twice: give it once", name)
+	case value != "":
+		values = append(values, value)
+	}
+	e[name] = values
+	_, err := policy.Document{}.With(name, values...)
+	return err
+}
+
+// apply changes the policy of a queue.
+func (e policyEdit) apply(q *nixie.QueueSettings) error {
+	if len(e) == 0 {
+		return nil
+	}
+	d, err := policy.ParseDocument(q.Policy)
+	if err != nil {
+		return err
+	}
+	for name, values := range e {
+		if d, err = d.With(name, values...); err != nil {
+			return err
+		}
+	}
+	if _, err := d.Policy(); err != nil {
+		return err
+	}
+	q.Policy = d.String()
+	return nil
+}
+
+// policyLines are the options that are set for a queue, NAME=VALUE.
+func policyLines(q nixie.QueueSettings) []string {
+	if q.Policy == "" {
+		return []string{}
+	}
+	return strings.Split(q.Policy, "\n")
+}
+
+// Policy is what workers of a queue go by that have no policy of their own.
+func (o *Office) Policy(ctx context.Context, queue string) (*policy.Policy, error) {
+	q, err := o.Queue(ctx, queue)
+	if err != nil {
+		return nil, err
+	}
+	d, err := policy.ParseDocument(q.Settings.Policy)
+	if err != nil {
+		return nil, err
+	}
+	return d.Policy()
+}
