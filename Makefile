@@ -19,7 +19,7 @@ ONLY     ?=
 FOR      ?= 0
 
 .DEFAULT_GOAL := help
-.PHONY: help build test test-postgres deep rows mutants surface trust test-servers lint arch bench bench-postgres bench-kafka bench-check microbench fuzz cover ci clean
+.PHONY: help build test test-postgres deep rows mutants surface trust test-servers lint arch bench bench-postgres bench-kafka bench-idle bench-check microbench fuzz cover ci clean
 
 help: ## list the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  %-14s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -72,6 +72,9 @@ bench-postgres: ## the same on a PostgreSQL server that it starts, or NIXIE_BENC
 
 bench-kafka: ## consuming from a Kafka broker that it starts, or NIXIE_TEST_KAFKA
 	cd bench/kafka && $(GO) run . $(BENCHFLAGS)
+
+bench-idle: ## what workers that wait cost, on SQLite and on a PostgreSQL server that it starts
+	cd bench/postgres && $(GO) run ./idle $(BENCHFLAGS)
 
 bench-check: ## vet and test the modules of the benchmarks, with few messages
 	cd bench && $(GO) vet ./... && $(GO) test $(TESTFLAGS) ./...

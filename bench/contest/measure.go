@@ -108,10 +108,10 @@ func (m *Measurement) timed(r *Result, do func(ended func()) error) error {
 		defer pprof.StopCPUProfile()
 	}
 	said := false
-	before, start := serverTime(m.Setup.Postmaster), read()
+	before, start := ServerTime(m.Setup.Postmaster), read()
 	take := func() {
 		r.Wall, r.CPU = start.since()
-		r.ServerCPU = serverTime(m.Setup.Postmaster) - before
+		r.ServerCPU = ServerTime(m.Setup.Postmaster) - before
 	}
 	err := do(func() { said = true; take() })
 	if !said {

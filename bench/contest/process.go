@@ -17,15 +17,15 @@ type reading struct {
 	cpu  time.Duration
 }
 
-func read() reading { return reading{time.Now(), processorTime()} }
+func read() reading { return reading{time.Now(), ProcessorTime()} }
 
 // since is the time that went by, on the wall and on all processors.
 func (r reading) since() (wall, cpu time.Duration) {
-	return time.Since(r.wall), processorTime() - r.cpu
+	return time.Since(r.wall), ProcessorTime() - r.cpu
 }
 
-// processorTime is what this process has used, in user and system mode.
-func processorTime() time.Duration {
+// ProcessorTime is what this process has used, in user and system mode.
+func ProcessorTime() time.Duration {
 	var u syscall.Rusage
 	if err := syscall.Getrusage(syscall.RUSAGE_SELF, &u); err != nil {
 		return 0
@@ -55,13 +55,27 @@ func peakMemory() int64 {
 	return u.Maxrss << 10
 }
 
+// ParentOf is the process that starts all others of a PostgreSQL server, by one of those,
+// or 0 where it does not run here.
+func ParentOf(backend uint32) (parent int) {
+	status, err := os.ReadFile(fmt.Sprintf("/proc/%d/status", backend))
+	if err != nil || !bytes.HasPrefix(status, []byte("Name:\tpostgres\n")) {
+		return 0
+	}
+	_, rest, _ := strings.Cut(string(status), "\nPPid:")
+	if _, err := fmt.Sscan(rest, &parent); err != nil {
+		return 0
+	}
+	return parent
+}
+
 // tick is the unit of times in /proc, which Linux has fixed for programs.
 const tick = time.Second / 100
 
-// serverTime is what a server has used in user and system mode: the process that
+// ServerTime is what a server has used in user and system mode: the process that
 // starts all others, those that it has, and those that it had. Without one it
 // is 0, and where the system does not tell, too.
-func serverTime(postmaster int) time.Duration {
+func ServerTime(postmaster int) time.Duration {
 	if postmaster == 0 {
 		return 0
 	}

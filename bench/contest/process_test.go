@@ -15,7 +15,7 @@ const burning = 100 * time.Millisecond
 // TestMain makes the test's own program a process of a server.
 func TestMain(m *testing.M) {
 	if len(os.Args) == 2 && os.Args[1] == "burn" {
-		for processorTime() < burning {
+		for ProcessorTime() < burning {
 		}
 		os.Stdout.WriteString("burnt\n")
 		_, _ = io.ReadAll(os.Stdin)
@@ -38,21 +38,21 @@ func TestServerTime(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	before := serverTime(os.Getpid()) - processorTime()
+	before := ServerTime(os.Getpid()) - ProcessorTime()
 	if err := child.Start(); err != nil {
 		t.Fatal(err)
 	}
 	if _, err := bufio.NewReader(out).ReadString('\n'); err != nil {
 		t.Fatal(err)
 	}
-	alive := serverTime(os.Getpid()) - processorTime()
+	alive := ServerTime(os.Getpid()) - ProcessorTime()
 	if err := in.Close(); err != nil {
 		t.Fatal(err)
 	}
 	if err := child.Wait(); err != nil {
 		t.Fatal(err)
 	}
-	gone := serverTime(os.Getpid()) - processorTime()
+	gone := ServerTime(os.Getpid()) - ProcessorTime()
 	const rounding = 4 * tick
 	if alive-before < burning-rounding || gone-before < burning-rounding {
 		t.Errorf("used %s, of which %s are seen while it lives and %s when it is gone", burning, alive-before, gone-before)

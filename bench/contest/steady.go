@@ -111,14 +111,14 @@ func (s *Steady) sample(ctx context.Context, f *flow) {
 	ticker := time.NewTicker(s.Every)
 	defer ticker.Stop()
 	for {
-		before, server := read(), serverTime(s.Setup.Postmaster)
+		before, server := read(), ServerTime(s.Setup.Postmaster)
 		in, out := f.in.Load(), f.out.Load()
 		select {
 		case <-ctx.Done():
 			return
 		case <-ticker.C:
 		}
-		now := Sample{In: f.in.Load() - in, Out: f.out.Load() - out, ServerCPU: serverTime(s.Setup.Postmaster) - server, Lag: f.lags.take()}
+		now := Sample{In: f.in.Load() - in, Out: f.out.Load() - out, ServerCPU: ServerTime(s.Setup.Postmaster) - server, Lag: f.lags.take()}
 		now.Wall, now.CPU = before.since()
 		s.Sampled(time.Since(f.start), now)
 	}

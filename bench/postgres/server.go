@@ -1,13 +1,11 @@
 package main
 
 import (
-	"bytes"
 	"context"
 	"errors"
 	"fmt"
 	"net/url"
 	"os"
-	"strings"
 
 	"github.com/jackc/pgx/v5"
 
@@ -58,9 +56,7 @@ func (s *server) connect(ctx context.Context, place string) (err error) {
 	if s.admin, err = pgx.Connect(ctx, place); err != nil {
 		return err
 	}
-	if s.postmaster, err = parentOf(s.admin.PgConn().PID()); err != nil {
-		return err
-	}
+	s.postmaster = contest.ParentOf(s.admin.PgConn().PID())
 	var text string
 	err = s.admin.QueryRow(ctx, `select 'PostgreSQL ' || current_setting('server_version') || ': ' || string_agg(name || ' ' || current_setting(name), ', ' order by name)
 		from pg_settings where name = any(array['fsync', 'synchronous_commit', 'full_page_writes', 'shared_buffers', 'max_wal_size', 'checkpoint_timeout', 'autovacuum'])`).Scan(&text)
@@ -69,19 +65,6 @@ func (s *server) connect(ctx context.Context, place string) (err error) {
 		s.facts = append(s.facts, "The server is on another machine: its processor time is not known.")
 	}
 	return err
-}
-
-// parentOf finds the process that starts all others of a server by one of those, or
-// 0 where it does not run here.
-func parentOf(backend uint32) (int, error) {
-	status, err := os.ReadFile(fmt.Sprintf("/proc/%d/status", backend))
-	if err != nil || !bytes.HasPrefix(status, []byte("Name:\tpostgres\n")) {
-		return 0, nil
-	}
-	_, rest, _ := strings.Cut(string(status), "\nPPid:")
-	var parent int
-	_, err = fmt.Sscan(rest, &parent)
-	return parent, err
 }
 
 // Facts implements match.Ground.

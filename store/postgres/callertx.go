@@ -4,6 +4,7 @@ import (
 	"context"
 	"database/sql"
 	"errors"
+	"maps"
 	"sync"
 	"time"
 
@@ -135,13 +136,27 @@ func (x *Tx) do(ctx context.Context, f func(*tx) error) error {
 		err = t.seesStreams()
 	}
 	if err == nil {
-		t.run("release savepoint nixie")
-		err = t.send()
+		err = t.hand()
 	}
 	if err == nil {
 		return nil
 	}
 	return explainCaller(s, err, x.undo(t))
+}
+
+// hand ends a call that is whole, and follows the transaction to its end if it brings work.
+func (t *tx) hand() error {
+	var transaction int64
+	maps.Copy(t.woken, t.hinted)
+	if len(t.woken) > 0 {
+		t.number(&transaction, "select pg_current_xact_id()::text::bigint")
+	}
+	t.run("release savepoint nixie")
+	err := t.send()
+	if err == nil && len(t.woken) > 0 {
+		t.store.outsiders.follow(t.store, transaction, t.woken)
+	}
+	return err
 }
 
 // undo leaves the transaction as it was before a call. In one that has failed nothing but the

@@ -71,14 +71,15 @@ type Store struct {
 
 	sessionSettings string // what is set for each transaction then, instead of once
 
-	known    known
-	together together
-	notifier notifier
-	listener listener
-	handouts handouts
-	looking  string
-	looks    looks
-	sheets   sheets
+	known     known
+	together  together
+	notifier  notifier
+	listener  listener
+	outsiders outsiders
+	handouts  handouts
+	looking   string
+	looks     looks
+	sheets    sheets
 }
 
 var _ interface {
@@ -161,6 +162,7 @@ func (s *Store) Close() error {
 	defer stop()
 	s.listener.close()
 	s.watch.Close()
+	s.outsiders.close()
 	err := s.owner.leave(ctx, s)
 	s.notifier.close()
 	s.pool.Close()

@@ -113,6 +113,29 @@ func TestWokenByAnotherProcess(t *testing.T) {
 	}
 }
 
+// TestWokenByACallersTransaction adds in a transaction of the caller: those who wait are told
+// when it has committed.
+func TestWokenByACallersTransaction(t *testing.T) {
+	schema := lend(t)
+	a, b := open(t, server.URL, postgres.Options{Schema: schema}), open(t, server.URL, postgres.Options{Schema: schema})
+	_ = b.Wake("q")
+	listening(t, server.URL, schema)
+	for range 2 {
+		here, there := a.Wake("q"), b.Wake("q")
+		own := begin(t)
+		_, err := a.Tx(own).Enqueue(t.Context(), nixie.Message{Queue: "q"})
+		must(t, err)
+		select {
+		case <-there:
+			t.Error("woken before the commit")
+		default:
+		}
+		must(t, own.Commit(t.Context()))
+		woken(t, here)
+		woken(t, there)
+	}
+}
+
 // TestB052_CommitsDoNotNotify lets 64 commit at once: what is told to others is told
 // once in a while, and all of it.
 func TestB052_CommitsDoNotNotify(t *testing.T) {
