@@ -25,6 +25,7 @@ func main() { programme().Main() }
 func programme() *match.Programme {
 	peers := &synchronous{}
 	return &match.Programme{
+		Name: "sqlite",
 		Scenarios: []contest.Scenario{
 			contest.EnqueueOne, contest.EnqueueMany, contest.EnqueueBatch,
 			contest.Drain, contest.FailsOnce, contest.DeadFew, contest.DeadAll, contest.PickUp,

@@ -3,6 +3,8 @@ package match
 import (
 	"bytes"
 	"fmt"
+	"os"
+	"path/filepath"
 	"slices"
 	"strings"
 	"testing"
@@ -72,6 +74,37 @@ func TestTargets(t *testing.T) {
 	}
 	if !rep.short() {
 		t.Error("nothing is short")
+	}
+}
+
+// TestReadme writes a run into its place in a document, again and again.
+func TestReadme(t *testing.T) {
+	p := small()
+	p.Name = "small"
+	rep := &report{Results: map[string][]contest.Result{}, programme: p, options: options{scenarios: p.Scenarios[:1], entrants: p.Entrants[:3]}}
+	rep.add(contest.Drain, "nixie", contest.Result{N: 1_234_567, Wall: time.Second, CPU: time.Second})
+	rep.add(contest.Drain, "slow", contest.Result{N: 1000, Wall: time.Second, CPU: time.Second})
+	rep.finish()
+	path := filepath.Join(t.TempDir(), "README.md")
+	if err := os.WriteFile(path, []byte("before\n<!-- run small -->\nold\n<!-- end of run small -->\nafter\n"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	for range 2 {
+		if err := rep.writeReadme(path); err != nil {
+			t.Fatal(err)
+		}
+	}
+	text, err := os.ReadFile(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, want := range []string{"before\n<!-- run small -->\n\n", "\n| drain | 1,234,567 (0.8) | 1,000 (1000.0) |  |\n", "\n| drain | 1234.57 | 10.00 | ok | 1234.57 | slow |\n", "\n<!-- end of run small -->\nafter\n"} {
+		if strings.Count(string(text), want) != 1 {
+			t.Errorf("%q is not in\n%s", want, text)
+		}
+	}
+	if _, err := between("nothing", "small", ""); err == nil {
+		t.Error("a document without marks was written")
 	}
 }
 

@@ -27,6 +27,7 @@ type options struct {
 	rate       int
 	json       bool
 	reportOnly bool
+	readme     string // document that gets the run
 }
 
 // The bounds of the options.
@@ -61,6 +62,7 @@ func (p *Programme) parse(args []string, log io.Writer) (options, error) {
 	flags.StringVar(&o.profile, "cpuprofile", "", "file for a processor profile of the measured part; needs one scenario and one library")
 	flags.BoolVar(&o.json, "json", false, "print everything as JSON")
 	flags.BoolVar(&o.reportOnly, "report", false, "exit with 0 also when a target is short")
+	flags.StringVar(&o.readme, "readme", "", "document whose section on this run is written anew, between its marks")
 	if p.Flags != nil {
 		p.Flags(flags)
 	}

@@ -10,6 +10,7 @@ import (
 
 // Programme is what a command measures.
 type Programme struct {
+	Name      string             // of its section in a document
 	Scenarios []contest.Scenario // in the order they are reported
 	Asked     []contest.Scenario // those that are measured only when they are named
 	Entrants  []contest.Entrant  // likewise

@@ -51,6 +51,9 @@ func (p *Programme) Run(ctx context.Context, args []string, out, log io.Writer) 
 	} else {
 		report.write(out)
 	}
+	if err == nil && o.readme != "" {
+		err = report.writeReadme(o.readme)
+	}
 	if err == nil && !o.reportOnly && report.short() {
 		err = errShort
 	}

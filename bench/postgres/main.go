@@ -23,6 +23,7 @@ func main() { programme().Main() }
 
 func programme() *match.Programme {
 	return &match.Programme{
+		Name: "postgres",
 		Scenarios: []contest.Scenario{
 			contest.EnqueueOne, contest.EnqueueMany, contest.EnqueueBatch, contest.EnqueueBatches,
 			contest.Drain, contest.Streams, contest.FailsOnce, contest.DeadFew, contest.DeadAll, contest.PickUp,

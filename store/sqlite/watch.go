@@ -27,7 +27,8 @@ type watching struct {
 // Watch implements store.Watcher.
 func (s *Store) Watch(queues ...string) (stop func()) { return s.watch.Watch(queues...) }
 
-// lookFor looks for work of queues if somebody has committed or something may be due.
+// lookFor looks for work of queues if somebody has committed or something may be due. It is
+// not made to be interrupted, which would cost more than a glance.
 func (s *Store) lookFor(ctx context.Context, queues []string) (sight store.Sight, err error) {
 	if err := s.enter(ctx); err != nil {
 		return sight, err
@@ -41,8 +42,6 @@ func (s *Store) lookFor(ctx context.Context, queues []string) (sight store.Sight
 		}
 		w.conn = &c
 	}
-	w.conn.SetInterrupt(ctx.Done())
-	defer w.conn.SetInterrupt(nil)
 	version, err := w.conn.number("pragma data_version")
 	if err != nil {
 		return sight, err
