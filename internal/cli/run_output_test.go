@@ -1,12 +1,67 @@
 package cli_test
 
 import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
 	"os"
 	"strings"
 	"syscall"
 	"testing"
 	"time"
 )
+
+// A reader that is slow keeps an item in hand for as long as it takes, and no other
+// gets it meanwhile.
+func TestRunOutputThatIsReadLate(t *testing.T) {
+	t.Parallel()
+	for _, exit := range []int{0, 3} {
+		d := newDesk(t)
+		d.write("items.txt", "a\n")
+		r, w, err := os.Pipe()
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer r.Close() //nolint:errcheck // it was only read
+		cmd := d.command("nixie", "run", "items.txt", "-p", "2", "--job", "j", "--lease", "1s", "--max-attempts", "1", "--",
+			"sh", "-c", fmt.Sprintf("echo ran >> ledger; head -c 300000 /dev/zero; exit %d", exit))
+		cmd.Stdout = w
+		if err := errors.Join(cmd.Start(), w.Close()); err != nil {
+			t.Fatal(err)
+		}
+		if !within(20*time.Second, func() bool { return unread(t, r) >= 64<<10 }) {
+			t.Fatal("nothing is written")
+		}
+		begun := d.leaseEnd("a")
+		if !within(20*time.Second, func() bool { return d.leaseEnd("a").Sub(begun) > 3*time.Second }) {
+			t.Errorf("exit %d: the lease is not renewed", exit)
+		}
+		if n, err := io.Copy(io.Discard, r); n != 300_000 || err != nil {
+			t.Errorf("exit %d: %d bytes are read, %v", exit, n, err)
+		}
+		want := map[int]int{0: 0, 3: 5}[exit]
+		if code := ended(t, cmd); code != want || len(d.ledger("ledger")) != 1 {
+			t.Errorf("exit %d: it ends with %d, and ran %d times", exit, code, len(d.ledger("ledger")))
+		}
+		d.verify()
+	}
+}
+
+// leaseEnd is when the lease of a message ends; zero if it has none.
+func (d *desk) leaseEnd(key string) time.Time {
+	d.t.Helper()
+	var m struct {
+		End *time.Time `json:"lease_expires_at"`
+	}
+	if err := json.Unmarshal([]byte(d.nixie(0, "message", "show", key, "-o", "json").out), &m); err != nil {
+		d.t.Fatal(err)
+	}
+	if m.End == nil {
+		return time.Time{}
+	}
+	return *m.End
+}
 
 // Output that nobody reads does not hold up the end of a run: the second interrupt
 // leaves it, says whose it was, and the item that had succeeded is done.

@@ -91,9 +91,6 @@ type Runner struct {
 	recheck   chan struct{}   // ask the store whether anything is left
 	cleared   map[string]bool // dead runs whose commands were ended; used by the receiving goroutine only
 
-	unaborted context.Context // ends with Abort
-	giveUp    context.CancelFunc
-
 	mu      sync.Mutex
 	w       *worker.Worker
 	aborted bool
@@ -121,7 +118,6 @@ func New(c Config) (*Runner, error) {
 	}
 	r := &Runner{c: c, env: command.NewEnvironment(c.Environ), recheck: make(chan struct{}, 1), cleared: map[string]bool{}}
 	r.trouble.r = r
-	r.unaborted, r.giveUp = context.WithCancel(context.Background())
 	var err error
 	if r.template, err = command.ParseTemplate(c.Command); err != nil {
 		return nil, err
@@ -141,7 +137,7 @@ func New(c Config) (*Runner, error) {
 	if err = r.readBreaker(); err != nil {
 		return nil, err
 	}
-	r.judge = &judge{policy: r.policyOf, mode: r.c.OnFailure, mask: r.c.Mask, asked: map[nixie.ID]answer{}, decided: r.decided}
+	r.judge = &judge{policy: r.policyOf, mode: r.c.OnFailure, mask: r.c.Mask, asked: map[nixie.ID]answer{}}
 	return r, nil
 }
 

@@ -32,12 +32,13 @@ func (r *Runner) handle(ctx context.Context, d *nixie.Delivery) error {
 	r.judge.forget(d.ID)
 	started := r.c.Clock()
 	err := r.rulesOf(d.Queue).attempt.Handle(ctx, d)
-	if ctx.Err() != nil && err != nil {
-		r.printed.keep(d.ID, nil) // it comes back, or was lost to another
-		return err
-	}
+	defer r.printed.drop(d.ID)
 	if err == nil {
+		r.show(ctx, d, nil, started)
 		return nil
+	}
+	if ctx.Err() != nil {
+		return err // it comes back, or was lost to another
 	}
 	var start *command.StartError
 	if errors.As(err, &start) {
@@ -48,11 +49,11 @@ func (r *Runner) handle(ctx context.Context, d *nixie.Delivery) error {
 	if len(r.custom.args) > 0 {
 		r.ask(ctx, d, err, started)
 	}
+	r.show(ctx, d, err, started)
 	return err
 }
 
 func (r *Runner) runCommand(ctx context.Context, d *nixie.Delivery) error {
-	r.printed.keep(d.ID, nil) // of the run before, in place
 	if d.Type == typeBad {
 		return nixie.WithReason(nixie.Permanent(errors.New(d.Header(headerError))), nixie.ReasonSerialization)
 	}
@@ -74,7 +75,7 @@ func (r *Runner) runCommand(ctx context.Context, d *nixie.Delivery) error {
 	if r.c.Show != nil {
 		printed := &Printed{Item: itemID(d), ID: d.ID}
 		spec.Stdout, spec.Stderr = &printed.Stdout, &printed.Stderr
-		defer r.printed.keep(d.ID, printed)
+		defer r.printed.keep(printed)
 	}
 	result, err := command.Run(ctx, spec)
 	if err != nil {

@@ -16,8 +16,6 @@ type judge struct {
 	mode   Mode
 	mask   func(*nixie.Failure) // of what a custom command failed of
 
-	decided func(*nixie.Delivery, nixie.Verb) // hears what becomes of each delivery
-
 	mu    sync.Mutex
 	asked map[nixie.ID]answer
 }
@@ -47,14 +45,20 @@ func (j *judge) take(id nixie.ID) (answer, bool) {
 
 // Decide implements policy.Decider.
 func (j *judge) Decide(d *nixie.Delivery, f *nixie.Failure, now time.Time) nixie.Settlement {
-	st := j.decide(d, f, now)
-	j.decided(d, st.Verb)
-	return st
+	a, asked := j.take(d.ID)
+	return j.decide(d, f, now, a, asked)
 }
 
-func (j *judge) decide(d *nixie.Delivery, f *nixie.Failure, now time.Time) nixie.Settlement {
+// preview is Decide that takes no answer away.
+func (j *judge) preview(d *nixie.Delivery, f *nixie.Failure, now time.Time) nixie.Settlement {
+	j.mu.Lock()
+	a, asked := j.asked[d.ID]
+	j.mu.Unlock()
+	return j.decide(d, f, now, a, asked)
+}
+
+func (j *judge) decide(d *nixie.Delivery, f *nixie.Failure, now time.Time, a answer, asked bool) nixie.Settlement {
 	st := j.policy(d.Queue).Decide(d, f, now)
-	a, asked := j.take(d.ID)
 	if st.Burial == nil {
 		return st
 	}

@@ -27,7 +27,7 @@ func testJudge(t *testing.T, mode Mode) *judge {
 	if err != nil {
 		t.Fatal(err)
 	}
-	return &judge{policy: func(string) *policy.Policy { return p }, mode: mode, asked: map[nixie.ID]answer{}, decided: func(*nixie.Delivery, nixie.Verb) {}}
+	return &judge{policy: func(string) *policy.Policy { return p }, mode: mode, asked: map[nixie.ID]answer{}}
 }
 
 func delivery(attempts, deliveries int) *nixie.Delivery {

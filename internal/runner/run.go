@@ -149,7 +149,6 @@ func (r *Runner) begin() (end func(), err error) {
 	}
 	return func() {
 		_ = r.guard.Close() // every command has ended
-		r.printed.clear()
 		tidy()
 	}, nil
 }
@@ -192,9 +191,6 @@ func (r *Runner) Abort() {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	r.aborted = true
-	if r.giveUp != nil {
-		r.giveUp()
-	}
 	if r.w != nil {
 		r.w.Abort()
 	}
