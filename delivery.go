@@ -28,6 +28,10 @@ type Delivery struct {
 	Abandoned   bool   // the holder before vanished; a claim to judge, not to run
 	AbandonedBy string // that holder
 
+	// AbandonedAlone says that the holder which vanished had nothing else in hand, and
+	// that the one which vanished before it had not either: see [AloneTwice].
+	AbandonedAlone bool
+
 	// Damage names what could not be read of the stored record and is left
 	// out. Such a delivery must not be run; policy buries it.
 	Damage []string
@@ -137,20 +141,42 @@ func (e *stepError) Step() string { return e.step }
 
 // Want says what a receiver can take.
 type Want struct {
-	Max   int           // most deliveries to return; 1…[MaxBatch]
+	Max   int           // most deliveries to return that are to be run; 1…[MaxBatch]
 	Wait  time.Duration // how long to wait for the first one; 0 returns at once
 	Lease time.Duration // how long to hold them; 0 is the queue's own, 30 s by default
-	Fresh bool          // only messages that never vanished with a holder
 	Noted bool          // those received are noted as waiting, in the claim itself; see [Recorder]
+
+	// Fresh is set by who has something else in hand: no suspects, which are messages
+	// that vanished with a holder, are to be run beside that.
+	Fresh bool
+	// Parallel is how many messages the receiver runs at once, 0 is one: suspects come
+	// in groups of [GroupOf].
+	Parallel int
 }
+
+// GroupOf is how many suspects are run together after so many holders of each vanished
+// in a row: half of those that run at once, then a quarter, and at last one.
+func GroupOf(parallel, crashes int) int {
+	return max(1, parallel>>min(max(crashes, 0), maxHalvings))
+}
+
+// AloneTwice reports whether a suspect of so many crashes, whose groups were those of
+// [GroupOf], was alone already when its last holder vanished.
+func AloneTwice(parallel, crashes int) bool {
+	return max(parallel, 1)>>min(max(crashes, 0), maxHalvings) == 0
+}
+
+// maxHalvings makes one of any number that runs at once.
+const maxHalvings = 31
 
 // Source is where deliveries come from and settlements go to: the one
 // interface between handlers above and stores and brokers below. It is safe
 // for concurrent use.
 type Source interface {
 	// Receive claims up to want.Max messages and returns none when want.Wait
-	// or ctx ends first. A message that vanished with an earlier holder is
-	// returned alone, so that its neighbours do not share its fate twice.
+	// or ctx ends first. What is to be judged comes by itself, as much as there is
+	// whatever want.Max says. Suspects come in groups of [GroupOf], with nothing beside
+	// them, so that their neighbours seldom share their fate twice.
 	Receive(ctx context.Context, want Want) ([]*Delivery, error)
 	// Extend renews leases and saves new steps. The i-th error answers the
 	// i-th delivery; [CodeLeaseLost] means that it is no longer the caller's.

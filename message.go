@@ -24,9 +24,9 @@ type Message struct {
 
 	Hash            Hash          `json:"hash"`                       // of Body, taken at acceptance
 	State           State         `json:"state"`                      // as of the read
-	Attempts        int           `json:"attempts"`                   // executions begun in this generation
+	Attempts        int           `json:"attempts"`                   // executions begun in this generation, without those whose holder vanished
 	Deliveries      int           `json:"deliveries"`                 // claims in this generation, never refunded
-	Crashes         int           `json:"crashes"`                    // claims of this generation whose holder vanished
+	Crashes         int           `json:"crashes"`                    // holders that vanished with it in a row; 0 again once one survived it
 	Generation      int           `json:"generation"`                 // lives; the first is 1, a redrive starts the next
 	Redrives        int           `json:"redrives"`                   // never reset
 	Steps           []string      `json:"steps,omitempty"`            // named steps done; they only grow

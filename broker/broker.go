@@ -154,6 +154,7 @@ type Record struct {
 	ID      [16]byte // of the place, the same each time the record is handed out
 	Epoch   int64    // of the holding; grows each time the channel or partition changes hands, up to 2²³
 	Crashes int      // holders that vanished with it, as far as the driver can tell it from others
+	Alone   bool     // the last of those had nothing else in hand, nor had the one before: see [nixie.AloneTwice]
 	Before  int      // times that it was handed out before and not given back without delay, those included
 
 	Receipt any // the driver's own

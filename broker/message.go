@@ -55,7 +55,7 @@ func (i *item) fill(to *loan, f *Features, queue string, now time.Time) {
 	}
 	m.State, m.Generation, m.EnqueuedAt, m.FirstReceivedAt = nixie.Leased, 1, at, now
 	m.Crashes, m.Deliveries = crashes(r), max(r.Before, r.Crashes)
-	m.Attempts = m.Deliveries
+	m.Attempts = m.Deliveries - r.Crashes
 	if len(r.Headers) > 0 {
 		m.Headers = inbound(r.Headers)
 		m.Redrives = count(r.Headers, HeaderRedriveCount)

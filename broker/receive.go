@@ -1,6 +1,7 @@
 package broker
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"slices"
@@ -65,16 +66,13 @@ func (s *Source) take(want nixie.Want, now time.Time, stop func()) (got []*nixie
 	if s.halted {
 		return nil, next
 	}
-	if next.suspects = s.suspect.len() > 0; next.suspects && !want.Fresh {
-		return []*nixie.Delivery{s.lend(s.suspect.pop(), now, now.Add(want.Lease), &loans{left: 1})}, next
+	if next.suspects = s.suspect.len() > 0; next.suspects {
+		if n := s.group(want); n > 0 {
+			return s.lendFirst(&s.suspect, n, want, now), next
+		}
 	}
 	if n := min(s.ready.len(), want.Max); n > 0 {
-		got = make([]*nixie.Delivery, n)
-		expires, room := now.Add(want.Lease), loans{left: n}
-		for i := range got {
-			got[i] = s.lend(s.ready.pop(), now, expires, &room)
-		}
-		return got, next
+		return s.lendFirst(&s.ready, n, want, now), next
 	}
 	if s.bytes < s.c.MaxBytes {
 		next.room = min(s.c.MaxInHand-s.inHand, want.Max)
@@ -83,6 +81,47 @@ func (s *Source) take(want nixie.Want, now time.Time, stop func()) (got []*nixie
 		next.room = min(next.room, 1-s.inHand)
 	}
 	return nil, next
+}
+
+// group is how many of the suspects may be handed out together: all that are to be
+// judged, which come before the others, else as many as the first one allows.
+func (s *Source) group(want nixie.Want) int {
+	list := s.suspect.items[s.suspect.head:]
+	slices.SortStableFunc(list, func(a, b *item) int { return cmp.Compare(a.rank(), b.rank()) })
+	first := list[0].rank()
+	alike := slices.IndexFunc(list, func(i *item) bool { return i.rank() != first })
+	if alike < 0 {
+		alike = len(list)
+	}
+	switch {
+	case first == 0:
+		return alike
+	case want.Fresh:
+		return 0
+	}
+	return min(alike, max(want.Max, 1), nixie.GroupOf(want.Parallel, first))
+}
+
+// rank says which suspects come together, and before others: 0 those to be judged, then
+// by crashes.
+func (i *item) rank() int {
+	if !i.judged && i.record.Crashes > 0 {
+		return 0
+	}
+	if i.delivery != nil {
+		return i.delivery.Crashes
+	}
+	return crashes(i.record)
+}
+
+// lendFirst hands out the first ones of a queue.
+func (s *Source) lendFirst(from *fifo, n int, want nixie.Want, now time.Time) []*nixie.Delivery {
+	got := make([]*nixie.Delivery, n)
+	expires, room := now.Add(want.Lease), loans{left: n}
+	for i := range got {
+		got[i] = s.lend(from.pop(), now, expires, &room)
+	}
+	return got
 }
 
 // more asks the broker, or waits where there is no room.

@@ -39,6 +39,9 @@ func (s *Source) Settle(ctx context.Context, settlements []nixie.Settlement) []e
 	s.ours(ctx, all)
 	var letters, retries []*verdict
 	for n := range all {
+		if v := &all[n]; v.err == nil && v.st.Verb == nixie.Retry && !v.st.Delivery.Abandoned {
+			v.item.delivery.Crashes = 0 // its holder survived it
+		}
 		switch v := &all[n]; {
 		case v.err != nil:
 			plain = append(plain, v)
@@ -210,7 +213,7 @@ func (s *Source) apply(all []*verdict, now time.Time) {
 func (s *Source) again(v *verdict, now time.Time) {
 	i, last := v.item, v.item.delivery
 	d := &nixie.Delivery{Message: last.Message}
-	i.delivery = d
+	i.delivery, i.suspect = d, d.Crashes > 0
 	if v.st.Verb == nixie.Release && !last.Abandoned {
 		d.Attempts--
 	}

@@ -129,6 +129,7 @@ func (s *Source) lend(i *item, now, expires time.Time, room *loans) *nixie.Deliv
 	s.places[at] = place{i, d.Lease.Number}
 	d.Deliveries++
 	d.Abandoned = d.Crashes > 0 && !i.judged
+	d.AbandonedAlone = d.Abandoned && i.record.Alone
 	if !d.Abandoned {
 		d.Attempts++
 	}

@@ -123,8 +123,8 @@ func TestTableShowsCases(t *testing.T) {
 	}
 	for name, want := range map[string]string{
 		"cases":                 "5",
-		"case reason throttled": "max_attempts 50; max_deliveries 160; max_crashes 50; backoff 1m up to 15m, no jitter",
-		"case type mail":        "max_attempts 2; max_deliveries 16; max_crashes 2; on_exhausted discard; rules 1",
+		"case reason throttled": "max_attempts 50; max_deliveries 160; backoff 1m up to 15m, no jitter",
+		"case type mail":        "max_attempts 2; max_deliveries 16; on_exhausted discard; rules 1",
 	} {
 		if rows[name] != want {
 			t.Errorf("%s is %q, want %q", name, rows[name], want)
@@ -232,12 +232,12 @@ func TestProfilesHaveTheNumbersOfTheirSources(t *testing.T) {
 		attempts, deliveries, crashes int
 		backoff                       Backoff
 	}{
-		{"nixie", 5, 25, 0, Backoff{Formula: Exponential, Base: s, Factor: 2, Cap: 15 * m, Jitter: JitterFull, Fraction: 0.3}},
-		{"whizbang", 10, 40, 0, Backoff{Formula: Exponential, Base: 60 * s, Factor: 2, Cap: 60 * m, Jitter: JitterNone, Fraction: 0.3}},
-		{"kafka-dlc", 5, 25, 0, Backoff{Formula: Exponential, Base: 400 * ms, Factor: 2, Cap: 10 * s, Jitter: JitterAdditive, Fraction: 0.3, From: 20 * ms, To: 50 * ms}},
+		{"nixie", 5, 25, 3, Backoff{Formula: Exponential, Base: s, Factor: 2, Cap: 15 * m, Jitter: JitterFull, Fraction: 0.3}},
+		{"whizbang", 10, 40, 3, Backoff{Formula: Exponential, Base: 60 * s, Factor: 2, Cap: 60 * m, Jitter: JitterNone, Fraction: 0.3}},
+		{"kafka-dlc", 5, 25, 3, Backoff{Formula: Exponential, Base: 400 * ms, Factor: 2, Cap: 10 * s, Jitter: JitterAdditive, Fraction: 0.3, From: 20 * ms, To: 50 * ms}},
 		{"pgqueuer", 1, 13, 4, Backoff{Formula: Exponential, Base: s, Factor: 2, Cap: 5 * m, Jitter: JitterNone, Fraction: 0.3}},
-		{"wink", 5, 25, 0, Backoff{Formula: Linear, Base: 60 * s, Factor: 2, Step: 60 * s, Cap: 15 * m, Jitter: JitterNone, Fraction: 0.3}},
-		{"prodigy", 3, 19, 0, Backoff{Formula: Exponential, Base: s, Factor: 2, Cap: 30 * s, Jitter: JitterNone, Fraction: 0.3}},
+		{"wink", 5, 25, 3, Backoff{Formula: Linear, Base: 60 * s, Factor: 2, Step: 60 * s, Cap: 15 * m, Jitter: JitterNone, Fraction: 0.3}},
+		{"prodigy", 3, 19, 3, Backoff{Formula: Exponential, Base: s, Factor: 2, Cap: 30 * s, Jitter: JitterNone, Fraction: 0.3}},
 	} {
 		c := mustNew(t, Config{Profile: want.name}).Config()
 		if c.MaxAttempts != want.attempts || c.MaxDeliveries != want.deliveries || c.MaxCrashes != want.crashes ||

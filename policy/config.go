@@ -16,11 +16,12 @@ type Config struct {
 	Profile       string // set of values to start from; empty is [DefaultProfile]
 	MaxAttempts   int    // executions in one life, the first included; 5
 	MaxRetries    int    // the same as MaxAttempts − 1, for those who count so; give one of the two
-	MaxDeliveries int    // claims in one life, releases and crashes included; 3·MaxAttempts + 10
+	MaxDeliveries int    // claims in one life, releases included and the two of each crash not; 3·MaxAttempts + 10
 
-	// MaxCrashes is how many holders may vanish in one life before the message is
-	// poison. When it is 0 a vanished holder counts as an attempt and MaxAttempts
-	// is the limit; a number counts the vanished ones apart. It cannot be none.
+	// MaxCrashes is how many holders in a row may vanish before the message is poison;
+	// 3. The last of them must have had it alone, so that nothing that ran beside a
+	// killer is convicted; see [nixie.GroupOf]. A vanished holder is no attempt and no
+	// wait follows it. It cannot be none.
 	MaxCrashes int
 
 	MaxAge      time.Duration // since it was enqueued; no retry after that; none
@@ -120,7 +121,7 @@ func (c *Config) check() error {
 			return nixie.Errorf(nixie.CodeInvalid, "%s is %d: give a number from 1 to %d, or −1 for none", n.name, n.value, MaxCount)
 		}
 	}
-	if c.MaxCrashes < 0 || c.MaxCrashes > MaxCount {
+	if c.MaxCrashes < 1 || c.MaxCrashes > MaxCount {
 		return nixie.Errorf(nixie.CodeInvalid, "max_crashes is %d: give a number from 1 to %d, as what kills its holders must not go on for ever", c.MaxCrashes, MaxCount)
 	}
 	for _, d := range [...]struct {
@@ -193,31 +194,21 @@ func (c *Config) checkMatchers() error {
 	return nil
 }
 
-// maxCrashes always ends: a message that kills its holders is never retried
-// without an end, whatever max_attempts says.
-func (c *Config) maxCrashes() int {
-	switch {
-	case c.MaxCrashes > 0:
-		return c.MaxCrashes
-	case c.MaxAttempts == none:
-		return DefaultMaxAttempts
-	}
-	return c.MaxAttempts
+// poisonous reports whether a message is to be given up because its holders vanished:
+// so many in a row, the last one with nothing else in hand. A source that cannot say
+// so is believed once there were more than it takes for any suspect to stand alone.
+func (c *Config) poisonous(d *nixie.Delivery) bool {
+	return d.Crashes >= c.MaxCrashes && (d.AbandonedAlone || d.Crashes >= c.MaxCrashes+sharedCrashes)
 }
 
-// executed is how many executions count: those whose holder vanished do not
-// where they are counted apart.
-func (c *Config) executed(d *nixie.Delivery) int {
-	if c.MaxCrashes > 0 {
-		return max(d.Attempts-d.Crashes, 0)
-	}
-	return d.Attempts
-}
+// claimed is how many claims count: those of a vanished holder, and of who judged
+// that, have a budget of their own.
+func claimed(d *nixie.Delivery) int { return max(d.Deliveries-claimsOfCrash*d.Crashes, 0) }
 
 // outOfAttempts reports whether a delivery must not be executed once more. Which
 // failures are never dead is seen when there is one.
 func (c *Config) outOfAttempts(d *nixie.Delivery) bool {
-	return c.MaxAttempts != none && len(c.NeverDead) == 0 && c.executed(d) > c.MaxAttempts
+	return c.MaxAttempts != none && len(c.NeverDead) == 0 && d.Attempts > c.MaxAttempts
 }
 
 func (c *Config) aged(d *nixie.Delivery, now time.Time) bool {

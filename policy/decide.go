@@ -15,6 +15,9 @@ type question struct {
 	c     *Config // what applies to this type and reason
 }
 
+// vanished reports whether the question is about a holder that vanished.
+func (q question) vanished() bool { return q.d.Abandoned }
+
 // answer is what a rule says. A burying answer without a verb leaves it to
 // on_exhausted.
 type answer struct {
@@ -35,11 +38,12 @@ var stages = []stage{
 	{"expired", "past its own expiry: give up", (*Policy).expired},
 	{"max-age", "older than max_age: give up", (*Policy).tooOld},
 	{"max-deliveries", "claimed max_deliveries times in this life: give up", (*Policy).tooManyDeliveries},
-	{"max-crashes", "its holders vanished max_attempts times: give up as poison", (*Policy).tooManyCrashes},
+	{"max-crashes", "max_crashes holders vanished in a row, the last with it alone: give up as poison", (*Policy).tooManyCrashes},
 	{"released", "the handler asked for a release: back into the queue", (*Policy).released},
 	{"extend-on", "an extend_on matcher holds: no failure, back into the queue", (*Policy).extended},
 	{"never-dead", "a never_dead matcher holds: retry", (*Policy).neverDead},
 	{"permanent", "a dead_at_once matcher holds, or the class is permanent: give up", (*Policy).permanent},
+	{"crashed", "its holder vanished, which is no attempt: retry at once", (*Policy).crashed},
 	{"max-attempts", "executed max_attempts times in this life: give up", (*Policy).tooManyAttempts},
 	{"retry-budget", "the waits of this life would exceed retry_budget: give up", (*Policy).tooMuchWaiting},
 	{"retry", "otherwise: retry after the backoff", (*Policy).retry},
@@ -109,8 +113,10 @@ func (p *Policy) settle(q question, a answer) nixie.Settlement {
 	s.Failure = &f
 	switch a.verb {
 	case nixie.Retry:
-		s.Delay = q.c.Backoff.Delay(q.d.Attempts, throw(q.d))
-		s.Delay = min(max(s.Delay, q.asked.After), nixie.MaxDelay)
+		if !q.vanished() {
+			s.Delay = q.c.Backoff.Delay(q.d.Attempts, throw(q.d))
+			s.Delay = min(max(s.Delay, q.asked.After), nixie.MaxDelay)
+		}
 		f.NextAt = q.now.Add(s.Delay)
 	case nixie.Discard:
 		s.Note = f.Text
@@ -156,12 +162,15 @@ func (p *Policy) tooOld(q question) (answer, bool) {
 }
 
 func (p *Policy) tooManyDeliveries(q question) (answer, bool) {
-	return answer{cause: exhausted(q)}, reached(q.d.Deliveries, q.c.MaxDeliveries)
+	return answer{cause: nixie.CauseExhausted}, reached(claimed(q.d), q.c.MaxDeliveries)
 }
 
 func (p *Policy) tooManyCrashes(q question) (answer, bool) {
-	vanished := q.f.Reason == nixie.ReasonLeaseExpired
-	return answer{cause: nixie.CausePoison}, vanished && reached(q.d.Crashes, q.c.maxCrashes())
+	return answer{cause: nixie.CausePoison}, q.vanished() && q.c.poisonous(q.d)
+}
+
+func (p *Policy) crashed(q question) (answer, bool) {
+	return answer{verb: nixie.Retry}, q.vanished()
 }
 
 func (p *Policy) expired(q question) (answer, bool) {
@@ -189,13 +198,7 @@ func (p *Policy) permanent(q question) (answer, bool) {
 }
 
 func (p *Policy) tooManyAttempts(q question) (answer, bool) {
-	if !reached(q.c.executed(q.d), q.c.MaxAttempts) {
-		return answer{}, false
-	}
-	if reached(q.d.Crashes, q.c.maxCrashes()) {
-		return answer{cause: nixie.CausePoison}, true
-	}
-	return answer{cause: exhausted(q)}, true
+	return answer{cause: nixie.CauseExhausted}, reached(q.d.Attempts, q.c.MaxAttempts)
 }
 
 // tooMuchWaiting adds the waits up to the next one, as if all failures of this
@@ -212,19 +215,10 @@ func (p *Policy) tooMuchWaiting(q question) (answer, bool) {
 		}
 		waited += min(wait, nixie.MaxDelay)
 	}
-	return answer{cause: exhausted(q)}, waited > q.c.RetryBudget
+	return answer{cause: nixie.CauseExhausted}, waited > q.c.RetryBudget
 }
 
 func (p *Policy) retry(question) (answer, bool) { return answer{verb: nixie.Retry}, true }
-
-// exhausted is the cause of a message whose count is used up: poison when it
-// ended with a holder that vanished.
-func exhausted(q question) nixie.Cause {
-	if q.f.Reason == nixie.ReasonLeaseExpired {
-		return nixie.CausePoison
-	}
-	return nixie.CauseExhausted
-}
 
 func reached(n, limit int) bool { return limit != none && n >= limit }
 

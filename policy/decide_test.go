@@ -33,13 +33,16 @@ func situations() []situation {
 		{"asked", func(_ *nixie.Delivery, f *nixie.Failure) { f.Err = nixie.Verdict(nixie.Discard, f.Err) }, nixie.Discard, ""},
 		{"expired", func(d *nixie.Delivery, _ *nixie.Failure) { d.ExpiresAt = noon }, nixie.Bury, nixie.CauseExpired},
 		{"max-age", func(d *nixie.Delivery, _ *nixie.Failure) { d.EnqueuedAt = noon.Add(-time.Hour) }, nixie.Bury, nixie.CauseMaxAge},
-		{"max-deliveries", func(d *nixie.Delivery, _ *nixie.Failure) { d.Deliveries = 25 }, nixie.Bury, nixie.CauseExhausted},
-		{"max-crashes", func(d *nixie.Delivery, f *nixie.Failure) { d.Crashes = 5; f.Reason = nixie.ReasonLeaseExpired }, nixie.Bury, nixie.CausePoison},
+		{"max-deliveries", func(d *nixie.Delivery, _ *nixie.Failure) { d.Deliveries = 31 }, nixie.Bury, nixie.CauseExhausted},
+		{"max-crashes", func(d *nixie.Delivery, f *nixie.Failure) {
+			d.Abandoned, d.AbandonedAlone, d.Crashes, f.Reason = true, true, 3, nixie.ReasonLeaseExpired
+		}, nixie.Bury, nixie.CausePoison},
 		{"released", func(_ *nixie.Delivery, f *nixie.Failure) { f.Err = nixie.Verdict(nixie.Release, f.Err) }, nixie.Release, ""},
 		{"extend-on", func(_ *nixie.Delivery, f *nixie.Failure) { f.Err = errors.Join(f.Err, os.ErrDeadlineExceeded) }, nixie.Release, ""},
 		{"never-dead", func(_ *nixie.Delivery, f *nixie.Failure) { f.Err = errors.Join(f.Err, os.ErrClosed) }, nixie.Retry, ""},
 		{"permanent", func(_ *nixie.Delivery, f *nixie.Failure) { f.Err = errors.Join(f.Err, os.ErrInvalid) }, nixie.Bury, nixie.CausePermanent},
 		{"permanent", func(_ *nixie.Delivery, f *nixie.Failure) { f.Class = nixie.ClassPermanent }, nixie.Bury, nixie.CausePermanent},
+		{"crashed", func(d *nixie.Delivery, _ *nixie.Failure) { d.Abandoned, d.Crashes = true, 1 }, nixie.Retry, ""},
 		{"max-attempts", func(d *nixie.Delivery, _ *nixie.Failure) { d.Attempts = 5 }, nixie.Bury, nixie.CauseExhausted},
 		{"retry-budget", func(d *nixie.Delivery, _ *nixie.Failure) { d.Attempts = 4 }, nixie.Bury, nixie.CauseExhausted},
 		{"retry", func(*nixie.Delivery, *nixie.Failure) {}, nixie.Retry, ""},
@@ -71,12 +74,8 @@ func TestTheEarlierRuleBeatsTheLaterOne(t *testing.T) {
 				if s.Burial != nil {
 					cause = s.Burial.Cause
 				}
-				want := first.cause
-				if f.Reason == nixie.ReasonLeaseExpired && want == nixie.CauseExhausted {
-					want = nixie.CausePoison // used up by a holder that vanished
-				}
-				if s.Verb != first.verb || cause != want {
-					t.Errorf("got %s %s, want %s %s", s.Verb, cause, first.verb, want)
+				if s.Verb != first.verb || cause != first.cause {
+					t.Errorf("got %s %s, want %s %s", s.Verb, cause, first.verb, first.cause)
 				}
 			})
 		}
@@ -233,21 +232,23 @@ func TestR4_AnExcludedErrorEndsByAge(t *testing.T) {
 	}
 }
 
-// A holder vanishes at each attempt: the fifth time the message is poison.
+// A holder vanishes at each run: the third time in a row the message is poison, if it
+// was alone. No attempt is spent on that, whatever max_attempts says.
 func TestR13_VanishingHoldersEndAsPoison(t *testing.T) {
-	for _, config := range []Config{{}, {MaxAttempts: none, MaxAge: 1000 * time.Hour}} {
+	const most = DefaultMaxCrashes
+	for _, config := range []Config{{}, {MaxAttempts: 1}, {MaxAttempts: none, MaxAge: 1000 * time.Hour}} {
 		p := mustNew(t, config)
 		d := delivery()
-		d.AbandonedBy = "worker-1"
-		for crash := 1; crash <= 5; crash++ {
-			d.Attempts, d.Crashes, d.Deliveries = crash, crash, 2*crash
+		d.Abandoned, d.AbandonedBy, d.AbandonedAlone = true, "worker-1", true
+		for crash := 1; crash <= most; crash++ {
+			d.Attempts, d.Crashes, d.Deliveries = 0, crash, 2*crash
 			f := p.Abandoned(d, noon)
-			if f.Reason != nixie.ReasonLeaseExpired || f.Worker != "worker-1" || f.Attempt != crash {
+			if f.Reason != nixie.ReasonLeaseExpired || f.Worker != "worker-1" || f.Attempt != 1 {
 				t.Fatalf("failure %+v", f)
 			}
 			s := p.Decide(d, f, noon)
-			if crash < 5 {
-				if s.Verb != nixie.Retry || s.Failure.Reason != nixie.ReasonLeaseExpired {
+			if crash < most {
+				if s.Verb != nixie.Retry || s.Delay != 0 || s.Failure.Reason != nixie.ReasonLeaseExpired {
 					t.Fatalf("crash %d: %s %s", crash, s.Verb, s.Failure.Reason)
 				}
 				continue
@@ -337,7 +338,6 @@ func TestLeftOverAttemptsKeepTheLastReason(t *testing.T) {
 	}{
 		{nixie.ReasonTimeout, nixie.ReasonTimeout, nixie.ClassTransient, nixie.CauseExhausted, true, false},
 		{nixie.ReasonValidation, nixie.ReasonValidation, nixie.ClassUnknown, nixie.CauseExhausted, false, true},
-		{nixie.ReasonLeaseExpired, nixie.ReasonPoison, nixie.ClassPermanent, nixie.CausePoison, false, true},
 		{"", nixie.ReasonUnknown, nixie.ClassUnknown, nixie.CauseExhausted, true, false},
 	} {
 		d := delivery()
@@ -419,7 +419,7 @@ func TestDecideProperties(t *testing.T) {
 		if !reflect.DeepEqual(*f, before) || !reflect.DeepEqual(s, p.Decide(d, f, noon)) {
 			t.Fatal("Decide is not pure")
 		}
-		capped := d.Deliveries >= 25 || noon.Sub(d.EnqueuedAt) >= time.Hour
+		capped := d.Deliveries-2*d.Crashes >= 25 || noon.Sub(d.EnqueuedAt) >= time.Hour
 		goesOn := s.Verb == nixie.Retry || s.Verb == nixie.Release
 		switch {
 		case s.Verb == nixie.Complete:
@@ -446,4 +446,36 @@ func TestDecideProperties(t *testing.T) {
 			t.Fatalf("%d redrives and status %s", d.Redrives, s.Burial.Status)
 		}
 	})
+}
+
+// Who vanished with others convicts nobody, however often, until there were more than it
+// takes for any suspect to stand alone.
+func TestOnlyAHolderThatWasAloneConvicts(t *testing.T) {
+	p := mustNew(t, Config{MaxAttempts: 1})
+	d := delivery()
+	d.Abandoned, d.AbandonedBy, d.Attempts = true, "worker-1", 0
+	for crash := 1; crash < DefaultMaxCrashes+sharedCrashes; crash++ {
+		d.Crashes, d.Deliveries = crash, 2*crash
+		if s := p.Decide(d, p.Abandoned(d, noon), noon); s.Verb != nixie.Retry || s.Delay != 0 {
+			t.Fatalf("crash %d: %s in %s", crash, s.Verb, s.Delay)
+		}
+	}
+	d.Crashes++
+	if s := p.Decide(d, p.Abandoned(d, noon), noon); s.Verb != nixie.Bury || s.Burial.Cause != nixie.CausePoison {
+		t.Fatalf("crash %d: %s", d.Crashes, s.Verb)
+	}
+}
+
+// The claims of crashes are not those of max_deliveries: an innocent that was beside ten
+// killed runners runs on.
+func TestCrashesSpendNoDeliveries(t *testing.T) {
+	p := mustNew(t, Config{MaxAttempts: 2})
+	d := delivery()
+	d.Attempts, d.Crashes, d.Deliveries = 1, 10, 21
+	if f := p.Admit(d, noon); f != nil {
+		t.Errorf("not admitted: %s", f.Text)
+	}
+	if s := p.Decide(d, p.Diagnose(d, errors.New("x"), Facts{}), noon); s.Verb != nixie.Retry {
+		t.Errorf("its first failure: %s", s.Verb)
+	}
 }

@@ -10,6 +10,7 @@ import (
 // [Policy.Table] prints them as they apply.
 const (
 	DefaultMaxAttempts = 5 // executions in one life, the first included
+	DefaultMaxCrashes  = 3 // holders that vanish in a row
 	DefaultMaxRedrives = 3
 	DefaultBase        = time.Second
 	DefaultFactor      = 2
@@ -33,6 +34,8 @@ const (
 
 	deliveriesPerAttempt = 3  // max_deliveries when not set: so many per attempt
 	deliveriesSpare      = 10 // and so many more
+	claimsOfCrash        = 2  // the one that vanished, and the one that judged it
+	sharedCrashes        = 16 // more than halve [nixie.MaxBatch] to one, twice alone included
 )
 
 // Bounds of what is kept of a failure, beside those of package nixie.

@@ -93,6 +93,7 @@ func mask(f *nixie.Failure, hide func(*nixie.Failure)) {
 // are the moment when that was found out.
 func (p *Policy) Abandoned(d *nixie.Delivery, now time.Time) *nixie.Failure {
 	f := newFailure(d, Facts{StartedAt: now, FailedAt: now, Worker: d.AbandonedBy})
+	f.Attempt = d.Attempts + 1 // the one that was given back
 	f.Text = "the holder vanished without an outcome: killed, crashed, or silent for longer than its lease"
 	f.Reason = nixie.ReasonLeaseExpired
 	f.Class = triageOf(f.Reason).Class
@@ -116,7 +117,7 @@ func (p *Policy) Admit(d *nixie.Delivery, now time.Time) *nixie.Failure {
 		text, reason = "the message was past its expiry before it could be run", nixie.ReasonMaxAge
 	case d.Attempts > 1 && p.inEveryCase(d, func(c *Config) bool { return c.aged(d, now) }):
 		text, reason = "the message was past max_age before it could be run again", nixie.ReasonMaxAge
-	case p.inEveryCase(d, func(c *Config) bool { return c.MaxDeliveries != none && d.Deliveries > c.MaxDeliveries }):
+	case p.inEveryCase(d, func(c *Config) bool { return c.MaxDeliveries != none && claimed(d) > c.MaxDeliveries }):
 		text = "the message was claimed max_deliveries times without an outcome"
 	case p.inEveryCase(d, func(c *Config) bool { return c.outOfAttempts(d) }):
 		text = "the message was executed max_attempts times before"

@@ -16,11 +16,12 @@
 //	expired        past its own expiry: give up
 //	max-age        older than max_age: give up
 //	max-deliveries claimed max_deliveries times in this life: give up
-//	max-crashes    its holders vanished max_attempts times: give up as poison
+//	max-crashes    max_crashes holders vanished in a row, the last with it alone: give up as poison
 //	released       the handler asked for a release: back into the queue
 //	extend-on      an extend_on matcher holds: no failure, back into the queue
 //	never-dead     a never_dead matcher holds: retry
 //	permanent      a dead_at_once matcher holds, or the class is permanent: give up
+//	crashed        its holder vanished, which is no attempt: retry at once
 //	max-attempts   executed max_attempts times in this life: give up
 //	retry-budget   the waits of this life would exceed retry_budget: give up
 //	retry          otherwise: retry after the backoff

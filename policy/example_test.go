@@ -122,6 +122,7 @@ func ExampleOrder() {
 	// extend-on
 	// never-dead
 	// permanent
+	// crashed
 	// max-attempts
 	// retry-budget
 	// retry

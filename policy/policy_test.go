@@ -142,7 +142,7 @@ func TestTableShowsWhatApplies(t *testing.T) {
 		rows[s.Name] = s.Value
 	}
 	for name, want := range map[string]string{
-		"profile": "nixie", "max_attempts": "7", "max_deliveries": "31", "max_crashes": "7", "max_age": "2h", "max_redrives": "3",
+		"profile": "nixie", "max_attempts": "7", "max_deliveries": "31", "max_crashes": "3", "max_age": "2h", "max_redrives": "3",
 		"on_exhausted": "bury", "backoff": "1s ×2 up to 15m, full jitter", "lease": "30s", "heartbeat": "10s",
 		"rule 1": "exit code is one of [75]", "never_dead": `error is "i/o timeout"`, "dead_at_once": "error has code invalid",
 	} {

@@ -37,7 +37,7 @@ func Profiles() []string {
 // ProfileNamed returns a profile; the empty name is the default one. Errors are
 // of [nixie.CodeInvalid].
 func ProfileNamed(name string) (Profile, error) {
-	p := Profile{Name: name, Config: Config{Profile: name, MaxAge: none, RetryBudget: none, MaxRedrives: DefaultMaxRedrives, OnExhausted: nixie.Bury}}
+	p := Profile{Name: name, Config: Config{Profile: name, MaxAge: none, RetryBudget: none, MaxCrashes: DefaultMaxCrashes, MaxRedrives: DefaultMaxRedrives, OnExhausted: nixie.Bury}}
 	switch name {
 	case "", DefaultProfile:
 		p.Name, p.Config.Profile = DefaultProfile, DefaultProfile
@@ -85,8 +85,8 @@ func (p *Profile) kafkaDLC() {
 }
 
 // pgqueuer: a job ends with its first failure, after retries within the same
-// claim. A job whose worker vanished is picked again; more than three times
-// counts as poison. The durable backoff is that of its database retries and is
+// claim. A job whose worker vanished is picked again; the fourth time counts as
+// poison. The durable backoff is that of its database retries and is
 // used by those who raise max_attempts.
 func (p *Profile) pgqueuer() {
 	p.About = "job queue on PostgreSQL"

@@ -71,12 +71,12 @@ func Simulate(p *Policy, s Scenario) []Step {
 				break
 			}
 		}
+		if s.Err == nil {
+			vanish(d)
+		}
 		step := s.fail(p, d, now)
 		step.Run = len(steps) - before + 1
 		now = step.Failure.FailedAt
-		if s.Err == nil {
-			d.Crashes++
-		}
 		var settled nixie.Settlement
 		step.Rule, settled = decider.decide(d, step.Failure, now)
 		step.settle(p, d, settled)
@@ -93,15 +93,24 @@ func Simulate(p *Policy, s Scenario) []Step {
 	return steps
 }
 
+// vanish is what becomes of a run whose holder does, and had nothing beside it.
+func vanish(d *nixie.Delivery) {
+	d.Abandoned, d.AbandonedAlone = true, nixie.AloneTwice(1, d.Crashes)
+	d.Attempts--
+	d.Deliveries++ // the claim that judges it
+	d.Crashes++
+}
+
 // fail is one more run.
 func (s Scenario) fail(p *Policy, d *nixie.Delivery, now time.Time) Step {
 	ended := now.Add(max(s.Took, 0))
-	step := Step{Attempt: d.Attempts, After: ended.Sub(s.Start)}
+	step := Step{After: ended.Sub(s.Start)}
 	if s.Err == nil {
 		step.Failure = p.Abandoned(d, ended)
 	} else {
 		step.Failure = p.Diagnose(d, s.Err, Facts{StartedAt: now, FailedAt: ended})
 	}
+	step.Attempt = step.Failure.Attempt
 	return step
 }
 
@@ -149,7 +158,7 @@ func (s *Step) settle(p *Policy, d *nixie.Delivery, settled nixie.Settlement) {
 	if settled.Failure != nil {
 		s.Failure = settled.Failure
 	}
-	if s.Verb == nixie.Retry {
+	if s.Verb == nixie.Retry && s.Wait > 0 {
 		least, most := p.of(d.Type, s.Failure.Reason).Backoff.Band(d.Attempts)
 		after := min(marksOf(s.Failure.Err).After, nixie.MaxDelay)
 		s.Least, s.Most = max(least, after), max(most, after)

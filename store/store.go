@@ -42,10 +42,18 @@ type Queue interface {
 	// Each claim adds one to Deliveries and to Lease.Number, and one to
 	// Attempts unless Abandoned is set. First every lease of the queue whose
 	// time is over, or whose owner is known to be dead, ends: its message is
-	// queued again, due now, with Crashes + 1, and its next delivery has
-	// Abandoned set; a claim of an abandoned message is there to be judged,
-	// not run. LastReason is set on what failed before. A message with Crashes > 0 (a suspect) is returned alone, and
-	// not at all to a want with Fresh. Otherwise messages come by their
+	// queued again, due now, with Crashes + 1 and Attempts − 1, and its next
+	// delivery has Abandoned set; a claim of an abandoned message is there to be
+	// judged, not run, and when its holder vanishes nothing is counted.
+	// LastReason is set on what failed before.
+	//
+	// What is to be judged comes first: all of it that one call may carry, whatever
+	// want.Max says, with nothing else. A message with Crashes > 0 beside that is a
+	// suspect. Suspects come before others: of those with the fewest Crashes the first
+	// by turn, at most [nixie.GroupOf] want.Parallel, with nothing else; that
+	// [nixie.AloneTwice] holds then is remembered for AbandonedAlone. To a want with
+	// Fresh none comes, and nothing else either, unless one is in somebody's hand.
+	// Otherwise messages come by their
 	// [nixie.QueueSettings.Turn], which joins the time they are due and their
 	// priority, then by position; so neither waiting retries nor new messages
 	// nor low priorities can be starved. All bodies of a claim have at most
@@ -71,7 +79,8 @@ type Queue interface {
 	//
 	// Complete, Discard and the burying verbs end the message and release its
 	// dedupe key as the queue's scope says; Retry and Release queue it again
-	// after Delay; Release takes the attempt back. Failure and
+	// after Delay; Release takes the attempt back, and a Retry of what was run sets
+	// Crashes to 0, as its holder survived. Failure and
 	// Second, when set, are appended to the history. Steps of the delivery are saved. The burying
 	// verbs make the letter of the message, or if it has one in redriving move
 	// that one on: history longer, Revision + 1; Halt also pauses the queue.

@@ -79,6 +79,10 @@ func TestDesk(t *testing.T) {
 	}
 	// The late one is judged on the way, the unstarted one has its attempt back.
 	claim(t, desk, 0)
+	late := claim(t, desk, 1)
+	if late[0].Key != "late" || late[0].Attempts != 1 {
+		t.Errorf("%+v", late[0].Message)
+	}
 	if again := claim(t, desk, 1); again[0].Key != "unstarted" || again[0].Attempts != 1 || again[0].Deliveries != 2 {
 		t.Errorf("%+v", again[0].Message)
 	}

@@ -46,8 +46,8 @@ func (w *Worker) receiveLoop(ctx context.Context) {
 }
 
 // want waits until enough of what is in hand is settled and says how much more
-// may be asked for. A receive never waits long enough to use up much of the
-// lease that it brings.
+// may be asked for: nothing beside suspects, and no suspects beside others. A receive
+// never waits long enough to use up much of the lease that it brings.
 func (w *Worker) want(ctx context.Context) nixie.Want {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -58,13 +58,19 @@ func (w *Worker) want(ctx context.Context) nixie.Want {
 			limit = min(limit, allowed)
 		}
 		room := limit - w.inHand
+		if w.suspects > 0 && ctx.Err() == nil {
+			w.awaitChange(0)
+			continue
+		}
 		if room >= max(1, min(limit/2, limit-w.c.Concurrency)) || ctx.Err() != nil {
 			return nixie.Want{
 				Max:   max(1, room),
 				Wait:  min(pollWait, w.c.Lease/hurry),
 				Lease: w.c.Lease,
-				Fresh: w.suspects > 0,
 				Noted: w.c.Recorder != nil,
+				Fresh: w.inHand > 0,
+
+				Parallel: w.c.Concurrency,
 			}
 		}
 		w.awaitChange(wait)
@@ -88,10 +94,30 @@ func (w *Worker) announce() {
 	w.mu.Unlock()
 }
 
+// receive asks the source. Where suspects may wait for an empty hand, it does not ask for
+// others any longer than the hand is full.
 func (w *Worker) receive(ctx context.Context, want nixie.Want) ([]*nixie.Delivery, error) {
-	ctx, cancel := context.WithTimeout(ctx, want.Wait+callLimit)
+	asking, cancel := context.WithTimeout(ctx, want.Wait+callLimit)
 	defer cancel()
-	return w.c.receive(ctx, want)
+	if want.Fresh && w.wary {
+		w.whenEmpty(cancel)
+		defer w.whenEmpty(nil)
+	}
+	got, err := w.c.receive(asking, want)
+	if err != nil && want.Fresh && errors.Is(asking.Err(), context.Canceled) && ctx.Err() == nil {
+		err = nil // we ended it
+	}
+	w.wary = w.wary && want.Fresh
+	return got, err
+}
+
+// whenEmpty has f called as soon as nothing is in hand; nil is nobody.
+func (w *Worker) whenEmpty(f func()) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	if w.emptied = f; f != nil && w.inHand == 0 {
+		f()
+	}
 }
 
 // receive receives under policies that are known. Nothing is received before they
@@ -115,7 +141,8 @@ func (c *Config) receive(ctx context.Context, want nixie.Want) ([]*nixie.Deliver
 }
 
 // take puts what was received in hand, settles what must not be run and offers
-// the rest to the handlers.
+// the rest to the handlers. It waits until what was judged is settled: that may be
+// what the next receive brings, before anything fresh.
 func (w *Worker) take(ctx context.Context, got []*nixie.Delivery, asked time.Duration) {
 	w.c.Observer.OnReceived(w.c.Queue, got)
 	w.circuits.received(got)
@@ -130,13 +157,20 @@ func (w *Worker) take(ctx context.Context, got []*nixie.Delivery, asked time.Dur
 	for i, r := range judged.runs {
 		w.post(&w.trays[0], r, &judged.settlements[i])
 	}
-	if !b.alone {
-		w.dispatch(ctx, b, w.c.Concurrency)
+	if b.crashes > 0 { // also where the source knows no groups and brought others with them
+		w.awaitOthers(ctx, b)
+		w.dispatch(ctx, b, nixie.GroupOf(w.c.Concurrency, b.crashes))
 		return
 	}
-	w.awaitInHand(ctx, len(got))
-	w.dispatch(ctx, b, 1)
-	w.awaitInHand(ctx, 0)
+	if len(judged.runs) < b.size {
+		w.dispatch(ctx, b, w.c.Concurrency)
+	}
+	for _, r := range judged.runs {
+		w.wary = w.wary || r.d.Abandoned
+		if !w.awaitSettled(r) {
+			return
+		}
+	}
 }
 
 // judge decides about those of a new batch that must not be run.
@@ -146,8 +180,9 @@ func (w *Worker) judge(b *batch, now time.Time) (judged outbox) {
 			r.state.Store(deciding)
 			r.end(context.Canceled, w.since(now))
 			judged.add(r, &st)
-		} else if r.d.Crashes > 1 {
-			b.alone = true
+		} else if r.d.Crashes > 0 {
+			r.suspect = true
+			b.crashes = max(b.crashes, r.d.Crashes)
 		}
 	}
 	return judged
@@ -183,11 +218,11 @@ func (w *Worker) dispatch(ctx context.Context, b *batch, most int) {
 	}
 }
 
-// awaitInHand waits until at most n deliveries are in hand.
-func (w *Worker) awaitInHand(ctx context.Context, n int) {
+// awaitOthers waits until nothing is in hand but a batch.
+func (w *Worker) awaitOthers(ctx context.Context, b *batch) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	for w.inHand > n && ctx.Err() == nil {
+	for w.inHand > b.open && ctx.Err() == nil {
 		w.changed.Wait()
 	}
 }

@@ -64,7 +64,7 @@ func (w *Worker) renew(ctx context.Context) {
 func (w *Worker) renewable(now time.Duration) []*run {
 	var runs []*run
 	for _, b := range w.openBatches() {
-		waits := !b.alone && now >= b.received+w.c.Lease
+		waits := b.crashes == 0 && now >= b.received+w.c.Lease
 		for r := range b.all() {
 			if waits {
 				w.giveBack(r, now)

@@ -19,7 +19,7 @@ type run struct {
 	leaseEnd atomic.Int64 // when the lease ends at the earliest, since the worker's epoch
 	deadline time.Time    // set before the handler starts; zero is none
 	state    atomic.Int32
-	suspect  bool // its message vanished with a holder before
+	suspect  bool // it is run, and its message vanished with a holder before
 	recorded bool // it succeeded, and the source keeps that; the handler's goroutine's own
 
 	mu      sync.Mutex
@@ -206,7 +206,7 @@ type batch struct {
 	open      int           // runs not settled; guarded by the worker's mutex
 	began     time.Time     // when it was received, by the clock
 	received  time.Duration // the same since the worker's epoch
-	alone     bool          // runs with nothing beside it
+	crashes   int           // most that one of its suspects has
 }
 
 // moment is the time of something that happened so long after the worker's epoch.
@@ -243,7 +243,7 @@ func newBatch(w *Worker, ds []*nixie.Delivery, length int, now time.Time, leaseE
 		runs := make([]run, len(part))
 		for i, d := range part {
 			r := &runs[i]
-			r.d, r.batch, r.suspect = d, b, d.Crashes > 0
+			r.d, r.batch = d, b
 			if len(d.Steps) > 0 {
 				r.asked = &asked{steps: d.Steps}
 			}

@@ -2,12 +2,15 @@ package worker_test
 
 import (
 	"context"
+	"strconv"
 	"sync/atomic"
 	"testing"
 	"testing/synctest"
 	"time"
 
 	"github.com/nixie-go/nixie"
+	"github.com/nixie-go/nixie/store"
+	"github.com/nixie-go/nixie/store/memory"
 	"github.com/nixie-go/nixie/worker"
 )
 
@@ -17,8 +20,9 @@ func TestAbandonedIsJudged(t *testing.T) {
 		again, dead := suspect("again", 1), suspect("dead", 5)
 		for _, d := range []*nixie.Delivery{again, dead} {
 			d.Abandoned, d.AbandonedBy = true, "somebody"
-			d.Attempts--
+			d.Attempts = 0
 		}
+		dead.AbandonedAlone = true
 		src := &script{feed: [][]*nixie.Delivery{{again}, {dead}}}
 		g := start(t, worker.Config{Source: src, Handler: handler(func(context.Context, *nixie.Delivery) error { t.Error("run"); return nil })})
 		time.Sleep(time.Second)
@@ -32,25 +36,31 @@ func TestAbandonedIsJudged(t *testing.T) {
 	})
 }
 
-// One suspect at a time, fresh messages beside the first crash, nothing beside
-// later ones.
+// Suspects run in groups that halve with each crash, with nothing beside them, and are
+// asked for with an empty hand only.
 func TestSuspects(t *testing.T) {
+	const parallel = 8
 	synctest.Test(t, func(t *testing.T) {
 		src := &script{}
-		var suspects, fresh []*nixie.Delivery
+		fresh := deliveries(100)
+		var waiting [5][]*nixie.Delivery // by crashes
 		for i := range 20 {
-			suspects = append(suspects, suspect("suspect "+string(rune('a'+i)), 1+i%3))
+			waiting[1+i%4] = append(waiting[1+i%4], suspect("suspect "+string(rune('a'+i)), 1+i%4))
 		}
-		fresh = deliveries(400)
-		var out, running, beside, alone atomic.Int64
+		var g *going
 		src.receive = func(ctx context.Context, want nixie.Want) ([]*nixie.Delivery, error) {
-			if !want.Fresh && len(suspects) > 0 {
-				if out.Add(1) > 1 {
-					t.Error("a second suspect was asked for")
+			if want.Fresh != (g.InHand() > 0) || want.Parallel != parallel {
+				t.Errorf("wants %+v with %d in hand", want, g.InHand())
+			}
+			for crashes, list := range waiting {
+				if n := min(len(list), nixie.GroupOf(want.Parallel, crashes)); n > 0 && len(fresh) < 50 {
+					if want.Fresh {
+						wait(ctx, want.Wait)
+						return nil, nil
+					}
+					waiting[crashes] = list[n:]
+					return list[:n], nil
 				}
-				d := suspects[0]
-				suspects = suspects[1:]
-				return []*nixie.Delivery{d}, nil
 			}
 			n := min(want.Max, len(fresh), 10)
 			if n == 0 {
@@ -61,52 +71,77 @@ func TestSuspects(t *testing.T) {
 			fresh = fresh[n:]
 			return got, nil
 		}
-		src.settle = func(_ context.Context, sts []nixie.Settlement) []error {
-			for _, st := range sts {
-				if st.Delivery.Crashes > 0 {
-					out.Add(-1)
-				}
-			}
-			return make([]error, len(sts))
-		}
-		g := start(t, worker.Config{Source: src, Concurrency: 4, Handler: handler(func(_ context.Context, d *nixie.Delivery) error {
+		var running, group atomic.Int64
+		g = start(t, worker.Config{Source: src, Concurrency: parallel, Handler: handler(func(_ context.Context, d *nixie.Delivery) error {
 			n := running.Add(1)
-			if d.Crashes > 1 {
-				alone.Add(1)
+			if d.Crashes > 0 {
+				group.Store(int64(nixie.GroupOf(parallel, d.Crashes)))
 			}
-			if d.Crashes == 1 && n > 1 {
-				beside.Add(1)
-			}
-			if alone.Load() > 0 && n > 1 {
-				t.Errorf("%d run while one is alone", n)
+			if most := group.Load(); most > 0 && n > most {
+				t.Errorf("%d run beside a suspect of %d crashes", n, d.Crashes)
 			}
 			time.Sleep(100 * time.Millisecond)
-			if d.Crashes > 1 {
-				alone.Add(-1)
+			if running.Add(-1) == 0 {
+				group.Store(0)
 			}
-			running.Add(-1)
 			return nil
 		})})
 		time.Sleep(time.Minute)
-		if n := len(src.verbs()); n != 420 {
-			t.Errorf("%d of 420 settled", n)
-		}
-		if beside.Load() == 0 {
-			t.Error("nothing ran beside suspects of one crash")
+		if n := len(src.verbs()); n != 120 {
+			t.Errorf("%d of 120 settled", n)
 		}
 		g.end()
 	})
 }
 
-// A source that returns suspects with others has them run one after another.
+// After a crash the work comes back at once: 32 that a dead process had in hand take half
+// as many at a time as usual, and no time beside that; so it is where the worker was at
+// work on others when the other process died.
+func TestRecoveryTakesSeconds(t *testing.T) {
+	const parallel, lost, took = 8, 32, time.Second
+	for _, busy := range []int{0, 4} {
+		synctest.Test(t, func(t *testing.T) {
+			first := memory.New(memory.Options{})
+			second := first.Join("second")
+			for i := range lost {
+				fill(t, first, "lost "+strconv.Itoa(i))
+			}
+			if ds, err := first.Claim(t.Context(), "q", nixie.Want{Max: lost}); err != nil || len(ds) != lost {
+				t.Fatalf("%d claimed: %v", len(ds), err)
+			}
+			for i := range busy {
+				fill(t, first, "busy "+strconv.Itoa(i))
+			}
+			g := start(t, worker.Config{Source: store.NewSource(second, "q"), Concurrency: parallel, Handler: handler(func(context.Context, *nixie.Delivery) error {
+				time.Sleep(took)
+				return nil
+			})})
+			time.Sleep(took / 2)
+			first.Crash()
+			began := time.Now()
+			for info(t, second).Succeeded < int64(lost+busy) {
+				time.Sleep(10 * time.Millisecond)
+				if time.Since(began) > time.Minute {
+					t.Fatal("it takes more than a minute")
+				}
+			}
+			if all := time.Since(began); all > took*(lost/(parallel/2))+time.Second {
+				t.Errorf("with %d beside it took %s", busy, all)
+			}
+			g.end()
+		})
+	}
+}
+
+// A source that returns suspects with others has them run like a group of those.
 func TestSuspectsInCompany(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var running atomic.Int64
-		src := &script{feed: [][]*nixie.Delivery{deliveries(8), {suspect("s", 2), delivery("a"), delivery("b")}}}
+		src := &script{feed: [][]*nixie.Delivery{deliveries(8), {suspect("s", 3), delivery("a"), delivery("b")}, {suspect("t", 2), delivery("c"), delivery("d"), delivery("e")}}}
 		g := start(t, worker.Config{Source: src, Concurrency: 8, Handler: handler(func(_ context.Context, d *nixie.Delivery) error {
 			n := running.Add(1)
 			defer running.Add(-1)
-			if d.Key >= "a" && n > 1 {
+			if most := map[string]int64{"s": 1, "a": 1, "b": 1, "t": 2, "c": 2, "d": 2, "e": 2}[d.Key]; most > 0 && n > most {
 				t.Errorf("%s runs beside %d others", d.Key, n-1)
 			}
 			time.Sleep(time.Minute)

@@ -36,9 +36,11 @@ type Worker struct {
 	changed  *sync.Cond // inHand went down, or draining began
 	batches  []*batch   // those with something not settled
 	inHand   int        // received and not settled
-	suspects int        // those of them that vanished with a holder before
+	suspects int        // those of them that are run, and vanished with a holder before
+	wary     bool       // suspects may wait for an empty hand; the receiver's own
 	draining bool
-	over     bool // nothing more is taken in hand
+	over     bool   // nothing more is taken in hand
+	emptied  func() // called when nothing is in hand; nil is nobody
 
 	stopping atomic.Bool // handlers are to end
 
@@ -193,6 +195,9 @@ func (w *Worker) forget(runs ...*run) {
 		if r.batch.open--; r.batch.open == 0 {
 			w.close(r.batch)
 		}
+	}
+	if w.inHand == 0 && w.emptied != nil {
+		w.emptied()
 	}
 	w.changed.Broadcast()
 }

@@ -274,7 +274,7 @@ func (d *LogDriver) begin(at spot, s *share, first *broker.Record) {
 	d.log.marks[at] = m
 	s.alone = m.starts > 1
 	if m.starts > 2 {
-		first.Crashes = m.starts - 1
+		first.Crashes, first.Alone = m.starts-1, true
 	}
 }
 

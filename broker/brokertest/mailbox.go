@@ -76,6 +76,7 @@ func (b *Mailbox) leave(d *MailboxDriver) {
 			if l.holder == d {
 				l.holder = nil
 				l.record.Crashes++
+				l.record.Alone = nixie.AloneTwice(1, l.record.Crashes-1)
 			}
 		}
 	}

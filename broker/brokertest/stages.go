@@ -173,7 +173,7 @@ func noAckBeforeTheRetry(t *testing.T, bed Bed) {
 	s = begin(t, joinStages(t, bed, stages()...), fails)
 	s.until(t, "all succeeded", func() bool { return s.settled[nixie.Complete] == n })
 	s.end(t)
-	if s.settled[nixie.Retry] != n {
+	if s.settled[nixie.Retry] < n { // those that were judged are beside them
 		t.Errorf("settled %v", s.settled)
 	}
 }

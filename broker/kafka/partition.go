@@ -136,7 +136,7 @@ func (p *partition) record(r *kgo.Record, to *broker.Record, headers *slab) {
 	p.copy(r, to, headers)
 	to.Receipt = at
 	if p.before > 1 && p.kept.offset == p.from && p.open == 0 {
-		to.Crashes = p.before // the holders of this one alone, and the one that had others as well
+		to.Crashes, to.Alone = p.before, true // the holders of this one alone, and the one that had others as well
 	}
 	at.part, at.position = p, p.add(r.Offset, r.LeaderEpoch)
 }
@@ -144,7 +144,7 @@ func (p *partition) record(r *kgo.Record, to *broker.Record, headers *slab) {
 // copy makes a record of the contract.
 func (p *partition) copy(r *kgo.Record, to *broker.Record, headers *slab) {
 	to.Channel, to.Source, to.Partition, to.Offset, to.Key, to.Value, to.Headers, to.Timestamp = r.Topic, p.stage.source, r.Partition, r.Offset, r.Key, r.Value, nil, r.Timestamp
-	to.ID, to.Epoch, to.Crashes = p.id(r), p.epoch, 0
+	to.ID, to.Epoch, to.Crashes, to.Alone = p.id(r), p.epoch, 0, false
 	if len(r.Headers) > 0 {
 		to.Headers = headers.of(len(r.Headers))
 		for i, h := range r.Headers {

@@ -64,7 +64,10 @@ func (s life) expire(p *part) []life {
 	if !s.void {
 		swept.now, swept.ended = max(s.now, s.untilLeast), s.untilLeast
 	}
-	swept.state, swept.crashes, swept.abandoned, swept.abandonedBy = nixie.Queued, s.crashes+1, true, s.owner
+	swept.state = nixie.Queued
+	if !s.abandoned { // who judges runs nothing
+		swept.attempts, swept.crashes, swept.abandoned, swept.abandonedBy = s.attempts-1, s.crashes+1, true, s.owner
+	}
 	return []life{s, swept.free()}
 }
 
@@ -208,6 +211,9 @@ func (s life) settle(p *part, late int64) life {
 	case nixie.Discard:
 		return s.end(nixie.Discarded, nixie.StatusDiscarded)
 	case nixie.Retry:
+		if !s.abandoned {
+			s.crashes = 0
+		}
 		s.state, s.due, s.abandoned, s.abandonedBy = nixie.Queued, s.now+int64(p.call.Delay), false, ""
 	case nixie.Release:
 		s.state, s.due = nixie.Queued, s.now+int64(p.call.Delay)

@@ -74,14 +74,14 @@ func (l *ledger) census(ctx context.Context, st store.Store) {
 // compare compares one message. What a lease that is over became nobody can tell
 // before the next claim.
 func (l *ledger) compare(e *entry, r *store.Record) {
-	crashes, over := r.Crashes, l.over(e)
-	if over && r.State == nixie.Queued || e.perhaps && crashes > e.crashes {
-		crashes--
+	attempts, crashes, over := r.Attempts, r.Crashes, l.over(e)
+	if over && r.State == nixie.Queued && !e.vanished || e.perhaps && crashes > e.crashes {
+		attempts, crashes = attempts+1, crashes-1
 	}
 	l.want(r.State == e.state || over && r.State == nixie.Queued, Conserved, "%s is %s, expected %s", e, r.State, e.state)
-	l.want(r.Attempts == e.attempts && r.Deliveries == e.deliveries && crashes == e.crashes && r.Generation == e.life, Numbers,
+	l.want(attempts == e.attempts && r.Deliveries == e.deliveries && crashes == e.crashes && r.Generation == e.life, Numbers,
 		"%s has %d attempts, %d deliveries, %d crashes in life %d; expected %d, %d, %d in %d",
-		e, r.Attempts, r.Deliveries, crashes, r.Generation, e.attempts, e.deliveries, e.crashes, e.life)
+		e, attempts, r.Deliveries, crashes, r.Generation, e.attempts, e.deliveries, e.crashes, e.life)
 	l.want(r.Hash == e.hash, Whole, "%s has another hash", e)
 	l.want(slices.Equal(r.Steps, e.steps), Whole, "%s has the steps %q, expected %q", e, r.Steps, e.steps)
 	l.want(over || r.MayPass == e.mayPass, Ordered, "%s may pass: %v, expected %v", e, r.MayPass, e.mayPass)

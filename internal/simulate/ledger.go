@@ -112,7 +112,10 @@ func (l *ledger) current(e *entry, d *nixie.Delivery) bool {
 func (l *ledger) lapse(e *entry) {
 	if l.over(e) {
 		e.state, e.owner, e.due = nixie.Queued, "", l.now()
-		e.crashes++
+		if !e.vanished { // who judges runs nothing
+			e.crashes++
+			e.attempts--
+		}
 		e.vanished = true
 	}
 }

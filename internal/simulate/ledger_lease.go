@@ -11,16 +11,28 @@ import (
 func (l *ledger) claimed(queue string, want nixie.Want, owner string, ds []*nixie.Delivery) {
 	l.sweep(queue)
 	due := l.ripe(queue)
-	l.want(len(ds) <= want.Max, Numbers, "claim brings %d, asked were %d", len(ds), want.Max)
 	l.want(len(ds) == 0 || !l.queues[queue].Paused, Fair, "paused queue %s hands out %s", queue, nameOf(ds))
 	for _, d := range ds {
 		l.lent(queue, want, owner, d)
-		l.want(len(ds) == 1 || d.Crashes == 0, Fair, "suspect %s comes with others", d.Key)
-		l.want(!want.Fresh || d.Crashes == 0, Fair, "suspect %s comes to who wants fresh ones", d.Key)
+		l.want(kindOf(d) == kindOf(ds[0]), Fair, "%s comes with others that are to be judged, suspects of other crashes, or neither", d.Key)
 	}
+	l.want(len(ds) <= want.Max || ds[0].Abandoned, Numbers, "claim brings %d, asked were %d", len(ds), want.Max)
 	if !l.queues[queue].Paused {
 		l.brought(due, want, ds)
 	}
+}
+
+// kind is what messages have in common that may be handed out together.
+type kind struct {
+	judged  bool
+	crashes int
+}
+
+func kindOf(d *nixie.Delivery) kind {
+	if d.Abandoned {
+		return kind{judged: true}
+	}
+	return kind{crashes: d.Crashes}
 }
 
 // sweep ends the leases that a claim has to end. Of a paused queue, and of others,
@@ -41,14 +53,19 @@ func nameOf(ds []*nixie.Delivery) []string {
 	return names
 }
 
-// ripe is what a claim has to choose from: fresh messages, suspects, and streams
-// whose next one may be either.
-type ripe struct{ fresh, suspects, either int }
+// ripe is what a claim has to choose from by its kinds, and how many streams there are
+// whose next one may be of several. In hand are suspects that somebody has.
+type ripe struct {
+	of     map[kind]int
+	either int
+	inHand bool
+}
 
 func (l *ledger) ripe(queue string) ripe {
-	var r ripe
+	r := ripe{of: map[kind]int{}}
 	seen := map[string]bool{}
 	for _, e := range l.entries {
+		r.inHand = r.inHand || e.queue == queue && e.state == nixie.Leased && e.crashes > 0 && !l.over(e)
 		if e.queue != queue || !e.going() || seen[e.stream] && e.ordered {
 			continue
 		}
@@ -65,35 +82,56 @@ func (l *ledger) ripe(queue string) ripe {
 }
 
 func (r *ripe) add(l *ledger, choice []*entry) {
-	suspects := 0
+	kinds := map[kind]int{}
 	for _, e := range choice {
-		if l.suspect(e) {
-			suspects++
+		if e.vanished || l.over(e) {
+			kinds[kind{judged: true}] = 1
+		} else {
+			kinds[kind{crashes: e.crashes}] = 1
 		}
 	}
-	switch {
-	case len(choice) == 0:
-	case suspects == 0:
-		r.fresh++
-	case suspects == len(choice):
-		r.suspects++
-	default:
+	if len(kinds) > 1 {
 		r.either++
+		return
+	}
+	for k := range kinds {
+		r.of[k]++
 	}
 }
 
-// brought expects a claim to bring all that it can, suspects first and alone.
+// next is what a claim has to bring: all that is to be judged, else a group of the
+// suspects of the fewest crashes, else others.
+func (r *ripe) next() (k kind) {
+	if r.of[kind{judged: true}] > 0 {
+		return kind{judged: true}
+	}
+	for of := range r.of {
+		if of.crashes > 0 && (k.crashes == 0 || of.crashes < k.crashes) {
+			k = of
+		}
+	}
+	return k
+}
+
+// brought expects a claim to bring all that it can. Where the next of a stream may be of
+// several kinds, nobody knows here which it was.
 func (l *ledger) brought(due ripe, want nixie.Want, ds []*nixie.Delivery) {
-	alone := len(ds) == 1 && ds[0].Crashes > 0
-	switch {
-	case want.Fresh:
-	case due.suspects > 0:
-		l.want(alone, Fair, "claim brings %s and leaves out %d suspects, which come first and alone", nameOf(ds), due.suspects)
-		return
-	case due.either > 0 && alone:
+	if due.either > 0 {
 		return
 	}
-	l.want(len(ds) >= min(want.Max, due.fresh), Fair, "claim of %d brings %s, and %d are due", want.Max, nameOf(ds), due.fresh)
+	k, most := due.next(), want.Max
+	switch {
+	case k.judged:
+		most = nixie.MaxBatch
+	case k.crashes > 0 && !want.Fresh:
+		most = min(most, nixie.GroupOf(want.Parallel, k.crashes))
+	case k.crashes > 0 && due.inHand:
+		k = kind{}
+	case k.crashes > 0:
+		most = 0
+	}
+	n := min(most, due.of[k])
+	l.want(len(ds) == n && (n == 0 || kindOf(ds[0]) == k), Fair, "claim of %+v brings %s, expected are %d of %+v among %+v", want, nameOf(ds), n, k, due)
 }
 
 // lent judges one delivery and takes it down.
@@ -195,6 +233,9 @@ func (l *ledger) settled(st *nixie.Settlement, err error) (buried bool) {
 		l.end(e, nixie.Discarded, nixie.OnGone)
 	case nixie.Retry:
 		l.again(e, st.Delay)
+		if !e.vanished {
+			e.crashes = 0
+		}
 		e.vanished = false
 	case nixie.Release:
 		if !e.vanished {

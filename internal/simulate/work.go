@@ -53,8 +53,10 @@ func (w *world) receive(p *process, queue string, most int) {
 		return
 	}
 	asked := w.clock.Now()
-	suspects := slices.ContainsFunc(inHand, func(r *run) bool { return r.d.Crashes > 0 })
-	ds, err := desk.Receive(w.ctx, nixie.Want{Max: min(room, most), Fresh: suspects})
+	if slices.ContainsFunc(inHand, func(r *run) bool { return r.d.Crashes > 0 }) {
+		return
+	}
+	ds, err := desk.Receive(w.ctx, nixie.Want{Max: min(room, most), Fresh: len(inHand) > 0, Parallel: p.Concurrency})
 	w.expected(err, nixie.CodeLeaseLost)
 	for _, d := range ds {
 		p.hands = append(p.hands, &run{d: d, until: asked.Add(p.Lease)})
@@ -93,8 +95,8 @@ func (w *world) begin(p *process) {
 func (w *world) bounded(d *nixie.Delivery) {
 	limits := &w.setup.Policy
 	w.book.want(!d.Abandoned, Bounds, "abandoned %s is run", d.Key)
-	w.book.want(d.Attempts <= limits.MaxAttempts+limits.MaxCrashes, Bounds, "%s is run in attempt %d of %d", d.Key, d.Attempts, limits.MaxAttempts)
-	w.book.want(d.Deliveries <= limits.MaxDeliveries, Bounds, "%s is run in delivery %d of %d", d.Key, d.Deliveries, limits.MaxDeliveries)
+	w.book.want(d.Attempts <= limits.MaxAttempts, Bounds, "%s is run in attempt %d of %d", d.Key, d.Attempts, limits.MaxAttempts)
+	w.book.want(d.Deliveries-2*d.Crashes <= limits.MaxDeliveries, Bounds, "%s is run in delivery %d of %d", d.Key, d.Deliveries, limits.MaxDeliveries)
 }
 
 // overlapping notes that another process still runs the message: it missed its
@@ -109,11 +111,8 @@ func (w *world) overlapping(p *process, r *run) {
 
 // hasMore reports whether a life has attempts and deliveries left.
 func (w *world) hasMore(d *nixie.Delivery) bool {
-	limits, executed := &w.setup.Policy, d.Attempts
-	if limits.MaxCrashes > 0 { // crashes are counted apart
-		executed -= d.Crashes
-	}
-	return executed < limits.MaxAttempts && d.Deliveries < limits.MaxDeliveries
+	limits := &w.setup.Policy
+	return d.Attempts < limits.MaxAttempts && d.Deliveries-2*d.Crashes < limits.MaxDeliveries
 }
 
 // allowed asks the breaker of a type.

@@ -9,9 +9,9 @@ import (
 	"github.com/nixie-go/nixie"
 )
 
-// Claim hands out the first suspect alone, if one is due and the want is not
-// Fresh; otherwise due messages by their turn and position. Of an ordered
-// stream only the next one counts.
+// Claim hands out all that is to be judged; otherwise a group of suspects, if one is
+// due and the want is not Fresh; otherwise due messages by their turn and position. Of
+// an ordered stream only the next one counts.
 func (s *Store) Claim(ctx context.Context, name string, want nixie.Want) ([]*nixie.Delivery, error) {
 	want.Max = min(max(want.Max, 1), nixie.MaxBatch)
 	if want.Lease != 0 {
@@ -36,6 +36,9 @@ func (s *Store) Claim(ctx context.Context, name string, want nixie.Want) ([]*nix
 	chosen := q.choose(want, now)
 	deliveries := make([]*nixie.Delivery, 0, len(chosen))
 	for _, m := range chosen {
+		if !m.abandoned {
+			m.alone = m.Crashes > 0 && nixie.AloneTwice(want.Parallel, m.Crashes)
+		}
 		d, err := s.lend(m, now, q.lease(want.Lease))
 		if err != nil {
 			return deliveries, err
@@ -78,8 +81,11 @@ func (s *Store) vanish(m *message, now time.Time) error {
 		return nil
 	}
 	m.State = nixie.Queued
-	m.Crashes++
-	m.abandoned, m.abandonedBy = true, m.LeaseOwner
+	if !m.abandoned { // who judges runs nothing
+		m.Crashes++
+		m.Attempts--
+		m.abandoned, m.abandonedBy = true, m.LeaseOwner
+	}
 	m.wait(now)
 	return nil
 }
@@ -93,6 +99,8 @@ func (s *Store) Record(stage nixie.Stage, deliveries ...*nixie.Delivery) error {
 		if stage == nixie.StageSucceeded && len(d.NewSteps()) > 0 {
 			return nixie.Errorf(nixie.CodeInvalid, "message %s has new steps: settle it", d.ID)
 		}
+	}
+	for _, d := range deliveries {
 		if m := s.messages[d.ID]; m != nil && m.State == nixie.Leased && m.number == d.Lease.Number && m.holder == s {
 			m.stage = stage
 		}
@@ -101,9 +109,11 @@ func (s *Store) Record(stage nixie.Stage, deliveries ...*nixie.Delivery) error {
 }
 
 func (q *queue) choose(want nixie.Want, now time.Time) []*message {
-	var due, suspects []*message
+	var due, judged, suspects []*message
+	tried := false // a suspect is in somebody's hand
 	for _, m := range q.live {
 		if m.State != nixie.Queued || m.due.After(now) {
+			tried = tried || m.State == nixie.Leased && m.Crashes > 0
 			continue
 		}
 		if m.ordered {
@@ -111,22 +121,42 @@ func (q *queue) choose(want nixie.Want, now time.Time) []*message {
 				continue
 			}
 		}
-		if m.Crashes > 0 {
+		switch {
+		case m.abandoned:
+			judged = append(judged, m)
+		case m.Crashes > 0:
 			suspects = append(suspects, m)
-		} else {
+		default:
 			due = append(due, m)
 		}
 	}
-	if len(suspects) > 0 && !want.Fresh {
-		return []*message{slices.MinFunc(suspects, q.byTurn)}
+	switch {
+	case len(judged) > 0:
+		return q.first(judged, nixie.MaxBatch)
+	case len(suspects) > 0 && !want.Fresh:
+		return q.group(suspects, want)
+	case len(suspects) > 0 && !tried:
+		return nil // they wait for who has nothing else in hand
 	}
-	slices.SortFunc(due, q.byTurn)
+	return q.first(due, want.Max)
+}
+
+// group are those of the fewest crashes, as many as may run together.
+func (q *queue) group(suspects []*message, want nixie.Want) []*message {
+	fewest := slices.MinFunc(suspects, func(a, b *message) int { return cmp.Compare(a.Crashes, b.Crashes) }).Crashes
+	suspects = slices.DeleteFunc(suspects, func(m *message) bool { return m.Crashes > fewest })
+	return q.first(suspects, min(want.Max, nixie.GroupOf(want.Parallel, fewest)))
+}
+
+// first are the first of those by their turns, as many as one call carries.
+func (q *queue) first(of []*message, most int) []*message {
+	slices.SortFunc(of, q.byTurn)
 	size, n := 0, 0
-	for n < min(want.Max, len(due)) && size+len(due[n].Body) <= nixie.MaxBatchBytes {
-		size += len(due[n].Body)
+	for n < min(most, len(of)) && size+len(of[n].Body) <= nixie.MaxBatchBytes {
+		size += len(of[n].Body)
 		n++
 	}
-	return due[:n]
+	return of[:n]
 }
 
 func (q *queue) byTurn(a, b *message) int {
@@ -157,6 +187,8 @@ func (s *Store) lend(m *message, now time.Time, lease time.Duration) (*nixie.Del
 		Lease:       nixie.Lease{Number: m.number, Owner: s.owner, ExpiresAt: m.LeaseExpiresAt},
 		Abandoned:   m.abandoned,
 		AbandonedBy: m.abandonedBy,
+
+		AbandonedAlone: m.abandoned && m.alone,
 	}
 	d.Loan()
 	return d, nil

@@ -24,6 +24,7 @@ type message struct {
 	stage       nixie.Stage // that it noted
 	abandoned   bool        // the next claim is there to judge
 	abandonedBy string
+	alone       bool // twice with its last holder
 	holdsKey    bool
 
 	history []nixie.Failure

@@ -56,6 +56,9 @@ func (s *Store) again(m *message, st *nixie.Settlement, now time.Time) {
 	m.wait(now.Add(st.Delay))
 	switch {
 	case st.Verb == nixie.Retry:
+		if !m.abandoned {
+			m.Crashes = 0 // it survived
+		}
 		m.abandoned, m.abandonedBy = false, ""
 		if st.Failure != nil {
 			s.queue(m.Queue).retried(m, now)

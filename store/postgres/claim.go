@@ -64,10 +64,10 @@ func checkLease(lease time.Duration) error {
 // claim ends the leases that are over and hands out what is due. It is nil if the
 // owner is not in the list, and nothing was done then.
 func (t *tx) claim(queue string, want nixie.Want, owner int64) (*claims, error) {
-	var known, void bool
+	var known, void, suspects bool
 	since := t.store.looks.since()
-	t.read(func(r row) error { return r.Scan(&t.now, &known, &void) }, `select c.now, exists (select from @.owner where n = $1 and not gone), `+isVoid+`
-		from (select now, `+sinceOf("$3")+` as since from (select coalesce($2::bigint, `+databaseClock+`) as now offset 0) x offset 0) c`, owner, t.store.clockArg(), since)
+	t.read(func(r row) error { return r.Scan(&t.now, &known, &void, &suspects) }, `select c.now, exists (select from @.owner where n = $1 and not gone), `+isVoid+`, `+anySuspects+`
+		from (select now, `+sinceOf("$3")+` as since from (select coalesce($2::bigint, `+databaseClock+`) as now offset 0) x offset 0) c`, owner, t.store.clockArg(), since, queue)
 	t.readQueues("name = $1", queue)
 	if err := t.send(); err != nil || !known {
 		return nil, err
@@ -90,6 +90,11 @@ func (t *tx) claim(queue string, want nixie.Want, owner int64) (*claims, error) 
 	// From here on leases may be ours: whoever leaves must not leave them to nobody.
 	uncut, stop := context.WithTimeout(context.WithoutCancel(t.ctx), connectPatience)
 	t.ctx, t.stop = uncut, stop
+	if void || suspects {
+		if done, err := c.handOutSuspects(want, owner); done || err != nil {
+			return c, err
+		}
+	}
 	if !c.q.settings.Ordered() {
 		return c, c.handOut(want, owner, since, void)
 	}
@@ -110,7 +115,7 @@ func (c *claims) handOutInOrder(want nixie.Want, owner int64, swept bool) error 
 			return err
 		}
 		c.batch = t.store.owner.batches(owner) + 1
-		t.read(c.scanLane, h.lanes, c.q.n, t.now, most, ageOf(&c.q.settings), owner, c.lease, want.Fresh, c.batch, moves, t.store.clockArg(), nixie.MaxBatchBytes)
+		t.read(c.scanLane, h.lanes, c.q.n, t.now, most, ageOf(&c.q.settings), owner, c.lease, t.store.clockArg(), c.batch, moves, nixie.MaxBatchBytes)
 	}
 	t.read(func(r row) error { return r.Scan(&rows, &t.now) }, "select "+anyRows+", coalesce($2::bigint, "+databaseClock+")", c.q.n, t.store.clockArg())
 	if err := t.send(); err != nil {
@@ -128,7 +133,7 @@ func (c *claims) handOutInOrder(want nixie.Want, owner int64, swept bool) error 
 	if most -= int64(len(c.list)); most == 0 || !rows {
 		return nil
 	}
-	t.read(c.scan, h.ordered, c.q.n, t.now, most, ageOf(&c.q.settings), owner, t.now+c.lease, want.Fresh, nixie.MaxBatchBytes-c.size)
+	t.read(c.scan, h.ordered, c.q.n, t.now, most, ageOf(&c.q.settings), owner, t.now+c.lease, nixie.MaxBatchBytes-c.size)
 	if err := t.send(); err != nil {
 		return err
 	}
@@ -192,7 +197,7 @@ func (c *claims) handOut(want nixie.Want, owner, since int64, swept bool) error 
 		return err
 	}
 	batches := s.owner.batches(owner)
-	t.read(c.scan, s.handouts.loose, c.q.n, s.clockArg(), want.Max, ageOf(&c.q.settings), owner, int64(lease), want.Fresh, c.q.text, batches, nixie.MaxBatchBytes, swept, since, moves)
+	t.read(c.scan, s.handouts.loose, c.q.n, s.clockArg(), want.Max, ageOf(&c.q.settings), owner, int64(lease), moves, c.q.text, batches, nixie.MaxBatchBytes, swept, since)
 	t.read(c.scanPiece, pieces, batches, batches+maxPieces)
 	t.read(c.scanMember, members, batches, batches+maxPieces)
 	return nil

@@ -53,14 +53,16 @@ func (c *claims) scan(r row) error {
 		due, got.place, until, received, leased = number(v[13]), number(v[14]), number(v[21]), number(v[22]), number(v[23])
 		m.Attempts, m.Deliveries, m.Crashes, m.Generation, m.Redrives, d.Lease.Number = whole(15), whole(16), whole(17), whole(18), whole(19), number(v[20])
 		d.AbandonedBy, steps, got.stream, got.rank, m.OrderGap, m.LastReason = string(v[24]), string(v[25]), number(v[26]), number(v[27]), v[28][0] != 0, nixie.Reason(v[29])
+		d.AbandonedAlone = v[30][0] != 0
 	} else if err := r.Scan(&got.pos, (*[16]byte)(&m.ID), &m.Type, &m.Priority, &m.Body, (*hashColumn)(&m.Hash), &enqueued, &expires, (*textColumn)(&m.Key), (*textColumn)(&m.Stream), (*textColumn)(&m.DedupeKey), (*textColumn)(&headers), (*textColumn)(&origin),
 		&due, &got.place, &m.Attempts, &m.Deliveries, &m.Crashes, &m.Generation, &m.Redrives, &d.Lease.Number, &until, &received, &leased, (*textColumn)(&d.AbandonedBy), (*textColumn)(&steps),
-		&got.stream, &got.rank, &m.OrderGap, (*textColumn)(&m.LastReason)); err != nil {
+		&got.stream, &got.rank, &m.OrderGap, (*textColumn)(&m.LastReason), &d.AbandonedAlone); err != nil {
 		return err
 	}
 	m.EnqueuedAt, m.ExpiresAt, m.FirstReceivedAt = moment(enqueued), moment(expires), moment(received)
 	d.Lease.ExpiresAt, d.Lease.Receipt.Place = moment(until), got.pos
 	d.Abandoned = d.AbandonedBy != ""
+	d.AbandonedAlone = d.AbandonedAlone && d.Abandoned
 	got.turn = c.q.settings.Turn(due, m.Priority)
 	c.add(&got.claimed, headers, origin, steps)
 	return nil

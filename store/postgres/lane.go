@@ -227,7 +227,7 @@ func (t *tx) sweepLanes(over []int64) error {
 		return err
 	}
 	t.run(`with own as materialized (select p.* from @.member p where p.batch = any($1) and p.pos = any($3)),
-		entered as (insert into @.pending (`+laneColumns+`, abandoned) select 6, p.pos, p.queue, 0, $2, p.pos, 1, 1, 1, 1, 0, 1, 0, 0, p.claimed, p.claimed, p.lane, p.pos, false, false, `+abandoner+` from own p),
+		entered as (insert into @.pending (`+laneColumns+`, abandoned) select 6, p.pos, p.queue, 0, $2, p.pos, 0, 1, 1, 1, 0, 1, 0, 0, p.claimed, p.claimed, p.lane, p.pos, false, false, `+abandoner+` from own p),
 		fewer as materialized (select batch, count(*) as n from own group by batch),
 		gone as (delete from @.batch b using fewer f where b.n = f.batch and b.remains <= f.n)
 		update @.batch b set remains = b.remains - f.n from fewer f where b.n = f.batch and b.remains > f.n`, over, t.now, places)

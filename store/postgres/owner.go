@@ -160,8 +160,9 @@ func (t *tx) sweep() error {
 	return nil
 }
 
-// voided is what becomes of a lease that ends without a settlement.
-const voided = "owner = 0, until = 0, due = $1, crashes = p.crashes + 1, abandoned = " + abandoner
+// voided is what becomes of a lease that ends without a settlement. Who was there to
+// judge ran nothing: it is not counted.
+const voided = "owner = 0, until = 0, due = $1, crashes = p.crashes + (p.abandoned is null)::int, attempts = p.attempts - (p.abandoned is null)::int, abandoned = coalesce(p.abandoned, " + abandoner + ")"
 
 // abandoner is who let go of the lease p.
 const abandoner = "coalesce((select nullif(o.name, '') from @.owner o where o.n = p.owner), '?')"

@@ -23,7 +23,7 @@ const maxPieces = 64 // as in stretches
 // all transactions in it have ended. $1 is the queue, $3 how many are wanted.
 const stretches = `
 	at as materialized (select c.moves, c.tx, c.pos, c.late, c.done, s.s, pg_snapshot_xmax(s.s) as top
-		from fit, (select * from @.cursor where queue = $1 and moves >= $13 order by moves desc limit 1) c, (select pg_current_snapshot() as s offset 0) s where not exists (select from suspect)),
+		from fit, (select * from @.cursor where queue = $1 and moves >= $7 order by moves desc limit 1) c, (select pg_current_snapshot() as s offset 0) s),
 	late as materialized (select u.x, u.done, pg_visible_in_snapshot(u.x, at.s) as ended from at cross join lateral unnest(at.late, at.done) u (x, done)),
 	bound as materialized (select u.x, lag(u.x) over (order by u.x) as before, u.open from (
 		select x, true as open from at cross join lateral pg_snapshot_xip(at.s) x where x >= at.tx and x <> all(at.late)
@@ -301,7 +301,7 @@ func (t *tx) sweepBatches(dead []int64) error {
 		return err
 	}
 	t.run(`insert into @.pending (pos, queue, state, priority, due, place, attempts, deliveries, crashes, generation, redrives, number, owner, until, received, claimed, abandoned, rank, may_pass, gap)
-		select p.pos, p.queue, 0, 0, $2, p.pos, 1, 1, 1, 1, 0, 1, 0, 0, p.claimed, p.claimed, `+abandoner+`, 0, false, false from @.member p where p.batch = any($1) and p.lane is null`, over, t.now)
+		select p.pos, p.queue, 0, 0, $2, p.pos, 0, 1, 1, 1, 0, 1, 0, 0, p.claimed, p.claimed, `+abandoner+`, 0, false, false from @.member p where p.batch = any($1) and p.lane is null`, over, t.now)
 	t.run("delete from @.batch where n = any($1) and places is null", over)
 	return t.sweepLanes(over)
 }

@@ -48,7 +48,7 @@ func (s *Store) arrive(ctx context.Context) error {
 func (t *tx) leaveRanges() {
 	t.run("lock table @.message, @.cursor, @.batch, @.span, @.turn, @.ready, @.pending, @.log in share row exclusive mode")
 	t.run(`insert into @.pending (pos, queue, state, priority, due, place, attempts, deliveries, crashes, generation, redrives, number, owner, until, received, claimed, abandoned, rank, may_pass, gap)
-		select p.pos, p.queue, 0, 0, $1, p.pos, 1, 1, 1, 1, 0, 1, 0, 0, p.claimed, p.claimed, `+abandoner+`, 0, false, false from @.member p where p.lane is null
+		select p.pos, p.queue, 0, 0, $1, p.pos, 0, 1, 1, 1, 0, 1, 0, 0, p.claimed, p.claimed, `+abandoner+`, 0, false, false from @.member p where p.lane is null
 		union all
 		select f.pos, f.queue, 0, 0, f.enqueued, f.pos, 0, 0, 0, 1, 0, 0, 0, 0, 0, 0, null, 0, false, false from @.fresh f`, t.now)
 	t.run("insert into @.log (pos, queue, state, ended, received) select pos, queue, 2, ended, received from @.success")

@@ -132,6 +132,8 @@ const system = "nixie"
 func (t *tx) again(m *message, st *nixie.Settlement) {
 	m.wait(t.now + int64(st.Delay))
 	switch {
+	case st.Verb == nixie.Retry && m.abandoned == "":
+		m.crashes = 0 // it survived
 	case st.Verb == nixie.Retry:
 		m.abandoned = ""
 	case m.abandoned == "":

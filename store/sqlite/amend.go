@@ -66,7 +66,7 @@ func (t *tx) amend(id nixie.ID, change *store.Change) error {
 	case store.RetryNow:
 		err = t.retryNow(q, pos)
 	case store.ResetAttempts:
-		_, err = t.amendRow(pos, func(p *pendingRow) { p.attempts, p.deliveries, p.crashes, p.abandoned = 0, 0, 0, "" })
+		_, err = t.amendRow(pos, func(p *pendingRow) { p.attempts, p.deliveries, p.crashes, p.abandoned, p.alone = 0, 0, 0, "", false })
 	case store.Reschedule:
 		err = t.reschedule(q, pos, st, max(nanos(change.At), t.now))
 	case store.MayPass:

@@ -141,8 +141,8 @@ func (t *tx) claim(got *claimed, queue string, want nixie.Want) error {
 	return err
 }
 
-// handOut leases up to want.Max messages: a suspect alone, else those with a row
-// of their own and new ones, both in the order of their turns.
+// handOut leases what is to be judged, else a group of suspects, else up to want.Max of
+// those with a row of their own and new ones, both in the order of their turns.
 func (t *tx) handOut(got *claimed, queue string, want nixie.Want) error {
 	q, err := t.queue(queue)
 	if err != nil || q == nil || q.paused {
@@ -159,14 +159,8 @@ func (t *tx) handOut(got *claimed, queue string, want nixie.Want) error {
 		lease = int64(q.settings.LeaseOrDefault())
 	}
 	until := t.now + lease
-	if !want.Fresh {
-		if got.rows, err = t.dueRows(q, suspects, 1); err != nil {
-			return err
-		}
-		if len(got.rows) > 0 {
-			got.rows, got.before = got.rows[:1], []int{0}
-			return t.lease(q, got.rows[0], until)
-		}
+	if done, err := t.handOutSuspects(got, q, want, until); done || err != nil {
+		return err
 	}
 	rows, err := t.dueRows(q, q.regulars(want.Max), want.Max)
 	if err != nil {
@@ -220,8 +214,7 @@ type freshOne struct {
 // the priorities, and of fresh ones, which are. It returns how many of the
 // latter it took.
 func (got *claimed) choose(set *nixie.QueueSettings, rows []*pendingRow, fresh []freshOne, n int) (members int) {
-	turn := func(r *pendingRow) int64 { return set.Turn(r.due, r.priority) }
-	slices.SortFunc(rows, func(a, b *pendingRow) int { return cmp.Or(cmp.Compare(turn(a), turn(b)), cmp.Compare(a.pos, b.pos)) })
+	turn := byTurn(set, rows)
 	for len(got.rows)+members < n && len(rows)+len(fresh) > members {
 		first := len(fresh) == members || len(rows) > 0 &&
 			cmp.Or(cmp.Compare(turn(rows[0]), set.Turn(fresh[members].enqueued, 0)), cmp.Compare(rows[0].pos, fresh[members].pos)) < 0
@@ -240,11 +233,18 @@ func (got *claimed) choose(set *nixie.QueueSettings, rows []*pendingRow, fresh [
 	return members
 }
 
+// byTurn sorts rows by their turns, and returns what says it.
+func byTurn(set *nixie.QueueSettings, rows []*pendingRow) (turn func(*pendingRow) int64) {
+	turn = func(r *pendingRow) int64 { return set.Turn(r.due, r.priority) }
+	slices.SortFunc(rows, func(a, b *pendingRow) int { return cmp.Or(cmp.Compare(turn(a), turn(b)), cmp.Compare(a.pos, b.pos)) })
+	return turn
+}
+
 // Which rows a query is after.
 const (
 	regulars    = "select " + pendingColumns + ", 0 from pending" + regularOnes
 	largeOnes   = "select " + pendingColumns + bodySize + " from pending" + regularOnes
-	suspects    = "select " + pendingColumns + bodySize + " from pending where queue = +? and priority = +? and due <= +? and state = 0 and crashes > 0 order by due, pos"
+	suspects    = "select " + pendingColumns + bodySize + " from pending where queue = +? and priority = +? and due <= +? and state = 0 and crashes > 0 and crashes = ? and abandoned is null order by due, pos"
 	regularOnes = " where queue = +? and priority = +? and due <= +? and state = 0 and crashes = 0 order by due, pos"
 	bodySize    = ", (select length(body) from message m where m.pos = pending.pos)"
 )
@@ -259,7 +259,7 @@ func (q *queueRow) regulars(n int) string {
 }
 
 // dueRows reads the first n rows of each priority that may be handed out.
-func (t *tx) dueRows(q *queueRow, query string, n int) ([]*pendingRow, error) {
+func (t *tx) dueRows(q *queueRow, query string, n int, more ...any) ([]*pendingRow, error) {
 	var got []*pendingRow
 	for p := nixie.MaxPriority; p >= nixie.MinPriority; p-- {
 		all := len(got) + n
@@ -273,14 +273,10 @@ func (t *tx) dueRows(q *queueRow, query string, n int) ([]*pendingRow, error) {
 				return errEnough
 			}
 			return nil
-		}, q.n, p, t.now)
+		}, append([]any{q.n, p, t.now}, more...)...)
 		if chosen(err) != nil {
 			return nil, err
 		}
-	}
-	if query == suspects && len(got) > 1 {
-		turn := func(r *pendingRow) int64 { return q.settings.Turn(r.due, r.priority) }
-		got[0] = slices.MinFunc(got, func(a, b *pendingRow) int { return cmp.Or(cmp.Compare(turn(a), turn(b)), cmp.Compare(a.pos, b.pos)) })
 	}
 	return got, nil
 }
@@ -337,8 +333,8 @@ func (t *tx) lease(q *queueRow, r *pendingRow, until int64) error {
 	was := *r
 	r.claim(t.owner, until, t.now)
 	t.countAgain(&was, r)
-	return t.run("update pending set state = 1, owner = ?, until = ?, number = ?, deliveries = ?, attempts = ?, received = ?, may_pass = 0, gap = ?, claimed = ? where pos = ?",
-		r.owner, r.until, r.number, r.deliveries, r.attempts, r.received, r.gap, r.claimed, r.pos)
+	return t.run("update pending set state = 1, owner = ?, until = ?, number = ?, deliveries = ?, attempts = ?, alone = ?, received = ?, may_pass = 0, gap = ?, claimed = ? where pos = ?",
+		r.owner, r.until, r.number, r.deliveries, r.attempts, r.alone, r.received, r.gap, r.claimed, r.pos)
 }
 
 // freshOnes reads the first n messages beyond the queue's cursor that ranges

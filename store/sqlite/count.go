@@ -64,8 +64,8 @@ func (t *tx) amendRow(pos int64, change func(p *pendingRow)) (*pendingRow, error
 	was := *p
 	change(p)
 	t.countAgain(&was, p)
-	return p, t.run("update pending set due = ?, attempts = ?, deliveries = ?, crashes = ?, abandoned = ?, may_pass = ? where pos = ?",
-		p.due, p.attempts, p.deliveries, p.crashes, text(p.abandoned), p.mayPass, pos)
+	return p, t.run("update pending set due = ?, attempts = ?, deliveries = ?, crashes = ?, alone = ?, abandoned = ?, may_pass = ? where pos = ?",
+		p.due, p.attempts, p.deliveries, p.crashes, p.alone, text(p.abandoned), p.mayPass, pos)
 }
 
 // flushCounts writes the sums.

@@ -100,7 +100,7 @@ func (s *Store) describe(d *nixie.Delivery, queue string, r *pendingRow) {
 	d.Generation, d.Redrives, d.Steps = r.generation, r.redrives, r.steps
 	d.LastReason = nixie.Reason(r.reason)
 	d.FirstReceivedAt, d.OrderGap = moment(r.received), r.gap
-	d.Abandoned, d.AbandonedBy = r.abandoned != "", r.abandoned
+	d.Abandoned, d.AbandonedBy, d.AbandonedAlone = r.abandoned != "", r.abandoned, r.abandoned != "" && r.alone
 	d.Lease = nixie.Lease{Number: r.number, Owner: s.owner.name, ExpiresAt: moment(r.until), Receipt: nixie.Receipted{Place: r.pos}}
 	d.Loan()
 }

@@ -276,6 +276,7 @@ type pendingRow struct {
 	due                  int64
 	attempts, deliveries int
 	crashes              int
+	alone                bool
 	generation, redrives int
 	number, owner, until int64
 	received             int64
@@ -297,11 +298,11 @@ func (t *tx) insertPending(p *pendingRow) error {
 		row.num(p.number).num(p.received).num(p.claimed).strOrNull(p.reason)
 		return t.added.end(row)
 	}
-	return t.run(`insert into pending (pos, queue, state, priority, due, attempts, deliveries, crashes, generation, redrives, number, owner, until, received, abandoned, steps, stream, rank, may_pass, gap, claimed, reason)
-		values (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)`,
+	return t.run(`insert into pending (pos, queue, state, priority, due, attempts, deliveries, crashes, generation, redrives, number, owner, until, received, abandoned, steps, stream, rank, may_pass, gap, claimed, reason, alone)
+		values (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)`,
 		p.pos, p.queue, p.state, p.priority, p.due, p.attempts, p.deliveries, p.crashes, p.generation, p.redrives,
 		p.number, p.owner, p.until, p.received, text(p.abandoned), jsonText(len(p.steps) == 0, p.steps),
-		orNull(p.stream), p.rank, p.mayPass, p.gap, p.claimed, text(p.reason))
+		orNull(p.stream), p.rank, p.mayPass, p.gap, p.claimed, text(p.reason), p.alone)
 }
 
 // isSimple reports whether a row has nothing in most of its columns: that of a
@@ -312,9 +313,9 @@ func (p *pendingRow) isSimple() bool {
 }
 
 // pendingWidth is the number of pendingColumns.
-const pendingWidth = 22
+const pendingWidth = 23
 
-const pendingColumns = "pos, queue, state, priority, due, attempts, deliveries, crashes, generation, redrives, number, owner, until, received, abandoned, steps, stream, rank, may_pass, gap, claimed, reason"
+const pendingColumns = "pos, queue, state, priority, due, attempts, deliveries, crashes, generation, redrives, number, owner, until, received, abandoned, steps, stream, rank, may_pass, gap, claimed, reason, alone"
 
 func scanPending(row rows) *pendingRow {
 	p := &pendingRow{
@@ -322,7 +323,7 @@ func scanPending(row rows) *pendingRow {
 		attempts: row.ColumnInt(5), deliveries: row.ColumnInt(6), crashes: row.ColumnInt(7), generation: row.ColumnInt(8), redrives: row.ColumnInt(9),
 		number: row.ColumnInt64(10), owner: row.ColumnInt64(11), until: row.ColumnInt64(12), received: row.ColumnInt64(13), abandoned: row.ColumnText(14),
 		stream: row.ColumnInt64(16), rank: row.ColumnInt64(17), mayPass: row.ColumnBool(18), gap: row.ColumnBool(19),
-		claimed: row.ColumnInt64(20), reason: row.ColumnText(21),
+		claimed: row.ColumnInt64(20), reason: row.ColumnText(21), alone: row.ColumnBool(22),
 	}
 	if err := fromJSON(row.ColumnText(15), &p.steps); err != nil {
 		p.steps, p.damage = nil, "steps: "+err.Error()

@@ -216,6 +216,9 @@ func (t *tx) settle(st *nixie.Settlement, doc string) error {
 		}
 		return t.letterFollows(h, nixie.OnGone, st.Note)
 	case nixie.Retry:
+		if h.abandoned == "" {
+			h.crashes, h.alone = 0, false // it survived
+		}
 		h.abandoned = ""
 		return t.requeue(h, st.Delay)
 	case nixie.Release:
@@ -326,8 +329,8 @@ func (t *tx) requeue(h *held, delay time.Duration) error {
 		t.stir(h.q, h.stream)
 	}
 	t.countAgain(&h.was, &h.pendingRow)
-	return t.run("update pending set state = ?, owner = 0, until = 0, due = ?, attempts = ?, abandoned = ?, steps = ?, may_pass = ?, reason = ? where pos = ?",
-		h.state, h.due, h.attempts, text(h.abandoned), jsonText(len(h.steps) == 0, h.steps), h.mayPass, text(h.reason), h.pos)
+	return t.run("update pending set state = ?, owner = 0, until = 0, due = ?, attempts = ?, crashes = ?, alone = ?, abandoned = ?, steps = ?, may_pass = ?, reason = ? where pos = ?",
+		h.state, h.due, h.attempts, h.crashes, h.alone, text(h.abandoned), jsonText(len(h.steps) == 0, h.steps), h.mayPass, text(h.reason), h.pos)
 }
 
 // mergeSteps adds the steps of more that are not there yet: steps only grow.

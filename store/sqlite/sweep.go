@@ -75,7 +75,7 @@ func (t *tx) voidMember(b *batchRow, pos int64, o *vanished) error {
 		return err
 	}
 	return t.insertPending(&pendingRow{
-		pos: pos, queue: pos >> seqBits, due: t.now, attempts: 1, deliveries: 1, crashes: 1,
+		pos: pos, queue: pos >> seqBits, due: t.now, deliveries: 1, crashes: 1,
 		generation: 1, number: 1, received: b.claimed, abandoned: o.name,
 	})
 }
@@ -130,14 +130,18 @@ func (t *tx) voidRows(where string, arg int64) error {
 		}
 		was := *p
 		p.state, p.due = stQueued, t.now
-		p.crashes++
+		if p.abandoned == "" { // who judges runs nothing
+			p.crashes++
+			p.attempts--
+			p.abandoned = o.name
+		}
 		if p.stream != 0 {
 			p.state = stBehind
 			t.stir(q, p.stream)
 		}
 		t.countAgain(&was, p)
-		if err := t.run("update pending set state = ?, owner = 0, until = 0, due = ?, crashes = crashes + 1, abandoned = ? where pos = ? and state = 1",
-			p.state, p.due, o.name, p.pos); err != nil {
+		if err := t.run("update pending set state = ?, owner = 0, until = 0, due = ?, attempts = ?, crashes = ?, abandoned = ? where pos = ? and state = 1",
+			p.state, p.due, p.attempts, p.crashes, p.abandoned, p.pos); err != nil {
 			return err
 		}
 		t.wake(q.name)

@@ -13,8 +13,11 @@ func abandonClauses() []clause {
 		{"AJudgingClaimCostsNoAttempt", judgingIsFree},
 		{"ARetryAfterJudgementIsARun", retryAfterJudgement},
 		{"AReleasedOneIsStillToBeJudged", releasedUnjudged},
-		{"SuspectsComeAlone", suspectsAlone},
+		{"AllIsJudgedInOneClaim", allJudged},
+		{"WhoJudgesRunsNothing", judgeVanishes},
+		{"SuspectsComeInGroupsThatHalve", suspectGroups},
 		{"SuspectsComeByTurn", suspectsByTurn},
+		{"SuspectsThatSurviveAreCleared", survivorsCleared},
 		{"FreshSeesNoSuspects", freshSeesNoSuspects},
 		{"TheDeadOwnersLeasesAreVoid", deadOwner},
 		{"TheLivingKeepTheirs", livingKeepTheirs},
@@ -38,9 +41,12 @@ func vanishedIsCounted(b *bed) {
 			b.Fatalf("abandoned %v by %q, %d crashes, %d deliveries, lease %d", again.Abandoned, again.AbandonedBy, again.Crashes, again.Deliveries, again.Lease.Number)
 		}
 		same(b, "state", b.record(d.ID).State, nixie.Leased)
+		b.ok(b.settle(nixie.Settlement{Delivery: again, Verb: nixie.Retry}))
+		again = b.take("a")
+		same(b, "attempts of the run", again.Attempts, 1)
 		b.clock.Advance(31 * time.Second)
 		again = b.take("a")
-		if !again.Abandoned || again.Crashes != 2 || again.Deliveries != 3 || again.Attempts != 1 {
+		if !again.Abandoned || again.Crashes != 2 || again.Deliveries != 4 || again.Attempts != 0 {
 			b.Fatalf("abandoned %v, %d crashes, %d deliveries, %d attempts", again.Abandoned, again.Crashes, again.Deliveries, again.Attempts)
 		}
 		b.ok(b.settle(nixie.Settlement{Delivery: again, Verb: nixie.Complete}))
@@ -51,12 +57,12 @@ func judgingIsFree(b *bed) {
 	b.took("a")
 	b.clock.Advance(31 * time.Second)
 	d := b.take("a")
-	same(b, "attempts of the judging claim", d.Attempts, 1)
+	same(b, "attempts of the judging claim", d.Attempts, 0)
 	f := b.failure(d, "lease expired")
 	f.Reason = nixie.ReasonLeaseExpired
 	b.ok(b.settle(nixie.Settlement{Delivery: d, Verb: nixie.Bury, Failure: f, Burial: burial("")}))
 	l := b.letterOf(d.ID)
-	same(b, "attempts", l.Message.Attempts, 1)
+	same(b, "attempts", l.Message.Attempts, 0)
 	same(b, "deliveries", l.Message.Deliveries, 2)
 	same(b, "crashes", l.Message.Crashes, 1)
 	same(b, "reason", l.Reason, nixie.ReasonLeaseExpired)
@@ -68,7 +74,7 @@ func retryAfterJudgement(b *bed) {
 	b.ok(b.settle(nixie.Settlement{Delivery: b.take("a"), Verb: nixie.Retry, Delay: time.Second}))
 	b.clock.Advance(time.Second)
 	d := b.take("a")
-	if d.Abandoned || d.Attempts != 2 || d.Deliveries != 3 || d.Crashes != 1 {
+	if d.Abandoned || d.Attempts != 1 || d.Deliveries != 3 || d.Crashes != 1 {
 		b.Fatalf("abandoned %v, %d attempts, %d deliveries, %d crashes", d.Abandoned, d.Attempts, d.Deliveries, d.Crashes)
 	}
 }
@@ -78,24 +84,118 @@ func releasedUnjudged(b *bed) {
 	b.clock.Advance(31 * time.Second)
 	b.ok(b.settle(nixie.Settlement{Delivery: b.take("a"), Verb: nixie.Release}))
 	d := b.take("a")
-	if !d.Abandoned || d.Attempts != 1 || d.Deliveries != 3 || d.Crashes != 1 {
+	if !d.Abandoned || d.Attempts != 0 || d.Deliveries != 3 || d.Crashes != 1 {
 		b.Fatalf("abandoned %v, %d attempts, %d deliveries, %d crashes", d.Abandoned, d.Attempts, d.Deliveries, d.Crashes)
 	}
 }
 
-func suspectsAlone(b *bed) {
-	b.put("a")
-	b.put("b")
-	b.put("c")
-	same(b, "claimed", len(b.claim(2)), 2)
+// judged retries all that is to be judged, due now.
+func (b *bed) judged(ds []*nixie.Delivery) {
+	b.Helper()
+	for _, d := range ds {
+		same(b, "abandoned "+d.Key, d.Abandoned, true)
+		b.ok(b.settle(nixie.Settlement{Delivery: d, Verb: nixie.Retry}))
+	}
+}
+
+// suspected makes suspects of messages, in the order of their keys.
+func (b *bed) suspected(keys ...string) {
+	b.Helper()
+	for _, key := range keys {
+		b.put(key)
+	}
+	b.keys(b.claim(len(keys)), keys...)
 	b.clock.Advance(31 * time.Second)
-	b.put("urgent", nixie.Priority(4))
-	first := b.take("a")
-	ds := b.claim(9)
-	b.keys(ds, "b")
-	b.ok(b.settle(nixie.Settlement{Delivery: first, Verb: nixie.Retry}))
-	b.keys(b.claim(9), "a")
-	b.keys(b.claim(9), "urgent", "c")
+	ds := b.claim(1)
+	b.keys(ds, keys...)
+	b.judged(ds)
+}
+
+// group claims like a worker that has nothing in hand and runs several at once.
+func (b *bed) group(parallel int) []*nixie.Delivery {
+	b.Helper()
+	ds, err := b.st.Claim(b.ctx, work, nixie.Want{Max: 100, Lease: 30 * time.Second, Parallel: parallel})
+	b.ok(err)
+	return ds
+}
+
+func (b *bed) fresh() []*nixie.Delivery {
+	b.Helper()
+	ds, err := b.st.Claim(b.ctx, work, nixie.Want{Max: 9, Lease: 30 * time.Second, Fresh: true})
+	b.ok(err)
+	return ds
+}
+
+// allJudged takes all that a holder left in one claim, with nothing beside it, however
+// little was asked for, and whatever else is in hand.
+func allJudged(b *bed) {
+	for _, fresh := range []bool{false, true} {
+		for _, priority := range []int{0, 1} {
+			var keys []string
+			for i := range 40 {
+				keys = append(keys, fmt.Sprint(i))
+				b.put(keys[i], nixie.Priority(priority))
+			}
+			other := b.join()
+			b.keys(b.claimBy(other, 40), keys...)
+			b.shared.Crash(other)
+			b.put("new")
+			ds, err := b.st.Claim(b.ctx, work, nixie.Want{Max: 1, Lease: 30 * time.Second, Fresh: fresh})
+			b.ok(err)
+			b.keys(ds, keys...)
+			for _, d := range append(ds, b.take("new")) {
+				b.ok(b.settle(nixie.Settlement{Delivery: d, Verb: nixie.Complete}))
+			}
+		}
+	}
+}
+
+// judgeVanishes counts nothing when the holder vanishes that was there to judge.
+func judgeVanishes(b *bed) {
+	first := b.took("a")
+	b.clock.Advance(31 * time.Second)
+	b.take("a")
+	b.clock.Advance(31 * time.Second)
+	d := b.take("a")
+	if !d.Abandoned || d.Crashes != 1 || d.Attempts != 0 || d.Deliveries != 3 || d.AbandonedBy != first.Lease.Owner {
+		b.Fatalf("abandoned %v by %q, %d crashes, %d attempts, %d deliveries", d.Abandoned, d.AbandonedBy, d.Crashes, d.Attempts, d.Deliveries)
+	}
+}
+
+// suspectGroups lets every holder of "a" vanish: it comes in groups that halve, those of
+// fewer crashes before it, and who was alone twice is known to have been.
+func suspectGroups(b *bed) {
+	b.suspected("a", "b", "c", "d", "e", "f", "g", "h")
+	b.put("new", nixie.Priority(4))
+	for crashes, group := range [][2][]string{
+		1: {{"a", "b", "c", "d"}, {"e", "f", "g", "h"}},
+		2: {{"a", "b"}, {"c", "d"}},
+		3: {{"a"}, {"b"}},
+		4: {{"a"}, nil},
+		5: {{"a"}, nil},
+	} {
+		if crashes == 0 {
+			continue
+		}
+		b.keys(b.group(8), group[0]...)
+		for _, d := range b.group(8) { // those that are not beside "a" survive
+			if d.Crashes == 0 {
+				b.ok(b.settle(nixie.Settlement{Delivery: d, Verb: nixie.Release}))
+				continue
+			}
+			group[1] = group[1][1:]
+			b.ok(b.settle(nixie.Settlement{Delivery: d, Verb: nixie.Complete}))
+		}
+		same(b, "suspects that did not come", len(group[1]), 0)
+		b.clock.Advance(31 * time.Second)
+		ds := b.group(8)
+		b.keys(ds, group[0]...)
+		for _, d := range ds {
+			same(b, "crashes", d.Crashes, crashes+1)
+			same(b, fmt.Sprint("alone twice after crashes: ", d.Crashes), d.AbandonedAlone, crashes > 3)
+		}
+		b.judged(ds)
+	}
 }
 
 func suspectsByTurn(b *bed) {
@@ -104,27 +204,48 @@ func suspectsByTurn(b *bed) {
 	b.put("c", nixie.Priority(2))
 	same(b, "claimed", len(b.claim(9)), 3)
 	b.clock.Advance(31 * time.Second)
+	ds := b.claim(1)
+	b.keys(ds, "c", "b", "a")
+	b.judged(ds)
+	b.put("urgent", nixie.Priority(4))
 	b.keys(b.claim(9), "c")
-	b.keys(b.claim(9), "b")
-	b.keys(b.claim(9), "a")
-	b.keys(b.claim(9))
+	b.keys(b.group(4), "b", "a")
+	b.keys(b.claim(9), "urgent")
 }
 
-func freshSeesNoSuspects(b *bed) {
-	fresh := func() []*nixie.Delivery {
-		ds, err := b.st.Claim(b.ctx, work, nixie.Want{Max: 9, Lease: 30 * time.Second, Fresh: true})
-		b.ok(err)
-		return ds
+// survivorsCleared retries a suspect that was run, which clears it, and gives one back,
+// which does not.
+func survivorsCleared(b *bed) {
+	b.suspected("a", "b")
+	ds := b.group(4)
+	b.keys(ds, "a", "b")
+	b.ok(b.settle(nixie.Settlement{Delivery: ds[0], Verb: nixie.Retry, Failure: b.failure(ds[0], "an error of its own")}))
+	b.ok(b.settle(nixie.Settlement{Delivery: ds[1], Verb: nixie.Release}))
+	b.put("c")
+	d := b.take("b")
+	same(b, "crashes of who was given back", d.Crashes, 1)
+	for _, d := range b.claim(9) {
+		if d.Crashes != 0 || d.Attempts != 1 && d.Key == "c" || d.Attempts != 2 && d.Key == "a" {
+			b.Errorf("%s: %d crashes, %d attempts", d.Key, d.Crashes, d.Attempts)
+		}
 	}
-	b.put("a")
-	b.claim(1)
-	b.clock.Advance(31 * time.Second)
-	b.keys(fresh())
-	b.put("b")
-	b.put("c", nixie.Priority(1))
-	b.keys(fresh(), "c", "b")
-	b.keys(fresh())
-	b.keys(b.claim(9), "a")
+}
+
+// freshSeesNoSuspects hands nothing that is to be run to who has something else in hand,
+// as long as suspects wait for somebody who has not; but while one of them is in hand
+// somewhere, others go on.
+func freshSeesNoSuspects(b *bed) {
+	b.suspected("a", "b")
+	b.put("c")
+	b.put("d", nixie.Priority(1))
+	b.keys(b.fresh())
+	a := b.take("a")
+	b.keys(b.fresh(), "d", "c")
+	b.put("e")
+	b.ok(b.settle(nixie.Settlement{Delivery: a, Verb: nixie.Complete}))
+	b.keys(b.fresh())
+	b.ok(b.settle(nixie.Settlement{Delivery: b.take("b"), Verb: nixie.Complete}))
+	b.keys(b.fresh(), "e")
 }
 
 func deadOwner(b *bed) {
@@ -138,9 +259,10 @@ func deadOwner(b *bed) {
 		owner := ds[0].Lease.Owner
 		b.ok(b.settleBy(other, nixie.Settlement{Delivery: ds[1], Verb: nixie.Complete}))
 		b.shared.Crash(other)
-		for _, key := range []string{"a", "c"} {
-			d := b.take(key)
-			if !d.Abandoned || d.Crashes != 1 || d.Attempts != 1 || d.Deliveries != 2 || d.AbandonedBy != owner {
+		judged := b.claim(1)
+		b.keys(judged, "a", "c")
+		for _, d := range judged {
+			if !d.Abandoned || d.Crashes != 1 || d.Attempts != 0 || d.Deliveries != 2 || d.AbandonedBy != owner {
 				b.Fatalf("abandoned %v by %q: %+v", d.Abandoned, d.AbandonedBy, d.Message)
 			}
 			b.ok(b.settle(nixie.Settlement{Delivery: d, Verb: nixie.Complete}))

@@ -63,6 +63,8 @@ func (m *machine) claim(r *rapid.T) {
 		Max:   rapid.SampledFrom([]int{1, 2, 3, 5, 10}).Draw(r, "max"),
 		Lease: rapid.SampledFrom([]time.Duration{0, 10 * time.Second, 30 * time.Second}).Draw(r, "lease"),
 		Fresh: rapid.SampledFrom([]bool{false, false, true}).Draw(r, "fresh"),
+
+		Parallel: rapid.SampledFrom([]int{0, 1, 2, 8}).Draw(r, "parallel"),
 	}
 	if _, ok := p.sut.(nixie.Recorder); ok {
 		want.Noted = rapid.Bool().Draw(r, "noted")
@@ -94,7 +96,7 @@ func (m *machine) seeDeliveries(side int, ds []*nixie.Delivery) []string {
 	for _, d := range ds {
 		seen = append(seen, fmt.Sprint("\nmessage ", m.name(side, d.ID), string(d.Body), d.Hash == nixie.HashBody(d.Body), " attempts ", d.Attempts, d.Deliveries, d.Crashes,
 			" lives ", d.Generation, d.Redrives, d.Steps, " lease ", d.Lease.Number, d.Lease.Owner, at(d.Lease.ExpiresAt),
-			d.Abandoned, d.AbandonedBy, d.OrderGap, d.MayPass, at(d.FirstReceivedAt)))
+			d.Abandoned, d.AbandonedBy, d.AbandonedAlone, d.OrderGap, d.MayPass, at(d.FirstReceivedAt)))
 	}
 	return seen
 }

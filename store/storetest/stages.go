@@ -42,10 +42,11 @@ func notedStages(b *bed) {
 			} else {
 				b.shared.Crash(other)
 			}
-			for _, key := range []string{"begun", "unknown"} {
-				d := b.take(key)
-				if !d.Abandoned || d.Crashes != 1 || d.Attempts != 1 {
-					b.Errorf("%s: abandoned %v, %d crashes, %d attempts", key, d.Abandoned, d.Crashes, d.Attempts)
+			judged := b.claim(9)
+			b.keys(judged, "begun", "unknown")
+			for _, d := range judged {
+				if !d.Abandoned || d.Crashes != 1 || d.Attempts != 0 {
+					b.Errorf("%s: abandoned %v, %d crashes, %d attempts", d.Key, d.Abandoned, d.Crashes, d.Attempts)
 				}
 				b.ok(b.settle(nixie.Settlement{Delivery: d, Verb: nixie.Complete}))
 			}

@@ -144,11 +144,11 @@ func tallyFollows(b *bed) {
 	b.take("a")
 	is(nixie.Tally{Key: "2", Leased: 1})
 	b.clock.Advance(time.Minute)
-	d = b.take("a") // to be judged: no attempt
-	is(nixie.Tally{Key: "2", Leased: 1})
+	d = b.take("a") // to be judged: no attempt, and the one that vanished was none
+	is(nixie.Tally{Key: "1", Leased: 1})
 	b.ok(b.settle(b.dying(d, nixie.StatusOpen)))
 	is()
-	letters("2")
+	letters("1")
 	b.ok(b.resolve(b.letterOf(d.ID).ID, nixie.OnRedrive))
 	is() // its new life has not begun
 	letters("0")

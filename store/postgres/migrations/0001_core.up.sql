@@ -141,7 +141,8 @@ create table @.pending (
   place      bigint   not null,
   attempts   bigint   not null,
   deliveries bigint   not null,
-  crashes    bigint   not null,
+  crashes    bigint   not null,             -- in a row
+  alone      boolean  not null default false, -- nothing was beside it at its last run, nor at the one before
   generation bigint   not null,
   redrives   bigint   not null,
   number     bigint   not null,             -- of the newest lease, grows over all lives

@@ -73,7 +73,8 @@ create table pending (
   due        integer not null,            -- not handed out earlier
   attempts   integer not null,
   deliveries integer not null,
-  crashes    integer not null default 0,
+  crashes    integer not null default 0,  -- in a row
+  alone      integer not null default 0,  -- 1: nothing was beside it at its last run, nor at the one before
   generation integer not null default 1,
   redrives   integer not null default 0,
   number     integer not null,            -- of the newest lease, grows over all lives
@@ -93,7 +94,8 @@ create table pending (
 -- What waits behind others of its stream is not in pending_due, so that a
 -- blocked stream costs those who claim nothing.
 create index pending_due     on pending (queue, priority, due) where state = 0 and crashes = 0;
-create index pending_suspect on pending (queue, priority, due) where state = 0 and crashes > 0;
+create index pending_suspect on pending (queue, priority, due, crashes, abandoned) where state = 0 and crashes > 0;
+create index pending_judged  on pending (queue, due)           where state = 0 and abandoned is not null;
 create index pending_lease   on pending (until)                where state = 1;
 create index pending_behind  on pending (queue, due)           where state = 6;
 create index pending_often   on pending (attempts)             where attempts >= 5;

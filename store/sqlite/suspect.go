@@ -1,0 +1,80 @@
+package sqlite
+
+import "github.com/nixie-go/nixie"
+
+// handOutSuspects leases all that is to be judged, else a group of suspects. It reports
+// whether nothing is to be handed out beside: also where suspects wait for somebody who
+// has nothing else in hand.
+func (t *tx) handOutSuspects(got *claimed, q *queueRow, want nixie.Want, until int64) (done bool, err error) {
+	judged, err := t.judgedRows(q)
+	if err != nil {
+		return false, err
+	}
+	if len(judged) > 0 {
+		got.takeFirst(&q.settings, judged, nixie.MaxBatch)
+		return true, t.leaseRows(q, got.rows, until)
+	}
+	group, err := t.fewestCrashes(q, want)
+	if err != nil || len(group) == 0 {
+		return false, err
+	}
+	if want.Fresh {
+		n, err := t.number("select exists (select 1 from pending where queue = ? and state = 1 and crashes > 0)", q.n)
+		return n == 0, err
+	}
+	got.takeFirst(&q.settings, group, min(want.Max, nixie.GroupOf(want.Parallel, group[0].crashes)))
+	for _, r := range got.rows {
+		r.alone = nixie.AloneTwice(want.Parallel, r.crashes)
+		if err := t.lease(q, r, until); err != nil {
+			return true, err
+		}
+	}
+	return true, nil
+}
+
+// judgedRows are those whose holder vanished, and of which nobody said what that means.
+func (t *tx) judgedRows(q *queueRow) ([]*pendingRow, error) {
+	var got []*pendingRow
+	err := t.each("select "+pendingColumns+bodySize+" from pending where queue = +? and due <= +? and state = 0 and abandoned is not null order by due, pos", func(row rows) error {
+		r := scanPending(row)
+		r.size = row.ColumnInt(pendingWidth)
+		if next, err := t.isNext(q, r); !next || err != nil {
+			return err
+		}
+		if got = append(got, r); len(got) == nixie.MaxBatch {
+			return errEnough
+		}
+		return nil
+	}, q.n, t.now)
+	return got, chosen(err)
+}
+
+// fewestCrashes are suspects that may go, enough for a group of those with the fewest
+// crashes. All of one number may have to wait for others of their streams.
+func (t *tx) fewestCrashes(q *queueRow, want nixie.Want) ([]*pendingRow, error) {
+	var counts []int
+	if err := t.each("select distinct crashes from pending where queue = +? and due <= +? and state = 0 and crashes > 0 and abandoned is null order by crashes", func(row rows) error {
+		counts = append(counts, row.ColumnInt(0))
+		return nil
+	}, q.n, t.now); err != nil {
+		return nil, err
+	}
+	for _, crashes := range counts {
+		got, err := t.dueRows(q, suspects, nixie.GroupOf(want.Parallel, crashes), crashes)
+		if err != nil || len(got) > 0 {
+			return got, err
+		}
+	}
+	return nil, nil
+}
+
+// takeFirst takes the first of rows by their turns, as many as one call carries.
+func (got *claimed) takeFirst(set *nixie.QueueSettings, rows []*pendingRow, most int) {
+	byTurn(set, rows)
+	for _, r := range rows[:min(most, len(rows))] {
+		if !got.fits(r.size) {
+			break
+		}
+		got.rows, got.before = append(got.rows, r), append(got.before, 0)
+	}
+}
