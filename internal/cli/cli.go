@@ -56,12 +56,22 @@ func System() Streams {
 	}
 }
 
+// stopSignals are those that ask for an end in good order: what runs finishes, and what
+// waits is given back. The end of a terminal is one, unless nohup has it ignored.
+func stopSignals() []os.Signal {
+	list := []os.Signal{os.Interrupt, syscall.SIGTERM}
+	if !signal.Ignored(syscall.SIGHUP) {
+		list = append(list, syscall.SIGHUP)
+	}
+	return list
+}
+
 // Main runs a command line and returns its exit code.
 func Main(args []string, s Streams) int {
 	if command.GuardMain() {
 		return ExitOK
 	}
-	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
+	ctx, stop := signal.NotifyContext(context.Background(), stopSignals()...)
 	defer stop()
 	// Who reads us may go away, as head does. Then a write fails, instead of a
 	// signal that ends the process in the middle of what it does.

@@ -10,7 +10,6 @@ import (
 	"os/signal"
 	"runtime"
 	"strconv"
-	"syscall"
 	"time"
 
 	"github.com/spf13/pflag"
@@ -141,7 +140,7 @@ func (h *handling) drive(ctx context.Context, r *runner.Runner, shown *progress,
 		h.printer.bar = shown
 	}
 	second := make(chan os.Signal, 2)
-	signal.Notify(second, os.Interrupt, syscall.SIGTERM)
+	signal.Notify(second, stopSignals()...)
 	defer signal.Stop(second)
 	finished := make(chan struct{})
 	go func() {

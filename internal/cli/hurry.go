@@ -6,7 +6,6 @@ import (
 	"os"
 	"os/signal"
 	"sync/atomic"
-	"syscall"
 
 	"github.com/nixie-go/nixie/broker"
 	"github.com/nixie-go/nixie/redrive"
@@ -25,7 +24,7 @@ type hurried struct {
 func (g *globals) hurry(ctx context.Context, to broker.Publisher) *hurried {
 	h := &hurried{Publisher: to}
 	second := make(chan os.Signal, 2)
-	signal.Notify(second, os.Interrupt, syscall.SIGTERM)
+	signal.Notify(second, stopSignals()...)
 	var hurry func()
 	h.hurry, hurry = context.WithCancel(context.WithoutCancel(ctx))
 	over, finished := make(chan struct{}), make(chan struct{})

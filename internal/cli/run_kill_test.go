@@ -11,6 +11,7 @@ import (
 	"strings"
 	"syscall"
 	"testing"
+	"time"
 )
 
 // kindOf is what a webhook is about. Those of a host that is gone come late in
@@ -154,11 +155,21 @@ func TestShow2KilledThreeTimes(t *testing.T) {
 	d.noProcess()
 }
 
-// One command kills the runner's whole process group each time it runs. It ends
-// as a letter of cause poison, and its neighbours all succeed.
+// One command kills the runner's whole process group each time it runs. It stands alone
+// after as many kills as the parallelism can be halved, and ends as a letter of cause
+// poison one or two kills later, with a single attempt allowed. Its neighbours all
+// succeed, and run at most once more for each kill.
 func TestShow3PoisonCommand(t *testing.T) {
 	t.Parallel()
-	const items, attempts = 1000, 3
+	for _, size := range []struct{ items, parallel, most int }{{1000, 4, 4}, {329, 32, 7}} {
+		t.Run(fmt.Sprint(size.parallel), func(t *testing.T) {
+			poisonCommand(t, size.items, size.parallel, size.most)
+		})
+	}
+}
+
+func poisonCommand(t *testing.T, items, parallel, most int) {
+	const killer = "250"
 	d := newDesk(t)
 	var list strings.Builder
 	for i := range items {
@@ -167,12 +178,12 @@ func TestShow3PoisonCommand(t *testing.T) {
 	d.write("items.txt", list.String())
 	d.write("work", `#!/bin/sh
 echo "$1" >> ledger
-[ "$1" != 500 ] || kill -9 -"$(cat group)"
+[ "$1" != 250 ] || kill -9 -"$(cat group)"
 `)
-	args := []string{"run", "items.txt", "--job", "poison", "-p", "4", "--backoff", "10ms", "--max-attempts", fmt.Sprint(attempts), "-o", "json", "--", "./work", "{line}"}
+	args := []string{"run", "items.txt", "--job", "poison", "-p", fmt.Sprint(parallel), "--max-attempts", "1", "-o", "json", "--", "./work", "{line}"}
 	killed := 0
 	var last string
-	for ; killed <= attempts; killed++ {
+	for ; killed <= most; killed++ {
 		cmd := d.command("sh", append([]string{"-c", `echo $$ > group; exec nixie "$@"`, "sh"}, args...)...)
 		cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}
 		r := d.finish(cmd)
@@ -186,24 +197,78 @@ echo "$1" >> ledger
 			break
 		}
 	}
-	if killed != attempts {
-		t.Errorf("the runner was killed %d times, the cap is %d", killed, attempts)
+	if killed > most || last == "" {
+		t.Fatalf("the runner was killed %d times, the most is %d", killed, most)
 	}
 	if s := d.summary(done{out: last}); s.Succeeded != items-1 || s.Dead != 1 || len(s.Groups) != 1 {
 		t.Errorf("summary %+v", s)
 	}
 	letters := d.letters("")
-	if len(letters) != 1 || letters[0].Cause != "poison" || letters[0].Reason != "poison" || letters[0].Crashes != attempts {
+	if len(letters) != 1 || letters[0].Cause != "poison" || letters[0].Reason != "poison" || letters[0].Crashes != killed {
 		t.Fatalf("letters %+v", letters)
 	}
-	if l := d.letter(letters[0].ID); l.Message.Body != "500" || len(l.History) != attempts {
+	if l := d.letter(letters[0].ID); l.Message.Body != killer || len(l.History) != killed {
 		t.Errorf("letter %+v", l)
 	}
 	for item, n := range times(d.ledger("ledger")) {
-		if item == "500" && n != attempts || item != "500" && n > 2 {
+		if item == killer && n != killed || item != killer && n > killed+1 {
 			t.Errorf("item %s ran %d times", item, n)
 		}
 	}
+	t.Logf("%d at a time: poison after %d kills", parallel, killed)
+}
+
+// Ten kills of a runner that has 32 healthy items in hand, at moments of all kinds:
+// none is a letter, with a single attempt allowed, and from the first kill to the end it
+// takes no more than half as long again as a run that nobody kills, and a second a kill.
+func TestTenKillsOfTheRunner(t *testing.T) {
+	const items, parallel, kills = 329, 32, 10
+	d := newDesk(t)
+	var list strings.Builder
+	for i := range items {
+		fmt.Fprintf(&list, "%d\n", i)
+	}
+	d.write("items.txt", list.String())
+	d.write("work", "#!/bin/sh\necho \"$1\" >> ledger\nexec sleep 0.3\n")
+	args := func(job string) []string {
+		return []string{"run", "items.txt", "--job", job, "-p", fmt.Sprint(parallel), "--max-attempts", "1", "-o", "json", "--", "./work", "{line}"}
+	}
+	start := time.Now()
+	d.nixie(0, args("undisturbed")...)
+	undisturbed := time.Since(start)
+	d.write("ledger", "")
+
+	dice := rand.New(rand.NewPCG(1, 2))
+	var first time.Time
+	for range kills {
+		d.killAfter(1+dice.IntN(2*parallel), args("killed"))
+		if first.IsZero() {
+			first = time.Now()
+		}
+	}
+	s := d.summary(d.nixie(0, args("killed")...))
+	took := time.Since(first)
+	if s.Items != items || s.Succeeded != items || s.Dead != 0 || s.Unfinished != 0 {
+		t.Errorf("summary %+v", s)
+	}
+	if left := d.letters(""); len(left) > 0 {
+		t.Errorf("letters %+v", left)
+	}
+	again := 0
+	for item, n := range times(d.ledger("ledger")) {
+		again += n - 1
+		if n > kills+1 {
+			t.Errorf("item %s ran %d times", item, n)
+		}
+	}
+	if again > kills*parallel {
+		t.Errorf("%d runs beyond the first of each item, at most %d may be", again, kills*parallel)
+	}
+	if most := undisturbed*3/2 + kills*time.Second; took > most {
+		t.Errorf("from the first kill to the end it took %s, at most %s may be", took, most)
+	}
+	d.verify()
+	t.Logf("undisturbed %s; from the first of %d kills to the end %s, %d runs more", undisturbed.Round(time.Millisecond), kills, took.Round(time.Millisecond), again)
 }
 
 // Two runs of a job and a redrive at once on one file, while another program

@@ -11,9 +11,9 @@ import (
 	"github.com/nixie-go/nixie/internal/tier"
 )
 
-// TestKilledAtAnyMoment kills runs of quick commands with kill -9. With one
-// attempt for each item nothing may run twice, and only what ran at a kill may be
-// dead: what had succeeded stays so, and what waited is not charged.
+// TestKilledAtAnyMoment kills runs of quick commands with kill -9. With one attempt
+// for each item none is dead: a kill of the runner is not the item's fault. Only what
+// ran at a kill may run again: what had succeeded stays so.
 func TestKilledAtAnyMoment(t *testing.T) {
 	t.Parallel()
 	p := tier.Proof{Name: "run-kills", Unit: "kills", Quick: 6, Deep: 300}
@@ -32,24 +32,23 @@ func TestKilledAtAnyMoment(t *testing.T) {
 		for kill := range kills {
 			d.killAfter(rng.IntN(apart), args)
 			d.verify()
-			if left := d.letters(""); len(left) > (kill+1)*parallel {
+			if left := d.letters(""); len(left) > 0 {
 				t.Errorf("%d are dead after %d kills of %d at a time", len(left), kill+1, parallel)
 			}
 		}
 		s := d.summary(d.finish(d.command("nixie", args...)))
 		d.verify()
 		d.noProcess()
-		if s.Items != items || s.Succeeded+s.Dead != items || s.Dead > kills*parallel || s.Unfinished != 0 {
+		if s.Items != items || s.Succeeded != items || s.Dead != 0 || s.Unfinished != 0 {
 			t.Errorf("after %d kills of %d at a time: %+v", kills, parallel, s)
 		}
 		ran := times(d.ledger("ledger"))
-		for item, n := range ran {
-			if n > 1 {
-				t.Errorf("item %s ran %d times", item, n)
-			}
+		again := 0
+		for _, n := range ran {
+			again += n - 1
 		}
-		if len(ran) < s.Succeeded {
-			t.Errorf("%d items ran, %d succeeded", len(ran), s.Succeeded)
+		if len(ran) != items || again > kills*parallel {
+			t.Errorf("%d items ran, %d runs more than that after %d kills of %d at a time", len(ran), again, kills, parallel)
 		}
 		return kills
 	})

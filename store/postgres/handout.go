@@ -127,7 +127,7 @@ func claimLanes() string {
 }
 
 // claimOrdered claims messages of a queue with streams, those of a stream together
-// with its row: $2 is now, $6 the end of the leases, $8 the bytes that their bodies may have, the others as for claimLoose.
+// with its row: $2 is now, $6 the end of the leases, $7 the bytes that their bodies may have, the others as for claimLoose.
 func claimOrdered() string {
 	return `with loose as materialized (select f.* from ` + firstsAt("$2") + ` f),
 	next as materialized (select c.pos, c.due - pr.priority * $4::bigint as turn, c.place from generate_series(-4, 4) as pr (priority) cross join lateral (
