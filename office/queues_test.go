@@ -96,7 +96,7 @@ func TestStalled(t *testing.T) {
 		d.ok(errors.Join(d.st.Extend(d.Context(), held, time.Minute)...))
 	}
 	d.claim("a", 2)
-	if got := d.stalls(0); !slices.Equal(got, []string{"long-lease a 1"}) {
+	if got := d.stalls(0); !slices.Equal(got, []string{"long-lease a 2"}) {
 		t.Fatalf("a lease held for 20 minutes, ordinary ones last 30 s: %q", got)
 	}
 	if got := d.stalls(100); len(got) > 0 {

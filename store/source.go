@@ -128,14 +128,14 @@ func (s *Source) claim(ctx context.Context, want nixie.Want) ([]*nixie.Delivery,
 		if part.Max == 0 {
 			break
 		}
-		part.Fresh = want.Fresh || all > 0 // a suspect comes alone
+		part.Fresh = want.Fresh || all > 0 // suspects come with nothing else
 		ds, err := s.claimOne(ctx, (first+i)%n, part)
 		parts[i%n] = append(parts[i%n], ds...)
 		all += len(ds)
 		switch {
 		case err != nil && all == 0:
 			return nil, err
-		case err != nil, all == 1 && len(ds) == 1 && ds[0].Crashes > 0:
+		case err != nil, len(ds) > 0 && len(ds) == all && ds[0].Crashes > 0:
 			return inTurns(parts), nil
 		}
 	}

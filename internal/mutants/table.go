@@ -64,15 +64,11 @@ var table = []mutant{
 		tests:  leases,
 	},
 	{
-		number: 7, name: "attempts counted at failure, not claim",
-		breaks: "a claim whose holder vanishes costs no attempt, so that a killer of holders goes on for ever",
+		number: 7, name: "crashes not counted",
+		breaks: "a holder that vanishes leaves no trace, so that a killer of holders goes on for ever",
 		edits: []edit{
-			{"store/sqlite/sweep.go", "attempts: 1, deliveries: 1", "attempts: 0, deliveries: 1"},
-			{"store/sqlite/sweep.go", "p.state, p.due = stQueued, t.now", `p.state, p.due = stQueued, t.now
-		if p.abandoned == "" {
-			p.attempts--
-		}`},
-			{"store/sqlite/sweep.go", "crashes = crashes + 1,", "crashes = crashes + 1, attempts = iif(abandoned is null, attempts - 1, attempts),"},
+			{"store/sqlite/sweep.go", "deliveries: 1, crashes: 1,", "deliveries: 1, crashes: 0,"},
+			{"store/sqlite/sweep.go", "p.crashes++", ""},
 		},
 		tests: leases,
 	},

@@ -143,7 +143,7 @@ func TestB071_KillerOfHolders(t *testing.T) {
 		}
 		holder.Kill()
 		d := one(t, s, "q")
-		if !d.Abandoned || d.Crashes != n || d.Attempts != n {
+		if !d.Abandoned || d.Crashes != n || d.Attempts != 0 {
 			t.Fatalf("after %d kills: %+v", n, d)
 		}
 		if c := settle(t, s, d, nixie.Retry); c != "" {
