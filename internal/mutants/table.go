@@ -11,6 +11,9 @@ var (
 	moves   = finder{"store/sqlite", "^TestStore$/^(Redrive|Resolve|Operations)$"}
 	crashes = finder{"internal/powerloss", "^TestR18_AMoveIsWholeAtEveryCrash$"}
 	source  = finder{"broker", ""}
+	rules   = finder{"worker", "^TestPolicy"}
+	logs    = finder{"worker", "^TestLog"}
+	loops   = finder{"redrive", "^TestR30_LoopCap$"}
 	mover   = finder{"redrive", "^TestDamagedLettersAreNotSent$|^TestSend"}
 	kafka   = finder{"broker/kafka", "^TestPrefix$|^TestS13_MissingTopicOfLetters$/^fake$"}
 	faults  = finder{"internal/powerloss", "^TestFailAtEveryCall$/^write$"} // a commit that fails needs no luck, a crash between reply and commit does
@@ -230,5 +233,23 @@ var table = []mutant{
 		breaks: "who lost a record meanwhile publishes its letter all the same, beside what the next holder does with it",
 		edits:  []edit{{"broker/settle.go", "asked[n].err = err", "_, _ = n, err"}},
 		tests:  source,
+	},
+	{
+		number: 60, name: "policy of a queue that is looked up once",
+		breaks: "who changes the policy of a queue changes nothing for the workers that run",
+		edits:  []edit{{"worker/policies.go", "p.kept.Load() != nil && now.Sub(p.looked) < lookEvery", "p.kept.Load() != nil"}},
+		tests:  rules,
+	},
+	{
+		number: 61, name: "line in the log for every failing call",
+		breaks: "a store that is away for an hour fills the log",
+		edits:  []edit{{"worker/journal.go", "if slices.Contains(s.codes, code) {", "if slices.Contains(s.codes, code) && s.events < 0 {"}},
+		tests:  logs,
+	},
+	{
+		number: 62, name: "redrive without its cap",
+		breaks: "what dies after each redrive is redriven for ever",
+		edits:  []edit{{"redrive/redrive.go", "MaxRedrives: e.c.MaxRedrives, Statuses", "Statuses"}},
+		tests:  loops,
 	},
 }

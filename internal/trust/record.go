@@ -72,6 +72,8 @@ func recordOfStores() []mishap {
 
 func recordOfTheRest() []mishap {
 	return []mishap{
+		{"dac4b5d", "--backoff 10h waited 15 minutes: a first wait above the cap became the cap without a word.", "hard use", "policy.TestBackoffAboveItsCap internal/cli.TestRunScripts"},
+		{"5ad72bd", "A worker whose store was closed under it went on in vain, without a line and without an error; lost leases and outcomes that came too late were told to observers only.", "hard use", "worker.TestStoreIsClosedUnderItsWorker worker.TestLogOfLostLeases"},
 		{"7935b49", "In items for MapReduce the exit codes that had been taken for another reason than a failed command were lost.", "hard use", "internal/letterfile.TestExitCodesAndStepsAreKept"},
 		{"c7d58df", "Headers of Spring Kafka of four to eight letters, such as the consumer group, were shown as numbers; the reason was not that of the root cause; an error in the key of a record was none.", "hard use, with letters that the framework wrote", "broker.TestGoldenLetters"},
 		{"c7d58df", "A record that waited on a topic of retries was adopted as a letter, and once more when it died.", "hard use", "broker.TestWaiting internal/cli.TestBrokerStories"},
