@@ -23,10 +23,13 @@ type Work struct {
 	Reason string       // required to redrive, discard, requalify, note or purge; of a note its text
 	Force  bool         // redrive also what is not redrivable or needs review
 
-	Rate        float64      // letters per second; 0 is no limit
-	MaxRedrives int          // what was redriven so often is refused; 0 is the default, −1 no cap
-	Batch       int          // letters in one commit; 0 is the default
-	Stop        redrive.Stop // when a redrive stops by itself
+	Rate        float64       // letters per second; 0 is no limit
+	MaxRedrives int           // what was redriven so often is refused; 0 is the default, −1 no cap
+	Batch       int           // letters in one commit; 0 is the default
+	Stop        redrive.Stop  // when a redrive stops by itself
+	Reviewed    bool          // of an unhold: a person found that the letters may be redriven without force
+	Guarded     bool          // a letter that changes between Begin and Run is refused
+	Await       time.Duration // Run waits so long at most until each letter of a redrive into queues has an outcome; 0 does not wait
 
 	Destination string // where Send brings letters, for the record
 
@@ -62,11 +65,13 @@ type OperationView struct {
 	Unanswered  *int64 `json:"unanswered,omitempty"`
 
 	// Of a redrive what became of those that it moved, as far as it is known; see
-	// [redrive.Outcome]. Of one to a broker only those that died again.
-	Succeeded *int64 `json:"succeeded,omitempty"`
-	DiedAgain *int64 `json:"died_again,omitempty"`
-	UnderWay  *int64 `json:"under_way,omitempty"`
-	Stopped   *bool  `json:"stopped,omitempty"` // whether it stopped by itself
+	// [store.Outcome]. Of one to a broker only those that died again.
+	Succeeded   *int64 `json:"succeeded,omitempty"`
+	DiedAgain   *int64 `json:"died_again,omitempty"`
+	SameFailure *int64 `json:"same_failure,omitempty"` // of those, in the group that they were in
+	NewFailure  *int64 `json:"new_failure,omitempty"`  // of those, in another
+	UnderWay    *int64 `json:"under_way,omitempty"`
+	Stopped     *bool  `json:"stopped,omitempty"` // whether it stopped by itself
 
 	Refused []redrive.Refusal `json:"refused"` // by this run, the first of them
 }
@@ -87,6 +92,17 @@ func (v OperationView) Done() int64 {
 		}
 	}
 	return 0
+}
+
+// Outstanding is how many of those that were redriven have not succeeded, as far as that
+// is known: they died again, or are on their way.
+func (v OperationView) Outstanding() (n int64) {
+	for _, count := range [...]*int64{v.DiedAgain, v.UnderWay} {
+		if count != nil {
+			n += *count
+		}
+	}
+	return n
 }
 
 func viewOperation(op store.Operation, refused []redrive.Refusal) OperationView {
@@ -177,7 +193,7 @@ func (w *Work) tired(l *nixie.Letter) bool {
 
 // operation is what work asks for, before it has a selection.
 func (w *Work) operation(actor string) store.Operation {
-	op := store.Operation{Event: w.Event, Actor: actor, Reason: w.Reason, Filter: w.Text, Force: w.Force, Destination: w.Destination}
+	op := store.Operation{Event: w.Event, Actor: actor, Reason: w.Reason, Filter: w.Text, Force: w.Force, Destination: w.Destination, Reviewed: w.Reviewed, Guarded: w.Guarded}
 	if w.Event == nixie.OnPurge {
 		op.Statuses = w.Filter.Statuses
 	}
@@ -194,13 +210,18 @@ func (o *Office) Run(ctx context.Context, id nixie.ID, w *Work) (OperationView, 
 		return OperationView{}, err
 	}
 	r, err := e.Run(ctx, id)
+	if err == nil && w.Await > 0 && r.Event == nixie.OnRedrive {
+		r.Outcome, err = e.Await(ctx, id, w.Await)
+	}
 	v := viewOperation(r.Operation, r.Refused)
 	if r.Event == nixie.OnRedrive {
 		by := (*redrive.StoppedError)(nil)
 		stopped := errors.As(err, &by)
-		v.DiedAgain, v.Stopped = &r.Outcome.DiedAgain, &stopped
+		died := r.Outcome.DiedAgain()
+		v.DiedAgain, v.Stopped = &died, &stopped
 		if w.Send == nil {
 			v.Succeeded, v.UnderWay = &r.Outcome.Succeeded, &r.Outcome.UnderWay
+			v.SameFailure, v.NewFailure = &r.Outcome.SameFailure, &r.Outcome.NewFailure
 		} else {
 			v.Quarantined, v.Unanswered = &r.Quarantined, &r.Unanswered
 		}
@@ -214,8 +235,14 @@ func (o *Office) Operation(ctx context.Context, id nixie.ID) (store.Operation, e
 	return op, err
 }
 
+// Again makes those letters pending again that a redrive moved and that died again since,
+// for another Run of it, and returns how many.
+func (o *Office) Again(ctx context.Context, id nixie.ID) (int64, error) {
+	return o.store.Again(ctx, id)
+}
+
 func (o *Office) engine(w *Work) (*redrive.Engine, error) {
-	c := redrive.Config{Store: o.store, Batch: w.Batch, Rate: w.Rate, MaxRedrives: w.MaxRedrives, Stop: w.Stop, Send: w.Send, SetsAside: w.SetsAside, Clock: w.Clock, Wait: w.Wait}
+	c := redrive.Config{Store: o.store, Batch: w.Batch, Rate: w.Rate, MaxRedrives: w.MaxRedrives, Force: w.Force, Stop: w.Stop, Send: w.Send, SetsAside: w.SetsAside, Clock: w.Clock, Wait: w.Wait}
 	if c.Clock == nil {
 		c.Clock = o.clock
 	}

@@ -21,6 +21,7 @@ type Plan struct {
 	Groups   []PlanGroup `json:"groups"`                // largest first
 	ByQueue  []Count     `json:"by_queue"`
 	Streams  []Count     `json:"streams"` // ordered ones with letters that go, as queue/stream; at most [MaxPlanned]
+	Token    *nixie.ID   `json:"token"`   // of the kept selection, null if none is; see [Office.Keep]
 	Letters  []nixie.ID  `json:"letters"` // in the order of the plan, at most [MaxPlanned]
 }
 
@@ -72,6 +73,20 @@ func (o *Office) Preview(ctx context.Context, w *Work) (Plan, error) {
 	}
 	plan.Letters = orEmpty(plan.Letters)
 	return plan, nil
+}
+
+// Keep is Preview, and freezes what it shows: the token of the plan is the operation
+// that Run carries out. A letter that changes before that is refused and named.
+func (o *Office) Keep(ctx context.Context, w *Work) (Plan, error) {
+	plan, err := o.Preview(ctx, w)
+	if err != nil {
+		return plan, err
+	}
+	guarded := *w
+	guarded.Guarded = true
+	op, err := o.Begin(ctx, &guarded)
+	plan.Token = &op.Operation
+	return plan, err
 }
 
 // previewer counts what becomes of letters.

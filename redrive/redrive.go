@@ -48,6 +48,7 @@ type Config struct {
 	Batch       int                                              // letters in one commit; [DefaultBatch], with Send [DefaultSend]
 	Rate        float64                                          // letters per second: at most Rate·t + 1 after t; default none
 	MaxRedrives int                                              // a letter redriven so often is refused; [policy.DefaultMaxRedrives]
+	Force       bool                                             // also if the operation does not say so
 	SetsAside   bool                                             // Send puts such a letter aside instead, see [Route.Quarantine]
 	Stop        Stop                                             // when a redrive stops by itself
 	Clock       func() time.Time                                 // default time.Now
@@ -79,7 +80,7 @@ type Result struct {
 	Quarantined int64 // of those done by this run: put aside, see [Config.SetsAside]
 	Unanswered  int64 // by this run: sent, and nobody knows whether the broker has them; they are pending
 
-	Outcome Outcome // of a redrive
+	Outcome store.Outcome // of a redrive
 }
 
 // New checks a config and makes an engine of it.
@@ -156,6 +157,7 @@ func (e *Engine) Run(ctx context.Context, id nixie.ID) (Result, error) {
 	r := Result{}
 	p := newPace(e.c.Rate, e.c.Clock())
 	var b *brake
+	var q *probe
 	before := int64(-1)
 	for {
 		op, pending, err := e.c.Store.Operation(ctx, id, fetch)
@@ -171,12 +173,16 @@ func (e *Engine) Run(ctx context.Context, id nixie.ID) (Result, error) {
 			if err := b.begin(ctx, op.Done); err != nil {
 				return e.stopped(ctx, r, id, err)
 			}
+			if err := e.follow(ctx, &r); err != nil {
+				return e.stopped(ctx, r, id, err)
+			}
+			q = e.probe(&r, b)
 		}
 		if op.Pending == before {
 			return r, nixie.Errorf(nixie.CodeInternal, "operation %s makes no progress with %d letters left: run nixie verify", id, op.Pending)
 		}
 		before = op.Pending
-		if err := e.drive(ctx, &r, pending, p, b); err != nil {
+		if err := e.drive(ctx, &r, pending, p, b, q); err != nil {
 			return e.stopped(ctx, r, id, err)
 		}
 	}
@@ -184,11 +190,14 @@ func (e *Engine) Run(ctx context.Context, id nixie.ID) (Result, error) {
 
 // drive resolves letters group by group. While one is resolved that a broker took, the
 // next one is sent.
-func (e *Engine) drive(ctx context.Context, r *Result, pending []nixie.ID, p *pace, b *brake) (err error) {
+func (e *Engine) drive(ctx context.Context, r *Result, pending []nixie.ID, p *pace, b *brake, q *probe) (err error) {
 	var under *group // being resolved
 	for len(pending) > 0 && err == nil {
 		most := 0
-		if most, err = e.allowed(ctx, p, min(e.c.Batch, len(pending))); err != nil {
+		if most, err = e.room(ctx, r, b, q, min(e.c.Batch, len(pending))); err != nil {
+			break
+		}
+		if most, err = e.allowed(ctx, p, most); err != nil {
 			break
 		}
 		if err = b.check(ctx, r.Done); err != nil {
@@ -248,7 +257,7 @@ func outlast(ctx context.Context, by time.Duration) (context.Context, context.Ca
 func (e *Engine) resolution(r *Result, letter nixie.ID) store.Resolution {
 	return store.Resolution{
 		Letter: letter, Event: r.Event, Actor: r.Actor, Reason: r.Reason, Operation: r.ID,
-		Force: r.Force, MaxRedrives: e.c.MaxRedrives, Statuses: r.Statuses,
+		Force: r.Force || e.c.Force, Reviewed: r.Reviewed, MaxRedrives: e.c.MaxRedrives, Statuses: r.Statuses,
 	}
 }
 

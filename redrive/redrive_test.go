@@ -197,7 +197,7 @@ func TestR28_RateIsKept(t *testing.T) {
 			clock := newClock()
 			st := &slow{Store: memory.New(memory.Options{Clock: clock.Now}), clock: clock, took: c.took}
 			bury(t, st, clock, c.n, nil)
-			e := engine(t, redrive.Config{Store: st, Rate: c.rate}, clock)
+			e := engine(t, redrive.Config{Store: st, Rate: c.rate, Stop: redrive.Stop{Share: -1}}, clock)
 			op, start := plan(t, e, 0), clock.Now()
 			if _, err := e.Run(t.Context(), op.ID); err != nil {
 				t.Fatal(err)
@@ -245,7 +245,7 @@ func TestR29_InterruptedAnywhere(t *testing.T) {
 			bury(t, st, clock, letters, nil)
 			ctx, cancel := context.WithCancel(t.Context())
 			groups := 0
-			e := engine(t, redrive.Config{Store: st, Batch: batch, Progress: func(store.Operation) {
+			e := engine(t, redrive.Config{Store: st, Batch: batch, Stop: redrive.Stop{Share: -1}, Progress: func(store.Operation) {
 				if groups++; groups == stop {
 					cancel()
 				}

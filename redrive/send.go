@@ -134,7 +134,7 @@ func (e *Engine) read(ctx context.Context, ids []nixie.ID) ([]nixie.ID, map[nixi
 // Refusal says why Run would leave a letter as it is, as what follows its name, or "".
 // It does not ask who holds a dedupe key that the letter needs.
 func (e *Engine) Refusal(op *store.Operation, l *nixie.Letter) string {
-	r := store.Resolution{Event: op.Event, Force: op.Force, MaxRedrives: e.c.MaxRedrives, Statuses: op.Statuses}
+	r := store.Resolution{Event: op.Event, Force: op.Force || e.c.Force, MaxRedrives: e.c.MaxRedrives, Statuses: op.Statuses}
 	if e.c.SetsAside {
 		r.MaxRedrives = 0
 	}

@@ -18,8 +18,8 @@ const (
 	// of the first two says nothing yet.
 	StopLeast = 10
 
-	lookEvery = time.Second // how often it is asked what died again
-	lookPart  = 10          // asking takes no more than about such a part of the time
+	lookEvery = 100 * time.Millisecond // how often it is asked at most what died again
+	lookPart  = 10                     // asking takes no more than about such a part of the time
 )
 
 // Stop says when a redrive stops by itself, because what it moved dies again. Only
@@ -101,6 +101,11 @@ func (b *brake) check(ctx context.Context, moved int64) error {
 	}
 	done := b.clock()
 	b.next = done.Add(max(lookEvery, lookPart*done.Sub(now)))
+	return b.judge(died, moved)
+}
+
+// judge stops the run when too much has died again of what it moved.
+func (b *brake) judge(died, moved int64) error {
 	b.base = min(b.base, died) // somebody has taken care of some
 	again := died - b.base
 	if bound := b.over(again, moved-b.moved); bound != "" {
@@ -109,26 +114,15 @@ func (b *brake) check(ctx context.Context, moved int64) error {
 	return nil
 }
 
-// Outcome is what became of letters that a redrive moved, as far as it is known now.
-// Those that are discarded, or that another operation has moved since, are in none.
-type Outcome struct {
-	Succeeded int64 // in the store; a broker does not say so
-	DiedAgain int64 // and wait for somebody; of what a broker took those whose letters came to this office
-	UnderWay  int64 // in their queues
-}
-
-// outcome asks the letters.
-func (e *Engine) outcome(ctx context.Context, id nixie.ID, among ...nixie.Status) (o Outcome, err error) {
-	counts, _, err := e.c.Store.Counts(ctx, nixie.Filter{Operation: id, Statuses: among}, store.LookAtAll, nixie.ByStatus)
-	if err != nil {
-		return o, err
+// outcome is what became of letters that a redrive moved, as far as it is known now. A
+// broker does not say what succeeds; of what it took those have died again whose letters
+// came to this office.
+func (e *Engine) outcome(ctx context.Context, id nixie.ID) (store.Outcome, error) {
+	o, err := e.c.Store.Outcome(ctx, id)
+	if e.c.Send != nil {
+		o.Succeeded, o.UnderWay = 0, 0
 	}
-	of := func(s nixie.Status) int64 { return counts[0][string(s)] }
-	o.DiedAgain = of(nixie.StatusOpen) + of(nixie.StatusReview) + of(nixie.StatusQuarantined)
-	if e.c.Send == nil {
-		o.Succeeded, o.UnderWay = of(nixie.StatusResolved), of(nixie.StatusRedriving)
-	}
-	return o, nil
+	return o, err
 }
 
 // brake is that of a run of an operation. Only a redrive has outcomes.
@@ -138,8 +132,8 @@ func (e *Engine) brake(op *store.Operation) *brake {
 		b.Stop = Stop{Share: -1}
 	}
 	b.died = func(ctx context.Context) (int64, error) {
-		o, err := e.outcome(ctx, op.ID, nixie.StatusOpen, nixie.StatusReview, nixie.StatusQuarantined)
-		return o.DiedAgain, err
+		o, err := e.outcome(ctx, op.ID)
+		return o.DiedAgain(), err
 	}
 	return b
 }

@@ -58,9 +58,9 @@ func TestStopsWhenItDiesAgain(t *testing.T) {
 		stop        redrive.Stop
 		least, most int64 // that die again
 	}{
-		"by default": {redrive.Stop{}, redrive.StopLeast, 60},
-		"a number":   {redrive.Stop{After: 3, Share: -1}, 3, 50},
-		"half":       {redrive.Stop{Share: 0.5}, redrive.StopLeast, 60},
+		"by default": {redrive.Stop{}, redrive.StopLeast, 20},
+		"a number":   {redrive.Stop{After: 3, Share: -1}, 3, 6},
+		"half":       {redrive.Stop{Share: 0.5}, redrive.StopLeast, 20},
 	} {
 		for kind, open := range map[string]func(*fakeClock) store.Store{
 			"memory": func(c *fakeClock) store.Store { return memory.New(memory.Options{Clock: c.Now}) },
@@ -77,15 +77,15 @@ func TestStopsWhenItDiesAgain(t *testing.T) {
 				if !errors.As(err, &stopped) || nixie.CodeOf(err) != nixie.CodeLimit {
 					t.Fatalf("%+v, %v", r.Operation, err)
 				}
-				if stopped.Again < c.least || stopped.Again > c.most || stopped.Moved != r.Done || r.Outcome.DiedAgain != r.Done || r.Pending != letters-r.Done {
+				if stopped.Again < c.least || stopped.Again > c.most || stopped.Moved != r.Done || r.Outcome.DiedAgain() != r.Done || r.Pending != letters-r.Done {
 					t.Errorf("%+v, %+v, %+v", stopped, r.Operation, r.Outcome)
 				}
 				if got := redriven(t, st, letters); got != r.Done {
 					t.Errorf("%d were redriven, %d said", got, r.Done)
 				}
 				st.mended = true
-				before := r.Outcome.DiedAgain
-				if r, err = e.Run(t.Context(), op.ID); err != nil || r.Done != letters || r.Outcome.DiedAgain != before || r.Outcome.Succeeded != letters-before || r.Outcome.UnderWay != 0 {
+				before := r.Outcome.DiedAgain()
+				if r, err = e.Run(t.Context(), op.ID); err != nil || r.Done != letters || r.Outcome.DiedAgain() != before || r.Outcome.Succeeded != letters-before || r.Outcome.UnderWay != 0 {
 					t.Errorf("mended: %+v, %+v, %v", r.Operation, r.Outcome, err)
 				}
 			})
@@ -117,11 +117,11 @@ func TestGoesOnWhileItMay(t *testing.T) {
 	bury(t, st.Store, clock, 120, nil)
 	few := engine(t, redrive.Config{Store: st, Rate: 5}, clock)
 	r, err := few.Run(t.Context(), plan(t, few, redrive.StopLeast-1).ID)
-	if err != nil || r.Done != redrive.StopLeast-1 || r.Outcome.DiedAgain != r.Done {
+	if err != nil || r.Done != redrive.StopLeast-1 || r.Outcome.DiedAgain() != r.Done {
 		t.Errorf("few: %+v, %v", r, err)
 	}
 	never := engine(t, redrive.Config{Store: st, Rate: 40, Stop: redrive.Stop{Share: -1}}, clock)
-	if r, err = never.Run(t.Context(), plan(t, never, 0).ID); err != nil || r.Done != 120 || r.Outcome.DiedAgain != 120 {
+	if r, err = never.Run(t.Context(), plan(t, never, 0).ID); err != nil || r.Done != 120 || r.Outcome.DiedAgain() != 120 {
 		t.Errorf("told to go on: %+v, %v", r, err)
 	}
 	e := engine(t, redrive.Config{Store: st, Rate: 40, Stop: redrive.Stop{After: 1}}, clock)
@@ -129,7 +129,7 @@ func TestGoesOnWhileItMay(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if r, err = e.Run(t.Context(), op.ID); err != nil || r.Done != 120 || r.Outcome != (redrive.Outcome{}) {
+	if r, err = e.Run(t.Context(), op.ID); err != nil || r.Done != 120 || r.Outcome != (store.Outcome{}) {
 		t.Errorf("discarded: %+v, %v", r, err)
 	}
 }
@@ -178,7 +178,7 @@ func TestStopsWhenItDiesAgainOnABroker(t *testing.T) {
 	}
 	r, err := e.Run(t.Context(), op.ID)
 	stopped := (*redrive.StoppedError)(nil)
-	if !errors.As(err, &stopped) || r.Done > 40 || r.Outcome != (redrive.Outcome{DiedAgain: r.Done}) || r.Pending != 100-r.Done {
+	if !errors.As(err, &stopped) || r.Done > 40 || r.Outcome != (store.Outcome{NewFailure: r.Done}) || r.Pending != 100-r.Done {
 		t.Errorf("%+v, %+v, %v", r.Operation, r.Outcome, err)
 	}
 }

@@ -167,7 +167,7 @@ and redriven when its cause is mended.
 	root.SetFlagErrorFunc(func(_ *cobra.Command, err error) error { return usageError{err} })
 	root.AddCommand(newRun(g), newEnqueue(g), newWork(g), newConsume(g))
 	root.AddCommand(newDLQ(g), newQueue(g), newMessage(g), newStream(g), newPrune(g), newVerify(g), newDoctor(g), newMigrate(g), newPolicy(g), newVersion(g))
-	root.AddCommand(newStats(g), newCheck(g), newAudit(g))
+	root.AddCommand(newStats(g), newCheck(g), newAudit(g), newOperation(g))
 	return root
 }
 

@@ -42,18 +42,25 @@ it has sent, so it can be stopped and run again; what a filter or --header does 
 choose, or what is refused, stays for the next run. Letters that the store has as well
 are resolved there, and what the office has redriven is not sent again.
 
+--dry-run with a --reason keeps the selection and prints a token: --token moves exactly
+those letters, and names and skips what has changed since. --wait goes on until each
+letter has an outcome: it succeeded, died of the same failure or of a new one, or is
+still on its way when the time is over. --resume with --again also takes up what died
+again in that operation. What is left for want of --force is said with the command.
+
 A redrive stops by itself when what it moved dies again while it runs, and leaves the
 rest as it is: when more than --stop-after of that did, of 10 and more; or so many,
 where --stop-after is a number. --stop-after none goes on whatever happens. It looks
-once a second, so give the workers time with --rate. Who goes on has mended something:
-only what is moved and dies from then on counts. In the store each death counts. What
-went to a broker has x-redrive-operation, and counts when its letter comes to the
+at each outcome: the first ten go alone, and more go as those succeed, until a hundred
+have. Where nobody works on them the rest goes after a second. Who goes on has mended
+something: only what is moved and dies from then on counts. What went to a broker has x-redrive-operation, and counts when its letter comes to the
 office, or with --from onto the topic that it came from; no other is seen.
 
 ` + brokerHelp + `
 
 Exit codes: 0 all redriven (also when nothing matches), 5 some were skipped or
-have failed, or it stopped by itself, 130 interrupted.`,
+have failed, or it stopped by itself, or with --wait some died again or are still on
+their way, 130 interrupted.`,
 		Example: `  nixie dlq redrive order-4711 --reason 'address mended'
   nixie dlq redrive --filter 'queue:orders reason:timeout' --max 10 --reason 'canary' --dry-run
   nixie dlq redrive --filter 'fingerprint:v2-0123456789abcdef' --rate 50 --reason 'fixed in 1.4.2' --yes
@@ -76,6 +83,10 @@ have failed, or it stopped by itself, 130 interrupted.`,
 	}
 	w.register(cmd.Flags())
 	fs := cmd.Flags()
+	fs.StringVar(&w.token, "token", "", "move exactly what a dry run showed and kept under this token")
+	fs.BoolVar(&w.again, "again", false, "with --resume: also what died again in that operation")
+	fs.Var(&w.wait, "wait", "wait so long at most until each letter has an outcome; 10m if no time is given")
+	fs.Lookup("wait").NoOptDefVal = "10m"
 	fs.BoolVar(&w.force, "force", false, "redrive also what is not redrivable or needs review")
 	s.register(fs)
 	c.register(fs)

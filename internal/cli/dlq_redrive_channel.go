@@ -43,6 +43,8 @@ func (c *channelMove) check(args []string) error {
 	switch {
 	case len(args) > 0 || c.resume != "":
 		return usagef("--from goes on by itself, and its letters have no IDs: leave IDs and --resume out")
+	case c.token != "" || c.again || c.wait > 0:
+		return usagef("--token, --again and --wait are for letters of the office")
 	case c.sending.to == toQueue:
 		return usagef("--to queue is for letters of the office: nixie dlq adopt takes those of a topic in")
 	case !c.all && c.filter.text == "" && len(c.headers) == 0:

@@ -30,7 +30,10 @@ type moving struct {
 	max, maxRedrives     int
 	rate, reason         string
 	resume               string
+	token                string // of a dry run
 	all, yes, dry, force bool
+	again, reviewed      bool
+	wait                 spanFlag
 
 	sending *sending // of a redrive
 }
@@ -82,7 +85,7 @@ func (m *moving) run(cmd *cobra.Command, args []string) error {
 	}
 	work := &office.Work{
 		Event: m.event, Filter: f, Text: m.filter.text, Max: m.max, Reason: m.reason, Force: m.force,
-		Rate: rate, MaxRedrives: m.maxRedrives, Progress: m.progress(),
+		Rate: rate, MaxRedrives: m.maxRedrives, Reviewed: m.reviewed, Await: time.Duration(m.wait), Progress: m.progress(),
 	}
 	if m.sending != nil {
 		if work.Stop, err = m.sending.stop(); err != nil {
@@ -101,7 +104,7 @@ func (m *moving) run(cmd *cobra.Command, args []string) error {
 		}
 	}
 	return m.visit(func(o *office.Office) error {
-		if m.resume != "" {
+		if m.resume != "" || m.token != "" {
 			return m.goOn(cmd.Context(), o, work)
 		}
 		return m.begin(cmd.Context(), o, work, args, headers)
@@ -111,7 +114,7 @@ func (m *moving) run(cmd *cobra.Command, args []string) error {
 func (m *moving) check(args []string, f nixie.Filter) error {
 	chosen := 0
 	narrowed := m.all && m.narrow != nil && m.filter.text == "" // all of an age is all
-	for _, given := range [...]bool{len(args) > 0, !f.IsZero() && !narrowed || len(m.headers) > 0, m.all, m.resume != ""} {
+	for _, given := range [...]bool{len(args) > 0, !f.IsZero() && !narrowed || len(m.headers) > 0, m.all, m.resume != "", m.token != ""} {
 		if given {
 			chosen++
 		}
@@ -122,12 +125,16 @@ func (m *moving) check(args []string, f nixie.Filter) error {
 	case chosen > 1 && len(m.headers) > 0:
 		return usagef("--header chooses alone or with --filter: leave IDs, --all and --resume out")
 	case chosen > 1:
-		return usagef("choose by one of IDs, --filter, --all and --resume")
-	case m.resume != "" && (m.dry || m.max != 0 || m.reason != ""):
-		return usagef("--resume goes on with what was chosen: leave --dry-run, --max and --%s out", m.why())
+		return usagef("choose by one of IDs, --filter, --all, --resume and --token")
+	case m.again && m.resume == "":
+		return usagef("--again takes up what died again in an operation: name that by --resume")
+	case m.wait > 0 && m.sending.sends():
+		return usagef("--wait is for letters that go back to their queues: a broker does not say what becomes of a record")
+	case (m.resume != "" || m.token != "") && (m.dry || m.max != 0 || m.reason != ""):
+		return usagef("--resume and --token go on with what was chosen: leave --dry-run, --max and --%s out", m.why())
 	case m.max < 0:
 		return usagef("--max is %d: give a positive number, or 0 for no limit", m.max)
-	case m.reason == "" && m.resume == "" && !m.dry && !m.free:
+	case m.reason == "" && m.resume == "" && m.token == "" && !m.dry && !m.free:
 		return usagef("--%s is empty: say why, it is recorded with every letter", m.why())
 	case !m.yes && !m.dry && !(m.InTTY && m.ErrTTY):
 		return usagef("nobody can be asked here: give --yes, or --dry-run to see what would be done")
@@ -155,7 +162,11 @@ func (m *moving) begin(ctx context.Context, o *office.Office, work *office.Work,
 		}
 	}
 	if m.dry || !m.yes {
-		plan, err := o.Preview(ctx, work)
+		preview := o.Preview
+		if m.dry && m.reason != "" && m.event == nixie.OnRedrive {
+			preview = o.Keep
+		}
+		plan, err := preview(ctx, work)
 		if err != nil {
 			return err
 		}
@@ -172,12 +183,12 @@ func (m *moving) begin(ctx context.Context, o *office.Office, work *office.Work,
 	if err != nil {
 		return err
 	}
-	return m.drive(ctx, o, op.Operation, work)
+	return m.drive(ctx, o, op.Operation, work, args)
 }
 
-// goOn resumes an operation of the same kind.
+// goOn resumes an operation of the same kind, or begins the one that a dry run kept.
 func (m *moving) goOn(ctx context.Context, o *office.Office, work *office.Work) error {
-	id, err := nixie.ParseID(m.resume)
+	id, err := nixie.ParseID(m.resume + m.token)
 	if err != nil {
 		return err
 	}
@@ -188,22 +199,33 @@ func (m *moving) goOn(ctx context.Context, o *office.Office, work *office.Work) 
 	if op.Event != m.event {
 		return nixie.Errorf(nixie.CodeInvalid, "operation %s is a %s: resume it with nixie dlq %s", id, op.Event, op.Event)
 	}
+	if m.token != "" && !op.Guarded {
+		return nixie.Errorf(nixie.CodeInvalid, "operation %s is not of a dry run: go on with it by --resume", id)
+	}
 	if m.sending != nil {
 		if err := m.sending.same(&op); err != nil {
 			return err
 		}
 	}
+	if m.again {
+		again, err := o.Again(ctx, id)
+		if err != nil {
+			return err
+		}
+		op.Pending += again
+	}
+	m.filter.text, m.reason = op.Filter, op.Reason
 	if !m.yes {
 		plan := office.Plan{Selected: op.Pending, Movable: op.Pending}
 		if err := m.ask(&plan); err != nil {
 			return err
 		}
 	}
-	return m.drive(ctx, o, id, work)
+	return m.drive(ctx, o, id, work, nil)
 }
 
 // drive works an operation off and reports.
-func (m *moving) drive(ctx context.Context, o *office.Office, id nixie.ID, work *office.Work) error {
+func (m *moving) drive(ctx context.Context, o *office.Office, id nixie.ID, work *office.Work, args []string) error {
 	v, err := o.Run(ctx, id, work)
 	if m.ErrTTY && v.Selected > 0 {
 		fmt.Fprint(m.Err, "\r\x1b[K") // the line of progress
@@ -217,21 +239,13 @@ func (m *moving) drive(ctx context.Context, o *office.Office, id nixie.ID, work 
 		m.say("%d of those sent have no answer, and may be there: they are sent again under the same x-redrive-id", *v.Unanswered)
 	}
 	if v.Pending > 0 {
-		words := []string{"dlq", m.verb, "--resume", id.String()}
-		if m.sending != nil {
-			words = append(words, m.sending.words()...)
-		}
-		if m.maxRedrives != 0 {
-			words = append(words, "--max-redrives", strconv.Itoa(m.maxRedrives))
-		}
-		if m.rate != "" {
-			words = append(words, "--rate", quote(m.rate))
-		}
+		words := append([]string{"dlq", m.verb, "--resume", id.String()}, m.words()...)
 		if v.Stopped != nil && *v.Stopped {
 			m.say("%v; see what they died of with\n  %s", err, m.typed("dlq", "analyze", "--filter", quote("operation:"+id.String())))
 		}
 		m.say("%d of %d letters to go; go on with\n  %s", v.Pending, v.Selected, m.typed(append(words, "--yes")...))
 	}
+	m.sayForce(ctx, o, &v, args)
 	switch {
 	case err != nil && ctx.Err() != nil:
 		return exit(ExitInterrupted)
@@ -239,10 +253,50 @@ func (m *moving) drive(ctx context.Context, o *office.Office, id nixie.ID, work 
 		return exit(ExitPartly)
 	case err != nil:
 		return err
-	case v.Skipped+v.Failed > 0:
+	case v.Skipped+v.Failed > 0, m.wait > 0 && v.Outstanding() > 0:
 		return exit(ExitPartly)
 	}
 	return nil
+}
+
+// words are flags of how letters are moved, to be typed again.
+func (m *moving) words() (words []string) {
+	if m.sending != nil {
+		words = append(words, m.sending.words()...)
+	}
+	if m.maxRedrives != 0 {
+		words = append(words, "--max-redrives", strconv.Itoa(m.maxRedrives))
+	}
+	if m.rate != "" {
+		words = append(words, "--rate", quote(m.rate))
+	}
+	return words
+}
+
+// sayForce prints the command that moves letters which were left for want of --force.
+func (m *moving) sayForce(ctx context.Context, o *office.Office, v *office.OperationView, args []string) {
+	if m.event != nixie.OnRedrive || m.force || len(v.Refused) == 0 {
+		return
+	}
+	n, err := o.NeedForce(ctx, v.Refused)
+	if err != nil || n == 0 {
+		return // the run is what was asked for
+	}
+	words := []string{"dlq", m.verb}
+	for _, arg := range args {
+		words = append(words, quote(arg))
+	}
+	switch {
+	case m.all:
+		words = append(words, "--all")
+	case m.filter.text != "":
+		words = append(words, "--filter", quote(m.filter.text))
+	}
+	for _, h := range m.headers {
+		words = append(words, "--header", quote(h))
+	}
+	words = append(words, "--force", "--reason", quote(m.reason))
+	m.say("some need --force, once a person has looked at them:\n  %s", m.typed(append(append(words, m.words()...), "--yes")...))
 }
 
 // dryRun is the JSON of --dry-run.
@@ -305,6 +359,9 @@ func printOutcome(w io.Writer, v *office.OperationView) {
 			parts = append(parts, fmt.Sprintf("%d %s", *part.n, part.what))
 		}
 	}
+	if v.NewFailure != nil && *v.NewFailure > 0 {
+		parts = append(parts, fmt.Sprintf("%d of the dead of another failure than before", *v.NewFailure))
+	}
 	fmt.Fprintf(w, "  by now %s\n", strings.Join(parts, ", "))
 }
 
@@ -341,6 +398,10 @@ func (m *moving) printPlan(w io.Writer, p *office.Plan) error {
 			break
 		}
 		fmt.Fprintf(w, "  %s\n", id)
+	}
+	if p.Token != nil {
+		words := append([]string{"dlq", m.verb, "--token", p.Token.String()}, m.words()...)
+		fmt.Fprintf(w, "\nTo move exactly these, as long as they have not changed:\n  %s\n", m.typed(append(words, "--yes")...))
 	}
 	return nil
 }

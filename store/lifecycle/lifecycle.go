@@ -72,7 +72,7 @@ func Why(l Letter, r *store.Resolution) (nixie.Code, string) {
 	case r.Event == nixie.OnRedrive && !r.Force && !l.Redrivable:
 		return nixie.CodeConflict, "is not redrivable: mend its cause, then use force"
 	case r.Event == nixie.OnRedrive && r.MaxRedrives > 0 && l.Redrives >= r.MaxRedrives:
-		return nixie.CodeConflict, fmt.Sprintf("was redriven %d times, the cap is %d: mend the cause, then raise the cap", l.Redrives, r.MaxRedrives)
+		return nixie.CodeConflict, fmt.Sprintf("has been redriven %d times, the cap is %d: mend the cause, then raise the cap", l.Redrives, r.MaxRedrives)
 	case l.TakenKey != "":
 		return nixie.CodeConflict, fmt.Sprintf("has dedupe key %q, which another message holds: wait for that, or discard the letter", l.TakenKey)
 	}

@@ -1,0 +1,101 @@
+package cli
+
+import (
+	"context"
+	"fmt"
+	"io"
+
+	"github.com/spf13/cobra"
+
+	"github.com/nixie-go/nixie"
+	"github.com/nixie-go/nixie/office"
+	"github.com/nixie-go/nixie/store"
+)
+
+func newOperation(g *globals) *cobra.Command {
+	return family("operation", "See what was done to many letters, and what came of it",
+		`Each nixie dlq redrive, discard, hold and the like is an operation: a selection of
+letters that was frozen, by somebody for a reason. Entries of the audit and letters
+name it; nixie dlq list --filter operation:ID lists the letters that it moved last.`,
+		newOperationList(g), newOperationShow(g))
+}
+
+func newOperationList(g *globals) *cobra.Command {
+	var page pageFlags
+	cmd := &cobra.Command{
+		Use:   "list",
+		Short: "List operations, newest first",
+		Example: `  nixie operation list
+  nixie operation list --all -o jsonl | jq -r 'select(.pending > 0) | .operation'`,
+		Args: noArgs,
+	}
+	page.register(cmd.Flags())
+	cmd.RunE = g.with(page.check, func(ctx context.Context, o *office.Office, _ []string) error {
+		return list(g, &page, "operations", []column[office.OperationRow]{
+			{name: "operation"},
+			{name: "created_at", cell: func(v *office.OperationRow) string { return clock(v.CreatedAt) }},
+			{name: "event"},
+			{name: "actor", kind: flex},
+			{name: "selected"},
+			{name: "done"},
+			{name: "skipped"},
+			{name: "failed", show: asWide},
+			{name: "pending"},
+			{name: "reason", kind: flex},
+			{name: "filter", kind: flex, show: asWide},
+			{name: "destination", kind: flex, show: asWide},
+		}, office.ViewOperation, o.AllOperations(ctx), func(p store.Page) ([]store.Operation, string, error) { return o.Operations(ctx, p) })
+	})
+	return cmd
+}
+
+func newOperationShow(g *globals) *cobra.Command {
+	return &cobra.Command{
+		Use:   "show ID",
+		Short: "Tell how an operation stands, and what became of what it moved",
+		Example: `  nixie operation show 01890a5d-ac96-774b-bcce-b302099a8057
+  nixie operation show 01890a5d-ac96-774b-bcce-b302099a8057 -o json | jq .outcome`,
+		Args: oneArg("ID"),
+		RunE: g.with(nil, func(ctx context.Context, o *office.Office, args []string) error {
+			id, err := nixie.ParseID(args[0])
+			if err != nil {
+				return err
+			}
+			v, err := o.OperationStory(ctx, id)
+			if err != nil {
+				return err
+			}
+			return g.object(v, func(w io.Writer) error { return g.printOperationStory(w, &v) })
+		}),
+	}
+}
+
+func (g *globals) printOperationStory(w io.Writer, v *office.OperationStory) error {
+	f := newFacts(w)
+	f.add("operation", v.Operation.String())
+	f.add("event", string(v.Event))
+	f.add("created", clock(v.CreatedAt))
+	f.add("actor", v.Actor)
+	f.add("reason", v.Reason)
+	f.add("filter", v.Filter)
+	f.add("to", v.Destination)
+	f.add("force", yesNo(v.Force)+", what changed since it was planned: "+guarded(v.Guarded))
+	f.add("letters", fmt.Sprintf("%d selected: %d done, %d skipped, %d failed, %d to go", v.Selected, v.Done, v.Skipped, v.Failed, v.Pending))
+	if o := v.Outcome; o != nil {
+		f.add("outcome", fmt.Sprintf("%d succeeded, %d died of the same failure, %d of another, %d on their way", o.Succeeded, o.SameFailure, o.NewFailure, o.UnderWay))
+	}
+	f.end()
+	next := []step{{g.typed("dlq", "list", "--filter", quote("operation:"+v.Operation.String())), "the letters that it moved last"}}
+	if v.Pending > 0 {
+		next = append(next, step{g.typed("dlq", string(v.Event), "--resume", v.Operation.String()), "go on with it"})
+	}
+	printSteps(w, next)
+	return nil
+}
+
+func guarded(yes bool) string {
+	if yes {
+		return "skipped"
+	}
+	return "moved as well"
+}

@@ -1,0 +1,79 @@
+package office
+
+import (
+	"context"
+	"iter"
+
+	"github.com/nixie-go/nixie"
+	"github.com/nixie-go/nixie/redrive"
+	"github.com/nixie-go/nixie/store"
+)
+
+// OperationRow is an operation in a list: what operation list prints.
+type OperationRow struct {
+	Operation   nixie.ID    `json:"operation"`
+	Event       nixie.Event `json:"event"`
+	CreatedAt   Moment      `json:"created_at"`
+	Actor       string      `json:"actor"`
+	Reason      string      `json:"reason"`
+	Filter      string      `json:"filter"`      // as the person wrote it
+	Destination string      `json:"destination"` // where a redrive sends letters, "" to their queues
+	Force       bool        `json:"force"`
+	Guarded     bool        `json:"guarded"` // kept by a dry run: what changed since is skipped
+	Selected    int64       `json:"selected"`
+	Done        int64       `json:"done"`
+	Skipped     int64       `json:"skipped"`
+	Failed      int64       `json:"failed"`
+	Pending     int64       `json:"pending"`
+}
+
+// OperationStory is an operation and what became of the letters that it moved: what
+// operation show prints.
+type OperationStory struct {
+	OperationRow
+	Outcome *store.Outcome `json:"outcome"` // of a redrive, null of others
+}
+
+// ViewOperation is the view of an operation in a list.
+func ViewOperation(op *store.Operation) OperationRow {
+	return OperationRow{
+		Operation: op.ID, Event: op.Event, CreatedAt: Moment{op.CreatedAt}, Actor: op.Actor, Reason: op.Reason, Filter: op.Filter,
+		Destination: op.Destination, Force: op.Force, Guarded: op.Guarded,
+		Selected: op.Selected, Done: op.Done, Skipped: op.Skipped, Failed: op.Failed, Pending: op.Pending,
+	}
+}
+
+// Operations lists operations, newest first, and the cursor of the next page.
+func (o *Office) Operations(ctx context.Context, p store.Page) ([]store.Operation, string, error) {
+	return o.store.ListOperations(ctx, p)
+}
+
+// AllOperations goes through all operations, newest first.
+func (o *Office) AllOperations(ctx context.Context) iter.Seq2[store.Operation, error] {
+	return all(false, func(p store.Page) ([]store.Operation, string, error) { return o.store.ListOperations(ctx, p) })
+}
+
+// OperationStory tells how an operation stands.
+func (o *Office) OperationStory(ctx context.Context, id nixie.ID) (OperationStory, error) {
+	op, err := o.Operation(ctx, id)
+	if err != nil || op.Event != nixie.OnRedrive {
+		return OperationStory{OperationRow: ViewOperation(&op)}, err
+	}
+	outcome, err := o.store.Outcome(ctx, id)
+	return OperationStory{ViewOperation(&op), &outcome}, err
+}
+
+// NeedForce counts those of letters that were refused which only force moves.
+func (o *Office) NeedForce(ctx context.Context, refused []redrive.Refusal) (n int, err error) {
+	var ids []nixie.ID
+	for _, refusal := range refused {
+		ids = append(ids, refusal.Letter)
+	}
+	letters, _, err := o.store.Letters(ctx, nixie.Filter{IDs: ids, Statuses: []nixie.Status{nixie.StatusOpen, nixie.StatusReview}}, store.Page{Limit: len(ids)})
+	for i := range letters {
+		if !letters[i].Redrivable || letters[i].NeedsReview {
+			n++
+		}
+	}
+	return n, err
+}
