@@ -122,10 +122,10 @@ func (s handled) handle(t *testing.T, takes time.Duration, mended bool) (end fun
 				return
 			}
 			if len(ds) == 0 {
-				time.Sleep(time.Millisecond)
+				<-time.After(time.Millisecond)
 				continue
 			}
-			time.Sleep(takes)
+			<-time.After(takes)
 			for _, d := range ds {
 				done := nixie.Settlement{Delivery: d, Verb: nixie.Complete}
 				if !mended {

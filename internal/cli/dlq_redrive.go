@@ -13,7 +13,41 @@ func newDLQRedrive(g *globals) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "redrive [ID…]",
 		Short: "Send letters on their way again",
-		Long: `Queues the messages of letters again, oldest death first: by IDs, by --filter, or
+		Long:  redriveHelp,
+		Example: `  nixie dlq redrive order-4711 --reason 'address mended'
+  nixie dlq redrive --filter 'queue:orders reason:timeout' --max 10 --reason 'canary' --dry-run
+  nixie dlq redrive --filter 'fingerprint:v2-0123456789abcdef' --rate 50 --reason 'fixed in 1.4.2' --yes
+  nixie dlq redrive --all --rate 10 --stop-after 5 --reason 'the bank is back' --yes
+  nixie dlq redrive --resume 01890a5d-ac96-774b-bcce-b302099a8057 --rate 50 --yes
+  nixie dlq redrive --filter 'queue:orders' --to kafka://localhost:9092 --reason 'mended' --yes
+  nixie dlq redrive --from kafka://localhost:9092/orders.dlq --filter 'reason:timeout' --max 100 --yes`,
+		RunE: func(cmd *cobra.Command, args []string) error {
+			if c.from != "" {
+				return c.run(cmd.Context(), args)
+			}
+			if err := c.alone(); err != nil {
+				return err
+			}
+			if err := s.check(g); err != nil {
+				return err
+			}
+			return w.run(cmd, args)
+		},
+	}
+	w.register(cmd.Flags())
+	fs := cmd.Flags()
+	fs.StringVar(&w.token, "token", "", "move exactly what a dry run showed and kept under this token")
+	fs.BoolVar(&w.again, "again", false, "with --resume: also what died again in that operation")
+	fs.Var(&w.wait, "wait", "wait so long at most until each letter has an outcome; 10m if no time is given")
+	fs.Lookup("wait").NoOptDefVal = "10m"
+	fs.BoolVar(&w.force, "force", false, "redrive also what is not redrivable or needs review")
+	s.register(fs)
+	c.register(fs)
+	fs.IntVar(&w.maxRedrives, "max-redrives", 0, "skip what was redriven so often; 0 is the default, -1 no cap")
+	return cmd
+}
+
+const redriveHelp = `Queues the messages of letters again, oldest death first: by IDs, by --filter, or
 --all. Only open letters are chosen; with --force also those in review, and what
 is not redrivable goes too. A letter that was redriven --max-redrives times is
 skipped. --max counts letters that go.
@@ -60,36 +94,4 @@ office, or with --from onto the topic that it came from; no other is seen.
 
 Exit codes: 0 all redriven (also when nothing matches), 5 some were skipped or
 have failed, or it stopped by itself, or with --wait some died again or are still on
-their way, 130 interrupted.`,
-		Example: `  nixie dlq redrive order-4711 --reason 'address mended'
-  nixie dlq redrive --filter 'queue:orders reason:timeout' --max 10 --reason 'canary' --dry-run
-  nixie dlq redrive --filter 'fingerprint:v2-0123456789abcdef' --rate 50 --reason 'fixed in 1.4.2' --yes
-  nixie dlq redrive --all --rate 10 --stop-after 5 --reason 'the bank is back' --yes
-  nixie dlq redrive --resume 01890a5d-ac96-774b-bcce-b302099a8057 --rate 50 --yes
-  nixie dlq redrive --filter 'queue:orders' --to kafka://localhost:9092 --reason 'mended' --yes
-  nixie dlq redrive --from kafka://localhost:9092/orders.dlq --filter 'reason:timeout' --max 100 --yes`,
-		RunE: func(cmd *cobra.Command, args []string) error {
-			if c.from != "" {
-				return c.run(cmd.Context(), args)
-			}
-			if err := c.alone(); err != nil {
-				return err
-			}
-			if err := s.check(g); err != nil {
-				return err
-			}
-			return w.run(cmd, args)
-		},
-	}
-	w.register(cmd.Flags())
-	fs := cmd.Flags()
-	fs.StringVar(&w.token, "token", "", "move exactly what a dry run showed and kept under this token")
-	fs.BoolVar(&w.again, "again", false, "with --resume: also what died again in that operation")
-	fs.Var(&w.wait, "wait", "wait so long at most until each letter has an outcome; 10m if no time is given")
-	fs.Lookup("wait").NoOptDefVal = "10m"
-	fs.BoolVar(&w.force, "force", false, "redrive also what is not redrivable or needs review")
-	s.register(fs)
-	c.register(fs)
-	fs.IntVar(&w.maxRedrives, "max-redrives", 0, "skip what was redriven so often; 0 is the default, -1 no cap")
-	return cmd
-}
+their way, 130 interrupted.`

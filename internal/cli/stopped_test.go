@@ -20,7 +20,7 @@ func makeStopped(ts *testscript.TestScript, _ bool, args []string) {
 	ts.Check(err)
 	f, err := nixie.ParseFilter(args[1], noon)
 	ts.Check(err)
-	op, err := st.Plan(ctx, store.Operation{Event: nixie.Event(args[0]), Actor: ts.Getenv("NIXIE_ACTOR"), Reason: args[2], Filter: f.String()}, f, 0)
+	op, err := st.Plan(ctx, store.Operation{Event: nixie.Event(args[0]), Actor: ts.Getenv("NIXIE_ACTOR"), Reason: args[2], Filter: f.String(), Statuses: f.Statuses}, f, 0)
 	ts.Check(err)
 	ts.Check(st.Close())
 	ts.Setenv("OPERATION", op.ID.String())

@@ -63,6 +63,8 @@ func Why(l Letter, r *store.Resolution) (nixie.Code, string) {
 		return nixie.CodeConflict, fmt.Sprintf("has changed since the dry run: it was at revision %d and is at %d", l.Planned, l.Revision)
 	case !possible(l, r.Event):
 		return nixie.CodeConflict, fmt.Sprintf("is %s: %s is not possible", l.Status, r.Event)
+	case r.Event == nixie.OnRestore && !l.Dead:
+		return nixie.CodeConflict, "has a message that is not dead: there is nothing to restore"
 	case r.Event == nixie.OnNote && l.Notes >= nixie.MaxNotes:
 		return nixie.CodeLimit, fmt.Sprintf("has %d notes, the limit: keep long stories elsewhere and note where", l.Notes)
 	case r.Event == nixie.OnPurge && !r.Purges(l.Status):
@@ -80,8 +82,7 @@ func Why(l Letter, r *store.Resolution) (nixie.Code, string) {
 }
 
 // possible reports whether the status of a letter allows an event of an operator. A
-// letter whose message is on its way is put on hold by its next death only, and one
-// whose message ended alive has nothing to restore.
+// letter whose message is on its way is put on hold by its next death only.
 func possible(l Letter, on nixie.Event) bool {
 	_, ok := nixie.NextStatus(l.Status, on)
 	switch on {
@@ -89,8 +90,6 @@ func possible(l Letter, on nixie.Event) bool {
 		return true
 	case nixie.OnHold:
 		return ok && l.Status != nixie.StatusRedriving
-	case nixie.OnRestore:
-		return ok && l.Dead
 	}
 	return ok
 }
