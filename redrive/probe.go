@@ -90,11 +90,15 @@ func (e *Engine) attended(ctx context.Context, id nixie.ID) (bool, error) {
 // and says what became of them. One to a broker has none to wait for. When ctx ends
 // the error wraps the context's.
 func (e *Engine) Await(ctx context.Context, id nixie.ID, most time.Duration) (store.Outcome, error) {
+	var o store.Outcome
 	for waited := time.Duration(0); ; {
 		began := e.c.Clock()
-		o, err := e.outcome(ctx, id)
-		if err != nil || o.UnderWay == 0 || waited >= most {
+		now, err := e.outcome(ctx, id)
+		if err != nil {
 			return o, err
+		}
+		if o = now; o.UnderWay == 0 || waited >= most {
+			return o, nil
 		}
 		pause := min(max(probeLook, lookPart*e.c.Clock().Sub(began)), most-waited)
 		waited += pause
