@@ -21,7 +21,13 @@ func (d *Driver) Remaining(ctx context.Context) (broker.Remaining, error) {
 	finished := d.finished(&left) // before the ends: what went to a stage since is not missed
 	admin := kadm.NewClient(d.client)
 	topics := slices.AppendSeq(slices.Clone(d.c.Topics), maps.Keys(d.stages))
-	kept, err := admin.FetchOffsetsForTopics(ctx, d.c.Group, topics...)
+	var kept kadm.OffsetResponses
+	err := patiently(ctx, func() (err error) { // a new group may not have its coordinator
+		if kept, err = admin.FetchOffsetsForTopics(ctx, d.c.Group, topics...); err == nil {
+			err = kept.Error()
+		}
+		return err
+	})
 	if err != nil && !errors.Is(err, kerr.GroupIDNotFound) {
 		return left, explain("what group "+d.c.Group+" has done", err)
 	}
@@ -33,10 +39,8 @@ func (d *Driver) Remaining(ctx context.Context) (broker.Remaining, error) {
 	if err != nil {
 		return left, explain("where topics end", err)
 	}
-	for _, err := range []error{kept.Error(), starts.Error(), ends.Error()} {
-		if err != nil {
-			return left, explain("what is left for group "+d.c.Group, err)
-		}
+	if err := errors.Join(starts.Error(), ends.Error()); err != nil {
+		return left, explain("what is left for group "+d.c.Group, err)
 	}
 	ends.Each(func(end kadm.ListedOffset) {
 		start, _ := starts.Lookup(end.Topic, end.Partition)

@@ -76,7 +76,10 @@ func TestMarksOfTransactionsAreDone(t *testing.T) {
 			all(t, d.Ack(t.Context(), []*broker.Record{r}))
 		}
 		ctx := limited(t)
-		for b.left(t, d).All > 0 {
+		for left := b.left(t, d); left.All > 0; left = b.left(t, d) {
+			if ctx.Err() != nil {
+				t.Fatalf("%+v", left)
+			}
 			if more, err := d.Receive(ctx, 10, 10*time.Millisecond); err != nil || len(more) > 0 {
 				t.Fatal(more, err)
 			}
