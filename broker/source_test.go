@@ -391,3 +391,27 @@ func TestNothingIsKeptOfWhatIsLost(t *testing.T) {
 		}
 	}
 }
+
+// A record that was to be judged and is given back had no attempt that it could get back.
+func TestReleaseOfWhatIsToBeJudged(t *testing.T) {
+	box := brokertest.NewMailbox()
+	box.Produce(t, broker.Publication{Channel: box.Source(), Value: []byte("v")})
+	first := box.Join(t)
+	if got, err := first.Receive(t.Context(), 1, 0); err != nil || len(got) != 1 {
+		t.Fatal(got, err)
+	}
+	box.Crash(t, first)
+	s, err := broker.New(broker.Config{Driver: box.Join(t), Letters: broker.DefaultLetters})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for range 3 {
+		ds, err := s.Receive(t.Context(), nixie.Want{Max: 1})
+		if err != nil || len(ds) != 1 || !ds[0].Abandoned && ds[0].Attempts != 1 || ds[0].Abandoned && ds[0].Attempts != 0 {
+			t.Fatalf("%+v, %v", ds, err)
+		}
+		if err := s.Settle(t.Context(), []nixie.Settlement{{Delivery: ds[0], Verb: nixie.Release}})[0]; err != nil {
+			t.Fatal(err)
+		}
+	}
+}

@@ -230,3 +230,38 @@ func TestAlarm(t *testing.T) {
 		g.end()
 	})
 }
+
+// A renewal counts from before its call: whoever renews slowly must not think that it
+// holds a lease for longer than the source does. While slow renewals come in, nothing is
+// lost.
+func TestSlowRenewals(t *testing.T) {
+	const slow = 8 * time.Second
+	for _, renewed := range []int{1, 99} {
+		synctest.Test(t, func(t *testing.T) {
+			src := &script{feed: [][]*nixie.Delivery{{delivery("it")}}}
+			calls := 0
+			src.extend = func(_ context.Context, ds []*nixie.Delivery) []error {
+				if calls++; calls > renewed {
+					return each(len(ds), coded(nixie.CodeUnavailable))
+				}
+				time.Sleep(slow)
+				return make([]error, len(ds))
+			}
+			begun, ended := time.Now(), time.Duration(0)
+			g := start(t, worker.Config{Source: src, Lease: 30 * time.Second, Handler: handler(func(ctx context.Context, _ *nixie.Delivery) error {
+				wait(ctx, 100*time.Second)
+				ended = time.Since(begun)
+				return nil
+			})})
+			time.Sleep(2 * time.Minute)
+			g.end()
+			// The one renewal is asked for after 10 s: its lease ends after 40, and the handler a fifth before.
+			if least, most := 30*time.Second, 35*time.Second; renewed == 1 && (ended < least || ended > most) {
+				t.Errorf("the handler went on until %s, a fifth of a lease before its end is from %s to %s", ended, least, most)
+			}
+			if renewed > 1 && ended != 100*time.Second {
+				t.Errorf("the handler was ended after %s", ended)
+			}
+		})
+	}
+}

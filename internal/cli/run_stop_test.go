@@ -57,14 +57,21 @@ func ended(t *testing.T, cmd *exec.Cmd) int {
 	return cmd.ProcessState.ExitCode()
 }
 
-// The first interrupt lets the commands finish that run; nothing else starts.
+// The first interrupt lets the commands finish that run; nothing else starts. The end of
+// a terminal is one.
 func TestRunFirstInterrupt(t *testing.T) {
 	t.Parallel()
+	for _, sig := range []os.Signal{os.Interrupt, syscall.SIGTERM, syscall.SIGHUP} {
+		t.Run(sig.String(), func(t *testing.T) { firstInterrupt(t, sig) })
+	}
+}
+
+func firstInterrupt(t *testing.T, sig os.Signal) {
 	d := newDesk(t)
 	d.write("items.txt", "a\nb\nc\nd\ne\nf\n")
 	cmd := d.running(2, "run", "items.txt", "-p", "2", "--job", "j", "-o", "json", "--", "sh", "-c",
 		`echo "$1" >> ledger; until [ -e go ]; do sleep 0.01; done; echo "$1" >> finished`, "sh", "{line}")
-	d.signal(cmd, os.Interrupt)
+	d.signal(cmd, sig)
 	if !within(5*time.Second, func() bool { return strings.Contains(d.read("err"), "may finish") }) {
 		t.Fatal("the interrupt is not noticed")
 	}

@@ -235,6 +235,42 @@ var table = []mutant{
 		tests:  source,
 	},
 	{
+		number: 51, name: "renewed lease counted from the answer",
+		breaks: "who renews slowly goes on with a message that somebody else has by then",
+		edits:  []edit{{"worker/renew.go", "int64(now + w.c.Lease)", "int64(w.since(w.c.Clock()) + w.c.Lease)"}},
+		tests:  engine,
+	},
+	{
+		number: 52, name: "refund of what took no attempt",
+		breaks: "an abandoned record that is given back gets an attempt that it did not spend",
+		edits:  []edit{{"broker/settle.go", "v.st.Verb == nixie.Release && !last.Abandoned", "v.st.Verb == nixie.Release"}},
+		tests:  source,
+	},
+	{
+		number: 53, name: "a crash spends an attempt",
+		breaks: "innocents that were in hand at kills run out of attempts",
+		edits:  []edit{{"store/sqlite/sweep.go", "p.attempts--", ""}},
+		tests:  leases,
+	},
+	{
+		number: 54, name: "who was beside a killer is convicted",
+		breaks: "innocents that were in hand at three kills are poison",
+		edits:  []edit{{"policy/config.go", "(d.AbandonedAlone || d.Crashes >= c.MaxCrashes+sharedCrashes)", "sharedCrashes > 0"}},
+		tests:  waits,
+	},
+	{
+		number: 55, name: "groups of suspects do not halve",
+		breaks: "a killer never stands alone, and takes its neighbours along each time",
+		edits:  []edit{{"delivery.go", "return max(1, parallel>>min(max(crashes, 0), maxHalvings))", "return max(1, parallel)"}},
+		tests:  leases,
+	},
+	{
+		number: 56, name: "survivors stay suspects",
+		breaks: "what once was in hand at a kill runs in small groups for the rest of its life",
+		edits:  []edit{{"store/sqlite/settle.go", "h.crashes, h.alone = 0, false // it survived", ""}},
+		tests:  leases,
+	},
+	{
 		number: 60, name: "policy of a queue that is looked up once",
 		breaks: "who changes the policy of a queue changes nothing for the workers that run",
 		edits:  []edit{{"worker/policies.go", "p.kept.Load() != nil && now.Sub(p.looked) < lookEvery", "p.kept.Load() != nil"}},
