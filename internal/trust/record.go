@@ -74,6 +74,13 @@ func recordOfTheRest() []mishap {
 	return []mishap{
 		{"dac4b5d", "--backoff 10h waited 15 minutes: a first wait above the cap became the cap without a word.", "hard use", "policy.TestBackoffAboveItsCap internal/cli.TestRunScripts"},
 		{"5ad72bd", "A worker whose store was closed under it went on in vain, without a line and without an error; lost leases and outcomes that came too late were told to observers only.", "hard use", "worker.TestStoreIsClosedUnderItsWorker worker.TestLogOfLostLeases"},
+		{"cdfb9b3", "A command whose output nobody read for longer than its lease was taken for abandoned: its item could become a letter, though it had succeeded.", "reading how long a decision may take", "internal/cli.TestRunOutputThatIsReadLate"},
+		{"21c2b85", "A field that was misspelt in the command of nixie run buried every item of the list.", "hard use", "internal/cli.TestRunScripts"},
+		{"21c2b85", "CSV with semicolons or tabs was read as one wide column.", "hard use", "internal/cli.TestRunScripts"},
+		{"21c2b85", "Steps that a command had reported did not reach its next attempt, nor did variables of the caller whose names begin like ours.", "hard use", "internal/cli.TestRunScripts internal/command.TestEnvironment"},
+		{"11165e3", "What commands of nixie run, work and consume printed was thrown away without a word.", "hard use", "internal/cli.TestRunScripts internal/command.TestOutputIsWhole"},
+		{"7bbe75a", "Items of plain lines were shown by a hash of their content only.", "hard use", "internal/cli.TestRunScripts"},
+		{"abd3597", "A queue for replies was taken with a message, and nothing was done with it.", "hard use", "internal/cli.TestR59_EveryVerbInEveryForm"},
 		{"7935b49", "In items for MapReduce the exit codes that had been taken for another reason than a failed command were lost.", "hard use", "internal/letterfile.TestExitCodesAndStepsAreKept"},
 		{"c7d58df", "Headers of Spring Kafka of four to eight letters, such as the consumer group, were shown as numbers; the reason was not that of the root cause; an error in the key of a record was none.", "hard use, with letters that the framework wrote", "broker.TestGoldenLetters"},
 		{"c7d58df", "A record that waited on a topic of retries was adopted as a letter, and once more when it died.", "hard use", "broker.TestWaiting internal/cli.TestBrokerStories"},
