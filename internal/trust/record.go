@@ -18,6 +18,9 @@ func record() []mishap {
 
 func recordOfStores() []mishap {
 	return []mishap{
+		{"cadff5f", "A dry run and the question before a redrive did not know of dedupe keys that newer messages hold, and gave other reasons than the run.", "hard use", "internal/cli.TestPreviewIsTheRun suite.Resolve/ATakenKeyIsSaid"},
+		{"cadff5f", "A redrive whose filter holds ' --to ' could not be resumed: its destination was parsed out of its text.", "hard use", "internal/cli.TestOtherStories suite.Operations/WhatIsAskedIsKept"},
+		{"77c02b2", "A redrive that was to stop by itself looked once a second: a wrong fix cost all that had gone by then, without a rate the whole selection.", "hard use", "redrive.TestWaitForOutcomesOfAWrongFix redrive.TestStopsWhenItDiesAgain"},
 		{"98f4050", "When the first note of a process beside its store found no room, none of its later ones was read as of this life of the machine: after a kill what had not begun was charged an attempt.", "reading what else a full disk refuses", "store/sqlite.TestStagesAfterAFullDisk"},
 		{"a76d3b3", "A commit that a full disk refused ended all use of the store by the process, also when there was room again.", "reading what was decided about failed commits", "internal/powerloss.TestFullDisk store/sqlite.TestSmallDisk internal/cli.TestRunGoesOnWhenThereIsRoom"},
 		{"a76d3b3", "A full disk was told with the code for limits, which imports and redrives take for the fault of one letter, and go on to the next.", "reading who acts on codes", "internal/powerloss.TestFullDisk"},
