@@ -149,10 +149,23 @@ func (s *Source) claimOne(ctx context.Context, i int, want nixie.Want) ([]*nixie
 	}
 	wake := s.wake(i)
 	got, err := s.queue.Claim(ctx, s.names[i], want)
-	if len(got) == 0 && err == nil {
+	if err == nil && (len(got) == 0 || s.watcher != nil && tookAll(got, want.Max)) {
 		s.lulls.begin(i, want.Fresh, wake)
 	}
 	return got, err
+}
+
+// tookAll reports whether a claim that found less than it wanted has left nothing: suspects
+// leave others behind, and so do large bodies.
+func tookAll(got []*nixie.Delivery, most int) bool {
+	size := 0
+	for _, d := range got {
+		if d.Crashes > 0 || d.Abandoned {
+			return false
+		}
+		size += len(d.Body)
+	}
+	return len(got) < most && size < nixie.MaxBatchBytes/2
 }
 
 // inTurns joins lists: the first of each, then the second of each, and so on. So

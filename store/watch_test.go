@@ -23,10 +23,11 @@ type bell struct {
 	claims []time.Duration
 	due    time.Time // zero is never
 	fails  bool
+	one    *nixie.Delivery
 }
 
 func newBell() *bell {
-	b := &bell{began: time.Now()}
+	b := &bell{began: time.Now(), one: &nixie.Delivery{}}
 	b.eye = NewWatch(&b.Wakes, b.look)
 	return b
 }
@@ -62,7 +63,7 @@ func (b *bell) Claim(_ context.Context, queue string, _ nixie.Want) ([]*nixie.De
 		return nil, nil
 	}
 	b.due = time.Time{}
-	return []*nixie.Delivery{{}}, nil
+	return []*nixie.Delivery{b.one}, nil
 }
 
 // set changes when the message is due, or whether the store is away.
@@ -209,4 +210,36 @@ func TestSuspectsEndALull(t *testing.T) {
 			}
 		}
 	})
+}
+
+// TestLastOnesBeginALull claims less than it wants: that was all, unless it was a suspect, which
+// leaves others behind, or a large one.
+func TestLastOnesBeginALull(t *testing.T) {
+	for name, c := range map[string]struct {
+		one    nixie.Delivery
+		claims int
+	}{
+		"the last":     {nixie.Delivery{}, 1},
+		"a suspect":    {nixie.Delivery{Message: nixie.Message{Crashes: 1}}, 2},
+		"to be judged": {nixie.Delivery{Abandoned: true}, 2},
+		"a large one":  {nixie.Delivery{Message: nixie.Message{Body: make([]byte, nixie.MaxBatchBytes/2)}}, 2},
+	} {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				b := newBell()
+				defer b.eye.Close()
+				b.one = &c.one
+				b.set(time.Now(), false)
+				s := NewSource(b, "a")
+				for _, want := range []int{1, 0} {
+					if got, err := s.Receive(t.Context(), nixie.Want{Max: 2, Wait: 10 * ms}); len(got) != want || err != nil {
+						t.Errorf("got %d, %v, want %d", len(got), err, want)
+					}
+				}
+				if len(b.claims) != c.claims {
+					t.Errorf("%d claims, want %d", len(b.claims), c.claims)
+				}
+			})
+		})
+	}
 }
