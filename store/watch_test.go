@@ -80,13 +80,13 @@ const ms = time.Millisecond
 func TestIdleSourceDoesNotClaim(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		b := newBell()
-		defer b.eye.Close()
 		s := NewSource(b, "a", "b")
 		for range 60 {
 			if got, err := s.Receive(t.Context(), nixie.Want{Max: 1, Wait: time.Second}); len(got) > 0 || err != nil {
 				t.Fatal(got, err)
 			}
 		}
+		b.eye.Close()
 		if len(b.claims) != 2 {
 			t.Errorf("claimed at %v", b.claims)
 		}
