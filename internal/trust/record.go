@@ -84,6 +84,7 @@ func recordOfTheRest() []mishap {
 		{"11165e3", "What commands of nixie run, work and consume printed was thrown away without a word.", "hard use", "internal/cli.TestRunScripts internal/command.TestOutputIsWhole"},
 		{"7bbe75a", "Items of plain lines were shown by a hash of their content only.", "hard use", "internal/cli.TestRunScripts"},
 		{"abd3597", "A queue for replies was taken with a message, and nothing was done with it.", "hard use", "internal/cli.TestR59_EveryVerbInEveryForm"},
+		{"45c5c4d", "A queue that waited on PostgreSQL made 20 claims and used 20 transaction IDs a second although its process listened; in SQLite it asked a dozen statements as often.", "hard use", "store/postgres.TestIdleCostsNothing store.TestIdleSourceDoesNotClaim store/sqlite.TestWatchLooksWhereSomethingIs"},
 		{"7935b49", "In items for MapReduce the exit codes that had been taken for another reason than a failed command were lost.", "hard use", "internal/letterfile.TestExitCodesAndStepsAreKept"},
 		{"c7d58df", "Headers of Spring Kafka of four to eight letters, such as the consumer group, were shown as numbers; the reason was not that of the root cause; an error in the key of a record was none.", "hard use, with letters that the framework wrote", "broker.TestGoldenLetters"},
 		{"c7d58df", "A record that waited on a topic of retries was adopted as a letter, and once more when it died.", "hard use", "broker.TestWaiting internal/cli.TestBrokerStories"},
