@@ -168,22 +168,29 @@ func TestPolicyOfTheQueueAtADesk(t *testing.T) {
 	}
 }
 
-// A breaker asks the policy of the queue how many claims it may use up.
+// A breaker asks the policy of the queue how many claims it may use up: what is in hand
+// when it opens is given back.
 func TestPolicyOfTheQueueUnderABreaker(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		st := memory.New(memory.Options{})
 		rule(t, st, "q", "max-attempts=none\nmax-deliveries=20\nbackoff=0")
-		fill(t, st, "a", "b", "c")
+		fill(t, st, "a", "b", "c", "d", "e", "f", "g", "h")
+		released := 0
 		g := start(t, worker.Config{
 			Source: store.NewSource(st, "q"), Handler: handler(fail), Concurrency: 1,
-			Breaker: policy.BreakerRules{Failures: 1, Successes: 1, OpenFor: time.Minute, HalfOpenMax: 1},
+			Breaker: policy.BreakerRules{Failures: 2, Successes: 1, OpenFor: time.Minute, HalfOpenMax: 1},
+			Observer: &nixie.Observer{Settled: func(_ string, sts []nixie.Settlement, _ []error) {
+				for i := range sts {
+					if sts[i].Verb == nixie.Release {
+						released++
+					}
+				}
+			}},
 		})
 		time.Sleep(10 * time.Minute)
 		g.end()
-		for _, key := range []string{"a", "b", "c"} {
-			if m := message(t, st, key); m.State != nixie.Queued || m.Deliveries >= 20 {
-				t.Errorf("%s is %s after %d deliveries", key, m.State, m.Deliveries)
-			}
+		if m := message(t, st, "h"); released == 0 || m.State != nixie.Queued || m.Deliveries >= 20 {
+			t.Errorf("%d given back; h is %s after %d deliveries", released, m.State, m.Deliveries)
 		}
 	})
 }
