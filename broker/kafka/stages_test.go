@@ -29,7 +29,7 @@ func (b *bed) soon(t testing.TB, delay time.Duration) string {
 
 func waitsFor(d time.Duration) func(*Config, *broker.Config, *policy.Config) {
 	return func(_ *Config, _ *broker.Config, p *policy.Config) {
-		p.Backoff = policy.Backoff{Formula: policy.Fixed, Base: d, Jitter: policy.JitterNone}
+		p.Backoff = policy.Backoff{Formula: policy.Fixed, Base: d, Cap: d, Jitter: policy.JitterNone}
 	}
 }
 
