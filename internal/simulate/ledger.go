@@ -123,9 +123,6 @@ func (l *ledger) lapse(e *entry) {
 // going reports whether a message is on its way.
 func (e *entry) going() bool { return e.state == nixie.Queued || e.state == nixie.Leased }
 
-// suspect reports whether a holder vanished with it, or has just now.
-func (l *ledger) suspect(e *entry) bool { return e.crashes > 0 || l.over(e) }
-
 // stream lists a stream: what is on its way, and what is dead and blocks.
 func (l *ledger) stream(own name) (going, blocking []*entry) {
 	for _, e := range l.entries {
