@@ -232,15 +232,15 @@ func (t *tx) adoptLetter(pos, queue int64, id nixie.ID, l *nixie.Letter) error {
 	if err != nil {
 		return err
 	}
-	if err := t.run(`insert into letter (id, pos, kind, queue, status, cause, class, reason, signature, fingerprint, redrivable, needs_review, rule, text, first_failed, last_failed, died, resolved, operation, note, revision, flow)
-		values (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, 0, ?, ?, ?, ?)`,
+	if err := t.run(`insert into letter (id, pos, kind, queue, status, cause, class, reason, signature, fingerprint, redrivable, needs_review, rule, text, first_failed, last_failed, died, resolved, operation, note, revision, flow, rule_sum, note_sum)
+		values (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, 0, ?, ?, ?, ?, ?, ?)`,
 		id, pos, kind, queue, string(l.Status), string(l.Cause), string(l.Class), string(l.Reason), l.Signature, l.Fingerprint, l.Redrivable, l.NeedsReview, l.Rule, last,
-		nanos(l.FirstFailedAt), nanos(l.LastFailedAt), nanos(l.DiedAt), idOrNull(l.Operation), l.Note, max(l.Revision, 1), text(m.Stream)); err != nil {
+		nanos(l.FirstFailedAt), nanos(l.LastFailedAt), nanos(l.DiedAt), idOrNull(l.Operation), l.Note, max(l.Revision, 1), text(m.Stream), sumOf(l.Rule), sumOf(l.Note)); err != nil {
 		return err
 	}
 	for i := range l.Notes {
 		n := &l.Notes[i]
-		if err := t.run("insert into note (letter, ordinal, at, by, text) select pos, ?, ?, ?, ? from letter where id = ?", i, nanos(n.At), n.By, n.Text, id); err != nil {
+		if err := t.run("insert into note (letter, ordinal, at, by, text, texts) select pos, ?, ?, ?, ?, ? from letter where id = ?", i, nanos(n.At), n.By, n.Text, sumOf(n.By, n.Text), id); err != nil {
 			return err
 		}
 	}

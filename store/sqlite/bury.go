@@ -72,13 +72,13 @@ func (t *tx) bury(h *held, st *nixie.Settlement, actor, reason string) error {
 		row := t.added.add(toLetter)
 		row.num(h.pos).bytes(old.id[:]).num(kind).num(h.queue).str(string(status)).str(string(st.Burial.Cause)).str(string(last.class)).str(string(last.reason))
 		row.str(st.Burial.Signature).str(st.Burial.Fingerprint).flag(st.Burial.Redrivable).flag(st.Burial.NeedsReview).str(st.Burial.Rule).str(last.text)
-		row.num(first).num(last.at).num(t.now).str(st.Note).numOrNull(h.stream).num(h.rank).flag(blocks).strOrNull(flow)
+		row.num(first).num(last.at).num(t.now).str(st.Note).numOrNull(h.stream).num(h.rank).flag(blocks).strOrNull(flow).num(sumOf(st.Burial.Rule)).num(sumOf(st.Note))
 		err = t.added.end(row)
 	} else {
 		err = t.run(`update letter set kind = ?, status = ?, cause = ?, class = ?, reason = ?, signature = ?, fingerprint = ?, redrivable = ?, needs_review = ?, rule = ?, text = ?,
-			first_failed = coalesce(nullif(first_failed, 0), ?), last_failed = ?, died = ?, resolved = 0, note = ?, revision = revision + 1, stream = ?, rank = ?, blocks = ? where pos = ?`,
+			first_failed = coalesce(nullif(first_failed, 0), ?), last_failed = ?, died = ?, resolved = 0, note = ?, revision = revision + 1, stream = ?, rank = ?, blocks = ?, rule_sum = ?, note_sum = ? where pos = ?`,
 			kind, string(status), string(st.Burial.Cause), string(last.class), string(last.reason), st.Burial.Signature, st.Burial.Fingerprint,
-			st.Burial.Redrivable, st.Burial.NeedsReview, st.Burial.Rule, last.text, first, last.at, t.now, st.Note, orNull(h.stream), h.rank, blocks, old.pos)
+			st.Burial.Redrivable, st.Burial.NeedsReview, st.Burial.Rule, last.text, first, last.at, t.now, st.Note, orNull(h.stream), h.rank, blocks, sumOf(st.Burial.Rule), sumOf(st.Note), old.pos)
 	}
 	if err != nil {
 		return err
@@ -183,7 +183,7 @@ func (t *tx) letterFollows(h *held, event nixie.Event, note string) error {
 	if err != nil {
 		return err
 	}
-	if err := t.run("update letter set kind = ?, status = ?, resolved = ?, note = ?, revision = revision + 1 where pos = ?", kind, string(next), t.now, note, l.pos); err != nil {
+	if err := t.run("update letter set kind = ?, status = ?, resolved = ?, note = ?, note_sum = ?, revision = revision + 1 where pos = ?", kind, string(next), t.now, note, sumOf(note), l.pos); err != nil {
 		return err
 	}
 	return t.audit(l.queue, system, event, l.id, "")
@@ -197,7 +197,8 @@ func (t *tx) pause(q *queueRow, note string) error {
 
 func (t *tx) saveSettings(q *queueRow) error {
 	q.paused = q.settings.Paused
-	return t.run("update queue set paused = ?, widest = max(widest, ?), settings = ? where n = ?", q.settings.Paused, width(q.settings.DedupeScope), jsonText(false, q.settings), q.n)
+	settings := textOf(jsonText(false, q.settings))
+	return t.run("update queue set paused = ?, widest = max(widest, ?), settings = ?, texts = ? where n = ?", q.settings.Paused, width(q.settings.DedupeScope), settings, sumOf(settings), q.n)
 }
 
 // width orders dedupe scopes: a wider one holds keys longer.

@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"strconv"
+	"strings"
 
 	"github.com/nixie-go/nixie"
 	"github.com/nixie-go/nixie/store"
@@ -106,6 +107,7 @@ var rules = [...]rule{
 		union all select printf('kind %d', k.n), 'has ' || letters || ' letters, the counters of its hours say ' || sum(coalesce(d.n, 0)) from kind k left join deaths d on d.kind = k.n group by k.n having sum(coalesce(d.n, 0)) <> letters
 		union all select printf('kind %d', d.kind), 'has another number of letters that died in hour ' || d.hour || ' than the counter says' from deaths d
 		where d.n <> (select count(*) from letter where kind = d.kind and died >= d.hour * 3600000000000 and died < (d.hour + 1) * 3600000000000) or not exists (select 1 from kind k where k.n = d.kind)`},
+	{"letter-text", `select lower(hex(l.id)), 'does not say what its newest failure says' from letter l where l.text <> (select text from failure f where f.pos = l.pos order by f.ordinal desc limit 1)`},
 	{"letter-history", `select lower(hex(l.id)), 'has no failure in its history' from letter l where l.text <> '' and not exists (select 1 from failure f where f.pos = l.pos)`},
 	{"note-orphan", `select printf('letter %d', o.letter), 'has a note and is gone' from note o where not exists (select 1 from letter l where l.pos = o.letter)`},
 	{"attachment-orphan", `select printf('failure %d of place %d', a.failure, a.pos), 'has an attachment and is gone' from attachment a where not exists (select 1 from failure f where f.pos = a.pos and f.ordinal = a.failure)`},
@@ -115,12 +117,12 @@ var rules = [...]rule{
 		or i.state not in ('pending', 'done', 'skipped', 'failed')`},
 }
 
-// Check implements store.Keeper: every invariant between the tables, every hash
-// and every chain, in one snapshot.
+// Check implements store.Keeper: every invariant between the tables, every hash, sum and
+// chain, and the schema, in one snapshot.
 func (s *Store) Check(ctx context.Context) (store.Report, error) {
 	report := store.Report{Violations: []store.Violation{}}
 	err := s.read(ctx, func(c conn) error {
-		for _, check := range [...]func(conn, *store.Report) error{checkPages, checkRules, checkBodies, checkChains} {
+		for _, check := range [...]func(conn, *store.Report) error{checkPages, s.checkSchema, checkRules, checkBodies, checkSums, checkChains} {
 			if err := check(c, &report); err != nil {
 				return err
 			}
@@ -138,6 +140,22 @@ func checkPages(c conn, r *store.Report) error {
 		}
 		return nil
 	})
+}
+
+// checkSchema compares tables, indexes and views with what the migrations make of them.
+// Tables of the caller lie in the same file.
+func (s *Store) checkSchema(c conn, r *store.Report) error {
+	m, err := NewSchema(s.path)
+	if err != nil {
+		return err
+	}
+	list, err := m.compare(c)
+	for _, v := range list {
+		if !strings.HasSuffix(v.Rule, "-unknown") {
+			r.Violations = append(r.Violations, v)
+		}
+	}
+	return err
 }
 
 func checkRules(c conn, r *store.Report) error {

@@ -104,9 +104,9 @@ func (t *tx) tellDeath(l *letterRow, given *nixie.Letter, actor, reason string) 
 	}
 	way := nixie.Comeback(l.status, given.Status)
 	if err := t.run(`update letter set kind = ?, status = ?, cause = ?, class = ?, reason = ?, signature = ?, fingerprint = ?, redrivable = ?, needs_review = ?, rule = ?,
-		last_failed = ?, died = ?, resolved = 0, operation = ?, note = ?, revision = revision + ? where pos = ?`,
+		last_failed = ?, died = ?, resolved = 0, operation = ?, note = ?, revision = revision + ?, rule_sum = ?, note_sum = ? where pos = ?`,
 		n, string(given.Status), string(given.Cause), string(given.Class), string(given.Reason), given.Signature, given.Fingerprint, given.Redrivable, given.NeedsReview, given.Rule,
-		nanos(given.LastFailedAt), nanos(given.DiedAt), idOrNull(given.Operation), given.Note, len(way), l.pos); err != nil {
+		nanos(given.LastFailedAt), nanos(given.DiedAt), idOrNull(given.Operation), given.Note, len(way), sumOf(given.Rule), sumOf(given.Note), l.pos); err != nil {
 		return err
 	}
 	for _, on := range way {

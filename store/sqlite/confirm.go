@@ -85,8 +85,8 @@ func (t *tx) confirmTogether(resolutions []store.Resolution, errs []error) (map[
 		return nil, err
 	}
 	for kind, places := range kinds {
-		if err := t.run(`update letter set kind = ?, status = ?, resolved = ?, note = '', revision = revision + 1, operation = ?
-			where pos in (select value from json_each(?))`, kind, string(nixie.StatusResolved), t.now, by.Operation, listed(places)); err != nil {
+		if err := t.run(`update letter set kind = ?, status = ?, resolved = ?, note = '', note_sum = ?, revision = revision + 1, operation = ?
+			where pos in (select value from json_each(?))`, kind, string(nixie.StatusResolved), t.now, sumOf(""), by.Operation, listed(places)); err != nil {
 			return nil, err
 		}
 	}

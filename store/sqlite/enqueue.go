@@ -1,6 +1,7 @@
 package sqlite
 
 import (
+	"cmp"
 	"context"
 	"errors"
 
@@ -163,8 +164,8 @@ func orZero(r *nixie.Receipt) *nixie.Receipt {
 }
 
 func (t *tx) insertMessage(pos int64, id nixie.ID, own bool, m *nixie.Message, hash nixie.Hash) error {
-	st, err := t.prepare(`insert into message (pos, id, own, type, key, stream, dedupe, priority, body, hash, headers, origin, enqueued, expires)
-		values (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?) on conflict (id) do nothing`)
+	st, err := t.prepare(`insert into message (pos, id, own, type, key, stream, dedupe, priority, body, hash, headers, origin, enqueued, expires, texts)
+		values (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?) on conflict (id) do nothing`)
 	if err != nil {
 		return err
 	}
@@ -179,10 +180,12 @@ func (t *tx) insertMessage(pos int64, id nixie.ID, own bool, m *nixie.Message, h
 	st.BindInt64(8, int64(m.Priority))
 	st.BindBytes(9, m.Body)
 	st.BindBytes(10, hash[:])
-	bind(st, 11, jsonText(len(m.Headers) == 0, m.Headers))
-	bind(st, 12, jsonText(m.Origin == nil, m.Origin))
+	headers, origin := jsonText(len(m.Headers) == 0, m.Headers), jsonText(m.Origin == nil, m.Origin)
+	bind(st, 11, headers)
+	bind(st, 12, origin)
 	st.BindInt64(13, t.now)
 	st.BindInt64(14, nanos(m.ExpiresAt))
+	st.BindInt64(15, messageSum(m, textOf(headers), textOf(origin)))
 	if _, err := st.Step(); err != nil {
 		return err
 	}
@@ -194,10 +197,11 @@ func (t *tx) insertMessage(pos int64, id nixie.ID, own bool, m *nixie.Message, h
 
 // addMessage is insertMessage for an ID of ours, which is new, and without origin.
 func (t *tx) addMessage(pos int64, id nixie.ID, own bool, m *nixie.Message, hash nixie.Hash) error {
+	headers := textOf(jsonText(len(m.Headers) == 0, m.Headers))
 	row := t.added.add(toMessage)
 	row.num(pos).bytes(id[:]).flag(own).strOrNull(m.Type).strOrNull(m.Key).strOrNull(m.Stream).strOrNull(m.DedupeKey)
-	row.num(int64(m.Priority)).bytes(m.Body).bytes(hash[:]).jsonOrNull(len(m.Headers) == 0, m.Headers)
-	row.num(t.now).num(nanos(m.ExpiresAt))
+	row.num(int64(m.Priority)).bytes(m.Body).bytes(hash[:]).strOrNull(headers)
+	row.num(t.now).num(nanos(m.ExpiresAt)).num(messageSum(m, headers, ""))
 	return t.added.end(row)
 }
 
@@ -211,10 +215,11 @@ func (t *tx) takeKey(q *queueRow, m *nixie.Message, hash nixie.Hash, pos int64) 
 	var r nixie.Receipt
 	var have nixie.Hash
 	var holder int64
-	err = t.each("select m.id, m.hash, m.pos from dedupe d join message m on m.pos = d.pos where d.queue = ? and d.key = ?", func(row rows) error {
+	was := nixie.Message{DedupeKey: m.DedupeKey}
+	err = t.each("select m.id, m.hash, m.pos, m.key, m.stream from dedupe d join message m on m.pos = d.pos where d.queue = ? and d.key = ?", func(row rows) error {
 		row.ColumnBytes(1, have[:])
 		r = nixie.Receipt{ID: columnID(row, 0), Duplicate: true, Different: have != hash}
-		holder = row.ColumnInt64(2)
+		holder, was.Key, was.Stream = row.ColumnInt64(2), row.ColumnText(3), row.ColumnText(4)
 		return nil
 	}, q.n, m.DedupeKey)
 	switch {
@@ -225,7 +230,7 @@ func (t *tx) takeKey(q *queueRow, m *nixie.Message, hash nixie.Hash, pos int64) 
 	case m.OnConflict == nixie.FailOnConflict:
 		return nil, &nixie.DuplicateError{Key: m.DedupeKey, Existing: r.ID}
 	case m.OnConflict == nixie.ReplaceExisting:
-		if err := t.replace(q, m, hash, holder, r.ID); err != nil {
+		if err := t.replace(q, &was, m, hash, holder, r.ID); err != nil {
 			return nil, err
 		}
 		return &r, t.audit(q.n, system, nixie.OnAmend, r.ID, store.Replaced(have))
@@ -235,7 +240,7 @@ func (t *tx) takeKey(q *queueRow, m *nixie.Message, hash nixie.Hash, pos int64) 
 
 // replace gives a queued message that nobody has claimed in this life what a
 // newer one says. Its ID and place stay, and its key when the newer has none.
-func (t *tx) replace(q *queueRow, m *nixie.Message, hash nixie.Hash, holder int64, id nixie.ID) error {
+func (t *tx) replace(q *queueRow, was, m *nixie.Message, hash nixie.Hash, holder int64, id nixie.ID) error {
 	st, err := t.stateOf(holder)
 	if err != nil {
 		return err
@@ -244,8 +249,10 @@ func (t *tx) replace(q *queueRow, m *nixie.Message, hash nixie.Hash, holder int6
 		return &nixie.DuplicateError{Key: m.DedupeKey, Existing: id}
 	}
 	q.largest, q.dirty = max(q.largest, int64(len(m.Body))), true
-	if err := t.run("update message set body = ?, hash = ?, headers = ?, type = ?, key = coalesce(?, key) where pos = ?",
-		m.Body, hash, jsonText(len(m.Headers) == 0, m.Headers), text(m.Type), text(m.Key), holder); err != nil {
+	headers := jsonText(len(m.Headers) == 0, m.Headers)
+	was.Type, was.Key = m.Type, cmp.Or(m.Key, was.Key)
+	if err := t.run("update message set body = ?, hash = ?, headers = ?, type = ?, key = ?, texts = ? where pos = ?",
+		m.Body, hash, headers, text(was.Type), text(was.Key), messageSum(was, textOf(headers), ""), holder); err != nil {
 		return err
 	}
 	return t.alter(holder, func(k *kind) { k.mtype = m.Type })

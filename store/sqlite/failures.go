@@ -84,13 +84,13 @@ func (t *tx) appendFailure(h *held, f *nixie.Failure, verb nixie.Verb, doc strin
 // what has no columns.
 func (t *tx) insertFailure(pos, queue, ordinal, at int64, f *nixie.Failure, doc string, verb nixie.Verb) error {
 	row := t.added.add(toFailure)
-	row.num(pos).num(ordinal).num(queue).num(at).str(string(verb)).str(string(f.Reason)).str(f.Text).str(doc)
+	row.num(pos).num(ordinal).num(queue).num(at).str(string(verb)).str(string(f.Reason)).str(f.Text).str(doc).num(sumOf(string(verb), string(f.Reason), f.Text, doc))
 	if err := t.added.end(row); err != nil {
 		return err
 	}
 	for i, a := range f.Attachments {
-		if err := t.run("insert into attachment (pos, failure, ordinal, name, data, truncated) values (?, ?, ?, ?, ?, ?)",
-			pos, ordinal, i, a.Name, a.Data, a.Truncated); err != nil {
+		if err := t.run("insert into attachment (pos, failure, ordinal, name, data, truncated, texts) values (?, ?, ?, ?, ?, ?, ?)",
+			pos, ordinal, i, a.Name, a.Data, a.Truncated, sumOf(a.Name, string(a.Data))); err != nil {
 			return err
 		}
 	}

@@ -27,12 +27,12 @@ type addition struct {
 }
 
 var additions = [targets]addition{
-	toMessage: adding("message", "pos, id, own, type, key, stream, dedupe, priority, body, hash, headers, enqueued, expires"),
+	toMessage: adding("message", "pos, id, own, type, key, stream, dedupe, priority, body, hash, headers, enqueued, expires, texts"),
 	toLog:     adding("log", "pos, state, ended, received"),
-	toFailure: adding("failure", "pos, ordinal, queue, at, decision, reason, text, doc"),
+	toFailure: adding("failure", "pos, ordinal, queue, at, decision, reason, text, doc, texts"),
 	toPending: adding("pending", "pos, queue, state, priority, due, attempts, deliveries, number, received, claimed, reason"),
 	toLetter: adding("letter", `pos, id, kind, queue, status, cause, class, reason, signature, fingerprint, redrivable, needs_review, rule, text,
-		first_failed, last_failed, died, note, stream, rank, blocks, flow`),
+		first_failed, last_failed, died, note, stream, rank, blocks, flow, rule_sum, note_sum`),
 	toAudit: adding("audit", "queue, number, at, actor, event, subject, reason, hash, operation"),
 }
 

@@ -128,7 +128,7 @@ func (t *tx) resolve(r *store.Resolution, planned int64) error {
 		err = t.restore(l, m)
 	case nixie.OnUnhold:
 		if l.reviewed = r.Reviewed; l.reviewed {
-			err = t.run("update letter set redrivable = 1, needs_review = 0, rule = ? where pos = ?", store.Reviewed, l.pos)
+			err = t.run("update letter set redrivable = 1, needs_review = 0, rule = ?, rule_sum = ? where pos = ?", store.Reviewed, sumOf(store.Reviewed), l.pos)
 		}
 	}
 	if err != nil {
@@ -142,8 +142,8 @@ func (t *tx) resolve(r *store.Resolution, planned int64) error {
 	if err != nil {
 		return err
 	}
-	if err := t.run("update letter set kind = ?, status = ?, resolved = ?, note = ?, revision = revision + 1, operation = coalesce(?, operation) where pos = ?",
-		kind, string(next), resolved, r.Note(), idOrNull(r.Operation), l.pos); err != nil {
+	if err := t.run("update letter set kind = ?, status = ?, resolved = ?, note = ?, note_sum = ?, revision = revision + 1, operation = coalesce(?, operation) where pos = ?",
+		kind, string(next), resolved, r.Note(), sumOf(r.Note()), idOrNull(r.Operation), l.pos); err != nil {
 		return err
 	}
 	return t.auditResolved(l.queue, r)

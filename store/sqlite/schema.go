@@ -137,29 +137,34 @@ func (m *Schema) Script(down bool, grant string) (string, error) {
 // compare with.
 func (m *Schema) Validate(context.Context) (list []store.Violation, err error) {
 	err = m.on(true, func(c conn) error {
-		have, err := schemaOf(c, m.path)
-		if err != nil {
-			return err
-		}
-		other, err := openConn("", "", true, 0) // a file of no name lives in memory, as its temporary ones do
-		if err != nil {
-			return err
-		}
-		defer other.Close() //nolint:errcheck // there is nothing to keep
-		if have > 0 {
-			if _, err := move(other, m.path, m.list, have, false, nil); err != nil {
-				return err
-			}
-		}
-		is, err := describe(c)
-		if err != nil {
-			return err
-		}
-		made, err := describe(other)
-		list = store.Compare(made, is)
+		list, err = m.compare(c)
 		return err
 	})
 	return list, err
+}
+
+// compare says what differs from what the migrations make.
+func (m *Schema) compare(c conn) ([]store.Violation, error) {
+	have, err := schemaOf(c, m.path)
+	if err != nil {
+		return nil, err
+	}
+	other, err := openConn("", "", true, 0) // a file of no name lives in memory, as its temporary ones do
+	if err != nil {
+		return nil, err
+	}
+	defer other.Close() //nolint:errcheck // there is nothing to keep
+	if have > 0 {
+		if _, err := move(other, m.path, m.list, have, false, nil); err != nil {
+			return nil, err
+		}
+	}
+	is, err := describe(c)
+	if err != nil {
+		return nil, err
+	}
+	made, err := describe(other)
+	return store.Compare(made, is), err
 }
 
 // describe reads what SQLite knows of a schema. Indexes that it makes by itself have

@@ -8,6 +8,9 @@
 -- says so. Only a message that needs more (delay, priority, stream, retry,
 -- release, crash, redrive) has a row of its own in `pending` until it ends.
 --
+-- A row that people read has a sum of its texts, made by the program, and one of its
+-- numbers: sums is what that has to be. A bit that flips on the disk changes one of two.
+--
 -- Moments are nanoseconds since 1970 UTC, 0 is none. JSON texts are null when
 -- there is nothing to say.
 
@@ -29,7 +32,10 @@ create table queue (
   dead      integer not null default 0,
   paused   integer not null default 0,
   widest   integer not null default 0,    -- dedupe scope that it had at most: 0 active, 1 unresolved, 2 ever; keys held then may be held still
-  settings text    not null default '{}'  -- QueueSettings as JSON
+  settings text    not null default '{}', -- QueueSettings as JSON
+  texts    integer not null default 1234167627, -- of no settings
+  sums     integer generated always as (last % 8191 + cursor % 8179 * 3 + fresh % 8171 * 5 + largest % 8167 * 7 + succeeded % 8161 * 11 + discarded % 8147 * 13 + canceled % 8123 * 17 + dead % 8117 * 19 + paused + widest) virtual,
+  sum      integer generated always as (sums) stored
 ) strict;
 
 create table message (
@@ -46,7 +52,10 @@ create table message (
   headers  text,
   origin   text,
   enqueued integer not null,
-  expires  integer not null
+  expires  integer not null,
+  texts    integer not null default 0,
+  sums     integer generated always as (priority + enqueued % 8191 * 16 + expires % 8179 * 131072) virtual,
+  sum      integer generated always as (sums) stored
 ) strict;
 
 create unique index message_id  on message (id);
@@ -62,7 +71,9 @@ create table batch (
   left    integer not null,               -- members not settled yet
   apart   integer not null default 0,     -- 1: some of its members have or had a row in pending
   claimed integer not null,
-  until   integer not null
+  until   integer not null,
+  sums     integer generated always as (claimed % 8191 + until % 8179 * 8192) virtual,
+  sum      integer generated always as (sums) stored
 ) strict;
 
 create table pending (
@@ -88,7 +99,9 @@ create table pending (
   may_pass   integer not null default 0,  -- may go before those of its stream that wait or are dead
   gap        integer not null default 0,  -- was handed out out of order
   claimed    integer not null default 0,  -- newest claim
-  reason     text                         -- of its newest failure
+  reason     text,                        -- of its newest failure
+  sums     integer generated always as (due % 8191 + received % 8179 * 3 + claimed % 8171 * 5 + number % 8167 * 7 + priority + attempts * 3 + deliveries * 5 + crashes * 7 + generation * 11 + redrives * 13) virtual,
+  sum      integer generated always as (sums) stored
 ) strict;
 
 -- What waits behind others of its stream is not in pending_due, so that a
@@ -134,7 +147,9 @@ create table log (
   number     integer,
   steps      text,
   note       text,                        -- why it was discarded or canceled
-  gap        integer                      -- 1: was handed out out of order
+  gap        integer,                     -- 1: was handed out out of order
+  sums     integer generated always as (ended % 8191 - received % 8179 + iif(attempts is null, 0, attempts * 3 + deliveries * 5 + crashes * 7 + generation * 11 + redrives * 13 + number % 8167)) virtual,
+  sum      integer generated always as (sums) stored
 ) strict;
 
 create table failure (
@@ -146,6 +161,9 @@ create table failure (
   reason   text    not null,
   text     text    not null,
   doc      text    not null,              -- the rest of the failure as JSON
+  texts    integer not null default 0,
+  sums     integer generated always as (at % 8191) virtual,
+  sum      integer generated always as (sums) stored,
   primary key (pos, ordinal)
 ) strict, without rowid;
 
@@ -158,6 +176,9 @@ create table attachment (
   name      text    not null,
   data      blob    not null,
   truncated integer not null,
+  texts     integer not null default 0,
+  sums     integer generated always as (truncated % 8191) virtual,
+  sum      integer generated always as (sums) stored,
   primary key (pos, failure, ordinal)
 ) strict;
 
@@ -217,7 +238,11 @@ create table letter (
   stream       integer,                   -- while its message is dead in an ordered stream
   rank         integer not null default 0,
   blocks       integer not null default 0, -- the followers wait
-  flow         text                       -- name of its message's stream, ordered or not
+  flow         text,                      -- name of its message's stream, ordered or not
+  rule_sum     integer not null default 0,
+  note_sum     integer not null default 0,
+  sums     integer generated always as (first_failed % 8191 + last_failed % 8179 * 3 + died % 8171 * 5 + resolved % 8167 * 7 + revision % 8161) virtual,
+  sum      integer generated always as (sums) stored
 ) strict;
 
 create unique index letter_id    on letter (id);
@@ -233,6 +258,9 @@ create table note (
   at      integer not null,
   by      text    not null,
   text    text    not null,
+  texts   integer not null default 0,
+  sums     integer generated always as (at % 8191) virtual,
+  sum      integer generated always as (sums) stored,
   primary key (letter, ordinal)
 ) strict, without rowid;
 
