@@ -92,7 +92,7 @@ const anyRows = `(exists (select from @.pending where queue = $1 and state = 0 a
 // The lease begins at $7, or when the statement does: $2 was before the cursor was waited for.
 func claimLanes() string {
 	return `with at as materialized (select c.moves, c.tx, c.late, c.low, s.s, pg_snapshot_xmax(s.s) as top, coalesce($7::bigint, ` + databaseClock + `) as now
-		from (select * from @.cursor where queue = $1 and moves >= $9 order by moves desc limit 1) c, (select pg_current_snapshot() as s offset 0) s),
+		from (select * from @.cursor where queue = $1 and moves >= $9 order by moves desc limit 1) c, (select pg_current_snapshot() as s offset 0) s where ` + notPaused + `),
 	others as materialized (select due - priority * $4::bigint as turn, place from (
 			select x.* from generate_series(-4, 4) as pr (priority) cross join lateral (
 				(select p.due, p.priority, p.place from @.pending p where p.queue = $1 and p.state = 0 and p.crashes = 0 and p.priority = pr.priority::smallint and p.due <= $2 and p.stream is null order by p.due, p.place limit $3)
@@ -126,6 +126,10 @@ func claimLanes() string {
 	union all select stream, -least, null, '', '', '', 0, 0, null, name, null, null, 0 from found where pos is null and exists (select from moved)`
 }
 
+// notPaused is the condition that queue $1 is not paused by now: it was looked at before the
+// cursor was waited for.
+const notPaused = "exists (select from @.queue where n = $1 and not paused)"
+
 // claimOrdered claims messages of a queue with streams, those of a stream together
 // with its row: $2 is now, $6 the end of the leases, $7 the bytes that their bodies may have, the others as for claimLoose.
 func claimOrdered() string {
@@ -135,7 +139,7 @@ func claimOrdered() string {
 		order by p.due, p.place limit $3 for no key update of p, s skip locked) c),
 	first as materialized (select * from (select pos, turn, place from loose union all select * from next) x order by turn, place limit $3),
 	picked as materialized (select pos from (select f.pos, sum(m.size) over (order by f.turn, f.place) as sum
-		from first f cross join lateral (select octet_length(m.body) as size from @.message m where m.pos = f.pos limit 1) m) y where sum <= $7) ` +
+		from first f cross join lateral (select octet_length(m.body) as size from @.message m where m.pos = f.pos limit 1) m) y where sum <= $7 and ` + notPaused + `) ` +
 		leases("$2", "$6") + notAlone + ` from picked join @.message m on m.pos = picked.pos where p.pos = picked.pos returning ` + carried + `, ` + apart
 }
 
