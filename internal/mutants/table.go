@@ -290,19 +290,19 @@ var table = []mutant{
 		tests:  loops,
 	},
 	{
-		number: 51, name: "member of another batch taken for current",
+		number: 71, name: "member of another batch taken for current",
 		breaks: "who has a claim that the server forgot settles what the next holder has, if the call is about both",
 		edits:  []edit{{"store/postgres/ranges.go", "return in.Place != 0 && in.Batch != m.batch", "return false"}},
 		tests:  ranges,
 	},
 	{
-		number: 52, name: "settings not read again once the cursor is locked",
+		number: 72, name: "settings not read again once the cursor is locked",
 		breaks: "a queue that is paused while a claim waits for its turn hands out messages all the same",
 		edits:  []edit{{"store/postgres/handout.go", "q.settings = $8::jsonb and not q.paused", "$8::jsonb is not null"}},
 		tests:  ranges,
 	},
 	{
-		number: 53, name: "members not counted again once their batch is locked",
+		number: 73, name: "members not counted again once their batch is locked",
 		breaks: "a message of a batch that was settled meanwhile is settled once more",
 		edits:  []edit{{"store/postgres/ranges.go", "|| still[i] < len(b.members)", "|| still[i] < 0"}},
 		tests:  ranges,
