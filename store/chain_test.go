@@ -16,7 +16,7 @@ func plainSum(e *store.AuditEntry, before nixie.Hash) nixie.Hash {
 	link := append([]byte(nil), before[:]...)
 	for _, field := range [...]string{
 		e.Queue, strconv.FormatInt(e.Number, 10), strconv.FormatInt(e.At.UnixNano(), 10),
-		e.Actor, string(e.Event), e.Subject.String(), e.Reason,
+		e.Actor, string(e.Event), e.Subject.String(), e.Reason, e.Operation.String(),
 	} {
 		link = append(binary.BigEndian.AppendUint64(link, uint64(len(field))), field...)
 	}
@@ -24,11 +24,12 @@ func plainSum(e *store.AuditEntry, before nixie.Hash) nixie.Hash {
 }
 
 func FuzzSum(f *testing.F) {
-	f.Add("q", int64(1), int64(1_800_000_000_000_000_000), "nixie", "bury", []byte("0123456789abcdef"), "reason:handler")
-	f.Add("", int64(-1), int64(-1), "", "", []byte{}, string(make([]byte, 2000)))
-	f.Fuzz(func(t *testing.T, queue string, number, at int64, actor, event string, subject []byte, reason string) {
+	f.Add("q", int64(1), int64(1_800_000_000_000_000_000), "nixie", "bury", []byte("0123456789abcdef"), "reason:handler", []byte{})
+	f.Add("", int64(-1), int64(-1), "", "", []byte{}, string(make([]byte, 2000)), []byte("fedcba9876543210"))
+	f.Fuzz(func(t *testing.T, queue string, number, at int64, actor, event string, subject []byte, reason string, operation []byte) {
 		e := &store.AuditEntry{Queue: queue, Number: number, At: time.Unix(0, at), Actor: actor, Event: nixie.Event(event), Reason: reason}
 		copy(e.Subject[:], subject)
+		copy(e.Operation[:], operation)
 		before := nixie.HashBody(subject)
 		if got, want := e.Sum(before), plainSum(e, before); got != want {
 			t.Fatalf("%+v: %x, want %x", e, got, want)

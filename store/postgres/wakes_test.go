@@ -231,6 +231,7 @@ func TestListenerOutlivesServer(t *testing.T) {
 func TestBehindPooler(t *testing.T) {
 	pooler := server.Pooler(t)
 	schema := lend(t)
+	_ = open(t, server.URL, postgres.Options{Schema: schema}) // a schema is made by the server itself
 	var warned []string
 	opts := postgres.Options{Schema: schema, LockWait: 7 * time.Second, Warn: func(err error) { warned = append(warned, err.Error()) }}
 	s := open(t, pooler, opts)
