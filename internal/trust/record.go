@@ -75,6 +75,13 @@ func recordOfStores() []mishap {
 
 func recordOfTheRest() []mishap {
 	return []mishap{
+		{"9c697d3", "SQLite: an extension of a delivery that is nil ended the process. PostgreSQL: a hold whose failure named no decision made listings of letters fail; a claim in order handed out more than 64 MiB.", "hard use", "suite.Lease/ExtendOfNothingIsInvalid suite.Amend/HoldIsItsOwnDecision suite.Limits/BytesOfAClaim"},
+		{"ed3d720", "That a dead head blocks its stream was said by no overview; doctor spoke of free space that it could not see.", "hard use", "suite.Streams/SinceWhenABlockedOneIsDue internal/cli.TestR59_EveryVerbInEveryForm internal/cli.TestStoriesOnPostgres"},
+		{"211f7d0", "SQLite: what was written after the file had been deleted or replaced was lost and reported as done.", "hard use", "store/sqlite.TestFileTakenAway internal/cli.TestRunEndsWhenItsStoreIsTakenAway"},
+		{"b4d972a", "A message that a newer one replaced left no trace of its body.", "hard use", "suite.Dedupe/ReplaceExistingIsInTheAudit"},
+		{"2f61534", "A search among letters that did not look at all said that there are none.", "hard use", "internal/cli.TestSearchesGoOn"},
+		{"b7b7ac2", "SQLite: verify missed flipped bits in headers, failures, notes, moments, settings and views.", "hard use", "store/sqlite.TestFlippedBitsAreFound store/sqlite.TestChangedViewIsFound"},
+		{"afe304e", "PostgreSQL: a queue with an order that was paused while a claim waited for its turn handed out messages.", "a test for a change planted in the code", "store/postgres.TestPausedWhileAClaimWaits"},
 		{"dac4b5d", "--backoff 10h waited 15 minutes: a first wait above the cap became the cap without a word.", "hard use", "policy.TestBackoffAboveItsCap internal/cli.TestRunScripts"},
 		{"5ad72bd", "A worker whose store was closed under it went on in vain, without a line and without an error; lost leases and outcomes that came too late were told to observers only.", "hard use", "worker.TestStoreIsClosedUnderItsWorker worker.TestLogOfLostLeases"},
 		{"cdfb9b3", "A command whose output nobody read for longer than its lease was taken for abandoned: its item could become a letter, though it had succeeded.", "reading how long a decision may take", "internal/cli.TestRunOutputThatIsReadLate"},
