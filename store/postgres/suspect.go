@@ -23,7 +23,7 @@ func claimSuspects() string {
 	const kind = ` and p.crashes > 0 and (p.abandoned is not null) = $7 and ($7 or p.crashes = $8)`
 	const turn = `p.pos, p.due - p.priority * $4::bigint as turn, p.place`
 	return `with loose as materialized (select ` + turn + ` from @.pending p where p.queue = $1 and p.state = 0 and p.due <= $2 and p.stream is null` + kind + ` order by 2, 3 limit $3 for update skip locked),
-	next as materialized (select ` + turn + inStreams + ` and p.stream is not null` + kind + ` order by 2, 3 limit $3 for no key update of p, s skip locked),
+	next as materialized (select ` + turn + ` from @.pending p cross join lateral (select o.n from @.stream o where o.n = p.stream offset 0) s where p.queue = $1 and p.state = 0 and p.due <= $2 and ` + mayGo + kind + ` order by 2, 3 limit $3 for no key update of p, s skip locked),
 	sized as materialized (select x.pos, row_number() over w as nth, sum(octet_length(m.body)) over w as size
 		from (select * from loose union all select * from next) x join @.message m on m.pos = x.pos window w as (order by x.turn, x.place)),
 	picked as materialized (select pos from sized where nth <= $3 and (size <= $10 or nth = 1)) ` +
