@@ -138,14 +138,6 @@ func (r *newRows) strOrNull(s string) *newRows {
 	return r.str(s)
 }
 
-// jsonOrNull adds null for an empty list or map.
-func (r *newRows) jsonOrNull(empty bool, v any) *newRows {
-	if empty {
-		return r.null()
-	}
-	return r.str(jsonText(false, v).(string))
-}
-
 // numOrNull adds null for 0.
 func (r *newRows) numOrNull(n int64) *newRows {
 	if n == 0 {
