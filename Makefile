@@ -43,7 +43,7 @@ deep: ## run every proof at length, on from where the last run stopped (DEEP, ON
 rows: ## run all tests and list the rows of the acceptance list with theirs
 	$(GO) run ./internal/testrun -rows $(TESTFLAGS)
 
-mutants: ## break the code on purpose in twenty-two ways and see the tests find each
+mutants: ## break the code on purpose in many ways and see the tests find each
 	$(GO) run ./internal/mutants
 
 surface: ## print every command, flag and JSON field with the story that shows it

@@ -20,9 +20,9 @@ var (
 	faults  = finder{"internal/powerloss", "^TestFailAtEveryCall$/^write$"} // a commit that fails needs no luck, a crash between reply and commit does
 )
 
-// table holds twenty-two of the forty defects that a harness for systems of this
-// kind has to find, and from 41 on others that no test saw once. An old text is as short as it can be, so that it stands
-// through changes around it.
+// table holds, below 41, some of the forty defects that a harness for systems of this
+// kind has to find; those from 41 on no test saw once. An old text is as short as it
+// can be, so that it stands through changes around it.
 var table = []mutant{
 	{
 		number: 1, name: "drop lease number from complete",
