@@ -16,6 +16,12 @@ const (
 
 const fieldPrefix = "NIXIE_FIELD_"
 
+// Variables by which a guard knows its own.
+const (
+	markVariable = "NIXIE_GUARD"      // in the environment of all children of a guard
+	fileVariable = "NIXIE_GUARD_FILE" // in that of a supervisor
+)
+
 // Environment is what all commands of a runner see: the caller's environment
 // without the variables that Nixie is set up by, which may hold secrets, and
 // without those that it gives to commands itself. It does not change and is safe

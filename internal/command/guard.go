@@ -19,8 +19,6 @@ import (
 )
 
 const (
-	markVariable  = "NIXIE_GUARD"      // in the environment of all children of a guard
-	fileVariable  = "NIXIE_GUARD_FILE" // in that of a supervisor
 	guardArgument = "guard-process-groups"
 	readyWait     = 10 * time.Second // for the supervisor to start
 	endWait       = 10 * time.Second // for killed groups to be gone
