@@ -179,7 +179,7 @@ func TestMaximumSize(t *testing.T) {
 		letters, _ := b.die(t, 1, nixie.HandlerFunc(func(context.Context, *nixie.Delivery) error { return errLater }),
 			func(c *Config, s *broker.Config, p *policy.Config) {
 				p.MaxAttempts = 2
-				waitsFor(time.Millisecond)(c, s, p)
+				waitsFor(10*time.Millisecond)(c, s, p)
 			})
 		if n := len(b.Records(t, b.stages[0].Of(name))); n != 1 || !bytes.Equal(letters[0].Value, value) || header(&letters[0], broker.HeaderAttempts) != "2" {
 			t.Errorf("%d on the stage, %d of %d bytes in the letter", n, len(letters[0].Value), len(value))

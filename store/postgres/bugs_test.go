@@ -43,12 +43,18 @@ func fill(t *testing.T, s *postgres.Store, n int) {
 
 func one(t *testing.T, s *postgres.Store) *nixie.Delivery {
 	t.Helper()
+	return handed(t, s, 1)[0]
+}
+
+// handed are the n that one claim hands out.
+func handed(t *testing.T, s *postgres.Store, n int) []*nixie.Delivery {
+	t.Helper()
 	ds, err := s.Claim(t.Context(), "q", nixie.Want{Max: 1, Lease: time.Minute})
 	must(t, err)
-	if len(ds) != 1 {
-		t.Fatalf("%d deliveries", len(ds))
+	if len(ds) != n {
+		t.Fatalf("%d deliveries, want %d", len(ds), n)
 	}
-	return ds[0]
+	return ds
 }
 
 func settle(t *testing.T, s *postgres.Store, d *nixie.Delivery, verb nixie.Verb) nixie.Code {
@@ -84,8 +90,8 @@ func TestB005_LeaseWithoutItsOwner(t *testing.T) {
 	one(t, a)
 	execute(t, "delete from "+schema+".owner")
 	clock.Advance(2 * time.Minute)
-	for range 2 {
-		if d := one(t, b); !d.Abandoned || d.Crashes != 1 {
+	for _, d := range handed(t, b, 2) { // what is to be judged comes in one claim
+		if !d.Abandoned || d.Crashes != 1 {
 			t.Errorf("%+v", d)
 		}
 	}
@@ -106,8 +112,7 @@ func TestB009_OneBadLeaseAmongAHundred(t *testing.T) {
 	execute(t, "update "+schema+".pending set owner = 999999 where pos = (select pos from "+schema+".message where key = '5')")
 	clock.Advance(2 * time.Minute)
 	back := map[string]bool{}
-	for range many {
-		d := one(t, b)
+	for _, d := range handed(t, b, many) {
 		if !d.Abandoned || back[d.Key] {
 			t.Fatalf("message %s: abandoned %v, seen before %v", d.Key, d.Abandoned, back[d.Key])
 		}
@@ -135,8 +140,8 @@ func TestB016_SameNameAfterARestart(t *testing.T) {
 	}
 	must(t, dead.Crash())
 	again := open()
-	for range ds {
-		if d := one(t, again); !d.Abandoned || d.AbandonedBy != "host:1" || d.Lease.Number != 2 {
+	for _, d := range handed(t, again, len(ds)) {
+		if !d.Abandoned || d.AbandonedBy != "host:1" || d.Lease.Number != 2 {
 			t.Errorf("%+v", d)
 		}
 	}
