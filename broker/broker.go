@@ -79,6 +79,13 @@ type Recycler interface {
 	Recycle(records []Record)
 }
 
+// Grouper is an optional ability of a driver: to hand suspects out in groups of
+// [nixie.GroupOf] itself, where single records cannot be given back.
+type Grouper interface {
+	// Parallel says how many records are run at once, before each Receive.
+	Parallel(n int)
+}
+
 // Counter is an optional ability of a driver: to tell what its group has not done with.
 type Counter interface {
 	Remaining(ctx context.Context) (Remaining, error)

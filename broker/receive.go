@@ -21,6 +21,9 @@ func (s *Source) Receive(ctx context.Context, want nixie.Want) ([]*nixie.Deliver
 	case <-ctx.Done():
 		return nil, ctx.Err()
 	}
+	if g, ok := s.c.Driver.(Grouper); ok {
+		g.Parallel(want.Parallel)
+	}
 	s.sweep(ctx)
 	end := s.c.Clock().Add(want.Wait)
 	for last, first := false, true; ; first = false {
@@ -70,6 +73,7 @@ func (s *Source) take(want nixie.Want, now time.Time, stop func()) (got []*nixie
 		if n := s.group(want); n > 0 {
 			return s.lendFirst(&s.suspect, n, want, now), next
 		}
+		return nil, next // no fresh ones either: the hand is to be empty soon
 	}
 	if n := min(s.ready.len(), want.Max); n > 0 {
 		return s.lendFirst(&s.ready, n, want, now), next

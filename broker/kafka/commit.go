@@ -32,7 +32,7 @@ func (d *Driver) commitLoop() {
 		}
 		d.committing.Lock()
 		d.settle()
-		failed := d.commitMarks(context.Background(), d.all(), (*partition).mark)
+		failed := d.commitMarks(context.Background(), d.all(), d.markOf)
 		d.committing.Unlock()
 		if failed {
 			d.touch()
@@ -53,7 +53,7 @@ func (d *Driver) settle() {
 	defer d.mu.Unlock()
 	for _, p := range d.parts {
 		if p.counted && p.moved && p.len() == 0 && (len(p.held) == 0 || p.due.After(now)) {
-			p.counted, p.before = false, 0
+			p.counted = false
 		}
 	}
 }
@@ -68,31 +68,36 @@ func (d *Driver) all() []*partition {
 	return list
 }
 
-// countIn commits for all partitions of which something is to be handed out that
-// they have a holder. Where that fails nothing is handed out yet.
-func (d *Driver) countIn(ctx context.Context, now time.Time) {
+// markOf is what is to be committed of a partition now.
+func (d *Driver) markOf(p *partition) mark { return p.mark(int(d.parallel.Load())) }
+
+// countIn commits for all partitions of which something is to be handed out whom to
+// suspect if this holder vanishes. Where that fails nothing is handed out yet.
+func (d *Driver) countIn(ctx context.Context, now time.Time, turn *partition) {
 	d.committing.Lock()
 	defer d.committing.Unlock()
-	var list []*partition
+	going := map[*partition]mark{}
 	d.mu.Lock()
 	for _, p := range d.parts {
-		if len(p.held) > 0 && !p.counted && !now.Before(p.due) {
-			list = append(list, p)
+		if !d.goes(p, turn) || now.Before(p.due) || p.counted && !(p.suspected() && p.next > p.kept.offset) {
+			continue
 		}
+		going[p] = mark{p.next, p.leader, p.vanish(int(d.parallel.Load()))}
 	}
 	d.mu.Unlock()
-	if len(list) == 0 {
+	if len(going) == 0 {
 		return
 	}
-	d.commitMarks(ctx, list, func(p *partition) mark {
-		m := p.mark()
-		m.starts++
-		return m
+	d.commitMarks(ctx, d.all(), func(p *partition) mark {
+		if m, goes := going[p]; goes {
+			return m
+		}
+		return d.markOf(p)
 	})
 	d.mu.Lock()
 	defer d.mu.Unlock()
-	for _, p := range list {
-		p.counted = p.keptAny && p.kept.starts > 0
+	for p, m := range going {
+		p.counted = p.counted || p.keptAny && p.kept == m
 	}
 }
 
@@ -159,12 +164,6 @@ func (d *Driver) committed(list []*partition, marks map[place]mark, answer *kmsg
 		case !asked:
 		case err == nil && answered && refused == nil:
 			p.kept, p.keptAny = m, true
-			if p.before > 0 {
-				d.interrupt() // some may have waited for it
-			}
-			if p.kept.offset-p.from >= trusted {
-				p.before = 0
-			}
 		case err == nil && !answered:
 			err = errUnanswered
 		case err == nil:

@@ -4,18 +4,18 @@
 // What is committed of a partition is the end of its finished prefix and nothing
 // else. A partition that is to go to another member waits a moment for what is in
 // hand, then commits and goes; of one that was lost nothing is committed. A member
-// that takes a partition says so in the metadata of its commit before it hands
-// anything out, so that records that take their holders with them are found: each
-// holder that finished nothing is counted there. After one that vanished no more are
-// out than the next one has committed, and one, so that few holders go until the
-// culprit is the first one alone.
+// that takes a partition says in the metadata of its commit, before it hands anything
+// out, whom to suspect if it vanishes. Suspects are handed out in windows that halve with
+// each holder that vanishes, one partition's at a time, until the culprit is alone.
 package kafka
 
 import (
 	"context"
 	"errors"
+	"math"
 	"slices"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/twmb/franz-go/pkg/kgo"
@@ -43,6 +43,7 @@ type Driver struct {
 	closing   bool
 	stages    map[string]stage  // by topic
 	rooms     [][]broker.Record // memory that nobody uses
+	parallel  atomic.Int32      // records that are run at once
 
 	large      bool          // records are; of the one who polls
 	polling    chan struct{} // full from asking the client until what it said is sorted in; partitions come and go in between
@@ -52,7 +53,10 @@ type Driver struct {
 	committer  sync.WaitGroup
 }
 
-var _ broker.Driver = (*Driver)(nil)
+var (
+	_ broker.Driver  = (*Driver)(nil)
+	_ broker.Grouper = (*Driver)(nil)
+)
 
 // Open joins the group. It does not wait for a broker to answer.
 func Open(c Config) (*Driver, error) {
@@ -81,6 +85,9 @@ func Open(c Config) (*Driver, error) {
 	return d, nil
 }
 
+// Parallel implements [broker.Grouper]; it is 1 before that.
+func (d *Driver) Parallel(n int) { d.parallel.Store(int32(min(max(n, 1), math.MaxInt32))) }
+
 // Features says what Kafka can do.
 func (d *Driver) Features() broker.Features {
 	return broker.Features{System: "kafka", Held: true, Ordered: true, Stages: d.c.Stages}
@@ -105,9 +112,10 @@ func (d *Driver) Ack(_ context.Context, records []*broker.Record) []error {
 			errs[i] = lost(p)
 			continue
 		}
+		suspected := p.suspected()
 		if p.finish(at.position) {
-			p.moved, moved = true, true
-			held = held || len(p.held) > 0
+			moved = true
+			held = held || len(p.held) > 0 || suspected // others may have waited for their turn
 		}
 		p.quiet()
 		if p.paused && (len(p.held) == 0 && p.len() < d.c.MaxAhead/2) {

@@ -98,8 +98,7 @@ func (d *Driver) assigned(_ context.Context, client *kgo.Client, parts map[strin
 	}
 }
 
-// fetched learns how far the group is with partitions, and how many holders
-// finished nothing.
+// fetched learns how far the group is with partitions, and whom it suspects.
 func (d *Driver) fetched(_ context.Context, client *kgo.Client, answer *kmsg.OffsetFetchResponse) error {
 	d.mu.Lock()
 	defer d.mu.Unlock()
@@ -127,8 +126,8 @@ func (d *Driver) learn(at place, offset int64, epoch int32, metadata *string) {
 		return
 	}
 	p.next, p.prefix.leader, p.known = offset, epoch, true
-	p.from, p.before = offset, startsIn(metadata)
-	p.kept, p.keptAny = mark{offset, epoch, p.before}, true
+	p.suspects = readSuspects(metadata)
+	p.kept, p.keptAny = p.farewell(), true
 }
 
 // revoked lets partitions go to others: nothing more of them is begun, what is in

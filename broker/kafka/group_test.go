@@ -33,7 +33,7 @@ func take(t testing.TB, d *Driver, n int) []*broker.Record {
 }
 
 // stand is what the group has of the only partition with records.
-func (b *bed) stand(t testing.TB, part int32) (offset int64, starts int) {
+func (b *bed) stand(t testing.TB, part int32) (offset int64, crashes int) {
 	t.Helper()
 	offsets, err := kadm.NewClient(b.client).FetchOffsets(limited(t), b.source)
 	if err != nil {
@@ -43,7 +43,7 @@ func (b *bed) stand(t testing.TB, part int32) (offset int64, starts int) {
 	if !ok {
 		return -1, 0
 	}
-	return o.At, startsIn(&o.Metadata)
+	return o.At, readSuspects(&o.Metadata).crashes
 }
 
 // fill puts n records of one key on the source.
@@ -146,12 +146,12 @@ func TestOnlyCrashesCount(t *testing.T) {
 		for range 4 { // leaves in good order, with nothing done
 			d, _ := b.open(t, nil)
 			part = take(t, d, 3)[0].Partition
-			if offset, starts := b.stand(t, part); offset != 0 || starts != 1 {
-				t.Errorf("in hand: offset %d, %d starts", offset, starts)
+			if offset, crashes := b.stand(t, part); offset != 0 || crashes != 1 {
+				t.Errorf("in hand: offset %d, %d crashes", offset, crashes)
 			}
 			closed(t, d)
-			if offset, starts := b.stand(t, part); offset != 0 || starts != 0 {
-				t.Errorf("given back: offset %d, %d starts", offset, starts)
+			if offset, crashes := b.stand(t, part); offset != 0 || crashes != 0 {
+				t.Errorf("given back: offset %d, %d crashes", offset, crashes)
 			}
 		}
 		for range 4 { // vanishes with nothing in hand
@@ -162,9 +162,9 @@ func TestOnlyCrashesCount(t *testing.T) {
 				all(t, d.Ack(t.Context(), got[n:n+1]))
 			}
 			ctx := limited(t)
-			for offset, starts := int64(0), 1; starts > 0 || offset <= got[0].Offset; offset, starts = b.stand(t, part) {
+			for offset, crashes := int64(0), 1; crashes > 0 || offset <= got[0].Offset; offset, crashes = b.stand(t, part) {
 				if ctx.Err() != nil {
-					t.Fatalf("offset %d, %d starts", offset, starts)
+					t.Fatalf("offset %d, %d crashes", offset, crashes)
 				}
 				more, err := d.Receive(ctx, 10, 0)
 				if err != nil {
@@ -217,8 +217,8 @@ func TestFewHoldersFindThePoison(t *testing.T) {
 			}
 		}
 		if b.Crash(t, d); deaths > crashes+9 { // 2⁹ are more than there are
-			offset, starts := b.stand(t, 0)
-			t.Fatalf("%d holders vanished, %d are committed, %d starts", deaths, offset, starts)
+			offset, counted := b.stand(t, 0)
+			t.Fatalf("%d holders vanished, %d are committed, %d crashes", deaths, offset, counted)
 		}
 	}
 }

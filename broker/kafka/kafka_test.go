@@ -22,15 +22,16 @@ import (
 
 // bed is two topics and a group of a cluster.
 type bed struct {
-	seeds   []string
-	cluster *kfake.Cluster // nil: it is a real one
-	client  *kgo.Client
-	ends    map[broker.Driver]context.CancelFunc
-	source  string
-	letters string
-	stages  []broker.Stage              // of those who are started
-	drain   time.Duration               // of their workers; 0: none
-	around  func(*Driver) broker.Driver // what their sources have instead of the driver; nil: the driver
+	seeds    []string
+	cluster  *kfake.Cluster // nil: it is a real one
+	client   *kgo.Client
+	ends     map[broker.Driver]context.CancelFunc
+	source   string
+	letters  string
+	stages   []broker.Stage              // of those who are started
+	parallel int                         // of their workers; 0: 4
+	drain    time.Duration               // of their workers; 0: none
+	around   func(*Driver) broker.Driver // what their sources have instead of the driver; nil: the driver
 }
 
 // server is the broker of the tests of this package.

@@ -145,7 +145,7 @@ func (b *bed) start(t testing.TB, handle func(context.Context, *nixie.Delivery) 
 	if err != nil {
 		t.Fatal(err)
 	}
-	if h.worker, err = worker.New(worker.Config{Source: s, Policy: p, Handler: nixie.HandlerFunc(handle), Concurrency: 4, Drain: cmp.Or(b.drain, -1), Name: "hand"}); err != nil {
+	if h.worker, err = worker.New(worker.Config{Source: s, Policy: p, Handler: nixie.HandlerFunc(handle), Concurrency: cmp.Or(b.parallel, 4), Drain: cmp.Or(b.drain, -1), Name: "hand"}); err != nil {
 		t.Fatal(err)
 	}
 	ctx, stop := context.WithCancel(context.Background())

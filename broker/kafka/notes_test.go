@@ -58,7 +58,7 @@ func FuzzNotes(f *testing.F) {
 	good := notes{base: 3, runs: []span{{5, 9}, {100, 101}}}
 	f.Add(int64(3), good.metadata())
 	f.Add(int64(-1), "nixie done=////////////")
-	f.Add(int64(0), "nixie starts=3")
+	f.Add(int64(0), "nixie crashes=3 of=1 alone=2")
 	f.Fuzz(func(t *testing.T, base int64, text string) {
 		n := readNotes(base&(1<<40-1), text)
 		if again := readNotes(n.base, n.metadata()); again.metadata() != n.metadata() || again.base != n.base {

@@ -4,8 +4,6 @@ import (
 	"crypto/sha256"
 	"encoding/binary"
 	"fmt"
-	"strconv"
-	"strings"
 	"time"
 
 	"github.com/twmb/franz-go/pkg/kgo"
@@ -36,20 +34,20 @@ type partition struct {
 	calm    chan struct{} // closed when nothing is in hand, once it is leaving
 	lost    bool
 
-	known   bool  // next is known
-	before  int   // holders that finished nothing, before this one
-	counted bool  // this one is counted among them
-	moved   bool  // it finished something
-	from    int64 // the offset that it began at
-	kept    mark  // what the group has
-	keptAny bool  // it has something
+	known    bool  // next is known
+	suspects       // those that vanished with the holders before
+	end      int64 // of the topic when the first of those came; none lies beyond
+	counted  bool  // the group knows that this holder may vanish with some
+	moved    bool  // it finished something
+	kept     mark  // what the group has
+	keptAny  bool  // it has something
 }
 
 // mark is what is committed of a partition.
 type mark struct {
 	offset int64
 	epoch  int32
-	starts int
+	suspects
 }
 
 func newPartition(at place, epoch int64) *partition {
@@ -61,68 +59,46 @@ func newPartition(at place, epoch int64) *partition {
 }
 
 // spare is how many more records may be handed out where most may be ahead of what is
-// committed. After a holder that vanished no more of them are out than this one has
-// committed, and one: if one of them makes it vanish as well, half of those between
-// here and there are done with, so that few holders go until that one is the first.
-func (p *partition) spare(most int) int {
-	if p.before > 0 {
-		most = min(most, int(p.kept.offset-p.from)+1-int(p.next-p.kept.offset))
+// committed. Of suspects no more are out than run together, from the committed offset on:
+// one of those is to blame if this holder vanishes.
+func (p *partition) spare(most, parallel int) int {
+	if p.suspected() {
+		most = min(most, p.window(parallel)-int(p.next-p.kept.offset))
 	}
 	return most - p.len()
 }
 
-// trusted is how many records a holder commits after one that vanished until it is
-// like any other.
-const trusted = 4_096
-
-// mark is what is to be committed now. The count of holders says that this one has
-// something in hand.
-func (p *partition) mark() mark {
-	m := mark{offset: p.next, epoch: p.prefix.leader}
-	switch {
-	case !p.counted && !p.moved:
-		m.starts = p.before
-	case p.counted && !p.moved:
-		m.starts = p.before + 1
-	case p.counted:
-		m.starts = 1
+// finish marks a record as done with, and reports whether the prefix moved. Suspects
+// that are done with have survived.
+func (p *partition) finish(position int64) bool {
+	before := p.first
+	if !p.prefix.finish(position) {
+		return false
 	}
-	return m
+	p.moved = true
+	if !p.suspected() {
+		return true
+	}
+	if p.of -= int(p.first - before); p.of <= 0 || p.next >= p.end {
+		p.suspects = suspects{}
+	}
+	if p.len() == 0 || !p.suspected() {
+		p.counted = false // if it vanishes now, it takes no suspect along
+	}
+	return true
+}
+
+// mark is what is to be committed now: whom to suspect if this holder vanishes.
+func (p *partition) mark(parallel int) mark {
+	if p.counted {
+		return mark{p.next, p.leader, p.vanish(parallel)}
+	}
+	return p.farewell()
 }
 
 // farewell is what is to be committed when the partition is given up in good order:
 // that this one had it does not count.
-func (p *partition) farewell() mark {
-	m := mark{offset: p.next, epoch: p.prefix.leader}
-	if !p.moved {
-		m.starts = p.before
-	}
-	return m
-}
-
-// started is how the group keeps the count of holders.
-const started = "nixie starts="
-
-func (m mark) metadata() string {
-	if m.starts == 0 {
-		return ""
-	}
-	return started + strconv.Itoa(m.starts)
-}
-
-// startsIn reads what metadata wrote; that of others says nothing.
-func startsIn(metadata *string) int {
-	if metadata == nil {
-		return 0
-	}
-	n, err := strconv.Atoi(strings.TrimPrefix(*metadata, started))
-	if err != nil || n < 0 || !strings.HasPrefix(*metadata, started) {
-		return 0
-	}
-	return min(n, maxStarts)
-}
-
-const maxStarts = 1_000_000
+func (p *partition) farewell() mark { return mark{p.next, p.leader, p.suspects} }
 
 // receipt is where a record that is handed out is found.
 type receipt struct {
@@ -135,8 +111,8 @@ func (p *partition) record(r *kgo.Record, to *broker.Record, headers *slab) {
 	at := to.Receipt.(*receipt)
 	p.copy(r, to, headers)
 	to.Receipt = at
-	if p.before > 1 && p.kept.offset == p.from && p.open == 0 {
-		to.Crashes, to.Alone = p.before, true // the holders of this one alone, and the one that had others as well
+	if p.len() < p.of {
+		to.Crashes, to.Alone = p.crashes, p.alone > 1
 	}
 	at.part, at.position = p, p.add(r.Offset, r.LeaderEpoch)
 }

@@ -145,7 +145,7 @@ func (g *gate) look(e *exchange) {
 	begins, moves := false, false
 	for _, topic := range asked.Topics {
 		for _, part := range topic.Partitions {
-			begins = begins || part.Offset == 0 && startsIn(part.Metadata) == 1
+			begins = begins || part.Offset == 0 && readSuspects(part.Metadata).crashes == 1
 			moves = moves || part.Offset > 0
 		}
 	}

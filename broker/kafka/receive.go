@@ -71,7 +71,8 @@ func (d *Driver) poll(ctx context.Context, most int, wait bool) (kgo.Fetches, er
 		defer cancel()
 		d.mu.Lock()
 		d.interrupt = cancel
-		goes, due := d.more(time.Now())
+		now := time.Now()
+		goes, due := d.more(now, d.turn(now))
 		if d.claimants > 0 || goes {
 			cancel()
 		}
@@ -117,7 +118,10 @@ func (d *Driver) sort(fetches kgo.Fetches, most int) []broker.Record {
 		if !p.known {
 			p.next, p.prefix.leader, p.known = f.Records[0].Offset, -1, true
 		}
-		if !p.counted || p.before > 0 || len(p.held) > 0 || p.stage.waits() {
+		if p.end == 0 {
+			p.end = f.HighWatermark
+		}
+		if !p.counted || p.suspected() || len(p.held) > 0 || p.stage.waits() {
 			d.hold(p, f.Records)
 			return
 		}
@@ -149,20 +153,20 @@ func (d *Driver) hold(p *partition, records []*kgo.Record) {
 	} else {
 		p.held = append(p.held, records...)
 	}
-	if p.before > 0 || p.stage.waits() {
+	if p.suspected() || p.stage.waits() {
 		d.pause(p)
 	}
 }
 
 // more reports whether something that is held may be handed out, and otherwise when
 // the first of it is due, if it only waits for that. The mutex is held.
-func (d *Driver) more(now time.Time) (goes bool, due time.Time) {
+func (d *Driver) more(now time.Time, turn *partition) (goes bool, due time.Time) {
 	if d.holding == 0 {
 		return false, due
 	}
 	for _, p := range d.parts {
 		switch {
-		case !d.goes(p):
+		case !d.goes(p, turn):
 		case !now.Before(p.due):
 			return true, due
 		case due.IsZero() || p.due.Before(due):
@@ -172,9 +176,29 @@ func (d *Driver) more(now time.Time) (goes bool, due time.Time) {
 	return false, due
 }
 
-// goes reports whether a record that is held may be handed out once it is due.
-func (d *Driver) goes(p *partition) bool {
-	return len(p.held) > 0 && !p.leaving && p.spare(d.c.MaxAhead) > 0
+// goes reports whether a record that is held may be handed out once it is due, and what
+// is done with is committed.
+func (d *Driver) goes(p, turn *partition) bool {
+	most := d.c.MaxAhead
+	if p.suspected() {
+		most = min(most, p.window(int(d.parallel.Load())))
+	}
+	return len(p.held) > 0 && !p.leaving && p.len() < most && (turn == nil || turn == p || !p.suspected())
+}
+
+// turn is the partition of which suspects are in hand, else one of which some may be:
+// those of another beside them would be blamed as well, or instead. The mutex is held.
+func (d *Driver) turn(now time.Time) (first *partition) {
+	for _, p := range d.parts {
+		switch {
+		case !p.suspected():
+		case p.len() > 0:
+			return p
+		case len(p.held) > 0 && !p.leaving && !now.Before(p.due) && (first == nil || p.crashes < first.crashes):
+			first = p
+		}
+	}
+	return first
 }
 
 func (d *Driver) pause(p *partition) {
@@ -190,26 +214,31 @@ func (d *Driver) resume(p *partition) {
 }
 
 // heldRecords hands out what is held and due of partitions whose holder is counted by
-// now: few of those whose holder before vanished.
+// now: few where some are suspected.
 func (d *Driver) heldRecords(ctx context.Context, most int) []broker.Record {
 	now := time.Now()
 	d.mu.Lock()
-	more, _ := d.more(now)
+	turn := d.turn(now)
+	more, _ := d.more(now, turn)
 	d.mu.Unlock()
 	if !more {
 		return nil
 	}
-	d.countIn(ctx, now)
+	d.countIn(ctx, now, turn)
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	n := min(d.heldNow(), most)
 	got := d.room(n)
 	var headers slab
+	parallel := int(d.parallel.Load())
 	for _, p := range d.parts {
-		for p.counted && d.goes(p) && !now.Before(p.due) && len(got) < n {
+		for p.counted && d.goes(p, turn) && !now.Before(p.due) && len(got) < n {
 			k := 1 // on a stage each is due at its own time
 			if !p.stage.waits() {
-				k = min(len(p.held), p.spare(d.c.MaxAhead), n-len(got))
+				k = min(len(p.held), n-len(got))
+			}
+			if k = min(k, p.spare(d.c.MaxAhead, parallel)); k <= 0 {
+				break // something was done with since the commit
 			}
 			next := p.held[:k]
 			for _, r := range next {
@@ -223,7 +252,7 @@ func (d *Driver) heldRecords(ctx context.Context, most int) []broker.Record {
 			d.release(p, k)
 		}
 		switch {
-		case len(p.held) > 0 && (!p.counted || p.before > 0 || p.stage.waits()), p.len() >= d.c.MaxAhead:
+		case len(p.held) > 0 && (!p.counted || p.suspected() || p.stage.waits()), p.len() >= d.c.MaxAhead:
 			d.pause(p)
 		case p.paused && len(p.held) == 0 && p.len() < d.c.MaxAhead:
 			d.resume(p)

@@ -53,7 +53,6 @@ func (d *Driver) pass(p *partition, r *kgo.Record) bool {
 		return false
 	}
 	if p.finish(p.add(r.Offset, r.LeaderEpoch)) {
-		p.moved = true
 		d.touch()
 	}
 	return true

@@ -130,8 +130,8 @@ func waiting(t *testing.T, b *bed) {
 		t.Fatal(err)
 	}
 	for n, o := range offsets[stage] {
-		if starts := startsIn(&o.Metadata); starts > 0 {
-			t.Errorf("partition %d: %d starts", n, starts)
+		if s := readSuspects(&o.Metadata); s.suspected() {
+			t.Errorf("partition %d: %+v", n, s)
 		}
 	}
 	first.crash(t, b)
