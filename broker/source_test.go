@@ -415,3 +415,51 @@ func TestReleaseOfWhatIsToBeJudged(t *testing.T) {
 		}
 	}
 }
+
+// marked is a driver that says of the first record that it vanished with a holder.
+type marked struct{ broker.Driver }
+
+func (d marked) Receive(ctx context.Context, most int, wait time.Duration) ([]broker.Record, error) {
+	got, err := d.Driver.Receive(ctx, most, wait)
+	for i := range got {
+		if string(got[i].Value) == "value 0" {
+			got[i].Crashes = 1
+		}
+	}
+	return got, err
+}
+
+// Who has something in hand while a suspect waits for an empty one gets no fresh ones
+// either: with enough of those the suspect would never be run.
+func TestSuspectsDoNotStarve(t *testing.T) {
+	l := brokertest.NewLog()
+	produce(t, l, 8)
+	s, err := broker.New(broker.Config{Driver: marked{l.Join(t)}, Letters: broker.DefaultLetters})
+	if err != nil {
+		t.Fatal(err)
+	}
+	receive := func(fresh bool) []*nixie.Delivery {
+		got, err := s.Receive(t.Context(), nixie.Want{Max: 8, Fresh: fresh, Parallel: 8})
+		if err != nil {
+			t.Fatal(err)
+		}
+		return got
+	}
+	judged := receive(false)
+	for len(judged) > 0 && !judged[0].Abandoned {
+		judged = receive(true)
+	}
+	if len(judged) != 1 || !judged[0].Abandoned {
+		t.Fatalf("%d are to be judged", len(judged))
+	}
+	st := nixie.Settlement{Delivery: judged[0], Verb: nixie.Retry, Failure: &nixie.Failure{Reason: nixie.ReasonLeaseExpired}}
+	if errs := s.Settle(t.Context(), []nixie.Settlement{st}); errs[0] != nil {
+		t.Fatal(errs[0])
+	}
+	if got := receive(true); len(got) > 0 {
+		t.Errorf("%d fresh ones", len(got))
+	}
+	if got := receive(false); len(got) != 1 || got[0].Crashes != 1 {
+		t.Errorf("%d suspects", len(got))
+	}
+}

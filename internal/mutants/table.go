@@ -16,6 +16,7 @@ var (
 	loops   = finder{"redrive", "^TestR30_LoopCap$"}
 	mover   = finder{"redrive", "^TestDamagedLettersAreNotSent$|^TestSend"}
 	kafka   = finder{"broker/kafka", "^TestPrefix$|^TestS13_MissingTopicOfLetters$/^fake$"}
+	alone   = finder{"broker/kafka", "^TestPoisonStandsAlone$|^TestSuspectsOfOnePartitionAtATime$"}
 	ranges  = finder{"store/postgres", "^TestForgottenClaim|^TestPausedWhileAClaimWaits$|^TestStore$/^(Lease|Many)$"}
 	faults  = finder{"internal/powerloss", "^TestFailAtEveryCall$/^write$"} // a commit that fails needs no luck, a crash between reply and commit does
 )
@@ -222,6 +223,18 @@ var table = []mutant{
 		breaks: "what finishes out of turn takes along those before it that have not",
 		edits:  []edit{{"broker/kafka/prefix.go", "if at > 0 {\n", "if p.next = max(p.next, e.offset+1); at > 0 {\n"}},
 		tests:  kafka,
+	},
+	{
+		number: 38, name: "windows of suspects do not halve",
+		breaks: "a record that kills its consumers is never alone, and takes many of them with it",
+		edits:  []edit{{"broker/kafka/suspects.go", "nixie.GroupOf(parallel, s.crashes)", "nixie.GroupOf(parallel, 1)"}},
+		tests:  alone,
+	},
+	{
+		number: 39, name: "suspects of all partitions at a time",
+		breaks: "the first record of a partition beside that of a killer is convicted with it",
+		edits:  []edit{{"broker/kafka/receive.go", "turn == nil || turn == p ||", "turn == nil || turn != nil ||"}},
+		tests:  alone,
 	},
 	{
 		number: 41, name: "damaged letter sent to a broker",
