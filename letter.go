@@ -25,11 +25,12 @@ type Letter struct {
 	DiedAt        time.Time // of the latest death
 	ResolvedAt    time.Time // when it was resolved or discarded
 
-	KeyTaken  bool   // another message holds its dedupe key by now: it cannot be redriven meanwhile
-	Operation ID     // the redrive that moved it last
-	Note      string // why it is discarded or held, and by whom; the next move empties it
-	Revision  int64  // grows with every change
-	Notes     []Note // by operators, oldest first, at most [MaxNotes]; they survive redrives
+	KeyTaken  bool      // another message holds its dedupe key by now: it cannot be redriven meanwhile
+	Operation ID        // the redrive that moved it last
+	Note      string    // why it is discarded or held, and by whom; the next move empties it
+	Revision  int64     // grows with every change
+	Notes     []Note    // by operators, oldest first, at most [MaxNotes]; they survive redrives
+	Original  *Original // what its message said before somebody edited it; nil: nobody has, or the letter was not read whole
 	Artifacts []Attachment
 
 	// Damage names the parts of the record that could not be read, and why. A
@@ -42,6 +43,16 @@ type Note struct {
 	At   time.Time
 	By   string
 	Text string // at most [MaxReason] bytes
+}
+
+// Original is what a message said when it was accepted. It stays as it is, however often
+// the message is edited; the audit has each edit.
+type Original struct {
+	Body    []byte
+	Headers []Header
+	Hash    Hash      // of Body
+	At      time.Time // of the first edit
+	By      string    // who made that
 }
 
 // Status is where a letter is.

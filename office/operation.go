@@ -34,6 +34,7 @@ type Work struct {
 	Destination string // where Send brings letters, for the record
 
 	Send      redrive.Send // of a redrive: hands letters to a broker; nil queues them in the store
+	Edit      redrive.Edit // of a redrive into queues: what the messages say from then on; nil leaves them
 	SetsAside bool         // Send puts aside what was redriven MaxRedrives times, see [redrive.Config]
 
 	Clock    func() time.Time // of the rate; with Wait for tests
@@ -242,7 +243,7 @@ func (o *Office) Again(ctx context.Context, id nixie.ID) (int64, error) {
 }
 
 func (o *Office) engine(w *Work) (*redrive.Engine, error) {
-	c := redrive.Config{Store: o.store, Batch: w.Batch, Rate: w.Rate, MaxRedrives: w.MaxRedrives, Force: w.Force, Stop: w.Stop, Send: w.Send, SetsAside: w.SetsAside, Clock: w.Clock, Wait: w.Wait}
+	c := redrive.Config{Store: o.store, Batch: w.Batch, Rate: w.Rate, MaxRedrives: w.MaxRedrives, Force: w.Force, Stop: w.Stop, Send: w.Send, Edit: w.Edit, SetsAside: w.SetsAside, Clock: w.Clock, Wait: w.Wait}
 	if c.Clock == nil {
 		c.Clock = o.clock
 	}

@@ -15,6 +15,7 @@ type Plan struct {
 	Selected int64       `json:"selected"`
 	Movable  int64       `json:"movable"`               // of them go
 	Aside    int64       `json:"quarantined,omitempty"` // of those, into quarantine
+	Edited   int64       `json:"edited,omitempty"`      // of those, with another body or other headers than they have
 	Expired  int64       `json:"expired"`               // of those that a redrive queues: past their ExpiresAt, so they die again unrun
 	Skipped  int64       `json:"skipped"`               // of them are refused
 	Refused  []Count     `json:"refused"`               // why
@@ -36,7 +37,7 @@ type PlanGroup struct {
 const MaxPlanned = 1_000
 
 // Preview tells what Begin and Run would do now, and changes nothing: it asks the
-// rule that the store asks. Memory is bounded by Max, without Max by [MaxPlanned],
+// rule that the store asks, and makes the edits of w.Edit. Memory is bounded by Max, without Max by [MaxPlanned],
 // and by how many causes, dedupe keys and ordered streams there are.
 func (o *Office) Preview(ctx context.Context, w *Work) (Plan, error) {
 	p, err := o.previewer(ctx, w)
@@ -51,11 +52,14 @@ func (o *Office) Preview(ctx context.Context, w *Work) (Plan, error) {
 	}
 	var ring []planned
 	seen := 0
-	for l, err := range o.AllLetters(ctx, w.Choice(), false) {
+	for l, err := range o.AllLetters(ctx, w.Choice(), w.Edit != nil) {
 		if err != nil {
 			return Plan{}, err
 		}
 		next := p.planned(&l)
+		if err := p.edit(ctx, &l, &next); err != nil {
+			return Plan{}, err
+		}
 		p.add(next, 1)
 		if len(ring) < keep {
 			ring = append(ring, next)
@@ -98,6 +102,7 @@ type previewer struct {
 	queues  map[string]nixie.QueueSettings
 
 	selected, skipped, aside, late  int64
+	edited                          int64
 	groups                          map[string]*PlanGroup
 	byQueue, refused, streams, keys map[string]int64 // keys: by how many letters that would go want each
 }
@@ -125,7 +130,7 @@ type planned struct {
 	id                          nixie.ID
 	fingerprint, queue, refusal string
 	key, stream                 string // that it takes, and that it goes on in
-	aside, late                 bool
+	aside, late, edited         bool
 }
 
 func (p *previewer) planned(l *nixie.Letter) planned {
@@ -150,6 +155,23 @@ func (p *previewer) planned(l *nixie.Letter) planned {
 	return next
 }
 
+// edit tells what would become of a letter that goes, by the edit of the work.
+func (p *previewer) edit(ctx context.Context, l *nixie.Letter, next *planned) error {
+	if p.work.Edit == nil || p.work.Event != nixie.OnRedrive || next.refusal != "" {
+		return nil
+	}
+	edit, err := p.work.Edit(ctx, l)
+	switch {
+	case redrive.Refuses(err):
+		next.refusal = "stays: " + err.Error()
+	case err != nil:
+		return err
+	default:
+		next.edited = lifecycle.Edited(l.Message.Hash, l.Message.Headers, edit) != ""
+	}
+	return nil
+}
+
 // keyTaken is why a letter stays whose dedupe key another message holds.
 const keyTaken = "has a dedupe key that another message holds"
 
@@ -169,6 +191,9 @@ func (p *previewer) add(l planned, n int64) {
 	if l.late {
 		p.late += n
 	}
+	if l.edited {
+		p.edited += n
+	}
 	if l.stream != "" {
 		p.streams[l.stream] += n
 	}
@@ -185,7 +210,7 @@ func (p *previewer) plan() Plan {
 		}
 	}
 	plan := Plan{
-		Selected: p.selected, Movable: p.selected - p.skipped, Aside: p.aside, Expired: p.late, Skipped: p.skipped,
+		Selected: p.selected, Movable: p.selected - p.skipped, Aside: p.aside, Edited: p.edited, Expired: p.late, Skipped: p.skipped,
 		Refused: counted(p.refused), ByQueue: counted(p.byQueue), Groups: []PlanGroup{},
 	}
 	plan.Streams = counted(p.streams)

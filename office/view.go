@@ -91,12 +91,29 @@ type LetterStory struct {
 	Note           string           `json:"note"`
 	Notes          []NoteView       `json:"notes"` // by operators, oldest first
 	Revision       int64            `json:"revision"`
+	Edited         *EditedView      `json:"edited,omitempty"` // only there when somebody has edited its message
 	Message        MessageView      `json:"message"`
 	Headers        []nixie.Header   `json:"headers"`
 	Artifacts      []AttachmentView `json:"artifacts"`
 	History        []FailureView    `json:"history"` // oldest first
 	HistoryDropped int              `json:"history_dropped"`
 	Masked         bool             `json:"masked,omitempty"` // secrets are hidden in it: it is not what the store has
+}
+
+// EditedView says that a message was edited for a redrive, and what it said before.
+type EditedView struct {
+	At      Moment         `json:"at"` // the first edit
+	By      string         `json:"by"`
+	Hash    string         `json:"sha256"` // of the body before
+	Headers []nixie.Header `json:"headers"`
+	Bytes                  // body or body_base64, before
+}
+
+func viewEdited(o *nixie.Original) *EditedView {
+	if o == nil {
+		return nil
+	}
+	return &EditedView{At: Moment{o.At}, By: o.By, Hash: hexHash(o.Hash), Headers: orEmpty(o.Headers), Bytes: viewBytes(o.Body)}
 }
 
 // NoteView is what an operator wrote on a letter.
@@ -117,7 +134,7 @@ func viewNotes(list []nixie.Note) []NoteView {
 // ViewStory is the whole view of a letter that was read whole.
 func ViewStory(l *nixie.Letter) LetterStory {
 	return LetterStory{
-		LetterView: ViewLetter(l), ResolvedAt: Moment{l.ResolvedAt}, Operation: l.Operation.String(), Note: l.Note, Notes: viewNotes(l.Notes), Revision: l.Revision,
+		LetterView: ViewLetter(l), ResolvedAt: Moment{l.ResolvedAt}, Operation: l.Operation.String(), Note: l.Note, Notes: viewNotes(l.Notes), Revision: l.Revision, Edited: viewEdited(l.Original),
 		Message: ViewMessage(&l.Message), Headers: orEmpty(l.Message.Headers), Artifacts: viewAttachments(l.Artifacts),
 		History: ViewHistory(l.History), HistoryDropped: l.HistoryDropped,
 	}

@@ -61,7 +61,7 @@ func (o *beside) resolve(ctx context.Context, letters []nixie.ID) error {
 			list[i] = store.Resolution{Letter: id, Event: nixie.OnConfirm, Actor: o.actor, Reason: o.reason}
 		}
 		for _, err := range o.Resolve(ctx, list) {
-			if err != nil && !refuses(err) {
+			if err != nil && !Refuses(err) {
 				return err
 			}
 		}

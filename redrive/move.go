@@ -216,7 +216,7 @@ func (v *move) land() (failed error) {
 		case err == nil:
 			v.done.Redriven++
 			v.done.To[f.list[i].Publication.Channel]++
-		case refuses(err):
+		case Refuses(err):
 			v.done.skip(f.list[i].Letter, err.Error())
 		default:
 			failed = err

@@ -45,6 +45,7 @@ type Store interface {
 type Config struct {
 	Store       Store                                            // required
 	Send        Send                                             // of letters that are redriven; default: the store queues them again
+	Edit        Edit                                             // of letters that are redriven into their queues; default: they go as they are
 	Batch       int                                              // letters in one commit; [DefaultBatch], with Send [DefaultSend]
 	Rate        float64                                          // letters per second: at most Rate·t + 1 after t; default none
 	MaxRedrives int                                              // a letter redriven so often is refused; [policy.DefaultMaxRedrives]
@@ -105,6 +106,8 @@ func New(c Config) (*Engine, error) {
 	switch {
 	case c.Store == nil:
 		return nil, nixie.Errorf(nixie.CodeInvalid, "redrive has no store")
+	case c.Send != nil && c.Edit != nil:
+		return nil, nixie.Errorf(nixie.CodeInvalid, "redrive has Send and Edit: what is sent is changed by its Route")
 	case c.Batch < 1 || c.Batch > MaxBatch:
 		return nil, nixie.Errorf(nixie.CodeInvalid, "batch is %d: give one from 1 to %d", c.Batch, MaxBatch)
 	case !(c.Rate >= 0 && c.Rate <= MaxRate): // also when it is not a number

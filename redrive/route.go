@@ -67,12 +67,17 @@ func (r Route) withDefaults() (Route, error) {
 			return r, err
 		}
 	}
+	return r, r.checkSet()
+}
+
+// checkSet refuses headers that are ours.
+func (r *Route) checkSet() error {
 	for _, h := range r.Set {
 		if broker.Ours(h.Name) {
-			return r, nixie.Errorf(nixie.CodeInvalid, "header %s cannot be set: the redrive writes it", h.Name)
+			return nixie.Errorf(nixie.CodeInvalid, "header %s cannot be set: the redrive writes it", h.Name)
 		}
 	}
-	return r, nil
+	return nil
 }
 
 // capOf reads a setting of how often something may be redriven: 0 is the default, −1
@@ -160,14 +165,8 @@ func (r *Route) prepare(ctx context.Context, back *broker.Returning) (p broker.P
 	}
 	back.Publication.Channel = broker.Named(r.Channel, back.Origin.Channel)
 	r.edit(back)
-	if r.Transform != nil {
-		err := r.Transform(ctx, back)
-		switch {
-		case ctx.Err() != nil:
-			return p, false, nixie.Errorf(nixie.CodeUnavailable, "letter %s: %w", back.Letter, ctx.Err())
-		case err != nil:
-			return p, false, nixie.Errorf(nixie.CodeInvalid, "letter %s: %w", back.Letter, err)
-		}
+	if err := r.transform(ctx, back); err != nil {
+		return p, false, nixie.Errorf(nixie.CodeOf(err), "letter %s: %w", back.Letter, err)
 	}
 	p = back.Redriven(r.Clock())
 	return p, false, check(back, r.Channel, p.Channel)
@@ -210,8 +209,9 @@ func (r *Route) edit(back *broker.Returning) {
 	back.Headers = append(headers, r.Set...)
 }
 
-// refuses reports whether an error is about one record: the others go on.
-func refuses(err error) bool {
+// Refuses reports whether an error of a [Send] or an [Edit] is about one letter: the others
+// go on.
+func Refuses(err error) bool {
 	switch nixie.CodeOf(err) {
 	case nixie.CodeInvalid, nixie.CodeConflict, nixie.CodeNotFound, nixie.CodeLimit, nixie.CodeDenied:
 		return true

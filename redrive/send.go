@@ -23,6 +23,9 @@ func (e *Engine) group(ctx context.Context, r *Result, ids []nixie.ID) (g *group
 	if e.sends(r) {
 		return e.sendGroup(ctx, r, ids)
 	}
+	if e.c.Edit != nil && r.Event == nixie.OnRedrive {
+		return e.editGroup(ctx, r, ids)
+	}
 	g = &group{ids: ids}
 	for _, id := range ids {
 		g.list = append(g.list, e.resolution(r, id))
@@ -87,7 +90,7 @@ func (e *Engine) sendGroup(ctx context.Context, r *Result, ids []nixie.ID) (*gro
 		case failed == nil && e.tired(&out[i]):
 			r.Quarantined++
 		case failed == nil:
-		case refuses(failed):
+		case Refuses(failed):
 			why[out[i].ID] = failed.Error()
 		default:
 			err, unknown[out[i].ID] = failed, true
@@ -141,7 +144,7 @@ func (e *Engine) Refusal(op *store.Operation, l *nixie.Letter) string {
 	if _, why := lifecycle.Why(lifecycle.Of(l), &r); why != "" {
 		return why
 	}
-	if e.c.Send != nil && len(l.Damage) > 0 {
+	if (e.c.Send != nil || e.c.Edit != nil) && len(l.Damage) > 0 {
 		return "is damaged: " + l.Damage[0]
 	}
 	return ""

@@ -41,6 +41,14 @@ func (r *Resolution) Check() error {
 	case len(r.Reason) > nixie.MaxReason:
 		return nixie.Errorf(nixie.CodeLimit, "reason has %d bytes, the limit is %d: shorten it", len(r.Reason), nixie.MaxReason)
 	}
+	if r.Edit != nil {
+		if r.Event != nixie.OnRedrive {
+			return nixie.Errorf(nixie.CodeInvalid, "letter %s has an edit and is to be moved by %s: edit what is redriven", r.Letter, r.Event)
+		}
+		if err := r.Edit.Check(); err != nil {
+			return nixie.Errorf(nixie.CodeOf(err), "letter %s: %w", r.Letter, err)
+		}
+	}
 	return CheckEvent(r.Event)
 }
 

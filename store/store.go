@@ -172,6 +172,10 @@ func (l Looked) All() bool { return l == Looked{} }
 // message holds by now is a CodeConflict. What has been redriven
 // [Resolution.MaxRedrives] times already is refused with CodeConflict.
 //
+// With an [Edit] it queues the message with another body and other headers, in the same
+// commit. What it said when it was accepted is kept beside it, see [nixie.Letter.Original],
+// and an entry of [nixie.OnAmend] has the hashes before and after.
+//
 // OnConfirm says that a foreign broker took the message: it is canceled here, and the
 // letter is resolved. Of a letter that was not queued again before it is a redrive as
 // well: Generation, Redrives and the counts change as for OnRedrive, but neither Force
@@ -193,6 +197,8 @@ type Resolution struct {
 	Force       bool        // redrive also what is not redrivable or needs review
 	MaxRedrives int         // for OnRedrive; 0 is no cap
 	Reviewed    bool        // for OnUnhold: a person found that it may be redriven, without force from then on
+
+	Edit *Edit // for OnRedrive: what the message says from then on; nil leaves it
 
 	Statuses []nixie.Status // for OnPurge: a letter in another is a CodeConflict; none means resolved or discarded
 

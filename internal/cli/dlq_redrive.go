@@ -18,6 +18,7 @@ func newDLQRedrive(g *globals) *cobra.Command {
   nixie dlq redrive --filter 'queue:orders reason:timeout' --max 10 --reason 'canary' --dry-run
   nixie dlq redrive --filter 'fingerprint:v2-0123456789abcdef' --rate 50 --reason 'fixed in 1.4.2' --yes
   nixie dlq redrive --all --rate 10 --stop-after 5 --reason 'the bank is back' --yes
+  nixie dlq redrive --filter 'queue:orders reason:validation' --pipe 'jq .amount=0' --reason 'no amount' --yes
   nixie dlq redrive --resume 01890a5d-ac96-774b-bcce-b302099a8057 --rate 50 --yes
   nixie dlq redrive --filter 'queue:orders' --to kafka://localhost:9092 --reason 'mended' --yes
   nixie dlq redrive --from kafka://localhost:9092/orders.dlq --filter 'reason:timeout' --max 100 --yes`,
@@ -54,14 +55,18 @@ skipped. --max counts letters that go.
 
 --header chooses by the headers of the sender, with --filter or alone.
 
+--set-header, --drop-header and --pipe change what is redriven. A letter of the store
+is edited in the commit that queues it: the audit has who and the hashes before and
+after, and dlq show what it said before its first edit. One that the command of --pipe
+fails for stays as it is. --dry-run runs the command too, to say what it would change.
+
 The selection is frozen before the first letter moves, so an operation that was
 stopped goes on with --resume, and no letter is redriven twice. --dry-run shows
 exactly what would happen.
 
 --to kafka://HOST sends letters to a broker instead: each back to the topic where it
 died, or all to the topic that the URL names. Key, body and headers of the sender
-arrive as they were; --set-header, --drop-header and --pipe change what is sent, and
-the letter stays as it is. Each has one x-redrive-count and x-redriven-at, and an
+arrive as they were but for what flags change, and the letter stays as it is. Each has one x-redrive-count and x-redriven-at, and an
 x-redrive-id that is the same should one redrive be repeated. A letter is resolved
 when the broker has confirmed its record. What was redriven --max-redrives times goes
 to the topic of --quarantine, if there is one, with all it died of.

@@ -46,7 +46,10 @@ in headers, body and failures unless --unmask; the output says where that was do
 		}
 		veil.letter(&l)
 		view := veil.story(&l)
-		veil.body(&view.Message)
+		veil.body(&view.Message.Bytes)
+		if view.Edited != nil {
+			veil.body(&view.Edited.Bytes)
+		}
 		view.Masked = veil.hid
 		return g.object(view, func(w io.Writer) error { return g.printLetter(w, &l, &veil) })
 	})
@@ -76,6 +79,9 @@ func (g *globals) printLetter(w io.Writer, l *nixie.Letter, veil *veil) error {
 	if m.Origin != nil {
 		f.add("origin", origin(m.Origin))
 	}
+	if o := l.Original; o != nil {
+		f.add("edited", "by "+o.By+" at "+clock(office.Moment{Time: o.At})+", before that sha256 "+hex.EncodeToString(o.Hash[:]))
+	}
 	f.add("operation", l.Operation.String())
 	f.add("resolved", strings.TrimPrefix(clock(office.Moment{Time: l.ResolvedAt}), "-"))
 	for _, h := range m.Headers {
@@ -91,7 +97,14 @@ func (g *globals) printLetter(w io.Writer, l *nixie.Letter, veil *veil) error {
 		indent(w, n.Text, 0, g.bytes(shownBody))
 	}
 	g.printHistory(w, l.History, l.HistoryDropped)
-	g.printBody(w, m.Body, veil)
+	g.printBody(w, "Body", m.Body, veil)
+	if o := l.Original; o != nil {
+		g.printBody(w, "Body before it was edited", o.Body, veil)
+		for _, h := range o.Headers {
+			fmt.Fprintf(w, "  header %s\n", escapeLine(h.Name+": "+h.Value))
+		}
+	}
+	veil.confess(w)
 	g.printNext(w, l)
 	return nil
 }
@@ -193,15 +206,12 @@ func (g *globals) bytes(n int) int {
 
 func (g *globals) lines(n int) int { return g.bytes(n) }
 
-func (g *globals) printBody(w io.Writer, body []byte, veil *veil) {
-	fmt.Fprintf(w, "\nBody, %s:\n", plural(int64(len(body)), "byte"))
+func (g *globals) printBody(w io.Writer, what string, body []byte, veil *veil) {
+	fmt.Fprintf(w, "\n%s, %s:\n", what, plural(int64(len(body)), "byte"))
 	if office.IsText(body) {
 		indent(w, veil.text(string(body)), 0, g.bytes(shownBody))
 	} else {
 		indent(w, dump(body, g.bytes(shownHex)), 0, shownWide)
-	}
-	if veil.hid {
-		fmt.Fprintf(w, "\nSecrets are hidden in this: --unmask shows them.\n")
 	}
 }
 

@@ -1,6 +1,8 @@
 package cli
 
 import (
+	"fmt"
+	"io"
 	"reflect"
 	"slices"
 
@@ -54,6 +56,13 @@ func (v *veil) over(g *globals) (err error) {
 	return err
 }
 
+// confess tells a reader that something was hidden.
+func (v *veil) confess(w io.Writer) {
+	if v.hid {
+		fmt.Fprintf(w, "\nSecrets are hidden in this: --unmask shows them.\n")
+	}
+}
+
 func (v *veil) text(s string) string {
 	masked := v.mask.Text(s)
 	v.hid = v.hid || masked != s
@@ -64,6 +73,9 @@ func (v *veil) text(s string) string {
 func (v *veil) letter(l *nixie.Letter) {
 	v.message(&l.Message, l.History)
 	l.Signature = v.text(l.Signature)
+	if l.Original != nil {
+		l.Original.Headers = v.headers(l.Original.Headers)
+	}
 	artifacts := nixie.Failure{Attachments: l.Artifacts}
 	v.failure(&artifacts)
 	l.Artifacts = artifacts.Attachments
@@ -74,14 +86,19 @@ func (v *veil) letter(l *nixie.Letter) {
 func (v *veil) message(m *nixie.Message, history []nixie.Failure) {
 	v.hid = false
 	m.LastFailure = v.text(m.LastFailure)
-	m.Headers = slices.Clone(m.Headers)
-	for i, h := range m.Headers {
-		m.Headers[i].Value = v.mask.Header(h.Name, h.Value)
-		v.hid = v.hid || m.Headers[i].Value != h.Value
-	}
+	m.Headers = v.headers(m.Headers)
 	for i := range history {
 		v.failure(&history[i])
 	}
+}
+
+func (v *veil) headers(list []nixie.Header) []nixie.Header {
+	list = slices.Clone(list)
+	for i, h := range list {
+		list[i].Value = v.mask.Header(h.Name, h.Value)
+		v.hid = v.hid || list[i].Value != h.Value
+	}
+	return list
 }
 
 func (v *veil) failure(f *nixie.Failure) {
@@ -90,11 +107,11 @@ func (v *veil) failure(f *nixie.Failure) {
 	v.hid = v.hid || !reflect.DeepEqual(before, *f)
 }
 
-// body hides what is secret in the body of a view, if it is a text.
-func (v *veil) body(m *office.MessageView) {
-	if m.Text != nil {
-		masked := v.text(*m.Text)
-		m.Text = &masked
+// body hides what is secret in a body of a view, if it is a text.
+func (v *veil) body(b *office.Bytes) {
+	if b.Text != nil {
+		masked := v.text(*b.Text)
+		b.Text = &masked
 	}
 }
 

@@ -111,7 +111,7 @@ unless --unmask; the output says where that was done.`,
 		veil.message(&r.Message, r.History)
 		v := maskedMessage{MessageView: viewRow(&r)}
 		v.Headers, v.History = r.Headers, office.ViewHistory(r.History)
-		veil.body(&v.MessageView)
+		veil.body(&v.Bytes)
 		v.Masked = veil.hid
 		return g.object(v, func(w io.Writer) error {
 			g.printMessage(w, &r, &veil)
@@ -150,7 +150,8 @@ func (g *globals) printMessage(w io.Writer, r *store.Record, veil *veil) {
 	}
 	f.end()
 	g.printHistory(w, r.History, r.HistoryDropped)
-	g.printBody(w, r.Body, veil)
+	g.printBody(w, "Body", r.Body, veil)
+	veil.confess(w)
 	if r.State == nixie.Dead {
 		fmt.Fprintf(w, "\nNext:\n  %s\n", g.typed("dlq", "show", r.ID.String()))
 	}

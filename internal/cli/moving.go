@@ -103,12 +103,35 @@ func (m *moving) run(cmd *cobra.Command, args []string) error {
 			return err
 		}
 	}
+	if m.sending != nil && !m.sending.sends() && m.sending.edits() {
+		end, err := m.edit(work)
+		if err != nil {
+			return err
+		}
+		defer end()
+	}
 	return m.visit(func(o *office.Office) error {
 		if m.resume != "" || m.token != "" {
 			return m.goOn(cmd.Context(), o, work)
 		}
 		return m.begin(cmd.Context(), o, work, args, headers)
 	})
+}
+
+// edit has the messages changed that go back to their queues; end ends what runs for it.
+func (m *moving) edit(work *office.Work) (end func(), err error) {
+	changes, end, err := m.sending.changes(m.globals)
+	if err != nil {
+		return nil, err
+	}
+	if m.sending.pipe != "" {
+		work.Batch = pipeBatch
+	}
+	if work.Edit, err = changes.Edits(); err != nil {
+		end()
+		return nil, err
+	}
+	return end, nil
 }
 
 func (m *moving) check(args []string, f nixie.Filter) error {
@@ -411,6 +434,9 @@ func (m *moving) printSelection(w io.Writer, p *office.Plan) {
 	fmt.Fprintf(w, "%s would be %s", plural(p.Movable, "letter"), m.done)
 	if p.Aside > 0 {
 		fmt.Fprintf(w, ", %d of them into quarantine", p.Aside)
+	}
+	if p.Edited > 0 {
+		fmt.Fprintf(w, ", %d of them edited", p.Edited)
 	}
 	if p.Expired > 0 {
 		fmt.Fprintf(w, ", %d of them only to die again, as they have expired", p.Expired)

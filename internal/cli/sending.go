@@ -36,9 +36,9 @@ func (s *sending) register(fs *pflag.FlagSet) {
 	fs.StringVar(&s.to, "to", "", "send to a broker, such as kafka://host:9092: back to the topic where each one died, or to the one that the URL names; queue: to its queue in the store")
 	fs.StringVar(&s.quarantine, "quarantine", "", "topic for what was redriven too often, such as {source}.quarantine (default: it stays)")
 	fs.StringVar(&s.after, "stop-after", stopAfter, "stop by itself when more than this share, or so many, of what was redriven died again; none: go on")
-	fs.StringArrayVar(&s.set, "set-header", nil, "set a header, as NAME=VALUE; can be repeated")
-	fs.StringArrayVar(&s.drop, "drop-header", nil, "leave a header out; can be repeated")
-	fs.StringVar(&s.pipe, "pipe", "", "send what a command makes of the body: it gets it on standard input and writes the new one to standard output")
+	fs.StringArrayVar(&s.set, "set-header", nil, "set a header of what is redriven, as NAME=VALUE; can be repeated")
+	fs.StringArrayVar(&s.drop, "drop-header", nil, "leave a header of what is redriven out; can be repeated")
+	fs.StringVar(&s.pipe, "pipe", "", "redrive what a command makes of the body: it gets it on standard input and writes the new one to standard output")
 	fs.DurationVar(&s.timeout, "pipe-timeout", 30*time.Second, "how long the command of --pipe may take")
 }
 
@@ -72,25 +72,13 @@ const toQueue = "queue"
 // sends reports whether letters go to a broker.
 func (s *sending) sends() bool { return s.to != "" && s.to != toQueue }
 
-// changes names a flag that is given and only for what goes to a broker.
-func (s *sending) changes() string {
-	switch {
-	case len(s.set) > 0:
-		return "--set-header"
-	case len(s.drop) > 0:
-		return "--drop-header"
-	case s.pipe != "":
-		return "--pipe"
-	case s.quarantine != "":
-		return "--quarantine"
-	}
-	return ""
-}
+// edits reports whether what is redriven is changed.
+func (s *sending) edits() bool { return len(s.set)+len(s.drop) > 0 || s.pipe != "" }
 
 func (s *sending) check(g *globals) (err error) {
 	switch {
-	case !s.sends() && s.changes() != "":
-		return usagef("%s is for what goes to a broker: give --to or --from", s.changes())
+	case !s.sends() && s.quarantine != "":
+		return usagef("--quarantine is for what goes to a broker: give --to or --from")
 	case s.timeout <= 0:
 		return usagef("--pipe-timeout is a positive duration")
 	case !s.sends():
@@ -105,6 +93,26 @@ func (s *sending) check(g *globals) (err error) {
 
 // route is what the flags say, with a publisher that end ends.
 func (s *sending) route(ctx context.Context, g *globals) (r redrive.Route, end func(), err error) {
+	r, unguard, err := s.changes(g)
+	if err != nil {
+		return r, nil, err
+	}
+	to, err := s.channel.Connect()
+	if err != nil {
+		unguard()
+		return r, nil, err
+	}
+	hurried := g.hurry(ctx, to)
+	r.To = hurried
+	return r, func() {
+		hurried.end()
+		to.Close()
+		unguard()
+	}, nil
+}
+
+// changes is what the flags say of a route but for its broker; end ends what runs for it.
+func (s *sending) changes(g *globals) (r redrive.Route, end func(), err error) {
 	r = redrive.Route{Channel: s.channel.Name, Quarantine: s.quarantine, Drop: s.drop, Clock: g.Now}
 	for _, text := range s.set {
 		name, value, found := strings.Cut(text, "=")
@@ -118,25 +126,13 @@ func (s *sending) route(ctx context.Context, g *globals) (r redrive.Route, end f
 			return r, nil, err
 		}
 	}
-	to, err := s.channel.Connect()
-	if err != nil {
+	if s.pipe == "" {
+		return r, func() {}, nil
+	}
+	if s.guard, err = g.guard("pipe"); err != nil {
 		return r, nil, err
 	}
-	if s.pipe != "" {
-		if s.guard, err = g.guard("pipe"); err != nil {
-			to.Close()
-			return r, nil, err
-		}
-	}
-	hurried := g.hurry(ctx, to)
-	r.To = hurried
-	return r, func() {
-		hurried.end()
-		to.Close()
-		if s.guard != nil {
-			s.guard.Close() //nolint:errcheck // every command has ended
-		}
-	}, nil
+	return r, func() { s.guard.Close() }, nil //nolint:errcheck // every command has ended
 }
 
 // piped makes the body what a command makes of it. A command that fails refuses the
@@ -233,10 +229,9 @@ func (s *sending) words() (words []string) {
 	if s.after != stopAfter {
 		words = append(words, "--stop-after", s.after)
 	}
-	if s.to == "" {
-		return words
+	if s.to != "" {
+		words = append(words, "--to", quote(s.destination()))
 	}
-	words = append(words, "--to", quote(s.destination()))
 	if s.quarantine != "" {
 		words = append(words, "--quarantine", quote(s.quarantine))
 	}

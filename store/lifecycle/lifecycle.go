@@ -61,6 +61,8 @@ func Why(l Letter, r *store.Resolution) (nixie.Code, string) {
 	switch {
 	case l.Planned > 0 && l.Planned != l.Revision:
 		return nixie.CodeConflict, fmt.Sprintf("has changed since the dry run: it was at revision %d and is at %d", l.Planned, l.Revision)
+	case r.Edit != nil && r.Edit.Revision != l.Revision:
+		return nixie.CodeConflict, fmt.Sprintf("has changed since it was read to be edited: it was at revision %d and is at %d; edit it again", r.Edit.Revision, l.Revision)
 	case !possible(l, r.Event):
 		return nixie.CodeConflict, fmt.Sprintf("is %s: %s is not possible", l.Status, r.Event)
 	case r.Event == nixie.OnRestore && !l.Dead:

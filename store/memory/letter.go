@@ -80,8 +80,9 @@ func (l *letter) show(whole, body bool) nixie.Letter {
 	shown := l.Letter
 	shown.Message = l.message.show(whole || body)
 	shown.HistoryDropped = l.message.dropped
-	shown.Notes = nil
+	shown.Notes, shown.Original = nil, nil
 	if whole {
+		shown.Original = showOriginal(l.Original)
 		shown.Notes = slices.Clone(l.Notes)
 		shown.History = showHistory(l.message.history)
 	}

@@ -12,6 +12,9 @@ import (
 
 // Resolve moves letters on, each whole or not at all.
 func (s *Store) Resolve(ctx context.Context, resolutions []store.Resolution) []error {
+	if err := store.CheckResolutions(resolutions); err != nil {
+		return slices.Repeat([]error{err}, len(resolutions))
+	}
 	return s.each(ctx, len(resolutions), func(i int, now time.Time) error {
 		return s.resolve(&resolutions[i], now)
 	})
@@ -81,6 +84,7 @@ func (s *Store) apply(l *letter, r *store.Resolution, now time.Time) error {
 			q.live = append(q.live, m)
 		}
 		s.wakes.Ring(q.name)
+		q.edit(m, r, now)
 	}
 	if r.Event == nixie.OnConfirm && l.Status != nixie.StatusRedriving {
 		if err := m.move(nixie.OnRedrive); err != nil {

@@ -57,6 +57,7 @@ var rules = [...]rule{
 		union all select l.id::text, 'has the ID of another' from @.letter l join @.letter o on o.pos = @.pos_of(l.id) and o.id = l.id where not l.numbered and o.pos <> l.pos`},
 	{"letter-failure", `select l.id::text, 'has a failure of its own that is not the newest, or not whole' from @.letter l
 		where (l.doc is null) <> (l.ordinal is null) or (l.doc is null) <> (l.at is null) or (l.doc is null) <> (l.decision is null) or l.doc is not null and exists (select from @.failure f where f.pos = l.pos and f.ordinal >= l.ordinal)`},
+	{"original-orphan", `select 'place ' || o.pos, 'was edited and has no letter' from @.original o where not exists (select from @.letter l where l.pos = o.pos)`},
 	{"message-letter", `select l.pos::text, 'is dead without a letter' from @.log l where l.state = 5 and not exists (select from @.letter x where x.pos = l.pos)`},
 	{"key-missing", `select m.id::text, 'is on its way, and its dedupe key is not held by it' from @.pending p join @.message m on m.pos = p.pos
 		where m.dedupe is not null and not exists (select from @.dedupe d where d.queue = m.queue and d.key = m.dedupe and d.pos = m.pos)`},
@@ -106,7 +107,8 @@ func (t *tx) checkBodies(report *store.Report) {
 		err := r.Scan(&v.Subject)
 		report.Violations = append(report.Violations, v)
 		return err
-	}, "select id::text from @.message where sha256(body) <> hash order by pos limit $1", maxViolations)
+	}, `select coalesce(m.id::text, 'place ' || o.pos) from (select pos, body, hash from @.message union all select pos, body, hash from @.original) o left join @.message m on m.pos = o.pos
+		where sha256(o.body) <> o.hash order by o.pos limit $1`, maxViolations)
 }
 
 // checkChains counts every link of the audits again.

@@ -141,6 +141,7 @@ func (s *Store) Letters(ctx context.Context, filter nixie.Filter, page store.Pag
 		}
 		if page.Whole {
 			t.readNotes(list, positions)
+			t.readOriginals(list, positions)
 		}
 		stories, err := t.readStories(positions, page.Whole)
 		for i, size := 0, 0; err == nil && i < len(list); i++ {

@@ -43,7 +43,7 @@ func (t *tx) remove(why string, positions []int64) {
 	t.run(`insert into @.purged (letter, message, queue, at) select l.id, m.id, l.queue, $2 from @.letter l join @.message m on m.pos = l.pos where l.pos = any($1)
 		on conflict (letter) do update set message = excluded.message, queue = excluded.queue, at = excluded.at`, positions, t.now)
 	t.run("delete from @.note where letter = any($1)", positions)
-	for _, table := range [...]string{"letter", "attachment", "failure", "log", "message"} {
+	for _, table := range [...]string{"letter", "original", "attachment", "failure", "log", "message"} {
 		t.run("delete from @."+table+" where pos = any($1)", positions)
 	}
 }

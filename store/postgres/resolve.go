@@ -2,6 +2,7 @@ package postgres
 
 import (
 	"context"
+	"slices"
 
 	"github.com/nixie-go/nixie"
 	"github.com/nixie-go/nixie/store"
@@ -14,7 +15,7 @@ func (s *Store) Resolve(ctx context.Context, resolutions []store.Resolution) []e
 	if len(resolutions) == 0 {
 		return errs
 	}
-	if err := store.CheckCall(len(resolutions)); err != nil {
+	if err := store.CheckResolutions(resolutions); err != nil {
 		return all(errs, err)
 	}
 	err := s.write(ctx, func(t *tx) error {
@@ -41,6 +42,8 @@ type resolving struct {
 	planned    map[item]int64  // revisions of the letters, where only those will do
 	operations map[nixie.ID]bool
 	decided    []item
+	headers    map[int64][]nixie.Header // of messages, if any is to be edited
+	damaged    map[int64]error          // why headers cannot be read
 	purged     []*letterRow
 	purgedBy   map[nixie.ID]nixie.ID // letter to operation
 }
@@ -68,6 +71,9 @@ func (r *resolving) hold(resolutions []store.Resolution) error {
 	r.readLetters("pos"+ofLetters, list)
 	if len(operations) > 0 {
 		r.readItems(operations, list)
+	}
+	if slices.ContainsFunc(resolutions, func(by store.Resolution) bool { return by.Edit != nil }) {
+		r.readHeaders(list)
 	}
 	r.draw(len(resolutions))
 	if err := r.send(); err != nil {
@@ -116,6 +122,9 @@ func (r *resolving) allow(l *letterRow, by *store.Resolution) error {
 	if lifecycle.NeedsKey(by.Event, m.q.settings.DedupeScope) && r.free(m.queue, m) != nil {
 		taken = m.dedupe
 	}
+	if by.Edit != nil && r.damaged[m.pos] != nil {
+		return r.damaged[m.pos]
+	}
 	return lifecycle.Refuse(lifecycle.Letter{
 		ID: l.id, Status: l.status, Dead: m.state == stDead, Redrivable: l.redrivable, NeedsReview: l.needsReview, Redrives: m.redrives,
 		Notes: l.notes, Revision: l.revision, Planned: r.planned[item{by.Operation, by.Letter}], TakenKey: taken,
@@ -144,6 +153,7 @@ func (r *resolving) apply(l *letterRow, by *store.Resolution) error {
 		if err := r.redrive(l); err != nil {
 			return err
 		}
+		r.edit(l, by)
 	case nixie.OnConfirm:
 		if l.status != nixie.StatusRedriving {
 			if err := r.live(l); err != nil {

@@ -19,6 +19,9 @@ func (t *tx) allow(l *letterRow, r *store.Resolution, planned int64) (*deadMessa
 		facts.Notes = int(have)
 	case nixie.OnRedrive, nixie.OnRestore:
 		if m, err = t.deadMessage(l, r.Event); err == nil {
+			if r.Edit != nil {
+				m.edited, err = t.readEdited(l.pos)
+			}
 			facts.Dead, facts.Redrives, facts.TakenKey = m.dead, m.next.redrives-1, m.takenKey
 		}
 	}
@@ -34,6 +37,7 @@ type deadMessage struct {
 	key, stream string
 	takenKey    string // key, if it needs that and another message holds it
 	q           *queueRow
+	edited      *edited     // if it is to be edited
 	next        *pendingRow // its next life
 }
 

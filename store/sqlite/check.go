@@ -110,6 +110,7 @@ var rules = [...]rule{
 	{"letter-text", `select lower(hex(l.id)), 'does not say what its newest failure says' from letter l where l.text <> (select text from failure f where f.pos = l.pos order by f.ordinal desc limit 1)`},
 	{"letter-history", `select lower(hex(l.id)), 'has no failure in its history' from letter l where l.text <> '' and not exists (select 1 from failure f where f.pos = l.pos)`},
 	{"note-orphan", `select printf('letter %d', o.letter), 'has a note and is gone' from note o where not exists (select 1 from letter l where l.pos = o.letter)`},
+	{"original-orphan", `select printf('place %d', o.pos), 'was edited and has no letter' from original o where not exists (select 1 from letter l where l.pos = o.pos)`},
 	{"attachment-orphan", `select printf('failure %d of place %d', a.failure, a.pos), 'has an attachment and is gone' from attachment a where not exists (select 1 from failure f where f.pos = a.pos and f.ordinal = a.failure)`},
 	{"operation-item", `select printf('operation %d', i.operation), 'has an item without letter or operation, or in no known state' from item i
 		where i.state = 'pending' and not exists (select 1 from letter l where l.pos = i.letter)
@@ -187,7 +188,7 @@ func dashed(s string) string {
 
 func checkBodies(c conn, r *store.Report) error {
 	found := 0
-	return c.each("select id, body, hash from message", func(row rows) error {
+	return c.each("select id, body, hash from message union all select m.id, o.body, o.hash from original o left join message m on m.pos = o.pos", func(row rows) error {
 		r.Checked++
 		var have nixie.Hash
 		row.ColumnBytes(2, have[:])

@@ -119,6 +119,7 @@ func TestCheckFindsCorruption(t *testing.T) {
 		{"attachment of nothing", "attachment-orphan", "delete from failure where pos = " + at("retried")},
 		{"item of nothing", "operation-item", "update item set letter = 99"},
 		{"waiting item of a removed letter", "operation-item", "update item set state = 'pending', letter = 0"},
+		{"original of nothing", "original-orphan", "insert into original (pos, body, hash, headers, at, by) values (99, x'00', x'00', null, 1, 'ann')"},
 		{"note on nothing", "note-orphan", "insert into note (letter, ordinal, at, by, text) values (99, 0, 1, 'ann', 'x')"},
 		{"end gone uncounted", "queue-count", "delete from log where pos = " + at("gone")},
 		{"purge counted and not done", "queue-count", "insert into tally values (1, 'purged', 'dead', 1)"},

@@ -24,14 +24,14 @@ func told(t *testing.T, path string) {
 	now := time.Date(2026, 5, 4, 12, 0, 0, 123456789, time.UTC)
 	s := open(t, path, sqlite.Options{Clock: func() time.Time { now = now.Add(987654321); return now }})
 	must(t, s.Configure(ctx, "q", nixie.QueueSettings{PriorityAge: 77 * time.Minute, DedupeScope: nixie.DedupeUnresolved}, "test", ""))
-	for _, key := range []string{"dead", "retried", "discarded", "done", "leased", "new"} {
+	for _, key := range []string{"dead", "edited", "retried", "discarded", "done", "leased", "new"} {
 		_, err := s.Enqueue(ctx, nixie.Message{
 			Queue: "q", Type: "type of " + key, Key: key, Stream: "stream of " + key, DedupeKey: "dedupe of " + key, Body: []byte("body of " + key),
 			Headers: []nixie.Header{{Name: "header", Value: "value of " + key}}, Origin: &nixie.Origin{System: "system of " + key}, ExpiresAt: now.Add(time.Hour),
 		})
 		must(t, err)
 	}
-	claim(t, s, 5, func(d *nixie.Delivery) nixie.Settlement {
+	claim(t, s, 6, func(d *nixie.Delivery) nixie.Settlement {
 		must(t, d.Step("step of "+d.Key, func() error { return nil }))
 		st := nixie.Settlement{Delivery: d, Verb: nixie.Complete, Note: "note of " + d.Key, Failure: &nixie.Failure{
 			Text: "text of " + d.Key, Stack: "stack of " + d.Key, FailedAt: now, Reason: nixie.ReasonHandler, Class: nixie.ClassPermanent,
@@ -40,7 +40,7 @@ func told(t *testing.T, path string) {
 		switch d.Key {
 		case "retried":
 			st.Verb, st.Delay = nixie.Retry, time.Hour
-		case "dead":
+		case "dead", "edited":
 			st.Verb, st.Burial = nixie.Bury, &nixie.Burial{Cause: nixie.CausePermanent, Status: nixie.StatusOpen, Signature: "signature", Fingerprint: "fingerprint", Redrivable: true, Rule: "rule of it"}
 		case "discarded":
 			st.Verb = nixie.Discard
@@ -53,7 +53,14 @@ func told(t *testing.T, path string) {
 	})
 	letters, _, err := s.Letters(ctx, nixie.Filter{}, store.Page{})
 	must(t, err)
-	must(t, s.Resolve(ctx, []store.Resolution{{Letter: letters[0].ID, Event: nixie.OnNote, Actor: "writer", Reason: "what was written"}})[0])
+	for _, l := range letters {
+		r := store.Resolution{Letter: l.ID, Event: nixie.OnNote, Actor: "writer", Reason: "what was written"}
+		if l.Message.Key == "edited" {
+			r.Event, r.Edit = nixie.OnRedrive, &store.Edit{Body: []byte("mended"), Headers: []nixie.Header{{Name: "header", Value: "mended"}}, Revision: l.Revision}
+		}
+		must(t, s.Resolve(ctx, []store.Resolution{r})[0])
+	}
+	claim(t, s, 2, func(*nixie.Delivery) nixie.Settlement { return nixie.Settlement{} }) // a batch, as the redrive has dissolved the one before
 	s.Crash()
 }
 
@@ -67,6 +74,7 @@ var read = map[string][]string{
 	"failure":    {"at", "decision", "reason", "text", "doc"},
 	"attachment": {"name", "data", "truncated"},
 	"note":       {"at", "by", "text"},
+	"original":   {"body", "hash", "headers", "at", "by"},
 	"letter": {"id", "status", "cause", "class", "reason", "signature", "fingerprint", "redrivable", "needs_review", "rule", "text", "first_failed", "last_failed",
 		"died", "note", "revision"},
 	"audit": {"at", "actor", "event", "subject", "reason", "hash"},

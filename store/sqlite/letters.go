@@ -177,8 +177,10 @@ func (s *Store) scanLetter(c conn, row rows, page store.Page) (nixie.Letter, err
 	if n := len(l.History); n > 0 {
 		l.Artifacts = l.History[n-1].Attachments
 	}
-	l.Notes, err = notes(c, row.ColumnInt64(at(0)))
-	return l, err
+	if l.Notes, err = notes(c, row.ColumnInt64(at(0))); err != nil {
+		return l, err
+	}
+	return l, original(c, &l, row.ColumnInt64(at(0)))
 }
 
 const bodyDamage = "body: it is not the one that was accepted, its hash differs"

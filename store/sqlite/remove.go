@@ -64,6 +64,7 @@ func (t *tx) removeMessage(pos int64, why string) error {
 		"delete from attachment where pos = ?",
 		"delete from failure where pos = ?",
 		"delete from log where pos = ?",
+		"delete from original where pos = ?",
 		"delete from message where pos = ?",
 	} {
 		if err := t.run(remove, pos); err != nil {

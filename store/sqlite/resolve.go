@@ -15,7 +15,7 @@ func (s *Store) Resolve(ctx context.Context, resolutions []store.Resolution) []e
 	if len(resolutions) == 0 {
 		return errs
 	}
-	if err := store.CheckCall(len(resolutions)); err != nil {
+	if err := store.CheckResolutions(resolutions); err != nil {
 		return all(errs, err)
 	}
 	refused := make([]error, len(resolutions))
@@ -117,7 +117,9 @@ func (t *tx) resolve(r *store.Resolution, planned int64) error {
 	case nixie.OnPurge:
 		return t.purge(l, r)
 	case nixie.OnRedrive:
-		err = t.redrive(l, m)
+		if err = t.redrive(l, m); err == nil {
+			err = t.edit(l, m.edited, r)
+		}
 	case nixie.OnDiscard:
 		if err = t.freeKeyOf(l.pos); err == nil {
 			err = t.leaveStream(l)

@@ -42,6 +42,7 @@ var summed = [...]struct{ subject, table, sum, texts string }{
 	{"printf('failure %d of place %d', ordinal, pos)", "failure", "texts", "decision, reason, text, doc"},
 	{"printf('attachment of failure %d of place %d', failure, pos)", "attachment", "texts", "name, cast(data as text)"},
 	{"printf('note on letter %d', letter)", "note", "texts", "by, text"},
+	{"printf('original of place %d', pos)", "original", "texts", "headers, by"},
 	{"lower(hex(id))", "letter", "rule_sum", "rule"},
 	{"lower(hex(id))", "letter", "note_sum", "note"},
 	{"name", "queue", "texts", "settings"},
@@ -57,6 +58,7 @@ var counted = [...]struct{ subject, table string }{
 	{"printf('failure %d of place %d', ordinal, pos)", "failure"},
 	{"printf('attachment of failure %d of place %d', failure, pos)", "attachment"},
 	{"printf('note on letter %d', letter)", "note"},
+	{"printf('original of place %d', pos)", "original"},
 	{"lower(hex(id))", "letter"},
 }
 

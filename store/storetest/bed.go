@@ -347,6 +347,8 @@ func (b *bed) snapshot() string {
 	}
 	for i := range letters {
 		letters[i].Message.Hash, letters[i].Message.Body = nixie.HashBody(letters[i].Message.Body), nil
+		letters[i].Note += seeOriginal(letters[i].Original)
+		letters[i].Original = nil
 		unpoint(&letters[i].Message, letters[i].History)
 	}
 	return fmt.Sprintf("%+v\n%+v\n%+v\n%+v", messages, letters, infos, entries)

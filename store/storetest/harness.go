@@ -108,6 +108,7 @@ func Run(t *testing.T, h Harness) {
 		{"Bury", adoptClauses()},
 		{"Redrive", redriveClauses()},
 		{"Resolve", resolveClauses()},
+		{"Edit", editClauses()},
 		{"Operations", operationClauses()},
 		{"Notes", noteClauses()},
 		{"Purge", purgeClauses()},

@@ -159,7 +159,7 @@ func (c *inspector) lookAtChain(queue string, entries []store.AuditEntry) {
 		c.want(e.Number == first+int64(i) && e.Queue == queue, "audit of queue %s: entry %d has the number %d of queue %s", queue, first+int64(i), e.Number, e.Queue)
 		c.want(i == 0 || e.Before == entries[i-1].Hash, "audit of queue %s: entry %d does not follow the one before", queue, e.Number)
 		c.want(e.Hash == e.Sum(e.Before), "audit of queue %s: the hash of entry %d is wrong", queue, e.Number)
-		if c.letters[e.Subject] == nil || e.Event == nixie.OnNote {
+		if c.letters[e.Subject] == nil || e.Event == nixie.OnNote || e.Event == nixie.OnAmend {
 			continue
 		}
 		if first > 1 && c.status[e.Subject] == "" { // its birth was pruned

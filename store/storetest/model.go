@@ -306,7 +306,7 @@ func (m *machine) seeLetters(side int, ls []nixie.Letter) []string {
 			m.Fatalf("letters are not in the order of their deaths")
 		}
 		seen = append(seen, fmt.Sprint("\nletter of ", m.name(side, l.Message.ID), l.Status, l.Cause, l.Class, l.Reason, l.Signature, l.Fingerprint, l.Redrivable, l.NeedsReview, l.Rule,
-			len(l.History), l.HistoryDropped, at(l.FirstFailedAt), at(l.LastFailedAt), at(l.DiedAt), at(l.ResolvedAt), l.Operation.IsZero(), " revision ", l.Revision, l.Note, seeNotes(l.Notes)))
+			len(l.History), l.HistoryDropped, at(l.FirstFailedAt), at(l.LastFailedAt), at(l.DiedAt), at(l.ResolvedAt), l.Operation.IsZero(), " revision ", l.Revision, l.Note, seeNotes(l.Notes), l.Message.Hash, l.Message.Headers, seeOriginal(l.Original)))
 	}
 	slices.Sort(seen)
 	return seen

@@ -289,6 +289,15 @@ func (m *machine) resolve(r *rapid.T) {
 			Statuses:    rapid.SampledFrom([][]nixie.Status{nil, nil, {nixie.StatusOpen}}).Draw(r, "statuses"),
 		}
 		y := x
+		if rapid.Bool().Draw(r, "edited") && x.Event == nixie.OnRedrive {
+			edit := store.Edit{Body: []byte(rapid.SampledFrom([]string{"", "mended", "{}"}).Draw(r, "body")), Headers: letters[i][1].Message.Headers}
+			ours, its := edit, edit
+			ours.Revision, its.Revision = letters[i][0].Revision, letters[i][1].Revision
+			if rapid.IntRange(0, 3).Draw(r, "read before") == 0 {
+				ours.Revision, its.Revision = ours.Revision-1, its.Revision-1
+			}
+			x.Edit, y.Edit = &ours, &its
+		}
 		x.Letter, y.Letter = letters[i][0].ID, letters[i][1].ID
 		if len(m.plans) > 0 && rapid.Bool().Draw(r, "in operation") {
 			plan := rapid.SampledFrom(m.plans).Draw(r, "operation")

@@ -337,6 +337,18 @@ create table @.note (
   primary key (letter, ordinal)
 );
 
+-- What the message of a letter said before an operator edited it first.
+create table @.original (
+  pos     bigint primary key,
+  body    bytea  not null,
+  hash    bytea  not null,
+  headers text,
+  at      bigint not null,                  -- of the first edit
+  by      text   not null
+);
+
+alter table @.original alter body set storage external;
+
 create table @.dedupe (
   queue integer not null,
   key   text    not null,

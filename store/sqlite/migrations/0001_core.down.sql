@@ -7,6 +7,7 @@ drop table operation;
 drop table owner;
 drop table inbox;
 drop table dedupe;
+drop table original;
 drop table note;
 drop table letter;
 drop table deaths;

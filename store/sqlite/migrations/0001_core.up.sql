@@ -264,6 +264,19 @@ create table note (
   primary key (letter, ordinal)
 ) strict, without rowid;
 
+-- What the message of a letter said before an operator edited it first.
+create table original (
+  pos     integer primary key,
+  body    blob    not null,
+  hash    blob    not null,
+  headers text,
+  at      integer not null,               -- of the first edit
+  by      text    not null,
+  texts   integer not null default 0,
+  sums     integer generated always as (at % 8191) virtual,
+  sum      integer generated always as (sums) stored
+) strict;
+
 create table dedupe (
   queue integer not null,
   key   text    not null,

@@ -1,0 +1,156 @@
+package redrive_test
+
+import (
+	"context"
+	"fmt"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/nixie-go/nixie"
+	"github.com/nixie-go/nixie/broker"
+	"github.com/nixie-go/nixie/redrive"
+	"github.com/nixie-go/nixie/store"
+	"github.com/nixie-go/nixie/store/memory"
+)
+
+// editAll redrives everything into its queue, edited by the route.
+func editAll(ctx context.Context, t *testing.T, st *memory.Store, route redrive.Route, id nixie.ID) (redrive.Result, error) {
+	t.Helper()
+	edit, err := route.Edits()
+	if err != nil {
+		t.Fatal(err)
+	}
+	e, err := redrive.New(redrive.Config{Store: st, Edit: edit, MaxRedrives: 3, Batch: 2, Stop: redrive.Stop{Share: -1}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if id.IsZero() {
+		op, err := e.Plan(t.Context(), store.Operation{Event: nixie.OnRedrive, Actor: "ann", Reason: "mended"}, nixie.Filter{}, 0)
+		if err != nil {
+			t.Fatal(err)
+		}
+		id = op.ID
+	}
+	return e.Run(ctx, id)
+}
+
+// queued are the bodies that wait in the queue of the letters, with their headers.
+func queued(t *testing.T, st *memory.Store) map[string]string {
+	t.Helper()
+	ds, err := st.Claim(t.Context(), "in", nixie.Want{Max: 10, Lease: time.Minute})
+	if err != nil {
+		t.Fatal(err)
+	}
+	out := map[string]string{}
+	for _, d := range ds {
+		out[d.Key] = fmt.Sprintf("%s %v", d.Body, d.Headers)
+	}
+	return out
+}
+
+// Letters of a store are edited as they are redriven. One that cannot be edited stays as
+// it is, and the others go.
+func TestEditedOnTheWayToTheQueue(t *testing.T) {
+	st := adopted(t, "a", "bad", "review", "tired", "large", "b")
+	r, err := editAll(t.Context(), t, st, redrive.Route{
+		Set: []broker.Header{{Name: "mended", Value: []byte("yes")}},
+		Transform: func(_ context.Context, r *broker.Returning) error {
+			switch string(r.Value) {
+			case "bad":
+				return nixie.Errorf(nixie.CodeInternal, "no idea what this is")
+			case "review", "tired":
+				t.Errorf("%s is edited, and does not go", r.Value)
+			case "large":
+				r.Value = make([]byte, nixie.MaxBody+1)
+				return nil
+			}
+			r.Value = append(r.Value, '!')
+			return nil
+		},
+	}, nixie.ID{})
+	if err != nil || r.Done != 2 || r.Skipped != 4 {
+		t.Fatalf("%+v, %v", r, err)
+	}
+	var why []string
+	for _, refused := range r.Refused {
+		why = append(why, refused.Why)
+	}
+	for _, want := range []string{"stays: no idea what this is", "needs review", "the cap is 3", "stays: edited body has 16777217 bytes, the limit is 16777216"} {
+		if !strings.Contains(strings.Join(why, "\n"), want) {
+			t.Errorf("%q does not say %q", why, want)
+		}
+	}
+	if got := fmt.Sprint(statusesOf(t, st)); got != "map[a:redriving b:redriving bad:open large:open review:open tired:open]" {
+		t.Error(got)
+	}
+	if got := fmt.Sprint(queued(t, st)); got != "map[a:a! [{mended yes}] b:b! [{mended yes}]]" {
+		t.Error(got)
+	}
+}
+
+// A letter that may not go when it is read, and may a moment later, does not go unedited.
+func TestNoneGoesWithoutItsEdit(t *testing.T) {
+	st := adopted(t, "a", "review")
+	letters, _, err := st.Letters(t.Context(), nixie.Filter{}, store.Page{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	r, err := editAll(t.Context(), t, st, redrive.Route{Transform: func(ctx context.Context, r *broker.Returning) error {
+		for _, l := range letters {
+			for _, on := range []nixie.Event{nixie.OnHold, nixie.OnUnhold} {
+				if errs := st.Resolve(ctx, []store.Resolution{{Letter: l.ID, Event: on, Actor: "bob", Reviewed: on == nixie.OnUnhold}}); errs[0] != nil {
+					t.Error(errs[0])
+				}
+			}
+		}
+		r.Value = []byte("edited")
+		return nil
+	}}, nixie.ID{})
+	if err != nil || r.Done != 0 || r.Skipped != 2 || !strings.Contains(r.Refused[0].Why+r.Refused[1].Why, "has changed since it was read to be edited") {
+		t.Errorf("%+v, %v", r, err)
+	}
+	if got := queued(t, st); len(got) > 0 {
+		t.Errorf("%v went", got)
+	}
+}
+
+// A redrive that is interrupted in an edit keeps what it has edited, and goes on.
+func TestInterruptedInAnEdit(t *testing.T) {
+	st := adopted(t, "a", "b", "c")
+	ctx, stop := context.WithCancel(t.Context())
+	route := redrive.Route{Transform: func(ctx context.Context, r *broker.Returning) error {
+		if string(r.Value) == "b" {
+			stop()
+			return ctx.Err()
+		}
+		r.Value = append(r.Value, '!')
+		return nil
+	}}
+	r, err := editAll(ctx, t, st, route, nixie.ID{})
+	if nixie.CodeOf(err) != nixie.CodeUnavailable || r.Done != 1 || r.Pending != 2 || r.Skipped != 0 {
+		t.Fatalf("%+v, %v", r, err)
+	}
+	route.Transform = func(_ context.Context, r *broker.Returning) error { r.Value = append(r.Value, '?'); return nil }
+	if r, err = editAll(t.Context(), t, st, route, r.ID); err != nil || r.Done != 3 {
+		t.Fatalf("%+v, %v", r, err)
+	}
+	if got := fmt.Sprint(queued(t, st)); got != "map[a:a! [] b:b? [] c:c? []]" {
+		t.Error(got)
+	}
+}
+
+// What goes to a broker is changed by its route.
+func TestSendAndEditExcludeEachOther(t *testing.T) {
+	edit, err := redrive.Route{}.Edits()
+	if err != nil {
+		t.Fatal(err)
+	}
+	send := func(context.Context, []nixie.Letter) []error { return nil }
+	if _, err := redrive.New(redrive.Config{Store: adopted(t), Send: send, Edit: edit}); nixie.CodeOf(err) != nixie.CodeInvalid {
+		t.Error(err)
+	}
+	if _, err := (redrive.Route{Set: []broker.Header{{Name: broker.HeaderRedriveID}}}).Edits(); nixie.CodeOf(err) != nixie.CodeInvalid {
+		t.Error(err)
+	}
+}
