@@ -134,6 +134,7 @@ func recordOfTheRest() []mishap {
 		{"26683d3", "What a dead process had in hand came back at one item in two seconds, however idle the machine was.", "hard use", "worker.TestRecoveryTakesSeconds suite.Abandon/AllIsJudgedInOneClaim"},
 		{"26683d3", "Each kill of a runner spent an attempt of all that it had in hand: innocents that were there twice ended as poison.", "hard use", "internal/cli.TestTenKillsOfTheRunner suite.Abandon/SuspectsComeInGroupsThatHalve policy.TestOnlyAHolderThatWasAloneConvicts"},
 		{"68ff0b9", "The end of a terminal killed a run, and left suspects.", "hard use", "internal/cli.TestRunFirstInterrupt"},
+		{"fb3c2e4", "A letter of a store could be sent on its way again, and not be repaired: what was wrong in it was refused to be changed.", "hard use", "suite.Edit/TheOriginalIsKept redrive.TestEditedOnTheWayToTheQueue internal/cli.TestOtherStories"},
 		{"aae250a", "An error that panics or runs on was harmless for the first who read it only.", "not recorded", "policy.TestHostileErrorsAreSurvived"},
 		{"793a54b", "The time at which a message is due was said of some that need not wait and of others not, as the store keeps them.", "reading the output of commands", "internal/cli.TestNotBeforeHasOneForm"},
 		{"585906d", "A Kafka member whose commit had failed once ended with that error, although everything was committed before it left.", "rebalances on a busy machine", "broker/kafka.TestCommitThatSucceedsInTheEnd"},
