@@ -133,6 +133,8 @@ func recordOfTheRest() []mishap {
 		{"37f94e5", "A killed run could repeat more commands than had been running.", "not recorded", "worker.TestSettleEachBoundsWhatACrashRepeats internal/cli.TestShow2KilledThreeTimes"},
 		{"26683d3", "What a dead process had in hand came back at one item in two seconds, however idle the machine was.", "hard use", "worker.TestRecoveryTakesSeconds suite.Abandon/AllIsJudgedInOneClaim"},
 		{"26683d3", "Each kill of a runner spent an attempt of all that it had in hand: innocents that were there twice ended as poison.", "hard use", "internal/cli.TestTenKillsOfTheRunner suite.Abandon/SuspectsComeInGroupsThatHalve policy.TestOnlyAHolderThatWasAloneConvicts"},
+		{"ba79213", "A Kafka record that killed its consumers took more of them than two beyond log2 of what runs at once, and first records of partitions beside it ended as poison.", "hard use", "broker/kafka.TestPoisonStandsAlone broker/kafka.TestSuspectsOfOnePartitionAtATime"},
+		{"ba79213", "Suspects of a broker waited for an empty hand that fresh records kept full.", "reading", "broker.TestSuspectsDoNotStarve"},
 		{"68ff0b9", "The end of a terminal killed a run, and left suspects.", "hard use", "internal/cli.TestRunFirstInterrupt"},
 		{"fb3c2e4", "A letter of a store could be sent on its way again, and not be repaired: what was wrong in it was refused to be changed.", "hard use", "suite.Edit/TheOriginalIsKept redrive.TestEditedOnTheWayToTheQueue internal/cli.TestOtherStories"},
 		{"aae250a", "An error that panics or runs on was harmless for the first who read it only.", "not recorded", "policy.TestHostileErrorsAreSurvived"},
