@@ -48,7 +48,9 @@ func TestSuspects(t *testing.T) {
 			waiting[1+i%4] = append(waiting[1+i%4], suspect("suspect "+string(rune('a'+i)), 1+i%4))
 		}
 		var g *going
+		started := make(chan struct{}) // closed when g is set
 		src.receive = func(ctx context.Context, want nixie.Want) ([]*nixie.Delivery, error) {
+			<-started
 			if want.Fresh != (g.InHand() > 0) || want.Parallel != parallel {
 				t.Errorf("wants %+v with %d in hand", want, g.InHand())
 			}
@@ -86,6 +88,7 @@ func TestSuspects(t *testing.T) {
 			}
 			return nil
 		})})
+		close(started)
 		time.Sleep(time.Minute)
 		if n := len(src.verbs()); n != 120 {
 			t.Errorf("%d of 120 settled", n)
