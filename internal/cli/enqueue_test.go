@@ -38,7 +38,8 @@ func enqueueLines(ctx context.Context, path string, in io.Reader, out io.Writer,
 	s := Streams{In: in, Out: outlet{out}, Err: &errs, Env: func(string) string { return "" }, Now: always}
 	root := newRoot(s)
 	root.SetArgs(append([]string{"enqueue", "many", "--jsonl", "--store", "sqlite://" + path, "-o", "jsonl"}, args...))
-	return exitCode(s, root.ExecuteContext(ctx)), errs.String()
+	code = exitCode(s, root.ExecuteContext(ctx))
+	return code, strings.TrimPrefix(errs.String(), "store: sqlite://"+path+" (new)\n")
 }
 
 // What is half done is told exactly, and going on as told leaves each message
