@@ -128,7 +128,7 @@ func TestRunItemArrives(t *testing.T) {
 	d := newDesk(t)
 	const item = `{"id":"a b", "n":1.50, "deep":{"list":["x","y $(touch canary)"]}, "quote":"'; touch canary #", "é":"ü", "null":null}`
 	d.write("items.jsonl", item+"\n")
-	d.run(0, "items.jsonl", "--", "sh", "-c", `cat > in; printf '%s\n' "$@" > args; env | grep ^NIXIE_ | grep -v -e VERDICT -e GUARD | sort > env`,
+	d.run(0, "items.jsonl", "--", "sh", "-c", `cat > in; printf '%s\n' "$@" > args; env | grep ^NIXIE_ | grep -v -e VERDICT -e GUARD -e ^NIXIE_CI_ -e ^NIXIE_TEST_ | sort > env`,
 		"sh", "{id}", "{n}", "{deep.list[1]}", "{quote}", "{}", "{{id}}", "--x={3}")
 	if got := d.read("in"); got != item {
 		t.Errorf("standard input %q", got)
