@@ -61,13 +61,14 @@ func lastLine(data []byte) string {
 	return clip(strings.TrimSpace(strings.ToValidUTF8(string(data), "\uFFFD")), maxLine)
 }
 
-// clip cuts s to at most n bytes between two characters and marks the cut.
+// clip cuts s to at most n bytes between two characters and marks the cut. Bytes that
+// are no UTF-8 may be cut anywhere.
 func clip(s string, n int) string {
 	if len(s) <= n {
 		return s
 	}
 	n -= len("…")
-	for !utf8.RuneStart(s[n]) {
+	for least := n - utf8.UTFMax; n > least && !utf8.RuneStart(s[n]); {
 		n--
 	}
 	return s[:n] + "…"

@@ -79,7 +79,7 @@ func expand(args []string, item map[string]string) ([]string, error) {
 // A value never changes another argument, an argument without braces is itself,
 // and every placeholder can be escaped.
 func FuzzTemplate(f *testing.F) {
-	for _, arg := range []string{"{id}", "{{id}}", "a{b}c", "${x}", "{}", "{a.b[0]}", "}}{{", "\xff{"} {
+	for _, arg := range []string{"{id}", "{{id}}", "a{b}c", "${x}", "{}", "{a.b[0]}", "}}{{", "\xff{", strings.Repeat("\x90", 70) + "{}"} {
 		f.Add(arg, "{id}")
 	}
 	f.Fuzz(func(t *testing.T, arg, value string) {
