@@ -75,6 +75,7 @@ func recordOfStores() []mishap {
 
 func recordOfTheRest() []mishap {
 	return []mishap{
+		{"00a2856", "An argument of a command that had a placeholder between many bytes which are no UTF-8 ended nixie with a panic instead of a refusal.", "a fuzz target", "internal/command.FuzzTemplate"},
 		{"9c697d3", "SQLite: an extension of a delivery that is nil ended the process. PostgreSQL: a hold whose failure named no decision made listings of letters fail; a claim in order handed out more than 64 MiB.", "hard use", "suite.Lease/ExtendOfNothingIsInvalid suite.Amend/HoldIsItsOwnDecision suite.Limits/BytesOfAClaim"},
 		{"ed3d720", "That a dead head blocks its stream was said by no overview; doctor spoke of free space that it could not see.", "hard use", "suite.Streams/SinceWhenABlockedOneIsDue internal/cli.TestR59_EveryVerbInEveryForm internal/cli.TestStoriesOnPostgres"},
 		{"211f7d0", "SQLite: what was written after the file had been deleted or replaced was lost and reported as done.", "hard use", "store/sqlite.TestFileTakenAway internal/cli.TestRunEndsWhenItsStoreIsTakenAway"},
