@@ -69,7 +69,7 @@ func main() {
 func run(ctx context.Context, args []string, out io.Writer) error {
 	flags := flag.NewFlagSet("testrun", flag.ContinueOnError)
 	count := flags.String("count", "", "run each test so many times, never from the cache")
-	timeout := flags.String("timeout", "20m", "the most that the tests of one package may take")
+	timeout := flags.String("timeout", "10m", "the most that the tests of one package may take")
 	listed := flags.Bool("rows", false, "print the rows of the acceptance list with their tests, and fail when one has none")
 	fuzzFor := flags.String("fuzz", "5s", "how long each fuzz target runs whose turn it is")
 	if err := flags.Parse(args); err != nil {
