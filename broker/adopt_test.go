@@ -27,7 +27,7 @@ func TestAdoptedWithItsHistory(t *testing.T) {
 	w.text(HeaderTopic, "in")
 	w.text(HeaderFailureReason, "transient_max_retries")
 	w.failure(newest)
-	w.counts(&nixie.Message{Attempts: 5, Crashes: 2})
+	w.counts(5, 2)
 	w.history(list, 2)
 	r := &Record{Channel: "in.dlq", ID: [16]byte{1}, Timestamp: at, Headers: w.headers}
 	l := Adopted("kafka", r, "")

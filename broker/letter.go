@@ -226,7 +226,7 @@ func (s *Source) publication(v *verdict) Publication {
 	w.origin(r)
 	w.text(HeaderFailureReason, policy.ChannelReason(f.Class, v.st.Burial.Cause))
 	w.failure(f)
-	w.counts(m)
+	w.counts(m.Attempts, m.Crashes)
 	w.time(HeaderFirstFailureAt, firstFailure(v.item, f))
 	if len(v.item.failures()) > 0 {
 		w.history(v.item.with(v.st))
@@ -279,9 +279,9 @@ func (w *writer) failure(f *nixie.Failure) {
 }
 
 // counts says how often it was tried.
-func (w *writer) counts(m *nixie.Message) {
-	w.number(HeaderAttempts, int64(m.Attempts))
-	w.count(HeaderCrashes, m.Crashes)
+func (w *writer) counts(attempts, crashes int) {
+	w.number(HeaderAttempts, int64(attempts))
+	w.count(HeaderCrashes, crashes)
 }
 
 // firstFailure is when the first one of all lives was, as far as is known.

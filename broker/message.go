@@ -140,7 +140,7 @@ func (i *item) parked(queue string, st *nixie.Settlement) nixie.Message {
 	for _, c := range [...]struct {
 		name  string
 		value int
-	}{{HeaderAttempts, d.Attempts}, {HeaderDeliveries, d.Deliveries}, {HeaderCrashes, d.Crashes}, {HeaderRedriveCount, d.Redrives}} {
+	}{{HeaderAttempts, d.Attempts}, {HeaderDeliveries, d.Deliveries}, {HeaderCrashes, crashesAfter(st)}, {HeaderRedriveCount, d.Redrives}} {
 		m.Headers = append(m.Headers, nixie.Header{Name: c.name, Value: strconv.Itoa(c.value)})
 	}
 	var w writer

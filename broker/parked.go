@@ -2,6 +2,7 @@ package broker
 
 import (
 	"context"
+	"slices"
 	"strconv"
 	"time"
 
@@ -34,14 +35,13 @@ func (l *lot) Extend(ctx context.Context, ds []*nixie.Delivery, lease time.Durat
 
 // Settle gives decisions to the store, which knows its own counts only.
 func (l *lot) Settle(ctx context.Context, sts []nixie.Settlement) []error {
-	for i := range sts {
-		counted(sts[i].Delivery, -1)
+	own := slices.Clone(sts)
+	for i := range own {
+		d := *sts[i].Delivery // a copy, as its worker may look at it meanwhile
+		counted(&d, -1)
+		own[i].Delivery = &d
 	}
-	errs := l.queue.Settle(ctx, sts)
-	for i := range sts {
-		counted(sts[i].Delivery, 1)
-	}
-	return errs
+	return l.queue.Settle(ctx, own)
 }
 
 // counted adds, or takes away, what was counted before a message was parked.

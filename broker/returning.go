@@ -85,7 +85,7 @@ func LetterHeaders(l *nixie.Letter) []Header {
 		newest = l.History[n-1]
 	}
 	w.failure(&newest)
-	w.counts(m)
+	w.counts(m.Attempts, m.Crashes)
 	w.time(HeaderFirstFailureAt, l.FirstFailedAt)
 	if len(l.History) > 1 {
 		w.history(l.History, l.HistoryDropped)

@@ -39,9 +39,6 @@ func (s *Source) Settle(ctx context.Context, settlements []nixie.Settlement) []e
 	s.ours(ctx, all)
 	var letters, retries []*verdict
 	for n := range all {
-		if v := &all[n]; v.err == nil && v.st.Verb == nixie.Retry && !v.st.Delivery.Abandoned {
-			v.item.delivery.Crashes = 0 // its holder survived it
-		}
 		switch v := &all[n]; {
 		case v.err != nil:
 			plain = append(plain, v)
@@ -208,11 +205,21 @@ func (s *Source) apply(all []*verdict, now time.Time) {
 	}
 }
 
+// crashesAfter is how many crashes count after a settlement: a holder that asks for a
+// retry has survived. The delivery itself stays as it is, as its worker may look at it.
+func crashesAfter(st *nixie.Settlement) int {
+	if st.Verb == nixie.Retry && !st.Delivery.Abandoned {
+		return 0
+	}
+	return st.Delivery.Crashes
+}
+
 // again lets an item wait in hand for its next turn. Those behind it in its lane
 // wait as well.
 func (s *Source) again(v *verdict, now time.Time) {
 	i, last := v.item, v.item.delivery
 	d := &nixie.Delivery{Message: last.Message}
+	d.Crashes = crashesAfter(v.st)
 	i.delivery, i.suspect = d, d.Crashes > 0
 	if v.st.Verb == nixie.Release && !last.Abandoned {
 		d.Attempts--

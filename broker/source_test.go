@@ -346,6 +346,65 @@ func TestNextTurnIsAnotherDelivery(t *testing.T) {
 	}
 }
 
+// A holder that asks for a retry has survived: the next turn counts no crash, and the
+// delivery of the last one stays as its worker knows it.
+func TestRetryCountsNoCrash(t *testing.T) {
+	box := brokertest.NewMailbox()
+	box.Produce(t, broker.Publication{Channel: box.Source(), Value: []byte("v")})
+	first := box.Join(t)
+	if got, err := first.Receive(t.Context(), 1, 0); err != nil || len(got) != 1 {
+		t.Fatal(got, err)
+	}
+	box.Crash(t, first)
+	s, err := broker.New(broker.Config{Driver: box.Join(t), Letters: broker.DefaultLetters})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for turn, crashes := range []int{1, 1, 0} { // judged, run, run again
+		ds, err := s.Receive(t.Context(), nixie.Want{Max: 1})
+		if err != nil || len(ds) != 1 || ds[0].Crashes != crashes || ds[0].Abandoned != (turn == 0) {
+			t.Fatalf("turn %d: %+v, %v", turn, ds, err)
+		}
+		if err := s.Settle(t.Context(), []nixie.Settlement{{Delivery: ds[0], Verb: nixie.Retry}})[0]; err != nil {
+			t.Fatal(err)
+		}
+		if ds[0].Crashes != crashes {
+			t.Errorf("turn %d: its delivery was changed to %d crashes", turn, ds[0].Crashes)
+		}
+	}
+}
+
+// looking is a queue that looks at a delivery while its settlement is under way.
+type looking struct {
+	nixie.Source
+	at   *nixie.Delivery
+	seen nixie.Message
+}
+
+func (l *looking) Receive(context.Context, nixie.Want) ([]*nixie.Delivery, error) {
+	return []*nixie.Delivery{l.at}, nil
+}
+
+func (l *looking) Settle(_ context.Context, sts []nixie.Settlement) []error {
+	l.seen = l.at.Message
+	return []error{nixie.Errorf(nixie.CodeInternal, "attempts of the store: %d", sts[0].Delivery.Attempts)}
+}
+
+// What was counted before a message was parked is taken off what the store is told, not
+// off the delivery, at which its worker may look meanwhile.
+func TestParkedDeliveryStaysAsItIs(t *testing.T) {
+	queue := &looking{at: &nixie.Delivery{Message: nixie.Message{Attempts: 1, Headers: []nixie.Header{{Name: broker.HeaderAttempts, Value: "2"}}}}}
+	s := broker.Parked(queue)
+	ds, err := s.Receive(t.Context(), nixie.Want{Max: 1})
+	if err != nil || ds[0].Attempts != 3 {
+		t.Fatal(ds, err)
+	}
+	err = s.Settle(t.Context(), []nixie.Settlement{{Delivery: ds[0], Verb: nixie.Retry}})[0]
+	if queue.seen.Attempts != 3 || fmt.Sprint(err) != "attempts of the store: 1" {
+		t.Errorf("%d attempts while it was settled, %v", queue.seen.Attempts, err)
+	}
+}
+
 // Of a record that somebody else has by now nothing is published, taken into an office or
 // put on a stage: whoever has it decides about it, and there would be one too many.
 func TestNothingIsKeptOfWhatIsLost(t *testing.T) {

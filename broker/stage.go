@@ -137,7 +137,7 @@ func (s *Source) retry(v *verdict, now time.Time) Publication {
 	w := onto(i.record.Headers, 16, 256)
 	w.origin(i.record)
 	w.failure(v.st.Failure)
-	w.counts(&d.Message)
+	w.counts(d.Attempts, crashesAfter(v.st))
 	if v.st.Failure != nil {
 		w.time(HeaderFirstFailureAt, firstFailure(i, v.st.Failure))
 	}
