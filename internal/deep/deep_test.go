@@ -2,7 +2,6 @@ package main
 
 import (
 	"context"
-	"encoding/json"
 	"os"
 	"path/filepath"
 	"slices"
@@ -15,61 +14,90 @@ import (
 // pretended is a proof that does what its fields say.
 type pretended struct {
 	called  string
-	count   int
+	count   int // done in each run
 	failure string
 }
 
 func (p pretended) name() string { return p.called }
+func (p pretended) pkg() string  { return "p" }
 
 func (p pretended) run(_ context.Context, d *driver) (string, error) {
-	return p.failure, tier.Progress{Name: p.called, Unit: "stones", Want: 10, Count: p.count, Seconds: 1.26}.Save(d.folder)
+	done, err := tier.Load(d.folder, p.called)
+	if err != nil || p.count == 0 {
+		return p.failure, err
+	}
+	return p.failure, tier.Progress{Name: p.called, Unit: "stones", Want: 10, Count: done.Count + p.count, Seconds: 1.26}.Save(d.folder)
 }
 
-// deep runs proofs that pretend, in a folder that is the working directory too.
-func deep(t *testing.T, whole bool, all ...task) (said string, sum summary, err error) {
+// deep runs proofs that pretend, of code with the given hash, in a folder of their own.
+func deep(t *testing.T, kept ledger, hash string, all ...task) (said string, done ledger, err error) {
 	t.Helper()
-	t.Chdir(t.TempDir())
 	var out strings.Builder
 	d := &driver{ctx: t.Context(), folder: t.TempDir(), out: &out}
-	d.runAll(all, 2)
-	sum = summary{Date: "2026-01-02", Commit: "c", Proofs: d.results(all)}
-	sum.print(&out)
-	err = sum.end(&out, d.folder, whole)
-	kept := summary{}
-	data, readErr := os.ReadFile(filepath.Join(d.folder, "summary.json"))
-	if readErr != nil || json.Unmarshal(data, &kept) != nil || !slices.Equal(kept.Proofs, sum.Proofs) {
-		t.Errorf("kept %s, %v", data, readErr)
+	d.builds = map[string]build{"p": {hash: hash, folder: d.folder}}
+	if err := kept.resume(d, all); err != nil {
+		t.Fatal(err)
 	}
-	return out.String(), sum, err
+	d.runAll(all, 2)
+	done = kept.after(d, all, "c")
+	done.print(&out, all)
+	err = done.verdict(&out, d, all)
+	return out.String(), done, err
 }
 
-func TestSummary(t *testing.T) {
-	done, part, bad := pretended{"a", 12, ""}, pretended{"b", 7, ""}, pretended{"c", 3, "wrong at seed 4"}
+func TestVerdict(t *testing.T) {
+	full, part, bad := pretended{"a", 12, ""}, pretended{"b", 7, ""}, pretended{"c", 3, "wrong at seed 4"}
 	for _, tc := range []struct {
-		name      string
-		all       []task
-		whole     bool
-		says      string
-		published bool
-		fails     bool
+		name  string
+		all   []task
+		says  string
+		fails bool
 	}{
-		{"all", []task{done}, true, "1 of 1 proofs have their count, 0 violations", true, false},
-		{"chosen ones", []task{done}, false, "1 of 1 proofs", false, false},
-		{"not yet", []task{done, part}, true, "1 of 2 proofs have their count, 0 violations", false, false},
-		{"violation", []task{bad, done}, true, "c FAILS\nwrong at seed 4\n", false, true},
+		{"all", []task{full}, "1 of 1 proofs have their count, 0 violations", false},
+		{"not yet", []task{full, part}, "1 of 2 proofs have their count, 0 violations", false},
+		{"violation", []task{bad, full}, "c FAILS\nwrong at seed 4\n", true},
 	} {
 		t.Run(tc.name, func(t *testing.T) {
-			said, sum, err := deep(t, tc.whole, tc.all...)
+			said, done, err := deep(t, ledger{}, "h", tc.all...)
 			if !strings.Contains(said, tc.says) || (err != nil) != tc.fails {
 				t.Errorf("said %s and %v", said, err)
 			}
-			if _, err := os.Stat(summaryFile); (err == nil) != tc.published {
-				t.Errorf("the summary for the documents: %v", err)
-			}
-			if tc.fails && sum.Proofs[0].Violations != 1 {
-				t.Errorf("counted %+v", sum.Proofs)
+			if tc.fails && done["c"].Violations != 1 {
+				t.Errorf("counted %+v", done)
 			}
 		})
+	}
+}
+
+// A fresh folder goes on where the ledger of the same code stands; other code begins anew.
+func TestLedger(t *testing.T) {
+	t.Chdir(t.TempDir())
+	if err := os.MkdirAll(filepath.Dir(ledgerFile), 0o755); err != nil {
+		t.Fatal(err)
+	}
+	some, more, idle := pretended{"a", 7, ""}, pretended{"a", 5, ""}, pretended{"a", 0, ""}
+	_, first, _ := deep(t, ledger{}, "h", some)
+	if err := first.write([]task{some}); err != nil {
+		t.Fatal(err)
+	}
+	kept, err := readLedger()
+	if err != nil || kept["a"] != first["a"] || kept["a"].Count != 7 || kept["a"].Build != "h" || kept["a"].Commit != "c" {
+		t.Fatalf("kept %+v, %v", kept, err)
+	}
+	if _, same, _ := deep(t, kept, "h", more); same["a"].Count != 12 {
+		t.Errorf("the same code did %+v", same["a"])
+	}
+	if said, other, _ := deep(t, kept, "i", more); other["a"].Count != 5 || other["a"].Build != "i" || !strings.Contains(said, "0 of 1") {
+		t.Errorf("other code did %+v and said %s", other["a"], said)
+	}
+	if said, other, _ := deep(t, ledger{"a": {Progress: tier.Progress{Name: "a", Want: 10, Count: 10}, Build: "h"}}, "i", idle); other["a"].Build != "h" || !strings.Contains(said, "0 of 1") {
+		t.Errorf("other code did nothing: %+v, %s", other["a"], said)
+	}
+	if err := os.WriteFile(ledgerFile, []byte("{"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := readLedger(); err == nil || !strings.Contains(err.Error(), ledgerFile) {
+		t.Errorf("half a file: %v", err)
 	}
 }
 

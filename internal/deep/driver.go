@@ -3,6 +3,8 @@ package main
 import (
 	"bytes"
 	"context"
+	"crypto/sha256"
+	"encoding/hex"
 	"errors"
 	"fmt"
 	"io"
@@ -23,6 +25,7 @@ import (
 // task is one proof to be run until its count is full.
 type task interface {
 	name() string
+	pkg() string // its package, below the module
 	// run goes on with the proof; failure is what it showed to be wrong, and an
 	// error that it could not be run.
 	run(ctx context.Context, d *driver) (failure string, err error)
@@ -36,10 +39,48 @@ type driver struct {
 	out    io.Writer
 
 	mu       sync.Mutex
-	running  map[string]bool
-	failures map[string]string       // by name
-	builds   map[string]func() error // by package
+	running  map[string]task
+	failures map[string]string // by name
+	builds   map[string]build  // by package
 }
+
+// build is the test binary of a package.
+type build struct {
+	hash   string // of its content: other code has another
+	binary string
+	folder string // where the progress of its proofs is kept
+}
+
+// prepare makes the test binaries of tasks. Paths are left out of them, so that the
+// same code has the same hash wherever it lies.
+func (d *driver) prepare(all []task) error {
+	d.builds = map[string]build{}
+	for _, t := range all {
+		pkg := t.pkg()
+		if _, ok := d.builds[pkg]; ok {
+			continue
+		}
+		binary := filepath.Join(d.folder, strings.ReplaceAll(pkg, "/", "-")+".test")
+		if said, err := exec.CommandContext(d.ctx, "go", "test", "-c", "-trimpath", "-o", binary, "./"+pkg).CombinedOutput(); err != nil {
+			return fmt.Errorf("build the tests of %s: %w\n%s", pkg, err, said)
+		}
+		code, err := os.ReadFile(binary)
+		if err != nil {
+			return err
+		}
+		sum := sha256.Sum256(code)
+		b := build{hash: hex.EncodeToString(sum[:8]), binary: binary}
+		b.folder = filepath.Join(d.folder, b.hash)
+		if err := os.MkdirAll(b.folder, 0o755); err != nil {
+			return err
+		}
+		d.builds[pkg] = b
+	}
+	return nil
+}
+
+// folderOf is where the progress of a task is kept.
+func (d *driver) folderOf(t task) string { return d.builds[t.pkg()].folder }
 
 func (d *driver) over() bool {
 	return d.ctx.Err() != nil || !d.until.IsZero() && time.Now().After(d.until)
@@ -47,7 +88,7 @@ func (d *driver) over() bool {
 
 // runAll runs the tasks and says every half minute how far they are.
 func (d *driver) runAll(all []task, jobs int) {
-	d.running, d.failures, d.builds = map[string]bool{}, map[string]string{}, map[string]func() error{}
+	d.running, d.failures = map[string]task{}, map[string]string{}
 	queue := make(chan task)
 	var workers sync.WaitGroup
 	for range jobs {
@@ -83,7 +124,7 @@ func (d *driver) runOne(t task) {
 		return
 	}
 	d.mu.Lock()
-	d.running[t.name()] = true
+	d.running[t.name()] = t
 	d.mu.Unlock()
 	failure, err := t.run(d.ctx, d)
 	if err != nil && d.ctx.Err() == nil {
@@ -107,11 +148,11 @@ func (d *driver) say(format string, args ...any) {
 // far is how far the proofs are that run.
 func (d *driver) far() string {
 	d.mu.Lock()
-	running := slices.Sorted(maps.Keys(d.running))
+	running := maps.Clone(d.running)
 	d.mu.Unlock()
 	var parts []string
-	for _, name := range running {
-		done, err := tier.Load(d.folder, name)
+	for _, name := range slices.Sorted(maps.Keys(running)) {
+		done, err := tier.Load(d.folderOf(running[name]), name)
 		if err != nil || done.Want == 0 {
 			parts = append(parts, name+" begins")
 			continue
@@ -125,19 +166,17 @@ func (d *driver) far() string {
 type seeded struct{ proofs.Proof }
 
 func (s seeded) name() string { return s.Name }
+func (s seeded) pkg() string  { return s.Package }
 
 func (s seeded) run(ctx context.Context, d *driver) (string, error) {
-	binary, err := d.build(ctx, s.Package)
-	if err != nil {
-		return "", err
-	}
-	cmd := exec.CommandContext(ctx, binary, "-test.run", "^"+s.Test+"$", "-test.v", "-test.timeout", "0")
+	b := d.builds[s.Package]
+	cmd := exec.CommandContext(ctx, b.binary, "-test.run", "^"+s.Test+"$", "-test.v", "-test.timeout", "0")
 	cmd.Dir = s.Package
-	cmd.Env = append(os.Environ(), tier.DeepVar+"="+d.folder, tier.SeedVar+"=")
+	cmd.Env = append(os.Environ(), tier.DeepVar+"="+b.folder, tier.SeedVar+"=")
 	if !d.until.IsZero() {
 		cmd.Env = append(cmd.Env, tier.UntilVar+"="+strconv.FormatInt(d.until.Unix(), 10))
 	}
-	log := filepath.Join(d.folder, s.Name+".log")
+	log := filepath.Join(b.folder, s.Name+".log")
 	file, err := os.Create(log)
 	if err != nil {
 		return "", err
@@ -149,25 +188,6 @@ func (s seeded) run(ctx context.Context, d *driver) (string, error) {
 		return fmt.Sprintf("%v; the log is %s\n%s", errors.Join(err, readErr), log, wrong(said)), nil
 	}
 	return "", nil
-}
-
-// build makes the test binary of a package, once in a run.
-func (d *driver) build(ctx context.Context, pkg string) (string, error) {
-	binary := filepath.Join(d.folder, strings.ReplaceAll(pkg, "/", "-")+".test")
-	d.mu.Lock()
-	build := d.builds[pkg]
-	if build == nil {
-		build = sync.OnceValue(func() error {
-			said, err := exec.CommandContext(ctx, "go", "test", "-c", "-o", binary, "./"+pkg).CombinedOutput()
-			if err != nil {
-				return fmt.Errorf("build the tests of %s: %w\n%s", pkg, err, said)
-			}
-			return nil
-		})
-		d.builds[pkg] = build
-	}
-	d.mu.Unlock()
-	return binary, build()
 }
 
 // mostShown is how many lines of a log are printed.
@@ -189,9 +209,11 @@ type fuzzed struct{ proofs.Target }
 const wantExecutions = 1_000_000
 
 func (f fuzzed) name() string { return f.Proof() }
+func (f fuzzed) pkg() string  { return f.Package }
 
 func (f fuzzed) run(ctx context.Context, d *driver) (string, error) {
-	done, err := tier.Load(d.folder, f.name())
+	folder := d.folderOf(f)
+	done, err := tier.Load(folder, f.name())
 	if err != nil || done.Count > 0 && done.Count >= done.Want {
 		return "", err
 	}
@@ -204,5 +226,5 @@ func (f fuzzed) run(ctx context.Context, d *driver) (string, error) {
 		return did.Output, nil
 	}
 	done = tier.Progress{Name: f.name(), Unit: "executions", Want: wantExecutions, Count: did.Executions, Seconds: time.Since(began).Seconds()}
-	return "", done.Save(d.folder)
+	return "", done.Save(folder)
 }

@@ -3,11 +3,11 @@
 //
 //	deep [-folder F] [-only NAMES] [-for D] [-jobs N]
 //
-// What was done is kept in a folder below F for each commit, so that a run goes on
-// where the last one of the same commit stopped, however it ended. A line every
-// half minute tells how far the proofs are; a table ends the run, and its numbers go
-// to summary.json in that folder, and, when every proof has its count, to
-// internal/trust/deep.json.
+// What was done is kept in F, for each build of a test, and when the run ends in
+// internal/trust/deep.json, from which docs/trust.md is made. A run goes on where the
+// last one stopped, however it ended, unless the code has changed that the proof is
+// built from: then the proof begins anew. A line every half minute tells how far the
+// proofs are; a table ends the run.
 //
 // A proof that fails stops at the seed that failed and says how to see it again;
 // its log lies in the folder.
@@ -15,6 +15,7 @@ package main
 
 import (
 	"context"
+	"errors"
 	"flag"
 	"fmt"
 	"io"
@@ -30,9 +31,6 @@ import (
 	"github.com/nixie-go/nixie/internal/proofs"
 )
 
-// summaryFile is what docs/trust.md is made from.
-const summaryFile = "internal/trust/deep.json"
-
 // every is how often a run says how far it is.
 const every = 30 * time.Second
 
@@ -47,19 +45,22 @@ func main() {
 
 func run(ctx context.Context, args []string, out io.Writer) error {
 	flags := flag.NewFlagSet("deep", flag.ContinueOnError)
-	base := flags.String("folder", "bin/deep", "where progress is kept, in a folder for each commit")
+	base := flags.String("folder", "bin/deep", "where progress is kept")
 	only := flags.String("only", "", "names of proofs, or how they begin, with commas; all without it")
 	budget := flags.Duration("for", 0, "begin nothing new after this time; 0 is no limit")
 	jobs := flags.Int("jobs", 2, "how many proofs run at once")
 	if err := flags.Parse(args); err != nil {
 		return err
 	}
-	commit := version(ctx)
-	folder, err := filepath.Abs(filepath.Join(*base, commit))
+	folder, err := filepath.Abs(*base)
 	if err != nil {
 		return err
 	}
 	if err := os.MkdirAll(folder, 0o755); err != nil {
+		return err
+	}
+	kept, err := readLedger()
+	if err != nil {
 		return err
 	}
 	d := &driver{ctx: ctx, folder: folder, out: out}
@@ -74,21 +75,23 @@ func run(ctx context.Context, args []string, out io.Writer) error {
 	if len(chosen) == 0 {
 		return fmt.Errorf("no proof begins with %q: there are %s", *only, strings.Join(names(all), ", "))
 	}
-	fmt.Fprintf(out, "progress is kept in %s\n", folder)
+	if err := errors.Join(d.prepare(chosen), kept.resume(d, chosen)); err != nil {
+		return err
+	}
 	d.runAll(chosen, *jobs)
-	sum := summary{Date: time.Now().UTC().Format(time.DateOnly), Commit: commit, Cores: cores(), Proofs: d.results(chosen)}
-	sum.print(out)
-	return sum.end(out, folder, len(chosen) == len(all))
+	done := kept.after(d, chosen, version(ctx))
+	done.print(out, chosen)
+	return errors.Join(done.verdict(out, d, chosen), done.write(all))
 }
 
-// version names the commit, and says so when the files are others. The summary of
-// a run is not looked at.
+// version names the commit, and says so when the files are others. What runs leave is
+// not looked at.
 func version(ctx context.Context) string {
 	head, err := exec.CommandContext(ctx, "git", "rev-parse", "--short=12", "HEAD").Output()
 	if err != nil {
 		return "unversioned"
 	}
-	changes, err := exec.CommandContext(ctx, "git", "status", "--porcelain", "--", ".", ":!"+summaryFile, ":!docs/trust.md").Output()
+	changes, err := exec.CommandContext(ctx, "git", "status", "--porcelain", "--", ".", ":!"+ledgerFile, ":!docs/trust.md").Output()
 	commit := strings.TrimSpace(string(head))
 	if err != nil || len(changes) > 0 {
 		commit += "-changed"

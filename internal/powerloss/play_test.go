@@ -322,6 +322,9 @@ func (p *play) seen(s *sqlite.Store) string {
 	}
 	for _, id := range p.plans {
 		op, next, err := s.Operation(p.ctx, id, 100)
+		if nixie.CodeOf(err) == nixie.CodeNotFound {
+			continue // it is planned by the act in which the power goes
+		}
 		show("operation", op, err)
 		show("items", next, err)
 	}

@@ -9,15 +9,11 @@ import (
 	"strings"
 )
 
-// deepFile is what a deep run leaves, below the repository.
+// deepFile is what deep runs leave, below the repository.
 const deepFile = "internal/trust/deep.json"
 
-// deepRun is the summary of the last deep run.
-type deepRun struct {
-	Date   string      `json:"date"`
-	Commit string      `json:"commit"`
-	Proofs []deepProof `json:"proofs"`
-}
+// deepRun is how far deep runs came with each proof.
+type deepRun struct{ Proofs []deepProof }
 
 type deepProof struct {
 	Name       string  `json:"name"`
@@ -26,12 +22,14 @@ type deepProof struct {
 	Count      int64   `json:"count"`
 	Violations int64   `json:"violations"`
 	Seconds    float64 `json:"seconds"`
+	Commit     string  `json:"commit"`
+	Date       string  `json:"date"`
 }
 
 // notRun stands where a deep run has nothing to say.
 const notRun = "not run yet"
 
-// readDeep reads the summary; where there is none nothing was run.
+// readDeep reads them; where there is none nothing was run.
 func readDeep(fsys fs.FS) (deepRun, error) {
 	var run deepRun
 	data, err := fs.ReadFile(fsys, deepFile)
@@ -41,7 +39,7 @@ func readDeep(fsys fs.FS) (deepRun, error) {
 	case err != nil:
 		return run, err
 	}
-	if err := json.Unmarshal(data, &run); err != nil {
+	if err := json.Unmarshal(data, &run.Proofs); err != nil {
 		return run, fmt.Errorf("%s: %w: run make deep again", deepFile, err)
 	}
 	return run, nil

@@ -61,11 +61,12 @@ func (p *page) writeDeep(w io.Writer) {
 		fmt.Fprintf(w, "None: %s.\n", notRun)
 		return
 	}
-	fmt.Fprintf(w, "On %s, of commit %s.\n\n| proof | done | wanted | violations | seconds |\n|---|---|---|---|---|\n", p.deep.Date, p.deep.Commit)
+	fmt.Fprint(w, "A proof that is built from changed code begins anew, so each row names its commit.\n\n"+
+		"| proof | done | wanted | violations | seconds | on | commit |\n|---|---|---|---|---|---|---|\n")
 	list := slices.Clone(p.deep.Proofs)
 	slices.SortFunc(list, func(a, b deepProof) int { return strings.Compare(a.Name, b.Name) })
 	for _, d := range list {
-		fmt.Fprintf(w, "| %s | %s %s | %s | %d | %.0f |\n", cell(d.Name), grouped(d.Count), cell(d.Unit), grouped(d.Want), d.Violations, d.Seconds)
+		fmt.Fprintf(w, "| %s | %s %s | %s | %d | %.0f | %s | %s |\n", cell(d.Name), grouped(d.Count), cell(d.Unit), grouped(d.Want), d.Violations, d.Seconds, cell(d.Date), cell(d.Commit))
 	}
 }
 

@@ -183,10 +183,10 @@ func TestPromises(t *testing.T) {
 
 // TestDeepRun shows what a deep run puts on the page.
 func TestDeepRun(t *testing.T) {
-	fsys := fstest.MapFS{deepFile: {Data: []byte(`{"date":"2026-11-21","commit":"abc","proofs":[
+	fsys := fstest.MapFS{deepFile: {Data: []byte(`[
 		{"name":"power-loss","unit":"crash points","want":20000,"count":20000,"violations":0,"seconds":61.5},
 		{"name":"histories-memory","unit":"histories","want":10000,"count":10000,"violations":0,"seconds":5},
-		{"name":"histories-sqlite","unit":"histories","want":10000,"count":999,"violations":1,"seconds":5}]}`)}}
+		{"name":"histories-sqlite","unit":"histories","want":10000,"count":999,"violations":1,"seconds":5,"date":"2026-11-21","commit":"abc"}]`)}}
 	deep, err := readDeep(fsys)
 	if err != nil {
 		t.Fatal(err)
@@ -205,7 +205,7 @@ func TestDeepRun(t *testing.T) {
 	}
 	var out strings.Builder
 	(&page{deep: deep}).writeDeep(&out)
-	if row := "| histories-sqlite | 999 histories | 10,000 | 1 | 5 |"; !strings.Contains(out.String(), row) {
+	if row := "| histories-sqlite | 999 histories | 10,000 | 1 | 5 | 2026-11-21 | abc |"; !strings.Contains(out.String(), row) {
 		t.Errorf("no row %q in\n%s", row, out.String())
 	}
 	if none, err := readDeep(fstest.MapFS{}); err != nil || len(none.Proofs) > 0 {
