@@ -128,7 +128,7 @@ func (t *tx) enterAll(streams string, args ...any) {
 	const waiting = "select f.pos from @.stream s join @.follower f on f.stream = s.n where "
 	t.run("delete from @.ready r using @.stream s where r.queue = s.queue and r.stream = s.n and "+streams, args...)
 	t.run(`insert into @.pending (`+laneColumns+`) select 6, `+laneRow+` from @.message m where m.pos = any(array(`+waiting+streams+`)) order by m.pos`, args...)
-	t.run("update @.message set lane = null where pos = any(array("+waiting+"f.ready and "+streams+"))", args...)
+	t.run("update @.message set lane = null where pos = any(array("+waiting+streams+"))", args...)
 	t.run("update @.stream s set turned = false, at = greatest(s.at, coalesce((select m.pos from @.message m where m.lane = s.n order by m.pos desc limit 1), 0)) where "+streams, args...)
 }
 

@@ -33,6 +33,7 @@ func streamClauses() []clause {
 		{"AReleasedOneMayPass", releasedPasses},
 		{"TheOrderChangesOnlyWhenNothingIsOnItsWay", orderChanges},
 		{"LooseningTheOrderFrees", loosening},
+		{"LooseningTheOrderPassesNobody", looseningPassesNobody},
 		{"BlockedOnesAreListedFirst", blockedFirst},
 		{"SinceWhenABlockedOneIsDue", blockedSince},
 		{"UnblockNeedsAReason", unblockInvalid},
@@ -472,6 +473,20 @@ func loosening(b *bed) {
 		b.configure(to)
 		b.complete(b.take("m2"))
 		b.emptyStreams()
+	}
+}
+
+// looseningPassesNobody hands out in their order, without a gap, what waited when a
+// strict queue became relaxed.
+func looseningPassesNobody(b *bed) {
+	b.ordered(nixie.OrderStrict, "")
+	b.inStream("m1", "m2", "m3")
+	b.complete(b.take("m1"))
+	b.ordered(nixie.OrderRelaxed, "")
+	for _, key := range []string{"m2", "m3"} {
+		d := b.take(key)
+		b.gap(d, false)
+		b.complete(d)
 	}
 }
 
