@@ -12,6 +12,7 @@ import (
 	"zombiezen.com/go/sqlite/sqlitex"
 
 	"github.com/nixie-go/nixie"
+	"github.com/nixie-go/nixie/store"
 	"github.com/nixie-go/nixie/store/sqlite"
 	"github.com/nixie-go/nixie/store/storetest"
 )
@@ -63,6 +64,34 @@ func TestB005_LeaseWithoutItsOwner(t *testing.T) {
 	clock.Advance(2 * time.Minute)
 	if d := one(t, b, "q"); !d.Abandoned || d.Crashes != 1 {
 		t.Errorf("%+v", d)
+	}
+}
+
+// A claim that reads its messages when its leases are over and others have redriven one of
+// them hands out what it finds; it is not told that the store is damaged.
+func TestClaimThatReadsLate(t *testing.T) {
+	a, b, clock := pair(t)
+	fill(t, a, "q", 2)
+	read, err := a.ClaimSlowly(t.Context(), "q", nixie.Want{Max: 2, Lease: time.Minute})
+	must(t, err)
+	clock.Advance(2 * time.Minute)
+	judged, err := b.Claim(t.Context(), "q", nixie.Want{Max: 2, Lease: time.Minute})
+	if err != nil || len(judged) != 2 {
+		t.Fatal(judged, err)
+	}
+	must(t, b.Settle(t.Context(), []nixie.Settlement{{
+		Delivery: judged[0], Verb: nixie.Bury, Failure: &nixie.Failure{Text: "boom", FailedAt: clock.Now()},
+		Burial: &nixie.Burial{Cause: nixie.CausePermanent, Status: nixie.StatusOpen, Fingerprint: "v1:a"},
+	}})[0])
+	letters, _, err := b.Letters(t.Context(), nixie.Filter{}, store.Page{})
+	must(t, err)
+	must(t, b.Resolve(t.Context(), []store.Resolution{{Letter: letters[0].ID, Event: nixie.OnRedrive, Actor: "ann", Force: true}})[0])
+	late, err := read()
+	if err != nil || len(late) != 1 || late[0].ID == judged[0].ID {
+		t.Fatalf("%d deliveries, %v", len(late), err)
+	}
+	if code := settle(t, a, late[0], nixie.Complete); code != nixie.CodeLeaseLost {
+		t.Errorf("its settlement got %s", code)
 	}
 }
 

@@ -61,9 +61,21 @@ func (s *Store) Claim(ctx context.Context, queue string, want nixie.Want) ([]*ni
 	if err != nil || !busy {
 		return nil, err
 	}
+	got, err := s.lend(ctx, queue, want, dead)
+	if err != nil {
+		return nil, err
+	}
+	if len(dead) > 0 {
+		s.forget(dead)
+	}
+	return s.deliveries(ctx, queue, got)
+}
+
+// lend moves leases to this process.
+func (s *Store) lend(ctx context.Context, queue string, want nixie.Want, dead []ownerRow) (*claimed, error) {
 	var got claimed
 	// A claim that nobody followed to its end would be a lease that nobody has.
-	err = s.submit(ctx, 0, true, func(t *tx) error {
+	err := s.submit(ctx, 0, true, func(t *tx) error {
 		got = claimed{}
 		if err := t.sweep(dead); err != nil {
 			return err
@@ -72,12 +84,8 @@ func (s *Store) Claim(ctx context.Context, queue string, want nixie.Want) ([]*ni
 	})
 	if err != nil {
 		s.owner.stages.forget(&got)
-		return nil, err
 	}
-	if len(dead) > 0 {
-		s.forget(dead)
-	}
-	return s.deliveries(ctx, queue, &got)
+	return &got, err
 }
 
 func checkWant(queue string, want *nixie.Want) error {

@@ -50,6 +50,12 @@ func (s *Store) Run(ctx context.Context, queries ...string) error {
 	})
 }
 
+// ClaimSlowly claims, and reads what it got when it is told to.
+func (s *Store) ClaimSlowly(ctx context.Context, queue string, want nixie.Want) (read func() ([]*nixie.Delivery, error), err error) {
+	got, err := s.lend(ctx, queue, want, nil)
+	return func() ([]*nixie.Delivery, error) { return s.deliveries(ctx, queue, got) }, err
+}
+
 // StagesFile is the file of an owner with one lease in it.
 func StagesFile(place, number int64, stage nixie.Stage) []byte {
 	file := append(stagesHeader("boot"), make([]byte, slotSize)...)
