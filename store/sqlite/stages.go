@@ -30,7 +30,7 @@ type stages struct {
 	behind bool     // a write failed, as on a full disk
 	slot   map[leaseID]int
 	free   []int
-	lost   []int // of leases that had ended: kept until they are swept
+	lost   map[leaseID]bool // leases that had ended: their slots are kept until they are swept
 }
 
 // leaseID names a lease among all that ever were.
@@ -51,7 +51,7 @@ var errNoStage = errors.New("the stage of deliveries is not noted")
 func (g *stages) begin(f *os.File) {
 	g.mu.Lock()
 	defer g.mu.Unlock()
-	g.file, g.image, g.slot, g.free, g.lost = f, stagesHeader(bootName()), map[leaseID]int{}, nil, nil
+	g.file, g.image, g.slot, g.free, g.lost = f, stagesHeader(bootName()), map[leaseID]int{}, nil, map[leaseID]bool{}
 	g.behind = true // the header is new
 }
 
@@ -112,7 +112,7 @@ func (g *stages) write(stage nixie.Stage, leases []leaseID) error {
 	if stage == nixie.StageBegun {
 		leases = slices.DeleteFunc(leases, g.isNew) // nothing was noted, which says the same
 	}
-	if g.file == nil || len(g.slot)+len(g.lost)+g.count(leases) > maxStages {
+	if g.file == nil || len(g.slot)+g.count(leases) > maxStages {
 		return errNoStage
 	}
 	from, to := len(g.image), 0
@@ -162,21 +162,24 @@ func (g *stages) take() (at int) {
 	return at
 }
 
-// ended gives up the slot of a lease that has ended with an answer. When it ended
-// by time, whoever sweeps it has yet to read the stage: that slot is kept.
+// ended gives up the slot of a lease that has ended with an answer. When it ended by
+// time, whoever sweeps it has yet to read the stage: that slot is kept, and its holder may
+// still note that it has begun. After any other error the call is repeated.
 func (g *stages) ended(id leaseID, err error) {
-	at, known := g.slot[id]
 	switch {
-	case !known:
-		return
 	case err == nil:
-		g.free = append(g.free, at)
-	case nixie.CodeOf(err) == nixie.CodeLeaseLost:
-		g.lost = append(g.lost, at)
-	default:
-		return // the call is repeated
+		g.release(id)
+	case nixie.CodeOf(err) == nixie.CodeLeaseLost && !g.isNew(id):
+		g.lost[id] = true
 	}
-	delete(g.slot, id)
+}
+
+// release frees the slot of a lease, if it has one.
+func (g *stages) release(id leaseID) {
+	if at, known := g.slot[id]; known {
+		g.free = append(g.free, at)
+		delete(g.slot, id)
+	}
 }
 
 // settled takes the answers to settlements.
@@ -208,7 +211,10 @@ func (g *stages) extended(ds []*nixie.Delivery, errs []error) {
 func (g *stages) swept() {
 	g.mu.Lock()
 	defer g.mu.Unlock()
-	g.free, g.lost = append(g.free, g.lost...), nil
+	for id := range g.lost {
+		g.release(id)
+	}
+	clear(g.lost)
 }
 
 func encodeStage(slot []byte, id leaseID, stage nixie.Stage) {

@@ -27,6 +27,7 @@ func abandonClauses() []clause {
 		{"NotedStagesDecide", notedStages},
 		{"AClaimIsNoted", claimsAreNoted},
 		{"ANoteIsOfOneLease", noteOfOneLease},
+		{"BegunAfterItsLeaseIsJudged", begunLate},
 		{"ANewStepIsNoPlainSuccess", newStepIsNoted},
 	}
 }

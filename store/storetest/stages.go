@@ -115,6 +115,21 @@ func noteOfOneLease(b *bed) {
 	}
 }
 
+// begunLate shows that a message is judged whose holder began it after it heard that the
+// lease is over, but before anybody has looked at what it noted.
+func begunLate(b *bed) {
+	r := b.recorder(b.st)
+	d := b.took("a")
+	b.ok(r.Record(nixie.StageWaiting, d))
+	b.clock.Advance(31 * time.Second)
+	b.code(b.st.Extend(b.ctx, []*nixie.Delivery{d}, time.Minute)[0], nixie.CodeLeaseLost)
+	b.ok(r.Record(nixie.StageBegun, d))
+	if d = b.take("a"); !d.Abandoned || d.Crashes != 1 {
+		b.Errorf("abandoned %v, %d crashes", d.Abandoned, d.Crashes)
+	}
+	b.ok(b.settle(nixie.Settlement{Delivery: d, Verb: nixie.Complete}))
+}
+
 // newStepIsNoted shows that a success with a step that the store does not know is
 // refused: the note has no room for it.
 func newStepIsNoted(b *bed) {
