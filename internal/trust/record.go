@@ -18,6 +18,9 @@ func record() []mishap {
 
 func recordOfStores() []mishap {
 	return []mishap{
+		{"941b421", "On PostgreSQL, once a strict queue had become relaxed, what had waited in its streams was said to have been handed out after a later one: an order gap that was none.", "the deep run of the model", "suite.Streams/LooseningTheOrderPassesNobody"},
+		{"81b5c57", "On SQLite a claim that was slow to read its messages, while its leases ended and others redrove one of them, was told that the store is damaged.", "the deep run of the histories", "store/sqlite.TestClaimThatReadsLate"},
+		{"0714ba6", "On SQLite a message that was begun after its holder had heard that the lease is over counted as one that had waited: no crash was charged if the holder died of it.", "the deep run of the model", "suite.Abandon/BegunAfterItsLeaseIsJudged"},
 		{"cadff5f", "A dry run and the question before a redrive did not know of dedupe keys that newer messages hold, and gave other reasons than the run.", "hard use", "internal/cli.TestPreviewIsTheRun suite.Resolve/ATakenKeyIsSaid"},
 		{"cadff5f", "A redrive whose filter holds ' --to ' could not be resumed: its destination was parsed out of its text.", "hard use", "internal/cli.TestOtherStories suite.Operations/WhatIsAskedIsKept"},
 		{"77c02b2", "A redrive that was to stop by itself looked once a second: a wrong fix cost all that had gone by then, without a rate the whole selection.", "hard use", "redrive.TestWaitForOutcomesOfAWrongFix redrive.TestStopsWhenItDiesAgain"},
@@ -134,6 +137,8 @@ func recordOfTheRest() []mishap {
 		{"37f94e5", "A killed run could repeat more commands than had been running.", "not recorded", "worker.TestSettleEachBoundsWhatACrashRepeats internal/cli.TestShow2KilledThreeTimes"},
 		{"26683d3", "What a dead process had in hand came back at one item in two seconds, however idle the machine was.", "hard use", "worker.TestRecoveryTakesSeconds suite.Abandon/AllIsJudgedInOneClaim"},
 		{"26683d3", "Each kill of a runner spent an attempt of all that it had in hand: innocents that were there twice ended as poison.", "hard use", "internal/cli.TestTenKillsOfTheRunner suite.Abandon/SuspectsComeInGroupsThatHalve policy.TestOnlyAHolderThatWasAloneConvicts"},
+		{"b579487", "A settlement of a broker's source wrote to its delivery while its worker might renew the lease: a data race, and counts of the store for a moment where those of all lives belong.", "rebalances under the race detector", "broker.TestRetryCountsNoCrash broker.TestParkedDeliveryStaysAsItIs"},
+		{"c71d4dd", "A harness, not the product: the power-loss proof asked for an operation before the act that plans it.", "the deep run", "internal/powerloss.TestRandomPowerLoss"},
 		{"ba79213", "A Kafka record that killed its consumers took more of them than two beyond log2 of what runs at once, and first records of partitions beside it ended as poison.", "hard use", "broker/kafka.TestPoisonStandsAlone broker/kafka.TestSuspectsOfOnePartitionAtATime"},
 		{"ba79213", "Suspects of a broker waited for an empty hand that fresh records kept full.", "reading", "broker.TestSuspectsDoNotStarve"},
 		{"68ff0b9", "The end of a terminal killed a run, and left suspects.", "hard use", "internal/cli.TestRunFirstInterrupt"},
