@@ -157,6 +157,11 @@ func argument(value any) any {
 	switch v := value.(type) {
 	case [16]byte:
 		return uuid(v)
+	case *[16]byte:
+		if v == nil {
+			return nil
+		}
+		return uuid(*v)
 	case [][16]byte:
 		return uuidList(v)
 	case []*[16]byte:
