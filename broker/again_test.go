@@ -22,7 +22,8 @@ func TestR30_DiesAgainAsTheSameLetter(t *testing.T) {
 		i := &item{record: r}
 		i.fill(&loan{}, &Features{System: "kafka"}, "", now)
 		return &verdict{item: i, st: &nixie.Settlement{
-			Verb: nixie.Bury, Failure: &nixie.Failure{Class: nixie.ClassPermanent, Reason: nixie.ReasonHandler, Text: "bad", FailedAt: now},
+			Delivery: i.delivery,
+			Verb:     nixie.Bury, Failure: &nixie.Failure{Class: nixie.ClassPermanent, Reason: nixie.ReasonHandler, Text: "bad", FailedAt: now},
 			Burial: &nixie.Burial{Cause: nixie.CausePermanent, Status: nixie.StatusOpen},
 		}}
 	}
