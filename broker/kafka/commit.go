@@ -26,19 +26,19 @@ func (d *Driver) commitLoop() {
 	defer rest.Stop()
 	for {
 		select {
-		case <-d.quit:
+		case <-d.living.Done():
 			return
 		case <-d.dirty:
 		}
 		d.committing.Lock()
 		d.settle()
-		failed := d.commitMarks(context.Background(), d.all(), d.markOf)
+		failed := d.commitMarks(d.living, d.all(), d.markOf, d.throughMember)
 		d.committing.Unlock()
 		if failed {
 			d.touch()
 		}
 		select {
-		case <-d.quit:
+		case <-d.living.Done():
 			return
 		case <-rest.C:
 		}
@@ -93,7 +93,7 @@ func (d *Driver) countIn(ctx context.Context, now time.Time, turn *partition) {
 			return m
 		}
 		return d.markOf(p)
-	})
+	}, d.throughMember)
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	for p, m := range going {
@@ -103,9 +103,8 @@ func (d *Driver) countIn(ctx context.Context, now time.Time, turn *partition) {
 
 // commitMarks commits what differs from what the group has, for partitions that are
 // still ours. It must not be called twice at a time.
-func (d *Driver) commitMarks(ctx context.Context, list []*partition, what func(*partition) mark) (failed bool) {
+func (d *Driver) commitMarks(ctx context.Context, list []*partition, what func(*partition) mark, send sender) (failed bool) {
 	marks := map[place]mark{}
-	offsets := map[string]map[int32]kgo.EpochOffset{}
 	d.mu.Lock()
 	for _, p := range list {
 		m := what(p)
@@ -113,19 +112,35 @@ func (d *Driver) commitMarks(ctx context.Context, list []*partition, what func(*
 			continue
 		}
 		marks[p.place] = m
-		if offsets[p.topic] == nil {
-			offsets[p.topic] = map[int32]kgo.EpochOffset{}
-		}
-		offsets[p.topic][p.part] = kgo.EpochOffset{Epoch: m.epoch, Offset: m.offset}
 	}
-	group := d.group
 	d.mu.Unlock()
 	if len(marks) == 0 {
 		return false
 	}
-	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), callLimit)
+	answer, err := send(ctx, marks)
+	refused := d.committed(list, marks, answer, err)
+	if errors.Is(refused, kerr.UnknownMemberID) || errors.Is(refused, kerr.IllegalGeneration) {
+		d.throwOut()
+	}
+	return refused != nil
+}
+
+// sender tells the group marks, and brings its answer.
+type sender func(context.Context, map[place]mark) (*kmsg.OffsetCommitResponse, error)
+
+// throughMember is the usual sender. The client sends nothing while the group gathers
+// its members, and who ends does not wait for that: only once the marks are on their way
+// the end of ctx does not matter.
+func (d *Driver) throughMember(ctx context.Context, marks map[place]mark) (answer *kmsg.OffsetCommitResponse, err error) {
+	sending, cancel := context.WithTimeout(context.WithoutCancel(ctx), callLimit)
 	defer cancel()
-	ctx = kgo.PreCommitFnContext(ctx, func(r *kmsg.OffsetCommitRequest) error {
+	onItsWay := context.AfterFunc(ctx, cancel)
+	defer onItsWay()
+	sent := false
+	sending = kgo.PreCommitFnContext(sending, func(r *kmsg.OffsetCommitRequest) error {
+		if sent = onItsWay(); !sent {
+			return errNotSent
+		}
 		for i := range r.Topics {
 			for k := range r.Topics[i].Partitions {
 				at := &r.Topics[i].Partitions[k]
@@ -135,14 +150,23 @@ func (d *Driver) commitMarks(ctx context.Context, list []*partition, what func(*
 		}
 		return nil
 	})
-	var refused error
-	group.CommitOffsetsSync(ctx, offsets, func(_ *kgo.Client, _ *kmsg.OffsetCommitRequest, answer *kmsg.OffsetCommitResponse, err error) {
-		refused = d.committed(list, marks, answer, err)
-	})
-	if errors.Is(refused, kerr.UnknownMemberID) || errors.Is(refused, kerr.IllegalGeneration) {
-		d.throwOut()
+	offsets := map[string]map[int32]kgo.EpochOffset{}
+	for at, m := range marks {
+		if offsets[at.topic] == nil {
+			offsets[at.topic] = map[int32]kgo.EpochOffset{}
+		}
+		offsets[at.topic][at.part] = kgo.EpochOffset{Epoch: m.epoch, Offset: m.offset}
 	}
-	return refused != nil
+	d.mu.Lock()
+	group := d.group
+	d.mu.Unlock()
+	group.CommitOffsetsSync(sending, offsets, func(_ *kgo.Client, _ *kmsg.OffsetCommitRequest, got *kmsg.OffsetCommitResponse, failed error) {
+		answer, err = got, failed
+	})
+	if !sent && ctx.Err() != nil {
+		err = errNotSent
+	}
+	return answer, err
 }
 
 // committed notes what the group has now, and returns why it does not have all.
@@ -170,13 +194,16 @@ func (d *Driver) committed(list []*partition, marks map[place]mark, answer *kmsg
 			err = refused
 		}
 	}
-	if err != nil && !regroups(err) {
+	if err != nil && !regroups(err) && !errors.Is(err, errNotSent) {
 		d.trouble = nixie.Errorf(nixie.CodeUnavailable, "commit: %w", err)
 	}
 	return err
 }
 
-var errUnanswered = errors.New("the broker did not say whether it has the offsets")
+var (
+	errUnanswered = errors.New("the broker did not say whether it has the offsets")
+	errNotSent    = errors.New("the group was gathering its members, and who had something to say ends")
+)
 
 // regroups reports whether an error only says that the group is another one by now:
 // whoever has the partition then goes on from what is committed.

@@ -49,8 +49,10 @@ type Driver struct {
 	polling    chan struct{} // full from asking the client until what it said is sorted in; partitions come and go in between
 	committing sync.Mutex    // one commit at a time, and none while partitions go
 	dirty      chan struct{} // something is to be committed
-	quit       chan struct{}
+	living     context.Context
+	quit       context.CancelFunc // ends living
 	committer  sync.WaitGroup
+	entry      sync.Mutex // held by who makes or ends the member
 }
 
 var (
@@ -67,8 +69,9 @@ func Open(c Config) (*Driver, error) {
 	d := &Driver{
 		c: c, parts: map[place]*partition{}, alarm: make(chan struct{}), interrupt: func() {}, stages: c.stages(),
 		polling: make(chan struct{}, 1),
-		dirty:   make(chan struct{}, 1), quit: make(chan struct{}),
+		dirty:   make(chan struct{}, 1),
 	}
+	d.living, d.quit = context.WithCancel(context.Background())
 	if d.Publisher, err = newPublisher(c.Seeds, append(slices.Clone(c.Client), kgo.WithContext(c.life))); err != nil {
 		return nil, err
 	}
@@ -174,16 +177,19 @@ func (d *Driver) Close(ctx context.Context) error {
 	if was {
 		return closedError()
 	}
-	close(d.quit)
+	d.quit()
 	d.committer.Wait()
+	d.entry.Lock()
+	defer d.entry.Unlock()
+	had := d.all()
 	err := d.leaveGroup(ctx)
 	d.client.Close()
-	left := d.all() // whose last commit nobody has heard of
-	d.lose(left)
+	d.lose(d.all())
 	d.mu.Lock()
 	defer d.mu.Unlock()
+	untold := slices.ContainsFunc(had, func(p *partition) bool { return p.known && !(p.keptAny && p.kept == p.farewell()) })
 	switch {
-	case d.trouble != nil || err != nil && len(left) > 0:
+	case d.trouble != nil || err != nil && untold:
 		return nixie.Errorf(nixie.CodeOutcomeUnknown, "leave the group: %w", errors.Join(err, d.trouble))
 	case err != nil:
 		return nixie.Errorf(nixie.CodeUnavailable, "group %s knows what is done, and was not told that this member leaves; it notices after %s: %w", d.c.Group, d.c.Session, err)

@@ -37,36 +37,6 @@ func (d *Driver) join() error {
 	return nil
 }
 
-// leaveGroup ends the member, with or without the consent of the group.
-func (d *Driver) leaveGroup(ctx context.Context) error {
-	d.mu.Lock()
-	group, kill := d.group, d.kill
-	d.mu.Unlock()
-	err := group.LeaveGroupContext(ctx)
-	kill()
-	group.Close()
-	if regroups(err) {
-		return nil // it was out before
-	}
-	return err
-}
-
-// rejoin makes a new member where the group has thrown the old one out. The client
-// would keep the partitions that it had and go on where it was, although somebody
-// else may have had them since.
-func (d *Driver) rejoin(ctx context.Context) error {
-	d.mu.Lock()
-	out := d.out
-	d.mu.Unlock()
-	if !out {
-		return nil
-	}
-	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), leaveLimit)
-	defer cancel()
-	_ = d.leaveGroup(ctx) // it is out, whatever it hears
-	return d.join()
-}
-
 // throwOut forgets everything: the group does not know this member any more.
 func (d *Driver) throwOut() {
 	d.mu.Lock()
@@ -140,7 +110,7 @@ func (d *Driver) revoked(ctx context.Context, client *kgo.Client, parts map[stri
 	}
 	d.committing.Lock()
 	defer d.committing.Unlock()
-	if failed := d.commitMarks(ctx, leaving, (*partition).farewell); !failed {
+	if failed := d.commitMarks(ctx, leaving, (*partition).farewell, d.throughMember); !failed {
 		d.settled(leaving)
 	}
 	d.lose(leaving)

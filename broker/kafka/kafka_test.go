@@ -153,7 +153,7 @@ func (b *bed) Crash(t testing.TB, d broker.Driver) {
 	t.Helper()
 	k := d.(*Driver)
 	b.ends[d]()
-	close(k.quit)
+	k.quit()
 	k.committer.Wait()
 	k.mu.Lock()
 	group := k.group

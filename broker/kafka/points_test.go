@@ -68,6 +68,10 @@ func (c change) settles() bool {
 	return slices.Contains([]string{letterSent, letterThere, retryThere}, c.point)
 }
 
+// staysOut reports whether a member that is out comes back only when it goes on: the
+// records of a partition that it had again would wait for what is held.
+func (c change) staysOut() bool { return c.event == forgotten && c.late && !c.settles() }
+
 // changesAt lists all changes at a point that make sense.
 func changesAt(point string) (all []change) {
 	for _, c := range []change{{point, joins, false}, {point, joins, true}, {point, leaves, false}, {point, killed, true}, {point, forgotten, false}, {point, forgotten, true}} {
@@ -133,6 +137,18 @@ func (g *gate) pass(point string) {
 	}
 }
 
+// keepOut holds whoever asks to join the group between the change and the opening.
+func (g *gate) keepOut(e *exchange) {
+	if e.Key() != int16(kmsg.JoinGroup) || len(e.answer) > 0 {
+		return
+	}
+	select {
+	case <-g.struck:
+		<-g.open
+	default:
+	}
+}
+
 // look holds requests and answers that are a point.
 func (g *gate) look(e *exchange) {
 	if e.Key() == int16(kmsg.Produce) && len(e.answer) > 0 {
@@ -181,7 +197,13 @@ func (p *play) fill(t testing.TB, kind string, round int) {
 func (p *play) member(t testing.TB, name string, g *gate, c change) *hand {
 	t.Helper()
 	w := &wire{
-		asked:    func(e *exchange) bool { p.watch(e); g.look(e); return true },
+		asked: func(e *exchange) bool {
+			p.watch(e)
+			if g.look(e); c.staysOut() {
+				g.keepOut(e)
+			}
+			return true
+		},
 		answered: func(e *exchange) bool { p.watch(e); g.look(e); return true },
 	}
 	p.around = func(d *Driver) broker.Driver { return &observed{d, p, g, name} }
@@ -259,13 +281,13 @@ func changed(t *testing.T, b *bed, c change) {
 		<-first.ran //nolint:errcheck // what it says does not matter
 		finish = func() {}
 	case forgotten:
-		b.kick(t, first.driver)
 		close(g.struck)
+		b.kick(t, first.driver)
 		second = p.member(t, "second", free, c)
-		if c.late && c.settles() {
-			p.until(t, "the other has a partition", second.has)
-		} else if c.late {
+		if c.staysOut() {
 			p.over(t, enough)
+		} else if c.late {
+			p.until(t, "the other has a partition", second.has)
 		}
 		close(g.open)
 	}
