@@ -15,6 +15,7 @@ import (
 
 	"github.com/nixie-go/nixie"
 	"github.com/nixie-go/nixie/store"
+	"github.com/nixie-go/nixie/store/itemdir"
 	"github.com/nixie-go/nixie/store/postgres"
 	"github.com/nixie-go/nixie/store/sqlite"
 )
@@ -30,8 +31,12 @@ type Options struct {
 
 // OpenStore opens the store that a URL names: sqlite:///absolute/path,
 // sqlite://relative/path, or postgres://user@host/database with what else the
-// driver reads, and nixie_schema for another schema than nixie.
+// driver reads, and nixie_schema for another schema than nixie. itemdir:path is the
+// folder of dead letter items of MapReduce jobs, to look at.
 func OpenStore(rawURL string, opts Options) (store.Store, error) {
+	if folder, is := ItemFolder(rawURL); is {
+		return openItems(folder, opts)
+	}
 	rest, isFile, err := kindOf(rawURL)
 	if err != nil {
 		return nil, err
@@ -44,6 +49,9 @@ func OpenStore(rawURL string, opts Options) (store.Store, error) {
 
 // SchemaOf is the schema of the store that a URL names. Nothing is opened yet.
 func SchemaOf(rawURL string) (store.Schema, error) {
+	if folder, is := ItemFolder(rawURL); is {
+		return nil, nixie.Errorf(nixie.CodeUnavailable, "%s is a folder of items, which has no schema", folder)
+	}
 	rest, isFile, err := kindOf(rawURL)
 	if err != nil {
 		return nil, err
@@ -69,7 +77,20 @@ func kindOf(rawURL string) (rest string, isFile bool, err error) {
 	case scheme == "postgres", scheme == "postgresql":
 		return rest, false, nil
 	}
-	return "", false, nixie.Errorf(nixie.CodeInvalid, "store %q: scheme %q is unknown, known are sqlite and postgres", redacted(rawURL), scheme)
+	return "", false, nixie.Errorf(nixie.CodeInvalid, "store %q: scheme %q is unknown, known are sqlite, postgres and itemdir", redacted(rawURL), scheme)
+}
+
+// ItemFolder is the path of a folder of items, if the URL names one.
+func ItemFolder(rawURL string) (folder string, is bool) {
+	rest, is := strings.CutPrefix(rawURL, "itemdir:")
+	return strings.TrimPrefix(rest, "//"), is
+}
+
+func openItems(folder string, opts Options) (store.Store, error) {
+	if folder == "" {
+		return nil, nixie.Errorf(nixie.CodeInvalid, "store has no path: give one like itemdir:path/to/folder")
+	}
+	return itemdir.Open(folder, opts.Clock)
 }
 
 func filePath(rest string) (string, error) {

@@ -161,7 +161,7 @@ and redriven when its cause is mended.
 		SilenceUsage:  true,
 		SilenceErrors: true,
 	}
-	root.PersistentFlags().StringVar(&g.store, "store", "", "store to use, such as sqlite:///path/to/file (default $NIXIE_STORE, else a file in the data folder)")
+	root.PersistentFlags().StringVar(&g.store, "store", "", "store to use, such as sqlite:///path/to/file, or itemdir:path to look at a folder of items (default $NIXIE_STORE, else a file in the data folder)")
 	root.PersistentFlags().VarP(newChoice(&g.output, asTable, formats()...), "output", "o", "how to print what there is to print")
 	root.PersistentFlags().Var(newChoice(&g.color, colorAuto, colorAuto, colorAlways, colorNever), "color", "colours: auto is on a terminal without $NO_COLOR")
 	root.SetFlagErrorFunc(func(_ *cobra.Command, err error) error { return usageError{err} })

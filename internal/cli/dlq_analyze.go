@@ -80,6 +80,10 @@ func (g *globals) printAnalysis(w io.Writer, a *office.Analysis, filter string) 
 		}
 		fmt.Fprintf(w, "  examples  %s\n", strings.Join(examples, "\n            "))
 		fmt.Fprintf(w, "  advice    %s\n", c.Advice)
+		if take := g.takeIn(); take != "" {
+			fmt.Fprintf(w, "            %s\n", escapeLine(take))
+			continue
+		}
 		choice := strings.TrimSpace(filter + " " + c.Filter)
 		fmt.Fprintf(w, "  next      %s\n", g.typed("dlq", "show", c.Examples[0].String()))
 		words := []string{"dlq", "redrive", "--filter", quote(choice), "--reason", "'…'", "--dry-run"}

@@ -5,10 +5,12 @@ import (
 	"context"
 	"errors"
 	"os"
+	"strings"
 
 	"github.com/spf13/cobra"
 
 	"github.com/nixie-go/nixie"
+	"github.com/nixie-go/nixie/internal/itemfile"
 	"github.com/nixie-go/nixie/internal/letterfile"
 	"github.com/nixie-go/nixie/office"
 )
@@ -145,12 +147,16 @@ func (x *exporting) form() (add func(*nixie.Letter) error, end func() error, err
 		w, err := letterfile.NewCSVWriter(x.Out)
 		return func(l *nixie.Letter) error { return w.Write(l, x.hid) }, w.Close, err
 	case x.layout == layoutMapReduce:
-		list := newListing[letterfile.Item](x.globals, nil)
+		list := newListing[itemfile.Item](x.globals, nil)
 		return func(l *nixie.Letter) error {
-			item, err := letterfile.ItemOf(l)
-			if err != nil {
+			item, err := itemfile.ItemOf(l)
+			switch {
+			case err != nil:
 				x.lossy++
 				x.say("letter %s: written without what was kept of its item: %v", l.ID, err)
+			case len(l.Damage) > 0:
+				x.lossy++
+				x.say("letter %s: written as far as it can be read: %s", l.ID, strings.Join(l.Damage, "; "))
 			}
 			return list.add(item)
 		}, list.close, nil

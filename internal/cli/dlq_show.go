@@ -10,6 +10,8 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/nixie-go/nixie"
+	"github.com/nixie-go/nixie/internal/app"
+	"github.com/nixie-go/nixie/internal/config"
 	"github.com/nixie-go/nixie/office"
 )
 
@@ -261,6 +263,10 @@ func tail(text string, n int) string {
 
 // printNext says what can be done now, as commands to type.
 func (g *globals) printNext(w io.Writer, l *nixie.Letter) {
+	if take := g.takeIn(); take != "" {
+		printSteps(w, []step{{take, "take these items into a store, to redrive them there"}})
+		return
+	}
 	id := l.ID.String()
 	var next []step
 	switch l.Status {
@@ -280,6 +286,17 @@ func (g *globals) printNext(w io.Writer, l *nixie.Letter) {
 	}
 	next = append(next, step{g.typed("message", "log", l.Message.ID.String()), "its life in order of time"})
 	printSteps(w, next)
+}
+
+// takeIn is the command that takes a folder of items into a store; empty when the letters
+// are in one.
+func (g *globals) takeIn() string {
+	url, err := config.StoreURL(g.store, g.Env)
+	folder, is := app.ItemFolder(url)
+	if err != nil || !is {
+		return ""
+	}
+	return "nixie dlq import " + quote(folder)
 }
 
 // redriveOf is the command that sends a letter on its way, with --force where

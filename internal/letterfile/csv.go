@@ -11,8 +11,12 @@ import (
 	"unicode/utf16"
 
 	"github.com/nixie-go/nixie"
+	"github.com/nixie-go/nixie/internal/itemfile"
 	"github.com/nixie-go/nixie/office"
 )
+
+// object is a JSON object by the names of its fields.
+type object map[string]json.RawMessage
 
 // csvColumn is a column: a field of a story, as its text or as JSON.
 type csvColumn struct {
@@ -74,7 +78,7 @@ func NewCSVWriter(to io.Writer) (*CSVWriter, error) {
 // Write writes a letter that was read whole; masked says that secrets were
 // hidden in it since.
 func (w *CSVWriter) Write(l *nixie.Letter, masked bool) error {
-	raw, err := marshal(office.ViewStory(l))
+	raw, err := itemfile.Marshal(office.ViewStory(l))
 	if err != nil {
 		return err
 	}
@@ -154,7 +158,7 @@ func ascii(value []byte) []byte {
 // fromRow reads a letter from a row, which is an object of strings.
 func fromRow(raw []byte) (Record, error) {
 	var cells map[string]string
-	if err := decode(raw, &cells, true); err != nil {
+	if err := itemfile.Decode(raw, &cells, true); err != nil {
 		return Record{}, err
 	}
 	if _, ok := cells["status"]; !ok {
@@ -184,12 +188,12 @@ func fromRow(raw []byte) (Record, error) {
 	if _, binary := message["body_base64"]; binary && string(message["body"]) == `""` {
 		delete(message, "body")
 	}
-	inner, err := marshal(message)
+	inner, err := itemfile.Marshal(message)
 	if err != nil {
 		return Record{}, err
 	}
 	story["message"] = inner
-	if raw, err = marshal(story); err != nil {
+	if raw, err = itemfile.Marshal(story); err != nil {
 		return Record{}, err
 	}
 	return fromStory(raw)
@@ -212,5 +216,5 @@ func (c csvColumn) read(cell string) (json.RawMessage, error) {
 		}
 		return value, nil
 	}
-	return marshal(strings.TrimPrefix(cell, "'"))
+	return itemfile.Marshal(strings.TrimPrefix(cell, "'"))
 }

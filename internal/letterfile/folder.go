@@ -1,35 +1,21 @@
 package letterfile
 
 import (
-	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
 	"io/fs"
 	"maps"
-	"os"
 	"path"
-	"path/filepath"
 	"slices"
-	"unicode/utf8"
 
 	"github.com/nixie-go/nixie"
+	"github.com/nixie-go/nixie/internal/itemfile"
 )
 
-// The names in the folders of a MapReduce job.
-const (
-	itemsFolder = "items"
-	indexFile   = "index.json"
-	itemSuffix  = ".json"
-)
-
-// folder finds the items of jobs: a JSON file each, in folders called items
-// beside an index. Jobs lie under several paths, some of which name the job
-// twice, so any folder below the given one counts. Links are not followed out
-// of it.
+// folder reads the items of jobs, and compares them with the index beside them.
 type folder struct {
-	root  *os.Root
-	name  string
+	dir   *itemfile.Dir
 	lists []string // folders of items, yet to be read
 
 	list    string // the folder that is being read
@@ -40,31 +26,18 @@ type folder struct {
 }
 
 func openFolder(name string) (*folder, error) {
-	root, err := os.OpenRoot(name)
+	dir, err := itemfile.OpenDir(name)
 	if err != nil {
-		return nil, unreadable(name, err)
-	}
-	f := &folder{root: root, name: name}
-	err = fs.WalkDir(root.FS(), ".", func(at string, entry fs.DirEntry, err error) error {
-		if err != nil {
-			return unreadable(path.Join(name, at), err)
-		}
-		if entry.IsDir() && (path.Base(at) == itemsFolder || at == "." && filepath.Base(name) == itemsFolder) {
-			f.lists = append(f.lists, at)
-		}
-		return nil
-	})
-	if err == nil && len(f.lists) == 0 {
-		err = nixie.Errorf(nixie.CodeNotFound, "%s has no folder called %s with a JSON file for each item: name the folder of the job, or a file", name, itemsFolder)
-	}
-	if err != nil {
-		_ = root.Close() // it was only read
 		return nil, err
 	}
-	return f, nil
+	lists, err := dir.Lists()
+	if err != nil {
+		return nil, errors.Join(err, dir.Close())
+	}
+	return &folder{dir: dir, lists: lists}, nil
 }
 
-func (f *folder) Close() error { return f.root.Close() }
+func (f *folder) Close() error { return f.dir.Close() }
 
 func (f *folder) next() (text, error) {
 	for {
@@ -79,7 +52,7 @@ func (f *folder) next() (text, error) {
 			return t, nil
 		case len(f.missing) > 0:
 			for _, id := range slices.Sorted(maps.Keys(f.missing)) {
-				f.late = append(f.late, f.bad(indexFile, nixie.Errorf(nixie.CodeNotFound, "it lists item %q, and no file in %s has it: look for the file, or take the ID out of the list", id, itemsFolder)))
+				f.late = append(f.late, f.bad(itemfile.Index, nixie.Errorf(nixie.CodeNotFound, "it lists item %q, and no file in %s has it: look for the file, or take the ID out of the list", id, itemfile.Items)))
 			}
 			f.missing = nil
 		case len(f.lists) == 0:
@@ -94,30 +67,18 @@ func (f *folder) next() (text, error) {
 }
 
 // enter reads the names in a folder of items, and the index beside it.
-func (f *folder) enter() error {
-	entries, err := fs.ReadDir(f.root.FS(), f.list)
-	if err != nil {
-		return unreadable(path.Join(f.name, f.list), err)
+func (f *folder) enter() (err error) {
+	if f.files, err = f.dir.Files(f.list); err != nil {
+		return err
 	}
-	for _, e := range entries {
-		if path.Ext(e.Name()) == itemSuffix && e.Name() != indexFile {
-			f.files = append(f.files, path.Join(f.list, e.Name()))
-		}
-	}
-	f.job = ""
-	if f.list == "." {
+	if f.job = f.dir.Job(f.list); f.list == "." {
 		return nil // what is beside it is not ours to read
 	}
-	if parent := path.Dir(f.list); parent != "." {
-		f.job = path.Base(parent)
-	} else if whole, err := filepath.Abs(f.name); err == nil {
-		f.job = filepath.Base(whole)
-	}
-	return f.readIndex(path.Join(path.Dir(f.list), indexFile))
+	return f.readIndex(path.Join(path.Dir(f.list), itemfile.Index))
 }
 
 func (f *folder) readIndex(name string) error {
-	raw, err := f.content(name)
+	raw, err := f.dir.Content(name)
 	if errors.Is(err, fs.ErrNotExist) {
 		return nil
 	}
@@ -126,10 +87,10 @@ func (f *folder) readIndex(name string) error {
 		IDs []string `json:"item_ids"`
 	}
 	if err == nil {
-		err = decode(raw, &index, false)
+		err = itemfile.Decode(raw, &index, false)
 	}
 	if err != nil {
-		f.late = append(f.late, f.bad(indexFile, err))
+		f.late = append(f.late, f.bad(itemfile.Index, err))
 		return nil
 	}
 	if index.Job != "" {
@@ -145,71 +106,21 @@ func (f *folder) readIndex(name string) error {
 // read reads a file of one item. One that cannot be read is a record that is
 // bad: the list must not get shorter in silence.
 func (f *folder) read(name string) text {
-	raw, err := f.content(name)
+	raw, err := f.dir.Content(name)
 	var has struct {
 		ID string `json:"item_id"`
 	}
 	if err == nil {
-		err = decode(raw, &has, false)
+		err = itemfile.Decode(raw, &has, false)
 	}
 	if err != nil {
-		base := path.Base(name)
-		delete(f.missing, base[:len(base)-len(itemSuffix)]) // named once is enough
-		return text{bad: fmt.Errorf("%s: %w", path.Join(f.name, name), err)}
+		delete(f.missing, itemfile.Name(name)) // named once is enough
+		return text{bad: fmt.Errorf("%s: %w", f.dir.Path(name), err)}
 	}
 	delete(f.missing, has.ID)
-	return text{raw: raw, place: path.Join(f.name, name), job: f.job}
+	return text{raw: raw, place: f.dir.Path(name), job: f.job}
 }
 
 func (f *folder) bad(name string, err error) text {
-	return text{bad: fmt.Errorf("%s: %w", path.Join(f.name, path.Dir(f.list), name), err)}
-}
-
-// content reads a file whole, and only if it is one.
-func (f *folder) content(name string) (raw []byte, err error) {
-	about, err := f.root.Stat(filepath.FromSlash(name))
-	switch {
-	case err != nil:
-		return nil, unreadable(name, err)
-	case !about.Mode().IsRegular():
-		return nil, nixie.Errorf(nixie.CodeInvalid, "it is not a regular file")
-	}
-	file, err := f.root.Open(filepath.FromSlash(name))
-	if err != nil {
-		return nil, unreadable(name, err)
-	}
-	defer func() { _ = file.Close() }() // it was only read
-	raw, err = io.ReadAll(io.LimitReader(file, MaxRecord+1))
-	switch {
-	case err != nil:
-		return nil, unreadable(name, err)
-	case len(raw) > MaxRecord:
-		return nil, nixie.Errorf(nixie.CodeLimit, "it has more than %d bytes, the limit", MaxRecord)
-	case !utf8.Valid(raw):
-		return nil, nixie.Errorf(nixie.CodeInvalid, "it is not valid UTF-8, which JSON has to be")
-	}
-	var syntax *json.SyntaxError
-	if err := json.Unmarshal(raw, new(json.RawMessage)); errors.As(err, &syntax) {
-		return nil, nixie.Errorf(nixie.CodeInvalid, "%s", placed(raw, syntax))
-	}
-	return raw, nil
-}
-
-// placed says in which line a text is not JSON.
-func placed(raw []byte, err *json.SyntaxError) string {
-	line := 1
-	for _, c := range raw[:min(int(err.Offset), len(raw))] {
-		if c == '\n' {
-			line++
-		}
-	}
-	return fmt.Sprintf("line %d is not JSON: %v", line, err)
-}
-
-func unreadable(name string, err error) error {
-	var in *fs.PathError
-	if errors.As(err, &in) {
-		err = in.Err
-	}
-	return nixie.Errorf(nixie.CodeUnavailable, "%s cannot be read: %w", name, err)
+	return text{bad: fmt.Errorf("%s: %w", f.dir.Path(path.Join(path.Dir(f.list), name)), err)}
 }

@@ -2,10 +2,13 @@ package letterfile_test
 
 import (
 	"encoding/json"
+	"reflect"
+	"slices"
 	"strings"
 	"testing"
 
 	"github.com/nixie-go/nixie"
+	"github.com/nixie-go/nixie/internal/itemfile"
 	"github.com/nixie-go/nixie/internal/items"
 	"github.com/nixie-go/nixie/internal/letterfile"
 	"github.com/nixie-go/nixie/store/memory"
@@ -85,12 +88,35 @@ func FuzzItem(f *testing.F) {
 			return
 		}
 		for _, l := range fuzzRead(t, text, items.JSON) {
-			if l.Cause != nixie.CauseAdopted || l.Rule != letterfile.System || l.Message.Origin == nil {
+			if l.Cause != nixie.CauseAdopted || l.Rule != itemfile.System || l.Message.Origin == nil {
 				continue
 			}
 			sameJSON(t, itemText(t, &l), text)
+			glanced(t, &l, text)
 		}
 	})
+}
+
+// glanced checks that a glance at an item sees what reading it does, but for what a letter
+// has no field for.
+func glanced(t *testing.T, read *nixie.Letter, text string) {
+	t.Helper()
+	l, err := itemfile.Glance([]byte(text), read.Message.Queue, read.Message.Origin.Channel)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, history := range [][]nixie.Failure{l.History, read.History} {
+		for i := range history {
+			f := &history[i]
+			f.Attachments = slices.DeleteFunc(f.Attachments, func(a nixie.Attachment) bool { return strings.HasPrefix(a.Name, "mapreduce.") })
+			if len(f.Attachments) == 0 {
+				f.Attachments = nil
+			}
+		}
+	}
+	if !reflect.DeepEqual(&l, read) {
+		t.Errorf("a glance sees\n%+v\nand reading\n%+v", &l, read)
+	}
 }
 
 func FuzzStory(f *testing.F) {

@@ -15,6 +15,7 @@ import (
 	"time"
 
 	"github.com/nixie-go/nixie"
+	"github.com/nixie-go/nixie/internal/itemfile"
 	"github.com/nixie-go/nixie/internal/letterfile"
 	"github.com/nixie-go/nixie/store"
 	"github.com/nixie-go/nixie/store/memory"
@@ -126,7 +127,7 @@ func valueOf(t testing.TB, text string) (v any) {
 
 func itemText(t testing.TB, l *nixie.Letter) string {
 	t.Helper()
-	item, err := letterfile.ItemOf(l)
+	item, err := itemfile.ItemOf(l)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -4,8 +4,7 @@
 // the folders where such jobs keep them.
 //
 // A file is streamed; a record that cannot be read is returned as such and the
-// reading goes on after it. What a record says that a letter has no field for
-// is kept with the letter and written again, see [Item].
+// reading goes on after it. Items are read and written by package itemfile.
 package letterfile
 
 import (
@@ -15,12 +14,12 @@ import (
 	"os"
 
 	"github.com/nixie-go/nixie"
+	"github.com/nixie-go/nixie/internal/itemfile"
 	"github.com/nixie-go/nixie/internal/items"
 )
 
-// MaxRecord is how many bytes one record may have: the largest body in its
-// longest form, and a story with it.
-const MaxRecord = 128 << 20
+// MaxRecord is how many bytes one record may have.
+const MaxRecord = itemfile.MaxItem
 
 // Options say what to read and how.
 type Options struct {
@@ -128,7 +127,7 @@ func (r *Reader) record(t *text) (Record, error) {
 		Message *any `json:"message"`
 		Listed  *any `json:"item_ids"`
 	}
-	err := decode(t.raw, &has, false)
+	err := itemfile.Decode(t.raw, &has, false)
 	switch {
 	case err != nil:
 		return Record{}, err
@@ -154,7 +153,7 @@ func (r *Reader) fromItem(t *text) (nixie.Letter, error) {
 	if channel == "" {
 		channel = queue
 	}
-	return readItem(t.raw, queue, channel)
+	return itemfile.Read(t.raw, queue, channel)
 }
 
 // file is a list in one file.

@@ -1,4 +1,7 @@
-package letterfile
+// Package itemfile reads and writes the dead letter items of MapReduce jobs: JSON objects,
+// a file each, in the folders where such jobs keep them. What an item says that a letter has
+// no field for is kept with the letter and written again, see [Item].
+package itemfile
 
 import (
 	"bytes"
@@ -71,31 +74,51 @@ var errorTypes = [...]struct {
 	{"Unknown", nixie.ReasonUnknown},
 }
 
-// readItem makes a letter of an item.
-func readItem(raw []byte, queue, channel string) (nixie.Letter, error) {
-	var doc itemDoc
-	var theirs object
-	if err := decode(raw, &doc, false); err != nil {
-		return nixie.Letter{}, err
+// Read makes a letter of the JSON of an item: of the queue, and as it came from the
+// channel.
+func Read(raw []byte, queue, channel string) (nixie.Letter, error) {
+	l, dropped, err := read(raw, queue, channel, readFailure)
+	if err != nil {
+		return l, err
 	}
-	if err := decode(raw, &theirs, false); err != nil {
-		return nixie.Letter{}, err
+	var theirs object
+	if err := Decode(raw, &theirs, false); err != nil {
+		return l, err
+	}
+	kept, err := keepItem(&l, theirs, dropped)
+	if err != nil {
+		return l, err
+	}
+	l.History[0].Attachments = append(l.History[0].Attachments, kept...)
+	return l, nil
+}
+
+// Glance is Read for those who only look: what a letter has no field for is left out, and
+// it costs a third.
+func Glance(raw []byte, queue, channel string) (nixie.Letter, error) {
+	l, _, err := read(raw, queue, channel, glanceFailure)
+	return l, err
+}
+
+func read(raw []byte, queue, channel string, entry func(json.RawMessage) (nixie.Failure, error)) (l nixie.Letter, dropped []json.RawMessage, err error) {
+	var doc itemDoc
+	if err := Decode(raw, &doc, false); err != nil {
+		return l, nil, err
 	}
 	switch {
 	case doc.ID == nil || *doc.ID == "":
-		return nixie.Letter{}, nixie.Errorf(nixie.CodeInvalid, "item_id is empty: give the item its ID")
+		return l, nil, nixie.Errorf(nixie.CodeInvalid, "item_id is empty: give the item its ID")
 	case doc.Data == nil:
-		return nixie.Letter{}, nixie.Errorf(nixie.CodeInvalid, "item_data is missing: without it there is nothing to do again")
+		return l, nil, nixie.Errorf(nixie.CodeInvalid, "item_data is missing: without it there is nothing to do again")
 	case doc.Last == nil:
-		return nixie.Letter{}, nixie.Errorf(nixie.CodeInvalid, "last_attempt is missing: say when it failed last")
+		return l, nil, nixie.Errorf(nixie.CodeInvalid, "last_attempt is missing: say when it failed last")
 	}
-	l, err := doc.letter(queue, channel)
-	if err != nil {
-		return l, err
+	if l, err = doc.letter(queue, channel); err != nil {
+		return l, nil, err
 	}
-	failures, dropped, err := doc.failures()
+	failures, dropped, err := doc.failures(entry)
 	if err != nil {
-		return l, err
+		return l, nil, err
 	}
 	l.History = failures
 	l.HistoryDropped = max(int(min(doc.Count, nixie.MaxCount))-len(failures), len(dropped))
@@ -104,12 +127,7 @@ func readItem(raw []byte, queue, channel string) (nixie.Letter, error) {
 	last.Attachments = append(last.Attachments, doc.Artifacts.attachments()...)
 	l.Class, l.Reason = last.Class, last.Reason
 	l.Signature, l.Fingerprint = policy.Signature(last)
-	kept, err := keepItem(&l, theirs, dropped)
-	if err != nil {
-		return l, err
-	}
-	l.History[0].Attachments = append(l.History[0].Attachments, kept...)
-	return l, nil
+	return l, dropped, nil
 }
 
 // letter is what does not come from the history.
@@ -137,7 +155,7 @@ func (d *itemDoc) letter(queue, channel string) (nixie.Letter, error) {
 
 // failures are the history as far as a letter has room for it, and the texts of
 // the entries after the first that it has none for.
-func (d *itemDoc) failures() (list []nixie.Failure, dropped []json.RawMessage, err error) {
+func (d *itemDoc) failures(entry func(json.RawMessage) (nixie.Failure, error)) (list []nixie.Failure, dropped []json.RawMessage, err error) {
 	if len(d.History) == 0 {
 		f := nixie.Failure{
 			Generation: 1, Attempt: int(min(d.Count, nixie.MaxCount)), FailedAt: d.Last.UTC(),
@@ -147,7 +165,7 @@ func (d *itemDoc) failures() (list []nixie.Failure, dropped []json.RawMessage, e
 	}
 	over := max(len(d.History)-nixie.MaxHistory, 0)
 	for i, raw := range d.History {
-		f, err := readFailure(raw)
+		f, err := entry(raw)
 		if err != nil {
 			return nil, nil, nixie.Errorf(nixie.CodeInvalid, "failure_history[%d]: %w", i, err)
 		}
@@ -161,12 +179,21 @@ func (d *itemDoc) failures() (list []nixie.Failure, dropped []json.RawMessage, e
 }
 
 func readFailure(raw json.RawMessage) (nixie.Failure, error) {
-	var d failureDoc
-	var theirs object
-	if err := decode(raw, &d, false); err != nil {
-		return nixie.Failure{}, err
+	f, err := glanceFailure(raw)
+	if err != nil {
+		return f, err
 	}
-	if err := decode(raw, &theirs, false); err != nil {
+	var theirs object
+	if err := Decode(raw, &theirs, false); err != nil {
+		return f, err
+	}
+	f.Attachments, err = keepFailure(&f, theirs)
+	return f, err
+}
+
+func glanceFailure(raw json.RawMessage) (nixie.Failure, error) {
+	var d failureDoc
+	if err := Decode(raw, &d, false); err != nil {
 		return nixie.Failure{}, err
 	}
 	if d.At == nil {
@@ -190,8 +217,7 @@ func readFailure(raw json.RawMessage) (nixie.Failure, error) {
 	for _, line := range d.Context[:min(len(d.Context), nixie.MaxContext)] {
 		f.Context = append(f.Context, fit(line, nixie.MaxFailureText))
 	}
-	f.Attachments, err = keepFailure(&f, theirs)
-	return f, err
+	return f, nil
 }
 
 // readErrorType reads both forms: a name, or an object with the name and what

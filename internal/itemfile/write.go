@@ -1,4 +1,4 @@
-package letterfile
+package itemfile
 
 import (
 	"bytes"
@@ -38,7 +38,7 @@ func (o object) write(known []string) ([]byte, error) {
 		if i > 0 {
 			b.WriteByte(',')
 		}
-		key, err := marshal(name)
+		key, err := Marshal(name)
 		if err != nil {
 			return nil, err
 		}
@@ -126,7 +126,7 @@ func objectOf(fields []field) (object, error) {
 		if f.value == nil {
 			continue
 		}
-		raw, err := marshal(f.value)
+		raw, err := Marshal(f.value)
 		if err != nil {
 			return nil, err
 		}
@@ -175,7 +175,7 @@ func historyOf(history []nixie.Failure, dropped []json.RawMessage) (json.RawMess
 			list = append(list, dropped...)
 		}
 	}
-	raw, err := marshal(list)
+	raw, err := Marshal(list)
 	return raw, errors.Join(damage, err)
 }
 

@@ -1,4 +1,4 @@
-package letterfile
+package itemfile
 
 import (
 	"bytes"
@@ -119,15 +119,15 @@ func keepFailure(f *nixie.Failure, theirs object) ([]nixie.Attachment, error) {
 }
 
 func keep(name string, v any) ([]nixie.Attachment, error) {
-	data, err := marshal(v)
+	data, err := Marshal(v)
 	if err != nil {
 		return nil, err
 	}
 	return pieces(name, data), nil
 }
 
-// marshal is json.Marshal without escapes for HTML.
-func marshal(v any) (json.RawMessage, error) {
+// Marshal is json.Marshal without escapes for HTML.
+func Marshal(v any) (json.RawMessage, error) {
 	var b bytes.Buffer
 	e := json.NewEncoder(&b)
 	e.SetEscapeHTML(false)

@@ -1,0 +1,47 @@
+package itemfile
+
+import (
+	"bytes"
+	"encoding/json"
+	"errors"
+	"io"
+	"strings"
+	"time"
+
+	"github.com/nixie-go/nixie"
+)
+
+// Decode reads one JSON value and says what is wrong in the words of the file.
+// With strict it refuses fields that it does not know: nothing is dropped.
+func Decode(raw []byte, into any, strict bool) error {
+	d := json.NewDecoder(bytes.NewReader(raw))
+	if strict {
+		d.DisallowUnknownFields()
+	}
+	err := d.Decode(into)
+	if err == nil {
+		if _, err = d.Token(); err == io.EOF {
+			return nil
+		}
+		return nixie.Errorf(nixie.CodeInvalid, "text after the JSON value: remove it")
+	}
+	var kind *json.UnmarshalTypeError
+	var moment *time.ParseError
+	switch {
+	case errors.As(err, &moment):
+		return nixie.Errorf(nixie.CodeInvalid, "a moment is %q: write it like 2026-01-31T12:00:00Z", moment.Value)
+	case errors.As(err, &kind):
+		field := kind.Field
+		if field == "" {
+			field = "the record"
+		}
+		return nixie.Errorf(nixie.CodeInvalid, "%s is a JSON %s, which cannot be a value of type %s", field, kind.Value, kind.Type)
+	case errors.Is(err, io.ErrUnexpectedEOF), errors.Is(err, io.EOF):
+		return nixie.Errorf(nixie.CodeInvalid, "the JSON value ends too early: it was cut off")
+	}
+	text := strings.TrimPrefix(err.Error(), "json: ")
+	if strings.HasPrefix(text, "unknown field") {
+		text += ": remove it, or import with the version of nixie that wrote it"
+	}
+	return nixie.Errorf(nixie.CodeInvalid, "%s", text)
+}

@@ -1,0 +1,233 @@
+// Package itemdir shows the dead letter items of MapReduce jobs where they lie: a JSON file
+// each, in folders called items. It holds letters only, and changes nothing: what has to do
+// with messages on their way is refused, with the way out.
+//
+// What a file says is shown as package itemfile reads it. One that cannot be read is a
+// letter too, which says so and is damaged: no list gets shorter in silence. The index of a
+// job is not looked at, so that it may be missing or wrong.
+package itemdir
+
+import (
+	"cmp"
+	"context"
+	"crypto/sha256"
+	"encoding/json"
+	"errors"
+	"io/fs"
+	"path"
+	"runtime"
+	"slices"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"github.com/nixie-go/nixie"
+	"github.com/nixie-go/nixie/internal/itemfile"
+	"github.com/nixie-go/nixie/policy"
+	"github.com/nixie-go/nixie/store"
+)
+
+// Store is a folder of items. It is safe for concurrent use, and others may change the
+// folder meanwhile: each listing begins with what lies there then.
+type Store struct {
+	refusals
+	dir   *itemfile.Dir
+	clock func() time.Time
+
+	mu    sync.Mutex
+	heads []head // of the last listing that began
+}
+
+var _ store.Store = (*Store)(nil)
+
+// Open opens a folder that has items somewhere below it. A nil clock is [time.Now].
+func Open(folder string, clock func() time.Time) (*Store, error) {
+	dir, err := itemfile.OpenDir(folder)
+	if err != nil {
+		return nil, err
+	}
+	if _, err := dir.Lists(); err != nil {
+		_ = dir.Close() // it was only read
+		return nil, err
+	}
+	if clock == nil {
+		clock = time.Now
+	}
+	return &Store{dir: dir, clock: clock}, nil
+}
+
+// Close implements [store.Keeper].
+func (s *Store) Close() error { return s.dir.Close() }
+
+// head is what is remembered of an item while its folder is listed: about 200 bytes.
+type head struct {
+	*list
+	name string // of the file
+	key  string
+	died int64
+}
+
+// list is the items of a job.
+type list struct{ path, job string }
+
+func (h *head) file() string { return path.Join(h.path, h.name) }
+
+// scan looks at all items, latest death first.
+func (s *Store) scan(ctx context.Context) ([]head, error) {
+	paths, err := s.dir.Lists()
+	if err != nil {
+		return nil, err
+	}
+	var heads []head
+	for _, at := range paths {
+		some, err := s.look(ctx, at)
+		if err != nil {
+			return nil, err
+		}
+		heads = append(heads, some...)
+	}
+	slices.SortFunc(heads, newestFirst)
+	return heads, nil
+}
+
+// look looks at the items of one list.
+func (s *Store) look(ctx context.Context, at string) ([]head, error) {
+	from, err := s.dir.Enter(at)
+	if err != nil {
+		return nil, err
+	}
+	defer func() { _ = from.Close() }() // it was only read
+	names, err := from.Names()
+	if err != nil {
+		return nil, err
+	}
+	of, heads := &list{at, s.dir.Job(at)}, make([]head, len(names))
+	inParallel(ctx, len(names), func() func(int) {
+		var room []byte
+		return func(i int) {
+			heads[i] = head{list: of, name: names[i]}
+			raw, written, err := from.Load(names[i], room)
+			heads[i].look(raw, written, err)
+			if cap(raw) <= maxRoom {
+				room = raw
+			}
+		}
+	})
+	return heads, ended(ctx)
+}
+
+// maxRoom is how many bytes of a file are used again for the next.
+const maxRoom = 1 << 20
+
+// inParallel does something for each number below n until ctx ends. Who does it is made by
+// begin, and does one at a time.
+func inParallel(ctx context.Context, n int, begin func() func(i int)) {
+	var next atomic.Int64
+	var group sync.WaitGroup
+	for range min(runtime.GOMAXPROCS(0), maxParallel, n) {
+		group.Go(func() {
+			do := begin()
+			for i := int(next.Add(1)) - 1; i < n && ctx.Err() == nil; i = int(next.Add(1)) - 1 {
+				do(i)
+			}
+		})
+	}
+	group.Wait()
+}
+
+const maxParallel = 8
+
+func newestFirst(a, b head) int {
+	return cmp.Or(cmp.Compare(b.died, a.died), cmp.Compare(a.path, b.path), cmp.Compare(a.name, b.name))
+}
+
+// look finds the key and the time of death: of what cannot be read the name of the file,
+// and when that was written.
+func (h *head) look(raw []byte, written time.Time, err error) {
+	var says struct {
+		Key  string    `json:"item_id"`
+		Last time.Time `json:"last_attempt"`
+	}
+	if err == nil {
+		err = json.Unmarshal(raw, &says)
+	}
+	if err != nil || says.Last.IsZero() {
+		says.Last = written
+	}
+	h.died, h.key = says.Last.UnixNano(), itemfile.Name(h.name)
+	if says.Key != "" && says.Key != h.key { // mostly they are the same, and then share their memory
+		h.key = says.Key
+	}
+}
+
+// queue is where the item goes when it is imported.
+func (h *head) queue() string { return "mapreduce/" + h.job }
+
+// id is the same as long as the file has its name: of the letter, or of its message.
+func (h *head) id(of byte) (id nixie.ID) {
+	sum := sha256.Sum256(append([]byte{of}, h.file()...))
+	copy(id[:], sum[:])
+	id[6], id[8] = id[6]&0x0f|7<<4, id[8]&0x3f|2<<6 // as all IDs a UUID of version 7
+	return id
+}
+
+const (
+	ofLetter  = 'l'
+	ofMessage = 'm'
+)
+
+// shell is a letter with what is known without reading the file.
+func (h *head) shell() nixie.Letter {
+	died := time.Unix(0, h.died).UTC()
+	return nixie.Letter{
+		ID: h.id(ofLetter), Revision: 1, Cause: nixie.CauseAdopted, Status: nixie.StatusOpen, Rule: itemfile.System,
+		FirstFailedAt: died, LastFailedAt: died, DiedAt: died,
+		Message: nixie.Message{ID: h.id(ofMessage), Queue: h.queue(), Type: "item", Key: h.key, State: nixie.Dead, Generation: 1, EnqueuedAt: died, EndedAt: died},
+	}
+}
+
+// reader makes a letter of an item: [itemfile.Read], or [itemfile.Glance].
+type reader func(raw []byte, queue, channel string) (nixie.Letter, error)
+
+// letter reads an item. What cannot be read is a damaged letter, and what is not there any
+// more none.
+func (s *Store) letter(h *head, as reader) (l nixie.Letter, there bool) {
+	l, err := s.read(h, as)
+	switch {
+	case err == nil:
+		return l, true
+	case errors.Is(err, fs.ErrNotExist):
+		return l, false
+	}
+	l = h.shell()
+	f := nixie.Failure{
+		Generation: 1, StartedAt: l.DiedAt, FailedAt: l.DiedAt, Class: nixie.ClassUnknown, Reason: nixie.ReasonUnknown,
+		Type: "unreadable", Text: err.Error(), Decision: nixie.Bury,
+	}
+	l.History, l.Class, l.Reason = []nixie.Failure{f}, f.Class, f.Reason
+	l.Signature, l.Fingerprint = policy.Signature(&f)
+	l.Message.LastFailure, l.Message.LastReason = f.Text, f.Reason
+	l.Damage = []string{s.dir.Path(h.file()) + ": " + err.Error()}
+	return l, true
+}
+
+func (s *Store) read(h *head, as reader) (nixie.Letter, error) {
+	raw, err := s.dir.Content(h.file())
+	if err != nil {
+		return nixie.Letter{}, err
+	}
+	l, err := as(raw, h.queue(), h.job)
+	if err == nil {
+		err = l.Check()
+	}
+	if err != nil {
+		return l, err
+	}
+	shell := h.shell()
+	l.ID, l.Revision = shell.ID, shell.Revision
+	m, last := &l.Message, &l.History[len(l.History)-1]
+	m.ID, m.State, m.Generation, m.EndedAt = shell.Message.ID, shell.Message.State, shell.Message.Generation, l.DiedAt
+	m.Hash, m.LastFailure, m.LastReason = nixie.HashBody(m.Body), last.Text, last.Reason
+	l.Artifacts = last.Attachments
+	return l, nil
+}
