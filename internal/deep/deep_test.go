@@ -111,6 +111,26 @@ func TestNothingBeginsAfterTheEnd(t *testing.T) {
 	}
 }
 
+// interrupted is a proof that the end of the run kills.
+type interrupted struct {
+	pretended
+	stop context.CancelFunc
+}
+
+func (i interrupted) run(context.Context, *driver) (string, error) {
+	i.stop()
+	return "signal: killed", nil
+}
+
+func TestAnInterruptedProofHasNotFailed(t *testing.T) {
+	ctx, stop := context.WithCancel(t.Context())
+	d := &driver{ctx: ctx, folder: t.TempDir(), out: &strings.Builder{}}
+	d.runAll([]task{interrupted{pretended{called: "a"}, stop}}, 1)
+	if len(d.failures) > 0 {
+		t.Errorf("failures: %v", d.failures)
+	}
+}
+
 // TestTasks finds the proofs and fuzz targets of this repository.
 func TestTasks(t *testing.T) {
 	t.Chdir("../..")

@@ -127,7 +127,10 @@ func (d *driver) runOne(t task) {
 	d.running[t.name()] = t
 	d.mu.Unlock()
 	failure, err := t.run(d.ctx, d)
-	if err != nil && d.ctx.Err() == nil {
+	switch {
+	case d.ctx.Err() != nil:
+		failure = "" // it was killed; what it had not counted it does again
+	case err != nil:
 		failure = err.Error()
 	}
 	d.mu.Lock()

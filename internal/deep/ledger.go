@@ -92,7 +92,11 @@ func (l ledger) print(out io.Writer, chosen []task) {
 	w := tabwriter.NewWriter(out, 0, 0, 2, ' ', 0)
 	fmt.Fprintf(w, "proof\tunit\tcount\tof\tviolations\tseconds\n")
 	for _, t := range chosen {
-		r := l[t.name()]
+		r, begun := l[t.name()]
+		if !begun {
+			fmt.Fprintf(w, "%s\tnot begun\n", t.name())
+			continue
+		}
 		fmt.Fprintf(w, "%s\t%s\t%d\t%d\t%d\t%.0f\n", r.Name, r.Unit, r.Count, r.Want, r.Violations, r.Seconds)
 	}
 	_ = w.Flush() // to a terminal
