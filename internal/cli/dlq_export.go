@@ -21,11 +21,18 @@ const (
 	layoutMapReduce = "mapreduce"
 )
 
+// What --format says of a folder: the layout of MapReduce, a file for each item.
+const (
+	asItemDir = "itemdir"
+	asProdigy = "prodigy"
+)
+
 // exporting is dlq export.
 type exporting struct {
 	*globals
 	veil
 	layout string
+	folder bool // of items, instead of a file
 	n      int64
 	lossy  int64 // letters of which something could not be written
 }
@@ -48,18 +55,22 @@ Headers that are credentials and secrets in the texts of failures are hidden unl
 they are.
 
 --layout mapreduce writes dead letter items of MapReduce, as JSON or JSON lines. What
-was imported from such items comes out as it came in, with what happened since.`,
+was imported from such items comes out as it came in, with what happened since.
+--format itemdir, or prodigy, writes them as such jobs keep them: into --out, a folder,
+as JOB/mapreduce/dlq/JOB/items/ID.json and the index beside items. An item that lies
+there is replaced, what else lies there stays.`,
 		Example: `  nixie dlq export --filter queue:orders > letters.jsonl
   nixie dlq export --format csv --out letters.csv
   nixie dlq export --filter 'status:resolved died:<2026-01-01' --out old.jsonl
-  nixie dlq export --layout mapreduce --filter queue:mapreduce/nightly --format json`,
+  nixie dlq export --layout mapreduce --filter queue:mapreduce/nightly --format json
+  nixie dlq export --format itemdir --out ~/.prodigy/dlq/shop`,
 		Args: noArgs,
 	}
 	filter.register(cmd.Flags())
-	cmd.Flags().StringVar(&format, "format", asJSONL, "jsonl, json or csv")
+	cmd.Flags().StringVar(&format, "format", asJSONL, "jsonl, json or csv; itemdir, or prodigy, is a folder of items")
 	cmd.Flags().StringVar(&x.layout, "layout", layoutNixie, "nixie, or mapreduce for dead letter items")
 	x.register(cmd.Flags())
-	cmd.Flags().StringVar(&out, "out", "", "file to write (default standard output)")
+	cmd.Flags().StringVar(&out, "out", "", "file to write, or folder of items (default standard output)")
 	var f nixie.Filter
 	check := func() (err error) {
 		if f, err = filter.parse(g); err != nil {
@@ -68,6 +79,9 @@ was imported from such items comes out as it came in, with what happened since.`
 		f = office.Unresolved(f)
 		if !cmd.Flags().Changed("format") && cmd.Flags().Changed("output") {
 			format = g.output
+		}
+		if x.folder = format == asItemDir || format == asProdigy; x.folder {
+			return x.checkFolder(out)
 		}
 		g.output = format
 		switch x.layout {
@@ -83,7 +97,10 @@ was imported from such items comes out as it came in, with what happened since.`
 			return err
 		}
 		do := x.write
-		if out != "" {
+		switch {
+		case x.folder:
+			do = func(ctx context.Context, o *office.Office, f nixie.Filter) error { return x.writeItems(ctx, o, f, out) }
+		case out != "":
 			do = func(ctx context.Context, o *office.Office, f nixie.Filter) error { return x.writeTo(ctx, o, f, out) }
 		}
 		if err := do(ctx, o, f); err != nil {
@@ -121,12 +138,47 @@ func (x *exporting) writeTo(ctx context.Context, o *office.Office, f nixie.Filte
 	return nil
 }
 
+// checkFolder refuses what cannot be said of a folder of items.
+func (x *exporting) checkFolder(out string) error {
+	switch {
+	case out == "":
+		return usagef("a folder of items needs --out: name the folder")
+	case x.layout != layoutNixie && x.layout != layoutMapReduce:
+		return usagef("--layout is %q: a folder of items has the layout %s", x.layout, layoutMapReduce)
+	}
+	return nil
+}
+
+// writeItems writes a folder of items.
+func (x *exporting) writeItems(ctx context.Context, o *office.Office, f nixie.Filter, folder string) error {
+	to, err := itemfile.NewWriter(folder, x.Now)
+	if err != nil {
+		return err
+	}
+	err = x.each(ctx, o, f, func(l *nixie.Letter) error {
+		return to.Write(l, x.item(l))
+	})
+	if err := errors.Join(err, to.Close()); err != nil {
+		return err
+	}
+	x.say("%s in %s", plural(x.n, "item"), folder)
+	return nil
+}
+
 // write goes through the letters in flat memory.
 func (x *exporting) write(ctx context.Context, o *office.Office, f nixie.Filter) error {
 	add, end, err := x.form()
 	if err != nil {
 		return err
 	}
+	if err := x.each(ctx, o, f, add); err != nil {
+		return err
+	}
+	return end()
+}
+
+// each adds all letters that are to be exported.
+func (x *exporting) each(ctx context.Context, o *office.Office, f nixie.Filter, add func(*nixie.Letter) error) error {
 	for letter, err := range o.AllLetters(ctx, f, true) {
 		if err != nil {
 			return err
@@ -137,7 +189,7 @@ func (x *exporting) write(ctx context.Context, o *office.Office, f nixie.Filter)
 		}
 		x.n++
 	}
-	return end()
+	return nil
 }
 
 // form is how one letter is written, and what comes after the last.
@@ -148,19 +200,22 @@ func (x *exporting) form() (add func(*nixie.Letter) error, end func() error, err
 		return func(l *nixie.Letter) error { return w.Write(l, x.hid) }, w.Close, err
 	case x.layout == layoutMapReduce:
 		list := newListing[itemfile.Item](x.globals, nil)
-		return func(l *nixie.Letter) error {
-			item, err := itemfile.ItemOf(l)
-			switch {
-			case err != nil:
-				x.lossy++
-				x.say("letter %s: written without what was kept of its item: %v", l.ID, err)
-			case len(l.Damage) > 0:
-				x.lossy++
-				x.say("letter %s: written as far as it can be read: %s", l.ID, strings.Join(l.Damage, "; "))
-			}
-			return list.add(item)
-		}, list.close, nil
+		return func(l *nixie.Letter) error { return list.add(x.item(l)) }, list.close, nil
 	}
 	list := newListing[office.LetterStory](x.globals, nil)
 	return func(l *nixie.Letter) error { return list.add(x.story(l)) }, list.close, nil
+}
+
+// item is a letter as a dead letter item. Of what is lost it says so.
+func (x *exporting) item(l *nixie.Letter) itemfile.Item {
+	item, err := itemfile.ItemOf(l)
+	switch {
+	case err != nil:
+		x.lossy++
+		x.say("letter %s: written without what was kept of its item: %v", l.ID, err)
+	case len(l.Damage) > 0:
+		x.lossy++
+		x.say("letter %s: written as far as it can be read: %s", l.ID, strings.Join(l.Damage, "; "))
+	}
+	return item
 }

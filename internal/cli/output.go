@@ -16,6 +16,7 @@ import (
 	"github.com/nixie-go/nixie"
 	"github.com/nixie-go/nixie/internal/app"
 	"github.com/nixie-go/nixie/internal/command"
+	"github.com/nixie-go/nixie/internal/itemfile"
 	"github.com/nixie-go/nixie/internal/runner"
 )
 
@@ -127,7 +128,7 @@ func (p *printer) keep(o *runner.Printed) error {
 	if p.byID {
 		name = o.ID.String()
 	}
-	folder := filepath.Join(p.results, fileName(name))
+	folder := filepath.Join(p.results, itemfile.FileName(name))
 	if err := os.MkdirAll(folder, 0o755); err != nil {
 		return fmt.Errorf("--results: %w", err)
 	}
@@ -148,30 +149,6 @@ func (p *printer) keep(o *runner.Printed) error {
 		}
 	}
 	return nil
-}
-
-// maxFileName is how many bytes a name of an item may have as one of a file.
-const maxFileName = 200
-
-// fileName is an item's name as one of a file, which cannot lead elsewhere: what is
-// not a letter, a digit or one of a few signs is written as %XX. The end of a long
-// one is its hash.
-func fileName(item string) string {
-	var b strings.Builder
-	for i, c := range []byte(item) {
-		switch {
-		case c >= 'a' && c <= 'z', c >= 'A' && c <= 'Z', c >= '0' && c <= '9', strings.IndexByte("-_@=+, ", c) >= 0, c == '.' && i > 0, c >= utf8.RuneSelf:
-			b.WriteByte(c)
-		default:
-			fmt.Fprintf(&b, "%%%02X", c)
-		}
-	}
-	name := b.String()
-	if len(name) <= maxFileName {
-		return name
-	}
-	hash := nixie.HashBody([]byte(item))
-	return fmt.Sprintf("%s-%x", strings.ToValidUTF8(name[:maxFileName-33], ""), hash[:16])
 }
 
 // copy writes one output where it is read.

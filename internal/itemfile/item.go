@@ -5,6 +5,7 @@ package itemfile
 
 import (
 	"bytes"
+	"cmp"
 	"encoding/json"
 	"slices"
 	"strings"
@@ -17,6 +18,15 @@ import (
 
 // System is the Origin.System of letters that were items.
 const System = "mapreduce"
+
+// Queue is where the items of a job go that name no other.
+func Queue(job string) string { return System + "/" + job }
+
+// Job is the job whose items are in a queue.
+func Job(queue string) string { return strings.TrimPrefix(queue, System+"/") }
+
+// idOf is the ID of the item that a letter is.
+func idOf(l *nixie.Letter) string { return cmp.Or(l.Message.Key, l.Message.ID.String()) }
 
 // headerSignature has the group that an item's own system put it into, as far
 // as it fits.

@@ -100,7 +100,7 @@ func itemOf(l *nixie.Letter) (object, error) {
 	m := &l.Message
 	history, damage := historyOf(l.History, nil)
 	o, err := objectOf([]field{
-		{"item_id", m.Key},
+		{"item_id", idOf(l)},
 		{"item_data", dataOf(m.Body)},
 		{"first_attempt", moment(l.FirstFailedAt)},
 		{"last_attempt", moment(l.LastFailedAt)},

@@ -148,7 +148,7 @@ func (r *Reader) fromItem(t *text) (nixie.Letter, error) {
 		if t.job == "" {
 			return nixie.Letter{}, nixie.Errorf(nixie.CodeInvalid, "an item names no queue: give one with --queue, mapreduce/JOB for example")
 		}
-		queue = "mapreduce/" + t.job
+		queue = itemfile.Queue(t.job)
 	}
 	if channel == "" {
 		channel = queue

@@ -161,7 +161,7 @@ func (h *head) look(raw []byte, written time.Time, err error) {
 }
 
 // queue is where the item goes when it is imported.
-func (h *head) queue() string { return "mapreduce/" + h.job }
+func (h *head) queue() string { return itemfile.Queue(h.job) }
 
 // id is the same as long as the file has its name: of the letter, or of its message.
 func (h *head) id(of byte) (id nixie.ID) {
