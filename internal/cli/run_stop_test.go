@@ -93,6 +93,24 @@ func firstInterrupt(t *testing.T, sig os.Signal) {
 	}
 }
 
+// SIGQUIT is for who wants to see where the program hangs: it says so and is gone, as after
+// a crash. Commands do not outlive it, and it costs no attempt.
+func TestRunQuit(t *testing.T) {
+	t.Parallel()
+	d := newDesk(t)
+	d.write("items.txt", "a\nb\nc\n")
+	cmd := d.running(2, "run", "items.txt", "-p", "2", "--job", "j", "--max-attempts", "1", "--", "sh", "-c", `echo "$1" >> ledger; sleep 1000`, "sh", "{line}")
+	d.signal(cmd, syscall.SIGQUIT)
+	if code := ended(t, cmd); code != 2 || !strings.Contains(d.read("err"), "SIGQUIT") || !strings.Contains(d.read("err"), "goroutine ") {
+		t.Fatalf("exit %d\n%s", code, d.read("err"))
+	}
+	d.noProcess()
+	if s := d.run(0, "items.txt", "--job", "j", "--max-attempts", "1", "--", "sh", "-c", `[ "$NIXIE_ATTEMPT" = 1 ]`); s.Succeeded != 3 {
+		t.Errorf("the next run: %+v", s)
+	}
+	d.verify()
+}
+
 // The second interrupt ends them, also those that ignore SIGTERM and have left
 // grandchildren. Their items are released: the attempt does not count.
 func TestRunSecondInterrupt(t *testing.T) {

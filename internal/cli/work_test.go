@@ -5,6 +5,7 @@ package cli_test
 import (
 	"encoding/json"
 	"fmt"
+	"os"
 	"strings"
 	"syscall"
 	"testing"
@@ -46,12 +47,18 @@ func TestR52_DrainEndsWhenOnlyFutureItemsRemain(t *testing.T) {
 // has begun it finishes, what it has not begun goes back untouched.
 func TestWorkStops(t *testing.T) {
 	t.Parallel()
+	for _, sig := range []os.Signal{syscall.SIGTERM, syscall.SIGHUP} {
+		t.Run(sig.String(), func(t *testing.T) { workStops(t, sig) })
+	}
+}
+
+func workStops(t *testing.T, sig os.Signal) {
 	d := newDesk(t)
 	d.write("lines.jsonl", strings.Repeat("{}\n", 6))
 	d.nixie(0, "enqueue", "q", "--jsonl", "lines.jsonl")
 	cmd := d.running(2, "work", "q", "-p", "2", "-o", "json", "--", "sh", "-c",
 		`echo "$NIXIE_MESSAGE_ID" >> ledger; until [ -e go ]; do sleep 0.01; done; echo >> finished`)
-	d.signal(cmd, syscall.SIGTERM)
+	d.signal(cmd, sig)
 	if !within(5*time.Second, func() bool { return strings.Contains(d.read("err"), "may finish") }) {
 		t.Fatal("the signal is not noticed")
 	}
