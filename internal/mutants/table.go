@@ -16,6 +16,7 @@ var (
 	loops   = finder{"redrive", "^TestR30_LoopCap$"}
 	mover   = finder{"redrive", "^TestDamagedLettersAreNotSent$|^TestSend"}
 	kafka   = finder{"broker/kafka", "^TestPrefix$|^TestS13_MissingTopicOfLetters$/^fake$"}
+	tree    = finder{"mapreduce/worktree", "^TestCompareAndSwap$|^TestTheNextBeginsClean$"}
 	alone   = finder{"broker/kafka", "^TestPoisonStandsAlone$|^TestSuspectsOfOnePartitionAtATime$"}
 	ranges  = finder{"store/postgres", "^TestForgottenClaim|^TestPausedWhileAClaimWaits$|^TestStore$/^(Lease|Many)$"}
 	faults  = finder{"internal/powerloss", "^TestFailAtEveryCall$/^write$"} // a commit that fails needs no luck, a crash between reply and commit does
@@ -319,5 +320,17 @@ var table = []mutant{
 		breaks: "a message of a batch that was settled meanwhile is settled once more",
 		edits:  []edit{{"store/postgres/ranges.go", "|| still[i] < len(b.members)", "|| still[i] < 0"}},
 		tests:  ranges,
+	},
+	{
+		number: 74, name: "merge without compare-and-swap",
+		breaks: "a merge that somebody else made meanwhile is lost",
+		edits:  []edit{{"mapreduce/worktree/merge.go", `"refs/heads/"+j.Branch(), to, from)`, `"refs/heads/"+j.Branch(), to)`}},
+		tests:  tree,
+	},
+	{
+		number: 75, name: "worktree taken again in the middle of a rebase",
+		breaks: "an attempt begins in what another one left half done",
+		edits:  []edit{{"mapreduce/worktree/attempt.go", "if j.reusable(s) && t.reset", "if t.reset"}},
+		tests:  tree,
 	},
 }

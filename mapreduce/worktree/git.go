@@ -1,0 +1,157 @@
+package worktree
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/nixie-go/nixie"
+	"github.com/nixie-go/nixie/internal/command"
+)
+
+// leastGit is the oldest git whose merge-tree writes trees and whose worktrees hold here.
+const leastGit = "2.39"
+
+// maxAnswer is how much a call may say.
+const maxAnswer = 16 << 20
+
+// settings hold for each of our calls: nothing that a repository or a user has configured
+// runs, asks, or works in the background.
+var settings = [...]string{
+	"gc.auto=0", "maintenance.auto=false", "core.hooksPath=/dev/null", "core.fsmonitor=false", "core.attributesFile=/dev/null",
+	"protocol.allow=never", "commit.gpgSign=false", "submodule.recurse=false", "advice.detachedHead=false", "core.quotePath=false",
+}
+
+// git calls the command, a deadline on each call.
+type git struct {
+	path     string
+	environ  []string // for our calls
+	extra    []string // settings of this repository
+	deadline time.Duration
+	guard    *command.Guard
+}
+
+func newGit(path string, environ []string, deadline time.Duration, guard *command.Guard) (*git, error) {
+	if path == "" {
+		found, err := command.LookPath("git")
+		if err != nil {
+			return nil, nixie.Errorf(nixie.CodeUnavailable, "git is not there: install git %s or later: %w", leastGit, err)
+		}
+		path = found
+	}
+	return &git{path: path, environ: append(foreign(environ), "GIT_CONFIG_NOSYSTEM=1", "GIT_CONFIG_GLOBAL=/dev/null", "GIT_TERMINAL_PROMPT=0",
+		"GIT_ATTR_NOSYSTEM=1", "GIT_EDITOR=true", "GIT_NO_LAZY_FETCH=1", "LC_ALL=C"), deadline: deadline, guard: guard}, nil
+}
+
+// foreign is an environment without what would lead git to another repository.
+func foreign(environ []string) []string {
+	return slices.DeleteFunc(slices.Clone(environ), func(variable string) bool { return strings.HasPrefix(variable, "GIT_") })
+}
+
+// call runs git in a folder, and returns what it prints without the last line end.
+func (g *git) call(ctx context.Context, dir string, args ...string) (string, error) {
+	said, code, err := g.ask(ctx, dir, nil, args...)
+	if err == nil && code != 0 {
+		err = failed(args, said)
+	}
+	return said.out, err
+}
+
+// said is what a call printed.
+type said struct{ out, err string }
+
+// ask runs git in a folder. How it ends is the caller's to judge.
+func (g *git) ask(ctx context.Context, dir string, stdin []byte, args ...string) (said, int, error) {
+	all := []string{"git"}
+	for _, setting := range settings {
+		all = append(all, "-c", setting)
+	}
+	for _, setting := range g.extra {
+		all = append(all, "-c", setting)
+	}
+	all = append(all, args...)
+	result, err := command.Run(ctx, command.Spec{
+		Args: all, Path: g.path, Dir: dir, Env: g.environ, Stdin: stdin, Timeout: g.deadline, TailLimit: maxAnswer, Guard: g.guard,
+	})
+	switch {
+	case err != nil:
+		return said{}, 0, err
+	case result.Canceled:
+		return said{}, 0, nixie.Errorf(nixie.CodeUnavailable, "git %s: %w", args[0], context.Canceled)
+	case result.TimedOut:
+		return said{}, 0, broken(nixie.Errorf(nixie.CodeUnavailable, "git %s had no end after %s", args[0], g.deadline))
+	case result.Stdout.Dropped > 0:
+		return said{}, 0, broken(nixie.Errorf(nixie.CodeLimit, "git %s said more than %d bytes", args[0], maxAnswer))
+	}
+	return said{strings.TrimSuffix(string(result.Stdout.Data), "\n"), strings.TrimSpace(string(result.Stderr.Data))}, result.ExitCode, nil
+}
+
+// failed is the error of a call that ended with a code.
+func failed(args []string, s said) error {
+	text := s.err
+	if text == "" {
+		text = s.out
+	}
+	err := nixie.Errorf(nixie.CodeUnavailable, "git %s: %s", args[0], strings.TrimPrefix(text, "fatal: "))
+	if strings.Contains(text, "No space left on device") || strings.Contains(text, "out of memory") {
+		return nixie.WithReason(err, nixie.ReasonResource)
+	}
+	return broken(err)
+}
+
+// broken is an error of worktrees themselves.
+func broken(err error) error { return nixie.WithReason(err, nixie.ReasonWorktree) }
+
+// old reports whether a version is older than what is needed.
+func old(version, least string) bool {
+	var have, want [2]int
+	if _, err := fmt.Sscanf(version, "%d.%d", &have[0], &have[1]); err != nil {
+		return true
+	}
+	_, _ = fmt.Sscanf(least, "%d.%d", &want[0], &want[1])
+	return slices.Compare(have[:], want[:]) < 0
+}
+
+// lines are those of an answer.
+func lines(text string) []string {
+	if text == "" {
+		return nil
+	}
+	return strings.Split(text, "\n")
+}
+
+// fields are those of an answer of -z.
+func fields(text string) []string {
+	text = strings.TrimSuffix(text, "\x00")
+	if text == "" {
+		return nil
+	}
+	return strings.Split(text, "\x00")
+}
+
+// disarm turns off what would filter the content of files: drivers that a repository
+// names.
+func (g *git) disarm(ctx context.Context, dir string) error {
+	s, code, err := g.ask(ctx, dir, nil, "config", "--local", "--includes", "--name-only", "--get-regexp", `^(filter|merge|diff)\..*\.(clean|smudge|process|required|driver|textconv|command)$`)
+	if err != nil {
+		return err
+	}
+	if code > 1 {
+		return failed([]string{"config"}, s)
+	}
+	for _, name := range lines(s.out) {
+		if bytes.ContainsAny([]byte(name), "\x00=") {
+			return broken(errors.New("a driver in the repository's settings has a name with an equals sign: rename it"))
+		}
+		value := ""
+		if strings.HasSuffix(name, ".required") {
+			value = "false"
+		}
+		g.extra = append(g.extra, name+"="+value)
+	}
+	return nil
+}

@@ -1,0 +1,169 @@
+package worktree
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"strings"
+
+	"github.com/nixie-go/nixie"
+)
+
+// Kept is the worktree of an attempt that failed, for whoever wants to look.
+type Kept struct {
+	Path   string `json:"path"`
+	Branch string `json:"branch"`
+	Item   string `json:"item"`
+	Lease  int64  `json:"lease"`
+	Start  string `json:"start"` // the commit at which it began
+}
+
+// Keep takes the worktree out of the pool and leaves it as it is, in a folder named by item
+// and lease. The next attempt gets another one.
+func (t *Tree) Keep(ctx context.Context) (Kept, error) {
+	ctx = context.WithoutCancel(ctx) // half a move is worse than a late one
+	j := t.job
+	defer func() { j.slots <- t.slot }()
+	name := fmt.Sprintf("%s-%d", refName(t.Item), t.Lease)
+	kept := Kept{j.folder("kept", name), t.Branch, t.Item, t.Lease, t.Start}
+	raw, err := json.Marshal(kept)
+	if err == nil {
+		err = os.MkdirAll(j.folder("kept"), 0o700)
+	}
+	if err != nil {
+		return kept, broken(fmt.Errorf("keep a worktree: %w", err))
+	}
+	if err := writeFile(kept.Path+".json", raw); err != nil {
+		return kept, err
+	}
+	err = alone(j.note.Common, func() error {
+		_, err := j.git.call(ctx, j.note.Common, "worktree", "move", t.Path, kept.Path)
+		return err
+	})
+	t.Path = kept.Path
+	return kept, err
+}
+
+// Kept lists what was kept.
+func (j *Job) Kept() (list []Kept, err error) {
+	names, err := filepath.Glob(filepath.Join(escaped(j.folder("kept")), "*.json"))
+	if err != nil {
+		return nil, broken(err)
+	}
+	for _, name := range names {
+		var k Kept
+		raw, err := os.ReadFile(name)
+		if err == nil {
+			err = json.Unmarshal(raw, &k)
+		}
+		if err != nil {
+			return nil, broken(fmt.Errorf("%s: %w", name, err))
+		}
+		if _, err := os.Stat(k.Path); errors.Is(err, fs.ErrNotExist) {
+			continue // it was not moved there before a crash
+		}
+		list = append(list, k)
+	}
+	return list, nil
+}
+
+// escaped is a path in which nothing is a pattern.
+func escaped(folder string) string {
+	return strings.NewReplacer(`\`, `\\`, "*", `\*`, "?", `\?`, "[", `\[`).Replace(folder)
+}
+
+// Forget removes a worktree that was kept, and its branch.
+func (j *Job) Forget(ctx context.Context, k Kept) error {
+	if err := j.remove(ctx, k.Path, k.Branch); err != nil {
+		return err
+	}
+	if err := os.Remove(k.Path + ".json"); err != nil && !errors.Is(err, fs.ErrNotExist) {
+		return broken(fmt.Errorf("forget a worktree: %w", err))
+	}
+	return nil
+}
+
+func (j *Job) remove(ctx context.Context, folder, branch string) error {
+	if err := os.RemoveAll(folder); err != nil {
+		return broken(fmt.Errorf("remove a worktree: %w", err))
+	}
+	return alone(j.note.Common, func() error {
+		if _, err := j.git.call(ctx, j.note.Common, "worktree", "prune"); err != nil || branch == "" {
+			return err
+		}
+		_, err := j.git.call(ctx, j.note.Common, "update-ref", "-d", "refs/heads/"+branch)
+		return err
+	})
+}
+
+// Deliver merges the branch of the job into the one that was checked out when it began, in
+// the user's checkout, which has to be on it and to have no changes. A conflict leaves both
+// as they were.
+func (j *Job) Deliver(ctx context.Context) error {
+	at, err := j.git.call(ctx, j.note.Top, "symbolic-ref", "--quiet", "HEAD")
+	if err != nil || at != j.note.Target {
+		return nixie.Errorf(nixie.CodeConflict, "%s is on another branch than %s: check that one out", j.note.Top, strings.TrimPrefix(j.note.Target, "refs/heads/"))
+	}
+	changes, err := j.git.call(ctx, j.note.Top, "status", "--porcelain", "--untracked-files=no")
+	switch {
+	case err != nil:
+		return err
+	case changes != "":
+		return nixie.Errorf(nixie.CodeConflict, "%s has changes that are not committed: commit or stash them", j.note.Top)
+	}
+	s, code, err := j.git.ask(ctx, j.note.Top, nil, "-c", "user.name="+j.who.name, "-c", "user.email="+j.who.email, "merge", "--quiet", "--no-edit", "--no-stat", j.Branch())
+	if err != nil || code == 0 {
+		return err
+	}
+	if _, err := j.git.call(context.WithoutCancel(ctx), j.note.Top, "merge", "--abort"); err != nil {
+		return errors.Join(failed([]string{"merge"}, s), err)
+	}
+	return nixie.WithReason(nixie.Errorf(nixie.CodeConflict, "branch %s cannot be joined with %s as it is now: %s", j.Branch(), strings.TrimPrefix(j.note.Target, "refs/heads/"), s.out), nixie.ReasonMergeConflict)
+}
+
+// Delivered reports whether the branch that the job began at has all of the job's.
+func (j *Job) Delivered(ctx context.Context) (bool, error) {
+	tip, err := j.tip(ctx)
+	if err != nil {
+		return false, err
+	}
+	target, err := j.git.call(ctx, j.note.Common, "rev-parse", "--verify", "--quiet", j.note.Target+"^{commit}")
+	if err != nil {
+		return false, err
+	}
+	return j.has(ctx, target, tip)
+}
+
+// Clean removes all that the job has made: worktrees, also those that were kept, branches
+// and notes. What is not delivered is lost only with force. The job is closed then.
+func (j *Job) Clean(ctx context.Context, force bool) error {
+	if done, err := j.Delivered(ctx); err != nil || !done && !force {
+		if err == nil {
+			err = nixie.Errorf(nixie.CodeConflict, "branch %s is not merged into %s: merge it first, or force", j.Branch(), strings.TrimPrefix(j.note.Target, "refs/heads/"))
+		}
+		return err
+	}
+	if err := j.remove(ctx, j.folder("pool"), ""); err != nil {
+		return err
+	}
+	if err := j.remove(ctx, j.folder("kept"), j.Branch()); err != nil {
+		return err
+	}
+	attempts, err := j.git.call(ctx, j.note.Common, "for-each-ref", "--format=%(refname)", "refs/heads/nixie-attempts/"+j.safe()+"/")
+	if err != nil {
+		return err
+	}
+	for _, ref := range lines(attempts) {
+		if _, err := j.git.call(ctx, j.note.Common, "update-ref", "-d", ref); err != nil {
+			return err
+		}
+	}
+	if err := errors.Join(os.RemoveAll(j.folder()), j.lock.Close()); err != nil {
+		return broken(fmt.Errorf("clean the job: %w", err))
+	}
+	return nil
+}

@@ -1,0 +1,48 @@
+//go:build unix
+
+package worktree
+
+import (
+	"fmt"
+	"os"
+	"strings"
+	"syscall"
+
+	"github.com/nixie-go/nixie"
+)
+
+// lockJob takes a job for this process, until the file is closed. Whoever has it already
+// is named.
+func lockJob(name string) (*os.File, error) {
+	file, err := os.OpenFile(name, os.O_RDWR|os.O_CREATE, 0o600)
+	if err != nil {
+		return nil, broken(fmt.Errorf("lock of the job: %w", err))
+	}
+	if err := syscall.Flock(int(file.Fd()), syscall.LOCK_EX|syscall.LOCK_NB); err != nil {
+		has, _ := os.ReadFile(name) // for people
+		_ = file.Close()            // nothing was written to it
+		return nil, nixie.Errorf(nixie.CodeConflict, "the job is at work in process %s: wait for its end, or stop it", strings.TrimSpace(string(has)))
+	}
+	host, _ := os.Hostname() // for people
+	if err := file.Truncate(0); err == nil {
+		_, err = fmt.Fprintf(file, "%d on %s\n", os.Getpid(), host)
+		if err != nil {
+			_ = file.Close() // the first error is the one to report
+			return nil, broken(fmt.Errorf("lock of the job: %w", err))
+		}
+	}
+	return file, nil
+}
+
+// alone does something while nobody else adds or removes worktrees of the repository.
+func alone(common string, do func() error) error {
+	file, err := os.OpenFile(common+"/nixie.lock", os.O_RDWR|os.O_CREATE, 0o600)
+	if err != nil {
+		return broken(fmt.Errorf("lock of the repository: %w", err))
+	}
+	defer func() { _ = file.Close() }() // nothing was written to it
+	if err := syscall.Flock(int(file.Fd()), syscall.LOCK_EX); err != nil {
+		return broken(fmt.Errorf("lock of the repository: %w", err))
+	}
+	return do()
+}

@@ -1,0 +1,138 @@
+package worktree
+
+import (
+	"context"
+	"fmt"
+	"strings"
+
+	"github.com/nixie-go/nixie"
+)
+
+// trailer names in a merge the attempt that it is of: job, item and lease.
+const trailer = "Nixie-Item: "
+
+// of is what the trailers of an item begin with.
+func (j *Job) of(item string) string { return trailer + j.safe() + "/" + refName(item) + "/" }
+
+// ConflictError says that what an attempt did and what others did cannot be joined. The
+// branch of the job is as it was.
+type ConflictError struct {
+	Ours   string   // tip of the job
+	Theirs string   // commit of the attempt
+	Files  []string // those in conflict
+}
+
+func (e *ConflictError) Error() string {
+	return fmt.Sprintf("merge conflict of %s with %s in %s", e.Theirs, e.Ours, strings.Join(e.Files, ", "))
+}
+
+// Merge joins what the attempt has committed with the branch of the job, and returns the
+// commit that did it. An item that is merged already, be it by an earlier attempt, is not
+// merged again. Without a commit of its own there is nothing to merge, and the answer is
+// empty. What cannot be joined is a [ConflictError] of [nixie.ReasonMergeConflict].
+func (t *Tree) Merge(ctx context.Context, subject string) (commit string, err error) {
+	j := t.job
+	head, err := t.Head(ctx)
+	if err != nil {
+		return "", err
+	}
+	j.merging.Lock()
+	defer j.merging.Unlock()
+	for {
+		tip, err := j.tip(ctx)
+		if err != nil {
+			return "", err
+		}
+		if done, err := j.merged(ctx, t.Item, tip); err != nil || done != "" {
+			return done, err
+		}
+		switch has, err := j.has(ctx, tip, head); {
+		case err != nil:
+			return "", err
+		case has:
+			return "", nil
+		}
+		commit, err := j.join(ctx, tip, head, subject, fmt.Sprint(j.of(t.Item), t.Lease))
+		if err != nil {
+			return "", err
+		}
+		moved, err := j.move(ctx, commit, tip)
+		if err != nil || moved {
+			return commit, err
+		}
+	}
+}
+
+// Merged finds the commit that merged an item, by whichever of its attempts; empty is none.
+func (j *Job) Merged(ctx context.Context, item string) (string, error) {
+	tip, err := j.tip(ctx)
+	if err != nil {
+		return "", err
+	}
+	return j.merged(ctx, item, tip)
+}
+
+func (j *Job) merged(ctx context.Context, item, tip string) (string, error) {
+	return j.git.call(ctx, j.note.Common, "log", "--first-parent", "--max-count=1", "--format=%H", "--basic-regexp", "--grep=^"+j.of(item)+"[0-9]*$", j.note.Base+".."+tip)
+}
+
+// has reports whether a commit is part of another.
+func (j *Job) has(ctx context.Context, tip, head string) (bool, error) {
+	s, code, err := j.git.ask(ctx, j.note.Common, nil, "merge-base", "--is-ancestor", head, tip)
+	if err == nil && code > 1 {
+		err = failed([]string{"merge-base"}, s)
+	}
+	return code == 0, err
+}
+
+// join makes the merge, as an object that nothing refers to yet.
+func (j *Job) join(ctx context.Context, tip, head, subject, mark string) (string, error) {
+	s, code, err := j.git.ask(ctx, j.note.Common, nil, "merge-tree", "--write-tree", "--no-messages", "--name-only", "-z", tip, head)
+	switch {
+	case err != nil:
+		return "", err
+	case code == 1:
+		files := fields(s.out)
+		return "", nixie.WithReason(&ConflictError{tip, head, files[min(1, len(files)):]}, nixie.ReasonMergeConflict)
+	case code != 0:
+		return "", failed([]string{"merge-tree"}, s)
+	}
+	tree := fields(s.out)[0]
+	message := strings.ToValidUTF8(strings.ReplaceAll(subject, "\x00", ""), "\uFFFD") + "\n\n" + mark + "\n"
+	made, code, err := j.git.ask(ctx, j.note.Common, []byte(message), "-c", "user.name="+j.who.name, "-c", "user.email="+j.who.email, "commit-tree", tree, "-p", tip, "-p", head, "-F", "-")
+	if err == nil && code != 0 {
+		err = failed([]string{"commit-tree"}, made)
+	}
+	return made.out, err
+}
+
+// move makes a commit the tip of the branch, if that is still where it was.
+func (j *Job) move(ctx context.Context, to, from string) (moved bool, err error) {
+	s, code, err := j.git.ask(ctx, j.note.Common, nil, "update-ref", "-m", "nixie", "refs/heads/"+j.Branch(), to, from)
+	switch {
+	case err != nil:
+		return false, err
+	case code == 0:
+		return true, nil
+	case strings.Contains(s.err, "but expected"), strings.Contains(s.err, "Unable to create"):
+		return false, ctx.Err() // somebody else moved it, or is about to
+	}
+	return false, failed([]string{"update-ref"}, s)
+}
+
+// author is who merges.
+type author struct{ name, email string }
+
+// whoIs asks the user's own settings.
+func (g *git) whoIs(ctx context.Context, dir string, environ []string) author {
+	who := author{"nixie", "nixie@localhost"}
+	own := *g
+	own.environ = append(foreign(environ), "GIT_TERMINAL_PROMPT=0", "LC_ALL=C")
+	if name, err := own.call(ctx, dir, "config", "user.name"); err == nil && name != "" {
+		who.name = name
+	}
+	if email, err := own.call(ctx, dir, "config", "user.email"); err == nil && email != "" {
+		who.email = email
+	}
+	return who
+}
