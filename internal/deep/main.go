@@ -78,8 +78,9 @@ func run(ctx context.Context, args []string, out io.Writer) error {
 	if err := errors.Join(d.prepare(chosen), kept.resume(d, chosen)); err != nil {
 		return err
 	}
+	commit := version(ctx) // before an interrupt, which ends this as well
 	d.runAll(chosen, *jobs)
-	done := kept.after(d, chosen, version(ctx))
+	done := kept.after(d, chosen, commit)
 	done.print(out, chosen)
 	return errors.Join(done.verdict(out, d, chosen), done.write(all))
 }
