@@ -165,7 +165,7 @@ and redriven when its cause is mended.
 	root.PersistentFlags().VarP(newChoice(&g.output, asTable, formats()...), "output", "o", "how to print what there is to print")
 	root.PersistentFlags().Var(newChoice(&g.color, colorAuto, colorAuto, colorAlways, colorNever), "color", "colours: auto is on a terminal without $NO_COLOR")
 	root.SetFlagErrorFunc(func(_ *cobra.Command, err error) error { return usageError{err} })
-	root.AddCommand(newRun(g), newEnqueue(g), newWork(g), newConsume(g))
+	root.AddCommand(newRun(g), newMap(g), newEnqueue(g), newWork(g), newConsume(g))
 	root.AddCommand(newDLQ(g), newQueue(g), newMessage(g), newStream(g), newPrune(g), newVerify(g), newDoctor(g), newMigrate(g), newPolicy(g), newVersion(g))
 	root.AddCommand(newStats(g), newCheck(g), newAudit(g), newOperation(g))
 	return root

@@ -19,11 +19,13 @@ type runFlags struct {
 	handling
 	job, idField, jsonPath, format string
 	skipBad                        bool
-	given                          []string // the flags as they would be typed again
+	verb                           string               // that is typed: run, or map run
+	around                         func(*runner.Config) // says where commands work; nil is here
+	given                          []string             // the flags as they would be typed again
 }
 
 func newRun(g *globals) *cobra.Command {
-	f := &runFlags{handling: handling{globals: g}}
+	f := &runFlags{handling: handling{globals: g}, verb: "run"}
 	cmd := &cobra.Command{
 		Use:   "run ITEMS [flags] -- COMMAND [ARG…]",
 		Short: "Run a command for each item of a list",
@@ -49,14 +51,18 @@ The command gets its item
 			return f.interrupted(cmd.Context(), f.run(cmd.Context(), args, cmd.ArgsLenAtDash()))
 		},
 	}
-	fs := cmd.Flags()
+	f.registerList(cmd.Flags())
+	return cmd
+}
+
+// registerList adds the flags of a job over a list.
+func (f *runFlags) registerList(fs *pflag.FlagSet) {
 	f.register(fs, "the job, or of profile nixie")
 	fs.StringVar(&f.idField, "id-field", items.DefaultIDField, "field that holds the id of an item; items without one are named by their content")
 	fs.StringVar(&f.job, "job", "", "name of the job (default from the absolute path of ITEMS; standard input needs it)")
 	fs.BoolVar(&f.skipBad, "skip-bad", false, "dead-letter unreadable items instead of refusing the list")
 	fs.StringVar(&f.jsonPath, "json-path", "", "where the items are in a JSON document, such as $.data.orders")
 	fs.StringVar(&f.format, "format", string(items.Auto), "auto, jsonl, json, csv or lines")
-	return cmd
 }
 
 // listFlag reports whether a flag says how a list is read: nothing that is
@@ -102,7 +108,7 @@ func (f *runFlags) readFlags(fs *pflag.FlagSet) {
 const stdinList = "-"
 
 func (f *runFlags) run(ctx context.Context, args []string, dash int) error {
-	list, err := listOf(args, dash)
+	list, err := f.listOf(args, dash)
 	if err != nil {
 		return err
 	}
@@ -168,12 +174,12 @@ func checkFields(r *runner.Runner, list *items.Reader) error {
 const shownFields = 20
 
 // listOf returns ITEMS.
-func listOf(args []string, dash int) (string, error) {
+func (f *runFlags) listOf(args []string, dash int) (string, error) {
 	switch {
 	case dash < 0 && len(args) == 0 || dash == 0:
-		return "", usagef("no list: nixie run ITEMS -- COMMAND [ARG…]")
+		return "", usagef("no list: nixie %s ITEMS -- COMMAND [ARG…]", f.verb)
 	case dash < 0 || dash == len(args):
-		return "", usagef("no command: give it after --, as in nixie run %s -- ./handle {id}", args[0])
+		return "", usagef("no command: give it after --, as in nixie %s %s -- ./handle {id}", f.verb, args[0])
 	case dash > 1:
 		return "", usagef("%d lists: give one, and the command after --", dash)
 	}
@@ -196,6 +202,9 @@ func (f *runFlags) config(list string, cmd []string) (*runner.Config, error) {
 		return nil, err
 	}
 	cfg.Job = f.job
+	if f.around != nil {
+		f.around(cfg)
+	}
 	return cfg, nil
 }
 

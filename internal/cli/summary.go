@@ -78,7 +78,7 @@ func (f *runFlags) printSummary(w io.Writer, s runner.Summary, args []string) {
 // rerun is the command line that goes on with this job. Standard input is not
 // read again: its items are in the store.
 func (f *runFlags) rerun(args []string) string {
-	line := "nixie run " + quote(args[0]) + f.storeFlag()
+	line := "nixie " + f.verb + " " + quote(args[0]) + f.storeFlag()
 	if len(f.given) > 0 {
 		line += " " + quoteAll(f.given)
 	}

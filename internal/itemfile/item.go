@@ -288,8 +288,15 @@ func fit(s string, limit int) string {
 	return s[:limit]
 }
 
-// artifactNames are the attachments that are the worktree of an item.
-var artifactNames = [...]string{"worktree_path", "branch_name", "uncommitted_changes", "error_logs"}
+// The attachments of a failure that are the worktree of an item.
+const (
+	ArtifactPath    = "worktree_path"
+	ArtifactBranch  = "branch_name"
+	ArtifactChanges = "uncommitted_changes"
+	ArtifactLogs    = "error_logs"
+)
+
+var artifactNames = [...]string{ArtifactPath, ArtifactBranch, ArtifactChanges, ArtifactLogs}
 
 func (d *artifactsDoc) attachments() []nixie.Attachment {
 	if d == nil {

@@ -3,6 +3,7 @@ package runner
 import (
 	"context"
 	"fmt"
+	"path/filepath"
 	"slices"
 	"strings"
 	"sync"
@@ -58,6 +59,10 @@ type Config struct {
 	StateFolder   string   // where running process groups are noted and verdicts are written
 	Owner         string   // of the leases, as the store was told; unique among live processes
 
+	// Workplace says where the command of an attempt works. Nil: where this process does.
+	// Without an error it may return nil for an attempt of which nothing is left to do.
+	Workplace func(ctx context.Context, d *nixie.Delivery) (Workplace, error)
+
 	// Show shows what a command printed and closes it. It is called by many goroutines
 	// and returns when ctx ends. An error ends the run once its commands have finished.
 	// Nil throws output away.
@@ -67,6 +72,15 @@ type Config struct {
 	Clock    func() time.Time
 	Warn     func(format string, args ...any) // something a person should know; the run goes on
 	Observer *nixie.Observer
+}
+
+// Workplace is where the command of one attempt works.
+type Workplace interface {
+	Dir() string
+	Environ() []string // what the command inherits
+	// End is told how the command ended, and says how the attempt did. It is called once,
+	// also when ctx has ended: then the item comes back.
+	End(ctx context.Context, err error) error
 }
 
 // Runner runs one job.
@@ -122,8 +136,8 @@ func New(c Config) (*Runner, error) {
 	if r.template, err = command.ParseTemplate(c.Command); err != nil {
 		return nil, err
 	}
-	if r.path, err = command.LookPath(c.Command[0]); err != nil {
-		return nil, nixie.Errorf(nixie.CodeInvalid, "%w", err)
+	if r.path, err = c.program(); err != nil {
+		return nil, err
 	}
 	if err := r.readMode(); err != nil {
 		return nil, err
@@ -139,6 +153,20 @@ func New(c Config) (*Runner, error) {
 	}
 	r.judge = &judge{policy: r.policyOf, mode: r.c.OnFailure, mask: r.c.Mask, asked: map[nixie.ID]answer{}}
 	return r, nil
+}
+
+// program is the file of the command. A relative path is one of the workplace, if there
+// is one.
+func (c *Config) program() (string, error) {
+	name := c.Command[0]
+	if c.Workplace != nil && strings.Contains(name, "/") && !filepath.IsAbs(name) {
+		return name, nil
+	}
+	path, err := command.LookPath(name)
+	if err != nil {
+		return "", nixie.Errorf(nixie.CodeInvalid, "%w", err)
+	}
+	return path, nil
 }
 
 // Use gives the runner the store to work on. It is called once, before anything

@@ -62,6 +62,22 @@ func (r *Runner) runCommand(ctx context.Context, d *nixie.Delivery) error {
 	if err != nil {
 		return err
 	}
+	place, env := Workplace(nil), r.env
+	if r.c.Workplace != nil {
+		if place, err = r.c.Workplace(ctx, d); err != nil || place == nil {
+			return err
+		}
+		env = command.NewEnvironment(place.Environ())
+	}
+	err = r.execute(ctx, d, item, args, place, env)
+	if place != nil {
+		err = place.End(ctx, err)
+	}
+	return err
+}
+
+// execute runs the command of an item, and judges how it ended.
+func (r *Runner) execute(ctx context.Context, d *nixie.Delivery, item items.Stored, args []string, place Workplace, env command.Environment) error {
 	verdictPath := r.verdicts + "/" + d.ID.String() + "-" + strconv.FormatInt(d.Lease.Number, 10)
 	variables := r.variables(d)
 	variables.Verdict = verdictPath
@@ -69,8 +85,11 @@ func (r *Runner) runCommand(ctx context.Context, d *nixie.Delivery) error {
 		variables.Fields = append(variables.Fields, command.Field{Name: name, Value: value})
 	})
 	spec := command.Spec{
-		Args: args, Path: r.path, Env: r.env.For(variables), Stdin: d.Body,
+		Args: args, Path: r.path, Env: env.For(variables), Stdin: d.Body,
 		Timeout: r.c.Timeout, Grace: commandGrace, Guard: r.guard,
+	}
+	if place != nil {
+		spec.Dir = place.Dir()
 	}
 	if r.c.Show != nil {
 		printed := &Printed{Item: itemID(d), ID: d.ID}

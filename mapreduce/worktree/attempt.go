@@ -224,10 +224,16 @@ func (t *Tree) Changes(ctx context.Context) (string, error) {
 // in the background, and sees the folders that are checked out.
 func (t *Tree) Environ() []string {
 	all := append([]string{"gc.auto=0", "maintenance.auto=false"}, t.job.sparse()...)
-	environ := append(foreign(t.job.c.Environ), "GIT_CONFIG_COUNT="+strconv.Itoa(len(all)))
+	had := 0 // settings that the caller gives in the same way
+	for _, variable := range t.job.c.Environ {
+		if count, is := strings.CutPrefix(variable, "GIT_CONFIG_COUNT="); is {
+			had, _ = strconv.Atoi(count)
+		}
+	}
+	environ := append(local(t.job.c.Environ), "GIT_CONFIG_COUNT="+strconv.Itoa(had+len(all)))
 	for i, setting := range all {
 		name, value, _ := strings.Cut(setting, "=")
-		environ = append(environ, fmt.Sprintf("GIT_CONFIG_KEY_%d=%s", i, name), fmt.Sprintf("GIT_CONFIG_VALUE_%d=%s", i, value))
+		environ = append(environ, fmt.Sprintf("GIT_CONFIG_KEY_%d=%s", had+i, name), fmt.Sprintf("GIT_CONFIG_VALUE_%d=%s", had+i, value))
 	}
 	return environ
 }

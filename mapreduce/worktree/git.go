@@ -43,13 +43,23 @@ func newGit(path string, environ []string, deadline time.Duration, guard *comman
 		}
 		path = found
 	}
-	return &git{path: path, environ: append(foreign(environ), "GIT_CONFIG_NOSYSTEM=1", "GIT_CONFIG_GLOBAL=/dev/null", "GIT_TERMINAL_PROMPT=0",
+	return &git{path: path, environ: append(without(environ), "GIT_CONFIG_NOSYSTEM=1", "GIT_CONFIG_GLOBAL=/dev/null", "GIT_TERMINAL_PROMPT=0",
 		"GIT_ATTR_NOSYSTEM=1", "GIT_EDITOR=true", "GIT_NO_LAZY_FETCH=1", "LC_ALL=C"), deadline: deadline, guard: guard}, nil
 }
 
-// foreign is an environment without what would lead git to another repository.
-func foreign(environ []string) []string {
+// without is an environment without all that is about git.
+func without(environ []string) []string {
 	return slices.DeleteFunc(slices.Clone(environ), func(variable string) bool { return strings.HasPrefix(variable, "GIT_") })
+}
+
+// local is an environment that names no repository: what else it says of git, such as who
+// commits, is the user's.
+func local(environ []string) []string {
+	return slices.DeleteFunc(slices.Clone(environ), func(variable string) bool {
+		name, _, _ := strings.Cut(variable, "=")
+		return slices.Contains([]string{"GIT_DIR", "GIT_WORK_TREE", "GIT_INDEX_FILE", "GIT_OBJECT_DIRECTORY", "GIT_ALTERNATE_OBJECT_DIRECTORIES",
+			"GIT_COMMON_DIR", "GIT_NAMESPACE", "GIT_PREFIX", "GIT_CONFIG_COUNT"}, name)
+	})
 }
 
 // call runs git in a folder, and returns what it prints without the last line end.

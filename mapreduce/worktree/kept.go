@@ -40,6 +40,9 @@ func (t *Tree) Keep(ctx context.Context) (Kept, error) {
 	if err := writeFile(kept.Path+".json", raw); err != nil {
 		return kept, err
 	}
+	if err := j.remove(ctx, kept.Path, ""); err != nil { // of an item that was worked on anew from its first lease on
+		return kept, err
+	}
 	err = alone(j.note.Common, func() error {
 		_, err := j.git.call(ctx, j.note.Common, "worktree", "move", t.Path, kept.Path)
 		return err

@@ -3,12 +3,13 @@
 package worktree
 
 import (
+	"context"
 	"os"
 
 	"github.com/nixie-go/nixie"
 )
 
-func lockJob(string) (*os.File, error) {
+func lockJob(context.Context, string) (*os.File, error) {
 	return nil, nixie.Errorf(nixie.CodeUnavailable, "worktrees are not to be had on this system yet")
 }
 

@@ -3,22 +3,28 @@
 package worktree
 
 import (
+	"context"
 	"fmt"
 	"os"
 	"strings"
 	"syscall"
+	"time"
 
 	"github.com/nixie-go/nixie"
 )
 
+// lockWait is how long a lock is waited for: one that was given back may be held a moment
+// longer by a child that was just being started.
+const lockWait = time.Second
+
 // lockJob takes a job for this process, until the file is closed. Whoever has it already
 // is named.
-func lockJob(name string) (*os.File, error) {
+func lockJob(ctx context.Context, name string) (*os.File, error) {
 	file, err := os.OpenFile(name, os.O_RDWR|os.O_CREATE, 0o600)
 	if err != nil {
 		return nil, broken(fmt.Errorf("lock of the job: %w", err))
 	}
-	if err := syscall.Flock(int(file.Fd()), syscall.LOCK_EX|syscall.LOCK_NB); err != nil {
+	if !lockedWithin(ctx, file) {
 		has, _ := os.ReadFile(name) // for people
 		_ = file.Close()            // nothing was written to it
 		return nil, nixie.Errorf(nixie.CodeConflict, "the job is at work in process %s: wait for its end, or stop it", strings.TrimSpace(string(has)))
@@ -32,6 +38,21 @@ func lockJob(name string) (*os.File, error) {
 		}
 	}
 	return file, nil
+}
+
+func lockedWithin(ctx context.Context, file *os.File) bool {
+	ctx, cancel := context.WithTimeout(ctx, lockWait)
+	defer cancel()
+	again := time.NewTicker(lockWait / 100)
+	defer again.Stop()
+	for syscall.Flock(int(file.Fd()), syscall.LOCK_EX|syscall.LOCK_NB) != nil {
+		select {
+		case <-again.C:
+		case <-ctx.Done():
+			return false
+		}
+	}
+	return true
 }
 
 // alone does something while nobody else adds or removes worktrees of the repository.

@@ -123,16 +123,15 @@ func (j *Job) move(ctx context.Context, to, from string) (moved bool, err error)
 // author is who merges.
 type author struct{ name, email string }
 
-// whoIs asks the user's own settings.
+// whoIs asks the user's own settings and environment.
 func (g *git) whoIs(ctx context.Context, dir string, environ []string) author {
-	who := author{"nixie", "nixie@localhost"}
 	own := *g
-	own.environ = append(foreign(environ), "GIT_TERMINAL_PROMPT=0", "LC_ALL=C")
-	if name, err := own.call(ctx, dir, "config", "user.name"); err == nil && name != "" {
-		who.name = name
+	own.environ = append(local(environ), "GIT_TERMINAL_PROMPT=0", "LC_ALL=C")
+	said, err := own.call(ctx, dir, "var", "GIT_COMMITTER_IDENT")
+	name, rest, named := strings.Cut(said, " <")
+	email, _, ended := strings.Cut(rest, "> ")
+	if err != nil || !named || !ended {
+		return author{"nixie", "nixie@localhost"}
 	}
-	if email, err := own.call(ctx, dir, "config", "user.email"); err == nil && email != "" {
-		who.email = email
-	}
-	return who
+	return author{name, email}
 }

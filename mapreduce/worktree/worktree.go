@@ -33,6 +33,7 @@ type Config struct {
 	State    string         // a folder for worktrees and notes, outside the repository; made if need be
 	Job      string         // its name; the branch is nixie/JOB
 	Checkout []string       // folders that attempts see, beside the files above them; none is everything
+	Existing bool           // a job that is not there is CodeNotFound, and not begun
 	Most     int            // attempts at once; 0 is 1
 	Deadline time.Duration  // of one call of git; 0 is [DefaultDeadline]
 	Git      string         // the program; empty looks it up
@@ -86,10 +87,17 @@ func Open(ctx context.Context, c Config) (_ *Job, err error) {
 	if j.git, err = newGit(c.Git, c.Environ, c.Deadline, c.Guard); err != nil {
 		return nil, err
 	}
+	known, err := j.recall()
+	if err != nil {
+		return nil, err
+	}
+	if c.Existing && !known {
+		return nil, nixie.Errorf(nixie.CodeNotFound, "there is no job %s: nixie map run begins one", c.Job)
+	}
 	if err := os.MkdirAll(j.folder(), 0o700); err != nil {
 		return nil, broken(fmt.Errorf("state of the job: %w", err))
 	}
-	if j.lock, err = lockJob(j.folder("lock")); err != nil {
+	if j.lock, err = lockJob(ctx, j.folder("lock")); err != nil {
 		return nil, err
 	}
 	defer func() {
@@ -97,8 +105,7 @@ func Open(ctx context.Context, c Config) (_ *Job, err error) {
 			err = errors.Join(err, j.lock.Close())
 		}
 	}()
-	known, err := j.recall()
-	if err != nil {
+	if known, err = j.recall(); err != nil { // the last holder may have begun it
 		return nil, err
 	}
 	if err := j.survey(ctx, known); err != nil {
@@ -309,5 +316,10 @@ func (j *Job) fitFiles(ctx context.Context) error {
 	return nil
 }
 
-// Close lets others have the job. Attempts have ended before.
-func (j *Job) Close() error { return j.lock.Close() }
+// Close lets others have the job. Attempts have ended before. It may be called again.
+func (j *Job) Close() error {
+	if err := j.lock.Close(); !errors.Is(err, os.ErrClosed) {
+		return err
+	}
+	return nil
+}

@@ -152,7 +152,7 @@ func TestAttemptsAreJoined(t *testing.T) {
 	if n := b.git(b.repo, "rev-list", "--count", "--first-parent", before+".."+j.Branch()); n != "2" {
 		t.Errorf("%s merges", n)
 	}
-	if who := b.git(b.repo, "log", "-1", "--format=%an %s", j.Branch()); who != "nixie item b" {
+	if who := b.git(b.repo, "log", "-1", "--format=%an %s", j.Branch()); who != "ann item b" {
 		t.Errorf("the merge is %q", who)
 	}
 	if done, err := j.Delivered(t.Context()); err != nil || done {

@@ -1,0 +1,182 @@
+//go:build unix
+
+package cli_test
+
+import (
+	"errors"
+	"fmt"
+	"os"
+	"os/exec"
+	"strings"
+	"testing"
+)
+
+// repository makes one with files to change, and a list of them.
+func (d *desk) repository(files int) {
+	d.t.Helper()
+	d.env = append(d.env, "GIT_CONFIG_NOSYSTEM=1", "GIT_AUTHOR_NAME=ann", "GIT_AUTHOR_EMAIL=ann@desk", "GIT_COMMITTER_NAME=ann", "GIT_COMMITTER_EMAIL=ann@desk")
+	if err := os.Mkdir(d.path("repo"), 0o755); err != nil {
+		d.t.Fatal(err)
+	}
+	var list strings.Builder
+	for n := range files {
+		d.write(fmt.Sprint("repo/f", n), "old\n")
+		fmt.Fprintf(&list, "f%d\n", n)
+	}
+	d.write("files.txt", list.String())
+	d.git("init", "--quiet", "--initial-branch", "main")
+	d.git("add", "-A")
+	d.git("commit", "--quiet", "-m", "first")
+}
+
+// git runs the user's git in the repository.
+func (d *desk) git(args ...string) string {
+	d.t.Helper()
+	cmd := d.command("git", args...)
+	cmd.Dir = d.path("repo")
+	out, err := cmd.CombinedOutput()
+	if err != nil {
+		d.t.Fatalf("git %v: %v\n%s", args, err, out)
+	}
+	return strings.TrimSpace(string(out))
+}
+
+// change is a command that changes a file, and commits that.
+const change = `echo new > "$0" && git commit -qam "change $0"`
+
+func mapRun(flags []string, script string) []string {
+	args := append([]string{"map", "run", "files.txt", "--repo", "repo", "--job", "j", "--no-output"}, flags...)
+	return append(args, "--", "sh", "-c", script, "{line}")
+}
+
+// What succeeds is merged, once each; what fails in whichever way lies in the office with
+// its worktree; mended and redriven, it is merged as well. The checkout is as it was until
+// it is asked for.
+func TestMapOfAllFailures(t *testing.T) {
+	t.Parallel()
+	d := newDesk(t)
+	d.repository(6)
+	script := `case "$0" in
+f1) if [ -e ` + d.path("mended") + ` ]; then ` + change + `; else echo broken >&2; exit 3; fi;;
+f2) if [ -e ` + d.path("mended") + ` ]; then ` + change + `; else echo new > "$0"; fi;;
+f3) echo "$NIXIE_LEASE" > shared && git add -A && git commit -qm "change f3";;
+f4) if [ -e ` + d.path("mended") + ` ]; then ` + change + `; fi;;
+f5) git checkout -q -b mine main && echo other > shared && git add -A && git commit -qm f5;;
+*) ` + change + `;; esac`
+	args := mapRun([]string{"-p", "1", "--max-attempts", "1", "--commit-required"}, script)
+	before := d.git("rev-parse", "HEAD")
+	said := d.nixie(5, args...)
+	if !strings.Contains(said.err, "2 succeeded, 4 dead") && !strings.Contains(said.err, "3 succeeded, 3 dead") {
+		t.Fatal(said.err)
+	}
+	if d.git("rev-parse", "HEAD") != before || d.git("status", "--porcelain") != "" {
+		t.Error("the checkout changed")
+	}
+	reasons := d.nixie(0, "dlq", "list", "-o", "csv").out
+	for _, want := range []string{"command-failed", "no-commit"} {
+		if !strings.Contains(d.nixie(0, "dlq", "analyze").out, want) {
+			t.Errorf("no letter is %s: %s", want, reasons)
+		}
+	}
+	show := d.nixie(0, "dlq", "show", "f2").out
+	if !strings.Contains(show, "1 files are changed and not committed") || !strings.Contains(show, "worktree_path") || !strings.Contains(show, " M f2") {
+		t.Errorf("shown: %s", show)
+	}
+	if kept := d.nixie(0, "map", "kept", "--repo", "repo", "--job", "j").out; !strings.Contains(kept, "f1") || !strings.Contains(kept, "f2") {
+		t.Errorf("kept: %s", kept)
+	}
+	d.write("mended", "")
+	d.nixie(0, "dlq", "redrive", "--filter", "key:f1,f2,f4", "--force", "--reason", "mended", "--yes")
+	d.nixie(5, args...)
+	d.nixie(0, "map", "merge", "--repo", "repo", "--job", "j")
+	merges := d.git("log", "--first-parent", "--format=%s", before+"..HEAD")
+	for _, item := range []string{"f0", "f1", "f2", "f3", "f4"} {
+		if n := strings.Count("\n"+merges+"\n", "\nitem "+item+"\n"); n != 1 {
+			t.Errorf("%s is merged %d times: %s", item, n, merges)
+		}
+	}
+	d.nixie(0, "map", "clean", "--repo", "repo", "--job", "j")
+	if refs := d.git("for-each-ref", "--format=%(refname:short)"); strings.Contains(refs, "nixie") {
+		t.Errorf("refs are left: %s", refs)
+	}
+	d.noProcess()
+	d.verify()
+}
+
+// Two attempts that cannot be joined: the second is a letter of reason merge-conflict, with
+// both commits.
+func TestMapConflict(t *testing.T) {
+	t.Parallel()
+	d := newDesk(t)
+	d.repository(2)
+	// Both begin at the same commit: the one waits for the other.
+	script := `touch ` + d.path("begun-") + `$0; until [ -e ` + d.path("begun-f0") + ` -a -e ` + d.path("begun-f1") + ` ]; do sleep 0.01; done; echo "$0" > shared && git add -A && git commit -qm "$0"`
+	d.nixie(5, mapRun([]string{"-p", "2", "--max-attempts", "1", "--merge"}, script)...)
+	if said := d.nixie(0, "dlq", "analyze").out; !strings.Contains(said, "1 × merge-conflict") {
+		t.Error(said)
+	}
+	if n := d.git("rev-list", "--count", "--first-parent", "HEAD~1..HEAD"); n != "1" || d.git("status", "--porcelain") != "" {
+		t.Errorf("%s merges", n)
+	}
+}
+
+// A run that is killed with -9 goes on where it was: each item is merged once, and the end
+// is as without a kill.
+func TestMapKilled(t *testing.T) {
+	t.Parallel()
+	const items = 12
+	d := newDesk(t)
+	d.repository(items)
+	args := mapRun([]string{"-p", "3", "--max-attempts", "1"}, `echo "$0" >> `+d.path("ledger")+`; `+change)
+	for _, more := range []int{1, 4, 3} {
+		d.killAfter(more, args)
+		d.verify()
+	}
+	d.nixie(0, append(args[:len(args)-5:len(args)-5], append([]string{"--merge"}, args[len(args)-5:]...)...)...)
+	if n := d.git("rev-list", "--count", "--first-parent", "HEAD~"+fmt.Sprint(items)+"..HEAD"); n != fmt.Sprint(items) {
+		t.Errorf("%s merges", n)
+	}
+	merges := d.git("log", "--first-parent", "--format=%s")
+	for n := range items {
+		if times := strings.Count("\n"+merges+"\n", fmt.Sprintf("\nitem f%d\n", n)); times != 1 {
+			t.Errorf("f%d is merged %d times", n, times)
+		}
+		if text := d.read(fmt.Sprint("repo/f", n)); text != "new\n" {
+			t.Errorf("f%d has %q", n, text)
+		}
+	}
+	d.nixie(0, "map", "clean", "--repo", "repo", "--job", "j")
+	if trees := d.git("worktree", "list"); strings.Contains(trees, "\n") || strings.Contains(d.git("for-each-ref"), "nixie") {
+		t.Errorf("left: %s", trees)
+	}
+	d.noProcess()
+}
+
+// What cannot be done is said before anything is enqueued or made.
+func TestMapRefused(t *testing.T) {
+	t.Parallel()
+	d := newDesk(t)
+	d.repository(1)
+	for _, tc := range []struct {
+		code int
+		args []string
+		says string
+	}{
+		{2, []string{"map", "run"}, "no list: nixie map run ITEMS"},
+		{2, []string{"map", "run", "-", "--repo", "repo", "--", "true"}, "give --job NAME"},
+		{2, []string{"map", "run", "files.txt", "--repo", ".", "--", "true"}, "is not in a git repository"},
+		{2, []string{"map", "merge", "--repo", "repo"}, "--job is empty"},
+		{1, []string{"map", "merge", "--repo", "repo", "--job", "none"}, "there is no job none"},
+		{2, []string{"map", "run", "files.txt", "--repo", "repo", "--checkout", "../x", "--", "true"}, "is not a folder of the repository"},
+	} {
+		if said := d.nixie(tc.code, tc.args...); !strings.Contains(said.err, tc.says) {
+			t.Errorf("%v: %s", tc.args, said.err)
+		}
+	}
+	if _, err := os.Stat(d.path("nixie.db")); !errors.Is(err, os.ErrNotExist) {
+		t.Error("a store was made")
+	}
+	if _, err := exec.LookPath("git"); err != nil {
+		t.Fatal(err)
+	}
+}

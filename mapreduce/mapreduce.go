@@ -1,0 +1,137 @@
+// Package mapreduce works on the items of a list in a git repository: each attempt in a
+// worktree of its own, what succeeded joined on the branch of the job, what failed kept as
+// it was beside its failure.
+package mapreduce
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/nixie-go/nixie"
+	"github.com/nixie-go/nixie/internal/itemfile"
+	"github.com/nixie-go/nixie/mapreduce/worktree"
+)
+
+// Config of a map.
+type Config struct {
+	Job            *worktree.Job
+	CommitRequired bool // an item of which nothing is committed has failed
+}
+
+// Map gives attempts their worktrees. It is safe for concurrent use.
+type Map struct{ c Config }
+
+// New makes a map of an open job.
+func New(c Config) *Map { return &Map{c} }
+
+// Queue is where the items of a job are.
+func Queue(job string) string { return itemfile.Queue(job) }
+
+// Attempt is one of an item, in its worktree.
+type Attempt struct {
+	m    *Map
+	tree *worktree.Tree
+}
+
+// Begin gives an attempt a worktree, and none to an item that is merged already: its
+// holder vanished before it could say so.
+func (m *Map) Begin(ctx context.Context, item string, lease int64) (*Attempt, error) {
+	if done, err := m.c.Job.Merged(ctx, item); err != nil || done != "" {
+		return nil, err
+	}
+	tree, err := m.c.Job.Attempt(ctx, item, lease)
+	if err != nil {
+		return nil, err
+	}
+	return &Attempt{m, tree}, nil
+}
+
+// Dir is the worktree.
+func (a *Attempt) Dir() string { return a.tree.Path }
+
+// Environ is what commands inherit there.
+func (a *Attempt) Environ() []string { return a.tree.Environ() }
+
+// End merges what an attempt without an error has committed. Of one that failed the
+// worktree is kept, and named beside the failure. When ctx has ended the item comes back,
+// and nothing is merged or kept.
+func (a *Attempt) End(ctx context.Context, err error) error {
+	if ctx.Err() != nil {
+		return errors.Join(err, ctx.Err(), a.tree.Release(ctx))
+	}
+	if err == nil {
+		err = a.merge(ctx)
+	}
+	if err != nil {
+		return a.keep(ctx, err)
+	}
+	_ = a.tree.Release(ctx) // the item is merged; a branch that stays is removed with the job
+	return nil
+}
+
+func (a *Attempt) merge(ctx context.Context) error {
+	head, err := a.tree.Head(ctx)
+	if err != nil {
+		return err
+	}
+	if head == a.tree.Start {
+		changes, err := a.tree.Changes(ctx)
+		if err != nil {
+			return err
+		}
+		if a.m.c.CommitRequired || changes != "" {
+			return noCommit(head, changes)
+		}
+		return nil
+	}
+	_, err = a.tree.Merge(ctx, "item "+a.tree.Item)
+	return err
+}
+
+// noCommit is the failure of an item that was to be committed: with what is left to merge
+// it would be lost in silence.
+func noCommit(head, changes string) error {
+	why := "nothing was changed, or what was changed is ignored, or it was committed on another branch"
+	if n := strings.Count(changes, "\n") + 1; changes != "" {
+		why = fmt.Sprintf("%d files are changed and not committed", n)
+	}
+	return nixie.WithReason(fmt.Errorf("no commit: HEAD is %s as before: %s", head, why), nixie.ReasonNoCommit)
+}
+
+// keep takes the worktree out of use and says beside the failure where it is. Of the
+// item's earlier attempts none is kept any more.
+func (a *Attempt) keep(ctx context.Context, failure error) error {
+	ctx = context.WithoutCancel(ctx)
+	changes, changesErr := a.tree.Changes(ctx)
+	kept, err := a.tree.Keep(ctx)
+	if err = errors.Join(changesErr, err); err != nil {
+		return errors.Join(failure, err)
+	}
+	var facts nixie.Failure
+	if evidence := nixie.OutcomeOf(failure).Evidence; evidence != nil {
+		facts = *evidence
+	}
+	facts.Attachments = append(slices.Clone(facts.Attachments),
+		nixie.Attachment{Name: itemfile.ArtifactPath, Data: []byte(kept.Path)},
+		nixie.Attachment{Name: itemfile.ArtifactBranch, Data: []byte(kept.Branch)})
+	if changes != "" {
+		facts.Attachments = append(facts.Attachments, nixie.Attachment{Name: itemfile.ArtifactChanges, Data: []byte(changes[:min(len(changes), nixie.MaxAttachment)])})
+	}
+	if err := a.forget(ctx, kept); err != nil {
+		failure = errors.Join(failure, err)
+	}
+	return nixie.WithEvidence(failure, facts)
+}
+
+func (a *Attempt) forget(ctx context.Context, newest worktree.Kept) error {
+	all, err := a.m.c.Job.Kept()
+	for _, k := range all {
+		if k.Item == newest.Item && k.Lease < newest.Lease {
+			err = errors.Join(err, a.m.c.Job.Forget(ctx, k))
+		}
+	}
+	return err
+}
