@@ -30,10 +30,10 @@ func (d *Driver) commitLoop() {
 			return
 		case <-d.dirty:
 		}
-		d.committing.Lock()
+		d.committing <- struct{}{}
 		d.settle()
 		failed := d.commitMarks(d.living, d.all(), d.markOf, d.throughMember)
-		d.committing.Unlock()
+		<-d.committing
 		if failed {
 			d.touch()
 		}
@@ -74,8 +74,12 @@ func (d *Driver) markOf(p *partition) mark { return p.mark(int(d.parallel.Load()
 // countIn commits for all partitions of which something is to be handed out whom to
 // suspect if this holder vanishes. Where that fails nothing is handed out yet.
 func (d *Driver) countIn(ctx context.Context, now time.Time, turn *partition) {
-	d.committing.Lock()
-	defer d.committing.Unlock()
+	select {
+	case d.committing <- struct{}{}:
+	case <-ctx.Done(): // another commit waits for the group
+		return
+	}
+	defer func() { <-d.committing }()
 	going := map[*partition]mark{}
 	d.mu.Lock()
 	for _, p := range d.parts {

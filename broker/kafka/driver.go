@@ -47,7 +47,7 @@ type Driver struct {
 
 	large      bool          // records are; of the one who polls
 	polling    chan struct{} // full from asking the client until what it said is sorted in; partitions come and go in between
-	committing sync.Mutex    // one commit at a time, and none while partitions go
+	committing chan struct{} // full while somebody commits: one at a time, and none while partitions go
 	dirty      chan struct{} // something is to be committed
 	living     context.Context
 	quit       context.CancelFunc // ends living
@@ -68,8 +68,8 @@ func Open(c Config) (*Driver, error) {
 	}
 	d := &Driver{
 		c: c, parts: map[place]*partition{}, alarm: make(chan struct{}), interrupt: func() {}, stages: c.stages(),
-		polling: make(chan struct{}, 1),
-		dirty:   make(chan struct{}, 1),
+		polling: make(chan struct{}, 1), committing: make(chan struct{}, 1),
+		dirty: make(chan struct{}, 1),
 	}
 	d.living, d.quit = context.WithCancel(context.Background())
 	if d.Publisher, err = newPublisher(c.Seeds, append(slices.Clone(c.Client), kgo.WithContext(c.life))); err != nil {

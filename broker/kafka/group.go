@@ -108,8 +108,8 @@ func (d *Driver) revoked(ctx context.Context, client *kgo.Client, parts map[stri
 	for calm, end := d.leave(leaving), time.Now().Add(d.c.Grace); len(calm) > 0; calm = calm[1:] {
 		await(calm[0], time.Until(end))
 	}
-	d.committing.Lock()
-	defer d.committing.Unlock()
+	d.committing <- struct{}{}
+	defer func() { <-d.committing }()
 	if failed := d.commitMarks(ctx, leaving, (*partition).farewell, d.throughMember); !failed {
 		d.settled(leaving)
 	}
@@ -129,8 +129,8 @@ func (d *Driver) settled(leaving []*partition) {
 // gone forgets partitions that others have already. Nothing is committed.
 func (d *Driver) gone(_ context.Context, client *kgo.Client, parts map[string][]int32) {
 	d.lose(d.listed(client, parts))
-	d.committing.Lock() // what is being committed ends before the group is joined again
-	defer d.committing.Unlock()
+	d.committing <- struct{}{} // what is being committed ends before the group is joined again
+	defer func() { <-d.committing }()
 }
 
 // listed are the partitions that a client means, if it is still the member.

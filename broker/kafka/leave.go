@@ -47,8 +47,8 @@ func (d *Driver) leaveGathering(ctx context.Context, group *kgo.Client) error {
 	}
 	ctx, cancel := context.WithTimeout(ctx, callLimit)
 	defer cancel()
-	d.committing.Lock()
-	defer d.committing.Unlock()
+	d.committing <- struct{}{}
+	defer func() { <-d.committing }()
 	all := d.all()
 	if failed := d.commitMarks(ctx, all, (*partition).farewell, func(ctx context.Context, marks map[place]mark) (*kmsg.OffsetCommitResponse, error) {
 		return d.pastMember(ctx, member, generation, marks)
