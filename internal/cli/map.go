@@ -18,9 +18,11 @@ import (
 )
 
 func newMap(g *globals) *cobra.Command {
-	return family("map", "Change a git repository item by item",
+	cmd := family("map", "Change a git repository item by item",
 		"Runs a command for each item of a list, each in a worktree of its own of a git\nrepository, and joins what they commit on a branch.",
 		newMapRun(g), newMapMerge(g), newMapKept(g), newMapClean(g))
+	cmd.Hidden = true // not promised yet: its flags may change
+	return cmd
 }
 
 // mapFlags say on which repository a job works.

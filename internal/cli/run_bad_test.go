@@ -126,7 +126,7 @@ func badPlaces() []badInput {
 				t.Error("the file was changed")
 			}
 		}},
-		{"unknown scheme of the store", listed("a.txt", "a\n", "--store", "mysql://u:hunter2@h/d", "--", "true"), 2, `scheme "mysql" is unknown, known are sqlite and postgres`, "", untouched},
+		{"unknown scheme of the store", listed("a.txt", "a\n", "--store", "mysql://u:hunter2@h/d", "--", "true"), 2, `scheme "mysql" is unknown, known are sqlite, postgres and itemdir`, "", untouched},
 		{"store without a scheme", listed("a.txt", "a\n", "--store", "s.db", "--", "true"), 2, `store "s.db" is not a URL: give one like sqlite:///path/to/file`, "", untouched},
 	}
 }
