@@ -86,7 +86,8 @@ func (v *verdict) lookAtCodes(e *event) {
 func anyMessage(nixie.ID) bool { return true }
 
 // allParts lists the parts of all events. A claim that nobody knows of may have
-// taken any message of its queue; the end of a process is about what it claimed.
+// taken any message of its queue, and one that lasted longer than its leases any that
+// it does not name; the end of a process is about what it claimed.
 func allParts(all []*event, sent map[nixie.ID]sending) []*part {
 	var parts []*part
 	claimed := map[string]map[nixie.ID]bool{}
@@ -116,6 +117,13 @@ func allParts(all []*event, sent map[nixie.ID]sending) []*part {
 				claimed[e.owner][p.message] = true
 			}
 			add(p)
+		}
+		if e.outlasted() {
+			for id, s := range sent {
+				if s.queue == e.call.Queue && !e.names(id) {
+					add(part{event: e, message: id, withheld: true})
+				}
+			}
 		}
 	}
 	for _, e := range ends {

@@ -96,6 +96,9 @@ func (s life) step(p *part) []life {
 		happened.code = ""
 		return append([]life{s}, s.stepKnown(&happened, math.MaxInt64)...)
 	}
+	if p.withheld {
+		return append([]life{s}, s.claim(p)...)
+	}
 	return s.stepKnown(p, p.latest())
 }
 
@@ -135,8 +138,8 @@ func (s life) enqueue(p *part) []life {
 	return []life{s}
 }
 
-// claim hands the message out. Of a claim that nobody knows of, the lease is in
-// nobody's hands: it may end at any time.
+// claim hands the message out. Of a claim that nobody knows of, or that does not name
+// the message, the lease is in nobody's hands: it may end at any time.
 func (s life) claim(p *part) []life {
 	if s.state != nixie.Queued {
 		return nil

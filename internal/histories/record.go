@@ -62,6 +62,18 @@ type part struct {
 	keyed     bool     // the message has a dedupe key
 	stream    string   // of the message
 	refusedBy nixie.ID // the holder of the key that refused it
+	withheld  bool     // by a claim that outlasted its leases, if it had it at all
+}
+
+// outlasted reports whether a claim had leases that may have been over before it
+// answered: a message that others have moved on meanwhile is not in its answer.
+func (e *event) outlasted() bool {
+	return e.call.Kind == Claim && e.answer.Code == "" && len(e.answer.Loans) < e.call.Max && e.late.Sub(e.early) >= e.call.Lease
+}
+
+// names reports whether the answer of a claim has the message.
+func (e *event) names(id nixie.ID) bool {
+	return slices.ContainsFunc(e.answer.Loans, func(l Loan) bool { return l.ID == id })
 }
 
 // end is when the part had happened at the latest.
