@@ -300,18 +300,6 @@ type Overview interface {
 	Purge(ctx context.Context, queue string, filter nixie.Filter, most int, actor, reason string) (int, error)
 }
 
-// Page is a window on a listing. A cursor is opaque and belongs to its filter.
-type Page struct {
-	Limit  int // 0 is 50; at most 10,000
-	Cursor string
-	Whole  bool // with bodies, history and artifacts
-	Bodies bool // of letters: with bodies, and no more than without Whole else
-
-	// Looked, if it is set, is how many were looked at: a store that ends a page before
-	// it is full adds what it had to look at, also what does not match.
-	Looked *int64
-}
-
 // Record is a message with what went wrong so far.
 type Record struct {
 	nixie.Message

@@ -16,12 +16,6 @@ import (
 	"github.com/nixie-go/nixie/store"
 )
 
-// Bounds of a page.
-const (
-	defaultPage = 50
-	maxPage     = 10_000
-)
-
 // cursor names the last item of a page.
 func (h *head) cursor() string {
 	return strconv.FormatInt(h.died, 10) + "." + base64.RawURLEncoding.EncodeToString([]byte(h.file()))
@@ -36,7 +30,7 @@ func parseCursor(cursor string) (h head, err error) {
 		h.list, h.name = &list{path: path.Dir(string(file))}, path.Base(string(file))
 	}
 	if err != nil || h.cursor() != cursor {
-		return h, nixie.Errorf(nixie.CodeInvalid, "cursor %.40q is not from an earlier page of this listing: start without one", cursor)
+		return h, store.BadCursor(cursor)
 	}
 	return h, nil
 }
@@ -114,7 +108,7 @@ func (s *Store) Letters(ctx context.Context, filter nixie.Filter, page store.Pag
 	if err != nil {
 		return nil, "", err
 	}
-	limit := min(cmp.Or(max(page.Limit, 0), defaultPage), maxPage)
+	limit := page.Rows()
 	as := reader(itemfile.Glance)
 	if page.Whole {
 		as = itemfile.Read
@@ -155,95 +149,39 @@ func (s *Store) each(ctx context.Context, filter *nixie.Filter, do func(*nixie.L
 	return ended(ctx)
 }
 
-// examples is how many letters of a group are named.
-const examples = 3
-
 // Groups implements [store.DeadLetters]. It always looks at all.
 func (s *Store) Groups(ctx context.Context, filter nixie.Filter, _ store.Look, by nixie.GroupBy) ([]nixie.Group, store.Looked, error) {
-	if _, ok := groupKey(&nixie.Letter{}, by); !ok {
-		return nil, store.Looked{}, unknownGrouping(by)
+	counted, err := s.group(ctx, &filter, by)
+	if err != nil {
+		return nil, store.Looked{}, err
 	}
-	groups := map[string]*nixie.Group{}
-	err := s.each(ctx, &filter, func(l *nixie.Letter) {
-		key, _ := groupKey(l, by)
-		g := groups[key]
-		if g == nil {
-			g = &nixie.Group{Key: key, LastAt: l.DiedAt}
-			if by == nixie.ByFingerprint {
-				g.Label, g.Reason = l.Signature, l.Reason
-			}
-			groups[key] = g
-		}
-		g.Count++
-		g.FirstAt = l.DiedAt
-		if len(g.Examples) < examples {
-			g.Examples = append(g.Examples, l.ID)
-		}
-	})
-	sorted := make([]nixie.Group, 0, len(groups))
-	for _, g := range groups {
-		sorted = append(sorted, *g)
-	}
-	slices.SortFunc(sorted, func(a, b nixie.Group) int {
-		return cmp.Or(cmp.Compare(b.Count, a.Count), cmp.Compare(a.Key, b.Key))
-	})
-	return sorted, store.Looked{}, err
+	return counted[0].Groups(), store.Looked{}, nil
 }
 
 // Counts implements [store.DeadLetters]. It always looks at all.
 func (s *Store) Counts(ctx context.Context, filter nixie.Filter, _ store.Look, by ...nixie.GroupBy) ([]map[string]int64, store.Looked, error) {
-	counts := make([]map[string]int64, len(by))
-	for i, g := range by {
-		if _, ok := groupKey(&nixie.Letter{}, g); !ok {
-			return nil, store.Looked{}, unknownGrouping(g)
-		}
-		counts[i] = map[string]int64{}
+	counted, err := s.group(ctx, &filter, by...)
+	counts := make([]map[string]int64, len(counted))
+	for i, g := range counted {
+		counts[i] = g.Counts()
 	}
-	err := s.each(ctx, &filter, func(l *nixie.Letter) {
-		for i, g := range by {
-			key, _ := groupKey(l, g)
-			counts[i][key]++
-		}
-	})
 	return counts, store.Looked{}, err
 }
 
-func unknownGrouping(by nixie.GroupBy) error {
-	return nixie.Errorf(nixie.CodeInvalid, "letters cannot be grouped by %q: use one of those in package nixie", by)
-}
-
-func groupKey(l *nixie.Letter, by nixie.GroupBy) (key string, ok bool) {
-	switch by {
-	case nixie.ByFingerprint:
-		return l.Fingerprint, true
-	case nixie.ByReason:
-		return string(l.Reason), true
-	case nixie.ByClass:
-		return string(l.Class), true
-	case nixie.ByType:
-		return l.Message.Type, true
-	case nixie.ByQueue:
-		return l.Message.Queue, true
-	case nixie.ByStatus:
-		return string(l.Status), true
-	case nixie.ByHour:
-		return l.DiedAt.UTC().Format("2006-01-02T15"), true
-	case nixie.ByRedrivable:
-		return yesNo(l.Redrivable), true
-	case nixie.ByAttempts:
-		return strconv.Itoa(l.Message.Attempts), true
-	case nixie.ByReview:
-		return yesNo(l.NeedsReview), true
+func (s *Store) group(ctx context.Context, filter *nixie.Filter, by ...nixie.GroupBy) ([]*store.Grouping, error) {
+	if err := store.CheckGroupings(by...); err != nil {
+		return nil, err
 	}
-	return "", false
-}
-
-// yesNo is how filters write a flag.
-func yesNo(b bool) string {
-	if b {
-		return "yes"
+	var counted []*store.Grouping
+	for _, g := range by {
+		counted = append(counted, store.NewGrouping(g))
 	}
-	return "no"
+	err := s.each(ctx, filter, func(l *nixie.Letter) {
+		for _, g := range counted {
+			g.Add(l)
+		}
+	})
+	return counted, err
 }
 
 // Queues implements [store.Overview]: a queue for each job.

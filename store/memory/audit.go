@@ -31,11 +31,11 @@ func (q *queue) link(e store.AuditEntry) {
 
 // Entries lists the audit of a queue in the order of its chain.
 func (s *Store) Entries(ctx context.Context, name string, page store.Page) ([]store.AuditEntry, string, error) {
-	limit, after := pageLimit(page), int64(0)
+	limit, after := page.Rows(), int64(0)
 	if page.Cursor != "" {
 		var err error
 		if after, err = strconv.ParseInt(page.Cursor, 10, 64); err != nil || after < 0 {
-			return nil, "", badCursor(page.Cursor)
+			return nil, "", store.BadCursor(page.Cursor)
 		}
 	}
 	if _, err := s.enter(ctx); err != nil {

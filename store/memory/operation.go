@@ -162,12 +162,12 @@ func (s *Store) ListOperations(ctx context.Context, page store.Page) ([]store.Op
 	if page.Cursor != "" {
 		n, err := strconv.Atoi(page.Cursor)
 		if err != nil || n < 0 || n > before {
-			return nil, "", badCursor(page.Cursor)
+			return nil, "", store.BadCursor(page.Cursor)
 		}
 		before = n
 	}
 	var list []store.Operation
-	for i := before - 1; i >= 0 && len(list) < pageLimit(page); i-- {
+	for i := before - 1; i >= 0 && len(list) < page.Rows(); i-- {
 		list, before = append(list, s.planned[i].count()), i
 	}
 	if before > 0 {

@@ -32,7 +32,7 @@ func (s *Store) Prune(ctx context.Context, p store.Pruning) (done store.Pruned, 
 	pr := pruner{Store: s, now: now, dry: p.DryRun, left: p.Limit}
 	if cursor != "" {
 		if pr.skip, err = strconv.Atoi(cursor); err != nil || pr.skip < 0 {
-			return done, badCursor(cursor)
+			return done, store.BadCursor(cursor)
 		}
 	}
 	next := pr.skip + p.Limit

@@ -120,11 +120,11 @@ func cutStreams(all []store.Stream, page store.Page) ([]store.Stream, string, er
 	if page.Cursor != "" {
 		i := slices.IndexFunc(all, func(v store.Stream) bool { return v.Name == page.Cursor })
 		if i < 0 {
-			return nil, "", badCursor(page.Cursor)
+			return nil, "", store.BadCursor(page.Cursor)
 		}
 		all = all[i+1:]
 	}
-	if limit := pageLimit(page); len(all) > limit {
+	if limit := page.Rows(); len(all) > limit {
 		return all[:limit], all[limit-1].Name, nil
 	}
 	return all, "", nil

@@ -40,7 +40,7 @@ func (s *Store) Audit(ctx context.Context, filter store.AuditFilter, page store.
 		}
 		found = slices.DeleteFunc(found, func(e store.AuditEntry) bool { return order(e, at) <= 0 })
 	}
-	limit := pageLimit(page)
+	limit := page.Rows()
 	if len(found) <= limit {
 		return found, "", nil
 	}
@@ -53,10 +53,10 @@ func parseTrail(cursor string) (e store.AuditEntry, err error) {
 	parts := strings.SplitN(cursor, ".", 3)
 	var at int64
 	if len(parts) < 3 {
-		return e, badCursor(cursor)
+		return e, store.BadCursor(cursor)
 	}
 	if _, err := fmt.Sscan(parts[0]+" "+parts[1], &at, &e.Number); err != nil {
-		return e, badCursor(cursor)
+		return e, store.BadCursor(cursor)
 	}
 	e.At, e.Queue = time.Unix(0, at), parts[2]
 	return e, nil

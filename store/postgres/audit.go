@@ -132,7 +132,7 @@ func (s *Store) Entries(ctx context.Context, queue string, page store.Page) ([]s
 	if err != nil {
 		return nil, "", err
 	}
-	limit := pageLimit(page)
+	limit := page.Rows()
 	var list []store.AuditEntry
 	err = s.view(ctx, func(t *tx) error {
 		t.readEntries(&list, "q.name = $1 and a.last > $2 and a.number > $2 order by a.last, a.number limit $3", queue, after, limit+1)
@@ -183,7 +183,7 @@ func (s *Store) Audit(ctx context.Context, filter store.AuditFilter, page store.
 		}
 		w.add("(a.at, q.name collate \"C\", a.number) "+beyond+" (?, ?, ?)", at, queue, number)
 	}
-	limit := pageLimit(page)
+	limit := page.Rows()
 	where := fmt.Sprintf("%s order by a.at %s, q.name collate \"C\" %[2]s, a.number %[2]s limit %d", w, direction, limit+1)
 	var list []store.AuditEntry
 	err := s.view(ctx, func(t *tx) error {
@@ -201,13 +201,13 @@ func (s *Store) Audit(ctx context.Context, filter store.AuditFilter, page store.
 func parseTrail(cursor string) (at, number int64, queue string, err error) {
 	parts := strings.SplitN(cursor, ".", 3)
 	if len(parts) < 3 {
-		return 0, 0, "", badCursor(cursor)
+		return 0, 0, "", store.BadCursor(cursor)
 	}
 	if at, err = strconv.ParseInt(parts[0], 10, 64); err == nil {
 		number, err = strconv.ParseInt(parts[1], 10, 64)
 	}
 	if err != nil {
-		return 0, 0, "", badCursor(cursor)
+		return 0, 0, "", store.BadCursor(cursor)
 	}
 	return at, number, parts[2], nil
 }

@@ -1,7 +1,6 @@
 package postgres
 
 import (
-	"cmp"
 	"slices"
 	"strconv"
 	"strings"
@@ -168,18 +167,6 @@ func messageWhere(f *nixie.Filter, now int64) *where {
 // newestText is the text of a message's newest failure, for current c.
 const newestText = "coalesce((select f.text from @.history f where f.pos = c.pos order by f.ordinal desc limit 1), '')"
 
-// Bounds of a page.
-const (
-	defaultPage = 50
-	maxPage     = 10_000
-)
-
-func pageLimit(p store.Page) int { return min(cmp.Or(max(p.Limit, 0), defaultPage), maxPage) }
-
-func badCursor(cursor string) error {
-	return nixie.Errorf(nixie.CodeInvalid, "cursor %.40q is not from an earlier page of this listing: start without one", cursor)
-}
-
 // cursorNumber reads a cursor that is one number.
 func cursorNumber(cursor string) (int64, error) {
 	if cursor == "" {
@@ -187,7 +174,7 @@ func cursorNumber(cursor string) (int64, error) {
 	}
 	n, err := strconv.ParseInt(cursor, 10, 64)
 	if err != nil || n < 0 {
-		return 0, badCursor(cursor)
+		return 0, store.BadCursor(cursor)
 	}
 	return n, nil
 }
@@ -196,13 +183,13 @@ func cursorNumber(cursor string) (int64, error) {
 func cursorNumbers(cursor string, n int) ([]int64, error) {
 	parts := strings.Split(cursor, ".")
 	if len(parts) != n {
-		return nil, badCursor(cursor)
+		return nil, store.BadCursor(cursor)
 	}
 	numbers := make([]int64, n)
 	for i, part := range parts {
 		var err error
 		if numbers[i], err = strconv.ParseInt(part, 10, 64); err != nil {
-			return nil, badCursor(cursor)
+			return nil, store.BadCursor(cursor)
 		}
 	}
 	return numbers, nil

@@ -24,21 +24,9 @@ var groupings = map[nixie.GroupBy]string{
 	nixie.ByAttempts:    "c.attempts::text",
 }
 
-// examples is how many letters of a group are named.
-const examples = 3
-
-func checkGroupings(by ...nixie.GroupBy) error {
-	for _, g := range by {
-		if groupings[g] == "" {
-			return nixie.Errorf(nixie.CodeInvalid, "letters cannot be grouped by %q: use one of those in package nixie", g)
-		}
-	}
-	return nil
-}
-
 // Groups implements store.DeadLetters. It always looks at all.
 func (s *Store) Groups(ctx context.Context, filter nixie.Filter, _ store.Look, by nixie.GroupBy) ([]nixie.Group, store.Looked, error) {
-	if err := checkGroupings(by); err != nil {
+	if err := store.CheckGroupings(by); err != nil {
 		return nil, store.Looked{}, err
 	}
 	list := []nixie.Group{}
@@ -71,7 +59,7 @@ func (s *Store) Groups(ctx context.Context, filter nixie.Filter, _ store.Look, b
 				from @.letter l join @.current c on c.pos = l.pos where %s),
 			sums as (select key, count(*) as n, min(died) as first, max(died) as last from found group by key)
 			select s.key, s.n, s.first, s.last, f.signature, f.reason, f.id from sums s join found f on f.key = s.key and f.nth <= %d
-			order by s.n desc, s.key collate "C", f.nth`, groupings[by], w, examples), w.args...)
+			order by s.n desc, s.key collate "C", f.nth`, groupings[by], w, store.Examples), w.args...)
 		return t.send()
 	})
 	return list, store.Looked{}, err
@@ -79,7 +67,7 @@ func (s *Store) Groups(ctx context.Context, filter nixie.Filter, _ store.Look, b
 
 // Counts implements store.DeadLetters. It always looks at all.
 func (s *Store) Counts(ctx context.Context, filter nixie.Filter, _ store.Look, by ...nixie.GroupBy) ([]map[string]int64, store.Looked, error) {
-	if err := checkGroupings(by...); err != nil {
+	if err := store.CheckGroupings(by...); err != nil {
 		return nil, store.Looked{}, err
 	}
 	counts := make([]map[string]int64, len(by))

@@ -67,7 +67,7 @@ func (s *story) size() int {
 
 // Messages implements store.Overview.
 func (s *Store) Messages(ctx context.Context, filter nixie.Filter, page store.Page) ([]store.Record, string, error) {
-	limit := pageLimit(page)
+	limit := page.Rows()
 	var list []store.Record
 	var positions []int64
 	err := s.view(ctx, func(t *tx) error {
@@ -110,7 +110,7 @@ func (s *Store) Messages(ctx context.Context, filter nixie.Filter, page store.Pa
 
 // Letters implements store.DeadLetters.
 func (s *Store) Letters(ctx context.Context, filter nixie.Filter, page store.Page) ([]nixie.Letter, string, error) {
-	limit := pageLimit(page)
+	limit := page.Rows()
 	var list []nixie.Letter
 	var positions []int64
 	err := s.view(ctx, func(t *tx) error {

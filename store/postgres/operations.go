@@ -104,7 +104,7 @@ func (s *Store) ListOperations(ctx context.Context, page store.Page) ([]store.Op
 	if err != nil {
 		return nil, "", err
 	}
-	limit := pageLimit(page)
+	limit := page.Rows()
 	var list []store.Operation
 	err = s.view(ctx, func(t *tx) error {
 		t.readOperations(&list, &before, "o.n in (select n from @.operation where $1::bigint = 0 or n < $1 order by n desc limit $2) order by o.n desc", before, limit)

@@ -77,7 +77,7 @@ func parsePlace(cursor string) (place, error) {
 		return place{}, err
 	}
 	if n[0] < 0 || n[1] < 0 || n[1] >= phases || n[2] < 0 {
-		return place{}, badCursor(cursor)
+		return place{}, store.BadCursor(cursor)
 	}
 	return place{n[0], n[1], n[2]}, nil
 }

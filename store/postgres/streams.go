@@ -55,7 +55,7 @@ func (s *Store) Streams(ctx context.Context, queue string, page store.Page) ([]s
 		}
 		where, args = where+" and (s.blocked::int, s.due, -s.n) < ($4, $5, $6)", append(args, after[0], after[1], -after[2])
 	}
-	limit := pageLimit(page)
+	limit := page.Rows()
 	var list []store.Stream
 	var cursors []string
 	err := s.view(ctx, func(t *tx) error {

@@ -75,7 +75,7 @@ func (s *Store) Entries(ctx context.Context, queue string, page store.Page) ([]s
 	if err != nil {
 		return nil, "", err
 	}
-	limit := pageLimit(page)
+	limit := page.Rows()
 	var list []store.AuditEntry
 	err = s.read(ctx, func(c conn) error {
 		return c.each("select "+auditColumns+" from audit a join queue q on q.n = a.queue where q.name = ? and a.number > ? order by a.number limit ?", func(row rows) error {
@@ -112,7 +112,7 @@ func (s *Store) Audit(ctx context.Context, filter store.AuditFilter, page store.
 		}
 		w.add("(a.at, a.queue, a.number) "+than+" (?, ?, ?)", at, queue, number)
 	}
-	limit := pageLimit(page)
+	limit := page.Rows()
 	var list []store.AuditEntry
 	next := ""
 	err := s.read(ctx, func(c conn) error {
@@ -143,14 +143,6 @@ func scanAudit(row rows, queue string) store.AuditEntry {
 	row.ColumnBytes(7, e.Before[:])
 	e.Operation = columnID(row, 8)
 	return e
-}
-
-// pageLimit is how many rows a page may have.
-func pageLimit(page store.Page) int {
-	if page.Limit <= 0 {
-		return 50
-	}
-	return min(page.Limit, 10_000)
 }
 
 func cursorNumber(cursor string) (int64, error) {

@@ -11,7 +11,7 @@ import (
 // Counts implements store.DeadLetters. Each kind is asked once for all that is
 // counted, and no letter is read for an example.
 func (s *Store) Counts(ctx context.Context, filter nixie.Filter, look store.Look, by ...nixie.GroupBy) ([]map[string]int64, store.Looked, error) {
-	if err := checkGroupings(by...); err != nil {
+	if err := store.CheckGroupings(by...); err != nil {
 		return nil, store.Looked{}, err
 	}
 	var looked store.Looked

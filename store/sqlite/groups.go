@@ -1,7 +1,6 @@
 package sqlite
 
 import (
-	"cmp"
 	"context"
 	"math"
 	"slices"
@@ -25,13 +24,10 @@ var groupings = map[nixie.GroupBy]string{
 	nixie.ByReview:      "iif(k.needs_review, 'yes', 'no')",
 }
 
-// examples is how many letters of a group are named.
-const examples = 3
-
 // Groups implements store.DeadLetters. What kinds know is summed up from them,
 // with three letters of each: how many letters there are does not matter then.
 func (s *Store) Groups(ctx context.Context, filter nixie.Filter, look store.Look, by nixie.GroupBy) ([]nixie.Group, store.Looked, error) {
-	if err := checkGroupings(by); err != nil {
+	if err := store.CheckGroupings(by); err != nil {
 		return nil, store.Looked{}, err
 	}
 	var looked store.Looked
@@ -51,15 +47,6 @@ func (s *Store) Groups(ctx context.Context, filter nixie.Filter, look store.Look
 		return g.nameExamples()
 	})
 	return g.sorted(), looked, err
-}
-
-func checkGroupings(by ...nixie.GroupBy) error {
-	for _, g := range by {
-		if _, known := groupings[g]; !known {
-			return nixie.Errorf(nixie.CodeInvalid, "cannot group by %q: give one of fingerprint, reason, class, type, queue, status, hour, redrivable, needs_review, attempts", g)
-		}
-	}
-	return nil
 }
 
 // grouper sums letters up.
@@ -107,7 +94,7 @@ func (g *grouper) add(s *groupSum, letters int64, signature string, reason nixie
 // one of the newest.
 func (s *groupSum) meets(e example) {
 	s.first, s.last = min(s.first, e.died), max(s.last, e.died)
-	if len(s.newest) == examples && s.newest[examples-1].compare(e.place) < 0 {
+	if len(s.newest) == store.Examples && s.newest[store.Examples-1].compare(e.place) < 0 {
 		return
 	}
 	at, there := slices.BinarySearchFunc(s.newest, e, func(a, b example) int { return a.compare(b.place) })
@@ -115,7 +102,7 @@ func (s *groupSum) meets(e example) {
 		return
 	}
 	s.newest = slices.Insert(s.newest, at, e)
-	s.newest = s.newest[:min(len(s.newest), examples)]
+	s.newest = s.newest[:min(len(s.newest), store.Examples)]
 }
 
 func (g *grouper) sorted() []nixie.Group {
@@ -130,9 +117,7 @@ func (g *grouper) sorted() []nixie.Group {
 		}
 		list = append(list, s.Group)
 	}
-	slices.SortFunc(list, func(a, b nixie.Group) int {
-		return cmp.Or(cmp.Compare(b.Count, a.Count), cmp.Compare(a.Key, b.Key))
-	})
+	store.SortGroups(list)
 	return list
 }
 
@@ -181,12 +166,12 @@ const ofKind = " from letter where kind = +? and (died, pos) < (?, ?) and (died,
 
 // ends meets the newest of so many letters of a kind, and the oldest.
 func (g *grouper) ends(s *groupSum, k *kindRow, span stretch, letters int64) error {
-	args := []any{k.n, span.below.died, span.below.n, span.least.died, span.least.n, examples}
+	args := []any{k.n, span.below.died, span.below.n, span.least.died, span.least.n, store.Examples}
 	meet := func(row rows) error {
 		s.meets(example{place: place{row.ColumnInt64(0), row.ColumnInt64(1)}})
 		return nil
 	}
-	if err := g.c.each("select died, pos"+ofKind+" order by died desc, pos desc"+limited, meet, args...); err != nil || letters <= examples {
+	if err := g.c.each("select died, pos"+ofKind+" order by died desc, pos desc"+limited, meet, args...); err != nil || letters <= store.Examples {
 		return err
 	}
 	args[len(args)-1] = 1

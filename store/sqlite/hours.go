@@ -3,6 +3,8 @@ package sqlite
 import (
 	"math"
 	"time"
+
+	"github.com/nixie-go/nixie/store"
 )
 
 const hour = int64(time.Hour)
@@ -134,14 +136,14 @@ func (g *grouper) hoursOf(k *kindRow) error {
 
 // probed is at how many letters of an hour to look before its kinds are asked one by
 // one.
-const probed = hoursKnow * (examples + 1)
+const probed = hoursKnow * (store.Examples + 1)
 
 // endsOf meets the newest letters of an hour, and its oldest.
 func (g *grouper) endsOf(h *hourSum, span stretch) error {
 	for _, end := range [...]struct {
 		order string
 		want  int
-	}{{"desc", examples}, {"asc", 1}} {
+	}{{"desc", store.Examples}, {"asc", 1}} {
 		found, looked := 0, 0
 		err := g.c.each("select died, pos, kind from letter indexed by letter_died where died >= +? and died < +? order by died "+end.order+", pos "+end.order+limited, func(row rows) error {
 			looked++

@@ -82,7 +82,7 @@ func (s *Store) Letters(ctx context.Context, filter nixie.Filter, page store.Pag
 		}
 		after = &place{died, n}
 	}
-	limit := pageLimit(page)
+	limit := page.Rows()
 	var list []nixie.Letter
 	var next, full place
 	err := s.read(ctx, func(c conn) error {

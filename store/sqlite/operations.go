@@ -115,7 +115,7 @@ func (s *Store) ListOperations(ctx context.Context, page store.Page) ([]store.Op
 	if err != nil {
 		return nil, "", err
 	}
-	limit := pageLimit(page)
+	limit := page.Rows()
 	var list []store.Operation
 	err = s.read(ctx, func(c conn) error {
 		return c.each(operations+"where o.n in (select n from operation where ?1 = 0 or n < ?1 order by n desc limit ?2) group by o.n order by o.n desc", func(row rows) error {

@@ -21,7 +21,7 @@ func (s *Store) Messages(ctx context.Context, filter nixie.Filter, page store.Pa
 		}
 		w.add("c.id < ?", before)
 	}
-	limit := pageLimit(page)
+	limit := page.Rows()
 	var list []store.Record
 	size := 0
 	err := s.read(ctx, func(c conn) error {

@@ -19,7 +19,7 @@ func (s *Store) Streams(ctx context.Context, queue string, page store.Page) ([]s
 		}
 		where, args = where+" and (s.blocked, s.due, -s.n) < (?, ?, ?)", append(args, after...)
 	}
-	limit := pageLimit(page)
+	limit := page.Rows()
 	var list []store.Stream
 	var last string
 	err := s.read(ctx, func(c conn) error {
