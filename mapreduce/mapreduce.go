@@ -7,6 +7,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"os"
 	"slices"
 	"strings"
 
@@ -55,6 +56,28 @@ func (a *Attempt) Dir() string { return a.tree.Path }
 // Environ is what commands inherit there.
 func (a *Attempt) Environ() []string { return a.tree.Environ() }
 
+// ItemFile is a path for the item.
+func (a *Attempt) ItemFile() string { return a.tree.File(worktree.ItemFile) }
+
+// LogFile is a path for what agents have to tell. It is kept with the worktree.
+func (a *Attempt) LogFile() string { return a.tree.File(worktree.LogFile) }
+
+// Check is the check of the commit: what an attempt leaves without one would be lost.
+func (a *Attempt) Check(ctx context.Context) error {
+	head, err := a.tree.Head(ctx)
+	if err != nil || head != a.tree.Start {
+		return err
+	}
+	changes, err := a.tree.Changes(ctx)
+	if err != nil {
+		return err
+	}
+	if a.m.c.CommitRequired || changes != "" {
+		return noCommit(head, changes)
+	}
+	return nil
+}
+
 // End merges what an attempt without an error has committed. Of one that failed the
 // worktree is kept, and named beside the failure. When ctx has ended the item comes back,
 // and nothing is merged or kept.
@@ -78,13 +101,6 @@ func (a *Attempt) merge(ctx context.Context) error {
 		return err
 	}
 	if head == a.tree.Start {
-		changes, err := a.tree.Changes(ctx)
-		if err != nil {
-			return err
-		}
-		if a.m.c.CommitRequired || changes != "" {
-			return noCommit(head, changes)
-		}
 		return nil
 	}
 	_, err = a.tree.Merge(ctx, "item "+a.tree.Item)
@@ -95,10 +111,10 @@ func (a *Attempt) merge(ctx context.Context) error {
 // it would be lost in silence.
 func noCommit(head, changes string) error {
 	why := "nothing was changed, or what was changed is ignored, or it was committed on another branch"
-	if n := strings.Count(changes, "\n") + 1; changes != "" {
-		why = fmt.Sprintf("%d files are changed and not committed", n)
+	if changes != "" {
+		why = fmt.Sprintf("files changed and not committed: %d", strings.Count(changes, "\n")+1)
 	}
-	return nixie.WithReason(fmt.Errorf("no commit: HEAD is %s as before: %s", head, why), nixie.ReasonNoCommit)
+	return nixie.WithReason(fmt.Errorf("no commit: HEAD is %s, before and after: %s", head, why), nixie.ReasonNoCommit)
 }
 
 // keep takes the worktree out of use and says beside the failure where it is. Of the
@@ -113,6 +129,9 @@ func (a *Attempt) keep(ctx context.Context, failure error) error {
 	var facts nixie.Failure
 	if evidence := nixie.OutcomeOf(failure).Evidence; evidence != nil {
 		facts = *evidence
+	}
+	if _, err := os.Stat(a.LogFile()); err == nil {
+		facts.LogLocation = a.LogFile()
 	}
 	facts.Attachments = append(slices.Clone(facts.Attachments),
 		nixie.Attachment{Name: itemfile.ArtifactPath, Data: []byte(kept.Path)},

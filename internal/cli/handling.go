@@ -15,6 +15,7 @@ import (
 	"github.com/spf13/pflag"
 
 	"github.com/nixie-go/nixie"
+	"github.com/nixie-go/nixie/internal/command"
 	"github.com/nixie-go/nixie/internal/config"
 	"github.com/nixie-go/nixie/internal/runner"
 	"github.com/nixie-go/nixie/policy"
@@ -93,7 +94,7 @@ func (h *handling) config(cmd []string) (*runner.Config, error) {
 		breaker = &rules
 	}
 	cfg := &runner.Config{
-		Command: cmd, Parallel: h.parallel, Timeout: h.timeout, Lease: h.lease,
+		Parallel: h.parallel, Timeout: h.timeout, Lease: h.lease,
 		Policy:    rules,
 		OnFailure: runner.Mode(h.onFailure), Breaker: breaker, PermanentExit: h.permanentExit,
 		Environ: config.Inherited(), StateFolder: config.StateFolder(h.Env),
@@ -105,6 +106,13 @@ func (h *handling) config(cmd []string) (*runner.Config, error) {
 	}
 	if h.printer != nil {
 		cfg.Show = h.printer.show
+	}
+	if len(cmd) > 0 {
+		step, err := command.Exec(cmd)
+		if err != nil {
+			return nil, err
+		}
+		cfg.Steps = []command.Step{step}
 	}
 	return cfg, nil
 }

@@ -4,13 +4,14 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io"
 	"path/filepath"
-	"strings"
 
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
 
 	"github.com/nixie-go/nixie"
+	"github.com/nixie-go/nixie/internal/command"
 	"github.com/nixie-go/nixie/internal/config"
 	"github.com/nixie-go/nixie/internal/runner"
 	"github.com/nixie-go/nixie/mapreduce"
@@ -18,11 +19,9 @@ import (
 )
 
 func newMap(g *globals) *cobra.Command {
-	cmd := family("map", "Change a git repository item by item",
-		"Runs a command for each item of a list, each in a worktree of its own of a git\nrepository, and joins what they commit on a branch.",
+	return family("map", "Change a git repository item by item",
+		"Runs commands for each item of a list, each in a worktree of its own of a git\nrepository, and joins what they commit on a branch.",
 		newMapRun(g), newMapMerge(g), newMapKept(g), newMapClean(g))
-	cmd.Hidden = true // not promised yet: its flags may change
-	return cmd
 }
 
 // mapFlags say on which repository a job works.
@@ -44,26 +43,35 @@ func (m *mapFlags) config() worktree.Config {
 type mapRun struct {
 	runFlags
 	mapFlags
+	stepTexts, checkout         []string
+	validate                    string
 	required, merge, failOnDead bool
-	checkout                    []string
 }
 
 func newMapRun(g *globals) *cobra.Command {
 	m := &mapRun{runFlags: runFlags{handling: handling{globals: g}, verb: "map run"}, mapFlags: mapFlags{globals: g}}
 	cmd := &cobra.Command{
-		Use:   "run ITEMS [flags] -- COMMAND [ARG…]",
-		Short: "Run a command for each item, each in a worktree of its own",
-		Long: `Runs COMMAND once for each item of ITEMS, as nixie run does, but each attempt in a
-worktree of its own of the repository. What an attempt commits is merged into the
-branch nixie/JOB, one merge for each item; the checkout is as it was until nixie map
-merge, or --merge. The same command again goes on where it was, and merges nothing
-twice.
+		Use:   "run ITEMS [flags] [-- COMMAND [ARG…]]",
+		Short: "Run steps for each item, each in a worktree of its own",
+		Long: `Runs COMMAND, or the steps, once for each item of ITEMS, as nixie run does, but each
+attempt in a worktree of its own of the repository. What an attempt commits is merged
+into the branch nixie/JOB, one merge for each item; the checkout is as it was until
+nixie map merge, or --merge. The same command again goes on where it was, and merges
+nothing twice.
 
-An item has failed if its command has; if it changed files and made no commit, or
-made none at all with --commit-required (reason no-commit); if its commits and those
-of others cannot be joined (merge-conflict); and if there is no worktree to be had
-(worktree). The worktree of its last failure is kept as it was: nixie dlq show says
-where, nixie map kept lists them.
+A step is one of
+  exec: PROGRAM ARG…   split at blanks; an argument that is {field} is replaced
+  shell: SCRIPT        read by sh; the item is in its environment, in the file
+                       $NIXIE_ITEM_FILE and on standard input, and never in the script
+  agent: PROGRAM ARG…  as exec; what it writes to $NIXIE_LOG_FILE is kept with a failure
+They run one after the other until one fails. Then come the check that something was
+committed, --validate, and the merge.
+
+An item has failed if a step has; if files were changed and no commit made, or none at
+all with --commit-required (reason no-commit); if --validate fails (validation); if its
+commits and those of others cannot be joined (merge-conflict); and if there is no
+worktree to be had (worktree). The worktree of its last failure is kept as it was: nixie
+dlq show says where, nixie map kept lists them.
 
 No hook, filter or setting of the repository runs in the merges. A repository with
 submodules, LFS or links that lead out of it is refused, and so are changes that are
@@ -73,6 +81,8 @@ Items are those of the queue mapreduce/JOB. For how they are read, what the comm
 gets and how it says how it went, see nixie run.`,
 		Example: `  git ls-files '*.go' > files.txt
   nixie map run files.txt --repo . --job fmt -- sh -c 'gofmt -w "$0" && git commit -qam "gofmt $0"' {line}
+  nixie map run files.txt --job fix --commit-required --step 'exec: gofmt -w {line}' \
+      --step 'shell: git commit -qam "gofmt $NIXIE_FIELD_LINE"' --validate 'shell: go vet ./...'
   nixie map merge --job fmt`,
 		Args: cobra.ArbitraryArgs,
 		RunE: func(cmd *cobra.Command, args []string) error {
@@ -83,6 +93,8 @@ gets and how it says how it went, see nixie run.`,
 	fs := cmd.Flags()
 	m.registerList(fs)
 	m.mapFlags.register(fs)
+	fs.StringArrayVar(&m.stepTexts, "step", nil, "instead of COMMAND: 'exec: PROGRAM ARG…', 'shell: SCRIPT' or 'agent: PROGRAM ARG…'; again for the next")
+	fs.StringVar(&m.validate, "validate", "", "a step that has to succeed on what the others committed, before it is merged")
 	fs.BoolVar(&m.required, "commit-required", false, "an item of which nothing is committed has failed")
 	fs.StringArrayVar(&m.checkout, "checkout", nil, "folder that attempts see, beside the files above it; again for more (default everything)")
 	fs.BoolVar(&m.merge, "merge", false, "merge the branch of the job in the end, also when items died")
@@ -92,40 +104,42 @@ gets and how it says how it went, see nixie run.`,
 
 // do runs the job, and merges its branch if it is told to.
 func (m *mapRun) do(ctx context.Context, args []string, dash int) (err error) {
-	list, err := m.listOf(args, dash)
+	validate, err := m.parseSteps()
 	if err != nil {
 		return err
 	}
-	if m.runFlags.job == "" {
-		if list == stdinList {
-			return usagef("standard input has no name: give --job NAME")
-		}
-		abs, err := filepath.Abs(list)
-		if err != nil {
-			return err
-		}
-		m.runFlags.job = runner.DefaultJob(abs)
-	}
-	m.mapFlags.job = m.runFlags.job
-	c := m.mapFlags.config()
-	c.Most, c.Checkout = m.parallel, m.checkout
-	job, err := worktree.Open(ctx, c)
-	if err != nil {
-		return err
-	}
-	defer func() { err = errors.Join(err, job.Close()) }()
-	work := mapreduce.New(mapreduce.Config{Job: job, CommitRequired: m.required})
+	var job *worktree.Job
 	m.around = func(c *runner.Config) {
-		c.Job = mapreduce.Queue(m.mapFlags.job)
+		m.mapFlags.job = c.Job
+		c.Job = mapreduce.Queue(c.Job)
+		if len(m.steps) > 0 {
+			c.Steps = m.steps
+		}
+		c.Validate = validate
 		c.Workplace = func(ctx context.Context, d *nixie.Delivery) (runner.Workplace, error) {
-			a, err := work.Begin(ctx, d.Key, d.Lease.Number)
+			a, err := mapreduce.New(mapreduce.Config{Job: job, CommitRequired: m.required}).Begin(ctx, d.Key, d.Lease.Number)
 			if a == nil {
 				return nil, err
 			}
 			return a, nil
 		}
 	}
+	m.begin = func(ctx context.Context) (err error) {
+		c := m.mapFlags.config()
+		c.Most, c.Checkout = m.parallel, m.checkout
+		job, err = worktree.Open(ctx, c)
+		return err
+	}
 	ended := m.run(ctx, args, dash)
+	if job == nil {
+		return ended
+	}
+	defer func() { err = errors.Join(err, job.Close()) }()
+	return m.deliver(ctx, job, ended)
+}
+
+// deliver merges the branch of a job that has ended so, or says how to.
+func (m *mapRun) deliver(ctx context.Context, job *worktree.Job, ended error) error {
 	var code exit
 	if ended != nil && (!errors.As(ended, &code) || code != ExitPartly || m.failOnDead) {
 		return ended
@@ -134,16 +148,43 @@ func (m *mapRun) do(ctx context.Context, args []string, dash int) (err error) {
 		fmt.Fprintf(m.Err, "  nixie map merge --repo %s --job %s   # brings branch %s into the checkout\n", quote(m.repo), quote(m.mapFlags.job), job.Branch())
 		return ended
 	}
-	return errors.Join(m.mapFlags.deliver(ctx, job), ended)
-}
-
-// deliver merges the branch of a job, and says so.
-func (m *mapFlags) deliver(ctx context.Context, job *worktree.Job) error {
 	if err := job.Deliver(ctx); err != nil {
-		return err
+		return errors.Join(err, ended)
 	}
 	fmt.Fprintf(m.Err, "branch %s is merged\n", job.Branch())
-	return nil
+	return ended
+}
+
+// parseSteps reads --step and --validate.
+func (m *mapRun) parseSteps() (validate *command.Step, err error) {
+	for _, text := range m.stepTexts {
+		s, err := command.ParseStep(text)
+		if err != nil {
+			return nil, err
+		}
+		m.steps = append(m.steps, s)
+	}
+	if m.validate == "" {
+		return nil, nil
+	}
+	s, err := command.ParseStep(m.validate)
+	return &s, err
+}
+
+// mapDone is what became of a job.
+type mapDone struct {
+	Job     string `json:"job"`
+	Branch  string `json:"branch"`
+	Merged  bool   `json:"merged"`
+	Removed bool   `json:"removed"`
+}
+
+// done says what became of a job.
+func (m *mapFlags) done(d mapDone, human string) error {
+	return m.object(d, func(w io.Writer) error {
+		_, err := fmt.Fprintln(w, human)
+		return err
+	})
 }
 
 // mapVerb makes a command on a job that is there.
@@ -176,7 +217,12 @@ func newMapMerge(g *globals) *cobra.Command {
 It has to be checked out now, without changes that are not committed. A conflict
 leaves everything as it was.`,
 		Example: `  nixie map merge --repo ~/shop --job fmt`,
-	}, func(ctx context.Context, m *mapFlags, job *worktree.Job) error { return m.deliver(ctx, job) })
+	}, func(ctx context.Context, m *mapFlags, job *worktree.Job) error {
+		if err := job.Deliver(ctx); err != nil {
+			return err
+		}
+		return m.done(mapDone{Job: m.job, Branch: job.Branch(), Merged: true}, "branch "+job.Branch()+" is merged")
+	})
 }
 
 func newMapKept(g *globals) *cobra.Command {
@@ -213,11 +259,14 @@ func newMapClean(g *globals) *cobra.Command {
 What is not merged is lost only with --force. Its items and letters stay in the store.`,
 		Example: `  nixie map clean --repo ~/shop --job fmt`,
 	}, func(ctx context.Context, m *mapFlags, job *worktree.Job) error {
-		if err := job.Clean(ctx, force); err != nil {
+		merged, err := job.Delivered(ctx)
+		if err == nil {
+			err = job.Clean(ctx, force)
+		}
+		if err != nil {
 			return err
 		}
-		fmt.Fprintf(m.Err, "job %s is removed\n", escapeLine(strings.TrimSpace(m.job)))
-		return nil
+		return m.done(mapDone{Job: m.job, Branch: job.Branch(), Merged: merged, Removed: true}, "job "+escapeLine(m.job)+" is removed")
 	})
 	cmd.Flags().BoolVar(&force, "force", false, "also what is not merged")
 	return cmd

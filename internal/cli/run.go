@@ -10,6 +10,7 @@ import (
 	"github.com/spf13/pflag"
 
 	"github.com/nixie-go/nixie/internal/app"
+	"github.com/nixie-go/nixie/internal/command"
 	"github.com/nixie-go/nixie/internal/items"
 	"github.com/nixie-go/nixie/internal/runner"
 )
@@ -19,9 +20,11 @@ type runFlags struct {
 	handling
 	job, idField, jsonPath, format string
 	skipBad                        bool
-	verb                           string               // that is typed: run, or map run
-	around                         func(*runner.Config) // says where commands work; nil is here
-	given                          []string             // the flags as they would be typed again
+	verb                           string                      // that is typed: run, or map run
+	steps                          []command.Step              // that map run was given instead of a command
+	around                         func(*runner.Config)        // says where commands work; nil is here
+	begin                          func(context.Context) error // makes that, once all is checked; nil is nothing
+	given                          []string                    // the flags as they would be typed again
 }
 
 func newRun(g *globals) *cobra.Command {
@@ -108,11 +111,11 @@ func (f *runFlags) readFlags(fs *pflag.FlagSet) {
 const stdinList = "-"
 
 func (f *runFlags) run(ctx context.Context, args []string, dash int) error {
-	list, err := f.listOf(args, dash)
+	list, cmd, err := f.listOf(args, dash)
 	if err != nil {
 		return err
 	}
-	cfg, err := f.config(list, args[dash:])
+	cfg, err := f.config(list, cmd)
 	if err != nil {
 		return err
 	}
@@ -128,6 +131,11 @@ func (f *runFlags) run(ctx context.Context, args []string, dash int) error {
 	defer reader.Close() //nolint:errcheck // it was only read
 	if err := checkFields(r, reader); err != nil {
 		return err
+	}
+	if f.begin != nil {
+		if err := f.begin(ctx); err != nil {
+			return err
+		}
 	}
 	st, err := f.open(app.Options{Owner: cfg.Owner})
 	if err != nil {
@@ -173,29 +181,41 @@ func checkFields(r *runner.Runner, list *items.Reader) error {
 // shownFields is how many fields of an item are named.
 const shownFields = 20
 
-// listOf returns ITEMS.
-func (f *runFlags) listOf(args []string, dash int) (string, error) {
-	switch {
-	case dash < 0 && len(args) == 0 || dash == 0:
-		return "", usagef("no list: nixie %s ITEMS -- COMMAND [ARG…]", f.verb)
-	case dash < 0 || dash == len(args):
-		return "", usagef("no command: give it after --, as in nixie %s %s -- ./handle {id}", f.verb, args[0])
-	case dash > 1:
-		return "", usagef("%d lists: give one, and the command after --", dash)
+// listOf returns ITEMS and the command.
+func (f *runFlags) listOf(args []string, dash int) (list string, cmd []string, err error) {
+	lists := args
+	if dash >= 0 {
+		lists, cmd = args[:dash], args[dash:]
 	}
-	return args[0], nil
+	switch {
+	case len(lists) == 0:
+		return "", nil, usagef("no list: nixie %s ITEMS -- COMMAND [ARG…]", f.verb)
+	case len(f.steps) > 0 && dash >= 0:
+		return "", nil, usagef("--step and a command after --: give one of them")
+	case len(f.steps) == 0 && len(cmd) == 0:
+		return "", nil, usagef("no command: give it after --, as in nixie %s %s -- ./handle {id}", f.verb, args[0])
+	case len(lists) > 1:
+		return "", nil, usagef("%d lists: give one, and the command after --", len(lists))
+	}
+	return lists[0], cmd, nil
+}
+
+// name names the job by its list, unless it has a name.
+func (f *runFlags) name(list string) error {
+	if f.job != "" {
+		return nil
+	}
+	if list == stdinList {
+		return usagef("standard input has no name: give --job NAME")
+	}
+	abs, err := filepath.Abs(list)
+	f.job = runner.DefaultJob(abs)
+	return err
 }
 
 func (f *runFlags) config(list string, cmd []string) (*runner.Config, error) {
-	if f.job == "" {
-		if list == stdinList {
-			return nil, usagef("standard input has no name: give --job NAME")
-		}
-		abs, err := filepath.Abs(list)
-		if err != nil {
-			return nil, err
-		}
-		f.job = runner.DefaultJob(abs)
+	if err := f.name(list); err != nil {
+		return nil, err
 	}
 	cfg, err := f.handling.config(cmd)
 	if err != nil {

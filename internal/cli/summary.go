@@ -82,7 +82,9 @@ func (f *runFlags) rerun(args []string) string {
 	if len(f.given) > 0 {
 		line += " " + quoteAll(f.given)
 	}
-	line += " -- " + quoteAll(args[1:])
+	if len(args) > 1 {
+		line += " -- " + quoteAll(args[1:])
+	}
 	if args[0] == stdinList {
 		line += " </dev/null"
 	}

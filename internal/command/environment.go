@@ -40,7 +40,7 @@ func NewEnvironment(environ []string) Environment {
 func ours(name string) bool {
 	switch name {
 	case "NIXIE_STORE", "NIXIE_ACTOR", "NIXIE_MASK", "NIXIE_KAFKA_USER", "NIXIE_KAFKA_PASSWORD", markVariable, fileVariable,
-		"NIXIE_ITEM_ID", "NIXIE_ATTEMPT", "NIXIE_LEASE", "NIXIE_VERDICT", "NIXIE_STEPS", "NIXIE_STEPS_JSON",
+		"NIXIE_ITEM_ID", "NIXIE_ATTEMPT", "NIXIE_LEASE", "NIXIE_VERDICT", "NIXIE_ITEM_FILE", "NIXIE_LOG_FILE", "NIXIE_STEPS", "NIXIE_STEPS_JSON",
 		"NIXIE_QUEUE", "NIXIE_MESSAGE_ID", "NIXIE_TYPE", "NIXIE_KEY", "NIXIE_STREAM":
 		return true
 	}
@@ -54,6 +54,9 @@ type ItemVariables struct {
 	Attempt int    // NIXIE_ATTEMPT; the first is 1
 	Lease   int64  // NIXIE_LEASE, the fencing number
 	Verdict string // NIXIE_VERDICT: the path a verdict may be written to
+
+	ItemFile string // NIXIE_ITEM_FILE: the path of the item
+	LogFile  string // NIXIE_LOG_FILE: the path for what is to be kept beside a failure
 
 	Steps []string // NIXIE_STEPS with commas between them, NIXIE_STEPS_JSON
 
@@ -82,7 +85,8 @@ func (e Environment) For(item ItemVariables) []string {
 		env = append(env, "NIXIE_LEASE="+strconv.FormatInt(item.Lease, 10))
 	}
 	for _, v := range [...]struct{ name, value string }{
-		{"VERDICT", item.Verdict}, {"QUEUE", item.Queue}, {"MESSAGE_ID", item.MessageID}, {"TYPE", item.Type}, {"KEY", item.Key}, {"STREAM", item.Stream},
+		{"VERDICT", item.Verdict}, {"ITEM_FILE", item.ItemFile}, {"LOG_FILE", item.LogFile},
+		{"QUEUE", item.Queue}, {"MESSAGE_ID", item.MessageID}, {"TYPE", item.Type}, {"KEY", item.Key}, {"STREAM", item.Stream},
 	} {
 		if v.value != "" {
 			env = append(env, "NIXIE_"+v.name+"="+v.value)

@@ -127,6 +127,9 @@ func nameLen(s string) int {
 	return len(s)
 }
 
+// Program is the first of the arguments.
+func (t Template) Program() string { return t.args[0] }
+
 // Paths returns the paths of all placeholders, each once, in order; "" is the
 // whole item.
 func (t Template) Paths() []string {

@@ -11,14 +11,22 @@ import (
 // like it is refused instead of being misunderstood. Errors are of
 // [nixie.CodeInvalid].
 func Words(text string) (args []string, path string, err error) {
-	if strings.ContainsAny(text, "'\"`\\$") {
-		return nil, "", nixie.Errorf(nixie.CodeInvalid, "command %s: it is split at blanks and nothing in it is quoted or expanded; put such a command into a script and name that", text)
-	}
-	if args = strings.Fields(text); len(args) == 0 {
-		return nil, "", nixie.Errorf(nixie.CodeInvalid, "the command is empty: name a program and its arguments")
+	if args, err = split(text); err != nil {
+		return nil, "", err
 	}
 	if path, err = LookPath(args[0]); err != nil {
 		return nil, "", nixie.Errorf(nixie.CodeInvalid, "%w", err)
 	}
 	return args, path, nil
+}
+
+func split(text string) ([]string, error) {
+	if strings.ContainsAny(text, "'\"`\\$") {
+		return nil, nixie.Errorf(nixie.CodeInvalid, "command %s: it is split at blanks and nothing in it is quoted or expanded; put such a command into a script and name that", text)
+	}
+	args := strings.Fields(text)
+	if len(args) == 0 {
+		return nil, nixie.Errorf(nixie.CodeInvalid, "the command is empty: name a program and its arguments")
+	}
+	return args, nil
 }

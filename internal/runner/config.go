@@ -46,7 +46,8 @@ type Config struct {
 	Job       string               // name of the job's queue
 	Queues    []string             // instead of a job: what to work on
 	Until     Until                // of work on queues
-	Command   []string             // program and arguments with placeholders
+	Steps     []command.Step       // what is run for each, one after the other until one fails
+	Validate  *command.Step        // the last, once a workplace has checked what the others left; nil is none
 	Parallel  int                  // commands at once, 1 to [MaxParallel]
 	Timeout   time.Duration        // of one execution; 0 is none
 	Lease     time.Duration        // of a claim; 0 is [nixie.DefaultLease]
@@ -59,7 +60,7 @@ type Config struct {
 	StateFolder   string   // where running process groups are noted and verdicts are written
 	Owner         string   // of the leases, as the store was told; unique among live processes
 
-	// Workplace says where the command of an attempt works. Nil: where this process does.
+	// Workplace says where the commands of an attempt work. Nil: where this process does.
 	// Without an error it may return nil for an attempt of which nothing is left to do.
 	Workplace func(ctx context.Context, d *nixie.Delivery) (Workplace, error)
 
@@ -74,21 +75,11 @@ type Config struct {
 	Observer *nixie.Observer
 }
 
-// Workplace is where the command of one attempt works.
-type Workplace interface {
-	Dir() string
-	Environ() []string // what the command inherits
-	// End is told how the command ended, and says how the attempt did. It is called once,
-	// also when ctx has ended: then the item comes back.
-	End(ctx context.Context, err error) error
-}
-
 // Runner runs one job.
 type Runner struct {
 	c         Config
 	store     store.Store
-	template  command.Template
-	path      string                            // of the program
+	steps     []step
 	custom    custom                            // of mode custom
 	exhausted nixie.Verb                        // that the mode asks for, if it does
 	own       *rules                            // of queues that have no policy
@@ -133,10 +124,7 @@ func New(c Config) (*Runner, error) {
 	r := &Runner{c: c, env: command.NewEnvironment(c.Environ), recheck: make(chan struct{}, 1), cleared: map[string]bool{}}
 	r.trouble.r = r
 	var err error
-	if r.template, err = command.ParseTemplate(c.Command); err != nil {
-		return nil, err
-	}
-	if r.path, err = c.program(); err != nil {
+	if r.steps, err = c.steps(); err != nil {
 		return nil, err
 	}
 	if err := r.readMode(); err != nil {
@@ -155,10 +143,30 @@ func New(c Config) (*Runner, error) {
 	return r, nil
 }
 
-// program is the file of the command. A relative path is one of the workplace, if there
-// is one.
-func (c *Config) program() (string, error) {
-	name := c.Command[0]
+// step is a command with the file of its program.
+type step struct {
+	command.Step
+	path string
+}
+
+// steps are all that are run, the one that validates last.
+func (c *Config) steps() (all []step, err error) {
+	for _, s := range c.Steps {
+		all = append(all, step{Step: s})
+	}
+	if c.Validate != nil {
+		all = append(all, step{Step: *c.Validate})
+	}
+	for i := range all {
+		if all[i].path, err = c.file(all[i].Program()); err != nil {
+			return nil, err
+		}
+	}
+	return all, nil
+}
+
+// file is that of a program. A relative path is one of the workplace, if there is one.
+func (c *Config) file(name string) (string, error) {
 	if c.Workplace != nil && strings.Contains(name, "/") && !filepath.IsAbs(name) {
 		return name, nil
 	}
@@ -204,8 +212,10 @@ func (c *Config) check() error {
 		return nixie.Errorf(nixie.CodeInvalid, "timeout is %s: give a positive duration, or 0 for none", c.Timeout)
 	case c.Lease < nixie.MinLease || c.Lease > nixie.MaxLease:
 		return nixie.Errorf(nixie.CodeInvalid, "lease is %s: give one from %s to %s", c.Lease, nixie.MinLease, nixie.MaxLease)
-	case len(c.Command) == 0:
+	case len(c.Steps) == 0:
 		return nixie.Errorf(nixie.CodeInvalid, "no command: give it after --, as in -- ./handle {id}")
+	case c.Validate != nil && c.Workplace == nil:
+		return nixie.Errorf(nixie.CodeInvalid, "validate needs a place of work of its own: that is for nixie map")
 	}
 	for _, code := range c.PermanentExit {
 		if code < 1 || code > 255 {

@@ -6,7 +6,6 @@ import (
 	"errors"
 	"fmt"
 	"path/filepath"
-	"strconv"
 	"sync"
 	"time"
 
@@ -51,68 +50,6 @@ func (r *Runner) handle(ctx context.Context, d *nixie.Delivery) error {
 	}
 	r.show(ctx, d, err, started)
 	return err
-}
-
-func (r *Runner) runCommand(ctx context.Context, d *nixie.Delivery) error {
-	if d.Type == typeBad {
-		return nixie.WithReason(nixie.Permanent(errors.New(d.Header(headerError))), nixie.ReasonSerialization)
-	}
-	item := items.OpenStored(d.Body, d.Type == typeLine)
-	args, err := r.template.Expand(r.fields(d, item))
-	if err != nil {
-		return err
-	}
-	place, env := Workplace(nil), r.env
-	if r.c.Workplace != nil {
-		if place, err = r.c.Workplace(ctx, d); err != nil || place == nil {
-			return err
-		}
-		env = command.NewEnvironment(place.Environ())
-	}
-	err = r.execute(ctx, d, item, args, place, env)
-	if place != nil {
-		err = place.End(ctx, err)
-	}
-	return err
-}
-
-// execute runs the command of an item, and judges how it ended.
-func (r *Runner) execute(ctx context.Context, d *nixie.Delivery, item items.Stored, args []string, place Workplace, env command.Environment) error {
-	verdictPath := r.verdicts + "/" + d.ID.String() + "-" + strconv.FormatInt(d.Lease.Number, 10)
-	variables := r.variables(d)
-	variables.Verdict = verdictPath
-	item.Scalars(func(name, value string) {
-		variables.Fields = append(variables.Fields, command.Field{Name: name, Value: value})
-	})
-	spec := command.Spec{
-		Args: args, Path: r.path, Env: env.For(variables), Stdin: d.Body,
-		Timeout: r.c.Timeout, Grace: commandGrace, Guard: r.guard,
-	}
-	if place != nil {
-		spec.Dir = place.Dir()
-	}
-	if r.c.Show != nil {
-		printed := &Printed{Item: itemID(d), ID: d.ID}
-		spec.Stdout, spec.Stderr = &printed.Stdout, &printed.Stderr
-		defer r.printed.keep(printed)
-	}
-	result, err := command.Run(ctx, spec)
-	if err != nil {
-		return err
-	}
-	r.count.attempts.Add(1)
-	verdict, broken := command.ReadVerdict(verdictPath)
-	if broken != nil {
-		return result.JudgeBroken(broken, r.c.PermanentExit)
-	}
-	if verdict != nil {
-		for _, step := range verdict.Steps {
-			if err := d.Step(step, func() error { return nil }); err != nil {
-				return result.JudgeBroken(err, r.c.PermanentExit)
-			}
-		}
-	}
-	return result.Judge(verdict, r.c.PermanentExit)
 }
 
 // variables are what every command sees of its item, and where messages are

@@ -22,10 +22,12 @@ func (r *Runner) Unknown(list *items.Reader) (field string, known []string, err 
 		return "", nil, err
 	}
 	first := items.OpenStored(item.Body, list.Format() == items.Lines)
-	for _, path := range r.template.Paths() {
-		if _, ok := first.Field(path); !ok {
-			first.Scalars(func(name, _ string) { known = append(known, name) })
-			return path, known, list.Rewind()
+	for _, s := range r.steps {
+		for _, path := range s.Paths() {
+			if _, ok := first.Field(path); !ok {
+				first.Scalars(func(name, _ string) { known = append(known, name) })
+				return path, known, list.Rewind()
+			}
 		}
 	}
 	return "", nil, list.Rewind()

@@ -40,7 +40,7 @@ func (r *Runner) makeRules(kept string) (*rules, error) {
 			return nil, err
 		}
 	}
-	made := &rules{kept: kept, door: said, attempt: nixie.HandlerFunc(r.runCommand)}
+	made := &rules{kept: kept, door: said, attempt: nixie.HandlerFunc(r.attempt)}
 	if made.policy, err = said.Policy(); err != nil {
 		return nil, err
 	}

@@ -27,6 +27,15 @@ type Tree struct {
 	slot *slot
 }
 
+// Files of an attempt beside its worktree, which no step changes by cleaning up.
+const (
+	ItemFile = ".item"
+	LogFile  = ".log" // kept with a worktree that is kept
+)
+
+// File is the path of one of them.
+func (t *Tree) File(kind string) string { return t.Path + kind }
+
 // slot is a worktree that attempts have one after the other.
 type slot struct{ path string }
 
@@ -62,6 +71,9 @@ func (j *Job) Attempt(ctx context.Context, item string, lease int64) (t *Tree, e
 	t = &Tree{Path: s.path, Branch: j.attemptBranch(item, lease), Item: item, Lease: lease, job: j, slot: s}
 	if t.Start, err = j.tip(ctx); err != nil {
 		return nil, err
+	}
+	if err := errors.Join(os.RemoveAll(t.File(ItemFile)), os.RemoveAll(t.File(LogFile))); err != nil {
+		return nil, broken(fmt.Errorf("worktree: %w", err))
 	}
 	if j.reusable(s) && t.reset(ctx) == nil {
 		return t, nil

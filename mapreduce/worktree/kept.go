@@ -15,10 +15,10 @@ import (
 
 // Kept is the worktree of an attempt that failed, for whoever wants to look.
 type Kept struct {
-	Path   string `json:"path"`
-	Branch string `json:"branch"`
 	Item   string `json:"item"`
 	Lease  int64  `json:"lease"`
+	Path   string `json:"path"`
+	Branch string `json:"branch"`
 	Start  string `json:"start"` // the commit at which it began
 }
 
@@ -29,7 +29,7 @@ func (t *Tree) Keep(ctx context.Context) (Kept, error) {
 	j := t.job
 	defer func() { j.slots <- t.slot }()
 	name := fmt.Sprintf("%s-%d", refName(t.Item), t.Lease)
-	kept := Kept{j.folder("kept", name), t.Branch, t.Item, t.Lease, t.Start}
+	kept := Kept{Item: t.Item, Lease: t.Lease, Path: j.folder("kept", name), Branch: t.Branch, Start: t.Start}
 	raw, err := json.Marshal(kept)
 	if err == nil {
 		err = os.MkdirAll(j.folder("kept"), 0o700)
@@ -47,8 +47,14 @@ func (t *Tree) Keep(ctx context.Context) (Kept, error) {
 		_, err := j.git.call(ctx, j.note.Common, "worktree", "move", t.Path, kept.Path)
 		return err
 	})
+	if err != nil {
+		return kept, err
+	}
+	if err := os.Rename(t.File(LogFile), kept.Path+LogFile); err != nil && !errors.Is(err, fs.ErrNotExist) {
+		return kept, broken(fmt.Errorf("keep a log: %w", err))
+	}
 	t.Path = kept.Path
-	return kept, err
+	return kept, nil
 }
 
 // Kept lists what was kept.
@@ -84,7 +90,7 @@ func (j *Job) Forget(ctx context.Context, k Kept) error {
 	if err := j.remove(ctx, k.Path, k.Branch); err != nil {
 		return err
 	}
-	if err := os.Remove(k.Path + ".json"); err != nil && !errors.Is(err, fs.ErrNotExist) {
+	if err := errors.Join(os.RemoveAll(k.Path+LogFile), os.RemoveAll(k.Path+".json")); err != nil {
 		return broken(fmt.Errorf("forget a worktree: %w", err))
 	}
 	return nil

@@ -1,0 +1,89 @@
+package command_test
+
+import (
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/nixie-go/nixie"
+	"github.com/nixie-go/nixie/internal/command"
+)
+
+func TestParseStep(t *testing.T) {
+	for text, want := range map[string]struct {
+		label string
+		args  []string
+		logs  bool
+	}{
+		"exec: gofmt -w {file}":          {"exec: gofmt -w {file}", []string{"gofmt", "-w", "a.go"}, false},
+		" exec :  true ":                 {"exec: true", []string{"true"}, false},
+		"agent: ./mend {}":               {"agent: ./mend {}", []string{"./mend", "whole"}, true},
+		"shell: go vet ./... && echo ok": {"shell: go vet ./... && echo ok", []string{"sh", "-c", "go vet ./... && echo ok"}, false},
+		"shell: awk '{{print}}' $f":      {"shell: awk '{{print}}' $f", []string{"sh", "-c", "awk '{print}' $f"}, false},
+		"shell: echo ${f} {a,b} { :; }":  {"shell: echo ${f} {a,b} { :; }", []string{"sh", "-c", "echo ${f} {a,b} { :; }"}, false},
+		"shell: echo a:b":                {"shell: echo a:b", []string{"sh", "-c", "echo a:b"}, false},
+		"shell: cd a\nmake":              {"shell: cd a make", []string{"sh", "-c", "cd a\nmake"}, false},
+	} {
+		s, err := command.ParseStep(text)
+		if err != nil || s.Label != want.label || s.Logs != want.logs {
+			t.Errorf("%q: %q, logs %t, %v", text, s.Label, s.Logs, err)
+			continue
+		}
+		args, err := s.Expand(func(path string) (string, bool) { return map[string]string{"file": "a.go", "": "whole"}[path], true })
+		if err != nil || !slices.Equal(args, want.args) {
+			t.Errorf("%q: %q, %v", text, args, err)
+		}
+	}
+}
+
+func TestParseStepRefuses(t *testing.T) {
+	for text, says := range map[string]string{
+		"":                        "is of no kind",
+		"go test":                 "is of no kind",
+		"Shell: x":                "is of no kind",
+		"shell:":                  "is empty",
+		"exec: ":                  "is empty",
+		"exec: sh -c 'x'":         "nothing in it is quoted or expanded",
+		"exec: {file}":            "an item cannot choose the program",
+		"exec: rm --file={file}":  "inside a longer argument",
+		"shell: {file}":           "the script is a placeholder",
+		"shell: rm {a.b[0]}":      "the script has a placeholder",
+		"shell: rm ${item.path}":  "the script has ${item.path}",
+		"shell: ${x} ${a.b}":      "the script has ${a.b}",
+		"shell: \xff":             "not valid UTF-8",
+		"exec: true {{":           "",
+		"shell: echo ${item:-.x}": "",
+	} {
+		_, err := command.ParseStep(text)
+		if says == "" && err == nil {
+			continue
+		}
+		if err == nil || says == "" || !strings.Contains(err.Error(), says) || nixie.CodeOf(err) != nixie.CodeInvalid {
+			t.Errorf("%q: %v, want %q", text, err, says)
+		}
+	}
+}
+
+// No step takes a part of an item for a script, and each has a name that its failures may
+// have.
+func FuzzParseStep(f *testing.F) {
+	for _, text := range []string{"exec: a {b}", "shell: x {{y}} ${z}", "agent: {}", "shell: ${a.b}", "exec: {{a}} {3}"} {
+		f.Add(text)
+	}
+	f.Fuzz(func(t *testing.T, text string) {
+		s, err := command.ParseStep(text)
+		if err != nil {
+			return
+		}
+		if nixie.CheckName("step", s.Label) != nil || s.Label == "" {
+			t.Errorf("%q is named %q", text, s.Label)
+		}
+		if strings.HasPrefix(s.Label, "shell:") && (len(s.Paths()) > 0 || s.Program() != "sh") {
+			t.Errorf("%q has places for %q", text, s.Paths())
+		}
+		args, err := s.Expand(func(string) (string, bool) { return "data", true })
+		if err != nil || args[0] != s.Program() {
+			t.Errorf("%q runs %q, %v", text, args, err)
+		}
+	})
+}
