@@ -138,8 +138,9 @@ type driverConn interface {
 // session is a connection of the caller, with its open transaction.
 type session struct {
 	driverConn
-	store *Store
-	open  *sessionTx
+	store  *Store
+	open   *sessionTx
+	spoilt bool // nobody knows whether it is in a transaction: it is not used again
 }
 
 // sessionTx is a transaction of the caller. It takes part in the writers' turns
@@ -177,7 +178,7 @@ func (c *session) BeginTx(ctx context.Context, opts driver.TxOptions) (driver.Tx
 	}
 	begin := c.begin
 	if opts.ReadOnly {
-		begin = func(ctx context.Context) error { return c.exec(ctx, "begin") }
+		begin = func(ctx context.Context) error { return c.start(ctx, "begin") }
 	}
 	if err := begin(ctx); err != nil {
 		return nil, c.store.explain(ctx, err)
@@ -194,15 +195,31 @@ func (c *session) begin(ctx context.Context) error {
 		return err
 	}
 	if in {
-		err = c.exec(ctx, "begin immediate")
-	} else if err = c.exec(ctx, "pragma busy_timeout = 0"); err == nil {
-		err = errors.Join(c.exec(ctx, "begin immediate"), c.exec(context.WithoutCancel(ctx), c.busyTimeout()))
+		err = c.start(ctx, "begin immediate")
+	} else {
+		err = c.start(ctx, "pragma busy_timeout = 0", "begin immediate", c.busyTimeout())
 	}
 	if err != nil {
 		return errors.Join(err, c.store.callers.leave())
 	}
 	return nil
 }
+
+// start begins a transaction with some statements, or leaves none and is not used again:
+// the driver tells that ctx has ended also when a statement had taken effect by then.
+func (c *session) start(ctx context.Context, queries ...string) error {
+	for _, q := range queries {
+		if err := c.exec(ctx, q); err != nil {
+			_ = c.exec(context.WithoutCancel(ctx), "rollback") // mostly there is nothing to undo, which is an error too
+			c.spoilt = true
+			return err
+		}
+	}
+	return nil
+}
+
+// IsValid implements driver.Validator.
+func (c *session) IsValid() bool { return !c.spoilt && c.driverConn.IsValid() }
 
 // Commit implements driver.Tx. It is not interrupted: an answer that is not the
 // disk's would hide what became of the transaction.

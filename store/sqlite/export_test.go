@@ -2,9 +2,12 @@ package sqlite
 
 import (
 	"context"
+	"database/sql/driver"
+	"fmt"
 	"io"
 	"os"
 	"path/filepath"
+	"strings"
 
 	"github.com/nixie-go/nixie"
 )
@@ -83,4 +86,31 @@ func (s *Store) Waiters(queue string) int {
 func (s *Store) Glance(ctx context.Context, queues ...string) (looked bool, err error) {
 	_, err = s.lookFor(ctx, queues)
 	return s.watching.glances == 0, err
+}
+
+// BeginLate lets the connection of the caller say that the context has ended when a
+// transaction had begun already, as the driver does now and then.
+func BeginLate(raw any) error {
+	s, ok := raw.(*session)
+	if !ok {
+		return fmt.Errorf("%T is no connection of the store", raw)
+	}
+	s.driverConn = lateConn{s.driverConn}
+	return nil
+}
+
+type lateConn struct{ driverConn }
+
+func (c lateConn) ExecContext(ctx context.Context, query string, args []driver.NamedValue) (driver.Result, error) {
+	done, err := c.driverConn.ExecContext(ctx, query, args)
+	if err == nil && strings.HasPrefix(query, "begin") {
+		return nil, context.Canceled
+	}
+	return done, err
+}
+
+// InTransaction reports whether a connection of the caller is in one.
+func InTransaction(raw any) bool {
+	s, ok := raw.(*session)
+	return ok && s.exec(context.Background(), "rollback") == nil
 }

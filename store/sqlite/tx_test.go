@@ -288,3 +288,31 @@ func TestB041_TxUndoneBySQLite(t *testing.T) {
 		t.Errorf("%d rows, %d messages", rows, len(messages(t, s)))
 	}
 }
+
+// A transaction that had begun when its caller was told that it had not is undone: it would
+// keep everybody from writing, for good.
+func TestTransactionThatBeganTooLate(t *testing.T) {
+	for name, opts := range map[string]*sql.TxOptions{"to write": nil, "to read": {ReadOnly: true}} {
+		t.Run(name, func(t *testing.T) {
+			s := open(t, "", sqlite.Options{Reserve: -1, LockWait: time.Second})
+			db, err := s.DB()
+			must(t, err)
+			held, err := db.Conn(t.Context())
+			must(t, err)
+			must(t, held.Raw(sqlite.BeginLate))
+			if _, err := held.BeginTx(t.Context(), opts); !errors.Is(err, context.Canceled) {
+				t.Fatalf("begun: %v", err)
+			}
+			fill(t, s, "q", 1) // while the connection is held
+			var open bool
+			must(t, held.Raw(func(c any) error { open = sqlite.InTransaction(c); return nil }))
+			if open {
+				t.Error("the connection is in a transaction")
+			}
+			must(t, held.Close())
+			tx := begin(t, s)
+			execute(t, tx, "create table app_order (n integer primary key)")
+			must(t, tx.Commit())
+		})
+	}
+}
