@@ -18,6 +18,8 @@ func record() []mishap {
 
 func recordOfStores() []mishap {
 	return []mishap{
+		{"efed5d1", "On SQLite a caller's transaction that began just as its context ended stayed open in the pool of connections: nobody could write to the store any more until that process ended.", "the deep run of the histories, of which one stood still", "store/sqlite.TestTransactionThatBeganTooLate"},
+		{"17740a4", "The judge of the histories took a claim that left out what it had lost meanwhile for one that cannot be.", "the deep run of the histories", "internal/histories.TestClaimThatOutlastsItsLeases"},
 		{"e06c8a3", "On PostgreSQL redrives of an operation failed where the driver was told not to ask for types (exec and simple_protocol, as behind a pooler).", "the deep run of the suite", "store/postgres.TestArgumentThatMayBeNull store/postgres.TestSuiteInModes"},
 		{"941b421", "On PostgreSQL, once a strict queue had become relaxed, what had waited in its streams was said to have been handed out after a later one: an order gap that was none.", "the deep run of the model", "suite.Streams/LooseningTheOrderPassesNobody"},
 		{"81b5c57", "On SQLite a claim that was slow to read its messages, while its leases ended and others redrove one of them, was told that the store is damaged.", "the deep run of the histories", "store/sqlite.TestClaimThatReadsLate"},
