@@ -89,6 +89,7 @@ var plan = []room{
 	{path: "internal/testrun", floor: 6, kind: proof, job: "runs the tests and counts them"},
 	{path: "internal/trust", floor: 6, kind: proof, sees: []string{"internal/docs"}, job: "what shows each promise, and what broke"},
 	{path: "internal/child", floor: 6, kind: proof, job: "processes that tests stop and kill"},
+	{path: "internal/hostile", floor: 6, kind: proof, job: "has items that attack what they are handed to"},
 	{path: "internal/testservers", floor: 6, kind: proof, job: "finds the servers that tests use"},
 	{path: "bench/...", floor: 6, kind: proof, job: "benchmarks"},
 	{path: "examples/...", floor: 6, kind: proof, job: "examples"},

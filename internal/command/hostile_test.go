@@ -9,30 +9,9 @@ import (
 	"slices"
 	"strings"
 	"testing"
-)
 
-// hostile are values that would do harm if anything read them as code, option,
-// path or template. CANARY stands for a file that must never come to be.
-func hostile() []string {
-	values := []string{
-		"", " ", "\t", "\n", "\r\n", "a\nb\n", "\x01\x1b[2J\x07", "\xff\xfe", "\u202e\u200b\ufeff", "é e\u0301",
-		"-", "--", "-rf", "--help", "--upload-pack=touch CANARY", "--output=CANARY", "--exec=touch CANARY", "-c", "-oProxyCommand=touch CANARY", "-ccore.pager=touch CANARY",
-		"{}", "{id}", "{{id}}", "{{}}", "{id} {name}", "${id}", "%s%n%d", "$1", "$@", "$*", "$$", "$?", "%PATH%", "{{.Name}}", "{a.b[0]}",
-		"A=B", "PATH=", "PATH=:/bin", "LD_PRELOAD=CANARY", "GIT_SSH_COMMAND=touch CANARY", "IFS=x", "ENV=CANARY", "NIXIE_VERDICT=CANARY",
-		"ext::sh -c touch% CANARY", "file:///etc/passwd", "ssh://-oProxyCommand=touch CANARY/x", "git@host:..", "https://user:pw@host/?a=b&c=d#e",
-		"..", "../..", "/etc/passwd", "a/../../b", "C:\\x", "\\\\host\\share", "nul", ".git", "index.lock", "refs/heads/a..b", "@{-1}", "HEAD~1^", strings.Repeat("b", 300),
-		"*", "?", "[a-z]*", "~", "~root", "{a,b}", "!!", "#", "\\", "\\n", "'", "\"", "`", "'\"", "\"'\"'\"", "''", "a'b\"c`d",
-		"@/etc/passwd", "Signed-off-by: a <b@c>\n\nx: y", "0", "-1", "1e400", "null", "true", `{"id":1}`, strings.Repeat("x", 100<<10),
-	}
-	for _, code := range []string{"touch CANARY", ": > CANARY", "exec touch CANARY"} {
-		for _, form := range []string{"$(%)", "`%`", ";%", "; % ;", "&&%", "&%", "||%", "|%", "\n%\n", "\r%", "';%;'", "\";%;\"", "\\';%;", "$(($(%)))", "<(%)",
-			">CANARY", ">>CANARY;%", "'$(%)'", "\"$(%)\"", "\"`%`\"", "x[$(%)]", "${x:-$(%)}", "${x:=`%`}", "a='$(%)' b", "() { :; }; %", "{%}", "{{%}}", "-e %", "--eval=%",
-			"eval %", "#\n%", "\\\n%", "%#", "*;%", "$IFS$(%)", "0;%", "@(%)", "!(%)", "=%", "+%", "@%", "%\x1b", "$'\\n'%", "%&", "2>&1;%", "<<x\n%\nx"} {
-			values = append(values, strings.ReplaceAll(form, "%", code))
-		}
-	}
-	return values
-}
+	"github.com/nixie-go/nixie/internal/hostile"
+)
 
 // Values arrive byte for byte as argument, in the environment and on standard
 // input, and nothing of them is executed.
@@ -40,10 +19,7 @@ func TestB110_HostileItemsArriveAsTheyAre(t *testing.T) {
 	dir := t.TempDir()
 	t.Chdir(dir)
 	canary := filepath.Join(dir, "canary")
-	values := hostile()
-	for i := range values {
-		values[i] = strings.ReplaceAll(values[i], "CANARY", canary)
-	}
+	values := hostile.Values(canary)
 	if len(values) < 200 {
 		t.Fatalf("only %d values", len(values))
 	}
