@@ -83,7 +83,8 @@ func (a *Attempt) Check(ctx context.Context) error {
 // and nothing is merged or kept.
 func (a *Attempt) End(ctx context.Context, err error) error {
 	if ctx.Err() != nil {
-		return errors.Join(err, ctx.Err(), a.tree.Release(ctx))
+		a.tree.Release()
+		return errors.Join(err, ctx.Err())
 	}
 	if err == nil {
 		err = a.merge(ctx)
@@ -91,7 +92,7 @@ func (a *Attempt) End(ctx context.Context, err error) error {
 	if err != nil {
 		return a.keep(ctx, err)
 	}
-	_ = a.tree.Release(ctx) // the item is merged; a branch that stays is removed with the job
+	a.tree.Release()
 	return nil
 }
 

@@ -119,38 +119,6 @@ func TestMapConflict(t *testing.T) {
 	}
 }
 
-// A run that is killed with -9 goes on where it was: each item is merged once, and the end
-// is as without a kill.
-func TestMapKilled(t *testing.T) {
-	t.Parallel()
-	const items = 12
-	d := newDesk(t)
-	d.repository(items)
-	args := mapRun([]string{"-p", "3", "--max-attempts", "1"}, `echo "$0" >> `+d.path("ledger")+`; `+change)
-	for _, more := range []int{1, 4, 3} {
-		d.killAfter(more, args)
-		d.verify()
-	}
-	d.nixie(0, append(args[:len(args)-5:len(args)-5], append([]string{"--merge"}, args[len(args)-5:]...)...)...)
-	if n := d.git("rev-list", "--count", "--first-parent", "HEAD~"+fmt.Sprint(items)+"..HEAD"); n != fmt.Sprint(items) {
-		t.Errorf("%s merges", n)
-	}
-	merges := d.git("log", "--first-parent", "--format=%s")
-	for n := range items {
-		if times := strings.Count("\n"+merges+"\n", fmt.Sprintf("\nitem f%d\n", n)); times != 1 {
-			t.Errorf("f%d is merged %d times", n, times)
-		}
-		if text := d.read(fmt.Sprint("repo/f", n)); text != "new\n" {
-			t.Errorf("f%d has %q", n, text)
-		}
-	}
-	d.nixie(0, "map", "clean", "--repo", "repo", "--job", "j")
-	if trees := d.git("worktree", "list"); strings.Contains(trees, "\n") || strings.Contains(d.git("for-each-ref"), "nixie") {
-		t.Errorf("left: %s", trees)
-	}
-	d.noProcess()
-}
-
 // What cannot be done is said before anything is enqueued or made.
 func TestMapRefused(t *testing.T) {
 	t.Parallel()

@@ -10,7 +10,9 @@ import (
 
 // groupAttributes puts a child at the head of a group of its own. There is no
 // handle of it to wait for.
-func groupAttributes(*int) *syscall.SysProcAttr { return &syscall.SysProcAttr{Setpgid: true} }
+func groupAttributes(*int, bool) *syscall.SysProcAttr {
+	return &syscall.SysProcAttr{Setpgid: true}
+}
 
 // awaitExit returns when the child has ended and leaves it a zombie. When the
 // system cannot tell, reaping waits instead.

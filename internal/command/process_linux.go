@@ -7,10 +7,15 @@ import (
 )
 
 // groupAttributes puts a child at the head of a group of its own that gets
-// SIGKILL when the thread that forks it ends. The handle becomes readable when
-// the child has ended; kernels before 5.3 give none.
-func groupAttributes(handle *int) *syscall.SysProcAttr {
-	return &syscall.SysProcAttr{Setpgid: true, Pdeathsig: syscall.SIGKILL, PidFD: handle}
+// SIGKILL when the thread that forks it ends, unless it survives that. The
+// handle becomes readable when the child has ended; kernels before 5.3 give
+// none.
+func groupAttributes(handle *int, survives bool) *syscall.SysProcAttr {
+	attributes := &syscall.SysProcAttr{Setpgid: true, PidFD: handle}
+	if !survives {
+		attributes.Pdeathsig = syscall.SIGKILL
+	}
+	return attributes
 }
 
 // awaitExit returns when the child has ended and leaves it a zombie.

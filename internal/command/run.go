@@ -72,7 +72,7 @@ func start(path string, spec *Spec, streams *streams) (*process, error) {
 	began := ticks()
 	handle := noFile
 	pid, err := syscall.ForkExec(path, spec.Args, &syscall.ProcAttr{
-		Dir: spec.Dir, Env: env, Files: streams.files(), Sys: groupAttributes(&handle),
+		Dir: spec.Dir, Env: env, Files: streams.files(), Sys: groupAttributes(&handle, spec.Survives),
 	})
 	if err != nil {
 		return nil, startFailure(spec, err)

@@ -30,6 +30,10 @@ type Spec struct {
 	Stdout    io.Writer     // gets all of stdout as well; a write that blocks blocks the command
 	Stderr    io.Writer     // likewise
 	Guard     *Guard        // ends the group should this process vanish; nil is none
+
+	// Survives lets the command come to its end should this process vanish: it is short,
+	// and half of it would be worse than all. It has no guard.
+	Survives bool
 }
 
 // Result is how a command ended.

@@ -33,6 +33,7 @@ func List() []Proof {
 		{"simulator", "internal/simulate", "TestSimulator"},
 		{"kills", "store/sqlite", "TestKills"},
 		{"run-kills", "internal/cli", "TestKilledAtAnyMoment"},
+		{"map-kills", "internal/cli", "TestMapKilledAtAnyMoment"},
 		{"redrive-kills", "internal/cli", "TestRedriveKilledAtAnyMoment"},
 		{"kills-postgres-streams", "store/postgres", "TestShow1_WorkersOfStreamsAreKilled"},
 		{"kills-postgres-server", "store/postgres", "TestServerKilled"},

@@ -17,11 +17,10 @@ import (
 
 // Tree is the worktree of one attempt.
 type Tree struct {
-	Path   string
-	Branch string // that is checked out there
-	Item   string
-	Lease  int64  // number of the attempt's lease
-	Start  string // the commit at which it began
+	Path  string
+	Item  string
+	Lease int64  // number of the attempt's lease
+	Start string // the commit at which it began; no branch is checked out
 
 	job  *Job
 	slot *slot
@@ -47,6 +46,9 @@ func (j *Job) makeSlots(ctx context.Context) error {
 	for n := range j.c.Most {
 		j.slots <- &slot{j.folder("pool", strconv.Itoa(n))}
 	}
+	if err := j.sweep(ctx); err != nil {
+		return err
+	}
 	return alone(j.note.Common, func() error {
 		_, err := j.git.call(ctx, j.note.Common, "worktree", "prune")
 		return err
@@ -68,7 +70,7 @@ func (j *Job) Attempt(ctx context.Context, item string, lease int64) (t *Tree, e
 			j.slots <- s
 		}
 	}()
-	t = &Tree{Path: s.path, Branch: j.attemptBranch(item, lease), Item: item, Lease: lease, job: j, slot: s}
+	t = &Tree{Path: s.path, Item: item, Lease: lease, job: j, slot: s}
 	if t.Start, err = j.tip(ctx); err != nil {
 		return nil, err
 	}
@@ -87,7 +89,8 @@ func (j *Job) Attempt(ctx context.Context, item string, lease int64) (t *Tree, e
 	return t, nil
 }
 
-// attemptBranch is the branch of an attempt.
+// attemptBranch is the branch of an attempt that is kept. Others need none: a killed git
+// would leave its lock, and each a call to remove it.
 func (j *Job) attemptBranch(item string, lease int64) string {
 	return fmt.Sprintf("nixie-attempts/%s/%s/%d", j.safe(), refName(item), lease)
 }
@@ -207,9 +210,9 @@ func (t *Tree) call(ctx context.Context, args ...string) (string, error) {
 	return t.job.git.call(ctx, t.Path, append(all, args...)...)
 }
 
-// reset checks the branch of the attempt out, and nothing else is there then.
+// reset checks out where the attempt begins, and nothing else is there then.
 func (t *Tree) reset(ctx context.Context) error {
-	if _, err := t.call(ctx, "checkout", "--quiet", "--force", "--no-track", "-B", t.Branch, t.Start); err != nil {
+	if _, err := t.call(ctx, "checkout", "--quiet", "--force", "--detach", t.Start); err != nil {
 		return err
 	}
 	if _, err := t.call(ctx, "clean", "--quiet", "-ffdx"); err != nil {
@@ -250,9 +253,5 @@ func (t *Tree) Environ() []string {
 	return environ
 }
 
-// Release gives the worktree to the next attempt. What is on its branch alone is lost.
-func (t *Tree) Release(ctx context.Context) error {
-	defer func() { t.job.slots <- t.slot }()
-	_, err := t.job.git.call(context.WithoutCancel(ctx), t.job.note.Common, "update-ref", "-d", "refs/heads/"+t.Branch)
-	return err
-}
+// Release gives the worktree to the next attempt. What is committed there alone is lost.
+func (t *Tree) Release() { t.job.slots <- t.slot }

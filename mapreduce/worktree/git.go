@@ -32,10 +32,9 @@ type git struct {
 	environ  []string // for our calls
 	extra    []string // settings of this repository
 	deadline time.Duration
-	guard    *command.Guard
 }
 
-func newGit(path string, environ []string, deadline time.Duration, guard *command.Guard) (*git, error) {
+func newGit(path string, environ []string, deadline time.Duration) (*git, error) {
 	if path == "" {
 		found, err := command.LookPath("git")
 		if err != nil {
@@ -44,7 +43,7 @@ func newGit(path string, environ []string, deadline time.Duration, guard *comman
 		path = found
 	}
 	return &git{path: path, environ: append(without(environ), "GIT_CONFIG_NOSYSTEM=1", "GIT_CONFIG_GLOBAL=/dev/null", "GIT_TERMINAL_PROMPT=0",
-		"GIT_ATTR_NOSYSTEM=1", "GIT_EDITOR=true", "GIT_NO_LAZY_FETCH=1", "LC_ALL=C"), deadline: deadline, guard: guard}, nil
+		"GIT_ATTR_NOSYSTEM=1", "GIT_EDITOR=true", "GIT_NO_LAZY_FETCH=1", "LC_ALL=C"), deadline: deadline}, nil
 }
 
 // without is an environment without all that is about git.
@@ -85,7 +84,8 @@ func (g *git) ask(ctx context.Context, dir string, stdin []byte, args ...string)
 	}
 	all = append(all, args...)
 	result, err := command.Run(ctx, command.Spec{
-		Args: all, Path: g.path, Dir: dir, Env: g.environ, Stdin: stdin, Timeout: g.deadline, TailLimit: maxAnswer, Guard: g.guard,
+		Args: all, Path: g.path, Dir: dir, Env: g.environ, Stdin: stdin, Timeout: g.deadline, TailLimit: maxAnswer,
+		Survives: shared(args),
 	})
 	switch {
 	case err != nil:
@@ -98,6 +98,15 @@ func (g *git) ask(ctx context.Context, dir string, stdin []byte, args ...string)
 		return said{}, 0, broken(nixie.Errorf(nixie.CodeLimit, "git %s said more than %d bytes", args[0], maxAnswer))
 	}
 	return said{strings.TrimSuffix(string(result.Stdout.Data), "\n"), strings.TrimSpace(string(result.Stderr.Data))}, result.ExitCode, nil
+}
+
+// shared reports whether a call writes what others use too: killed in the middle, it would
+// leave its locks in the user's repository.
+func shared(args []string) bool {
+	for len(args) > 1 && args[0] == "-c" {
+		args = args[2:]
+	}
+	return slices.Contains([]string{"update-ref", "symbolic-ref", "worktree", "merge"}, args[0])
 }
 
 // failed is the error of a call that ended with a code.

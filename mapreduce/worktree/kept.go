@@ -8,6 +8,7 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 
 	"github.com/nixie-go/nixie"
@@ -29,7 +30,7 @@ func (t *Tree) Keep(ctx context.Context) (Kept, error) {
 	j := t.job
 	defer func() { j.slots <- t.slot }()
 	name := fmt.Sprintf("%s-%d", refName(t.Item), t.Lease)
-	kept := Kept{Item: t.Item, Lease: t.Lease, Path: j.folder("kept", name), Branch: t.Branch, Start: t.Start}
+	kept := Kept{Item: t.Item, Lease: t.Lease, Path: j.folder("kept", name), Branch: j.attemptBranch(t.Item, t.Lease), Start: t.Start}
 	raw, err := json.Marshal(kept)
 	if err == nil {
 		err = os.MkdirAll(j.folder("kept"), 0o700)
@@ -41,6 +42,9 @@ func (t *Tree) Keep(ctx context.Context) (Kept, error) {
 		return kept, err
 	}
 	if err := j.remove(ctx, kept.Path, ""); err != nil { // of an item that was worked on anew from its first lease on
+		return kept, err
+	}
+	if err := t.name(ctx, "refs/heads/"+kept.Branch); err != nil {
 		return kept, err
 	}
 	err = alone(j.note.Common, func() error {
@@ -57,8 +61,44 @@ func (t *Tree) Keep(ctx context.Context) (Kept, error) {
 	return kept, nil
 }
 
+// name makes a branch of what the attempt has committed, and checks it out as it is.
+func (t *Tree) name(ctx context.Context, ref string) error {
+	if _, err := t.call(ctx, "update-ref", ref, "HEAD"); err != nil {
+		return err
+	}
+	_, err := t.call(ctx, "symbolic-ref", "HEAD", ref)
+	return err
+}
+
+// sweep forgets what was not kept to the end before a crash.
+func (j *Job) sweep(ctx context.Context) error {
+	all, err := j.notes()
+	if err != nil {
+		return err
+	}
+	for _, k := range all {
+		if !k.there() {
+			if err := j.Forget(ctx, k); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
+}
+
 // Kept lists what was kept.
-func (j *Job) Kept() (list []Kept, err error) {
+func (j *Job) Kept() ([]Kept, error) {
+	all, err := j.notes()
+	return slices.DeleteFunc(all, func(k Kept) bool { return !k.there() }), err
+}
+
+func (k Kept) there() bool {
+	_, err := os.Stat(k.Path)
+	return !errors.Is(err, fs.ErrNotExist)
+}
+
+// notes lists what was kept, or begun to be.
+func (j *Job) notes() (list []Kept, err error) {
 	names, err := filepath.Glob(filepath.Join(escaped(j.folder("kept")), "*.json"))
 	if err != nil {
 		return nil, broken(err)
@@ -71,9 +111,6 @@ func (j *Job) Kept() (list []Kept, err error) {
 		}
 		if err != nil {
 			return nil, broken(fmt.Errorf("%s: %w", name, err))
-		}
-		if _, err := os.Stat(k.Path); errors.Is(err, fs.ErrNotExist) {
-			continue // it was not moved there before a crash
 		}
 		list = append(list, k)
 	}

@@ -38,7 +38,7 @@ func (t *Tree) Merge(ctx context.Context, subject string) (commit string, err er
 	}
 	j.merging.Lock()
 	defer j.merging.Unlock()
-	for {
+	for tries := 0; ; tries++ {
 		tip, err := j.tip(ctx)
 		if err != nil {
 			return "", err
@@ -56,7 +56,7 @@ func (t *Tree) Merge(ctx context.Context, subject string) (commit string, err er
 		if err != nil {
 			return "", err
 		}
-		moved, err := j.move(ctx, commit, tip)
+		moved, err := j.move(ctx, commit, tip, tries)
 		if err != nil || moved {
 			return commit, err
 		}
@@ -106,15 +106,19 @@ func (j *Job) join(ctx context.Context, tip, head, subject, mark string) (string
 	return made.out, err
 }
 
+// maxTries is how often a merge is made anew because somebody else moved the branch, or has
+// the lock of it, for which git waits 100 ms.
+const maxTries = 100
+
 // move makes a commit the tip of the branch, if that is still where it was.
-func (j *Job) move(ctx context.Context, to, from string) (moved bool, err error) {
+func (j *Job) move(ctx context.Context, to, from string, tries int) (moved bool, err error) {
 	s, code, err := j.git.ask(ctx, j.note.Common, nil, "update-ref", "-m", "nixie", "refs/heads/"+j.Branch(), to, from)
 	switch {
 	case err != nil:
 		return false, err
 	case code == 0:
 		return true, nil
-	case strings.Contains(s.err, "but expected"), strings.Contains(s.err, "Unable to create"):
+	case tries < maxTries && (strings.Contains(s.err, "but expected") || strings.Contains(s.err, "Unable to create")):
 		return false, ctx.Err() // somebody else moved it, or is about to
 	}
 	return false, failed([]string{"update-ref"}, s)

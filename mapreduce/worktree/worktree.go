@@ -21,7 +21,6 @@ import (
 	"time"
 
 	"github.com/nixie-go/nixie"
-	"github.com/nixie-go/nixie/internal/command"
 )
 
 // DefaultDeadline bounds one call of git.
@@ -29,16 +28,15 @@ const DefaultDeadline = 2 * time.Minute
 
 // Config says where a job works.
 type Config struct {
-	Repo     string         // a folder in the user's repository
-	State    string         // a folder for worktrees and notes, outside the repository; made if need be
-	Job      string         // its name; the branch is nixie/JOB
-	Checkout []string       // folders that attempts see, beside the files above them; none is everything
-	Existing bool           // a job that is not there is CodeNotFound, and not begun
-	Most     int            // attempts at once; 0 is 1
-	Deadline time.Duration  // of one call of git; 0 is [DefaultDeadline]
-	Git      string         // the program; empty looks it up
-	Environ  []string       // of this process, for git and for commands
-	Guard    *command.Guard // ends git should this process vanish; nil is none
+	Repo     string        // a folder in the user's repository
+	State    string        // a folder for worktrees and notes, outside the repository; made if need be
+	Job      string        // its name; the branch is nixie/JOB
+	Checkout []string      // folders that attempts see, beside the files above them; none is everything
+	Existing bool          // a job that is not there is CodeNotFound, and not begun
+	Most     int           // attempts at once; 0 is 1
+	Deadline time.Duration // of one call of git; 0 is [DefaultDeadline]
+	Git      string        // the program; empty looks it up
+	Environ  []string      // of this process, for git and for commands
 }
 
 // Job is one that works on a repository. It is safe for concurrent use.
@@ -84,7 +82,7 @@ func Open(ctx context.Context, c Config) (_ *Job, err error) {
 		return nil, err
 	}
 	j := &Job{c: c}
-	if j.git, err = newGit(c.Git, c.Environ, c.Deadline, c.Guard); err != nil {
+	if j.git, err = newGit(c.Git, c.Environ, c.Deadline); err != nil {
 		return nil, err
 	}
 	known, err := j.recall()

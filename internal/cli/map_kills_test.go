@@ -1,0 +1,89 @@
+//go:build unix
+
+package cli_test
+
+import (
+	"fmt"
+	"io/fs"
+	"math/rand/v2"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/nixie-go/nixie/internal/tier"
+)
+
+// TestMapKilledAtAnyMoment kills map runs of up to 64 attempts at once with kill -9. Each
+// item ends once: merged, or dead with its worktree kept. Nothing is merged twice, and what
+// an attempt had that is gone (a process, a lock, a worktree, a branch) is gone as well.
+func TestMapKilledAtAnyMoment(t *testing.T) {
+	t.Parallel()
+	p := tier.Proof{Name: "map-kills", Unit: "kills", Quick: 4, Deep: 60}
+	p.Run(t, func(t *testing.T, seed uint64) int {
+		const kills = 2
+		rng := rand.New(rand.NewPCG(seed, 0))
+		parallel := 2 + rng.IntN(63)
+		items := parallel + 8
+		d := newDesk(t)
+		d.repository(items)
+		script := `echo "$0" >> ` + d.path("ledger") + `; case $0 in *7) echo broken >&2; exit 3 ;; *) ` + change + ` ;; esac`
+		args := mapRun([]string{"-p", fmt.Sprint(parallel), "--max-attempts", "1", "--max-crashes", "9"}, script)
+		for range kills {
+			d.killAfter(1+rng.IntN(items/kills-3), args)
+			d.verify()
+		}
+		d.nixie(5, args...)
+		d.nixie(0, "map", "merge", "--repo", "repo", "--job", "j")
+		merges := d.git("log", "--first-parent", "--format=%s")
+		var dead []string
+		for n := range items {
+			item := fmt.Sprint("f", n)
+			want := 1
+			if strings.HasSuffix(item, "7") {
+				dead, want = append(dead, item), 0
+			}
+			if times := strings.Count("\n"+merges+"\n", "\nitem "+item+"\n"); times != want {
+				t.Errorf("%s is merged %d times, want %d", item, times, want)
+			}
+		}
+		d.nothingWithoutOwner(dead, parallel)
+		d.nixie(0, "map", "clean", "--repo", "repo", "--job", "j")
+		if trees := d.git("worktree", "list"); strings.Contains(trees, "\n") || strings.Contains(d.git("for-each-ref"), "nixie") {
+			t.Errorf("left: %s", trees)
+		}
+		d.verify()
+		return kills
+	})
+}
+
+// nothingWithoutOwner looks for what killed runs left: of the dead items the worktrees are
+// there and their branches, and of others nothing.
+func (d *desk) nothingWithoutOwner(dead []string, parallel int) {
+	d.t.Helper()
+	d.noProcess()
+	kept := strings.Fields(d.nixie(0, "map", "kept", "--repo", "repo", "--job", "j", "-o", "csv").out)
+	if len(kept) != 1+len(dead) {
+		d.t.Errorf("kept: %q, want those of %q", kept, dead)
+	}
+	if letters := d.letters(""); len(letters) != len(dead) {
+		d.t.Errorf("%d letters, want those of %q", len(letters), dead)
+	}
+	if trees := strings.Count(d.git("worktree", "list"), "\n"); trees > len(dead)+parallel {
+		d.t.Errorf("%d worktrees besides the checkout", trees)
+	}
+	if branches := strings.Fields(d.git("for-each-ref", "--format=%(refname)", "refs/heads/nixie-attempts/")); len(branches) != len(dead) {
+		d.t.Errorf("branches of attempts: %q, want those of %q", branches, dead)
+	}
+	if said := d.git("fsck", "--connectivity-only", "--no-dangling"); said != "" {
+		d.t.Errorf("fsck: %s", said)
+	}
+	err := filepath.WalkDir(d.path("repo/.git"), func(path string, e fs.DirEntry, err error) error {
+		if err == nil && strings.HasSuffix(path, ".lock") && e.Name() != "nixie.lock" { // that one is ours, and always free
+			d.t.Errorf("a lock is left: %s", path)
+		}
+		return err
+	})
+	if err != nil {
+		d.t.Error(err)
+	}
+}
