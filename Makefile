@@ -19,7 +19,7 @@ ONLY     ?=
 FOR      ?= 0
 
 .DEFAULT_GOAL := help
-.PHONY: help build test test-postgres deep rows mutants surface trust test-servers lint arch bench bench-postgres bench-kafka bench-idle bench-check microbench fuzz cover ci clean
+.PHONY: help build test test-postgres deep rows mutants surface trust test-servers lint arch bench bench-postgres bench-kafka bench-idle bench-map bench-check microbench fuzz cover ci clean
 
 help: ## list the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  %-14s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -75,6 +75,9 @@ bench-kafka: ## consuming from a Kafka broker that it starts, or NIXIE_TEST_KAFK
 
 bench-idle: ## what workers that wait cost, on SQLite and on a PostgreSQL server that it starts
 	cd bench/postgres && $(GO) run ./idle $(BENCHFLAGS)
+
+bench-map: ## what an item of nixie map costs, beside git in a shell loop
+	cd bench && $(GO) run ./worktree $(BENCHFLAGS)
 
 bench-check: ## vet and test the modules of the benchmarks, with few messages
 	cd bench && $(GO) vet ./... && $(GO) test $(TESTFLAGS) ./...

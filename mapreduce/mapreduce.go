@@ -87,25 +87,13 @@ func (a *Attempt) End(ctx context.Context, err error) error {
 		return errors.Join(err, ctx.Err())
 	}
 	if err == nil {
-		err = a.merge(ctx)
+		_, err = a.tree.Merge(ctx, "item "+a.tree.Item)
 	}
 	if err != nil {
 		return a.keep(ctx, err)
 	}
 	a.tree.Release()
 	return nil
-}
-
-func (a *Attempt) merge(ctx context.Context) error {
-	head, err := a.tree.Head(ctx)
-	if err != nil {
-		return err
-	}
-	if head == a.tree.Start {
-		return nil
-	}
-	_, err = a.tree.Merge(ctx, "item "+a.tree.Item)
-	return err
 }
 
 // noCommit is the failure of an item that was to be committed: with what is left to merge

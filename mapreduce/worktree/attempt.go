@@ -71,7 +71,7 @@ func (j *Job) Attempt(ctx context.Context, item string, lease int64) (t *Tree, e
 		}
 	}()
 	t = &Tree{Path: s.path, Item: item, Lease: lease, job: j, slot: s}
-	if t.Start, err = j.tip(ctx); err != nil {
+	if t.Start, _, err = j.branch.read(ctx, j, item); err != nil {
 		return nil, err
 	}
 	if err := errors.Join(os.RemoveAll(t.File(ItemFile)), os.RemoveAll(t.File(LogFile))); err != nil {

@@ -39,11 +39,8 @@ func (t *Tree) Merge(ctx context.Context, subject string) (commit string, err er
 	j.merging.Lock()
 	defer j.merging.Unlock()
 	for tries := 0; ; tries++ {
-		tip, err := j.tip(ctx)
-		if err != nil {
-			return "", err
-		}
-		if done, err := j.merged(ctx, t.Item, tip); err != nil || done != "" {
+		tip, done, err := j.branch.read(ctx, j, t.Item)
+		if err != nil || done != "" || head == t.Start {
 			return done, err
 		}
 		switch has, err := j.has(ctx, tip, head); {
@@ -57,23 +54,21 @@ func (t *Tree) Merge(ctx context.Context, subject string) (commit string, err er
 			return "", err
 		}
 		moved, err := j.move(ctx, commit, tip, tries)
-		if err != nil || moved {
-			return commit, err
+		if err == nil && moved {
+			j.branch.move(commit, j.of(t.Item))
+			return commit, nil
+		}
+		j.branch.forget() // it may have moved all the same
+		if err != nil {
+			return "", err
 		}
 	}
 }
 
 // Merged finds the commit that merged an item, by whichever of its attempts; empty is none.
 func (j *Job) Merged(ctx context.Context, item string) (string, error) {
-	tip, err := j.tip(ctx)
-	if err != nil {
-		return "", err
-	}
-	return j.merged(ctx, item, tip)
-}
-
-func (j *Job) merged(ctx context.Context, item, tip string) (string, error) {
-	return j.git.call(ctx, j.note.Common, "log", "--first-parent", "--max-count=1", "--format=%H", "--basic-regexp", "--grep=^"+j.of(item)+"[0-9]*$", j.note.Base+".."+tip)
+	_, done, err := j.branch.read(ctx, j, item)
+	return done, err
 }
 
 // has reports whether a commit is part of another.

@@ -47,6 +47,7 @@ type Job struct {
 	note note
 	lock *os.File // as long as the job is open, nobody else has it
 
+	branch  branch
 	slots   chan *slot // those that no attempt has
 	merging sync.Mutex // one at a time, oldest first
 }

@@ -221,10 +221,11 @@ func TestMergedOnce(t *testing.T) {
 // Whatever an attempt leaves, the next one begins at the tip with nothing else there.
 func TestTheNextBeginsClean(t *testing.T) {
 	for name, leave := range map[string]func(*bench, *Tree){
-		"changes":   func(b *bench, t *Tree) { b.write(t.Path, "readme", "x") },
-		"staged":    func(b *bench, t *Tree) { b.write(t.Path, "new", "x"); b.git(t.Path, "add", "-A") },
-		"untracked": func(b *bench, t *Tree) { b.write(t.Path, "new/file", "x") },
-		"ignored":   func(b *bench, t *Tree) { b.write(t.Path, "main.o", "x") },
+		"changes":         func(b *bench, t *Tree) { b.write(t.Path, "readme", "x") },
+		"staged":          func(b *bench, t *Tree) { b.write(t.Path, "new", "x"); b.git(t.Path, "add", "-A") },
+		"an empty folder": func(b *bench, t *Tree) { b.must(os.Mkdir(filepath.Join(t.Path, "empty"), 0o755)) },
+		"untracked":       func(b *bench, t *Tree) { b.write(t.Path, "new/file", "x") },
+		"ignored":         func(b *bench, t *Tree) { b.write(t.Path, "main.o", "x") },
 		"a nested repository": func(b *bench, t *Tree) {
 			b.write(t.Path, "nested/file", "x")
 			b.git(filepath.Join(t.Path, "nested"), "init", "--quiet")
@@ -275,6 +276,9 @@ func TestTheNextBeginsClean(t *testing.T) {
 			}
 			if text := b.git(second.Path, "status"); strings.Contains(text, "You ") || strings.Contains(text, "in progress") {
 				t.Errorf("something is under way: %s", text)
+			}
+			if _, err := os.Stat(filepath.Join(second.Path, "empty")); err == nil {
+				t.Error("an empty folder is left")
 			}
 			head, err := second.Head(t.Context())
 			if tip, _ := j.tip(t.Context()); err != nil || head != tip {

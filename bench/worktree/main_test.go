@@ -1,0 +1,11 @@
+package main
+
+import "testing"
+
+// The measurement does what it says, with few items.
+func TestMeasure(t *testing.T) {
+	j := job{files: 300, items: 3, parallel: 2}
+	if _, err := j.measure(); err != nil {
+		t.Fatal(err)
+	}
+}
