@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"io"
 	"path/filepath"
+	"slices"
 
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
@@ -21,7 +22,7 @@ import (
 func newMap(g *globals) *cobra.Command {
 	return family("map", "Change a git repository item by item",
 		"Runs commands for each item of a list, each in a worktree of its own of a git\nrepository, and joins what they commit on a branch.",
-		newMapRun(g), newMapMerge(g), newMapKept(g), newMapClean(g))
+		newMapRun(g), newMapList(g), newMapMerge(g), newMapKept(g), newMapOpen(g), newMapClean(g))
 }
 
 // mapFlags say on which repository a job works.
@@ -36,8 +37,11 @@ func (m *mapFlags) register(fs *pflag.FlagSet) {
 
 // config is the job of that name.
 func (m *mapFlags) config() worktree.Config {
-	return worktree.Config{Repo: m.repo, State: filepath.Join(config.StateFolder(m.Env), "worktrees"), Job: m.job, Environ: config.Inherited()}
+	return worktree.Config{Repo: m.repo, State: m.worktrees(), Job: m.job, Environ: config.Inherited()}
 }
+
+// worktrees is the folder of all jobs.
+func (g *globals) worktrees() string { return filepath.Join(config.StateFolder(g.Env), "worktrees") }
 
 // mapRun is nixie map run.
 type mapRun struct {
@@ -225,29 +229,98 @@ leaves everything as it was.`,
 	})
 }
 
+func newMapList(g *globals) *cobra.Command {
+	return &cobra.Command{
+		Use:   "list",
+		Short: "List the jobs that have worktrees",
+		Long: `Lists the jobs of nixie map that were begun here and not removed by nixie map clean,
+with the branch of each and how many worktrees of items that failed it keeps. How its
+items stand is what nixie queue show mapreduce/JOB tells.`,
+		Example: `  nixie map list -o wide`,
+		Args:    noArgs,
+		RunE: func(*cobra.Command, []string) error {
+			jobs, err := worktree.Jobs(g.worktrees())
+			if err != nil {
+				return err
+			}
+			return listAll(g, jobs, []column[worktree.Summary]{
+				{name: "job", kind: flex}, {name: "branch", kind: flex}, {name: "kept", kind: number}, {name: "repo", kind: flex},
+				{name: "target", show: asWide}, {name: "base", show: asWide},
+			})
+		},
+	}
+}
+
+// listAll prints what is known already.
+func listAll[V any](g *globals, all []V, columns []column[V]) error {
+	out := newListing(g, columns)
+	for _, v := range all {
+		if err := out.add(v); err != nil {
+			return err
+		}
+	}
+	return out.close()
+}
+
+// keptFlag is the flag of what looks at the worktrees that were kept.
+func keptFlag(cmd *cobra.Command, job *string) *cobra.Command {
+	cmd.Flags().StringVar(job, "job", "", "name of the job")
+	return cmd
+}
+
+// kept lists the worktrees that were kept of a job, also while it runs.
+func (g *globals) kept(job string) ([]worktree.Kept, error) {
+	if job == "" {
+		return nil, usagef("--job is empty: name the job, as nixie map run did")
+	}
+	return worktree.KeptOf(g.worktrees(), job)
+}
+
 func newMapKept(g *globals) *cobra.Command {
-	cmd := mapVerb(g, &cobra.Command{
+	var job string
+	return keptFlag(&cobra.Command{
 		Use:   "kept --job JOB",
 		Short: "List the worktrees of items that failed",
 		Long: `Lists the worktrees that were kept, one for each item: as its last attempt left it,
 with what was not committed. They go with nixie map clean.`,
-		Example: `  cd "$(nixie map kept --job fmt -o jsonl | head -n 1 | jq -r .path)"`,
-	}, func(_ context.Context, m *mapFlags, job *worktree.Job) error {
-		kept, err := job.Kept()
-		if err != nil {
-			return err
-		}
-		out := newListing(m.globals, []column[worktree.Kept]{
-			{name: "item", kind: flex}, {name: "lease"}, {name: "path", kind: flex}, {name: "branch", show: asWide, kind: flex}, {name: "start", show: asWide},
-		})
-		for _, k := range kept {
-			if err := out.add(k); err != nil {
+		Example: `  nixie map kept --job fmt -o wide`,
+		Args:    noArgs,
+		RunE: func(*cobra.Command, []string) error {
+			kept, err := g.kept(job)
+			if err != nil {
 				return err
 			}
-		}
-		return out.close()
-	})
-	return cmd
+			return listAll(g, kept, []column[worktree.Kept]{
+				{name: "item", kind: flex}, {name: "lease"}, {name: "path", kind: flex}, {name: "branch", show: asWide, kind: flex}, {name: "start", show: asWide},
+			})
+		},
+	}, &job)
+}
+
+func newMapOpen(g *globals) *cobra.Command {
+	var job string
+	return keptFlag(&cobra.Command{
+		Use:   "open ITEM --job JOB",
+		Short: "Say how to get into the worktree of an item that failed",
+		Long: `Prints the command that changes into the worktree that was kept of an item, for a shell
+to read.`,
+		Example: `  eval "$(nixie map open src/main.go --job fmt)"`,
+		Args:    cobra.ExactArgs(1),
+		RunE: func(_ *cobra.Command, args []string) error {
+			all, err := g.kept(job)
+			if err != nil {
+				return err
+			}
+			at := slices.IndexFunc(all, func(k worktree.Kept) bool { return k.Item == args[0] })
+			if at < 0 {
+				return nixie.Errorf(nixie.CodeNotFound, "no worktree of item %s was kept: nixie map kept --job %s lists those that were", args[0], job)
+			}
+			return g.object(all[at], func(w io.Writer) error {
+				_, err := fmt.Fprintf(w, "cd %s\n", quote(all[at].Path))
+				return err
+			})
+		},
+	}, &job)
 }
 
 func newMapClean(g *globals) *cobra.Command {

@@ -61,7 +61,7 @@ func TestMapKilledAtAnyMoment(t *testing.T) {
 func (d *desk) nothingWithoutOwner(dead []string, parallel int) {
 	d.t.Helper()
 	d.noProcess()
-	kept := strings.Fields(d.nixie(0, "map", "kept", "--repo", "repo", "--job", "j", "-o", "csv").out)
+	kept := strings.Fields(d.nixie(0, "map", "kept", "--job", "j", "-o", "csv").out)
 	if len(kept) != 1+len(dead) {
 		d.t.Errorf("kept: %q, want those of %q", kept, dead)
 	}

@@ -81,7 +81,7 @@ f5) git checkout -q -b mine main && echo other > shared && git add -A && git com
 	if !strings.Contains(show, "files changed and not committed: 1") || !strings.Contains(show, "worktree_path") || !strings.Contains(show, " M f2") {
 		t.Errorf("shown: %s", show)
 	}
-	if kept := d.nixie(0, "map", "kept", "--repo", "repo", "--job", "j").out; !strings.Contains(kept, "f1") || !strings.Contains(kept, "f2") {
+	if kept := d.nixie(0, "map", "kept", "--job", "j").out; !strings.Contains(kept, "f1") || !strings.Contains(kept, "f2") {
 		t.Errorf("kept: %s", kept)
 	}
 	d.write("mended", "")

@@ -92,7 +92,7 @@ func (j *Job) Attempt(ctx context.Context, item string, lease int64) (t *Tree, e
 // attemptBranch is the branch of an attempt that is kept. Others need none: a killed git
 // would leave its lock, and each a call to remove it.
 func (j *Job) attemptBranch(item string, lease int64) string {
-	return fmt.Sprintf("nixie-attempts/%s/%s/%d", j.safe(), refName(item), lease)
+	return fmt.Sprintf("nixie-attempts/%s/%s/%d", j.name, refName(item), lease)
 }
 
 // refName makes an ID a part of the name of a branch, or of a folder.

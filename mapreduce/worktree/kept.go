@@ -152,7 +152,7 @@ func (j *Job) remove(ctx context.Context, folder, branch string) error {
 func (j *Job) Deliver(ctx context.Context) error {
 	at, err := j.git.call(ctx, j.note.Top, "symbolic-ref", "--quiet", "HEAD")
 	if err != nil || at != j.note.Target {
-		return nixie.Errorf(nixie.CodeConflict, "%s is on another branch than %s: check that one out", j.note.Top, strings.TrimPrefix(j.note.Target, "refs/heads/"))
+		return nixie.Errorf(nixie.CodeConflict, "%s is on another branch than %s: check that one out", j.note.Top, short(j.note.Target))
 	}
 	changes, err := j.git.call(ctx, j.note.Top, "status", "--porcelain", "--untracked-files=no")
 	switch {
@@ -168,8 +168,11 @@ func (j *Job) Deliver(ctx context.Context) error {
 	if _, err := j.git.call(context.WithoutCancel(ctx), j.note.Top, "merge", "--abort"); err != nil {
 		return errors.Join(failed([]string{"merge"}, s), err)
 	}
-	return nixie.WithReason(nixie.Errorf(nixie.CodeConflict, "branch %s cannot be joined with %s as it is now: %s", j.Branch(), strings.TrimPrefix(j.note.Target, "refs/heads/"), s.out), nixie.ReasonMergeConflict)
+	return nixie.WithReason(nixie.Errorf(nixie.CodeConflict, "branch %s cannot be joined with %s as it is now: %s", j.Branch(), short(j.note.Target), s.out), nixie.ReasonMergeConflict)
 }
+
+// short is the name of a branch without what all have.
+func short(ref string) string { return strings.TrimPrefix(ref, "refs/heads/") }
 
 // Delivered reports whether the branch that the job began at has all of the job's.
 func (j *Job) Delivered(ctx context.Context) (bool, error) {
@@ -189,7 +192,7 @@ func (j *Job) Delivered(ctx context.Context) (bool, error) {
 func (j *Job) Clean(ctx context.Context, force bool) error {
 	if done, err := j.Delivered(ctx); err != nil || !done && !force {
 		if err == nil {
-			err = nixie.Errorf(nixie.CodeConflict, "branch %s is not merged into %s: merge it first, or force", j.Branch(), strings.TrimPrefix(j.note.Target, "refs/heads/"))
+			err = nixie.Errorf(nixie.CodeConflict, "branch %s is not merged into %s: merge it first, or force", j.Branch(), short(j.note.Target))
 		}
 		return err
 	}
@@ -199,7 +202,7 @@ func (j *Job) Clean(ctx context.Context, force bool) error {
 	if err := j.remove(ctx, j.folder("kept"), j.Branch()); err != nil {
 		return err
 	}
-	attempts, err := j.git.call(ctx, j.note.Common, "for-each-ref", "--format=%(refname)", "refs/heads/nixie-attempts/"+j.safe()+"/")
+	attempts, err := j.git.call(ctx, j.note.Common, "for-each-ref", "--format=%(refname)", "refs/heads/nixie-attempts/"+j.name+"/")
 	if err != nil {
 		return err
 	}

@@ -12,7 +12,7 @@ import (
 const trailer = "Nixie-Item: "
 
 // of is what the trailers of an item begin with.
-func (j *Job) of(item string) string { return trailer + j.safe() + "/" + refName(item) + "/" }
+func (j *Job) of(item string) string { return trailer + j.name + "/" + refName(item) + "/" }
 
 // ConflictError says that what an attempt did and what others did cannot be joined. The
 // branch of the job is as it was.

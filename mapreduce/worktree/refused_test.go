@@ -116,7 +116,7 @@ func TestGoingOnWithAJob(t *testing.T) {
 
 // Every ID makes a branch that git takes, and no two the same.
 func TestNamesOfBranches(t *testing.T) {
-	j := &Job{c: Config{Job: "a job.lock"}}
+	j := &Job{name: refName("a job.lock")}
 	seen := map[string]string{}
 	for _, id := range []string{"a", "..", ".", "a.lock", "@", "@{", "a b", "a/b", `a\b`, "-a", "~^:?*[", "über", "a.", "%2E", strings.Repeat("x.", 120), "\x01"} {
 		branch := j.attemptBranch(id, 7)

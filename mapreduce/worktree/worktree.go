@@ -42,6 +42,7 @@ type Config struct {
 // Job is one that works on a repository. It is safe for concurrent use.
 type Job struct {
 	c    Config
+	name string // as a part of a path or a branch
 	git  *git
 	who  author
 	note note
@@ -54,6 +55,7 @@ type Job struct {
 
 // note is what is kept of a job.
 type note struct {
+	Job    string `json:"job"`
 	Common string `json:"common"` // the repository's own folder
 	Top    string `json:"top"`    // the user's checkout
 	Target string `json:"target"` // the branch that was checked out there
@@ -63,16 +65,14 @@ type note struct {
 const noteFile = "job.json"
 
 // Branch is the branch of the job.
-func (j *Job) Branch() string { return "nixie/" + j.safe() }
+func (j *Job) Branch() string { return "nixie/" + j.name }
 
 // Base is the commit at which the job began.
 func (j *Job) Base() string { return j.note.Base }
 
-func (j *Job) safe() string { return refName(j.c.Job) }
-
 // folder is a path in the state of the job.
 func (j *Job) folder(parts ...string) string {
-	return filepath.Join(append([]string{j.c.State, j.safe()}, parts...)...)
+	return filepath.Join(append([]string{j.c.State, j.name}, parts...)...)
 }
 
 // Open begins a job, or goes on with one: the branch of a new one is at the commit that is
@@ -82,7 +82,7 @@ func Open(ctx context.Context, c Config) (_ *Job, err error) {
 	if c, err = c.withDefaults(); err != nil {
 		return nil, err
 	}
-	j := &Job{c: c}
+	j := &Job{c: c, name: refName(c.Job)}
 	if j.git, err = newGit(c.Git, c.Environ, c.Deadline); err != nil {
 		return nil, err
 	}
@@ -91,7 +91,7 @@ func Open(ctx context.Context, c Config) (_ *Job, err error) {
 		return nil, err
 	}
 	if c.Existing && !known {
-		return nil, nixie.Errorf(nixie.CodeNotFound, "there is no job %s: nixie map run begins one", c.Job)
+		return nil, unknownJob(c.Job)
 	}
 	if err := os.MkdirAll(j.folder(), 0o700); err != nil {
 		return nil, broken(fmt.Errorf("state of the job: %w", err))
@@ -180,7 +180,7 @@ func (j *Job) survey(ctx context.Context, known bool) error {
 		}
 		return nil
 	}
-	j.note.Common = common
+	j.note.Job, j.note.Common = j.c.Job, common
 	if err := j.fit(ctx); err != nil {
 		return err
 	}
