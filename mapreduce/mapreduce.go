@@ -93,6 +93,7 @@ func (a *Attempt) End(ctx context.Context, err error) error {
 		return a.keep(ctx, err)
 	}
 	a.tree.Release()
+	_ = a.m.c.Job.ForgetItem(ctx, a.tree.Item, a.tree.Lease) // it is merged; what stays goes with the job
 	return nil
 }
 
@@ -128,18 +129,8 @@ func (a *Attempt) keep(ctx context.Context, failure error) error {
 	if changes != "" {
 		facts.Attachments = append(facts.Attachments, nixie.Attachment{Name: itemfile.ArtifactChanges, Data: []byte(changes[:min(len(changes), nixie.MaxAttachment)])})
 	}
-	if err := a.forget(ctx, kept); err != nil {
+	if err := a.m.c.Job.ForgetItem(ctx, kept.Item, kept.Lease); err != nil {
 		failure = errors.Join(failure, err)
 	}
 	return nixie.WithEvidence(failure, facts)
-}
-
-func (a *Attempt) forget(ctx context.Context, newest worktree.Kept) error {
-	all, err := a.m.c.Job.Kept()
-	for _, k := range all {
-		if k.Item == newest.Item && k.Lease < newest.Lease {
-			err = errors.Join(err, a.m.c.Job.Forget(ctx, k))
-		}
-	}
-	return err
 }

@@ -282,7 +282,7 @@ func newMapKept(g *globals) *cobra.Command {
 		Use:   "kept --job JOB",
 		Short: "List the worktrees of items that failed",
 		Long: `Lists the worktrees that were kept, one for each item: as its last attempt left it,
-with what was not committed. They go with nixie map clean.`,
+with what was not committed. They go when the item succeeds, and with nixie map clean.`,
 		Example: `  nixie map kept --job fmt -o wide`,
 		Args:    noArgs,
 		RunE: func(*cobra.Command, []string) error {

@@ -87,6 +87,9 @@ f5) git checkout -q -b mine main && echo other > shared && git add -A && git com
 	d.write("mended", "")
 	d.nixie(0, "dlq", "redrive", "--filter", "key:f1,f2,f4", "--force", "--reason", "mended", "--yes")
 	d.nixie(5, args...)
+	if kept := d.nixie(0, "map", "kept", "--job", "j", "-o", "csv").out; strings.Count(kept, "\n") != 2 || !strings.Contains(kept, "\nf5,") {
+		t.Errorf("kept of what is merged: %s", kept)
+	}
 	d.nixie(0, "map", "merge", "--repo", "repo", "--job", "j")
 	merges := d.git("log", "--first-parent", "--format=%s", before+"..HEAD")
 	for _, item := range []string{"f0", "f1", "f2", "f3", "f4"} {

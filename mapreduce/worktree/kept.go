@@ -97,9 +97,23 @@ func (k Kept) there() bool {
 	return !errors.Is(err, fs.ErrNotExist)
 }
 
+// ForgetItem removes what was kept of an item under leases before that one.
+func (j *Job) ForgetItem(ctx context.Context, item string, lease int64) error {
+	all, err := j.notesOf(escaped(refName(item)) + "-")
+	for _, k := range all {
+		if k.Item == item && k.Lease < lease {
+			err = errors.Join(err, j.Forget(ctx, k))
+		}
+	}
+	return err
+}
+
 // notes lists what was kept, or begun to be.
-func (j *Job) notes() (list []Kept, err error) {
-	names, err := filepath.Glob(filepath.Join(escaped(j.folder("kept")), "*.json"))
+func (j *Job) notes() ([]Kept, error) { return j.notesOf("") }
+
+// notesOf lists what was kept under names that begin so.
+func (j *Job) notesOf(begin string) (list []Kept, err error) {
+	names, err := filepath.Glob(filepath.Join(escaped(j.folder("kept")), begin+"*.json"))
 	if err != nil {
 		return nil, broken(err)
 	}
