@@ -218,7 +218,8 @@ func (t *Tree) reset(ctx context.Context) error {
 	if _, err := t.call(ctx, "clean", "--quiet", "-ffdx"); err != nil {
 		return err
 	}
-	left, err := t.call(ctx, "status", "--porcelain", "--ignored", "--untracked-files=all")
+	// What is committed the checkout has looked at, file by file; status would do it again.
+	left, err := t.call(ctx, "ls-files", "--others")
 	if err == nil && left != "" {
 		err = broken(fmt.Errorf("worktree %s is not clean: %s", t.Path, lines(left)[0]))
 	}
@@ -238,7 +239,7 @@ func (t *Tree) Changes(ctx context.Context) (string, error) {
 // Environ is what the commands of an attempt get: git works in no other repository, not
 // in the background, and sees the folders that are checked out.
 func (t *Tree) Environ() []string {
-	all := append([]string{"gc.auto=0", "maintenance.auto=false"}, t.job.sparse()...)
+	all := append([]string{"gc.auto=0", "maintenance.auto=false", "core.preloadIndex=false"}, t.job.sparse()...)
 	had := 0 // settings that the caller gives in the same way
 	for _, variable := range t.job.c.Environ {
 		if count, is := strings.CutPrefix(variable, "GIT_CONFIG_COUNT="); is {

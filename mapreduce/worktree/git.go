@@ -24,6 +24,7 @@ const maxAnswer = 16 << 20
 var settings = [...]string{
 	"gc.auto=0", "maintenance.auto=false", "core.hooksPath=/dev/null", "core.fsmonitor=false", "core.attributesFile=/dev/null",
 	"protocol.allow=never", "commit.gpgSign=false", "submodule.recurse=false", "advice.detachedHead=false", "core.quotePath=false",
+	"core.preloadIndex=false", // its threads cost more than they bring where attempts share the processors
 }
 
 // git calls the command, a deadline on each call.
