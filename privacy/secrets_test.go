@@ -62,7 +62,9 @@ func TestSecretsAreHidden(t *testing.T) {
 				var secrets []string
 				for mark, alphabet := range alphabets {
 					for strings.Contains(text, mark) {
-						secret := rapid.StringMatching(alphabet).Filter(notAState).Draw(t, "secret")
+						secret := rapid.StringMatching(alphabet).Filter(notAState).Filter(func(s string) bool {
+							return mark == "{n}" || !numeric(s) // short names such as pwd keep plain numbers, as in "pass=12 fail=0"
+						}).Draw(t, "secret")
 						secrets = append(secrets, secret)
 						text = strings.Replace(text, mark, secret, 1)
 					}

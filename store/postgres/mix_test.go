@@ -17,6 +17,7 @@ import (
 	"github.com/nixie-go/nixie/internal/tier"
 	"github.com/nixie-go/nixie/store"
 	"github.com/nixie-go/nixie/store/postgres"
+	"github.com/nixie-go/nixie/store/storetest"
 )
 
 // mix is a random mix of transactions that stay open and of what goes on beside them, in few
@@ -179,7 +180,8 @@ func (m *mix) ended(stream string) {
 func TestTransactionsBesideStreams(t *testing.T) {
 	tier.Proof{Name: "beside-postgres", Unit: "steps", Quick: 600, Deep: 100_000}.Run(t, func(t *testing.T, seed uint64) int {
 		const steps = 150
-		_, _, clock, schema := pair(t)
+		clock, schema := storetest.NewClock(), newSchema(t)
+		defer dropSchema(t, schema)
 		pool, err := pgxpool.New(t.Context(), server.URL+"&pool_max_conns=8")
 		must(t, err)
 		defer pool.Close()
