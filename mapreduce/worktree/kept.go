@@ -175,7 +175,8 @@ func (j *Job) Deliver(ctx context.Context) error {
 	case changes != "":
 		return nixie.Errorf(nixie.CodeConflict, "%s has changes that are not committed: commit or stash them", j.note.Top)
 	}
-	s, code, err := j.git.ask(ctx, j.note.Top, nil, "-c", "user.name="+j.who.name, "-c", "user.email="+j.who.email, "merge", "--quiet", "--no-edit", "--no-stat", j.Branch())
+	// Half a merge in the user's checkout is worse than a late one.
+	s, code, err := j.git.ask(context.WithoutCancel(ctx), j.note.Top, nil, "-c", "user.name="+j.who.name, "-c", "user.email="+j.who.email, "merge", "--quiet", "--no-edit", "--no-stat", j.Branch())
 	if err != nil || code == 0 {
 		return err
 	}

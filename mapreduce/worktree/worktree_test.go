@@ -493,6 +493,40 @@ func TestDeliver(t *testing.T) {
 	}
 }
 
+// heldGit is a git whose merges into a checkout wait for a word.
+const heldGit = `#!/bin/sh
+case " $* " in *" merge --quiet "*) echo > "$BEGUN"; read line < "$GATE" ;; esac
+exec git "$@"
+`
+
+// A merge into the user's checkout that has begun comes to its end, also when whoever asked
+// for it leaves.
+func TestDeliverIsNotCutOff(t *testing.T) {
+	b := newBench(t)
+	bin := b.repo + "-bin"
+	begun, gate := filepath.Join(bin, "begun"), filepath.Join(bin, "gate")
+	b.write(bin, "git", heldGit)
+	b.must(os.Chmod(filepath.Join(bin, "git"), 0o755), exec.Command("mkfifo", gate, begun).Run())
+	j := b.open(func(c *Config) {
+		c.Git, c.Environ = filepath.Join(bin, "git"), append(c.Environ, "BEGUN="+begun, "GATE="+gate)
+	})
+	a := b.attempt(j, "a", 1)
+	b.work(a, "readme", "job\n")
+	b.merge(a)
+	ctx, stop := context.WithCancel(t.Context())
+	delivered := make(chan error)
+	go func() { delivered <- j.Deliver(ctx) }()
+	if _, err := os.ReadFile(begun); err != nil { // waits for whoever writes it
+		t.Fatal(err)
+	}
+	stop()
+	b.must(os.WriteFile(gate, []byte("go\n"), 0o600))
+	b.must(<-delivered)
+	if text := b.git(b.repo, "show", "HEAD:readme"); text != "job" || b.git(b.repo, "status", "--porcelain") != "" {
+		t.Errorf("delivered %q", text)
+	}
+}
+
 // Whoever waits for a worktree hears when nobody needs it any more.
 func TestWaitingEnds(t *testing.T) {
 	b := newBench(t)
