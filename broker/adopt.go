@@ -34,7 +34,7 @@ func SourceOf(letters string) string {
 func Adopted(system string, r *Record, queue string) nixie.Letter {
 	d, headers := ReadDeath(r.Headers)
 	d.fill(r)
-	lies := fmt.Sprintf("%s/%d/%d", r.Channel, r.Partition, r.Offset)
+	lies := placeOf(r)
 	m := nixie.Message{
 		ID: r.ID, Queue: cmp.Or(queue, d.Channel, r.Channel), Body: r.Value, Headers: inbound(headers), State: nixie.Dead,
 		Origin: &nixie.Origin{
@@ -67,6 +67,17 @@ func Adopted(system string, r *Record, queue string) nixie.Letter {
 	l.Signature, l.Fingerprint = policy.Signature(&f)
 	l.History, l.HistoryDropped = past(r.Headers, f)
 	return l
+}
+
+// placeOf is where a record lies, as a name: with the hash of a channel whose own would be
+// too long.
+func placeOf(r *Record) string {
+	place := fmt.Sprintf("%s/%d/%d", r.Channel, r.Partition, r.Offset)
+	if len(place) <= nixie.MaxName {
+		return place
+	}
+	hash := nixie.HashBody([]byte(r.Channel))
+	return fmt.Sprintf("sha256-%x/%d/%d", hash[:16], r.Partition, r.Offset)
 }
 
 // past is the history that travelled with a record, and then how it died: of that

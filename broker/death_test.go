@@ -3,6 +3,7 @@ package broker
 import (
 	"encoding/binary"
 	"fmt"
+	"math"
 	"slices"
 	"strings"
 	"testing"
@@ -136,6 +137,23 @@ func TestReturningIsWhole(t *testing.T) {
 		if fmt.Sprintf("%#v", a.Publication) != fmt.Sprintf("%#v", b.Publication) && !(len(a.Headers) == 0 && len(b.Headers) == 0 && fmt.Sprintf("%#v%#v", a.Key, a.Value) == fmt.Sprintf("%#v%#v", b.Key, b.Value)) {
 			t.Errorf("from the topic\n%#v\nfrom the office\n%#v", a.Publication, b.Publication)
 		}
+	}
+}
+
+// The longest name that a topic may have, far into it: what lies there can be adopted, and
+// another place is another name.
+func TestLongestChannel(t *testing.T) {
+	seen := map[string]bool{}
+	for _, offset := range []int64{1, math.MaxInt64 - 1, math.MaxInt64} {
+		r := &Record{Channel: strings.Repeat("t", 249), Partition: 12345, Offset: offset, Timestamp: time.UnixMilli(1_700_000_000_000), Value: []byte("v"), ID: [16]byte{1}}
+		l := Adopted("kafka", r, "q")
+		if err := l.Check(); err != nil {
+			t.Error(err)
+		}
+		seen[l.Message.Origin.MessageID] = true
+	}
+	if len(seen) != 3 {
+		t.Errorf("names: %v", seen)
 	}
 }
 
