@@ -106,17 +106,6 @@ func (r Result) Err(permanent []int) error {
 // unknown marks err as one of which nobody knows whether it will go away.
 func unknown(err error) error { return &nixie.Outcome{Class: nixie.ClassUnknown, Err: err} }
 
-// AtStep says beside a failure in which step it was, and the trail that led there,
-// outermost first.
-func AtStep(err error, name string, trail ...string) error {
-	var known nixie.Failure
-	if evidence := nixie.OutcomeOf(err).Evidence; evidence != nil {
-		known = *evidence
-	}
-	known.Step, known.Context = name, trail
-	return nixie.WithEvidence(err, known)
-}
-
 // evidence adds what a failure record keeps of the result.
 func (r Result) evidence(err error) error {
 	code := r.ExitCode

@@ -114,12 +114,19 @@ func (a *attempt) runAll(ctx context.Context, args [][]string) error {
 	return nil
 }
 
-// facts says beside a failure in which step it was.
+// facts says beside a failure in which step it was, and the trail that led there,
+// outermost first.
 func (a *attempt) facts(err error, i int) error {
-	if name := a.steps[i].Label; err != nil && name != "" {
-		return command.AtStep(err, name, "item "+itemID(a.d), fmt.Sprintf("step %d of %d", i+1, len(a.steps)))
+	name := a.steps[i].Label
+	if err == nil || name == "" {
+		return err
 	}
-	return err
+	var known nixie.Failure
+	if evidence := nixie.OutcomeOf(err).Evidence; evidence != nil {
+		known = *evidence
+	}
+	known.Step, known.Context = name, []string{"item " + itemID(a.d), fmt.Sprintf("step %d of %d", i+1, len(a.steps))}
+	return nixie.WithEvidence(err, known)
 }
 
 // run runs the i-th step, and judges how it ended.
