@@ -79,6 +79,7 @@ func (p *pruner) takes(ended time.Time, kept time.Duration) bool {
 
 func (p *pruner) queue(q *queue) {
 	messages, letters, audit := q.settings.Kept()
+	entries := len(q.chain)
 	for _, m := range slices.Clone(q.all) {
 		if m.letter == nil && p.takes(m.EndedAt, messages) {
 			p.message(q, m)
@@ -87,7 +88,7 @@ func (p *pruner) queue(q *queue) {
 			p.letter(q, m.letter, letters)
 		}
 	}
-	p.audit(q, audit)
+	p.audit(q, entries, audit)
 }
 
 func (p *pruner) message(q *queue, m *message) {
@@ -107,10 +108,11 @@ func (p *pruner) letter(q *queue, l *letter, kept time.Duration) {
 	}
 }
 
-// audit prunes from the oldest entry on. The newest always stays.
-func (p *pruner) audit(q *queue, kept time.Duration) {
+// audit prunes from the oldest entry on. The newest of those that were there before this
+// step always stays, so that a dry run says what is done.
+func (p *pruner) audit(q *queue, entries int, kept time.Duration) {
 	n := 0
-	for i := range max(len(q.chain)-1, 0) {
+	for i := range max(entries-1, 0) {
 		if p.takes(q.chain[i].At, kept) {
 			n++
 		}

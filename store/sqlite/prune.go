@@ -101,11 +101,12 @@ func (t *tx) prunePlace() (prunePlace, error) {
 // pruner is one step of pruning.
 type pruner struct {
 	queries
-	t    *tx // nil counts only
-	now  int64
-	left int // rows to look at
-	at   prunePlace
-	done store.Pruned
+	t     *tx // nil counts only
+	now   int64
+	left  int // rows to look at
+	at    prunePlace
+	noted int // entries of the queue's audit that this step has made
+	done  store.Pruned
 }
 
 // run goes through the stages of the queues until nothing is left to look at.
@@ -151,6 +152,7 @@ func (p *pruner) stage(settings nixie.QueueSettings) (over bool, err error) {
 	messages, letters, audit := settings.Kept()
 	switch p.at.stage {
 	case pruneMessages:
+		p.noted = 0
 		return p.messages(messages)
 	case pruneLetters:
 		return p.letters(letters)
@@ -211,6 +213,7 @@ func (p *pruner) letters(kept time.Duration) (over bool, err error) {
 	if p.t == nil {
 		return over, nil
 	}
+	p.noted = len(gone)
 	for _, pos := range gone {
 		l, err := p.t.letter("pos = ?", pos)
 		if err != nil {
@@ -226,7 +229,8 @@ func (p *pruner) letters(kept time.Duration) (over bool, err error) {
 	return over, nil
 }
 
-// audit prunes from the oldest entry on. The newest always stays.
+// audit prunes from the oldest entry on. The newest of those that were there before this
+// step always stays, so that a dry run says what is done.
 func (p *pruner) audit(kept time.Duration) (over bool, err error) {
 	if kept == nixie.Forever {
 		return true, nil
@@ -241,11 +245,11 @@ func (p *pruner) audit(kept time.Duration) (over bool, err error) {
 		row.ColumnBytes(2, e.hash[:])
 		list = append(list, e)
 		return nil
-	}, p.at.queue, p.at.after, p.left+1); err != nil {
+	}, p.at.queue, p.at.after, p.left+1+p.noted); err != nil {
 		return false, err
 	}
 	n := 0
-	for n+1 < len(list) && list[n].at <= p.cutoff(kept) {
+	for n+1+p.noted < len(list) && list[n].at <= p.cutoff(kept) {
 		n++
 	}
 	over = n < p.left

@@ -14,6 +14,7 @@ func pruneClauses() []clause {
 		{"NeverWhatWaits", pruneNothingThatWaits},
 		{"LettersBySetting", pruneLetters},
 		{"TheAuditKeepsItsAnchor", pruneAudit},
+		{"AsADryRunSays", pruneAsFound},
 		{"StepByStep", pruneInSteps},
 		{"Resumed", pruneResumed},
 		{"KeysGoWithTheirMessage", pruneFreesKeys},
@@ -148,6 +149,20 @@ func pruneAudit(b *bed) {
 	b.configure(nixie.QueueSettings{AuditRetention: nixie.Forever})
 	b.clock.Advance(nixie.MaxDelay)
 	same(b, "pruned of a queue that keeps all", b.prune(0, false).Entries, 0)
+}
+
+// pruneAsFound shows that a dry run says what is done, also where the letters that go add
+// to the audit which is pruned after them.
+func pruneAsFound(b *bed) {
+	b.configure(nixie.QueueSettings{LetterRetention: time.Hour, AuditRetention: time.Hour})
+	for i := range 2 {
+		b.ok(b.resolve(b.dead(fmt.Sprint(i), nixie.StatusOpen).ID, nixie.OnDiscard))
+	}
+	b.clock.Advance(2 * time.Hour)
+	found := b.prune(0, true)
+	same(b, "letters", found.Letters, 2)
+	same(b, "pruned", b.prune(0, false), found)
+	b.sound()
 }
 
 func pruneInSteps(b *bed) {
