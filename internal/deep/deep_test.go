@@ -69,7 +69,8 @@ func TestVerdict(t *testing.T) {
 	}
 }
 
-// A fresh folder goes on where the ledger of the same code stands; other code begins anew.
+// A fresh folder goes on where the ledger stands; after a full count or a violation other
+// code begins anew.
 func TestLedger(t *testing.T) {
 	t.Chdir(t.TempDir())
 	if err := os.MkdirAll(filepath.Dir(ledgerFile), 0o755); err != nil {
@@ -87,8 +88,17 @@ func TestLedger(t *testing.T) {
 	if _, same, _ := deep(t, kept, "h", more); same["a"].Count != 12 {
 		t.Errorf("the same code did %+v", same["a"])
 	}
-	if said, other, _ := deep(t, kept, "i", more); other["a"].Count != 5 || other["a"].Build != "i" || !strings.Contains(said, "0 of 1") {
+	if said, other, _ := deep(t, kept, "i", more); other["a"].Count != 12 || other["a"].Build != "i" || !strings.Contains(said, "1 of 1") {
 		t.Errorf("other code did %+v and said %s", other["a"], said)
+	}
+	for name, end := range map[string]row{"full": {Progress: tier.Progress{Name: "a", Want: 10, Count: 10}}, "wrong": {Progress: tier.Progress{Name: "a", Want: 10, Count: 7}, Violations: 1}} {
+		end.Build, end.Commit = "h", "b"
+		if said, other, _ := deep(t, ledger{"a": end}, "i", more); other["a"].Count != 5 || other["a"].Since != "" || !strings.Contains(said, "0 of 1") {
+			t.Errorf("other code after a %s count did %+v and said %s", name, other["a"], said)
+		}
+	}
+	if _, other, _ := deep(t, ledger{"a": {Progress: tier.Progress{Name: "a", Want: 10, Count: 3}, Build: "h", Since: "a", Commit: "b"}}, "i", more); other["a"].Since != "a" || other["a"].Commit != "c" {
+		t.Errorf("of several commits: %+v", other["a"])
 	}
 	if said, other, _ := deep(t, ledger{"a": {Progress: tier.Progress{Name: "a", Want: 10, Count: 10}, Build: "h"}}, "i", idle); other["a"].Build != "h" || !strings.Contains(said, "0 of 1") {
 		t.Errorf("other code did nothing: %+v, %s", other["a"], said)
@@ -144,6 +154,9 @@ func TestTasks(t *testing.T) {
 		}
 	}
 	if got := names(choose(all, "power,fuzz-privacy")); !slices.Equal(got, []string{"power-loss", "fuzz-privacy-FuzzSecrets"}) {
+		t.Errorf("chose %v", got)
+	}
+	if got := names(choose(all, "model-postgres")); !slices.Equal(got, []string{"model-postgres"}) {
 		t.Errorf("chose %v", got)
 	}
 }

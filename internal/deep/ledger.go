@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -22,13 +23,21 @@ const ledgerFile = "internal/trust/deep.json"
 // ledger says by name how far each proof has come.
 type ledger map[string]row
 
-// row is one proof, over all runs of the same build.
+// row is one proof, over all runs until its count is full: what takes longer than code
+// stays the same is counted over several commits, each seed on one of them. A violation
+// and a full count end it, and other code begins anew.
 type row struct {
 	tier.Progress
 	Violations int    `json:"violations"`
-	Build      string `json:"build"`  // hash of the test binary
-	Commit     string `json:"commit"` // the last one that was run
+	Build      string `json:"build"`           // hash of the test binary
+	Since      string `json:"since,omitempty"` // the first commit that was run, if it is another one
+	Commit     string `json:"commit"`          // the last one
 	Date       string `json:"date"`
+}
+
+// goesOn reports whether runs of a build are counted with those before.
+func (r row) goesOn(build string) bool {
+	return r.Violations == 0 && (r.Build == build || !r.full())
 }
 
 func (r row) full() bool { return r.Want > 0 && r.Count >= r.Want && r.Violations == 0 }
@@ -55,7 +64,7 @@ func (l ledger) resume(d *driver, chosen []task) error {
 	for _, t := range chosen {
 		r, b := l[t.name()], d.builds[t.pkg()]
 		done, err := tier.Load(b.folder, t.name())
-		if err == nil && r.Build == b.hash && r.Violations == 0 && r.Count > done.Count {
+		if err == nil && r.goesOn(b.hash) && r.Count > done.Count {
 			err = r.Save(b.folder)
 		}
 		if err != nil {
@@ -80,6 +89,9 @@ func (l ledger) after(d *driver, chosen []task, commit string) ledger {
 			r.Violations = 1 // a proof stops at its first
 		}
 		last := l[t.name()]
+		if last.goesOn(b.hash) && last.Count > 0 && last.Commit != commit {
+			r.Since = cmp.Or(last.Since, last.Commit)
+		}
 		begun := done.Count > 0 || r.Violations > 0
 		if begun && (last.Build != r.Build || last.Progress != r.Progress || last.Violations != r.Violations) {
 			l[t.name()] = r

@@ -119,7 +119,10 @@ func tasks() ([]task, error) {
 func choose(all []task, only string) []task {
 	begins := strings.Split(only, ",")
 	return slices.DeleteFunc(slices.Clone(all), func(t task) bool {
-		return !slices.ContainsFunc(begins, func(begin string) bool { return strings.HasPrefix(t.name(), begin) })
+		return !slices.ContainsFunc(begins, func(begin string) bool {
+			whole := slices.Contains(names(all), begin) // and not those that are called after it
+			return t.name() == begin || !whole && strings.HasPrefix(t.name(), begin)
+		})
 	})
 }
 
