@@ -43,6 +43,7 @@ func txClauses(begin func(context.Context, store.Store) (OpenTx, error)) []claus
 		{"SettleAfterComplete", in(settleAfterComplete)},
 		{"Once", in(once)},
 		{"OnceLimits", in(onceLimits)},
+		{"AStreamThatWasFreed", in(freedStream)},
 	}
 }
 
@@ -198,4 +199,20 @@ func onceLimits(b *bed, begin func() OpenTx) {
 		b.code(err, nixie.CodeInvalid)
 	}
 	b.ok(tx.Commit())
+}
+
+// freedStream shows that a message of a transaction does not wait for one that was taken
+// out of its stream.
+func freedStream(b *bed, begin func() OpenTx) {
+	b.ordered(nixie.OrderStrict, "")
+	head := b.put("m1", nixie.Stream("s"))
+	c := b.holding("poison")
+	c.Free = true
+	b.ok(b.change(head, c))
+	tx := begin()
+	enqueueIn(b, tx, "m2", nixie.Stream("s"))
+	b.ok(tx.Commit())
+	same(b, "ready", b.info().Ready, 1)
+	same(b, "blocked", b.info().Blocked, 0)
+	b.keys(b.claim(9), "m2")
 }

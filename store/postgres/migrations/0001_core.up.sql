@@ -502,9 +502,13 @@ from @.span s cross join lateral (
   select m.pos, m.tx from @.message m where m.queue = s.queue and not m.apart and (m.tx, m.pos) > (s.after_tx, s.after) order by m.tx, m.pos limit s.members) m
 where (m.tx, m.pos) <= (s.last_tx, s.last);
 
--- The messages of lanes that have not been handed out; ready is that it is one's turn.
+-- The messages of lanes that have not been handed out; ready is that it is one's turn. The
+-- first of a stream that has more than its lane may be one that was added beside others,
+-- and no claim has arranged the stream since: then nothing is before it.
 create view @.follower as
-select s.queue, s.n as stream, m.pos, m.enqueued, s.turned and m.nth = 1 as ready
+select s.queue, s.n as stream, m.pos, m.enqueued, m.nth = 1 and (s.turned
+  or not exists (select from @.pending p where p.stream = s.n and p.stream is not null and (p.state = 1 or p.rank < m.pos))
+  and not exists (select from @.letter l where l.stream = s.n and l.blocks and l.rank < m.pos)) as ready
 from @.stream s cross join lateral (select m.pos, m.enqueued, row_number() over (order by m.pos) as nth from @.message m
   where m.lane = s.n and m.pos > s.at and (select l.pos from @.log l where l.pos = m.pos) is null) m
 where not (s.turned and m.nth = 1 and exists (select from @.batch b where b.queue = s.queue and b.after_tx = '0' and b.after <= m.pos and b.last >= m.pos and m.pos = any(b.places)));
