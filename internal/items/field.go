@@ -8,6 +8,9 @@ import (
 // LineField is the one field of an item that is a plain line: the line.
 const LineField = "line"
 
+// TypeLine is the type of a message whose body is such an item.
+const TypeLine = "line"
+
 // Fields returns the scalar at a path of the item as text: a string's value,
 // numbers, true, false and null as written. It is false when there is nothing,
 // an array or an object.

@@ -7,6 +7,7 @@
 package items
 
 import (
+	"bytes"
 	"cmp"
 	"io"
 
@@ -42,6 +43,7 @@ type Options struct {
 	Objects  bool      // of records that have no IDs: a JSON document may be one of them, and what is no JSON is CSV
 	MaxItem  int64     // bytes an item may have; default [nixie.MaxBody]
 	TempDir  string    // where standard input and pipes are spooled; default [os.TempDir]
+	Choice   *Choice   // which items, and in which order; nil is all as they stand
 }
 
 // Item is one piece of work.
@@ -73,6 +75,9 @@ type Item struct {
 	plain bool // not JSON
 }
 
+// IsLine reports whether an item is a plain line, not JSON.
+func (i *Item) IsLine() bool { return i.plain }
+
 // Summary is what [Reader.Check] found.
 type Summary struct {
 	Format Format // never Auto
@@ -94,6 +99,9 @@ type Reader struct {
 	parser parser
 	ids    *identities
 	failed error // the error that ended the list
+
+	chosen []Item // of a choice, once it is made
+	at     int    // the next of chosen
 }
 
 // parser cuts a list into items. The body it finds is valid up to its next call.
@@ -155,7 +163,7 @@ func (r *Reader) Rewind() error {
 	if _, err := r.file.Seek(r.start, io.SeekStart); err != nil {
 		return unreadable(r.name, err)
 	}
-	r.failed = nil
+	r.failed, r.at = nil, 0
 	r.ids = newIdentities(r.opts.IDField)
 	switch r.format {
 	case JSON:
@@ -194,6 +202,8 @@ func (r *Reader) Check() (Summary, error) {
 	for {
 		item, err := r.next()
 		switch {
+		case err == io.EOF && r.opts.Choice != nil && r.chosen == nil:
+			return sum, r.pick()
 		case err == io.EOF:
 			return sum, r.Rewind()
 		case err != nil:
@@ -214,11 +224,42 @@ func (r *Reader) Check() (Summary, error) {
 // rest of the list unreadable is an error: a JSON document that is broken, a
 // CSV header that is wrong, a quote that is never closed.
 func (r *Reader) Next() (Item, error) {
+	if r.opts.Choice != nil {
+		return r.nextChosen()
+	}
 	item, err := r.next()
 	if err == nil {
 		item.Body = append(make([]byte, 0, len(item.Body)), item.Body...)
 	}
 	return item, err
+}
+
+// nextChosen is Next of a choice, which is made first.
+func (r *Reader) nextChosen() (Item, error) {
+	if r.chosen == nil {
+		if err := r.pick(); err != nil {
+			r.failed = err
+			return Item{}, err
+		}
+	}
+	if r.at == len(r.chosen) {
+		return Item{}, io.EOF
+	}
+	r.at++
+	item := r.chosen[r.at-1]
+	item.Body = bytes.Clone(item.Body)
+	return item, nil
+}
+
+// pick makes the choice, from the beginning of the list.
+func (r *Reader) pick() error {
+	if err := r.Rewind(); err != nil {
+		return err
+	}
+	if err := r.choose(); err != nil {
+		return err
+	}
+	return r.Rewind()
 }
 
 // next is Next with a body that is valid up to the next call.

@@ -1,0 +1,217 @@
+package where
+
+import (
+	"cmp"
+	"encoding/json"
+	"reflect"
+	"regexp"
+	"slices"
+	"strconv"
+	"strings"
+	"unicode/utf8"
+
+	"github.com/nixie-go/nixie"
+)
+
+// env is what an expression is about.
+type env struct {
+	letter *nixie.Letter
+	item   any
+}
+
+// node is a part of an expression. Values are those of JSON: nil, bool, float64, string,
+// []any and map[string]any.
+type node interface{ value(*env) any }
+
+type (
+	literal struct{ v any }
+	item    struct{}
+	known   struct{ fact fact }
+	member  struct{ of, at node }
+	list    []node
+	not     struct{ of node }
+	both    struct{ left, right node }
+	either  struct{ left, right node }
+	compare struct {
+		left, right node
+		holds       func(left, right any) bool
+	}
+	call struct {
+		of []node
+		do func(args []any) any
+	}
+)
+
+func (n literal) value(*env) any  { return n.v }
+func (item) value(e *env) any     { return e.item }
+func (n known) value(e *env) any  { return n.fact(e.letter) }
+func (n not) value(e *env) any    { return n.of.value(e) != true }
+func (n both) value(e *env) any   { return n.left.value(e) == true && n.right.value(e) == true }
+func (n either) value(e *env) any { return n.left.value(e) == true || n.right.value(e) == true }
+
+func (n compare) value(e *env) any { return n.holds(n.left.value(e), n.right.value(e)) }
+
+func (n list) value(e *env) any { return n.values(e) }
+
+func (n list) values(e *env) []any {
+	all := make([]any, len(n))
+	for i := range n {
+		all[i] = n[i].value(e)
+	}
+	return all
+}
+
+func (n call) value(e *env) any { return n.do(list(n.of).values(e)) }
+
+// value is what a value has under a name or at an index, from the end if that is negative;
+// nil when it has nothing there.
+func (n member) value(e *env) any {
+	at := n.at.value(e)
+	switch of := n.of.value(e).(type) {
+	case map[string]any:
+		if name, ok := at.(string); ok {
+			return of[name]
+		}
+	case []any:
+		if index, ok := at.(float64); ok {
+			if index < 0 {
+				index += float64(len(of))
+			}
+			if index >= 0 && index < float64(len(of)) {
+				return of[int(index)]
+			}
+		}
+	}
+	return nil
+}
+
+// comparisons are the operators that compare two values.
+var comparisons = map[string]func(left, right any) bool{
+	"==":         same,
+	"=":          same,
+	"!=":         func(l, r any) bool { return !same(l, r) },
+	"<":          func(l, r any) bool { order, ok := order(l, r); return ok && order < 0 },
+	"<=":         func(l, r any) bool { order, ok := order(l, r); return ok && order <= 0 },
+	">":          func(l, r any) bool { order, ok := order(l, r); return ok && order > 0 },
+	">=":         func(l, r any) bool { order, ok := order(l, r); return ok && order >= 0 },
+	"contains":   has,
+	"in":         func(l, r any) bool { return has(r, l) },
+	"startsWith": func(l, r any) bool { return texts(l, r, strings.HasPrefix) },
+	"endsWith":   func(l, r any) bool { return texts(l, r, strings.HasSuffix) },
+}
+
+// has reports whether a list has a value, an object a name, or a text another.
+func has(all, one any) bool {
+	switch all := all.(type) {
+	case []any:
+		return slices.ContainsFunc(all, func(v any) bool { return same(v, one) })
+	case map[string]any:
+		name, ok := one.(string)
+		_, is := all[name]
+		return ok && is
+	}
+	return texts(all, one, strings.Contains)
+}
+
+func same(left, right any) bool {
+	if order, ok := order(left, right); ok {
+		return order == 0
+	}
+	return reflect.DeepEqual(left, right)
+}
+
+func texts(left, right any, holds func(string, string) bool) bool {
+	l, is := left.(string)
+	r, are := right.(string)
+	return is && are && holds(l, r)
+}
+
+// order compares two numbers, of which one may be a text, or two texts.
+func order(left, right any) (int, bool) {
+	l, isText := left.(string)
+	r, areTexts := right.(string)
+	if isText && areTexts {
+		return strings.Compare(l, r), true
+	}
+	a, ok := number(left)
+	b, both := number(right)
+	return cmp.Compare(a, b), ok && both
+}
+
+// number is a value, or what a text says, as a number.
+func number(v any) (float64, bool) {
+	switch n := v.(type) {
+	case float64:
+		return n, true
+	case string:
+		text := strings.TrimSpace(n)
+		f, err := strconv.ParseFloat(text, 64)
+		return f, err == nil && json.Valid([]byte(text)) // 007 and 0x7 are names
+	}
+	return 0, false
+}
+
+// function is one that can be called, with so many arguments.
+type function struct {
+	least, most int
+	do          func(args []any) any
+}
+
+var functions = map[string]function{
+	"len":         {1, 1, func(a []any) any { return size(a[0]) }},
+	"length":      {1, 2, length},
+	"lower":       {1, 1, func(a []any) any { return mapped(a[0], strings.ToLower) }},
+	"upper":       {1, 1, func(a []any) any { return mapped(a[0], strings.ToUpper) }},
+	"contains":    {2, 2, func(a []any) any { return has(a[0], a[1]) }},
+	"starts_with": {2, 2, func(a []any) any { return texts(a[0], a[1], strings.HasPrefix) }},
+	"ends_with":   {2, 2, func(a []any) any { return texts(a[0], a[1], strings.HasSuffix) }},
+	"is_null":     {1, 1, func(a []any) any { return a[0] == nil }},
+	"is_not_null": {1, 1, func(a []any) any { return a[0] != nil }},
+	"is_number":   {1, 1, is[float64]},
+	"is_string":   {1, 1, is[string]},
+	"is_bool":     {1, 1, is[bool]},
+	"is_array":    {1, 1, is[[]any]},
+	"is_object":   {1, 1, is[map[string]any]},
+}
+
+func is[T any](a []any) any {
+	_, ok := a[0].(T)
+	return ok
+}
+
+// size is how many characters a text has, or how many values a list or an object.
+func size(v any) any {
+	switch v := v.(type) {
+	case string:
+		return float64(utf8.RuneCountInString(v))
+	case []any:
+		return float64(len(v))
+	case map[string]any:
+		return float64(len(v))
+	}
+	return nil
+}
+
+// length is size, or whether that is a number.
+func length(a []any) any {
+	if len(a) == 1 {
+		return size(a[0])
+	}
+	n := size(a[0])
+	return n != nil && same(n, a[1])
+}
+
+func mapped(v any, by func(string) string) any {
+	if text, ok := v.(string); ok {
+		return by(text)
+	}
+	return nil
+}
+
+// matching is the comparison with a pattern.
+func matching(pattern *regexp.Regexp) func(left, right any) bool {
+	return func(left, _ any) bool {
+		text, ok := left.(string)
+		return ok && pattern.MatchString(text)
+	}
+}

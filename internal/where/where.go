@@ -1,0 +1,115 @@
+// Package where chooses letters and items by an expression over them, such as
+// item.priority > 5 && failure_count < 3.
+//
+// Items are foreign, so nothing about them is an error: a field that an item does not have
+// is null, whatever it is asked for, and a comparison of what cannot be compared is false.
+// A text that reads as a number is one beside a number, as every value of a CSV file is a
+// text. The language has
+//
+//	|| or OR   && and AND   ! not NOT
+//	== = != < <= > >= contains startsWith endsWith matches in
+//	numbers, "texts" or 'texts', true, false, null or nil, [lists], (…)
+//	item.a.b, item["a b"], item.list[0]   and the facts that [Facts] names
+//	len lower upper is_null is_not_null is_number is_string is_bool is_array is_object
+//	contains starts_with ends_with matches length
+//
+// in this order, the weakest first.
+package where
+
+import (
+	"encoding/json"
+	"maps"
+	"slices"
+
+	"github.com/nixie-go/nixie"
+	"github.com/nixie-go/nixie/internal/items"
+)
+
+// maxText is how many bytes an expression may have.
+const maxText = 4 << 10
+
+// Expr is a parsed expression. It is not safe for concurrent use.
+type Expr struct {
+	root    node
+	missing map[string][]string // paths of the item that it asks for and no item had so far
+}
+
+// fact is something that is known of a letter beside its item.
+type fact func(*nixie.Letter) any
+
+// facts are what an expression may ask for beside item.
+var facts = map[string]fact{
+	"id":                     func(l *nixie.Letter) any { return l.Message.Key },
+	"queue":                  func(l *nixie.Letter) any { return l.Message.Queue },
+	"type":                   func(l *nixie.Letter) any { return l.Message.Type },
+	"status":                 func(l *nixie.Letter) any { return string(l.Status) },
+	"reason":                 func(l *nixie.Letter) any { return string(l.Reason) },
+	"class":                  func(l *nixie.Letter) any { return string(l.Class) },
+	"failure_count":          func(l *nixie.Letter) any { return float64(l.Message.Attempts) },
+	"redrives":               func(l *nixie.Letter) any { return float64(l.Message.Redrives) },
+	"reprocess_eligible":     func(l *nixie.Letter) any { return l.Redrivable },
+	"manual_review_required": func(l *nixie.Letter) any { return l.NeedsReview },
+	"error_signature":        func(l *nixie.Letter) any { return l.Signature },
+	"error_message":          func(l *nixie.Letter) any { return l.Message.LastFailure },
+	"error_type":             func(l *nixie.Letter) any { return last(l).Type },
+	"step_failed":            func(l *nixie.Letter) any { return last(l).Step },
+}
+
+// Facts are the names of what is known beside item.
+func Facts() []string { return slices.Sorted(maps.Keys(facts)) }
+
+func last(l *nixie.Letter) *nixie.Failure {
+	if len(l.History) == 0 {
+		return &nixie.Failure{}
+	}
+	return &l.History[len(l.History)-1]
+}
+
+// Parse reads an expression. Errors are of [nixie.CodeInvalid], and say where.
+func Parse(text string) (*Expr, error) {
+	if len(text) > maxText {
+		return nil, nixie.Errorf(nixie.CodeInvalid, "the expression has %d bytes: give at most %d", len(text), maxText)
+	}
+	p := parser{text: text, e: &Expr{missing: map[string][]string{}}}
+	root, err := p.whole()
+	if err != nil {
+		return nil, nixie.Errorf(nixie.CodeInvalid, "the expression %q cannot be read: %w", text, err)
+	}
+	p.e.root = root
+	return p.e, nil
+}
+
+// Matches reports whether an expression is true for a letter with its body.
+func (e *Expr) Matches(l *nixie.Letter) bool {
+	env := &env{letter: l, item: itemOf(&l.Message)}
+	for name, path := range e.missing {
+		if reach(env.item, path) {
+			delete(e.missing, name)
+		}
+	}
+	return e.root.value(env) == true
+}
+
+// Missing are the fields that none of the items had which were looked at, by name.
+func (e *Expr) Missing() []string { return slices.Sorted(maps.Keys(e.missing)) }
+
+// itemOf is the body as JSON; of what is none an object with the whole as its line.
+func itemOf(m *nixie.Message) (item any) {
+	if m.Type == items.TypeLine || json.Unmarshal(m.Body, &item) != nil {
+		return map[string]any{items.LineField: string(m.Body)}
+	}
+	return item
+}
+
+// reach reports whether a value has what lies at a path.
+func reach(v any, path []string) bool {
+	for _, name := range path {
+		object, _ := v.(map[string]any)
+		inner, ok := object[name]
+		if !ok {
+			return false
+		}
+		v = inner
+	}
+	return true
+}
