@@ -25,8 +25,8 @@ func Queue(job string) string { return System + "/" + job }
 // Job is the job whose items are in a queue.
 func Job(queue string) string { return strings.TrimPrefix(queue, System+"/") }
 
-// idOf is the ID of the item that a letter is.
-func idOf(l *nixie.Letter) string { return cmp.Or(l.Message.Key, l.Message.ID.String()) }
+// ID is the ID of the item that a letter is.
+func ID(l *nixie.Letter) string { return cmp.Or(l.Message.Key, l.Message.ID.String()) }
 
 // headerSignature has the group that an item's own system put it into, as far
 // as it fits.

@@ -100,7 +100,7 @@ func itemOf(l *nixie.Letter) (object, error) {
 	m := &l.Message
 	history, damage := historyOf(l.History, nil)
 	o, err := objectOf([]field{
-		{"item_id", idOf(l)},
+		{"item_id", ID(l)},
 		{"item_data", dataOf(m.Body)},
 		{"first_attempt", moment(l.FirstFailedAt)},
 		{"last_attempt", moment(l.LastFailedAt)},
@@ -212,26 +212,31 @@ func stepOf(f *nixie.Failure) string {
 	return "handler"
 }
 
-// ofCommand reports whether a command failed: whatever reason its exit code was taken
-// for, only this error type has room for the code.
+// ofCommand reports whether a command failed.
 func ofCommand(f *nixie.Failure) bool {
 	return f.ExitCode != nil || f.Reason == nixie.ReasonCommandFailed
 }
 
-// errorTypeOf is the error type of a failure. A command that was ended by a
-// signal has no exit code; the layout's word for that is −1.
+// itemIsWrong is the exit code by which a command says so, EX_DATAERR of sysexits.h.
+const itemIsWrong = 65
+
+// errorTypeOf is the error type of a failure: that of its reason, if the layout has one.
+// Else, and if the exit code alone gave the reason, it is that of commands, which has room
+// for the code. A command that was ended by a signal has none; the layout's word for that
+// is −1.
 func errorTypeOf(f *nixie.Failure) any {
+	byCode := f.Reason == nixie.ReasonCommandFailed || f.ExitCode != nil && *f.ExitCode == itemIsWrong
+	for _, t := range errorTypes {
+		if t.reason == f.Reason && !byCode {
+			return t.name
+		}
+	}
 	if ofCommand(f) {
 		code := -1
 		if f.ExitCode != nil {
 			code = *f.ExitCode
 		}
 		return map[string]any{"CommandFailed": map[string]int{"exit_code": code}}
-	}
-	for _, t := range errorTypes {
-		if t.reason == f.Reason {
-			return t.name
-		}
 	}
 	return "Unknown"
 }

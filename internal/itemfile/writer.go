@@ -1,10 +1,12 @@
 package itemfile
 
 import (
+	"bytes"
 	"encoding/json"
 	"errors"
 	"fmt"
 	"io/fs"
+	"maps"
 	"os"
 	"path"
 	"path/filepath"
@@ -16,21 +18,25 @@ import (
 	"github.com/nixie-go/nixie"
 )
 
-// Writer writes items into the folders of their jobs, JOB/mapreduce/dlq/JOB/items below
-// the given one, and an index beside each. A file is there whole or not at all. It is not
-// safe for concurrent use.
+// Writer writes items into the folders of their jobs, where one has its items already, or
+// else in JOB/mapreduce/dlq/JOB/items below the given one, and an index beside each. A file
+// is there whole or not at all. It is not safe for concurrent use.
 type Writer struct {
-	root *os.Root
-	name string
-	now  func() time.Time
-	jobs map[string]*written
+	root  *os.Root
+	name  string
+	now   func() time.Time
+	lists map[string][]string // that are there, by job
+	jobs  map[string]*written
 }
 
-// written is what was written of a job.
+// written is what is known of a job.
 type written struct {
 	name  string
-	at    string            // its folder
-	names map[string]string // file names in lower case, as some systems compare them, and whose they are
+	list  string              // where new items go
+	names map[string]bool     // of the files there, in lower case, as some systems compare them
+	files map[string]string   // items by their IDs, also those of its other lists
+	wrote map[string]nixie.ID // the letter of each file that was written
+	stale map[string]bool     // lists whose index has to be written
 }
 
 // NewWriter opens a folder, which is made if need be.
@@ -42,7 +48,17 @@ func NewWriter(folder string, now func() time.Time) (*Writer, error) {
 	if err != nil {
 		return nil, unwritable(folder, err)
 	}
-	return &Writer{root, folder, now, map[string]*written{}}, nil
+	w := &Writer{root, folder, now, map[string][]string{}, map[string]*written{}}
+	d := Dir{root, folder}
+	lists, err := d.Lists()
+	if err != nil && nixie.CodeOf(err) != nixie.CodeNotFound {
+		return nil, errors.Join(err, root.Close())
+	}
+	for _, list := range lists {
+		job := d.Job(list)
+		w.lists[job] = append(w.lists[job], list)
+	}
+	return w, nil
 }
 
 // Write writes the item of a letter. An item that lies there under its ID is replaced, and
@@ -56,44 +72,123 @@ func (w *Writer) Write(l *nixie.Letter, item Item) error {
 	if err != nil {
 		return err
 	}
-	return w.put(path.Join(of.at, Items, of.fileOf(idOf(l), l.ID)), text)
+	id := ID(l)
+	at, there := of.files[id]
+	if other := of.wrote[at]; !there || other != l.ID && !other.IsZero() {
+		at = path.Join(of.list, of.fileOf(id, l.ID))
+	}
+	of.files[id], of.wrote[at], of.stale[path.Dir(at)] = at, l.ID, true
+	if is, _, err := load(w.root, filepath.FromSlash(at), nil); err == nil && bytes.Equal(is, append(text, '\n')) {
+		return nil // it says so already
+	}
+	return w.put(at, text)
 }
 
-// job makes the folder of a job, and looks which names are taken there.
+// job makes the folder of a job, and looks what is there.
 func (w *Writer) job(job string) (*written, error) {
 	if of := w.jobs[job]; of != nil {
 		return of, nil
 	}
 	safe := FileName(job)
-	of := &written{name: job, at: path.Join(safe, "mapreduce", "dlq", safe), names: map[string]string{}}
-	items := path.Join(of.at, Items)
-	if err := w.root.MkdirAll(filepath.FromSlash(items), 0o700); err != nil {
-		return nil, unwritable(path.Join(w.name, items), err)
+	lists := w.lists[safe]
+	if len(lists) == 0 {
+		lists = []string{path.Join(safe, "mapreduce", "dlq", safe, Items)}
+		if err := w.root.MkdirAll(filepath.FromSlash(lists[0]), 0o700); err != nil {
+			return nil, unwritable(path.Join(w.name, lists[0]), err)
+		}
 	}
-	all, err := w.ids(items)
-	if err != nil {
-		return nil, err
+	of := &written{
+		name: job, list: lists[0], names: map[string]bool{}, files: map[string]string{}, wrote: map[string]nixie.ID{},
+		stale: map[string]bool{lists[0]: true},
 	}
-	for name, id := range all {
-		of.names[strings.ToLower(name)] = before + id
+	for _, list := range lists {
+		all, err := w.ids(list)
+		if err != nil {
+			return nil, err
+		}
+		for _, name := range slices.Sorted(maps.Keys(all)) {
+			id := all[name]
+			if _, known := of.files[id]; id != "" && (!known || name == FileName(id)+suffix) {
+				of.files[id] = path.Join(list, name)
+			}
+			of.names[strings.ToLower(name)] = of.names[strings.ToLower(name)] || list == of.list
+		}
 	}
 	w.jobs[job] = of
 	return of, nil
 }
 
+// Has reports whether an item has its file.
+func (w *Writer) Has(job, id string) (bool, error) {
+	of, err := w.job(job)
+	if err != nil {
+		return false, err
+	}
+	_, there := of.files[id]
+	return there, nil
+}
+
+// Remove removes the file of an item, and keeps who did it and why in [AuditFile] beside
+// its index. It reports whether there was one.
+func (w *Writer) Remove(job, id string, by Removal) (bool, error) {
+	of, err := w.job(job)
+	if err != nil {
+		return false, err
+	}
+	at, there := of.files[id]
+	if !there {
+		return false, nil
+	}
+	by.At, by.Item = w.now().UTC(), id
+	line, err := Marshal(by)
+	if err != nil {
+		return false, err
+	}
+	if err := w.append(path.Join(path.Dir(path.Dir(at)), AuditFile), line); err != nil {
+		return false, err
+	}
+	if err := removed(w.root, filepath.FromSlash(at)); err != nil {
+		return false, unwritable(path.Join(w.name, at), err)
+	}
+	delete(of.files, id)
+	of.stale[path.Dir(at)] = true
+	return true, nil
+}
+
+// AuditFile says which items were removed from a folder, a JSON object in a line each.
+const AuditFile = "audit.jsonl"
+
+// Removal is a line of it.
+type Removal struct {
+	At     time.Time `json:"at"`
+	Item   string    `json:"item_id"`
+	Action string    `json:"action"` // what became of it: resolved, discarded or purged
+	Actor  string    `json:"actor"`
+	Reason string    `json:"reason"`
+}
+
+// append adds a line to a file, on disk before it returns.
+func (w *Writer) append(at string, line []byte) error {
+	file, err := w.root.OpenFile(filepath.FromSlash(at), os.O_WRONLY|os.O_CREATE|os.O_APPEND, 0o600)
+	if err == nil {
+		_, err = file.Write(append(line, '\n'))
+		err = errors.Join(err, file.Sync(), file.Close())
+	}
+	if err != nil {
+		return unwritable(path.Join(w.name, at), err)
+	}
+	return nil
+}
+
 // fileOf is the name of the file of an item.
 func (of *written) fileOf(id string, letter nixie.ID) string {
 	name := FileName(id) + suffix
-	owner, taken := of.names[strings.ToLower(name)]
-	if strings.EqualFold(name, Index) || taken && owner != before+id { // readers take Index for the list
+	if strings.EqualFold(name, Index) || of.names[strings.ToLower(name)] { // readers take Index for the list
 		name = FileName(id) + "-" + letter.String() + suffix
 	}
-	of.names[strings.ToLower(name)] = letter.String()
+	of.names[strings.ToLower(name)] = true
 	return name
 }
-
-// before is in front of the ID of an item that was there before.
-const before = "before "
 
 // ids are the IDs of the items in a folder by the names of their files; empty for what
 // cannot be read.
@@ -119,18 +214,20 @@ func (w *Writer) ids(items string) (map[string]string, error) {
 	return all, nil
 }
 
-// Close writes the indexes, from what lies in the folders of the items.
+// Close writes the indexes of what was changed, from what lies in the folders of the items.
 func (w *Writer) Close() error {
 	var errs []error
 	for _, of := range w.jobs {
-		errs = append(errs, w.index(of))
+		for list := range of.stale {
+			errs = append(errs, w.index(of.name, list))
+		}
 	}
 	return errors.Join(append(errs, w.root.Close())...)
 }
 
 // index lists the items of a job. What else an index says that is there stays.
-func (w *Writer) index(of *written) error {
-	all, err := w.ids(path.Join(of.at, Items))
+func (w *Writer) index(job, list string) error {
+	all, err := w.ids(list)
 	if err != nil {
 		return err
 	}
@@ -142,7 +239,7 @@ func (w *Writer) index(of *written) error {
 	}
 	slices.Sort(ids)
 	ids = slices.Compact(ids)
-	at := path.Join(of.at, Index)
+	at := path.Join(path.Dir(list), Index)
 	says := object{}
 	if raw, _, err := load(w.root, filepath.FromSlash(at), nil); err == nil {
 		if json.Unmarshal(raw, &says) != nil || says == nil {
@@ -151,7 +248,7 @@ func (w *Writer) index(of *written) error {
 	} else if !errors.Is(err, fs.ErrNotExist) {
 		return fmt.Errorf("%s: %w", path.Join(w.name, at), err)
 	}
-	ours, err := objectOf([]field{{"job_id", of.name}, {"item_count", len(ids)}, {"item_ids", ids}, {"updated_at", moment(w.now())}})
+	ours, err := objectOf([]field{{"job_id", job}, {"item_count", len(ids)}, {"item_ids", ids}, {"updated_at", moment(w.now())}})
 	if err != nil {
 		return err
 	}
@@ -162,7 +259,7 @@ func (w *Writer) index(of *written) error {
 	if err != nil {
 		return err
 	}
-	return errors.Join(w.put(at, text), w.sync(path.Join(of.at, Items)), w.sync(of.at))
+	return errors.Join(w.put(at, text), w.sync(list), w.sync(path.Dir(list)))
 }
 
 // sync lets the names in a folder outlast a loss of power.
