@@ -40,36 +40,28 @@ func hasAll(headers []broker.Header, wanted []wantedHeader) bool {
 	return true
 }
 
-// maxByHeader is how many letters --header may choose: their IDs are the selection.
-const maxByHeader = 10_000
-
-// choose makes those letters the selection of work that have the headers, the oldest
-// deaths first where there is a maximum.
+// choose makes those letters the selection of work that have the headers and for which
+// --where holds, the oldest deaths first where there is a maximum.
 func (m *moving) choose(ctx context.Context, o *office.Office, work *office.Work, headers []wantedHeader) error {
 	for _, h := range headers {
 		if broker.Ours(h.name) {
 			return usagef("--header %s: a letter of the office has the headers of its sender; what it died of is chosen by --filter", h.name)
 		}
 	}
-	var ids []nixie.ID // the latest death first
-	for l, err := range o.AllLetters(ctx, work.Choice(), false) {
-		if err != nil {
-			return err
-		}
-		if hasAll(broker.FromLetter(&l).Headers, headers) {
-			ids = append(ids, l.ID)
-		}
+	ids, err := m.filter.pick(ctx, o, work.Choice(), func(l *nixie.Letter) bool { return hasAll(broker.FromLetter(l).Headers, headers) })
+	if err != nil {
+		return err
 	}
 	if work.Max > 0 && len(ids) > work.Max {
 		ids = ids[len(ids)-work.Max:]
 	}
-	if len(ids) > maxByHeader {
-		return usagef("--header chooses %d letters, the most at once are %d: give --max %d, and run the same command again", len(ids), maxByHeader, maxByHeader)
-	}
-	if len(ids) == 0 {
-		ids = []nixie.ID{{}} // which no letter has: none would be all
+	if len(ids) > maxPicked {
+		return usagef("%d letters are chosen one by one, the most at once are %d: give --max %[2]d, and run the same command again", len(ids), maxPicked)
 	}
 	work.IDs = ids
+	if m.filter.where != "" {
+		work.Text = strings.TrimSpace(work.Text + " --where " + quote(m.filter.where))
+	}
 	for _, text := range m.headers {
 		work.Text = strings.TrimSpace(work.Text + " --header " + quote(text))
 	}

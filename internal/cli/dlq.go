@@ -14,7 +14,13 @@ whole story. An ID is that of the letter or of its message, or the message's key
   redrivable:yes  needs_review:no  operation:ID
   age:>1h  died:>2026-01-31  first_failed:<now-2h  last_failed:…
   redrives:>0  attempts:5  deliveries:<=9  crashes:0
-Without status: only letters are meant that still need something.`,
-		newDLQList(g), newDLQShow(g), newDLQAnalyze(g), newDLQStats(g), newDLQRedrive(g), newDLQDiscard(g),
-		newDLQHold(g), newDLQUnhold(g), newDLQRequalify(g), newDLQRestore(g), newDLQNote(g), newDLQPurge(g), newDLQWatch(g), newDLQExport(g), newDLQImport(g), newDLQAdopt(g))
+Without status: only letters are meant that still need something.
+
+--where chooses by an expression over the item, the body of the message: comparisons,
+&&, ||, !, in, contains, startsWith, matches and so on of item.FIELD, id, reason,
+status, failure_count, error_signature, error_type, error_message, step_failed,
+reprocess_eligible, manual_review_required and redrives. What an item does not have is
+nil, and less or more than nothing. It chooses up to 10000 letters.`,
+		newDLQList(g, nil), newDLQShow(g, nil), newDLQAnalyze(g, nil), newDLQStats(g, nil), newDLQRedrive(g), newDLQDiscard(g),
+		newDLQHold(g), newDLQUnhold(g), newDLQRequalify(g), newDLQRestore(g), newDLQNote(g), newDLQPurge(g, nil), newDLQWatch(g), newDLQExport(g, nil), newDLQImport(g), newDLQAdopt(g))
 }

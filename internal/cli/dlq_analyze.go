@@ -15,8 +15,8 @@ import (
 // shownCauses is how many groups dlq analyze shows to people; JSON has them all.
 const shownCauses = 20
 
-func newDLQAnalyze(g *globals) *cobra.Command {
-	var filter filterFlag
+func newDLQAnalyze(g *globals, of *jobLetters) *cobra.Command {
+	filter := letterFlags{of: of}
 	var look lookFlag
 	cmd := &cobra.Command{
 		Use:   "analyze",
@@ -37,6 +37,10 @@ last_failed: or deliveries: it is about the newest of many letters, and says so.
 		return err
 	}
 	cmd.RunE = g.with(check, func(ctx context.Context, o *office.Office, _ []string) error {
+		f, err := filter.resolve(ctx, o, f)
+		if err != nil {
+			return err
+		}
 		a, err := o.Analyze(ctx, office.Unresolved(f), look.word())
 		if err != nil {
 			return err

@@ -37,8 +37,8 @@ type exporting struct {
 	lossy  int64 // letters of which something could not be written
 }
 
-func newDLQExport(g *globals) *cobra.Command {
-	var filter filterFlag
+func newDLQExport(g *globals, of *jobLetters) *cobra.Command {
+	filter := letterFlags{of: of}
 	var format, out string
 	x := &exporting{globals: g}
 	cmd := &cobra.Command{
@@ -94,6 +94,10 @@ there is replaced, what else lies there stays.`,
 	}
 	cmd.RunE = g.with(check, func(ctx context.Context, o *office.Office, _ []string) error {
 		if err := x.over(g); err != nil {
+			return err
+		}
+		f, err := filter.resolve(ctx, o, f)
+		if err != nil {
 			return err
 		}
 		do := x.write

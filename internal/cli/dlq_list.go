@@ -11,8 +11,8 @@ import (
 	"github.com/nixie-go/nixie/store"
 )
 
-func newDLQList(g *globals) *cobra.Command {
-	var filter filterFlag
+func newDLQList(g *globals, of *jobLetters) *cobra.Command {
+	filter := letterFlags{of: of}
 	var page pageFlags
 	cmd := &cobra.Command{
 		Use:   "list",
@@ -41,6 +41,10 @@ code 5 when it found nothing among those.`,
 	cmd.RunE = g.with(check, func(ctx context.Context, o *office.Office, _ []string) error {
 		var veil veil
 		if err := veil.over(g); err != nil {
+			return err
+		}
+		f, err := filter.resolve(ctx, o, f)
+		if err != nil {
 			return err
 		}
 		view := func(l *nixie.Letter) office.LetterView {

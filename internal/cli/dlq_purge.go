@@ -9,9 +9,9 @@ import (
 	"github.com/nixie-go/nixie"
 )
 
-func newDLQPurge(g *globals) *cobra.Command {
+func newDLQPurge(g *globals, of *jobLetters) *cobra.Command {
 	p := &purge{globals: g}
-	w := &moving{globals: g, event: nixie.OnPurge, verb: "purge", done: "purged", narrow: p.narrow}
+	w := &moving{globals: g, event: nixie.OnPurge, verb: "purge", done: "purged", narrow: p.narrow, filter: letterFlags{of: of}}
 	cmd := &cobra.Command{
 		Use:   "purge [ID…]",
 		Short: "Remove letters for good, with everything that is known of them",

@@ -47,10 +47,10 @@ func (c *channelMove) check(args []string) error {
 		return usagef("--token, --again and --wait are for letters of the office")
 	case c.sending.to == toQueue:
 		return usagef("--to queue is for letters of the office: nixie dlq adopt takes those of a topic in")
-	case !c.all && c.filter.text == "" && len(c.headers) == 0:
-		return usagef("nothing is chosen: give --filter or --header, or --all for every record")
-	case c.all && (c.filter.text != "" || len(c.headers) > 0):
-		return usagef("choose by --all, or by --filter and --header")
+	case !c.all && !c.picks():
+		return usagef("nothing is chosen: give --filter, --where or --header, or --all for every record")
+	case c.all && c.picks():
+		return usagef("choose by --all, or by --filter, --where and --header")
 	case c.max < 0:
 		return usagef("--max is %d: give a positive number, or 0 for no limit", c.max)
 	case c.force:
@@ -146,13 +146,18 @@ func (c *channelMove) batch() int {
 
 const pipeBatch = 20
 
-// choose is what --filter and --header say; nil is all.
+// picks reports whether flags choose records that are not all.
+func (c *channelMove) picks() bool {
+	return c.filter.text != "" || c.filter.where != "" || len(c.headers) > 0
+}
+
+// choose is what --filter, --where and --header say; nil is all.
 func (c *channelMove) choose(f nixie.Filter, system string) (func(*broker.Record) bool, error) {
 	headers, err := parseHeaders(c.headers)
 	if err != nil {
 		return nil, err
 	}
-	if c.filter.text == "" && len(c.headers) == 0 {
+	if !c.picks() {
 		return nil, nil
 	}
 	if c.filter.text != "" {
@@ -163,11 +168,11 @@ func (c *channelMove) choose(f nixie.Filter, system string) (func(*broker.Record
 		if !hasAll(r.Headers, headers) {
 			return false
 		}
-		if c.filter.text == "" {
+		if c.filter.text == "" && c.filter.expr == nil {
 			return true
 		}
 		l := broker.Adopted(system, r, "")
-		return f.MatchLetter(&l, now)
+		return f.MatchLetter(&l, now) && (c.filter.expr == nil || c.filter.expr.Matches(&l))
 	}, nil
 }
 

@@ -24,7 +24,7 @@ const (
 	shownWide  = 1 << 20 // bytes of each of them with -o wide
 )
 
-func newDLQShow(g *globals) *cobra.Command {
+func newDLQShow(g *globals, of *jobLetters) *cobra.Command {
 	var veil veil
 	cmd := &cobra.Command{
 		Use:   "show ID",
@@ -38,7 +38,14 @@ in headers, body and failures unless --unmask; the output says where that was do
 		Args: oneArg("ID"),
 	}
 	veil.register(cmd.Flags())
+	if of != nil {
+		of.register(cmd.Flags())
+	}
 	cmd.RunE = g.with(nil, func(ctx context.Context, o *office.Office, args []string) error {
+		args, err := of.ids(ctx, o, args)
+		if err != nil {
+			return err
+		}
 		l, err := o.Letter(ctx, args[0])
 		if err == nil {
 			err = veil.over(g)

@@ -13,8 +13,8 @@ import (
 	"github.com/nixie-go/nixie/office"
 )
 
-func newDLQStats(g *globals) *cobra.Command {
-	var filter filterFlag
+func newDLQStats(g *globals, of *jobLetters) *cobra.Command {
+	filter := letterFlags{of: of}
 	var look lookFlag
 	cmd := &cobra.Command{
 		Use:   "stats",
@@ -35,6 +35,10 @@ and says so.`,
 		return err
 	}
 	cmd.RunE = g.with(check, func(ctx context.Context, o *office.Office, _ []string) error {
+		f, err := filter.resolve(ctx, o, f)
+		if err != nil {
+			return err
+		}
 		s, err := o.Stats(ctx, f, look.word())
 		if err != nil {
 			return err

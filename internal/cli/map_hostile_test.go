@@ -18,7 +18,7 @@ import (
 // Items that attack: each of 200 goes through a step of each form, as data and as the name
 // of an item, and does nothing but what the steps do with it. Canaries lie in the repository,
 // in each worktree and outside.
-func TestMapOfHostileItems(t *testing.T) {
+func TestR56_MapOfHostileItems(t *testing.T) {
 	t.Parallel()
 	d := newDesk(t)
 	d.repository(1)

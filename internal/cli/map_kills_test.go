@@ -13,10 +13,10 @@ import (
 	"github.com/nixie-go/nixie/internal/tier"
 )
 
-// TestMapKilledAtAnyMoment kills map runs of up to 64 attempts at once with kill -9. Each
+// TestR55_MapKilledAtAnyMoment kills map runs of up to 64 attempts at once with kill -9. Each
 // item ends once: merged, or dead with its worktree kept. Nothing is merged twice, and what
 // an attempt had that is gone (a process, a lock, a worktree, a branch) is gone as well.
-func TestMapKilledAtAnyMoment(t *testing.T) {
+func TestR55_MapKilledAtAnyMoment(t *testing.T) {
 	t.Parallel()
 	p := tier.Proof{Name: "map-kills", Unit: "kills", Quick: 4, Deep: 60}
 	p.Run(t, func(t *testing.T, seed uint64) int {

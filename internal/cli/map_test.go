@@ -106,18 +106,30 @@ f5) git checkout -q -b mine main && echo other > shared && git add -A && git com
 }
 
 // Two attempts that cannot be joined: the second is a letter of reason merge-conflict, with
-// both commits.
-func TestMapConflict(t *testing.T) {
+// both commits and its worktree. Merges come one after the other, and the branch that is
+// checked out is as it was until the end.
+func TestR57_MapConflict(t *testing.T) {
 	t.Parallel()
 	d := newDesk(t)
 	d.repository(2)
+	before := d.git("rev-parse", "main")
 	// Both begin at the same commit: the one waits for the other.
-	script := `touch ` + d.path("begun-") + `$0; until [ -e ` + d.path("begun-f0") + ` -a -e ` + d.path("begun-f1") + ` ]; do sleep 0.01; done; echo "$0" > shared && git add -A && git commit -qm "$0"`
+	script := `touch ` + d.path("begun-") + `$0; until [ -e ` + d.path("begun-f0") + ` -a -e ` + d.path("begun-f1") + ` ]; do sleep 0.01; done
+git -C ` + d.path("repo") + ` rev-parse main >> ` + d.path("seen") + `; echo "$0" > shared && git add -A && git commit -qm "$0"`
 	d.nixie(5, mapRun([]string{"-p", "2", "--max-attempts", "1", "--merge"}, script)...)
 	if said := d.nixie(0, "dlq", "analyze").out; !strings.Contains(said, "1 × merge-conflict") {
 		t.Error(said)
 	}
-	if n := d.git("rev-list", "--count", "--first-parent", "HEAD~1..HEAD"); n != "1" || d.git("status", "--porcelain") != "" {
+	letter := d.nixie(0, "map", "dlq", "export", "--layout", "mapreduce", "--format", "json").out
+	for _, want := range []string{`"MergeConflict"`, `"worktree_path":"` + d.dir, `"branch_name":"nixie-attempts/j/f`} {
+		if !strings.Contains(letter, want) {
+			t.Errorf("no %s in %s", want, letter)
+		}
+	}
+	if seen := d.read("seen"); seen != before+"\n"+before+"\n" {
+		t.Errorf("main was %q while items were changed, want %s", seen, before)
+	}
+	if n := d.git("rev-list", "--count", "--first-parent", before+"..HEAD"); n != "1" || d.git("status", "--porcelain") != "" {
 		t.Errorf("%s merges", n)
 	}
 }

@@ -25,7 +25,7 @@ type moving struct {
 	free       bool                                           // needs no reason
 	narrow     func(nixie.Filter, bool) (nixie.Filter, error) // the choice, with IDs or without, by flags of its own; nil leaves it
 
-	filter               filterFlag
+	filter               letterFlags
 	headers              []string // by which letters are chosen as well
 	max, maxRedrives     int
 	rate, reason         string
@@ -40,7 +40,10 @@ type moving struct {
 
 func (m *moving) register(fs *pflag.FlagSet) {
 	m.filter.register(fs)
-	fs.BoolVar(&m.all, "all", false, "all letters: needed without IDs and filter")
+	if m.filter.of == nil { // of a job all are meant without it, and its operations are resumed as others are
+		fs.BoolVar(&m.all, "all", false, "all letters: needed without IDs and filter")
+		fs.StringVar(&m.resume, "resume", "", "go on with an operation that was stopped")
+	}
 	fs.IntVar(&m.max, "max", 0, "at most so many, the oldest deaths first; 0 is no limit")
 	fs.StringVar(&m.rate, "rate", "", "at most so many a second, or 10/m, or 600/h")
 	required := " (required)"
@@ -48,7 +51,6 @@ func (m *moving) register(fs *pflag.FlagSet) {
 		required = ""
 	}
 	fs.StringVar(&m.reason, m.why(), "", "why; recorded with every letter"+required)
-	fs.StringVar(&m.resume, "resume", "", "go on with an operation that was stopped")
 	fs.BoolVar(&m.dry, "dry-run", false, "show what would be done and do nothing")
 	fs.BoolVarP(&m.yes, "yes", "y", false, "do not ask; needed when not on a terminal")
 }
@@ -76,8 +78,14 @@ func (m *moving) run(cmd *cobra.Command, args []string) error {
 			return err
 		}
 	}
+	if m.filter.of != nil && len(args) == 0 && m.resume == "" && m.token == "" {
+		m.all = !m.chooses(f) // of a job
+	}
 	if err := m.check(args, f); err != nil {
 		return err
+	}
+	if folder, is := m.itemFolder(); is && m.filter.of != nil && m.event != nixie.OnRedrive {
+		return m.removeFiles(cmd.Context(), folder, f, args)
 	}
 	headers, err := parseHeaders(m.headers)
 	if err != nil {
@@ -137,7 +145,7 @@ func (m *moving) edit(work *office.Work) (end func(), err error) {
 func (m *moving) check(args []string, f nixie.Filter) error {
 	chosen := 0
 	narrowed := m.all && m.narrow != nil && m.filter.text == "" // all of an age is all
-	for _, given := range [...]bool{len(args) > 0, !f.IsZero() && !narrowed || len(m.headers) > 0, m.all, m.resume != "", m.token != ""} {
+	for _, given := range [...]bool{len(args) > 0, m.chooses(f) && !narrowed, m.all, m.resume != "", m.token != ""} {
 		if given {
 			chosen++
 		}
@@ -145,8 +153,8 @@ func (m *moving) check(args []string, f nixie.Filter) error {
 	switch {
 	case chosen == 0:
 		return usagef("nothing is chosen: give IDs or --filter, or --all for every letter")
-	case chosen > 1 && len(m.headers) > 0:
-		return usagef("--header chooses alone or with --filter: leave IDs, --all and --resume out")
+	case chosen > 1 && (len(m.headers) > 0 || m.filter.where != ""):
+		return usagef("--header and --where choose alone or with --filter: leave IDs, --all and --resume out")
 	case chosen > 1:
 		return usagef("choose by one of IDs, --filter, --all, --resume and --token")
 	case m.again && m.resume == "":
@@ -165,16 +173,30 @@ func (m *moving) check(args []string, f nixie.Filter) error {
 	return nil
 }
 
+// chooses reports whether flags choose letters that are not all.
+func (m *moving) chooses(f nixie.Filter) bool {
+	return !f.IsZero() || len(m.headers) > 0 || m.filter.where != ""
+}
+
 // begin previews, asks, freezes the selection and drives it.
 func (m *moving) begin(ctx context.Context, o *office.Office, work *office.Work, args []string, headers []wantedHeader) error {
+	var err error
+	if work.Filter, err = m.filter.confine(ctx, o, work.Filter); err != nil {
+		return err
+	}
+	work.Text = m.filter.text
+	m.all = m.all && m.filter.of == nil // now the filter says it
 	if len(args) > 0 {
+		if args, err = m.filter.of.ids(ctx, o, args); err != nil {
+			return err
+		}
 		ids, err := o.LetterIDs(ctx, args)
 		if err != nil {
 			return err
 		}
 		work.IDs, work.Text = ids, nixie.Filter{IDs: ids}.String()
 	}
-	if len(headers) > 0 {
+	if len(headers) > 0 || m.filter.expr != nil {
 		if err := m.choose(ctx, o, work, headers); err != nil {
 			return err
 		}
@@ -315,6 +337,9 @@ func (m *moving) sayForce(ctx context.Context, o *office.Office, v *office.Opera
 	case m.filter.text != "":
 		words = append(words, "--filter", quote(m.filter.text))
 	}
+	if m.filter.where != "" {
+		words = append(words, "--where", quote(m.filter.where))
+	}
 	for _, h := range m.headers {
 		words = append(words, "--header", quote(h))
 	}
@@ -392,6 +417,9 @@ func printOutcome(w io.Writer, v *office.OperationView) {
 func (m *moving) hint() string {
 	switch m.event {
 	case nixie.OnRedrive:
+		if m.filter.of != nil {
+			return "" // a run comes next
+		}
 		if m.sending.sends() {
 			return "what was redriven is with the broker; what dies there again is the same letter"
 		}

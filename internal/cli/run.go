@@ -1,8 +1,10 @@
 package cli
 
 import (
+	"cmp"
 	"context"
 	"fmt"
+	"io"
 	"path/filepath"
 	"strings"
 
@@ -13,6 +15,7 @@ import (
 	"github.com/nixie-go/nixie/internal/command"
 	"github.com/nixie-go/nixie/internal/items"
 	"github.com/nixie-go/nixie/internal/runner"
+	"github.com/nixie-go/nixie/store"
 )
 
 // runFlags are the flags of nixie run.
@@ -20,11 +23,18 @@ type runFlags struct {
 	handling
 	job, idField, jsonPath, format string
 	skipBad                        bool
-	verb                           string                      // that is typed: run, or map run
-	steps                          []command.Step              // that map run was given instead of a command
-	around                         func(*runner.Config)        // says where commands work; nil is here
-	begin                          func(context.Context) error // makes that, once all is checked; nil is nothing
-	given                          []string                    // the flags as they would be typed again
+	verb                           string         // that is typed: run, or map run
+	steps                          []command.Step // that map run was given instead of a command
+	stored                         bool           // the items are in the store: no list is read
+	given                          []string       // the flags as they would be typed again
+	choosing                       choosingFlags
+
+	// What map run has of its own; nil is as nixie run does.
+	around func(*runner.Config)            // says where commands work
+	begin  func(context.Context) error     // makes that, once all is checked
+	after  func(io.Writer, runner.Summary) // says what is next of a job that is not done
+	// beside begins what goes on while the job is run.
+	beside func(context.Context, store.Store) (end func() error, err error)
 }
 
 func newRun(g *globals) *cobra.Command {
@@ -38,7 +48,9 @@ where it was: nothing that had finished runs twice, nothing is lost.
 
 ITEMS is a file of JSON lines, a JSON array (--json-path chooses inside a larger
 document), CSV with a header (commas, semicolons or tabs), or plain lines; "-" is
-standard input. Lines that are not unique are named by their numbers.
+standard input. Lines that are not unique are named by their numbers. Of it are taken,
+in this order: what --where keeps, sorted by --sort-by, the first of those that agree
+in --distinct, without the first --offset, and of the rest --max-items.
 
 The command gets its item
   as arguments           an argument that is {field}, {a.b[0]} or {} (all of it) is replaced
@@ -66,13 +78,14 @@ func (f *runFlags) registerList(fs *pflag.FlagSet) {
 	fs.BoolVar(&f.skipBad, "skip-bad", false, "dead-letter unreadable items instead of refusing the list")
 	fs.StringVar(&f.jsonPath, "json-path", "", "where the items are in a JSON document, such as $.data.orders")
 	fs.StringVar(&f.format, "format", string(items.Auto), "auto, jsonl, json, csv or lines")
+	f.choosing.register(fs)
 }
 
 // listFlag reports whether a flag says how a list is read: nothing that is
 // needed once its items are in the store.
 func listFlag(name string) bool {
 	switch name {
-	case "id-field", "json-path", "format", "skip-bad":
+	case "id-field", "json-path", "format", "skip-bad", "where", "sort-by", "distinct", "offset", "max-items":
 		return true
 	}
 	return false
@@ -119,43 +132,74 @@ func (f *runFlags) run(ctx context.Context, args []string, dash int) error {
 	if err != nil {
 		return err
 	}
+	choice, err := f.choosing.choice()
+	if err != nil {
+		return err
+	}
 	r, err := runner.New(*cfg)
 	if err != nil {
 		return err
 	}
 	// What is wrong with the arguments or the list is said before a store is made.
-	reader, err := runner.OpenList(ctx, f.listOptions(list))
-	if err != nil {
-		return err
-	}
-	defer reader.Close() //nolint:errcheck // it was only read
-	if err := checkFields(r, reader); err != nil {
-		return err
+	var reader *items.Reader
+	if !f.stored {
+		if reader, err = runner.OpenList(ctx, f.listOptions(list, choice)); err != nil {
+			return err
+		}
+		defer reader.Close() //nolint:errcheck // it was only read
+		if err := checkFields(r, reader); err != nil {
+			return err
+		}
 	}
 	if f.begin != nil {
 		if err := f.begin(ctx); err != nil {
 			return err
 		}
 	}
-	st, err := f.open(app.Options{Owner: cfg.Owner})
+	st, err := f.open(app.Options{Owner: cfg.Owner, MustExist: f.stored})
 	if err != nil {
 		return err
 	}
 	defer st.Close() //nolint:errcheck // everything that counts is committed
 	r.Use(st)
-	in, err := r.Intake(ctx, reader)
+	if err := f.take(ctx, r, cfg.Job, reader); err != nil {
+		return err
+	}
+	if f.beside == nil {
+		return f.work(ctx, r, args)
+	}
+	end, err := f.beside(ctx, st)
 	if err != nil {
 		return err
 	}
-	f.announce(cfg.Job, in)
-	return f.work(ctx, r, args)
+	worked := f.work(ctx, r, args)
+	if err := end(); err != nil {
+		f.say("nixie: %v", err)
+		return cmp.Or[error](worked, exit(ExitFailure))
+	}
+	return worked
 }
 
-func (f *runFlags) listOptions(list string) items.Options {
+// take enqueues what the job does not know of its list. There is none when its items are
+// in the store.
+func (f *runFlags) take(ctx context.Context, r *runner.Runner, job string, list *items.Reader) error {
+	if list == nil {
+		return r.GoOn(ctx)
+	}
+	in, err := r.Intake(ctx, list)
+	if err == nil {
+		f.announce(job, in)
+	}
+	return err
+}
+
+func (f *runFlags) listOptions(list string, choice *items.Choice) items.Options {
 	if list == stdinList && f.InTTY {
 		fmt.Fprintln(f.Err, "nixie: reading items from the terminal; end them with Ctrl-D")
 	}
-	return items.Options{Path: list, Stdin: f.In, Format: items.Format(f.format), JSONPath: f.jsonPath, IDField: f.idField, SkipBad: f.skipBad}
+	return items.Options{
+		Path: list, Stdin: f.In, Format: items.Format(f.format), JSONPath: f.jsonPath, IDField: f.idField, SkipBad: f.skipBad, Choice: choice,
+	}
 }
 
 // checkFields refuses a command that asks for a field which the first item does not

@@ -57,22 +57,35 @@ func (f *runFlags) printSummary(w io.Writer, s runner.Summary, args []string) {
 			}
 		}
 	}
-	filter := nixie.Filter{Queues: []string{s.Job}}.String()
 	fmt.Fprintln(w, "\nNext:")
 	switch {
-	case s.Unfinished > 0:
-		fmt.Fprintf(w, "  %s   # goes on\n", f.rerun(args))
-	case s.Dead > 0:
-		fmt.Fprintf(w, "  nixie dlq analyze%s --filter %s\n", f.storeFlag(), quote(filter))
-		force := ""
-		if !slices.ContainsFunc(s.Groups, func(g runner.Group) bool { return !office.NeedsForce(g.Reason) }) {
-			force = " --force" // without it none of them would go
-		}
-		fmt.Fprintf(w, "  nixie dlq redrive%s --filter %s --reason mended --yes%s\n", f.storeFlag(), quote(filter), force)
-		fmt.Fprintf(w, "  %s   # handles what was redriven\n", f.rerun(args))
-	default:
+	case s.Unfinished+s.Dead == 0:
 		fmt.Fprintf(w, "  nothing: all is done\n")
+	case f.after != nil:
+		f.after(w, s)
+	default:
+		f.next(w, s, args)
 	}
+}
+
+// next prints the commands that go on with a job that is not done.
+func (f *runFlags) next(w io.Writer, s runner.Summary, args []string) {
+	if s.Unfinished > 0 {
+		fmt.Fprintf(w, "  %s   # goes on\n", f.rerun(args))
+		return
+	}
+	filter := quote(nixie.Filter{Queues: []string{s.Job}}.String())
+	fmt.Fprintf(w, "  nixie dlq analyze%s --filter %s\n", f.storeFlag(), filter)
+	fmt.Fprintf(w, "  nixie dlq redrive%s --filter %s --reason mended --yes%s\n", f.storeFlag(), filter, forceFor(s))
+	fmt.Fprintf(w, "  %s   # handles what was redriven\n", f.rerun(args))
+}
+
+// forceFor is the flag without which none of the dead would go.
+func forceFor(s runner.Summary) string {
+	if slices.ContainsFunc(s.Groups, func(g runner.Group) bool { return !office.NeedsForce(g.Reason) }) {
+		return ""
+	}
+	return " --force"
 }
 
 // rerun is the command line that goes on with this job. Standard input is not

@@ -16,9 +16,9 @@ import (
 
 // Types of the messages of a job.
 const (
-	typeItem = "item"     // the body is JSON
-	typeLine = "line"     // the body is a plain line
-	typeBad  = "bad-item" // the body is what could not be read
+	typeItem = "item"         // the body is JSON
+	typeLine = items.TypeLine // the body is a plain line
+	typeBad  = "bad-item"     // the body is what could not be read
 )
 
 // Headers of the messages of a job.
@@ -87,6 +87,19 @@ func (r *Runner) Intake(ctx context.Context, list *items.Reader) (Intake, error)
 	}
 	err = in.each(ctx, in.enqueue)
 	return in.done, err
+}
+
+// GoOn is [Runner.Intake] of a job whose items are in the store.
+func (r *Runner) GoOn(ctx context.Context) error {
+	_, known, err := r.queue(ctx)
+	switch {
+	case err != nil:
+		return err
+	case !known:
+		return nixie.Errorf(nixie.CodeNotFound, "the store has no items of job %s: begin it with its list", r.c.Job)
+	}
+	_, err = r.prepareQueue(ctx)
+	return err
 }
 
 // prepareQueue makes items unique for as long as the job is kept and takes a

@@ -22,6 +22,7 @@ type deepProof struct {
 	Count      int64   `json:"count"`
 	Violations int64   `json:"violations"`
 	Seconds    float64 `json:"seconds"`
+	Since      string  `json:"since"` // the first commit, if it is not the only one
 	Commit     string  `json:"commit"`
 	Date       string  `json:"date"`
 }

@@ -61,13 +61,22 @@ func (p *page) writeDeep(w io.Writer) {
 		fmt.Fprintf(w, "None: %s.\n", notRun)
 		return
 	}
-	fmt.Fprint(w, "A proof that is built from changed code begins anew, so each row names its commit.\n\n"+
+	fmt.Fprint(w, "Each row names the commit that was run. A count that takes longer than code stays as it is goes on over several, each\n"+
+		"seed on one of them, and its row names the first and the last; once it is full, changed code begins anew.\n\n"+
 		"| proof | done | wanted | violations | seconds | on | commit |\n|---|---|---|---|---|---|---|\n")
 	list := slices.Clone(p.deep.Proofs)
 	slices.SortFunc(list, func(a, b deepProof) int { return strings.Compare(a.Name, b.Name) })
 	for _, d := range list {
-		fmt.Fprintf(w, "| %s | %s %s | %s | %d | %.0f | %s | %s |\n", cell(d.Name), grouped(d.Count), cell(d.Unit), grouped(d.Want), d.Violations, d.Seconds, cell(d.Date), cell(d.Commit))
+		fmt.Fprintf(w, "| %s | %s %s | %s | %d | %.0f | %s | %s |\n", cell(d.Name), grouped(d.Count), cell(d.Unit), grouped(d.Want), d.Violations, d.Seconds, cell(d.Date), cell(d.commits()))
 	}
+}
+
+// commits are those that were run.
+func (d *deepProof) commits() string {
+	if d.Since == "" {
+		return d.Commit
+	}
+	return d.Since + " to " + d.Commit
 }
 
 func (p *page) writePromises(w io.Writer) {

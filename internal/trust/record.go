@@ -18,6 +18,8 @@ func record() []mishap {
 
 func recordOfStores() []mishap {
 	return []mishap{
+		{"010fea7", "PostgreSQL: what a transaction of the caller put into a strict stream whose dead head holds nobody up was counted as blocked until the next claim.", "random operations at length", "suite.Transactions/AStreamThatWasFreed"},
+		{"7e1768d", "SQLite and the memory store: pruning removed one entry more of an audit than its dry run had counted, where letters were pruned in the same step.", "random operations at length", "suite.Prune/AsADryRunSays"},
 		{"efed5d1", "On SQLite a caller's transaction that began just as its context ended stayed open in the pool of connections: nobody could write to the store any more until that process ended.", "the deep run of the histories, of which one stood still", "store/sqlite.TestTransactionThatBeganTooLate"},
 		{"17740a4", "The judge of the histories took a claim that left out what it had lost meanwhile for one that cannot be.", "the deep run of the histories", "internal/histories.TestClaimThatOutlastsItsLeases"},
 		{"e06c8a3", "On PostgreSQL redrives of an operation failed where the driver was told not to ask for types (exec and simple_protocol, as behind a pooler).", "the deep run of the suite", "store/postgres.TestArgumentThatMayBeNull store/postgres.TestSuiteInModes"},
@@ -82,7 +84,7 @@ func recordOfStores() []mishap {
 func recordOfTheRest() []mishap {
 	return []mishap{
 		{"a0d2259", "A record of a dead letter topic with a long name, which Kafka allows, could not be adopted: its place made too long a name.", "the deep run of a fuzz target", "broker.TestLongestChannel broker.FuzzDeath"},
-		{"9466923", "A map run that was killed left locks of git in the user's repository; with one on the branch of the job the next run merged nothing and had no end.", "kills of 64 attempts at once", "internal/cli.TestMapKilledAtAnyMoment internal/command.TestOrphans"},
+		{"9466923", "A map run that was killed left locks of git in the user's repository; with one on the branch of the job the next run merged nothing and had no end.", "kills of 64 attempts at once", "internal/cli.TestR55_MapKilledAtAnyMoment internal/command.TestOrphans"},
 		{"00a2856", "An argument of a command that had a placeholder between many bytes which are no UTF-8 ended nixie with a panic instead of a refusal.", "a fuzz target", "internal/command.FuzzTemplate"},
 		{"9c697d3", "SQLite: an extension of a delivery that is nil ended the process. PostgreSQL: a hold whose failure named no decision made listings of letters fail; a claim in order handed out more than 64 MiB.", "hard use", "suite.Lease/ExtendOfNothingIsInvalid suite.Amend/HoldIsItsOwnDecision suite.Limits/BytesOfAClaim"},
 		{"ed3d720", "That a dead head blocks its stream was said by no overview; doctor spoke of free space that it could not see.", "hard use", "suite.Streams/SinceWhenABlockedOneIsDue internal/cli.TestR59_EveryVerbInEveryForm internal/cli.TestStoriesOnPostgres"},

@@ -23,6 +23,9 @@ type Kept struct {
 	Start  string `json:"start"` // the commit at which it began
 }
 
+// Log is the file of what an agent had to tell, if it told anything.
+func (k Kept) Log() string { return k.Path + LogFile }
+
 // Keep takes the worktree out of the pool and leaves it as it is, in a folder named by item
 // and lease. The next attempt gets another one.
 func (t *Tree) Keep(ctx context.Context) (Kept, error) {
@@ -54,7 +57,7 @@ func (t *Tree) Keep(ctx context.Context) (Kept, error) {
 	if err != nil {
 		return kept, err
 	}
-	if err := os.Rename(t.File(LogFile), kept.Path+LogFile); err != nil && !errors.Is(err, fs.ErrNotExist) {
+	if err := os.Rename(t.File(LogFile), kept.Log()); err != nil && !errors.Is(err, fs.ErrNotExist) {
 		return kept, broken(fmt.Errorf("keep a log: %w", err))
 	}
 	t.Path = kept.Path
@@ -141,7 +144,7 @@ func (j *Job) Forget(ctx context.Context, k Kept) error {
 	if err := j.remove(ctx, k.Path, k.Branch); err != nil {
 		return err
 	}
-	if err := errors.Join(os.RemoveAll(k.Path+LogFile), os.RemoveAll(k.Path+".json")); err != nil {
+	if err := errors.Join(os.RemoveAll(k.Log()), os.RemoveAll(k.Path+".json")); err != nil {
 		return broken(fmt.Errorf("forget a worktree: %w", err))
 	}
 	return nil

@@ -1,6 +1,7 @@
 package worktree
 
 import (
+	"fmt"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -97,6 +98,23 @@ func TestOneRunnerHasAJob(t *testing.T) {
 	b.open(func(c *Config) { c.Job = "other" })
 	b.must(j.Close())
 	b.open(nil)
+}
+
+// The lock of a job is the kernel's and ends with its process, on whichever host that was:
+// the number in its file is for people, and that such a process lives is no hindrance.
+func TestR58_LockOfADeadProcess(t *testing.T) {
+	b := newBench(t)
+	j := b.open(nil)
+	lock := j.folder("lock")
+	b.must(j.Close())
+	for _, says := range []string{"1 on elsewhere\n", fmt.Sprintf("%d on here\n", os.Getpid()), ""} {
+		b.must(os.WriteFile(lock, []byte(says), 0o600))
+		j := b.open(nil)
+		if has, err := os.ReadFile(lock); err != nil || !strings.HasPrefix(string(has), fmt.Sprintf("%d on ", os.Getpid())) {
+			t.Errorf("after %q: %q %v", says, has, err)
+		}
+		b.must(j.Close())
+	}
 }
 
 // A job is of one repository, and needs its branch.

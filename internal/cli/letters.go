@@ -1,0 +1,178 @@
+package cli
+
+import (
+	"context"
+	"slices"
+	"strings"
+
+	"github.com/spf13/pflag"
+
+	"github.com/nixie-go/nixie"
+	"github.com/nixie-go/nixie/internal/itemfile"
+	"github.com/nixie-go/nixie/internal/where"
+	"github.com/nixie-go/nixie/mapreduce"
+	"github.com/nixie-go/nixie/office"
+	"github.com/nixie-go/nixie/store"
+)
+
+// letterFlags are how commands choose letters: --filter, --where, and of what is about one
+// job of nixie map its name.
+type letterFlags struct {
+	filterFlag
+	where string
+	of    *jobLetters // nil: letters of all queues
+	expr  *where.Expr // of --where
+	say   func(format string, args ...any)
+}
+
+func (c *letterFlags) register(fs *pflag.FlagSet) {
+	c.filterFlag.register(fs)
+	fs.StringVar(&c.where, "where", "", `choose by an expression over the item too, such as 'item.priority > 5 && failure_count < 3'`)
+	if c.of != nil {
+		c.of.register(fs)
+		fs.BoolVar(&c.of.eligible, "eligible", false, "only letters that may be retried as they are: redrivable, and in no need of a review")
+	}
+}
+
+// parse reads what is given, before a store is opened.
+func (c *letterFlags) parse(g *globals) (f nixie.Filter, err error) {
+	c.say = g.say
+	if f, err = c.filterFlag.parse(g); err != nil {
+		return f, err
+	}
+	if c.where != "" {
+		if c.expr, err = where.Parse(c.where); err != nil {
+			return f, err
+		}
+	}
+	if c.of != nil {
+		err = c.of.narrow(&f)
+	}
+	return f, err
+}
+
+// resolve is a choice with everything in it that has to be looked up.
+func (c *letterFlags) resolve(ctx context.Context, o *office.Office, f nixie.Filter) (nixie.Filter, error) {
+	f, err := c.confine(ctx, o, f)
+	if err != nil || c.expr == nil {
+		return f, err
+	}
+	if f.IDs, err = c.pick(ctx, o, f, nil); len(f.IDs) > maxPicked {
+		err = usagef("--where chooses %d letters, the most at once are %d: choose fewer by --filter", len(f.IDs), maxPicked)
+	}
+	return f, err
+}
+
+// confine keeps to the letters of the job, if there is one.
+func (c *letterFlags) confine(ctx context.Context, o *office.Office, f nixie.Filter) (nixie.Filter, error) {
+	if c.of == nil {
+		return f, nil
+	}
+	queue, err := c.of.queue(ctx, o)
+	f.Queues = []string{queue}
+	c.text = f.String()
+	return f, err
+}
+
+// maxPicked is how many letters may be chosen one by one: their IDs are the choice.
+const maxPicked = 10_000
+
+// pick are the letters of a filter, latest death first, for which --where holds and the
+// rest, if there is one. When there are none it is an ID that no letter has: none would be
+// all.
+func (c *letterFlags) pick(ctx context.Context, o *office.Office, f nixie.Filter, rest func(*nixie.Letter) bool) (ids []nixie.ID, err error) {
+	looked := int64(0)
+	for l, err := range o.AllLetters(ctx, f, c.expr != nil) {
+		if err != nil {
+			return nil, err
+		}
+		looked++
+		if (c.expr == nil || c.expr.Matches(&l)) && (rest == nil || rest(&l)) {
+			ids = append(ids, l.ID)
+		}
+	}
+	if len(ids) > 0 {
+		return ids, nil
+	}
+	if c.expr != nil && looked > 0 && len(c.expr.Missing()) > 0 {
+		c.say("none of %s has %s", plural(looked, "letter"), strings.Join(c.expr.Missing(), ", "))
+	}
+	return []nixie.ID{{}}, nil
+}
+
+// jobLetters are the flags of nixie map dlq: of which job, and whether all its letters.
+type jobLetters struct {
+	*globals
+	job      string
+	eligible bool
+}
+
+func (j *jobLetters) register(fs *pflag.FlagSet) {
+	fs.StringVar(&j.job, "job", "", "name of the job (default the only one that has letters)")
+}
+
+// narrow adds to a filter what is known before a store is opened.
+func (j *jobLetters) narrow(f *nixie.Filter) error {
+	if len(f.Queues) > 0 {
+		return usagef("queue: in --filter: letters are those of one job, which --job names")
+	}
+	if j.eligible {
+		yes, no := true, false
+		f.Redrivable, f.NeedsReview = &yes, &no
+	}
+	return nil
+}
+
+// queue is that of the job.
+func (j *jobLetters) queue(ctx context.Context, o *office.Office) (string, error) {
+	if j.job != "" {
+		return mapreduce.Queue(j.job), nil
+	}
+	all, err := o.Queues(ctx)
+	if err != nil {
+		return "", err
+	}
+	var jobs []string
+	for _, q := range all {
+		if q.Dead > 0 && itemfile.Queue(itemfile.Job(q.Name)) == q.Name {
+			jobs = append(jobs, itemfile.Job(q.Name))
+		}
+	}
+	switch len(jobs) {
+	case 0:
+		return "", nixie.Errorf(nixie.CodeNotFound, "no job has dead letters; --job names one to look at what it had")
+	case 1:
+		j.job = jobs[0]
+		return mapreduce.Queue(j.job), nil
+	}
+	slices.Sort(jobs)
+	return "", usagef("%d jobs have dead letters: name one of %s by --job", len(jobs), strings.Join(jobs, ", "))
+}
+
+// ids are the letters of items of the job, or those of their IDs. Of nil they are what was
+// typed.
+func (j *jobLetters) ids(ctx context.Context, o *office.Office, args []string) ([]string, error) {
+	if j == nil {
+		return args, nil
+	}
+	queue, err := j.queue(ctx, o)
+	if err != nil {
+		return nil, err
+	}
+	ids := make([]string, len(args))
+	for i, arg := range args {
+		f := nixie.Filter{Queues: []string{queue}, Keys: []string{arg}}
+		if id, err := nixie.ParseID(arg); err == nil {
+			f.Keys, f.IDs = nil, []nixie.ID{id}
+		}
+		found, _, err := o.Letters(ctx, f, store.Page{Limit: 1})
+		if err != nil {
+			return nil, err
+		}
+		if len(found) == 0 {
+			return nil, nixie.Errorf(nixie.CodeNotFound, "job %s has no letter of item %q: nixie map dlq list --job %[1]s lists what there is", j.job, arg)
+		}
+		ids[i] = found[0].ID.String()
+	}
+	return ids, nil
+}

@@ -1,0 +1,176 @@
+package cli
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"time"
+
+	"github.com/nixie-go/nixie"
+	"github.com/nixie-go/nixie/internal/app"
+	"github.com/nixie-go/nixie/internal/config"
+	"github.com/nixie-go/nixie/internal/itemfile"
+	"github.com/nixie-go/nixie/internal/letterfile"
+	"github.com/nixie-go/nixie/mapreduce"
+	"github.com/nixie-go/nixie/office"
+	"github.com/nixie-go/nixie/store"
+)
+
+// mirrorEvery is how often a run looks for letters that have no file yet.
+const mirrorEvery = 2 * time.Second
+
+// mirrorTo keeps a folder in step with the letters of the job until it is told to end.
+func (m *mapRun) mirrorTo(ctx context.Context, folder string, st store.Store) (end func() error, err error) {
+	o, err := office.New(office.Config{Store: st, Actor: config.Actor(m.Env), Clock: m.Now})
+	if err != nil {
+		return nil, err
+	}
+	var veil veil
+	if err := veil.over(m.handling.globals); err != nil {
+		return nil, err
+	}
+	to, err := letterfile.OpenMirror(letterfile.MirrorOptions{
+		Folder: folder, Job: m.mapFlags.job, Office: o, Actor: config.Actor(m.Env), Mask: veil.letter, Known: m.mirrorKnown, Clock: m.Now,
+	})
+	if err != nil {
+		return nil, err
+	}
+	ctx = context.WithoutCancel(ctx) // what died while the run is told to end has its file too
+	stop, stopped := make(chan struct{}), make(chan struct{})
+	go func() {
+		defer close(stopped)
+		tick := time.NewTicker(mirrorEvery)
+		defer tick.Stop()
+		for {
+			select {
+			case <-stop:
+				return
+			case <-tick.C:
+				_ = to.Add(ctx) // the end does it again, and says why it cannot
+			}
+		}
+	}()
+	return func() error {
+		close(stop)
+		<-stopped
+		return to.Close(ctx)
+	}, nil
+}
+
+// itemFolder is the folder of items that --store or the environment names instead of a
+// store.
+func (g *globals) itemFolder() (folder string, is bool) {
+	url, err := config.StoreURL(g.store, g.Env)
+	if err != nil {
+		return "", false
+	}
+	return app.ItemFolder(url)
+}
+
+// takeFolder takes the items of a job in a folder into the store that it has, but for
+// those that the store knows.
+func (r *mapRetry) takeFolder(ctx context.Context, folder, into string) error {
+	file, err := letterfile.Open(letterfile.Options{Path: folder})
+	if err != nil {
+		return err
+	}
+	defer file.Close() //nolint:errcheck // it was only read
+	m := &importing{globals: r.at(into), reason: "retried from " + folder}
+	queue := mapreduce.Queue(r.job)
+	return m.visitStore(app.Options{Clock: m.Now}, func(o *office.Office) error {
+		m.take = func(ctx context.Context, letters []nixie.Letter) ([]nixie.Receipt, []error) {
+			return o.Adopt(ctx, letters, m.reason)
+		}
+		return m.drain(ctx, func() (rec letterfile.Record, err error) {
+			for {
+				rec, err = file.Next()
+				l := &rec.Letter
+				if err != nil || rec.Err != nil {
+					return rec, err
+				}
+				known := false
+				if l.Message.Queue == queue {
+					known, err = knows(ctx, o, queue, l.Message.Key)
+				}
+				if err != nil || l.Message.Queue == queue && !known {
+					return rec, err
+				}
+			}
+		})
+	})
+}
+
+// knows reports whether a store has an item of a queue.
+func knows(ctx context.Context, o *office.Office, queue, item string) (bool, error) {
+	found, _, err := o.Messages(ctx, nixie.Filter{Queues: []string{queue}, Keys: []string{item}}, store.Page{Limit: 1})
+	return len(found) > 0, err
+}
+
+// removeFiles is what a purge or a discard is in a folder of items: the files go, and the
+// audit beside them says who did it and why.
+func (m *moving) removeFiles(ctx context.Context, folder string, f nixie.Filter, args []string) error {
+	return m.visit(func(o *office.Office) error {
+		f.Statuses = nil // all that lies there is open
+		f, err := m.filter.resolve(ctx, o, f)
+		if err != nil {
+			return err
+		}
+		if len(args) > 0 {
+			ids, err := m.filter.of.ids(ctx, o, args)
+			if err == nil {
+				f.IDs, err = o.LetterIDs(ctx, ids)
+			}
+			if err != nil {
+				return err
+			}
+		}
+		var items []string
+		for l, err := range o.AllLetters(ctx, f, false) {
+			if err != nil {
+				return err
+			}
+			items = append(items, itemfile.ID(&l))
+		}
+		plan := office.Plan{Selected: int64(len(items)), Movable: int64(len(items))}
+		switch {
+		case m.dry:
+			return m.object(dryRun{true, plan}, func(w io.Writer) error { return m.printPlan(w, &plan) })
+		case !m.yes && len(items) > 0:
+			if err := m.ask(&plan); err != nil {
+				return err
+			}
+		}
+		return m.removeItems(folder, items)
+	})
+}
+
+func (m *moving) removeItems(folder string, items []string) error {
+	from, err := itemfile.NewWriter(folder, m.Now)
+	if err != nil {
+		return err
+	}
+	removed := 0
+	by := itemfile.Removal{Action: map[nixie.Event]string{nixie.OnPurge: "purged", nixie.OnDiscard: "discarded"}[m.event], Actor: config.Actor(m.Env), Reason: m.reason}
+	for _, item := range items {
+		there, err := from.Remove(m.filter.of.job, item, by)
+		if err != nil {
+			return errors.Join(err, from.Close())
+		}
+		if there {
+			removed++
+		}
+	}
+	if err := from.Close(); err != nil {
+		return err
+	}
+	return m.object(filesRemoved{removed}, func(w io.Writer) error {
+		_, err := fmt.Fprintf(w, "%s %s; audit.jsonl says who did it\n", plural(int64(removed), "item"), m.done)
+		return err
+	})
+}
+
+// filesRemoved is what a purge of a folder prints.
+type filesRemoved struct {
+	Removed int `json:"removed"`
+}

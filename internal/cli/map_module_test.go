@@ -1,0 +1,130 @@
+//go:build unix
+
+package cli_test
+
+import (
+	"fmt"
+	"math/rand/v2"
+	"os"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/nixie-go/nixie/internal/tier"
+)
+
+// failsAs are items that fail in each way that a dead letter item knows, until they are
+// mended, by what they do.
+var failsAs = map[string]string{
+	"Timeout":                `sleep 60`,
+	"CommandFailed":          `exit 3`,
+	"ValidationFailed":       `echo "// BAD" >> "$1" && git commit -qam bad`,
+	"WorktreeError":          `rm .git`,
+	"CommitValidationFailed": `gofmt -w "$1"`,
+	"ResourceExhausted":      `kill -9 $$`,
+	"Unknown":                `echo '{"outcome": "bury", "reason": "unknown"}' > "$NIXIE_VERDICT"`,
+	"MergeConflict": `until git log --format=%s nixie/j | grep -qx "item f0.go"; do sleep 0.1; done
+git checkout -q --detach "$BASE" && echo "package other" > f0.go && git commit -qam other`,
+}
+
+// A Go module is formatted file by file, and items fail in each way there is. Their letters
+// say so; mended and run again they are merged, one commit for each item, and until then
+// the checkout is as it was. A run that is killed at three moments ends in the same tree.
+func TestMapOfAGoModule(t *testing.T) {
+	t.Parallel()
+	p := tier.Proof{Name: "map-module", Unit: "files", Quick: 60, Deep: 1000}
+	p.Run(t, func(t *testing.T, seed uint64) int {
+		files := p.Quick
+		if tier.Deep() {
+			files = p.Deep
+		}
+		rng := rand.New(rand.NewPCG(seed, 0))
+		trees := make([]string, 2)
+		for i, kills := range []int{0, 3} {
+			d := newDesk(t)
+			d.module(files)
+			for range kills {
+				d.killAfter(2+rng.IntN(files/4), d.formatting())
+				d.verify()
+			}
+			trees[i] = d.formatted(files)
+		}
+		if trees[0] != trees[1] {
+			t.Errorf("after kills the tree is %s, want %s", trees[1], trees[0])
+		}
+		return files
+	})
+}
+
+// module makes a Go module of so many files that are not formatted, and their list.
+func (d *desk) module(files int) {
+	d.t.Helper()
+	d.repository(1)
+	d.write("repo/go.mod", "module example\n\ngo 1.26\n")
+	var list, script strings.Builder
+	for n := range files {
+		name := fmt.Sprintf("f%d.go", n)
+		d.write("repo/"+name, fmt.Sprintf("package example\nfunc   F%d( ) int {return  %d}\n", n, n))
+		fmt.Fprintln(&list, name)
+	}
+	fmt.Fprintf(&script, "#!/bin/sh\nset -e\necho \"$1\" >> %s\nif [ ! -e %s ]; then case $1 in\n", d.path("ledger"), d.path("mended"))
+	for kind, does := range failsAs {
+		d.write("repo/"+kind+".go", "package example\nvar  "+kind+"  =  1\n")
+		fmt.Fprintln(&list, kind+".go")
+		fmt.Fprintf(&script, "%s.go) %s; exit 0 ;;\n", kind, does)
+	}
+	script.WriteString("esac; fi\ngofmt -w \"$1\" && git commit -qam \"format $1\"\n")
+	d.write("files.txt", list.String())
+	d.write("format.sh", script.String())
+	if err := os.Chmod(d.path("format.sh"), 0o755); err != nil {
+		d.t.Fatal(err)
+	}
+	d.git("add", "-A")
+	d.git("commit", "--quiet", "-m", "module")
+	d.env = append(d.env, "BASE="+d.git("rev-parse", "HEAD"))
+}
+
+// formatting is the command that formats the module.
+func (d *desk) formatting() []string {
+	return []string{"map", "run", "files.txt", "--repo", "repo", "--job", "j", "-p", "8", "--no-output", "--max-attempts", "1", "--max-crashes", "9",
+		"--timeout", "5s", "--commit-required", "--step", "exec: " + d.path("format.sh") + " {line}", "--validate", `shell: ! grep -q BAD "$NIXIE_FIELD_LINE"`}
+}
+
+// formatted goes on to the end, mends what is dead, and returns the tree that is merged.
+func (d *desk) formatted(files int) string {
+	d.t.Helper()
+	base := d.git("rev-parse", "HEAD")
+	if said := d.nixie(5, d.formatting()...); !strings.Contains(said.err, fmt.Sprintf("%d succeeded, %d dead", files, len(failsAs))) {
+		d.t.Fatal(said.err)
+	}
+	if d.git("rev-parse", "HEAD") != base || d.git("status", "--porcelain") != "" {
+		d.t.Error("the checkout changed before the merge")
+	}
+	items := d.nixie(0, "map", "dlq", "export", "--layout", "mapreduce", "--format", "jsonl").out
+	for kind := range failsAs {
+		at := strings.Index(items, `"item_id":"`+kind+`.go"`)
+		if at < 0 || !strings.Contains(items[at:], `"error_type":`) {
+			d.t.Fatalf("%s has no letter: %s", kind, items)
+		}
+		says := items[at+strings.Index(items[at:], `"error_type":`):]
+		if !strings.HasPrefix(says, `"error_type":"`+kind) && !strings.HasPrefix(says, `"error_type":{"`+kind) {
+			d.t.Errorf("%s is %.60s", kind, says)
+		}
+	}
+	d.write("mended", "")
+	if said := d.nixie(0, "map", "dlq", "retry", "--force", "--reason", "mended", "--yes"); !strings.Contains(said.err, fmt.Sprintf("%d succeeded", files+len(failsAs))) {
+		d.t.Fatal(said.err)
+	}
+	if said := d.nixie(1, "map", "dlq", "list").err; !strings.Contains(said, "no job has dead letters") {
+		d.t.Error(said)
+	}
+	d.nixie(0, "map", "merge", "--repo", "repo", "--job", "j")
+	merges := strings.Split(d.git("log", "--first-parent", "--format=%s", base+"..HEAD"), "\n")
+	slices.Sort(merges)
+	if n := len(slices.Compact(slices.Clone(merges))); n != files+len(failsAs) || len(merges) != n {
+		d.t.Errorf("%d merges of %d items, want one of each of %d", len(merges), n, files+len(failsAs))
+	}
+	d.noProcess()
+	d.verify()
+	return d.git("rev-parse", "HEAD^{tree}")
+}

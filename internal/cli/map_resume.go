@@ -1,0 +1,173 @@
+package cli
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"strconv"
+
+	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
+
+	"github.com/nixie-go/nixie"
+	"github.com/nixie-go/nixie/internal/app"
+	"github.com/nixie-go/nixie/mapreduce"
+	"github.com/nixie-go/nixie/mapreduce/worktree"
+	"github.com/nixie-go/nixie/office"
+)
+
+// again is how a job is run again: as it was run last, but for what flags say.
+type again struct {
+	*globals
+	job      string
+	parallel int
+	attempts int      // of each item; 0 is as it was
+	stored   bool     // only items that are in the store
+	more     []string // flags
+	folder   string   // of items, which is kept in step with those that are in it
+}
+
+func (a *again) register(fs *pflag.FlagSet) {
+	fs.IntVarP(&a.parallel, "parallel", "p", 0, "commands at once (default as the job was run last)")
+}
+
+// run runs the job, where and how it was run last.
+func (a *again) run(ctx context.Context) error {
+	last, err := a.last()
+	if err != nil {
+		return err
+	}
+	if err := os.Chdir(last.Folder); err != nil {
+		return nixie.Errorf(nixie.CodeNotFound, "job %s was run in a folder that cannot be entered now: %w", a.job, err)
+	}
+	a.store = last.Store
+	m := mapRunOf(a.globals)
+	m.again, m.stored = true, a.stored || last.List == stdinList
+	cmd := m.command()
+	words := append(append([]string{last.List}, last.Flags...), a.more...)
+	if a.parallel != 0 {
+		words = append(words, "--parallel", strconv.Itoa(a.parallel))
+	}
+	if a.attempts != 0 {
+		words = append(words, "--max-attempts", strconv.Itoa(a.attempts))
+	}
+	if len(last.Args) > 0 {
+		words = append(append(words, "--"), last.Args...)
+	}
+	if err := cmd.ParseFlags(words); err != nil {
+		return err
+	}
+	if a.folder != "" {
+		m.mirror, m.mirrorKnown = "itemdir:"+a.folder, true
+	}
+	cmd.SetContext(ctx)
+	return cmd.RunE(cmd, cmd.Flags().Args())
+}
+
+// last is how the job was run last.
+func (a *again) last() (worktree.Run, error) {
+	last, err := worktree.RunOf(a.worktrees(), a.job)
+	if err == nil && a.store != "" && a.store != last.Store {
+		err = usagef("job %s has its items in another store, %s: leave --store out", a.job, orDash(app.Shown(last.Store)))
+	}
+	return last, err
+}
+
+// jobFlag names the job that a command is about.
+func jobFlag(fs *pflag.FlagSet, job *string) { fs.StringVar(job, "job", "", "name of the job") }
+
+// named refuses a command without its --job.
+func named(job string) error {
+	if job == "" {
+		return usagef("--job is empty: name the job, as nixie map run did")
+	}
+	return nil
+}
+
+func newMapResume(g *globals) *cobra.Command {
+	a := &again{globals: g}
+	var merge bool
+	cmd := &cobra.Command{
+		Use:   "resume --job JOB",
+		Short: "Go on with a job that was interrupted, killed or canceled",
+		Long: `Runs a job as nixie map run did last, in the same folder with the same flags: what has
+ended is not run again. Its list is read again, so that items which were not taken in
+are; of standard input only what is in the store is run.`,
+		Example: `  nixie map resume --job fmt
+  nixie map resume --job fmt --parallel 16 --merge`,
+		Args: noArgs,
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			if err := named(a.job); err != nil {
+				return err
+			}
+			if merge {
+				a.more = append(a.more, "--merge")
+			}
+			if err := a.letGo(cmd.Context()); err != nil {
+				return err
+			}
+			return a.run(cmd.Context())
+		},
+	}
+	jobFlag(cmd.Flags(), &a.job)
+	a.register(cmd.Flags())
+	cmd.Flags().BoolVar(&merge, "merge", false, "merge the branch of the job in the end, also when items died")
+	return cmd
+}
+
+// letGo takes back that a job was canceled.
+func (a *again) letGo(ctx context.Context) error {
+	last, err := a.last()
+	if err != nil {
+		return err
+	}
+	err = a.at(last.Store).visit(func(o *office.Office) error {
+		q, err := o.Queue(ctx, mapreduce.Queue(a.job))
+		if err == nil && q.Settings.Paused {
+			_, err = o.Resume(ctx, []string{q.Name}, "nixie map resume")
+		}
+		return err
+	})
+	if nixie.CodeOf(err) == nixie.CodeNotFound { // it was killed before it had begun
+		return nil
+	}
+	return err
+}
+
+// mapCanceled is what map cancel prints.
+type mapCanceled struct {
+	Job    string `json:"job"`
+	Reason string `json:"reason"`
+}
+
+func newMapCancel(g *globals) *cobra.Command {
+	var job, reason string
+	cmd := &cobra.Command{
+		Use:   "cancel --job JOB --reason WHY",
+		Short: "Let a job end before its time",
+		Long: `Lets no more attempts begin, wherever the job is run. Those that run finish, and are
+merged or die as ever; then the run ends with exit code 1. What is left stays, and
+nixie map resume goes on with it.`,
+		Example: `  nixie map cancel --job fmt --reason 'the wrong list'`,
+		Args:    noArgs,
+	}
+	jobFlag(cmd.Flags(), &job)
+	reasonFlag(cmd, &reason)
+	check := func() error { return errors.Join(named(job), checkReason(reason)) }
+	cmd.RunE = g.with(check, func(ctx context.Context, o *office.Office, _ []string) error {
+		queue := mapreduce.Queue(job)
+		if _, err := o.Queue(ctx, queue); err != nil {
+			return err
+		}
+		if _, err := o.Pause(ctx, []string{queue}, "canceled: "+reason); err != nil {
+			return err
+		}
+		return g.object(mapCanceled{job, reason}, func(w io.Writer) error {
+			_, err := fmt.Fprintf(w, "job %s begins no more attempts; nixie map resume --job %s goes on with it\n", escapeLine(job), quote(job))
+			return err
+		})
+	})
+	return cmd
+}

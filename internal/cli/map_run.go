@@ -1,0 +1,199 @@
+package cli
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"slices"
+
+	"github.com/spf13/cobra"
+
+	"github.com/nixie-go/nixie"
+	"github.com/nixie-go/nixie/internal/app"
+	"github.com/nixie-go/nixie/internal/command"
+	"github.com/nixie-go/nixie/internal/runner"
+	"github.com/nixie-go/nixie/mapreduce"
+	"github.com/nixie-go/nixie/mapreduce/worktree"
+	"github.com/nixie-go/nixie/store"
+)
+
+// mapRun is nixie map run.
+type mapRun struct {
+	runFlags
+	mapFlags
+	stepTexts, checkout         []string
+	validate, mirror            string
+	required, merge, failOnDead bool
+	again                       bool // as it was run last
+	mirrorKnown                 bool // the mirror has only items that are in it already
+}
+
+func newMapRun(g *globals) *cobra.Command { return mapRunOf(g).command() }
+
+func mapRunOf(g *globals) *mapRun {
+	return &mapRun{runFlags: runFlags{handling: handling{globals: g}, verb: "map run"}, mapFlags: mapFlags{globals: g}}
+}
+
+func (m *mapRun) command() *cobra.Command {
+	cmd := &cobra.Command{
+		Use:   "run ITEMS [flags] [-- COMMAND [ARG…]]",
+		Short: "Run steps for each item, each in a worktree of its own",
+		Long: `Runs COMMAND, or the steps, once for each item of ITEMS, as nixie run does, but each
+attempt in a worktree of its own of the repository. What an attempt commits is merged
+into the branch nixie/JOB, one merge for each item; the checkout is as it was until
+nixie map merge, or --merge. The same command again goes on where it was, and merges
+nothing twice.
+
+A step is one of
+  exec: PROGRAM ARG…   split at blanks; an argument that is {field} is replaced
+  shell: SCRIPT        read by sh; the item is in its environment, in the file
+                       $NIXIE_ITEM_FILE and on standard input, and never in the script
+  agent: PROGRAM ARG…  as exec; what it writes to $NIXIE_LOG_FILE is kept with a failure
+They run one after the other until one fails. Then come the check that something was
+committed, --validate, and the merge.
+
+An item has failed if a step has; if files were changed and no commit made, or none at
+all with --commit-required (reason no-commit); if --validate fails (validation); if its
+commits and those of others cannot be joined (merge-conflict); and if there is no
+worktree to be had (worktree). The worktree of its last failure is kept as it was: nixie
+dlq show says where, nixie map kept lists them.
+
+No hook, filter or setting of the repository runs in the merges. A repository with
+submodules, LFS or links that lead out of it is refused, and so are changes that are
+not committed: no attempt would see them.
+
+Items are those of the queue mapreduce/JOB. For how they are read, what the command
+gets and how it says how it went, see nixie run.`,
+		Example: `  git ls-files '*.go' > files.txt
+  nixie map run files.txt --repo . --job fmt -- sh -c 'gofmt -w "$0" && git commit -qam "gofmt $0"' {line}
+  nixie map run files.txt --job fix --commit-required --step 'exec: gofmt -w {line}' \
+      --step 'shell: git commit -qam "gofmt $NIXIE_FIELD_LINE"' --validate 'shell: go vet ./...'
+  nixie map merge --job fmt`,
+		Args: cobra.ArbitraryArgs,
+		RunE: func(cmd *cobra.Command, args []string) error {
+			m.readFlags(cmd.Flags())
+			return m.interrupted(cmd.Context(), m.do(cmd.Context(), args, cmd.ArgsLenAtDash()))
+		},
+	}
+	fs := cmd.Flags()
+	m.registerList(fs)
+	m.mapFlags.register(fs)
+	fs.StringArrayVar(&m.stepTexts, "step", nil, "instead of COMMAND: 'exec: PROGRAM ARG…', 'shell: SCRIPT' or 'agent: PROGRAM ARG…'; again for the next")
+	fs.StringVar(&m.validate, "validate", "", "a step that has to succeed on what the others committed, before it is merged")
+	fs.BoolVar(&m.required, "commit-required", false, "an item of which nothing is committed has failed")
+	fs.StringArrayVar(&m.checkout, "checkout", nil, "folder that attempts see, beside the files above it; again for more (default everything)")
+	fs.StringVar(&m.mirror, "mirror", "", "itemdir:FOLDER, which has a file for each item that is dead, as MapReduce keeps them")
+	fs.BoolVar(&m.merge, "merge", false, "merge the branch of the job in the end, also when items died")
+	fs.BoolVar(&m.failOnDead, "fail-on-dead", false, "with --merge: not when items died")
+	return cmd
+}
+
+// do runs the job, and merges its branch if it is told to.
+func (m *mapRun) do(ctx context.Context, args []string, dash int) (err error) {
+	validate, err := m.parseSteps()
+	if err != nil {
+		return err
+	}
+	folder, is := app.ItemFolder(m.mirror)
+	switch {
+	case m.mirror == "":
+	case !is || folder == "":
+		return usagef("--mirror is %q: give itemdir:FOLDER", m.mirror)
+	default:
+		m.beside = func(ctx context.Context, st store.Store) (func() error, error) { return m.mirrorTo(ctx, folder, st) }
+	}
+	var job *worktree.Job
+	m.after = m.goOn
+	m.around = func(c *runner.Config) {
+		m.mapFlags.job = c.Job
+		c.Job = mapreduce.Queue(c.Job)
+		if len(m.steps) > 0 {
+			c.Steps = m.steps
+		}
+		c.Validate = validate
+		c.Workplace = func(ctx context.Context, d *nixie.Delivery) (runner.Workplace, error) {
+			a, err := mapreduce.New(mapreduce.Config{Job: job, CommitRequired: m.required}).Begin(ctx, d.Key, d.Lease.Number)
+			if a == nil {
+				return nil, err
+			}
+			return a, nil
+		}
+	}
+	m.begin = func(ctx context.Context) (err error) {
+		c := m.mapFlags.config()
+		c.Most, c.Checkout = m.parallel, m.checkout
+		if job, err = worktree.Open(ctx, c); err != nil || m.again {
+			return err
+		}
+		return m.remember(job, args, dash)
+	}
+	ended := m.run(ctx, args, dash)
+	if job == nil {
+		return ended
+	}
+	defer func() { err = errors.Join(err, job.Close()) }()
+	return m.deliver(ctx, job, ended)
+}
+
+// deliver merges the branch of a job that has ended so, or says how to.
+func (m *mapRun) deliver(ctx context.Context, job *worktree.Job, ended error) error {
+	var code exit
+	if ended != nil && (!errors.As(ended, &code) || code != ExitPartly || m.failOnDead) {
+		return ended
+	}
+	if !m.merge {
+		fmt.Fprintf(m.Err, "  nixie map merge --repo %s --job %s   # brings branch %s into the checkout\n", quote(m.repo), quote(m.mapFlags.job), job.Branch())
+		return ended
+	}
+	if err := job.Deliver(ctx); err != nil {
+		return errors.Join(err, ended)
+	}
+	fmt.Fprintf(m.Err, "branch %s is merged\n", job.Branch())
+	return ended
+}
+
+// remember keeps how the job is run, for nixie map resume.
+func (m *mapRun) remember(job *worktree.Job, args []string, dash int) error {
+	here, err := os.Getwd()
+	if err != nil {
+		return err
+	}
+	r := worktree.Run{Folder: here, Store: m.store, List: args[0], Flags: m.given}
+	if !slices.Contains(m.given, "--job") { // it was named by its list
+		r.Flags = append(r.Flags, "--job", m.mapFlags.job)
+	}
+	if dash >= 0 {
+		r.Args = args[dash:]
+	}
+	return job.Remember(r)
+}
+
+// goOn says how to go on with a job that is not done.
+func (m *mapRun) goOn(w io.Writer, s runner.Summary) {
+	job := quote(m.mapFlags.job)
+	switch {
+	case s.Unfinished > 0:
+		fmt.Fprintf(w, "  %s   # goes on\n", m.typed("map", "resume", "--job", job))
+	case s.Dead > 0:
+		fmt.Fprintf(w, "  %s\n", m.typed("map", "dlq", "analyze", "--job", job))
+		fmt.Fprintf(w, "  %s\n", m.typed("map", "dlq", "retry", "--job", job, "--reason", "mended", "--yes"+forceFor(s)))
+	}
+}
+
+// parseSteps reads --step and --validate.
+func (m *mapRun) parseSteps() (validate *command.Step, err error) {
+	for _, text := range m.stepTexts {
+		s, err := command.ParseStep(text)
+		if err != nil {
+			return nil, err
+		}
+		m.steps = append(m.steps, s)
+	}
+	if m.validate == "" {
+		return nil, nil
+	}
+	s, err := command.ParseStep(m.validate)
+	return &s, err
+}

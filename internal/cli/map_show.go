@@ -1,0 +1,199 @@
+package cli
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"os"
+	"slices"
+
+	"github.com/spf13/cobra"
+
+	"github.com/nixie-go/nixie"
+	"github.com/nixie-go/nixie/internal/app"
+	"github.com/nixie-go/nixie/mapreduce"
+	"github.com/nixie-go/nixie/mapreduce/worktree"
+	"github.com/nixie-go/nixie/office"
+	"github.com/nixie-go/nixie/store"
+)
+
+// mapShown is what map show prints.
+type mapShown struct {
+	worktree.Summary
+	Items *office.QueueView `json:"items"` // null while none was taken in
+	Run   worktree.Run      `json:"run"`
+}
+
+func newMapShow(g *globals) *cobra.Command {
+	var job string
+	cmd := &cobra.Command{
+		Use:   "show --job JOB",
+		Short: "Show how a job stands, and how it is run",
+		Long: `Shows the repository and the branch of a job, how many of its items are done, dead or
+left, how it was run last, and what can be done next.`,
+		Example: `  nixie map show --job fmt
+  nixie map show --job fmt -o json | jq .items.dead`,
+		Args: noArgs,
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			if err := named(job); err != nil {
+				return err
+			}
+			v, err := g.mapShown(cmd.Context(), job)
+			if err != nil {
+				return err
+			}
+			return g.object(v, func(w io.Writer) error {
+				g.printMap(w, &v)
+				return nil
+			})
+		},
+	}
+	jobFlag(cmd.Flags(), &job)
+	return cmd
+}
+
+// mapShown looks a job up. One that was killed before it took an item in has none.
+func (g *globals) mapShown(ctx context.Context, job string) (v mapShown, err error) {
+	if v.Summary, err = worktree.SummaryOf(g.worktrees(), job); err != nil {
+		return v, err
+	}
+	a := again{globals: g, job: job}
+	if v.Run, err = a.last(); err != nil {
+		return v, err
+	}
+	err = g.at(v.Run.Store).visit(func(o *office.Office) error {
+		q, err := o.Queue(ctx, mapreduce.Queue(job))
+		if err == nil {
+			items := o.ViewQueue(&q)
+			v.Items = &items
+		}
+		return err
+	})
+	v.Run.Store = app.Shown(v.Run.Store)
+	if nixie.CodeOf(err) == nixie.CodeNotFound {
+		return v, nil
+	}
+	return v, err
+}
+
+// at are the same flags with another store.
+func (g *globals) at(store string) *globals {
+	to := *g
+	to.store = store
+	return &to
+}
+
+func (g *globals) printMap(w io.Writer, v *mapShown) {
+	f := newFacts(w)
+	f.add("job", v.Job)
+	f.add("repository", v.Repo)
+	f.add("branch", v.Branch+", to be merged into "+v.Target)
+	f.add("began at", v.Base)
+	f.add("kept worktrees", fmt.Sprint(v.Kept))
+	if q := v.Items; q == nil {
+		f.add("items", "none were taken in")
+	} else {
+		f.add("items", fmt.Sprintf("%d: %d succeeded, %d dead, %d discarded, %d under way, %d to go",
+			q.Total, q.Succeeded, q.Dead, q.Discarded+q.Canceled, q.Leased, q.Ready+q.Scheduled))
+		if q.Paused {
+			f.add("paused", q.PausedNote)
+		}
+	}
+	f.add("run in", v.Run.Folder)
+	line := "nixie map run " + quote(v.Run.List) + " " + quoteAll(v.Run.Flags)
+	if len(v.Run.Args) > 0 {
+		line += " -- " + quoteAll(v.Run.Args)
+	}
+	f.add("run by", line)
+	f.end()
+	printSteps(w, g.mapNext(v))
+}
+
+// mapNext is what can be done with a job now.
+func (g *globals) mapNext(v *mapShown) (next []step) {
+	job := quote(v.Job)
+	q := v.Items
+	if q == nil || q.Ready+q.Scheduled+q.Leased > 0 {
+		next = append(next, step{g.typed("map", "resume", "--job", job), "go on, if nobody runs it"})
+	}
+	if q != nil && q.Dead > 0 {
+		next = append(next, step{g.typed("map", "dlq", "analyze", "--job", job), "why items died"},
+			step{g.typed("map", "dlq", "retry", "--job", job, "--reason", "'…'"), "run them again, once that is mended"})
+	}
+	return append(next, step{g.typed("map", "merge", "--repo", quote(v.Repo), "--job", job), "bring what is done into the checkout"})
+}
+
+func newMapLogs(g *globals) *cobra.Command {
+	var job string
+	var veil veil
+	cmd := &cobra.Command{
+		Use:   "logs ITEM --job JOB",
+		Short: "Print what the attempts of an item said",
+		Long: `Prints what is kept of the output of each attempt of an item that failed, oldest first,
+and what its agent told in $NIXIE_LOG_FILE if its worktree was kept. Of an item that
+succeeded nothing is kept: nixie map run --results keeps what its attempts print.`,
+		Example: `  nixie map logs src/main.go --job fmt`,
+		Args:    oneArg("ITEM"),
+	}
+	jobFlag(cmd.Flags(), &job)
+	veil.register(cmd.Flags())
+	cmd.RunE = g.with(func() error { return named(job) }, func(ctx context.Context, o *office.Office, args []string) error {
+		if err := veil.over(g); err != nil {
+			return err
+		}
+		found, _, err := o.Messages(ctx, nixie.Filter{Queues: []string{mapreduce.Queue(job)}, Keys: args}, store.Page{Limit: 1, Whole: true})
+		if err != nil {
+			return err
+		}
+		if len(found) == 0 {
+			return nixie.Errorf(nixie.CodeNotFound, "job %s has no item %q: nixie message list --filter %s lists what it has", job, args[0], quote(nixie.Filter{Queues: []string{mapreduce.Queue(job)}}.String()))
+		}
+		veil.message(&found[0].Message, found[0].History)
+		return g.object(office.ViewHistory(found[0].History), func(w io.Writer) error {
+			for i := range found[0].History {
+				printLog(w, &found[0].History[i])
+			}
+			return g.printAgentLog(w, &veil, job, args[0])
+		})
+	})
+	return cmd
+}
+
+// printLog prints what an attempt said, whole as far as it was kept.
+func printLog(w io.Writer, f *nixie.Failure) {
+	fmt.Fprintf(w, "== attempt %d of life %d, %s: %s\n", f.Attempt, f.Generation, clock(office.Moment{Time: f.FailedAt}), escapeLine(f.Text))
+	for _, a := range f.Attachments {
+		if office.IsText(a.Data) {
+			fmt.Fprintf(w, "-- %s%s\n%s\n", escapeLine(a.Name), left(a.Truncated), escape(string(a.Data)))
+		}
+	}
+}
+
+// mostLog is how much is printed of the end of an agent's log.
+const mostLog = 1 << 20
+
+// printAgentLog prints the end of the log that was kept with the worktree of an item.
+func (g *globals) printAgentLog(w io.Writer, veil *veil, job, item string) error {
+	all, err := worktree.KeptOf(g.worktrees(), job)
+	if nixie.CodeOf(err) == nixie.CodeNotFound {
+		return nil
+	}
+	at := slices.IndexFunc(all, func(k worktree.Kept) bool { return k.Item == item })
+	if err != nil || at < 0 {
+		return err
+	}
+	file, err := os.Open(all[at].Log())
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil
+	}
+	if err != nil {
+		return err
+	}
+	defer file.Close()                     //nolint:errcheck // it was only read
+	_, _ = file.Seek(-mostLog, io.SeekEnd) // what is shorter is read from its beginning
+	text, err := io.ReadAll(io.LimitReader(file, mostLog))
+	fmt.Fprintf(w, "== %s\n%s\n", escapeLine(all[at].Log()), escape(veil.text(string(text))))
+	return err
+}
