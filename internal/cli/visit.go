@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"iter"
+	"runtime/debug"
 	"strings"
 	"time"
 
@@ -20,12 +21,17 @@ import (
 // defaultLimit is how many rows a list shows.
 const defaultLimit = 50
 
+// visitorsGarbage is how much garbage a command that looks may hold, in percent of what it
+// needs: it answers once, and beside others that have the memory to work with.
+const visitorsGarbage = 30
+
 // visit opens the office over the store that is there, and closes it after.
 func (g *globals) visit(do func(*office.Office) error) error {
 	return g.visitStore(app.Options{MustExist: true, Clock: g.Now}, do)
 }
 
 func (g *globals) visitStore(opts app.Options, do func(*office.Office) error) (err error) {
+	debug.SetGCPercent(visitorsGarbage)
 	st, err := g.open(opts)
 	if err != nil {
 		return err
