@@ -5,13 +5,16 @@ package mapreduce
 
 import (
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"os"
 	"slices"
 	"strings"
+	"unicode/utf8"
 
 	"github.com/nixie-go/nixie"
+	"github.com/nixie-go/nixie/internal/command"
 	"github.com/nixie-go/nixie/internal/itemfile"
 	"github.com/nixie-go/nixie/mapreduce/worktree"
 )
@@ -59,6 +62,9 @@ func (a *Attempt) Environ() []string { return a.tree.Environ() }
 // ItemFile is a path for the item.
 func (a *Attempt) ItemFile() string { return a.tree.File(worktree.ItemFile) }
 
+// ResultFile is a path for what the item comes to.
+func (a *Attempt) ResultFile() string { return a.tree.File(worktree.ResultFile) }
+
 // LogFile is a path for what agents have to tell. It is kept with the worktree.
 func (a *Attempt) LogFile() string { return a.tree.File(worktree.LogFile) }
 
@@ -86,8 +92,12 @@ func (a *Attempt) End(ctx context.Context, err error) error {
 		a.tree.Release()
 		return errors.Join(err, ctx.Err())
 	}
+	var result json.RawMessage
 	if err == nil {
-		_, err = a.tree.Merge(ctx, "item "+a.tree.Item)
+		result, err = a.result()
+	}
+	if err == nil {
+		_, err = a.tree.Merge(ctx, "item "+a.tree.Item, result)
 	}
 	if err != nil {
 		return a.keep(ctx, err)
@@ -95,6 +105,27 @@ func (a *Attempt) End(ctx context.Context, err error) error {
 	a.tree.Release()
 	_ = a.m.c.Job.ForgetItem(ctx, a.tree.Item, a.tree.Lease) // it is merged; what stays goes with the job
 	return nil
+}
+
+// MaxResult is how many bytes the result of an item may have.
+const MaxResult = 1 << 20
+
+// result reads what the attempt says the item came to; nil is nothing.
+func (a *Attempt) result() (json.RawMessage, error) {
+	raw, err := command.TakeFile(a.ResultFile(), MaxResult+1)
+	switch {
+	case err != nil:
+	case raw == nil:
+		return nil, nil
+	case len(raw) > MaxResult:
+		err = nixie.Errorf(nixie.CodeLimit, "it has more than %d bytes, the limit", MaxResult)
+	case !utf8.Valid(raw) || !json.Valid(raw):
+		err = nixie.Errorf(nixie.CodeInvalid, "it is no JSON")
+	}
+	if err != nil {
+		return nil, nixie.WithReason(fmt.Errorf("result in $NIXIE_RESULT_FILE: %w", err), nixie.ReasonValidation)
+	}
+	return raw, nil
 }
 
 // noCommit is the failure of an item that was to be committed: with what is left to merge

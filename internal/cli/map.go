@@ -19,7 +19,7 @@ import (
 func newMap(g *globals) *cobra.Command {
 	return family("map", "Change a git repository item by item",
 		"Runs commands for each item of a list, each in a worktree of its own of a git\nrepository, and joins what they commit on a branch.",
-		newMapRun(g), newMapResume(g), newMapCancel(g), newMapList(g), newMapShow(g), newMapLogs(g), newMapDLQ(g),
+		newMapRun(g), newMapResume(g), newMapCancel(g), newMapList(g), newMapShow(g), newMapLogs(g), newMapResults(g), newMapDLQ(g),
 		newMapKept(g), newMapOpen(g), newMapMerge(g), newMapClean(g))
 }
 

@@ -42,6 +42,9 @@ func (a *again) run(ctx context.Context) error {
 	if err := os.Chdir(last.Folder); err != nil {
 		return nixie.Errorf(nixie.CodeNotFound, "job %s was run in a folder that cannot be entered now: %w", a.job, err)
 	}
+	if last.List == stdinList && !a.stored {
+		fmt.Fprintln(a.Err, "its list was standard input: only items that were taken in are run")
+	}
 	a.store = last.Store
 	m := mapRunOf(a.globals)
 	m.again, m.stored = true, a.stored || last.List == stdinList

@@ -133,7 +133,8 @@ func newMapLogs(g *globals) *cobra.Command {
 		Short: "Print what the attempts of an item said",
 		Long: `Prints what is kept of the output of each attempt of an item that failed, oldest first,
 and what its agent told in $NIXIE_LOG_FILE if its worktree was kept. Of an item that
-succeeded nothing is kept: nixie map run --results keeps what its attempts print.`,
+succeeded nothing is kept: nixie map run --results keeps what its attempts print, and
+nixie map results lists what it came to.`,
 		Example: `  nixie map logs src/main.go --job fmt`,
 		Args:    oneArg("ITEM"),
 	}

@@ -40,7 +40,7 @@ func NewEnvironment(environ []string) Environment {
 func ours(name string) bool {
 	switch name {
 	case "NIXIE_STORE", "NIXIE_ACTOR", "NIXIE_MASK", "NIXIE_KAFKA_USER", "NIXIE_KAFKA_PASSWORD", markVariable, fileVariable,
-		"NIXIE_ITEM_ID", "NIXIE_ATTEMPT", "NIXIE_LEASE", "NIXIE_VERDICT", "NIXIE_ITEM_FILE", "NIXIE_LOG_FILE", "NIXIE_STEPS", "NIXIE_STEPS_JSON",
+		"NIXIE_ITEM_ID", "NIXIE_ATTEMPT", "NIXIE_LEASE", "NIXIE_VERDICT", "NIXIE_ITEM_FILE", "NIXIE_LOG_FILE", "NIXIE_RESULT_FILE", "NIXIE_STEPS", "NIXIE_STEPS_JSON",
 		"NIXIE_QUEUE", "NIXIE_MESSAGE_ID", "NIXIE_TYPE", "NIXIE_KEY", "NIXIE_STREAM":
 		return true
 	}
@@ -55,8 +55,9 @@ type ItemVariables struct {
 	Lease   int64  // NIXIE_LEASE, the fencing number
 	Verdict string // NIXIE_VERDICT: the path a verdict may be written to
 
-	ItemFile string // NIXIE_ITEM_FILE: the path of the item
-	LogFile  string // NIXIE_LOG_FILE: the path for what is to be kept beside a failure
+	ItemFile   string // NIXIE_ITEM_FILE: the path of the item
+	LogFile    string // NIXIE_LOG_FILE: the path for what is to be kept beside a failure
+	ResultFile string // NIXIE_RESULT_FILE: the path for what is to be kept of a success
 
 	Steps []string // NIXIE_STEPS with commas between them, NIXIE_STEPS_JSON
 
@@ -73,7 +74,7 @@ type Field struct{ Name, Value string }
 // the same name then, the first wins. A value with a NUL byte or beyond
 // [MaxVariable] is left out, and so is what goes beyond [MaxFields].
 func (e Environment) For(item ItemVariables) []string {
-	env := make([]string, 0, len(e.base)+12+len(item.Fields)) // 12: those below and the guard's
+	env := make([]string, 0, len(e.base)+13+len(item.Fields)) // 13: those below and the guard's
 	env = append(env, e.base...)
 	if item.ItemID != "" {
 		env = append(env, "NIXIE_ITEM_ID="+item.ItemID)
@@ -85,7 +86,7 @@ func (e Environment) For(item ItemVariables) []string {
 		env = append(env, "NIXIE_LEASE="+strconv.FormatInt(item.Lease, 10))
 	}
 	for _, v := range [...]struct{ name, value string }{
-		{"VERDICT", item.Verdict}, {"ITEM_FILE", item.ItemFile}, {"LOG_FILE", item.LogFile},
+		{"VERDICT", item.Verdict}, {"ITEM_FILE", item.ItemFile}, {"LOG_FILE", item.LogFile}, {"RESULT_FILE", item.ResultFile},
 		{"QUEUE", item.Queue}, {"MESSAGE_ID", item.MessageID}, {"TYPE", item.Type}, {"KEY", item.Key}, {"STREAM", item.Stream},
 	} {
 		if v.value != "" {

@@ -173,6 +173,18 @@ func TestB112_RunLeavesNoGrandchild(t *testing.T) {
 	}
 }
 
+// Two hundred processes that fork without end are gone when their command has to end.
+func TestRunEndsWhatForksOn(t *testing.T) {
+	spec := shell(`echo $$; for n in $(seq 200); do (trap '' TERM; while :; do :& done) & done; while :; do sleep 60; done`)
+	spec.Timeout, spec.Grace = 500*time.Millisecond, 100*time.Millisecond
+	r := mustRun(t, spec)
+	var group int
+	if _, err := fmt.Sscan(string(r.Stdout.Data), &group); err != nil || !r.TimedOut {
+		t.Fatalf("%+v, %v", r, err)
+	}
+	eventually(t, "the end of the group", func() bool { return errors.Is(syscall.Kill(-group, 0), syscall.ESRCH) })
+}
+
 func lives(pid int) bool {
 	p, err := readProc(pid)
 	return err == nil && !p.zombie

@@ -241,7 +241,7 @@ func quote(s string) string { return strconv.Quote(clip(s, 64)) }
 // when the command has not written one. The path has to be one that no item
 // can choose; a file there that is not a regular one is not opened.
 func ReadVerdict(path string) (*Verdict, error) {
-	data, err := takeFile(path, MaxVerdict+1)
+	data, err := TakeFile(path, MaxVerdict+1)
 	if err != nil || data == nil {
 		return nil, err
 	}

@@ -125,7 +125,7 @@ func FuzzJSONPath(f *testing.F) {
 }
 
 func FuzzCSV(f *testing.F) {
-	for _, seed := range []string{"", "a,b\n1,2\n", "a\n\"x\ny\"\n", "a,b\n1\n", "a,a\n", "\"a\"\"\"\n\"\"\n", "a\nx\"y\n\"x\"y", "a\n\n\n1"} {
+	for _, seed := range []string{"", "a,b\n1,2\n", "a\n\"x\ny\"\n", "a,b\n1\n", "a,a\n", "\"a\"\"\"\n\"\"\n", "a\nx\"y\n\"x\"y", "a\n\n\n1", "0\t\"0\"", "a;b\n1;2,3\n"} {
 		f.Add(seed)
 	}
 	f.Fuzz(func(t *testing.T, text string) {
@@ -133,7 +133,9 @@ func FuzzCSV(f *testing.F) {
 		if strings.Contains(text, "\r") || strings.HasPrefix(text, "\ufeff") {
 			return // encoding/csv changes line ends inside fields
 		}
-		rows, csvErr := csv.NewReader(strings.NewReader(text)).ReadAll()
+		oracle := csv.NewReader(strings.NewReader(text))
+		oracle.Comma = rune(separator([]byte(text)[:min(len(text), sniffBytes)]))
+		rows, csvErr := oracle.ReadAll()
 		if err != nil {
 			return // it refuses more: names of columns, UTF-8
 		}

@@ -15,9 +15,10 @@ import (
 // Workplace is where the commands of one attempt work.
 type Workplace interface {
 	Dir() string
-	Environ() []string // what commands inherit
-	ItemFile() string  // a path for the item, outside Dir
-	LogFile() string   // a path for what agents have to tell, outside Dir
+	Environ() []string  // what commands inherit
+	ItemFile() string   // a path for the item, outside Dir
+	LogFile() string    // a path for what agents have to tell, outside Dir
+	ResultFile() string // a path for what the item comes to, outside Dir
 	// Check is told that the steps have succeeded, and says whether what they left is
 	// what they were to leave.
 	Check(ctx context.Context) error
@@ -140,7 +141,7 @@ func (a *attempt) run(ctx context.Context, i int, args []string) error {
 	})
 	spec := command.Spec{Args: args, Path: step.path, Stdin: a.d.Body, Timeout: a.c.Timeout, Grace: commandGrace, Guard: a.guard}
 	if a.place != nil {
-		spec.Dir, variables.ItemFile = a.place.Dir(), a.place.ItemFile()
+		spec.Dir, variables.ItemFile, variables.ResultFile = a.place.Dir(), a.place.ItemFile(), a.place.ResultFile()
 		if step.Logs {
 			variables.LogFile = a.place.LogFile()
 		}

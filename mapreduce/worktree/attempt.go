@@ -28,8 +28,9 @@ type Tree struct {
 
 // Files of an attempt beside its worktree, which no step changes by cleaning up.
 const (
-	ItemFile = ".item"
-	LogFile  = ".log" // kept with a worktree that is kept
+	ItemFile   = ".item"
+	LogFile    = ".log" // kept with a worktree that is kept
+	ResultFile = ".result"
 )
 
 // File is the path of one of them.
@@ -71,11 +72,18 @@ func (j *Job) Attempt(ctx context.Context, item string, lease int64) (t *Tree, e
 		}
 	}()
 	t = &Tree{Path: s.path, Item: item, Lease: lease, job: j, slot: s}
-	if t.Start, _, err = j.branch.read(ctx, j, item); err != nil {
+	var merged string
+	if t.Start, merged, err = j.branch.read(ctx, j, item); err != nil {
 		return nil, err
 	}
-	if err := errors.Join(os.RemoveAll(t.File(ItemFile)), os.RemoveAll(t.File(LogFile))); err != nil {
-		return nil, broken(fmt.Errorf("worktree: %w", err))
+	stale := []string{t.File(ItemFile), t.File(LogFile), t.File(ResultFile)}
+	if merged == "" {
+		stale = append(stale, j.resultOf(item)) // of an attempt that could not be joined
+	}
+	for _, stale := range stale {
+		if err := os.RemoveAll(stale); err != nil {
+			return nil, broken(fmt.Errorf("worktree: %w", err))
+		}
 	}
 	if j.reusable(s) && t.reset(ctx) == nil {
 		return t, nil

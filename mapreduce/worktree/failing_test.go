@@ -86,7 +86,7 @@ func (b *bench) good(ctx context.Context, j *Job, lease int64) error {
 		return err
 	}
 	b.work(good, "src/a/code", "good\n")
-	if _, err := good.Merge(ctx, "item good"); err != nil {
+	if _, err := good.Merge(ctx, "item good", nil); err != nil {
 		return err
 	}
 	good.Release()

@@ -2,7 +2,10 @@ package worktree
 
 import (
 	"context"
+	"encoding/json"
+	"errors"
 	"fmt"
+	"os"
 	"strings"
 
 	"github.com/nixie-go/nixie"
@@ -30,7 +33,9 @@ func (e *ConflictError) Error() string {
 // commit that did it. An item that is merged already, be it by an earlier attempt, is not
 // merged again. Without a commit of its own there is nothing to merge, and the answer is
 // empty. What cannot be joined is a [ConflictError] of [nixie.ReasonMergeConflict].
-func (t *Tree) Merge(ctx context.Context, subject string) (commit string, err error) {
+//
+// A result, unless it is nil, is kept before: whoever finds the item merged has it.
+func (t *Tree) Merge(ctx context.Context, subject string, result json.RawMessage) (commit string, err error) {
 	j := t.job
 	head, err := t.Head(ctx)
 	if err != nil {
@@ -40,8 +45,11 @@ func (t *Tree) Merge(ctx context.Context, subject string) (commit string, err er
 	defer j.merging.Unlock()
 	for tries := 0; ; tries++ {
 		tip, done, err := j.branch.read(ctx, j, t.Item)
-		if err != nil || done != "" || head == t.Start {
+		if err != nil || done != "" {
 			return done, err
+		}
+		if err := t.keepResult(head, result); err != nil || head == t.Start {
+			return "", err
 		}
 		switch has, err := j.has(ctx, tip, head); {
 		case err != nil:
@@ -51,7 +59,7 @@ func (t *Tree) Merge(ctx context.Context, subject string) (commit string, err er
 		}
 		commit, err := j.join(ctx, tip, head, subject, fmt.Sprint(j.of(t.Item), t.Lease))
 		if err != nil {
-			return "", err
+			return "", errors.Join(err, os.RemoveAll(j.resultOf(t.Item)))
 		}
 		moved, err := j.move(ctx, commit, tip, tries)
 		if err == nil && moved {

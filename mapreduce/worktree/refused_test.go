@@ -7,6 +7,7 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/nixie-go/nixie"
 )
@@ -114,6 +115,28 @@ func TestR58_LockOfADeadProcess(t *testing.T) {
 			t.Errorf("after %q: %q %v", says, has, err)
 		}
 		b.must(j.Close())
+	}
+}
+
+// The lock that a git left on the branch when the machine went down goes with the next
+// runner; one that a call may have now stays.
+func TestLockOfABranchThatNobodyHas(t *testing.T) {
+	b := newBench(t)
+	b.must(b.open(nil).Close())
+	lock := filepath.Join(b.repo, ".git/refs/heads/nixie/nightly.lock")
+	left := func(old time.Duration) bool {
+		b.write(filepath.Dir(lock), "nightly.lock", "")
+		then := time.Now().Add(-old)
+		b.must(os.Chtimes(lock, then, then))
+		b.must(b.open(nil).Close())
+		_, err := os.Lstat(lock)
+		return err == nil
+	}
+	if left(2*DefaultDeadline + time.Minute) {
+		t.Error("it stayed")
+	}
+	if !left(DefaultDeadline) {
+		t.Error("that of a call that may run is gone")
 	}
 }
 

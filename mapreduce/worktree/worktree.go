@@ -93,7 +93,7 @@ func Open(ctx context.Context, c Config) (_ *Job, err error) {
 	if c.Existing && !known {
 		return nil, unknownJob(c.Job)
 	}
-	if err := os.MkdirAll(j.folder(), 0o700); err != nil {
+	if err := os.MkdirAll(j.folder("results"), 0o700); err != nil {
 		return nil, broken(fmt.Errorf("state of the job: %w", err))
 	}
 	if j.lock, err = lockJob(ctx, j.folder("lock")); err != nil {
@@ -110,7 +110,7 @@ func Open(ctx context.Context, c Config) (_ *Job, err error) {
 	if err := j.survey(ctx, known); err != nil {
 		return nil, err
 	}
-	return j, j.makeSlots(ctx)
+	return j, errors.Join(j.unlock(), j.makeSlots(ctx))
 }
 
 func (c Config) withDefaults() (Config, error) {
@@ -187,6 +187,20 @@ func (j *Job) survey(ctx context.Context, known bool) error {
 	return j.begin(ctx)
 }
 
+// unlock removes the lock of the job's branch that a git left which ended with the machine:
+// no call of git takes that long, and nobody else has the job.
+func (j *Job) unlock() error {
+	lock := filepath.Join(j.note.Common, "refs", "heads", filepath.FromSlash(j.Branch())+".lock")
+	info, err := os.Lstat(lock)
+	if err == nil && time.Since(info.ModTime()) > 2*j.c.Deadline {
+		err = os.Remove(lock)
+	}
+	if err != nil && !errors.Is(err, fs.ErrNotExist) {
+		return broken(fmt.Errorf("lock of branch %s: %w", j.Branch(), err))
+	}
+	return nil
+}
+
 // begin makes the branch, and then the note: a branch without a note is made anew by
 // nobody but us, as long as it is where the job began.
 func (j *Job) begin(ctx context.Context) error {
@@ -206,7 +220,7 @@ func (j *Job) begin(ctx context.Context) error {
 	return writeFile(j.folder(noteFile), raw)
 }
 
-// writeFile writes a file whole.
+// writeFile writes a file whole; after a power failure it is there.
 func writeFile(name string, raw []byte) error {
 	file, err := os.OpenFile(name+".new", os.O_WRONLY|os.O_CREATE|os.O_TRUNC, 0o600)
 	if err == nil {
@@ -216,10 +230,22 @@ func writeFile(name string, raw []byte) error {
 	if err == nil {
 		err = os.Rename(name+".new", name)
 	}
+	if err == nil {
+		err = syncFolder(filepath.Dir(name))
+	}
 	if err != nil {
 		return broken(fmt.Errorf("state of the job: %w", err))
 	}
 	return nil
+}
+
+// syncFolder lets the names in a folder outlast a power failure.
+func syncFolder(name string) error {
+	folder, err := os.Open(name)
+	if err != nil {
+		return err
+	}
+	return errors.Join(folder.Sync(), folder.Close())
 }
 
 // tip is the commit at which the branch of the job is.

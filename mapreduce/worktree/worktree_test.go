@@ -115,7 +115,7 @@ func (b *bench) work(t *Tree, name, text string) {
 
 func (b *bench) merge(t *Tree) string {
 	b.t.Helper()
-	commit, err := t.Merge(b.t.Context(), "item "+t.Item)
+	commit, err := t.Merge(b.t.Context(), "item "+t.Item, nil)
 	if err != nil {
 		b.t.Fatal(err)
 	}
@@ -172,7 +172,7 @@ func TestConflict(t *testing.T) {
 	b.work(first, "readme", "one\n2\nthree\n")
 	b.work(second, "readme", "one\nzwei\nthree\n")
 	tip := b.merge(first)
-	_, err := second.Merge(t.Context(), "item b")
+	_, err := second.Merge(t.Context(), "item b", nil)
 	var conflict *ConflictError
 	head, _ := second.Head(t.Context())
 	if !errors.As(err, &conflict) || conflict.Ours != tip || conflict.Theirs != head || !slices.Equal(conflict.Files, []string{"readme"}) {
@@ -420,7 +420,7 @@ func TestManyAtOnce(t *testing.T) {
 						t.Error(out, err)
 					}
 				}
-				if _, err := a.Merge(t.Context(), "item"); err != nil {
+				if _, err := a.Merge(t.Context(), "item", nil); err != nil {
 					t.Error(err)
 				}
 				a.Release()

@@ -9,10 +9,10 @@ import (
 	"github.com/nixie-go/nixie"
 )
 
-// takeFile returns up to limit bytes of a regular file and removes it; nil when
-// there is none. A command could leave anything there: a link is not followed
-// and a FIFO is not waited for.
-func takeFile(path string, limit int64) (data []byte, err error) {
+// TakeFile returns up to limit bytes of a regular file that a command was told to write,
+// and removes it; nil when there is none. A command could leave anything there: a link is
+// not followed and a FIFO is not waited for. Errors are of [nixie.CodeInvalid].
+func TakeFile(path string, limit int64) (data []byte, err error) {
 	info, err := os.Lstat(path)
 	if errors.Is(err, fs.ErrNotExist) {
 		return nil, nil
@@ -26,7 +26,7 @@ func takeFile(path string, limit int64) (data []byte, err error) {
 		}
 	}()
 	if !info.Mode().IsRegular() {
-		return nil, nixie.Errorf(nixie.CodeInvalid, "it is not a regular file: write the JSON to the path in NIXIE_VERDICT")
+		return nil, nixie.Errorf(nixie.CodeInvalid, "it is not a regular file: write JSON to the path that was given")
 	}
 	file, err := os.OpenFile(path, os.O_RDONLY|openGently, 0)
 	if err != nil {
