@@ -83,10 +83,7 @@ func (t *tx) countWaiting(infos map[int64]*nixie.QueueInfo) {
 		}
 		return nil
 	}, `select queue, kind, case kind when 2 then (select count(*) from unnest($2::bigint[]) e where due > $1 + e) else 0 end as band, count(*), min(due), max(due) from (
-			select p.queue, p.due, case when p.state = 1 then 3 when p.due > $1 then 2 when p.state = 6 then 1
-				when p.may_pass and exists (select from (select h.pos, h.due, h.rank from @.pending h where h.stream = p.stream order by h.rank limit 1) h
-					where h.pos <> p.pos and h.due <= $1 and not exists (select from @.letter l where l.stream = p.stream and l.blocks and l.rank < h.rank)) then 1
-				else 0 end as kind
+			select p.queue, p.due, case when p.state = 1 then 3 when p.due > $1 then 2 when p.state = 6 or not ` + mayGo("p.queue", "$1") + ` then 1 else 0 end as kind
 			from @.pending p
 			union all select queue, enqueued, 0 from @.fresh
 			union all select queue, enqueued, case when enqueued > $1 then 2 when ready then 0 else 1 end from @.follower) w group by 1, 2, 3

@@ -34,6 +34,7 @@ func streamClauses() []clause {
 		{"TheOrderChangesOnlyWhenNothingIsOnItsWay", orderChanges},
 		{"LooseningTheOrderFrees", loosening},
 		{"LooseningTheOrderPassesNobody", looseningPassesNobody},
+		{"AMarkedOneGoesByItsTurnInARelaxedQueue", markedInRelaxed},
 		{"BlockedOnesAreListedFirst", blockedFirst},
 		{"SinceWhenABlockedOneIsDue", blockedSince},
 		{"UnblockNeedsAReason", unblockInvalid},
@@ -488,6 +489,26 @@ func looseningPassesNobody(b *bed) {
 		b.gap(d, false)
 		b.complete(d)
 	}
+}
+
+// markedInRelaxed counts one that was marked while the queue was strict as the next of its
+// stream: it is due before the one that it was to pass.
+func markedInRelaxed(b *bed) {
+	b.ordered(nixie.OrderStrict, "")
+	due := b.clock.Now()
+	b.inStream("m1", "m2")
+	b.retry(b.take("m1"), time.Minute)
+	b.ok(b.amend(b.messageOf("m2"), store.MayPass))
+	b.ordered(nixie.OrderRelaxed, "")
+	b.clock.Advance(time.Minute)
+	q := b.info()
+	same(b, "ready", q.Ready, 1)
+	same(b, "blocked", q.Blocked, 1)
+	if !q.OldestAt.Equal(due) {
+		b.Fatalf("oldest ready message is due since %s, want %s", q.OldestAt, due)
+	}
+	b.complete(b.take("m2"))
+	b.complete(b.take("m1"))
 }
 
 func blockedFirst(b *bed) {
