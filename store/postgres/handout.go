@@ -143,13 +143,12 @@ func claimOrdered() string {
 		leases("$2", "$6") + notAlone + ` from picked join @.message m on m.pos = picked.pos where p.pos = picked.pos returning ` + carried + `, ` + apart
 }
 
-// inStreams are the messages of queue $1 in streams that may go by $2.
-var inStreams = ` from @.pending p join @.stream s on s.n = p.stream where p.queue = $1 and p.state = 0 and p.due <= $2 and ` + mayGo("$1", "$2")
-
-// mayGo is the condition that a message of a queue, which is the first of its stream or may
-// pass that, has not to wait by now: one that may pass its head waits once that is due.
-func mayGo(queue, now string) string {
-	return `(not p.may_pass or not exists (select from (select h.pos, h.due, h.rank from @.pending h where h.stream = p.stream order by h.rank limit 1) h
-		where h.pos <> p.pos and h.due <= ` + now + ` and not exists (select from @.letter l where l.stream = p.stream and l.blocks and l.rank < h.rank)
-		and exists (select from @.queue q where q.n = ` + queue + ` and q.strict)))`
-}
+const (
+	// inStreams are the messages of queue $1 in streams that may go by $2.
+	inStreams = ` from @.pending p join @.stream s on s.n = p.stream where p.queue = $1 and p.state = 0 and p.due <= $2 and ` + mayGo
+	// mayGo is the condition that a message which is the first of its stream, or may pass
+	// that, has not to wait by $2: one that may pass its head waits once that is due.
+	mayGo = `(not p.may_pass or not exists (select from (select h.pos, h.due, h.rank from @.pending h where h.stream = p.stream order by h.rank limit 1) h
+		where h.pos <> p.pos and h.due <= $2 and not exists (select from @.letter l where l.stream = p.stream and l.blocks and l.rank < h.rank)
+		and exists (select from @.queue q where q.n = p.queue and q.strict)))`
+)
