@@ -16,7 +16,8 @@ var (
 	loops   = finder{"redrive", "^TestR30_LoopCap$"}
 	mover   = finder{"redrive", "^TestDamagedLettersAreNotSent$|^TestSend"}
 	kafka   = finder{"broker/kafka", "^TestPrefix$|^TestS13_MissingTopicOfLetters$/^fake$"}
-	tree    = finder{"mapreduce/worktree", "^TestCompareAndSwap$|^TestTheNextBeginsClean$"}
+	tree    = finder{"mapreduce/worktree", "^TestCompareAndSwap$|^TestTheNextBeginsClean$|^TestResults$"}
+	mapping = finder{"internal/cli", "^TestMapOfAllFailures$"}
 	alone   = finder{"broker/kafka", "^TestPoisonStandsAlone$|^TestSuspectsOfOnePartitionAtATime$"}
 	ranges  = finder{"store/postgres", "^TestForgottenClaim|^TestPausedWhileAClaimWaits$|^TestStore$/^(Lease|Many)$"}
 	faults  = finder{"internal/powerloss", "^TestFailAtEveryCall$/^write$"} // a commit that fails needs no luck, a crash between reply and commit does
@@ -332,5 +333,23 @@ var table = []mutant{
 		breaks: "an attempt begins in what another one left half done",
 		edits:  []edit{{"mapreduce/worktree/attempt.go", "if j.reusable(s) && t.reset", "if t.reset"}},
 		tests:  tree,
+	},
+	{
+		number: 76, name: "result not kept before the merge",
+		breaks: "an item is merged and its result is not there",
+		edits:  []edit{{"mapreduce/worktree/merge.go", "t.keepResult(head, result)", "t.keepResult(head, nil)"}},
+		tests:  tree,
+	},
+	{
+		number: 77, name: "merge without the check of the commit",
+		breaks: "what an item changed and did not commit is lost in silence",
+		edits:  []edit{{"internal/runner/attempt.go", "a.place.Check(ctx); err != nil", "error(nil); err != nil"}},
+		tests:  mapping,
+	},
+	{
+		number: 78, name: "worktree of the last failure forgotten with the earlier ones",
+		breaks: "a letter names a worktree that is not there",
+		edits:  []edit{{"mapreduce/worktree/kept.go", "k.Item == item && k.Lease < lease", "k.Item == item && k.Lease <= lease"}},
+		tests:  mapping,
 	},
 }
