@@ -246,7 +246,9 @@ func (r *Resolution) Purges(status nixie.Status) bool {
 	return slices.Contains(r.Statuses, status)
 }
 
-// AuditLog is the record of operator actions and of verdicts on letters.
+// AuditLog is the record of operator actions and of verdicts on letters. The actor of a
+// verdict is lifecycle.System, and its reason the rule of a death or the note of a discard.
+// What follows from an operator's action comes after it, with the same actor and reason.
 type AuditLog interface {
 	// Entries lists the audit of one queue in the order of its chain, from the
 	// oldest entry that was not pruned.

@@ -17,6 +17,7 @@ var (
 	mover   = finder{"redrive", "^TestDamagedLettersAreNotSent$|^TestSend"}
 	kafka   = finder{"broker/kafka", "^TestPrefix$|^TestS13_MissingTopicOfLetters$/^fake$"}
 	tree    = finder{"mapreduce/worktree", "^TestCompareAndSwap$|^TestTheNextBeginsClean$|^TestResults$"}
+	model   = finder{"store/sqlite", "^TestModel$"}
 	mapping = finder{"internal/cli", "^TestMapOfAllFailures$"}
 	alone   = finder{"broker/kafka", "^TestPoisonStandsAlone$|^TestSuspectsOfOnePartitionAtATime$"}
 	ranges  = finder{"store/postgres", "^TestForgottenClaim|^TestPausedWhileAClaimWaits$|^TestStore$/^(Lease|Many)$"}
@@ -351,5 +352,11 @@ var table = []mutant{
 		breaks: "a letter names a worktree that is not there",
 		edits:  []edit{{"mapreduce/worktree/kept.go", "k.Item == item && k.Lease < lease", "k.Item == item && k.Lease <= lease"}},
 		tests:  mapping,
+	},
+	{
+		number: 79, name: "another actor in the audit of the reference",
+		breaks: "the audit of a store says of a verdict that its worker did it",
+		edits:  []edit{{"store/memory/settle.go", "q.record(now, e.Actor, e.Event", "q.record(now, s.owner, e.Event"}},
+		tests:  model,
 	},
 }

@@ -7,6 +7,7 @@ import (
 
 	"github.com/nixie-go/nixie"
 	"github.com/nixie-go/nixie/store"
+	"github.com/nixie-go/nixie/store/lifecycle"
 )
 
 // Amend changes messages that have not ended.
@@ -42,7 +43,7 @@ func (s *Store) cancel(m *message, c *store.Change, now time.Time) error {
 		return err
 	}
 	s.queue(m.Queue).record(now, c.Actor, c.Event(), m.ID, c.Note())
-	return s.end(m, nixie.OnGone, s.owner, store.By(c.Actor, c.Reason), now)
+	return s.end(m, lifecycle.Changed(c, m.letter != nil), now)
 }
 
 // amend changes a queued message.
@@ -86,9 +87,9 @@ func (s *Store) hold(m *message, c *store.Change, now time.Time) error {
 		return err
 	}
 	f := *c.Hold
-	f.Generation, f.Attempt, f.Decision = m.Generation, m.Attempts, nixie.Hold
-	m.fail(f)
-	if err := s.bury(m, c.Settlement(), c.Actor, c.Reason, now); err != nil {
+	f.Generation, f.Attempt = m.Generation, m.Attempts
+	m.fail(f, nixie.Hold)
+	if err := s.bury(m, c.Settlement(), lifecycle.Changed(c, m.letter != nil), now); err != nil {
 		return err
 	}
 	m.letter.blocks = m.letter.blocks && !c.Free

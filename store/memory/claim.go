@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/nixie-go/nixie"
+	"github.com/nixie-go/nixie/store/lifecycle"
 )
 
 // Claim hands out all that is to be judged; otherwise a group of suspects, if one is
@@ -72,7 +73,7 @@ func (s *Store) vanish(m *message, now time.Time) error {
 		if err := m.move(nixie.OnComplete); err != nil {
 			return err
 		}
-		return s.end(m, nixie.OnSuccess, m.LeaseOwner, "", now)
+		return s.end(m, lifecycle.Success(), now)
 	case nixie.StageWaiting:
 		if err := m.move(nixie.OnRelease); err != nil {
 			return err
@@ -190,6 +191,7 @@ func (s *Store) lend(m *message, now time.Time, lease time.Duration) (*nixie.Del
 
 		AbandonedAlone: m.abandoned && m.alone,
 	}
+	d.LastFailure = "" // it is for lists
 	d.Loan()
 	return d, nil
 }

@@ -34,7 +34,7 @@ func (s *Store) dieAgain(l *letter, given *nixie.Letter, actor, reason string, n
 	}
 	for i := range given.History {
 		if f := &given.History[i]; f.Generation > had {
-			m.fail(*f)
+			m.fail(*f, f.Decision)
 			if f.Decision == nixie.Retry {
 				q.retried(m, now)
 			}

@@ -8,6 +8,7 @@ import (
 
 	"github.com/nixie-go/nixie"
 	"github.com/nixie-go/nixie/store"
+	"github.com/nixie-go/nixie/store/lifecycle"
 )
 
 // Enqueue takes all messages in or, at an error, none.
@@ -97,7 +98,7 @@ func (s *Store) accept(given *nixie.Message, now time.Time) nixie.Receipt {
 	if holder := s.holder(given); holder != nil {
 		different := holder.Hash != hash
 		if given.OnConflict == nixie.ReplaceExisting {
-			s.queue(holder.Queue).record(now, system, nixie.OnAmend, holder.ID, store.Replaced(holder.Hash))
+			s.queue(holder.Queue).record(now, lifecycle.System, nixie.OnAmend, holder.ID, store.Replaced(holder.Hash))
 			holder.replace(given, hash)
 		}
 		return nixie.Receipt{ID: holder.ID, Duplicate: true, Different: different}

@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/nixie-go/nixie"
+	"github.com/nixie-go/nixie/store/lifecycle"
 )
 
 // letter is a letter without what its message has already: Message and
@@ -18,9 +19,8 @@ type letter struct {
 }
 
 // bury makes the letter of a message, or moves the one it has on.
-func (s *Store) bury(m *message, st *nixie.Settlement, actor, reason string, now time.Time) error {
+func (s *Store) bury(m *message, st *nixie.Settlement, e lifecycle.End, now time.Time) error {
 	q, b := s.queue(m.Queue), st.Burial
-	on := death(m.letter, st)
 	m.leave()
 	m.abandoned, m.abandonedBy, m.MayPass = false, "", false
 	m.EndedAt = now
@@ -37,7 +37,7 @@ func (s *Store) bury(m *message, st *nixie.Settlement, actor, reason string, now
 	l.blocks = m.ordered && q.settings.Blocks()
 	l.Cause, l.Signature, l.Fingerprint = b.Cause, b.Signature, b.Fingerprint
 	l.Redrivable, l.NeedsReview, l.Rule = b.Redrivable, b.NeedsReview, b.Rule
-	l.Note = st.Note
+	l.Note = e.Note
 	if n := len(m.history); n > 0 {
 		last := &m.history[n-1]
 		l.Class, l.Reason = last.Class, last.Reason
@@ -49,10 +49,10 @@ func (s *Store) bury(m *message, st *nixie.Settlement, actor, reason string, now
 	if st.Verb == nixie.Halt {
 		q.settings.Paused, q.settings.PausedNote = true, "halted by message "+m.ID.String()
 	}
-	if err := l.move(on, now); err != nil {
+	if err := l.move(e.Event, now); err != nil {
 		return err
 	}
-	q.record(now, actor, on, l.ID, reason)
+	q.record(now, e.Actor, e.Event, l.ID, e.Reason)
 	return nil
 }
 

@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/nixie-go/nixie"
+	"github.com/nixie-go/nixie/store/lifecycle"
 )
 
 // message is a message with what the store knows of it beyond its public part.
@@ -70,10 +71,12 @@ func (m *message) wait(due time.Time) {
 	m.due, m.NotBefore = due, due
 }
 
-// fail appends to the history. Of a long one the first and the newest are kept.
-func (m *message) fail(f nixie.Failure) {
+// fail appends to the history, with what was decided. Of a long one the first and the
+// newest are kept.
+func (m *message) fail(f nixie.Failure, decision nixie.Verb) {
 	f.Err = nil
-	f.Context, f.Steps = slices.Clone(f.Context), slices.Clone(f.Steps)
+	f.Decision = decision
+	f.Context, f.Steps = slices.Clone(f.Context), slices.Clone(lifecycle.StepsOf(&f, m.Steps))
 	f.Attachments = slices.Clone(f.Attachments)
 	for i := range f.Attachments {
 		f.Attachments[i].Data = bytes.Clone(f.Attachments[i].Data)

@@ -9,6 +9,7 @@ import (
 
 	"github.com/nixie-go/nixie"
 	"github.com/nixie-go/nixie/store"
+	"github.com/nixie-go/nixie/store/lifecycle"
 )
 
 // Prune removes what is older than its retention. The cursor is how many were
@@ -104,7 +105,7 @@ func (p *pruner) letter(q *queue, l *letter, kept time.Duration) {
 	if !p.dry {
 		q.pruned++
 		p.removeLetter(l, nixie.ID{})
-		q.record(p.now, system, nixie.OnPurge, l.ID, store.PrunedLetter(kept))
+		q.record(p.now, lifecycle.System, nixie.OnPurge, l.ID, store.PrunedLetter(kept))
 	}
 }
 
@@ -122,8 +123,5 @@ func (p *pruner) audit(q *queue, entries int, kept time.Duration) {
 	}
 	newest := q.chain[n-1].Number
 	q.chain = slices.Clone(q.chain[n:])
-	q.record(p.now, system, nixie.OnPrune, nixie.ID{}, store.PrunedEntries(newest, kept))
+	q.record(p.now, lifecycle.System, nixie.OnPrune, nixie.ID{}, store.PrunedEntries(newest, kept))
 }
-
-// system is the actor of what nobody did by hand.
-const system = "nixie"

@@ -145,5 +145,5 @@ func (s *Store) handOver(m *message, now time.Time) error {
 	if err := m.move(nixie.OnCancel); err != nil {
 		return err
 	}
-	return s.end(m, nixie.OnSuccess, "", "", now)
+	return s.end(m, lifecycle.Success(), now)
 }

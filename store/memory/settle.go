@@ -6,6 +6,7 @@ import (
 
 	"github.com/nixie-go/nixie"
 	"github.com/nixie-go/nixie/store"
+	"github.com/nixie-go/nixie/store/lifecycle"
 )
 
 // Settle applies each settlement whole or not at all.
@@ -33,17 +34,17 @@ func (s *Store) settle(st *nixie.Settlement, now time.Time) error {
 	m.learn(st.Delivery.Steps)
 	for _, f := range [...]*nixie.Failure{st.Failure, st.Second} {
 		if f != nil {
-			m.fail(*f)
+			m.fail(*f, st.Verb)
 		}
 	}
 	switch on {
 	case nixie.OnComplete:
-		return s.end(m, nixie.OnSuccess, st.Delivery.Lease.Owner, "", now)
+		return s.end(m, lifecycle.Success(), now)
 	case nixie.OnDiscard:
 		s.queue(m.Queue).discarded(m)
-		return s.end(m, nixie.OnGone, st.Delivery.Lease.Owner, st.Note, now)
+		return s.end(m, lifecycle.Settled(st, m.letter != nil), now)
 	case nixie.OnBury:
-		return s.bury(m, st, st.Delivery.Lease.Owner, st.Burial.Rule, now)
+		return s.bury(m, st, lifecycle.Settled(st, m.letter != nil), now)
 	}
 	s.again(m, st, now)
 	return nil
@@ -74,7 +75,7 @@ func (s *Store) again(m *message, st *nixie.Settlement, now time.Time) {
 
 // end finishes a message that succeeded, was discarded or canceled, and moves
 // its letter on if it has one that was redriven.
-func (s *Store) end(m *message, on nixie.Event, actor, note string, now time.Time) error {
+func (s *Store) end(m *message, e lifecycle.End, now time.Time) error {
 	m.leave()
 	m.abandoned, m.abandonedBy, m.MayPass = false, "", false
 	m.EndedAt = now
@@ -84,25 +85,10 @@ func (s *Store) end(m *message, on nixie.Event, actor, note string, now time.Tim
 	if l == nil || l.Status != nixie.StatusRedriving {
 		return nil
 	}
-	l.Note = note
-	if err := l.move(on, now); err != nil {
+	l.Note = e.Note
+	if err := l.move(e.Event, now); err != nil {
 		return err
 	}
-	q.record(now, actor, on, l.ID, note)
+	q.record(now, e.Actor, e.Event, l.ID, e.Reason)
 	return nil
-}
-
-// death is the row of the table of letters that a burial stands for. Hold and
-// the burial's word review send it to review; only a letter that was redriven
-// can be quarantined.
-func death(l *letter, st *nixie.Settlement) nixie.Event {
-	switch {
-	case st.Verb == nixie.Hold || st.Burial.Status == nixie.StatusReview:
-		return nixie.OnHold
-	case l == nil:
-		return nixie.OnBury
-	case st.Burial.Status == nixie.StatusQuarantined:
-		return nixie.OnExceed
-	}
-	return nixie.OnDieAgain
 }

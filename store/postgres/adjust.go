@@ -187,10 +187,9 @@ func (t *tx) purgeQueue(queue string, filter *nixie.Filter, most int, actor, rea
 		if m == nil || m.shown() != nixie.Queued || m.queue != q.n {
 			continue // others were faster
 		}
-		if err := t.cancel(m, store.By(actor, reason)); err != nil {
+		if err := t.cancel(m, &store.Change{Verb: store.Cancel, Actor: actor, Reason: reason}); err != nil {
 			return 0, err
 		}
-		t.record(q.n, actor, nixie.OnCancel, id, reason)
 		n++
 	}
 	if n > 0 {

@@ -5,6 +5,7 @@ import (
 
 	"github.com/nixie-go/nixie"
 	"github.com/nixie-go/nixie/store"
+	"github.com/nixie-go/nixie/store/lifecycle"
 )
 
 // Amend implements store.Queue.
@@ -62,11 +63,7 @@ func (t *tx) amend(m *message, id nixie.ID, c *store.Change) error {
 		return nixie.Errorf(nixie.CodeNotFound, "no message %s", id)
 	}
 	if c.Verb == store.Cancel {
-		if err := t.cancel(m, store.By(c.Actor, c.Reason)); err != nil {
-			return err
-		}
-		t.record(m.queue, c.Actor, c.Event(), m.id, c.Note())
-		return nil
+		return t.cancel(m, c)
 	}
 	if m.shown() != nixie.Queued {
 		return nixie.Errorf(nixie.CodeConflict, "message %s is %s: %s is not possible", m.id, m.shown(), c.Verb)
@@ -87,7 +84,7 @@ func (t *tx) amend(m *message, id nixie.ID, c *store.Change) error {
 }
 
 // cancel ends a message that has not ended.
-func (t *tx) cancel(m *message, note string) error {
+func (t *tx) cancel(m *message, c *store.Change) error {
 	if err := m.move(nixie.OnCancel); err != nil {
 		return err
 	}
@@ -95,7 +92,8 @@ func (t *tx) cancel(m *message, note string) error {
 		t.stir(m.queue, m.stream)
 	}
 	t.touch(m)
-	return t.end(m, nixie.OnGone, note)
+	t.record(m.queue, c.Actor, c.Event(), m.id, c.Note())
+	return t.end(m, lifecycle.Changed(c, m.letter != nil))
 }
 
 // change does to a queued message what the verb says.
@@ -135,7 +133,7 @@ func (t *tx) holdForReview(m *message, c *store.Change) error {
 	f := *c.Hold
 	f.Generation, f.Attempt = m.generation, m.attempts
 	t.fail(m, &f, nixie.Hold)
-	if err := t.bury(m, c.Settlement(), c.Actor, c.Reason); err != nil {
+	if err := t.bury(m, c.Settlement(), lifecycle.Changed(c, m.letter != nil)); err != nil {
 		return err
 	}
 	m.letter.blocks = m.letter.blocks && !c.Free

@@ -6,6 +6,7 @@ import (
 
 	"github.com/nixie-go/nixie"
 	"github.com/nixie-go/nixie/store"
+	"github.com/nixie-go/nixie/store/lifecycle"
 )
 
 // What a dedupe key means for a message that is enqueued.
@@ -87,7 +88,7 @@ func (e *enqueuing) answerHeld(messages []nixie.Message, first map[dedupeKey]int
 				if !e.locked.pending[has.pos] {
 					return errRaced
 				}
-				e.record(e.fresh[i].queue, system, nixie.OnAmend, has.id, store.Replaced(has.hash))
+				e.record(e.fresh[i].queue, lifecycle.System, nixie.OnAmend, has.id, store.Replaced(has.hash))
 				e.replace(has, m, e.fresh[i].hash)
 			}
 			e.fresh[i] = nil
@@ -98,7 +99,7 @@ func (e *enqueuing) answerHeld(messages []nixie.Message, first map[dedupeKey]int
 			}
 			e.receipts[i] = nixie.Receipt{ID: before.id, Duplicate: true, Different: before.hash != e.fresh[i].hash}
 			if m.OnConflict == nixie.ReplaceExisting {
-				e.record(before.queue, system, nixie.OnAmend, before.id, store.Replaced(before.hash))
+				e.record(before.queue, lifecycle.System, nixie.OnAmend, before.id, store.Replaced(before.hash))
 				replaceGiven(&messages[first[own]], m)
 				before.hash = e.fresh[i].hash
 			}

@@ -4,6 +4,7 @@ import (
 	"fmt"
 
 	"github.com/nixie-go/nixie"
+	"github.com/nixie-go/nixie/store/lifecycle"
 )
 
 // failureRow is a row of the table failure that is to be written.
@@ -31,12 +32,8 @@ type failureKind struct {
 
 // fail appends a failure to the history of a message.
 func (t *tx) fail(m *message, f *nixie.Failure, verb nixie.Verb) {
-	steps := f.Steps
-	if steps == nil {
-		steps = m.steps
-	}
 	m.ordinal++
-	t.keepFailure(m, f, steps, m.ordinal, t.now, verb)
+	t.keepFailure(m, f, lifecycle.StepsOf(f, m.steps), m.ordinal, t.now, verb)
 	m.reason = string(f.Reason)
 	if l := m.letter; l != nil { // it shows the newest failure, also while its message is on its way
 		l.text = plain(f.Text)

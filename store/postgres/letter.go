@@ -2,6 +2,7 @@ package postgres
 
 import (
 	"github.com/nixie-go/nixie"
+	"github.com/nixie-go/nixie/store/lifecycle"
 )
 
 // letterKind is what letters often have in common.
@@ -77,9 +78,8 @@ func (t *tx) touchLetter(l *letterRow) {
 
 // bury ends a message as dead and makes its letter, or moves the one that it has
 // on.
-func (t *tx) bury(m *message, st *nixie.Settlement, actor, reason string) error {
+func (t *tx) bury(m *message, st *nixie.Settlement, e lifecycle.End) error {
 	b := st.Burial
-	on := death(m.letter, st)
 	blocks := m.ordered && m.q.settings.Blocks()
 	inStream, rank := m.ordered, m.rank
 	t.leave(m)
@@ -94,7 +94,7 @@ func (t *tx) bury(m *message, st *nixie.Settlement, actor, reason string) error 
 	l.died, l.inStream, l.rank, l.blocks = t.now, inStream, rank, blocks
 	l.cause, l.signature, l.fingerprint = b.Cause, plain(b.Signature), plain(b.Fingerprint)
 	l.redrivable, l.needsReview, l.rule = b.Redrivable, b.NeedsReview, plain(b.Rule)
-	l.note = st.Note
+	l.note = e.Note
 	if m.ordinal > 0 {
 		l.class, l.reason, l.text = m.last.class, m.last.reason, m.last.text
 		l.lastFailed = m.last.failed
@@ -106,10 +106,10 @@ func (t *tx) bury(m *message, st *nixie.Settlement, actor, reason string) error 
 	if st.Verb == nixie.Halt {
 		t.pause(m.q, "halted by message "+m.id.String())
 	}
-	if err := t.moveLetter(l, on); err != nil {
+	if err := t.moveLetter(l, e.Event); err != nil {
 		return err
 	}
-	t.record(l.queue, actor, on, l.id, reason)
+	t.record(l.queue, e.Actor, e.Event, l.id, e.Reason)
 	return nil
 }
 
@@ -131,21 +131,6 @@ func (t *tx) moveLetter(l *letterRow, on nixie.Event) error {
 
 func (l *letterRow) forbids(on nixie.Event) error {
 	return nixie.Errorf(nixie.CodeConflict, "letter %s is %s: %s is not possible", l.id, l.status, on)
-}
-
-// death is the row of the table of letters that a burial stands for. Hold and the
-// burial's word review send it to review; only a letter that was redriven can be
-// quarantined.
-func death(l *letterRow, st *nixie.Settlement) nixie.Event {
-	switch {
-	case st.Verb == nixie.Hold || st.Burial.Status == nixie.StatusReview:
-		return nixie.OnHold
-	case l == nil:
-		return nixie.OnBury
-	case st.Burial.Status == nixie.StatusQuarantined:
-		return nixie.OnExceed
-	}
-	return nixie.OnDieAgain
 }
 
 // flushLetters writes letters that are new or changed.

@@ -9,6 +9,7 @@ import (
 
 	"github.com/nixie-go/nixie"
 	"github.com/nixie-go/nixie/store"
+	"github.com/nixie-go/nixie/store/lifecycle"
 )
 
 // The phases of pruning in each queue; the inbox comes last, as those of queue 0.
@@ -255,7 +256,7 @@ func (p *pruner) lettersOf(queue, after int64, kept time.Duration) (int64, error
 		p.run("update @.item set state = 'skipped' where state = 'pending' and letter = any($1)", list)
 		p.found = append(p.found, list...)
 		for _, id := range ids {
-			p.record(queue, system, nixie.OnPurge, id, store.PrunedLetter(kept))
+			p.record(queue, lifecycle.System, nixie.OnPurge, id, store.PrunedLetter(kept))
 		}
 	}
 	return int64(len(list)), err
@@ -290,7 +291,7 @@ func (p *pruner) audit(queue, after int64, kept time.Duration) (met int64, err e
 		return met, nil
 	}
 	p.chains = append(p.chains, cut{queue, newest, hash})
-	p.record(queue, system, nixie.OnPrune, nixie.ID{}, store.PrunedEntries(newest, kept))
+	p.record(queue, lifecycle.System, nixie.OnPrune, nixie.ID{}, store.PrunedEntries(newest, kept))
 	return met, nil
 }
 

@@ -228,5 +228,5 @@ func (r *resolving) handOver(m *message) error {
 		return err
 	}
 	r.touch(m)
-	return r.end(m, nixie.OnSuccess, "")
+	return r.end(m, lifecycle.Success())
 }

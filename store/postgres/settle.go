@@ -6,6 +6,7 @@ import (
 
 	"github.com/nixie-go/nixie"
 	"github.com/nixie-go/nixie/store"
+	"github.com/nixie-go/nixie/store/lifecycle"
 )
 
 // Settle implements store.Queue.
@@ -113,18 +114,15 @@ func (t *tx) apply(m *message, st *nixie.Settlement) error {
 	}
 	switch on {
 	case nixie.OnComplete:
-		return t.end(m, nixie.OnSuccess, "")
+		return t.end(m, lifecycle.Success())
 	case nixie.OnDiscard:
-		return t.end(m, nixie.OnGone, st.Note)
+		return t.end(m, lifecycle.Settled(st, m.letter != nil))
 	case nixie.OnBury:
-		return t.bury(m, st, system, st.Burial.Rule)
+		return t.bury(m, st, lifecycle.Settled(st, m.letter != nil))
 	}
 	t.again(m, st)
 	return nil
 }
-
-// system is the actor of what nobody did by hand.
-const system = "nixie"
 
 // again queues a message that was retried or released. A release takes the attempt
 // back; one of an abandoned message, which took none, leaves it to be judged by the
@@ -150,16 +148,16 @@ func (t *tx) again(m *message, st *nixie.Settlement) {
 
 // end finishes a message that succeeded, was discarded or canceled, and moves its
 // letter on if it has one that was redriven.
-func (t *tx) end(m *message, on nixie.Event, note string) error {
+func (t *tx) end(m *message, e lifecycle.End) error {
 	t.leave(m)
-	m.note = note
+	m.note = e.Note
 	t.release(m, true)
 	if l := m.letter; l != nil && l.status == nixie.StatusRedriving {
-		l.note = note
-		if err := t.moveLetter(l, on); err != nil {
+		l.note = e.Note
+		if err := t.moveLetter(l, e.Event); err != nil {
 			return err
 		}
-		t.record(l.queue, system, on, l.id, "")
+		t.record(l.queue, e.Actor, e.Event, l.id, e.Reason)
 	}
 	return nil
 }

@@ -6,6 +6,7 @@ import (
 
 	"github.com/nixie-go/nixie"
 	"github.com/nixie-go/nixie/store"
+	"github.com/nixie-go/nixie/store/lifecycle"
 )
 
 // Amend implements store.Queue.
@@ -60,7 +61,7 @@ func (t *tx) amend(id nixie.ID, change *store.Change) error {
 	}
 	switch change.Verb {
 	case store.Cancel:
-		err = t.cancel(pos, st, change)
+		return t.cancel(q, pos, id, st, change)
 	case store.Hold:
 		return t.putOnHold(pos, st, change)
 	case store.RetryNow:
@@ -81,7 +82,7 @@ func (t *tx) amend(id nixie.ID, change *store.Change) error {
 }
 
 // cancel ends a message; a lease on it is void.
-func (t *tx) cancel(pos int64, st standing, change *store.Change) error {
+func (t *tx) cancel(q *queueRow, pos int64, id nixie.ID, st standing, change *store.Change) error {
 	h, err := t.anyHold(pos, st)
 	if err != nil {
 		return err
@@ -89,7 +90,10 @@ func (t *tx) cancel(pos int64, st standing, change *store.Change) error {
 	if err := t.end(h, stCanceled, ""); err != nil {
 		return err
 	}
-	return t.letterFollows(h, nixie.OnGone, store.By(change.Actor, change.Reason))
+	if err := t.audit(q.n, change.Actor, change.Event(), id, change.Note()); err != nil {
+		return err
+	}
+	return t.letterFollows(h, lifecycle.Changed(change, true))
 }
 
 // putOnHold buries a queued message for review.
@@ -104,7 +108,7 @@ func (t *tx) putOnHold(pos int64, st standing, change *store.Change) error {
 	if err := t.appendFailure(h, &f, nixie.Hold, ""); err != nil {
 		return err
 	}
-	return t.bury(h, change.Settlement(), change.Actor, change.Reason)
+	return t.bury(h, change.Settlement(), change)
 }
 
 // anyHold takes a message from wherever it waits or from whoever has it.

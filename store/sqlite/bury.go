@@ -2,6 +2,8 @@ package sqlite
 
 import (
 	"github.com/nixie-go/nixie"
+	"github.com/nixie-go/nixie/store"
+	"github.com/nixie-go/nixie/store/lifecycle"
 )
 
 // letterRow is a row of the table letter.
@@ -43,8 +45,9 @@ func (t *tx) letterOf(h *held) (*letterRow, error) {
 }
 
 // bury ends a message as dead and writes its letter, or moves on the one that
-// it has from an earlier life. Everything is in the transaction of the caller.
-func (t *tx) bury(h *held, st *nixie.Settlement, actor, reason string) error {
+// it has from an earlier life. An operator's change that holds it is by; a verdict has
+// none. Everything is in the transaction of the caller.
+func (t *tx) bury(h *held, st *nixie.Settlement, by *store.Change) error {
 	if err := t.end(h, stDead, ""); err != nil {
 		return err
 	}
@@ -61,7 +64,14 @@ func (t *tx) bury(h *held, st *nixie.Settlement, actor, reason string) error {
 	if err != nil {
 		return err
 	}
-	event, status := burialMove(old, st)
+	e := lifecycle.Settled(st, old != nil)
+	if by != nil {
+		e = lifecycle.Changed(by, old != nil)
+	}
+	status, err := nextOf(old, e.Event)
+	if err != nil {
+		return err
+	}
 	kind, flow, err := t.kindOfDead(h, &last, st.Burial, old, status)
 	if err != nil {
 		return err
@@ -72,18 +82,18 @@ func (t *tx) bury(h *held, st *nixie.Settlement, actor, reason string) error {
 		row := t.added.add(toLetter)
 		row.num(h.pos).bytes(old.id[:]).num(kind).num(h.queue).str(string(status)).str(string(st.Burial.Cause)).str(string(last.class)).str(string(last.reason))
 		row.str(st.Burial.Signature).str(st.Burial.Fingerprint).flag(st.Burial.Redrivable).flag(st.Burial.NeedsReview).str(st.Burial.Rule).str(last.text)
-		row.num(first).num(last.at).num(t.now).str(st.Note).numOrNull(h.stream).num(h.rank).flag(blocks).strOrNull(flow).num(sumOf(st.Burial.Rule)).num(sumOf(st.Note))
+		row.num(first).num(last.at).num(t.now).str(e.Note).numOrNull(h.stream).num(h.rank).flag(blocks).strOrNull(flow).num(sumOf(st.Burial.Rule)).num(sumOf(e.Note))
 		err = t.added.end(row)
 	} else {
 		err = t.run(`update letter set kind = ?, status = ?, cause = ?, class = ?, reason = ?, signature = ?, fingerprint = ?, redrivable = ?, needs_review = ?, rule = ?, text = ?,
 			first_failed = coalesce(nullif(first_failed, 0), ?), last_failed = ?, died = ?, resolved = 0, note = ?, revision = revision + 1, stream = ?, rank = ?, blocks = ?, rule_sum = ?, note_sum = ? where pos = ?`,
 			kind, string(status), string(st.Burial.Cause), string(last.class), string(last.reason), st.Burial.Signature, st.Burial.Fingerprint,
-			st.Burial.Redrivable, st.Burial.NeedsReview, st.Burial.Rule, last.text, first, last.at, t.now, st.Note, orNull(h.stream), h.rank, blocks, sumOf(st.Burial.Rule), sumOf(st.Note), old.pos)
+			st.Burial.Redrivable, st.Burial.NeedsReview, st.Burial.Rule, last.text, first, last.at, t.now, e.Note, orNull(h.stream), h.rank, blocks, sumOf(st.Burial.Rule), sumOf(e.Note), old.pos)
 	}
 	if err != nil {
 		return err
 	}
-	return t.audit(h.queue, actor, event, old.id, reason)
+	return t.audit(h.queue, e.Actor, e.Event, old.id, e.Reason)
 }
 
 // kindOfDead counts the letter of a message that died as one of its kind, and no
@@ -116,23 +126,6 @@ func (t *tx) typeAndStream(h *held) (mtype, stream string, err error) {
 		mtype, stream = row.ColumnText(0), row.ColumnText(1)
 		return nil
 	}, h.pos)
-}
-
-// system is the actor of verdicts that nobody gave by hand.
-const system = "nixie"
-
-// burialMove says which move of the letters' table a death is.
-func burialMove(old *letterRow, st *nixie.Settlement) (nixie.Event, nixie.Status) {
-	hold := st.Verb == nixie.Hold || st.Burial.Status == nixie.StatusReview
-	switch {
-	case hold:
-		return nixie.OnHold, nixie.StatusReview
-	case st.Burial.Status == nixie.StatusQuarantined && old != nil:
-		return nixie.OnExceed, nixie.StatusQuarantined
-	case old == nil:
-		return nixie.OnBury, nixie.StatusOpen
-	}
-	return nixie.OnDieAgain, nixie.StatusOpen
 }
 
 // lastOf is what a letter shows of a message's newest failure.
@@ -169,24 +162,37 @@ func (t *tx) lastFailure(h *held) (last lastOf, first int64, err error) {
 }
 
 // letterFollows moves the letter of a redriven message on when that has ended
-// well or is gone, with the note of why it is gone.
-func (t *tx) letterFollows(h *held, event nixie.Event, note string) error {
+// well or is gone, as it ended.
+func (t *tx) letterFollows(h *held, e lifecycle.End) error {
 	l, err := t.letterOf(h)
 	if err != nil || l == nil || l.status != nixie.StatusRedriving {
 		return err
 	}
-	next, ok := nixie.NextStatus(l.status, event)
-	if !ok {
-		return nixie.Errorf(nixie.CodeInternal, "letter %s cannot follow %s", l.id, event)
+	next, err := nextOf(l, e.Event)
+	if err != nil {
+		return err
 	}
 	kind, err := t.become(l, next)
 	if err != nil {
 		return err
 	}
-	if err := t.run("update letter set kind = ?, status = ?, resolved = ?, note = ?, note_sum = ?, revision = revision + 1 where pos = ?", kind, string(next), t.now, note, sumOf(note), l.pos); err != nil {
+	if err := t.run("update letter set kind = ?, status = ?, resolved = ?, note = ?, note_sum = ?, revision = revision + 1 where pos = ?", kind, string(next), t.now, e.Note, sumOf(e.Note), l.pos); err != nil {
 		return err
 	}
-	return t.audit(l.queue, system, event, l.id, "")
+	return t.audit(l.queue, e.Actor, e.Event, l.id, e.Reason)
+}
+
+// nextOf is the status of a letter after an event; nil is one that is yet to be made.
+func nextOf(l *letterRow, on nixie.Event) (nixie.Status, error) {
+	var has letterRow
+	if l != nil {
+		has = *l
+	}
+	next, ok := nixie.NextStatus(has.status, on)
+	if !ok {
+		return "", nixie.Errorf(nixie.CodeInternal, "letter %s is %s and cannot follow %s: run nixie verify", has.id, has.status, on)
+	}
+	return next, nil
 }
 
 // pause stops the handing out of a queue.

@@ -7,6 +7,7 @@ import (
 
 	"github.com/nixie-go/nixie"
 	"github.com/nixie-go/nixie/store"
+	"github.com/nixie-go/nixie/store/lifecycle"
 )
 
 // A place is a queue number and a sequence number in one integer.
@@ -233,7 +234,7 @@ func (t *tx) takeKey(q *queueRow, m *nixie.Message, hash nixie.Hash, pos int64) 
 		if err := t.replace(q, &was, m, hash, holder, r.ID); err != nil {
 			return nil, err
 		}
-		return &r, t.audit(q.n, system, nixie.OnAmend, r.ID, store.Replaced(have))
+		return &r, t.audit(q.n, lifecycle.System, nixie.OnAmend, r.ID, store.Replaced(have))
 	}
 	return &r, nil
 }

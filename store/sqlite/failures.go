@@ -7,6 +7,7 @@ import (
 
 	"github.com/nixie-go/nixie"
 	"github.com/nixie-go/nixie/internal/failurejson"
+	"github.com/nixie-go/nixie/store/lifecycle"
 )
 
 // failureDoc is a failure as it is kept, without what has columns of its own.
@@ -31,9 +32,7 @@ func (d *failureDoc) json() (string, error) {
 func encodeFailure(f *nixie.Failure, verb nixie.Verb, steps []string) (string, error) {
 	kept := failureDoc{*f, f.Took}
 	kept.Text, kept.Attachments, kept.Decision = "", nil, verb
-	if kept.Steps == nil {
-		kept.Steps = steps
-	}
+	kept.Steps = lifecycle.StepsOf(f, steps)
 	return kept.json()
 }
 

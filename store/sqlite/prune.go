@@ -9,6 +9,7 @@ import (
 
 	"github.com/nixie-go/nixie"
 	"github.com/nixie-go/nixie/store"
+	"github.com/nixie-go/nixie/store/lifecycle"
 )
 
 // Prune implements store.Keeper.
@@ -222,7 +223,7 @@ func (p *pruner) letters(kept time.Duration) (over bool, err error) {
 		if err := p.t.removeLetter(l, nixie.ID{}, tallyPruned); err != nil {
 			return false, err
 		}
-		if err := p.t.audit(l.queue, system, nixie.OnPurge, l.id, store.PrunedLetter(kept)); err != nil {
+		if err := p.t.audit(l.queue, lifecycle.System, nixie.OnPurge, l.id, store.PrunedLetter(kept)); err != nil {
 			return false, err
 		}
 	}
@@ -270,5 +271,5 @@ func (p *pruner) audit(kept time.Duration) (over bool, err error) {
 	if err := p.t.run("delete from audit where queue = ? and number <= ?", p.at.queue, newest.number); err != nil {
 		return false, err
 	}
-	return over, p.t.audit(p.at.queue, system, nixie.OnPrune, nixie.ID{}, store.PrunedEntries(newest.number, kept))
+	return over, p.t.audit(p.at.queue, lifecycle.System, nixie.OnPrune, nixie.ID{}, store.PrunedEntries(newest.number, kept))
 }

@@ -6,6 +6,7 @@ import (
 
 	"github.com/nixie-go/nixie"
 	"github.com/nixie-go/nixie/store"
+	"github.com/nixie-go/nixie/store/lifecycle"
 )
 
 // held is a lease that was found to be current, with what is known of its
@@ -214,7 +215,7 @@ func (t *tx) settle(st *nixie.Settlement, doc string) error {
 		if err := t.end(h, stDiscarded, st.Note); err != nil {
 			return err
 		}
-		return t.letterFollows(h, nixie.OnGone, st.Note)
+		return t.letterFollows(h, lifecycle.Settled(st, true))
 	case nixie.Retry:
 		if h.abandoned == "" {
 			h.crashes, h.alone = 0, false // it survived
@@ -225,7 +226,7 @@ func (t *tx) settle(st *nixie.Settlement, doc string) error {
 		h.mayPass = st.MayPass && h.stream != 0 && h.q.settings.Order == nixie.OrderStrict
 		return t.release(h, st.Delay)
 	}
-	return t.bury(h, st, system, st.Burial.Rule)
+	return t.bury(h, st, nil)
 }
 
 // leave takes the message out of what its lease was kept in.
@@ -278,7 +279,7 @@ func (t *tx) succeed(h *held) error {
 	if err := t.end(h, stSucceeded, ""); err != nil {
 		return err
 	}
-	return t.letterFollows(h, nixie.OnSuccess, "")
+	return t.letterFollows(h, lifecycle.Success())
 }
 
 // writeLog writes the row that says how a message ended. Of a clean first life,

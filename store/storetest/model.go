@@ -277,7 +277,7 @@ func (m *machine) compare() {
 func (m *machine) seeMessage(side int, r *store.Record) string {
 	texts := make([]string, 0, len(r.History))
 	for _, f := range r.History {
-		texts = append(texts, f.Text)
+		texts = append(texts, seeFailure(&f))
 	}
 	notBefore := r.NotBefore
 	if r.State != nixie.Queued || !notBefore.After(m.clock.Now()) {
@@ -286,6 +286,10 @@ func (m *machine) seeMessage(side int, r *store.Record) string {
 	return fmt.Sprint(m.name(side, r.ID), r.Queue, r.Stream, r.MayPass, r.OrderGap, r.DedupeKey, string(r.Body), " says ", r.Type, r.Key, r.Headers, r.Priority, r.State, " attempts ", r.Attempts, r.Deliveries, r.Crashes,
 		" lives ", r.Generation, r.Redrives, r.Steps, " last ", r.LastFailure, texts, r.HistoryDropped, " lease ", r.LeaseOwner, at(r.LeaseExpiresAt),
 		" times ", at(notBefore), at(r.EnqueuedAt), at(r.FirstReceivedAt), at(r.EndedAt))
+}
+
+func seeFailure(f *nixie.Failure) string {
+	return fmt.Sprint("\n  life ", f.Generation, " attempt ", f.Attempt, f.Decision, f.Class, f.Reason, f.Text, f.Steps, at(f.StartedAt), at(f.FailedAt))
 }
 
 func at(t time.Time) string {
@@ -367,8 +371,7 @@ func (m *machine) finish() {
 	}
 }
 
-// seeAudit is what happened to which letter or message, in any order: the
-// entries of one call are in no particular one.
+// seeAudit is what happened to which letter or message, by whom and why, in order.
 func (m *machine) seeAudit(side int, st store.Store, queue string) []string {
 	letters, err := allLetters(m.ctx, st, nixie.Filter{})
 	if err != nil {
@@ -388,10 +391,7 @@ func (m *machine) seeAudit(side int, st store.Store, queue string) []string {
 		if !ok {
 			subject = m.name(side, e.Subject)
 		}
-		if e.Event != nixie.OnConfigure {
-			seen = append(seen, fmt.Sprint(subject, e.Event, at(e.At)))
-		}
+		seen = append(seen, fmt.Sprint("\n", subject, " ", e.Event, " by ", e.Actor, ": ", e.Reason, at(e.At)))
 	}
-	slices.Sort(seen)
 	return seen
 }

@@ -94,7 +94,7 @@ func (m *machine) claimFrom(p *process, queue string, want nixie.Want) {
 func (m *machine) seeDeliveries(side int, ds []*nixie.Delivery) []string {
 	var seen []string
 	for _, d := range ds {
-		seen = append(seen, fmt.Sprint("\nmessage ", m.name(side, d.ID), string(d.Body), d.Hash == nixie.HashBody(d.Body), " attempts ", d.Attempts, d.Deliveries, d.Crashes,
+		seen = append(seen, fmt.Sprint("\nmessage ", m.name(side, d.ID), d.LastFailure, d.LastReason, string(d.Body), d.Hash == nixie.HashBody(d.Body), " attempts ", d.Attempts, d.Deliveries, d.Crashes,
 			" lives ", d.Generation, d.Redrives, d.Steps, " lease ", d.Lease.Number, d.Lease.Owner, at(d.Lease.ExpiresAt),
 			d.Abandoned, d.AbandonedBy, d.AbandonedAlone, d.OrderGap, d.MayPass, at(d.FirstReceivedAt)))
 	}
@@ -191,6 +191,12 @@ func (m *machine) settlement(r *rapid.T, l loan) (sut, ref nixie.Settlement) {
 			Reason: rapid.SampledFrom([]nixie.Reason{nixie.ReasonHandler, nixie.ReasonTimeout}).Draw(r, "reason"),
 			Text:   rapid.SampledFrom([]string{"one", "two"}).Draw(r, "text"),
 		}
+	}
+	// The stores do not agree yet how many retries one with two failures is.
+	if s.Failure != nil && s.Verb != nixie.Retry && rapid.IntRange(0, 4).Draw(r, "second") == 0 {
+		second := *s.Failure
+		second.Text, second.Reason = "two at once", nixie.ReasonUnknown
+		s.Second = &second
 	}
 	if status := rapid.SampledFrom([]nixie.Status{"", nixie.StatusOpen, nixie.StatusReview, nixie.StatusQuarantined}).Draw(r, "status"); s.Verb != nixie.Hold {
 		s.Burial = burial(status)
@@ -320,8 +326,8 @@ func (m *machine) plan(r *rapid.T) {
 		x, next, err := p.sut.Operation(m.ctx, plan[0], 100)
 		y, wanted, want := p.ref.Operation(m.ctx, plan[1], 100)
 		m.sameCode("operation", err, want)
-		m.same("operation", []int64{x.Selected, x.Done, x.Skipped + x.Failed, x.Pending, int64(len(next))},
-			[]int64{y.Selected, y.Done, y.Skipped + y.Failed, y.Pending, int64(len(wanted))})
+		m.same("operation", []int64{x.Selected, x.Done, x.Skipped, x.Failed, x.Pending, int64(len(next))},
+			[]int64{y.Selected, y.Done, y.Skipped, y.Failed, y.Pending, int64(len(wanted))})
 	}
 }
 

@@ -24,7 +24,26 @@ func settleClauses() []clause {
 		{"NonsenseIsRefused", nonsense},
 		{"R19_RepeatingAMoveIsANoOp", repeatedMove},
 		{"OthersOfTheBatchStayLeased", othersStayLeased},
+		{"AFailureSaysWhatWasDecided", failureDecided},
 	}
+}
+
+// failureDecided shows beside a failure the verb of its settlement, whatever the caller
+// thought, and the steps that were done by then. A delivery says its reason, a list its text.
+func failureDecided(b *bed) {
+	d := b.took("a")
+	d.Steps = []string{"fetched"}
+	f := b.failure(d, "it fails")
+	f.Decision = nixie.Bury
+	b.ok(b.settle(nixie.Settlement{Delivery: d, Verb: nixie.Retry, Failure: f}))
+	d = b.take("a")
+	same(b, "reason of the delivery", d.LastReason, nixie.ReasonHandler)
+	same(b, "text of the delivery", d.LastFailure, "")
+	m := b.record(d.ID)
+	same(b, "text of the list", m.LastFailure, "it fails")
+	same(b, "failures", len(m.History), 1)
+	same(b, "decision", m.History[0].Decision, nixie.Retry)
+	same(b, "steps", fmt.Sprint(m.History[0].Steps), "[fetched]")
 }
 
 func completeEnds(b *bed) {

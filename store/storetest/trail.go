@@ -3,6 +3,7 @@ package storetest
 import (
 	"fmt"
 	"slices"
+	"strings"
 	"time"
 
 	"github.com/nixie-go/nixie"
@@ -13,6 +14,7 @@ func trailClauses() []clause {
 	return []clause{
 		{"TheAuditOfAllQueues", trailOfAll},
 		{"ABadCursorOfTheAudit", trailCursor},
+		{"WhoEndedARedrivenMessage", whoEnded},
 	}
 }
 
@@ -69,6 +71,34 @@ func trailOfAll(b *bed) {
 			b.Fatalf("filter %+v gave %d entries, want %d", f, len(got), len(want))
 		}
 	}
+}
+
+// whoEnded says of letters that were redriven who ended their messages and why: nixie by a
+// verdict, an operator by a cancel, which comes before what follows from it.
+func whoEnded(b *bed) {
+	dead := []nixie.Letter{b.dead("discarded", nixie.StatusOpen), b.dead("succeeded", nixie.StatusOpen), b.dead("canceled", nixie.StatusOpen)}
+	for _, l := range dead {
+		b.ok(b.resolve(l.ID, nixie.OnRedrive))
+	}
+	before, err := allEntries(b.ctx, b.st, work)
+	b.ok(err)
+	for _, d := range b.claim(9) {
+		switch d.Key {
+		case "discarded":
+			b.ok(b.settle(nixie.Settlement{Delivery: d, Verb: nixie.Discard, Note: "no use"}))
+		case "succeeded":
+			b.complete(d)
+		case "canceled":
+			b.ok(b.amend(d.ID, store.Cancel))
+		}
+	}
+	entries, err := allEntries(b.ctx, b.st, work)
+	b.ok(err)
+	var said []string
+	for _, e := range entries[len(before):] {
+		said = append(said, fmt.Sprintf("%s by %s: %s", e.Event, e.Actor, e.Reason))
+	}
+	same(b, "audit", strings.Join(said, ", "), "gone by nixie: no use, success by nixie: , cancel by ann: because, gone by ann: because")
 }
 
 func pick3(i int) string { return [...]string{"ann", "bob", "cy"}[i/3%3] }

@@ -1,0 +1,56 @@
+package lifecycle
+
+import (
+	"github.com/nixie-go/nixie"
+	"github.com/nixie-go/nixie/store"
+)
+
+// System is the actor of what nobody did by hand: verdicts, replacements, prunes.
+const System = "nixie"
+
+// End is how a message ends or dies, as its letter and the audit say it.
+type End struct {
+	Event  nixie.Event // of the letter
+	Actor  string      // of the audit
+	Reason string      // of the audit
+	Note   string      // of the letter
+}
+
+// Success is the end of a message that succeeded.
+func Success() End { return End{Event: nixie.OnSuccess, Actor: System} }
+
+// Settled is the end that a settlement stands for that completes, discards or buries a
+// message; redriven is that it has a letter from an earlier life.
+func Settled(st *nixie.Settlement, redriven bool) End {
+	switch st.Verb {
+	case nixie.Complete:
+		return Success()
+	case nixie.Discard:
+		return End{nixie.OnGone, System, st.Note, st.Note}
+	}
+	return End{death(st, redriven), System, st.Burial.Rule, st.Note}
+}
+
+// Changed is the end that an operator's change stands for that cancels or holds a message.
+func Changed(c *store.Change, redriven bool) End {
+	e := End{nixie.OnGone, c.Actor, c.Reason, store.By(c.Actor, c.Reason)}
+	if c.Verb == store.Hold {
+		e.Event = death(c.Settlement(), redriven)
+	}
+	return e
+}
+
+// death is the move of the table of letters that a burial stands for. Hold and the
+// burial's word review send the letter to review; only one that was redriven can be
+// quarantined.
+func death(st *nixie.Settlement, redriven bool) nixie.Event {
+	switch {
+	case st.Verb == nixie.Hold || st.Burial.Status == nixie.StatusReview:
+		return nixie.OnHold
+	case !redriven:
+		return nixie.OnBury
+	case st.Burial.Status == nixie.StatusQuarantined:
+		return nixie.OnExceed
+	}
+	return nixie.OnDieAgain
+}
