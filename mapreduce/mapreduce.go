@@ -44,11 +44,11 @@ type Attempt struct {
 // holder vanished before it could say so.
 func (m *Map) Begin(ctx context.Context, item string, lease int64) (*Attempt, error) {
 	if done, err := m.c.Job.Merged(ctx, item); err != nil || done != "" {
-		return nil, err
+		return nil, in("worktree", item, err)
 	}
 	tree, err := m.c.Job.Attempt(ctx, item, lease)
 	if err != nil {
-		return nil, err
+		return nil, in("worktree", item, err)
 	}
 	return &Attempt{m, tree}, nil
 }
@@ -68,8 +68,30 @@ func (a *Attempt) ResultFile() string { return a.tree.File(worktree.ResultFile) 
 // LogFile is a path for what agents have to tell. It is kept with the worktree.
 func (a *Attempt) LogFile() string { return a.tree.File(worktree.LogFile) }
 
+// in says beside a failure that is of no step what was being done.
+func in(doing, item string, err error) error {
+	if err == nil {
+		return nil
+	}
+	facts := factsOf(err)
+	facts.Step, facts.Context = doing, []string{"item " + item}
+	return nixie.WithEvidence(err, facts)
+}
+
+// factsOf is what is known beside a failure.
+func factsOf(err error) nixie.Failure {
+	if evidence := nixie.OutcomeOf(err).Evidence; evidence != nil {
+		return *evidence
+	}
+	return nixie.Failure{}
+}
+
 // Check is the check of the commit: what an attempt leaves without one would be lost.
 func (a *Attempt) Check(ctx context.Context) error {
+	return in("commit check", a.tree.Item, a.check(ctx))
+}
+
+func (a *Attempt) check(ctx context.Context) error {
 	head, err := a.tree.Head(ctx)
 	if err != nil || head != a.tree.Start {
 		return err
@@ -92,12 +114,8 @@ func (a *Attempt) End(ctx context.Context, err error) error {
 		a.tree.Release()
 		return errors.Join(err, ctx.Err())
 	}
-	var result json.RawMessage
 	if err == nil {
-		result, err = a.result()
-	}
-	if err == nil {
-		_, err = a.tree.Merge(ctx, "item "+a.tree.Item, result)
+		err = in("merge", a.tree.Item, a.merge(ctx))
 	}
 	if err != nil {
 		return a.keep(ctx, err)
@@ -105,6 +123,15 @@ func (a *Attempt) End(ctx context.Context, err error) error {
 	a.tree.Release()
 	_ = a.m.c.Job.ForgetItem(ctx, a.tree.Item, a.tree.Lease) // it is merged; what stays goes with the job
 	return nil
+}
+
+// merge joins what was committed, once the result is kept.
+func (a *Attempt) merge(ctx context.Context) error {
+	result, err := a.result()
+	if err == nil {
+		_, err = a.tree.Merge(ctx, "item "+a.tree.Item, result)
+	}
+	return err
 }
 
 // MaxResult is how many bytes the result of an item may have.
@@ -147,10 +174,7 @@ func (a *Attempt) keep(ctx context.Context, failure error) error {
 	if err = errors.Join(changesErr, err); err != nil {
 		return errors.Join(failure, err)
 	}
-	var facts nixie.Failure
-	if evidence := nixie.OutcomeOf(failure).Evidence; evidence != nil {
-		facts = *evidence
-	}
+	facts := factsOf(failure)
 	if _, err := os.Stat(a.LogFile()); err == nil {
 		facts.LogLocation = a.LogFile()
 	}

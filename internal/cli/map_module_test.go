@@ -107,6 +107,9 @@ func (d *desk) formatted(files int) string {
 			d.t.Fatalf("%s has no letter: %s", kind, items)
 		}
 		says := items[at+strings.Index(items[at:], `"error_type":`):]
+		if strings.Contains(items, `"step_failed":""`) {
+			d.t.Errorf("a failure names no step: %s", items)
+		}
 		if !strings.HasPrefix(says, `"error_type":"`+kind) && !strings.HasPrefix(says, `"error_type":{"`+kind) {
 			d.t.Errorf("%s is %.60s", kind, says)
 		}

@@ -172,7 +172,16 @@ func (s *Store) logSheet() sheet[*message, logKind] {
 		}
 	}
 	common = append(common, of("ended", "bigint", func(m *message) int64 { return m.ended }), text("note", func(m *message) string { return plain(m.note) }))
-	return makeSheet(s, "log", (*message).logKind, common, of("pos", "bigint", func(m *message) int64 { return m.pos }))
+	return makeSheet(s, "log", (*message).logKind, common, of("pos", "bigint", func(m *message) int64 { return m.pos }),
+		of("place", "bigint", (*message).movedTo).orNull(int64(0)))
+}
+
+// movedTo is the place of a message that was moved from another queue, 0 of others.
+func (m *message) movedTo() int64 {
+	if m.place == m.pos {
+		return 0
+	}
+	return m.place
 }
 
 // usualInLog is what is null in the table log: the counts of a clean first life.

@@ -197,7 +197,6 @@ func (r *resolving) live(l *letterRow) error {
 	m.redrives++
 	m.attempts, m.deliveries, m.crashes, m.ended, m.note = 0, 0, 0, 0, ""
 	m.wait(r.now)
-	m.place = m.pos
 	return nil
 }
 

@@ -28,6 +28,7 @@ func amendClauses() []clause {
 		{"MoveNeedsTheDedupeKey", moveKey},
 		{"MoveOfARedrivenOneIsRefused", moveRedriven},
 		{"MoveIntoAClosedQueueIsRefused", moveIntoClosed},
+		{"AMovedOneKeepsItsPlaceInItsNextLife", movedLives},
 		{"MayPassNeedsAStrictStream", mayPassRefused},
 		{"EveryChangeIsInTheAudit", changesAudited},
 	}
@@ -321,6 +322,21 @@ func moveRedriven(b *bed) {
 	l := b.dead("a", nixie.StatusOpen)
 	b.ok(b.resolve(l.ID, nixie.OnRedrive))
 	b.unchanged(func() { b.code(b.change(l.Message.ID, to), nixie.CodeConflict) })
+}
+
+// movedLives redrives a message that was moved behind another one: it is behind that again.
+func movedLives(b *bed) {
+	x := b.put("x", nixie.Queue("other"))
+	b.put("y")
+	to := change(store.Move)
+	to.Queue = work
+	b.ok(b.change(x, to))
+	ds := b.claim(2)
+	b.keys(ds, "y", "x")
+	b.ok(b.settle(nixie.Settlement{Delivery: ds[0], Verb: nixie.Release}))
+	b.ok(b.settle(b.dying(ds[1], nixie.StatusOpen)))
+	b.ok(b.resolve(b.letterOf(x).ID, nixie.OnRedrive))
+	b.keys(b.claim(2), "y", "x")
 }
 
 func mayPassRefused(b *bed) {

@@ -251,6 +251,7 @@ create table @.log (
   steps      text,
   gap        boolean,
   reason     text,
+  place      bigint,                        -- of one that was moved from another queue
   note       text                           -- why it was discarded or canceled
 );
 
@@ -541,7 +542,7 @@ select m.pos, m.queue, q.name as queue_name, m.id, m.type, m.key, m.stream, m.de
        case when p.pos is not null then case p.state when 6 then 0 else p.state end when l.pos is not null then l.state when e.ended is not null then 2 when b.n is not null then 1 when not m.apart or m.pos > s.at then 0 end as state,
        case when p.pos is not null then p.state when b.n is null and m.pos > s.at then 6 end as stands,
        case when p.pos is not null then p.due when l.pos is null and e.ended is null and b.n is null then m.enqueued else 0 end as due,
-       coalesce(p.place, m.pos) as place,
+       coalesce(p.place, l.place, m.pos) as place,
        coalesce(p.attempts, l.attempts, case when l.pos is not null or e.ended is not null or b.n is not null then 1 else 0 end) as attempts,
        coalesce(p.deliveries, l.deliveries, case when l.pos is not null or e.ended is not null or b.n is not null then 1 else 0 end) as deliveries,
        coalesce(p.crashes, l.crashes, 0) as crashes,
