@@ -18,6 +18,7 @@ func record() []mishap {
 
 func recordOfStores() []mishap {
 	return []mishap{
+		{"f857c5a", "PostgreSQL: a message that was moved from another queue and redriven later went before those that are due at the same moment and that it was behind.", "random operations at length", "suite.Amend/AMovedOneKeepsItsPlaceInItsNextLife"},
 		{"78b2873", "SQLite, PostgreSQL: the audit did not say why the message of a redriven letter was gone, nor who had canceled it, and the cancel came after what followed from it.", "the model compares the whole audit", "suite.Trail/WhoEndedARedrivenMessage"},
 		{"640ff36", "PostgreSQL: a message that was marked to pass its head counted as blocked in a queue that had become relaxed, although it was the next of its stream.", "random operations at length", "suite.Streams/AMarkedOneGoesByItsTurnInARelaxedQueue"},
 		{"010fea7", "PostgreSQL: what a transaction of the caller put into a strict stream whose dead head holds nobody up was counted as blocked until the next claim.", "random operations at length", "suite.Transactions/AStreamThatWasFreed"},
