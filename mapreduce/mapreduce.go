@@ -86,7 +86,8 @@ func factsOf(err error) nixie.Failure {
 	return nixie.Failure{}
 }
 
-// Check is the check of the commit: what an attempt leaves without one would be lost.
+// Check tells an attempt that committed nothing although it should have: what it changed
+// would be lost.
 func (a *Attempt) Check(ctx context.Context) error {
 	return in("commit check", a.tree.Item, a.check(ctx))
 }
@@ -115,7 +116,7 @@ func (a *Attempt) End(ctx context.Context, err error) error {
 		return errors.Join(err, ctx.Err())
 	}
 	if err == nil {
-		err = in("merge", a.tree.Item, a.merge(ctx))
+		err = a.merge(ctx)
 	}
 	if err != nil {
 		return a.keep(ctx, err)
@@ -128,10 +129,11 @@ func (a *Attempt) End(ctx context.Context, err error) error {
 // merge joins what was committed, once the result is kept.
 func (a *Attempt) merge(ctx context.Context) error {
 	result, err := a.result()
-	if err == nil {
-		_, err = a.tree.Merge(ctx, "item "+a.tree.Item, result)
+	if err != nil {
+		return in("result", a.tree.Item, err)
 	}
-	return err
+	_, err = a.tree.Merge(ctx, "item "+a.tree.Item, result)
+	return in("merge", a.tree.Item, err)
 }
 
 // MaxResult is how many bytes the result of an item may have.

@@ -51,9 +51,9 @@ A step is one of
   shell: SCRIPT        read by sh; the item is in its environment, in the file
                        $NIXIE_ITEM_FILE and on standard input, and never in the script
   agent: PROGRAM ARG…  as exec; what it writes to $NIXIE_LOG_FILE is kept with a failure
-JSON that a step writes to $NIXIE_RESULT_FILE, up to 1 MiB, is the result of the item.
 They run one after the other until one fails. Then come the check that something was
-committed, --validate, and the merge.
+committed, --validate, and the merge. JSON that a step writes to $NIXIE_RESULT_FILE, up to
+1 MiB, is the result of the item: nixie map results lists them.
 
 An item has failed if a step has; if files were changed and no commit made, or none at
 all with --commit-required (reason no-commit); if --validate fails (validation); if its

@@ -2,6 +2,7 @@ package worktree
 
 import (
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"os"
@@ -86,7 +87,7 @@ func (b *bench) good(ctx context.Context, j *Job, lease int64) error {
 		return err
 	}
 	b.work(good, "src/a/code", "good\n")
-	if _, err := good.Merge(ctx, "item good", nil); err != nil {
+	if _, err := good.Merge(ctx, "item good", json.RawMessage(`"result"`)); err != nil {
 		return err
 	}
 	good.Release()
@@ -101,6 +102,15 @@ func (b *bench) told(at int) {
 	}
 	if b.git(b.repo, "show", "main:src/a/code") != "good" || b.git(b.repo, "status", "--porcelain") != "" {
 		b.t.Errorf("call %d: the checkout is not as it should be", at)
+	}
+	results := 0
+	for r, err := range ResultsOf(b.state, "nightly") {
+		if results++; err != nil || r.Item != "good" || results > 1 {
+			b.t.Errorf("call %d: result %+v, %v", at, r, err)
+		}
+	}
+	if results == 0 {
+		b.t.Errorf("call %d: the result is not there", at)
 	}
 	j := b.open(nil)
 	kept, err := j.Kept()

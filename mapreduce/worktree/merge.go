@@ -5,7 +5,6 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"os"
 	"strings"
 
 	"github.com/nixie-go/nixie"
@@ -48,18 +47,12 @@ func (t *Tree) Merge(ctx context.Context, subject string, result json.RawMessage
 		if err != nil || done != "" {
 			return done, err
 		}
-		if err := t.keepResult(head, result); err != nil || head == t.Start {
-			return "", err
-		}
-		switch has, err := j.has(ctx, tip, head); {
-		case err != nil:
-			return "", err
-		case has:
-			return "", nil
-		}
-		commit, err := j.join(ctx, tip, head, subject, fmt.Sprint(j.of(t.Item), t.Lease))
+		commit, err := t.joined(ctx, tip, head, subject)
 		if err != nil {
-			return "", errors.Join(err, os.RemoveAll(j.resultOf(t.Item)))
+			return "", err
+		}
+		if err := t.keepResult(head, result); err != nil || commit == tip {
+			return "", err
 		}
 		moved, err := j.move(ctx, commit, tip, tries)
 		if err == nil && moved {
@@ -68,9 +61,21 @@ func (t *Tree) Merge(ctx context.Context, subject string, result json.RawMessage
 		}
 		j.branch.forget() // it may have moved all the same
 		if err != nil {
-			return "", err
+			return "", errors.Join(err, t.dropResult(ctx))
 		}
 	}
+}
+
+// joined is the tip with what the attempt has committed: the tip itself, if that is nothing
+// or there already.
+func (t *Tree) joined(ctx context.Context, tip, head, subject string) (string, error) {
+	if head == t.Start {
+		return tip, nil
+	}
+	if has, err := t.job.has(ctx, tip, head); err != nil || has {
+		return tip, err
+	}
+	return t.job.join(ctx, tip, head, subject, fmt.Sprint(t.job.of(t.Item), t.Lease))
 }
 
 // Merged finds the commit that merged an item, by whichever of its attempts; empty is none.

@@ -1,6 +1,7 @@
 package worktree
 
 import (
+	"context"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -38,6 +39,15 @@ func (t *Tree) keepResult(head string, result json.RawMessage) error {
 		return broken(fmt.Errorf("result: %w", err))
 	}
 	return writeFile(t.job.resultOf(t.Item), raw)
+}
+
+// dropResult removes the result of an attempt that failed at the very end, unless it was
+// merged all the same, or nobody can tell: then the next attempt does.
+func (t *Tree) dropResult(ctx context.Context) error {
+	if _, done, err := t.job.branch.read(ctx, t.job, t.Item); err != nil || done != "" {
+		return nil
+	}
+	return os.RemoveAll(t.job.resultOf(t.Item))
 }
 
 // ResultsOf yields the results that items of a job came to, by the names of their files,
