@@ -3,6 +3,7 @@
 package cli_test
 
 import (
+	"encoding/json"
 	"fmt"
 	"math/rand/v2"
 	"os"
@@ -14,17 +15,17 @@ import (
 )
 
 // failsAs are items that fail in each way that a dead letter item knows, until they are
-// mended, by what they do.
-var failsAs = map[string]string{
-	"Timeout":                `sleep 60`,
-	"CommandFailed":          `exit 3`,
-	"ValidationFailed":       `echo "// BAD" >> "$1" && git commit -qam bad`,
-	"WorktreeError":          `rm .git`,
-	"CommitValidationFailed": `gofmt -w "$1"`,
-	"ResourceExhausted":      `kill -9 $$`,
-	"Unknown":                `echo '{"outcome": "bury", "reason": "unknown"}' > "$NIXIE_VERDICT"`,
-	"MergeConflict": `until git log --format=%s nixie/j | grep -qx "item f0.go"; do sleep 0.1; done
-git checkout -q --detach "$BASE" && echo "package other" > f0.go && git commit -qam other`,
+// mended, by the type of the failure: what they do, and how the step that fails begins.
+var failsAs = map[string]struct{ does, step string }{
+	"Timeout":                {`sleep 60`, "exec: "},
+	"CommandFailed":          {`exit 3`, "exec: "},
+	"ValidationFailed":       {`echo "// BAD" >> "$1" && git commit -qam bad`, "shell: ! grep"},
+	"WorktreeError":          {`rm .git`, "commit check"},
+	"CommitValidationFailed": {`gofmt -w "$1"`, "commit check"},
+	"ResourceExhausted":      {`kill -9 $$`, "exec: "},
+	"Unknown":                {`echo '{"outcome": "bury", "reason": "unknown"}' > "$NIXIE_VERDICT"`, "exec: "},
+	"MergeConflict": {`until git log --format=%s nixie/j | grep -qx "item f0.go"; do sleep 0.1; done
+git checkout -q --detach "$BASE" && echo "package other" > f0.go && git commit -qam other`, "merge"},
 }
 
 // A Go module is formatted file by file, and items fail in each way there is. Their letters
@@ -68,10 +69,10 @@ func (d *desk) module(files int) {
 		fmt.Fprintln(&list, name)
 	}
 	fmt.Fprintf(&script, "#!/bin/sh\nset -e\necho \"$1\" >> %s\nif [ ! -e %s ]; then case $1 in\n", d.path("ledger"), d.path("mended"))
-	for kind, does := range failsAs {
+	for kind, fails := range failsAs {
 		d.write("repo/"+kind+".go", "package example\nvar  "+kind+"  =  1\n")
 		fmt.Fprintln(&list, kind+".go")
-		fmt.Fprintf(&script, "%s.go) %s; exit 0 ;;\n", kind, does)
+		fmt.Fprintf(&script, "%s.go) %s; exit 0 ;;\n", kind, fails.does)
 	}
 	script.WriteString("esac; fi\ngofmt -w \"$1\" && git commit -qam \"format $1\"\n")
 	d.write("files.txt", list.String())
@@ -100,20 +101,7 @@ func (d *desk) formatted(files int) string {
 	if d.git("rev-parse", "HEAD") != base || d.git("status", "--porcelain") != "" {
 		d.t.Error("the checkout changed before the merge")
 	}
-	items := d.nixie(0, "map", "dlq", "export", "--layout", "mapreduce", "--format", "jsonl").out
-	for kind := range failsAs {
-		at := strings.Index(items, `"item_id":"`+kind+`.go"`)
-		if at < 0 || !strings.Contains(items[at:], `"error_type":`) {
-			d.t.Fatalf("%s has no letter: %s", kind, items)
-		}
-		says := items[at+strings.Index(items[at:], `"error_type":`):]
-		if strings.Contains(items, `"step_failed":""`) {
-			d.t.Errorf("a failure names no step: %s", items)
-		}
-		if !strings.HasPrefix(says, `"error_type":"`+kind) && !strings.HasPrefix(says, `"error_type":{"`+kind) {
-			d.t.Errorf("%s is %.60s", kind, says)
-		}
-	}
+	d.failed()
 	d.write("mended", "")
 	if said := d.nixie(0, "map", "dlq", "retry", "--force", "--reason", "mended", "--yes"); !strings.Contains(said.err, fmt.Sprintf("%d succeeded", files+len(failsAs))) {
 		d.t.Fatal(said.err)
@@ -130,4 +118,31 @@ func (d *desk) formatted(files int) string {
 	d.noProcess()
 	d.verify()
 	return d.git("rev-parse", "HEAD^{tree}")
+}
+
+// failed checks that every letter says as what its item failed, and where.
+func (d *desk) failed() {
+	d.t.Helper()
+	items := json.NewDecoder(strings.NewReader(d.nixie(0, "map", "dlq", "export", "--layout", "mapreduce", "--format", "jsonl").out))
+	found := 0
+	for items.More() {
+		var item struct {
+			ID       string `json:"item_id"`
+			Failures []struct {
+				Kind json.RawMessage `json:"error_type"`
+				Step string          `json:"step_failed"`
+			} `json:"failure_history"`
+		}
+		if err := items.Decode(&item); err != nil || len(item.Failures) != 1 {
+			d.t.Fatalf("%+v, %v", item, err)
+		}
+		kind, fails := strings.TrimSuffix(item.ID, ".go"), item.Failures[0]
+		if want := failsAs[kind]; !strings.Contains(string(fails.Kind), `"`+kind+`"`) || !strings.HasPrefix(fails.Step, want.step) {
+			d.t.Errorf("%s is %s in step %q, want step %q", kind, fails.Kind, fails.Step, want.step)
+		}
+		found++
+	}
+	if found != len(failsAs) {
+		d.t.Fatalf("%d letters, want %d", found, len(failsAs))
+	}
 }
