@@ -40,11 +40,8 @@ func ChangeVerbs() []ChangeVerb {
 
 // Check says what is wrong with a change.
 func (c *Change) Check() error {
-	if c.Actor == "" {
-		return nixie.Errorf(nixie.CodeInvalid, "actor is empty: say who changes the message")
-	}
-	if len(c.Reason) > nixie.MaxReason {
-		return nixie.Errorf(nixie.CodeLimit, "reason has %d bytes, the limit is %d: shorten it", len(c.Reason), nixie.MaxReason)
+	if err := checkBy(c.Actor, c.Reason); err != nil {
+		return err
 	}
 	switch c.Verb {
 	case Cancel, RetryNow, ResetAttempts, MayPass:

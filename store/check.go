@@ -1,11 +1,130 @@
 package store
 
-import "github.com/nixie-go/nixie"
+import (
+	"errors"
+	"strings"
+	"time"
+	"unicode/utf8"
+
+	"github.com/nixie-go/nixie"
+)
 
 // CheckCall refuses a call of more than [nixie.MaxBatch] parts.
 func CheckCall(parts int) error {
 	if parts > nixie.MaxBatch {
 		return nixie.Errorf(nixie.CodeLimit, "call has %d parts, the limit is %d: split it", parts, nixie.MaxBatch)
+	}
+	return nil
+}
+
+// checkBytes refuses a call whose bodies are more than [nixie.MaxBatchBytes] together.
+func checkBytes(what string, size int) error {
+	if size > nixie.MaxBatchBytes {
+		return nixie.Errorf(nixie.CodeLimit, "%s of the call have %d bytes, the limit is %d: split it", what, size, nixie.MaxBatchBytes)
+	}
+	return nil
+}
+
+// CheckMessages refuses messages that cannot be enqueued in one call, and returns how many
+// bytes their bodies have.
+func CheckMessages(messages []nixie.Message) (size int, err error) {
+	if err := CheckCall(len(messages)); err != nil {
+		return 0, err
+	}
+	for i := range messages {
+		if err := messages[i].Check(); err != nil {
+			return 0, inBatch(i, len(messages), err)
+		}
+		size += len(messages[i].Body)
+	}
+	return size, checkBytes("bodies", size)
+}
+
+// inBatch says which message of several an error is about.
+func inBatch(i, n int, err error) error {
+	var ours *nixie.Error
+	if n == 1 || !errors.As(err, &ours) {
+		return err
+	}
+	return nixie.Errorf(ours.Code, "message %d of %d: %w", i+1, n, err)
+}
+
+// CheckAdoption refuses a call that takes letters in, and returns how many bytes their
+// bodies have and which letters are to be refused alone.
+func CheckAdoption(letters []nixie.Letter, actor, reason string) (size int, refused []error, err error) {
+	if err := CheckCall(len(letters)); err != nil {
+		return 0, nil, err
+	}
+	if err := checkBy(actor, reason); err != nil {
+		return 0, nil, err
+	}
+	refused = make([]error, len(letters))
+	for i := range letters {
+		size += len(letters[i].Message.Body)
+		refused[i] = letters[i].Check()
+	}
+	return size, refused, checkBytes("bodies", size)
+}
+
+// CheckWant refuses a claim that cannot be, and brings its Max into bounds.
+func CheckWant(queue string, want *nixie.Want) error {
+	want.Max = min(max(want.Max, 1), nixie.MaxBatch)
+	if want.Lease != 0 {
+		if err := CheckLease(want.Lease); err != nil {
+			return err
+		}
+	}
+	return nixie.CheckName("queue", queue)
+}
+
+// CheckLease refuses a lease that is too short or too long.
+func CheckLease(lease time.Duration) error {
+	if lease < nixie.MinLease || lease > nixie.MaxLease {
+		return nixie.Errorf(nixie.CodeInvalid, "lease is %s: give one from %s to %s", lease, nixie.MinLease, nixie.MaxLease)
+	}
+	return nil
+}
+
+// CheckOperator refuses who does something to a queue without a name, or to one that has
+// none. What was changed may stand beside the reason, which has no limit therefore.
+func CheckOperator(queue, actor, reason string) error {
+	if queue == "" {
+		return nixie.Errorf(nixie.CodeInvalid, "queue is empty: name the queue")
+	}
+	if err := checkTexts(actor, reason); err != nil {
+		return err
+	}
+	return nixie.CheckName("queue", queue)
+}
+
+// CheckPlan refuses an operation that nobody plans, that has an impossible event, or that
+// is limited to less than no letter.
+func CheckPlan(op *Operation, limit int) error {
+	if err := checkBy(op.Actor, op.Reason); err != nil {
+		return err
+	}
+	if limit < 0 {
+		return nixie.Errorf(nixie.CodeInvalid, "operation is limited to %d letters: give 0 for all or a positive number", limit)
+	}
+	return CheckEvent(op.Event)
+}
+
+// checkBy refuses what the audit could not say: who did something, and in short why.
+func checkBy(actor, reason string) error {
+	if len(reason) > nixie.MaxReason {
+		return nixie.Errorf(nixie.CodeLimit, "reason has %d bytes, the limit is %d: shorten it", len(reason), nixie.MaxReason)
+	}
+	return checkTexts(actor, reason)
+}
+
+func checkTexts(actor, reason string) error {
+	if actor == "" {
+		return nixie.Errorf(nixie.CodeInvalid, "actor is empty: say who does it")
+	}
+	for _, f := range [...]struct{ what, value string }{{"actor", actor}, {"reason", reason}} {
+		if !utf8.ValidString(f.value) || strings.ContainsRune(f.value, 0) {
+			return nixie.Errorf(nixie.CodeInvalid, "%s %q is no text: take out NUL and what is not UTF-8", f.what, f.value)
+		}
 	}
 	return nil
 }
@@ -33,13 +152,11 @@ func CheckSettlement(st *nixie.Settlement) error {
 // Check refuses a resolution that names nobody, lacks a reason that its event needs,
 // or has an event that [CheckEvent] refuses.
 func (r *Resolution) Check() error {
-	switch {
-	case r.Actor == "":
-		return nixie.Errorf(nixie.CodeInvalid, "actor is empty: say who resolves letter %s", r.Letter)
-	case r.Reason == "" && r.NeedsReason():
+	if err := checkBy(r.Actor, r.Reason); err != nil {
+		return err
+	}
+	if r.Reason == "" && r.NeedsReason() {
 		return nixie.Errorf(nixie.CodeInvalid, "reason is empty: say why, %s is recorded with its reason", r.Event)
-	case len(r.Reason) > nixie.MaxReason:
-		return nixie.Errorf(nixie.CodeLimit, "reason has %d bytes, the limit is %d: shorten it", len(r.Reason), nixie.MaxReason)
 	}
 	if r.Edit != nil {
 		if r.Event != nixie.OnRedrive {

@@ -30,8 +30,8 @@ func CheckResolutions(resolutions []Resolution) error {
 			size += len(e.Body)
 		}
 	}
-	if size > nixie.MaxBatchBytes {
-		return nixie.Errorf(nixie.CodeLimit, "edited bodies of the call have %d bytes, the limit is %d: split it", size, nixie.MaxBatchBytes)
+	if err := checkBytes("edited bodies", size); err != nil {
+		return err
 	}
 	return CheckCall(len(resolutions))
 }

@@ -65,14 +65,10 @@ func (u *Unblocking) Check() error {
 	switch {
 	case u.Queue == "" || u.Stream == "":
 		return nixie.Errorf(nixie.CodeInvalid, "queue or stream is empty: name both")
-	case u.Actor == "":
-		return nixie.Errorf(nixie.CodeInvalid, "actor is empty: say who lets the stream go on")
 	case u.Reason == "":
 		return nixie.Errorf(nixie.CodeInvalid, "reason is empty: say why the stream may go on out of order")
-	case len(u.Reason) > nixie.MaxReason:
-		return nixie.Errorf(nixie.CodeLimit, "reason has %d bytes, the limit is %d: shorten it", len(u.Reason), nixie.MaxReason)
 	}
-	return nil
+	return checkBy(u.Actor, u.Reason)
 }
 
 // Note is what the audit says of it.

@@ -218,7 +218,7 @@ var table = []mutant{
 	{
 		number: 34, name: "redrive without the unique row of operation and item",
 		breaks: "an operation that is run again redrives once more what it redrove before",
-		edits:  []edit{{"store/sqlite/resolve.go", `case state != "pending":`, "case false:"}},
+		edits:  []edit{{"store/lifecycle/item.go", "case ItemPending:", "case ItemPending, ItemDone:"}},
 		tests:  moves,
 	},
 	{

@@ -73,7 +73,7 @@ func recordOfStores() []mishap {
 		{"9da53c4", "Close could strand a claim whose owner it had just struck off, or hang a read.", "not recorded", "suite.Races/B034_CloseDuringCalls"},
 		{"9da53c4", "Two first claims in one transaction registered their process twice.", "not recorded", "store/sqlite.TestFirstClaimsRegisterOnce"},
 		{"9da53c4", "A clock that was set back stopped leases and delays.", "not recorded", "store/sqlite.TestClockSetBack"},
-		{"9da53c4", "Moments after the year 2262 wrapped around and were due at once.", "not recorded", "store/sqlite.TestFarMoments"},
+		{"9da53c4", "Moments after the year 2262 wrapped around and were due at once.", "not recorded", "suite.Enqueue/WhatIsFarAwayIsKeptUntilThen"},
 		{"9a93b8e", "Who claimed one message at a time starved either retries or new messages.", "the suite for stores", "suite.Claim/RetriesDoNotStarveOneAtATime suite.Claim/NewMessagesDoNotStarveOneAtATime"},
 		{"9a93b8e", "A letter whose message was on its way could be held; a discard could be taken back without a dead message; a delivery that a call extended twice was refused.", "the suite for stores and random operations", "suite.Resolve/HoldDoesNotStopARedrivenOne suite.Resolve/DiscardAndRestore suite.Lease/ExtendOfOneTwice"},
 		{"0b0e64a", "Readers took turns, so that each filled a cache of its own: a list of all letters had 158 MiB resident.", "memory measured with a million letters", "store/sqlite.TestOneReaderStaysWarm internal/cli.TestShow4AMillionLetters"},

@@ -11,6 +11,9 @@ import (
 
 // Adjust changes settings of a queue.
 func (s *Store) Adjust(ctx context.Context, name, actor, reason string, edit func(*nixie.QueueSettings) error) (nixie.QueueSettings, error) {
+	if err := store.CheckOperator(name, actor, reason); err != nil {
+		return nixie.QueueSettings{}, err
+	}
 	now, err := s.enter(ctx)
 	if err != nil {
 		return nixie.QueueSettings{}, err
@@ -24,7 +27,7 @@ func (s *Store) Adjust(ctx context.Context, name, actor, reason string, edit fun
 	if err := edit(&settings); err != nil {
 		return settings, err
 	}
-	if err := checkSettings(name, settings, actor); err != nil {
+	if err := settings.Check(); err != nil {
 		return settings, err
 	}
 	if known != nil && known.settings == settings {
@@ -44,8 +47,8 @@ func (s *Store) Adjust(ctx context.Context, name, actor, reason string, edit fun
 
 // Purge cancels queued messages of a queue.
 func (s *Store) Purge(ctx context.Context, name string, filter nixie.Filter, most int, actor, reason string) (int, error) {
-	if actor == "" {
-		return 0, nixie.Errorf(nixie.CodeInvalid, "actor is empty: say who purges queue %s", name)
+	if err := store.CheckOperator(name, actor, reason); err != nil {
+		return 0, err
 	}
 	now, err := s.enter(ctx)
 	if err != nil {

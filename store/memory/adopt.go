@@ -6,24 +6,20 @@ import (
 	"time"
 
 	"github.com/nixie-go/nixie"
+	"github.com/nixie-go/nixie/store"
+	"github.com/nixie-go/nixie/store/lifecycle"
 )
 
 // Bury takes letters in that died elsewhere.
 func (s *Store) Bury(ctx context.Context, letters []nixie.Letter, actor, reason string) ([]nixie.Receipt, []error) {
 	receipts := make([]nixie.Receipt, len(letters))
-	size := 0
-	for i := range letters {
-		size += len(letters[i].Message.Body)
+	_, refused, err := store.CheckAdoption(letters, actor, reason)
+	if err != nil {
+		return receipts, slices.Repeat([]error{err}, len(letters))
 	}
 	return receipts, s.each(ctx, len(letters), func(i int, now time.Time) (err error) {
-		switch {
-		case size > nixie.MaxBatchBytes:
-			return nixie.Errorf(nixie.CodeLimit, "bodies of the call have %d bytes, the limit is %d: make several calls", size, nixie.MaxBatchBytes)
-		case actor == "":
-			return nixie.Errorf(nixie.CodeInvalid, "actor is empty: say who does it")
-		}
-		if err := letters[i].Check(); err != nil {
-			return err
+		if refused[i] != nil {
+			return refused[i]
 		}
 		receipts[i], err = s.adopt(&letters[i], actor, reason, now)
 		return err
@@ -48,7 +44,7 @@ func (s *Store) adopt(given *nixie.Letter, actor, reason string, now time.Time) 
 	if m.ID.IsZero() {
 		m.ID = s.ids.New(now)
 	}
-	if scope := q.settings.DedupeScope; scope == nixie.DedupeUnresolved || scope == nixie.DedupeEver {
+	if lifecycle.KeepsDead(q.settings.DedupeScope) {
 		if err := q.free(m); err != nil {
 			return nixie.Receipt{}, err
 		}

@@ -7,6 +7,7 @@ import (
 
 	"github.com/nixie-go/nixie"
 	"github.com/nixie-go/nixie/store"
+	"github.com/nixie-go/nixie/store/lifecycle"
 )
 
 // Check reads everything and reports what breaks an invariant.
@@ -99,6 +100,6 @@ func (c *checker) operation(o *operation) {
 	n := o.count()
 	c.want(n.Selected == n.Done+n.Skipped+n.Failed+n.Pending && len(o.items) == len(o.plan), "operation-counts", o.ID.String(), "items do not add up")
 	for _, id := range o.plan {
-		c.want(c.letters[id] != nil || o.items[id].state != itemPending, "operation-letter", o.ID.String(), "a pending item names an unknown letter")
+		c.want(c.letters[id] != nil || o.items[id].state != lifecycle.ItemPending, "operation-letter", o.ID.String(), "a pending item names an unknown letter")
 	}
 }

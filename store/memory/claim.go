@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/nixie-go/nixie"
+	"github.com/nixie-go/nixie/store"
 	"github.com/nixie-go/nixie/store/lifecycle"
 )
 
@@ -14,11 +15,8 @@ import (
 // due and the want is not Fresh; otherwise due messages by their turn and position. Of
 // an ordered stream only the next one counts.
 func (s *Store) Claim(ctx context.Context, name string, want nixie.Want) ([]*nixie.Delivery, error) {
-	want.Max = min(max(want.Max, 1), nixie.MaxBatch)
-	if want.Lease != 0 {
-		if err := checkLease(want.Lease); err != nil {
-			return nil, err
-		}
+	if err := store.CheckWant(name, &want); err != nil {
+		return nil, err
 	}
 	now, err := s.enter(ctx)
 	if err != nil {
@@ -196,33 +194,30 @@ func (s *Store) lend(m *message, now time.Time, lease time.Duration) (*nixie.Del
 	return d, nil
 }
 
-// held finds the message of a delivery whose lease is current.
-func (s *Store) held(d *nixie.Delivery, now time.Time) (*message, error) {
+// held finds the message of a delivery whose lease is current, and all its steps.
+func (s *Store) held(d *nixie.Delivery, now time.Time) (*message, []string, error) {
 	if d == nil {
-		return nil, nixie.Errorf(nixie.CodeInvalid, "delivery is missing: give the one that was received")
+		return nil, nil, nixie.Errorf(nixie.CodeInvalid, "delivery is missing: give the one that was received")
 	}
 	m := s.messages[d.ID]
 	if m == nil || m.State != nixie.Leased || m.number != d.Lease.Number || !now.Before(m.LeaseExpiresAt) {
-		return nil, nixie.Errorf(nixie.CodeLeaseLost, "lease %d of message %s is over: nothing was changed", d.Lease.Number, d.ID)
+		return nil, nil, lifecycle.Lost(d)
 	}
-	if len(d.Steps) > nixie.MaxSteps {
-		return nil, nixie.Errorf(nixie.CodeLimit, "message has %d steps, the limit is %d: use fewer, larger steps", len(d.Steps), nixie.MaxSteps)
-	}
-	return m, nil
+	steps, err := lifecycle.Learn(m.Steps, d)
+	return m, steps, err
 }
 
 // Extend lets leases end after lease from now and saves new steps.
 func (s *Store) Extend(ctx context.Context, deliveries []*nixie.Delivery, lease time.Duration) []error {
 	return s.each(ctx, len(deliveries), func(i int, now time.Time) error {
-		if err := checkLease(lease); err != nil {
+		if err := store.CheckLease(lease); err != nil {
 			return err
 		}
-		m, err := s.held(deliveries[i], now)
+		m, steps, err := s.held(deliveries[i], now)
 		if err != nil {
 			return err
 		}
-		m.LeaseExpiresAt = now.Add(lease)
-		m.learn(deliveries[i].Steps)
+		m.LeaseExpiresAt, m.Steps = now.Add(lease), steps
 		return nil
 	})
 }

@@ -13,7 +13,7 @@ import (
 
 // Enqueue takes all messages in or, at an error, none.
 func (s *Store) Enqueue(ctx context.Context, messages ...nixie.Message) ([]nixie.Receipt, error) {
-	if err := checkMessages(messages); err != nil {
+	if _, err := store.CheckMessages(messages); err != nil {
 		return nil, err
 	}
 	now, err := s.enter(ctx)
@@ -29,23 +29,6 @@ func (s *Store) Enqueue(ctx context.Context, messages ...nixie.Message) ([]nixie
 		receipts[i] = s.accept(&messages[i], now)
 	}
 	return receipts, nil
-}
-
-func checkMessages(messages []nixie.Message) error {
-	if err := checkBatch(len(messages)); err != nil {
-		return err
-	}
-	size := 0
-	for i := range messages {
-		if err := messages[i].Check(); err != nil {
-			return err
-		}
-		size += len(messages[i].Body)
-	}
-	if size > nixie.MaxBatchBytes {
-		return nixie.Errorf(nixie.CodeLimit, "bodies of the call have %d bytes, the limit is %d: make several calls", size, nixie.MaxBatchBytes)
-	}
-	return nil
 }
 
 // refuse finds what makes the whole call fail before anything is changed: a

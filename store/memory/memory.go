@@ -117,7 +117,7 @@ func (s *Store) enter(ctx context.Context) (now time.Time, err error) {
 func (s *Store) each(ctx context.Context, n int, f func(i int, now time.Time) error) []error {
 	errs := make([]error, n)
 	var now time.Time
-	err := checkBatch(n)
+	err := store.CheckCall(n)
 	if err == nil {
 		if now, err = s.enter(ctx); err == nil {
 			defer s.mu.Unlock()
@@ -129,11 +129,4 @@ func (s *Store) each(ctx context.Context, n int, f func(i int, now time.Time) er
 		}
 	}
 	return errs
-}
-
-func checkBatch(n int) error {
-	if n > nixie.MaxBatch {
-		return nixie.Errorf(nixie.CodeLimit, "call has %d parts, the limit is %d: make several calls", n, nixie.MaxBatch)
-	}
-	return nil
 }

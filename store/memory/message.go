@@ -88,12 +88,3 @@ func (m *message) fail(f nixie.Failure, decision nixie.Verb) {
 	}
 	m.LastFailure, m.LastReason = f.Text, f.Reason
 }
-
-// learn adds the steps that are new.
-func (m *message) learn(steps []string) {
-	for _, step := range steps {
-		if !slices.Contains(m.Steps, step) {
-			m.Steps = append(m.Steps, step)
-		}
-	}
-}

@@ -8,6 +8,7 @@ import (
 
 	"github.com/nixie-go/nixie"
 	"github.com/nixie-go/nixie/store"
+	"github.com/nixie-go/nixie/store/lifecycle"
 )
 
 type operation struct {
@@ -19,30 +20,15 @@ type operation struct {
 
 // item is a letter in an operation.
 type item struct {
-	state       itemState
+	state       lifecycle.Item
 	revision    int64  // of the letter when it was chosen
 	fingerprint string // likewise
 }
 
-type itemState string
-
-const (
-	itemPending itemState = "pending"
-	itemDone    itemState = "done"
-	itemSkipped itemState = "skipped"
-	itemFailed  itemState = "failed"
-)
-
 // Plan freezes the selection of an operation.
 func (s *Store) Plan(ctx context.Context, op store.Operation, filter nixie.Filter, limit int) (store.Operation, error) {
-	if err := store.CheckEvent(op.Event); err != nil {
+	if err := store.CheckPlan(&op, limit); err != nil {
 		return op, err
-	}
-	switch {
-	case op.Actor == "":
-		return op, nixie.Errorf(nixie.CodeInvalid, "actor is empty: say who plans the operation")
-	case limit < 0:
-		return op, nixie.Errorf(nixie.CodeInvalid, "operation is limited to %d letters: give 0 for all or a positive number", limit)
 	}
 	now, err := s.enter(ctx)
 	if err != nil {
@@ -59,7 +45,7 @@ func (s *Store) Plan(ctx context.Context, op store.Operation, filter nixie.Filte
 	}
 	for _, l := range inStreamOrder(found) {
 		planned.plan = append(planned.plan, l.ID)
-		planned.items[l.ID] = &item{itemPending, l.Revision, l.Fingerprint}
+		planned.items[l.ID] = &item{lifecycle.ItemPending, l.Revision, l.Fingerprint}
 	}
 	s.operations[op.ID], s.planned = planned, append(s.planned, planned)
 	return planned.count(), nil
@@ -99,7 +85,7 @@ func (s *Store) Operation(ctx context.Context, id nixie.ID, limit int) (store.Op
 	}
 	var next []nixie.ID
 	for _, letter := range op.plan {
-		if len(next) < limit && op.items[letter].state == itemPending {
+		if len(next) < limit && op.items[letter].state == lifecycle.ItemPending {
 			next = append(next, letter)
 		}
 	}
@@ -111,13 +97,13 @@ func (o *operation) count() store.Operation {
 	counted.Selected, counted.Done, counted.Skipped, counted.Failed, counted.Pending = int64(len(o.plan)), 0, 0, 0, 0
 	for _, it := range o.items {
 		switch it.state {
-		case itemPending:
+		case lifecycle.ItemPending:
 			counted.Pending++
-		case itemDone:
+		case lifecycle.ItemDone:
 			counted.Done++
-		case itemSkipped:
+		case lifecycle.ItemSkipped:
 			counted.Skipped++
-		case itemFailed:
+		case lifecycle.ItemFailed:
 			counted.Failed++
 		}
 	}
@@ -125,8 +111,7 @@ func (o *operation) count() store.Operation {
 }
 
 // item is the item of an operation that a resolution is about to decide, nil
-// when it belongs to none. What is decided once stays so, however often an
-// operation is resumed.
+// when it belongs to none.
 func (s *Store) item(r *store.Resolution) (*operation, *item, error) {
 	if r.Operation.IsZero() {
 		return nil, nil, nil
@@ -135,14 +120,11 @@ func (s *Store) item(r *store.Resolution) (*operation, *item, error) {
 	if err != nil {
 		return nil, nil, err
 	}
-	it := op.items[r.Letter]
-	if it == nil {
-		return nil, nil, nixie.Errorf(nixie.CodeNotFound, "letter %s is not in operation %s", r.Letter, op.ID)
+	it, state := op.items[r.Letter], lifecycle.Item("")
+	if it != nil {
+		state = it.state
 	}
-	if it.state != itemPending {
-		return nil, nil, nixie.Errorf(nixie.CodeConflict, "letter %s is %s already in operation %s", r.Letter, it.state, op.ID)
-	}
-	return op, it, nil
+	return op, it, state.Open(r.Letter, op.ID)
 }
 
 func (s *Store) operation(id nixie.ID) (*operation, error) {
@@ -206,8 +188,8 @@ func (s *Store) Again(ctx context.Context, id nixie.ID) (n int64, err error) {
 	}
 	for letter, it := range op.items {
 		l := s.letters[letter]
-		if l != nil && it.state == itemDone && l.Operation == id && l.Status.Unresolved() && l.Status != nixie.StatusRedriving {
-			*it = item{itemPending, l.Revision, l.Fingerprint}
+		if l != nil && it.state == lifecycle.ItemDone && l.Operation == id && l.Status.Unresolved() && l.Status != nixie.StatusRedriving {
+			*it = item{lifecycle.ItemPending, l.Revision, l.Fingerprint}
 			n++
 		}
 	}

@@ -91,26 +91,6 @@ func (s *Store) Configure(ctx context.Context, name string, settings nixie.Queue
 	return err
 }
 
-func checkSettings(name string, settings nixie.QueueSettings, actor string) error {
-	if name == "" {
-		return nixie.Errorf(nixie.CodeInvalid, "queue is empty: name the queue to configure")
-	}
-	if err := nixie.CheckName("queue", name); err != nil {
-		return err
-	}
-	if actor == "" {
-		return nixie.Errorf(nixie.CodeInvalid, "actor is empty: say who configures queue %s", name)
-	}
-	return settings.Check()
-}
-
-func checkLease(lease time.Duration) error {
-	if lease < nixie.MinLease || lease > nixie.MaxLease {
-		return nixie.Errorf(nixie.CodeInvalid, "lease is %s: give one from %s to %s", lease, nixie.MinLease, nixie.MaxLease)
-	}
-	return nil
-}
-
 // lease is the wanted length or, for 0, the queue's own.
 func (q *queue) lease(wanted time.Duration) time.Duration {
 	if wanted == 0 {

@@ -4,14 +4,15 @@ import (
 	"slices"
 
 	"github.com/nixie-go/nixie"
+	"github.com/nixie-go/nixie/store/lifecycle"
 )
 
 // removeLetter removes a letter with its message. Operations that wait for it,
 // but not the one that removes it, pass it by.
 func (s *Store) removeLetter(l *letter, operation nixie.ID) {
 	for id, op := range s.operations {
-		if item := op.items[l.ID]; item != nil && item.state == itemPending && id != operation {
-			item.state = itemSkipped
+		if item := op.items[l.ID]; item != nil && item.state == lifecycle.ItemPending && id != operation {
+			item.state = lifecycle.ItemSkipped
 		}
 	}
 	delete(s.letters, l.ID)

@@ -36,18 +36,11 @@ func (s *Store) resolve(r *store.Resolution, now time.Time) error {
 	if op != nil && op.Guarded {
 		planned = item.revision
 	}
-	err = s.allow(l, r, planned)
-	state := itemDone
-	switch {
-	case nixie.CodeOf(err) == nixie.CodeConflict:
-		state = itemSkipped
-	case err != nil:
-		state = itemFailed
-	default:
+	if err = s.allow(l, r, planned); err == nil {
 		err = s.apply(l, r, now)
 	}
 	if item != nil {
-		item.state = state
+		item.state = lifecycle.ItemOf(err)
 	}
 	return err
 }

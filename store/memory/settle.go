@@ -20,7 +20,7 @@ func (s *Store) settle(st *nixie.Settlement, now time.Time) error {
 	if err := store.CheckSettlement(st); err != nil {
 		return err
 	}
-	m, err := s.held(st.Delivery, now)
+	m, steps, err := s.held(st.Delivery, now)
 	if err != nil {
 		return err
 	}
@@ -31,7 +31,7 @@ func (s *Store) settle(st *nixie.Settlement, now time.Time) error {
 	if err := m.move(on); err != nil {
 		return err
 	}
-	m.learn(st.Delivery.Steps)
+	m.Steps = steps
 	for _, f := range [...]*nixie.Failure{st.Failure, st.Second} {
 		if f != nil {
 			m.fail(*f, st.Verb)

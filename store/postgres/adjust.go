@@ -56,7 +56,7 @@ func (t *tx) adjust(queue, actor, reason string, edit func(*nixie.QueueSettings)
 	if err := edit(&settings); err != nil {
 		return settings, err
 	}
-	if err := checkOperator(queue, actor); err != nil {
+	if err := store.CheckOperator(queue, actor, reason); err != nil {
 		return settings, err
 	}
 	if err := settings.Check(); err != nil || !made && q.settings == settings {
@@ -90,17 +90,6 @@ func (t *tx) lockQueue(name string) (made bool, err error) {
 	return made, lock()
 }
 
-// checkOperator checks who does something to which queue.
-func checkOperator(queue, actor string) error {
-	if queue == "" {
-		return nixie.Errorf(nixie.CodeInvalid, "queue is empty: name the queue")
-	}
-	if actor == "" {
-		return nixie.Errorf(nixie.CodeInvalid, "actor is empty: say who does it")
-	}
-	return nixie.CheckName("queue", queue)
-}
-
 // reorder applies a new order to the streams that are there. Between an order and
 // none nothing may be on its way: nobody could say what came first. It waits for
 // those who are adding messages.
@@ -112,7 +101,7 @@ func (t *tx) reorder(q *queueRow, settings *nixie.QueueSettings) error {
 	t.run("select pg_advisory_xact_lock(hashtext('"+t.store.opts.Schema+"'), $1)", q.n)
 	t.lockLanes(q.n)
 	t.run("select from @.stream where queue = $1 order by name for update", q.n)
-	t.run("select from @.letter where stream in (select n from @.stream where queue = $1) order by pos for update", q.n)
+	t.run("select from @.letter where queue = $1 and rank > 0 order by pos for update", q.n)
 	if err := t.send(); err != nil {
 		return err
 	}
@@ -126,7 +115,7 @@ func (t *tx) reorder(q *queueRow, settings *nixie.QueueSettings) error {
 		if busy {
 			return nixie.Errorf(nixie.CodeConflict, "queue %s has messages on their way: drain it before its order changes from or to none", q.name)
 		}
-		t.run("update @.letter set stream = null, rank = 0, blocks = false where stream in (select n from @.stream where queue = $1)", q.n)
+		t.run("update @.letter set stream = null, rank = 0, blocks = false where queue = $1 and rank > 0", q.n)
 	}
 	if settings.Order != nixie.OrderStrict {
 		t.enterAll("s.queue = $1", q.n)
@@ -145,7 +134,7 @@ func (t *tx) reorder(q *queueRow, settings *nixie.QueueSettings) error {
 
 // Purge implements store.Overview.
 func (s *Store) Purge(ctx context.Context, queue string, filter nixie.Filter, most int, actor, reason string) (int, error) {
-	if err := checkOperator(queue, actor); err != nil {
+	if err := store.CheckOperator(queue, actor, reason); err != nil {
 		return 0, err
 	}
 	n := 0
@@ -174,7 +163,7 @@ func (t *tx) purgeQueue(queue string, filter *nixie.Filter, most int, actor, rea
 		err := r.Scan((*idColumn)(&id))
 		found = append(found, id)
 		return err
-	}, fmt.Sprintf("select c.id from @.current c where %s order by c.pos limit %d", w, max(most, 0)), w.args...)
+	}, fmt.Sprintf("select c.id from @.current c where %s order by c.place limit %d", w, max(most, 0)), w.args...)
 	if err := t.send(); err != nil || len(found) == 0 {
 		return 0, err
 	}

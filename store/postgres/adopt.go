@@ -15,22 +15,11 @@ func (s *Store) Bury(ctx context.Context, letters []nixie.Letter, actor, reason 
 	if len(letters) == 0 {
 		return receipts, errs
 	}
-	if err := store.CheckCall(len(letters)); err != nil {
+	_, refused, err := store.CheckAdoption(letters, actor, reason)
+	if err != nil {
 		return receipts, all(errs, err)
 	}
-	if actor == "" {
-		return receipts, all(errs, nixie.Errorf(nixie.CodeInvalid, "actor is empty: say who does it"))
-	}
-	size := 0
-	refused := make([]error, len(letters))
-	for i := range letters {
-		size += len(letters[i].Message.Body)
-		refused[i] = letters[i].Check()
-	}
-	if size > nixie.MaxBatchBytes {
-		return receipts, all(errs, nixie.Errorf(nixie.CodeLimit, "bodies of the call have %d bytes, the limit is %d: split it", size, nixie.MaxBatchBytes))
-	}
-	err := s.write(ctx, func(t *tx) error {
+	err = s.write(ctx, func(t *tx) error {
 		clear(receipts)
 		copy(errs, refused)
 		a := &adopting{tx: t, actor: actor, reason: reason}
@@ -85,7 +74,7 @@ func (a *adopting) look(letters []nixie.Letter, errs []error) error {
 		l := &letters[i]
 		ids, queues = append(ids, l.ID, l.Message.ID), append(queues, l.Message.Queue)
 		if l.Message.Origin != nil {
-			origins = append(origins, toJSON(false, l.Message.Origin))
+			origins = append(origins, store.OriginText(l.Message.Origin))
 		}
 		if l.Message.DedupeKey != "" {
 			keys = append(keys, l.Message.DedupeKey)
@@ -160,7 +149,7 @@ func (a *adopting) adopt(l *nixie.Letter) (nixie.Receipt, error) {
 	id := a.adoptLetter(m, l)
 	a.rows[m.pos], a.byID[m.id] = m, m
 	if given.Origin != nil {
-		a.byOrigin[toJSON(false, given.Origin)] = m
+		a.byOrigin[store.OriginText(given.Origin)] = m
 	}
 	a.fresh = append(a.fresh, messageRow{id: m.id, pos: m.pos, queue: m.queue, enqueued: cmp.Or(nanos(given.EnqueuedAt), a.now), apart: true, given: given})
 	a.touch(m)
@@ -188,7 +177,7 @@ func (a *adopting) known(l *nixie.Letter) (*message, error) {
 	if l.Message.Origin == nil {
 		return nil, nil
 	}
-	return a.byOrigin[toJSON(false, l.Message.Origin)], nil
+	return a.byOrigin[store.OriginText(l.Message.Origin)], nil
 }
 
 // history keeps the failures under ordinals that leave a gap for those that were

@@ -47,7 +47,7 @@ func (x *Tx) Enqueue(ctx context.Context, messages ...nixie.Message) ([]nixie.Re
 	if len(messages) == 0 {
 		return nil, nil
 	}
-	if err := checkMessages(messages); err != nil {
+	if _, err := store.CheckMessages(messages); err != nil {
 		return nil, err
 	}
 	var receipts []nixie.Receipt

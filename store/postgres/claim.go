@@ -3,19 +3,17 @@ package postgres
 import (
 	"cmp"
 	"context"
-	"time"
 
 	"github.com/nixie-go/nixie"
+	"github.com/nixie-go/nixie/store"
 )
 
 // Claim implements store.Queue. It passes by what others are about to change, so
 // it never waits for them.
 func (s *Store) Claim(ctx context.Context, queue string, want nixie.Want) ([]*nixie.Delivery, error) {
 	want.Max = min(max(want.Max, 1), nixie.MaxBatch)
-	if want.Lease != 0 {
-		if err := checkLease(want.Lease); err != nil {
-			return nil, err
-		}
+	if err := store.CheckWant(queue, &want); err != nil {
+		return nil, err
 	}
 	if err := s.enter(ctx); err != nil {
 		return nil, err
@@ -52,13 +50,6 @@ func (s *Store) Claim(ctx context.Context, queue string, want nixie.Want) ([]*ni
 			return nil, s.explain(err)
 		}
 	}
-}
-
-func checkLease(lease time.Duration) error {
-	if lease < nixie.MinLease || lease > nixie.MaxLease {
-		return nixie.Errorf(nixie.CodeInvalid, "lease is %s: give one from %s to %s", lease, nixie.MinLease, nixie.MaxLease)
-	}
-	return nil
 }
 
 // claim ends the leases that are over and hands out what is due. It is nil if the

@@ -14,7 +14,7 @@ func (s *Store) Enqueue(ctx context.Context, messages ...nixie.Message) ([]nixie
 	if len(messages) == 0 {
 		return nil, nil
 	}
-	if err := checkMessages(messages); err != nil {
+	if _, err := store.CheckMessages(messages); err != nil {
 		return nil, err
 	}
 	if len(messages) < copyLeast && arePlain(messages) {
@@ -32,32 +32,6 @@ func (s *Store) Enqueue(ctx context.Context, messages ...nixie.Message) ([]nixie
 		return nil, err
 	}
 	return receipts, nil
-}
-
-func checkMessages(messages []nixie.Message) error {
-	if err := store.CheckCall(len(messages)); err != nil {
-		return err
-	}
-	size := 0
-	for i := range messages {
-		if err := messages[i].Check(); err != nil {
-			return inBatch(i, len(messages), err)
-		}
-		size += len(messages[i].Body)
-	}
-	if size > nixie.MaxBatchBytes {
-		return nixie.Errorf(nixie.CodeLimit, "bodies of the call have %d bytes, the limit is %d: split it", size, nixie.MaxBatchBytes)
-	}
-	return nil
-}
-
-// inBatch says which message of several an error is about.
-func inBatch(i, n int, err error) error {
-	var ours *nixie.Error
-	if n == 1 || !errors.As(err, &ours) {
-		return err
-	}
-	return nixie.Errorf(ours.Code, "message %d of %d: %w", i+1, n, err)
 }
 
 // enqueue takes messages in, all or none.

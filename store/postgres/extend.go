@@ -6,6 +6,7 @@ import (
 
 	"github.com/nixie-go/nixie"
 	"github.com/nixie-go/nixie/store"
+	"github.com/nixie-go/nixie/store/lifecycle"
 )
 
 // Extend implements store.Queue.
@@ -17,7 +18,7 @@ func (s *Store) Extend(ctx context.Context, deliveries []*nixie.Delivery, lease 
 	if err := store.CheckCall(len(deliveries)); err != nil {
 		return all(errs, err)
 	}
-	if err := checkLease(lease); err != nil {
+	if err := store.CheckLease(lease); err != nil {
 		return all(errs, err)
 	}
 	err := s.write(ctx, func(t *tx) error {
@@ -28,12 +29,11 @@ func (s *Store) Extend(ctx context.Context, deliveries []*nixie.Delivery, lease 
 		members := map[int64][]*message{}
 		seen := map[*message]bool{}
 		for i, d := range deliveries {
-			var m *message
-			if m, errs[i] = t.held(d); errs[i] != nil || seen[m] {
+			m, steps, err := t.held(d)
+			if errs[i] = err; err != nil || seen[m] {
 				continue
 			}
-			seen[m] = true
-			m.learn(d.Steps)
+			seen[m], m.steps = true, steps
 			if m.in == inRange || m.in == offLane {
 				members[m.batch] = append(members[m.batch], m)
 				continue
@@ -50,17 +50,15 @@ func (s *Store) Extend(ctx context.Context, deliveries []*nixie.Delivery, lease 
 	return errs
 }
 
-// held finds the message of a delivery whose lease is current.
-func (t *tx) held(d *nixie.Delivery) (*message, error) {
+// held finds the message of a delivery whose lease is current, and all its steps.
+func (t *tx) held(d *nixie.Delivery) (*message, []string, error) {
 	if d == nil {
-		return nil, nixie.Errorf(nixie.CodeInvalid, "delivery is missing: give the one that was received")
+		return nil, nil, nixie.Errorf(nixie.CodeInvalid, "delivery is missing: give the one that was received")
 	}
 	m := t.byID[d.ID]
 	if m == nil || m.state != stLeased || isStale(m, d) || m.number != d.Lease.Number || m.until <= t.now {
-		return nil, nixie.Errorf(nixie.CodeLeaseLost, "lease %d of message %s is over: its outcome was not recorded, another claim decides", d.Lease.Number, d.ID)
+		return nil, nil, lifecycle.Lost(d)
 	}
-	if len(d.Steps) > nixie.MaxSteps {
-		return nil, nixie.Errorf(nixie.CodeLimit, "message has %d steps, the limit is %d: use fewer, larger steps", len(d.Steps), nixie.MaxSteps)
-	}
-	return m, nil
+	steps, err := lifecycle.Learn(m.steps, d)
+	return m, steps, err
 }

@@ -1,6 +1,9 @@
 package postgres
 
-import "github.com/nixie-go/nixie"
+import (
+	"github.com/nixie-go/nixie"
+	"github.com/nixie-go/nixie/store"
+)
 
 // messageRow is a row of the table message that is about to be written.
 type messageRow struct {
@@ -60,7 +63,7 @@ func headersOf(m *nixie.Message) string {
 	return toJSON(false, m.Headers)
 }
 
-func originOf(m *nixie.Message) string { return toJSON(m.Origin == nil, m.Origin) }
+func originOf(m *nixie.Message) string { return store.OriginText(m.Origin) }
 
 // field is a column of the table message. One that says nothing in any row is left out:
 // its default is what it would say.

@@ -3,18 +3,11 @@ package postgres
 import (
 	"github.com/nixie-go/nixie"
 	"github.com/nixie-go/nixie/store"
+	"github.com/nixie-go/nixie/store/lifecycle"
 )
 
 // item is a letter in an operation.
 type item struct{ operation, letter nixie.ID }
-
-// The states of an item.
-const (
-	itemPending = "pending"
-	itemDone    = "done"
-	itemSkipped = "skipped"
-	itemFailed  = "failed"
-)
 
 // readItems locks and reads the items that the letters are in the operations.
 func (r *resolving) readItems(operations []nixie.ID, letters [][16]byte) {
@@ -27,7 +20,7 @@ func (r *resolving) readItems(operations []nixie.ID, letters [][16]byte) {
 	}, "select id from @.operation where id = any($1)", uuids(operations))
 	r.read(func(row row) error {
 		var it item
-		var state string
+		var state lifecycle.Item
 		var planned int64
 		err := row.Scan((*idColumn)(&it.operation), (*idColumn)(&it.letter), &state, &planned)
 		r.items[it], r.planned[it] = state, planned
@@ -36,8 +29,7 @@ func (r *resolving) readItems(operations []nixie.ID, letters [][16]byte) {
 		where o.id = any($2) and i.letter`+ofLetters+` order by i.operation, i.ordinal for update of i`, letters, uuids(operations))
 }
 
-// item is the item that a resolution is about to decide, nil when it belongs to
-// none. What is decided once stays so, however often an operation is resumed.
+// item is the item that a resolution is about to decide, nil when it belongs to none.
 func (r *resolving) item(by *store.Resolution) (*item, error) {
 	if by.Operation.IsZero() {
 		return nil, nil
@@ -46,20 +38,13 @@ func (r *resolving) item(by *store.Resolution) (*item, error) {
 		return nil, nixie.Errorf(nixie.CodeNotFound, "no operation %s", by.Operation)
 	}
 	it := item{by.Operation, by.Letter}
-	switch state := r.items[it]; state {
-	case "":
-		return nil, nixie.Errorf(nixie.CodeNotFound, "letter %s is not in operation %s", by.Letter, by.Operation)
-	case itemPending:
-		return &it, nil
-	default:
-		return nil, nixie.Errorf(nixie.CodeConflict, "letter %s is %s in operation %s already", by.Letter, state, by.Operation)
-	}
+	return &it, r.items[it].Open(by.Letter, by.Operation)
 }
 
 func (r *resolving) flushItems() {
 	for _, it := range r.decided {
 		r.run("update @.item i set state = $3 from @.operation o where o.id = $2 and i.operation = o.n and i.letter"+ofLetters,
-			uuids([]nixie.ID{it.letter}), [16]byte(it.operation), r.items[it])
+			uuids([]nixie.ID{it.letter}), [16]byte(it.operation), string(r.items[it]))
 	}
 	r.removeLetters()
 }

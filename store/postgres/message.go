@@ -113,15 +113,6 @@ func (m *message) move(on nixie.Event) error {
 // wait queues the message until due.
 func (m *message) wait(due int64) { m.due, m.owner, m.until, m.claimed = due, 0, 0, 0 }
 
-// learn adds the steps that are new.
-func (m *message) learn(steps []string) {
-	for _, step := range steps {
-		if !slices.Contains(m.steps, step) && len(m.steps) < nixie.MaxSteps {
-			m.steps = append(m.steps, step)
-		}
-	}
-}
-
 const messageColumns = `c.pos, c.id, c.queue, c.type, coalesce(c.key, ''), coalesce(c.stream, ''), coalesce(c.dedupe, ''), c.priority, c.hash,
 	coalesce(c.lies, 0), coalesce(c.batch, 0), coalesce(c.stands, c.state, 0), c.due, c.place,
 	c.attempts, c.deliveries, c.crashes, c.generation, c.redrives,

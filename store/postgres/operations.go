@@ -12,15 +12,10 @@ import (
 
 // Plan implements store.Operations.
 func (s *Store) Plan(ctx context.Context, op store.Operation, filter nixie.Filter, limit int) (store.Operation, error) {
-	if err := store.CheckEvent(op.Event); err != nil {
+	if err := store.CheckPlan(&op, limit); err != nil {
 		return op, err
 	}
-	switch {
-	case op.Actor == "":
-		return op, nixie.Errorf(nixie.CodeInvalid, "actor is empty: say who plans the operation")
-	case limit < 0:
-		return op, nixie.Errorf(nixie.CodeInvalid, "operation is limited to %d letters: give 0 for all or a positive number", limit)
-	case limit == 0:
+	if limit == 0 {
 		limit = math.MaxInt32
 	}
 	var planned store.Operation

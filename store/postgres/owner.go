@@ -165,4 +165,4 @@ func (t *tx) sweep() error {
 const voided = "owner = 0, until = 0, due = $1, crashes = p.crashes + (p.abandoned is null)::int, attempts = p.attempts - (p.abandoned is null)::int, abandoned = coalesce(p.abandoned, " + abandoner + ")"
 
 // abandoner is who let go of the lease p.
-const abandoner = "coalesce((select nullif(o.name, '') from @.owner o where o.n = p.owner), '?')"
+const abandoner = "coalesce((select nullif(o.name, '') from @.owner o where o.n = p.owner), 'unknown')"

@@ -19,7 +19,7 @@ func (s *Store) Resolve(ctx context.Context, resolutions []store.Resolution) []e
 		return all(errs, err)
 	}
 	err := s.write(ctx, func(t *tx) error {
-		r := resolving{tx: t, items: map[item]string{}, planned: map[item]int64{}}
+		r := resolving{tx: t, items: map[item]lifecycle.Item{}, planned: map[item]int64{}}
 		if err := r.hold(resolutions); err != nil {
 			return err
 		}
@@ -38,8 +38,8 @@ func (s *Store) Resolve(ctx context.Context, resolutions []store.Resolution) []e
 // resolving is one call of Resolve.
 type resolving struct {
 	*tx
-	items      map[item]string // state, as read and as decided
-	planned    map[item]int64  // revisions of the letters, where only those will do
+	items      map[item]lifecycle.Item // state, as read and as decided
+	planned    map[item]int64          // revisions of the letters, where only those will do
 	operations map[nixie.ID]bool
 	decided    []item
 	headers    map[int64][]nixie.Header // of messages, if any is to be edited
@@ -95,18 +95,11 @@ func (r *resolving) resolve(by *store.Resolution) error {
 	if err != nil {
 		return err
 	}
-	err = r.allow(l, by)
-	state := itemDone
-	switch {
-	case nixie.CodeOf(err) == nixie.CodeConflict:
-		state = itemSkipped
-	case err != nil:
-		state = itemFailed
-	default:
+	if err = r.allow(l, by); err == nil {
 		err = r.apply(l, by)
 	}
 	if it != nil {
-		r.items[*it] = state
+		r.items[*it] = lifecycle.ItemOf(err)
 		r.decided = append(r.decided, *it)
 	}
 	return err

@@ -86,15 +86,16 @@ func (t *tx) settle(st *nixie.Settlement) error {
 	if err := store.CheckSettlement(st); err != nil {
 		return err
 	}
-	m, err := t.held(st.Delivery)
+	m, steps, err := t.held(st.Delivery)
 	if err != nil {
 		return err
 	}
-	return t.apply(m, st)
+	return t.apply(m, st, steps)
 }
 
-// apply does what a settlement asks for that is allowed.
-func (t *tx) apply(m *message, st *nixie.Settlement) error {
+// apply does what a settlement asks for that is allowed. Steps are those of the message,
+// with what the settlement tells.
+func (t *tx) apply(m *message, st *nixie.Settlement, steps []string) error {
 	on := st.Verb.Event()
 	if on == nixie.OnBury && m.letter != nil && m.letter.status != nixie.StatusRedriving {
 		return m.letter.forbids(nixie.OnDieAgain)
@@ -102,7 +103,7 @@ func (t *tx) apply(m *message, st *nixie.Settlement) error {
 	if err := m.move(on); err != nil {
 		return err
 	}
-	m.learn(st.Delivery.Steps)
+	m.steps = steps
 	for _, f := range [...]*nixie.Failure{st.Failure, st.Second} {
 		if f != nil {
 			t.fail(m, f, st.Verb)

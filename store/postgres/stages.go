@@ -102,11 +102,11 @@ func (t *tx) settleNoted(dead []int64) error {
 		return err
 	}
 	for i, id := range ids {
-		st := nixie.Settlement{Delivery: &nixie.Delivery{}, Verb: nixie.Release}
+		m, st := t.byID[id], nixie.Settlement{Verb: nixie.Release}
 		if succeeded[i] {
 			st.Verb = nixie.Complete
 		}
-		if err := t.apply(t.byID[id], &st); err != nil {
+		if err := t.apply(m, &st, m.steps); err != nil {
 			return err
 		}
 	}

@@ -3,6 +3,7 @@ package postgres
 import (
 	"context"
 	"errors"
+	"math"
 	"math/rand/v2"
 	"strings"
 	"time"
@@ -258,8 +259,13 @@ func (t *tx) finish() error {
 
 // nanos is a moment as it is kept; the zero time is 0.
 func nanos(at time.Time) int64 {
-	if at.IsZero() {
+	switch {
+	case at.IsZero():
 		return 0
+	case at.Year() > 2261:
+		return math.MaxInt64
+	case at.Year() < 1678:
+		return math.MinInt64
 	}
 	return at.UnixNano()
 }

@@ -1,8 +1,10 @@
 package sqlite
 
 import (
+	"cmp"
 	"context"
 	"fmt"
+	"slices"
 
 	"github.com/nixie-go/nixie"
 	"github.com/nixie-go/nixie/store"
@@ -42,7 +44,7 @@ func (s *Store) Configure(ctx context.Context, queue string, settings nixie.Queu
 // Adjust implements store.Overview.
 func (s *Store) Adjust(ctx context.Context, queue, actor, reason string, edit func(*nixie.QueueSettings) error) (nixie.QueueSettings, error) {
 	var settings nixie.QueueSettings
-	if err := checkOperator(queue, actor); err != nil {
+	if err := store.CheckOperator(queue, actor, reason); err != nil {
 		return settings, err
 	}
 	err := s.write(ctx, 0, func(t *tx) error {
@@ -80,20 +82,9 @@ func (s *Store) Adjust(ctx context.Context, queue, actor, reason string, edit fu
 	return settings, err
 }
 
-// checkOperator checks who does something to which queue.
-func checkOperator(queue, actor string) error {
-	if queue == "" {
-		return nixie.Errorf(nixie.CodeInvalid, "queue is empty: name the queue")
-	}
-	if actor == "" {
-		return nixie.Errorf(nixie.CodeInvalid, "actor is empty: say who does it")
-	}
-	return nixie.CheckName("queue", queue)
-}
-
 // Purge implements store.Overview.
 func (s *Store) Purge(ctx context.Context, queue string, filter nixie.Filter, most int, actor, reason string) (int, error) {
-	if err := checkOperator(queue, actor); err != nil {
+	if err := store.CheckOperator(queue, actor, reason); err != nil {
 		return 0, err
 	}
 	n := 0
@@ -124,14 +115,18 @@ func (s *Store) Purge(ctx context.Context, queue string, filter nixie.Filter, mo
 	return n, err
 }
 
-// purgeable finds queued messages of a queue: those with a row of their own,
-// then new ones beyond the cursor, which is the one of this transaction.
+// purgeable finds queued messages of a queue, the first by their place: those with a row of
+// their own, and new ones beyond the cursor, which is the one of this transaction.
 func (t *tx) purgeable(q *queueRow, f *nixie.Filter, most int) ([]nixie.ID, error) {
 	if err := t.flush(); err != nil { // what the view says of states has to be true
 		return nil, err
 	}
 	first, last := q.n<<seqBits, q.n<<seqBits|maxSeq
-	var found []nixie.ID
+	type placed struct {
+		pos int64
+		id  nixie.ID
+	}
+	var found []placed
 	for _, part := range [...]struct {
 		where string
 		from  int64
@@ -142,12 +137,17 @@ func (t *tx) purgeable(q *queueRow, f *nixie.Filter, most int) ([]nixie.ID, erro
 		w := &where{}
 		w.add(part.where, part.from, last)
 		w.and(messageWhere(f, moment(t.now)))
-		if err := t.each("select c.id from current c where "+w.String()+" order by c.pos limit ?", func(row rows) error {
-			found = append(found, columnID(row, 0))
+		if err := t.each("select c.pos, c.id from current c where "+w.String()+" order by c.pos limit ?", func(row rows) error {
+			found = append(found, placed{row.ColumnInt64(0), columnID(row, 1)})
 			return nil
-		}, append(w.args, most-len(found))...); err != nil {
+		}, append(w.args, most)...); err != nil {
 			return nil, err
 		}
 	}
-	return found, nil
+	slices.SortFunc(found, func(a, b placed) int { return cmp.Compare(a.pos, b.pos) })
+	var ids []nixie.ID
+	for _, p := range found[:min(len(found), most)] {
+		ids = append(ids, p.id)
+	}
+	return ids, nil
 }

@@ -13,25 +13,14 @@ func (s *Store) Bury(ctx context.Context, letters []nixie.Letter, actor, reason 
 	if len(letters) == 0 {
 		return receipts, errs
 	}
-	if err := store.CheckCall(len(letters)); err != nil {
+	size, refused, err := store.CheckAdoption(letters, actor, reason)
+	if err != nil {
 		return receipts, all(errs, err)
-	}
-	if actor == "" {
-		return receipts, all(errs, nixie.Errorf(nixie.CodeInvalid, "actor is empty: say who does it"))
-	}
-	size := 0
-	refused := make([]error, len(letters))
-	for i := range letters {
-		size += len(letters[i].Message.Body)
-		refused[i] = letters[i].Check()
-	}
-	if size > nixie.MaxBatchBytes {
-		return receipts, all(errs, nixie.Errorf(nixie.CodeLimit, "bodies of the call have %d bytes, the limit is %d: split it", size, nixie.MaxBatchBytes))
 	}
 	if err := s.space.check(s.now(), size); err != nil {
 		return receipts, all(errs, err)
 	}
-	err := s.write(ctx, size, func(t *tx) error {
+	err = s.write(ctx, size, func(t *tx) error {
 		clear(receipts)
 		copy(errs, refused)
 		for i := range letters {
@@ -138,7 +127,7 @@ func (t *tx) known(l *nixie.Letter, hash nixie.Hash) (*nixie.Receipt, error) {
 		}
 	}
 	if origin := l.Message.Origin; there == nil && origin != nil {
-		if there, err = find("m.origin = ? limit 1", jsonText(false, origin)); err != nil {
+		if there, err = find("m.origin = ? limit 1", store.OriginText(origin)); err != nil {
 			return nil, err
 		}
 	}

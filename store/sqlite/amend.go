@@ -271,12 +271,8 @@ func (t *tx) moveKey(from, to *queueRow, pos, place int64) error {
 	if err != nil || key == "" {
 		return err
 	}
-	added, err := t.change("insert into dedupe (queue, key, pos) values (?, ?, ?) on conflict do nothing", to.n, key, place)
-	if err != nil {
+	if err := t.takeFreeKey(to, key, place); err != nil {
 		return err
-	}
-	if added == 0 {
-		return nixie.Errorf(nixie.CodeConflict, "dedupe key %q is held by another message of queue %s", key, to.name)
 	}
 	return t.run("delete from dedupe where queue = ? and key = ? and pos = ?", from.n, key, pos)
 }

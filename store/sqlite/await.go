@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/nixie-go/nixie"
+	"github.com/nixie-go/nixie/store"
 )
 
 // waiter is a claim that found nothing and waits: the transaction that brings
@@ -89,7 +90,7 @@ func (t *tx) serve() (served []*waiter, err error) {
 
 // Await implements store.Awaiter.
 func (s *Store) Await(ctx context.Context, queue string, want nixie.Want, idle <-chan struct{}) (_ []*nixie.Delivery, err error) {
-	if err := checkWant(queue, &want); err != nil {
+	if err := store.CheckWant(queue, &want); err != nil {
 		return nil, err
 	}
 	c := &waiter{queue: queue, want: want, done: make(chan error, 1)}

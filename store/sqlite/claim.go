@@ -7,6 +7,7 @@ import (
 	"slices"
 
 	"github.com/nixie-go/nixie"
+	"github.com/nixie-go/nixie/store"
 )
 
 // claimed is what a transaction handed out: places, to be read afterwards.
@@ -50,7 +51,7 @@ func chosen(err error) error {
 // Claim implements store.Queue. The transaction only moves leases; bodies are
 // read afterwards by another connection, as what is leased stands still.
 func (s *Store) Claim(ctx context.Context, queue string, want nixie.Want) ([]*nixie.Delivery, error) {
-	if err := checkWant(queue, &want); err != nil {
+	if err := store.CheckWant(queue, &want); err != nil {
 		return nil, err
 	}
 	if err := s.enter(ctx); err != nil {
@@ -86,14 +87,6 @@ func (s *Store) lend(ctx context.Context, queue string, want nixie.Want, dead []
 		s.owner.stages.forget(&got)
 	}
 	return &got, err
-}
-
-func checkWant(queue string, want *nixie.Want) error {
-	want.Max = min(max(want.Max, 1), nixie.MaxBatch)
-	if want.Lease != 0 && (want.Lease < nixie.MinLease || want.Lease > nixie.MaxLease) {
-		return nixie.Errorf(nixie.CodeInvalid, "lease is %s: give one from %s to %s", want.Lease, nixie.MinLease, nixie.MaxLease)
-	}
-	return nixie.CheckName("queue", queue)
 }
 
 // look returns some owners that are dead and whether a claim has anything to do.

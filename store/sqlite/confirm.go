@@ -60,8 +60,8 @@ func (t *tx) handOver(l *letterRow) error {
 
 // confirmTogether does with few statements what most of a redrive to a broker is: letters
 // of one operation that are open, hold up nobody and have no key. It returns which they
-// are; the others go one by one.
-func (t *tx) confirmTogether(resolutions []store.Resolution, errs []error) (map[nixie.ID]bool, error) {
+// are, for the audit; the others go one by one.
+func (t *tx) confirmTogether(resolutions []store.Resolution, errs []error) (map[nixie.ID]*letterRow, error) {
 	all := alike(resolutions, errs)
 	if len(all) < confirmOnce {
 		return nil, nil
@@ -93,19 +93,7 @@ func (t *tx) confirmTogether(resolutions []store.Resolution, errs []error) (map[
 	if err := t.run("update item indexed by item_letter set state = 'done' where operation = ? and letter in (select value from json_each(?))", operation, listed(places)); err != nil {
 		return nil, err
 	}
-	done := make(map[nixie.ID]bool, len(found))
-	for i := range resolutions {
-		r := &resolutions[i]
-		l := found[r.Letter]
-		if l == nil || done[r.Letter] {
-			continue
-		}
-		done[r.Letter] = true
-		if err := t.auditResolved(l.queue, r); err != nil {
-			return nil, err
-		}
-	}
-	return done, nil
+	return found, nil
 }
 
 // confirmOnce is from how many letters on it pays to do them together.

@@ -3,7 +3,6 @@ package sqlite
 import (
 	"cmp"
 	"context"
-	"errors"
 
 	"github.com/nixie-go/nixie"
 	"github.com/nixie-go/nixie/store"
@@ -52,8 +51,12 @@ func (s *Store) Enqueue(ctx context.Context, messages ...nixie.Message) ([]nixie
 
 // admit checks messages before any transaction.
 func (s *Store) admit(messages []nixie.Message) (size int, hashes []nixie.Hash, err error) {
-	if size, hashes, err = checkAll(messages); err != nil {
+	if size, err = store.CheckMessages(messages); err != nil {
 		return 0, nil, err
+	}
+	hashes = make([]nixie.Hash, len(messages))
+	for i := range messages {
+		hashes[i] = nixie.HashBody(messages[i].Body)
 	}
 	return size, hashes, s.space.check(s.now(), size)
 }
@@ -68,33 +71,6 @@ func (t *tx) enqueueAll(messages []nixie.Message, hashes []nixie.Hash) ([]nixie.
 		receipts[i] = r
 	}
 	return receipts, nil
-}
-
-func checkAll(messages []nixie.Message) (size int, hashes []nixie.Hash, err error) {
-	if len(messages) > nixie.MaxBatch {
-		return 0, nil, nixie.Errorf(nixie.CodeLimit, "call has %d messages, the limit is %d: split it", len(messages), nixie.MaxBatch)
-	}
-	hashes = make([]nixie.Hash, len(messages))
-	for i := range messages {
-		if err := messages[i].Check(); err != nil {
-			return 0, nil, inBatch(i, len(messages), err)
-		}
-		size += len(messages[i].Body)
-		hashes[i] = nixie.HashBody(messages[i].Body)
-	}
-	if size > nixie.MaxBatchBytes {
-		return 0, nil, nixie.Errorf(nixie.CodeLimit, "bodies of the call have %d bytes, the limit is %d: split it", size, nixie.MaxBatchBytes)
-	}
-	return size, hashes, nil
-}
-
-// inBatch says which message of several an error is about.
-func inBatch(i, n int, err error) error {
-	var ours *nixie.Error
-	if n == 1 || !errors.As(err, &ours) {
-		return err
-	}
-	return nixie.Errorf(ours.Code, "message %d of %d: %w", i+1, n, err)
 }
 
 // enqueue adds one message, or answers with the holder of its dedupe key.
@@ -181,12 +157,12 @@ func (t *tx) insertMessage(pos int64, id nixie.ID, own bool, m *nixie.Message, h
 	st.BindInt64(8, int64(m.Priority))
 	st.BindBytes(9, m.Body)
 	st.BindBytes(10, hash[:])
-	headers, origin := jsonText(len(m.Headers) == 0, m.Headers), jsonText(m.Origin == nil, m.Origin)
+	headers, origin := jsonText(len(m.Headers) == 0, m.Headers), store.OriginText(m.Origin)
 	bind(st, 11, headers)
-	bind(st, 12, origin)
+	bind(st, 12, text(origin))
 	st.BindInt64(13, t.now)
 	st.BindInt64(14, nanos(m.ExpiresAt))
-	st.BindInt64(15, messageSum(m, textOf(headers), textOf(origin)))
+	st.BindInt64(15, messageSum(m, textOf(headers), origin))
 	if _, err := st.Step(); err != nil {
 		return err
 	}

@@ -17,8 +17,8 @@ func (s *Store) Extend(ctx context.Context, ds []*nixie.Delivery, lease time.Dur
 	if err := store.CheckCall(len(ds)); err != nil {
 		return all(errs, err)
 	}
-	if lease < nixie.MinLease || lease > nixie.MaxLease {
-		return all(errs, nixie.Errorf(nixie.CodeInvalid, "lease is %s: give one from %s to %s", lease, nixie.MinLease, nixie.MaxLease))
+	if err := store.CheckLease(lease); err != nil {
+		return all(errs, err)
 	}
 	err := s.write(ctx, 0, func(t *tx) error { return t.extend(ds, t.now+int64(lease), errs) })
 	if err != nil {
@@ -47,13 +47,10 @@ func (t *tx) extend(ds []*nixie.Delivery, until int64, errs []error) error {
 		}
 		seen[h.pos] = true
 		if h.batch != nil {
-			if steps := d.NewSteps(); len(steps) > 0 {
-				h.steps = mergeSteps(h.steps, d.Steps)
-			}
 			members[h.batch] = append(members[h.batch], h)
 			continue
 		}
-		if err := t.run("update pending set until = ?, steps = ? where pos = ?", until, jsonText(len(h.steps)+len(d.Steps) == 0, mergeSteps(h.steps, d.Steps)), h.pos); err != nil {
+		if err := t.run("update pending set until = ?, steps = ? where pos = ?", until, jsonText(len(h.steps) == 0, h.steps), h.pos); err != nil {
 			return err
 		}
 	}

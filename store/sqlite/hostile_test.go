@@ -43,20 +43,6 @@ func TestClockSetBack(t *testing.T) {
 	}
 }
 
-// TestFarMoments keeps what is due in the year 9999 until then.
-func TestFarMoments(t *testing.T) {
-	s := open(t, "", sqlite.Options{Reserve: -1})
-	never := time.Date(9999, 12, 31, 0, 0, 0, 0, time.UTC)
-	_, err := s.Enqueue(t.Context(), nixie.Message{Queue: "q", NotBefore: never},
-		nixie.Message{Queue: "q", Key: "forever", ExpiresAt: never}, nixie.Message{Queue: "q", Key: "old", NotBefore: time.Unix(-1<<40, 0)})
-	must(t, err)
-	ds, err := s.Claim(t.Context(), "q", nixie.Want{Max: 5})
-	must(t, err)
-	if len(ds) != 2 || ds[0].ExpiresAt.Before(s.Now()) {
-		t.Errorf("%d messages are due, the first expires at %s", len(ds), ds[0].ExpiresAt)
-	}
-}
-
 // TestLocksRemoved removes the folder of locks under a living process. It is
 // taken for dead, and goes on as a new owner that others see again.
 func TestLocksRemoved(t *testing.T) {

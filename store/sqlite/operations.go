@@ -2,6 +2,7 @@ package sqlite
 
 import (
 	"context"
+	"math"
 	"strconv"
 	"strings"
 
@@ -11,14 +12,11 @@ import (
 
 // Plan implements store.Operations.
 func (s *Store) Plan(ctx context.Context, op store.Operation, filter nixie.Filter, limit int) (store.Operation, error) {
-	if op.Actor == "" {
-		return op, nixie.Errorf(nixie.CodeInvalid, "actor is empty: say who does it")
-	}
-	if err := store.CheckEvent(op.Event); err != nil {
+	if err := store.CheckPlan(&op, limit); err != nil {
 		return op, err
 	}
-	if limit <= 0 {
-		limit = 1<<31 - 1
+	if limit == 0 {
+		limit = math.MaxInt32
 	}
 	var planned store.Operation
 	err := s.write(ctx, 0, func(t *tx) error {

@@ -29,15 +29,19 @@ func (s *Store) Resolve(ctx context.Context, resolutions []store.Resolution) []e
 			return err
 		}
 		for i := range resolutions {
-			if errs[i] != nil || done[resolutions[i].Letter] {
+			r := &resolutions[i]
+			if errs[i] != nil {
 				continue
 			}
-			if err := t.resolveItem(&resolutions[i]); err != nil {
-				if !answers(err) && !isDamage(err, &resolutions[i]) {
-					return err
-				}
-				errs[i] = err
+			if l := done[r.Letter]; l != nil {
+				err = t.auditResolved(l.queue, r)
+			} else {
+				err = t.resolveItem(r)
 			}
+			if err != nil && !answers(err) && !isDamage(err, r) {
+				return err
+			}
+			errs[i] = err
 		}
 		return nil
 	})
@@ -62,35 +66,28 @@ func (t *tx) resolveItem(r *store.Resolution) error {
 		return t.resolve(r, 0)
 	}
 	var operation, letter, planned int64 // a purge leaves no letter to look up again
-	var state string
+	var state lifecycle.Item
 	if err := t.each(`select o.n, i.state, i.letter, iif(o.guarded, i.revision, 0) from operation o join item i on i.operation = o.n
 		where o.id = +? and i.letter = (select pos from letter where id = +?)`, func(row rows) error {
-		operation, state, letter = row.ColumnInt64(0), row.ColumnText(1), row.ColumnInt64(2)
+		operation, state, letter = row.ColumnInt64(0), lifecycle.Item(row.ColumnText(1)), row.ColumnInt64(2)
 		planned = row.ColumnInt64(3)
 		return nil
 	}, r.Operation, r.Letter); err != nil {
 		return err
 	}
-	switch {
-	case operation == 0:
-		return nixie.Errorf(nixie.CodeNotFound, "letter %s is not part of operation %s", r.Letter, r.Operation)
-	case state != "pending":
-		return nixie.Errorf(nixie.CodeConflict, "letter %s is %s in operation %s already", r.Letter, state, r.Operation)
+	if err := state.Open(r.Letter, r.Operation); err != nil {
+		return err
 	}
 	answer := t.resolve(r, planned)
 	text := ""
-	switch {
-	case answer == nil:
-		state = "done"
-	case isDamage(answer, r):
-		state, text = "failed", answer.Error()
-	case answers(answer):
-		state, text = "skipped", answer.Error()
-	default:
-		return answer
+	if answer != nil {
+		if !answers(answer) && !isDamage(answer, r) {
+			return answer
+		}
+		text = answer.Error()
 	}
 	if err := t.run("update item set state = ?, error = ? where operation = ? and letter = ? and state = 'pending'",
-		state, text, operation, letter); err != nil {
+		string(lifecycle.ItemOf(answer)), text, operation, letter); err != nil {
 		return err
 	}
 	return answer

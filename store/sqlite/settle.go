@@ -23,19 +23,16 @@ type held struct {
 	first      int64   // when the first attempt failed, if that was appended now
 }
 
-// hold finds the lease of a delivery and refuses it when it is not current:
-// expired, settled or voided.
+// hold finds the lease of a delivery, with all steps of its message, and refuses it when it
+// is not current: expired, settled or voided.
 func (t *tx) hold(d *nixie.Delivery) (*held, error) {
 	if d == nil {
 		return nil, nixie.Errorf(nixie.CodeInvalid, "delivery is missing: give the one that was received")
 	}
-	if len(d.Steps) > nixie.MaxSteps {
-		return nil, nixie.Errorf(nixie.CodeLimit, "message has %d steps, the limit is %d: use fewer, larger steps", len(d.Steps), nixie.MaxSteps)
-	}
 	pos, batch := d.Lease.Receipt.Place, d.Lease.Receipt.Batch
 	if pos == 0 {
 		var err error
-		if pos, batch, err = t.find(d.ID, d.Lease.Number); err != nil {
+		if pos, batch, err = t.find(d); err != nil {
 			return nil, err
 		}
 	}
@@ -50,13 +47,16 @@ func (t *tx) hold(d *nixie.Delivery) (*held, error) {
 	h := &held{d: d}
 	if row != nil {
 		if row.state != stLeased || row.number != d.Lease.Number || row.until <= t.now {
-			return nil, lost(d)
+			return nil, lifecycle.Lost(d)
 		}
 		h.pendingRow, h.was = *row, *row
 	} else if err := t.holdMember(h, pos, batch, member); err != nil {
 		return nil, err
 	}
 	var err error
+	if h.steps, err = lifecycle.Learn(h.steps, d); err != nil {
+		return nil, err
+	}
 	h.q, err = t.queueAt(pos)
 	return h, err
 }
@@ -68,7 +68,7 @@ func (t *tx) holdMember(h *held, pos, batch int64, known bool) error {
 		return err
 	}
 	if !b.has(pos, t.now) || h.d.Lease.Number != 1 {
-		return lost(h.d)
+		return lifecycle.Lost(h.d)
 	}
 	if !known {
 		ended, err := t.number("select exists (select 1 from log where pos = ?)", pos)
@@ -76,7 +76,7 @@ func (t *tx) holdMember(h *held, pos, batch int64, known bool) error {
 			return err
 		}
 		if ended != 0 {
-			return lost(h.d)
+			return lifecycle.Lost(h.d)
 		}
 	}
 	h.batch, h.pendingRow = b, b.member(pos)
@@ -88,19 +88,15 @@ func (b *batchRow) member(pos int64) pendingRow {
 	return pendingRow{pos: pos, queue: pos >> seqBits, attempts: 1, deliveries: 1, generation: 1, number: 1, received: b.claimed, claimed: b.claimed, owner: b.owner, until: b.until}
 }
 
-func lost(d *nixie.Delivery) error {
-	return nixie.Errorf(nixie.CodeLeaseLost, "lease %d of message %s is over: its outcome was not recorded, another claim decides", d.Lease.Number, d.ID)
-}
-
 // find looks a lease up that came without its short cut.
-func (t *tx) find(id nixie.ID, number int64) (pos, batch int64, err error) {
-	if pos, err = t.number("select pos from message where id = ?", id); err != nil {
+func (t *tx) find(d *nixie.Delivery) (pos, batch int64, err error) {
+	if pos, err = t.number("select pos from message where id = ?", d.ID); err != nil {
 		return 0, 0, err
 	}
 	if pos == 0 {
-		return 0, 0, nixie.Errorf(nixie.CodeNotFound, "no message %s", id)
+		return 0, 0, lifecycle.Lost(d)
 	}
-	if number == 1 {
+	if d.Lease.Number == 1 {
 		batch, err = t.number("select b.n from batch b join message m on m.pos = ?1 and m.own = 0 where b.first <= ?1 and b.last >= ?1", pos)
 	}
 	return pos, batch, err
@@ -194,7 +190,6 @@ func (t *tx) settle(st *nixie.Settlement, doc string) error {
 	if err != nil {
 		return err
 	}
-	h.steps = mergeSteps(h.steps, st.Delivery.Steps)
 	if len(h.steps) != len(st.Delivery.Steps) {
 		doc = "" // the store knows more of them
 	}
@@ -332,23 +327,4 @@ func (t *tx) requeue(h *held, delay time.Duration) error {
 	t.countAgain(&h.was, &h.pendingRow)
 	return t.run("update pending set state = ?, owner = 0, until = 0, due = ?, attempts = ?, crashes = ?, alone = ?, abandoned = ?, steps = ?, may_pass = ?, reason = ? where pos = ?",
 		h.state, h.due, h.attempts, h.crashes, h.alone, text(h.abandoned), jsonText(len(h.steps) == 0, h.steps), h.mayPass, text(h.reason), h.pos)
-}
-
-// mergeSteps adds the steps of more that are not there yet: steps only grow.
-func mergeSteps(have, more []string) []string {
-	for _, s := range more {
-		if !contains(have, s) && len(have) < nixie.MaxSteps {
-			have = append(have, s)
-		}
-	}
-	return have
-}
-
-func contains(list []string, s string) bool {
-	for _, have := range list {
-		if have == s {
-			return true
-		}
-	}
-	return false
 }

@@ -253,7 +253,7 @@ func (t *tx) reorder(q *queueRow, settings *nixie.QueueSettings) error {
 		if busy != 0 {
 			return nixie.Errorf(nixie.CodeConflict, "queue %s has messages on their way: drain it before its order changes from or to none", q.name)
 		}
-		if err := t.run("update letter set stream = null, rank = 0, blocks = 0 where stream in (select n from stream where queue = ?)", q.n); err != nil {
+		if err := t.run("update letter set stream = null, rank = 0, blocks = 0 where queue = ? and rank > 0", q.n); err != nil {
 			return err
 		}
 	}

@@ -132,7 +132,13 @@ func adoptOrigin(b *bed) {
 		same(b, "receipt", r, nixie.Receipt{ID: first.ID, Duplicate: true})
 	})
 	origin := *l.Message.Origin
-	origin.Key, l.Message.Origin = nil, &origin // nil differs from empty
+	origin.Timestamp, l.Message.Origin = origin.Timestamp.In(time.FixedZone("east", 3600)), &origin // one moment
+	b.unchanged(func() {
+		r, err := b.buryOne(l)
+		b.ok(err)
+		same(b, "receipt of the same moment elsewhere", r, nixie.Receipt{ID: first.ID, Duplicate: true})
+	})
+	origin.Key = nil // it differs from an empty one
 	l.Message.DedupeKey = ""
 	b.adopted(l)
 

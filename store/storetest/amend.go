@@ -1,6 +1,7 @@
 package storetest
 
 import (
+	"errors"
 	"strings"
 	"time"
 
@@ -284,9 +285,14 @@ func moveKey(b *bed) {
 	to := change(store.Move)
 	to.Queue = "elsewhere"
 	id := b.put("a", nixie.DedupeKey("k"))
-	_, err := b.st.Enqueue(b.ctx, nixie.Message{Queue: "elsewhere", Key: "there", DedupeKey: "k"})
+	there, err := b.st.Enqueue(b.ctx, nixie.Message{Queue: "elsewhere", Key: "there", DedupeKey: "k"})
 	b.ok(err)
-	b.unchanged(func() { b.code(b.change(id, to), nixie.CodeConflict) })
+	b.unchanged(func() {
+		var taken *nixie.DuplicateError
+		if err := b.change(id, to); !errors.As(err, &taken) || taken.Key != "k" || taken.Existing != there[0].ID {
+			b.Fatalf("error is %v, want the holder of the key", err)
+		}
+	})
 	to.Queue = "third"
 	b.ok(b.change(id, to))
 	b.put("free again", nixie.DedupeKey("k"))

@@ -2,6 +2,7 @@ package storetest
 
 import (
 	"fmt"
+	"strings"
 	"sync"
 	"time"
 
@@ -11,6 +12,7 @@ import (
 
 func claimClauses() []clause {
 	return []clause{
+		{"AnImpossibleQueueIsInvalid", impossibleQueue},
 		{"NewMessagesByPosition", newByPosition},
 		{"ByPriorityThenDueThenPosition", byPriority},
 		{"ByTurn", byTurn},
@@ -304,5 +306,13 @@ func drain(b *bed, st store.Store, batch int, seen func([]*nixie.Delivery)) erro
 				return err
 			}
 		}
+	}
+}
+
+// impossibleQueue refuses a queue that no message can be in, before a store is asked.
+func impossibleQueue(b *bed) {
+	for _, name := range []string{"a\x00b", "\xff", strings.Repeat("x", nixie.MaxName+1)} {
+		_, err := b.st.Claim(b.ctx, name, nixie.Want{Max: 1})
+		b.code(err, nixie.CodeInvalid)
 	}
 }

@@ -132,3 +132,28 @@ func confirmedMany(b *bed) {
 		}
 	})
 }
+
+// confirmedInOrder records many confirmations of one call in its order, also where some of
+// them free a key and cannot be done together with the others.
+func confirmedInOrder(b *bed) {
+	var list []store.Resolution
+	for i := range 20 {
+		var opts []nixie.Option
+		if i%3 == 0 {
+			opts = append(opts, nixie.DedupeKey(fmt.Sprint(i)))
+		}
+		list = append(list, store.Resolution{Letter: b.dead("a", nixie.StatusOpen, opts...).ID, Event: nixie.OnConfirm, Actor: "ann", Reason: "mended"})
+	}
+	op := b.plan(nixie.OnRedrive, nixie.Filter{}, 0)
+	for i := range list {
+		list[i].Operation = op.ID
+	}
+	for _, err := range b.st.Resolve(b.ctx, list) {
+		b.ok(err)
+	}
+	entries, err := allEntries(b.ctx, b.st, work)
+	b.ok(err)
+	for i, e := range entries[len(entries)-len(list):] {
+		same(b, fmt.Sprintf("letter of entry %d", i), e.Subject, list[i].Letter)
+	}
+}

@@ -2,11 +2,14 @@ package storetest
 
 import (
 	"bytes"
+	"fmt"
 	"math/rand/v2"
 	"slices"
+	"strings"
 	"time"
 
 	"github.com/nixie-go/nixie"
+	"github.com/nixie-go/nixie/store"
 )
 
 func enqueueClauses() []clause {
@@ -17,6 +20,8 @@ func enqueueClauses() []clause {
 		{"AKnownIDIsAConflict", knownID},
 		{"AllOrNone", allOrNone},
 		{"NothingIsFine", nothingIsFine},
+		{"AnImpossibleOriginIsInvalid", impossibleOrigin},
+		{"WhatIsFarAwayIsKeptUntilThen", farMoments},
 		{"NeverBeforeNotBefore", neverBeforeNotBefore},
 		{"NeverBeforeDelay", neverBeforeDelay},
 		{"TheLaterOfDelayAndNotBefore", laterOfBoth},
@@ -63,6 +68,40 @@ func everyFieldComesBack(b *bed) {
 			b.Fatalf("key of the origin is %v: an empty key is not nil", o.Key)
 		}
 	}
+}
+
+// farMoments keeps what is due in the year 9999 until then, as people write never.
+func farMoments(b *bed) {
+	never := time.Date(9999, time.December, 31, 0, 0, 0, 0, time.UTC)
+	b.put("later", func(m *nixie.Message) { m.NotBefore = never })
+	b.put("forever", func(m *nixie.Message) { m.ExpiresAt = never })
+	b.put("old", func(m *nixie.Message) { m.NotBefore = time.Unix(-1<<40, 0) })
+	moved := b.put("moved", nixie.Delay(time.Minute))
+	at := change(store.Reschedule)
+	at.At = never
+	b.ok(b.change(moved, at))
+	b.clock.Advance(time.Hour)
+	ds := b.claim(9)
+	slices.SortFunc(ds, func(x, y *nixie.Delivery) int { return strings.Compare(x.Key, y.Key) })
+	b.keys(ds, "forever", "old")
+	same(b, "expired", ds[0].ExpiresAt.Before(b.clock.Now()), false)
+}
+
+// impossibleOrigin refuses an origin that not every store can keep, and so the message.
+func impossibleOrigin(b *bed) {
+	late := time.Date(9999, time.December, 31, 23, 59, 59, 0, time.FixedZone("west", -3600))
+	b.unchanged(func() {
+		for _, m := range []nixie.Message{
+			message("a", func(m *nixie.Message) { m.Origin = &nixie.Origin{System: "elsewhere", Timestamp: late} }),
+			message("a", func(m *nixie.Message) { m.Origin = &nixie.Origin{System: "else\xffwhere"} }),
+		} {
+			_, err := b.st.Enqueue(b.ctx, message("b"), m)
+			b.code(err, nixie.CodeInvalid)
+			if !strings.Contains(fmt.Sprint(err), "message 2 of 2: ") {
+				b.Fatalf("error is %v, want which message it is about", err)
+			}
+		}
+	})
 }
 
 func storeFieldsAreIgnored(b *bed) {

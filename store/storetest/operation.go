@@ -164,3 +164,22 @@ func takenKeyIsSaid(b *bed) {
 	b.ok(b.resolve(l.ID, nixie.OnRedrive))
 	same(b, "its own", b.letter(l.ID).KeyTaken, false)
 }
+
+// refusedIsSkipped counts a letter that an operation may not move, for whatever reason, as
+// skipped. Failed is one that cannot be read.
+func refusedIsSkipped(b *bed) {
+	l := b.dead("a", nixie.StatusOpen)
+	for range nixie.MaxNotes {
+		b.ok(b.resolve(l.ID, nixie.OnNote))
+	}
+	op := b.plan(nixie.OnNote, nixie.Filter{}, 0)
+	note := store.Resolution{Letter: l.ID, Event: nixie.OnNote, Actor: "ann", Reason: "one more", Operation: op.ID}
+	b.code(b.resolution(note), nixie.CodeLimit)
+	got, _ := b.operation(op.ID, 1)
+	same(b, "skipped", got.Skipped, 1)
+	same(b, "failed", got.Failed, 0)
+	same(b, "pending", got.Pending, 0)
+	b.code(b.resolution(note), nixie.CodeConflict)
+	note.Operation = new(nixie.IDs).New(b.clock.Now())
+	b.code(b.resolution(note), nixie.CodeNotFound)
+}

@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/nixie-go/nixie"
+	"github.com/nixie-go/nixie/store"
 )
 
 func operatorClauses() []clause {
@@ -20,6 +21,8 @@ func operatorClauses() []clause {
 		{"AClosedQueueTakesNothingNew", closedQueue},
 		{"PurgeCancelsWhatIsQueued", purgeQueued},
 		{"PurgeIsBounded", purgeBounded},
+		{"PurgeTakesTheFirst", purgeTakesFirst},
+		{"WhoAndWhyIsText", byIsText},
 		{"DueBands", dueBands},
 	}
 }
@@ -182,6 +185,8 @@ func purgeQueued(b *bed) {
 		b.code(err, nixie.CodeInvalid)
 		_, err = b.st.Purge(b.ctx, "nothing", nixie.Filter{}, 100, "ann", "")
 		b.code(err, nixie.CodeNotFound)
+		_, err = b.st.Purge(b.ctx, "", nixie.Filter{}, 100, "ann", "")
+		b.code(err, nixie.CodeInvalid)
 	})
 }
 
@@ -208,6 +213,59 @@ func purgeBounded(b *bed) {
 		same(b, "purged", n, want)
 	}
 	same(b, "leased", b.info().Leased, 1)
+}
+
+// purgeTakesFirst cancels the messages that have been there longest, also those that wait
+// between new ones, and one that was moved here by its place here.
+func purgeTakesFirst(b *bed) {
+	old, err := b.st.Enqueue(b.ctx, message("moved", nixie.Queue("other"), nixie.Delay(time.Hour)))
+	b.ok(err)
+	var ids []nixie.ID
+	for i := range 6 {
+		ids = append(ids, b.put(fmt.Sprint(i), nixie.Delay(time.Duration(i%2)*time.Hour)))
+	}
+	to := change(store.Move)
+	to.Queue = work
+	moved := old[0].ID
+	b.ok(b.change(moved, to))
+	for range 3 {
+		n, err := b.st.Purge(b.ctx, work, nixie.Filter{}, 2, "ann", "because")
+		b.ok(err)
+		same(b, "purged", n, 2)
+		for i, id := range ids {
+			want := nixie.Queued
+			if i < 2 {
+				want = nixie.Canceled
+			}
+			b.state(id, want)
+		}
+		ids = ids[2:]
+	}
+	b.state(moved, nixie.Queued)
+}
+
+// byIsText refuses what not every store could say of who did something and why.
+func byIsText(b *bed) {
+	l, id := b.dead("dead", nixie.StatusOpen), b.put("a")
+	for _, by := range [...][2]string{{"", "because"}, {"a\x00n", "because"}, {"ann", "be\x00cause"}, {"ann", "\xff"}} {
+		b.unchanged(func() {
+			b.code(b.resolution(store.Resolution{Letter: l.ID, Event: nixie.OnHold, Actor: by[0], Reason: by[1]}), nixie.CodeInvalid)
+			b.code(b.change(id, store.Change{Verb: store.Cancel, Actor: by[0], Reason: by[1]}), nixie.CodeInvalid)
+			_, err := b.st.Unblock(b.ctx, store.Unblocking{Queue: work, Stream: "s", Actor: by[0], Reason: by[1]})
+			b.code(err, nixie.CodeInvalid)
+			_, err = b.st.Adjust(b.ctx, work, by[0], by[1], func(q *nixie.QueueSettings) error {
+				q.Paused = true
+				return nil
+			})
+			b.code(err, nixie.CodeInvalid)
+			_, err = b.st.Purge(b.ctx, work, nixie.Filter{}, 1, by[0], by[1])
+			b.code(err, nixie.CodeInvalid)
+			_, err = b.st.Plan(b.ctx, store.Operation{Event: nixie.OnHold, Actor: by[0], Reason: by[1]}, nixie.Filter{}, 0)
+			b.code(err, nixie.CodeInvalid)
+			_, errs := b.st.Bury(b.ctx, []nixie.Letter{b.foreign("x")}, by[0], by[1])
+			b.code(errs[0], nixie.CodeInvalid)
+		})
+	}
 }
 
 func dueBands(b *bed) {

@@ -21,6 +21,7 @@ func resolveClauses() []clause {
 		{"TheNoteSaysWhoDiscardedOrHeld", noteOfDiscardAndHold},
 		{"ConfirmedByABroker", confirmed},
 		{"ConfirmedKeyAndStream", confirmedKeyAndStream},
+		{"ConfirmationsAreRecordedInTheirOrder", confirmedInOrder},
 		{"ConfirmedManyInOneCall", confirmedMany},
 		{"ASkippedOneStaysAsItIs", skippedStays},
 		{"ReviewedOnesGoWithoutForce", reviewedGo},
@@ -185,6 +186,7 @@ func operationClauses() []clause {
 		{"WhatBecameOfARedrive", outcomes},
 		{"WhatIsAskedIsKept", operationKept},
 		{"AGuardedOneLeavesWhatChanged", guardedLeavesWhatChanged},
+		{"WhatIsRefusedIsSkipped", refusedIsSkipped},
 		{"OutcomesByFailure", outcomesByFailure},
 		{"TheAuditNamesThem", auditNamesOperation},
 	}

@@ -3,6 +3,7 @@ package storetest
 import (
 	"fmt"
 	"slices"
+	"strings"
 	"time"
 
 	"github.com/nixie-go/nixie"
@@ -20,6 +21,8 @@ func settleClauses() []clause {
 		{"HoldIsForReview", holdIsForReview},
 		{"R9_HaltLeavesTheRestQueued", haltPauses},
 		{"StepsAreSavedAndOnlyGrow", stepsGrow},
+		{"StepsHaveOneLimitOverAllDeliveries", stepsLimited},
+		{"WhatIsUnknownIsALostLease", unknownIsLost},
 		{"EachWholeOrNotAtAll", eachWholeOrNot},
 		{"NonsenseIsRefused", nonsense},
 		{"R19_RepeatingAMoveIsANoOp", repeatedMove},
@@ -44,6 +47,44 @@ func failureDecided(b *bed) {
 	same(b, "failures", len(m.History), 1)
 	same(b, "decision", m.History[0].Decision, nixie.Retry)
 	same(b, "steps", fmt.Sprint(m.History[0].Steps), "[fetched]")
+}
+
+// stepsLimited takes no step more than the limit over all deliveries of a message: one that
+// was forgotten in silence would be done twice.
+func stepsLimited(b *bed) {
+	names := func(from, to int) (list []string) {
+		for i := range to - from {
+			list = append(list, fmt.Sprint("step ", from+i))
+		}
+		return list
+	}
+	d := b.took("a")
+	d.Steps = names(0, nixie.MaxSteps-1)
+	b.retry(d, 0)
+	d = b.take("a")
+	d.Steps = names(nixie.MaxSteps-2, nixie.MaxSteps+1)
+	b.unchanged(func() {
+		b.code(b.st.Extend(b.ctx, []*nixie.Delivery{d}, time.Minute)[0], nixie.CodeLimit)
+		b.code(b.settle(nixie.Settlement{Delivery: d, Verb: nixie.Complete}), nixie.CodeLimit)
+		b.code(b.settle(b.dying(d, nixie.StatusOpen)), nixie.CodeLimit)
+	})
+	d.Steps = d.Steps[:2]
+	b.ok(b.settle(nixie.Settlement{Delivery: d, Verb: nixie.Complete}))
+	same(b, "steps at the end", strings.Join(b.record(d.ID).Steps, " "), strings.Join(names(0, nixie.MaxSteps), " "))
+	d.Steps = names(0, nixie.MaxSteps+1)
+	b.code(b.settle(nixie.Settlement{Delivery: d, Verb: nixie.Complete}), nixie.CodeLeaseLost)
+}
+
+// unknownIsLost answers whoever works on a message that is not there, it was pruned or is
+// of another store, as one whose lease is over.
+func unknownIsLost(b *bed) {
+	b.put("a")
+	d := &nixie.Delivery{Message: message("b"), Lease: nixie.Lease{Number: 1, Owner: "owner-1"}}
+	d.ID = new(nixie.IDs).New(b.clock.Now())
+	b.unchanged(func() {
+		b.code(b.settle(nixie.Settlement{Delivery: d, Verb: nixie.Complete}), nixie.CodeLeaseLost)
+		b.code(b.st.Extend(b.ctx, []*nixie.Delivery{d}, time.Minute)[0], nixie.CodeLeaseLost)
+	})
 }
 
 func completeEnds(b *bed) {

@@ -32,6 +32,7 @@ func streamClauses() []clause {
 		{"ACanceledHeadFrees", canceledHead},
 		{"AReleasedOneMayPass", releasedPasses},
 		{"TheOrderChangesOnlyWhenNothingIsOnItsWay", orderChanges},
+		{"APlaceEndsWithTheOrder", orderForgotten},
 		{"LooseningTheOrderFrees", loosening},
 		{"LooseningTheOrderPassesNobody", looseningPassesNobody},
 		{"AMarkedOneGoesByItsTurnInARelaxedQueue", markedInRelaxed},
@@ -463,6 +464,24 @@ func orderChanges(b *bed) {
 	b.configure(nixie.QueueSettings{})
 	_, err := b.st.Stream(b.ctx, work, "s")
 	b.code(err, nixie.CodeNotFound)
+}
+
+// orderForgotten discards a dead one, and restores it when its queue was without order for
+// a while: its place ended with the order.
+func orderForgotten(b *bed) {
+	b.ordered(nixie.OrderStrict, "")
+	b.inStream("m1")
+	d := b.take("m1")
+	b.ok(b.settle(b.dying(d, nixie.StatusOpen)))
+	l := b.letterOf(d.ID)
+	b.ok(b.resolve(l.ID, nixie.OnDiscard))
+	b.configure(nixie.QueueSettings{})
+	b.ordered(nixie.OrderStrict, "")
+	b.ok(b.resolve(l.ID, nixie.OnRestore))
+	_, err := b.st.Stream(b.ctx, work, "s")
+	b.code(err, nixie.CodeNotFound)
+	b.ok(b.resolve(l.ID, nixie.OnRedrive)) // it is the newest
+	same(b, "head", b.stream().Head, d.ID)
 }
 
 func loosening(b *bed) {
