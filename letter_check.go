@@ -65,6 +65,18 @@ func (m *Message) checkPast() error {
 	if len(m.Steps) > MaxSteps {
 		return Errorf(CodeLimit, "steps has %d names, the limit is %d", len(m.Steps), MaxSteps)
 	}
+	if o := m.Origin; o != nil {
+		for _, f := range [...]struct{ what, value string }{
+			{"origin.system", o.System}, {"origin.channel", o.Channel}, {"origin.message_id", o.MessageID},
+		} {
+			if err := CheckName(f.what, f.value); err != nil {
+				return err
+			}
+		}
+		if len(o.Key) > MaxHeaders {
+			return Errorf(CodeLimit, "origin.key has %d bytes, the limit is %d", len(o.Key), MaxHeaders)
+		}
+	}
 	for _, step := range m.Steps {
 		if err := checkText("steps", step); err != nil {
 			return err
@@ -143,16 +155,10 @@ type named[T any] struct {
 
 func checkMoments(list []named[time.Time]) error {
 	for _, t := range list {
-		if err := checkMoment(t.what, t.value); err != nil {
-			return err
+		at := t.value
+		if !at.IsZero() && (at.Unix() < 0 || at.Unix() >= secondsOf2262 || at.UnixNano() == 0) {
+			return Errorf(CodeInvalid, "%s is %s: give a moment from 1970 to 2261", t.what, at.Format(time.RFC3339Nano))
 		}
-	}
-	return nil
-}
-
-func checkMoment(what string, at time.Time) error {
-	if !at.IsZero() && (at.Unix() < 0 || at.Unix() >= secondsOf2262 || at.UnixNano() == 0) {
-		return Errorf(CodeInvalid, "%s is %s: give a moment from 1970 to 2261", what, at.Format(time.RFC3339Nano))
 	}
 	return nil
 }
