@@ -59,7 +59,7 @@ func (s *Store) Purge(ctx context.Context, name string, filter nixie.Filter, mos
 	if q == nil {
 		return 0, nixie.Errorf(nixie.CodeNotFound, "no queue is called %q", name)
 	}
-	n, err := s.purge(q, &filter, min(most, nixie.MaxBatch), &store.Change{Verb: store.Cancel, Actor: actor, Reason: reason}, now)
+	n, err := s.purge(q, &filter, min(max(most, 0), nixie.MaxBatch), &store.Change{Verb: store.Cancel, Actor: actor, Reason: reason}, now)
 	if n > 0 {
 		q.record(now, actor, nixie.OnPurge, nixie.ID{}, fmt.Sprintf("%d canceled: %s", n, reason))
 	}

@@ -139,7 +139,7 @@ func (s *Store) Purge(ctx context.Context, queue string, filter nixie.Filter, mo
 	}
 	n := 0
 	err := s.write(ctx, func(t *tx) (err error) {
-		n, err = t.purgeQueue(queue, &filter, min(most, nixie.MaxBatch), actor, reason)
+		n, err = t.purgeQueue(queue, &filter, min(max(most, 0), nixie.MaxBatch), actor, reason)
 		return err
 	})
 	return n, err
@@ -163,7 +163,7 @@ func (t *tx) purgeQueue(queue string, filter *nixie.Filter, most int, actor, rea
 		err := r.Scan((*idColumn)(&id))
 		found = append(found, id)
 		return err
-	}, fmt.Sprintf("select c.id from @.current c where %s order by c.place limit %d", w, max(most, 0)), w.args...)
+	}, fmt.Sprintf("select c.id from @.current c where %s order by c.place limit %d", w, most), w.args...)
 	if err := t.send(); err != nil || len(found) == 0 {
 		return 0, err
 	}

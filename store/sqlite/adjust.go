@@ -97,7 +97,7 @@ func (s *Store) Purge(ctx context.Context, queue string, filter nixie.Filter, mo
 		if q == nil {
 			return nixie.Errorf(nixie.CodeNotFound, "no queue is called %q", queue)
 		}
-		found, err := t.purgeable(q, &filter, min(most, nixie.MaxBatch))
+		found, err := t.purgeable(q, &filter, min(max(most, 0), nixie.MaxBatch))
 		if err != nil {
 			return err
 		}

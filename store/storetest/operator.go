@@ -207,10 +207,10 @@ func purgeBounded(b *bed) {
 		b.put(fmt.Sprint(i), nixie.Delay(time.Duration(i%2)*time.Hour))
 	}
 	b.claim(1)
-	for _, want := range []int{4, 4, 1, 0} {
-		n, err := b.st.Purge(b.ctx, work, nixie.Filter{}, 4, "ann", "because")
+	for _, step := range []struct{ most, want int }{{-1, 0}, {0, 0}, {4, 4}, {4, 4}, {4, 1}, {4, 0}} {
+		n, err := b.st.Purge(b.ctx, work, nixie.Filter{}, step.most, "ann", "because")
 		b.ok(err)
-		same(b, "purged", n, want)
+		same(b, fmt.Sprintf("purged of at most %d", step.most), n, step.want)
 	}
 	same(b, "leased", b.info().Leased, 1)
 }
