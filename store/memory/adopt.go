@@ -52,7 +52,7 @@ func (s *Store) adopt(given *nixie.Letter, actor, reason string, now time.Time) 
 	}
 	for i := range given.History {
 		f := &given.History[i]
-		m.fail(*f, f.Decision)
+		m.keep(*f)
 		if f.Decision == nixie.Retry {
 			q.retries = append(q.retries, retry{f.FailedAt, m})
 		}

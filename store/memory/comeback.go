@@ -11,11 +11,7 @@ import (
 // not on its way here.
 func (m *message) cameBack(given *nixie.Letter) bool {
 	l := m.letter
-	if l == nil || l.ID != given.ID || m.State == nixie.Queued || m.State == nixie.Leased || nixie.Comeback(l.Status, given.Status) == nil {
-		return false
-	}
-	sent := l.Status == nixie.StatusResolved && m.State == nixie.Canceled
-	return given.Message.Generation > m.Generation || sent && given.Message.Generation == m.Generation
+	return l != nil && l.ID == given.ID && lifecycle.CameBack(l.Status, m.State, m.Generation, given)
 }
 
 // dieAgain moves a letter on whose message died again with a foreign broker.
@@ -34,7 +30,7 @@ func (s *Store) dieAgain(l *letter, given *nixie.Letter, actor, reason string, n
 	}
 	for i := range given.History {
 		if f := &given.History[i]; f.Generation > had {
-			m.fail(*f, f.Decision)
+			m.keep(*f)
 			if f.Decision == nixie.Retry {
 				q.retried(m, now)
 			}
@@ -43,6 +39,11 @@ func (s *Store) dieAgain(l *letter, given *nixie.Letter, actor, reason string, n
 	died := &given.Message
 	m.State, m.Generation, m.Redrives, m.EndedAt = nixie.Dead, died.Generation, died.Redrives, died.EndedAt
 	m.Attempts, m.Deliveries, m.Crashes = died.Attempts, died.Deliveries, died.Crashes
+	m.number = max(m.number, int64(m.Deliveries)) // each was a lease there
+	if m.FirstReceivedAt.IsZero() {
+		m.FirstReceivedAt = died.FirstReceivedAt
+	}
+	m.ordered = false // it went where our order does not hold
 	if m.EndedAt.IsZero() {
 		m.EndedAt = given.DiedAt
 	}

@@ -71,12 +71,16 @@ func (m *message) wait(due time.Time) {
 	m.due, m.NotBefore = due, due
 }
 
-// fail appends to the history, with what was decided. Of a long one the first and the
-// newest are kept.
+// fail appends to the history a failure of a holder, with what was decided.
 func (m *message) fail(f nixie.Failure, decision nixie.Verb) {
+	f.Decision, f.Steps = decision, lifecycle.StepsOf(&f, m.Steps)
+	m.keep(f)
+}
+
+// keep appends a failure to the history. Of a long one the first and the newest are kept.
+func (m *message) keep(f nixie.Failure) {
 	f.Err = nil
-	f.Decision = decision
-	f.Context, f.Steps = slices.Clone(f.Context), slices.Clone(lifecycle.StepsOf(&f, m.Steps))
+	f.Context, f.Steps = slices.Clone(f.Context), slices.Clone(f.Steps)
 	f.Attachments = slices.Clone(f.Attachments)
 	for i := range f.Attachments {
 		f.Attachments[i].Data = bytes.Clone(f.Attachments[i].Data)

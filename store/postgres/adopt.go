@@ -92,6 +92,7 @@ func (a *adopting) look(letters []nixie.Letter, errs []error) error {
 	}
 	const here = `c.pos = any(array(` + placesOf + ` union all ` + lettersOf + `)) or c.origin = any($2::text[])`
 	list := uuids(ids)
+	a.openStreamsOf("select s.queue, s.name from @.letter l join @.stream s on s.n = l.stream where l.pos"+ofLetters, list) // a letter that comes back leaves its own
 	a.lock(&a.locked.letters, "select pos from @.letter where pos"+ofLetters+" order by pos for update", list)
 	a.openKeys("select queue, dedupe from @.message where pos"+ofLetters+" and dedupe is not null union select q, k from unnest($2::int[]) q, unnest($3::text[]) k", list, numbers, keys)
 	a.clock()

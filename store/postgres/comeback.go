@@ -9,11 +9,7 @@ import (
 // not on its way here.
 func (a *adopting) cameBack(m *message, given *nixie.Letter) bool {
 	l := m.letter
-	if l == nil || l.id != given.ID || m.onItsWay() || !a.locked.letters[l.pos] || nixie.Comeback(l.status, given.Status) == nil {
-		return false
-	}
-	sent := l.status == nixie.StatusResolved && m.state == stCanceled
-	return given.Message.Generation > m.generation || sent && given.Message.Generation == m.generation
+	return l != nil && l.id == given.ID && a.locked.letters[l.pos] && lifecycle.CameBack(l.status, m.shown(), m.generation, given)
 }
 
 // dieAgain moves the letter of a message on that died again with a foreign broker.
@@ -25,14 +21,19 @@ func (a *adopting) dieAgain(m *message, given *nixie.Letter) error {
 		}
 		a.take(m)
 	}
+	a.outgrow(l) // its class and moment become those that were given
 	for i := range given.History {
 		if f := &given.History[i]; f.Generation > a.lived[m.pos] {
-			a.fail(m, f, f.Decision)
+			a.tell(m, f, f.Steps, f.Decision)
 		}
 	}
 	a.comeBack(m)
 	m.generation, m.redrives, m.note = died.Generation, died.Redrives, ""
 	m.attempts, m.deliveries, m.crashes = died.Attempts, died.Deliveries, died.Crashes
+	m.number = max(m.number, int64(m.deliveries)) // each was a lease there
+	if m.received == 0 {
+		m.received = nanos(died.FirstReceivedAt)
+	}
 	if m.ended = nanos(died.EndedAt); m.ended == 0 {
 		m.ended = nanos(given.DiedAt)
 	}
@@ -40,7 +41,10 @@ func (a *adopting) dieAgain(m *message, given *nixie.Letter) error {
 	l.cause, l.class, l.reason, l.signature, l.fingerprint = given.Cause, given.Class, given.Reason, plain(given.Signature), plain(given.Fingerprint)
 	l.redrivable, l.needsReview, l.rule = given.Redrivable, given.NeedsReview, plain(given.Rule)
 	l.lastFailed, l.died, l.operation = nanos(given.LastFailedAt), nanos(given.DiedAt), given.Operation
-	l.inStream, l.blocks = false, false
+	if l.inStream {
+		a.stir(m.queue, m.stream)
+	}
+	l.inStream, l.blocks, l.rank = false, false, 0 // it went where our order does not hold
 	for _, on := range nixie.Comeback(l.status, given.Status) {
 		if err := a.moveLetter(l, on); err != nil {
 			return err

@@ -30,15 +30,19 @@ type failureKind struct {
 	decision           nixie.Verb
 }
 
-// fail appends a failure to the history of a message.
+// fail appends a failure of a holder to the history of a message.
 func (t *tx) fail(m *message, f *nixie.Failure, verb nixie.Verb) {
+	t.tell(m, f, lifecycle.StepsOf(f, m.steps), verb)
+}
+
+// tell appends a failure to the history of a message.
+func (t *tx) tell(m *message, f *nixie.Failure, steps []string, verb nixie.Verb) {
 	m.ordinal++
-	t.keepFailure(m, f, lifecycle.StepsOf(f, m.steps), m.ordinal, t.now, verb)
+	t.keepFailure(m, f, steps, m.ordinal, t.now, verb)
 	m.reason = string(f.Reason)
 	if l := m.letter; l != nil { // it shows the newest failure, also while its message is on its way
 		l.text = plain(f.Text)
-		t.touchLetter(l)
-		t.work.outgrown = append(t.work.outgrown, l.pos)
+		t.outgrow(l)
 	}
 	if m.ordinal > nixie.MaxHistory {
 		t.work.long = append(t.work.long, m.pos)
@@ -58,6 +62,12 @@ func (t *tx) keepFailure(m *message, f *nixie.Failure, steps []string, ordinal, 
 	for i, a := range f.Attachments {
 		t.work.attachments = append(t.work.attachments, attachmentRow{m.pos, ordinal, i, a})
 	}
+}
+
+// outgrow lets a letter have no failure of its own any more.
+func (t *tx) outgrow(l *letterRow) {
+	t.touchLetter(l)
+	t.work.outgrown = append(t.work.outgrown, l.pos)
 }
 
 // own lets a letter that is new have the failure by which its message died, which is the

@@ -141,7 +141,7 @@ func (t *tx) known(l *nixie.Letter, hash nixie.Hash) (*nixie.Receipt, error) {
 	return &r, nil
 }
 
-// takeFreeKey takes a dedupe key that nobody may hold.
+// takeFreeKey takes a dedupe key that nobody else may hold.
 func (t *tx) takeFreeKey(q *queueRow, key string, pos int64) error {
 	if key == "" {
 		return nil
@@ -150,11 +150,12 @@ func (t *tx) takeFreeKey(q *queueRow, key string, pos int64) error {
 	if err != nil || added == 1 {
 		return err
 	}
+	var at int64
 	var holder nixie.ID
-	if err := t.each("select m.id from dedupe d join message m on m.pos = d.pos where d.queue = ? and d.key = ?", func(r rows) error {
-		holder = columnID(r, 0)
+	if err := t.each("select m.pos, m.id from dedupe d join message m on m.pos = d.pos where d.queue = ? and d.key = ?", func(r rows) error {
+		at, holder = r.ColumnInt64(0), columnID(r, 1)
 		return nil
-	}, q.n, key); err != nil {
+	}, q.n, key); err != nil || at == pos {
 		return err
 	}
 	return &nixie.DuplicateError{Key: key, Existing: holder}

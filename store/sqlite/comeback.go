@@ -9,7 +9,7 @@ import (
 // elsewhere is that: a later death of a message that is not on its way here.
 func (t *tx) cameBack(given *nixie.Letter) (*letterRow, error) {
 	l, err := t.letter("id = ?", given.ID)
-	if l == nil || err != nil || nixie.Comeback(l.status, given.Status) == nil {
+	if l == nil || err != nil {
 		return nil, err
 	}
 	state, generation := int64(0), 0
@@ -19,8 +19,7 @@ func (t *tx) cameBack(given *nixie.Letter) (*letterRow, error) {
 	}, l.pos); err != nil {
 		return nil, err
 	}
-	sent := l.status == nixie.StatusResolved && state == stCanceled
-	if state < stSucceeded || given.Message.Generation < generation || given.Message.Generation == generation && !sent {
+	if state < stSucceeded || state >= int64(len(states)) || !lifecycle.CameBack(l.status, states[state], generation, given) {
 		return nil, nil
 	}
 	return l, nil
@@ -36,7 +35,7 @@ func (t *tx) dieAgain(l *letterRow, given *nixie.Letter, actor, reason string) e
 	if err != nil {
 		return err
 	}
-	if state != stDead && lifecycle.KeepsDead(q.settings.DedupeScope) {
+	if lifecycle.KeepsDead(q.settings.DedupeScope) {
 		key, err := t.dedupeKey(l.pos)
 		if err == nil {
 			err = t.takeFreeKey(q, key, l.pos)
@@ -52,8 +51,10 @@ func (t *tx) dieAgain(l *letterRow, given *nixie.Letter, actor, reason string) e
 	if ended == 0 {
 		ended = nanos(given.DiedAt)
 	}
-	if err := t.run("update log set state = ?, ended = ?, attempts = ?, deliveries = ?, crashes = ?, generation = ?, redrives = ?, note = null where pos = ?",
-		stDead, ended, m.Attempts, m.Deliveries, m.Crashes, m.Generation, m.Redrives, l.pos); err != nil {
+	// Each delivery was a lease there.
+	if err := t.run(`update log set state = ?, ended = ?, attempts = ?, deliveries = ?, crashes = ?, generation = ?, redrives = ?, number = max(coalesce(number, 1), ?),
+		received = iif(received = 0, ?, received), note = null where pos = ?`,
+		stDead, ended, m.Attempts, m.Deliveries, m.Crashes, m.Generation, m.Redrives, m.Deliveries, nanos(m.FirstReceivedAt), l.pos); err != nil {
 		return err
 	}
 	q.ended[state]--
@@ -88,7 +89,8 @@ func (t *tx) longer(h *held, list []nixie.Failure) error {
 	return nil
 }
 
-// tellDeath writes what a letter says of the last death.
+// tellDeath writes what a letter says of the last death. Its place in a stream ends: the
+// message went where our order does not hold.
 func (t *tx) tellDeath(l *letterRow, given *nixie.Letter, actor, reason string) error {
 	k, err := t.uncount(l)
 	if err != nil {
@@ -104,7 +106,7 @@ func (t *tx) tellDeath(l *letterRow, given *nixie.Letter, actor, reason string) 
 	}
 	way := nixie.Comeback(l.status, given.Status)
 	if err := t.run(`update letter set kind = ?, status = ?, cause = ?, class = ?, reason = ?, signature = ?, fingerprint = ?, redrivable = ?, needs_review = ?, rule = ?,
-		last_failed = ?, died = ?, resolved = 0, operation = ?, note = ?, revision = revision + ?, rule_sum = ?, note_sum = ? where pos = ?`,
+		rank = 0, last_failed = ?, died = ?, resolved = 0, operation = ?, note = ?, revision = revision + ?, rule_sum = ?, note_sum = ? where pos = ?`,
 		n, string(given.Status), string(given.Cause), string(given.Class), string(given.Reason), given.Signature, given.Fingerprint, given.Redrivable, given.NeedsReview, given.Rule,
 		nanos(given.LastFailedAt), nanos(given.DiedAt), idOrNull(given.Operation), given.Note, len(way), sumOf(given.Rule), sumOf(given.Note), l.pos); err != nil {
 		return err

@@ -192,11 +192,12 @@ func (t *tx) takeKey(q *queueRow, m *nixie.Message, hash nixie.Hash, pos int64) 
 	var r nixie.Receipt
 	var have nixie.Hash
 	var holder int64
+	var origin string
 	was := nixie.Message{DedupeKey: m.DedupeKey}
-	err = t.each("select m.id, m.hash, m.pos, m.key, m.stream from dedupe d join message m on m.pos = d.pos where d.queue = ? and d.key = ?", func(row rows) error {
+	err = t.each("select m.id, m.hash, m.pos, m.key, m.stream, m.origin from dedupe d join message m on m.pos = d.pos where d.queue = ? and d.key = ?", func(row rows) error {
 		row.ColumnBytes(1, have[:])
 		r = nixie.Receipt{ID: columnID(row, 0), Duplicate: true, Different: have != hash}
-		holder, was.Key, was.Stream = row.ColumnInt64(2), row.ColumnText(3), row.ColumnText(4)
+		holder, was.Key, was.Stream, origin = row.ColumnInt64(2), row.ColumnText(3), row.ColumnText(4), row.ColumnText(5)
 		return nil
 	}, q.n, m.DedupeKey)
 	switch {
@@ -207,7 +208,7 @@ func (t *tx) takeKey(q *queueRow, m *nixie.Message, hash nixie.Hash, pos int64) 
 	case m.OnConflict == nixie.FailOnConflict:
 		return nil, &nixie.DuplicateError{Key: m.DedupeKey, Existing: r.ID}
 	case m.OnConflict == nixie.ReplaceExisting:
-		if err := t.replace(q, &was, m, hash, holder, r.ID); err != nil {
+		if err := t.replace(q, &was, m, hash, origin, holder, r.ID); err != nil {
 			return nil, err
 		}
 		return &r, t.audit(q.n, lifecycle.System, nixie.OnAmend, r.ID, store.Replaced(have))
@@ -216,8 +217,8 @@ func (t *tx) takeKey(q *queueRow, m *nixie.Message, hash nixie.Hash, pos int64) 
 }
 
 // replace gives a queued message that nobody has claimed in this life what a
-// newer one says. Its ID and place stay, and its key when the newer has none.
-func (t *tx) replace(q *queueRow, was, m *nixie.Message, hash nixie.Hash, holder int64, id nixie.ID) error {
+// newer one says. Its ID, place and origin stay, and its key when the newer has none.
+func (t *tx) replace(q *queueRow, was, m *nixie.Message, hash nixie.Hash, origin string, holder int64, id nixie.ID) error {
 	st, err := t.stateOf(holder)
 	if err != nil {
 		return err
@@ -229,7 +230,7 @@ func (t *tx) replace(q *queueRow, was, m *nixie.Message, hash nixie.Hash, holder
 	headers := jsonText(len(m.Headers) == 0, m.Headers)
 	was.Type, was.Key = m.Type, cmp.Or(m.Key, was.Key)
 	if err := t.run("update message set body = ?, hash = ?, headers = ?, type = ?, key = ?, texts = ? where pos = ?",
-		m.Body, hash, headers, text(was.Type), text(was.Key), messageSum(was, textOf(headers), ""), holder); err != nil {
+		m.Body, hash, headers, text(was.Type), text(was.Key), messageSum(was, textOf(headers), origin), holder); err != nil {
 		return err
 	}
 	return t.alter(holder, func(k *kind) { k.mtype = m.Type })

@@ -19,6 +19,7 @@ func adoptClauses() []clause {
 		{"RedrivenAndResolved", adoptRedriven},
 		{"R30_DiesAgainElsewhere", diesElsewhere},
 		{"R30_NoLaterDeath", diesElsewhereTooLate},
+		{"R30_DiesElsewhereOutOfItsStream", diesElsewhereOutOfItsStream},
 		{"EveryStatus", adoptStatuses},
 		{"HistoryStaysBounded", adoptHistory},
 		{"DedupeKeyByScope", adoptKeys},

@@ -1,6 +1,7 @@
 package storetest
 
 import (
+	"fmt"
 	"slices"
 	"time"
 
@@ -96,4 +97,36 @@ func diesElsewhereTooLate(b *bed) {
 	b.comesBack(l, next)
 	b.ok(b.st.Resolve(b.ctx, []store.Resolution{{Letter: l.ID, Event: nixie.OnRedrive, Actor: "ann", Reason: "r", Force: true}})[0])
 	duplicate(2)
+}
+
+// diesElsewhereOutOfItsStream shows that the message of a letter that is here and died
+// elsewhere left the order of its stream, took its key, was leased there as often as it was
+// delivered, and has the history that it had, however little is known of its later life.
+func diesElsewhereOutOfItsStream(b *bed) {
+	b.configure(nixie.QueueSettings{Order: nixie.OrderStrict, DedupeScope: nixie.DedupeActive})
+	l := b.dead("head", nixie.StatusOpen, nixie.Stream("s"), nixie.DedupeKey("k"))
+	b.configure(nixie.QueueSettings{Order: nixie.OrderStrict, DedupeScope: nixie.DedupeUnresolved})
+	b.put("follower", nixie.Stream("s"))
+	same(b, "claimed behind the dead", len(b.claim(9)), 0)
+	next := b.later(l, 1, "")
+	next.History, next.Class, next.Reason = nil, "", ""
+	next.Message.Deliveries, next.Message.Attempts = 5, 5
+	r, err := b.buryOne(next)
+	b.ok(err)
+	same(b, "receipt", r, nixie.Receipt{ID: l.ID})
+	got := b.letter(l.ID)
+	same(b, "failures", len(got.History), 1)
+	f := got.History[0]
+	same(b, "failure", fmt.Sprint(f.Class, f.Reason, f.Text, f.FailedAt.Equal(l.LastFailedAt)), fmt.Sprint(nixie.ClassUnknown, nixie.ReasonHandler, "it fails", true))
+	b.ok(b.settle(nixie.Settlement{Delivery: b.take("follower"), Verb: nixie.Complete}))
+	streams, _, err := b.st.Streams(b.ctx, work, store.Page{})
+	b.ok(err)
+	same(b, "streams", len(streams), 0)
+	b.again(l.Message.ID)
+
+	b.ok(b.resolve(l.ID, nixie.OnDiscard))
+	b.ok(b.resolve(l.ID, nixie.OnRestore))
+	streams, _, err = b.st.Streams(b.ctx, work, store.Page{})
+	b.ok(err)
+	same(b, "streams after it was restored", len(streams), 0)
 }

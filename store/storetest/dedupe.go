@@ -111,7 +111,11 @@ func replaceExisting(b *bed) {
 // replaceAll replaces a message by one with more said, then by one with less: the
 // key of the holder is what it was called by, so only another key takes its place.
 func replaceAll(b *bed) {
-	id := b.put("a", nixie.DedupeKey("k"), nixie.WithHeader("old", "1"), nixie.Stream("s"), nixie.Priority(2))
+	first := message("a", nixie.DedupeKey("k"), nixie.WithHeader("old", "1"), nixie.Stream("s"), nixie.Priority(2))
+	first.Origin = &nixie.Origin{System: "kafka", Channel: "c", MessageID: "1"}
+	there, err := b.st.Enqueue(b.ctx, first)
+	b.ok(err)
+	id := there[0].ID
 	for _, next := range []struct {
 		given nixie.Message
 		key   string
@@ -129,6 +133,7 @@ func replaceAll(b *bed) {
 		same(b, "hash", got.Hash, nixie.HashBody(given.Body))
 		same(b, "type", got.Type, given.Type)
 		same(b, "key", got.Key, next.key)
+		same(b, "origin", got.Origin.Same(first.Origin), true)
 		same(b, "stream", got.Stream, "s")
 		same(b, "priority", got.Priority, 2)
 		same(b, "due later", got.NotBefore.After(b.clock.Now()), false)

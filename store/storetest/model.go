@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"slices"
 	"strconv"
+	"strings"
 	"testing"
 	"time"
 
@@ -85,7 +86,7 @@ func model(t *testing.T, h Harness, stormy bool, every int) {
 		m.begin()
 		actions := map[string]func(*rapid.T){
 			"enqueue": m.enqueue, "enqueue2": m.enqueue, "claim": m.claim, "settle": m.settle, "settle2": m.settle, "settleMany": m.settleMany, "extend": m.extend, "amend": m.amend,
-			"die": m.die, "resolve": m.resolve, "resolve2": m.resolve, "plan": m.plan, "pause": m.pause, "reorder": m.reorder, "unblock": m.unblock, "query": m.query, "": m.compareNow,
+			"die": m.die, "resolve": m.resolve, "resolve2": m.resolve, "plan": m.plan, "pause": m.pause, "reorder": m.reorder, "unblock": m.unblock, "query": m.query, "adopt": m.adopt, "purge": m.purge, "adjust": m.adjust, "tally": m.tally, "search": m.search, "": m.compareNow,
 		}
 		if h.Begin != nil {
 			actions["transact"] = m.transact
@@ -342,12 +343,24 @@ func (m *machine) compareQueues(p *process, skip map[string]bool) {
 		if skip[y.Name] {
 			continue
 		}
-		m.same("paused", x.Settings.Paused, y.Settings.Paused)
-		x.Settings, y.Settings = nixie.QueueSettings{}, nixie.QueueSettings{}
 		x.OldestAt, y.OldestAt, x.NextAt, y.NextAt = x.OldestAt.UTC(), y.OldestAt.UTC(), x.NextAt.UTC(), y.NextAt.UTC()
 		x.BlockedAt, y.BlockedAt = x.BlockedAt.UTC(), y.BlockedAt.UTC()
+		x.Settings.PausedNote, y.Settings.PausedNote = m.seeNote(0, x.Settings), m.seeNote(1, y.Settings)
 		m.same("overview", x, y)
 	}
+}
+
+// seeNote is why a queue is paused, with the name of the message that halted it.
+func (m *machine) seeNote(side int, s nixie.QueueSettings) string {
+	text, halted := strings.CutPrefix(s.PausedNote, "halted by message ")
+	if !halted {
+		return text
+	}
+	id, err := nixie.ParseID(text)
+	if err != nil {
+		m.Fatal(err)
+	}
+	return fmt.Sprint("halted by ", m.name(side, id))
 }
 
 // finish compares the audit and checks the invariants of both.
@@ -373,6 +386,14 @@ func (m *machine) finish() {
 
 // seeAudit is what happened to which letter or message, by whom and why, in order.
 func (m *machine) seeAudit(side int, st store.Store, queue string) []string {
+	entries, err := allEntries(m.ctx, st, queue)
+	if err != nil {
+		m.Fatal(err)
+	}
+	return m.seeEntries(side, st, entries)
+}
+
+func (m *machine) seeEntries(side int, st store.Store, entries []store.AuditEntry) []string {
 	letters, err := allLetters(m.ctx, st, nixie.Filter{})
 	if err != nil {
 		m.Fatal(err)
@@ -380,10 +401,6 @@ func (m *machine) seeAudit(side int, st store.Store, queue string) []string {
 	of := map[nixie.ID]int{}
 	for i := range letters {
 		of[letters[i].ID] = m.name(side, letters[i].Message.ID)
-	}
-	entries, err := allEntries(m.ctx, st, queue)
-	if err != nil {
-		m.Fatal(err)
 	}
 	var seen []string
 	for _, e := range entries {

@@ -48,11 +48,16 @@ func (m *machine) enqueueTo(sutTo, refTo nixie.Enqueuer, ms []nixie.Message) {
 	}
 	for i := range ref {
 		if !ref[i].Duplicate && !sut[i].Duplicate {
-			m.names[0][sut[i].ID], m.names[1][ref[i].ID] = len(m.ids), len(m.ids)
-			m.ids = append(m.ids, [2]nixie.ID{sut[i].ID, ref[i].ID})
+			m.made(sut[i].ID, ref[i].ID)
 		}
 		m.same("receipt", seeReceipt(m.name(0, sut[i].ID), sut[i]), seeReceipt(m.name(1, ref[i].ID), ref[i]))
 	}
+}
+
+// made names a message that is new in both stores.
+func (m *machine) made(sut, ref nixie.ID) {
+	m.names[0][sut], m.names[1][ref] = len(m.ids), len(m.ids)
+	m.ids = append(m.ids, [2]nixie.ID{sut, ref})
 }
 
 func seeReceipt(name int, r nixie.Receipt) string { return fmt.Sprint(name, r.Duplicate, r.Different) }
@@ -275,7 +280,7 @@ func (m *machine) lettersOf(p *process) [][2]nixie.Letter {
 }
 
 // resolve applies events to letters. What was put for review is redriven with
-// force only, and confirm belongs to brokers.
+// force only.
 func (m *machine) resolve(r *rapid.T) {
 	p := m.process(r)
 	letters := m.lettersOf(p)
@@ -287,7 +292,7 @@ func (m *machine) resolve(r *rapid.T) {
 		i := rapid.IntRange(0, len(letters)-1).Draw(r, "letter")
 		x := store.Resolution{
 			Event: rapid.SampledFrom([]nixie.Event{
-				nixie.OnRedrive, nixie.OnRedrive, nixie.OnRedrive, nixie.OnDiscard, nixie.OnHold, nixie.OnUnhold, nixie.OnRequalify, nixie.OnRestore, nixie.OnNote, nixie.OnPurge,
+				nixie.OnRedrive, nixie.OnRedrive, nixie.OnRedrive, nixie.OnDiscard, nixie.OnHold, nixie.OnUnhold, nixie.OnRequalify, nixie.OnRestore, nixie.OnNote, nixie.OnPurge, nixie.OnConfirm,
 			}).Draw(r, "event"),
 			Actor: "ann", Reason: rapid.SampledFrom([]string{"why", "why", ""}).Draw(r, "reason"),
 			Force:       rapid.Bool().Draw(r, "force") || letters[i][1].Status == nixie.StatusReview || letters[i][1].NeedsReview,
