@@ -162,5 +162,8 @@ func recordOfTheRest() []mishap {
 		{"585906d", "A redrive from a topic took as many bytes into memory as 5,000 records have.", "reading the code for speed", "broker/kafka.TestReadingLargeRecords"},
 		{"d0da0af", "Retry topics were not made where brokers had not heard of their source at the first look: those after it were answered from memory.", "the suite on a busy machine", "broker/kafka.TestCreateLooksAgain"},
 		{"1960575", "A harness, not the product: after a sync that failed, the disk for power loss brought old bytes of a page back.", "not recorded", "internal/faultdisk.TestSyncAfterFailedSync"},
+		{"8942064", "SQLite: verify called a message damaged that was replaced by dedupe key and had an origin.", "the model, which adopts and confirms now", "suite.Dedupe/ReplaceExistingTakesHeadersTypeAndKey"},
+		{"8942064", "PostgreSQL: a letter whose message died again elsewhere, and of which no new failure was told, had the class and moment of that death in its old failure.", "the model, which adopts and confirms now", "suite.Bury/R30_DiesElsewhereOutOfItsStream"},
+		{"8942064", "A letter whose message died again elsewhere could stay in its stream, be without its dedupe key, and be called damaged by verify for more deliveries than leases.", "the model, which adopts and confirms now", "suite.Bury/R30_DiesElsewhereOutOfItsStream"},
 	}
 }
