@@ -17,6 +17,7 @@ var (
 	mover   = finder{"redrive", "^TestDamagedLettersAreNotSent$|^TestSend"}
 	kafka   = finder{"broker/kafka", "^TestPrefix$|^TestS13_MissingTopicOfLetters$/^fake$"}
 	tree    = finder{"mapreduce/worktree", "^TestCompareAndSwap$|^TestTheNextBeginsClean$|^TestResults$"}
+	machine = finder{"store/lifecycle", ""}
 	model   = finder{"store/sqlite", "^TestModel$"}
 	mapping = finder{"internal/cli", "^TestMapOfAllFailures$"}
 	alone   = finder{"broker/kafka", "^TestPoisonStandsAlone$|^TestSuspectsOfOnePartitionAtATime$"}
@@ -33,7 +34,7 @@ var table = []mutant{
 		breaks: "a holder whose lease is over completes the message under the lease of the next one",
 		edits: []edit{{"store/sqlite/settle.go", "h, err := t.hold(st.Delivery)", `if st.Verb == nixie.Complete {
 		if row, err := t.pending(st.Delivery.Lease.Receipt.Place); err == nil && row != nil {
-			st.Delivery.Lease.Number = row.number
+			st.Delivery.Lease.Number = row.Number
 		}
 	}
 	h, err := t.hold(st.Delivery)`}},
@@ -44,7 +45,7 @@ var table = []mutant{
 		breaks: "a holder whose lease is over retries, releases or buries the message under the lease of the next one",
 		edits: []edit{{"store/sqlite/settle.go", "h, err := t.hold(st.Delivery)", `if st.Verb != nixie.Complete {
 		if row, err := t.pending(st.Delivery.Lease.Receipt.Place); err == nil && row != nil {
-			st.Delivery.Lease.Number = row.number
+			st.Delivery.Lease.Number = row.Number
 		}
 	}
 	h, err := t.hold(st.Delivery)`}},
@@ -54,7 +55,7 @@ var table = []mutant{
 		number: 3, name: "drop lease number from extend",
 		breaks: "a holder whose lease is over is told that it was extended, and extends the lease of the next one",
 		edits: []edit{{"store/sqlite/extend.go", "h, err := t.hold(d)", `if row, err := t.pending(d.Lease.Receipt.Place); err == nil && row != nil {
-			d.Lease.Number = row.number
+			d.Lease.Number = row.Number
 		}
 		h, err := t.hold(d)`}},
 		tests: leases,
@@ -74,27 +75,20 @@ var table = []mutant{
 	{
 		number: 7, name: "crashes not counted",
 		breaks: "a holder that vanishes leaves no trace, so that a killer of holders goes on for ever",
-		edits: []edit{
-			{"store/sqlite/sweep.go", "deliveries: 1, crashes: 1,", "deliveries: 1, crashes: 0,"},
-			{"store/sqlite/sweep.go", "p.crashes++", ""},
-		},
-		tests: leases,
+		edits:  []edit{{"store/lifecycle/message.go", "m.Crashes++", ""}},
+		tests:  machine,
 	},
 	{
 		number: 8, name: "refund also deliveries",
 		breaks: "a release gives back the delivery with the attempt, so that a loop of releases never ends",
-		edits: []edit{{"store/sqlite/settle.go", "h.attempts--", `h.attempts--
-			h.deliveries--
-			if err := t.run("update pending set deliveries = deliveries - 1 where pos = ?", h.pos); err != nil {
-				return err
-			}`}},
-		tests: leases,
+		edits:  []edit{{"store/lifecycle/message.go", "func (m *Message) release() {", "func (m *Message) release() {\n\tm.Deliveries--"}},
+		tests:  machine,
 	},
 	{
 		number: 9, name: "release burns an attempt",
 		breaks: "what is given back before it started loses an attempt each time",
-		edits:  []edit{{"store/sqlite/settle.go", "h.attempts--", "_ = h.attempts"}},
-		tests:  leases,
+		edits:  []edit{{"store/lifecycle/message.go", "func (m *Message) release() {", "func (m *Message) release() {\n\tm.Attempts++"}},
+		tests:  machine,
 	},
 	{
 		number: 12, name: "heartbeats stop during drain",
@@ -266,8 +260,8 @@ var table = []mutant{
 	{
 		number: 53, name: "a crash spends an attempt",
 		breaks: "innocents that were in hand at kills run out of attempts",
-		edits:  []edit{{"store/sqlite/sweep.go", "p.attempts--", ""}},
-		tests:  leases,
+		edits:  []edit{{"store/lifecycle/message.go", "m.Crashes++", "m.Crashes++\n\t\tm.Attempts++"}},
+		tests:  machine,
 	},
 	{
 		number: 54, name: "who was beside a killer is convicted",
@@ -284,8 +278,8 @@ var table = []mutant{
 	{
 		number: 56, name: "survivors stay suspects",
 		breaks: "what once was in hand at a kill runs in small groups for the rest of its life",
-		edits:  []edit{{"store/sqlite/settle.go", "h.crashes, h.alone = 0, false // it survived", ""}},
-		tests:  leases,
+		edits:  []edit{{"store/lifecycle/message.go", "m.Crashes, m.Alone = 0, false", "m.Alone = false"}},
+		tests:  machine,
 	},
 	{
 		number: 60, name: "policy of a queue that is looked up once",

@@ -81,6 +81,9 @@ func recordOfStores() []mishap {
 		{"e8576f6", "The memory store named groups by flag in other words than filters do, and forgot the operation of a letter.", "random operations on both stores", "store/sqlite.TestModel suite.Lists/R25_GroupsMatchARecount"},
 		{"b1f5af1", "A group of a redrive had 30 s from its beginning: on a machine with much else to do it was cut short.", "a test under load", "redrive.TestB085_SlowGroupsAreNotCutShort"},
 		{"73ac854", "A store that stayed locked made its callers wait without end.", "a fault at every call to the disk", "internal/powerloss.TestFailAtEveryCall store/sqlite.TestB060_ALockedStoreAnswersAll"},
+		{"8942064", "SQLite: verify called a message damaged that was replaced by dedupe key and had an origin.", "the model, which adopts and confirms now", "suite.Dedupe/ReplaceExistingTakesHeadersTypeAndKey"},
+		{"8942064", "PostgreSQL: a letter whose message died again elsewhere, and of which no new failure was told, had the class and moment of that death in its old failure.", "the model, which adopts and confirms now", "suite.Bury/R30_DiesElsewhereOutOfItsStream"},
+		{"8942064", "A letter whose message died again elsewhere could stay in its stream, be without its dedupe key, and be called damaged by verify for more deliveries than leases.", "the model, which adopts and confirms now", "suite.Bury/R30_DiesElsewhereOutOfItsStream"},
 	}
 }
 
@@ -162,8 +165,5 @@ func recordOfTheRest() []mishap {
 		{"585906d", "A redrive from a topic took as many bytes into memory as 5,000 records have.", "reading the code for speed", "broker/kafka.TestReadingLargeRecords"},
 		{"d0da0af", "Retry topics were not made where brokers had not heard of their source at the first look: those after it were answered from memory.", "the suite on a busy machine", "broker/kafka.TestCreateLooksAgain"},
 		{"1960575", "A harness, not the product: after a sync that failed, the disk for power loss brought old bytes of a page back.", "not recorded", "internal/faultdisk.TestSyncAfterFailedSync"},
-		{"8942064", "SQLite: verify called a message damaged that was replaced by dedupe key and had an origin.", "the model, which adopts and confirms now", "suite.Dedupe/ReplaceExistingTakesHeadersTypeAndKey"},
-		{"8942064", "PostgreSQL: a letter whose message died again elsewhere, and of which no new failure was told, had the class and moment of that death in its old failure.", "the model, which adopts and confirms now", "suite.Bury/R30_DiesElsewhereOutOfItsStream"},
-		{"8942064", "A letter whose message died again elsewhere could stay in its stream, be without its dedupe key, and be called damaged by verify for more deliveries than leases.", "the model, which adopts and confirms now", "suite.Bury/R30_DiesElsewhereOutOfItsStream"},
 	}
 }

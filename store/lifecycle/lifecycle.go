@@ -1,6 +1,7 @@
-// Package lifecycle decides what may happen to a letter, and what the audit says of it.
-// Its functions are pure: a store gives them facts that it has read and locked, and the
-// office gives them what it has listed, so a preview and the run after it follow one rule.
+// Package lifecycle decides what becomes of a message, what may happen to a letter, and what
+// the audit says of it. Its functions are pure: a store gives them facts that it has read and
+// locked, and writes what they changed; the office gives them what it has listed, so a
+// preview and the run after it follow one rule.
 package lifecycle
 
 import (

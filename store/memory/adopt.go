@@ -77,7 +77,6 @@ func (s *Store) adopt(given *nixie.Letter, actor, reason string, now time.Time) 
 
 // lay makes the message a dead one of the past.
 func (m *message) lay(given *nixie.Letter, hash nixie.Hash, now time.Time) {
-	m.leave()
 	m.Hash, m.State, m.NotBefore = hash, nixie.Dead, time.Time{}
 	m.Generation = max(m.Generation, 1)
 	m.number = int64(m.Deliveries)

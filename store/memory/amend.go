@@ -39,11 +39,11 @@ func (s *Store) Amend(ctx context.Context, ids []nixie.ID, change store.Change) 
 }
 
 func (s *Store) cancel(m *message, c *store.Change, now time.Time) error {
-	if err := m.move(nixie.OnCancel); err != nil {
+	if err := m.end(nixie.OnCancel, now); err != nil {
 		return err
 	}
 	s.queue(m.Queue).record(now, c.Actor, c.Event(), m.ID, c.Note())
-	return s.end(m, lifecycle.Changed(c, m.letter != nil), now)
+	return s.follow(m, lifecycle.Changed(c, m.letter != nil), now)
 }
 
 // amend changes a queued message.
@@ -51,31 +51,10 @@ func (s *Store) amend(q *queue, m *message, c *store.Change, now time.Time) erro
 	switch c.Verb {
 	case store.Hold:
 		return s.hold(m, c, now)
-	case store.RetryNow:
-		if m.due.After(now) {
-			m.wait(now)
-		}
-	case store.ResetAttempts:
-		m.Attempts, m.Deliveries, m.Crashes = 0, 0, 0
-		m.abandoned, m.abandonedBy = false, ""
-	case store.Reschedule:
-		m.wait(later(c.At, now))
 	case store.Move:
 		return s.transfer(q, m, c.Queue)
-	case store.MayPass:
-		if !m.ordered || q.settings.Order != nixie.OrderStrict {
-			return nixie.Errorf(nixie.CodeConflict, "message %s is not in a strict stream: nothing keeps it waiting that it could pass", m.ID)
-		}
-		m.MayPass = true
 	}
-	return nil
-}
-
-func later(a, b time.Time) time.Time {
-	if a.After(b) {
-		return a
-	}
-	return b
+	return m.decide(func(l *lifecycle.Message) error { return l.Amend(c, &q.settings, now.UnixNano()) })
 }
 
 // hold buries a queued message for review.
@@ -83,7 +62,7 @@ func (s *Store) hold(m *message, c *store.Change, now time.Time) error {
 	if m.letter != nil && m.letter.Status != nixie.StatusRedriving {
 		return m.letter.forbids(nixie.OnHold)
 	}
-	if err := m.move(nixie.OnHold); err != nil {
+	if err := m.end(nixie.OnHold, now); err != nil {
 		return err
 	}
 	f := *c.Hold

@@ -35,7 +35,7 @@ func (s *Store) Claim(ctx context.Context, name string, want nixie.Want) ([]*nix
 	chosen := q.choose(want, now)
 	deliveries := make([]*nixie.Delivery, 0, len(chosen))
 	for _, m := range chosen {
-		if !m.abandoned {
+		if m.abandoned == "" {
 			m.alone = m.Crashes > 0 && nixie.AloneTwice(want.Parallel, m.Crashes)
 		}
 		d, err := s.lend(m, now, q.lease(want.Lease))
@@ -68,25 +68,22 @@ func (s *Store) sweep(q *queue, now time.Time) error {
 func (s *Store) vanish(m *message, now time.Time) error {
 	switch m.stage {
 	case nixie.StageSucceeded:
-		if err := m.move(nixie.OnComplete); err != nil {
+		if err := m.end(nixie.OnComplete, now); err != nil {
 			return err
 		}
-		return s.end(m, lifecycle.Success(), now)
+		return s.follow(m, lifecycle.Success(), now)
 	case nixie.StageWaiting:
-		if err := m.move(nixie.OnRelease); err != nil {
+		released := nixie.Settlement{Verb: nixie.Release}
+		if err := m.decide(func(l *lifecycle.Message) error {
+			return l.Settle(&released, &s.queue(m.Queue).settings, m.Steps, now.UnixNano())
+		}); err != nil {
 			return err
 		}
-		s.again(m, &nixie.Settlement{Verb: nixie.Release}, now)
+		s.again(m, now)
 		return nil
 	}
-	m.State = nixie.Queued
-	if !m.abandoned { // who judges runs nothing
-		m.Crashes++
-		m.Attempts--
-		m.abandoned, m.abandonedBy = true, m.LeaseOwner
-	}
-	m.wait(now)
-	return nil
+	by := cmp.Or(m.LeaseOwner, "unknown")
+	return m.decide(func(l *lifecycle.Message) error { return l.Abandon(by, now.UnixNano()) })
 }
 
 // Record notes how far this handle is with deliveries. It implements
@@ -121,7 +118,7 @@ func (q *queue) choose(want nixie.Want, now time.Time) []*message {
 			}
 		}
 		switch {
-		case m.abandoned:
+		case m.abandoned != "":
 			judged = append(judged, m)
 		case m.Crashes > 0:
 			suspects = append(suspects, m)
@@ -167,27 +164,20 @@ func (q *queue) turn(m *message) int64 { return q.settings.Turn(m.due.UnixNano()
 // lend makes a message a delivery. An abandoned one is there to be judged,
 // which costs no attempt.
 func (s *Store) lend(m *message, now time.Time, lease time.Duration) (*nixie.Delivery, error) {
-	if err := m.move(nixie.OnClaim); err != nil {
+	s.queue(m.Queue).pass(m)
+	until := now.Add(lease)
+	if err := m.decide(func(l *lifecycle.Message) error { return l.Claim(0, until.UnixNano(), now.UnixNano()) }); err != nil {
 		return nil, err
 	}
-	s.queue(m.Queue).pass(m)
-	m.number++
-	m.Deliveries++
-	if !m.abandoned {
-		m.Attempts++
-	}
-	if m.FirstReceivedAt.IsZero() {
-		m.FirstReceivedAt = now
-	}
 	m.stage = 0
-	m.holder, m.LeaseOwner, m.LeasedAt, m.LeaseExpiresAt = s, s.owner, now, now.Add(lease)
+	m.holder, m.LeaseOwner = s, s.owner
 	d := &nixie.Delivery{
 		Message:     m.show(true),
 		Lease:       nixie.Lease{Number: m.number, Owner: s.owner, ExpiresAt: m.LeaseExpiresAt},
-		Abandoned:   m.abandoned,
-		AbandonedBy: m.abandonedBy,
+		Abandoned:   m.abandoned != "",
+		AbandonedBy: m.abandoned,
 
-		AbandonedAlone: m.abandoned && m.alone,
+		AbandonedAlone: m.abandoned != "" && m.alone,
 	}
 	d.LastFailure = "" // it is for lists
 	d.Loan()

@@ -128,7 +128,7 @@ func (m *message) fresh(hash nixie.Hash, now time.Time) {
 	m.Attempts, m.Deliveries, m.Crashes, m.Redrives, m.Steps = 0, 0, 0, 0, nil
 	m.MayPass, m.OrderGap = false, false
 	m.FirstReceivedAt, m.EndedAt, m.LastFailure, m.LastReason = time.Time{}, time.Time{}, "", ""
-	m.leave()
+	m.LeaseOwner, m.LeasedAt, m.LeaseExpiresAt = "", time.Time{}, time.Time{}
 	m.OnConflict, m.Delay = 0, 0
 }
 

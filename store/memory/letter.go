@@ -21,9 +21,6 @@ type letter struct {
 // bury makes the letter of a message, or moves the one it has on.
 func (s *Store) bury(m *message, st *nixie.Settlement, e lifecycle.End, now time.Time) error {
 	q, b := s.queue(m.Queue), st.Burial
-	m.leave()
-	m.abandoned, m.abandonedBy, m.MayPass = false, "", false
-	m.EndedAt = now
 	q.release(m, false)
 	l := m.letter
 	if l == nil {

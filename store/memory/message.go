@@ -20,13 +20,12 @@ type message struct {
 	ordered bool  // it is part of an ordered stream
 	rank    int64 // its place there
 
-	number      int64       // of its newest lease
-	holder      *Store      // while leased
-	stage       nixie.Stage // that it noted
-	abandoned   bool        // the next claim is there to judge
-	abandonedBy string
-	alone       bool // twice with its last holder
-	holdsKey    bool
+	number    int64       // of its newest lease
+	holder    *Store      // while leased
+	stage     nixie.Stage // that it noted
+	abandoned string      // who vanished with it: the next claim is there to judge
+	alone     bool        // twice with its last holder
+	holdsKey  bool
 
 	history []nixie.Failure
 	dropped int
@@ -50,25 +49,40 @@ func (m *message) show(whole bool) nixie.Message {
 	return shown
 }
 
-// move changes the state by the table of moves, which guards every change.
-func (m *message) move(on nixie.Event) error {
-	next, ok := nixie.NextState(m.State, on)
-	if !ok {
-		return nixie.Errorf(nixie.CodeConflict, "message %s is %s, which does not allow %s", m.ID, m.State, on)
+// decide lets the lifecycle change the message. When that refuses nothing has changed.
+func (m *message) decide(change func(*lifecycle.Message) error) error {
+	l := lifecycle.Message{
+		ID: m.ID, State: lifecycle.Number(m.State), Due: lifecycle.Nanos(m.due),
+		Attempts: m.Attempts, Deliveries: m.Deliveries, Crashes: m.Crashes, Generation: m.Generation, Redrives: m.Redrives,
+		Number: m.number, Claimed: lifecycle.Nanos(m.LeasedAt), Until: lifecycle.Nanos(m.LeaseExpiresAt), Received: lifecycle.Nanos(m.FirstReceivedAt), Ended: lifecycle.Nanos(m.EndedAt),
+		Abandoned: m.abandoned, Alone: m.alone, Steps: m.Steps, Ordered: m.ordered, MayPass: m.MayPass, Gap: m.OrderGap, Rank: m.rank,
 	}
-	m.State = next
+	due := l.Due
+	if err := change(&l); err != nil {
+		return err
+	}
+	if l.Due != due {
+		m.due = lifecycle.Moment(l.Due)
+		m.NotBefore = m.due
+	}
+	if m.State = l.Public(); m.State != nixie.Leased {
+		m.holder, m.LeaseOwner = nil, ""
+	}
+	m.Attempts, m.Deliveries, m.Crashes, m.Generation, m.Redrives = l.Attempts, l.Deliveries, l.Crashes, l.Generation, l.Redrives
+	m.number, m.LeasedAt, m.LeaseExpiresAt = l.Number, lifecycle.Moment(l.Claimed), lifecycle.Moment(l.Until)
+	m.FirstReceivedAt, m.EndedAt = lifecycle.Moment(l.Received), lifecycle.Moment(l.Ended)
+	m.abandoned, m.alone, m.Steps, m.MayPass = l.Abandoned, l.Alone, l.Steps, l.MayPass
 	return nil
 }
 
-// leave ends the lease, if there is one.
-func (m *message) leave() {
-	m.holder, m.LeaseOwner, m.LeasedAt, m.LeaseExpiresAt = nil, "", time.Time{}, time.Time{}
+// end lets the message end, by an event that is no settlement.
+func (m *message) end(on nixie.Event, now time.Time) error {
+	return m.decide(func(l *lifecycle.Message) error { return l.End(on, now.UnixNano()) })
 }
 
-// wait queues the message until due.
-func (m *message) wait(due time.Time) {
-	m.leave()
-	m.due, m.NotBefore = due, due
+// live begins the next life of a dead message.
+func (m *message) live(now time.Time) error {
+	return m.decide(func(l *lifecycle.Message) error { return l.Live(now.UnixNano()) })
 }
 
 // fail appends to the history a failure of a holder, with what was decided.

@@ -63,10 +63,9 @@ func (s *Store) apply(l *letter, r *store.Resolution, now time.Time) error {
 	m := l.message
 	q := s.queue(m.Queue)
 	if r.Event == nixie.OnRedrive {
-		if err := m.move(nixie.OnRedrive); err != nil {
+		if err := m.live(now); err != nil {
 			return err
 		}
-		m.live(now)
 		if !l.blocks { // others have passed it, or may have
 			s.join(q, m)
 			m.OrderGap = m.OrderGap || m.ordered
@@ -80,10 +79,9 @@ func (s *Store) apply(l *letter, r *store.Resolution, now time.Time) error {
 		q.edit(m, r, now)
 	}
 	if r.Event == nixie.OnConfirm && l.Status != nixie.StatusRedriving {
-		if err := m.move(nixie.OnRedrive); err != nil {
+		if err := m.live(now); err != nil {
 			return err
 		}
-		m.live(now)
 		l.blocks = false
 	}
 	if !r.Operation.IsZero() {
@@ -123,20 +121,11 @@ func (s *Store) apply(l *letter, r *store.Resolution, now time.Time) error {
 	return nil
 }
 
-// live starts the next life of a dead message.
-func (m *message) live(now time.Time) {
-	m.Generation++
-	m.Redrives++
-	m.Attempts, m.Deliveries, m.Crashes = 0, 0, 0
-	m.EndedAt = time.Time{}
-	m.wait(now)
-}
-
 // handOver ends a message that lives on in somebody else's broker: here it is
 // canceled, so that nobody works on it twice.
 func (s *Store) handOver(m *message, now time.Time) error {
-	if err := m.move(nixie.OnCancel); err != nil {
+	if err := m.end(nixie.OnCancel, now); err != nil {
 		return err
 	}
-	return s.end(m, lifecycle.Success(), now)
+	return s.follow(m, lifecycle.Success(), now)
 }

@@ -24,61 +24,43 @@ func (s *Store) settle(st *nixie.Settlement, now time.Time) error {
 	if err != nil {
 		return err
 	}
-	on := st.Verb.Event()
-	if on == nixie.OnBury && m.letter != nil && m.letter.Status != nixie.StatusRedriving {
+	if st.Verb.Event() == nixie.OnBury && m.letter != nil && m.letter.Status != nixie.StatusRedriving {
 		return m.letter.forbids(nixie.OnDieAgain)
 	}
-	if err := m.move(on); err != nil {
+	q := s.queue(m.Queue)
+	if err := m.decide(func(l *lifecycle.Message) error { return l.Settle(st, &q.settings, steps, now.UnixNano()) }); err != nil {
 		return err
 	}
-	m.Steps = steps
 	for _, f := range [...]*nixie.Failure{st.Failure, st.Second} {
 		if f != nil {
 			m.fail(*f, st.Verb)
 		}
 	}
-	switch on {
-	case nixie.OnComplete:
-		return s.end(m, lifecycle.Success(), now)
-	case nixie.OnDiscard:
-		s.queue(m.Queue).discarded(m)
-		return s.end(m, lifecycle.Settled(st, m.letter != nil), now)
-	case nixie.OnBury:
+	switch m.State {
+	case nixie.Queued:
+		if st.Verb == nixie.Retry && st.Failure != nil {
+			q.retried(m, now)
+		}
+		s.again(m, now)
+		return nil
+	case nixie.Dead:
 		return s.bury(m, st, lifecycle.Settled(st, m.letter != nil), now)
+	case nixie.Discarded:
+		q.discarded(m)
 	}
-	s.again(m, st, now)
-	return nil
+	return s.follow(m, lifecycle.Settled(st, m.letter != nil), now)
 }
 
-// again queues a message that was retried or released. A release takes the
-// attempt back; one of an abandoned message, which took none, leaves it to be
-// judged by the next holder.
-func (s *Store) again(m *message, st *nixie.Settlement, now time.Time) {
-	m.wait(now.Add(st.Delay))
-	switch {
-	case st.Verb == nixie.Retry:
-		if !m.abandoned {
-			m.Crashes = 0 // it survived
-		}
-		m.abandoned, m.abandonedBy = false, ""
-		if st.Failure != nil {
-			s.queue(m.Queue).retried(m, now)
-		}
-	case !m.abandoned:
-		m.Attempts--
-	}
-	m.MayPass = st.MayPass && st.Verb == nixie.Release && m.ordered && s.queue(m.Queue).settings.Order == nixie.OrderStrict
-	if st.Delay == 0 {
+// again wakes who waits for a message that was retried or released.
+func (s *Store) again(m *message, now time.Time) {
+	if !m.due.After(now) {
 		s.wakes.Ring(m.Queue)
 	}
 }
 
-// end finishes a message that succeeded, was discarded or canceled, and moves
-// its letter on if it has one that was redriven.
-func (s *Store) end(m *message, e lifecycle.End, now time.Time) error {
-	m.leave()
-	m.abandoned, m.abandonedBy, m.MayPass = false, "", false
-	m.EndedAt = now
+// follow is what follows from an end that leaves nothing to do: the message lets go of its
+// key, and its letter moves on if it has one that was redriven.
+func (s *Store) follow(m *message, e lifecycle.End, now time.Time) error {
 	q := s.queue(m.Queue)
 	q.release(m, true)
 	l := m.letter

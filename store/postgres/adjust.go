@@ -173,7 +173,7 @@ func (t *tx) purgeQueue(queue string, filter *nixie.Filter, most int, actor, rea
 	n := 0
 	for _, id := range found {
 		m := t.byID[id]
-		if m == nil || m.shown() != nixie.Queued || m.queue != q.n {
+		if m == nil || m.Public() != nixie.Queued || m.queue != q.n {
 			continue // others were faster
 		}
 		if err := t.cancel(m, &store.Change{Verb: store.Cancel, Actor: actor, Reason: reason}); err != nil {

@@ -56,7 +56,7 @@ func (a *adopting) adoptAll(letters []nixie.Letter, receipts []nixie.Receipt, er
 	for _, l := range a.noted {
 		for i := range l.Notes {
 			n := &l.Notes[i]
-			a.run("insert into @.note (letter, ordinal, at, by, text) values ($1, $2, $3, $4, $5)", a.letters[l.ID].pos, i, nanos(n.At), plain(n.By), plain(n.Text))
+			a.run("insert into @.note (letter, ordinal, at, by, text) values ($1, $2, $3, $4, $5)", a.letters[l.ID].pos, i, lifecycle.Nanos(n.At), plain(n.By), plain(n.Text))
 		}
 	}
 	return nil
@@ -122,7 +122,7 @@ func (a *adopting) adopt(l *nixie.Letter) (nixie.Receipt, error) {
 		return nixie.Receipt{ID: l.ID}, a.dieAgain(there, l)
 	}
 	if there != nil {
-		r := nixie.Receipt{ID: there.id, Duplicate: true, Different: there.hash != hash}
+		r := nixie.Receipt{ID: there.ID, Duplicate: true, Different: there.hash != hash}
 		if there.letter != nil {
 			r.ID = there.letter.id
 		}
@@ -130,15 +130,17 @@ func (a *adopting) adopt(l *nixie.Letter) (nixie.Receipt, error) {
 	}
 	q := a.named[given.Queue]
 	m := &message{
-		pos: a.nextPlace(), queue: q.n, q: q, id: given.ID, mtype: given.Type, key: given.Key, stream: given.Stream, priority: given.Priority, hash: hash,
-		state: stDead, attempts: given.Attempts, deliveries: given.Deliveries, crashes: given.Crashes, generation: max(given.Generation, 1), redrives: given.Redrives,
-		number: int64(given.Deliveries), received: nanos(given.FirstReceivedAt), steps: given.Steps, gap: given.OrderGap, ended: nanos(given.EndedAt), dedupe: given.DedupeKey,
+		Message: lifecycle.Message{
+			ID: given.ID, State: lifecycle.Dead, Attempts: given.Attempts, Deliveries: given.Deliveries, Crashes: given.Crashes, Generation: max(given.Generation, 1), Redrives: given.Redrives,
+			Number: int64(given.Deliveries), Received: lifecycle.Nanos(given.FirstReceivedAt), Steps: given.Steps, Gap: given.OrderGap, Ended: lifecycle.Nanos(given.EndedAt),
+		},
+		pos: a.nextPlace(), queue: q.n, q: q, mtype: given.Type, key: given.Key, stream: given.Stream, priority: given.Priority, hash: hash, dedupe: given.DedupeKey,
 	}
-	if m.id.IsZero() {
-		m.id = a.store.ids.New(moment(a.now))
+	if m.ID.IsZero() {
+		m.ID = a.store.ids.New(lifecycle.Moment(a.now))
 	}
-	if m.ended == 0 {
-		m.ended = nanos(l.DiedAt)
+	if m.Ended == 0 {
+		m.Ended = lifecycle.Nanos(l.DiedAt)
 	}
 	if lifecycle.KeepsDead(q.settings.DedupeScope) {
 		if err := a.free(q.n, m); err != nil {
@@ -148,11 +150,11 @@ func (a *adopting) adopt(l *nixie.Letter) (nixie.Receipt, error) {
 	}
 	a.history(m, l)
 	id := a.adoptLetter(m, l)
-	a.rows[m.pos], a.byID[m.id] = m, m
+	a.rows[m.pos], a.byID[m.ID] = m, m
 	if given.Origin != nil {
 		a.byOrigin[store.OriginText(given.Origin)] = m
 	}
-	a.fresh = append(a.fresh, messageRow{id: m.id, pos: m.pos, queue: m.queue, enqueued: cmp.Or(nanos(given.EnqueuedAt), a.now), apart: true, given: given})
+	a.fresh = append(a.fresh, messageRow{id: m.ID, pos: m.pos, queue: m.queue, enqueued: cmp.Or(lifecycle.Nanos(given.EnqueuedAt), a.now), apart: true, given: given})
 	a.touch(m)
 	for _, on := range nixie.Adoption(l.Status) {
 		a.record(q.n, a.actor, on, id, a.reason)
@@ -164,14 +166,14 @@ func (a *adopting) adopt(l *nixie.Letter) (nixie.Receipt, error) {
 // in before.
 func (a *adopting) known(l *nixie.Letter) (*message, error) {
 	if has := a.letters[l.ID]; !l.ID.IsZero() && has != nil {
-		if id := l.Message.ID; !id.IsZero() && id != has.m.id {
-			return nil, nixie.Errorf(nixie.CodeConflict, "letter %s is here and belongs to message %s: it cannot be that of %s", l.ID, has.m.id, id)
+		if id := l.Message.ID; !id.IsZero() && id != has.m.ID {
+			return nil, nixie.Errorf(nixie.CodeConflict, "letter %s is here and belongs to message %s: it cannot be that of %s", l.ID, has.m.ID, id)
 		}
 		return has.m, nil
 	}
 	if m := a.byID[l.Message.ID]; !l.Message.ID.IsZero() && m != nil {
 		if m.letter != nil && !l.ID.IsZero() {
-			return nil, nixie.Errorf(nixie.CodeConflict, "message %s is here and has letter %s: it cannot have %s", m.id, m.letter.id, l.ID)
+			return nil, nixie.Errorf(nixie.CodeConflict, "message %s is here and has letter %s: it cannot have %s", m.ID, m.letter.id, l.ID)
 		}
 		return m, nil
 	}
@@ -190,7 +192,7 @@ func (a *adopting) history(m *message, l *nixie.Letter) {
 		if i > 0 || len(l.History) == 1 {
 			m.ordinal += int64(l.HistoryDropped)
 		}
-		a.keepFailure(m, f, f.Steps, m.ordinal, nanos(f.FailedAt), f.Decision)
+		a.keepFailure(m, f, f.Steps, m.ordinal, lifecycle.Nanos(f.FailedAt), f.Decision)
 		m.reason = string(f.Reason)
 	}
 }
@@ -199,9 +201,9 @@ func (a *adopting) adoptLetter(m *message, given *nixie.Letter) nixie.ID {
 	l := &letterRow{
 		letterKind: letterKind{
 			queue: m.queue, status: given.Status, cause: given.Cause, class: given.Class, reason: given.Reason, signature: plain(given.Signature), fingerprint: plain(given.Fingerprint),
-			redrivable: given.Redrivable, needsReview: given.NeedsReview, rule: plain(given.Rule), died: nanos(given.DiedAt), operation: given.Operation, note: given.Note, revision: max(given.Revision, 1),
+			redrivable: given.Redrivable, needsReview: given.NeedsReview, rule: plain(given.Rule), died: lifecycle.Nanos(given.DiedAt), operation: given.Operation, note: given.Note, revision: max(given.Revision, 1),
 		},
-		pos: m.pos, id: given.ID, text: m.last.text, firstFailed: nanos(given.FirstFailedAt), lastFailed: nanos(given.LastFailedAt), m: m,
+		pos: m.pos, id: given.ID, text: m.last.text, firstFailed: lifecycle.Nanos(given.FirstFailedAt), lastFailed: lifecycle.Nanos(given.LastFailedAt), m: m,
 	}
 	if l.id.IsZero() {
 		l.id, l.numbered = a.newID(l.pos)

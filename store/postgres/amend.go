@@ -65,19 +65,19 @@ func (t *tx) amend(m *message, id nixie.ID, c *store.Change) error {
 	if c.Verb == store.Cancel {
 		return t.cancel(m, c)
 	}
-	if m.shown() != nixie.Queued {
-		return nixie.Errorf(nixie.CodeConflict, "message %s is %s: %s is not possible", m.id, m.shown(), c.Verb)
+	if m.Public() != nixie.Queued {
+		return nixie.Errorf(nixie.CodeConflict, "message %s is %s: %s is not possible", m.ID, m.Public(), c.Verb)
 	}
 	queue := m.queue
 	if err := t.change(m, c); err != nil || c.Verb == store.Hold {
 		return err // a hold is in the audit as what it does to the letter
 	}
 	t.touch(m)
-	if m.ordered {
+	if m.Ordered {
 		t.stir(m.queue, m.stream)
 	}
-	t.record(queue, c.Actor, c.Event(), m.id, c.Note())
-	if m.due <= t.now {
+	t.record(queue, c.Actor, c.Event(), m.ID, c.Note())
+	if m.Due <= t.now {
 		t.wake(m.q.name)
 	}
 	return nil
@@ -85,14 +85,14 @@ func (t *tx) amend(m *message, id nixie.ID, c *store.Change) error {
 
 // cancel ends a message that has not ended.
 func (t *tx) cancel(m *message, c *store.Change) error {
-	if err := m.move(nixie.OnCancel); err != nil {
+	if err := m.End(nixie.OnCancel, t.now); err != nil {
 		return err
 	}
-	if m.ordered {
+	if m.Ordered {
 		t.stir(m.queue, m.stream)
 	}
 	t.touch(m)
-	t.record(m.queue, c.Actor, c.Event(), m.id, c.Note())
+	t.record(m.queue, c.Actor, c.Event(), m.ID, c.Note())
 	return t.end(m, lifecycle.Changed(c, m.letter != nil))
 }
 
@@ -101,21 +101,10 @@ func (t *tx) change(m *message, c *store.Change) error {
 	switch c.Verb {
 	case store.Hold:
 		return t.holdForReview(m, c)
-	case store.RetryNow:
-		m.due = min(m.due, t.now)
-	case store.ResetAttempts:
-		m.attempts, m.deliveries, m.crashes, m.abandoned = 0, 0, 0, ""
-	case store.Reschedule:
-		m.due = max(nanos(c.At), t.now)
 	case store.Move:
 		return t.transfer(m, t.named[c.Queue])
-	case store.MayPass:
-		if !m.ordered || m.q.settings.Order != nixie.OrderStrict {
-			return nixie.Errorf(nixie.CodeConflict, "message %s is not in a strict stream: nothing keeps it waiting that it could pass", m.id)
-		}
-		m.mayPass = true
 	}
-	return nil
+	return m.Amend(c, &m.q.settings, t.now)
 }
 
 // holdForReview buries a queued message.
@@ -123,15 +112,15 @@ func (t *tx) holdForReview(m *message, c *store.Change) error {
 	if m.letter != nil && m.letter.status != nixie.StatusRedriving {
 		return m.letter.forbids(nixie.OnHold)
 	}
-	if err := m.move(nixie.OnHold); err != nil {
+	if err := m.End(nixie.OnHold, t.now); err != nil {
 		return err
 	}
-	if m.ordered {
+	if m.Ordered {
 		t.stir(m.queue, m.stream)
 	}
 	t.touch(m)
 	f := *c.Hold
-	f.Generation, f.Attempt = m.generation, m.attempts
+	f.Generation, f.Attempt = m.Generation, m.Attempts
 	t.fail(m, &f, nixie.Hold)
 	if err := t.bury(m, c.Settlement(), lifecycle.Changed(c, m.letter != nil)); err != nil {
 		return err
@@ -143,10 +132,10 @@ func (t *tx) holdForReview(m *message, c *store.Change) error {
 // transfer puts a message at the end of another queue.
 func (t *tx) transfer(m *message, to *queueRow) error {
 	if m.queue == to.n {
-		return nixie.Errorf(nixie.CodeConflict, "message %s is in queue %s already: name another one", m.id, to.name)
+		return nixie.Errorf(nixie.CodeConflict, "message %s is in queue %s already: name another one", m.ID, to.name)
 	}
 	if m.letter != nil {
-		return nixie.Errorf(nixie.CodeConflict, "message %s was redriven: its letter %s belongs to queue %s", m.id, m.letter.id, m.q.name)
+		return nixie.Errorf(nixie.CodeConflict, "message %s was redriven: its letter %s belongs to queue %s", m.ID, m.letter.id, m.q.name)
 	}
 	if err := to.settings.Admits(to.name); err != nil {
 		return err
@@ -154,16 +143,16 @@ func (t *tx) transfer(m *message, to *queueRow) error {
 	if err := t.free(to.n, m); err != nil {
 		return err
 	}
-	if m.ordered {
+	if m.Ordered {
 		t.stir(m.queue, m.stream)
 	}
 	if m.dedupe != "" {
 		t.work.released = append(t.work.released, m.pos)
 	}
-	m.queue, m.q, m.mayPass, m.state = to.n, to, false, stQueued
-	m.place, m.rank, m.ordered = t.nextPlace(), 0, false
+	m.queue, m.q, m.MayPass, m.State = to.n, to, false, lifecycle.Queued
+	m.place, m.Rank, m.Ordered = t.nextPlace(), 0, false
 	if to.settings.Ordered() && m.stream != "" {
-		m.ordered, m.state, m.rank = true, stBehind, t.nextPlace()
+		m.Ordered, m.State, m.Rank = true, lifecycle.Behind, t.nextPlace()
 	}
 	t.take(m)
 	t.work.moved = append(t.work.moved, m)

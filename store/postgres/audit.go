@@ -9,6 +9,7 @@ import (
 
 	"github.com/nixie-go/nixie"
 	"github.com/nixie-go/nixie/store"
+	"github.com/nixie-go/nixie/store/lifecycle"
 )
 
 // entry is an entry of an audit that is not written yet.
@@ -69,7 +70,7 @@ func (t *tx) flushTrail() error {
 		}
 		at.number++
 		e.at, e.number = t.now, at.number
-		link := store.AuditEntry{Queue: at.name, Number: e.number, At: moment(e.at), Actor: e.actor, Event: e.event, Subject: e.subject, Reason: e.reason, Operation: e.operation}
+		link := store.AuditEntry{Queue: at.name, Number: e.number, At: lifecycle.Moment(e.at), Actor: e.actor, Event: e.event, Subject: e.subject, Reason: e.reason, Operation: e.operation}
 		at.hash = link.Sum(at.hash)
 		e.hash = at.hash
 	}
@@ -152,7 +153,7 @@ func (t *tx) readEntries(into *[]store.AuditEntry, where string, args ...any) {
 		if err := r.Scan(&e.Queue, &e.Number, &at, &e.Actor, &e.Event, (*idColumn)(&e.Subject), &e.Reason, (*hashColumn)(&e.Hash), (*hashColumn)(&e.Before), (*idColumn)(&e.Operation)); err != nil {
 			return err
 		}
-		e.At = moment(at)
+		e.At = lifecycle.Moment(at)
 		*into = append(*into, e)
 		return nil
 	}, `select q.name, a.number, a.at, a.actor, a.event, a.subject, a.reason, a.hash, coalesce(a.before,

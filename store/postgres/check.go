@@ -6,6 +6,7 @@ import (
 
 	"github.com/nixie-go/nixie"
 	"github.com/nixie-go/nixie/store"
+	"github.com/nixie-go/nixie/store/lifecycle"
 )
 
 // maxViolations is how many violations of one rule are listed.
@@ -121,7 +122,7 @@ func (t *tx) checkChains(report *store.Report) {
 		if err := r.Scan(&e.Queue, &e.Number, &at, &e.Actor, &e.Event, (*idColumn)(&e.Subject), &e.Reason, (*hashColumn)(&e.Hash), (*hashColumn)(&e.Before), (*idColumn)(&e.Operation)); err != nil {
 			return err
 		}
-		e.At = moment(at)
+		e.At = lifecycle.Moment(at)
 		if e.Queue != queue {
 			queue, before = e.Queue, e.Before
 		}

@@ -7,6 +7,7 @@ import (
 	"slices"
 
 	"github.com/nixie-go/nixie"
+	"github.com/nixie-go/nixie/store/lifecycle"
 )
 
 // claims is what a claim got.
@@ -59,8 +60,8 @@ func (c *claims) scan(r row) error {
 		&got.stream, &got.rank, &m.OrderGap, (*textColumn)(&m.LastReason), &d.AbandonedAlone); err != nil {
 		return err
 	}
-	m.EnqueuedAt, m.ExpiresAt, m.FirstReceivedAt = moment(enqueued), moment(expires), moment(received)
-	d.Lease.ExpiresAt, d.Lease.Receipt.Place = moment(until), got.pos
+	m.EnqueuedAt, m.ExpiresAt, m.FirstReceivedAt = lifecycle.Moment(enqueued), lifecycle.Moment(expires), lifecycle.Moment(received)
+	d.Lease.ExpiresAt, d.Lease.Receipt.Place = lifecycle.Moment(until), got.pos
 	d.Abandoned = d.AbandonedBy != ""
 	d.AbandonedAlone = d.AbandonedAlone && d.Abandoned
 	got.turn = c.q.settings.Turn(due, m.Priority)
@@ -155,10 +156,10 @@ func (c *claims) scanLane(r row) error {
 // first makes a delivery the first of its message.
 func (c *claims) first(got *member, claimed, until int64) {
 	d, m := got.d, &got.d.Message
-	m.FirstReceivedAt = moment(claimed)
+	m.FirstReceivedAt = lifecycle.Moment(claimed)
 	m.Attempts, m.Deliveries, m.Generation = 1, 1, 1
-	got.turn, got.place = nanos(m.EnqueuedAt), got.pos
-	d.Lease.Number, d.Lease.ExpiresAt, d.Lease.Receipt.Place = 1, moment(until), got.pos
+	got.turn, got.place = lifecycle.Nanos(m.EnqueuedAt), got.pos
+	d.Lease.Number, d.Lease.ExpiresAt, d.Lease.Receipt.Place = 1, lifecycle.Moment(until), got.pos
 }
 
 // copyGiven takes over what a message has for good: id, type, body, hash, enqueued,
@@ -167,7 +168,7 @@ func (c *claims) copyGiven(m *nixie.Message, v [][]byte) {
 	copy(m.ID[:], v[0])
 	m.Type, m.Body = c.typed(v[1]), c.copied(v[2])
 	copy(m.Hash[:], v[3])
-	m.EnqueuedAt, m.ExpiresAt = moment(number(v[4])), moment(number(v[5]))
+	m.EnqueuedAt, m.ExpiresAt = lifecycle.Moment(number(v[4])), lifecycle.Moment(number(v[5]))
 	m.Key, m.Stream = string(v[6]), string(v[7])
 }
 

@@ -15,6 +15,7 @@ import (
 	"github.com/jackc/pgx/v5/pgtype"
 
 	"github.com/nixie-go/nixie"
+	"github.com/nixie-go/nixie/store/lifecycle"
 )
 
 // idColumn reads an ID, zero for null, whichever driver reads it.
@@ -85,7 +86,7 @@ func (m *momentColumn) Scan(value any) error {
 	case nil:
 		*m = momentColumn{}
 	case int64:
-		*m = momentColumn(moment(v))
+		*m = momentColumn(lifecycle.Moment(v))
 	default:
 		return fmt.Errorf("%T is no moment", value)
 	}

@@ -9,7 +9,7 @@ import (
 // not on its way here.
 func (a *adopting) cameBack(m *message, given *nixie.Letter) bool {
 	l := m.letter
-	return l != nil && l.id == given.ID && a.locked.letters[l.pos] && lifecycle.CameBack(l.status, m.shown(), m.generation, given)
+	return l != nil && l.id == given.ID && a.locked.letters[l.pos] && lifecycle.CameBack(l.status, m.Public(), m.Generation, given)
 }
 
 // dieAgain moves the letter of a message on that died again with a foreign broker.
@@ -28,19 +28,19 @@ func (a *adopting) dieAgain(m *message, given *nixie.Letter) error {
 		}
 	}
 	a.comeBack(m)
-	m.generation, m.redrives, m.note = died.Generation, died.Redrives, ""
-	m.attempts, m.deliveries, m.crashes = died.Attempts, died.Deliveries, died.Crashes
-	m.number = max(m.number, int64(m.deliveries)) // each was a lease there
-	if m.received == 0 {
-		m.received = nanos(died.FirstReceivedAt)
+	m.Generation, m.Redrives, m.note = died.Generation, died.Redrives, ""
+	m.Attempts, m.Deliveries, m.Crashes = died.Attempts, died.Deliveries, died.Crashes
+	m.Number = max(m.Number, int64(m.Deliveries)) // each was a lease there
+	if m.Received == 0 {
+		m.Received = lifecycle.Nanos(died.FirstReceivedAt)
 	}
-	if m.ended = nanos(died.EndedAt); m.ended == 0 {
-		m.ended = nanos(given.DiedAt)
+	if m.Ended = lifecycle.Nanos(died.EndedAt); m.Ended == 0 {
+		m.Ended = lifecycle.Nanos(given.DiedAt)
 	}
 	a.touch(m)
 	l.cause, l.class, l.reason, l.signature, l.fingerprint = given.Cause, given.Class, given.Reason, plain(given.Signature), plain(given.Fingerprint)
 	l.redrivable, l.needsReview, l.rule = given.Redrivable, given.NeedsReview, plain(given.Rule)
-	l.lastFailed, l.died, l.operation = nanos(given.LastFailedAt), nanos(given.DiedAt), given.Operation
+	l.lastFailed, l.died, l.operation = lifecycle.Nanos(given.LastFailedAt), lifecycle.Nanos(given.DiedAt), given.Operation
 	if l.inStream {
 		a.stir(m.queue, m.stream)
 	}

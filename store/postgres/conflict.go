@@ -95,11 +95,11 @@ func (e *enqueuing) answerHeld(messages []nixie.Message, first map[dedupeKey]int
 		case first[own] != i:
 			before := e.fresh[first[own]]
 			if m.OnConflict == nixie.FailOnConflict {
-				return &nixie.DuplicateError{Key: own.key, Existing: before.id}
+				return &nixie.DuplicateError{Key: own.key, Existing: before.ID}
 			}
-			e.receipts[i] = nixie.Receipt{ID: before.id, Duplicate: true, Different: before.hash != e.fresh[i].hash}
+			e.receipts[i] = nixie.Receipt{ID: before.ID, Duplicate: true, Different: before.hash != e.fresh[i].hash}
 			if m.OnConflict == nixie.ReplaceExisting {
-				e.record(before.queue, lifecycle.System, nixie.OnAmend, before.id, store.Replaced(before.hash))
+				e.record(before.queue, lifecycle.System, nixie.OnAmend, before.ID, store.Replaced(before.hash))
 				replaceGiven(&messages[first[own]], m)
 				before.hash = e.fresh[i].hash
 			}
@@ -120,7 +120,7 @@ func settles(c nixie.Conflict, has *holder) bool {
 	case nixie.ReturnExisting:
 		return true
 	case nixie.ReplaceExisting:
-		return (has.state == stQueued || has.state == stBehind) && has.deliveries == 0
+		return (has.state == lifecycle.Queued || has.state == lifecycle.Behind) && has.deliveries == 0
 	}
 	return false
 }

@@ -3,6 +3,8 @@ package postgres
 import (
 	"cmp"
 	"slices"
+
+	"github.com/nixie-go/nixie/store/lifecycle"
 )
 
 // logged is what rows of log are counted by.
@@ -17,11 +19,11 @@ func (t *tx) count(m *message, n int64) {
 	if t.work.counts == nil {
 		t.work.counts = map[logged]int64{}
 	}
-	of := logged{m.queue, m.state, ""}
+	of := logged{m.queue, m.State, ""}
 	if n < 0 {
-		of.state = stDead // what comes back has been dead
+		of.state = lifecycle.Dead // what comes back has been dead
 	}
-	if of.state == stDiscarded {
+	if of.state == lifecycle.Discarded {
 		of.reason = cmp.Or(m.reason, "unknown")
 	}
 	t.work.counts[of] += n
@@ -29,11 +31,11 @@ func (t *tx) count(m *message, n int64) {
 
 // comeBack counts a message that has ended as one that is dead.
 func (t *tx) comeBack(m *message) {
-	if m.state == stDead {
+	if m.State == lifecycle.Dead {
 		return
 	}
-	was := m.state
-	m.state = stDead
+	was := m.State
+	m.State = lifecycle.Dead
 	t.count(m, 1)
 	t.work.counts[logged{m.queue, was, ""}]--
 }

@@ -55,7 +55,7 @@ func (t *tx) readOriginals(list []nixie.Letter, positions []int64) {
 			return err
 		}
 		l := byNumber[pos]
-		o.At, l.Original = moment(at), &o
+		o.At, l.Original = lifecycle.Moment(at), &o
 		if nixie.HashBody(o.Body) != o.Hash {
 			l.Damage = append(l.Damage, "original "+bodyDamage)
 		}

@@ -7,6 +7,7 @@ import (
 
 	"github.com/nixie-go/nixie"
 	"github.com/nixie-go/nixie/store"
+	"github.com/nixie-go/nixie/store/lifecycle"
 )
 
 // Enqueue implements nixie.Enqueuer.
@@ -112,8 +113,8 @@ func (e *enqueuing) number() {
 	for _, m := range e.fresh {
 		m.pos = e.nextPlace()
 		m.place = m.pos
-		if m.id.IsZero() {
-			m.id, m.numbered = e.newID(m.pos)
+		if m.ID.IsZero() {
+			m.ID, m.numbered = e.newID(m.pos)
 		}
 	}
 }
@@ -150,16 +151,18 @@ func (t *tx) readExisting(messages []nixie.Message, existing map[nixie.ID]bool) 
 // newMessage is a message as it is taken in, but for its place and the ID that it gets.
 func (t *tx) newMessage(q *queueRow, given *nixie.Message) *message {
 	m := &message{
-		queue: q.n, q: q, id: given.ID, mtype: given.Type, key: given.Key, stream: given.Stream, dedupe: given.DedupeKey,
-		priority: given.Priority, hash: nixie.HashBody(given.Body), generation: 1, due: t.now, in: inFresh,
+		Message: lifecycle.Fresh(t.now),
+		queue:   q.n, q: q, mtype: given.Type, key: given.Key, stream: given.Stream, dedupe: given.DedupeKey,
+		priority: given.Priority, hash: nixie.HashBody(given.Body), in: inFresh,
 	}
+	m.ID = given.ID
 	if q.settings.Ordered() || !mayBePlain(given) {
 		m.in = nowhere
 	}
 	if given.Delay > 0 {
-		m.due += int64(given.Delay)
+		m.Due += int64(given.Delay)
 	}
-	m.due = max(m.due, nanos(given.NotBefore))
+	m.Due = max(m.Due, lifecycle.Nanos(given.NotBefore))
 	return m
 }
 
@@ -182,19 +185,19 @@ func (e *enqueuing) accept(messages []nixie.Message) error {
 		if m == nil {
 			continue
 		}
-		if e.existing[m.id] || seen[m.id] {
-			return nixie.Errorf(nixie.CodeConflict, "message %s exists already: leave the ID out or use a new one", m.id)
+		if e.existing[m.ID] || seen[m.ID] {
+			return nixie.Errorf(nixie.CodeConflict, "message %s exists already: leave the ID out or use a new one", m.ID)
 		}
-		seen[m.id] = true
-		e.receipts[i].ID = m.id
+		seen[m.ID] = true
+		e.receipts[i].ID = m.ID
 		if m.stream != "" && m.q.settings.Ordered() {
-			m.ordered, m.rank, m.state = true, m.pos, stBehind
+			m.Ordered, m.Rank, m.State = true, m.pos, lifecycle.Behind
 			e.join(m, &messages[i])
 		} else {
-			e.comes(m.q.name, m.due)
+			e.comes(m.q.name, m.Due)
 		}
 		list = append(list, m)
-		rows = append(rows, messageRow{id: m.id, pos: m.pos, queue: m.queue, enqueued: e.now, apart: m.isApart(), numbered: m.numbered, lane: m.lane, given: &messages[i]})
+		rows = append(rows, messageRow{id: m.ID, pos: m.pos, queue: m.queue, enqueued: e.now, apart: m.isApart(), numbered: m.numbered, lane: m.lane, given: &messages[i]})
 	}
 	e.insertMessages(rows)
 	e.openLanes()

@@ -33,12 +33,12 @@ func (s *Store) Extend(ctx context.Context, deliveries []*nixie.Delivery, lease 
 			if errs[i] = err; err != nil || seen[m] {
 				continue
 			}
-			seen[m], m.steps = true, steps
+			seen[m], m.Steps = true, steps
 			if m.in == inRange || m.in == offLane {
 				members[m.batch] = append(members[m.batch], m)
 				continue
 			}
-			m.until = until
+			m.Until = until
 			t.touch(m)
 		}
 		t.extendBatches(members, until)
@@ -56,9 +56,9 @@ func (t *tx) held(d *nixie.Delivery) (*message, []string, error) {
 		return nil, nil, nixie.Errorf(nixie.CodeInvalid, "delivery is missing: give the one that was received")
 	}
 	m := t.byID[d.ID]
-	if m == nil || m.state != stLeased || isStale(m, d) || m.number != d.Lease.Number || m.until <= t.now {
+	if m == nil || m.State != lifecycle.Leased || isStale(m, d) || m.Number != d.Lease.Number || m.Until <= t.now {
 		return nil, nil, lifecycle.Lost(d)
 	}
-	steps, err := lifecycle.Learn(m.steps, d)
+	steps, err := lifecycle.Learn(m.Steps, d)
 	return m, steps, err
 }

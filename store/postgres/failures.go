@@ -32,7 +32,7 @@ type failureKind struct {
 
 // fail appends a failure of a holder to the history of a message.
 func (t *tx) fail(m *message, f *nixie.Failure, verb nixie.Verb) {
-	t.tell(m, f, lifecycle.StepsOf(f, m.steps), verb)
+	t.tell(m, f, lifecycle.StepsOf(f, m.Steps), verb)
 }
 
 // tell appends a failure to the history of a message.
@@ -51,7 +51,7 @@ func (t *tx) tell(m *message, f *nixie.Failure, steps []string, verb nixie.Verb)
 
 // keepFailure notes a failure to be written, of an attempt that knew of the steps.
 func (t *tx) keepFailure(m *message, f *nixie.Failure, steps []string, ordinal, at int64, verb nixie.Verb) {
-	m.last = failureHead{nanos(f.FailedAt), f.Class, f.Reason, plain(f.Text)}
+	m.last = failureHead{lifecycle.Nanos(f.FailedAt), f.Class, f.Reason, plain(f.Text)}
 	if m.first.failed == 0 {
 		m.first = m.last
 	}
@@ -159,7 +159,7 @@ func (t *tx) readStories(positions []int64, histories bool) (map[int64]*story, e
 		f, err := decodeFailure(doc)
 		if err != nil {
 			s.damage = append(s.damage, fmt.Sprintf("failure %d: %s", ordinal, err))
-			f = nixie.Failure{FailedAt: moment(recorded)}
+			f = nixie.Failure{FailedAt: lifecycle.Moment(recorded)}
 		}
 		f.Class, f.Reason, f.Decision, f.Text = nixie.Class(class), nixie.Reason(reason), nixie.Verb(decision), text
 		at[[2]int64{pos, ordinal}] = len(s.history)

@@ -8,6 +8,7 @@ import (
 
 	"github.com/nixie-go/nixie"
 	"github.com/nixie-go/nixie/store"
+	"github.com/nixie-go/nixie/store/lifecycle"
 )
 
 // where collects the conditions of a query with their arguments. Values only ever
@@ -74,10 +75,10 @@ func (w *where) bounds(column string, r nixie.Range) {
 
 func (w *where) times(column string, b nixie.Times) {
 	if !b.After.IsZero() {
-		w.add(column+" >= ?", nanos(b.After))
+		w.add(column+" >= ?", lifecycle.Nanos(b.After))
 	}
 	if !b.Before.IsZero() {
-		w.add(column+" < ?", nanos(b.Before))
+		w.add(column+" < ?", lifecycle.Nanos(b.Before))
 	}
 }
 
@@ -99,7 +100,7 @@ func (w *where) common(f *nixie.Filter, began string, now int64) {
 	oneOf(w, "c.key", f.Keys)
 	oneOf(w, "c.stream", f.Streams)
 	if len(f.States) > 0 {
-		w.add("c.state = any(?)", eachOf(f.States, func(s nixie.State) int64 { return int64(slices.Index(states[:], s)) }))
+		w.add("c.state = any(?)", eachOf(f.States, func(s nixie.State) int64 { return int64(lifecycle.Number(s)) }))
 	}
 	w.age(began, f.Age, now)
 	w.times(began, f.Died)

@@ -58,7 +58,7 @@ func (t *tx) flushMessages() {
 	for _, m := range t.work.changed {
 		m.touched = false
 		to := inLog
-		if m.onItsWay() {
+		if m.OnItsWay() {
 			to = inPending
 		}
 		switch {
@@ -123,20 +123,20 @@ type (
 
 func (m *message) pendingKind() pendingKind {
 	return pendingKind{
-		m.queue, m.state, m.priority, m.attempts, m.deliveries, m.crashes, m.generation, m.redrives, m.number, m.owner, m.until, m.received, m.claimed,
-		m.abandoned, m.stepsText(), m.ordering(), m.reason, m.mayPass, m.gap,
+		m.queue, m.State, m.priority, m.Attempts, m.Deliveries, m.Crashes, m.Generation, m.Redrives, m.Number, m.Owner, m.Until, m.Received, m.Claimed,
+		m.Abandoned, m.stepsText(), m.ordering(), m.reason, m.MayPass, m.Gap,
 	}
 }
 
 func (m *message) logKind() logKind {
-	return logKind{m.queue, m.state, m.attempts, m.deliveries, m.crashes, m.generation, m.redrives, m.ended, m.received, m.number, m.stepsText(), m.reason, m.note, m.gap}
+	return logKind{m.queue, m.State, m.Attempts, m.Deliveries, m.Crashes, m.Generation, m.Redrives, m.Ended, m.Received, m.Number, m.stepsText(), m.reason, m.note, m.Gap}
 }
 
-func (m *message) stepsText() string { return toJSON(len(m.steps) == 0, m.steps) }
+func (m *message) stepsText() string { return toJSON(len(m.Steps) == 0, m.Steps) }
 
 // ordering is the name of the ordered stream that the message is in.
 func (m *message) ordering() string {
-	if m.ordered {
+	if m.Ordered {
 		return m.stream
 	}
 	return ""
@@ -145,23 +145,23 @@ func (m *message) ordering() string {
 // counts are columns that pending and log share.
 func counts() []column[*message] {
 	return []column[*message]{
-		of("queue", "int", func(m *message) int64 { return m.queue }), of("state", "smallint", func(m *message) int64 { return int64(m.state) }),
-		of("received", "bigint", func(m *message) int64 { return m.received }), of("number", "bigint", func(m *message) int64 { return m.number }),
-		of("attempts", "bigint", func(m *message) int64 { return int64(m.attempts) }), of("deliveries", "bigint", func(m *message) int64 { return int64(m.deliveries) }),
-		of("crashes", "bigint", func(m *message) int64 { return int64(m.crashes) }), of("generation", "bigint", func(m *message) int64 { return int64(m.generation) }),
-		of("redrives", "bigint", func(m *message) int64 { return int64(m.redrives) }), of("gap", "boolean", func(m *message) bool { return m.gap }),
+		of("queue", "int", func(m *message) int64 { return m.queue }), of("state", "smallint", func(m *message) int64 { return int64(m.State) }),
+		of("received", "bigint", func(m *message) int64 { return m.Received }), of("number", "bigint", func(m *message) int64 { return m.Number }),
+		of("attempts", "bigint", func(m *message) int64 { return int64(m.Attempts) }), of("deliveries", "bigint", func(m *message) int64 { return int64(m.Deliveries) }),
+		of("crashes", "bigint", func(m *message) int64 { return int64(m.Crashes) }), of("generation", "bigint", func(m *message) int64 { return int64(m.Generation) }),
+		of("redrives", "bigint", func(m *message) int64 { return int64(m.Redrives) }), of("gap", "boolean", func(m *message) bool { return m.Gap }),
 		text("steps", (*message).stepsText), text("reason", func(m *message) string { return m.reason }),
 	}
 }
 
 func (s *Store) pendingSheet() sheet[*message, pendingKind] {
 	common := append(counts(),
-		of("priority", "smallint", func(m *message) int64 { return int64(m.priority) }), of("owner", "int", func(m *message) int64 { return m.owner }),
-		of("until", "bigint", func(m *message) int64 { return m.until }), of("claimed", "bigint", func(m *message) int64 { return m.claimed }),
-		text("abandoned", func(m *message) string { return m.abandoned }), inStream((*message).ordering), of("may_pass", "boolean", func(m *message) bool { return m.mayPass }))
+		of("priority", "smallint", func(m *message) int64 { return int64(m.priority) }), of("owner", "int", func(m *message) int64 { return m.Owner }),
+		of("until", "bigint", func(m *message) int64 { return m.Until }), of("claimed", "bigint", func(m *message) int64 { return m.Claimed }),
+		text("abandoned", func(m *message) string { return m.Abandoned }), inStream((*message).ordering), of("may_pass", "boolean", func(m *message) bool { return m.MayPass }))
 	return makeSheet(s, "pending", (*message).pendingKind, common,
-		of("pos", "bigint", func(m *message) int64 { return m.pos }), of("due", "bigint", func(m *message) int64 { return m.due }),
-		of("place", "bigint", func(m *message) int64 { return m.place }), of("rank", "bigint", func(m *message) int64 { return m.rank }))
+		of("pos", "bigint", func(m *message) int64 { return m.pos }), of("due", "bigint", func(m *message) int64 { return m.Due }),
+		of("place", "bigint", func(m *message) int64 { return m.place }), of("rank", "bigint", func(m *message) int64 { return m.Rank }))
 }
 
 func (s *Store) logSheet() sheet[*message, logKind] {
@@ -171,7 +171,7 @@ func (s *Store) logSheet() sheet[*message, logKind] {
 			common[i] = common[i].orNull(usual)
 		}
 	}
-	common = append(common, of("ended", "bigint", func(m *message) int64 { return m.ended }), text("note", func(m *message) string { return plain(m.note) }))
+	common = append(common, of("ended", "bigint", func(m *message) int64 { return m.Ended }), text("note", func(m *message) string { return plain(m.note) }))
 	return makeSheet(s, "log", (*message).logKind, common, of("pos", "bigint", func(m *message) int64 { return m.pos }),
 		of("place", "bigint", (*message).movedTo).orNull(int64(0)))
 }
@@ -244,7 +244,7 @@ func (t *tx) take(m *message) {
 	if has := t.keys[own]; m.dedupe == "" || has != nil && has.pos == m.pos {
 		return
 	}
-	t.keys[own] = &holder{pos: m.pos, id: m.id, hash: m.hash}
+	t.keys[own] = &holder{pos: m.pos, id: m.ID, hash: m.hash}
 	if t.work.taken == nil {
 		t.work.taken = map[dedupeKey]int64{}
 	}

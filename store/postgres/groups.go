@@ -7,6 +7,7 @@ import (
 
 	"github.com/nixie-go/nixie"
 	"github.com/nixie-go/nixie/store"
+	"github.com/nixie-go/nixie/store/lifecycle"
 )
 
 // groupings are the properties that letters l with their messages c are grouped
@@ -48,7 +49,7 @@ func (s *Store) Groups(ctx context.Context, filter nixie.Filter, _ store.Look, b
 				list[n-1].Examples = append(list[n-1].Examples, example)
 				return nil
 			}
-			g.FirstAt, g.LastAt, g.Examples = moment(first), moment(last), []nixie.ID{example}
+			g.FirstAt, g.LastAt, g.Examples = lifecycle.Moment(first), lifecycle.Moment(last), []nixie.ID{example}
 			if by == nixie.ByFingerprint {
 				g.Label, g.Reason = label, reason
 			}

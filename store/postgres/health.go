@@ -5,6 +5,7 @@ import (
 	"time"
 
 	"github.com/nixie-go/nixie/store"
+	"github.com/nixie-go/nixie/store/lifecycle"
 )
 
 var _ store.Inspector = (*Store)(nil)
@@ -42,7 +43,7 @@ func (s *Store) Inspect(ctx context.Context) (store.Health, error) {
 		}, `select o.name, o.started, not `+deadOwner+`, (select count(*) from @.pending p where p.until > 0 and p.owner = o.n) + (select coalesce(sum(remains), 0) from @.batch b where b.owner = o.n)
 			from @.owner o order by o.n`)
 		err := t.send()
-		h.Now, h.Latest, h.OldestLease = moment(t.now), moment(latest), moment(end)
+		h.Now, h.Latest, h.OldestLease = lifecycle.Moment(t.now), lifecycle.Moment(latest), lifecycle.Moment(end)
 		return err
 	})
 	return h, err

@@ -3,6 +3,7 @@ package postgres
 import (
 	"github.com/nixie-go/nixie"
 	"github.com/nixie-go/nixie/store"
+	"github.com/nixie-go/nixie/store/lifecycle"
 )
 
 // messageRow is a row of the table message that is about to be written.
@@ -52,7 +53,7 @@ func plainArgs(rows []messageRow) []any {
 		text(func(m *nixie.Message) string { return m.Type }), text(func(m *nixie.Message) string { return m.Key }), text(func(m *nixie.Message) string { return m.Stream }),
 		eachOf(rows, func(m messageRow) []byte { return notNull(m.given.Body) }), eachOf(rows, func(m messageRow) []byte { hash := nixie.HashBody(m.given.Body); return hash[:] }),
 		text(headersOf), text(originOf),
-		eachOf(rows, func(m messageRow) int64 { return m.enqueued }), eachOf(rows, func(m messageRow) int64 { return nanos(m.given.ExpiresAt) }),
+		eachOf(rows, func(m messageRow) int64 { return m.enqueued }), eachOf(rows, func(m messageRow) int64 { return lifecycle.Nanos(m.given.ExpiresAt) }),
 	}
 }
 
@@ -90,7 +91,7 @@ var fields = [...]field{
 	{"priority", func(m *messageRow) bool { return m.given.Priority != 0 }, func(c *copying, m *messageRow) { c.number(int64(m.given.Priority), 2) }},
 	{"headers", func(m *messageRow) bool { return len(m.given.Headers) > 0 }, func(c *copying, m *messageRow) { c.text(headersOf(m.given)) }},
 	{"origin", func(m *messageRow) bool { return m.given.Origin != nil }, func(c *copying, m *messageRow) { c.text(originOf(m.given)) }},
-	{"expires", func(m *messageRow) bool { return !m.given.ExpiresAt.IsZero() }, func(c *copying, m *messageRow) { c.number(nanos(m.given.ExpiresAt), 8) }},
+	{"expires", func(m *messageRow) bool { return !m.given.ExpiresAt.IsZero() }, func(c *copying, m *messageRow) { c.number(lifecycle.Nanos(m.given.ExpiresAt), 8) }},
 }
 
 func copyMessages(list []messageRow) *copying {

@@ -79,7 +79,7 @@ func (e *enqueuing) openLanes() {
 			idle = append(idle, s.n) // what came may go before the first of its lane
 		case s.idle && m != nil:
 			turns[own.queue].add(s.n, m.pos)
-			if m.due <= e.now {
+			if m.Due <= e.now {
 				e.wake(m.q.name)
 			}
 		}

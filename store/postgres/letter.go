@@ -80,9 +80,9 @@ func (t *tx) touchLetter(l *letterRow) {
 // on.
 func (t *tx) bury(m *message, st *nixie.Settlement, e lifecycle.End) error {
 	b := st.Burial
-	blocks := m.ordered && m.q.settings.Blocks()
-	inStream, rank := m.ordered, m.rank
-	t.leave(m)
+	blocks := m.Ordered && m.q.settings.Blocks()
+	inStream, rank := m.Ordered, m.Rank
+	m.Ordered = false
 	t.release(m, false)
 	l := m.letter
 	if l == nil {
@@ -104,7 +104,7 @@ func (t *tx) bury(m *message, st *nixie.Settlement, e lifecycle.End) error {
 		t.own(l)
 	}
 	if st.Verb == nixie.Halt {
-		t.pause(m.q, "halted by message "+m.id.String())
+		t.pause(m.q, "halted by message "+m.ID.String())
 	}
 	if err := t.moveLetter(l, e.Event); err != nil {
 		return err

@@ -7,6 +7,7 @@ import (
 
 	"github.com/nixie-go/nixie"
 	"github.com/nixie-go/nixie/store"
+	"github.com/nixie-go/nixie/store/lifecycle"
 )
 
 // maxPageSize is at how many bytes of bodies and histories a page ends, however
@@ -29,17 +30,16 @@ func current(r row, m *nixie.Message, more ...any) (pos int64, damage []string, 
 	if err := r.Scan(into...); err != nil {
 		return 0, nil, err
 	}
-	m.EnqueuedAt, m.ExpiresAt, m.FirstReceivedAt, m.EndedAt = moment(enqueued), moment(expires), moment(received), moment(ended)
+	m.EnqueuedAt, m.ExpiresAt, m.FirstReceivedAt, m.EndedAt = lifecycle.Moment(enqueued), lifecycle.Moment(expires), lifecycle.Moment(received), lifecycle.Moment(ended)
 	damage = readTexts(m, headers, origin, steps)
-	if state < 0 || state >= len(states) {
+	if m.State = lifecycle.State(state); m.State == "" {
 		return pos, append(damage, fmt.Sprintf("state %d is not one of ours", state)), nil
 	}
-	m.State = states[state]
 	switch m.State {
 	case nixie.Queued:
-		m.NotBefore = moment(due)
+		m.NotBefore = lifecycle.Moment(due)
 	case nixie.Leased:
-		m.LeaseOwner, m.LeasedAt, m.LeaseExpiresAt = owner, moment(claimed), moment(until)
+		m.LeaseOwner, m.LeasedAt, m.LeaseExpiresAt = owner, lifecycle.Moment(claimed), lifecycle.Moment(until)
 	}
 	return pos, damage, nil
 }
@@ -174,7 +174,7 @@ func (t *tx) readNotes(list []nixie.Letter, positions []int64) {
 		if err := r.Scan(&n, &at, &note.By, &note.Text); err != nil {
 			return err
 		}
-		note.At = moment(at)
+		note.At = lifecycle.Moment(at)
 		byNumber[n].Notes = append(byNumber[n].Notes, note)
 		return nil
 	}, "select letter, at, by, text from @.note where letter = any($1) order by letter, ordinal", positions)
@@ -184,7 +184,7 @@ func shownLetter(r row) (l nixie.Letter, pos int64, err error) {
 	var first, last, died, resolved int64
 	pos, l.Damage, err = current(r, &l.Message, (*idColumn)(&l.ID), &l.Status, &l.Cause, &l.Class, &l.Reason, &l.Signature, &l.Fingerprint, &l.Redrivable, &l.NeedsReview, &l.Rule,
 		&first, &last, &died, &resolved, (*idColumn)(&l.Operation), &l.Note, &l.Revision, &l.Message.LastFailure, &l.KeyTaken)
-	l.FirstFailedAt, l.LastFailedAt, l.DiedAt, l.ResolvedAt = moment(first), moment(last), moment(died), moment(resolved)
+	l.FirstFailedAt, l.LastFailedAt, l.DiedAt, l.ResolvedAt = lifecycle.Moment(first), lifecycle.Moment(last), lifecycle.Moment(died), lifecycle.Moment(resolved)
 	return l, pos, err
 }
 

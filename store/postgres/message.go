@@ -2,23 +2,10 @@ package postgres
 
 import (
 	"errors"
-	"slices"
 
 	"github.com/nixie-go/nixie"
+	"github.com/nixie-go/nixie/store/lifecycle"
 )
-
-// The states as they are kept.
-const (
-	stQueued = iota
-	stLeased
-	stSucceeded
-	stDiscarded
-	stCanceled
-	stDead
-	stBehind // queued behind others of its stream; shown as queued
-)
-
-var states = [...]nixie.State{nixie.Queued, nixie.Leased, nixie.Succeeded, nixie.Discarded, nixie.Canceled, nixie.Dead}
 
 // table is where a message lies beside the row that it has for good.
 type table int
@@ -36,9 +23,10 @@ const (
 // message is what a call knows of a message that it works on, and what becomes of
 // it.
 type message struct {
+	lifecycle.Message
 	pos, queue  int64
-	id          nixie.ID
-	numbered    bool // a new one whose ID says its place
+	place       int64 // in its queue
+	numbered    bool  // a new one whose ID says its place
 	mtype, key  string
 	stream      string // its name, ordered or not
 	dedupe      string
@@ -46,28 +34,9 @@ type message struct {
 	hash        nixie.Hash
 	in          table
 	batch       int64 // whose lease it is under, in a batch
-	state       int
-	due, place  int64
-	attempts    int
-	deliveries  int
-	crashes     int
-	generation  int
-	redrives    int
-	number      int64
-	owner       int64
-	until       int64
-	received    int64
-	claimed     int64
-	abandoned   string
-	steps       []string
-	ordered     bool  // part of an ordered stream
-	inStream    int64 // the number of that, as read
+	inStream    int64 // the number of its ordered stream, as read
 	lane        int64 // likewise, of a new one that goes by its lane
-	rank        int64
-	mayPass     bool
-	gap         bool
 	reason      string
-	ended       int64
 	note        string
 	q           *queueRow
 	letter      *letterRow
@@ -84,34 +53,8 @@ type failureHead struct {
 	text   string
 }
 
-// shown is the state as the outside knows it.
-func (m *message) shown() nixie.State {
-	if m.state == stBehind {
-		return nixie.Queued
-	}
-	return states[m.state]
-}
-
 // isApart reports whether ranges pass it by.
 func (m *message) isApart() bool { return m.in == nowhere || m.in == inLane }
-
-// onItsWay reports whether it has not ended.
-func (m *message) onItsWay() bool {
-	return m.state == stQueued || m.state == stLeased || m.state == stBehind
-}
-
-// move changes the state by the table of moves, which guards every change.
-func (m *message) move(on nixie.Event) error {
-	next, ok := nixie.NextState(m.shown(), on)
-	if !ok {
-		return nixie.Errorf(nixie.CodeConflict, "message %s is %s, which does not allow %s", m.id, m.shown(), on)
-	}
-	m.state = slices.Index(states[:], next)
-	return nil
-}
-
-// wait queues the message until due.
-func (m *message) wait(due int64) { m.due, m.owner, m.until, m.claimed = due, 0, 0, 0 }
 
 const messageColumns = `c.pos, c.id, c.queue, c.type, coalesce(c.key, ''), coalesce(c.stream, ''), coalesce(c.dedupe, ''), c.priority, c.hash,
 	coalesce(c.lies, 0), coalesce(c.batch, 0), coalesce(c.stands, c.state, 0), c.due, c.place,
@@ -123,18 +66,18 @@ const messageColumns = `c.pos, c.id, c.queue, c.type, coalesce(c.key, ''), coale
 func (t *tx) keep(r row) error {
 	m := &message{}
 	var steps string
-	if err := r.Scan(&m.pos, (*idColumn)(&m.id), &m.queue, &m.mtype, &m.key, &m.stream, &m.dedupe, &m.priority, (*hashColumn)(&m.hash),
-		&m.in, &m.batch, &m.state, &m.due, &m.place,
-		&m.attempts, &m.deliveries, &m.crashes, &m.generation, &m.redrives,
-		&m.number, &m.owner, &m.until, &m.received, &m.claimed, &m.abandoned, &steps,
-		&m.inStream, &m.rank, &m.mayPass, &m.gap, &m.reason, &m.ended); err != nil {
+	if err := r.Scan(&m.pos, (*idColumn)(&m.ID), &m.queue, &m.mtype, &m.key, &m.stream, &m.dedupe, &m.priority, (*hashColumn)(&m.hash),
+		&m.in, &m.batch, &m.State, &m.Due, &m.place,
+		&m.Attempts, &m.Deliveries, &m.Crashes, &m.Generation, &m.Redrives,
+		&m.Number, &m.Owner, &m.Until, &m.Received, &m.Claimed, &m.Abandoned, &steps,
+		&m.inStream, &m.Rank, &m.MayPass, &m.Gap, &m.reason, &m.Ended); err != nil {
 		return err
 	}
-	m.ordered = m.inStream != 0
-	if err := fromJSON(steps, &m.steps); err != nil {
-		m.steps = nil // shown as damage; what is kept then are the new ones
+	m.Ordered = m.inStream != 0
+	if err := fromJSON(steps, &m.Steps); err != nil {
+		m.Steps = nil // shown as damage; what is kept then are the new ones
 	}
-	t.rows[m.pos], t.byID[m.id] = m, m
+	t.rows[m.pos], t.byID[m.ID] = m, m
 	return nil
 }
 
@@ -252,7 +195,7 @@ func (t *tx) readMessages(where string, args ...any) {
 func (t *tx) join() error {
 	for _, m := range t.rows {
 		if m.q = t.queues[m.queue]; m.q == nil {
-			return nixie.Errorf(nixie.CodeInternal, "message %s belongs to no queue", m.id)
+			return nixie.Errorf(nixie.CodeInternal, "message %s belongs to no queue", m.ID)
 		}
 	}
 	return nil

@@ -8,6 +8,7 @@ import (
 
 	"github.com/nixie-go/nixie"
 	"github.com/nixie-go/nixie/store"
+	"github.com/nixie-go/nixie/store/lifecycle"
 )
 
 // Plan implements store.Operations.
@@ -24,7 +25,7 @@ func (s *Store) Plan(ctx context.Context, op store.Operation, filter nixie.Filte
 			return err
 		}
 		planned = op
-		planned.ID, planned.CreatedAt = t.store.ids.New(moment(t.now)), moment(t.now)
+		planned.ID, planned.CreatedAt = t.store.ids.New(lifecycle.Moment(t.now)), lifecycle.Moment(t.now)
 		t.run("insert into @.operation (id, event, actor, reason, filter, force, created, destination, statuses, reviewed, guarded) values ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11)",
 			[16]byte(planned.ID), string(op.Event), plain(op.Actor), plain(op.Reason), plain(op.Filter), op.Force, t.now, plain(op.Destination), eachOf(op.Statuses, func(s nixie.Status) string { return string(s) }), op.Reviewed, op.Guarded)
 		w := letterWhere(&filter, t.now)
@@ -83,7 +84,7 @@ func (t *tx) readOperations(into *[]store.Operation, last *int64, where string, 
 		for _, status := range statuses {
 			op.Statuses = append(op.Statuses, nixie.Status(status))
 		}
-		op.CreatedAt, op.Selected = moment(created), op.Done+op.Skipped+op.Failed+op.Pending
+		op.CreatedAt, op.Selected = lifecycle.Moment(created), op.Done+op.Skipped+op.Failed+op.Pending
 		if *into = append(*into, op); last != nil {
 			*last = n
 		}

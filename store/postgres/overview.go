@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/nixie-go/nixie"
+	"github.com/nixie-go/nixie/store/lifecycle"
 )
 
 // counted is how far back an overview counts retries and deaths.
@@ -65,19 +66,19 @@ func (t *tx) countWaiting(infos map[int64]*nixie.QueueInfo) {
 		switch kind {
 		case waitReady:
 			info.Ready += n
-			info.OldestAt = moment(first)
+			info.OldestAt = lifecycle.Moment(first)
 		case waitBlocked:
 			info.Blocked += n
-			info.BlockedAt = moment(first)
+			info.BlockedAt = lifecycle.Moment(first)
 		case waitLeased:
 			info.Leased += n
 		case waitScheduled:
 			info.Scheduled += n
 			info.Due[band] += n
-			if at := moment(first); info.NextAt.IsZero() || at.Before(info.NextAt) {
+			if at := lifecycle.Moment(first); info.NextAt.IsZero() || at.Before(info.NextAt) {
 				info.NextAt = at
 			}
-			if at := moment(last); at.After(info.LastAt) {
+			if at := lifecycle.Moment(last); at.After(info.LastAt) {
 				info.LastAt = at
 			}
 		}
@@ -110,8 +111,8 @@ func (t *tx) countEnded(infos map[int64]*nixie.QueueInfo) {
 			return err
 		}
 		info := infos[queue]
-		ended(info, string(states[state]), n)
-		if state == stDiscarded {
+		ended(info, string(lifecycle.State(int(state))), n)
+		if state == lifecycle.Discarded {
 			info.Discards[reason] += n
 		}
 		return nil

@@ -1,6 +1,9 @@
 package postgres
 
-import "github.com/nixie-go/nixie"
+import (
+	"github.com/nixie-go/nixie"
+	"github.com/nixie-go/nixie/store/lifecycle"
+)
 
 // A place comes from one sequence, of which each value stands for several places, so
 // that a call draws many with few. Those that are drawn in a transaction and not used are
@@ -50,7 +53,7 @@ const maxNumbered = 1<<48 - 1
 // message can be found: who gives a message this ID is told that it exists. So
 // transactions of callers, who know IDs before they commit, get none.
 func (t *tx) newID(pos int64) (id nixie.ID, numbered bool) {
-	id = t.store.ids.New(moment(t.now))
+	id = t.store.ids.New(lifecycle.Moment(t.now))
 	if t.callers || pos > maxNumbered {
 		return id, false
 	}

@@ -1,6 +1,9 @@
 package postgres
 
-import "github.com/nixie-go/nixie"
+import (
+	"github.com/nixie-go/nixie"
+	"github.com/nixie-go/nixie/store/lifecycle"
+)
 
 // mayBePlain reports whether a message is handed out by range if its queue has no
 // order.
@@ -38,7 +41,7 @@ func (t *tx) enqueuePlain(messages []nixie.Message) ([]nixie.Receipt, error) {
 			row.pos = t.nextPlace()
 			row.id, row.numbered = t.newID(row.pos)
 		} else {
-			row.id = t.store.ids.New(moment(t.now))
+			row.id = t.store.ids.New(lifecycle.Moment(t.now))
 		}
 		receipts[i].ID, rows[i] = row.id, row
 	}

@@ -5,6 +5,7 @@ import (
 	"slices"
 
 	"github.com/nixie-go/nixie"
+	"github.com/nixie-go/nixie/store/lifecycle"
 )
 
 // Plain messages of queues without order are handed out by range, see the top of
@@ -184,10 +185,11 @@ func (t *tx) holdMembers(deliveries []*nixie.Delivery) (all bool, err error) {
 	for i, d := range deliveries {
 		b, m := t.locked.batches[d.Lease.Receipt.Batch], &list[i]
 		*m = message{
-			pos: d.Lease.Receipt.Place, queue: b.queue, id: d.ID, mtype: d.Type, key: d.Key, stream: d.Stream, hash: d.Hash, in: inRange, batch: b.n, state: stLeased,
-			place: d.Lease.Receipt.Place, attempts: 1, deliveries: 1, generation: 1, number: 1, owner: b.owner, until: b.until, received: b.claimed, claimed: b.claimed,
+			Message: lifecycle.Member(b.owner, b.until, b.claimed),
+			pos:     d.Lease.Receipt.Place, queue: b.queue, mtype: d.Type, key: d.Key, stream: d.Stream, hash: d.Hash, in: inRange, batch: b.n, place: d.Lease.Receipt.Place,
 		}
-		t.rows[m.pos], t.byID[m.id] = m, m
+		m.ID = d.ID
+		t.rows[m.pos], t.byID[m.ID] = m, m
 	}
 	return true, t.join()
 }
@@ -209,7 +211,7 @@ func (t *tx) holdNow(these string, arg any, told, lookedUp bool) error {
 			return errRaced
 		}
 		delete(t.rows, m.pos)
-		delete(t.byID, m.id)
+		delete(t.byID, m.ID)
 	}
 	return t.checkLocks()
 }
@@ -244,8 +246,8 @@ func (t *tx) extendBatches(members map[int64][]*message, until int64) {
 			t.run("update @.batch set until = $2 where n = $1", n, until)
 		}
 		for _, m := range list {
-			if !whole || len(m.steps) > 0 {
-				m.until = until
+			if !whole || len(m.Steps) > 0 {
+				m.Until = until
 				t.touch(m)
 			}
 		}
@@ -261,7 +263,7 @@ func isStale(m *message, d *nixie.Delivery) bool {
 	if m.in == inRange || m.in == offLane {
 		return in.Place != 0 && in.Batch != m.batch
 	}
-	return in.Batch != 0 && m.number == 1 && in.Batch>>40 != batchesOf(m.owner)>>40
+	return in.Batch != 0 && m.Number == 1 && in.Batch>>40 != batchesOf(m.Owner)>>40
 }
 
 // split gives a member of a batch a row of its own under the same lease, in a

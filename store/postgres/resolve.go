@@ -119,7 +119,7 @@ func (r *resolving) allow(l *letterRow, by *store.Resolution) error {
 		return r.damaged[m.pos]
 	}
 	return lifecycle.Refuse(lifecycle.Letter{
-		ID: l.id, Status: l.status, Dead: m.state == stDead, Redrivable: l.redrivable, NeedsReview: l.needsReview, Redrives: m.redrives,
+		ID: l.id, Status: l.status, Dead: m.State == lifecycle.Dead, Redrivable: l.redrivable, NeedsReview: l.needsReview, Redrives: m.Redrives,
 		Notes: l.notes, Revision: l.revision, Planned: r.planned[item{by.Operation, by.Letter}], TakenKey: taken,
 	}, by)
 }
@@ -183,14 +183,8 @@ func (r *resolving) apply(l *letterRow, by *store.Resolution) error {
 // live starts the next life of a dead message.
 func (r *resolving) live(l *letterRow) error {
 	m := l.m
-	if err := m.move(nixie.OnRedrive); err != nil {
-		return err
-	}
-	m.generation++
-	m.redrives++
-	m.attempts, m.deliveries, m.crashes, m.ended, m.note = 0, 0, 0, 0, ""
-	m.wait(r.now)
-	return nil
+	m.note = ""
+	return m.Live(r.now)
 }
 
 // redrive queues a dead message again.
@@ -200,9 +194,9 @@ func (r *resolving) redrive(l *letterRow) error {
 		return err
 	}
 	if m.stream != "" && m.q.settings.Ordered() {
-		m.ordered, m.state, m.rank = true, stBehind, l.rank
+		m.Ordered, m.State, m.Rank = true, lifecycle.Behind, l.rank
 		if !l.blocks { // others have passed it, or may have
-			m.rank, m.gap = r.nextPlace(), true
+			m.Rank, m.Gap = r.nextPlace(), true
 		}
 	} else {
 		r.wake(m.q.name)
@@ -216,7 +210,7 @@ func (r *resolving) redrive(l *letterRow) error {
 // handOver ends a message that lives on in somebody else's broker: here it is
 // canceled, so that nobody works on it twice.
 func (r *resolving) handOver(m *message) error {
-	if err := m.move(nixie.OnCancel); err != nil {
+	if err := m.End(nixie.OnCancel, r.now); err != nil {
 		return err
 	}
 	r.touch(m)

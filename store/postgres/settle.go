@@ -96,62 +96,44 @@ func (t *tx) settle(st *nixie.Settlement) error {
 // apply does what a settlement asks for that is allowed. Steps are those of the message,
 // with what the settlement tells.
 func (t *tx) apply(m *message, st *nixie.Settlement, steps []string) error {
-	on := st.Verb.Event()
-	if on == nixie.OnBury && m.letter != nil && m.letter.status != nixie.StatusRedriving {
+	if st.Verb.Event() == nixie.OnBury && m.letter != nil && m.letter.status != nixie.StatusRedriving {
 		return m.letter.forbids(nixie.OnDieAgain)
 	}
-	if err := m.move(on); err != nil {
+	if err := m.Settle(st, &m.q.settings, steps, t.now); err != nil {
 		return err
 	}
-	m.steps = steps
 	for _, f := range [...]*nixie.Failure{st.Failure, st.Second} {
 		if f != nil {
 			t.fail(m, f, st.Verb)
 		}
 	}
 	t.touch(m)
-	if m.ordered {
+	if m.Ordered {
 		t.stir(m.queue, m.stream)
 	}
-	switch on {
-	case nixie.OnComplete:
-		return t.end(m, lifecycle.Success())
-	case nixie.OnDiscard:
-		return t.end(m, lifecycle.Settled(st, m.letter != nil))
-	case nixie.OnBury:
+	switch m.State {
+	case lifecycle.Queued:
+		t.again(m)
+		return nil
+	case lifecycle.Dead:
 		return t.bury(m, st, lifecycle.Settled(st, m.letter != nil))
 	}
-	t.again(m, st)
-	return nil
+	return t.end(m, lifecycle.Settled(st, m.letter != nil))
 }
 
-// again queues a message that was retried or released. A release takes the attempt
-// back; one of an abandoned message, which took none, leaves it to be judged by the
-// next holder.
-func (t *tx) again(m *message, st *nixie.Settlement) {
-	m.wait(t.now + int64(st.Delay))
-	switch {
-	case st.Verb == nixie.Retry && m.abandoned == "":
-		m.crashes = 0 // it survived
-	case st.Verb == nixie.Retry:
-		m.abandoned = ""
-	case m.abandoned == "":
-		m.attempts--
+// again lets a message be found that was retried or released.
+func (t *tx) again(m *message) {
+	if m.Ordered {
+		m.State = lifecycle.Behind
 	}
-	m.mayPass = st.MayPass && st.Verb == nixie.Release && m.ordered && m.q.settings.Order == nixie.OrderStrict
-	if m.ordered {
-		m.state = stBehind
-	}
-	if !m.ordered || st.Delay > 0 { // what is due of a stream is found out when that is arranged
-		t.comes(m.q.name, m.due)
+	if !m.Ordered || m.Due > t.now { // what is due of a stream is found out when that is arranged
+		t.comes(m.q.name, m.Due)
 	}
 }
 
-// end finishes a message that succeeded, was discarded or canceled, and moves its
-// letter on if it has one that was redriven.
+// end notes how a message ended that leaves nothing to do, and moves its letter on if it has one that was redriven.
 func (t *tx) end(m *message, e lifecycle.End) error {
-	t.leave(m)
-	m.note = e.Note
+	m.Ordered, m.note = false, e.Note
 	t.release(m, true)
 	if l := m.letter; l != nil && l.status == nixie.StatusRedriving {
 		l.note = e.Note
@@ -161,11 +143,4 @@ func (t *tx) end(m *message, e lifecycle.End) error {
 		t.record(l.queue, e.Actor, e.Event, l.id, e.Reason)
 	}
 	return nil
-}
-
-// leave ends the way of a message.
-func (t *tx) leave(m *message) {
-	m.abandoned, m.mayPass, m.ordered = "", false, false
-	m.ended = t.now
-	m.owner, m.until = 0, 0
 }

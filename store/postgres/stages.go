@@ -106,7 +106,7 @@ func (t *tx) settleNoted(dead []int64) error {
 		if succeeded[i] {
 			st.Verb = nixie.Complete
 		}
-		if err := t.apply(m, &st, m.steps); err != nil {
+		if err := t.apply(m, &st, m.Steps); err != nil {
 			return err
 		}
 	}

@@ -6,6 +6,7 @@ import (
 
 	"github.com/nixie-go/nixie"
 	"github.com/nixie-go/nixie/store"
+	"github.com/nixie-go/nixie/store/lifecycle"
 )
 
 // isUsed is the condition that there is something in a stream s.
@@ -32,7 +33,7 @@ func (t *tx) readStreams(list *[]store.Stream, cursors *[]string, where string, 
 			(*idColumn)(&v.Head), &v.Attempts, &v.Failure, &v.LeasedBy); err != nil {
 			return err
 		}
-		v.Due = moment(until)
+		v.Due = lifecycle.Moment(until)
 		switch v.State {
 		case store.StreamIdle:
 		case store.StreamBlocked:

@@ -3,7 +3,6 @@ package postgres
 import (
 	"context"
 	"errors"
-	"math"
 	"math/rand/v2"
 	"strings"
 	"time"
@@ -255,27 +254,6 @@ func (t *tx) commit() error {
 func (t *tx) finish() error {
 	t.flush()
 	return t.flushTrail()
-}
-
-// nanos is a moment as it is kept; the zero time is 0.
-func nanos(at time.Time) int64 {
-	switch {
-	case at.IsZero():
-		return 0
-	case at.Year() > 2261:
-		return math.MaxInt64
-	case at.Year() < 1678:
-		return math.MinInt64
-	}
-	return at.UnixNano()
-}
-
-// moment is the reverse of nanos.
-func moment(n int64) time.Time {
-	if n == 0 {
-		return time.Time{}
-	}
-	return time.Unix(0, n).UTC()
 }
 
 // plain is a text as PostgreSQL can keep it: UTF-8 without the null character,

@@ -8,6 +8,7 @@ import (
 
 	"github.com/nixie-go/nixie"
 	"github.com/nixie-go/nixie/store"
+	"github.com/nixie-go/nixie/store/lifecycle"
 )
 
 // Settings implements store.Queue.
@@ -136,7 +137,7 @@ func (t *tx) purgeable(q *queueRow, f *nixie.Filter, most int) ([]nixie.ID, erro
 	} {
 		w := &where{}
 		w.add(part.where, part.from, last)
-		w.and(messageWhere(f, moment(t.now)))
+		w.and(messageWhere(f, lifecycle.Moment(t.now)))
 		if err := t.each("select c.pos, c.id from current c where "+w.String()+" order by c.pos limit ?", func(row rows) error {
 			found = append(found, placed{row.ColumnInt64(0), columnID(row, 1)})
 			return nil

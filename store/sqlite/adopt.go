@@ -5,6 +5,7 @@ import (
 
 	"github.com/nixie-go/nixie"
 	"github.com/nixie-go/nixie/store"
+	"github.com/nixie-go/nixie/store/lifecycle"
 )
 
 // Bury implements store.DeadLetters.
@@ -70,7 +71,7 @@ func (t *tx) adopt(l *nixie.Letter, actor, reason string) (nixie.Receipt, error)
 	}
 	id := l.ID
 	if id.IsZero() {
-		id = t.store.ids.New(moment(t.now))
+		id = t.store.ids.New(lifecycle.Moment(t.now))
 	}
 	for _, write := range [...]func() error{
 		func() error { return t.adoptMessage(pos, m, hash) },
@@ -83,7 +84,7 @@ func (t *tx) adopt(l *nixie.Letter, actor, reason string) (nixie.Receipt, error)
 		}
 	}
 	q.last++
-	q.ended[stDead]++
+	q.ended[lifecycle.Dead]++
 	q.largest = max(q.largest, int64(len(m.Body)))
 	if q.fresh == 0 {
 		q.cursor = q.last // nothing before it for ranges, so no claim has to look
@@ -164,7 +165,7 @@ func (t *tx) takeFreeKey(q *queueRow, key string, pos int64) error {
 func (t *tx) adoptMessage(pos int64, m *nixie.Message, hash nixie.Hash) error {
 	id := m.ID
 	if id.IsZero() {
-		id = t.store.ids.New(moment(t.now))
+		id = t.store.ids.New(lifecycle.Moment(t.now))
 	}
 	if err := t.insertMessage(pos, id, true, m, hash); err != nil {
 		return err
@@ -172,7 +173,7 @@ func (t *tx) adoptMessage(pos int64, m *nixie.Message, hash nixie.Hash) error {
 	if m.EnqueuedAt.IsZero() {
 		return nil
 	}
-	return t.run("update message set enqueued = ? where pos = ?", nanos(m.EnqueuedAt), pos)
+	return t.run("update message set enqueued = ? where pos = ?", lifecycle.Nanos(m.EnqueuedAt), pos)
 }
 
 func (t *tx) adoptEnd(pos int64, l *nixie.Letter) error {
@@ -182,7 +183,7 @@ func (t *tx) adoptEnd(pos int64, l *nixie.Letter) error {
 	}
 	return t.run(`insert into log (pos, state, ended, received, attempts, deliveries, crashes, generation, redrives, number, steps, note, gap)
 		values (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, null, ?)`,
-		pos, stDead, nanos(ended), nanos(m.FirstReceivedAt), m.Attempts, m.Deliveries, m.Crashes, max(m.Generation, 1), m.Redrives, m.Deliveries,
+		pos, lifecycle.Dead, lifecycle.Nanos(ended), lifecycle.Nanos(m.FirstReceivedAt), m.Attempts, m.Deliveries, m.Crashes, max(m.Generation, 1), m.Redrives, m.Deliveries,
 		jsonText(len(m.Steps) == 0, m.Steps), m.OrderGap)
 }
 
@@ -202,7 +203,7 @@ func (t *tx) adoptHistory(pos, queue int64, l *nixie.Letter) error {
 		if i > 0 || len(l.History) == 1 {
 			ordinal += dropped
 		}
-		if err := t.insertFailure(pos, queue, ordinal, nanos(f.FailedAt), f, doc, f.Decision); err != nil {
+		if err := t.insertFailure(pos, queue, ordinal, lifecycle.Nanos(f.FailedAt), f, doc, f.Decision); err != nil {
 			return err
 		}
 	}
@@ -218,19 +219,19 @@ func (t *tx) adoptLetter(pos, queue int64, id nixie.ID, l *nixie.Letter) error {
 	kind, err := t.countLetter(&kind{
 		queue: queue, mtype: m.Type, status: l.Status, cause: l.Cause, class: l.Class, reason: l.Reason, signature: l.Signature, fingerprint: l.Fingerprint,
 		redrivable: l.Redrivable, needsReview: l.NeedsReview, redrives: m.Redrives, attempts: m.Attempts, crashes: m.Crashes,
-	}, nanos(l.DiedAt), 1)
+	}, lifecycle.Nanos(l.DiedAt), 1)
 	if err != nil {
 		return err
 	}
 	if err := t.run(`insert into letter (id, pos, kind, queue, status, cause, class, reason, signature, fingerprint, redrivable, needs_review, rule, text, first_failed, last_failed, died, resolved, operation, note, revision, flow, rule_sum, note_sum)
 		values (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, 0, ?, ?, ?, ?, ?, ?)`,
 		id, pos, kind, queue, string(l.Status), string(l.Cause), string(l.Class), string(l.Reason), l.Signature, l.Fingerprint, l.Redrivable, l.NeedsReview, l.Rule, last,
-		nanos(l.FirstFailedAt), nanos(l.LastFailedAt), nanos(l.DiedAt), idOrNull(l.Operation), l.Note, max(l.Revision, 1), text(m.Stream), sumOf(l.Rule), sumOf(l.Note)); err != nil {
+		lifecycle.Nanos(l.FirstFailedAt), lifecycle.Nanos(l.LastFailedAt), lifecycle.Nanos(l.DiedAt), idOrNull(l.Operation), l.Note, max(l.Revision, 1), text(m.Stream), sumOf(l.Rule), sumOf(l.Note)); err != nil {
 		return err
 	}
 	for i := range l.Notes {
 		n := &l.Notes[i]
-		if err := t.run("insert into note (letter, ordinal, at, by, text, texts) select pos, ?, ?, ?, ?, ? from letter where id = ?", i, nanos(n.At), n.By, n.Text, sumOf(n.By, n.Text), id); err != nil {
+		if err := t.run("insert into note (letter, ordinal, at, by, text, texts) select pos, ?, ?, ?, ?, ? from letter where id = ?", i, lifecycle.Nanos(n.At), n.By, n.Text, sumOf(n.By, n.Text), id); err != nil {
 			return err
 		}
 	}

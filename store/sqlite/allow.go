@@ -22,7 +22,7 @@ func (t *tx) allow(l *letterRow, r *store.Resolution, planned int64) (*deadMessa
 			if r.Edit != nil {
 				m.edited, err = t.readEdited(l.pos)
 			}
-			facts.Dead, facts.Redrives, facts.TakenKey = m.dead, m.next.redrives-1, m.takenKey
+			facts.Dead, facts.Redrives, facts.TakenKey = m.State == lifecycle.Dead, m.Redrives, m.takenKey
 		}
 	}
 	if err != nil {
@@ -33,27 +33,26 @@ func (t *tx) allow(l *letterRow, r *store.Resolution, planned int64) (*deadMessa
 
 // deadMessage is what a redrive and a restore know of the message of a letter.
 type deadMessage struct {
-	dead        bool
+	pendingRow
 	key, stream string
 	takenKey    string // key, if it needs that and another message holds it
 	q           *queueRow
-	edited      *edited     // if it is to be edited
-	next        *pendingRow // its next life
+	edited      *edited // if it is to be edited
 }
 
 // deadMessage reads a message that was buried.
 func (t *tx) deadMessage(l *letterRow, on nixie.Event) (*deadMessage, error) {
-	p := &pendingRow{pos: l.pos, queue: l.queue, due: t.now}
-	m := &deadMessage{next: p}
+	m := &deadMessage{pendingRow: pendingRow{pos: l.pos, queue: l.queue}}
+	p := &m.pendingRow
 	var err error
 	if m.q, err = t.queueAt(l.pos); err != nil {
 		return nil, err
 	}
 	if err := t.each("select c.generation, c.redrives, c.number, c.received, c.steps, c.priority, c.state, c.gap, c.stream, c.dedupe from current c where c.pos = +?", func(row rows) error {
-		m.dead, m.stream, m.key = row.ColumnInt(6) == stDead, row.ColumnText(8), row.ColumnText(9)
-		p.generation, p.redrives, p.number = row.ColumnInt(0)+1, row.ColumnInt(1)+1, row.ColumnInt64(2)
-		p.received, p.priority, p.gap = row.ColumnInt64(3), row.ColumnInt(5), row.ColumnBool(7)
-		return fromJSON(row.ColumnText(4), &p.steps)
+		m.stream, m.key = row.ColumnText(8), row.ColumnText(9)
+		p.Generation, p.Redrives, p.Number, p.State = row.ColumnInt(0), row.ColumnInt(1), row.ColumnInt64(2), row.ColumnInt(6)
+		p.Received, p.priority, p.Gap = row.ColumnInt64(3), row.ColumnInt(5), row.ColumnBool(7)
+		return fromJSON(row.ColumnText(4), &p.Steps)
 	}, l.pos); err != nil {
 		return nil, err
 	}

@@ -52,8 +52,8 @@ func (t *tx) amend(id nixie.ID, change *store.Change) error {
 	if err != nil {
 		return err
 	}
-	if st.state != stQueued && (change.Verb != store.Cancel || st.state != stLeased) {
-		return nixie.Errorf(nixie.CodeConflict, "message %s is %s: %s is not possible", id, states[st.state], change.Verb)
+	if st.state != lifecycle.Queued && (change.Verb != store.Cancel || st.state != lifecycle.Leased) {
+		return nixie.Errorf(nixie.CodeConflict, "message %s is %s: %s is not possible", id, lifecycle.State(st.state), change.Verb)
 	}
 	q, err := t.queueAt(pos)
 	if err != nil {
@@ -64,16 +64,10 @@ func (t *tx) amend(id nixie.ID, change *store.Change) error {
 		return t.cancel(q, pos, id, st, change)
 	case store.Hold:
 		return t.putOnHold(pos, st, change)
-	case store.RetryNow:
-		err = t.retryNow(q, pos)
-	case store.ResetAttempts:
-		_, err = t.amendRow(pos, func(p *pendingRow) { p.attempts, p.deliveries, p.crashes, p.abandoned, p.alone = 0, 0, 0, "", false })
-	case store.Reschedule:
-		err = t.reschedule(q, pos, st, max(nanos(change.At), t.now))
-	case store.MayPass:
-		err = t.mayPass(q, pos, id)
 	case store.Move:
 		err = t.move(q, pos, id, st, change.Queue)
+	default:
+		err = t.amendQueued(q, pos, id, st, change)
 	}
 	if err != nil {
 		return err
@@ -87,7 +81,10 @@ func (t *tx) cancel(q *queueRow, pos int64, id nixie.ID, st standing, change *st
 	if err != nil {
 		return err
 	}
-	if err := t.end(h, stCanceled, ""); err != nil {
+	if err := h.End(nixie.OnCancel, t.now); err != nil {
+		return err
+	}
+	if err := t.end(h, ""); err != nil {
 		return err
 	}
 	if err := t.audit(q.n, change.Actor, change.Event(), id, change.Note()); err != nil {
@@ -104,7 +101,10 @@ func (t *tx) putOnHold(pos int64, st standing, change *store.Change) error {
 	}
 	h.frees = change.Free
 	f := *change.Hold
-	f.Generation, f.Attempt = h.generation, h.attempts
+	f.Generation, f.Attempt = h.Generation, h.Attempts
+	if err := h.End(nixie.OnHold, t.now); err != nil {
+		return err
+	}
 	if err := t.appendFailure(h, &f, nixie.Hold, ""); err != nil {
 		return err
 	}
@@ -126,8 +126,8 @@ func (t *tx) anyHold(pos int64, st standing) (*held, error) {
 		h.pendingRow, h.was = *row, *row
 		return h, nil
 	}
-	h.pendingRow = pendingRow{pos: pos, queue: h.q.n, generation: 1}
-	if st.state == stQueued {
+	h.pendingRow = pendingRow{pos: pos, queue: h.q.n, Message: lifecycle.Fresh(0)}
+	if st.state == lifecycle.Queued {
 		// In the log and not handed out yet: ranges have to pass it by.
 		h.q.fresh--
 		h.q.dirty = true
@@ -143,51 +143,43 @@ func (t *tx) anyHold(pos int64, st standing) (*held, error) {
 	if h.batch == nil {
 		return nil, nixie.Errorf(nixie.CodeInternal, "message at %d is leased by no batch: run nixie verify", pos)
 	}
-	h.attempts, h.deliveries, h.number, h.received = 1, 1, 1, h.batch.claimed
+	h.pendingRow = h.batch.member(pos)
 	return h, nil
 }
 
-// retryNow makes a waiting message due.
-func (t *tx) retryNow(q *queueRow, pos int64) error {
-	t.wake(q.name)
-	p, err := t.amendRow(pos, func(p *pendingRow) { p.due = min(p.due, t.now) })
-	if p != nil {
-		t.stir(q, p.stream)
+// amendQueued changes a message that stays in its queue. A new one gets a row of its own only
+// if it is due at another time then.
+func (t *tx) amendQueued(q *queueRow, pos int64, id nixie.ID, st standing, change *store.Change) error {
+	p := &pendingRow{}
+	if st.hasRow {
+		var err error
+		if p, err = t.pending(pos); err != nil {
+			return err
+		}
 	}
-	return err
-}
-
-// reschedule makes a message due at another time; a new one gets a row of its
-// own for that.
-func (t *tx) reschedule(q *queueRow, pos int64, st standing, due int64) error {
-	if due <= t.now {
+	was := *p
+	p.ID = id
+	if err := p.Amend(change, &q.settings, t.now); err != nil {
+		return err
+	}
+	if p.Due <= t.now {
 		t.wake(q.name)
 	}
 	if st.hasRow {
-		p, err := t.amendRow(pos, func(p *pendingRow) { p.due = due })
-		if p != nil {
-			t.stir(q, p.stream)
-		}
-		return err
+		t.stir(q, p.stream)
+		t.countAgain(&was, p)
+		return t.run("update pending set due = ?, attempts = ?, deliveries = ?, crashes = ?, alone = ?, abandoned = ?, may_pass = ? where pos = ?",
+			p.Due, p.Attempts, p.Deliveries, p.Crashes, p.Alone, text(p.Abandoned), p.MayPass, pos)
+	}
+	if p.Due == was.Due {
+		return nil
 	}
 	h, err := t.anyHold(pos, st)
 	if err != nil {
 		return err
 	}
-	h.due = due
+	h.Due = p.Due
 	return t.insertPending(&h.pendingRow)
-}
-
-func (t *tx) mayPass(q *queueRow, pos int64, id nixie.ID) error {
-	p, err := t.pending(pos)
-	if err != nil {
-		return err
-	}
-	if p == nil || p.stream == 0 || q.settings.Order != nixie.OrderStrict {
-		return nixie.Errorf(nixie.CodeConflict, "message %s is not in a strict stream: nothing keeps it waiting that it could pass", id)
-	}
-	t.stir(q, p.stream)
-	return t.run("update pending set may_pass = 1 where pos = ?", pos)
 }
 
 // move puts a message at the end of another queue: it gets a place there, and
@@ -249,15 +241,15 @@ func (t *tx) settleDown(to *queueRow, h *held, place int64) error {
 	if err := t.each("select stream, enqueued, length(body) from message where pos = ?", func(row rows) error {
 		stream = row.ColumnText(0)
 		to.largest = max(to.largest, row.ColumnInt64(2))
-		if h.due == 0 { // it was new
-			h.due = row.ColumnInt64(1)
+		if h.Due == 0 { // it was new
+			h.Due = row.ColumnInt64(1)
 		}
 		return nil
 	}, place); err != nil {
 		return err
 	}
 	p := h.pendingRow
-	p.pos, p.queue, p.state, p.mayPass, p.stream, p.rank = place, to.n, stQueued, false, 0, 0
+	p.pos, p.queue, p.State, p.MayPass, p.stream, p.Rank = place, to.n, lifecycle.Queued, false, 0, 0
 	if err := t.join(to, &p, stream, place); err != nil {
 		return err
 	}

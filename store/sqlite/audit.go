@@ -8,6 +8,7 @@ import (
 
 	"github.com/nixie-go/nixie"
 	"github.com/nixie-go/nixie/store"
+	"github.com/nixie-go/nixie/store/lifecycle"
 )
 
 // audit adds a link to the chain of a queue.
@@ -29,7 +30,7 @@ func (t *tx) chain(queue int64, e store.AuditEntry) error {
 	if err != nil {
 		return err
 	}
-	e.Queue, e.Number, e.At, e.Before = q.name, head.number+1, moment(t.now), head.hash
+	e.Queue, e.Number, e.At, e.Before = q.name, head.number+1, lifecycle.Moment(t.now), head.hash
 	e.Hash = e.Sum(e.Before)
 	*head = chainHead{e.Number, e.Hash}
 	row := t.added.add(toAudit)
@@ -136,7 +137,7 @@ const auditColumns = `a.number, a.at, a.actor, a.event, a.subject, a.reason, a.h
 
 func scanAudit(row rows, queue string) store.AuditEntry {
 	e := store.AuditEntry{
-		Queue: queue, Number: row.ColumnInt64(0), At: moment(row.ColumnInt64(1)), Actor: row.ColumnText(2),
+		Queue: queue, Number: row.ColumnInt64(0), At: lifecycle.Moment(row.ColumnInt64(1)), Actor: row.ColumnText(2),
 		Event: nixie.Event(row.ColumnText(3)), Subject: columnID(row, 4), Reason: row.ColumnText(5),
 	}
 	row.ColumnBytes(6, e.Hash[:])

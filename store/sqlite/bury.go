@@ -38,7 +38,7 @@ func (t *tx) letter(where string, arg any) (*letterRow, error) {
 // letterOf is the letter of a message from an earlier life. A message in its
 // first one has none.
 func (t *tx) letterOf(h *held) (*letterRow, error) {
-	if h.generation <= 1 {
+	if h.Generation <= 1 {
 		return nil, nil
 	}
 	return t.letter("pos = ?", h.pos)
@@ -48,7 +48,7 @@ func (t *tx) letterOf(h *held) (*letterRow, error) {
 // it has from an earlier life. An operator's change that holds it is by; a verdict has
 // none. Everything is in the transaction of the caller.
 func (t *tx) bury(h *held, st *nixie.Settlement, by *store.Change) error {
-	if err := t.end(h, stDead, ""); err != nil {
+	if err := t.end(h, ""); err != nil {
 		return err
 	}
 	if st.Verb == nixie.Halt {
@@ -78,17 +78,17 @@ func (t *tx) bury(h *held, st *nixie.Settlement, by *store.Change) error {
 	}
 	blocks := h.stream != 0 && h.q.settings.Blocks() && !h.frees
 	if old == nil {
-		old = &letterRow{id: t.store.ids.New(moment(t.now)), queue: h.queue}
+		old = &letterRow{id: t.store.ids.New(lifecycle.Moment(t.now)), queue: h.queue}
 		row := t.added.add(toLetter)
 		row.num(h.pos).bytes(old.id[:]).num(kind).num(h.queue).str(string(status)).str(string(st.Burial.Cause)).str(string(last.class)).str(string(last.reason))
 		row.str(st.Burial.Signature).str(st.Burial.Fingerprint).flag(st.Burial.Redrivable).flag(st.Burial.NeedsReview).str(st.Burial.Rule).str(last.text)
-		row.num(first).num(last.at).num(t.now).str(e.Note).numOrNull(h.stream).num(h.rank).flag(blocks).strOrNull(flow).num(sumOf(st.Burial.Rule)).num(sumOf(e.Note))
+		row.num(first).num(last.at).num(t.now).str(e.Note).numOrNull(h.stream).num(h.Rank).flag(blocks).strOrNull(flow).num(sumOf(st.Burial.Rule)).num(sumOf(e.Note))
 		err = t.added.end(row)
 	} else {
 		err = t.run(`update letter set kind = ?, status = ?, cause = ?, class = ?, reason = ?, signature = ?, fingerprint = ?, redrivable = ?, needs_review = ?, rule = ?, text = ?,
 			first_failed = coalesce(nullif(first_failed, 0), ?), last_failed = ?, died = ?, resolved = 0, note = ?, revision = revision + 1, stream = ?, rank = ?, blocks = ?, rule_sum = ?, note_sum = ? where pos = ?`,
 			kind, string(status), string(st.Burial.Cause), string(last.class), string(last.reason), st.Burial.Signature, st.Burial.Fingerprint,
-			st.Burial.Redrivable, st.Burial.NeedsReview, st.Burial.Rule, last.text, first, last.at, t.now, e.Note, orNull(h.stream), h.rank, blocks, sumOf(st.Burial.Rule), sumOf(e.Note), old.pos)
+			st.Burial.Redrivable, st.Burial.NeedsReview, st.Burial.Rule, last.text, first, last.at, t.now, e.Note, orNull(h.stream), h.Rank, blocks, sumOf(st.Burial.Rule), sumOf(e.Note), old.pos)
 	}
 	if err != nil {
 		return err
@@ -102,7 +102,7 @@ func (t *tx) bury(h *held, st *nixie.Settlement, by *store.Change) error {
 func (t *tx) kindOfDead(h *held, last *lastOf, b *nixie.Burial, old *letterRow, status nixie.Status) (n int64, flow string, err error) {
 	k := kind{
 		queue: h.queue, status: status, cause: b.Cause, class: last.class, reason: last.reason, signature: b.Signature, fingerprint: b.Fingerprint,
-		redrivable: b.Redrivable, needsReview: b.NeedsReview, redrives: h.redrives, attempts: h.attempts, crashes: h.crashes,
+		redrivable: b.Redrivable, needsReview: b.NeedsReview, redrives: h.Redrives, attempts: h.Attempts, crashes: h.Crashes,
 	}
 	if k.mtype, flow, err = t.typeAndStream(h); err != nil {
 		return 0, "", err
@@ -148,7 +148,7 @@ func (t *tx) lastFailure(h *held) (last lastOf, first int64, err error) {
 			if err := fromJSON(row.ColumnText(1), &doc); err != nil {
 				return err
 			}
-			f = lastOf{row.ColumnText(0), doc.Class, doc.Reason, nanos(doc.FailedAt)}
+			f = lastOf{row.ColumnText(0), doc.Class, doc.Reason, lifecycle.Nanos(doc.FailedAt)}
 			return nil
 		}, h.pos)
 	}

@@ -8,6 +8,7 @@ import (
 
 	"github.com/nixie-go/nixie"
 	"github.com/nixie-go/nixie/store"
+	"github.com/nixie-go/nixie/store/lifecycle"
 )
 
 // maxViolations is how many violations of one rule are listed.
@@ -207,7 +208,7 @@ func checkChains(c conn, r *store.Report) error {
 		left join anchor o on o.queue = a.queue order by a.queue, a.number`, func(row rows) error {
 		r.Checked++
 		e := store.AuditEntry{
-			Queue: row.ColumnText(0), Number: row.ColumnInt64(1), At: moment(row.ColumnInt64(2)), Actor: row.ColumnText(3),
+			Queue: row.ColumnText(0), Number: row.ColumnInt64(1), At: lifecycle.Moment(row.ColumnInt64(2)), Actor: row.ColumnText(3),
 			Event: nixie.Event(row.ColumnText(4)), Subject: columnID(row, 5), Reason: row.ColumnText(6), Operation: columnID(row, 10),
 		}
 		row.ColumnBytes(7, e.Hash[:])

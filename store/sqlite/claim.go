@@ -236,7 +236,7 @@ func (got *claimed) choose(set *nixie.QueueSettings, rows []*pendingRow, fresh [
 
 // byTurn sorts rows by their turns, and returns what says it.
 func byTurn(set *nixie.QueueSettings, rows []*pendingRow) (turn func(*pendingRow) int64) {
-	turn = func(r *pendingRow) int64 { return set.Turn(r.due, r.priority) }
+	turn = func(r *pendingRow) int64 { return set.Turn(r.Due, r.priority) }
 	slices.SortFunc(rows, func(a, b *pendingRow) int { return cmp.Or(cmp.Compare(turn(a), turn(b)), cmp.Compare(a.pos, b.pos)) })
 	return turn
 }
@@ -304,26 +304,14 @@ func (t *tx) leaseMany(rs []*pendingRow, until int64) error {
 	args[0], args[1], args[2] = t.owner, until, t.now
 	for _, r := range rs {
 		was := *r
-		r.claim(t.owner, until, t.now)
+		if err := r.Claim(t.owner, until, t.now); err != nil {
+			return err
+		}
 		t.countAgain(&was, r)
 		args = append(args, r.pos)
 	}
 	return t.run("update pending set state = 1, owner = ?1, until = ?2, number = number + 1, deliveries = deliveries + 1, attempts = attempts + (abandoned is null), "+
 		"received = iif(received = 0, ?3, received), may_pass = 0, claimed = ?3 where pos in "+places, args...)
-}
-
-// claim counts one. A claim of an abandoned message is there to be judged and
-// costs no attempt.
-func (p *pendingRow) claim(owner, until, now int64) {
-	p.state, p.owner, p.until, p.claimed = stLeased, owner, until, now
-	p.number++
-	p.deliveries++
-	if p.abandoned == "" {
-		p.attempts++
-	}
-	if p.received == 0 {
-		p.received = now
-	}
 }
 
 // lease leases one row.
@@ -332,10 +320,12 @@ func (t *tx) lease(q *queueRow, r *pendingRow, until int64) error {
 		return err
 	}
 	was := *r
-	r.claim(t.owner, until, t.now)
+	if err := r.Claim(t.owner, until, t.now); err != nil {
+		return err
+	}
 	t.countAgain(&was, r)
 	return t.run("update pending set state = 1, owner = ?, until = ?, number = ?, deliveries = ?, attempts = ?, alone = ?, received = ?, may_pass = 0, gap = ?, claimed = ? where pos = ?",
-		r.owner, r.until, r.number, r.deliveries, r.attempts, r.alone, r.received, r.gap, r.claimed, r.pos)
+		r.Owner, r.Until, r.Number, r.Deliveries, r.Attempts, r.Alone, r.Received, r.Gap, r.Claimed, r.pos)
 }
 
 // freshOnes reads the first n messages beyond the queue's cursor that ranges

@@ -19,7 +19,7 @@ func (t *tx) cameBack(given *nixie.Letter) (*letterRow, error) {
 	}, l.pos); err != nil {
 		return nil, err
 	}
-	if state < stSucceeded || state >= int64(len(states)) || !lifecycle.CameBack(l.status, states[state], generation, given) {
+	if !lifecycle.CameBack(l.status, lifecycle.State(int(state)), generation, given) {
 		return nil, nil
 	}
 	return l, nil
@@ -47,20 +47,20 @@ func (t *tx) dieAgain(l *letterRow, given *nixie.Letter, actor, reason string) e
 	if err := t.leaveStream(l); err != nil {
 		return err
 	}
-	m, ended := &given.Message, nanos(given.Message.EndedAt)
+	m, ended := &given.Message, lifecycle.Nanos(given.Message.EndedAt)
 	if ended == 0 {
-		ended = nanos(given.DiedAt)
+		ended = lifecycle.Nanos(given.DiedAt)
 	}
 	// Each delivery was a lease there.
 	if err := t.run(`update log set state = ?, ended = ?, attempts = ?, deliveries = ?, crashes = ?, generation = ?, redrives = ?, number = max(coalesce(number, 1), ?),
 		received = iif(received = 0, ?, received), note = null where pos = ?`,
-		stDead, ended, m.Attempts, m.Deliveries, m.Crashes, m.Generation, m.Redrives, m.Deliveries, nanos(m.FirstReceivedAt), l.pos); err != nil {
+		lifecycle.Dead, ended, m.Attempts, m.Deliveries, m.Crashes, m.Generation, m.Redrives, m.Deliveries, lifecycle.Nanos(m.FirstReceivedAt), l.pos); err != nil {
 		return err
 	}
 	q.ended[state]--
-	q.ended[stDead]++
+	q.ended[lifecycle.Dead]++
 	q.dirty = true
-	h := &held{q: q, pendingRow: pendingRow{pos: l.pos, queue: l.queue, redrives: m.Redrives}}
+	h := &held{q: q, pendingRow: pendingRow{pos: l.pos, queue: l.queue, Message: lifecycle.Message{Redrives: m.Redrives}}}
 	if err := t.longer(h, given.History); err != nil {
 		return err
 	}
@@ -100,7 +100,7 @@ func (t *tx) tellDeath(l *letterRow, given *nixie.Letter, actor, reason string) 
 	n, err := t.countLetter(&kind{
 		queue: l.queue, mtype: k.mtype, status: given.Status, cause: given.Cause, class: given.Class, reason: given.Reason, signature: given.Signature, fingerprint: given.Fingerprint,
 		redrivable: given.Redrivable, needsReview: given.NeedsReview, redrives: m.Redrives, attempts: m.Attempts, crashes: m.Crashes,
-	}, nanos(given.DiedAt), 1)
+	}, lifecycle.Nanos(given.DiedAt), 1)
 	if err != nil {
 		return err
 	}
@@ -108,7 +108,7 @@ func (t *tx) tellDeath(l *letterRow, given *nixie.Letter, actor, reason string) 
 	if err := t.run(`update letter set kind = ?, status = ?, cause = ?, class = ?, reason = ?, signature = ?, fingerprint = ?, redrivable = ?, needs_review = ?, rule = ?,
 		rank = 0, last_failed = ?, died = ?, resolved = 0, operation = ?, note = ?, revision = revision + ?, rule_sum = ?, note_sum = ? where pos = ?`,
 		n, string(given.Status), string(given.Cause), string(given.Class), string(given.Reason), given.Signature, given.Fingerprint, given.Redrivable, given.NeedsReview, given.Rule,
-		nanos(given.LastFailedAt), nanos(given.DiedAt), idOrNull(given.Operation), given.Note, len(way), sumOf(given.Rule), sumOf(given.Note), l.pos); err != nil {
+		lifecycle.Nanos(given.LastFailedAt), lifecycle.Nanos(given.DiedAt), idOrNull(given.Operation), given.Note, len(way), sumOf(given.Rule), sumOf(given.Note), l.pos); err != nil {
 		return err
 	}
 	for _, on := range way {

@@ -5,6 +5,7 @@ import (
 	"slices"
 
 	"github.com/nixie-go/nixie"
+	"github.com/nixie-go/nixie/store/lifecycle"
 )
 
 // isPlain reports whether a settlement is the commonest one: a member of a batch
@@ -34,7 +35,7 @@ func (t *tx) completeMember(st *nixie.Settlement) (bool, error) {
 	if err != nil {
 		return false, err
 	}
-	return true, t.freeKey(q, pos, d.DedupeKey, stSucceeded)
+	return true, t.freeKey(q, pos, d.DedupeKey, lifecycle.Succeeded)
 }
 
 // has reports whether the lease of a batch is current and a place is in it.
@@ -62,7 +63,7 @@ func (t *tx) succeeded(b *batchRow, n int64) (*queueRow, error) {
 	b.dirty = true
 	q, err := t.queueAt(b.first)
 	if err == nil {
-		q.ended[stSucceeded] += n
+		q.ended[lifecycle.Succeeded] += n
 		q.dirty = true
 	}
 	return q, err
@@ -169,7 +170,7 @@ func (t *tx) completeRows(settlements []nixie.Settlement, at []int, done []bool)
 			if err != nil {
 				return err
 			}
-			q.ended[stSucceeded]++
+			q.ended[lifecycle.Succeeded]++
 			q.dirty = true
 			done[some[i]] = true
 		}
@@ -183,10 +184,10 @@ func (t *tx) completeRows(settlements []nixie.Settlement, at []int, done []bool)
 func (t *tx) holdRows(settlements []nixie.Settlement, at []int, args []any) ([]pendingRow, error) {
 	held := make([]pendingRow, 0, len(at))
 	err := t.each("select pos, number, attempts, due, reason from pending where state = 1 and until > ?1 and generation = 1 and stream is null and pos in "+places, func(row rows) error {
-		p := pendingRow{pos: row.ColumnInt64(0), state: stLeased, number: row.ColumnInt64(1), attempts: row.ColumnInt(2), due: row.ColumnInt64(3), reason: row.ColumnText(4)}
+		p := pendingRow{pos: row.ColumnInt64(0), Message: lifecycle.Message{State: lifecycle.Leased, Number: row.ColumnInt64(1), Attempts: row.ColumnInt(2), Due: row.ColumnInt64(3)}, reason: row.ColumnText(4)}
 		p.queue = p.pos >> seqBits
 		i, found := slices.BinarySearchFunc(at, p.pos, func(i int, pos int64) int { return cmp.Compare(settlements[i].Delivery.Lease.Receipt.Place, pos) })
-		if found && settlements[at[i]].Delivery.Lease.Number == p.number {
+		if found && settlements[at[i]].Delivery.Lease.Number == p.Number {
 			held = append(held, p)
 		}
 		return nil

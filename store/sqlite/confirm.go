@@ -6,6 +6,7 @@ import (
 
 	"github.com/nixie-go/nixie"
 	"github.com/nixie-go/nixie/store"
+	"github.com/nixie-go/nixie/store/lifecycle"
 )
 
 // confirm ends the message of a letter that a foreign broker took: it must not
@@ -15,14 +16,17 @@ func (t *tx) confirm(l *letterRow) error {
 		return t.handOver(l)
 	}
 	st, err := t.stateOf(l.pos)
-	if err != nil || st.state != stQueued && st.state != stLeased {
+	if err != nil || st.state != lifecycle.Queued && st.state != lifecycle.Leased {
 		return err
 	}
 	h, err := t.anyHold(l.pos, st)
 	if err != nil {
 		return err
 	}
-	return t.end(h, stCanceled, brokerTook)
+	if err := h.End(nixie.OnCancel, t.now); err != nil {
+		return err
+	}
+	return t.end(h, brokerTook)
 }
 
 const brokerTook = "a broker took it"
@@ -32,8 +36,8 @@ const handOver = `update log set state = ?, ended = ?, attempts = 0, deliveries 
 	redrives = coalesce(redrives, 0) + 1, number = coalesce(number, 1), note = ?`
 
 func (q *queueRow) handedOver() {
-	q.ended[stDead]--
-	q.ended[stCanceled]++
+	q.ended[lifecycle.Dead]--
+	q.ended[lifecycle.Canceled]++
 	q.dirty = true
 }
 
@@ -44,7 +48,7 @@ func (t *tx) handOver(l *letterRow) error {
 	if err != nil {
 		return err
 	}
-	if n, err := t.change(handOver+" where pos = ? and state = ?", stCanceled, t.now, brokerTook, l.pos, stDead); err != nil || n != 1 {
+	if n, err := t.change(handOver+" where pos = ? and state = ?", lifecycle.Canceled, t.now, brokerTook, l.pos, lifecycle.Dead); err != nil || n != 1 {
 		return orDefect(err, "message of letter %s is not dead: run nixie verify", l.id)
 	}
 	q.handedOver()
@@ -52,7 +56,7 @@ func (t *tx) handOver(l *letterRow) error {
 	if err != nil {
 		return err
 	}
-	if err := t.freeKey(q, l.pos, key, stCanceled); err != nil {
+	if err := t.freeKey(q, l.pos, key, lifecycle.Canceled); err != nil {
 		return err
 	}
 	return t.leaveStream(l)
@@ -141,13 +145,13 @@ func (t *tx) confirmable(ids []nixie.ID, operation nixie.ID) (found map[nixie.ID
 		}
 		found[l.id] = l
 		return nil
-	}, string(data), n, stDead, string(nixie.StatusOpen), string(nixie.StatusReview))
+	}, string(data), n, lifecycle.Dead, string(nixie.StatusOpen), string(nixie.StatusReview))
 	return found, n, err
 }
 
 // handOverAll is handOver for messages without keys and streams.
 func (t *tx) handOverAll(letters map[nixie.ID]*letterRow, places []int64) error {
-	if err := t.run(handOver+" where pos in (select value from json_each(?))", stCanceled, t.now, brokerTook, listed(places)); err != nil {
+	if err := t.run(handOver+" where pos in (select value from json_each(?))", lifecycle.Canceled, t.now, brokerTook, listed(places)); err != nil {
 		return err
 	}
 	for _, l := range letters {

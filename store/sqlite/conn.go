@@ -5,7 +5,6 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"math"
 	"net/url"
 	"path/filepath"
 	"strings"
@@ -14,6 +13,7 @@ import (
 	"zombiezen.com/go/sqlite"
 
 	"github.com/nixie-go/nixie"
+	"github.com/nixie-go/nixie/store/lifecycle"
 )
 
 // conn is one SQLite connection with the few helpers that our statements need.
@@ -131,7 +131,7 @@ func bind(st stmt, i int, arg any) {
 	case nixie.Hash:
 		st.BindBytes(i, a[:])
 	case time.Time:
-		st.BindInt64(i, nanos(a))
+		st.BindInt64(i, lifecycle.Nanos(a))
 	default:
 		panic(fmt.Sprintf("sqlite: no binding for %T", arg))
 	}
@@ -185,27 +185,6 @@ func (s *Store) read(ctx context.Context, f func(c conn) error) error {
 
 func stopped(ctx context.Context) error {
 	return nixie.Errorf(nixie.CodeUnavailable, "stopped before anything was done: %w", context.Cause(ctx))
-}
-
-// nanos is how moments are kept; the zero time is 0. Moments beyond what fits,
-// the year 9999 for example, become the last or first one that does.
-func nanos(t time.Time) int64 {
-	switch {
-	case t.IsZero():
-		return 0
-	case t.Year() > 2261:
-		return math.MaxInt64
-	case t.Year() < 1678:
-		return math.MinInt64
-	}
-	return t.UnixNano()
-}
-
-func moment(n int64) time.Time {
-	if n == 0 {
-		return time.Time{}
-	}
-	return time.Unix(0, n).UTC()
 }
 
 // text is null for the empty string.

@@ -1,6 +1,9 @@
 package sqlite
 
-import "github.com/nixie-go/nixie"
+import (
+	"github.com/nixie-go/nixie"
+	"github.com/nixie-go/nixie/store/lifecycle"
+)
 
 // What waits and what retries is counted in tables of their own, so that
 // overviews do not look at each message. Whoever changes a row of pending says
@@ -28,11 +31,11 @@ func (t *tx) count(p *pendingRow, n int64) {
 	if t.waiting == nil {
 		t.waiting, t.retrying = map[waitingKey]int64{}, map[retryingKey]int64{}
 	}
-	if p.state != stLeased {
-		t.waiting[waitingKey{p.queue, p.due >> slotBits, p.state}] += n
+	if p.State != lifecycle.Leased {
+		t.waiting[waitingKey{p.queue, p.Due >> slotBits, p.State}] += n
 	}
-	if p.attempts > 0 && p.reason != "" {
-		t.retrying[retryingKey{p.queue, p.attempts, p.reason, p.state == stLeased}] += n
+	if p.Attempts > 0 && p.reason != "" {
+		t.retrying[retryingKey{p.queue, p.Attempts, p.reason, p.State == lifecycle.Leased}] += n
 	}
 }
 
@@ -40,7 +43,7 @@ func (t *tx) count(p *pendingRow, n int64) {
 func (t *tx) countAgain(was, is *pendingRow) {
 	t.count(was, -1)
 	t.count(is, 1)
-	if is.redrives > 0 && (is.attempts != was.attempts || is.crashes != was.crashes) {
+	if is.Redrives > 0 && (is.Attempts != was.Attempts || is.Crashes != was.Crashes) {
 		t.lives(is)
 	}
 }
@@ -48,24 +51,12 @@ func (t *tx) countAgain(was, is *pendingRow) {
 // flip changes the state of queued rows of a stream and counts them again.
 func (t *tx) flip(queue int64, from, to int, query string, args ...any) error {
 	return t.each(query+" returning due", func(row rows) error {
-		due := row.ColumnInt64(0)
-		t.countAgain(&pendingRow{queue: queue, state: from, due: due}, &pendingRow{queue: queue, state: to, due: due})
+		was := pendingRow{queue: queue, Message: lifecycle.Message{State: from, Due: row.ColumnInt64(0)}}
+		is := was
+		is.State = to
+		t.countAgain(&was, &is)
 		return nil
 	}, args...)
-}
-
-// amendRow changes a row of pending in memory, counts it again and writes what
-// operators can change of it.
-func (t *tx) amendRow(pos int64, change func(p *pendingRow)) (*pendingRow, error) {
-	p, err := t.pending(pos)
-	if err != nil || p == nil {
-		return nil, err
-	}
-	was := *p
-	change(p)
-	t.countAgain(&was, p)
-	return p, t.run("update pending set due = ?, attempts = ?, deliveries = ?, crashes = ?, alone = ?, abandoned = ?, may_pass = ? where pos = ?",
-		p.due, p.attempts, p.deliveries, p.crashes, p.alone, text(p.abandoned), p.mayPass, pos)
 }
 
 // flushCounts writes the sums.

@@ -5,6 +5,7 @@ import (
 	"errors"
 
 	"github.com/nixie-go/nixie"
+	"github.com/nixie-go/nixie/store/lifecycle"
 )
 
 // messageColumns is a message as it is handed out. Most have nothing in the last
@@ -96,12 +97,12 @@ func (s *Store) describe(d *nixie.Delivery, queue string, r *pendingRow) {
 		d.Damage = append(d.Damage, r.damage)
 	}
 	d.Queue, d.State = queue, nixie.Leased
-	d.Attempts, d.Deliveries, d.Crashes = r.attempts, r.deliveries, r.crashes
-	d.Generation, d.Redrives, d.Steps = r.generation, r.redrives, r.steps
+	d.Attempts, d.Deliveries, d.Crashes = r.Attempts, r.Deliveries, r.Crashes
+	d.Generation, d.Redrives, d.Steps = r.Generation, r.Redrives, r.Steps
 	d.LastReason = nixie.Reason(r.reason)
-	d.FirstReceivedAt, d.OrderGap = moment(r.received), r.gap
-	d.Abandoned, d.AbandonedBy, d.AbandonedAlone = r.abandoned != "", r.abandoned, r.abandoned != "" && r.alone
-	d.Lease = nixie.Lease{Number: r.number, Owner: s.owner.name, ExpiresAt: moment(r.until), Receipt: nixie.Receipted{Place: r.pos}}
+	d.FirstReceivedAt, d.OrderGap = lifecycle.Moment(r.Received), r.Gap
+	d.Abandoned, d.AbandonedBy, d.AbandonedAlone = r.Abandoned != "", r.Abandoned, r.Abandoned != "" && r.Alone
+	d.Lease = nixie.Lease{Number: r.Number, Owner: s.owner.name, ExpiresAt: lifecycle.Moment(r.Until), Receipt: nixie.Receipted{Place: r.pos}}
 	d.Loan()
 }
 
@@ -118,8 +119,8 @@ func (s *Store) readBatch(c conn, queue string, b *batchRow) ([]*nixie.Delivery,
 		scanMessage(row, d, &bodies)
 		d.Queue, d.State = queue, nixie.Leased
 		d.Attempts, d.Deliveries, d.Generation = 1, 1, 1
-		d.FirstReceivedAt = moment(b.claimed)
-		d.Lease = nixie.Lease{Number: 1, Owner: s.owner.name, ExpiresAt: moment(b.until), Receipt: nixie.Receipted{Place: row.ColumnInt64(0), Batch: b.n}}
+		d.FirstReceivedAt = lifecycle.Moment(b.claimed)
+		d.Lease = nixie.Lease{Number: 1, Owner: s.owner.name, ExpiresAt: lifecycle.Moment(b.until), Receipt: nixie.Receipted{Place: row.ColumnInt64(0), Batch: b.n}}
 		d.Loan()
 		return nil
 	}, b.first, b.last)
@@ -167,7 +168,7 @@ func scanMessage(row rows, d *nixie.Delivery, bodies *slab) {
 	m.Body = bodies.take(row.ColumnLen(4))
 	row.ColumnBytes(4, m.Body)
 	row.ColumnBytes(5, m.Hash[:])
-	m.EnqueuedAt, m.ExpiresAt = moment(row.ColumnInt64(6)), moment(row.ColumnInt64(7))
+	m.EnqueuedAt, m.ExpiresAt = lifecycle.Moment(row.ColumnInt64(6)), lifecycle.Moment(row.ColumnInt64(7))
 	if !d.Intact() {
 		d.Damage = append(d.Damage, bodyDamage)
 	}

@@ -52,7 +52,7 @@ func (t *tx) edit(l *letterRow, m *edited, r *store.Resolution) error {
 // original reads what the message of a letter said before it was edited.
 func original(c conn, l *nixie.Letter, pos int64) error {
 	return c.each("select body, hash, headers, at, by from original where pos = ?", func(row rows) error {
-		o := &nixie.Original{Body: columnBytes(row, 0), At: moment(row.ColumnInt64(3)), By: row.ColumnText(4)}
+		o := &nixie.Original{Body: columnBytes(row, 0), At: lifecycle.Moment(row.ColumnInt64(3)), By: row.ColumnText(4)}
 		row.ColumnBytes(1, o.Hash[:])
 		if nixie.HashBody(o.Body) != o.Hash {
 			l.Damage = append(l.Damage, "original "+bodyDamage)

@@ -16,19 +16,6 @@ const (
 	maxQueues = 1 << 22
 )
 
-// The states as they are kept.
-const (
-	stQueued = iota
-	stLeased
-	stSucceeded
-	stDiscarded
-	stCanceled
-	stDead
-	stBehind // queued behind others of its stream; shown as queued
-)
-
-var states = [...]nixie.State{nixie.Queued, nixie.Leased, nixie.Succeeded, nixie.Discarded, nixie.Canceled, nixie.Dead}
-
 // Enqueue implements nixie.Enqueuer.
 func (s *Store) Enqueue(ctx context.Context, messages ...nixie.Message) ([]nixie.Receipt, error) {
 	if len(messages) == 0 {
@@ -94,9 +81,9 @@ func (t *tx) enqueue(m *nixie.Message, hash nixie.Hash) (nixie.Receipt, error) {
 	}
 	id := m.ID
 	if id.IsZero() {
-		id = t.store.ids.New(moment(t.now))
+		id = t.store.ids.New(lifecycle.Moment(t.now))
 	}
-	due := max(nanos(m.NotBefore), 0)
+	due := max(lifecycle.Nanos(m.NotBefore), 0)
 	if m.Delay > 0 {
 		due = max(due, t.now+int64(m.Delay))
 	}
@@ -110,7 +97,7 @@ func (t *tx) enqueue(m *nixie.Message, hash nixie.Hash) (nixie.Receipt, error) {
 		return nixie.Receipt{}, err
 	}
 	if own {
-		row := &pendingRow{pos: pos, queue: q.n, priority: m.Priority, due: max(due, t.now), generation: 1}
+		row := &pendingRow{pos: pos, queue: q.n, priority: m.Priority, Message: lifecycle.Fresh(max(due, t.now))}
 		if err := t.join(q, row, m.Stream, pos); err != nil {
 			return nixie.Receipt{}, err
 		}
@@ -161,7 +148,7 @@ func (t *tx) insertMessage(pos int64, id nixie.ID, own bool, m *nixie.Message, h
 	bind(st, 11, headers)
 	bind(st, 12, text(origin))
 	st.BindInt64(13, t.now)
-	st.BindInt64(14, nanos(m.ExpiresAt))
+	st.BindInt64(14, lifecycle.Nanos(m.ExpiresAt))
 	st.BindInt64(15, messageSum(m, textOf(headers), origin))
 	if _, err := st.Step(); err != nil {
 		return err
@@ -178,7 +165,7 @@ func (t *tx) addMessage(pos int64, id nixie.ID, own bool, m *nixie.Message, hash
 	row := t.added.add(toMessage)
 	row.num(pos).bytes(id[:]).flag(own).strOrNull(m.Type).strOrNull(m.Key).strOrNull(m.Stream).strOrNull(m.DedupeKey)
 	row.num(int64(m.Priority)).bytes(m.Body).bytes(hash[:]).strOrNull(headers)
-	row.num(t.now).num(nanos(m.ExpiresAt)).num(messageSum(m, headers, ""))
+	row.num(t.now).num(lifecycle.Nanos(m.ExpiresAt)).num(messageSum(m, headers, ""))
 	return t.added.end(row)
 }
 
@@ -223,7 +210,7 @@ func (t *tx) replace(q *queueRow, was, m *nixie.Message, hash nixie.Hash, origin
 	if err != nil {
 		return err
 	}
-	if st.state != stQueued || st.deliveries > 0 {
+	if st.state != lifecycle.Queued || st.deliveries > 0 {
 		return &nixie.DuplicateError{Key: m.DedupeKey, Existing: id}
 	}
 	q.largest, q.dirty = max(q.largest, int64(len(m.Body))), true
@@ -246,7 +233,7 @@ func (t *tx) freeKey(q *queueRow, pos int64, key string, state int) error {
 	case nixie.DedupeEver:
 		return nil
 	case nixie.DedupeUnresolved:
-		if state == stDead {
+		if state == lifecycle.Dead {
 			return nil
 		}
 	}
@@ -255,46 +242,35 @@ func (t *tx) freeKey(q *queueRow, pos int64, key string, state int) error {
 
 // pendingRow is a row of the table pending.
 type pendingRow struct {
-	pos, queue           int64
-	state                int
-	priority             int
-	due                  int64
-	attempts, deliveries int
-	crashes              int
-	alone                bool
-	generation, redrives int
-	number, owner, until int64
-	received             int64
-	abandoned            string // the holder that vanished; "" is none
-	steps                []string
-	damage               string // why steps cannot be read
-	stream, rank         int64  // 0 is none
-	mayPass, gap         bool
-	claimed              int64
-	reason               string // of the newest failure; "" is none
-	size                 int    // bytes of the body, where a claim asked for it
+	lifecycle.Message
+	pos, queue int64
+	priority   int
+	damage     string // why steps cannot be read
+	stream     int64  // the number of that, 0 is none
+	reason     string // of the newest failure; "" is none
+	size       int    // bytes of the body, where a claim asked for it
 }
 
 func (t *tx) insertPending(p *pendingRow) error {
 	t.count(p, 1)
 	if p.isSimple() {
 		row := t.added.add(toPending)
-		row.num(p.pos).num(p.queue).num(stQueued).num(int64(p.priority)).num(p.due).num(int64(p.attempts)).num(int64(p.deliveries))
-		row.num(p.number).num(p.received).num(p.claimed).strOrNull(p.reason)
+		row.num(p.pos).num(p.queue).num(lifecycle.Queued).num(int64(p.priority)).num(p.Due).num(int64(p.Attempts)).num(int64(p.Deliveries))
+		row.num(p.Number).num(p.Received).num(p.Claimed).strOrNull(p.reason)
 		return t.added.end(row)
 	}
 	return t.run(`insert into pending (pos, queue, state, priority, due, attempts, deliveries, crashes, generation, redrives, number, owner, until, received, abandoned, steps, stream, rank, may_pass, gap, claimed, reason, alone)
 		values (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)`,
-		p.pos, p.queue, p.state, p.priority, p.due, p.attempts, p.deliveries, p.crashes, p.generation, p.redrives,
-		p.number, p.owner, p.until, p.received, text(p.abandoned), jsonText(len(p.steps) == 0, p.steps),
-		orNull(p.stream), p.rank, p.mayPass, p.gap, p.claimed, text(p.reason), p.alone)
+		p.pos, p.queue, p.State, p.priority, p.Due, p.Attempts, p.Deliveries, p.Crashes, p.Generation, p.Redrives,
+		p.Number, p.Owner, p.Until, p.Received, text(p.Abandoned), jsonText(len(p.Steps) == 0, p.Steps),
+		orNull(p.stream), p.Rank, p.MayPass, p.Gap, p.Claimed, text(p.reason), p.Alone)
 }
 
 // isSimple reports whether a row has nothing in most of its columns: that of a
 // message without a stream that waits in its first life.
 func (p *pendingRow) isSimple() bool {
-	return p.state == stQueued && p.crashes == 0 && p.generation == 1 && p.redrives == 0 && p.owner == 0 && p.until == 0 && p.abandoned == "" &&
-		len(p.steps) == 0 && p.stream == 0 && p.rank == 0 && !p.mayPass && !p.gap
+	return p.State == lifecycle.Queued && p.Crashes == 0 && p.Generation == 1 && p.Redrives == 0 && p.Owner == 0 && p.Until == 0 && p.Abandoned == "" &&
+		len(p.Steps) == 0 && p.stream == 0 && p.Rank == 0 && !p.MayPass && !p.Gap
 }
 
 // pendingWidth is the number of pendingColumns.
@@ -304,14 +280,16 @@ const pendingColumns = "pos, queue, state, priority, due, attempts, deliveries, 
 
 func scanPending(row rows) *pendingRow {
 	p := &pendingRow{
-		pos: row.ColumnInt64(0), queue: row.ColumnInt64(1), state: row.ColumnInt(2), priority: row.ColumnInt(3), due: row.ColumnInt64(4),
-		attempts: row.ColumnInt(5), deliveries: row.ColumnInt(6), crashes: row.ColumnInt(7), generation: row.ColumnInt(8), redrives: row.ColumnInt(9),
-		number: row.ColumnInt64(10), owner: row.ColumnInt64(11), until: row.ColumnInt64(12), received: row.ColumnInt64(13), abandoned: row.ColumnText(14),
-		stream: row.ColumnInt64(16), rank: row.ColumnInt64(17), mayPass: row.ColumnBool(18), gap: row.ColumnBool(19),
-		claimed: row.ColumnInt64(20), reason: row.ColumnText(21), alone: row.ColumnBool(22),
+		Message: lifecycle.Message{
+			State: row.ColumnInt(2), Due: row.ColumnInt64(4), Attempts: row.ColumnInt(5), Deliveries: row.ColumnInt(6), Crashes: row.ColumnInt(7),
+			Generation: row.ColumnInt(8), Redrives: row.ColumnInt(9), Number: row.ColumnInt64(10), Owner: row.ColumnInt64(11), Until: row.ColumnInt64(12),
+			Received: row.ColumnInt64(13), Abandoned: row.ColumnText(14), Ordered: row.ColumnInt64(16) != 0, Rank: row.ColumnInt64(17),
+			MayPass: row.ColumnBool(18), Gap: row.ColumnBool(19), Claimed: row.ColumnInt64(20), Alone: row.ColumnBool(22),
+		},
+		pos: row.ColumnInt64(0), queue: row.ColumnInt64(1), priority: row.ColumnInt(3), stream: row.ColumnInt64(16), reason: row.ColumnText(21),
 	}
-	if err := fromJSON(row.ColumnText(15), &p.steps); err != nil {
-		p.steps, p.damage = nil, "steps: "+err.Error()
+	if err := fromJSON(row.ColumnText(15), &p.Steps); err != nil {
+		p.Steps, p.damage = nil, "steps: "+err.Error()
 	}
 	return p
 }
@@ -343,11 +321,11 @@ func (t *tx) stateOf(pos int64) (standing, error) {
 	err = t.each(`select m.own, p.pos is not null, coalesce(p.state, g.state, 0), coalesce(p.deliveries, g.deliveries, 0), g.pos is not null
 		from message m left join pending p on p.pos = m.pos left join log g on g.pos = m.pos where m.pos = +?`, func(row rows) error {
 		st = standing{own: row.ColumnBool(0), hasRow: row.ColumnBool(1), state: row.ColumnInt(2), deliveries: row.ColumnInt(3)}
-		if st.state == stBehind {
-			st.state = stQueued
+		if st.state == lifecycle.Behind {
+			st.state = lifecycle.Queued
 		}
 		if !st.hasRow && !row.ColumnBool(4) && !st.own && pos&maxSeq <= q.cursor {
-			st.state, st.deliveries = stLeased, 1
+			st.state, st.deliveries = lifecycle.Leased, 1
 		}
 		return nil
 	}, pos)

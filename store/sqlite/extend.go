@@ -6,6 +6,7 @@ import (
 
 	"github.com/nixie-go/nixie"
 	"github.com/nixie-go/nixie/store"
+	"github.com/nixie-go/nixie/store/lifecycle"
 )
 
 // Extend implements store.Queue.
@@ -50,7 +51,7 @@ func (t *tx) extend(ds []*nixie.Delivery, until int64, errs []error) error {
 			members[h.batch] = append(members[h.batch], h)
 			continue
 		}
-		if err := t.run("update pending set until = ?, steps = ? where pos = ?", until, jsonText(len(h.steps) == 0, h.steps), h.pos); err != nil {
+		if err := t.run("update pending set until = ?, steps = ? where pos = ?", until, jsonText(len(h.Steps) == 0, h.Steps), h.pos); err != nil {
 			return err
 		}
 	}
@@ -60,7 +61,7 @@ func (t *tx) extend(ds []*nixie.Delivery, until int64, errs []error) error {
 			b.until, b.dirty = until, true
 		}
 		for _, h := range hs {
-			if whole && len(h.steps) == 0 {
+			if whole && len(h.Steps) == 0 {
 				continue
 			}
 			if err := t.split(h, until); err != nil {
@@ -77,6 +78,6 @@ func (t *tx) split(h *held, until int64) error {
 		return err
 	}
 	h.batch.apart = true
-	h.state, h.until = stLeased, until
+	h.State, h.Until = lifecycle.Leased, until
 	return t.insertPending(&h.pendingRow)
 }

@@ -42,7 +42,7 @@ func encodeFailure(f *nixie.Failure, verb nixie.Verb, steps []string) (string, e
 func (t *tx) appendFailure(h *held, f *nixie.Failure, verb nixie.Verb, doc string) error {
 	var err error
 	if doc == "" {
-		if doc, err = encodeFailure(f, verb, h.steps); err != nil {
+		if doc, err = encodeFailure(f, verb, h.Steps); err != nil {
 			return err
 		}
 	}
@@ -56,11 +56,11 @@ func (t *tx) appendFailure(h *held, f *nixie.Failure, verb nixie.Verb, doc strin
 		return err
 	}
 	h.reason = string(f.Reason)
-	h.last = &lastOf{text: f.Text, class: f.Class, reason: f.Reason, at: nanos(f.FailedAt)}
+	h.last = &lastOf{text: f.Text, class: f.Class, reason: f.Reason, at: lifecycle.Nanos(f.FailedAt)}
 	if h.ordinal == 1 {
 		h.first = h.last.at
 	}
-	if h.redrives > 0 { // its letter shows the newest failure, also while it is on its way
+	if h.Redrives > 0 { // its letter shows the newest failure, also while it is on its way
 		if err := t.run("update letter set text = ? where pos = ?", f.Text, h.pos); err != nil {
 			return err
 		}
@@ -106,7 +106,7 @@ func history(c conn, pos int64, damage *[]string) (list []nixie.Failure, dropped
 		highest = row.ColumnInt(0)
 		if err := fromJSON(row.ColumnText(3), &doc); err != nil {
 			*damage = append(*damage, fmt.Sprintf("failure %d: %s", highest, err))
-			doc = failureDoc{Failure: nixie.Failure{Class: nixie.ClassUnknown, Reason: nixie.ReasonUnknown, FailedAt: moment(row.ColumnInt64(4))}}
+			doc = failureDoc{Failure: nixie.Failure{Class: nixie.ClassUnknown, Reason: nixie.ReasonUnknown, FailedAt: lifecycle.Moment(row.ColumnInt64(4))}}
 		}
 		f := doc.Failure
 		f.Took, f.Decision, f.Text = doc.Took, nixie.Verb(row.ColumnText(1)), row.ColumnText(2)

@@ -1,11 +1,11 @@
 package sqlite
 
 import (
-	"slices"
 	"strings"
 	"time"
 
 	"github.com/nixie-go/nixie"
+	"github.com/nixie-go/nixie/store/lifecycle"
 )
 
 // where collects the conditions of a query with their arguments. Values only
@@ -63,20 +63,20 @@ func (w *where) bounds(column string, r nixie.Range) {
 
 func (w *where) times(column string, b nixie.Times) {
 	if !b.After.IsZero() {
-		w.add(column+" >= ?", nanos(b.After))
+		w.add(column+" >= ?", lifecycle.Nanos(b.After))
 	}
 	if !b.Before.IsZero() {
-		w.add(column+" < ?", nanos(b.Before))
+		w.add(column+" < ?", lifecycle.Nanos(b.Before))
 	}
 }
 
 // age bounds the time since a moment.
 func (w *where) age(column string, s nixie.Span, now time.Time) {
 	if s.Min != 0 {
-		w.add(column+" <= ?", nanos(now.Add(-s.Min)))
+		w.add(column+" <= ?", lifecycle.Nanos(now.Add(-s.Min)))
 	}
 	if s.Max != 0 {
-		w.add(column+" >= ?", nanos(now.Add(-s.Max)))
+		w.add(column+" >= ?", lifecycle.Nanos(now.Add(-s.Max)))
 	}
 }
 
@@ -88,7 +88,7 @@ func (w *where) common(f *nixie.Filter, began string, now time.Time) {
 	if len(f.States) > 0 {
 		args := make([]any, len(f.States))
 		for i, s := range f.States {
-			args[i] = slices.Index(states[:], s)
+			args[i] = lifecycle.Number(s)
 		}
 		w.add("c.state in (?"+strings.Repeat(", ?", len(args)-1)+")", args...)
 	}

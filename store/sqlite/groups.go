@@ -7,6 +7,7 @@ import (
 
 	"github.com/nixie-go/nixie"
 	"github.com/nixie-go/nixie/store"
+	"github.com/nixie-go/nixie/store/lifecycle"
 )
 
 // groupings names what letters are grouped by: columns of kind k, as all letters of a
@@ -108,7 +109,7 @@ func (s *groupSum) meets(e example) {
 func (g *grouper) sorted() []nixie.Group {
 	var list []nixie.Group
 	for _, s := range g.groups {
-		s.FirstAt, s.LastAt = moment(s.first), moment(s.last)
+		s.FirstAt, s.LastAt = lifecycle.Moment(s.first), lifecycle.Moment(s.last)
 		if s.mixed {
 			s.Reason = ""
 		}

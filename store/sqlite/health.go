@@ -7,6 +7,7 @@ import (
 	lib "modernc.org/sqlite/lib"
 
 	"github.com/nixie-go/nixie/store"
+	"github.com/nixie-go/nixie/store/lifecycle"
 )
 
 var _ store.Inspector = (*Store)(nil)
@@ -38,12 +39,12 @@ func (s *Store) Inspect(ctx context.Context) (store.Health, error) {
 		if err != nil {
 			return err
 		}
-		h.Latest = moment(latest)
+		h.Latest = lifecycle.Moment(latest)
 		end, err := c.number(`select min(until) from (select until from pending where state = 1 union all select until from batch)`)
 		if err != nil {
 			return err
 		}
-		h.OldestLease = moment(end)
+		h.OldestLease = lifecycle.Moment(end)
 		return s.inspectOwners(c, &h)
 	})
 	return h, err
@@ -84,7 +85,7 @@ func (s *Store) inspectOwners(c conn, h *store.Health) error {
 	return c.each(`select o.n, o.name, o.started, (select count(*) from pending p where p.state = 1 and p.owner = o.n)
 		+ (select coalesce(sum(left), 0) from batch b where b.owner = o.n) from owner o order by o.n`, func(row rows) error {
 		h.Owners = append(h.Owners, store.Owner{
-			Name: row.ColumnText(1), StartedAt: moment(row.ColumnInt64(2)), Alive: !gone[row.ColumnInt64(0)], Leases: row.ColumnInt64(3),
+			Name: row.ColumnText(1), StartedAt: lifecycle.Moment(row.ColumnInt64(2)), Alive: !gone[row.ColumnInt64(0)], Leases: row.ColumnInt64(3),
 		})
 		return nil
 	})

@@ -160,7 +160,7 @@ func (t *tx) lives(p *pendingRow) {
 	if t.kinds.lives == nil {
 		t.kinds.lives = map[int64]life{}
 	}
-	t.kinds.lives[p.pos] = life{p.attempts, p.crashes}
+	t.kinds.lives[p.pos] = life{p.Attempts, p.Crashes}
 }
 
 // flushKinds writes the sums.

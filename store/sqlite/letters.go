@@ -10,6 +10,7 @@ import (
 
 	"github.com/nixie-go/nixie"
 	"github.com/nixie-go/nixie/store"
+	"github.com/nixie-go/nixie/store/lifecycle"
 )
 
 const currentColumns = `c.pos, c.id, c.queue_name, c.type, c.key, c.stream, c.dedupe, c.priority, c.hash, c.headers, c.origin, c.enqueued, c.expires,
@@ -24,18 +25,16 @@ func (s *Store) scanCurrent(c conn, row rows, m *nixie.Message) (damage []string
 	m.Type, m.Key, m.Stream, m.DedupeKey = row.ColumnText(3), row.ColumnText(4), row.ColumnText(5), row.ColumnText(6)
 	m.Priority = row.ColumnInt(7)
 	row.ColumnBytes(8, m.Hash[:])
-	m.EnqueuedAt, m.ExpiresAt = moment(row.ColumnInt64(11)), moment(row.ColumnInt64(12))
-	if n := row.ColumnInt(13); n >= 0 && n < len(states) {
-		m.State = states[n]
-	} else {
-		damage = append(damage, fmt.Sprintf("state %d is not one of ours", n))
+	m.EnqueuedAt, m.ExpiresAt = lifecycle.Moment(row.ColumnInt64(11)), lifecycle.Moment(row.ColumnInt64(12))
+	if m.State = lifecycle.State(row.ColumnInt(13)); m.State == "" {
+		damage = append(damage, fmt.Sprintf("state %d is not one of ours", row.ColumnInt(13)))
 	}
 	m.MayPass, m.OrderGap = row.ColumnBool(27), row.ColumnBool(28)
 	m.Attempts, m.Deliveries, m.Crashes = row.ColumnInt(16), row.ColumnInt(17), row.ColumnInt(18)
 	m.Generation, m.Redrives = row.ColumnInt(19), row.ColumnInt(20)
-	m.FirstReceivedAt, m.EndedAt = moment(row.ColumnInt64(23)), moment(row.ColumnInt64(25))
+	m.FirstReceivedAt, m.EndedAt = lifecycle.Moment(row.ColumnInt64(23)), lifecycle.Moment(row.ColumnInt64(25))
 	if m.State == nixie.Queued {
-		m.NotBefore = moment(row.ColumnInt64(14))
+		m.NotBefore = lifecycle.Moment(row.ColumnInt64(14))
 	}
 	for _, j := range [...]struct {
 		col  int
@@ -53,13 +52,13 @@ func (s *Store) scanCurrent(c conn, row rows, m *nixie.Message) (damage []string
 	if !row.ColumnBool(15) { // a member of a batch
 		if err := c.each("select owner, until, claimed from batch where first <= ?1 and last >= ?1", func(b rows) error {
 			owner, until, claimed = b.ColumnInt64(0), b.ColumnInt64(1), b.ColumnInt64(2)
-			m.FirstReceivedAt = moment(claimed)
+			m.FirstReceivedAt = lifecycle.Moment(claimed)
 			return nil
 		}, row.ColumnInt64(0)); err != nil {
 			return damage, err
 		}
 	}
-	m.LeasedAt, m.LeaseExpiresAt = moment(claimed), moment(until)
+	m.LeasedAt, m.LeaseExpiresAt = lifecycle.Moment(claimed), lifecycle.Moment(until)
 	return damage, c.each("select name from owner where n = ?", func(o rows) error {
 		m.LeaseOwner = o.ColumnText(0)
 		return nil
@@ -154,8 +153,8 @@ func (s *Store) scanLetter(c conn, row rows, page store.Page) (nixie.Letter, err
 		Class: nixie.Class(row.ColumnText(at(4))), Reason: nixie.Reason(row.ColumnText(at(5))),
 		Signature: row.ColumnText(at(6)), Fingerprint: row.ColumnText(at(7)),
 		Redrivable: row.ColumnBool(at(8)), NeedsReview: row.ColumnBool(at(9)), Rule: row.ColumnText(at(10)),
-		FirstFailedAt: moment(row.ColumnInt64(at(11))), LastFailedAt: moment(row.ColumnInt64(at(12))),
-		DiedAt: moment(row.ColumnInt64(at(13))), ResolvedAt: moment(row.ColumnInt64(at(14))),
+		FirstFailedAt: lifecycle.Moment(row.ColumnInt64(at(11))), LastFailedAt: lifecycle.Moment(row.ColumnInt64(at(12))),
+		DiedAt: lifecycle.Moment(row.ColumnInt64(at(13))), ResolvedAt: lifecycle.Moment(row.ColumnInt64(at(14))),
 		Operation: columnID(row, at(15)), Note: row.ColumnText(at(16)), Revision: row.ColumnInt64(at(17)), KeyTaken: row.ColumnBool(at(20)),
 	}
 	var err error

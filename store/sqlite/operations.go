@@ -8,6 +8,7 @@ import (
 
 	"github.com/nixie-go/nixie"
 	"github.com/nixie-go/nixie/store"
+	"github.com/nixie-go/nixie/store/lifecycle"
 )
 
 // Plan implements store.Operations.
@@ -21,13 +22,13 @@ func (s *Store) Plan(ctx context.Context, op store.Operation, filter nixie.Filte
 	var planned store.Operation
 	err := s.write(ctx, 0, func(t *tx) error {
 		planned = op
-		planned.ID, planned.CreatedAt = t.store.ids.New(moment(t.now)), moment(t.now)
+		planned.ID, planned.CreatedAt = t.store.ids.New(lifecycle.Moment(t.now)), lifecycle.Moment(t.now)
 		if err := t.run("insert into operation (id, event, actor, reason, filter, force, created, destination, statuses, reviewed, guarded) values (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
 			planned.ID, string(op.Event), op.Actor, op.Reason, op.Filter, op.Force, t.now, op.Destination, statusText(op.Statuses), op.Reviewed, op.Guarded); err != nil {
 			return err
 		}
 		n := t.LastInsertRowID()
-		w := letterWhere(&filter, moment(t.now))
+		w := letterWhere(&filter, lifecycle.Moment(t.now))
 		selected, err := t.change(`insert into item (operation, ordinal, letter, state, revision, fingerprint)
 			select ?, row_number() over (order by turn, rank, died, pos), pos, 'pending', revision, fingerprint from
 			(select pos, died, rank, revision, fingerprint, min(died) over (partition by coalesce(stream, -pos)) as turn from
@@ -65,7 +66,7 @@ const operations = `select o.n, o.id, o.event, o.actor, o.reason, o.filter, o.fo
 func scanOperation(row rows) store.Operation {
 	op := store.Operation{
 		ID: columnID(row, 1), Event: nixie.Event(row.ColumnText(2)), Actor: row.ColumnText(3), Reason: row.ColumnText(4),
-		Filter: row.ColumnText(5), Force: row.ColumnBool(6), CreatedAt: moment(row.ColumnInt64(7)), Destination: row.ColumnText(8),
+		Filter: row.ColumnText(5), Force: row.ColumnBool(6), CreatedAt: lifecycle.Moment(row.ColumnInt64(7)), Destination: row.ColumnText(8),
 		Statuses: statusesOf(row.ColumnText(9)), Reviewed: row.ColumnBool(10), Guarded: row.ColumnBool(11),
 		Pending: row.ColumnInt64(12), Done: row.ColumnInt64(13), Skipped: row.ColumnInt64(14), Failed: row.ColumnInt64(15),
 	}

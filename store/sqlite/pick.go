@@ -10,6 +10,7 @@ import (
 
 	"github.com/nixie-go/nixie"
 	"github.com/nixie-go/nixie/store"
+	"github.com/nixie-go/nixie/store/lifecycle"
 )
 
 // place is where a letter stands in a listing: latest death first, and among
@@ -91,16 +92,16 @@ func everyLetter() []strand { return []strand{{term: "true", sorted: true}} }
 // bound takes the times of death that a filter asks for.
 func (s *stretch) bound(f *nixie.Filter, now time.Time) {
 	if t := f.Died.After; !t.IsZero() {
-		s.from(nanos(t))
+		s.from(lifecycle.Nanos(t))
 	}
 	if t := f.Died.Before; !t.IsZero() {
-		s.till(nanos(t))
+		s.till(lifecycle.Nanos(t))
 	}
 	if f.Age.Max != 0 {
-		s.from(nanos(now.Add(-f.Age.Max)))
+		s.from(lifecycle.Nanos(now.Add(-f.Age.Max)))
 	}
 	if f.Age.Min != 0 {
-		s.till(nanos(now.Add(-f.Age.Min)) + 1)
+		s.till(lifecycle.Nanos(now.Add(-f.Age.Min)) + 1)
 	}
 }
 

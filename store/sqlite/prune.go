@@ -179,7 +179,7 @@ func (p *pruner) messages(kept time.Duration) (over bool, err error) {
 			gone = append(gone, p.at.after)
 		}
 		return nil
-	}, p.cutoff(kept), stDead, max(first, p.at.after), last, p.left); err != nil {
+	}, p.cutoff(kept), lifecycle.Dead, max(first, p.at.after), last, p.left); err != nil {
 		return false, err
 	}
 	over = looked < p.left

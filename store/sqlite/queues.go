@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/nixie-go/nixie"
+	"github.com/nixie-go/nixie/store/lifecycle"
 )
 
 // Queues implements store.Overview. It counts by counters and indexes: how many
@@ -65,7 +66,7 @@ func countQueue(c conn, at *queueRow, now int64, q *nixie.QueueInfo) error {
 		if err != nil {
 			return err
 		}
-		q.OldestAt = moment(oldest)
+		q.OldestAt = lifecycle.Moment(oldest)
 	}
 	ready, err := countWaiting(c, at.n, now, q)
 	if err != nil {
@@ -80,7 +81,7 @@ func countQueue(c conn, at *queueRow, now int64, q *nixie.QueueInfo) error {
 		if err != nil {
 			return err
 		}
-		if at := moment(oldest); q.OldestAt.IsZero() || at.Before(q.OldestAt) {
+		if at := lifecycle.Moment(oldest); q.OldestAt.IsZero() || at.Before(q.OldestAt) {
 			q.OldestAt = at
 		}
 	}
@@ -118,7 +119,7 @@ const overtakes = `may_pass = 1 and exists (select 1 from pending h where h.stre
 
 // oldestReady returns since when the longest ready message is due; 0 if none is.
 func oldestReady(c conn, queue, now int64) (oldest int64, err error) {
-	for _, part := range waitingIn(stQueued) {
+	for _, part := range waitingIn(lifecycle.Queued) {
 		due, err := c.number("select due "+part+" and due <= +?2 and not ("+overtakes+") order by due limit 1", queue, now)
 		if err != nil {
 			return 0, err
@@ -138,14 +139,14 @@ func oldestBlocked(c conn, queue, now int64, q *nixie.QueueInfo) error {
 	due, err := c.number(`select coalesce(min(due), 0) from (
 		select min(due) as due from pending indexed by pending_behind where queue = +?1 and state = 6
 		union all select min(due) from pending indexed by pending_passer where queue = +?1 and state = 0 and due <= +?2 and `+overtakes+`)`, queue, now)
-	q.BlockedAt = moment(due)
+	q.BlockedAt = lifecycle.Moment(due)
 	return err
 }
 
 // countWaiting counts the rows of pending that wait by when they are due, and
 // returns how many can go now.
 func countWaiting(c conn, queue, now int64, q *nixie.QueueInfo) (ready int64, err error) {
-	for _, state := range [...]int64{stQueued, stBehind} {
+	for _, state := range [...]int64{lifecycle.Queued, lifecycle.Behind} {
 		slots, err := readSlots(c, queue, state)
 		if err != nil {
 			return 0, err
@@ -157,7 +158,7 @@ func countWaiting(c conn, queue, now int64, q *nixie.QueueInfo) (ready int64, er
 		if err != nil {
 			return 0, err
 		}
-		if state == stQueued {
+		if state == lifecycle.Queued {
 			ready = due
 		} else {
 			q.Blocked = due
@@ -166,15 +167,15 @@ func countWaiting(c conn, queue, now int64, q *nixie.QueueInfo) (ready int64, er
 	if q.Scheduled == 0 {
 		return ready, nil
 	}
-	for _, state := range [...]int64{stQueued, stBehind} {
+	for _, state := range [...]int64{lifecycle.Queued, lifecycle.Behind} {
 		first, last, err := dueEnds(c, queue, state, now+1)
 		if err != nil {
 			return 0, err
 		}
-		if at := moment(first); first != 0 && (q.NextAt.IsZero() || at.Before(q.NextAt)) {
+		if at := lifecycle.Moment(first); first != 0 && (q.NextAt.IsZero() || at.Before(q.NextAt)) {
 			q.NextAt = at
 		}
-		if at := moment(last); at.After(q.LastAt) {
+		if at := lifecycle.Moment(last); at.After(q.LastAt) {
 			q.LastAt = at
 		}
 	}
@@ -184,7 +185,7 @@ func countWaiting(c conn, queue, now int64, q *nixie.QueueInfo) (ready int64, er
 // waitingIn are the indexes that what waits in a queue is found by: one entry
 // for each priority, or, of what waits behind others, one.
 func waitingIn(state int64) []string {
-	if state == stBehind {
+	if state == lifecycle.Behind {
 		return []string{"from pending indexed by pending_behind where queue = +?1 and state = 6"}
 	}
 	var parts []string

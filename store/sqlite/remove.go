@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"github.com/nixie-go/nixie"
 	"github.com/nixie-go/nixie/store"
+	"github.com/nixie-go/nixie/store/lifecycle"
 )
 
 // What the table tally counts.
@@ -56,7 +57,7 @@ func (t *tx) removeMessage(pos int64, why string) error {
 	if err != nil {
 		return err
 	}
-	if state < stSucceeded || state >= int64(len(states)) {
+	if state < lifecycle.Succeeded || state > lifecycle.Dead {
 		return nixie.Errorf(nixie.CodeInternal, "message at %d has not ended: run nixie verify", pos)
 	}
 	for _, remove := range [...]string{
@@ -71,7 +72,7 @@ func (t *tx) removeMessage(pos int64, why string) error {
 			return err
 		}
 	}
-	return t.tally(q.n, why, string(states[state]))
+	return t.tally(q.n, why, string(lifecycle.State(int(state))))
 }
 
 // dissolve gives the unsettled members of a claim rows of their own, each leased
@@ -95,10 +96,8 @@ func (t *tx) dissolve(pos int64) error {
 		return err
 	}
 	for _, place := range places {
-		if err := t.insertPending(&pendingRow{
-			pos: place, queue: place >> seqBits, state: stLeased, due: b.claimed, attempts: 1, deliveries: 1,
-			generation: 1, number: 1, owner: b.owner, until: b.until, received: b.claimed,
-		}); err != nil {
+		p := b.member(place)
+		if err := t.insertPending(&p); err != nil {
 			return err
 		}
 	}

@@ -168,17 +168,17 @@ func idOrNull(id nixie.ID) any {
 // redrive queues a dead message again: the next generation of the same message.
 // It answers before it writes.
 func (t *tx) redrive(l *letterRow, m *deadMessage) error {
-	if !m.dead {
-		return nixie.Errorf(nixie.CodeInternal, "message of letter %s is not dead: run nixie verify", l.id)
+	q, p := m.q, &m.pendingRow
+	if err := p.Live(t.now); err != nil {
+		return nixie.Errorf(nixie.CodeInternal, "letter %s: %w: run nixie verify", l.id, err)
 	}
-	q, p := m.q, m.next
 	if err := t.retakeKey(l, m.key); err != nil {
 		return err
 	}
 	if err := t.dissolve(l.pos); err != nil {
 		return err
 	}
-	if n, err := t.change("delete from log where pos = ? and state = ?", l.pos, stDead); err != nil || n != 1 {
+	if n, err := t.change("delete from log where pos = ? and state = ?", l.pos, lifecycle.Dead); err != nil || n != 1 {
 		return orDefect(err, "log row of letter %s is gone: run nixie verify", l.id)
 	}
 	if err := t.run("update message set own = 1 where pos = ?", l.pos); err != nil {
@@ -190,7 +190,7 @@ func (t *tx) redrive(l *letterRow, m *deadMessage) error {
 	}, l.pos); err != nil {
 		return err
 	}
-	q.ended[stDead]--
+	q.ended[lifecycle.Dead]--
 	q.dirty = true
 	if err := t.comeBack(q, l, p, m.stream); err != nil {
 		return err
@@ -227,5 +227,5 @@ func (t *tx) freeKeyOf(pos int64) error {
 	if err != nil {
 		return err
 	}
-	return t.freeKey(q, pos, key, stDiscarded)
+	return t.freeKey(q, pos, key, lifecycle.Discarded)
 }

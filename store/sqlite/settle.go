@@ -2,7 +2,6 @@ package sqlite
 
 import (
 	"context"
-	"time"
 
 	"github.com/nixie-go/nixie"
 	"github.com/nixie-go/nixie/store"
@@ -46,7 +45,7 @@ func (t *tx) hold(d *nixie.Delivery) (*held, error) {
 	}
 	h := &held{d: d}
 	if row != nil {
-		if row.state != stLeased || row.number != d.Lease.Number || row.until <= t.now {
+		if row.State != lifecycle.Leased || row.Number != d.Lease.Number || row.Until <= t.now {
 			return nil, lifecycle.Lost(d)
 		}
 		h.pendingRow, h.was = *row, *row
@@ -54,7 +53,7 @@ func (t *tx) hold(d *nixie.Delivery) (*held, error) {
 		return nil, err
 	}
 	var err error
-	if h.steps, err = lifecycle.Learn(h.steps, d); err != nil {
+	if h.Steps, err = lifecycle.Learn(h.Steps, d); err != nil {
 		return nil, err
 	}
 	h.q, err = t.queueAt(pos)
@@ -85,7 +84,7 @@ func (t *tx) holdMember(h *held, pos, batch int64, known bool) error {
 
 // member is a message of a batch with the counters of a clean first claim.
 func (b *batchRow) member(pos int64) pendingRow {
-	return pendingRow{pos: pos, queue: pos >> seqBits, attempts: 1, deliveries: 1, generation: 1, number: 1, received: b.claimed, claimed: b.claimed, owner: b.owner, until: b.until}
+	return pendingRow{pos: pos, queue: pos >> seqBits, Message: lifecycle.Member(b.owner, b.until, b.claimed)}
 }
 
 // find looks a lease up that came without its short cut.
@@ -190,8 +189,11 @@ func (t *tx) settle(st *nixie.Settlement, doc string) error {
 	if err != nil {
 		return err
 	}
-	if len(h.steps) != len(st.Delivery.Steps) {
+	if len(h.Steps) != len(st.Delivery.Steps) {
 		doc = "" // the store knows more of them
+	}
+	if err := h.Settle(st, &h.q.settings, h.Steps, t.now); err != nil {
+		return err
 	}
 	if st.Failure != nil {
 		if err := t.appendFailure(h, st.Failure, st.Verb, doc); err != nil {
@@ -203,25 +205,22 @@ func (t *tx) settle(st *nixie.Settlement, doc string) error {
 			return err
 		}
 	}
-	switch st.Verb {
-	case nixie.Complete:
-		return t.succeed(h)
-	case nixie.Discard:
-		if err := t.end(h, stDiscarded, st.Note); err != nil {
-			return err
-		}
-		return t.letterFollows(h, lifecycle.Settled(st, true))
-	case nixie.Retry:
-		if h.abandoned == "" {
-			h.crashes, h.alone = 0, false // it survived
-		}
-		h.abandoned = ""
-		return t.requeue(h, st.Delay)
-	case nixie.Release:
-		h.mayPass = st.MayPass && h.stream != 0 && h.q.settings.Order == nixie.OrderStrict
-		return t.release(h, st.Delay)
+	switch h.State {
+	case lifecycle.Queued:
+		return t.requeue(h)
+	case lifecycle.Dead:
+		return t.bury(h, st, nil)
 	}
-	return t.bury(h, st, nil)
+	return t.follow(h, lifecycle.Settled(st, true))
+}
+
+// follow writes how a message ended that leaves nothing to do, and moves on the letter that
+// it has from an earlier life.
+func (t *tx) follow(h *held, e lifecycle.End) error {
+	if err := t.end(h, e.Note); err != nil {
+		return err
+	}
+	return t.letterFollows(h, e)
 }
 
 // leave takes the message out of what its lease was kept in.
@@ -239,17 +238,17 @@ func (t *tx) leave(h *held) error {
 	return t.run("delete from pending where pos = ?", h.pos)
 }
 
-// end writes the row of log that ends a message.
-func (t *tx) end(h *held, state int, note string) error {
+// end writes the row of log of a message that has ended.
+func (t *tx) end(h *held, note string) error {
 	if err := t.leave(h); err != nil {
 		return err
 	}
-	if err := t.writeLog(&h.pendingRow, state, note); err != nil {
+	if err := t.writeLog(&h.pendingRow, note); err != nil {
 		return err
 	}
-	h.q.ended[state]++
+	h.q.ended[h.State]++
 	h.q.dirty = true
-	if state == stDiscarded {
+	if h.State == lifecycle.Discarded {
 		if err := t.tallyDiscard(h); err != nil {
 			return err
 		}
@@ -258,7 +257,7 @@ func (t *tx) end(h *held, state int, note string) error {
 	if err != nil {
 		return err
 	}
-	return t.freeKey(h.q, h.pos, key, state)
+	return t.freeKey(h.q, h.pos, key, h.State)
 }
 
 // keyOf is the dedupe key of a message. A delivery that this store made says it.
@@ -269,25 +268,17 @@ func (t *tx) keyOf(h *held) (string, error) {
 	return t.dedupeKey(h.pos)
 }
 
-// succeed ends a message well.
-func (t *tx) succeed(h *held) error {
-	if err := t.end(h, stSucceeded, ""); err != nil {
-		return err
-	}
-	return t.letterFollows(h, lifecycle.Success())
-}
-
 // writeLog writes the row that says how a message ended. Of a clean first life,
 // which most are, it leaves the counters out.
-func (t *tx) writeLog(p *pendingRow, state int, note string) error {
-	if p.attempts == 1 && p.deliveries == 1 && p.crashes == 0 && p.generation == 1 && p.redrives == 0 && p.number == 1 && len(p.steps) == 0 && note == "" && !p.gap {
+func (t *tx) writeLog(p *pendingRow, note string) error {
+	if p.Attempts == 1 && p.Deliveries == 1 && p.Crashes == 0 && p.Generation == 1 && p.Redrives == 0 && p.Number == 1 && len(p.Steps) == 0 && note == "" && !p.Gap {
 		row := t.added.add(toLog)
-		return t.added.end(row.num(p.pos).num(int64(state)).num(t.now).num(p.received))
+		return t.added.end(row.num(p.pos).num(int64(p.State)).num(p.Ended).num(p.Received))
 	}
 	return t.run(`insert into log (pos, state, ended, received, attempts, deliveries, crashes, generation, redrives, number, steps, note, gap)
 		values (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)`,
-		p.pos, state, t.now, p.received, p.attempts, p.deliveries, p.crashes, p.generation, p.redrives, p.number,
-		jsonText(len(p.steps) == 0, p.steps), text(note), p.gap)
+		p.pos, p.State, p.Ended, p.Received, p.Attempts, p.Deliveries, p.Crashes, p.Generation, p.Redrives, p.Number,
+		jsonText(len(p.Steps) == 0, p.Steps), text(note), p.Gap)
 }
 
 func (t *tx) dedupeKey(pos int64) (string, error) {
@@ -299,18 +290,9 @@ func (t *tx) dedupeKey(pos int64) (string, error) {
 	return key, err
 }
 
-// release gives the lease back unused: an attempt is refunded.
-func (t *tx) release(h *held, delay time.Duration) error {
-	if h.abandoned == "" {
-		h.attempts--
-	}
-	return t.requeue(h, delay)
-}
-
-// requeue gives the lease back; the message is due after delay.
-func (t *tx) requeue(h *held, delay time.Duration) error {
-	h.state, h.owner, h.until, h.due = stQueued, 0, 0, t.now+int64(delay)
-	if delay <= 0 {
+// requeue writes that a lease was given back.
+func (t *tx) requeue(h *held) error {
+	if h.Due <= t.now {
 		t.wake(h.q.name)
 	}
 	if h.batch != nil {
@@ -321,10 +303,10 @@ func (t *tx) requeue(h *held, delay time.Duration) error {
 		return t.insertPending(&h.pendingRow)
 	}
 	if h.stream != 0 {
-		h.state = stBehind
+		h.State = lifecycle.Behind
 		t.stir(h.q, h.stream)
 	}
 	t.countAgain(&h.was, &h.pendingRow)
 	return t.run("update pending set state = ?, owner = 0, until = 0, due = ?, attempts = ?, crashes = ?, alone = ?, abandoned = ?, steps = ?, may_pass = ?, reason = ? where pos = ?",
-		h.state, h.due, h.attempts, h.crashes, h.alone, text(h.abandoned), jsonText(len(h.steps) == 0, h.steps), h.mayPass, text(h.reason), h.pos)
+		h.State, h.Due, h.Attempts, h.Crashes, h.Alone, text(h.Abandoned), jsonText(len(h.Steps) == 0, h.Steps), h.MayPass, text(h.reason), h.pos)
 }

@@ -89,7 +89,7 @@ func (g *stages) claimed(got *claimed) {
 func (got *claimed) leases() []leaseID {
 	all := make([]leaseID, 0, len(got.rows)+len(got.members))
 	for _, r := range got.rows {
-		all = append(all, leaseID{r.pos, r.number})
+		all = append(all, leaseID{r.pos, r.Number})
 	}
 	for _, pos := range got.members {
 		all = append(all, leaseID{pos, 1})

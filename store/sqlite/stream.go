@@ -3,6 +3,7 @@ package sqlite
 import (
 	"github.com/nixie-go/nixie"
 	"github.com/nixie-go/nixie/store"
+	"github.com/nixie-go/nixie/store/lifecycle"
 )
 
 // Of all messages of a stream only those that may be handed out are in the
@@ -40,9 +41,9 @@ func (t *tx) join(q *queueRow, p *pendingRow, stream string, rank int64) error {
 	if err != nil {
 		return err
 	}
-	p.stream, p.rank = n, rank
-	if p.state == stQueued {
-		p.state = stBehind
+	p.stream, p.Rank, p.Ordered = n, rank, true
+	if p.State == lifecycle.Queued {
+		p.State = lifecycle.Behind
 	}
 	t.stir(q, n)
 	return nil
@@ -137,10 +138,10 @@ func (t *tx) arrange(q *queueRow, stream int64) error {
 	if blocked {
 		first.pos = 0
 	}
-	if err := t.flip(q.n, stQueued, stBehind, "update pending indexed by pending_open set state = 6 where stream = ?1 and stream is not null and state <> 6 and state = 0 and pos not in (?2, ?3)", stream, first.pos, passing); err != nil {
+	if err := t.flip(q.n, lifecycle.Queued, lifecycle.Behind, "update pending indexed by pending_open set state = 6 where stream = ?1 and stream is not null and state <> 6 and state = 0 and pos not in (?2, ?3)", stream, first.pos, passing); err != nil {
 		return err
 	}
-	if err := t.flip(q.n, stBehind, stQueued, "update pending set state = 0 where pos in (?, ?) and state = 6", first.pos, passing); err != nil {
+	if err := t.flip(q.n, lifecycle.Behind, lifecycle.Queued, "update pending set state = 0 where pos in (?, ?) and state = 6", first.pos, passing); err != nil {
 		return err
 	}
 	if passing != 0 || first.pos != 0 && first.due <= t.now {
@@ -160,7 +161,7 @@ func orZeroIf(condition bool, n int64) int64 {
 // isNext reports whether a row that claims have found may go: one that may pass
 // its head has to wait once that is due.
 func (t *tx) isNext(q *queueRow, r *pendingRow) (bool, error) {
-	if r.stream == 0 || !r.mayPass || q.settings.Order != nixie.OrderStrict {
+	if r.stream == 0 || !r.MayPass || q.settings.Order != nixie.OrderStrict {
 		return true, nil
 	}
 	head, err := t.first(&q.settings, r.stream)
@@ -179,15 +180,15 @@ func (t *tx) pass(q *queueRow, r *pendingRow) error {
 	n, err := t.number(`select ?2 < (select top from stream where n = ?1)
 		or exists (select 1 from pending indexed by pending_stream where stream = ?1 and rank < ?2)
 		or exists (select 1 from letter where stream = ?1 and blocks = 0 and rank < ?2)
-		or exists (select 1 from letter where stream = ?1 and blocks = 1 and rank < ?2)`, r.stream, r.rank)
+		or exists (select 1 from letter where stream = ?1 and blocks = 1 and rank < ?2)`, r.stream, r.Rank)
 	if err != nil {
 		return err
 	}
-	r.gap, r.mayPass = r.gap || n != 0, false
-	if err := t.flip(q.n, stQueued, stBehind, "update pending indexed by pending_open set state = 6 where stream = ?1 and stream is not null and state <> 6 and state = 0 and pos <> ?2", r.stream, r.pos); err != nil {
+	r.Gap, r.MayPass = r.Gap || n != 0, false
+	if err := t.flip(q.n, lifecycle.Queued, lifecycle.Behind, "update pending indexed by pending_open set state = 6 where stream = ?1 and stream is not null and state <> 6 and state = 0 and pos <> ?2", r.stream, r.pos); err != nil {
 		return err
 	}
-	return t.run("update stream set top = max(top, ?), blocked = 0, due = 0 where n = ?", r.rank, r.stream)
+	return t.run("update stream set top = max(top, ?), blocked = 0, due = 0 where n = ?", r.Rank, r.stream)
 }
 
 // comeBack gives a redriven message its place: its own if it holds up the
@@ -195,7 +196,7 @@ func (t *tx) pass(q *queueRow, r *pendingRow) error {
 func (t *tx) comeBack(q *queueRow, l *letterRow, p *pendingRow, stream string) error {
 	rank := l.rank
 	if !l.blocks && stream != "" && q.settings.Ordered() {
-		rank, p.gap = t.appendRank(q), true
+		rank, p.Gap = t.appendRank(q), true
 	}
 	if err := t.leaveStream(l); err != nil {
 		return err

@@ -7,6 +7,7 @@ import (
 
 	"github.com/nixie-go/nixie"
 	"github.com/nixie-go/nixie/store"
+	"github.com/nixie-go/nixie/store/lifecycle"
 )
 
 // Streams implements store.Streams.
@@ -126,7 +127,7 @@ func (s *Store) headOf(on queries, set *nixie.QueueSettings, stream int64, v *st
 	case first.pos == 0:
 		v.State = store.StreamIdle
 	case first.due > s.now():
-		v.State, v.Due = store.StreamWaiting, moment(first.due)
+		v.State, v.Due = store.StreamWaiting, lifecycle.Moment(first.due)
 	default:
 		v.State = store.StreamReady
 	}

@@ -22,9 +22,9 @@ func (t *tx) handOutSuspects(got *claimed, q *queueRow, want nixie.Want, until i
 		n, err := t.number("select exists (select 1 from pending where queue = ? and state = 1 and crashes > 0)", q.n)
 		return n == 0, err
 	}
-	got.takeFirst(&q.settings, group, min(want.Max, nixie.GroupOf(want.Parallel, group[0].crashes)))
+	got.takeFirst(&q.settings, group, min(want.Max, nixie.GroupOf(want.Parallel, group[0].Crashes)))
 	for _, r := range got.rows {
-		r.alone = nixie.AloneTwice(want.Parallel, r.crashes)
+		r.Alone = nixie.AloneTwice(want.Parallel, r.Crashes)
 		if err := t.lease(q, r, until); err != nil {
 			return true, err
 		}

@@ -1,6 +1,9 @@
 package sqlite
 
-import "github.com/nixie-go/nixie"
+import (
+	"github.com/nixie-go/nixie"
+	"github.com/nixie-go/nixie/store/lifecycle"
+)
 
 // sweep ends the leases whose time is over and those of dead owners. What their
 // owners noted as succeeded is settled, and what had waited is released. The other
@@ -74,20 +77,26 @@ func (t *tx) voidMember(b *batchRow, pos int64, o *vanished) error {
 	if done, err := t.asNoted(h, o); done || err != nil {
 		return err
 	}
-	return t.insertPending(&pendingRow{
-		pos: pos, queue: pos >> seqBits, due: t.now, deliveries: 1, crashes: 1,
-		generation: 1, number: 1, received: b.claimed, abandoned: o.name,
-	})
+	if err := h.Abandon(o.name, t.now); err != nil {
+		return err
+	}
+	return t.insertPending(&h.pendingRow)
 }
 
 // asNoted does what the stage that a vanished holder noted asks for. It reports
 // false when the message has to be judged.
 func (t *tx) asNoted(h *held, o *vanished) (done bool, err error) {
-	switch o.stages[leaseID{h.pos, h.number}] {
+	switch o.stages[leaseID{h.pos, h.Number}] {
 	case nixie.StageSucceeded:
-		return true, t.succeed(h)
+		if err := h.End(nixie.OnComplete, t.now); err != nil {
+			return false, err
+		}
+		return true, t.follow(h, lifecycle.Success())
 	case nixie.StageWaiting:
-		return true, t.release(h, 0)
+		if err := h.Settle(&nixie.Settlement{Verb: nixie.Release}, &h.q.settings, h.Steps, t.now); err != nil {
+			return false, err
+		}
+		return true, t.requeue(h)
 	}
 	return false, nil
 }
@@ -115,7 +124,7 @@ func (t *tx) voidRows(where string, arg int64) error {
 		return err
 	}
 	for _, p := range gone {
-		o, err := t.vanished(p.owner)
+		o, err := t.vanished(p.Owner)
 		if err != nil {
 			return err
 		}
@@ -129,19 +138,16 @@ func (t *tx) voidRows(where string, arg int64) error {
 			continue
 		}
 		was := *p
-		p.state, p.due = stQueued, t.now
-		if p.abandoned == "" { // who judges runs nothing
-			p.crashes++
-			p.attempts--
-			p.abandoned = o.name
+		if err := p.Abandon(o.name, t.now); err != nil {
+			return err
 		}
 		if p.stream != 0 {
-			p.state = stBehind
+			p.State = lifecycle.Behind
 			t.stir(q, p.stream)
 		}
 		t.countAgain(&was, p)
 		if err := t.run("update pending set state = ?, owner = 0, until = 0, due = ?, attempts = ?, crashes = ?, abandoned = ? where pos = ? and state = 1",
-			p.state, p.due, p.attempts, p.crashes, p.abandoned, p.pos); err != nil {
+			p.State, p.Due, p.Attempts, p.Crashes, p.Abandoned, p.pos); err != nil {
 			return err
 		}
 		t.wake(q.name)

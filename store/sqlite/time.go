@@ -4,6 +4,8 @@ import (
 	"fmt"
 	"sync"
 	"time"
+
+	"github.com/nixie-go/nixie/store/lifecycle"
 )
 
 // storeTime is the store's clock: the machine's, but it never goes back, and
@@ -38,7 +40,7 @@ func (st *storeTime) read(machine func() time.Time, least int64) int64 {
 func (s *Store) now() int64 { return s.time.read(s.opts.Clock, 0) }
 
 // Now is the store's time.
-func (s *Store) Now() time.Time { return moment(s.now()) }
+func (s *Store) Now() time.Time { return lifecycle.Moment(s.now()) }
 
 // sharedNow is the store's time, not before what any process wrote down, so
 // that processes that saw different clocks agree on which leases are over.

@@ -2,6 +2,7 @@ package sqlite
 
 import (
 	"github.com/nixie-go/nixie"
+	"github.com/nixie-go/nixie/store/lifecycle"
 )
 
 // tx is one transaction of the committer, or one call inside a transaction of
@@ -65,7 +66,7 @@ func (t *tx) loadQueue(query string, arg any) (*queueRow, error) {
 	err := t.each(query, func(row rows) error {
 		q = &queueRow{n: row.ColumnInt64(0), name: row.ColumnText(1), last: row.ColumnInt64(2), cursor: row.ColumnInt64(3), paused: row.ColumnBool(4)}
 		q.fresh = row.ColumnInt64(6)
-		q.ended[stSucceeded], q.ended[stDiscarded], q.ended[stCanceled], q.ended[stDead] = row.ColumnInt64(7), row.ColumnInt64(8), row.ColumnInt64(9), row.ColumnInt64(10)
+		q.ended[lifecycle.Succeeded], q.ended[lifecycle.Discarded], q.ended[lifecycle.Canceled], q.ended[lifecycle.Dead] = row.ColumnInt64(7), row.ColumnInt64(8), row.ColumnInt64(9), row.ColumnInt64(10)
 		q.largest = row.ColumnInt64(11)
 		return fromJSON(row.ColumnText(5), &q.settings)
 	}, arg)
@@ -150,7 +151,7 @@ func (t *tx) flush() error {
 	for _, q := range t.queues {
 		if q.dirty {
 			if err := t.run("update queue set last = ?, cursor = ?, fresh = ?, largest = ?, succeeded = ?, discarded = ?, canceled = ?, dead = ? where n = ?",
-				q.last, q.cursor, q.fresh, q.largest, q.ended[stSucceeded], q.ended[stDiscarded], q.ended[stCanceled], q.ended[stDead], q.n); err != nil {
+				q.last, q.cursor, q.fresh, q.largest, q.ended[lifecycle.Succeeded], q.ended[lifecycle.Discarded], q.ended[lifecycle.Canceled], q.ended[lifecycle.Dead], q.n); err != nil {
 				return err
 			}
 		}

@@ -1,0 +1,244 @@
+package lifecycle
+
+import (
+	"errors"
+	"fmt"
+	"reflect"
+	"testing"
+	"time"
+
+	"github.com/nixie-go/nixie"
+	"github.com/nixie-go/nixie/store"
+)
+
+// act is something that can be done to a message.
+type act struct {
+	name string
+	on   nixie.Event // its row in the table of moves; "" if the state stays
+	do   func(*Message, int64) error
+}
+
+func acts() []act {
+	all := []act{
+		{"claim", nixie.OnClaim, func(m *Message, now int64) error { return m.Claim(7, now+20, now) }},
+		{"abandon", nixie.OnAbandon, func(m *Message, now int64) error { return m.Abandon("gone", now) }},
+		{"live", nixie.OnRedrive, func(m *Message, now int64) error { return m.Live(now) }},
+	}
+	for _, on := range []nixie.Event{nixie.OnComplete, nixie.OnCancel, nixie.OnHold} {
+		all = append(all, act{"end by " + string(on), on, func(m *Message, now int64) error { return m.End(on, now) }})
+	}
+	for _, verb := range []nixie.Verb{nixie.Complete, nixie.Retry, nixie.Release, nixie.Discard, nixie.Bury, nixie.Hold, nixie.Halt} {
+		for _, delay := range []time.Duration{0, 5} {
+			for _, order := range []nixie.Order{nixie.OrderNone, nixie.OrderStrict, nixie.OrderRelaxed} {
+				st := nixie.Settlement{Verb: verb, Delay: delay, MayPass: true}
+				all = append(all, act{fmt.Sprint(verb, " in ", delay, " ", order), verb.Event(), func(m *Message, now int64) error {
+					return m.Settle(&st, &nixie.QueueSettings{Order: order}, []string{"step"}, now)
+				}})
+			}
+		}
+	}
+	for _, verb := range []store.ChangeVerb{store.RetryNow, store.Reschedule, store.ResetAttempts, store.MayPass} {
+		c := store.Change{Verb: verb, At: time.Unix(0, 500)}
+		all = append(all, act{string(verb), "", func(m *Message, now int64) error {
+			if m.Public() != nixie.Queued {
+				return errors.New("stores amend what is queued")
+			}
+			return m.Amend(&c, &nixie.QueueSettings{Order: nixie.OrderStrict}, now)
+		}})
+	}
+	return all
+}
+
+// TestEveryMessage walks all messages that a few claims, crashes and redrives lead to, does
+// everything to each, and sees that the table of moves is kept, that a refusal changes
+// nothing, and what has to be true of every message afterwards.
+func TestEveryMessage(t *testing.T) {
+	t.Parallel()
+	const now = 100
+	ordered := Fresh(1)
+	ordered.Ordered = true
+	behind := ordered
+	behind.State = Behind
+	todo := []Message{Fresh(1), Fresh(200), ordered, behind, Member(7, 120, 50)}
+	seen, steps := map[string]bool{}, 0
+	moved := map[nixie.Event]bool{}
+	for len(todo) > 0 {
+		m := todo[0]
+		todo = todo[1:]
+		if key := fmt.Sprintf("%+v", m); seen[key] || m.Number > 4 || m.Generation > 2 {
+			continue
+		} else {
+			seen[key] = true
+		}
+		for _, a := range acts() {
+			is := m
+			err := a.do(&is, now)
+			steps++
+			next, allowed := nixie.NextState(m.Public(), a.on)
+			if a.on == "" {
+				next, allowed = m.Public(), err == nil
+			}
+			if (err == nil) != allowed || err == nil && is.Public() != next {
+				t.Fatalf("%s of %+v: %v, %+v", a.name, m, err, is)
+			}
+			if err != nil {
+				if !reflect.DeepEqual(is, m) {
+					t.Fatalf("%s of %+v was refused (%v) and left %+v", a.name, m, err, is)
+				}
+				continue
+			}
+			moved[a.on] = true
+			if wrong := flaw(&m, &is, now); wrong != "" {
+				t.Fatalf("%s of %+v: %s: %+v", a.name, m, wrong, is)
+			}
+			todo = append(todo, is)
+		}
+	}
+	for _, move := range nixie.MessageMoves() {
+		if move.From != "" && !moved[move.On] {
+			t.Errorf("nothing does %s", move.On)
+		}
+	}
+	t.Logf("%d messages × %d acts: %d steps", len(seen), len(acts()), steps)
+}
+
+// flaw is what must not be of a message that was changed, "" if all is well.
+func flaw(was, is *Message, now int64) string {
+	leased, ended := is.State == Leased, !is.OnItsWay()
+	switch {
+	case leased != (is.Owner != 0) || leased != (is.Until != 0) || leased != (is.Claimed != 0):
+		return "it has a lease exactly while it is leased"
+	case ended != (is.Ended != 0):
+		return "it has a moment of its end exactly when it has ended"
+	case ended && (is.Abandoned != "" || is.MayPass || is.Ended != now):
+		return "it ended now, and neither waits to be judged nor to pass"
+	case is.Attempts < 0 || is.Crashes < 0 || is.Attempts > is.Deliveries || int64(is.Deliveries) > is.Number:
+		return "impossible counts"
+	case is.Number < was.Number || is.Generation < was.Generation || is.Number > 0 && is.Received == 0:
+		return "leases and lives only become more"
+	case was.Received != 0 && is.Received != was.Received:
+		return "the first lease began once"
+	case is.Public() == nixie.Queued && is.State == Queued && was.State == Leased && is.Due < now:
+		return "it was due before it came back"
+	case is.MayPass && !is.Ordered:
+		return "there is nothing to pass"
+	}
+	return ""
+}
+
+// TestCounts says of each act what it does to the counts, in the words of the contract of
+// stores: a crash and a release spend no attempt, and who judges spends none either.
+func TestCounts(t *testing.T) {
+	t.Parallel()
+	strict := &nixie.QueueSettings{Order: nixie.OrderStrict}
+	settle := func(verb nixie.Verb) func(*Message) error {
+		return func(m *Message) error { return m.Settle(&nixie.Settlement{Verb: verb, Delay: 3}, strict, nil, 100) }
+	}
+	claim := func(m *Message) error { return m.Claim(7, 120, 100) }
+	abandon := func(m *Message) error { return m.Abandon("a", 100) }
+	type acts = []func(*Message) error
+	for _, c := range []struct {
+		name      string
+		acts      acts
+		attempts  int
+		delivered int
+		crashes   int
+		abandoned string
+		due       int64
+	}{
+		{"claimed", acts{claim}, 1, 1, 0, "", 1},
+		{"released", acts{claim, settle(nixie.Release)}, 0, 1, 0, "", 103},
+		{"retried", acts{claim, settle(nixie.Retry)}, 1, 1, 0, "", 103},
+		{"crashed", acts{claim, abandon}, 0, 1, 1, "a", 100},
+		{"claimed to be judged", acts{claim, abandon, claim}, 0, 2, 1, "a", 100},
+		{"the judge crashed", acts{claim, abandon, claim, abandon}, 0, 2, 1, "a", 100},
+		{"the judge let it go", acts{claim, abandon, claim, settle(nixie.Release)}, 0, 2, 1, "a", 103},
+		{"judged", acts{claim, abandon, claim, settle(nixie.Retry)}, 0, 2, 1, "", 103},
+		{"crashed twice", acts{claim, abandon, claim, settle(nixie.Retry), claim, abandon}, 0, 3, 2, "a", 100},
+		{"survived", acts{claim, abandon, claim, settle(nixie.Retry), claim, settle(nixie.Retry)}, 1, 3, 0, "", 103},
+		{"redriven", acts{claim, settle(nixie.Bury), func(m *Message) error { return m.Live(100) }}, 0, 0, 0, "", 100},
+		{"reset", acts{claim, abandon, func(m *Message) error {
+			return m.Amend(&store.Change{Verb: store.ResetAttempts}, strict, 100)
+		}}, 0, 0, 0, "", 100},
+	} {
+		m := Fresh(1)
+		for _, do := range c.acts {
+			if err := do(&m); err != nil {
+				t.Fatal(c.name, err)
+			}
+		}
+		got := fmt.Sprint(m.Attempts, m.Deliveries, m.Crashes, m.Abandoned, m.Due)
+		if want := fmt.Sprint(c.attempts, c.delivered, c.crashes, c.abandoned, c.due); got != want {
+			t.Errorf("%s: attempts, deliveries, crashes, abandoned by, due are %s, want %s", c.name, got, want)
+		}
+	}
+}
+
+// TestLives shows what a redrive keeps and what it begins anew.
+func TestLives(t *testing.T) {
+	t.Parallel()
+	m := Message{State: Dead, Attempts: 3, Deliveries: 5, Crashes: 1, Generation: 2, Redrives: 1, Number: 9, Received: 4, Ended: 80, Alone: true, Steps: []string{"a"}, Rank: 6}
+	if err := m.Live(100); err != nil {
+		t.Fatal(err)
+	}
+	want := Message{State: Queued, Due: 100, Generation: 3, Redrives: 2, Number: 9, Received: 4, Steps: []string{"a"}, Rank: 6}
+	if !reflect.DeepEqual(m, want) {
+		t.Errorf("%+v, want %+v", m, want)
+	}
+}
+
+// TestPasses shows who may pass the head of a stream: who was released for that, in a strict
+// stream, until the next claim.
+func TestPasses(t *testing.T) {
+	t.Parallel()
+	for _, c := range []struct {
+		verb    nixie.Verb
+		order   nixie.Order
+		ordered bool
+		want    bool
+	}{
+		{nixie.Release, nixie.OrderStrict, true, true},
+		{nixie.Release, nixie.OrderStrict, false, false},
+		{nixie.Release, nixie.OrderRelaxed, true, false},
+		{nixie.Retry, nixie.OrderStrict, true, false},
+	} {
+		m := Member(7, 120, 50)
+		m.Ordered = c.ordered
+		if err := m.Settle(&nixie.Settlement{Verb: c.verb, MayPass: true}, &nixie.QueueSettings{Order: c.order}, nil, 100); err != nil || m.MayPass != c.want {
+			t.Errorf("%+v: %v, %v", c, m.MayPass, err)
+		}
+		if err := m.Claim(7, 200, 150); err != nil || m.MayPass {
+			t.Errorf("%+v: it may pass while it is leased: %v", c, err)
+		}
+	}
+}
+
+// TestDue shows when a message is due that an operator changed.
+func TestDue(t *testing.T) {
+	t.Parallel()
+	for _, c := range []struct {
+		verb          store.ChangeVerb
+		due, at, want int64
+	}{
+		{store.RetryNow, 500, 0, 100}, {store.RetryNow, 50, 0, 50},
+		{store.Reschedule, 50, 300, 300}, {store.Reschedule, 500, 300, 300}, {store.Reschedule, 500, 20, 100}, {store.Reschedule, 50, 20, 100},
+	} {
+		m := Fresh(c.due)
+		if err := m.Amend(&store.Change{Verb: c.verb, At: time.Unix(0, c.at)}, &nixie.QueueSettings{}, 100); err != nil || m.Due != c.want {
+			t.Errorf("%+v: due at %d, %v", c, m.Due, err)
+		}
+	}
+}
+
+func TestMoments(t *testing.T) {
+	t.Parallel()
+	for _, at := range []time.Time{{}, time.Unix(0, 1).UTC(), time.Date(2261, 12, 31, 23, 59, 59, 999999999, time.UTC), time.Date(1678, 1, 1, 0, 0, 0, 0, time.UTC)} {
+		if got := Moment(Nanos(at)); !got.Equal(at) {
+			t.Errorf("%s came back as %s", at, got)
+		}
+	}
+	near, far := time.Date(2261, 1, 1, 0, 0, 0, 0, time.UTC), time.Date(9999, 1, 1, 0, 0, 0, 0, time.UTC)
+	if Nanos(far) <= Nanos(near) || Nanos(time.Date(1, 1, 2, 0, 0, 0, 0, time.UTC)) >= Nanos(time.Date(1678, 1, 1, 0, 0, 0, 0, time.UTC)) {
+		t.Error("what is farther away is not farther away")
+	}
+}
