@@ -20,9 +20,12 @@ type End struct {
 func Success() End { return End{Event: nixie.OnSuccess, Actor: System} }
 
 // Settled is the end that a settlement stands for that completes, discards or buries a
-// message; redriven is that it has a letter from an earlier life.
+// message, and nothing for one that lets it go on; redriven is that it has a letter from an
+// earlier life.
 func Settled(st *nixie.Settlement, redriven bool) End {
 	switch st.Verb {
+	case nixie.Retry, nixie.Release:
+		return End{}
 	case nixie.Complete:
 		return Success()
 	case nixie.Discard:

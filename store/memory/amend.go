@@ -59,8 +59,9 @@ func (s *Store) amend(q *queue, m *message, c *store.Change, now time.Time) erro
 
 // hold buries a queued message for review.
 func (s *Store) hold(m *message, c *store.Change, now time.Time) error {
-	if m.letter != nil && m.letter.Status != nixie.StatusRedriving {
-		return m.letter.forbids(nixie.OnHold)
+	e := lifecycle.Changed(c, m.letter != nil)
+	if err := m.follows(e); err != nil {
+		return err
 	}
 	if err := m.end(nixie.OnHold, now); err != nil {
 		return err
@@ -68,7 +69,7 @@ func (s *Store) hold(m *message, c *store.Change, now time.Time) error {
 	f := *c.Hold
 	f.Generation, f.Attempt = m.Generation, m.Attempts
 	m.fail(f, nixie.Hold)
-	if err := s.bury(m, c.Settlement(), lifecycle.Changed(c, m.letter != nil), now); err != nil {
+	if err := s.bury(m, c.Settlement(), e, now); err != nil {
 		return err
 	}
 	m.letter.blocks = m.letter.blocks && !c.Free

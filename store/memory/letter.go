@@ -55,9 +55,9 @@ func (s *Store) bury(m *message, st *nixie.Settlement, e lifecycle.End, now time
 
 // move brings a letter to where the table of moves says.
 func (l *letter) move(on nixie.Event, now time.Time) error {
-	next, ok := nixie.NextStatus(l.Status, on)
-	if !ok {
-		return l.forbids(on)
+	next, err := lifecycle.Next(l.ID, l.Status, on)
+	if err != nil {
+		return err
 	}
 	l.Status = next
 	l.Revision++
@@ -68,8 +68,13 @@ func (l *letter) move(on nixie.Event, now time.Time) error {
 	return nil
 }
 
-func (l *letter) forbids(on nixie.Event) error {
-	return nixie.Errorf(nixie.CodeConflict, "letter %s is %s, which does not allow %s", l.ID, l.Status, on)
+// follows says why the letter of a message, if it has one, cannot follow its end.
+func (m *message) follows(e lifecycle.End) error {
+	if m.letter == nil {
+		return nil
+	}
+	_, err := lifecycle.Follow(m.letter.ID, m.letter.Status, e.Event)
+	return err
 }
 
 // show is a copy for the outside.

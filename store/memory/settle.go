@@ -24,8 +24,11 @@ func (s *Store) settle(st *nixie.Settlement, now time.Time) error {
 	if err != nil {
 		return err
 	}
-	if st.Verb.Event() == nixie.OnBury && m.letter != nil && m.letter.Status != nixie.StatusRedriving {
-		return m.letter.forbids(nixie.OnDieAgain)
+	e := lifecycle.Settled(st, m.letter != nil)
+	if st.Verb.Event() == nixie.OnBury {
+		if err := m.follows(e); err != nil {
+			return err
+		}
 	}
 	q := s.queue(m.Queue)
 	if err := m.decide(func(l *lifecycle.Message) error { return l.Settle(st, &q.settings, steps, now.UnixNano()) }); err != nil {
@@ -44,11 +47,11 @@ func (s *Store) settle(st *nixie.Settlement, now time.Time) error {
 		s.again(m, now)
 		return nil
 	case nixie.Dead:
-		return s.bury(m, st, lifecycle.Settled(st, m.letter != nil), now)
+		return s.bury(m, st, e, now)
 	case nixie.Discarded:
 		q.discarded(m)
 	}
-	return s.follow(m, lifecycle.Settled(st, m.letter != nil), now)
+	return s.follow(m, e, now)
 }
 
 // again wakes who waits for a message that was retried or released.

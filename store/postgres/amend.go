@@ -109,8 +109,9 @@ func (t *tx) change(m *message, c *store.Change) error {
 
 // holdForReview buries a queued message.
 func (t *tx) holdForReview(m *message, c *store.Change) error {
-	if m.letter != nil && m.letter.status != nixie.StatusRedriving {
-		return m.letter.forbids(nixie.OnHold)
+	e := lifecycle.Changed(c, m.letter != nil)
+	if err := m.follows(e); err != nil {
+		return err
 	}
 	if err := m.End(nixie.OnHold, t.now); err != nil {
 		return err
@@ -122,7 +123,7 @@ func (t *tx) holdForReview(m *message, c *store.Change) error {
 	f := *c.Hold
 	f.Generation, f.Attempt = m.Generation, m.Attempts
 	t.fail(m, &f, nixie.Hold)
-	if err := t.bury(m, c.Settlement(), lifecycle.Changed(c, m.letter != nil)); err != nil {
+	if err := t.bury(m, c.Settlement(), e); err != nil {
 		return err
 	}
 	m.letter.blocks = m.letter.blocks && !c.Free

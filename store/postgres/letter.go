@@ -115,9 +115,9 @@ func (t *tx) bury(m *message, st *nixie.Settlement, e lifecycle.End) error {
 
 // moveLetter brings a letter to where the table of moves says.
 func (t *tx) moveLetter(l *letterRow, on nixie.Event) error {
-	next, ok := nixie.NextStatus(l.status, on)
-	if !ok {
-		return l.forbids(on)
+	next, err := lifecycle.Next(l.id, l.status, on)
+	if err != nil {
+		return err
 	}
 	l.status = next
 	l.revision++
@@ -129,8 +129,13 @@ func (t *tx) moveLetter(l *letterRow, on nixie.Event) error {
 	return nil
 }
 
-func (l *letterRow) forbids(on nixie.Event) error {
-	return nixie.Errorf(nixie.CodeConflict, "letter %s is %s: %s is not possible", l.id, l.status, on)
+// follows says why the letter of a message, if it has one, cannot follow its end.
+func (m *message) follows(e lifecycle.End) error {
+	if m.letter == nil {
+		return nil
+	}
+	_, err := lifecycle.Follow(m.letter.id, m.letter.status, e.Event)
+	return err
 }
 
 // flushLetters writes letters that are new or changed.

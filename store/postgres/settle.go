@@ -96,8 +96,11 @@ func (t *tx) settle(st *nixie.Settlement) error {
 // apply does what a settlement asks for that is allowed. Steps are those of the message,
 // with what the settlement tells.
 func (t *tx) apply(m *message, st *nixie.Settlement, steps []string) error {
-	if st.Verb.Event() == nixie.OnBury && m.letter != nil && m.letter.status != nixie.StatusRedriving {
-		return m.letter.forbids(nixie.OnDieAgain)
+	e := lifecycle.Settled(st, m.letter != nil)
+	if st.Verb.Event() == nixie.OnBury {
+		if err := m.follows(e); err != nil {
+			return err
+		}
 	}
 	if err := m.Settle(st, &m.q.settings, steps, t.now); err != nil {
 		return err
@@ -116,9 +119,9 @@ func (t *tx) apply(m *message, st *nixie.Settlement, steps []string) error {
 		t.again(m)
 		return nil
 	case lifecycle.Dead:
-		return t.bury(m, st, lifecycle.Settled(st, m.letter != nil))
+		return t.bury(m, st, e)
 	}
-	return t.end(m, lifecycle.Settled(st, m.letter != nil))
+	return t.end(m, e)
 }
 
 // again lets a message be found that was retried or released.

@@ -48,6 +48,22 @@ func (t *tx) letterOf(h *held) (*letterRow, error) {
 // it has from an earlier life. An operator's change that holds it is by; a verdict has
 // none. Everything is in the transaction of the caller.
 func (t *tx) bury(h *held, st *nixie.Settlement, by *store.Change) error {
+	old, err := t.letterOf(h)
+	if err != nil {
+		return err
+	}
+	e := lifecycle.Settled(st, old != nil)
+	if by != nil {
+		e = lifecycle.Changed(by, old != nil)
+	}
+	var has letterRow
+	if old != nil {
+		has = *old
+	}
+	status, err := lifecycle.Follow(has.id, has.status, e.Event)
+	if err != nil {
+		return err
+	}
 	if err := t.end(h, ""); err != nil {
 		return err
 	}
@@ -57,18 +73,6 @@ func (t *tx) bury(h *held, st *nixie.Settlement, by *store.Change) error {
 		}
 	}
 	last, first, err := t.lastFailure(h)
-	if err != nil {
-		return err
-	}
-	old, err := t.letterOf(h)
-	if err != nil {
-		return err
-	}
-	e := lifecycle.Settled(st, old != nil)
-	if by != nil {
-		e = lifecycle.Changed(by, old != nil)
-	}
-	status, err := nextOf(old, e.Event)
 	if err != nil {
 		return err
 	}
@@ -168,7 +172,7 @@ func (t *tx) letterFollows(h *held, e lifecycle.End) error {
 	if err != nil || l == nil || l.status != nixie.StatusRedriving {
 		return err
 	}
-	next, err := nextOf(l, e.Event)
+	next, err := lifecycle.Follow(l.id, l.status, e.Event)
 	if err != nil {
 		return err
 	}
@@ -180,19 +184,6 @@ func (t *tx) letterFollows(h *held, e lifecycle.End) error {
 		return err
 	}
 	return t.audit(l.queue, e.Actor, e.Event, l.id, e.Reason)
-}
-
-// nextOf is the status of a letter after an event; nil is one that is yet to be made.
-func nextOf(l *letterRow, on nixie.Event) (nixie.Status, error) {
-	var has letterRow
-	if l != nil {
-		has = *l
-	}
-	next, ok := nixie.NextStatus(has.status, on)
-	if !ok {
-		return "", nixie.Errorf(nixie.CodeInternal, "letter %s is %s and cannot follow %s: run nixie verify", has.id, has.status, on)
-	}
-	return next, nil
 }
 
 // pause stops the handing out of a queue.

@@ -107,7 +107,6 @@ func (t *tx) resolve(r *store.Resolution, planned int64) error {
 	if err != nil {
 		return err
 	}
-	next, _ := nixie.NextStatus(l.status, r.Event)
 	switch r.Event {
 	case nixie.OnNote:
 		return t.annotate(l, r)
@@ -130,6 +129,10 @@ func (t *tx) resolve(r *store.Resolution, planned int64) error {
 			err = t.run("update letter set redrivable = 1, needs_review = 0, rule = ?, rule_sum = ? where pos = ?", store.Reviewed, sumOf(store.Reviewed), l.pos)
 		}
 	}
+	if err != nil {
+		return err
+	}
+	next, err := lifecycle.Next(l.id, l.status, r.Event)
 	if err != nil {
 		return err
 	}
