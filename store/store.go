@@ -235,11 +235,8 @@ func By(actor, reason string) string {
 	return actor + ": " + reason
 }
 
-// Purges reports whether a purge is meant for letters of a status.
+// Purges reports whether a purge that is possible is meant for letters of a status.
 func (r *Resolution) Purges(status nixie.Status) bool {
-	if _, ok := nixie.NextStatus(status, nixie.OnPurge); !ok {
-		return false
-	}
 	if len(r.Statuses) == 0 {
 		return !status.Unresolved()
 	}

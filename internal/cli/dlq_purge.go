@@ -7,6 +7,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/nixie-go/nixie"
+	"github.com/nixie-go/nixie/store/lifecycle"
 )
 
 func newDLQPurge(g *globals, of *jobLetters) *cobra.Command {
@@ -63,7 +64,7 @@ func (p *purge) narrow(f nixie.Filter, ids bool) (nixie.Filter, error) {
 		return f, usagef("--older-than: %w", err)
 	}
 	for _, s := range p.statuses {
-		if _, ok := nixie.NextStatus(nixie.Status(s), nixie.OnPurge); !ok {
+		if !lifecycle.May(nixie.Status(s), nixie.OnPurge) {
 			return f, usagef("--status %q: a purge takes resolved, discarded, open, review and quarantined", s)
 		}
 		f.Statuses = append(f.Statuses, nixie.Status(s))

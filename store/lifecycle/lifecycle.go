@@ -64,7 +64,7 @@ func Why(l Letter, r *store.Resolution) (nixie.Code, string) {
 		return nixie.CodeConflict, fmt.Sprintf("has changed since the dry run: it was at revision %d and is at %d", l.Planned, l.Revision)
 	case r.Edit != nil && r.Edit.Revision != l.Revision:
 		return nixie.CodeConflict, fmt.Sprintf("has changed since it was read to be edited: it was at revision %d and is at %d; edit it again", r.Edit.Revision, l.Revision)
-	case !possible(l, r.Event):
+	case !May(l.Status, r.Event):
 		return nixie.CodeConflict, fmt.Sprintf("is %s: %s is not possible", l.Status, r.Event)
 	case r.Event == nixie.OnRestore && !l.Dead:
 		return nixie.CodeConflict, "has a message that is not dead: there is nothing to restore"
@@ -84,15 +84,12 @@ func Why(l Letter, r *store.Resolution) (nixie.Code, string) {
 	return "", ""
 }
 
-// possible reports whether the status of a letter allows an event of an operator. A
-// letter whose message is on its way is put on hold by its next death only.
-func possible(l Letter, on nixie.Event) bool {
-	_, ok := nixie.NextStatus(l.Status, on)
-	switch on {
-	case nixie.OnNote:
+// May reports whether the status of a letter alone allows an event of an operator. A letter
+// whose message is on its way is put on hold by its next death only.
+func May(status nixie.Status, on nixie.Event) bool {
+	if on == nixie.OnNote {
 		return true
-	case nixie.OnHold:
-		return ok && l.Status != nixie.StatusRedriving
 	}
-	return ok
+	_, ok := nixie.NextStatus(status, on)
+	return ok && (on != nixie.OnHold || status != nixie.StatusRedriving)
 }
