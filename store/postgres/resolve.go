@@ -45,7 +45,8 @@ type resolving struct {
 	headers    map[int64][]nixie.Header // of messages, if any is to be edited
 	damaged    map[int64]error          // why headers cannot be read
 	purged     []*letterRow
-	purgedBy   map[nixie.ID]nixie.ID // letter to operation
+	purgedBy   map[nixie.ID]nixie.ID  // letter to operation
+	next       map[streamKey]*message // the first of each lane that has not been handed out, for what is restored
 }
 
 // hold locks the letters, with what hangs on them, and reads them. Where they are
@@ -60,6 +61,10 @@ func (r *resolving) hold(resolutions []store.Resolution) error {
 	}
 	list := uuids(ids)
 	r.lockQueues("n in (select queue from @.letter where pos"+ofLetters+")", list)
+	restores := slices.ContainsFunc(resolutions, func(by store.Resolution) bool { return by.Event == nixie.OnRestore })
+	if restores {
+		r.lock(&r.locked.cursors, "select queue from @.cursor where queue in (select queue from @.letter where pos"+ofLetters+") order by queue for update", list)
+	}
 	// Streams are made for what may be appended to them.
 	r.openStreamsOf(`select m.queue, m.stream from @.message m join @.queue q on q.n = m.queue
 		where m.pos`+ofLetters+` and m.stream is not null and q.settings->>'order' in ('strict', 'relaxed')`, list)
@@ -68,6 +73,10 @@ func (r *resolving) hold(resolutions []store.Resolution) error {
 	r.openKeys("select queue, dedupe from @.message where pos"+ofLetters+" and dedupe is not null", list)
 	r.clock()
 	r.readMessages("c.pos"+ofLetters, list)
+	if restores {
+		r.readMessages(`c.pos = any(array(select f.pos from @.message o join @.stream s on s.queue = o.queue and s.name = o.stream
+			cross join lateral (`+laneFirst+`) f where o.pos`+ofLetters+` and not `+isOut+`))`, list)
+	}
 	r.readLetters("pos"+ofLetters, list)
 	if len(operations) > 0 {
 		r.readItems(operations, list)
@@ -170,6 +179,7 @@ func (r *resolving) apply(l *letterRow, by *store.Resolution) error {
 	case nixie.OnRestore:
 		if l.rank > 0 && m.stream != "" && m.q.settings.Ordered() { // it does not block: its followers may have gone
 			l.inStream = true
+			r.outOfLane(m)
 		}
 		if lifecycle.KeepsDead(m.q.settings.DedupeScope) {
 			r.take(m)
@@ -185,6 +195,22 @@ func (r *resolving) live(l *letterRow) error {
 	m := l.m
 	m.note = ""
 	return m.Live(r.now)
+}
+
+// outOfLane takes the next of the stream of a dead message out of its lane: whoever is handed
+// out by a lane passes nobody.
+func (r *resolving) outOfLane(dead *message) {
+	if r.next == nil {
+		r.next = map[streamKey]*message{}
+		for _, m := range r.rows {
+			if m.in == inLane {
+				r.next[streamKey{m.queue, m.stream}] = m
+			}
+		}
+	}
+	if m := r.next[streamKey{dead.queue, dead.stream}]; m != nil {
+		r.touch(m)
+	}
 }
 
 // redrive queues a dead message again.

@@ -11,6 +11,7 @@ import (
 
 func streamClauses() []clause {
 	return []clause{
+		{"WhoPassesARestoredOneKnows", passesRestored},
 		{"WithoutOrderAStreamIsAName", unordered},
 		{"OneLeaseAtATime", oneLease},
 		{"R39_StrictFollowerWaitsOverBackoff", strictWaits},
@@ -585,4 +586,26 @@ func unblockInvalid(b *bed) {
 	b.retry(b.take("m1"), time.Minute)
 	same(b, "marked", b.unblock(true), 1)
 	b.complete(b.take("m2"))
+}
+
+// passesRestored shows that who is handed out behind a dead one that was given up and then
+// restored knows that it passes it.
+func passesRestored(b *bed) {
+	b.configure(nixie.QueueSettings{Order: nixie.OrderStrict})
+	for i, before := range [...]bool{true, false} {
+		stream := nixie.Stream(fmt.Sprint("t", i))
+		held := b.put(fmt.Sprint("held", i), stream)
+		hold := b.holding("look")
+		hold.Free = true
+		b.ok(b.change(held, hold))
+		if before {
+			b.put(fmt.Sprint("follower", i), stream)
+		}
+		b.ok(b.resolve(b.letterOf(held).ID, nixie.OnDiscard))
+		if !before {
+			b.put(fmt.Sprint("follower", i), stream)
+		}
+		b.ok(b.resolve(b.letterOf(held).ID, nixie.OnRestore))
+		same(b, fmt.Sprint("gap ", before), b.take(fmt.Sprint("follower", i)).OrderGap, true)
+	}
 }
