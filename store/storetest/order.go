@@ -1,0 +1,88 @@
+package storetest
+
+import (
+	"time"
+
+	"github.com/nixie-go/nixie"
+	"github.com/nixie-go/nixie/store"
+)
+
+func orderChanges(b *bed) {
+	b.inStream("m1")
+	settings := nixie.QueueSettings{Order: nixie.OrderStrict}
+	b.unchanged(func() { b.code(b.st.Configure(b.ctx, work, settings, "ann", "r"), nixie.CodeConflict) })
+	d := b.take("m1")
+	b.unchanged(func() { b.code(b.st.Configure(b.ctx, work, settings, "ann", "r"), nixie.CodeConflict) })
+	b.complete(d)
+	b.configure(settings)
+	b.inStream("m2")
+	b.unchanged(func() { b.code(b.st.Configure(b.ctx, work, nixie.QueueSettings{}, "ann", "r"), nixie.CodeConflict) })
+	b.ok(b.settle(b.dying(b.take("m2"), nixie.StatusOpen)))
+	b.configure(nixie.QueueSettings{})
+	_, err := b.st.Stream(b.ctx, work, "s")
+	b.code(err, nixie.CodeNotFound)
+}
+
+// orderForgotten discards a dead one, and restores it when its queue was without order for
+// a while: its place ended with the order.
+func orderForgotten(b *bed) {
+	b.ordered(nixie.OrderStrict, "")
+	b.inStream("m1")
+	d := b.take("m1")
+	b.ok(b.settle(b.dying(d, nixie.StatusOpen)))
+	l := b.letterOf(d.ID)
+	b.ok(b.resolve(l.ID, nixie.OnDiscard))
+	b.configure(nixie.QueueSettings{})
+	b.ordered(nixie.OrderStrict, "")
+	b.ok(b.resolve(l.ID, nixie.OnRestore))
+	_, err := b.st.Stream(b.ctx, work, "s")
+	b.code(err, nixie.CodeNotFound)
+	b.ok(b.resolve(l.ID, nixie.OnRedrive)) // it is the newest
+	same(b, "head", b.stream().Head, d.ID)
+}
+
+func loosening(b *bed) {
+	for _, to := range []nixie.QueueSettings{{Order: nixie.OrderRelaxed}, {Order: nixie.OrderStrict, DeadHead: nixie.DeadFrees}} {
+		b.ordered(nixie.OrderStrict, "")
+		b.inStream("m1", "m2")
+		b.ok(b.settle(b.dying(b.take("m1"), nixie.StatusOpen)))
+		b.keys(b.claim(9))
+		b.configure(to)
+		b.complete(b.take("m2"))
+		b.emptyStreams()
+	}
+}
+
+// looseningPassesNobody hands out in their order, without a gap, what waited when a
+// strict queue became relaxed.
+func looseningPassesNobody(b *bed) {
+	b.ordered(nixie.OrderStrict, "")
+	b.inStream("m1", "m2", "m3")
+	b.complete(b.take("m1"))
+	b.ordered(nixie.OrderRelaxed, "")
+	for _, key := range []string{"m2", "m3"} {
+		d := b.take(key)
+		b.gap(d, false)
+		b.complete(d)
+	}
+}
+
+// markedInRelaxed counts one that was marked while the queue was strict as the next of its
+// stream: it is due before the one that it was to pass.
+func markedInRelaxed(b *bed) {
+	b.ordered(nixie.OrderStrict, "")
+	due := b.clock.Now()
+	b.inStream("m1", "m2")
+	b.retry(b.take("m1"), time.Minute)
+	b.ok(b.amend(b.messageOf("m2"), store.MayPass))
+	b.ordered(nixie.OrderRelaxed, "")
+	b.clock.Advance(time.Minute)
+	q := b.info()
+	same(b, "ready", q.Ready, 1)
+	same(b, "blocked", q.Blocked, 1)
+	if !q.OldestAt.Equal(due) {
+		b.Fatalf("oldest ready message is due since %s, want %s", q.OldestAt, due)
+	}
+	b.complete(b.take("m2"))
+	b.complete(b.take("m1"))
+}
