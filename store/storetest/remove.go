@@ -59,6 +59,7 @@ func notesBounded(b *bed) {
 
 func purgeClauses() []clause {
 	return []clause{
+		{"PurgeOfWhatTheCallChanged", purgeOfChanged},
 		{"EveryStatus", purgeEveryStatus},
 		{"NothingIsLeft", purgeLeavesNothing},
 		{"TheKeyIsFree", purgeFreesKey},
@@ -99,6 +100,21 @@ func purgeEveryStatus(b *bed) {
 func (b *bed) purge(id nixie.ID) {
 	b.Helper()
 	b.ok(b.resolution(store.Resolution{Letter: id, Event: nixie.OnPurge, Actor: "ann", Reason: "old", Statuses: nixie.Statuses()}))
+}
+
+// purgeOfChanged confirms a letter and purges it in the same call: it counts as what it
+// was at last.
+func purgeOfChanged(b *bed) {
+	l := b.dead("a", nixie.StatusOpen)
+	for _, err := range b.st.Resolve(b.ctx, []store.Resolution{
+		{Letter: l.ID, Event: nixie.OnConfirm, Actor: "ann"},
+		{Letter: l.ID, Event: nixie.OnPurge, Actor: "ann", Reason: "old"},
+	}) {
+		b.ok(err)
+	}
+	info := b.info()
+	same(b, "purged", info.Purged, 1)
+	same(b, "canceled", info.Canceled, 1)
 }
 
 func purgeLeavesNothing(b *bed) {
