@@ -85,6 +85,7 @@ func recordOfStores() []mishap {
 		{"8942064", "PostgreSQL: a letter whose message died again elsewhere, and of which no new failure was told, had the class and moment of that death in its old failure.", "the model, which adopts and confirms now", "suite.Bury/R30_DiesElsewhereOutOfItsStream"},
 		{"8942064", "A letter whose message died again elsewhere could stay in its stream, be without its dedupe key, and be called damaged by verify for more deliveries than leases.", "the model, which adopts and confirms now", "suite.Bury/R30_DiesElsewhereOutOfItsStream"},
 		{"23fc4a1", "PostgreSQL: who was handed out behind a letter that was given up and restored did not know that it passed one.", "the deep run: model on PostgreSQL", "suite.Streams/WhoPassesARestoredOneKnows"},
+		{"a220a7e", "PostgreSQL: a letter that was confirmed and purged in one call left a row of its message behind, and its queue counted one dead message too few.", "the model at length", "suite.Purge/PurgeOfWhatTheCallChanged"},
 	}
 }
 
