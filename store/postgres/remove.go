@@ -22,7 +22,9 @@ func (r *resolving) removeLetters() {
 	if len(r.purged) == 0 {
 		return
 	}
-	r.flush() // what the call changed of them before: it is counted as it is now
+	stirred := r.work.stirred // their streams go on without them
+	r.flush()                 // what the call changed of them before: it is counted as it is now
+	r.work.stirred = stirred
 	r.run(`update @.item i set state = 'skipped' from unnest($1::bigint[], $2::uuid[]) u (pos, by) where i.letter = u.pos and i.state = 'pending'
 		and i.operation is distinct from (select o.n from @.operation o where o.id = u.by)`,
 		eachOf(r.purged, func(l *letterRow) int64 { return l.pos }), eachOf(r.purged, func(l *letterRow) *[16]byte { return idOrNull(r.purgedBy[l.id]) }))

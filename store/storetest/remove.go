@@ -115,6 +115,7 @@ func purgeOfChanged(b *bed) {
 	info := b.info()
 	same(b, "purged", info.Purged, 1)
 	same(b, "canceled", info.Canceled, 1)
+	b.sound()
 }
 
 func purgeLeavesNothing(b *bed) {
