@@ -29,7 +29,7 @@ type Filter struct {
 	FirstFailed Times
 	LastFailed  Times
 	Redrives    Range
-	Attempts    Range
+	Attempts    Range // of a letter as [Letter.Spent] says, as Crashes
 	Deliveries  Range
 	Crashes     Range
 	Operation   ID

@@ -14,7 +14,8 @@ func (f *Filter) MatchLetter(l *Letter, now time.Time) bool {
 	if n := len(l.History); n > 0 {
 		text = l.History[n-1].Text
 	}
-	return f.matchCommon(&l.Message, l.DiedAt, now) &&
+	attempts, crashes := l.Spent()
+	return f.matchCommon(&l.Message, l.DiedAt, now) && f.Attempts.Holds(int64(attempts)) && f.Crashes.Holds(int64(crashes)) &&
 		(len(f.IDs) == 0 || slices.Contains(f.IDs, l.ID) || slices.Contains(f.IDs, l.Message.ID)) &&
 		anyOf(f.Statuses, l.Status) && anyOf(f.Reasons, l.Reason) &&
 		anyOf(f.Classes, l.Class) && anyOf(f.Causes, l.Cause) &&
@@ -33,7 +34,7 @@ func (f *Filter) MatchMessage(m *Message, now time.Time) bool {
 		f.FirstFailed != (Times{}) || f.LastFailed != (Times{}) {
 		return false
 	}
-	return f.matchCommon(m, m.EnqueuedAt, now) &&
+	return f.matchCommon(m, m.EnqueuedAt, now) && f.Attempts.Holds(int64(m.Attempts)) && f.Crashes.Holds(int64(m.Crashes)) &&
 		(len(f.IDs) == 0 || slices.Contains(f.IDs, m.ID)) && containsFold(m.LastFailure, f.Text) &&
 		anyOf(f.Reasons, m.LastReason)
 }
@@ -42,8 +43,7 @@ func (f *Filter) matchCommon(m *Message, began, now time.Time) bool {
 	return anyOf(f.Queues, m.Queue) && anyOf(f.Types, m.Type) && anyOf(f.Keys, m.Key) &&
 		anyOf(f.Streams, m.Stream) && anyOf(f.States, m.State) &&
 		f.Age.Holds(now.Sub(began)) && f.Died.Holds(began) &&
-		f.Redrives.Holds(int64(m.Redrives)) && f.Attempts.Holds(int64(m.Attempts)) &&
-		f.Deliveries.Holds(int64(m.Deliveries)) && f.Crashes.Holds(int64(m.Crashes)) &&
+		f.Redrives.Holds(int64(m.Redrives)) && f.Deliveries.Holds(int64(m.Deliveries)) &&
 		(f.Due == (Times{}) || m.State == Queued && m.NotBefore.After(now) && f.Due.Holds(m.NotBefore))
 }
 

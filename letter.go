@@ -94,3 +94,12 @@ const (
 func Causes() []Cause {
 	return []Cause{CauseExhausted, CausePermanent, CausePoison, CauseExpired, CauseMaxAge, CauseOperator, CauseAdopted}
 }
+
+// Spent returns the attempts and crashes by which a letter is found and counted: those of
+// the life in which its message ended, and none while that is on its way again.
+func (l *Letter) Spent() (attempts, crashes int) {
+	if l.Status == StatusRedriving {
+		return 0, 0
+	}
+	return l.Message.Attempts, l.Message.Crashes
+}

@@ -43,7 +43,10 @@ var groupings = map[nixie.GroupBy]func(*nixie.Letter) string{
 	nixie.ByHour:        func(l *nixie.Letter) string { return l.DiedAt.UTC().Format("2006-01-02T15") },
 	nixie.ByRedrivable:  func(l *nixie.Letter) string { return yesNo(l.Redrivable) },
 	nixie.ByReview:      func(l *nixie.Letter) string { return yesNo(l.NeedsReview) },
-	nixie.ByAttempts:    func(l *nixie.Letter) string { return strconv.Itoa(l.Message.Attempts) },
+	nixie.ByAttempts: func(l *nixie.Letter) string {
+		attempts, _ := l.Spent()
+		return strconv.Itoa(attempts)
+	},
 }
 
 // yesNo is how filters write a flag.

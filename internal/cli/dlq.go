@@ -14,6 +14,7 @@ whole story. An ID is that of the letter or of its message, or the message's key
   redrivable:yes  needs_review:no  operation:ID
   age:>1h  died:>2026-01-31  first_failed:<now-2h  last_failed:…
   redrives:>0  attempts:5  deliveries:<=9  crashes:0
+Letters whose message is on its way again have spent 0 attempts, and 0 crashes.
 Without status: only letters are meant that still need something.
 
 --where chooses by an expression over the item, the body of the message: comparisons,

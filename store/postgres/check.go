@@ -70,6 +70,9 @@ var rules = [...]rule{
 	{"queue-count", `select 'queue ' || queue, 'counts ' || sum(n) || ' more than its log has, in state ' || state from (
 		select queue, state, reason, n from @.counter union all select queue, state, case state when 3 then coalesce(nullif(reason, ''), 'unknown') else '' end, -1 from @.log union all select queue, 2, '', -members from @.span) c
 		group by queue, state, reason having sum(n) <> 0`},
+	{"letter-count", `select 'queue ' || queue, 'counts ' || sum(n) || ' letters more than it has that are ' || status || ', of reason ' || reason || ', from hour ' || hour from (
+		select queue, status, reason, kind, hour, letters as n from @.death union all select queue, status, reason, kind, hour, -1 from @.letter) c
+		group by queue, status, reason, kind, hour having sum(n) <> 0`},
 	{"operation-letter", `select o.id::text, 'waits for a letter that is gone' from @.item i join @.operation o on o.n = i.operation where i.state = 'pending' and not exists (select from @.letter l where l.pos = i.letter)`},
 }
 

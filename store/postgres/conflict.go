@@ -130,4 +130,5 @@ func (e *enqueuing) replace(has *holder, m *nixie.Message, hash nixie.Hash) {
 	has.hash = hash
 	e.run("update @.message set body = $2, hash = $3, headers = nullif($4, ''), type = $5, key = coalesce(nullif($6, ''), key) where pos = $1",
 		has.pos, notNull(m.Body), hash[:], toJSON(len(m.Headers) == 0, m.Headers), m.Type, m.Key)
+	e.run("update @.letter set type = $2 where pos = $1 and type <> $2", has.pos, m.Type)
 }

@@ -57,10 +57,19 @@ func (t *tx) flushCounts() {
 		eachOf(list, func(of logged) string { return of.reason }), eachOf(list, func(of logged) int64 { return t.work.counts[of] }))
 }
 
-// fold makes one row of the counters that many transactions added. Those that
-// somebody else folds are passed by.
-const fold = `with gone as (delete from @.counter where ctid = any(array(select ctid from @.counter limit 20000 for update skip locked)) returning *)
+// folds make few rows of the counters that many transactions added. Those that somebody
+// else folds are passed by.
+var folds = [...]string{foldLog, foldDeaths}
+
+const foldLog = `with gone as (delete from @.counter where ctid = any(array(select ctid from @.counter limit 20000 for update skip locked)) returning *)
 	insert into @.counter (queue, state, reason, n) select queue, state, reason, sum(n) from gone group by 1, 2, 3`
+
+const foldDeaths = `with gone as (delete from @.death where ctid = any(array(select ctid from @.death where not kept limit 20000 for update skip locked)) returning *)
+	insert into @.death as d (` + kindColumns + `, letters, kept) select ` + kindColumns + `, sum(letters), true from gone group by ` + kindColumns + ` having sum(letters) <> 0 order by kind, hour
+	on conflict (kind, hour) where kept do update set letters = d.letters + excluded.letters`
+
+// kindColumns are what letters are counted by.
+const kindColumns = "queue, type, status, cause, class, reason, signature, label_low, fingerprint, redrivable, needs_review, redrives, attempts, crashes, kind, hour"
 
 // uncount takes rows of log that are removed out of the counters.
 const uncount = `insert into @.counter (queue, state, reason, n) select queue, state, case state when 3 then coalesce(nullif(reason, ''), 'unknown') else '' end, -count(*)

@@ -92,22 +92,25 @@ func (w *where) age(column string, s nixie.Span, now int64) {
 	}
 }
 
-// common adds what letters and messages share; c is the view current and began the
-// moment that ages are counted from.
-func (w *where) common(f *nixie.Filter, began string, now int64) {
-	oneOf(w, "c.queue_name", f.Queues)
-	oneOf(w, "c.type", f.Types)
+// counted adds what letters and messages both say in columns of their own.
+func (w *where) counted(f *nixie.Filter, of string) {
+	if len(f.Queues) > 0 {
+		w.add(of+".queue = any(array(select n from @.queue where name = any(?)))", f.Queues)
+	}
+	oneOf(w, of+".type", f.Types)
+	w.bounds(of+".redrives", f.Redrives)
+	w.bounds(of+".attempts", f.Attempts)
+	w.bounds(of+".crashes", f.Crashes)
+}
+
+// message adds what current c alone says.
+func (w *where) message(f *nixie.Filter, now int64) {
 	oneOf(w, "c.key", f.Keys)
 	oneOf(w, "c.stream", f.Streams)
 	if len(f.States) > 0 {
 		w.add("c.state = any(?)", eachOf(f.States, func(s nixie.State) int64 { return int64(lifecycle.Number(s)) }))
 	}
-	w.age(began, f.Age, now)
-	w.times(began, f.Died)
-	w.bounds("c.redrives", f.Redrives)
-	w.bounds("c.attempts", f.Attempts)
 	w.bounds("c.deliveries", f.Deliveries)
-	w.bounds("c.crashes", f.Crashes)
 	if f.Due != (nixie.Times{}) {
 		w.add("c.state = 0 and c.due > ?", now)
 		w.times("c.due", f.Due)
@@ -117,18 +120,32 @@ func (w *where) common(f *nixie.Filter, began string, now int64) {
 // asked is placesOf, or the like, as a part of a condition.
 func asked(query string) string { return strings.Replace(query, "$1", "?", 1) }
 
-// letterWhere is a filter over letter l and current c.
+// letterWhere is a filter over letter l and, if it asks for it, current c.
 func letterWhere(f *nixie.Filter, now int64) *where {
-	w := &where{}
-	if len(f.IDs) > 0 {
-		w.add("l.pos = any(array("+asked(lettersOf)+" union all "+asked(placesOf)+"))", uuids(f.IDs), uuids(f.IDs))
+	w := kindWhere(f)
+	w.letter(f, now)
+	w.age("l.died", f.Age, now)
+	w.times("l.died", f.Died)
+	return w
+}
+
+// letters is what a filter of letters goes through.
+func (w *where) letters() string {
+	if strings.Contains(w.String(), "c.") {
+		return "@.letter l join @.current c on c.pos = l.pos"
 	}
+	return "@.letter l"
+}
+
+// kindWhere is what a filter asks of kinds, of which letters are counted.
+func kindWhere(f *nixie.Filter) *where {
+	w := &where{}
+	w.counted(f, "l")
 	oneOf(w, "l.status", f.Statuses)
 	oneOf(w, "l.reason", f.Reasons)
 	oneOf(w, "l.class", f.Classes)
 	oneOf(w, "l.cause", f.Causes)
 	w.contains("l.signature", "l.label_low", f.Signature)
-	w.contains("l.text", "l.text_low", f.Text)
 	if f.Fingerprint != "" {
 		w.add("l.fingerprint = ?", f.Fingerprint)
 	}
@@ -138,13 +155,21 @@ func letterWhere(f *nixie.Filter, now int64) *where {
 	if f.NeedsReview != nil {
 		w.add("l.needs_review = ?", *f.NeedsReview)
 	}
+	return w
+}
+
+// letter adds what neither kinds nor times of death say.
+func (w *where) letter(f *nixie.Filter, now int64) {
+	if len(f.IDs) > 0 {
+		w.add("l.pos = any(array("+asked(lettersOf)+" union all "+asked(placesOf)+"))", uuids(f.IDs), uuids(f.IDs))
+	}
+	w.contains("l.text", "l.text_low", f.Text)
 	w.times("l.first_failed", f.FirstFailed)
 	w.times("l.last_failed", f.LastFailed)
 	if !f.Operation.IsZero() {
 		w.add("l.operation = ?", [16]byte(f.Operation))
 	}
-	w.common(f, "l.died", now)
-	return w
+	w.message(f, now)
 }
 
 // messageWhere is a filter over current c. What only letters have matches no
@@ -161,7 +186,10 @@ func messageWhere(f *nixie.Filter, now int64) *where {
 	}
 	w.contains(newestText, "(select f.low from @.history f where f.pos = c.pos order by f.ordinal desc limit 1)", f.Text)
 	oneOf(w, "c.reason", f.Reasons)
-	w.common(f, "c.enqueued", now)
+	w.counted(f, "c")
+	w.message(f, now)
+	w.age("c.enqueued", f.Age, now)
+	w.times("c.enqueued", f.Died)
 	return w
 }
 

@@ -1,6 +1,7 @@
 package postgres
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"slices"
@@ -10,60 +11,116 @@ import (
 	"github.com/nixie-go/nixie/store/lifecycle"
 )
 
-// groupings are the properties that letters l with their messages c are grouped
-// by, as texts.
+// groupings are the properties that letters and deaths l are grouped by, as texts.
 var groupings = map[nixie.GroupBy]string{
 	nixie.ByFingerprint: "l.fingerprint",
 	nixie.ByReason:      "l.reason",
 	nixie.ByClass:       "l.class",
-	nixie.ByType:        "c.type",
-	nixie.ByQueue:       "c.queue_name",
+	nixie.ByType:        "l.type",
+	nixie.ByQueue:       "(select name from @.queue where n = l.queue)",
 	nixie.ByStatus:      "l.status",
-	nixie.ByHour:        `to_char(to_timestamp(floor(l.died / 3600e9) * 3600) at time zone 'UTC', 'YYYY-MM-DD"T"HH24')`,
+	nixie.ByHour:        `to_char(to_timestamp(l.hour * 3600.0) at time zone 'UTC', 'YYYY-MM-DD"T"HH24')`,
 	nixie.ByRedrivable:  "case when l.redrivable then 'yes' else 'no' end",
 	nixie.ByReview:      "case when l.needs_review then 'yes' else 'no' end",
-	nixie.ByAttempts:    "c.attempts::text",
+	nixie.ByAttempts:    "l.attempts::text",
 }
 
-// Groups implements store.DeadLetters. It always looks at all.
+// Groups implements store.DeadLetters. It always looks at all. What deaths count is summed
+// up from them, with three letters of each kind.
 func (s *Store) Groups(ctx context.Context, filter nixie.Filter, _ store.Look, by nixie.GroupBy) ([]nixie.Group, store.Looked, error) {
 	if err := store.CheckGroupings(by); err != nil {
 		return nil, store.Looked{}, err
 	}
-	list := []nixie.Group{}
+	sums := grouped{}
 	err := s.view(ctx, func(t *tx) error {
 		if err := t.time(); err != nil {
 			return err
 		}
-		w := letterWhere(&filter, t.now)
-		t.read(func(r row) error {
-			var g nixie.Group
-			var first, last int64
-			var label string
-			var reason nixie.Reason
-			var example nixie.ID
-			if err := r.Scan(&g.Key, &g.Count, &first, &last, &label, &reason, (*idColumn)(&example)); err != nil {
-				return err
-			}
-			if n := len(list); n > 0 && list[n-1].Key == g.Key {
-				list[n-1].Examples = append(list[n-1].Examples, example)
-				return nil
-			}
-			g.FirstAt, g.LastAt, g.Examples = lifecycle.Moment(first), lifecycle.Moment(last), []nixie.ID{example}
-			if by == nixie.ByFingerprint {
-				g.Label, g.Reason = label, reason
-			}
-			list = append(list, g)
-			return nil
-		}, fmt.Sprintf(`with found as (select %s as key, l.id, l.died, l.signature, l.reason,
-				row_number() over (partition by %[1]s order by l.died desc, l.pos desc) as nth
-				from @.letter l join @.current c on c.pos = l.pos where %s),
-			sums as (select key, count(*) as n, min(died) as first, max(died) as last from found group by key)
-			select s.key, s.n, s.first, s.last, f.signature, f.reason, f.id from sums s join found f on f.key = s.key and f.nth <= %d
-			order by s.n desc, s.key collate "C", f.nth`, groupings[by], w, store.Examples), w.args...)
+		a := t.ask(&filter)
+		t.read(sums.add, a.groups(by), a.args...)
 		return t.send()
 	})
-	return list, store.Looked{}, err
+	return sums.list(by), store.Looked{}, err
+}
+
+// groups asks for groups by a property.
+func (a *asking) groups(by nixie.GroupBy) string {
+	if !a.counted {
+		return fmt.Sprintf(groupEach, groupings[by], a.source, a.where, store.Examples)
+	}
+	part, letters := "0", a.span.within("x.died")
+	if by == nixie.ByHour {
+		part, letters = "l.hour", letters+fmt.Sprintf(" and x.died between k.part * %d and k.part * %[1]d + %d", hour, hour-1)
+	}
+	return fmt.Sprintf(groupKinds, groupings[by], a.source, a.where, store.Examples, letters, part)
+}
+
+// Both give the newest letters of each group or kind, and the oldest with how many there are.
+const (
+	groupEach = `with found as (select %[1]s as key, l.died, l.pos, l.id, l.signature, l.reason,
+			row_number() over (partition by %[1]s order by l.died desc, l.pos desc) as nth, count(*) over (partition by %[1]s) as n from %[2]s where %[3]s)
+		select key, case when nth = n then n else 0 end, died, pos, id, signature, reason from found where nth <= %[4]d or nth = n`
+	groupKinds = `with k as (select %[1]s as key, l.kind, %[6]s as part, min(l.signature) as signature, min(l.reason) as reason, sum(letters)::bigint as n
+			from %[2]s where %[3]s group by 1, 2, 3 having sum(letters) > 0)
+		select k.key, k.n * e.oldest, e.died, e.pos, e.id, k.signature, k.reason from k cross join lateral (
+			(select 0 as oldest, x.died, x.pos, x.id from @.letter x where x.kind = k.kind and %[5]s order by x.died desc, x.pos desc limit %[4]d)
+			union all (select 1, x.died, x.pos, x.id from @.letter x where x.kind = k.kind and %[5]s order by x.died, x.pos limit 1)) e`
+)
+
+// grouped are groups by their keys.
+type grouped map[string]*groupSum
+
+// groupSum is a group while it grows.
+type groupSum struct {
+	nixie.Group
+	first  int64
+	newest []groupMember // latest death first
+}
+
+type groupMember struct {
+	died, pos int64
+	id        nixie.ID
+	signature string
+	reason    nixie.Reason
+}
+
+// add reads a letter of a group, and how many it has more.
+func (g grouped) add(r row) error {
+	var key string
+	var n int64
+	var m groupMember
+	if err := r.Scan(&key, &n, &m.died, &m.pos, (*idColumn)(&m.id), &m.signature, &m.reason); err != nil {
+		return err
+	}
+	s := g[key]
+	if s == nil {
+		s = &groupSum{Group: nixie.Group{Key: key}, first: m.died}
+		g[key] = s
+	}
+	s.Count += n
+	s.first = min(s.first, m.died)
+	at, there := slices.BinarySearchFunc(s.newest, m, func(a, b groupMember) int {
+		return cmp.Or(cmp.Compare(b.died, a.died), cmp.Compare(b.pos, a.pos))
+	})
+	if !there {
+		s.newest = slices.Insert(s.newest, at, m)
+		s.newest = s.newest[:min(len(s.newest), store.Examples)]
+	}
+	return nil
+}
+
+func (g grouped) list(by nixie.GroupBy) []nixie.Group {
+	list := make([]nixie.Group, 0, len(g))
+	for _, s := range g {
+		s.FirstAt, s.LastAt = lifecycle.Moment(s.first), lifecycle.Moment(s.newest[0].died)
+		if by == nixie.ByFingerprint {
+			s.Label, s.Reason = s.newest[0].signature, s.newest[0].reason
+		}
+		s.Examples = eachOf(s.newest, func(m groupMember) nixie.ID { return m.id })
+		list = append(list, s.Group)
+	}
+	store.SortGroups(list)
+	return list
 }
 
 // Counts implements store.DeadLetters. It always looks at all.
@@ -76,7 +133,7 @@ func (s *Store) Counts(ctx context.Context, filter nixie.Filter, _ store.Look, b
 		if err := t.time(); err != nil {
 			return err
 		}
-		w := letterWhere(&filter, t.now)
+		a := t.ask(&filter)
 		for i, g := range by {
 			counts[i] = map[string]int64{}
 			t.read(func(r row) error {
@@ -85,7 +142,7 @@ func (s *Store) Counts(ctx context.Context, filter nixie.Filter, _ store.Look, b
 				err := r.Scan(&key, &n)
 				counts[i][key] = n
 				return err
-			}, fmt.Sprintf("select %s, count(*) from @.letter l join @.current c on c.pos = l.pos where %s group by 1", groupings[g], w), w.args...)
+			}, fmt.Sprintf("select %s, sum(letters)::bigint from %s where %s group by 1 having sum(letters) > 0", groupings[g], a.source, a.where), a.args...)
 		}
 		return t.send()
 	})
@@ -104,6 +161,7 @@ func (s *Store) Tally(ctx context.Context, filter nixie.Filter, by nixie.GroupBy
 			return err
 		}
 		w := messageWhere(&filter, t.now)
+		w.add("c.pos = any(array(select pos from @.pending where attempts > 0))") // no other can have failed in this life
 		w.add("c.state in (0, 1) and c.attempts > 0 and c.reason <> ''")
 		t.read(func(r row) error {
 			var of nixie.Tally

@@ -8,6 +8,7 @@ import (
 // letterKind is what letters often have in common.
 type letterKind struct {
 	queue       int64
+	mtype       string // of its message
 	status      nixie.Status
 	cause       nixie.Cause
 	class       nixie.Class
@@ -16,6 +17,9 @@ type letterKind struct {
 	fingerprint string
 	redrivable  bool
 	needsReview bool
+	redrives    int // of its message
+	attempts    int // of its message, as crashes; 0 while that is on its way
+	crashes     int
 	rule        string
 	died        int64
 	resolved    int64
@@ -49,14 +53,14 @@ type letterRow struct {
 	touched     bool
 }
 
-const letterColumns = `pos, queue, id, status, cause, class, reason, signature, fingerprint, redrivable, needs_review, rule, text, first_failed, last_failed, died, resolved, operation, note, revision,
+const letterColumns = `pos, queue, type, redrives, attempts, crashes, id, status, cause, class, reason, signature, fingerprint, redrivable, needs_review, rule, text, first_failed, last_failed, died, resolved, operation, note, revision,
 	stream is not null, rank, blocks, (select count(*) from @.note where note.letter = letter.pos)`
 
 // readLetters reads letters whose messages were read before.
 func (t *tx) readLetters(where string, args ...any) {
 	t.read(func(r row) error {
 		l := &letterRow{stored: true}
-		if err := r.Scan(&l.pos, &l.queue, (*idColumn)(&l.id), &l.status, &l.cause, &l.class, &l.reason, &l.signature, &l.fingerprint, &l.redrivable, &l.needsReview, &l.rule, &l.text,
+		if err := r.Scan(&l.pos, &l.queue, &l.mtype, &l.redrives, &l.attempts, &l.crashes, (*idColumn)(&l.id), &l.status, &l.cause, &l.class, &l.reason, &l.signature, &l.fingerprint, &l.redrivable, &l.needsReview, &l.rule, &l.text,
 			&l.firstFailed, &l.lastFailed, &l.died, &l.resolved, (*idColumn)(&l.operation), &l.note, &l.revision, &l.inStream, &l.rank, &l.blocks, &l.notes); err != nil {
 			return err
 		}
@@ -138,10 +142,22 @@ func (m *message) follows(e lifecycle.End) error {
 	return err
 }
 
+// tell lets a letter say what it is counted by of its message.
+func (l *letterRow) tell() {
+	if l.m == nil {
+		return
+	}
+	l.mtype, l.redrives, l.attempts, l.crashes = l.m.mtype, l.m.Redrives, l.m.Attempts, l.m.Crashes
+	if l.status == nixie.StatusRedriving {
+		l.attempts, l.crashes = 0, 0
+	}
+}
+
 // flushLetters writes letters that are new or changed.
 func (t *tx) flushLetters() {
 	var fresh, known []*letterRow
 	for _, l := range t.work.letters {
+		l.tell()
 		if l.stored {
 			known = append(known, l)
 		} else {
@@ -155,11 +171,12 @@ func (t *tx) flushLetters() {
 
 func (s *Store) letterSheet() sheet[*letterRow, letterKind] {
 	common := []column[*letterRow]{
-		of("queue", "int", func(l *letterRow) int64 { return l.queue }), of("status", "text", func(l *letterRow) string { return string(l.status) }),
+		of("queue", "int", func(l *letterRow) int64 { return l.queue }), of("type", "text", func(l *letterRow) string { return l.mtype }), of("status", "text", func(l *letterRow) string { return string(l.status) }),
 		of("cause", "text", func(l *letterRow) string { return plain(string(l.cause)) }), of("class", "text", func(l *letterRow) string { return plain(string(l.class)) }),
 		of("reason", "text", func(l *letterRow) string { return plain(string(l.reason)) }), of("signature", "text", func(l *letterRow) string { return l.signature }),
 		text("label_low", func(l *letterRow) string { return low(l.signature) }), of("fingerprint", "text", func(l *letterRow) string { return l.fingerprint }),
 		of("redrivable", "boolean", func(l *letterRow) bool { return l.redrivable }), of("needs_review", "boolean", func(l *letterRow) bool { return l.needsReview }),
+		of("redrives", "int", func(l *letterRow) int { return l.redrives }), of("attempts", "int", func(l *letterRow) int { return l.attempts }), of("crashes", "int", func(l *letterRow) int { return l.crashes }),
 		of("rule", "text", func(l *letterRow) string { return l.rule }), of("died", "bigint", func(l *letterRow) int64 { return l.died }),
 		of("resolved", "bigint", func(l *letterRow) int64 { return l.resolved }), of("operation", "uuid", func(l *letterRow) *[16]byte { return idOrNull(l.operation) }),
 		of("note", "text", func(l *letterRow) string { return plain(l.note) }), of("revision", "bigint", func(l *letterRow) int64 { return l.revision }),

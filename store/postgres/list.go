@@ -10,6 +10,10 @@ import (
 	"github.com/nixie-go/nixie/store/lifecycle"
 )
 
+// forPages lets a query go down an index and look at each row of its page, also while
+// PostgreSQL has not counted what the tables hold.
+const forPages = "select set_config('enable_bitmapscan', 'off', true), set_config('enable_mergejoin', 'off', true), set_config('enable_hashjoin', 'off', true)"
+
 // maxPageSize is at how many bytes of bodies and histories a page ends, however
 // few rows it has.
 const maxPageSize = 16 << 20
@@ -117,6 +121,7 @@ func (s *Store) Letters(ctx context.Context, filter nixie.Filter, page store.Pag
 		if err := t.time(); err != nil {
 			return err
 		}
+		t.run(forPages)
 		w := letterWhere(&filter, t.now)
 		if page.Cursor != "" {
 			after, err := cursorNumbers(page.Cursor, 2)
@@ -133,9 +138,9 @@ func (s *Store) Letters(ctx context.Context, filter nixie.Filter, page store.Pag
 			l.first_failed, l.last_failed, l.died, l.resolved, l.operation, l.note, l.revision, l.text,
 			c.dedupe is not null and exists (select from @.dedupe d where d.queue = l.queue and d.key = c.dedupe and d.pos <> l.pos)
 			from (select l.pos from @.queue q cross join lateral (
-				select l.pos, l.died from @.letter l join @.current c on c.pos = l.pos where l.queue = q.n and %s order by l.died desc, l.pos desc limit %d) l
-				order by l.died desc, l.pos desc limit %[3]d) found
-			join @.letter l on l.pos = found.pos join @.current c on c.pos = l.pos order by l.died desc, l.pos desc`, currentColumns, w, limit+1), w.args...)
+				select l.pos, l.died from %s where l.queue = q.n and %s order by l.died desc, l.pos desc limit %d) l
+				order by l.died desc, l.pos desc limit %[4]d) found
+			join @.letter l on l.pos = found.pos cross join lateral (select * from @.current c where c.pos = l.pos offset 0) c order by l.died desc, l.pos desc`, currentColumns, w.letters(), w, limit+1), w.args...)
 		if err := t.send(); err != nil || !page.Whole && !page.Bodies {
 			return err
 		}

@@ -30,11 +30,11 @@ func (s *Store) Plan(ctx context.Context, op store.Operation, filter nixie.Filte
 			[16]byte(planned.ID), string(op.Event), plain(op.Actor), plain(op.Reason), plain(op.Filter), op.Force, t.now, plain(op.Destination), eachOf(op.Statuses, func(s nixie.Status) string { return string(s) }), op.Reviewed, op.Guarded)
 		w := letterWhere(&filter, t.now)
 		w.add("?::uuid is not null", [16]byte(planned.ID))
-		t.number(&planned.Selected, fmt.Sprintf(`with found as materialized (select l.pos, l.died, l.rank, l.stream, l.revision, l.fingerprint from @.letter l join @.current c on c.pos = l.pos where %s order by l.died, l.pos limit %d),
+		t.number(&planned.Selected, fmt.Sprintf(`with found as materialized (select l.pos, l.died, l.rank, l.stream, l.revision, l.fingerprint from %s where %s order by l.died, l.pos limit %d),
 			turns as (select pos, died, rank, revision, fingerprint, min(died) over (partition by coalesce(stream, -pos)) as turn, min(pos) over (partition by coalesce(stream, -pos)) as lead from found),
 			put as (insert into @.item (operation, ordinal, letter, state, revision, fingerprint) select o.n, row_number() over (order by turn, lead, rank, died, t.pos), t.pos, 'pending', revision, fingerprint
 				from turns t, @.operation o where o.id = $%d returning 1)
-			select count(*) from put`, w, limit, len(w.args)), w.args...)
+			select count(*) from put`, w.letters(), w, limit, len(w.args)), w.args...)
 		err := t.send()
 		planned.Pending = planned.Selected
 		return err

@@ -2,6 +2,7 @@ package postgres
 
 import (
 	"context"
+	"math"
 	"slices"
 	"strings"
 	"time"
@@ -151,6 +152,6 @@ func (t *tx) countRecent(infos map[int64]*nixie.QueueInfo) {
 	}
 	since := t.now - int64(counted)
 	t.read(into(func(i *nixie.QueueInfo) *int64 { return &i.Retried }), "select queue, count(*) from @.failure where decision = 'retry' and at > $1 group by 1", since)
-	t.read(into(func(i *nixie.QueueInfo) *int64 { return &i.Died }), "select q.n, (select count(*) from @.letter l where l.queue = q.n and l.died > $1) from @.queue q", since)
-	t.read(into(func(i *nixie.QueueInfo) *int64 { return &i.Dead }), "select queue, count(*) from @.letter where status not in ('resolved', 'discarded', 'redriving') group by 1")
+	t.read(into(func(i *nixie.QueueInfo) *int64 { return &i.Died }), "select queue, sum(letters)::bigint from "+span{since + 1, math.MaxInt64}.deaths()+" group by 1 having sum(letters) <> 0")
+	t.read(into(func(i *nixie.QueueInfo) *int64 { return &i.Dead }), "select queue, sum(letters)::bigint from @.death where status not in ('resolved', 'discarded', 'redriving') group by 1 having sum(letters) <> 0")
 }

@@ -102,7 +102,9 @@ func (o *ownership) once(ctx context.Context, s *Store) {
 	}
 	_, _ = s.pool.Exec(ctx, s.named(beat), o.self())
 	_, _ = s.pool.Exec(ctx, s.named(forgetStages), o.self())
-	_, _ = s.pool.Exec(ctx, s.named(fold))
+	for _, fold := range folds {
+		_, _ = s.pool.Exec(ctx, s.named(fold))
+	}
 	_ = s.forgetStreams(ctx)
 }
 

@@ -55,7 +55,10 @@ func (s *Store) Prune(ctx context.Context, p store.Pruning) (done store.Pruned, 
 		done = pr.done
 		if !p.DryRun {
 			pr.removeAll()
-			t.run(fold)
+			for _, fold := range folds {
+				t.run(fold)
+			}
+			t.run("delete from @.death where kept and letters = 0")
 		}
 		if p.Resume {
 			t.run("insert into @.meta (name, value) values ('prune', $1) on conflict (name) do update set value = excluded.value", done.Next)

@@ -63,7 +63,7 @@ func dropSchema(t testing.TB, schema string) {
 	}
 	defer func() { _ = conn.Close(context.Background()) }()
 	const empty = `do $do$ declare t text; begin
-		for t in select format('%I.%I', schemaname, tablename) from pg_tables where schemaname = 'SCHEMA' and tablename <> 'migration' loop execute 'delete from ' || t; end loop;
+		for t in select format('%I.%I', schemaname, tablename) from pg_tables where schemaname = 'SCHEMA' and tablename <> 'migration' order by tablename = 'death' loop execute 'delete from ' || t; end loop;
 		for t in select format('%I.%I', schemaname, sequencename) from pg_sequences where schemaname = 'SCHEMA' loop execute 'alter sequence ' || t || ' restart'; end loop;
 	end $do$`
 	if _, err := conn.Exec(context.Background(), strings.ReplaceAll(empty, "SCHEMA", schema)); err != nil {

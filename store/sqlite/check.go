@@ -103,7 +103,7 @@ var rules = [...]rule{
 	{"letter-kind", `select lower(hex(l.id)), 'is not what its kind says' from letter l join current c on c.pos = l.pos left join kind k on k.n = l.kind
 		where k.n is null or k.queue <> l.queue or k.type is not coalesce(c.type, '') or k.status <> l.status or k.cause <> l.cause or k.class <> l.class or k.reason <> l.reason
 		or k.signature <> l.signature or k.fingerprint <> l.fingerprint or k.redrivable <> l.redrivable or k.needs_review <> l.needs_review or k.redrives <> c.redrives
-		or k.attempts <> c.attempts or k.crashes <> c.crashes or l.flow is not c.stream`},
+		or (k.attempts, k.crashes) <> (iif(k.status = 'redriving', 0, c.attempts), iif(k.status = 'redriving', 0, c.crashes)) or l.flow is not c.stream`},
 	{"letter-count", `select printf('kind %d', k.n), 'has ' || count(l.pos) || ' letters, its row says ' || k.letters from kind k left join letter l on l.kind = k.n group by k.n having count(l.pos) <> k.letters
 		union all select printf('kind %d', k.n), 'has ' || letters || ' letters, the counters of its hours say ' || sum(coalesce(d.n, 0)) from kind k left join deaths d on d.kind = k.n group by k.n having sum(coalesce(d.n, 0)) <> letters
 		union all select printf('kind %d', d.kind), 'has another number of letters that died in hour ' || d.hour || ' than the counter says' from deaths d

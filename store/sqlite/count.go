@@ -43,9 +43,6 @@ func (t *tx) count(p *pendingRow, n int64) {
 func (t *tx) countAgain(was, is *pendingRow) {
 	t.count(was, -1)
 	t.count(is, 1)
-	if is.Redrives > 0 && (is.Attempts != was.Attempts || is.Crashes != was.Crashes) {
-		t.lives(is)
-	}
 }
 
 // flip changes the state of queued rows of a stream and counts them again.

@@ -18,7 +18,7 @@ type kind struct {
 	redrivable             bool
 	needsReview            bool
 	redrives               int
-	attempts, crashes      int // of the message in its present life
+	attempts, crashes      int // of the message; 0 while that is on its way
 }
 
 // kinds is what a transaction knows of kinds, and what it adds to their counters.
@@ -27,13 +27,9 @@ type kinds struct {
 	known   map[int64]kind // by number
 	letters map[int64]int64
 	deaths  map[deathsKey]int64
-	lives   map[int64]life // by place, of messages on their way whose letters are to be counted again
 }
 
 type deathsKey struct{ kind, hour int64 }
-
-// life is what the present life of a message counts.
-type life struct{ attempts, crashes int }
 
 const kindColumns = "queue, type, status, cause, class, reason, signature, fingerprint, redrivable, needs_review, redrives, attempts, crashes"
 
@@ -154,22 +150,8 @@ func (t *tx) alter(pos int64, change func(*kind)) error {
 	return t.run("update letter set kind = ? where pos = ?", n, l.pos)
 }
 
-// lives notes that a message with a letter has begun another attempt, or has taken
-// one back.
-func (t *tx) lives(p *pendingRow) {
-	if t.kinds.lives == nil {
-		t.kinds.lives = map[int64]life{}
-	}
-	t.kinds.lives[p.pos] = life{p.Attempts, p.Crashes}
-}
-
 // flushKinds writes the sums.
 func (t *tx) flushKinds() error {
-	for pos, now := range t.kinds.lives {
-		if err := t.alter(pos, func(k *kind) { k.attempts, k.crashes = now.attempts, now.crashes }); err != nil {
-			return err
-		}
-	}
 	for n, by := range t.kinds.letters {
 		if err := t.addTo("update kind set letters = letters + ?2 where n = ?1 returning letters", "delete from kind where n = ?", by, n); err != nil {
 			return err

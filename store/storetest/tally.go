@@ -154,7 +154,8 @@ func tallyFollows(b *bed) {
 	letters("0")
 	d = b.take("a")
 	is(nixie.Tally{Key: "1", Leased: 1})
-	letters("1")
+	letters("0") // until its message has ended
+	same(b, "letters on their way that are found by attempts", len(b.letters(nixie.Filter{Attempts: nixie.Range{Min: new(int64(1))}})), 0)
 	b.ok(b.settle(nixie.Settlement{Delivery: d, Verb: nixie.Release}))
 	letters("0")
 	d = b.take("a")

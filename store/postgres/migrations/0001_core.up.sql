@@ -294,6 +294,7 @@ create table @.letter (
   id           uuid    not null,
   numbered     boolean not null default false, -- its ID says its pos
   queue        integer not null,
+  type         text    not null,            -- of its message
   status       text    not null,
   cause        text    not null,
   class        text    not null,
@@ -302,6 +303,12 @@ create table @.letter (
   fingerprint  text    not null,
   redrivable   boolean not null,
   needs_review boolean not null,
+  redrives     integer not null,            -- of its message
+  attempts     integer not null,            -- of its message, as crashes; 0 while that is on its way
+  crashes      integer not null,
+  kind         bigint  generated always as (hashtextextended(queue::text || E'\x1f' || type || E'\x1f' || status || E'\x1f' || cause || E'\x1f' || class || E'\x1f' || reason || E'\x1f' || signature
+    || E'\x1f' || fingerprint || E'\x1f' || redrivable::text || needs_review::text || redrives::text || E'\x1f' || attempts::text || E'\x1f' || crashes::text, 0)) stored,
+  hour         bigint  generated always as (floor(died / 3600000000000.0)::bigint) stored, -- of its death, since 1970
   rule         text    not null,
   text         text    not null,            -- of the last failure, for searching
   text_low     text,                        -- in small letters, where PostgreSQL may not know them
@@ -325,9 +332,56 @@ create table @.letter (
 create unique index letter_id on @.letter (id) where not numbered;
 create index letter_queue     on @.letter (queue, died, pos);
 create index letter_group     on @.letter (fingerprint, died);
+create index letter_kind      on @.letter (kind, died, pos);
 create index letter_resolved  on @.letter (queue, resolved, pos) where resolved > 0;
 create index letter_operation on @.letter (operation, status) where operation is not null;
 create index letter_stream    on @.letter (stream, rank) where stream is not null;
+
+-- How many letters of a kind died in which hour, as the sum of what each statement
+-- changed. Rows are only added, so that nobody waits for anybody; now and then they are
+-- joined with the one that is kept for their kind and hour.
+create table @.death (
+  queue        integer not null,
+  type         text    not null,
+  status       text    not null,
+  cause        text    not null,
+  class        text    not null,
+  reason       text    not null,
+  signature    text    not null,
+  label_low    text,
+  fingerprint  text    not null,
+  redrivable   boolean not null,
+  needs_review boolean not null,
+  redrives     integer not null,
+  attempts     integer not null,
+  crashes      integer not null,
+  kind         bigint  not null,
+  hour         bigint  not null,
+  letters      bigint  not null,
+  kept         boolean not null default false
+);
+
+create unique index death_kept on @.death (kind, hour) where kept;
+
+create function @.count_letters() returns trigger language plpgsql as $$
+begin
+  if tg_op = 'INSERT' then
+    insert into @.death select queue, type, status, cause, class, reason, signature, label_low, fingerprint, redrivable, needs_review, redrives, attempts, crashes, kind, hour, count(*)
+      from come group by 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15, 16;
+  elsif tg_op = 'DELETE' then
+    insert into @.death select queue, type, status, cause, class, reason, signature, label_low, fingerprint, redrivable, needs_review, redrives, attempts, crashes, kind, hour, -count(*)
+      from gone group by 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15, 16;
+  else
+    insert into @.death select queue, type, status, cause, class, reason, signature, label_low, fingerprint, redrivable, needs_review, redrives, attempts, crashes, kind, hour, sum(n)
+      from (select *, 1 as n from come union all select *, -1 from gone) changed
+      group by 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15, 16 having sum(n) <> 0;
+  end if;
+  return null;
+end $$;
+
+create trigger count_in after insert on @.letter referencing new table as come for each statement execute function @.count_letters();
+create trigger count_out after delete on @.letter referencing old table as gone for each statement execute function @.count_letters();
+create trigger count_again after update on @.letter referencing old table as gone new table as come for each statement execute function @.count_letters();
 
 create table @.note (
   letter  bigint  not null,                 -- letter.pos

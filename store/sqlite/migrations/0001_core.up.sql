@@ -198,7 +198,7 @@ create table kind (
   redrivable   integer not null,
   needs_review integer not null,
   redrives     integer not null,
-  attempts     integer not null,          -- of the message in its present life, as crashes
+  attempts     integer not null,          -- of the message, as crashes; 0 while that is on its way
   crashes      integer not null,
   letters      integer not null           -- 1 and more
 ) strict;

@@ -1,0 +1,94 @@
+package postgres
+
+import (
+	"fmt"
+	"math"
+	"time"
+
+	"github.com/nixie-go/nixie"
+	"github.com/nixie-go/nixie/store/lifecycle"
+)
+
+// asking is a question about numbers of letters: which rows l, each with a number of
+// letters, and under which conditions. Where kinds and times of death say all, those are
+// deaths, which are as few as there are kinds and hours; else the letters themselves.
+type asking struct {
+	source, where string
+	args          []any
+	span          span
+	counted       bool
+}
+
+func (t *tx) ask(f *nixie.Filter) asking {
+	rest := where{}
+	rest.letter(f, t.now)
+	if len(rest.terms) > 0 {
+		w := letterWhere(f, t.now)
+		return asking{source: w.letters() + " cross join (select 1 as letters) one", where: w.String(), args: w.args}
+	}
+	w, span := kindWhere(f), spanOf(f, t.now)
+	return asking{source: span.deaths(), where: w.String(), args: w.args, span: span, counted: true}
+}
+
+const hour = int64(time.Hour)
+
+// span is a stretch of times of death, with both ends.
+type span struct{ from, to int64 }
+
+// spanOf are the times of death that a filter asks for.
+func spanOf(f *nixie.Filter, now int64) span {
+	s := span{math.MinInt64, math.MaxInt64}
+	if t := f.Died.After; !t.IsZero() {
+		s.from = lifecycle.Nanos(t)
+	}
+	if t := f.Died.Before; !t.IsZero() {
+		s.to = max(lifecycle.Nanos(t), math.MinInt64+1) - 1
+	}
+	if f.Age.Max != 0 {
+		s.from = max(s.from, now-int64(f.Age.Max))
+	}
+	if f.Age.Min != 0 {
+		s.to = min(s.to, now-int64(f.Age.Min))
+	}
+	return s
+}
+
+// within is the condition that a moment lies in a span.
+func (s span) within(column string) string {
+	return fmt.Sprintf("%s between '%d'::bigint and '%d'::bigint", column, s.from, s.to)
+}
+
+// deaths are the rows that count the deaths in a span: those of its whole hours, and for
+// what is left at its ends the letters.
+func (s span) deaths() string {
+	if s == (span{math.MinInt64, math.MaxInt64}) {
+		return "@.death l"
+	}
+	first, last := int64(math.MinInt64), int64(math.MaxInt64) // whole hours
+	var ends []span
+	if s.from != math.MinInt64 {
+		first = hourOf(s.from-1) + 1
+		ends = append(ends, span{s.from, first*hour - 1})
+	}
+	if s.to != math.MaxInt64 {
+		last = hourOf(s.to+1) - 1
+		ends = append(ends, span{(last + 1) * hour, s.to})
+	}
+	if first > last {
+		ends = []span{s}
+	}
+	rows := fmt.Sprintf("select %s, letters from @.death where hour between '%d'::bigint and '%d'::bigint", kindColumns, first, last)
+	for _, end := range ends {
+		rows += " union all select " + kindColumns + ", 1 from @.letter where queue = any(array(select n from @.queue)) and " + end.within("died")
+	}
+	return "(" + rows + ") l"
+}
+
+// hourOf is the hour of a moment, also of one before 1970.
+func hourOf(at int64) int64 {
+	h := at / hour
+	if at%hour < 0 {
+		h--
+	}
+	return h
+}
