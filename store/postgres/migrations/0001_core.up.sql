@@ -306,9 +306,9 @@ create table @.letter (
   redrives     integer not null,            -- of its message
   attempts     integer not null,            -- of its message, as crashes; 0 while that is on its way
   crashes      integer not null,
-  kind         bigint  generated always as (hashtextextended(queue::text || E'\x1f' || type || E'\x1f' || status || E'\x1f' || cause || E'\x1f' || class || E'\x1f' || reason || E'\x1f' || signature
-    || E'\x1f' || fingerprint || E'\x1f' || redrivable::text || needs_review::text || redrives::text || E'\x1f' || attempts::text || E'\x1f' || crashes::text, 0)) stored,
-  hour         bigint  generated always as (floor(died / 3600000000000.0)::bigint) stored, -- of its death, since 1970
+  kind         bigint  generated always as (hashtextextended(type, hashtextextended(status, hashtextextended(cause, hashtextextended(class, hashtextextended(reason, hashtextextended(signature,
+    hashtextextended(fingerprint, hashint4extended(queue, hashint4extended(redrives, hashint4extended(attempts, hashint4extended(crashes, redrivable::integer + 2 * needs_review::integer)))))))))))) stored,
+  hour         bigint  generated always as ((died - (died % 3600000000000 + 3600000000000) % 3600000000000) / 3600000000000) stored, -- of its death, since 1970
   rule         text    not null,
   text         text    not null,            -- of the last failure, for searching
   text_low     text,                        -- in small letters, where PostgreSQL may not know them
@@ -366,11 +366,11 @@ create unique index death_kept on @.death (kind, hour) where kept;
 create function @.count_letters() returns trigger language plpgsql as $$
 begin
   if tg_op = 'INSERT' then
-    insert into @.death select queue, type, status, cause, class, reason, signature, label_low, fingerprint, redrivable, needs_review, redrives, attempts, crashes, kind, hour, count(*)
-      from come group by 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15, 16;
+    insert into @.death select l.queue, l.type, l.status, l.cause, l.class, l.reason, l.signature, l.label_low, l.fingerprint, l.redrivable, l.needs_review, l.redrives, l.attempts, l.crashes, l.kind, l.hour, n
+      from (select min(pos) as pos, count(*) as n from come group by kind, hour) k join come l on l.pos = k.pos;
   elsif tg_op = 'DELETE' then
-    insert into @.death select queue, type, status, cause, class, reason, signature, label_low, fingerprint, redrivable, needs_review, redrives, attempts, crashes, kind, hour, -count(*)
-      from gone group by 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15, 16;
+    insert into @.death select l.queue, l.type, l.status, l.cause, l.class, l.reason, l.signature, l.label_low, l.fingerprint, l.redrivable, l.needs_review, l.redrives, l.attempts, l.crashes, l.kind, l.hour, -n
+      from (select min(pos) as pos, count(*) as n from gone group by kind, hour) k join gone l on l.pos = k.pos;
   else
     insert into @.death select queue, type, status, cause, class, reason, signature, label_low, fingerprint, redrivable, needs_review, redrives, attempts, crashes, kind, hour, sum(n)
       from (select *, 1 as n from come union all select *, -1 from gone) changed
