@@ -20,8 +20,9 @@ func TestShow6_OverviewsReadCounters(t *testing.T) {
 		letters = 1_000_000
 	}
 	ctx := t.Context()
-	list, _ := crowd(t, 1)
-	s := list[0]
+	s, err := postgres.Open(ctx, server.URL, postgres.Options{Schema: freshSchema(t), Owner: "owner"}) // which nobody uses after it
+	must(t, err)
+	defer func() { must(t, s.Close()) }()
 	takeIn(t, s, letters)
 	waiting := nixie.Filter{Statuses: []nixie.Status{nixie.StatusOpen, nixie.StatusReview}}
 	lately := nixie.Filter{Died: nixie.Times{After: time.Now().Add(-30 * time.Hour)}}
