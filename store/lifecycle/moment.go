@@ -27,3 +27,12 @@ func Moment(nanos int64) time.Time {
 	}
 	return time.Unix(0, nanos).UTC()
 }
+
+// Hour is the hour of a moment, since 1970, by which deaths are counted; also of one before.
+func Hour(nanos int64) int64 {
+	h := nanos / int64(time.Hour)
+	if nanos%int64(time.Hour) < 0 {
+		h--
+	}
+	return h
+}

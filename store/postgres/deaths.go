@@ -67,11 +67,11 @@ func (s span) deaths() string {
 	first, last := int64(math.MinInt64), int64(math.MaxInt64) // whole hours
 	var ends []span
 	if s.from != math.MinInt64 {
-		first = hourOf(s.from-1) + 1
+		first = lifecycle.Hour(s.from-1) + 1
 		ends = append(ends, span{s.from, first*hour - 1})
 	}
 	if s.to != math.MaxInt64 {
-		last = hourOf(s.to+1) - 1
+		last = lifecycle.Hour(s.to+1) - 1
 		ends = append(ends, span{(last + 1) * hour, s.to})
 	}
 	if first > last {
@@ -82,13 +82,4 @@ func (s span) deaths() string {
 		rows += " union all select " + kindColumns + ", 1 from @.letter where queue = any(array(select n from @.queue)) and " + end.within("died")
 	}
 	return "(" + rows + ") l"
-}
-
-// hourOf is the hour of a moment, also of one before 1970.
-func hourOf(at int64) int64 {
-	h := at / hour
-	if at%hour < 0 {
-		h--
-	}
-	return h
 }

@@ -176,7 +176,7 @@ func (s *Store) letterSheet() sheet[*letterRow, letterKind] {
 		of("reason", "text", func(l *letterRow) string { return plain(string(l.reason)) }), of("signature", "text", func(l *letterRow) string { return l.signature }),
 		text("label_low", func(l *letterRow) string { return low(l.signature) }), of("fingerprint", "text", func(l *letterRow) string { return l.fingerprint }),
 		of("redrivable", "boolean", func(l *letterRow) bool { return l.redrivable }), of("needs_review", "boolean", func(l *letterRow) bool { return l.needsReview }),
-		of("redrives", "int", func(l *letterRow) int64 { return int64(l.redrives) }), of("attempts", "int", func(l *letterRow) int64 { return int64(l.attempts) }), of("crashes", "int", func(l *letterRow) int64 { return int64(l.crashes) }),
+		of("redrives", "int", func(l *letterRow) int { return l.redrives }), of("attempts", "int", func(l *letterRow) int { return l.attempts }), of("crashes", "int", func(l *letterRow) int { return l.crashes }),
 		of("rule", "text", func(l *letterRow) string { return l.rule }), of("died", "bigint", func(l *letterRow) int64 { return l.died }),
 		of("resolved", "bigint", func(l *letterRow) int64 { return l.resolved }), of("operation", "uuid", func(l *letterRow) *[16]byte { return idOrNull(l.operation) }),
 		of("note", "text", func(l *letterRow) string { return plain(l.note) }), of("revision", "bigint", func(l *letterRow) int64 { return l.revision }),

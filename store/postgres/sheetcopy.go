@@ -30,11 +30,14 @@ func (s *sheet[T, K]) copy(t *tx, list []T) bool {
 	return true
 }
 
-// putting writes values of a type of PostgreSQL for COPY.
+// putting writes values of a type of PostgreSQL for COPY. It is nil for those it does not
+// know: rows that have one go as arrays.
 func putting[T, V any](sql string, value func(T) V) func(*copying, T) {
+	size := map[string]int{"smallint": 2, "int": 4, "bigint": 8}[sql]
 	switch value := any(value).(type) {
+	case func(T) int:
+		return func(c *copying, row T) { c.number(int64(value(row)), size) }
 	case func(T) int64:
-		size := map[string]int{"smallint": 2, "int": 4, "bigint": 8}[sql]
 		return func(c *copying, row T) { c.number(value(row), size) }
 	case func(T) string:
 		return func(c *copying, row T) { c.some(value(row)) }

@@ -6,6 +6,7 @@ import (
 
 	"github.com/nixie-go/nixie"
 	"github.com/nixie-go/nixie/store"
+	"github.com/nixie-go/nixie/store/lifecycle"
 )
 
 // Counts implements store.DeadLetters. Each kind is asked once for all that is
@@ -82,7 +83,7 @@ func (n *counter) counted(p *picker) error {
 func (n *counter) each(p *picker, look store.Look) (store.Looked, error) {
 	return p.through("l.died"+n.columns(), look, func(row rows) error {
 		if n.hour >= 0 {
-			n.counts[n.hour][hourName(hourOf(row.ColumnInt64(0)))]++
+			n.counts[n.hour][hourName(lifecycle.Hour(row.ColumnInt64(0)))]++
 		}
 		n.add(row, 1)
 		return nil

@@ -186,7 +186,7 @@ func (g *grouper) each(p *picker, look store.Look) (store.Looked, error) {
 		e := example{place{row.ColumnInt64(3), row.ColumnInt64(4)}, columnID(row, 5)}
 		key, reason := row.ColumnText(0), nixie.Reason(row.ColumnText(2))
 		if g.by == nixie.ByHour {
-			key = hourName(hourOf(e.died))
+			key = hourName(lifecycle.Hour(e.died))
 		}
 		s := g.group(key, reason)
 		g.add(s, 1, row.ColumnText(1), reason)

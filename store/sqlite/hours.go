@@ -5,18 +5,10 @@ import (
 	"time"
 
 	"github.com/nixie-go/nixie/store"
+	"github.com/nixie-go/nixie/store/lifecycle"
 )
 
 const hour = int64(time.Hour)
-
-// hourOf is the hour of a moment, also of one before 1970.
-func hourOf(at int64) int64 {
-	h := at / hour
-	if at%hour < 0 {
-		h--
-	}
-	return h
-}
 
 func hourName(h int64) string { return time.Unix(h*3600, 0).UTC().Format("2006-01-02T15") }
 
@@ -24,7 +16,7 @@ func hourName(h int64) string { return time.Unix(h*3600, 0).UTC().Format("2006-0
 // left of it at its ends, each within one hour.
 func (s stretch) hours() (first, end int64, rest []stretch) {
 	from, till := s.least.died, s.below.died
-	first, end = hourOf(from), hourOf(till)
+	first, end = lifecycle.Hour(from), lifecycle.Hour(till)
 	if from != math.MinInt64 && (from > first*hour || s.least.n >= 0) {
 		first++
 		rest = append(rest, stretch{below: place{died: min(till, first*hour)}, least: s.least})
@@ -51,7 +43,7 @@ func eachDeath(c conn, kinds *where, s stretch, f func(kind, hour, n int64)) err
 	}
 	for _, r := range rest {
 		if err := c.each("select k.n, ?, (select count(*) from letter where kind = k.n and (died, pos) < (?, ?) and (died, pos) > (?, ?)) from kind k where "+kinds.String(),
-			meet, append([]any{hourOf(r.least.died), r.below.died, r.below.n, r.least.died, r.least.n}, kinds.args...)...); err != nil {
+			meet, append([]any{lifecycle.Hour(r.least.died), r.below.died, r.below.n, r.least.died, r.least.n}, kinds.args...)...); err != nil {
 			return err
 		}
 	}
@@ -125,7 +117,7 @@ func (g *grouper) hoursOf(k *kindRow) error {
 	in := int64(math.MinInt64)
 	return g.c.each("select died, pos"+ofKind+" order by died desc, pos desc", func(row rows) error {
 		e := example{place: place{row.ColumnInt64(0), row.ColumnInt64(1)}}
-		if h := hourOf(e.died); h != in {
+		if h := lifecycle.Hour(e.died); h != in {
 			in, s = h, g.group(hourName(h), k.reason)
 		}
 		g.add(s, 1, k.signature, k.reason)

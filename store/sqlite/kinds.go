@@ -2,6 +2,7 @@ package sqlite
 
 import (
 	"github.com/nixie-go/nixie"
+	"github.com/nixie-go/nixie/store/lifecycle"
 )
 
 // kind is what letters have in common. Letters are counted by it, so that
@@ -84,7 +85,7 @@ func (t *tx) countLetter(k *kind, died, by int64) (int64, error) {
 		return 0, err
 	}
 	t.kinds.letters[n] += by
-	t.kinds.deaths[deathsKey{n, hourOf(died)}] += by
+	t.kinds.deaths[deathsKey{n, lifecycle.Hour(died)}] += by
 	return n, nil
 }
 

@@ -110,7 +110,7 @@ func countDeaths(c conn, since int64) (map[int64]deathCount, error) {
 			+ (select count(*) from letter where kind = k.n and died > ?2 and died < ?3) from kind k) group by queue`, func(row rows) error {
 		counts[row.ColumnInt64(0)] = deathCount{row.ColumnInt64(1), row.ColumnInt64(2)}
 		return nil
-	}, hourOf(since), since, (hourOf(since)+1)*hour)
+	}, lifecycle.Hour(since), since, (lifecycle.Hour(since)+1)*hour)
 }
 
 // overtakes is true of messages that may pass their head, whose head is due by
