@@ -30,7 +30,7 @@ func freed(scope nixie.DedupeScope) (string, error) {
 	st := memory.New(memory.Options{})
 	ctx := context.Background()
 	settings := nixie.QueueSettings{DedupeScope: scope}
-	if err := st.Configure(ctx, "billing", settings, "ann", "one invoice, one message"); err != nil {
+	if err := store.Configure(ctx, st, "billing", settings, "ann", "one invoice, one message"); err != nil {
 		return "", err
 	}
 	invoice := nixie.Message{Queue: "billing", DedupeKey: "invoice-4711"}

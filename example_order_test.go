@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/nixie-go/nixie"
+	"github.com/nixie-go/nixie/store"
 	"github.com/nixie-go/nixie/store/memory"
 )
 
@@ -26,7 +27,7 @@ func ExampleOrder() {
 func overtaken(order nixie.Order) ([]string, error) {
 	st := memory.New(memory.Options{})
 	ctx := context.Background()
-	if err := st.Configure(ctx, "accounts", nixie.QueueSettings{Order: order}, "ann", "bookings have an order"); err != nil {
+	if err := store.Configure(ctx, st, "accounts", nixie.QueueSettings{Order: order}, "ann", "bookings have an order"); err != nil {
 		return nil, err
 	}
 	booking := nixie.NewType[int]("booking", nixie.Queue("accounts"))

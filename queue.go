@@ -166,6 +166,7 @@ type Group struct {
 	Label    string    `json:"label,omitempty"`
 	Reason   Reason    `json:"reason,omitempty"`
 	Count    int64     `json:"count"`
+	Leased   int64     `json:"leased,omitempty"`  // of messages that still retry: their next attempt runs
 	FirstAt  time.Time `json:"first_at,omitzero"` // earliest death
 	LastAt   time.Time `json:"last_at,omitzero"`  // latest death
 	Examples []ID      `json:"examples,omitempty"`

@@ -51,7 +51,7 @@ func TestKnownSaysWhatAdoptWillSay(t *testing.T) {
 	if done[0].Duplicate || !done[2].Duplicate || !done[3].Different || doneErrs[4] == nil || done[5].Duplicate {
 		t.Errorf("the answers do not differ as the letters do: %+v, %v", done, doneErrs)
 	}
-	entries, _, err := st.Entries(ctx, "q", store.Page{})
+	entries, _, err := st.Audit(ctx, store.AuditFilter{Chain: "q"}, store.Page{})
 	if err != nil || len(entries) != 3 || entries[0].Actor != "ann" || entries[0].Reason != "moved" || entries[0].Event != nixie.OnAdopt {
 		t.Errorf("the audit is %+v, %v", entries, err)
 	}

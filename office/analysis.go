@@ -44,10 +44,11 @@ type Count struct {
 
 // Analyze counts the letters that match by what they died of.
 func (o *Office) Analyze(ctx context.Context, f nixie.Filter, look store.Look) (Analysis, error) {
-	groups, looked, err := o.store.Groups(ctx, f, look, nixie.ByFingerprint)
+	described, looked, err := o.store.Count(ctx, f, store.Counting{By: []nixie.GroupBy{nixie.ByFingerprint}, Look: look, Described: true})
 	if err != nil {
 		return Analysis{}, err
 	}
+	groups := described[0]
 	a := Analysis{Groups: make([]GroupView, 0, len(groups)), LookedAt: orNull(looked)}
 	for _, g := range groups {
 		a.Letters += g.Count
@@ -60,12 +61,12 @@ func (o *Office) Analyze(ctx context.Context, f nixie.Filter, look store.Look) (
 	if err := o.nameExamples(ctx, a.Groups); err != nil {
 		return Analysis{}, err
 	}
-	counts, _, err := o.store.Counts(ctx, f, look, nixie.ByReason, nixie.ByType, nixie.ByQueue, nixie.ByHour)
+	counts, _, err := o.store.Count(ctx, f, store.Counting{By: []nixie.GroupBy{nixie.ByReason, nixie.ByType, nixie.ByQueue, nixie.ByHour}, Look: look})
 	if err != nil {
 		return Analysis{}, err
 	}
 	for i, into := range [...]*[]Count{&a.ByReason, &a.ByType, &a.ByQueue, &a.ByHour} {
-		*into = largestFirst(counts[i])
+		*into = countsOf(counts[i])
 	}
 	sortCounts(a.ByHour)
 	return a, nil
@@ -113,12 +114,11 @@ func (o *Office) nameExamples(ctx context.Context, groups []GroupView) error {
 // groupsNamed is how many groups' examples are looked up at once.
 const groupsNamed = 200
 
-func largestFirst(counts map[string]int64) []Count {
-	list := make([]Count, 0, len(counts))
-	for value, n := range counts {
-		list = append(list, Count{value, n})
+func countsOf(groups []nixie.Group) []Count {
+	list := make([]Count, 0, len(groups))
+	for _, g := range groups {
+		list = append(list, Count{g.Key, g.Count})
 	}
-	slices.SortFunc(list, func(a, b Count) int { return byCount(a.Count, a.Value, b.Count, b.Value) })
 	return list
 }
 

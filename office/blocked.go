@@ -26,7 +26,7 @@ func (o *Office) blocked(ctx context.Context, q *nixie.QueueInfo) (blocked, erro
 	if q.Blocked == 0 || !q.Settings.Ordered() {
 		return b, nil
 	}
-	list, _, err := o.store.Streams(ctx, q.Name, store.Page{Limit: maxBlocked})
+	list, _, err := o.Streams(ctx, q.Name, store.Page{Limit: maxBlocked})
 	for i := range list {
 		if list[i].State != store.StreamBlocked || list[i].Followers == 0 {
 			continue

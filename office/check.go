@@ -78,12 +78,15 @@ func waitingLetters() []nixie.Status {
 }
 
 func (o *Office) byQueue(ctx context.Context, f nixie.Filter) (groups, error) {
-	list, _, err := o.store.Groups(ctx, f, store.LookAtAll, nixie.ByQueue)
+	lists, _, err := o.store.Count(ctx, f, store.Counting{By: []nixie.GroupBy{nixie.ByQueue}, Look: store.LookAtAll, Described: true})
+	if err != nil {
+		return nil, err
+	}
 	by := groups{}
-	for _, g := range list {
+	for _, g := range lists[0] {
 		by[g.Key] = g
 	}
-	return by, err
+	return by, nil
 }
 
 // exceeding collects the thresholds that a queue is over.

@@ -46,15 +46,15 @@ const clockSlack = time.Minute
 
 // Examine asks the store how it is, without changing anything.
 func (o *Office) Examine(ctx context.Context) (Examination, error) {
-	asks, ok := o.store.(store.Inspector)
-	if !ok {
+	inspect := o.store.Features().Inspect
+	if inspect == nil {
 		return Examination{}, nixie.Errorf(nixie.CodeUnavailable, "this store cannot tell how it is: doctor is not available")
 	}
-	h, err := asks.Inspect(ctx)
+	h, err := inspect(ctx)
 	if err != nil {
 		return Examination{}, err
 	}
-	queues, err := o.store.Queues(ctx)
+	queues, err := o.store.Queues(ctx, store.QueueLook{})
 	if err != nil {
 		return Examination{}, err
 	}

@@ -93,7 +93,9 @@ func all[T any](whole bool, page func(store.Page) ([]T, string, error)) iter.Seq
 }
 
 // Queues lists all queues by name.
-func (o *Office) Queues(ctx context.Context) ([]nixie.QueueInfo, error) { return o.store.Queues(ctx) }
+func (o *Office) Queues(ctx context.Context) ([]nixie.QueueInfo, error) {
+	return o.store.Queues(ctx, store.QueueLook{})
+}
 
 // Queue finds a queue.
 func (o *Office) Queue(ctx context.Context, name string) (nixie.QueueInfo, error) {
@@ -109,4 +111,10 @@ func noQueue(name string) error {
 }
 
 // Verify reads everything and reports what breaks an invariant.
-func (o *Office) Verify(ctx context.Context) (store.Report, error) { return o.store.Check(ctx) }
+func (o *Office) Verify(ctx context.Context) (store.Report, error) {
+	check := o.store.Features().Check
+	if check == nil {
+		return store.Report{}, nixie.Errorf(nixie.CodeUnavailable, "this store cannot be checked")
+	}
+	return check(ctx)
+}

@@ -245,9 +245,9 @@ func TestR32_PreviewIsThePlan(t *testing.T) {
 				if err != nil {
 					t.Fatal(err)
 				}
-				_, order, err := d.st.Operation(t.Context(), op.Operation, 100)
-				if err != nil || !slices.Equal(order, plan.Letters) {
-					t.Errorf("the plan is %v, %v\nthe preview said %v", order, err, plan.Letters)
+				planned, err := store.FindOperation(t.Context(), d.st, store.OperationLook{ID: op.Operation, Next: 100})
+				if err != nil || !slices.Equal(planned.Next, plan.Letters) {
+					t.Errorf("the plan is %v, %v\nthe preview said %v", planned.Next, err, plan.Letters)
 				}
 				v, err := d.Run(t.Context(), op.Operation, &w)
 				if err != nil || v.Selected != plan.Selected || v.Done() != plan.Movable || v.Skipped != plan.Skipped {
@@ -269,7 +269,7 @@ func (d *desk) moved(t *testing.T, e nixie.Event) []nixie.ID {
 	t.Helper()
 	var ids []nixie.ID
 	for _, q := range []string{"q0", "q1", "q2"} {
-		entries, _, err := d.st.Entries(t.Context(), q, store.Page{Limit: 1000})
+		entries, _, err := d.st.Audit(t.Context(), store.AuditFilter{Chain: q}, store.Page{Limit: 1000})
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -232,14 +232,13 @@ func (o *Office) Run(ctx context.Context, id nixie.ID, w *Work) (OperationView, 
 
 // Operation returns how an operation stands, and what it does.
 func (o *Office) Operation(ctx context.Context, id nixie.ID) (store.Operation, error) {
-	op, _, err := o.store.Operation(ctx, id, 0)
-	return op, err
+	return store.FindOperation(ctx, o.store, store.OperationLook{ID: id})
 }
 
 // Again makes those letters pending again that a redrive moved and that died again since,
-// for another Run of it, and returns how many.
-func (o *Office) Again(ctx context.Context, id nixie.ID) (int64, error) {
-	return o.store.Again(ctx, id)
+// for another Run of it, and returns how it stands then.
+func (o *Office) Again(ctx context.Context, id nixie.ID) (store.Operation, error) {
+	return o.store.Plan(ctx, store.Operation{ID: id}, nixie.Filter{}, 0)
 }
 
 func (o *Office) engine(w *Work) (*redrive.Engine, error) {

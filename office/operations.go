@@ -45,22 +45,24 @@ func ViewOperation(op *store.Operation) OperationRow {
 
 // Operations lists operations, newest first, and the cursor of the next page.
 func (o *Office) Operations(ctx context.Context, p store.Page) ([]store.Operation, string, error) {
-	return o.store.ListOperations(ctx, p)
+	return o.store.Operations(ctx, store.OperationLook{}, p)
 }
 
 // AllOperations goes through all operations, newest first.
 func (o *Office) AllOperations(ctx context.Context) iter.Seq2[store.Operation, error] {
-	return all(false, func(p store.Page) ([]store.Operation, string, error) { return o.store.ListOperations(ctx, p) })
+	return all(false, func(p store.Page) ([]store.Operation, string, error) {
+		return o.store.Operations(ctx, store.OperationLook{}, p)
+	})
 }
 
 // OperationStory tells how an operation stands.
 func (o *Office) OperationStory(ctx context.Context, id nixie.ID) (OperationStory, error) {
-	op, err := o.Operation(ctx, id)
-	if err != nil || op.Event != nixie.OnRedrive {
-		return OperationStory{OperationRow: ViewOperation(&op)}, err
+	op, err := store.FindOperation(ctx, o.store, store.OperationLook{ID: id, Outcome: true})
+	story := OperationStory{OperationRow: ViewOperation(&op)}
+	if op.Event == nixie.OnRedrive {
+		story.Outcome = &op.Outcome
 	}
-	outcome, err := o.store.Outcome(ctx, id)
-	return OperationStory{ViewOperation(&op), &outcome}, err
+	return story, err
 }
 
 // NeedForce counts those of letters that were refused which only force moves.

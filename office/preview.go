@@ -118,7 +118,7 @@ func (o *Office) previewer(ctx context.Context, w *Work) (*previewer, error) {
 	}
 	now := o.clock()
 	p.expired = func(m *nixie.Message) bool { return !m.ExpiresAt.IsZero() && !now.Before(m.ExpiresAt) }
-	queues, err := o.store.Queues(ctx)
+	queues, err := o.store.Queues(ctx, store.QueueLook{Settings: true})
 	for _, q := range queues {
 		p.queues[q.Name] = q.Settings
 	}

@@ -52,22 +52,22 @@ func (o *Office) Retries(ctx context.Context, queues []string) ([]AttemptsView, 
 		}
 		return rows[key]
 	}
-	tallies, err := o.tally(ctx, queues, nixie.ByAttempts)
+	retrying, err := o.retrying(ctx, queues, nixie.ByAttempts)
 	if err != nil {
 		return nil, err
 	}
-	for _, t := range tallies {
+	for _, t := range retrying {
 		r := row(t.Key)
-		r.Queued, r.Leased = t.Queued, t.Leased
+		r.Queued, r.Leased = t.Count-t.Leased, t.Leased
 	}
 	dead := of(queues)
 	dead.Statuses = waitingLetters() // the message of a redriven letter is on its way, and counted there
-	letters, _, err := o.store.Counts(ctx, dead, store.LookAtAll, nixie.ByAttempts)
+	letters, _, err := o.store.Count(ctx, dead, store.Counting{By: []nixie.GroupBy{nixie.ByAttempts}, Look: store.LookAtAll})
 	if err != nil {
 		return nil, err
 	}
-	for key, n := range letters[0] {
-		row(key).Letters = n
+	for _, g := range letters[0] {
+		row(g.Key).Letters = g.Count
 	}
 	list, all := []AttemptsView{}, int64(0)
 	for _, r := range rows {
@@ -82,12 +82,16 @@ func (o *Office) Retries(ctx context.Context, queues []string) ([]AttemptsView, 
 	return list, nil
 }
 
-// tally counts messages that still retry; every named queue has to exist.
-func (o *Office) tally(ctx context.Context, queues []string, by nixie.GroupBy) ([]nixie.Tally, error) {
+// retrying counts messages that still retry; every named queue has to exist.
+func (o *Office) retrying(ctx context.Context, queues []string, by nixie.GroupBy) ([]nixie.Group, error) {
 	if _, err := o.queues(ctx, queues); err != nil {
 		return nil, err
 	}
-	return o.store.Tally(ctx, of(queues), by)
+	lists, _, err := o.store.Count(ctx, of(queues), store.Counting{By: []nixie.GroupBy{by}, Retrying: true})
+	if err != nil {
+		return nil, err
+	}
+	return lists[0], nil
 }
 
 // Reasons puts the last failures of messages that still retry beside those of
@@ -101,19 +105,19 @@ func (o *Office) Reasons(ctx context.Context, queues []string) ([]ReasonView, er
 		}
 		return rows[reason]
 	}
-	tallies, err := o.tally(ctx, queues, nixie.ByReason)
+	retrying, err := o.retrying(ctx, queues, nixie.ByReason)
 	if err != nil {
 		return nil, err
 	}
-	for _, t := range tallies {
-		row(t.Key).Retrying = t.Count()
+	for _, t := range retrying {
+		row(t.Key).Retrying = t.Count
 	}
-	letters, _, err := o.store.Counts(ctx, Unresolved(of(queues)), store.LookAtAll, nixie.ByReason)
+	letters, _, err := o.store.Count(ctx, Unresolved(of(queues)), store.Counting{By: []nixie.GroupBy{nixie.ByReason}, Look: store.LookAtAll})
 	if err != nil {
 		return nil, err
 	}
-	for key, n := range letters[0] {
-		row(key).Letters = n
+	for _, g := range letters[0] {
+		row(g.Key).Letters = g.Count
 	}
 	list := []ReasonView{}
 	for _, r := range rows {
@@ -167,17 +171,20 @@ func (o *Office) Backlog(ctx context.Context, queues []string) ([]BacklogView, e
 
 // queues are the named ones, each of which has to exist, or all.
 func (o *Office) queues(ctx context.Context, names []string) ([]nixie.QueueInfo, error) {
-	all, err := o.store.Queues(ctx)
-	if err != nil || len(names) == 0 {
-		return all, err
+	if len(names) == 0 {
+		return o.Queues(ctx)
+	}
+	found, err := o.store.Queues(ctx, store.QueueLook{Names: names})
+	if err != nil {
+		return nil, err
 	}
 	var list []nixie.QueueInfo
 	for _, name := range names {
-		i := slices.IndexFunc(all, func(q nixie.QueueInfo) bool { return q.Name == name })
+		i := slices.IndexFunc(found, func(q nixie.QueueInfo) bool { return q.Name == name })
 		if i < 0 {
 			return nil, noQueue(name)
 		}
-		list = append(list, all[i])
+		list = append(list, found[i])
 	}
 	return list, nil
 }

@@ -50,14 +50,11 @@ func (o *Office) Stalled(ctx context.Context, queues []string, leases int) ([]St
 	if err != nil {
 		return nil, err
 	}
-	retrying, err := o.store.Tally(ctx, of(queues), nixie.ByQueue)
+	retrying, err := o.retrying(ctx, queues, nixie.ByQueue)
 	if err != nil {
 		return nil, err
 	}
-	again := map[string]int64{}
-	for _, t := range retrying {
-		again[t.Key] = t.Count()
-	}
+	again := store.Sizes(retrying)
 	for i := range infos {
 		q := &infos[i]
 		if waiting := q.Unfinished() - q.Leased; q.Settings.Paused && waiting > 0 {
@@ -139,11 +136,11 @@ func (o *Office) stalledLeases(ctx context.Context, infos []nixie.QueueInfo, que
 // that cannot tell names none.
 func (o *Office) goneOwners(ctx context.Context) (map[string]bool, error) {
 	gone := map[string]bool{}
-	asks, ok := o.store.(store.Inspector)
-	if !ok {
+	inspect := o.store.Features().Inspect
+	if inspect == nil {
 		return gone, nil
 	}
-	h, err := asks.Inspect(ctx)
+	h, err := inspect(ctx)
 	for _, w := range h.Owners {
 		gone[w.Name] = !w.Alive
 	}

@@ -40,23 +40,24 @@ func (s Stats) Waiting() int64 { return s.Open + s.Review + s.Quarantined }
 // about LookedAt, and the others about as many of those that wait.
 func (o *Office) Stats(ctx context.Context, f nixie.Filter, look store.Look) (Stats, error) {
 	var s Stats
-	statuses, looked, err := o.store.Groups(ctx, f, look, nixie.ByStatus)
+	statuses, looked, err := o.store.Count(ctx, f, store.Counting{By: []nixie.GroupBy{nixie.ByStatus}, Look: look, Described: true})
 	if err != nil {
 		return s, err
 	}
 	s.LookedAt = orNull(looked)
-	s.countStatuses(statuses)
+	s.countStatuses(statuses[0])
 	s.OldestAgeS = o.ageS(s.OldestDiedAt.Time)
 	waiting := f
 	if len(f.Statuses) == 0 {
 		waiting.Statuses = []nixie.Status{nixie.StatusOpen, nixie.StatusReview, nixie.StatusQuarantined}
 	}
-	counts, _, err := o.store.Counts(ctx, waiting, look, nixie.ByRedrivable, nixie.ByReview, nixie.ByReason, nixie.ByQueue)
+	counts, _, err := o.store.Count(ctx, waiting, store.Counting{By: []nixie.GroupBy{nixie.ByRedrivable, nixie.ByReview, nixie.ByReason, nixie.ByQueue}, Look: look})
 	if err != nil {
 		return s, err
 	}
-	s.Redrivable, s.NeedsReview, s.ByReason, s.ByQueue = counts[0]["yes"], counts[1]["yes"], counts[2], counts[3]
-	queues, err := o.store.Queues(ctx)
+	s.Redrivable, s.NeedsReview = store.Sizes(counts[0])["yes"], store.Sizes(counts[1])["yes"]
+	s.ByReason, s.ByQueue = store.Sizes(counts[2]), store.Sizes(counts[3])
+	queues, err := o.store.Queues(ctx, store.QueueLook{})
 	for _, q := range queues {
 		if len(f.Queues) == 0 || slices.Contains(f.Queues, q.Name) {
 			s.DeadPerHour += q.Died

@@ -45,7 +45,20 @@ func (o *Office) Streams(ctx context.Context, queue string, page store.Page) ([]
 	if _, err := o.Queue(ctx, queue); err != nil {
 		return nil, "", err
 	}
-	return o.store.Streams(ctx, queue, page)
+	streams, err := o.streams()
+	if err != nil {
+		return nil, "", err
+	}
+	return streams.Streams(ctx, store.StreamLook{Queue: queue}, page)
+}
+
+// streams are those of the store, if its queues can have an order.
+func (o *Office) streams() (store.Streams, error) {
+	streams := o.store.Features().Streams
+	if streams == nil {
+		return nil, nixie.Errorf(nixie.CodeUnavailable, "no queue of this store can have an order")
+	}
+	return streams, nil
 }
 
 // AllStreams lists all of them.
@@ -58,7 +71,11 @@ func (o *Office) Stream(ctx context.Context, queue, name string) (store.Stream, 
 	if _, err := o.Queue(ctx, queue); err != nil {
 		return store.Stream{}, err
 	}
-	return o.store.Stream(ctx, queue, name)
+	streams, err := o.streams()
+	if err != nil {
+		return store.Stream{}, err
+	}
+	return store.FindStream(ctx, streams, queue, name)
 }
 
 // FollowersOf lists up to limit messages of a stream that are on their way,
@@ -72,11 +89,19 @@ func (o *Office) FollowersOf(ctx context.Context, queue, name string, limit int)
 // Pass marks the followers that a stream has now, so that they may go before its
 // head while that waits or is dead; new ones wait. It returns how many.
 func (o *Office) Pass(ctx context.Context, queue, stream, reason string) (int64, error) {
-	return o.store.Unblock(ctx, store.Unblocking{Queue: queue, Stream: stream, Actor: o.actor, Reason: reason, Mark: true})
+	return o.unblock(ctx, store.Unblocking{Queue: queue, Stream: stream, Actor: o.actor, Reason: reason, Mark: true})
 }
 
 // Unblock lets a stream go on without its dead head, for good: redriven, that
 // comes last. It returns how many letters blocked.
 func (o *Office) Unblock(ctx context.Context, queue, stream, reason string) (int64, error) {
-	return o.store.Unblock(ctx, store.Unblocking{Queue: queue, Stream: stream, Actor: o.actor, Reason: reason})
+	return o.unblock(ctx, store.Unblocking{Queue: queue, Stream: stream, Actor: o.actor, Reason: reason})
+}
+
+func (o *Office) unblock(ctx context.Context, u store.Unblocking) (int64, error) {
+	streams, err := o.streams()
+	if err != nil {
+		return 0, err
+	}
+	return streams.Unblock(ctx, u)
 }

@@ -155,7 +155,7 @@ func (o *Office) blocking(ctx context.Context, s *suspects, infos []nixie.QueueI
 		if !infos[i].Settings.Ordered() {
 			continue
 		}
-		list, next, err := o.store.Streams(ctx, infos[i].Name, store.Page{Limit: maxSuspects})
+		list, next, err := o.Streams(ctx, infos[i].Name, store.Page{Limit: maxSuspects})
 		if err != nil {
 			return false, err
 		}

@@ -57,7 +57,9 @@ func (o *Office) AllAudit(ctx context.Context, f store.AuditFilter) iter.Seq2[st
 
 // chain goes through the entries of a queue in the order of its chain.
 func (o *Office) chain(ctx context.Context, queue string) iter.Seq2[store.AuditEntry, error] {
-	return all(false, func(p store.Page) ([]store.AuditEntry, string, error) { return o.store.Entries(ctx, queue, p) })
+	return all(false, func(p store.Page) ([]store.AuditEntry, string, error) {
+		return o.store.Audit(ctx, store.AuditFilter{Chain: queue}, p)
+	})
 }
 
 // ExportAudit goes through whole chains, of the named queues or of all, entry by

@@ -163,10 +163,11 @@ func (e *Engine) Run(ctx context.Context, id nixie.ID) (Result, error) {
 	var q *probe
 	before := int64(-1)
 	for {
-		op, pending, err := e.c.Store.Operation(ctx, id, fetch)
+		op, err := store.FindOperation(ctx, e.c.Store, store.OperationLook{ID: id, Next: fetch})
 		if err != nil {
 			return e.stopped(ctx, r, id, err)
 		}
+		pending := op.Next
 		r.Operation = op
 		if len(pending) == 0 {
 			return r, e.follow(ctx, &r)
@@ -304,7 +305,7 @@ func (e *Engine) stopped(ctx context.Context, r Result, id nixie.ID, cause error
 	ended := ctx.Err()
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), grace)
 	defer cancel()
-	if op, _, err := e.c.Store.Operation(ctx, id, 0); err == nil {
+	if op, err := store.FindOperation(ctx, e.c.Store, store.OperationLook{ID: id}); err == nil {
 		r.Operation = op
 		_ = e.follow(ctx, &r) // the cause says more
 	}

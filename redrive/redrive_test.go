@@ -112,12 +112,12 @@ func plan(t *testing.T, e *redrive.Engine, max int) store.Operation {
 // statuses counts letters by status.
 func statuses(t *testing.T, st store.Store) map[nixie.Status]int64 {
 	t.Helper()
-	groups, _, err := st.Groups(t.Context(), nixie.Filter{}, store.LookAtAll, nixie.ByStatus)
+	groups, _, err := st.Count(t.Context(), nixie.Filter{}, store.Counting{By: []nixie.GroupBy{nixie.ByStatus}, Look: store.LookAtAll, Described: true})
 	if err != nil {
 		t.Fatal(err)
 	}
 	got := map[nixie.Status]int64{}
-	for _, g := range groups {
+	for _, g := range groups[0] {
 		got[nixie.Status(g.Key)] = g.Count
 	}
 	return got
@@ -127,7 +127,7 @@ func statuses(t *testing.T, st store.Store) map[nixie.Status]int64 {
 // were.
 func once(t *testing.T, st store.Store) int {
 	t.Helper()
-	list, _, err := st.Entries(t.Context(), "orders", store.Page{Limit: 10_000})
+	list, _, err := st.Audit(t.Context(), store.AuditFilter{Chain: "orders"}, store.Page{Limit: 10_000})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -455,7 +455,8 @@ func TestR26_WhatIsHeldMeanwhileIsNotPurged(t *testing.T) {
 	if err != nil || op.Selected != 3 {
 		t.Fatal(op, err)
 	}
-	_, ids, err := st.Operation(t.Context(), op.ID, 1)
+	found, err := store.FindOperation(t.Context(), st, store.OperationLook{ID: op.ID, Next: 1})
+	ids := found.Next
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -74,7 +74,7 @@ func TestWaitUntilEachHasAnOutcome(t *testing.T) {
 			t.Errorf("a wrong fix: %+v, %v", o, err)
 		}
 		end()
-		if n, err := st.Again(t.Context(), op.ID); err != nil || n != 5 {
+		if n, err := st.Plan(t.Context(), store.Operation{ID: op.ID}, nixie.Filter{}, 0); err != nil || n.Pending != 5 {
 			t.Fatal(n, err)
 		}
 		if _, err := e.Run(t.Context(), op.ID); err != nil {

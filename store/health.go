@@ -1,16 +1,6 @@
 package store
 
-import (
-	"context"
-	"time"
-)
-
-// Inspector is an optional ability: to tell how the store itself is.
-type Inspector interface {
-	// Inspect looks without changing anything. What is wrong is in the answer;
-	// an error says that it could not be found out.
-	Inspect(ctx context.Context) (Health, error)
-}
+import "time"
 
 // Health is how a store is.
 type Health struct {

@@ -57,69 +57,111 @@ func yesNo(b bool) string {
 	return "no"
 }
 
-// CheckGroupings is an error of CodeInvalid if there is no such grouping.
-func CheckGroupings(by ...nixie.GroupBy) error {
-	for _, g := range by {
-		if groupings[g] != nil {
-			continue
+// retryings are the keys of messages that still retry, by [nixie.RetryingBy].
+var retryings = map[nixie.GroupBy]func(*nixie.Message) string{
+	nixie.ByAttempts: func(m *nixie.Message) string { return strconv.Itoa(m.Attempts) },
+	nixie.ByReason:   func(m *nixie.Message) string { return string(m.LastReason) },
+	nixie.ByType:     func(m *nixie.Message) string { return m.Type },
+	nixie.ByQueue:    func(m *nixie.Message) string { return m.Queue },
+}
+
+// Check is an error of CodeInvalid if nothing is counted by one of the properties.
+func (c *Counting) Check() error {
+	for _, by := range c.By {
+		switch {
+		case c.Retrying && retryings[by] == nil:
+			return nixie.Errorf(nixie.CodeInvalid, "messages that retry cannot be counted by %q: give one of %s", by, names(retryings))
+		case !c.Retrying && groupings[by] == nil:
+			return nixie.Errorf(nixie.CodeInvalid, "letters cannot be grouped by %q: give one of %s", by, names(groupings))
 		}
-		var known []string
-		for name := range groupings {
-			known = append(known, string(name))
-		}
-		slices.Sort(known)
-		return nixie.Errorf(nixie.CodeInvalid, "cannot group by %q: give one of %s", g, strings.Join(known, ", "))
 	}
 	return nil
 }
 
-// Grouping counts letters by one property, for stores that look at each of them. It is
-// not safe for concurrent use.
-type Grouping struct {
-	by     nixie.GroupBy
-	groups map[string]*nixie.Group
+func names[F any](of map[nixie.GroupBy]F) string {
+	var known []string
+	for name := range of {
+		known = append(known, string(name))
+	}
+	slices.Sort(known)
+	return strings.Join(known, ", ")
 }
 
-// NewGrouping makes one that has counted none. The property has passed [CheckGroupings].
-func NewGrouping(by nixie.GroupBy) *Grouping {
-	return &Grouping{by, map[string]*nixie.Group{}}
+// Grouping counts for stores that look at each letter or message. It is not safe for
+// concurrent use.
+type Grouping struct {
+	of     Counting
+	groups []map[string]*nixie.Group // by each property
+}
+
+// NewGrouping makes one that has counted none. What is counted has passed its Check.
+func NewGrouping(of Counting) *Grouping {
+	g := &Grouping{of, make([]map[string]*nixie.Group, len(of.By))}
+	for i := range g.groups {
+		g.groups[i] = map[string]*nixie.Group{}
+	}
+	return g
+}
+
+// group is the one of a key, with one more in it.
+func (g *Grouping) group(i int, key string) *nixie.Group {
+	if g.groups[i][key] == nil {
+		g.groups[i][key] = &nixie.Group{Key: key}
+	}
+	g.groups[i][key].Count++
+	return g.groups[i][key]
 }
 
 // Add counts a letter. Letters come latest death first.
 func (g *Grouping) Add(l *nixie.Letter) {
-	key := groupings[g.by](l)
-	group := g.groups[key]
-	if group == nil {
-		group = &nixie.Group{Key: key, LastAt: l.DiedAt}
-		if g.by == nixie.ByFingerprint {
-			group.Label, group.Reason = l.Signature, l.Reason
+	for i, by := range g.of.By {
+		group := g.group(i, groupings[by](l))
+		if !g.of.Described {
+			continue
 		}
-		g.groups[key] = group
-	}
-	group.Count++
-	group.FirstAt = l.DiedAt
-	if len(group.Examples) < Examples {
-		group.Examples = append(group.Examples, l.ID)
+		if group.FirstAt = l.DiedAt; group.Count == 1 {
+			group.LastAt = l.DiedAt
+			if by == nixie.ByFingerprint {
+				group.Label, group.Reason = l.Signature, l.Reason
+			}
+		}
+		if len(group.Examples) < Examples {
+			group.Examples = append(group.Examples, l.ID)
+		}
 	}
 }
 
-// Groups lists the groups, largest first.
-func (g *Grouping) Groups() []nixie.Group {
-	sorted := make([]nixie.Group, 0, len(g.groups))
-	for _, group := range g.groups {
-		sorted = append(sorted, *group)
+// AddRetrying counts a message that still retries.
+func (g *Grouping) AddRetrying(m *nixie.Message) {
+	for i, by := range g.of.By {
+		group := g.group(i, retryings[by](m))
+		if m.State == nixie.Leased {
+			group.Leased++
+		}
 	}
-	SortGroups(sorted)
-	return sorted
 }
 
-// Counts are the sizes of the groups by their keys.
-func (g *Grouping) Counts() map[string]int64 {
-	counts := map[string]int64{}
-	for key, group := range g.groups {
-		counts[key] = group.Count
+// Groups lists the groups by each property, largest first.
+func (g *Grouping) Groups() [][]nixie.Group {
+	lists := make([][]nixie.Group, len(g.groups))
+	for i, groups := range g.groups {
+		lists[i] = make([]nixie.Group, 0, len(groups))
+		for _, group := range groups {
+			lists[i] = append(lists[i], *group)
+		}
+		SortGroups(lists[i])
 	}
-	return counts
+	return lists
+}
+
+// GroupsOf are groups of which the sizes are known, largest first.
+func GroupsOf(sizes map[string]int64) []nixie.Group {
+	list := make([]nixie.Group, 0, len(sizes))
+	for key, n := range sizes {
+		list = append(list, nixie.Group{Key: key, Count: n})
+	}
+	SortGroups(list)
+	return list
 }
 
 // SortGroups puts the largest first, and equals in the order of their keys.

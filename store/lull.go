@@ -8,13 +8,13 @@ import (
 )
 
 // lulls remember of which queues the last claim found nothing: a claim of them can only
-// find something when a [Watcher] has rung since.
+// find something when a watch has rung since, see [Features].
 type lulls struct {
 	mu sync.Mutex
 	by []lull // queue
 }
 
-// lull is one of them: the channels of [Waker] that were made before the claim, one for
+// lull is one of them: the channels of Wake that were made before the claim, one for
 // claims without suspects and one for all.
 type lull struct{ fresh, all <-chan struct{} }
 

@@ -13,24 +13,38 @@ type Operations interface {
 	// filter now, oldest death first and letters of one ordered stream in its
 	// order, at most max (0: all), each an item in state pending. It returns
 	// the operation with its ID and counts.
+	//
+	// With the ID of a redrive it makes those items of it pending again whose letters
+	// it moved and that died again since, and returns how it stands then. They keep
+	// their places; nothing else of op matters, nor does the filter.
+	//
+	// With the ID of a redrive it makes those items of it pending again whose letters
+	// it moved and that died again since. They keep their places; nothing else of op
+	// matters, nor does the filter.
 	Plan(ctx context.Context, op Operation, filter nixie.Filter, max int) (Operation, error)
 
-	// Operation returns an operation and the letters of up to limit of its
-	// pending items in the order of the plan.
-	Operation(ctx context.Context, id nixie.ID, limit int) (Operation, []nixie.ID, error)
-
-	// ListOperations lists operations, newest first, with their counts.
-	ListOperations(ctx context.Context, page Page) ([]Operation, string, error)
-
-	// Outcome says what became of the letters that a redrive moved, as far as it is
-	// known now. Letters that were discarded or purged since, or that another operation
-	// has moved, are in no count.
-	Outcome(ctx context.Context, id nixie.ID) (Outcome, error)
-
-	// Again makes those items of a redrive pending again whose letters it moved and
-	// that died again since, and returns how many. They keep their places in the plan.
-	Again(ctx context.Context, id nixie.ID) (int64, error)
+	// Operations lists operations, newest first, with their counts.
+	Operations(ctx context.Context, look OperationLook, page Page) ([]Operation, string, error)
 }
+
+// OperationLook says what is asked about operations. The zero value asks for all.
+type OperationLook struct {
+	ID      nixie.ID // of this one alone; CodeNotFound if there is none
+	Next    int      // of one: name the letters of up to so many pending items, in the order of the plan
+	Outcome bool     // of one: count what became of the letters that it moved
+}
+
+// FindOperation returns the one operation that a look names.
+func FindOperation(ctx context.Context, st Operations, look OperationLook) (Operation, error) {
+	list, _, err := st.Operations(ctx, look, Page{})
+	if err != nil {
+		return Operation{}, err
+	}
+	return list[0], nil
+}
+
+// NoOperation is the error of an ID that no operation has.
+func NoOperation(id nixie.ID) error { return nixie.Errorf(nixie.CodeNotFound, "no operation %s", id) }
 
 // Operation is long work on letters: an event of an operator to many. At all times
 // Selected = Done + Skipped + Failed + Pending.
@@ -52,9 +66,14 @@ type Operation struct {
 	Statuses    []nixie.Status `json:"statuses"`    // that a purge is for, see [Resolution]
 	Reviewed    bool           `json:"reviewed"`    // of an unhold, see [Resolution]
 	Guarded     bool           `json:"guarded"`     // a letter that changed since Plan is refused, as a dry run showed it otherwise
+
+	Next    []nixie.ID `json:"-"` // if [OperationLook] asks for them
+	Outcome Outcome    `json:"-"` // likewise
 }
 
-// Outcome is what became of letters that a redrive moved.
+// Outcome is what became of letters that a redrive moved, as far as it is known now.
+// Letters that were discarded or purged since, or that another operation has moved, are
+// in no count.
 type Outcome struct {
 	Succeeded   int64 `json:"succeeded"`    // or a broker took them
 	SameFailure int64 `json:"same_failure"` // died again, of the group of failures as when they were chosen

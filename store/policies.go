@@ -4,14 +4,14 @@ import "context"
 
 // Policies implements [nixie.PolicyKeeper].
 func (s *Source) Policies(ctx context.Context) (map[string]string, error) {
-	set, err := s.queue.Settings(ctx, s.names...)
+	queues, err := s.queue.Queues(ctx, QueueLook{Names: s.names, Settings: true})
 	if err != nil {
 		return nil, err
 	}
 	texts := map[string]string{}
-	for name, q := range set {
-		if q.Policy != "" {
-			texts[name] = q.Policy
+	for i := range queues {
+		if q := &queues[i]; q.Settings.Policy != "" {
+			texts[q.Name] = q.Settings.Policy
 		}
 	}
 	return texts, nil

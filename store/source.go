@@ -19,19 +19,17 @@ const pollEvery = 50 * time.Millisecond
 // worker fairly: each gets its turn to be first, and none more than its share of
 // a batch as long as others have work.
 type Source struct {
-	queue   Queue
-	watcher Watcher // nil if the store is none
-	names   []string
-	turn    atomic.Uint64
-	lulls   lulls
+	queue Queue
+	store Features
+	names []string
+	turn  atomic.Uint64
+	lulls lulls
 }
 
 // NewSource makes the named queues of a store one source. They need not exist
 // yet.
 func NewSource(q Queue, names ...string) *Source {
-	s := &Source{queue: q, names: names, lulls: lulls{by: make([]lull, len(names))}}
-	s.watcher, _ = q.(Watcher)
-	return s
+	return &Source{queue: q, store: q.Features(), names: names, lulls: lulls{by: make([]lull, len(names))}}
 }
 
 // Name is the name of the queue, or the names with commas.
@@ -43,8 +41,8 @@ func (s *Source) Receive(ctx context.Context, want nixie.Want) ([]*nixie.Deliver
 		s.lulls.forget()
 		return s.claim(ctx, want)
 	}
-	if s.watcher != nil {
-		defer s.watcher.Watch(s.names...)()
+	if s.store.Watch != nil {
+		defer s.store.Watch(s.names...)()
 	}
 	end := time.NewTimer(want.Wait)
 	defer end.Stop()
@@ -68,18 +66,17 @@ var errOver = errors.New("over")
 // pause waits until a claim may find something, and returns what a store hands out
 // meanwhile.
 func (s *Source) pause(ctx context.Context, want nixie.Want, end <-chan time.Time) ([]*nixie.Delivery, error) {
-	if s.watcher == nil {
+	if s.store.Watch == nil {
 		defer s.lulls.forget()
 		poll := time.NewTimer(pollEvery)
 		defer poll.Stop()
 		return nil, s.lulls.wait(ctx, end, poll.C, want.Fresh)
 	}
-	a, ok := s.queue.(Awaiter)
 	idle := s.lulls.of(0, want.Fresh)
-	if !ok || len(s.names) > 1 || idle == nil {
+	if s.store.Await == nil || len(s.names) > 1 || idle == nil {
 		return nil, s.lulls.wait(ctx, end, nil, want.Fresh)
 	}
-	got, err := a.Await(ctx, s.names[0], want, idle)
+	got, err := s.store.Await(ctx, s.names[0], want, idle)
 	select {
 	case <-end:
 		if len(got) == 0 && err == nil {
@@ -102,8 +99,8 @@ func (s *Source) Settle(ctx context.Context, settlements []nixie.Settlement) []e
 
 // wake is the hint of a queue. It never comes if the store gives none.
 func (s *Source) wake(i int) <-chan struct{} {
-	if w, ok := s.queue.(Waker); ok {
-		return w.Wake(s.names[i])
+	if s.store.Wake != nil {
+		return s.store.Wake(s.names[i])
 	}
 	return make(chan struct{})
 }
@@ -149,7 +146,7 @@ func (s *Source) claimOne(ctx context.Context, i int, want nixie.Want) ([]*nixie
 	}
 	wake := s.wake(i)
 	got, err := s.queue.Claim(ctx, s.names[i], want)
-	if err == nil && (len(got) == 0 || s.watcher != nil && tookAll(got, want.Max)) {
+	if err == nil && (len(got) == 0 || s.store.Watch != nil && tookAll(got, want.Max)) {
 		s.lulls.begin(i, want.Fresh, wake)
 	}
 	return got, err

@@ -38,6 +38,8 @@ func (b *backlog) Claim(_ context.Context, queue string, want nixie.Want) ([]*ni
 	return got, nil
 }
 
+func (*backlog) Features() Features { return Features{} }
+
 func queuesOf(ds []*nixie.Delivery) string {
 	var names []string
 	for _, d := range ds {

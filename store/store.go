@@ -27,12 +27,14 @@ type Store interface {
 	AuditLog
 	Overview
 	Keeper
-	Streams
 }
 
 // Queue takes messages in, hands them out and takes decisions back.
 type Queue interface {
 	nixie.Enqueuer
+
+	// Features says what the store can do beside this. It does not change.
+	Features() Features
 
 	// Claim hands out up to want.Max due messages of the queue under leases of
 	// want.Lease and returns at once, with none if none are due; want.Wait is
@@ -87,9 +89,8 @@ type Queue interface {
 	// Release with MayPass marks the message.
 	Settle(ctx context.Context, settlements []nixie.Settlement) []error
 
-	// Settings returns what is set for the named queues, by name, without those that
-	// do not exist. It is one look at a row for each.
-	Settings(ctx context.Context, queues ...string) (map[string]nixie.QueueSettings, error)
+	// Queues lists queues by name.
+	Queues(ctx context.Context, look QueueLook) ([]nixie.QueueInfo, error)
 
 	// Amend changes messages that have not ended, with one audit entry each;
 	// see [Change]. A message in the wrong state gets CodeConflict, an unknown
@@ -105,15 +106,13 @@ type DeadLetters interface {
 	// for, or none, and a cursor all the same, if many had to be looked at.
 	Letters(ctx context.Context, filter nixie.Filter, page Page) ([]nixie.Letter, string, error)
 
-	// Groups counts letters by one property, largest group first. What a store has
-	// no counters for (texts, times of failure, deliveries) it asks letter by letter.
-	// Of many letters that may match it then takes the newest, unless it is told to
-	// look at all, and says so.
-	Groups(ctx context.Context, filter nixie.Filter, look Look, by nixie.GroupBy) ([]nixie.Group, Looked, error)
-
-	// Counts counts letters by several properties in one look, which costs less
-	// than groups: the i-th map has the counts by the i-th property.
-	Counts(ctx context.Context, filter nixie.Filter, look Look, by ...nixie.GroupBy) ([]map[string]int64, Looked, error)
+	// Count counts letters that match the filter by each property of c.By, or messages
+	// that still retry: the i-th list has the groups by the i-th property, largest first.
+	// A property that nothing is counted by is CodeInvalid. What a store has no counters
+	// for (texts, times of failure, deliveries) it asks letter by letter. Of many letters
+	// that may match it then takes the newest, unless it is told to look at all, and
+	// says so.
+	Count(ctx context.Context, filter nixie.Filter, c Counting) ([][]nixie.Group, Looked, error)
 
 	// Bury takes letters in that died elsewhere, each whole or not at all, with
 	// one audit entry each: message, history with the count of what was
@@ -144,6 +143,30 @@ type DeadLetters interface {
 	// when the letter is not in a status that allows the event, CodeNotFound.
 	// What one call does becomes visible at once, in its order.
 	Resolve(ctx context.Context, resolutions []Resolution) []error
+}
+
+// Counting says what is counted, and by what.
+type Counting struct {
+	By   []nixie.GroupBy
+	Look Look
+
+	// Described is for groups with everything; without it they have their keys and sizes
+	// alone, which costs less.
+	Described bool
+
+	// Retrying counts messages instead of letters, by one of [nixie.RetryingBy]: those
+	// queued or leased that have begun an attempt in this life and failed at least once.
+	// Their groups have nothing but a key, a size, and how many of it are leased.
+	Retrying bool
+}
+
+// Sizes are the sizes of groups by their keys.
+func Sizes(groups []nixie.Group) map[string]int64 {
+	sizes := make(map[string]int64, len(groups))
+	for i := range groups {
+		sizes[groups[i].Key] = groups[i].Count
+	}
+	return sizes
 }
 
 // Look says how far a store goes to count letters.
@@ -247,12 +270,7 @@ func (r *Resolution) Purges(status nixie.Status) bool {
 // verdict is lifecycle.System, and its reason the rule of a death or the note of a discard.
 // What follows from an operator's action comes after it, with the same actor and reason.
 type AuditLog interface {
-	// Entries lists the audit of one queue in the order of its chain, from the
-	// oldest entry that was not pruned.
-	Entries(ctx context.Context, queue string, page Page) ([]AuditEntry, string, error)
-
-	// Audit lists the entries of all queues that match, newest first or
-	// oldest first.
+	// Audit lists the entries that match.
 	Audit(ctx context.Context, filter AuditFilter, page Page) ([]AuditEntry, string, error)
 }
 
@@ -271,26 +289,23 @@ type AuditEntry struct {
 	Hash      nixie.Hash  `json:"hash"`
 }
 
-// Overview shows queues and messages and sets what is set per queue.
+// QueueLook says what is asked about queues. The zero value asks for everything.
+type QueueLook struct {
+	Names    []string // of these those that exist; nil is all
+	Settings bool     // only names and settings: one look at a row for each
+}
+
+// Overview shows messages and sets what is set per queue.
 type Overview interface {
-	// Queues lists all queues by name.
-	Queues(ctx context.Context) ([]nixie.QueueInfo, error)
 	// Messages lists messages, newest first, like Letters.
 	Messages(ctx context.Context, filter nixie.Filter, page Page) ([]Record, string, error)
-	// Tally counts the messages that still retry and match the filter, by
-	// ByAttempts, ByReason, ByType or ByQueue: those queued or leased that
-	// have begun an attempt in this life and failed at least once. Most come
-	// first; attempts come in their order.
-	Tally(ctx context.Context, filter nixie.Filter, by nixie.GroupBy) ([]nixie.Tally, error)
-	// Configure sets the settings of a queue, creating it if need be. A new
-	// dedupe scope holds for what happens from now on: keys that were released
-	// stay free, keys that are held stay held until the message moves on.
-	Configure(ctx context.Context, queue string, settings nixie.QueueSettings, actor, reason string) error
 	// Adjust changes settings of a queue without a race: edit gets what is set
 	// now and changes some of it, in the transaction that writes it back and
 	// adds the audit entry, creating the queue if need be. It may be called
 	// more than once and must not call the store; its error ends the call.
 	// Where nothing changes nothing is written. Adjust returns what is set.
+	// A new dedupe scope holds for what happens from now on: keys that were
+	// released stay free, keys that are held stay held until the message moves on.
 	Adjust(ctx context.Context, queue, actor, reason string, edit func(*nixie.QueueSettings) error) (nixie.QueueSettings, error)
 	// Purge cancels up to most (at most [nixie.MaxBatch]) queued messages of a
 	// queue that match the filter, never leased ones, in one transaction with
@@ -318,8 +333,6 @@ type Keeper interface {
 	// something, are never touched. One call looks at up to p.Limit rows, or
 	// entries and letters that go; it returns where to go on, empty at the end.
 	Prune(ctx context.Context, p Pruning) (Pruned, error)
-	// Check reads everything and reports what breaks an invariant.
-	Check(ctx context.Context) (Report, error)
 	// Close waits for calls in flight and gives this process's leases back to
 	// be judged at once. Calls after it get CodeUnavailable.
 	Close() error
@@ -336,41 +349,4 @@ type Violation struct {
 	Rule    string `json:"rule"`    // short name, stable
 	Subject string `json:"subject"` // ID of the message, letter, queue …
 	Text    string `json:"text"`
-}
-
-// Waker is an optional ability: to tell that work arrived.
-type Waker interface {
-	// Wake returns a channel that is closed when this process next adds due
-	// work to the queue. It is a hint: work of other processes and retries
-	// that become due do not close it, unless a [Watcher] watches.
-	Wake(queue string) <-chan struct{}
-}
-
-// Watcher is an optional ability: to look for work of many queues at once, so that those
-// who wait need not claim in vain.
-type Watcher interface {
-	Waker
-	// Watch lets the channels of Wake be closed, until stop is called, whenever a claim
-	// of the queue may find something: also what other processes add, what becomes due,
-	// and what a holder lost by its time or its death. It is seen 50 ms late at most, or
-	// where that needs a notification which did not come, one second.
-	Watch(queues ...string) (stop func())
-}
-
-// Awaiter is an optional ability: to hand out work in the very commit that brings
-// it.
-type Awaiter interface {
-	Watcher
-	// Await is Claim that waits for work, up to want.Wait, and returns none when
-	// that is over. The last claim found nothing, and idle is the channel that Wake
-	// returned before it; when that is closed Await claims.
-	Await(ctx context.Context, queue string, want nixie.Want, idle <-chan struct{}) ([]*nixie.Delivery, error)
-}
-
-// Patient is an optional ability: to be away for a while, as a server is that is
-// started again, or a disk that is full until somebody makes room.
-type Patient interface {
-	// Patience is how long those who work go on trying while calls fail with err,
-	// before they give up; 0 leaves it to them.
-	Patience(err error) time.Duration
 }

@@ -11,14 +11,34 @@ import (
 type Streams interface {
 	// Streams lists streams that have messages on their way or unresolved
 	// letters: blocked ones first, then those that wait longest.
-	Streams(ctx context.Context, queue string, page Page) ([]Stream, string, error)
-
-	// Stream shows one of them; CodeNotFound if nothing of it is on its way.
-	Stream(ctx context.Context, queue, name string) (Stream, error)
+	Streams(ctx context.Context, look StreamLook, page Page) ([]Stream, string, error)
 
 	// Unblock lets the followers of a stream go on, with one audit entry, and
 	// returns how many messages or letters it changed; see [Unblocking].
 	Unblock(ctx context.Context, u Unblocking) (int64, error)
+}
+
+// StreamLook says which streams of a queue are asked for.
+type StreamLook struct {
+	Queue string
+	Name  string // empty is all
+}
+
+// FindStream shows one stream; CodeNotFound if nothing of it is on its way.
+func FindStream(ctx context.Context, st Streams, queue, name string) (Stream, error) {
+	list, _, err := st.Streams(ctx, StreamLook{queue, name}, Page{})
+	if err == nil && len(list) == 0 {
+		err = NoStream(queue, name)
+	}
+	if err != nil {
+		return Stream{}, err
+	}
+	return list[0], nil
+}
+
+// NoStream is the error of a name that no stream of a queue has.
+func NoStream(queue, name string) error {
+	return nixie.Errorf(nixie.CodeNotFound, "no ordered stream %q of queue %q has messages on their way or in the office", name, queue)
 }
 
 // Stream is a stream of an ordered queue as it stands.

@@ -25,6 +25,10 @@ type AuditFilter struct {
 
 	Subjects []nixie.ID // messages and letters that it was done to
 	Oldest   bool       // oldest first, else newest first
+
+	// Chain asks for the audit of one queue in the order of its chain, from the oldest
+	// entry that was not pruned; nothing else is looked at then.
+	Chain string
 }
 
 // Match reports whether the filter matches an entry: it is the meaning of an

@@ -3,7 +3,7 @@ package store
 import "sync"
 
 // Wakes tells those who wait for work of a queue that some was added: what a store
-// needs to be a [Waker]. The zero value is ready; it may be used concurrently.
+// needs for Wake of [Features]. The zero value is ready; it may be used concurrently.
 type Wakes struct {
 	mu    sync.Mutex
 	queue map[string]chan struct{}

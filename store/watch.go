@@ -6,7 +6,7 @@ import (
 	"time"
 )
 
-// Watch is what a store needs to be a [Watcher]: one goroutine that looks for work of all
+// Watch is what a store needs to watch, see [Features]: one goroutine that looks for work of all
 // queues together that somebody waits for, where each of them would claim in vain.
 //
 // After something has happened it looks soon, and then less and less often. It may be
@@ -40,7 +40,7 @@ func NewWatch(wakes *Wakes, look func(ctx context.Context, queues []string) (Sig
 	return &Watch{wakes: wakes, look: look, poked: make(chan struct{}, 1), queues: map[string]*watched{}}
 }
 
-// Watch implements [Watcher].
+// Watch is that of [Features].
 func (w *Watch) Watch(queues ...string) (stop func()) {
 	w.mu.Lock()
 	defer w.mu.Unlock()

@@ -32,9 +32,7 @@ func newBell() *bell {
 	return b
 }
 
-func (b *bell) Watch(queues ...string) func() { return b.eye.Watch(queues...) }
-
-func (b *bell) Wake(queue string) <-chan struct{} { return b.Next(queue) }
+func (b *bell) Features() Features { return Features{Watch: b.eye.Watch, Wake: b.Next} }
 
 func (b *bell) look(_ context.Context, queues []string) (Sight, error) {
 	b.mu.Lock()

@@ -73,7 +73,7 @@ func hostileStore(t *testing.T, path string) (dead, waiting string) {
 	}
 	check(err)
 	ctx := context.Background()
-	check(st.Configure(ctx, odd, nixie.QueueSettings{Order: nixie.OrderStrict}, hostileText, hostileText))
+	check(store.Configure(ctx, st, odd, nixie.QueueSettings{Order: nixie.OrderStrict}, hostileText, hostileText))
 	hostile := nixie.Message{
 		Queue: odd, Type: odd, Key: odd, Stream: odd, DedupeKey: odd, Body: []byte(hostileText),
 		Headers: []nixie.Header{{Name: hostileText, Value: hostileText}},
@@ -116,7 +116,7 @@ func hostileStore(t *testing.T, path string) (dead, waiting string) {
 	check(st.Settle(ctx, []nixie.Settlement{{Delivery: claim(), Verb: nixie.Retry, Delay: time.Hour, Failure: failure(nixie.Retry)}})...)
 	hostile.Stream = odd
 	enqueue()
-	check(st.Configure(ctx, odd, nixie.QueueSettings{Order: nixie.OrderStrict, Paused: true, PausedNote: hostileText, Closed: true, ClosedNote: hostileText}, hostileText, hostileText))
+	check(store.Configure(ctx, st, odd, nixie.QueueSettings{Order: nixie.OrderStrict, Paused: true, PausedNote: hostileText, Closed: true, ClosedNote: hostileText}, hostileText, hostileText))
 	check(st.Close())
 	return dead, waiting
 }

@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"github.com/nixie-go/nixie"
+	"github.com/nixie-go/nixie/store"
 	"github.com/nixie-go/nixie/store/sqlite"
 )
 
@@ -80,7 +81,7 @@ func ready(t *testing.T, path string) int64 {
 		t.Fatal(err)
 	}
 	defer st.Close() //nolint:errcheck // it was only read
-	queues, err := st.Queues(t.Context())
+	queues, err := st.Queues(t.Context(), store.QueueLook{})
 	if err != nil || len(queues) != 1 {
 		t.Fatalf("%d queues, %v", len(queues), err)
 	}

@@ -107,7 +107,7 @@ func (m *mountain) groups() (list []question) {
 	ask := func(text string, by nixie.GroupBy) {
 		f := m.parse(text)
 		list = append(list, question{name: fmt.Sprintf("groups by %s %s", by, text), ask: func(ctx context.Context) error {
-			_, _, err := m.store.Groups(ctx, f, store.LookAtNewest, by)
+			_, _, err := m.store.Count(ctx, f, store.Counting{By: []nixie.GroupBy{by}, Look: store.LookAtNewest, Described: true})
 			return err
 		}})
 	}
@@ -130,10 +130,10 @@ func (m *mountain) groups() (list []question) {
 func (m *mountain) numbers() []question {
 	return []question{
 		{name: "counts by everything", ask: func(ctx context.Context) error {
-			_, _, err := m.store.Counts(ctx, nixie.Filter{}, store.LookAtNewest, nixie.ByFingerprint, nixie.ByReason, nixie.ByClass, nixie.ByType, nixie.ByQueue, nixie.ByStatus, nixie.ByHour, nixie.ByRedrivable, nixie.ByReview, nixie.ByAttempts)
+			_, _, err := m.store.Count(ctx, nixie.Filter{}, store.Counting{By: []nixie.GroupBy{nixie.ByFingerprint, nixie.ByReason, nixie.ByClass, nixie.ByType, nixie.ByQueue, nixie.ByStatus, nixie.ByHour, nixie.ByRedrivable, nixie.ByReview, nixie.ByAttempts}, Look: store.LookAtNewest})
 			return err
 		}},
-		{name: "queues", ask: func(ctx context.Context) error { _, err := m.store.Queues(ctx); return err }},
+		{name: "queues", ask: func(ctx context.Context) error { _, err := m.store.Queues(ctx, store.QueueLook{}); return err }},
 		{name: "office: stats", ask: func(ctx context.Context) error {
 			_, err := m.clerk.Stats(ctx, nixie.Filter{}, store.LookAtNewest)
 			return err

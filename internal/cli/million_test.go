@@ -183,12 +183,12 @@ func (m *mountain) right() {
 	}
 	m.honest()
 	for _, by := range []nixie.GroupBy{nixie.ByFingerprint, nixie.ByHour, nixie.ByAttempts} {
-		groups, _, err := m.store.Groups(m.t.Context(), nixie.Filter{}, store.LookAtNewest, by)
+		groups, _, err := m.store.Count(m.t.Context(), nixie.Filter{}, store.Counting{By: []nixie.GroupBy{by}, Look: store.LookAtNewest, Described: true})
 		if err != nil {
 			m.t.Fatal(err)
 		}
 		all := int64(0)
-		for _, g := range groups {
+		for _, g := range groups[0] {
 			all += g.Count
 		}
 		if all != int64(m.n) {
@@ -201,11 +201,11 @@ func (m *mountain) right() {
 func (m *mountain) honest() {
 	m.t.Helper()
 	count := func(look store.Look) (n int64, looked store.Looked) {
-		groups, looked, err := m.store.Groups(m.t.Context(), m.parse("text:fallen"), look, nixie.ByFingerprint)
+		groups, looked, err := m.store.Count(m.t.Context(), m.parse("text:fallen"), store.Counting{By: []nixie.GroupBy{nixie.ByFingerprint}, Look: look, Described: true})
 		if err != nil {
 			m.t.Fatal(err)
 		}
-		for _, g := range groups {
+		for _, g := range groups[0] {
 			n += g.Count
 		}
 		return n, looked

@@ -253,11 +253,9 @@ func (m *moving) goOn(ctx context.Context, o *office.Office, work *office.Work) 
 		}
 	}
 	if m.again {
-		again, err := o.Again(ctx, id)
-		if err != nil {
+		if op, err = o.Again(ctx, id); err != nil {
 			return err
 		}
-		op.Pending += again
 	}
 	m.filter.text, m.reason = op.Filter, op.Reason
 	if !m.yes {

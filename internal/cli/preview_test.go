@@ -83,9 +83,9 @@ func (r *randomOffice) fill(seed uint64) {
 		queue := fmt.Sprintf("o%d-%d", seed, n)
 		r.queues = append(r.queues, queue)
 		order := orders[r.IntN(3)]
-		r.ok(r.st.Configure(ctx, queue, nixie.QueueSettings{DedupeScope: scopes[r.IntN(3)], Order: order}, "ann", ""))
+		r.ok(store.Configure(ctx, r.st, queue, nixie.QueueSettings{DedupeScope: scopes[r.IntN(3)], Order: order}, "ann", ""))
 		r.die(queue, 2+r.IntN(12))
-		r.ok(r.st.Configure(ctx, queue, nixie.QueueSettings{DedupeScope: scopes[r.IntN(3)], Order: order}, "ann", ""))
+		r.ok(store.Configure(ctx, r.st, queue, nixie.QueueSettings{DedupeScope: scopes[r.IntN(3)], Order: order}, "ann", ""))
 		var holders []nixie.Message
 		for i := range r.IntN(4) {
 			holders = append(holders, nixie.Message{Queue: queue, DedupeKey: fmt.Sprint("k", i)})

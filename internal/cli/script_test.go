@@ -18,6 +18,7 @@ import (
 
 	"github.com/nixie-go/nixie"
 	"github.com/nixie-go/nixie/internal/app"
+	"github.com/nixie-go/nixie/store"
 )
 
 // update rewrites the golden texts in the scripts: go test ./internal/cli -update
@@ -220,7 +221,7 @@ func fillStore(url string, check func(error)) {
 	settle("orders", nixie.Settlement{Verb: nixie.Complete})
 	enqueue(nixie.Message{Queue: "billing", Key: "bill-1", Body: []byte("{}"), NotBefore: noon.Add(90 * time.Minute)})
 	enqueue(nixie.Message{Queue: "billing", Key: "bill-2", Body: []byte("{}")})
-	check(st.Configure(context.Background(), "billing", nixie.QueueSettings{Paused: true, PausedNote: "bank is down"}, "bob@desk", "bank is down"))
+	check(store.Configure(context.Background(), st, "billing", nixie.QueueSettings{Paused: true, PausedNote: "bank is down"}, "bob@desk", "bank is down"))
 	check(st.Close())
 }
 

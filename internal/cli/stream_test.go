@@ -24,7 +24,7 @@ func makeStreams(ts *testscript.TestScript, _ bool, _ []string) {
 	ctx := context.Background()
 	st, err := app.OpenStore(ts.Getenv("NIXIE_STORE"), app.Options{Clock: func() time.Time { return now }, Owner: "worker-1"})
 	ts.Check(err)
-	ts.Check(st.Configure(ctx, "ledger", nixie.QueueSettings{Order: nixie.OrderStrict}, "bob@desk", "order matters"))
+	ts.Check(store.Configure(ctx, st, "ledger", nixie.QueueSettings{Order: nixie.OrderStrict}, "bob@desk", "order matters"))
 	number := 0
 	for _, customer := range []int{7, 8, 9, 10} {
 		for n := 1; n <= 3; n++ {

@@ -10,6 +10,7 @@ import (
 
 	"github.com/nixie-go/nixie"
 	"github.com/nixie-go/nixie/internal/app"
+	"github.com/nixie-go/nixie/store"
 )
 
 // tried is a message of the queue mail with what it failed of, one attempt each.
@@ -44,7 +45,7 @@ func makeWaiting(ts *testscript.TestScript, _ bool, _ []string) {
 	now := noon.Add(-3 * time.Hour)
 	st, err := app.OpenStore(ts.Getenv("NIXIE_STORE"), app.Options{Clock: func() time.Time { return now }, Owner: "worker-1"})
 	ts.Check(err)
-	ts.Check(st.Configure(ctx, "lines", nixie.QueueSettings{Order: nixie.OrderStrict}, "bob@desk", "one customer, one line"))
+	ts.Check(store.Configure(ctx, st, "lines", nixie.QueueSettings{Order: nixie.OrderStrict}, "bob@desk", "one customer, one line"))
 	number := 0
 	put := func(m nixie.Message) {
 		number++

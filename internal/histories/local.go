@@ -84,7 +84,7 @@ func (l Local) Do(c Call) Answer {
 		})
 		return answer(err)
 	case Arrange:
-		return answer(l.Store.Configure(ctx, c.Queue, nixie.QueueSettings{Order: c.Order, DeadHead: c.Head}, operator, ""))
+		return answer(store.Configure(ctx, l.Store, c.Queue, nixie.QueueSettings{Order: c.Order, DeadHead: c.Head}, operator, ""))
 	case Look:
 		return l.look(ctx, nixie.Filter{IDs: []nixie.ID{c.Message}})
 	case LookAll:

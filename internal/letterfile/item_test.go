@@ -223,7 +223,7 @@ func TestR20_ItemsComeOutAsTheyCameIn(t *testing.T) {
 			for kind, st := range stores(t) {
 				got := through(t, st, l)
 				sameJSON(t, itemText(t, &got[0]), text)
-				if report, err := st.Check(context.Background()); err != nil || len(report.Violations) > 0 {
+				if report, err := st.Features().Check(context.Background()); err != nil || len(report.Violations) > 0 {
 					t.Errorf("%s: %v %v", kind, report.Violations, err)
 				}
 			}

@@ -79,9 +79,9 @@ func (p *play) afterCrash(what string, mode faultdisk.Mode, want string) {
 	}
 }
 
-func (c *crowded) Configure(ctx context.Context, queue string, set nixie.QueueSettings, actor, reason string) (err error) {
-	c.try("configure", func() error { err = c.Store.Configure(ctx, queue, set, actor, reason); return err })
-	return err
+func (c *crowded) Adjust(ctx context.Context, queue, actor, reason string, edit func(*nixie.QueueSettings) error) (set nixie.QueueSettings, err error) {
+	c.try("adjust", func() error { set, err = c.Store.Adjust(ctx, queue, actor, reason, edit); return err })
+	return set, err
 }
 
 func (c *crowded) Enqueue(ctx context.Context, ms ...nixie.Message) (receipts []nixie.Receipt, err error) {
@@ -252,7 +252,7 @@ func TestFailedSyncEndsTheStore(t *testing.T) {
 	disk.FailAt(1, faultdisk.Fault{Calls: faultdisk.Sync, File: "-wal"})
 	_, unknown := p.s.Enqueue(p.ctx, nixie.Message{Queue: "q"})
 	_, later := p.s.Enqueue(p.ctx, nixie.Message{Queue: "q"})
-	if nixie.CodeOf(unknown) != nixie.CodeOutcomeUnknown || nixie.CodeOf(later) != nixie.CodeUnavailable || p.s.Patience(later) != 0 {
+	if nixie.CodeOf(unknown) != nixie.CodeOutcomeUnknown || nixie.CodeOf(later) != nixie.CodeUnavailable || p.s.Features().Patience(later) != 0 {
 		t.Errorf("told %v, then %v", unknown, later)
 	}
 	must(t, p.s.Close())

@@ -59,7 +59,7 @@ func (p *play) configure(queue string) string {
 	if queue == orderedQueue {
 		set.Order = oneOf(p.rng, nixie.OrderStrict, nixie.OrderStrict, nixie.OrderRelaxed)
 	}
-	must(p.t, p.s.Configure(p.ctx, queue, set, "ann", "set"))
+	must(p.t, store.Configure(p.ctx, p.s, queue, set, "ann", "set"))
 	return "configure"
 }
 
@@ -201,9 +201,9 @@ func (p *play) redrive() {
 		return
 	}
 	id := p.plans[len(p.plans)-1]
-	_, next, err := p.s.Operation(p.ctx, id, 1)
+	found, err := store.FindOperation(p.ctx, p.s, store.OperationLook{ID: id, Next: 1})
 	must(p.t, err)
-	for _, letter := range next {
+	for _, letter := range found.Next {
 		p.allow(p.s.Resolve(p.ctx, []store.Resolution{{Letter: letter, Event: nixie.OnRedrive, Actor: "ann", Operation: id, Force: true}})...)
 	}
 }
@@ -231,7 +231,7 @@ func (p *play) purge() {
 }
 
 func (p *play) unblock() {
-	_, err := p.s.Unblock(p.ctx, store.Unblocking{Queue: orderedQueue, Stream: oneOf(p.rng, "s", "t"), Actor: "ann", Reason: "why", Mark: p.rng.IntN(2) == 0})
+	_, err := p.s.Features().Streams.Unblock(p.ctx, store.Unblocking{Queue: orderedQueue, Stream: oneOf(p.rng, "s", "t"), Actor: "ann", Reason: "why", Mark: p.rng.IntN(2) == 0})
 	p.allow(err)
 }
 
@@ -312,21 +312,21 @@ func (p *play) seen(s *sqlite.Store) string {
 		show("letter", letters[i], err2)
 	}
 	show("errors", nil, firstOf(err, err2))
-	queues, err := s.Queues(p.ctx)
+	queues, err := s.Queues(p.ctx, store.QueueLook{})
 	show("queues", queues, err)
 	for _, q := range queues {
-		entries, _, err := s.Entries(p.ctx, q.Name, whole)
+		entries, _, err := s.Audit(p.ctx, store.AuditFilter{Chain: q.Name}, whole)
 		show("audit", entries, err)
-		streams, _, err := s.Streams(p.ctx, q.Name, whole)
+		streams, _, err := s.Features().Streams.Streams(p.ctx, store.StreamLook{Queue: q.Name}, whole)
 		show("streams", streams, err)
 	}
 	for _, id := range p.plans {
-		op, next, err := s.Operation(p.ctx, id, 100)
+		op, err := store.FindOperation(p.ctx, s, store.OperationLook{ID: id, Next: 100})
 		if nixie.CodeOf(err) == nixie.CodeNotFound {
 			continue // it is planned by the act in which the power goes
 		}
 		show("operation", op, err)
-		show("items", next, err)
+		show("items", op.Next, err)
 	}
 	db, err := s.DB()
 	must(p.t, err)

@@ -22,7 +22,7 @@ func TestR26_APurgeGoesOnAfterEveryCrash(t *testing.T) {
 	born := time.Date(2026, 5, 4, 12, 0, 0, 0, time.UTC)
 	s, err := sqlite.Open(disk.Path("store.db"), sqlite.Options{VFS: disk.VFS(), Reserve: -1, LockWait: time.Millisecond, Clock: func() time.Time { return born }})
 	must(t, err)
-	must(t, s.Configure(t.Context(), "q", nixie.QueueSettings{DedupeScope: nixie.DedupeEver}, "test", ""))
+	must(t, store.Configure(t.Context(), s, "q", nixie.QueueSettings{DedupeScope: nixie.DedupeEver}, "test", ""))
 	for i := range 4 {
 		_, err := s.Enqueue(t.Context(), nixie.Message{Queue: "q", Key: fmt.Sprint(i), DedupeKey: fmt.Sprint(i)})
 		must(t, err)
@@ -124,7 +124,7 @@ func purgeGoesOn(t *testing.T, s *sqlite.Store, promises []string) error {
 		}
 	}
 	prune(t, s)
-	queues, err := s.Queues(t.Context())
+	queues, err := s.Queues(t.Context(), store.QueueLook{})
 	if err != nil {
 		return err
 	}

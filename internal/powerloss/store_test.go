@@ -24,7 +24,7 @@ type drama struct {
 
 func (a drama) play() error {
 	ctx := context.Background()
-	if err := a.s.Configure(ctx, "q", nixie.QueueSettings{DedupeScope: nixie.DedupeUnresolved}, "test", ""); err != nil {
+	if err := store.Configure(ctx, a.s, "q", nixie.QueueSettings{DedupeScope: nixie.DedupeUnresolved}, "test", ""); err != nil {
 		return err
 	}
 	for _, group := range [][]string{{"done", "bad", "worse"}, {"slow", "extra"}} {
@@ -86,7 +86,8 @@ func (a drama) redrive(key string) error {
 	if err != nil {
 		return err
 	}
-	_, letters, err := a.s.Operation(ctx, op.ID, 10)
+	found, err := store.FindOperation(ctx, a.s, store.OperationLook{ID: op.ID, Next: 10})
+	letters := found.Next
 	if err != nil {
 		return err
 	}
@@ -196,7 +197,7 @@ func goesOn(s *sqlite.Store) error {
 			}
 		}
 	}
-	qs, err := s.Queues(ctx)
+	qs, err := s.Queues(ctx, store.QueueLook{})
 	if err != nil {
 		return err
 	}

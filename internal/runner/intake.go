@@ -6,7 +6,6 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"slices"
 	"strconv"
 
 	"github.com/nixie-go/nixie"
@@ -119,7 +118,7 @@ func (r *Runner) prepareQueue(ctx context.Context) (fresh bool, err error) {
 		settings.Retention = nixie.Forever
 	}
 	if !known || settings != q.Settings {
-		err = r.store.Configure(ctx, r.c.Job, settings, r.c.Owner, "nixie run")
+		err = store.Configure(ctx, r.store, r.c.Job, settings, r.c.Owner, "nixie run")
 	}
 	return !known, err
 }
@@ -134,8 +133,7 @@ func (r *Runner) queue(ctx context.Context) (nixie.QueueInfo, bool, error) {
 
 // known are those of the runner's queues that the store has.
 func (r *Runner) known(ctx context.Context) ([]nixie.QueueInfo, error) {
-	queues, err := r.store.Queues(ctx)
-	return slices.DeleteFunc(queues, func(q nixie.QueueInfo) bool { return !slices.Contains(r.c.Queues, q.Name) }), err
+	return r.store.Queues(ctx, store.QueueLook{Names: r.c.Queues})
 }
 
 type intake struct {

@@ -394,14 +394,18 @@ func (r *Runner) Summary(ctx context.Context) (Summary, error) {
 	if why := r.whyHalted(); why != nil {
 		s.Halted = why.Error()
 	}
-	groups, _, err := r.store.Groups(ctx, nixie.Filter{
+	described, _, err := r.store.Count(ctx, nixie.Filter{
 		Queues:   []string{r.c.Job},
 		Statuses: []nixie.Status{nixie.StatusOpen, nixie.StatusReview, nixie.StatusQuarantined},
-	}, store.LookAtAll, nixie.ByFingerprint)
+	}, store.Counting{By: []nixie.GroupBy{nixie.ByFingerprint}, Look: store.LookAtAll, Described: true})
+	if err != nil {
+		return s, err
+	}
+	groups := described[0]
 	for _, g := range groups {
 		s.Groups = append(s.Groups, Group{Signature: g.Label, Fingerprint: g.Key, Count: g.Count, Reason: g.Reason})
 	}
-	return s, errors.Join(err, r.tell(ctx, s.Groups, groups))
+	return s, r.tell(ctx, s.Groups, groups)
 }
 
 // tell adds what one failure of each group said.

@@ -119,8 +119,8 @@ func (t *trouble) patience(err error) time.Duration {
 	if t.r.store == nil {
 		return brokerPatience
 	}
-	if away, ok := t.r.store.(store.Patient); ok {
-		if most := away.Patience(err); most > 0 {
+	if away := t.r.store.Features().Patience; away != nil {
+		if most := away(err); most > 0 {
 			return most
 		}
 	}

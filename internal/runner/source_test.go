@@ -56,11 +56,13 @@ func TestTrouble(t *testing.T) {
 // patient is a store that may be away for a quarter of an hour.
 type patient struct{ store.Store }
 
-func (patient) Patience(err error) time.Duration {
-	if nixie.CodeOf(err) == nixie.CodeUnavailable {
-		return 15 * time.Minute
-	}
-	return 0
+func (patient) Features() store.Features {
+	return store.Features{Patience: func(err error) time.Duration {
+		if nixie.CodeOf(err) == nixie.CodeUnavailable {
+			return 15 * time.Minute
+		}
+		return 0
+	}}
 }
 
 // A server that is away is waited for; what it says no to is not.

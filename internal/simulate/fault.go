@@ -119,8 +119,16 @@ func (l *line) Plan(ctx context.Context, op store.Operation, filter nixie.Filter
 	return whole(ctx, l, func(ctx context.Context) (store.Operation, error) { return l.Store.Plan(ctx, op, filter, most) })
 }
 
+// Features are streams alone: who waits asks now and then, on the clock of the simulation.
+func (l *line) Features() store.Features { return store.Features{Streams: l} }
+
+// Streams passes the question on.
+func (l *line) Streams(ctx context.Context, look store.StreamLook, page store.Page) ([]store.Stream, string, error) {
+	return l.Store.Features().Streams.Streams(ctx, look, page)
+}
+
 func (l *line) Unblock(ctx context.Context, u store.Unblocking) (int64, error) {
-	return whole(ctx, l, func(ctx context.Context) (int64, error) { return l.Store.Unblock(ctx, u) })
+	return whole(ctx, l, func(ctx context.Context) (int64, error) { return l.Store.Features().Streams.Unblock(ctx, u) })
 }
 
 func (l *line) Adjust(ctx context.Context, queue, actor, reason string, edit func(*nixie.QueueSettings) error) (nixie.QueueSettings, error) {

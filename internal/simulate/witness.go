@@ -115,17 +115,29 @@ func (w *witness) Plan(ctx context.Context, op store.Operation, filter nixie.Fil
 	if err != nil {
 		return op, err
 	}
-	_, letters, err := w.Store.Operation(ctx, op.ID, nixie.MaxBatch)
+	planned, err := store.FindOperation(ctx, w.Store, store.OperationLook{ID: op.ID, Next: nixie.MaxBatch})
 	w.book.want(err == nil, Answers, "plan: %v", err)
-	w.book.planned(op, letters)
-	for _, id := range letters {
+	w.book.planned(op, planned.Next)
+	for _, id := range planned.Next {
 		w.note("plans %s of %v", op.Event, w.book.letters[id])
 	}
 	return op, err
 }
 
+// Features are those of the store, with its own streams.
+func (w *witness) Features() store.Features {
+	f := w.Store.Features()
+	f.Streams = w
+	return f
+}
+
+// Streams passes the question on.
+func (w *witness) Streams(ctx context.Context, look store.StreamLook, page store.Page) ([]store.Stream, string, error) {
+	return w.Store.Features().Streams.Streams(ctx, look, page)
+}
+
 func (w *witness) Unblock(ctx context.Context, u store.Unblocking) (int64, error) {
-	n, err := w.Store.Unblock(ctx, u)
+	n, err := w.Store.Features().Streams.Unblock(ctx, u)
 	marked := map[nixie.ID]bool{}
 	if err == nil && u.Mark {
 		filter := nixie.Filter{Queues: []string{u.Queue}, Streams: []string{u.Stream}, States: []nixie.State{nixie.Queued}}

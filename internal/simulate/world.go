@@ -81,7 +81,7 @@ func newWorld(ctx context.Context, setup Setup, shared storetest.Shared, clock *
 	w.book = newLedger(clock.Now)
 	w.eye = shared.Join("eye")
 	for _, q := range setup.Queues {
-		if err := w.eye.Configure(ctx, q.Name, q.Settings, officeName, "setup"); err != nil {
+		if err := store.Configure(ctx, w.eye, q.Name, q.Settings, officeName, "setup"); err != nil {
 			return nil, err
 		}
 		w.book.set(q.Name, q.Settings)

@@ -138,8 +138,8 @@ func TestAnswersAsAfterAnImport(t *testing.T) {
 					t.Errorf("groups by %s: %+v, want %+v", by, have, want)
 				}
 			}
-			have, _, err := ours.Counts(t.Context(), f, store.LookAtAll, nixie.ByReason, nixie.ByQueue)
-			want, _, _ := theirs.Counts(t.Context(), f, store.LookAtAll, nixie.ByReason, nixie.ByQueue)
+			have, _, err := ours.Count(t.Context(), f, store.Counting{By: []nixie.GroupBy{nixie.ByReason, nixie.ByQueue}, Look: store.LookAtAll})
+			want, _, _ := theirs.Count(t.Context(), f, store.Counting{By: []nixie.GroupBy{nixie.ByReason, nixie.ByQueue}, Look: store.LookAtAll})
 			if err != nil || !reflect.DeepEqual(have, want) {
 				t.Errorf("counts %v, want %v: %v", have, want, err)
 			}
@@ -173,10 +173,11 @@ func all(t testing.TB, s store.Store, f nixie.Filter, page store.Page) (list []n
 
 func groups(t testing.TB, s store.Store, f nixie.Filter, by nixie.GroupBy) []nixie.Group {
 	t.Helper()
-	list, _, err := s.Groups(t.Context(), f, store.LookAtAll, by)
+	counted, _, err := s.Count(t.Context(), f, store.Counting{By: []nixie.GroupBy{by}, Look: store.LookAtAll, Described: true})
 	if err != nil {
 		t.Fatal(err)
 	}
+	list := counted[0]
 	for i := range list {
 		list[i].Examples = nil
 	}
@@ -277,7 +278,7 @@ func TestRefusals(t *testing.T) {
 			t.Errorf("%v", err)
 		}
 	}
-	queues, err := s.Queues(ctx)
+	queues, err := s.Queues(ctx, store.QueueLook{})
 	if err != nil || len(queues) != 1 || queues[0].Name != "mapreduce/nightly" || queues[0].Dead != 1 || queues[0].Died != 0 {
 		t.Errorf("queues: %+v %v", queues, err)
 	}

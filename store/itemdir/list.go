@@ -149,43 +149,21 @@ func (s *Store) each(ctx context.Context, filter *nixie.Filter, do func(*nixie.L
 	return ended(ctx)
 }
 
-// Groups implements [store.DeadLetters]. It always looks at all.
-func (s *Store) Groups(ctx context.Context, filter nixie.Filter, _ store.Look, by nixie.GroupBy) ([]nixie.Group, store.Looked, error) {
-	counted, err := s.group(ctx, &filter, by)
-	if err != nil {
+// Count implements [store.DeadLetters]. It always looks at all; nothing retries here.
+func (s *Store) Count(ctx context.Context, filter nixie.Filter, c store.Counting) ([][]nixie.Group, store.Looked, error) {
+	if err := c.Check(); err != nil {
 		return nil, store.Looked{}, err
 	}
-	return counted[0].Groups(), store.Looked{}, nil
+	counted := store.NewGrouping(c)
+	if c.Retrying {
+		return counted.Groups(), store.Looked{}, nil
+	}
+	err := s.each(ctx, &filter, counted.Add)
+	return counted.Groups(), store.Looked{}, err
 }
 
-// Counts implements [store.DeadLetters]. It always looks at all.
-func (s *Store) Counts(ctx context.Context, filter nixie.Filter, _ store.Look, by ...nixie.GroupBy) ([]map[string]int64, store.Looked, error) {
-	counted, err := s.group(ctx, &filter, by...)
-	counts := make([]map[string]int64, len(counted))
-	for i, g := range counted {
-		counts[i] = g.Counts()
-	}
-	return counts, store.Looked{}, err
-}
-
-func (s *Store) group(ctx context.Context, filter *nixie.Filter, by ...nixie.GroupBy) ([]*store.Grouping, error) {
-	if err := store.CheckGroupings(by...); err != nil {
-		return nil, err
-	}
-	var counted []*store.Grouping
-	for _, g := range by {
-		counted = append(counted, store.NewGrouping(g))
-	}
-	err := s.each(ctx, filter, func(l *nixie.Letter) {
-		for _, g := range counted {
-			g.Add(l)
-		}
-	})
-	return counted, err
-}
-
-// Queues implements [store.Overview]: a queue for each job.
-func (s *Store) Queues(ctx context.Context) ([]nixie.QueueInfo, error) {
+// Queues implements [store.Queue]: a queue for each job.
+func (s *Store) Queues(ctx context.Context, look store.QueueLook) ([]nixie.QueueInfo, error) {
 	heads, err := s.begin(ctx, "")
 	if err != nil {
 		return nil, err
@@ -193,6 +171,9 @@ func (s *Store) Queues(ctx context.Context) ([]nixie.QueueInfo, error) {
 	var jobs []nixie.QueueInfo
 	hour := s.clock().Add(-time.Hour).UnixNano()
 	for _, h := range heads {
+		if look.Names != nil && !slices.Contains(look.Names, h.queue()) {
+			continue
+		}
 		at, found := slices.BinarySearchFunc(jobs, h.queue(), func(q nixie.QueueInfo, name string) int { return cmp.Compare(q.Name, name) })
 		if !found {
 			jobs = slices.Insert(jobs, at, nixie.QueueInfo{Name: h.queue()})
@@ -207,7 +188,10 @@ func (s *Store) Queues(ctx context.Context) ([]nixie.QueueInfo, error) {
 	return jobs, nil
 }
 
-// Check implements [store.Keeper]: every item can be read.
+// Features are only that of Check.
+func (s *Store) Features() store.Features { return store.Features{Check: s.Check} }
+
+// Check is that of [store.Features]: every item can be read.
 func (s *Store) Check(ctx context.Context) (store.Report, error) {
 	var report store.Report
 	err := s.each(ctx, &nixie.Filter{}, func(l *nixie.Letter) {

@@ -39,11 +39,6 @@ func (refusals) Settle(_ context.Context, settlements []nixie.Settlement) []erro
 	return refuseEach(len(settlements), "settle messages")
 }
 
-// Settings are those of no queue.
-func (refusals) Settings(context.Context, ...string) (map[string]nixie.QueueSettings, error) {
-	return nil, nil
-}
-
 func (refusals) Amend(_ context.Context, ids []nixie.ID, _ store.Change) []error {
 	return refuseEach(len(ids), "change messages")
 }
@@ -60,24 +55,8 @@ func (refusals) Plan(context.Context, store.Operation, nixie.Filter, int) (store
 	return store.Operation{}, refuse("redrive or discard letters")
 }
 
-func (refusals) Operation(context.Context, nixie.ID, int) (store.Operation, []nixie.ID, error) {
-	return store.Operation{}, nil, refuse("keep operations")
-}
-
-func (refusals) ListOperations(context.Context, store.Page) ([]store.Operation, string, error) {
+func (refusals) Operations(context.Context, store.OperationLook, store.Page) ([]store.Operation, string, error) {
 	return nil, "", refuse("keep operations")
-}
-
-func (refusals) Outcome(context.Context, nixie.ID) (store.Outcome, error) {
-	return store.Outcome{}, refuse("keep operations")
-}
-
-func (refusals) Again(context.Context, nixie.ID) (int64, error) {
-	return 0, refuse("keep operations")
-}
-
-func (refusals) Entries(context.Context, string, store.Page) ([]store.AuditEntry, string, error) {
-	return nil, "", refuse("keep an audit")
 }
 
 func (refusals) Audit(context.Context, store.AuditFilter, store.Page) ([]store.AuditEntry, string, error) {
@@ -86,14 +65,6 @@ func (refusals) Audit(context.Context, store.AuditFilter, store.Page) ([]store.A
 
 func (refusals) Messages(context.Context, nixie.Filter, store.Page) ([]store.Record, string, error) {
 	return nil, "", refuse("list messages")
-}
-
-func (refusals) Tally(context.Context, nixie.Filter, nixie.GroupBy) ([]nixie.Tally, error) {
-	return nil, nil // nothing retries here
-}
-
-func (refusals) Configure(context.Context, string, nixie.QueueSettings, string, string) error {
-	return refuse("configure queues")
 }
 
 func (refusals) Adjust(context.Context, string, string, string, func(*nixie.QueueSettings) error) (nixie.QueueSettings, error) {
@@ -106,16 +77,4 @@ func (refusals) Purge(context.Context, string, nixie.Filter, int, string, string
 
 func (refusals) Prune(context.Context, store.Pruning) (store.Pruned, error) {
 	return store.Pruned{}, refuse("prune")
-}
-
-func (refusals) Streams(context.Context, string, store.Page) ([]store.Stream, string, error) {
-	return nil, "", nil // nothing is ordered here
-}
-
-func (refusals) Stream(context.Context, string, string) (store.Stream, error) {
-	return store.Stream{}, refuse("keep streams")
-}
-
-func (refusals) Unblock(context.Context, store.Unblocking) (int64, error) {
-	return 0, refuse("keep streams")
 }

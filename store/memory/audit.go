@@ -29,8 +29,8 @@ func (q *queue) link(e store.AuditEntry) {
 	q.chain = append(q.chain, e)
 }
 
-// Entries lists the audit of a queue in the order of its chain.
-func (s *Store) Entries(ctx context.Context, name string, page store.Page) ([]store.AuditEntry, string, error) {
+// chain lists the audit of a queue in the order of its chain.
+func (s *Store) chain(ctx context.Context, name string, page store.Page) ([]store.AuditEntry, string, error) {
 	limit, after := page.Rows(), int64(0)
 	if page.Cursor != "" {
 		var err error

@@ -50,7 +50,7 @@ func ExampleStore_Amend() {
 func ExampleStore_Unblock() {
 	st := memory.New(memory.Options{})
 	ctx := context.Background()
-	if err := st.Configure(ctx, "accounts", nixie.QueueSettings{Order: nixie.OrderStrict}, "ann", "bookings have an order"); err != nil {
+	if err := store.Configure(ctx, st, "accounts", nixie.QueueSettings{Order: nixie.OrderStrict}, "ann", "bookings have an order"); err != nil {
 		fmt.Println(err)
 		return
 	}
@@ -70,7 +70,7 @@ func ExampleStore_Unblock() {
 		fmt.Println(err)
 		return
 	}
-	stream, err := st.Stream(ctx, "accounts", "Ada")
+	stream, err := store.FindStream(ctx, st, "accounts", "Ada")
 	fmt.Println(stream.State, "with", stream.Followers, "behind it", err)
 
 	unblocking := store.Unblocking{Queue: "accounts", Stream: "Ada", Actor: "ann", Reason: "booking-1 was booked by hand"}

@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/nixie-go/nixie"
+	"github.com/nixie-go/nixie/store"
 	"github.com/nixie-go/nixie/store/memory"
 )
 
@@ -40,7 +41,7 @@ func ExampleStore_Crash() {
 }
 
 // A queue that is paused hands out nothing; everything else about it goes on.
-func ExampleStore_Configure() {
+func ExampleStore_Adjust() {
 	st := memory.New(memory.Options{})
 	ctx := context.Background()
 	if _, err := st.Enqueue(ctx, nixie.Message{Queue: "billing"}); err != nil {
@@ -48,7 +49,7 @@ func ExampleStore_Configure() {
 		return
 	}
 	for _, paused := range []bool{true, false} {
-		if err := st.Configure(ctx, "billing", nixie.QueueSettings{Paused: paused}, "ann", "the bank moves"); err != nil {
+		if err := store.Configure(ctx, st, "billing", nixie.QueueSettings{Paused: paused}, "ann", "the bank moves"); err != nil {
 			fmt.Println(err)
 			return
 		}

@@ -15,7 +15,6 @@ import (
 
 var (
 	_ store.Store    = (*Store)(nil)
-	_ store.Waker    = (*Store)(nil)
 	_ nixie.Recorder = (*Store)(nil)
 )
 
@@ -92,10 +91,9 @@ func (s *Store) Close() error {
 	return nil
 }
 
-// Wake returns a channel that is closed when this handle next adds due work to
-// the queue.
-func (s *Store) Wake(queue string) <-chan struct{} {
-	return s.wakes.Next(queue)
+// Features are those of queues with an order, and Wake for what this handle adds.
+func (s *Store) Features() store.Features {
+	return store.Features{Streams: s, Check: s.Check, Wake: s.wakes.Next}
 }
 
 // enter takes the mutex and says what time it is for this call. Without an

@@ -27,6 +27,9 @@ type item struct {
 
 // Plan freezes the selection of an operation.
 func (s *Store) Plan(ctx context.Context, op store.Operation, filter nixie.Filter, limit int) (store.Operation, error) {
+	if !op.ID.IsZero() {
+		return s.planAgain(ctx, op.ID)
+	}
 	if err := store.CheckPlan(&op, limit); err != nil {
 		return op, err
 	}
@@ -73,25 +76,6 @@ func inStreamOrder(found []*letter) []*letter {
 	return found
 }
 
-// Operation returns an operation and the letters of its next pending items.
-func (s *Store) Operation(ctx context.Context, id nixie.ID, limit int) (store.Operation, []nixie.ID, error) {
-	if _, err := s.enter(ctx); err != nil {
-		return store.Operation{}, nil, err
-	}
-	defer s.mu.Unlock()
-	op, err := s.operation(id)
-	if err != nil {
-		return store.Operation{}, nil, err
-	}
-	var next []nixie.ID
-	for _, letter := range op.plan {
-		if len(next) < limit && op.items[letter].state == lifecycle.ItemPending {
-			next = append(next, letter)
-		}
-	}
-	return op.count(), next, nil
-}
-
 func (o *operation) count() store.Operation {
 	counted := o.Operation
 	counted.Selected, counted.Done, counted.Skipped, counted.Failed, counted.Pending = int64(len(o.plan)), 0, 0, 0, 0
@@ -131,15 +115,19 @@ func (s *Store) operation(id nixie.ID) (*operation, error) {
 	if op := s.operations[id]; op != nil {
 		return op, nil
 	}
-	return nil, nixie.Errorf(nixie.CodeNotFound, "no operation %s", id)
+	return nil, store.NoOperation(id)
 }
 
-// ListOperations lists operations, newest first.
-func (s *Store) ListOperations(ctx context.Context, page store.Page) ([]store.Operation, string, error) {
+// Operations lists operations, newest first.
+func (s *Store) Operations(ctx context.Context, look store.OperationLook, page store.Page) ([]store.Operation, string, error) {
 	if _, err := s.enter(ctx); err != nil {
 		return nil, "", err
 	}
 	defer s.mu.Unlock()
+	if !look.ID.IsZero() {
+		one, err := s.lookAt(look)
+		return []store.Operation{one}, "", err
+	}
 	before := len(s.planned)
 	if page.Cursor != "" {
 		n, err := strconv.Atoi(page.Cursor)
@@ -158,40 +146,41 @@ func (s *Store) ListOperations(ctx context.Context, page store.Page) ([]store.Op
 	return list, "", nil
 }
 
-// Outcome says what became of the letters that a redrive moved.
-func (s *Store) Outcome(ctx context.Context, id nixie.ID) (o store.Outcome, err error) {
-	if _, err := s.enter(ctx); err != nil {
-		return o, err
-	}
-	defer s.mu.Unlock()
-	op, err := s.operation(id)
+// lookAt shows one operation.
+func (s *Store) lookAt(look store.OperationLook) (store.Operation, error) {
+	op, err := s.operation(look.ID)
 	if err != nil {
-		return o, err
+		return store.Operation{}, err
 	}
-	for _, l := range s.letters {
-		if it := op.items[l.ID]; l.Operation == id {
-			o.Add(l.Status, it != nil && it.fingerprint == l.Fingerprint, 1)
+	shown := op.count()
+	for _, letter := range op.plan {
+		if len(shown.Next) < look.Next && op.items[letter].state == lifecycle.ItemPending {
+			shown.Next = append(shown.Next, letter)
 		}
 	}
-	return o, nil
+	for _, l := range s.letters {
+		if it := op.items[l.ID]; look.Outcome && l.Operation == op.ID {
+			shown.Outcome.Add(l.Status, it != nil && it.fingerprint == l.Fingerprint, 1)
+		}
+	}
+	return shown, nil
 }
 
-// Again makes items of letters that died again pending again.
-func (s *Store) Again(ctx context.Context, id nixie.ID) (n int64, err error) {
+// planAgain makes items of letters that died again pending again.
+func (s *Store) planAgain(ctx context.Context, id nixie.ID) (store.Operation, error) {
 	if _, err := s.enter(ctx); err != nil {
-		return 0, err
+		return store.Operation{}, err
 	}
 	defer s.mu.Unlock()
 	op, err := s.operation(id)
 	if err != nil {
-		return 0, err
+		return store.Operation{}, err
 	}
 	for letter, it := range op.items {
 		l := s.letters[letter]
 		if l != nil && it.state == lifecycle.ItemDone && l.Operation == id && l.Status.Unresolved() && l.Status != nixie.StatusRedriving {
 			*it = item{lifecycle.ItemPending, l.Revision, l.Fingerprint}
-			n++
 		}
 	}
-	return n, nil
+	return op.count(), nil
 }

@@ -82,15 +82,6 @@ func (q *queue) retried(m *message, now time.Time) {
 	q.retries = append(q.retries, retry{now, m})
 }
 
-// Configure implements store.Overview.
-func (s *Store) Configure(ctx context.Context, name string, settings nixie.QueueSettings, actor, reason string) error {
-	_, err := s.Adjust(ctx, name, actor, reason, func(q *nixie.QueueSettings) error {
-		*q = settings
-		return nil
-	})
-	return err
-}
-
 // lease is the wanted length or, for 0, the queue's own.
 func (q *queue) lease(wanted time.Duration) time.Duration {
 	if wanted == 0 {
@@ -102,31 +93,22 @@ func (q *queue) lease(wanted time.Duration) time.Duration {
 	return wanted
 }
 
-// Settings implements store.Queue.
-func (s *Store) Settings(ctx context.Context, names ...string) (map[string]nixie.QueueSettings, error) {
-	if _, err := s.enter(ctx); err != nil {
-		return nil, err
-	}
-	defer s.mu.Unlock()
-	set := map[string]nixie.QueueSettings{}
-	for _, name := range names {
-		if q := s.queues[name]; q != nil {
-			set[name] = q.settings
-		}
-	}
-	return set, nil
-}
-
 // Queues counts every queue by looking at each of its messages.
-func (s *Store) Queues(ctx context.Context) ([]nixie.QueueInfo, error) {
+func (s *Store) Queues(ctx context.Context, look store.QueueLook) ([]nixie.QueueInfo, error) {
 	now, err := s.enter(ctx)
 	if err != nil {
 		return nil, err
 	}
 	defer s.mu.Unlock()
-	infos := make([]nixie.QueueInfo, 0, len(s.queues))
+	infos := []nixie.QueueInfo{}
 	for _, q := range s.queues {
-		infos = append(infos, q.info(now))
+		switch {
+		case look.Names != nil && !slices.Contains(look.Names, q.name):
+		case look.Settings:
+			infos = append(infos, nixie.QueueInfo{Name: q.name, Settings: q.settings})
+		default:
+			infos = append(infos, q.info(now))
+		}
 	}
 	slices.SortFunc(infos, func(a, b nixie.QueueInfo) int { return strings.Compare(a.Name, b.Name) })
 	return infos, nil

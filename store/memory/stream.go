@@ -81,20 +81,20 @@ func (q *queue) pass(m *message) {
 
 // Streams lists the streams of a queue: blocked ones first, then those whose
 // head waits longest.
-func (s *Store) Streams(ctx context.Context, queue string, page store.Page) ([]store.Stream, string, error) {
+func (s *Store) Streams(ctx context.Context, look store.StreamLook, page store.Page) ([]store.Stream, string, error) {
 	now, err := s.enter(ctx)
 	if err != nil {
 		return nil, "", err
 	}
 	defer s.mu.Unlock()
-	q := s.queues[queue]
+	q := s.queues[look.Queue]
 	if q == nil {
 		return nil, "", nil
 	}
 	seen := map[string]bool{}
 	var all []store.Stream
 	for _, m := range q.all {
-		if !m.ordered || seen[m.Stream] {
+		if !m.ordered || seen[m.Stream] || look.Name != "" && look.Name != m.Stream {
 			continue
 		}
 		seen[m.Stream] = true
@@ -128,25 +128,6 @@ func cutStreams(all []store.Stream, page store.Page) ([]store.Stream, string, er
 		return all[:limit], all[limit-1].Name, nil
 	}
 	return all, "", nil
-}
-
-// Stream shows one stream.
-func (s *Store) Stream(ctx context.Context, queue, name string) (store.Stream, error) {
-	now, err := s.enter(ctx)
-	if err != nil {
-		return store.Stream{}, err
-	}
-	defer s.mu.Unlock()
-	if q := s.queues[queue]; q != nil {
-		if v := q.view(name, now); v.State != "" {
-			return v, nil
-		}
-	}
-	return store.Stream{}, noStream(queue, name)
-}
-
-func noStream(queue, name string) error {
-	return nixie.Errorf(nixie.CodeNotFound, "no ordered stream %q of queue %q has messages on their way or in the office", name, queue)
 }
 
 // view shows a stream; its state is empty when nothing of it is left.
@@ -213,7 +194,7 @@ func (s *Store) Unblock(ctx context.Context, u store.Unblocking) (int64, error) 
 	defer s.mu.Unlock()
 	q := s.queues[u.Queue]
 	if q == nil || q.view(u.Stream, now).State == "" {
-		return 0, noStream(u.Queue, u.Stream)
+		return 0, store.NoStream(u.Queue, u.Stream)
 	}
 	going, dead := q.stream(u.Stream)
 	_, blocker := q.next(u.Stream, now)

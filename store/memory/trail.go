@@ -13,6 +13,9 @@ import (
 
 // Audit lists the entries of all queues that match.
 func (s *Store) Audit(ctx context.Context, filter store.AuditFilter, page store.Page) ([]store.AuditEntry, string, error) {
+	if filter.Chain != "" {
+		return s.chain(ctx, filter.Chain, page)
+	}
 	if _, err := s.enter(ctx); err != nil {
 		return nil, "", err
 	}

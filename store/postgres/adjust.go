@@ -8,34 +8,6 @@ import (
 	"github.com/nixie-go/nixie/store"
 )
 
-// Settings implements store.Queue.
-func (s *Store) Settings(ctx context.Context, names ...string) (map[string]nixie.QueueSettings, error) {
-	set := map[string]nixie.QueueSettings{}
-	err := s.view(ctx, func(t *tx) error {
-		t.readQueues("name = any($1)", names)
-		if err := t.send(); err != nil {
-			return err
-		}
-		for name, q := range t.named {
-			set[name] = q.settings
-		}
-		return nil
-	})
-	if err != nil {
-		return nil, err
-	}
-	return set, nil
-}
-
-// Configure implements store.Overview.
-func (s *Store) Configure(ctx context.Context, queue string, settings nixie.QueueSettings, actor, reason string) error {
-	_, err := s.Adjust(ctx, queue, actor, reason, func(set *nixie.QueueSettings) error {
-		*set = settings
-		return nil
-	})
-	return err
-}
-
 // Adjust implements store.Overview.
 func (s *Store) Adjust(ctx context.Context, queue, actor, reason string, edit func(*nixie.QueueSettings) error) (nixie.QueueSettings, error) {
 	var settings nixie.QueueSettings

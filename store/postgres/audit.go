@@ -127,8 +127,8 @@ func (s *Store) auditSheet() sheet[entry, entryKind] {
 		of("number", "bigint", func(e entry) int64 { return e.number }), subjects, of("hashes", "bytea", func(e entry) []byte { return e.hash[:] }))
 }
 
-// Entries implements store.AuditLog.
-func (s *Store) Entries(ctx context.Context, queue string, page store.Page) ([]store.AuditEntry, string, error) {
+// chainOf lists the audit of a queue in the order of its chain.
+func (s *Store) chainOf(ctx context.Context, queue string, page store.Page) ([]store.AuditEntry, string, error) {
 	after, err := cursorNumber(page.Cursor)
 	if err != nil {
 		return nil, "", err
@@ -163,6 +163,9 @@ func (t *tx) readEntries(into *[]store.AuditEntry, where string, args ...any) {
 
 // Audit implements store.AuditLog.
 func (s *Store) Audit(ctx context.Context, filter store.AuditFilter, page store.Page) ([]store.AuditEntry, string, error) {
+	if filter.Chain != "" {
+		return s.chainOf(ctx, filter.Chain, page)
+	}
 	w := &where{}
 	oneOf(w, "q.name", filter.Queues)
 	w.times("a.at", nixie.Times{After: filter.Since, Before: filter.Until})

@@ -40,7 +40,7 @@ func TestAlikeEntries(t *testing.T) {
 
 	entries := func() (all []store.AuditEntry) {
 		for page := (store.Page{Limit: 7}); ; {
-			list, next, err := s.Entries(t.Context(), "q", page)
+			list, next, err := s.Audit(t.Context(), store.AuditFilter{Chain: "q"}, page)
 			must(t, err)
 			if all = append(all, list...); next == "" {
 				return all

@@ -25,7 +25,7 @@ func impatient(t *testing.T, schema string) *postgres.Store {
 func prepared(t *testing.T, settings nixie.QueueSettings, keys ...string) (s *postgres.Store, schema string) {
 	t.Helper()
 	list, schema := crowd(t, 1)
-	must(t, list[0].Configure(t.Context(), "q", settings, "ann", ""))
+	must(t, store.Configure(t.Context(), list[0], "q", settings, "ann", ""))
 	for _, key := range keys {
 		add(t, list[0], key)
 	}

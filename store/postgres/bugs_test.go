@@ -174,7 +174,7 @@ func TestB055_FailingCallsLeakNothing(t *testing.T) {
 			},
 			func() error { _, err := s.Claim(gone, "q", nixie.Want{Max: 1}); return err },
 			func() error {
-				return s.Configure(t.Context(), "q", nixie.QueueSettings{Lease: time.Minute}, "ann", "")
+				return store.Configure(t.Context(), s, "q", nixie.QueueSettings{Lease: time.Minute}, "ann", "")
 			},
 		}
 		if err := calls[i%len(calls)](); err == nil {
@@ -226,7 +226,7 @@ func TestB070_NumbersBeyond32Bits(t *testing.T) {
 	for _, last := range []int64{math.MaxInt32 - 1, math.MaxUint32 - 1, 1<<53 - 2} {
 		list, schema := crowd(t, 1)
 		s := list[0]
-		must(t, s.Configure(t.Context(), "strict", nixie.QueueSettings{Order: nixie.OrderStrict}, "ann", ""))
+		must(t, store.Configure(t.Context(), s, "strict", nixie.QueueSettings{Order: nixie.OrderStrict}, "ann", ""))
 		execute(t, "select setval('"+schema+".place', $1)", last)
 		for _, queue := range []string{"q", "strict"} {
 			for i := range 4 {

@@ -24,7 +24,7 @@ func TestCallsInEachOthersWay(t *testing.T) {
 	began := time.Now()
 	list, _ := crowdAt(t, 8, func() time.Time { return began.Add(time.Since(began) * 1000) }) // so that retentions end
 	for _, q := range []string{"a", "b"} {
-		must(t, list[0].Configure(t.Context(), q, nixie.QueueSettings{Order: nixie.OrderStrict, DedupeScope: nixie.DedupeUnresolved, LetterRetention: time.Minute}, "ann", ""))
+		must(t, store.Configure(t.Context(), list[0], q, nixie.QueueSettings{Order: nixie.OrderStrict, DedupeScope: nixie.DedupeUnresolved, LetterRetention: time.Minute}, "ann", ""))
 	}
 	refused := func(errs ...error) error {
 		for _, err := range errs {
@@ -122,6 +122,6 @@ func disturb(ctx context.Context, s *postgres.Store, dice *rand.Rand, queue func
 		return []error{err}
 	}
 	_, err := s.Prune(ctx, store.Pruning{Resume: dice.IntN(2) == 0})
-	_, other := s.Queues(ctx)
+	_, other := s.Queues(ctx, store.QueueLook{})
 	return []error{err, other}
 }

@@ -11,6 +11,7 @@ import (
 	"github.com/nixie-go/nixie"
 	"github.com/nixie-go/nixie/internal/testservers"
 	"github.com/nixie-go/nixie/internal/tier"
+	"github.com/nixie-go/nixie/store"
 	"github.com/nixie-go/nixie/store/postgres"
 	"github.com/nixie-go/nixie/store/storetest"
 )
@@ -94,7 +95,7 @@ func inTurns(length time.Duration, a, b *around) (times [len(queues)]float64) {
 // goRound makes the queues of a store.
 func goRound(t *testing.T, st *postgres.Store) *around {
 	t.Helper()
-	must(t, st.Configure(t.Context(), "strict", nixie.QueueSettings{Order: nixie.OrderStrict}, "ann", ""))
+	must(t, store.Configure(t.Context(), st, "strict", nixie.QueueSettings{Order: nixie.OrderStrict}, "ann", ""))
 	return &around{T: t, st: st, spent: map[string]time.Duration{}, other: map[string]int{}}
 }
 
@@ -167,7 +168,7 @@ func TestShow4_AForeignTransactionStaysOpen(t *testing.T) {
 func TestLeaseThatEndsInATransaction(t *testing.T) {
 	for _, order := range []nixie.Order{nixie.OrderNone, nixie.OrderStrict} {
 		a, b, clock, _ := pair(t)
-		must(t, a.Configure(t.Context(), "q", nixie.QueueSettings{Order: order}, "ann", ""))
+		must(t, store.Configure(t.Context(), a, "q", nixie.QueueSettings{Order: order}, "ann", ""))
 		fill(t, a, 4)
 		d := one(t, a)
 		conn, err := pgx.Connect(t.Context(), server.URL)
@@ -198,7 +199,7 @@ func TestDeadRowsAreNotSteppedOver(t *testing.T) {
 	clock := storetest.NewClock()
 	list, schema := crowdAt(t, 1, clock.Now)
 	fill(t, list[0], 1)
-	must(t, list[0].Configure(t.Context(), "strict", strict(), "ann", ""))
+	must(t, store.Configure(t.Context(), list[0], "strict", strict(), "ann", ""))
 	must(t, list[0].Close())
 	conn, err := pgx.Connect(t.Context(), server.URL)
 	must(t, err)

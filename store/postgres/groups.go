@@ -25,22 +25,76 @@ var groupings = map[nixie.GroupBy]string{
 	nixie.ByAttempts:    "l.attempts::text",
 }
 
-// Groups implements store.DeadLetters. It always looks at all. What deaths count is summed
-// up from them, with three letters of each kind.
-func (s *Store) Groups(ctx context.Context, filter nixie.Filter, _ store.Look, by nixie.GroupBy) ([]nixie.Group, store.Looked, error) {
-	if err := store.CheckGroupings(by); err != nil {
+// Count implements store.DeadLetters. It always looks at all. What deaths count is summed
+// up from them, with three letters of each kind where groups are described.
+func (s *Store) Count(ctx context.Context, filter nixie.Filter, of store.Counting) ([][]nixie.Group, store.Looked, error) {
+	if err := of.Check(); err != nil {
 		return nil, store.Looked{}, err
 	}
-	sums := grouped{}
+	lists := make([][]nixie.Group, len(of.By))
 	err := s.view(ctx, func(t *tx) error {
 		if err := t.time(); err != nil {
 			return err
 		}
+		if of.Retrying {
+			return t.countRetrying(lists, &filter, of.By)
+		}
 		a := t.ask(&filter)
-		t.read(sums.add, a.groups(by), a.args...)
-		return t.send()
+		if !of.Described {
+			return t.sizes(lists, &a, of.By)
+		}
+		for i, by := range of.By {
+			sums := grouped{}
+			t.read(sums.add, a.groups(by), a.args...)
+			if err := t.send(); err != nil {
+				return err
+			}
+			lists[i] = sums.list(by)
+		}
+		return nil
 	})
-	return sums.list(by), store.Looked{}, err
+	return lists, store.Looked{}, err
+}
+
+// sizes counts letters by each property.
+func (t *tx) sizes(lists [][]nixie.Group, a *asking, by []nixie.GroupBy) error {
+	for i, g := range by {
+		t.readSizes(&lists[i], fmt.Sprintf("select %s, sum(letters)::bigint, 0 from %s where %s group by 1 having sum(letters) > 0", groupings[g], a.source, a.where), a.args)
+	}
+	return t.sendSizes(lists)
+}
+
+// retryings name what messages that still retry are counted by, in current c.
+var retryings = map[nixie.GroupBy]string{nixie.ByAttempts: "c.attempts::text", nixie.ByReason: "c.reason", nixie.ByType: "c.type", nixie.ByQueue: "c.queue_name"}
+
+// countRetrying counts messages that still retry by each property.
+func (t *tx) countRetrying(lists [][]nixie.Group, f *nixie.Filter, by []nixie.GroupBy) error {
+	w := messageWhere(f, t.now)
+	w.add("c.pos = any(array(select pos from @.pending where attempts > 0))") // no other can have failed in this life
+	w.add("c.state in (0, 1) and c.attempts > 0 and c.reason <> ''")
+	for i, g := range by {
+		t.readSizes(&lists[i], fmt.Sprintf("select %s, count(*), count(*) filter (where c.state = 1) from @.current c where %s group by 1", retryings[g], w), w.args)
+	}
+	return t.sendSizes(lists)
+}
+
+// readSizes reads keys, sizes, and how many of each are leased.
+func (t *tx) readSizes(list *[]nixie.Group, query string, args []any) {
+	*list = []nixie.Group{}
+	t.read(func(r row) error {
+		var g nixie.Group
+		err := r.Scan(&g.Key, &g.Count, &g.Leased)
+		*list = append(*list, g)
+		return err
+	}, query, args...)
+}
+
+func (t *tx) sendSizes(lists [][]nixie.Group) error {
+	err := t.send()
+	for _, list := range lists {
+		store.SortGroups(list)
+	}
+	return err
 }
 
 // groups asks for groups by a property.
@@ -121,56 +175,4 @@ func (g grouped) list(by nixie.GroupBy) []nixie.Group {
 	}
 	store.SortGroups(list)
 	return list
-}
-
-// Counts implements store.DeadLetters. It always looks at all.
-func (s *Store) Counts(ctx context.Context, filter nixie.Filter, _ store.Look, by ...nixie.GroupBy) ([]map[string]int64, store.Looked, error) {
-	if err := store.CheckGroupings(by...); err != nil {
-		return nil, store.Looked{}, err
-	}
-	counts := make([]map[string]int64, len(by))
-	err := s.view(ctx, func(t *tx) error {
-		if err := t.time(); err != nil {
-			return err
-		}
-		a := t.ask(&filter)
-		for i, g := range by {
-			counts[i] = map[string]int64{}
-			t.read(func(r row) error {
-				var key string
-				var n int64
-				err := r.Scan(&key, &n)
-				counts[i][key] = n
-				return err
-			}, fmt.Sprintf("select %s, sum(letters)::bigint from %s where %s group by 1 having sum(letters) > 0", groupings[g], a.source, a.where), a.args...)
-		}
-		return t.send()
-	})
-	return counts, store.Looked{}, err
-}
-
-// Tally implements store.Overview.
-func (s *Store) Tally(ctx context.Context, filter nixie.Filter, by nixie.GroupBy) ([]nixie.Tally, error) {
-	if !slices.Contains(nixie.TalliedBy(), by) {
-		return nil, nixie.Errorf(nixie.CodeInvalid, "messages cannot be counted by %q: give one of %v", by, nixie.TalliedBy())
-	}
-	key := map[nixie.GroupBy]string{nixie.ByAttempts: "c.attempts::text", nixie.ByReason: "c.reason", nixie.ByType: "c.type", nixie.ByQueue: "c.queue_name"}[by]
-	list := []nixie.Tally{}
-	err := s.view(ctx, func(t *tx) error {
-		if err := t.time(); err != nil {
-			return err
-		}
-		w := messageWhere(&filter, t.now)
-		w.add("c.pos = any(array(select pos from @.pending where attempts > 0))") // no other can have failed in this life
-		w.add("c.state in (0, 1) and c.attempts > 0 and c.reason <> ''")
-		t.read(func(r row) error {
-			var of nixie.Tally
-			err := r.Scan(&of.Key, &of.Queued, &of.Leased)
-			list = append(list, of)
-			return err
-		}, fmt.Sprintf("select %s, count(*) filter (where c.state = 0), count(*) filter (where c.state = 1) from @.current c where %s group by 1", key, w), w.args...)
-		return t.send()
-	})
-	nixie.SortTallies(list, by)
-	return list, err
 }

@@ -8,12 +8,10 @@ import (
 	"github.com/nixie-go/nixie/store/lifecycle"
 )
 
-var _ store.Inspector = (*Store)(nil)
-
 // durability lists what a commit's promise rests on, and what it has to be.
 var durability = [...]struct{ name, want string }{{"fsync", "on"}, {"full_page_writes", "on"}, {"synchronous_commit", "on"}}
 
-// Inspect implements store.Inspector. A server does not say how much room its disk
+// Inspect is that of store.Features. A server does not say how much room its disk
 // has: free is −1.
 func (s *Store) Inspect(ctx context.Context) (store.Health, error) {
 	h := store.Health{Place: s.place, KnownSchema: len(s.schema.list), Reserve: -1, Free: -1}

@@ -32,13 +32,13 @@ func besideALane(ctx context.Context) map[string]func(*postgres.Store, *nixie.De
 			return err
 		},
 		"loosened": func(s *postgres.Store, _ *nixie.Delivery) error {
-			return s.Configure(ctx, "q", nixie.QueueSettings{Order: nixie.OrderRelaxed}, "ann", "because")
+			return store.Configure(ctx, s, "q", nixie.QueueSettings{Order: nixie.OrderRelaxed}, "ann", "because")
 		},
 		"loosened and strict again": func(s *postgres.Store, _ *nixie.Delivery) error {
-			if err := s.Configure(ctx, "q", nixie.QueueSettings{Order: nixie.OrderRelaxed}, "ann", "because"); err != nil {
+			if err := store.Configure(ctx, s, "q", nixie.QueueSettings{Order: nixie.OrderRelaxed}, "ann", "because"); err != nil {
 				return err
 			}
-			return s.Configure(ctx, "q", strict(), "ann", "because")
+			return store.Configure(ctx, s, "q", strict(), "ann", "because")
 		},
 		"extended": func(s *postgres.Store, d *nixie.Delivery) error {
 			return s.Extend(ctx, []*nixie.Delivery{d}, time.Hour)[0]
@@ -80,7 +80,7 @@ func TestWhatComesBesideALane(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			list, _ := crowd(t, 1)
 			s := list[0]
-			must(t, s.Configure(ctx, "q", strict(), "ann", ""))
+			must(t, store.Configure(ctx, s, "q", strict(), "ann", ""))
 			for i := 1; i <= 4; i++ {
 				_, err := s.Enqueue(ctx, nixie.Message{Queue: "q", Stream: "s", Key: fmt.Sprint(i)})
 				must(t, err)
@@ -107,7 +107,7 @@ func TestWhatComesBesideALane(t *testing.T) {
 			if got := strings.Join(keys, " "); got != want {
 				t.Errorf("ran %s, want %s", got, want)
 			}
-			_, err = s.Stream(ctx, "q", "s")
+			_, err = store.FindStream(ctx, s, "q", "s")
 			if nixie.CodeOf(err) != nixie.CodeNotFound {
 				t.Errorf("the stream is still there: %v", err)
 			}
@@ -122,7 +122,7 @@ func TestCallsOfPlainAndOthers(t *testing.T) {
 		for plain := range 4 {
 			list, _ := crowd(t, 1)
 			s := list[0]
-			must(t, s.Configure(t.Context(), "q", strict(), "ann", ""))
+			must(t, store.Configure(t.Context(), s, "q", strict(), "ann", ""))
 			var want, got []string
 			add := func(n int) (ms []nixie.Message) {
 				for range n {
@@ -178,7 +178,7 @@ func TestStreamsThatFillAndEmpty(t *testing.T) {
 	defer pool.Close()
 	ctx, stop := context.WithTimeout(t.Context(), time.Minute)
 	defer stop()
-	must(t, list[0].Configure(ctx, "q", strict(), "ann", ""))
+	must(t, store.Configure(ctx, list[0], "q", strict(), "ann", ""))
 	var ended atomic.Int64
 	var mu sync.Mutex
 	newest := map[string]int{} // by producer and stream
@@ -250,8 +250,8 @@ func TestStreamsThatFillAndEmpty(t *testing.T) {
 func TestClaimsOfAllDrivers(t *testing.T) {
 	schema := lend(t)
 	plain := open(t, server.URL, postgres.Options{Schema: schema})
-	must(t, plain.Configure(t.Context(), "strict", strict(), "ann", ""))
-	must(t, plain.Configure(t.Context(), "none", nixie.QueueSettings{}, "ann", ""))
+	must(t, store.Configure(t.Context(), plain, "strict", strict(), "ann", ""))
+	must(t, store.Configure(t.Context(), plain, "none", nixie.QueueSettings{}, "ann", ""))
 	for _, queue := range []string{"strict", "none"} {
 		var before *nixie.Delivery
 		for _, url := range []string{server.URL, with(server.URL, "default_query_exec_mode=exec")} {
@@ -281,7 +281,7 @@ func TestClaimsOfAllDrivers(t *testing.T) {
 // and a stream that comes again begins anew.
 func TestIdleStreamsGo(t *testing.T) {
 	a, b, clock, schema := pair(t)
-	must(t, a.Configure(t.Context(), "q", strict(), "ann", ""))
+	must(t, store.Configure(t.Context(), a, "q", strict(), "ann", ""))
 	rows := func(want int64) {
 		t.Helper()
 		b.Beat(t.Context())
@@ -311,7 +311,7 @@ func TestIdleStreamsGo(t *testing.T) {
 		if c := settle(t, a, one(t, a), nixie.Complete); c != "" {
 			t.Fatal(c)
 		}
-		if list, _, err := a.Streams(t.Context(), "q", store.Page{}); err != nil || len(list) > 0 {
+		if list, _, err := a.Streams(t.Context(), store.StreamLook{Queue: "q"}, store.Page{}); err != nil || len(list) > 0 {
 			t.Errorf("round %d: listed are %v, error %v", round, list, err)
 		}
 		clock.Advance(2 * time.Minute)
@@ -334,7 +334,7 @@ func TestChecksOfLanes(t *testing.T) {
 		"insert into @.ready select m.queue, 1, m.pos, m.lane from @.message m": "stream-two-leases",
 	} {
 		list, schema := crowd(t, 1)
-		must(t, list[0].Configure(t.Context(), "q", strict(), "ann", ""))
+		must(t, store.Configure(t.Context(), list[0], "q", strict(), "ann", ""))
 		_, err := list[0].Enqueue(t.Context(), nixie.Message{Queue: "q", Stream: "s"}, nixie.Message{Queue: "q", Stream: "s"})
 		must(t, err)
 		sound(t, list[0])
@@ -356,7 +356,7 @@ func TestChecksOfLanes(t *testing.T) {
 func TestCompleteBesideAnEnqueue(t *testing.T) {
 	list, _ := crowd(t, 1)
 	s := list[0]
-	must(t, s.Configure(t.Context(), "q", strict(), "ann", ""))
+	must(t, store.Configure(t.Context(), s, "q", strict(), "ann", ""))
 	_, err := s.Enqueue(t.Context(), nixie.Message{Queue: "q", Stream: "s", Key: "1"})
 	must(t, err)
 	d := one(t, s)

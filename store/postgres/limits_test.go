@@ -9,6 +9,7 @@ import (
 	"github.com/jackc/pgx/v5"
 
 	"github.com/nixie-go/nixie"
+	"github.com/nixie-go/nixie/store"
 	"github.com/nixie-go/nixie/store/postgres"
 )
 
@@ -59,7 +60,7 @@ func TestLocksEndInTime(t *testing.T) {
 	schema := lend(t)
 	const wait = 50 * time.Millisecond
 	s := open(t, server.URL, postgres.Options{Schema: schema, LockWait: wait})
-	must(t, s.Configure(t.Context(), "q", nixie.QueueSettings{}, "ann", ""))
+	must(t, store.Configure(t.Context(), s, "q", nixie.QueueSettings{}, "ann", ""))
 	c, err := pgx.Connect(t.Context(), server.URL)
 	must(t, err)
 	defer func() { must(t, c.Close(context.WithoutCancel(t.Context()))) }()

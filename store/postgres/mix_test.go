@@ -194,7 +194,7 @@ func TestTransactionsBesideStreams(t *testing.T) {
 				must(t, o.tx.Rollback(context.Background()))
 			}
 		}()
-		must(t, s.Configure(t.Context(), "q", strict(), "ann", ""))
+		must(t, store.Configure(t.Context(), s, "q", strict(), "ann", ""))
 		for range steps {
 			m.step()
 		}

@@ -13,6 +13,9 @@ import (
 
 // Plan implements store.Operations.
 func (s *Store) Plan(ctx context.Context, op store.Operation, filter nixie.Filter, limit int) (store.Operation, error) {
+	if !op.ID.IsZero() {
+		return s.planAgain(ctx, op.ID)
+	}
 	if err := store.CheckPlan(&op, limit); err != nil {
 		return op, err
 	}
@@ -42,33 +45,63 @@ func (s *Store) Plan(ctx context.Context, op store.Operation, filter nixie.Filte
 	return planned, err
 }
 
-// Operation implements store.Operations.
-func (s *Store) Operation(ctx context.Context, id nixie.ID, limit int) (store.Operation, []nixie.ID, error) {
-	var op store.Operation
-	var letters []nixie.ID
-	err := s.view(ctx, func(t *tx) error {
-		var found []store.Operation
-		t.readOperations(&found, nil, "o.id = $1", [16]byte(id))
-		t.read(func(r row) error {
-			var letter nixie.ID
-			err := r.Scan((*idColumn)(&letter))
-			letters = append(letters, letter)
-			return err
-		}, `select l.id from @.item i join @.letter l on l.pos = i.letter where i.operation = (select n from @.operation where id = $1) and i.state = 'pending' order by i.ordinal limit $2`,
-			[16]byte(id), max(limit, 0))
-		if err := t.send(); err != nil {
-			return err
-		}
-		if len(found) == 0 {
-			return noOperation(id)
-		}
-		op = found[0]
-		return nil
+// Operations implements store.Operations.
+func (s *Store) Operations(ctx context.Context, look store.OperationLook, page store.Page) (list []store.Operation, next string, err error) {
+	if !look.ID.IsZero() {
+		return s.lookAt(ctx, look)
+	}
+	before, err := cursorNumber(page.Cursor)
+	if err != nil {
+		return nil, "", err
+	}
+	limit := page.Rows()
+	err = s.view(ctx, func(t *tx) error {
+		t.readOperations(&list, &before, "o.n in (select n from @.operation where $1::bigint = 0 or n < $1 order by n desc limit $2) order by o.n desc", before, limit)
+		return t.send()
 	})
-	return op, letters, err
+	if err != nil || len(list) < limit {
+		return list, "", err
+	}
+	return list, strconv.FormatInt(before, 10), nil
 }
 
-func noOperation(id nixie.ID) error { return nixie.Errorf(nixie.CodeNotFound, "no operation %s", id) }
+// lookAt shows one operation.
+func (s *Store) lookAt(ctx context.Context, look store.OperationLook) (list []store.Operation, _ string, err error) {
+	id := [16]byte(look.ID)
+	var letters []nixie.ID
+	var outcome store.Outcome
+	err = s.view(ctx, func(t *tx) error {
+		t.readOperations(&list, nil, "o.id = $1", id)
+		if look.Next > 0 {
+			t.read(func(r row) error {
+				var letter nixie.ID
+				err := r.Scan((*idColumn)(&letter))
+				letters = append(letters, letter)
+				return err
+			}, `select l.id from @.item i join @.letter l on l.pos = i.letter where i.operation = (select n from @.operation where id = $1) and i.state = 'pending' order by i.ordinal limit $2`, id, look.Next)
+		}
+		if look.Outcome {
+			t.read(func(r row) error {
+				var status nixie.Status
+				var same bool
+				var count int64
+				err := r.Scan(&status, &same, &count)
+				outcome.Add(status, same, count)
+				return err
+			}, `select l.status, coalesce(l.fingerprint = i.fingerprint, false), count(*) from @.letter l
+				left join @.item i on i.operation = (select n from @.operation where id = $1) and i.letter = l.pos where l.operation = $1 group by 1, 2`, id)
+		}
+		return t.send()
+	})
+	if err == nil && len(list) == 0 {
+		err = store.NoOperation(look.ID)
+	}
+	if err != nil {
+		return nil, "", err
+	}
+	list[0].Next, list[0].Outcome = letters, outcome
+	return list, "", nil
+}
 
 // readOperations reads operations with their counts, the newest first, and the number of
 // the last.
@@ -94,63 +127,14 @@ func (t *tx) readOperations(into *[]store.Operation, last *int64, where string, 
 			from @.item i where i.operation = o.n) c where `+where, args...)
 }
 
-// ListOperations implements store.Operations.
-func (s *Store) ListOperations(ctx context.Context, page store.Page) ([]store.Operation, string, error) {
-	before, err := cursorNumber(page.Cursor)
-	if err != nil {
-		return nil, "", err
-	}
-	limit := page.Rows()
-	var list []store.Operation
-	err = s.view(ctx, func(t *tx) error {
-		t.readOperations(&list, &before, "o.n in (select n from @.operation where $1::bigint = 0 or n < $1 order by n desc limit $2) order by o.n desc", before, limit)
+// planAgain makes items of letters that died again pending again.
+func (s *Store) planAgain(ctx context.Context, id nixie.ID) (store.Operation, error) {
+	if err := s.write(ctx, func(t *tx) error {
+		t.run(`update @.item i set state = 'pending', revision = l.revision, fingerprint = l.fingerprint from @.letter l, @.operation o
+			where o.id = $1 and i.operation = o.n and i.state = 'done' and l.pos = i.letter and l.operation = $1 and l.status in ('open', 'review', 'quarantined')`, [16]byte(id))
 		return t.send()
-	})
-	if err != nil || len(list) < limit {
-		return list, "", err
+	}); err != nil {
+		return store.Operation{}, err
 	}
-	return list, strconv.FormatInt(before, 10), nil
-}
-
-// Outcome implements store.Operations.
-func (s *Store) Outcome(ctx context.Context, id nixie.ID) (o store.Outcome, err error) {
-	err = s.view(ctx, func(t *tx) error {
-		n := int64(0)
-		t.number(&n, "select coalesce((select n from @.operation where id = $1), 0)", [16]byte(id))
-		t.read(func(r row) error {
-			var status nixie.Status
-			var same bool
-			var count int64
-			err := r.Scan(&status, &same, &count)
-			o.Add(status, same, count)
-			return err
-		}, `select l.status, coalesce(l.fingerprint = i.fingerprint, false), count(*) from @.letter l
-			left join @.item i on i.operation = (select n from @.operation where id = $1) and i.letter = l.pos where l.operation = $1 group by 1, 2`, [16]byte(id))
-		if err := t.send(); err != nil {
-			return err
-		}
-		if n == 0 {
-			return noOperation(id)
-		}
-		return nil
-	})
-	return o, err
-}
-
-// Again implements store.Operations.
-func (s *Store) Again(ctx context.Context, id nixie.ID) (n int64, err error) {
-	err = s.write(ctx, func(t *tx) error {
-		var op int64
-		t.number(&op, "select coalesce((select n from @.operation where id = $1), 0)", [16]byte(id))
-		t.number(&n, `with back as (update @.item i set state = 'pending', revision = l.revision, fingerprint = l.fingerprint from @.letter l, @.operation o
-			where o.id = $1 and i.operation = o.n and i.state = 'done' and l.pos = i.letter and l.operation = $1 and l.status in ('open', 'review', 'quarantined') returning 1) select count(*) from back`, [16]byte(id))
-		if err := t.send(); err != nil {
-			return err
-		}
-		if op == 0 {
-			return noOperation(id)
-		}
-		return nil
-	})
-	return n, err
+	return store.FindOperation(ctx, s, store.OperationLook{ID: id})
 }

@@ -152,7 +152,7 @@ func TestReasonsUnderTheirNames(t *testing.T) {
 // profile: then it is a letter, its stream goes on, and a redrive begins at nought.
 func TestPoisonBecomesALetter(t *testing.T) {
 	o := newOutbox(t)
-	o.must(o.Configure(t.Context(), "outbox", nixie.QueueSettings{Order: nixie.OrderStrict, DeadHead: nixie.DeadFrees}, "ann", ""))
+	o.must(store.Configure(t.Context(), o, "outbox", nixie.QueueSettings{Order: nixie.OrderStrict, DeadHead: nixie.DeadFrees}, "ann", ""))
 	o.put("m1", "m2")
 	desk := o.desk(policy.Config{Profile: "whizbang"})
 	down := func(*nixie.Delivery) error { return nixie.WithReason(errors.New("too large"), nixie.ReasonDependency) }

@@ -8,25 +8,33 @@ import (
 	"time"
 
 	"github.com/nixie-go/nixie"
+	"github.com/nixie-go/nixie/store"
 	"github.com/nixie-go/nixie/store/lifecycle"
 )
 
 // counted is how far back an overview counts retries and deaths.
 const counted = time.Hour
 
-// Queues implements store.Overview.
-func (s *Store) Queues(ctx context.Context) ([]nixie.QueueInfo, error) {
-	infos := map[int64]*nixie.QueueInfo{}
+// Queues implements store.Queue.
+func (s *Store) Queues(ctx context.Context, look store.QueueLook) ([]nixie.QueueInfo, error) {
+	infos := queueInfos{}
 	err := s.view(ctx, func(t *tx) error {
 		if err := t.time(); err != nil {
 			return err
 		}
-		t.readQueues("true")
+		if look.Names == nil {
+			t.readQueues("true")
+		} else {
+			t.readQueues("name = any($1)", look.Names)
+		}
 		if err := t.send(); err != nil {
 			return err
 		}
 		for n, q := range t.queues {
 			infos[n] = &nixie.QueueInfo{Name: q.name, Settings: q.settings, Discards: map[nixie.Reason]int64{}}
+		}
+		if look.Settings {
+			return nil
 		}
 		t.countWaiting(infos)
 		t.countEnded(infos)
@@ -44,6 +52,17 @@ func (s *Store) Queues(ctx context.Context) ([]nixie.QueueInfo, error) {
 	return list, nil
 }
 
+// queueInfos are the queues that are asked for, by number.
+type queueInfos map[int64]*nixie.QueueInfo
+
+// of is what a queue counts in; of one that is not asked for nobody reads it.
+func (all queueInfos) of(queue int64) *nixie.QueueInfo {
+	if all[queue] == nil {
+		return &nixie.QueueInfo{Discards: map[nixie.Reason]int64{}}
+	}
+	return all[queue]
+}
+
 // The kinds of what is on its way, as countWaiting asks for them.
 const (
 	waitReady = iota
@@ -53,7 +72,7 @@ const (
 )
 
 // countWaiting counts what is on its way; what is scheduled by when it is due.
-func (t *tx) countWaiting(infos map[int64]*nixie.QueueInfo) {
+func (t *tx) countWaiting(infos queueInfos) {
 	bands := nixie.DueBands()
 	ends := eachOf(bands[:], func(d time.Duration) int64 { return int64(d) })
 	t.read(func(r row) error {
@@ -62,7 +81,7 @@ func (t *tx) countWaiting(infos map[int64]*nixie.QueueInfo) {
 		if err := r.Scan(&queue, &kind, &band, &n, &first, &last); err != nil {
 			return err
 		}
-		info := infos[queue]
+		info := infos.of(queue)
 		info.Total += n
 		switch kind {
 		case waitReady:
@@ -93,7 +112,7 @@ func (t *tx) countWaiting(infos map[int64]*nixie.QueueInfo) {
 }
 
 // countEnded counts what has ended, also what is not kept any more.
-func (t *tx) countEnded(infos map[int64]*nixie.QueueInfo) {
+func (t *tx) countEnded(infos queueInfos) {
 	ended := func(info *nixie.QueueInfo, state string, n int64) {
 		info.Total += n
 		switch nixie.State(state) {
@@ -111,7 +130,7 @@ func (t *tx) countEnded(infos map[int64]*nixie.QueueInfo) {
 		if err := r.Scan(&queue, &state, &reason, &n); err != nil {
 			return err
 		}
-		info := infos[queue]
+		info := infos.of(queue)
 		ended(info, string(lifecycle.State(int(state))), n)
 		if state == lifecycle.Discarded {
 			info.Discards[reason] += n
@@ -124,7 +143,7 @@ func (t *tx) countEnded(infos map[int64]*nixie.QueueInfo) {
 		if err := r.Scan(&queue, &what, &name, &n); err != nil {
 			return err
 		}
-		info := infos[queue]
+		info := infos.of(queue)
 		switch what {
 		case "pruned":
 			info.Pruned += n
@@ -141,12 +160,12 @@ func (t *tx) countEnded(infos map[int64]*nixie.QueueInfo) {
 
 // countRecent counts the retries and deaths of the last hour, and what lies in the
 // office.
-func (t *tx) countRecent(infos map[int64]*nixie.QueueInfo) {
+func (t *tx) countRecent(infos queueInfos) {
 	into := func(of func(*nixie.QueueInfo) *int64) func(row) error {
 		return func(r row) error {
 			var queue, n int64
 			err := r.Scan(&queue, &n)
-			*of(infos[queue]) = n
+			*of(infos.of(queue)) = n
 			return err
 		}
 	}

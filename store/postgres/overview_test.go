@@ -28,34 +28,35 @@ func TestShow6_OverviewsReadCounters(t *testing.T) {
 	lately := nixie.Filter{Died: nixie.Times{After: time.Now().Add(-30 * time.Hour)}}
 	questions := map[string]func() error{
 		"groups": func() error {
-			groups, _, err := s.Groups(ctx, nixie.Filter{}, store.LookAtNewest, nixie.ByFingerprint)
-			n := int64(0)
+			described, _, err := s.Count(ctx, nixie.Filter{}, store.Counting{By: []nixie.GroupBy{nixie.ByFingerprint}, Look: store.LookAtNewest, Described: true})
+			must(t, err)
+			groups, n := described[0], int64(0)
 			for _, g := range groups {
 				n += g.Count
 			}
 			if n != int64(letters) || len(groups[0].Examples) != store.Examples {
 				t.Errorf("%d letters in groups, of %d, with %d examples", n, letters, len(groups[0].Examples))
 			}
-			return err
+			return nil
 		},
 		"groups by hour": func() error {
-			_, _, err := s.Groups(ctx, nixie.Filter{}, store.LookAtNewest, nixie.ByHour)
+			_, _, err := s.Count(ctx, nixie.Filter{}, store.Counting{By: []nixie.GroupBy{nixie.ByHour}, Look: store.LookAtNewest, Described: true})
 			return err
 		},
 		"counts of the waiting": func() error {
-			_, _, err := s.Counts(ctx, waiting, store.LookAtNewest, nixie.ByRedrivable, nixie.ByReview, nixie.ByReason, nixie.ByQueue, nixie.ByHour)
+			_, _, err := s.Count(ctx, waiting, store.Counting{By: []nixie.GroupBy{nixie.ByRedrivable, nixie.ByReview, nixie.ByReason, nixie.ByQueue, nixie.ByHour}, Look: store.LookAtNewest})
 			return err
 		},
 		"groups of late": func() error {
-			_, _, err := s.Groups(ctx, lately, store.LookAtNewest, nixie.ByStatus)
+			_, _, err := s.Count(ctx, lately, store.Counting{By: []nixie.GroupBy{nixie.ByStatus}, Look: store.LookAtNewest, Described: true})
 			return err
 		},
 		"queues": func() error {
-			_, err := s.Queues(ctx)
+			_, err := s.Queues(ctx, store.QueueLook{})
 			return err
 		},
-		"tally": func() error {
-			_, err := s.Tally(ctx, nixie.Filter{}, nixie.ByReason)
+		"what retries": func() error {
+			_, _, err := s.Count(ctx, nixie.Filter{}, store.Counting{By: []nixie.GroupBy{nixie.ByReason}, Retrying: true})
 			return err
 		},
 		"first page": func() error {

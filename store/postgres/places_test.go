@@ -20,7 +20,7 @@ import (
 func TestIDsSayPlaces(t *testing.T) {
 	list, schema := crowd(t, 1)
 	s := list[0]
-	must(t, s.Configure(t.Context(), "strict", nixie.QueueSettings{Order: nixie.OrderStrict}, "ann", ""))
+	must(t, store.Configure(t.Context(), s, "strict", nixie.QueueSettings{Order: nixie.OrderStrict}, "ann", ""))
 	for _, c := range []struct {
 		name     string
 		queue    string

@@ -98,7 +98,7 @@ func vanish(t *testing.T, s *postgres.Store, schema string, messages int) {
 	t.Helper()
 	for i, order := range []nixie.Order{nixie.OrderNone, nixie.OrderStrict, nixie.OrderStrict} {
 		queue, lanes := fmt.Sprint("q-", i, order, messages), i == 2
-		must(t, s.Configure(t.Context(), queue, nixie.QueueSettings{Order: order}, "ann", ""))
+		must(t, store.Configure(t.Context(), s, queue, nixie.QueueSettings{Order: order}, "ann", ""))
 		ms := make([]nixie.Message, messages)
 		for i := range ms {
 			ms[i] = nixie.Message{Queue: queue, Stream: fmt.Sprint("s", i), DedupeKey: fmt.Sprint("k", i)}
@@ -248,7 +248,7 @@ func TestPlansOfTurns(t *testing.T) {
 func takeTurns(t *testing.T, s *postgres.Store, _ string, messages int) {
 	t.Helper()
 	queue := fmt.Sprint("t-", messages)
-	must(t, s.Configure(t.Context(), queue, strict(), "ann", ""))
+	must(t, store.Configure(t.Context(), s, queue, strict(), "ann", ""))
 	ms := make([]nixie.Message, messages)
 	for i := range ms {
 		ms[i] = nixie.Message{Queue: queue, Stream: fmt.Sprint("s", i%100)}

@@ -85,8 +85,6 @@ type Store struct {
 var _ interface {
 	store.Store
 	nixie.Recorder
-	store.Watcher
-	store.Patient
 } = (*Store)(nil)
 
 // Open opens the store that a PostgreSQL URL or DSN names and makes its schema
@@ -128,8 +126,13 @@ func open(ctx context.Context, dsn string, opts Options, folder fs.FS) (*Store, 
 
 func millis(d time.Duration) string { return fmt.Sprintf("%dms", d.Milliseconds()) }
 
-// Patience implements store.Patient: time enough to start a server again.
-func (s *Store) Patience(err error) time.Duration {
+// Features are all but Await.
+func (s *Store) Features() store.Features {
+	return store.Features{Streams: s, Check: s.Check, Inspect: s.Inspect, Patience: patienceFor, Wake: s.wake, Watch: s.watchFor}
+}
+
+// patienceFor is Patience of store.Features: time enough to start a server again.
+func patienceFor(err error) time.Duration {
 	switch nixie.CodeOf(err) {
 	case nixie.CodeUnavailable, nixie.CodeOutcomeUnknown:
 		return serverPatience

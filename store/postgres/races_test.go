@@ -136,7 +136,7 @@ func TestB041_CommitOfWhatWasGivenUp(t *testing.T) {
 func TestOrderUnderChaos(t *testing.T) {
 	const streams, each1 = 40, 10
 	list, _ := crowd(t, 4)
-	must(t, list[0].Configure(t.Context(), "q", nixie.QueueSettings{Order: nixie.OrderStrict}, "ann", ""))
+	must(t, store.Configure(t.Context(), list[0], "q", nixie.QueueSettings{Order: nixie.OrderStrict}, "ann", ""))
 	var ms []nixie.Message
 	for i := range each1 {
 		for s := range streams {

@@ -188,7 +188,7 @@ func TestRangesAmongTransactions(t *testing.T) {
 	t.Cleanup(func() { dropSchema(t, m.schema) })
 	maker := m.store("maker")
 	defer func() { must(t, maker.Close()) }()
-	must(t, maker.Configure(ctx, "q", nixie.QueueSettings{}, "ann", "")) // who makes a queue in a transaction holds up the others
+	must(t, store.Configure(ctx, maker, "q", nixie.QueueSettings{}, "ann", "")) // who makes a queue in a transaction holds up the others
 	long := m.offer(maker, rand.New(rand.NewPCG(1, 1)), "long")
 	var consumers sync.WaitGroup
 	for i := range 3 {
@@ -200,7 +200,7 @@ func TestRangesAmongTransactions(t *testing.T) {
 	}
 	m.open.Wait()
 	for m.coming.Load() > 0 && ctx.Err() == nil { // while the long one is open
-		must(t, maker.Configure(ctx, "beside", nixie.QueueSettings{}, "ann", ""))
+		must(t, store.Configure(ctx, maker, "beside", nixie.QueueSettings{}, "ann", ""))
 	}
 	if !t.Failed() {
 		m.close(long, true)

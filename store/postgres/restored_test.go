@@ -9,6 +9,7 @@ import (
 	"github.com/jackc/pgx/v5"
 
 	"github.com/nixie-go/nixie"
+	"github.com/nixie-go/nixie/store"
 	"github.com/nixie-go/nixie/store/postgres"
 )
 
@@ -71,7 +72,7 @@ func TestMovedToAnotherServer(t *testing.T) {
 // has added to since.
 func besideALetter(t *testing.T, s *postgres.Store) {
 	t.Helper()
-	must(t, s.Configure(t.Context(), "freed", nixie.QueueSettings{Order: nixie.OrderStrict, DeadHead: nixie.DeadFrees}, "ann", ""))
+	must(t, store.Configure(t.Context(), s, "freed", nixie.QueueSettings{Order: nixie.OrderStrict, DeadHead: nixie.DeadFrees}, "ann", ""))
 	_, err := s.Enqueue(t.Context(), nixie.Message{Queue: "freed", Stream: "s"})
 	must(t, err)
 	ds, err := s.Claim(t.Context(), "freed", nixie.Want{Max: 9})
@@ -87,7 +88,7 @@ func besideALetter(t *testing.T, s *postgres.Store) {
 // are ready or have turns that no claim has read; what it returns finds all of them in their order.
 func strictTurns(t *testing.T, s *postgres.Store) func(*postgres.Store) {
 	t.Helper()
-	must(t, s.Configure(t.Context(), "strict", strict(), "ann", ""))
+	must(t, store.Configure(t.Context(), s, "strict", strict(), "ann", ""))
 	add := func(streams ...string) {
 		for _, stream := range streams {
 			_, err := s.Enqueue(t.Context(), nixie.Message{Queue: "strict", Stream: stream, Key: "1"}, nixie.Message{Queue: "strict", Stream: stream, Key: "2"})
@@ -162,7 +163,7 @@ func forgetClaim(t *testing.T, settings nixie.QueueSettings) {
 	t.Helper()
 	list, schema := crowd(t, 2)
 	before, after := list[0], list[1]
-	must(t, before.Configure(t.Context(), "q", settings, "ann", ""))
+	must(t, store.Configure(t.Context(), before, "q", settings, "ann", ""))
 	_, err := before.Enqueue(t.Context(), nixie.Message{Queue: "q", Key: "a", Stream: "a"}, nixie.Message{Queue: "q", Key: "b", Stream: "b"})
 	must(t, err)
 	execute(t, "create table "+schema+".was as table "+schema+".cursor")
@@ -198,7 +199,7 @@ func TestForgottenMovesHoldUpNobody(t *testing.T) {
 	for _, settings := range []nixie.QueueSettings{{}, strict()} {
 		list, schema := crowd(t, 1)
 		s := list[0]
-		must(t, s.Configure(t.Context(), "q", settings, "ann", ""))
+		must(t, store.Configure(t.Context(), s, "q", settings, "ann", ""))
 		for i := range 4 {
 			_, err := s.Enqueue(t.Context(), nixie.Message{Queue: "q", Stream: fmt.Sprint(i)})
 			must(t, err)

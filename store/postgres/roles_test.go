@@ -23,7 +23,7 @@ func TestRunnerCannot(t *testing.T) {
 	s, err := postgres.Open(t.Context(), asRunner(server.URL), postgres.Options{Schema: schema})
 	must(t, err)
 	defer func() { must(t, s.Close()) }()
-	must(t, s.Configure(t.Context(), "q", nixie.QueueSettings{Paused: true}, "ann", "because"))
+	must(t, store.Configure(t.Context(), s, "q", nixie.QueueSettings{Paused: true}, "ann", "because"))
 	c, err := pgx.Connect(t.Context(), asRunner(server.URL))
 	must(t, err)
 	defer func() { must(t, c.Close(context.WithoutCancel(t.Context()))) }()
@@ -82,7 +82,7 @@ func TestOwnerPrunesAudits(t *testing.T) {
 	}
 	s, owner := open(asRunner(server.URL)), open(server.URL)
 	for _, paused := range []bool{true, false, true, false} {
-		must(t, s.Configure(t.Context(), "q", nixie.QueueSettings{Paused: paused}, "ann", "because"))
+		must(t, store.Configure(t.Context(), s, "q", nixie.QueueSettings{Paused: paused}, "ann", "because"))
 	}
 	_, err := s.Enqueue(t.Context(), nixie.Message{Queue: "q"})
 	must(t, err)

@@ -35,7 +35,7 @@ func newOutbox(t *testing.T) *outbox {
 	o.pool, err = pgxpool.New(t.Context(), server.URL+"&jit=off")
 	o.must(err)
 	t.Cleanup(o.pool.Close)
-	o.must(o.Configure(t.Context(), "outbox", nixie.QueueSettings{Order: nixie.OrderStrict}, "ann", "events in order"))
+	o.must(store.Configure(t.Context(), o, "outbox", nixie.QueueSettings{Order: nixie.OrderStrict}, "ann", "events in order"))
 	return o
 }
 

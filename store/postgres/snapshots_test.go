@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/nixie-go/nixie"
+	"github.com/nixie-go/nixie/store"
 )
 
 // TestAddingByAnOldSnapshot adds to a stream in a transaction that sees the store as it was
@@ -37,7 +38,7 @@ func TestAddingByAnOldSnapshot(t *testing.T) {
 func TestOldSnapshotsAreRefused(t *testing.T) {
 	ctx := t.Context()
 	s, _ := prepared(t, strict(), "1")
-	must(t, s.Configure(ctx, "r", nixie.QueueSettings{Order: nixie.OrderRelaxed}, "ann", ""))
+	must(t, store.Configure(ctx, s, "r", nixie.QueueSettings{Order: nixie.OrderRelaxed}, "ann", ""))
 	d := one(t, s)
 	for _, level := range []string{"repeatable read", "serializable"} {
 		tx := begin(t)

@@ -150,7 +150,7 @@ func TestPruningSpans(t *testing.T) {
 	now := time.Now()
 	list, schema := crowdAt(t, 1, func() time.Time { return now })
 	s := list[0]
-	must(t, s.Configure(t.Context(), "q", nixie.QueueSettings{Retention: 10 * time.Minute}, "ann", ""))
+	must(t, store.Configure(t.Context(), s, "q", nixie.QueueSettings{Retention: 10 * time.Minute}, "ann", ""))
 	ds := batch(t, s, 30)
 	complete(t, s, ds, 11, 12, 13, 14, 15, 16, 17, 18, 19, 20)
 	now = now.Add(time.Minute)
@@ -175,7 +175,7 @@ func TestPruningSpans(t *testing.T) {
 	if _, span, _ := ended(t, schema); span != 1 || len(messages(t, s)) != 10 {
 		t.Errorf("%d spans are left, and %d messages", span, len(messages(t, s)))
 	}
-	queues, err := s.Queues(t.Context())
+	queues, err := s.Queues(t.Context(), store.QueueLook{})
 	must(t, err)
 	if q := queues[0]; q.Pruned != 20 || q.Succeeded != 25 || q.Total != 30 {
 		t.Errorf("counted %+v", q)

@@ -47,14 +47,14 @@ func (t *tx) readStreams(list *[]store.Stream, cursors *[]string, where string, 
 }
 
 // Streams implements store.Streams.
-func (s *Store) Streams(ctx context.Context, queue string, page store.Page) ([]store.Stream, string, error) {
-	where, args := "q.name = $3", []any{queue}
+func (s *Store) Streams(ctx context.Context, look store.StreamLook, page store.Page) ([]store.Stream, string, error) {
+	where, args := "q.name = $3 and ($4 = '' or s.name = $4)", []any{look.Queue, look.Name}
 	if page.Cursor != "" {
 		after, err := cursorNumbers(page.Cursor, 3)
 		if err != nil {
 			return nil, "", err
 		}
-		where, args = where+" and (s.blocked::int, s.due, -s.n) < ($4, $5, $6)", append(args, after[0], after[1], -after[2])
+		where, args = where+" and (s.blocked::int, s.due, -s.n) < ($5, $6, $7)", append(args, after[0], after[1], -after[2])
 	}
 	limit := page.Rows()
 	var list []store.Stream
@@ -70,29 +70,6 @@ func (s *Store) Streams(ctx context.Context, queue string, page store.Page) ([]s
 		return list, "", err
 	}
 	return list[:limit], cursors[limit-1], nil
-}
-
-// Stream implements store.Streams.
-func (s *Store) Stream(ctx context.Context, queue, name string) (store.Stream, error) {
-	var list []store.Stream
-	err := s.view(ctx, func(t *tx) error {
-		if err := t.time(); err != nil {
-			return err
-		}
-		t.readStreams(&list, new([]string), "q.name = $3 and s.name = $4", 1, queue, name)
-		return t.send()
-	})
-	switch {
-	case err != nil:
-		return store.Stream{}, err
-	case len(list) == 0:
-		return store.Stream{}, noStream(queue, name)
-	}
-	return list[0], nil
-}
-
-func noStream(queue, name string) error {
-	return nixie.Errorf(nixie.CodeNotFound, "no ordered stream %q of queue %q has messages on their way or in the office", name, queue)
 }
 
 // Unblock implements store.Streams.
@@ -119,7 +96,7 @@ func (t *tx) unblock(u *store.Unblocking) (n int64, err error) {
 	}
 	q := t.named[u.Queue]
 	if q == nil {
-		return 0, noStream(u.Queue, u.Stream)
+		return 0, store.NoStream(u.Queue, u.Stream)
 	}
 	if u.Mark {
 		t.lockLanes(q.n)
@@ -130,7 +107,7 @@ func (t *tx) unblock(u *store.Unblocking) (n int64, err error) {
 		return 0, err
 	}
 	if stream == 0 {
-		return 0, noStream(u.Queue, u.Stream)
+		return 0, store.NoStream(u.Queue, u.Stream)
 	}
 	var list []store.Stream
 	t.readStreams(&list, new([]string), "s.n = $3", 1, stream)
@@ -138,7 +115,7 @@ func (t *tx) unblock(u *store.Unblocking) (n int64, err error) {
 		return 0, err
 	}
 	if len(list) == 0 {
-		return 0, noStream(u.Queue, u.Stream)
+		return 0, store.NoStream(u.Queue, u.Stream)
 	}
 	head := list[0].Head
 	count := func(row) error { n++; return nil }

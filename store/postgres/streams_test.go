@@ -123,7 +123,7 @@ func TestShow1_WorkersOfStreamsAreKilled(t *testing.T) {
 			_, err := pool.Exec(context.Background(), "drop table "+schema+".ledger")
 			must(t, err)
 		}()
-		must(t, list[0].Configure(t.Context(), "q", nixie.QueueSettings{Order: nixie.OrderStrict, DeadHead: nixie.DeadFrees}, "ann", "events in order"))
+		must(t, store.Configure(t.Context(), list[0], "q", nixie.QueueSettings{Order: nixie.OrderStrict, DeadHead: nixie.DeadFrees}, "ann", "events in order"))
 		h := &herd{T: t, schema: schema, ended: map[string]int{}}
 		h.run(list[0], messages, perKill)
 		h.judge(list[0], pool, messages)
@@ -170,7 +170,7 @@ func (h *herd) run(s *postgres.Store, messages, perKill int) {
 				heard = false
 				continue
 			}
-			queues, err := s.Queues(h.Context())
+			queues, err := s.Queues(h.Context(), store.QueueLook{})
 			must(h.T, err)
 			if queues[0].Unfinished() == 0 {
 				for _, p := range h.procs {
@@ -209,7 +209,7 @@ func (h *herd) judge(s *postgres.Store, pool *pgxpool.Pool, messages int) {
 		}
 	}
 	q := func() nixie.QueueInfo {
-		queues, err := s.Queues(h.Context())
+		queues, err := s.Queues(h.Context(), store.QueueLook{})
 		must(h.T, err)
 		return queues[0]
 	}()

@@ -171,8 +171,8 @@ func TestKnownQueueThatChanges(t *testing.T) {
 	for _, d := range ds {
 		must(t, other.Settle(t.Context(), []nixie.Settlement{{Delivery: d, Verb: nixie.Complete}})[0])
 	}
-	must(t, other.Configure(t.Context(), "ordered", nixie.QueueSettings{Order: nixie.OrderStrict}, "ann", "in order"))
-	must(t, other.Configure(t.Context(), "closed", nixie.QueueSettings{Closed: true}, "ann", "no more"))
+	must(t, store.Configure(t.Context(), other, "ordered", nixie.QueueSettings{Order: nixie.OrderStrict}, "ann", "in order"))
+	must(t, store.Configure(t.Context(), other, "closed", nixie.QueueSettings{Closed: true}, "ann", "no more"))
 	block := barrier(t, schema)
 	var all sync.WaitGroup
 	told := map[string]chan error{}

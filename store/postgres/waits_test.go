@@ -57,7 +57,7 @@ func TestTimeOfWaiting(t *testing.T) {
 				}
 				list, schema := crowdAt(t, 1, opts)
 				s := list[0]
-				must(t, s.Configure(t.Context(), "q", c.settings, "ann", ""))
+				must(t, store.Configure(t.Context(), s, "q", c.settings, "ann", ""))
 				_, err := s.Enqueue(t.Context(), nixie.Message{Queue: "q", Stream: "s", Delay: c.delay})
 				must(t, err)
 				if clock != nil {

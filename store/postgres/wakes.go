@@ -22,9 +22,9 @@ const (
 // alone tells nobody.
 const hearers = "hashtext('nixie listen ' || $1), 0"
 
-// Wake implements store.Waker. The first call makes this process listen to the
+// wake is Wake of store.Features. The first call makes this process listen to the
 // others.
-func (s *Store) Wake(queue string) <-chan struct{} {
+func (s *Store) wake(queue string) <-chan struct{} {
 	s.listener.start(s)
 	return s.wakes.Next(queue)
 }

@@ -73,7 +73,7 @@ func sessions(ctx context.Context, on, schema string) []int {
 func rings(t *testing.T, from, to *postgres.Store) {
 	t.Helper()
 	for i := range 4 {
-		ch := to.Wake("q")
+		ch := to.Features().Wake("q")
 		_, err := from.Enqueue(t.Context(), nixie.Message{Queue: "q", Key: fmt.Sprint(i)})
 		must(t, err)
 		woken(t, ch)
@@ -85,9 +85,9 @@ func rings(t *testing.T, from, to *postgres.Store) {
 func TestWokenByAnotherProcess(t *testing.T) {
 	schema := lend(t)
 	a, b := open(t, server.URL, postgres.Options{Schema: schema}), open(t, server.URL, postgres.Options{Schema: schema})
-	_ = b.Wake("q")
+	_ = b.Features().Wake("q")
 	listening(t, server.URL, schema)
-	other := b.Wake("other")
+	other := b.Features().Wake("other")
 	rings(t, a, b)
 	select {
 	case <-other:
@@ -95,7 +95,7 @@ func TestWokenByAnotherProcess(t *testing.T) {
 	default:
 	}
 	deaf := open(t, with(server.URL, "nixie_listen=off"), postgres.Options{Schema: schema})
-	silent := b.Wake("q")
+	silent := b.Features().Wake("q")
 	_, err := deaf.Enqueue(t.Context(), nixie.Message{Queue: "q"})
 	must(t, err)
 	must(t, deaf.Close())
@@ -118,10 +118,10 @@ func TestWokenByAnotherProcess(t *testing.T) {
 func TestWokenByACallersTransaction(t *testing.T) {
 	schema := lend(t)
 	a, b := open(t, server.URL, postgres.Options{Schema: schema}), open(t, server.URL, postgres.Options{Schema: schema})
-	_ = b.Wake("q")
+	_ = b.Features().Wake("q")
 	listening(t, server.URL, schema)
 	for range 2 {
-		here, there := a.Wake("q"), b.Wake("q")
+		here, there := a.Features().Wake("q"), b.Features().Wake("q")
 		own := begin(t)
 		_, err := a.Tx(own).Enqueue(t.Context(), nixie.Message{Queue: "q"})
 		must(t, err)
@@ -193,10 +193,10 @@ func TestB050_DeadListenerIsReplaced(t *testing.T) {
 	warned := make(chan error, 100)
 	s := open(t, w.url, postgres.Options{Schema: schema, Warn: func(err error) { warned <- err }})
 	s.Probing(50*time.Millisecond, 100*time.Millisecond)
-	_ = s.Wake("q")
+	_ = s.Features().Wake("q")
 	first := listening(t, server.URL, schema)
 	w.silence()
-	ch := s.Wake("q")
+	ch := s.Features().Wake("q")
 	second := listening(t, server.URL, schema, first)
 	woken(t, ch) // to ask for what came while nobody listened
 	if second == first {
@@ -213,14 +213,14 @@ func TestB050_DeadListenerIsReplaced(t *testing.T) {
 func TestListenerOutlivesServer(t *testing.T) {
 	own := testservers.OwnPostgres(t)
 	a, b := open(t, own.URL, postgres.Options{}), open(t, own.URL, postgres.Options{})
-	_ = b.Wake("q")
+	_ = b.Features().Wake("q")
 	listening(t, own.URL, "nixie")
 	rings(t, a, b)
-	ch := b.Wake("q")
+	ch := b.Features().Wake("q")
 	must(t, own.Kill())
 	woken(t, ch)
 	for code := nixie.CodeUnavailable; code == nixie.CodeUnavailable || code == nixie.CodeOutcomeUnknown; { // the pool has dead connections
-		_, err := a.Queues(t.Context())
+		_, err := a.Queues(t.Context(), store.QueueLook{})
 		code = nixie.CodeOf(err)
 	}
 	rings(t, a, b)
@@ -269,13 +269,13 @@ func TestBehindPooler(t *testing.T) {
 	}
 	workers.Wait()
 	for range 3 {
-		_ = s.Wake("q")
+		_ = s.Features().Wake("q")
 	}
 	if len(warned) != 1 || !strings.Contains(warned[0], "is behind a pooler: work that other processes add is found by asking") {
 		t.Errorf("warned %q", warned)
 	}
 	quiet := open(t, with(pooler, "nixie_listen=off"), opts)
-	_ = quiet.Wake("q")
+	_ = quiet.Features().Wake("q")
 	if len(warned) != 1 {
 		t.Errorf("warned %q", warned)
 	}

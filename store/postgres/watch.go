@@ -14,8 +14,8 @@ const (
 	askEvery  = 50 * time.Millisecond
 )
 
-// Watch implements store.Watcher.
-func (s *Store) Watch(queues ...string) (stop func()) {
+// watchFor is Watch of store.Features.
+func (s *Store) watchFor(queues ...string) (stop func()) {
 	s.listener.start(s)
 	return s.watch.Watch(queues...)
 }

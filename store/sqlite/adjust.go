@@ -11,37 +11,6 @@ import (
 	"github.com/nixie-go/nixie/store/lifecycle"
 )
 
-// Settings implements store.Queue.
-func (s *Store) Settings(ctx context.Context, names ...string) (map[string]nixie.QueueSettings, error) {
-	set := map[string]nixie.QueueSettings{}
-	err := s.read(ctx, func(c conn) error {
-		for _, name := range names {
-			if err := c.each("select settings from queue where name = ?", func(row rows) error {
-				var q nixie.QueueSettings
-				err := fromJSON(row.ColumnText(0), &q)
-				set[name] = q
-				return err
-			}, name); err != nil {
-				return err
-			}
-		}
-		return nil
-	})
-	if err != nil {
-		return nil, err
-	}
-	return set, nil
-}
-
-// Configure implements store.Overview.
-func (s *Store) Configure(ctx context.Context, queue string, settings nixie.QueueSettings, actor, reason string) error {
-	_, err := s.Adjust(ctx, queue, actor, reason, func(q *nixie.QueueSettings) error {
-		*q = settings
-		return nil
-	})
-	return err
-}
-
 // Adjust implements store.Overview.
 func (s *Store) Adjust(ctx context.Context, queue, actor, reason string, edit func(*nixie.QueueSettings) error) (nixie.QueueSettings, error) {
 	var settings nixie.QueueSettings

@@ -70,8 +70,8 @@ func (t *tx) link(queue int64) (*chainHead, error) {
 	return head, err
 }
 
-// Entries implements store.AuditLog.
-func (s *Store) Entries(ctx context.Context, queue string, page store.Page) ([]store.AuditEntry, string, error) {
+// chainOf lists the audit of a queue in the order of its chain.
+func (s *Store) chainOf(ctx context.Context, queue string, page store.Page) ([]store.AuditEntry, string, error) {
 	after, err := cursorNumber(page.Cursor)
 	if err != nil {
 		return nil, "", err
@@ -92,6 +92,9 @@ func (s *Store) Entries(ctx context.Context, queue string, page store.Page) ([]s
 
 // Audit implements store.AuditLog.
 func (s *Store) Audit(ctx context.Context, filter store.AuditFilter, page store.Page) ([]store.AuditEntry, string, error) {
+	if filter.Chain != "" {
+		return s.chainOf(ctx, filter.Chain, page)
+	}
 	w := &where{}
 	oneOf(w, "q.name", filter.Queues)
 	w.times("a.at", nixie.Times{After: filter.Since, Before: filter.Until})

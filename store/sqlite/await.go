@@ -88,8 +88,8 @@ func (t *tx) serve() (served []*waiter, err error) {
 	return served, nil
 }
 
-// Await implements store.Awaiter.
-func (s *Store) Await(ctx context.Context, queue string, want nixie.Want, idle <-chan struct{}) (_ []*nixie.Delivery, err error) {
+// await is Await of store.Features.
+func (s *Store) await(ctx context.Context, queue string, want nixie.Want, idle <-chan struct{}) (_ []*nixie.Delivery, err error) {
 	if err := store.CheckWant(queue, &want); err != nil {
 		return nil, err
 	}

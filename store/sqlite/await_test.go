@@ -26,9 +26,9 @@ type awaited struct {
 // await waits for work of queue q in the background, and returns once it waits.
 func await(ctx context.Context, s *sqlite.Store) <-chan awaited {
 	got := make(chan awaited, 1)
-	idle := s.Wake("q")
+	idle := s.Features().Wake("q")
 	go func() {
-		ds, err := s.Await(ctx, "q", nixie.Want{Max: 10, Wait: patience, Lease: time.Minute, Noted: true}, idle)
+		ds, err := s.Features().Await(ctx, "q", nixie.Want{Max: 10, Wait: patience, Lease: time.Minute, Noted: true}, idle)
 		got <- awaited{ds, err}
 	}()
 	for s.Waiters("q") == 0 {

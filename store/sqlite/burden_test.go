@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"github.com/nixie-go/nixie"
+	"github.com/nixie-go/nixie/store"
 	"github.com/nixie-go/nixie/store/sqlite"
 )
 
@@ -39,7 +40,7 @@ func TestShow4BurdenCostsOthersNothing(t *testing.T) {
 	}
 	free, burdened := open(t, "", sqlite.Options{}), open(t, "", sqlite.Options{})
 	for _, s := range []*sqlite.Store{free, burdened} {
-		must(t, s.Configure(t.Context(), "orders", nixie.QueueSettings{Order: nixie.OrderStrict}, "ann", "test"))
+		must(t, store.Configure(t.Context(), s, "orders", nixie.QueueSettings{Order: nixie.OrderStrict}, "ann", "test"))
 		fill(t, s, "plain", 1) // queues lie in the order in which they were made: the same in both
 		fill(t, s, "later", 1)
 		drainAll(t, s, "plain")

@@ -19,7 +19,7 @@ func lived(t *testing.T, path string) {
 	t.Helper()
 	ctx := context.Background()
 	s := open(t, path, sqlite.Options{})
-	if err := s.Configure(ctx, "q", nixie.QueueSettings{DedupeScope: nixie.DedupeUnresolved}, "test", ""); err != nil {
+	if err := store.Configure(ctx, s, "q", nixie.QueueSettings{DedupeScope: nixie.DedupeUnresolved}, "test", ""); err != nil {
 		t.Fatal(err)
 	}
 	for _, key := range []string{"retried", "dead", "again", "gone", "ok", "halfway", "new"} {

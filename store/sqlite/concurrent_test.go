@@ -12,6 +12,7 @@ import (
 	"zombiezen.com/go/sqlite/sqlitex"
 
 	"github.com/nixie-go/nixie"
+	"github.com/nixie-go/nixie/store"
 	"github.com/nixie-go/nixie/store/sqlite"
 	"github.com/nixie-go/nixie/store/storetest"
 )
@@ -88,7 +89,7 @@ func TestAFailingCallHoldsUpNobody(t *testing.T) {
 			t.Errorf("call %d: %v, want %q", i, err, want)
 		}
 	})
-	qs, err := s.Queues(t.Context())
+	qs, err := s.Queues(t.Context(), store.QueueLook{})
 	must(t, err)
 	for i := range qs {
 		if want := int64(1 + calls*4/5*2); qs[i].Name == "q" && qs[i].Ready != want {

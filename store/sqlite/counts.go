@@ -1,7 +1,6 @@
 package sqlite
 
 import (
-	"context"
 	"slices"
 
 	"github.com/nixie-go/nixie"
@@ -9,26 +8,22 @@ import (
 	"github.com/nixie-go/nixie/store/lifecycle"
 )
 
-// Counts implements store.DeadLetters. Each kind is asked once for all that is
+// sizesOf counts letters by several properties. Each kind is asked once for all that is
 // counted, and no letter is read for an example.
-func (s *Store) Counts(ctx context.Context, filter nixie.Filter, look store.Look, by ...nixie.GroupBy) ([]map[string]int64, store.Looked, error) {
-	if err := store.CheckGroupings(by...); err != nil {
-		return nil, store.Looked{}, err
-	}
-	var looked store.Looked
-	n := &counter{by: by, hour: slices.Index(by, nixie.ByHour), counts: make([]map[string]int64, len(by))}
-	for i := range by {
+func sizesOf(p *picker, of store.Counting) (lists [][]nixie.Group, looked store.Looked, err error) {
+	n := &counter{by: of.By, hour: slices.Index(of.By, nixie.ByHour), counts: make([]map[string]int64, len(of.By))}
+	for i := range n.counts {
 		n.counts[i] = map[string]int64{}
 	}
-	err := s.read(ctx, func(c conn) (err error) {
-		p := plan(c, &filter, s.Now())
-		if p.counted() {
-			return n.counted(p)
-		}
-		looked, err = n.each(p, look)
-		return err
-	})
-	return n.counts, looked, err
+	if p.counted() {
+		err = n.counted(p)
+	} else {
+		looked, err = n.each(p, of.Look)
+	}
+	for _, sizes := range n.counts {
+		lists = append(lists, store.GroupsOf(sizes))
+	}
+	return lists, looked, err
 }
 
 // counter counts letters by several properties.

@@ -17,8 +17,8 @@ import (
 // for a server that is started again.
 const fullPatience = 15 * time.Minute
 
-// Patience implements store.Patient: time to make room on a full disk.
-func (s *Store) Patience(err error) time.Duration {
+// patience is that of store.Features: time to make room on a full disk.
+func (s *Store) patience(err error) time.Duration {
 	if s.broken.Load() == nil && (isFull(err) || resultOf(err) == sqlite.ResultIOErrWrite) {
 		return fullPatience
 	}

@@ -23,7 +23,7 @@ func told(t *testing.T, path string) {
 	ctx := context.Background()
 	now := time.Date(2026, 5, 4, 12, 0, 0, 123456789, time.UTC)
 	s := open(t, path, sqlite.Options{Clock: func() time.Time { now = now.Add(987654321); return now }})
-	must(t, s.Configure(ctx, "q", nixie.QueueSettings{PriorityAge: 77 * time.Minute, DedupeScope: nixie.DedupeUnresolved}, "test", ""))
+	must(t, store.Configure(ctx, s, "q", nixie.QueueSettings{PriorityAge: 77 * time.Minute, DedupeScope: nixie.DedupeUnresolved}, "test", ""))
 	for _, key := range []string{"dead", "edited", "retried", "discarded", "done", "leased", "new"} {
 		_, err := s.Enqueue(ctx, nixie.Message{
 			Queue: "q", Type: "type of " + key, Key: key, Stream: "stream of " + key, DedupeKey: "dedupe of " + key, Body: []byte("body of " + key),

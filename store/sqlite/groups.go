@@ -25,28 +25,46 @@ var groupings = map[nixie.GroupBy]string{
 	nixie.ByReview:      "iif(k.needs_review, 'yes', 'no')",
 }
 
-// Groups implements store.DeadLetters. What kinds know is summed up from them,
-// with three letters of each: how many letters there are does not matter then.
-func (s *Store) Groups(ctx context.Context, filter nixie.Filter, look store.Look, by nixie.GroupBy) ([]nixie.Group, store.Looked, error) {
-	if err := store.CheckGroupings(by); err != nil {
-		return nil, store.Looked{}, err
+// Count implements store.DeadLetters.
+func (s *Store) Count(ctx context.Context, filter nixie.Filter, of store.Counting) (lists [][]nixie.Group, looked store.Looked, err error) {
+	if err := of.Check(); err != nil {
+		return nil, looked, err
 	}
-	var looked store.Looked
-	g := &grouper{by: by, kinds: map[int64]*kindRow{}, groups: map[string]*groupSum{}}
-	err := s.read(ctx, func(c conn) (err error) {
-		g.c = c
-		p := plan(c, &filter, s.Now())
-		if p.counted() {
-			g.span = p.stretch
-			err = g.counted(p.kinds)
-		} else {
-			looked, err = g.each(p, look)
-		}
-		if err != nil {
+	err = s.read(ctx, func(c conn) (err error) {
+		if !of.Retrying && !of.Described {
+			lists, looked, err = sizesOf(plan(c, &filter, s.Now()), of)
 			return err
 		}
-		return g.nameExamples()
+		for _, by := range of.By {
+			var list []nixie.Group
+			if of.Retrying {
+				list, err = countRetrying(c, &filter, s.Now(), by)
+			} else {
+				list, looked, err = described(plan(c, &filter, s.Now()), of.Look, by)
+			}
+			if err != nil {
+				return err
+			}
+			lists = append(lists, list)
+		}
+		return nil
 	})
+	return lists, looked, err
+}
+
+// described counts letters by one property. What kinds know is summed up from them,
+// with three letters of each: how many letters there are does not matter then.
+func described(p *picker, look store.Look, by nixie.GroupBy) (_ []nixie.Group, looked store.Looked, err error) {
+	g := &grouper{c: p.c, by: by, kinds: map[int64]*kindRow{}, groups: map[string]*groupSum{}}
+	if p.counted() {
+		g.span = p.stretch
+		err = g.counted(p.kinds)
+	} else {
+		looked, err = g.each(p, look)
+	}
+	if err == nil {
+		err = g.nameExamples()
+	}
 	return g.sorted(), looked, err
 }
 

@@ -10,15 +10,13 @@ import (
 	"github.com/nixie-go/nixie/store/lifecycle"
 )
 
-var _ store.Inspector = (*Store)(nil)
-
 // durability lists what a commit's promise rests on, as the engine answers it.
 var durability = [...]struct{ name, query, want string }{
 	{"journal_mode", "pragma journal_mode", "wal"},
 	{"synchronous", "select case synchronous when 2 then 'full' when 3 then 'extra' else synchronous end from pragma_synchronous", "full"},
 }
 
-// Inspect implements store.Inspector.
+// Inspect is that of store.Features.
 func (s *Store) Inspect(ctx context.Context) (store.Health, error) {
 	h := store.Health{Place: s.Name(), KnownSchema: schemaVersion, Reserve: s.opts.Reserve, Now: s.opts.Clock().UTC()}
 	for _, file := range [...]string{s.path, s.path + "-wal"} {

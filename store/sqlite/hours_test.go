@@ -107,23 +107,23 @@ func compareGroups(t *testing.T, s, ref store.Store, began time.Time) {
 	by := []nixie.GroupBy{nixie.ByFingerprint, nixie.ByHour, nixie.ByStatus, nixie.ByAttempts, nixie.ByQueue}
 	for _, f := range filters {
 		for _, by := range by {
-			got, _, err := s.Groups(t.Context(), f, store.LookAtAll, by)
+			got, _, err := s.Count(t.Context(), f, store.Counting{By: []nixie.GroupBy{by}, Look: store.LookAtAll, Described: true})
 			must(t, err)
-			want, _, err := ref.Groups(t.Context(), f, store.LookAtAll, by)
+			want, _, err := ref.Count(t.Context(), f, store.Counting{By: []nixie.GroupBy{by}, Look: store.LookAtAll, Described: true})
 			must(t, err)
-			for i := range want { // which reason a group has is the store's to say
-				want[i].Reason = ""
+			for i := range want[0] { // which reason a group has is the store's to say
+				want[0][i].Reason = ""
 			}
-			for i := range got {
-				got[i].Reason = ""
+			for i := range got[0] {
+				got[0][i].Reason = ""
 			}
 			if a, b := fmt.Sprint(got), fmt.Sprint(want); a != b {
 				t.Errorf("groups by %s of %s:\n%.600s\nwant\n%.600s", by, f.String(), a, b)
 			}
 		}
-		got, _, err := s.Counts(t.Context(), f, store.LookAtAll, by...)
+		got, _, err := s.Count(t.Context(), f, store.Counting{By: by, Look: store.LookAtAll})
 		must(t, err)
-		want, _, err := ref.Counts(t.Context(), f, store.LookAtAll, by...)
+		want, _, err := ref.Count(t.Context(), f, store.Counting{By: by, Look: store.LookAtAll})
 		must(t, err)
 		if a, b := fmt.Sprint(got), fmt.Sprint(want); a != b {
 			t.Errorf("counts of %s: %.600s\nwant %.600s", f.String(), a, b)
@@ -166,15 +166,16 @@ func TestCountsSayWhatTheyAreAbout(t *testing.T) {
 		{"in a time", nixie.Filter{Types: []string{"t0"}, Deliveries: any, Died: nixie.Times{After: at.Add(time.Minute), Before: at.Add(210 * time.Minute)}}, 3_150},
 	} {
 		for _, look := range []store.Look{store.LookAtNewest, store.LookAtAll} {
-			groups, looked, err := s.Groups(t.Context(), c.filter, look, nixie.ByHour)
+			described, looked, err := s.Count(t.Context(), c.filter, store.Counting{By: []nixie.GroupBy{nixie.ByHour}, Look: look, Described: true})
 			must(t, err)
+			groups := described[0]
 			n := int64(0)
 			for _, g := range groups {
 				n += g.Count
 			}
-			counts, same, err := s.Counts(t.Context(), c.filter, look, nixie.ByHour)
+			counts, same, err := s.Count(t.Context(), c.filter, store.Counting{By: []nixie.GroupBy{nixie.ByHour}, Look: look})
 			must(t, err)
-			for hour, count := range counts[0] {
+			for hour, count := range store.Sizes(counts[0]) {
 				n -= count
 				if i := slices.IndexFunc(groups, func(g nixie.Group) bool { return g.Key == hour }); i < 0 || groups[i].Count != count {
 					t.Errorf("%s: %d letters of hour %s, and groups %v", c.name, count, hour, groups)
@@ -183,8 +184,8 @@ func TestCountsSayWhatTheyAreAbout(t *testing.T) {
 			if n != 0 || same != looked {
 				t.Errorf("%s: groups say that they looked at %v, counts at %v, and differ by %d letters", c.name, looked, same, n)
 			}
-			for _, count := range counts[0] {
-				n += count
+			for _, g := range counts[0] {
+				n += g.Count
 			}
 			want := store.Looked{Newest: n, Of: c.of}
 			if look == store.LookAtAll {

@@ -138,7 +138,7 @@ func (k *killing) prune() {
 	must(k.T, os.WriteFile(k.path+startMark, nil, 0o600))
 	k.heard.prunes = true
 	s := open(k.T, k.path, sqlite.Options{Reserve: -1})
-	must(k.T, s.Configure(k.Context(), "q", nixie.QueueSettings{
+	must(k.T, store.Configure(k.Context(), s, "q", nixie.QueueSettings{
 		Retention: nixie.MinRetention, LetterRetention: nixie.MinRetention, AuditRetention: nixie.MinRetention,
 	}, "ann", ""))
 	must(k.T, s.Close())
@@ -333,7 +333,7 @@ func finish(t *testing.T, path string, heard *promises) {
 // pruned is how many messages the store says that it has removed.
 func pruned(t *testing.T, s *sqlite.Store) int64 {
 	t.Helper()
-	qs, err := s.Queues(t.Context())
+	qs, err := s.Queues(t.Context(), store.QueueLook{})
 	must(t, err)
 	n := int64(0)
 	for i := range qs {

@@ -172,7 +172,8 @@ func (l *liver) redrive() error {
 	if err != nil {
 		return err
 	}
-	_, letters, err := l.s.Operation(ctx, op.ID, 10)
+	found, err := store.FindOperation(ctx, l.s, store.OperationLook{ID: op.ID, Next: 10})
+	letters := found.Next
 	if err != nil {
 		return err
 	}

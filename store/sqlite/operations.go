@@ -13,6 +13,9 @@ import (
 
 // Plan implements store.Operations.
 func (s *Store) Plan(ctx context.Context, op store.Operation, filter nixie.Filter, limit int) (store.Operation, error) {
+	if !op.ID.IsZero() {
+		return s.planAgain(ctx, op.ID)
+	}
 	if err := store.CheckPlan(&op, limit); err != nil {
 		return op, err
 	}
@@ -74,48 +77,16 @@ func scanOperation(row rows) store.Operation {
 	return op
 }
 
-// Operation implements store.Operations.
-func (s *Store) Operation(ctx context.Context, id nixie.ID, limit int) (store.Operation, []nixie.ID, error) {
-	var op store.Operation
-	var letters []nixie.ID
-	err := s.read(ctx, func(c conn) error {
-		n, err := operationNumber(c.each, id)
-		if err != nil {
-			return err
-		}
-		if err := c.each(operations+"where o.n = ? group by o.n", func(row rows) error {
-			op = scanOperation(row)
-			return nil
-		}, n); err != nil {
-			return err
-		}
-		return c.each("select l.id from item i join letter l on l.pos = i.letter where i.operation = ? and i.state = 'pending' order by i.ordinal limit ?", func(row rows) error {
-			letters = append(letters, columnID(row, 0))
-			return nil
-		}, n, max(limit, 0))
-	})
-	return op, letters, err
-}
-
-func operationNumber(each func(query string, f func(row rows) error, args ...any) error, id nixie.ID) (n int64, err error) {
-	err = each("select n from operation where id = ?", func(row rows) error {
-		n = row.ColumnInt64(0)
-		return nil
-	}, id)
-	if err == nil && n == 0 {
-		err = nixie.Errorf(nixie.CodeNotFound, "no operation %s", id)
+// Operations implements store.Operations.
+func (s *Store) Operations(ctx context.Context, look store.OperationLook, page store.Page) (list []store.Operation, next string, err error) {
+	if !look.ID.IsZero() {
+		return s.lookAt(ctx, look)
 	}
-	return n, err
-}
-
-// ListOperations implements store.Operations.
-func (s *Store) ListOperations(ctx context.Context, page store.Page) ([]store.Operation, string, error) {
 	before, err := cursorNumber(page.Cursor)
 	if err != nil {
 		return nil, "", err
 	}
 	limit := page.Rows()
-	var list []store.Operation
 	err = s.read(ctx, func(c conn) error {
 		return c.each(operations+"where o.n in (select n from operation where ?1 = 0 or n < ?1 order by n desc limit ?2) group by o.n order by o.n desc", func(row rows) error {
 			list, before = append(list, scanOperation(row)), row.ColumnInt64(0)
@@ -128,33 +99,57 @@ func (s *Store) ListOperations(ctx context.Context, page store.Page) ([]store.Op
 	return list, strconv.FormatInt(before, 10), nil
 }
 
-// Outcome implements store.Operations.
-func (s *Store) Outcome(ctx context.Context, id nixie.ID) (o store.Outcome, err error) {
+// lookAt shows one operation.
+func (s *Store) lookAt(ctx context.Context, look store.OperationLook) (list []store.Operation, _ string, err error) {
 	err = s.read(ctx, func(c conn) error {
-		n, err := operationNumber(c.each, id)
+		n, err := operationNumber(c.each, look.ID)
 		if err != nil {
+			return err
+		}
+		if err := c.each(operations+"where o.n = ? group by o.n", func(row rows) error {
+			list = append(list, scanOperation(row))
+			return nil
+		}, n); err != nil {
+			return err
+		}
+		op := &list[0]
+		if err := c.each("select l.id from item i join letter l on l.pos = i.letter where i.operation = ? and i.state = 'pending' order by i.ordinal limit ?", func(row rows) error {
+			op.Next = append(op.Next, columnID(row, 0))
+			return nil
+		}, n, max(look.Next, 0)); err != nil || !look.Outcome {
 			return err
 		}
 		return c.each(`select l.status, coalesce(l.fingerprint = i.fingerprint, 0), count(*) from letter l left join item i on i.operation = ? and i.letter = l.pos
 			where l.operation = ? group by 1, 2`, func(row rows) error {
-			o.Add(nixie.Status(row.ColumnText(0)), row.ColumnBool(1), row.ColumnInt64(2))
+			op.Outcome.Add(nixie.Status(row.ColumnText(0)), row.ColumnBool(1), row.ColumnInt64(2))
 			return nil
-		}, n, id)
+		}, n, look.ID)
 	})
-	return o, err
+	return list, "", err
 }
 
-// Again implements store.Operations.
-func (s *Store) Again(ctx context.Context, id nixie.ID) (n int64, err error) {
-	err = s.write(ctx, 0, func(t *tx) error {
+func operationNumber(each func(query string, f func(row rows) error, args ...any) error, id nixie.ID) (n int64, err error) {
+	err = each("select n from operation where id = ?", func(row rows) error {
+		n = row.ColumnInt64(0)
+		return nil
+	}, id)
+	if err == nil && n == 0 {
+		err = store.NoOperation(id)
+	}
+	return n, err
+}
+
+// planAgain makes items of letters that died again pending again.
+func (s *Store) planAgain(ctx context.Context, id nixie.ID) (store.Operation, error) {
+	if err := s.write(ctx, 0, func(t *tx) error {
 		op, err := operationNumber(t.each, id)
 		if err != nil {
 			return err
 		}
-		changed, err := t.change(`update item set state = 'pending', revision = l.revision, fingerprint = l.fingerprint from letter l
+		return t.run(`update item set state = 'pending', revision = l.revision, fingerprint = l.fingerprint from letter l
 			where item.operation = ? and item.state = 'done' and l.pos = item.letter and l.operation = ? and l.status in ('open', 'review', 'quarantined')`, op, id)
-		n = int64(changed)
-		return err
-	})
-	return n, err
+	}); err != nil {
+		return store.Operation{}, err
+	}
+	return store.FindOperation(ctx, s, store.OperationLook{ID: id})
 }

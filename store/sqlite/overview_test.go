@@ -51,11 +51,14 @@ func questions(s store.Store) map[string]func(context.Context) (int64, error) {
 	onWay := []nixie.State{nixie.Queued, nixie.Leased}
 	tally := func(by nixie.GroupBy) func(context.Context) (int64, error) {
 		return func(ctx context.Context) (n int64, err error) {
-			list, err := s.Tally(ctx, nixie.Filter{}, by)
-			for _, t := range list {
-				n += t.Count()
+			list, _, err := s.Count(ctx, nixie.Filter{}, store.Counting{By: []nixie.GroupBy{by}, Retrying: true})
+			if err != nil {
+				return 0, err
 			}
-			return n, err
+			for _, g := range list[0] {
+				n += g.Count
+			}
+			return n, nil
 		}
 	}
 	found := func(f nixie.Filter) func(context.Context) (int64, error) {
@@ -66,7 +69,7 @@ func questions(s store.Store) map[string]func(context.Context) (int64, error) {
 	}
 	return map[string]func(context.Context) (int64, error){
 		"queues": func(ctx context.Context) (n int64, err error) {
-			list, err := s.Queues(ctx)
+			list, err := s.Queues(ctx, store.QueueLook{})
 			for _, q := range list {
 				n += q.Scheduled
 			}

@@ -6,45 +6,59 @@ import (
 	"time"
 
 	"github.com/nixie-go/nixie"
+	"github.com/nixie-go/nixie/store"
 	"github.com/nixie-go/nixie/store/lifecycle"
 )
 
-// Queues implements store.Overview. It counts by counters and indexes: how many
+// Queues implements store.Queue. It counts by counters and indexes: how many
 // messages there are does not matter.
-func (s *Store) Queues(ctx context.Context) ([]nixie.QueueInfo, error) {
+func (s *Store) Queues(ctx context.Context, look store.QueueLook) ([]nixie.QueueInfo, error) {
 	var list []nixie.QueueInfo
 	now := s.now()
 	err := s.read(ctx, func(c conn) error {
+		w := &where{}
+		oneOf(w, "name", look.Names)
+		if look.Names != nil && len(look.Names) == 0 {
+			return nil
+		}
 		var rowsOf []queueRow
-		if err := c.each("select n, name, settings, cursor, last, fresh, succeeded, discarded, canceled, dead from queue order by name", func(row rows) error {
-			q := nixie.QueueInfo{Name: row.ColumnText(1), Ready: row.ColumnInt64(5), Succeeded: row.ColumnInt64(6), Discarded: row.ColumnInt64(7), Canceled: row.ColumnInt64(8)}
-			q.Total = q.Succeeded + q.Discarded + q.Canceled + row.ColumnInt64(9)
+		if err := c.each("select n, name, settings, cursor, last, fresh, succeeded, discarded, canceled, dead from queue where "+w.String()+" order by name", func(row rows) error {
+			q := nixie.QueueInfo{Name: row.ColumnText(1)}
+			if !look.Settings {
+				q.Ready, q.Succeeded, q.Discarded, q.Canceled = row.ColumnInt64(5), row.ColumnInt64(6), row.ColumnInt64(7), row.ColumnInt64(8)
+				q.Total = q.Succeeded + q.Discarded + q.Canceled + row.ColumnInt64(9)
+			}
 			rowsOf = append(rowsOf, queueRow{n: row.ColumnInt64(0), cursor: row.ColumnInt64(3), last: row.ColumnInt64(4)})
 			err := fromJSON(row.ColumnText(2), &q.Settings)
 			list = append(list, q)
 			return err
-		}); err != nil {
+		}, w.args...); err != nil || look.Settings {
 			return err
 		}
-		leased, err := countLeases(c)
-		if err != nil {
-			return err
-		}
-		dead, err := countDeaths(c, now-int64(time.Hour))
-		if err != nil {
-			return err
-		}
-		for i := range rowsOf {
-			list[i].Leased = leased[rowsOf[i].n]
-			list[i].Dead, list[i].Died = dead[rowsOf[i].n].waiting, dead[rowsOf[i].n].late
-			if err := countQueue(c, &rowsOf[i], now, &list[i]); err != nil {
-				return err
-			}
-			list[i].Total += list[i].Unfinished()
-		}
-		return nil
+		return countQueues(c, now, rowsOf, list)
 	})
 	return list, err
+}
+
+// countQueues counts what is in queues.
+func countQueues(c conn, now int64, rowsOf []queueRow, list []nixie.QueueInfo) error {
+	leased, err := countLeases(c)
+	if err != nil {
+		return err
+	}
+	dead, err := countDeaths(c, now-int64(time.Hour))
+	if err != nil {
+		return err
+	}
+	for i := range rowsOf {
+		list[i].Leased = leased[rowsOf[i].n]
+		list[i].Dead, list[i].Died = dead[rowsOf[i].n].waiting, dead[rowsOf[i].n].late
+		if err := countQueue(c, &rowsOf[i], now, &list[i]); err != nil {
+			return err
+		}
+		list[i].Total += list[i].Unfinished()
+	}
+	return nil
 }
 
 // countLeases counts leased messages by queue.

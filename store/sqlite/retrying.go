@@ -1,45 +1,41 @@
 package sqlite
 
 import (
-	"context"
 	"slices"
 	"strings"
+	"time"
 
 	"github.com/nixie-go/nixie"
+	"github.com/nixie-go/nixie/store"
 )
 
-// tallies names what messages are counted by: in the table retrying r of queue
-// q, where that knows it, and in current c with the row p of pending.
-var tallies = map[nixie.GroupBy]struct{ counted, each string }{
+// retryings names what messages that still retry are counted by: in the table retrying r
+// of queue q, where that knows it, and in current c with the row p of pending.
+var retryings = map[nixie.GroupBy]struct{ counted, each string }{
 	nixie.ByAttempts: {"cast(r.attempts as text)", "cast(p.attempts as text)"},
 	nixie.ByReason:   {"r.reason", "p.reason"},
 	nixie.ByQueue:    {"q.name", "c.queue_name"},
 	nixie.ByType:     {"", "coalesce(c.type, '')"},
 }
 
-// Tally implements store.Overview. What the counters know is answered from
+// countRetrying counts messages that still retry. What the counters know is answered from
 // them: how many messages retry does not matter then.
-func (s *Store) Tally(ctx context.Context, filter nixie.Filter, by nixie.GroupBy) ([]nixie.Tally, error) {
-	key, known := tallies[by]
-	if !known {
-		return nil, nixie.Errorf(nixie.CodeInvalid, "messages cannot be counted by %q: give one of %v", by, nixie.TalliedBy())
-	}
+func countRetrying(c conn, filter *nixie.Filter, now time.Time, by nixie.GroupBy) ([]nixie.Group, error) {
+	key := retryings[by]
 	var query string
-	w := retryingWhere(&filter)
+	w := retryingWhere(filter)
 	if w != nil && key.counted != "" {
-		query = "select " + key.counted + " as k, sum(r.n * (1 - r.leased)), sum(r.n * r.leased) from retrying r join queue q on q.n = r.queue where " + w.String() + " group by k"
+		query = "select " + key.counted + " as k, sum(r.n), sum(r.n * r.leased) from retrying r join queue q on q.n = r.queue where " + w.String() + " group by k"
 	} else {
-		w = messageWhere(&filter, s.Now())
-		query = "select " + key.each + " as k, sum(p.state <> 1), sum(p.state = 1) from pending p join current c on c.pos = p.pos where p.attempts > 0 and p.reason is not null and " + w.String() + " group by k"
+		w = messageWhere(filter, now)
+		query = "select " + key.each + " as k, count(*), sum(p.state = 1) from pending p join current c on c.pos = p.pos where p.attempts > 0 and p.reason is not null and " + w.String() + " group by k"
 	}
-	list := []nixie.Tally{}
-	err := s.read(ctx, func(c conn) error {
-		return c.each(query, func(row rows) error {
-			list = append(list, nixie.Tally{Key: row.ColumnText(0), Queued: row.ColumnInt64(1), Leased: row.ColumnInt64(2)})
-			return nil
-		}, w.args...)
-	})
-	nixie.SortTallies(list, by)
+	list := []nixie.Group{}
+	err := c.each(query, func(row rows) error {
+		list = append(list, nixie.Group{Key: row.ColumnText(0), Count: row.ColumnInt64(1), Leased: row.ColumnInt64(2)})
+		return nil
+	}, w.args...)
+	store.SortGroups(list)
 	return list, err
 }
 

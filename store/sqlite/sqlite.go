@@ -79,10 +79,7 @@ type Store struct {
 
 var _ interface {
 	store.Store
-	store.Watcher
-	store.Patient
 	nixie.Recorder
-	store.Awaiter
 } = (*Store)(nil)
 
 // Open opens the store at path and creates it when it does not exist. The
@@ -269,8 +266,10 @@ func (s *Store) leave() error {
 	return err
 }
 
-// Wake implements store.Waker.
-func (s *Store) Wake(queue string) <-chan struct{} { return s.wakes.Next(queue) }
+// Features are all.
+func (s *Store) Features() store.Features {
+	return store.Features{Streams: s, Check: s.Check, Inspect: s.Inspect, Patience: s.patience, Wake: s.wakes.Next, Watch: s.watch.Watch, Await: s.await}
+}
 
 // Name says what this store is, for messages to people.
 func (s *Store) Name() string { return fmt.Sprintf("sqlite://%s", s.path) }

@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/nixie-go/nixie"
+	"github.com/nixie-go/nixie/store"
 	"github.com/nixie-go/nixie/store/sqlite"
 	"github.com/nixie-go/nixie/store/storetest"
 )
@@ -36,7 +37,7 @@ func claimed(t *testing.T, s *sqlite.Store, n int, lease time.Duration) []*nixie
 
 func succeeded(t *testing.T, s *sqlite.Store) int64 {
 	t.Helper()
-	qs, err := s.Queues(t.Context())
+	qs, err := s.Queues(t.Context(), store.QueueLook{})
 	must(t, err)
 	return qs[0].Succeeded
 }

@@ -11,8 +11,11 @@ import (
 )
 
 // Streams implements store.Streams.
-func (s *Store) Streams(ctx context.Context, queue string, page store.Page) ([]store.Stream, string, error) {
-	where, args := "q.name = +?", []any{queue}
+func (s *Store) Streams(ctx context.Context, look store.StreamLook, page store.Page) ([]store.Stream, string, error) {
+	where, args := "q.name = +?", []any{look.Queue}
+	if look.Name != "" {
+		where, args = where+" and s.name = +?", append(args, look.Name)
+	}
 	if page.Cursor != "" {
 		after, err := streamCursor(page.Cursor)
 		if err != nil {
@@ -51,25 +54,6 @@ func streamCursor(cursor string) ([]any, error) {
 	}
 	numbers[2] = -numbers[2].(int64)
 	return numbers, nil
-}
-
-// Stream implements store.Streams.
-func (s *Store) Stream(ctx context.Context, queue, name string) (store.Stream, error) {
-	var v store.Stream
-	err := s.read(ctx, func(c conn) error {
-		return c.each("select "+streamColumns+" from queue q join stream s on s.queue = q.n where q.name = +? and s.name = +?", func(row rows) (err error) {
-			v, err = s.viewStream(c, row)
-			return err
-		}, queue, name)
-	})
-	if err == nil && v.State == "" {
-		err = noStream(queue, name)
-	}
-	return v, err
-}
-
-func noStream(queue, name string) error {
-	return nixie.Errorf(nixie.CodeNotFound, "no ordered stream %q of queue %q has messages on their way or in the office", name, queue)
 }
 
 const streamColumns = "q.settings, s.n, q.name, s.name, s.blocked, s.due"
@@ -156,7 +140,7 @@ func (t *tx) unblock(u *store.Unblocking) (int64, error) {
 		return 0, err
 	}
 	if q == nil {
-		return 0, noStream(u.Queue, u.Stream)
+		return 0, store.NoStream(u.Queue, u.Stream)
 	}
 	if err := t.arrangeStirred(); err != nil {
 		return 0, err
@@ -166,7 +150,7 @@ func (t *tx) unblock(u *store.Unblocking) (int64, error) {
 		return 0, err
 	}
 	if stream == 0 {
-		return 0, noStream(u.Queue, u.Stream)
+		return 0, store.NoStream(u.Queue, u.Stream)
 	}
 	var v store.Stream
 	head, err := t.store.headOf(t.queries, &q.settings, stream, &v)

@@ -86,7 +86,7 @@ func TestTxLikeStore(t *testing.T) {
 	for side := range seen {
 		clock := storetest.NewClock()
 		s := open(t, "", sqlite.Options{Clock: clock.Now, Reserve: -1})
-		must(t, s.Configure(t.Context(), "q", nixie.QueueSettings{DedupeScope: nixie.DedupeEver}, "ann", "r"))
+		must(t, store.Configure(t.Context(), s, "q", nixie.QueueSettings{DedupeScope: nixie.DedupeEver}, "ann", "r"))
 		var to nixie.Enqueuer = s
 		end := func() {}
 		if side == 1 {
@@ -107,7 +107,7 @@ func TestTxLikeStore(t *testing.T) {
 			seen[side] += fmt.Sprintln(nixie.CodeOf(err), len(receipts) > 0 && receipts[0].Duplicate, len(receipts) > 0 && receipts[0].Different)
 		}
 		end()
-		queues, err := s.Queues(t.Context())
+		queues, err := s.Queues(t.Context(), store.QueueLook{})
 		must(t, err)
 		seen[side] += fmt.Sprintf("%+v\n", queues)
 		for _, r := range messages(t, s) {
@@ -152,7 +152,7 @@ func TestTxWithOwnRow(t *testing.T) {
 		execute(t, tx, "insert into app_order (n) values (?)", n)
 		_, err := s.Tx(tx).Enqueue(t.Context(), nixie.Message{Queue: "q", Key: fmt.Sprint(n)})
 		must(t, err)
-		wake := s.Wake("q")
+		wake := s.Features().Wake("q")
 		if commit {
 			must(t, tx.Commit())
 		} else {
@@ -210,7 +210,7 @@ func TestTxRefusedCallLeavesNothing(t *testing.T) {
 	if len(keys) != 3 || !keys["first"] || !keys["last"] {
 		t.Errorf("kept %v", keys)
 	}
-	queues, err := s.Queues(t.Context())
+	queues, err := s.Queues(t.Context(), store.QueueLook{})
 	must(t, err)
 	if len(queues) != 1 {
 		t.Errorf("%d queues", len(queues))

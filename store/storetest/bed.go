@@ -222,7 +222,7 @@ func (b *bed) change(id nixie.ID, change store.Change) error {
 // configure sets the settings of the queue work.
 func (b *bed) configure(s nixie.QueueSettings) {
 	b.Helper()
-	b.ok(b.st.Configure(b.ctx, work, s, "ann", "test"))
+	b.ok(store.Configure(b.ctx, b.st, work, s, "ann", "test"))
 }
 
 // letter reads one letter whole, by its own ID or that of its message.
@@ -275,7 +275,9 @@ func allMessages(ctx context.Context, st store.Store, f nixie.Filter) ([]store.R
 }
 
 func allEntries(ctx context.Context, st store.Store, queue string) ([]store.AuditEntry, error) {
-	return pages(func(p store.Page) ([]store.AuditEntry, string, error) { return st.Entries(ctx, queue, p) })
+	return pages(func(p store.Page) ([]store.AuditEntry, string, error) {
+		return st.Audit(ctx, store.AuditFilter{Chain: queue}, p)
+	})
 }
 
 // pages reads a listing to its end.
@@ -309,7 +311,7 @@ func (b *bed) status(id nixie.ID, want nixie.Status) {
 // info is the overview of the queue work.
 func (b *bed) info() nixie.QueueInfo {
 	b.Helper()
-	all, err := b.st.Queues(b.ctx)
+	all, err := b.st.Queues(b.ctx, store.QueueLook{})
 	b.ok(err)
 	for _, q := range all {
 		if q.Name == work {
@@ -336,7 +338,7 @@ func (b *bed) snapshot() string {
 	b.Helper()
 	messages, err := allMessages(b.ctx, b.st, nixie.Filter{})
 	b.ok(err)
-	infos, err := b.st.Queues(b.ctx)
+	infos, err := b.st.Queues(b.ctx, store.QueueLook{})
 	b.ok(err)
 	entries, err := allEntries(b.ctx, b.st, work)
 	b.ok(err)

@@ -74,9 +74,9 @@ func (b *bed) comesBack(l, next nixie.Letter) {
 	same(b, "first failed", got.FirstFailedAt.Equal(l.FirstFailedAt), true)
 	same(b, "resolved", got.ResolvedAt.IsZero(), true)
 	same(b, "longer life", got.Revision > l.Revision, true)
-	counts, _, err := b.st.Counts(b.ctx, nixie.Filter{IDs: []nixie.ID{l.ID}, Statuses: []nixie.Status{next.Status}}, 1, nixie.ByStatus)
+	counts, _, err := b.st.Count(b.ctx, nixie.Filter{IDs: []nixie.ID{l.ID}, Statuses: []nixie.Status{next.Status}}, store.Counting{By: []nixie.GroupBy{nixie.ByStatus}})
 	b.ok(err)
-	same(b, "counted", counts[0][string(next.Status)], int64(1))
+	same(b, "counted", store.Sizes(counts[0])[string(next.Status)], int64(1))
 }
 
 // diesElsewhereTooLate shows what is no later death: one before the last redrive, and one of
@@ -119,14 +119,14 @@ func diesElsewhereOutOfItsStream(b *bed) {
 	f := got.History[0]
 	same(b, "failure", fmt.Sprint(f.Class, f.Reason, f.Text, f.FailedAt.Equal(l.LastFailedAt)), fmt.Sprint(nixie.ClassUnknown, nixie.ReasonHandler, "it fails", true))
 	b.ok(b.settle(nixie.Settlement{Delivery: b.take("follower"), Verb: nixie.Complete}))
-	streams, _, err := b.st.Streams(b.ctx, work, store.Page{})
+	streams, _, err := b.st.Features().Streams.Streams(b.ctx, store.StreamLook{Queue: work}, store.Page{})
 	b.ok(err)
 	same(b, "streams", len(streams), 0)
 	b.again(l.Message.ID)
 
 	b.ok(b.resolve(l.ID, nixie.OnDiscard))
 	b.ok(b.resolve(l.ID, nixie.OnRestore))
-	streams, _, err = b.st.Streams(b.ctx, work, store.Page{})
+	streams, _, err = b.st.Features().Streams.Streams(b.ctx, store.StreamLook{Queue: work}, store.Page{})
 	b.ok(err)
 	same(b, "streams after it was restored", len(streams), 0)
 }

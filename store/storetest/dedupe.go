@@ -209,8 +209,9 @@ func replaceRedriven(b *bed) {
 	next.Type = "new"
 	_, err := b.st.Enqueue(b.ctx, next)
 	b.ok(err)
-	groups, _, err := b.st.Groups(b.ctx, nixie.Filter{}, store.LookAtAll, nixie.ByType)
+	counted, _, err := b.st.Count(b.ctx, nixie.Filter{}, store.Counting{By: []nixie.GroupBy{nixie.ByType}, Look: store.LookAtAll, Described: true})
 	b.ok(err)
+	groups := counted[0]
 	if len(groups) != 1 || groups[0].Key != "new" || groups[0].Count != 1 {
 		b.Fatalf("letters by type are %+v", groups)
 	}

@@ -49,7 +49,7 @@ func Broken(ctx context.Context, st store.Store) ([]string, error) {
 		return nil, err
 	}
 	c.lookAtLetters(letters)
-	infos, err := st.Queues(ctx)
+	infos, err := st.Queues(ctx, store.QueueLook{})
 	if err != nil {
 		return nil, err
 	}
@@ -67,7 +67,7 @@ func Broken(ctx context.Context, st store.Store) ([]string, error) {
 		c.want(c.status[id] == l.Status, "letter %s is %s, and its audit leads to %q", id, l.Status, c.status[id])
 	}
 	c.lookAtCounts(infos, messages)
-	report, err := st.Check(ctx)
+	report, err := st.Features().Check(ctx)
 	if err != nil {
 		return nil, err
 	}
@@ -253,7 +253,7 @@ func checkCounts(b *bed, st store.Store, now time.Time) {
 	for _, l := range b.letters(nixie.Filter{}) {
 		letters[l.ID] = &l
 	}
-	infos, err := st.Queues(b.ctx)
+	infos, err := st.Queues(b.ctx, store.QueueLook{})
 	b.ok(err)
 	counts := recount(messages, letters, now)
 	for _, got := range infos {

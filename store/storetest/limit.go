@@ -121,24 +121,24 @@ func calls(ctx context.Context, st store.Store, d *nixie.Delivery, l nixie.ID) [
 	errs = append(errs, st.Settle(ctx, []nixie.Settlement{{Delivery: d, Verb: nixie.Complete}})...)
 	errs = append(errs, st.Amend(ctx, []nixie.ID{d.ID}, change(store.Cancel))...)
 	errs = append(errs, st.Resolve(ctx, []store.Resolution{{Letter: l, Event: nixie.OnHold, Actor: "ann"}})...)
-	_, err = st.Settings(ctx, work)
+	_, err = st.Queues(ctx, store.QueueLook{Names: []string{work}, Settings: true})
 	add(err)
 	_, _, err = st.Letters(ctx, nixie.Filter{}, store.Page{})
 	add(err)
-	_, _, err = st.Groups(ctx, nixie.Filter{}, store.LookAtAll, nixie.ByReason)
+	_, _, err = st.Count(ctx, nixie.Filter{}, store.Counting{By: []nixie.GroupBy{nixie.ByReason}, Look: store.LookAtAll, Described: true})
 	add(err)
 	_, err = st.Plan(ctx, store.Operation{Event: nixie.OnRedrive, Actor: "ann"}, nixie.Filter{}, 0)
 	add(err)
-	_, _, err = st.Operation(ctx, l, 1)
+	_, err = store.FindOperation(ctx, st, store.OperationLook{ID: l, Next: 1})
 	add(err)
-	_, _, err = st.Entries(ctx, work, store.Page{})
+	_, _, err = st.Audit(ctx, store.AuditFilter{Chain: work}, store.Page{})
 	add(err)
-	_, err = st.Queues(ctx)
+	_, err = st.Queues(ctx, store.QueueLook{})
 	add(err)
 	_, _, err = st.Messages(ctx, nixie.Filter{}, store.Page{})
 	add(err)
-	add(st.Configure(ctx, work, nixie.QueueSettings{}, "ann", ""))
-	_, err = st.Check(ctx)
+	add(store.Configure(ctx, st, work, nixie.QueueSettings{}, "ann", ""))
+	_, err = st.Features().Check(ctx)
 	add(err)
 	return errs
 }
@@ -179,9 +179,9 @@ func closeTwice(b *bed) {
 }
 
 func wakeTells(b *bed) {
-	w, ok := b.st.(store.Waker)
-	if !ok {
-		b.Skip("the store has no Waker")
+	wake := b.st.Features().Wake
+	if wake == nil {
+		b.Skip("the store wakes nobody")
 	}
 	rang := func(c <-chan struct{}) bool {
 		select {
@@ -191,12 +191,12 @@ func wakeTells(b *bed) {
 			return false
 		}
 	}
-	c := w.Wake(work)
+	c := wake(work)
 	b.put("x", nixie.Queue("other"))
 	same(b, "woken by another queue", rang(c), false)
 	b.put("a")
 	same(b, "woken by an enqueue", rang(c), true)
-	c = w.Wake(work)
+	c = wake(work)
 	same(b, "woken at once", rang(c), false)
 	b.ok(b.settle(nixie.Settlement{Delivery: b.take("a"), Verb: nixie.Retry}))
 	same(b, "woken by a retry that is due", rang(c), true)

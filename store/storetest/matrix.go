@@ -74,7 +74,7 @@ func decisionMatrix(b *bed) {
 // claimed.
 func (b *bed) decide(queue string, row *matrixRow) (claimed, gap bool) {
 	b.Helper()
-	b.ok(b.st.Configure(b.ctx, queue, nixie.QueueSettings{Order: row.order}, "ann", ""))
+	b.ok(store.Configure(b.ctx, b.st, queue, nixie.QueueSettings{Order: row.order}, "ann", ""))
 	b.put("m1", nixie.Queue(queue), nixie.Stream("s"))
 	m2 := b.put("m2", nixie.Queue(queue), nixie.Stream("s"))
 	claim := func(n int) []*nixie.Delivery {
@@ -94,7 +94,7 @@ func (b *bed) decide(queue string, row *matrixRow) (claimed, gap bool) {
 	}
 	switch row.m2 {
 	case unblocked:
-		_, err := b.st.Unblock(b.ctx, store.Unblocking{Queue: queue, Stream: "s", Actor: "ann", Reason: "independent of it"})
+		_, err := b.st.Features().Streams.Unblock(b.ctx, store.Unblocking{Queue: queue, Stream: "s", Actor: "ann", Reason: "independent of it"})
 		b.ok(err)
 	case released, marked:
 		b.ok(b.amend(m2, store.MayPass))

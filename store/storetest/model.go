@@ -86,7 +86,7 @@ func model(t *testing.T, h Harness, stormy bool, every int) {
 		m.begin()
 		actions := map[string]func(*rapid.T){
 			"enqueue": m.enqueue, "enqueue2": m.enqueue, "claim": m.claim, "settle": m.settle, "settle2": m.settle, "settleMany": m.settleMany, "extend": m.extend, "amend": m.amend,
-			"die": m.die, "resolve": m.resolve, "resolve2": m.resolve, "plan": m.plan, "pause": m.pause, "reorder": m.reorder, "unblock": m.unblock, "query": m.query, "adopt": m.adopt, "purge": m.purge, "adjust": m.adjust, "tally": m.tally, "search": m.search, "": m.compareNow,
+			"die": m.die, "resolve": m.resolve, "resolve2": m.resolve, "plan": m.plan, "pause": m.pause, "reorder": m.reorder, "unblock": m.unblock, "query": m.query, "adopt": m.adopt, "purge": m.purge, "adjust": m.adjust, "tally": m.retrying, "search": m.search, "": m.compareNow,
 		}
 		if h.Begin != nil {
 			actions["transact"] = m.transact
@@ -164,7 +164,7 @@ func (m *machine) configure(queue string, paused bool) {
 	p := m.processes[0]
 	s := keeping(m.order[queue])
 	s.DedupeScope, s.Lease, s.Paused = m.scope, 20*time.Second, paused
-	m.sameCode("configure", p.sut.Configure(m.ctx, queue, s, "ann", "r"), p.ref.Configure(m.ctx, queue, s, "ann", "r"))
+	m.sameCode("configure", store.Configure(m.ctx, p.sut, queue, s, "ann", "r"), store.Configure(m.ctx, p.ref, queue, s, "ann", "r"))
 }
 
 func (m *machine) process(r *rapid.T) *process {
@@ -329,11 +329,11 @@ func (m *machine) seeLetters(side int, ls []nixie.Letter) []string {
 }
 
 func (m *machine) compareQueues(p *process, skip map[string]bool) {
-	sut, err := p.sut.Queues(m.ctx)
+	sut, err := p.sut.Queues(m.ctx, store.QueueLook{})
 	if err != nil {
 		m.Fatal(err)
 	}
-	ref, err := p.ref.Queues(m.ctx)
+	ref, err := p.ref.Queues(m.ctx, store.QueueLook{})
 	if err != nil {
 		m.Fatal(err)
 	}

@@ -105,17 +105,17 @@ func (m *machine) adjust(r *rapid.T) {
 }
 
 // tally compares how many messages retry.
-func (m *machine) tally(r *rapid.T) {
+func (m *machine) retrying(r *rapid.T) {
 	p := m.process(r)
 	if len(m.others("")) > 0 {
 		r.Skip("a lease is over")
 	}
 	f := rapid.SampledFrom([]nixie.Filter{{}, {Queues: []string{"a"}}, {Types: []string{"t"}}, {Reasons: []nixie.Reason{nixie.ReasonTimeout}}}).Draw(r, "filter")
-	by := rapid.SampledFrom(nixie.TalliedBy()).Draw(r, "by")
-	sut, err := p.sut.Tally(m.ctx, f, by)
-	ref, want := p.ref.Tally(m.ctx, f, by)
-	m.sameCode("tally", err, want)
-	m.same("tally by "+string(by), sut, ref)
+	by := rapid.SampledFrom(nixie.RetryingBy()).Draw(r, "by")
+	sut, _, err := p.sut.Count(m.ctx, f, store.Counting{By: []nixie.GroupBy{by}, Retrying: true})
+	ref, _, want := p.ref.Count(m.ctx, f, store.Counting{By: []nixie.GroupBy{by}, Retrying: true})
+	m.sameCode("count of what retries", err, want)
+	m.same("messages that retry by "+string(by), sut, ref)
 }
 
 // search compares what a search of the audit finds.

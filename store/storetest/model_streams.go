@@ -24,8 +24,8 @@ func (m *machine) reorder(r *rapid.T) {
 	m.order[queue] = m.ordering(r)
 	s := keeping(m.order[queue])
 	s.DedupeScope, s.Lease = m.scope, before[queue].Lease
-	err := p.sut.Configure(m.ctx, queue, s, "ann", "r")
-	m.sameCode("configure another order", err, p.ref.Configure(m.ctx, queue, s, "ann", "r"))
+	err := store.Configure(m.ctx, p.sut, queue, s, "ann", "r")
+	m.sameCode("configure another order", err, store.Configure(m.ctx, p.ref, queue, s, "ann", "r"))
 	if err != nil {
 		m.order = before
 	}
@@ -40,8 +40,8 @@ func (m *machine) unblock(r *rapid.T) {
 	if slices.Contains(m.others(""), u.Queue) {
 		r.Skip("the head may be leased or waiting, as the store likes")
 	}
-	sut, err := p.sut.Unblock(m.ctx, u)
-	ref, want := p.ref.Unblock(m.ctx, u)
+	sut, err := p.sut.Features().Streams.Unblock(m.ctx, u)
+	ref, want := p.ref.Features().Streams.Unblock(m.ctx, u)
 	m.sameCode("unblock", err, want)
 	m.same("unblocked", sut, ref)
 }
@@ -61,7 +61,7 @@ func (m *machine) compareStreams(p *process, skip map[string]bool) {
 func (m *machine) seeStreams(side int, st store.Store, queue string) []string {
 	all, err := pages(func(page store.Page) ([]store.Stream, string, error) {
 		page.Limit = 1
-		return st.Streams(m.ctx, queue, page)
+		return st.Features().Streams.Streams(m.ctx, store.StreamLook{Queue: queue}, page)
 	})
 	if err != nil {
 		m.Fatal(err)
@@ -77,7 +77,7 @@ func (m *machine) seeStreams(side int, st store.Store, queue string) []string {
 		if i > 0 && v.State == store.StreamBlocked && all[i-1].State != store.StreamBlocked {
 			m.Fatalf("stream %q is blocked and comes after %q, which is not", v.Name, all[i-1].Name)
 		}
-		alone, err := st.Stream(m.ctx, queue, v.Name)
+		alone, err := store.FindStream(m.ctx, st.Features().Streams, queue, v.Name)
 		if err != nil {
 			m.Fatal(err)
 		}

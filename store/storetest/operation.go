@@ -28,17 +28,17 @@ func operationKept(b *bed) {
 		b.Errorf("operation is %+v", got)
 	}
 	b.ok(b.resolution(store.Resolution{Letter: b.letters(nixie.Filter{})[1].ID, Event: nixie.OnHold, Actor: "ann", Operation: other.ID}))
-	list, cursor, err := b.st.ListOperations(b.ctx, store.Page{Limit: 1})
+	list, cursor, err := b.st.Operations(b.ctx, store.OperationLook{}, store.Page{Limit: 1})
 	b.ok(err)
 	if len(list) != 1 || list[0].ID != other.ID || list[0].Done != 1 || list[0].Selected != 1 || cursor == "" {
 		b.Fatalf("newest operation is %+v, cursor %q", list, cursor)
 	}
-	list, cursor, err = b.st.ListOperations(b.ctx, store.Page{Limit: 2, Cursor: cursor})
+	list, cursor, err = b.st.Operations(b.ctx, store.OperationLook{}, store.Page{Limit: 2, Cursor: cursor})
 	b.ok(err)
 	if len(list) != 1 || list[0].ID != planned.ID || list[0].Pending != 2 || list[0].Destination != want.Destination || cursor != "" {
 		b.Fatalf("oldest operation is %+v, cursor %q", list, cursor)
 	}
-	_, _, err = b.st.ListOperations(b.ctx, store.Page{Cursor: "nonsense"})
+	_, _, err = b.st.Operations(b.ctx, store.OperationLook{}, store.Page{Cursor: "nonsense"})
 	b.code(err, nixie.CodeInvalid)
 }
 
@@ -76,9 +76,9 @@ func outcomesByFailure(b *bed) {
 		}
 	}
 	outcome := func() store.Outcome {
-		o, err := b.st.Outcome(b.ctx, op.ID)
+		op, err := store.FindOperation(b.ctx, b.st, store.OperationLook{ID: op.ID, Outcome: true})
 		b.ok(err)
-		return o
+		return op.Outcome
 	}
 	same(b, "outcome before", outcome(), store.Outcome{})
 	move(ls[:5]...)
@@ -89,9 +89,9 @@ func outcomesByFailure(b *bed) {
 	b.ok(b.settle(nixie.Settlement{Delivery: b.take("c"), Verb: nixie.Complete}))
 	b.ok(b.settle(nixie.Settlement{Delivery: b.take("d"), Verb: nixie.Discard}))
 	same(b, "outcome", outcome(), store.Outcome{Succeeded: 1, SameFailure: 1, NewFailure: 1, UnderWay: 1})
-	n, err := b.st.Again(b.ctx, op.ID)
+	again, err := b.st.Plan(b.ctx, store.Operation{ID: op.ID}, nixie.Filter{}, 0)
 	b.ok(err)
-	same(b, "taken up again", n, 2)
+	same(b, "taken up again", again.Pending, 2)
 	got, next := b.operation(op.ID, 10)
 	same(b, "pending", got.Pending, 2)
 	same(b, "done", got.Done, 3)
@@ -100,9 +100,9 @@ func outcomesByFailure(b *bed) {
 	move(ls[0])
 	same(b, "outcome of the second try", outcome(), store.Outcome{Succeeded: 1, SameFailure: 1, UnderWay: 2})
 	unknown := new(nixie.IDs).New(b.clock.Now())
-	_, err = b.st.Again(b.ctx, unknown)
+	_, err = b.st.Plan(b.ctx, store.Operation{ID: unknown}, nixie.Filter{}, 0)
 	b.code(err, nixie.CodeNotFound)
-	_, err = b.st.Outcome(b.ctx, unknown)
+	_, err = store.FindOperation(b.ctx, b.st, store.OperationLook{ID: unknown, Outcome: true})
 	b.code(err, nixie.CodeNotFound)
 }
 
@@ -146,10 +146,10 @@ func reviewedGo(b *bed) {
 	}
 	yes := true
 	same(b, "letters that a filter finds", len(b.letters(nixie.Filter{Redrivable: &yes})), 1)
-	counts, _, err := b.st.Counts(b.ctx, nixie.Filter{}, store.LookAtAll, nixie.ByRedrivable, nixie.ByReview)
+	counts, _, err := b.st.Count(b.ctx, nixie.Filter{}, store.Counting{By: []nixie.GroupBy{nixie.ByRedrivable, nixie.ByReview}, Look: store.LookAtAll})
 	b.ok(err)
-	same(b, "redrivable", counts[0]["yes"], 1)
-	same(b, "to be reviewed", counts[1]["yes"], 0)
+	same(b, "redrivable", store.Sizes(counts[0])["yes"], 1)
+	same(b, "to be reviewed", store.Sizes(counts[1])["yes"], 0)
 	b.ok(b.resolution(redrive))
 }
 

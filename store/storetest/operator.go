@@ -96,16 +96,29 @@ func adjustNonsense(b *bed) {
 
 func settingsByName(b *bed) {
 	b.configure(nixie.QueueSettings{Lease: time.Minute})
-	b.ok(b.st.Configure(b.ctx, "other", nixie.QueueSettings{Order: nixie.OrderStrict}, "ann", ""))
-	b.ok(b.st.Configure(b.ctx, "third", nixie.QueueSettings{Paused: true}, "ann", ""))
-	got, err := b.join().Settings(b.ctx, work, "other", "missing")
-	b.ok(err)
+	b.ok(store.Configure(b.ctx, b.st, "other", nixie.QueueSettings{Order: nixie.OrderStrict}, "ann", ""))
+	b.ok(store.Configure(b.ctx, b.st, "third", nixie.QueueSettings{Paused: true}, "ann", ""))
+	look := func(names ...string) []nixie.QueueInfo {
+		b.Helper()
+		got, err := b.join().Queues(b.ctx, store.QueueLook{Names: names, Settings: true})
+		b.ok(err)
+		return got
+	}
+	got := look(work, "other", "missing")
 	same(b, "queues", len(got), 2)
-	same(b, "settings", got[work], nixie.QueueSettings{Lease: time.Minute})
-	same(b, "settings of the other", got["other"], nixie.QueueSettings{Order: nixie.OrderStrict})
-	got, err = b.st.Settings(b.ctx)
+	same(b, "first by name", got[0].Name, "other")
+	same(b, "its settings", got[0].Settings, nixie.QueueSettings{Order: nixie.OrderStrict})
+	same(b, "settings of the other", got[1].Settings, nixie.QueueSettings{Lease: time.Minute})
+	same(b, "all queues", len(look()), 3)
+	same(b, "none of them", len(look([]string{}...)), 0)
+	b.dead("a", nixie.StatusOpen) // in another queue
+	b.ok(b.settle(nixie.Settlement{Delivery: b.took("b"), Verb: nixie.Complete}))
+	b.put("c", nixie.Queue("third"))
+	whole, err := b.st.Queues(b.ctx, store.QueueLook{Names: []string{"third"}})
 	b.ok(err)
-	same(b, "settings of none", len(got), 0)
+	same(b, "one whole queue", len(whole), 1)
+	same(b, "it is paused", whole[0].Settings.Paused, true)
+	same(b, "it has", whole[0].Total, 1)
 }
 
 // keptPolicy sets a policy, whose words a store does not look at, up to its limit.
@@ -113,9 +126,9 @@ func keptPolicy(b *bed) {
 	for _, text := range []string{"max-attempts=3\ncase=type=a \"quoted\"; backoff=linear base=1m", "ä" + strings.Repeat("x", nixie.MaxPolicyText-2)} {
 		_, err := b.adjust(func(q *nixie.QueueSettings) { q.Policy = text })
 		b.ok(err)
-		got, err := b.join().Settings(b.ctx, work)
+		got, err := b.join().Queues(b.ctx, store.QueueLook{Names: []string{work}, Settings: true})
 		b.ok(err)
-		same(b, "policy", got[work].Policy, text)
+		same(b, "policy", got[0].Settings.Policy, text)
 		same(b, "policy in the overview", b.info().Settings.Policy, text)
 	}
 	b.unchanged(func() {
@@ -251,7 +264,7 @@ func byIsText(b *bed) {
 		b.unchanged(func() {
 			b.code(b.resolution(store.Resolution{Letter: l.ID, Event: nixie.OnHold, Actor: by[0], Reason: by[1]}), nixie.CodeInvalid)
 			b.code(b.change(id, store.Change{Verb: store.Cancel, Actor: by[0], Reason: by[1]}), nixie.CodeInvalid)
-			_, err := b.st.Unblock(b.ctx, store.Unblocking{Queue: work, Stream: "s", Actor: by[0], Reason: by[1]})
+			_, err := b.st.Features().Streams.Unblock(b.ctx, store.Unblocking{Queue: work, Stream: "s", Actor: by[0], Reason: by[1]})
 			b.code(err, nixie.CodeInvalid)
 			_, err = b.st.Adjust(b.ctx, work, by[0], by[1], func(q *nixie.QueueSettings) error {
 				q.Paused = true

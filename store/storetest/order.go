@@ -10,16 +10,18 @@ import (
 func orderChanges(b *bed) {
 	b.inStream("m1")
 	settings := nixie.QueueSettings{Order: nixie.OrderStrict}
-	b.unchanged(func() { b.code(b.st.Configure(b.ctx, work, settings, "ann", "r"), nixie.CodeConflict) })
+	b.unchanged(func() { b.code(store.Configure(b.ctx, b.st, work, settings, "ann", "r"), nixie.CodeConflict) })
 	d := b.take("m1")
-	b.unchanged(func() { b.code(b.st.Configure(b.ctx, work, settings, "ann", "r"), nixie.CodeConflict) })
+	b.unchanged(func() { b.code(store.Configure(b.ctx, b.st, work, settings, "ann", "r"), nixie.CodeConflict) })
 	b.complete(d)
 	b.configure(settings)
 	b.inStream("m2")
-	b.unchanged(func() { b.code(b.st.Configure(b.ctx, work, nixie.QueueSettings{}, "ann", "r"), nixie.CodeConflict) })
+	b.unchanged(func() {
+		b.code(store.Configure(b.ctx, b.st, work, nixie.QueueSettings{}, "ann", "r"), nixie.CodeConflict)
+	})
 	b.ok(b.settle(b.dying(b.take("m2"), nixie.StatusOpen)))
 	b.configure(nixie.QueueSettings{})
-	_, err := b.st.Stream(b.ctx, work, "s")
+	_, err := store.FindStream(b.ctx, b.st.Features().Streams, work, "s")
 	b.code(err, nixie.CodeNotFound)
 }
 
@@ -35,7 +37,7 @@ func orderForgotten(b *bed) {
 	b.configure(nixie.QueueSettings{})
 	b.ordered(nixie.OrderStrict, "")
 	b.ok(b.resolve(l.ID, nixie.OnRestore))
-	_, err := b.st.Stream(b.ctx, work, "s")
+	_, err := store.FindStream(b.ctx, b.st.Features().Streams, work, "s")
 	b.code(err, nixie.CodeNotFound)
 	b.ok(b.resolve(l.ID, nixie.OnRedrive)) // it is the newest
 	same(b, "head", b.stream().Head, d.ID)

@@ -224,6 +224,6 @@ func pruneNonsense(b *bed) {
 		}
 	})
 	for _, s := range []nixie.QueueSettings{{Retention: time.Second}, {LetterRetention: -2}, {AuditRetention: time.Second}} {
-		b.code(b.st.Configure(b.ctx, work, s, "ann", ""), nixie.CodeInvalid)
+		b.code(store.Configure(b.ctx, b.st, work, s, "ann", ""), nixie.CodeInvalid)
 	}
 }

@@ -67,7 +67,7 @@ func cancelHasEntry(b *bed) {
 	if got := b.events(id); !slices.Equal(got, []nixie.Event{nixie.OnCancel}) {
 		b.Fatalf("audit of a canceled message is %q", got)
 	}
-	b.ok(b.st.Configure(b.ctx, work, nixie.QueueSettings{Paused: true}, "bob", "full moon"))
+	b.ok(store.Configure(b.ctx, b.st, work, nixie.QueueSettings{Paused: true}, "bob", "full moon"))
 	entries, err := allEntries(b.ctx, b.st, work)
 	b.ok(err)
 	last := entries[len(entries)-1]
@@ -122,7 +122,7 @@ func pagesOfEntries(b *bed) {
 	}
 	page, number := store.Page{Limit: 5}, int64(0)
 	for {
-		es, next, err := b.st.Entries(b.ctx, work, page)
+		es, next, err := b.st.Audit(b.ctx, store.AuditFilter{Chain: work}, page)
 		b.ok(err)
 		for _, e := range es {
 			number++
@@ -221,7 +221,7 @@ func queuesByName(b *bed) {
 	for _, name := range []string{"c", "a", "b"} {
 		b.put("x", nixie.Queue(name))
 	}
-	infos, err := b.st.Queues(b.ctx)
+	infos, err := b.st.Queues(b.ctx, store.QueueLook{})
 	b.ok(err)
 	same(b, "queues", len(infos), 3)
 	for i, name := range []string{"a", "b", "c"} {
@@ -231,10 +231,10 @@ func queuesByName(b *bed) {
 
 func configureMakes(b *bed) {
 	want := nixie.QueueSettings{Paused: true, PausedNote: "n", Lease: time.Minute, DedupeScope: nixie.DedupeEver}
-	b.ok(b.st.Configure(b.ctx, work, want, "ann", ""))
+	b.ok(store.Configure(b.ctx, b.st, work, want, "ann", ""))
 	same(b, "settings", b.info().Settings, want)
 	other := b.join()
-	infos, err := other.Queues(b.ctx)
+	infos, err := other.Queues(b.ctx, store.QueueLook{})
 	b.ok(err)
 	same(b, "settings in another process", infos[0].Settings, want)
 }
@@ -242,10 +242,10 @@ func configureMakes(b *bed) {
 func configureNonsense(b *bed) {
 	b.put("a")
 	b.unchanged(func() {
-		b.code(b.st.Configure(b.ctx, "", nixie.QueueSettings{}, "ann", ""), nixie.CodeInvalid)
-		b.code(b.st.Configure(b.ctx, work, nixie.QueueSettings{}, "", ""), nixie.CodeInvalid)
-		b.code(b.st.Configure(b.ctx, work, nixie.QueueSettings{DedupeScope: "sometimes"}, "ann", ""), nixie.CodeInvalid)
-		b.code(b.st.Configure(b.ctx, work, nixie.QueueSettings{Lease: -1}, "ann", ""), nixie.CodeInvalid)
-		b.code(b.st.Configure(b.ctx, work, nixie.QueueSettings{Lease: nixie.MaxLease + 1}, "ann", ""), nixie.CodeInvalid)
+		b.code(store.Configure(b.ctx, b.st, "", nixie.QueueSettings{}, "ann", ""), nixie.CodeInvalid)
+		b.code(store.Configure(b.ctx, b.st, work, nixie.QueueSettings{}, "", ""), nixie.CodeInvalid)
+		b.code(store.Configure(b.ctx, b.st, work, nixie.QueueSettings{DedupeScope: "sometimes"}, "ann", ""), nixie.CodeInvalid)
+		b.code(store.Configure(b.ctx, b.st, work, nixie.QueueSettings{Lease: -1}, "ann", ""), nixie.CodeInvalid)
+		b.code(store.Configure(b.ctx, b.st, work, nixie.QueueSettings{Lease: nixie.MaxLease + 1}, "ann", ""), nixie.CodeInvalid)
 	})
 }

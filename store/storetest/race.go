@@ -91,7 +91,7 @@ func twoSweepers(b *bed) {
 	for _, order := range []nixie.Order{nixie.OrderNone, nixie.OrderStrict} {
 		for _, crash := range []bool{false, true} {
 			queue := fmt.Sprint("crash-", crash, "-", order)
-			b.ok(b.st.Configure(b.ctx, queue, nixie.QueueSettings{Order: order}, "ann", "test"))
+			b.ok(store.Configure(b.ctx, b.st, queue, nixie.QueueSettings{Order: order}, "ann", "test"))
 			ms := make([]nixie.Message, messages)
 			for i := range ms {
 				ms[i] = nixie.Message{Queue: queue, Key: fmt.Sprint(i), Stream: fmt.Sprint("s", i)}
@@ -191,7 +191,7 @@ func anyCall(ctx context.Context, st store.Store, kind int) error {
 		_, err := st.Enqueue(ctx, nixie.Message{Queue: work})
 		return err
 	case 1:
-		_, err := st.Queues(ctx)
+		_, err := st.Queues(ctx, store.QueueLook{})
 		return err
 	case 2:
 		_, _, err := st.Messages(ctx, nixie.Filter{}, store.Page{})

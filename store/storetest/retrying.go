@@ -13,9 +13,9 @@ import (
 
 func tallyClauses() []clause {
 	return []clause{
-		{"TalliesMatchARecount", talliesMatch},
-		{"TallyFollowsAMessage", tallyFollows},
-		{"AnUnknownTallyIsInvalid", unknownTally},
+		{"TalliesMatchARecount", retryingMatches},
+		{"TallyFollowsAMessage", retryingFollows},
+		{"AnUnknownTallyIsInvalid", unknownRetrying},
 		{"MessagesOnTheirWayAreFound", onTheirWay},
 	}
 }
@@ -60,8 +60,8 @@ func (b *bed) someOf(queue string, n int) []*nixie.Delivery {
 	return ds
 }
 
-// tallyFilters are those that counters can answer, and some that they cannot.
-func (b *bed) tallyFilters() []nixie.Filter {
+// retryingFilters are those that counters can answer, and some that they cannot.
+func (b *bed) retryingFilters() []nixie.Filter {
 	two, three := int64(2), int64(3)
 	return []nixie.Filter{
 		{}, {Queues: []string{work}}, {Queues: []string{"none"}}, {States: []nixie.State{nixie.Leased}}, {States: []nixie.State{nixie.Queued}},
@@ -72,7 +72,7 @@ func (b *bed) tallyFilters() []nixie.Filter {
 	}
 }
 
-func talliesMatch(b *bed) {
+func retryingMatches(b *bed) {
 	b.retryingOnes(60, rand.New(rand.NewPCG(11, 12)))
 	all, err := allMessages(b.ctx, b.st, nixie.Filter{})
 	b.ok(err)
@@ -82,11 +82,11 @@ func talliesMatch(b *bed) {
 		nixie.ByType:     func(m *nixie.Message) string { return m.Type },
 		nixie.ByQueue:    func(m *nixie.Message) string { return m.Queue },
 	}
-	same(b, "groupings", len(keys), len(nixie.TalliedBy()))
+	same(b, "groupings", len(keys), len(nixie.RetryingBy()))
 	seen := 0
-	for _, f := range b.tallyFilters() {
+	for _, f := range b.retryingFilters() {
 		for by, key := range keys {
-			counts := map[string]nixie.Tally{}
+			counts := map[string]nixie.Group{}
 			for i := range all {
 				m := &all[i].Message
 				if !m.Retrying() || !f.MatchMessage(m, b.clock.Now()) {
@@ -94,23 +94,22 @@ func talliesMatch(b *bed) {
 				}
 				c := counts[key(m)]
 				c.Key = key(m)
+				c.Count++
 				if m.State == nixie.Leased {
 					c.Leased++
-				} else {
-					c.Queued++
 				}
 				counts[key(m)] = c
 				seen++
 			}
-			want := make([]nixie.Tally, 0, len(counts))
+			want := make([]nixie.Group, 0, len(counts))
 			for _, c := range counts {
 				want = append(want, c)
 			}
-			nixie.SortTallies(want, by)
-			got, err := b.st.Tally(b.ctx, f, by)
+			store.SortGroups(want)
+			got, _, err := b.st.Count(b.ctx, f, store.Counting{By: []nixie.GroupBy{by}, Retrying: true})
 			b.ok(err)
-			if !slices.Equal(got, want) {
-				b.Fatalf("tally of %q by %s is %+v, want %+v", f, by, got, want)
+			if !slices.EqualFunc(got[0], want, sameSize) {
+				b.Fatalf("messages that retry, of %q by %s are %+v, want %+v", f, by, got, want)
 			}
 		}
 	}
@@ -119,20 +118,25 @@ func talliesMatch(b *bed) {
 	}
 }
 
-// tallyFollows looks at one message through its life.
-func tallyFollows(b *bed) {
-	is := func(want ...nixie.Tally) {
+func sameSize(a, b nixie.Group) bool {
+	return a.Key == b.Key && a.Count == b.Count && a.Leased == b.Leased
+}
+
+// retryingFollows looks at one message through its life.
+func retryingFollows(b *bed) {
+	is := func(want ...nixie.Group) {
 		b.Helper()
-		got, err := b.st.Tally(b.ctx, nixie.Filter{}, nixie.ByAttempts)
+		got, _, err := b.st.Count(b.ctx, nixie.Filter{}, store.Counting{By: []nixie.GroupBy{nixie.ByAttempts}, Retrying: true})
 		b.ok(err)
-		if !slices.Equal(got, want) {
-			b.Fatalf("tally is %+v, want %+v", got, want)
+		if !slices.EqualFunc(got[0], want, sameSize) {
+			b.Fatalf("messages that retry are %+v, want %+v", got, want)
 		}
 	}
 	letters := func(attempts string) {
 		b.Helper()
-		groups, _, err := b.st.Groups(b.ctx, nixie.Filter{}, store.LookAtAll, nixie.ByAttempts)
+		counted, _, err := b.st.Count(b.ctx, nixie.Filter{}, store.Counting{By: []nixie.GroupBy{nixie.ByAttempts}, Look: store.LookAtAll, Described: true})
 		b.ok(err)
+		groups := counted[0]
 		if len(groups) != 1 || groups[0].Key != attempts || groups[0].Count != 1 {
 			b.Fatalf("letters by attempts are %+v, want one with %s", groups, attempts)
 		}
@@ -140,12 +144,12 @@ func tallyFollows(b *bed) {
 	d := b.took("a")
 	is() // it has not failed yet
 	b.ok(b.settle(nixie.Settlement{Delivery: d, Verb: nixie.Retry, Failure: b.failure(d, "x")}))
-	is(nixie.Tally{Key: "1", Queued: 1})
+	is(nixie.Group{Key: "1", Count: 1})
 	b.take("a")
-	is(nixie.Tally{Key: "2", Leased: 1})
+	is(nixie.Group{Key: "2", Count: 1, Leased: 1})
 	b.clock.Advance(time.Minute)
 	d = b.take("a") // to be judged: no attempt, and the one that vanished was none
-	is(nixie.Tally{Key: "1", Leased: 1})
+	is(nixie.Group{Key: "1", Count: 1, Leased: 1})
 	b.ok(b.settle(b.dying(d, nixie.StatusOpen)))
 	is()
 	letters("1")
@@ -153,7 +157,7 @@ func tallyFollows(b *bed) {
 	is() // its new life has not begun
 	letters("0")
 	d = b.take("a")
-	is(nixie.Tally{Key: "1", Leased: 1})
+	is(nixie.Group{Key: "1", Count: 1, Leased: 1})
 	letters("0") // until its message has ended
 	same(b, "letters on their way that are found by attempts", len(b.letters(nixie.Filter{Attempts: nixie.Range{Min: new(int64(1))}})), 0)
 	b.ok(b.settle(nixie.Settlement{Delivery: d, Verb: nixie.Release}))
@@ -166,9 +170,9 @@ func tallyFollows(b *bed) {
 	letters("1")
 }
 
-func unknownTally(b *bed) {
+func unknownRetrying(b *bed) {
 	for _, by := range []nixie.GroupBy{"", nixie.ByHour, nixie.ByFingerprint} {
-		_, err := b.st.Tally(b.ctx, nixie.Filter{}, by)
+		_, _, err := b.st.Count(b.ctx, nixie.Filter{}, store.Counting{By: []nixie.GroupBy{by}, Retrying: true})
 		b.code(err, nixie.CodeInvalid)
 	}
 }

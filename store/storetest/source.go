@@ -10,8 +10,7 @@ import (
 	"github.com/nixie-go/nixie/store"
 )
 
-// Clauses of waiting for work, which a store may help with: see [store.Awaiter]
-// and [store.Waker].
+// Clauses of waiting for work, which a store may help with: see [store.Features].
 func sourceClauses() []clause {
 	return []clause{
 		{"WaitsForWork", waitsForWork},
@@ -144,7 +143,7 @@ func waitsForAResume(b *bed) {
 	b.configure(nixie.QueueSettings{Paused: true, PausedNote: "no work"})
 	b.put("a")
 	got := b.idle(10)
-	b.ok(b.join().Configure(b.ctx, work, nixie.QueueSettings{}, "ann", ""))
+	b.ok(store.Configure(b.ctx, b.join(), work, nixie.QueueSettings{}, "ann", ""))
 	r := <-got
 	b.ok(r.err)
 	b.keys(r.ds, "a")

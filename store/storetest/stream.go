@@ -78,14 +78,14 @@ func (b *bed) gap(d *nixie.Delivery, want bool) {
 
 func (b *bed) stream() store.Stream {
 	b.Helper()
-	v, err := b.st.Stream(b.ctx, work, "s")
+	v, err := store.FindStream(b.ctx, b.st.Features().Streams, work, "s")
 	b.ok(err)
 	return v
 }
 
 func (b *bed) unblock(mark bool) int64 {
 	b.Helper()
-	n, err := b.st.Unblock(b.ctx, store.Unblocking{Queue: work, Stream: "s", Actor: "ann", Reason: "because", Mark: mark})
+	n, err := b.st.Features().Streams.Unblock(b.ctx, store.Unblocking{Queue: work, Stream: "s", Actor: "ann", Reason: "because", Mark: mark})
 	b.ok(err)
 	return n
 }
@@ -93,7 +93,7 @@ func (b *bed) unblock(mark bool) int64 {
 func unordered(b *bed) {
 	b.inStream("a", "b")
 	b.keys(b.claim(9), "a", "b")
-	_, err := b.st.Stream(b.ctx, work, "s")
+	_, err := store.FindStream(b.ctx, b.st.Features().Streams, work, "s")
 	b.code(err, nixie.CodeNotFound)
 }
 
@@ -305,7 +305,7 @@ func (b *bed) emptyStreams() {
 			b.ok(b.resolve(l.ID, nixie.OnDiscard))
 		}
 	}
-	_, err := b.st.Stream(b.ctx, work, "s")
+	_, err := store.FindStream(b.ctx, b.st.Features().Streams, work, "s")
 	b.code(err, nixie.CodeNotFound)
 }
 
@@ -340,7 +340,8 @@ func siblings(b *bed) {
 	}
 	op, err := b.st.Plan(b.ctx, store.Operation{Event: nixie.OnRedrive, Actor: "ann", Reason: "because"}, nixie.Filter{}, 0)
 	b.ok(err)
-	_, letters, err := b.st.Operation(b.ctx, op.ID, 9)
+	found, err := store.FindOperation(b.ctx, b.st, store.OperationLook{ID: op.ID, Next: 9})
+	letters := found.Next
 	b.ok(err)
 	for _, l := range letters {
 		b.ok(b.resolution(store.Resolution{Letter: l, Event: nixie.OnRedrive, Actor: "ann", Operation: op.ID}))
@@ -468,7 +469,7 @@ func blockedFirst(b *bed) {
 	}
 	all, err := pages(func(p store.Page) ([]store.Stream, string, error) {
 		p.Limit = 1
-		return b.st.Streams(b.ctx, work, p)
+		return b.st.Features().Streams.Streams(b.ctx, store.StreamLook{Queue: work}, p)
 	})
 	b.ok(err)
 	var names []string
@@ -479,7 +480,7 @@ func blockedFirst(b *bed) {
 	if len(names) != 4 || names[0] != "blocked" || names[1] != "waiting" || !slices.Contains(names, "leased") {
 		b.Fatalf("streams are listed as %v, want blocked and waiting ones first", names)
 	}
-	none, _, err := b.st.Streams(b.ctx, "nowhere", store.Page{})
+	none, _, err := b.st.Features().Streams.Streams(b.ctx, store.StreamLook{Queue: "nowhere"}, store.Page{})
 	b.ok(err)
 	same(b, "streams of an unknown queue", len(none), 0)
 }
@@ -499,7 +500,7 @@ func unblockInvalid(b *bed) {
 		{store.Unblocking{Queue: work, Stream: "s", Actor: "ann", Reason: "r"}, nixie.CodeConflict},
 	} {
 		b.unchanged(func() {
-			_, err := b.st.Unblock(b.ctx, c.u)
+			_, err := b.st.Features().Streams.Unblock(b.ctx, c.u)
 			b.code(err, c.code)
 		})
 	}

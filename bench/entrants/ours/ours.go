@@ -89,7 +89,7 @@ func open(ctx context.Context, on Store, s contest.Setup) (_ contest.Library, er
 		}
 	}
 	if s.Scenario.Ordered() {
-		if err := l.store.Configure(ctx, queue, nixie.QueueSettings{Order: nixie.OrderStrict}, "bench", "a scenario with streams"); err != nil {
+		if err := store.Configure(ctx, l.store, queue, nixie.QueueSettings{Order: nixie.OrderStrict}, "bench", "a scenario with streams"); err != nil {
 			return nil, errors.Join(err, l.Close())
 		}
 	}
