@@ -47,6 +47,7 @@ var falseTrees = []struct {
 	{"two default clocks", map[string]string{"worker/a.go": "package worker\nimport \"time\"\nfunc x() { f(time.Now); f(time.Now) }"}, "call", "clock by option"},
 	{"renamed import", map[string]string{"worker/a.go": "package worker\nimport t \"time\"\nfunc x() { t.Sleep(1) }"}, "call", "time.Sleep"},
 	{"sleep in a test", map[string]string{"api/a_test.go": "package api\nimport \"time\"\nfunc x() { time.Sleep(1) }"}, "call", "a guess"},
+	{"moves decided elsewhere", map[string]string{"store/memory/a.go": "package memory\nimport nixie \"" + Module + "\"\nfunc x() { nixie.NextState(1, 2) }"}, "call", "store/lifecycle decides"},
 	{"dice", map[string]string{"policy/a.go": "package policy\nimport \"math/rand/v2\"\nfunc x() { rand.Float64() }"}, "call", "dice"},
 	{"environment", map[string]string{"worker/a.go": "package worker\nimport \"os\"\nfunc x() { os.Getenv(\"X\") }"}, "call", "only reader"},
 	{"exit", map[string]string{"internal/cli/a.go": "package cli\nimport \"os\"\nfunc x() { os.Exit(1) }"}, "call", "deferred"},

@@ -127,6 +127,10 @@ var callRules = []callRule{
 		why: "an exit anywhere else runs no deferred calls: return the error",
 	},
 	{
+		pkg: Module, names: []string{"NextState", "NextStatus"}, except: []string{"store/lifecycle"}, files: shipped,
+		why: "store/lifecycle decides what becomes of messages and letters, once for all: ask it",
+	},
+	{
 		pkg: "context", names: []string{"TODO"}, files: shipped,
 		why: "every call has a caller whose context it takes",
 	},

@@ -159,3 +159,12 @@ func (g Progress) Save(folder string) error {
 	}
 	return nil
 }
+
+// Letters is among how many letters overviews are asked for: 50,000, or a million in a
+// deep run.
+func Letters() int {
+	if os.Getenv(DeepVar) != "" {
+		return 1_000_000
+	}
+	return 50_000
+}

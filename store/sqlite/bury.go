@@ -6,35 +6,6 @@ import (
 	"github.com/nixie-go/nixie/store/lifecycle"
 )
 
-// letterRow is a row of the table letter.
-type letterRow struct {
-	pos, queue   int64
-	id           nixie.ID
-	status       nixie.Status
-	redrivable   bool
-	needsReview  bool
-	revision     int64
-	stream, rank int64 // of a dead message in an ordered stream; 0 is none
-	blocks       bool
-	kind, died   int64
-	reviewed     bool // a person let it go
-}
-
-const letterHead = "select pos, queue, id, status, redrivable, needs_review, revision, stream, rank, blocks, kind, died from letter where "
-
-func (t *tx) letter(where string, arg any) (*letterRow, error) {
-	var l *letterRow
-	err := t.each(letterHead+where, func(row rows) error {
-		l = &letterRow{
-			pos: row.ColumnInt64(0), queue: row.ColumnInt64(1), id: columnID(row, 2),
-			status: nixie.Status(row.ColumnText(3)), redrivable: row.ColumnBool(4), needsReview: row.ColumnBool(5), revision: row.ColumnInt64(6),
-			stream: row.ColumnInt64(7), rank: row.ColumnInt64(8), blocks: row.ColumnBool(9), kind: row.ColumnInt64(10), died: row.ColumnInt64(11),
-		}
-		return nil
-	}, arg)
-	return l, err
-}
-
 // letterOf is the letter of a message from an earlier life. A message in its
 // first one has none.
 func (t *tx) letterOf(h *held) (*letterRow, error) {

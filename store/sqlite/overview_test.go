@@ -9,8 +9,10 @@ import (
 	"time"
 
 	"github.com/nixie-go/nixie"
+	"github.com/nixie-go/nixie/internal/tier"
 	"github.com/nixie-go/nixie/store"
 	"github.com/nixie-go/nixie/store/sqlite"
+	"github.com/nixie-go/nixie/store/storetest"
 )
 
 // series makes the numbers 1 to n.
@@ -80,6 +82,10 @@ func questions(s store.Store) map[string]func(context.Context) (int64, error) {
 		"attempts of 10":    found(nixie.Filter{States: onWay, Attempts: nixie.Range{Min: &ten}}),
 		"leased":            found(nixie.Filter{States: []nixie.State{nixie.Leased}}),
 	}
+}
+
+func TestShow6_OverviewsReadCounters(t *testing.T) {
+	storetest.Overviews(t, open(t, "", sqlite.Options{Reserve: -1}), tier.Letters(), nil)
 }
 
 // TestOverviewsDoNotCountOneByOne asks among so many messages that looking at

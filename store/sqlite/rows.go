@@ -1,0 +1,99 @@
+package sqlite
+
+import (
+	"github.com/nixie-go/nixie"
+	"github.com/nixie-go/nixie/store/lifecycle"
+)
+
+// pendingRow is a row of the table pending.
+type pendingRow struct {
+	lifecycle.Message
+	pos, queue int64
+	priority   int
+	damage     string // why steps cannot be read
+	stream     int64  // the number of that, 0 is none
+	reason     string // of the newest failure; "" is none
+	size       int    // bytes of the body, where a claim asked for it
+}
+
+func (t *tx) insertPending(p *pendingRow) error {
+	t.count(p, 1)
+	if p.isSimple() {
+		row := t.added.add(toPending)
+		row.num(p.pos).num(p.queue).num(lifecycle.Queued).num(int64(p.priority)).num(p.Due).num(int64(p.Attempts)).num(int64(p.Deliveries))
+		row.num(p.Number).num(p.Received).num(p.Claimed).strOrNull(p.reason)
+		return t.added.end(row)
+	}
+	return t.run(`insert into pending (pos, queue, state, priority, due, attempts, deliveries, crashes, generation, redrives, number, owner, until, received, abandoned, steps, stream, rank, may_pass, gap, claimed, reason, alone)
+		values (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)`,
+		p.pos, p.queue, p.State, p.priority, p.Due, p.Attempts, p.Deliveries, p.Crashes, p.Generation, p.Redrives,
+		p.Number, p.Owner, p.Until, p.Received, text(p.Abandoned), jsonText(len(p.Steps) == 0, p.Steps),
+		orNull(p.stream), p.Rank, p.MayPass, p.Gap, p.Claimed, text(p.reason), p.Alone)
+}
+
+// isSimple reports whether a row has nothing in most of its columns: that of a
+// message without a stream that waits in its first life.
+func (p *pendingRow) isSimple() bool {
+	return p.State == lifecycle.Queued && p.Crashes == 0 && p.Generation == 1 && p.Redrives == 0 && p.Owner == 0 && p.Until == 0 && p.Abandoned == "" &&
+		len(p.Steps) == 0 && p.stream == 0 && p.Rank == 0 && !p.MayPass && !p.Gap
+}
+
+// pendingWidth is the number of pendingColumns.
+const pendingWidth = 23
+
+const pendingColumns = "pos, queue, state, priority, due, attempts, deliveries, crashes, generation, redrives, number, owner, until, received, abandoned, steps, stream, rank, may_pass, gap, claimed, reason, alone"
+
+func scanPending(row rows) *pendingRow {
+	p := &pendingRow{
+		Message: lifecycle.Message{
+			State: row.ColumnInt(2), Due: row.ColumnInt64(4), Attempts: row.ColumnInt(5), Deliveries: row.ColumnInt(6), Crashes: row.ColumnInt(7),
+			Generation: row.ColumnInt(8), Redrives: row.ColumnInt(9), Number: row.ColumnInt64(10), Owner: row.ColumnInt64(11), Until: row.ColumnInt64(12),
+			Received: row.ColumnInt64(13), Abandoned: row.ColumnText(14), Ordered: row.ColumnInt64(16) != 0, Rank: row.ColumnInt64(17),
+			MayPass: row.ColumnBool(18), Gap: row.ColumnBool(19), Claimed: row.ColumnInt64(20), Alone: row.ColumnBool(22),
+		},
+		pos: row.ColumnInt64(0), queue: row.ColumnInt64(1), priority: row.ColumnInt(3), stream: row.ColumnInt64(16), reason: row.ColumnText(21),
+	}
+	if err := fromJSON(row.ColumnText(15), &p.Steps); err != nil {
+		p.Steps, p.damage = nil, "steps: "+err.Error()
+	}
+	return p
+}
+
+// pending returns the row of its own of the message at pos, or nil.
+func (t *tx) pending(pos int64) (*pendingRow, error) {
+	var p *pendingRow
+	err := t.each("select "+pendingColumns+" from pending where pos = ?", func(row rows) error {
+		p = scanPending(row)
+		return nil
+	}, pos)
+	return p, err
+}
+
+// letterRow is a row of the table letter.
+type letterRow struct {
+	pos, queue   int64
+	id           nixie.ID
+	status       nixie.Status
+	redrivable   bool
+	needsReview  bool
+	revision     int64
+	stream, rank int64 // of a dead message in an ordered stream; 0 is none
+	blocks       bool
+	kind, died   int64
+	reviewed     bool // a person let it go
+}
+
+const letterHead = "select pos, queue, id, status, redrivable, needs_review, revision, stream, rank, blocks, kind, died from letter where "
+
+func (t *tx) letter(where string, arg any) (*letterRow, error) {
+	var l *letterRow
+	err := t.each(letterHead+where, func(row rows) error {
+		l = &letterRow{
+			pos: row.ColumnInt64(0), queue: row.ColumnInt64(1), id: columnID(row, 2),
+			status: nixie.Status(row.ColumnText(3)), redrivable: row.ColumnBool(4), needsReview: row.ColumnBool(5), revision: row.ColumnInt64(6),
+			stream: row.ColumnInt64(7), rank: row.ColumnInt64(8), blocks: row.ColumnBool(9), kind: row.ColumnInt64(10), died: row.ColumnInt64(11),
+		}
+		return nil
+	}, arg)
+	return l, err
+}
