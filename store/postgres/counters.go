@@ -2,8 +2,10 @@ package postgres
 
 import (
 	"cmp"
+	"maps"
 	"slices"
 
+	"github.com/nixie-go/nixie"
 	"github.com/nixie-go/nixie/store/lifecycle"
 )
 
@@ -65,11 +67,42 @@ const foldLog = `with gone as (delete from @.counter where ctid = any(array(sele
 	insert into @.counter (queue, state, reason, n) select queue, state, reason, sum(n) from gone group by 1, 2, 3`
 
 const foldDeaths = `with gone as (delete from @.death where ctid = any(array(select ctid from @.death where not kept limit 20000 for update skip locked)) returning *)
-	insert into @.death as d (` + kindColumns + `, letters, kept) select ` + kindColumns + `, sum(letters), true from gone group by ` + kindColumns + ` having sum(letters) <> 0 order by kind, hour
+	insert into @.death as d (` + deathColumns + `, letters, kept) select ` + deathColumns + `, sum(letters), true from gone group by ` + kindColumns + ` having sum(letters) <> 0 order by kind, hour
 	on conflict (kind, hour) where kept do update set letters = d.letters + excluded.letters`
 
-// kindColumns are what letters are counted by.
-const kindColumns = "queue, type, status, cause, class, reason, signature, label_low, fingerprint, redrivable, needs_review, redrives, attempts, crashes, kind, hour"
+// What letters are counted by; deathColumns without the kind, which follows from the others.
+const (
+	deathColumns = "queue, type, status, cause, class, reason, signature, label_low, fingerprint, redrivable, needs_review, redrives, attempts, crashes, hour"
+	kindColumns  = deathColumns + ", kind"
+)
+
+// countDeaths counts new letters; what changes or removes letters is counted by triggers.
+func (t *tx) countDeaths(fresh []*letterRow) {
+	sums := map[letterKind]int64{}
+	for _, l := range fresh {
+		sums[l.counted()]++
+	}
+	list := slices.Collect(maps.Keys(sums))
+	if len(list) == 0 {
+		return
+	}
+	t.run("insert into @.death ("+deathColumns+", letters) select q, ty, st, ca, cl, re, si, nullif(lo, ''), fp, rd, nr, rs, a, cr, h, n from unnest($1::int[], $2::text[], $3::text[], $4::text[], $5::text[], $6::text[], $7::text[], $8::text[], $9::text[], $10::boolean[], $11::boolean[], $12::int[], $13::int[], $14::int[], $15::bigint[], $16::bigint[]) u (q, ty, st, ca, cl, re, si, lo, fp, rd, nr, rs, a, cr, h, n)",
+		eachOf(list, func(k letterKind) int64 { return k.queue }), eachOf(list, func(k letterKind) string { return k.mtype }), eachOf(list, func(k letterKind) string { return string(k.status) }),
+		eachOf(list, func(k letterKind) string { return string(k.cause) }), eachOf(list, func(k letterKind) string { return string(k.class) }), eachOf(list, func(k letterKind) string { return string(k.reason) }),
+		eachOf(list, func(k letterKind) string { return k.signature }), eachOf(list, func(k letterKind) string { return low(k.signature) }), eachOf(list, func(k letterKind) string { return k.fingerprint }),
+		eachOf(list, func(k letterKind) bool { return k.redrivable }), eachOf(list, func(k letterKind) bool { return k.needsReview }),
+		eachOf(list, func(k letterKind) int { return k.redrives }), eachOf(list, func(k letterKind) int { return k.attempts }), eachOf(list, func(k letterKind) int { return k.crashes }),
+		eachOf(list, func(k letterKind) int64 { return k.died }), eachOf(list, func(k letterKind) int64 { return sums[k] }))
+}
+
+// counted is what a letter is counted by, with the hour in which it died.
+func (l *letterRow) counted() letterKind {
+	return letterKind{
+		queue: l.queue, mtype: l.mtype, status: l.status, cause: nixie.Cause(plain(string(l.cause))), class: nixie.Class(plain(string(l.class))), reason: nixie.Reason(plain(string(l.reason))),
+		signature: l.signature, fingerprint: l.fingerprint, redrivable: l.redrivable, needsReview: l.needsReview,
+		redrives: l.redrives, attempts: l.attempts, crashes: l.crashes, died: lifecycle.Hour(l.died),
+	}
+}
 
 // uncount takes rows of log that are removed out of the counters.
 const uncount = `insert into @.counter (queue, state, reason, n) select queue, state, case state when 3 then coalesce(nullif(reason, ''), 'unknown') else '' end, -count(*)

@@ -123,11 +123,17 @@ func asked(query string) string { return strings.Replace(query, "$1", "?", 1) }
 // letterWhere is a filter over letter l and, if it asks for it, current c.
 func letterWhere(f *nixie.Filter, now int64) *where {
 	w := kindWhere(f)
+	if f.Fingerprint != "" { // the index of kinds finds its letters
+		w.add("l.kind = any(array("+kindsOfGroup+"))", f.Fingerprint)
+	}
 	w.letter(f, now)
 	w.age("l.died", f.Age, now)
 	w.times("l.died", f.Died)
 	return w
 }
+
+// kindsOfGroup are the kinds of letters of one fingerprint.
+const kindsOfGroup = "select kind from @.death where fingerprint = ?"
 
 // letters is what a filter of letters goes through.
 func (w *where) letters() string {

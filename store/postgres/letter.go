@@ -166,6 +166,7 @@ func (t *tx) flushLetters() {
 		l.touched, l.stored = false, true
 	}
 	t.store.sheets.letters.insert(t, fresh)
+	t.countDeaths(fresh)
 	t.store.sheets.letters.rewrite(t, known)
 }
 

@@ -130,6 +130,11 @@ func (s *Store) Letters(ctx context.Context, filter nixie.Filter, page store.Pag
 			}
 			w.add("(l.died, l.pos) < (?, ?)", after[0], after[1])
 		}
+		parts, part := "@.queue q", "l.queue = q.n" // in which an index has the latest first
+		if filter.Fingerprint != "" {
+			w.args = append(w.args, filter.Fingerprint)
+			parts, part = fmt.Sprintf("(select distinct kind from @.death where fingerprint = $%d) k", len(w.args)), "l.kind = k.kind"
+		}
 		t.read(func(r row) error {
 			l, pos, err := shownLetter(r)
 			list, positions = append(list, l), append(positions, pos)
@@ -137,10 +142,10 @@ func (s *Store) Letters(ctx context.Context, filter nixie.Filter, page store.Pag
 		}, fmt.Sprintf(`select %s, l.id, l.status, l.cause, l.class, l.reason, l.signature, l.fingerprint, l.redrivable, l.needs_review, l.rule,
 			l.first_failed, l.last_failed, l.died, l.resolved, l.operation, l.note, l.revision, l.text,
 			c.dedupe is not null and exists (select from @.dedupe d where d.queue = l.queue and d.key = c.dedupe and d.pos <> l.pos)
-			from (select l.pos from @.queue q cross join lateral (
-				select l.pos, l.died from %s where l.queue = q.n and %s order by l.died desc, l.pos desc limit %d) l
-				order by l.died desc, l.pos desc limit %[4]d) found
-			join @.letter l on l.pos = found.pos cross join lateral (select * from @.current c where c.pos = l.pos offset 0) c order by l.died desc, l.pos desc`, currentColumns, w.letters(), w, limit+1), w.args...)
+			from (select l.pos from %s cross join lateral (
+				select l.pos, l.died from %s where %s and %s order by l.died desc, l.pos desc limit %d) l
+				order by l.died desc, l.pos desc limit %[6]d) found
+			join @.letter l on l.pos = found.pos cross join lateral (select * from @.current c where c.pos = l.pos offset 0) c order by l.died desc, l.pos desc`, currentColumns, parts, w.letters(), part, w, limit+1), w.args...)
 		if err := t.send(); err != nil || !page.Whole && !page.Bodies {
 			return err
 		}

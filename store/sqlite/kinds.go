@@ -22,15 +22,12 @@ type kind struct {
 	attempts, crashes      int // of the message; 0 while that is on its way
 }
 
-// kinds is what a transaction knows of kinds, and what it adds to their counters.
+// kinds is what a transaction knows of kinds, and how many letters come to each.
 type kinds struct {
 	numbers map[kind]int64
 	known   map[int64]kind // by number
 	letters map[int64]int64
-	deaths  map[deathsKey]int64
 }
-
-type deathsKey struct{ kind, hour int64 }
 
 const kindColumns = "queue, type, status, cause, class, reason, signature, fingerprint, redrivable, needs_review, redrives, attempts, crashes"
 
@@ -72,7 +69,7 @@ func (t *tx) kindOf(k *kind) (int64, error) {
 func (t *tx) knowKind(k kind, n int64) {
 	if t.kinds.numbers == nil {
 		t.kinds.numbers, t.kinds.known = map[kind]int64{}, map[int64]kind{}
-		t.kinds.letters, t.kinds.deaths = map[int64]int64{}, map[deathsKey]int64{}
+		t.kinds.letters = map[int64]int64{}
 	}
 	t.kinds.numbers[k], t.kinds.known[n] = n, k
 }
@@ -85,7 +82,7 @@ func (t *tx) countLetter(k *kind, died, by int64) (int64, error) {
 		return 0, err
 	}
 	t.kinds.letters[n] += by
-	t.kinds.deaths[deathsKey{n, lifecycle.Hour(died)}] += by
+	t.add(counter{what: ofDeaths, subject: n, slot: lifecycle.Hour(died)}, by)
 	return n, nil
 }
 
@@ -155,15 +152,6 @@ func (t *tx) alter(pos int64, change func(*kind)) error {
 func (t *tx) flushKinds() error {
 	for n, by := range t.kinds.letters {
 		if err := t.addTo("update kind set letters = letters + ?2 where n = ?1 returning letters", "delete from kind where n = ?", by, n); err != nil {
-			return err
-		}
-	}
-	for k, by := range t.kinds.deaths {
-		if by == 0 {
-			continue
-		}
-		if err := t.addTo("insert into deaths (kind, hour, n) values (?, ?, ?) on conflict do update set n = n + excluded.n returning n",
-			"delete from deaths where kind = ? and hour = ?", by, k.kind, k.hour); err != nil {
 			return err
 		}
 	}

@@ -38,8 +38,8 @@ func crowd(t testing.TB, s *sqlite.Store, n int) {
 			select (2 << 40) + 1 + i, 1, 2, %d, 'retry', case i %% 3 when 0 then 'timeout' when 1 then 'handler' else 'dependency' end, 'x', '{}' from s`, n, now-int64(2*time.Hour)),
 		fmt.Sprintf(series+`insert into pending (pos, queue, state, priority, due, attempts, deliveries, crashes, generation, redrives, number, owner, until, received, rank, may_pass, gap, reason)
 			select (2 << 40) + 1 + i, 2, 0, 0, %d + i * 1000000, i %% 5 + 1 + (i %% %d = 0) * 10, 11, 0, 1, 0, 11, 0, 0, 1, 0, 0, 0, case i %% 3 when 0 then 'timeout' when 1 then 'handler' else 'dependency' end from s`, n, now+int64(time.Hour), n/10),
-		"insert into waiting select queue, state, due >> 36, count(*) from pending where pos & 0xffffffffff > 1 group by 1, 2, 3",
-		"insert into retrying select queue, attempts, reason, 0, count(*) from pending where attempts > 0 group by 1, 2, 3",
+		"insert into counter select 0, queue, state, due >> 36, '', count(*) from pending where pos & 0xffffffffff > 1 group by 2, 3, 4",
+		"insert into counter select 1, queue, attempts, 0, reason, count(*) from pending where attempts > 0 group by 2, 3, 5",
 		fmt.Sprintf(series+"insert into log (pos, state, ended, received) select (3 << 40) + 1 + i, 2, i, i from s", n),
 		fmt.Sprintf("update queue set last = last + %d", n), fmt.Sprintf("update queue set succeeded = %d where n = 3", n)))
 	if err := errors.Join(errs...); err != nil {

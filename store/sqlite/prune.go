@@ -189,7 +189,7 @@ func (p *pruner) messages(kept time.Duration) (over bool, err error) {
 		return over, nil
 	}
 	for _, pos := range gone {
-		if err := p.t.removeMessage(pos, tallyPruned); err != nil {
+		if err := p.t.removeMessage(pos, ofPruned); err != nil {
 			return false, err
 		}
 	}
@@ -220,7 +220,7 @@ func (p *pruner) letters(kept time.Duration) (over bool, err error) {
 		if err != nil {
 			return false, err
 		}
-		if err := p.t.removeLetter(l, nixie.ID{}, tallyPruned); err != nil {
+		if err := p.t.removeLetter(l, nixie.ID{}, ofPruned); err != nil {
 			return false, err
 		}
 		if err := p.t.audit(l.queue, lifecycle.System, nixie.OnPurge, l.id, store.PrunedLetter(kept)); err != nil {

@@ -104,7 +104,7 @@ func countQueue(c conn, at *queueRow, now int64, q *nixie.QueueInfo) error {
 	if err := oldestBlocked(c, at.n, now, q); err != nil {
 		return err
 	}
-	if err := readTally(c, at.n, q); err != nil {
+	if err := readGone(c, at.n, q); err != nil {
 		return err
 	}
 	q.Retried, err = c.number("select count(*) from failure where queue = ? and decision = 'retry' and at > ?", at.n, now-int64(time.Hour))

@@ -1,22 +1,14 @@
 package sqlite
 
 import (
-	"cmp"
 	"github.com/nixie-go/nixie"
 	"github.com/nixie-go/nixie/store"
 	"github.com/nixie-go/nixie/store/lifecycle"
 )
 
-// What the table tally counts.
-const (
-	tallyPruned    = "pruned"
-	tallyPurged    = "purged"
-	tallyDiscarded = "discarded"
-)
-
 // purge removes a letter for good.
 func (t *tx) purge(l *letterRow, r *store.Resolution) error {
-	if err := t.removeLetter(l, r.Operation, tallyPurged); err != nil {
+	if err := t.removeLetter(l, r.Operation, ofPurged); err != nil {
 		return err
 	}
 	return t.auditResolved(l.queue, r)
@@ -24,7 +16,7 @@ func (t *tx) purge(l *letterRow, r *store.Resolution) error {
 
 // removeLetter removes a letter with its message. Operations that wait for it,
 // but not the one that removes it, pass it by.
-func (t *tx) removeLetter(l *letterRow, operation nixie.ID, why string) error {
+func (t *tx) removeLetter(l *letterRow, operation nixie.ID, why counting) error {
 	if err := t.run(`update item set state = 'skipped', error = 'the letter was removed' where letter = ? and state = 'pending'
 		and operation <> coalesce((select n from operation where id = ?), 0)`, l.pos, idOrNull(operation)); err != nil {
 		return err
@@ -45,7 +37,7 @@ func (t *tx) removeLetter(l *letterRow, operation nixie.ID, why string) error {
 }
 
 // removeMessage removes a message that has ended, and counts it.
-func (t *tx) removeMessage(pos int64, why string) error {
+func (t *tx) removeMessage(pos int64, why counting) error {
 	if err := t.dissolve(pos); err != nil {
 		return err
 	}
@@ -72,7 +64,8 @@ func (t *tx) removeMessage(pos int64, why string) error {
 			return err
 		}
 	}
-	return t.tally(q.n, why, string(lifecycle.State(int(state))))
+	t.add(counter{what: why, subject: q.n, name: string(lifecycle.State(int(state)))}, 1)
+	return nil
 }
 
 // dissolve gives the unsettled members of a claim rows of their own, each leased
@@ -105,31 +98,21 @@ func (t *tx) dissolve(pos int64) error {
 	return t.run("delete from batch where n = ?", b.n)
 }
 
-// tally adds one to a count that outlives the rows that it counts.
-func (t *tx) tally(queue int64, what, name string) error {
-	return t.run("insert into tally (queue, what, name, n) values (?, ?, ?, 1) on conflict do update set n = n + 1", queue, what, name)
-}
-
-// tallyDiscard counts a discarded message by the reason of its last failure.
-func (t *tx) tallyDiscard(h *held) error {
-	return t.tally(h.queue, tallyDiscarded, cmp.Or(h.reason, string(nixie.ReasonUnknown)))
-}
-
-// readTally fills in what the tally of a queue counts.
-func readTally(c conn, n int64, q *nixie.QueueInfo) error {
-	return c.each("select what, name, n from tally where queue = ?", func(row rows) error {
+// readGone fills in what is counted of a queue that outlives its rows.
+func readGone(c conn, n int64, q *nixie.QueueInfo) error {
+	return c.each("select what, name, n from counter where what in (?, ?, ?) and subject = ?", func(row rows) error {
 		count := row.ColumnInt64(2)
-		switch row.ColumnText(0) {
-		case tallyPruned:
+		switch counting(row.ColumnInt64(0)) {
+		case ofPruned:
 			q.Pruned += count
-		case tallyPurged:
+		case ofPurged:
 			q.Purged += count
-		case tallyDiscarded:
+		case ofDiscards:
 			if q.Discards == nil {
 				q.Discards = map[nixie.Reason]int64{}
 			}
 			q.Discards[nixie.Reason(row.ColumnText(1))] = count
 		}
 		return nil
-	}, n)
+	}, int64(ofPruned), int64(ofPurged), int64(ofDiscards), n)
 }

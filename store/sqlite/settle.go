@@ -1,6 +1,7 @@
 package sqlite
 
 import (
+	"cmp"
 	"context"
 
 	"github.com/nixie-go/nixie"
@@ -249,9 +250,7 @@ func (t *tx) end(h *held, note string) error {
 	h.q.ended[h.State]++
 	h.q.dirty = true
 	if h.State == lifecycle.Discarded {
-		if err := t.tallyDiscard(h); err != nil {
-			return err
-		}
+		t.add(counter{what: ofDiscards, subject: h.queue, name: cmp.Or(h.reason, string(nixie.ReasonUnknown))}, 1)
 	}
 	key, err := t.keyOf(h)
 	if err != nil {

@@ -21,8 +21,7 @@ type tx struct {
 	stirred  map[int64]*queueRow // streams in which something changed, to be arranged
 	woken    map[string]bool
 	chains   map[int64]*chainHead // of the audit, by queue
-	waiting  map[waitingKey]int64 // to be added to the counters
-	retrying map[retryingKey]int64
+	counters map[counter]int64    // to be added
 	kinds    kinds
 	after    []func() // run once the transaction is durable
 }
@@ -159,10 +158,7 @@ func (t *tx) flush() error {
 	if err := t.flushBatches(); err != nil {
 		return err
 	}
-	if err := t.flushCounts(); err != nil {
-		return err
-	}
-	if err := t.flushKinds(); err != nil {
+	if err := t.flushCounters(); err != nil {
 		return err
 	}
 	if err := t.markTime(); err != nil {

@@ -289,6 +289,12 @@ create table @.attachment (
   primary key (pos, failure, ordinal)
 );
 
+-- The kind of a letter: a number for all that letters are counted by.
+create function @.kind_of(queue integer, type text, status text, cause text, class text, reason text, signature text, fingerprint text,
+  redrivable boolean, needs_review boolean, redrives integer, attempts integer, crashes integer) returns bigint language sql immutable parallel safe
+return hashtextextended(type, hashtextextended(status, hashtextextended(cause, hashtextextended(class, hashtextextended(reason, hashtextextended(signature,
+  hashtextextended(fingerprint, hashint4extended(queue, hashint4extended(redrives, hashint4extended(attempts, hashint4extended(crashes, redrivable::integer + 2 * needs_review::integer)))))))))));
+
 create table @.letter (
   pos          bigint  primary key,         -- of its message
   id           uuid    not null,
@@ -306,8 +312,7 @@ create table @.letter (
   redrives     integer not null,            -- of its message
   attempts     integer not null,            -- of its message, as crashes; 0 while that is on its way
   crashes      integer not null,
-  kind         bigint  generated always as (hashtextextended(type, hashtextextended(status, hashtextextended(cause, hashtextextended(class, hashtextextended(reason, hashtextextended(signature,
-    hashtextextended(fingerprint, hashint4extended(queue, hashint4extended(redrives, hashint4extended(attempts, hashint4extended(crashes, redrivable::integer + 2 * needs_review::integer)))))))))))) stored,
+  kind         bigint  generated always as (@.kind_of(queue, type, status, cause, class, reason, signature, fingerprint, redrivable, needs_review, redrives, attempts, crashes)) stored,
   hour         bigint  generated always as ((died - (died % 3600000000000 + 3600000000000) % 3600000000000) / 3600000000000) stored, -- of its death, since 1970
   rule         text    not null,
   text         text    not null,            -- of the last failure, for searching
@@ -331,7 +336,6 @@ create table @.letter (
 
 create unique index letter_id on @.letter (id) where not numbered;
 create index letter_queue     on @.letter (queue, died, pos);
-create index letter_group     on @.letter (fingerprint, died);
 create index letter_kind      on @.letter (kind, died, pos);
 create index letter_resolved  on @.letter (queue, resolved, pos) where resolved > 0;
 create index letter_operation on @.letter (operation, status) where operation is not null;
@@ -355,7 +359,7 @@ create table @.death (
   redrives     integer not null,
   attempts     integer not null,
   crashes      integer not null,
-  kind         bigint  not null,
+  kind         bigint  generated always as (@.kind_of(queue, type, status, cause, class, reason, signature, fingerprint, redrivable, needs_review, redrives, attempts, crashes)) stored,
   hour         bigint  not null,
   letters      bigint  not null,
   kept         boolean not null default false
@@ -365,21 +369,18 @@ create unique index death_kept on @.death (kind, hour) where kept;
 
 create function @.count_letters() returns trigger language plpgsql as $$
 begin
-  if tg_op = 'INSERT' then
-    insert into @.death select l.queue, l.type, l.status, l.cause, l.class, l.reason, l.signature, l.label_low, l.fingerprint, l.redrivable, l.needs_review, l.redrives, l.attempts, l.crashes, l.kind, l.hour, n
-      from (select min(pos) as pos, count(*) as n from come group by kind, hour) k join come l on l.pos = k.pos;
-  elsif tg_op = 'DELETE' then
-    insert into @.death select l.queue, l.type, l.status, l.cause, l.class, l.reason, l.signature, l.label_low, l.fingerprint, l.redrivable, l.needs_review, l.redrives, l.attempts, l.crashes, l.kind, l.hour, -n
+  if tg_op = 'DELETE' then
+    insert into @.death (queue, type, status, cause, class, reason, signature, label_low, fingerprint, redrivable, needs_review, redrives, attempts, crashes, hour, letters)
+      select l.queue, l.type, l.status, l.cause, l.class, l.reason, l.signature, l.label_low, l.fingerprint, l.redrivable, l.needs_review, l.redrives, l.attempts, l.crashes, l.hour, -n
       from (select min(pos) as pos, count(*) as n from gone group by kind, hour) k join gone l on l.pos = k.pos;
   else
-    insert into @.death select queue, type, status, cause, class, reason, signature, label_low, fingerprint, redrivable, needs_review, redrives, attempts, crashes, kind, hour, sum(n)
+    insert into @.death (queue, type, status, cause, class, reason, signature, label_low, fingerprint, redrivable, needs_review, redrives, attempts, crashes, hour, letters)
+      select queue, type, status, cause, class, reason, signature, label_low, fingerprint, redrivable, needs_review, redrives, attempts, crashes, hour, sum(n)
       from (select *, 1 as n from come union all select *, -1 from gone) changed
-      group by 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15, 16 having sum(n) <> 0;
+      group by 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15 having sum(n) <> 0;
   end if;
   return null;
 end $$;
-
-create trigger count_in after insert on @.letter referencing new table as come for each statement execute function @.count_letters();
 create trigger count_out after delete on @.letter referencing old table as gone for each statement execute function @.count_letters();
 create trigger count_again after update on @.letter referencing old table as gone new table as come for each statement execute function @.count_letters();
 

@@ -205,14 +205,6 @@ create table kind (
 
 create index kind_group on kind (fingerprint, queue);
 
--- How many letters of a kind died in which hour, for charts and for times.
-create table deaths (
-  kind integer not null,
-  hour integer not null,                  -- since 1970
-  n    integer not null,
-  primary key (kind, hour)
-) strict, without rowid;
-
 create table letter (
   pos          integer primary key,       -- of its message; never used again: items of operations outlive their letters
   id           blob    not null,
@@ -352,34 +344,31 @@ create table anchor (
   hash   blob    not null
 ) strict;
 
--- Counts that outlive their rows.
-create table tally (
-  queue integer not null,
-  what  text    not null,                 -- pruned, purged: by the state of the message; discarded: by reason
-  name  text    not null,
-  n     integer not null,
-  primary key (queue, what, name)
+-- What overviews show, so that they do not have to look at each message or letter. A
+-- transaction adds what it changed at its end; what is 0 goes. The views say what the
+-- columns are of each.
+create table counter (
+  what    integer not null,
+  subject integer not null,
+  number  integer not null,
+  slot    integer not null,
+  name    text    not null,
+  n       integer not null,               -- 1 and more
+  primary key (what, subject, number, slot, name)
 ) strict, without rowid;
 
--- How many rows of pending wait, and how many of them failed before: what an
--- overview shows, so that it does not have to look at each. A transaction adds
--- what it changed at its end.
-create table waiting (
-  queue integer not null,
-  state integer not null,
-  slot  integer not null,                 -- of time: due >> 36, about 69 s
-  n     integer not null,
-  primary key (queue, state, slot)
-) strict, without rowid;
+-- Rows of pending that are not leased. A slot is of the time when they are due, >> 36:
+-- about 69 s.
+create view waiting as select subject as queue, number as state, slot, n from counter where what = 0;
 
-create table retrying (
-  queue    integer not null,
-  attempts integer not null,              -- 1 and more
-  reason   text    not null,
-  leased   integer not null,              -- 1 or 0
-  n        integer not null,
-  primary key (queue, attempts, reason, leased)
-) strict, without rowid;
+-- Rows of pending whose messages failed before.
+create view retrying as select subject as queue, number as attempts, name as reason, slot as leased, n from counter where what = 1;
+
+-- Letters of a kind by the hour of their death, since 1970.
+create view deaths as select subject as kind, slot as hour, n from counter where what = 2 and number = 0;
+
+-- What outlives its rows: pruned and purged by the state of the message, discarded by reason.
+create view tally as select subject as queue, case what when 3 then 'pruned' when 4 then 'purged' else 'discarded' end as what, name, n from counter where what >= 3;
 
 -- What is known of a message now, whichever way it is kept.
 create view current as

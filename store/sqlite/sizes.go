@@ -11,7 +11,7 @@ import (
 // sizesOf counts letters by several properties. Each kind is asked once for all that is
 // counted, and no letter is read for an example.
 func sizesOf(p *picker, of store.Counting) (lists [][]nixie.Group, looked store.Looked, err error) {
-	n := &counter{by: of.By, hour: slices.Index(of.By, nixie.ByHour), counts: make([]map[string]int64, len(of.By))}
+	n := &sizing{by: of.By, hour: slices.Index(of.By, nixie.ByHour), counts: make([]map[string]int64, len(of.By))}
 	for i := range n.counts {
 		n.counts[i] = map[string]int64{}
 	}
@@ -26,8 +26,8 @@ func sizesOf(p *picker, of store.Counting) (lists [][]nixie.Group, looked store.
 	return lists, looked, err
 }
 
-// counter counts letters by several properties.
-type counter struct {
+// sizing counts letters by several properties.
+type sizing struct {
 	by     []nixie.GroupBy
 	hour   int // which of them is the hour of death; −1 is none
 	counts []map[string]int64
@@ -35,7 +35,7 @@ type counter struct {
 
 // add counts letters whose keys are columns of a row, each after the first one. Hours
 // are not among them.
-func (n *counter) add(row rows, letters int64) {
+func (n *sizing) add(row rows, letters int64) {
 	for i := range n.by {
 		if i != n.hour {
 			n.counts[i][row.ColumnText(1+i)] += letters
@@ -44,7 +44,7 @@ func (n *counter) add(row rows, letters int64) {
 }
 
 // counted sums up what kinds and times of death say all of.
-func (n *counter) counted(p *picker) error {
+func (n *sizing) counted(p *picker) error {
 	bounded := p.stretch != allTime()
 	letters := map[int64]int64{} // within the times of death, by kind
 	if bounded || n.hour >= 0 {
@@ -75,7 +75,7 @@ func (n *counter) counted(p *picker) error {
 
 // each goes through letters that match, latest death first, and says how many were
 // looked at if those were not all.
-func (n *counter) each(p *picker, look store.Look) (store.Looked, error) {
+func (n *sizing) each(p *picker, look store.Look) (store.Looked, error) {
 	return p.through("l.died"+n.columns(), look, func(row rows) error {
 		if n.hour >= 0 {
 			n.counts[n.hour][hourName(lifecycle.Hour(row.ColumnInt64(0)))]++
@@ -86,7 +86,7 @@ func (n *counter) each(p *picker, look store.Look) (store.Looked, error) {
 }
 
 // columns names the key of each property, to stand after another column.
-func (n *counter) columns() string {
+func (n *sizing) columns() string {
 	list := ""
 	for _, by := range n.by {
 		list += ", " + groupings[by]

@@ -1,0 +1,100 @@
+package sqlite
+
+import (
+	"github.com/nixie-go/nixie"
+	"github.com/nixie-go/nixie/store/lifecycle"
+)
+
+// counting is what a row of the table counter counts. Views of the schema name each.
+type counting int
+
+const (
+	ofWaiting  counting = iota // by queue, state and slot of the time when it is due
+	ofRetrying                 // by queue, attempts, reason of the newest failure, and whether it is leased
+	ofDeaths                   // by kind and hour
+	ofPruned                   // by queue and state, as the next
+	ofPurged
+	ofDiscards // by queue and reason
+)
+
+// slotBits is how many bits of a moment a slot of ofWaiting leaves out: a slot is about
+// 69 s long.
+const slotBits = 36
+
+// counter is a row of the table counter without its number. Whoever changes what is counted
+// says what it was and what it is; a transaction writes the sums once, at its end, so that
+// overviews need not look at each message or letter.
+type counter struct {
+	what         counting
+	subject      int64 // a queue, or a kind of letters
+	number, slot int64
+	name         string
+}
+
+// add adds to a counter.
+func (t *tx) add(c counter, n int64) {
+	if t.counters == nil {
+		t.counters = map[counter]int64{}
+	}
+	t.counters[c] += n
+}
+
+// count adds n rows like this one to the counters.
+func (t *tx) count(p *pendingRow, n int64) {
+	leased := int64(0)
+	if p.State == lifecycle.Leased {
+		leased = 1
+	} else {
+		t.add(counter{what: ofWaiting, subject: p.queue, number: int64(p.State), slot: p.Due >> slotBits}, n)
+	}
+	if p.Attempts > 0 && p.reason != "" {
+		t.add(counter{what: ofRetrying, subject: p.queue, number: int64(p.Attempts), slot: leased, name: p.reason}, n)
+	}
+}
+
+// countAgain takes a row that was one thing for another.
+func (t *tx) countAgain(was, is *pendingRow) {
+	t.count(was, -1)
+	t.count(is, 1)
+}
+
+// flip changes the state of queued rows of a stream and counts them again.
+func (t *tx) flip(queue int64, from, to int, query string, args ...any) error {
+	return t.each(query+" returning due", func(row rows) error {
+		was := pendingRow{queue: queue, Message: lifecycle.Message{State: from, Due: row.ColumnInt64(0)}}
+		is := was
+		is.State = to
+		t.countAgain(&was, &is)
+		return nil
+	}, args...)
+}
+
+// flushCounters writes the sums.
+func (t *tx) flushCounters() error {
+	for c, n := range t.counters {
+		if n == 0 {
+			continue
+		}
+		if err := t.addTo("insert into counter (what, subject, number, slot, name, n) values (?, ?, ?, ?, ?, ?) on conflict do update set n = n + excluded.n returning n",
+			"delete from counter where what = ? and subject = ? and number = ? and slot = ? and name = ?", n, int64(c.what), c.subject, c.number, c.slot, c.name); err != nil {
+			return err
+		}
+	}
+	clear(t.counters)
+	return t.flushKinds()
+}
+
+// addTo adds to one sum, and removes it when nothing is left.
+func (t *tx) addTo(add, remove string, n int64, key ...any) error {
+	left, err := t.number(add, append(key[:len(key):len(key)], n)...)
+	if err != nil {
+		return err
+	}
+	if left < 0 {
+		return nixie.Errorf(nixie.CodeInternal, "counter %v would be %d: run nixie verify", key, left)
+	}
+	if left > 0 {
+		return nil
+	}
+	return t.run(remove, key...)
+}
