@@ -3,6 +3,8 @@ package store
 import (
 	"fmt"
 	"time"
+
+	"github.com/nixie-go/nixie"
 )
 
 // Pruning is one step of removing what is older than its retention.
@@ -11,6 +13,17 @@ type Pruning struct {
 	Cursor string // where the step before ended; empty at the start
 	Resume bool   // begin where the last step with Resume ended, by whomever: for those who do a little now and then
 	DryRun bool   // count only
+}
+
+// Check sets what was left out, and says what is wrong.
+func (p *Pruning) Check() error {
+	if p.Limit == 0 {
+		p.Limit = DefaultPrune
+	}
+	if p.Limit < 0 || p.Limit > nixie.MaxBatch {
+		return nixie.Errorf(nixie.CodeInvalid, "prune looks at %d rows: give 1 to %d, or 0 for %d", p.Limit, nixie.MaxBatch, DefaultPrune)
+	}
+	return nil
 }
 
 // DefaultPrune is how many rows one call of Prune looks at.

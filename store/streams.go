@@ -91,6 +91,19 @@ func (u *Unblocking) Check() error {
 	return checkBy(u.Actor, u.Reason)
 }
 
+// Nothing is the error of a stream in which there is nothing to let go.
+func (u *Unblocking) Nothing() error {
+	if u.Mark {
+		return nixie.Errorf(nixie.CodeConflict, "stream %q has no followers that could pass its head", u.Stream)
+	}
+	return nixie.Errorf(nixie.CodeConflict, "no letter blocks stream %q: only a dead head can be unblocked; a waiting one can be passed, held or retried now", u.Stream)
+}
+
+// Busy is the error of a queue whose order cannot begin or end now.
+func Busy(queue string) error {
+	return nixie.Errorf(nixie.CodeConflict, "queue %s has messages on their way: drain it before its order changes from or to none", queue)
+}
+
 // Note is what the audit says of it.
 func (u *Unblocking) Note() string {
 	if u.Mark {

@@ -187,6 +187,21 @@ func (m *Message) Live(now int64) error {
 	return nil
 }
 
+// DieElsewhere is the end of a later life that a letter tells of. Each of its deliveries was
+// a lease there, where our order of streams does not hold.
+func (m *Message) DieElsewhere(l *nixie.Letter) {
+	died := &l.Message
+	m.State, m.Generation, m.Redrives = Dead, died.Generation, died.Redrives
+	m.Attempts, m.Deliveries, m.Crashes = died.Attempts, died.Deliveries, died.Crashes
+	m.Number, m.Ordered = max(m.Number, int64(died.Deliveries)), false
+	if m.Received == 0 {
+		m.Received = Nanos(died.FirstReceivedAt)
+	}
+	if m.Ended = Nanos(died.EndedAt); m.Ended == 0 {
+		m.Ended = Nanos(l.DiedAt)
+	}
+}
+
 // Amend does what a change asks for that leaves a queued message in its queue.
 func (m *Message) Amend(c *store.Change, set *nixie.QueueSettings, now int64) error {
 	switch c.Verb {

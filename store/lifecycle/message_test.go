@@ -242,3 +242,21 @@ func TestMoments(t *testing.T) {
 		t.Error("what is farther away is not farther away")
 	}
 }
+
+// A later life that ended elsewhere is told as its letter says, and what is known here of
+// the first lease stays.
+func TestDieElsewhere(t *testing.T) {
+	at := time.Unix(100, 0)
+	l := &nixie.Letter{DiedAt: at, Message: nixie.Message{Generation: 3, Redrives: 2, Attempts: 4, Deliveries: 5, Crashes: 1, FirstReceivedAt: at.Add(-time.Second)}}
+	m := Message{State: Canceled, Number: 2, Ordered: true, Ended: 7}
+	m.DieElsewhere(l)
+	want := Message{State: Dead, Generation: 3, Redrives: 2, Attempts: 4, Deliveries: 5, Crashes: 1, Number: 5, Received: Nanos(at) - 1e9, Ended: Nanos(at)}
+	if !reflect.DeepEqual(m, want) {
+		t.Errorf("%+v, want %+v", m, want)
+	}
+	l.Message.EndedAt, m.Number = at.Add(time.Second), 9
+	m.DieElsewhere(l)
+	if m.Ended != Nanos(at)+1e9 || m.Number != 9 || m.Received != Nanos(at)-1e9 {
+		t.Errorf("%+v", m)
+	}
+}

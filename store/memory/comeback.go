@@ -36,16 +36,11 @@ func (s *Store) dieAgain(l *letter, given *nixie.Letter, actor, reason string, n
 			}
 		}
 	}
-	died := &given.Message
-	m.State, m.Generation, m.Redrives, m.EndedAt = nixie.Dead, died.Generation, died.Redrives, died.EndedAt
-	m.Attempts, m.Deliveries, m.Crashes = died.Attempts, died.Deliveries, died.Crashes
-	m.number = max(m.number, int64(m.Deliveries)) // each was a lease there
-	if m.FirstReceivedAt.IsZero() {
-		m.FirstReceivedAt = died.FirstReceivedAt
-	}
-	m.ordered = false // it went where our order does not hold
-	if m.EndedAt.IsZero() {
-		m.EndedAt = given.DiedAt
+	if err := m.decide(func(d *lifecycle.Message) error {
+		d.DieElsewhere(given)
+		return nil
+	}); err != nil {
+		return err
 	}
 	l.Cause, l.Class, l.Reason, l.Signature, l.Fingerprint = given.Cause, given.Class, given.Reason, given.Signature, given.Fingerprint
 	l.Redrivable, l.NeedsReview, l.Rule, l.Note = given.Redrivable, given.NeedsReview, given.Rule, given.Note

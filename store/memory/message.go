@@ -71,7 +71,7 @@ func (m *message) decide(change func(*lifecycle.Message) error) error {
 	m.Attempts, m.Deliveries, m.Crashes, m.Generation, m.Redrives = l.Attempts, l.Deliveries, l.Crashes, l.Generation, l.Redrives
 	m.number, m.LeasedAt, m.LeaseExpiresAt = l.Number, lifecycle.Moment(l.Claimed), lifecycle.Moment(l.Until)
 	m.FirstReceivedAt, m.EndedAt = lifecycle.Moment(l.Received), lifecycle.Moment(l.Ended)
-	m.abandoned, m.alone, m.Steps, m.MayPass = l.Abandoned, l.Alone, l.Steps, l.MayPass
+	m.abandoned, m.alone, m.Steps, m.ordered, m.MayPass = l.Abandoned, l.Alone, l.Steps, l.Ordered, l.MayPass
 	return nil
 }
 

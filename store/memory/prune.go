@@ -15,11 +15,8 @@ import (
 // Prune removes what is older than its retention. The cursor is how many were
 // met already that are still there.
 func (s *Store) Prune(ctx context.Context, p store.Pruning) (done store.Pruned, err error) {
-	if p.Limit == 0 {
-		p.Limit = store.DefaultPrune
-	}
-	if p.Limit < 0 || p.Limit > nixie.MaxBatch {
-		return done, nixie.Errorf(nixie.CodeInvalid, "prune looks at %d rows: give 1 to %d, or 0 for %d", p.Limit, nixie.MaxBatch, store.DefaultPrune)
+	if err := p.Check(); err != nil {
+		return done, err
 	}
 	now, err := s.enter(ctx)
 	if err != nil {

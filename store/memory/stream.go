@@ -215,18 +215,11 @@ func (s *Store) Unblock(ctx context.Context, u store.Unblocking) (int64, error) 
 		}
 	}
 	if n == 0 {
-		return 0, nothingToUnblock(u)
+		return 0, u.Nothing()
 	}
 	q.record(now, u.Actor, nixie.OnUnblock, head.ID, u.Note())
 	s.wakes.Ring(q.name)
 	return n, nil
-}
-
-func nothingToUnblock(u store.Unblocking) error {
-	if u.Mark {
-		return nixie.Errorf(nixie.CodeConflict, "stream %q has no followers that could pass its head", u.Stream)
-	}
-	return nixie.Errorf(nixie.CodeConflict, "no letter blocks stream %q: only a dead head can be unblocked; a waiting one can be passed, held or retried now", u.Stream)
 }
 
 // reorder applies a new order to what is there. Between an order and none
@@ -235,7 +228,7 @@ func (q *queue) reorder(settings nixie.QueueSettings) error {
 	if settings.Ordered() != q.settings.Ordered() {
 		for _, m := range q.live {
 			if m.State == nixie.Queued || m.State == nixie.Leased {
-				return nixie.Errorf(nixie.CodeConflict, "queue %s has messages on their way: drain it before its order changes from or to none", q.name)
+				return store.Busy(q.name)
 			}
 		}
 		for _, m := range q.all {

@@ -85,7 +85,7 @@ func (t *tx) reorder(q *queueRow, settings *nixie.QueueSettings) error {
 			return err
 		}
 		if busy {
-			return nixie.Errorf(nixie.CodeConflict, "queue %s has messages on their way: drain it before its order changes from or to none", q.name)
+			return store.Busy(q.name)
 		}
 		t.run("update @.letter set stream = null, rank = 0, blocks = false where queue = $1 and rank > 0", q.n)
 	}

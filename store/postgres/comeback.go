@@ -14,7 +14,7 @@ func (a *adopting) cameBack(m *message, given *nixie.Letter) bool {
 
 // dieAgain moves the letter of a message on that died again with a foreign broker.
 func (a *adopting) dieAgain(m *message, given *nixie.Letter) error {
-	l, died := m.letter, &given.Message
+	l := m.letter
 	if lifecycle.KeepsDead(m.q.settings.DedupeScope) {
 		if err := a.free(m.queue, m); err != nil {
 			return err
@@ -28,15 +28,8 @@ func (a *adopting) dieAgain(m *message, given *nixie.Letter) error {
 		}
 	}
 	a.comeBack(m)
-	m.Generation, m.Redrives, m.note = died.Generation, died.Redrives, ""
-	m.Attempts, m.Deliveries, m.Crashes = died.Attempts, died.Deliveries, died.Crashes
-	m.Number = max(m.Number, int64(m.Deliveries)) // each was a lease there
-	if m.Received == 0 {
-		m.Received = lifecycle.Nanos(died.FirstReceivedAt)
-	}
-	if m.Ended = lifecycle.Nanos(died.EndedAt); m.Ended == 0 {
-		m.Ended = lifecycle.Nanos(given.DiedAt)
-	}
+	m.DieElsewhere(given)
+	m.note = ""
 	a.touch(m)
 	l.cause, l.class, l.reason, l.signature, l.fingerprint = given.Cause, given.Class, given.Reason, plain(given.Signature), plain(given.Fingerprint)
 	l.redrivable, l.needsReview, l.rule = given.Redrivable, given.NeedsReview, plain(given.Rule)

@@ -23,11 +23,8 @@ const (
 
 // Prune implements store.Keeper.
 func (s *Store) Prune(ctx context.Context, p store.Pruning) (done store.Pruned, err error) {
-	if p.Limit == 0 {
-		p.Limit = store.DefaultPrune
-	}
-	if p.Limit < 0 || p.Limit > nixie.MaxBatch {
-		return done, nixie.Errorf(nixie.CodeInvalid, "prune looks at %d rows: give 1 to %d, or 0 for %d", p.Limit, nixie.MaxBatch, store.DefaultPrune)
+	if err := p.Check(); err != nil {
+		return done, err
 	}
 	if _, err := parsePlace(p.Cursor); err != nil {
 		return done, err

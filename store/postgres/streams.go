@@ -130,16 +130,9 @@ func (t *tx) unblock(u *store.Unblocking) (n int64, err error) {
 		return 0, err
 	}
 	if n == 0 {
-		return 0, nothingToUnblock(u)
+		return 0, u.Nothing()
 	}
 	t.stir(q.n, u.Stream)
 	t.record(q.n, u.Actor, nixie.OnUnblock, head, u.Note())
 	return n, nil
-}
-
-func nothingToUnblock(u *store.Unblocking) error {
-	if u.Mark {
-		return nixie.Errorf(nixie.CodeConflict, "stream %q has no followers that could pass its head", u.Stream)
-	}
-	return nixie.Errorf(nixie.CodeConflict, "no letter blocks stream %q: only a dead head can be unblocked; a waiting one can be passed, held or retried now", u.Stream)
 }

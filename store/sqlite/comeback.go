@@ -31,8 +31,11 @@ func (t *tx) dieAgain(l *letterRow, given *nixie.Letter, actor, reason string) e
 	if err != nil {
 		return err
 	}
-	state, err := t.number("select state from log where pos = ?", l.pos)
-	if err != nil {
+	was, m := 0, lifecycle.Message{}
+	if err := t.each("select state, coalesce(number, 1), received from log where pos = ?", func(row rows) error {
+		was, m.Number, m.Received = row.ColumnInt(0), row.ColumnInt64(1), row.ColumnInt64(2)
+		return nil
+	}, l.pos); err != nil {
 		return err
 	}
 	if lifecycle.KeepsDead(q.settings.DedupeScope) {
@@ -47,17 +50,12 @@ func (t *tx) dieAgain(l *letterRow, given *nixie.Letter, actor, reason string) e
 	if err := t.leaveStream(l); err != nil {
 		return err
 	}
-	m, ended := &given.Message, lifecycle.Nanos(given.Message.EndedAt)
-	if ended == 0 {
-		ended = lifecycle.Nanos(given.DiedAt)
-	}
-	// Each delivery was a lease there.
-	if err := t.run(`update log set state = ?, ended = ?, attempts = ?, deliveries = ?, crashes = ?, generation = ?, redrives = ?, number = max(coalesce(number, 1), ?),
-		received = iif(received = 0, ?, received), note = null where pos = ?`,
-		lifecycle.Dead, ended, m.Attempts, m.Deliveries, m.Crashes, m.Generation, m.Redrives, m.Deliveries, lifecycle.Nanos(m.FirstReceivedAt), l.pos); err != nil {
+	m.DieElsewhere(given)
+	if err := t.run("update log set state = ?, ended = ?, attempts = ?, deliveries = ?, crashes = ?, generation = ?, redrives = ?, number = ?, received = ?, note = null where pos = ?",
+		m.State, m.Ended, m.Attempts, m.Deliveries, m.Crashes, m.Generation, m.Redrives, m.Number, m.Received, l.pos); err != nil {
 		return err
 	}
-	q.ended[state]--
+	q.ended[was]--
 	q.ended[lifecycle.Dead]++
 	q.dirty = true
 	h := &held{q: q, pendingRow: pendingRow{pos: l.pos, queue: l.queue, Message: lifecycle.Message{Redrives: m.Redrives}}}

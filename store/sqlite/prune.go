@@ -14,11 +14,8 @@ import (
 
 // Prune implements store.Keeper.
 func (s *Store) Prune(ctx context.Context, p store.Pruning) (store.Pruned, error) {
-	if p.Limit == 0 {
-		p.Limit = store.DefaultPrune
-	}
-	if p.Limit < 0 || p.Limit > nixie.MaxBatch {
-		return store.Pruned{}, nixie.Errorf(nixie.CodeInvalid, "prune looks at %d rows: give 1 to %d, or 0 for %d", p.Limit, nixie.MaxBatch, store.DefaultPrune)
+	if err := p.Check(); err != nil {
+		return store.Pruned{}, err
 	}
 	place, err := parsePrunePlace(p.Cursor)
 	if err != nil {

@@ -252,7 +252,7 @@ func (t *tx) reorder(q *queueRow, settings *nixie.QueueSettings) error {
 			return err
 		}
 		if busy != 0 {
-			return nixie.Errorf(nixie.CodeConflict, "queue %s has messages on their way: drain it before its order changes from or to none", q.name)
+			return store.Busy(q.name)
 		}
 		if err := t.run("update letter set stream = null, rank = 0, blocks = 0 where queue = ? and rank > 0", q.n); err != nil {
 			return err

@@ -168,7 +168,7 @@ func (t *tx) unblock(u *store.Unblocking) (int64, error) {
 		return 0, err
 	}
 	if changed == 0 {
-		return 0, nothingToUnblock(u)
+		return 0, u.Nothing()
 	}
 	t.stir(q, stream)
 	var id nixie.ID
@@ -179,11 +179,4 @@ func (t *tx) unblock(u *store.Unblocking) (int64, error) {
 		return 0, err
 	}
 	return int64(changed), t.audit(q.n, u.Actor, nixie.OnUnblock, id, u.Note())
-}
-
-func nothingToUnblock(u *store.Unblocking) error {
-	if u.Mark {
-		return nixie.Errorf(nixie.CodeConflict, "stream %q has no followers that could pass its head", u.Stream)
-	}
-	return nixie.Errorf(nixie.CodeConflict, "no letter blocks stream %q: only a dead head can be unblocked; a waiting one can be passed, held or retried now", u.Stream)
 }
