@@ -291,9 +291,10 @@ create table @.attachment (
 
 -- The kind of a letter: a number for all that letters are counted by.
 create function @.kind_of(queue integer, type text, status text, cause text, class text, reason text, signature text, fingerprint text,
-  redrivable boolean, needs_review boolean, redrives integer, attempts integer, crashes integer) returns bigint language sql immutable parallel safe
-return hashtextextended(type, hashtextextended(status, hashtextextended(cause, hashtextextended(class, hashtextextended(reason, hashtextextended(signature,
-  hashtextextended(fingerprint, hashint4extended(queue, hashint4extended(redrives, hashint4extended(attempts, hashint4extended(crashes, redrivable::integer + 2 * needs_review::integer)))))))))));
+  redrivable boolean, needs_review boolean, redrives integer, attempts integer, crashes integer) returns bigint language sql immutable parallel safe as $$
+  select hashtextextended(type, hashtextextended(status, hashtextextended(cause, hashtextextended(class, hashtextextended(reason, hashtextextended(signature,
+    hashtextextended(fingerprint, hashint4extended(queue, hashint4extended(redrives, hashint4extended(attempts, hashint4extended(crashes, redrivable::integer + 2 * needs_review::integer)))))))))))
+$$;
 
 create table @.letter (
   pos          bigint  primary key,         -- of its message
