@@ -148,7 +148,7 @@ func bare(t *testing.T, path string) {
 		create table saved as select rowid as n, type, name, tbl_name, rootpage, sql from sqlite_schema where sql is not null;
 		delete from sqlite_schema where type = 'index' and sql is not null;
 		update sqlite_schema set sql = replace(sql, 'generated always as (sums) stored', '') where type = 'table';
-		delete from sqlite_schema where name = 'current'`)
+		delete from sqlite_schema where type = 'view'`)
 }
 
 // dress changes one value of a bare store and puts everything back on.
