@@ -17,10 +17,6 @@ type Operations interface {
 	// With the ID of a redrive it makes those items of it pending again whose letters
 	// it moved and that died again since, and returns how it stands then. They keep
 	// their places; nothing else of op matters, nor does the filter.
-	//
-	// With the ID of a redrive it makes those items of it pending again whose letters
-	// it moved and that died again since. They keep their places; nothing else of op
-	// matters, nor does the filter.
 	Plan(ctx context.Context, op Operation, filter nixie.Filter, max int) (Operation, error)
 
 	// Operations lists operations, newest first, with their counts.
@@ -36,6 +32,9 @@ type OperationLook struct {
 
 // FindOperation returns the one operation that a look names.
 func FindOperation(ctx context.Context, st Operations, look OperationLook) (Operation, error) {
+	if look.ID.IsZero() { // which would ask for all
+		return Operation{}, NoOperation(look.ID)
+	}
 	list, _, err := st.Operations(ctx, look, Page{})
 	if err != nil {
 		return Operation{}, err

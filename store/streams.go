@@ -26,6 +26,9 @@ type StreamLook struct {
 
 // FindStream shows one stream; CodeNotFound if nothing of it is on its way.
 func FindStream(ctx context.Context, st Streams, queue, name string) (Stream, error) {
+	if name == "" { // which would ask for all
+		return Stream{}, NoStream(queue, name)
+	}
 	list, _, err := st.Streams(ctx, StreamLook{queue, name}, Page{})
 	if err == nil && len(list) == 0 {
 		err = NoStream(queue, name)

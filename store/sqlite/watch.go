@@ -24,9 +24,6 @@ type watching struct {
 	glances int   // since the last look
 }
 
-// Watch implements store.Watcher.
-func (s *Store) Watch(queues ...string) (stop func()) { return s.watch.Watch(queues...) }
-
 // lookFor looks for work of queues if somebody has committed or something may be due. It is
 // not made to be interrupted, which would cost more than a glance.
 func (s *Store) lookFor(ctx context.Context, queues []string) (sight store.Sight, err error) {

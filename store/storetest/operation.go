@@ -102,6 +102,10 @@ func outcomesByFailure(b *bed) {
 	unknown := new(nixie.IDs).New(b.clock.Now())
 	_, err = b.st.Plan(b.ctx, store.Operation{ID: unknown}, nixie.Filter{}, 0)
 	b.code(err, nixie.CodeNotFound)
+	_, err = store.FindOperation(b.ctx, b.st, store.OperationLook{})
+	b.code(err, nixie.CodeNotFound)
+	_, err = store.FindStream(b.ctx, b.st.Features().Streams, work, "")
+	b.code(err, nixie.CodeNotFound)
 	_, err = store.FindOperation(b.ctx, b.st, store.OperationLook{ID: unknown, Outcome: true})
 	b.code(err, nixie.CodeNotFound)
 }
