@@ -157,9 +157,13 @@ func Adoption(to Status) []Event {
 
 // Comeback is the way of a letter whose message died again with a foreign broker: what
 // has to be made up for first, the death, and where that leads. None: it cannot be,
-// because its message is on its way here.
+// because its message is on its way here, or because no letter can be taken in as that.
 func Comeback(from, to Status) []Event {
 	var way []Event
+	after := Adoption(to)
+	if after == nil {
+		return nil
+	}
 	switch from {
 	case StatusResolved:
 	case StatusOpen, StatusReview:
@@ -171,5 +175,5 @@ func Comeback(from, to Status) []Event {
 	default:
 		return nil
 	}
-	return append(append(way, OnDieAgain), Adoption(to)[1:]...)
+	return append(append(way, OnDieAgain), after[1:]...)
 }

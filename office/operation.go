@@ -154,7 +154,7 @@ func (w *Work) meant(s nixie.Status) bool {
 	case nixie.OnNote:
 		return s.Unresolved()
 	}
-	_, why := lifecycle.Why(lifecycle.Letter{Status: s, Dead: true}, &store.Resolution{Event: w.Event, Statuses: w.Filter.Statuses})
+	_, why := lifecycle.Why(lifecycle.Facts{Status: s, Dead: true}, &store.Resolution{Event: w.Event, Statuses: w.Filter.Statuses})
 	return why == ""
 }
 

@@ -353,4 +353,22 @@ var table = []mutant{
 		edits:  []edit{{"store/memory/settle.go", "q.record(now, e.Actor, e.Event", "q.record(now, s.owner, e.Event"}},
 		tests:  model,
 	},
+	{
+		number: 80, name: "a redriven letter keeps its place among those that passed it",
+		breaks: "a message goes before what was there when it died, out of order and unmarked",
+		edits:  []edit{{"store/lifecycle/letter.go", "appends = ordered && !l.Blocks", "appends = ordered && l.Blocks"}},
+		tests:  machine,
+	},
+	{
+		number: 81, name: "a letter that a broker took can be worked on here",
+		breaks: "a message runs twice: here and where it was sent",
+		edits:  []edit{{"store/lifecycle/letter.go", "err = m.End(nixie.OnCancel, now)", "err = nil"}},
+		tests:  machine,
+	},
+	{
+		number: 82, name: "a dead head blocks whom an operator let go",
+		breaks: "a stream stands still after somebody said that it need not wait",
+		edits:  []edit{{"store/lifecycle/letter.go", "set.Blocks() && !e.Frees", "set.Blocks()"}},
+		tests:  machine,
+	},
 }

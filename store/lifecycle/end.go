@@ -14,6 +14,7 @@ type End struct {
 	Actor  string      // of the audit
 	Reason string      // of the audit
 	Note   string      // of the letter
+	Frees  bool        // others of its stream do not wait for it, dead as it is
 }
 
 // Success is the end of a message that succeeded.
@@ -29,16 +30,16 @@ func Settled(st *nixie.Settlement, redriven bool) End {
 	case nixie.Complete:
 		return Success()
 	case nixie.Discard:
-		return End{nixie.OnGone, System, st.Note, st.Note}
+		return End{Event: nixie.OnGone, Actor: System, Reason: st.Note, Note: st.Note}
 	}
-	return End{death(st, redriven), System, st.Burial.Rule, st.Note}
+	return End{Event: death(st, redriven), Actor: System, Reason: st.Burial.Rule, Note: st.Note}
 }
 
 // Changed is the end that an operator's change stands for that cancels or holds a message.
 func Changed(c *store.Change, redriven bool) End {
-	e := End{nixie.OnGone, c.Actor, c.Reason, store.By(c.Actor, c.Reason)}
+	e := End{Event: nixie.OnGone, Actor: c.Actor, Reason: c.Reason, Note: store.By(c.Actor, c.Reason)}
 	if c.Verb == store.Hold {
-		e.Event = death(c.Settlement(), redriven)
+		e.Event, e.Frees = death(c.Settlement(), redriven), c.Free
 	}
 	return e
 }

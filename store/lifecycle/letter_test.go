@@ -36,7 +36,7 @@ func TestEveryLetter(t *testing.T) {
 	for _, status := range nixie.Statuses() {
 		for bits := range 1 << 6 {
 			has := func(i int) bool { return bits>>i&1 == 1 }
-			l := Letter{Status: status, Dead: has(0), Redrivable: has(1), NeedsReview: has(2), Revision: 3}
+			l := Facts{Status: status, Dead: has(0), Redrivable: has(1), NeedsReview: has(2), Revision: 3}
 			if has(3) {
 				l.Redrives = 1
 			}
@@ -76,7 +76,7 @@ func TestEveryLetter(t *testing.T) {
 }
 
 // unfair is what is wrong with an answer, "" if nothing is.
-func unfair(l *Letter, r *store.Resolution, err error) string {
+func unfair(l *Facts, r *store.Resolution, err error) string {
 	reasons := map[string]bool{
 		"left out":        r.Skip != "",
 		"is not possible": l.Status == nixie.StatusRedriving || r.Event != nixie.OnNote,
@@ -119,7 +119,7 @@ func TestChangedMeanwhile(t *testing.T) {
 		if c.read != 0 {
 			r.Edit = &store.Edit{Revision: c.read}
 		}
-		err := Refuse(Letter{Status: nixie.StatusOpen, Dead: true, Redrivable: true, Revision: 3, Planned: c.planned}, &r)
+		err := Refuse(Facts{Status: nixie.StatusOpen, Dead: true, Redrivable: true, Revision: 3, Planned: c.planned}, &r)
 		if (err == nil) != c.ok || err != nil && nixie.CodeOf(err) != nixie.CodeConflict {
 			t.Errorf("%+v: %v", c, err)
 		}
@@ -130,7 +130,7 @@ func TestChangedMeanwhile(t *testing.T) {
 func TestListed(t *testing.T) {
 	t.Parallel()
 	l := nixie.Letter{ID: nixie.ID{1}, Status: nixie.StatusReview, Redrivable: true, NeedsReview: true, Notes: make([]nixie.Note, 2), Message: nixie.Message{State: nixie.Dead, Redrives: 4}}
-	if got, want := Of(&l), (Letter{ID: l.ID, Status: l.Status, Dead: true, Redrivable: true, NeedsReview: true, Redrives: 4, Notes: 2}); got != want {
+	if got, want := Of(&l), (Facts{ID: l.ID, Status: l.Status, Dead: true, Redrivable: true, NeedsReview: true, Redrives: 4, Notes: 2}); got != want {
 		t.Errorf("%+v, want %+v", got, want)
 	}
 }
@@ -169,7 +169,11 @@ func TestEnds(t *testing.T) {
 			if e.Actor != System || e.Reason != c.reason || e.Note != c.note {
 				t.Errorf("%+v: %+v", c.st, e)
 			}
-			got, err := Follow(nixie.ID{}, status, e.Event)
+			l := Letter{Status: status}
+			err, got := l.Follow(e, 7), l.Status
+			if err != nil {
+				got = ""
+			}
 			if got != want || (err == nil) != (want != "") {
 				t.Errorf("%+v of a letter that is %q: %q (%v), want %q", c.st, status, got, err, want)
 			}
@@ -181,7 +185,7 @@ func TestEnds(t *testing.T) {
 	for _, verb := range []store.ChangeVerb{store.Cancel, store.Hold} {
 		c := store.Change{Verb: verb, Actor: "ann", Reason: "why", Burial: burial(nixie.StatusReview)}
 		e := Changed(&c, true)
-		if want := map[store.ChangeVerb]nixie.Event{store.Cancel: nixie.OnGone, store.Hold: nixie.OnHold}[verb]; e != (End{want, "ann", "why", "ann: why"}) {
+		if want := map[store.ChangeVerb]nixie.Event{store.Cancel: nixie.OnGone, store.Hold: nixie.OnHold}[verb]; e != (End{Event: want, Actor: "ann", Reason: "why", Note: "ann: why"}) {
 			t.Errorf("%s: %+v", verb, e)
 		}
 	}
@@ -193,7 +197,8 @@ func TestFollow(t *testing.T) {
 	t.Parallel()
 	for _, status := range nixie.Statuses() {
 		for _, on := range nixie.Events() {
-			next, err := Follow(nixie.ID{1}, status, on)
+			l := Letter{ID: nixie.ID{1}, Status: status}
+			err, next := l.Follow(End{Event: on}, 7), l.Status
 			want, ok := nixie.NextStatus(status, on)
 			if ok = ok && status == nixie.StatusRedriving; ok && (next != want || err != nil) || !ok && nixie.CodeOf(err) != nixie.CodeInternal {
 				t.Errorf("%s of %s: %q, %v", on, status, next, err)

@@ -11,8 +11,8 @@ import (
 	"github.com/nixie-go/nixie/store"
 )
 
-// Letter is what the rule knows of a letter.
-type Letter struct {
+// Facts are what the rule knows of a letter.
+type Facts struct {
 	ID          nixie.ID
 	Status      nixie.Status
 	Dead        bool // its message is
@@ -26,8 +26,8 @@ type Letter struct {
 }
 
 // Of is what the rule knows of a letter that was listed; its key is up to the caller.
-func Of(l *nixie.Letter) Letter {
-	return Letter{
+func Of(l *nixie.Letter) Facts {
+	return Facts{
 		ID: l.ID, Status: l.Status, Dead: l.Message.State == nixie.Dead, Redrivable: l.Redrivable, NeedsReview: l.NeedsReview,
 		Redrives: l.Message.Redrives, Notes: len(l.Notes),
 	}
@@ -45,7 +45,7 @@ func KeepsDead(scope nixie.DedupeScope) bool {
 }
 
 // Refuse says why a resolution cannot be applied to a letter, nil if it can.
-func Refuse(l Letter, r *store.Resolution) error {
+func Refuse(l Facts, r *store.Resolution) error {
 	if r.Skip != "" {
 		return nixie.Errorf(nixie.CodeConflict, "%s", r.Skip)
 	}
@@ -58,7 +58,7 @@ func Refuse(l Letter, r *store.Resolution) error {
 
 // Why is the reason of [Refuse] as what follows the name of the letter, "" if there is
 // none, and its code.
-func Why(l Letter, r *store.Resolution) (nixie.Code, string) {
+func Why(l Facts, r *store.Resolution) (nixie.Code, string) {
 	switch {
 	case l.Planned > 0 && l.Planned != l.Revision:
 		return nixie.CodeConflict, fmt.Sprintf("has changed since the dry run: it was at revision %d and is at %d", l.Planned, l.Revision)

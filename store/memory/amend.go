@@ -69,11 +69,7 @@ func (s *Store) hold(m *message, c *store.Change, now time.Time) error {
 	f := *c.Hold
 	f.Generation, f.Attempt = m.Generation, m.Attempts
 	m.fail(f, nixie.Hold)
-	if err := s.bury(m, c.Settlement(), e, now); err != nil {
-		return err
-	}
-	m.letter.blocks = m.letter.blocks && !c.Free
-	return nil
+	return s.bury(m, c.Settlement(), e, now)
 }
 
 // transfer puts a message at the end of another queue.

@@ -42,13 +42,11 @@ func (s *Store) dieAgain(l *letter, given *nixie.Letter, actor, reason string, n
 	}); err != nil {
 		return err
 	}
-	l.Cause, l.Class, l.Reason, l.Signature, l.Fingerprint = given.Cause, given.Class, given.Reason, given.Signature, given.Fingerprint
-	l.Redrivable, l.NeedsReview, l.Rule, l.Note = given.Redrivable, given.NeedsReview, given.Rule, given.Note
-	l.LastFailedAt, l.DiedAt, l.Operation, l.blocks = given.LastFailedAt, given.DiedAt, given.Operation, false
-	for _, on := range nixie.Comeback(l.Status, given.Status) {
-		if err := l.move(on, now); err != nil {
-			return err
-		}
+	way := nixie.Comeback(l.Status, given.Status)
+	if err := l.decide(func(d *lifecycle.Letter) error { return d.DieElsewhere(given, now.UnixNano()) }); err != nil {
+		return err
+	}
+	for _, on := range way {
 		q.record(now, actor, on, l.ID, reason)
 	}
 	return nil

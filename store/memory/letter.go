@@ -18,9 +18,29 @@ type letter struct {
 	blocks  bool // the followers in its stream wait
 }
 
+// decide lets the lifecycle change the letter. When that refuses nothing has changed.
+func (l *letter) decide(change func(*lifecycle.Letter) error) error {
+	m := l.message
+	d := lifecycle.Letter{
+		ID: l.ID, Status: l.Status, Revision: l.Revision, Cause: l.Cause, Class: l.Class, Reason: l.Reason, Signature: l.Signature, Fingerprint: l.Fingerprint,
+		Redrivable: l.Redrivable, NeedsReview: l.NeedsReview, Rule: l.Rule, Note: l.Note, Operation: l.Operation, Died: lifecycle.Nanos(l.DiedAt), Resolved: lifecycle.Nanos(l.ResolvedAt),
+		FirstFailed: lifecycle.Nanos(l.FirstFailedAt), LastFailed: lifecycle.Nanos(l.LastFailedAt), InStream: m.ordered && l.Status.Unresolved(), Blocks: l.blocks,
+	}
+	if m.ordered {
+		d.Rank = m.rank
+	}
+	if err := change(&d); err != nil {
+		return err
+	}
+	l.Status, l.Revision, l.Cause, l.Class, l.Reason, l.Signature, l.Fingerprint = d.Status, d.Revision, d.Cause, d.Class, d.Reason, d.Signature, d.Fingerprint
+	l.Redrivable, l.NeedsReview, l.Rule, l.Note, l.Operation, l.blocks = d.Redrivable, d.NeedsReview, d.Rule, d.Note, d.Operation, d.Blocks
+	l.DiedAt, l.ResolvedAt, l.FirstFailedAt, l.LastFailedAt = lifecycle.Moment(d.Died), lifecycle.Moment(d.Resolved), lifecycle.Moment(d.FirstFailed), lifecycle.Moment(d.LastFailed)
+	return nil
+}
+
 // bury makes the letter of a message, or moves the one it has on.
 func (s *Store) bury(m *message, st *nixie.Settlement, e lifecycle.End, now time.Time) error {
-	q, b := s.queue(m.Queue), st.Burial
+	q := s.queue(m.Queue)
 	q.release(m, false)
 	l := m.letter
 	if l == nil {
@@ -30,42 +50,28 @@ func (s *Store) bury(m *message, st *nixie.Settlement, e lifecycle.End, now time
 		s.letters[l.ID] = l
 		s.born = append(s.born, l)
 	}
-	l.DiedAt = now
-	l.blocks = m.ordered && q.settings.Blocks()
-	l.Cause, l.Signature, l.Fingerprint = b.Cause, b.Signature, b.Fingerprint
-	l.Redrivable, l.NeedsReview, l.Rule = b.Redrivable, b.NeedsReview, b.Rule
-	l.Note = e.Note
-	if n := len(m.history); n > 0 {
-		last := &m.history[n-1]
-		l.Class, l.Reason = last.Class, last.Reason
-		l.LastFailedAt = last.FailedAt
-		if l.FirstFailedAt.IsZero() {
-			l.FirstFailedAt = m.history[0].FailedAt
-		}
-	}
 	if st.Verb == nixie.Halt {
 		q.settings.Paused, q.settings.PausedNote = true, "halted by message "+m.ID.String()
 	}
-	if err := l.move(e.Event, now); err != nil {
+	first, last := m.failures()
+	if err := l.decide(func(d *lifecycle.Letter) error {
+		return d.Die(&lifecycle.Message{Ordered: m.ordered, Rank: d.Rank}, e, st.Burial, &q.settings, first, last, now.UnixNano())
+	}); err != nil {
 		return err
 	}
 	q.record(now, e.Actor, e.Event, l.ID, e.Reason)
 	return nil
 }
 
-// move brings a letter to where the table of moves says.
-func (l *letter) move(on nixie.Event, now time.Time) error {
-	next, err := lifecycle.Next(l.ID, l.Status, on)
-	if err != nil {
-		return err
+// failures are the first and the last of the history, nil if that is empty.
+func (m *message) failures() (first, last *lifecycle.Failure) {
+	if len(m.history) == 0 {
+		return nil, nil
 	}
-	l.Status = next
-	l.Revision++
-	l.ResolvedAt = time.Time{}
-	if !next.Unresolved() {
-		l.ResolvedAt = now
+	of := func(f *nixie.Failure) *lifecycle.Failure {
+		return &lifecycle.Failure{At: lifecycle.Nanos(f.FailedAt), Class: f.Class, Reason: f.Reason, Text: f.Text}
 	}
-	return nil
+	return of(&m.history[0]), of(&m.history[len(m.history)-1])
 }
 
 // follows says why the letter of a message, if it has one, cannot follow its end.
@@ -73,8 +79,7 @@ func (m *message) follows(e lifecycle.End) error {
 	if m.letter == nil {
 		return nil
 	}
-	_, err := lifecycle.Follow(m.letter.ID, m.letter.Status, e.Event)
-	return err
+	return (&lifecycle.Letter{ID: m.letter.ID, Status: m.letter.Status}).Follows(e)
 }
 
 // show is a copy for the outside.

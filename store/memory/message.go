@@ -72,17 +72,13 @@ func (m *message) decide(change func(*lifecycle.Message) error) error {
 	m.number, m.LeasedAt, m.LeaseExpiresAt = l.Number, lifecycle.Moment(l.Claimed), lifecycle.Moment(l.Until)
 	m.FirstReceivedAt, m.EndedAt = lifecycle.Moment(l.Received), lifecycle.Moment(l.Ended)
 	m.abandoned, m.alone, m.Steps, m.ordered, m.MayPass = l.Abandoned, l.Alone, l.Steps, l.Ordered, l.MayPass
+	m.rank, m.OrderGap = l.Rank, l.Gap
 	return nil
 }
 
 // end lets the message end, by an event that is no settlement.
 func (m *message) end(on nixie.Event, now time.Time) error {
 	return m.decide(func(l *lifecycle.Message) error { return l.End(on, now.UnixNano()) })
-}
-
-// live begins the next life of a dead message.
-func (m *message) live(now time.Time) error {
-	return m.decide(func(l *lifecycle.Message) error { return l.Live(now.UnixNano()) })
 }
 
 // fail appends to the history a failure of a holder, with what was decided.

@@ -52,7 +52,7 @@ func (s *Store) allow(l *letter, r *store.Resolution, planned int64) error {
 	if lifecycle.NeedsKey(r.Event, q.settings.DedupeScope) && q.free(m) != nil {
 		taken = m.DedupeKey
 	}
-	return lifecycle.Refuse(lifecycle.Letter{
+	return lifecycle.Refuse(lifecycle.Facts{
 		ID: l.ID, Status: l.Status, Dead: m.State == nixie.Dead, Redrivable: l.Redrivable, NeedsReview: l.NeedsReview, Redrives: m.Redrives,
 		Notes: len(l.Notes), Revision: l.Revision, Planned: planned, TakenKey: taken,
 	}, r)
@@ -62,70 +62,40 @@ func (s *Store) allow(l *letter, r *store.Resolution, planned int64) error {
 func (s *Store) apply(l *letter, r *store.Resolution, now time.Time) error {
 	m := l.message
 	q := s.queue(m.Queue)
-	if r.Event == nixie.OnRedrive {
-		if err := m.live(now); err != nil {
+	if r.Event == nixie.OnPurge {
+		s.removeLetter(l, r.Operation)
+		q.purged++
+		q.resolved(now, r)
+		return nil
+	}
+	if err := l.decide(func(dl *lifecycle.Letter) error {
+		return m.decide(func(dm *lifecycle.Message) error {
+			appends, err := dl.Resolve(dm, r, q.settings.Ordered() && m.Stream != "", now.UnixNano())
+			if appends {
+				dm.Rank = s.nextRank()
+			}
 			return err
-		}
-		if !l.blocks { // others have passed it, or may have
-			s.join(q, m)
-			m.OrderGap = m.OrderGap || m.ordered
-		}
-		l.blocks = false
+		})
+	}); err != nil {
+		return err
+	}
+	switch r.Event {
+	case nixie.OnNote:
+		l.Notes = append(l.Notes, nixie.Note{At: now, By: r.Actor, Text: r.Reason})
+	case nixie.OnRedrive:
 		q.take(m)
 		if !slices.Contains(q.live, m) { // it may not have been swept out yet
 			q.live = append(q.live, m)
 		}
 		s.wakes.Ring(q.name)
 		q.edit(m, r, now)
-	}
-	if r.Event == nixie.OnConfirm && l.Status != nixie.StatusRedriving {
-		if err := m.live(now); err != nil {
-			return err
-		}
-		l.blocks = false
-	}
-	if !r.Operation.IsZero() {
-		l.Operation = r.Operation
-	}
-	switch r.Event {
-	case nixie.OnNote:
-		l.Notes = append(l.Notes, nixie.Note{At: now, By: r.Actor, Text: r.Reason})
-		l.Revision++
-		q.resolved(now, r)
-		return nil
-	case nixie.OnPurge:
-		s.removeLetter(l, r.Operation)
-		q.purged++
-		q.resolved(now, r)
-		return nil
-	}
-	if err := l.move(r.Event, now); err != nil {
-		return err
-	}
-	q.resolved(now, r)
-	l.Note = r.Note()
-	if r.Reviewed {
-		l.Redrivable, l.NeedsReview, l.Rule = true, false, store.Reviewed
-	}
-	switch r.Event {
-	case nixie.OnDiscard:
-		l.blocks = false
+	case nixie.OnDiscard, nixie.OnConfirm:
 		q.release(m, true)
 	case nixie.OnRestore:
 		if lifecycle.KeepsDead(q.settings.DedupeScope) {
 			q.take(m)
 		}
-	case nixie.OnConfirm:
-		return s.handOver(m, now)
 	}
+	q.resolved(now, r)
 	return nil
-}
-
-// handOver ends a message that lives on in somebody else's broker: here it is
-// canceled, so that nobody works on it twice.
-func (s *Store) handOver(m *message, now time.Time) error {
-	if err := m.end(nixie.OnCancel, now); err != nil {
-		return err
-	}
-	return s.follow(m, lifecycle.Success(), now)
 }

@@ -70,8 +70,7 @@ func (s *Store) follow(m *message, e lifecycle.End, now time.Time) error {
 	if l == nil || l.Status != nixie.StatusRedriving {
 		return nil
 	}
-	l.Note = e.Note
-	if err := l.move(e.Event, now); err != nil {
+	if err := l.decide(func(d *lifecycle.Letter) error { return d.Follow(e, now.UnixNano()) }); err != nil {
 		return err
 	}
 	q.record(now, e.Actor, e.Event, l.ID, e.Reason)

@@ -13,9 +13,13 @@ import (
 
 // join puts a message at the end of its stream, if its queue is ordered.
 func (s *Store) join(q *queue, m *message) {
-	m.ordered = q.settings.Ordered() && m.Stream != ""
+	m.ordered, m.rank = q.settings.Ordered() && m.Stream != "", s.nextRank()
+}
+
+// nextRank is behind all that was given.
+func (s *Store) nextRank() int64 {
 	s.position++
-	m.rank = s.position
+	return s.position
 }
 
 // stream returns those messages of a stream that are on their way, in their

@@ -124,7 +124,7 @@ func (a *adopting) adopt(l *nixie.Letter) (nixie.Receipt, error) {
 	if there != nil {
 		r := nixie.Receipt{ID: there.ID, Duplicate: true, Different: there.hash != hash}
 		if there.letter != nil {
-			r.ID = there.letter.id
+			r.ID = there.letter.ID
 		}
 		return r, nil
 	}
@@ -173,7 +173,7 @@ func (a *adopting) known(l *nixie.Letter) (*message, error) {
 	}
 	if m := a.byID[l.Message.ID]; !l.Message.ID.IsZero() && m != nil {
 		if m.letter != nil && !l.ID.IsZero() {
-			return nil, nixie.Errorf(nixie.CodeConflict, "message %s is here and has letter %s: it cannot have %s", m.ID, m.letter.id, l.ID)
+			return nil, nixie.Errorf(nixie.CodeConflict, "message %s is here and has letter %s: it cannot have %s", m.ID, m.letter.ID, l.ID)
 		}
 		return m, nil
 	}
@@ -198,22 +198,21 @@ func (a *adopting) history(m *message, l *nixie.Letter) {
 }
 
 func (a *adopting) adoptLetter(m *message, given *nixie.Letter) nixie.ID {
-	l := &letterRow{
-		letterKind: letterKind{
-			queue: m.queue, status: given.Status, cause: given.Cause, class: given.Class, reason: given.Reason, signature: plain(given.Signature), fingerprint: plain(given.Fingerprint),
-			redrivable: given.Redrivable, needsReview: given.NeedsReview, rule: plain(given.Rule), died: lifecycle.Nanos(given.DiedAt), operation: given.Operation, note: given.Note, revision: max(given.Revision, 1),
-		},
-		pos: m.pos, id: given.ID, text: m.last.text, firstFailed: lifecycle.Nanos(given.FirstFailedAt), lastFailed: lifecycle.Nanos(given.LastFailedAt), m: m,
+	l := &letterRow{pos: m.pos, m: m, letterKind: letterKind{queue: m.queue, Letter: lifecycle.Letter{
+		ID: given.ID, Status: given.Status, Revision: max(given.Revision, 1), Cause: given.Cause, Class: given.Class, Reason: given.Reason,
+		Signature: given.Signature, Fingerprint: given.Fingerprint, Redrivable: given.Redrivable, NeedsReview: given.NeedsReview, Rule: given.Rule, Note: given.Note,
+		Operation: given.Operation, Died: lifecycle.Nanos(given.DiedAt), Text: m.last.Text,
+		FirstFailed: lifecycle.Nanos(given.FirstFailedAt), LastFailed: lifecycle.Nanos(given.LastFailedAt),
+	}}}
+	if l.ID.IsZero() {
+		l.ID, l.numbered = a.newID(l.pos)
 	}
-	if l.id.IsZero() {
-		l.id, l.numbered = a.newID(l.pos)
-	}
-	m.letter, a.letters[l.id] = l, l
+	m.letter, a.letters[l.ID] = l, l
 	if len(given.Notes) > 0 {
 		noted := *given
-		noted.ID = l.id
+		noted.ID = l.ID
 		a.noted = append(a.noted, &noted)
 	}
 	a.touchLetter(l)
-	return l.id
+	return l.ID
 }

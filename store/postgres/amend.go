@@ -123,11 +123,7 @@ func (t *tx) holdForReview(m *message, c *store.Change) error {
 	f := *c.Hold
 	f.Generation, f.Attempt = m.Generation, m.Attempts
 	t.fail(m, &f, nixie.Hold)
-	if err := t.bury(m, c.Settlement(), e); err != nil {
-		return err
-	}
-	m.letter.blocks = m.letter.blocks && !c.Free
-	return nil
+	return t.bury(m, c.Settlement(), e)
 }
 
 // transfer puts a message at the end of another queue.
@@ -136,7 +132,7 @@ func (t *tx) transfer(m *message, to *queueRow) error {
 		return nixie.Errorf(nixie.CodeConflict, "message %s is in queue %s already: name another one", m.ID, to.name)
 	}
 	if m.letter != nil {
-		return nixie.Errorf(nixie.CodeConflict, "message %s was redriven: its letter %s belongs to queue %s", m.ID, m.letter.id, m.q.name)
+		return nixie.Errorf(nixie.CodeConflict, "message %s was redriven: its letter %s belongs to queue %s", m.ID, m.letter.ID, m.q.name)
 	}
 	if err := to.settings.Admits(to.name); err != nil {
 		return err

@@ -9,7 +9,7 @@ import (
 // not on its way here.
 func (a *adopting) cameBack(m *message, given *nixie.Letter) bool {
 	l := m.letter
-	return l != nil && l.id == given.ID && a.locked.letters[l.pos] && lifecycle.CameBack(l.status, m.Public(), m.Generation, given)
+	return l != nil && l.ID == given.ID && a.locked.letters[l.pos] && lifecycle.CameBack(l.Status, m.Public(), m.Generation, given)
 }
 
 // dieAgain moves the letter of a message on that died again with a foreign broker.
@@ -31,20 +31,17 @@ func (a *adopting) dieAgain(m *message, given *nixie.Letter) error {
 	m.DieElsewhere(given)
 	m.note = ""
 	a.touch(m)
-	l.cause, l.class, l.reason, l.signature, l.fingerprint = given.Cause, given.Class, given.Reason, plain(given.Signature), plain(given.Fingerprint)
-	l.redrivable, l.needsReview, l.rule = given.Redrivable, given.NeedsReview, plain(given.Rule)
-	l.lastFailed, l.died, l.operation = lifecycle.Nanos(given.LastFailedAt), lifecycle.Nanos(given.DiedAt), given.Operation
-	if l.inStream {
+	if l.InStream {
 		a.stir(m.queue, m.stream)
 	}
-	l.inStream, l.blocks, l.rank = false, false, 0 // it went where our order does not hold
-	for _, on := range nixie.Comeback(l.status, given.Status) {
-		if err := a.moveLetter(l, on); err != nil {
-			return err
-		}
-		a.record(l.queue, a.actor, on, l.id, a.reason)
+	way := nixie.Comeback(l.Status, given.Status)
+	if err := l.DieElsewhere(given, a.now); err != nil {
+		return err
 	}
-	l.note = given.Note
+	a.touchLetter(l)
+	for _, on := range way {
+		a.record(l.queue, a.actor, on, l.ID, a.reason)
+	}
 	return nil
 }
 

@@ -87,21 +87,20 @@ func (t *tx) countDeaths(fresh []*letterRow) {
 		return
 	}
 	t.run("insert into @.death ("+deathColumns+", letters) select q, ty, st, ca, cl, re, si, nullif(lo, ''), fp, rd, nr, rs, a, cr, h, n from unnest($1::int[], $2::text[], $3::text[], $4::text[], $5::text[], $6::text[], $7::text[], $8::text[], $9::text[], $10::boolean[], $11::boolean[], $12::int[], $13::int[], $14::int[], $15::bigint[], $16::bigint[]) u (q, ty, st, ca, cl, re, si, lo, fp, rd, nr, rs, a, cr, h, n)",
-		eachOf(list, func(k letterKind) int64 { return k.queue }), eachOf(list, func(k letterKind) string { return k.mtype }), eachOf(list, func(k letterKind) string { return string(k.status) }),
-		eachOf(list, func(k letterKind) string { return string(k.cause) }), eachOf(list, func(k letterKind) string { return string(k.class) }), eachOf(list, func(k letterKind) string { return string(k.reason) }),
-		eachOf(list, func(k letterKind) string { return k.signature }), eachOf(list, func(k letterKind) string { return low(k.signature) }), eachOf(list, func(k letterKind) string { return k.fingerprint }),
-		eachOf(list, func(k letterKind) bool { return k.redrivable }), eachOf(list, func(k letterKind) bool { return k.needsReview }),
+		eachOf(list, func(k letterKind) int64 { return k.queue }), eachOf(list, func(k letterKind) string { return k.mtype }), eachOf(list, func(k letterKind) string { return string(k.Status) }),
+		eachOf(list, func(k letterKind) string { return string(k.Cause) }), eachOf(list, func(k letterKind) string { return string(k.Class) }), eachOf(list, func(k letterKind) string { return string(k.Reason) }),
+		eachOf(list, func(k letterKind) string { return k.Signature }), eachOf(list, func(k letterKind) string { return low(k.Signature) }), eachOf(list, func(k letterKind) string { return k.Fingerprint }),
+		eachOf(list, func(k letterKind) bool { return k.Redrivable }), eachOf(list, func(k letterKind) bool { return k.NeedsReview }),
 		eachOf(list, func(k letterKind) int { return k.redrives }), eachOf(list, func(k letterKind) int { return k.attempts }), eachOf(list, func(k letterKind) int { return k.crashes }),
-		eachOf(list, func(k letterKind) int64 { return k.died }), eachOf(list, func(k letterKind) int64 { return sums[k] }))
+		eachOf(list, func(k letterKind) int64 { return k.Died }), eachOf(list, func(k letterKind) int64 { return sums[k] }))
 }
 
 // counted is what a letter is counted by, with the hour in which it died.
 func (l *letterRow) counted() letterKind {
-	return letterKind{
-		queue: l.queue, mtype: l.mtype, status: l.status, cause: nixie.Cause(plain(string(l.cause))), class: nixie.Class(plain(string(l.class))), reason: nixie.Reason(plain(string(l.reason))),
-		signature: l.signature, fingerprint: l.fingerprint, redrivable: l.redrivable, needsReview: l.needsReview,
-		redrives: l.redrives, attempts: l.attempts, crashes: l.crashes, died: lifecycle.Hour(l.died),
-	}
+	return letterKind{queue: l.queue, mtype: l.mtype, redrives: l.redrives, attempts: l.attempts, crashes: l.crashes, Letter: lifecycle.Letter{
+		Status: l.Status, Cause: nixie.Cause(plain(string(l.Cause))), Class: nixie.Class(plain(string(l.Class))), Reason: nixie.Reason(plain(string(l.Reason))),
+		Signature: plain(l.Signature), Fingerprint: plain(l.Fingerprint), Redrivable: l.Redrivable, NeedsReview: l.NeedsReview, Died: lifecycle.Hour(l.Died),
+	}}
 }
 
 // uncount takes rows of log that are removed out of the counters.

@@ -41,7 +41,7 @@ func (t *tx) tell(m *message, f *nixie.Failure, steps []string, verb nixie.Verb)
 	t.keepFailure(m, f, steps, m.ordinal, t.now, verb)
 	m.reason = string(f.Reason)
 	if l := m.letter; l != nil { // it shows the newest failure, also while its message is on its way
-		l.text = plain(f.Text)
+		l.Text = plain(f.Text)
 		t.outgrow(l)
 	}
 	if m.ordinal > nixie.MaxHistory {
@@ -51,13 +51,13 @@ func (t *tx) tell(m *message, f *nixie.Failure, steps []string, verb nixie.Verb)
 
 // keepFailure notes a failure to be written, of an attempt that knew of the steps.
 func (t *tx) keepFailure(m *message, f *nixie.Failure, steps []string, ordinal, at int64, verb nixie.Verb) {
-	m.last = failureHead{lifecycle.Nanos(f.FailedAt), f.Class, f.Reason, plain(f.Text)}
-	if m.first.failed == 0 {
+	m.last = lifecycle.Failure{At: lifecycle.Nanos(f.FailedAt), Class: f.Class, Reason: f.Reason, Text: plain(f.Text)}
+	if m.first.At == 0 {
 		m.first = m.last
 	}
 	t.doc = appendFailure(t.doc[:0], f, steps)
 	t.work.failures = append(t.work.failures, failureRow{
-		failureKind{m.queue, ordinal, at, f.Class, f.Reason, verb}, m.pos, m.last.failed, m.last.text, string(t.doc),
+		failureKind{m.queue, ordinal, at, f.Class, f.Reason, verb}, m.pos, m.last.At, m.last.Text, string(t.doc),
 	})
 	for i, a := range f.Attachments {
 		t.work.attachments = append(t.work.attachments, attachmentRow{m.pos, ordinal, i, a})

@@ -40,17 +40,17 @@ type message struct {
 	note        string
 	q           *queueRow
 	letter      *letterRow
-	touched     bool        // it will be written
-	ordinal     int64       // of its newest failure
-	first, last failureHead // of its failures
+	touched     bool              // it will be written
+	ordinal     int64             // of its newest failure
+	first, last lifecycle.Failure // of its failures
 }
 
-// failureHead is what a letter shows of a failure.
-type failureHead struct {
-	failed int64
-	class  nixie.Class
-	reason nixie.Reason
-	text   string
+// failures are the first and the last of the history, nil if that is empty.
+func (m *message) failures() (first, last *lifecycle.Failure) {
+	if m.ordinal == 0 {
+		return nil, nil
+	}
+	return &m.first, &m.last
 }
 
 // isApart reports whether ranges pass it by.
@@ -204,11 +204,11 @@ func (t *tx) join() error {
 // readHeads reads the newest and the oldest failure of messages that were read
 // before.
 func (t *tx) readHeads(where string, args ...any) {
-	take := func(into func(*message) *failureHead) func(row) error {
+	take := func(into func(*message) *lifecycle.Failure) func(row) error {
 		return func(r row) error {
 			var pos, ordinal int64
-			var f failureHead
-			if err := r.Scan(&pos, &ordinal, &f.failed, &f.class, &f.reason, &f.text); err != nil {
+			var f lifecycle.Failure
+			if err := r.Scan(&pos, &ordinal, &f.At, &f.Class, &f.Reason, &f.Text); err != nil {
 				return err
 			}
 			if m := t.rows[pos]; m != nil {
@@ -218,6 +218,6 @@ func (t *tx) readHeads(where string, args ...any) {
 		}
 	}
 	const head = "select distinct on (pos) pos, ordinal, failed, class, reason, text from @.history where "
-	t.read(take(func(m *message) *failureHead { return &m.first }), head+where+" order by pos, ordinal", args...)
-	t.read(take(func(m *message) *failureHead { return &m.last }), head+where+" order by pos, ordinal desc", args...)
+	t.read(take(func(m *message) *lifecycle.Failure { return &m.first }), head+where+" order by pos, ordinal", args...)
+	t.read(take(func(m *message) *lifecycle.Failure { return &m.last }), head+where+" order by pos, ordinal desc", args...)
 }

@@ -11,8 +11,8 @@ func (r *resolving) purge(l *letterRow, by *store.Resolution) {
 	if r.purgedBy == nil {
 		r.purgedBy = map[nixie.ID]nixie.ID{}
 	}
-	r.purgedBy[l.id] = by.Operation
-	delete(r.letters, l.id)
+	r.purgedBy[l.ID] = by.Operation
+	delete(r.letters, l.ID)
 	delete(r.keys, dedupeKey{l.m.queue, l.m.dedupe})
 	r.recordResolved(l.queue, by)
 }
@@ -27,7 +27,7 @@ func (r *resolving) removeLetters() {
 	r.work.stirred = stirred
 	r.run(`update @.item i set state = 'skipped' from unnest($1::bigint[], $2::uuid[]) u (pos, by) where i.letter = u.pos and i.state = 'pending'
 		and i.operation is distinct from (select o.n from @.operation o where o.id = u.by)`,
-		eachOf(r.purged, func(l *letterRow) int64 { return l.pos }), eachOf(r.purged, func(l *letterRow) *[16]byte { return idOrNull(r.purgedBy[l.id]) }))
+		eachOf(r.purged, func(l *letterRow) int64 { return l.pos }), eachOf(r.purged, func(l *letterRow) *[16]byte { return idOrNull(r.purgedBy[l.ID]) }))
 	r.remove("purged", eachOf(r.purged, func(l *letterRow) int64 { return l.pos }))
 }
 

@@ -118,7 +118,7 @@ func (r *resolving) resolve(by *store.Resolution) error {
 func (r *resolving) allow(l *letterRow, by *store.Resolution) error {
 	m := l.m
 	if m == nil {
-		return nixie.Errorf(nixie.CodeInternal, "letter %s has no message: run nixie verify", l.id)
+		return nixie.Errorf(nixie.CodeInternal, "letter %s has no message: run nixie verify", l.ID)
 	}
 	taken := ""
 	if lifecycle.NeedsKey(by.Event, m.q.settings.DedupeScope) && r.free(m.queue, m) != nil {
@@ -127,74 +127,56 @@ func (r *resolving) allow(l *letterRow, by *store.Resolution) error {
 	if by.Edit != nil && r.damaged[m.pos] != nil {
 		return r.damaged[m.pos]
 	}
-	return lifecycle.Refuse(lifecycle.Letter{
-		ID: l.id, Status: l.status, Dead: m.State == lifecycle.Dead, Redrivable: l.redrivable, NeedsReview: l.needsReview, Redrives: m.Redrives,
-		Notes: l.notes, Revision: l.revision, Planned: r.planned[item{by.Operation, by.Letter}], TakenKey: taken,
+	return lifecycle.Refuse(lifecycle.Facts{
+		ID: l.ID, Status: l.Status, Dead: m.State == lifecycle.Dead, Redrivable: l.Redrivable, NeedsReview: l.NeedsReview, Redrives: m.Redrives,
+		Notes: l.notes, Revision: l.Revision, Planned: r.planned[item{by.Operation, by.Letter}], TakenKey: taken,
 	}, by)
 }
 
 // apply does what allow found possible.
 func (r *resolving) apply(l *letterRow, by *store.Resolution) error {
 	m := l.m
-	if !by.Operation.IsZero() {
-		l.operation = by.Operation
+	if by.Event == nixie.OnPurge {
+		r.purge(l, by)
+		return nil
 	}
+	appends, err := l.Resolve(&m.Message, by, m.stream != "" && m.q.settings.Ordered(), r.now)
+	if err != nil {
+		return err
+	}
+	r.touchLetter(l)
 	switch by.Event {
 	case nixie.OnNote:
 		r.run("insert into @.note (letter, ordinal, at, by, text) select $1, coalesce((select max(ordinal) + 1 from @.note where letter = $1), 0), $2, $3, $4",
 			l.pos, r.now, plain(by.Actor), plain(by.Reason))
 		l.notes++
-		l.revision++
-		r.touchLetter(l)
-		r.recordResolved(l.queue, by)
-		return nil
-	case nixie.OnPurge:
-		r.purge(l, by)
-		return nil
 	case nixie.OnRedrive:
-		if err := r.redrive(l); err != nil {
-			return err
+		if m.note = ""; appends {
+			m.Rank = r.nextPlace()
 		}
+		if !m.Ordered {
+			r.wake(m.q.name)
+		}
+		r.take(m)
+		r.touch(m)
 		r.edit(l, by)
 	case nixie.OnConfirm:
-		if l.status != nixie.StatusRedriving {
-			if err := r.live(l); err != nil {
-				return err
-			}
-			l.inStream, l.blocks = false, false
+		r.touch(m)
+		if err := r.end(m, lifecycle.Success()); err != nil {
+			return err
 		}
-	}
-	if err := r.moveLetter(l, by.Event); err != nil {
-		return err
-	}
-	r.recordResolved(l.queue, by)
-	l.note = by.Note()
-	if by.Reviewed {
-		l.redrivable, l.needsReview, l.rule = true, false, store.Reviewed
-	}
-	switch by.Event {
 	case nixie.OnDiscard:
-		l.inStream, l.blocks = false, false
 		r.release(m, true)
 	case nixie.OnRestore:
-		if l.rank > 0 && m.stream != "" && m.q.settings.Ordered() { // it does not block: its followers may have gone
-			l.inStream = true
+		if l.InStream {
 			r.outOfLane(m)
 		}
 		if lifecycle.KeepsDead(m.q.settings.DedupeScope) {
 			r.take(m)
 		}
-	case nixie.OnConfirm:
-		return r.handOver(m)
 	}
+	r.recordResolved(l.queue, by)
 	return nil
-}
-
-// live starts the next life of a dead message.
-func (r *resolving) live(l *letterRow) error {
-	m := l.m
-	m.note = ""
-	return m.Live(r.now)
 }
 
 // outOfLane takes the next of the stream of a dead message out of its lane: whoever is handed
@@ -211,34 +193,4 @@ func (r *resolving) outOfLane(dead *message) {
 	if m := r.next[streamKey{dead.queue, dead.stream}]; m != nil {
 		r.touch(m)
 	}
-}
-
-// redrive queues a dead message again.
-func (r *resolving) redrive(l *letterRow) error {
-	m := l.m
-	if err := r.live(l); err != nil {
-		return err
-	}
-	if m.stream != "" && m.q.settings.Ordered() {
-		m.Ordered, m.State, m.Rank = true, lifecycle.Behind, l.rank
-		if !l.blocks { // others have passed it, or may have
-			m.Rank, m.Gap = r.nextPlace(), true
-		}
-	} else {
-		r.wake(m.q.name)
-	}
-	l.inStream, l.blocks = false, false
-	r.take(m)
-	r.touch(m)
-	return nil
-}
-
-// handOver ends a message that lives on in somebody else's broker: here it is
-// canceled, so that nobody works on it twice.
-func (r *resolving) handOver(m *message) error {
-	if err := m.End(nixie.OnCancel, r.now); err != nil {
-		return err
-	}
-	r.touch(m)
-	return r.end(m, lifecycle.Success())
 }

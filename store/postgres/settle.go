@@ -138,12 +138,12 @@ func (t *tx) again(m *message) {
 func (t *tx) end(m *message, e lifecycle.End) error {
 	m.Ordered, m.note = false, e.Note
 	t.release(m, true)
-	if l := m.letter; l != nil && l.status == nixie.StatusRedriving {
-		l.note = e.Note
-		if err := t.moveLetter(l, e.Event); err != nil {
+	if l := m.letter; l != nil && l.Status == nixie.StatusRedriving {
+		if err := l.Follow(e, t.now); err != nil {
 			return err
 		}
-		t.record(l.queue, e.Actor, e.Event, l.id, e.Reason)
+		t.touchLetter(l)
+		t.record(l.queue, e.Actor, e.Event, l.ID, e.Reason)
 	}
 	return nil
 }

@@ -6,18 +6,18 @@ import (
 	"github.com/nixie-go/nixie/store/lifecycle"
 )
 
-// allow says why a resolution cannot be applied to a letter, and reads the message that
-// a redrive or a restore is about. It changes nothing.
+// allow says why a resolution cannot be applied to a letter, and reads the message as far as
+// that is about it. It changes nothing.
 func (t *tx) allow(l *letterRow, r *store.Resolution, planned int64) (*deadMessage, error) {
-	facts := lifecycle.Letter{ID: l.id, Status: l.status, Redrivable: l.redrivable, NeedsReview: l.needsReview, Revision: l.revision, Planned: planned}
-	var m *deadMessage
+	facts := lifecycle.Facts{ID: l.ID, Status: l.Status, Redrivable: l.Redrivable, NeedsReview: l.NeedsReview, Revision: l.Revision, Planned: planned}
+	m := &deadMessage{}
 	var err error
 	switch r.Event {
 	case nixie.OnNote:
 		var have int64
 		have, err = t.number("select count(*) from note where letter = ?", l.pos)
 		facts.Notes = int(have)
-	case nixie.OnRedrive, nixie.OnRestore:
+	case nixie.OnRedrive, nixie.OnRestore, nixie.OnConfirm:
 		if m, err = t.deadMessage(l, r.Event); err == nil {
 			if r.Edit != nil {
 				m.edited, err = t.readEdited(l.pos)
@@ -31,7 +31,7 @@ func (t *tx) allow(l *letterRow, r *store.Resolution, planned int64) (*deadMessa
 	return m, lifecycle.Refuse(facts, r)
 }
 
-// deadMessage is what a redrive and a restore know of the message of a letter.
+// deadMessage is what a redrive, a restore and a confirmation know of the message of a letter.
 type deadMessage struct {
 	pendingRow
 	key, stream string

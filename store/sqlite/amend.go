@@ -99,7 +99,6 @@ func (t *tx) putOnHold(pos int64, st standing, change *store.Change) error {
 	if err != nil {
 		return err
 	}
-	h.frees = change.Free
 	f := *change.Hold
 	f.Generation, f.Attempt = h.Generation, h.Attempts
 	if err := h.End(nixie.OnHold, t.now); err != nil {
@@ -193,7 +192,7 @@ func (t *tx) move(from *queueRow, pos int64, id nixie.ID, st standing, name stri
 		return err
 	}
 	if letter != nil {
-		return nixie.Errorf(nixie.CodeConflict, "message %s was redriven: its letter %s belongs to queue %s", id, letter.id, from.name)
+		return nixie.Errorf(nixie.CodeConflict, "message %s was redriven: its letter %s belongs to queue %s", id, letter.ID, from.name)
 	}
 	to, err := t.openQueue(name)
 	if err != nil {

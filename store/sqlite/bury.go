@@ -27,12 +27,12 @@ func (t *tx) bury(h *held, st *nixie.Settlement, by *store.Change) error {
 	if by != nil {
 		e = lifecycle.Changed(by, old != nil)
 	}
-	var has letterRow
+	l := &letterRow{pos: h.pos, queue: h.queue}
 	if old != nil {
-		has = *old
+		copied := *old
+		l = &copied
 	}
-	status, err := lifecycle.Follow(has.id, has.status, e.Event)
-	if err != nil {
+	if err := l.Follows(e); err != nil {
 		return err
 	}
 	if err := t.end(h, ""); err != nil {
@@ -43,52 +43,59 @@ func (t *tx) bury(h *held, st *nixie.Settlement, by *store.Change) error {
 			return err
 		}
 	}
-	last, first, err := t.lastFailure(h)
+	first, last, err := t.failuresOf(h)
 	if err != nil {
 		return err
 	}
-	kind, flow, err := t.kindOfDead(h, &last, st.Burial, old, status)
-	if err != nil {
+	if err := l.Die(&h.Message, e, st.Burial, &h.q.settings, first, last, t.now); err != nil {
 		return err
 	}
-	blocks := h.stream != 0 && h.q.settings.Blocks() && !h.frees
-	if old == nil {
-		old = &letterRow{id: t.store.ids.New(lifecycle.Moment(t.now)), queue: h.queue}
-		row := t.added.add(toLetter)
-		row.num(h.pos).bytes(old.id[:]).num(kind).num(h.queue).str(string(status)).str(string(st.Burial.Cause)).str(string(last.class)).str(string(last.reason))
-		row.str(st.Burial.Signature).str(st.Burial.Fingerprint).flag(st.Burial.Redrivable).flag(st.Burial.NeedsReview).str(st.Burial.Rule).str(last.text)
-		row.num(first).num(last.at).num(t.now).str(e.Note).numOrNull(h.stream).num(h.Rank).flag(blocks).strOrNull(flow).num(sumOf(st.Burial.Rule)).num(sumOf(e.Note))
-		err = t.added.end(row)
-	} else {
-		err = t.run(`update letter set kind = ?, status = ?, cause = ?, class = ?, reason = ?, signature = ?, fingerprint = ?, redrivable = ?, needs_review = ?, rule = ?, text = ?,
-			first_failed = coalesce(nullif(first_failed, 0), ?), last_failed = ?, died = ?, resolved = 0, note = ?, revision = revision + 1, stream = ?, rank = ?, blocks = ?, rule_sum = ?, note_sum = ? where pos = ?`,
-			kind, string(status), string(st.Burial.Cause), string(last.class), string(last.reason), st.Burial.Signature, st.Burial.Fingerprint,
-			st.Burial.Redrivable, st.Burial.NeedsReview, st.Burial.Rule, last.text, first, last.at, t.now, e.Note, orNull(h.stream), h.Rank, blocks, sumOf(st.Burial.Rule), sumOf(e.Note), old.pos)
-	}
+	l.stream = h.stream
+	mtype, flow, err := t.typeAndStream(h)
 	if err != nil {
 		return err
-	}
-	return t.audit(h.queue, e.Actor, e.Event, old.id, e.Reason)
-}
-
-// kindOfDead counts the letter of a message that died as one of its kind, and no
-// longer as what it was, and returns the number of the kind and the name of the
-// message's stream.
-func (t *tx) kindOfDead(h *held, last *lastOf, b *nixie.Burial, old *letterRow, status nixie.Status) (n int64, flow string, err error) {
-	k := kind{
-		queue: h.queue, status: status, cause: b.Cause, class: last.class, reason: last.reason, signature: b.Signature, fingerprint: b.Fingerprint,
-		redrivable: b.Redrivable, needsReview: b.NeedsReview, redrives: h.Redrives, attempts: h.Attempts, crashes: h.Crashes,
-	}
-	if k.mtype, flow, err = t.typeAndStream(h); err != nil {
-		return 0, "", err
 	}
 	if old != nil {
-		if _, err := t.uncount(old); err != nil {
-			return 0, "", err
+		if _, err = t.uncount(old); err == nil {
+			err = t.countAs(l, mtype, &h.Message)
+		}
+		if err == nil {
+			err = t.writeDeath(l)
+		}
+	} else {
+		l.ID = t.store.ids.New(lifecycle.Moment(t.now))
+		if err = t.countAs(l, mtype, &h.Message); err == nil {
+			err = t.insertLetter(l, flow)
 		}
 	}
-	n, err = t.countLetter(&k, t.now, 1)
-	return n, flow, err
+	if err != nil {
+		return err
+	}
+	return t.audit(h.queue, e.Actor, e.Event, l.ID, e.Reason)
+}
+
+// insertLetter writes a letter that is new, with the name of its message's stream.
+func (t *tx) insertLetter(l *letterRow, flow string) error {
+	row := t.added.add(toLetter)
+	row.num(l.pos).bytes(l.ID[:]).num(l.kind).num(l.queue).str(string(l.Status)).str(string(l.Cause)).str(string(l.Class)).str(string(l.Reason))
+	row.str(l.Signature).str(l.Fingerprint).flag(l.Redrivable).flag(l.NeedsReview).str(l.Rule).str(l.Text)
+	row.num(l.FirstFailed).num(l.LastFailed).num(l.Died).str(l.Note).numOrNull(l.stream).num(l.Rank).flag(l.Blocks).strOrNull(flow).num(sumOf(l.Rule)).num(sumOf(l.Note))
+	return t.added.end(row)
+}
+
+// writeDeath writes what a letter says of another death of its message. The text of that
+// stands in it already, see appendFailure.
+func (t *tx) writeDeath(l *letterRow) error {
+	return t.run(`update letter set kind = ?, status = ?, cause = ?, class = ?, reason = ?, signature = ?, fingerprint = ?, redrivable = ?, needs_review = ?, rule = ?, rule_sum = ?,
+		first_failed = ?, last_failed = ?, died = ?, resolved = ?, operation = ?, note = ?, note_sum = ?, revision = ?, stream = ?, rank = ?, blocks = ? where pos = ?`,
+		l.kind, string(l.Status), string(l.Cause), string(l.Class), string(l.Reason), l.Signature, l.Fingerprint, l.Redrivable, l.NeedsReview, l.Rule, sumOf(l.Rule),
+		l.FirstFailed, l.LastFailed, l.Died, l.Resolved, idOrNull(l.Operation), l.Note, sumOf(l.Note), l.Revision, orNull(l.stream), l.Rank, l.Blocks, l.pos)
+}
+
+// writeMove writes what a letter says of a move that was no death.
+func (t *tx) writeMove(l *letterRow) error {
+	return t.run("update letter set kind = ?, status = ?, resolved = ?, note = ?, note_sum = ?, revision = ?, operation = ? where pos = ?",
+		l.kind, string(l.Status), l.Resolved, l.Note, sumOf(l.Note), l.Revision, idOrNull(l.Operation), l.pos)
 }
 
 // typeAndStream are those of a message. A delivery that this store made says
@@ -103,58 +110,50 @@ func (t *tx) typeAndStream(h *held) (mtype, stream string, err error) {
 	}, h.pos)
 }
 
-// lastOf is what a letter shows of a message's newest failure.
-type lastOf struct {
-	text   string
-	class  nixie.Class
-	reason nixie.Reason
-	at     int64 // when the attempt failed
+// failuresOf returns the first and the last failure of a message, nil if nothing of it has
+// failed. What was appended by the same settlement is not read again.
+func (t *tx) failuresOf(h *held) (first, last *lifecycle.Failure, err error) {
+	if h.last == nil {
+		if h.last, err = t.failureOf(h.pos, "desc"); err != nil || h.last == nil {
+			return nil, nil, err
+		}
+	}
+	if h.first == nil {
+		h.first, err = t.failureOf(h.pos, "asc")
+	}
+	return h.first, h.last, err
 }
 
-// lastFailure returns the newest failure and when the first attempt failed. What
-// was appended by the same settlement is not read again.
-func (t *tx) lastFailure(h *held) (last lastOf, first int64, err error) {
-	if h.last != nil && h.first != 0 {
-		return *h.last, h.first, nil
-	}
-	read := func(way string) (f lastOf, err error) {
-		return f, t.each("select text, doc from failure where pos = +? order by ordinal "+way+" limit 1", func(row rows) error {
-			var doc failureDoc
-			if err := fromJSON(row.ColumnText(1), &doc); err != nil {
-				return err
-			}
-			f = lastOf{row.ColumnText(0), doc.Class, doc.Reason, lifecycle.Nanos(doc.FailedAt)}
-			return nil
-		}, h.pos)
-	}
-	if h.last != nil {
-		last = *h.last
-	} else if last, err = read("desc"); err != nil {
-		return last, 0, err
-	}
-	began, err := read("asc")
-	return last, began.at, err
+// failureOf reads the first failure of a message, or with desc the last.
+func (t *tx) failureOf(pos int64, order string) (f *lifecycle.Failure, err error) {
+	return f, t.each("select text, doc from failure where pos = +? order by ordinal "+order+" limit 1", func(row rows) error {
+		var doc failureDoc
+		if err := fromJSON(row.ColumnText(1), &doc); err != nil {
+			return err
+		}
+		f = &lifecycle.Failure{At: lifecycle.Nanos(doc.FailedAt), Class: doc.Class, Reason: doc.Reason, Text: row.ColumnText(0)}
+		return nil
+	}, pos)
 }
 
 // letterFollows moves the letter of a redriven message on when that has ended
 // well or is gone, as it ended.
 func (t *tx) letterFollows(h *held, e lifecycle.End) error {
 	l, err := t.letterOf(h)
-	if err != nil || l == nil || l.status != nixie.StatusRedriving {
+	if err != nil || l == nil || l.Status != nixie.StatusRedriving {
 		return err
 	}
-	next, err := lifecycle.Follow(l.id, l.status, e.Event)
-	if err != nil {
+	was := *l
+	if err := l.Follow(e, t.now); err != nil {
 		return err
 	}
-	kind, err := t.become(l, next)
-	if err != nil {
+	if l.kind, err = t.become(&was, l.Status, false); err != nil {
 		return err
 	}
-	if err := t.run("update letter set kind = ?, status = ?, resolved = ?, note = ?, note_sum = ?, revision = revision + 1 where pos = ?", kind, string(next), t.now, e.Note, sumOf(e.Note), l.pos); err != nil {
+	if err := t.writeMove(l); err != nil {
 		return err
 	}
-	return t.audit(l.queue, e.Actor, e.Event, l.id, e.Reason)
+	return t.audit(l.queue, e.Actor, e.Event, l.ID, e.Reason)
 }
 
 // pause stops the handing out of a queue.

@@ -19,7 +19,7 @@ func (t *tx) cameBack(given *nixie.Letter) (*letterRow, error) {
 	}, l.pos); err != nil {
 		return nil, err
 	}
-	if !lifecycle.CameBack(l.status, lifecycle.State(int(state)), generation, given) {
+	if !lifecycle.CameBack(l.Status, lifecycle.State(int(state)), generation, given) {
 		return nil, nil
 	}
 	return l, nil
@@ -94,23 +94,20 @@ func (t *tx) tellDeath(l *letterRow, given *nixie.Letter, actor, reason string) 
 	if err != nil {
 		return err
 	}
-	m := &given.Message
-	n, err := t.countLetter(&kind{
-		queue: l.queue, mtype: k.mtype, status: given.Status, cause: given.Cause, class: given.Class, reason: given.Reason, signature: given.Signature, fingerprint: given.Fingerprint,
-		redrivable: given.Redrivable, needsReview: given.NeedsReview, redrives: m.Redrives, attempts: m.Attempts, crashes: m.Crashes,
-	}, lifecycle.Nanos(given.DiedAt), 1)
-	if err != nil {
+	way := nixie.Comeback(l.Status, given.Status)
+	if err := l.DieElsewhere(given, t.now); err != nil {
 		return err
 	}
-	way := nixie.Comeback(l.status, given.Status)
-	if err := t.run(`update letter set kind = ?, status = ?, cause = ?, class = ?, reason = ?, signature = ?, fingerprint = ?, redrivable = ?, needs_review = ?, rule = ?,
-		rank = 0, last_failed = ?, died = ?, resolved = 0, operation = ?, note = ?, revision = revision + ?, rule_sum = ?, note_sum = ? where pos = ?`,
-		n, string(given.Status), string(given.Cause), string(given.Class), string(given.Reason), given.Signature, given.Fingerprint, given.Redrivable, given.NeedsReview, given.Rule,
-		lifecycle.Nanos(given.LastFailedAt), lifecycle.Nanos(given.DiedAt), idOrNull(given.Operation), given.Note, len(way), sumOf(given.Rule), sumOf(given.Note), l.pos); err != nil {
+	l.stream = 0
+	died := lifecycle.Message{Redrives: given.Message.Redrives, Attempts: given.Message.Attempts, Crashes: given.Message.Crashes}
+	if err := t.countAs(l, k.mtype, &died); err != nil {
+		return err
+	}
+	if err := t.writeDeath(l); err != nil {
 		return err
 	}
 	for _, on := range way {
-		if err := t.audit(l.queue, actor, on, l.id, reason); err != nil {
+		if err := t.audit(l.queue, actor, on, l.ID, reason); err != nil {
 			return err
 		}
 	}

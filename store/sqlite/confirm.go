@@ -9,24 +9,28 @@ import (
 	"github.com/nixie-go/nixie/store/lifecycle"
 )
 
-// confirm ends the message of a letter that a foreign broker took: it must not
-// run here as well.
-func (t *tx) confirm(l *letterRow) error {
-	if l.status != nixie.StatusRedriving {
-		return t.handOver(l)
-	}
+// confirmOnItsWay resolves a letter whose message a foreign broker took while it was on its
+// way here: it must not run here as well.
+func (t *tx) confirmOnItsWay(l *letterRow, r *store.Resolution) error {
 	st, err := t.stateOf(l.pos)
-	if err != nil || st.state != lifecycle.Queued && st.state != lifecycle.Leased {
+	if err != nil {
 		return err
+	}
+	if st.state != lifecycle.Queued && st.state != lifecycle.Leased {
+		return nixie.Errorf(nixie.CodeInternal, "letter %s is %s and its message has ended: run nixie verify", l.ID, l.Status)
 	}
 	h, err := t.anyHold(l.pos, st)
 	if err != nil {
 		return err
 	}
-	if err := h.End(nixie.OnCancel, t.now); err != nil {
+	was := *l
+	if _, err := l.Resolve(&h.Message, r, false, t.now); err != nil {
 		return err
 	}
-	return t.end(h, brokerTook)
+	if err := t.end(h, brokerTook); err != nil {
+		return err
+	}
+	return t.moved(&was, l, r)
 }
 
 const brokerTook = "a broker took it"
@@ -41,25 +45,14 @@ func (q *queueRow) handedOver() {
 	q.dirty = true
 }
 
-// handOver ends the next life of a dead message as it begins, without a queue in
+// handOver writes that the next life of a dead message ended as it began, without a queue in
 // between.
-func (t *tx) handOver(l *letterRow) error {
-	q, err := t.queueAt(l.pos)
-	if err != nil {
-		return err
+func (t *tx) handOver(l *letterRow, m *deadMessage) error {
+	if n, err := t.change(handOver+" where pos = ? and state = ?", m.State, m.Ended, brokerTook, l.pos, lifecycle.Dead); err != nil || n != 1 {
+		return orDefect(err, "message of letter %s is not dead: run nixie verify", l.ID)
 	}
-	if n, err := t.change(handOver+" where pos = ? and state = ?", lifecycle.Canceled, t.now, brokerTook, l.pos, lifecycle.Dead); err != nil || n != 1 {
-		return orDefect(err, "message of letter %s is not dead: run nixie verify", l.id)
-	}
-	q.handedOver()
-	key, err := t.dedupeKey(l.pos)
-	if err != nil {
-		return err
-	}
-	if err := t.freeKey(q, l.pos, key, lifecycle.Canceled); err != nil {
-		return err
-	}
-	return t.leaveStream(l)
+	m.q.handedOver()
+	return t.freeKeyOf(l.pos, m.State)
 }
 
 // confirmTogether does with few statements what most of a redrive to a broker is: letters
@@ -78,7 +71,7 @@ func (t *tx) confirmTogether(resolutions []store.Resolution, errs []error) (map[
 	var places []int64
 	kinds := map[int64][]int64{} // places by what their letters become
 	for _, l := range found {
-		kind, err := t.become(l, nixie.StatusResolved)
+		kind, err := t.become(l, nixie.StatusResolved, false)
 		if err != nil {
 			return nil, err
 		}
@@ -139,11 +132,9 @@ func (t *tx) confirmable(ids []nixie.ID, operation nixie.ID) (found map[nixie.ID
 	err = t.each(`select l.pos, l.queue, l.id, l.status, l.kind, l.died from json_each(?) j cross join letter l on l.id = unhex(j.value)
 		cross join kind k on k.n = l.kind cross join item i on i.operation = +? and i.letter = l.pos cross join log g on g.pos = l.pos cross join message m on m.pos = l.pos
 		where i.state = 'pending' and g.state = ? and l.status in (?, ?) and l.stream is null and m.dedupe is null`, func(row rows) error {
-		l := &letterRow{
-			pos: row.ColumnInt64(0), queue: row.ColumnInt64(1), id: columnID(row, 2), status: nixie.Status(row.ColumnText(3)),
-			kind: row.ColumnInt64(4), died: row.ColumnInt64(5),
-		}
-		found[l.id] = l
+		l := &letterRow{pos: row.ColumnInt64(0), queue: row.ColumnInt64(1), kind: row.ColumnInt64(4)}
+		l.ID, l.Status, l.Died = columnID(row, 2), nixie.Status(row.ColumnText(3)), row.ColumnInt64(5)
+		found[l.ID] = l
 		return nil
 	}, string(data), n, lifecycle.Dead, string(nixie.StatusOpen), string(nixie.StatusReview))
 	return found, n, err

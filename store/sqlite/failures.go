@@ -56,9 +56,9 @@ func (t *tx) appendFailure(h *held, f *nixie.Failure, verb nixie.Verb, doc strin
 		return err
 	}
 	h.reason = string(f.Reason)
-	h.last = &lastOf{text: f.Text, class: f.Class, reason: f.Reason, at: lifecycle.Nanos(f.FailedAt)}
+	h.last = &lifecycle.Failure{At: lifecycle.Nanos(f.FailedAt), Class: f.Class, Reason: f.Reason, Text: f.Text}
 	if h.ordinal == 1 {
-		h.first = h.last.at
+		h.first = h.last
 	}
 	if h.Redrives > 0 { // its letter shows the newest failure, also while it is on its way
 		if err := t.run("update letter set text = ? where pos = ?", f.Text, h.pos); err != nil {

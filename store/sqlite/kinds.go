@@ -97,28 +97,39 @@ func (t *tx) uncount(l *letterRow) (k kind, err error) {
 			return k, err
 		}
 		if !found {
-			return k, nixie.Errorf(nixie.CodeInternal, "letter %s has lost its kind: run nixie verify", l.id)
+			return k, nixie.Errorf(nixie.CodeInternal, "letter %s has lost its kind: run nixie verify", l.ID)
 		}
 		t.knowKind(k, l.kind)
 	}
-	_, err = t.countLetter(&k, l.died, -1)
+	_, err = t.countLetter(&k, l.Died, -1)
 	return k, err
 }
 
-// become counts a letter, that is redriven if that makes it so, as one of another status and returns the number of its
-// kind. What its message counts is final when that has ended, so it is called after.
-func (t *tx) become(l *letterRow, status nixie.Status) (int64, error) {
+// countAs counts a letter whose message is dead as one of the kind that it is, with the type
+// of its message.
+func (t *tx) countAs(l *letterRow, mtype string, m *lifecycle.Message) (err error) {
+	l.kind, err = t.countLetter(&kind{
+		queue: l.queue, mtype: mtype, status: l.Status, cause: l.Cause, class: l.Class, reason: l.Reason, signature: l.Signature, fingerprint: l.Fingerprint,
+		redrivable: l.Redrivable, needsReview: l.NeedsReview, redrives: m.Redrives, attempts: m.Attempts, crashes: m.Crashes,
+	}, l.Died, 1)
+	return err
+}
+
+// become counts a letter as one of another status, and of a person who let it go if that
+// did, and returns the number of its kind. What its message counts is final when that has
+// ended, so it is called after.
+func (t *tx) become(l *letterRow, status nixie.Status, reviewed bool) (int64, error) {
 	k, err := t.uncount(l)
 	if err != nil {
 		return 0, err
 	}
 	k.status = status
-	if l.reviewed {
+	if reviewed {
 		k.redrivable, k.needsReview = true, false
 	}
-	if status == nixie.StatusRedriving || status == nixie.StatusResolved && l.status != nixie.StatusRedriving {
+	if status == nixie.StatusRedriving || status == nixie.StatusResolved && l.Status != nixie.StatusRedriving {
 		k.redrives, k.attempts, k.crashes = k.redrives+1, 0, 0
-	} else if l.status == nixie.StatusRedriving {
+	} else if l.Status == nixie.StatusRedriving {
 		if err := t.each("select coalesce(attempts, 1), coalesce(crashes, 0) from log where pos = ?", func(row rows) error {
 			k.attempts, k.crashes = row.ColumnInt(0), row.ColumnInt(1)
 			return nil
@@ -126,14 +137,14 @@ func (t *tx) become(l *letterRow, status nixie.Status) (int64, error) {
 			return 0, err
 		}
 	}
-	return t.countLetter(&k, l.died, 1)
+	return t.countLetter(&k, l.Died, 1)
 }
 
 // alter counts the letter of a message on its way, if it has one, as one of another
 // kind.
 func (t *tx) alter(pos int64, change func(*kind)) error {
 	l, err := t.letter("pos = ?", pos)
-	if err != nil || l == nil || l.status != nixie.StatusRedriving {
+	if err != nil || l == nil || l.Status != nixie.StatusRedriving {
 		return err
 	}
 	k, err := t.uncount(l)
@@ -141,7 +152,7 @@ func (t *tx) alter(pos int64, change func(*kind)) error {
 		return err
 	}
 	change(&k)
-	n, err := t.countLetter(&k, l.died, 1)
+	n, err := t.countLetter(&k, l.Died, 1)
 	if err != nil {
 		return err
 	}

@@ -11,7 +11,7 @@ func (t *tx) annotate(l *letterRow, r *store.Resolution) error {
 	if err := t.run("insert into note (letter, ordinal, at, by, text, texts) select ?1, count(*), ?2, ?3, ?4, ?5 from note where letter = ?1", l.pos, t.now, r.Actor, r.Reason, sumOf(r.Actor, r.Reason)); err != nil {
 		return err
 	}
-	if err := t.run("update letter set revision = revision + 1, operation = coalesce(?, operation) where pos = ?", idOrNull(r.Operation), l.pos); err != nil {
+	if err := t.run("update letter set revision = ?, operation = ? where pos = ?", l.Revision, idOrNull(l.Operation), l.pos); err != nil {
 		return err
 	}
 	return t.auditResolved(l.queue, r)

@@ -220,7 +220,7 @@ func (p *pruner) letters(kept time.Duration) (over bool, err error) {
 		if err := p.t.removeLetter(l, nixie.ID{}, ofPruned); err != nil {
 			return false, err
 		}
-		if err := p.t.audit(l.queue, lifecycle.System, nixie.OnPurge, l.id, store.PrunedLetter(kept)); err != nil {
+		if err := p.t.audit(l.queue, lifecycle.System, nixie.OnPurge, l.ID, store.PrunedLetter(kept)); err != nil {
 			return false, err
 		}
 	}

@@ -107,45 +107,52 @@ func (t *tx) resolve(r *store.Resolution, planned int64) error {
 	if err != nil {
 		return err
 	}
+	if r.Event == nixie.OnPurge {
+		return t.purge(l, r)
+	}
+	was := *l
+	if was.Status == nixie.StatusRedriving && r.Event == nixie.OnConfirm {
+		return t.confirmOnItsWay(l, r)
+	}
+	appends, err := l.Resolve(&m.Message, r, m.stream != "" && m.q.settings.Ordered(), t.now)
+	if err != nil {
+		return nixie.Errorf(nixie.CodeInternal, "letter %s: %w: run nixie verify", l.ID, err)
+	}
+	if was.InStream && !l.InStream {
+		if err := t.leaveStream(&was); err != nil {
+			return err
+		}
+	}
 	switch r.Event {
 	case nixie.OnNote:
 		return t.annotate(l, r)
-	case nixie.OnPurge:
-		return t.purge(l, r)
 	case nixie.OnRedrive:
-		if err = t.redrive(l, m); err == nil {
+		if err = t.redrive(l, m, appends); err == nil {
 			err = t.edit(l, m.edited, r)
 		}
 	case nixie.OnDiscard:
-		if err = t.freeKeyOf(l.pos); err == nil {
-			err = t.leaveStream(l)
-		}
+		err = t.freeKeyOf(l.pos, lifecycle.Discarded)
 	case nixie.OnConfirm:
-		err = t.confirm(l)
+		err = t.handOver(l, m)
 	case nixie.OnRestore:
 		err = t.restore(l, m)
 	case nixie.OnUnhold:
-		if l.reviewed = r.Reviewed; l.reviewed {
-			err = t.run("update letter set redrivable = 1, needs_review = 0, rule = ?, rule_sum = ? where pos = ?", store.Reviewed, sumOf(store.Reviewed), l.pos)
+		if r.Reviewed {
+			err = t.run("update letter set redrivable = ?, needs_review = ?, rule = ?, rule_sum = ? where pos = ?", l.Redrivable, l.NeedsReview, l.Rule, sumOf(l.Rule), l.pos)
 		}
 	}
 	if err != nil {
 		return err
 	}
-	next, err := lifecycle.Next(l.id, l.status, r.Event)
-	if err != nil {
+	return t.moved(&was, l, r)
+}
+
+// moved writes how a letter was resolved.
+func (t *tx) moved(was, l *letterRow, r *store.Resolution) (err error) {
+	if l.kind, err = t.become(was, l.Status, r.Reviewed); err != nil {
 		return err
 	}
-	resolved := int64(0)
-	if !next.Unresolved() {
-		resolved = t.now
-	}
-	kind, err := t.become(l, next)
-	if err != nil {
-		return err
-	}
-	if err := t.run("update letter set kind = ?, status = ?, resolved = ?, note = ?, note_sum = ?, revision = revision + 1, operation = coalesce(?, operation) where pos = ?",
-		kind, string(next), resolved, r.Note(), sumOf(r.Note()), idOrNull(r.Operation), l.pos); err != nil {
+	if err := t.writeMove(l); err != nil {
 		return err
 	}
 	return t.auditResolved(l.queue, r)
@@ -158,7 +165,10 @@ func (t *tx) restore(l *letterRow, m *deadMessage) error {
 			return err
 		}
 	}
-	return t.rejoin(m.q, l)
+	if !l.InStream {
+		return nil
+	}
+	return t.rejoin(m.q, l, m.stream)
 }
 
 func idOrNull(id nixie.ID) any {
@@ -168,13 +178,10 @@ func idOrNull(id nixie.ID) any {
 	return id
 }
 
-// redrive queues a dead message again: the next generation of the same message.
-// It answers before it writes.
-func (t *tx) redrive(l *letterRow, m *deadMessage) error {
+// redrive queues a dead message again: the next generation of the same message. One that
+// others of its stream may have passed is appended to that.
+func (t *tx) redrive(l *letterRow, m *deadMessage, appends bool) error {
 	q, p := m.q, &m.pendingRow
-	if err := p.Live(t.now); err != nil {
-		return nixie.Errorf(nixie.CodeInternal, "letter %s: %w: run nixie verify", l.id, err)
-	}
 	if err := t.retakeKey(l, m.key); err != nil {
 		return err
 	}
@@ -182,7 +189,7 @@ func (t *tx) redrive(l *letterRow, m *deadMessage) error {
 		return err
 	}
 	if n, err := t.change("delete from log where pos = ? and state = ?", l.pos, lifecycle.Dead); err != nil || n != 1 {
-		return orDefect(err, "log row of letter %s is gone: run nixie verify", l.id)
+		return orDefect(err, "log row of letter %s is gone: run nixie verify", l.ID)
 	}
 	if err := t.run("update message set own = 1 where pos = ?", l.pos); err != nil {
 		return err
@@ -195,7 +202,10 @@ func (t *tx) redrive(l *letterRow, m *deadMessage) error {
 	}
 	q.ended[lifecycle.Dead]--
 	q.dirty = true
-	if err := t.comeBack(q, l, p, m.stream); err != nil {
+	if appends {
+		p.Rank = t.appendRank(q)
+	}
+	if err := t.join(q, p, m.stream, p.Rank); err != nil {
 		return err
 	}
 	if err := t.insertPending(p); err != nil {
@@ -220,8 +230,8 @@ func (t *tx) retakeKey(l *letterRow, key string) error {
 	return t.run("insert into dedupe (queue, key, pos) values (?, ?, ?) on conflict do nothing", l.queue, key, l.pos)
 }
 
-// freeKeyOf releases the key of a dead message whose letter is given up.
-func (t *tx) freeKeyOf(pos int64) error {
+// freeKeyOf releases the key of a dead message that ended by its letter's move.
+func (t *tx) freeKeyOf(pos int64, state int) error {
 	q, err := t.queueAt(pos)
 	if err != nil {
 		return err
@@ -230,5 +240,5 @@ func (t *tx) freeKeyOf(pos int64) error {
 	if err != nil {
 		return err
 	}
-	return t.freeKey(q, pos, key, lifecycle.Discarded)
+	return t.freeKey(q, pos, key, state)
 }

@@ -71,28 +71,22 @@ func (t *tx) pending(pos int64) (*pendingRow, error) {
 
 // letterRow is a row of the table letter.
 type letterRow struct {
-	pos, queue   int64
-	id           nixie.ID
-	status       nixie.Status
-	redrivable   bool
-	needsReview  bool
-	revision     int64
-	stream, rank int64 // of a dead message in an ordered stream; 0 is none
-	blocks       bool
-	kind, died   int64
-	reviewed     bool // a person let it go
+	lifecycle.Letter
+	pos, queue int64
+	stream     int64 // the number of that in which its message is dead; 0 is none
+	kind       int64
 }
 
-const letterHead = "select pos, queue, id, status, redrivable, needs_review, revision, stream, rank, blocks, kind, died from letter where "
+const letterHead = "select pos, queue, id, status, redrivable, needs_review, revision, stream, rank, blocks, kind, died, operation, first_failed from letter where "
 
 func (t *tx) letter(where string, arg any) (*letterRow, error) {
 	var l *letterRow
 	err := t.each(letterHead+where, func(row rows) error {
-		l = &letterRow{
-			pos: row.ColumnInt64(0), queue: row.ColumnInt64(1), id: columnID(row, 2),
-			status: nixie.Status(row.ColumnText(3)), redrivable: row.ColumnBool(4), needsReview: row.ColumnBool(5), revision: row.ColumnInt64(6),
-			stream: row.ColumnInt64(7), rank: row.ColumnInt64(8), blocks: row.ColumnBool(9), kind: row.ColumnInt64(10), died: row.ColumnInt64(11),
-		}
+		l = &letterRow{pos: row.ColumnInt64(0), queue: row.ColumnInt64(1), stream: row.ColumnInt64(7), kind: row.ColumnInt64(10), Letter: lifecycle.Letter{
+			ID: columnID(row, 2), Status: nixie.Status(row.ColumnText(3)), Redrivable: row.ColumnBool(4), NeedsReview: row.ColumnBool(5), Revision: row.ColumnInt64(6),
+			InStream: row.ColumnInt64(7) != 0, Rank: row.ColumnInt64(8), Blocks: row.ColumnBool(9), Died: row.ColumnInt64(11),
+			Operation: columnID(row, 12), FirstFailed: row.ColumnInt64(13),
+		}}
 		return nil
 	}, arg)
 	return l, err

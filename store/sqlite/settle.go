@@ -17,10 +17,9 @@ type held struct {
 	batch      *batchRow
 	d          *nixie.Delivery
 	q          *queueRow
-	frees      bool    // dead, it does not block its stream
-	ordinal    int64   // of the newest failure, once one was appended
-	last       *lastOf // failure that was appended now
-	first      int64   // when the first attempt failed, if that was appended now
+	ordinal    int64 // of the newest failure, once one was appended
+	// The ends of its history, if they were appended now or read.
+	first, last *lifecycle.Failure
 }
 
 // hold finds the lease of a delivery, with all steps of its message, and refuses it when it

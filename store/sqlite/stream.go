@@ -191,19 +191,6 @@ func (t *tx) pass(q *queueRow, r *pendingRow) error {
 	return t.run("update stream set top = max(top, ?), blocked = 0, due = 0 where n = ?", r.Rank, r.stream)
 }
 
-// comeBack gives a redriven message its place: its own if it holds up the
-// others, else behind everything that may have passed it.
-func (t *tx) comeBack(q *queueRow, l *letterRow, p *pendingRow, stream string) error {
-	rank := l.rank
-	if !l.blocks && stream != "" && q.settings.Ordered() {
-		rank, p.Gap = t.appendRank(q), true
-	}
-	if err := t.leaveStream(l); err != nil {
-		return err
-	}
-	return t.join(q, p, stream, rank)
-}
-
 // leaveStream takes a letter out of its stream.
 func (t *tx) leaveStream(l *letterRow) error {
 	if l.stream == 0 {
@@ -217,19 +204,8 @@ func (t *tx) leaveStream(l *letterRow) error {
 	return t.run("update letter set stream = null, blocks = 0 where pos = ?", l.pos)
 }
 
-// rejoin shows a letter among those of its stream again. It does not block: its
-// followers may have gone.
-func (t *tx) rejoin(q *queueRow, l *letterRow) error {
-	if !q.settings.Ordered() || l.rank == 0 {
-		return nil
-	}
-	stream := ""
-	if err := t.each("select stream from message where pos = ?", func(row rows) error {
-		stream = row.ColumnText(0)
-		return nil
-	}, l.pos); err != nil || stream == "" {
-		return err
-	}
+// rejoin shows a letter among those of its stream again.
+func (t *tx) rejoin(q *queueRow, l *letterRow, stream string) error {
 	n, err := t.openStream(q, stream)
 	if err != nil {
 		return err
