@@ -146,6 +146,9 @@ func CheckSettlement(st *nixie.Settlement) error {
 			return nixie.Errorf(nixie.CodeInvalid, "verb %s has no burial: say cause, status and group of the letter", st.Verb)
 		}
 	}
+	if st.Second != nil && st.Verb.Event() != nixie.OnBury {
+		return nixie.Errorf(nixie.CodeInvalid, "verb %s has a second failure: only what is buried can have one, give the one by which the attempt failed", st.Verb)
+	}
 	return nil
 }
 

@@ -219,3 +219,15 @@ func (m *Message) Amend(c *store.Change, set *nixie.QueueSettings, now int64) er
 	}
 	return nil
 }
+
+// MayLeave says why a message cannot go from a queue to another, nil if it can. Letter is the
+// one that it has from an earlier life, zero if none.
+func MayLeave(message, letter nixie.ID, from, to string) error {
+	switch {
+	case from == to:
+		return nixie.Errorf(nixie.CodeConflict, "message %s is in queue %s already: name another one", message, to)
+	case !letter.IsZero():
+		return nixie.Errorf(nixie.CodeConflict, "message %s was redriven: its letter %s belongs to queue %s", message, letter, from)
+	}
+	return nil
+}

@@ -260,3 +260,17 @@ func TestDieElsewhere(t *testing.T) {
 		t.Errorf("%+v", m)
 	}
 }
+
+// TestMayLeave says which messages may go to another queue.
+func TestMayLeave(t *testing.T) {
+	t.Parallel()
+	for _, c := range []struct {
+		letter nixie.ID
+		to     string
+		ok     bool
+	}{{nixie.ID{}, "b", true}, {nixie.ID{}, "a", false}, {nixie.ID{2}, "b", false}, {nixie.ID{2}, "a", false}} {
+		if err := MayLeave(nixie.ID{1}, c.letter, "a", c.to); (err == nil) != c.ok || err != nil && nixie.CodeOf(err) != nixie.CodeConflict {
+			t.Errorf("%+v: %v", c, err)
+		}
+	}
+}

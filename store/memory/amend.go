@@ -74,11 +74,12 @@ func (s *Store) hold(m *message, c *store.Change, now time.Time) error {
 
 // transfer puts a message at the end of another queue.
 func (s *Store) transfer(from *queue, m *message, name string) error {
-	if name == from.name {
-		return nixie.Errorf(nixie.CodeConflict, "message %s is in queue %s already: name another one", m.ID, name)
-	}
+	var letter nixie.ID
 	if m.letter != nil {
-		return nixie.Errorf(nixie.CodeConflict, "message %s was redriven: its letter %s belongs to queue %s", m.ID, m.letter.ID, m.Queue)
+		letter = m.letter.ID
+	}
+	if err := lifecycle.MayLeave(m.ID, letter, from.name, name); err != nil {
+		return err
 	}
 	to := s.queue(name)
 	if err := to.settings.Admits(name); err != nil {

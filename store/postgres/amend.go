@@ -128,11 +128,12 @@ func (t *tx) holdForReview(m *message, c *store.Change) error {
 
 // transfer puts a message at the end of another queue.
 func (t *tx) transfer(m *message, to *queueRow) error {
-	if m.queue == to.n {
-		return nixie.Errorf(nixie.CodeConflict, "message %s is in queue %s already: name another one", m.ID, to.name)
-	}
+	var letter nixie.ID
 	if m.letter != nil {
-		return nixie.Errorf(nixie.CodeConflict, "message %s was redriven: its letter %s belongs to queue %s", m.ID, m.letter.ID, m.q.name)
+		letter = m.letter.ID
+	}
+	if err := lifecycle.MayLeave(m.ID, letter, m.q.name, to.name); err != nil {
+		return err
 	}
 	if err := to.settings.Admits(to.name); err != nil {
 		return err

@@ -184,15 +184,16 @@ func (t *tx) amendQueued(q *queueRow, pos int64, id nixie.ID, st standing, chang
 // move puts a message at the end of another queue: it gets a place there, and
 // whatever is kept by its place follows.
 func (t *tx) move(from *queueRow, pos int64, id nixie.ID, st standing, name string) error {
-	if name == from.name {
-		return nixie.Errorf(nixie.CodeConflict, "message %s is in queue %s already: name another one", id, name)
-	}
-	letter, err := t.letter("pos = ?", pos)
+	l, err := t.letter("pos = ?", pos)
 	if err != nil {
 		return err
 	}
-	if letter != nil {
-		return nixie.Errorf(nixie.CodeConflict, "message %s was redriven: its letter %s belongs to queue %s", id, letter.ID, from.name)
+	var letter nixie.ID
+	if l != nil {
+		letter = l.ID
+	}
+	if err := lifecycle.MayLeave(id, letter, from.name, name); err != nil {
+		return err
 	}
 	to, err := t.openQueue(name)
 	if err != nil {

@@ -282,6 +282,7 @@ func nonsense(b *bed) {
 			{Delivery: d, Verb: "explode"},
 			{Delivery: d, Verb: nixie.Retry, Delay: -1},
 			{Delivery: d, Verb: nixie.Retry, Delay: nixie.MaxDelay + 1},
+			{Delivery: d, Verb: nixie.Retry, Failure: &nixie.Failure{}, Second: &nixie.Failure{}},
 			{Delivery: d, Verb: nixie.Bury},
 			{Delivery: d, Verb: nixie.Hold},
 			{Delivery: d, Verb: nixie.Halt},
