@@ -371,4 +371,10 @@ var table = []mutant{
 		edits:  []edit{{"store/lifecycle/letter.go", "set.Blocks() && !e.Frees", "set.Blocks()"}},
 		tests:  machine,
 	},
+	{
+		number: 83, name: "nobody may pass a dead head",
+		breaks: "a message that an operator let pass waits behind a dead letter all the same",
+		edits:  []edit{{"store/lifecycle/stream.go", "strict && (blocked || due > now)", "strict && due > now"}},
+		tests:  machine,
+	},
 }

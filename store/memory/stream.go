@@ -9,6 +9,7 @@ import (
 
 	"github.com/nixie-go/nixie"
 	"github.com/nixie-go/nixie/store"
+	"github.com/nixie-go/nixie/store/lifecycle"
 )
 
 // join puts a message at the end of its stream, if its queue is ordered.
@@ -52,20 +53,27 @@ func (q *queue) next(name string, now time.Time) (next, blocker *message) {
 			break
 		}
 	}
-	if len(going) == 0 || slices.ContainsFunc(going, func(m *message) bool { return m.State == nixie.Leased }) {
+	if len(going) == 0 {
 		return nil, blocker
 	}
-	if q.settings.Order == nixie.OrderStrict {
-		if head := going[0]; blocker == nil && !head.due.After(now) {
-			return head, nil
-		}
-		going = slices.DeleteFunc(going, func(m *message) bool { return !m.MayPass })
-	}
-	going = slices.DeleteFunc(going, func(m *message) bool { return m.due.After(now) })
+	first := q.foremost(going)
+	leased := slices.ContainsFunc(going, func(m *message) bool { return m.State == nixie.Leased })
+	head, passing := lifecycle.Goes(q.settings.Order == nixie.OrderStrict, leased, blocker != nil, lifecycle.Nanos(first.due), lifecycle.Nanos(now))
+	going = slices.DeleteFunc(going, func(m *message) bool {
+		return m.due.After(now) || !(head && m == first) && !(passing && m.MayPass)
+	})
 	if len(going) == 0 {
 		return nil, blocker
 	}
 	return slices.MinFunc(going, byDue), blocker
+}
+
+// foremost is who of a stream goes next if nothing holds it up.
+func (q *queue) foremost(going []*message) *message {
+	if q.settings.Order == nixie.OrderStrict {
+		return going[0]
+	}
+	return slices.MinFunc(going, byDue)
 }
 
 // pass notes that a message of a stream is handed out and whether that is out
@@ -180,10 +188,8 @@ func (q *queue) head(going []*message, blocker *message) *message {
 		return blocker
 	case len(going) == 0:
 		return nil
-	case q.settings.Order == nixie.OrderStrict:
-		return going[0]
 	}
-	return slices.MinFunc(going, byDue)
+	return q.foremost(going)
 }
 
 // Unblock lets the followers of a stream go on.

@@ -126,17 +126,18 @@ func (t *tx) arrange(q *queueRow, stream int64) error {
 			return err
 		}
 	}
+	head, passes := lifecycle.Goes(q.settings.Order == nixie.OrderStrict, leased.pos != 0, blocked, first.due, t.now)
+	if leased.pos != 0 {
+		blocked, first.due = false, 0
+	}
+	if !head {
+		first.pos = 0
+	}
 	var passing int64
-	switch {
-	case leased.pos != 0:
-		blocked, first = false, ahead{}
-	case q.settings.Order == nixie.OrderStrict && (blocked || first.due > t.now):
-		if passing, err = t.number("select pos from pending where stream = +? and may_pass = 1 and pos <> ? order by due, rank limit 1", stream, orZeroIf(blocked, first.pos)); err != nil {
+	if passes {
+		if passing, err = t.number("select pos from pending where stream = +? and may_pass = 1 and pos <> ? order by due, rank limit 1", stream, first.pos); err != nil {
 			return err
 		}
-	}
-	if blocked {
-		first.pos = 0
 	}
 	if err := t.flip(q.n, lifecycle.Queued, lifecycle.Behind, "update pending indexed by pending_open set state = 6 where stream = ?1 and stream is not null and state <> 6 and state = 0 and pos not in (?2, ?3)", stream, first.pos, passing); err != nil {
 		return err
@@ -150,25 +151,19 @@ func (t *tx) arrange(q *queueRow, stream int64) error {
 	return t.run("update stream set blocked = ?1, due = ?2 where n = ?3 and (blocked <> ?1 or due <> ?2)", blocked, first.due, stream)
 }
 
-// orZeroIf is n unless the condition holds.
-func orZeroIf(condition bool, n int64) int64 {
-	if condition {
-		return 0
-	}
-	return n
-}
-
 // isNext reports whether a row that claims have found may go: one that may pass
 // its head has to wait once that is due.
 func (t *tx) isNext(q *queueRow, r *pendingRow) (bool, error) {
 	if r.stream == 0 || !r.MayPass || q.settings.Order != nixie.OrderStrict {
 		return true, nil
 	}
-	head, err := t.first(&q.settings, r.stream)
-	if err != nil || head.pos == r.pos || head.due > t.now {
+	first, err := t.first(&q.settings, r.stream)
+	if err != nil || first.pos == r.pos {
 		return err == nil, err
 	}
-	return t.blocked(r.stream, head)
+	blocked, err := t.blocked(r.stream, first)
+	_, passes := lifecycle.Goes(true, false, blocked, first.due, t.now)
+	return passes, err
 }
 
 // pass notes that a row of a stream is handed out and whether that is out of
