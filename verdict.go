@@ -44,7 +44,7 @@ type Settlement struct {
 	Verb     Verb
 	Delay    time.Duration // of a retry or release, from the store's now
 	Failure  *Failure      // what went wrong; nil after success or release
-	Second   *Failure      // what went wrong when somebody was asked about Failure; appended after it
+	Second   *Failure      // with Burial alone: what went wrong when somebody was asked about Failure; appended after it
 	Burial   *Burial       // with Bury, Hold and Halt
 	Note     string        // why it was discarded
 	MayPass  bool          // of a release: it may go before those of its stream that wait or are dead
