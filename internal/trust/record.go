@@ -18,6 +18,7 @@ func record() []mishap {
 
 func recordOfStores() []mishap {
 	return []mishap{
+		{"7e853a9", "SQLite, PostgreSQL: a retry that came with a second failure was counted as two retries, and as one by the memory store.", "reading", "suite.Settle/NonsenseIsRefused"},
 		{"f857c5a", "PostgreSQL: a message that was moved from another queue and redriven later went before those that are due at the same moment and that it was behind.", "random operations at length", "suite.Amend/AMovedOneKeepsItsPlaceInItsNextLife"},
 		{"78b2873", "SQLite, PostgreSQL: the audit did not say why the message of a redriven letter was gone, nor who had canceled it, and the cancel came after what followed from it.", "the model compares the whole audit", "suite.Trail/WhoEndedARedrivenMessage"},
 		{"640ff36", "PostgreSQL: a message that was marked to pass its head counted as blocked in a queue that had become relaxed, although it was the next of its stream.", "random operations at length", "suite.Streams/AMarkedOneGoesByItsTurnInARelaxedQueue"},

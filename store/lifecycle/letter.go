@@ -79,11 +79,21 @@ func (l *Letter) Follows(e End) error {
 // Resolve does to a letter and its message what a resolution asks for that [Refuse] found
 // possible, but for a purge, which moves nothing: it removes both. Ordered is that the message
 // has a stream, in a queue with an order. A redriven message that others have passed, or may
-// have, goes behind them: Resolve reports that it needs a new rank.
+// have, goes behind them: Resolve reports that it needs a new rank. An error is damage, and
+// has changed neither.
 //
 // It needs ID, Status, Revision, InStream, Blocks and Rank; and the message if the event is a
 // redrive or a confirmation.
 func (l *Letter) Resolve(m *Message, r *store.Resolution, ordered bool, now int64) (appends bool, err error) {
+	letter, message := *l, *m
+	if appends, err = letter.resolve(&message, r, ordered, now); err != nil {
+		return false, err // nothing has changed
+	}
+	*l, *m = letter, message
+	return appends, nil
+}
+
+func (l *Letter) resolve(m *Message, r *store.Resolution, ordered bool, now int64) (appends bool, err error) {
 	if !r.Operation.IsZero() {
 		l.Operation = r.Operation
 	}

@@ -61,7 +61,6 @@ func TestEveryMove(t *testing.T) {
 			}
 			next, ok := nixie.NextStatus(s.status, r.Event)
 			if !ok {
-				wasLetter.Operation = r.Operation
 				if nixie.CodeOf(err) != nixie.CodeInternal || l != wasLetter || !m.same(&wasMessage) {
 					t.Errorf("%s of %+v is not possible: %+v, %v", r.Event, s, l, err)
 				}
@@ -204,6 +203,26 @@ func TestLettersFromElsewhere(t *testing.T) {
 			if err := l.DieElsewhere(&given, 80); err != nil || l != want {
 				t.Errorf("from %s to %s: %+v, want %+v (%v)", from, to, l, want, err)
 			}
+		}
+	}
+}
+
+// TestDamageChangesNothing resolves letters whose messages are not what their status says.
+func TestDamageChangesNothing(t *testing.T) {
+	t.Parallel()
+	for _, c := range []struct {
+		status nixie.Status
+		on     nixie.Event
+		state  int
+	}{
+		{nixie.StatusOpen, nixie.OnRedrive, Leased}, {nixie.StatusReview, nixie.OnRedrive, Succeeded},
+		{nixie.StatusOpen, nixie.OnConfirm, Queued}, {nixie.StatusRedriving, nixie.OnConfirm, Dead},
+	} {
+		l, m := Letter{Status: c.status, InStream: true, Blocks: true, Rank: 3, Revision: 4}, Message{State: c.state, Generation: 2}
+		wasLetter, wasMessage := l, m
+		r := store.Resolution{Event: c.on, Operation: nixie.ID{1}}
+		if appends, err := l.Resolve(&m, &r, true, 70); err == nil || appends || l != wasLetter || !m.same(&wasMessage) {
+			t.Errorf("%s of a letter that is %s, with its message in state %d: %+v, %+v, %v", c.on, c.status, c.state, l, m, err)
 		}
 	}
 }
