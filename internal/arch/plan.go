@@ -38,6 +38,7 @@ var plan = []room{
 	{path: "internal/command", floor: 1, kind: open, job: "runs a child process with limits"},
 	{path: "internal/failurejson", floor: 1, kind: open, job: "writes failures as JSON"},
 	{path: "internal/items", floor: 1, kind: open, job: "reads lists of work"},
+	{path: "internal/sqlfile", floor: 1, kind: open, job: "reads SQL statements from files"},
 	{path: "internal/where", floor: 1, kind: open, sees: []string{"internal/items"}, job: "chooses letters by an expression"},
 	{path: "internal/itemfile", floor: 1, kind: open, sees: []string{"policy"}, job: "reads and writes dead letter items"},
 

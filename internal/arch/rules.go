@@ -154,7 +154,7 @@ var bannedNames = []string{
 var constructors = []string{
 	"errors.New", "fmt.Errorf", "nixie.Errorf", "Errorf",
 	"regexp.MustCompile", "template.Must", "strings.NewReplacer",
-	"nixie.NewType",
+	"nixie.NewType", "sqlfile.Texts",
 }
 
 // deskOnly: what a face may name of package worker.
