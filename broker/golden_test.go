@@ -60,7 +60,7 @@ func TestGoldenLetters(t *testing.T) {
 				if err := l.Check(); err != nil {
 					t.Error(err)
 				}
-				line, err := json.Marshal(office.ViewStory(&l))
+				line, err := json.Marshal(office.ViewLetterDetail(&l))
 				if err != nil {
 					t.Fatal(err)
 				}

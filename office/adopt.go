@@ -17,12 +17,12 @@ func (o *Office) Adopt(ctx context.Context, letters []nixie.Letter, reason strin
 	return o.store.Bury(ctx, letters, o.actor, reason)
 }
 
-// Known says of each letter what Adopt would answer now, without doing it: the
+// PreviewAdopt says of each letter what Adopt would answer now, without doing it: the
 // refusal of a letter that is not acceptable, and a receipt with the ID of the
 // letter that is there already, by ID or origin. A zero receipt is for a new
 // one. What two letters of the call or a held dedupe key mean for each other is
 // not looked at.
-func (o *Office) Known(ctx context.Context, letters []nixie.Letter) ([]nixie.Receipt, []error) {
+func (o *Office) PreviewAdopt(ctx context.Context, letters []nixie.Letter) ([]nixie.Receipt, []error) {
 	receipts, errs := make([]nixie.Receipt, len(letters)), make([]error, len(letters))
 	for i := range letters {
 		if errs[i] = letters[i].Check(); errs[i] == nil {
@@ -62,7 +62,7 @@ func (o *Office) known(ctx context.Context, l *nixie.Letter) (nixie.Receipt, err
 
 // Letter is the letter that the story was made of. What the story says twice is
 // taken from the message. Errors are of [nixie.CodeInvalid] and name the field.
-func (s *LetterStory) Letter() (nixie.Letter, error) {
+func (s *LetterDetail) Letter() (nixie.Letter, error) {
 	m, err := s.Message.message()
 	if err != nil {
 		return nixie.Letter{}, err
@@ -96,7 +96,7 @@ func (s *LetterStory) Letter() (nixie.Letter, error) {
 	return l, nil
 }
 
-func (s *LetterStory) artifactsAreLast() bool {
+func (s *LetterDetail) artifactsAreLast() bool {
 	if len(s.History) == 0 {
 		return false
 	}
@@ -183,7 +183,7 @@ func orNil[T any](list []T) []T {
 }
 
 // plain is the time of a moment, in UTC.
-func (m Moment) plain() time.Time {
+func (m Timestamp) plain() time.Time {
 	if m.IsZero() {
 		return time.Time{}
 	}

@@ -37,7 +37,7 @@ func TestKnownSaysWhatAdoptWillSay(t *testing.T) {
 	sameKey := foreign("here")
 	sameKey.Message.Origin.System = "a third place"
 	letters := []nixie.Letter{foreign("new"), here, byID, other, damaged, sameKey}
-	said, saidErrs := o.Known(ctx, letters)
+	said, saidErrs := o.PreviewAdopt(ctx, letters)
 	if rest, _, err := st.Letters(ctx, nixie.Filter{}, store.Page{}); err != nil || len(rest) != 1 {
 		t.Fatalf("looking changed the store: %d letters, %v", len(rest), err)
 	}
@@ -59,7 +59,7 @@ func TestKnownSaysWhatAdoptWillSay(t *testing.T) {
 
 func TestStoriesThatAreNone(t *testing.T) {
 	text := "x"
-	for name, s := range map[string]office.LetterStory{
+	for name, s := range map[string]office.LetterDetail{
 		"operation":  {Operation: "x"},
 		"hash":       {Message: office.MessageView{Hash: "x"}},
 		"short hash": {Message: office.MessageView{Hash: "00"}},

@@ -26,8 +26,8 @@ type GroupView struct {
 	Fingerprint string       `json:"fingerprint"`
 	Count       int64        `json:"count"`
 	Reason      nixie.Reason `json:"reason"`
-	FirstAt     Moment       `json:"first_died_at"`
-	LastAt      Moment       `json:"last_died_at"`
+	FirstAt     Timestamp    `json:"first_died_at"`
+	LastAt      Timestamp    `json:"last_died_at"`
 	Examples    []nixie.ID   `json:"examples"`
 	Keys        []string     `json:"example_keys"` // of their messages, in the same order
 	Text        string       `json:"example_text"` // what the failure of the first of them said
@@ -54,7 +54,7 @@ func (o *Office) Analyze(ctx context.Context, f nixie.Filter, look store.Look) (
 		a.Letters += g.Count
 		a.Groups = append(a.Groups, GroupView{
 			Signature: g.Label, Fingerprint: g.Key, Count: g.Count, Reason: g.Reason,
-			FirstAt: Moment{g.FirstAt}, LastAt: Moment{g.LastAt}, Examples: orEmpty(g.Examples),
+			FirstAt: Timestamp{g.FirstAt}, LastAt: Timestamp{g.LastAt}, Examples: orEmpty(g.Examples),
 			Advice: Advice(g.Reason), NeedsForce: NeedsForce(g.Reason), Filter: nixie.Filter{Fingerprint: g.Key}.String(),
 		})
 	}

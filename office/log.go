@@ -12,10 +12,10 @@ import (
 
 // LogEntry is one thing that happened to a message: a line of message log.
 type LogEntry struct {
-	At     Moment `json:"at"`
-	What   string `json:"what"` // enqueued, received, failed, an event of the audit, or the state it ended in
-	Actor  string `json:"actor"`
-	Detail string `json:"detail"`
+	At     Timestamp `json:"at"`
+	What   string    `json:"what"` // enqueued, received, failed, an event of the audit, or the state it ended in
+	Actor  string    `json:"actor"`
+	Detail string    `json:"detail"`
 }
 
 // Log is the life of a message in the order of time: when it came, each failure,
@@ -25,15 +25,15 @@ func (o *Office) Log(ctx context.Context, arg string) (store.Record, []LogEntry,
 	if err != nil {
 		return r, nil, err
 	}
-	log := []LogEntry{{Moment{r.EnqueuedAt}, "enqueued", "", ""}}
+	log := []LogEntry{{Timestamp{r.EnqueuedAt}, "enqueued", "", ""}}
 	if !r.FirstReceivedAt.IsZero() {
-		log = append(log, LogEntry{Moment{r.FirstReceivedAt}, "received", "", "for the first time"})
+		log = append(log, LogEntry{Timestamp{r.FirstReceivedAt}, "received", "", "for the first time"})
 	}
 	if r.HistoryDropped > 0 && len(r.History) > 0 {
-		log = append(log, LogEntry{Moment{r.History[0].FailedAt}, "left out", "", fmt.Sprintf("%d failures after the first are not kept", r.HistoryDropped)})
+		log = append(log, LogEntry{Timestamp{r.History[0].FailedAt}, "left out", "", fmt.Sprintf("%d failures after the first are not kept", r.HistoryDropped)})
 	}
 	for _, f := range r.History {
-		log = append(log, LogEntry{Moment{f.FailedAt}, "failed", f.Worker, failureLine(&f)})
+		log = append(log, LogEntry{Timestamp{f.FailedAt}, "failed", f.Worker, failureLine(&f)})
 	}
 	subjects := []nixie.ID{r.ID}
 	letters, _, err := o.store.Letters(ctx, nixie.Filter{IDs: subjects}, store.Page{Limit: 1})
@@ -50,7 +50,7 @@ func (o *Office) Log(ctx context.Context, arg string) (store.Record, []LogEntry,
 	log[0].Detail = "into " + cmp.Or(born, r.Queue)
 	log = append(log, audited...)
 	if !r.EndedAt.IsZero() && r.State != nixie.Dead && r.State != nixie.Canceled {
-		log = append(log, LogEntry{Moment{r.EndedAt}, string(r.State), "", ""})
+		log = append(log, LogEntry{Timestamp{r.EndedAt}, string(r.State), "", ""})
 	}
 	slices.SortStableFunc(log, func(a, b LogEntry) int { return a.At.Compare(b.At.Time) })
 	return r, log, nil
@@ -59,7 +59,7 @@ func (o *Office) Log(ctx context.Context, arg string) (store.Record, []LogEntry,
 func failureLine(f *nixie.Failure) string {
 	s := fmt.Sprintf("life %d attempt %d, %s (%s): %s", f.Generation, f.Attempt, f.Reason, f.Class, f.Text)
 	if f.Decision == nixie.Retry && !f.NextAt.IsZero() {
-		return s + "; retry at " + Moment{f.NextAt}.String()
+		return s + "; retry at " + Timestamp{f.NextAt}.String()
 	}
 	return s + "; " + string(f.Decision)
 }
@@ -72,7 +72,7 @@ func (o *Office) done(ctx context.Context, subjects []nixie.ID) (log []LogEntry,
 			return nil, "", err
 		}
 		queue = cmp.Or(queue, e.Queue)
-		log = append(log, LogEntry{Moment{e.At}, string(e.Event), e.Actor, e.Reason})
+		log = append(log, LogEntry{Timestamp{e.At}, string(e.Event), e.Actor, e.Reason})
 	}
 	return log, queue, nil
 }

@@ -171,9 +171,9 @@ func asMap(list []office.Count) map[string]int64 {
 func TestStatsIsARecount(t *testing.T) {
 	eachStore(t, func(t *testing.T, d *desk) {
 		d.crowd(t, 20)
-		w := &office.Work{Event: nixie.OnRedrive, Max: 4, Reason: "r"}
+		w := &office.OperationRequest{Event: nixie.OnRedrive, Max: 4, Reason: "r"}
 		d.carryOut(t, w)
-		d.carryOut(t, &office.Work{Event: nixie.OnDiscard, Max: 3, Reason: "r"})
+		d.carryOut(t, &office.OperationRequest{Event: nixie.OnDiscard, Max: 3, Reason: "r"})
 		s, err := d.Stats(t.Context(), nixie.Filter{}, store.LookAtNewest)
 		if err != nil {
 			t.Fatal(err)
@@ -205,7 +205,7 @@ func TestStatsIsARecount(t *testing.T) {
 	})
 }
 
-func (d *desk) carryOut(t *testing.T, w *office.Work) office.OperationView {
+func (d *desk) carryOut(t *testing.T, w *office.OperationRequest) office.OperationResult {
 	t.Helper()
 	op, err := d.Begin(t.Context(), w)
 	if err != nil {
@@ -219,7 +219,7 @@ func (d *desk) carryOut(t *testing.T, w *office.Work) office.OperationView {
 }
 
 func TestR32_PreviewIsThePlan(t *testing.T) {
-	for _, w := range []office.Work{
+	for _, w := range []office.OperationRequest{
 		{Event: nixie.OnRedrive},
 		{Event: nixie.OnRedrive, Force: true},
 		{Event: nixie.OnRedrive, Max: 7},
@@ -367,10 +367,10 @@ func TestNew(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if _, err := o.Begin(context.Background(), &office.Work{Event: nixie.OnRedrive, Reason: "r"}); nixie.CodeOf(err) != nixie.CodeInvalid {
+	if _, err := o.Begin(context.Background(), &office.OperationRequest{Event: nixie.OnRedrive, Reason: "r"}); nixie.CodeOf(err) != nixie.CodeInvalid {
 		t.Errorf("a change without an actor: %v", err)
 	}
-	if _, err := o.Examine(context.Background()); nixie.CodeOf(err) != nixie.CodeUnavailable {
+	if _, err := o.Inspect(context.Background()); nixie.CodeOf(err) != nixie.CodeUnavailable {
 		t.Errorf("doctor over a store that cannot tell: %v", err)
 	}
 }

@@ -13,8 +13,8 @@ import (
 	"github.com/nixie-go/nixie/store/lifecycle"
 )
 
-// Work is long work on letters that an operator asks for.
-type Work struct {
+// OperationRequest is long work on letters that an operator asks for.
+type OperationRequest struct {
 	Event  nixie.Event  // what an operator does to letters: OnRedrive, OnDiscard, OnHold, OnPurge …
 	IDs    []nixie.ID   // letters, or
 	Filter nixie.Filter // a choice of them; the zero filter chooses all
@@ -39,13 +39,13 @@ type Work struct {
 
 	Clock    func() time.Time // of the rate; with Wait for tests
 	Wait     func(ctx context.Context, d time.Duration) error
-	Progress func(OperationView) // told after each group
+	Progress func(OperationResult) // told after each group
 }
 
-// OperationView is how an operation stands: what dlq redrive, dlq discard and
+// OperationResult is how an operation stands: what dlq redrive, dlq discard and
 // the like print. Of the counts from Redriven to Purged it has the one of its
 // event.
-type OperationView struct {
+type OperationResult struct {
 	Operation   nixie.ID `json:"operation"`
 	Selected    int64    `json:"selected"`
 	Redriven    *int64   `json:"redriven,omitempty"`
@@ -78,7 +78,7 @@ type OperationView struct {
 }
 
 // counts are the fields from Redriven to Purged, by event.
-func (v *OperationView) counts() map[nixie.Event]**int64 {
+func (v *OperationResult) counts() map[nixie.Event]**int64 {
 	return map[nixie.Event]**int64{
 		nixie.OnRedrive: &v.Redriven, nixie.OnDiscard: &v.Discarded, nixie.OnHold: &v.Held, nixie.OnUnhold: &v.Unheld,
 		nixie.OnRequalify: &v.Requalified, nixie.OnRestore: &v.Restored, nixie.OnNote: &v.Noted, nixie.OnPurge: &v.Purged,
@@ -86,7 +86,7 @@ func (v *OperationView) counts() map[nixie.Event]**int64 {
 }
 
 // Done is to how many letters it was done.
-func (v OperationView) Done() int64 {
+func (v OperationResult) Done() int64 {
 	for _, count := range v.counts() {
 		if *count != nil {
 			return **count
@@ -97,7 +97,7 @@ func (v OperationView) Done() int64 {
 
 // Outstanding is how many of those that were redriven have not succeeded, as far as that
 // is known: they died again, or are on their way.
-func (v OperationView) Outstanding() (n int64) {
+func (v OperationResult) Outstanding() (n int64) {
 	for _, count := range [...]*int64{v.DiedAgain, v.UnderWay} {
 		if count != nil {
 			n += *count
@@ -106,8 +106,8 @@ func (v OperationView) Outstanding() (n int64) {
 	return n
 }
 
-func viewOperation(op store.Operation, refused []redrive.Refusal) OperationView {
-	v := OperationView{
+func resultOf(op store.Operation, refused []redrive.Refusal) OperationResult {
+	v := OperationResult{
 		Operation: op.ID, Selected: op.Selected, Skipped: op.Skipped, Failed: op.Failed,
 		Pending: op.Pending, Refused: orEmpty(refused),
 	}
@@ -117,12 +117,12 @@ func viewOperation(op store.Operation, refused []redrive.Refusal) OperationView 
 	return v
 }
 
-// Choice is the filter that work really uses: IDs as they are; otherwise only
+// EffectiveFilter is the filter that work really uses: IDs as they are; otherwise only
 // letters in a status that the event can move, unless the filter names
 // statuses. A redrive of letters in review needs Force, and a purge is for
 // resolved and discarded ones. With Max it leaves out what would be refused, so
 // that Max counts letters that go.
-func (w *Work) Choice() nixie.Filter {
+func (w *OperationRequest) EffectiveFilter() nixie.Filter {
 	if len(w.IDs) > 0 {
 		return nixie.Filter{IDs: w.IDs}
 	}
@@ -147,7 +147,7 @@ func (w *Work) Choice() nixie.Filter {
 }
 
 // meant reports whether letters of a status are chosen when nobody says of which.
-func (w *Work) meant(s nixie.Status) bool {
+func (w *OperationRequest) meant(s nixie.Status) bool {
 	switch w.Event {
 	case nixie.OnRedrive:
 		return s == nixie.StatusOpen || s == nixie.StatusReview && w.Force
@@ -166,7 +166,7 @@ func orPointer(p *bool, otherwise bool) *bool {
 }
 
 // cap is the number of redrives at which a letter is refused; 0 is none.
-func (w *Work) cap() int64 {
+func (w *OperationRequest) cap() int64 {
 	switch w.MaxRedrives {
 	case 0:
 		return policy.DefaultMaxRedrives
@@ -178,22 +178,22 @@ func (w *Work) cap() int64 {
 
 // Begin freezes the selection of work and returns its operation. Nothing else
 // changes before Run.
-func (o *Office) Begin(ctx context.Context, w *Work) (OperationView, error) {
+func (o *Office) Begin(ctx context.Context, w *OperationRequest) (OperationResult, error) {
 	e, err := o.engine(w)
 	if err != nil {
-		return OperationView{}, err
+		return OperationResult{}, err
 	}
-	op, err := e.Plan(ctx, w.operation(o.actor), w.Choice(), w.Max)
-	return viewOperation(op, nil), err
+	op, err := e.Plan(ctx, w.operation(o.actor), w.EffectiveFilter(), w.Max)
+	return resultOf(op, nil), err
 }
 
 // tired reports whether a letter was redriven too often.
-func (w *Work) tired(l *nixie.Letter) bool {
+func (w *OperationRequest) tired(l *nixie.Letter) bool {
 	return w.cap() > 0 && int64(l.Message.Redrives) >= w.cap()
 }
 
 // operation is what work asks for, before it has a selection.
-func (w *Work) operation(actor string) store.Operation {
+func (w *OperationRequest) operation(actor string) store.Operation {
 	op := store.Operation{Event: w.Event, Actor: actor, Reason: w.Reason, Filter: w.Text, Force: w.Force, Destination: w.Destination, Reviewed: w.Reviewed, Guarded: w.Guarded}
 	if w.Event == nixie.OnPurge {
 		op.Statuses = w.Filter.Statuses
@@ -205,16 +205,16 @@ func (w *Work) operation(actor string) store.Operation {
 // how fast; what is done to which letters was settled by Begin. When ctx ends
 // the view says how far it came and the error wraps the context's; a redrive that
 // stops by itself does so with a [redrive.StoppedError].
-func (o *Office) Run(ctx context.Context, id nixie.ID, w *Work) (OperationView, error) {
+func (o *Office) Run(ctx context.Context, id nixie.ID, w *OperationRequest) (OperationResult, error) {
 	e, err := o.engine(w)
 	if err != nil {
-		return OperationView{}, err
+		return OperationResult{}, err
 	}
 	r, err := e.Run(ctx, id)
 	if err == nil && w.Await > 0 && r.Event == nixie.OnRedrive {
 		r.Outcome, err = e.Await(ctx, id, w.Await)
 	}
-	v := viewOperation(r.Operation, r.Refused)
+	v := resultOf(r.Operation, r.Refused)
 	if r.Event == nixie.OnRedrive {
 		by := (*redrive.StoppedError)(nil)
 		stopped := errors.As(err, &by)
@@ -235,19 +235,19 @@ func (o *Office) Operation(ctx context.Context, id nixie.ID) (store.Operation, e
 	return store.FindOperation(ctx, o.store, store.OperationLook{ID: id})
 }
 
-// Again makes those letters pending again that a redrive moved and that died again since,
+// Repeat makes those letters pending again that a redrive moved and that died again since,
 // for another Run of it, and returns how it stands then.
-func (o *Office) Again(ctx context.Context, id nixie.ID) (store.Operation, error) {
+func (o *Office) Repeat(ctx context.Context, id nixie.ID) (store.Operation, error) {
 	return o.store.Plan(ctx, store.Operation{ID: id}, nixie.Filter{}, 0)
 }
 
-func (o *Office) engine(w *Work) (*redrive.Engine, error) {
+func (o *Office) engine(w *OperationRequest) (*redrive.Engine, error) {
 	c := redrive.Config{Store: o.store, Batch: w.Batch, Rate: w.Rate, MaxRedrives: w.MaxRedrives, Force: w.Force, Stop: w.Stop, Send: w.Send, Edit: w.Edit, SetsAside: w.SetsAside, Clock: w.Clock, Wait: w.Wait}
 	if c.Clock == nil {
 		c.Clock = o.clock
 	}
 	if w.Progress != nil {
-		c.Progress = func(op store.Operation) { w.Progress(viewOperation(op, nil)) }
+		c.Progress = func(op store.Operation) { w.Progress(resultOf(op, nil)) }
 	}
 	return redrive.New(c)
 }

@@ -9,11 +9,11 @@ import (
 	"github.com/nixie-go/nixie/store"
 )
 
-// OperationRow is an operation in a list: what operation list prints.
-type OperationRow struct {
+// OperationView is an operation in a list: what operation list prints.
+type OperationView struct {
 	Operation   nixie.ID    `json:"operation"`
 	Event       nixie.Event `json:"event"`
-	CreatedAt   Moment      `json:"created_at"`
+	CreatedAt   Timestamp   `json:"created_at"`
 	Actor       string      `json:"actor"`
 	Reason      string      `json:"reason"`
 	Filter      string      `json:"filter"`      // as the person wrote it
@@ -27,17 +27,17 @@ type OperationRow struct {
 	Pending     int64       `json:"pending"`
 }
 
-// OperationStory is an operation and what became of the letters that it moved: what
+// OperationDetail is an operation and what became of the letters that it moved: what
 // operation show prints.
-type OperationStory struct {
-	OperationRow
+type OperationDetail struct {
+	OperationView
 	Outcome *store.Outcome `json:"outcome"` // of a redrive, null of others
 }
 
 // ViewOperation is the view of an operation in a list.
-func ViewOperation(op *store.Operation) OperationRow {
-	return OperationRow{
-		Operation: op.ID, Event: op.Event, CreatedAt: Moment{op.CreatedAt}, Actor: op.Actor, Reason: op.Reason, Filter: op.Filter,
+func ViewOperation(op *store.Operation) OperationView {
+	return OperationView{
+		Operation: op.ID, Event: op.Event, CreatedAt: Timestamp{op.CreatedAt}, Actor: op.Actor, Reason: op.Reason, Filter: op.Filter,
 		Destination: op.Destination, Force: op.Force, Guarded: op.Guarded,
 		Selected: op.Selected, Done: op.Done, Skipped: op.Skipped, Failed: op.Failed, Pending: op.Pending,
 	}
@@ -55,18 +55,18 @@ func (o *Office) AllOperations(ctx context.Context) iter.Seq2[store.Operation, e
 	})
 }
 
-// OperationStory tells how an operation stands.
-func (o *Office) OperationStory(ctx context.Context, id nixie.ID) (OperationStory, error) {
+// OperationDetail tells how an operation stands.
+func (o *Office) OperationDetail(ctx context.Context, id nixie.ID) (OperationDetail, error) {
 	op, err := store.FindOperation(ctx, o.store, store.OperationLook{ID: id, Outcome: true})
-	story := OperationStory{OperationRow: ViewOperation(&op)}
+	story := OperationDetail{OperationView: ViewOperation(&op)}
 	if op.Event == nixie.OnRedrive {
 		story.Outcome = &op.Outcome
 	}
 	return story, err
 }
 
-// NeedForce counts those of letters that were refused which only force moves.
-func (o *Office) NeedForce(ctx context.Context, refused []redrive.Refusal) (n int, err error) {
+// CountNeedingForce counts those of letters that were refused which only force moves.
+func (o *Office) CountNeedingForce(ctx context.Context, refused []redrive.Refusal) (n int, err error) {
 	var ids []nixie.ID
 	for _, refusal := range refused {
 		ids = append(ids, refusal.Letter)

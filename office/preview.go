@@ -12,18 +12,18 @@ import (
 
 // Plan is what work would do if it began now.
 type Plan struct {
-	Selected int64       `json:"selected"`
-	Movable  int64       `json:"movable"`               // of them go
-	Aside    int64       `json:"quarantined,omitempty"` // of those, into quarantine
-	Edited   int64       `json:"edited,omitempty"`      // of those, with another body or other headers than they have
-	Expired  int64       `json:"expired"`               // of those that a redrive queues: past their ExpiresAt, so they die again unrun
-	Skipped  int64       `json:"skipped"`               // of them are refused
-	Refused  []Count     `json:"refused"`               // why
-	Groups   []PlanGroup `json:"groups"`                // largest first
-	ByQueue  []Count     `json:"by_queue"`
-	Streams  []Count     `json:"streams"` // ordered ones with letters that go, as queue/stream; at most [MaxPlanned]
-	Token    *nixie.ID   `json:"token"`   // of the kept selection, null if none is; see [Office.Keep]
-	Letters  []nixie.ID  `json:"letters"` // in the order of the plan, at most [MaxPlanned]
+	Selected    int64       `json:"selected"`
+	Movable     int64       `json:"movable"`               // of them go
+	Quarantined int64       `json:"quarantined,omitempty"` // of those, into quarantine
+	Edited      int64       `json:"edited,omitempty"`      // of those, with another body or other headers than they have
+	Expired     int64       `json:"expired"`               // of those that a redrive queues: past their ExpiresAt, so they die again unrun
+	Skipped     int64       `json:"skipped"`               // of them are refused
+	Refused     []Count     `json:"refused"`               // why
+	Groups      []PlanGroup `json:"groups"`                // largest first
+	ByQueue     []Count     `json:"by_queue"`
+	Streams     []Count     `json:"streams"` // ordered ones with letters that go, as queue/stream; at most [MaxPlanned]
+	Token       *nixie.ID   `json:"token"`   // of the kept selection, null if none is; see [Office.Keep]
+	Letters     []nixie.ID  `json:"letters"` // in the order of the plan, at most [MaxPlanned]
 }
 
 // PlanGroup is one cause in a plan.
@@ -39,7 +39,7 @@ const MaxPlanned = 1_000
 // Preview tells what Begin and Run would do now, and changes nothing: it asks the
 // rule that the store asks, and makes the edits of w.Edit. Memory is bounded by Max, without Max by [MaxPlanned],
 // and by how many causes, dedupe keys and ordered streams there are.
-func (o *Office) Preview(ctx context.Context, w *Work) (Plan, error) {
+func (o *Office) Preview(ctx context.Context, w *OperationRequest) (Plan, error) {
 	p, err := o.previewer(ctx, w)
 	if err != nil {
 		return Plan{}, err
@@ -52,7 +52,7 @@ func (o *Office) Preview(ctx context.Context, w *Work) (Plan, error) {
 	}
 	var ring []planned
 	seen := 0
-	for l, err := range o.AllLetters(ctx, w.Choice(), w.Edit != nil) {
+	for l, err := range o.AllLetters(ctx, w.EffectiveFilter(), w.Edit != nil) {
 		if err != nil {
 			return Plan{}, err
 		}
@@ -81,7 +81,7 @@ func (o *Office) Preview(ctx context.Context, w *Work) (Plan, error) {
 
 // Keep is Preview, and freezes what it shows: the token of the plan is the operation
 // that Run carries out. A letter that changes before that is refused and named.
-func (o *Office) Keep(ctx context.Context, w *Work) (Plan, error) {
+func (o *Office) Keep(ctx context.Context, w *OperationRequest) (Plan, error) {
 	plan, err := o.Preview(ctx, w)
 	if err != nil {
 		return plan, err
@@ -95,7 +95,7 @@ func (o *Office) Keep(ctx context.Context, w *Work) (Plan, error) {
 
 // previewer counts what becomes of letters.
 type previewer struct {
-	work    *Work
+	work    *OperationRequest
 	op      store.Operation
 	engine  *redrive.Engine
 	expired func(*nixie.Message) bool
@@ -107,7 +107,7 @@ type previewer struct {
 	byQueue, refused, streams, keys map[string]int64 // keys: by how many letters that would go want each
 }
 
-func (o *Office) previewer(ctx context.Context, w *Work) (*previewer, error) {
+func (o *Office) previewer(ctx context.Context, w *OperationRequest) (*previewer, error) {
 	engine, err := o.engine(w)
 	if err != nil {
 		return nil, err
@@ -210,7 +210,7 @@ func (p *previewer) plan() Plan {
 		}
 	}
 	plan := Plan{
-		Selected: p.selected, Movable: p.selected - p.skipped, Aside: p.aside, Edited: p.edited, Expired: p.late, Skipped: p.skipped,
+		Selected: p.selected, Movable: p.selected - p.skipped, Quarantined: p.aside, Edited: p.edited, Expired: p.late, Skipped: p.skipped,
 		Refused: counted(p.refused), ByQueue: counted(p.byQueue), Groups: []PlanGroup{},
 	}
 	plan.Streams = counted(p.streams)

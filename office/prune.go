@@ -6,8 +6,8 @@ import (
 	"github.com/nixie-go/nixie/store"
 )
 
-// Pruned is what outlived its retention: what prune prints.
-type Pruned struct {
+// PruneView is what outlived its retention: what prune prints.
+type PruneView struct {
 	DryRun   bool  `json:"dry_run"`
 	Messages int64 `json:"messages"`      // ended, without a letter
 	Letters  int64 `json:"letters"`       // resolved or discarded, with their messages
@@ -17,8 +17,8 @@ type Pruned struct {
 
 // Prune removes what is older than the retention of its queue, step by step, or
 // only counts it. When ctx ends the view says what was removed by then.
-func (o *Office) Prune(ctx context.Context, dry bool) (Pruned, error) {
-	total := Pruned{DryRun: dry}
+func (o *Office) Prune(ctx context.Context, dry bool) (PruneView, error) {
+	total := PruneView{DryRun: dry}
 	for cursor := ""; ; {
 		done, err := o.store.Prune(ctx, store.Pruning{Cursor: cursor, DryRun: dry})
 		total.Messages += done.Messages

@@ -10,8 +10,8 @@ import (
 // purgeStep is how many messages one transaction of a purge cancels.
 const purgeStep = 1_000
 
-// Purging is a purge that an operator asks for.
-type Purging struct {
+// PurgeRequest is a purge that an operator asks for.
+type PurgeRequest struct {
 	Queue    string
 	Filter   nixie.Filter // which of the queued ones; the zero filter is all
 	Reason   string       // required
@@ -27,7 +27,7 @@ type PurgeView struct {
 }
 
 // check makes the filter one of queued messages of the queue.
-func (p *Purging) check() error {
+func (p *PurgeRequest) check() error {
 	if len(p.Filter.Queues) > 0 || len(p.Filter.States) > 0 {
 		return nixie.Errorf(nixie.CodeInvalid, "a purge is of the queued messages of one queue: leave queue: and state: out of the filter")
 	}
@@ -35,7 +35,7 @@ func (p *Purging) check() error {
 }
 
 // PreviewPurge counts what Purge would cancel now.
-func (o *Office) PreviewPurge(ctx context.Context, p *Purging) (PurgeView, error) {
+func (o *Office) PreviewPurge(ctx context.Context, p *PurgeRequest) (PurgeView, error) {
 	v := PurgeView{Queue: p.Queue, DryRun: true}
 	if err := p.check(); err != nil {
 		return v, err
@@ -63,7 +63,7 @@ func (o *Office) PreviewPurge(ctx context.Context, p *Purging) (PurgeView, error
 // Purge cancels the queued messages of a queue, never leased ones, a thousand in
 // one transaction, each with its entry in the audit. When ctx ends the view says
 // how far it came.
-func (o *Office) Purge(ctx context.Context, p *Purging) (PurgeView, error) {
+func (o *Office) Purge(ctx context.Context, p *PurgeRequest) (PurgeView, error) {
 	v := PurgeView{Queue: p.Queue}
 	if err := p.check(); err != nil {
 		return v, err
@@ -95,8 +95,8 @@ func (o *Office) Purge(ctx context.Context, p *Purging) (PurgeView, error) {
 // drainEvery is how often a drain looks.
 const drainEvery = 500 * time.Millisecond
 
-// Draining is a drain that an operator asks for.
-type Draining struct {
+// DrainRequest is a drain that an operator asks for.
+type DrainRequest struct {
 	Queue    string
 	Reason   string        // required
 	DueOnly  bool          // do not wait for what is scheduled for later
@@ -107,13 +107,13 @@ type Draining struct {
 
 // DrainView is how far a drain is: what queue drain prints.
 type DrainView struct {
-	Queue     string `json:"queue"`
-	Drained   bool   `json:"drained"`
-	Ready     int64  `json:"ready"`
-	Blocked   int64  `json:"blocked"`
-	Scheduled int64  `json:"scheduled"`
-	Leased    int64  `json:"leased"`
-	NextAt    Moment `json:"next_at"` // earliest time of a scheduled one
+	Queue     string    `json:"queue"`
+	Drained   bool      `json:"drained"`
+	Ready     int64     `json:"ready"`
+	Blocked   int64     `json:"blocked"`
+	Scheduled int64     `json:"scheduled"`
+	Leased    int64     `json:"leased"`
+	NextAt    Timestamp `json:"next_at"` // earliest time of a scheduled one
 }
 
 // Left is how many messages the drain waits for.
@@ -130,7 +130,7 @@ func (v *DrainView) left(dueOnly bool) int64 {
 // stays closed until Resume, also when the wait ends by the timeout, which is no
 // error: then the view says what is left. A paused queue is refused, as it would
 // never be empty.
-func (o *Office) Drain(ctx context.Context, d *Draining) (DrainView, error) {
+func (o *Office) Drain(ctx context.Context, d *DrainRequest) (DrainView, error) {
 	if _, err := o.Queue(ctx, d.Queue); err != nil {
 		return DrainView{}, err
 	}
@@ -154,7 +154,7 @@ func (o *Office) Drain(ctx context.Context, d *Draining) (DrainView, error) {
 		if err != nil {
 			return DrainView{}, err
 		}
-		v := DrainView{Queue: q.Name, Ready: q.Ready, Blocked: q.Blocked, Scheduled: q.Scheduled, Leased: q.Leased, NextAt: Moment{q.NextAt}}
+		v := DrainView{Queue: q.Name, Ready: q.Ready, Blocked: q.Blocked, Scheduled: q.Scheduled, Leased: q.Leased, NextAt: Timestamp{q.NextAt}}
 		v.Drained = v.left(d.DueOnly) == 0
 		switch {
 		case v.Drained || d.Timeout > 0 && waited >= d.Timeout:

@@ -168,7 +168,7 @@ func TestDrainWaitsUntilNothingIsLeft(t *testing.T) {
 			_, err := d.st.Enqueue(t.Context(), nixie.Message{Queue: "a", Key: "later", Delay: 10 * time.Minute})
 			d.ok(err)
 			var handled []string
-			v, err := d.Drain(t.Context(), &office.Draining{
+			v, err := d.Drain(t.Context(), &office.DrainRequest{
 				Queue: "a", Reason: "moving", DueOnly: c.dueOnly, Timeout: c.timeout, Wait: d.drainStep("a", &handled),
 			})
 			d.ok(err)
@@ -187,12 +187,12 @@ func TestPurgeGoesOnUntilNothingIsLeft(t *testing.T) {
 	d.put("a", 2_500)
 	d.claim("a", 3)
 	steps := 0
-	v, err := d.Purge(t.Context(), &office.Purging{Queue: "a", Reason: "test data", Progress: func(office.PurgeView) { steps++ }})
+	v, err := d.Purge(t.Context(), &office.PurgeRequest{Queue: "a", Reason: "test data", Progress: func(office.PurgeView) { steps++ }})
 	d.ok(err)
 	if v.Canceled != 2_497 || v.Leased != 3 || steps != 3 {
 		t.Errorf("purge gives %+v in %d steps", v, steps)
 	}
-	if _, err := d.Purge(t.Context(), &office.Purging{Queue: "a"}); nixie.CodeOf(err) != nixie.CodeInvalid {
+	if _, err := d.Purge(t.Context(), &office.PurgeRequest{Queue: "a"}); nixie.CodeOf(err) != nixie.CodeInvalid {
 		t.Errorf("purge without a reason: %v", err)
 	}
 }
@@ -219,7 +219,7 @@ func TestAnExportedAuditCanBeCheckedElsewhere(t *testing.T) {
 	_, err := d.Pause(t.Context(), []string{"a", "b"}, "=look, \"there\"\n")
 	d.ok(err)
 	d.now = d.now.Add(1234567891 * time.Nanosecond)
-	_, err = d.Purge(t.Context(), &office.Purging{Queue: "a", Reason: "ünicode"})
+	_, err = d.Purge(t.Context(), &office.PurgeRequest{Queue: "a", Reason: "ünicode"})
 	d.ok(err)
 	n, before := 0, strings.Repeat("0", 64)
 	for e, err := range d.ExportAudit(t.Context(), store.AuditFilter{}) {

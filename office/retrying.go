@@ -135,9 +135,9 @@ type BacklogView struct {
 	Ready      int64      `json:"ready"`
 	Blocked    int64      `json:"blocked"`
 	Scheduled  int64      `json:"scheduled"`
-	NextAt     Moment     `json:"next_at"`      // earliest time of a scheduled one
-	LastAt     Moment     `json:"last_at"`      // latest time of a scheduled one
-	OldestAt   Moment     `json:"oldest_at"`    // since when the longest ready message is due
+	NextAt     Timestamp  `json:"next_at"`      // earliest time of a scheduled one
+	LastAt     Timestamp  `json:"last_at"`      // latest time of a scheduled one
+	OldestAt   Timestamp  `json:"oldest_at"`    // since when the longest ready message is due
 	OldestAgeS *int64     `json:"oldest_age_s"` // its age in seconds
 	Due        []DueCount `json:"due"`          // scheduled ones by when they are due
 }
@@ -156,8 +156,8 @@ func (o *Office) Backlog(ctx context.Context, queues []string) ([]BacklogView, e
 	for i := range infos {
 		q := &infos[i]
 		v := BacklogView{
-			Queue: q.Name, Ready: q.Ready, Blocked: q.Blocked, Scheduled: q.Scheduled, NextAt: Moment{q.NextAt}, LastAt: Moment{q.LastAt},
-			OldestAt: Moment{q.OldestAt}, OldestAgeS: o.ageS(q.OldestAt),
+			Queue: q.Name, Ready: q.Ready, Blocked: q.Blocked, Scheduled: q.Scheduled, NextAt: Timestamp{q.NextAt}, LastAt: Timestamp{q.LastAt},
+			OldestAt: Timestamp{q.OldestAt}, OldestAgeS: o.ageS(q.OldestAt),
 		}
 		for i, end := range nixie.DueBands() {
 			within := seconds(end)

@@ -163,10 +163,10 @@ type SettingsView struct {
 
 	Policy []string `json:"policy"` // options of workers without one of their own, NAME=VALUE
 
-	Defaults   []string `json:"defaults"`
-	ChangedAt  Moment   `json:"changed_at"` // the newest change of a setting
-	ChangedBy  string   `json:"changed_by"`
-	ChangedWhy string   `json:"changed_why"`
+	Defaults   []string  `json:"defaults"`
+	ChangedAt  Timestamp `json:"changed_at"` // the newest change of a setting
+	ChangedBy  string    `json:"changed_by"`
+	ChangedWhy string    `json:"changed_why"`
 }
 
 // SettingsChange is what a verb made of the settings of a queue.
@@ -215,7 +215,7 @@ func (o *Office) Settings(ctx context.Context, queue string) (SettingsView, erro
 	if err != nil || len(last) == 0 {
 		return v, err
 	}
-	v.ChangedAt, v.ChangedBy, v.ChangedWhy = Moment{last[0].At}, last[0].Actor, last[0].Reason
+	v.ChangedAt, v.ChangedBy, v.ChangedWhy = Timestamp{last[0].At}, last[0].Actor, last[0].Reason
 	return v, nil
 }
 
@@ -289,7 +289,7 @@ func (o *Office) adjust(ctx context.Context, queue, entry, reason string, edit f
 		return SettingsChange{v, false}, err
 	}
 	c := SettingsChange{viewSettings(queue, now), true}
-	c.ChangedAt, c.ChangedBy, c.ChangedWhy = Moment{o.clock()}, o.actor, entry
+	c.ChangedAt, c.ChangedBy, c.ChangedWhy = Timestamp{o.clock()}, o.actor, entry
 	return c, nil
 }
 

@@ -25,13 +25,13 @@ const maxLeased = 10_000
 
 // StallView is something that does not go on: a row of stats stalled.
 type StallView struct {
-	What    string `json:"what"` // lease-over, owner-gone, long-lease, paused, blocked, retry-storm
-	Queue   string `json:"queue"`
-	Count   int64  `json:"count"`   // messages it is about; retries of a storm
-	Example string `json:"example"` // ID of one of them, "" when none is known
-	Since   Moment `json:"since"`   // of the one that stands longest, null when unknown
-	Text    string `json:"text"`
-	Fix     string `json:"fix"`
+	What    string    `json:"what"` // lease-over, owner-gone, long-lease, paused, blocked, retry-storm
+	Queue   string    `json:"queue"`
+	Count   int64     `json:"count"`   // messages it is about; retries of a storm
+	Example string    `json:"example"` // ID of one of them, "" when none is known
+	Since   Timestamp `json:"since"`   // of the one that stands longest, null when unknown
+	Text    string    `json:"text"`
+	Fix     string    `json:"fix"`
 }
 
 // Stalled lists what does not go on in the named queues, or in all: leases that
@@ -59,7 +59,7 @@ func (o *Office) Stalled(ctx context.Context, queues []string, leases int) ([]St
 		q := &infos[i]
 		if waiting := q.Unfinished() - q.Leased; q.Settings.Paused && waiting > 0 {
 			list = append(list, StallView{
-				What: "paused", Queue: q.Name, Count: waiting, Since: Moment{q.OldestAt},
+				What: "paused", Queue: q.Name, Count: waiting, Since: Timestamp{q.OldestAt},
 				Text: "paused: " + q.Settings.PausedNote, Fix: "see why, then nixie queue resume",
 			})
 		}
@@ -69,7 +69,7 @@ func (o *Office) Stalled(ctx context.Context, queues []string, leases int) ([]St
 		}
 		if b.messages > 0 {
 			list = append(list, StallView{
-				What: "blocked", Queue: q.Name, Count: b.messages, Example: b.example.Head.String(), Since: Moment{q.BlockedAt},
+				What: "blocked", Queue: q.Name, Count: b.messages, Example: b.example.Head.String(), Since: Timestamp{q.BlockedAt},
 				Text: b.String() + ", one of them by " + b.example.Failure, Fix: b.fix(),
 			})
 		}
@@ -100,7 +100,7 @@ func (s *stalls) add(what string, r *store.Record, text, fix string) {
 	}
 	v.Count++
 	if v.Since.IsZero() || r.LeasedAt.Before(v.Since.Time) {
-		v.Since, v.Example, v.Text = Moment{r.LeasedAt}, r.ID.String(), text
+		v.Since, v.Example, v.Text = Timestamp{r.LeasedAt}, r.ID.String(), text
 	}
 }
 

@@ -23,7 +23,7 @@ type Stats struct {
 	Discarded      int64            `json:"discarded"`
 	Redrivable     int64            `json:"redrivable"`
 	NeedsReview    int64            `json:"needs_review"`
-	OldestDiedAt   Moment           `json:"oldest_died_at"`
+	OldestDiedAt   Timestamp        `json:"oldest_died_at"`
 	OldestAgeS     *int64           `json:"oldest_age_s"`
 	DeadPerHour    int64            `json:"dead_per_hour"`    // deaths of the last 60 minutes
 	RetriedPerHour int64            `json:"retried_per_hour"` // retries decided in the last 60 minutes
@@ -79,7 +79,7 @@ func (s *Stats) countStatuses(groups []nixie.Group) {
 		}
 		waits := status.Unresolved() && status != nixie.StatusRedriving
 		if waits && (s.OldestDiedAt.IsZero() || g.FirstAt.Before(s.OldestDiedAt.Time)) {
-			s.OldestDiedAt = Moment{g.FirstAt}
+			s.OldestDiedAt = Timestamp{g.FirstAt}
 		}
 	}
 }
@@ -100,11 +100,11 @@ type QueueView struct {
 	Discarded       int64             `json:"discarded"`
 	Canceled        int64             `json:"canceled"`
 	Total           int64             `json:"total"`
-	OldestAt        Moment            `json:"oldest_at"` // since when the longest ready message is due
+	OldestAt        Timestamp         `json:"oldest_at"` // since when the longest ready message is due
 	OldestAgeS      *int64            `json:"oldest_age_s"`
-	BlockedAt       Moment            `json:"blocked_at"` // since when the longest blocked message is due
+	BlockedAt       Timestamp         `json:"blocked_at"` // since when the longest blocked message is due
 	BlockedAgeS     *int64            `json:"blocked_age_s"`
-	NextAt          Moment            `json:"next_at"` // earliest time of a scheduled one
+	NextAt          Timestamp         `json:"next_at"` // earliest time of a scheduled one
 	DiedLastHour    int64             `json:"died_last_hour"`
 	RetriedLastHour int64             `json:"retried_last_hour"`
 	Paused          bool              `json:"paused"`
@@ -129,7 +129,7 @@ type QueueView struct {
 func (o *Office) ViewQueue(q *nixie.QueueInfo) QueueView {
 	v := QueueView{
 		Queue: q.Name, Ready: q.Ready, Blocked: q.Blocked, Scheduled: q.Scheduled, Leased: q.Leased, Dead: q.Dead, Succeeded: q.Succeeded,
-		Discarded: q.Discarded, Canceled: q.Canceled, Total: q.Total, OldestAt: Moment{q.OldestAt}, NextAt: Moment{q.NextAt},
+		Discarded: q.Discarded, Canceled: q.Canceled, Total: q.Total, OldestAt: Timestamp{q.OldestAt}, NextAt: Timestamp{q.NextAt},
 		DiedLastHour: q.Died, RetriedLastHour: q.Retried, Paused: q.Settings.Paused, PausedNote: q.Settings.PausedNote,
 		Closed: q.Settings.Closed, ClosedNote: q.Settings.ClosedNote,
 		Lease: q.Settings.LeaseOrDefault().String(), DedupeScope: q.Settings.DedupeScope,
@@ -152,7 +152,7 @@ func (o *Office) ViewQueue(q *nixie.QueueInfo) QueueView {
 		v.DeadHead = nixie.DeadFrees
 	}
 	v.OldestAgeS = o.ageS(q.OldestAt)
-	v.BlockedAt, v.BlockedAgeS = Moment{q.BlockedAt}, o.ageS(q.BlockedAt)
+	v.BlockedAt, v.BlockedAgeS = Timestamp{q.BlockedAt}, o.ageS(q.BlockedAt)
 	return v
 }
 

@@ -15,7 +15,7 @@ type StreamView struct {
 	State     store.StreamState `json:"state"`
 	Head      string            `json:"head"`   // message that goes next or that the others wait for
 	Letter    string            `json:"letter"` // of a dead head
-	Due       Moment            `json:"due"`    // of a head that waits
+	Due       Timestamp         `json:"due"`    // of a head that waits
 	LeasedBy  string            `json:"leased_by"`
 	Attempts  int               `json:"attempts"` // of the head
 	Failure   string            `json:"failure"`  // last one of the head
@@ -27,7 +27,7 @@ type StreamView struct {
 // ViewStream is the view of a stream.
 func ViewStream(s *store.Stream) StreamView {
 	v := StreamView{
-		Queue: s.Queue, Stream: s.Name, State: s.State, Due: Moment{s.Due}, LeasedBy: s.LeasedBy, Attempts: s.Attempts,
+		Queue: s.Queue, Stream: s.Name, State: s.State, Due: Timestamp{s.Due}, LeasedBy: s.LeasedBy, Attempts: s.Attempts,
 		Failure: s.Failure, Followers: s.Followers, Passing: s.Passing, Dead: s.Dead,
 	}
 	if !s.Head.IsZero() {
@@ -78,9 +78,9 @@ func (o *Office) Stream(ctx context.Context, queue, name string) (store.Stream, 
 	return store.FindStream(ctx, streams, queue, name)
 }
 
-// FollowersOf lists up to limit messages of a stream that are on their way,
+// Followers lists up to limit messages of a stream that are on their way,
 // newest first.
-func (o *Office) FollowersOf(ctx context.Context, queue, name string, limit int) ([]store.Record, error) {
+func (o *Office) Followers(ctx context.Context, queue, name string, limit int) ([]store.Record, error) {
 	f := nixie.Filter{Queues: []string{queue}, Streams: []string{name}, States: []nixie.State{nixie.Queued, nixie.Leased}}
 	list, _, err := o.store.Messages(ctx, f, store.Page{Limit: limit})
 	return list, err

@@ -10,11 +10,11 @@ import (
 	"github.com/nixie-go/nixie"
 )
 
-// Moment is a time in a view: RFC 3339 in UTC, null when it is zero.
-type Moment struct{ time.Time }
+// Timestamp is a time in a view: RFC 3339 in UTC, null when it is zero.
+type Timestamp struct{ time.Time }
 
 // MarshalJSON implements json.Marshaler.
-func (m Moment) MarshalJSON() ([]byte, error) {
+func (m Timestamp) MarshalJSON() ([]byte, error) {
 	if m.IsZero() {
 		return []byte("null"), nil
 	}
@@ -22,7 +22,7 @@ func (m Moment) MarshalJSON() ([]byte, error) {
 }
 
 // String is the form of MarshalJSON without quotes; "" when it is zero.
-func (m Moment) String() string {
+func (m Timestamp) String() string {
 	if m.IsZero() {
 		return ""
 	}
@@ -50,9 +50,9 @@ type LetterView struct {
 	Crashes       int          `json:"crashes"`
 	Generation    int          `json:"generation"`
 	Redrives      int          `json:"redrives"`
-	FirstFailedAt Moment       `json:"first_failed_at"`
-	LastFailedAt  Moment       `json:"last_failed_at"`
-	DiedAt        Moment       `json:"died_at"`
+	FirstFailedAt Timestamp    `json:"first_failed_at"`
+	LastFailedAt  Timestamp    `json:"last_failed_at"`
+	DiedAt        Timestamp    `json:"died_at"`
 	Origin        string       `json:"origin,omitempty"` // system:channel/partition/offset of what came from a broker
 	LastFailure   string       `json:"last_failure"`     // text of the newest failure
 	Damage        []string     `json:"damage,omitempty"` // what could not be read; only there when something is
@@ -66,7 +66,7 @@ func ViewLetter(l *nixie.Letter) LetterView {
 		Reason: l.Reason, Class: l.Class, Signature: l.Signature, Fingerprint: l.Fingerprint,
 		Redrivable: l.Redrivable, NeedsReview: l.NeedsReview, Rule: l.Rule,
 		Attempts: attemptsOf(m), Deliveries: m.Deliveries, Crashes: m.Crashes, Generation: m.Generation, Redrives: m.Redrives,
-		FirstFailedAt: Moment{l.FirstFailedAt}, LastFailedAt: Moment{l.LastFailedAt}, DiedAt: Moment{l.DiedAt}, Damage: l.Damage,
+		FirstFailedAt: Timestamp{l.FirstFailedAt}, LastFailedAt: Timestamp{l.LastFailedAt}, DiedAt: Timestamp{l.DiedAt}, Damage: l.Damage,
 		Origin: placeOf(m.Origin), LastFailure: m.LastFailure,
 	}
 }
@@ -82,11 +82,11 @@ func placeOf(o *nixie.Origin) string {
 	return fmt.Sprintf("%s:%s/%d/%d", o.System, o.Channel, o.Partition, o.Offset)
 }
 
-// LetterStory is a letter with everything that is known of it: what dlq show
+// LetterDetail is a letter with everything that is known of it: what dlq show
 // and dlq export print.
-type LetterStory struct {
+type LetterDetail struct {
 	LetterView
-	ResolvedAt     Moment           `json:"resolved_at"`
+	ResolvedAt     Timestamp        `json:"resolved_at"`
 	Operation      string           `json:"operation"`
 	Note           string           `json:"note"`
 	Notes          []NoteView       `json:"notes"` // by operators, oldest first
@@ -102,7 +102,7 @@ type LetterStory struct {
 
 // EditedView says that a message was edited for a redrive, and what it said before.
 type EditedView struct {
-	At      Moment         `json:"at"` // the first edit
+	At      Timestamp      `json:"at"` // the first edit
 	By      string         `json:"by"`
 	Hash    string         `json:"sha256"` // of the body before
 	Headers []nixie.Header `json:"headers"`
@@ -113,28 +113,28 @@ func viewEdited(o *nixie.Original) *EditedView {
 	if o == nil {
 		return nil
 	}
-	return &EditedView{At: Moment{o.At}, By: o.By, Hash: hexHash(o.Hash), Headers: orEmpty(o.Headers), Bytes: viewBytes(o.Body)}
+	return &EditedView{At: Timestamp{o.At}, By: o.By, Hash: hexHash(o.Hash), Headers: orEmpty(o.Headers), Bytes: viewBytes(o.Body)}
 }
 
 // NoteView is what an operator wrote on a letter.
 type NoteView struct {
-	At   Moment `json:"at"`
-	By   string `json:"by"`
-	Text string `json:"text"`
+	At   Timestamp `json:"at"`
+	By   string    `json:"by"`
+	Text string    `json:"text"`
 }
 
 func viewNotes(list []nixie.Note) []NoteView {
 	views := make([]NoteView, 0, len(list))
 	for _, n := range list {
-		views = append(views, NoteView{Moment{n.At}, n.By, n.Text})
+		views = append(views, NoteView{Timestamp{n.At}, n.By, n.Text})
 	}
 	return views
 }
 
-// ViewStory is the whole view of a letter that was read whole.
-func ViewStory(l *nixie.Letter) LetterStory {
-	return LetterStory{
-		LetterView: ViewLetter(l), ResolvedAt: Moment{l.ResolvedAt}, Operation: l.Operation.String(), Note: l.Note, Notes: viewNotes(l.Notes), Revision: l.Revision, Edited: viewEdited(l.Original),
+// ViewLetterDetail is the whole view of a letter that was read whole.
+func ViewLetterDetail(l *nixie.Letter) LetterDetail {
+	return LetterDetail{
+		LetterView: ViewLetter(l), ResolvedAt: Timestamp{l.ResolvedAt}, Operation: l.Operation.String(), Note: l.Note, Notes: viewNotes(l.Notes), Revision: l.Revision, Edited: viewEdited(l.Original),
 		Message: ViewMessage(&l.Message), Headers: orEmpty(l.Message.Headers), Artifacts: viewAttachments(l.Artifacts),
 		History: ViewHistory(l.History), HistoryDropped: l.HistoryDropped,
 	}
@@ -180,14 +180,14 @@ type MessageView struct {
 	Hash            string         `json:"sha256"` // of the body
 	Size            int            `json:"size"`   // bytes of the body; 0 in lists
 	Origin          *OriginView    `json:"origin"`
-	EnqueuedAt      Moment         `json:"enqueued_at"`
-	NotBefore       Moment         `json:"not_before"`
-	ExpiresAt       Moment         `json:"expires_at"`
-	FirstReceivedAt Moment         `json:"first_received_at"`
-	EndedAt         Moment         `json:"ended_at"`
+	EnqueuedAt      Timestamp      `json:"enqueued_at"`
+	NotBefore       Timestamp      `json:"not_before"`
+	ExpiresAt       Timestamp      `json:"expires_at"`
+	FirstReceivedAt Timestamp      `json:"first_received_at"`
+	EndedAt         Timestamp      `json:"ended_at"`
 	LeaseOwner      string         `json:"lease_owner"`
-	LeasedAt        Moment         `json:"leased_at"`
-	LeaseExpiresAt  Moment         `json:"lease_expires_at"`
+	LeasedAt        Timestamp      `json:"leased_at"`
+	LeaseExpiresAt  Timestamp      `json:"lease_expires_at"`
 	LastFailure     string         `json:"last_failure"`
 	LastReason      nixie.Reason   `json:"last_reason"`
 	Bytes                          // body or body_base64
@@ -198,11 +198,11 @@ type MessageView struct {
 
 // dueAt is when a message is handed out at the earliest, if it has to wait. Of one that
 // does not, a store says the moment at which it came or none, as it keeps it.
-func dueAt(m *nixie.Message) Moment {
+func dueAt(m *nixie.Message) Timestamp {
 	if !m.NotBefore.After(m.EnqueuedAt) {
-		return Moment{}
+		return Timestamp{}
 	}
-	return Moment{m.NotBefore}
+	return Timestamp{m.NotBefore}
 }
 
 // ViewMessage is the view of a message. A nil body is left out.
@@ -211,9 +211,9 @@ func ViewMessage(m *nixie.Message) MessageView {
 		ID: m.ID, Queue: m.Queue, Type: m.Type, Key: m.Key, Stream: m.Stream, DedupeKey: m.DedupeKey, Priority: m.Priority, State: m.State, MayPass: m.MayPass, OrderGap: m.OrderGap,
 		Attempts: attemptsOf(m), Deliveries: m.Deliveries, Crashes: m.Crashes, Generation: m.Generation, Redrives: m.Redrives,
 		Steps: orEmpty(m.Steps), Hash: hexHash(m.Hash), Size: len(m.Body), Origin: viewOrigin(m.Origin),
-		EnqueuedAt: Moment{m.EnqueuedAt}, NotBefore: dueAt(m), ExpiresAt: Moment{m.ExpiresAt},
-		FirstReceivedAt: Moment{m.FirstReceivedAt}, EndedAt: Moment{m.EndedAt},
-		LeaseOwner: m.LeaseOwner, LeasedAt: Moment{m.LeasedAt}, LeaseExpiresAt: Moment{m.LeaseExpiresAt},
+		EnqueuedAt: Timestamp{m.EnqueuedAt}, NotBefore: dueAt(m), ExpiresAt: Timestamp{m.ExpiresAt},
+		FirstReceivedAt: Timestamp{m.FirstReceivedAt}, EndedAt: Timestamp{m.EndedAt},
+		LeaseOwner: m.LeaseOwner, LeasedAt: Timestamp{m.LeasedAt}, LeaseExpiresAt: Timestamp{m.LeaseExpiresAt},
 		LastFailure: m.LastFailure, LastReason: m.LastReason,
 	}
 	if m.Body != nil {

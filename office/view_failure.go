@@ -12,8 +12,8 @@ import (
 type FailureView struct {
 	Generation  int              `json:"generation"`
 	Attempt     *int             `json:"attempt"` // null: not known
-	StartedAt   Moment           `json:"started_at"`
-	FailedAt    Moment           `json:"failed_at"`
+	StartedAt   Timestamp        `json:"started_at"`
+	FailedAt    Timestamp        `json:"failed_at"`
 	DurationMS  float64          `json:"duration_ms"`
 	Class       nixie.Class      `json:"class"`
 	Reason      nixie.Reason     `json:"reason"`
@@ -28,7 +28,7 @@ type FailureView struct {
 	LogLocation string           `json:"log_location"`
 	Steps       []string         `json:"steps"`
 	Decision    nixie.Verb       `json:"decision"`
-	NextAt      Moment           `json:"next_at"`
+	NextAt      Timestamp        `json:"next_at"`
 	Attachments []AttachmentView `json:"attachments"`
 }
 
@@ -41,10 +41,10 @@ func ViewHistory(list []nixie.Failure) []FailureView {
 			attempt = &f.Attempt
 		}
 		views = append(views, FailureView{
-			Generation: f.Generation, Attempt: attempt, StartedAt: Moment{f.StartedAt}, FailedAt: Moment{f.FailedAt},
+			Generation: f.Generation, Attempt: attempt, StartedAt: Timestamp{f.StartedAt}, FailedAt: Timestamp{f.FailedAt},
 			DurationMS: float64(f.Took) / float64(time.Millisecond), Class: f.Class, Reason: f.Reason, Type: f.Type, Text: f.Text,
 			Context: orEmpty(f.Context), Stack: f.Stack, Worker: f.Worker, Node: f.Node, Step: f.Step, ExitCode: f.ExitCode,
-			LogLocation: f.LogLocation, Steps: orEmpty(f.Steps), Decision: f.Decision, NextAt: Moment{f.NextAt},
+			LogLocation: f.LogLocation, Steps: orEmpty(f.Steps), Decision: f.Decision, NextAt: Timestamp{f.NextAt},
 			Attachments: viewAttachments(f.Attachments),
 		})
 	}

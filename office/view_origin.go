@@ -4,20 +4,20 @@ import "github.com/nixie-go/nixie"
 
 // OriginView is where a message came from when it did not come from our own enqueue.
 type OriginView struct {
-	System    string `json:"system"`
-	Channel   string `json:"channel,omitempty"`
-	Partition *int32 `json:"partition"` // null: not known, or there is none
-	Offset    *int64 `json:"offset"`    // null: not known, or there is none
-	MessageID string `json:"message_id,omitempty"`
-	Key       []byte `json:"key"`
-	Timestamp Moment `json:"timestamp"`
+	System    string    `json:"system"`
+	Channel   string    `json:"channel,omitempty"`
+	Partition *int32    `json:"partition"` // null: not known, or there is none
+	Offset    *int64    `json:"offset"`    // null: not known, or there is none
+	MessageID string    `json:"message_id,omitempty"`
+	Key       []byte    `json:"key"`
+	Timestamp Timestamp `json:"timestamp"`
 }
 
 func viewOrigin(o *nixie.Origin) *OriginView {
 	if o == nil {
 		return nil
 	}
-	return &OriginView{o.System, o.Channel, said(o.Partition), said(o.Offset), o.MessageID, o.Key, Moment{o.Timestamp}}
+	return &OriginView{o.System, o.Channel, said(o.Partition), said(o.Offset), o.MessageID, o.Key, Timestamp{o.Timestamp}}
 }
 
 // origin is the inverse of viewOrigin.

@@ -18,8 +18,8 @@ const (
 	MaxNewsLetters  = 5 // letters that one piece of news names
 )
 
-// Watch is how new letters are followed.
-type Watch struct {
+// WatchRequest is how new letters are followed.
+type WatchRequest struct {
 	Filter   nixie.Filter  // letters that are meant; without statuses the unresolved ones
 	Cursor   string        // go on where an earlier watch ended; empty begins as FromNow says
 	FromNow  bool          // begin with what dies from now on, and not with all there is
@@ -44,7 +44,7 @@ type News struct {
 // Watch looks for new letters again and again and tells each group of them,
 // oldest death first, until ctx or w.Until ends, which is no error, or tell has
 // one. It returns the cursor of what was told.
-func (o *Office) Watch(ctx context.Context, w Watch, tell func(context.Context, News) error) (cursor string, err error) {
+func (o *Office) Watch(ctx context.Context, w WatchRequest, tell func(context.Context, News) error) (cursor string, err error) {
 	switch {
 	case w.Interval == 0:
 		w.Interval = DefaultInterval

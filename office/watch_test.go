@@ -74,7 +74,7 @@ func (w *watched) resolveAll(group string, on nixie.Event) {
 }
 
 // follow watches and does one of the acts in each wait, until there are none.
-func (w *watched) follow(ask office.Watch, acts ...func()) (told []string, cursor string) {
+func (w *watched) follow(ask office.WatchRequest, acts ...func()) (told []string, cursor string) {
 	w.Helper()
 	ctx, cancel := context.WithCancel(w.Context())
 	defer cancel()
@@ -115,7 +115,7 @@ func (w *watched) told(got []string, want ...string) {
 func TestWatchTellsWhatIsNew(t *testing.T) {
 	w := newWatched(t)
 	w.die("old", 2)
-	got, cursor := w.follow(office.Watch{FromNow: true},
+	got, cursor := w.follow(office.WatchRequest{FromNow: true},
 		func() {},
 		func() { w.die("a", 1) },
 		func() { w.die("a", 7); w.die("b", 1); w.die("old", 1) },
@@ -124,9 +124,9 @@ func TestWatchTellsWhatIsNew(t *testing.T) {
 	)
 	w.told(got, "a new +1", "a grows +7", "b new +1", "old grows +1", "a new +1", "b new +1")
 	w.die("c", 1)
-	got, _ = w.follow(office.Watch{Cursor: cursor, Once: true})
+	got, _ = w.follow(office.WatchRequest{Cursor: cursor, Once: true})
 	w.told(got, "c new +1")
-	got, _ = w.follow(office.Watch{Once: true})
+	got, _ = w.follow(office.WatchRequest{Once: true})
 	if len(got) != 4 {
 		t.Errorf("of all there is it tells %q", got)
 	}
@@ -136,15 +136,15 @@ func TestWatchTellsWhatIsNew(t *testing.T) {
 func TestWatchWhereTimeStands(t *testing.T) {
 	w := newWatched(t)
 	w.die("a", 1)
-	got, cursor := w.follow(office.Watch{Once: true})
+	got, cursor := w.follow(office.WatchRequest{Once: true})
 	w.told(got, "a new +1")
 	w.die("a", 1)
-	got, cursor = w.follow(office.Watch{Once: true, Cursor: cursor})
+	got, cursor = w.follow(office.WatchRequest{Once: true, Cursor: cursor})
 	w.told(got, "a grows +1")
 	w.die("b", 3)
-	got, cursor = w.follow(office.Watch{Once: true, Cursor: cursor})
+	got, cursor = w.follow(office.WatchRequest{Once: true, Cursor: cursor})
 	w.told(got, "b new +3")
-	got, _ = w.follow(office.Watch{Once: true, Cursor: cursor})
+	got, _ = w.follow(office.WatchRequest{Once: true, Cursor: cursor})
 	w.told(got)
 }
 
@@ -159,7 +159,7 @@ func TestWatchAfterALongPause(t *testing.T) {
 	}
 	sum, fresh := int64(0), 0
 	cut := errors.New("cut")
-	cursor, err := w.o.Watch(t.Context(), office.Watch{Once: true}, func(_ context.Context, n office.News) error {
+	cursor, err := w.o.Watch(t.Context(), office.WatchRequest{Once: true}, func(_ context.Context, n office.News) error {
 		if sum += n.Added; n.NewGroup {
 			fresh++
 		}
@@ -172,7 +172,7 @@ func TestWatchAfterALongPause(t *testing.T) {
 		t.Fatalf("cut short: cursor %q, %d new groups, %v", cursor, fresh, err)
 	}
 	sum = 0
-	if _, err := w.o.Watch(t.Context(), office.Watch{Once: true, Cursor: cursor}, func(_ context.Context, n office.News) error {
+	if _, err := w.o.Watch(t.Context(), office.WatchRequest{Once: true, Cursor: cursor}, func(_ context.Context, n office.News) error {
 		sum += n.Added
 		return nil
 	}); err != nil || sum != 1503 {
@@ -183,14 +183,14 @@ func TestWatchAfterALongPause(t *testing.T) {
 func TestWatchEnds(t *testing.T) {
 	w := newWatched(t)
 	looks := 0
-	if _, err := w.o.Watch(t.Context(), office.Watch{Until: w.now.Add(10 * time.Second), Interval: 3 * time.Second, Wait: func(_ context.Context, d time.Duration) error {
+	if _, err := w.o.Watch(t.Context(), office.WatchRequest{Until: w.now.Add(10 * time.Second), Interval: 3 * time.Second, Wait: func(_ context.Context, d time.Duration) error {
 		looks++
 		w.now = w.now.Add(d)
 		return nil
 	}}, nil); err != nil || looks != 3 {
 		t.Errorf("%d waits, %v", looks, err)
 	}
-	for _, bad := range []office.Watch{{Cursor: "nonsense"}, {Cursor: "1.2"}, {Interval: time.Millisecond}} {
+	for _, bad := range []office.WatchRequest{{Cursor: "nonsense"}, {Cursor: "1.2"}, {Interval: time.Millisecond}} {
 		if _, err := w.o.Watch(t.Context(), bad, nil); nixie.CodeOf(err) != nixie.CodeInvalid {
 			t.Errorf("%+v: %v", bad, err)
 		}

@@ -60,7 +60,7 @@ func tellLetters(ctx context.Context, out io.Writer, clerk *office.Office) error
 // happen, then it freezes that selection and carries it out. It returns how many
 // went.
 func redrive(ctx context.Context, out io.Writer, clerk *office.Office, choice nixie.Filter, reason string) (int64, error) {
-	work := &office.Work{Event: nixie.OnRedrive, Filter: choice, Text: choice.String(), Reason: reason, Rate: 100}
+	work := &office.OperationRequest{Event: nixie.OnRedrive, Filter: choice, Text: choice.String(), Reason: reason, Rate: 100}
 	plan, err := clerk.Preview(ctx, work)
 	if err != nil {
 		return 0, err
@@ -78,7 +78,7 @@ func redrive(ctx context.Context, out io.Writer, clerk *office.Office, choice ni
 
 // giveUp discards what is left. The reason stays with each letter.
 func giveUp(ctx context.Context, clerk *office.Office, reason string) error {
-	work := &office.Work{Event: nixie.OnDiscard, Reason: reason}
+	work := &office.OperationRequest{Event: nixie.OnDiscard, Reason: reason}
 	operation, err := clerk.Begin(ctx, work)
 	if err != nil {
 		return err

@@ -42,13 +42,13 @@ func hasAll(headers []broker.Header, wanted []wantedHeader) bool {
 
 // choose makes those letters the selection of work that have the headers and for which
 // --where holds, the oldest deaths first where there is a maximum.
-func (m *moving) choose(ctx context.Context, o *office.Office, work *office.Work, headers []wantedHeader) error {
+func (m *moving) choose(ctx context.Context, o *office.Office, work *office.OperationRequest, headers []wantedHeader) error {
 	for _, h := range headers {
 		if broker.Ours(h.name) {
 			return usagef("--header %s: a letter of the office has the headers of its sender; what it died of is chosen by --filter", h.name)
 		}
 	}
-	ids, err := m.filter.pick(ctx, o, work.Choice(), func(l *nixie.Letter) bool { return hasAll(broker.FromLetter(l).Headers, headers) })
+	ids, err := m.filter.pick(ctx, o, work.EffectiveFilter(), func(l *nixie.Letter) bool { return hasAll(broker.FromLetter(l).Headers, headers) })
 	if err != nil {
 		return err
 	}

@@ -206,7 +206,7 @@ func (x *exporting) form() (add func(*nixie.Letter) error, end func() error, err
 		list := newListing[itemfile.Item](x.globals, nil)
 		return func(l *nixie.Letter) error { return list.add(x.item(l)) }, list.close, nil
 	}
-	list := newListing[office.LetterStory](x.globals, nil)
+	list := newListing[office.LetterDetail](x.globals, nil)
 	return func(l *nixie.Letter) error { return list.add(x.story(l)) }, list.close, nil
 }
 

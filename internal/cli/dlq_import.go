@@ -114,7 +114,7 @@ func (m *importing) takeIn(ctx context.Context, drain func() error) error {
 	}
 	entered := false
 	err := m.visit(func(o *office.Office) error {
-		entered, m.take = true, o.Known
+		entered, m.take = true, o.PreviewAdopt
 		return drain()
 	})
 	if entered || nixie.CodeOf(err) != nixie.CodeNotFound {

@@ -72,7 +72,7 @@ func (g *globals) printLetter(w io.Writer, l *nixie.Letter, veil *veil) error {
 	f := newFacts(w)
 	f.add("letter", l.ID.String())
 	f.add("status", string(l.Status)+note(l.Note)+damaged(l.Damage))
-	f.add("died", clock(office.Moment{Time: l.DiedAt})+", "+age(g.Now().Sub(l.DiedAt))+" ago, cause "+string(l.Cause))
+	f.add("died", clock(office.Timestamp{Time: l.DiedAt})+", "+age(g.Now().Sub(l.DiedAt))+" ago, cause "+string(l.Cause))
 	f.add("reason", string(l.Reason)+" ("+string(l.Class)+")")
 	f.add("redrivable", yesNo(l.Redrivable)+", needs review: "+yesNo(l.NeedsReview)+", by rule "+orDash(l.Rule))
 	f.add("group", l.Fingerprint)
@@ -82,7 +82,7 @@ func (g *globals) printLetter(w io.Writer, l *nixie.Letter, veil *veil) error {
 	f.add("type", m.Type)
 	f.add("stream", m.Stream)
 	f.add("dedupe key", m.DedupeKey)
-	f.add("enqueued", clock(office.Moment{Time: m.EnqueuedAt}))
+	f.add("enqueued", clock(office.Timestamp{Time: m.EnqueuedAt}))
 	f.add("counts", fmt.Sprintf("life %d: %s, %s, %d crashed; %s", m.Generation,
 		attempts(office.ViewMessage(m).Attempts), plural(int64(m.Deliveries), "delivery"), m.Crashes, plural(int64(m.Redrives), "redrive")))
 	f.add("steps done", strings.Join(m.Steps, ", "))
@@ -90,10 +90,10 @@ func (g *globals) printLetter(w io.Writer, l *nixie.Letter, veil *veil) error {
 		f.add("origin", origin(m.Origin))
 	}
 	if o := l.Original; o != nil {
-		f.add("edited", "by "+o.By+" at "+clock(office.Moment{Time: o.At})+", before that sha256 "+hex.EncodeToString(o.Hash[:]))
+		f.add("edited", "by "+o.By+" at "+clock(office.Timestamp{Time: o.At})+", before that sha256 "+hex.EncodeToString(o.Hash[:]))
 	}
 	f.add("operation", l.Operation.String())
-	f.add("resolved", strings.TrimPrefix(clock(office.Moment{Time: l.ResolvedAt}), "-"))
+	f.add("resolved", strings.TrimPrefix(clock(office.Timestamp{Time: l.ResolvedAt}), "-"))
 	for _, h := range m.Headers {
 		f.add("header", h.Name+": "+h.Value)
 	}
@@ -103,7 +103,7 @@ func (g *globals) printLetter(w io.Writer, l *nixie.Letter, veil *veil) error {
 	f.end()
 	for i := range l.Notes {
 		n := &l.Notes[i]
-		fmt.Fprintf(w, "\nNote of %s, %s:\n", escapeLine(n.By), clock(office.Moment{Time: n.At}))
+		fmt.Fprintf(w, "\nNote of %s, %s:\n", escapeLine(n.By), clock(office.Timestamp{Time: n.At}))
 		indent(w, n.Text, 0, g.bytes(shownBody))
 	}
 	g.printHistory(w, l.History, l.HistoryDropped)
@@ -165,7 +165,7 @@ func (g *globals) printFailure(w io.Writer, f *nixie.Failure) {
 		which = fmt.Sprintf("Life %d, attempt not known", f.Generation)
 	}
 	fmt.Fprintf(w, "\n%s: %s after %s: %s (%s), then %s\n", which,
-		clock(office.Moment{Time: f.FailedAt}), took(f.Took), escapeLine(string(f.Reason)), escapeLine(string(f.Class)), orDash(escapeLine(string(f.Decision))))
+		clock(office.Timestamp{Time: f.FailedAt}), took(f.Took), escapeLine(string(f.Reason)), escapeLine(string(f.Class)), orDash(escapeLine(string(f.Decision))))
 	indent(w, f.Text, 0, g.bytes(shownBody))
 	var more []string
 	for _, part := range [...]struct{ name, value string }{
@@ -180,7 +180,7 @@ func (g *globals) printFailure(w io.Writer, f *nixie.Failure) {
 		more = append(more, fmt.Sprintf("exit code %d", *f.ExitCode))
 	}
 	if f.Decision == nixie.Retry && !f.NextAt.IsZero() {
-		more = append(more, "next at "+clock(office.Moment{Time: f.NextAt}))
+		more = append(more, "next at "+clock(office.Timestamp{Time: f.NextAt}))
 	}
 	if len(more) > 0 {
 		fmt.Fprintf(w, "  %s\n", strings.Join(more, "; "))

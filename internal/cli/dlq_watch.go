@@ -92,7 +92,7 @@ func (w *watch) run(cmd *cobra.Command, _ []string) error {
 	if err := w.format(asTable, asWide, asJSONL); err != nil {
 		return err
 	}
-	asked := office.Watch{Filter: f, Cursor: w.cursor, FromNow: !w.once, Once: w.once, Interval: w.interval}
+	asked := office.WatchRequest{Filter: f, Cursor: w.cursor, FromNow: !w.once, Once: w.once, Interval: w.interval}
 	if w.length > 0 {
 		asked.Until = w.Now().Add(w.length)
 	}

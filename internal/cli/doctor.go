@@ -22,17 +22,17 @@ itself is whole is found out by nixie verify.`,
   nixie doctor -o json | jq -r '.findings[].fix'`,
 		Args: noArgs,
 		RunE: g.with(nil, func(ctx context.Context, o *office.Office, _ []string) error {
-			e, err := o.Examine(ctx)
+			e, err := o.Inspect(ctx)
 			if err != nil {
 				return err
 			}
-			if err := g.objectOf(e, e.Findings, func(w io.Writer) error {
+			if err := g.objectOf(e, e.Problems, func(w io.Writer) error {
 				g.printExamination(w, &e)
 				return nil
 			}); err != nil {
 				return err
 			}
-			if len(e.Findings) > 0 {
+			if len(e.Problems) > 0 {
 				return exit(ExitThreshold)
 			}
 			return nil
@@ -40,7 +40,7 @@ itself is whole is found out by nixie verify.`,
 	}
 }
 
-func (g *globals) printExamination(w io.Writer, e *office.Examination) {
+func (g *globals) printExamination(w io.Writer, e *office.HealthView) {
 	f := newFacts(w)
 	f.add("store", e.Store)
 	f.add("engine", e.Engine)
@@ -66,12 +66,12 @@ func (g *globals) printExamination(w io.Writer, e *office.Examination) {
 		f.add("owner", fmt.Sprintf("%s, %s, since %s, %s", o.Name, how, clock(o.StartedAt), plural(o.Leases, "lease")))
 	}
 	f.end()
-	if len(e.Findings) == 0 {
+	if len(e.Problems) == 0 {
 		fmt.Fprintln(w, "\nnothing is wrong")
 		return
 	}
 	fmt.Fprintln(w, "\nWrong")
-	for _, found := range e.Findings {
+	for _, found := range e.Problems {
 		fmt.Fprintf(w, "  %s\n    fix: %s\n", escapeLine(found.What), escapeLine(found.Fix))
 	}
 }

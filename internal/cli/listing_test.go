@@ -17,7 +17,7 @@ import (
 
 // inner gives its members to whatever embeds it.
 type inner struct {
-	At office.Moment `json:"at"`
+	At office.Timestamp `json:"at"`
 }
 
 // sample has a member of every kind that a view has.
@@ -46,7 +46,7 @@ func sampleColumns() []column[sample] {
 
 func samples() []sample {
 	age := int64(7)
-	at := inner{office.Moment{Time: time.Date(2026, 5, 4, 12, 0, 0, 0, time.UTC)}}
+	at := inner{office.Timestamp{Time: time.Date(2026, 5, 4, 12, 0, 0, 0, time.UTC)}}
 	return []sample{{Name: "=日本", N: -3, Age: &age, inner: at, Done: true, List: []string{"a", "b"}, Hidden: "x", note: "one"}, {Name: "b,\"c\"\nd", N: 10, note: "two"}}
 }
 

@@ -164,7 +164,7 @@ nixie map results lists what it came to.`,
 
 // printLog prints what an attempt said, whole as far as it was kept.
 func printLog(w io.Writer, f *nixie.Failure) {
-	fmt.Fprintf(w, "== attempt %d of life %d, %s: %s\n", f.Attempt, f.Generation, clock(office.Moment{Time: f.FailedAt}), escapeLine(f.Text))
+	fmt.Fprintf(w, "== attempt %d of life %d, %s: %s\n", f.Attempt, f.Generation, clock(office.Timestamp{Time: f.FailedAt}), escapeLine(f.Text))
 	for _, a := range f.Attachments {
 		if office.IsText(a.Data) {
 			fmt.Fprintf(w, "-- %s%s\n%s\n", escapeLine(a.Name), left(a.Truncated), escape(string(a.Data)))

@@ -122,8 +122,8 @@ type maskedMessage struct {
 	Masked bool `json:"masked,omitempty"`
 }
 
-func (v *veil) story(l *nixie.Letter) office.LetterStory {
-	s := office.ViewStory(l)
+func (v *veil) story(l *nixie.Letter) office.LetterDetail {
+	s := office.ViewLetterDetail(l)
 	s.Masked = v.hid
 	return s
 }

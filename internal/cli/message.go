@@ -122,7 +122,7 @@ unless --unmask; the output says where that was done.`,
 }
 
 func (g *globals) printMessage(w io.Writer, r *store.Record, veil *veil) {
-	at := func(t time.Time) string { return strings.TrimPrefix(clock(office.Moment{Time: t}), "-") }
+	at := func(t time.Time) string { return strings.TrimPrefix(clock(office.Timestamp{Time: t}), "-") }
 	f := newFacts(w)
 	f.add("message", r.ID.String())
 	f.add("state", string(r.State)+damaged(r.Damage))

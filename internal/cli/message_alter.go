@@ -18,7 +18,7 @@ import (
 // altering is a verb that changes messages: cancel, hold, retry-now …
 type altering struct {
 	*globals
-	office.Alteration
+	office.AmendRequest
 	done string
 
 	at, in   string
@@ -29,7 +29,7 @@ type altering struct {
 
 // newAlter makes the command of a verb.
 func newAlter(g *globals, verb store.ChangeVerb, done, short, long, example string) (*cobra.Command, *altering) {
-	a := &altering{globals: g, Alteration: office.Alteration{Verb: verb}, done: done}
+	a := &altering{globals: g, AmendRequest: office.AmendRequest{Verb: verb}, done: done}
 	cmd := &cobra.Command{
 		Use:     string(verb) + " [ID…]",
 		Short:   short,
@@ -43,7 +43,7 @@ func newAlter(g *globals, verb store.ChangeVerb, done, short, long, example stri
 	if verb == store.Hold || verb == store.Cancel {
 		required = " (required)"
 	}
-	fs.StringVar(&a.Alteration.Reason, "reason", "", "why; recorded in the audit"+required)
+	fs.StringVar(&a.AmendRequest.Reason, "reason", "", "why; recorded in the audit"+required)
 	fs.BoolVar(&a.dry, "dry-run", false, "say how many would be changed, and change nothing")
 	fs.BoolVarP(&a.yes, "yes", "y", false, "do not ask before a --filter is used; needed when not on a terminal")
 	return cmd, a
@@ -120,7 +120,7 @@ func (a *altering) run(cmd *cobra.Command, args []string) error {
 	if err := a.check(args, f); err != nil {
 		return err
 	}
-	return a.visit(func(o *office.Office) error { return a.alter(cmd.Context(), o, args, office.Alterable(f)) })
+	return a.visit(func(o *office.Office) error { return a.alter(cmd.Context(), o, args, office.Amendable(f)) })
 }
 
 // check finds everything that can be wrong before the store is opened.
@@ -196,7 +196,7 @@ func (a *altering) alter(ctx context.Context, o *office.Office, args []string, f
 	}
 	refused := 0
 	out := newListing(a.globals, alterationColumns(a.globals, a.done))
-	err = o.Alter(ctx, ids, &a.Alteration, func(v office.AlterationView) error {
+	err = o.Amend(ctx, ids, &a.AmendRequest, func(v office.AmendView) error {
 		if v.Error != "" {
 			refused++
 		}
@@ -246,8 +246,8 @@ func (a *altering) ask(n int) error {
 	return a.confirm()
 }
 
-func alterationColumns(g *globals, done string) []column[office.AlterationView] {
-	type v = office.AlterationView
+func alterationColumns(g *globals, done string) []column[office.AmendView] {
+	type v = office.AmendView
 	return []column[v]{
 		{name: "id"},
 		{name: "key", kind: flex},

@@ -42,10 +42,10 @@ func (g *globals) withSchema(do func(context.Context, store.Schema) error) func(
 
 // migrationView is a migration as it is printed.
 type migrationView struct {
-	Version   int           `json:"version"`
-	Name      string        `json:"name"`
-	Applied   bool          `json:"applied"`
-	AppliedAt office.Moment `json:"applied_at"`
+	Version   int              `json:"version"`
+	Name      string           `json:"name"`
+	Applied   bool             `json:"applied"`
+	AppliedAt office.Timestamp `json:"applied_at"`
 }
 
 // printMigrations lists migrations.
@@ -57,7 +57,7 @@ func (g *globals) printMigrations(list []store.Migration, noun string) error {
 		{name: "applied_at", cell: func(v *migrationView) string { return clock(v.AppliedAt) }},
 	})
 	for _, m := range list {
-		if err := out.add(migrationView{m.Version, m.Name, m.Applied, office.Moment{Time: m.At}}); err != nil {
+		if err := out.add(migrationView{m.Version, m.Name, m.Applied, office.Timestamp{Time: m.At}}); err != nil {
 			return err
 		}
 	}

@@ -91,7 +91,7 @@ func (m *moving) run(cmd *cobra.Command, args []string) error {
 	if err != nil {
 		return err
 	}
-	work := &office.Work{
+	work := &office.OperationRequest{
 		Event: m.event, Filter: f, Text: m.filter.text, Max: m.max, Reason: m.reason, Force: m.force,
 		Rate: rate, MaxRedrives: m.maxRedrives, Reviewed: m.reviewed, Await: time.Duration(m.wait), Progress: m.progress(),
 	}
@@ -127,7 +127,7 @@ func (m *moving) run(cmd *cobra.Command, args []string) error {
 }
 
 // edit has the messages changed that go back to their queues; end ends what runs for it.
-func (m *moving) edit(work *office.Work) (end func(), err error) {
+func (m *moving) edit(work *office.OperationRequest) (end func(), err error) {
 	changes, end, err := m.sending.changes(m.globals)
 	if err != nil {
 		return nil, err
@@ -179,7 +179,7 @@ func (m *moving) chooses(f nixie.Filter) bool {
 }
 
 // begin previews, asks, freezes the selection and drives it.
-func (m *moving) begin(ctx context.Context, o *office.Office, work *office.Work, args []string, headers []wantedHeader) error {
+func (m *moving) begin(ctx context.Context, o *office.Office, work *office.OperationRequest, args []string, headers []wantedHeader) error {
 	var err error
 	if work.Filter, err = m.filter.confine(ctx, o, work.Filter); err != nil {
 		return err
@@ -232,7 +232,7 @@ func (m *moving) begin(ctx context.Context, o *office.Office, work *office.Work,
 }
 
 // goOn resumes an operation of the same kind, or begins the one that a dry run kept.
-func (m *moving) goOn(ctx context.Context, o *office.Office, work *office.Work) error {
+func (m *moving) goOn(ctx context.Context, o *office.Office, work *office.OperationRequest) error {
 	id, err := nixie.ParseID(m.resume + m.token)
 	if err != nil {
 		return err
@@ -253,7 +253,7 @@ func (m *moving) goOn(ctx context.Context, o *office.Office, work *office.Work) 
 		}
 	}
 	if m.again {
-		if op, err = o.Again(ctx, id); err != nil {
+		if op, err = o.Repeat(ctx, id); err != nil {
 			return err
 		}
 	}
@@ -268,7 +268,7 @@ func (m *moving) goOn(ctx context.Context, o *office.Office, work *office.Work) 
 }
 
 // drive works an operation off and reports.
-func (m *moving) drive(ctx context.Context, o *office.Office, id nixie.ID, work *office.Work, args []string) error {
+func (m *moving) drive(ctx context.Context, o *office.Office, id nixie.ID, work *office.OperationRequest, args []string) error {
 	v, err := o.Run(ctx, id, work)
 	if m.ErrTTY && v.Selected > 0 {
 		fmt.Fprint(m.Err, "\r\x1b[K") // the line of progress
@@ -317,11 +317,11 @@ func (m *moving) words() (words []string) {
 }
 
 // sayForce prints the command that moves letters which were left for want of --force.
-func (m *moving) sayForce(ctx context.Context, o *office.Office, v *office.OperationView, args []string) {
+func (m *moving) sayForce(ctx context.Context, o *office.Office, v *office.OperationResult, args []string) {
 	if m.event != nixie.OnRedrive || m.force || len(v.Refused) == 0 {
 		return
 	}
-	n, err := o.NeedForce(ctx, v.Refused)
+	n, err := o.CountNeedingForce(ctx, v.Refused)
 	if err != nil || n == 0 {
 		return // the run is what was asked for
 	}
@@ -351,7 +351,7 @@ type dryRun struct {
 	office.Plan
 }
 
-func (m *moving) printOperation(w io.Writer, v *office.OperationView) error {
+func (m *moving) printOperation(w io.Writer, v *office.OperationResult) error {
 	if v.Selected == 0 {
 		fmt.Fprintf(w, "0 letters %s: nothing matches\n", m.done)
 		return nil
@@ -386,7 +386,7 @@ func (m *moving) printOperation(w io.Writer, v *office.OperationView) error {
 }
 
 // printOutcome says what became of those that were redriven, once anything did.
-func printOutcome(w io.Writer, v *office.OperationView) {
+func printOutcome(w io.Writer, v *office.OperationResult) {
 	known := int64(0)
 	for _, n := range [...]*int64{v.Succeeded, v.DiedAgain} {
 		if n != nil {
@@ -458,8 +458,8 @@ func (m *moving) printPlan(w io.Writer, p *office.Plan) error {
 // printSelection prints what a person has to know before saying yes.
 func (m *moving) printSelection(w io.Writer, p *office.Plan) {
 	fmt.Fprintf(w, "%s would be %s", plural(p.Movable, "letter"), m.done)
-	if p.Aside > 0 {
-		fmt.Fprintf(w, ", %d of them into quarantine", p.Aside)
+	if p.Quarantined > 0 {
+		fmt.Fprintf(w, ", %d of them into quarantine", p.Quarantined)
 	}
 	if p.Edited > 0 {
 		fmt.Fprintf(w, ", %d of them edited", p.Edited)
@@ -512,11 +512,11 @@ func (g *globals) confirm() error {
 }
 
 // progress shows how far an operation is, on a terminal only.
-func (m *moving) progress() func(office.OperationView) {
+func (m *moving) progress() func(office.OperationResult) {
 	if !m.ErrTTY {
 		return nil
 	}
-	return func(v office.OperationView) {
+	return func(v office.OperationResult) {
 		fmt.Fprintf(m.Err, "\r\x1b[K%d of %d, %d skipped", v.Done(), v.Selected, v.Skipped+v.Failed)
 	}
 }

@@ -55,7 +55,7 @@ func TestR29_InterruptedOnTheCommandLine(t *testing.T) {
 	where := "sqlite://" + path
 	still := func() time.Time { return noon } // one letter goes, and the next is never due
 	code, out, errs := run(ctx, still, cancel, "dlq", "redrive", "--all", "--force", "--reason", "mended", "--yes", "--rate", "500", "--store", where, "-o", "json")
-	var v office.OperationView
+	var v office.OperationResult
 	if err := json.Unmarshal([]byte(out), &v); err != nil {
 		t.Fatalf("%v in %s", err, out)
 	}
@@ -126,7 +126,7 @@ func TestStoppedOnTheCommandLine(t *testing.T) {
 	if code, out, errs = run(later, append(strings.Fields(next[1]), "-o", "json")...); code != ExitOK {
 		t.Errorf("exit code %d, %s%s", code, out, errs)
 	}
-	var v office.OperationView
+	var v office.OperationResult
 	if err := json.Unmarshal([]byte(out), &v); err != nil || v.Done() != 5 || *v.DiedAgain != 2 || *v.UnderWay != 3 || *v.Stopped {
 		t.Errorf("%v, %s", err, out)
 	}

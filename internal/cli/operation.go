@@ -31,9 +31,9 @@ func newOperationList(g *globals) *cobra.Command {
 	}
 	page.register(cmd.Flags())
 	cmd.RunE = g.with(page.check, func(ctx context.Context, o *office.Office, _ []string) error {
-		return list(g, &page, "operations", []column[office.OperationRow]{
+		return list(g, &page, "operations", []column[office.OperationView]{
 			{name: "operation"},
-			{name: "created_at", cell: func(v *office.OperationRow) string { return clock(v.CreatedAt) }},
+			{name: "created_at", cell: func(v *office.OperationView) string { return clock(v.CreatedAt) }},
 			{name: "event"},
 			{name: "actor", kind: flex},
 			{name: "selected"},
@@ -61,7 +61,7 @@ func newOperationShow(g *globals) *cobra.Command {
 			if err != nil {
 				return err
 			}
-			v, err := o.OperationStory(ctx, id)
+			v, err := o.OperationDetail(ctx, id)
 			if err != nil {
 				return err
 			}
@@ -70,7 +70,7 @@ func newOperationShow(g *globals) *cobra.Command {
 	}
 }
 
-func (g *globals) printOperationStory(w io.Writer, v *office.OperationStory) error {
+func (g *globals) printOperationStory(w io.Writer, v *office.OperationDetail) error {
 	f := newFacts(w)
 	f.add("operation", v.Operation.String())
 	f.add("event", string(v.Event))

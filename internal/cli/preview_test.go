@@ -164,7 +164,7 @@ func (r *randomOffice) compare(seed uint64) office.Plan {
 	o, err := office.New(office.Config{Store: r.st, Actor: "ann"})
 	r.ok(err)
 	events := []nixie.Event{nixie.OnRedrive, nixie.OnRedrive, nixie.OnRedrive, nixie.OnDiscard, nixie.OnHold, nixie.OnUnhold, nixie.OnRestore, nixie.OnPurge, nixie.OnRequalify, nixie.OnNote}
-	w := office.Work{
+	w := office.OperationRequest{
 		Event: events[r.IntN(len(events))], Filter: nixie.Filter{Queues: r.queues}, Reason: "r", Force: r.IntN(3) == 0,
 		Max: []int{0, 0, 4}[r.IntN(3)], MaxRedrives: []int{0, 1, -1}[r.IntN(3)], Batch: 1 + r.IntN(4),
 	}

@@ -89,7 +89,7 @@ func ageOr(seconds *int64) string {
 	return age(time.Duration(*seconds) * time.Second)
 }
 
-func until(now time.Time, at office.Moment) string {
+func until(now time.Time, at office.Timestamp) string {
 	if at.IsZero() {
 		return "-"
 	}

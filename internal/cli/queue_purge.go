@@ -44,7 +44,7 @@ by their workers. A letter whose message is canceled counts as discarded.`,
 		return err
 	}
 	cmd.RunE = g.with(check, func(ctx context.Context, o *office.Office, args []string) error {
-		p := &office.Purging{Queue: args[0], Filter: f, Reason: reason}
+		p := &office.PurgeRequest{Queue: args[0], Filter: f, Reason: reason}
 		if dry || !yes {
 			v, err := o.PreviewPurge(ctx, p)
 			if err != nil || dry {
@@ -87,7 +87,7 @@ func printPurge(w io.Writer, v *office.PurgeView, done string) {
 }
 
 func newQueueDrain(g *globals) *cobra.Command {
-	d := &office.Draining{}
+	d := &office.DrainRequest{}
 	var timeout spanFlag
 	cmd := &cobra.Command{
 		Use:   "drain QUEUE",

@@ -179,12 +179,12 @@ func (c *capped) Write(p []byte) (int, error) {
 
 // destined refuses to queue what came from a broker unless that is said outright,
 // and says the destination of the work.
-func (s *sending) destined(ctx context.Context, o *office.Office, work *office.Work) error {
+func (s *sending) destined(ctx context.Context, o *office.Office, work *office.OperationRequest) error {
 	if s.to != "" {
 		work.Destination = s.whereTo()
 		return nil
 	}
-	letters, _, err := o.Letters(ctx, work.Choice(), store.Page{Limit: looked})
+	letters, _, err := o.Letters(ctx, work.EffectiveFilter(), store.Page{Limit: looked})
 	if err != nil {
 		return err
 	}

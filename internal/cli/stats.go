@@ -130,7 +130,7 @@ it, or mend the handler and reset its attempts.`,
 		}
 		return nil
 	}
-	list := rowsOf(g, check, "candidates", suspectColumns, func(ctx context.Context, o *office.Office, args []string) (rows []office.SuspectView, err error) {
+	list := rowsOf(g, check, "candidates", suspectColumns, func(ctx context.Context, o *office.Office, args []string) (rows []office.PoisonView, err error) {
 		rows, more, err = o.Poison(ctx, args, attempts)
 		return rows, err
 	})
@@ -144,8 +144,8 @@ it, or mend the handler and reset its attempts.`,
 	return cmd
 }
 
-func suspectColumns() []column[office.SuspectView] {
-	type v = office.SuspectView
+func suspectColumns() []column[office.PoisonView] {
+	type v = office.PoisonView
 	return []column[v]{
 		{name: "message_id"}, {name: "key", kind: flex}, {name: "queue", kind: flex}, {name: "stream", show: asWide, kind: flex}, {name: "state"},
 		{name: "attempts"}, {name: "crashes", show: asWide},

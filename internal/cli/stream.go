@@ -85,7 +85,7 @@ func newStreamShow(g *globals) *cobra.Command {
 			if err != nil {
 				return err
 			}
-			records, err := o.FollowersOf(ctx, args[0], args[1], shownFollowers)
+			records, err := o.Followers(ctx, args[0], args[1], shownFollowers)
 			if err != nil {
 				return err
 			}

@@ -10,7 +10,7 @@ import (
 )
 
 // clock writes a moment for people: to the second.
-func clock(m office.Moment) string {
+func clock(m office.Timestamp) string {
 	if m.IsZero() {
 		return "-"
 	}

@@ -78,7 +78,7 @@ func NewCSVWriter(to io.Writer) (*CSVWriter, error) {
 // Write writes a letter that was read whole; masked says that secrets were
 // hidden in it since.
 func (w *CSVWriter) Write(l *nixie.Letter, masked bool) error {
-	raw, err := itemfile.Marshal(office.ViewStory(l))
+	raw, err := itemfile.Marshal(office.ViewLetterDetail(l))
 	if err != nil {
 		return err
 	}

@@ -45,7 +45,7 @@ func export(t testing.TB, st store.Store, format items.Format) string {
 		if err := table.Write(&l, false); err != nil {
 			t.Fatal(err)
 		}
-		row, err := json.Marshal(office.ViewStory(&l))
+		row, err := json.Marshal(office.ViewLetterDetail(&l))
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -7,7 +7,7 @@ import (
 
 // fromStory reads a letter as nixie dlq export writes it.
 func fromStory(raw []byte) (Record, error) {
-	var story office.LetterStory
+	var story office.LetterDetail
 	if err := itemfile.Decode(raw, &story, true); err != nil {
 		return Record{}, err
 	}

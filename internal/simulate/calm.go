@@ -115,7 +115,7 @@ func (w *world) ended(excused func(*entry) bool) {
 // giveUp discards all letters in which something is left to do, and reports
 // whether there were any.
 func (w *world) giveUp() bool {
-	work := office.Work{Event: nixie.OnDiscard, Reason: "nobody is left"}
+	work := office.OperationRequest{Event: nixie.OnDiscard, Reason: "nobody is left"}
 	v, err := w.processes[0].office.Begin(w.ctx, &work)
 	w.must(err)
 	_, err = w.processes[0].office.Run(w.ctx, v.Operation, &work)

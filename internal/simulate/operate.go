@@ -33,7 +33,7 @@ func (w *world) operate(p *process, e Event) {
 	case Prune:
 		_, err = p.office.Prune(w.ctx, false)
 	case Purge:
-		_, err = p.office.Purge(w.ctx, &office.Purging{Queue: e.Queue, Reason: reason})
+		_, err = p.office.Purge(w.ctx, &office.PurgeRequest{Queue: e.Queue, Reason: reason})
 	}
 	w.expected(err, nixie.CodeConflict, nixie.CodeNotFound)
 }
@@ -41,7 +41,7 @@ func (w *world) operate(p *process, e Event) {
 // plan begins an operation on the letters of some messages, or on all of a queue
 // that it can be done to.
 func (w *world) plan(p *process, e Event) error {
-	work := office.Work{Event: nixie.Event(e.How), Reason: reason, Max: e.N, Force: e.Force, MaxRedrives: w.setup.Cap}
+	work := office.OperationRequest{Event: nixie.Event(e.How), Reason: reason, Max: e.N, Force: e.Force, MaxRedrives: w.setup.Cap}
 	if len(e.On) > 0 {
 		for _, named := range e.On {
 			if x := w.book.named(named); x != nil && !x.letter.IsZero() {
@@ -86,7 +86,7 @@ func (w *world) run(p *process, e Event) error {
 	work := op.work
 	work.Rate, work.Batch = float64(e.Rate), groupSize
 	left, groups := e.For, 0
-	work.Progress = func(office.OperationView) {
+	work.Progress = func(office.OperationResult) {
 		if groups++; groups == e.N {
 			stop()
 		}
@@ -120,12 +120,12 @@ func (w *world) moved(n int) {
 }
 
 func (w *world) amend(p *process, e Event) error {
-	a := office.Alteration{Verb: store.ChangeVerb(e.How), Reason: reason, At: w.clock.Now().Add(e.For), Free: e.N > 0}
+	a := office.AmendRequest{Verb: store.ChangeVerb(e.How), Reason: reason, At: w.clock.Now().Add(e.For), Free: e.N > 0}
 	var ids []nixie.ID
 	for _, named := range e.On {
 		if x := w.book.named(named); x != nil {
 			ids = append(ids, x.id)
 		}
 	}
-	return p.office.Alter(w.ctx, ids, &a, func(office.AlterationView) error { return nil })
+	return p.office.Amend(w.ctx, ids, &a, func(office.AmendView) error { return nil })
 }

@@ -62,7 +62,7 @@ type run struct {
 // plan is an operation that operators know of.
 type plan struct {
 	id   nixie.ID
-	work office.Work
+	work office.OperationRequest
 }
 
 // pace is how fast letters go in the run of an operation.

@@ -15,7 +15,7 @@ import (
 type AuditView struct {
 	Queue     string      `json:"queue"`
 	Number    int64       `json:"number"` // 1, 2, 3 … per queue
-	At        Moment      `json:"at"`
+	At        Timestamp   `json:"at"`
 	Actor     string      `json:"actor"`
 	Event     nixie.Event `json:"event"`
 	Subject   string      `json:"subject"` // a letter or message, "" for the queue
@@ -33,7 +33,7 @@ type AuditLink struct {
 // ViewAudit is the view of an entry.
 func ViewAudit(e *store.AuditEntry) AuditView {
 	v := AuditView{
-		Queue: e.Queue, Number: e.Number, At: Moment{e.At}, Actor: e.Actor, Event: e.Event, Reason: e.Reason, Hash: hexHash(e.Hash),
+		Queue: e.Queue, Number: e.Number, At: Timestamp{e.At}, Actor: e.Actor, Event: e.Event, Reason: e.Reason, Hash: hexHash(e.Hash),
 	}
 	if !e.Subject.IsZero() {
 		v.Subject = e.Subject.String()

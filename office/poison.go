@@ -19,8 +19,8 @@ const (
 	maxSuspects = 1_000 // candidates of one kind that are looked at
 )
 
-// SuspectView is a candidate for poison: a row of stats poison.
-type SuspectView struct {
+// PoisonView is a candidate for poison: a row of stats poison.
+type PoisonView struct {
 	MessageID   nixie.ID     `json:"message_id"`
 	LetterID    string       `json:"letter_id"` // of a dead head of a stream, else ""
 	Key         string       `json:"key"`
@@ -30,7 +30,7 @@ type SuspectView struct {
 	State       nixie.State  `json:"state"`
 	Attempts    int          `json:"attempts"`
 	Crashes     int          `json:"crashes"`
-	NotBefore   Moment       `json:"not_before"`
+	NotBefore   Timestamp    `json:"not_before"`
 	LastReason  nixie.Reason `json:"last_reason"`
 	LastFailure string       `json:"last_failure"`
 	Why         []string     `json:"why"` // attempts, crashes, same-reason, blocks-stream; with its number
@@ -46,14 +46,14 @@ func values[T any](list []*T) []T {
 
 // suspects collects candidates, each once.
 type suspects struct {
-	list []*SuspectView
-	by   map[nixie.ID]*SuspectView
+	list []*PoisonView
+	by   map[nixie.ID]*PoisonView
 }
 
 func (s *suspects) add(r *store.Record, why string) {
 	v := s.by[r.ID]
 	if v == nil {
-		v = &SuspectView{
+		v = &PoisonView{
 			MessageID: r.ID, Key: r.Key, Queue: r.Queue, Type: r.Type, Stream: r.Stream, State: r.State, Attempts: r.Attempts, Crashes: r.Crashes,
 			NotBefore: dueAt(&r.Message), LastReason: r.LastReason, LastFailure: r.LastFailure,
 		}
@@ -69,7 +69,7 @@ func (s *suspects) add(r *store.Record, why string) {
 // always of the same reason, and the heads of streams that hold up others. Of
 // each kind at most a thousand are looked at; then it reports that there are
 // more.
-func (o *Office) Poison(ctx context.Context, queues []string, attempts int) (list []SuspectView, more bool, err error) {
+func (o *Office) Poison(ctx context.Context, queues []string, attempts int) (list []PoisonView, more bool, err error) {
 	infos, err := o.queues(ctx, queues)
 	if err != nil {
 		return nil, false, err
@@ -77,7 +77,7 @@ func (o *Office) Poison(ctx context.Context, queues []string, attempts int) (lis
 	if attempts == 0 {
 		attempts = PoisonAttempts
 	}
-	s := &suspects{list: []*SuspectView{}, by: map[nixie.ID]*SuspectView{}}
+	s := &suspects{list: []*PoisonView{}, by: map[nixie.ID]*PoisonView{}}
 	for _, kind := range [...]func() (bool, error){
 		func() (bool, error) { return o.oftenTried(ctx, s, queues, attempts) },
 		func() (bool, error) { return o.crashed(ctx, s, queues) },
@@ -90,7 +90,7 @@ func (o *Office) Poison(ctx context.Context, queues []string, attempts int) (lis
 		}
 		more = more || cut
 	}
-	slices.SortStableFunc(s.list, func(a, b *SuspectView) int { return b.Attempts - a.Attempts })
+	slices.SortStableFunc(s.list, func(a, b *PoisonView) int { return b.Attempts - a.Attempts })
 	return values(s.list), more, nil
 }
 

@@ -10,8 +10,8 @@ import (
 	"github.com/nixie-go/nixie/store"
 )
 
-// Alteration is a change of messages that an operator asks for.
-type Alteration struct {
+// AmendRequest is a change of messages that an operator asks for.
+type AmendRequest struct {
 	Verb   store.ChangeVerb
 	Reason string       // for the audit; required for a hold
 	At     time.Time    // of a reschedule
@@ -20,16 +20,16 @@ type Alteration struct {
 	Free   bool         // of a hold: followers in its stream do not wait for it
 }
 
-// AlterationView is what became of one message: what message cancel and its
+// AmendView is what became of one message: what message cancel and its
 // like print.
-type AlterationView struct {
+type AmendView struct {
 	ID        nixie.ID    `json:"id"`
 	Key       string      `json:"key"`
 	Queue     string      `json:"queue"`
 	Stream    string      `json:"stream"`
 	State     nixie.State `json:"state"`
 	Attempts  int         `json:"attempts"`
-	NotBefore Moment      `json:"not_before"`
+	NotBefore Timestamp   `json:"not_before"`
 	Letter    string      `json:"letter"` // of a hold
 	Error     string      `json:"error"`  // why it was not changed
 }
@@ -57,19 +57,19 @@ func (o *Office) MessageIDs(ctx context.Context, args []string) ([]nixie.ID, err
 	return ids, errors.Join(wrong...)
 }
 
-// Alterable is the choice that a verb makes of the messages that match: those
+// Amendable is the choice that a verb makes of the messages that match: those
 // that it can change, unless the filter names states.
-func Alterable(f nixie.Filter) nixie.Filter {
+func Amendable(f nixie.Filter) nixie.Filter {
 	if len(f.States) == 0 {
 		f.States = []nixie.State{nixie.Queued}
 	}
 	return f
 }
 
-// Alter changes the messages of the given IDs, a thousand in one commit, and
+// Amend changes the messages of the given IDs, a thousand in one commit, and
 // tells what became of each. A message in the wrong state is left as it is; an
 // error says that nobody could be asked any more.
-func (o *Office) Alter(ctx context.Context, ids []nixie.ID, a *Alteration, told func(AlterationView) error) error {
+func (o *Office) Amend(ctx context.Context, ids []nixie.ID, a *AmendRequest, told func(AmendView) error) error {
 	change := o.change(a)
 	if err := change.Check(); err != nil {
 		return err
@@ -103,8 +103,8 @@ func refused(err error) bool {
 	return false
 }
 
-func (o *Office) altered(ctx context.Context, id nixie.ID, refusal error) (AlterationView, error) {
-	v := AlterationView{ID: id}
+func (o *Office) altered(ctx context.Context, id nixie.ID, refusal error) (AmendView, error) {
+	v := AmendView{ID: id}
 	if refusal != nil {
 		v.Error = refusal.Error()
 	}
@@ -126,7 +126,7 @@ func (o *Office) altered(ctx context.Context, id nixie.ID, refusal error) (Alter
 
 // change is the change of an alteration. A hold tells in the history who held
 // the message and why.
-func (o *Office) change(a *Alteration) store.Change {
+func (o *Office) change(a *AmendRequest) store.Change {
 	c := store.Change{Verb: a.Verb, Actor: o.actor, Reason: a.Reason, At: a.At, Queue: a.Queue, Free: a.Free}
 	if a.Verb != store.Hold {
 		return c

@@ -9,8 +9,8 @@ import (
 	"github.com/nixie-go/nixie/store"
 )
 
-// Examination is how the store is: what doctor prints.
-type Examination struct {
+// HealthView is how the store is: what doctor prints.
+type HealthView struct {
 	Store       string          `json:"store"`
 	Engine      string          `json:"engine"`
 	Schema      int             `json:"schema"`
@@ -20,23 +20,23 @@ type Examination struct {
 	FreeBytes   *int64          `json:"free_bytes"`    // null: the store cannot tell
 	Reserve     *int64          `json:"reserve_bytes"` // null: none
 	Owners      []OwnerView     `json:"owners"`
-	OldestLease Moment          `json:"oldest_lease_ends_at"`
-	Now         Moment          `json:"now"`
-	LastWrite   Moment          `json:"last_write_at"`
+	OldestLease Timestamp       `json:"oldest_lease_ends_at"`
+	Now         Timestamp       `json:"now"`
+	LastWrite   Timestamp       `json:"last_write_at"`
 	Queues      int             `json:"queues"`
-	Findings    []Finding       `json:"findings"`
+	Problems    []Problem       `json:"findings"`
 }
 
 // OwnerView is a process that holds, or held, leases.
 type OwnerView struct {
-	Name      string `json:"name"`
-	StartedAt Moment `json:"started_at"`
-	Alive     bool   `json:"alive"`
-	Leases    int64  `json:"leases"`
+	Name      string    `json:"name"`
+	StartedAt Timestamp `json:"started_at"`
+	Alive     bool      `json:"alive"`
+	Leases    int64     `json:"leases"`
 }
 
-// Finding is something that is wrong, and what to do about it.
-type Finding struct {
+// Problem is something that is wrong, and what to do about it.
+type Problem struct {
 	What string `json:"what"`
 	Fix  string `json:"fix"`
 }
@@ -44,33 +44,33 @@ type Finding struct {
 // clockSlack is how far ahead of the clock the newest write may be.
 const clockSlack = time.Minute
 
-// Examine asks the store how it is, without changing anything.
-func (o *Office) Examine(ctx context.Context) (Examination, error) {
+// Inspect asks the store how it is, without changing anything.
+func (o *Office) Inspect(ctx context.Context) (HealthView, error) {
 	inspect := o.store.Features().Inspect
 	if inspect == nil {
-		return Examination{}, nixie.Errorf(nixie.CodeUnavailable, "this store cannot tell how it is: doctor is not available")
+		return HealthView{}, nixie.Errorf(nixie.CodeUnavailable, "this store cannot tell how it is: doctor is not available")
 	}
 	h, err := inspect(ctx)
 	if err != nil {
-		return Examination{}, err
+		return HealthView{}, err
 	}
 	queues, err := o.store.Queues(ctx, store.QueueLook{})
 	if err != nil {
-		return Examination{}, err
+		return HealthView{}, err
 	}
-	e := Examination{
+	e := HealthView{
 		Store: h.Place, Engine: h.Engine, Schema: h.Schema, KnownSchema: h.KnownSchema, Durability: h.Durability,
-		SizeBytes: h.Size, FreeBytes: known(h.Free), Reserve: known(h.Reserve), Owners: []OwnerView{}, OldestLease: Moment{h.OldestLease},
-		Now: Moment{h.Now}, LastWrite: Moment{h.Latest}, Queues: len(queues), Findings: []Finding{},
+		SizeBytes: h.Size, FreeBytes: known(h.Free), Reserve: known(h.Reserve), Owners: []OwnerView{}, OldestLease: Timestamp{h.OldestLease},
+		Now: Timestamp{h.Now}, LastWrite: Timestamp{h.Latest}, Queues: len(queues), Problems: []Problem{},
 	}
 	for _, w := range h.Owners {
-		e.Owners = append(e.Owners, OwnerView{w.Name, Moment{w.StartedAt}, w.Alive, w.Leases})
+		e.Owners = append(e.Owners, OwnerView{w.Name, Timestamp{w.StartedAt}, w.Alive, w.Leases})
 	}
 	e.look(&h, queues)
 	for i := range queues {
 		b, err := o.blocked(ctx, &queues[i])
 		if err != nil {
-			return Examination{}, err
+			return HealthView{}, err
 		}
 		if b.messages > 0 {
 			e.find("queue %s has %s", b.fix(), b.queue, b)
@@ -87,7 +87,7 @@ func known(bytes int64) *int64 {
 	return &bytes
 }
 
-func (e *Examination) look(h *store.Health, queues []nixie.QueueInfo) {
+func (e *HealthView) look(h *store.Health, queues []nixie.QueueInfo) {
 	for _, d := range h.Durability {
 		if d.Value != d.Want {
 			e.find("store has %s %s instead of %s: commits may be lost with the power", "open it with nixie only", d.Name, d.Value, d.Want)
@@ -116,6 +116,6 @@ func (e *Examination) look(h *store.Health, queues []nixie.QueueInfo) {
 	}
 }
 
-func (e *Examination) find(what, fix string, args ...any) {
-	e.Findings = append(e.Findings, Finding{fmt.Sprintf(what, args...), fix})
+func (e *HealthView) find(what, fix string, args ...any) {
+	e.Problems = append(e.Problems, Problem{fmt.Sprintf(what, args...), fix})
 }
