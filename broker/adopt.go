@@ -82,7 +82,7 @@ func placeOf(r *Record) string {
 
 // past is the history that travelled with a record, and then how it died: of that
 // the history has the short form, if it has it. What cannot be kept is counted.
-func past(headers []Header, death nixie.Failure) (list []nixie.Failure, dropped int) {
+func past(headers []RecordHeader, death nixie.Failure) (list []nixie.Failure, dropped int) {
 	all, dropped := readHistory(headers)
 	known := death.Attempt
 	if n := len(all); n > 0 {
@@ -135,14 +135,14 @@ func (d *Death) fill(r *Record) {
 func (d *Death) failure(generation int) nixie.Failure {
 	return nixie.Failure{
 		Generation: generation, Attempt: d.Attempts, FailedAt: d.LastFailed, Class: d.class(), Reason: d.reason(),
-		Type: d.Exception, Text: cmp.Or(d.Text, d.Said), Stack: d.Stack, Context: d.context(),
+		Type: d.Exception, Text: cmp.Or(d.Text, d.ReasonText), Stack: d.Stack, Context: d.context(),
 		Node: d.Node, ExitCode: d.ErrorCode, Decision: nixie.Bury,
 	}
 }
 
 // context is what else is known, with the root of the error, which says most.
 func (d *Death) context() []string {
-	list := d.Circumstance
+	list := d.Context
 	if n := len(d.Causes); n > 0 {
 		list = append(slices.Clone(list[:min(len(list), nixie.MaxContext-1)]), "root cause "+d.Causes[n-1])
 	}
@@ -153,9 +153,9 @@ func (d *Death) class() nixie.Class {
 	switch {
 	case d.Class != "":
 		return d.Class
-	case strings.HasPrefix(d.Said, "permanent"):
+	case strings.HasPrefix(d.ReasonText, "permanent"):
 		return nixie.ClassPermanent
-	case strings.HasPrefix(d.Said, "transient"):
+	case strings.HasPrefix(d.ReasonText, "transient"):
 		return nixie.ClassTransient
 	}
 	return nixie.ClassUnknown

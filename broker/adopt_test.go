@@ -56,7 +56,7 @@ func TestAdoptedWithItsHistory(t *testing.T) {
 func TestTooLargeForAnOffice(t *testing.T) {
 	r := &Record{Channel: "in.dlq", ID: [16]byte{1}, Timestamp: time.UnixMilli(1_700_000_000_000), Key: make([]byte, nixie.MaxHeaders+3), Value: make([]byte, nixie.MaxBody+7)}
 	for range 100_000 {
-		r.Headers = append(r.Headers, Header{"h", []byte{1}})
+		r.Headers = append(r.Headers, RecordHeader{"h", []byte{1}})
 	}
 	l := Adopted("kafka", r, "")
 	if err := l.Check(); err != nil {

@@ -36,10 +36,10 @@ type Driver interface {
 	// told later; then it hands the record out again after a crash.
 	Ack(ctx context.Context, records []*Record) []error
 
-	// Back gives records to whoever receives next, after delay; without one that they
-	// were handed out does not count. It is called only where Features has Back, with
+	// Nack gives records to whoever receives next, after delay; without one that they
+	// were handed out does not count. It is called only where Features has Nack, with
 	// no more delay than MaxDelay.
-	Back(ctx context.Context, records []*Record, delay time.Duration) []error
+	Nack(ctx context.Context, records []*Record, delay time.Duration) []error
 
 	// Extend keeps records for lease from now; where they are kept anyway it says
 	// of each whether it still is. A lease of 0 asks for those that nobody has begun
@@ -56,9 +56,9 @@ type Driver interface {
 	// is known, and such a one may still arrive.
 	Publish(ctx context.Context, records []Publication) (answers func() []error)
 
-	// Survey tells of channels what start-time checks want to know, in the order
+	// Describe tells of channels what start-time checks want to know, in the order
 	// of the names.
-	Survey(ctx context.Context, channels []string) ([]Channel, error)
+	Describe(ctx context.Context, channels []string) ([]Channel, error)
 
 	// Lost returns a channel that is closed when records in hand are next lost
 	// before their time, or about to be; nil if that cannot happen or cannot be
@@ -101,7 +101,7 @@ type Remaining struct {
 // Publisher is the part of a [Driver] that adds records to channels.
 type Publisher interface {
 	Publish(ctx context.Context, records []Publication) (answers func() []error)
-	Survey(ctx context.Context, channels []string) ([]Channel, error)
+	Describe(ctx context.Context, channels []string) ([]Channel, error)
 }
 
 // Reader reads what lies on one channel, up to where that ended when the reader was
@@ -139,7 +139,7 @@ type Follower interface {
 type Features struct {
 	System   string        // its name in an [nixie.Origin]: kafka, rabbitmq …
 	Held     bool          // a record in hand stays there without being extended
-	Back     bool          // records can be given back one by one
+	Nack     bool          // records can be given back one by one
 	MaxDelay time.Duration // how long the broker itself can keep a record back; 0: it cannot
 	Ordered  bool          // what is published with a key keeps its order among those
 	Stages   []Stage       // channels on which records wait, the shortest first; they are received from as well
@@ -155,21 +155,21 @@ type Record struct {
 	MessageID string // of a broker that names its messages; else empty
 	Key       []byte // nil differs from empty
 	Value     []byte // nil differs from empty
-	Headers   []Header
+	Headers   []RecordHeader
 	Timestamp time.Time
 
-	ID      [16]byte // of the place, the same each time the record is handed out
-	Epoch   int64    // of the holding; grows each time the channel or partition changes hands, up to 2²³
-	Crashes int      // holders that vanished with it, as far as the driver can tell it from others
-	Alone   bool     // the last of those had nothing else in hand, nor had the one before: see [nixie.AloneTwice]
-	Before  int      // times that it was handed out before and not given back without delay, those included
+	ID              [16]byte // of the place, the same each time the record is handed out
+	Epoch           int64    // of the holding; grows each time the channel or partition changes hands, up to 2²³
+	Crashes         int      // holders that vanished with it, as far as the driver can tell it from others
+	Alone           bool     // the last of those had nothing else in hand, nor had the one before: see [nixie.AloneTwice]
+	PriorDeliveries int      // times that it was handed out before and not given back without delay, those included
 
 	Receipt any // the driver's own
 }
 
 // Header is a name and bytes that travel with a record. Order and repetitions are
 // kept.
-type Header struct {
+type RecordHeader struct {
 	Name  string
 	Value []byte
 }
@@ -179,7 +179,7 @@ type Publication struct {
 	Channel string
 	Key     []byte // nil differs from empty
 	Value   []byte // nil differs from empty
-	Headers []Header
+	Headers []RecordHeader
 }
 
 // Channel is what a driver found out about one. Facts that a broker does not tell

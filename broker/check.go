@@ -10,7 +10,7 @@ import (
 )
 
 // Finding is what a start-time check has to say about a setting or a channel.
-type Finding struct {
+type Problem struct {
 	Name    string // of the rule, stable
 	Refused bool   // the source must not start; else a warning
 	Text    string
@@ -18,14 +18,14 @@ type Finding struct {
 
 // Check looks at the channels that a source is to use, before the first record is
 // touched: sources as the driver receives from, and where their letters go.
-// [Refusal] makes an error of what it found.
-func (s *Source) Check(ctx context.Context, sources []string) ([]Finding, error) {
+// [FirstRefused] makes an error of what it found.
+func (s *Source) Check(ctx context.Context, sources []string) ([]Problem, error) {
 	names, read := s.targets(sources)
-	channels, err := s.c.Driver.Survey(ctx, slices.Concat(sources, names))
+	channels, err := s.c.Driver.Describe(ctx, slices.Concat(sources, names))
 	if err != nil {
 		return nil, err
 	}
-	var out []Finding
+	var out []Problem
 	for n := range sources {
 		source := &channels[n]
 		out = append(out, checkSource(source)...)
@@ -34,7 +34,7 @@ func (s *Source) Check(ctx context.Context, sources []string) ([]Finding, error)
 			out = append(out, checkStage(source, &channels[len(sources)+at], sources, stage.Delay)...)
 		}
 		if s.c.Letters != "" {
-			at := slices.Index(names, named(s.c.Letters, source.Name))
+			at := slices.Index(names, ChannelName(s.c.Letters, source.Name))
 			out = append(out, checkLetters(source, &channels[len(sources)+at], read)...)
 		}
 	}
@@ -49,14 +49,14 @@ func (s *Source) targets(sources []string) (names, read []string) {
 			read = append(read, stage.Of(source))
 		}
 		if s.c.Letters != "" {
-			names = append(names, named(s.c.Letters, source))
+			names = append(names, ChannelName(s.c.Letters, source))
 		}
 	}
 	return append(names, read[len(sources):]...), read
 }
 
 // Refusal is the error of the first finding for which a source must not start.
-func Refusal(found []Finding) error {
+func FirstRefused(found []Problem) error {
 	for _, f := range found {
 		if f.Refused {
 			return nixie.Errorf(nixie.CodeInvalid, "%s (%s)", f.Text, f.Name)
@@ -65,52 +65,52 @@ func Refusal(found []Finding) error {
 	return nil
 }
 
-func refuse(name, format string, args ...any) Finding {
-	return Finding{name, true, fmt.Sprintf(format, args...)}
+func refuse(name, format string, args ...any) Problem {
+	return Problem{name, true, fmt.Sprintf(format, args...)}
 }
 
-func warn(name, format string, args ...any) Finding {
-	return Finding{name, false, fmt.Sprintf(format, args...)}
+func warn(name, format string, args ...any) Problem {
+	return Problem{name, false, fmt.Sprintf(format, args...)}
 }
 
-func checkSource(c *Channel) []Finding {
+func checkSource(c *Channel) []Problem {
 	switch {
 	case c.Missing:
-		return []Finding{refuse("missing-source", "channel %s is not there: create it, or mend its name", c.Name)}
+		return []Problem{refuse("missing-source", "channel %s is not there: create it, or mend its name", c.Name)}
 	case c.Forbidden:
-		return []Finding{refuse("forbidden-source", "channel %s may not be read: grant the client's user that right", c.Name)}
+		return []Problem{refuse("forbidden-source", "channel %s may not be read: grant the client's user that right", c.Name)}
 	}
 	return nil
 }
 
 // checkStage looks at a channel on which records of a source wait.
-func checkStage(source, stage *Channel, sources []string, delay time.Duration) []Finding {
+func checkStage(source, stage *Channel, sources []string, delay time.Duration) []Problem {
 	switch {
 	case slices.Contains(sources, stage.Name):
-		return []Finding{refuse("cycle", "retries of %s would wait on %s, which is a source itself; name another channel", source.Name, stage.Name)}
+		return []Problem{refuse("cycle", "retries of %s would wait on %s, which is a source itself; name another channel", source.Name, stage.Name)}
 	case stage.Missing:
-		return []Finding{refuse("missing-stage", "channel %s, on which retries are to wait, is not there: create it", stage.Name)}
+		return []Problem{refuse("missing-stage", "channel %s, on which retries are to wait, is not there: create it", stage.Name)}
 	case stage.Forbidden:
-		return []Finding{refuse("forbidden-stage", "channel %s, on which retries are to wait, may not be used: grant the client's user that right", stage.Name)}
+		return []Problem{refuse("forbidden-stage", "channel %s, on which retries are to wait, may not be used: grant the client's user that right", stage.Name)}
 	case stage.Compacted:
-		return []Finding{refuse("compacted-stage", "channel %s, on which retries are to wait, is compacted: a retry would take the place of another of its key; turn that off", stage.Name)}
+		return []Problem{refuse("compacted-stage", "channel %s, on which retries are to wait, is compacted: a retry would take the place of another of its key; turn that off", stage.Name)}
 	case stage.Retention > 0 && stage.Retention < 2*delay:
-		return []Finding{refuse("short-stage", "channel %s keeps records for %s, and retries wait there for %s: they would be gone; raise its retention", stage.Name, stage.Retention, delay)}
+		return []Problem{refuse("short-stage", "channel %s keeps records for %s, and retries wait there for %s: they would be gone; raise its retention", stage.Name, stage.Retention, delay)}
 	}
 	return room(source, stage, "a retry")
 }
 
 // checkLetters looks at the channel that takes the letters of a source.
-func checkLetters(source, letters *Channel, sources []string) (out []Finding) {
+func checkLetters(source, letters *Channel, sources []string) (out []Problem) {
 	switch {
 	case slices.Contains(sources, letters.Name):
-		return []Finding{refuse("cycle", "letters of %s go to %s, which is received from: they would come round for ever; name another channel", source.Name, letters.Name)}
+		return []Problem{refuse("cycle", "letters of %s go to %s, which is received from: they would come round for ever; name another channel", source.Name, letters.Name)}
 	case letters.Missing:
-		return []Finding{refuse("missing-target", "channel %s, which is to take letters, is not there: create it", letters.Name)}
+		return []Problem{refuse("missing-target", "channel %s, which is to take letters, is not there: create it", letters.Name)}
 	case letters.Forbidden:
-		return []Finding{refuse("forbidden-target", "channel %s, which is to take letters, may not be written to: grant the client's user that right", letters.Name)}
+		return []Problem{refuse("forbidden-target", "channel %s, which is to take letters, may not be written to: grant the client's user that right", letters.Name)}
 	case letters.Compacted:
-		return []Finding{refuse("compacted-target", "channel %s, which is to take letters, is compacted: a letter would take the place of another of its key; turn that off", letters.Name)}
+		return []Problem{refuse("compacted-target", "channel %s, which is to take letters, is compacted: a letter would take the place of another of its key; turn that off", letters.Name)}
 	}
 	out = room(source, letters, "a letter")
 	if letters.Retention > 0 && (source.Retention < 0 || letters.Retention < source.Retention) {
@@ -123,13 +123,13 @@ func checkLetters(source, letters *Channel, sources []string) (out []Finding) {
 }
 
 // room warns of a channel that does not take all that comes from a source.
-func room(source, target *Channel, what string) []Finding {
-	if target.MaxBytes == 0 || source.MaxBytes == 0 || target.MaxBytes >= source.MaxBytes+HeadersRoom {
+func room(source, target *Channel, what string) []Problem {
+	if target.MaxBytes == 0 || source.MaxBytes == 0 || target.MaxBytes >= source.MaxBytes+MaxAddedHeaders {
 		return nil
 	}
-	return []Finding{warn("target-too-small", "channel %s takes records of %d bytes, and %s such of %d: %s needs up to %d more than its record; raise its limit",
-		target.Name, target.MaxBytes, source.Name, source.MaxBytes, what, HeadersRoom)}
+	return []Problem{warn("target-too-small", "channel %s takes records of %d bytes, and %s such of %d: %s needs up to %d more than its record; raise its limit",
+		target.Name, target.MaxBytes, source.Name, source.MaxBytes, what, MaxAddedHeaders)}
 }
 
-// HeadersRoom is the most that our headers of a letter need beyond the record.
-const HeadersRoom = maxStack + maxText + maxStory + 8<<10
+// MaxAddedHeaders is the most that our headers of a letter need beyond the record.
+const MaxAddedHeaders = maxStack + maxText + maxStory + 8<<10

@@ -12,15 +12,15 @@ import (
 type Config struct {
 	Driver Driver // required
 
-	Queue string // what messages and letters say is their queue; default the channel of the record
-	Order Order  // default [OrderKey]
+	Queue string          // what messages and letters say is their queue; default the channel of the record
+	Order ProcessingOrder // default [ProcessByKey]
 
 	// Letters names the channel that takes letters, {source} standing for the one
 	// that the record came from; usually [DefaultLetters]. Office takes them into
 	// the dead letter office of a store. At least one of them is needed; with both
 	// a record is done with when both have its letter.
 	Letters string
-	Office  Office
+	Office  Adopter
 	Actor   string // for the audit of the office; default the system's name
 
 	// Park keeps what is to be retried in ParkIn, a queue of a store, so that its
@@ -38,7 +38,7 @@ type Config struct {
 }
 
 // Office takes letters in: the part of a store's dead letters that does.
-type Office interface {
+type Adopter interface {
 	Bury(ctx context.Context, letters []nixie.Letter, actor, reason string) ([]nixie.Receipt, []error)
 }
 
@@ -55,7 +55,7 @@ func (c Config) withDefaults() (Config, error) {
 	}
 	system := c.Driver.Features().System
 	if c.Order == "" {
-		c.Order = OrderKey
+		c.Order = ProcessByKey
 	}
 	if c.Actor == "" {
 		c.Actor = system
@@ -78,8 +78,8 @@ func (c Config) withDefaults() (Config, error) {
 func (c *Config) check() error {
 	f := c.Driver.Features()
 	switch {
-	case !slices.Contains(Orders(), c.Order):
-		return nixie.Errorf(nixie.CodeInvalid, "order is %q: give one of %q", c.Order, Orders())
+	case !slices.Contains(ProcessingOrders(), c.Order):
+		return nixie.Errorf(nixie.CodeInvalid, "order is %q: give one of %q", c.Order, ProcessingOrders())
 	case c.Letters == "" && c.Office == nil:
 		return nixie.Errorf(nixie.CodeInvalid, "letters have no place: set Letters to a channel (%s for example), or Office to a store", DefaultLetters)
 	case (c.Park == nil) != (c.ParkIn == ""):
@@ -98,5 +98,5 @@ func (c *Config) check() error {
 			return err
 		}
 	}
-	return checkTemplate("channel of letters", c.Letters)
+	return CheckChannel("channel of letters", c.Letters)
 }

@@ -21,21 +21,21 @@ type Death struct {
 	Offset    int64  // −1: not said
 	Timestamp time.Time
 
-	Letter       nixie.ID
-	Class        nixie.Class
-	Reason       nixie.Reason
-	Said         string // the reason in the words of the format
-	Exception    string
-	Text         string
-	Stack        string
-	ErrorCode    *int
-	Attempts     int
-	Node         string
-	FirstFailed  time.Time
-	LastFailed   time.Time
-	Redrives     int
-	Causes       []string // errors below Exception as the stack names them, the root last
-	Circumstance []string // what else the format says
+	Letter      nixie.ID
+	Class       nixie.Class
+	Reason      nixie.Reason
+	ReasonText  string // the reason in the words of the format
+	Exception   string
+	Text        string
+	Stack       string
+	ErrorCode   *int
+	Attempts    int
+	Node        string
+	FirstFailed time.Time
+	LastFailed  time.Time
+	Redrives    int
+	Causes      []string // errors below Exception as the stack names them, the root last
+	Context     []string // what else the format says
 }
 
 // part is what a header is about.
@@ -99,10 +99,10 @@ func Formats() []string {
 // ReadDeath reads headers, and returns those that are not of the format which tells
 // of the death: the sender's. Of formats that both seem to speak the one counts that
 // is not read from what a redrive leaves on a record.
-func ReadDeath(headers []Header) (Death, []Header) { return readDeath(headers, false) }
+func ReadDeath(headers []RecordHeader) (Death, []RecordHeader) { return readDeath(headers, false) }
 
 // readDeath leaves out what a way back has no use for, if it is for that: why.
-func readDeath(headers []Header, back bool) (Death, []Header) {
+func readDeath(headers []RecordHeader, back bool) (Death, []RecordHeader) {
 	d := Death{Partition: -1, Offset: -1}
 	rest := headers
 	for _, f := range formats {
@@ -118,12 +118,12 @@ func readDeath(headers []Header, back bool) (Death, []Header) {
 	return d, theirs(rest)
 }
 
-func (f *format) found(headers []Header) bool {
-	return slices.ContainsFunc(headers, func(h Header) bool { return slices.Contains(f.speaks, strings.ToLower(h.Name)) })
+func (f *format) found(headers []RecordHeader) bool {
+	return slices.ContainsFunc(headers, func(h RecordHeader) bool { return slices.Contains(f.speaks, strings.ToLower(h.Name)) })
 }
 
 // read takes the headers of the format; of several with one name the last counts.
-func (f *format) read(headers []Header, d *Death, back bool) (rest []Header) {
+func (f *format) read(headers []RecordHeader, d *Death, back bool) (rest []RecordHeader) {
 	d.Format = f.name
 	for _, h := range headers {
 		name := strings.ToLower(h.Name)
@@ -134,9 +134,9 @@ func (f *format) read(headers []Header, d *Death, back bool) (rest []Header) {
 			f.set(d, what, h.Value)
 		case !f.owns(name):
 			rest = append(rest, h)
-		case ours(name), back:
-		case len(d.Circumstance) < nixie.MaxContext:
-			d.Circumstance = append(d.Circumstance, clean(h.Name+": "+f.shown(name, h.Value), maxCircumstance))
+		case Ours(name), back:
+		case len(d.Context) < nixie.MaxContext:
+			d.Context = append(d.Context, clean(h.Name+": "+f.shown(name, h.Value), maxCircumstance))
 		}
 	}
 	return rest
@@ -222,7 +222,7 @@ func (f *format) set(d *Death, what part, value []byte) {
 			d.Reason = r
 		}
 	case cause:
-		d.Circumstance = append(d.Circumstance, "caused by "+said(maxCircumstance))
+		d.Context = append(d.Context, "caused by "+said(maxCircumstance))
 		if d.Exception == f.wrapper {
 			d.Exception = said(nixie.MaxName)
 		}
@@ -255,7 +255,7 @@ func (f *format) set(d *Death, what part, value []byte) {
 func (d *Death) more(what part, text string) {
 	switch what {
 	case said:
-		d.Said = text
+		d.ReasonText = text
 	case errorCode:
 		if n, err := strconv.Atoi(text); err == nil && n >= -1<<31 && n < 1<<31 {
 			d.ErrorCode = &n
@@ -276,7 +276,7 @@ func (d *Death) poisoned(said string) {
 		rest, where := policy.PanicStack(stack)
 		d.Stack = clean(rest, nixie.MaxStack)
 		if where != "" {
-			d.Circumstance = append(d.Circumstance, clean("panicked in "+where, maxCircumstance))
+			d.Context = append(d.Context, clean("panicked in "+where, maxCircumstance))
 		}
 	}
 	d.Text = clean(said, nixie.MaxFailureText)

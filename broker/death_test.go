@@ -37,9 +37,9 @@ var written = []struct {
 	{"", [][2]string{{"a", "b"}}, "orders/-1/-1 unknown   0 0"},
 }
 
-func headersOf(pairs [][2]string) (out []Header) {
+func headersOf(pairs [][2]string) (out []RecordHeader) {
 	for _, p := range pairs {
-		out = append(out, Header{p[0], []byte(p[1])})
+		out = append(out, RecordHeader{p[0], []byte(p[1])})
 	}
 	return out
 }
@@ -48,7 +48,7 @@ func headersOf(pairs [][2]string) (out []Header) {
 func TestFormats(t *testing.T) {
 	seen := map[string]bool{"": true}
 	for n, w := range written {
-		theirs := Header{"theirs", []byte{0xff}}
+		theirs := RecordHeader{"theirs", []byte{0xff}}
 		r := &Record{Channel: "orders.dlq", Partition: 1, Offset: int64(n), Key: []byte("k"), Value: []byte("v"), ID: [16]byte{1, 15: byte(n)}, Timestamp: time.UnixMilli(1_700_000_000_000), Headers: append(headersOf(w.headers), theirs)}
 		seen[w.format] = true
 		l := Adopted("kafka", r, "")
@@ -63,7 +63,7 @@ func TestFormats(t *testing.T) {
 		back, again := FromRecord(r), FromLetter(&l)
 		for _, b := range []*Returning{&back, &again} {
 			p := b.Redriven(time.UnixMilli(1))
-			if b.Letter != l.ID || b.Origin.Channel != o.Channel || !slices.ContainsFunc(p.Headers, func(h Header) bool { return h.Name == "theirs" && len(h.Value) == 1 && h.Value[0] == 0xff }) {
+			if b.Letter != l.ID || b.Origin.Channel != o.Channel || !slices.ContainsFunc(p.Headers, func(h RecordHeader) bool { return h.Name == "theirs" && len(h.Value) == 1 && h.Value[0] == 0xff }) {
 				t.Errorf("%s: %+v", w.format, b)
 			}
 			for _, h := range p.Headers {
@@ -114,7 +114,7 @@ func TestS17_OneCountOfRedrives(t *testing.T) {
 		if again := back.Redriven(time.UnixMilli(99)); number(again.Headers, HeaderRedriveCount) != int64(life) {
 			t.Fatalf("a repeat counts: %q", again.Headers)
 		}
-		r.Headers = append(p.Headers, Header{"x-failure-reason", []byte("x")}) // it dies again
+		r.Headers = append(p.Headers, RecordHeader{"x-failure-reason", []byte("x")}) // it dies again
 	}
 	if len(ids) != 50 {
 		t.Errorf("%d redrive IDs", len(ids))
@@ -126,7 +126,7 @@ func TestS17_OneCountOfRedrives(t *testing.T) {
 func TestReturningIsWhole(t *testing.T) {
 	for _, r := range []*Record{
 		{Key: nil, Value: nil}, {Key: []byte{}, Value: []byte{}}, {Key: []byte{0xff, 0}, Value: []byte{0xff}},
-		{Headers: []Header{{"a", nil}, {"a", []byte{}}, {"", []byte("x")}, {"\xff", []byte{0}}, {"x-nixie-base64-YQ", []byte("real")}, {"A", []byte("2")}}},
+		{Headers: []RecordHeader{{"a", nil}, {"a", []byte{}}, {"", []byte("x")}, {"\xff", []byte{0}}, {"x-nixie-base64-YQ", []byte("real")}, {"A", []byte("2")}}},
 	} {
 		r.Channel, r.Timestamp = "in.dlq", time.UnixMilli(1_700_000_000_000)
 		l := Adopted("kafka", r, "")
@@ -167,14 +167,14 @@ func FuzzDeath(f *testing.F) {
 		}
 	}
 	f.Fuzz(func(t *testing.T, name string, value []byte, other string, second []byte, channel string, at int64) {
-		r := &Record{Channel: channel, Timestamp: time.UnixMilli(at), Value: []byte("v"), ID: [16]byte{1}, Headers: []Header{{name, value}, {other, second}, {"theirs", []byte{0xfe}}}}
+		r := &Record{Channel: channel, Timestamp: time.UnixMilli(at), Value: []byte("v"), ID: [16]byte{1}, Headers: []RecordHeader{{name, value}, {other, second}, {"theirs", []byte{0xfe}}}}
 		l := Adopted("kafka", r, "q")
 		if err := l.Check(); err != nil && nixie.CodeOf(err) != nixie.CodeLimit && nixie.CheckName("channel", channel) == nil {
 			t.Fatal(err)
 		}
 		back := FromRecord(r)
 		p := back.Redriven(time.UnixMilli(5))
-		if number(p.Headers, HeaderRedriveCount) < 1 || !slices.ContainsFunc(p.Headers, func(h Header) bool { return h.Name == "theirs" }) {
+		if number(p.Headers, HeaderRedriveCount) < 1 || !slices.ContainsFunc(p.Headers, func(h RecordHeader) bool { return h.Name == "theirs" }) {
 			t.Fatalf("%q", p.Headers)
 		}
 	})

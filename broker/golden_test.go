@@ -31,7 +31,7 @@ func recorded(t *testing.T, file string) (list []broker.Record) {
 			Partition         int32
 			Offset, Timestamp int64
 			Key, Value        []byte
-			Headers           []broker.Header
+			Headers           []broker.RecordHeader
 		}
 		if err := json.Unmarshal(line, &r); err != nil {
 			t.Fatal(err)
@@ -130,7 +130,7 @@ func TestWaiting(t *testing.T) {
 	} {
 		var sources []string
 		for _, r := range recorded(t, "kafka/testdata/"+c.file+".jsonl") {
-			source, waits := broker.Waiting(&r)
+			source, waits := broker.IsRetry(&r)
 			if sources = append(sources, source); waits != c.waits {
 				t.Errorf("%s: a record of %s waits: %t", c.file, r.Channel, waits)
 			}
@@ -139,8 +139,8 @@ func TestWaiting(t *testing.T) {
 			t.Errorf("%s: sources are %q", c.file, got)
 		}
 	}
-	ours := broker.Record{Channel: "orders.retry.5s", Headers: []broker.Header{{Name: broker.HeaderTopic, Value: []byte("orders")}, {Name: broker.HeaderDue, Value: []byte("5")}}}
-	if source, waits := broker.Waiting(&ours); source != "orders" || !waits {
+	ours := broker.Record{Channel: "orders.retry.5s", Headers: []broker.RecordHeader{{Name: broker.HeaderTopic, Value: []byte("orders")}, {Name: broker.HeaderDue, Value: []byte("5")}}}
+	if source, waits := broker.IsRetry(&ours); source != "orders" || !waits {
 		t.Errorf("on our own stage: %q, %t", source, waits)
 	}
 }

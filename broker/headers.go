@@ -47,9 +47,9 @@ const (
 	HeaderTombstone      = "x-nixie-tombstone"
 )
 
-// ours lists the headers of one life: those of a record that is sent away are
-// replaced by it. The count of redrives outlives a life and is among them.
-func ours(name string) bool {
+// Ours reports whether we write headers of this name. Those that a record brings along are
+// replaced when it is published again.
+func Ours(name string) bool {
 	if len(name) < 2 || name[0]|0x20 != 'x' || name[1] != '-' {
 		return false // as all of them begin
 	}
@@ -63,18 +63,15 @@ func ours(name string) bool {
 	return false
 }
 
-// Ours reports whether a header is one that we write, by its name.
-func Ours(name string) bool { return ours(name) }
-
 // theirs returns the headers that are not ours, in their order.
-func theirs(headers []Header) []Header {
-	n := slices.IndexFunc(headers, func(h Header) bool { return ours(h.Name) })
+func theirs(headers []RecordHeader) []RecordHeader {
+	n := slices.IndexFunc(headers, func(h RecordHeader) bool { return Ours(h.Name) })
 	if n < 0 {
 		return slices.Clip(headers)
 	}
 	kept := slices.Clip(headers[:n])
 	for _, h := range headers[n:] {
-		if !ours(h.Name) {
+		if !Ours(h.Name) {
 			kept = append(kept, h)
 		}
 	}
@@ -82,7 +79,7 @@ func theirs(headers []Header) []Header {
 }
 
 // last returns the value of the last header of a name.
-func last(headers []Header, name string) (string, bool) {
+func last(headers []RecordHeader, name string) (string, bool) {
 	for i := len(headers) - 1; i >= 0; i-- {
 		if strings.EqualFold(headers[i].Name, name) {
 			return string(headers[i].Value), true
@@ -93,7 +90,7 @@ func last(headers []Header, name string) (string, bool) {
 
 // OperationOf is the redrive that sent a record last, also of a letter on a channel;
 // zero if none is named.
-func OperationOf(headers []Header) nixie.ID {
+func OperationOf(headers []RecordHeader) nixie.ID {
 	text, ok := last(headers, HeaderOperation)
 	if !ok { // as most: no error for it
 		return nixie.ID{}
@@ -106,14 +103,14 @@ func OperationOf(headers []Header) nixie.ID {
 }
 
 // operation passes on which redrive sent a record.
-func (w *writer) operation(headers []Header) {
+func (w *writer) operation(headers []RecordHeader) {
 	if id := OperationOf(headers); !id.IsZero() {
 		w.text(HeaderOperation, id.String())
 	}
 }
 
 // letter passes on which letter a record was that waits for a retry.
-func (w *writer) letter(headers []Header) {
+func (w *writer) letter(headers []RecordHeader) {
 	if text, ok := last(headers, HeaderRedriveID); ok {
 		w.text(HeaderRedriveID, text)
 	}
@@ -121,7 +118,7 @@ func (w *writer) letter(headers []Header) {
 
 // number reads a header that counts something: 0 if it is missing, not a number
 // or negative.
-func number(headers []Header, name string) int64 {
+func number(headers []RecordHeader, name string) int64 {
 	text, ok := last(headers, name)
 	if !ok { // as most: no error for it
 		return 0
@@ -134,10 +131,10 @@ func number(headers []Header, name string) int64 {
 }
 
 // count is number for what is bounded.
-func count(headers []Header, name string) int { return int(min(number(headers, name), maxCount)) }
+func count(headers []RecordHeader, name string) int { return int(min(number(headers, name), maxCount)) }
 
 // moment reads a header that holds a time; zero if there is none.
-func moment(headers []Header, name string) time.Time {
+func moment(headers []RecordHeader, name string) time.Time {
 	if n := number(headers, name); n > 0 {
 		return sane(time.UnixMilli(n))
 	}
@@ -163,14 +160,14 @@ const (
 // writer puts our headers on a record, in a fixed order and only those that say
 // something. Their values share memory.
 type writer struct {
-	headers []Header
+	headers []RecordHeader
 	values  []byte
 }
 
 // onto begins with the headers of the sender, and has room for about so many of ours.
-func onto(headers []Header, ours, bytes int) writer {
+func onto(headers []RecordHeader, ours, bytes int) writer {
 	kept := theirs(headers)
-	return writer{append(make([]Header, 0, len(kept)+ours), kept...), make([]byte, 0, bytes)}
+	return writer{append(make([]RecordHeader, 0, len(kept)+ours), kept...), make([]byte, 0, bytes)}
 }
 
 func (w *writer) text(name, value string) {
@@ -183,7 +180,7 @@ func (w *writer) number(name string, n int64) { w.value(name, strconv.AppendInt(
 
 // value takes what was appended to the values as that of a header.
 func (w *writer) value(name string, values []byte) {
-	w.headers = append(w.headers, Header{name, values[len(w.values):len(values):len(values)]})
+	w.headers = append(w.headers, RecordHeader{name, values[len(w.values):len(values):len(values)]})
 	w.values = values
 }
 

@@ -11,16 +11,16 @@ import (
 // number counts as none.
 func TestS17_HeadersAreRead(t *testing.T) {
 	for _, c := range []struct {
-		headers []Header
+		headers []RecordHeader
 		want    int
 	}{
 		{nil, 0},
-		{[]Header{{HeaderRedriveCount, []byte("1")}, {"X-Redrive-Count", []byte("2")}}, 2},
-		{[]Header{{HeaderRedriveCount, []byte("-3")}}, 0},
-		{[]Header{{HeaderRedriveCount, []byte("many")}}, 0},
-		{[]Header{{HeaderRedriveCount, nil}}, 0},
-		{[]Header{{HeaderRedriveCount, []byte("99999999999")}}, maxCount},
-		{[]Header{{HeaderRedriveCount, []byte("99999999999999999999")}}, 0},
+		{[]RecordHeader{{HeaderRedriveCount, []byte("1")}, {"X-Redrive-Count", []byte("2")}}, 2},
+		{[]RecordHeader{{HeaderRedriveCount, []byte("-3")}}, 0},
+		{[]RecordHeader{{HeaderRedriveCount, []byte("many")}}, 0},
+		{[]RecordHeader{{HeaderRedriveCount, nil}}, 0},
+		{[]RecordHeader{{HeaderRedriveCount, []byte("99999999999")}}, maxCount},
+		{[]RecordHeader{{HeaderRedriveCount, []byte("99999999999999999999")}}, 0},
 	} {
 		if got := count(c.headers, HeaderRedriveCount); got != c.want {
 			t.Errorf("%q: %d, want %d", c.headers, got, c.want)
@@ -30,7 +30,7 @@ func TestS17_HeadersAreRead(t *testing.T) {
 
 // However often a record dies, its headers do not grow.
 func TestHeadersStayBounded(t *testing.T) {
-	i := &item{delivery: &nixie.Delivery{}, record: &Record{Channel: "in", Headers: []Header{{"theirs", []byte("1")}, {"X-ATTEMPTS", []byte("7")}}}}
+	i := &item{delivery: &nixie.Delivery{}, record: &Record{Channel: "in", Headers: []RecordHeader{{"theirs", []byte("1")}, {"X-ATTEMPTS", []byte("7")}}}}
 	s := &Source{c: Config{Letters: DefaultLetters}}
 	before := 0
 	for life := range 100 {
@@ -50,7 +50,7 @@ func TestHeadersStayBounded(t *testing.T) {
 
 // Headers that are no text come through as such, and none is taken for another.
 func TestHeadersThatAreNoText(t *testing.T) {
-	got := inbound([]Header{
+	got := inbound([]RecordHeader{
 		{"plain", []byte("text")}, {"bytes", []byte{0xff}}, {"nil", nil}, {"empty", []byte{}}, {"", []byte("no name")}, {inBase64 + "x", []byte("a name like ours")}, {"X-Failure-Reason", []byte("ours")},
 	})
 	seen := map[nixie.Header]bool{}
@@ -78,14 +78,14 @@ func FuzzInbound(f *testing.F) {
 	f.Add("name", []byte("value"))
 	f.Add("", []byte{0xff})
 	f.Fuzz(func(t *testing.T, name string, value []byte) {
-		for _, h := range inbound([]Header{{name, value}}) {
+		for _, h := range inbound([]RecordHeader{{name, value}}) {
 			m := nixie.Message{Queue: "q", Headers: []nixie.Header{h}}
 			if err := m.Check(); err != nil && nixie.CodeOf(err) != nixie.CodeLimit {
 				t.Errorf("%q: %v", h, err)
 			}
 		}
-		_ = count([]Header{{HeaderAttempts, value}}, HeaderAttempts)
-		if at := moment([]Header{{HeaderFirstFailureAt, value}}, HeaderFirstFailureAt); !at.IsZero() && (at.Year() < 1970 || at.Unix() > lastTime) {
+		_ = count([]RecordHeader{{HeaderAttempts, value}}, HeaderAttempts)
+		if at := moment([]RecordHeader{{HeaderFirstFailureAt, value}}, HeaderFirstFailureAt); !at.IsZero() && (at.Year() < 1970 || at.Unix() > lastTime) {
 			t.Errorf("%s", at)
 		}
 	})

@@ -75,7 +75,7 @@ func appendStory(to []byte, list []nixie.Failure, dropped int) ([]byte, error) {
 }
 
 // readHistory reads what history wrote; what is no such thing says nothing.
-func readHistory(headers []Header) (list []nixie.Failure, dropped int) {
+func readHistory(headers []RecordHeader) (list []nixie.Failure, dropped int) {
 	text, _ := last(headers, HeaderHistory)
 	var s story
 	if len(text) > maxStory || json.Unmarshal([]byte(text), &s) != nil {

@@ -152,7 +152,7 @@ func (i *item) letterID() (id nixie.ID, again bool) {
 
 // redrivenAs is the letter that a record was before its last redrive; zero if its headers
 // do not say so as we do.
-func redrivenAs(headers []Header, redrives int) nixie.ID {
+func redrivenAs(headers []RecordHeader, redrives int) nixie.ID {
 	if redrives == 0 { // as most
 		return nixie.ID{}
 	}
@@ -232,13 +232,13 @@ func (s *Source) publication(v *verdict) Publication {
 		w.history(v.item.with(v.st))
 	}
 	if r.Key != nil {
-		w.headers = append(w.headers, Header{HeaderKey, r.Key})
+		w.headers = append(w.headers, RecordHeader{HeaderKey, r.Key})
 	}
 	w.count(HeaderRedriveCount, m.Redrives)
 	w.operation(r.Headers)
 	id, _ := v.item.letterID()
 	w.value(HeaderLetterID, id.Append(w.values))
-	return Publication{Channel: named(s.c.Letters, v.item.source()), Key: r.Key, Value: r.Value, Headers: w.headers}
+	return Publication{Channel: ChannelName(s.c.Letters, v.item.source()), Key: r.Key, Value: r.Value, Headers: w.headers}
 }
 
 // origin says where a record came from first. One that has waited on a stage knows.

@@ -54,7 +54,7 @@ func (i *item) fill(to *loan, f *Features, queue string, now time.Time) {
 		}
 	}
 	m.State, m.Generation, m.EnqueuedAt, m.FirstReceivedAt = nixie.Leased, 1, at, now
-	m.Crashes, m.Deliveries = crashes(r), max(r.Before, r.Crashes)
+	m.Crashes, m.Deliveries = crashes(r), max(r.PriorDeliveries, r.Crashes)
 	m.Attempts = m.Deliveries - r.Crashes
 	if len(r.Headers) > 0 {
 		m.Headers = inbound(r.Headers)
@@ -75,11 +75,11 @@ const inBase64 = "x-nixie-base64-"
 
 // inbound makes headers of a broker ours, which are text. Those that we wrote are
 // left out.
-func inbound(headers []Header) []nixie.Header {
+func inbound(headers []RecordHeader) []nixie.Header {
 	var out []nixie.Header
 	for _, h := range headers {
 		switch {
-		case ours(h.Name):
+		case Ours(h.Name):
 		case h.Name != "" && h.Value != nil && utf8.ValidString(h.Name) && utf8.Valid(h.Value) && !strings.HasPrefix(h.Name, inBase64):
 			out = append(out, nixie.Header{Name: h.Name, Value: string(h.Value)})
 		default:
@@ -89,7 +89,7 @@ func inbound(headers []Header) []nixie.Header {
 	return out
 }
 
-func encoded(h Header) nixie.Header {
+func encoded(h RecordHeader) nixie.Header {
 	e := nixie.Header{Name: inBase64 + base64.RawURLEncoding.EncodeToString([]byte(h.Name))}
 	if h.Value != nil {
 		e.Value = "." + base64.StdEncoding.EncodeToString(h.Value)
@@ -98,10 +98,10 @@ func encoded(h Header) nixie.Header {
 }
 
 // outbound is the inverse of inbound.
-func outbound(headers []nixie.Header) []Header {
-	var out []Header
+func outbound(headers []nixie.Header) []RecordHeader {
+	var out []RecordHeader
 	for _, h := range headers {
-		if !ours(h.Name) {
+		if !Ours(h.Name) {
 			out = append(out, decoded(h))
 		}
 	}
@@ -109,21 +109,21 @@ func outbound(headers []nixie.Header) []Header {
 }
 
 // decoded reads what encoded wrote. What only looks like that is a header as it is.
-func decoded(h nixie.Header) Header {
-	plain := Header{Name: h.Name, Value: []byte(h.Value)}
+func decoded(h nixie.Header) RecordHeader {
+	plain := RecordHeader{Name: h.Name, Value: []byte(h.Value)}
 	text, ok := strings.CutPrefix(h.Name, inBase64)
 	name, err := base64.RawURLEncoding.DecodeString(text)
 	switch {
 	case !ok || err != nil:
 		return plain
 	case h.Value == "":
-		return Header{Name: string(name)}
+		return RecordHeader{Name: string(name)}
 	}
 	value, err := base64.StdEncoding.DecodeString(strings.TrimPrefix(h.Value, "."))
 	if err != nil {
 		return plain
 	}
-	return Header{Name: string(name), Value: value}
+	return RecordHeader{Name: string(name), Value: value}
 }
 
 // parked is what is kept of an item in the store where it waits for its retry. Its

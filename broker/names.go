@@ -13,23 +13,17 @@ const (
 	DefaultLetters = "{source}.dlq"
 )
 
-// Named fills {source} in the name of a channel in.
-func Named(template, source string) string { return named(template, source) }
-
-// CheckChannel says what is wrong with the name of a channel that may have {source}
-// in it. What names it for the error text.
-func CheckChannel(what, template string) error { return checkTemplate(what, template) }
-
-// named fills a template in.
-func named(template, source string) string {
+// ChannelName replaces {source} in the name of a channel by the source.
+func ChannelName(template, source string) string {
 	if template == sourcePart {
 		return source
 	}
 	return strings.ReplaceAll(template, sourcePart, source)
 }
 
-// checkTemplate says what is wrong with the name of a channel.
-func checkTemplate(what, template string) error {
+// CheckChannel refuses a name of a channel that has braces other than {source}, or that is no
+// name. What stands for the setting in the error text.
+func CheckChannel(what, template string) error {
 	if strings.ContainsAny(strings.ReplaceAll(template, sourcePart, ""), "{}") {
 		return nixie.Errorf(nixie.CodeInvalid, "%s is %q: the only part in braces that it may have is %s", what, template, sourcePart)
 	}

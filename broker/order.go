@@ -3,26 +3,28 @@ package broker
 import "hash/maphash"
 
 // Order says which records do not pass each other.
-type Order string
+type ProcessingOrder string
 
 // The orders of a source. What is retried in place holds up those behind it; what
 // waits on a stage or in a store is passed. Only with OrderStrict nothing with a key
 // ever leaves to wait there: it stays in hand, as do those of its key behind it, and
 // counts among those in hand for as long.
 const (
-	OrderNone      Order = "none"      // all may run at once
-	OrderKey       Order = "key"       // those of one key and partition run one by one; those without a key at once
-	OrderPartition Order = "partition" // those of one partition run one by one
-	OrderStrict    Order = "strict"    // as by key, and no retry is passed either
+	ProcessUnordered   ProcessingOrder = "none"      // all may run at once
+	ProcessByKey       ProcessingOrder = "key"       // those of one key and partition run one by one; those without a key at once
+	ProcessByPartition ProcessingOrder = "partition" // those of one partition run one by one
+	ProcessStrict      ProcessingOrder = "strict"    // as by key, and no retry is passed either
 )
 
 // Orders lists every order once.
-func Orders() []Order { return []Order{OrderNone, OrderKey, OrderPartition, OrderStrict} }
+func ProcessingOrders() []ProcessingOrder {
+	return []ProcessingOrder{ProcessUnordered, ProcessByKey, ProcessByPartition, ProcessStrict}
+}
 
 // lanes keep order: of the items of one lane one at a time is handed out. Keys
 // share lanes by chance, which costs a little speed and never order.
 type lanes struct {
-	order Order
+	order ProcessingOrder
 	seed  maphash.Seed
 	all   [laneCount]lane
 }
@@ -67,8 +69,8 @@ func (l *lanes) leave(i *item) *item {
 func (l *lanes) of(r *Record) *lane {
 	sum := uint64(r.Partition)
 	switch {
-	case l.order == OrderPartition:
-	case (l.order == OrderKey || l.order == OrderStrict) && r.Key != nil:
+	case l.order == ProcessByPartition:
+	case (l.order == ProcessByKey || l.order == ProcessStrict) && r.Key != nil:
 		sum += maphash.Bytes(l.seed, r.Key)
 	default:
 		return nil

@@ -152,7 +152,7 @@ func (s *Source) one(ctx context.Context, records []Record, err error) ([]Record
 	for n := range records[1:] {
 		rest = append(rest, &records[1+n])
 	}
-	for _, refused := range s.c.Driver.Back(ctx, rest, 0) {
+	for _, refused := range s.c.Driver.Nack(ctx, rest, 0) {
 		if refused != nil && nixie.CodeOf(refused) != nixie.CodeLeaseLost {
 			return records, errors.Join(err, refused) // then all are in hand
 		}
@@ -163,7 +163,7 @@ func (s *Source) one(ctx context.Context, records []Record, err error) ([]Record
 // vanished reports whether records that can be given back one by one had been with
 // a holder that vanished.
 func (s *Source) vanished(records []Record) bool {
-	return s.features.Back && slices.ContainsFunc(records, func(r Record) bool { return r.Crashes > 0 })
+	return s.features.Nack && slices.ContainsFunc(records, func(r Record) bool { return r.Crashes > 0 })
 }
 
 // pause waits for d or the end of ctx.

@@ -15,9 +15,9 @@ type Returning struct {
 	// channel is chosen by who sends it.
 	Publication
 
-	Whole       []Header     // all headers of a record as it lies; of a letter none, see [LetterHeaders]
-	Lies        string       // the channel that it lies on; empty: an office
-	Origin      nixie.Origin // where it died, as far as is known; a partition or an offset of −1 is not
+	AllHeaders  []RecordHeader // all headers of a record as it lies; of a letter none, see [LetterHeaders]
+	FoundOn     string         // the channel that it lies on; empty: an office
+	Origin      nixie.Origin   // where it died, as far as is known; a partition or an offset of −1 is not
 	Letter      nixie.ID
 	Operation   nixie.ID // the redrive that sends it; zero: none says so
 	Redrives    int      // before this one
@@ -30,7 +30,7 @@ func FromRecord(r *Record) Returning {
 	d, headers := readDeath(r.Headers, true)
 	d.fill(r)
 	out := Returning{
-		Publication: Publication{Key: r.Key, Value: r.Value, Headers: headers}, Whole: r.Headers, Lies: r.Channel,
+		Publication: Publication{Key: r.Key, Value: r.Value, Headers: headers}, AllHeaders: r.Headers, FoundOn: r.Channel,
 		Origin: nixie.Origin{Channel: d.Channel, Partition: d.Partition, Offset: d.Offset, Timestamp: d.Timestamp},
 		Letter: d.Letter, Redrives: d.Redrives, FirstFailed: d.FirstFailed,
 	}
@@ -67,7 +67,7 @@ func FromLetter(l *nixie.Letter) Returning {
 // LetterHeaders are the headers that a letter of an office has on a channel that takes
 // letters: those of its sender, and ours with what it died of. The letter is a whole
 // one, or what it has of its history is left out.
-func LetterHeaders(l *nixie.Letter) []Header {
+func LetterHeaders(l *nixie.Letter) []RecordHeader {
 	m, back := &l.Message, FromLetter(l)
 	w := onto(back.Headers, 20, 512)
 	w.place(&back.Origin)
@@ -91,7 +91,7 @@ func LetterHeaders(l *nixie.Letter) []Header {
 		w.history(l.History, l.HistoryDropped)
 	}
 	if back.Key != nil {
-		w.headers = append(w.headers, Header{HeaderKey, back.Key})
+		w.headers = append(w.headers, RecordHeader{HeaderKey, back.Key})
 	}
 	w.count(HeaderRedriveCount, m.Redrives)
 	if !l.Operation.IsZero() {

@@ -128,7 +128,7 @@ func buries(verb nixie.Verb) bool {
 func (s *Source) waits(st *nixie.Settlement) end {
 	f := &s.features
 	switch {
-	case !f.Back || f.Held && st.Delivery.Abandoned:
+	case !f.Nack || f.Held && st.Delivery.Abandoned:
 		return inHand
 	case !f.Held || st.Delay <= f.MaxDelay && (st.Delay > 0 || st.Verb == nixie.Release):
 		return back
@@ -157,7 +157,7 @@ func (s *Source) tell(ctx context.Context, k *desk, all []*verdict) {
 		switch {
 		case v.err != nil || v.end == inHand:
 		case v.end == back:
-			v.err = s.c.Driver.Back(ctx, []*Record{v.item.record}, min(v.st.Delay, s.features.MaxDelay))[0]
+			v.err = s.c.Driver.Nack(ctx, []*Record{v.item.record}, min(v.st.Delay, s.features.MaxDelay))[0]
 		default:
 			k.acked = append(k.acked, v.item.record)
 		}

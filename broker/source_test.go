@@ -53,7 +53,7 @@ func (bare) Features() broker.Features { return broker.Features{System: "bare"} 
 // What is parked goes on counting, keeps what it was, and is parked once.
 func TestParked(t *testing.T) {
 	l := brokertest.NewLog()
-	l.Produce(t, broker.Publication{Channel: l.Source(), Key: []byte("k"), Value: []byte("v"), Headers: []broker.Header{{Name: "theirs", Value: []byte{0xff}}}})
+	l.Produce(t, broker.Publication{Channel: l.Source(), Key: []byte("k"), Value: []byte("v"), Headers: []broker.RecordHeader{{Name: "theirs", Value: []byte{0xff}}}})
 	st := memory.New(memory.Options{})
 	d := l.Join(t)
 	s, err := broker.New(broker.Config{Driver: d, Office: st, Park: st, ParkIn: "later"})
@@ -126,7 +126,7 @@ func TestRoom(t *testing.T) {
 			l := brokertest.NewLog()
 			produce(t, l, 100)
 			c.Driver, c.Letters = l.Join(t), broker.DefaultLetters
-			c.Order = broker.OrderNone // keys may share a lane
+			c.Order = broker.ProcessUnordered // keys may share a lane
 			s, err := broker.New(c)
 			if err != nil {
 				t.Fatal(err)
@@ -164,7 +164,7 @@ func settle(t *testing.T, s *broker.Source, d *nixie.Delivery) {
 func TestSettledOnce(t *testing.T) {
 	l := brokertest.NewLog()
 	produce(t, l, 2)
-	s, err := broker.New(broker.Config{Driver: l.Join(t), Letters: broker.DefaultLetters, Order: broker.OrderNone}) // keys may share a lane
+	s, err := broker.New(broker.Config{Driver: l.Join(t), Letters: broker.DefaultLetters, Order: broker.ProcessUnordered}) // keys may share a lane
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -412,7 +412,7 @@ func TestNothingIsKeptOfWhatIsLost(t *testing.T) {
 		l, st := brokertest.NewLog(), memory.New(memory.Options{})
 		produce(t, l, 40)
 		stage := broker.Stage{Channel: "{source}.later", Delay: time.Minute}
-		s, err := broker.New(broker.Config{Driver: l.Join(t, stage), Letters: broker.DefaultLetters, Office: st, Order: broker.OrderNone})
+		s, err := broker.New(broker.Config{Driver: l.Join(t, stage), Letters: broker.DefaultLetters, Office: st, Order: broker.ProcessUnordered})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -443,7 +443,7 @@ func TestNothingIsKeptOfWhatIsLost(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		there, kept := len(l.Records(t, broker.Named(broker.DefaultLetters, l.Source()))), len(got)-lost
+		there, kept := len(l.Records(t, broker.ChannelName(broker.DefaultLetters, l.Source()))), len(got)-lost
 		later := len(l.Records(t, stage.Of(l.Source())))
 		if verb == nixie.Bury && (there != kept || len(letters) != kept) || verb == nixie.Retry && later != kept {
 			t.Errorf("%s: %d are ours, %d letters on the channel, %d in the office, %d retries", verb, kept, there, len(letters), later)

@@ -28,7 +28,7 @@ const (
 const stageNames = sourcePart + ".retry."
 
 // Of is the name of the stage for records of a source.
-func (s Stage) Of(source string) string { return named(s.Channel, source) }
+func (s Stage) Of(source string) string { return ChannelName(s.Channel, source) }
 
 // Due is when a record of the stage may be handed out: at the time that its header
 // [HeaderDue] says, else the stage's delay after it was written. Whatever the clocks
@@ -81,7 +81,7 @@ func CheckStages(stages []Stage, sources int) error {
 		case sources > 1 && !strings.Contains(s.Channel, sourcePart):
 			return nixie.Errorf(nixie.CodeInvalid, "stage %s would be that of %d channels: put %s into its name", s.Channel, sources, sourcePart)
 		}
-		if err := checkTemplate("stage", s.Channel); err != nil {
+		if err := CheckChannel("stage", s.Channel); err != nil {
 			return err
 		}
 	}
@@ -92,7 +92,7 @@ func CheckStages(stages []Stage, sources int) error {
 // stage. What was only judged runs next, and what is to run at once does.
 func (s *Source) leaves(v *verdict) bool {
 	switch {
-	case v.st.Verb != nixie.Retry || s.c.Order == OrderStrict && v.item.record.Key != nil:
+	case v.st.Verb != nixie.Retry || s.c.Order == ProcessStrict && v.item.record.Key != nil:
 		return false
 	case s.c.Park != nil:
 		return true
@@ -161,7 +161,7 @@ func (i *item) source() string {
 }
 
 // resume goes on with a record that has waited on a stage.
-func (i *item) resume(headers []Header, now time.Time) {
+func (i *item) resume(headers []RecordHeader, now time.Time) {
 	d := i.delivery
 	d.Origin.Channel, d.Origin.Partition, d.Origin.Offset = i.record.Source, int32(count(headers, HeaderPartition)), number(headers, HeaderOffset)
 	if at := moment(headers, HeaderTimestamp); !at.IsZero() && !at.After(now) {

@@ -7,7 +7,7 @@ import (
 
 // Waiting reports whether a record is no letter, but waits for its next attempt on a
 // topic of retries, of ours or of Spring Kafka, and names the channel that it came from.
-func Waiting(r *Record) (source string, waits bool) {
+func IsRetry(r *Record) (source string, waits bool) {
 	if _, due := last(r.Headers, HeaderDue); due {
 		source, _ = last(r.Headers, HeaderTopic)
 		return source, true

@@ -27,7 +27,7 @@ func BenchmarkSendLetters(b *testing.B) {
 			id := [16]byte{1, 12: byte(n >> 24), 13: byte(n >> 16), 14: byte(n >> 8), 15: byte(n)}
 			list = append(list, broker.Adopted("kafka", &broker.Record{
 				Channel: "in.dlq", Offset: int64(n), ID: id, Key: fmt.Append(nil, "key ", n), Value: fmt.Appendf(nil, "%0200d", n), Timestamp: time.Now(),
-				Headers: []broker.Header{{Name: "theirs", Value: []byte("v")}, {Name: broker.HeaderTopic, Value: []byte("in")}, {Name: broker.HeaderFailureReason, Value: []byte("permanent_error")}},
+				Headers: []broker.RecordHeader{{Name: "theirs", Value: []byte("v")}, {Name: broker.HeaderTopic, Value: []byte("in")}, {Name: broker.HeaderFailureReason, Value: []byte("permanent_error")}},
 			}, ""))
 		}
 		_, errs := st.Bury(b.Context(), list, "ann", "died")

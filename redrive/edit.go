@@ -25,7 +25,7 @@ func (r Route) Edits() (Edit, error) {
 		back := broker.FromLetter(l)
 		back.Value, back.Headers = l.Message.Body, nil
 		for _, h := range l.Message.Headers {
-			back.Headers = append(back.Headers, broker.Header{Name: h.Name, Value: []byte(h.Value)})
+			back.Headers = append(back.Headers, broker.RecordHeader{Name: h.Name, Value: []byte(h.Value)})
 		}
 		r.edit(&back)
 		if err := r.transform(ctx, &back); err != nil {

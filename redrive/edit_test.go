@@ -54,7 +54,7 @@ func queued(t *testing.T, st *memory.Store) map[string]string {
 func TestEditedOnTheWayToTheQueue(t *testing.T) {
 	st := adopted(t, "a", "bad", "review", "tired", "large", "b")
 	r, err := editAll(t.Context(), t, st, redrive.Route{
-		Set: []broker.Header{{Name: "mended", Value: []byte("yes")}},
+		Set: []broker.RecordHeader{{Name: "mended", Value: []byte("yes")}},
 		Transform: func(_ context.Context, r *broker.Returning) error {
 			switch string(r.Value) {
 			case "bad":
@@ -150,7 +150,7 @@ func TestSendAndEditExcludeEachOther(t *testing.T) {
 	if _, err := redrive.New(redrive.Config{Store: adopted(t), Send: send, Edit: edit}); nixie.CodeOf(err) != nixie.CodeInvalid {
 		t.Error(err)
 	}
-	if _, err := (redrive.Route{Set: []broker.Header{{Name: broker.HeaderRedriveID}}}).Edits(); nixie.CodeOf(err) != nixie.CodeInvalid {
+	if _, err := (redrive.Route{Set: []broker.RecordHeader{{Name: broker.HeaderRedriveID}}}).Edits(); nixie.CodeOf(err) != nixie.CodeInvalid {
 		t.Error(err)
 	}
 }

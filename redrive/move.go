@@ -212,7 +212,7 @@ func (v *move) land() (failed error) {
 		switch {
 		case err == nil && f.quarantined[i]:
 			v.done.Quarantined++
-			v.done.To[broker.Named(v.Route.Quarantine, f.list[i].Origin.Channel)]++
+			v.done.To[broker.ChannelName(v.Route.Quarantine, f.list[i].Origin.Channel)]++
 		case err == nil:
 			v.done.Redriven++
 			v.done.To[f.list[i].Publication.Channel]++

@@ -159,7 +159,7 @@ func TestEachOfAPartIsJudgedByItself(t *testing.T) {
 		case 2:
 			to.answers[text] = nixie.Errorf(nixie.CodeLimit, "too large")
 		case 3:
-			from.rest[i].Headers = []broker.Header{{Name: broker.HeaderRedriveCount, Value: []byte("3")}}
+			from.rest[i].Headers = []broker.RecordHeader{{Name: broker.HeaderRedriveCount, Value: []byte("3")}}
 			fallthrough
 		default:
 			want = append(want, text)

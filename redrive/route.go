@@ -21,7 +21,7 @@ type Route struct {
 	MaxRedrives int    // how often that is; default [policy.DefaultMaxRedrives], −1 never
 
 	Drop []string        // headers of the sender that are left out, by name without regard to case
-	Set  []broker.Header // headers that are set: they take the place of all of their name
+	Set  []broker.RecordHeader // headers that are set: they take the place of all of their name
 
 	// Transform changes a record on its way: key, value, headers, or channel. Its
 	// error refuses that record, and the others go on.
@@ -109,7 +109,7 @@ func (r Route) Letters() (func(context.Context, []nixie.Letter) []error, error) 
 		for i := range letters {
 			list[i] = broker.FromLetter(&letters[i])
 			if r.tired(&list[i]) {
-				list[i].Whole = broker.LetterHeaders(&letters[i])
+				list[i].AllHeaders = broker.LetterHeaders(&letters[i])
 			}
 		}
 		_, answers := r.send(ctx, list, nil)
@@ -163,7 +163,7 @@ func (r *Route) prepare(ctx context.Context, back *broker.Returning) (p broker.P
 	if ctx.Err() != nil {
 		return p, false, nixie.Errorf(nixie.CodeUnavailable, "letter %s: %w", back.Letter, ctx.Err())
 	}
-	back.Publication.Channel = broker.Named(r.Channel, back.Origin.Channel)
+	back.Publication.Channel = broker.ChannelName(r.Channel, back.Origin.Channel)
 	r.edit(back)
 	if err := r.transform(ctx, back); err != nil {
 		return p, false, nixie.Errorf(nixie.CodeOf(err), "letter %s: %w", back.Letter, err)
@@ -179,7 +179,7 @@ func check(back *broker.Returning, template, channel string) error {
 		return nixie.Errorf(nixie.CodeInvalid, "letter %s was too large for the office, which has only a part of it: redrive its record from the channel on which it lies", back.Letter)
 	case back.Origin.Channel == "" && (channel == "" || strings.Contains(template, toSource)):
 		return nixie.Errorf(nixie.CodeInvalid, "letter %s does not say where it came from: name the channel that it goes to", back.Letter)
-	case channel == back.Lies:
+	case channel == back.FoundOn:
 		return nixie.Errorf(nixie.CodeInvalid, "letter %s would go to %s, where it lies: name another channel", back.Letter, channel)
 	}
 	return nil
@@ -192,8 +192,8 @@ func (r *Route) setAside(back *broker.Returning) (broker.Publication, error) {
 	if r.Quarantine == "" {
 		return p, nixie.Errorf(nixie.CodeConflict, "letter %s was redriven %d times, the cap is %d: name a channel for the quarantine, or raise the cap", back.Letter, back.Redrives, r.MaxRedrives)
 	}
-	p.Headers = back.Whole
-	p.Channel = broker.Named(r.Quarantine, back.Origin.Channel)
+	p.Headers = back.AllHeaders
+	p.Channel = broker.ChannelName(r.Quarantine, back.Origin.Channel)
 	return p, check(back, r.Quarantine, p.Channel)
 }
 
@@ -202,9 +202,9 @@ func (r *Route) edit(back *broker.Returning) {
 	if len(r.Drop)+len(r.Set) == 0 {
 		return
 	}
-	headers := slices.DeleteFunc(slices.Clone(back.Headers), func(h broker.Header) bool {
+	headers := slices.DeleteFunc(slices.Clone(back.Headers), func(h broker.RecordHeader) bool {
 		return slices.ContainsFunc(r.Drop, func(name string) bool { return strings.EqualFold(name, h.Name) }) ||
-			slices.ContainsFunc(r.Set, func(s broker.Header) bool { return s.Name == h.Name })
+			slices.ContainsFunc(r.Set, func(s broker.RecordHeader) bool { return s.Name == h.Name })
 	})
 	back.Headers = append(headers, r.Set...)
 }

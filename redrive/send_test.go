@@ -31,7 +31,7 @@ func (p *post) Publish(_ context.Context, list []broker.Publication) func() []er
 	return func() []error { return errs }
 }
 
-func (p *post) Survey(context.Context, []string) ([]broker.Channel, error) { return nil, nil }
+func (p *post) Describe(context.Context, []string) ([]broker.Channel, error) { return nil, nil }
 
 // adopted is a store with letters of a broker, one for each value.
 func adopted(t *testing.T, values ...string) *memory.Store {
@@ -145,7 +145,7 @@ func TestChangedOnTheWay(t *testing.T) {
 	st := adopted(t, "a", "bad")
 	p := &post{}
 	r, err := sendAll(t, st, p, redrive.Route{
-		Channel: "elsewhere", Set: []broker.Header{{Name: "by", Value: []byte("ann")}},
+		Channel: "elsewhere", Set: []broker.RecordHeader{{Name: "by", Value: []byte("ann")}},
 		Transform: func(_ context.Context, r *broker.Returning) error {
 			if string(r.Value) == "bad" {
 				return errors.New("cannot be mended")
@@ -188,7 +188,7 @@ func TestStoppedOnTheWay(t *testing.T) {
 // Nonsense is refused before anything is read.
 func TestRoutesAndMovesAreChecked(t *testing.T) {
 	for what, r := range map[string]redrive.Route{
-		"no broker": {}, "braces": {To: &post{}, Channel: "{topic}"}, "cap": {To: &post{}, MaxRedrives: -2}, "our header": {To: &post{}, Set: []broker.Header{{Name: "X-Redrive-Count"}}},
+		"no broker": {}, "braces": {To: &post{}, Channel: "{topic}"}, "cap": {To: &post{}, MaxRedrives: -2}, "our header": {To: &post{}, Set: []broker.RecordHeader{{Name: "X-Redrive-Count"}}},
 	} {
 		if _, err := (redrive.Mover{Route: r}).Run(t.Context()); nixie.CodeOf(err) != nixie.CodeInvalid {
 			t.Errorf("%s: %v", what, err)
@@ -206,7 +206,7 @@ func TestRoutesAndMovesAreChecked(t *testing.T) {
 func TestCutLettersStay(t *testing.T) {
 	st := memory.New(memory.Options{})
 	l := broker.Adopted("kafka", &broker.Record{
-		Channel: "in.dlq", ID: [16]byte{1}, Value: []byte("v"), Timestamp: time.UnixMilli(1_700_000_000_000), Headers: []broker.Header{{Name: "h", Value: make([]byte, nixie.MaxHeaders)}},
+		Channel: "in.dlq", ID: [16]byte{1}, Value: []byte("v"), Timestamp: time.UnixMilli(1_700_000_000_000), Headers: []broker.RecordHeader{{Name: "h", Value: make([]byte, nixie.MaxHeaders)}},
 	}, "")
 	if _, errs := st.Bury(t.Context(), []nixie.Letter{l}, "ann", "r"); errs[0] != nil {
 		t.Fatal(errs[0])
@@ -222,7 +222,7 @@ func TestCutLettersStay(t *testing.T) {
 func TestTiredLettersArePutAside(t *testing.T) {
 	st := adopted(t, "a", "tired", "stray")
 	p := &post{}
-	route := redrive.Route{To: p, Quarantine: "{source}.quarantine", MaxRedrives: 3, Set: []broker.Header{{Name: "by", Value: []byte("ann")}}}
+	route := redrive.Route{To: p, Quarantine: "{source}.quarantine", MaxRedrives: 3, Set: []broker.RecordHeader{{Name: "by", Value: []byte("ann")}}}
 	send, err := route.Letters()
 	if err != nil {
 		t.Fatal(err)
@@ -267,7 +267,7 @@ func TestStrayLettersPutAside(t *testing.T) {
 		p := &post{}
 		from := newShelf(1)
 		from.rest[0].Channel = "nowhere"
-		from.rest[0].Headers = []broker.Header{{Name: broker.HeaderRedriveCount, Value: []byte("9")}}
+		from.rest[0].Headers = []broker.RecordHeader{{Name: broker.HeaderRedriveCount, Value: []byte("9")}}
 		got, err := redrive.Mover{From: from, Route: redrive.Route{To: p, Channel: "in", Quarantine: quarantine}}.Run(t.Context())
 		if err != nil || int(got.Quarantined) != want || len(p.sent) != want || int(got.Skipped) != 1-want {
 			t.Errorf("%s: %+v, %+v, %v", quarantine, got, p.sent, err)

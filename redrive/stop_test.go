@@ -194,7 +194,7 @@ func (f *followed) Since(context.Context) (list []broker.Record, _ error) {
 	for ; f.seen < len(f.to.sent); f.seen++ {
 		headers := f.to.sent[f.seen].Headers
 		if f.seen%2 == 0 { // every other one is none of ours
-			headers = []broker.Header{{Name: broker.HeaderOperation, Value: []byte("01890a5d-ac96-774b-bcce-b302099a8057")}}
+			headers = []broker.RecordHeader{{Name: broker.HeaderOperation, Value: []byte("01890a5d-ac96-774b-bcce-b302099a8057")}}
 		}
 		list = append(list, broker.Record{Headers: headers})
 	}

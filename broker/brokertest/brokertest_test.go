@@ -7,9 +7,9 @@ import (
 )
 
 func TestLog(t *testing.T) {
-	brokertest.Run(t, func(testing.TB) brokertest.Bed { return brokertest.NewLog() })
+	brokertest.Run(t, func(testing.TB) brokertest.Fixture { return brokertest.NewLog() })
 }
 
 func TestMailbox(t *testing.T) {
-	brokertest.Run(t, func(testing.TB) brokertest.Bed { return brokertest.NewMailbox() })
+	brokertest.Run(t, func(testing.TB) brokertest.Fixture { return brokertest.NewMailbox() })
 }

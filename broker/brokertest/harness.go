@@ -14,14 +14,14 @@ import (
 	"github.com/nixie-go/nixie/broker"
 )
 
-// TooLarge is more bytes than the channels of a [Bed] take in a record.
+// TooLarge is more bytes than the channels of a [Fixture] take in a record.
 const TooLarge = 2 << 20
 
 // Harness makes a broker to test.
-type Harness func(t testing.TB) Bed
+type Harness func(t testing.TB) Fixture
 
-// Bed is one broker with two empty channels.
-type Bed interface {
+// Fixture is one broker with two empty channels.
+type Fixture interface {
 	// Source is the name of the channel to receive from. Letters go to the one that
 	// [broker.DefaultLetters] makes of that, and it is there. No other name that
 	// begins with it is a channel.
@@ -37,7 +37,7 @@ type Bed interface {
 	Records(t testing.TB, channel string) []broker.Record
 }
 
-// letters is the channel that takes the letters of a bed.
-func letters(bed Bed) string {
-	return strings.ReplaceAll(broker.DefaultLetters, "{source}", bed.Source())
+// letters is the channel that takes the letters of a fixture.
+func letters(fixture Fixture) string {
+	return strings.ReplaceAll(broker.DefaultLetters, "{source}", fixture.Source())
 }

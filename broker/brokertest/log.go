@@ -41,7 +41,7 @@ type mark struct {
 }
 
 // LogParts is how many parts a channel of a [Log] has.
-const LogParts = 3
+const LogPartitions = 3
 
 // The channels of a broker in memory.
 const (
@@ -49,10 +49,10 @@ const (
 	sourceLetters = source + ".dlq"
 )
 
-// NewLog makes an empty log with the channels of a [Bed].
+// NewLog makes an empty log with the channels of a [Fixture].
 func NewLog() *Log {
 	return &Log{
-		topics: map[string][][]broker.Record{source: make([][]broker.Record, LogParts), sourceLetters: make([][]broker.Record, LogParts)},
+		topics: map[string][][]broker.Record{source: make([][]broker.Record, LogPartitions), sourceLetters: make([][]broker.Record, LogPartitions)},
 		marks:  map[spot]mark{}, news: make(chan struct{}),
 	}
 }
@@ -76,17 +76,17 @@ type share struct {
 	alone bool // one record at a time, because holders before vanished
 }
 
-// Source implements [Bed].
+// Source implements [Fixture].
 func (l *Log) Source() string { return source }
 
-// Join implements [Bed].
+// Join implements [Fixture].
 func (l *Log) Join(_ testing.TB, stages ...broker.Stage) broker.Driver {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	d := &LogDriver{log: l, shares: map[spot]*share{}, stages: stages, lost: make(chan struct{})}
 	for _, s := range stages {
 		if name := s.Of(source); l.topics[name] == nil {
-			l.topics[name] = make([][]broker.Record, LogParts)
+			l.topics[name] = make([][]broker.Record, LogPartitions)
 		}
 	}
 	l.members = append(l.members, d)
@@ -94,7 +94,7 @@ func (l *Log) Join(_ testing.TB, stages ...broker.Stage) broker.Driver {
 	return d
 }
 
-// Crash implements [Bed].
+// Crash implements [Fixture].
 func (l *Log) Crash(_ testing.TB, d broker.Driver) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -136,7 +136,7 @@ func (l *Log) shared(m *LogDriver) iter.Seq[spot] {
 			channels = append(channels, s.Of(source))
 		}
 		for _, name := range channels {
-			for part := range int32(LogParts) {
+			for part := range int32(LogPartitions) {
 				if !yield(spot{name, part}) {
 					return
 				}
@@ -155,7 +155,7 @@ func (d *LogDriver) lose() {
 	d.lost = make(chan struct{})
 }
 
-// Produce implements [Bed].
+// Produce implements [Fixture].
 func (l *Log) Produce(t testing.TB, records ...broker.Publication) {
 	t.Helper()
 	l.mu.Lock()
@@ -176,7 +176,7 @@ func (l *Log) add(p broker.Publication) error {
 		return nixie.Errorf(nixie.CodeLimit, "record has %d bytes: channel %s takes less", len(p.Key)+len(p.Value), p.Channel)
 	}
 	sum := sha256.Sum256(p.Key)
-	part := int32(sum[0]) % LogParts
+	part := int32(sum[0]) % LogPartitions
 	offset := int64(len(parts[part]))
 	id := sha256.Sum256(fmt.Append(nil, p.Channel, part, offset))
 	parts[part] = append(parts[part], broker.Record{
@@ -187,7 +187,7 @@ func (l *Log) add(p broker.Publication) error {
 	return nil
 }
 
-// Records implements [Bed].
+// Records implements [Fixture].
 func (l *Log) Records(_ testing.TB, channel string) []broker.Record {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -318,8 +318,8 @@ func (d *LogDriver) each(records []*broker.Record, do func(*broker.Record, *shar
 	return errs
 }
 
-// Back is not for a log.
-func (d *LogDriver) Back(_ context.Context, records []*broker.Record, _ time.Duration) []error {
+// Nack is not for a log.
+func (d *LogDriver) Nack(_ context.Context, records []*broker.Record, _ time.Duration) []error {
 	errs := make([]error, len(records))
 	for i := range errs {
 		errs[i] = nixie.Errorf(nixie.CodeInternal, "a log takes nothing back")
@@ -342,8 +342,8 @@ func (d *LogDriver) Publish(_ context.Context, records []broker.Publication) fun
 	return func() []error { return errs }
 }
 
-// Survey tells which channels are there.
-func (d *LogDriver) Survey(_ context.Context, channels []string) ([]broker.Channel, error) {
+// Describe tells which channels are there.
+func (d *LogDriver) Describe(_ context.Context, channels []string) ([]broker.Channel, error) {
 	d.log.mu.Lock()
 	defer d.log.mu.Unlock()
 	out := make([]broker.Channel, len(channels))

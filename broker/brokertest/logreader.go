@@ -21,7 +21,7 @@ type memo struct {
 	id   [16]byte
 }
 
-// Read implements [Reading].
+// Read implements [ReadableFixture].
 func (l *Log) Read(t testing.TB, channel, name string) broker.Reader {
 	return &LogReader{l, name, l.Records(t, channel)}
 }

@@ -35,7 +35,7 @@ type letter struct {
 // mailboxDelay is how long a [Mailbox] keeps back what was given back.
 const mailboxDelay = time.Minute
 
-// NewMailbox makes an empty mailbox with the channels of a [Bed].
+// NewMailbox makes an empty mailbox with the channels of a [Fixture].
 func NewMailbox() *Mailbox {
 	return &Mailbox{queues: map[string][]*letter{source: nil, sourceLetters: nil}, all: map[string][]broker.Record{}, news: make(chan struct{})}
 }
@@ -47,10 +47,10 @@ type MailboxDriver struct {
 	gone   bool
 }
 
-// Source implements [Bed].
+// Source implements [Fixture].
 func (b *Mailbox) Source() string { return source }
 
-// Join implements [Bed].
+// Join implements [Fixture].
 func (b *Mailbox) Join(_ testing.TB, stages ...broker.Stage) broker.Driver {
 	b.mu.Lock()
 	defer b.mu.Unlock()
@@ -62,7 +62,7 @@ func (b *Mailbox) Join(_ testing.TB, stages ...broker.Stage) broker.Driver {
 	return &MailboxDriver{box: b, stages: stages}
 }
 
-// Crash implements [Bed].
+// Crash implements [Fixture].
 func (b *Mailbox) Crash(_ testing.TB, d broker.Driver) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
@@ -88,7 +88,7 @@ func (b *Mailbox) announce() {
 	b.news = make(chan struct{})
 }
 
-// Produce implements [Bed].
+// Produce implements [Fixture].
 func (b *Mailbox) Produce(t testing.TB, records ...broker.Publication) {
 	t.Helper()
 	b.mu.Lock()
@@ -119,7 +119,7 @@ func (b *Mailbox) add(p broker.Publication) error {
 	return nil
 }
 
-// Records implements [Bed].
+// Records implements [Fixture].
 func (b *Mailbox) Records(_ testing.TB, channel string) []broker.Record {
 	b.mu.Lock()
 	defer b.mu.Unlock()
@@ -128,7 +128,7 @@ func (b *Mailbox) Records(_ testing.TB, channel string) []broker.Record {
 
 // Features says what a mailbox can do.
 func (d *MailboxDriver) Features() broker.Features {
-	return broker.Features{System: "mailbox", Held: true, Back: true, MaxDelay: mailboxDelay, Stages: d.stages}
+	return broker.Features{System: "mailbox", Held: true, Nack: true, MaxDelay: mailboxDelay, Stages: d.stages}
 }
 
 // Recycle spoils records, so that whoever still looks at them is found out.
@@ -186,7 +186,7 @@ func (d *MailboxDriver) take(most int) (got []broker.Record, later time.Duration
 			r.Receipt = l
 			got = append(got, r)
 			l.holder = d
-			l.record.Before++
+			l.record.PriorDeliveries++
 			l.record.Epoch++
 		}
 	}
@@ -201,12 +201,12 @@ func (d *MailboxDriver) Ack(_ context.Context, records []*broker.Record) []error
 	})
 }
 
-// Back gives records back.
-func (d *MailboxDriver) Back(_ context.Context, records []*broker.Record, delay time.Duration) []error {
+// Nack gives records back.
+func (d *MailboxDriver) Nack(_ context.Context, records []*broker.Record, delay time.Duration) []error {
 	return d.each(records, func(l *letter) {
 		l.holder, l.due = nil, time.Now().Add(delay)
 		if delay == 0 {
-			l.record.Before--
+			l.record.PriorDeliveries--
 		}
 		d.box.announce()
 	})
@@ -247,8 +247,8 @@ func (d *MailboxDriver) Publish(_ context.Context, records []broker.Publication)
 	return func() []error { return errs }
 }
 
-// Survey tells which channels are there.
-func (d *MailboxDriver) Survey(_ context.Context, channels []string) ([]broker.Channel, error) {
+// Describe tells which channels are there.
+func (d *MailboxDriver) Describe(_ context.Context, channels []string) ([]broker.Channel, error) {
 	d.box.mu.Lock()
 	defer d.box.mu.Unlock()
 	out := make([]broker.Channel, len(channels))

@@ -12,16 +12,16 @@ import (
 	"github.com/nixie-go/nixie/store/memory"
 )
 
-// Reading is a [Bed] of a broker whose channels can be read where they lie.
-type Reading interface {
+// ReadableFixture is a [Fixture] of a broker whose channels can be read where they lie.
+type ReadableFixture interface {
 	// Read opens a reader of a channel that remembers under a name.
 	Read(t testing.TB, channel, name string) broker.Reader
 }
 
-// reading is the bed, if its channels can be read.
-func reading(t *testing.T, bed Bed) Reading {
+// reading is the fixture, if its channels can be read.
+func reading(t *testing.T, fixture Fixture) ReadableFixture {
 	t.Helper()
-	r, ok := bed.(Reading)
+	r, ok := fixture.(ReadableFixture)
 	if !ok {
 		t.Skip("channels of this broker are not read where they lie")
 	}
@@ -70,16 +70,16 @@ func texts(records []broker.Record) (out []string) {
 
 // What is done with does not come again, what is not does, and what was put there
 // later is for the next reader.
-func readersRemember(t *testing.T, bed Bed) {
-	from := reading(t, bed)
+func readersRemember(t *testing.T, fixture Fixture) {
+	from := reading(t, fixture)
 	const n = 40
 	put := func(first, n int) {
 		for i := range n {
-			bed.Produce(t, broker.Publication{Channel: letters(bed), Key: fmt.Append(nil, i), Value: fmt.Appendf(nil, "value %03d", first+i)})
+			fixture.Produce(t, broker.Publication{Channel: letters(fixture), Key: fmt.Append(nil, i), Value: fmt.Appendf(nil, "value %03d", first+i)})
 		}
 	}
 	put(0, n)
-	r := from.Read(t, letters(bed), "one")
+	r := from.Read(t, letters(fixture), "one")
 	put(n, 5)
 	first := readAll(t, r, 7, func(n int) bool { return n%3 > 0 })
 	r.Close()
@@ -96,14 +96,14 @@ func readersRemember(t *testing.T, bed Bed) {
 		want = append(want, fmt.Sprintf("value %03d", n+i))
 	}
 	slices.Sort(want)
-	r = from.Read(t, letters(bed), "one")
+	r = from.Read(t, letters(fixture), "one")
 	again := readAll(t, r, 100, func(int) bool { return true })
 	r.Close()
 	if got := texts(again); !slices.Equal(got, want) {
 		t.Errorf("came again: %q, want %q", got, want)
 	}
 	for name, want := range map[string]int{"one": 0, "other": n + 5, "": n + 5} {
-		r := from.Read(t, letters(bed), name)
+		r := from.Read(t, letters(fixture), name)
 		if got := readAll(t, r, 100, func(int) bool { return false }); len(got) != want {
 			t.Errorf("%d came under name %q, want %d", len(got), name, want)
 		}
@@ -112,12 +112,12 @@ func readersRemember(t *testing.T, bed Bed) {
 }
 
 // Two readers of a name at once forget nothing of each other.
-func readersJoin(t *testing.T, bed Bed) {
-	from := reading(t, bed)
+func readersJoin(t *testing.T, fixture Fixture) {
+	from := reading(t, fixture)
 	for i := range 30 {
-		bed.Produce(t, broker.Publication{Channel: letters(bed), Key: fmt.Append(nil, i), Value: fmt.Append(nil, i)})
+		fixture.Produce(t, broker.Publication{Channel: letters(fixture), Key: fmt.Append(nil, i), Value: fmt.Append(nil, i)})
 	}
-	a, b := from.Read(t, letters(bed), "one"), from.Read(t, letters(bed), "one")
+	a, b := from.Read(t, letters(fixture), "one"), from.Read(t, letters(fixture), "one")
 	defer a.Close()
 	defer b.Close()
 	ctx := limited(t)
@@ -144,7 +144,7 @@ func readersJoin(t *testing.T, bed Bed) {
 			seen[string(rec.Value)] = true
 		}
 	}
-	last := from.Read(t, letters(bed), "one")
+	last := from.Read(t, letters(fixture), "one")
 	defer last.Close()
 	if rest := readAll(t, last, 10, func(int) bool { return false }); len(rest) > 0 {
 		t.Errorf("%q came again", texts(rest))
@@ -152,17 +152,17 @@ func readersJoin(t *testing.T, bed Bed) {
 }
 
 // Letters of a channel come into an office once, and whole.
-func adoptedOnce(t *testing.T, bed Bed) {
-	from := reading(t, bed)
+func adoptedOnce(t *testing.T, fixture Fixture) {
+	from := reading(t, fixture)
 	sent := oddities()
 	for i := range sent {
-		sent[i].Channel = letters(bed)
-		sent[i].Headers = append(slices.Clone(sent[i].Headers), broker.Header{Name: broker.HeaderTopic, Value: []byte(bed.Source())})
+		sent[i].Channel = letters(fixture)
+		sent[i].Headers = append(slices.Clone(sent[i].Headers), broker.RecordHeader{Name: broker.HeaderTopic, Value: []byte(fixture.Source())})
 	}
-	bed.Produce(t, sent...)
+	fixture.Produce(t, sent...)
 	st := memory.New(memory.Options{})
 	for run := range 2 {
-		r := from.Read(t, letters(bed), "")
+		r := from.Read(t, letters(fixture), "")
 		for _, rec := range readAll(t, r, 3, func(int) bool { return false }) {
 			l := broker.Adopted("here", &rec, "")
 			got, errs := st.Bury(context.Background(), []nixie.Letter{l}, "ann", "adopted")
@@ -172,7 +172,7 @@ func adoptedOnce(t *testing.T, bed Bed) {
 		}
 		r.Close()
 	}
-	there, _, err := st.Letters(t.Context(), nixie.Filter{Queues: []string{bed.Source()}}, store.Page{Whole: true})
+	there, _, err := st.Letters(t.Context(), nixie.Filter{Queues: []string{fixture.Source()}}, store.Page{Whole: true})
 	if err != nil || len(there) != len(sent) {
 		t.Fatalf("%d of %d are in the office, %v", len(there), len(sent), err)
 	}

@@ -16,7 +16,7 @@ import (
 func Run(t *testing.T, h Harness) {
 	for _, c := range []struct {
 		name string
-		test func(t *testing.T, bed Bed)
+		test func(t *testing.T, fixture Fixture)
 	}{
 		{"RecordsArriveAsTheyWereSent", arrive},
 		{"WaitsForTheFirst", waits},
@@ -28,7 +28,7 @@ func Run(t *testing.T, h Harness) {
 		{"GivenBackComesAgain", givenBack},
 		{"CrashesAreCounted", crashes},
 		{"PublishAnswersEach", publish},
-		{"SurveyTellsWhatIsMissing", survey},
+		{"DescribeTellsWhatIsMissing", describe},
 		{"ClosedIsClosed", closed},
 		{"EveryRecordEndsOnce", everyRecordEnds},
 		{"LettersAreWhole", lettersAreWhole},
@@ -63,9 +63,9 @@ func limited(t testing.TB) context.Context {
 }
 
 // join adds a consumer that is closed at the end of the test.
-func join(t testing.TB, bed Bed) broker.Driver {
+func join(t testing.TB, fixture Fixture) broker.Driver {
 	t.Helper()
-	d := bed.Join(t)
+	d := fixture.Join(t)
 	t.Cleanup(func() {
 		ctx, cancel := context.WithTimeout(context.Background(), patience)
 		defer cancel()
@@ -77,10 +77,10 @@ func join(t testing.TB, bed Bed) broker.Driver {
 }
 
 // numbered are n records with keys and values of their own.
-func numbered(bed Bed, n int) []broker.Publication {
+func numbered(fixture Fixture, n int) []broker.Publication {
 	all := make([]broker.Publication, n)
 	for i := range all {
-		all[i] = broker.Publication{Channel: bed.Source(), Key: fmt.Append(nil, "key ", i), Value: fmt.Append(nil, "value ", i)}
+		all[i] = broker.Publication{Channel: fixture.Source(), Key: fmt.Append(nil, "key ", i), Value: fmt.Append(nil, "value ", i)}
 	}
 	return all
 }
@@ -131,19 +131,19 @@ func oddities() []broker.Publication {
 		{Key: []byte("a tombstone"), Value: nil},
 		{Key: []byte("empty"), Value: []byte{}},
 		{Key: []byte{0, 255, 254}, Value: []byte{0xff, 0, '\n', 0xc3}},
-		{Key: []byte("headers"), Value: []byte("v"), Headers: []broker.Header{
+		{Key: []byte("headers"), Value: []byte("v"), Headers: []broker.RecordHeader{
 			{Name: "a", Value: []byte("1")}, {Name: "A", Value: []byte("2")}, {Name: "a", Value: []byte{0, 0xff}}, {Name: "empty", Value: []byte{}}, {Name: "Ünï", Value: []byte("x")},
 		}},
 	}
 }
 
-func arrive(t *testing.T, bed Bed) {
+func arrive(t *testing.T, fixture Fixture) {
 	sent := oddities()
 	for i := range sent {
-		sent[i].Channel = bed.Source()
+		sent[i].Channel = fixture.Source()
 	}
-	bed.Produce(t, sent...)
-	got := receive(t, join(t, bed), len(sent))
+	fixture.Produce(t, sent...)
+	got := receive(t, join(t, fixture), len(sent))
 	ids := map[[16]byte]bool{}
 	for _, p := range sent {
 		n := slices.IndexFunc(got, func(r *broker.Record) bool { return same(&p, r) })
@@ -152,7 +152,7 @@ func arrive(t *testing.T, bed Bed) {
 			continue
 		}
 		r := got[n]
-		if r.Channel != bed.Source() || r.Timestamp.IsZero() || ids[r.ID] {
+		if r.Channel != fixture.Source() || r.Timestamp.IsZero() || ids[r.ID] {
 			t.Errorf("record %q: %+v", p.Key, r)
 		}
 		ids[r.ID] = true
@@ -161,15 +161,15 @@ func arrive(t *testing.T, bed Bed) {
 
 // same compares all that a sender gave.
 func same(p *broker.Publication, r *broker.Record) bool {
-	return sameBytes(p.Key, r.Key) && sameBytes(p.Value, r.Value) && slices.EqualFunc(p.Headers, r.Headers, func(a, b broker.Header) bool {
+	return sameBytes(p.Key, r.Key) && sameBytes(p.Value, r.Value) && slices.EqualFunc(p.Headers, r.Headers, func(a, b broker.RecordHeader) bool {
 		return a.Name == b.Name && bytes.Equal(a.Value, b.Value)
 	})
 }
 
 func sameBytes(a, b []byte) bool { return bytes.Equal(a, b) && (a == nil) == (b == nil) }
 
-func waits(t *testing.T, bed Bed) {
-	d := join(t, bed)
+func waits(t *testing.T, fixture Fixture) {
+	d := join(t, fixture)
 	if got, err := d.Receive(t.Context(), 10, 0); len(got) > 0 || err != nil {
 		t.Errorf("%d records, %v", len(got), err)
 	}
@@ -178,50 +178,50 @@ func waits(t *testing.T, bed Bed) {
 	if got, err := d.Receive(ended, 10, patience); len(got) > 0 || err != nil {
 		t.Errorf("%d records, %v", len(got), err)
 	}
-	bed.Produce(t, numbered(bed, 3)...)
+	fixture.Produce(t, numbered(fixture, 3)...)
 	if got := values(receive(t, d, 3)); fmt.Sprint(got) != "[value 0 value 1 value 2]" {
 		t.Errorf("got %q", got)
 	}
 }
 
-func acknowledged(t *testing.T, bed Bed) {
-	bed.Produce(t, numbered(bed, 5)...)
-	first := join(t, bed)
+func acknowledged(t *testing.T, fixture Fixture) {
+	fixture.Produce(t, numbered(fixture, 5)...)
+	first := join(t, fixture)
 	all(t, first.Ack(t.Context(), receive(t, first, 5)))
 	if err := first.Close(limited(t)); err != nil {
 		t.Fatal(err)
 	}
-	bed.Produce(t, broker.Publication{Channel: bed.Source(), Value: []byte("last")})
-	if got := values(receive(t, join(t, bed), 1)); got[0] != "last" {
+	fixture.Produce(t, broker.Publication{Channel: fixture.Source(), Value: []byte("last")})
+	if got := values(receive(t, join(t, fixture), 1)); got[0] != "last" {
 		t.Errorf("%q came again", got)
 	}
 }
 
 // What is acknowledged out of turn does not take along what is not.
-func outOfTurn(t *testing.T, bed Bed) {
+func outOfTurn(t *testing.T, fixture Fixture) {
 	const n = 20
 	for i := range n {
-		bed.Produce(t, broker.Publication{Channel: bed.Source(), Key: []byte("one"), Value: fmt.Appendf(nil, "value %02d", i)})
+		fixture.Produce(t, broker.Publication{Channel: fixture.Source(), Key: []byte("one"), Value: fmt.Appendf(nil, "value %02d", i)})
 	}
-	first := join(t, bed)
+	first := join(t, fixture)
 	got := receive(t, first, n)
 	all(t, first.Ack(t.Context(), slices.Concat(got[:3], got[4:])))
 	if err := first.Close(limited(t)); err != nil {
 		t.Fatal(err)
 	}
-	again := receive(t, join(t, bed), 1)
+	again := receive(t, join(t, fixture), 1)
 	if string(again[0].Value) != string(got[3].Value) {
 		t.Errorf("%q came, and %q was not done", again[0].Value, got[3].Value)
 	}
 }
 
-func handOver(t *testing.T, bed Bed) {
+func handOver(t *testing.T, fixture Fixture) {
 	const n = 30
-	bed.Produce(t, numbered(bed, n)...)
-	first := bed.Join(t)
+	fixture.Produce(t, numbered(fixture, n)...)
+	first := fixture.Join(t)
 	receive(t, first, n)
-	bed.Crash(t, first)
-	second := join(t, bed)
+	fixture.Crash(t, first)
+	second := join(t, fixture)
 	seen := map[string]bool{}
 	ctx := limited(t)
 	for len(seen) < n && ctx.Err() == nil {
@@ -239,12 +239,12 @@ func handOver(t *testing.T, bed Bed) {
 	}
 }
 
-func lateAck(t *testing.T, bed Bed) {
-	bed.Produce(t, numbered(bed, 4)...)
-	first := bed.Join(t)
+func lateAck(t *testing.T, fixture Fixture) {
+	fixture.Produce(t, numbered(fixture, 4)...)
+	first := fixture.Join(t)
 	got := receive(t, first, 4)
-	bed.Crash(t, first)
-	receive(t, join(t, bed), 1)
+	fixture.Crash(t, first)
+	receive(t, join(t, fixture), 1)
 	for _, err := range first.Ack(limited(t), got) {
 		if code := nixie.CodeOf(err); code != nixie.CodeLeaseLost && code != nixie.CodeUnavailable {
 			t.Errorf("late ack: %v", err)
@@ -253,12 +253,12 @@ func lateAck(t *testing.T, bed Bed) {
 }
 
 // Two share the work; what the first has not done it keeps or is told that it lost.
-func newcomers(t *testing.T, bed Bed) {
-	first := join(t, bed)
-	bed.Produce(t, numbered(bed, 60)...)
+func newcomers(t *testing.T, fixture Fixture) {
+	first := join(t, fixture)
+	fixture.Produce(t, numbered(fixture, 60)...)
 	held := receive(t, first, 60)
 	alarm := first.Lost()
-	second := join(t, bed)
+	second := join(t, fixture)
 	ctx := limited(t)
 	var moved []broker.Record
 	for ctx.Err() == nil && len(moved) == 0 && first.Features().Ordered {
@@ -291,67 +291,67 @@ func newcomers(t *testing.T, bed Bed) {
 	}
 }
 
-func givenBack(t *testing.T, bed Bed) {
-	d := join(t, bed)
+func givenBack(t *testing.T, fixture Fixture) {
+	d := join(t, fixture)
 	f := d.Features()
-	if !f.Back {
+	if !f.Nack {
 		t.Skip("records of this broker are not given back")
 	}
-	bed.Produce(t, numbered(bed, 2)...)
+	fixture.Produce(t, numbered(fixture, 2)...)
 	got := receive(t, d, 2)
-	all(t, d.Back(t.Context(), got[:1], 0))
-	if again := receive(t, d, 1); again[0].ID != got[0].ID || again[0].Before != 0 {
+	all(t, d.Nack(t.Context(), got[:1], 0))
+	if again := receive(t, d, 1); again[0].ID != got[0].ID || again[0].PriorDeliveries != 0 {
 		t.Errorf("%+v", again[0])
 	}
 	if f.MaxDelay == 0 {
 		return
 	}
-	all(t, d.Back(t.Context(), got[1:], f.MaxDelay))
+	all(t, d.Nack(t.Context(), got[1:], f.MaxDelay))
 	if again, err := d.Receive(t.Context(), 1, 0); len(again) > 0 || err != nil {
 		t.Errorf("came at once: %v, %v", again, err)
 	}
 }
 
 // A record that takes its holders with it is known by that, and no other is.
-func crashes(t *testing.T, bed Bed) {
+func crashes(t *testing.T, fixture Fixture) {
 	for i := range 10 {
-		bed.Produce(t, broker.Publication{Channel: bed.Source(), Key: []byte("one"), Value: fmt.Append(nil, i)})
+		fixture.Produce(t, broker.Publication{Channel: fixture.Source(), Key: []byte("one"), Value: fmt.Append(nil, i)})
 	}
 	for range 4 {
-		d := bed.Join(t)
+		d := fixture.Join(t)
 		if got := receive(t, d, 1); string(got[0].Value) != "0" {
 			t.Fatalf("%q came first", got[0].Value)
 		}
-		bed.Crash(t, d)
+		fixture.Crash(t, d)
 	}
-	d := join(t, bed)
+	d := join(t, fixture)
 	first := receive(t, d, 1)[0]
-	if first.Crashes < 4 && first.Before < 4 {
-		t.Errorf("after four crashes: %d crashes, handed out %d times before", first.Crashes, first.Before)
+	if first.Crashes < 4 && first.PriorDeliveries < 4 {
+		t.Errorf("after four crashes: %d crashes, handed out %d times before", first.Crashes, first.PriorDeliveries)
 	}
 	all(t, d.Ack(t.Context(), []*broker.Record{first}))
-	if next := receive(t, d, 1)[0]; next.Crashes > 0 || next.Before > 1 {
+	if next := receive(t, d, 1)[0]; next.Crashes > 0 || next.PriorDeliveries > 1 {
 		t.Errorf("the next one has %d crashes", next.Crashes)
 	}
 }
 
-func publish(t *testing.T, bed Bed) {
-	d := join(t, bed)
+func publish(t *testing.T, fixture Fixture) {
+	d := join(t, fixture)
 	list := oddities()
 	for i := range list {
-		list[i].Channel = letters(bed)
+		list[i].Channel = letters(fixture)
 	}
 	odd := len(list)
 	list = append(list,
-		broker.Publication{Channel: bed.Source() + ".missing", Value: []byte("v")},
-		broker.Publication{Channel: letters(bed), Value: make([]byte, TooLarge)},
-		broker.Publication{Channel: letters(bed), Value: []byte("the last")})
+		broker.Publication{Channel: fixture.Source() + ".missing", Value: []byte("v")},
+		broker.Publication{Channel: letters(fixture), Value: make([]byte, TooLarge)},
+		broker.Publication{Channel: letters(fixture), Value: []byte("the last")})
 	errs := d.Publish(limited(t), list)()
 	all(t, errs[:odd])
 	if nixie.CodeOf(errs[odd]) != nixie.CodeNotFound || nixie.CodeOf(errs[odd+1]) != nixie.CodeLimit || errs[odd+2] != nil {
 		t.Errorf("answers %v", errs[odd:])
 	}
-	there := bed.Records(t, letters(bed))
+	there := fixture.Records(t, letters(fixture))
 	if len(there) != odd+1 {
 		t.Fatalf("%d records of %d", len(there), odd+1)
 	}
@@ -362,19 +362,19 @@ func publish(t *testing.T, bed Bed) {
 	}
 }
 
-func survey(t *testing.T, bed Bed) {
-	got, err := join(t, bed).Survey(limited(t), []string{bed.Source(), bed.Source() + ".missing", letters(bed)})
+func describe(t *testing.T, fixture Fixture) {
+	got, err := join(t, fixture).Describe(limited(t), []string{fixture.Source(), fixture.Source() + ".missing", letters(fixture)})
 	if err != nil || len(got) != 3 {
 		t.Fatal(got, err)
 	}
-	if got[0].Missing || !got[1].Missing || got[2].Missing || got[1].Name != bed.Source()+".missing" {
+	if got[0].Missing || !got[1].Missing || got[2].Missing || got[1].Name != fixture.Source()+".missing" {
 		t.Errorf("%+v", got)
 	}
 }
 
-func closed(t *testing.T, bed Bed) {
-	d := bed.Join(t)
-	bed.Produce(t, numbered(bed, 1)...)
+func closed(t *testing.T, fixture Fixture) {
+	d := fixture.Join(t)
+	fixture.Produce(t, numbered(fixture, 1)...)
 	got := receive(t, d, 1)
 	ctx := limited(t)
 	if err := d.Close(ctx); err != nil {
@@ -382,7 +382,7 @@ func closed(t *testing.T, bed Bed) {
 	}
 	_, err := d.Receive(ctx, 1, 0)
 	for what, err := range map[string]error{
-		"receive": err, "publish": d.Publish(ctx, []broker.Publication{{Channel: letters(bed)}})()[0], "close": d.Close(ctx),
+		"receive": err, "publish": d.Publish(ctx, []broker.Publication{{Channel: letters(fixture)}})()[0], "close": d.Close(ctx),
 	} {
 		if nixie.CodeOf(err) != nixie.CodeUnavailable {
 			t.Errorf("%s after close: %v", what, err)

@@ -20,9 +20,9 @@ func stages() []broker.Stage {
 }
 
 // joinStages adds a consumer with stages. Where there are none the test is skipped.
-func joinStages(t *testing.T, bed Bed, list ...broker.Stage) broker.Driver {
+func joinStages(t *testing.T, fixture Fixture, list ...broker.Stage) broker.Driver {
 	t.Helper()
-	d := bed.Join(t, list...)
+	d := fixture.Join(t, list...)
 	t.Cleanup(func() {
 		ctx, cancel := context.WithTimeout(context.Background(), patience)
 		defer cancel()
@@ -38,24 +38,24 @@ func joinStages(t *testing.T, bed Bed, list ...broker.Stage) broker.Driver {
 
 // What is published on a stage comes when it is due, no sooner, in its order, and
 // holds up nothing else.
-func stagesKeepBack(t *testing.T, bed Bed) {
+func stagesKeepBack(t *testing.T, fixture Fixture) {
 	const n, delay = 4, 500 * time.Millisecond
 	soon, never := broker.Stage{Channel: "{source}.retry.500ms", Delay: delay}, broker.Stage{Channel: "{source}.retry.1h", Delay: time.Hour}
-	d := joinStages(t, bed, soon, never)
+	d := joinStages(t, fixture, soon, never)
 	due := map[string]time.Time{}
 	publish := func(stage broker.Stage, value string) {
 		at := time.Now().Add(stage.Delay).Truncate(time.Millisecond)
 		due[value] = at
 		all(t, d.Publish(limited(t), []broker.Publication{{
-			Channel: stage.Of(bed.Source()), Key: []byte("one"), Value: []byte(value),
-			Headers: []broker.Header{{Name: broker.HeaderDue, Value: strconv.AppendInt(nil, at.UnixMilli(), 10)}},
+			Channel: stage.Of(fixture.Source()), Key: []byte("one"), Value: []byte(value),
+			Headers: []broker.RecordHeader{{Name: broker.HeaderDue, Value: strconv.AppendInt(nil, at.UnixMilli(), 10)}},
 		}})())
 	}
 	publish(never, "never")
 	for i := range n {
 		publish(soon, fmt.Sprint("late ", i))
 	}
-	bed.Produce(t, broker.Publication{Channel: bed.Source(), Value: []byte("now")})
+	fixture.Produce(t, broker.Publication{Channel: fixture.Source(), Value: []byte("now")})
 	got := receive(t, d, n+1)
 	var late []string
 	for _, r := range got {
@@ -66,7 +66,7 @@ func stagesKeepBack(t *testing.T, bed Bed) {
 		if staged {
 			late = append(late, string(r.Value))
 		}
-		if want := map[bool]string{true: bed.Source()}[staged]; r.Source != want {
+		if want := map[bool]string{true: fixture.Source()}[staged]; r.Source != want {
 			t.Errorf("%q of %s says that it came from %q", r.Value, r.Channel, r.Source)
 		}
 	}
@@ -79,13 +79,13 @@ func stagesKeepBack(t *testing.T, bed Bed) {
 // A retry waits on the first stage that takes as long as it is to wait, and comes
 // back as the same message, which goes on counting; its letter knows where it came
 // from first and what went wrong each time.
-func stageToStage(t *testing.T, bed Bed) {
-	d := joinStages(t, bed, stages()...)
+func stageToStage(t *testing.T, fixture Fixture) {
+	d := joinStages(t, fixture, stages()...)
 	sent := oddities()
 	for i := range sent {
-		sent[i].Channel = bed.Source()
+		sent[i].Channel = fixture.Source()
 	}
-	bed.Produce(t, sent...)
+	fixture.Produce(t, sent...)
 	var mu sync.Mutex
 	seen := map[nixie.ID][]int{}
 	s := begin(t, d, plan{
@@ -94,7 +94,7 @@ func stageToStage(t *testing.T, bed Bed) {
 			mu.Lock()
 			defer mu.Unlock()
 			seen[d.ID] = append(seen[d.ID], d.Attempts)
-			if d.Queue != bed.Source() || d.Origin.Channel != bed.Source() {
+			if d.Queue != fixture.Source() || d.Origin.Channel != fixture.Source() {
 				t.Errorf("queue %s, origin %+v", d.Queue, d.Origin)
 			}
 			return fmt.Errorf("attempt %d", d.Attempts)
@@ -111,29 +111,29 @@ func stageToStage(t *testing.T, bed Bed) {
 		t.Errorf("%d messages of %d", len(seen), len(sent))
 	}
 	for n, want := range []int{1, 2} {
-		name := stages()[n].Of(bed.Source())
-		if got := len(bed.Records(t, name)); got != want*len(sent) {
+		name := stages()[n].Of(fixture.Source())
+		if got := len(fixture.Records(t, name)); got != want*len(sent) {
 			t.Errorf("%d were on %s, want %d", got, name, want*len(sent))
 		}
 	}
-	lettersOfStages(t, bed, sent)
+	lettersOfStages(t, fixture, sent)
 }
 
 // lettersOfStages looks at the letters of what has died after four attempts.
-func lettersOfStages(t *testing.T, bed Bed, sent []broker.Publication) {
+func lettersOfStages(t *testing.T, fixture Fixture, sent []broker.Publication) {
 	t.Helper()
-	first := bed.Records(t, bed.Source())
+	first := fixture.Records(t, fixture.Source())
 	places := map[string]bool{}
 	for _, r := range first {
 		places[fmt.Sprint(r.Partition, "/", r.Offset)] = true
 	}
-	list := bed.Records(t, letters(bed))
+	list := fixture.Records(t, letters(fixture))
 	if len(list) != len(sent) {
 		t.Fatalf("%d letters of %d", len(list), len(sent))
 	}
 	for _, l := range list {
 		place := header(&l, broker.HeaderPartition) + "/" + header(&l, broker.HeaderOffset)
-		if header(&l, broker.HeaderTopic) != bed.Source() || !places[place] && first[0].Offset >= 0 || header(&l, broker.HeaderAttempts) != "4" || header(&l, broker.HeaderDue) != "" {
+		if header(&l, broker.HeaderTopic) != fixture.Source() || !places[place] && first[0].Offset >= 0 || header(&l, broker.HeaderAttempts) != "4" || header(&l, broker.HeaderDue) != "" {
 			t.Errorf("headers %q", l.Headers)
 		}
 		delete(places, place)
@@ -151,7 +151,7 @@ func lettersOfStages(t *testing.T, bed Bed, sent []broker.Publication) {
 }
 
 // As long as a retry is not on its stage its record is not done with.
-func noAckBeforeTheRetry(t *testing.T, bed Bed) {
+func noAckBeforeTheRetry(t *testing.T, fixture Fixture) {
 	fails := plan{
 		policy: policy.Config{Backoff: policy.Backoff{Formula: policy.Fixed, Base: 10 * time.Millisecond, Jitter: policy.JitterNone}},
 		handle: func(_ context.Context, d *nixie.Delivery) error {
@@ -162,15 +162,15 @@ func noAckBeforeTheRetry(t *testing.T, bed Bed) {
 		},
 	}
 	const n = 5
-	first := &cut{Driver: bed.Join(t, stages()...), pub: nixie.Errorf(nixie.CodeUnavailable, "no retries now")}
+	first := &cut{Driver: fixture.Join(t, stages()...), pub: nixie.Errorf(nixie.CodeUnavailable, "no retries now")}
 	if len(first.Features().Stages) == 0 {
 		t.Skip("this broker has no stages")
 	}
-	bed.Produce(t, numbered(bed, n)...)
+	fixture.Produce(t, numbered(fixture, n)...)
 	s := begin(t, first, fails)
 	s.until(t, "all were refused", func() bool { return s.refused >= n })
-	first.crash(t, bed, s)
-	s = begin(t, joinStages(t, bed, stages()...), fails)
+	first.crash(t, fixture, s)
+	s = begin(t, joinStages(t, fixture, stages()...), fails)
 	s.until(t, "all succeeded", func() bool { return s.settled[nixie.Complete] == n })
 	s.end(t)
 	if s.settled[nixie.Retry] < n { // those that were judged are beside them
@@ -179,7 +179,7 @@ func noAckBeforeTheRetry(t *testing.T, bed Bed) {
 }
 
 // Consumers that come and go while records wait on stages lose none of them.
-func stagesAreShared(t *testing.T, bed Bed) {
+func stagesAreShared(t *testing.T, fixture Fixture) {
 	const n = 60
 	var mu sync.Mutex
 	done := map[string]bool{}
@@ -195,16 +195,16 @@ func stagesAreShared(t *testing.T, bed Bed) {
 			return nil
 		},
 	}
-	first := &cut{Driver: bed.Join(t, stages()...)}
+	first := &cut{Driver: fixture.Join(t, stages()...)}
 	if len(first.Features().Stages) == 0 {
 		t.Skip("this broker has no stages")
 	}
-	bed.Produce(t, numbered(bed, n)...)
+	fixture.Produce(t, numbered(fixture, n)...)
 	one := begin(t, first, work)
 	one.until(t, "some wait", func() bool { return one.settled[nixie.Retry] > n/4 })
-	two := begin(t, joinStages(t, bed, stages()...), work)
+	two := begin(t, joinStages(t, fixture, stages()...), work)
 	one.until(t, "all wait, or went", func() bool { return one.settled[nixie.Retry] > n/2 })
-	first.crash(t, bed, one)
+	first.crash(t, fixture, one)
 	all := func() int {
 		mu.Lock()
 		defer mu.Unlock()

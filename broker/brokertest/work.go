@@ -134,7 +134,7 @@ func (s *shift) abandon() {
 var errBoom = errors.New("boom")
 
 // A mixed load: everything succeeds, at once or later, or is a letter.
-func everyRecordEnds(t *testing.T, bed Bed) {
+func everyRecordEnds(t *testing.T, fixture Fixture) {
 	const n = 200
 	for i := range n {
 		kind := "fine"
@@ -146,9 +146,9 @@ func everyRecordEnds(t *testing.T, bed Bed) {
 		case i%20 == 5:
 			kind = "hopeless"
 		}
-		bed.Produce(t, broker.Publication{Channel: bed.Source(), Key: fmt.Append(nil, i%7), Value: fmt.Append(nil, kind, " ", i)})
+		fixture.Produce(t, broker.Publication{Channel: fixture.Source(), Key: fmt.Append(nil, i%7), Value: fmt.Append(nil, kind, " ", i)})
 	}
-	d := join(t, bed)
+	d := join(t, fixture)
 	s := begin(t, d, plan{policy: policy.Config{MaxAttempts: 3}, handle: func(_ context.Context, d *nixie.Delivery) error {
 		switch kind, _, _ := strings.Cut(string(d.Body), " "); {
 		case kind == "bad":
@@ -164,7 +164,7 @@ func everyRecordEnds(t *testing.T, bed Bed) {
 		t.Errorf("settled %v", s.settled)
 	}
 	reasons := map[string]int{}
-	for _, r := range bed.Records(t, letters(bed)) {
+	for _, r := range fixture.Records(t, letters(fixture)) {
 		reasons[header(&r, broker.HeaderFailureReason)+" after "+header(&r, broker.HeaderAttempts)]++
 	}
 	if want := fmt.Sprint(map[string]int{"permanent_error after 1": n / 10, "transient_max_retries after 3": n / 20}); fmt.Sprint(reasons) != want {
@@ -173,8 +173,8 @@ func everyRecordEnds(t *testing.T, bed Bed) {
 	if err := d.Close(limited(t)); err != nil {
 		t.Fatal(err)
 	}
-	bed.Produce(t, broker.Publication{Channel: bed.Source(), Value: []byte("last")})
-	if got := values(receive(t, join(t, bed), 1)); got[0] != "last" {
+	fixture.Produce(t, broker.Publication{Channel: fixture.Source(), Value: []byte("last")})
+	if got := values(receive(t, join(t, fixture), 1)); got[0] != "last" {
 		t.Errorf("%q came again", got)
 	}
 }
@@ -190,19 +190,19 @@ func header(r *broker.Record, name string) string {
 }
 
 // Letters have key, value and headers as they were, once, and in the same order.
-func lettersAreWhole(t *testing.T, bed Bed) {
+func lettersAreWhole(t *testing.T, fixture Fixture) {
 	sent := oddities()
 	for i := range sent {
-		sent[i].Channel = bed.Source()
-		sent[i].Headers = append(sent[i].Headers, broker.Header{Name: "X-Redrive-Count", Value: []byte("1")}, broker.Header{Name: "x-redrive-count", Value: []byte("2")})
+		sent[i].Channel = fixture.Source()
+		sent[i].Headers = append(sent[i].Headers, broker.RecordHeader{Name: "X-Redrive-Count", Value: []byte("1")}, broker.RecordHeader{Name: "x-redrive-count", Value: []byte("2")})
 	}
-	bed.Produce(t, sent...)
-	s := begin(t, join(t, bed), plan{handle: func(context.Context, *nixie.Delivery) error {
+	fixture.Produce(t, sent...)
+	s := begin(t, join(t, fixture), plan{handle: func(context.Context, *nixie.Delivery) error {
 		return nixie.WithEvidence(nixie.Permanent(errBoom), nixie.Failure{Stack: strings.Repeat("at line\n", 5000)})
 	}})
 	s.until(t, "all are dead", func() bool { return s.settled[nixie.Bury] == len(sent) })
 	s.end(t)
-	letters := bed.Records(t, letters(bed))
+	letters := fixture.Records(t, letters(fixture))
 	if len(letters) != len(sent) {
 		t.Fatalf("%d letters of %d", len(letters), len(sent))
 	}
@@ -210,10 +210,10 @@ func lettersAreWhole(t *testing.T, bed Bed) {
 		if n := slices.IndexFunc(sent, func(p broker.Publication) bool { return sameLetter(&p, &l) }); n < 0 {
 			t.Errorf("letter with key %q is not what was sent: %+v", l.Key, l.Headers)
 		}
-		if key := header(&l, broker.HeaderKey); key != string(l.Key) || (l.Key == nil) == slices.ContainsFunc(l.Headers, func(h broker.Header) bool { return h.Name == broker.HeaderKey }) {
+		if key := header(&l, broker.HeaderKey); key != string(l.Key) || (l.Key == nil) == slices.ContainsFunc(l.Headers, func(h broker.RecordHeader) bool { return h.Name == broker.HeaderKey }) {
 			t.Errorf("letter with key %q says %q", l.Key, key)
 		}
-		if header(&l, broker.HeaderTopic) != bed.Source() || header(&l, broker.HeaderRedriveCount) != "2" || header(&l, broker.HeaderLetterID) == "" {
+		if header(&l, broker.HeaderTopic) != fixture.Source() || header(&l, broker.HeaderRedriveCount) != "2" || header(&l, broker.HeaderLetterID) == "" {
 			t.Errorf("headers %v", l.Headers)
 		}
 		if stack := header(&l, broker.HeaderStack); len(stack) > 8<<10 || !strings.HasSuffix(stack, "cut") {
@@ -224,7 +224,7 @@ func lettersAreWhole(t *testing.T, bed Bed) {
 
 // sameLetter compares a letter with what died, without the headers that are ours.
 func sameLetter(p *broker.Publication, l *broker.Record) bool {
-	mine := func(h broker.Header) bool { return strings.HasPrefix(strings.ToLower(h.Name), "x-") }
+	mine := func(h broker.RecordHeader) bool { return strings.HasPrefix(strings.ToLower(h.Name), "x-") }
 	a, b := *p, *l
 	a.Headers = slices.DeleteFunc(slices.Clone(p.Headers), mine)
 	b.Headers = slices.DeleteFunc(slices.Clone(l.Headers), mine)
@@ -273,46 +273,46 @@ func each(n int, err error) []error {
 }
 
 // crash ends the consumer of a shift, and the shift.
-func (c *cut) crash(t testing.TB, bed Bed, s *shift) {
+func (c *cut) crash(t testing.TB, fixture Fixture, s *shift) {
 	lost := nixie.Errorf(nixie.CodeLeaseLost, "it crashed")
 	c.set(lost, lost)
-	bed.Crash(t, c.Driver)
+	fixture.Crash(t, c.Driver)
 	s.abandon()
 }
 
 // As long as a letter cannot be kept its record is not done with.
-func noAckBeforeTheLetter(t *testing.T, bed Bed) {
-	bed.Produce(t, numbered(bed, 5)...)
+func noAckBeforeTheLetter(t *testing.T, fixture Fixture) {
+	fixture.Produce(t, numbered(fixture, 5)...)
 	refuses := plan{handle: func(context.Context, *nixie.Delivery) error { return nixie.Permanent(errBoom) }}
-	first := &cut{Driver: bed.Join(t), pub: nixie.Errorf(nixie.CodeUnavailable, "no letters now")}
+	first := &cut{Driver: fixture.Join(t), pub: nixie.Errorf(nixie.CodeUnavailable, "no letters now")}
 	s := begin(t, first, refuses)
 	s.until(t, "all were refused", func() bool { return s.refused >= 5 })
-	first.crash(t, bed, s)
-	second := &cut{Driver: join(t, bed), pub: nixie.Errorf(nixie.CodeOutcomeUnknown, "no word of the letter")}
+	first.crash(t, fixture, s)
+	second := &cut{Driver: join(t, fixture), pub: nixie.Errorf(nixie.CodeOutcomeUnknown, "no word of the letter")}
 	s = begin(t, second, refuses)
 	s.until(t, "all came again", func() bool { return s.refused >= 5 })
 	second.set(nil, nil)
 	s.until(t, "all are dead", func() bool { return s.settled[nixie.Bury] == 5 })
 	s.end(t)
-	if n := len(bed.Records(t, letters(bed))); n != 5 {
+	if n := len(fixture.Records(t, letters(fixture))); n != 5 {
 		t.Errorf("%d letters", n)
 	}
 }
 
 // A letter is taken in once, however often its record dies of the same.
-func officeKnows(t *testing.T, bed Bed) {
+func officeKnows(t *testing.T, fixture Fixture) {
 	sent := oddities()
 	for i := range sent {
-		sent[i].Channel = bed.Source()
+		sent[i].Channel = fixture.Source()
 	}
-	bed.Produce(t, sent...)
+	fixture.Produce(t, sent...)
 	st := memory.New(memory.Options{})
 	refuses := plan{config: broker.Config{Office: st, Queue: "orders"}, handle: func(context.Context, *nixie.Delivery) error { return nixie.Permanent(errBoom) }}
-	first := &cut{Driver: bed.Join(t), ack: nixie.Errorf(nixie.CodeUnavailable, "nobody hears")}
+	first := &cut{Driver: fixture.Join(t), ack: nixie.Errorf(nixie.CodeUnavailable, "nobody hears")}
 	s := begin(t, first, refuses)
 	s.until(t, "none is acknowledged", func() bool { return s.refused >= len(sent) })
-	first.crash(t, bed, s)
-	s = begin(t, join(t, bed), refuses)
+	first.crash(t, fixture, s)
+	s = begin(t, join(t, fixture), refuses)
 	s.until(t, "all are dead", func() bool { return s.settled[nixie.Bury] == len(sent) })
 	s.end(t)
 	letters, _, err := st.Letters(t.Context(), nixie.Filter{Queues: []string{"orders"}}, store.Page{Whole: true})
@@ -322,7 +322,7 @@ func officeKnows(t *testing.T, bed Bed) {
 	for _, l := range letters {
 		o := l.Message.Origin
 		own := slices.DeleteFunc(slices.Clone(l.History), func(f nixie.Failure) bool { return f.Reason == nixie.ReasonLeaseExpired }) // it may have been in hand at the crash
-		if o == nil || o.Channel != bed.Source() || len(own) != 1 || l.Cause != nixie.CausePermanent {
+		if o == nil || o.Channel != fixture.Source() || len(own) != 1 || l.Cause != nixie.CausePermanent {
 			t.Errorf("%+v", l)
 			continue
 		}
@@ -339,21 +339,21 @@ func officeKnows(t *testing.T, bed Bed) {
 
 // A record that kills its holder each time ends as a letter, and its neighbours
 // succeed.
-func crashLoopsEnd(t *testing.T, bed Bed) {
+func crashLoopsEnd(t *testing.T, fixture Fixture) {
 	const n, maxAttempts, mostKills = 30, 3, 12
 	for i := range n {
-		bed.Produce(t, broker.Publication{Channel: bed.Source(), Key: []byte("one"), Value: fmt.Append(nil, i)})
+		fixture.Produce(t, broker.Publication{Channel: fixture.Source(), Key: []byte("one"), Value: fmt.Append(nil, i)})
 	}
 	kills := 0
 	for over := false; !over; {
-		d := bed.Join(t)
+		d := fixture.Join(t)
 		var once sync.Once
 		killed := make(chan struct{})
 		s := begin(t, d, plan{policy: policy.Config{MaxAttempts: maxAttempts}, handle: func(ctx context.Context, m *nixie.Delivery) error {
 			if string(m.Body) != "7" {
 				return nil
 			}
-			once.Do(func() { bed.Crash(t, d); close(killed) })
+			once.Do(func() { fixture.Crash(t, d); close(killed) })
 			<-ctx.Done()
 			return ctx.Err()
 		}})
@@ -387,7 +387,7 @@ func crashLoopsEnd(t *testing.T, bed Bed) {
 			t.Fatalf("it killed %d holders", kills)
 		}
 	}
-	letters := bed.Records(t, letters(bed))
+	letters := fixture.Records(t, letters(fixture))
 	if len(letters) != 1 || string(letters[0].Value) != "7" {
 		t.Fatalf("letters %+v", letters)
 	}
@@ -398,12 +398,12 @@ func crashLoopsEnd(t *testing.T, bed Bed) {
 
 // Records of a key are handled one after the other in their order, though some are
 // retried.
-func keysKeepOrder(t *testing.T, bed Bed) {
+func keysKeepOrder(t *testing.T, fixture Fixture) {
 	const n, keys = 120, 4
 	for i := range n {
-		bed.Produce(t, broker.Publication{Channel: bed.Source(), Key: fmt.Append(nil, i%keys), Value: fmt.Appendf(nil, "%03d", i)})
+		fixture.Produce(t, broker.Publication{Channel: fixture.Source(), Key: fmt.Append(nil, i%keys), Value: fmt.Appendf(nil, "%03d", i)})
 	}
-	d := join(t, bed)
+	d := join(t, fixture)
 	if !d.Features().Ordered {
 		t.Skip("this broker keeps no order")
 	}
@@ -428,11 +428,11 @@ func keysKeepOrder(t *testing.T, bed Bed) {
 }
 
 // What waits for its retry holds nobody up but those of its key.
-func othersPass(t *testing.T, bed Bed) {
+func othersPass(t *testing.T, fixture Fixture) {
 	const n = 50
-	bed.Produce(t, broker.Publication{Channel: bed.Source(), Value: []byte("bad")})
-	bed.Produce(t, numbered(bed, n)...)
-	d := join(t, bed)
+	fixture.Produce(t, broker.Publication{Channel: fixture.Source(), Value: []byte("bad")})
+	fixture.Produce(t, numbered(fixture, n)...)
+	d := join(t, fixture)
 	s := begin(t, d, plan{policy: policy.Config{Backoff: policy.Backoff{Formula: policy.Fixed, Base: time.Minute}}, handle: func(_ context.Context, d *nixie.Delivery) error {
 		if string(d.Body) == "bad" {
 			return errBoom

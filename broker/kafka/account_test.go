@@ -25,7 +25,7 @@ func (a account) String() string {
 }
 
 // offsets is how many offsets of each partition of a topic are committed.
-func (b *bed) offsets(ctx context.Context, t testing.TB) kadm.OffsetResponses {
+func (b *fixture) offsets(ctx context.Context, t testing.TB) kadm.OffsetResponses {
 	t.Helper()
 	all, err := kadm.NewClient(b.client).FetchOffsets(ctx, b.source)
 	for err != nil && ctx.Err() == nil { // the connection was of a broker that was killed
@@ -41,7 +41,7 @@ func (b *bed) offsets(ctx context.Context, t testing.TB) kadm.OffsetResponses {
 // meanwhile can only have done more than that.
 func (l *ledger) account(ctx context.Context, t testing.TB) (a account) {
 	t.Helper()
-	b := l.bed
+	b := l.fixture
 	group := b.offsets(ctx, t)
 	letters, waiting := map[string]bool{}, map[string]bool{}
 	for _, r := range b.Records(t, b.letters) {

@@ -61,7 +61,7 @@ const (
 // What the broker confirms late, or never on the connection that it came by, is a letter
 // once, and nothing is committed before; others go on meanwhile.
 func TestLettersOnABadWire(t *testing.T) {
-	onBoth(t, func(t *testing.T, make func(testing.TB) *bed) {
+	onBoth(t, func(t *testing.T, make func(testing.TB) *fixture) {
 		for _, of := range []string{requestLost, answerLost, noAnswer} {
 			t.Run(of, func(t *testing.T) {
 				t.Parallel()
@@ -102,8 +102,8 @@ func TestLettersOnABadWire(t *testing.T) {
 	})
 }
 
-// moveOver redrives the letters of a bed over a wire.
-func (b *bed) moveOver(t testing.TB, w *wire, name string, m redrive.Mover) (redrive.Moved, error) {
+// moveOver redrives the letters of a fixture over a wire.
+func (b *fixture) moveOver(t testing.TB, w *wire, name string, m redrive.Mover) (redrive.Moved, error) {
 	t.Helper()
 	from, err := Read(limited(t), b.at(b.letters), name)
 	if err != nil {
@@ -120,7 +120,7 @@ func (b *bed) moveOver(t testing.TB, w *wire, name string, m redrive.Mover) (red
 }
 
 // leftOf is how many letters a reader of a name has not done with.
-func (b *bed) leftOf(t testing.TB, name string) int64 {
+func (b *fixture) leftOf(t testing.TB, name string) int64 {
 	t.Helper()
 	r, err := Read(limited(t), b.at(b.letters), name)
 	if err != nil {
@@ -142,7 +142,7 @@ func (b *bed) leftOf(t testing.TB, name string) int64 {
 // A redrive over a bad wire sends everything, once, and remembers nothing that is not
 // confirmed.
 func TestRedriveOverABadWire(t *testing.T) {
-	onBoth(t, func(t *testing.T, make func(testing.TB) *bed) {
+	onBoth(t, func(t *testing.T, make func(testing.TB) *fixture) {
 		for _, of := range []string{requestLost, answerLost, noAnswer} {
 			t.Run(of, func(t *testing.T) {
 				t.Parallel()
@@ -181,7 +181,7 @@ func TestRedriveOverABadWire(t *testing.T) {
 // Who ends while no answer comes leaves records that are perhaps there: the next redrive
 // sends them again, with the same ID, and nothing of what was confirmed.
 func TestRedriveThatNeverHears(t *testing.T) {
-	onBoth(t, func(t *testing.T, make func(testing.TB) *bed) {
+	onBoth(t, func(t *testing.T, make func(testing.TB) *fixture) {
 		b := make(t)
 		b.dead(t, 25)
 		name := b.source + "-never"
@@ -223,7 +223,7 @@ func TestRedriveThatNeverHears(t *testing.T) {
 
 // sameIDs checks that n different records were redriven, at most so many of them again,
 // and that these have the ID that they had.
-func (b *bed) sameIDs(t testing.TB, n, most int) (again int) {
+func (b *fixture) sameIDs(t testing.TB, n, most int) (again int) {
 	t.Helper()
 	ids := map[string]string{}
 	for _, r := range b.Records(t, b.source) {

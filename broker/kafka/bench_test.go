@@ -24,7 +24,7 @@ func BenchmarkConsume(b *testing.B) {
 	b.Run("nixie", func(b *testing.B) { consume(b, workerLoop) })
 }
 
-func consume(b *testing.B, loop func(*testing.B, *bed)) {
+func consume(b *testing.B, loop func(*testing.B, *fixture)) {
 	server.Need(b)
 	cluster := actual(b)
 	value := make([]byte, 100)
@@ -56,7 +56,7 @@ func processor(b *testing.B) time.Duration {
 	return time.Duration(used.Utime.Nano() + used.Stime.Nano())
 }
 
-func rawLoop(b *testing.B, cluster *bed) {
+func rawLoop(b *testing.B, cluster *fixture) {
 	client, err := kgo.NewClient(kgo.SeedBrokers(cluster.seeds...), kgo.ConsumerGroup(cluster.source), kgo.ConsumeTopics(cluster.source),
 		kgo.DisableAutoCommit(), kgo.ConsumeResetOffset(kgo.NewOffset().AtStart()))
 	if err != nil {
@@ -75,7 +75,7 @@ func rawLoop(b *testing.B, cluster *bed) {
 	}
 }
 
-func workerLoop(b *testing.B, cluster *bed) {
+func workerLoop(b *testing.B, cluster *fixture) {
 	d, err := Open(Config{Seeds: cluster.seeds, Group: cluster.source, Topics: []string{cluster.source}})
 	if err != nil {
 		b.Fatal(err)

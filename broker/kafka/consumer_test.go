@@ -112,7 +112,7 @@ type consumer struct {
 }
 
 // consume starts a consumer in a process of its own, whose work a ledger notes.
-func (b *bed) consume(t testing.TB, l *ledger, session time.Duration) *consumer {
+func (b *fixture) consume(t testing.TB, l *ledger, session time.Duration) *consumer {
 	t.Helper()
 	c := &consumer{
 		Process: child.Start(t, b.seeds[0], b.source, session.String(), fmt.Sprint(len(b.stages) > 0)), ledger: l,
@@ -138,7 +138,7 @@ func (c *consumer) note(words []string) {
 		if _, err := fmt.Sscan(words[2], &offset); err != nil {
 			panic(err)
 		}
-		at.topic = c.ledger.bed.source
+		at.topic = c.ledger.fixture.source
 		c.ledger.mark(at, offset)
 	case holding:
 		close(c.holding)

@@ -81,7 +81,7 @@ type death struct {
 	Topic      string
 	Timestamp  int64
 	Key, Value []byte
-	Headers    []broker.Header
+	Headers    []broker.RecordHeader
 }
 
 func deathsIn(t *testing.T, name string) (all []death) {
@@ -105,7 +105,7 @@ func deathsIn(t *testing.T, name string) (all []death) {
 // What frameworks put on their topics is read as they meant it, taken into an office,
 // and goes back to where it died as its sender made it.
 func TestDeathsOfFrameworksGoHome(t *testing.T) {
-	onBoth(t, func(t *testing.T, make func(testing.TB) *bed) {
+	onBoth(t, func(t *testing.T, make func(testing.TB) *fixture) {
 		for name, want := range deaths {
 			t.Run(name, func(t *testing.T) {
 				b := make(t)
@@ -123,7 +123,7 @@ func TestDeathsOfFrameworksGoHome(t *testing.T) {
 
 // putDeaths puts records on the topic of the letters, in order, and makes the topics
 // that they came from.
-func (b *bed) putDeaths(t *testing.T, all []death) {
+func (b *fixture) putDeaths(t *testing.T, all []death) {
 	t.Helper()
 	for _, d := range all {
 		r := &kgo.Record{Topic: b.letters, Partition: 0, Key: d.Key, Value: d.Value, Timestamp: time.UnixMilli(d.Timestamp)}
@@ -146,7 +146,7 @@ func (b *bed) putDeaths(t *testing.T, all []death) {
 }
 
 // adopt takes them in, and says what the letters say.
-func (b *bed) adopt(t *testing.T, st *memory.Store) (said []string) {
+func (b *fixture) adopt(t *testing.T, st *memory.Store) (said []string) {
 	t.Helper()
 	from := b.Read(t, b.letters, "adopt")
 	defer from.Close()
@@ -169,7 +169,7 @@ func (b *bed) adopt(t *testing.T, st *memory.Store) (said []string) {
 }
 
 // sendHome redrives all, and compares what arrives with what its sender made.
-func (b *bed) sendHome(t *testing.T, st *memory.Store, all []death) {
+func (b *fixture) sendHome(t *testing.T, st *memory.Store, all []death) {
 	t.Helper()
 	b.sendLetters(t, st, len(all))
 	for _, d := range all {
@@ -181,7 +181,7 @@ func (b *bed) sendHome(t *testing.T, st *memory.Store, all []death) {
 }
 
 // sendLetters redrives the n letters of an office.
-func (b *bed) sendLetters(t *testing.T, st *memory.Store, n int) {
+func (b *fixture) sendLetters(t *testing.T, st *memory.Store, n int) {
 	t.Helper()
 	to, err := Connect(b.at(""))
 	if err != nil {
@@ -207,18 +207,18 @@ func (b *bed) sendLetters(t *testing.T, st *memory.Store, n int) {
 
 // is reports whether a record is what died, with nothing of its death but our headers.
 func (d *death) is(r *broker.Record) bool {
-	var theirs []broker.Header
+	var theirs []broker.RecordHeader
 	for _, h := range r.Headers {
 		if !broker.Ours(h.Name) {
 			theirs = append(theirs, h)
 		}
 	}
-	var sender []broker.Header
+	var sender []broker.RecordHeader
 	for _, h := range d.Headers {
 		if slices.Contains(sent, h.Name) {
 			sender = append(sender, h)
 		}
 	}
 	return bytes.Equal(r.Key, d.Key) && (r.Key == nil) == (d.Key == nil) && bytes.Equal(r.Value, d.Value) && (r.Value == nil) == (d.Value == nil) &&
-		slices.EqualFunc(theirs, sender, func(a, b broker.Header) bool { return a.Name == b.Name && bytes.Equal(a.Value, b.Value) })
+		slices.EqualFunc(theirs, sender, func(a, b broker.RecordHeader) bool { return a.Name == b.Name && bytes.Equal(a.Value, b.Value) })
 }

@@ -159,8 +159,8 @@ func lost(p *partition) error {
 	return nixie.Errorf(nixie.CodeLeaseLost, "partition %d of %s is not ours any more", p.part, p.topic)
 }
 
-// Back is not for Kafka: a record goes back with its partition only.
-func (d *Driver) Back(_ context.Context, records []*broker.Record, _ time.Duration) []error {
+// Nack is not for Kafka: a record goes back with its partition only.
+func (d *Driver) Nack(_ context.Context, records []*broker.Record, _ time.Duration) []error {
 	errs := make([]error, len(records))
 	for i := range errs {
 		errs[i] = nixie.Errorf(nixie.CodeInternal, "kafka takes no single record back")

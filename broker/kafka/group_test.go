@@ -33,7 +33,7 @@ func take(t testing.TB, d *Driver, n int) []*broker.Record {
 }
 
 // stand is what the group has of the only partition with records.
-func (b *bed) stand(t testing.TB, part int32) (offset int64, crashes int) {
+func (b *fixture) stand(t testing.TB, part int32) (offset int64, crashes int) {
 	t.Helper()
 	offsets, err := kadm.NewClient(b.client).FetchOffsets(limited(t), b.source)
 	if err != nil {
@@ -47,7 +47,7 @@ func (b *bed) stand(t testing.TB, part int32) (offset int64, crashes int) {
 }
 
 // fill puts n records of one key on the source.
-func (b *bed) fill(t testing.TB, n int) {
+func (b *fixture) fill(t testing.TB, n int) {
 	t.Helper()
 	for i := range n {
 		b.Produce(t, broker.Publication{Channel: b.source, Key: []byte("one"), Value: []byte{byte(i)}})
@@ -87,7 +87,7 @@ func TestCommitThatSucceedsInTheEnd(t *testing.T) {
 // A member that was thrown out without knowing it commits nothing, is told, and its
 // records are refused.
 func TestLostCommitsNothing(t *testing.T) {
-	onBoth(t, func(t *testing.T, make func(testing.TB) *bed) {
+	onBoth(t, func(t *testing.T, make func(testing.TB) *fixture) {
 		b := make(t)
 		b.fill(t, 10)
 		slow, _ := b.open(t, nil)
@@ -139,7 +139,7 @@ func all(t testing.TB, errs []error) {
 // A holder counts from before it has anything until it gives the partition back in
 // good order; one that had nothing in hand when it vanished never does.
 func TestOnlyCrashesCount(t *testing.T) {
-	onBoth(t, func(t *testing.T, make func(testing.TB) *bed) {
+	onBoth(t, func(t *testing.T, make func(testing.TB) *fixture) {
 		b := make(t)
 		b.fill(t, 3)
 		var part int32

@@ -20,8 +20,8 @@ import (
 	"github.com/nixie-go/nixie/internal/testservers"
 )
 
-// bed is two topics and a group of a cluster.
-type bed struct {
+// fixture is two topics and a group of a cluster.
+type fixture struct {
 	seeds    []string
 	cluster  *kfake.Cluster // nil: it is a real one
 	client   *kgo.Client
@@ -44,8 +44,8 @@ func TestMain(m *testing.M) {
 	os.Exit(testservers.WithKafka(m.Run, &server))
 }
 
-// beds makes names that no other test has.
-var beds atomic.Int64
+// fixtures makes names that no other test has.
+var fixtures atomic.Int64
 
 // patience bounds what a test waits for.
 const patience = time.Minute
@@ -58,27 +58,27 @@ func limited(t testing.TB) context.Context {
 }
 
 // fake makes a cluster in this process.
-func fake(t testing.TB) *bed {
+func fake(t testing.TB) *fixture {
 	t.Helper()
 	cluster, err := kfake.NewCluster(kfake.NumBrokers(1), kfake.GroupMinSessionTimeout(time.Second), kfake.BrokerConfigs(map[string]string{"group.initial.rebalance.delay.ms": "0"}))
 	if err != nil {
 		t.Fatal(err)
 	}
 	t.Cleanup(cluster.Close)
-	b := newBed(t, cluster.ListenAddrs())
+	b := newFixture(t, cluster.ListenAddrs())
 	b.cluster = cluster
 	return b
 }
 
 // actual uses a real broker.
-func actual(t testing.TB) *bed {
+func actual(t testing.TB) *fixture {
 	t.Helper()
 	server.Need(t)
-	return newBed(t, []string{server.Seed})
+	return newFixture(t, []string{server.Seed})
 }
 
 // onBoth runs a test on a cluster in this process and on a real one.
-func onBoth(t *testing.T, test func(t *testing.T, make func(testing.TB) *bed)) {
+func onBoth(t *testing.T, test func(t *testing.T, make func(testing.TB) *fixture)) {
 	t.Run("fake", func(t *testing.T) { test(t, fake) })
 	t.Run("real", func(t *testing.T) {
 		server.Need(t)
@@ -86,20 +86,20 @@ func onBoth(t *testing.T, test func(t *testing.T, make func(testing.TB) *bed)) {
 	})
 }
 
-func newBed(t testing.TB, seeds []string) *bed {
+func newFixture(t testing.TB, seeds []string) *fixture {
 	t.Helper()
 	client, err := kgo.NewClient(kgo.SeedBrokers(seeds...), kgo.ProducerLinger(0), kgo.ProducerBatchMaxBytes(16<<20))
 	if err != nil {
 		t.Fatal(err)
 	}
 	t.Cleanup(client.Close)
-	name := fmt.Sprintf("t%d-%d", os.Getpid(), beds.Add(1))
-	b := &bed{seeds: seeds, client: client, ends: map[broker.Driver]context.CancelFunc{}, source: name, letters: name + ".dlq"}
+	name := fmt.Sprintf("t%d-%d", os.Getpid(), fixtures.Add(1))
+	b := &fixture{seeds: seeds, client: client, ends: map[broker.Driver]context.CancelFunc{}, source: name, letters: name + ".dlq"}
 	b.create(t, 3, nil, b.source, b.letters)
 	return b
 }
 
-func (b *bed) create(t testing.TB, parts int32, configs map[string]*string, topics ...string) {
+func (b *fixture) create(t testing.TB, parts int32, configs map[string]*string, topics ...string) {
 	t.Helper()
 	ctx := limited(t)
 	made, err := kadm.NewClient(b.client).CreateTopics(ctx, parts, 1, configs, topics...)
@@ -111,11 +111,11 @@ func (b *bed) create(t testing.TB, parts int32, configs map[string]*string, topi
 	}
 }
 
-// Source implements [brokertest.Bed].
-func (b *bed) Source() string { return b.source }
+// Source implements [brokertest.Fixture].
+func (b *fixture) Source() string { return b.source }
 
 // open joins the group of a test. What it returns lives until end is called.
-func (b *bed) open(t testing.TB, change func(*Config)) (d *Driver, end context.CancelFunc) {
+func (b *fixture) open(t testing.TB, change func(*Config)) (d *Driver, end context.CancelFunc) {
 	t.Helper()
 	life, end := context.WithCancel(context.Background())
 	t.Cleanup(end)
@@ -134,8 +134,8 @@ func (b *bed) open(t testing.TB, change func(*Config)) (d *Driver, end context.C
 	return d, end
 }
 
-// Join implements [brokertest.Bed].
-func (b *bed) Join(t testing.TB, stages ...broker.Stage) broker.Driver {
+// Join implements [brokertest.Fixture].
+func (b *fixture) Join(t testing.TB, stages ...broker.Stage) broker.Driver {
 	t.Helper()
 	for _, s := range stages {
 		if _, err := Create(limited(t), Config{Seeds: b.seeds}, b.source, s.Of(b.source)); err != nil {
@@ -147,9 +147,9 @@ func (b *bed) Join(t testing.TB, stages ...broker.Stage) broker.Driver {
 	return d
 }
 
-// Crash implements [brokertest.Bed]: it takes the member's connection away, and
+// Crash implements [brokertest.Fixture]: it takes the member's connection away, and
 // lets the group know what it would learn at the end of its session.
-func (b *bed) Crash(t testing.TB, d broker.Driver) {
+func (b *fixture) Crash(t testing.TB, d broker.Driver) {
 	t.Helper()
 	k := d.(*Driver)
 	b.ends[d]()
@@ -163,8 +163,8 @@ func (b *bed) Crash(t testing.TB, d broker.Driver) {
 	b.kick(t, k)
 }
 
-// Produce implements [brokertest.Bed].
-func (b *bed) Produce(t testing.TB, records ...broker.Publication) {
+// Produce implements [brokertest.Fixture].
+func (b *fixture) Produce(t testing.TB, records ...broker.Publication) {
 	t.Helper()
 	for i := range records {
 		if err := b.client.ProduceSync(limited(t), &outbound(records[i : i+1]).records[0]).FirstErr(); err != nil {
@@ -173,8 +173,8 @@ func (b *bed) Produce(t testing.TB, records ...broker.Publication) {
 	}
 }
 
-// Records implements [brokertest.Bed].
-func (b *bed) Records(t testing.TB, channel string) []broker.Record {
+// Records implements [brokertest.Fixture].
+func (b *fixture) Records(t testing.TB, channel string) []broker.Record {
 	t.Helper()
 	ctx := limited(t)
 	ends, err := kadm.NewClient(b.client).ListEndOffsets(ctx, channel)
@@ -207,7 +207,7 @@ func (b *bed) Records(t testing.TB, channel string) []broker.Record {
 }
 
 func TestSuite(t *testing.T) {
-	onBoth(t, func(t *testing.T, make func(testing.TB) *bed) {
-		brokertest.Run(t, func(t testing.TB) brokertest.Bed { return make(t) })
+	onBoth(t, func(t *testing.T, make func(testing.TB) *fixture) {
+		brokertest.Run(t, func(t testing.TB) brokertest.Fixture { return make(t) })
 	})
 }

@@ -29,7 +29,7 @@ func TestBrokerKilled(t *testing.T) {
 }
 
 func brokerKilled(t *testing.T, own *testservers.Kafka, records, kills int) int {
-	b := newBed(t, []string{own.Seed})
+	b := newFixture(t, []string{own.Seed})
 	var list []broker.Publication
 	for i := range records {
 		list = append(list, broker.Publication{Channel: b.source, Key: fmt.Append(nil, i%40), Value: fmt.Append(nil, i)})

@@ -25,7 +25,7 @@ func TestKilledOnARealBroker(t *testing.T) {
 	kills(t, actual(t), 1)
 }
 
-func kills(t *testing.T, b *bed, seed uint64) int {
+func kills(t *testing.T, b *fixture, seed uint64) int {
 	const records, most = 3_000, 3
 	b.stages = stagesOf()
 	b.create(t, 2, nil, b.stages[0].Of(b.source))

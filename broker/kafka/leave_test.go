@@ -38,7 +38,7 @@ func newJoining(t testing.TB) *joining {
 }
 
 // member opens a driver behind the wire, and waits until it has a partition.
-func (j *joining) member(t testing.TB, b *bed) *Driver {
+func (j *joining) member(t testing.TB, b *fixture) *Driver {
 	t.Helper()
 	d, _ := b.open(t, func(c *Config) {
 		c.Client = append(c.Client, j.through(), kgo.RebalanceTimeout(2*patience))
@@ -54,7 +54,7 @@ func (j *joining) member(t testing.TB, b *bed) *Driver {
 // A member that leaves while its group gathers, because another one has died, tells the
 // group what is finished and does not wait for the end of that one's session.
 func TestStopWhileTheGroupGathers(t *testing.T) {
-	onBoth(t, func(t *testing.T, make func(testing.TB) *bed) {
+	onBoth(t, func(t *testing.T, make func(testing.TB) *fixture) {
 		t.Parallel()
 		b := make(t)
 		for i := range 30 {

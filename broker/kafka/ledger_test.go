@@ -24,15 +24,15 @@ import (
 // ledger knows which records were handled, and asks the group whether it was told
 // more than that.
 type ledger struct {
-	bed     *bed
+	fixture *fixture
 	mu      sync.Mutex
 	changed *sync.Cond
 	done    map[place]map[int64]int // how often
 	all     int                     // different ones
 }
 
-func newLedger(b *bed) *ledger {
-	l := &ledger{bed: b, done: map[place]map[int64]int{}}
+func newLedger(b *fixture) *ledger {
+	l := &ledger{fixture: b, done: map[place]map[int64]int{}}
 	l.changed = sync.NewCond(&l.mu)
 	return l
 }
@@ -87,24 +87,24 @@ func (l *ledger) until(t testing.TB, n int) {
 func (l *ledger) check(t testing.TB) (committed int64) {
 	t.Helper()
 	ctx := limited(t)
-	offsets, err := kadm.NewClient(l.bed.client).FetchOffsets(ctx, l.bed.source)
+	offsets, err := kadm.NewClient(l.fixture.client).FetchOffsets(ctx, l.fixture.source)
 	for err != nil && ctx.Err() == nil { // the connection was of a broker that was killed
-		offsets, err = kadm.NewClient(l.bed.client).FetchOffsets(ctx, l.bed.source)
+		offsets, err = kadm.NewClient(l.fixture.client).FetchOffsets(ctx, l.fixture.source)
 	}
 	if err != nil {
 		t.Fatal(err)
 	}
 	waiting := map[string]bool{}
-	for _, s := range l.bed.stages {
-		for _, r := range l.bed.Records(t, s.Of(l.bed.source)) {
+	for _, s := range l.fixture.stages {
+		for _, r := range l.fixture.Records(t, s.Of(l.fixture.source)) {
 			waiting[header(&r, broker.HeaderPartition)+"/"+header(&r, broker.HeaderOffset)] = true
 		}
 	}
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	for n, o := range offsets[l.bed.source] {
+	for n, o := range offsets[l.fixture.source] {
 		for before := range o.At {
-			if l.done[place{l.bed.source, n}][before] == 0 && !waiting[fmt.Sprint(n, "/", before)] {
+			if l.done[place{l.fixture.source, n}][before] == 0 && !waiting[fmt.Sprint(n, "/", before)] {
 				t.Fatalf("partition %d: %d is committed, and %d was not handled", n, o.At, before)
 			}
 		}
@@ -123,7 +123,7 @@ type hand struct {
 }
 
 // start makes a member of the group that handles records.
-func (b *bed) start(t testing.TB, handle func(context.Context, *nixie.Delivery) error, change func(*Config, *broker.Config, *policy.Config)) *hand {
+func (b *fixture) start(t testing.TB, handle func(context.Context, *nixie.Delivery) error, change func(*Config, *broker.Config, *policy.Config)) *hand {
 	t.Helper()
 	h := &hand{ran: make(chan error, 1)}
 	source, rules := broker.Config{Letters: broker.DefaultLetters}, policy.Config{Backoff: policy.Backoff{Base: -1}}
@@ -167,7 +167,7 @@ func (h *hand) leave(t testing.TB) {
 }
 
 // crash ends it without a goodbye.
-func (h *hand) crash(t testing.TB, b *bed) {
+func (h *hand) crash(t testing.TB, b *fixture) {
 	t.Helper()
 	b.ends[h.driver] = h.end
 	b.Crash(t, h.driver)
@@ -178,7 +178,7 @@ func (h *hand) crash(t testing.TB, b *bed) {
 
 // kick takes a member out of the group, as a coordinator does that has not heard of
 // it for too long. It does not know yet.
-func (b *bed) kick(t testing.TB, d *Driver) {
+func (b *fixture) kick(t testing.TB, d *Driver) {
 	t.Helper()
 	d.mu.Lock()
 	group := d.group
@@ -207,7 +207,7 @@ func TestRebalancesOnARealBroker(t *testing.T) {
 }
 
 // changes are those of a group; every other one has a stage on which retries wait.
-func changes(t *testing.T, b *bed, seed uint64) int {
+func changes(t *testing.T, b *fixture, seed uint64) int {
 	const records, events = 600, 8
 	if seed%2 == 0 {
 		b.stages = []broker.Stage{{Channel: "{source}.retry.50ms", Delay: 50 * time.Millisecond}}

@@ -26,7 +26,7 @@ import (
 var errBad = nixie.Permanent(errors.New("no good"))
 
 // letters waits until there are n letters and returns them.
-func (b *bed) lettersOf(t testing.TB, n int) []broker.Record {
+func (b *fixture) lettersOf(t testing.TB, n int) []broker.Record {
 	t.Helper()
 	ctx := limited(t)
 	for ctx.Err() == nil {
@@ -42,7 +42,7 @@ func (b *bed) lettersOf(t testing.TB, n int) []broker.Record {
 // S13: as long as the topic of the letters is not there nothing is committed, and
 // when somebody has made it the letters go there.
 func TestS13_MissingTopicOfLetters(t *testing.T) {
-	onBoth(t, func(t *testing.T, make func(testing.TB) *bed) {
+	onBoth(t, func(t *testing.T, make func(testing.TB) *fixture) {
 		b := make(t)
 		b.fill(t, 3)
 		var tried atomic.Int64
@@ -99,7 +99,7 @@ func TestS13_LetterWithoutAnswer(t *testing.T) {
 // A letter that does not fit its topic is no letter: nothing is committed, and what
 // others have to do goes on.
 func TestLetterThatDoesNotFit(t *testing.T) {
-	onBoth(t, func(t *testing.T, make func(testing.TB) *bed) {
+	onBoth(t, func(t *testing.T, make func(testing.TB) *fixture) {
 		b := make(t)
 		small := "3000"
 		b.create(t, 1, map[string]*string{"max.message.bytes": &small}, b.source+".small")
@@ -118,7 +118,7 @@ func TestLetterThatDoesNotFit(t *testing.T) {
 			fine.Add(1)
 			return nil
 		}, func(_ *Config, c *broker.Config, _ *policy.Config) {
-			c.Letters, c.Order = "{source}.small", broker.OrderNone
+			c.Letters, c.Order = "{source}.small", broker.ProcessUnordered
 		})
 		ctx := limited(t)
 		for (fine.Load() < 5 || bad.Load() < 1) && ctx.Err() == nil {
@@ -146,7 +146,7 @@ func TestLetterThatDoesNotFit(t *testing.T) {
 
 // What a source must not be started with is refused by name.
 func TestCheck(t *testing.T) {
-	onBoth(t, func(t *testing.T, make func(testing.TB) *bed) {
+	onBoth(t, func(t *testing.T, make func(testing.TB) *fixture) {
 		b := make(t)
 		policy := "compact"
 		b.create(t, 1, map[string]*string{"cleanup.policy": &policy}, b.source+".compacted")
@@ -166,7 +166,7 @@ func TestCheck(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			if err := broker.Refusal(found); err == nil || !strings.Contains(err.Error(), c.want) {
+			if err := broker.FirstRefused(found); err == nil || !strings.Contains(err.Error(), c.want) {
 				t.Errorf("letters %s of %s: %v, %+v", c.letters, c.source, err, found)
 			}
 		}
@@ -175,7 +175,7 @@ func TestCheck(t *testing.T) {
 			t.Fatal(err)
 		}
 		found, err := s.Check(limited(t), []string{b.source})
-		if err != nil || broker.Refusal(found) != nil {
+		if err != nil || broker.FirstRefused(found) != nil {
 			t.Errorf("%+v, %v", found, err)
 		}
 	})
@@ -184,7 +184,7 @@ func TestCheck(t *testing.T) {
 // Odd records die like others: in the topic of the letters and in the office, with
 // all that they had.
 func TestOddRecords(t *testing.T) {
-	onBoth(t, func(t *testing.T, make func(testing.TB) *bed) {
+	onBoth(t, func(t *testing.T, make func(testing.TB) *fixture) {
 		b := make(t)
 		many := &kgo.Record{Topic: b.source, Key: []byte("many headers"), Value: []byte("v")}
 		for i := range 3_000 {
@@ -254,7 +254,7 @@ func TestLettersThatNobodyTakes(t *testing.T) {
 		fine.Add(1)
 		return nil
 	}, func(c *Config, s *broker.Config, _ *policy.Config) {
-		s.Order, c.Client = broker.OrderNone, append(c.Client, kgo.RecordDeliveryTimeout(time.Hour))
+		s.Order, c.Client = broker.ProcessUnordered, append(c.Client, kgo.RecordDeliveryTimeout(time.Hour))
 	})
 	ctx := limited(t)
 	for bad.Load() < n && ctx.Err() == nil {
@@ -284,10 +284,10 @@ func TestLettersThatNobodyTakes(t *testing.T) {
 // A record with far more headers than a store takes is a letter on its topic, with all
 // of them, and in the office with those that fit, and its partition goes on.
 func TestManyHeaders(t *testing.T) {
-	onBoth(t, func(t *testing.T, make func(testing.TB) *bed) { manyHeaders(t, make(t)) })
+	onBoth(t, func(t *testing.T, make func(testing.TB) *fixture) { manyHeaders(t, make(t)) })
 }
 
-func manyHeaders(t *testing.T, b *bed) {
+func manyHeaders(t *testing.T, b *fixture) {
 	many := &kgo.Record{Topic: b.source, Key: []byte("one"), Value: []byte("v")}
 	for range 100_000 {
 		many.Headers = append(many.Headers, kgo.RecordHeader{Key: "h", Value: []byte{1}})

@@ -77,7 +77,7 @@ const noted = "nixie done="
 
 // MaxNotes is how many bytes brokers take with a committed offset, unless their
 // offset.metadata.max.bytes says otherwise.
-const MaxNotes = 4096
+const MaxMetadata = 4096
 
 // metadata is what is kept beside base: the gaps and lengths of the runs.
 func (n *notes) metadata() string {
@@ -123,7 +123,7 @@ func readNotes(base int64, metadata string) notes {
 // fit drops the last runs for which there is no room, and reports whether there were
 // any: those records come again.
 func (n *notes) fit() (dropped bool) {
-	for len(n.metadata()) > MaxNotes {
+	for len(n.metadata()) > MaxMetadata {
 		n.runs, dropped = n.runs[:len(n.runs)*9/10], true
 	}
 	return dropped
@@ -137,4 +137,4 @@ const (
 )
 
 // room is how many offsets may still be noted, however they lie.
-func (n *notes) room() int { return (MaxNotes - len(n.metadata()) - len(noted)) / costOfOne }
+func (n *notes) room() int { return (MaxMetadata - len(n.metadata()) - len(noted)) / costOfOne }

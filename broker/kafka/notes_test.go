@@ -44,7 +44,7 @@ func TestRoomOfNotes(t *testing.T) {
 				at += gap
 				n.add(span{at, at + 1})
 			}
-			if size := len(n.metadata()); size > MaxNotes {
+			if size := len(n.metadata()); size > MaxMetadata {
 				t.Fatalf("gap %d: %d bytes", gap, size)
 			}
 		}

@@ -21,7 +21,7 @@ import (
 
 // die lets n records die, and returns their letters: of the topic, and of an office. No
 // record is left that is not committed.
-func (b *bed) die(t testing.TB, n int, handler nixie.Handler, change func(*Config, *broker.Config, *policy.Config)) ([]broker.Record, *memory.Store) {
+func (b *fixture) die(t testing.TB, n int, handler nixie.Handler, change func(*Config, *broker.Config, *policy.Config)) ([]broker.Record, *memory.Store) {
 	t.Helper()
 	st := memory.New(memory.Options{})
 	h := b.start(t, handler.Handle, func(c *Config, s *broker.Config, p *policy.Config) {
@@ -57,7 +57,7 @@ var refuses = nixie.HandlerFunc(func(context.Context, *nixie.Delivery) error { r
 // What a typed handler cannot decode never gets to it, is not tried again, and its letter
 // has the class and the reason, and the bytes as they were.
 func TestUndecodable(t *testing.T) {
-	onBoth(t, func(t *testing.T, make func(testing.TB) *bed) {
+	onBoth(t, func(t *testing.T, make func(testing.TB) *fixture) {
 		b := make(t)
 		type order struct{ ID int }
 		typed := nixie.NewType[order]("order").Handle(func(_ context.Context, j *nixie.Job[order]) error {
@@ -92,7 +92,7 @@ func TestUndecodable(t *testing.T) {
 // A tombstone dies and goes home as one, from the topic and from the office: what is empty
 // would not delete what it is to delete.
 func TestTombstones(t *testing.T) {
-	onBoth(t, func(t *testing.T, make func(testing.TB) *bed) {
+	onBoth(t, func(t *testing.T, make func(testing.TB) *fixture) {
 		b := make(t)
 		b.Produce(t, broker.Publication{Channel: b.source, Key: []byte("gone"), Value: nil}, broker.Publication{Channel: b.source, Key: []byte("empty"), Value: []byte{}})
 		letters, st := b.die(t, 2, refuses, nil)
@@ -120,7 +120,7 @@ func TestTombstones(t *testing.T) {
 // Times before 1970, of records and in headers, and −1, which is no time, cost nobody
 // anything.
 func TestNegativeTimestamps(t *testing.T) {
-	onBoth(t, func(t *testing.T, make func(testing.TB) *bed) {
+	onBoth(t, func(t *testing.T, make func(testing.TB) *fixture) {
 		b := make(t)
 		times := []int64{-1, -1, -2, -1_700_000_000_000, -1 << 62}
 		for i, ms := range times {
@@ -154,7 +154,7 @@ func TestNegativeTimestamps(t *testing.T) {
 // A record that is as large as its topic takes has room on a stage and on a topic of
 // letters that were made for it; back home with our headers it has none, and stays.
 func TestMaximumSize(t *testing.T) {
-	onBoth(t, func(t *testing.T, make func(testing.TB) *bed) {
+	onBoth(t, func(t *testing.T, make func(testing.TB) *fixture) {
 		b := make(t)
 		most := 200_000
 		name, text := b.source+".max", fmt.Sprint(most)

@@ -18,8 +18,8 @@ import (
 // With strict order those that follow a failed record wait behind its retries, also where
 // there are stages, and others pass. Otherwise a retry is passed by its followers.
 func TestFollowersOfARetry(t *testing.T) {
-	onBoth(t, func(t *testing.T, make func(testing.TB) *bed) {
-		for order, want := range map[broker.Order]string{broker.OrderStrict: "a0 a0 a0 a1 a2", broker.OrderKey: "a0 a1 a2 a0 a0"} {
+	onBoth(t, func(t *testing.T, make func(testing.TB) *fixture) {
+		for order, want := range map[broker.ProcessingOrder]string{broker.ProcessStrict: "a0 a0 a0 a1 a2", broker.ProcessByKey: "a0 a1 a2 a0 a0"} {
 			t.Run(string(order), func(t *testing.T) {
 				b := make(t)
 				stage := b.soon(t, 300*time.Millisecond)
@@ -52,10 +52,10 @@ func TestFollowersOfARetry(t *testing.T) {
 				if of("a") != want || of("b") != "b0 b1 b2" {
 					t.Errorf("%q ran, want of a %q", ran, want)
 				}
-				if n := len(b.Records(t, stage)); n > 0 && order == broker.OrderStrict || n != 2 && order == broker.OrderKey {
+				if n := len(b.Records(t, stage)); n > 0 && order == broker.ProcessStrict || n != 2 && order == broker.ProcessByKey {
 					t.Errorf("%d retries are on the stage", n)
 				}
-				if last := slices.Index(ran, "b2"); order == broker.OrderStrict && last > slices.Index(ran, "a1") {
+				if last := slices.Index(ran, "b2"); order == broker.ProcessStrict && last > slices.Index(ran, "a1") {
 					t.Errorf("%q: the other key waited", ran)
 				}
 			})

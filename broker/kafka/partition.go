@@ -124,19 +124,19 @@ func (p *partition) copy(r *kgo.Record, to *broker.Record, headers *slab) {
 	if len(r.Headers) > 0 {
 		to.Headers = headers.of(len(r.Headers))
 		for i, h := range r.Headers {
-			to.Headers[i] = broker.Header{Name: h.Key, Value: h.Value}
+			to.Headers[i] = broker.RecordHeader{Name: h.Key, Value: h.Value}
 		}
 	}
 }
 
 // slab is room for the headers of several records.
-type slab []broker.Header
+type slab []broker.RecordHeader
 
 const slabRoom = 512
 
-func (s *slab) of(n int) []broker.Header {
+func (s *slab) of(n int) []broker.RecordHeader {
 	if len(*s) < n {
-		*s = make([]broker.Header, max(n, slabRoom))
+		*s = make([]broker.RecordHeader, max(n, slabRoom))
 	}
 	list := (*s)[:n:n]
 	*s = (*s)[n:]

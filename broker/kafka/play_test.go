@@ -19,7 +19,7 @@ import (
 // play is several members of a group, and notes what each was handed, what became of it,
 // and what it told the group. What must never be is noted as wrong.
 type play struct {
-	*bed
+	*fixture
 	*ledger
 	names map[kadm.TopicID]string
 
@@ -46,9 +46,9 @@ type told struct {
 	epoch  int64 // generation of the group
 }
 
-func newPlay(t testing.TB, b *bed) *play {
+func newPlay(t testing.TB, b *fixture) *play {
 	t.Helper()
-	p := &play{bed: b, ledger: newLedger(b), names: map[kadm.TopicID]string{}, acked: map[spot]bool{}, retried: map[spot]bool{}, letters: map[spot]string{}, out: map[string]bool{}}
+	p := &play{fixture: b, ledger: newLedger(b), names: map[kadm.TopicID]string{}, acked: map[spot]bool{}, retried: map[spot]bool{}, letters: map[spot]string{}, out: map[string]bool{}}
 	topics, err := kadm.NewClient(b.client).ListTopics(limited(t))
 	if err != nil {
 		t.Fatal(err)
@@ -96,7 +96,7 @@ func (o *observed) Publish(ctx context.Context, list []broker.Publication) func(
 				o.play.published(&list[i])
 			}
 		}
-		if list[0].Channel == o.play.bed.letters {
+		if list[0].Channel == o.play.fixture.letters {
 			o.gate.pass(letterThere)
 		} else {
 			o.gate.pass(retryThere)
@@ -116,7 +116,7 @@ func (o *observed) Ack(ctx context.Context, records []*broker.Record) []error {
 func at(r *broker.Record) spot { return spot{place{r.Channel, r.Partition}, r.Offset} }
 
 // first is where a record came from first.
-func (p *play) first(channel string, here spot, headers []broker.Header) spot {
+func (p *play) first(channel string, here spot, headers []broker.RecordHeader) spot {
 	if channel == p.source {
 		return here
 	}
@@ -133,7 +133,7 @@ func (p *play) published(r *broker.Publication) {
 	from := p.first(r.Channel, spot{}, r.Headers)
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	if r.Channel != p.bed.letters {
+	if r.Channel != p.fixture.letters {
 		p.retried[from] = true
 		return
 	}

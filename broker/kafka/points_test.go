@@ -221,7 +221,7 @@ func (p *play) member(t testing.TB, name string, g *gate, c change) *hand {
 	}, func(k *Config, s *broker.Config, r *policy.Config) {
 		k.Client = append(k.Client, w.through())
 		if c.gentle() {
-			s.Order = broker.OrderPartition // otherwise what is behind may be done, and what is before not begun
+			s.Order = broker.ProcessByPartition // otherwise what is behind may be done, and what is before not begun
 		}
 		if c.point == paused {
 			k.MaxAhead = 2
@@ -235,7 +235,7 @@ func (p *play) member(t testing.TB, name string, g *gate, c change) *hand {
 	})
 }
 
-func changed(t *testing.T, b *bed, c change) {
+func changed(t *testing.T, b *fixture, c change) {
 	kind := fine
 	switch c.point {
 	case letterSent, letterThere:

@@ -34,7 +34,7 @@ func TestPoisonStandsAloneOnARealBroker(t *testing.T) {
 	poisoned(t, actual(t), 1, 70)
 }
 
-func poisoned(t *testing.T, b *bed, members, bad int) {
+func poisoned(t *testing.T, b *fixture, members, bad int) {
 	const records, most = 240, 5
 	b.parallel = 8
 	b.spread(t, records, bad)
@@ -100,7 +100,7 @@ func poisoned(t *testing.T, b *bed, members, bad int) {
 }
 
 // spread produces records on all partitions, one of which kills.
-func (b *bed) spread(t testing.TB, n, bad int) {
+func (b *fixture) spread(t testing.TB, n, bad int) {
 	t.Helper()
 	var list []*kgo.Record
 	for i := range n {

@@ -170,8 +170,8 @@ func (p *Publisher) largest(topic string) int32 {
 	return usualBytes
 }
 
-// Survey asks for topics and their settings.
-func (p *Publisher) Survey(ctx context.Context, names []string) ([]broker.Channel, error) {
+// Describe asks for topics and their settings.
+func (p *Publisher) Describe(ctx context.Context, names []string) ([]broker.Channel, error) {
 	out := make([]broker.Channel, len(names))
 	admin := kadm.NewClient(p.client)
 	topics, err := admin.ListTopics(ctx, names...)

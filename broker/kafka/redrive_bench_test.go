@@ -15,28 +15,28 @@ import (
 // on a real broker: go test -run '^$' -bench Redrive -benchtime 3x ./broker/kafka
 func BenchmarkRedrive(b *testing.B) {
 	const letters = 100_000
-	bed := actual(b)
+	fixture := actual(b)
 	list := make([]*kgo.Record, letters)
 	for i := range list {
-		list[i] = &kgo.Record{Topic: bed.letters, Key: fmt.Append(nil, "key ", i%1000), Value: fmt.Appendf(nil, "%0200d", i), Headers: []kgo.RecordHeader{
-			{Key: "theirs", Value: []byte("v")}, {Key: broker.HeaderTopic, Value: []byte(bed.source)}, {Key: broker.HeaderFailureReason, Value: []byte("permanent_error")},
+		list[i] = &kgo.Record{Topic: fixture.letters, Key: fmt.Append(nil, "key ", i%1000), Value: fmt.Appendf(nil, "%0200d", i), Headers: []kgo.RecordHeader{
+			{Key: "theirs", Value: []byte("v")}, {Key: broker.HeaderTopic, Value: []byte(fixture.source)}, {Key: broker.HeaderFailureReason, Value: []byte("permanent_error")},
 		}}
 	}
-	if err := bed.client.ProduceSync(limited(b), list...).FirstErr(); err != nil {
+	if err := fixture.client.ProduceSync(limited(b), list...).FirstErr(); err != nil {
 		b.Fatal(err)
 	}
 	raw, moved := time.Duration(0), time.Duration(0)
 	for n := range b.N {
 		for _, r := range list {
-			r.Topic = bed.source
+			r.Topic = fixture.source
 		}
 		start := time.Now()
-		if err := bed.client.ProduceSync(limited(b), list...).FirstErr(); err != nil {
+		if err := fixture.client.ProduceSync(limited(b), list...).FirstErr(); err != nil {
 			b.Fatal(err)
 		}
 		raw += time.Since(start)
 		start = time.Now()
-		got, err := bed.move(b, fmt.Sprint(bed.source, "-bench", n), func(m *redrive.Mover) { m.Batch = redrive.MaxMove })
+		got, err := fixture.move(b, fmt.Sprint(fixture.source, "-bench", n), func(m *redrive.Mover) { m.Batch = redrive.MaxMove })
 		if err != nil || got.Redriven != letters {
 			b.Fatal(got, err)
 		}

@@ -19,11 +19,11 @@ import (
 	"github.com/nixie-go/nixie/redrive"
 )
 
-// at is the address of a topic of the bed.
-func (b *bed) at(topic string) Address { return Address{Seeds: b.seeds, Topic: topic} }
+// at is the address of a topic of the fixture.
+func (b *fixture) at(topic string) Address { return Address{Seeds: b.seeds, Topic: topic} }
 
-// mover moves the letters of the bed; change may set more.
-func (b *bed) move(t testing.TB, name string, change func(*redrive.Mover)) (redrive.Moved, error) {
+// mover moves the letters of the fixture; change may set more.
+func (b *fixture) move(t testing.TB, name string, change func(*redrive.Mover)) (redrive.Moved, error) {
 	t.Helper()
 	from, err := Read(limited(t), b.at(b.letters), name)
 	if err != nil {
@@ -43,7 +43,7 @@ func (b *bed) move(t testing.TB, name string, change func(*redrive.Mover)) (redr
 }
 
 // dead puts n letters as this product writes them on the topic of the letters.
-func (b *bed) dead(t testing.TB, n int) {
+func (b *fixture) dead(t testing.TB, n int) {
 	t.Helper()
 	list := make([]*kgo.Record, n)
 	for i := range list {
@@ -80,7 +80,7 @@ func headersOf(r *broker.Record, name string) (values []string) {
 // S16: a redrive is done once, however often it is run; it has exactly as many as it
 // may, and goes on where it was.
 func TestS16_RedriveGoesOn(t *testing.T) {
-	onBoth(t, func(t *testing.T, make func(testing.TB) *bed) {
+	onBoth(t, func(t *testing.T, make func(testing.TB) *fixture) {
 		b := make(t)
 		b.dead(t, 25)
 		for n, c := range []struct{ max, sent, all int }{{7, 7, 7}, {7, 7, 14}, {0, 11, 25}, {0, 0, 25}} {
@@ -110,7 +110,7 @@ func TestS16_RedriveGoesOn(t *testing.T) {
 // What a filter leaves comes to the next one, and what was sent does not, in
 // whatever order.
 func TestRedriveOfAChoice(t *testing.T) {
-	onBoth(t, func(t *testing.T, make func(testing.TB) *bed) {
+	onBoth(t, func(t *testing.T, make func(testing.TB) *fixture) {
 		b := make(t)
 		b.dead(t, 60)
 		third := func(k int64) func(*redrive.Mover) {
@@ -149,7 +149,7 @@ func TestDryRunOfAMove(t *testing.T) {
 // What is redriven too often goes aside with all that it died of; what cannot be
 // sent stays, and holds nobody up.
 func TestQuarantineAndRefusals(t *testing.T) {
-	onBoth(t, func(t *testing.T, make func(testing.TB) *bed) {
+	onBoth(t, func(t *testing.T, make func(testing.TB) *fixture) {
 		b := make(t)
 		b.create(t, 1, nil, b.source+".quarantine")
 		tired := &kgo.Record{Topic: b.letters, Value: []byte("tired"), Headers: []kgo.RecordHeader{
@@ -184,7 +184,7 @@ func TestQuarantineAndRefusals(t *testing.T) {
 // Key, value and headers of the sender arrive as they were; edits change what they
 // name, and the letter stays.
 func TestRedrivenAsItWas(t *testing.T) {
-	onBoth(t, func(t *testing.T, make func(testing.TB) *bed) {
+	onBoth(t, func(t *testing.T, make func(testing.TB) *fixture) {
 		b := make(t)
 		odd := []*kgo.Record{
 			{Key: nil, Value: nil}, {Key: []byte{}, Value: []byte{}}, {Key: []byte{0, 255}, Value: bytes.Repeat([]byte{0xfe}, 900_000)},
@@ -198,7 +198,7 @@ func TestRedrivenAsItWas(t *testing.T) {
 			t.Fatal(err)
 		}
 		got, err := b.move(t, "", func(m *redrive.Mover) {
-			m.Route.Drop, m.Route.Set = []string{"DROP"}, []broker.Header{{Name: "by", Value: []byte("ann")}}
+			m.Route.Drop, m.Route.Set = []string{"DROP"}, []broker.RecordHeader{{Name: "by", Value: []byte("ann")}}
 			m.Route.Transform = func(_ context.Context, r *broker.Returning) error {
 				if string(r.Key) == "h" {
 					r.Value = append(slices.Clone(r.Value), '!')
@@ -328,10 +328,10 @@ func TestRateOfAMove(t *testing.T) {
 // S17: the count goes along through consumer, letters and redrives, life after life,
 // and ends in quarantine.
 func TestS17_ThreeLivesAndQuarantine(t *testing.T) {
-	onBoth(t, func(t *testing.T, make func(testing.TB) *bed) {
+	onBoth(t, func(t *testing.T, make func(testing.TB) *fixture) {
 		b := make(t)
 		b.create(t, 1, nil, b.source+".quarantine")
-		b.Produce(t, broker.Publication{Channel: b.source, Key: []byte("k"), Value: []byte("v"), Headers: []broker.Header{{Name: "theirs", Value: []byte{0xff}}}})
+		b.Produce(t, broker.Publication{Channel: b.source, Key: []byte("k"), Value: []byte("v"), Headers: []broker.RecordHeader{{Name: "theirs", Value: []byte{0xff}}}})
 		first := ""
 		for life := range 4 {
 			h := b.start(t, func(context.Context, *nixie.Delivery) error { return errBad }, nil)
@@ -358,8 +358,8 @@ func TestS17_ThreeLivesAndQuarantine(t *testing.T) {
 	})
 }
 
-// Read implements [brokertest.Reading].
-func (b *bed) Read(t testing.TB, channel, name string) broker.Reader {
+// Read implements [brokertest.ReadableFixture].
+func (b *fixture) Read(t testing.TB, channel, name string) broker.Reader {
 	t.Helper()
 	if name != "" {
 		name = b.source + "." + name
@@ -383,7 +383,7 @@ func header(r *broker.Record, name string) string {
 // What is added to a topic after a reader was opened is told, each record once, and what
 // lay there before is not.
 func TestReaderTellsWhatIsAdded(t *testing.T) {
-	onBoth(t, func(t *testing.T, make func(testing.TB) *bed) {
+	onBoth(t, func(t *testing.T, make func(testing.TB) *fixture) {
 		b, ctx := make(t), limited(t)
 		b.dead(t, 20)
 		r, err := Read(ctx, b.at(b.letters), "adds")

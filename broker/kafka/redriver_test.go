@@ -127,7 +127,7 @@ func TestRedriverKilledOnARealBroker(t *testing.T) {
 	redriverKilled(t, actual(t), 1)
 }
 
-func redriverKilled(t *testing.T, b *bed, seed uint64) (kills int) {
+func redriverKilled(t *testing.T, b *fixture, seed uint64) (kills int) {
 	const records = 2_000
 	dice := rand.New(rand.NewPCG(seed, 5))
 	b.dead(t, records)
@@ -180,7 +180,7 @@ func times(records []broker.Record) map[string]int {
 }
 
 // notAgain checks that the next reader of a name gets nothing of what is done with.
-func (b *bed) notAgain(t testing.TB, name string, done map[string]bool) {
+func (b *fixture) notAgain(t testing.TB, name string, done map[string]bool) {
 	t.Helper()
 	r, err := Read(limited(t), b.at(b.letters), name)
 	if err != nil {

@@ -13,7 +13,7 @@ import (
 // What is left is counted over all partitions, with those of others and of nobody; what
 // is acknowledged here counts as done, whether or not the group knows it by now.
 func TestRemaining(t *testing.T) {
-	onBoth(t, func(t *testing.T, make func(testing.TB) *bed) {
+	onBoth(t, func(t *testing.T, make func(testing.TB) *fixture) {
 		b := make(t)
 		b.fill(t, 10)
 		d, _ := b.open(t, func(c *Config) { c.CommitEvery = time.Minute })
@@ -37,7 +37,7 @@ func TestRemaining(t *testing.T) {
 	})
 }
 
-func (b *bed) left(t testing.TB, d *Driver) broker.Remaining {
+func (b *fixture) left(t testing.TB, d *Driver) broker.Remaining {
 	t.Helper()
 	left, err := d.Remaining(limited(t))
 	if err != nil {
@@ -49,7 +49,7 @@ func (b *bed) left(t testing.TB, d *Driver) broker.Remaining {
 // The marks that end transactions have offsets, and are no records: nobody is handed
 // one, and a commit passes them, or something would always be left.
 func TestMarksOfTransactionsAreDone(t *testing.T) {
-	onBoth(t, func(t *testing.T, make func(testing.TB) *bed) {
+	onBoth(t, func(t *testing.T, make func(testing.TB) *fixture) {
 		b := make(t)
 		by, err := kgo.NewClient(kgo.SeedBrokers(b.seeds...), kgo.TransactionalID(b.source))
 		if err != nil {

@@ -56,7 +56,7 @@ func TestS14_SlowHandlerStaysInTheGroup(t *testing.T) {
 }
 
 // partOf is the partition that has records.
-func (b *bed) partOf(t testing.TB) int32 {
+func (b *fixture) partOf(t testing.TB) int32 {
 	t.Helper()
 	return b.Records(t, b.source)[0].Partition
 }
@@ -64,7 +64,7 @@ func (b *bed) partOf(t testing.TB) int32 {
 // S15: a crash repeats what was not finished, and not all that was polled with it; a
 // record that waits for its retry does not hold up those with other keys.
 func TestS15_ACrashRepeatsTheUnfinished(t *testing.T) {
-	onBoth(t, func(t *testing.T, make func(testing.TB) *bed) {
+	onBoth(t, func(t *testing.T, make func(testing.TB) *fixture) {
 		b := make(t)
 		b.fill(t, 10)
 		d := b.Join(t).(*Driver)
@@ -107,7 +107,7 @@ func TestS15_ACrashRepeatsTheUnfinished(t *testing.T) {
 // S18: a letter says which error it was, in words, and not only its class; no key and
 // an empty one stay apart.
 func TestS18_NullAndEmptyKeys(t *testing.T) {
-	onBoth(t, func(t *testing.T, make func(testing.TB) *bed) {
+	onBoth(t, func(t *testing.T, make func(testing.TB) *fixture) {
 		b := make(t)
 		for _, key := range [][]byte{nil, {}, []byte("k")} {
 			b.Produce(t, broker.Publication{Channel: b.source, Key: key, Value: []byte("v")})
@@ -136,7 +136,7 @@ func TestS18_NullAndEmptyKeys(t *testing.T) {
 // A record that is larger than an office takes is a letter there with what fits, and
 // whole on the topic of the letters, and its partition goes on.
 func TestRecordLargerThanAnOffice(t *testing.T) {
-	onBoth(t, func(t *testing.T, make func(testing.TB) *bed) {
+	onBoth(t, func(t *testing.T, make func(testing.TB) *fixture) {
 		b := make(t)
 		most := "33554432"
 		name := b.source + ".large"
@@ -159,7 +159,7 @@ func TestRecordLargerThanAnOffice(t *testing.T) {
 			}
 			l.note(d)
 			return nil
-		}, func(_ *Config, c *broker.Config, _ *policy.Config) { c.Office, c.Order = st, broker.OrderPartition })
+		}, func(_ *Config, c *broker.Config, _ *policy.Config) { c.Office, c.Order = st, broker.ProcessByPartition })
 		source, err := broker.New(broker.Config{Driver: h.driver, Letters: broker.DefaultLetters, Office: st})
 		if err != nil {
 			t.Fatal(err)

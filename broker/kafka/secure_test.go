@@ -31,9 +31,9 @@ import (
 
 // secure is a broker that is talked to with TLS, passwords and rights.
 type secure struct {
-	*bed   // without them
-	hostCA string
-	host   string
+	*fixture // without them
+	hostCA   string
+	host     string
 }
 
 // newSecure starts one. Its users are app and, for SCRAM, scrammed.
@@ -53,7 +53,7 @@ func newSecure(t *testing.T) *secure {
 		"listener.name.secure.scram-sha-512.sasl.jaas.config=org.apache.kafka.common.security.scram.ScramLoginModule required;",
 		"authorizer.class.name=org.apache.kafka.metadata.authorizer.StandardAuthorizer", "super.users=User:ANONYMOUS", "allow.everyone.if.no.acl.found=true",
 	)
-	s.bed = newBed(t, []string{own.Seed})
+	s.fixture = newFixture(t, []string{own.Seed})
 	for _, how := range []kadm.ScramMechanism{kadm.ScramSha256, kadm.ScramSha512} {
 		user := kadm.UpsertSCRAM{User: "scrammed", Mechanism: how, Iterations: 4096, Password: "p/w:d%"}
 		if answers, err := kadm.NewClient(s.client).AlterUserSCRAMs(limited(t), nil, []kadm.UpsertSCRAM{user}); err != nil || answers.Error() != nil {
@@ -167,7 +167,7 @@ func (s *secure) passwords(t *testing.T) {
 // forbidden: as long as the topic of the letters may not be written to nothing is
 // committed, and when it may be again the letters go there.
 func (s *secure) forbidden(t *testing.T) {
-	b := newBed(t, s.seeds)
+	b := newFixture(t, s.seeds)
 	s.source, s.letters, s.client = b.source, b.letters, b.client
 	s.fill(t, 3)
 	a := s.at(t, "app", "p/w:d%", "plain")

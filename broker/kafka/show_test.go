@@ -39,7 +39,7 @@ func TestShow1_ConsumersAreKilled(t *testing.T) {
 // show is a run of it.
 type show struct {
 	*testing.T
-	*bed
+	*fixture
 	ctx     context.Context
 	records int
 	session time.Duration // after which a group forgets a consumer
@@ -51,12 +51,12 @@ type show struct {
 // showLimit bounds a run.
 const showLimit = 5 * time.Minute
 
-func newShow(t *testing.T, b *bed, records int, session time.Duration) *show {
+func newShow(t *testing.T, b *fixture, records int, session time.Duration) *show {
 	b.stages = stagesOf()
 	b.create(t, 3, nil, b.stages[0].Of(b.source), b.source+".quarantine")
 	ctx, cancel := context.WithTimeout(t.Context(), showLimit)
 	t.Cleanup(cancel)
-	return &show{T: t, bed: b, ctx: ctx, records: records, session: session, ledger: newLedger(b)}
+	return &show{T: t, fixture: b, ctx: ctx, records: records, session: session, ledger: newLedger(b)}
 }
 
 func (s *show) run(seed uint64) int {
@@ -227,7 +227,7 @@ func (s *show) counted(topic string, generation, want int) {
 // finishes afterwards is not committed, because somebody else has it by then.
 func (s *show) stopped() {
 	s.Helper()
-	b := &bed{seeds: s.seeds, cluster: s.cluster, client: s.client, source: s.source + ".one"}
+	b := &fixture{seeds: s.seeds, cluster: s.cluster, client: s.client, source: s.source + ".one"}
 	b.letters = b.source + ".dlq"
 	b.create(s, 1, nil, b.source, b.letters)
 	l := newLedger(b)
@@ -274,7 +274,7 @@ func (s *show) stopped() {
 }
 
 // both waits until the group has two members.
-func (b *bed) both(ctx context.Context, t testing.TB) {
+func (b *fixture) both(ctx context.Context, t testing.TB) {
 	t.Helper()
 	for {
 		groups, err := kadm.NewClient(b.client).DescribeGroups(ctx, b.source)

@@ -44,7 +44,7 @@ func silentAfter(t testing.TB, answers int64) *silence {
 }
 
 // publisher is one whose answers come over the wire.
-func (s *silence) publisher(t testing.TB, b *bed) *Publisher {
+func (s *silence) publisher(t testing.TB, b *fixture) *Publisher {
 	t.Helper()
 	to, err := newPublisher(b.seeds, []kgo.Opt{s.through()})
 	if err != nil {
@@ -76,7 +76,7 @@ func (s *silence) interrupted(t testing.TB) context.Context {
 // nothing of. What was confirmed is remembered, and nothing else; the rest goes again
 // under the same IDs.
 func TestStoppedRedriveOfASilentBroker(t *testing.T) {
-	onBoth(t, func(t *testing.T, make func(testing.TB) *bed) {
+	onBoth(t, func(t *testing.T, make func(testing.TB) *fixture) {
 		b := make(t)
 		b.dead(t, 40)
 		name, s := b.source+"-silent", silentAfter(t, 3)
@@ -105,12 +105,12 @@ func TestStoppedRedriveOfASilentBroker(t *testing.T) {
 // The same of the letters of an office: what was confirmed is resolved, and the operation
 // goes on with the rest.
 func TestStoppedRedriveOfAnOfficeToASilentBroker(t *testing.T) {
-	onBoth(t, func(t *testing.T, make func(testing.TB) *bed) {
+	onBoth(t, func(t *testing.T, make func(testing.TB) *fixture) {
 		b, st := make(t), memory.New(memory.Options{})
 		for i := range 40 {
 			l := broker.Adopted("kafka", &broker.Record{
 				Channel: b.letters, Offset: int64(i), ID: [16]byte{1, 15: byte(i)}, Key: fmt.Append(nil, i), Value: fmt.Append(nil, "value ", i), Timestamp: time.UnixMilli(1_700_000_000_000),
-				Headers: []broker.Header{{Name: broker.HeaderTopic, Value: []byte(b.source)}},
+				Headers: []broker.RecordHeader{{Name: broker.HeaderTopic, Value: []byte(b.source)}},
 			}, "")
 			if _, errs := st.Bury(t.Context(), []nixie.Letter{l}, "ann", "r"); errs[0] != nil {
 				t.Fatal(errs[0])
@@ -158,7 +158,7 @@ func TestStoppedRedriveOfAnOfficeToASilentBroker(t *testing.T) {
 // A letter of which a silent broker says nothing is not kept, whoever waits for it may
 // leave, and so may the member: nothing is committed.
 func TestStopWhileALetterHasNoAnswer(t *testing.T) {
-	onBoth(t, func(t *testing.T, make func(testing.TB) *bed) {
+	onBoth(t, func(t *testing.T, make func(testing.TB) *fixture) {
 		b, s := make(t), silentAfter(t, 0)
 		b.fill(t, 1)
 		d, _ := b.open(t, func(c *Config) { c.Client = append(c.Client, s.through()) })

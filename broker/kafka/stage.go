@@ -137,7 +137,7 @@ func roomier(ctx context.Context, admin *kadm.Client, like string) map[string]*s
 	}
 	for _, c := range of.Configs {
 		if n, err := strconv.Atoi(c.MaybeValue()); err == nil && c.Key == "max.message.bytes" {
-			return map[string]*string{c.Key: kadm.StringPtr(strconv.Itoa(min(n+broker.HeadersRoom, math.MaxInt32)))}
+			return map[string]*string{c.Key: kadm.StringPtr(strconv.Itoa(min(n+broker.MaxAddedHeaders, math.MaxInt32)))}
 		}
 	}
 	return nil

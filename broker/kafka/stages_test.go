@@ -17,7 +17,7 @@ import (
 )
 
 // soon is one stage, and its topic is there.
-func (b *bed) soon(t testing.TB, delay time.Duration) string {
+func (b *fixture) soon(t testing.TB, delay time.Duration) string {
 	t.Helper()
 	b.stages = []broker.Stage{{Channel: "{source}.retry." + delay.String(), Delay: delay}}
 	name := b.stages[0].Of(b.source)
@@ -35,7 +35,7 @@ func waitsFor(d time.Duration) func(*Config, *broker.Config, *policy.Config) {
 
 // A retry goes to the group that failed, and not to the others that read the stage.
 func TestRetriesAreOfTheirGroup(t *testing.T) {
-	onBoth(t, func(t *testing.T, make func(testing.TB) *bed) {
+	onBoth(t, func(t *testing.T, make func(testing.TB) *fixture) {
 		b := make(t)
 		stage := b.soon(t, 20*time.Millisecond)
 		b.fill(t, 5)
@@ -96,10 +96,10 @@ func TestRetriesAreOfTheirGroup(t *testing.T) {
 // Who only waits for what is not due has nothing in hand: that it vanishes counts
 // for nothing, and whoever comes next hands out what is due by then.
 func TestWaitingIsNoHolding(t *testing.T) {
-	onBoth(t, func(t *testing.T, make func(testing.TB) *bed) { waiting(t, make(t)) })
+	onBoth(t, func(t *testing.T, make func(testing.TB) *fixture) { waiting(t, make(t)) })
 }
 
-func waiting(t *testing.T, b *bed) {
+func waiting(t *testing.T, b *fixture) {
 	stage := b.soon(t, time.Hour)
 	b.fill(t, 1)
 	first := b.start(t, func(context.Context, *nixie.Delivery) error { return errors.New("later") }, waitsFor(time.Second))
@@ -159,7 +159,7 @@ func waiting(t *testing.T, b *bed) {
 func TestOddRetries(t *testing.T) {
 	b := fake(t)
 	stage := b.soon(t, 50*time.Millisecond)
-	odd := [][]broker.Header{
+	odd := [][]broker.RecordHeader{
 		nil,
 		{{Name: broker.HeaderDue, Value: []byte("never")}},
 		{{Name: broker.HeaderDue, Value: []byte("9999999999999999")}},

@@ -107,7 +107,7 @@ func process(ctx context.Context, at kafka.Address, rules policy.Config, handle 
 	}
 	found, err := source.Check(ctx, []string{at.Topic})
 	if err == nil {
-		err = broker.Refusal(found)
+		err = broker.FirstRefused(found)
 	}
 	if err != nil {
 		return err

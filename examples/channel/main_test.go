@@ -46,7 +46,7 @@ func (c cluster) lie(topic string) map[string]string {
 		}
 		for _, r := range some {
 			d, _ := broker.ReadDeath(r.Headers)
-			out[string(r.Value)] = strings.TrimSpace(fmt.Sprintf("%s %s %s %d", d.Channel, d.Said, d.Reason, d.Redrives))
+			out[string(r.Value)] = strings.TrimSpace(fmt.Sprintf("%s %s %s %d", d.Channel, d.ReasonText, d.Reason, d.Redrives))
 		}
 	}
 }

@@ -16,8 +16,8 @@ type Consumption struct {
 	Group          string
 	Letters        string // template of the channel that takes letters; empty: none
 	Stages         []broker.Stage
-	Order          broker.Order
-	Office         broker.Office // nil: none
+	Order          broker.ProcessingOrder
+	Office         broker.Adopter // nil: none
 	Create         bool          // stages and the channel of letters are made where they are missing
 	Warn           func(error)   // is told what is wrong and hinders nobody
 }
@@ -86,5 +86,5 @@ func checked(ctx context.Context, d broker.Driver, c Consumption, topic string) 
 			c.Warn(nixie.Errorf(nixie.CodeInvalid, "%s (%s)", f.Text, f.Name))
 		}
 	}
-	return s, broker.Refusal(found)
+	return s, broker.FirstRefused(found)
 }

@@ -45,7 +45,7 @@ func produce(ts *testscript.TestScript, _ bool, args []string) {
 		p := broker.Publication{Channel: args[0], Key: scriptBytes(ts, parts[0]), Value: scriptBytes(ts, parts[1])}
 		for _, h := range parts[2:] {
 			name, value, _ := strings.Cut(h, "=")
-			p.Headers = append(p.Headers, broker.Header{Name: strings.TrimSpace(name), Value: scriptBytes(ts, value)})
+			p.Headers = append(p.Headers, broker.RecordHeader{Name: strings.TrimSpace(name), Value: scriptBytes(ts, value)})
 		}
 		ts.Check(to.Publish(context.Background(), []broker.Publication{p})()[0])
 	}

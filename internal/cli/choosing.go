@@ -29,9 +29,9 @@ func parseHeaders(texts []string) (all []wantedHeader, err error) {
 }
 
 // hasAll reports whether a record has each of the headers.
-func hasAll(headers []broker.Header, wanted []wantedHeader) bool {
+func hasAll(headers []broker.RecordHeader, wanted []wantedHeader) bool {
 	for _, want := range wanted {
-		if !slices.ContainsFunc(headers, func(h broker.Header) bool {
+		if !slices.ContainsFunc(headers, func(h broker.RecordHeader) bool {
 			return strings.EqualFold(h.Name, want.name) && (!want.exact || string(h.Value) == want.value)
 		}) {
 			return false

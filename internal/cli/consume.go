@@ -77,7 +77,7 @@ records died; 1 when the work was halted.`,
 	fs.StringVar(&f.letters, "dlq", broker.DefaultLetters, "topic that takes letters, {source} standing for the topic, or "+noLetters)
 	fs.BoolVar(&f.office, "office", false, "take letters into the dead letter office of the store as well")
 	fs.StringVar(&f.retry, "retry", "", "stages on which retries wait, such as 5s,1m,10m or {source}-again=30s (default in hand)")
-	fs.StringVar(&f.order, "order", string(broker.OrderKey), "what does not pass what: none, key, partition or strict")
+	fs.StringVar(&f.order, "order", string(broker.ProcessByKey), "what does not pass what: none, key, partition or strict")
 	fs.BoolVar(&f.create, "create", false, "make topics of letters and retries that are missing")
 	fs.DurationVar(&f.idle, "idle", 0, "end when there was nothing to do for so long, and nothing is left for the group; 0 is never")
 	return cmd
@@ -130,7 +130,7 @@ func inTurn(stages []broker.Stage) string {
 // consumption is what the flags say of the broker.
 func (f *consumeFlags) consumption(url string) (app.Consumption, error) {
 	c := app.Consumption{
-		URL: url, Group: f.group, Letters: f.letters, Order: broker.Order(f.order), Create: f.create,
+		URL: url, Group: f.group, Letters: f.letters, Order: broker.ProcessingOrder(f.order), Create: f.create,
 		Warn: func(err error) { fmt.Fprintf(f.Err, "nixie: %s\n", escape(err.Error())) },
 	}
 	c.User, c.Password = config.KafkaLogin(f.Env)

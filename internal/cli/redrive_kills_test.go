@@ -104,7 +104,7 @@ func newTopics(t *testing.T, seed, in string) *topics {
 	defer to.Close()
 	list := make([]broker.Publication, killedRecords)
 	for i := range list {
-		list[i] = broker.Publication{Channel: in + ".dlq", Key: fmt.Append(nil, i), Value: fmt.Append(nil, "value ", i), Headers: []broker.Header{
+		list[i] = broker.Publication{Channel: in + ".dlq", Key: fmt.Append(nil, i), Value: fmt.Append(nil, "value ", i), Headers: []broker.RecordHeader{
 			{Name: broker.HeaderTopic, Value: []byte(in)}, {Name: broker.HeaderFailureReason, Value: []byte("permanent_error")},
 		}}
 	}

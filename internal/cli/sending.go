@@ -119,7 +119,7 @@ func (s *sending) changes(g *globals) (r redrive.Route, end func(), err error) {
 		if !found || name == "" {
 			return r, nil, usagef("--set-header is %q: give it as NAME=VALUE", text)
 		}
-		r.Set = append(r.Set, broker.Header{Name: name, Value: []byte(value)})
+		r.Set = append(r.Set, broker.RecordHeader{Name: name, Value: []byte(value)})
 	}
 	if s.pipe != "" {
 		if r.Transform, err = s.piped(); err != nil {

@@ -216,7 +216,7 @@ func startTopics(t *testing.T) string {
 	} {
 		p := broker.Publication{Channel: l.topic, Key: []byte(l.key), Value: []byte(`{"order":"` + l.key + `"}`)}
 		for i := 0; i < len(l.headers); i += 2 {
-			p.Headers = append(p.Headers, broker.Header{Name: l.headers[i], Value: []byte(l.headers[i+1])})
+			p.Headers = append(p.Headers, broker.RecordHeader{Name: l.headers[i], Value: []byte(l.headers[i+1])})
 		}
 		list = append(list, p)
 	}
