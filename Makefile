@@ -29,7 +29,7 @@ build: ## build bin/nixie
 
 test: ## vet and run all tests, on the servers that are found
 	$(GO) vet ./...
-	$(GO) run ./internal/testrun $(TESTFLAGS)
+	$(GO) run ./internal/proof/testrun $(TESTFLAGS)
 
 test-postgres: ## run the tests of the store on other versions of PostgreSQL (MAJORS)
 	@set -e; for major in $(MAJORS); do \
@@ -38,22 +38,22 @@ test-postgres: ## run the tests of the store on other versions of PostgreSQL (MA
 	done
 
 deep: ## run every proof at length, on from where the last run stopped (DEEP, ONLY, FOR)
-	$(GO) run ./internal/deep -folder $(DEEP) -only '$(ONLY)' -for $(FOR)
+	$(GO) run ./internal/proof/deep -folder $(DEEP) -only '$(ONLY)' -for $(FOR)
 
 rows: ## run all tests and list the rows of the acceptance list with theirs
-	$(GO) run ./internal/testrun -rows $(TESTFLAGS)
+	$(GO) run ./internal/proof/testrun -rows $(TESTFLAGS)
 
 mutants: ## break the code on purpose in many ways and see the tests find each
-	$(GO) run ./internal/mutants
+	$(GO) run ./internal/proof/mutants
 
 surface: ## print every command, flag and JSON field with the story that shows it
 	$(GO) test -count 1 -run '^TestSurface$$' -v ./internal/cli
 
 trust: ## write docs/trust.md anew from its tables and the last deep run
-	$(GO) test -count 1 -run '^TestPage$$' ./internal/trust -update
+	$(GO) test -count 1 -run '^TestPage$$' ./internal/proof/trust -update
 
 test-servers: ## install the servers that tests use (Debian; root or sudo)
-	bash internal/testservers/install
+	bash internal/proof/testservers/install
 
 lint: ## run the linters of .golangci.yml; gofmt and vet for the benchmarks and Windows too
 	$(GO) run $(LINTER) run ./...
@@ -62,7 +62,7 @@ lint: ## run the linters of .golangci.yml; gofmt and vet for the benchmarks and 
 	@set -e; for module in bench bench/postgres bench/kafka; do (cd $$module && echo "vet $$module" && $(GO) vet ./...); done
 
 arch: ## check the floor plan, the house rules and the licences
-	$(GO) test -count 1 ./internal/arch
+	$(GO) test -count 1 ./internal/proof/arch
 
 bench: ## measure Nixie and its peers in turns (bench/README.md), with BENCHFLAGS
 	cd bench && $(GO) run . $(BENCHFLAGS)

@@ -6,7 +6,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/nixie-go/nixie/internal/testservers"
+	"github.com/nixie-go/nixie/internal/proof/testservers"
 )
 
 var server testservers.Kafka

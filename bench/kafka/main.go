@@ -16,7 +16,7 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/nixie-go/nixie/internal/testservers"
+	"github.com/nixie-go/nixie/internal/proof/testservers"
 )
 
 // target bounds what a record costs in processor time of the client, as a multiple of

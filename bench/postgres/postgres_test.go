@@ -7,7 +7,7 @@ import (
 	"github.com/nixie-go/nixie/bench/contest"
 	"github.com/nixie-go/nixie/bench/match"
 	"github.com/nixie-go/nixie/bench/match/matchtest"
-	"github.com/nixie-go/nixie/internal/testservers"
+	"github.com/nixie-go/nixie/internal/proof/testservers"
 )
 
 var testServer testservers.Postgres

@@ -11,7 +11,7 @@ import (
 
 	"github.com/nixie-go/nixie/bench/contest"
 	"github.com/nixie-go/nixie/bench/match"
-	"github.com/nixie-go/nixie/internal/testservers"
+	"github.com/nixie-go/nixie/internal/proof/testservers"
 )
 
 // given names a server that is measured instead of one of our own.

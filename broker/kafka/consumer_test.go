@@ -13,7 +13,7 @@ import (
 
 	"github.com/nixie-go/nixie"
 	"github.com/nixie-go/nixie/broker"
-	"github.com/nixie-go/nixie/internal/child"
+	"github.com/nixie-go/nixie/internal/proof/child"
 	"github.com/nixie-go/nixie/policy"
 	"github.com/nixie-go/nixie/worker"
 )

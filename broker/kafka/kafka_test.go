@@ -16,8 +16,8 @@ import (
 
 	"github.com/nixie-go/nixie/broker"
 	"github.com/nixie-go/nixie/broker/brokertest"
-	"github.com/nixie-go/nixie/internal/child"
-	"github.com/nixie-go/nixie/internal/testservers"
+	"github.com/nixie-go/nixie/internal/proof/child"
+	"github.com/nixie-go/nixie/internal/proof/testservers"
 )
 
 // fixture is two topics and a group of a cluster.

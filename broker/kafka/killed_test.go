@@ -10,8 +10,8 @@ import (
 
 	"github.com/nixie-go/nixie"
 	"github.com/nixie-go/nixie/broker"
-	"github.com/nixie-go/nixie/internal/testservers"
-	"github.com/nixie-go/nixie/internal/tier"
+	"github.com/nixie-go/nixie/internal/proof/testservers"
+	"github.com/nixie-go/nixie/internal/proof/tier"
 )
 
 // A broker that is killed and comes back under load costs repeats and time, and no

@@ -8,8 +8,8 @@ import (
 	"time"
 
 	"github.com/nixie-go/nixie/broker"
-	"github.com/nixie-go/nixie/internal/child"
-	"github.com/nixie-go/nixie/internal/tier"
+	"github.com/nixie-go/nixie/internal/proof/child"
+	"github.com/nixie-go/nixie/internal/proof/tier"
 	"github.com/nixie-go/nixie/redrive"
 )
 

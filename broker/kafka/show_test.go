@@ -16,7 +16,7 @@ import (
 	"github.com/twmb/franz-go/pkg/kgo"
 
 	"github.com/nixie-go/nixie/broker"
-	"github.com/nixie-go/nixie/internal/tier"
+	"github.com/nixie-go/nixie/internal/proof/tier"
 	"github.com/nixie-go/nixie/redrive"
 )
 

@@ -11,7 +11,7 @@ import (
 	"github.com/nixie-go/nixie"
 	"github.com/nixie-go/nixie/broker"
 	"github.com/nixie-go/nixie/broker/kafka"
-	"github.com/nixie-go/nixie/internal/testservers"
+	"github.com/nixie-go/nixie/internal/proof/testservers"
 	"github.com/nixie-go/nixie/policy"
 )
 

@@ -12,7 +12,7 @@ import (
 
 	"github.com/nixie-go/nixie/broker"
 	"github.com/nixie-go/nixie/broker/kafka"
-	"github.com/nixie-go/nixie/internal/testservers"
+	"github.com/nixie-go/nixie/internal/proof/testservers"
 )
 
 func TestBrokerStories(t *testing.T) { scripts(t, "kafka/*") }

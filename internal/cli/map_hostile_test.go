@@ -12,7 +12,7 @@ import (
 	"unicode/utf8"
 
 	"github.com/nixie-go/nixie"
-	"github.com/nixie-go/nixie/internal/hostile"
+	"github.com/nixie-go/nixie/internal/proof/hostile"
 )
 
 // Items that attack: each of 200 goes through a step of each form, as data and as the name

@@ -10,7 +10,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/nixie-go/nixie/internal/tier"
+	"github.com/nixie-go/nixie/internal/proof/tier"
 )
 
 // TestR55_MapKilledAtAnyMoment kills map runs of up to 64 attempts at once with kill -9. Each

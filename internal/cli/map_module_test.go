@@ -11,7 +11,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/nixie-go/nixie/internal/tier"
+	"github.com/nixie-go/nixie/internal/proof/tier"
 )
 
 // failsAs are items that fail in each way that a dead letter item knows, until they are

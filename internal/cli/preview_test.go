@@ -13,7 +13,7 @@ import (
 
 	"github.com/nixie-go/nixie"
 	"github.com/nixie-go/nixie/internal/app"
-	"github.com/nixie-go/nixie/internal/testservers"
+	"github.com/nixie-go/nixie/internal/proof/testservers"
 	"github.com/nixie-go/nixie/office"
 	"github.com/nixie-go/nixie/store"
 	"github.com/nixie-go/nixie/store/memory"

@@ -12,8 +12,8 @@ import (
 
 	"github.com/nixie-go/nixie/broker"
 	"github.com/nixie-go/nixie/broker/kafka"
-	"github.com/nixie-go/nixie/internal/testservers"
-	"github.com/nixie-go/nixie/internal/tier"
+	"github.com/nixie-go/nixie/internal/proof/testservers"
+	"github.com/nixie-go/nixie/internal/proof/tier"
 )
 
 // TestRedriveKilledAtAnyMoment kills redrives to a broker with kill -9, from a topic

@@ -8,7 +8,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/nixie-go/nixie/internal/tier"
+	"github.com/nixie-go/nixie/internal/proof/tier"
 )
 
 // TestKilledAtAnyMoment kills runs of quick commands with kill -9. With one attempt

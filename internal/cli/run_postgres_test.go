@@ -14,7 +14,7 @@ import (
 	"github.com/jackc/pgx/v5"
 	"github.com/rogpeppe/go-internal/testscript"
 
-	"github.com/nixie-go/nixie/internal/testservers"
+	"github.com/nixie-go/nixie/internal/proof/testservers"
 )
 
 // hall is a server with roles and databases for what goes wrong with them.

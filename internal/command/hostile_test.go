@@ -10,7 +10,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/nixie-go/nixie/internal/hostile"
+	"github.com/nixie-go/nixie/internal/proof/hostile"
 )
 
 // Values arrive byte for byte as argument, in the environment and on standard

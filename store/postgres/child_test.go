@@ -7,7 +7,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/nixie-go/nixie/internal/child"
+	"github.com/nixie-go/nixie/internal/proof/child"
 	"github.com/nixie-go/nixie/store/postgres"
 )
 

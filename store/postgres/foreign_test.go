@@ -9,8 +9,8 @@ import (
 	"github.com/jackc/pgx/v5"
 
 	"github.com/nixie-go/nixie"
-	"github.com/nixie-go/nixie/internal/testservers"
-	"github.com/nixie-go/nixie/internal/tier"
+	"github.com/nixie-go/nixie/internal/proof/testservers"
+	"github.com/nixie-go/nixie/internal/proof/tier"
 	"github.com/nixie-go/nixie/store"
 	"github.com/nixie-go/nixie/store/postgres"
 	"github.com/nixie-go/nixie/store/storetest"

@@ -13,8 +13,8 @@ import (
 	"github.com/jackc/pgx/v5"
 	_ "github.com/jackc/pgx/v5/stdlib"
 
-	"github.com/nixie-go/nixie/internal/child"
-	"github.com/nixie-go/nixie/internal/testservers"
+	"github.com/nixie-go/nixie/internal/proof/child"
+	"github.com/nixie-go/nixie/internal/proof/testservers"
 	"github.com/nixie-go/nixie/store"
 	"github.com/nixie-go/nixie/store/postgres"
 	"github.com/nixie-go/nixie/store/storetest"

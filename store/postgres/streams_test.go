@@ -13,8 +13,8 @@ import (
 	"github.com/jackc/pgx/v5/pgxpool"
 
 	"github.com/nixie-go/nixie"
-	"github.com/nixie-go/nixie/internal/child"
-	"github.com/nixie-go/nixie/internal/tier"
+	"github.com/nixie-go/nixie/internal/proof/child"
+	"github.com/nixie-go/nixie/internal/proof/tier"
 	"github.com/nixie-go/nixie/policy"
 	"github.com/nixie-go/nixie/store"
 	"github.com/nixie-go/nixie/store/postgres"

@@ -13,7 +13,7 @@ import (
 	"github.com/jackc/pgx/v5"
 
 	"github.com/nixie-go/nixie"
-	"github.com/nixie-go/nixie/internal/testservers"
+	"github.com/nixie-go/nixie/internal/proof/testservers"
 	"github.com/nixie-go/nixie/store"
 	"github.com/nixie-go/nixie/store/postgres"
 	"github.com/nixie-go/nixie/worker"

@@ -9,7 +9,7 @@ import (
 	"time"
 
 	"github.com/nixie-go/nixie"
-	"github.com/nixie-go/nixie/internal/child"
+	"github.com/nixie-go/nixie/internal/proof/child"
 	"github.com/nixie-go/nixie/store"
 	"github.com/nixie-go/nixie/store/sqlite"
 	"github.com/nixie-go/nixie/store/storetest"

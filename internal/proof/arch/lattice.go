@@ -1,0 +1,119 @@
+package arch
+
+import (
+	"fmt"
+	"go/ast"
+	"slices"
+	"strings"
+)
+
+// checkPlan reports packages that have no room.
+func checkPlan(t *Tree) []Violation {
+	var out []Violation
+	for _, p := range t.packages {
+		if !p.known {
+			out = append(out, Violation{"not-in-plan", p.path,
+				"this package is not in the floor plan; decide on which floor it lies, write that into a decision record, then add a row to internal/proof/arch/plan.go"})
+		}
+	}
+	return out
+}
+
+// checkFloors reports imports that do not go down.
+func checkFloors(t *Tree) []Violation {
+	var out []Violation
+	for _, p := range t.packages {
+		for _, f := range p.files {
+			if f.test || !p.known {
+				continue
+			}
+			for _, spec := range f.syntax.Imports {
+				target, ours := inside(importPath(spec))
+				if why := refused(p.room, target); ours && why != "" {
+					out = append(out, Violation{"floor", t.where(spec), fmt.Sprintf("%s imports %s: %s", p.path, target, why)})
+				}
+			}
+		}
+	}
+	return append(out, checkRoot(t)...)
+}
+
+// refused says why from must not import the package, or nothing.
+func refused(from room, path string) string {
+	to, known := roomOf(path)
+	switch {
+	case !known:
+		return "it is not in the floor plan"
+	case from.only != nil && !slices.Contains(from.only, path):
+		return fmt.Sprintf("it may import %s only", strings.Join(from.only, ", "))
+	case from.only != nil || from.kind == proof:
+		return ""
+	case to.kind == proof:
+		return "it is for tests and does not ship"
+	case to.kind == hidden && from.path != assembler:
+		return fmt.Sprintf("only %s knows concrete stores, brokers, telemetry and privacy; take what it makes by an interface or option", assembler)
+	case slices.Contains(from.sees, path):
+		return ""
+	case to.floor == from.floor:
+		return fmt.Sprintf("both lie on floor %d, and neighbours do not see each other; meet in a contract below or in the assembly above", to.floor)
+	case to.floor > from.floor:
+		return fmt.Sprintf("floor %d must not know floor %d: imports go down only", from.floor, to.floor)
+	}
+	return ""
+}
+
+// checkRoot reports what the root package imports beyond the standard library.
+func checkRoot(t *Tree) []Violation {
+	var out []Violation
+	for _, p := range t.packages {
+		for _, f := range p.files {
+			if p.path != "." || f.test {
+				continue
+			}
+			for _, spec := range f.syntax.Imports {
+				if !isStandard(importPath(spec)) {
+					out = append(out, Violation{"root-std-only", t.where(spec),
+						importPath(spec) + ": the words import the standard library only, so that everybody can import the words"})
+				}
+			}
+		}
+	}
+	return out
+}
+
+// checkFaces reports what faces use of package worker beyond the desk.
+func checkFaces(t *Tree) []Violation {
+	var out []Violation
+	for _, p := range t.packages {
+		if p.room.floor != 5 {
+			continue
+		}
+		for _, f := range p.files {
+			if !p.shipped(f) {
+				continue
+			}
+			ast.Inspect(f.syntax, func(n ast.Node) bool {
+				name, ok := f.selected(n, Module+"/worker")
+				if ok && !slices.Contains(deskOnly, name) {
+					out = append(out, Violation{"desk-only", t.where(n),
+						fmt.Sprintf("%s uses worker.%s: a face lends and takes back through worker.Desk and runs no loop", p.path, name)})
+				}
+				return true
+			})
+		}
+	}
+	return out
+}
+
+// selected returns the name if n is a selector on the imported package.
+func (f *file) selected(n ast.Node, importPath string) (string, bool) {
+	sel, ok := n.(*ast.SelectorExpr)
+	if !ok {
+		return "", false
+	}
+	x, ok := sel.X.(*ast.Ident)
+	if !ok || x.Obj != nil || f.imports[x.Name] != importPath {
+		return "", false
+	}
+	return sel.Sel.Name, true
+}

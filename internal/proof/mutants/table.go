@@ -1,0 +1,380 @@
+package main
+
+// The tests that have to find a mutant: those of the package that it is in.
+// Patterns leave out what takes long and looks at something else.
+var (
+	engine  = finder{"worker", ""}
+	waits   = finder{"policy", ""}
+	leases  = finder{"store/sqlite", "^TestStore$/^(Lease|Settle|Abandon|Bugs|Races)$|^TestB0"}
+	answers = finder{"store/sqlite", "^TestStore$/^(Lease|Settle|Many)$"} // a race that needs one end of each message would wait for ever
+	intake  = finder{"store/sqlite", "^TestStore$/^(Enqueue|Dedupe|Claim|Limits)$|^TestStore$/^Races$/^B06|^TestB06"}
+	moves   = finder{"store/sqlite", "^TestStore$/^(Redrive|Resolve|Operations)$"}
+	crashes = finder{"internal/proof/powerloss", "^TestR18_AMoveIsWholeAtEveryCrash$"}
+	source  = finder{"broker", ""}
+	rules   = finder{"worker", "^TestPolicy"}
+	logs    = finder{"worker", "^TestLog"}
+	loops   = finder{"redrive", "^TestR30_LoopCap$"}
+	mover   = finder{"redrive", "^TestDamagedLettersAreNotSent$|^TestSend"}
+	kafka   = finder{"broker/kafka", "^TestPrefix$|^TestS13_MissingTopicOfLetters$/^fake$"}
+	tree    = finder{"mapreduce/worktree", "^TestCompareAndSwap$|^TestTheNextBeginsClean$|^TestResults$"}
+	machine = finder{"store/lifecycle", ""}
+	model   = finder{"store/sqlite", "^TestModel$"}
+	mapping = finder{"internal/cli", "^TestMapOfAllFailures$"}
+	alone   = finder{"broker/kafka", "^TestPoisonStandsAlone$|^TestSuspectsOfOnePartitionAtATime$"}
+	ranges  = finder{"store/postgres", "^TestForgottenClaim|^TestPausedWhileAClaimWaits$|^TestStore$/^(Lease|Many)$"}
+	faults  = finder{"internal/proof/powerloss", "^TestFailAtEveryCall$/^write$"} // a commit that fails needs no luck, a crash between reply and commit does
+)
+
+// table holds, below 41, some of the forty defects that a harness for systems of this
+// kind has to find; those from 41 on no test saw once. An old text is as short as it
+// can be, so that it stands through changes around it.
+var table = []mutant{
+	{
+		number: 1, name: "drop lease number from complete",
+		breaks: "a holder whose lease is over completes the message under the lease of the next one",
+		edits: []edit{{"store/sqlite/settle.go", "h, err := t.hold(st.Delivery)", `if st.Verb == nixie.Complete {
+		if row, err := t.pending(st.Delivery.Lease.Receipt.Place); err == nil && row != nil {
+			st.Delivery.Lease.Number = row.Number
+		}
+	}
+	h, err := t.hold(st.Delivery)`}},
+		tests: leases,
+	},
+	{
+		number: 2, name: "drop lease number from fail",
+		breaks: "a holder whose lease is over retries, releases or buries the message under the lease of the next one",
+		edits: []edit{{"store/sqlite/settle.go", "h, err := t.hold(st.Delivery)", `if st.Verb != nixie.Complete {
+		if row, err := t.pending(st.Delivery.Lease.Receipt.Place); err == nil && row != nil {
+			st.Delivery.Lease.Number = row.Number
+		}
+	}
+	h, err := t.hold(st.Delivery)`}},
+		tests: leases,
+	},
+	{
+		number: 3, name: "drop lease number from extend",
+		breaks: "a holder whose lease is over is told that it was extended, and extends the lease of the next one",
+		edits: []edit{{"store/sqlite/extend.go", "h, err := t.hold(d)", `if row, err := t.pending(d.Lease.Receipt.Place); err == nil && row != nil {
+			d.Lease.Number = row.Number
+		}
+		h, err := t.hold(d)`}},
+		tests: leases,
+	},
+	{
+		number: 4, name: "ignore zero rows affected",
+		breaks: "a message that was settled before is completed once more, with success as the answer",
+		edits:  []edit{{"store/sqlite/complete.go", "added == 0 ||", "added < 0 ||"}},
+		tests:  answers,
+	},
+	{
+		number: 5, name: "rescue without state guard",
+		breaks: "when a lease ends, messages of it that were completed long ago are queued again",
+		edits:  []edit{{"store/sqlite/sweep.go", "and not exists (select 1 from log where log.pos = m.pos)", ""}},
+		tests:  leases,
+	},
+	{
+		number: 7, name: "crashes not counted",
+		breaks: "a holder that vanishes leaves no trace, so that a killer of holders goes on for ever",
+		edits:  []edit{{"store/lifecycle/message.go", "m.Crashes++", ""}},
+		tests:  machine,
+	},
+	{
+		number: 8, name: "refund also deliveries",
+		breaks: "a release gives back the delivery with the attempt, so that a loop of releases never ends",
+		edits:  []edit{{"store/lifecycle/message.go", "func (m *Message) release() {", "func (m *Message) release() {\n\tm.Deliveries--"}},
+		tests:  machine,
+	},
+	{
+		number: 9, name: "release burns an attempt",
+		breaks: "what is given back before it started loses an attempt each time",
+		edits:  []edit{{"store/lifecycle/message.go", "func (m *Message) release() {", "func (m *Message) release() {\n\tm.Attempts++"}},
+		tests:  machine,
+	},
+	{
+		number: 12, name: "heartbeats stop during drain",
+		breaks: "a worker that waits for its last handlers lets their leases end",
+		edits: []edit{{"worker/renew.go", "w.renew(ctx)", `select {
+			case <-w.quit:
+			default:
+				w.renew(ctx)
+			}`}},
+		tests: engine,
+	},
+	{
+		number: 14, name: "drain trusts a cached count",
+		breaks: "a worker that had nothing in hand when the stop came does not wait for the receive under way and holds what that brings",
+		edits: []edit{
+			{"worker/drain.go", "w.draining = true", "w.draining = true\n\tnothing := w.inHand == 0"},
+			{"worker/drain.go", "all := make(chan struct{})", "if nothing {\n\t\treturn true\n\t}\n\tall := make(chan struct{})"},
+		},
+		tests: engine,
+	},
+	{
+		number: 15, name: "fetched batch dropped at shutdown",
+		breaks: "what a receive brings after the stop is neither run nor given back",
+		edits:  []edit{{"worker/receive.go", "if len(got) > 0 {", "if len(got) > 0 && ctx.Err() == nil {"}},
+		tests:  engine,
+	},
+	{
+		number: 16, name: "synchronous NORMAL",
+		breaks: "commits are acknowledged that the next loss of power takes back",
+		edits:  []edit{{"store/sqlite/conn.go", "pragma synchronous = full;", "pragma synchronous = normal;"}},
+		tests:  crashes,
+	},
+	{
+		number: 18, name: "reply before commit",
+		breaks: "callers are told of success while the transaction is still open",
+		edits: []edit{
+			{"store/sqlite/committer.go", "done: make(chan error, 1)", "done: make(chan error, 2)"},
+			{"store/sqlite/committer.go", `if err := c.run("commit"); err != nil {`, `for _, w := range calls {
+		w.done <- nil
+	}
+	if err := c.run("commit"); err != nil {`},
+		},
+		tests: faults,
+	},
+	{
+		number: 22, name: "dedupe by select-then-insert",
+		breaks: "whether a key is free is looked up before the transaction that takes it: of several producers at once each makes a message",
+		edits: []edit{{"store/sqlite/enqueue.go", "err = s.write(ctx, size, func(t *tx) (err error) {", `const whose = " from dedupe where key = ?1 and queue = (select n from queue where name = ?2)"
+	var free []*nixie.Message
+	err = s.read(ctx, func(c conn) error {
+		for i := range messages {
+			taken, err := c.number("select count(*)"+whose, messages[i].DedupeKey, messages[i].Queue)
+			if err != nil {
+				return err
+			}
+			if taken == 0 && messages[i].DedupeKey != "" {
+				free = append(free, &messages[i])
+			}
+		}
+		return nil
+	})
+	if err != nil {
+		return nil, err
+	}
+	err = s.write(ctx, size, func(t *tx) (err error) {
+		for _, m := range free {
+			if err := t.run("delete"+whose, m.DedupeKey, m.Queue); err != nil {
+				return err
+			}
+		}`}},
+		tests: intake,
+	},
+	{
+		number: 23, name: "key freed by non-holder",
+		breaks: "a message that lost its dedupe key frees it for the newer one that holds it",
+		edits:  []edit{{"store/sqlite/enqueue.go", "where queue = ? and key = ? and pos = ?", "where queue = ? and key = ? and pos <> -?"}},
+		tests:  intake,
+	},
+	{
+		number: 24, name: "dead letter written after acknowledgement",
+		breaks: "a record counts as done with while its letter is still on its way to the broker, which may not take it",
+		edits:  []edit{{"broker/kafka/publish.go", "\tcase <-ctx.Done():\n", "\tcase <-ctx.Done():\n\tdefault:\n\t\treturn make([]error, len(s.records))\n"}},
+		tests:  kafka,
+	},
+	{
+		number: 25, name: "audit outside the transaction",
+		breaks: "a crash after the commit leaves a move of which the audit knows nothing",
+		edits: []edit{
+			{"store/sqlite/audit.go", "row := t.added.add(toAudit)", "t.after = append(t.after, func() {\n\trow := t.added.add(toAudit)"},
+			{"store/sqlite/audit.go", "return t.added.end(row)", "_ = t.added.end(row)\n\t_ = t.added.flush()\n\t})\n\treturn nil"},
+		},
+		tests: crashes,
+	},
+	{
+		number: 26, name: "payload truncated at 64 KiB",
+		breaks: "the end of a long body is cut off before its hash is taken, so that no damage shows",
+		edits: []edit{
+			{"store/sqlite/enqueue.go", "nixie.HashBody(messages[i].Body)", "nixie.HashBody(messages[i].Body[:min(len(messages[i].Body), 64<<10)])"},
+			{"store/sqlite/enqueue.go", "st.BindBytes(9, m.Body)", "st.BindBytes(9, m.Body[:min(len(m.Body), 64<<10)])"},
+			{"store/sqlite/enqueue.go", "bytes(m.Body)", "bytes(m.Body[:min(len(m.Body), 64<<10)])"},
+		},
+		tests: intake,
+	},
+	{
+		number: 29, name: "backoff overflow negative",
+		breaks: "the wait after many failures turns round and becomes the shortest one",
+		edits: []edit{
+			{"policy/backoff.go", "float64(b.Base) * math.Pow(b.Factor, float64(n-1))", "b.Base << (n - 1)"},
+			{"policy/backoff.go", "if grown < float64(b.most()) {", "if grown < b.most() {"},
+			{"policy/backoff.go", "return time.Duration(grown)", "return grown"},
+		},
+		tests: waits,
+	},
+	{
+		number: 31, name: "LIMIT before the eligibility filter",
+		breaks: "messages that must not be handed out fill the page, and those behind them starve",
+		edits: []edit{{"store/sqlite/claim.go", `from message where pos > +? and pos <= +? and own = 0 order by pos"+limited`,
+			`from (select * from message where pos > +? and pos <= +? order by pos limit ? + 0) where own = 0"`}},
+		tests: intake,
+	},
+	{
+		number: 34, name: "redrive without the unique row of operation and item",
+		breaks: "an operation that is run again redrives once more what it redrove before",
+		edits:  []edit{{"store/lifecycle/item.go", "case ItemPending:", "case ItemPending, ItemDone:"}},
+		tests:  moves,
+	},
+	{
+		number: 37, name: "Kafka commits highest instead of contiguous",
+		breaks: "what finishes out of turn takes along those before it that have not",
+		edits:  []edit{{"broker/kafka/prefix.go", "if at > 0 {\n", "if p.next = max(p.next, e.offset+1); at > 0 {\n"}},
+		tests:  kafka,
+	},
+	{
+		number: 38, name: "windows of suspects do not halve",
+		breaks: "a record that kills its consumers is never alone, and takes many of them with it",
+		edits:  []edit{{"broker/kafka/suspects.go", "nixie.GroupOf(parallel, s.crashes)", "nixie.GroupOf(parallel, 1)"}},
+		tests:  alone,
+	},
+	{
+		number: 39, name: "suspects of all partitions at a time",
+		breaks: "the first record of a partition beside that of a killer is convicted with it",
+		edits:  []edit{{"broker/kafka/receive.go", "turn == nil || turn == p ||", "turn == nil || turn != nil ||"}},
+		tests:  alone,
+	},
+	{
+		number: 41, name: "damaged letter sent to a broker",
+		breaks: "a letter whose body does not fit its hash goes to a broker, where nobody can tell it from what was meant",
+		edits:  []edit{{"redrive/send.go", "len(l.Damage) > 0 {", "false {"}},
+		tests:  mover,
+	},
+	{
+		number: 42, name: "letter of a record that is no longer ours",
+		breaks: "who lost a record meanwhile publishes its letter all the same, beside what the next holder does with it",
+		edits:  []edit{{"broker/settle.go", "asked[n].err = err", "_, _ = n, err"}},
+		tests:  source,
+	},
+	{
+		number: 51, name: "renewed lease counted from the answer",
+		breaks: "who renews slowly goes on with a message that somebody else has by then",
+		edits:  []edit{{"worker/renew.go", "int64(now + w.c.Lease)", "int64(w.since(w.c.Clock()) + w.c.Lease)"}},
+		tests:  engine,
+	},
+	{
+		number: 52, name: "refund of what took no attempt",
+		breaks: "an abandoned record that is given back gets an attempt that it did not spend",
+		edits:  []edit{{"broker/settle.go", "v.st.Verb == nixie.Release && !last.Abandoned", "v.st.Verb == nixie.Release"}},
+		tests:  source,
+	},
+	{
+		number: 53, name: "a crash spends an attempt",
+		breaks: "innocents that were in hand at kills run out of attempts",
+		edits:  []edit{{"store/lifecycle/message.go", "m.Crashes++", "m.Crashes++\n\t\tm.Attempts++"}},
+		tests:  machine,
+	},
+	{
+		number: 54, name: "who was beside a killer is convicted",
+		breaks: "innocents that were in hand at three kills are poison",
+		edits:  []edit{{"policy/config.go", "(d.AbandonedAlone || d.Crashes >= c.MaxCrashes+sharedCrashes)", "sharedCrashes > 0"}},
+		tests:  waits,
+	},
+	{
+		number: 55, name: "groups of suspects do not halve",
+		breaks: "a killer never stands alone, and takes its neighbours along each time",
+		edits:  []edit{{"delivery.go", "return max(1, parallel>>min(max(crashes, 0), maxHalvings))", "return max(1, parallel)"}},
+		tests:  leases,
+	},
+	{
+		number: 56, name: "survivors stay suspects",
+		breaks: "what once was in hand at a kill runs in small groups for the rest of its life",
+		edits:  []edit{{"store/lifecycle/message.go", "m.Crashes, m.Alone = 0, false", "m.Alone = false"}},
+		tests:  machine,
+	},
+	{
+		number: 60, name: "policy of a queue that is looked up once",
+		breaks: "who changes the policy of a queue changes nothing for the workers that run",
+		edits:  []edit{{"worker/policies.go", "p.kept.Load() != nil && now.Sub(p.looked) < lookEvery", "p.kept.Load() != nil"}},
+		tests:  rules,
+	},
+	{
+		number: 61, name: "line in the log for every failing call",
+		breaks: "a store that is away for an hour fills the log",
+		edits:  []edit{{"worker/journal.go", "if slices.Contains(s.codes, code) {", "if slices.Contains(s.codes, code) && s.events < 0 {"}},
+		tests:  logs,
+	},
+	{
+		number: 62, name: "redrive without its cap",
+		breaks: "what dies after each redrive is redriven for ever",
+		edits:  []edit{{"redrive/redrive.go", "MaxRedrives: e.c.MaxRedrives, Statuses", "Statuses"}},
+		tests:  loops,
+	},
+	{
+		number: 71, name: "member of another batch taken for current",
+		breaks: "who has a claim that the server forgot settles what the next holder has, if the call is about both",
+		edits:  []edit{{"store/postgres/ranges.go", "return in.Place != 0 && in.Batch != m.batch", "return false"}},
+		tests:  ranges,
+	},
+	{
+		number: 72, name: "settings not read again once the cursor is locked",
+		breaks: "a queue that is paused while a claim waits for its turn hands out messages all the same",
+		edits:  []edit{{"store/postgres/handout.go", "q.settings = $8::jsonb and not q.paused", "$8::jsonb is not null"}},
+		tests:  ranges,
+	},
+	{
+		number: 73, name: "members not counted again once their batch is locked",
+		breaks: "a message of a batch that was settled meanwhile is settled once more",
+		edits:  []edit{{"store/postgres/ranges.go", "|| still[i] < len(b.members)", "|| still[i] < 0"}},
+		tests:  ranges,
+	},
+	{
+		number: 74, name: "merge without compare-and-swap",
+		breaks: "a merge that somebody else made meanwhile is lost",
+		edits:  []edit{{"mapreduce/worktree/merge.go", `"refs/heads/"+j.Branch(), to, from)`, `"refs/heads/"+j.Branch(), to)`}},
+		tests:  tree,
+	},
+	{
+		number: 75, name: "worktree taken again in the middle of a rebase",
+		breaks: "an attempt begins in what another one left half done",
+		edits:  []edit{{"mapreduce/worktree/attempt.go", "if j.reusable(s) && t.reset", "if t.reset"}},
+		tests:  tree,
+	},
+	{
+		number: 76, name: "result not kept before the merge",
+		breaks: "an item is merged and its result is not there",
+		edits:  []edit{{"mapreduce/worktree/merge.go", "t.keepResult(head, result)", "t.keepResult(head, nil)"}},
+		tests:  tree,
+	},
+	{
+		number: 77, name: "merge without the check of the commit",
+		breaks: "what an item changed and did not commit is lost in silence",
+		edits:  []edit{{"internal/runner/attempt.go", "a.place.Check(ctx); err != nil", "error(nil); err != nil"}},
+		tests:  mapping,
+	},
+	{
+		number: 78, name: "worktree of the last failure forgotten with the earlier ones",
+		breaks: "a letter names a worktree that is not there",
+		edits:  []edit{{"mapreduce/worktree/kept.go", "k.Item == item && k.Lease < lease", "k.Item == item && k.Lease <= lease"}},
+		tests:  mapping,
+	},
+	{
+		number: 79, name: "another actor in the audit of the reference",
+		breaks: "the audit of a store says of a verdict that its worker did it",
+		edits:  []edit{{"store/memory/settle.go", "q.record(now, e.Actor, e.Event", "q.record(now, s.owner, e.Event"}},
+		tests:  model,
+	},
+	{
+		number: 80, name: "a redriven letter keeps its place among those that passed it",
+		breaks: "a message goes before what was there when it died, out of order and unmarked",
+		edits:  []edit{{"store/lifecycle/letter.go", "appends = ordered && !l.Blocks", "appends = ordered && l.Blocks"}},
+		tests:  machine,
+	},
+	{
+		number: 81, name: "a letter that a broker took can be worked on here",
+		breaks: "a message runs twice: here and where it was sent",
+		edits:  []edit{{"store/lifecycle/letter.go", "err = m.End(nixie.OnCancel, now)", "err = nil"}},
+		tests:  machine,
+	},
+	{
+		number: 82, name: "a dead head blocks whom an operator let go",
+		breaks: "a stream stands still after somebody said that it need not wait",
+		edits:  []edit{{"store/lifecycle/letter.go", "set.Blocks() && !e.Frees", "set.Blocks()"}},
+		tests:  machine,
+	},
+	{
+		number: 83, name: "nobody may pass a dead head",
+		breaks: "a message that an operator let pass waits behind a dead letter all the same",
+		edits:  []edit{{"store/lifecycle/stream.go", "strict && (blocked || due > now)", "strict && due > now"}},
+		tests:  machine,
+	},
+}

@@ -1,0 +1,136 @@
+package main
+
+import (
+	"maps"
+	"os"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/nixie-go/nixie/internal/proof/testservers"
+)
+
+func TestTally(t *testing.T) {
+	for _, tc := range []struct {
+		name   string
+		stream string
+		shown  string // part of what is printed
+		hidden string // not printed
+		sum    string // the last line
+		err    string
+	}{
+		{
+			"passed",
+			`{"Action":"run","Package":"p","Test":"TestA"}
+{"Action":"output","Package":"p","Test":"TestA","Output":"noise\n"}
+{"Action":"pass","Package":"p","Test":"TestA/sub"}
+{"Action":"pass","Package":"p","Test":"TestA"}
+{"Action":"output","Package":"p","Output":"ok  \tp\t0.1s\n"}
+{"Action":"pass","Package":"p"}`,
+			"ok  \tp\t0.1s\n", "noise", "2 passed, 0 failed", "",
+		},
+		{
+			"failed",
+			`{"Action":"output","Package":"p","Test":"TestA","Output":"a_test.go:3: wrong\n"}
+{"Action":"fail","Package":"p","Test":"TestA"}
+{"Action":"pass","Package":"p","Test":"TestB"}
+{"Action":"output","Package":"p","Output":"FAIL\tp\t0.1s\n"}
+{"Action":"fail","Package":"p"}`,
+			"a_test.go:3: wrong", "", "1 passed, 1 failed", "tests failed",
+		},
+		{
+			"died",
+			`{"Action":"run","Package":"p","Test":"TestA"}
+{"Action":"output","Package":"p","Test":"TestA","Output":"panic: x\n"}
+{"Action":"fail","Package":"p"}`,
+			"panic: x\n--- NO RESULT: TestA (p)", "", "0 passed, 1 failed", "tests failed",
+		},
+		{
+			"did not build",
+			`{"Action":"build-output","ImportPath":"p","Output":"a.go:1: undefined\n"}
+{"Action":"build-fail","ImportPath":"p"}
+{"Action":"output","Package":"p","Output":"FAIL\tp [build failed]\n"}
+{"Action":"fail","Package":"p","FailedBuild":"p"}`,
+			"a.go:1: undefined", "", "0 passed, 1 failed", "tests failed",
+		},
+		{
+			"skipped",
+			`{"Action":"output","Package":"p","Test":"TestA","Output":"    a_test.go:3: needs Redis\n"}
+{"Action":"skip","Package":"p","Test":"TestA"}
+{"Action":"pass","Package":"p","Test":"TestB"}`,
+			"skipped TestA (p): needs Redis\n1 skipped\n", "", "1 passed, 0 failed", "",
+		},
+		{"nothing", ``, "", "", "0 passed, 0 failed", "no test ran"},
+	} {
+		t.Run(tc.name, func(t *testing.T) {
+			var out strings.Builder
+			sum := newTally(&out)
+			if err := sum.read(strings.NewReader(tc.stream)); err != nil {
+				t.Fatal(err)
+			}
+			err := sum.close()
+			if tc.err == "" && err != nil || tc.err != "" && (err == nil || err.Error() != tc.err) {
+				t.Errorf("error %v, want %q", err, tc.err)
+			}
+			got := out.String()
+			if !strings.HasSuffix(got, tc.sum+"\n") || !strings.Contains(got, tc.shown) || tc.hidden != "" && strings.Contains(got, tc.hidden) {
+				t.Errorf("printed\n%s", got)
+			}
+		})
+	}
+}
+
+func TestTallyRefusesOtherOutput(t *testing.T) {
+	if err := newTally(&strings.Builder{}).read(strings.NewReader("ok p")); err == nil {
+		t.Error("no error for a stream that is not JSON")
+	}
+}
+
+func TestSplit(t *testing.T) {
+	packages := []string{modulePrefix + "worker", modulePrefix + "internal/proof/arch"}
+	got := split(packages, true)
+	if len(got) != 2 || !slices.Equal(got[0].packages, packages[:1]) || !slices.Equal(got[0].options, []string{"-race"}) || got[1].options != nil {
+		t.Errorf("with race: %v", got)
+	}
+	store := []string{modulePrefix + "store/sqlite"}
+	if got = split(store, true); len(got) != 2 || got[0].options != nil || !slices.Contains(got[1].options, "-run") || !slices.Equal(got[1].packages, store) {
+		t.Errorf("of both kinds: %v", got)
+	}
+	if got = split(packages, false); len(got) != 1 || !slices.Equal(got[0].packages, packages) {
+		t.Errorf("without race: %v", got)
+	}
+}
+
+func TestRequired(t *testing.T) {
+	servers := []testservers.Server{{Name: "Redis"}, {Name: "Kafka", Given: true}}
+	if err := required(servers, false); err != nil {
+		t.Error(err)
+	}
+	if err := required(servers, true); err == nil || !strings.Contains(err.Error(), "Redis missing") {
+		t.Errorf("got %v", err)
+	}
+	if err := required(servers[1:], true); err != nil {
+		t.Error(err)
+	}
+}
+
+// TestLongestFirst: the others keep their order, and every package that is named here
+// is there.
+func TestLongestFirst(t *testing.T) {
+	got, err := list(t.Context(), []string{"../../../broker/...", "../../../store/..."})
+	if err != nil {
+		t.Fatal(err)
+	}
+	want := strings.Fields("store/postgres broker/kafka store/sqlite broker broker/brokertest store store/itemdir store/lifecycle store/memory store/storetest")
+	for i, name := range want {
+		want[i] = modulePrefix + name
+	}
+	if !slices.Equal(got, want) {
+		t.Errorf("the order is %q, want %q", got, want)
+	}
+	for _, name := range slices.Concat(longest, slices.Collect(maps.Keys(plain)), slices.Collect(maps.Keys(mixed))) {
+		if _, err := os.Stat("../../../" + name); err != nil {
+			t.Error(err)
+		}
+	}
+}
