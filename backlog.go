@@ -9,7 +9,7 @@ type DueCounts [8]int64
 
 // DueBands are the ends of the bands of [DueCounts], each included in its own.
 func DueBands() [len(DueCounts{}) - 1]time.Duration {
-	return [...]time.Duration{time.Minute, 5 * time.Minute, 15 * time.Minute, time.Hour, 6 * time.Hour, day, 7 * day}
+	return [...]time.Duration{time.Minute, 5 * time.Minute, 15 * time.Minute, time.Hour, 6 * time.Hour, 24 * time.Hour, 7 * 24 * time.Hour}
 }
 
 // DueBand is the index of the band of something due after d.

@@ -112,29 +112,3 @@ func ExampleDelivery_Step() {
 	// ship: the post is closed
 	// <nil> [charge ship]
 }
-
-// A filter has a text form, the one of the command line. The same value chooses
-// letters and messages, in the library as in every face.
-func ExampleParseFilter() {
-	now := time.Date(2026, 3, 1, 12, 0, 0, 0, time.UTC)
-	f, err := nixie.ParseFilter("queue:billing reason:timeout,dependency died:>now-1h", now)
-	if err != nil {
-		fmt.Println(err)
-		return
-	}
-	letter := nixie.Letter{
-		Message: nixie.Message{Queue: "billing"}, Reason: nixie.ReasonTimeout, DiedAt: now.Add(-time.Minute),
-	}
-	fmt.Println(f.MatchLetter(&letter, now))
-	letter.DiedAt = now.Add(-2 * time.Hour)
-	fmt.Println(f.MatchLetter(&letter, now))
-
-	_, err = nixie.ParseFilter("queue:billing died:>yesterday", now)
-	fmt.Println(err)
-	// Output:
-	// true
-	// false
-	// filter, column 21: "yesterday" is no moment: write 2026-01-31, 2026-01-31T10:00:00Z or now-2h
-	//   queue:billing died:>yesterday
-	//                       ^
-}

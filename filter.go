@@ -1,11 +1,14 @@
 package nixie
 
-import "time"
+import (
+	"reflect"
+	"time"
+)
 
-// Filter chooses letters or messages. All parts that are set have to hold; a
-// part with several values holds for any of them. The zero filter matches all,
-// which a destructive verb accepts only with an explicit word. [ParseFilter]
-// reads its text form.
+// Filter chooses letters or messages. All fields that are set have to hold; a field with
+// several values holds for any of them. The zero filter matches everything, which a
+// destructive verb accepts only when the operator says so explicitly. Package filter reads and
+// writes the text form.
 type Filter struct {
 	IDs         []ID     // of the letter or of its message
 	Queues      []string // exact
@@ -33,6 +36,21 @@ type Filter struct {
 	Deliveries  Range
 	Crashes     Range
 	Operation   ID
+}
+
+// IsZero reports whether no field of the filter is set, so that it matches all.
+func (f Filter) IsZero() bool {
+	v := reflect.ValueOf(f)
+	for i := range v.NumField() {
+		part := v.Field(i)
+		if part.Kind() == reflect.Slice && part.Len() == 0 { // matches like nil
+			continue
+		}
+		if !part.IsZero() {
+			return false
+		}
+	}
+	return true
 }
 
 // Range bounds a number on both sides, ends included; nil is open.

@@ -16,6 +16,7 @@ import (
 	"pgregory.net/rapid"
 
 	"github.com/nixie-go/nixie"
+	"github.com/nixie-go/nixie/filter"
 )
 
 func TestIDFormat(t *testing.T) {
@@ -78,13 +79,14 @@ func TestIDsGrow(t *testing.T) {
 }
 
 func TestIDsAreUniqueAmongGoroutines(t *testing.T) {
+	now := time.UnixMilli(1_700_000_000_000)
 	var ids nixie.IDs
 	var wg sync.WaitGroup
 	made := make([][]nixie.ID, 8)
 	for i := range made {
 		wg.Go(func() {
 			for range 1000 {
-				made[i] = append(made[i], ids.New(filterNow))
+				made[i] = append(made[i], ids.New(now))
 			}
 		})
 	}
@@ -123,7 +125,7 @@ func TestErrors(t *testing.T) {
 	}{
 		{nil, ""}, {io.EOF, nixie.CodeInternal}, {err, nixie.CodeUnavailable}, {wrapped, nixie.CodeUnavailable},
 		{joined, nixie.CodeUnavailable}, {nested, nixie.CodeConflict}, {&nixie.DuplicateError{Key: "k"}, nixie.CodeConflict},
-		{&nixie.FilterError{}, nixie.CodeInvalid},
+		{&filter.Error{}, nixie.CodeInvalid},
 	} {
 		if got := nixie.CodeOf(c.err); got != c.want {
 			t.Errorf("CodeOf(%v) = %q, want %q", c.err, got, c.want)

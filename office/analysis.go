@@ -5,6 +5,7 @@ import (
 	"slices"
 
 	"github.com/nixie-go/nixie"
+	"github.com/nixie-go/nixie/filter"
 	"github.com/nixie-go/nixie/policy"
 	"github.com/nixie-go/nixie/store"
 )
@@ -55,7 +56,7 @@ func (o *Office) Analyze(ctx context.Context, f nixie.Filter, look store.Look) (
 		a.Groups = append(a.Groups, GroupView{
 			Signature: g.Label, Fingerprint: g.Key, Count: g.Count, Reason: g.Reason,
 			FirstAt: Timestamp{g.FirstAt}, LastAt: Timestamp{g.LastAt}, Examples: orEmpty(g.Examples),
-			Advice: Advice(g.Reason), NeedsForce: NeedsForce(g.Reason), Filter: nixie.Filter{Fingerprint: g.Key}.String(),
+			Advice: Advice(g.Reason), NeedsForce: NeedsForce(g.Reason), Filter: filter.Text(nixie.Filter{Fingerprint: g.Key}),
 		})
 	}
 	if err := o.nameExamples(ctx, a.Groups); err != nil {

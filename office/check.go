@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/nixie-go/nixie"
+	"github.com/nixie-go/nixie/filter"
 	"github.com/nixie-go/nixie/store"
 )
 
@@ -97,7 +98,7 @@ type exceeding struct {
 
 func (e *exceeding) add(check, about string, value, limit int64, f nixie.Filter, text string) {
 	f.Queues = []string{e.queue}
-	e.list = append(e.list, ExceedView{Queue: e.queue, Check: check, Value: value, Limit: limit, Text: text, Filter: f.String(), About: about})
+	e.list = append(e.list, ExceedView{Queue: e.queue, Check: check, Value: value, Limit: limit, Text: text, Filter: filter.Text(f), About: about})
 }
 
 func (e *exceeding) messages(q *nixie.QueueInfo, age, blocked *int64, t *Thresholds) {

@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/nixie-go/nixie"
+	"github.com/nixie-go/nixie/filter"
 	"github.com/nixie-go/nixie/office"
 	"github.com/nixie-go/nixie/store"
 	"github.com/nixie-go/nixie/store/memory"
@@ -98,7 +99,7 @@ func ExampleOffice_AllLetters() {
 		fmt.Println(err)
 		return
 	}
-	f, err := nixie.ParseFilter("queue:billing reason:validation", now)
+	f, err := filter.Parse("queue:billing reason:validation", now)
 	if err != nil {
 		fmt.Println(err)
 		return

@@ -14,6 +14,7 @@ import (
 	"time"
 
 	"github.com/nixie-go/nixie"
+	"github.com/nixie-go/nixie/filter"
 	"github.com/nixie-go/nixie/office"
 	"github.com/nixie-go/nixie/store"
 	"github.com/nixie-go/nixie/store/memory"
@@ -109,7 +110,7 @@ func TestR25_AnalyzeIsARecount(t *testing.T) {
 	eachStore(t, func(t *testing.T, d *desk) {
 		d.crowd(t, 45)
 		for _, text := range []string{"", "queue:q1", "reason:timeout,handler", "age:>2h", "redrivable:no", "queue:none"} {
-			f, err := nixie.ParseFilter(text, d.now)
+			f, err := filter.Parse(text, d.now)
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -122,7 +123,7 @@ func TestR25_AnalyzeIsARecount(t *testing.T) {
 			all := d.letters(t, office.Unresolved(nixie.Filter{}))
 			n := int64(0)
 			for _, l := range all {
-				if !f.MatchLetter(&l, d.now) {
+				if !filter.MatchLetter(&f, &l, d.now) {
 					continue
 				}
 				n++
@@ -228,7 +229,7 @@ func TestR32_PreviewIsThePlan(t *testing.T) {
 		{Event: nixie.OnRedrive, Filter: nixie.Filter{Queues: []string{"none"}}},
 		{Event: nixie.OnDiscard, Max: 5},
 	} {
-		t.Run(fmt.Sprintf("%s max %d force %v %s", w.Event, w.Max, w.Force, w.Filter), func(t *testing.T) {
+		t.Run(fmt.Sprintf("%s max %d force %v %s", w.Event, w.Max, w.Force, filter.Text(w.Filter)), func(t *testing.T) {
 			eachStore(t, func(t *testing.T, d *desk) {
 				d.crowd(t, 24)
 				w.Reason = "mended"

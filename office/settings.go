@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/nixie-go/nixie"
+	"github.com/nixie-go/nixie/filter"
 	"github.com/nixie-go/nixie/policy"
 	"github.com/nixie-go/nixie/store"
 )
@@ -71,7 +72,7 @@ func settingKept(v string) (time.Duration, error) {
 	case "forever":
 		return nixie.Forever, nil
 	}
-	return nixie.ParseSpan(v)
+	return filter.ParseDuration(v)
 }
 
 // SettingNames lists what [ParseSettings] knows, each with the values it takes.

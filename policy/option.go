@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/nixie-go/nixie"
+	"github.com/nixie-go/nixie/filter"
 )
 
 // option is one that a [Document] can say something of.
@@ -112,7 +113,7 @@ func lasting(name, means string, field func(*Config) *time.Duration) option {
 			*field(c) = none
 			return nil
 		}
-		d, err := nixie.ParseSpan(value)
+		d, err := filter.ParseDuration(value)
 		if err == nil && (d <= 0 || d > nixie.MaxDelay) {
 			err = nixie.Errorf(nixie.CodeInvalid, "give a duration up to %s, or none", nixie.MaxDelay)
 		}

@@ -13,6 +13,7 @@ import (
 	"time"
 
 	"github.com/nixie-go/nixie"
+	"github.com/nixie-go/nixie/filter"
 	"github.com/nixie-go/nixie/redrive"
 	"github.com/nixie-go/nixie/store"
 	"github.com/nixie-go/nixie/store/memory"
@@ -451,7 +452,7 @@ func TestR26_WhatIsHeldMeanwhileIsNotPurged(t *testing.T) {
 	bury(t, st, clock, 3, nil)
 	e := engine(t, redrive.Config{Store: st}, clock)
 	f := nixie.Filter{Statuses: []nixie.Status{nixie.StatusOpen}}
-	op, err := e.Plan(t.Context(), store.Operation{Event: nixie.OnPurge, Actor: "ann", Reason: "old", Filter: f.String(), Statuses: f.Statuses}, f, 0)
+	op, err := e.Plan(t.Context(), store.Operation{Event: nixie.OnPurge, Actor: "ann", Reason: "old", Filter: filter.Text(f), Statuses: f.Statuses}, f, 0)
 	if err != nil || op.Selected != 3 {
 		t.Fatal(op, err)
 	}

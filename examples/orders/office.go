@@ -8,6 +8,7 @@ import (
 	"strings"
 
 	"github.com/nixie-go/nixie"
+	"github.com/nixie-go/nixie/filter"
 	"github.com/nixie-go/nixie/office"
 	"github.com/nixie-go/nixie/store"
 )
@@ -60,7 +61,7 @@ func tellLetters(ctx context.Context, out io.Writer, clerk *office.Office) error
 // happen, then it freezes that selection and carries it out. It returns how many
 // went.
 func redrive(ctx context.Context, out io.Writer, clerk *office.Office, choice nixie.Filter, reason string) (int64, error) {
-	work := &office.OperationRequest{Event: nixie.OnRedrive, Filter: choice, Text: choice.String(), Reason: reason, Rate: 100}
+	work := &office.OperationRequest{Event: nixie.OnRedrive, Filter: choice, Text: filter.Text(choice), Reason: reason, Rate: 100}
 	plan, err := clerk.Preview(ctx, work)
 	if err != nil {
 		return 0, err

@@ -9,6 +9,7 @@ import (
 	"github.com/spf13/pflag"
 
 	"github.com/nixie-go/nixie"
+	"github.com/nixie-go/nixie/filter"
 	"github.com/nixie-go/nixie/office"
 	"github.com/nixie-go/nixie/store"
 )
@@ -45,7 +46,7 @@ func (a *auditFlags) parse(g *globals) (store.AuditFilter, error) {
 		if end.text == "" {
 			continue
 		}
-		at, err := nixie.ParseFilter("died:"+end.op+quoteTerm(end.text), g.Now())
+		at, err := filter.Parse("died:"+end.op+quoteTerm(end.text), g.Now())
 		if err != nil {
 			return f, usagef("--%s is %q: give 2026-01-31, 2026-01-31T10:00:00Z or now-2h", end.flag, end.text)
 		}

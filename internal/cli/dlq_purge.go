@@ -7,6 +7,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/nixie-go/nixie"
+	"github.com/nixie-go/nixie/filter"
 	"github.com/nixie-go/nixie/store/lifecycle"
 )
 
@@ -59,7 +60,7 @@ func (p *purge) narrow(f nixie.Filter, ids bool) (nixie.Filter, error) {
 	case p.older == "":
 		return f, usagef("--older-than is empty: say which age letters must have, such as 30d; 0s is any")
 	}
-	age, err := nixie.ParseSpan(p.older)
+	age, err := filter.ParseDuration(p.older)
 	if err != nil {
 		return f, usagef("--older-than: %w", err)
 	}

@@ -12,6 +12,7 @@ import (
 
 	"github.com/nixie-go/nixie"
 	"github.com/nixie-go/nixie/broker"
+	"github.com/nixie-go/nixie/filter"
 	"github.com/nixie-go/nixie/internal/app"
 	"github.com/nixie-go/nixie/internal/config"
 	"github.com/nixie-go/nixie/office"
@@ -172,7 +173,7 @@ func (c *channelMove) choose(f nixie.Filter, system string) (func(*broker.Record
 			return true
 		}
 		l := broker.Adopted(system, r, "")
-		return f.MatchLetter(&l, now) && (c.filter.expr == nil || c.filter.expr.Matches(&l))
+		return filter.MatchLetter(&f, &l, now) && (c.filter.expr == nil || c.filter.expr.Matches(&l))
 	}, nil
 }
 

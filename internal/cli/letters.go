@@ -8,6 +8,7 @@ import (
 	"github.com/spf13/pflag"
 
 	"github.com/nixie-go/nixie"
+	"github.com/nixie-go/nixie/filter"
 	"github.com/nixie-go/nixie/internal/itemfile"
 	"github.com/nixie-go/nixie/internal/where"
 	"github.com/nixie-go/nixie/mapreduce"
@@ -70,7 +71,7 @@ func (c *letterFlags) confine(ctx context.Context, o *office.Office, f nixie.Fil
 	}
 	queue, err := c.of.queue(ctx, o)
 	f.Queues = []string{queue}
-	c.text = f.String()
+	c.text = filter.Text(f)
 	return f, err
 }
 

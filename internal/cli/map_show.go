@@ -12,6 +12,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/nixie-go/nixie"
+	"github.com/nixie-go/nixie/filter"
 	"github.com/nixie-go/nixie/internal/app"
 	"github.com/nixie-go/nixie/mapreduce"
 	"github.com/nixie-go/nixie/mapreduce/worktree"
@@ -149,7 +150,7 @@ nixie map results lists what it came to.`,
 			return err
 		}
 		if len(found) == 0 {
-			return nixie.Errorf(nixie.CodeNotFound, "job %s has no item %q: nixie message list --filter %s lists what it has", job, args[0], quote(nixie.Filter{Queues: []string{mapreduce.Queue(job)}}.String()))
+			return nixie.Errorf(nixie.CodeNotFound, "job %s has no item %q: nixie message list --filter %s lists what it has", job, args[0], quote(filter.Text(nixie.Filter{Queues: []string{mapreduce.Queue(job)}})))
 		}
 		veil.message(&found[0].Message, found[0].History)
 		return g.object(office.ViewHistory(found[0].History), func(w io.Writer) error {

@@ -11,6 +11,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/nixie-go/nixie"
+	"github.com/nixie-go/nixie/filter"
 	"github.com/nixie-go/nixie/office"
 	"github.com/nixie-go/nixie/store"
 )
@@ -170,7 +171,7 @@ func (a *altering) checkTime() error {
 		a.At = at
 		return nil
 	}
-	in, err := nixie.ParseSpan(a.in)
+	in, err := filter.ParseDuration(a.in)
 	if err != nil || in < 0 || in > nixie.MaxDelay {
 		return usagef("--in is %q: give a span such as 90m or 2d, at most %s", a.in, nixie.MaxDelay)
 	}

@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/nixie-go/nixie"
+	"github.com/nixie-go/nixie/filter"
 	"github.com/nixie-go/nixie/office"
 	"github.com/nixie-go/nixie/store"
 )
@@ -51,7 +52,7 @@ func (m *mountain) narrow() []string {
 
 func (m *mountain) parse(text string) nixie.Filter {
 	m.t.Helper()
-	f, err := nixie.ParseFilter(text, time.Now())
+	f, err := filter.Parse(text, time.Now())
 	if err != nil {
 		m.t.Fatal(err)
 	}

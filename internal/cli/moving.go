@@ -14,6 +14,7 @@ import (
 	"github.com/spf13/pflag"
 
 	"github.com/nixie-go/nixie"
+	"github.com/nixie-go/nixie/filter"
 	"github.com/nixie-go/nixie/office"
 )
 
@@ -194,7 +195,7 @@ func (m *moving) begin(ctx context.Context, o *office.Office, work *office.Opera
 		if err != nil {
 			return err
 		}
-		work.IDs, work.Text = ids, nixie.Filter{IDs: ids}.String()
+		work.IDs, work.Text = ids, filter.Text(nixie.Filter{IDs: ids})
 	}
 	if len(headers) > 0 || m.filter.expr != nil {
 		if err := m.choose(ctx, o, work, headers); err != nil {

@@ -7,6 +7,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/nixie-go/nixie"
+	"github.com/nixie-go/nixie/filter"
 	"github.com/nixie-go/nixie/office"
 	"github.com/nixie-go/nixie/policy"
 	"github.com/nixie-go/nixie/redrive"
@@ -82,8 +83,8 @@ func limits() []policy.Setting {
 		{Name: "steps", Value: n(nixie.MaxSteps), Meaning: "named steps of a message"},
 		{Name: "batch", Value: n(nixie.MaxBatch), Meaning: "messages or settlements in one call"},
 		{Name: "batch_bytes", Value: n(nixie.MaxBatchBytes), Meaning: "bytes of the bodies in one call"},
-		{Name: "filter_text", Value: n(nixie.MaxFilterText), Meaning: "bytes of a filter"},
-		{Name: "filter_terms", Value: n(nixie.MaxFilterTerms), Meaning: "terms of a filter"},
+		{Name: "filter_text", Value: n(filter.MaxText), Meaning: "bytes of a filter"},
+		{Name: "filter_terms", Value: n(filter.MaxTerms), Meaning: "terms of a filter"},
 		{Name: "redrive_batch", Value: n(redrive.DefaultBatch), Meaning: "letters of an operation in one commit"},
 		{Name: "list", Value: n(defaultLimit), Meaning: "rows that a list shows without --limit"},
 	}

@@ -13,6 +13,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/nixie-go/nixie"
+	"github.com/nixie-go/nixie/filter"
 	"github.com/nixie-go/nixie/office"
 )
 
@@ -153,7 +154,7 @@ func (g *globals) printQueue(w io.Writer, q *office.QueueView) {
 	f.add("kept", fmt.Sprintf("messages %s, letters %s, audit %s", q.Retention, q.LetterRetention, q.AuditRetention))
 	f.end()
 	if q.Dead > 0 {
-		fmt.Fprintf(w, "\nNext:\n  %s\n", g.typed("dlq", "analyze", "--filter", quote(nixie.Filter{Queues: []string{q.Queue}}.String())))
+		fmt.Fprintf(w, "\nNext:\n  %s\n", g.typed("dlq", "analyze", "--filter", quote(filter.Text(nixie.Filter{Queues: []string{q.Queue}}))))
 	}
 }
 

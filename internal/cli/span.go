@@ -6,7 +6,7 @@ import (
 	"strings"
 	"time"
 
-	"github.com/nixie-go/nixie"
+	"github.com/nixie-go/nixie/filter"
 )
 
 // spanFlag is the value of a flag that is a positive duration, days and weeks
@@ -24,7 +24,7 @@ func (s *spanFlag) Type() string { return "duration" }
 
 // Set reads a duration.
 func (s *spanFlag) Set(text string) error {
-	d, err := nixie.ParseSpan(text)
+	d, err := filter.ParseDuration(text)
 	if err == nil && d == 0 {
 		err = errors.New("give a duration longer than nothing")
 	}
@@ -49,7 +49,7 @@ func (p *rateFlag) Set(text string) error {
 		every = "1" + every
 	}
 	n, err := strconv.ParseInt(number, 10, 64)
-	d, wrong := nixie.ParseSpan(every)
+	d, wrong := filter.ParseDuration(every)
 	if err != nil || wrong != nil || n < 0 || d == 0 {
 		return errors.New("give a number in a time, such as 10/5m or 100/h")
 	}

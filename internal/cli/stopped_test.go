@@ -7,6 +7,7 @@ import (
 	"github.com/rogpeppe/go-internal/testscript"
 
 	"github.com/nixie-go/nixie"
+	"github.com/nixie-go/nixie/filter"
 	"github.com/nixie-go/nixie/internal/app"
 	"github.com/nixie-go/nixie/policy"
 	"github.com/nixie-go/nixie/store"
@@ -18,9 +19,9 @@ func makeStopped(ts *testscript.TestScript, _ bool, args []string) {
 	ctx := context.Background()
 	st, err := app.OpenStore(ts.Getenv("NIXIE_STORE"), app.Options{Clock: func() time.Time { return noon }})
 	ts.Check(err)
-	f, err := nixie.ParseFilter(args[1], noon)
+	f, err := filter.Parse(args[1], noon)
 	ts.Check(err)
-	op, err := st.Plan(ctx, store.Operation{Event: nixie.Event(args[0]), Actor: ts.Getenv("NIXIE_ACTOR"), Reason: args[2], Filter: f.String(), Statuses: f.Statuses}, f, 0)
+	op, err := st.Plan(ctx, store.Operation{Event: nixie.Event(args[0]), Actor: ts.Getenv("NIXIE_ACTOR"), Reason: args[2], Filter: filter.Text(f), Statuses: f.Statuses}, f, 0)
 	ts.Check(err)
 	ts.Check(st.Close())
 	ts.Setenv("OPERATION", op.ID.String())

@@ -7,6 +7,7 @@ import (
 	"slices"
 
 	"github.com/nixie-go/nixie"
+	"github.com/nixie-go/nixie/filter"
 	"github.com/nixie-go/nixie/internal/app"
 	"github.com/nixie-go/nixie/internal/runner"
 	"github.com/nixie-go/nixie/office"
@@ -74,7 +75,7 @@ func (f *runFlags) next(w io.Writer, s runner.Summary, args []string) {
 		fmt.Fprintf(w, "  %s   # goes on\n", f.rerun(args))
 		return
 	}
-	filter := quote(nixie.Filter{Queues: []string{s.Job}}.String())
+	filter := quote(filter.Text(nixie.Filter{Queues: []string{s.Job}}))
 	fmt.Fprintf(w, "  nixie dlq analyze%s --filter %s\n", f.storeFlag(), filter)
 	fmt.Fprintf(w, "  nixie dlq redrive%s --filter %s --reason mended --yes%s\n", f.storeFlag(), filter, forceFor(s))
 	fmt.Fprintf(w, "  %s   # handles what was redriven\n", f.rerun(args))

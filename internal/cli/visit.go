@@ -12,6 +12,7 @@ import (
 	"github.com/spf13/pflag"
 
 	"github.com/nixie-go/nixie"
+	"github.com/nixie-go/nixie/filter"
 	"github.com/nixie-go/nixie/internal/app"
 	"github.com/nixie-go/nixie/internal/config"
 	"github.com/nixie-go/nixie/office"
@@ -56,7 +57,7 @@ func (f *filterFlag) register(fs *pflag.FlagSet) {
 }
 
 func (f *filterFlag) parse(g *globals) (nixie.Filter, error) {
-	return nixie.ParseFilter(f.text, g.Now())
+	return filter.Parse(f.text, g.Now())
 }
 
 // pageFlags are --limit, --all and --cursor.

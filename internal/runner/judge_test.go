@@ -9,6 +9,7 @@ import (
 	"unicode/utf8"
 
 	"github.com/nixie-go/nixie"
+	"github.com/nixie-go/nixie/filter"
 	"github.com/nixie-go/nixie/policy"
 )
 
@@ -124,7 +125,7 @@ func FuzzDefaultJob(f *testing.F) {
 		if err := nixie.CheckName("job", job); err != nil {
 			t.Fatal(err)
 		}
-		text := nixie.Filter{Queues: []string{job}}.String()
+		text := filter.Text(nixie.Filter{Queues: []string{job}})
 		if text != "queue:"+job {
 			t.Fatalf("%q has to be quoted in a filter: %s", job, text)
 		}

@@ -17,6 +17,7 @@ import (
 	"time"
 
 	"github.com/nixie-go/nixie"
+	"github.com/nixie-go/nixie/filter"
 	"github.com/nixie-go/nixie/internal/itemfile"
 	"github.com/nixie-go/nixie/internal/letterfile"
 	"github.com/nixie-go/nixie/store"
@@ -125,7 +126,7 @@ func TestAnswersAsAfterAnImport(t *testing.T) {
 	}
 	ours, theirs := open(t, root), imported(t, root)
 	for i, f := range filters() {
-		t.Run(fmt.Sprint(i, " ", f.String()), func(t *testing.T) {
+		t.Run(fmt.Sprint(i, " ", filter.Text(f)), func(t *testing.T) {
 			for _, page := range []store.Page{{Limit: 4}, {Limit: 4, Whole: true}, {Limit: 100, Bodies: true}} {
 				have, want := all(t, ours, f, page), all(t, theirs, f, page)
 				if !reflect.DeepEqual(have, want) {

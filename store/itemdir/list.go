@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"github.com/nixie-go/nixie"
+	"github.com/nixie-go/nixie/filter"
 	"github.com/nixie-go/nixie/internal/itemfile"
 	"github.com/nixie-go/nixie/store"
 )
@@ -56,7 +57,7 @@ func (s *Store) match(ctx context.Context, heads []head, f *nixie.Filter, as rea
 		for at := 0; at < len(heads) && ctx.Err() == nil; {
 			block := make([]*head, 0, ahead)
 			for ; at < len(heads) && len(block) < ahead; at++ {
-				if shell := heads[at].shell(); quick.MatchLetter(&shell, now) {
+				if shell := heads[at].shell(); filter.MatchLetter(&quick, &shell, now) {
 					block = append(block, &heads[at])
 				}
 			}
@@ -65,7 +66,7 @@ func (s *Store) match(ctx context.Context, heads []head, f *nixie.Filter, as rea
 				return func(i int) { letters[i], there[i] = s.letter(block[i], as) }
 			})
 			for i := range letters {
-				if there[i] && rest.MatchLetter(&letters[i], now) && !yield(block[i], &letters[i]) {
+				if there[i] && filter.MatchLetter(&rest, &letters[i], now) && !yield(block[i], &letters[i]) {
 					return
 				}
 			}

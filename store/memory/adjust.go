@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/nixie-go/nixie"
+	"github.com/nixie-go/nixie/filter"
 	"github.com/nixie-go/nixie/store"
 )
 
@@ -46,7 +47,7 @@ func (s *Store) Adjust(ctx context.Context, name, actor, reason string, edit fun
 }
 
 // Purge cancels queued messages of a queue.
-func (s *Store) Purge(ctx context.Context, name string, filter nixie.Filter, most int, actor, reason string) (int, error) {
+func (s *Store) Purge(ctx context.Context, name string, f nixie.Filter, most int, actor, reason string) (int, error) {
 	if err := store.CheckOperator(name, actor, reason); err != nil {
 		return 0, err
 	}
@@ -59,19 +60,19 @@ func (s *Store) Purge(ctx context.Context, name string, filter nixie.Filter, mos
 	if q == nil {
 		return 0, nixie.Errorf(nixie.CodeNotFound, "no queue is called %q", name)
 	}
-	n, err := s.purge(q, &filter, min(max(most, 0), nixie.MaxBatch), &store.Change{Verb: store.Cancel, Actor: actor, Reason: reason}, now)
+	n, err := s.purge(q, &f, min(max(most, 0), nixie.MaxBatch), &store.Change{Verb: store.Cancel, Actor: actor, Reason: reason}, now)
 	if n > 0 {
 		q.record(now, actor, nixie.OnPurge, nixie.ID{}, fmt.Sprintf("%d canceled: %s", n, reason))
 	}
 	return n, err
 }
 
-func (s *Store) purge(q *queue, filter *nixie.Filter, most int, cancel *store.Change, now time.Time) (n int, err error) {
+func (s *Store) purge(q *queue, f *nixie.Filter, most int, cancel *store.Change, now time.Time) (n int, err error) {
 	for _, m := range q.all {
 		if n == most {
 			break
 		}
-		if m.State != nixie.Queued || !filter.MatchMessage(&m.Message, now) {
+		if m.State != nixie.Queued || !filter.MatchMessage(f, &m.Message, now) {
 			continue
 		}
 		if err := s.cancel(m, cancel, now); err != nil {

@@ -4,11 +4,12 @@ import (
 	"context"
 
 	"github.com/nixie-go/nixie"
+	"github.com/nixie-go/nixie/filter"
 	"github.com/nixie-go/nixie/store"
 )
 
 // Count counts letters, or messages that still retry. It always looks at all.
-func (s *Store) Count(ctx context.Context, filter nixie.Filter, c store.Counting) ([][]nixie.Group, store.Looked, error) {
+func (s *Store) Count(ctx context.Context, f nixie.Filter, c store.Counting) ([][]nixie.Group, store.Looked, error) {
 	if err := c.Check(); err != nil {
 		return nil, store.Looked{}, err
 	}
@@ -20,13 +21,13 @@ func (s *Store) Count(ctx context.Context, filter nixie.Filter, c store.Counting
 	counted := store.NewGrouping(c)
 	if c.Retrying {
 		for _, m := range s.messages {
-			if m.Retrying() && filter.MatchMessage(&m.Message, now) {
+			if m.Retrying() && filter.MatchMessage(&f, &m.Message, now) {
 				counted.AddRetrying(&m.Message)
 			}
 		}
 		return counted.Groups(), store.Looked{}, nil
 	}
-	for _, l := range s.find(&filter, now) {
+	for _, l := range s.find(&f, now) {
 		whole := l.joined()
 		counted.Add(&whole)
 	}

@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/nixie-go/nixie"
+	"github.com/nixie-go/nixie/filter"
 	"github.com/nixie-go/nixie/store"
 )
 
@@ -59,7 +60,7 @@ func (l *letter) joined() nixie.Letter {
 func (a *shared) find(f *nixie.Filter, now time.Time) []*letter {
 	var found []*letter
 	for _, l := range a.born {
-		if whole := l.joined(); f.MatchLetter(&whole, now) {
+		if whole := l.joined(); filter.MatchLetter(f, &whole, now) {
 			found = append(found, l)
 		}
 	}
@@ -68,13 +69,13 @@ func (a *shared) find(f *nixie.Filter, now time.Time) []*letter {
 }
 
 // Letters lists letters, latest death first.
-func (s *Store) Letters(ctx context.Context, filter nixie.Filter, page store.Page) ([]nixie.Letter, string, error) {
+func (s *Store) Letters(ctx context.Context, f nixie.Filter, page store.Page) ([]nixie.Letter, string, error) {
 	now, err := s.enter(ctx)
 	if err != nil {
 		return nil, "", err
 	}
 	defer s.mu.Unlock()
-	found, next, err := window(s.find(&filter, now), page, (*letter).place)
+	found, next, err := window(s.find(&f, now), page, (*letter).place)
 	letters := make([]nixie.Letter, 0, len(found))
 	for _, l := range found {
 		shown := l.show(page.Whole, page.Bodies)
@@ -85,7 +86,7 @@ func (s *Store) Letters(ctx context.Context, filter nixie.Filter, page store.Pag
 }
 
 // Messages lists messages, newest first.
-func (s *Store) Messages(ctx context.Context, filter nixie.Filter, page store.Page) ([]store.Record, string, error) {
+func (s *Store) Messages(ctx context.Context, f nixie.Filter, page store.Page) ([]store.Record, string, error) {
 	now, err := s.enter(ctx)
 	if err != nil {
 		return nil, "", err
@@ -93,7 +94,7 @@ func (s *Store) Messages(ctx context.Context, filter nixie.Filter, page store.Pa
 	defer s.mu.Unlock()
 	var found []*message
 	for _, m := range s.messages {
-		if filter.MatchMessage(&m.Message, now) {
+		if filter.MatchMessage(&f, &m.Message, now) {
 			found = append(found, m)
 		}
 	}

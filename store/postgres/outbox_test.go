@@ -14,6 +14,7 @@ import (
 	"time"
 
 	"github.com/nixie-go/nixie"
+	"github.com/nixie-go/nixie/filter"
 	"github.com/nixie-go/nixie/policy"
 	"github.com/nixie-go/nixie/store"
 	"github.com/nixie-go/nixie/worker"
@@ -137,7 +138,7 @@ func TestReasonsUnderTheirNames(t *testing.T) {
 		})
 		o.row(string(r), "failure_reason", fmt.Sprint(want[r]))
 	}
-	filter, err := nixie.ParseFilter("reason:transport-unavailable", o.clock.Now())
+	filter, err := filter.Parse("reason:transport-unavailable", o.clock.Now())
 	o.must(err)
 	letters, _, err := o.Letters(t.Context(), filter, store.Page{})
 	o.must(err)

@@ -170,7 +170,7 @@ func (w *where) ofKinds(kinds *where) {
 }
 
 // messageWhere is a filter over current c. What only letters have matches no
-// message, as in nixie.Filter.MatchMessage.
+// message, as in filter.MatchMessage.
 func messageWhere(f *nixie.Filter, now time.Time) *where {
 	w := &where{}
 	if len(f.Statuses)+len(f.Classes)+len(f.Causes) > 0 || f.Signature != "" || f.Fingerprint != "" ||

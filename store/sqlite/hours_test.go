@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"github.com/nixie-go/nixie"
+	"github.com/nixie-go/nixie/filter"
 	"github.com/nixie-go/nixie/store"
 	"github.com/nixie-go/nixie/store/memory"
 	"github.com/nixie-go/nixie/store/sqlite"
@@ -118,7 +119,7 @@ func compareGroups(t *testing.T, s, ref store.Store, began time.Time) {
 				got[0][i].Reason = ""
 			}
 			if a, b := fmt.Sprint(got), fmt.Sprint(want); a != b {
-				t.Errorf("groups by %s of %s:\n%.600s\nwant\n%.600s", by, f.String(), a, b)
+				t.Errorf("groups by %s of %s:\n%.600s\nwant\n%.600s", by, filter.Text(f), a, b)
 			}
 		}
 		got, _, err := s.Count(t.Context(), f, store.Counting{By: by, Look: store.LookAtAll})
@@ -126,7 +127,7 @@ func compareGroups(t *testing.T, s, ref store.Store, began time.Time) {
 		want, _, err := ref.Count(t.Context(), f, store.Counting{By: by, Look: store.LookAtAll})
 		must(t, err)
 		if a, b := fmt.Sprint(got), fmt.Sprint(want); a != b {
-			t.Errorf("counts of %s: %.600s\nwant %.600s", f.String(), a, b)
+			t.Errorf("counts of %s: %.600s\nwant %.600s", filter.Text(f), a, b)
 		}
 	}
 }

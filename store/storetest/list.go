@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"github.com/nixie-go/nixie"
+	"github.com/nixie-go/nixie/filter"
 	"github.com/nixie-go/nixie/store"
 )
 
@@ -220,7 +221,7 @@ func filtersMean(b *bed) {
 		f := b.randomFilter(random, all)
 		want := map[nixie.ID]bool{}
 		for i := range all {
-			if f.MatchLetter(&all[i], b.clock.Now()) {
+			if filter.MatchLetter(&f, &all[i], b.clock.Now()) {
 				want[all[i].ID] = true
 			}
 		}
@@ -254,7 +255,7 @@ func messageFiltersMean(b *bed) {
 		f := b.randomFilter(random, letters)
 		want := map[nixie.ID]bool{}
 		for i := range all {
-			if f.MatchMessage(&all[i].Message, b.clock.Now()) {
+			if filter.MatchMessage(&f, &all[i].Message, b.clock.Now()) {
 				want[all[i].ID] = true
 			}
 		}
@@ -280,10 +281,10 @@ func anyCase(b *bed) {
 	for _, text := range []string{"grösse", "GRÖẞE", "größe über", "GRÖßE Über", "über", "ÜBER GRENZE"} {
 		f := nixie.Filter{Text: text}
 		l := b.letter(d.ID)
-		same(b, "letters with the text "+text, len(b.letters(f)) == 1, f.MatchLetter(&l, b.clock.Now()))
+		same(b, "letters with the text "+text, len(b.letters(f)) == 1, filter.MatchLetter(&f, &l, b.clock.Now()))
 		ms, _, err := b.st.Messages(b.ctx, f, store.Page{})
 		b.ok(err)
-		same(b, "messages with the text "+text, len(ms) == 1, f.MatchMessage(&l.Message, b.clock.Now()))
+		same(b, "messages with the text "+text, len(ms) == 1, filter.MatchMessage(&f, &l.Message, b.clock.Now()))
 	}
 	same(b, "letters", len(b.letters(nixie.Filter{Text: "größe über", Signature: "σφάλμα: ärger"})), 1)
 	same(b, "letters", len(b.letters(nixie.Filter{Signature: "ΣΦΆΛΜΑ"})), 1)

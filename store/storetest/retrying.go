@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/nixie-go/nixie"
+	"github.com/nixie-go/nixie/filter"
 	"github.com/nixie-go/nixie/store"
 )
 
@@ -89,7 +90,7 @@ func retryingMatches(b *bed) {
 			counts := map[string]nixie.Group{}
 			for i := range all {
 				m := &all[i].Message
-				if !m.Retrying() || !f.MatchMessage(m, b.clock.Now()) {
+				if !m.Retrying() || !filter.MatchMessage(&f, m, b.clock.Now()) {
 					continue
 				}
 				c := counts[key(m)]
@@ -109,7 +110,7 @@ func retryingMatches(b *bed) {
 			got, _, err := b.st.Count(b.ctx, f, store.Counting{By: []nixie.GroupBy{by}, Retrying: true})
 			b.ok(err)
 			if !slices.EqualFunc(got[0], want, sameSize) {
-				b.Fatalf("messages that retry, of %q by %s are %+v, want %+v", f, by, got, want)
+				b.Fatalf("messages that retry, of %q by %s are %+v, want %+v", filter.Text(f), by, got, want)
 			}
 		}
 	}
@@ -193,16 +194,16 @@ func onTheirWay(b *bed) {
 	} {
 		want := 0
 		for i := range all {
-			if f.MatchMessage(&all[i].Message, b.clock.Now()) {
+			if filter.MatchMessage(&f, &all[i].Message, b.clock.Now()) {
 				want++
 			}
 		}
 		got, err := allMessages(b.ctx, b.st, f)
 		b.ok(err)
-		same(b, fmt.Sprintf("messages of filter %q", f), len(got), want)
+		same(b, fmt.Sprintf("messages of filter %q", filter.Text(f)), len(got), want)
 		for i := range got {
-			if !f.MatchMessage(&got[i].Message, b.clock.Now()) || want == 0 {
-				b.Fatalf("filter %q gave %+v", f, got[i])
+			if !filter.MatchMessage(&f, &got[i].Message, b.clock.Now()) || want == 0 {
+				b.Fatalf("filter %q gave %+v", filter.Text(f), got[i])
 			}
 		}
 	}

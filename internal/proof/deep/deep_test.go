@@ -148,7 +148,7 @@ func TestTasks(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	for _, want := range []string{"model-sqlite", "power-loss", "fuzz-policy-FuzzNormalise", "fuzz-root-FuzzParseFilter"} {
+	for _, want := range []string{"model-sqlite", "power-loss", "fuzz-policy-FuzzNormalise", "fuzz-filter-FuzzParse"} {
 		if !slices.Contains(names(all), want) {
 			t.Errorf("no %s in %v", want, names(all))
 		}

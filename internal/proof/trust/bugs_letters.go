@@ -65,7 +65,7 @@ func bugsOfSecurity() []bug {
 		{102, "Parallels/rq-dashboard#526", "The list escaped what the detail view did not.", "internal/cli.TestB102_NoViewActsOnATerminal", ""},
 		{103, "rabbitmq/rabbitmq-management#358, #733, OctopusDeploy/Issues#1303", "Names of clients, hosts and audit entries ran as script.", "internal/cli.TestB102_NoViewActsOnATerminal", ""},
 		{104, "mher/flower#1217", "An expression without anchors let everybody in; open by default.", "", withAPI},
-		{105, "kafka-ui CVE-2023-52251, provectus/kafka-ui#4567", "A search filter ran code; the switch guarded one of two ways in.", "nixie.FuzzParseFilter nixie.TestFilterTextRoundTrip", ""},
+		{105, "kafka-ui CVE-2023-52251, provectus/kafka-ui#4567", "A search filter ran code; the switch guarded one of two ways in.", "filter.FuzzParse filter.TestTextRoundTrip", ""},
 		{106, "celery/celery#2808, #6763, #9997", "Passwords of the broker were in logs.", "privacy.TestR24_MaskingLeavesNoSecretInTheStore worker.TestR24_ObserverSeesTheMaskedError", ""},
 		{107, "celery/django-celery#421, lykinsbd/naas#8", "Arguments with passwords were stored and shown.", "suite.Lists/BodiesOnlyWhenWhole internal/cli.TestR24_ShownMasked", ""},
 		{108, "gogs/gogs#8263, Agent-Field/agentfield#418, marmos91/dittofs#1917", "A webhook followed a redirect to addresses inside.", "", withAPI + "; nothing calls out yet"},

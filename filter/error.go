@@ -1,30 +1,31 @@
-package nixie
+package filter
 
 import (
 	"fmt"
 	"strings"
 	"unicode"
 	"unicode/utf8"
+
+	"github.com/nixie-go/nixie"
 )
 
-// FilterError says what is wrong with the text of a filter, and where.
-type FilterError struct {
+// Error says what is wrong with the text of a filter, and where.
+type Error struct {
 	Text    string // as given
 	Column  int    // in characters (runes), the first is 1
 	Message string
 }
 
-// filterContext is how many characters of a filter's text are printed on each
-// side of its fault.
-const filterContext = 60
+// around counts the characters that are printed on each side of a fault.
+const around = 60
 
-func filterErrorf(text string, at int, format string, args ...any) error {
-	return &FilterError{text, utf8.RuneCountInString(text[:at]) + 1, fmt.Sprintf(format, args...)}
+func errorf(text string, at int, format string, args ...any) error {
+	return &Error{text, utf8.RuneCountInString(text[:at]) + 1, fmt.Sprintf(format, args...)}
 }
 
-// Error is the message, the text near the fault, and a caret under it. Control
-// characters and bytes that are not UTF-8 are escaped.
-func (e *FilterError) Error() string {
+// Error returns the message, the text near the fault and a caret under it. Control characters
+// and bytes that are not UTF-8 are escaped.
+func (e *Error) Error() string {
 	var line strings.Builder
 	caret, column := 0, 0
 	for rest := e.Text; rest != ""; {
@@ -34,9 +35,9 @@ func (e *FilterError) Error() string {
 			caret = utf8.RuneCountInString(line.String())
 		}
 		switch {
-		case column == e.Column-filterContext-1 || column == e.Column+filterContext:
+		case column == e.Column-around-1 || column == e.Column+around:
 			line.WriteString("…")
-		case column > e.Column-filterContext-1 && column < e.Column+filterContext:
+		case column > e.Column-around-1 && column < e.Column+around:
 			writeVisible(&line, r, rest[:size])
 		}
 		rest = rest[size:]
@@ -61,5 +62,13 @@ func writeVisible(to *strings.Builder, r rune, raw string) {
 	}
 }
 
-// Unwrap makes CodeOf answer [CodeInvalid].
-func (e *FilterError) Unwrap() error { return &Error{Code: CodeInvalid, Text: e.Message} }
+// Unwrap makes [nixie.CodeOf] answer [nixie.CodeInvalid].
+func (e *Error) Unwrap() error { return &nixie.Error{Code: nixie.CodeInvalid, Text: e.Message} }
+
+// clip shortens s to at most n bytes for use inside an error text.
+func clip(s string, n int) string {
+	if len(s) <= n {
+		return s
+	}
+	return s[:n] + "…"
+}

@@ -1,34 +1,35 @@
-package nixie
+package filter
 
 import (
 	"math"
 	"strconv"
 	"strings"
 	"time"
+
+	"github.com/nixie-go/nixie"
 )
 
-// Moments that a filter accepts lie from the start of the first year to the
-// start of the second, so that every store can keep them as nanoseconds since
-// 1970 in 64 bits.
+// A filter accepts moments from the start of minYear to the start of maxYear. Every store can
+// keep them as nanoseconds since 1970 in 64 bits.
 const (
-	minFilterYear = 1970
-	maxFilterYear = 2262
+	minYear = 1970
+	maxYear = 2262
 )
 
 const day = 24 * time.Hour
 
 // comparison splits the operator off a value; the empty one means "equal".
-func comparison(v filterValue) (op string, rest filterValue) {
+func comparison(v value) (op string, rest value) {
 	for _, op := range [...]string{"<=", ">=", "<", ">"} {
 		if text, ok := strings.CutPrefix(v.text, op); ok {
-			return op, filterValue{text, v.at + len(op)}
+			return op, value{text, v.at + len(op)}
 		}
 	}
 	return "", v
 }
 
 // bounded refuses a second bound on a side that has one.
-func (p *filterParser) bounded(t filterTerm, op string, low, high bool) error {
+func (p *parser) bounded(t term, op string, low, high bool) error {
 	switch {
 	case low && op != "<" && op != "<=":
 		return p.fail(t.at, "%s has a lower bound already: give one", t.key)
@@ -38,7 +39,7 @@ func (p *filterParser) bounded(t filterTerm, op string, low, high bool) error {
 	return nil
 }
 
-func (p *filterParser) number(r *Range, t filterTerm) error {
+func (p *parser) number(r *nixie.Range, t term) error {
 	v, err := p.single(t)
 	if err != nil {
 		return err
@@ -70,7 +71,7 @@ func (p *filterParser) number(r *Range, t filterTerm) error {
 	return nil
 }
 
-func (p *filterParser) span(s *Span, t filterTerm) error {
+func (p *parser) duration(s *nixie.Span, t term) error {
 	v, err := p.single(t)
 	if err != nil {
 		return err
@@ -82,7 +83,7 @@ func (p *filterParser) span(s *Span, t filterTerm) error {
 	if err := p.bounded(t, op, s.Min != 0, s.Max != 0); err != nil {
 		return err
 	}
-	d, err := ParseSpan(v.text)
+	d, err := ParseDuration(v.text)
 	if err != nil {
 		return p.fail(v.at, "%v", err)
 	}
@@ -105,10 +106,10 @@ func (p *filterParser) span(s *Span, t filterTerm) error {
 	return nil
 }
 
-// ParseSpan reads durations such as 90s, 1h30m, 1.5d or 2w: the form that filters
-// have. Errors are of [CodeInvalid].
-func ParseSpan(text string) (time.Duration, error) {
-	bad := Errorf(CodeInvalid, "%q is no duration: write a number and a unit of ns us ms s m h d w, 90m or 1d12h for example", clip(text, 40))
+// ParseDuration reads durations such as 90s, 1h30m, 1.5d or 2w. Errors are of
+// [nixie.CodeInvalid].
+func ParseDuration(text string) (time.Duration, error) {
+	bad := nixie.Errorf(nixie.CodeInvalid, "%q is no duration: write a number and a unit of ns us ms s m h d w, 90m or 1d12h for example", clip(text, 40))
 	if text == "" {
 		return 0, bad
 	}
@@ -136,14 +137,14 @@ func ParseSpan(text string) (time.Duration, error) {
 			return 0, bad
 		}
 		if d > math.MaxInt64/times || sum > math.MaxInt64-d*times {
-			return 0, Errorf(CodeInvalid, "%q is too long: the longest duration is about 292 years", clip(text, 40))
+			return 0, nixie.Errorf(nixie.CodeInvalid, "%q is too long: the longest duration is about 292 years", clip(text, 40))
 		}
 		sum += d * times
 	}
 	return sum, nil
 }
 
-func (p *filterParser) moment(b *Times, t filterTerm) error {
+func (p *parser) moment(b *nixie.Times, t term) error {
 	v, err := p.single(t)
 	if err != nil {
 		return err
@@ -169,21 +170,21 @@ func (p *filterParser) moment(b *Times, t filterTerm) error {
 		b.After, b.Before = from, till
 	}
 	for _, end := range [...]time.Time{b.After, b.Before} {
-		if !end.IsZero() && (end.Year() < minFilterYear || end.After(time.Date(maxFilterYear, 1, 1, 0, 0, 0, 0, time.UTC))) {
-			return p.fail(v.at, "%q is out of range: give a moment from %d up to the start of %d", clip(v.text, 40), minFilterYear, maxFilterYear)
+		if !end.IsZero() && (end.Year() < minYear || end.After(time.Date(maxYear, 1, 1, 0, 0, 0, 0, time.UTC))) {
+			return p.fail(v.at, "%q is out of range: give a moment from %d up to the start of %d", clip(v.text, 40), minYear, maxYear)
 		}
 	}
 	return nil
 }
 
-// parseMoment reads a moment as the time from its beginning up to, and without,
-// its end: a nanosecond, or a day when it is a date.
-func (p *filterParser) parseMoment(v filterValue) (from, till time.Time, err error) {
+// parseMoment reads a moment as an interval without its end: a date is a day long, anything
+// else a nanosecond.
+func (p *parser) parseMoment(v value) (from, till time.Time, err error) {
 	length := time.Nanosecond
 	if away, ok := strings.CutPrefix(v.text, "now"); ok {
 		from = p.now
 		if away != "" {
-			d, err := ParseSpan(away[1:])
+			d, err := ParseDuration(away[1:])
 			if err != nil || away[0] != '-' && away[0] != '+' {
 				return from, from, p.fail(v.at, "%q is no moment: write now-2h for two hours ago, now+2h for two hours from now", clip(v.text, 40))
 			}
@@ -201,7 +202,7 @@ func (p *filterParser) parseMoment(v filterValue) (from, till time.Time, err err
 	return from, from.Add(length), nil
 }
 
-func (p *filterParser) yesNo(key string, v filterValue) (*bool, error) {
+func (p *parser) yesNo(key string, v value) (*bool, error) {
 	var b bool
 	switch v.text {
 	case "yes", "true":
@@ -213,7 +214,7 @@ func (p *filterParser) yesNo(key string, v filterValue) (*bool, error) {
 	return &b, nil
 }
 
-func (p *filterParser) ids(to *[]ID, t filterTerm) error {
+func (p *parser) ids(to *[]nixie.ID, t term) error {
 	for _, v := range t.values {
 		id, err := p.id(v)
 		if err != nil {
@@ -224,13 +225,13 @@ func (p *filterParser) ids(to *[]ID, t filterTerm) error {
 	return nil
 }
 
-func (p *filterParser) id(v filterValue) (ID, error) {
-	id, err := ParseID(v.text)
+func (p *parser) id(v value) (nixie.ID, error) {
+	id, err := nixie.ParseID(v.text)
 	if err != nil {
-		return ID{}, p.fail(v.at, "%v", err)
+		return nixie.ID{}, p.fail(v.at, "%v", err)
 	}
 	if id.IsZero() {
-		return ID{}, p.fail(v.at, "%s is the zero ID, which nothing has", v.text)
+		return nixie.ID{}, p.fail(v.at, "%s is the zero ID, which nothing has", v.text)
 	}
 	return id, nil
 }

@@ -1,4 +1,4 @@
-package nixie_test
+package filter_test
 
 import (
 	"errors"
@@ -10,22 +10,23 @@ import (
 	"pgregory.net/rapid"
 
 	"github.com/nixie-go/nixie"
+	"github.com/nixie-go/nixie/filter"
 )
 
-var filterNow = time.Date(2026, 5, 4, 12, 0, 0, 0, time.UTC)
+var now = time.Date(2026, 5, 4, 12, 0, 0, 0, time.UTC)
 
 func ptr[T any](v T) *T { return &v }
 
 func parseFilter(t testing.TB, text string) nixie.Filter {
 	t.Helper()
-	f, err := nixie.ParseFilter(text, filterNow)
+	f, err := filter.Parse(text, now)
 	if err != nil {
-		t.Fatalf("ParseFilter(%q): %v", text, err)
+		t.Fatalf("Parse(%q): %v", text, err)
 	}
 	return f
 }
 
-func TestParseFilter(t *testing.T) {
+func TestParse(t *testing.T) {
 	const a, b = "01890a5d-ac96-774b-bcce-b302099a8057", "01890a5d-ac96-774b-bcce-b302099a8058"
 	idA, _ := nixie.ParseID(a)
 	idB, _ := nixie.ParseID(b)
@@ -57,7 +58,7 @@ func TestParseFilter(t *testing.T) {
 		{"attempts:>=3 attempts:<5", "attempts:>=3 attempts:<=4", nixie.Filter{Attempts: nixie.Range{Min: ptr[int64](3), Max: ptr[int64](4)}}},
 		{"deliveries:0", "deliveries:0", nixie.Filter{Deliveries: nixie.Range{Min: ptr[int64](0), Max: ptr[int64](0)}}},
 		{"crashes:>0", "crashes:>=1", nixie.Filter{Crashes: nixie.Range{Min: ptr[int64](1)}}},
-		{"due:<now+2h", "due:<2026-05-04T14:00:00Z", nixie.Filter{Due: nixie.Times{Before: filterNow.Add(2 * hour)}}},
+		{"due:<now+2h", "due:<2026-05-04T14:00:00Z", nixie.Filter{Due: nixie.Times{Before: now.Add(2 * hour)}}},
 		{"deliveries:<=0", "deliveries:<=0", nixie.Filter{Deliveries: nixie.Range{Max: ptr[int64](0)}}},
 		{"age:>1h", "age:>=1h0m0.000000001s", nixie.Filter{Age: nixie.Span{Min: hour + 1}}},
 		{"age:>0s age:<=2d", "age:>=1ns age:<=48h0m0s", nixie.Filter{Age: nixie.Span{Min: 1, Max: 48 * hour}}},
@@ -70,30 +71,30 @@ func TestParseFilter(t *testing.T) {
 		{"last_failed:>=2026-01-02T01:00:00+01:00", "last_failed:>=2026-01-02T00:00:00Z", nixie.Filter{LastFailed: nixie.Times{After: date(2)}}},
 		{"last_failed:>2026-01-02T00:00:00Z", "last_failed:>=2026-01-02T00:00:00.000000001Z", nixie.Filter{LastFailed: nixie.Times{After: date(2).Add(1)}}},
 		{"last_failed:<=2026-01-02T00:00:00Z", "last_failed:<2026-01-02T00:00:00.000000001Z", nixie.Filter{LastFailed: nixie.Times{Before: date(2).Add(1)}}},
-		{"died:>=now-2h died:<now", "died:>=2026-05-04T10:00:00Z died:<2026-05-04T12:00:00Z", nixie.Filter{Died: nixie.Times{After: filterNow.Add(-2 * hour), Before: filterNow}}},
+		{"died:>=now-2h died:<now", "died:>=2026-05-04T10:00:00Z died:<2026-05-04T12:00:00Z", nixie.Filter{Died: nixie.Times{After: now.Add(-2 * hour), Before: now}}},
 	} {
 		got := parseFilter(t, c.text)
 		if !reflect.DeepEqual(got, c.want) {
-			t.Errorf("ParseFilter(%q)\n got %+v\nwant %+v", c.text, got, c.want)
+			t.Errorf("Parse(%q)\n got %+v\nwant %+v", c.text, got, c.want)
 		}
-		if s := got.String(); s != c.canonical {
-			t.Errorf("ParseFilter(%q).String() = %q, want %q", c.text, s, c.canonical)
+		if s := filter.Text(got); s != c.canonical {
+			t.Errorf("Parse(%q).String() = %q, want %q", c.text, s, c.canonical)
 		}
 		if zero := strings.TrimSpace(c.text) == ""; got.IsZero() != zero {
-			t.Errorf("ParseFilter(%q).IsZero() = %v", c.text, !zero)
+			t.Errorf("Parse(%q).IsZero() = %v", c.text, !zero)
 		}
 	}
 }
 
-// filterFault is a text that ParseFilter refuses.
-type filterFault struct {
+// fault is a text that Parse refuses.
+type fault struct {
 	text   string
 	column int
 	says   string
 }
 
-func TestParseFilterSyntaxErrors(t *testing.T) {
-	checkFilterFaults(t, []filterFault{
+func TestParseSyntaxErrors(t *testing.T) {
+	checkFaults(t, []fault{
 		{"orders", 1, `"orders" has no colon: write key:value`},
 		{"queue:a orders", 9, "no colon"},
 		{":x", 1, `unknown key ""`},
@@ -124,8 +125,8 @@ func TestParseFilterSyntaxErrors(t *testing.T) {
 	})
 }
 
-func TestParseFilterValueErrors(t *testing.T) {
-	checkFilterFaults(t, []filterFault{
+func TestParseValueErrors(t *testing.T) {
+	checkFaults(t, []fault{
 		{"age:1h", 5, "age needs a comparison: write age:>1h for older"},
 		{"age:>1x", 6, `"1x" is no duration: write a number and a unit of ns us ms s m h d w`},
 		{"age:>5", 6, "is no duration"},
@@ -160,33 +161,33 @@ func TestParseFilterValueErrors(t *testing.T) {
 		{"id:00000000-0000-0000-0000-000000000000", 4, "the zero ID"},
 		{"queue:a\xff", 7, "not valid UTF-8"},
 		{"queue:\"a\xff\"", 7, "not valid UTF-8"},
-		{strings.Repeat("queue:a ", nixie.MaxFilterTerms+1), 1601, "more than 200 terms, the limit"},
-		{"text:" + strings.Repeat("é", nixie.MaxFilterText/2), 5 + nixie.MaxFilterText/2 - 3 + 1, "the text has 8197 bytes, the limit is 8192"},
+		{strings.Repeat("queue:a ", filter.MaxTerms+1), 1601, "more than 200 terms, the limit"},
+		{"text:" + strings.Repeat("é", filter.MaxText/2), 5 + filter.MaxText/2 - 3 + 1, "the text has 8197 bytes, the limit is 8192"},
 	})
 }
 
-// checkFilterFaults also holds that what cannot be read or says nothing never
+// checkFaults also holds that what cannot be read or says nothing never
 // becomes a filter that matches everything.
-func checkFilterFaults(t *testing.T, faults []filterFault) {
+func checkFaults(t *testing.T, faults []fault) {
 	t.Helper()
 	for _, c := range faults {
-		f, err := nixie.ParseFilter(c.text, filterNow)
-		var fe *nixie.FilterError
+		f, err := filter.Parse(c.text, now)
+		var fe *filter.Error
 		var coded *nixie.Error
 		if !errors.As(err, &fe) || !errors.As(err, &coded) || nixie.CodeOf(err) != nixie.CodeInvalid {
-			t.Errorf("ParseFilter(%.80q) = %+v, %v; want a FilterError of code invalid", c.text, f, err)
+			t.Errorf("Parse(%.80q) = %+v, %v; want a Error of code invalid", c.text, f, err)
 			continue
 		}
 		if fe.Column != c.column || !strings.Contains(fe.Message, c.says) || fe.Text != c.text {
-			t.Errorf("ParseFilter(%.80q): column %d, %s\nwant column %d, %s", c.text, fe.Column, fe.Message, c.column, c.says)
+			t.Errorf("Parse(%.80q): column %d, %s\nwant column %d, %s", c.text, fe.Column, fe.Message, c.column, c.says)
 		}
 		if !f.IsZero() {
-			t.Errorf("ParseFilter(%.80q) gave a filter beside its error: %v", c.text, f)
+			t.Errorf("Parse(%.80q) gave a filter beside its error: %v", c.text, f)
 		}
 	}
 }
 
-func TestFilterErrorPoints(t *testing.T) {
+func TestErrorPoints(t *testing.T) {
 	for _, c := range []struct{ text, want string }{
 		{"key:é reason:timeot", "\n  key:é reason:timeot\n               ^"},
 		{"key:\x1b[31m\u202e\xff reason:x", "\n  key:\\x1b[31m\\u202e\\xff reason:x\n      ^"},
@@ -194,13 +195,13 @@ func TestFilterErrorPoints(t *testing.T) {
 		{"reason:", "\n  reason:\n         ^"},
 		{strings.Repeat("queue:a ", 20) + "x:1", "…"},
 	} {
-		_, err := nixie.ParseFilter(c.text, filterNow)
+		_, err := filter.Parse(c.text, now)
 		if err == nil || !strings.Contains(err.Error(), c.want) {
 			t.Errorf("%q: got\n%v\nwant it to hold\n%s", c.text, err, c.want)
 		}
 	}
 	long := strings.Repeat("queue:a ", 20) + "x:1 " + strings.Repeat("queue:a ", 20)
-	_, err := nixie.ParseFilter(long, filterNow)
+	_, err := filter.Parse(long, now)
 	lines := strings.Split(err.Error(), "\n")
 	if at := len([]rune(lines[2])) - 1; string([]rune(lines[1])[at]) != "x" || len([]rune(lines[1])) > 125 {
 		t.Errorf("the caret of a long text is off:\n%v", err)
@@ -218,7 +219,7 @@ func TestFilterIsZero(t *testing.T) {
 		if f.IsZero() {
 			t.Errorf("a filter with %s is not zero", typ.Field(i).Name)
 		}
-		if f.String() == "" {
+		if filter.Text(f) == "" {
 			t.Errorf("%s is missing from the text of a filter", typ.Field(i).Name)
 		}
 	}
@@ -242,7 +243,7 @@ func set(v reflect.Value) {
 		v.Set(reflect.New(v.Type().Elem()))
 	case reflect.Struct:
 		if v.Type() == reflect.TypeFor[time.Time]() {
-			v.Set(reflect.ValueOf(filterNow))
+			v.Set(reflect.ValueOf(now))
 			return
 		}
 		set(v.Field(0))
@@ -305,22 +306,22 @@ func few[T any](t *rapid.T, name string, of *rapid.Generator[T]) []T {
 	return nil
 }
 
-func TestFilterTextRoundTrip(t *testing.T) {
+func TestTextRoundTrip(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		f := drawFilter(t)
-		text := f.String()
-		if len(text) > nixie.MaxFilterText {
+		text := filter.Text(f)
+		if len(text) > filter.MaxText {
 			t.Skip("too long to be parsed")
 		}
-		got, err := nixie.ParseFilter(text, filterNow)
+		got, err := filter.Parse(text, now)
 		if err != nil {
 			t.Fatalf("%q: %v", text, err)
 		}
 		if !reflect.DeepEqual(got, f) {
 			t.Fatalf("%q\n got %+v\nwant %+v", text, got, f)
 		}
-		if got.String() != text {
-			t.Fatalf("not canonical: %q then %q", text, got.String())
+		if filter.Text(got) != text {
+			t.Fatalf("not canonical: %q then %q", text, filter.Text(got))
 		}
 		if f.IsZero() != (text == "") {
 			t.Fatalf("%q: IsZero is %v", text, f.IsZero())
@@ -330,7 +331,7 @@ func TestFilterTextRoundTrip(t *testing.T) {
 
 // The strict comparisons of the text say exactly what they say of numbers,
 // durations and moments at and beside the bound.
-func TestFilterComparisonsAreExact(t *testing.T) {
+func TestComparisonsAreExact(t *testing.T) {
 	holds := func(op string, at int) bool {
 		return map[string]bool{"<": at < 0, "<=": at <= 0, ">": at > 0, ">=": at >= 0}[op]
 	}
@@ -353,7 +354,7 @@ func TestFilterComparisonsAreExact(t *testing.T) {
 	}
 }
 
-func FuzzParseFilter(f *testing.F) {
+func FuzzParse(f *testing.F) {
 	for _, seed := range []string{
 		"", "queue:orders reason:timeout,dependency age:>1h first_failed:<2026-01-01", `text:"a \"b\" \\"`,
 		"age:>=1w2d3h4m5.5s redrives:>0 redrives:<9", "died:>now-2h died:<=2026-01-01T10:00:00.5+01:00",
@@ -362,11 +363,11 @@ func FuzzParseFilter(f *testing.F) {
 		f.Add(seed)
 	}
 	f.Fuzz(func(t *testing.T, text string) {
-		filter, err := nixie.ParseFilter(text, filterNow)
+		got, err := filter.Parse(text, now)
 		if err != nil {
-			var fe *nixie.FilterError
-			if !errors.As(err, &fe) || fe.Column < 1 || fe.Column > len([]rune(text))+1 || !filter.IsZero() {
-				t.Fatalf("%q: %+v, %v", text, filter, err)
+			var fe *filter.Error
+			if !errors.As(err, &fe) || fe.Column < 1 || fe.Column > len([]rune(text))+1 || !got.IsZero() {
+				t.Fatalf("%q: %+v, %v", text, got, err)
 			}
 			for _, r := range fe.Error() {
 				if r < ' ' && r != '\n' || r == 0x7f {
@@ -375,12 +376,12 @@ func FuzzParseFilter(f *testing.F) {
 			}
 			return
 		}
-		if filter.IsZero() != (strings.Trim(text, " \t\r\n") == "") {
-			t.Fatalf("%q became %+v", text, filter)
+		if got.IsZero() != (strings.Trim(text, " \t\r\n") == "") {
+			t.Fatalf("%q became %+v", text, got)
 		}
-		again, err := nixie.ParseFilter(filter.String(), filterNow)
-		if len(filter.String()) <= nixie.MaxFilterText && (err != nil || !reflect.DeepEqual(again, filter)) {
-			t.Fatalf("%q: its text %q is %+v, %v; want %+v", text, filter.String(), again, err, filter)
+		again, err := filter.Parse(filter.Text(got), now)
+		if len(filter.Text(got)) <= filter.MaxText && (err != nil || !reflect.DeepEqual(again, got)) {
+			t.Fatalf("%q: its text %q is %+v, %v; want %+v", text, filter.Text(got), again, err, got)
 		}
 	})
 }

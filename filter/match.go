@@ -1,21 +1,23 @@
-package nixie
+package filter
 
 import (
 	"slices"
 	"strings"
 	"time"
+
+	"github.com/nixie-go/nixie"
 )
 
-// MatchLetter reports whether the filter matches a letter as of now. Stores that
-// cannot ask their engine, and tests of those that can, use it: it is the
-// meaning of a Filter.
-func (f *Filter) MatchLetter(l *Letter, now time.Time) bool {
+// MatchLetter reports whether the filter matches a letter as of now. It defines what a
+// [nixie.Filter] means: stores that cannot ask their engine call it, and tests compare the
+// others with it.
+func MatchLetter(f *nixie.Filter, l *nixie.Letter, now time.Time) bool {
 	text := ""
 	if n := len(l.History); n > 0 {
 		text = l.History[n-1].Text
 	}
 	attempts, crashes := l.Spent()
-	return f.matchCommon(&l.Message, l.DiedAt, now) && f.Attempts.Holds(int64(attempts)) && f.Crashes.Holds(int64(crashes)) &&
+	return matchCommon(f, &l.Message, l.DiedAt, now) && f.Attempts.Holds(int64(attempts)) && f.Crashes.Holds(int64(crashes)) &&
 		(len(f.IDs) == 0 || slices.Contains(f.IDs, l.ID) || slices.Contains(f.IDs, l.Message.ID)) &&
 		anyOf(f.Statuses, l.Status) && anyOf(f.Reasons, l.Reason) &&
 		anyOf(f.Classes, l.Class) && anyOf(f.Causes, l.Cause) &&
@@ -26,25 +28,25 @@ func (f *Filter) MatchLetter(l *Letter, now time.Time) bool {
 		(f.Operation.IsZero() || f.Operation == l.Operation)
 }
 
-// MatchMessage reports whether the filter matches a message as of now. Parts
-// that only letters have do not match any message.
-func (f *Filter) MatchMessage(m *Message, now time.Time) bool {
+// MatchMessage reports whether the filter matches a message as of now. A filter on a property
+// that only letters have matches no message.
+func MatchMessage(f *nixie.Filter, m *nixie.Message, now time.Time) bool {
 	if len(f.Statuses)+len(f.Classes)+len(f.Causes) > 0 || f.Signature != "" || f.Fingerprint != "" ||
 		f.Redrivable != nil || f.NeedsReview != nil || !f.Operation.IsZero() ||
-		f.FirstFailed != (Times{}) || f.LastFailed != (Times{}) {
+		f.FirstFailed != (nixie.Times{}) || f.LastFailed != (nixie.Times{}) {
 		return false
 	}
-	return f.matchCommon(m, m.EnqueuedAt, now) && f.Attempts.Holds(int64(m.Attempts)) && f.Crashes.Holds(int64(m.Crashes)) &&
+	return matchCommon(f, m, m.EnqueuedAt, now) && f.Attempts.Holds(int64(m.Attempts)) && f.Crashes.Holds(int64(m.Crashes)) &&
 		(len(f.IDs) == 0 || slices.Contains(f.IDs, m.ID)) && containsFold(m.LastFailure, f.Text) &&
 		anyOf(f.Reasons, m.LastReason)
 }
 
-func (f *Filter) matchCommon(m *Message, began, now time.Time) bool {
+func matchCommon(f *nixie.Filter, m *nixie.Message, began, now time.Time) bool {
 	return anyOf(f.Queues, m.Queue) && anyOf(f.Types, m.Type) && anyOf(f.Keys, m.Key) &&
 		anyOf(f.Streams, m.Stream) && anyOf(f.States, m.State) &&
 		f.Age.Holds(now.Sub(began)) && f.Died.Holds(began) &&
 		f.Redrives.Holds(int64(m.Redrives)) && f.Deliveries.Holds(int64(m.Deliveries)) &&
-		(f.Due == (Times{}) || m.State == Queued && m.NotBefore.After(now) && f.Due.Holds(m.NotBefore))
+		(f.Due == (nixie.Times{}) || m.State == nixie.Queued && m.NotBefore.After(now) && f.Due.Holds(m.NotBefore))
 }
 
 func anyOf[T comparable](want []T, have T) bool {

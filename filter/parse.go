@@ -1,4 +1,28 @@
-package nixie
+// Package filter is the text form of a [nixie.Filter]: it parses the text, writes it, and
+// matches letters and messages.
+//
+//	queue:orders reason:timeout,dependency age:>1h first_failed:<2026-01-01 text:"no route"
+//
+// A filter is a list of terms key:value with spaces between them. All terms have to hold. A
+// key with several values, joined by commas or given as several terms, holds for any of them.
+// A value that contains a space, comma or quote stands in quotes. Within quotes \" and \\ are
+// the only escapes.
+//
+//	id queue type key stream              any values
+//	status state reason class cause       values of a closed list
+//	signature fingerprint text operation  one value
+//	redrivable needs_review               yes, no, true or false
+//	age                                   <, <=, > or >= and a duration: the time since the death
+//	died due first_failed last_failed     a moment, after <, <=, >, >= or nothing
+//	redrives attempts deliveries crashes  a number, after <, <=, >, >= or nothing
+//
+// A duration has the units ns us ms s m h d w. A moment is RFC 3339, a date (a whole day in
+// UTC), now, now-2h or now+2h. The keys of the last three lines may be given twice, to bound
+// them on both sides.
+//
+// Only the empty text is the zero filter, which matches everything. A term that would hold for
+// everything is refused, as is a term that cannot be read.
+package filter
 
 import (
 	"fmt"
@@ -6,109 +30,89 @@ import (
 	"strings"
 	"time"
 	"unicode/utf8"
+
+	"github.com/nixie-go/nixie"
 )
 
-// Bounds of the text of a filter. Going over one is a [FilterError].
+// Bounds of the text of a filter. A text beyond one of them is an [Error].
 const (
-	MaxFilterText  = 8 << 10 // bytes
-	MaxFilterTerms = 200     // key:value terms
+	MaxText  = 8 << 10 // bytes
+	MaxTerms = 200     // key:value terms
 )
 
-// ParseFilter reads the text form of a [Filter]: terms key:value with spaces
-// between them, all of which have to hold.
-//
-//	queue:orders reason:timeout,dependency age:>1h first_failed:<2026-01-01 text:"no route"
-//
-// A list with commas, or the same key again, means any of the values. A value
-// with a space, comma or quote stands in quotes, within which \" and \\ are the
-// only escapes. The keys:
-//
-//   - id queue type key stream take any value, status state reason class cause
-//     one of a closed list;
-//   - signature fingerprint text operation take one value;
-//   - redrivable needs_review take yes, no, true or false;
-//   - age takes <, <=, > or >= and a duration with units ns us ms s m h d w: the
-//     time since the letter's death;
-//   - died due first_failed last_failed take a comparison, or none, and a moment:
-//     RFC 3339, a date (a whole day in UTC), now, now-2h or now+2h;
-//   - redrives attempts deliveries crashes take a comparison, or none, and a
-//     number.
-//
-// The last three kinds may be given twice to bound them on both sides. The empty
-// text is the zero filter, and nothing else is: a term that would hold for
-// everything is refused like one that cannot be read. A moment now is as of the
-// argument. Errors are of type *[FilterError] and code [CodeInvalid].
-func ParseFilter(text string, now time.Time) (Filter, error) {
-	if len(text) > MaxFilterText {
-		cut := MaxFilterText
-		for !utf8.RuneStart(text[cut]) && cut > MaxFilterText-utf8.UTFMax {
+// Parse reads the text of a filter. The package comment describes the language. A moment
+// such as now-2h is relative to now. Errors are of type *[Error] and code
+// [nixie.CodeInvalid].
+func Parse(text string, now time.Time) (nixie.Filter, error) {
+	if len(text) > MaxText {
+		cut := MaxText
+		for !utf8.RuneStart(text[cut]) && cut > MaxText-utf8.UTFMax {
 			cut--
 		}
-		return Filter{}, filterErrorf(text, cut, "the text has %d bytes, the limit is %d: use fewer terms", len(text), MaxFilterText)
+		return nixie.Filter{}, errorf(text, cut, "the text has %d bytes, the limit is %d: use fewer terms", len(text), MaxText)
 	}
-	p := filterParser{text: text, now: now}
+	p := parser{text: text, now: now}
 	for terms := 0; ; terms++ {
 		p.skipSpace()
 		if p.at == len(text) {
 			return p.filter, nil
 		}
-		if terms == MaxFilterTerms {
-			return Filter{}, p.fail(p.at, "more than %d terms, the limit: join values of one key with commas", MaxFilterTerms)
+		if terms == MaxTerms {
+			return nixie.Filter{}, p.fail(p.at, "more than %d terms, the limit: join values of one key with commas", MaxTerms)
 		}
 		t, err := p.term()
 		if err == nil {
 			err = p.apply(t)
 		}
 		if err != nil {
-			return Filter{}, err
+			return nixie.Filter{}, err
 		}
 	}
 }
 
-// filterParser walks once over the text.
-type filterParser struct {
+type parser struct {
 	text   string
 	now    time.Time
 	at     int // byte offset of what comes next
-	filter Filter
+	filter nixie.Filter
 	once   []string // keys that were given and may not come again
 }
 
-// filterTerm is one key with its values.
-type filterTerm struct {
+// term is one key with its values.
+type term struct {
 	key    string
 	at     int // byte offset of the key
-	values []filterValue
+	values []value
 }
 
-type filterValue struct {
+type value struct {
 	text string
 	at   int // byte offset, of the quote if there is one
 }
 
-func (p *filterParser) fail(at int, format string, args ...any) error {
-	return filterErrorf(p.text, at, format, args...)
+func (p *parser) fail(at int, format string, args ...any) error {
+	return errorf(p.text, at, format, args...)
 }
 
-func isFilterSpace(b byte) bool { return b == ' ' || b == '\t' || b == '\n' || b == '\r' }
+func isSpace(b byte) bool { return b == ' ' || b == '\t' || b == '\n' || b == '\r' }
 
-func (p *filterParser) skipSpace() {
-	for p.at < len(p.text) && isFilterSpace(p.text[p.at]) {
+func (p *parser) skipSpace() {
+	for p.at < len(p.text) && isSpace(p.text[p.at]) {
 		p.at++
 	}
 }
 
-func (p *filterParser) term() (filterTerm, error) {
-	t := filterTerm{at: p.at}
-	for p.at < len(p.text) && p.text[p.at] != ':' && !isFilterSpace(p.text[p.at]) {
+func (p *parser) term() (term, error) {
+	t := term{at: p.at}
+	for p.at < len(p.text) && p.text[p.at] != ':' && !isSpace(p.text[p.at]) {
 		p.at++
 	}
 	t.key = p.text[t.at:p.at]
 	switch {
 	case p.at == len(p.text) || p.text[p.at] != ':':
 		return t, p.fail(t.at, "%q has no colon: write key:value, text:%q for example", clip(t.key, 40), clip(t.key, 40))
-	case !slices.Contains(filterKeys(), t.key):
-		return t, p.fail(t.at, "unknown key %q%s: the keys are %s", clip(t.key, 40), didYouMean(t.key, filterKeys()), strings.Join(filterKeys(), ", "))
+	case !slices.Contains(keys(), t.key):
+		return t, p.fail(t.at, "unknown key %q%s: the keys are %s", clip(t.key, 40), didYouMean(t.key, keys()), strings.Join(keys(), ", "))
 	}
 	for {
 		p.at++ // the colon or comma
@@ -118,7 +122,7 @@ func (p *filterParser) term() (filterTerm, error) {
 		}
 		t.values = append(t.values, v)
 		switch {
-		case p.at == len(p.text) || isFilterSpace(p.text[p.at]):
+		case p.at == len(p.text) || isSpace(p.text[p.at]):
 			return t, nil
 		case p.text[p.at] != ',':
 			return t, p.fail(p.at, "a quote in the middle of a value: put the whole value in quotes and write \\\" for a quote")
@@ -127,12 +131,12 @@ func (p *filterParser) term() (filterTerm, error) {
 }
 
 // value reads up to the space, comma or end after one value.
-func (p *filterParser) value(key string) (filterValue, error) {
-	v := filterValue{at: p.at}
+func (p *parser) value(key string) (value, error) {
+	v := value{at: p.at}
 	if p.at < len(p.text) && p.text[p.at] == '"' {
 		return p.quoted()
 	}
-	for p.at < len(p.text) && !isFilterSpace(p.text[p.at]) && p.text[p.at] != ',' && p.text[p.at] != '"' {
+	for p.at < len(p.text) && !isSpace(p.text[p.at]) && p.text[p.at] != ',' && p.text[p.at] != '"' {
 		p.at++
 	}
 	v.text = p.text[v.at:p.at]
@@ -145,8 +149,8 @@ func (p *filterParser) value(key string) (filterValue, error) {
 	return v, nil
 }
 
-func (p *filterParser) quoted() (filterValue, error) {
-	v := filterValue{at: p.at}
+func (p *parser) quoted() (value, error) {
+	v := value{at: p.at}
 	var b strings.Builder
 	for p.at++; p.at < len(p.text); p.at++ {
 		switch c := p.text[p.at]; c {
@@ -156,7 +160,7 @@ func (p *filterParser) quoted() (filterValue, error) {
 			if !utf8.ValidString(v.text) {
 				return v, p.fail(v.at, "the quoted value is not valid UTF-8")
 			}
-			if p.at < len(p.text) && p.text[p.at] != ',' && !isFilterSpace(p.text[p.at]) {
+			if p.at < len(p.text) && p.text[p.at] != ',' && !isSpace(p.text[p.at]) {
 				return v, p.fail(p.at, "text right after a closing quote: put a space or comma between them, or write \\\" for a quote")
 			}
 			return v, nil
@@ -173,8 +177,8 @@ func (p *filterParser) quoted() (filterValue, error) {
 	return v, p.fail(v.at, "the quote that begins here is not closed")
 }
 
-// filterKeys lists the keys in the order in which [Filter.String] writes them.
-func filterKeys() []string {
+// keys lists the keys in the order in which [Text] writes them.
+func keys() []string {
 	return []string{
 		"id", "queue", "type", "key", "stream", "status", "state", "reason", "class", "cause",
 		"signature", "fingerprint", "text", "redrivable", "needs_review",
@@ -182,29 +186,29 @@ func filterKeys() []string {
 	}
 }
 
-func (p *filterParser) apply(t filterTerm) error {
+func (p *parser) apply(t term) error {
 	f := &p.filter
 	switch t.key {
 	case "id":
 		return p.ids(&f.IDs, t)
 	case "queue":
-		addFilterTexts(&f.Queues, t)
+		addTexts(&f.Queues, t)
 	case "type":
-		addFilterTexts(&f.Types, t)
+		addTexts(&f.Types, t)
 	case "key":
-		addFilterTexts(&f.Keys, t)
+		addTexts(&f.Keys, t)
 	case "stream":
-		addFilterTexts(&f.Streams, t)
+		addTexts(&f.Streams, t)
 	case "status":
-		return addClosed(p, &f.Statuses, t, Statuses())
+		return addClosed(p, &f.Statuses, t, nixie.Statuses())
 	case "state":
-		return addClosed(p, &f.States, t, States())
+		return addClosed(p, &f.States, t, nixie.States())
 	case "reason":
-		return addClosed(p, &f.Reasons, t, Reasons())
+		return addClosed(p, &f.Reasons, t, nixie.Reasons())
 	case "class":
-		return addClosed(p, &f.Classes, t, Classes())
+		return addClosed(p, &f.Classes, t, nixie.Classes())
 	case "cause":
-		return addClosed(p, &f.Causes, t, Causes())
+		return addClosed(p, &f.Causes, t, nixie.Causes())
 	case "redrives":
 		return p.number(&f.Redrives, t)
 	case "attempts":
@@ -222,15 +226,15 @@ func (p *filterParser) apply(t filterTerm) error {
 	case "last_failed":
 		return p.moment(&f.LastFailed, t)
 	case "age":
-		return p.span(&f.Age, t)
+		return p.duration(&f.Age, t)
 	default:
 		return p.applyOnce(t)
 	}
 	return nil
 }
 
-// applyOnce handles the keys that take one value and come once.
-func (p *filterParser) applyOnce(t filterTerm) error {
+// applyOnce reads the keys that take one value and may be given once.
+func (p *parser) applyOnce(t term) error {
 	f := &p.filter
 	v, err := p.single(t)
 	if err != nil {
@@ -267,20 +271,20 @@ func (p *filterParser) applyOnce(t filterTerm) error {
 	return nil
 }
 
-func (p *filterParser) single(t filterTerm) (filterValue, error) {
+func (p *parser) single(t term) (value, error) {
 	if len(t.values) > 1 {
-		return filterValue{}, p.fail(t.values[1].at, "%s takes one value: quote it if the comma belongs to it", t.key)
+		return value{}, p.fail(t.values[1].at, "%s takes one value: quote it if the comma belongs to it", t.key)
 	}
 	return t.values[0], nil
 }
 
-func addFilterTexts(to *[]string, t filterTerm) {
+func addTexts(to *[]string, t term) {
 	for _, v := range t.values {
 		*to = append(*to, v.text)
 	}
 }
 
-func addClosed[T ~string](p *filterParser, to *[]T, t filterTerm, allowed []T) error {
+func addClosed[T ~string](p *parser, to *[]T, t term, allowed []T) error {
 	for _, v := range t.values {
 		if !slices.Contains(allowed, T(v.text)) {
 			names := make([]string, len(allowed))

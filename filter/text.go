@@ -1,43 +1,28 @@
-package nixie
+package filter
 
 import (
-	"reflect"
 	"strconv"
 	"strings"
 	"time"
+
+	"github.com/nixie-go/nixie"
 )
 
-// IsZero reports whether no part of the filter is set, so that it matches all.
-func (f Filter) IsZero() bool {
-	v := reflect.ValueOf(f)
-	for i := range v.NumField() {
-		part := v.Field(i)
-		if part.Kind() == reflect.Slice && part.Len() == 0 { // matches like nil
-			continue
-		}
-		if !part.IsZero() {
-			return false
-		}
-	}
-	return true
-}
-
-// String is the text that [ParseFilter] reads as the same filter, in one form
-// whatever the person wrote. Moments are in UTC. It is the empty text exactly
-// for the zero filter. Of a filter made by hand it may be longer than
-// [MaxFilterText], or hold values that ParseFilter refuses.
-func (f Filter) String() string {
-	var t filterText
-	list(&t, "id", f.IDs, ID.String)
+// Text writes a filter in the one form that [Parse] reads as the same filter again. Moments
+// are in UTC. Only the zero filter gives the empty text. The text of a filter that was not
+// parsed may be longer than [MaxText], or have values that Parse refuses.
+func Text(f nixie.Filter) string {
+	var t builder
+	list(&t, "id", f.IDs, nixie.ID.String)
 	list(&t, "queue", f.Queues, asIs[string])
 	list(&t, "type", f.Types, asIs[string])
 	list(&t, "key", f.Keys, asIs[string])
 	list(&t, "stream", f.Streams, asIs[string])
-	list(&t, "status", f.Statuses, asIs[Status])
-	list(&t, "state", f.States, asIs[State])
-	list(&t, "reason", f.Reasons, asIs[Reason])
-	list(&t, "class", f.Classes, asIs[Class])
-	list(&t, "cause", f.Causes, asIs[Cause])
+	list(&t, "status", f.Statuses, asIs[nixie.Status])
+	list(&t, "state", f.States, asIs[nixie.State])
+	list(&t, "reason", f.Reasons, asIs[nixie.Reason])
+	list(&t, "class", f.Classes, asIs[nixie.Class])
+	list(&t, "cause", f.Causes, asIs[nixie.Cause])
 	t.one("signature", f.Signature)
 	t.one("fingerprint", f.Fingerprint)
 	t.one("text", f.Text)
@@ -61,10 +46,10 @@ func (f Filter) String() string {
 	return t.String()
 }
 
-type filterText struct{ strings.Builder }
+type builder struct{ strings.Builder }
 
 // term adds a term whose value needs no quotes.
-func (t *filterText) term(key, value string) {
+func (t *builder) term(key, value string) {
 	if t.Len() > 0 {
 		t.WriteByte(' ')
 	}
@@ -73,13 +58,13 @@ func (t *filterText) term(key, value string) {
 	t.WriteString(value)
 }
 
-func (t *filterText) one(key, value string) {
+func (t *builder) one(key, value string) {
 	if value != "" {
-		t.term(key, quoteFilter(value))
+		t.term(key, quote(value))
 	}
 }
 
-func (t *filterText) yesNo(key string, b *bool) {
+func (t *builder) yesNo(key string, b *bool) {
 	if b == nil {
 		return
 	}
@@ -90,7 +75,7 @@ func (t *filterText) yesNo(key string, b *bool) {
 	}
 }
 
-func (t *filterText) times(key string, b Times) {
+func (t *builder) times(key string, b nixie.Times) {
 	if !b.After.IsZero() {
 		t.term(key, ">="+b.After.UTC().Format(time.RFC3339Nano))
 	}
@@ -99,7 +84,7 @@ func (t *filterText) times(key string, b Times) {
 	}
 }
 
-func (t *filterText) number(key string, r Range) {
+func (t *builder) number(key string, r nixie.Range) {
 	if r.Min != nil && r.Max != nil && *r.Min == *r.Max {
 		t.term(key, strconv.FormatInt(*r.Min, 10))
 		return
@@ -112,20 +97,20 @@ func (t *filterText) number(key string, r Range) {
 	}
 }
 
-func list[T any](t *filterText, key string, values []T, text func(T) string) {
+func list[T any](t *builder, key string, values []T, text func(T) string) {
 	if len(values) == 0 {
 		return
 	}
 	quoted := make([]string, len(values))
 	for i, v := range values {
-		quoted[i] = quoteFilter(text(v))
+		quoted[i] = quote(text(v))
 	}
 	t.term(key, strings.Join(quoted, ","))
 }
 
 func asIs[T ~string](v T) string { return string(v) }
 
-func quoteFilter(value string) string {
+func quote(value string) string {
 	if value != "" && !strings.ContainsAny(value, " \t\n\r,\"\\") {
 		return value
 	}
