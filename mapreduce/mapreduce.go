@@ -1,6 +1,6 @@
-// Package mapreduce works on the items of a list in a git repository: each attempt in a
-// worktree of its own, what succeeded joined on the branch of the job, what failed kept as
-// it was beside its failure.
+// Package mapreduce works on the items of a list in a git repository. Each attempt has a worktree
+// of its own. The commits of successful attempts are merged into the branch of the job. The
+// worktree of a failed attempt is kept, and its failure names it.
 package mapreduce
 
 import (
@@ -22,7 +22,7 @@ import (
 // Config of a map.
 type Config struct {
 	Job            *worktree.Job
-	CommitRequired bool // an item of which nothing is committed has failed
+	CommitRequired bool // an attempt that commits nothing has failed
 }
 
 // Map gives attempts their worktrees. It is safe for concurrent use.
@@ -31,65 +31,65 @@ type Map struct{ c Config }
 // New makes a map of an open job.
 func New(c Config) *Map { return &Map{c} }
 
-// Queue is where the items of a job are.
-func Queue(job string) string { return itemfile.Queue(job) }
+// QueueOf returns the name of the queue that holds the items of a job.
+func QueueOf(job string) string { return itemfile.Queue(job) }
 
-// Attempt is one of an item, in its worktree.
+// Attempt works on one item, in its worktree.
 type Attempt struct {
 	m    *Map
 	tree *worktree.Tree
 }
 
-// Begin gives an attempt a worktree, and none to an item that is merged already: its
-// holder vanished before it could say so.
+// Begin gives an attempt a worktree. It returns nil for an item that is merged already: the process
+// that merged it vanished before it settled the item.
 func (m *Map) Begin(ctx context.Context, item string, lease int64) (*Attempt, error) {
 	if done, err := m.c.Job.Merged(ctx, item); err != nil || done != "" {
-		return nil, in("worktree", item, err)
+		return nil, during("worktree", item, err)
 	}
 	tree, err := m.c.Job.Attempt(ctx, item, lease)
 	if err != nil {
-		return nil, in("worktree", item, err)
+		return nil, during("worktree", item, err)
 	}
 	return &Attempt{m, tree}, nil
 }
 
-// Dir is the worktree.
+// Dir returns the folder of the worktree.
 func (a *Attempt) Dir() string { return a.tree.Path }
 
-// Environ is what commands inherit there.
+// Environ returns the environment that commands inherit there.
 func (a *Attempt) Environ() []string { return a.tree.Environ() }
 
-// ItemFile is a path for the item.
+// ItemFile returns a path for the item.
 func (a *Attempt) ItemFile() string { return a.tree.File(worktree.ItemFile) }
 
-// ResultFile is a path for what the item comes to.
+// ResultFile returns a path for the result of the item.
 func (a *Attempt) ResultFile() string { return a.tree.File(worktree.ResultFile) }
 
-// LogFile is a path for what agents have to tell. It is kept with the worktree.
+// LogFile returns a path for the log of agents. It is kept with the worktree.
 func (a *Attempt) LogFile() string { return a.tree.File(worktree.LogFile) }
 
-// in says beside a failure that is of no step what was being done.
-func in(doing, item string, err error) error {
+// during adds to a failure that belongs to no step what the attempt was doing.
+func during(doing, item string, err error) error {
 	if err == nil {
 		return nil
 	}
-	facts := factsOf(err)
+	facts := evidenceOf(err)
 	facts.Step, facts.Context = doing, []string{"item " + item}
 	return nixie.WithEvidence(err, facts)
 }
 
-// factsOf is what is known beside a failure.
-func factsOf(err error) nixie.Failure {
+// evidenceOf returns the evidence that an error carries.
+func evidenceOf(err error) nixie.Failure {
 	if evidence := nixie.OutcomeOf(err).Evidence; evidence != nil {
 		return *evidence
 	}
 	return nixie.Failure{}
 }
 
-// Check tells an attempt that committed nothing although it should have: what it changed
-// would be lost.
+// Check refuses an attempt that committed nothing although it should have: its changes would be
+// lost.
 func (a *Attempt) Check(ctx context.Context) error {
-	return in("commit check", a.tree.Item, a.check(ctx))
+	return during("commit check", a.tree.Item, a.check(ctx))
 }
 
 func (a *Attempt) check(ctx context.Context) error {
@@ -107,9 +107,9 @@ func (a *Attempt) check(ctx context.Context) error {
 	return nil
 }
 
-// End merges what an attempt without an error has committed. Of one that failed the
-// worktree is kept, and named beside the failure. When ctx has ended the item comes back,
-// and nothing is merged or kept.
+// End merges the commits of an attempt without an error. It keeps the worktree of a failed attempt
+// and names it in the failure. When ctx has ended the item comes back, and nothing is merged or
+// kept.
 func (a *Attempt) End(ctx context.Context, err error) error {
 	if ctx.Err() != nil {
 		a.tree.Release()
@@ -126,20 +126,20 @@ func (a *Attempt) End(ctx context.Context, err error) error {
 	return nil
 }
 
-// merge joins what was committed, once the result is kept.
+// merge merges the commits of the attempt, after it has kept the result.
 func (a *Attempt) merge(ctx context.Context) error {
 	result, err := a.result()
 	if err != nil {
-		return in("result", a.tree.Item, err)
+		return during("result", a.tree.Item, err)
 	}
 	_, err = a.tree.Merge(ctx, "item "+a.tree.Item, result)
-	return in("merge", a.tree.Item, err)
+	return during("merge", a.tree.Item, err)
 }
 
-// MaxResult is how many bytes the result of an item may have.
+// MaxResult limits the bytes of the result of an item.
 const MaxResult = 1 << 20
 
-// result reads what the attempt says the item came to; nil is nothing.
+// result reads the result that the attempt wrote; nil means none.
 func (a *Attempt) result() (json.RawMessage, error) {
 	raw, err := command.TakeFile(a.ResultFile(), MaxResult+1)
 	switch {
@@ -157,8 +157,8 @@ func (a *Attempt) result() (json.RawMessage, error) {
 	return raw, nil
 }
 
-// noCommit is the failure of an item that was to be committed: with what is left to merge
-// it would be lost in silence.
+// noCommit returns the failure of an attempt that should have committed something. Without it the
+// work would be lost in silence.
 func noCommit(head, changes string) error {
 	why := "nothing was changed, or what was changed is ignored, or it was committed on another branch"
 	if changes != "" {
@@ -167,8 +167,8 @@ func noCommit(head, changes string) error {
 	return nixie.WithReason(fmt.Errorf("no commit: HEAD is %s, before and after: %s", head, why), nixie.ReasonNoCommit)
 }
 
-// keep takes the worktree out of use and says beside the failure where it is. Of the
-// item's earlier attempts none is kept any more.
+// keep takes the worktree out of use and names it in the failure. It removes what was kept of
+// earlier attempts of the item.
 func (a *Attempt) keep(ctx context.Context, failure error) error {
 	ctx = context.WithoutCancel(ctx)
 	changes, changesErr := a.tree.Changes(ctx)
@@ -176,7 +176,7 @@ func (a *Attempt) keep(ctx context.Context, failure error) error {
 	if err = errors.Join(changesErr, err); err != nil {
 		return errors.Join(failure, err)
 	}
-	facts := factsOf(failure)
+	facts := evidenceOf(failure)
 	if _, err := os.Stat(a.LogFile()); err == nil {
 		facts.LogLocation = a.LogFile()
 	}
@@ -184,7 +184,8 @@ func (a *Attempt) keep(ctx context.Context, failure error) error {
 		nixie.Attachment{Name: itemfile.ArtifactPath, Data: []byte(kept.Path)},
 		nixie.Attachment{Name: itemfile.ArtifactBranch, Data: []byte(kept.Branch)})
 	if changes != "" {
-		facts.Attachments = append(facts.Attachments, nixie.Attachment{Name: itemfile.ArtifactChanges, Data: []byte(changes[:min(len(changes), nixie.MaxAttachment)])})
+		facts.Attachments = append(facts.Attachments,
+			nixie.Attachment{Name: itemfile.ArtifactChanges, Data: []byte(changes[:min(len(changes), nixie.MaxAttachment)])})
 	}
 	if err := a.m.c.Job.ForgetItem(ctx, kept.Item, kept.Lease); err != nil {
 		failure = errors.Join(failure, err)

@@ -69,9 +69,11 @@ func (s *LetterDetail) Letter() (nixie.Letter, error) {
 	}
 	l := nixie.Letter{
 		ID: s.ID, Message: m, HistoryDropped: s.HistoryDropped, Cause: s.Cause, Class: s.Class, Reason: s.Reason,
-		Signature: s.Signature, Fingerprint: s.Fingerprint, Status: s.Status, Redrivable: s.Redrivable, NeedsReview: s.NeedsReview, Rule: s.Rule,
-		FirstFailedAt: s.FirstFailedAt.plain(), LastFailedAt: s.LastFailedAt.plain(), DiedAt: s.DiedAt.plain(), ResolvedAt: s.ResolvedAt.plain(),
-		Note: s.Note, Revision: s.Revision, Damage: s.Damage,
+		Signature: s.Signature, Fingerprint: s.Fingerprint, Status: s.Status, Redrivable: s.Redrivable, NeedsReview: s.NeedsReview,
+		Rule:          s.Rule,
+		FirstFailedAt: s.FirstFailedAt.plain(), LastFailedAt: s.LastFailedAt.plain(), DiedAt: s.DiedAt.plain(),
+		ResolvedAt: s.ResolvedAt.plain(),
+		Note:       s.Note, Revision: s.Revision, Damage: s.Damage,
 	}
 	l.Message.Headers = orNil(s.Headers)
 	for _, n := range s.Notes {
@@ -91,7 +93,8 @@ func (s *LetterDetail) Letter() (nixie.Letter, error) {
 		l.History = append(l.History, f)
 	}
 	if len(l.Artifacts) > 0 && !s.artifactsAreLast() {
-		return l, nixie.Errorf(nixie.CodeInvalid, "artifacts are not the attachments of the last failure in history, which they repeat: add them there")
+		return l, nixie.Errorf(nixie.CodeInvalid,
+			"artifacts are not the attachments of the last failure in history, which they repeat: add them there")
 	}
 	return l, nil
 }
@@ -111,7 +114,8 @@ func (v *MessageView) message() (nixie.Message, error) {
 	m := nixie.Message{
 		ID: v.ID, Queue: v.Queue, Type: v.Type, Key: v.Key, Stream: v.Stream, DedupeKey: v.DedupeKey, Priority: v.Priority, State: v.State,
 		Attempts: countOf(v.Attempts), Deliveries: v.Deliveries, Crashes: v.Crashes, Generation: v.Generation, Redrives: v.Redrives,
-		Steps: orNil(v.Steps), OrderGap: v.OrderGap, Origin: v.Origin.origin(), EnqueuedAt: v.EnqueuedAt.plain(), ExpiresAt: v.ExpiresAt.plain(),
+		Steps: orNil(v.Steps), OrderGap: v.OrderGap, Origin: v.Origin.origin(), EnqueuedAt: v.EnqueuedAt.plain(),
+		ExpiresAt:       v.ExpiresAt.plain(),
 		FirstReceivedAt: v.FirstReceivedAt.plain(), EndedAt: v.EndedAt.plain(), LastFailure: v.LastFailure,
 	}
 	var err error
@@ -154,7 +158,8 @@ func (v *FailureView) failure() (nixie.Failure, error) {
 	}
 	ns := math.Round(v.DurationMS * float64(time.Millisecond))
 	if !(ns >= 0 && ns <= float64(nixie.MaxDelay)) {
-		return f, nixie.Errorf(nixie.CodeInvalid, "duration_ms is %v: give milliseconds from 0 to %d", v.DurationMS, nixie.MaxDelay.Milliseconds())
+		return f, nixie.Errorf(nixie.CodeInvalid, "duration_ms is %v: give milliseconds from 0 to %d", v.DurationMS,
+			nixie.MaxDelay.Milliseconds())
 	}
 	f.Took = time.Duration(ns)
 	var err error

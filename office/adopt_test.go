@@ -43,7 +43,8 @@ func TestKnownSaysWhatAdoptWillSay(t *testing.T) {
 	}
 	done, doneErrs := o.Adopt(ctx, letters, "moved")
 	for i := range letters {
-		if nixie.CodeOf(saidErrs[i]) != nixie.CodeOf(doneErrs[i]) || said[i].Duplicate != done[i].Duplicate || said[i].Different != done[i].Different ||
+		if nixie.CodeOf(saidErrs[i]) != nixie.CodeOf(doneErrs[i]) || said[i].Duplicate != done[i].Duplicate ||
+			said[i].Different != done[i].Different ||
 			said[i].Duplicate && said[i].ID != done[i].ID {
 			t.Errorf("letter %d: said %+v, %v; done %+v, %v", i, said[i], saidErrs[i], done[i], doneErrs[i])
 		}

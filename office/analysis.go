@@ -62,7 +62,8 @@ func (o *Office) Analyze(ctx context.Context, f nixie.Filter, look store.Look) (
 	if err := o.nameExamples(ctx, a.Groups); err != nil {
 		return Analysis{}, err
 	}
-	counts, _, err := o.store.Count(ctx, f, store.Counting{By: []nixie.GroupBy{nixie.ByReason, nixie.ByType, nixie.ByQueue, nixie.ByHour}, Look: look})
+	counts, _, err := o.store.Count(ctx, f,
+		store.Counting{By: []nixie.GroupBy{nixie.ByReason, nixie.ByType, nixie.ByQueue, nixie.ByHour}, Look: look})
 	if err != nil {
 		return Analysis{}, err
 	}

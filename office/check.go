@@ -98,19 +98,24 @@ type exceeding struct {
 
 func (e *exceeding) add(check, about string, value, limit int64, f nixie.Filter, text string) {
 	f.Queues = []string{e.queue}
-	e.list = append(e.list, ExceedView{Queue: e.queue, Check: check, Value: value, Limit: limit, Text: text, Filter: filter.Text(f), About: about})
+	e.list = append(e.list,
+		ExceedView{Queue: e.queue, Check: check, Value: value, Limit: limit, Text: text, Filter: filter.Text(f), About: about})
 }
 
 func (e *exceeding) messages(q *nixie.QueueInfo, age, blocked *int64, t *Thresholds) {
 	waiting := nixie.Filter{States: []nixie.State{nixie.Queued}}
 	if depth := q.Ready + q.Blocked; t.Depth != nil && depth > *t.Depth {
-		e.add("depth", "message", depth, *t.Depth, waiting, fmt.Sprintf("%s due and waiting, more than %d", many(depth, "message"), *t.Depth))
+		e.add("depth", "message", depth, *t.Depth, waiting,
+			fmt.Sprintf("%s due and waiting, more than %d", many(depth, "message"), *t.Depth))
 	}
 	if older(age, t.Age) {
-		e.add("age", "message", *age, seconds(t.Age), waiting, fmt.Sprintf("the message that is ready for longest became due %s ago, more than %s", span(*age), t.Age))
+		e.add("age", "message", *age, seconds(t.Age), waiting,
+			fmt.Sprintf("the message that is ready for longest became due %s ago, more than %s", span(*age), t.Age))
 	}
 	if older(blocked, t.Age) {
-		e.add("age", "message", *blocked, seconds(t.Age), waiting, fmt.Sprintf("the message that waits behind others of its stream for longest became due %s ago, more than %s", span(*blocked), t.Age))
+		e.add("age", "message", *blocked, seconds(t.Age), waiting,
+			fmt.Sprintf("the message that waits behind others of its stream for longest became due %s ago, more than %s", span(*blocked),
+				t.Age))
 	}
 }
 
@@ -118,13 +123,16 @@ func (e *exceeding) letters(dead, died int64, age *int64, now time.Time, t *Thre
 	waiting := nixie.Filter{Statuses: waitingLetters()}
 	if t.Deaths != nil && died > *t.Deaths {
 		lately := nixie.Filter{Died: nixie.Times{After: now.Add(-t.Interval)}}
-		e.add("rate", "letter", died, *t.Deaths, lately, fmt.Sprintf("%s within %s, more than %d", many(died, "death"), t.Interval, *t.Deaths))
+		e.add("rate", "letter", died, *t.Deaths, lately,
+			fmt.Sprintf("%s within %s, more than %d", many(died, "death"), t.Interval, *t.Deaths))
 	}
 	if t.Letters != nil && dead > *t.Letters {
-		e.add("letters", "letter", dead, *t.Letters, waiting, fmt.Sprintf("%s waiting for somebody, more than %d", many(dead, "letter"), *t.Letters))
+		e.add("letters", "letter", dead, *t.Letters, waiting,
+			fmt.Sprintf("%s waiting for somebody, more than %d", many(dead, "letter"), *t.Letters))
 	}
 	if older(age, t.LetterAge) {
-		e.add("letter_age", "letter", *age, seconds(t.LetterAge), waiting, fmt.Sprintf("the oldest letter died %s ago, more than %s", span(*age), t.LetterAge))
+		e.add("letter_age", "letter", *age, seconds(t.LetterAge), waiting,
+			fmt.Sprintf("the oldest letter died %s ago, more than %s", span(*age), t.LetterAge))
 	}
 }
 

@@ -65,7 +65,8 @@ func (o *Office) Letter(ctx context.Context, arg string) (nixie.Letter, error) {
 		}
 		return nixie.Letter{}, e
 	}
-	return nixie.Letter{}, nixie.Errorf(nixie.CodeNotFound, "no letter has the ID, message ID or key %q: nixie dlq list shows what there is", arg)
+	return nixie.Letter{},
+		nixie.Errorf(nixie.CodeNotFound, "no letter has the ID, message ID or key %q: nixie dlq list shows what there is", arg)
 }
 
 func (o *Office) wholeLetter(ctx context.Context, id nixie.ID) (nixie.Letter, error) {
@@ -104,7 +105,8 @@ func (o *Office) Message(ctx context.Context, arg string) (store.Record, error) 
 	} else if nixie.CodeOf(err) != nixie.CodeNotFound {
 		return store.Record{}, err
 	}
-	return store.Record{}, nixie.Errorf(nixie.CodeNotFound, "no message has the ID, letter ID or key %q: nixie message list shows what there is", arg)
+	return store.Record{},
+		nixie.Errorf(nixie.CodeNotFound, "no message has the ID, letter ID or key %q: nixie message list shows what there is", arg)
 }
 
 func (o *Office) wholeMessage(ctx context.Context, id nixie.ID) (store.Record, error) {

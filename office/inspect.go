@@ -60,8 +60,9 @@ func (o *Office) Inspect(ctx context.Context) (HealthView, error) {
 	}
 	e := HealthView{
 		Store: h.Place, Engine: h.Engine, Schema: h.Schema, KnownSchema: h.KnownSchema, Durability: h.Durability,
-		SizeBytes: h.Size, FreeBytes: known(h.Free), Reserve: known(h.Reserve), Owners: []OwnerView{}, OldestLease: Timestamp{h.OldestLease},
-		Now: Timestamp{h.Now}, LastWrite: Timestamp{h.Latest}, Queues: len(queues), Problems: []Problem{},
+		SizeBytes: h.Size, FreeBytes: known(h.Free), Reserve: known(h.Reserve), Owners: []OwnerView{},
+		OldestLease: Timestamp{h.OldestLease},
+		Now:         Timestamp{h.Now}, LastWrite: Timestamp{h.Latest}, Queues: len(queues), Problems: []Problem{},
 	}
 	for _, w := range h.Owners {
 		e.Owners = append(e.Owners, OwnerView{w.Name, Timestamp{w.StartedAt}, w.Alive, w.Leases})
@@ -94,13 +95,15 @@ func (e *HealthView) look(h *store.Health, queues []nixie.QueueInfo) {
 		}
 	}
 	if h.Reserve > 0 && h.Free < h.Reserve {
-		e.find("disk has %d MiB free, less than the reserve of %d MiB: new messages are refused", "free some space", h.Free>>20, h.Reserve>>20)
+		e.find("disk has %d MiB free, less than the reserve of %d MiB: new messages are refused", "free some space", h.Free>>20,
+			h.Reserve>>20)
 	} else if h.Reserve > 0 && h.Free < 4*h.Reserve {
 		e.find("disk has %d MiB free, close to the reserve of %d MiB", "free some space", h.Free>>20, h.Reserve>>20)
 	}
 	for _, w := range h.Owners {
 		if !w.Alive {
-			e.find("owner %s ended without a stop, leases left: %d", "run a worker on its queues: the messages are judged by the next claim", w.Name, w.Leases)
+			e.find("owner %s ended without a stop, leases left: %d",
+				"run a worker on its queues: the messages are judged by the next claim", w.Name, w.Leases)
 		}
 	}
 	if !h.OldestLease.IsZero() && h.Now.Sub(h.OldestLease) > clockSlack {
@@ -111,7 +114,8 @@ func (e *HealthView) look(h *store.Health, queues []nixie.QueueInfo) {
 	}
 	for _, q := range queues {
 		if q.Settings.Paused {
-			e.find("queue %s is paused (%s), messages waiting: %d", "see why, then resume it", q.Name, q.Settings.PausedNote, q.Ready+q.Scheduled)
+			e.find("queue %s is paused (%s), messages waiting: %d", "see why, then resume it", q.Name, q.Settings.PausedNote,
+				q.Ready+q.Scheduled)
 		}
 	}
 }

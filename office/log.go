@@ -30,7 +30,9 @@ func (o *Office) Log(ctx context.Context, arg string) (store.Record, []LogEntry,
 		log = append(log, LogEntry{Timestamp{r.FirstReceivedAt}, "received", "", "for the first time"})
 	}
 	if r.HistoryDropped > 0 && len(r.History) > 0 {
-		log = append(log, LogEntry{Timestamp{r.History[0].FailedAt}, "left out", "", fmt.Sprintf("%d failures after the first are not kept", r.HistoryDropped)})
+		log = append(log,
+			LogEntry{Timestamp{r.History[0].FailedAt}, "left out", "",
+				fmt.Sprintf("%d failures after the first are not kept", r.HistoryDropped)})
 	}
 	for _, f := range r.History {
 		log = append(log, LogEntry{Timestamp{f.FailedAt}, "failed", f.Worker, failureLine(&f)})

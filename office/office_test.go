@@ -72,12 +72,14 @@ func (d *desk) die(t *testing.T, queue, key string, r nixie.Reason, change func(
 	if err != nil || len(ds) != 1 {
 		t.Fatalf("claim: %d, %v", len(ds), err)
 	}
-	b := &nixie.Burial{Cause: nixie.CauseExhausted, Status: nixie.StatusOpen, Signature: string(r) + ": it", Fingerprint: "v1-" + string(r), Redrivable: true}
+	b := &nixie.Burial{Cause: nixie.CauseExhausted, Status: nixie.StatusOpen, Signature: string(r) + ": it", Fingerprint: "v1-" + string(r),
+		Redrivable: true}
 	if change != nil {
 		change(b)
 	}
 	f := &nixie.Failure{Generation: 1, Attempt: 1, StartedAt: d.now, FailedAt: d.now, Class: nixie.ClassTransient, Reason: r, Text: "it"}
-	if err := errors.Join(d.st.Settle(t.Context(), []nixie.Settlement{{Delivery: ds[0], Verb: nixie.Bury, Failure: f, Burial: b}})...); err != nil {
+	if err := errors.Join(d.st.Settle(t.Context(),
+		[]nixie.Settlement{{Delivery: ds[0], Verb: nixie.Bury, Failure: f, Burial: b}})...); err != nil {
 		t.Fatal(err)
 	}
 }
@@ -119,7 +121,8 @@ func TestR25_AnalyzeIsARecount(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			causes, reasons, types, queues, hours := map[string]int64{}, map[string]int64{}, map[string]int64{}, map[string]int64{}, map[string]int64{}
+			causes, reasons, types, queues, hours := map[string]int64{}, map[string]int64{}, map[string]int64{}, map[string]int64{},
+				map[string]int64{}
 			all := d.letters(t, office.Unresolved(nixie.Filter{}))
 			n := int64(0)
 			for _, l := range all {
@@ -200,7 +203,8 @@ func TestStatsIsARecount(t *testing.T) {
 				want.OldestDiedAt.Time = l.DiedAt
 			}
 		}
-		if s.Open != want.Open || s.Redriving != 4 || s.Discarded != 3 || s.Redrivable != want.Redrivable || s.NeedsReview != want.NeedsReview || !s.OldestDiedAt.Equal(want.OldestDiedAt.Time) {
+		if s.Open != want.Open || s.Redriving != 4 || s.Discarded != 3 || s.Redrivable != want.Redrivable ||
+			s.NeedsReview != want.NeedsReview || !s.OldestDiedAt.Equal(want.OldestDiedAt.Time) {
 			t.Errorf("%+v\nwant %+v", s, want)
 		}
 	})
@@ -318,7 +322,8 @@ func TestFind(t *testing.T) {
 		if err != nil || len(ids) != 2 {
 			t.Errorf("%v, %v", ids, err)
 		}
-		if _, err := d.LetterIDs(t.Context(), []string{"nobody", "same"}); err == nil || !strings.Contains(err.Error(), "nobody") || !strings.Contains(err.Error(), "same") {
+		if _, err := d.LetterIDs(t.Context(), []string{"nobody", "same"}); err == nil || !strings.Contains(err.Error(), "nobody") ||
+			!strings.Contains(err.Error(), "same") {
 			t.Errorf("both mistakes have to be named: %v", err)
 		}
 	})
@@ -368,7 +373,8 @@ func TestNew(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if _, err := o.Begin(context.Background(), &office.OperationRequest{Event: nixie.OnRedrive, Reason: "r"}); nixie.CodeOf(err) != nixie.CodeInvalid {
+	if _, err := o.Begin(context.Background(), &office.OperationRequest{Event: nixie.OnRedrive, Reason: "r"}); nixie.CodeOf(
+		err) != nixie.CodeInvalid {
 		t.Errorf("a change without an actor: %v", err)
 	}
 	if _, err := o.Inspect(context.Background()); nixie.CodeOf(err) != nixie.CodeUnavailable {

@@ -194,7 +194,8 @@ func (w *OperationRequest) tired(l *nixie.Letter) bool {
 
 // operation is what work asks for, before it has a selection.
 func (w *OperationRequest) operation(actor string) store.Operation {
-	op := store.Operation{Event: w.Event, Actor: actor, Reason: w.Reason, Filter: w.Text, Force: w.Force, Destination: w.Destination, Reviewed: w.Reviewed, Guarded: w.Guarded}
+	op := store.Operation{Event: w.Event, Actor: actor, Reason: w.Reason, Filter: w.Text, Force: w.Force, Destination: w.Destination,
+		Reviewed: w.Reviewed, Guarded: w.Guarded}
 	if w.Event == nixie.OnPurge {
 		op.Statuses = w.Filter.Statuses
 	}
@@ -242,7 +243,8 @@ func (o *Office) Repeat(ctx context.Context, id nixie.ID) (store.Operation, erro
 }
 
 func (o *Office) engine(w *OperationRequest) (*redrive.Engine, error) {
-	c := redrive.Config{Store: o.store, Batch: w.Batch, Rate: w.Rate, MaxRedrives: w.MaxRedrives, Force: w.Force, Stop: w.Stop, Send: w.Send, Edit: w.Edit, SetsAside: w.SetsAside, Clock: w.Clock, Wait: w.Wait}
+	c := redrive.Config{Store: o.store, Batch: w.Batch, Rate: w.Rate, MaxRedrives: w.MaxRedrives, Force: w.Force, Stop: w.Stop,
+		Send: w.Send, Edit: w.Edit, SetsAside: w.SetsAside, Clock: w.Clock, Wait: w.Wait}
 	if c.Clock == nil {
 		c.Clock = o.clock
 	}

@@ -71,7 +71,8 @@ func (o *Office) CountNeedingForce(ctx context.Context, refused []redrive.Refusa
 	for _, refusal := range refused {
 		ids = append(ids, refusal.Letter)
 	}
-	letters, _, err := o.store.Letters(ctx, nixie.Filter{IDs: ids, Statuses: []nixie.Status{nixie.StatusOpen, nixie.StatusReview}}, store.Page{Limit: len(ids)})
+	letters, _, err := o.store.Letters(ctx, nixie.Filter{IDs: ids, Statuses: []nixie.Status{nixie.StatusOpen, nixie.StatusReview}},
+		store.Page{Limit: len(ids)})
 	for i := range letters {
 		if !letters[i].Redrivable || letters[i].NeedsReview {
 			n++

@@ -54,7 +54,8 @@ func (s *suspects) add(r *store.Record, why string) {
 	v := s.by[r.ID]
 	if v == nil {
 		v = &PoisonView{
-			MessageID: r.ID, Key: r.Key, Queue: r.Queue, Type: r.Type, Stream: r.Stream, State: r.State, Attempts: r.Attempts, Crashes: r.Crashes,
+			MessageID: r.ID, Key: r.Key, Queue: r.Queue, Type: r.Type, Stream: r.Stream, State: r.State, Attempts: r.Attempts,
+			Crashes:   r.Crashes,
 			NotBefore: dueAt(&r.Message), LastReason: r.LastReason, LastFailure: r.LastFailure,
 		}
 		s.by[r.ID] = v

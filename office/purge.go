@@ -154,7 +154,8 @@ func (o *Office) Drain(ctx context.Context, d *DrainRequest) (DrainView, error) 
 		if err != nil {
 			return DrainView{}, err
 		}
-		v := DrainView{Queue: q.Name, Ready: q.Ready, Blocked: q.Blocked, Scheduled: q.Scheduled, Leased: q.Leased, NextAt: Timestamp{q.NextAt}}
+		v := DrainView{Queue: q.Name, Ready: q.Ready, Blocked: q.Blocked, Scheduled: q.Scheduled, Leased: q.Leased,
+			NextAt: Timestamp{q.NextAt}}
 		v.Drained = v.left(d.DueOnly) == 0
 		switch {
 		case v.Drained || d.Timeout > 0 && waited >= d.Timeout:

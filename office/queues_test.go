@@ -62,7 +62,8 @@ func (d *counter) settle(delivery *nixie.Delivery, verb nixie.Verb) {
 	d.Helper()
 	s := nixie.Settlement{Delivery: delivery, Verb: verb}
 	if verb == nixie.Retry {
-		s.Failure = &nixie.Failure{Generation: delivery.Generation, Attempt: delivery.Attempts, Reason: nixie.ReasonTimeout, Text: "slow", Decision: verb}
+		s.Failure = &nixie.Failure{Generation: delivery.Generation, Attempt: delivery.Attempts, Reason: nixie.ReasonTimeout, Text: "slow",
+			Decision: verb}
 	}
 	d.ok(errors.Join(d.st.Settle(d.Context(), []nixie.Settlement{s})...))
 }
@@ -204,7 +205,8 @@ func sum(t *testing.T, e *office.AuditLink) string {
 	if err != nil {
 		t.Fatal(err)
 	}
-	for _, field := range []string{e.Queue, fmt.Sprint(e.Number), fmt.Sprint(e.At.UnixNano()), e.Actor, string(e.Event), e.Subject, e.Reason, e.Operation} {
+	for _, field := range []string{e.Queue, fmt.Sprint(e.Number), fmt.Sprint(e.At.UnixNano()), e.Actor, string(e.Event), e.Subject,
+		e.Reason, e.Operation} {
 		link = binary.BigEndian.AppendUint64(link, uint64(len(field)))
 		link = append(link, field...)
 	}

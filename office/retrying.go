@@ -112,7 +112,8 @@ func (o *Office) Reasons(ctx context.Context, queues []string) ([]ReasonView, er
 	for _, t := range retrying {
 		row(t.Key).Retrying = t.Count
 	}
-	letters, _, err := o.store.Count(ctx, Unresolved(of(queues)), store.Counting{By: []nixie.GroupBy{nixie.ByReason}, Look: store.LookAtAll})
+	letters, _, err := o.store.Count(ctx, Unresolved(of(queues)),
+		store.Counting{By: []nixie.GroupBy{nixie.ByReason}, Look: store.LookAtAll})
 	if err != nil {
 		return nil, err
 	}
@@ -156,7 +157,8 @@ func (o *Office) Backlog(ctx context.Context, queues []string) ([]BacklogView, e
 	for i := range infos {
 		q := &infos[i]
 		v := BacklogView{
-			Queue: q.Name, Ready: q.Ready, Blocked: q.Blocked, Scheduled: q.Scheduled, NextAt: Timestamp{q.NextAt}, LastAt: Timestamp{q.LastAt},
+			Queue: q.Name, Ready: q.Ready, Blocked: q.Blocked, Scheduled: q.Scheduled, NextAt: Timestamp{q.NextAt},
+			LastAt:   Timestamp{q.LastAt},
 			OldestAt: Timestamp{q.OldestAt}, OldestAgeS: o.ageS(q.OldestAt),
 		}
 		for i, end := range nixie.DueBands() {

@@ -104,7 +104,8 @@ func ParseSettings(pairs []string) (SettingsEdit, error) {
 		i := slices.IndexFunc(settings(), func(s setting) bool { return s.name == name })
 		switch {
 		case !ok || value == "":
-			return e, nixie.Errorf(nixie.CodeInvalid, "setting %q has no value: write NAME=VALUE, such as lease=1m, or lease=default to take it back", pair)
+			return e, nixie.Errorf(nixie.CodeInvalid,
+				"setting %q has no value: write NAME=VALUE, such as lease=1m, or lease=default to take it back", pair)
 		case isPolicy(name):
 			if err := e.policy.add(name, value); err != nil {
 				return e, err
@@ -212,7 +213,8 @@ func (o *Office) Settings(ctx context.Context, queue string) (SettingsView, erro
 		return SettingsView{}, err
 	}
 	v := viewSettings(queue, q.Settings)
-	last, _, err := o.store.Audit(ctx, store.AuditFilter{Queues: []string{queue}, Events: []nixie.Event{nixie.OnConfigure}}, store.Page{Limit: 1})
+	last, _, err := o.store.Audit(ctx, store.AuditFilter{Queues: []string{queue}, Events: []nixie.Event{nixie.OnConfigure}},
+		store.Page{Limit: 1})
 	if err != nil || len(last) == 0 {
 		return v, err
 	}
@@ -256,7 +258,8 @@ func (o *Office) Resume(ctx context.Context, queues []string, reason string) ([]
 // note is what a queue says of why it is paused or closed.
 func (o *Office) note(reason string) string { return reason + ", " + o.actor }
 
-func (o *Office) adjustAll(ctx context.Context, queues []string, entry, reason string, edit func(*nixie.QueueSettings) error) ([]SettingsChange, error) {
+func (o *Office) adjustAll(ctx context.Context, queues []string, entry, reason string, edit func(*nixie.QueueSettings) error) (
+	[]SettingsChange, error) {
 	if _, err := o.queues(ctx, queues); err != nil {
 		return nil, err
 	}

@@ -122,11 +122,14 @@ func (o *Office) stalledLeases(ctx context.Context, infos []nixie.QueueInfo, que
 	for i := range found {
 		switch r := &found[i]; {
 		case gone[r.LeaseOwner]:
-			s.add("owner-gone", r, "held by "+r.LeaseOwner+", which ended without a stop", "run a worker on the queue: the next claim takes them back")
+			s.add("owner-gone", r, "held by "+r.LeaseOwner+", which ended without a stop",
+				"run a worker on the queue: the next claim takes them back")
 		case !r.LeaseExpiresAt.After(now):
-			s.add("lease-over", r, "the lease of "+r.LeaseOwner+" is over and nobody claimed since", "run a worker on the queue: the next claim takes them back")
+			s.add("lease-over", r, "the lease of "+r.LeaseOwner+" is over and nobody claimed since",
+				"run a worker on the queue: the next claim takes them back")
 		case now.Sub(r.LeasedAt) > long[r.Queue]:
-			s.add("long-lease", r, fmt.Sprintf("held by %s for longer than %d leases", r.LeaseOwner, leases), "look at what the worker does; nixie message cancel makes its lease void")
+			s.add("long-lease", r, fmt.Sprintf("held by %s for longer than %d leases", r.LeaseOwner, leases),
+				"look at what the worker does; nixie message cancel makes its lease void")
 		}
 	}
 	return values(s.list), nil

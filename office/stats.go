@@ -51,7 +51,8 @@ func (o *Office) Stats(ctx context.Context, f nixie.Filter, look store.Look) (St
 	if len(f.Statuses) == 0 {
 		waiting.Statuses = []nixie.Status{nixie.StatusOpen, nixie.StatusReview, nixie.StatusQuarantined}
 	}
-	counts, _, err := o.store.Count(ctx, waiting, store.Counting{By: []nixie.GroupBy{nixie.ByRedrivable, nixie.ByReview, nixie.ByReason, nixie.ByQueue}, Look: look})
+	counts, _, err := o.store.Count(ctx, waiting,
+		store.Counting{By: []nixie.GroupBy{nixie.ByRedrivable, nixie.ByReview, nixie.ByReason, nixie.ByQueue}, Look: look})
 	if err != nil {
 		return s, err
 	}

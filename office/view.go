@@ -134,7 +134,8 @@ func viewNotes(list []nixie.Note) []NoteView {
 // ViewLetterDetail is the whole view of a letter that was read whole.
 func ViewLetterDetail(l *nixie.Letter) LetterDetail {
 	return LetterDetail{
-		LetterView: ViewLetter(l), ResolvedAt: Timestamp{l.ResolvedAt}, Operation: l.Operation.String(), Note: l.Note, Notes: viewNotes(l.Notes), Revision: l.Revision, Edited: viewEdited(l.Original),
+		LetterView: ViewLetter(l), ResolvedAt: Timestamp{l.ResolvedAt}, Operation: l.Operation.String(), Note: l.Note,
+		Notes: viewNotes(l.Notes), Revision: l.Revision, Edited: viewEdited(l.Original),
 		Message: ViewMessage(&l.Message), Headers: orEmpty(l.Message.Headers), Artifacts: viewAttachments(l.Artifacts),
 		History: ViewHistory(l.History), HistoryDropped: l.HistoryDropped,
 	}
@@ -208,7 +209,8 @@ func dueAt(m *nixie.Message) Timestamp {
 // ViewMessage is the view of a message. A nil body is left out.
 func ViewMessage(m *nixie.Message) MessageView {
 	v := MessageView{
-		ID: m.ID, Queue: m.Queue, Type: m.Type, Key: m.Key, Stream: m.Stream, DedupeKey: m.DedupeKey, Priority: m.Priority, State: m.State, MayPass: m.MayPass, OrderGap: m.OrderGap,
+		ID: m.ID, Queue: m.Queue, Type: m.Type, Key: m.Key, Stream: m.Stream, DedupeKey: m.DedupeKey, Priority: m.Priority, State: m.State,
+		MayPass: m.MayPass, OrderGap: m.OrderGap,
 		Attempts: attemptsOf(m), Deliveries: m.Deliveries, Crashes: m.Crashes, Generation: m.Generation, Redrives: m.Redrives,
 		Steps: orEmpty(m.Steps), Hash: hexHash(m.Hash), Size: len(m.Body), Origin: viewOrigin(m.Origin),
 		EnqueuedAt: Timestamp{m.EnqueuedAt}, NotBefore: dueAt(m), ExpiresAt: Timestamp{m.ExpiresAt},

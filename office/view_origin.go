@@ -25,7 +25,8 @@ func (v *OriginView) origin() *nixie.Origin {
 	if v == nil {
 		return nil
 	}
-	o := nixie.Origin{System: v.System, Channel: v.Channel, Partition: -1, Offset: -1, MessageID: v.MessageID, Key: v.Key, Timestamp: v.Timestamp.plain()}
+	o := nixie.Origin{System: v.System, Channel: v.Channel, Partition: -1, Offset: -1, MessageID: v.MessageID, Key: v.Key,
+		Timestamp: v.Timestamp.plain()}
 	if v.Partition != nil {
 		o.Partition = *v.Partition
 	}

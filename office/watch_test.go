@@ -54,7 +54,8 @@ func (w *watched) buryNext(group string) {
 	}
 	if err := w.st.Settle(w.Context(), []nixie.Settlement{{
 		Delivery: ds[0], Verb: nixie.Bury, Failure: &nixie.Failure{Text: group, Reason: nixie.ReasonTimeout},
-		Burial: &nixie.Burial{Cause: nixie.CauseExhausted, Status: nixie.StatusOpen, Signature: group, Fingerprint: group, Redrivable: true},
+		Burial: &nixie.Burial{Cause: nixie.CauseExhausted, Status: nixie.StatusOpen, Signature: group, Fingerprint: group,
+			Redrivable: true},
 	}})[0]; err != nil {
 		w.Fatal(err)
 	}
@@ -183,11 +184,13 @@ func TestWatchAfterALongPause(t *testing.T) {
 func TestWatchEnds(t *testing.T) {
 	w := newWatched(t)
 	looks := 0
-	if _, err := w.o.Watch(t.Context(), office.WatchRequest{Until: w.now.Add(10 * time.Second), Interval: 3 * time.Second, Wait: func(_ context.Context, d time.Duration) error {
-		looks++
-		w.now = w.now.Add(d)
-		return nil
-	}}, nil); err != nil || looks != 3 {
+	if _, err := w.o.Watch(t.Context(),
+		office.WatchRequest{Until: w.now.Add(10 * time.Second), Interval: 3 * time.Second,
+			Wait: func(_ context.Context, d time.Duration) error {
+				looks++
+				w.now = w.now.Add(d)
+				return nil
+			}}, nil); err != nil || looks != 3 {
 		t.Errorf("%d waits, %v", looks, err)
 	}
 	for _, bad := range []office.WatchRequest{{Cursor: "nonsense"}, {Cursor: "1.2"}, {Interval: time.Millisecond}} {

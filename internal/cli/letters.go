@@ -127,7 +127,7 @@ func (j *jobLetters) narrow(f *nixie.Filter) error {
 // queue is that of the job.
 func (j *jobLetters) queue(ctx context.Context, o *office.Office) (string, error) {
 	if j.job != "" {
-		return mapreduce.Queue(j.job), nil
+		return mapreduce.QueueOf(j.job), nil
 	}
 	all, err := o.Queues(ctx)
 	if err != nil {
@@ -144,7 +144,7 @@ func (j *jobLetters) queue(ctx context.Context, o *office.Office) (string, error
 		return "", nixie.Errorf(nixie.CodeNotFound, "no job has dead letters; --job names one to look at what it had")
 	case 1:
 		j.job = jobs[0]
-		return mapreduce.Queue(j.job), nil
+		return mapreduce.QueueOf(j.job), nil
 	}
 	slices.Sort(jobs)
 	return "", usagef("%d jobs have dead letters: name one of %s by --job", len(jobs), strings.Join(jobs, ", "))

@@ -77,7 +77,7 @@ func (r *mapRetry) takeFolder(ctx context.Context, folder, into string) error {
 	}
 	defer file.Close() //nolint:errcheck // it was only read
 	m := &importing{globals: r.at(into), reason: "retried from " + folder}
-	queue := mapreduce.Queue(r.job)
+	queue := mapreduce.QueueOf(r.job)
 	return m.visitStore(app.Options{Clock: m.Now}, func(o *office.Office) error {
 		m.take = func(ctx context.Context, letters []nixie.Letter) ([]nixie.Receipt, []error) {
 			return o.Adopt(ctx, letters, m.reason)

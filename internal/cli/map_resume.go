@@ -70,8 +70,8 @@ func (a *again) run(ctx context.Context) error {
 }
 
 // last is how the job was run last.
-func (a *again) last() (worktree.Run, error) {
-	last, err := worktree.RunOf(a.worktrees(), a.job)
+func (a *again) last() (worktree.Invocation, error) {
+	last, err := worktree.InvocationOf(a.worktrees(), a.job)
 	if err == nil && a.store != "" && a.store != last.Store {
 		err = usagef("job %s has its items in another store, %s: leave --store out", a.job, orDash(app.Shown(last.Store)))
 	}
@@ -127,7 +127,7 @@ func (a *again) letGo(ctx context.Context) error {
 		return err
 	}
 	err = a.at(last.Store).visit(func(o *office.Office) error {
-		q, err := o.Queue(ctx, mapreduce.Queue(a.job))
+		q, err := o.Queue(ctx, mapreduce.QueueOf(a.job))
 		if err == nil && q.Settings.Paused {
 			_, err = o.Resume(ctx, []string{q.Name}, "nixie map resume")
 		}
@@ -160,7 +160,7 @@ nixie map resume goes on with it.`,
 	reasonFlag(cmd, &reason)
 	check := func() error { return errors.Join(named(job), checkReason(reason)) }
 	cmd.RunE = g.with(check, func(ctx context.Context, o *office.Office, _ []string) error {
-		queue := mapreduce.Queue(job)
+		queue := mapreduce.QueueOf(job)
 		if _, err := o.Queue(ctx, queue); err != nil {
 			return err
 		}

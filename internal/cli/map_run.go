@@ -109,7 +109,7 @@ func (m *mapRun) do(ctx context.Context, args []string, dash int) (err error) {
 	m.after = m.goOn
 	m.around = func(c *runner.Config) {
 		m.mapFlags.job = c.Job
-		c.Job = mapreduce.Queue(c.Job)
+		c.Job = mapreduce.QueueOf(c.Job)
 		if len(m.steps) > 0 {
 			c.Steps = m.steps
 		}
@@ -124,7 +124,7 @@ func (m *mapRun) do(ctx context.Context, args []string, dash int) (err error) {
 	}
 	m.begin = func(ctx context.Context) (err error) {
 		c := m.mapFlags.config()
-		c.Most, c.Checkout = m.parallel, m.checkout
+		c.Parallel, c.Checkout = m.parallel, m.checkout
 		if job, err = worktree.Open(ctx, c); err != nil || m.again {
 			return err
 		}
@@ -161,14 +161,14 @@ func (m *mapRun) remember(job *worktree.Job, args []string, dash int) error {
 	if err != nil {
 		return err
 	}
-	r := worktree.Run{Folder: here, Store: m.store, List: args[0], Flags: m.given}
+	r := worktree.Invocation{Folder: here, Store: m.store, List: args[0], Flags: m.given}
 	if !slices.Contains(m.given, "--job") { // it was named by its list
 		r.Flags = append(r.Flags, "--job", m.mapFlags.job)
 	}
 	if dash >= 0 {
 		r.Args = args[dash:]
 	}
-	return job.Remember(r)
+	return job.SaveInvocation(r)
 }
 
 // goOn says how to go on with a job that is not done.

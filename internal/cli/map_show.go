@@ -23,8 +23,8 @@ import (
 // mapShown is what map show prints.
 type mapShown struct {
 	worktree.Summary
-	Items *office.QueueView `json:"items"` // null while none was taken in
-	Run   worktree.Run      `json:"run"`
+	Items *office.QueueView   `json:"items"` // null while none was taken in
+	Run   worktree.Invocation `json:"run"`
 }
 
 func newMapShow(g *globals) *cobra.Command {
@@ -65,7 +65,7 @@ func (g *globals) mapShown(ctx context.Context, job string) (v mapShown, err err
 		return v, err
 	}
 	err = g.at(v.Run.Store).visit(func(o *office.Office) error {
-		q, err := o.Queue(ctx, mapreduce.Queue(job))
+		q, err := o.Queue(ctx, mapreduce.QueueOf(job))
 		if err == nil {
 			items := o.ViewQueue(&q)
 			v.Items = &items
@@ -145,12 +145,12 @@ nixie map results lists what it came to.`,
 		if err := veil.over(g); err != nil {
 			return err
 		}
-		found, _, err := o.Messages(ctx, nixie.Filter{Queues: []string{mapreduce.Queue(job)}, Keys: args}, store.Page{Limit: 1, Whole: true})
+		found, _, err := o.Messages(ctx, nixie.Filter{Queues: []string{mapreduce.QueueOf(job)}, Keys: args}, store.Page{Limit: 1, Whole: true})
 		if err != nil {
 			return err
 		}
 		if len(found) == 0 {
-			return nixie.Errorf(nixie.CodeNotFound, "job %s has no item %q: nixie message list --filter %s lists what it has", job, args[0], quote(filter.Text(nixie.Filter{Queues: []string{mapreduce.Queue(job)}})))
+			return nixie.Errorf(nixie.CodeNotFound, "job %s has no item %q: nixie message list --filter %s lists what it has", job, args[0], quote(filter.Text(nixie.Filter{Queues: []string{mapreduce.QueueOf(job)}})))
 		}
 		veil.message(&found[0].Message, found[0].History)
 		return g.object(office.ViewHistory(found[0].History), func(w io.Writer) error {

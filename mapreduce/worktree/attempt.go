@@ -26,39 +26,39 @@ type Tree struct {
 	slot *slot
 }
 
-// Files of an attempt beside its worktree, which no step changes by cleaning up.
+// Files of an attempt lie next to its worktree, so that no step removes them by cleaning up.
 const (
 	ItemFile   = ".item"
 	LogFile    = ".log" // kept with a worktree that is kept
 	ResultFile = ".result"
 )
 
-// File is the path of one of them.
+// File returns the path of one of them.
 func (t *Tree) File(kind string) string { return t.Path + kind }
 
-// slot is a worktree that attempts have one after the other.
+// slot is a worktree that attempts use one after the other.
 type slot struct{ path string }
 
 func (j *Job) makeSlots(ctx context.Context) error {
 	if err := os.MkdirAll(j.folder("pool"), 0o700); err != nil {
-		return broken(fmt.Errorf("state of the job: %w", err))
+		return worktreeError(fmt.Errorf("state of the job: %w", err))
 	}
-	j.slots = make(chan *slot, j.c.Most)
-	for n := range j.c.Most {
+	j.slots = make(chan *slot, j.c.Parallel)
+	for n := range j.c.Parallel {
 		j.slots <- &slot{j.folder("pool", strconv.Itoa(n))}
 	}
 	if err := j.sweep(ctx); err != nil {
 		return err
 	}
-	return alone(j.note.Common, func() error {
-		_, err := j.git.call(ctx, j.note.Common, "worktree", "prune")
+	return withRepositoryLock(j.record.Common, func() error {
+		_, err := j.git.call(ctx, j.record.Common, "worktree", "prune")
 		return err
 	})
 }
 
-// Attempt gives an attempt a clean worktree at the tip of the job. It waits while all of
-// them are out. What it cannot make so is the reason [nixie.ReasonWorktree], or
-// [nixie.ReasonResource] when there is no room.
+// Attempt gives an attempt a clean worktree at the tip of the job. It waits while other attempts
+// use all of them. When it cannot make one, its error has [nixie.ReasonWorktree], or
+// [nixie.ReasonResource] when the disk or memory is full.
 func (j *Job) Attempt(ctx context.Context, item string, lease int64) (t *Tree, err error) {
 	var s *slot
 	select {
@@ -82,13 +82,13 @@ func (j *Job) Attempt(ctx context.Context, item string, lease int64) (t *Tree, e
 	}
 	for _, stale := range stale {
 		if err := os.RemoveAll(stale); err != nil {
-			return nil, broken(fmt.Errorf("worktree: %w", err))
+			return nil, worktreeError(fmt.Errorf("worktree: %w", err))
 		}
 	}
 	if j.reusable(s) && t.reset(ctx) == nil {
 		return t, nil
 	}
-	if err := j.renew(ctx, s, t.Start); err != nil {
+	if err := j.recreate(ctx, s, t.Start); err != nil {
 		return nil, err
 	}
 	if err := t.reset(ctx); err != nil {
@@ -97,13 +97,13 @@ func (j *Job) Attempt(ctx context.Context, item string, lease int64) (t *Tree, e
 	return t, nil
 }
 
-// attemptBranch is the branch of an attempt that is kept. Others need none: a killed git
-// would leave its lock, and each a call to remove it.
+// attemptBranch names the branch of a kept attempt. Other attempts have none: a killed git would
+// leave its lock, and each branch would cost a call to remove it.
 func (j *Job) attemptBranch(item string, lease int64) string {
 	return fmt.Sprintf("nixie-attempts/%s/%s/%d", j.name, refName(item), lease)
 }
 
-// refName makes an ID a part of the name of a branch, or of a folder.
+// refName makes a part of a branch's or folder's name from an ID.
 func refName(id string) string {
 	name := strings.NewReplacer(" ", "%20", ".", "%2E", "@", "%40").Replace(itemfile.FileName(id))
 	if len(name) <= maxRefName {
@@ -113,73 +113,76 @@ func refName(id string) string {
 	return fmt.Sprintf("%s-%x", strings.ToValidUTF8(name[:maxRefName-33], ""), hash[:16])
 }
 
-// maxRefName is how many bytes such a part may have.
+// maxRefName limits the bytes of such a part.
 const maxRefName = 200
 
-// usual are what the folder that git keeps of a worktree may hold. Anything else, as of a
-// rebase that was not ended or a lock of a git that was killed, is no clean beginning.
-var usual = [...]string{"HEAD", "ORIG_HEAD", "FETCH_HEAD", "COMMIT_EDITMSG", "MERGE_RR", "commondir", "gitdir", "index", "info", "logs", "refs"}
+// cleanEntries lists the files of a worktree's git folder that a new attempt may find. Any other
+// file, such as that of an unfinished rebase or the lock of a killed git, forbids reuse.
+var cleanEntries = [...]string{"HEAD", "ORIG_HEAD", "FETCH_HEAD", "COMMIT_EDITMSG", "MERGE_RR", "commondir", "gitdir", "index", "info",
+	"logs", "refs"}
 
-// reusable reports whether a worktree is there, and nothing is under way in it.
+// reusable reports whether a worktree exists and no git operation is unfinished in it.
 func (j *Job) reusable(s *slot) bool {
-	own, err := j.own(s)
+	own, err := j.gitDir(s)
 	if err != nil {
 		return false
 	}
 	entries, err := os.ReadDir(own)
-	return err == nil && !slices.ContainsFunc(entries, func(e fs.DirEntry) bool { return !slices.Contains(usual[:], e.Name()) })
+	return err == nil && !slices.ContainsFunc(entries, func(e fs.DirEntry) bool { return !slices.Contains(cleanEntries[:], e.Name()) })
 }
 
-// own is the folder that git keeps of a worktree, below that of the repository.
-func (j *Job) own(s *slot) (string, error) {
+// gitDir returns the folder that git keeps for a worktree, below that of the repository.
+func (j *Job) gitDir(s *slot) (string, error) {
 	raw, err := os.ReadFile(filepath.Join(s.path, ".git"))
 	if err != nil {
 		return "", err
 	}
 	own := strings.TrimSpace(strings.TrimPrefix(string(raw), "gitdir: "))
-	if !within(filepath.Join(j.note.Common, "worktrees"), own) {
-		return "", errors.New("it is not of this repository")
+	if !within(filepath.Join(j.record.Common, "worktrees"), own) {
+		return "", errors.New("it belongs to another repository")
 	}
 	return own, nil
 }
 
-// renew makes a worktree anew, with nothing checked out yet. One that is registered and not
-// there any more, or was being made when its maker was killed, is no hindrance.
-func (j *Job) renew(ctx context.Context, s *slot, at string) error {
+// recreate makes a worktree anew, with nothing checked out yet. It replaces one that git still
+// registers and that is gone, and one that was half made when its process was killed.
+func (j *Job) recreate(ctx context.Context, s *slot, at string) error {
 	if err := os.RemoveAll(s.path); err != nil {
-		return broken(fmt.Errorf("worktree: %w", err))
+		return worktreeError(fmt.Errorf("worktree: %w", err))
 	}
-	return alone(j.note.Common, func() error {
-		if _, err := j.git.call(ctx, j.note.Common, "worktree", "prune"); err != nil {
+	return withRepositoryLock(j.record.Common, func() error {
+		if _, err := j.git.call(ctx, j.record.Common, "worktree", "prune"); err != nil {
 			return err
 		}
-		if _, err := j.git.call(ctx, j.note.Common, "worktree", "add", "--force", "--force", "--quiet", "--detach", "--no-checkout", s.path, at); err != nil {
+		if _, err := j.git.call(ctx, j.record.Common, "worktree", "add", "--force", "--force", "--quiet", "--detach", "--no-checkout",
+			s.path, at); err != nil {
 			return err
 		}
-		return j.narrow(s)
+		return j.writeSparse(s)
 	})
 }
 
-// narrow says which folders a worktree has.
-func (j *Job) narrow(s *slot) error {
+// writeSparse tells git which folders to check out in a worktree.
+func (j *Job) writeSparse(s *slot) error {
 	if len(j.c.Checkout) == 0 {
 		return nil
 	}
-	own, err := j.own(s)
+	own, err := j.gitDir(s)
 	if err == nil {
 		err = os.MkdirAll(filepath.Join(own, "info"), 0o700)
 	}
 	if err == nil {
-		err = os.WriteFile(filepath.Join(own, "info", "sparse-checkout"), []byte(cone(j.c.Checkout)), 0o600)
+		err = os.WriteFile(filepath.Join(own, "info", "sparse-checkout"), []byte(conePatterns(j.c.Checkout)), 0o600)
 	}
 	if err != nil {
-		return broken(fmt.Errorf("folders to check out: %w", err))
+		return worktreeError(fmt.Errorf("folders to check out: %w", err))
 	}
 	return nil
 }
 
-// cone is what git writes for such folders: the files above them, and all below.
-func cone(folders []string) string {
+// conePatterns returns the sparse-checkout file that git would write for such folders: the files
+// above them, and all below.
+func conePatterns(folders []string) string {
 	list := []string{"/*", "!/*/"}
 	above := map[string]bool{}
 	for _, folder := range folders {
@@ -201,8 +204,8 @@ func cone(folders []string) string {
 	return strings.Join(list, "\n") + "\n"
 }
 
-// sparse are the settings under which a worktree has only some folders.
-func (j *Job) sparse() []string {
+// sparseSettings returns the settings under which a worktree has only some folders.
+func (j *Job) sparseSettings() []string {
 	if len(j.c.Checkout) == 0 {
 		return nil
 	}
@@ -212,13 +215,13 @@ func (j *Job) sparse() []string {
 // call runs git in the worktree.
 func (t *Tree) call(ctx context.Context, args ...string) (string, error) {
 	var all []string
-	for _, setting := range t.job.sparse() {
+	for _, setting := range t.job.sparseSettings() {
 		all = append(all, "-c", setting)
 	}
 	return t.job.git.call(ctx, t.Path, append(all, args...)...)
 }
 
-// reset checks out where the attempt begins, and nothing else is there then.
+// reset checks out the commit at which the attempt begins and removes all other files.
 func (t *Tree) reset(ctx context.Context) error {
 	if _, err := t.call(ctx, "checkout", "--quiet", "--force", "--detach", t.Start); err != nil {
 		return err
@@ -226,35 +229,35 @@ func (t *Tree) reset(ctx context.Context) error {
 	if _, err := t.call(ctx, "clean", "--quiet", "-ffdx"); err != nil {
 		return err
 	}
-	// What is committed the checkout has looked at, file by file; status would do it again.
+	// The checkout has compared all committed files already; status would do it again.
 	left, err := t.call(ctx, "ls-files", "--others")
 	if err == nil && left != "" {
-		err = broken(fmt.Errorf("worktree %s is not clean: %s", t.Path, lines(left)[0]))
+		err = worktreeError(fmt.Errorf("worktree %s is not clean: %s", t.Path, lines(left)[0]))
 	}
 	return err
 }
 
-// Head is the commit that is checked out now.
+// Head returns the commit that is checked out now.
 func (t *Tree) Head(ctx context.Context) (string, error) {
 	return t.call(ctx, "rev-parse", "--verify", "--quiet", "HEAD^{commit}")
 }
 
-// Changes are what is not committed, as git status says it in short.
+// Changes returns the uncommitted changes in the short format of git status.
 func (t *Tree) Changes(ctx context.Context) (string, error) {
 	return t.call(ctx, "status", "--porcelain", "--untracked-files=all")
 }
 
-// Environ is what the commands of an attempt get: git works in no other repository, not
-// in the background, and sees the folders that are checked out.
+// Environ returns the environment of an attempt's commands. In it git works in no other repository
+// and not in the background, and sees the folders that are checked out.
 func (t *Tree) Environ() []string {
-	all := append([]string{"gc.auto=0", "maintenance.auto=false", "core.preloadIndex=false"}, t.job.sparse()...)
+	all := append([]string{"gc.auto=0", "maintenance.auto=false", "core.preloadIndex=false"}, t.job.sparseSettings()...)
 	had := 0 // settings that the caller gives in the same way
 	for _, variable := range t.job.c.Environ {
 		if count, is := strings.CutPrefix(variable, "GIT_CONFIG_COUNT="); is {
 			had, _ = strconv.Atoi(count)
 		}
 	}
-	environ := append(local(t.job.c.Environ), "GIT_CONFIG_COUNT="+strconv.Itoa(had+len(all)))
+	environ := append(withoutRepository(t.job.c.Environ), "GIT_CONFIG_COUNT="+strconv.Itoa(had+len(all)))
 	for i, setting := range all {
 		name, value, _ := strings.Cut(setting, "=")
 		environ = append(environ, fmt.Sprintf("GIT_CONFIG_KEY_%d=%s", had+i, name), fmt.Sprintf("GIT_CONFIG_VALUE_%d=%s", had+i, value))
@@ -262,5 +265,5 @@ func (t *Tree) Environ() []string {
 	return environ
 }
 
-// Release gives the worktree to the next attempt. What is committed there alone is lost.
+// Release gives the worktree to the next attempt. Commits that no branch has are lost.
 func (t *Tree) Release() { t.job.slots <- t.slot }

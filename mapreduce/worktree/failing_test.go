@@ -23,9 +23,9 @@ if [ $n -eq $AT ]; then echo down >&2; exit 3; fi
 exit $code
 `
 
-// Whichever call of git fails, and whatever it had done by then: who repeats the work ends
-// where somebody ends whom nothing befell. One item is merged once, another one's worktree
-// is kept, the user's checkout is delivered to.
+// Any one call of git fails, before or after it had its effect. A process that repeats the work
+// ends as if nothing had failed. One item is merged once, the worktree of the other is kept, and
+// the user's checkout has the branch.
 func TestEachCallFails(t *testing.T) {
 	for _, late := range []string{"no", "yes"} {
 		t.Run("late "+late, func(t *testing.T) {
@@ -123,18 +123,19 @@ func (b *bench) told(at int) {
 		}
 	}
 	b.must(j.Clean(b.t.Context(), false))
-	if refs, trees := b.git(b.repo, "for-each-ref", "--format=%(refname)"), b.git(b.repo, "worktree", "list"); refs != "refs/heads/main" || strings.Contains(trees, "\n") {
+	if refs, trees := b.git(b.repo, "for-each-ref", "--format=%(refname)"), b.git(b.repo, "worktree", "list"); refs != "refs/heads/main" ||
+		strings.Contains(trees, "\n") {
 		b.t.Errorf("call %d: left %s, %s", at, refs, trees)
 	}
 }
 
 // A disk without room is another reason than a worktree that is broken.
 func TestNoRoom(t *testing.T) {
-	err := failed([]string{"checkout"}, said{err: "fatal: cannot write: No space left on device"})
+	err := failed([]string{"checkout"}, output{err: "fatal: cannot write: No space left on device"})
 	if reason := nixie.OutcomeOf(err).Reason; reason != nixie.ReasonResource {
 		t.Errorf("reason %s", reason)
 	}
-	if reason := nixie.OutcomeOf(failed([]string{"checkout"}, said{err: "fatal: x"})).Reason; reason != nixie.ReasonWorktree {
+	if reason := nixie.OutcomeOf(failed([]string{"checkout"}, output{err: "fatal: x"})).Reason; reason != nixie.ReasonWorktree {
 		t.Errorf("reason %s", reason)
 	}
 }

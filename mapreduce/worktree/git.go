@@ -13,21 +13,21 @@ import (
 	"github.com/nixie-go/nixie/internal/command"
 )
 
-// leastGit is the oldest git whose merge-tree writes trees and whose worktrees hold here.
-const leastGit = "2.39"
+// minGit is the oldest git whose merge-tree writes trees and whose worktrees pass the tests here.
+const minGit = "2.39"
 
-// maxAnswer is how much a call may say.
+// maxAnswer limits the bytes that a call may print.
 const maxAnswer = 16 << 20
 
-// settings hold for each of our calls: nothing that a repository or a user has configured
-// runs, asks, or works in the background.
+// settings apply to each of our calls: nothing that a repository or a user has configured runs,
+// asks, or works in the background.
 var settings = [...]string{
 	"gc.auto=0", "maintenance.auto=false", "core.hooksPath=/dev/null", "core.fsmonitor=false", "core.attributesFile=/dev/null",
 	"protocol.allow=never", "commit.gpgSign=false", "submodule.recurse=false", "advice.detachedHead=false", "core.quotePath=false",
 	"core.preloadIndex=false", // its threads cost more than they bring where attempts share the processors
 }
 
-// git calls the command, a deadline on each call.
+// git runs the command, each call with a deadline.
 type git struct {
 	path     string
 	environ  []string // for our calls
@@ -39,43 +39,45 @@ func newGit(path string, environ []string, deadline time.Duration) (*git, error)
 	if path == "" {
 		found, err := command.LookPath("git")
 		if err != nil {
-			return nil, nixie.Errorf(nixie.CodeUnavailable, "git is not there: install git %s or later: %w", leastGit, err)
+			return nil, nixie.Errorf(nixie.CodeUnavailable, "git is not there: install git %s or later: %w", minGit, err)
 		}
 		path = found
 	}
-	return &git{path: path, environ: append(without(environ), "GIT_CONFIG_NOSYSTEM=1", "GIT_CONFIG_GLOBAL=/dev/null", "GIT_TERMINAL_PROMPT=0",
-		"GIT_ATTR_NOSYSTEM=1", "GIT_EDITOR=true", "GIT_NO_LAZY_FETCH=1", "LC_ALL=C"), deadline: deadline}, nil
+	return &git{path: path,
+		environ: append(withoutGit(environ), "GIT_CONFIG_NOSYSTEM=1", "GIT_CONFIG_GLOBAL=/dev/null", "GIT_TERMINAL_PROMPT=0",
+			"GIT_ATTR_NOSYSTEM=1", "GIT_EDITOR=true", "GIT_NO_LAZY_FETCH=1", "LC_ALL=C"), deadline: deadline}, nil
 }
 
-// without is an environment without all that is about git.
-func without(environ []string) []string {
+// withoutGit removes all variables of git from an environment.
+func withoutGit(environ []string) []string {
 	return slices.DeleteFunc(slices.Clone(environ), func(variable string) bool { return strings.HasPrefix(variable, "GIT_") })
 }
 
-// local is an environment that names no repository: what else it says of git, such as who
-// commits, is the user's.
-func local(environ []string) []string {
+// withoutRepository removes the variables that name a repository. Others, such as the author, stay
+// as the user set them.
+func withoutRepository(environ []string) []string {
 	return slices.DeleteFunc(slices.Clone(environ), func(variable string) bool {
 		name, _, _ := strings.Cut(variable, "=")
-		return slices.Contains([]string{"GIT_DIR", "GIT_WORK_TREE", "GIT_INDEX_FILE", "GIT_OBJECT_DIRECTORY", "GIT_ALTERNATE_OBJECT_DIRECTORIES",
+		return slices.Contains([]string{"GIT_DIR", "GIT_WORK_TREE", "GIT_INDEX_FILE", "GIT_OBJECT_DIRECTORY",
+			"GIT_ALTERNATE_OBJECT_DIRECTORIES",
 			"GIT_COMMON_DIR", "GIT_NAMESPACE", "GIT_PREFIX", "GIT_CONFIG_COUNT"}, name)
 	})
 }
 
 // call runs git in a folder, and returns what it prints without the last line end.
 func (g *git) call(ctx context.Context, dir string, args ...string) (string, error) {
-	said, code, err := g.ask(ctx, dir, nil, args...)
+	said, code, err := g.exec(ctx, dir, nil, args...)
 	if err == nil && code != 0 {
 		err = failed(args, said)
 	}
 	return said.out, err
 }
 
-// said is what a call printed.
-type said struct{ out, err string }
+// output is the standard output and error of a call.
+type output struct{ out, err string }
 
-// ask runs git in a folder. How it ends is the caller's to judge.
-func (g *git) ask(ctx context.Context, dir string, stdin []byte, args ...string) (said, int, error) {
+// exec runs git in a folder. The caller judges the exit code.
+func (g *git) exec(ctx context.Context, dir string, stdin []byte, args ...string) (output, int, error) {
 	all := []string{"git"}
 	for _, setting := range settings {
 		all = append(all, "-c", setting)
@@ -86,32 +88,32 @@ func (g *git) ask(ctx context.Context, dir string, stdin []byte, args ...string)
 	all = append(all, args...)
 	result, err := command.Run(ctx, command.Spec{
 		Args: all, Path: g.path, Dir: dir, Env: g.environ, Stdin: stdin, Timeout: g.deadline, TailLimit: maxAnswer,
-		Survives: shared(args),
+		Survives: writesRepository(args),
 	})
 	switch {
 	case err != nil:
-		return said{}, 0, err
+		return output{}, 0, err
 	case result.Canceled:
-		return said{}, 0, nixie.Errorf(nixie.CodeUnavailable, "git %s: %w", args[0], context.Canceled)
+		return output{}, 0, nixie.Errorf(nixie.CodeUnavailable, "git %s: %w", args[0], context.Canceled)
 	case result.TimedOut:
-		return said{}, 0, broken(nixie.Errorf(nixie.CodeUnavailable, "git %s had no end after %s", args[0], g.deadline))
+		return output{}, 0, worktreeError(nixie.Errorf(nixie.CodeUnavailable, "git %s had no end after %s", args[0], g.deadline))
 	case result.Stdout.Dropped > 0:
-		return said{}, 0, broken(nixie.Errorf(nixie.CodeLimit, "git %s said more than %d bytes", args[0], maxAnswer))
+		return output{}, 0, worktreeError(nixie.Errorf(nixie.CodeLimit, "git %s said more than %d bytes", args[0], maxAnswer))
 	}
-	return said{strings.TrimSuffix(string(result.Stdout.Data), "\n"), strings.TrimSpace(string(result.Stderr.Data))}, result.ExitCode, nil
+	return output{strings.TrimSuffix(string(result.Stdout.Data), "\n"), strings.TrimSpace(string(result.Stderr.Data))}, result.ExitCode, nil
 }
 
-// shared reports whether a call writes what others use too: killed in the middle, it would
-// leave its locks in the user's repository.
-func shared(args []string) bool {
+// writesRepository reports whether a call writes files that others use too. Killed in the middle,
+// it would leave its locks in the user's repository.
+func writesRepository(args []string) bool {
 	for len(args) > 1 && args[0] == "-c" {
 		args = args[2:]
 	}
 	return slices.Contains([]string{"update-ref", "symbolic-ref", "worktree", "merge"}, args[0])
 }
 
-// failed is the error of a call that ended with a code.
-func failed(args []string, s said) error {
+// failed makes an error of a call that ended with a code.
+func failed(args []string, s output) error {
 	text := s.err
 	if text == "" {
 		text = s.out
@@ -120,14 +122,14 @@ func failed(args []string, s said) error {
 	if strings.Contains(text, "No space left on device") || strings.Contains(text, "out of memory") {
 		return nixie.WithReason(err, nixie.ReasonResource)
 	}
-	return broken(err)
+	return worktreeError(err)
 }
 
-// broken is an error of worktrees themselves.
-func broken(err error) error { return nixie.WithReason(err, nixie.ReasonWorktree) }
+// worktreeError marks an error as one of the worktrees themselves.
+func worktreeError(err error) error { return nixie.WithReason(err, nixie.ReasonWorktree) }
 
-// old reports whether a version is older than what is needed.
-func old(version, least string) bool {
+// olderThan reports whether a version is older than the least.
+func olderThan(version, least string) bool {
 	var have, want [2]int
 	if _, err := fmt.Sscanf(version, "%d.%d", &have[0], &have[1]); err != nil {
 		return true
@@ -136,7 +138,7 @@ func old(version, least string) bool {
 	return slices.Compare(have[:], want[:]) < 0
 }
 
-// lines are those of an answer.
+// lines splits an answer at line ends.
 func lines(text string) []string {
 	if text == "" {
 		return nil
@@ -144,7 +146,7 @@ func lines(text string) []string {
 	return strings.Split(text, "\n")
 }
 
-// fields are those of an answer of -z.
+// fields splits an answer of -z.
 func fields(text string) []string {
 	text = strings.TrimSuffix(text, "\x00")
 	if text == "" {
@@ -153,10 +155,10 @@ func fields(text string) []string {
 	return strings.Split(text, "\x00")
 }
 
-// disarm turns off what would filter the content of files: drivers that a repository
-// names.
-func (g *git) disarm(ctx context.Context, dir string) error {
-	s, code, err := g.ask(ctx, dir, nil, "config", "--local", "--includes", "--name-only", "--get-regexp", `^(filter|merge|diff)\..*\.(clean|smudge|process|required|driver|textconv|command)$`)
+// disableDrivers switches off the drivers that a repository names to filter the content of files.
+func (g *git) disableDrivers(ctx context.Context, dir string) error {
+	s, code, err := g.exec(ctx, dir, nil, "config", "--local", "--includes", "--name-only", "--get-regexp",
+		`^(filter|merge|diff)\..*\.(clean|smudge|process|required|driver|textconv|command)$`)
 	if err != nil {
 		return err
 	}
@@ -165,7 +167,7 @@ func (g *git) disarm(ctx context.Context, dir string) error {
 	}
 	for _, name := range lines(s.out) {
 		if bytes.ContainsAny([]byte(name), "\x00=") {
-			return broken(errors.New("a driver in the repository's settings has a name with an equals sign: rename it"))
+			return worktreeError(errors.New("a driver in the repository's settings has a name with an equals sign: rename it"))
 		}
 		value := ""
 		if strings.HasSuffix(name, ".required") {

@@ -10,7 +10,7 @@ import (
 	"github.com/nixie-go/nixie"
 )
 
-// Summary is a job as it is noted.
+// Summary describes a job as its record has it.
 type Summary struct {
 	Job    string `json:"job"`
 	Repo   string `json:"repo"`   // the user's checkout
@@ -20,19 +20,19 @@ type Summary struct {
 	Kept   int    `json:"kept"`   // worktrees of items that failed
 }
 
-// Jobs lists the jobs that have their state in a folder, by name. It asks no git, and a job
-// that somebody works on is no hindrance.
+// Jobs lists the jobs that have their state in a folder, by name. It asks no git. It reads a job
+// also while another process works on it.
 func Jobs(state string) (all []Summary, err error) {
 	folders, err := os.ReadDir(state)
 	if errors.Is(err, fs.ErrNotExist) {
 		return nil, nil
 	}
 	if err != nil {
-		return nil, broken(err)
+		return nil, worktreeError(err)
 	}
 	for _, folder := range folders {
 		j := &Job{c: Config{State: state}, name: folder.Name()}
-		begun, err := j.recall()
+		begun, err := j.readRecord()
 		if err != nil {
 			return nil, err
 		}
@@ -48,19 +48,19 @@ func Jobs(state string) (all []Summary, err error) {
 	return all, nil
 }
 
-// KeptOf lists what was kept of a job, also while somebody works on it.
+// KeptOf lists the kept worktrees of a job, also while another process works on it.
 func KeptOf(state, job string) ([]Kept, error) {
-	j, err := known(state, job)
+	j, err := recorded(state, job)
 	if err != nil {
 		return nil, err
 	}
 	return j.Kept()
 }
 
-// known is a job that was begun, to be looked at.
-func known(state, job string) (*Job, error) {
+// recorded opens a job that was begun, for reading only.
+func recorded(state, job string) (*Job, error) {
 	j := &Job{c: Config{State: state, Job: job}, name: refName(job)}
-	begun, err := j.recall()
+	begun, err := j.readRecord()
 	if err == nil && !begun {
 		err = unknownJob(job)
 	}
@@ -71,53 +71,53 @@ func unknownJob(name string) error {
 	return nixie.Errorf(nixie.CodeNotFound, "there is no job %s: nixie map run begins one, nixie map list lists them", name)
 }
 
-// Run is how a job was run, to run it so again. It is for the user's eyes only.
-type Run struct {
+// Invocation records the command line of a job, to run it so again. Only the user may read it.
+type Invocation struct {
 	Folder string   `json:"folder"` // where that was typed
 	Store  string   `json:"store"`  // that was named; empty is the usual one
 	List   string   `json:"list"`
 	Flags  []string `json:"flags"`
-	Args   []string `json:"args"` // the command; none if flags say what to do
+	Args   []string `json:"args"` // the command; none if flags name the steps
 }
 
-const runFile = "run.json"
+const invocationFile = "run.json"
 
-// Remember keeps how the job is run.
-func (j *Job) Remember(r Run) error {
+// SaveInvocation keeps the command line of the job.
+func (j *Job) SaveInvocation(r Invocation) error {
 	raw, err := json.Marshal(r)
 	if err != nil {
 		return err
 	}
-	return writeFile(j.folder(runFile), raw)
+	return writeFile(j.folder(invocationFile), raw)
 }
 
-// RunOf is how a job was run last.
-func RunOf(state, job string) (r Run, err error) {
-	j, err := known(state, job)
+// InvocationOf returns the last command line of a job.
+func InvocationOf(state, job string) (r Invocation, err error) {
+	j, err := recorded(state, job)
 	if err != nil {
 		return r, err
 	}
-	raw, err := os.ReadFile(j.folder(runFile))
+	raw, err := os.ReadFile(j.folder(invocationFile))
 	if err == nil {
 		err = json.Unmarshal(raw, &r)
 	}
 	if err != nil {
-		return r, broken(fmt.Errorf("%s: %w", j.folder(runFile), err))
+		return r, worktreeError(fmt.Errorf("%s: %w", j.folder(invocationFile), err))
 	}
 	return r, nil
 }
 
-// SummaryOf is one job as it is noted.
+// SummaryOf describes one job as its record has it.
 func SummaryOf(state, job string) (Summary, error) {
-	j, err := known(state, job)
+	j, err := recorded(state, job)
 	if err != nil {
 		return Summary{}, err
 	}
 	return j.summary()
 }
 
-// summary is what is noted of a job.
+// summary describes the job as its record has it.
 func (j *Job) summary() (Summary, error) {
 	kept, err := j.Kept()
-	return Summary{j.note.Job, j.note.Top, j.Branch(), short(j.note.Target), j.note.Base, len(kept)}, err
+	return Summary{j.record.Job, j.record.Top, j.Branch(), shortRef(j.record.Target), j.record.Base, len(kept)}, err
 }

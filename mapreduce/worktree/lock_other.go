@@ -10,9 +10,9 @@ import (
 )
 
 func lockJob(context.Context, string) (*os.File, error) {
-	return nil, nixie.Errorf(nixie.CodeUnavailable, "worktrees are not to be had on this system yet")
+	return nil, nixie.Errorf(nixie.CodeUnavailable, "worktrees need a Unix system: use Linux, macOS or BSD")
 }
 
-func alone(string, func() error) error {
-	return nixie.Errorf(nixie.CodeUnavailable, "worktrees are not to be had on this system yet")
+func withRepositoryLock(string, func() error) error {
+	return nixie.Errorf(nixie.CodeUnavailable, "worktrees need a Unix system: use Linux, macOS or BSD")
 }

@@ -13,28 +13,29 @@ import (
 	"github.com/nixie-go/nixie"
 )
 
-// lockWait is how long a lock is waited for: one that was given back may be held a moment
-// longer by a child that was just being started.
+// lockWait bounds the wait for a lock. A child that was just being started may hold a lock a moment
+// longer than the process that released it.
 const lockWait = time.Second
 
-// lockJob takes a job for this process, until the file is closed. Whoever has it already
-// is named.
+// lockJob locks a job for this process until the file is closed. The error names the process that
+// holds the job already.
 func lockJob(ctx context.Context, name string) (*os.File, error) {
 	file, err := os.OpenFile(name, os.O_RDWR|os.O_CREATE, 0o600)
 	if err != nil {
-		return nil, broken(fmt.Errorf("lock of the job: %w", err))
+		return nil, worktreeError(fmt.Errorf("lock of the job: %w", err))
 	}
 	if !lockedWithin(ctx, file) {
 		has, _ := os.ReadFile(name) // for people
 		_ = file.Close()            // nothing was written to it
-		return nil, nixie.Errorf(nixie.CodeConflict, "the job is at work in process %s: wait for its end, or stop it", strings.TrimSpace(string(has)))
+		return nil, nixie.Errorf(nixie.CodeConflict, "the job is at work in process %s: wait for its end, or stop it",
+			strings.TrimSpace(string(has)))
 	}
 	host, _ := os.Hostname() // for people
 	if err := file.Truncate(0); err == nil {
 		_, err = fmt.Fprintf(file, "%d on %s\n", os.Getpid(), host)
 		if err != nil {
 			_ = file.Close() // the first error is the one to report
-			return nil, broken(fmt.Errorf("lock of the job: %w", err))
+			return nil, worktreeError(fmt.Errorf("lock of the job: %w", err))
 		}
 	}
 	return file, nil
@@ -55,15 +56,15 @@ func lockedWithin(ctx context.Context, file *os.File) bool {
 	return true
 }
 
-// alone does something while nobody else adds or removes worktrees of the repository.
-func alone(common string, do func() error) error {
+// withRepositoryLock calls do while no other process adds or removes worktrees of the repository.
+func withRepositoryLock(common string, do func() error) error {
 	file, err := os.OpenFile(common+"/nixie.lock", os.O_RDWR|os.O_CREATE, 0o600)
 	if err != nil {
-		return broken(fmt.Errorf("lock of the repository: %w", err))
+		return worktreeError(fmt.Errorf("lock of the repository: %w", err))
 	}
 	defer func() { _ = file.Close() }() // nothing was written to it
 	if err := syscall.Flock(int(file.Fd()), syscall.LOCK_EX); err != nil {
-		return broken(fmt.Errorf("lock of the repository: %w", err))
+		return worktreeError(fmt.Errorf("lock of the repository: %w", err))
 	}
 	return do()
 }

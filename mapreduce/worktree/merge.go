@@ -10,14 +10,14 @@ import (
 	"github.com/nixie-go/nixie"
 )
 
-// trailer names in a merge the attempt that it is of: job, item and lease.
+// trailer begins the line of a merge commit that names its attempt: job, item and lease.
 const trailer = "Nixie-Item: "
 
-// of is what the trailers of an item begin with.
-func (j *Job) of(item string) string { return trailer + j.name + "/" + refName(item) + "/" }
+// trailerOf returns the beginning of all trailers of an item.
+func (j *Job) trailerOf(item string) string { return trailer + j.name + "/" + refName(item) + "/" }
 
-// ConflictError says that what an attempt did and what others did cannot be joined. The
-// branch of the job is as it was.
+// ConflictError reports that the commits of an attempt conflict with those of others. The branch of
+// the job is as it was.
 type ConflictError struct {
 	Ours   string   // tip of the job
 	Theirs string   // commit of the attempt
@@ -28,12 +28,13 @@ func (e *ConflictError) Error() string {
 	return fmt.Sprintf("merge conflict of %s with %s in %s", e.Theirs, e.Ours, strings.Join(e.Files, ", "))
 }
 
-// Merge joins what the attempt has committed with the branch of the job, and returns the
-// commit that did it. An item that is merged already, be it by an earlier attempt, is not
-// merged again. Without a commit of its own there is nothing to merge, and the answer is
-// empty. What cannot be joined is a [ConflictError] of [nixie.ReasonMergeConflict].
+// Merge merges the attempt's commits into the branch of the job and returns the merge commit. An
+// item that an attempt has merged already is not merged again. Without a commit of its own there is
+// nothing to merge, and the answer is empty. A conflict is a [ConflictError] with
+// [nixie.ReasonMergeConflict].
 //
-// A result, unless it is nil, is kept before: whoever finds the item merged has it.
+// A result, unless it is nil, is kept before the merge: a process that finds the item merged has
+// its result too.
 func (t *Tree) Merge(ctx context.Context, subject string, result json.RawMessage) (commit string, err error) {
 	j := t.job
 	head, err := t.Head(ctx)
@@ -47,55 +48,55 @@ func (t *Tree) Merge(ctx context.Context, subject string, result json.RawMessage
 		if err != nil || done != "" {
 			return done, err
 		}
-		commit, err := t.joined(ctx, tip, head, subject)
+		commit, err := t.withAttempt(ctx, tip, head, subject)
 		if err != nil {
 			return "", err
 		}
 		if err := t.keepResult(head, result); err != nil || commit == tip {
 			return "", err
 		}
-		moved, err := j.move(ctx, commit, tip, tries)
+		moved, err := j.updateRef(ctx, commit, tip, tries)
 		if err == nil && moved {
-			j.branch.move(commit, j.of(t.Item))
+			j.branch.set(commit, j.trailerOf(t.Item))
 			return commit, nil
 		}
-		j.branch.forget() // it may have moved all the same
+		j.branch.invalidate() // it may have moved all the same
 		if err != nil {
 			return "", errors.Join(err, t.dropResult(ctx))
 		}
 	}
 }
 
-// joined is the tip with what the attempt has committed: the tip itself, if that is nothing
-// or there already.
-func (t *Tree) joined(ctx context.Context, tip, head, subject string) (string, error) {
+// withAttempt merges the attempt's commits into the tip. It returns the tip itself when there are
+// none or the tip has them.
+func (t *Tree) withAttempt(ctx context.Context, tip, head, subject string) (string, error) {
 	if head == t.Start {
 		return tip, nil
 	}
-	if has, err := t.job.has(ctx, tip, head); err != nil || has {
+	if has, err := t.job.contains(ctx, tip, head); err != nil || has {
 		return tip, err
 	}
-	return t.job.join(ctx, tip, head, subject, fmt.Sprint(t.job.of(t.Item), t.Lease))
+	return t.job.mergeCommit(ctx, tip, head, subject, fmt.Sprint(t.job.trailerOf(t.Item), t.Lease))
 }
 
-// Merged finds the commit that merged an item, by whichever of its attempts; empty is none.
+// Merged returns the commit that merged an item, from any of its attempts; empty means none.
 func (j *Job) Merged(ctx context.Context, item string) (string, error) {
 	_, done, err := j.branch.read(ctx, j, item)
 	return done, err
 }
 
-// has reports whether a commit is part of another.
-func (j *Job) has(ctx context.Context, tip, head string) (bool, error) {
-	s, code, err := j.git.ask(ctx, j.note.Common, nil, "merge-base", "--is-ancestor", head, tip)
+// contains reports whether the history of tip contains head.
+func (j *Job) contains(ctx context.Context, tip, head string) (bool, error) {
+	s, code, err := j.git.exec(ctx, j.record.Common, nil, "merge-base", "--is-ancestor", head, tip)
 	if err == nil && code > 1 {
 		err = failed([]string{"merge-base"}, s)
 	}
 	return code == 0, err
 }
 
-// join makes the merge, as an object that nothing refers to yet.
-func (j *Job) join(ctx context.Context, tip, head, subject, mark string) (string, error) {
-	s, code, err := j.git.ask(ctx, j.note.Common, nil, "merge-tree", "--write-tree", "--no-messages", "--name-only", "-z", tip, head)
+// mergeCommit makes the merge commit. No branch refers to it yet.
+func (j *Job) mergeCommit(ctx context.Context, tip, head, subject, mark string) (string, error) {
+	s, code, err := j.git.exec(ctx, j.record.Common, nil, "merge-tree", "--write-tree", "--no-messages", "--name-only", "-z", tip, head)
 	switch {
 	case err != nil:
 		return "", err
@@ -107,43 +108,44 @@ func (j *Job) join(ctx context.Context, tip, head, subject, mark string) (string
 	}
 	tree := fields(s.out)[0]
 	message := strings.ToValidUTF8(strings.ReplaceAll(subject, "\x00", ""), "\uFFFD") + "\n\n" + mark + "\n"
-	made, code, err := j.git.ask(ctx, j.note.Common, []byte(message), "-c", "user.name="+j.who.name, "-c", "user.email="+j.who.email, "commit-tree", tree, "-p", tip, "-p", head, "-F", "-")
+	made, code, err := j.git.exec(ctx, j.record.Common, []byte(message), "-c", "user.name="+j.committer.name, "-c",
+		"user.email="+j.committer.email, "commit-tree", tree, "-p", tip, "-p", head, "-F", "-")
 	if err == nil && code != 0 {
 		err = failed([]string{"commit-tree"}, made)
 	}
 	return made.out, err
 }
 
-// maxTries is how often a merge is made anew because somebody else moved the branch, or has
-// the lock of it, for which git waits 100 ms.
+// maxTries limits how often a merge is repeated because another process moved the branch or holds
+// its lock. Git waits 100 ms for that lock.
 const maxTries = 100
 
-// move makes a commit the tip of the branch, if that is still where it was.
-func (j *Job) move(ctx context.Context, to, from string, tries int) (moved bool, err error) {
-	s, code, err := j.git.ask(ctx, j.note.Common, nil, "update-ref", "-m", "nixie", "refs/heads/"+j.Branch(), to, from)
+// updateRef moves the branch to a commit, if the branch is still at from.
+func (j *Job) updateRef(ctx context.Context, to, from string, tries int) (moved bool, err error) {
+	s, code, err := j.git.exec(ctx, j.record.Common, nil, "update-ref", "-m", "nixie", "refs/heads/"+j.Branch(), to, from)
 	switch {
 	case err != nil:
 		return false, err
 	case code == 0:
 		return true, nil
 	case tries < maxTries && (strings.Contains(s.err, "but expected") || strings.Contains(s.err, "Unable to create")):
-		return false, ctx.Err() // somebody else moved it, or is about to
+		return false, ctx.Err() // another process moved it, or is about to
 	}
 	return false, failed([]string{"update-ref"}, s)
 }
 
-// author is who merges.
-type author struct{ name, email string }
+// identity is the committer of a merge.
+type identity struct{ name, email string }
 
-// whoIs asks the user's own settings and environment.
-func (g *git) whoIs(ctx context.Context, dir string, environ []string) author {
+// committer asks the user's own settings and environment.
+func (g *git) committer(ctx context.Context, dir string, environ []string) identity {
 	own := *g
-	own.environ = append(local(environ), "GIT_TERMINAL_PROMPT=0", "LC_ALL=C")
+	own.environ = append(withoutRepository(environ), "GIT_TERMINAL_PROMPT=0", "LC_ALL=C")
 	said, err := own.call(ctx, dir, "var", "GIT_COMMITTER_IDENT")
 	name, rest, named := strings.Cut(said, " <")
 	email, _, ended := strings.Cut(rest, "> ")
 	if err != nil || !named || !ended {
-		return author{"nixie", "nixie@localhost"}
+		return identity{"nixie", "nixie@localhost"}
 	}
-	return author{name, email}
+	return identity{name, email}
 }

@@ -12,8 +12,8 @@ import (
 	"github.com/nixie-go/nixie"
 )
 
-// What cannot be worked on is refused in one line that says what to do, and nothing is left
-// in the repository.
+// Open refuses what it cannot work on in one line that names the fix, and leaves nothing in the
+// repository.
 func TestRefused(t *testing.T) {
 	for name, tc := range map[string]struct {
 		spoil  func(*bench)
@@ -40,10 +40,12 @@ func TestRefused(t *testing.T) {
 			b.write(b.repo, "data/.gitattributes", "*.bin filter=lfs diff=lfs merge=lfs -text\n")
 			b.commit(b.repo, "lfs")
 		}, nil, "data/.gitattributes puts files into LFS"},
-		"changes":   {func(b *bench) { b.write(b.repo, "readme", "x") }, nil, "commit or stash readme"},
-		"staged":    {func(b *bench) { b.write(b.repo, "new", "x"); b.git(b.repo, "add", "new") }, nil, "commit or stash new"},
-		"link up":   {func(b *bench) { b.must(os.Symlink("../../etc/passwd", b.repo+"/out")); b.commit(b.repo, "x") }, nil, "out is a link to"},
-		"link to /": {func(b *bench) { b.must(os.Symlink("/etc/passwd", b.repo+"/src/out")); b.commit(b.repo, "x") }, nil, "src/out is a link to"},
+		"changes": {func(b *bench) { b.write(b.repo, "readme", "x") }, nil, "commit or stash readme"},
+		"staged":  {func(b *bench) { b.write(b.repo, "new", "x"); b.git(b.repo, "add", "new") }, nil, "commit or stash new"},
+		"link up": {func(b *bench) { b.must(os.Symlink("../../etc/passwd", b.repo+"/out")); b.commit(b.repo, "x") }, nil,
+			"out is a link to"},
+		"link to /": {func(b *bench) { b.must(os.Symlink("/etc/passwd", b.repo+"/src/out")); b.commit(b.repo, "x") }, nil,
+			"src/out is a link to"},
 		"our branch": {func(b *bench) {
 			b.write(b.repo, "readme", "x")
 			b.commit(b.repo, "x")
@@ -93,7 +95,8 @@ func TestRefused(t *testing.T) {
 func TestOneRunnerHasAJob(t *testing.T) {
 	b := newBench(t)
 	j := b.open(nil)
-	if _, err := Open(t.Context(), b.config(nil)); nixie.CodeOf(err) != nixie.CodeConflict || !strings.Contains(err.Error(), "at work in process ") {
+	if _, err := Open(t.Context(), b.config(nil)); nixie.CodeOf(err) != nixie.CodeConflict ||
+		!strings.Contains(err.Error(), "at work in process ") {
 		t.Errorf("%v", err)
 	}
 	b.open(func(c *Config) { c.Job = "other" })
@@ -101,8 +104,8 @@ func TestOneRunnerHasAJob(t *testing.T) {
 	b.open(nil)
 }
 
-// The lock of a job is the kernel's and ends with its process, on whichever host that was:
-// the number in its file is for people, and that such a process lives is no hindrance.
+// The kernel holds the lock of a job and ends it with its process, on any host. The number in its
+// file is for people: a live process with that number does not matter.
 func TestR58_LockOfADeadProcess(t *testing.T) {
 	b := newBench(t)
 	j := b.open(nil)
@@ -118,9 +121,9 @@ func TestR58_LockOfADeadProcess(t *testing.T) {
 	}
 }
 
-// The lock that a git left on the branch when the machine went down goes with the next
-// runner; one that a call may have now stays.
-func TestLockOfABranchThatNobodyHas(t *testing.T) {
+// The next runner removes the lock that git left on the branch when the machine went down. It
+// leaves a lock that a call may hold now.
+func TestStaleLockOfABranchIsRemoved(t *testing.T) {
 	b := newBench(t)
 	b.must(b.open(nil).Close())
 	lock := filepath.Join(b.repo, ".git/refs/heads/nixie/nightly.lock")
@@ -159,7 +162,8 @@ func TestGoingOnWithAJob(t *testing.T) {
 func TestNamesOfBranches(t *testing.T) {
 	j := &Job{name: refName("a job.lock")}
 	seen := map[string]string{}
-	for _, id := range []string{"a", "..", ".", "a.lock", "@", "@{", "a b", "a/b", `a\b`, "-a", "~^:?*[", "über", "a.", "%2E", strings.Repeat("x.", 120), "\x01"} {
+	for _, id := range []string{"a", "..", ".", "a.lock", "@", "@{", "a b", "a/b", `a\b`, "-a", "~^:?*[", "über", "a.", "%2E",
+		strings.Repeat("x.", 120), "\x01"} {
 		branch := j.attemptBranch(id, 7)
 		if out, err := exec.Command("git", "check-ref-format", "--branch", branch).CombinedOutput(); err != nil {
 			t.Errorf("%q: %s: %v %s", id, branch, err, out)

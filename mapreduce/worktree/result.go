@@ -14,7 +14,7 @@ import (
 	"github.com/nixie-go/nixie"
 )
 
-// Result is what an item that succeeded came to, as its attempt said it.
+// Result is the result of a successful item, as its attempt wrote it.
 type Result struct {
 	Item   string          `json:"item"`
 	Lease  int64           `json:"lease"`  // number of the attempt's lease
@@ -22,10 +22,10 @@ type Result struct {
 	Result json.RawMessage `json:"result"`
 }
 
-// resultOf is the file of an item's result.
+// resultOf returns the file of an item's result.
 func (j *Job) resultOf(item string) string { return j.folder("results", refName(item)+".json") }
 
-// keepResult writes the result of the attempt, which is on disk then.
+// keepResult writes the result of the attempt and syncs it to disk.
 func (t *Tree) keepResult(head string, result json.RawMessage) error {
 	if result == nil {
 		return nil
@@ -36,13 +36,13 @@ func (t *Tree) keepResult(head string, result json.RawMessage) error {
 	}
 	raw, err := json.Marshal(r)
 	if err != nil {
-		return broken(fmt.Errorf("result: %w", err))
+		return worktreeError(fmt.Errorf("result: %w", err))
 	}
 	return writeFile(t.job.resultOf(t.Item), raw)
 }
 
-// dropResult removes the result of an attempt that failed at the very end, unless it was
-// merged all the same, or nobody can tell: then the next attempt does.
+// dropResult removes the result of an attempt whose merge failed. It leaves it when the item was
+// merged after all, or when git cannot tell: then the next attempt removes it.
 func (t *Tree) dropResult(ctx context.Context) error {
 	if _, done, err := t.job.branch.read(ctx, t.job, t.Item); err != nil || done != "" {
 		return nil
@@ -50,18 +50,18 @@ func (t *Tree) dropResult(ctx context.Context) error {
 	return os.RemoveAll(t.job.resultOf(t.Item))
 }
 
-// ResultsOf yields the results that items of a job came to, by the names of their files,
-// also while somebody works on it.
+// ResultsOf yields the results of a job's items in the order of their file names, also while
+// another process works on the job.
 func ResultsOf(state, job string) iter.Seq2[Result, error] {
 	return func(yield func(Result, error) bool) {
-		j, err := known(state, job)
+		j, err := recorded(state, job)
 		if err != nil {
 			yield(Result{}, err)
 			return
 		}
 		entries, err := os.ReadDir(j.folder("results"))
 		if err != nil && !errors.Is(err, fs.ErrNotExist) {
-			yield(Result{}, broken(err))
+			yield(Result{}, worktreeError(err))
 			return
 		}
 		for _, entry := range entries {

@@ -6,8 +6,8 @@ import (
 	"testing"
 )
 
-// The result of an item is kept before it is merged, once, and by nobody else after that.
-// Of one that could not be joined there is none.
+// The result of an item is kept once, before the merge; later attempts do not change it. An item
+// whose merge failed has none.
 func TestResults(t *testing.T) {
 	b := newBench(t)
 	j := b.open(nil)

@@ -80,7 +80,7 @@ func (b *bench) commit(dir, subject string) {
 }
 
 func (b *bench) config(change func(*Config)) Config {
-	c := Config{Repo: b.repo, State: b.state, Job: "nightly", Most: 2, Environ: b.environ()}
+	c := Config{Repo: b.repo, State: b.state, Job: "nightly", Parallel: 2, Environ: b.environ()}
 	if change != nil {
 		change(&c)
 	}
@@ -127,8 +127,8 @@ func (b *bench) release(t *Tree) {
 	t.Release()
 }
 
-// What attempts commit is joined on the branch of the job, one merge each; the user's
-// checkout is as it was until it is delivered.
+// The branch of the job has one merge for each attempt that committed; the user's checkout is as it
+// was until the job is delivered.
 func TestAttemptsAreJoined(t *testing.T) {
 	b := newBench(t)
 	j := b.open(nil)
@@ -159,7 +159,8 @@ func TestAttemptsAreJoined(t *testing.T) {
 		t.Errorf("delivered: %v %v", done, err)
 	}
 	b.must(j.Deliver(t.Context()))
-	if text := b.git(b.repo, "show", "HEAD:src/a/code") + b.git(b.repo, "show", "HEAD:src/b/code"); text != "AB" || b.git(b.repo, "status", "--porcelain") != "" {
+	if text := b.git(b.repo, "show", "HEAD:src/a/code") + b.git(b.repo, "show", "HEAD:src/b/code"); text != "AB" ||
+		b.git(b.repo, "status", "--porcelain") != "" {
 		t.Errorf("delivered %q", text)
 	}
 }
@@ -186,8 +187,7 @@ func TestConflict(t *testing.T) {
 	}
 }
 
-// A merge is found again by whoever repeats it: the same attempt, or the next one in the
-// next process.
+// The same attempt finds its merge again, and so does the next attempt in the next process.
 func TestMergedOnce(t *testing.T) {
 	b := newBench(t)
 	j := b.open(nil)
@@ -218,7 +218,7 @@ func TestMergedOnce(t *testing.T) {
 	}
 }
 
-// Whatever an attempt leaves, the next one begins at the tip with nothing else there.
+// After an attempt that left files, commits or half a rebase, the next one begins clean at the tip.
 func TestTheNextBeginsClean(t *testing.T) {
 	for name, leave := range map[string]func(*bench, *Tree){
 		"changes":         func(b *bench, t *Tree) { b.write(t.Path, "readme", "x") },
@@ -231,7 +231,7 @@ func TestTheNextBeginsClean(t *testing.T) {
 			b.git(filepath.Join(t.Path, "nested"), "init", "--quiet")
 		},
 		"a lock of a killed git": func(b *bench, t *Tree) {
-			own, err := t.job.own(t.slot)
+			own, err := t.job.gitDir(t.slot)
 			b.must(err, os.WriteFile(filepath.Join(own, "index.lock"), nil, 0o600))
 		},
 		"a merge in the middle": func(b *bench, t *Tree) {
@@ -253,20 +253,20 @@ func TestTheNextBeginsClean(t *testing.T) {
 			}
 		},
 		"killed while it was made": func(b *bench, t *Tree) {
-			own, err := t.job.own(t.slot)
+			own, err := t.job.gitDir(t.slot)
 			b.must(err, os.WriteFile(filepath.Join(own, "locked"), []byte("initializing"), 0o600), os.RemoveAll(t.Path))
 		},
 		"nothing":        func(b *bench, t *Tree) { b.must(os.RemoveAll(t.Path)) },
 		"no link to git": func(b *bench, t *Tree) { b.must(os.Remove(filepath.Join(t.Path, ".git"))) },
 		"a broken index": func(b *bench, t *Tree) {
-			own, err := t.job.own(t.slot)
+			own, err := t.job.gitDir(t.slot)
 			b.must(err, os.WriteFile(filepath.Join(own, "index"), []byte("x"), 0o600))
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			b := newBench(t)
-			j := b.open(func(c *Config) { c.Most = 1 })
+			j := b.open(func(c *Config) { c.Parallel = 1 })
 			first := b.attempt(j, "a", 1)
 			leave(b, first)
 			b.release(first)
@@ -298,14 +298,16 @@ func TestNothingOfTheRepositoryRuns(t *testing.T) {
 	b := newBench(t)
 	canary := filepath.Join(filepath.Dir(b.repo), "canary")
 	touch := "echo $0 $* >> " + canary + "; cat"
-	for _, hook := range []string{"post-checkout", "reference-transaction", "pre-commit", "commit-msg", "pre-merge-commit", "post-merge", "post-rewrite", "post-index-change", "pre-auto-gc"} {
+	for _, hook := range []string{"post-checkout", "reference-transaction", "pre-commit", "commit-msg", "pre-merge-commit", "post-merge",
+		"post-rewrite", "post-index-change", "pre-auto-gc"} {
 		b.write(b.repo, ".git/hooks/"+hook, "#!/bin/sh\n"+touch+"\n")
 		b.must(os.Chmod(filepath.Join(b.repo, ".git/hooks", hook), 0o755))
 	}
 	b.write(b.repo, ".gitattributes", "code filter=evil merge=evil diff=evil\n")
 	b.git(b.repo, "-c", "core.hooksPath=/dev/null", "add", "-A")
 	b.git(b.repo, "-c", "core.hooksPath=/dev/null", "commit", "--quiet", "-m", "attributes")
-	for _, setting := range []string{"filter.evil.smudge", "filter.evil.clean", "filter.evil.process", "merge.evil.driver", "diff.evil.textconv", "diff.evil.command", "core.fsmonitor", "core.sshCommand", "gpg.program"} {
+	for _, setting := range []string{"filter.evil.smudge", "filter.evil.clean", "filter.evil.process", "merge.evil.driver",
+		"diff.evil.textconv", "diff.evil.command", "core.fsmonitor", "core.sshCommand", "gpg.program"} {
 		b.git(b.repo, "config", setting, touch)
 	}
 	b.git(b.repo, "config", "filter.evil.required", "true")
@@ -335,7 +337,7 @@ func TestNothingOfTheRepositoryRuns(t *testing.T) {
 // A failed attempt's worktree stays as it was; the pool goes on with another.
 func TestKeep(t *testing.T) {
 	b := newBench(t)
-	j := b.open(func(c *Config) { c.Most = 1 })
+	j := b.open(func(c *Config) { c.Parallel = 1 })
 	a := b.attempt(j, "../a b", 3)
 	b.work(a, "readme", "committed\n")
 	b.write(a.Path, "readme", "not committed\n")
@@ -348,7 +350,8 @@ func TestKeep(t *testing.T) {
 	b.must(j.Close())
 	j = b.open(nil)
 	list, err := j.Kept()
-	if err != nil || len(list) != 1 || list[0] != kept || kept.Item != "../a b" || kept.Lease != 3 || filepath.Dir(kept.Path) != j.folder("kept") {
+	if err != nil || len(list) != 1 || list[0] != kept || kept.Item != "../a b" || kept.Lease != 3 ||
+		filepath.Dir(kept.Path) != j.folder("kept") {
 		t.Fatalf("kept %+v %v", list, err)
 	}
 	if b.git(kept.Path, "status", "--porcelain") != "M readme" || b.git(kept.Path, "rev-list", "--count", kept.Start+"..HEAD") != "1" {
@@ -377,7 +380,7 @@ func TestKeep(t *testing.T) {
 // An attempt that sees some folders leaves the others as they are.
 func TestSomeFolders(t *testing.T) {
 	b := newBench(t)
-	j := b.open(func(c *Config) { c.Checkout, c.Most = []string{"src/a"}, 1 })
+	j := b.open(func(c *Config) { c.Checkout, c.Parallel = []string{"src/a"}, 1 })
 	for n := range 2 {
 		a := b.attempt(j, fmt.Sprint(n), 1)
 		if _, err := os.Stat(filepath.Join(a.Path, "src/b/code")); !errors.Is(err, os.ErrNotExist) {
@@ -385,14 +388,16 @@ func TestSomeFolders(t *testing.T) {
 		}
 		b.write(a.Path, fmt.Sprint("src/a/new", n), "x\n")
 		cmd := exec.Command("sh", "-c", "git add -A && git commit --quiet -m work && git status --porcelain")
-		cmd.Dir, cmd.Env = a.Path, append(a.Environ(), "GIT_AUTHOR_NAME=x", "GIT_AUTHOR_EMAIL=x", "GIT_COMMITTER_NAME=x", "GIT_COMMITTER_EMAIL=x")
+		cmd.Dir, cmd.Env = a.Path,
+			append(a.Environ(), "GIT_AUTHOR_NAME=x", "GIT_AUTHOR_EMAIL=x", "GIT_COMMITTER_NAME=x", "GIT_COMMITTER_EMAIL=x")
 		if out, err := cmd.CombinedOutput(); err != nil || len(out) > 0 {
 			t.Fatalf("%v: %s", err, out)
 		}
 		b.merge(a)
 		b.release(a)
 	}
-	if files := b.git(b.repo, "ls-tree", "-r", "--name-only", j.Branch()); files != ".gitignore\nreadme\nsrc/a/code\nsrc/a/new0\nsrc/a/new1\nsrc/b/code" {
+	if files := b.git(b.repo, "ls-tree", "-r", "--name-only",
+		j.Branch()); files != ".gitignore\nreadme\nsrc/a/code\nsrc/a/new0\nsrc/a/new1\nsrc/b/code" {
 		t.Errorf("the branch has %s", files)
 	}
 	if text := b.git(b.repo, "config", "--local", "--list"); strings.Contains(text, "sparse") || strings.Contains(text, "worktreeconfig") {
@@ -406,7 +411,7 @@ func TestManyAtOnce(t *testing.T) {
 	const items = 12
 	var group sync.WaitGroup
 	for _, name := range []string{"one", "two"} {
-		j := b.open(func(c *Config) { c.Job, c.Most = name, 3 })
+		j := b.open(func(c *Config) { c.Job, c.Parallel = name, 3 })
 		for n := range items {
 			group.Go(func() {
 				a, err := j.Attempt(t.Context(), fmt.Sprint(n), 1)
@@ -449,13 +454,13 @@ func TestCompareAndSwap(t *testing.T) {
 	b.work(a, "readme", "x\n")
 	head, err := a.Head(t.Context())
 	b.must(err)
-	if moved, err := j.move(t.Context(), head, strings.Repeat("1", len(head)), 0); err != nil || moved {
+	if moved, err := j.updateRef(t.Context(), head, strings.Repeat("1", len(head)), 0); err != nil || moved {
 		t.Errorf("moved %v, %v", moved, err)
 	}
-	if moved, err := j.move(t.Context(), head, j.Base(), 0); err != nil || !moved {
+	if moved, err := j.updateRef(t.Context(), head, j.Base(), 0); err != nil || !moved {
 		t.Errorf("did not move: %v, %v", moved, err)
 	}
-	if _, err := j.move(t.Context(), "none", head, 0); err == nil {
+	if _, err := j.updateRef(t.Context(), "none", head, 0); err == nil {
 		t.Error("moved to nowhere")
 	}
 }
@@ -473,7 +478,8 @@ func TestDeliver(t *testing.T) {
 	}
 	b.commit(b.repo, "user")
 	b.git(b.repo, "checkout", "--quiet", "-b", "elsewhere")
-	if err := j.Deliver(t.Context()); nixie.CodeOf(err) != nixie.CodeConflict || !strings.Contains(err.Error(), "another branch than main") {
+	if err := j.Deliver(t.Context()); nixie.CodeOf(err) != nixie.CodeConflict ||
+		!strings.Contains(err.Error(), "another branch than main") {
 		t.Errorf("into another branch: %v", err)
 	}
 	b.git(b.repo, "checkout", "--quiet", "main")
@@ -488,7 +494,8 @@ func TestDeliver(t *testing.T) {
 	b.commit(b.repo, "user")
 	before := b.git(b.repo, "rev-parse", "HEAD")
 	err := j.Deliver(t.Context())
-	if outcome := nixie.OutcomeOf(err); outcome.Reason != nixie.ReasonMergeConflict || b.git(b.repo, "rev-parse", "HEAD") != before || b.git(b.repo, "status", "--porcelain") != "" {
+	if outcome := nixie.OutcomeOf(err); outcome.Reason != nixie.ReasonMergeConflict || b.git(b.repo, "rev-parse", "HEAD") != before ||
+		b.git(b.repo, "status", "--porcelain") != "" {
 		t.Errorf("a conflict: %v", err)
 	}
 }
@@ -499,8 +506,8 @@ case " $* " in *" merge --quiet "*) echo > "$BEGUN"; read line < "$GATE" ;; esac
 exec git "$@"
 `
 
-// A merge into the user's checkout that has begun comes to its end, also when whoever asked
-// for it leaves.
+// A merge into the user's checkout that has begun comes to its end, also when its caller's context
+// ends.
 func TestDeliverIsNotCutOff(t *testing.T) {
 	b := newBench(t)
 	bin := b.repo + "-bin"
@@ -516,7 +523,7 @@ func TestDeliverIsNotCutOff(t *testing.T) {
 	ctx, stop := context.WithCancel(t.Context())
 	delivered := make(chan error)
 	go func() { delivered <- j.Deliver(ctx) }()
-	if _, err := os.ReadFile(begun); err != nil { // waits for whoever writes it
+	if _, err := os.ReadFile(begun); err != nil { // waits for the process that writes it
 		t.Fatal(err)
 	}
 	stop()
@@ -527,10 +534,10 @@ func TestDeliverIsNotCutOff(t *testing.T) {
 	}
 }
 
-// Whoever waits for a worktree hears when nobody needs it any more.
+// An attempt that waits for a worktree returns when its context ends.
 func TestWaitingEnds(t *testing.T) {
 	b := newBench(t)
-	j := b.open(func(c *Config) { c.Most = 1 })
+	j := b.open(func(c *Config) { c.Parallel = 1 })
 	b.attempt(j, "a", 1)
 	ctx, stop := context.WithCancel(t.Context())
 	stop()
