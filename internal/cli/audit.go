@@ -24,31 +24,32 @@ it, of all before: what was changed later does not fit any more.`,
 
 // auditFlags choose entries.
 type auditFlags struct {
-	queues, events []string
-	actor          string
-	since, until   string
+	queuesFlag
+	events              []string
+	actor, since, until string
+	filter              store.AuditFilter
 }
 
 func (a *auditFlags) register(fs *pflag.FlagSet) {
-	fs.StringSliceVar(&a.queues, "queue", nil, "of these queues (default all)")
+	a.queuesFlag.register(fs)
 	fs.StringVar(&a.actor, "actor", "", "done by this actor; nixie stands for verdicts")
 	fs.StringSliceVar(&a.events, "event", nil, "these events, such as redrive, discard, configure, purge")
 	fs.StringVar(&a.since, "since", "", "not before: 2026-01-31, 2026-01-31T10:00:00Z or now-2h")
 	fs.StringVar(&a.until, "until", "", "before")
 }
 
-func (a *auditFlags) parse(g *globals) (store.AuditFilter, error) {
-	f := store.AuditFilter{Queues: a.queues, Actor: a.actor}
+func (a *auditFlags) read(g *globals) error {
+	f := &a.filter
+	f.Queues, f.Actor = a.names, a.actor
 	for _, end := range [...]struct {
 		flag, text, op string
-		times          nixie.Times
-	}{{flag: "since", text: a.since, op: ">="}, {flag: "until", text: a.until, op: "<"}} {
+	}{{"since", a.since, ">="}, {"until", a.until, "<"}} {
 		if end.text == "" {
 			continue
 		}
 		at, err := filter.Parse("died:"+end.op+quoteTerm(end.text), g.Now())
 		if err != nil {
-			return f, usagef("--%s is %q: give 2026-01-31, 2026-01-31T10:00:00Z or now-2h", end.flag, end.text)
+			return usagef("--%s is %q: give 2026-01-31, 2026-01-31T10:00:00Z or now-2h", end.flag, end.text)
 		}
 		if end.op == "<" {
 			f.Until = at.Died.Before
@@ -58,11 +59,11 @@ func (a *auditFlags) parse(g *globals) (store.AuditFilter, error) {
 	}
 	for _, e := range a.events {
 		if !slices.Contains(nixie.Events(), nixie.Event(e)) {
-			return f, usagef("--event %q: there are %s", e, strings.Join(eventNames(), ", "))
+			return usagef("--event %q: there are %s", e, strings.Join(eventNames(), ", "))
 		}
 		f.Events = append(f.Events, nixie.Event(e))
 	}
-	return f, nil
+	return nil
 }
 
 // quoteTerm keeps a text from becoming more than one term of a filter.
@@ -79,33 +80,19 @@ func eventNames() []string {
 }
 
 func newAuditList(g *globals) *cobra.Command {
-	var flags auditFlags
+	var choice auditFlags
 	var page pageFlags
-	var oldest bool
-	cmd := &cobra.Command{
+	cmd := g.inOffice(&cobra.Command{
 		Use:   "list",
 		Short: "List what was done, newest first",
 		Example: `  nixie audit list
   nixie audit list --queue orders --event redrive --since now-1d
   nixie audit list --actor ann@desk --oldest --all -o jsonl`,
-		Args: noArgs,
-	}
-	flags.register(cmd.Flags())
-	page.register(cmd.Flags())
-	cmd.Flags().BoolVar(&oldest, "oldest", false, "oldest first")
-	var f store.AuditFilter
-	check := func() (err error) {
-		if err := page.check(); err != nil {
-			return err
-		}
-		f, err = flags.parse(g)
-		f.Oldest = oldest
-		return err
-	}
-	cmd.RunE = g.with(check, func(ctx context.Context, o *office.Office, _ []string) error {
-		return list(g, &page, "entries", auditColumns(), office.ViewAudit, o.AllAudit(ctx, f),
-			func(p store.Page) ([]store.AuditEntry, string, error) { return o.Audit(ctx, f, p) })
-	})
+	}, func(ctx context.Context, o *office.Office, _ []string) error {
+		return list(g, &page, "entries", auditColumns(), office.ViewAudit, o.AllAudit(ctx, choice.filter),
+			func(p store.Page) ([]store.AuditEntry, string, error) { return o.Audit(ctx, choice.filter, p) })
+	}, &page, &choice)
+	cmd.Flags().BoolVar(&choice.filter.Oldest, "oldest", false, "oldest first")
 	return cmd
 }
 
@@ -124,8 +111,9 @@ func auditColumns() []column[office.AuditView] {
 }
 
 func newAuditVerify(g *globals) *cobra.Command {
-	var queues []string
-	cmd := &cobra.Command{
+	type v = office.ChainView
+	var queues queuesFlag
+	return g.inOffice(&cobra.Command{
 		Use:   "verify",
 		Short: "Recompute the chains of the audit and say where one breaks",
 		Long: `Recomputes the hash of every entry from its fields and the hash before it. Exit
@@ -133,49 +121,32 @@ code 1 when a chain is broken. Somebody who can write the whole store can write 
 whole new chain: note the head of a chain elsewhere now and then and compare.`,
 		Example: `  nixie audit verify
   nixie audit verify --queue orders -o json | jq -r '.[].head'`,
-		Args: noArgs,
-	}
-	cmd.Flags().StringSliceVar(&queues, "queue", nil, "of these queues (default all)")
-	cmd.RunE = g.with(nil, func(ctx context.Context, o *office.Office, _ []string) error {
-		chains, err := o.VerifyAudit(ctx, queues)
-		if err != nil {
+	}, func(ctx context.Context, o *office.Office, _ []string) error {
+		chains, err := o.VerifyAudit(ctx, queues.names)
+		if err := listed(g, "queues", []column[v]{
+			{name: "queue", kind: flex}, {name: "entries"}, {name: "pruned", show: asWide},
+			{name: "whole", paint: func(c *v) ink { return inkIf(!c.Whole, red) }},
+			{name: "head"}, {name: "break_why", kind: flex},
+		})(chains, err); err != nil {
 			return err
 		}
-		out := newListing(g, []column[office.ChainView]{
-			{name: "queue", kind: flex},
-			{name: "entries"},
-			{name: "pruned", show: asWide},
-			{name: "whole", paint: func(c *office.ChainView) ink {
-				if c.Whole {
-					return ""
-				}
-				return red
-			}},
-			{name: "head"},
-			{name: "break_why", kind: flex},
-		})
 		broken := 0
 		for _, c := range chains {
 			if !c.Whole {
 				broken++
 			}
-			if err := out.add(c); err != nil {
-				return err
-			}
 		}
-		if err := g.ended(out.close(), out.n, "queues"); err != nil || broken == 0 {
-			return err
+		if broken > 0 {
+			g.say("the audit was changed: %s broken", plural(int64(broken), "chain"))
 		}
-		g.say("the audit was changed: %s broken", plural(int64(broken), "chain"))
-		return exit(ExitFailure)
-	})
-	return cmd
+		return exitIf(broken > 0, ExitFailure)
+	}, &queues)
 }
 
 func newAuditExport(g *globals) *cobra.Command {
-	var flags auditFlags
-	var format string
-	cmd := &cobra.Command{
+	var choice auditFlags
+	var format formatFlag
+	return g.inOffice(&cobra.Command{
 		Use:   "export",
 		Short: "Write entries with their hashes, to be kept and checked elsewhere",
 		Long: `Writes whole chains, queue by queue, as JSON lines or CSV. With the hash before it,
@@ -186,33 +157,7 @@ eight bytes, big-endian. The numbers are decimal, an absent ID is empty. In CSV 
 begins like a formula has an apostrophe before it, for the sake of spreadsheets.`,
 		Example: `  nixie audit export > audit.jsonl
   nixie audit export --queue orders --format csv > audit.csv`,
-		Args: noArgs,
-	}
-	flags.register(cmd.Flags())
-	cmd.Flags().Var(newChoice(&format, asJSONL, asJSONL, asCSV), "format", "how")
-	var f store.AuditFilter
-	check := func() (err error) {
-		if !cmd.Flags().Changed("format") && cmd.Flags().Changed("output") {
-			format = g.output
-		}
-		g.output = format
-		if err := g.format(asJSONL, asCSV); err != nil {
-			return err
-		}
-		f, err = flags.parse(g)
-		return err
-	}
-	cmd.RunE = g.with(check, func(ctx context.Context, o *office.Office, _ []string) error {
-		out := newListing[office.AuditLink](g, nil)
-		for e, err := range o.ExportAudit(ctx, f) {
-			if err != nil {
-				return err
-			}
-			if err := out.add(e); err != nil {
-				return err
-			}
-		}
-		return out.close()
-	})
-	return cmd
+	}, func(ctx context.Context, o *office.Office, _ []string) error {
+		return rows[office.AuditLink](g, "", nil, o.ExportAudit(ctx, choice.filter))
+	}, &choice, &format)
 }

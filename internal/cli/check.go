@@ -1,6 +1,7 @@
 package cli
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"io"
@@ -14,6 +15,8 @@ import (
 
 // thresholds are the flags of check.
 type thresholds struct {
+	flags          *pflag.FlagSet
+	asked          office.Thresholds
 	queues         []string
 	depth, letters int64
 	age, letterAge spanFlag
@@ -21,6 +24,7 @@ type thresholds struct {
 }
 
 func (t *thresholds) register(fs *pflag.FlagSet) {
+	t.flags = fs
 	fs.StringSliceVar(&t.queues, "queue", nil, "queues to look at (default all)")
 	fs.Int64Var(&t.depth, "max-depth", 0, "messages that are due and wait, in each queue")
 	fs.Var(&t.age, "max-age", "since the message that waits for longest, ready or blocked, became due, such as 10m or 1d")
@@ -29,32 +33,34 @@ func (t *thresholds) register(fs *pflag.FlagSet) {
 	fs.Var(&t.letterAge, "max-letter-age", "since the oldest letter that waits for somebody died")
 }
 
-// given is what the flags ask for.
-func (t *thresholds) given(fs *pflag.FlagSet) (office.Thresholds, error) {
-	o := office.Thresholds{Queues: t.queues, Age: time.Duration(t.age), LetterAge: time.Duration(t.letterAge), Deaths: t.rate.n, Interval: t.rate.every}
+func (t *thresholds) read(*globals) error {
+	o := &t.asked
+	*o = office.Thresholds{
+		Queues: t.queues, Age: time.Duration(t.age), LetterAge: time.Duration(t.letterAge), Deaths: t.rate.n, Interval: t.rate.every,
+	}
 	some := t.age > 0 || t.letterAge > 0 || t.rate.n != nil
 	for _, count := range [...]struct {
 		name string
 		n    *int64
 		into **int64
 	}{{"max-depth", &t.depth, &o.Depth}, {"max-letters", &t.letters, &o.Letters}} {
-		if !fs.Changed(count.name) {
+		if !t.flags.Changed(count.name) {
 			continue
 		}
 		if *count.n < 0 {
-			return o, usagef("--%s is %d: give 0 or more", count.name, *count.n)
+			return usagef("--%s is %d: give 0 or more", count.name, *count.n)
 		}
 		*count.into, some = count.n, true
 	}
 	if !some {
-		return o, usagef("no threshold is given: give --max-depth, --max-age, --max-rate, --max-letters or --max-letter-age")
+		return usagef("no threshold is given: give --max-depth, --max-age, --max-rate, --max-letters or --max-letter-age")
 	}
-	return o, nil
+	return nil
 }
 
 func newCheck(g *globals) *cobra.Command {
 	var t thresholds
-	cmd := &cobra.Command{
+	return g.inOffice(&cobra.Command{
 		Use:   "check",
 		Short: "Compare queues with thresholds, for cron and monitoring",
 		Long: `Compares each queue with the thresholds that are given and prints a line for each
@@ -67,31 +73,13 @@ behind others of their stream; what is scheduled for later does not count.`,
 		Example: `  nixie check --max-depth 10000 --max-age 15m --max-letters 100
   nixie check --queue orders --max-rate 10/5m || mail -s 'orders die' ops < /dev/null
   nixie check --max-letter-age 2d -o json | jq -r '.exceeds[].queue'`,
-		Args: noArgs,
-	}
-	t.register(cmd.Flags())
-	var want office.Thresholds
-	check := func() (err error) {
-		want, err = t.given(cmd.Flags())
-		return err
-	}
-	cmd.RunE = g.with(check, func(ctx context.Context, o *office.Office, _ []string) error {
-		v, err := o.Check(ctx, want)
+	}, func(ctx context.Context, o *office.Office, _ []string) error {
+		v, err := o.Check(ctx, t.asked)
 		if err != nil {
 			return err
 		}
-		if err := g.objectOf(v, v.Exceeds, func(w io.Writer) error {
-			g.printExceeds(w, &v)
-			return nil
-		}); err != nil {
-			return err
-		}
-		if !v.OK {
-			return exit(ExitThreshold)
-		}
-		return nil
-	})
-	return cmd
+		return cmp.Or(g.objectOf(v, v.Exceeds, func(w io.Writer) { g.printExceeds(w, &v) }), exitIf(!v.OK, ExitThreshold))
+	}, &t)
 }
 
 func (g *globals) printExceeds(w io.Writer, v *office.CheckView) {

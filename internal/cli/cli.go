@@ -105,6 +105,14 @@ type exit int
 
 func (e exit) Error() string { return fmt.Sprintf("exit %d", int(e)) }
 
+// exitIf ends a command with a code if something is so.
+func exitIf(is bool, code exit) error {
+	if is {
+		return code
+	}
+	return nil
+}
+
 // usageError is a mistake in the arguments.
 type usageError struct{ error }
 

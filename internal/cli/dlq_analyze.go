@@ -8,7 +8,6 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"github.com/nixie-go/nixie"
 	"github.com/nixie-go/nixie/office"
 )
 
@@ -16,9 +15,10 @@ import (
 const shownCauses = 20
 
 func newDLQAnalyze(g *globals, of *jobLetters) *cobra.Command {
-	filter := letterFlags{of: of}
+	choice := letterFlags{of: of}
 	var look lookFlag
-	cmd := &cobra.Command{
+	veil := veil{always: true}
+	return g.inOffice(&cobra.Command{
 		Use:   "analyze",
 		Short: "Group letters by what they died of, and say what to do",
 		Long: `Groups letters by fingerprint: failures of one cause share it though IDs, numbers,
@@ -27,17 +27,8 @@ last_failed: or deliveries: it is about the newest of many letters, and says so.
 		Example: `  nixie dlq analyze
   nixie dlq analyze --filter 'queue:orders died:>now-1h'
   nixie dlq analyze -o json | jq '.groups[0].examples'`,
-		Args: noArgs,
-	}
-	filter.register(cmd.Flags())
-	look.register(cmd.Flags())
-	var f nixie.Filter
-	check := func() (err error) {
-		f, err = filter.parse(g)
-		return err
-	}
-	cmd.RunE = g.with(check, func(ctx context.Context, o *office.Office, _ []string) error {
-		f, err := filter.resolve(ctx, o, f)
+	}, func(ctx context.Context, o *office.Office, _ []string) error {
+		f, err := choice.resolve(ctx, o, choice.filter)
 		if err != nil {
 			return err
 		}
@@ -45,23 +36,18 @@ last_failed: or deliveries: it is about the newest of many letters, and says so.
 		if err != nil {
 			return err
 		}
-		var veil veil
-		if err := veil.over(g); err != nil {
-			return err
-		}
 		for i := range a.Groups {
 			a.Groups[i].Text = veil.text(a.Groups[i].Text)
 		}
 		defer g.lookedAt(a.LookedAt)
-		return g.objectOf(a, a.Groups, func(w io.Writer) error { return g.printAnalysis(w, &a, filter.text) })
-	})
-	return cmd
+		return g.objectOf(a, a.Groups, func(w io.Writer) { g.printAnalysis(w, &a, choice.text) })
+	}, &choice, &look, &veil)
 }
 
-func (g *globals) printAnalysis(w io.Writer, a *office.Analysis, filter string) error {
+func (g *globals) printAnalysis(w io.Writer, a *office.Analysis, filter string) {
 	if a.Letters == 0 {
 		fmt.Fprintln(w, "no letters")
-		return nil
+		return
 	}
 	fmt.Fprintf(w, "%s, %s\n", plural(a.Letters, "letter"), plural(int64(len(a.Groups)), "cause"))
 	for i, c := range a.Groups {
@@ -100,7 +86,6 @@ func (g *globals) printAnalysis(w io.Writer, a *office.Analysis, filter string) 
 	printCounts(w, "By type", a.ByType)
 	printCounts(w, "By queue", a.ByQueue)
 	printCounts(w, "By hour of death (UTC)", a.ByHour)
-	return nil
 }
 
 // shownText is how many columns of an example are shown.

@@ -2,12 +2,14 @@ package cli
 
 import (
 	"bufio"
+	"cmp"
 	"context"
 	"errors"
 	"os"
 	"strings"
 
 	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
 
 	"github.com/nixie-go/nixie"
 	"github.com/nixie-go/nixie/internal/itemfile"
@@ -31,17 +33,19 @@ const (
 type exporting struct {
 	*globals
 	veil
+	flags  *pflag.FlagSet
+	choice letterFlags
 	layout string
+	format string
+	out    string
 	folder bool // of items, instead of a file
 	n      int64
 	lossy  int64 // letters of which something could not be written
 }
 
 func newDLQExport(g *globals, of *jobLetters) *cobra.Command {
-	filter := letterFlags{of: of}
-	var format, out string
-	x := &exporting{globals: g}
-	cmd := &cobra.Command{
+	x := &exporting{globals: g, choice: letterFlags{of: of}}
+	return g.inOffice(&cobra.Command{
 		Use:   "export",
 		Short: "Write whole letters with their history",
 		Long: `Writes letters whole: body, headers, history, attachments. JSON, JSON lines and CSV
@@ -64,63 +68,50 @@ there is replaced, what else lies there stays.`,
   nixie dlq export --filter 'status:resolved died:<2026-01-01' --out old.jsonl
   nixie dlq export --layout mapreduce --filter queue:mapreduce/nightly --format json
   nixie dlq export --format itemdir --out ~/.prodigy/dlq/shop`,
-		Args: noArgs,
-	}
-	filter.register(cmd.Flags())
-	cmd.Flags().StringVar(&format, "format", asJSONL, "jsonl, json or csv; itemdir, or prodigy, is a folder of items")
-	cmd.Flags().StringVar(&x.layout, "layout", layoutNixie, "nixie, or mapreduce for dead letter items")
-	x.register(cmd.Flags())
-	cmd.Flags().StringVar(&out, "out", "", "file to write, or folder of items (default standard output)")
-	var f nixie.Filter
-	check := func() (err error) {
-		if f, err = filter.parse(g); err != nil {
-			return err
-		}
-		f = office.Unresolved(f)
-		if !cmd.Flags().Changed("format") && cmd.Flags().Changed("output") {
-			format = g.output
-		}
-		if x.folder = format == asItemDir || format == asProdigy; x.folder {
-			return x.checkFolder(out)
-		}
-		g.output = format
-		switch x.layout {
-		case layoutNixie:
-			return g.format(asJSONL, asJSON, asCSV)
-		case layoutMapReduce:
-			return g.format(asJSONL, asJSON)
-		}
-		return usagef("--layout is %q: give %s or %s", x.layout, layoutNixie, layoutMapReduce)
-	}
-	cmd.RunE = g.with(check, func(ctx context.Context, o *office.Office, _ []string) error {
-		if err := x.over(g); err != nil {
-			return err
-		}
-		f, err := filter.resolve(ctx, o, f)
+	}, func(ctx context.Context, o *office.Office, _ []string) error {
+		f, err := x.choice.resolve(ctx, o, office.Unresolved(x.choice.filter))
 		if err != nil {
 			return err
 		}
 		do := x.write
 		switch {
 		case x.folder:
-			do = func(ctx context.Context, o *office.Office, f nixie.Filter) error { return x.writeItems(ctx, o, f, out) }
-		case out != "":
-			do = func(ctx context.Context, o *office.Office, f nixie.Filter) error { return x.writeTo(ctx, o, f, out) }
+			do = x.writeItems
+		case x.out != "":
+			do = x.writeTo
 		}
-		if err := do(ctx, o, f); err != nil {
-			return err
-		}
-		if x.lossy > 0 {
-			return exit(ExitPartly)
-		}
-		return nil
-	})
-	return cmd
+		return cmp.Or(do(ctx, o, f), exitIf(x.lossy > 0, ExitPartly))
+	}, &x.choice, x, &x.veil)
+}
+
+func (x *exporting) register(fs *pflag.FlagSet) {
+	x.flags = fs
+	fs.StringVar(&x.format, "format", asJSONL, "jsonl, json or csv; itemdir, or prodigy, is a folder of items")
+	fs.StringVar(&x.layout, "layout", layoutNixie, "nixie, or mapreduce for dead letter items")
+	fs.StringVar(&x.out, "out", "", "file to write, or folder of items (default standard output)")
+}
+
+func (x *exporting) read(g *globals) error {
+	if !x.flags.Changed("format") && x.flags.Changed("output") {
+		x.format = g.output
+	}
+	if x.folder = x.format == asItemDir || x.format == asProdigy; x.folder {
+		return x.checkFolder()
+	}
+	g.output = x.format
+	switch x.layout {
+	case layoutNixie:
+		return g.format(asJSONL, asJSON, asCSV)
+	case layoutMapReduce:
+		return g.format(asJSONL, asJSON)
+	}
+	return usagef("--layout is %q: give %s or %s", x.layout, layoutNixie, layoutMapReduce)
 }
 
 // writeTo writes a new file, for the user's eyes only, and takes it away again
 // when something goes wrong.
-func (x *exporting) writeTo(ctx context.Context, o *office.Office, f nixie.Filter, path string) (err error) {
+func (x *exporting) writeTo(ctx context.Context, o *office.Office, f nixie.Filter) error {
+	path := x.out
 	file, err := os.OpenFile(path, os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o600)
 	if errors.Is(err, os.ErrExist) {
 		return nixie.Errorf(nixie.CodeConflict, "%s is there already: name another file", path)
@@ -143,9 +134,9 @@ func (x *exporting) writeTo(ctx context.Context, o *office.Office, f nixie.Filte
 }
 
 // checkFolder refuses what cannot be said of a folder of items.
-func (x *exporting) checkFolder(out string) error {
+func (x *exporting) checkFolder() error {
 	switch {
-	case out == "":
+	case x.out == "":
 		return usagef("a folder of items needs --out: name the folder")
 	case x.layout != layoutNixie && x.layout != layoutMapReduce:
 		return usagef("--layout is %q: a folder of items has the layout %s", x.layout, layoutMapReduce)
@@ -154,8 +145,8 @@ func (x *exporting) checkFolder(out string) error {
 }
 
 // writeItems writes a folder of items.
-func (x *exporting) writeItems(ctx context.Context, o *office.Office, f nixie.Filter, folder string) error {
-	to, err := itemfile.NewWriter(folder, x.Now)
+func (x *exporting) writeItems(ctx context.Context, o *office.Office, f nixie.Filter) error {
+	to, err := itemfile.NewWriter(x.out, x.Now)
 	if err != nil {
 		return err
 	}
@@ -165,7 +156,7 @@ func (x *exporting) writeItems(ctx context.Context, o *office.Office, f nixie.Fi
 	if err := errors.Join(err, to.Close()); err != nil {
 		return err
 	}
-	x.say("%s in %s", plural(x.n, "item"), folder)
+	x.say("%s in %s", plural(x.n, "item"), x.out)
 	return nil
 }
 

@@ -224,7 +224,7 @@ func (m *importing) end(ctx context.Context, err error) error {
 		m.say("secrets were hidden when this was exported, in %s: what is added differs from the original; nixie dlq export --unmask keeps secrets", plural(m.masked, "letter"))
 	}
 	if err == nil || r.Read > 0 {
-		if printing := m.object(r, func(w io.Writer) error { return m.print(w, r) }); printing != nil {
+		if printing := m.object(r, func(w io.Writer) { m.print(w, r) }); printing != nil {
 			return printing
 		}
 	}
@@ -243,7 +243,7 @@ func (m *importing) end(ctx context.Context, err error) error {
 	return nil
 }
 
-func (m *importing) print(w io.Writer, r *importReport) error {
+func (m *importing) print(w io.Writer, r *importReport) {
 	verb := "added"
 	if m.dry {
 		verb = "would be added"
@@ -255,6 +255,5 @@ func (m *importing) print(w io.Writer, r *importReport) error {
 	if r.Refused > 0 {
 		fmt.Fprintf(w, ", %d refused", r.Refused)
 	}
-	_, err := fmt.Fprintln(w)
-	return err
+	fmt.Fprintln(w)
 }

@@ -12,9 +12,10 @@ import (
 )
 
 func newDLQList(g *globals, of *jobLetters) *cobra.Command {
-	filter := letterFlags{of: of}
+	choice := letterFlags{of: of}
 	var page pageFlags
-	cmd := &cobra.Command{
+	veil := veil{always: true}
+	return g.inOffice(&cobra.Command{
 		Use:   "list",
 		Short: "List letters, latest death first",
 		Long: `Lists the letters in which somebody still has to do something (open, review,
@@ -25,25 +26,8 @@ code 5 when it found nothing among those.`,
 		Example: `  nixie dlq list
   nixie dlq list --filter 'queue:orders reason:timeout age:>1h' -o wide
   nixie dlq list --all -o jsonl | jq -r .key`,
-		Args: noArgs,
-	}
-	filter.register(cmd.Flags())
-	page.register(cmd.Flags())
-	var f nixie.Filter
-	check := func() (err error) {
-		if err := page.check(); err != nil {
-			return err
-		}
-		f, err = filter.parse(g)
-		f = office.Unresolved(f)
-		return err
-	}
-	cmd.RunE = g.with(check, func(ctx context.Context, o *office.Office, _ []string) error {
-		var veil veil
-		if err := veil.over(g); err != nil {
-			return err
-		}
-		f, err := filter.resolve(ctx, o, f)
+	}, func(ctx context.Context, o *office.Office, _ []string) error {
+		f, err := choice.resolve(ctx, o, office.Unresolved(choice.filter))
 		if err != nil {
 			return err
 		}
@@ -54,8 +38,7 @@ code 5 when it found nothing among those.`,
 		}
 		return list(g, &page, "letters", letterColumns(g.Now()), view, o.AllLetters(ctx, f, false),
 			func(p store.Page) ([]nixie.Letter, string, error) { return o.Letters(ctx, f, p) })
-	})
-	return cmd
+	}, &page, &choice, &veil)
 }
 
 // letterColumns are what people see of a letter in a list.

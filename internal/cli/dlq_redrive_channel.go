@@ -74,8 +74,7 @@ func (c *channelMove) run(ctx context.Context, args []string) error {
 	if err != nil {
 		return err
 	}
-	f, err := c.filter.parse(c.globals)
-	if err != nil {
+	if err := c.filter.read(c.globals); err != nil {
 		return err
 	}
 	from, err := c.broker(c.from)
@@ -105,7 +104,7 @@ func (c *channelMove) run(ctx context.Context, args []string) error {
 	}
 	defer end()
 	route.MaxRedrives = c.maxRedrives
-	choose, err := c.choose(f, from.System)
+	choose, err := c.choose(c.filter.filter, from.System)
 	if err != nil {
 		return err
 	}
@@ -193,7 +192,7 @@ func (c *channelMove) move(ctx context.Context, m redrive.Mover) error {
 	}
 	by := (*redrive.StoppedError)(nil)
 	report := movedReport{c.dry, c.group, errors.As(err, &by), done}
-	if printing := c.object(report, func(w io.Writer) error { return c.print(w, &done) }); printing != nil {
+	if printing := c.object(report, func(w io.Writer) { c.print(w, &done) }); printing != nil {
 		return printing
 	}
 	if done.Unanswered > 0 {
@@ -214,7 +213,7 @@ func (c *channelMove) move(ctx context.Context, m redrive.Mover) error {
 	return nil
 }
 
-func (c *channelMove) print(w io.Writer, done *redrive.Moved) error {
+func (c *channelMove) print(w io.Writer, done *redrive.Moved) {
 	verb := "redriven"
 	if c.dry {
 		verb = "would be redriven"
@@ -240,7 +239,6 @@ func (c *channelMove) print(w io.Writer, done *redrive.Moved) error {
 		}
 		fmt.Fprintf(w, "  %s\n", escapeLine(r.Why))
 	}
-	return nil
 }
 
 // progress shows how far the move is, on a terminal only.

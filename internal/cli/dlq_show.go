@@ -27,7 +27,7 @@ const (
 
 func newDLQShow(g *globals, of *jobLetters) *cobra.Command {
 	var veil veil
-	cmd := &cobra.Command{
+	cmd := g.inOffice(&cobra.Command{
 		Use:   "show ID",
 		Short: "Tell the whole story of a letter",
 		Long: `Tells what a letter is, where it came from, every attempt, and what can be done
@@ -37,20 +37,12 @@ in headers, body and failures unless --unmask; the output says where that was do
   nixie dlq show 01890a5d-ac96-774b-bcce-b302099a8057 -o wide
   nixie dlq show order-4711 --unmask -o json | jq -r .message.body`,
 		Args: oneArg("ID"),
-	}
-	veil.register(cmd.Flags())
-	if of != nil {
-		of.register(cmd.Flags())
-	}
-	cmd.RunE = g.with(nil, func(ctx context.Context, o *office.Office, args []string) error {
+	}, func(ctx context.Context, o *office.Office, args []string) error {
 		args, err := of.ids(ctx, o, args)
 		if err != nil {
 			return err
 		}
 		l, err := o.Letter(ctx, args[0])
-		if err == nil {
-			err = veil.over(g)
-		}
 		if err != nil {
 			return err
 		}
@@ -61,12 +53,15 @@ in headers, body and failures unless --unmask; the output says where that was do
 			veil.body(&view.Edited.Bytes)
 		}
 		view.Masked = veil.hid
-		return g.object(view, func(w io.Writer) error { return g.printLetter(w, &l, &veil) })
-	})
+		return g.object(view, func(w io.Writer) { g.printLetter(w, &l, &veil) })
+	}, &veil)
+	if of != nil {
+		of.register(cmd.Flags())
+	}
 	return cmd
 }
 
-func (g *globals) printLetter(w io.Writer, l *nixie.Letter, veil *veil) error {
+func (g *globals) printLetter(w io.Writer, l *nixie.Letter, veil *veil) {
 	m := &l.Message
 	fmt.Fprintf(w, "%s\n\n", escapeLine(l.Signature))
 	f := newFacts(w)
@@ -116,7 +111,6 @@ func (g *globals) printLetter(w io.Writer, l *nixie.Letter, veil *veil) error {
 	}
 	veil.confess(w)
 	g.printNext(w, l)
-	return nil
 }
 
 // attempts says how many there were.

@@ -1,6 +1,7 @@
 package cli
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"io"
@@ -9,14 +10,13 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"github.com/nixie-go/nixie"
 	"github.com/nixie-go/nixie/office"
 )
 
 func newDLQStats(g *globals, of *jobLetters) *cobra.Command {
-	filter := letterFlags{of: of}
+	choice := letterFlags{of: of}
 	var look lookFlag
-	cmd := &cobra.Command{
+	return g.inOffice(&cobra.Command{
 		Use:   "stats",
 		Short: "Count letters by status, reason and queue",
 		Long: `Counts letters. redrivable, needs review, oldest, by reason and by queue are about
@@ -25,17 +25,8 @@ first_failed:, last_failed: or deliveries: it is about the newest of many letter
 and says so.`,
 		Example: `  nixie dlq stats
   nixie dlq stats --filter queue:orders -o json | jq .oldest_age_s`,
-		Args: noArgs,
-	}
-	filter.register(cmd.Flags())
-	look.register(cmd.Flags())
-	var f nixie.Filter
-	check := func() (err error) {
-		f, err = filter.parse(g)
-		return err
-	}
-	cmd.RunE = g.with(check, func(ctx context.Context, o *office.Office, _ []string) error {
-		f, err := filter.resolve(ctx, o, f)
+	}, func(ctx context.Context, o *office.Office, _ []string) error {
+		f, err := choice.resolve(ctx, o, choice.filter)
 		if err != nil {
 			return err
 		}
@@ -44,12 +35,11 @@ and says so.`,
 			return err
 		}
 		defer g.lookedAt(s.LookedAt)
-		return g.object(s, func(w io.Writer) error { return printStats(w, &s) })
-	})
-	return cmd
+		return g.object(s, func(w io.Writer) { printStats(w, &s) })
+	}, &choice, &look)
 }
 
-func printStats(w io.Writer, s *office.Stats) error {
+func printStats(w io.Writer, s *office.Stats) {
 	facts := newFacts(w)
 	for _, n := range [...]struct {
 		name string
@@ -67,7 +57,6 @@ func printStats(w io.Writer, s *office.Stats) error {
 	facts.end()
 	printCounts(w, "By reason", countsOf(s.ByReason))
 	printCounts(w, "By queue", countsOf(s.ByQueue))
-	return nil
 }
 
 // countsOf lists a map, largest first.
@@ -77,13 +66,7 @@ func countsOf(m map[string]int64) []office.Count {
 		list = append(list, office.Count{Value: value, Count: n})
 	}
 	slices.SortFunc(list, func(a, b office.Count) int {
-		if a.Count != b.Count {
-			return int(b.Count - a.Count)
-		}
-		if a.Value < b.Value {
-			return -1
-		}
-		return 1
+		return cmp.Or(cmp.Compare(b.Count, a.Count), cmp.Compare(a.Value, b.Value))
 	})
 	return list
 }
@@ -112,11 +95,13 @@ type facts struct {
 
 func newFacts(w io.Writer) *facts { return &facts{w: w} }
 
-// add takes a fact; its value may be foreign text, and an empty one is left out.
-func (f *facts) add(name, value string) {
-	if value != "" {
-		f.rows = append(f.rows, [2]string{name, value})
-		f.width = max(f.width, displayWidth(name))
+// add takes names and values in turn; a value may be foreign text, and an empty one is left out.
+func (f *facts) add(pairs ...string) {
+	for i := 0; i < len(pairs); i += 2 {
+		if pairs[i+1] != "" {
+			f.rows = append(f.rows, [2]string{pairs[i], pairs[i+1]})
+			f.width = max(f.width, displayWidth(pairs[i]))
+		}
 	}
 }
 

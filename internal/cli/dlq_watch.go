@@ -69,16 +69,16 @@ type watch struct {
 const maxAlarmOutput = 2 << 10
 
 func (w *watch) run(cmd *cobra.Command, _ []string) error {
-	f, err := w.filter.parse(w.globals)
-	switch {
-	case err != nil:
+	if err := w.filter.read(w.globals); err != nil {
 		return err
+	}
+	switch {
 	case w.once && w.length != 0:
 		return usagef("--once looks once: leave --for out")
 	case w.length < 0 || w.timeout <= 0:
 		return usagef("--for and --exec-timeout are positive durations")
 	}
-	if err := w.veil.over(w.globals); err != nil {
+	if err := w.veil.read(w.globals); err != nil {
 		return err
 	}
 	if w.exec != "" {
@@ -92,7 +92,7 @@ func (w *watch) run(cmd *cobra.Command, _ []string) error {
 	if err := w.format(asTable, asWide, asJSONL); err != nil {
 		return err
 	}
-	asked := office.WatchRequest{Filter: f, Cursor: w.cursor, FromNow: !w.once, Once: w.once, Interval: w.interval}
+	asked := office.WatchRequest{Filter: w.filter.filter, Cursor: w.cursor, FromNow: !w.once, Once: w.once, Interval: w.interval}
 	if w.length > 0 {
 		asked.Until = w.Now().Add(w.length)
 	}

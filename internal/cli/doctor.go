@@ -1,6 +1,7 @@
 package cli
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"io"
@@ -11,7 +12,7 @@ import (
 )
 
 func newDoctor(g *globals) *cobra.Command {
-	return &cobra.Command{
+	return g.inOffice(&cobra.Command{
 		Use:   "doctor",
 		Short: "Check store, disk, owners and clock, and say what to mend",
 		Long: `Looks at where the store is and how it keeps its promises: durability settings,
@@ -20,27 +21,16 @@ nobody ended, the clock, paused queues, blocked streams. Exit code 3 when someth
 itself is whole is found out by nixie verify.`,
 		Example: `  nixie doctor
   nixie doctor -o json | jq -r '.findings[].fix'`,
-		Args: noArgs,
-		RunE: g.with(nil, func(ctx context.Context, o *office.Office, _ []string) error {
-			e, err := o.Inspect(ctx)
-			if err != nil {
-				return err
-			}
-			if err := g.objectOf(e, e.Problems, func(w io.Writer) error {
-				g.printExamination(w, &e)
-				return nil
-			}); err != nil {
-				return err
-			}
-			if len(e.Problems) > 0 {
-				return exit(ExitThreshold)
-			}
-			return nil
-		}),
-	}
+	}, func(ctx context.Context, o *office.Office, _ []string) error {
+		e, err := o.Inspect(ctx)
+		if err != nil {
+			return err
+		}
+		return cmp.Or(g.objectOf(e, e.Problems, func(w io.Writer) { printExamination(w, &e) }), exitIf(len(e.Problems) > 0, ExitThreshold))
+	})
 }
 
-func (g *globals) printExamination(w io.Writer, e *office.HealthView) {
+func printExamination(w io.Writer, e *office.HealthView) {
 	f := newFacts(w)
 	f.add("store", e.Store)
 	f.add("engine", e.Engine)

@@ -1,6 +1,7 @@
 package cli
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"io"
@@ -9,6 +10,7 @@ import (
 	"time"
 
 	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
 
 	"github.com/nixie-go/nixie"
 	"github.com/nixie-go/nixie/internal/app"
@@ -19,6 +21,7 @@ import (
 // enqueueFlags are the flags of nixie enqueue.
 type enqueueFlags struct {
 	*globals
+	flags      *pflag.FlagSet
 	lines      bool
 	m          nixie.Message
 	onConflict string
@@ -37,7 +40,7 @@ const (
 
 func newEnqueue(g *globals) *cobra.Command {
 	f := &enqueueFlags{globals: g}
-	cmd := &cobra.Command{
+	cmd := f.command(&cobra.Command{
 		Use:   "enqueue QUEUE [FILE|-]",
 		Short: "Put a message into a queue, or many",
 		Long: `Puts a message into a queue. Its body is --body, or FILE, or standard input, byte
@@ -56,18 +59,10 @@ body. Exit code 5 when one was different, unless it was replaced.`,
 		Example: `  nixie enqueue orders order.json --type invoice --dedupe-key order-4711
   nixie enqueue mail --body 'hello' --delay 10m --header lang=en
   nixie enqueue orders --jsonl orders.jsonl -o jsonl > receipts.jsonl`,
-		Args: func(cmd *cobra.Command, args []string) error {
-			if len(args) < 1 || len(args) > 2 {
-				return usagef("%s wants a queue and at most one file, has %d arguments: see %[1]s --help", cmd.CommandPath(), len(args))
-			}
-			return nil
-		},
-		RunE: func(cmd *cobra.Command, args []string) error {
-			f.hasBody = cmd.Flags().Changed("body")
-			return f.run(cmd.Context(), args)
-		},
-	}
+		Args: arguments(1, 2, "wants a queue and at most one file, has %[2]d arguments: see %[1]s --help"),
+	}, f.run)
 	fs := cmd.Flags()
+	f.flags = fs
 	fs.BoolVar(&f.lines, "jsonl", false, "each line of FILE is a message")
 	fs.StringVar(&f.body, "body", "", "the body")
 	fs.StringVar(&f.m.Type, "type", "", "kind of the message, by which handlers are chosen")
@@ -84,7 +79,8 @@ body. Exit code 5 when one was different, unless it was replaced.`,
 }
 
 func (f *enqueueFlags) run(ctx context.Context, args []string) (err error) {
-	if err := f.read(args); err != nil {
+	f.hasBody = f.flags.Changed("body")
+	if err := f.check(args); err != nil {
 		return err
 	}
 	in := f.In
@@ -118,8 +114,8 @@ func sourceOf(args []string) string {
 	return stdinList
 }
 
-// read checks everything that can be checked before anything is read.
-func (f *enqueueFlags) read(args []string) error {
+// check finds everything that is wrong before anything is read.
+func (f *enqueueFlags) check(args []string) error {
 	f.m.Queue = args[0]
 	f.m.OnConflict = map[string]nixie.Conflict{
 		conflictReturns: nixie.ReturnExisting, conflictFails: nixie.FailOnConflict, conflictReplaces: nixie.ReplaceExisting,
@@ -197,13 +193,9 @@ func (f *enqueueFlags) one(ctx context.Context, st store.Store) error {
 		return err
 	}
 	r := receipts[0]
-	if err := f.object(receiptView{r.ID, r.Duplicate, r.Different}, func(w io.Writer) error {
-		_, err := fmt.Fprintf(w, "%s%s\n", r.ID, f.remark(r))
-		return err
-	}); err != nil {
-		return err
-	}
-	return f.outcome(r.Different)
+	return cmp.Or(f.object(receiptView{r.ID, r.Duplicate, r.Different}, func(w io.Writer) {
+		fmt.Fprintf(w, "%s%s\n", r.ID, f.remark(r))
+	}), f.outcome(r.Different))
 }
 
 // remark says what became of a message whose dedupe key was taken.
@@ -222,8 +214,5 @@ func (f *enqueueFlags) remark(r nixie.Receipt) string {
 // outcome is how the command ends when the bodies of some messages were not
 // taken.
 func (f *enqueueFlags) outcome(different bool) error {
-	if different && f.m.OnConflict != nixie.ReplaceExisting {
-		return exit(ExitPartly)
-	}
-	return nil
+	return exitIf(different && f.m.OnConflict != nixie.ReplaceExisting, ExitPartly)
 }

@@ -38,3 +38,11 @@ func (i ink) in(text string) string {
 	}
 	return "\x1b[" + string(i) + "m" + text + "\x1b[0m"
 }
+
+// inkIf returns an ink if something is so.
+func inkIf(is bool, i ink) ink {
+	if is {
+		return i
+	}
+	return ""
+}

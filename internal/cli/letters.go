@@ -35,21 +35,20 @@ func (c *letterFlags) register(fs *pflag.FlagSet) {
 	}
 }
 
-// parse reads what is given, before a store is opened.
-func (c *letterFlags) parse(g *globals) (f nixie.Filter, err error) {
+func (c *letterFlags) read(g *globals) (err error) {
 	c.say = g.say
-	if f, err = c.filterFlag.parse(g); err != nil {
-		return f, err
+	if err := c.filterFlag.read(g); err != nil {
+		return err
 	}
 	if c.where != "" {
 		if c.expr, err = where.Parse(c.where); err != nil {
-			return f, err
+			return err
 		}
 	}
 	if c.of != nil {
-		err = c.of.narrow(&f)
+		err = c.of.narrow(&c.filter)
 	}
-	return f, err
+	return err
 }
 
 // resolve is a choice with everything in it that has to be looked up.

@@ -4,6 +4,7 @@ import (
 	"encoding/csv"
 	"fmt"
 	"io"
+	"iter"
 	"reflect"
 	"strings"
 )
@@ -20,12 +21,13 @@ import (
 //	for … { if err := out.add(view); err != nil { return err } }
 //	return g.ended(out.close(), out.n, "queues") // says "no queues" if so
 //
-// One value (an outcome, a story) is printed by [globals.object].
+// [listed] does this for a slice, [rows] for a sequence, [list] for pages. One value (an outcome,
+// a story) is printed by [one] and [globals.object].
 type listing[V any] struct {
 	g       *globals
 	columns []column[V]
 	table   *table
-	csv     *rows
+	csv     *csvRows
 	n       int
 }
 
@@ -145,18 +147,48 @@ func (l *listing[V]) close() error {
 	return err
 }
 
-// rows writes views as CSV (RFC 4180): a header, then a line each.
-type rows struct {
+// rows prints views as they come, and says it when there are none of that noun.
+func rows[V any](g *globals, noun string, columns []column[V], views iter.Seq2[V, error]) error {
+	out := newListing(g, columns)
+	for v, err := range views {
+		if err != nil {
+			return err
+		}
+		if err := out.add(v); err != nil {
+			return err
+		}
+	}
+	return g.ended(out.close(), out.n, noun)
+}
+
+// listed prints views that were asked for, unless that failed.
+func listed[V any](g *globals, noun string, columns []column[V]) func([]V, error) error {
+	return func(views []V, err error) error {
+		if err != nil {
+			return err
+		}
+		return rows(g, noun, columns, func(yield func(V, error) bool) {
+			for _, v := range views {
+				if !yield(v, nil) {
+					return
+				}
+			}
+		})
+	}
+}
+
+// csvRows writes views as CSV (RFC 4180): a header, then a line each.
+type csvRows struct {
 	fields []jsonField
 	csv    *csv.Writer
 	begun  bool
 }
 
-func newRows(out io.Writer, view reflect.Type) *rows {
-	return &rows{fields: jsonFields(view), csv: csv.NewWriter(out)}
+func newRows(out io.Writer, view reflect.Type) *csvRows {
+	return &csvRows{fields: jsonFields(view), csv: csv.NewWriter(out)}
 }
 
-func (r *rows) begin() error {
+func (r *csvRows) begin() error {
 	if r.begun {
 		return nil
 	}
@@ -168,7 +200,7 @@ func (r *rows) begin() error {
 	return r.csv.Write(head)
 }
 
-func (r *rows) add(view reflect.Value) error {
+func (r *csvRows) add(view reflect.Value) error {
 	if err := r.begin(); err != nil {
 		return err
 	}
@@ -183,7 +215,7 @@ func (r *rows) add(view reflect.Value) error {
 	return r.csv.Write(line)
 }
 
-func (r *rows) close() error {
+func (r *csvRows) close() error {
 	if err := r.begin(); err != nil {
 		return err
 	}

@@ -51,31 +51,25 @@ type mapDone struct {
 
 // done says what became of a job.
 func (m *mapFlags) done(d mapDone, human string) error {
-	return m.object(d, func(w io.Writer) error {
-		_, err := fmt.Fprintln(w, human)
-		return err
-	})
+	return m.object(d, func(w io.Writer) { fmt.Fprintln(w, human) })
 }
 
 // mapVerb makes a command on a job that is there.
 func mapVerb(g *globals, cmd *cobra.Command, do func(context.Context, *mapFlags, *worktree.Job) error) *cobra.Command {
 	m := &mapFlags{globals: g}
-	m.register(cmd.Flags())
-	jobFlag(cmd.Flags(), &m.job)
-	cmd.Args = noArgs
-	cmd.RunE = func(cmd *cobra.Command, _ []string) (err error) {
-		if err := named(m.job); err != nil {
-			return err
-		}
+	var name jobFlag
+	g.command(cmd, func(ctx context.Context, _ []string) (err error) {
+		m.job = name.job
 		c := m.config()
 		c.Existing = true
-		job, err := worktree.Open(cmd.Context(), c)
+		job, err := worktree.Open(ctx, c)
 		if err != nil {
 			return err
 		}
 		defer func() { err = errors.Join(err, job.Close()) }()
-		return do(cmd.Context(), m, job)
-	}
+		return do(ctx, m, job)
+	}, &name)
+	m.register(cmd.Flags())
 	return cmd
 }
 
@@ -96,95 +90,61 @@ leaves everything as it was.`,
 }
 
 func newMapList(g *globals) *cobra.Command {
-	return &cobra.Command{
+	return g.command(&cobra.Command{
 		Use:   "list",
 		Short: "List the jobs that have worktrees",
 		Long: `Lists the jobs of nixie map that were begun here and not removed by nixie map clean,
 with the branch of each and how many worktrees of items that failed it keeps. How its
 items stand is what nixie queue show mapreduce/JOB tells.`,
 		Example: `  nixie map list -o wide`,
-		Args:    noArgs,
-		RunE: func(*cobra.Command, []string) error {
-			jobs, err := worktree.Jobs(g.worktrees())
-			if err != nil {
-				return err
-			}
-			return listAll(g, jobs, []column[worktree.Summary]{
-				{name: "job", kind: flex}, {name: "branch", kind: flex}, {name: "kept", kind: number}, {name: "repo", kind: flex},
-				{name: "target", show: asWide}, {name: "base", show: asWide},
-			})
-		},
-	}
-}
-
-// listAll prints what is known already.
-func listAll[V any](g *globals, all []V, columns []column[V]) error {
-	out := newListing(g, columns)
-	for _, v := range all {
-		if err := out.add(v); err != nil {
-			return err
-		}
-	}
-	return out.close()
-}
-
-// kept lists the worktrees that were kept of a job, also while it runs.
-func (g *globals) kept(job string) ([]worktree.Kept, error) {
-	if err := named(job); err != nil {
-		return nil, err
-	}
-	return worktree.KeptOf(g.worktrees(), job)
+	}, func(context.Context, []string) error {
+		return listed(g, "", []column[worktree.Summary]{
+			{name: "job", kind: flex}, {name: "branch", kind: flex}, {name: "kept", kind: number}, {name: "repo", kind: flex},
+			{name: "target", show: asWide}, {name: "base", show: asWide},
+		})(worktree.Jobs(g.worktrees()))
+	})
 }
 
 func newMapKept(g *globals) *cobra.Command {
-	var job string
-	cmd := &cobra.Command{
+	var name jobFlag
+	return g.command(&cobra.Command{
 		Use:   "kept --job JOB",
 		Short: "List the worktrees of items that failed",
 		Long: `Lists the worktrees that were kept, one for each item: as its last attempt left it,
 with what was not committed. They go when the item succeeds, and with nixie map clean.`,
 		Example: `  nixie map kept --job fmt -o wide`,
-		Args:    noArgs,
-		RunE: func(*cobra.Command, []string) error {
-			kept, err := g.kept(job)
-			if err != nil {
-				return err
-			}
-			return listAll(g, kept, []column[worktree.Kept]{
-				{name: "item", kind: flex}, {name: "lease"}, {name: "path", kind: flex}, {name: "branch", show: asWide, kind: flex}, {name: "start", show: asWide},
-			})
-		},
-	}
-	jobFlag(cmd.Flags(), &job)
-	return cmd
+	}, func(context.Context, []string) error {
+		return listed(g, "", []column[worktree.Kept]{
+			{name: "item", kind: flex}, {name: "lease"}, {name: "path", kind: flex}, {name: "branch", show: asWide, kind: flex}, {name: "start", show: asWide},
+		})(worktree.KeptOf(g.worktrees(), name.job))
+	}, &name)
 }
 
 func newMapOpen(g *globals) *cobra.Command {
-	var job string
-	cmd := &cobra.Command{
+	var name jobFlag
+	return g.command(&cobra.Command{
 		Use:   "open ITEM --job JOB",
 		Short: "Say how to get into the worktree of an item that failed",
 		Long: `Prints the command that changes into the worktree that was kept of an item, for a shell
 to read.`,
 		Example: `  eval "$(nixie map open src/main.go --job fmt)"`,
 		Args:    cobra.ExactArgs(1),
-		RunE: func(_ *cobra.Command, args []string) error {
-			all, err := g.kept(job)
-			if err != nil {
-				return err
-			}
-			at := slices.IndexFunc(all, func(k worktree.Kept) bool { return k.Item == args[0] })
-			if at < 0 {
-				return nixie.Errorf(nixie.CodeNotFound, "no worktree of item %s was kept: nixie map kept --job %s lists those that were", args[0], job)
-			}
-			return g.object(all[at], func(w io.Writer) error {
-				_, err := fmt.Fprintf(w, "cd %s\n", quote(all[at].Path))
-				return err
-			})
-		},
+	}, func(_ context.Context, args []string) error {
+		kept, found, err := g.keptOf(name.job, args[0])
+		if err == nil && !found {
+			err = nixie.Errorf(nixie.CodeNotFound, "no worktree of item %s was kept: nixie map kept --job %s lists those that were", args[0], name.job)
+		}
+		return one(g, func(w io.Writer, k *worktree.Kept) { fmt.Fprintf(w, "cd %s\n", quote(k.Path)) })(kept, err)
+	}, &name)
+}
+
+// keptOf finds the worktree that was kept of an item, also while its job runs.
+func (g *globals) keptOf(job, item string) (kept worktree.Kept, found bool, err error) {
+	all, err := worktree.KeptOf(g.worktrees(), job)
+	if i := slices.IndexFunc(all, func(k worktree.Kept) bool { return k.Item == item }); i >= 0 {
+		return all[i], true, err
 	}
-	jobFlag(cmd.Flags(), &job)
-	return cmd
+	return kept, false, err
 }
 
 func newMapClean(g *globals) *cobra.Command {

@@ -27,7 +27,7 @@ func (m *mapRun) mirrorTo(ctx context.Context, folder string, st store.Store) (e
 		return nil, err
 	}
 	var veil veil
-	if err := veil.over(m.handling.globals); err != nil {
+	if err := veil.read(m.handling.globals); err != nil {
 		return nil, err
 	}
 	to, err := letterfile.OpenMirror(letterfile.MirrorOptions{
@@ -135,7 +135,7 @@ func (m *moving) removeFiles(ctx context.Context, folder string, f nixie.Filter,
 		plan := office.Plan{Selected: int64(len(items)), Movable: int64(len(items))}
 		switch {
 		case m.dry:
-			return m.object(dryRun{true, plan}, func(w io.Writer) error { return m.printPlan(w, &plan) })
+			return m.object(dryRun{true, plan}, func(w io.Writer) { m.printPlan(w, &plan) })
 		case !m.yes && len(items) > 0:
 			if err := m.ask(&plan); err != nil {
 				return err
@@ -164,9 +164,8 @@ func (m *moving) removeItems(folder string, items []string) error {
 	if err := from.Close(); err != nil {
 		return err
 	}
-	return m.object(filesRemoved{removed}, func(w io.Writer) error {
-		_, err := fmt.Fprintf(w, "%s %s; audit.jsonl says who did it\n", plural(int64(removed), "item"), m.done)
-		return err
+	return m.object(filesRemoved{removed}, func(w io.Writer) {
+		fmt.Fprintf(w, "%s %s; audit.jsonl says who did it\n", plural(int64(removed), "item"), m.done)
 	})
 }
 

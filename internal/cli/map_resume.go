@@ -2,7 +2,6 @@ package cli
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"io"
 	"os"
@@ -79,11 +78,12 @@ func (a *again) last() (worktree.Invocation, error) {
 }
 
 // jobFlag names the job that a command is about.
-func jobFlag(fs *pflag.FlagSet, job *string) { fs.StringVar(job, "job", "", "name of the job") }
+type jobFlag struct{ job string }
 
-// named refuses a command without its --job.
-func named(job string) error {
-	if job == "" {
+func (j *jobFlag) register(fs *pflag.FlagSet) { fs.StringVar(&j.job, "job", "", "name of the job") }
+
+func (j *jobFlag) read(*globals) error {
+	if j.job == "" {
 		return usagef("--job is empty: name the job, as nixie map run did")
 	}
 	return nil
@@ -91,8 +91,9 @@ func named(job string) error {
 
 func newMapResume(g *globals) *cobra.Command {
 	a := &again{globals: g}
+	var name jobFlag
 	var merge bool
-	cmd := &cobra.Command{
+	cmd := g.command(&cobra.Command{
 		Use:   "resume --job JOB",
 		Short: "Go on with a job that was interrupted, killed or canceled",
 		Long: `Runs a job as nixie map run did last, in the same folder with the same flags: what has
@@ -100,21 +101,16 @@ ended is not run again. Its list is read again, so that items which were not tak
 are; of standard input only what is in the store is run.`,
 		Example: `  nixie map resume --job fmt
   nixie map resume --job fmt --parallel 16 --merge`,
-		Args: noArgs,
-		RunE: func(cmd *cobra.Command, _ []string) error {
-			if err := named(a.job); err != nil {
-				return err
-			}
-			if merge {
-				a.more = append(a.more, "--merge")
-			}
-			if err := a.letGo(cmd.Context()); err != nil {
-				return err
-			}
-			return a.run(cmd.Context())
-		},
-	}
-	jobFlag(cmd.Flags(), &a.job)
+	}, func(ctx context.Context, _ []string) error {
+		a.job = name.job
+		if merge {
+			a.more = append(a.more, "--merge")
+		}
+		if err := a.letGo(ctx); err != nil {
+			return err
+		}
+		return a.run(ctx)
+	}, &name)
 	a.register(cmd.Flags())
 	cmd.Flags().BoolVar(&merge, "merge", false, "merge the branch of the job in the end, also when items died")
 	return cmd
@@ -146,31 +142,25 @@ type mapCanceled struct {
 }
 
 func newMapCancel(g *globals) *cobra.Command {
-	var job, reason string
-	cmd := &cobra.Command{
+	var name jobFlag
+	var reason reasonFlag
+	return g.inOffice(&cobra.Command{
 		Use:   "cancel --job JOB --reason WHY",
 		Short: "Let a job end before its time",
 		Long: `Lets no more attempts begin, wherever the job is run. Those that run finish, and are
 merged or die as ever; then the run ends with exit code 1. What is left stays, and
 nixie map resume goes on with it.`,
 		Example: `  nixie map cancel --job fmt --reason 'the wrong list'`,
-		Args:    noArgs,
-	}
-	jobFlag(cmd.Flags(), &job)
-	reasonFlag(cmd, &reason)
-	check := func() error { return errors.Join(named(job), checkReason(reason)) }
-	cmd.RunE = g.with(check, func(ctx context.Context, o *office.Office, _ []string) error {
-		queue := mapreduce.QueueOf(job)
+	}, func(ctx context.Context, o *office.Office, _ []string) error {
+		queue := mapreduce.QueueOf(name.job)
 		if _, err := o.Queue(ctx, queue); err != nil {
 			return err
 		}
-		if _, err := o.Pause(ctx, []string{queue}, "canceled: "+reason); err != nil {
+		if _, err := o.Pause(ctx, []string{queue}, "canceled: "+reason.text); err != nil {
 			return err
 		}
-		return g.object(mapCanceled{job, reason}, func(w io.Writer) error {
-			_, err := fmt.Fprintf(w, "job %s begins no more attempts; nixie map resume --job %s goes on with it\n", escapeLine(job), quote(job))
-			return err
+		return g.object(mapCanceled{name.job, reason.text}, func(w io.Writer) {
+			fmt.Fprintf(w, "job %s begins no more attempts; nixie map resume --job %s goes on with it\n", escapeLine(name.job), quote(name.job))
 		})
-	})
-	return cmd
+	}, &name, &reason)
 }

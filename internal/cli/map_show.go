@@ -7,7 +7,6 @@ import (
 	"io"
 	"io/fs"
 	"os"
-	"slices"
 
 	"github.com/spf13/cobra"
 
@@ -28,31 +27,15 @@ type mapShown struct {
 }
 
 func newMapShow(g *globals) *cobra.Command {
-	var job string
-	cmd := &cobra.Command{
+	var name jobFlag
+	return g.command(&cobra.Command{
 		Use:   "show --job JOB",
 		Short: "Show how a job stands, and how it is run",
 		Long: `Shows the repository and the branch of a job, how many of its items are done, dead or
 left, how it was run last, and what can be done next.`,
 		Example: `  nixie map show --job fmt
   nixie map show --job fmt -o json | jq .items.dead`,
-		Args: noArgs,
-		RunE: func(cmd *cobra.Command, _ []string) error {
-			if err := named(job); err != nil {
-				return err
-			}
-			v, err := g.mapShown(cmd.Context(), job)
-			if err != nil {
-				return err
-			}
-			return g.object(v, func(w io.Writer) error {
-				g.printMap(w, &v)
-				return nil
-			})
-		},
-	}
-	jobFlag(cmd.Flags(), &job)
-	return cmd
+	}, func(ctx context.Context, _ []string) error { return one(g, g.printMap)(g.mapShown(ctx, name.job)) }, &name)
 }
 
 // mapShown looks a job up. One that was killed before it took an item in has none.
@@ -127,9 +110,9 @@ func (g *globals) mapNext(v *mapShown) (next []step) {
 }
 
 func newMapLogs(g *globals) *cobra.Command {
-	var job string
+	var name jobFlag
 	var veil veil
-	cmd := &cobra.Command{
+	return g.inOffice(&cobra.Command{
 		Use:   "logs ITEM --job JOB",
 		Short: "Print what the attempts of an item said",
 		Long: `Prints what is kept of the output of each attempt of an item that failed, oldest first,
@@ -138,29 +121,34 @@ succeeded nothing is kept: nixie map run --results keeps what its attempts print
 nixie map results lists what it came to.`,
 		Example: `  nixie map logs src/main.go --job fmt`,
 		Args:    oneArg("ITEM"),
-	}
-	jobFlag(cmd.Flags(), &job)
-	veil.register(cmd.Flags())
-	cmd.RunE = g.with(func() error { return named(job) }, func(ctx context.Context, o *office.Office, args []string) error {
-		if err := veil.over(g); err != nil {
-			return err
-		}
-		found, _, err := o.Messages(ctx, nixie.Filter{Queues: []string{mapreduce.QueueOf(job)}, Keys: args}, store.Page{Limit: 1, Whole: true})
+	}, func(ctx context.Context, o *office.Office, args []string) error {
+		ofJob := nixie.Filter{Queues: []string{mapreduce.QueueOf(name.job)}}
+		f := ofJob
+		f.Keys = args
+		found, _, err := o.Messages(ctx, f, store.Page{Limit: 1, Whole: true})
 		if err != nil {
 			return err
 		}
 		if len(found) == 0 {
-			return nixie.Errorf(nixie.CodeNotFound, "job %s has no item %q: nixie message list --filter %s lists what it has", job, args[0], quote(filter.Text(nixie.Filter{Queues: []string{mapreduce.QueueOf(job)}})))
+			return nixie.Errorf(nixie.CodeNotFound, "job %s has no item %q: nixie message list --filter %s lists what it has",
+				name.job, args[0], quote(filter.Text(ofJob)))
 		}
 		veil.message(&found[0].Message, found[0].History)
-		return g.object(office.ViewHistory(found[0].History), func(w io.Writer) error {
+		agent, err := "", error(nil)
+		if g.forPeople() {
+			agent, err = g.agentLog(&veil, name.job, args[0])
+		}
+		if err != nil {
+			return err
+		}
+		views := office.ViewHistory(found[0].History)
+		return g.objectOf(views, views, func(w io.Writer) {
 			for i := range found[0].History {
 				printLog(w, &found[0].History[i])
 			}
-			return g.printAgentLog(w, &veil, job, args[0])
+			fmt.Fprint(w, agent)
 		})
-	})
-	return cmd
+	}, &name, &veil)
 }
 
 // printLog prints what an attempt said, whole as far as it was kept.
@@ -176,26 +164,24 @@ func printLog(w io.Writer, f *nixie.Failure) {
 // mostLog is how much is printed of the end of an agent's log.
 const mostLog = 1 << 20
 
-// printAgentLog prints the end of the log that was kept with the worktree of an item.
-func (g *globals) printAgentLog(w io.Writer, veil *veil, job, item string) error {
-	all, err := worktree.KeptOf(g.worktrees(), job)
+// agentLog reads the end of the log that was kept with the worktree of an item.
+func (g *globals) agentLog(veil *veil, job, item string) (string, error) {
+	kept, found, err := g.keptOf(job, item)
 	if nixie.CodeOf(err) == nixie.CodeNotFound {
-		return nil
+		return "", nil
 	}
-	at := slices.IndexFunc(all, func(k worktree.Kept) bool { return k.Item == item })
-	if err != nil || at < 0 {
-		return err
+	if err != nil || !found {
+		return "", err
 	}
-	file, err := os.Open(all[at].Log())
+	file, err := os.Open(kept.Log())
 	if errors.Is(err, fs.ErrNotExist) {
-		return nil
+		return "", nil
 	}
 	if err != nil {
-		return err
+		return "", err
 	}
 	defer file.Close()                     //nolint:errcheck // it was only read
 	_, _ = file.Seek(-mostLog, io.SeekEnd) // what is shorter is read from its beginning
 	text, err := io.ReadAll(io.LimitReader(file, mostLog))
-	fmt.Fprintf(w, "== %s\n%s\n", escapeLine(all[at].Log()), escape(veil.text(string(text))))
-	return err
+	return fmt.Sprintf("== %s\n%s\n", escapeLine(kept.Log()), escape(veil.text(string(text)))), err
 }

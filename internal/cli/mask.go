@@ -39,17 +39,20 @@ func (f *maskFlags) mask(env config.Environment) (app.Mask, error) {
 // veil hides secrets in what is shown of a letter or message, whatever was done
 // when it was recorded.
 type veil struct {
-	mask app.Mask
-	off  bool
-	hid  bool // something in the letter or message in hand
+	mask   app.Mask
+	always bool // no flag takes it off
+	off    bool
+	hid    bool // something in the letter or message in hand
 }
 
 func (v *veil) register(fs *pflag.FlagSet) {
+	if v.always {
+		return
+	}
 	fs.BoolVar(&v.off, "unmask", false, "show secrets in headers, bodies and failures as they are")
 }
 
-// over makes the veil ready. It is called once the flags are read.
-func (v *veil) over(g *globals) (err error) {
+func (v *veil) read(g *globals) (err error) {
 	if !v.off {
 		v.mask, err = app.NewMask(config.MaskPatterns(nil, g.Env), config.Inherited())
 	}

@@ -22,31 +22,18 @@ func newMessage(g *globals) *cobra.Command {
 }
 
 func newMessageList(g *globals) *cobra.Command {
-	var filter filterFlag
+	var choice filterFlag
 	var page pageFlags
-	cmd := &cobra.Command{
+	return g.inOffice(&cobra.Command{
 		Use:   "list",
 		Short: "List messages, newest first",
 		Example: `  nixie message list --filter 'queue:orders state:queued attempts:>0'
   nixie message list --filter 'state:leased' -o wide
   nixie message list --all -o csv > messages.csv`,
-		Args: noArgs,
-	}
-	filter.register(cmd.Flags())
-	page.register(cmd.Flags())
-	var f nixie.Filter
-	check := func() (err error) {
-		if err := page.check(); err != nil {
-			return err
-		}
-		f, err = filter.parse(g)
-		return err
-	}
-	cmd.RunE = g.with(check, func(ctx context.Context, o *office.Office, _ []string) error {
-		return list(g, &page, "messages", messageColumns(g.Now()), viewRow, o.AllMessages(ctx, f),
-			func(p store.Page) ([]store.Record, string, error) { return o.Messages(ctx, f, p) })
-	})
-	return cmd
+	}, func(ctx context.Context, o *office.Office, _ []string) error {
+		return list(g, &page, "messages", messageColumns(g.Now()), viewRow, o.AllMessages(ctx, choice.filter),
+			func(p store.Page) ([]store.Record, string, error) { return o.Messages(ctx, choice.filter, p) })
+	}, &choice, &page)
 }
 
 func viewRow(r *store.Record) office.MessageView {
@@ -90,7 +77,7 @@ func stateInk(s nixie.State) ink {
 
 func newMessageShow(g *globals) *cobra.Command {
 	var veil veil
-	cmd := &cobra.Command{
+	return g.inOffice(&cobra.Command{
 		Use:   "show ID",
 		Short: "Show a message, its body and what went wrong so far",
 		Long: `Shows a message with its body, headers and failures. Secrets in them are hidden
@@ -98,13 +85,8 @@ unless --unmask; the output says where that was done.`,
 		Example: `  nixie message show order-4711
   nixie message show order-4711 --unmask -o json | jq -r .body`,
 		Args: oneArg("ID"),
-	}
-	veil.register(cmd.Flags())
-	cmd.RunE = g.with(nil, func(ctx context.Context, o *office.Office, args []string) error {
+	}, func(ctx context.Context, o *office.Office, args []string) error {
 		r, err := o.Message(ctx, args[0])
-		if err == nil {
-			err = veil.over(g)
-		}
 		if err != nil {
 			return err
 		}
@@ -113,12 +95,8 @@ unless --unmask; the output says where that was done.`,
 		v.Headers, v.History = r.Headers, office.ViewHistory(r.History)
 		veil.body(&v.Bytes)
 		v.Masked = veil.hid
-		return g.object(v, func(w io.Writer) error {
-			g.printMessage(w, &r, &veil)
-			return nil
-		})
-	})
-	return cmd
+		return g.object(v, func(w io.Writer) { g.printMessage(w, &r, &veil) })
+	}, &veil)
 }
 
 func (g *globals) printMessage(w io.Writer, r *store.Record, veil *veil) {
@@ -170,7 +148,7 @@ func marks(r *store.Record) string {
 }
 
 func newMessageLog(g *globals) *cobra.Command {
-	return &cobra.Command{
+	return g.inOffice(&cobra.Command{
 		Use:   "log ID",
 		Short: "Tell the life of a message in the order of time",
 		Long: `Tells when a message was enqueued, each failure, its death, what was done with its
@@ -178,22 +156,8 @@ letter by whom and why, and its end.`,
 		Example: `  nixie message log order-4711
   nixie message log order-4711 -o jsonl`,
 		Args: oneArg("ID"),
-		RunE: g.with(nil, func(ctx context.Context, o *office.Office, args []string) error {
-			_, entries, err := o.Log(ctx, args[0])
-			if err != nil {
-				return err
-			}
-			out := newListing(g, logColumns())
-			for _, e := range entries {
-				if err := out.add(e); err != nil {
-					return err
-				}
-			}
-			return out.close()
-		}),
-	}
-}
-
-func logColumns() []column[office.LogEntry] {
-	return []column[office.LogEntry]{{name: "at"}, {name: "what"}, {name: "actor"}, {name: "detail", kind: flex}}
+	}, func(ctx context.Context, o *office.Office, args []string) error {
+		_, entries, err := o.Log(ctx, args[0])
+		return listed(g, "", []column[office.LogEntry]{{name: "at"}, {name: "what"}, {name: "actor"}, {name: "detail", kind: flex}})(entries, err)
+	})
 }

@@ -114,10 +114,10 @@ are handed out with a mark that says they are out of order.`,
 }
 
 func (a *altering) run(cmd *cobra.Command, args []string) error {
-	f, err := a.filter.parse(a.globals)
-	if err != nil {
+	if err := a.filter.read(a.globals); err != nil {
 		return err
 	}
+	f := a.filter.filter
 	if err := a.check(args, f); err != nil {
 		return err
 	}
@@ -185,9 +185,8 @@ func (a *altering) alter(ctx context.Context, o *office.Office, args []string, f
 		return err
 	}
 	if a.dry {
-		return a.object(alterPlan{true, len(ids)}, func(w io.Writer) error {
-			_, err := fmt.Fprintf(w, "%s would be %s\n", plural(int64(len(ids)), "message"), a.done)
-			return err
+		return a.object(alterPlan{true, len(ids)}, func(w io.Writer) {
+			fmt.Fprintf(w, "%s would be %s\n", plural(int64(len(ids)), "message"), a.done)
 		})
 	}
 	if len(args) == 0 && len(ids) > 0 && !a.yes {

@@ -1,7 +1,9 @@
 package cli
 
 import (
+	"cmp"
 	"context"
+	"fmt"
 	"io"
 
 	"github.com/spf13/cobra"
@@ -20,24 +22,19 @@ take turns, and what was interrupted is run again.`,
 		newMigrateUp(g), newMigrateDown(g), newMigrateStatus(g), newMigratePrint(g), newMigrateValidate(g))
 }
 
-// schema is the schema of the store that flags and environment name.
-func (g *globals) schema() (store.Schema, error) {
-	url, err := config.StoreURL(g.store, g.Env)
-	if err != nil {
-		return nil, err
-	}
-	return app.SchemaOf(url)
-}
-
-// withSchema makes a command of what is done with the schema.
-func (g *globals) withSchema(do func(context.Context, store.Schema) error) func(*cobra.Command, []string) error {
-	return func(cmd *cobra.Command, _ []string) error {
-		schema, err := g.schema()
+// withSchema completes a command on the schema of the store that flags and environment name.
+func (g *globals) withSchema(cmd *cobra.Command, do func(context.Context, store.Schema) error, groups ...flagGroup) *cobra.Command {
+	return g.command(cmd, func(ctx context.Context, _ []string) error {
+		url, err := config.StoreURL(g.store, g.Env)
 		if err != nil {
 			return err
 		}
-		return do(cmd.Context(), schema)
-	}
+		schema, err := app.SchemaOf(url)
+		if err != nil {
+			return err
+		}
+		return do(ctx, schema)
+	}, groups...)
 }
 
 // migrationView is a migration as it is printed.
@@ -49,25 +46,22 @@ type migrationView struct {
 }
 
 // printMigrations lists migrations.
-func (g *globals) printMigrations(list []store.Migration, noun string) error {
-	out := newListing(g, []column[migrationView]{
-		{name: "version"},
-		{name: "name", kind: flex},
-		{name: "applied"},
-		{name: "applied_at", cell: func(v *migrationView) string { return clock(v.AppliedAt) }},
-	})
-	for _, m := range list {
-		if err := out.add(migrationView{m.Version, m.Name, m.Applied, office.Timestamp{Time: m.At}}); err != nil {
-			return err
-		}
+func (g *globals) printMigrations(list []store.Migration, err error, noun string) error {
+	type v = migrationView
+	views := make([]v, len(list))
+	for i, m := range list {
+		views[i] = v{m.Version, m.Name, m.Applied, office.Timestamp{Time: m.At}}
 	}
-	return g.ended(out.close(), out.n, noun)
+	return listed(g, noun, []column[v]{
+		{name: "version"}, {name: "name", kind: flex}, {name: "applied"},
+		{name: "applied_at", cell: func(m *v) string { return clock(m.AppliedAt) }},
+	})(views, err)
 }
 
 func newMigrateUp(g *globals) *cobra.Command {
 	var to int
 	var grant string
-	cmd := &cobra.Command{
+	cmd := g.withSchema(&cobra.Command{
 		Use:   "up",
 		Short: "Apply the migrations that are missing",
 		Long: `Applies what is missing, oldest first, and lists it. On PostgreSQL each migration is
@@ -76,15 +70,10 @@ work goes on meanwhile. With --grant the role gets what it needs to run a store 
 no more: it cannot change the tables, nor change or delete what the audit says.`,
 		Example: `  nixie migrate up
   nixie migrate up --grant app --store postgres://owner@db.example/orders`,
-		Args: noArgs,
-		RunE: g.withSchema(func(ctx context.Context, schema store.Schema) error {
-			done, err := schema.Up(ctx, to, grant)
-			if err != nil {
-				return err
-			}
-			return g.printMigrations(done, "migrations to apply")
-		}),
-	}
+	}, func(ctx context.Context, schema store.Schema) error {
+		done, err := schema.Up(ctx, to, grant)
+		return g.printMigrations(done, err, "migrations to apply")
+	})
 	cmd.Flags().IntVar(&to, "to", 0, "version to stop at (default the newest)")
 	cmd.Flags().StringVar(&grant, "grant", "", "role of PostgreSQL that runs stores, to be given its rights")
 	return cmd
@@ -93,87 +82,68 @@ no more: it cannot change the tables, nor change or delete what the audit says.`
 func newMigrateDown(g *globals) *cobra.Command {
 	var to int
 	var lose bool
-	cmd := &cobra.Command{
+	var cmd *cobra.Command
+	cmd = g.withSchema(&cobra.Command{
 		Use:   "down --to VERSION",
 		Short: "Undo migrations, newest first",
 		Long: `Undoes the migrations above a version, newest first, and lists them; 0 undoes all.
 Where the tables have rows it refuses, unless --lose-data says that they may go.`,
 		Example: `  nixie migrate down --to 0 --lose-data`,
-		Args:    noArgs,
-		RunE: func(cmd *cobra.Command, args []string) error {
-			if !cmd.Flags().Changed("to") {
-				return usagef("down to which version? give --to, with 0 for nothing at all")
-			}
-			return g.withSchema(func(ctx context.Context, schema store.Schema) error {
-				done, err := schema.Down(ctx, to, lose)
-				if err != nil {
-					return err
-				}
-				return g.printMigrations(done, "migrations to undo")
-			})(cmd, args)
-		},
-	}
+	}, func(ctx context.Context, schema store.Schema) error {
+		done, err := schema.Down(ctx, to, lose)
+		return g.printMigrations(done, err, "migrations to undo")
+	}, checked(func() error {
+		if !cmd.Flags().Changed("to") {
+			return usagef("down to which version? give --to, with 0 for nothing at all")
+		}
+		return nil
+	}))
 	cmd.Flags().IntVar(&to, "to", 0, "version to stop at")
 	cmd.Flags().BoolVar(&lose, "lose-data", false, "also where the tables have rows")
 	return cmd
 }
 
 func newMigrateStatus(g *globals) *cobra.Command {
-	return &cobra.Command{
+	return g.withSchema(&cobra.Command{
 		Use:   "status",
 		Short: "List the migrations and which of them are applied",
 		Long: `Lists the migrations that this program knows. Exit code 3 when one of them is not
 applied. A SQLite file does not say when.`,
 		Example: `  nixie migrate status
   nixie migrate status -o jsonl | jq -r 'select(.applied | not) | .version'`,
-		Args: noArgs,
-		RunE: g.withSchema(func(ctx context.Context, schema store.Schema) error {
-			list, err := schema.Migrations(ctx)
-			if err != nil {
-				return err
-			}
-			if err := g.printMigrations(list, "migrations"); err != nil {
-				return err
-			}
-			if !list[len(list)-1].Applied {
-				return exit(ExitThreshold)
-			}
-			return nil
-		}),
-	}
+	}, func(ctx context.Context, schema store.Schema) error {
+		list, err := schema.Migrations(ctx)
+		if err := g.printMigrations(list, err, "migrations"); err != nil {
+			return err
+		}
+		return exitIf(!list[len(list)-1].Applied, ExitThreshold)
+	})
 }
 
 func newMigratePrint(g *globals) *cobra.Command {
+	type script struct {
+		SQL string `json:"sql"`
+	}
 	var down bool
 	var grant string
-	cmd := &cobra.Command{
+	cmd := g.withSchema(&cobra.Command{
 		Use:   "print",
 		Short: "Print the SQL of the migrations, for other tools",
 		Long: `Prints what up runs on an empty database, or down on one that is up to date, with the
 name of the schema filled in. It connects to nothing.`,
 		Example: `  nixie migrate print --grant app | psql
   nixie migrate print --down`,
-		Args: noArgs,
-		RunE: g.withSchema(func(_ context.Context, schema store.Schema) error {
-			sql, err := schema.Script(down, grant)
-			if err != nil {
-				return err
-			}
-			return g.object(struct {
-				SQL string `json:"sql"`
-			}{sql}, func(w io.Writer) error {
-				_, err := io.WriteString(w, sql)
-				return err
-			})
-		}),
-	}
+	}, func(_ context.Context, schema store.Schema) error {
+		sql, err := schema.Script(down, grant)
+		return one(g, func(w io.Writer, s *script) { fmt.Fprint(w, s.SQL) })(script{sql}, err)
+	})
 	cmd.Flags().BoolVar(&down, "down", false, "what undoes them")
 	cmd.Flags().StringVar(&grant, "grant", "", "with the rights of this role of PostgreSQL that runs stores")
 	return cmd
 }
 
 func newMigrateValidate(g *globals) *cobra.Command {
-	return &cobra.Command{
+	return g.withSchema(&cobra.Command{
 		Use:   "validate",
 		Short: "Compare the schema with what the migrations make",
 		Long: `Names each table, column, index, constraint and view that differs from what the
@@ -183,29 +153,10 @@ undone, so the role has to be one that may; whether the data is whole is found o
 by nixie verify.`,
 		Example: `  nixie migrate validate
   nixie migrate validate -o jsonl | jq -r .subject`,
-		Args: noArgs,
-		RunE: g.withSchema(func(ctx context.Context, schema store.Schema) error {
-			found, err := schema.Validate(ctx)
-			if err != nil {
-				return err
-			}
-			out := newListing(g, []column[store.Violation]{
-				{name: "rule", paint: func(*store.Violation) ink { return red }},
-				{name: "subject"},
-				{name: "text", kind: flex},
-			})
-			for _, v := range found {
-				if err := out.add(v); err != nil {
-					return err
-				}
-			}
-			if err := g.ended(out.close(), out.n, "differences"); err != nil {
-				return err
-			}
-			if len(found) > 0 {
-				return exit(ExitFailure)
-			}
-			return nil
-		}),
-	}
+	}, func(ctx context.Context, schema store.Schema) error {
+		found, err := schema.Validate(ctx)
+		return cmp.Or(listed(g, "differences", []column[store.Violation]{
+			{name: "rule", paint: func(*store.Violation) ink { return red }}, {name: "subject"}, {name: "text", kind: flex},
+		})(found, err), exitIf(len(found) > 0, ExitFailure))
+	})
 }

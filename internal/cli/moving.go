@@ -70,10 +70,10 @@ func (m *moving) run(cmd *cobra.Command, args []string) error {
 	if err != nil {
 		return err
 	}
-	f, err := m.filter.parse(m.globals)
-	if err != nil {
+	if err := m.filter.read(m.globals); err != nil {
 		return err
 	}
+	f := m.filter.filter
 	if m.narrow != nil && m.resume == "" {
 		if f, err = m.narrow(f, len(args) > 0); err != nil {
 			return err
@@ -217,7 +217,7 @@ func (m *moving) begin(ctx context.Context, o *office.Office, work *office.Opera
 			return err
 		}
 		if m.dry {
-			return m.object(dryRun{true, plan}, func(w io.Writer) error { return m.printPlan(w, &plan) })
+			return m.object(dryRun{true, plan}, func(w io.Writer) { m.printPlan(w, &plan) })
 		}
 		if plan.Selected > 0 {
 			if err := m.ask(&plan); err != nil {
@@ -275,7 +275,7 @@ func (m *moving) drive(ctx context.Context, o *office.Office, id nixie.ID, work 
 		fmt.Fprint(m.Err, "\r\x1b[K") // the line of progress
 	}
 	if !v.Operation.IsZero() {
-		if printing := m.object(v, func(w io.Writer) error { return m.printOperation(w, &v) }); printing != nil {
+		if printing := m.object(v, func(w io.Writer) { m.printOperation(w, &v) }); printing != nil {
 			return printing
 		}
 	}
@@ -352,10 +352,10 @@ type dryRun struct {
 	office.Plan
 }
 
-func (m *moving) printOperation(w io.Writer, v *office.OperationResult) error {
+func (m *moving) printOperation(w io.Writer, v *office.OperationResult) {
 	if v.Selected == 0 {
 		fmt.Fprintf(w, "0 letters %s: nothing matches\n", m.done)
-		return nil
+		return
 	}
 	fmt.Fprintf(w, "%d of %s %s", v.Done(), plural(v.Selected, "letter"), m.done)
 	if v.Quarantined != nil && *v.Quarantined > 0 {
@@ -383,7 +383,6 @@ func (m *moving) printOperation(w io.Writer, v *office.OperationResult) error {
 	if hint := m.hint(); hint != "" && v.Done() > 0 {
 		fmt.Fprintln(w, hint)
 	}
-	return nil
 }
 
 // printOutcome says what became of those that were redriven, once anything did.
@@ -435,10 +434,10 @@ const (
 	shownPlanned = 10
 )
 
-func (m *moving) printPlan(w io.Writer, p *office.Plan) error {
+func (m *moving) printPlan(w io.Writer, p *office.Plan) {
 	if p.Selected == 0 {
 		fmt.Fprintf(w, "0 letters would be %s: nothing matches\n", m.done)
-		return nil
+		return
 	}
 	m.printSelection(w, p)
 	fmt.Fprintln(w, "\nIn this order")
@@ -453,7 +452,6 @@ func (m *moving) printPlan(w io.Writer, p *office.Plan) error {
 		words := append([]string{"dlq", m.verb, "--token", p.Token.String()}, m.words()...)
 		fmt.Fprintf(w, "\nTo move exactly these, as long as they have not changed:\n  %s\n", m.typed(append(words, "--yes")...))
 	}
-	return nil
 }
 
 // printSelection prints what a person has to know before saying yes.

@@ -21,56 +21,41 @@ name it; nixie dlq list --filter operation:ID lists the letters that it moved la
 }
 
 func newOperationList(g *globals) *cobra.Command {
+	type v = office.OperationView
 	var page pageFlags
-	cmd := &cobra.Command{
+	return g.inOffice(&cobra.Command{
 		Use:   "list",
 		Short: "List operations, newest first",
 		Example: `  nixie operation list
   nixie operation list --all -o jsonl | jq -r 'select(.pending > 0) | .operation'`,
-		Args: noArgs,
-	}
-	page.register(cmd.Flags())
-	cmd.RunE = g.with(page.check, func(ctx context.Context, o *office.Office, _ []string) error {
-		return list(g, &page, "operations", []column[office.OperationView]{
+	}, func(ctx context.Context, o *office.Office, _ []string) error {
+		return list(g, &page, "operations", []column[v]{
 			{name: "operation"},
-			{name: "created_at", cell: func(v *office.OperationView) string { return clock(v.CreatedAt) }},
-			{name: "event"},
-			{name: "actor", kind: flex},
-			{name: "selected"},
-			{name: "done"},
-			{name: "skipped"},
-			{name: "failed", show: asWide},
-			{name: "pending"},
-			{name: "reason", kind: flex},
-			{name: "filter", kind: flex, show: asWide},
-			{name: "destination", kind: flex, show: asWide},
+			{name: "created_at", cell: func(r *v) string { return clock(r.CreatedAt) }},
+			{name: "event"}, {name: "actor", kind: flex},
+			{name: "selected"}, {name: "done"}, {name: "skipped"}, {name: "failed", show: asWide}, {name: "pending"},
+			{name: "reason", kind: flex}, {name: "filter", kind: flex, show: asWide}, {name: "destination", kind: flex, show: asWide},
 		}, office.ViewOperation, o.AllOperations(ctx), func(p store.Page) ([]store.Operation, string, error) { return o.Operations(ctx, p) })
-	})
-	return cmd
+	}, &page)
 }
 
 func newOperationShow(g *globals) *cobra.Command {
-	return &cobra.Command{
+	return g.inOffice(&cobra.Command{
 		Use:   "show ID",
 		Short: "Tell how an operation stands, and what became of what it moved",
 		Example: `  nixie operation show 01890a5d-ac96-774b-bcce-b302099a8057
   nixie operation show 01890a5d-ac96-774b-bcce-b302099a8057 -o json | jq .outcome`,
 		Args: oneArg("ID"),
-		RunE: g.with(nil, func(ctx context.Context, o *office.Office, args []string) error {
-			id, err := nixie.ParseID(args[0])
-			if err != nil {
-				return err
-			}
-			v, err := o.OperationDetail(ctx, id)
-			if err != nil {
-				return err
-			}
-			return g.object(v, func(w io.Writer) error { return g.printOperationStory(w, &v) })
-		}),
-	}
+	}, func(ctx context.Context, o *office.Office, args []string) error {
+		id, err := nixie.ParseID(args[0])
+		if err != nil {
+			return err
+		}
+		return one(g, g.printOperationStory)(o.OperationDetail(ctx, id))
+	})
 }
 
-func (g *globals) printOperationStory(w io.Writer, v *office.OperationDetail) error {
+func (g *globals) printOperationStory(w io.Writer, v *office.OperationDetail) {
 	f := newFacts(w)
 	f.add("operation", v.Operation.String())
 	f.add("event", string(v.Event))
@@ -90,7 +75,6 @@ func (g *globals) printOperationStory(w io.Writer, v *office.OperationDetail) er
 		next = append(next, step{g.typed("dlq", string(v.Event), "--resume", v.Operation.String()), "go on with it"})
 	}
 	printSteps(w, next)
-	return nil
 }
 
 func guarded(yes bool) string {

@@ -1,6 +1,7 @@
 package cli
 
 import (
+	"context"
 	"slices"
 	"strconv"
 
@@ -19,55 +20,35 @@ func newPolicy(g *globals) *cobra.Command {
 
 func newPolicyShow(g *globals) *cobra.Command {
 	var profile, queue string
-	cmd := &cobra.Command{
+	var cmd *cobra.Command
+	cmd = g.command(&cobra.Command{
 		Use:   "show",
 		Short: "Print every default and limit with its meaning",
 		Example: `  nixie policy show
   nixie policy show --queue orders
   nixie policy show -o json`,
-		Args: noArgs,
-		RunE: func(cmd *cobra.Command, _ []string) error {
-			if queue == "" {
-				p, err := policy.New(policy.Config{Profile: profile})
-				if err != nil {
-					return err
-				}
-				return g.showPolicy(p)
-			}
-			if cmd.Flags().Changed("profile") {
-				return usagef("--queue has a profile of its own: leave --profile out")
-			}
-			return g.visit(func(o *office.Office) error {
-				p, err := o.Policy(cmd.Context(), queue)
-				if err != nil {
-					return err
-				}
-				return g.showPolicy(p)
-			})
-		},
-	}
+	}, func(ctx context.Context, _ []string) error {
+		if queue == "" {
+			return g.showPolicy(policy.New(policy.Config{Profile: profile}))
+		}
+		if cmd.Flags().Changed("profile") {
+			return usagef("--queue has a profile of its own: leave --profile out")
+		}
+		return g.visit(func(o *office.Office) error { return g.showPolicy(o.Policy(ctx, queue)) })
+	})
 	cmd.Flags().StringVar(&profile, "profile", policy.DefaultProfile, "set of policy values")
 	cmd.Flags().StringVar(&queue, "queue", "", "queue whose policy is shown, as its workers go by it")
 	return cmd
 }
 
 // showPolicy prints what applies by a policy, and what no policy changes.
-func (g *globals) showPolicy(p *policy.Policy) error {
-	known, err := viewProfile(p.Config().Profile)
+func (g *globals) showPolicy(p *policy.Policy, err error) error {
 	if err != nil {
 		return err
 	}
-	out := newListing(g, settingColumns())
-	for _, s := range slices.Concat(p.Table(), known.settings(), limits()) {
-		if err := out.add(s); err != nil {
-			return err
-		}
-	}
-	return out.close()
-}
-
-func settingColumns() []column[policy.Setting] {
-	return []column[policy.Setting]{{name: "name"}, {name: "value"}, {name: "meaning", kind: flex}}
+	known, err := viewProfile(p.Config().Profile)
+	return listed(g, "", []column[policy.Setting]{{name: "name"}, {name: "value"}, {name: "meaning", kind: flex}})(
+		slices.Concat(p.Table(), known.settings(), limits()), err)
 }
 
 // limits are the numbers that belong to no policy.

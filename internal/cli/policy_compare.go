@@ -20,13 +20,14 @@ type comparison struct {
 }
 
 func (f *simulateFlags) compareAll() error {
-	out := newListing(f.globals, comparisonColumns())
+	type v = comparison
+	var all []v
 	for _, name := range policy.Profiles() {
 		steps, err := f.simulate(name)
 		if err != nil {
 			return err
 		}
-		c := comparison{Profile: name, Waits: []string{}, Runs: len(steps)}
+		c := v{Profile: name, Waits: []string{}, Runs: len(steps)}
 		for _, s := range steps {
 			if w := waitWord(s); w != "" {
 				c.Waits = append(c.Waits, w)
@@ -34,21 +35,13 @@ func (f *simulateFlags) compareAll() error {
 			c.End, c.Cause, c.after = verbWord(s), string(s.Cause), s.After
 		}
 		c.AfterMS = c.after.Milliseconds()
-		if err := out.add(c); err != nil {
-			return err
-		}
+		all = append(all, c)
 	}
-	return out.close()
-}
-
-func comparisonColumns() []column[comparison] {
-	type v = comparison
-	return []column[v]{
-		{name: "profile"},
-		{name: "runs"},
+	return listed(f.globals, "", []column[v]{
+		{name: "profile"}, {name: "runs"},
 		{name: "waits", cell: func(c *v) string { return orDash(strings.Join(c.Waits, " ")) }, kind: flex},
 		{name: "end"},
 		{name: "cause", cell: func(c *v) string { return orDash(c.Cause) }},
 		{name: "after", cell: func(c *v) string { return span(c.after) }},
-	}
+	})(all, nil)
 }

@@ -1,6 +1,8 @@
 package cli
 
 import (
+	"context"
+
 	"github.com/spf13/cobra"
 
 	"github.com/nixie-go/nixie"
@@ -8,27 +10,25 @@ import (
 )
 
 func newPolicyProfiles(g *globals) *cobra.Command {
-	return &cobra.Command{
+	return g.command(&cobra.Command{
 		Use:   "profiles",
 		Short: "List the sets of values that a policy can start from",
 		Example: `  nixie policy profiles
   nixie policy profiles -o wide
   nixie policy show --profile wink`,
-		Args: noArgs,
-		RunE: func(*cobra.Command, []string) error {
-			out := newListing(g, profileColumns())
+	}, func(context.Context, []string) error {
+		return rows(g, "", []column[profileView]{
+			{name: "name"}, {name: "max_attempts"}, {name: "max_deliveries", show: asWide}, {name: "max_redrives", show: asWide},
+			{name: "on_exhausted", show: asWide}, {name: "backoff"}, {name: "in_place", show: asWide}, {name: "on_duplicate", show: asWide},
+			{name: "breaker", show: asWide}, {name: "about", kind: flex},
+		}, func(yield func(profileView, error) bool) {
 			for _, name := range policy.Profiles() {
-				v, err := viewProfile(name)
-				if err != nil {
-					return err
-				}
-				if err := out.add(v); err != nil {
-					return err
+				if !yield(viewProfile(name)) {
+					return
 				}
 			}
-			return out.close()
-		},
-	}
+		})
+	})
 }
 
 // profileView is a profile for people and programs.
@@ -79,19 +79,4 @@ func duplicateWords(c nixie.Conflict) string {
 		return "replace"
 	}
 	return "existing"
-}
-
-func profileColumns() []column[profileView] {
-	return []column[profileView]{
-		{name: "name"},
-		{name: "max_attempts"},
-		{name: "max_deliveries", show: asWide},
-		{name: "max_redrives", show: asWide},
-		{name: "on_exhausted", show: asWide},
-		{name: "backoff"},
-		{name: "in_place", show: asWide},
-		{name: "on_duplicate", show: asWide},
-		{name: "breaker", show: asWide},
-		{name: "about", kind: flex},
-	}
 }

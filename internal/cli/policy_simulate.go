@@ -1,6 +1,7 @@
 package cli
 
 import (
+	"context"
 	"fmt"
 	"slices"
 	"strings"
@@ -30,7 +31,7 @@ type simulateFlags struct {
 
 func newPolicySimulate(g *globals) *cobra.Command {
 	f := &simulateFlags{globals: g}
-	cmd := &cobra.Command{
+	cmd := g.command(&cobra.Command{
 		Use:   "simulate",
 		Short: "Print every decision about an error, to the end",
 		Long: `Plays the life of a message whose every attempt goes wrong in the same way, and
@@ -42,28 +43,21 @@ Waits are shown without jitter, and beside them what jitter can make of them;
   nixie policy simulate --profile wink --name RateLimitError
   nixie policy simulate --exit 75 --max-attempts 8 --backoff 'fibonacci base=2s cap=1m'
   nixie policy simulate --compare --reason timeout`,
-		Args: noArgs,
-		RunE: func(cmd *cobra.Command, _ []string) error {
-			f.exited = cmd.Flags().Changed("exit")
-			if f.compare && f.policy.given("profile") {
-				return usagef("--compare is about all profiles: leave --profile out")
-			}
-			if f.compare {
-				return f.compareAll()
-			}
-			steps, err := f.simulate("")
-			if err != nil {
-				return err
-			}
-			out := newListing(g, stepColumns())
-			for _, s := range steps {
-				if err := out.add(viewStep(s)); err != nil {
-					return err
-				}
-			}
-			return out.close()
-		},
-	}
+	}, func(context.Context, []string) error {
+		f.exited = f.policy.given("exit")
+		switch {
+		case f.compare && f.policy.given("profile"):
+			return usagef("--compare is about all profiles: leave --profile out")
+		case f.compare:
+			return f.compareAll()
+		}
+		steps, err := f.simulate("")
+		views := make([]stepView, len(steps))
+		for i := range steps {
+			views[i] = viewStep(steps[i])
+		}
+		return listed(g, "", stepColumns())(views, err)
+	})
 	fs := cmd.Flags()
 	f.policy.register(fs, "the profile")
 	fs.BoolVar(&f.compare, "compare", false, "one line for each profile")

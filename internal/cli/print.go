@@ -8,6 +8,8 @@ import (
 	"reflect"
 	"slices"
 	"strings"
+
+	"github.com/spf13/pflag"
 )
 
 // The output formats.
@@ -53,6 +55,24 @@ func (c *choice) Set(text string) error {
 	return nil
 }
 
+// formatFlag is --format of an export. Where it is not given, -o says it.
+type formatFlag struct {
+	flags *pflag.FlagSet
+	value string
+}
+
+func (f *formatFlag) register(fs *pflag.FlagSet) {
+	f.flags = fs
+	fs.Var(newChoice(&f.value, asJSONL, asJSONL, asCSV), "format", "how")
+}
+
+func (f *formatFlag) read(g *globals) error {
+	if f.flags.Changed("format") || !f.flags.Changed("output") {
+		g.output = f.value
+	}
+	return g.format(asJSONL, asCSV)
+}
+
 // forPeople reports whether the output is read by a person.
 func (g *globals) forPeople() bool { return g.output == asTable || g.output == asWide }
 
@@ -84,15 +104,25 @@ func encode(v any) ([]byte, error) {
 	return line, nil
 }
 
+// one prints a value that was asked for, unless that failed.
+func one[V any](g *globals, human func(io.Writer, *V)) func(V, error) error {
+	return func(v V, err error) error {
+		if err != nil {
+			return err
+		}
+		return g.object(v, func(w io.Writer) { human(w, &v) })
+	}
+}
+
 // object prints one value, a struct: as JSON, indented or on one line, as CSV of
 // one row, or by human.
-func (g *globals) object(v any, human func(io.Writer) error) error {
+func (g *globals) object(v any, human func(io.Writer)) error {
 	one := reflect.MakeSlice(reflect.SliceOf(reflect.TypeOf(v)), 0, 1)
 	return g.objectOf(v, reflect.Append(one, reflect.ValueOf(v)).Interface(), human)
 }
 
 // objectOf is object for a value whose CSV is a list that it holds.
-func (g *globals) objectOf(v, list any, human func(io.Writer) error) error {
+func (g *globals) objectOf(v, list any, human func(io.Writer)) error {
 	var b bytes.Buffer
 	switch g.output {
 	case asJSON, asJSONL:
@@ -111,9 +141,7 @@ func (g *globals) objectOf(v, list any, human func(io.Writer) error) error {
 			return err
 		}
 	default:
-		if err := human(&b); err != nil {
-			return err
-		}
+		human(&b)
 	}
 	_, err := g.Out.Write(b.Bytes())
 	return err

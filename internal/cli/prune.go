@@ -12,7 +12,7 @@ import (
 
 func newPrune(g *globals) *cobra.Command {
 	var dry bool
-	cmd := &cobra.Command{
+	cmd := g.inOffice(&cobra.Command{
 		Use:   "prune",
 		Short: "Remove what is older than the retention of its queue",
 		Long: `Removes messages that have ended, 7 days after their end unless their queue keeps
@@ -26,22 +26,16 @@ nixie run prunes a little when it has nothing left to do, so that this is needed
 only where nothing else runs, or to see with --dry-run what would go.`,
 		Example: `  nixie prune --dry-run
   nixie prune -o json`,
-		Args: noArgs,
-		RunE: g.with(nil, func(ctx context.Context, o *office.Office, _ []string) error {
-			done, err := o.Prune(ctx, dry)
-			if err != nil {
-				return err
+	}, func(ctx context.Context, o *office.Office, _ []string) error {
+		return one(g, func(w io.Writer, p *office.PruneView) {
+			verb := "removed"
+			if dry {
+				verb = "would be removed"
 			}
-			return g.object(done, func(w io.Writer) error {
-				verb := "removed"
-				if dry {
-					verb = "would be removed"
-				}
-				fmt.Fprintf(w, "%s, %s, %s of audits and %s of inboxes %s\n", plural(done.Messages, "message"), plural(done.Letters, "letter"), plural(done.Entries, "entry"), plural(done.Keys, "key"), verb)
-				return nil
-			})
-		}),
-	}
+			fmt.Fprintf(w, "%s, %s, %s of audits and %s of inboxes %s\n", plural(p.Messages, "message"), plural(p.Letters, "letter"),
+				plural(p.Entries, "entry"), plural(p.Keys, "key"), verb)
+		})(o.Prune(ctx, dry))
+	})
 	cmd.Flags().BoolVar(&dry, "dry-run", false, "count what would be removed and remove nothing")
 	return cmd
 }

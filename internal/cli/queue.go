@@ -23,26 +23,19 @@ func newQueue(g *globals) *cobra.Command {
 }
 
 func newQueueList(g *globals) *cobra.Command {
-	return &cobra.Command{
+	return g.inOffice(&cobra.Command{
 		Use:   "list",
 		Short: "List queues with what waits in them",
 		Example: `  nixie queue list
   nixie queue list -o jsonl | jq -r 'select(.paused) | .queue'`,
-		Args: noArgs,
-		RunE: g.with(nil, func(ctx context.Context, o *office.Office, _ []string) error {
-			queues, err := o.Queues(ctx)
-			if err != nil {
-				return err
-			}
-			out := newListing(g, queueColumns(g.Now()))
-			for i := range queues {
-				if err := out.add(o.ViewQueue(&queues[i])); err != nil {
-					return err
-				}
-			}
-			return g.ended(out.close(), out.n, "queues")
-		}),
-	}
+	}, func(ctx context.Context, o *office.Office, _ []string) error {
+		queues, err := o.Queues(ctx)
+		views := make([]office.QueueView, len(queues))
+		for i := range queues {
+			views[i] = o.ViewQueue(&queues[i])
+		}
+		return listed(g, "queues", queueColumns(g.Now()))(views, err)
+	})
 }
 
 // queueColumns are what people see of a queue in a list.
@@ -54,12 +47,7 @@ func queueColumns(now time.Time) []column[office.QueueView] {
 		{name: "blocked"},
 		{name: "scheduled"},
 		{name: "leased"},
-		{name: "dead", paint: func(q *v) ink {
-			if q.Dead > 0 {
-				return red
-			}
-			return ""
-		}},
+		{name: "dead", paint: func(q *v) ink { return inkIf(q.Dead > 0, red) }},
 		{name: "succeeded"},
 		{name: "discarded", show: asWide},
 		{name: "canceled", show: asWide},
@@ -98,24 +86,16 @@ func until(now time.Time, at office.Timestamp) string {
 }
 
 func newQueueStats(g *globals) *cobra.Command {
-	return &cobra.Command{
+	return g.inOffice(&cobra.Command{
 		Use:   "stats QUEUE",
 		Short: "Show how one queue stands, and its settings",
 		Example: `  nixie queue stats orders
   nixie queue stats orders -o json | jq .oldest_age_s`,
 		Args: oneArg("queue"),
-		RunE: g.with(nil, func(ctx context.Context, o *office.Office, args []string) error {
-			q, err := o.Queue(ctx, args[0])
-			if err != nil {
-				return err
-			}
-			v := o.ViewQueue(&q)
-			return g.object(v, func(w io.Writer) error {
-				g.printQueue(w, &v)
-				return nil
-			})
-		}),
-	}
+	}, func(ctx context.Context, o *office.Office, args []string) error {
+		q, err := o.Queue(ctx, args[0])
+		return one(g, g.printQueue)(o.ViewQueue(&q), err)
+	})
 }
 
 func (g *globals) printQueue(w io.Writer, q *office.QueueView) {

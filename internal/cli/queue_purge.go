@@ -8,15 +8,14 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"github.com/nixie-go/nixie"
 	"github.com/nixie-go/nixie/office"
 )
 
 func newQueuePurge(g *globals) *cobra.Command {
-	var filter filterFlag
-	var reason string
+	var choice filterFlag
+	var reason reasonFlag
 	var dry, yes bool
-	cmd := &cobra.Command{
+	cmd := g.inOffice(&cobra.Command{
 		Use:   "purge QUEUE",
 		Short: "Cancel the queued messages of a queue",
 		Long: `Cancels messages that are queued, now or for later, a thousand in one transaction,
@@ -25,32 +24,14 @@ by their workers. A letter whose message is canceled counts as discarded.`,
 		Example: `  nixie queue purge orders --reason 'test data' --dry-run
   nixie queue purge orders --filter 'type:mail age:>1d' --reason 'nobody wants them any more' --yes`,
 		Args: oneArg("queue"),
-	}
-	filter.register(cmd.Flags())
-	reasonFlag(cmd, &reason)
-	cmd.Flags().BoolVar(&dry, "dry-run", false, "count what would be canceled and do nothing")
-	cmd.Flags().BoolVarP(&yes, "yes", "y", false, "do not ask; needed when not on a terminal")
-	var f nixie.Filter
-	check := func() (err error) {
-		if !dry {
-			if err := checkReason(reason); err != nil {
-				return err
-			}
-			if !yes && !(g.InTTY && g.ErrTTY) {
-				return usagef("nobody can be asked here: give --yes, or --dry-run to see what would be done")
-			}
-		}
-		f, err = filter.parse(g)
-		return err
-	}
-	cmd.RunE = g.with(check, func(ctx context.Context, o *office.Office, args []string) error {
-		p := &office.PurgeRequest{Queue: args[0], Filter: f, Reason: reason}
+	}, func(ctx context.Context, o *office.Office, args []string) error {
+		p := &office.PurgeRequest{Queue: args[0], Filter: choice.filter, Reason: reason.text}
 		if dry || !yes {
 			v, err := o.PreviewPurge(ctx, p)
 			if err != nil || dry {
-				return orPrint(g, err, v, func(w io.Writer) { printPurge(w, &v, "would be canceled") })
+				return one(g, printPurge("would be canceled"))(v, err)
 			}
-			printPurge(g.Err, &v, "would be canceled")
+			printPurge("would be canceled")(g.Err, &v)
 			if err := g.confirm(); err != nil {
 				return err
 			}
@@ -62,34 +43,37 @@ by their workers. A letter whose message is canceled counts as discarded.`,
 		if g.ErrTTY {
 			fmt.Fprint(g.Err, "\r\x1b[K")
 		}
-		return orPrint(g, err, v, func(w io.Writer) { printPurge(w, &v, "canceled") })
-	})
+		return one(g, printPurge("canceled"))(v, err)
+	}, &choice, checked(func() error {
+		switch {
+		case dry:
+			return nil
+		case !yes && !(g.InTTY && g.ErrTTY):
+			return usagef("nobody can be asked here: give --yes, or --dry-run to see what would be done")
+		}
+		return reason.read(g)
+	}))
+	reason.register(cmd.Flags())
+	cmd.Flags().BoolVar(&dry, "dry-run", false, "count what would be canceled and do nothing")
+	cmd.Flags().BoolVarP(&yes, "yes", "y", false, "do not ask; needed when not on a terminal")
 	return cmd
 }
 
-// orPrint prints a value unless there is an error.
-func orPrint[V any](g *globals, err error, v V, human func(io.Writer)) error {
-	if err != nil {
-		return err
+func printPurge(done string) func(io.Writer, *office.PurgeView) {
+	return func(w io.Writer, v *office.PurgeView) {
+		fmt.Fprintf(w, "%s of queue %s %s", plural(v.Canceled, "message"), escapeLine(v.Queue), done)
+		if v.Leased > 0 {
+			fmt.Fprintf(w, "; %d leased go on", v.Leased)
+		}
+		fmt.Fprintln(w)
 	}
-	return g.object(v, func(w io.Writer) error {
-		human(w)
-		return nil
-	})
-}
-
-func printPurge(w io.Writer, v *office.PurgeView, done string) {
-	fmt.Fprintf(w, "%s of queue %s %s", plural(v.Canceled, "message"), escapeLine(v.Queue), done)
-	if v.Leased > 0 {
-		fmt.Fprintf(w, "; %d leased go on", v.Leased)
-	}
-	fmt.Fprintln(w)
 }
 
 func newQueueDrain(g *globals) *cobra.Command {
 	d := &office.DrainRequest{}
+	var reason reasonFlag
 	var timeout spanFlag
-	cmd := &cobra.Command{
+	cmd := g.inOffice(&cobra.Command{
 		Use:   "drain QUEUE",
 		Short: "Take in nothing new and wait until the queue is empty",
 		Long: `Closes the queue, so that enqueueing into it is refused, and waits until its workers
@@ -100,12 +84,8 @@ Letters can still be redriven into it.`,
 		Example: `  nixie queue drain orders --reason 'moving to another store'
   nixie queue drain orders --reason 'release' --due-only --timeout 10m`,
 		Args: oneArg("queue"),
-	}
-	reasonFlag(cmd, &d.Reason)
-	cmd.Flags().BoolVar(&d.DueOnly, "due-only", false, "do not wait for what is due later")
-	cmd.Flags().Var(&timeout, "timeout", "wait no longer than this, such as 10m (default for ever)")
-	cmd.RunE = g.with(func() error { return checkReason(d.Reason) }, func(ctx context.Context, o *office.Office, args []string) error {
-		d.Queue, d.Timeout, d.Progress = args[0], time.Duration(timeout), g.drainProgress()
+	}, func(ctx context.Context, o *office.Office, args []string) error {
+		d.Queue, d.Reason, d.Timeout, d.Progress = args[0], reason.text, time.Duration(timeout), g.drainProgress()
 		v, err := o.Drain(ctx, d)
 		if g.ErrTTY {
 			fmt.Fprint(g.Err, "\r\x1b[K")
@@ -114,13 +94,15 @@ Letters can still be redriven into it.`,
 			g.say("stopped waiting; queue %s stays closed", args[0])
 			return exit(ExitInterrupted)
 		}
-		if err := orPrint(g, err, v, func(w io.Writer) { printDrain(w, &v) }); err != nil || v.Drained {
+		if err := one(g, printDrain)(v, err); err != nil || v.Drained {
 			return err
 		}
 		g.say("not empty after %s; it stays closed. Wait on with the same command, or open it with\n  %s", time.Duration(timeout),
 			g.typed("queue", "resume", quote(args[0]), "--reason", "…"))
 		return exit(ExitPartly)
-	})
+	}, &reason)
+	cmd.Flags().BoolVar(&d.DueOnly, "due-only", false, "do not wait for what is due later")
+	cmd.Flags().Var(&timeout, "timeout", "wait no longer than this, such as 10m (default for ever)")
 	return cmd
 }
 

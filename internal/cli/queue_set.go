@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"io"
+	"math"
 	"slices"
 	"strings"
 
@@ -13,28 +14,6 @@ import (
 	"github.com/nixie-go/nixie/office"
 	"github.com/nixie-go/nixie/policy"
 )
-
-// reasonFlag is --reason of what is done to queues.
-func reasonFlag(cmd *cobra.Command, reason *string) {
-	cmd.Flags().StringVar(reason, "reason", "", "why; recorded in the audit (required)")
-}
-
-func checkReason(reason string) error {
-	if strings.TrimSpace(reason) == "" {
-		return usagef("--reason is empty: say why, it is recorded in the audit")
-	}
-	return nil
-}
-
-// someArgs wants one argument or more.
-func someArgs(what string) cobra.PositionalArgs {
-	return func(cmd *cobra.Command, args []string) error {
-		if len(args) == 0 {
-			return usagef("%s wants one %s or more: see %s --help", cmd.CommandPath(), what, cmd.CommandPath())
-		}
-		return nil
-	}
-}
 
 func newQueuePause(g *globals) *cobra.Command {
 	return g.switching(&cobra.Command{
@@ -57,34 +36,25 @@ func newQueueResume(g *globals) *cobra.Command {
 }
 
 // switching completes a command that changes queues and prints what is set then.
-func (g *globals) switching(cmd *cobra.Command, do func(*office.Office, context.Context, []string, string) ([]office.SettingsChange, error)) *cobra.Command {
-	var reason string
-	cmd.Args = someArgs("queue")
-	reasonFlag(cmd, &reason)
-	cmd.RunE = g.with(func() error { return checkReason(reason) }, func(ctx context.Context, o *office.Office, args []string) error {
-		changes, err := do(o, ctx, args, reason)
-		if err != nil {
-			return err
-		}
-		out := newListing(g, []column[office.SettingsChange]{
+func (g *globals) switching(
+	cmd *cobra.Command, do func(*office.Office, context.Context, []string, string) ([]office.SettingsChange, error),
+) *cobra.Command {
+	type v = office.SettingsChange
+	var reason reasonFlag
+	cmd.Args = arguments(1, math.MaxInt, "wants one queue or more: see %[1]s --help")
+	return g.inOffice(cmd, func(ctx context.Context, o *office.Office, args []string) error {
+		return listed(g, "", []column[v]{
 			{name: "queue", kind: flex},
-			{name: "paused", kind: flex, cell: func(c *office.SettingsChange) string { return yesNo(c.Paused) + note(c.PausedNote) }},
-			{name: "closed", kind: flex, cell: func(c *office.SettingsChange) string { return yesNo(c.Closed) + note(c.ClosedNote) }},
+			{name: "paused", kind: flex, cell: func(c *v) string { return yesNo(c.Paused) + note(c.PausedNote) }},
+			{name: "closed", kind: flex, cell: func(c *v) string { return yesNo(c.Closed) + note(c.ClosedNote) }},
 			{name: "changed"},
-		})
-		for _, c := range changes {
-			if err := out.add(c); err != nil {
-				return err
-			}
-		}
-		return out.close()
-	})
-	return cmd
+		})(do(o, ctx, args, reason.text))
+	}, &reason)
 }
 
 func newQueueSet(g *globals) *cobra.Command {
-	var reason string
-	cmd := &cobra.Command{
+	var reason reasonFlag
+	return g.command(&cobra.Command{
 		Use:   "set QUEUE NAME=VALUE…",
 		Short: "Change settings of a queue",
 		Long: `Changes the named settings and leaves the others as they are. The value default
@@ -99,57 +69,33 @@ are lists are given entry by entry and replace what was set. The settings:
   nixie queue set orders retention=30d letter-retention=90d --reason 'the law wants so'
   nixie queue set orders max-attempts=10 backoff='linear base=1m' --reason 'the bank is slow'
   nixie queue set orders lease=default --reason 'they are fast again'`,
-		Args: func(cmd *cobra.Command, args []string) error {
-			if len(args) < 2 {
-				return usagef("%s wants a queue and settings NAME=VALUE: see %s --help", cmd.CommandPath(), cmd.CommandPath())
-			}
-			return nil
-		},
-	}
-	reasonFlag(cmd, &reason)
-	cmd.RunE = func(cmd *cobra.Command, args []string) error {
-		if err := checkReason(reason); err != nil {
-			return err
-		}
+		Args: arguments(2, math.MaxInt, "wants a queue and settings NAME=VALUE: see %[1]s --help"),
+	}, func(ctx context.Context, args []string) error {
 		edit, err := office.ParseSettings(args[1:])
 		if err != nil {
 			return err
 		}
 		return g.visitStore(app.Options{Clock: g.Now}, func(o *office.Office) error {
-			c, err := o.Set(cmd.Context(), args[0], edit, reason)
-			if err != nil {
-				return err
-			}
-			return g.object(c, func(w io.Writer) error {
+			return one(g, func(w io.Writer, c *office.SettingsChange) {
 				printSettings(w, &c.SettingsView)
 				if !c.Changed {
 					fmt.Fprintln(w, "\nnothing changed: it was so before")
 				}
-				return nil
-			})
+			})(o.Set(ctx, args[0], edit, reason.text))
 		})
-	}
-	return cmd
+	}, &reason)
 }
 
 func newQueueShow(g *globals) *cobra.Command {
-	return &cobra.Command{
+	return g.inOffice(&cobra.Command{
 		Use:   "show QUEUE",
 		Short: "Show every setting of a queue, and where it comes from",
 		Example: `  nixie queue show orders
   nixie queue show orders -o json | jq -r .lease`,
 		Args: oneArg("queue"),
-		RunE: g.with(nil, func(ctx context.Context, o *office.Office, args []string) error {
-			v, err := o.Settings(ctx, args[0])
-			if err != nil {
-				return err
-			}
-			return g.object(v, func(w io.Writer) error {
-				printSettings(w, &v)
-				return nil
-			})
-		}),
-	}
+	}, func(ctx context.Context, o *office.Office, args []string) error {
+		return one(g, printSettings)(o.Settings(ctx, args[0]))
+	})
 }
 
 func printSettings(w io.Writer, v *office.SettingsView) {

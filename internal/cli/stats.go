@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
 
 	"github.com/nixie-go/nixie/office"
 )
@@ -18,80 +19,55 @@ func newStats(g *globals) *cobra.Command {
 }
 
 // anyQueue takes at most one queue.
-func anyQueue(cmd *cobra.Command, args []string) error {
-	if len(args) > 1 {
-		return usagef("%s takes one queue at most, has %d: leave it out for all", cmd.CommandPath(), len(args))
-	}
-	return nil
-}
-
-// rowsOf makes a command's function of one that lists views.
-func rowsOf[V any](g *globals, check func() error, noun string, columns func() []column[V], ask func(context.Context, *office.Office, []string) ([]V, error)) func(*cobra.Command, []string) error {
-	return g.with(check, func(ctx context.Context, o *office.Office, args []string) error {
-		rows, err := ask(ctx, o, args)
-		if err != nil {
-			return err
-		}
-		out := newListing(g, columns())
-		for _, r := range rows {
-			if err := out.add(r); err != nil {
-				return err
-			}
-		}
-		return g.ended(out.close(), out.n, noun)
-	})
+func anyQueue() cobra.PositionalArgs {
+	return arguments(0, 1, "takes one queue at most, has %[2]d: leave it out for all")
 }
 
 func newStatsRetries(g *globals) *cobra.Command {
-	return &cobra.Command{
+	type v = office.AttemptsView
+	return g.inOffice(&cobra.Command{
 		Use:   "retries [QUEUE]",
 		Short: "Count messages by how many attempts they have begun",
 		Long: `Counts messages that failed and are on their way again, and unresolved letters, by
 the attempts of their present life.`,
 		Example: `  nixie stats retries
   nixie stats retries orders -o csv`,
-		Args: anyQueue,
-		RunE: rowsOf(g, nil, "retries", func() []column[office.AttemptsView] {
-			return []column[office.AttemptsView]{
-				{name: "attempts"}, {name: "count"},
-				{name: "share", kind: number, cell: func(v *office.AttemptsView) string { return fmt.Sprintf("%.1f%%", 100*v.Share) }},
-				{name: "queued"}, {name: "leased"}, {name: "letters"},
-			}
-		}, func(ctx context.Context, o *office.Office, args []string) ([]office.AttemptsView, error) {
-			return o.Retries(ctx, args)
-		}),
-	}
+		Args: anyQueue(),
+	}, func(ctx context.Context, o *office.Office, args []string) error {
+		return listed(g, "retries", []column[v]{
+			{name: "attempts"}, {name: "count"},
+			{name: "share", kind: number, cell: func(a *v) string { return fmt.Sprintf("%.1f%%", 100*a.Share) }},
+			{name: "queued"}, {name: "leased"}, {name: "letters"},
+		})(o.Retries(ctx, args))
+	})
 }
 
 func newStatsReasons(g *globals) *cobra.Command {
-	return &cobra.Command{
+	return g.inOffice(&cobra.Command{
 		Use:   "reasons [QUEUE]",
 		Short: "Count messages that retry, and letters, by what they failed of last",
 		Example: `  nixie stats reasons orders
   nixie message list --filter 'queue:orders state:queued reason:timeout'`,
-		Args: anyQueue,
-		RunE: rowsOf(g, nil, "failures", func() []column[office.ReasonView] {
-			return []column[office.ReasonView]{{name: "reason"}, {name: "retrying"}, {name: "letters"}, {name: "advice", kind: flex}}
-		}, func(ctx context.Context, o *office.Office, args []string) ([]office.ReasonView, error) {
-			return o.Reasons(ctx, args)
-		}),
-	}
+		Args: anyQueue(),
+	}, func(ctx context.Context, o *office.Office, args []string) error {
+		return listed(g, "failures", []column[office.ReasonView]{
+			{name: "reason"}, {name: "retrying"}, {name: "letters"}, {name: "advice", kind: flex},
+		})(o.Reasons(ctx, args))
+	})
 }
 
 func newStatsBacklog(g *globals) *cobra.Command {
-	return &cobra.Command{
+	return g.inOffice(&cobra.Command{
 		Use:   "backlog [QUEUE]",
 		Short: "Show what waits, since when and for when",
 		Long: `Shows what waits in each queue, and how much of it is due within a minute, five
 minutes, and so on; each column counts what the one before it does not.`,
 		Example: `  nixie stats backlog
   nixie stats backlog orders -o json | jq '.[0].due'`,
-		Args: anyQueue,
-		RunE: rowsOf(g, nil, "queues", func() []column[office.BacklogView] { return backlogColumns(g.Now()) },
-			func(ctx context.Context, o *office.Office, args []string) ([]office.BacklogView, error) {
-				return o.Backlog(ctx, args)
-			}),
-	}
+		Args: anyQueue(),
+	}, func(ctx context.Context, o *office.Office, args []string) error {
+		return listed(g, "queues", backlogColumns(g.Now()))(o.Backlog(ctx, args))
+	})
 }
 
 func backlogColumns(now time.Time) []column[office.BacklogView] {
@@ -110,9 +86,9 @@ func backlogColumns(now time.Time) []column[office.BacklogView] {
 }
 
 func newStatsPoison(g *globals) *cobra.Command {
-	attempts := office.PoisonAttempts
-	more := false
-	cmd := &cobra.Command{
+	type v = office.PoisonView
+	attempts := atLeastOne{name: "attempts", n: office.PoisonAttempts, usage: "from how many attempts on a message is listed"}
+	return g.inOffice(&cobra.Command{
 		Use:   "poison [QUEUE]",
 		Short: "List messages that look as if they will never succeed",
 		Long: `Lists messages on their way with many attempts, whose holders vanished, that failed
@@ -121,42 +97,41 @@ most attempts first. What helps: look at one, then hold it (to the office), canc
 it, or mend the handler and reset its attempts.`,
 		Example: `  nixie stats poison
   nixie stats poison orders --attempts 5 -o jsonl | jq -r .message_id`,
-		Args: anyQueue,
-	}
-	cmd.Flags().IntVar(&attempts, "attempts", office.PoisonAttempts, "from how many attempts on a message is listed")
-	check := func() error {
-		if attempts < 1 {
-			return usagef("--attempts is %d: give 1 or more", attempts)
-		}
-		return nil
-	}
-	list := rowsOf(g, check, "candidates", suspectColumns, func(ctx context.Context, o *office.Office, args []string) (rows []office.PoisonView, err error) {
-		rows, more, err = o.Poison(ctx, args, attempts)
-		return rows, err
-	})
-	cmd.RunE = func(cmd *cobra.Command, args []string) error {
-		err := list(cmd, args)
+		Args: anyQueue(),
+	}, func(ctx context.Context, o *office.Office, args []string) error {
+		found, more, err := o.Poison(ctx, args, attempts.n)
+		err = listed(g, "candidates", []column[v]{
+			{name: "message_id"}, {name: "key", kind: flex}, {name: "queue", kind: flex}, {name: "stream", show: asWide, kind: flex},
+			{name: "state"}, {name: "attempts"}, {name: "crashes", show: asWide},
+			{name: "why", kind: flex, cell: func(s *v) string { return strings.Join(s.Why, ", ") }},
+			{name: "last_reason"}, {name: "last_failure", kind: flex},
+		})(found, err)
 		if err == nil && more {
 			g.say("there are more: name a queue, or raise --attempts")
 		}
 		return err
-	}
-	return cmd
+	}, &attempts)
 }
 
-func suspectColumns() []column[office.PoisonView] {
-	type v = office.PoisonView
-	return []column[v]{
-		{name: "message_id"}, {name: "key", kind: flex}, {name: "queue", kind: flex}, {name: "stream", show: asWide, kind: flex}, {name: "state"},
-		{name: "attempts"}, {name: "crashes", show: asWide},
-		{name: "why", kind: flex, cell: func(s *v) string { return strings.Join(s.Why, ", ") }},
-		{name: "last_reason"}, {name: "last_failure", kind: flex},
+// atLeastOne is a flag whose value is 1 or more.
+type atLeastOne struct {
+	name, usage string
+	n           int
+}
+
+func (a *atLeastOne) register(fs *pflag.FlagSet) { fs.IntVar(&a.n, a.name, a.n, a.usage) }
+
+func (a *atLeastOne) read(*globals) error {
+	if a.n < 1 {
+		return usagef("--%s is %d: give 1 or more", a.name, a.n)
 	}
+	return nil
 }
 
 func newStatsStalled(g *globals) *cobra.Command {
-	leases := office.LongLeases
-	cmd := &cobra.Command{
+	type v = office.StallView
+	leases := atLeastOne{name: "leases", n: office.LongLeases, usage: "for how many lengths of its lease a message may be held"}
+	return g.inOffice(&cobra.Command{
 		Use:   "stalled [QUEUE]",
 		Short: "List what does not go on, and what to do about it",
 		Long: `Lists leases that are over or whose owner has gone and that nobody took back,
@@ -164,25 +139,12 @@ messages held for longer than so many leases, paused queues with work in them, s
 that a dead message blocks, and queues whose messages are retried over and over.`,
 		Example: `  nixie stats stalled
   nixie stats stalled orders --leases 5 -o jsonl`,
-		Args: anyQueue,
-	}
-	cmd.Flags().IntVar(&leases, "leases", office.LongLeases, "for how many lengths of its lease a message may be held")
-	check := func() error {
-		if leases < 1 {
-			return usagef("--leases is %d: give 1 or more", leases)
-		}
-		return nil
-	}
-	cmd.RunE = rowsOf(g, check, "stalls", stallColumns, func(ctx context.Context, o *office.Office, args []string) ([]office.StallView, error) {
-		return o.Stalled(ctx, args, leases)
-	})
-	return cmd
-}
-
-func stallColumns() []column[office.StallView] {
-	return []column[office.StallView]{
-		{name: "what"}, {name: "queue", kind: flex}, {name: "count"},
-		{name: "since", cell: func(s *office.StallView) string { return clock(s.Since) }},
-		{name: "text", kind: flex}, {name: "fix", kind: flex}, {name: "example", show: asWide},
-	}
+		Args: anyQueue(),
+	}, func(ctx context.Context, o *office.Office, args []string) error {
+		return listed(g, "stalls", []column[v]{
+			{name: "what"}, {name: "queue", kind: flex}, {name: "count"},
+			{name: "since", cell: func(s *v) string { return clock(s.Since) }},
+			{name: "text", kind: flex}, {name: "fix", kind: flex}, {name: "example", show: asWide},
+		})(o.Stalled(ctx, args, leases.n))
+	}, &leases)
 }

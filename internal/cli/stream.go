@@ -22,20 +22,17 @@ func newStream(g *globals) *cobra.Command {
 
 func newStreamList(g *globals) *cobra.Command {
 	var page pageFlags
-	cmd := &cobra.Command{
+	return g.inOffice(&cobra.Command{
 		Use:   "list QUEUE",
 		Short: "List the streams of a queue, blocked ones first",
 		Long:  "Lists the streams that have messages on their way or unresolved letters: those that a\ndead head blocks first, then those whose head waits longest.",
 		Example: `  nixie stream list orders
   nixie stream list orders --all -o jsonl | jq -r 'select(.state == "blocked") | .stream'`,
 		Args: oneArg("queue"),
-	}
-	page.register(cmd.Flags())
-	cmd.RunE = g.with(page.check, func(ctx context.Context, o *office.Office, args []string) error {
+	}, func(ctx context.Context, o *office.Office, args []string) error {
 		return list(g, &page, "streams", streamColumns(g.Now()), office.ViewStream, o.AllStreams(ctx, args[0]),
 			func(p store.Page) ([]store.Stream, string, error) { return o.Streams(ctx, args[0], p) })
-	})
-	return cmd
+	}, &page)
 }
 
 func streamColumns(now time.Time) []column[office.StreamView] {
@@ -74,45 +71,40 @@ type streamStory struct {
 }
 
 func newStreamShow(g *globals) *cobra.Command {
-	return &cobra.Command{
+	return g.inOffice(&cobra.Command{
 		Use:   "show QUEUE STREAM",
 		Short: "Show what a stream waits for, and what to do about it",
 		Example: `  nixie stream show orders customer-7
   nixie stream show orders customer-7 -o json | jq -r .head`,
-		Args: queueAndStream,
-		RunE: g.with(nil, func(ctx context.Context, o *office.Office, args []string) error {
-			s, err := o.Stream(ctx, args[0], args[1])
-			if err != nil {
-				return err
-			}
-			records, err := o.Followers(ctx, args[0], args[1], shownFollowers)
-			if err != nil {
-				return err
-			}
-			story := streamStory{office.ViewStream(&s), make([]office.MessageView, 0, len(records))}
-			for i := range records {
-				story.Newest = append(story.Newest, viewRow(&records[i]))
-			}
-			return g.object(story, func(w io.Writer) error { return g.printStream(ctx, w, o, &story) })
-		}),
-	}
-}
-
-func queueAndStream(cmd *cobra.Command, args []string) error {
-	if len(args) != 2 {
-		return usagef("%s wants a queue and a stream, has %d: see %s --help", cmd.CommandPath(), len(args), cmd.CommandPath())
-	}
-	return nil
-}
-
-func (g *globals) printStream(ctx context.Context, w io.Writer, o *office.Office, s *streamStory) error {
-	var dead nixie.Letter
-	if s.Letter != "" {
-		var err error
-		if dead, err = o.Letter(ctx, s.Letter); err != nil {
+		Args: queueAndStream(),
+	}, func(ctx context.Context, o *office.Office, args []string) error {
+		s, err := o.Stream(ctx, args[0], args[1])
+		if err != nil {
 			return err
 		}
-	}
+		records, err := o.Followers(ctx, args[0], args[1], shownFollowers)
+		if err != nil {
+			return err
+		}
+		story := streamStory{office.ViewStream(&s), make([]office.MessageView, 0, len(records))}
+		for i := range records {
+			story.Newest = append(story.Newest, viewRow(&records[i]))
+		}
+		var dead nixie.Letter
+		if story.Letter != "" && g.forPeople() {
+			if dead, err = o.Letter(ctx, story.Letter); err != nil {
+				return err
+			}
+		}
+		return g.object(story, func(w io.Writer) { g.printStream(w, &story, &dead) })
+	})
+}
+
+func queueAndStream() cobra.PositionalArgs {
+	return arguments(2, 2, "wants a queue and a stream, has %[2]d: see %[1]s --help")
+}
+
+func (g *globals) printStream(w io.Writer, s *streamStory, dead *nixie.Letter) {
 	f := newFacts(w)
 	f.add("stream", s.Stream)
 	f.add("queue", s.Queue)
@@ -134,10 +126,9 @@ func (g *globals) printStream(ctx context.Context, w io.Writer, o *office.Office
 			fmt.Fprintf(w, "  %s  %s  %s\n", m.ID, m.State, escapeLine(m.Key))
 		}
 	}
-	if next := g.streamNext(&s.StreamView, &dead); len(next) > 0 {
+	if next := g.streamNext(&s.StreamView, dead); len(next) > 0 {
 		printSteps(w, next)
 	}
-	return nil
 }
 
 func waitsFor(s *streamStory) string {
@@ -205,17 +196,11 @@ type released struct {
 
 func (g *globals) streamVerb(verb, short, long, example string,
 	do func(o *office.Office, ctx context.Context, queue, stream, reason string) (int64, error), one, many string) *cobra.Command {
-	var reason string
-	cmd := &cobra.Command{Use: verb + " QUEUE STREAM", Short: short, Long: long, Example: example, Args: queueAndStream}
-	cmd.Flags().StringVar(&reason, "reason", "", "why; recorded in the audit (required)")
-	check := func() error {
-		if reason == "" {
-			return usagef("--reason is empty: say why, it is recorded in the audit")
-		}
-		return nil
-	}
-	cmd.RunE = g.with(check, func(ctx context.Context, o *office.Office, args []string) error {
-		n, err := do(o, ctx, args[0], args[1], reason)
+	var reason reasonFlag
+	return g.inOffice(&cobra.Command{
+		Use: verb + " QUEUE STREAM", Short: short, Long: long, Example: example, Args: queueAndStream(),
+	}, func(ctx context.Context, o *office.Office, args []string) error {
+		n, err := do(o, ctx, args[0], args[1], reason.text)
 		if nixie.CodeOf(err) == nixie.CodeNotFound {
 			if _, missing := o.Queue(ctx, args[0]); missing != nil {
 				return missing
@@ -224,14 +209,12 @@ func (g *globals) streamVerb(verb, short, long, example string,
 		if err != nil {
 			return err
 		}
-		return g.object(released{args[0], args[1], n}, func(w io.Writer) error {
+		return g.object(released{args[0], args[1], n}, func(w io.Writer) {
 			what := many
 			if n == 1 {
 				what = one
 			}
-			_, err := fmt.Fprintf(w, "stream %s: %d %s\n", escapeLine(args[1]), n, what)
-			return err
+			fmt.Fprintf(w, "stream %s: %d %s\n", escapeLine(args[1]), n, what)
 		})
-	})
-	return cmd
+	}, &reason)
 }

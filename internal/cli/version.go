@@ -1,6 +1,7 @@
 package cli
 
 import (
+	"context"
 	"fmt"
 	"io"
 	"runtime"
@@ -21,19 +22,16 @@ type versionView struct {
 }
 
 func newVersion(g *globals) *cobra.Command {
-	return &cobra.Command{
+	return g.command(&cobra.Command{
 		Use:     "version",
 		Short:   "Print the versions of nixie, Go and SQLite",
 		Example: "  nixie version\n  nixie version -o json",
-		Args:    noArgs,
-		RunE: func(*cobra.Command, []string) error {
-			v := versions()
-			return g.object(v, func(w io.Writer) error {
-				_, err := fmt.Fprintf(w, "nixie %s (%s)\n%s, SQLite %s, %s\n", v.Version, v.Revision, v.Go, v.SQLite, v.Platform)
-				return err
-			})
-		},
-	}
+	}, func(context.Context, []string) error {
+		v := versions()
+		return g.object(v, func(w io.Writer) {
+			fmt.Fprintf(w, "nixie %s (%s)\n%s, SQLite %s, %s\n", v.Version, v.Revision, v.Go, v.SQLite, v.Platform)
+		})
+	})
 }
 
 func versions() versionView {

@@ -1,14 +1,12 @@
 package cli
 
 import (
-	"context"
 	"fmt"
 	"iter"
 	"runtime/debug"
 	"strings"
 	"time"
 
-	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
 
 	"github.com/nixie-go/nixie"
@@ -50,15 +48,42 @@ func (g *globals) visitStore(opts app.Options, do func(*office.Office) error) (e
 }
 
 // filterFlag is --filter.
-type filterFlag struct{ text string }
+type filterFlag struct {
+	text   string
+	filter nixie.Filter
+}
 
 func (f *filterFlag) register(fs *pflag.FlagSet) {
 	fs.StringVar(&f.text, "filter", "", `choose by key:value terms, such as 'reason:timeout age:>1h text:"no route"'`)
 }
 
-func (f *filterFlag) parse(g *globals) (nixie.Filter, error) {
-	return filter.Parse(f.text, g.Now())
+func (f *filterFlag) read(g *globals) (err error) {
+	f.filter, err = filter.Parse(f.text, g.Now())
+	return err
 }
+
+// reasonFlag is --reason of what is done to queues and streams.
+type reasonFlag struct{ text string }
+
+func (r *reasonFlag) register(fs *pflag.FlagSet) {
+	fs.StringVar(&r.text, "reason", "", "why; recorded in the audit (required)")
+}
+
+func (r *reasonFlag) read(*globals) error {
+	if strings.TrimSpace(r.text) == "" {
+		return usagef("--reason is empty: say why, it is recorded in the audit")
+	}
+	return nil
+}
+
+// queuesFlag is --queue of commands that look at some queues.
+type queuesFlag struct{ names []string }
+
+func (q *queuesFlag) register(fs *pflag.FlagSet) {
+	fs.StringSliceVar(&q.names, "queue", nil, "of these queues (default all)")
+}
+
+func (*queuesFlag) read(*globals) error { return nil }
 
 // pageFlags are --limit, --all and --cursor.
 type pageFlags struct {
@@ -73,7 +98,7 @@ func (p *pageFlags) register(fs *pflag.FlagSet) {
 	fs.StringVar(&p.cursor, "cursor", "", "go on where a list ended")
 }
 
-func (p *pageFlags) check() error {
+func (p *pageFlags) read(*globals) error {
 	if p.limit < 0 {
 		return usagef("--limit is %d: give a positive number, or 0 for all", p.limit)
 	}
@@ -82,6 +107,8 @@ func (p *pageFlags) check() error {
 
 // lookFlag asks for counts of all letters, however long it takes.
 type lookFlag struct{ all bool }
+
+func (*lookFlag) read(*globals) error { return nil }
 
 func (l *lookFlag) register(fs *pflag.FlagSet) {
 	fs.BoolVar(&l.all, "all", false, "look at all letters that may match, however long it takes")
@@ -105,18 +132,16 @@ func (g *globals) lookedAt(l *store.Looked) {
 // may be used until the next.
 func list[T, V any](g *globals, p *pageFlags, noun string, columns []column[V], view func(*T) V,
 	everything iter.Seq2[T, error], page func(store.Page) ([]T, string, error)) error {
-	out := newListing(g, columns)
 	if p.all || p.limit == 0 {
-		for row, err := range everything {
-			if err != nil {
-				return err
+		return rows(g, noun, columns, func(yield func(V, error) bool) {
+			for row, err := range everything {
+				if !yield(view(&row), err) {
+					return
+				}
 			}
-			if err := out.add(view(&row)); err != nil {
-				return err
-			}
-		}
-		return g.ended(out.close(), out.n, noun)
+		})
 	}
+	out := newListing(g, columns)
 	cursor, looked, began := p.cursor, int64(0), g.Now()
 	left := p.limit
 	for cut := false; left > 0 && !cut; {
@@ -167,9 +192,9 @@ func (g *globals) searched(err error, found int, looked int64, noun, cursor stri
 // listStep is how many rows are read at a time.
 const listStep = 1_000
 
-// ended says it when a list for people is empty.
+// ended says it when a list for people is empty, unless the noun is.
 func (g *globals) ended(err error, n int, noun string) error {
-	if err == nil && n == 0 && g.forPeople() {
+	if err == nil && n == 0 && noun != "" && g.forPeople() {
 		g.say("no %s", noun)
 	}
 	return err
@@ -184,59 +209,4 @@ func (g *globals) say(format string, args ...any) {
 // joined as they are: those that need it have been quoted.
 func (g *globals) typed(words ...string) string {
 	return "nixie " + strings.Join(words, " ") + g.storeFlag()
-}
-
-// family makes a command that only groups others.
-func family(use, short, long string, members ...*cobra.Command) *cobra.Command {
-	cmd := &cobra.Command{Use: use, Short: short, Long: long, Args: noArgs, RunE: func(cmd *cobra.Command, _ []string) error { return cmd.Help() }}
-	cmd.AddCommand(members...)
-	return cmd
-}
-
-// noArgs refuses arguments as a mistake of usage, and names the command that may have
-// been meant.
-func noArgs(cmd *cobra.Command, args []string) error {
-	if len(args) == 0 {
-		return nil
-	}
-	hint := ""
-	cmd.SuggestionsMinimumDistance = 2
-	if like := cmd.SuggestionsFor(args[0]); len(like) > 0 {
-		hint = fmt.Sprintf("did you mean %s? or ", strings.Join(like, " or "))
-	}
-	return usagef("%q is not a command or argument of %s: %ssee %[2]s --help", args[0], cmd.CommandPath(), hint)
-}
-
-// nearTo are those of the names that somebody may have meant.
-func nearTo(typed string, names []string) []string {
-	all := &cobra.Command{SuggestionsMinimumDistance: 2}
-	for _, name := range names {
-		if name != "" && !strings.ContainsAny(name, " \t\r\n") {
-			all.AddCommand(&cobra.Command{Use: name, Run: func(*cobra.Command, []string) {}})
-		}
-	}
-	return all.SuggestionsFor(typed)
-}
-
-// oneArg wants one argument.
-func oneArg(what string) cobra.PositionalArgs {
-	return func(cmd *cobra.Command, args []string) error {
-		if len(args) != 1 {
-			return usagef("%s wants one %s, has %d: see %s --help", cmd.CommandPath(), what, len(args), cmd.CommandPath())
-		}
-		return nil
-	}
-}
-
-// with makes a command's function of one that has an office. Check, if there is
-// one, comes before the store is opened.
-func (g *globals) with(check func() error, do func(context.Context, *office.Office, []string) error) func(*cobra.Command, []string) error {
-	return func(cmd *cobra.Command, args []string) error {
-		if check != nil {
-			if err := check(); err != nil {
-				return err
-			}
-		}
-		return g.visit(func(o *office.Office) error { return do(cmd.Context(), o, args) })
-	}
 }

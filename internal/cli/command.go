@@ -1,0 +1,104 @@
+package cli
+
+import (
+	"context"
+	"fmt"
+	"strings"
+
+	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
+
+	"github.com/nixie-go/nixie/office"
+)
+
+// flagGroup is a group of flags that commands share. A command registers it. When the flags are
+// parsed, read checks and keeps what was given, before a store is opened.
+type flagGroup interface {
+	register(*pflag.FlagSet)
+	read(*globals) error
+}
+
+// checked is a group without flags: it checks what others have.
+type checked func() error
+
+func (checked) register(*pflag.FlagSet) {}
+func (c checked) read(*globals) error   { return c() }
+
+// command completes cmd: it adds the flags of the groups, and runs do once they are read. Cmd
+// takes no arguments unless it says so.
+func (g *globals) command(cmd *cobra.Command, do func(context.Context, []string) error, groups ...flagGroup) *cobra.Command {
+	for _, group := range groups {
+		group.register(cmd.Flags())
+	}
+	if cmd.Args == nil {
+		cmd.Args = noArgs
+	}
+	cmd.RunE = func(cmd *cobra.Command, args []string) error {
+		for _, group := range groups {
+			if err := group.read(g); err != nil {
+				return err
+			}
+		}
+		return do(cmd.Context(), args)
+	}
+	return cmd
+}
+
+// inOffice completes a command that works in the office over the store that is there.
+func (g *globals) inOffice(
+	cmd *cobra.Command, do func(context.Context, *office.Office, []string) error, groups ...flagGroup,
+) *cobra.Command {
+	return g.command(cmd, func(ctx context.Context, args []string) error {
+		return g.visit(func(o *office.Office) error { return do(ctx, o, args) })
+	}, groups...)
+}
+
+// family makes a command that only groups others.
+func family(use, short, long string, members ...*cobra.Command) *cobra.Command {
+	cmd := &cobra.Command{
+		Use: use, Short: short, Long: long, Args: noArgs,
+		RunE: func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
+	}
+	cmd.AddCommand(members...)
+	return cmd
+}
+
+// noArgs refuses arguments as a mistake of usage, and suggests the command with the nearest name.
+func noArgs(cmd *cobra.Command, args []string) error {
+	if len(args) == 0 {
+		return nil
+	}
+	hint := ""
+	cmd.SuggestionsMinimumDistance = 2
+	if like := cmd.SuggestionsFor(args[0]); len(like) > 0 {
+		hint = fmt.Sprintf("did you mean %s? or ", strings.Join(like, " or "))
+	}
+	return usagef("%q is not a command or argument of %s: %ssee %[2]s --help", args[0], cmd.CommandPath(), hint)
+}
+
+// nearTo returns the names that are spelled like the one that was typed.
+func nearTo(typed string, names []string) []string {
+	all := &cobra.Command{SuggestionsMinimumDistance: 2}
+	for _, name := range names {
+		if name != "" && !strings.ContainsAny(name, " \t\r\n") {
+			all.AddCommand(&cobra.Command{Use: name, Run: func(*cobra.Command, []string) {}})
+		}
+	}
+	return all.SuggestionsFor(typed)
+}
+
+// arguments wants a number of arguments from least to most. In the text that refuses others
+// %[1]s is the path of the command and %[2]d their number.
+func arguments(least, most int, text string) cobra.PositionalArgs {
+	return func(cmd *cobra.Command, args []string) error {
+		if n := len(args); n < least || n > most {
+			return usagef("%[1]s "+text, cmd.CommandPath(), n)
+		}
+		return nil
+	}
+}
+
+// oneArg wants one argument.
+func oneArg(what string) cobra.PositionalArgs {
+	return arguments(1, 1, "wants one "+what+", has %[2]d: see %[1]s --help")
+}
