@@ -57,7 +57,7 @@ func (c *channelMove) check(args []string) error {
 	case c.force:
 		return usagef("--force is for letters of the office")
 	case !c.yes && !c.dry && (!c.InTTY || !c.ErrTTY):
-		return usagef("nobody can be asked here: give --yes, or --dry-run to see what would be done")
+		return usagef("no terminal to ask on: give --yes, or --dry-run to see what would be done")
 	}
 	return nil
 }

@@ -15,10 +15,13 @@ import (
 )
 
 func newMessage(g *globals) *cobra.Command {
-	return family("message", "Look at messages, whatever became of them, and change them",
+	cmd := family("message", "Look at messages, whatever became of them, and change them",
 		"An ID is that of the message or of its letter, or the message's key (the id of an item).",
-		newMessageList(g), newMessageShow(g), newMessageLog(g), newMessageCancel(g), newMessageHold(g), newMessageRetryNow(g),
-		newMessageReset(g), newMessageReschedule(g), newMessageMove(g), newMessageMayPass(g))
+		newMessageList(g), newMessageShow(g), newMessageLog(g))
+	for _, v := range messageVerbs {
+		cmd.AddCommand(newMessageBulk(g, v))
+	}
+	return cmd
 }
 
 func newMessageList(g *globals) *cobra.Command {

@@ -1,9 +1,7 @@
 package cli
 
 import (
-	"bufio"
 	"context"
-	"errors"
 	"fmt"
 	"io"
 	"strconv"
@@ -169,7 +167,7 @@ func (m *moving) check(args []string, f nixie.Filter) error {
 	case m.reason == "" && m.resume == "" && m.token == "" && !m.dry && !m.free:
 		return usagef("--%s is empty: say why, it is recorded with every letter", m.why())
 	case !m.yes && !m.dry && !(m.InTTY && m.ErrTTY):
-		return usagef("nobody can be asked here: give --yes, or --dry-run to see what would be done")
+		return usagef("no terminal to ask on: give --yes, or --dry-run to see what would be done")
 	}
 	return nil
 }
@@ -494,20 +492,6 @@ func (m *moving) printSelection(w io.Writer, p *office.Plan) {
 func (m *moving) ask(p *office.Plan) error {
 	m.printSelection(m.Err, p)
 	return m.confirm()
-}
-
-// confirm asks whether to go on and wants a yes.
-func (g *globals) confirm() error {
-	fmt.Fprintf(g.Err, "\nGo on? Type yes: ")
-	line, err := bufio.NewReader(g.In).ReadString('\n')
-	if err != nil && !errors.Is(err, io.EOF) {
-		return err
-	}
-	if strings.TrimSpace(line) != "yes" {
-		g.say("nothing was done")
-		return exit(ExitFailure)
-	}
-	return nil
 }
 
 // progress shows how far an operation is, on a terminal only.

@@ -1,6 +1,7 @@
 package cli
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"io"
@@ -13,8 +14,7 @@ import (
 
 func newQueuePurge(g *globals) *cobra.Command {
 	var choice filterFlag
-	var reason reasonFlag
-	var dry, yes bool
+	b := &bulk{globals: g, required: true}
 	cmd := g.inOffice(&cobra.Command{
 		Use:   "purge QUEUE",
 		Short: "Cancel the queued messages of a queue",
@@ -25,48 +25,29 @@ by their workers. A letter whose message is canceled counts as discarded.`,
   nixie queue purge orders --filter 'type:mail age:>1d' --reason 'nobody wants them any more' --yes`,
 		Args: oneArg("queue"),
 	}, func(ctx context.Context, o *office.Office, args []string) error {
-		p := &office.PurgeRequest{Queue: args[0], Filter: choice.filter, Reason: reason.text}
-		if dry || !yes {
+		p := &office.PurgeRequest{
+			Queue: args[0], Filter: choice.filter, Reason: b.reason,
+			Progress: func(v office.PurgeView) { g.status("%d canceled", v.Canceled) },
+		}
+		return b.do(func() (plan, error) {
 			v, err := o.PreviewPurge(ctx, p)
-			if err != nil || dry {
-				return one(g, printPurge("would be canceled"))(v, err)
-			}
-			printPurge("would be canceled")(g.Err, &v)
-			if err := g.confirm(); err != nil {
-				return err
-			}
-		}
-		if g.ErrTTY {
-			p.Progress = func(v office.PurgeView) { fmt.Fprintf(g.Err, "\r\x1b[K%d canceled", v.Canceled) }
-		}
-		v, err := o.Purge(ctx, p)
-		if g.ErrTTY {
-			fmt.Fprint(g.Err, "\r\x1b[K")
-		}
-		return one(g, printPurge("canceled"))(v, err)
-	}, &choice, checked(func() error {
-		switch {
-		case dry:
-			return nil
-		case !yes && !(g.InTTY && g.ErrTTY):
-			return usagef("nobody can be asked here: give --yes, or --dry-run to see what would be done")
-		}
-		return reason.read(g)
-	}))
-	reason.register(cmd.Flags())
-	cmd.Flags().BoolVar(&dry, "dry-run", false, "count what would be canceled and do nothing")
-	cmd.Flags().BoolVarP(&yes, "yes", "y", false, "do not ask; needed when not on a terminal")
+			return plan{1, func(w io.Writer) { printPurge(w, &v, "would be canceled") }, v, nil}, err
+		}, func() error {
+			v, err := o.Purge(ctx, p)
+			g.status("")
+			return one(g, func(w io.Writer, v *office.PurgeView) { printPurge(w, v, "canceled") })(v, err)
+		})
+	}, checked(func() error { return cmp.Or(b.needReason(), b.canAsk()) }), &choice)
+	b.register(cmd.Flags(), "reason", "in the audit")
 	return cmd
 }
 
-func printPurge(done string) func(io.Writer, *office.PurgeView) {
-	return func(w io.Writer, v *office.PurgeView) {
-		fmt.Fprintf(w, "%s of queue %s %s", plural(v.Canceled, "message"), escapeLine(v.Queue), done)
-		if v.Leased > 0 {
-			fmt.Fprintf(w, "; %d leased go on", v.Leased)
-		}
-		fmt.Fprintln(w)
+func printPurge(w io.Writer, v *office.PurgeView, done string) {
+	fmt.Fprintf(w, "%s of queue %s %s", plural(v.Canceled, "message"), escapeLine(v.Queue), done)
+	if v.Leased > 0 {
+		fmt.Fprintf(w, "; %d leased go on", v.Leased)
 	}
+	fmt.Fprintln(w)
 }
 
 func newQueueDrain(g *globals) *cobra.Command {
@@ -87,9 +68,7 @@ Letters can still be redriven into it.`,
 	}, func(ctx context.Context, o *office.Office, args []string) error {
 		d.Queue, d.Reason, d.Timeout, d.Progress = args[0], reason.text, time.Duration(timeout), g.drainProgress()
 		v, err := o.Drain(ctx, d)
-		if g.ErrTTY {
-			fmt.Fprint(g.Err, "\r\x1b[K")
-		}
+		g.status("")
 		if ctx.Err() != nil {
 			g.say("stopped waiting; queue %s stays closed", args[0])
 			return exit(ExitInterrupted)
@@ -123,9 +102,7 @@ func (g *globals) drainProgress() func(office.DrainView) {
 			return
 		}
 		before = v
-		if g.ErrTTY {
-			fmt.Fprint(g.Err, "\r\x1b[K")
-		}
+		g.status("")
 		fmt.Fprintf(g.Err, "%d ready, %d blocked, %d scheduled, %d leased", v.Ready, v.Blocked, v.Scheduled, v.Leased)
 		if !g.ErrTTY {
 			fmt.Fprintln(g.Err)
