@@ -19,7 +19,7 @@ ONLY     ?=
 FOR      ?= 0
 
 .DEFAULT_GOAL := help
-.PHONY: help build test test-postgres deep rows mutants surface trust test-servers lint arch bench bench-postgres bench-kafka bench-idle bench-map bench-check microbench fuzz cover ci clean
+.PHONY: help build test quick proof test-postgres deep rows mutants surface trust test-servers lint arch bench bench-postgres bench-kafka bench-idle bench-map bench-check microbench fuzz cover ci clean
 
 help: ## list the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  %-14s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -30,6 +30,12 @@ build: ## build bin/nixie
 test: ## vet and run all tests, on the servers that are found
 	$(GO) vet ./...
 	$(GO) run ./internal/proof/testrun $(TESTFLAGS)
+
+quick: ## run the fast tests: no servers, no race detector, small seeded proofs
+	$(GO) run ./internal/proof/testrun -tier short $(TESTFLAGS)
+
+proof: ## run the seeded proofs for longer than make test does
+	$(GO) run ./internal/proof/testrun -tier long -timeout 30m $(TESTFLAGS)
 
 test-postgres: ## run the tests of the store on other versions of PostgreSQL (MAJORS)
 	@set -e; for major in $(MAJORS); do \

@@ -10,8 +10,8 @@ import (
 
 	"github.com/nixie-go/nixie"
 	"github.com/nixie-go/nixie/broker"
+	"github.com/nixie-go/nixie/internal/proof"
 	"github.com/nixie-go/nixie/internal/proof/testservers"
-	"github.com/nixie-go/nixie/internal/proof/tier"
 )
 
 // A broker that is killed and comes back under load costs repeats and time, and no
@@ -19,9 +19,8 @@ import (
 func TestBrokerKilled(t *testing.T) {
 	t.Parallel()
 	own := testservers.OwnKafka(t)
-	proof := tier.Proof{Name: "kafka-broker-kills", Unit: "kills of the broker", Quick: 1, Deep: 30}
-	proof.Run(t, func(t *testing.T, _ uint64) int {
-		if tier.Deep() {
+	proof.Run(t, "kafka-broker-kills", func(t *testing.T, _ uint64) int {
+		if proof.IsDeep() {
 			return brokerKilled(t, own, 2_000, 3)
 		}
 		return brokerKilled(t, own, 400, 1)

@@ -8,15 +8,14 @@ import (
 
 	"github.com/twmb/franz-go/pkg/kgo"
 
-	"github.com/nixie-go/nixie/internal/proof/tier"
+	"github.com/nixie-go/nixie/internal/proof"
 )
 
 // Consumers are killed at any moment: every record is handled, or a letter, and
 // nothing is committed before that.
 func TestKilledAtAnyMoment(t *testing.T) {
 	t.Parallel()
-	proof := tier.Proof{Name: "kafka-kills", Unit: "kills", Quick: 3, Deep: 500}
-	proof.Run(t, func(t *testing.T, seed uint64) int { return kills(t, fake(t), seed) })
+	proof.Run(t, "kafka-kills", func(t *testing.T, seed uint64) int { return kills(t, fake(t), seed) })
 }
 
 // The same on a real broker.

@@ -16,7 +16,7 @@ import (
 
 	"github.com/nixie-go/nixie"
 	"github.com/nixie-go/nixie/broker"
-	"github.com/nixie-go/nixie/internal/proof/tier"
+	"github.com/nixie-go/nixie/internal/proof"
 	"github.com/nixie-go/nixie/policy"
 	"github.com/nixie-go/nixie/worker"
 )
@@ -195,8 +195,7 @@ func (b *fixture) kick(t testing.TB, d *Driver) {
 // Members join, leave, crash and are thrown out while they work: nothing is lost,
 // and never is more committed than was handled.
 func TestRebalances(t *testing.T) {
-	proof := tier.Proof{Name: "kafka-rebalances", Unit: "changes of a group", Quick: 24, Deep: 4_000}
-	proof.Run(t, func(t *testing.T, seed uint64) int { return changes(t, fake(t), seed) })
+	proof.Run(t, "kafka-rebalances", func(t *testing.T, seed uint64) int { return changes(t, fake(t), seed) })
 }
 
 // The same on a real broker.

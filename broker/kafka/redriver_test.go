@@ -8,8 +8,8 @@ import (
 	"time"
 
 	"github.com/nixie-go/nixie/broker"
+	"github.com/nixie-go/nixie/internal/proof"
 	"github.com/nixie-go/nixie/internal/proof/child"
-	"github.com/nixie-go/nixie/internal/proof/tier"
 	"github.com/nixie-go/nixie/redrive"
 )
 
@@ -117,8 +117,7 @@ func (p *witnessedPublisher) Publish(ctx context.Context, list []broker.Publicat
 // ID and is of one batch.
 func TestRedriverKilledAtAnyMoment(t *testing.T) {
 	t.Parallel()
-	proof := tier.Proof{Name: "kafka-redriver-kills", Unit: "kills", Quick: 8, Deep: 400}
-	proof.Run(t, func(t *testing.T, seed uint64) int { return redriverKilled(t, fake(t), seed) })
+	proof.Run(t, "kafka-redriver-kills", func(t *testing.T, seed uint64) int { return redriverKilled(t, fake(t), seed) })
 }
 
 // The same on a real broker.

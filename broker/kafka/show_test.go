@@ -16,7 +16,7 @@ import (
 	"github.com/twmb/franz-go/pkg/kgo"
 
 	"github.com/nixie-go/nixie/broker"
-	"github.com/nixie-go/nixie/internal/proof/tier"
+	"github.com/nixie-go/nixie/internal/proof"
 	"github.com/nixie-go/nixie/redrive"
 )
 
@@ -27,12 +27,12 @@ import (
 // die until they are in quarantine.
 func TestShow1_ConsumersAreKilled(t *testing.T) {
 	t.Parallel()
-	proof := tier.Proof{Name: "kafka-show", Unit: "records", Quick: 3_000, Deep: 100_000}
-	proof.Run(t, func(t *testing.T, seed uint64) int {
-		if tier.Deep() {
-			return newShow(t, actual(t), proof.Deep, 3*time.Second).run(seed)
+	proof.Run(t, "kafka-show", func(t *testing.T, seed uint64) int {
+		records := proof.Count("kafka-show")
+		if proof.IsDeep() {
+			return newShow(t, actual(t), records, 3*time.Second).run(seed)
 		}
-		return newShow(t, fake(t), proof.Quick, time.Second).run(seed)
+		return newShow(t, fake(t), records, time.Second).run(seed)
 	})
 }
 

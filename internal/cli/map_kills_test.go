@@ -10,7 +10,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/nixie-go/nixie/internal/proof/tier"
+	"github.com/nixie-go/nixie/internal/proof"
 )
 
 // TestR55_MapKilledAtAnyMoment kills map runs of up to 64 attempts at once with kill -9. Each
@@ -18,8 +18,7 @@ import (
 // an attempt had that is gone (a process, a lock, a worktree, a branch) is gone as well.
 func TestR55_MapKilledAtAnyMoment(t *testing.T) {
 	t.Parallel()
-	p := tier.Proof{Name: "map-kills", Unit: "kills", Quick: 4, Deep: 60}
-	p.Run(t, func(t *testing.T, seed uint64) int {
+	proof.Run(t, "map-kills", func(t *testing.T, seed uint64) int {
 		const kills = 2
 		rng := rand.New(rand.NewPCG(seed, 0))
 		parallel := 2 + rng.IntN(63)

@@ -11,7 +11,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/nixie-go/nixie/internal/proof/tier"
+	"github.com/nixie-go/nixie/internal/proof"
 )
 
 // failsAs are items that fail in each way that a dead letter item knows, until they are
@@ -33,12 +33,8 @@ git checkout -q --detach "$BASE" && echo "package other" > f0.go && git commit -
 // the checkout is as it was. A run that is killed at three moments ends in the same tree.
 func TestMapOfAGoModule(t *testing.T) {
 	t.Parallel()
-	p := tier.Proof{Name: "map-module", Unit: "files", Quick: 60, Deep: 1000}
-	p.Run(t, func(t *testing.T, seed uint64) int {
-		files := p.Quick
-		if tier.Deep() {
-			files = p.Deep
-		}
+	proof.Run(t, "map-module", func(t *testing.T, seed uint64) int {
+		files := proof.Count("map-module")
 		rng := rand.New(rand.NewPCG(seed, 0))
 		trees := make([]string, 2)
 		for i, kills := range []int{0, 3} {

@@ -5,7 +5,6 @@ package cli_test
 import (
 	"fmt"
 	"math"
-	"os"
 	"runtime"
 	"slices"
 	"strconv"
@@ -15,7 +14,7 @@ import (
 	"time"
 
 	"github.com/nixie-go/nixie"
-	"github.com/nixie-go/nixie/internal/proof/tier"
+	"github.com/nixie-go/nixie/internal/proof"
 	"github.com/nixie-go/nixie/store"
 )
 
@@ -46,7 +45,7 @@ func TestShow4AMillionLetters(t *testing.T) {
 	if testing.Short() {
 		t.Skip("buries many letters")
 	}
-	letters, deep := manyLetters, os.Getenv(tier.DeepVar) != ""
+	letters, deep := manyLetters, proof.IsDeep()
 	if deep {
 		letters = millionLetters
 	}

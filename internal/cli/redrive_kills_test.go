@@ -12,8 +12,8 @@ import (
 
 	"github.com/nixie-go/nixie/broker"
 	"github.com/nixie-go/nixie/broker/kafka"
+	"github.com/nixie-go/nixie/internal/proof"
 	"github.com/nixie-go/nixie/internal/proof/testservers"
-	"github.com/nixie-go/nixie/internal/proof/tier"
 )
 
 // TestRedriveKilledAtAnyMoment kills redrives to a broker with kill -9, from a topic
@@ -22,8 +22,7 @@ import (
 // topics, in redrive for the office. Here all letters are in one or two.
 func TestRedriveKilledAtAnyMoment(t *testing.T) {
 	t.Parallel()
-	p := tier.Proof{Name: "redrive-kills", Unit: "kills", Quick: 8, Deep: 300}
-	p.Run(t, func(t *testing.T, seed uint64) int {
+	proof.Run(t, "redrive-kills", func(t *testing.T, seed uint64) int {
 		return redriveKilled(t, newTopics(t, testservers.FakeKafka(t, "in", "in.dlq"), "in"), seed)
 	})
 }

@@ -8,7 +8,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/nixie-go/nixie/internal/proof/tier"
+	"github.com/nixie-go/nixie/internal/proof"
 )
 
 // TestKilledAtAnyMoment kills runs of quick commands with kill -9. With one attempt
@@ -16,8 +16,7 @@ import (
 // ran at a kill may run again: what had succeeded stays so.
 func TestKilledAtAnyMoment(t *testing.T) {
 	t.Parallel()
-	p := tier.Proof{Name: "run-kills", Unit: "kills", Quick: 6, Deep: 300}
-	p.Run(t, func(t *testing.T, seed uint64) int {
+	proof.Run(t, "run-kills", func(t *testing.T, seed uint64) int {
 		const items, kills, apart = 500, 3, 100
 		rng := rand.New(rand.NewPCG(seed, 0))
 		parallel := 1 + rng.IntN(4)

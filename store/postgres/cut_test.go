@@ -7,7 +7,7 @@ import (
 	"time"
 
 	"github.com/nixie-go/nixie"
-	"github.com/nixie-go/nixie/internal/proof/tier"
+	"github.com/nixie-go/nixie/internal/proof"
 	"github.com/nixie-go/nixie/store"
 	"github.com/nixie-go/nixie/store/postgres"
 	"github.com/nixie-go/nixie/store/storetest"
@@ -206,7 +206,7 @@ func TestConnectionCutAnywhere(t *testing.T) {
 	c := newCutting(t, 0)
 	list, stride := exchanges(), 128
 	answers := map[nixie.Code]int{}
-	tier.Proof{Name: "cuts-postgres", Unit: "cuts", Quick: 140, Deep: 18_800}.Run(t, func(_ *testing.T, seed uint64) int {
+	proof.Run(t, "cuts-postgres", func(_ *testing.T, seed uint64) int {
 		n := int(seed - 1)
 		x, back := &list[n%len(list)], n/len(list)%2 == 1
 		first := n / (2 * len(list)) % stride
@@ -218,7 +218,7 @@ func TestConnectionCutAnywhere(t *testing.T) {
 		return cuts
 	})
 	t.Logf("answers: %v", answers)
-	if !tier.Deep() && (answers[nixie.CodeOutcomeUnknown] == 0 || answers[nixie.CodeUnavailable] == 0) {
+	if !proof.IsDeep() && (answers[nixie.CodeOutcomeUnknown] == 0 || answers[nixie.CodeUnavailable] == 0) {
 		t.Errorf("the cuts were not everywhere: %v", answers)
 	}
 	sound(t, c.truth)

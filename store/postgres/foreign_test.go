@@ -9,8 +9,8 @@ import (
 	"github.com/jackc/pgx/v5"
 
 	"github.com/nixie-go/nixie"
+	"github.com/nixie-go/nixie/internal/proof"
 	"github.com/nixie-go/nixie/internal/proof/testservers"
-	"github.com/nixie-go/nixie/internal/proof/tier"
 	"github.com/nixie-go/nixie/store"
 	"github.com/nixie-go/nixie/store/postgres"
 	"github.com/nixie-go/nixie/store/storetest"
@@ -105,11 +105,8 @@ func goRound(t *testing.T, st *postgres.Store) *around {
 // compared with.
 func TestShow4_AForeignTransactionStaysOpen(t *testing.T) {
 	const foreign = 1000
-	seconds := 3
-	if tier.Deep() {
-		seconds = 60
-	}
-	tier.Proof{Name: "foreign-postgres", Unit: "seconds", Quick: 3, Deep: 60}.Run(t, func(t *testing.T, _ uint64) int {
+	seconds := proof.Count("foreign-postgres")
+	proof.Run(t, "foreign-postgres", func(t *testing.T, _ uint64) int {
 		list, schema := crowd(t, 1)
 		calm, err := postgres.Open(t.Context(), testservers.OwnPostgres(t).URL, postgres.Options{})
 		must(t, err)
@@ -154,7 +151,7 @@ func TestShow4_AForeignTransactionStaysOpen(t *testing.T) {
 		for i, q := range queues {
 			kept := before[i] / while[i]
 			t.Logf("%s: a message took %.2f times what it took elsewhere, %.2f while the transaction was open: delivery is at %.0f %%", q, before[i], while[i], 100*kept)
-			if tier.Deep() && kept < 0.9 {
+			if proof.IsDeep() && kept < 0.9 {
 				t.Errorf("delivery of %s fell to %.0f %%", q, 100*kept)
 			}
 		}

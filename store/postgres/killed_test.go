@@ -8,8 +8,8 @@ import (
 	"time"
 
 	"github.com/nixie-go/nixie"
+	"github.com/nixie-go/nixie/internal/proof"
 	"github.com/nixie-go/nixie/internal/proof/testservers"
-	"github.com/nixie-go/nixie/internal/proof/tier"
 	"github.com/nixie-go/nixie/store"
 	"github.com/nixie-go/nixie/store/postgres"
 )
@@ -93,7 +93,7 @@ func (s *siege) work(st *postgres.Store) {
 // ends, each message once.
 func TestServerKilled(t *testing.T) {
 	const kills = 3
-	tier.Proof{Name: "kills-postgres-server", Unit: "kills", Quick: kills, Deep: 100}.Run(t, func(t *testing.T, _ uint64) int {
+	proof.Run(t, "kills-postgres-server", func(t *testing.T, _ uint64) int {
 		besiege(t, kills)
 		return kills
 	})

@@ -14,7 +14,7 @@ import (
 	"github.com/jackc/pgx/v5/pgxpool"
 
 	"github.com/nixie-go/nixie"
-	"github.com/nixie-go/nixie/internal/proof/tier"
+	"github.com/nixie-go/nixie/internal/proof"
 	"github.com/nixie-go/nixie/store"
 	"github.com/nixie-go/nixie/store/postgres"
 	"github.com/nixie-go/nixie/store/storetest"
@@ -178,7 +178,7 @@ func (m *mix) ended(stream string) {
 // any order beside everything that becomes of the messages there: nobody waits for them, and each
 // stream is handed out in its order, whenever there is something to hand out.
 func TestTransactionsBesideStreams(t *testing.T) {
-	tier.Proof{Name: "beside-postgres", Unit: "steps", Quick: 600, Deep: 100_000}.Run(t, func(t *testing.T, seed uint64) int {
+	proof.Run(t, "beside-postgres", func(t *testing.T, seed uint64) int {
 		const steps = 150
 		clock, schema := storetest.NewClock(), newSchema(t)
 		defer dropSchema(t, schema)

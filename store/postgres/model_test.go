@@ -3,7 +3,7 @@ package postgres_test
 import (
 	"testing"
 
-	"github.com/nixie-go/nixie/internal/proof/tier"
+	"github.com/nixie-go/nixie/internal/proof"
 	"github.com/nixie-go/nixie/store/storetest"
 )
 
@@ -14,7 +14,7 @@ func TestModelInStorms(t *testing.T) { proveModel(t, "model-postgres-storms", st
 
 func proveModel(t *testing.T, name string, model func(*testing.T, storetest.Harness, uint64, bool) int) {
 	t.Helper()
-	tier.Proof{Name: name, Unit: "checks", Quick: 20, Deep: 5000}.Run(t, func(t *testing.T, seed uint64) int {
-		return model(t, harness, seed, tier.Deep())
+	proof.Run(t, name, func(t *testing.T, seed uint64) int {
+		return model(t, harness, seed, proof.IsDeep())
 	})
 }

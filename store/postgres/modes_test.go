@@ -3,7 +3,7 @@ package postgres_test
 import (
 	"testing"
 
-	"github.com/nixie-go/nixie/internal/proof/tier"
+	"github.com/nixie-go/nixie/internal/proof"
 	"github.com/nixie-go/nixie/store/storetest"
 )
 
@@ -20,9 +20,9 @@ func harnessIn(t *testing.T, seed uint64) storetest.Harness {
 // it know the types of arguments. A quick run has the part that is about transactions
 // of callers.
 func TestSuiteInModes(t *testing.T) {
-	tier.Proof{Name: "suite-postgres-modes", Unit: "suites", Quick: 2, Deep: 4}.Run(t, func(t *testing.T, seed uint64) int {
+	proof.Run(t, "suite-postgres-modes", func(t *testing.T, seed uint64) int {
 		h := harnessIn(t, seed)
-		if tier.Deep() {
+		if proof.IsDeep() {
 			storetest.Run(t, h)
 		} else {
 			storetest.RunTransactions(t, h)
@@ -33,7 +33,7 @@ func TestSuiteInModes(t *testing.T) {
 
 // TestModelInModes does random operations in all ways in which the driver can ask.
 func TestModelInModes(t *testing.T) {
-	tier.Proof{Name: "model-postgres-modes", Unit: "checks", Quick: 20, Deep: 400}.Run(t, func(t *testing.T, seed uint64) int {
-		return storetest.CalmModel(t, harnessIn(t, seed), seed, tier.Deep())
+	proof.Run(t, "model-postgres-modes", func(t *testing.T, seed uint64) int {
+		return storetest.CalmModel(t, harnessIn(t, seed), seed, proof.IsDeep())
 	})
 }

@@ -5,7 +5,7 @@ import (
 
 	"github.com/jackc/pgx/v5"
 
-	"github.com/nixie-go/nixie/internal/proof/tier"
+	"github.com/nixie-go/nixie/internal/proof"
 	"github.com/nixie-go/nixie/store/postgres"
 	"github.com/nixie-go/nixie/store/storetest"
 )
@@ -17,7 +17,7 @@ func TestShow6_OverviewsReadCounters(t *testing.T) {
 	conn, err := pgx.Connect(t.Context(), server.URL)
 	must(t, err)
 	defer conn.Close(t.Context()) //nolint:errcheck // it only looked
-	storetest.Overviews(t, s, tier.Letters(), func() []string {
+	storetest.Overviews(t, s, proof.Letters(), func() []string {
 		rows, err := conn.Query(t.Context(), "select pid::text from pg_stat_activity where pid <> pg_backend_pid()")
 		must(t, err)
 		pids, err := pgx.CollectRows(rows, pgx.RowTo[string])

@@ -9,7 +9,7 @@ import (
 
 	"github.com/jackc/pgx/v5"
 
-	"github.com/nixie-go/nixie/internal/proof/tier"
+	"github.com/nixie-go/nixie/internal/proof"
 	"github.com/nixie-go/nixie/store"
 )
 
@@ -26,11 +26,8 @@ const old = `with gone as (insert into S.message (pos, id, queue, type, priority
 // TestPruningMany removes many messages that ended long ago, in steps, while others
 // work: all of them go and are counted, nothing else does, and the others go on.
 func TestPruningMany(t *testing.T) {
-	many := 20_000
-	if tier.Deep() {
-		many = 1_000_000
-	}
-	tier.Proof{Name: "prune-postgres", Unit: "messages", Quick: 20_000, Deep: 1_000_000}.Run(t, func(t *testing.T, _ uint64) int {
+	many := proof.Count("prune-postgres")
+	proof.Run(t, "prune-postgres", func(t *testing.T, _ uint64) int {
 		list, schema := crowd(t, 2)
 		a := goRound(t, list[0])
 		a.round()

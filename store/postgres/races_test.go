@@ -12,7 +12,7 @@ import (
 	"github.com/jackc/pgx/v5/pgxpool"
 
 	"github.com/nixie-go/nixie"
-	"github.com/nixie-go/nixie/internal/proof/tier"
+	"github.com/nixie-go/nixie/internal/proof"
 	"github.com/nixie-go/nixie/store"
 	"github.com/nixie-go/nixie/store/postgres"
 	"github.com/nixie-go/nixie/store/storetest"
@@ -76,7 +76,7 @@ func TestB061_WinnersThatRollBack(t *testing.T) {
 	pool, err := pgxpool.New(t.Context(), server.URL+"&pool_max_conns=32")
 	must(t, err)
 	defer pool.Close()
-	tier.Proof{Name: "keys-postgres", Unit: "rounds", Quick: 30, Deep: 2000}.Run(t, func(t *testing.T, seed uint64) int {
+	proof.Run(t, "keys-postgres", func(t *testing.T, seed uint64) int {
 		dice := rand.New(rand.NewPCG(seed, 61))
 		key := fmt.Sprintf("k%d", seed)
 		committed := make([]nixie.ID, clients)

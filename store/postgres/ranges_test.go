@@ -13,7 +13,7 @@ import (
 	"github.com/jackc/pgx/v5"
 
 	"github.com/nixie-go/nixie"
-	"github.com/nixie-go/nixie/internal/proof/tier"
+	"github.com/nixie-go/nixie/internal/proof"
 	"github.com/nixie-go/nixie/store"
 	"github.com/nixie-go/nixie/store/postgres"
 )
@@ -179,7 +179,7 @@ func (m *market) settle(s *postgres.Store, dice *rand.Rand, ds []*nixie.Delivery
 // ends once, and no other was ever seen.
 func TestRangesAmongTransactions(t *testing.T) {
 	rounds, patience := 40, time.Minute
-	if tier.Deep() {
+	if proof.IsDeep() {
 		rounds, patience = 600, 20*time.Minute
 	}
 	ctx, stop := context.WithTimeout(t.Context(), patience)

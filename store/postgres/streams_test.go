@@ -13,8 +13,8 @@ import (
 	"github.com/jackc/pgx/v5/pgxpool"
 
 	"github.com/nixie-go/nixie"
+	"github.com/nixie-go/nixie/internal/proof"
 	"github.com/nixie-go/nixie/internal/proof/child"
-	"github.com/nixie-go/nixie/internal/proof/tier"
 	"github.com/nixie-go/nixie/policy"
 	"github.com/nixie-go/nixie/store"
 	"github.com/nixie-go/nixie/store/postgres"
@@ -108,11 +108,11 @@ func (h *herd) replace(i int) {
 // once, each stream in its order, and the letters of those that died are whole. A
 // message in twenty fails.
 func TestShow1_WorkersOfStreamsAreKilled(t *testing.T) {
-	messages, perKill := 4000, 900
-	if tier.Deep() {
-		messages, perKill = 200_000, 5000
+	messages, perKill := proof.Count("kills-postgres-streams"), 900
+	if proof.IsDeep() {
+		perKill = 5000
 	}
-	tier.Proof{Name: "kills-postgres-streams", Unit: "messages", Quick: 4000, Deep: 200_000}.Run(t, func(t *testing.T, _ uint64) int {
+	proof.Run(t, "kills-postgres-streams", func(t *testing.T, _ uint64) int {
 		list, schema := crowd(t, 1)
 		pool, err := pgxpool.New(t.Context(), server.URL)
 		must(t, err)

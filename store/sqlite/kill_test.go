@@ -11,8 +11,8 @@ import (
 	"time"
 
 	"github.com/nixie-go/nixie"
+	"github.com/nixie-go/nixie/internal/proof"
 	"github.com/nixie-go/nixie/internal/proof/child"
-	"github.com/nixie-go/nixie/internal/proof/tier"
 	"github.com/nixie-go/nixie/store"
 	"github.com/nixie-go/nixie/store/sqlite"
 	"github.com/nixie-go/nixie/store/storetest"
@@ -38,8 +38,7 @@ func TestKills(t *testing.T) {
 		{"in a transaction", (*killing).inTransaction},
 		{"after a completion", (*killing).afterCompletion},
 	}
-	p := tier.Proof{Name: "kills", Unit: "kills", Quick: 72, Deep: 500}
-	p.Run(t, func(t *testing.T, seed uint64) int {
+	proof.Run(t, "kills", func(t *testing.T, seed uint64) int {
 		scenario := scenarios[(seed-1)%uint64(len(scenarios))]
 		k := &killing{T: t, seed: int64(seed), path: storePath(t), rng: rand.New(rand.NewPCG(seed, 0)), heard: newPromises()}
 		scenario.run(k)

@@ -9,7 +9,7 @@ import (
 	"time"
 
 	"github.com/nixie-go/nixie"
-	"github.com/nixie-go/nixie/internal/proof/tier"
+	"github.com/nixie-go/nixie/internal/proof"
 	"github.com/nixie-go/nixie/store"
 	"github.com/nixie-go/nixie/store/sqlite"
 	"github.com/nixie-go/nixie/store/storetest"
@@ -85,7 +85,7 @@ func questions(s store.Store) map[string]func(context.Context) (int64, error) {
 }
 
 func TestShow6_OverviewsReadCounters(t *testing.T) {
-	storetest.Overviews(t, open(t, "", sqlite.Options{Reserve: -1}), tier.Letters(), nil)
+	storetest.Overviews(t, open(t, "", sqlite.Options{Reserve: -1}), proof.Letters(), nil)
 }
 
 // TestOverviewsDoNotCountOneByOne asks among so many messages that looking at

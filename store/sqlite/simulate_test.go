@@ -3,8 +3,8 @@ package sqlite_test
 import (
 	"testing"
 
+	"github.com/nixie-go/nixie/internal/proof"
 	"github.com/nixie-go/nixie/internal/proof/simulate"
-	"github.com/nixie-go/nixie/internal/proof/tier"
 )
 
 var simulation = simulate.Simulation{Harness: harness, Events: 400}
@@ -12,7 +12,7 @@ var simulation = simulate.Simulation{Harness: harness, Events: 400}
 // TestSimulator makes the runs of internal/proof/simulate on files. Each process of a run
 // opens its connections, which costs: the quick tier has fewer seeds than in memory.
 func TestSimulator(t *testing.T) {
-	tier.Proof{Name: "simulator-sqlite", Unit: "seeds", Quick: 20, Deep: 1000}.Run(t, func(t *testing.T, seed uint64) int {
+	proof.Run(t, "simulator-sqlite", func(t *testing.T, seed uint64) int {
 		simulation.Check(t, seed)
 		return 1
 	})

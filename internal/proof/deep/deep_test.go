@@ -8,7 +8,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/nixie-go/nixie/internal/proof/tier"
+	"github.com/nixie-go/nixie/internal/proof"
 )
 
 // pretended is a proof that does what its fields say.
@@ -22,11 +22,11 @@ func (p pretended) name() string { return p.called }
 func (p pretended) pkg() string  { return "p" }
 
 func (p pretended) run(_ context.Context, d *driver) (string, error) {
-	done, err := tier.Load(d.folder, p.called)
+	done, err := proof.Load(d.folder, p.called)
 	if err != nil || p.count == 0 {
 		return p.failure, err
 	}
-	return p.failure, tier.Progress{Name: p.called, Unit: "stones", Want: 10, Count: done.Count + p.count, Seconds: 1.26}.Save(d.folder)
+	return p.failure, proof.Progress{Name: p.called, Unit: "stones", Want: 10, Count: done.Count + p.count, Seconds: 1.26}.Save(d.folder)
 }
 
 // deep runs proofs that pretend, of code with the given hash, in a folder of their own.
@@ -91,16 +91,16 @@ func TestLedger(t *testing.T) {
 	if said, other, _ := deep(t, kept, "i", more); other["a"].Count != 12 || other["a"].Build != "i" || !strings.Contains(said, "1 of 1") {
 		t.Errorf("other code did %+v and said %s", other["a"], said)
 	}
-	for name, end := range map[string]row{"full": {Progress: tier.Progress{Name: "a", Want: 10, Count: 10}}, "wrong": {Progress: tier.Progress{Name: "a", Want: 10, Count: 7}, Violations: 1}} {
+	for name, end := range map[string]row{"full": {Progress: proof.Progress{Name: "a", Want: 10, Count: 10}}, "wrong": {Progress: proof.Progress{Name: "a", Want: 10, Count: 7}, Violations: 1}} {
 		end.Build, end.Commit = "h", "b"
 		if said, other, _ := deep(t, ledger{"a": end}, "i", more); other["a"].Count != 5 || other["a"].Since != "" || !strings.Contains(said, "0 of 1") {
 			t.Errorf("other code after a %s count did %+v and said %s", name, other["a"], said)
 		}
 	}
-	if _, other, _ := deep(t, ledger{"a": {Progress: tier.Progress{Name: "a", Want: 10, Count: 3}, Build: "h", Since: "a", Commit: "b"}}, "i", more); other["a"].Since != "a" || other["a"].Commit != "c" {
+	if _, other, _ := deep(t, ledger{"a": {Progress: proof.Progress{Name: "a", Want: 10, Count: 3}, Build: "h", Since: "a", Commit: "b"}}, "i", more); other["a"].Since != "a" || other["a"].Commit != "c" {
 		t.Errorf("of several commits: %+v", other["a"])
 	}
-	if said, other, _ := deep(t, ledger{"a": {Progress: tier.Progress{Name: "a", Want: 10, Count: 10}, Build: "h"}}, "i", idle); other["a"].Build != "h" || !strings.Contains(said, "0 of 1") {
+	if said, other, _ := deep(t, ledger{"a": {Progress: proof.Progress{Name: "a", Want: 10, Count: 10}, Build: "h"}}, "i", idle); other["a"].Build != "h" || !strings.Contains(said, "0 of 1") {
 		t.Errorf("other code did nothing: %+v, %s", other["a"], said)
 	}
 	if err := os.WriteFile(ledgerFile, []byte("{"), 0o600); err != nil {
@@ -116,7 +116,7 @@ func TestNothingBeginsAfterTheEnd(t *testing.T) {
 	stop()
 	d := &driver{ctx: ctx, folder: t.TempDir(), out: &strings.Builder{}}
 	d.runAll([]task{pretended{"a", 1, ""}}, 1)
-	if done, err := tier.Load(d.folder, "a"); err != nil || done.Count != 0 {
+	if done, err := proof.Load(d.folder, "a"); err != nil || done.Count != 0 {
 		t.Errorf("did %+v, %v", done, err)
 	}
 }

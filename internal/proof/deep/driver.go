@@ -18,8 +18,7 @@ import (
 	"sync"
 	"time"
 
-	"github.com/nixie-go/nixie/internal/proof/proofs"
-	"github.com/nixie-go/nixie/internal/proof/tier"
+	"github.com/nixie-go/nixie/internal/proof"
 )
 
 // task is one proof to be run until its count is full.
@@ -155,7 +154,7 @@ func (d *driver) far() string {
 	d.mu.Unlock()
 	var parts []string
 	for _, name := range slices.Sorted(maps.Keys(running)) {
-		done, err := tier.Load(d.folderOf(running[name]), name)
+		done, err := proof.Load(d.folderOf(running[name]), name)
 		if err != nil || done.Want == 0 {
 			parts = append(parts, name+" begins")
 			continue
@@ -166,7 +165,7 @@ func (d *driver) far() string {
 }
 
 // seeded is a proof of package tier.
-type seeded struct{ proofs.Proof }
+type seeded struct{ proof.Proof }
 
 func (s seeded) name() string { return s.Name }
 func (s seeded) pkg() string  { return s.Package }
@@ -175,9 +174,9 @@ func (s seeded) run(ctx context.Context, d *driver) (string, error) {
 	b := d.builds[s.Package]
 	cmd := exec.CommandContext(ctx, b.binary, "-test.run", "^"+s.Test+"$", "-test.v", "-test.timeout", "0")
 	cmd.Dir = s.Package
-	cmd.Env = append(os.Environ(), tier.DeepVar+"="+b.folder, tier.SeedVar+"=")
+	cmd.Env = append(os.Environ(), proof.DeepVar+"="+b.folder, proof.SeedVar+"=")
 	if !d.until.IsZero() {
-		cmd.Env = append(cmd.Env, tier.UntilVar+"="+strconv.FormatInt(d.until.Unix(), 10))
+		cmd.Env = append(cmd.Env, proof.UntilVar+"="+strconv.FormatInt(d.until.Unix(), 10))
 	}
 	log := filepath.Join(b.folder, s.Name+".log")
 	file, err := os.Create(log)
@@ -206,7 +205,7 @@ func wrong(log []byte) []byte {
 }
 
 // fuzzed is a fuzz target.
-type fuzzed struct{ proofs.Target }
+type fuzzed struct{ proof.Target }
 
 // wantExecutions is how often a deep run calls each target.
 const wantExecutions = 1_000_000
@@ -216,7 +215,7 @@ func (f fuzzed) pkg() string  { return f.Package }
 
 func (f fuzzed) run(ctx context.Context, d *driver) (string, error) {
 	folder := d.folderOf(f)
-	done, err := tier.Load(folder, f.name())
+	done, err := proof.Load(folder, f.name())
 	if err != nil || done.Count > 0 && done.Count >= done.Want {
 		return "", err
 	}
@@ -228,6 +227,6 @@ func (f fuzzed) run(ctx context.Context, d *driver) (string, error) {
 	if did.Failed {
 		return did.Output, nil
 	}
-	done = tier.Progress{Name: f.name(), Unit: "executions", Want: wantExecutions, Count: did.Executions, Seconds: time.Since(began).Seconds()}
+	done = proof.Progress{Name: f.name(), Unit: "executions", Want: wantExecutions, Count: did.Executions, Seconds: time.Since(began).Seconds()}
 	return "", done.Save(folder)
 }

@@ -14,7 +14,7 @@ import (
 	"text/tabwriter"
 	"time"
 
-	"github.com/nixie-go/nixie/internal/proof/tier"
+	"github.com/nixie-go/nixie/internal/proof"
 )
 
 // ledgerFile keeps the ledger; docs/trust.md is made from it.
@@ -27,7 +27,7 @@ type ledger map[string]row
 // stays the same is counted over several commits, each seed on one of them. A violation
 // and a full count end it, and other code begins anew.
 type row struct {
-	tier.Progress
+	proof.Progress
 	Violations int    `json:"violations"`
 	Build      string `json:"build"`           // hash of the test binary
 	Since      string `json:"since,omitempty"` // the first commit that was run, if it is another one
@@ -63,7 +63,7 @@ func readLedger() (ledger, error) {
 func (l ledger) resume(d *driver, chosen []task) error {
 	for _, t := range chosen {
 		r, b := l[t.name()], d.builds[t.pkg()]
-		done, err := tier.Load(b.folder, t.name())
+		done, err := proof.Load(b.folder, t.name())
 		if err == nil && r.goesOn(b.hash) && r.Count > done.Count {
 			err = r.Save(b.folder)
 		}
@@ -79,7 +79,7 @@ func (l ledger) after(d *driver, chosen []task, commit string) ledger {
 	l = maps.Clone(l)
 	for _, t := range chosen {
 		b := d.builds[t.pkg()]
-		done, err := tier.Load(b.folder, t.name())
+		done, err := proof.Load(b.folder, t.name())
 		if err != nil {
 			d.failures[t.name()] = err.Error()
 		}

@@ -1,4 +1,4 @@
-// Deep runs every proof at length: the seeded ones that internal/proof/proofs lists, with
+// Deep runs every proof at length: the seeded ones that internal/proof lists, with
 // their deep counts, and each fuzz target for a million executions.
 //
 //	deep [-folder F] [-only NAMES] [-for D] [-jobs N]
@@ -28,7 +28,7 @@ import (
 	"syscall"
 	"time"
 
-	"github.com/nixie-go/nixie/internal/proof/proofs"
+	"github.com/nixie-go/nixie/internal/proof"
 )
 
 // every is how often a run says how far it is.
@@ -103,10 +103,10 @@ func version(ctx context.Context) string {
 // tasks are all proofs in the order in which they begin.
 func tasks() ([]task, error) {
 	var all []task
-	for _, p := range proofs.List() {
+	for _, p := range proof.List() {
 		all = append(all, seeded{p})
 	}
-	targets, err := proofs.Targets(os.DirFS("."))
+	targets, err := proof.Targets(os.DirFS("."))
 	if err != nil {
 		return nil, err
 	}

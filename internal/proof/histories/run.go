@@ -3,7 +3,7 @@ package histories
 import (
 	"testing"
 
-	"github.com/nixie-go/nixie/internal/proof/tier"
+	"github.com/nixie-go/nixie/internal/proof"
 )
 
 // Run checks histories of a store: 60 in every run of the tests, 10,000 in deep
@@ -11,8 +11,7 @@ import (
 func Run(t *testing.T, name string, h Harness) {
 	var all tally
 	calls, unknown, kills := 0, 0, 0
-	p := tier.Proof{Name: name, Unit: "histories", Quick: 60, Deep: 10_000}
-	p.Run(t, func(t *testing.T, seed uint64) int {
+	proof.Run(t, name, func(t *testing.T, seed uint64) int {
 		v := play(t, h, seed)
 		all, calls, unknown, kills = all.add(v.queue), calls+v.calls, unknown+v.unknown, kills+v.kills
 		for _, problem := range v.problems {

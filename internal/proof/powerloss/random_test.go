@@ -7,8 +7,8 @@ import (
 	"time"
 
 	"github.com/nixie-go/nixie"
+	"github.com/nixie-go/nixie/internal/proof"
 	"github.com/nixie-go/nixie/internal/proof/faultdisk"
-	"github.com/nixie-go/nixie/internal/proof/tier"
 	"github.com/nixie-go/nixie/store/sqlite"
 	"github.com/nixie-go/nixie/store/storetest"
 )
@@ -17,7 +17,7 @@ import (
 // a store with a random past: what is found afterwards is the store as it was
 // before the act under way, or after it, and never anything between or older.
 func TestRandomPowerLoss(t *testing.T) {
-	tier.Proof{Name: "power-loss", Unit: "crash points", Quick: 500, Deep: 20_000}.Run(t, loseAt)
+	proof.Run(t, "power-loss", loseAt)
 }
 
 // stepsOfSeed is how many acts of a seed the power goes in.

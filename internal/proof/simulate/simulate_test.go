@@ -3,8 +3,8 @@ package simulate_test
 import (
 	"testing"
 
+	"github.com/nixie-go/nixie/internal/proof"
 	"github.com/nixie-go/nixie/internal/proof/simulate"
-	"github.com/nixie-go/nixie/internal/proof/tier"
 	"github.com/nixie-go/nixie/store/storetest"
 )
 
@@ -17,7 +17,7 @@ var simulation = simulate.Simulation{Harness: harness, Events: 600}
 // for: a simulation in which nothing goes wrong finds nothing.
 func TestSimulator(t *testing.T) {
 	seen, runs := map[string]int{}, 0
-	tier.Proof{Name: "simulator", Unit: "seeds", Quick: 280, Deep: 10_000}.Run(t, func(t *testing.T, seed uint64) int {
+	proof.Run(t, "simulator", func(t *testing.T, seed uint64) int {
 		for what, n := range simulation.Check(t, seed) {
 			seen[what] += n
 		}

@@ -5,11 +5,16 @@
 // package and all that a failing test wrote, and ends with the line
 // "N passed, N failed" over every test and subtest of the run.
 //
-//	testrun [-count N] [-timeout D] [-rows] [-fuzz D] [packages]
+//	testrun [-tier T] [-count N] [-timeout D] [-rows] [-fuzz D] [packages]
 //
-// A run of all packages also runs the four fuzz targets whose turn it is, each for
-// D and counted as a test, and compares the proofs that reported with their list.
-// What the proofs did comes before the sum, a line for each.
+//	tier   runs                       servers  race detector
+//	short  all packages but the slow  no       no
+//	quick  all packages               yes      where it pays
+//	long   the tests of proof.List    yes      no
+//
+// A quick run of all packages also runs four fuzz targets, others after each commit, each for
+// D and counted as a test. Quick and long runs compare the proofs that reported with
+// their list. What the proofs did comes before the sum, a line for each.
 //
 // With -rows it also prints a line for each row of the acceptance list and the
 // tests that stand for it, before the sum; a row without one is a failure.
@@ -30,7 +35,7 @@ import (
 	"strings"
 	"syscall"
 
-	"github.com/nixie-go/nixie/internal/proof/proofs"
+	"github.com/nixie-go/nixie/internal/proof"
 	"github.com/nixie-go/nixie/internal/proof/testservers"
 )
 
@@ -49,6 +54,18 @@ var plain = map[string]string{
 // path at a time, and the engine under them is ten times slower when watched.
 var mixed = map[string]string{
 	"store/sqlite": "R11|R12|Kill|Close|Claims|Locked|Call|Turn|Stop|Share|Settle|^TestStore$/^Races$",
+}
+
+// slow are the packages that a short run leaves out, and why.
+var slow = map[string]string{
+	"store/postgres":           "needs a server",
+	"broker/kafka":             "needs a server",
+	"internal/cli":             "starts many processes",
+	"internal/proof/docs":      "starts many processes",
+	"internal/proof/histories": "plays seeded histories",
+	"internal/proof/powerloss": "loses power at every call",
+	"internal/proof/faultdisk": "loses power at every call",
+	"internal/proof/mutants":   "copies the repository",
 }
 
 // longest are the packages that take longest, in that order. They begin first: at the
@@ -72,42 +89,81 @@ func run(ctx context.Context, args []string, out io.Writer) error {
 	timeout := flags.String("timeout", "10m", "the most that the tests of one package may take")
 	listed := flags.Bool("rows", false, "print the rows of the acceptance list with their tests, and fail when one has none")
 	fuzzFor := flags.String("fuzz", "5s", "how long each fuzz target runs whose turn it is")
+	tierName := flags.String("tier", "quick", "short, quick or long")
 	if err := flags.Parse(args); err != nil {
 		return err
 	}
-	servers := testservers.Find(ctx, testservers.This())
-	for _, s := range servers {
-		fmt.Fprintln(out, s)
-	}
-	if err := required(servers, os.Getenv("NIXIE_TEST_REQUIRE") != ""); err != nil {
-		return err
-	}
-	packages, err := list(ctx, flags.Args())
-	if err != nil {
-		return err
+	tier, ok := map[string]proof.Tier{"short": proof.Short, "quick": proof.Quick, "long": proof.Long}[*tierName]
+	if !ok {
+		return fmt.Errorf("-tier is %q: want short, quick or long", *tierName)
 	}
 	options := []string{"-timeout", *timeout}
 	if *count != "" {
 		options = append(options, "-count", *count)
 	}
+	parts, err := plan(ctx, tier, flags.Args(), out)
+	if err != nil {
+		return err
+	}
 	sum := newTally(out)
-	for _, part := range split(packages, hasCompiler(servers)) {
+	for _, part := range parts {
 		if err := test(ctx, sum, append(part.options, options...), part.packages); err != nil {
 			return err
 		}
 	}
 	var missing []error
-	if flags.NArg() == 0 {
+	if flags.NArg() == 0 && tier == proof.Quick {
 		if err := fuzz(ctx, sum, *fuzzFor); err != nil {
 			return err
 		}
-		missing = append(missing, proofs.Compare(proofs.List(), sum.reports.from))
+	}
+	if flags.NArg() == 0 && tier != proof.Short {
+		missing = append(missing, sum.reports.silent(tier))
 	}
 	if *listed {
 		missing = append(missing, sum.rows.print(out))
 	}
 	sum.reports.print(out)
 	return errors.Join(append(missing, sum.close())...)
+}
+
+// plan returns the runs of go test that a tier consists of.
+func plan(ctx context.Context, tier proof.Tier, patterns []string, out io.Writer) ([]part, error) {
+	race := false
+	if tier != proof.Short {
+		servers := testservers.Find(ctx, testservers.This())
+		for _, s := range servers {
+			fmt.Fprintln(out, s)
+		}
+		if err := required(servers, os.Getenv("NIXIE_TEST_REQUIRE") != ""); err != nil {
+			return nil, err
+		}
+		race = tier == proof.Quick && hasCompiler(servers)
+	}
+	packages, err := list(ctx, patterns)
+	if err != nil {
+		return nil, err
+	}
+	switch tier {
+	case proof.Short:
+		packages = slices.DeleteFunc(packages, func(p string) bool { return slow[strings.TrimPrefix(p, modulePrefix)] != "" })
+		return []part{{options: []string{"-short"}, packages: packages}}, nil
+	case proof.Long:
+		return []part{long(packages)}, os.Setenv(proof.TierVar, "long")
+	}
+	return split(packages, race), nil
+}
+
+// long returns the run of the proofs that are in packages.
+func long(packages []string) part {
+	var tests, with []string
+	for _, p := range proof.List() {
+		tests = append(tests, p.Test)
+		with = append(with, modulePrefix+p.Package)
+	}
+	slices.Sort(tests)
+	packages = slices.DeleteFunc(packages, func(p string) bool { return !slices.Contains(with, p) })
+	return part{options: []string{"-run", "^(" + strings.Join(slices.Compact(tests), "|") + ")$"}, packages: packages}
 }
 
 // required says which servers are missing, if they must not be.

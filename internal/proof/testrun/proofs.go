@@ -8,36 +8,37 @@ import (
 	"os"
 	"regexp"
 	"slices"
-	"strings"
 
-	"github.com/nixie-go/nixie/internal/proof/proofs"
+	"github.com/nixie-go/nixie/internal/proof"
 )
 
-// reportLine is what package tier says of a proof that is done.
+// reportLine is the last line of a proof.
 var reportLine = regexp.MustCompile(`proof ([\w-]+): (\d+ .*0 violations.*)`)
 
 // reports collects what proofs said.
 type reports struct {
-	lines map[string]string // by name
-	from  []proofs.Proof
+	lines   map[string]string // by name
+	skipped []string          // names of proofs whose test was skipped, with a reason that the tally shows
 }
 
 func newReports() *reports { return &reports{lines: map[string]string{}} }
 
-// tierPackage makes up proofs to test itself with.
-const tierPackage = modulePrefix + "internal/proof/tier"
-
 func (r *reports) note(e event) {
-	if e.Action != "output" || e.Package == tierPackage {
-		return
-	}
 	match := reportLine.FindStringSubmatch(e.Output)
-	if match == nil {
-		return
+	for _, p := range proof.List() {
+		switch {
+		case e.Package != modulePrefix+p.Package:
+		case e.Action == "skip" && e.Test == p.Test:
+			r.skipped = append(r.skipped, p.Name)
+		case e.Action == "output" && match != nil && match[1] == p.Name:
+			r.lines[p.Name] = match[2]
+		}
 	}
-	test, _, _ := strings.Cut(e.Test, "/")
-	r.lines[match[1]] = match[2]
-	r.from = append(r.from, proofs.Proof{Name: match[1], Package: strings.TrimPrefix(e.Package, modulePrefix), Test: test})
+}
+
+// silent names the proofs of a tier that neither reported nor were skipped.
+func (r *reports) silent(tier proof.Tier) error {
+	return proof.Silent(tier, slices.AppendSeq(slices.Clone(r.skipped), maps.Keys(r.lines)))
 }
 
 func (r *reports) print(out io.Writer) {
@@ -54,11 +55,11 @@ const (
 
 // fuzz runs the targets whose turn it is and counts each as a test.
 func fuzz(ctx context.Context, sum *tally, fuzztime string) error {
-	all, err := proofs.Targets(os.DirFS("."))
+	all, err := proof.Targets(os.DirFS("."))
 	if err != nil {
 		return err
 	}
-	turn := proofs.Turn(ctx, all, targetsOfTurn)
+	turn := proof.Turn(ctx, all, targetsOfTurn)
 	executed, failed := 0, 0
 	for _, target := range turn {
 		did, err := target.Fuzz(ctx, fuzztime, fuzzWorkers)

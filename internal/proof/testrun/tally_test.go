@@ -101,6 +101,13 @@ func TestSplit(t *testing.T) {
 	}
 }
 
+func TestLong(t *testing.T) {
+	got := long([]string{modulePrefix + "worker", modulePrefix + "store/sqlite"})
+	if !slices.Equal(got.packages, []string{modulePrefix + "store/sqlite"}) || !strings.Contains(got.options[1], "|TestKills|") {
+		t.Errorf("a long run is %v", got)
+	}
+}
+
 func TestRequired(t *testing.T) {
 	servers := []testservers.Server{{Name: "Redis"}, {Name: "Kafka", Given: true}}
 	if err := required(servers, false); err != nil {
@@ -128,7 +135,7 @@ func TestLongestFirst(t *testing.T) {
 	if !slices.Equal(got, want) {
 		t.Errorf("the order is %q, want %q", got, want)
 	}
-	for _, name := range slices.Concat(longest, slices.Collect(maps.Keys(plain)), slices.Collect(maps.Keys(mixed))) {
+	for _, name := range slices.Concat(longest, slices.Collect(maps.Keys(slow)), slices.Collect(maps.Keys(plain)), slices.Collect(maps.Keys(mixed))) {
 		if _, err := os.Stat("../../../" + name); err != nil {
 			t.Error(err)
 		}

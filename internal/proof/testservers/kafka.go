@@ -41,7 +41,7 @@ var kafkaArchives []byte
 // WithKafka runs the tests of a package, m.Run, with a broker of their own and
 // returns their exit code. Without one the tests say so and are skipped.
 func WithKafka(run func() int, into *Kafka) int {
-	if into.Reason = fuzzing(); into.Reason != "" {
+	if into.Reason = needless(); into.Reason != "" {
 		return run()
 	}
 	ctx, stop := context.WithTimeout(context.Background(), kafkaPatience)
@@ -66,6 +66,9 @@ func (k *Kafka) Need(t testing.TB) { need(t, k.Reason) }
 // test is skipped, or fails, where there is none.
 func OwnKafka(t testing.TB, settings ...string) *Kafka {
 	t.Helper()
+	if testing.Short() {
+		t.Skip(short)
+	}
 	k := &Kafka{settings: settings}
 	ctx, stop := context.WithTimeout(t.Context(), kafkaPatience)
 	defer stop()

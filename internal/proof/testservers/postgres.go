@@ -39,7 +39,7 @@ const postgresPatience = time.Minute
 // WithPostgres runs the tests of a package, m.Run, with a server of their own and
 // returns their exit code. Without one the tests say so and are skipped.
 func WithPostgres(run func() int, into *Postgres) int {
-	if into.Reason = fuzzing(); into.Reason != "" {
+	if into.Reason = needless(); into.Reason != "" {
 		return run()
 	}
 	ctx, stop := context.WithTimeout(context.Background(), postgresPatience)
@@ -55,25 +55,31 @@ func WithPostgres(run func() int, into *Postgres) int {
 	return code
 }
 
-// fuzzing says why a process that only fuzzes has no server. Each worker is a process of
-// its own, which would spend the time that it has on starting one.
-func fuzzing() string {
+// needless returns why this run starts no server. Each worker of a fuzz target is a process of
+// its own, which would spend its time on starting one.
+func needless() string {
 	flag.Parse() // run does it again, to the same effect
+	if testing.Short() {
+		return short
+	}
 	if f := flag.Lookup("test.fuzz"); f != nil && f.Value.String() != "" {
 		return "fuzz targets have no server"
 	}
 	return ""
 }
 
+// short is the reason of a run that wants to be over soon.
+const short = "-short starts no servers"
+
 // Need skips the test where there is no server; with NIXIE_TEST_REQUIRE set it
-// fails.
+// fails, except in a short run.
 func (p *Postgres) Need(t testing.TB) { need(t, p.Reason) }
 
 func need(t testing.TB, reason string) {
 	t.Helper()
 	switch {
 	case reason == "":
-	case os.Getenv("NIXIE_TEST_REQUIRE") != "":
+	case os.Getenv("NIXIE_TEST_REQUIRE") != "" && reason != short:
 		t.Fatal(reason)
 	default:
 		t.Skip(reason)
@@ -190,6 +196,9 @@ func (p *Postgres) script(text string) *exec.Cmd {
 // skipped, or fails, where there is none.
 func OwnPostgres(t testing.TB) *Postgres {
 	t.Helper()
+	if testing.Short() {
+		t.Skip(short)
+	}
 	p := &Postgres{}
 	ctx, stop := context.WithTimeout(t.Context(), postgresPatience)
 	defer stop()

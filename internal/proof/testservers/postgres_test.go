@@ -49,7 +49,7 @@ func TestPostgresOfMajor(t *testing.T) {
 
 // TestFuzzingHasNoServer: each worker of a fuzz target is a process of its own.
 func TestFuzzingHasNoServer(t *testing.T) {
-	if reason := fuzzing(); reason != "" {
+	if reason := needless(); reason != "" {
 		t.Skip(reason)
 	}
 	was := flag.Lookup("test.fuzz").Value.String()

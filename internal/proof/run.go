@@ -1,14 +1,4 @@
-// Package tier says how much a proof does: little in every run of the tests,
-// much in a deep run that goes on where the last one stopped.
-//
-// A proof draws everything from a seed and says how many cases a seed stood for:
-// crash points, kills, histories, steps. Seeds count up from 1. A quick run takes
-// the first ones until its count is full, so it is the same each time. A deep run
-// goes on after the last seed that it finished, over any number of runs, and keeps
-// what it has done in a file for each proof.
-//
-// Each proof has a row in package proofs, from which make deep knows it.
-package tier
+package proof
 
 import (
 	"encoding/json"
@@ -18,30 +8,74 @@ import (
 	"os"
 	"path/filepath"
 	"strconv"
+	"strings"
 	"testing"
 	"time"
 )
 
 // The environment chooses the tier.
 const (
-	// DeepVar names the folder in which deep runs keep their progress; without it
-	// a run is quick.
+	// TierVar has the value "long" in a long run.
+	TierVar = "NIXIE_PROOF"
+	// DeepVar names the folder in which deep runs keep their progress.
 	DeepVar = "NIXIE_DEEP"
-	// UntilVar is when a deep run begins no further seed, as seconds since 1970; it
-	// ends well and is gone on with later.
+	// UntilVar is a time in seconds since 1970. A deep run begins no seed after it and ends well.
 	UntilVar = "NIXIE_DEEP_UNTIL"
 	// SeedVar is a seed to run alone, to see a failure again.
 	SeedVar = "NIXIE_SEED"
 )
 
-// Proof is one kind of evidence.
-type Proof struct {
-	Name        string // of its file; letters and dashes
-	Unit        string // what is counted, as "crash points"
-	Quick, Deep int    // how many of them
+// Tier says how much a run does.
+type Tier int
+
+// The tiers, least first.
+const (
+	Short Tier = iota
+	Quick
+	Long
+	Deep
+)
+
+// shortPart is the part of Quick that a short run does.
+const shortPart = 10
+
+// Current returns the tier of this run.
+func Current() Tier {
+	switch {
+	case os.Getenv(DeepVar) != "":
+		return Deep
+	case os.Getenv(TierVar) == "long":
+		return Long
+	case testing.Short():
+		return Short
+	}
+	return Quick
 }
 
-// Progress is what a deep run has done of a proof so far.
+// IsDeep reports whether this is a deep run.
+func IsDeep() bool { return Current() == Deep }
+
+// count returns how many cases a tier wants; 0 means that it leaves the test out.
+func (p Proof) count(t Tier) int {
+	switch {
+	case t == Deep:
+		return p.Deep
+	case t == Long:
+		return p.Long
+	case t == Short && p.Quick > 0:
+		return max(1, p.Quick/shortPart)
+	}
+	return p.Quick
+}
+
+// Count returns how many cases a proof does in this run, for a test that does all of them in
+// one seed.
+func Count(name string) int {
+	p, _ := find(name) // Run refuses a name without a row
+	return p.count(Current())
+}
+
+// Progress counts what a deep run has done of a proof so far.
 type Progress struct {
 	Name    string  `json:"name"`
 	Unit    string  `json:"unit"`
@@ -51,16 +85,29 @@ type Progress struct {
 	Seconds float64 `json:"seconds"` // that the seeds took
 }
 
-// Run calls one with each seed of this run, in order, until the count is full or
-// a case fails. one answers how many cases the seed stood for, one at least. The
-// last line says what was done: "proof NAME: N UNIT, 0 violations".
-func (p Proof) Run(t *testing.T, one func(t *testing.T, seed uint64) int) {
+// Run calls one with each seed of this run, in order, until the count of the proof is full or
+// a case fails. one returns how many cases the seed stood for, at least one. The last line
+// reports what was done: "proof NAME: N UNIT, 0 violations".
+func Run(t *testing.T, name string, one func(t *testing.T, seed uint64) int) {
+	t.Helper()
+	p, ok := find(name)
+	test, _, _ := strings.Cut(t.Name(), "/")
+	if !ok || p.Test != test {
+		t.Fatalf("proof %s of %s has no row in internal/proof/list.go", name, test)
+	}
+	p.run(t, one)
+}
+
+func (p Proof) run(t *testing.T, one func(t *testing.T, seed uint64) int) {
 	t.Helper()
 	if seed, alone := number(t, SeedVar); alone {
 		t.Logf("proof %s: seed %d alone, %d %s", p.Name, seed, one(t, seed), p.Unit)
 		return
 	}
-	done := Progress{Name: p.Name, Unit: p.Unit, Want: p.Quick}
+	done := Progress{Name: p.Name, Unit: p.Unit, Want: p.count(Current())}
+	if done.Want == 0 {
+		t.Skip("runs in make proof")
+	}
 	folder := os.Getenv(DeepVar)
 	if folder != "" {
 		done = p.load(t, folder)
@@ -85,7 +132,7 @@ func (p Proof) Run(t *testing.T, one func(t *testing.T, seed uint64) int) {
 	t.Logf("proof %s: %d %s, 0 violations (seeds 1 to %d)", p.Name, done.Count, p.Unit, done.Seed)
 }
 
-// try runs one seed; however it fails, the way to see it again is said.
+// try runs one seed. However the seed fails, it logs the command that shows it again.
 func (p Proof) try(t *testing.T, seed uint64, one func(t *testing.T, seed uint64) int) int {
 	t.Helper()
 	ended := false
@@ -111,9 +158,6 @@ func number(t *testing.T, variable string) (uint64, bool) {
 	}
 	return n, true
 }
-
-// Deep reports whether this is a deep run.
-func Deep() bool { return os.Getenv(DeepVar) != "" }
 
 func (p Proof) load(t *testing.T, folder string) Progress {
 	t.Helper()
@@ -160,10 +204,10 @@ func (g Progress) Save(folder string) error {
 	return nil
 }
 
-// Letters is among how many letters overviews are asked for: 50,000, or a million in a
-// deep run.
+// Letters returns the size of the store that overviews are asked of: 50,000 letters, or a
+// million in a deep run.
 func Letters() int {
-	if os.Getenv(DeepVar) != "" {
+	if IsDeep() {
 		return 1_000_000
 	}
 	return 50_000

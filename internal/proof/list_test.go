@@ -1,4 +1,4 @@
-package proofs
+package proof
 
 import (
 	"errors"
@@ -18,7 +18,10 @@ func TestListIsReal(t *testing.T) {
 			t.Errorf("%s has two rows", p.Name)
 		}
 		seen[p.Name] = true
-		files, err := filepath.Glob(filepath.Join("../../..", p.Package, "*_test.go"))
+		if p.Quick > p.Long || p.Long < 1 || p.Long > p.Deep {
+			t.Errorf("%s: want 0 <= quick %d <= long %d <= deep %d, and a long run of one at least", p.Name, p.Quick, p.Long, p.Deep)
+		}
+		files, err := filepath.Glob(filepath.Join("../..", p.Package, "*_test.go"))
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -31,24 +34,26 @@ func TestListIsReal(t *testing.T) {
 	}
 }
 
-func TestCompare(t *testing.T) {
-	a, b := Proof{"a", "p", "TestA"}, Proof{"b", "p", "TestB"}
-	for _, tc := range []struct {
-		name           string
-		list, reported []Proof
-		want           string
-	}{
-		{"same", []Proof{a, b}, []Proof{b, a, b}, ""},
-		{"forgotten", []Proof{a}, []Proof{a, b}, "b of p.TestB is not in internal/proof/proofs/list.go"},
-		{"silent", []Proof{a, b}, []Proof{a}, "b of p.TestB is listed and did not report"},
-		{"another test", []Proof{a}, []Proof{{"a", "p", "TestB"}}, "a of p.TestB is not in"},
-	} {
-		t.Run(tc.name, func(t *testing.T) {
-			err := Compare(tc.list, tc.reported)
-			if tc.want == "" && err != nil || tc.want != "" && (err == nil || !strings.Contains(err.Error(), tc.want)) {
-				t.Errorf("got %v, want %q", err, tc.want)
-			}
-		})
+func TestSilent(t *testing.T) {
+	var all []string
+	for _, p := range List() {
+		all = append(all, p.Name)
+	}
+	if err := Silent(Long, all); err != nil {
+		t.Error(err)
+	}
+	if err := Silent(Long, all[1:]); err == nil || !strings.Contains(err.Error(), all[0]+" of ") {
+		t.Errorf("one proof said nothing: %v", err)
+	}
+}
+
+// TestRunWithoutARow: a proof that make deep would forget fails.
+func TestRunWithoutARow(t *testing.T) {
+	if _, ok := find("stones"); ok {
+		t.Error("the list has a proof of the tests")
+	}
+	if p, ok := find("power-loss"); !ok || p.Test != "TestRandomPowerLoss" {
+		t.Errorf("found %+v", p)
 	}
 }
 
