@@ -11,12 +11,12 @@ import (
 	"github.com/nixie-go/nixie/policy"
 )
 
-// lettersSuffixes end the names of channels that take letters; what is before is
-// the channel that these came from.
+// lettersSuffixes end the names of channels that take letters. The rest of the name is the channel
+// that the letters came from.
 var lettersSuffixes = []string{".dlq", ".DLQ", "-dlq", "-DLQ", "-dlt", "-DLT", ".dlt", ".DLT", "_dlq", "_error"}
 
-// SourceOf is the channel whose letters a channel takes, by its name: {source}.dlq,
-// {source}-dlt and the like. Empty means that the name says nothing.
+// SourceOf derives from the name of a channel that takes letters which channel they came from:
+// {source}.dlq, {source}-dlt and the like. It returns "" for another name.
 func SourceOf(letters string) string {
 	for _, suffix := range lettersSuffixes {
 		if source, ok := strings.CutSuffix(letters, suffix); ok {
@@ -26,28 +26,29 @@ func SourceOf(letters string) string {
 	return ""
 }
 
-// Adopted is the letter of a record that died elsewhere. Its ID follows from what
-// its headers say, or from where it lies, and its origin says both where it died and
-// where it lies: taken in twice it is there once. An empty queue means the channel
-// that it came from. What is beyond the bounds of an office is cut, and headers say so:
-// [HeaderLeftOut], [HeaderBytesLeftOut].
+// Adopted makes the letter of a record that died elsewhere. Its ID follows from its headers, or
+// from its position in the channel, so an office that adopts it twice has it once. Its origin names
+// both where it died and where it was found. If queue is empty, the queue is the channel that it
+// came from. What exceeds the limits of an office is cut; the headers [HeaderLeftOut] and
+// [HeaderBytesLeftOut] tell how much.
 func Adopted(system string, r *Record, queue string) nixie.Letter {
 	d, headers := ReadDeath(r.Headers)
 	d.fill(r)
-	lies := placeOf(r)
+	lies := locationOf(r)
 	m := nixie.Message{
 		ID: r.ID, Queue: cmp.Or(queue, d.Channel, r.Channel), Body: r.Value, Headers: inbound(headers), State: nixie.Dead,
 		Origin: &nixie.Origin{
 			System: system, Channel: d.Channel, Partition: d.Partition, Offset: d.Offset,
 			MessageID: cmp.Or(r.MessageID, lies), Key: r.Key, Timestamp: d.Timestamp,
 		},
-		Attempts: d.Attempts, Deliveries: d.Attempts, Crashes: min(count(r.Headers, HeaderCrashes), d.Attempts), Redrives: d.Redrives, Generation: 1 + d.Redrives,
+		Attempts: d.Attempts, Deliveries: d.Attempts, Crashes: min(headerCount(r.Headers, HeaderCrashes), d.Attempts), Redrives: d.Redrives,
+		Generation: 1 + d.Redrives,
 		EnqueuedAt: d.Timestamp, EndedAt: d.LastFailed,
 	}
 	if r.Value == nil {
 		m.Headers = append(m.Headers, nixie.Header{Name: HeaderTombstone, Value: "true"})
 	}
-	fit(&m)
+	cutToLimits(&m)
 	if key := string(r.Key); key != "" && nixie.CheckName("key", key) == nil {
 		m.Key = key
 	}
@@ -58,31 +59,31 @@ func Adopted(system string, r *Record, queue string) nixie.Letter {
 	switch {
 	case l.ID.IsZero():
 		l.ID = letterID(&m)
-	case d.Redrives > 0: // the office may have its message, under the ID of the first life
+	case d.Redrives > 0: // the office may have its message, under the ID of generation 1
 		l.Message.ID = nixie.ID{}
 	}
 	f := d.failure(m.Generation)
 	l.Class, l.Reason = f.Class, f.Reason
 	l.Message.LastFailure, l.Message.LastReason = f.Text, f.Reason
 	l.Signature, l.Fingerprint = policy.Signature(&f)
-	l.History, l.HistoryDropped = past(r.Headers, f)
+	l.History, l.HistoryDropped = historyOf(r.Headers, f)
 	return l
 }
 
-// placeOf is where a record lies, as a name: with the hash of a channel whose own would be
-// too long.
-func placeOf(r *Record) string {
-	place := fmt.Sprintf("%s/%d/%d", r.Channel, r.Partition, r.Offset)
-	if len(place) <= nixie.MaxName {
-		return place
+// locationOf names the position of a record. A channel name that would make it too long is hashed.
+func locationOf(r *Record) string {
+	location := fmt.Sprintf("%s/%d/%d", r.Channel, r.Partition, r.Offset)
+	if len(location) <= nixie.MaxName {
+		return location
 	}
 	hash := nixie.HashBody([]byte(r.Channel))
 	return fmt.Sprintf("sha256-%x/%d/%d", hash[:16], r.Partition, r.Offset)
 }
 
-// past is the history that travelled with a record, and then how it died: of that
-// the history has the short form, if it has it. What cannot be kept is counted.
-func past(headers []RecordHeader, death nixie.Failure) (list []nixie.Failure, dropped int) {
+// historyOf returns the failures that travelled with a record, and its death as the last one. The
+// history holds a short form of the death, which this replaces. Failures that an office would
+// refuse are counted as dropped.
+func historyOf(headers []RecordHeader, death nixie.Failure) (list []nixie.Failure, dropped int) {
 	all, dropped := readHistory(headers)
 	known := death.Attempt
 	if n := len(all); n > 0 {
@@ -92,23 +93,23 @@ func past(headers []RecordHeader, death nixie.Failure) (list []nixie.Failure, dr
 		all = all[:n-1]
 	}
 	for i := range all {
-		if sound(&all[i]) && len(list) < nixie.MaxHistory-1 {
+		if valid(&all[i]) && len(list) < nixie.MaxHistory-1 {
 			list = append(list, all[i])
 		} else {
 			dropped++
 		}
 	}
 	if len(list) == 0 {
-		dropped = 0 // the first failure is never dropped, and this is the first that is known
+		dropped = 0 // the first known failure counts as the first of all
 	}
-	if !sound(&death) {
+	if !valid(&death) {
 		death.StartedAt, death.Took, death.Attempt, death.Step, death.Worker, death.LogLocation = time.Time{}, 0, known, "", "", ""
 	}
 	return append(list, death), dropped
 }
 
-// sound reports whether an office takes a failure.
-func sound(f *nixie.Failure) bool {
+// valid reports whether an office takes a failure.
+func valid(f *nixie.Failure) bool {
 	l := nixie.Letter{
 		Message: nixie.Message{Queue: "q"}, Cause: nixie.CauseAdopted, Status: nixie.StatusOpen, Class: f.Class, Reason: f.Reason,
 		DiedAt: time.UnixMilli(1), History: []nixie.Failure{*f},
@@ -116,9 +117,9 @@ func sound(f *nixie.Failure) bool {
 	return l.Check() == nil
 }
 
-// fill adds what the record itself says where its headers say nothing.
+// fill adds facts of the record itself where its headers lack them.
 func (d *Death) fill(r *Record) {
-	at := sane(r.Timestamp)
+	at := clampTime(r.Timestamp)
 	d.Channel = cmp.Or(d.Channel, SourceOf(r.Channel))
 	if d.Timestamp.IsZero() {
 		d.Timestamp = at
@@ -131,7 +132,7 @@ func (d *Death) fill(r *Record) {
 	}
 }
 
-// failure is the last one before the death.
+// failure returns the failure that the record died of.
 func (d *Death) failure(generation int) nixie.Failure {
 	return nixie.Failure{
 		Generation: generation, Attempt: d.Attempts, FailedAt: d.LastFailed, Class: d.class(), Reason: d.reason(),
@@ -140,7 +141,8 @@ func (d *Death) failure(generation int) nixie.Failure {
 	}
 }
 
-// context is what else is known, with the root of the error, which says most.
+// context returns the other facts of the headers, and the root of the error, which usually explains
+// most.
 func (d *Death) context() []string {
 	list := d.Context
 	if n := len(d.Causes); n > 0 {
@@ -161,7 +163,7 @@ func (d *Death) class() nixie.Class {
 	return nixie.ClassUnknown
 }
 
-// exceptions are parts of the names of errors that say what went wrong.
+// exceptions maps parts of the names of errors to reasons.
 var exceptions = []struct {
 	part   string
 	reason nixie.Reason
@@ -172,8 +174,8 @@ var exceptions = []struct {
 	{"unknownhost", nixie.ReasonTransportUnavailable}, {"socketexception", nixie.ReasonTransportUnavailable},
 }
 
-// reason is ours if it is said, else what the name of the error tells, or else the
-// names of those that caused it, from the root outwards.
+// reason returns our own reason if a header has it. Otherwise it derives one from the name of the
+// error, or from the names of its causes, the root first.
 func (d *Death) reason() nixie.Reason {
 	if d.Reason != "" {
 		return d.Reason
@@ -193,10 +195,10 @@ func (d *Death) reason() nixie.Reason {
 	return nixie.ReasonHandler
 }
 
-// reasonOf is what the name of an error tells; nothing if it tells nothing.
+// reasonOf derives a reason from the name of an error; "" if the name does not tell.
 func reasonOf(exception string) nixie.Reason {
 	if exception == "org.apache.kafka.connect.errors.ConnectException" {
-		return "" // any error of Kafka Connect, and not of a connection
+		return "" // Kafka Connect uses it for any error, not only for connections
 	}
 	name := strings.ToLower(exception[strings.LastIndexAny(exception, ".$")+1:])
 	for _, e := range exceptions {

@@ -8,35 +8,38 @@ import (
 	"github.com/nixie-go/nixie"
 )
 
-// lyingAt is a publication as a record of its channel.
+// lyingAt makes the record that a publication becomes on its channel.
 func lyingAt(p Publication, offset int64, source string) *Record {
-	return &Record{Channel: p.Channel, Source: source, Offset: offset, ID: [16]byte{1, 15: byte(offset)}, Key: p.Key, Value: p.Value, Headers: p.Headers, Timestamp: time.UnixMilli(1_700_000_000_000)}
+	return &Record{Channel: p.Channel, Source: source, Offset: offset, ID: [16]byte{1, 15: byte(offset)}, Key: p.Key, Value: p.Value,
+		Headers: p.Headers, Timestamp: time.UnixMilli(1_700_000_000_000)}
 }
 
-// R30: a record that dies again after a redrive is the letter that it was, on its channel
-// and in an office, also when it waited for retries; a name that is not ours says nothing.
+// R30: a record that dies again after a redrive becomes the same letter, on its channel and in an
+// office, also after it waited for retries. A header that we did not write does not count.
 func TestR30_DiesAgainAsTheSameLetter(t *testing.T) {
 	now := time.UnixMilli(1_700_000_100_000)
-	s := &Source{c: Config{Letters: DefaultLetters}, features: Features{Stages: []Stage{{Channel: "{source}.retry.1m", Delay: time.Minute}}}}
-	verdictOn := func(r *Record) *verdict {
+	s := &Source{c: Config{Letters: DefaultLetters},
+		features: Features{Stages: []Stage{{Channel: "{source}.retry.1m", Delay: time.Minute}}}}
+	verdictOn := func(r *Record) *openSettlement {
 		i := &item{record: r}
-		i.fill(&loan{}, &Features{System: "kafka"}, "", now)
-		return &verdict{item: i, st: &nixie.Settlement{
+		i.fill(&newDelivery{}, &Features{System: "kafka"}, "", now)
+		return &openSettlement{item: i, st: &nixie.Settlement{
 			Delivery: i.delivery,
-			Verb:     nixie.Bury, Failure: &nixie.Failure{Class: nixie.ClassPermanent, Reason: nixie.ReasonHandler, Text: "bad", FailedAt: now},
+			Verb:     nixie.Bury, Failure: &nixie.Failure{Class: nixie.ClassPermanent, Reason: nixie.ReasonHandler, Text: "bad",
+				FailedAt: now},
 			Burial: &nixie.Burial{Cause: nixie.CausePermanent, Status: nixie.StatusOpen},
 		}}
 	}
-	idOf := func(p Publication) string { id, _ := last(p.Headers, HeaderLetterID); return id }
-	first := s.publication(verdictOn(&Record{Channel: "orders", Offset: 7, ID: [16]byte{9}, Value: []byte("v"), Timestamp: now}))
+	idOf := func(p Publication) string { id, _ := headerValue(p.Headers, HeaderLetterID); return id }
+	first := s.letterRecord(verdictOn(&Record{Channel: "orders", Offset: 7, ID: [16]byte{9}, Value: []byte("v"), Timestamp: now}))
 	back := FromRecord(lyingAt(first, 1, ""))
 	redriven := back.Redriven(now)
 	redriven.Channel = "orders"
 
 	again := verdictOn(lyingAt(redriven, 8, ""))
-	waited := verdictOn(lyingAt(s.retry(again, now), 3, "orders"))
-	for name, v := range map[string]*verdict{"at once": again, "after a stage": waited} {
-		p := s.publication(v)
+	waited := verdictOn(lyingAt(s.retryRecord(again, now), 3, "orders"))
+	for name, v := range map[string]*openSettlement{"at once": again, "after a stage": waited} {
+		p := s.letterRecord(v)
 		if idOf(p) != idOf(first) {
 			t.Errorf("%s: letter %s, it was %s", name, idOf(p), idOf(first))
 		}
@@ -53,7 +56,7 @@ func TestR30_DiesAgainAsTheSameLetter(t *testing.T) {
 			redriven.Headers[n].Value = []byte(strings.TrimSuffix(string(h.Value), "-1") + "-2")
 		}
 	}
-	if p := s.publication(verdictOn(lyingAt(redriven, 8, ""))); idOf(p) == idOf(first) {
+	if p := s.letterRecord(verdictOn(lyingAt(redriven, 8, ""))); idOf(p) == idOf(first) {
 		t.Error("the name of another redrive was believed")
 	}
 }

@@ -9,16 +9,16 @@ import (
 	"github.com/nixie-go/nixie"
 )
 
-// Finding is what a start-time check has to say about a setting or a channel.
+// Problem reports a setting or a channel that [Source.Check] found unfit.
 type Problem struct {
-	Name    string // of the rule, stable
-	Refused bool   // the source must not start; else a warning
+	Name    string // of the rule; it stays the same in all versions
+	Refused bool   // the source must not start; otherwise it is a warning
 	Text    string
 }
 
-// Check looks at the channels that a source is to use, before the first record is
-// touched: sources as the driver receives from, and where their letters go.
-// [FirstRefused] makes an error of what it found.
+// Check examines the channels that a source is to use, before it receives the first record: the
+// sources themselves, their stages, and the channels that take their letters. [FirstRefused] makes
+// an error of its result.
 func (s *Source) Check(ctx context.Context, sources []string) ([]Problem, error) {
 	names, read := s.targets(sources)
 	channels, err := s.c.Driver.Describe(ctx, slices.Concat(sources, names))
@@ -41,7 +41,7 @@ func (s *Source) Check(ctx context.Context, sources []string) ([]Problem, error)
 	return slices.Compact(out), nil
 }
 
-// targets lists the channels that are written to, and those that are read.
+// targets lists the channels that the source writes to, and those that it reads.
 func (s *Source) targets(sources []string) (names, read []string) {
 	read = slices.Clone(sources)
 	for _, source := range sources {
@@ -55,7 +55,7 @@ func (s *Source) targets(sources []string) (names, read []string) {
 	return append(names, read[len(sources):]...), read
 }
 
-// Refusal is the error of the first finding for which a source must not start.
+// FirstRefused returns an error for the first problem that keeps the source from starting.
 func FirstRefused(found []Problem) error {
 	for _, f := range found {
 		if f.Refused {
@@ -76,60 +76,71 @@ func warn(name, format string, args ...any) Problem {
 func checkSource(c *Channel) []Problem {
 	switch {
 	case c.Missing:
-		return []Problem{refuse("missing-source", "channel %s is not there: create it, or mend its name", c.Name)}
+		return []Problem{refuse("missing-source", "channel %s does not exist: create it, or correct its name", c.Name)}
 	case c.Forbidden:
-		return []Problem{refuse("forbidden-source", "channel %s may not be read: grant the client's user that right", c.Name)}
+		return []Problem{refuse("forbidden-source", "the client's user may not read channel %s: grant that right", c.Name)}
 	}
 	return nil
 }
 
-// checkStage looks at a channel on which records of a source wait.
+// checkStage examines a channel where retries of a source wait.
 func checkStage(source, stage *Channel, sources []string, delay time.Duration) []Problem {
 	switch {
 	case slices.Contains(sources, stage.Name):
-		return []Problem{refuse("cycle", "retries of %s would wait on %s, which is a source itself; name another channel", source.Name, stage.Name)}
+		return []Problem{refuse("cycle", "retries of %s would wait on %s, which is a source too: name another channel", source.Name,
+			stage.Name)}
 	case stage.Missing:
-		return []Problem{refuse("missing-stage", "channel %s, on which retries are to wait, is not there: create it", stage.Name)}
+		return []Problem{refuse("missing-stage", "channel %s for retries does not exist: create it", stage.Name)}
 	case stage.Forbidden:
-		return []Problem{refuse("forbidden-stage", "channel %s, on which retries are to wait, may not be used: grant the client's user that right", stage.Name)}
+		return []Problem{refuse("forbidden-stage", "the client's user may not use channel %s for retries: grant that right", stage.Name)}
 	case stage.Compacted:
-		return []Problem{refuse("compacted-stage", "channel %s, on which retries are to wait, is compacted: a retry would take the place of another of its key; turn that off", stage.Name)}
+		return []Problem{refuse("compacted-stage",
+			"channel %s for retries is compacted, so a retry would replace another one of its key: switch compaction off", stage.Name)}
 	case stage.Retention > 0 && stage.Retention < 2*delay:
-		return []Problem{refuse("short-stage", "channel %s keeps records for %s, and retries wait there for %s: they would be gone; raise its retention", stage.Name, stage.Retention, delay)}
+		return []Problem{refuse("short-stage", "channel %s keeps records for %s, too short for retries that wait %s: raise its retention",
+			stage.Name, stage.Retention, delay)}
 	}
-	return room(source, stage, "a retry")
+	return checkSize(source, stage, "a retry")
 }
 
-// checkLetters looks at the channel that takes the letters of a source.
+// checkLetters examines the channel that takes the letters of a source.
 func checkLetters(source, letters *Channel, sources []string) (out []Problem) {
 	switch {
 	case slices.Contains(sources, letters.Name):
-		return []Problem{refuse("cycle", "letters of %s go to %s, which is received from: they would come round for ever; name another channel", source.Name, letters.Name)}
+		return []Problem{refuse("cycle", "letters of %s would go to %s, which the source receives from: name another channel", source.Name,
+			letters.Name)}
 	case letters.Missing:
-		return []Problem{refuse("missing-target", "channel %s, which is to take letters, is not there: create it", letters.Name)}
+		return []Problem{refuse("missing-target", "channel %s for letters does not exist: create it", letters.Name)}
 	case letters.Forbidden:
-		return []Problem{refuse("forbidden-target", "channel %s, which is to take letters, may not be written to: grant the client's user that right", letters.Name)}
+		return []Problem{refuse("forbidden-target", "the client's user may not write to channel %s for letters: grant that right",
+			letters.Name)}
 	case letters.Compacted:
-		return []Problem{refuse("compacted-target", "channel %s, which is to take letters, is compacted: a letter would take the place of another of its key; turn that off", letters.Name)}
+		return []Problem{refuse("compacted-target",
+			"channel %s for letters is compacted, so a letter would replace another one of its key: switch compaction off", letters.Name)}
 	}
-	out = room(source, letters, "a letter")
+	out = checkSize(source, letters, "a letter")
 	if letters.Retention > 0 && (source.Retention < 0 || letters.Retention < source.Retention) {
-		out = append(out, warn("short-retention", "channel %s keeps letters for %s, which is less than %s keeps its records: raise it", letters.Name, letters.Retention, source.Name))
+		out = append(out, warn("short-retention", "channel %s keeps letters for %s, shorter than %s keeps its records: raise its retention",
+			letters.Name, letters.Retention, source.Name))
 	}
 	if letters.Copies == 1 || letters.Copies > 1 && letters.Needed < 2 {
-		out = append(out, warn("not-durable", "channel %s has %d copies, of which a confirmation waits for %d: a letter that one machine has is lost with it", letters.Name, letters.Copies, max(letters.Needed, 1)))
+		out = append(out,
+			warn("not-durable",
+				"channel %s has replicas: %d, and confirms a letter when this many have it: %d; one lost machine can lose a letter",
+				letters.Name, letters.Copies, max(letters.Needed, 1)))
 	}
 	return out
 }
 
-// room warns of a channel that does not take all that comes from a source.
-func room(source, target *Channel, what string) []Problem {
+// checkSize warns if a channel does not take the largest records of a source.
+func checkSize(source, target *Channel, what string) []Problem {
 	if target.MaxBytes == 0 || source.MaxBytes == 0 || target.MaxBytes >= source.MaxBytes+MaxAddedHeaders {
 		return nil
 	}
-	return []Problem{warn("target-too-small", "channel %s takes records of %d bytes, and %s such of %d: %s needs up to %d more than its record; raise its limit",
+	return []Problem{warn("target-too-small",
+		"channel %s takes records of at most %d bytes, and %s of %d; %s may need %d more: raise its limit",
 		target.Name, target.MaxBytes, source.Name, source.MaxBytes, what, MaxAddedHeaders)}
 }
 
-// MaxAddedHeaders is the most that our headers of a letter need beyond the record.
-const MaxAddedHeaders = maxStack + maxText + maxStory + 8<<10
+// MaxAddedHeaders is the number of bytes that our headers can add to a record.
+const MaxAddedHeaders = maxStack + maxText + maxHistoryBytes + 8<<10

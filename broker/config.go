@@ -8,41 +8,40 @@ import (
 	"github.com/nixie-go/nixie"
 )
 
-// Config of a source. Zero fields mean the default, −1 none.
+// Config holds the settings of a source. A zero field takes the default, −1 means none.
 type Config struct {
 	Driver Driver // required
 
-	Queue string          // what messages and letters say is their queue; default the channel of the record
+	Queue string          // queue of messages and letters; default the channel of the record
 	Order ProcessingOrder // default [ProcessByKey]
 
-	// Letters names the channel that takes letters, {source} standing for the one
-	// that the record came from; usually [DefaultLetters]. Office takes them into
-	// the dead letter office of a store. At least one of them is needed; with both
-	// a record is done with when both have its letter.
+	// Letters names the channel that takes letters. {source} stands for the channel that the record
+	// came from; [DefaultLetters] is the usual name. Office takes letters into the dead letter
+	// office of a store. Set at least one of them. With both, a record is done when both have its
+	// letter.
 	Letters string
 	Office  Adopter
-	Actor   string // for the audit of the office; default the system's name
+	Actor   string // in the audit log of the office; default the system's name
 
-	// Park keeps what is to be retried in ParkIn, a queue of a store, so that its
-	// place in the channel is free meanwhile; [Parked] makes that queue a source.
-	// Without it records that wait for a retry are put on the stages that the driver
-	// has, the first that takes as long as they are to wait; else they stay in hand.
+	// Park moves retries into the queue ParkIn of a store, so that the records behind them in the
+	// channel can go on. [Parked] makes a source of that queue. Without Park a retry waits on the
+	// first stage of the driver that is long enough; without stages it waits in hand.
 	Park   nixie.Enqueuer
 	ParkIn string
 
-	MaxInHand int   // most records that are not done with; default [DefaultInHand]
-	MaxBytes  int64 // of keys, values and headers among them; default [DefaultBytes]; what one call brings may go over it
+	MaxInHand int   // most records in hand; default [DefaultInHand]
+	MaxBytes  int64 // most bytes of keys, values and headers in hand; one call of Receive may exceed it; default [DefaultBytes]
 
 	Name  string           // owner of the leases; default the system's name
 	Clock func() time.Time // default time.Now
 }
 
-// Office takes letters in: the part of a store's dead letters that does.
+// Adopter takes letters into a dead letter office, as a store does.
 type Adopter interface {
 	Bury(ctx context.Context, letters []nixie.Letter, actor, reason string) ([]nixie.Receipt, []error)
 }
 
-// Bounds of a source.
+// Limits of a source.
 const (
 	DefaultInHand = 10_000
 	DefaultBytes  = 32 << 20
@@ -81,19 +80,23 @@ func (c *Config) check() error {
 	case !slices.Contains(ProcessingOrders(), c.Order):
 		return nixie.Errorf(nixie.CodeInvalid, "order is %q: give one of %q", c.Order, ProcessingOrders())
 	case c.Letters == "" && c.Office == nil:
-		return nixie.Errorf(nixie.CodeInvalid, "letters have no place: set Letters to a channel (%s for example), or Office to a store", DefaultLetters)
+		return nixie.Errorf(nixie.CodeInvalid,
+			"no channel and no store takes letters: set Letters to a channel (%s for example), or Office to a store", DefaultLetters)
 	case (c.Park == nil) != (c.ParkIn == ""):
-		return nixie.Errorf(nixie.CodeInvalid, "park and its queue belong together: set both Park and ParkIn, or none")
+		return nixie.Errorf(nixie.CodeInvalid, "park and its queue belong together: set both Park and ParkIn, or neither")
 	case c.Park != nil && len(f.Stages) > 0:
-		return nixie.Errorf(nixie.CodeInvalid, "retries have two places to wait: leave out the stages of the driver, or Park and ParkIn")
+		return nixie.Errorf(nixie.CodeInvalid,
+			"retries would wait both on stages and in a store: remove the stages of the driver, or Park and ParkIn")
 	case c.Park == nil && !f.Held && f.MaxDelay == 0 && len(f.Stages) == 0:
-		return nixie.Errorf(nixie.CodeInvalid, "retries have no place to wait: %s cannot keep a record back, and its records cannot wait in hand; set Park and ParkIn to a store", f.System)
+		return nixie.Errorf(nixie.CodeInvalid,
+			"retries cannot wait: %s neither delays a record nor lets it wait in hand; set Park and ParkIn to a store", f.System)
 	case c.MaxInHand < 1 || c.MaxInHand > maxInHand:
 		return nixie.Errorf(nixie.CodeInvalid, "most in hand is %d: give one from 1 to %d", c.MaxInHand, maxInHand)
 	case c.MaxBytes < 1:
 		return nixie.Errorf(nixie.CodeInvalid, "most bytes is %d: give a positive number", c.MaxBytes)
 	}
-	for _, name := range [...]struct{ what, value string }{{"queue", c.Queue}, {"queue to park in", c.ParkIn}, {"name", c.Name}, {"actor", c.Actor}} {
+	for _, name := range [...]struct{ what, value string }{{"queue", c.Queue}, {"queue to park in", c.ParkIn}, {"name", c.Name},
+		{"actor", c.Actor}} {
 		if err := nixie.CheckName(name.what, name.value); err != nil {
 			return err
 		}

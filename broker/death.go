@@ -12,13 +12,13 @@ import (
 	"github.com/nixie-go/nixie/policy"
 )
 
-// Death is what the headers of a record say of its end, whoever wrote them. What
-// they do not say is zero.
+// Death holds what the headers of a dead record tell about its death. A fact that they do not tell
+// is zero.
 type Death struct {
-	Format    string // who wrote them, one of [Formats]; empty: nobody that is known
+	Format    string // name of their format, one of [Formats]; empty: unknown
 	Channel   string // where it died
-	Partition int32  // −1: not said
-	Offset    int64  // −1: not said
+	Partition int32  // −1: unknown
+	Offset    int64  // −1: unknown
 	Timestamp time.Time
 
 	Letter      nixie.ID
@@ -35,14 +35,14 @@ type Death struct {
 	LastFailed  time.Time
 	Redrives    int
 	Causes      []string // errors below Exception as the stack names them, the root last
-	Context     []string // what else the format says
+	Context     []string // other facts that the format tells
 }
 
-// part is what a header is about.
+// part tells which fact a header holds.
 type part byte
 
 const (
-	aside part = iota // of the format, and said elsewhere or of no use to anybody
+	ignored part = iota // another header tells it, or it helps no reader
 	channel
 	address // a URL that ends in the channel
 	partition
@@ -51,41 +51,41 @@ const (
 	letter
 	class
 	reason
-	said
+	reasonText
 	exception
 	cause // exception below exception
 	text
-	poisoned // text, and after a panic its stack
+	poisonText // text, and after a panic its stack
 	stack
 	errorCode
 	attempts
-	nextAttempt // one more than there were
+	nextAttempt // one more than the attempts
 	node
 	firstFailed
 	lastFailed
 	redrives
 )
 
-// why reports whether a part only says why.
-func (p part) why() bool {
+// explains reports whether a part only tells why the record died.
+func (p part) explains() bool {
 	switch p {
-	case class, reason, said, exception, cause, text, poisoned, stack, errorCode, attempts, node:
+	case class, reason, reasonText, exception, cause, text, poisonText, stack, errorCode, attempts, node:
 		return true
 	}
 	return false
 }
 
-// format is how one kind of program says why a record died.
+// format describes the headers of one program that writes dead records.
 type format struct {
 	name     string
-	speaks   []string // one of these is there if it speaks; in lower case like all names here
+	markers  []string // at least one of these is on each record; in lower case, like all names here
 	prefixes []string // of its headers
 	parts    map[string]part
 	binary   bool   // numbers are four to eight bytes, the highest first
-	wrapper  string // exception that says no more than that there was one below it
+	wrapper  string // exception that only wraps another one
 }
 
-// Formats lists the formats that are known, by name.
+// Formats lists the names of the known formats.
 func Formats() []string {
 	var names []string
 	for _, f := range formats {
@@ -96,47 +96,48 @@ func Formats() []string {
 	return names
 }
 
-// ReadDeath reads headers, and returns those that are not of the format which tells
-// of the death: the sender's. Of formats that both seem to speak the one counts that
-// is not read from what a redrive leaves on a record.
+// ReadDeath reads the headers of a dead record. It returns the death, and the headers of the
+// sender, which are not of that format. A redriven record may match several formats: the first one
+// in [formats] counts.
 func ReadDeath(headers []RecordHeader) (Death, []RecordHeader) { return readDeath(headers, false) }
 
-// readDeath leaves out what a way back has no use for, if it is for that: why.
+// readDeath skips the headers that only explain the death if back is set: a redrive does not need
+// them.
 func readDeath(headers []RecordHeader, back bool) (Death, []RecordHeader) {
 	d := Death{Partition: -1, Offset: -1}
 	rest := headers
 	for _, f := range formats {
-		if f.found(headers) {
+		if f.matches(headers) {
 			rest = f.read(headers, &d, back)
 			break
 		}
 	}
-	d.Redrives = max(d.Redrives, count(headers, HeaderRedriveCount))
+	d.Redrives = max(d.Redrives, headerCount(headers, HeaderRedriveCount))
 	if d.FirstFailed.IsZero() {
-		d.FirstFailed = moment(headers, HeaderFirstFailureAt)
+		d.FirstFailed = headerTime(headers, HeaderFirstFailureAt)
 	}
-	return d, theirs(rest)
+	return d, senderHeaders(rest)
 }
 
-func (f *format) found(headers []RecordHeader) bool {
-	return slices.ContainsFunc(headers, func(h RecordHeader) bool { return slices.Contains(f.speaks, strings.ToLower(h.Name)) })
+func (f *format) matches(headers []RecordHeader) bool {
+	return slices.ContainsFunc(headers, func(h RecordHeader) bool { return slices.Contains(f.markers, strings.ToLower(h.Name)) })
 }
 
-// read takes the headers of the format; of several with one name the last counts.
+// read takes the headers of the format. If a name repeats, the last header counts.
 func (f *format) read(headers []RecordHeader, d *Death, back bool) (rest []RecordHeader) {
 	d.Format = f.name
 	for _, h := range headers {
 		name := strings.ToLower(h.Name)
 		what, known := f.parts[name]
 		switch {
-		case known && back && what.why():
+		case known && back && what.explains():
 		case known:
 			f.set(d, what, h.Value)
-		case !f.owns(name):
+		case !f.ownsHeader(name):
 			rest = append(rest, h)
 		case Ours(name), back:
 		case len(d.Context) < nixie.MaxContext:
-			d.Context = append(d.Context, clean(h.Name+": "+f.shown(name, h.Value), maxCircumstance))
+			d.Context = append(d.Context, clean(h.Name+": "+f.display(name, h.Value), maxCircumstance))
 		}
 	}
 	return rest
@@ -144,13 +145,13 @@ func (f *format) read(headers []RecordHeader, d *Death, back bool) (rest []Recor
 
 const maxCircumstance = 512
 
-func (f *format) owns(name string) bool {
+func (f *format) ownsHeader(name string) bool {
 	return slices.ContainsFunc(f.prefixes, func(p string) bool { return strings.HasPrefix(name, p) })
 }
 
-// shown is a value for people: a text of four to eight bytes looks like a number, so
-// that only the name of the header says which it is.
-func (f *format) shown(name string, value []byte) string {
+// display formats a value for people. Any four to eight bytes could be a number, so only the name
+// of the header decides.
+func (f *format) display(name string, value []byte) string {
 	numeric := slices.ContainsFunc(numbersEnd, func(end string) bool { return strings.HasSuffix(name, end) })
 	if n, ok := f.number(value); ok && numeric {
 		return strconv.FormatInt(n, 10)
@@ -158,16 +159,16 @@ func (f *format) shown(name string, value []byte) string {
 	return string(value)
 }
 
-// numbersEnd are how the names of headers end whose values are numbers.
+// numbersEnd end the names of headers whose values are numbers.
 var numbersEnd = []string{"partition", "offset", "timestamp", "attempt", "attempts", "count"}
 
-// number reads a number as the format writes it, or as a text of digits.
+// number reads a number as the format writes it, or as decimal digits.
 func (f *format) number(value []byte) (int64, bool) {
 	if f.binary {
 		switch n := len(value); {
 		case n == 4:
 			return int64(int32(binary.BigEndian.Uint32(value))), true
-		case n > 4 && n <= 8: // a time has as many as it needs
+		case n > 4 && n <= 8: // times have as many bytes as they need
 			var whole [8]byte
 			copy(whole[8-n:], value)
 			return int64(binary.BigEndian.Uint64(whole[:])), true
@@ -177,16 +178,16 @@ func (f *format) number(value []byte) (int64, bool) {
 	return n, err == nil
 }
 
-// moment reads a time: milliseconds since 1970, or as a text of RFC 3339.
+// moment reads a time: milliseconds since 1970, or RFC 3339.
 func (f *format) moment(value []byte) time.Time {
 	if n, ok := f.number(value); ok {
 		if n <= 0 {
 			return time.Time{}
 		}
-		return sane(time.UnixMilli(n))
+		return clampTime(time.UnixMilli(n))
 	}
 	if at, err := time.Parse(time.RFC3339Nano, string(value)); err == nil {
-		return sane(at)
+		return clampTime(at)
 	}
 	return time.Time{}
 }
@@ -195,10 +196,10 @@ func (f *format) set(d *Death, what part, value []byte) {
 	said := func(most int) string { return clean(string(value), most) }
 	switch what {
 	case channel:
-		d.Channel = nameOf(string(value))
+		d.Channel = channelName(string(value))
 	case address:
 		path, _, _ := strings.Cut(string(value), "?")
-		d.Channel = nameOf(path[strings.LastIndexAny(path, "/:")+1:])
+		d.Channel = channelName(path[strings.LastIndexAny(path, "/:")+1:])
 	case partition:
 		if n, ok := f.number(value); ok && n >= 0 {
 			d.Partition = int32(min(n, math.MaxInt32))
@@ -230,8 +231,8 @@ func (f *format) set(d *Death, what part, value []byte) {
 		d.Exception = said(nixie.MaxName)
 	case text:
 		d.Text = said(nixie.MaxFailureText)
-	case poisoned:
-		d.poisoned(string(value))
+	case poisonText:
+		d.setPoisonText(string(value))
 	case stack:
 		d.Causes = causes(string(value))
 		d.Stack = said(nixie.MaxStack)
@@ -248,13 +249,13 @@ func (f *format) set(d *Death, what part, value []byte) {
 	case lastFailed:
 		d.LastFailed = f.moment(value)
 	default:
-		d.more(what, said(nixie.MaxName))
+		d.setOther(what, said(nixie.MaxName))
 	}
 }
 
-func (d *Death) more(what part, text string) {
+func (d *Death) setOther(what part, text string) {
 	switch what {
-	case said:
+	case reasonText:
 		d.ReasonText = text
 	case errorCode:
 		if n, err := strconv.Atoi(text); err == nil && n >= -1<<31 && n < 1<<31 {
@@ -263,9 +264,9 @@ func (d *Death) more(what part, text string) {
 	}
 }
 
-// poisoned takes the error of a handler apart: after a panic Watermill's Recoverer
-// puts value and stack into one text.
-func (d *Death) poisoned(said string) {
+// setPoisonText splits the error of a handler: after a panic, Watermill's Recoverer puts value and
+// stack into one text.
+func (d *Death) setPoisonText(said string) {
 	outer, rest, _ := strings.Cut(said, "panic occurred: ")
 	value, stack, panicked := strings.Cut(rest, ", stacktrace: \n")
 	if panicked {
@@ -282,7 +283,7 @@ func (d *Death) poisoned(said string) {
 	d.Text = clean(said, nixie.MaxFailureText)
 }
 
-// causes are the errors below the first one of a Java stack, the root last.
+// causes returns the errors below the first one of a Java stack, the root last.
 func causes(stack string) (list []string) {
 	for line := range strings.Lines(stack) {
 		if said, ok := strings.CutPrefix(line, "Caused by: "); ok {
@@ -292,15 +293,15 @@ func causes(stack string) (list []string) {
 	return list[max(len(list)-nixie.MaxContext, 0):]
 }
 
-// nameOf is a name, or nothing if it cannot be one.
-func nameOf(text string) string {
+// channelName returns the text if it can be the name of a channel, else "".
+func channelName(text string) string {
 	if nixie.CheckName("channel", text) != nil {
 		return ""
 	}
 	return text
 }
 
-// bounded reads a number from 0 to most; anything else is 0.
+// bounded reads a number from 0 to most; it returns 0 for anything else.
 func (f *format) bounded(value []byte, most int64) int64 {
 	n, ok := f.number(value)
 	if !ok || n < 0 {
@@ -309,7 +310,7 @@ func (f *format) bounded(value []byte, most int64) int64 {
 	return min(n, most)
 }
 
-// clean makes text of foreign making fit to be kept.
+// clean makes a text from outside valid and short enough to store.
 func clean(text string, most int) string {
 	text = strings.ReplaceAll(strings.ToValidUTF8(text, "�"), "\x00", "�")
 	return cut(text, most)

@@ -15,10 +15,10 @@ import (
 	"github.com/nixie-go/nixie/office"
 )
 
-// update writes the golden letters anew: go test ./broker -run TestGoldenLetters -update
+// update writes the golden letters again: go test ./broker -run TestGoldenLetters -update
 var update = flag.Bool("update", false, "write the golden letters anew")
 
-// recorded reads a file of records as programs of others wrote them.
+// recorded reads a file of records that other programs wrote.
 func recorded(t *testing.T, file string) (list []broker.Record) {
 	t.Helper()
 	data, err := os.ReadFile(file)
@@ -44,8 +44,8 @@ func recorded(t *testing.T, file string) (list []broker.Record) {
 	return list
 }
 
-// What programs of others wrote is read in every part: the letters are those in
-// testdata/golden, as dlq show -o json prints them, one a line.
+// The letters of records that other programs wrote equal those in testdata/golden, one a line, as
+// dlq show -o json prints them.
 func TestGoldenLetters(t *testing.T) {
 	files, err := filepath.Glob("kafka/testdata/*.jsonl")
 	if err != nil || len(files) == 0 {
@@ -83,7 +83,7 @@ func TestGoldenLetters(t *testing.T) {
 	}
 }
 
-// differ is where two texts part, or −1.
+// differ returns the first index at which two texts differ, or −1.
 func differ(a, b []byte) int {
 	for at := range min(len(a), len(b)) {
 		if a[at] != b[at] {
@@ -98,8 +98,8 @@ func differ(a, b []byte) int {
 
 func around(text []byte, at int) []byte { return text[max(at-80, 0):min(at+80, len(text))] }
 
-// Watermill writes value and stack of a panic into one text: of one group are panics of
-// one place with one value, and the value is not hidden in the stack.
+// Watermill writes value and stack of a panic into one text. Panics of one line of code with one
+// value form a group, and the stack does not hide the value.
 func TestPanicsOfWatermillAreGroups(t *testing.T) {
 	groups := map[string]string{}
 	for _, r := range recorded(t, "kafka/testdata/watermill-1.5.1-panics.jsonl") {
@@ -109,15 +109,16 @@ func TestPanicsOfWatermillAreGroups(t *testing.T) {
 			t.Errorf("%q and %q are one group", other, f.Text)
 		}
 		groups[l.Fingerprint] = f.Text
-		if panicked := f.Reason == nixie.ReasonPanic; strings.Contains(f.Text, "goroutine") || panicked != strings.Contains(f.Stack, "\nmain.charge(") || strings.Contains(f.Stack, "Recoverer.func1.1") {
+		if panicked := f.Reason == nixie.ReasonPanic; strings.Contains(f.Text, "goroutine") ||
+			panicked != strings.Contains(f.Stack, "\nmain.charge(") || strings.Contains(f.Stack, "Recoverer.func1.1") {
 			t.Errorf("%s: %q with stack %q", f.Reason, f.Text, f.Stack)
 		}
 	}
 }
 
-// What waits on a topic of retries is told from what is dead, by Spring's headers and
-// ours, whatever the retries are called.
-func TestWaiting(t *testing.T) {
+// IsRetry tells records on retry topics from dead ones, by Spring's headers and ours, under any
+// topic name.
+func TestIsRetry(t *testing.T) {
 	for _, c := range []struct {
 		file   string
 		source string
@@ -139,7 +140,8 @@ func TestWaiting(t *testing.T) {
 			t.Errorf("%s: sources are %q", c.file, got)
 		}
 	}
-	ours := broker.Record{Channel: "orders.retry.5s", Headers: []broker.RecordHeader{{Name: broker.HeaderTopic, Value: []byte("orders")}, {Name: broker.HeaderDue, Value: []byte("5")}}}
+	ours := broker.Record{Channel: "orders.retry.5s",
+		Headers: []broker.RecordHeader{{Name: broker.HeaderTopic, Value: []byte("orders")}, {Name: broker.HeaderDue, Value: []byte("5")}}}
 	if source, waits := broker.IsRetry(&ours); source != "orders" || !waits {
 		t.Errorf("on our own stage: %q, %t", source, waits)
 	}

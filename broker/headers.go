@@ -9,16 +9,16 @@ import (
 	"github.com/nixie-go/nixie"
 )
 
-// Names of the headers that we put on records. They are read without regard to
-// case, the last one counts, and what is written replaces what was there: a record
-// that dies a hundred times has no more of them than one that died once.
+// Names of the headers that we put on records. Readers ignore the case of a name, and the last
+// header of a name counts. A new value replaces the old one: a record that dies a hundred times has
+// no more of our headers than one that died once.
 const (
 	HeaderTopic          = "x-original-topic"
 	HeaderPartition      = "x-original-partition"
 	HeaderOffset         = "x-original-offset"
-	HeaderTimestamp      = "x-original-timestamp" // as all times: milliseconds since 1970
-	HeaderFailureReason  = "x-failure-reason"     // by the words of a dead letter channel
-	HeaderReason         = "x-nixie-reason"       // by ours
+	HeaderTimestamp      = "x-original-timestamp" // milliseconds since 1970, like all times
+	HeaderFailureReason  = "x-failure-reason"     // in the words of the dead letter channel pattern
+	HeaderReason         = "x-nixie-reason"       // a [nixie.Reason]
 	HeaderFailureClass   = "x-failure-class"
 	HeaderException      = "x-exception" // type of the error
 	HeaderExceptionText  = "x-exception-message"
@@ -29,21 +29,21 @@ const (
 	HeaderFirstFailureAt = "x-first-failure-at"
 	HeaderLastFailureAt  = "x-last-failure-at"
 	HeaderFailedNode     = "x-failed-node"
-	HeaderKey            = "x-message-key" // missing for a record without a key
+	HeaderKey            = "x-message-key" // missing if the record has no key
 	HeaderRedriveCount   = "x-redrive-count"
 	HeaderRedrivenAt     = "x-redriven-at"
 	HeaderLetterID       = "x-dead-letter-id"
 	HeaderDeliveries     = "x-nixie-deliveries"
 	HeaderCrashes        = "x-nixie-crashes"
 	HeaderSteps          = "x-nixie-steps"            // a list in JSON
-	HeaderHistory        = "x-nixie-history"          // the failures before, in JSON
+	HeaderHistory        = "x-nixie-history"          // failures so far, in JSON
 	HeaderID             = "x-nixie-id"               // of the message, while it waits on a stage
-	HeaderLeftOut        = "x-nixie-headers-left-out" // how many, of a letter in an office
-	HeaderBytesLeftOut   = "x-nixie-bytes-left-out"   // of key and value of a letter in an office
-	HeaderDue            = "x-nixie-due"              // when it is to be handed out again
-	HeaderGroup          = "x-nixie-group"            // who is to have it again, where several read a stage
-	HeaderRedriveID      = "x-redrive-id"             // the same each time that one redrive is repeated
-	HeaderOperation      = "x-redrive-operation"      // the redrive that sent it last, also on its letter when it dies again
+	HeaderLeftOut        = "x-nixie-headers-left-out" // number of headers that an office could not keep
+	HeaderBytesLeftOut   = "x-nixie-bytes-left-out"   // bytes of key and value that an office could not keep
+	HeaderDue            = "x-nixie-due"              // when a record on a stage is due
+	HeaderGroup          = "x-nixie-group"            // group of a retry, if several groups share a stage
+	HeaderRedriveID      = "x-redrive-id"             // the same at each repeat of one redrive
+	HeaderOperation      = "x-redrive-operation"      // the redrive that sent the record last; also on its letter when it dies again
 	HeaderTombstone      = "x-nixie-tombstone"
 )
 
@@ -51,20 +51,21 @@ const (
 // replaced when it is published again.
 func Ours(name string) bool {
 	if len(name) < 2 || name[0]|0x20 != 'x' || name[1] != '-' {
-		return false // as all of them begin
+		return false // the common case, without allocation
 	}
 	switch strings.ToLower(name) {
 	case HeaderTopic, HeaderPartition, HeaderOffset, HeaderTimestamp, HeaderFailureReason, HeaderReason, HeaderFailureClass,
 		HeaderException, HeaderExceptionText, HeaderStack, HeaderStackHash, HeaderErrorCode, HeaderAttempts, HeaderFirstFailureAt,
 		HeaderLastFailureAt, HeaderFailedNode, HeaderKey, HeaderRedriveCount, HeaderRedrivenAt, HeaderLetterID,
-		HeaderDeliveries, HeaderCrashes, HeaderSteps, HeaderHistory, HeaderID, HeaderDue, HeaderGroup, HeaderLeftOut, HeaderBytesLeftOut, HeaderRedriveID, HeaderOperation, HeaderTombstone:
+		HeaderDeliveries, HeaderCrashes, HeaderSteps, HeaderHistory, HeaderID, HeaderDue, HeaderGroup, HeaderLeftOut, HeaderBytesLeftOut,
+		HeaderRedriveID, HeaderOperation, HeaderTombstone:
 		return true
 	}
 	return false
 }
 
-// theirs returns the headers that are not ours, in their order.
-func theirs(headers []RecordHeader) []RecordHeader {
+// senderHeaders returns the headers that are not ours, in their order.
+func senderHeaders(headers []RecordHeader) []RecordHeader {
 	n := slices.IndexFunc(headers, func(h RecordHeader) bool { return Ours(h.Name) })
 	if n < 0 {
 		return slices.Clip(headers)
@@ -78,8 +79,8 @@ func theirs(headers []RecordHeader) []RecordHeader {
 	return kept
 }
 
-// last returns the value of the last header of a name.
-func last(headers []RecordHeader, name string) (string, bool) {
+// headerValue returns the value of the last header of a name.
+func headerValue(headers []RecordHeader, name string) (string, bool) {
 	for i := len(headers) - 1; i >= 0; i-- {
 		if strings.EqualFold(headers[i].Name, name) {
 			return string(headers[i].Value), true
@@ -88,11 +89,11 @@ func last(headers []RecordHeader, name string) (string, bool) {
 	return "", false
 }
 
-// OperationOf is the redrive that sent a record last, also of a letter on a channel;
-// zero if none is named.
+// OperationOf returns the redrive that sent a record last, also from the headers of its letter;
+// zero if there is none.
 func OperationOf(headers []RecordHeader) nixie.ID {
-	text, ok := last(headers, HeaderOperation)
-	if !ok { // as most: no error for it
+	text, ok := headerValue(headers, HeaderOperation)
+	if !ok { // the common case, without the cost of an error
 		return nixie.ID{}
 	}
 	id, err := nixie.ParseID(text)
@@ -102,25 +103,24 @@ func OperationOf(headers []RecordHeader) nixie.ID {
 	return id
 }
 
-// operation passes on which redrive sent a record.
-func (w *writer) operation(headers []RecordHeader) {
+// operation copies the header that names the redrive.
+func (w *headerWriter) operation(headers []RecordHeader) {
 	if id := OperationOf(headers); !id.IsZero() {
 		w.text(HeaderOperation, id.String())
 	}
 }
 
-// letter passes on which letter a record was that waits for a retry.
-func (w *writer) letter(headers []RecordHeader) {
-	if text, ok := last(headers, HeaderRedriveID); ok {
+// letter copies the header that names the letter that a record was before its redrive.
+func (w *headerWriter) letter(headers []RecordHeader) {
+	if text, ok := headerValue(headers, HeaderRedriveID); ok {
 		w.text(HeaderRedriveID, text)
 	}
 }
 
-// number reads a header that counts something: 0 if it is missing, not a number
-// or negative.
-func number(headers []RecordHeader, name string) int64 {
-	text, ok := last(headers, name)
-	if !ok { // as most: no error for it
+// headerNumber reads a header that holds a count: 0 if it is missing, negative or no number.
+func headerNumber(headers []RecordHeader, name string) int64 {
+	text, ok := headerValue(headers, name)
+	if !ok { // the common case, without the cost of an error
 		return 0
 	}
 	n, err := strconv.ParseInt(text, 10, 64)
@@ -130,19 +130,21 @@ func number(headers []RecordHeader, name string) int64 {
 	return n
 }
 
-// count is number for what is bounded.
-func count(headers []RecordHeader, name string) int { return int(min(number(headers, name), maxCount)) }
+// headerCount reads a count that is at most maxCount.
+func headerCount(headers []RecordHeader, name string) int {
+	return int(min(headerNumber(headers, name), maxCount))
+}
 
-// moment reads a header that holds a time; zero if there is none.
-func moment(headers []RecordHeader, name string) time.Time {
-	if n := number(headers, name); n > 0 {
-		return sane(time.UnixMilli(n))
+// headerTime reads a header that holds a time; zero if there is none.
+func headerTime(headers []RecordHeader, name string) time.Time {
+	if n := headerNumber(headers, name); n > 0 {
+		return clampTime(time.UnixMilli(n))
 	}
 	return time.Time{}
 }
 
-// sane brings a time of foreign making into what can be kept: 1970 to 2261.
-func sane(t time.Time) time.Time {
+// clampTime limits a time from outside to what stores can keep: 1970 to 2261.
+func clampTime(t time.Time) time.Time {
 	switch at := t.Unix(); {
 	case at > lastTime:
 		return time.Unix(lastTime, 0).UTC()
@@ -154,43 +156,46 @@ func sane(t time.Time) time.Time {
 
 const (
 	lastTime = 9_214_646_399 // seconds since 1970: the end of 2261
-	maxCount = 1<<31 - 2     // of attempts and the like, so that one more is still a number
+	maxCount = 1<<31 - 2     // of attempts, crashes and redrives: one more still fits into 32 bits
 )
 
-// writer puts our headers on a record, in a fixed order and only those that say
-// something. Their values share memory.
-type writer struct {
+// headerWriter puts our headers on a record, in a fixed order, without empty ones. Their values
+// share one buffer.
+type headerWriter struct {
 	headers []RecordHeader
 	values  []byte
 }
 
-// onto begins with the headers of the sender, and has room for about so many of ours.
-func onto(headers []RecordHeader, ours, bytes int) writer {
-	kept := theirs(headers)
-	return writer{append(make([]RecordHeader, 0, len(kept)+ours), kept...), make([]byte, 0, bytes)}
+// newHeaderWriter begins with the headers of the sender, and allocates for about the given number
+// of ours and their bytes.
+func newHeaderWriter(headers []RecordHeader, ours, bytes int) headerWriter {
+	kept := senderHeaders(headers)
+	return headerWriter{append(make([]RecordHeader, 0, len(kept)+ours), kept...), make([]byte, 0, bytes)}
 }
 
-func (w *writer) text(name, value string) {
+func (w *headerWriter) text(name, value string) {
 	if value != "" {
 		w.value(name, append(w.values, value...))
 	}
 }
 
-func (w *writer) number(name string, n int64) { w.value(name, strconv.AppendInt(w.values, n, 10)) }
+func (w *headerWriter) number(name string, n int64) {
+	w.value(name, strconv.AppendInt(w.values, n, 10))
+}
 
-// value takes what was appended to the values as that of a header.
-func (w *writer) value(name string, values []byte) {
+// value adds a header. Its value is what the caller appended to w.values.
+func (w *headerWriter) value(name string, values []byte) {
 	w.headers = append(w.headers, RecordHeader{name, values[len(w.values):len(values):len(values)]})
 	w.values = values
 }
 
-func (w *writer) count(name string, n int) {
+func (w *headerWriter) count(name string, n int) {
 	if n > 0 {
 		w.number(name, int64(n))
 	}
 }
 
-func (w *writer) time(name string, t time.Time) {
+func (w *headerWriter) time(name string, t time.Time) {
 	if !t.IsZero() {
 		w.number(name, t.UnixMilli())
 	}

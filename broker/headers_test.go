@@ -7,8 +7,8 @@ import (
 	"github.com/nixie-go/nixie"
 )
 
-// S17: the last header of a name counts, whatever its case, and what is no sensible
-// number counts as none.
+// S17: the last header of a name counts in any case, and a value that is no valid number counts as
+// none.
 func TestS17_HeadersAreRead(t *testing.T) {
 	for _, c := range []struct {
 		headers []RecordHeader
@@ -22,23 +22,25 @@ func TestS17_HeadersAreRead(t *testing.T) {
 		{[]RecordHeader{{HeaderRedriveCount, []byte("99999999999")}}, maxCount},
 		{[]RecordHeader{{HeaderRedriveCount, []byte("99999999999999999999")}}, 0},
 	} {
-		if got := count(c.headers, HeaderRedriveCount); got != c.want {
+		if got := headerCount(c.headers, HeaderRedriveCount); got != c.want {
 			t.Errorf("%q: %d, want %d", c.headers, got, c.want)
 		}
 	}
 }
 
-// However often a record dies, its headers do not grow.
+// The number of headers does not grow when a record dies often.
 func TestHeadersStayBounded(t *testing.T) {
-	i := &item{delivery: &nixie.Delivery{}, record: &Record{Channel: "in", Headers: []RecordHeader{{"theirs", []byte("1")}, {"X-ATTEMPTS", []byte("7")}}}}
+	i := &item{delivery: &nixie.Delivery{}, record: &Record{Channel: "in",
+		Headers: []RecordHeader{{"theirs", []byte("1")}, {"X-ATTEMPTS", []byte("7")}}}}
 	s := &Source{c: Config{Letters: DefaultLetters}}
 	before := 0
-	for life := range 100 {
-		p := s.publication(&verdict{item: i, st: &nixie.Settlement{
-			Failure: &nixie.Failure{Text: "boom", Stack: "at line", FailedAt: time.Unix(1, 0)}, Burial: &nixie.Burial{Cause: nixie.CausePermanent},
+	for generation := range 100 {
+		p := s.letterRecord(&openSettlement{item: i, st: &nixie.Settlement{
+			Failure: &nixie.Failure{Text: "boom", Stack: "at line", FailedAt: time.Unix(1, 0)},
+			Burial:  &nixie.Burial{Cause: nixie.CausePermanent},
 		}})
-		if life > 0 && len(p.Headers) != before {
-			t.Fatalf("%d headers after %d deaths, %d before", len(p.Headers), life+1, before)
+		if generation > 0 && len(p.Headers) != before {
+			t.Fatalf("%d headers after %d deaths, %d before", len(p.Headers), generation+1, before)
 		}
 		if p.Headers[0].Name != "theirs" {
 			t.Fatalf("headers %q", p.Headers)
@@ -48,10 +50,11 @@ func TestHeadersStayBounded(t *testing.T) {
 	}
 }
 
-// Headers that are no text come through as such, and none is taken for another.
-func TestHeadersThatAreNoText(t *testing.T) {
+// Headers that are not text pass unchanged, and none becomes another one.
+func TestBinaryHeadersPassUnchanged(t *testing.T) {
 	got := inbound([]RecordHeader{
-		{"plain", []byte("text")}, {"bytes", []byte{0xff}}, {"nil", nil}, {"empty", []byte{}}, {"", []byte("no name")}, {inBase64 + "x", []byte("a name like ours")}, {"X-Failure-Reason", []byte("ours")},
+		{"plain", []byte("text")}, {"bytes", []byte{0xff}}, {"nil", nil}, {"empty", []byte{}}, {"", []byte("no name")},
+		{inBase64 + "x", []byte("a name like ours")}, {"X-Failure-Reason", []byte("ours")},
 	})
 	seen := map[nixie.Header]bool{}
 	for _, h := range got {
@@ -67,7 +70,8 @@ func TestHeadersThatAreNoText(t *testing.T) {
 }
 
 func TestCut(t *testing.T) {
-	for text, want := range map[string]string{"short": "short", "a long text of which a part goes": "a lo" + cutMark, "äöüäöüäöüäöüäöüäöüäöü": "äö" + cutMark} {
+	for text, want := range map[string]string{"short": "short", "a long text of which a part goes": "a lo" + cutMark,
+		"äöüäöüäöüäöüäöüäöüäöü": "äö" + cutMark} {
 		if got := cut(text, 12); got != want || len(got) > 12 {
 			t.Errorf("%q: %q, want %q", text, got, want)
 		}
@@ -84,8 +88,9 @@ func FuzzInbound(f *testing.F) {
 				t.Errorf("%q: %v", h, err)
 			}
 		}
-		_ = count([]RecordHeader{{HeaderAttempts, value}}, HeaderAttempts)
-		if at := moment([]RecordHeader{{HeaderFirstFailureAt, value}}, HeaderFirstFailureAt); !at.IsZero() && (at.Year() < 1970 || at.Unix() > lastTime) {
+		_ = headerCount([]RecordHeader{{HeaderAttempts, value}}, HeaderAttempts)
+		if at := headerTime([]RecordHeader{{HeaderFirstFailureAt, value}}, HeaderFirstFailureAt); !at.IsZero() &&
+			(at.Year() < 1970 || at.Unix() > lastTime) {
 			t.Errorf("%s", at)
 		}
 	})

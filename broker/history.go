@@ -11,47 +11,47 @@ import (
 	"github.com/nixie-go/nixie/internal/failurejson"
 )
 
-// Bounds of a history that travels with a record.
+// Limits of a history in a header.
 const (
-	maxStory     = 8 << 10 // bytes of all of it
-	maxStoryText = 256     // bytes of the text of one failure
+	maxHistoryBytes = 8 << 10 // of the whole history
+	maxHistoryText  = 256     // of the text of one failure
 )
 
-// story is a history in a header: what is long about a failure is left out.
-type story struct {
-	Dropped  int       `json:"dropped,omitempty"`
-	Failures []chapter `json:"failures"`
+// historyJSON is a history in a header. It omits the long parts of failures.
+type historyJSON struct {
+	Dropped  int           `json:"dropped,omitempty"`
+	Failures []failureJSON `json:"failures"`
 }
 
-type chapter struct {
+type failureJSON struct {
 	nixie.Failure
 	Took time.Duration `json:"took_ns,omitempty"`
 }
 
-// history writes the failures of a message. The first one and the newest stay.
-func (w *writer) history(list []nixie.Failure, dropped int) {
+// history writes failures. If they do not fit, the first and the newest ones stay.
+func (w *headerWriter) history(list []nixie.Failure, dropped int) {
 	if len(list) == 0 {
 		return
 	}
 	for {
-		text, err := appendStory(w.values, list, dropped)
+		text, err := appendHistory(w.values, list, dropped)
 		if err != nil {
-			return // of plain values there always is one
+			return // cannot happen: the values are plain
 		}
-		if len(text)-len(w.values) <= maxStory {
+		if len(text)-len(w.values) <= maxHistoryBytes {
 			w.value(HeaderHistory, text)
 			return
 		}
 		if len(list) <= 2 {
-			return // names without a bound; the headers of the newest one say enough
+			return // a name is too long; the other headers tell the newest failure
 		}
 		list = slices.Concat(list[:1], list[2:])
 		dropped++
 	}
 }
 
-// appendStory makes the JSON of a story.
-func appendStory(to []byte, list []nixie.Failure, dropped int) ([]byte, error) {
+// appendHistory appends the JSON of a history.
+func appendHistory(to []byte, list []nixie.Failure, dropped int) ([]byte, error) {
 	to = append(to, '{')
 	if dropped != 0 {
 		to = append(strconv.AppendInt(append(to, `"dropped":`...), int64(dropped), 10), ',')
@@ -62,7 +62,7 @@ func appendStory(to []byte, list []nixie.Failure, dropped int) ([]byte, error) {
 			to = append(to, ',')
 		}
 		f := list[n]
-		f.Text, f.Stack, f.Context, f.Steps, f.Attachments = cut(f.Text, maxStoryText), "", nil, nil, nil
+		f.Text, f.Stack, f.Context, f.Steps, f.Attachments = cut(f.Text, maxHistoryText), "", nil, nil, nil
 		var err error
 		if to, err = failurejson.Append(to, &f); err != nil {
 			return nil, err
@@ -74,11 +74,11 @@ func appendStory(to []byte, list []nixie.Failure, dropped int) ([]byte, error) {
 	return append(to, "]}"...), nil
 }
 
-// readHistory reads what history wrote; what is no such thing says nothing.
+// readHistory reads what history wrote. It returns nothing for anything else.
 func readHistory(headers []RecordHeader) (list []nixie.Failure, dropped int) {
-	text, _ := last(headers, HeaderHistory)
-	var s story
-	if len(text) > maxStory || json.Unmarshal([]byte(text), &s) != nil {
+	text, _ := headerValue(headers, HeaderHistory)
+	var s historyJSON
+	if len(text) > maxHistoryBytes || json.Unmarshal([]byte(text), &s) != nil {
 		return nil, 0
 	}
 	for n := range s.Failures {
@@ -89,12 +89,12 @@ func readHistory(headers []RecordHeader) (list []nixie.Failure, dropped int) {
 	return list, min(max(s.Dropped, 0), maxCount)
 }
 
-// steps writes the steps that are done.
-func (w *writer) steps(list []string) {
+// steps writes the finished steps.
+func (w *headerWriter) steps(list []string) {
 	if len(list) == 0 {
 		return
 	}
-	if text, err := json.Marshal(list); err == nil { // a list of texts always has one
+	if text, err := json.Marshal(list); err == nil { // a list of strings never fails
 		w.text(HeaderSteps, string(text))
 	}
 }

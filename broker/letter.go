@@ -14,16 +14,16 @@ import (
 	"github.com/nixie-go/nixie/policy"
 )
 
-// Bounds of what a letter on a channel says of its failure.
+// Limits of the headers that describe a failure.
 const (
 	maxStack = 8 << 10 // bytes of a stack
 	maxText  = 4 << 10 // bytes of an error's text
 	cutMark  = " … cut"
 )
 
-// bury gives letters to whoever keeps them: the office first, which knows a letter
-// that it has, and then the channel.
-func (s *Source) bury(ctx context.Context, vs []*verdict, now time.Time) {
+// buryLetters stores letters: first in the office, which recognises a letter that it has, and then
+// on the channel.
+func (s *Source) buryLetters(ctx context.Context, vs []*openSettlement, now time.Time) {
 	if s.c.Office != nil {
 		s.toOffice(ctx, vs, now)
 	}
@@ -31,29 +31,28 @@ func (s *Source) bury(ctx context.Context, vs []*verdict, now time.Time) {
 		return
 	}
 	var list []Publication
-	var sent []*verdict
+	var sent []*openSettlement
 	for _, v := range vs {
 		if v.err == nil {
-			list = append(list, s.publication(v))
+			list = append(list, s.letterRecord(v))
 			sent = append(sent, v)
 		}
 	}
 	for n, err := range s.c.Driver.Publish(ctx, list)() {
-		sent[n].unkept(err)
+		sent[n].letterFailed(err)
 	}
 }
 
-// unkept notes that a letter could not be kept. Whatever the reason, its record is
-// not done with, and whoever settles it has to try again until somebody has mended
-// it.
-func (v *verdict) unkept(err error) {
+// letterFailed notes that a letter could not be stored. Its record is not done: the worker settles
+// it again until the operator has repaired the store or the channel.
+func (v *openSettlement) letterFailed(err error) {
 	if err != nil {
 		v.err = nixie.Errorf(nixie.CodeUnavailable, "letter of message %s: %w", v.st.Delivery.ID, err)
 	}
 }
 
-// toOffice takes letters in, in calls that a store accepts.
-func (s *Source) toOffice(ctx context.Context, vs []*verdict, now time.Time) {
+// toOffice adopts letters, in calls that a store accepts.
+func (s *Source) toOffice(ctx context.Context, vs []*openSettlement, now time.Time) {
 	ctx, cancel := context.WithTimeout(ctx, storeLimit)
 	defer cancel()
 	for len(vs) > 0 {
@@ -68,20 +67,20 @@ func (s *Source) toOffice(ctx context.Context, vs []*verdict, now time.Time) {
 		}
 		_, errs := s.c.Office.Bury(ctx, letters, s.c.Actor, "died on "+s.features.System)
 		for k, err := range errs {
-			vs[k].unkept(err)
+			vs[k].letterFailed(err)
 		}
 		vs = vs[n:]
 	}
 }
 
-// letter is the letter of an item.
+// letter makes the letter of an item.
 func (i *item) letter(st *nixie.Settlement, now time.Time) nixie.Letter {
-	history, dropped := i.with(st)
+	history, dropped := i.historyWith(st)
 	m, b := i.delivery.Message, st.Burial
 	m.State, m.EndedAt = nixie.Dead, now
-	fit(&m)
+	cutToLimits(&m)
 	id, again := i.letterID()
-	if again { // the office has its message, under the ID of the first life
+	if again { // the office has its message, under the ID of generation 1
 		m.ID = nixie.ID{}
 	}
 	l := nixie.Letter{
@@ -96,15 +95,15 @@ func (i *item) letter(st *nixie.Settlement, now time.Time) nixie.Letter {
 		l.FirstFailedAt = l.History[0].FailedAt
 		l.Message.LastFailure, l.Message.LastReason = newest.Text, newest.Reason
 	}
-	if first := moment(i.record.Headers, HeaderFirstFailureAt); !first.IsZero() {
+	if first := headerTime(i.record.Headers, HeaderFirstFailureAt); !first.IsZero() {
 		l.FirstFailedAt = first
 	}
 	return l
 }
 
-// fit cuts what is beyond what an office takes, and says so in headers: whoever wants
-// the whole finds it where the message came from.
-func fit(m *nixie.Message) {
+// cutToLimits cuts what exceeds the limits of an office, and adds headers that tell how much. The
+// whole message stays on its channel.
+func cutToLimits(m *nixie.Message) {
 	left := 0
 	if o := m.Origin; o != nil && len(o.Key) > nixie.MaxHeaders {
 		cut := *o
@@ -114,25 +113,26 @@ func fit(m *nixie.Message) {
 	if len(m.Body) > nixie.MaxBody {
 		left, m.Body = left+len(m.Body)-nixie.MaxBody, m.Body[:nixie.MaxBody]
 	}
-	m.Headers = bounded(m.Headers)
+	m.Headers = limitHeaders(m.Headers)
 	if left > 0 {
 		m.Headers = append(slices.Clip(m.Headers), nixie.Header{Name: HeaderBytesLeftOut, Value: strconv.Itoa(left)})
 	}
 }
 
-// marksRoom is what the marks of what is left out need at most.
-const marksRoom = len(HeaderLeftOut) + len(HeaderBytesLeftOut) + 2*len("2147483647")
+// markersSize is the size of the two headers that tell what was cut.
+const markersSize = len(HeaderLeftOut) + len(HeaderBytesLeftOut) + 2*len("2147483647")
 
-// bounded leaves out headers beyond what an office takes, and says how many.
-func bounded(list []nixie.Header) []nixie.Header {
+// limitHeaders drops headers that exceed the limit of an office, and adds a header with their
+// number.
+func limitHeaders(list []nixie.Header) []nixie.Header {
 	size := 0
 	for _, h := range list {
 		size += len(h.Name) + len(h.Value)
 	}
-	if size <= nixie.MaxHeaders-marksRoom {
+	if size <= nixie.MaxHeaders-markersSize {
 		return list
 	}
-	size = marksRoom
+	size = markersSize
 	for n, h := range list {
 		if size += len(h.Name) + len(h.Value); size > nixie.MaxHeaders {
 			return append(slices.Clone(list[:n]), nixie.Header{Name: HeaderLeftOut, Value: strconv.Itoa(len(list) - n)})
@@ -141,22 +141,23 @@ func bounded(list []nixie.Header) []nixie.Header {
 	return list
 }
 
-// letterID is that of the letter of an item, which it may have from an earlier life.
+// letterID returns the ID of an item's letter. Again tells that an earlier generation of the
+// message already has this letter.
 func (i *item) letterID() (id nixie.ID, again bool) {
 	m := &i.delivery.Message
-	if id = redrivenAs(i.record.Headers, m.Redrives); !id.IsZero() {
+	if id = redrivenLetter(i.record.Headers, m.Redrives); !id.IsZero() {
 		return id, true
 	}
 	return letterID(m), false
 }
 
-// redrivenAs is the letter that a record was before its last redrive; zero if its headers
-// do not say so as we do.
-func redrivenAs(headers []RecordHeader, redrives int) nixie.ID {
-	if redrives == 0 { // as most
+// redrivenLetter returns the letter that a record was before its last redrive. It returns zero if
+// the record does not have our header of that redrive.
+func redrivenLetter(headers []RecordHeader, redrives int) nixie.ID {
+	if redrives == 0 { // the common case
 		return nixie.ID{}
 	}
-	text, _ := last(headers, HeaderRedriveID)
+	text, _ := headerValue(headers, HeaderRedriveID)
 	name, ok := strings.CutSuffix(text, "-"+strconv.Itoa(redrives))
 	id, err := nixie.ParseID(name)
 	if !ok || err != nil {
@@ -165,23 +166,24 @@ func redrivenAs(headers []RecordHeader, redrives int) nixie.ID {
 	return id
 }
 
-// letterID is the same each time a letter is made of a life of a message.
+// letterID derives the ID of a letter from message and generation: each attempt to store it has the
+// same one.
 func letterID(m *nixie.Message) nixie.ID {
-	var room [32]byte
-	life := append(append(room[:0], "letter"...), m.ID[:]...)
-	sum := sha256.Sum256(binary.BigEndian.AppendUint64(life, uint64(m.Generation)))
-	id := m.ID // its time
+	var buf [32]byte
+	text := append(append(buf[:0], "letter"...), m.ID[:]...)
+	sum := sha256.Sum256(binary.BigEndian.AppendUint64(text, uint64(m.Generation)))
+	id := m.ID // keeps the time of the message
 	copy(id[6:], sum[:])
 	id[6], id[8] = id[6]&0x0f|0x70, id[8]&0x3f|0x80 // version 7, variant of RFC 9562
 	return id
 }
 
-// with is the history with the failures of a settlement: the first one and the
-// newest stay.
-func (i *item) with(st *nixie.Settlement) (history []nixie.Failure, dropped int) {
+// historyWith returns the history, and the failures of a settlement after it. If there are too
+// many, the first and the newest ones stay.
+func (i *item) historyWith(st *nixie.Settlement) (history []nixie.Failure, dropped int) {
 	history = slices.Clone(i.failures())
-	if i.trouble != nil {
-		dropped = i.trouble.dropped
+	if i.retry != nil {
+		dropped = i.retry.dropped
 	}
 	for _, f := range [...]*nixie.Failure{st.Failure, st.Second} {
 		if f == nil {
@@ -198,8 +200,8 @@ func (i *item) with(st *nixie.Settlement) (history []nixie.Failure, dropped int)
 	return history, dropped
 }
 
-// weight is about how many bytes the history has.
-func (i *item) weight() (bytes int64) {
+// historySize estimates how many bytes the history takes.
+func (i *item) historySize() (bytes int64) {
 	history := i.failures()
 	for n := range history {
 		f := &history[n]
@@ -211,9 +213,9 @@ func (i *item) weight() (bytes int64) {
 	return bytes
 }
 
-// publication is the letter of a settlement as a record: key, value and the
-// headers of its sender as they were, and ours.
-func (s *Source) publication(v *verdict) Publication {
+// letterRecord makes the record of a letter: key, value and headers of the sender, unchanged, and
+// our headers.
+func (s *Source) letterRecord(v *openSettlement) Publication {
 	r, m := v.item.record, &v.item.delivery.Message
 	f := v.st.Failure
 	if v.st.Second != nil {
@@ -222,14 +224,14 @@ func (s *Source) publication(v *verdict) Publication {
 	if f == nil {
 		f = &nixie.Failure{}
 	}
-	w := onto(r.Headers, 16, 256)
+	w := newHeaderWriter(r.Headers, 16, 256)
 	w.origin(r)
 	w.text(HeaderFailureReason, policy.ChannelReason(f.Class, v.st.Burial.Cause))
 	w.failure(f)
 	w.counts(m.Attempts, m.Crashes)
 	w.time(HeaderFirstFailureAt, firstFailure(v.item, f))
 	if len(v.item.failures()) > 0 {
-		w.history(v.item.with(v.st))
+		w.history(v.item.historyWith(v.st))
 	}
 	if r.Key != nil {
 		w.headers = append(w.headers, RecordHeader{HeaderKey, r.Key})
@@ -241,8 +243,9 @@ func (s *Source) publication(v *verdict) Publication {
 	return Publication{Channel: ChannelName(s.c.Letters, v.item.source()), Key: r.Key, Value: r.Value, Headers: w.headers}
 }
 
-// origin says where a record came from first. One that has waited on a stage knows.
-func (w *writer) origin(r *Record) {
+// origin writes where a record came from first. A record that has waited on a stage has these
+// headers already.
+func (w *headerWriter) origin(r *Record) {
 	if r.Source == "" {
 		w.text(HeaderTopic, r.Channel)
 		w.number(HeaderPartition, int64(r.Partition))
@@ -252,13 +255,13 @@ func (w *writer) origin(r *Record) {
 	}
 	w.text(HeaderTopic, r.Source)
 	for _, name := range [...]string{HeaderPartition, HeaderOffset, HeaderTimestamp} {
-		text, _ := last(r.Headers, name)
+		text, _ := headerValue(r.Headers, name)
 		w.text(name, text)
 	}
 }
 
-// failure says what went wrong the last time.
-func (w *writer) failure(f *nixie.Failure) {
+// failure writes the last failure.
+func (w *headerWriter) failure(f *nixie.Failure) {
 	if f == nil {
 		return
 	}
@@ -278,15 +281,15 @@ func (w *writer) failure(f *nixie.Failure) {
 	w.text(HeaderFailedNode, f.Node)
 }
 
-// counts says how often it was tried.
-func (w *writer) counts(attempts, crashes int) {
+// counts writes how many attempts and crashes there were.
+func (w *headerWriter) counts(attempts, crashes int) {
 	w.number(HeaderAttempts, int64(attempts))
 	w.count(HeaderCrashes, crashes)
 }
 
-// firstFailure is when the first one of all lives was, as far as is known.
+// firstFailure returns when the message failed first, in any generation, as far as that is known.
 func firstFailure(i *item, newest *nixie.Failure) time.Time {
-	if first := moment(i.record.Headers, HeaderFirstFailureAt); !first.IsZero() {
+	if first := headerTime(i.record.Headers, HeaderFirstFailureAt); !first.IsZero() {
 		return first
 	}
 	if history := i.failures(); len(history) > 0 {
@@ -295,7 +298,7 @@ func firstFailure(i *item, newest *nixie.Failure) time.Time {
 	return newest.FailedAt
 }
 
-// cut shortens a text to at most n bytes, with a mark.
+// cut shortens a text to at most n bytes and marks the cut.
 func cut(text string, n int) string {
 	if len(text) <= n {
 		return text

@@ -11,24 +11,25 @@ import (
 	"github.com/nixie-go/nixie"
 )
 
-// loan is what is made of an item when it is handed out for the first time.
-type loan struct {
+// newDelivery holds what the source allocates when it delivers an item for the first time.
+type newDelivery struct {
 	delivery nixie.Delivery
 	origin   nixie.Origin
 }
 
-// loans are made some at a time: few enough that they are still near when they are
-// filled, and that one which somebody keeps does not keep many.
-type loans struct {
-	made []loan
-	left int // that are still to be asked for
+// deliveryAllocator allocates several deliveries at a time. They are few enough to be in the
+// processor's cache when they are filled. A caller that keeps one of them keeps few others in
+// memory.
+type deliveryAllocator struct {
+	made []newDelivery
+	left int // how many more the call needs
 }
 
-const loansAtOnce = 34 // 27 kB: more would be large for the allocator
+const deliveriesAtOnce = 34 // 27 kB: Go allocates larger objects more slowly
 
-func (l *loans) next() *loan {
+func (l *deliveryAllocator) next() *newDelivery {
 	if len(l.made) == 0 {
-		l.made = make([]loan, min(l.left, loansAtOnce))
+		l.made = make([]newDelivery, min(l.left, deliveriesAtOnce))
 		l.left -= len(l.made)
 	}
 	one := &l.made[0]
@@ -36,14 +37,15 @@ func (l *loans) next() *loan {
 	return one
 }
 
-// fill makes the delivery of an item from its record. What was before comes from
-// its headers, if it has waited on a stage.
-func (i *item) fill(to *loan, f *Features, queue string, now time.Time) {
+// fill makes the delivery of an item from its record. If the record has waited on a stage, its
+// headers tell what happened before.
+func (i *item) fill(to *newDelivery, f *Features, queue string, now time.Time) {
 	i.delivery = &to.delivery
 	r, m := i.record, &to.delivery.Message
-	at := sane(r.Timestamp)
+	at := clampTime(r.Timestamp)
 	o := &to.origin
-	o.System, o.Channel, o.Partition, o.Offset, o.MessageID, o.Key, o.Timestamp = f.System, r.Channel, r.Partition, r.Offset, r.MessageID, r.Key, at
+	o.System, o.Channel, o.Partition, o.Offset, o.MessageID, o.Key, o.Timestamp = f.System, r.Channel, r.Partition, r.Offset, r.MessageID,
+		r.Key, at
 	m.ID, m.Queue, m.Body, m.Origin = r.ID, queue, r.Value, o
 	if queue == "" {
 		m.Queue = i.source()
@@ -54,27 +56,26 @@ func (i *item) fill(to *loan, f *Features, queue string, now time.Time) {
 		}
 	}
 	m.State, m.Generation, m.EnqueuedAt, m.FirstReceivedAt = nixie.Leased, 1, at, now
-	m.Crashes, m.Deliveries = crashes(r), max(r.PriorDeliveries, r.Crashes)
+	m.Crashes, m.Deliveries = totalCrashes(r), max(r.PriorDeliveries, r.Crashes)
 	m.Attempts = m.Deliveries - r.Crashes
 	if len(r.Headers) > 0 {
 		m.Headers = inbound(r.Headers)
-		m.Redrives = count(r.Headers, HeaderRedriveCount)
+		m.Redrives = headerCount(r.Headers, HeaderRedriveCount)
 		m.Generation = 1 + m.Redrives
 	}
-	if r.Value == nil { // not every store tells that from an empty one
+	if r.Value == nil { // not every store distinguishes nil from empty
 		m.Headers = append(m.Headers, nixie.Header{Name: HeaderTombstone, Value: "true"})
 	}
 	if r.Source != "" {
-		i.resume(r.Headers, now)
+		i.resumeFromStage(r.Headers, now)
 	}
 }
 
-// inBase64 begins the name of a header that is no text; the rest of the name, and
-// the value after a dot, are in base64. A value that is nil has no dot.
+// inBase64 begins the name of a header that is not text. The rest of the name, and the value after
+// a dot, are in base64. A nil value has no dot.
 const inBase64 = "x-nixie-base64-"
 
-// inbound makes headers of a broker ours, which are text. Those that we wrote are
-// left out.
+// inbound converts headers of a broker to text headers, without those that we wrote.
 func inbound(headers []RecordHeader) []nixie.Header {
 	var out []nixie.Header
 	for _, h := range headers {
@@ -108,7 +109,7 @@ func outbound(headers []nixie.Header) []RecordHeader {
 	return out
 }
 
-// decoded reads what encoded wrote. What only looks like that is a header as it is.
+// decoded reads what encoded wrote. A header that only looks like it stays as it is.
 func decoded(h nixie.Header) RecordHeader {
 	plain := RecordHeader{Name: h.Name, Value: []byte(h.Value)}
 	text, ok := strings.CutPrefix(h.Name, inBase64)
@@ -126,15 +127,15 @@ func decoded(h nixie.Header) RecordHeader {
 	return RecordHeader{Name: string(name), Value: value}
 }
 
-// parked is what is kept of an item in the store where it waits for its retry. Its
-// key of deduplication is its place, so that it is not kept twice.
-func (i *item) parked(queue string, st *nixie.Settlement) nixie.Message {
+// parkedMessage makes the message that waits in a store for the retry of an item. Its dedupe key is
+// the ID of the record, so the store keeps it once.
+func (i *item) parkedMessage(queue string, st *nixie.Settlement) nixie.Message {
 	d := i.delivery
 	m := nixie.Message{
 		Queue: queue, Type: d.Type, Key: d.Key, Body: d.Body, Origin: d.Origin,
 		DedupeKey: d.ID.String(), Delay: st.Delay, Headers: slices.Clone(d.Headers),
 	}
-	if i.lane != nil {
+	if i.serial != nil {
 		m.Stream = m.Key
 	}
 	for _, c := range [...]struct {
@@ -143,7 +144,7 @@ func (i *item) parked(queue string, st *nixie.Settlement) nixie.Message {
 	}{{HeaderAttempts, d.Attempts}, {HeaderDeliveries, d.Deliveries}, {HeaderCrashes, crashesAfter(st)}, {HeaderRedriveCount, d.Redrives}} {
 		m.Headers = append(m.Headers, nixie.Header{Name: c.name, Value: strconv.Itoa(c.value)})
 	}
-	var w writer
+	var w headerWriter
 	w.steps(d.Steps)
 	for _, h := range w.headers {
 		m.Headers = append(m.Headers, nixie.Header{Name: h.Name, Value: string(h.Value)})

@@ -9,7 +9,7 @@ import (
 const (
 	sourcePart = "{source}"
 
-	// DefaultLetters is the name of the channel that takes the letters of a source.
+	// DefaultLetters names the channel that takes the letters of a source.
 	DefaultLetters = "{source}.dlq"
 )
 

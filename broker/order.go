@@ -2,79 +2,79 @@ package broker
 
 import "hash/maphash"
 
-// Order says which records do not pass each other.
+// ProcessingOrder tells which records may not pass each other.
 type ProcessingOrder string
 
-// The orders of a source. What is retried in place holds up those behind it; what
-// waits on a stage or in a store is passed. Only with OrderStrict nothing with a key
-// ever leaves to wait there: it stays in hand, as do those of its key behind it, and
-// counts among those in hand for as long.
+// The orders of a source. A retry that waits in hand holds up the records behind it; later records
+// pass one that waits on a stage or in a store. With ProcessStrict a record with a key never leaves
+// the hand to wait. It counts against the limit of records in hand for that time, as do the records
+// of its key behind it.
 const (
-	ProcessUnordered   ProcessingOrder = "none"      // all may run at once
-	ProcessByKey       ProcessingOrder = "key"       // those of one key and partition run one by one; those without a key at once
-	ProcessByPartition ProcessingOrder = "partition" // those of one partition run one by one
-	ProcessStrict      ProcessingOrder = "strict"    // as by key, and no retry is passed either
+	ProcessUnordered   ProcessingOrder = "none"      // all records may run at once
+	ProcessByKey       ProcessingOrder = "key"       // one record of a key and partition at a time; without a key at once
+	ProcessByPartition ProcessingOrder = "partition" // one record of a partition at a time
+	ProcessStrict      ProcessingOrder = "strict"    // as ProcessByKey, and no record passes a retry of its key
 )
 
-// Orders lists every order once.
+// ProcessingOrders lists every order once.
 func ProcessingOrders() []ProcessingOrder {
 	return []ProcessingOrder{ProcessUnordered, ProcessByKey, ProcessByPartition, ProcessStrict}
 }
 
-// lanes keep order: of the items of one lane one at a time is handed out. Keys
-// share lanes by chance, which costs a little speed and never order.
-type lanes struct {
+// serialQueues keep order: the source delivers one item of a serial queue at a time. Several keys
+// may hash to the same queue, which costs a little speed and never breaks order.
+type serialQueues struct {
 	order ProcessingOrder
 	seed  maphash.Seed
-	all   [laneCount]lane
+	all   [serialQueueCount]serialQueue
 }
 
-const laneCount = 4096
+const serialQueueCount = 4096
 
-// lane is the items that wait for the one that is out.
-type lane struct {
-	busy  bool
-	queue []*item
+// serialQueue holds the items behind the one that may run.
+type serialQueue struct {
+	busy   bool
+	behind []*item
 }
 
-// enter puts an item into its lane and reports whether it may go at once.
-func (l *lanes) enter(i *item) bool {
-	i.lane = l.of(i.record)
-	if i.lane == nil {
+// enter puts an item into its serial queue and reports whether it may run at once.
+func (q *serialQueues) enter(i *item) bool {
+	i.serial = q.of(i.record)
+	if i.serial == nil {
 		return true
 	}
-	if i.lane.busy {
-		i.lane.queue = append(i.lane.queue, i)
+	if i.serial.busy {
+		i.serial.behind = append(i.serial.behind, i)
 		return false
 	}
-	i.lane.busy = true
+	i.serial.busy = true
 	return true
 }
 
-// leave takes an item out of its lane and returns the one that may go now.
-func (l *lanes) leave(i *item) *item {
-	if i.lane == nil {
+// leave takes an item out of its serial queue and returns the one that may run next.
+func (q *serialQueues) leave(i *item) *item {
+	if i.serial == nil {
 		return nil
 	}
-	if len(i.lane.queue) == 0 {
-		i.lane.busy, i.lane.queue = false, nil
+	if len(i.serial.behind) == 0 {
+		i.serial.busy, i.serial.behind = false, nil
 		return nil
 	}
-	next := i.lane.queue[0]
-	i.lane.queue[0] = nil
-	i.lane.queue = i.lane.queue[1:]
+	next := i.serial.behind[0]
+	i.serial.behind[0] = nil
+	i.serial.behind = i.serial.behind[1:]
 	return next
 }
 
-func (l *lanes) of(r *Record) *lane {
+func (q *serialQueues) of(r *Record) *serialQueue {
 	sum := uint64(r.Partition)
 	switch {
-	case l.order == ProcessByPartition:
-	case (l.order == ProcessByKey || l.order == ProcessStrict) && r.Key != nil:
-		sum += maphash.Bytes(l.seed, r.Key)
+	case q.order == ProcessByPartition:
+	case (q.order == ProcessByKey || q.order == ProcessStrict) && r.Key != nil:
+		sum += maphash.Bytes(q.seed, r.Key)
 	default:
 		return nil
 	}
-	sum += maphash.String(l.seed, r.Channel)
-	return &l.all[sum%laneCount]
+	sum += maphash.String(q.seed, r.Channel)
+	return &q.all[sum%serialQueueCount]
 }

@@ -9,18 +9,18 @@ import (
 	"github.com/nixie-go/nixie"
 )
 
-// Parked makes a source of the queue in which retries are parked: its messages go
-// on counting where the channel ended, and have the steps that were done by then.
-// From there on they belong to the store, and so do their letters.
-func Parked(queue nixie.Source) nixie.Source { return &lot{queue} }
+// Parked makes a source of the queue in which retries are parked. Its messages go on with the
+// counts and steps that they had on the channel. From there on they, and their letters, belong to
+// the store.
+func Parked(queue nixie.Source) nixie.Source { return &parkedSource{queue} }
 
-type lot struct{ queue nixie.Source }
+type parkedSource struct{ queue nixie.Source }
 
-// Receive claims, and adds what was counted before.
-func (l *lot) Receive(ctx context.Context, want nixie.Want) ([]*nixie.Delivery, error) {
+// Receive claims messages and adds the counts that they had before.
+func (l *parkedSource) Receive(ctx context.Context, want nixie.Want) ([]*nixie.Delivery, error) {
 	ds, err := l.queue.Receive(ctx, want)
 	for _, d := range ds {
-		counted(d, 1)
+		addCounts(d, 1)
 		if steps := readSteps(d.Header(HeaderSteps)); len(steps) > 0 && len(d.Steps) == 0 {
 			d.Steps = steps
 		}
@@ -29,29 +29,30 @@ func (l *lot) Receive(ctx context.Context, want nixie.Want) ([]*nixie.Delivery, 
 }
 
 // Extend renews leases.
-func (l *lot) Extend(ctx context.Context, ds []*nixie.Delivery, lease time.Duration) []error {
+func (l *parkedSource) Extend(ctx context.Context, ds []*nixie.Delivery, lease time.Duration) []error {
 	return l.queue.Extend(ctx, ds, lease)
 }
 
-// Settle gives decisions to the store, which knows its own counts only.
-func (l *lot) Settle(ctx context.Context, sts []nixie.Settlement) []error {
+// Settle gives settlements to the store, with the counts that the store knows.
+func (l *parkedSource) Settle(ctx context.Context, sts []nixie.Settlement) []error {
 	own := slices.Clone(sts)
 	for i := range own {
-		d := *sts[i].Delivery // a copy, as its worker may look at it meanwhile
-		counted(&d, -1)
+		d := *sts[i].Delivery // a copy, because the worker may still read the delivery
+		addCounts(&d, -1)
 		own[i].Delivery = &d
 	}
 	return l.queue.Settle(ctx, own)
 }
 
-// counted adds, or takes away, what was counted before a message was parked.
-func counted(d *nixie.Delivery, sign int) {
-	d.Attempts += sign * counter(d, HeaderAttempts)
-	d.Deliveries += sign * counter(d, HeaderDeliveries)
-	d.Crashes += sign * counter(d, HeaderCrashes)
+// addCounts adds the counts that a message had before it was parked; with sign −1 it subtracts
+// them.
+func addCounts(d *nixie.Delivery, sign int) {
+	d.Attempts += sign * countOf(d, HeaderAttempts)
+	d.Deliveries += sign * countOf(d, HeaderDeliveries)
+	d.Crashes += sign * countOf(d, HeaderCrashes)
 }
 
-func counter(d *nixie.Delivery, name string) int {
+func countOf(d *nixie.Delivery, name string) int {
 	n, err := strconv.Atoi(d.Header(name))
 	if err != nil || n < 0 {
 		return 0

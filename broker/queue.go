@@ -5,7 +5,7 @@ import (
 	"time"
 )
 
-// fifo is a queue of items.
+// fifo is a first-in, first-out queue of items.
 type fifo struct {
 	items []*item
 	head  int
@@ -27,18 +27,18 @@ func (q *fifo) pop() *item {
 	return i
 }
 
-// waiting are items by the time they are due: a heap.
-type waiting []*item
+// delayQueue is a heap of items, the one that is due first on top.
+type delayQueue []*item
 
-func (w waiting) Len() int           { return len(w) }
-func (w waiting) Less(a, b int) bool { return w[a].trouble.due.Before(w[b].trouble.due) }
-func (w waiting) Swap(a, b int)      { w[a], w[b] = w[b], w[a] }
+func (w delayQueue) Len() int           { return len(w) }
+func (w delayQueue) Less(a, b int) bool { return w[a].retry.due.Before(w[b].retry.due) }
+func (w delayQueue) Swap(a, b int)      { w[a], w[b] = w[b], w[a] }
 
-// Push and Pop are for package heap.
-func (w *waiting) Push(x any) { *w = append(*w, x.(*item)) }
+// Push implements [heap.Interface].
+func (w *delayQueue) Push(x any) { *w = append(*w, x.(*item)) }
 
-// Pop removes the last one.
-func (w *waiting) Pop() any {
+// Pop implements [heap.Interface].
+func (w *delayQueue) Pop() any {
 	n := len(*w) - 1
 	i := (*w)[n]
 	(*w)[n] = nil
@@ -46,18 +46,18 @@ func (w *waiting) Pop() any {
 	return i
 }
 
-// add lets an item wait.
-func (w *waiting) add(i *item, due time.Time) {
-	if i.trouble == nil {
-		i.trouble = &trouble{}
+// add makes an item wait until it is due.
+func (w *delayQueue) add(i *item, due time.Time) {
+	if i.retry == nil {
+		i.retry = &retryState{}
 	}
-	i.trouble.due = due
+	i.retry.due = due
 	heap.Push(w, i)
 }
 
-// due removes an item whose time has come; nil if there is none.
-func (w *waiting) dueBy(now time.Time) *item {
-	if len(*w) == 0 || now.Before((*w)[0].trouble.due) {
+// dueBy removes an item that is due and returns it, or nil.
+func (w *delayQueue) dueBy(now time.Time) *item {
+	if len(*w) == 0 || now.Before((*w)[0].retry.due) {
 		return nil
 	}
 	return heap.Pop(w).(*item)

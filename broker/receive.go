@@ -10,34 +10,34 @@ import (
 	"github.com/nixie-go/nixie"
 )
 
-// Receive hands out what may go, and asks the broker for more where there is room.
+// Receive delivers what is ready, and receives more from the broker while there is space.
 func (s *Source) Receive(ctx context.Context, want nixie.Want) ([]*nixie.Delivery, error) {
 	if want.Lease == 0 {
 		want.Lease = nixie.DefaultLease
 	}
 	select {
-	case s.turn <- struct{}{}:
-		defer func() { <-s.turn }()
+	case s.receiving <- struct{}{}:
+		defer func() { <-s.receiving }()
 	case <-ctx.Done():
 		return nil, ctx.Err()
 	}
 	if g, ok := s.c.Driver.(Grouper); ok {
 		g.Parallel(want.Parallel)
 	}
-	s.sweep(ctx)
+	s.dropLostItems(ctx)
 	end := s.c.Clock().Add(want.Wait)
 	for last, first := false, true; ; first = false {
 		now := s.c.Clock()
 		waiting, stop := context.WithCancel(ctx)
-		got, next := s.take(want, now, stop)
+		got, next := s.takeReady(want, now, stop)
 		wait := max(min(end.Sub(now), next.wait), 0)
-		last = last || next.suspects && !first // that it wants fresh ones only may be over
+		last = last || next.suspectsWait && !first // the caller may take suspects by now: return, and let it ask again
 		if len(got) > 0 || last || ctx.Err() != nil {
 			stop()
 			return got, ctx.Err()
 		}
 		last = end.Sub(now) <= 0
-		err := s.more(waiting, next.room, wait, now)
+		err := s.receiveMore(waiting, next.space, wait, now)
 		stop()
 		if err != nil {
 			return nil, err
@@ -45,55 +45,55 @@ func (s *Source) Receive(ctx context.Context, want nixie.Want) ([]*nixie.Deliver
 	}
 }
 
-// prospect is what a receiver that got nothing can do.
-type prospect struct {
-	room int           // for so many records; 0: wait until something is settled
-	wait time.Duration // until something is due
+// waitPlan tells a Receive that found nothing ready what it can do.
+type waitPlan struct {
+	space int           // how many records it may ask for; 0: wait until a settlement makes space
+	wait  time.Duration // until the next delayed item is due
 
-	suspects bool // there are some, and they are not wanted
+	suspectsWait bool // suspects are ready, and the caller does not want them
 }
 
-// take hands out what is there. Otherwise stop is called as soon as it makes sense
-// to look again.
-func (s *Source) take(want nixie.Want, now time.Time, stop func()) (got []*nixie.Delivery, next prospect) {
+// takeReady delivers ready items. If there are none, another call invokes stop as soon as a new
+// look makes sense.
+func (s *Source) takeReady(want nixie.Want, now time.Time, stop func()) (got []*nixie.Delivery, next waitPlan) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.interrupt = stop
-	for i := s.waiting.dueBy(now); i != nil; i = s.waiting.dueBy(now) {
-		s.offer(i)
+	for i := s.delayed.dueBy(now); i != nil; i = s.delayed.dueBy(now) {
+		s.makeReady(i)
 	}
 	next.wait = nixie.MaxDelay
-	if len(s.waiting) > 0 {
-		next.wait = s.waiting[0].trouble.due.Sub(now)
+	if len(s.delayed) > 0 {
+		next.wait = s.delayed[0].retry.due.Sub(now)
 	}
 	if s.halted {
 		return nil, next
 	}
-	if next.suspects = s.suspect.len() > 0; next.suspects {
-		if n := s.group(want); n > 0 {
-			return s.lendFirst(&s.suspect, n, want, now), next
+	if next.suspectsWait = s.suspects.len() > 0; next.suspectsWait {
+		if n := s.suspectGroup(want); n > 0 {
+			return s.deliverFirst(&s.suspects, n, want, now), next
 		}
-		return nil, next // no fresh ones either: the hand is to be empty soon
+		return nil, next // nothing else either, so that the worker's hand is soon empty for the suspects
 	}
 	if n := min(s.ready.len(), want.Max); n > 0 {
-		return s.lendFirst(&s.ready, n, want, now), next
+		return s.deliverFirst(&s.ready, n, want, now), next
 	}
 	if s.bytes < s.c.MaxBytes {
-		next.room = min(s.c.MaxInHand-s.inHand, want.Max)
+		next.space = min(s.c.MaxInHand-s.inHand, want.Max)
 	}
-	if s.careful {
-		next.room = min(next.room, 1-s.inHand)
+	if s.oneAtATime {
+		next.space = min(next.space, 1-s.inHand)
 	}
 	return nil, next
 }
 
-// group is how many of the suspects may be handed out together: all that are to be
-// judged, which come before the others, else as many as the first one allows.
-func (s *Source) group(want nixie.Want) int {
-	list := s.suspect.items[s.suspect.head:]
-	slices.SortStableFunc(list, func(a, b *item) int { return cmp.Compare(a.rank(), b.rank()) })
-	first := list[0].rank()
-	alike := slices.IndexFunc(list, func(i *item) bool { return i.rank() != first })
+// suspectGroup returns how many suspects may be delivered together. Those that a worker is still to
+// judge come first, all at once. After them the first one decides how many more run with it.
+func (s *Source) suspectGroup(want nixie.Want) int {
+	list := s.suspects.items[s.suspects.head:]
+	slices.SortStableFunc(list, func(a, b *item) int { return cmp.Compare(a.suspicion(), b.suspicion()) })
+	first := list[0].suspicion()
+	alike := slices.IndexFunc(list, func(i *item) bool { return i.suspicion() != first })
 	if alike < 0 {
 		alike = len(list)
 	}
@@ -106,46 +106,46 @@ func (s *Source) group(want nixie.Want) int {
 	return min(alike, max(want.Max, 1), nixie.GroupOf(want.Parallel, first))
 }
 
-// rank says which suspects come together, and before others: 0 those to be judged, then
-// by crashes.
-func (i *item) rank() int {
+// suspicion sorts suspects, and puts them into groups: 0 if a worker is still to judge the crash,
+// otherwise the number of crashes.
+func (i *item) suspicion() int {
 	if !i.judged && i.record.Crashes > 0 {
 		return 0
 	}
 	if i.delivery != nil {
 		return i.delivery.Crashes
 	}
-	return crashes(i.record)
+	return totalCrashes(i.record)
 }
 
-// lendFirst hands out the first ones of a queue.
-func (s *Source) lendFirst(from *fifo, n int, want nixie.Want, now time.Time) []*nixie.Delivery {
+// deliverFirst delivers the first n items of a queue.
+func (s *Source) deliverFirst(from *fifo, n int, want nixie.Want, now time.Time) []*nixie.Delivery {
 	got := make([]*nixie.Delivery, n)
-	expires, room := now.Add(want.Lease), loans{left: n}
+	expires, alloc := now.Add(want.Lease), deliveryAllocator{left: n}
 	for i := range got {
-		got[i] = s.lend(from.pop(), now, expires, &room)
+		got[i] = s.deliver(from.pop(), now, expires, &alloc)
 	}
 	return got
 }
 
-// more asks the broker, or waits where there is no room.
-func (s *Source) more(ctx context.Context, room int, wait time.Duration, now time.Time) error {
-	if room <= 0 {
-		pause(ctx, wait)
+// receiveMore asks the broker for records, or waits if there is no space.
+func (s *Source) receiveMore(ctx context.Context, most int, wait time.Duration, now time.Time) error {
+	if most <= 0 {
+		waitFor(ctx, wait)
 		return nil
 	}
-	records, err := s.c.Driver.Receive(ctx, room, wait)
+	records, err := s.c.Driver.Receive(ctx, most, wait)
 	if len(records) > 0 {
-		records, err = s.one(ctx, records, err)
+		records, err = s.keepOne(ctx, records, err)
 		s.admit(records)
 	}
 	return err
 }
 
-// one keeps a single record of those that vanished with a holder, where the broker
-// takes the rest back: another crash is to cost the neighbours nothing.
-func (s *Source) one(ctx context.Context, records []Record, err error) ([]Record, error) {
-	if len(records) == 1 || !s.vanished(records) {
+// keepOne keeps one record of those that vanished with a holder, and gives the rest back if the
+// broker takes them. If that record kills this holder too, the others pay nothing.
+func (s *Source) keepOne(ctx context.Context, records []Record, err error) ([]Record, error) {
+	if len(records) == 1 || !s.anyAbandoned(records) {
 		return records, err
 	}
 	var rest []*Record
@@ -154,20 +154,20 @@ func (s *Source) one(ctx context.Context, records []Record, err error) ([]Record
 	}
 	for _, refused := range s.c.Driver.Nack(ctx, rest, 0) {
 		if refused != nil && nixie.CodeOf(refused) != nixie.CodeLeaseLost {
-			return records, errors.Join(err, refused) // then all are in hand
+			return records, errors.Join(err, refused) // all of them stay in hand
 		}
 	}
 	return records[:1], err
 }
 
-// vanished reports whether records that can be given back one by one had been with
-// a holder that vanished.
-func (s *Source) vanished(records []Record) bool {
+// anyAbandoned reports whether some of these records vanished with a holder, and the broker takes
+// single records back.
+func (s *Source) anyAbandoned(records []Record) bool {
 	return s.features.Nack && slices.ContainsFunc(records, func(r Record) bool { return r.Crashes > 0 })
 }
 
-// pause waits for d or the end of ctx.
-func pause(ctx context.Context, d time.Duration) {
+// waitFor waits for d or until ctx ends.
+func waitFor(ctx context.Context, d time.Duration) {
 	timer := time.NewTimer(d)
 	defer timer.Stop()
 	select {
@@ -176,18 +176,18 @@ func pause(ctx context.Context, d time.Duration) {
 	}
 }
 
-// admit takes records in hand.
+// admit makes items of received records.
 func (s *Source) admit(records []Record) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	s.careful = s.vanished(records)
-	items := s.newSlab(records).items
+	s.oneAtATime = s.anyAbandoned(records)
+	items := s.newChunk(records).items
 	for n := range items {
 		i := &items[n]
 		s.inHand++
 		s.bytes += i.size
-		if s.lanes.enter(i) {
-			s.offer(i)
+		if s.serial.enter(i) {
+			s.makeReady(i)
 		}
 	}
 }
@@ -200,7 +200,7 @@ func sizeOf(r *Record) int64 {
 	return int64(size)
 }
 
-// Extend asks the broker which records are still ours.
+// Extend asks the broker which records this source still holds.
 func (s *Source) Extend(ctx context.Context, ds []*nixie.Delivery, lease time.Duration) []error {
 	errs := make([]error, len(ds))
 	items := s.find(ds, errs)
@@ -219,34 +219,34 @@ func (s *Source) Extend(ctx context.Context, ds []*nixie.Delivery, lease time.Du
 	defer s.mu.Unlock()
 	for n, d := range ds {
 		if nixie.CodeOf(errs[n]) == nixie.CodeLeaseLost {
-			s.drop(d)
+			s.dropLost(d)
 		}
 		if items[n] != nil {
-			s.leave(items[n].slab)
+			s.release(items[n].chunk)
 		}
 	}
 	return errs
 }
 
-// find looks the items of deliveries up, and has their slabs kept; a lease that is
-// over is answered.
+// find returns the items of deliveries and keeps their chunks in use. It sets the error of a
+// delivery whose lease is over.
 func (s *Source) find(ds []*nixie.Delivery, errs []error) []*item {
 	items := make([]*item, len(ds))
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	for n, d := range ds {
-		if items[n], _, errs[n] = s.held(d); items[n] != nil {
-			items[n].slab.uses++
+		if items[n], _, errs[n] = s.lookUp(d); items[n] != nil {
+			items[n].chunk.uses++
 		}
 	}
 	return items
 }
 
-// drop forgets an item that is lost, if its lease is still this one and nobody is
-// settling it, who will find that out as well. The source's mutex is held.
-func (s *Source) drop(d *nixie.Delivery) {
-	if i, at, err := s.held(d); err == nil && !i.settling {
-		s.takeBack(at)
+// dropLost forgets a lost item, if its lease is still this one. An item that a call is settling
+// stays: that call will notice the loss. The caller holds the mutex.
+func (s *Source) dropLost(d *nixie.Delivery) {
+	if i, at, err := s.lookUp(d); err == nil && !i.settling {
+		s.freeSlot(at)
 		s.forget(i)
 		s.interrupt()
 	}

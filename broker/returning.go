@@ -9,19 +9,18 @@ import (
 	"github.com/nixie-go/nixie/policy"
 )
 
-// Returning is a dead record on its way back.
+// Returning is a dead record that a redrive sends back.
 type Returning struct {
-	// Publication is what is sent: key, value and the headers of its sender. Its
-	// channel is chosen by who sends it.
+	// Publication holds key, value and the headers of the sender. The redrive chooses the channel.
 	Publication
 
-	AllHeaders  []RecordHeader // all headers of a record as it lies; of a letter none, see [LetterHeaders]
-	FoundOn     string         // the channel that it lies on; empty: an office
-	Origin      nixie.Origin   // where it died, as far as is known; a partition or an offset of −1 is not
+	AllHeaders  []RecordHeader // of a record as it was found; nil for a letter, see [LetterHeaders]
+	FoundOn     string         // channel where the record was found; empty: it comes from an office
+	Origin      nixie.Origin   // where it died; a partition or an offset of −1 is unknown
 	Letter      nixie.ID
-	Operation   nixie.ID // the redrive that sends it; zero: none says so
-	Redrives    int      // before this one
-	Cut         bool     // an office has not all of it
+	Operation   nixie.ID // the redrive that sends it; zero: unknown
+	Redrives    int      // earlier ones
+	Cut         bool     // the office has only a part of it
 	FirstFailed time.Time
 }
 
@@ -40,13 +39,14 @@ func FromRecord(r *Record) Returning {
 	return out
 }
 
-// FromLetter reads a letter of an office, with its body, and [nixie.Letter.Operation]
-// the redrive that sends it. One that came from no broker has no channel.
+// FromLetter reads a letter of an office, with its body. [nixie.Letter.Operation] names the redrive
+// that sends it. If the letter came from no broker, its origin has no channel.
 func FromLetter(l *nixie.Letter) Returning {
 	m := &l.Message
 	out := Returning{
 		Publication: Publication{Value: m.Body, Headers: outbound(m.Headers)},
-		Origin:      nixie.Origin{Partition: -1, Offset: -1}, Letter: l.ID, Operation: l.Operation, Redrives: m.Redrives, FirstFailed: l.FirstFailedAt,
+		Origin:      nixie.Origin{Partition: -1, Offset: -1}, Letter: l.ID, Operation: l.Operation, Redrives: m.Redrives,
+		FirstFailed: l.FirstFailedAt,
 	}
 	out.Cut = slices.ContainsFunc(m.Headers, func(h nixie.Header) bool { return h.Name == HeaderLeftOut || h.Name == HeaderBytesLeftOut })
 	switch {
@@ -64,13 +64,13 @@ func FromLetter(l *nixie.Letter) Returning {
 	return out
 }
 
-// LetterHeaders are the headers that a letter of an office has on a channel that takes
-// letters: those of its sender, and ours with what it died of. The letter is a whole
-// one, or what it has of its history is left out.
+// LetterHeaders returns the headers of a letter of an office when it goes to a channel that takes
+// letters: those of the sender, and ours, which say how it died. If the letter was read without its
+// body and history, the history is missing there too.
 func LetterHeaders(l *nixie.Letter) []RecordHeader {
 	m, back := &l.Message, FromLetter(l)
-	w := onto(back.Headers, 20, 512)
-	w.place(&back.Origin)
+	w := newHeaderWriter(back.Headers, 20, 512)
+	w.location(&back.Origin)
 	cause := l.Cause
 	switch {
 	case cause != nixie.CauseAdopted:
@@ -101,8 +101,8 @@ func LetterHeaders(l *nixie.Letter) []RecordHeader {
 	return w.headers
 }
 
-// place says where something died, as far as that is known.
-func (w *writer) place(o *nixie.Origin) {
+// location writes where a message died, as far as that is known.
+func (w *headerWriter) location(o *nixie.Origin) {
 	w.text(HeaderTopic, o.Channel)
 	if o.Offset >= 0 && o.Channel != "" {
 		if o.Partition >= 0 {
@@ -113,12 +113,11 @@ func (w *writer) place(o *nixie.Origin) {
 	w.time(HeaderTimestamp, o.Timestamp)
 }
 
-// Redriven is the record as it is sent now: as its sender made it, but for what was
-// changed since, and with our headers, each of them once. A repeat of the same
-// redrive has the same [HeaderRedriveID], whatever happened in between.
+// Redriven returns the record to send now: the record of its sender, with the changes since then,
+// and each of our headers once. Repeats of one redrive have the same [HeaderRedriveID].
 func (r *Returning) Redriven(now time.Time) Publication {
-	w := onto(r.Headers, 9, 232)
-	w.place(&r.Origin)
+	w := newHeaderWriter(r.Headers, 9, 232)
+	w.location(&r.Origin)
 	w.time(HeaderFirstFailureAt, r.FirstFailed)
 	w.count(HeaderRedriveCount, r.Redrives+1)
 	w.time(HeaderRedrivenAt, now)

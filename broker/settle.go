@@ -7,100 +7,101 @@ import (
 	"github.com/nixie-go/nixie"
 )
 
-// verdict is one settlement on its way through [Source.Settle].
-type verdict struct {
+// openSettlement is one settlement that [Source.Settle] is working on.
+type openSettlement struct {
 	st   *nixie.Settlement
 	item *item // nil: its lease was over
-	at   int   // its place
-	mine bool  // it is settled by this call
+	slot int   // of the item
+	mine bool  // this call settles it
 	err  error
-	end  end
+	then disposition
 }
 
-// end is what becomes of the record of a settlement that succeeded.
-type end byte
+// disposition tells what a source does with a record after its settlement succeeded.
+type disposition byte
 
-// The ends of a record.
+// Dispositions of a record.
 const (
-	done   end = iota // acknowledged
-	back              // given back to the broker
-	inHand            // it waits here for its next turn
+	toAck  disposition = iota // acknowledge it
+	toNack                    // give it back to the broker
+	toKeep                    // keep it in hand for its next attempt
 )
 
-// Settle stores what has to be stored, letters and retries, and then lets the
-// broker know of those of which that succeeded. What needs no storing does not wait
-// for that. A settlement that failed may be repeated: a letter that the office has is
-// not taken in twice, and one that a channel has is recognised by its
-// x-dead-letter-id.
+// Settle first stores letters and retries, and then acknowledges the records of those that
+// succeeded. Settlements that need no storing do not wait for them.
+//
+// The caller may repeat a settlement that failed. An office takes a letter in only once. On a
+// channel the letter may appear twice, with the same x-dead-letter-id.
 func (s *Source) Settle(ctx context.Context, settlements []nixie.Settlement) []error {
 	now := s.c.Clock()
-	k := s.desk(settlements)
+	k := s.lookUpAll(settlements)
 	all, plain := k.all, k.plain
-	s.ours(ctx, all)
-	var letters, retries []*verdict
+	s.checkHeld(ctx, all)
+	var letters, retries []*openSettlement
 	for n := range all {
 		switch v := &all[n]; {
 		case v.err != nil:
 			plain = append(plain, v)
 		case v.buries():
 			letters = append(letters, v)
-		case s.leaves(v):
+		case s.waitsElsewhere(v):
 			retries = append(retries, v)
 		default:
 			if v.st.Verb == nixie.Retry || v.st.Verb == nixie.Release {
-				v.end = s.waits(v.st)
+				v.then = s.retryDisposition(v.st)
 			}
 			plain = append(plain, v)
 		}
 	}
 	k.plain = plain
-	s.end(ctx, k, plain, now)
+	s.conclude(ctx, k, plain, now)
 	if len(letters)+len(retries) > 0 {
-		s.keep(ctx, letters, retries, now)
-		s.end(ctx, k, append(letters, retries...), now)
+		s.storeOutcomes(ctx, letters, retries, now)
+		s.conclude(ctx, k, append(letters, retries...), now)
 	}
 	errs := make([]error, len(all))
 	for n := range all {
 		errs[n] = all[n].err
 	}
-	s.clear(k)
+	s.putBack(k)
 	return errs
 }
 
-// keep stores letters and retries. A store takes no longer than storeLimit: what is
-// done elsewhere is not to wait for it. A channel takes as long as ctx lasts, because
-// what was sent there and is not waited for would be sent twice.
-func (s *Source) keep(ctx context.Context, letters, retries []*verdict, now time.Time) {
+// storeOutcomes stores letters and retries. A store gets at most storeLimit, because other
+// settlements of the worker wait for it. A channel gets as long as ctx lasts: a record whose answer
+// was not awaited would be published twice.
+func (s *Source) storeOutcomes(ctx context.Context, letters, retries []*openSettlement, now time.Time) {
 	if len(letters) > 0 {
-		s.bury(ctx, letters, now)
+		s.buryLetters(ctx, letters, now)
 	}
 	switch {
 	case len(retries) == 0:
 	case s.c.Park != nil:
-		s.park(ctx, retries)
+		s.parkRetries(ctx, retries)
 	default:
-		s.send(ctx, retries, now)
+		s.publishRetries(ctx, retries, now)
 	}
 }
 
-// storeLimit is how long a store may take for letters or retries of one call.
+// storeLimit bounds the time of a store for the letters, or the retries, of one call.
 const storeLimit = 5 * time.Second
 
-// end lets the broker know what became of records, and lets others go.
-func (s *Source) end(ctx context.Context, k *desk, vs []*verdict, now time.Time) {
+// conclude tells the broker what became of records, and makes items ready that waited for them.
+func (s *Source) conclude(ctx context.Context, k *scratch, vs []*openSettlement, now time.Time) {
 	if len(vs) > 0 {
-		s.tell(ctx, k, vs)
+		s.acknowledge(ctx, k, vs)
 		s.apply(vs, now)
 	}
 }
 
-// ours asks whether records are still ours of which something is to be stored: who
-// has them now decides about them, and there would be a letter too many.
-func (s *Source) ours(ctx context.Context, all []verdict) {
+// checkHeld asks the driver which records the source still holds, before it stores their letters
+// and retries. If another consumer has a record, that one decides about it, and a letter from here
+// would be one too many.
+func (s *Source) checkHeld(ctx context.Context, all []openSettlement) {
 	var records []*Record
-	var asked []*verdict
+	var asked []*openSettlement
 	for n := range all {
-		if v := &all[n]; v.err == nil && (v.buries() || s.leaves(v)) {
+		if v := &all[n]; v.err == nil && (v.buries() || s.waitsElsewhere(v)) {
 			records = append(records, v.item.record)
 			asked = append(asked, v)
 		}
@@ -113,7 +114,7 @@ func (s *Source) ours(ctx context.Context, all []verdict) {
 	}
 }
 
-func (v *verdict) buries() bool { return buries(v.st.Verb) }
+func (v *openSettlement) buries() bool { return buries(v.st.Verb) }
 
 func buries(verb nixie.Verb) bool {
 	switch verb {
@@ -123,40 +124,40 @@ func buries(verb nixie.Verb) bool {
 	return false
 }
 
-// waits says where a record waits that is to run again: with the broker if it can,
-// otherwise in hand. What was only judged runs next, and stays.
-func (s *Source) waits(st *nixie.Settlement) end {
+// retryDisposition decides where a record waits that is to run again: with the broker if it can,
+// otherwise in hand. A record that a worker only judged stays in hand and runs next.
+func (s *Source) retryDisposition(st *nixie.Settlement) disposition {
 	f := &s.features
 	switch {
 	case !f.Nack || f.Held && st.Delivery.Abandoned:
-		return inHand
+		return toKeep
 	case !f.Held || st.Delay <= f.MaxDelay && (st.Delay > 0 || st.Verb == nixie.Release):
-		return back
+		return toNack
 	}
-	return inHand
+	return toKeep
 }
 
-// park stores what is to be retried.
-func (s *Source) park(ctx context.Context, parked []*verdict) {
+// parkRetries stores retries in a queue of a store.
+func (s *Source) parkRetries(ctx context.Context, parked []*openSettlement) {
 	ctx, cancel := context.WithTimeout(ctx, storeLimit)
 	defer cancel()
 	for _, v := range parked {
-		_, err := s.c.Park.Enqueue(ctx, v.item.parked(s.c.ParkIn, v.st))
+		_, err := s.c.Park.Enqueue(ctx, v.item.parkedMessage(s.c.ParkIn, v.st))
 		switch code := nixie.CodeOf(err); {
 		case (code == nixie.CodeLimit || code == nixie.CodeInvalid) && s.features.Held:
-			v.end = inHand // the store cannot take it, ever
+			v.then = toKeep // the store will never take it
 		case err != nil:
 			v.err = nixie.Errorf(nixie.CodeUnavailable, "park message %s: %w", v.st.Delivery.ID, err)
 		}
 	}
 }
 
-// tell lets the broker know.
-func (s *Source) tell(ctx context.Context, k *desk, all []*verdict) {
+// acknowledge tells the broker which records are done or given back.
+func (s *Source) acknowledge(ctx context.Context, k *scratch, all []*openSettlement) {
 	for _, v := range all {
 		switch {
-		case v.err != nil || v.end == inHand:
-		case v.end == back:
+		case v.err != nil || v.then == toKeep:
+		case v.then == toNack:
 			v.err = s.c.Driver.Nack(ctx, []*Record{v.item.record}, min(v.st.Delay, s.features.MaxDelay))[0]
 		default:
 			k.acked = append(k.acked, v.item.record)
@@ -167,7 +168,7 @@ func (s *Source) tell(ctx context.Context, k *desk, all []*verdict) {
 	}
 	errs := s.c.Driver.Ack(ctx, k.acked)
 	for _, v := range all {
-		if v.err == nil && v.end == done {
+		if v.err == nil && v.then == toAck {
 			v.err, errs = errs[0], errs[1:]
 		}
 	}
@@ -175,12 +176,13 @@ func (s *Source) tell(ctx context.Context, k *desk, all []*verdict) {
 	k.acked = k.acked[:0]
 }
 
-// apply takes back what is settled or lost, and lets others go.
-func (s *Source) apply(all []*verdict, now time.Time) {
+// apply updates the items of settlements: it frees those that are done or lost, and makes others
+// ready that waited for them.
+func (s *Source) apply(all []*openSettlement, now time.Time) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	full := s.inHand >= s.c.MaxInHand || s.bytes >= s.c.MaxBytes || s.careful
-	before := s.ready.len() + s.suspect.len()
+	full := s.inHand >= s.c.MaxInHand || s.bytes >= s.c.MaxBytes || s.oneAtATime
+	before := s.ready.len() + s.suspects.len()
 	for _, v := range all {
 		if !v.mine {
 			continue
@@ -188,25 +190,25 @@ func (s *Source) apply(all []*verdict, now time.Time) {
 		v.item.settling = false
 		switch {
 		case v.err != nil && nixie.CodeOf(v.err) == nixie.CodeLeaseLost:
-			s.takeBack(v.at)
+			s.freeSlot(v.slot)
 			s.forget(v.item)
-		case v.err != nil: // it may be repeated
-		case v.end == inHand:
-			s.takeBack(v.at)
-			s.again(v, now)
+		case v.err != nil: // the worker may repeat it
+		case v.then == toKeep:
+			s.freeSlot(v.slot)
+			s.retryInHand(v, now)
 		default:
-			s.takeBack(v.at)
+			s.freeSlot(v.slot)
 			s.forget(v.item)
 			s.halted = s.halted || v.st.Verb == nixie.Halt
 		}
 	}
-	if full || s.ready.len()+s.suspect.len() > before || len(s.waiting) > 0 {
+	if full || s.ready.len()+s.suspects.len() > before || len(s.delayed) > 0 {
 		s.interrupt()
 	}
 }
 
-// crashesAfter is how many crashes count after a settlement: a holder that asks for a
-// retry has survived. The delivery itself stays as it is, as its worker may look at it.
+// crashesAfter returns the crash count after a settlement: 0 after a retry, because that holder has
+// survived. It does not change the delivery, which its worker may still read.
 func crashesAfter(st *nixie.Settlement) int {
 	if st.Verb == nixie.Retry && !st.Delivery.Abandoned {
 		return 0
@@ -214,9 +216,9 @@ func crashesAfter(st *nixie.Settlement) int {
 	return st.Delivery.Crashes
 }
 
-// again lets an item wait in hand for its next turn. Those behind it in its lane
-// wait as well.
-func (s *Source) again(v *verdict, now time.Time) {
+// retryInHand makes an item wait in hand for its next attempt. The items behind it in its serial
+// queue wait as well.
+func (s *Source) retryInHand(v *openSettlement, now time.Time) {
 	i, last := v.item, v.item.delivery
 	d := &nixie.Delivery{Message: last.Message}
 	d.Crashes = crashesAfter(v.st)
@@ -224,17 +226,17 @@ func (s *Source) again(v *verdict, now time.Time) {
 	if v.st.Verb == nixie.Release && !last.Abandoned {
 		d.Attempts--
 	}
-	history, dropped := i.with(v.st)
+	history, dropped := i.historyWith(v.st)
 	i.remember(history, dropped)
 	if n := len(history); n > 0 {
 		d.LastFailure, d.LastReason = history[n-1].Text, history[n-1].Reason
 	}
 	s.bytes -= i.size
-	i.size = sizeOf(i.record) + i.weight()
+	i.size = sizeOf(i.record) + i.historySize()
 	s.bytes += i.size
 	if v.st.Delay <= 0 {
-		s.offer(i)
+		s.makeReady(i)
 		return
 	}
-	s.waiting.add(i, now.Add(v.st.Delay))
+	s.delayed.add(i, now.Add(v.st.Delay))
 }

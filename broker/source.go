@@ -9,86 +9,85 @@ import (
 	"github.com/nixie-go/nixie"
 )
 
-// Source is channels of a broker as a [nixie.Source]. Make one with [New].
+// Source makes a [nixie.Source] of the channels of a broker. [New] makes one.
 type Source struct {
 	c        Config
 	features Features
 
-	mu      sync.Mutex
-	lanes   lanes
-	places  []place // of what is handed out, by [nixie.Receipted]
-	unused  []int   // indexes of places
-	desks   []*desk // that no call uses
-	slabs   []*slab // of which nothing is in hand
-	number  int64   // of the newest lease
-	ready   fifo    // may be handed out
-	suspect fifo    // those of them that vanished with a holder before
-	waiting waiting // due later
-	inHand  int     // not done with
-	careful bool    // what came last had vanished with a holder: one at a time
-	bytes   int64   // of those
-	halted  bool    // nothing more is handed out
+	mu          sync.Mutex
+	serial      serialQueues
+	slots       []slot     // of delivered items; the lease names the index
+	freeSlots   []int      // indexes of slots without an item
+	freeScratch []*scratch // that no call uses
+	freeChunks  []*chunk   // without an item in hand
+	lastLease   int64      // number of the newest lease
+	ready       fifo       // may be delivered
+	suspects    fifo       // may be delivered, and vanished with a holder before
+	delayed     delayQueue // become ready later
+	inHand      int        // items in all
+	oneAtATime  bool       // the newest records vanished with a holder: receive one at a time
+	bytes       int64      // size of all items
+	halted      bool       // deliver nothing more
 
-	turn      chan struct{}   // taken by the one who receives
-	lost      <-chan struct{} // closed when items may be lost; of the one who receives
-	interrupt func()          // ends the waiting of Receive
+	receiving chan struct{}   // full while a call of Receive runs
+	lost      <-chan struct{} // closed when items may be lost; only Receive uses it
+	interrupt func()          // ends the wait of Receive
 }
 
-// item is a record that is not done with. There are many, most of which just succeed:
-// what they need for that is all they have.
+// item is a record in hand. There are many, and most of them just succeed, so an item holds only
+// what success needs.
 type item struct {
-	slab     *slab // that it is part of
+	chunk    *chunk // that this item belongs to
 	record   *Record
-	delivery *nixie.Delivery // of this turn, as who had the last one may still look at that; nil before the first
-	lane     *lane
-	trouble  *trouble // nil: there was none
+	delivery *nixie.Delivery // newest; the worker of an earlier one may still read that; nil before the first
+	serial   *serialQueue
+	retry    *retryState // nil before the first failure
 	size     int64
-	settling bool // by a call that is under way
+	settling bool // a call is settling it
 	suspect  bool // it vanished with a holder before
-	judged   bool // that its holders vanished
+	judged   bool // a worker was told of the crashes
 }
 
-// trouble is what went wrong with an item.
-type trouble struct {
-	due     time.Time       // while it waits for its next turn
+// retryState holds the failures of an item.
+type retryState struct {
+	due     time.Time       // while it waits in hand
 	history []nixie.Failure // oldest first
-	dropped int             // failures that are not in history any more
+	dropped int             // failures that no longer fit into history
 }
 
-// failures are those of an item, oldest first.
+// failures returns the failures of an item, oldest first.
 func (i *item) failures() []nixie.Failure {
-	if i.trouble == nil {
+	if i.retry == nil {
 		return nil
 	}
-	return i.trouble.history
+	return i.retry.history
 }
 
-// remember notes what went wrong.
+// remember stores the failures of an item.
 func (i *item) remember(history []nixie.Failure, dropped int) {
 	if len(history) > 0 {
-		i.trouble = &trouble{history: history, dropped: dropped}
+		i.retry = &retryState{history: history, dropped: dropped}
 	}
 }
 
-// place is where an item that is handed out is found by its lease.
-type place struct {
+// slot holds a delivered item and the number of its lease.
+type slot struct {
 	item   *item
 	number int64
 }
 
-// New checks a config and makes a source of it. Whether the channels are fit for
-// it is for [Source.Check] to say.
+// New checks a config and makes a source of it. [Source.Check] checks the channels.
 func New(c Config) (*Source, error) {
 	c, err := c.withDefaults()
 	if err != nil {
 		return nil, err
 	}
-	s := &Source{c: c, features: c.Driver.Features(), turn: make(chan struct{}, 1), lost: c.Driver.Lost(), interrupt: func() {}}
-	s.lanes.order, s.lanes.seed = c.Order, maphash.MakeSeed()
+	s := &Source{c: c, features: c.Driver.Features(), receiving: make(chan struct{}, 1), lost: c.Driver.Lost(), interrupt: func() {}}
+	s.serial.order, s.serial.seed = c.Order, maphash.MakeSeed()
 	return s, nil
 }
 
-// Name is the name of the queue that letters have.
+// Name returns the queue that letters have.
 func (s *Source) Name() string { return s.c.Queue }
 
 // LeasesLost implements [nixie.Alarm].
@@ -96,7 +95,7 @@ func (s *Source) LeasesLost() <-chan struct{} { return s.c.Driver.Lost() }
 
 var _ Counter = (*Source)(nil)
 
-// Remaining implements [Counter] where the driver does; otherwise nothing remains.
+// Remaining implements [Counter]. It returns zeros if the driver cannot count.
 func (s *Source) Remaining(ctx context.Context) (Remaining, error) {
 	if c, ok := s.c.Driver.(Counter); ok {
 		return c.Remaining(ctx)
@@ -104,29 +103,30 @@ func (s *Source) Remaining(ctx context.Context) (Remaining, error) {
 	return Remaining{}, nil
 }
 
-// Slow implements [nixie.Slow]: letters and retries are confirmed by somebody else.
+// Slow implements [nixie.Slow]: a store or the broker confirms letters and retries, which takes
+// time.
 func (s *Source) Slow(st *nixie.Settlement) bool {
 	return buries(st.Verb) || st.Verb == nixie.Retry && (s.c.Park != nil || len(s.features.Stages) > 0)
 }
 
-// lend hands an item out under a new lease. The source's mutex is held.
-func (s *Source) lend(i *item, now, expires time.Time, room *loans) *nixie.Delivery {
+// deliver hands an item out under a new lease. The caller holds the mutex.
+func (s *Source) deliver(i *item, now, expires time.Time, alloc *deliveryAllocator) *nixie.Delivery {
 	if i.delivery == nil {
-		i.fill(room.next(), &s.features, s.c.Queue, now)
+		i.fill(alloc.next(), &s.features, s.c.Queue, now)
 	}
-	at := len(s.places)
-	if n := len(s.unused); n > 0 {
-		at, s.unused = s.unused[n-1], s.unused[:n-1]
+	at := len(s.slots)
+	if n := len(s.freeSlots); n > 0 {
+		at, s.freeSlots = s.freeSlots[n-1], s.freeSlots[:n-1]
 	} else {
-		s.places = append(s.places, place{})
+		s.slots = append(s.slots, slot{})
 	}
-	s.number++
+	s.lastLease++
 	d := i.delivery
 	d.Lease = nixie.Lease{
-		Number: i.record.Epoch<<epochShift | s.number&(1<<epochShift-1), Owner: s.c.Name, ExpiresAt: expires,
+		Number: i.record.Epoch<<epochShift | s.lastLease&(1<<epochShift-1), Owner: s.c.Name, ExpiresAt: expires,
 		Receipt: nixie.Receipted{Place: int64(at)},
 	}
-	s.places[at] = place{i, d.Lease.Number}
+	s.slots[at] = slot{i, d.Lease.Number}
 	d.Deliveries++
 	d.Abandoned = d.Crashes > 0 && !i.judged
 	d.AbandonedAlone = d.Abandoned && i.record.Alone
@@ -138,44 +138,45 @@ func (s *Source) lend(i *item, now, expires time.Time, room *loans) *nixie.Deliv
 	return d
 }
 
-// epochShift makes room in a lease's number for what grows within one epoch.
+// epochShift leaves 40 bits of a lease number for the leases within one epoch.
 const epochShift = 40
 
-// held finds the item of a lease. The source's mutex is held.
-func (s *Source) held(d *nixie.Delivery) (*item, int, error) {
+// lookUp returns the item of a lease and its slot. The caller holds the mutex.
+func (s *Source) lookUp(d *nixie.Delivery) (*item, int, error) {
 	at := d.Lease.Receipt.Place
-	if at < 0 || at >= int64(len(s.places)) || s.places[at].item == nil || s.places[at].number != d.Lease.Number || s.places[at].item.delivery.ID != d.ID {
+	if at < 0 || at >= int64(len(s.slots)) || s.slots[at].item == nil || s.slots[at].number != d.Lease.Number ||
+		s.slots[at].item.delivery.ID != d.ID {
 		return nil, 0, nixie.Errorf(nixie.CodeLeaseLost, "message %s: its lease is not this one any more", d.ID)
 	}
-	return s.places[at].item, int(at), nil
+	return s.slots[at].item, int(at), nil
 }
 
-// takeBack ends the lease of an item. The source's mutex is held.
-func (s *Source) takeBack(at int) {
-	s.places[at] = place{}
-	s.unused = append(s.unused, at)
+// freeSlot ends the lease of an item. The caller holds the mutex.
+func (s *Source) freeSlot(at int) {
+	s.slots[at] = slot{}
+	s.freeSlots = append(s.freeSlots, at)
 }
 
-// forget drops an item that is done with, or lost, and lets go what waited for it.
-// Nobody may look at it afterwards. The source's mutex is held.
+// forget drops an item that is done or lost, and lets the next one of its serial queue go. No code
+// may use the item afterwards. The caller holds the mutex.
 func (s *Source) forget(i *item) {
 	s.inHand--
 	s.bytes -= i.size
-	s.letGo(i)
-	s.leave(i.slab)
+	s.letNext(i)
+	s.release(i.chunk)
 }
 
-// letGo lets the next one of a lane go. The source's mutex is held.
-func (s *Source) letGo(i *item) {
-	if next := s.lanes.leave(i); next != nil {
-		s.offer(next)
+// letNext makes the next item of the same serial queue ready. The caller holds the mutex.
+func (s *Source) letNext(i *item) {
+	if next := s.serial.leave(i); next != nil {
+		s.makeReady(next)
 	}
 }
 
-// offer makes an item ready. The source's mutex is held.
-func (s *Source) offer(i *item) {
+// makeReady puts an item where Receive finds it. The caller holds the mutex.
+func (s *Source) makeReady(i *item) {
 	if i.suspect {
-		s.suspect.push(i)
+		s.suspects.push(i)
 		return
 	}
 	s.ready.push(i)

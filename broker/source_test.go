@@ -18,7 +18,7 @@ import (
 
 var errBoom = errors.New("boom")
 
-// produce puts n records on a log.
+// produce adds n records to a log.
 func produce(t *testing.T, l *brokertest.Log, n int) {
 	t.Helper()
 	for i := range n {
@@ -34,10 +34,10 @@ func TestConfigIsChecked(t *testing.T) {
 		"unknown order":    {Driver: d, Letters: "x", Order: "most"},
 		"half a park":      {Driver: d, Letters: "x", ParkIn: "later"},
 		"wrong braces":     {Driver: d, Letters: "{topic}.dlq"},
-		"no room":          {Driver: d, Letters: "x", MaxInHand: -1},
+		"no space":         {Driver: d, Letters: "x", MaxInHand: -1},
 		"no bytes":         {Driver: d, Letters: "x", MaxBytes: -1},
 		"a queue too long": {Driver: d, Letters: "x", Queue: string(make([]byte, 300))},
-		"nowhere to wait":  {Driver: bare{d}, Letters: "x"},
+		"nowhere to wait":  {Driver: featureless{d}, Letters: "x"},
 	} {
 		if _, err := broker.New(c); nixie.CodeOf(err) != nixie.CodeInvalid {
 			t.Errorf("%s: %v", name, err)
@@ -45,15 +45,16 @@ func TestConfigIsChecked(t *testing.T) {
 	}
 }
 
-// bare is a driver whose broker can do nothing.
-type bare struct{ broker.Driver }
+// featureless is a driver whose broker can do nothing.
+type featureless struct{ broker.Driver }
 
-func (bare) Features() broker.Features { return broker.Features{System: "bare"} }
+func (featureless) Features() broker.Features { return broker.Features{System: "featureless"} }
 
-// What is parked goes on counting, keeps what it was, and is parked once.
+// A parked message goes on counting, keeps its content, and is parked once.
 func TestParked(t *testing.T) {
 	l := brokertest.NewLog()
-	l.Produce(t, broker.Publication{Channel: l.Source(), Key: []byte("k"), Value: []byte("v"), Headers: []broker.RecordHeader{{Name: "theirs", Value: []byte{0xff}}}})
+	l.Produce(t, broker.Publication{Channel: l.Source(), Key: []byte("k"), Value: []byte("v"),
+		Headers: []broker.RecordHeader{{Name: "theirs", Value: []byte{0xff}}}})
 	st := memory.New(memory.Options{})
 	d := l.Join(t)
 	s, err := broker.New(broker.Config{Driver: d, Office: st, Park: st, ParkIn: "later"})
@@ -77,11 +78,12 @@ func TestParked(t *testing.T) {
 	ran := make(chan error, 2)
 	dead := make(chan nixie.Settlement, 1)
 	for _, source := range []nixie.Source{s, broker.Parked(store.NewSource(st, "later"))} {
-		w, err := worker.New(worker.Config{Source: source, Policy: p, Handler: handle, Observer: &nixie.Observer{Settled: func(_ string, sts []nixie.Settlement, _ []error) {
-			if sts[0].Burial != nil {
-				dead <- sts[0]
-			}
-		}}})
+		w, err := worker.New(worker.Config{Source: source, Policy: p, Handler: handle,
+			Observer: &nixie.Observer{Settled: func(_ string, sts []nixie.Settlement, _ []error) {
+				if sts[0].Burial != nil {
+					dead <- sts[0]
+				}
+			}}})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -118,15 +120,14 @@ func TestParked(t *testing.T) {
 	}
 }
 
-// No more is in hand than allowed, in number and in bytes; what is settled makes
-// room.
-func TestRoom(t *testing.T) {
+// The source holds no more records and bytes than allowed, and a settlement makes space.
+func TestInHandIsLimited(t *testing.T) {
 	for name, c := range map[string]broker.Config{"number": {MaxInHand: 7}, "bytes": {MaxBytes: 1}} {
 		t.Run(name, func(t *testing.T) {
 			l := brokertest.NewLog()
 			produce(t, l, 100)
 			c.Driver, c.Letters = l.Join(t), broker.DefaultLetters
-			c.Order = broker.ProcessUnordered // keys may share a lane
+			c.Order = broker.ProcessUnordered // keys may share a serial queue
 			s, err := broker.New(c)
 			if err != nil {
 				t.Fatal(err)
@@ -160,11 +161,12 @@ func settle(t *testing.T, s *broker.Source, d *nixie.Delivery) {
 	}
 }
 
-// What was settled, or settled twice in one call, is refused the second time.
+// A second settlement is refused, in another call and in the same one.
 func TestSettledOnce(t *testing.T) {
 	l := brokertest.NewLog()
 	produce(t, l, 2)
-	s, err := broker.New(broker.Config{Driver: l.Join(t), Letters: broker.DefaultLetters, Order: broker.ProcessUnordered}) // keys may share a lane
+	s, err := broker.New(broker.Config{Driver: l.Join(t), Letters: broker.DefaultLetters,
+		Order: broker.ProcessUnordered}) // keys may share a serial queue
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -187,7 +189,7 @@ func TestSettledOnce(t *testing.T) {
 	}
 }
 
-// A halt buries, and nothing more is handed out.
+// After a halt the source delivers nothing more.
 func TestHalt(t *testing.T) {
 	l := brokertest.NewLog()
 	produce(t, l, 5)
@@ -199,7 +201,8 @@ func TestHalt(t *testing.T) {
 	if err != nil || len(got) != 1 {
 		t.Fatal(len(got), err)
 	}
-	halt := nixie.Settlement{Delivery: got[0], Verb: nixie.Halt, Failure: &nixie.Failure{Text: "boom"}, Burial: &nixie.Burial{Cause: nixie.CausePermanent}}
+	halt := nixie.Settlement{Delivery: got[0], Verb: nixie.Halt, Failure: &nixie.Failure{Text: "boom"},
+		Burial: &nixie.Burial{Cause: nixie.CausePermanent}}
 	if err := s.Settle(t.Context(), []nixie.Settlement{halt})[0]; err != nil {
 		t.Fatal(err)
 	}
@@ -211,7 +214,7 @@ func TestHalt(t *testing.T) {
 	}
 }
 
-// What a consumer loses that nobody was handed is not handed out any more.
+// Records that a consumer lost before a worker got them are not delivered.
 func TestLostBeforeItIsHandedOut(t *testing.T) {
 	l := brokertest.NewLog()
 	for range 20 {
@@ -237,7 +240,8 @@ func TestLostBeforeItIsHandedOut(t *testing.T) {
 	if more, err := s.Receive(t.Context(), nixie.Want{Max: 20}); len(more) > 0 || err != nil {
 		t.Errorf("%d more, %v", len(more), err)
 	}
-	if err := s.Settle(t.Context(), []nixie.Settlement{{Delivery: got[0], Verb: nixie.Complete}})[0]; nixie.CodeOf(err) != nixie.CodeLeaseLost {
+	if err := s.Settle(t.Context(), []nixie.Settlement{{Delivery: got[0], Verb: nixie.Complete}})[0]; nixie.CodeOf(
+		err) != nixie.CodeLeaseLost {
 		t.Error(err)
 	}
 	if more, err := s.Receive(t.Context(), nixie.Want{Max: 20, Wait: time.Millisecond}); len(more) > 0 || err != nil {
@@ -245,7 +249,7 @@ func TestLostBeforeItIsHandedOut(t *testing.T) {
 	}
 }
 
-// torn is a driver that loses what is in hand while a letter is published.
+// torn is a driver that loses its records while a letter is published.
 type torn struct {
 	broker.Driver
 	publishing, extended chan struct{}
@@ -280,8 +284,8 @@ func refused(n int) []error {
 	return errs
 }
 
-// What is lost while it is being settled is dropped once: those that come after it
-// have leases of their own.
+// A record that is lost during its settlement is dropped once: later items have leases of their
+// own.
 func TestLostWhileItIsSettled(t *testing.T) {
 	l := brokertest.NewLog()
 	produce(t, l, 3)
@@ -295,7 +299,8 @@ func TestLostWhileItIsSettled(t *testing.T) {
 		t.Fatal(len(got), err)
 	}
 	settled := make(chan error)
-	bury := nixie.Settlement{Delivery: got[0], Verb: nixie.Bury, Failure: &nixie.Failure{Text: "boom"}, Burial: &nixie.Burial{Cause: nixie.CausePermanent}}
+	bury := nixie.Settlement{Delivery: got[0], Verb: nixie.Bury, Failure: &nixie.Failure{Text: "boom"},
+		Burial: &nixie.Burial{Cause: nixie.CausePermanent}}
 	go func() { settled <- s.Settle(t.Context(), []nixie.Settlement{bury})[0] }()
 	<-d.publishing
 	d.lost = true
@@ -320,9 +325,8 @@ func TestLostWhileItIsSettled(t *testing.T) {
 	}
 }
 
-// Whoever renews leases may still look at a delivery while it is settled: its next
-// turn is another one.
-func TestNextTurnIsAnotherDelivery(t *testing.T) {
+// A worker may renew the lease of a delivery while it is settled, so a retry gets another delivery.
+func TestRetryIsAnotherDelivery(t *testing.T) {
 	l := brokertest.NewLog()
 	produce(t, l, 1)
 	s, err := broker.New(broker.Config{Driver: l.Join(t), Letters: broker.DefaultLetters})
@@ -334,7 +338,8 @@ func TestNextTurnIsAnotherDelivery(t *testing.T) {
 		t.Fatal(first, err)
 	}
 	lease, attempts := first[0].Lease, first[0].Attempts
-	if errs := s.Settle(t.Context(), []nixie.Settlement{{Delivery: first[0], Verb: nixie.Retry, Failure: &nixie.Failure{Text: "boom"}}}); errs[0] != nil {
+	if errs := s.Settle(t.Context(), []nixie.Settlement{{Delivery: first[0], Verb: nixie.Retry,
+		Failure: &nixie.Failure{Text: "boom"}}}); errs[0] != nil {
 		t.Fatal(errs)
 	}
 	second, err := s.Receive(t.Context(), nixie.Want{Max: 1})
@@ -342,12 +347,12 @@ func TestNextTurnIsAnotherDelivery(t *testing.T) {
 		t.Fatal(second, err)
 	}
 	if first[0] == second[0] || first[0].Lease != lease || first[0].Attempts != attempts || first[0].LastFailure != "" {
-		t.Errorf("the first turn changed: %+v", first[0])
+		t.Errorf("the first delivery changed: %+v", first[0])
 	}
 }
 
-// A holder that asks for a retry has survived: the next turn counts no crash, and the
-// delivery of the last one stays as its worker knows it.
+// A holder that asks for a retry has survived: the next delivery counts no crash, and the earlier
+// one does not change.
 func TestRetryCountsNoCrash(t *testing.T) {
 	box := brokertest.NewMailbox()
 	box.Produce(t, broker.Publication{Channel: box.Source(), Value: []byte("v")})
@@ -360,21 +365,21 @@ func TestRetryCountsNoCrash(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	for turn, crashes := range []int{1, 1, 0} { // judged, run, run again
+	for n, crashes := range []int{1, 1, 0} { // judged, run, run again
 		ds, err := s.Receive(t.Context(), nixie.Want{Max: 1})
-		if err != nil || len(ds) != 1 || ds[0].Crashes != crashes || ds[0].Abandoned != (turn == 0) {
-			t.Fatalf("turn %d: %+v, %v", turn, ds, err)
+		if err != nil || len(ds) != 1 || ds[0].Crashes != crashes || ds[0].Abandoned != (n == 0) {
+			t.Fatalf("delivery %d: %+v, %v", n, ds, err)
 		}
 		if err := s.Settle(t.Context(), []nixie.Settlement{{Delivery: ds[0], Verb: nixie.Retry}})[0]; err != nil {
 			t.Fatal(err)
 		}
 		if ds[0].Crashes != crashes {
-			t.Errorf("turn %d: its delivery was changed to %d crashes", turn, ds[0].Crashes)
+			t.Errorf("delivery %d: it was changed to %d crashes", n, ds[0].Crashes)
 		}
 	}
 }
 
-// looking is a queue that looks at a delivery while its settlement is under way.
+// looking is a queue that reads a delivery while its settlement is under way.
 type looking struct {
 	nixie.Source
 	at   *nixie.Delivery
@@ -390,10 +395,11 @@ func (l *looking) Settle(_ context.Context, sts []nixie.Settlement) []error {
 	return []error{nixie.Errorf(nixie.CodeInternal, "attempts of the store: %d", sts[0].Delivery.Attempts)}
 }
 
-// What was counted before a message was parked is taken off what the store is told, not
-// off the delivery, at which its worker may look meanwhile.
+// Parked subtracts earlier counts from what it gives to the store, not from the delivery, which its
+// worker may still read.
 func TestParkedDeliveryStaysAsItIs(t *testing.T) {
-	queue := &looking{at: &nixie.Delivery{Message: nixie.Message{Attempts: 1, Headers: []nixie.Header{{Name: broker.HeaderAttempts, Value: "2"}}}}}
+	queue := &looking{at: &nixie.Delivery{Message: nixie.Message{Attempts: 1,
+		Headers: []nixie.Header{{Name: broker.HeaderAttempts, Value: "2"}}}}}
 	s := broker.Parked(queue)
 	ds, err := s.Receive(t.Context(), nixie.Want{Max: 1})
 	if err != nil || ds[0].Attempts != 3 {
@@ -405,14 +411,15 @@ func TestParkedDeliveryStaysAsItIs(t *testing.T) {
 	}
 }
 
-// Of a record that somebody else has by now nothing is published, taken into an office or
-// put on a stage: whoever has it decides about it, and there would be one too many.
-func TestNothingIsKeptOfWhatIsLost(t *testing.T) {
+// The source stores no letter and no retry of a record that another consumer has by now: that one
+// decides about it.
+func TestLostRecordsAreNotStored(t *testing.T) {
 	for _, verb := range []nixie.Verb{nixie.Bury, nixie.Retry} {
 		l, st := brokertest.NewLog(), memory.New(memory.Options{})
 		produce(t, l, 40)
 		stage := broker.Stage{Channel: "{source}.later", Delay: time.Minute}
-		s, err := broker.New(broker.Config{Driver: l.Join(t, stage), Letters: broker.DefaultLetters, Office: st, Order: broker.ProcessUnordered})
+		s, err := broker.New(broker.Config{Driver: l.Join(t, stage), Letters: broker.DefaultLetters, Office: st,
+			Order: broker.ProcessUnordered})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -420,11 +427,12 @@ func TestNothingIsKeptOfWhatIsLost(t *testing.T) {
 		if err != nil || len(got) != 40 {
 			t.Fatal(len(got), err)
 		}
-		l.Join(t, stage) // it gets some of the parts
+		l.Join(t, stage) // it gets some of the partitions
 		failure := &nixie.Failure{Class: nixie.ClassPermanent, Reason: nixie.ReasonHandler, Text: "boom", FailedAt: time.Now()}
 		sts := make([]nixie.Settlement, len(got))
 		for i, d := range got {
-			sts[i] = nixie.Settlement{Delivery: d, Verb: verb, Delay: time.Second, Failure: failure, Burial: &nixie.Burial{Cause: nixie.CausePermanent, Status: nixie.StatusOpen}}
+			sts[i] = nixie.Settlement{Delivery: d, Verb: verb, Delay: time.Second, Failure: failure,
+				Burial: &nixie.Burial{Cause: nixie.CausePermanent, Status: nixie.StatusOpen}}
 		}
 		lost := 0
 		for _, err := range s.Settle(t.Context(), sts) {
@@ -451,8 +459,8 @@ func TestNothingIsKeptOfWhatIsLost(t *testing.T) {
 	}
 }
 
-// A record that was to be judged and is given back had no attempt that it could get back.
-func TestReleaseOfWhatIsToBeJudged(t *testing.T) {
+// A record that is released before it was judged had no attempt that it could get back.
+func TestReleaseBeforeJudgingReturnsNoAttempt(t *testing.T) {
 	box := brokertest.NewMailbox()
 	box.Produce(t, broker.Publication{Channel: box.Source(), Value: []byte("v")})
 	first := box.Join(t)
@@ -475,7 +483,7 @@ func TestReleaseOfWhatIsToBeJudged(t *testing.T) {
 	}
 }
 
-// marked is a driver that says of the first record that it vanished with a holder.
+// marked is a driver that reports a crash of the first record.
 type marked struct{ broker.Driver }
 
 func (d marked) Receive(ctx context.Context, most int, wait time.Duration) ([]broker.Record, error) {
@@ -488,8 +496,8 @@ func (d marked) Receive(ctx context.Context, most int, wait time.Duration) ([]br
 	return got, err
 }
 
-// Who has something in hand while a suspect waits for an empty one gets no fresh ones
-// either: with enough of those the suspect would never be run.
+// A worker with something in hand gets no new records while a suspect waits for an empty hand.
+// Otherwise the suspect might never run.
 func TestSuspectsDoNotStarve(t *testing.T) {
 	l := brokertest.NewLog()
 	produce(t, l, 8)

@@ -10,29 +10,29 @@ import (
 	"github.com/nixie-go/nixie"
 )
 
-// Stage is a channel on which records wait for a retry, all of them for as long, so
-// that they come out in their order. A driver that has stages receives from them as
-// well, and hands out nothing of them before it is due.
+// Stage is a channel where records wait for a retry. All of them wait for the same time, so they
+// become due in their order. A driver with stages receives from them too, and hands out no record
+// before it is due.
 type Stage struct {
-	Channel string // {source} standing for the channel that its records came from first
+	Channel string // {source} stands for the channel that the record came from first
 	Delay   time.Duration
 }
 
-// Bounds of stages.
+// Limits of stages.
 const (
 	MaxStages     = 16
 	MaxStageDelay = 7 * 24 * time.Hour
 )
 
-// stageNames is what a stage is called that has no name: by how long it takes.
-const stageNames = sourcePart + ".retry."
+// stagePrefix begins the name of a stage that the user did not name; its delay is the rest.
+const stagePrefix = sourcePart + ".retry."
 
-// Of is the name of the stage for records of a source.
+// Of returns the name of the stage for records of a source.
 func (s Stage) Of(source string) string { return ChannelName(s.Channel, source) }
 
-// Due is when a record of the stage may be handed out: at the time that its header
-// [HeaderDue] says, else the stage's delay after it was written. Whatever the clocks
-// of others say, it is not later than that delay from now.
+// Due returns when a record of the stage may be handed out. Its header [HeaderDue] names the time;
+// without that header it is the delay after the record was written. If the clocks of other machines
+// are wrong, the record waits no longer than the delay from now.
 func (s Stage) Due(header string, written, now time.Time) time.Time {
 	due := written.Add(s.Delay)
 	if ms, err := strconv.ParseInt(header, 10, 64); err == nil {
@@ -44,15 +44,14 @@ func (s Stage) Due(header string, written, now time.Time) time.Time {
 	return due
 }
 
-// ParseStages reads stages as a list such as 5s,1m,10m: those are named
-// {source}.retry.5s and so on. A name of one's own goes before its delay, as in
-// {source}-again=30s.
+// ParseStages reads a list of stages such as 5s,1m,10m, which are named {source}.retry.5s and so
+// on. Another name goes before the delay, as in {source}-again=30s.
 func ParseStages(text string) ([]Stage, error) {
 	var all []Stage
 	for part := range strings.SplitSeq(text, ",") {
 		name, delay, named := strings.Cut(strings.TrimSpace(part), "=")
 		if !named {
-			name, delay = stageNames+name, name
+			name, delay = stagePrefix+name, name
 		}
 		d, err := time.ParseDuration(delay)
 		if err != nil {
@@ -63,7 +62,7 @@ func ParseStages(text string) ([]Stage, error) {
 	return all, nil
 }
 
-// CheckStages says what is wrong with the stages of so many sources.
+// CheckStages refuses stages that the given number of sources cannot use.
 func CheckStages(stages []Stage, sources int) error {
 	if len(stages) > MaxStages {
 		return nixie.Errorf(nixie.CodeInvalid, "%d stages: give %d at most", len(stages), MaxStages)
@@ -71,7 +70,7 @@ func CheckStages(stages []Stage, sources int) error {
 	for n, s := range stages {
 		switch {
 		case s.Channel == "":
-			return nixie.Errorf(nixie.CodeInvalid, "stage %d has no channel: name it, %s%s for example", n+1, stageNames, s.Delay)
+			return nixie.Errorf(nixie.CodeInvalid, "stage %d has no channel: name it, %s%s for example", n+1, stagePrefix, s.Delay)
 		case s.Delay < time.Millisecond || s.Delay > MaxStageDelay:
 			return nixie.Errorf(nixie.CodeInvalid, "stage %s waits for %s: give a time from 1ms to %s", s.Channel, s.Delay, MaxStageDelay)
 		case n > 0 && s.Delay <= stages[n-1].Delay:
@@ -79,7 +78,8 @@ func CheckStages(stages []Stage, sources int) error {
 		case slices.ContainsFunc(stages[:n], func(o Stage) bool { return o.Channel == s.Channel }):
 			return nixie.Errorf(nixie.CodeInvalid, "stage %s is named twice: its records would not be due in their order", s.Channel)
 		case sources > 1 && !strings.Contains(s.Channel, sourcePart):
-			return nixie.Errorf(nixie.CodeInvalid, "stage %s would be that of %d channels: put %s into its name", s.Channel, sources, sourcePart)
+			return nixie.Errorf(nixie.CodeInvalid, "stage %s would be that of %d channels: put %s into its name", s.Channel, sources,
+				sourcePart)
 		}
 		if err := CheckChannel("stage", s.Channel); err != nil {
 			return err
@@ -88,9 +88,9 @@ func CheckStages(stages []Stage, sources int) error {
 	return nil
 }
 
-// leaves reports whether a retry waits elsewhere than in hand: parked, or on a
-// stage. What was only judged runs next, and what is to run at once does.
-func (s *Source) leaves(v *verdict) bool {
+// waitsElsewhere reports whether a retry leaves the hand: it is parked, or waits on a stage. A
+// record that a worker only judged stays and runs next, as does a retry without a delay.
+func (s *Source) waitsElsewhere(v *openSettlement) bool {
 	switch {
 	case v.st.Verb != nixie.Retry || s.c.Order == ProcessStrict && v.item.record.Key != nil:
 		return false
@@ -100,7 +100,7 @@ func (s *Source) leaves(v *verdict) bool {
 	return len(s.features.Stages) > 0 && v.st.Delay > 0 && !v.st.Delivery.Abandoned
 }
 
-// stage is the first one that takes as long as a retry is to wait, else the last.
+// stage returns the first stage that is as long as the delay, or the last one.
 func (s *Source) stage(delay time.Duration) Stage {
 	all := s.features.Stages
 	for _, stage := range all {
@@ -111,30 +111,30 @@ func (s *Source) stage(delay time.Duration) Stage {
 	return all[len(all)-1]
 }
 
-// send puts what is to be retried on stages.
-func (s *Source) send(ctx context.Context, vs []*verdict, now time.Time) {
+// publishRetries puts retries on their stages.
+func (s *Source) publishRetries(ctx context.Context, vs []*openSettlement, now time.Time) {
 	list := make([]Publication, len(vs))
 	for n, v := range vs {
-		list[n] = s.retry(v, now)
+		list[n] = s.retryRecord(v, now)
 	}
 	for n, err := range s.c.Driver.Publish(ctx, list)() {
 		v := vs[n]
 		switch {
 		case nixie.CodeOf(err) == nixie.CodeLimit && s.features.Held:
-			v.end = inHand // with what is added to it the record has no room there, ever
+			v.then = toKeep // with our headers it is too large for the stage, and will always be
 		case err != nil:
 			v.err = nixie.Errorf(nixie.CodeUnavailable, "retry of message %s: %w", v.st.Delivery.ID, err)
 		}
 	}
 }
 
-// retry is the record of a settlement on its stage: as it was, with what has to be
-// known of it when it comes back.
-func (s *Source) retry(v *verdict, now time.Time) Publication {
+// retryRecord makes the record that waits on a stage: the original one, and headers from which
+// resumeFromStage goes on.
+func (s *Source) retryRecord(v *openSettlement, now time.Time) Publication {
 	i, stage := v.item, s.stage(v.st.Delay)
 	d := i.delivery
-	history, dropped := i.with(v.st)
-	w := onto(i.record.Headers, 16, 256)
+	history, dropped := i.historyWith(v.st)
+	w := newHeaderWriter(i.record.Headers, 16, 256)
 	w.origin(i.record)
 	w.failure(v.st.Failure)
 	w.counts(d.Attempts, crashesAfter(v.st))
@@ -152,7 +152,7 @@ func (s *Source) retry(v *verdict, now time.Time) Publication {
 	return Publication{Channel: stage.Of(i.source()), Key: i.record.Key, Value: i.record.Value, Headers: w.headers}
 }
 
-// source is the channel that a record came from first.
+// source returns the channel that the record came from first.
 func (i *item) source() string {
 	if i.record.Source != "" {
 		return i.record.Source
@@ -160,22 +160,24 @@ func (i *item) source() string {
 	return i.record.Channel
 }
 
-// resume goes on with a record that has waited on a stage.
-func (i *item) resume(headers []RecordHeader, now time.Time) {
+// resumeFromStage continues a record that has waited on a stage: it restores origin, ID, counts,
+// steps and failures from its headers.
+func (i *item) resumeFromStage(headers []RecordHeader, now time.Time) {
 	d := i.delivery
-	d.Origin.Channel, d.Origin.Partition, d.Origin.Offset = i.record.Source, int32(count(headers, HeaderPartition)), number(headers, HeaderOffset)
-	if at := moment(headers, HeaderTimestamp); !at.IsZero() && !at.After(now) {
+	d.Origin.Channel, d.Origin.Partition, d.Origin.Offset = i.record.Source, int32(headerCount(headers, HeaderPartition)),
+		headerNumber(headers, HeaderOffset)
+	if at := headerTime(headers, HeaderTimestamp); !at.IsZero() && !at.After(now) {
 		d.Origin.Timestamp, d.EnqueuedAt = at, at
 	}
-	text, _ := last(headers, HeaderID)
+	text, _ := headerValue(headers, HeaderID)
 	if id, err := nixie.ParseID(text); err == nil && !id.IsZero() {
 		d.ID = id
 	}
-	d.Attempts = min(d.Attempts+count(headers, HeaderAttempts), maxCount)
-	d.Deliveries = min(d.Deliveries+count(headers, HeaderDeliveries), maxCount)
-	steps, _ := last(headers, HeaderSteps)
+	d.Attempts = min(d.Attempts+headerCount(headers, HeaderAttempts), maxCount)
+	d.Deliveries = min(d.Deliveries+headerCount(headers, HeaderDeliveries), maxCount)
+	steps, _ := headerValue(headers, HeaderSteps)
 	d.Steps = readSteps(steps)
-	i.judged = i.record.Crashes == 0 // those before were
+	i.judged = i.record.Crashes == 0 // a worker judged the earlier crashes
 	history, dropped := readHistory(headers)
 	i.remember(history, dropped)
 	if n := len(history); n > 0 {
@@ -183,10 +185,10 @@ func (i *item) resume(headers []RecordHeader, now time.Time) {
 	}
 }
 
-// crashes are the holders that vanished with a record, also before it waited on a stage.
-func crashes(r *Record) int {
+// totalCrashes counts the holders that vanished with a record, also before it waited on a stage.
+func totalCrashes(r *Record) int {
 	if r.Source == "" {
 		return r.Crashes
 	}
-	return min(r.Crashes+count(r.Headers, HeaderCrashes), maxCount)
+	return min(r.Crashes+headerCount(r.Headers, HeaderCrashes), maxCount)
 }

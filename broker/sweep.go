@@ -8,16 +8,16 @@ import (
 	"github.com/nixie-go/nixie"
 )
 
-// sweep drops what is lost, or about to be, of that which nobody has been handed. What somebody has
-// is dropped when its lease is to be extended or settled.
-func (s *Source) sweep(ctx context.Context) {
+// dropLostItems forgets items that no worker has and that the driver has lost, or is about to lose.
+// An item that a worker has is forgotten when the worker extends or settles its lease.
+func (s *Source) dropLostItems(ctx context.Context) {
 	select {
 	case <-s.lost:
 	default:
 		return
 	}
 	s.lost = s.c.Driver.Lost()
-	idle := s.idle()
+	idle := s.undelivered()
 	records := make([]*Record, len(idle))
 	for n, i := range idle {
 		records[n] = i.record
@@ -33,41 +33,41 @@ func (s *Source) sweep(ctx context.Context) {
 	}
 }
 
-// idle lists the items that nobody has been handed.
-func (s *Source) idle() []*item {
+// undelivered lists the items that no worker has.
+func (s *Source) undelivered() []*item {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	all := slices.Concat(s.ready.items[s.ready.head:], s.suspect.items[s.suspect.head:], s.waiting)
-	for n := range s.lanes.all {
-		all = append(all, s.lanes.all[n].queue...)
+	all := slices.Concat(s.ready.items[s.ready.head:], s.suspects.items[s.suspects.head:], s.delayed)
+	for n := range s.serial.all {
+		all = append(all, s.serial.all[n].behind...)
 	}
 	return all
 }
 
-// remove drops items that nobody has been handed.
+// remove forgets items that no worker has.
 func (s *Source) remove(lost map[*item]bool) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	gone := func(i *item) bool { return lost[i] }
 	queued := map[*item]bool{}
-	for n := range s.lanes.all {
-		l := &s.lanes.all[n]
-		for _, i := range l.queue {
+	for n := range s.serial.all {
+		q := &s.serial.all[n]
+		for _, i := range q.behind {
 			queued[i] = true
 		}
-		l.queue = slices.DeleteFunc(l.queue, gone)
+		q.behind = slices.DeleteFunc(q.behind, gone)
 	}
 	s.ready.items = slices.DeleteFunc(s.ready.items[s.ready.head:], gone)
-	s.suspect.items = slices.DeleteFunc(s.suspect.items[s.suspect.head:], gone)
-	s.ready.head, s.suspect.head = 0, 0
-	s.waiting = slices.DeleteFunc(s.waiting, gone)
-	heap.Init(&s.waiting)
+	s.suspects.items = slices.DeleteFunc(s.suspects.items[s.suspects.head:], gone)
+	s.ready.head, s.suspects.head = 0, 0
+	s.delayed = slices.DeleteFunc(s.delayed, gone)
+	heap.Init(&s.delayed)
 	for i := range lost {
 		s.inHand--
 		s.bytes -= i.size
-		if !queued[i] { // it was the one of its lane that could go
-			s.letGo(i)
+		if !queued[i] { // it was the one of its serial queue that may run
+			s.letNext(i)
 		}
-		s.leave(i.slab)
+		s.release(i.chunk)
 	}
 }

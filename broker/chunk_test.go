@@ -10,7 +10,7 @@ import (
 	"github.com/nixie-go/nixie/broker/brokertest"
 )
 
-// between does something before it asks which records are still ours.
+// between calls do before it extends leases.
 type between struct {
 	*brokertest.LogDriver
 	do      func()
@@ -25,10 +25,10 @@ func (b *between) Extend(ctx context.Context, records []*broker.Record, lease ti
 	return b.LogDriver.Extend(ctx, records, lease)
 }
 
-// The memory of records is used again when nobody looks at them any more: not while a
-// lease is extended that is settled meanwhile, and not before the last of them is done
-// with. The driver spoils what it gets back.
-func TestRecordsAreUsedAgainWhenNobodyLooks(t *testing.T) {
+// The source uses the memory of records again only after their last use: not while one call extends
+// a lease that another call settles, and not before the last record is done. The driver spoils the
+// records that it gets back.
+func TestChunkIsReusedAfterItsLastUse(t *testing.T) {
 	l := brokertest.NewLog()
 	produce(t, l, 3)
 	d := &between{LogDriver: l.Join(t).(*brokertest.LogDriver)}
@@ -62,7 +62,7 @@ func TestRecordsAreUsedAgainWhenNobodyLooks(t *testing.T) {
 		}
 	}
 	if d.spoiled {
-		t.Error("a record was used again while somebody looked at it")
+		t.Error("a record was used again while a call used it")
 	}
 	letters := l.Records(t, l.Source()+".dlq")
 	if len(letters) != 1 || string(letters[0].Value) != string(ds[2].Body) {
