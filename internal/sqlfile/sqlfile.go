@@ -8,8 +8,10 @@
 //	-- out: number, attempts
 //	update pending set owner = :owner where pos = :pos returning number, attempts
 //
-// A file with the first line "-- Part: …" is no statement. Others include it as {{name}}, and
-// name its arguments in their own headers. The line of locks is for databases that lock rows.
+// A file whose first line begins with "-- Part:" is no statement: other files include it as
+// {{name}}, and name its arguments in their own headers, or Go completes it. Its line "-- whole:"
+// shows a statement with … in its position, so that a test can prepare it. The line of locks is
+// for databases that lock rows.
 package sqlfile
 
 import (
@@ -26,6 +28,7 @@ type File struct {
 	Does, Locks string
 	In, Out     []string // names of the arguments and of the columns
 	Part        bool
+	Whole       string // a part as a whole statement
 	Text        string // what the database gets: one line, arguments numbered, parts included
 }
 
@@ -62,6 +65,7 @@ func Read(files fs.FS, mark string) (map[string]File, error) {
 		if f.Text, err = fill(f.Text, mark, f.In, all); err != nil {
 			return nil, fmt.Errorf("sql/%s.sql: %w", name, err)
 		}
+		f.Whole = strings.Replace(f.Whole, "…", f.Text, 1)
 		filled[name] = f
 	}
 	return filled, nil
@@ -81,12 +85,14 @@ func parse(data string) (f File) {
 		switch {
 		case len(text) > 0: // below the header
 		case key == "in":
-			name, _, _ := strings.Cut(value, " ")
-			f.In = append(f.In, name)
+			names, _, _ := strings.Cut(value, " — ")
+			f.In = append(f.In, strings.Split(names, ", ")...)
 		case key == "out":
 			f.Out = append(f.Out, strings.Split(strings.TrimSuffix(value, ","), ", ")...)
 		case key == "locks":
 			f.Locks = value
+		case key == "whole":
+			f.Whole = value
 		default:
 			f.Part = f.Part || f.Does == "" && key == "Part"
 			f.Does = strings.TrimSpace(f.Does + comment)

@@ -181,8 +181,7 @@ func (t *tx) adoptEnd(pos int64, l *nixie.Letter) error {
 	if ended.IsZero() {
 		ended = l.DiedAt
 	}
-	return t.run(`insert into log (pos, state, ended, received, attempts, deliveries, crashes, generation, redrives, number, steps, note, gap)
-		values (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, null, ?)`,
+	return t.run(sqlText["adopt_log"],
 		pos, lifecycle.Dead, lifecycle.Nanos(ended), lifecycle.Nanos(m.FirstReceivedAt), m.Attempts, m.Deliveries, m.Crashes, max(m.Generation, 1), m.Redrives, m.Deliveries,
 		jsonText(len(m.Steps) == 0, m.Steps), m.OrderGap)
 }
@@ -223,15 +222,14 @@ func (t *tx) adoptLetter(pos, queue int64, id nixie.ID, l *nixie.Letter) error {
 	if err != nil {
 		return err
 	}
-	if err := t.run(`insert into letter (id, pos, kind, queue, status, cause, class, reason, signature, fingerprint, redrivable, needs_review, rule, text, first_failed, last_failed, died, resolved, operation, note, revision, flow, rule_sum, note_sum)
-		values (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, 0, ?, ?, ?, ?, ?, ?)`,
+	if err := t.run(sqlText["adopt_letter"],
 		id, pos, kind, queue, string(l.Status), string(l.Cause), string(l.Class), string(l.Reason), l.Signature, l.Fingerprint, l.Redrivable, l.NeedsReview, l.Rule, last,
 		lifecycle.Nanos(l.FirstFailedAt), lifecycle.Nanos(l.LastFailedAt), lifecycle.Nanos(l.DiedAt), idOrNull(l.Operation), l.Note, max(l.Revision, 1), text(m.Stream), sumOf(l.Rule), sumOf(l.Note)); err != nil {
 		return err
 	}
 	for i := range l.Notes {
 		n := &l.Notes[i]
-		if err := t.run("insert into note (letter, ordinal, at, by, text, texts) select pos, ?, ?, ?, ?, ? from letter where id = ?", i, lifecycle.Nanos(n.At), n.By, n.Text, sumOf(n.By, n.Text), id); err != nil {
+		if err := t.run(sqlText["adopt_note"], i, lifecycle.Nanos(n.At), n.By, n.Text, sumOf(n.By, n.Text), id); err != nil {
 			return err
 		}
 	}

@@ -167,7 +167,7 @@ func (t *tx) amendQueued(q *queueRow, pos int64, id nixie.ID, st standing, chang
 	if st.hasRow {
 		t.stir(q, p.stream)
 		t.countAgain(&was, p)
-		return t.run("update pending set due = ?, attempts = ?, deliveries = ?, crashes = ?, alone = ?, abandoned = ?, may_pass = ? where pos = ?",
+		return t.run(sqlText["amend_row"],
 			p.Due, p.Attempts, p.Deliveries, p.Crashes, p.Alone, text(p.Abandoned), p.MayPass, pos)
 	}
 	if p.Due == was.Due {
@@ -184,7 +184,7 @@ func (t *tx) amendQueued(q *queueRow, pos int64, id nixie.ID, st standing, chang
 // move puts a message at the end of another queue: it gets a place there, and
 // whatever is kept by its place follows.
 func (t *tx) move(from *queueRow, pos int64, id nixie.ID, st standing, name string) error {
-	l, err := t.letter("pos = ?", pos)
+	l, err := t.letter(sqlText["letter_at"], pos)
 	if err != nil {
 		return err
 	}

@@ -56,9 +56,7 @@ func (t *tx) link(queue int64) (*chainHead, error) {
 		return head, nil
 	}
 	head := &chainHead{}
-	err := t.each(`select number, hash from (select number, hash from anchor where queue = ?1
-		union all select * from (select number, hash from audit where queue = +?1 order by number desc limit 1))
-		order by number`, func(row rows) error {
+	err := t.each(sqlText["audit_head"], func(row rows) error {
 		head.number = row.ColumnInt64(0)
 		row.ColumnBytes(1, head.hash[:])
 		return nil
@@ -79,7 +77,7 @@ func (s *Store) chainOf(ctx context.Context, queue string, page store.Page) ([]s
 	limit := page.Rows()
 	var list []store.AuditEntry
 	err = s.read(ctx, func(c conn) error {
-		return c.each("select "+auditColumns+" from audit a join queue q on q.n = a.queue where q.name = ? and a.number > ? order by a.number limit ?", func(row rows) error {
+		return c.each(sqlText["audit_chain"], func(row rows) error {
 			list = append(list, scanAudit(row, queue))
 			return nil
 		}, queue, after, limit)
@@ -105,9 +103,9 @@ func (s *Store) Audit(ctx context.Context, filter store.AuditFilter, page store.
 	if len(filter.Subjects) > 0 {
 		w.add("a.subject in (?"+strings.Repeat(", ?", len(filter.Subjects)-1)+")", idArgs(filter.Subjects)...)
 	}
-	way, than := "desc", "<"
+	order, than := " order by a.at desc, a.queue desc, a.number desc limit ?", "<"
 	if filter.Oldest {
-		way, than = "asc", ">"
+		order, than = " order by a.at asc, a.queue asc, a.number asc limit ?", ">"
 	}
 	if page.Cursor != "" {
 		var at, queue, number int64
@@ -120,8 +118,7 @@ func (s *Store) Audit(ctx context.Context, filter store.AuditFilter, page store.
 	var list []store.AuditEntry
 	next := ""
 	err := s.read(ctx, func(c conn) error {
-		return c.each("select "+auditColumns+", a.queue, q.name from audit a join queue q on q.n = a.queue where "+w.String()+
-			" order by a.at "+way+", a.queue "+way+", a.number "+way+" limit ?", func(row rows) error {
+		return c.each(sqlText["audit_entries"]+" "+w.String()+order, func(row rows) error {
 			e := scanAudit(row, row.ColumnText(10))
 			list = append(list, e)
 			next = fmt.Sprintf("%d.%d.%d", row.ColumnInt64(1), row.ColumnInt64(9), e.Number)
@@ -133,10 +130,6 @@ func (s *Store) Audit(ctx context.Context, filter store.AuditFilter, page store.
 	}
 	return list, next, nil
 }
-
-const auditColumns = `a.number, a.at, a.actor, a.event, a.subject, a.reason, a.hash, coalesce(
-	(select p.hash from audit p where p.queue = a.queue and p.number = a.number - 1),
-	(select o.hash from anchor o where o.queue = a.queue and o.number = a.number - 1)), a.operation`
 
 func scanAudit(row rows, queue string) store.AuditEntry {
 	e := store.AuditEntry{

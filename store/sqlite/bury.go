@@ -12,7 +12,7 @@ func (t *tx) letterOf(h *held) (*letterRow, error) {
 	if h.Generation <= 1 {
 		return nil, nil
 	}
-	return t.letter("pos = ?", h.pos)
+	return t.letter(sqlText["letter_at"], h.pos)
 }
 
 // bury ends a message as dead and writes its letter, or moves on the one that
@@ -86,15 +86,14 @@ func (t *tx) insertLetter(l *letterRow, flow string) error {
 // writeDeath writes what a letter says of another death of its message. The text of that
 // stands in it already, see appendFailure.
 func (t *tx) writeDeath(l *letterRow) error {
-	return t.run(`update letter set kind = ?, status = ?, cause = ?, class = ?, reason = ?, signature = ?, fingerprint = ?, redrivable = ?, needs_review = ?, rule = ?, rule_sum = ?,
-		first_failed = ?, last_failed = ?, died = ?, resolved = ?, operation = ?, note = ?, note_sum = ?, revision = ?, stream = ?, rank = ?, blocks = ? where pos = ?`,
+	return t.run(sqlText["letter_dies_again"],
 		l.kind, string(l.Status), string(l.Cause), string(l.Class), string(l.Reason), l.Signature, l.Fingerprint, l.Redrivable, l.NeedsReview, l.Rule, sumOf(l.Rule),
 		l.FirstFailed, l.LastFailed, l.Died, l.Resolved, idOrNull(l.Operation), l.Note, sumOf(l.Note), l.Revision, orNull(l.stream), l.Rank, l.Blocks, l.pos)
 }
 
 // writeMove writes what a letter says of a move that was no death.
 func (t *tx) writeMove(l *letterRow) error {
-	return t.run("update letter set kind = ?, status = ?, resolved = ?, note = ?, note_sum = ?, revision = ?, operation = ? where pos = ?",
+	return t.run(sqlText["letter_moves"],
 		l.kind, string(l.Status), l.Resolved, l.Note, sumOf(l.Note), l.Revision, idOrNull(l.Operation), l.pos)
 }
 

@@ -120,17 +120,13 @@ func isOver(at, now int64) bool { return at != 0 && at <= now }
 
 // firstEnd is when the first lease ends, 0 if there is none.
 func (s *Store) firstEnd(c conn) (int64, error) {
-	return c.number("select min(until) from (select min(until) as until from batch union all select min(until) from pending where state = 1)")
+	return c.number(sqlText["first_lease_end"])
 }
 
 // firstDue is when the first message of a queue is due, 0 if nothing waits. New ones are
 // due from the beginning.
 func (s *Store) firstDue(c conn, queue string) (int64, error) {
-	return c.number(`with p (n) as (values (-4), (-3), (-2), (-1), (0), (1), (2), (3), (4))
-		select iif(q.fresh > 0, 1, (select min(due) from (
-			select (select min(due) from pending where queue = q.n and priority = p.n and state = 0 and crashes = 0) as due from p
-			union all select (select min(due) from pending where queue = q.n and priority = p.n and state = 0 and crashes > 0) from p)))
-		from queue q where q.name = ? and q.paused = 0`, queue)
+	return c.number(sqlText["first_due"], queue)
 }
 
 // claim hands out messages and notes that they wait, if that is wanted.
@@ -241,22 +237,13 @@ func byTurn(set *nixie.QueueSettings, rows []*pendingRow) (turn func(*pendingRow
 	return turn
 }
 
-// Which rows a query is after.
-const (
-	regulars    = "select " + pendingColumns + ", 0 from pending" + regularOnes
-	largeOnes   = "select " + pendingColumns + bodySize + " from pending" + regularOnes
-	suspects    = "select " + pendingColumns + bodySize + " from pending where queue = +? and priority = +? and due <= +? and state = 0 and crashes > 0 and crashes = ? and abandoned is null order by due, pos"
-	regularOnes = " where queue = +? and priority = +? and due <= +? and state = 0 and crashes = 0 order by due, pos"
-	bodySize    = ", (select length(body) from message m where m.pos = pending.pos)"
-)
-
 // regulars is the query for n rows. It asks for the size of each only where that
 // matters.
 func (q *queueRow) regulars(n int) string {
 	if q.small(int64(n)) {
-		return regulars
+		return sqlText["claim_due"]
 	}
-	return largeOnes
+	return sqlText["claim_due_sized"]
 }
 
 // dueRows reads the first n rows of each priority that may be handed out.
@@ -300,7 +287,7 @@ func (t *tx) leaseRows(q *queueRow, rs []*pendingRow, until int64) error {
 
 // leaseMany does what lease does, for rowsOnce rows without a stream.
 func (t *tx) leaseMany(rs []*pendingRow, until int64) error {
-	args := make([]any, firstPlace-1, firstPlace-1+rowsOnce)
+	args := make([]any, firstPosition-1, firstPosition-1+rowsOnce)
 	args[0], args[1], args[2] = t.owner, until, t.now
 	for _, r := range rs {
 		was := *r
@@ -310,8 +297,7 @@ func (t *tx) leaseMany(rs []*pendingRow, until int64) error {
 		t.countAgain(&was, r)
 		args = append(args, r.pos)
 	}
-	return t.run("update pending set state = 1, owner = ?1, until = ?2, number = number + 1, deliveries = deliveries + 1, attempts = attempts + (abandoned is null), "+
-		"received = iif(received = 0, ?3, received), may_pass = 0, claimed = ?3 where pos in "+places, args...)
+	return t.run(sqlText["lease_rows"], args...)
 }
 
 // lease leases one row.
@@ -324,7 +310,7 @@ func (t *tx) lease(q *queueRow, r *pendingRow, until int64) error {
 		return err
 	}
 	t.countAgain(&was, r)
-	return t.run("update pending set state = 1, owner = ?, until = ?, number = ?, deliveries = ?, attempts = ?, alone = ?, received = ?, may_pass = 0, gap = ?, claimed = ? where pos = ?",
+	return t.run(sqlText["lease_row"],
 		r.Owner, r.Until, r.Number, r.Deliveries, r.Attempts, r.Alone, r.Received, r.Gap, r.Claimed, r.pos)
 }
 
@@ -340,7 +326,7 @@ func (t *tx) freshOnes(q *queueRow, n int) ([]freshOne, error) {
 	// Rows of the queue that were added by this very transaction are found too:
 	// they are in the table already.
 	got := make([]freshOne, 0, min(int64(n), q.fresh))
-	err := t.each("select pos, enqueued, length(body) from message where pos > +? and pos <= +? and own = 0 order by pos"+limited, func(row rows) error {
+	err := t.each(sqlText["claim_new"], func(row rows) error {
 		got = append(got, freshOne{row.ColumnInt64(0), row.ColumnInt64(1), row.ColumnInt(2)})
 		return nil
 	}, q.place(q.cursor), q.place(q.last), n)

@@ -8,7 +8,7 @@ import (
 // cameBack finds the letter whose message died again with a foreign broker, if one from
 // elsewhere is that: a later death of a message that is not on its way here.
 func (t *tx) cameBack(given *nixie.Letter) (*letterRow, error) {
-	l, err := t.letter("id = ?", given.ID)
+	l, err := t.letter(sqlText["letter_with_id"], given.ID)
 	if l == nil || err != nil {
 		return nil, err
 	}
@@ -51,7 +51,7 @@ func (t *tx) dieAgain(l *letterRow, given *nixie.Letter, actor, reason string) e
 		return err
 	}
 	m.DieElsewhere(given)
-	if err := t.run("update log set state = ?, ended = ?, attempts = ?, deliveries = ?, crashes = ?, generation = ?, redrives = ?, number = ?, received = ?, note = null where pos = ?",
+	if err := t.run(sqlText["die_elsewhere"],
 		m.State, m.Ended, m.Attempts, m.Deliveries, m.Crashes, m.Generation, m.Redrives, m.Number, m.Received, l.pos); err != nil {
 		return err
 	}

@@ -24,9 +24,9 @@ func (t *tx) completeMember(st *nixie.Settlement) (bool, error) {
 	if err != nil || !b.has(pos, t.now) {
 		return false, err
 	}
-	query := "insert into log (pos, state, ended, received) values (?1, 2, ?2, ?3) on conflict do nothing"
+	query := sqlText["log_member"]
 	if b.apart { // it may have a row of its own by now
-		query = "insert into log (pos, state, ended, received) select ?1, 2, ?2, ?3 where not exists (select 1 from pending where pos = ?1) on conflict do nothing"
+		query = sqlText["log_member_without_row"]
 	}
 	if added, err := t.logPlain(query, b, pos); added == 0 || err != nil {
 		return false, err // where nothing was added the long way says why
@@ -69,11 +69,10 @@ func (t *tx) succeeded(b *batchRow, n int64) (*queueRow, error) {
 	return q, err
 }
 
-// Statements about rowsOnce messages name their places as ?4 and so on.
+// Statements about rowsOnce messages name their positions as ?4 and so on.
 const (
 	rowsOnce   = 32
-	firstPlace = 4
-	places     = "(?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12, ?13, ?14, ?15, ?16, ?17, ?18, ?19, ?20, ?21, ?22, ?23, ?24, ?25, ?26, ?27, ?28, ?29, ?30, ?31, ?32, ?33, ?34, ?35)"
+	firstPosition = 4
 )
 
 // completeTogether settles what can be settled many at once and returns which of
@@ -96,14 +95,6 @@ func (t *tx) completeTogether(c *call, settlements []nixie.Settlement) ([]bool, 
 	return done, t.completeRows(settlements, c.rows, done)
 }
 
-// logRows adds rows for rowsOnce places side by side: a statement for each costs
-// three times as much.
-const logRows = `insert into log (pos, state, ended, received) values
-		(?1, 2, ?2, ?3), (?1+1, 2, ?2, ?3), (?1+2, 2, ?2, ?3), (?1+3, 2, ?2, ?3), (?1+4, 2, ?2, ?3), (?1+5, 2, ?2, ?3), (?1+6, 2, ?2, ?3), (?1+7, 2, ?2, ?3),
-		(?1+8, 2, ?2, ?3), (?1+9, 2, ?2, ?3), (?1+10, 2, ?2, ?3), (?1+11, 2, ?2, ?3), (?1+12, 2, ?2, ?3), (?1+13, 2, ?2, ?3), (?1+14, 2, ?2, ?3), (?1+15, 2, ?2, ?3),
-		(?1+16, 2, ?2, ?3), (?1+17, 2, ?2, ?3), (?1+18, 2, ?2, ?3), (?1+19, 2, ?2, ?3), (?1+20, 2, ?2, ?3), (?1+21, 2, ?2, ?3), (?1+22, 2, ?2, ?3), (?1+23, 2, ?2, ?3),
-		(?1+24, 2, ?2, ?3), (?1+25, 2, ?2, ?3), (?1+26, 2, ?2, ?3), (?1+27, 2, ?2, ?3), (?1+28, 2, ?2, ?3), (?1+29, 2, ?2, ?3), (?1+30, 2, ?2, ?3), (?1+31, 2, ?2, ?3)`
-
 // completeRun settles a run, if all of it is known to wait for that. A conflict
 // is an error here and undoes the transaction.
 func (t *tx) completeRun(r *run) (bool, error) {
@@ -116,9 +107,9 @@ func (t *tx) completeRun(r *run) (bool, error) {
 		return false, err
 	}
 	for pos, end := r.first, r.first+n; pos < end; {
-		query, rows := "insert into log (pos, state, ended, received) values (?1, 2, ?2, ?3)", int64(1)
+		query, rows := sqlText["log_member_known"], int64(1)
 		if end-pos >= rowsOnce {
-			query, rows = logRows, rowsOnce
+			query, rows = sqlText["log_members"], rowsOnce
 		}
 		if _, err := t.logPlain(query, b, pos); err != nil {
 			return false, err
@@ -143,7 +134,7 @@ func isPlainRow(st *nixie.Settlement) bool {
 func (t *tx) completeRows(settlements []nixie.Settlement, at []int, done []bool) error {
 	for ; len(at) >= rowsOnce; at = at[rowsOnce:] {
 		some := at[:rowsOnce]
-		args := make([]any, firstPlace-1, firstPlace-1+rowsOnce)
+		args := make([]any, firstPosition-1, firstPosition-1+rowsOnce)
 		args[0] = t.now
 		for _, i := range some {
 			args = append(args, settlements[i].Delivery.Lease.Receipt.Place)
@@ -155,11 +146,7 @@ func (t *tx) completeRows(settlements []nixie.Settlement, at []int, done []bool)
 		if held == nil {
 			continue
 		}
-		for _, statement := range [...]string{
-			`insert into log (pos, state, ended, received, attempts, deliveries, crashes, generation, redrives, number, steps, gap)
-				select pos, 2, ?1, received, attempts, deliveries, crashes, generation, redrives, number, steps, gap from pending where pos in ` + places,
-			"delete from pending where pos in " + places,
-		} {
+		for _, statement := range [...]string{sqlText["log_rows"], sqlText["delete_rows"]} {
 			if err := t.run(statement, args...); err != nil {
 				return err
 			}
@@ -183,7 +170,7 @@ func (t *tx) completeRows(settlements []nixie.Settlement, at []int, done []bool)
 // on them.
 func (t *tx) holdRows(settlements []nixie.Settlement, at []int, args []any) ([]pendingRow, error) {
 	held := make([]pendingRow, 0, len(at))
-	err := t.each("select pos, number, attempts, due, reason from pending where state = 1 and until > ?1 and generation = 1 and stream is null and pos in "+places, func(row rows) error {
+	err := t.each(sqlText["leased_rows"], func(row rows) error {
 		p := pendingRow{pos: row.ColumnInt64(0), Message: lifecycle.Message{State: lifecycle.Leased, Number: row.ColumnInt64(1), Attempts: row.ColumnInt(2), Due: row.ColumnInt64(3)}, reason: row.ColumnText(4)}
 		p.queue = p.pos >> seqBits
 		i, found := slices.BinarySearchFunc(at, p.pos, func(i int, pos int64) int { return cmp.Compare(settlements[i].Delivery.Lease.Receipt.Place, pos) })

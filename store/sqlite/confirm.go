@@ -35,10 +35,6 @@ func (t *tx) confirmOnItsWay(l *letterRow, r *store.Resolution) error {
 
 const brokerTook = "a broker took it"
 
-// handOver is what becomes of the row of log.
-const handOver = `update log set state = ?, ended = ?, attempts = 0, deliveries = 0, crashes = 0, generation = coalesce(generation, 1) + 1,
-	redrives = coalesce(redrives, 0) + 1, number = coalesce(number, 1), note = ?`
-
 func (q *queueRow) handedOver() {
 	q.ended[lifecycle.Dead]--
 	q.ended[lifecycle.Canceled]++
@@ -48,7 +44,7 @@ func (q *queueRow) handedOver() {
 // handOver writes that the next life of a dead message ended as it began, without a queue in
 // between.
 func (t *tx) handOver(l *letterRow, m *deadMessage) error {
-	if n, err := t.change(handOver+" where pos = ? and state = ?", m.State, m.Ended, brokerTook, l.pos, lifecycle.Dead); err != nil || n != 1 {
+	if n, err := t.change(sqlText["hand_over_message"], m.State, m.Ended, brokerTook, l.pos, lifecycle.Dead); err != nil || n != 1 {
 		return orDefect(err, "message of letter %s is not dead: run nixie verify", l.ID)
 	}
 	m.q.handedOver()
@@ -82,12 +78,11 @@ func (t *tx) confirmTogether(resolutions []store.Resolution, errs []error) (map[
 		return nil, err
 	}
 	for kind, places := range kinds {
-		if err := t.run(`update letter set kind = ?, status = ?, resolved = ?, note = '', note_sum = ?, revision = revision + 1, operation = ?
-			where pos in (select value from json_each(?))`, kind, string(nixie.StatusResolved), t.now, sumOf(""), by.Operation, listed(places)); err != nil {
+		if err := t.run(sqlText["letters_resolved"], kind, string(nixie.StatusResolved), t.now, sumOf(""), by.Operation, listed(places)); err != nil {
 			return nil, err
 		}
 	}
-	if err := t.run("update item indexed by item_letter set state = 'done' where operation = ? and letter in (select value from json_each(?))", operation, listed(places)); err != nil {
+	if err := t.run(sqlText["items_done"], operation, listed(places)); err != nil {
 		return nil, err
 	}
 	return found, nil
@@ -129,9 +124,7 @@ func (t *tx) confirmable(ids []nixie.ID, operation nixie.ID) (found map[nixie.ID
 		return nil, 0, err
 	}
 	found = make(map[nixie.ID]*letterRow, len(ids))
-	err = t.each(`select l.pos, l.queue, l.id, l.status, l.kind, l.died from json_each(?) j cross join letter l on l.id = unhex(j.value)
-		cross join kind k on k.n = l.kind cross join item i on i.operation = +? and i.letter = l.pos cross join log g on g.pos = l.pos cross join message m on m.pos = l.pos
-		where i.state = 'pending' and g.state = ? and l.status in (?, ?) and l.stream is null and m.dedupe is null`, func(row rows) error {
+	err = t.each(sqlText["confirmable_letters"], func(row rows) error {
 		l := &letterRow{pos: row.ColumnInt64(0), queue: row.ColumnInt64(1), kind: row.ColumnInt64(4)}
 		l.ID, l.Status, l.Died = columnID(row, 2), nixie.Status(row.ColumnText(3)), row.ColumnInt64(5)
 		found[l.ID] = l
@@ -142,7 +135,7 @@ func (t *tx) confirmable(ids []nixie.ID, operation nixie.ID) (found map[nixie.ID
 
 // handOverAll is handOver for messages without keys and streams.
 func (t *tx) handOverAll(letters map[nixie.ID]*letterRow, places []int64) error {
-	if err := t.run(handOver+" where pos in (select value from json_each(?))", lifecycle.Canceled, t.now, brokerTook, listed(places)); err != nil {
+	if err := t.run(sqlText["hand_over_messages"], lifecycle.Canceled, t.now, brokerTook, listed(places)); err != nil {
 		return err
 	}
 	for _, l := range letters {

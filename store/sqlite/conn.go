@@ -20,21 +20,22 @@ import (
 // It belongs to one goroutine at a time.
 type conn struct{ *sqlite.Conn }
 
-// Settings of every connection. FULL makes each commit durable against power
+// settings are those of every connection. FULL makes each commit durable against power
 // loss before it is acknowledged; the WAL may grow to 4000 pages before it is
 // checkpointed, which spreads that cost, and a file that a long reader made grow
 // is cut afterwards. Seven connections share memory, so the caches are small.
-const pragmas = `
-pragma journal_mode = wal;
-pragma synchronous = full;
-pragma wal_autocheckpoint = 4000;
-pragma cache_size = -16384;
-pragma journal_size_limit = 67108864;
-pragma temp_store = memory;
-pragma foreign_keys = off;
-pragma trusted_schema = off;`
-
-func settings() []string { return strings.Split(strings.TrimSpace(pragmas), "\n") }
+func settings() []string {
+	return []string{
+		"pragma journal_mode = wal",
+		"pragma synchronous = full",
+		"pragma wal_autocheckpoint = 4000",
+		"pragma cache_size = -16384",
+		"pragma journal_size_limit = 67108864",
+		"pragma temp_store = memory",
+		"pragma foreign_keys = off",
+		"pragma trusted_schema = off",
+	}
+}
 
 // fileURI names the file to SQLite, whatever characters are in its path.
 func fileURI(path string, options url.Values, vfs string) string {

@@ -60,7 +60,7 @@ func (t *tx) countAgain(was, is *pendingRow) {
 
 // flip changes the state of queued rows of a stream and counts them again.
 func (t *tx) flip(queue int64, from, to int, query string, args ...any) error {
-	return t.each(query+" returning due", func(row rows) error {
+	return t.each(query, func(row rows) error {
 		was := pendingRow{queue: queue, Message: lifecycle.Message{State: from, Due: row.ColumnInt64(0)}}
 		is := was
 		is.State = to
@@ -75,7 +75,7 @@ func (t *tx) flushCounters() error {
 		if n == 0 {
 			continue
 		}
-		if err := t.addTo("insert into counter (what, subject, number, slot, name, n) values (?, ?, ?, ?, ?, ?) on conflict do update set n = n + excluded.n returning n",
+		if err := t.addTo(sqlText["add_to_counter"],
 			"delete from counter where what = ? and subject = ? and number = ? and slot = ? and name = ?", n, int64(c.what), c.subject, c.number, c.slot, c.name); err != nil {
 			return err
 		}

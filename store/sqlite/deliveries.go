@@ -8,12 +8,6 @@ import (
 	"github.com/nixie-go/nixie/store/lifecycle"
 )
 
-// messageColumns is a message as it is handed out. Most have nothing in the last
-// ones, which the flag before them says: asking for each costs more than reading
-// the row.
-const messageColumns = `m.pos, m.id, m.type, m.priority, m.body, m.hash, m.enqueued, m.expires,
-	coalesce(m.key, m.stream, m.dedupe, m.headers, m.origin) is not null, m.key, m.stream, m.dedupe, m.headers, m.origin`
-
 // deliveries reads what was claimed. The rows of a batch stand still while it is there:
 // its range is behind the cursor and own does not change there.
 func (s *Store) deliveries(ctx context.Context, queue string, got *claimed) ([]*nixie.Delivery, error) {
@@ -68,19 +62,20 @@ func (s *Store) readRows(c conn, queue string, rs []*pendingRow) ([]*nixie.Deliv
 		s.describe(&all[i], queue, rs[i])
 		return nil
 	}
-	for left := rs; len(left) > 0; {
-		query, n := "select "+messageColumns+" from message m where m.pos = ?4", 1
-		if len(left) >= rowsOnce {
-			query, n = "select "+messageColumns+" from message m where m.pos in "+places, rowsOnce
-		}
-		args := make([]any, firstPlace-1, firstPlace-1+n)
-		for _, r := range left[:n] {
+	left := rs
+	for ; len(left) >= rowsOnce; left = left[rowsOnce:] {
+		args := make([]any, firstPosition-1, firstPosition-1+rowsOnce)
+		for _, r := range left[:rowsOnce] {
 			args = append(args, r.pos)
 		}
-		if err := c.each(query, read, args...); err != nil {
+		if err := c.each(sqlText["read_messages"], read, args...); err != nil {
 			return nil, err
 		}
-		left = left[n:]
+	}
+	for _, r := range left {
+		if err := c.each(sqlText["read_message"], read, r.pos); err != nil {
+			return nil, err
+		}
 	}
 	out := make([]*nixie.Delivery, 0, len(rs))
 	for i := range all {
@@ -110,7 +105,7 @@ func (s *Store) readBatch(c conn, queue string, b *batchRow) ([]*nixie.Delivery,
 	all := make([]nixie.Delivery, b.left)
 	out := make([]*nixie.Delivery, 0, b.left)
 	var bodies slab
-	err := c.each("select "+messageColumns+" from message m where m.pos between ? and ? and m.own = 0 order by m.pos", func(row rows) error {
+	err := c.each(sqlText["read_range"], func(row rows) error {
 		if len(out) == len(all) {
 			return errEnough
 		}
@@ -158,7 +153,7 @@ func (s *slab) take(n int) []byte {
 	return b
 }
 
-// scanMessage reads messageColumns. What cannot be read of them is left out and
+// scanMessage reads the columns of message_columns. What cannot be read of them is left out and
 // named: one damaged message must not keep the others from being handed out.
 func scanMessage(row rows, d *nixie.Delivery, bodies *slab) {
 	m := &d.Message

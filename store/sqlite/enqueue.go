@@ -128,8 +128,7 @@ func orZero(r *nixie.Receipt) *nixie.Receipt {
 }
 
 func (t *tx) insertMessage(pos int64, id nixie.ID, own bool, m *nixie.Message, hash nixie.Hash) error {
-	st, err := t.prepare(`insert into message (pos, id, own, type, key, stream, dedupe, priority, body, hash, headers, origin, enqueued, expires, texts)
-		values (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?) on conflict (id) do nothing`)
+	st, err := t.prepare(sqlText["add_message"])
 	if err != nil {
 		return err
 	}
@@ -181,7 +180,7 @@ func (t *tx) takeKey(q *queueRow, m *nixie.Message, hash nixie.Hash, pos int64) 
 	var holder int64
 	var origin string
 	was := nixie.Message{DedupeKey: m.DedupeKey}
-	err = t.each("select m.id, m.hash, m.pos, m.key, m.stream, m.origin from dedupe d join message m on m.pos = d.pos where d.queue = ? and d.key = ?", func(row rows) error {
+	err = t.each(sqlText["key_holder"], func(row rows) error {
 		row.ColumnBytes(1, have[:])
 		r = nixie.Receipt{ID: columnID(row, 0), Duplicate: true, Different: have != hash}
 		holder, was.Key, was.Stream, origin = row.ColumnInt64(2), row.ColumnText(3), row.ColumnText(4), row.ColumnText(5)
@@ -254,8 +253,7 @@ func (t *tx) stateOf(pos int64) (standing, error) {
 	if err != nil {
 		return st, err
 	}
-	err = t.each(`select m.own, p.pos is not null, coalesce(p.state, g.state, 0), coalesce(p.deliveries, g.deliveries, 0), g.pos is not null
-		from message m left join pending p on p.pos = m.pos left join log g on g.pos = m.pos where m.pos = +?`, func(row rows) error {
+	err = t.each(sqlText["standing"], func(row rows) error {
 		st = standing{own: row.ColumnBool(0), hasRow: row.ColumnBool(1), state: row.ColumnInt(2), deliveries: row.ColumnInt(3)}
 		if st.state == lifecycle.Behind {
 			st.state = lifecycle.Queued

@@ -149,7 +149,8 @@ type kindRow struct {
 
 // counted sums up what kinds and times of death say all of.
 func (g *grouper) counted(kinds *where) error {
-	if err := g.c.each("select k.n, k.letters, "+groupings[g.by]+", k.signature, k.reason from kind k where "+kinds.String(), func(row rows) error {
+	query := "select k.n, k.letters, " + groupings[g.by] + ", k.signature, k.reason from kind k where " + kinds.String()
+	if err := g.c.each(query, func(row rows) error {
 		g.kinds[row.ColumnInt64(0)] = &kindRow{row.ColumnInt64(0), row.ColumnInt64(1), row.ColumnText(2), row.ColumnText(3), nixie.Reason(row.ColumnText(4))}
 		return nil
 	}, kinds.args...); err != nil {
@@ -181,8 +182,6 @@ func (g *grouper) counted(kinds *where) error {
 	return nil
 }
 
-const ofKind = " from letter where kind = +? and (died, pos) < (?, ?) and (died, pos) > (?, ?)"
-
 // ends meets the newest of so many letters of a kind, and the oldest.
 func (g *grouper) ends(s *groupSum, k *kindRow, span stretch, letters int64) error {
 	args := []any{k.n, span.below.died, span.below.n, span.least.died, span.least.n, store.Examples}
@@ -190,11 +189,11 @@ func (g *grouper) ends(s *groupSum, k *kindRow, span stretch, letters int64) err
 		s.meets(example{place: place{row.ColumnInt64(0), row.ColumnInt64(1)}})
 		return nil
 	}
-	if err := g.c.each("select died, pos"+ofKind+" order by died desc, pos desc"+limited, meet, args...); err != nil || letters <= store.Examples {
+	if err := g.c.each(sqlText["letters_newest"], meet, args...); err != nil || letters <= store.Examples {
 		return err
 	}
 	args[len(args)-1] = 1
-	return g.c.each("select died, pos"+ofKind+" order by died, pos"+limited, meet, args...)
+	return g.c.each(sqlText["letters_oldest"], meet, args...)
 }
 
 // each goes through letters that match, latest death first, and says how many were

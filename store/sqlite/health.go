@@ -13,7 +13,7 @@ import (
 // durability lists what a commit's promise rests on, as the engine answers it.
 var durability = [...]struct{ name, query, want string }{
 	{"journal_mode", "pragma journal_mode", "wal"},
-	{"synchronous", "select case synchronous when 2 then 'full' when 3 then 'extra' else synchronous end from pragma_synchronous", "full"},
+	{"synchronous", sqlText["synchronous"], "full"},
 }
 
 // Inspect is that of store.Features.
@@ -32,13 +32,12 @@ func (s *Store) Inspect(ctx context.Context) (store.Health, error) {
 		if err := inspectEngine(c, &h); err != nil {
 			return err
 		}
-		latest, err := c.number(`select max(coalesce((select max(died) from letter), 0), coalesce((select max(at) from failure), 0),
-			coalesce((select max(at) from audit), 0), coalesce((select enqueued from message order by pos desc limit 1), 0))`)
+		latest, err := c.number(sqlText["latest_moment"])
 		if err != nil {
 			return err
 		}
 		h.Latest = lifecycle.Moment(latest)
-		end, err := c.number(`select min(until) from (select until from pending where state = 1 union all select until from batch)`)
+		end, err := c.number(sqlText["oldest_lease"])
 		if err != nil {
 			return err
 		}
@@ -80,8 +79,7 @@ func (s *Store) inspectOwners(c conn, h *store.Health) error {
 	for _, o := range dead {
 		gone[o.n] = true
 	}
-	return c.each(`select o.n, o.name, o.started, (select count(*) from pending p where p.state = 1 and p.owner = o.n)
-		+ (select coalesce(sum(left), 0) from batch b where b.owner = o.n) from owner o order by o.n`, func(row rows) error {
+	return c.each(sqlText["owners"], func(row rows) error {
 		h.Owners = append(h.Owners, store.Owner{
 			Name: row.ColumnText(1), StartedAt: lifecycle.Moment(row.ColumnInt64(2)), Alive: !gone[row.ColumnInt64(0)], Leases: row.ColumnInt64(3),
 		})

@@ -37,12 +37,12 @@ func eachDeath(c conn, kinds *where, s stretch, f func(kind, hour, n int64)) err
 		return nil
 	}
 	first, end, rest := s.hours()
-	if err := c.each("select d.kind, d.hour, d.n from kind k cross join deaths d on d.kind = k.n and d.hour >= ? and d.hour < ? where "+kinds.String(),
+	if err := c.each(sqlText["deaths_in_hours"]+" "+kinds.String(),
 		meet, append([]any{first, end}, kinds.args...)...); err != nil {
 		return err
 	}
 	for _, r := range rest {
-		if err := c.each("select k.n, ?, (select count(*) from letter where kind = k.n and (died, pos) < (?, ?) and (died, pos) > (?, ?)) from kind k where "+kinds.String(),
+		if err := c.each(sqlText["deaths_within"]+" "+kinds.String(),
 			meet, append([]any{lifecycle.Hour(r.least.died), r.below.died, r.below.n, r.least.died, r.least.n}, kinds.args...)...); err != nil {
 			return err
 		}
@@ -115,7 +115,7 @@ func (s stretch) within(h int64) stretch {
 func (g *grouper) hoursOf(k *kindRow) error {
 	var s *groupSum
 	in := int64(math.MinInt64)
-	return g.c.each("select died, pos"+ofKind+" order by died desc, pos desc", func(row rows) error {
+	return g.c.each(sqlText["letters_of_kind"], func(row rows) error {
 		e := example{place: place{row.ColumnInt64(0), row.ColumnInt64(1)}}
 		if h := lifecycle.Hour(e.died); h != in {
 			in, s = h, g.group(hourName(h), k.reason)
@@ -133,11 +133,11 @@ const probed = hoursKnow * (store.Examples + 1)
 // endsOf meets the newest letters of an hour, and its oldest.
 func (g *grouper) endsOf(h *hourSum, span stretch) error {
 	for _, end := range [...]struct {
-		order string
+		query string
 		want  int
-	}{{"desc", store.Examples}, {"asc", 1}} {
+	}{{"letters_within_newest", store.Examples}, {"letters_within_oldest", 1}} {
 		found, looked := 0, 0
-		err := g.c.each("select died, pos, kind from letter indexed by letter_died where died >= +? and died < +? order by died "+end.order+", pos "+end.order+limited, func(row rows) error {
+		err := g.c.each(sqlText[end.query], func(row rows) error {
 			looked++
 			if g.kinds[row.ColumnInt64(2)] == nil {
 				return nil

@@ -27,20 +27,21 @@ type addition struct {
 }
 
 var additions = [targets]addition{
-	toMessage: adding("message", "pos, id, own, type, key, stream, dedupe, priority, body, hash, headers, enqueued, expires, texts"),
-	toLog:     adding("log", "pos, state, ended, received"),
-	toFailure: adding("failure", "pos, ordinal, queue, at, decision, reason, text, doc, texts"),
-	toPending: adding("pending", "pos, queue, state, priority, due, attempts, deliveries, number, received, claimed, reason"),
-	toLetter: adding("letter", `pos, id, kind, queue, status, cause, class, reason, signature, fingerprint, redrivable, needs_review, rule, text,
-		first_failed, last_failed, died, note, stream, rank, blocks, flow, rule_sum, note_sum`),
-	toAudit: adding("audit", "queue, number, at, actor, event, subject, reason, hash, operation"),
+	toMessage: adding("add_new_message"),
+	toLog:     adding("add_log"),
+	toFailure: adding("add_failure"),
+	toPending: adding("add_simple_pending"),
+	toLetter:  adding("add_letter"),
+	toAudit:   adding("add_audit"),
 }
 
-func adding(table, columns string) addition {
-	a := addition{columns: strings.Count(columns, ",") + 1}
+// adding makes the statements of a target from the one that adds one row.
+func adding(name string) addition {
+	head, row, _ := strings.Cut(sqlText[name], " values ")
+	a := addition{columns: strings.Count(row, "?")}
 	one := "(?" + strings.Repeat(", ?", a.columns-1) + ")"
 	for i, n := range together {
-		a.statements[i] = "insert into " + table + " (" + columns + ") values " + one + strings.Repeat(", "+one, n-1)
+		a.statements[i] = head + " values " + one + strings.Repeat(", "+one, n-1)
 	}
 	return a
 }

@@ -29,8 +29,6 @@ type kinds struct {
 	letters map[int64]int64
 }
 
-const kindColumns = "queue, type, status, cause, class, reason, signature, fingerprint, redrivable, needs_review, redrives, attempts, crashes"
-
 func scanKind(row rows) kind {
 	return kind{
 		queue: row.ColumnInt64(0), mtype: row.ColumnText(1), status: nixie.Status(row.ColumnText(2)), cause: nixie.Cause(row.ColumnText(3)),
@@ -51,13 +49,12 @@ func (t *tx) kindOf(k *kind) (int64, error) {
 	if n := t.kinds.numbers[*k]; n != 0 {
 		return n, nil
 	}
-	n, err := t.number(`select n from kind where queue = ? and type = ? and status = ? and cause = ? and class = ? and reason = ? and signature = ? and fingerprint = ?
-		and redrivable = ? and needs_review = ? and redrives = ? and attempts = ? and crashes = ?`, k.args()...)
+	n, err := t.number(sqlText["find_kind"], k.args()...)
 	if err != nil {
 		return 0, err
 	}
 	if n == 0 {
-		if err := t.run("insert into kind ("+kindColumns+", letters) values (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, 0)", k.args()...); err != nil {
+		if err := t.run(sqlText["add_kind"], k.args()...); err != nil {
 			return 0, err
 		}
 		n = t.LastInsertRowID()
@@ -90,7 +87,7 @@ func (t *tx) countLetter(k *kind, died, by int64) (int64, error) {
 func (t *tx) uncount(l *letterRow) (k kind, err error) {
 	k, found := t.kinds.known[l.kind]
 	if !found {
-		if err = t.each("select "+kindColumns+" from kind where n = ?", func(row rows) error {
+		if err = t.each(sqlText["kind"], func(row rows) error {
 			k, found = scanKind(row), true
 			return nil
 		}, l.kind); err != nil {
@@ -143,7 +140,7 @@ func (t *tx) become(l *letterRow, status nixie.Status, reviewed bool) (int64, er
 // alter counts the letter of a message on its way, if it has one, as one of another
 // kind.
 func (t *tx) alter(pos int64, change func(*kind)) error {
-	l, err := t.letter("pos = ?", pos)
+	l, err := t.letter(sqlText["letter_at"], pos)
 	if err != nil || l == nil || l.Status != nixie.StatusRedriving {
 		return err
 	}

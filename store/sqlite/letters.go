@@ -13,12 +13,10 @@ import (
 	"github.com/nixie-go/nixie/store/lifecycle"
 )
 
-const currentColumns = `c.pos, c.id, c.queue_name, c.type, c.key, c.stream, c.dedupe, c.priority, c.hash, c.headers, c.origin, c.enqueued, c.expires,
-	c.state, c.due, c.has_row, c.attempts, c.deliveries, c.crashes, c.generation, c.redrives, c.owner, c.until, c.received, c.steps, c.ended, c.own, c.may_pass, c.gap, c.claimed`
-
+// currentWidth is the number of columns that scanCurrent reads.
 const currentWidth = 30
 
-// scanCurrent reads currentColumns. What cannot be read of them is left out and
+// scanCurrent reads the columns of current_columns. What cannot be read of them is left out and
 // named.
 func (s *Store) scanCurrent(c conn, row rows, m *nixie.Message) (damage []string, err error) {
 	m.ID, m.Queue = columnID(row, 1), row.ColumnText(2)
@@ -50,7 +48,7 @@ func (s *Store) scanCurrent(c conn, row rows, m *nixie.Message) (damage []string
 	}
 	owner, until, claimed := row.ColumnInt64(21), row.ColumnInt64(22), row.ColumnInt64(29)
 	if !row.ColumnBool(15) { // a member of a batch
-		if err := c.each("select owner, until, claimed from batch where first <= ?1 and last >= ?1", func(b rows) error {
+		if err := c.each(sqlText["batch_with"], func(b rows) error {
 			owner, until, claimed = b.ColumnInt64(0), b.ColumnInt64(1), b.ColumnInt64(2)
 			m.FirstReceivedAt = lifecycle.Moment(claimed)
 			return nil
@@ -64,10 +62,6 @@ func (s *Store) scanCurrent(c conn, row rows, m *nixie.Message) (damage []string
 		return nil
 	}, owner)
 }
-
-const letterColumns = currentColumns + `, l.pos, l.id, l.status, l.cause, l.class, l.reason, l.signature, l.fingerprint, l.redrivable, l.needs_review, l.rule,
-	l.first_failed, l.last_failed, l.died, l.resolved, l.operation, l.note, l.revision, l.text, (select reason from failure f where f.pos = l.pos order by f.ordinal desc limit 1),
-	c.dedupe is not null and exists (select 1 from dedupe d where d.queue = l.queue and d.key = c.dedupe and d.pos <> l.pos)`
 
 // Letters implements store.DeadLetters. What a page costs depends on its size and
 // on how many kinds of letters there are, not on how many letters: one that finds
@@ -94,7 +88,7 @@ func (s *Store) Letters(ctx context.Context, filter nixie.Filter, page store.Pag
 		}
 		size := 0
 		var err error
-		next, err = p.walk(letterColumns, p.first(limit), max(maxLooked, limit*p.weight()), func(row rows) error {
+		next, err = p.walk(sqlText["letter_columns"], p.first(limit), max(maxLooked, limit*p.weight()), func(row rows) error {
 			l, err := s.scanLetter(c, row, page)
 			list = append(list, l)
 			if err = fullPage(err, &size, &l.Message, l.History); err == nil && len(list) == limit {

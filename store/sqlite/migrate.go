@@ -133,7 +133,7 @@ func applied(list []store.Migration, have int) []store.Migration {
 func schemaOf(c conn, path string) (int, error) {
 	// One statement is one snapshot: another process may be making the store.
 	var version, app, tables int64
-	err := c.each("select (select user_version from pragma_user_version), (select application_id from pragma_application_id), (select count(*) from sqlite_schema where name not like 'sqlite_%')", func(row rows) error {
+	err := c.each(sqlText["schema_number"], func(row rows) error {
 		version, app, tables = row.ColumnInt64(0), row.ColumnInt64(1), row.ColumnInt64(2)
 		return nil
 	})

@@ -26,16 +26,13 @@ func (s *Store) Plan(ctx context.Context, op store.Operation, filter nixie.Filte
 	err := s.write(ctx, 0, func(t *tx) error {
 		planned = op
 		planned.ID, planned.CreatedAt = t.store.ids.New(lifecycle.Moment(t.now)), lifecycle.Moment(t.now)
-		if err := t.run("insert into operation (id, event, actor, reason, filter, force, created, destination, statuses, reviewed, guarded) values (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
+		if err := t.run(sqlText["add_operation"],
 			planned.ID, string(op.Event), op.Actor, op.Reason, op.Filter, op.Force, t.now, op.Destination, statusText(op.Statuses), op.Reviewed, op.Guarded); err != nil {
 			return err
 		}
 		n := t.LastInsertRowID()
 		w := letterWhere(&filter, lifecycle.Moment(t.now))
-		selected, err := t.change(`insert into item (operation, ordinal, letter, state, revision, fingerprint)
-			select ?, row_number() over (order by turn, rank, died, pos), pos, 'pending', revision, fingerprint from
-			(select pos, died, rank, revision, fingerprint, min(died) over (partition by coalesce(stream, -pos)) as turn from
-			(select l.pos, l.died, l.rank, l.stream, l.revision, l.fingerprint from letter l join current c on c.pos = l.pos where `+w.String()+" order by l.died, l.pos limit ?))",
+		selected, err := t.change(sqlText["plan_items"]+" "+w.String()+" order by l.died, l.pos limit ?))",
 			append(append([]any{n}, w.args...), limit)...)
 		planned.Selected, planned.Pending = int64(selected), int64(selected)
 		return err
@@ -61,11 +58,6 @@ func statusesOf(text string) (list []nixie.Status) {
 	return list
 }
 
-// operations reads operations with their counts.
-const operations = `select o.n, o.id, o.event, o.actor, o.reason, o.filter, o.force, o.created, o.destination, o.statuses, o.reviewed, o.guarded,
-	count(*) filter (where i.state = 'pending'), count(*) filter (where i.state = 'done'), count(*) filter (where i.state = 'skipped'), count(*) filter (where i.state = 'failed')
-	from operation o left join item i on i.operation = o.n `
-
 func scanOperation(row rows) store.Operation {
 	op := store.Operation{
 		ID: columnID(row, 1), Event: nixie.Event(row.ColumnText(2)), Actor: row.ColumnText(3), Reason: row.ColumnText(4),
@@ -88,7 +80,7 @@ func (s *Store) Operations(ctx context.Context, look store.OperationLook, page s
 	}
 	limit := page.Rows()
 	err = s.read(ctx, func(c conn) error {
-		return c.each(operations+"where o.n in (select n from operation where ?1 = 0 or n < ?1 order by n desc limit ?2) group by o.n order by o.n desc", func(row rows) error {
+		return c.each(sqlText["operations"], func(row rows) error {
 			list, before = append(list, scanOperation(row)), row.ColumnInt64(0)
 			return nil
 		}, before, limit)
@@ -106,21 +98,20 @@ func (s *Store) lookAt(ctx context.Context, look store.OperationLook) (list []st
 		if err != nil {
 			return err
 		}
-		if err := c.each(operations+"where o.n = ? group by o.n", func(row rows) error {
+		if err := c.each(sqlText["operation"], func(row rows) error {
 			list = append(list, scanOperation(row))
 			return nil
 		}, n); err != nil {
 			return err
 		}
 		op := &list[0]
-		if err := c.each("select l.id from item i join letter l on l.pos = i.letter where i.operation = ? and i.state = 'pending' order by i.ordinal limit ?", func(row rows) error {
+		if err := c.each(sqlText["next_items"], func(row rows) error {
 			op.Next = append(op.Next, columnID(row, 0))
 			return nil
 		}, n, max(look.Next, 0)); err != nil || !look.Outcome {
 			return err
 		}
-		return c.each(`select l.status, coalesce(l.fingerprint = i.fingerprint, 0), count(*) from letter l left join item i on i.operation = ? and i.letter = l.pos
-			where l.operation = ? group by 1, 2`, func(row rows) error {
+		return c.each(sqlText["operation_outcome"], func(row rows) error {
 			op.Outcome.Add(nixie.Status(row.ColumnText(0)), row.ColumnBool(1), row.ColumnInt64(2))
 			return nil
 		}, n, look.ID)
@@ -146,8 +137,7 @@ func (s *Store) planAgain(ctx context.Context, id nixie.ID) (store.Operation, er
 		if err != nil {
 			return err
 		}
-		return t.run(`update item set state = 'pending', revision = l.revision, fingerprint = l.fingerprint from letter l
-			where item.operation = ? and item.state = 'done' and l.pos = item.letter and l.operation = ? and l.status in ('open', 'review', 'quarantined')`, op, id)
+		return t.run(sqlText["plan_again"], op, id)
 	}); err != nil {
 		return store.Operation{}, err
 	}

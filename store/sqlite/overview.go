@@ -22,10 +22,11 @@ func (s *Store) Messages(ctx context.Context, filter nixie.Filter, page store.Pa
 		w.add("c.id < ?", before)
 	}
 	limit := page.Rows()
+	query := "select " + sqlText["current_columns"] + " from current c where " + w.String() + " order by " + order + " desc limit ?"
 	var list []store.Record
 	size := 0
 	err := s.read(ctx, func(c conn) error {
-		return chosen(c.each("select "+currentColumns+" from current c where "+w.String()+" order by "+order+" desc limit ?", func(row rows) error {
+		return chosen(c.each(query, func(row rows) error {
 			r, err := s.scanRecord(c, row, page.Whole)
 			list = append(list, r)
 			return fullPage(err, &size, &r.Message, r.History)

@@ -215,12 +215,12 @@ func (p *picker) pick(limit int) ([]place, *where, error) {
 		}
 	}
 	for _, r := range runs {
-		died := "died"
+		inOrder := " and (died, pos) < (?, ?) and (died, pos) > (?, ?) order by died desc, pos desc" + limited
 		if !r.sorted {
-			died = "+died"
+			inOrder = strings.ReplaceAll(inOrder, "died", "+died")
 		}
 		args := append(slices.Clone(r.args), p.below.died, p.below.n, low.died, low.n, limit)
-		if err := p.c.each("select died, pos from letter where "+r.term+" and ("+died+", pos) < (?, ?) and ("+died+", pos) > (?, ?) order by "+died+" desc, pos desc"+limited, func(row rows) error {
+		if err := p.c.each("select died, pos from letter where "+r.term+inOrder, func(row rows) error {
 			list = append(list, place{row.ColumnInt64(0), row.ColumnInt64(1)})
 			return nil
 		}, args...); err != nil {
@@ -245,7 +245,7 @@ func among(list []place, columns, rest string) (query string, arg string, err er
 		numbers[i] = p.n
 	}
 	data, err := json.Marshal(numbers)
-	from := " from json_each(?) j cross join letter l on l.pos = j.value cross join kind k on k.n = l.kind"
+	from := " " + sqlText["letters_picked"]
 	if asksMessages(columns + rest) {
 		from += " cross join current c on c.pos = l.pos"
 	}

@@ -168,8 +168,7 @@ func (p *pruner) messages(kept time.Duration) (over bool, err error) {
 	first, last := p.at.queue<<seqBits, p.at.queue<<seqBits|maxSeq
 	var gone []int64
 	looked := 0
-	if err := p.each(`select g.pos, g.ended <= ?1 and g.state <> ?2 and not exists (select 1 from letter l where l.pos = g.pos)
-		from log g where g.pos > ?3 and g.pos <= ?4 order by g.pos limit ?5`, func(row rows) error {
+	if err := p.each(sqlText["prunable_messages"], func(row rows) error {
 		looked++
 		p.at.after = row.ColumnInt64(0)
 		if row.ColumnBool(1) {
@@ -198,7 +197,7 @@ func (p *pruner) letters(kept time.Duration) (over bool, err error) {
 		return true, nil
 	}
 	var gone []int64
-	if err := p.each("select pos from letter where pos > ? and kind in (select n from kind where queue = ? and status in ('resolved', 'discarded')) and resolved <= ? order by pos limit ?", func(row rows) error {
+	if err := p.each(sqlText["prunable_letters"], func(row rows) error {
 		p.at.after = row.ColumnInt64(0)
 		gone = append(gone, p.at.after)
 		return nil
@@ -213,7 +212,7 @@ func (p *pruner) letters(kept time.Duration) (over bool, err error) {
 	}
 	p.noted = len(gone)
 	for _, pos := range gone {
-		l, err := p.t.letter("pos = ?", pos)
+		l, err := p.t.letter(sqlText["letter_at"], pos)
 		if err != nil {
 			return false, err
 		}
@@ -261,7 +260,7 @@ func (p *pruner) audit(kept time.Duration) (over bool, err error) {
 	if p.t == nil {
 		return over, nil
 	}
-	if err := p.t.run("insert into anchor (queue, number, hash) values (?, ?, ?) on conflict do update set number = excluded.number, hash = excluded.hash",
+	if err := p.t.run(sqlText["keep_anchor"],
 		p.at.queue, newest.number, newest.hash); err != nil {
 		return false, err
 	}

@@ -22,7 +22,7 @@ func (s *Store) Queues(ctx context.Context, look store.QueueLook) ([]nixie.Queue
 			return nil
 		}
 		var rowsOf []queueRow
-		if err := c.each("select n, name, settings, cursor, last, fresh, succeeded, discarded, canceled, dead from queue where "+w.String()+" order by name", func(row rows) error {
+		if err := c.each(sqlText["queues"]+" "+w.String()+" order by name", func(row rows) error {
 			q := nixie.QueueInfo{Name: row.ColumnText(1)}
 			if !look.Settings {
 				q.Ready, q.Succeeded, q.Discarded, q.Canceled = row.ColumnInt64(5), row.ColumnInt64(6), row.ColumnInt64(7), row.ColumnInt64(8)
@@ -64,9 +64,7 @@ func countQueues(c conn, now int64, rowsOf []queueRow, list []nixie.QueueInfo) e
 // countLeases counts leased messages by queue.
 func countLeases(c conn) (map[int64]int64, error) {
 	counts := map[int64]int64{}
-	return counts, c.each(`select queue, sum(n) from (
-		select pos >> 40 as queue, 1 as n from pending indexed by pending_lease where state = 1
-		union all select first >> 40, left from batch) group by queue`, func(row rows) error {
+	return counts, c.each(sqlText["queue_leases"], func(row rows) error {
 		counts[row.ColumnInt64(0)] = row.ColumnInt64(1)
 		return nil
 	})
@@ -86,7 +84,7 @@ func countQueue(c conn, at *queueRow, now int64, q *nixie.QueueInfo) error {
 	if err != nil {
 		return err
 	}
-	late, err := c.number("select count(*) from pending indexed by pending_passer where queue = +?1 and state = 0 and due <= +?2 and "+overtakes, at.n, now)
+	late, err := c.number(sqlText["queue_overtaken"], at.n, now)
 	if err != nil {
 		return err
 	}
@@ -118,23 +116,16 @@ type deathCount struct{ waiting, late int64 }
 // to be looked at.
 func countDeaths(c conn, since int64) (map[int64]deathCount, error) {
 	counts := map[int64]deathCount{}
-	return counts, c.each(`select queue, sum(waiting), sum(late) from (
-		select queue, letters as waiting, 0 as late from kind where status in ('open', 'review', 'quarantined')
-		union all select queue, 0, coalesce((select sum(n) from deaths where kind = k.n and hour > ?1), 0)
-			+ (select count(*) from letter where kind = k.n and died > ?2 and died < ?3) from kind k) group by queue`, func(row rows) error {
+	return counts, c.each(sqlText["queue_deaths"], func(row rows) error {
 		counts[row.ColumnInt64(0)] = deathCount{row.ColumnInt64(1), row.ColumnInt64(2)}
 		return nil
 	}, lifecycle.Hour(since), since, (lifecycle.Hour(since)+1)*hour)
 }
 
-// overtakes is true of messages that may pass their head, whose head is due by
-// now, ?2, and goes first.
-const overtakes = `may_pass = 1 and exists (select 1 from pending h where h.stream = pending.stream and h.rank < pending.rank and h.state = 0 and h.due <= +?2)`
-
 // oldestReady returns since when the longest ready message is due; 0 if none is.
 func oldestReady(c conn, queue, now int64) (oldest int64, err error) {
 	for _, part := range waitingIn(lifecycle.Queued) {
-		due, err := c.number("select due "+part+" and due <= +?2 and not ("+overtakes+") order by due limit 1", queue, now)
+		due, err := c.number("select due "+part+" and due <= +?2 and not ("+sqlText["overtakes"]+") order by due limit 1", queue, now)
 		if err != nil {
 			return 0, err
 		}
@@ -150,9 +141,7 @@ func oldestBlocked(c conn, queue, now int64, q *nixie.QueueInfo) error {
 	if q.Blocked == 0 {
 		return nil
 	}
-	due, err := c.number(`select coalesce(min(due), 0) from (
-		select min(due) as due from pending indexed by pending_behind where queue = +?1 and state = 6
-		union all select min(due) from pending indexed by pending_passer where queue = +?1 and state = 0 and due <= +?2 and `+overtakes+`)`, queue, now)
+	due, err := c.number(sqlText["queue_blocked_since"], queue, now)
 	q.BlockedAt = lifecycle.Moment(due)
 	return err
 }

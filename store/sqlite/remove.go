@@ -17,8 +17,7 @@ func (t *tx) purge(l *letterRow, r *store.Resolution) error {
 // removeLetter removes a letter with its message. Operations that wait for it,
 // but not the one that removes it, pass it by.
 func (t *tx) removeLetter(l *letterRow, operation nixie.ID, why counting) error {
-	if err := t.run(`update item set state = 'skipped', error = 'the letter was removed' where letter = ? and state = 'pending'
-		and operation <> coalesce((select n from operation where id = ?), 0)`, l.pos, idOrNull(operation)); err != nil {
+	if err := t.run(sqlText["skip_items"], l.pos, idOrNull(operation)); err != nil {
 		return err
 	}
 	if err := t.leaveStream(l); err != nil {

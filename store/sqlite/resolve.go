@@ -67,8 +67,7 @@ func (t *tx) resolveItem(r *store.Resolution) error {
 	}
 	var operation, letter, planned int64 // a purge leaves no letter to look up again
 	var state lifecycle.Item
-	if err := t.each(`select o.n, i.state, i.letter, iif(o.guarded, i.revision, 0) from operation o join item i on i.operation = o.n
-		where o.id = +? and i.letter = (select pos from letter where id = +?)`, func(row rows) error {
+	if err := t.each(sqlText["item_of"], func(row rows) error {
 		operation, state, letter = row.ColumnInt64(0), lifecycle.Item(row.ColumnText(1)), row.ColumnInt64(2)
 		planned = row.ColumnInt64(3)
 		return nil
@@ -96,7 +95,7 @@ func (t *tx) resolveItem(r *store.Resolution) error {
 // resolve applies an event to a letter, guarded by the table of moves, and by the
 // revision at which it was planned unless that is 0.
 func (t *tx) resolve(r *store.Resolution, planned int64) error {
-	l, err := t.letter("id = ?", r.Letter)
+	l, err := t.letter(sqlText["letter_with_id"], r.Letter)
 	if err != nil {
 		return err
 	}

@@ -25,10 +25,10 @@ func countRetrying(c conn, filter *nixie.Filter, now time.Time, by nixie.GroupBy
 	var query string
 	w := retryingWhere(filter)
 	if w != nil && key.counted != "" {
-		query = "select " + key.counted + " as k, sum(r.n), sum(r.n * r.leased) from retrying r join queue q on q.n = r.queue where " + w.String() + " group by k"
+		query = "select " + key.counted + " " + sqlText["retrying_counts"] + " " + w.String() + " group by k"
 	} else {
 		w = messageWhere(filter, now)
-		query = "select " + key.each + " as k, count(*), sum(p.state = 1) from pending p join current c on c.pos = p.pos where p.attempts > 0 and p.reason is not null and " + w.String() + " group by k"
+		query = "select " + key.each + " " + sqlText["retrying_messages"] + " " + w.String() + " group by k"
 	}
 	list := []nixie.Group{}
 	err := c.each(query, func(row rows) error {
@@ -65,7 +65,7 @@ func (w *where) near(f *nixie.Filter) bool {
 	}
 	places := []string{"select pos from pending"}
 	var args []any
-	members := "select m.pos from batch b join message m not indexed on m.pos between b.first and b.last where m.own = 0"
+	members := sqlText["members_leased"]
 	switch least := atLeast(f.Attempts); {
 	case least >= 5:
 		places[0] += " where attempts >= ? and attempts >= 5"

@@ -24,8 +24,7 @@ func (t *tx) insertPending(p *pendingRow) error {
 		row.num(p.Number).num(p.Received).num(p.Claimed).strOrNull(p.reason)
 		return t.added.end(row)
 	}
-	return t.run(`insert into pending (pos, queue, state, priority, due, attempts, deliveries, crashes, generation, redrives, number, owner, until, received, abandoned, steps, stream, rank, may_pass, gap, claimed, reason, alone)
-		values (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)`,
+	return t.run(sqlText["add_pending"],
 		p.pos, p.queue, p.State, p.priority, p.Due, p.Attempts, p.Deliveries, p.Crashes, p.Generation, p.Redrives,
 		p.Number, p.Owner, p.Until, p.Received, text(p.Abandoned), jsonText(len(p.Steps) == 0, p.Steps),
 		orNull(p.stream), p.Rank, p.MayPass, p.Gap, p.Claimed, text(p.reason), p.Alone)
@@ -38,10 +37,8 @@ func (p *pendingRow) isSimple() bool {
 		len(p.Steps) == 0 && p.stream == 0 && p.Rank == 0 && !p.MayPass && !p.Gap
 }
 
-// pendingWidth is the number of pendingColumns.
+// pendingWidth is the number of columns that scanPending reads.
 const pendingWidth = 23
-
-const pendingColumns = "pos, queue, state, priority, due, attempts, deliveries, crashes, generation, redrives, number, owner, until, received, abandoned, steps, stream, rank, may_pass, gap, claimed, reason, alone"
 
 func scanPending(row rows) *pendingRow {
 	p := &pendingRow{
@@ -62,7 +59,7 @@ func scanPending(row rows) *pendingRow {
 // pending returns the row of its own of the message at pos, or nil.
 func (t *tx) pending(pos int64) (*pendingRow, error) {
 	var p *pendingRow
-	err := t.each("select "+pendingColumns+" from pending where pos = ?", func(row rows) error {
+	err := t.each(sqlText["pending_row"], func(row rows) error {
 		p = scanPending(row)
 		return nil
 	}, pos)
@@ -77,11 +74,9 @@ type letterRow struct {
 	kind       int64
 }
 
-const letterHead = "select pos, queue, id, status, redrivable, needs_review, revision, stream, rank, blocks, kind, died, operation, first_failed from letter where "
-
-func (t *tx) letter(where string, arg any) (*letterRow, error) {
+func (t *tx) letter(query string, arg any) (*letterRow, error) {
 	var l *letterRow
-	err := t.each(letterHead+where, func(row rows) error {
+	err := t.each(query, func(row rows) error {
 		l = &letterRow{pos: row.ColumnInt64(0), queue: row.ColumnInt64(1), stream: row.ColumnInt64(7), kind: row.ColumnInt64(10), Letter: lifecycle.Letter{
 			ID: columnID(row, 2), Status: nixie.Status(row.ColumnText(3)), Redrivable: row.ColumnBool(4), NeedsReview: row.ColumnBool(5), Revision: row.ColumnInt64(6),
 			InStream: row.ColumnInt64(7) != 0, Rank: row.ColumnInt64(8), Blocks: row.ColumnBool(9), Died: row.ColumnInt64(11),

@@ -92,7 +92,7 @@ func (m *Schema) Down(_ context.Context, version int, lose bool) (done []store.M
 // when they go, is no data.
 func (m *Schema) spared(c conn) error {
 	var tables, full []string
-	if err := c.each("select name from sqlite_schema where type = 'table' and name not like 'sqlite_%' and name <> 'meta' order by name", func(row rows) error {
+	if err := c.each(sqlText["schema_tables"], func(row rows) error {
 		tables = append(tables, row.ColumnText(0))
 		return nil
 	}); err != nil {
@@ -175,10 +175,9 @@ func describe(c conn) (map[string]string, error) {
 		found[row.ColumnText(0)] = strings.Join(strings.Fields(row.ColumnText(1)), " ")
 		return nil
 	}
-	err := c.each("select type || ' ' || name, case type when 'table' then '' else coalesce(sql, '') end from sqlite_schema where name not like 'sqlite_%'", add)
+	err := c.each(sqlText["schema_objects"], add)
 	if err == nil {
-		err = c.each(`select 'column ' || t.name || '.' || i.name, i.type || case when i."notnull" then ' not null' else '' end || coalesce(' default ' || i.dflt_value, '') || case when i.pk then ' key ' || i.pk else '' end
-			from sqlite_schema t join pragma_table_xinfo(t.name) i where t.type = 'table' and t.name not like 'sqlite_%'`, add)
+		err = c.each(sqlText["schema_columns"], add)
 	}
 	return found, err
 }

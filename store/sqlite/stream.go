@@ -77,12 +77,6 @@ type ahead struct {
 	state          int
 }
 
-const (
-	firstByRank = "select pos, rank, due, state from pending indexed by pending_stream where stream = +? order by rank limit 1"
-	firstByDue  = "select pos, rank, due, state from pending indexed by pending_order where stream = +? order by due, rank limit 1"
-	leasedOne   = "select pos, rank, due, state from pending indexed by pending_open where stream = ? and stream is not null and state <> 6 and state = 1"
-)
-
 func (on queries) ahead(query string, stream int64) (a ahead, err error) {
 	err = on.each(query, func(row rows) error {
 		a = ahead{row.ColumnInt64(0), row.ColumnInt64(1), row.ColumnInt64(2), row.ColumnInt(3)}
@@ -95,20 +89,20 @@ func (on queries) ahead(query string, stream int64) (a ahead, err error) {
 // place is 0 when nothing is on its way.
 func (on queries) first(set *nixie.QueueSettings, stream int64) (ahead, error) {
 	if set.Order == nixie.OrderStrict {
-		return on.ahead(firstByRank, stream)
+		return on.ahead(sqlText["stream_first_by_rank"], stream)
 	}
-	return on.ahead(firstByDue, stream)
+	return on.ahead(sqlText["stream_first_by_due"], stream)
 }
 
 // blocked reports whether a dead message holds up the first one.
 func (on queries) blocked(stream int64, first ahead) (bool, error) {
-	n, err := on.number("select exists (select 1 from letter where stream = ?1 and blocks = 1 and (?2 = 0 or rank < ?2))", stream, first.rank)
+	n, err := on.number(sqlText["stream_is_blocked"], stream, first.rank)
 	return n != 0, err
 }
 
 // arrange decides which messages of a stream are to be found by claims.
 func (t *tx) arrange(q *queueRow, stream int64) error {
-	leased, err := t.ahead(leasedOne, stream)
+	leased, err := t.ahead(sqlText["stream_leased"], stream)
 	if err != nil {
 		return err
 	}
@@ -135,14 +129,14 @@ func (t *tx) arrange(q *queueRow, stream int64) error {
 	}
 	var passing int64
 	if passes {
-		if passing, err = t.number("select pos from pending where stream = +? and may_pass = 1 and pos <> ? order by due, rank limit 1", stream, first.pos); err != nil {
+		if passing, err = t.number(sqlText["stream_passing"], stream, first.pos); err != nil {
 			return err
 		}
 	}
-	if err := t.flip(q.n, lifecycle.Queued, lifecycle.Behind, "update pending indexed by pending_open set state = 6 where stream = ?1 and stream is not null and state <> 6 and state = 0 and pos not in (?2, ?3)", stream, first.pos, passing); err != nil {
+	if err := t.flip(q.n, lifecycle.Queued, lifecycle.Behind, sqlText["stream_hide_all_but_two"], stream, first.pos, passing); err != nil {
 		return err
 	}
-	if err := t.flip(q.n, lifecycle.Behind, lifecycle.Queued, "update pending set state = 0 where pos in (?, ?) and state = 6", first.pos, passing); err != nil {
+	if err := t.flip(q.n, lifecycle.Behind, lifecycle.Queued, sqlText["stream_show_two"], first.pos, passing); err != nil {
 		return err
 	}
 	if passing != 0 || first.pos != 0 && first.due <= t.now {
@@ -172,15 +166,12 @@ func (t *tx) pass(q *queueRow, r *pendingRow) error {
 	if r.stream == 0 {
 		return nil
 	}
-	n, err := t.number(`select ?2 < (select top from stream where n = ?1)
-		or exists (select 1 from pending indexed by pending_stream where stream = ?1 and rank < ?2)
-		or exists (select 1 from letter where stream = ?1 and blocks = 0 and rank < ?2)
-		or exists (select 1 from letter where stream = ?1 and blocks = 1 and rank < ?2)`, r.stream, r.Rank)
+	n, err := t.number(sqlText["stream_is_out_of_order"], r.stream, r.Rank)
 	if err != nil {
 		return err
 	}
 	r.Gap, r.MayPass = r.Gap || n != 0, false
-	if err := t.flip(q.n, lifecycle.Queued, lifecycle.Behind, "update pending indexed by pending_open set state = 6 where stream = ?1 and stream is not null and state <> 6 and state = 0 and pos <> ?2", r.stream, r.pos); err != nil {
+	if err := t.flip(q.n, lifecycle.Queued, lifecycle.Behind, sqlText["stream_hide_all_but_one"], r.stream, r.pos); err != nil {
 		return err
 	}
 	return t.run("update stream set top = max(top, ?), blocked = 0, due = 0 where n = ?", r.Rank, r.stream)
@@ -217,7 +208,7 @@ func (t *tx) reorder(q *queueRow, settings *nixie.QueueSettings) error {
 		return nil
 	}
 	if old.Ordered() != settings.Ordered() {
-		busy, err := t.number("select ?1 > 0 or exists (select 1 from pending where pos > ?2 and pos <= ?3) or exists (select 1 from batch where first > ?2 and last <= ?3)",
+		busy, err := t.number(sqlText["queue_is_busy"],
 			q.fresh, q.n<<seqBits, q.n<<seqBits|maxSeq)
 		if err != nil {
 			return err

@@ -35,7 +35,7 @@ func (t *tx) handOutSuspects(got *claimed, q *queueRow, want nixie.Want, until i
 // judgedRows are those whose holder vanished, and of which nobody said what that means.
 func (t *tx) judgedRows(q *queueRow) ([]*pendingRow, error) {
 	var got []*pendingRow
-	err := t.each("select "+pendingColumns+bodySize+" from pending where queue = +? and due <= +? and state = 0 and abandoned is not null order by due, pos", func(row rows) error {
+	err := t.each(sqlText["claim_judged"], func(row rows) error {
 		r := scanPending(row)
 		r.size = row.ColumnInt(pendingWidth)
 		if next, err := t.isNext(q, r); !next || err != nil {
@@ -53,14 +53,14 @@ func (t *tx) judgedRows(q *queueRow) ([]*pendingRow, error) {
 // crashes. All of one number may have to wait for others of their streams.
 func (t *tx) fewestCrashes(q *queueRow, want nixie.Want) ([]*pendingRow, error) {
 	var counts []int
-	if err := t.each("select distinct crashes from pending where queue = +? and due <= +? and state = 0 and crashes > 0 and abandoned is null order by crashes", func(row rows) error {
+	if err := t.each(sqlText["suspect_crashes"], func(row rows) error {
 		counts = append(counts, row.ColumnInt(0))
 		return nil
 	}, q.n, t.now); err != nil {
 		return nil, err
 	}
 	for _, crashes := range counts {
-		got, err := t.dueRows(q, suspects, nixie.GroupOf(want.Parallel, crashes), crashes)
+		got, err := t.dueRows(q, sqlText["claim_suspects"], nixie.GroupOf(want.Parallel, crashes), crashes)
 		if err != nil || len(got) > 0 {
 			return got, err
 		}

@@ -10,17 +10,17 @@ import (
 // messages are queued again to be judged: a crash is an ordinary failure.
 func (t *tx) sweep(dead []ownerRow) error {
 	t.after = append(t.after, t.store.owner.stages.swept)
-	if err := t.voidBatches("until <= ?", t.now); err != nil {
+	if err := t.voidBatches(sqlText["batches_over"], t.now); err != nil {
 		return err
 	}
-	if err := t.voidRows("until <= ?", t.now); err != nil {
+	if err := t.voidRows(sqlText["rows_over"], t.now); err != nil {
 		return err
 	}
 	for _, o := range dead {
-		if err := t.voidBatches("owner = ?", o.n); err != nil {
+		if err := t.voidBatches(sqlText["batches_of_owner"], o.n); err != nil {
 			return err
 		}
-		if err := t.voidRows("owner = ?", o.n); err != nil {
+		if err := t.voidRows(sqlText["rows_of_owner"], o.n); err != nil {
 			return err
 		}
 		if err := t.run("delete from owner where n = ?", o.n); err != nil {
@@ -32,12 +32,12 @@ func (t *tx) sweep(dead []ownerRow) error {
 
 // voidBatches gives each unsettled member of the chosen batches a row of its
 // own, due now.
-func (t *tx) voidBatches(where string, arg int64) error {
+func (t *tx) voidBatches(query string, arg int64) error {
 	if err := t.flushBatches(); err != nil {
 		return err
 	}
 	var gone []*batchRow
-	if err := t.each("select "+batchColumns+" from batch where "+where, func(row rows) error {
+	if err := t.each(query, func(row rows) error {
 		gone = append(gone, scanBatch(row))
 		return nil
 	}, arg); err != nil {
@@ -105,9 +105,7 @@ func (t *tx) asNoted(h *held, o *vanished) (done bool, err error) {
 // anything is changed: SQLite would offer rows of pending as they are added.
 func (t *tx) unsettled(b *batchRow) ([]int64, error) {
 	var places []int64
-	err := t.each(`select m.pos from message m where m.pos between ? and ? and m.own = 0
-		and not exists (select 1 from log where log.pos = m.pos)
-		and not exists (select 1 from pending where pending.pos = m.pos)`, func(row rows) error {
+	err := t.each(sqlText["unsettled_members"], func(row rows) error {
 		places = append(places, row.ColumnInt64(0))
 		return nil
 	}, b.first, b.last)
@@ -115,9 +113,9 @@ func (t *tx) unsettled(b *batchRow) ([]int64, error) {
 }
 
 // voidRows does the same for messages that have a row already.
-func (t *tx) voidRows(where string, arg int64) error {
+func (t *tx) voidRows(query string, arg int64) error {
 	var gone []*pendingRow
-	if err := t.each("select "+pendingColumns+" from pending indexed by pending_lease where state = 1 and "+where, func(row rows) error {
+	if err := t.each(query, func(row rows) error {
 		gone = append(gone, scanPending(row))
 		return nil
 	}, arg); err != nil {
@@ -146,7 +144,7 @@ func (t *tx) voidRows(where string, arg int64) error {
 			t.stir(q, p.stream)
 		}
 		t.countAgain(&was, p)
-		if err := t.run("update pending set state = ?, owner = 0, until = 0, due = ?, attempts = ?, crashes = ?, abandoned = ? where pos = ? and state = 1",
+		if err := t.run(sqlText["abandon_row"],
 			p.State, p.Due, p.Attempts, p.Crashes, p.Abandoned, p.pos); err != nil {
 			return err
 		}

@@ -63,5 +63,5 @@ func (t *tx) markTime() error {
 		return nil
 	}
 	t.after = append(t.after, func() { t.store.owner.marked.Store(t.now) })
-	return t.run("insert into meta (name, value) values ('clock', ?) on conflict do update set value = excluded.value where cast(value as integer) < cast(excluded.value as integer)", fmt.Sprint(t.now))
+	return t.run(sqlText["keep_clock"], fmt.Sprint(t.now))
 }

@@ -43,7 +43,7 @@ func (t *tx) queue(name string) (*queueRow, error) {
 	if q := t.queues[name]; q != nil {
 		return q, nil
 	}
-	return t.loadQueue(queueColumns+"name = ?", name)
+	return t.loadQueue(sqlText["queue_named"], name)
 }
 
 // queueAt returns the queue of a place.
@@ -51,14 +51,12 @@ func (t *tx) queueAt(pos int64) (*queueRow, error) {
 	if q := t.places[pos>>seqBits]; q != nil {
 		return q, nil
 	}
-	q, err := t.loadQueue(queueColumns+"n = ?", pos>>seqBits)
+	q, err := t.loadQueue(sqlText["queue_numbered"], pos>>seqBits)
 	if err == nil && q == nil {
 		err = nixie.Errorf(nixie.CodeInternal, "place %d belongs to no queue", pos)
 	}
 	return q, err
 }
-
-const queueColumns = "select n, name, last, cursor, paused, settings, fresh, succeeded, discarded, canceled, dead, largest from queue where "
 
 func (t *tx) loadQueue(query string, arg any) (*queueRow, error) {
 	var q *queueRow
@@ -113,15 +111,13 @@ func (t *tx) batch(n int64) (*batchRow, error) {
 		return b, nil
 	}
 	var b *batchRow
-	err := t.each("select "+batchColumns+" from batch where n = ?", func(row rows) error {
+	err := t.each(sqlText["batch"], func(row rows) error {
 		b = scanBatch(row)
 		return nil
 	}, n)
 	t.keepBatch(n, b)
 	return b, err
 }
-
-const batchColumns = "n, owner, first, last, left, claimed, until, apart"
 
 func scanBatch(row rows) *batchRow {
 	return &batchRow{
@@ -149,7 +145,7 @@ func (t *tx) flush() error {
 	}
 	for _, q := range t.queues {
 		if q.dirty {
-			if err := t.run("update queue set last = ?, cursor = ?, fresh = ?, largest = ?, succeeded = ?, discarded = ?, canceled = ?, dead = ? where n = ?",
+			if err := t.run(sqlText["save_queue"],
 				q.last, q.cursor, q.fresh, q.largest, q.ended[lifecycle.Succeeded], q.ended[lifecycle.Discarded], q.ended[lifecycle.Canceled], q.ended[lifecycle.Dead], q.n); err != nil {
 				return err
 			}

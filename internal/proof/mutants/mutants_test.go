@@ -36,6 +36,9 @@ func TestTableIsUpToDate(t *testing.T) {
 			t.Error(err)
 		}
 		for name, text := range files {
+			if !strings.HasSuffix(name, ".go") {
+				continue // SQL is prepared by a test of its store
+			}
 			if _, err := parser.ParseFile(token.NewFileSet(), name, text, parser.SkipObjectResolution); err != nil {
 				t.Errorf("mutant %d: %v", m.number, err)
 			}

@@ -69,7 +69,7 @@ var table = []mutant{
 	{
 		number: 5, name: "rescue without state guard",
 		breaks: "when a lease ends, messages of it that were completed long ago are queued again",
-		edits:  []edit{{"store/sqlite/sweep.go", "and not exists (select 1 from log where log.pos = m.pos)", ""}},
+		edits:  []edit{{"store/sqlite/sql/unsettled_members.sql", "and not exists (select 1 from log where log.pos = m.pos)", ""}},
 		tests:  leases,
 	},
 	{
@@ -118,7 +118,7 @@ var table = []mutant{
 	{
 		number: 16, name: "synchronous NORMAL",
 		breaks: "commits are acknowledged that the next loss of power takes back",
-		edits:  []edit{{"store/sqlite/conn.go", "pragma synchronous = full;", "pragma synchronous = normal;"}},
+		edits:  []edit{{"store/sqlite/conn.go", "pragma synchronous = full", "pragma synchronous = normal"}},
 		tests:  crashes,
 	},
 	{
@@ -205,8 +205,8 @@ var table = []mutant{
 	{
 		number: 31, name: "LIMIT before the eligibility filter",
 		breaks: "messages that must not be handed out fill the page, and those behind them starve",
-		edits: []edit{{"store/sqlite/claim.go", `from message where pos > +? and pos <= +? and own = 0 order by pos"+limited`,
-			`from (select * from message where pos > +? and pos <= +? order by pos limit ? + 0) where own = 0"`}},
+		edits: []edit{{"store/sqlite/sql/claim_new.sql", "from message\nwhere pos > +:cursor and pos <= +:last and own = 0\norder by pos\nlimit :limit + 0",
+			"from (select * from message where pos > +:cursor and pos <= +:last order by pos limit :limit + 0)\nwhere own = 0"}},
 		tests: intake,
 	},
 	{

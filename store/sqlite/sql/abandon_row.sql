@@ -1,0 +1,7 @@
+-- Gives a leased row back to the queue whose holder vanished.
+-- in: state, due, attempts, crashes, abandoned — new values
+-- in: pos — which row
+update pending
+set state = :state, owner = 0, until = 0, due = :due, attempts = :attempts, crashes = :crashes,
+  abandoned = :abandoned
+where pos = :pos and state = 1

@@ -1,0 +1,8 @@
+-- Adds to a counter, and makes it if need be.
+-- in: what, subject, number, slot, name — key of the counter
+-- in: n — what is added
+-- out: n
+insert into counter (what, subject, number, slot, name, n)
+values (:what, :subject, :number, :slot, :name, :n)
+on conflict do update set n = n + excluded.n
+returning n

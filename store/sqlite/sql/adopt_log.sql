@@ -1,0 +1,7 @@
+-- Writes how the message of an adopted letter ended.
+-- in: pos, state, ended, received, attempts, deliveries, crashes, generation, redrives — columns
+-- in: number, steps, gap — columns
+insert into log (pos, state, ended, received, attempts, deliveries, crashes, generation, redrives,
+  number, steps, note, gap)
+values (:pos, :state, :ended, :received, :attempts, :deliveries, :crashes, :generation, :redrives,
+  :number, :steps, null, :gap)

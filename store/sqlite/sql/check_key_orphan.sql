@@ -1,0 +1,11 @@
+-- Rule key-orphan: a dedupe key is held by a message that has it and has not let it go.
+-- out: subject, text
+select d.key, 'is held for a message that is gone, has another key, or has let it go'
+from dedupe d
+left join current c on c.pos = d.pos
+join queue q on q.n = d.queue
+where c.pos is null or c.dedupe is not d.key or c.queue <> d.queue
+  or q.widest = 0 and c.state not in (0, 1)
+  or q.widest = 1 and c.state not in (0, 1)
+  and not exists (
+    select 1 from letter l where l.pos = c.pos and l.status not in ('resolved', 'discarded'))

@@ -1,0 +1,16 @@
+-- Reads those of some letters that a broker's confirmation may end together: pending items of an
+-- operation which are dead, hold up nothing and have no dedupe key.
+-- in: letters — IDs as JSON
+-- in: operation — its number
+-- in: dead — state of the message
+-- in: open, review — statuses of the letter
+-- out: pos, queue, id, status, kind, died
+select l.pos, l.queue, l.id, l.status, l.kind, l.died
+from json_each(:letters) j
+cross join letter l on l.id = unhex(j.value)
+cross join kind k on k.n = l.kind
+cross join item i on i.operation = +:operation and i.letter = l.pos
+cross join log g on g.pos = l.pos
+cross join message m on m.pos = l.pos
+where i.state = 'pending' and g.state = :dead and l.status in (:open, :review)
+  and l.stream is null and m.dedupe is null

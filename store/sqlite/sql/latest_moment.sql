@@ -1,0 +1,7 @@
+-- Tells the latest moment that the store has written down.
+-- out: latest
+select max(
+  coalesce((select max(died) from letter), 0),
+  coalesce((select max(at) from failure), 0),
+  coalesce((select max(at) from audit), 0),
+  coalesce((select enqueued from message order by pos desc limit 1), 0))

@@ -1,0 +1,9 @@
+-- Lists letters that died within an hour, the latest death first.
+-- in: from, before — moments
+-- in: limit — how many at most
+-- out: died, pos, kind
+select died, pos, kind
+from letter indexed by letter_died
+where died >= +:from and died < +:before
+order by died desc, pos desc
+limit :limit + 0

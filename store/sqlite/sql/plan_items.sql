@@ -1,0 +1,15 @@
+-- Part: chooses the items of an operation. Streams come by their first death, and the letters of a
+-- stream in its order. Go adds the filter, an order and a limit.
+-- in: operation — its number
+-- whole: … true order by l.died, l.pos limit ?))
+insert into item (operation, ordinal, letter, state, revision, fingerprint)
+select :operation, row_number() over (order by turn, rank, died, pos), pos, 'pending', revision,
+  fingerprint
+from (
+  select pos, died, rank, revision, fingerprint,
+    min(died) over (partition by coalesce(stream, -pos)) as turn
+  from (
+    select l.pos, l.died, l.rank, l.stream, l.revision, l.fingerprint
+    from letter l
+    join current c on c.pos = l.pos
+    where

@@ -1,0 +1,4 @@
+-- Part: 32 positions, as the arguments 4 to 35. A statement that includes it may have three others.
+-- whole: select pos from pending where pos in …
+(?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12, ?13, ?14, ?15, ?16, ?17, ?18, ?19,
+?20, ?21, ?22, ?23, ?24, ?25, ?26, ?27, ?28, ?29, ?30, ?31, ?32, ?33, ?34, ?35)

@@ -1,0 +1,17 @@
+-- Counts for each queue the letters that wait for a decision, and those that died lately. Only the
+-- hour that the moment divides is counted letter by letter.
+-- in: hour — of the moment
+-- in: since — the moment
+-- in: end — of the hour
+-- out: queue, waiting, late
+select queue, sum(waiting), sum(late)
+from (
+  select queue, letters as waiting, 0 as late
+  from kind
+  where status in ('open', 'review', 'quarantined')
+  union all
+  select queue, 0,
+    coalesce((select sum(n) from deaths where kind = k.n and hour > :hour), 0)
+    + (select count(*) from letter where kind = k.n and died > :since and died < :end)
+  from kind k)
+group by queue

@@ -1,0 +1,6 @@
+-- Lists the tables that hold data.
+-- out: name
+select name
+from sqlite_schema
+where type = 'table' and name not like 'sqlite_%' and name <> 'meta'
+order by name

@@ -1,0 +1,9 @@
+-- Finds the letter that holds up the first message of a stream.
+-- in: stream — its number
+-- in: rank — of the first message, 0 if there is none
+-- out: pos, id
+select pos, id
+from letter
+where stream = :stream and blocks = 1 and (:rank = 0 or rank < :rank)
+order by rank
+limit 1
