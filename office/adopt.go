@@ -11,17 +11,16 @@ import (
 	"github.com/nixie-go/nixie"
 )
 
-// Adopt takes letters in that died elsewhere, and says what became of each: see
-// Bury of the store. The reason is recorded with every letter that is new.
+// Adopt takes in letters of messages that died elsewhere, and returns a receipt or an error for
+// each. The audit records the reason with each new letter.
 func (o *Office) Adopt(ctx context.Context, letters []nixie.Letter, reason string) ([]nixie.Receipt, []error) {
 	return o.store.Bury(ctx, letters, o.actor, reason)
 }
 
-// PreviewAdopt says of each letter what Adopt would answer now, without doing it: the
-// refusal of a letter that is not acceptable, and a receipt with the ID of the
-// letter that is there already, by ID or origin. A zero receipt is for a new
-// one. What two letters of the call or a held dedupe key mean for each other is
-// not looked at.
+// PreviewAdopt returns what Adopt would answer now, and changes nothing. A letter that the store
+// would refuse has an error. A letter that the store has, by ID or origin, has a receipt with its
+// ID. A new letter has a zero receipt. It does not detect duplicates within the call, nor a dedupe
+// key that another message holds.
 func (o *Office) PreviewAdopt(ctx context.Context, letters []nixie.Letter) ([]nixie.Receipt, []error) {
 	receipts, errs := make([]nixie.Receipt, len(letters)), make([]error, len(letters))
 	for i := range letters {
@@ -60,8 +59,8 @@ func (o *Office) known(ctx context.Context, l *nixie.Letter) (nixie.Receipt, err
 	return nixie.Receipt{}, nil
 }
 
-// Letter is the letter that the story was made of. What the story says twice is
-// taken from the message. Errors are of [nixie.CodeInvalid] and name the field.
+// Letter makes the letter that the view shows; it is the inverse of [ViewLetterDetail]. Fields that
+// the view has twice come from its message. Errors are of [nixie.CodeInvalid] and name the field.
 func (s *LetterDetail) Letter() (nixie.Letter, error) {
 	m, err := s.Message.message()
 	if err != nil {
@@ -71,13 +70,13 @@ func (s *LetterDetail) Letter() (nixie.Letter, error) {
 		ID: s.ID, Message: m, HistoryDropped: s.HistoryDropped, Cause: s.Cause, Class: s.Class, Reason: s.Reason,
 		Signature: s.Signature, Fingerprint: s.Fingerprint, Status: s.Status, Redrivable: s.Redrivable, NeedsReview: s.NeedsReview,
 		Rule:          s.Rule,
-		FirstFailedAt: s.FirstFailedAt.plain(), LastFailedAt: s.LastFailedAt.plain(), DiedAt: s.DiedAt.plain(),
-		ResolvedAt: s.ResolvedAt.plain(),
+		FirstFailedAt: s.FirstFailedAt.utc(), LastFailedAt: s.LastFailedAt.utc(), DiedAt: s.DiedAt.utc(),
+		ResolvedAt: s.ResolvedAt.utc(),
 		Note:       s.Note, Revision: s.Revision, Damage: s.Damage,
 	}
 	l.Message.Headers = orNil(s.Headers)
 	for _, n := range s.Notes {
-		l.Notes = append(l.Notes, nixie.Note{At: n.At.plain(), By: n.By, Text: n.Text})
+		l.Notes = append(l.Notes, nixie.Note{At: n.At.utc(), By: n.By, Text: n.Text})
 	}
 	if err := l.Operation.UnmarshalText([]byte(s.Operation)); err != nil {
 		return l, nixie.Errorf(nixie.CodeInvalid, "operation: %w", err)
@@ -114,9 +113,9 @@ func (v *MessageView) message() (nixie.Message, error) {
 	m := nixie.Message{
 		ID: v.ID, Queue: v.Queue, Type: v.Type, Key: v.Key, Stream: v.Stream, DedupeKey: v.DedupeKey, Priority: v.Priority, State: v.State,
 		Attempts: countOf(v.Attempts), Deliveries: v.Deliveries, Crashes: v.Crashes, Generation: v.Generation, Redrives: v.Redrives,
-		Steps: orNil(v.Steps), OrderGap: v.OrderGap, Origin: v.Origin.origin(), EnqueuedAt: v.EnqueuedAt.plain(),
-		ExpiresAt:       v.ExpiresAt.plain(),
-		FirstReceivedAt: v.FirstReceivedAt.plain(), EndedAt: v.EndedAt.plain(), LastFailure: v.LastFailure,
+		Steps: orNil(v.Steps), OrderGap: v.OrderGap, Origin: v.Origin.origin(), EnqueuedAt: v.EnqueuedAt.utc(),
+		ExpiresAt:       v.ExpiresAt.utc(),
+		FirstReceivedAt: v.FirstReceivedAt.utc(), EndedAt: v.EndedAt.utc(), LastFailure: v.LastFailure,
 	}
 	var err error
 	if m.Body, err = v.bytes(); err != nil {
@@ -132,7 +131,7 @@ func (v *MessageView) message() (nixie.Message, error) {
 	return m, nil
 }
 
-// bytes is the inverse of viewBytes.
+// bytes reads the bytes that viewBytes wrote.
 func (b *Bytes) bytes() ([]byte, error) {
 	switch {
 	case b.Text != nil && b.Base64 != nil:
@@ -151,10 +150,10 @@ func (b *Bytes) bytes() ([]byte, error) {
 
 func (v *FailureView) failure() (nixie.Failure, error) {
 	f := nixie.Failure{
-		Generation: v.Generation, Attempt: countOf(v.Attempt), StartedAt: v.StartedAt.plain(), FailedAt: v.FailedAt.plain(),
+		Generation: v.Generation, Attempt: countOf(v.Attempt), StartedAt: v.StartedAt.utc(), FailedAt: v.FailedAt.utc(),
 		Class: v.Class, Reason: v.Reason, Type: v.Type, Text: v.Text, Context: orNil(v.Context), Stack: v.Stack, Step: v.Step,
 		Worker: v.Worker, Node: v.Node, ExitCode: v.ExitCode, LogLocation: v.LogLocation, Steps: orNil(v.Steps),
-		Decision: v.Decision, NextAt: v.NextAt.plain(),
+		Decision: v.Decision, NextAt: v.NextAt.utc(),
 	}
 	ns := math.Round(v.DurationMS * float64(time.Millisecond))
 	if !(ns >= 0 && ns <= float64(nixie.MaxDelay)) {
@@ -187,8 +186,8 @@ func orNil[T any](list []T) []T {
 	return list
 }
 
-// plain is the time of a moment, in UTC.
-func (m Timestamp) plain() time.Time {
+// utc returns the time in UTC.
+func (m Timestamp) utc() time.Time {
 	if m.IsZero() {
 		return time.Time{}
 	}

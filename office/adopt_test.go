@@ -35,7 +35,7 @@ func TestKnownSaysWhatAdoptWillSay(t *testing.T) {
 	other.Message.Body = []byte("other")
 	damaged.Damage = []string{"body"}
 	sameKey := foreign("here")
-	sameKey.Message.Origin.System = "a third place"
+	sameKey.Message.Origin.System = "a third system"
 	letters := []nixie.Letter{foreign("new"), here, byID, other, damaged, sameKey}
 	said, saidErrs := o.PreviewAdopt(ctx, letters)
 	if rest, _, err := st.Letters(ctx, nixie.Filter{}, store.Page{}); err != nil || len(rest) != 1 {

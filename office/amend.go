@@ -2,7 +2,6 @@ package office
 
 import (
 	"context"
-	"errors"
 	"time"
 
 	"github.com/nixie-go/nixie"
@@ -10,18 +9,18 @@ import (
 	"github.com/nixie-go/nixie/store"
 )
 
-// AmendRequest is a change of messages that an operator asks for.
+// AmendRequest asks for a change of messages.
 type AmendRequest struct {
 	Verb   store.ChangeVerb
 	Reason string       // for the audit; required for a hold
 	At     time.Time    // of a reschedule
 	Queue  string       // of a move
-	What   nixie.Reason // of a hold: what its letter says went wrong; empty is unknown
-	Free   bool         // of a hold: followers in its stream do not wait for it
+	What   nixie.Reason // of a hold: the reason of its letter; empty means unknown
+	Free   bool         // of a hold: its followers in the stream do not wait for it
 }
 
-// AmendView is what became of one message: what message cancel and its
-// like print.
+// AmendView shows one message after a change. Message cancel, hold, reschedule and the like print
+// it.
 type AmendView struct {
 	ID        nixie.ID    `json:"id"`
 	Key       string      `json:"key"`
@@ -31,34 +30,14 @@ type AmendView struct {
 	Attempts  int         `json:"attempts"`
 	NotBefore Timestamp   `json:"not_before"`
 	Letter    string      `json:"letter"` // of a hold
-	Error     string      `json:"error"`  // why it was not changed
+	Error     string      `json:"error"`  // the refusal of the change
 }
 
-// alterStep is how many messages are changed in one commit.
-const alterStep = 1_000
+// amendStep is the number of messages that one commit changes.
+const amendStep = 1_000
 
-// MessageIDs finds the messages that the arguments name, each once, and says
-// everything that is wrong with them at once.
-func (o *Office) MessageIDs(ctx context.Context, args []string) ([]nixie.ID, error) {
-	var ids []nixie.ID
-	var wrong []error
-	seen := map[nixie.ID]bool{}
-	for _, arg := range args {
-		r, err := o.Message(ctx, arg)
-		if err != nil {
-			wrong = append(wrong, err)
-			continue
-		}
-		if !seen[r.ID] {
-			seen[r.ID] = true
-			ids = append(ids, r.ID)
-		}
-	}
-	return ids, errors.Join(wrong...)
-}
-
-// Amendable is the choice that a verb makes of the messages that match: those
-// that it can change, unless the filter names states.
+// Amendable narrows a filter to queued messages, which a change can move, unless the filter names
+// states.
 func Amendable(f nixie.Filter) nixie.Filter {
 	if len(f.States) == 0 {
 		f.States = []nixie.State{nixie.Queued}
@@ -66,23 +45,23 @@ func Amendable(f nixie.Filter) nixie.Filter {
 	return f
 }
 
-// Amend changes the messages of the given IDs, a thousand in one commit, and
-// tells what became of each. A message in the wrong state is left as it is; an
-// error says that nobody could be asked any more.
+// Amend changes the messages of the given IDs, a thousand in one commit, and calls told with the
+// view of each. It leaves a message in the wrong state as it is. It returns an error when the store
+// failed or told returned one.
 func (o *Office) Amend(ctx context.Context, ids []nixie.ID, a *AmendRequest, told func(AmendView) error) error {
 	change := o.change(a)
 	if err := change.Check(); err != nil {
 		return err
 	}
 	for len(ids) > 0 {
-		part := ids[:min(len(ids), alterStep)]
+		part := ids[:min(len(ids), amendStep)]
 		ids = ids[len(part):]
 		errs := o.store.Amend(ctx, part, change)
 		for i, id := range part {
 			if err := errs[i]; err != nil && !refused(err) {
 				return err
 			}
-			v, err := o.altered(ctx, id, errs[i])
+			v, err := o.amended(ctx, id, errs[i])
 			if err != nil {
 				return err
 			}
@@ -94,7 +73,7 @@ func (o *Office) Amend(ctx context.Context, ids []nixie.ID, a *AmendRequest, tol
 	return nil
 }
 
-// refused reports whether an error is an answer about one message.
+// refused reports whether an error is about one message only.
 func refused(err error) bool {
 	switch nixie.CodeOf(err) {
 	case nixie.CodeConflict, nixie.CodeNotFound, nixie.CodeLimit:
@@ -103,7 +82,7 @@ func refused(err error) bool {
 	return false
 }
 
-func (o *Office) altered(ctx context.Context, id nixie.ID, refusal error) (AmendView, error) {
+func (o *Office) amended(ctx context.Context, id nixie.ID, refusal error) (AmendView, error) {
 	v := AmendView{ID: id}
 	if refusal != nil {
 		v.Error = refusal.Error()
@@ -124,8 +103,8 @@ func (o *Office) altered(ctx context.Context, id nixie.ID, refusal error) (Amend
 	return v, err
 }
 
-// change is the change of an alteration. A hold tells in the history who held
-// the message and why.
+// change makes the store's change from the request. A hold writes a failure, so that the history
+// names the operator and the reason.
 func (o *Office) change(a *AmendRequest) store.Change {
 	c := store.Change{Verb: a.Verb, Actor: o.actor, Reason: a.Reason, At: a.At, Queue: a.Queue, Free: a.Free}
 	if a.Verb != store.Hold {

@@ -10,10 +10,10 @@ import (
 	"github.com/nixie-go/nixie/store"
 )
 
-// Analysis is why letters died: what dlq analyze prints.
+// Analysis counts letters by cause. Dlq analyze prints it.
 type Analysis struct {
-	Letters  int64         `json:"letters"`   // how many it is about
-	LookedAt *store.Looked `json:"looked_at"` // null: at all that may match
+	Letters  int64         `json:"letters"`   // all that it counts
+	LookedAt *store.Looked `json:"looked_at"` // null: all that may match were counted
 	Groups   []GroupView   `json:"groups"`    // one cause each, largest first
 	ByReason []Count       `json:"by_reason"`
 	ByType   []Count       `json:"by_type"` // of the message
@@ -31,26 +31,26 @@ type GroupView struct {
 	LastAt      Timestamp    `json:"last_died_at"`
 	Examples    []nixie.ID   `json:"examples"`
 	Keys        []string     `json:"example_keys"` // of their messages, in the same order
-	Text        string       `json:"example_text"` // what the failure of the first of them said
+	Text        string       `json:"example_text"` // the last failure of the first example
 	Advice      string       `json:"advice"`
-	NeedsForce  bool         `json:"needs_force"` // letters of this reason are not redriven without force
+	NeedsForce  bool         `json:"needs_force"` // a redrive refuses letters of this reason without force
 	Filter      string       `json:"filter"`      // chooses the group
 }
 
-// Count is how many letters share a value.
+// Count counts the letters that share a value.
 type Count struct {
 	Value string `json:"value"`
 	Count int64  `json:"count"`
 }
 
-// Analyze counts the letters that match by what they died of.
+// Analyze groups the letters that match by cause.
 func (o *Office) Analyze(ctx context.Context, f nixie.Filter, look store.Look) (Analysis, error) {
 	described, looked, err := o.store.Count(ctx, f, store.Counting{By: []nixie.GroupBy{nixie.ByFingerprint}, Look: look, Described: true})
 	if err != nil {
 		return Analysis{}, err
 	}
 	groups := described[0]
-	a := Analysis{Groups: make([]GroupView, 0, len(groups)), LookedAt: orNull(looked)}
+	a := Analysis{Groups: make([]GroupView, 0, len(groups)), LookedAt: partialCoverage(looked)}
 	for _, g := range groups {
 		a.Letters += g.Count
 		a.Groups = append(a.Groups, GroupView{
@@ -59,7 +59,7 @@ func (o *Office) Analyze(ctx context.Context, f nixie.Filter, look store.Look) (
 			Advice: Advice(g.Reason), NeedsForce: NeedsForce(g.Reason), Filter: filter.Text(nixie.Filter{Fingerprint: g.Key}),
 		})
 	}
-	if err := o.nameExamples(ctx, a.Groups); err != nil {
+	if err := o.addExamples(ctx, a.Groups); err != nil {
 		return Analysis{}, err
 	}
 	counts, _, err := o.store.Count(ctx, f,
@@ -68,23 +68,23 @@ func (o *Office) Analyze(ctx context.Context, f nixie.Filter, look store.Look) (
 		return Analysis{}, err
 	}
 	for i, into := range [...]*[]Count{&a.ByReason, &a.ByType, &a.ByQueue, &a.ByHour} {
-		*into = countsOf(counts[i])
+		*into = groupCounts(counts[i])
 	}
 	sortCounts(a.ByHour)
 	return a, nil
 }
 
-// orNull leaves out what would say that all were looked at.
-func orNull(l store.Looked) *store.Looked {
+// partialCoverage returns nil when the answer covers all letters.
+func partialCoverage(l store.Looked) *store.Looked {
 	if l.All() {
 		return nil
 	}
 	return &l
 }
 
-// nameExamples finds the keys of the messages of examples, by which people know them,
-// and what one of them says. It asks for the examples of many groups at once.
-func (o *Office) nameExamples(ctx context.Context, groups []GroupView) error {
+// addExamples adds the keys of the example letters' messages and the last failure of the first. It
+// reads the examples of many groups in one call.
+func (o *Office) addExamples(ctx context.Context, groups []GroupView) error {
 	for part := range slices.Chunk(groups, groupsNamed) {
 		var ids []nixie.ID
 		for _, g := range part {
@@ -113,10 +113,10 @@ func (o *Office) nameExamples(ctx context.Context, groups []GroupView) error {
 	return nil
 }
 
-// groupsNamed is how many groups' examples are looked up at once.
+// groupsNamed is the number of groups whose examples one call reads.
 const groupsNamed = 200
 
-func countsOf(groups []nixie.Group) []Count {
+func groupCounts(groups []nixie.Group) []Count {
 	list := make([]Count, 0, len(groups))
 	for _, g := range groups {
 		list = append(list, Count{g.Key, g.Count})
@@ -124,14 +124,14 @@ func countsOf(groups []nixie.Group) []Count {
 	return list
 }
 
-// NeedsForce reports whether letters of a reason are redriven with force only.
+// NeedsForce reports whether a redrive refuses letters of a reason without force.
 func NeedsForce(r nixie.Reason) bool {
 	return slices.ContainsFunc(policy.Triages(), func(t policy.Triage) bool {
 		return t.Reason == r && (!t.Redrivable || t.NeedsReview)
 	})
 }
 
-// Advice is what usually helps against a reason.
+// Advice returns the fix that usually helps against a reason.
 func Advice(r nixie.Reason) string {
 	switch r {
 	case nixie.ReasonTransportUnavailable, nixie.ReasonDependency:
@@ -141,11 +141,11 @@ func Advice(r nixie.Reason) string {
 	case nixie.ReasonThrottled:
 		return "redrive slowly, with --rate"
 	case nixie.ReasonResource:
-		return "give it memory, disk or fewer neighbours, then redrive"
+		return "give it memory, disk or run fewer at once, then redrive"
 	case nixie.ReasonValidation, nixie.ReasonSerialization:
-		return "mend the producer or the handler; the same bytes fail again, so discard or redrive with --force after a fix"
+		return "fix the producer or the handler; the same bytes fail again, so discard or redrive with --force after a fix"
 	case nixie.ReasonPoison, nixie.ReasonPanic:
-		return "mend the handler: this input ends it; then redrive one letter first (poison needs --force)"
+		return "fix the handler: this input ends it; then redrive one letter first (poison needs --force)"
 	case nixie.ReasonAuth:
 		return "renew credentials or permissions, then redrive with --force"
 	case nixie.ReasonPolicy:
@@ -157,7 +157,7 @@ func Advice(r nixie.Reason) string {
 	case nixie.ReasonLeaseExpired, nixie.ReasonCanceled:
 		return "the worker went away: redrive"
 	case nixie.ReasonUnknown, nixie.ReasonHandler, nixie.ReasonCommandFailed:
-		return "read one example's output, mend the cause, then redrive"
+		return "read one example's output, fix the cause, then redrive"
 	}
 	return "look at the examples: they died of different reasons"
 }

@@ -10,8 +10,7 @@ import (
 	"github.com/nixie-go/nixie/store"
 )
 
-// AuditView is an entry of the audit: what audit list and audit export print.
-// With the hash before its own, each can be checked by itself.
+// AuditView shows an entry of the audit. Audit list prints it.
 type AuditView struct {
 	Queue     string      `json:"queue"`
 	Number    int64       `json:"number"` // 1, 2, 3 … per queue
@@ -24,13 +23,14 @@ type AuditView struct {
 	Hash      string      `json:"hash"`
 }
 
-// AuditLink is an entry with the hash before its own: what audit export prints.
+// AuditLink is an entry with the hash of the entry before it, so that each can be checked by
+// itself. Audit export prints it.
 type AuditLink struct {
 	AuditView
 	Before string `json:"before"` // hash of the entry before it; zeros for the first
 }
 
-// ViewAudit is the view of an entry.
+// ViewAudit makes the view of an entry.
 func ViewAudit(e *store.AuditEntry) AuditView {
 	v := AuditView{
 		Queue: e.Queue, Number: e.Number, At: Timestamp{e.At}, Actor: e.Actor, Event: e.Event, Reason: e.Reason, Hash: hexHash(e.Hash),
@@ -44,26 +44,25 @@ func ViewAudit(e *store.AuditEntry) AuditView {
 	return v
 }
 
-// Audit lists the entries of all queues that match, and the cursor of the next
-// page.
+// Audit lists the entries that match, of all queues, and returns the cursor of the next page.
 func (o *Office) Audit(ctx context.Context, f store.AuditFilter, p store.Page) ([]store.AuditEntry, string, error) {
 	return o.store.Audit(ctx, f, p)
 }
 
-// AllAudit goes through all entries that match.
+// AllAudit yields all entries that match.
 func (o *Office) AllAudit(ctx context.Context, f store.AuditFilter) iter.Seq2[store.AuditEntry, error] {
 	return all(false, func(p store.Page) ([]store.AuditEntry, string, error) { return o.store.Audit(ctx, f, p) })
 }
 
-// chain goes through the entries of a queue in the order of its chain.
+// chain yields the entries of a queue in the order of its chain.
 func (o *Office) chain(ctx context.Context, queue string) iter.Seq2[store.AuditEntry, error] {
 	return all(false, func(p store.Page) ([]store.AuditEntry, string, error) {
 		return o.store.Audit(ctx, store.AuditFilter{Chain: queue}, p)
 	})
 }
 
-// ExportAudit goes through whole chains, of the named queues or of all, entry by
-// entry, and leaves out what does not match.
+// ExportAudit reads the whole chains of the named queues, or of all, and yields the entries that
+// match.
 func (o *Office) ExportAudit(ctx context.Context, f store.AuditFilter) iter.Seq2[AuditLink, error] {
 	return func(yield func(AuditLink, error) bool) {
 		names, err := o.named(ctx, f.Queues)
@@ -85,7 +84,7 @@ func (o *Office) ExportAudit(ctx context.Context, f store.AuditFilter) iter.Seq2
 	}
 }
 
-// named are the queues of these names, each of which has to exist, or all.
+// named returns the names of these queues, or of all; each named one must exist.
 func (o *Office) named(ctx context.Context, names []string) ([]string, error) {
 	queues, err := o.queues(ctx, names)
 	list := make([]string, 0, len(queues))
@@ -95,13 +94,12 @@ func (o *Office) named(ctx context.Context, names []string) ([]string, error) {
 	return list, err
 }
 
-// ChainView is what came of checking the chain of a queue: what audit verify
-// prints. An attacker who can write the whole store can write a new chain; who
-// noted the head elsewhere sees that.
+// ChainView shows the check of a queue's chain. Audit verify prints it. An attacker who can write
+// the whole store can write a new chain; an operator who noted the head elsewhere sees that.
 type ChainView struct {
 	Queue   string `json:"queue"`
 	Entries int64  `json:"entries"` // that were read
-	Pruned  int64  `json:"pruned"`  // that were there before them, and went by their retention
+	Pruned  int64  `json:"pruned"`  // earlier entries that retention removed
 	Whole   bool   `json:"whole"`
 	Head    string `json:"head"`      // hash of the last entry, "" when there is none
 	BreakAt int64  `json:"break_at"`  // number of the first entry that does not fit, 0 when whole
@@ -132,7 +130,7 @@ func (o *Office) verifyChain(ctx context.Context, queue string) (ChainView, erro
 		if err != nil {
 			return v, err
 		}
-		if v.Entries == 0 && e.Before != (nixie.Hash{}) { // the store knows the hash of what it pruned
+		if v.Entries == 0 && e.Before != (nixie.Hash{}) { // the store keeps the hash of the last pruned entry
 			v.Pruned, before = e.Number-1, e.Before
 		}
 		v.Entries++

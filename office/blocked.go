@@ -8,19 +8,19 @@ import (
 	"github.com/nixie-go/nixie/store"
 )
 
-// maxBlocked is how many blocked streams of a queue are looked at.
+// maxBlocked limits the blocked streams of a queue that a report counts.
 const maxBlocked = 1_000
 
-// blocked is what dead messages of a queue hold up.
+// blocked counts the streams of a queue that dead messages block, and the messages behind them.
 type blocked struct {
 	queue    string
 	streams  int
-	messages int64        // that wait behind them
+	messages int64        // that wait behind dead ones
 	example  store.Stream // the first of these
-	more     bool         // there are more than were looked at
+	more     bool         // there are more than maxBlocked
 }
 
-// blocked finds the streams of a queue in which messages wait behind a dead one.
+// blocked counts the streams of a queue in which messages wait behind a dead one.
 func (o *Office) blocked(ctx context.Context, q *nixie.QueueInfo) (blocked, error) {
 	b := blocked{queue: q.Name}
 	if q.Blocked == 0 || !q.Settings.Ordered() {
@@ -46,7 +46,8 @@ func (b blocked) String() string {
 	if b.more {
 		least = "at least "
 	}
-	return fmt.Sprintf("%s%s blocked by a dead message, %s waiting", least, many(int64(b.streams), "stream"), many(b.messages, "message"))
+	return fmt.Sprintf("%s%s blocked by a dead message, %s waiting", least, countText(int64(b.streams), "stream"),
+		countText(b.messages, "message"))
 }
 
 func (b blocked) fix() string {

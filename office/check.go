@@ -10,25 +10,24 @@ import (
 	"github.com/nixie-go/nixie/store"
 )
 
-// Thresholds are what Check compares queues with. A nil or zero one is not
-// looked at.
+// Thresholds are the limits that Check compares queues with. Check skips a nil or zero one.
 type Thresholds struct {
-	Queues    []string      // each has to exist; none is all
-	Depth     *int64        // messages that are due and not handed out
-	Age       time.Duration // since the message that waits for longest, ready or blocked, is due
+	Queues    []string      // each must exist; none means all
+	Depth     *int64        // messages that are due and not claimed
+	Age       time.Duration // since the message that waits longest, ready or blocked, became due
 	Deaths    *int64        // deaths within the last Interval
 	Interval  time.Duration // required with Deaths
-	Letters   *int64        // letters that wait for somebody
+	Letters   *int64        // letters that wait for an operator
 	LetterAge time.Duration // since the oldest of them died
 }
 
 // groups are letters by queue.
 type groups map[string]nixie.Group
 
-// CheckView is what nixie check prints.
+// CheckView shows the outcome of a check. Nixie check prints it.
 type CheckView struct {
 	OK      bool         `json:"ok"`
-	Queues  int          `json:"queues"` // that were looked at
+	Queues  int          `json:"queues"` // that were compared
 	Exceeds []ExceedView `json:"exceeds"`
 }
 
@@ -39,11 +38,11 @@ type ExceedView struct {
 	Value  int64  `json:"value"` // a count, or seconds
 	Limit  int64  `json:"limit"`
 	Text   string `json:"text"`
-	Filter string `json:"filter"`  // chooses what it is about
-	About  string `json:"subject"` // message or letter: of what
+	Filter string `json:"filter"`  // selects the messages or letters counted
+	About  string `json:"subject"` // message or letter
 }
 
-// Check compares queues with thresholds, each queue by itself.
+// Check compares each queue with the thresholds.
 func (o *Office) Check(ctx context.Context, t Thresholds) (CheckView, error) {
 	v := CheckView{Exceeds: []ExceedView{}}
 	infos, err := o.queues(ctx, t.Queues)
@@ -57,7 +56,7 @@ func (o *Office) Check(ctx context.Context, t Thresholds) (CheckView, error) {
 		}
 	}
 	if t.LetterAge > 0 {
-		if waiting, err = o.byQueue(ctx, nixie.Filter{Queues: t.Queues, Statuses: waitingLetters()}); err != nil {
+		if waiting, err = o.byQueue(ctx, nixie.Filter{Queues: t.Queues, Statuses: waitingStatuses()}); err != nil {
 			return v, err
 		}
 	}
@@ -73,8 +72,8 @@ func (o *Office) Check(ctx context.Context, t Thresholds) (CheckView, error) {
 	return v, nil
 }
 
-// waitingLetters are the statuses in which a letter waits for somebody.
-func waitingLetters() []nixie.Status {
+// waitingStatuses lists the statuses in which a letter waits for an operator.
+func waitingStatuses() []nixie.Status {
 	return []nixie.Status{nixie.StatusOpen, nixie.StatusReview, nixie.StatusQuarantined}
 }
 
@@ -106,46 +105,46 @@ func (e *exceeding) messages(q *nixie.QueueInfo, age, blocked *int64, t *Thresho
 	waiting := nixie.Filter{States: []nixie.State{nixie.Queued}}
 	if depth := q.Ready + q.Blocked; t.Depth != nil && depth > *t.Depth {
 		e.add("depth", "message", depth, *t.Depth, waiting,
-			fmt.Sprintf("%s due and waiting, more than %d", many(depth, "message"), *t.Depth))
+			fmt.Sprintf("%s due and waiting, more than %d", countText(depth, "message"), *t.Depth))
 	}
 	if older(age, t.Age) {
 		e.add("age", "message", *age, seconds(t.Age), waiting,
-			fmt.Sprintf("the message that is ready for longest became due %s ago, more than %s", span(*age), t.Age))
+			fmt.Sprintf("the message that has been ready longest became due %s ago, more than %s", duration(*age), t.Age))
 	}
 	if older(blocked, t.Age) {
 		e.add("age", "message", *blocked, seconds(t.Age), waiting,
-			fmt.Sprintf("the message that waits behind others of its stream for longest became due %s ago, more than %s", span(*blocked),
+			fmt.Sprintf("the message that waits longest behind others of its stream became due %s ago, more than %s", duration(*blocked),
 				t.Age))
 	}
 }
 
 func (e *exceeding) letters(dead, died int64, age *int64, now time.Time, t *Thresholds) {
-	waiting := nixie.Filter{Statuses: waitingLetters()}
+	waiting := nixie.Filter{Statuses: waitingStatuses()}
 	if t.Deaths != nil && died > *t.Deaths {
 		lately := nixie.Filter{Died: nixie.Times{After: now.Add(-t.Interval)}}
 		e.add("rate", "letter", died, *t.Deaths, lately,
-			fmt.Sprintf("%s within %s, more than %d", many(died, "death"), t.Interval, *t.Deaths))
+			fmt.Sprintf("%s within %s, more than %d", countText(died, "death"), t.Interval, *t.Deaths))
 	}
 	if t.Letters != nil && dead > *t.Letters {
 		e.add("letters", "letter", dead, *t.Letters, waiting,
-			fmt.Sprintf("%s waiting for somebody, more than %d", many(dead, "letter"), *t.Letters))
+			fmt.Sprintf("%s waiting for an operator, more than %d", countText(dead, "letter"), *t.Letters))
 	}
 	if older(age, t.LetterAge) {
 		e.add("letter_age", "letter", *age, seconds(t.LetterAge), waiting,
-			fmt.Sprintf("the oldest letter died %s ago, more than %s", span(*age), t.LetterAge))
+			fmt.Sprintf("the oldest letter died %s ago, more than %s", duration(*age), t.LetterAge))
 	}
 }
 
 func older(age *int64, limit time.Duration) bool {
-	return limit > 0 && age != nil && span(*age) > limit
+	return limit > 0 && age != nil && duration(*age) > limit
 }
 
-func span(seconds int64) time.Duration { return time.Duration(seconds) * time.Second }
+func duration(seconds int64) time.Duration { return time.Duration(seconds) * time.Second }
 
 func seconds(d time.Duration) int64 { return int64(d / time.Second) }
 
-// many writes a count with its noun.
-func many(n int64, noun string) string {
+// countText writes a count with its noun.
+func countText(n int64, noun string) string {
 	if n == 1 {
 		return "1 " + noun
 	}

@@ -40,7 +40,7 @@ func badDay(ctx context.Context, clock func() time.Time) (*memory.Store, error) 
 	return st, nil
 }
 
-// Why they died, a look at what a redrive would do, and the redrive.
+// The example groups the letters by cause, previews a redrive, and runs it.
 func Example() {
 	ctx := context.Background()
 	st, err := badDay(ctx, time.Now)
@@ -79,7 +79,7 @@ func Example() {
 	fmt.Println("went:", done.Done(), "stayed:", done.Skipped, err)
 	// Output:
 	// 2 × dependency: host <n> is down: see that what it depends on is up again, then redrive
-	// 1 × validation: amount is negative: mend the producer or the handler; the same bytes fail again, so discard or redrive with --force after a fix
+	// 1 × validation: amount is negative: fix the producer or the handler; the same bytes fail again, so discard or redrive with --force after a fix
 	// would go: 2 would stay: 1 [{needs review: look at it, then use force 1}]
 	// went: 2 stayed: 1 <nil>
 }

@@ -10,17 +10,17 @@ import (
 	"github.com/nixie-go/nixie/store"
 )
 
-// maxCandidates is how many letters or messages an [AmbiguousError] lists.
+// maxCandidates limits the letters or messages that an [AmbiguousError] lists.
 const maxCandidates = 10
 
-// AmbiguousError says that a key names more than one thing.
+// AmbiguousError reports that a key names more than one letter or message.
 type AmbiguousError struct {
 	Key        string
 	Candidates []Candidate // at most ten
 	More       bool        // there are others
 }
 
-// Candidate is one of the things that a key names.
+// Candidate is one of the letters or messages that a key names.
 type Candidate struct {
 	ID    nixie.ID
 	Queue string
@@ -44,84 +44,83 @@ func (e *AmbiguousError) Unwrap() error {
 	return &nixie.Error{Code: nixie.CodeConflict, Text: e.Error()}
 }
 
-// Letter finds a letter with its whole story by its ID, the ID of its message,
-// or the key of its message. A key that several letters have is an
-// [AmbiguousError].
+// Letter finds a letter with its history by its ID, the ID of its message, or the key of its
+// message. A key that several letters have is an [AmbiguousError].
 func (o *Office) Letter(ctx context.Context, arg string) (nixie.Letter, error) {
-	for _, f := range finders(arg) {
-		list, _, err := o.store.Letters(ctx, f, store.Page{Limit: maxCandidates + 1})
-		if err != nil {
-			return nixie.Letter{}, err
-		}
-		switch len(list) {
-		case 0:
-			continue
-		case 1:
-			return o.wholeLetter(ctx, list[0].ID)
-		}
-		e := &AmbiguousError{Key: arg, More: len(list) > maxCandidates}
-		for _, l := range list[:min(len(list), maxCandidates)] {
-			e.Candidates = append(e.Candidates, Candidate{l.ID, l.Message.Queue, string(l.Status)})
-		}
-		return nixie.Letter{}, e
-	}
-	return nixie.Letter{},
-		nixie.Errorf(nixie.CodeNotFound, "no letter has the ID, message ID or key %q: nixie dlq list shows what there is", arg)
-}
-
-func (o *Office) wholeLetter(ctx context.Context, id nixie.ID) (nixie.Letter, error) {
-	list, _, err := o.store.Letters(ctx, nixie.Filter{IDs: []nixie.ID{id}}, store.Page{Limit: 1, Whole: true})
-	if err == nil && len(list) == 0 {
-		err = nixie.Errorf(nixie.CodeNotFound, "letter %s is gone", id)
-	}
-	if err != nil {
+	id, err := findOne(ctx, arg, o.store.Letters, func(l *nixie.Letter) Candidate {
+		return Candidate{l.ID, l.Message.Queue, string(l.Status)}
+	})
+	switch {
+	case err != nil:
 		return nixie.Letter{}, err
+	case id.IsZero():
+		return nixie.Letter{}, nixie.Errorf(nixie.CodeNotFound,
+			"no letter has the ID, message ID or key %q: nixie dlq list shows what there is", arg)
 	}
-	return list[0], nil
+	return readWhole(ctx, "letter", id, o.store.Letters)
 }
 
-// Message finds a message with what went wrong so far by its ID, the ID of its
-// letter, or its key.
+// Message finds a message with its failures by its ID, the ID of its letter, or its key.
 func (o *Office) Message(ctx context.Context, arg string) (store.Record, error) {
-	for _, f := range finders(arg) {
-		list, _, err := o.store.Messages(ctx, f, store.Page{Limit: maxCandidates + 1})
-		if err != nil {
-			return store.Record{}, err
-		}
-		switch len(list) {
-		case 0:
-			continue
-		case 1:
-			return o.wholeMessage(ctx, list[0].ID)
-		}
-		e := &AmbiguousError{Key: arg, More: len(list) > maxCandidates}
-		for _, m := range list[:min(len(list), maxCandidates)] {
-			e.Candidates = append(e.Candidates, Candidate{m.ID, m.Queue, string(m.State)})
-		}
-		return store.Record{}, e
+	id, err := findOne(ctx, arg, o.store.Messages, func(m *store.Record) Candidate {
+		return Candidate{m.ID, m.Queue, string(m.State)}
+	})
+	if err == nil && id.IsZero() {
+		var l nixie.Letter
+		l, err = o.Letter(ctx, arg)
+		id = l.Message.ID
 	}
-	if l, err := o.Letter(ctx, arg); err == nil {
-		return o.wholeMessage(ctx, l.Message.ID)
-	} else if nixie.CodeOf(err) != nixie.CodeNotFound {
+	switch {
+	case nixie.CodeOf(err) == nixie.CodeNotFound:
+		return store.Record{}, nixie.Errorf(nixie.CodeNotFound,
+			"no message has the ID, letter ID or key %q: nixie message list shows what there is", arg)
+	case err != nil:
 		return store.Record{}, err
 	}
-	return store.Record{},
-		nixie.Errorf(nixie.CodeNotFound, "no message has the ID, letter ID or key %q: nixie message list shows what there is", arg)
+	return o.wholeMessage(ctx, id)
 }
 
 func (o *Office) wholeMessage(ctx context.Context, id nixie.ID) (store.Record, error) {
-	list, _, err := o.store.Messages(ctx, nixie.Filter{IDs: []nixie.ID{id}}, store.Page{Limit: 1, Whole: true})
-	if err == nil && len(list) == 0 {
-		err = nixie.Errorf(nixie.CodeNotFound, "message %s is gone", id)
+	return readWhole(ctx, "message", id, o.store.Messages)
+}
+
+// read is Letters or Messages of the store.
+type read[T any] func(context.Context, nixie.Filter, store.Page) ([]T, string, error)
+
+// findOne returns the ID of the only row that an argument names, or no ID when there is none.
+func findOne[T any](ctx context.Context, arg string, rows read[T], candidate func(*T) Candidate) (nixie.ID, error) {
+	for _, f := range finders(arg) {
+		list, _, err := rows(ctx, f, store.Page{Limit: maxCandidates + 1})
+		switch {
+		case err != nil:
+			return nixie.ID{}, err
+		case len(list) == 1:
+			return candidate(&list[0]).ID, nil
+		case len(list) > 1:
+			e := &AmbiguousError{Key: arg, More: len(list) > maxCandidates}
+			for i := range list[:min(len(list), maxCandidates)] {
+				e.Candidates = append(e.Candidates, candidate(&list[i]))
+			}
+			return nixie.ID{}, e
+		}
 	}
-	if err != nil {
-		return store.Record{}, err
+	return nixie.ID{}, nil
+}
+
+// readWhole reads one row with its body and history.
+func readWhole[T any](ctx context.Context, noun string, id nixie.ID, rows read[T]) (whole T, err error) {
+	list, _, err := rows(ctx, nixie.Filter{IDs: []nixie.ID{id}}, store.Page{Limit: 1, Whole: true})
+	switch {
+	case err != nil:
+		return whole, err
+	case len(list) == 0:
+		return whole, nixie.Errorf(nixie.CodeNotFound, "%s %s is gone", noun, id)
 	}
 	return list[0], nil
 }
 
-// finders are the filters that an argument is tried with, in order: as an ID,
-// if it looks like one, then as a key.
+// finders returns the filters that may find an argument, in order: by ID, if it has the form of
+// one, then by key.
 func finders(arg string) []nixie.Filter {
 	byKey := nixie.Filter{Keys: []string{arg}}
 	if id, err := nixie.ParseID(arg); err == nil && !id.IsZero() {
@@ -133,21 +132,35 @@ func finders(arg string) []nixie.Filter {
 	return []nixie.Filter{byKey}
 }
 
-// LetterIDs finds the letters that the arguments name, each once, and says
-// everything that is wrong with them at once.
+// LetterIDs finds the letters that the arguments name, each once. Its error reports all arguments
+// that name none or more than one.
 func (o *Office) LetterIDs(ctx context.Context, args []string) ([]nixie.ID, error) {
+	return distinctIDs(args, func(arg string) (nixie.ID, error) {
+		l, err := o.Letter(ctx, arg)
+		return l.ID, err
+	})
+}
+
+// MessageIDs finds the messages that the arguments name, as [Office.LetterIDs] does letters.
+func (o *Office) MessageIDs(ctx context.Context, args []string) ([]nixie.ID, error) {
+	return distinctIDs(args, func(arg string) (nixie.ID, error) {
+		r, err := o.Message(ctx, arg)
+		return r.ID, err
+	})
+}
+
+func distinctIDs(args []string, find func(arg string) (nixie.ID, error)) ([]nixie.ID, error) {
 	var ids []nixie.ID
 	var wrong []error
 	seen := map[nixie.ID]bool{}
 	for _, arg := range args {
-		l, err := o.Letter(ctx, arg)
-		if err != nil {
+		id, err := find(arg)
+		switch {
+		case err != nil:
 			wrong = append(wrong, err)
-			continue
-		}
-		if !seen[l.ID] {
-			seen[l.ID] = true
-			ids = append(ids, l.ID)
+		case !seen[id]:
+			seen[id] = true
+			ids = append(ids, id)
 		}
 	}
 	return ids, errors.Join(wrong...)

@@ -9,7 +9,7 @@ import (
 	"github.com/nixie-go/nixie/store"
 )
 
-// HealthView is how the store is: what doctor prints.
+// HealthView shows the health of the store. Doctor prints it.
 type HealthView struct {
 	Store       string          `json:"store"`
 	Engine      string          `json:"engine"`
@@ -24,7 +24,7 @@ type HealthView struct {
 	Now         Timestamp       `json:"now"`
 	LastWrite   Timestamp       `json:"last_write_at"`
 	Queues      int             `json:"queues"`
-	Problems    []Problem       `json:"findings"`
+	Problems    []HealthProblem `json:"findings"`
 }
 
 // OwnerView is a process that holds, or held, leases.
@@ -35,20 +35,20 @@ type OwnerView struct {
 	Leases    int64     `json:"leases"`
 }
 
-// Problem is something that is wrong, and what to do about it.
-type Problem struct {
+// HealthProblem names a problem and its fix.
+type HealthProblem struct {
 	What string `json:"what"`
 	Fix  string `json:"fix"`
 }
 
-// clockSlack is how far ahead of the clock the newest write may be.
+// clockSlack bounds how far the newest write may be ahead of the clock.
 const clockSlack = time.Minute
 
-// Inspect asks the store how it is, without changing anything.
+// Inspect reads the health of the store, and changes nothing.
 func (o *Office) Inspect(ctx context.Context) (HealthView, error) {
 	inspect := o.store.Features().Inspect
 	if inspect == nil {
-		return HealthView{}, nixie.Errorf(nixie.CodeUnavailable, "this store cannot tell how it is: doctor is not available")
+		return HealthView{}, nixie.Errorf(nixie.CodeUnavailable, "this store cannot report its health: doctor is not available")
 	}
 	h, err := inspect(ctx)
 	if err != nil {
@@ -60,66 +60,60 @@ func (o *Office) Inspect(ctx context.Context) (HealthView, error) {
 	}
 	e := HealthView{
 		Store: h.Place, Engine: h.Engine, Schema: h.Schema, KnownSchema: h.KnownSchema, Durability: h.Durability,
-		SizeBytes: h.Size, FreeBytes: known(h.Free), Reserve: known(h.Reserve), Owners: []OwnerView{},
+		SizeBytes: h.Size, FreeBytes: nilIfNegative(h.Free), Reserve: nilIfNegative(h.Reserve), Owners: []OwnerView{},
 		OldestLease: Timestamp{h.OldestLease},
-		Now:         Timestamp{h.Now}, LastWrite: Timestamp{h.Latest}, Queues: len(queues), Problems: []Problem{},
+		Now:         Timestamp{h.Now}, LastWrite: Timestamp{h.Latest}, Queues: len(queues), Problems: []HealthProblem{},
 	}
 	for _, w := range h.Owners {
 		e.Owners = append(e.Owners, OwnerView{w.Name, Timestamp{w.StartedAt}, w.Alive, w.Leases})
 	}
-	e.look(&h, queues)
+	e.diagnose(&h, queues)
 	for i := range queues {
 		b, err := o.blocked(ctx, &queues[i])
 		if err != nil {
 			return HealthView{}, err
 		}
 		if b.messages > 0 {
-			e.find("queue %s has %s", b.fix(), b.queue, b)
+			e.report("queue %s has %s", b.fix(), b.queue, b)
 		}
 	}
 	return e, nil
 }
 
-// known is a number of bytes, or nil where it is below 0 because nobody knows it.
-func known(bytes int64) *int64 {
-	if bytes < 0 {
-		return nil
-	}
-	return &bytes
-}
-
-func (e *HealthView) look(h *store.Health, queues []nixie.QueueInfo) {
+func (e *HealthView) diagnose(h *store.Health, queues []nixie.QueueInfo) {
 	for _, d := range h.Durability {
 		if d.Value != d.Want {
-			e.find("store has %s %s instead of %s: commits may be lost with the power", "open it with nixie only", d.Name, d.Value, d.Want)
+			e.report("store has %s %s instead of %s: commits may be lost with the power", "open it with nixie only", d.Name, d.Value,
+				d.Want)
 		}
 	}
 	if h.Reserve > 0 && h.Free < h.Reserve {
-		e.find("disk has %d MiB free, less than the reserve of %d MiB: new messages are refused", "free some space", h.Free>>20,
+		e.report("disk has %d MiB free, less than the reserve of %d MiB: new messages are refused", "free some space", h.Free>>20,
 			h.Reserve>>20)
 	} else if h.Reserve > 0 && h.Free < 4*h.Reserve {
-		e.find("disk has %d MiB free, close to the reserve of %d MiB", "free some space", h.Free>>20, h.Reserve>>20)
+		e.report("disk has %d MiB free, close to the reserve of %d MiB", "free some space", h.Free>>20, h.Reserve>>20)
 	}
 	for _, w := range h.Owners {
 		if !w.Alive {
-			e.find("owner %s ended without a stop, leases left: %d",
+			e.report("owner %s ended without a stop, leases left: %d",
 				"run a worker on its queues: the messages are judged by the next claim", w.Name, w.Leases)
 		}
 	}
 	if !h.OldestLease.IsZero() && h.Now.Sub(h.OldestLease) > clockSlack {
-		e.find("a lease ended %s ago and nobody claimed since", "run a worker on its queue", h.Now.Sub(h.OldestLease).Round(time.Second))
+		e.report("a lease ended %s ago and no worker claimed since", "run a worker on its queue",
+			h.Now.Sub(h.OldestLease).Round(time.Second))
 	}
 	if ahead := h.Latest.Sub(h.Now); ahead > clockSlack {
-		e.find("the newest record is %s ahead of the clock", "set the clock of this machine right", ahead.Round(time.Second))
+		e.report("the newest record is %s ahead of the clock", "set the clock of this machine right", ahead.Round(time.Second))
 	}
 	for _, q := range queues {
 		if q.Settings.Paused {
-			e.find("queue %s is paused (%s), messages waiting: %d", "see why, then resume it", q.Name, q.Settings.PausedNote,
+			e.report("queue %s is paused (%s), messages waiting: %d", "see why, then resume it", q.Name, q.Settings.PausedNote,
 				q.Ready+q.Scheduled)
 		}
 	}
 }
 
-func (e *HealthView) find(what, fix string, args ...any) {
-	e.Problems = append(e.Problems, Problem{fmt.Sprintf(what, args...), fix})
+func (e *HealthView) report(what, fix string, args ...any) {
+	e.Problems = append(e.Problems, HealthProblem{fmt.Sprintf(what, args...), fix})
 }

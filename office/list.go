@@ -8,15 +8,14 @@ import (
 	"github.com/nixie-go/nixie/store"
 )
 
-// step is how many rows are read at a time when everything is wanted; with
-// bodies fewer, as each may have 16 MiB.
+// step is the number of rows of a page when all rows are wanted. Pages with bodies are smaller, as
+// each body may have 16 MiB.
 const (
 	step      = 1_000
 	wholeStep = 16
 )
 
-// Unresolved is a filter for letters that names the statuses it wants: the
-// given ones, or else all in which somebody still has to do something.
+// Unresolved narrows a filter to unresolved letters, unless the filter names statuses.
 func Unresolved(f nixie.Filter) nixie.Filter {
 	if len(f.Statuses) == 0 {
 		for _, s := range nixie.Statuses() {
@@ -28,12 +27,12 @@ func Unresolved(f nixie.Filter) nixie.Filter {
 	return f
 }
 
-// Letters lists letters, latest death first, and the cursor of the next page.
+// Letters lists letters, latest death first, and returns the cursor of the next page.
 func (o *Office) Letters(ctx context.Context, f nixie.Filter, p store.Page) ([]nixie.Letter, string, error) {
 	return o.store.Letters(ctx, f, p)
 }
 
-// latest returns the letter that died last of those that match, if there is one.
+// latest returns the letter that died last of those that match, or nil.
 func (o *Office) latest(ctx context.Context, f nixie.Filter) (*nixie.Letter, error) {
 	p := store.Page{Limit: 1}
 	for {
@@ -50,18 +49,18 @@ func (o *Office) latest(ctx context.Context, f nixie.Filter) (*nixie.Letter, err
 	}
 }
 
-// AllLetters goes through all letters that match, latest death first, page by
-// page in flat memory. Letters that die meanwhile are not met.
+// AllLetters yields all letters that match, latest death first. It reads page by page in constant
+// memory, and does not yield letters that die meanwhile.
 func (o *Office) AllLetters(ctx context.Context, f nixie.Filter, whole bool) iter.Seq2[nixie.Letter, error] {
 	return all(whole, func(p store.Page) ([]nixie.Letter, string, error) { return o.store.Letters(ctx, f, p) })
 }
 
-// Messages lists messages, newest first, and the cursor of the next page.
+// Messages lists messages, newest first, and returns the cursor of the next page.
 func (o *Office) Messages(ctx context.Context, f nixie.Filter, p store.Page) ([]store.Record, string, error) {
 	return o.store.Messages(ctx, f, p)
 }
 
-// AllMessages goes through all messages that match, like AllLetters.
+// AllMessages yields all messages that match, like AllLetters.
 func (o *Office) AllMessages(ctx context.Context, f nixie.Filter) iter.Seq2[store.Record, error] {
 	return all(false, func(p store.Page) ([]store.Record, string, error) { return o.store.Messages(ctx, f, p) })
 }
@@ -110,7 +109,7 @@ func noQueue(name string) error {
 	return nixie.Errorf(nixie.CodeNotFound, "no queue is called %q: nixie queue list shows what there is", name)
 }
 
-// Verify reads everything and reports what breaks an invariant.
+// Verify reads the whole store and reports broken invariants.
 func (o *Office) Verify(ctx context.Context) (store.Report, error) {
 	check := o.store.Features().Check
 	if check == nil {

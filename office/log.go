@@ -10,16 +10,16 @@ import (
 	"github.com/nixie-go/nixie/store"
 )
 
-// LogEntry is one thing that happened to a message: a line of message log.
+// LogEntry is an event in the history of a message. Message log prints a line for each.
 type LogEntry struct {
 	At     Timestamp `json:"at"`
-	What   string    `json:"what"` // enqueued, received, failed, an event of the audit, or the state it ended in
+	What   string    `json:"what"` // enqueued, received, failed, an event of the audit, or the final state
 	Actor  string    `json:"actor"`
 	Detail string    `json:"detail"`
 }
 
-// Log is the life of a message in the order of time: when it came, each failure,
-// its death, what operators did with its letter, and its end.
+// Log returns the events of a message in the order of time. They are its arrival, each failure, its
+// death, the operators' actions on its letter, and its end.
 func (o *Office) Log(ctx context.Context, arg string) (store.Record, []LogEntry, error) {
 	r, err := o.Message(ctx, arg)
 	if err != nil {
@@ -45,7 +45,7 @@ func (o *Office) Log(ctx context.Context, arg string) (store.Record, []LogEntry,
 	if len(letters) > 0 {
 		subjects = append(subjects, letters[0].ID)
 	}
-	audited, born, err := o.done(ctx, subjects)
+	audited, born, err := o.audited(ctx, subjects)
 	if err != nil {
 		return r, nil, err
 	}
@@ -59,16 +59,16 @@ func (o *Office) Log(ctx context.Context, arg string) (store.Record, []LogEntry,
 }
 
 func failureLine(f *nixie.Failure) string {
-	s := fmt.Sprintf("life %d attempt %d, %s (%s): %s", f.Generation, f.Attempt, f.Reason, f.Class, f.Text)
+	s := fmt.Sprintf("generation %d attempt %d, %s (%s): %s", f.Generation, f.Attempt, f.Reason, f.Class, f.Text)
 	if f.Decision == nixie.Retry && !f.NextAt.IsZero() {
 		return s + "; retry at " + Timestamp{f.NextAt}.String()
 	}
 	return s + "; " + string(f.Decision)
 }
 
-// done tells what was done to the subjects, and in which queue first: a message
-// that was moved has entries in more than one.
-func (o *Office) done(ctx context.Context, subjects []nixie.ID) (log []LogEntry, queue string, err error) {
+// audited returns the audited actions on the subjects, and the queue of the first. A message that
+// was moved has entries in more than one queue.
+func (o *Office) audited(ctx context.Context, subjects []nixie.ID) (log []LogEntry, queue string, err error) {
 	for e, err := range o.AllAudit(ctx, store.AuditFilter{Subjects: subjects, Oldest: true}) {
 		if err != nil {
 			return nil, "", err

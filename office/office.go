@@ -1,12 +1,10 @@
-// Package office is everything an operator can do: look at letters, messages
-// and queues, understand why messages died, send them on their way again,
-// discard them, and check the store. The command line, the API and the console
-// are faces of it.
+// Package office offers everything that an operator can do. It lists letters, messages and queues,
+// groups letters by cause, redrives or discards them, and checks the store. The command line prints
+// its answers.
 //
-// The views, such as [LetterView], are what these faces print as JSON. In them
-// every field is always there: an unknown moment is null, an empty text is "",
-// an empty list is []. Moments are RFC 3339 in UTC. Names never change within a
-// major version.
+// Views, such as [LetterView], have a JSON form. A view always has all its fields: an unknown time
+// is null, an empty text is "", an empty list is []. Times are RFC 3339 in UTC. Names never change
+// within a major version.
 package office
 
 import (
@@ -19,7 +17,7 @@ import (
 // Config of an office.
 type Config struct {
 	Store store.Store      // required
-	Actor string           // who does what is done; required for changes
+	Actor string           // the operator or program that acts, for the audit; required for changes
 	Clock func() time.Time // default time.Now
 }
 

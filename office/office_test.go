@@ -236,7 +236,7 @@ func TestR32_PreviewIsThePlan(t *testing.T) {
 		t.Run(fmt.Sprintf("%s max %d force %v %s", w.Event, w.Max, w.Force, filter.Text(w.Filter)), func(t *testing.T) {
 			eachStore(t, func(t *testing.T, d *desk) {
 				d.crowd(t, 24)
-				w.Reason = "mended"
+				w.Reason = "fixed"
 				w.Batch = 5
 				before := len(d.moved(t, w.Event))
 				plan, err := d.Preview(t.Context(), &w)
@@ -310,7 +310,7 @@ func TestFind(t *testing.T) {
 		if !errors.As(err, &ambiguous) || len(ambiguous.Candidates) != 10 || !ambiguous.More || nixie.CodeOf(err) != nixie.CodeConflict {
 			t.Errorf("a key of twelve letters: %v", err)
 		}
-		for _, arg := range []string{"", "nobody", "01890a5d-ac96-774b-bcce-b302099a8057", "00000000-0000-0000-0000-000000000000"} {
+		for _, arg := range []string{"", "unknown", "01890a5d-ac96-774b-bcce-b302099a8057", "00000000-0000-0000-0000-000000000000"} {
 			if _, err := d.Letter(t.Context(), arg); nixie.CodeOf(err) != nixie.CodeNotFound {
 				t.Errorf("letter %q: %v", arg, err)
 			}
@@ -322,7 +322,7 @@ func TestFind(t *testing.T) {
 		if err != nil || len(ids) != 2 {
 			t.Errorf("%v, %v", ids, err)
 		}
-		if _, err := d.LetterIDs(t.Context(), []string{"nobody", "same"}); err == nil || !strings.Contains(err.Error(), "nobody") ||
+		if _, err := d.LetterIDs(t.Context(), []string{"unknown", "same"}); err == nil || !strings.Contains(err.Error(), "unknown") ||
 			!strings.Contains(err.Error(), "same") {
 			t.Errorf("both mistakes have to be named: %v", err)
 		}

@@ -13,38 +13,37 @@ import (
 	"github.com/nixie-go/nixie/store/lifecycle"
 )
 
-// OperationRequest is long work on letters that an operator asks for.
+// OperationRequest asks for an operation on many letters.
 type OperationRequest struct {
-	Event  nixie.Event  // what an operator does to letters: OnRedrive, OnDiscard, OnHold, OnPurge …
+	Event  nixie.Event  // OnRedrive, OnDiscard, OnHold, OnPurge …
 	IDs    []nixie.ID   // letters, or
-	Filter nixie.Filter // a choice of them; the zero filter chooses all
-	Text   string       // the choice as the person wrote it, for the record
-	Max    int          // at most so many, the oldest deaths first; 0 is all
-	Reason string       // required to redrive, discard, requalify, note or purge; of a note its text
-	Force  bool         // redrive also what is not redrivable or needs review
+	Filter nixie.Filter // a filter of them; the zero filter matches all
+	Text   string       // the filter as the operator wrote it, for the record
+	Max    int          // the most letters, oldest death first; 0 means all
+	Reason string       // required to redrive, discard, requalify, note or purge; the text of a note
+	Force  bool         // redrive also letters that are not redrivable or need review
 
-	Rate        float64       // letters per second; 0 is no limit
-	MaxRedrives int           // what was redriven so often is refused; 0 is the default, −1 no cap
-	Batch       int           // letters in one commit; 0 is the default
+	Rate        float64       // letters per second; 0 means no limit
+	MaxRedrives int           // a letter with that many redrives is refused; 0 means the default, −1 no cap
+	Batch       int           // letters in one commit; 0 means the default
 	Stop        redrive.Stop  // when a redrive stops by itself
-	Reviewed    bool          // of an unhold: a person found that the letters may be redriven without force
-	Guarded     bool          // a letter that changes between Begin and Run is refused
-	Await       time.Duration // Run waits so long at most until each letter of a redrive into queues has an outcome; 0 does not wait
+	Reviewed    bool          // of an unhold: an operator found that the letters may be redriven without force
+	Guarded     bool          // Run refuses a letter that changed after Begin
+	Await       time.Duration // bounds how long Run waits for the outcomes of a redrive into queues; 0 means no wait
 
-	Destination string // where Send brings letters, for the record
+	Destination string // the channel that Send sends to, for the record
 
-	Send      redrive.Send // of a redrive: hands letters to a broker; nil queues them in the store
-	Edit      redrive.Edit // of a redrive into queues: what the messages say from then on; nil leaves them
-	SetsAside bool         // Send puts aside what was redriven MaxRedrives times, see [redrive.Config]
+	Send      redrive.Send // of a redrive: sends letters to a broker; nil queues them in the store
+	Edit      redrive.Edit // of a redrive into queues: changes bodies and headers; nil leaves them
+	SetsAside bool         // Send sets aside letters with MaxRedrives redrives, see [redrive.Config]
 
 	Clock    func() time.Time // of the rate; with Wait for tests
 	Wait     func(ctx context.Context, d time.Duration) error
-	Progress func(OperationResult) // told after each group
+	Progress func(OperationResult) // called after each group
 }
 
-// OperationResult is how an operation stands: what dlq redrive, dlq discard and
-// the like print. Of the counts from Redriven to Purged it has the one of its
-// event.
+// OperationResult counts the letters of an operation. Dlq redrive, dlq discard and the like print
+// it. Of the counts from Redriven to Purged it has the one of its event.
 type OperationResult struct {
 	Operation   nixie.ID `json:"operation"`
 	Selected    int64    `json:"selected"`
@@ -60,24 +59,24 @@ type OperationResult struct {
 	Failed      int64    `json:"failed"`  // the letter is damaged
 	Pending     int64    `json:"pending"`
 
-	// Of a redrive to a broker, by this run: of those redriven the ones that were put
-	// into quarantine, and of those pending the ones that were sent and have no answer.
+	// These counts are of a redrive to a broker, by this run. Quarantined is part of Redriven.
+	// Unanswered is part of Pending: sent, and the broker has not confirmed.
 	Quarantined *int64 `json:"quarantined,omitempty"`
 	Unanswered  *int64 `json:"unanswered,omitempty"`
 
-	// Of a redrive what became of those that it moved, as far as it is known; see
-	// [store.Outcome]. Of one to a broker only those that died again.
+	// These are the outcomes of redriven letters, as far as they are known; see [store.Outcome]. A
+	// redrive to a broker knows only DiedAgain.
 	Succeeded   *int64 `json:"succeeded,omitempty"`
 	DiedAgain   *int64 `json:"died_again,omitempty"`
-	SameFailure *int64 `json:"same_failure,omitempty"` // of those, in the group that they were in
-	NewFailure  *int64 `json:"new_failure,omitempty"`  // of those, in another
+	SameFailure *int64 `json:"same_failure,omitempty"` // part of DiedAgain, in the same group as before
+	NewFailure  *int64 `json:"new_failure,omitempty"`  // part of DiedAgain, in another group
 	UnderWay    *int64 `json:"under_way,omitempty"`
 	Stopped     *bool  `json:"stopped,omitempty"` // whether it stopped by itself
 
 	Refused []redrive.Refusal `json:"refused"` // by this run, the first of them
 }
 
-// counts are the fields from Redriven to Purged, by event.
+// counts returns the fields from Redriven to Purged, by event.
 func (v *OperationResult) counts() map[nixie.Event]**int64 {
 	return map[nixie.Event]**int64{
 		nixie.OnRedrive: &v.Redriven, nixie.OnDiscard: &v.Discarded, nixie.OnHold: &v.Held, nixie.OnUnhold: &v.Unheld,
@@ -85,7 +84,7 @@ func (v *OperationResult) counts() map[nixie.Event]**int64 {
 	}
 }
 
-// Done is to how many letters it was done.
+// Done returns the number of letters that the operation changed.
 func (v OperationResult) Done() int64 {
 	for _, count := range v.counts() {
 		if *count != nil {
@@ -95,8 +94,8 @@ func (v OperationResult) Done() int64 {
 	return 0
 }
 
-// Outstanding is how many of those that were redriven have not succeeded, as far as that
-// is known: they died again, or are on their way.
+// Outstanding counts the redriven letters that are not known to have succeeded: they died again or
+// have not ended.
 func (v OperationResult) Outstanding() (n int64) {
 	for _, count := range [...]*int64{v.DiedAgain, v.UnderWay} {
 		if count != nil {
@@ -117,11 +116,10 @@ func resultOf(op store.Operation, refused []redrive.Refusal) OperationResult {
 	return v
 }
 
-// EffectiveFilter is the filter that work really uses: IDs as they are; otherwise only
-// letters in a status that the event can move, unless the filter names
-// statuses. A redrive of letters in review needs Force, and a purge is for
-// resolved and discarded ones. With Max it leaves out what would be refused, so
-// that Max counts letters that go.
+// EffectiveFilter returns the filter that selects the letters of the operation. IDs stay as they
+// are. A filter that names no statuses gets those that the event can move. A redrive moves letters
+// in review only with Force; a purge moves resolved and discarded ones. With Max it leaves out
+// letters that a redrive would refuse, so that Max counts letters that go.
 func (w *OperationRequest) EffectiveFilter() nixie.Filter {
 	if len(w.IDs) > 0 {
 		return nixie.Filter{IDs: w.IDs}
@@ -129,7 +127,7 @@ func (w *OperationRequest) EffectiveFilter() nixie.Filter {
 	f := w.Filter
 	if len(f.Statuses) == 0 {
 		for _, s := range nixie.Statuses() {
-			if w.meant(s) {
+			if w.selects(s) {
 				f.Statuses = append(f.Statuses, s)
 			}
 		}
@@ -146,8 +144,8 @@ func (w *OperationRequest) EffectiveFilter() nixie.Filter {
 	return f
 }
 
-// meant reports whether letters of a status are chosen when nobody says of which.
-func (w *OperationRequest) meant(s nixie.Status) bool {
+// selects reports whether the operation takes letters of a status when the filter names none.
+func (w *OperationRequest) selects(s nixie.Status) bool {
 	switch w.Event {
 	case nixie.OnRedrive:
 		return s == nixie.StatusOpen || s == nixie.StatusReview && w.Force
@@ -165,7 +163,7 @@ func orPointer(p *bool, otherwise bool) *bool {
 	return p
 }
 
-// cap is the number of redrives at which a letter is refused; 0 is none.
+// cap returns the number of redrives at which a letter is refused; 0 means no cap.
 func (w *OperationRequest) cap() int64 {
 	switch w.MaxRedrives {
 	case 0:
@@ -176,8 +174,7 @@ func (w *OperationRequest) cap() int64 {
 	return int64(w.MaxRedrives)
 }
 
-// Begin freezes the selection of work and returns its operation. Nothing else
-// changes before Run.
+// Begin freezes the selection and returns the operation. Run changes the letters.
 func (o *Office) Begin(ctx context.Context, w *OperationRequest) (OperationResult, error) {
 	e, err := o.engine(w)
 	if err != nil {
@@ -187,12 +184,12 @@ func (o *Office) Begin(ctx context.Context, w *OperationRequest) (OperationResul
 	return resultOf(op, nil), err
 }
 
-// tired reports whether a letter was redriven too often.
-func (w *OperationRequest) tired(l *nixie.Letter) bool {
+// overCap reports whether a letter has reached the cap of redrives.
+func (w *OperationRequest) overCap(l *nixie.Letter) bool {
 	return w.cap() > 0 && int64(l.Message.Redrives) >= w.cap()
 }
 
-// operation is what work asks for, before it has a selection.
+// operation returns the operation without a selection.
 func (w *OperationRequest) operation(actor string) store.Operation {
 	op := store.Operation{Event: w.Event, Actor: actor, Reason: w.Reason, Filter: w.Text, Force: w.Force, Destination: w.Destination,
 		Reviewed: w.Reviewed, Guarded: w.Guarded}
@@ -202,10 +199,10 @@ func (w *OperationRequest) operation(actor string) store.Operation {
 	return op
 }
 
-// Run does what is pending of an operation, begun now or long ago. Work says
-// how fast; what is done to which letters was settled by Begin. When ctx ends
-// the view says how far it came and the error wraps the context's; a redrive that
-// stops by itself does so with a [redrive.StoppedError].
+// Run works through the pending letters of an operation, begun now or long ago. Begin decided the
+// event and the letters; w sets the rate and the limits. When ctx ends, Run returns the counts so
+// far, and its error wraps that of the context. A redrive that stops by itself returns a
+// [redrive.StoppedError].
 func (o *Office) Run(ctx context.Context, id nixie.ID, w *OperationRequest) (OperationResult, error) {
 	e, err := o.engine(w)
 	if err != nil {
@@ -231,13 +228,13 @@ func (o *Office) Run(ctx context.Context, id nixie.ID, w *OperationRequest) (Ope
 	return v, err
 }
 
-// Operation returns how an operation stands, and what it does.
+// Operation returns an operation with its counts.
 func (o *Office) Operation(ctx context.Context, id nixie.ID) (store.Operation, error) {
 	return store.FindOperation(ctx, o.store, store.OperationLook{ID: id})
 }
 
-// Repeat makes those letters pending again that a redrive moved and that died again since,
-// for another Run of it, and returns how it stands then.
+// Repeat makes those letters of a redrive pending again that died again since, for another Run. It
+// returns the operation with its new counts.
 func (o *Office) Repeat(ctx context.Context, id nixie.ID) (store.Operation, error) {
 	return o.store.Plan(ctx, store.Operation{ID: id}, nixie.Filter{}, 0)
 }
@@ -254,8 +251,8 @@ func (o *Office) engine(w *OperationRequest) (*redrive.Engine, error) {
 	return redrive.New(c)
 }
 
-// counted lists counts, largest first.
-func counted(m map[string]int64) []Count {
+// sortedCounts lists positive counts, largest first.
+func sortedCounts(m map[string]int64) []Count {
 	list := []Count{}
 	for value, n := range m {
 		if n > 0 {

@@ -9,17 +9,17 @@ import (
 	"github.com/nixie-go/nixie/store"
 )
 
-// OperationView is an operation in a list: what operation list prints.
+// OperationView shows an operation in a list. Operation list prints it.
 type OperationView struct {
 	Operation   nixie.ID    `json:"operation"`
 	Event       nixie.Event `json:"event"`
 	CreatedAt   Timestamp   `json:"created_at"`
 	Actor       string      `json:"actor"`
 	Reason      string      `json:"reason"`
-	Filter      string      `json:"filter"`      // as the person wrote it
-	Destination string      `json:"destination"` // where a redrive sends letters, "" to their queues
+	Filter      string      `json:"filter"`      // as the operator wrote it
+	Destination string      `json:"destination"` // the channel of a redrive, "" for the letters' queues
 	Force       bool        `json:"force"`
-	Guarded     bool        `json:"guarded"` // kept by a dry run: what changed since is skipped
+	Guarded     bool        `json:"guarded"` // kept by a dry run: letters that changed since are skipped
 	Selected    int64       `json:"selected"`
 	Done        int64       `json:"done"`
 	Skipped     int64       `json:"skipped"`
@@ -27,14 +27,13 @@ type OperationView struct {
 	Pending     int64       `json:"pending"`
 }
 
-// OperationDetail is an operation and what became of the letters that it moved: what
-// operation show prints.
+// OperationDetail shows an operation and the outcomes of its letters. Operation show prints it.
 type OperationDetail struct {
 	OperationView
 	Outcome *store.Outcome `json:"outcome"` // of a redrive, null of others
 }
 
-// ViewOperation is the view of an operation in a list.
+// ViewOperation makes the view of an operation in a list.
 func ViewOperation(op *store.Operation) OperationView {
 	return OperationView{
 		Operation: op.ID, Event: op.Event, CreatedAt: Timestamp{op.CreatedAt}, Actor: op.Actor, Reason: op.Reason, Filter: op.Filter,
@@ -43,19 +42,19 @@ func ViewOperation(op *store.Operation) OperationView {
 	}
 }
 
-// Operations lists operations, newest first, and the cursor of the next page.
+// Operations lists operations, newest first, and returns the cursor of the next page.
 func (o *Office) Operations(ctx context.Context, p store.Page) ([]store.Operation, string, error) {
 	return o.store.Operations(ctx, store.OperationLook{}, p)
 }
 
-// AllOperations goes through all operations, newest first.
+// AllOperations yields all operations, newest first.
 func (o *Office) AllOperations(ctx context.Context) iter.Seq2[store.Operation, error] {
 	return all(false, func(p store.Page) ([]store.Operation, string, error) {
 		return o.store.Operations(ctx, store.OperationLook{}, p)
 	})
 }
 
-// OperationDetail tells how an operation stands.
+// OperationDetail returns an operation with the outcomes of a redrive.
 func (o *Office) OperationDetail(ctx context.Context, id nixie.ID) (OperationDetail, error) {
 	op, err := store.FindOperation(ctx, o.store, store.OperationLook{ID: id, Outcome: true})
 	story := OperationDetail{OperationView: ViewOperation(&op)}
@@ -65,7 +64,7 @@ func (o *Office) OperationDetail(ctx context.Context, id nixie.ID) (OperationDet
 	return story, err
 }
 
-// CountNeedingForce counts those of letters that were refused which only force moves.
+// CountNeedingForce counts the refused letters that a redrive with force would move.
 func (o *Office) CountNeedingForce(ctx context.Context, refused []redrive.Refusal) (n int, err error) {
 	var ids []nixie.ID
 	for _, refusal := range refused {

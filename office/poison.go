@@ -10,19 +10,18 @@ import (
 	"github.com/nixie-go/nixie/store"
 )
 
-// PoisonAttempts is from how many attempts on a message is a candidate for
-// poison.
+// PoisonAttempts is the default number of attempts that makes a message a candidate for poison.
 const PoisonAttempts = 10
 
 const (
-	sameAtLeast = 3     // failures before "the same every time" means anything
-	maxSuspects = 1_000 // candidates of one kind that are looked at
+	sameAtLeast       = 3     // failures before "the same every time" means anything
+	maxCandidatesEach = 1_000 // messages or streams that each test reads
 )
 
-// PoisonView is a candidate for poison: a row of stats poison.
+// PoisonView shows a candidate for poison. It is a row of stats poison.
 type PoisonView struct {
 	MessageID   nixie.ID     `json:"message_id"`
-	LetterID    string       `json:"letter_id"` // of a dead head of a stream, else ""
+	LetterID    string       `json:"letter_id"` // of a dead head of a stream, otherwise ""
 	Key         string       `json:"key"`
 	Queue       string       `json:"queue"`
 	Type        string       `json:"type"`
@@ -33,7 +32,7 @@ type PoisonView struct {
 	NotBefore   Timestamp    `json:"not_before"`
 	LastReason  nixie.Reason `json:"last_reason"`
 	LastFailure string       `json:"last_failure"`
-	Why         []string     `json:"why"` // attempts, crashes, same-reason, blocks-stream; with its number
+	Why         []string     `json:"why"` // attempts, crashes, same-reason, blocks-stream; each with its number
 }
 
 func values[T any](list []*T) []T {
@@ -44,13 +43,13 @@ func values[T any](list []*T) []T {
 	return vs
 }
 
-// suspects collects candidates, each once.
-type suspects struct {
+// candidates collects messages, each once.
+type candidates struct {
 	list []*PoisonView
 	by   map[nixie.ID]*PoisonView
 }
 
-func (s *suspects) add(r *store.Record, why string) {
+func (s *candidates) add(r *store.Record, why string) {
 	v := s.by[r.ID]
 	if v == nil {
 		v = &PoisonView{
@@ -64,12 +63,13 @@ func (s *suspects) add(r *store.Record, why string) {
 	v.Why = append(v.Why, why)
 }
 
-// Poison lists messages on their way that look as if they will never succeed,
-// most attempts first: those with many attempts (0 is [PoisonAttempts]), those
-// whose holders vanished, those that failed three times or more in this life and
-// always of the same reason, and the heads of streams that hold up others. Of
-// each kind at most a thousand are looked at; then it reports that there are
-// more.
+// Poison lists unfinished messages that will probably never succeed, most attempts first. Each of
+// these tests reads at most a thousand; if there are more, it reports so.
+//
+//	attempts       the message has at least that many (0 means [PoisonAttempts])
+//	crashes        a worker vanished while it held the message
+//	same-reason    three or more failures in this generation, all of one reason
+//	blocks-stream  messages of its stream wait for it
 func (o *Office) Poison(ctx context.Context, queues []string, attempts int) (list []PoisonView, more bool, err error) {
 	infos, err := o.queues(ctx, queues)
 	if err != nil {
@@ -78,12 +78,12 @@ func (o *Office) Poison(ctx context.Context, queues []string, attempts int) (lis
 	if attempts == 0 {
 		attempts = PoisonAttempts
 	}
-	s := &suspects{list: []*PoisonView{}, by: map[nixie.ID]*PoisonView{}}
+	s := &candidates{list: []*PoisonView{}, by: map[nixie.ID]*PoisonView{}}
 	for _, kind := range [...]func() (bool, error){
-		func() (bool, error) { return o.oftenTried(ctx, s, queues, attempts) },
-		func() (bool, error) { return o.crashed(ctx, s, queues) },
-		func() (bool, error) { return o.alwaysTheSame(ctx, s, queues) },
-		func() (bool, error) { return o.blocking(ctx, s, infos) },
+		func() (bool, error) { return o.addOftenTried(ctx, s, queues, attempts) },
+		func() (bool, error) { return o.addCrashed(ctx, s, queues) },
+		func() (bool, error) { return o.addSameReason(ctx, s, queues) },
+		func() (bool, error) { return o.addBlocking(ctx, s, infos) },
 	} {
 		cut, err := kind()
 		if err != nil {
@@ -95,32 +95,34 @@ func (o *Office) Poison(ctx context.Context, queues []string, attempts int) (lis
 	return values(s.list), more, nil
 }
 
-func (o *Office) oftenTried(ctx context.Context, s *suspects, queues []string, attempts int) (bool, error) {
+func (o *Office) addOftenTried(ctx context.Context, s *candidates, queues []string, attempts int) (bool, error) {
 	least := int64(attempts)
-	list, more, err := o.some(ctx, nixie.Filter{Queues: queues, States: onTheirWay(), Attempts: nixie.Range{Min: &least}}, maxSuspects)
+	list, more, err := o.firstMessages(ctx, nixie.Filter{Queues: queues, States: unfinishedStates(), Attempts: nixie.Range{Min: &least}},
+		maxCandidatesEach)
 	for i := range list {
 		s.add(&list[i], fmt.Sprintf("attempts %d", list[i].Attempts))
 	}
 	return more, err
 }
 
-func (o *Office) crashed(ctx context.Context, s *suspects, queues []string) (bool, error) {
+func (o *Office) addCrashed(ctx context.Context, s *candidates, queues []string) (bool, error) {
 	one := int64(1)
-	list, more, err := o.some(ctx, nixie.Filter{Queues: queues, States: onTheirWay(), Crashes: nixie.Range{Min: &one}}, maxSuspects)
+	list, more, err := o.firstMessages(ctx, nixie.Filter{Queues: queues, States: unfinishedStates(), Crashes: nixie.Range{Min: &one}},
+		maxCandidatesEach)
 	for i := range list {
 		s.add(&list[i], fmt.Sprintf("crashes %d", list[i].Crashes))
 	}
 	return more, err
 }
 
-func (o *Office) alwaysTheSame(ctx context.Context, s *suspects, queues []string) (bool, error) {
+func (o *Office) addSameReason(ctx context.Context, s *candidates, queues []string) (bool, error) {
 	least := int64(sameAtLeast)
 	seen := 0
-	for r, err := range o.wholeMessages(ctx, nixie.Filter{Queues: queues, States: onTheirWay(), Attempts: nixie.Range{Min: &least}}) {
+	for r, err := range o.wholeMessages(ctx, nixie.Filter{Queues: queues, States: unfinishedStates(), Attempts: nixie.Range{Min: &least}}) {
 		if err != nil {
 			return false, err
 		}
-		if seen++; seen > maxSuspects {
+		if seen++; seen > maxCandidatesEach {
 			return true, nil
 		}
 		if n := sameReason(&r); n >= sameAtLeast {
@@ -134,7 +136,7 @@ func (o *Office) wholeMessages(ctx context.Context, f nixie.Filter) iter.Seq2[st
 	return all(true, func(p store.Page) ([]store.Record, string, error) { return o.store.Messages(ctx, f, p) })
 }
 
-// sameReason counts the failures of this life, 0 when their reasons differ.
+// sameReason counts the failures of this generation; it returns 0 when their reasons differ.
 func sameReason(r *store.Record) (n int) {
 	for i := range r.History {
 		f := &r.History[i]
@@ -149,14 +151,14 @@ func sameReason(r *store.Record) (n int) {
 	return n
 }
 
-// blocking adds the heads of streams that others wait for while they wait for a
-// retry or are dead.
-func (o *Office) blocking(ctx context.Context, s *suspects, infos []nixie.QueueInfo) (bool, error) {
+// addBlocking adds the heads of streams that wait for a retry or are dead while others wait for
+// them.
+func (o *Office) addBlocking(ctx context.Context, s *candidates, infos []nixie.QueueInfo) (bool, error) {
 	for i := range infos {
 		if !infos[i].Settings.Ordered() {
 			continue
 		}
-		list, next, err := o.Streams(ctx, infos[i].Name, store.Page{Limit: maxSuspects})
+		list, next, err := o.Streams(ctx, infos[i].Name, store.Page{Limit: maxCandidatesEach})
 		if err != nil {
 			return false, err
 		}

@@ -3,6 +3,7 @@ package office
 import (
 	"context"
 	"slices"
+	"time"
 
 	"github.com/nixie-go/nixie"
 	"github.com/nixie-go/nixie/redrive"
@@ -10,42 +11,42 @@ import (
 	"github.com/nixie-go/nixie/store/lifecycle"
 )
 
-// Plan is what work would do if it began now.
+// Plan shows what an operation would do if it began now.
 type Plan struct {
 	Selected    int64       `json:"selected"`
-	Movable     int64       `json:"movable"`               // of them go
-	Quarantined int64       `json:"quarantined,omitempty"` // of those, into quarantine
-	Edited      int64       `json:"edited,omitempty"`      // of those, with another body or other headers than they have
-	Expired     int64       `json:"expired"`               // of those that a redrive queues: past their ExpiresAt, so they die again unrun
-	Skipped     int64       `json:"skipped"`               // of them are refused
-	Refused     []Count     `json:"refused"`               // why
+	Movable     int64       `json:"movable"`               // part of Selected that goes
+	Quarantined int64       `json:"quarantined,omitempty"` // part of Movable that goes into quarantine
+	Edited      int64       `json:"edited,omitempty"`      // part of Movable that gets another body or other headers
+	Expired     int64       `json:"expired"`               // part of Movable that dies again unrun, past its ExpiresAt
+	Skipped     int64       `json:"skipped"`               // part of Selected that is refused
+	Refused     []Count     `json:"refused"`               // by refusal
 	Groups      []PlanGroup `json:"groups"`                // largest first
 	ByQueue     []Count     `json:"by_queue"`
-	Streams     []Count     `json:"streams"` // ordered ones with letters that go, as queue/stream; at most [MaxPlanned]
-	Token       *nixie.ID   `json:"token"`   // of the kept selection, null if none is; see [Office.Keep]
+	Streams     []Count     `json:"streams"` // ordered ones with movable letters, as queue/stream; at most [MaxPlanned]
+	Token       *nixie.ID   `json:"token"`   // of the kept selection, null if it was not kept; see [Office.Keep]
 	Letters     []nixie.ID  `json:"letters"` // in the order of the plan, at most [MaxPlanned]
 }
 
-// PlanGroup is one cause in a plan.
+// PlanGroup counts the letters of one cause in a plan.
 type PlanGroup struct {
 	Signature   string `json:"signature"`
 	Fingerprint string `json:"fingerprint"`
 	Count       int64  `json:"count"`
 }
 
-// MaxPlanned is how many letters a [Plan] names; it counts them all.
+// MaxPlanned limits the letters that a [Plan] names; it counts them all.
 const MaxPlanned = 1_000
 
-// Preview tells what Begin and Run would do now, and changes nothing: it asks the
-// rule that the store asks, and makes the edits of w.Edit. Memory is bounded by Max, without Max by [MaxPlanned],
-// and by how many causes, dedupe keys and ordered streams there are.
+// Preview shows what Begin and Run would do now, and changes nothing. It applies the same rule as
+// the store and makes the edits of w.Edit. Its memory grows with Max, or without Max with
+// [MaxPlanned], and with the number of causes, dedupe keys and ordered streams.
 func (o *Office) Preview(ctx context.Context, w *OperationRequest) (Plan, error) {
 	p, err := o.previewer(ctx, w)
 	if err != nil {
 		return Plan{}, err
 	}
-	// Letters come latest death first and the plan begins with the oldest: what
-	// was seen last is what the plan has first.
+	// The store lists the latest death first and the plan begins with the oldest, so the ring keeps
+	// the letters that were read last.
 	keep := MaxPlanned
 	if w.Max > 0 {
 		keep = w.Max
@@ -79,8 +80,8 @@ func (o *Office) Preview(ctx context.Context, w *OperationRequest) (Plan, error)
 	return plan, nil
 }
 
-// Keep is Preview, and freezes what it shows: the token of the plan is the operation
-// that Run carries out. A letter that changes before that is refused and named.
+// Keep previews, and freezes the selection that it shows. The token of the plan is the operation
+// that Run carries out. Run refuses and names a letter that changes before.
 func (o *Office) Keep(ctx context.Context, w *OperationRequest) (Plan, error) {
 	plan, err := o.Preview(ctx, w)
 	if err != nil {
@@ -93,18 +94,18 @@ func (o *Office) Keep(ctx context.Context, w *OperationRequest) (Plan, error) {
 	return plan, err
 }
 
-// previewer counts what becomes of letters.
+// previewer counts the letters of a plan.
 type previewer struct {
-	work    *OperationRequest
-	op      store.Operation
-	engine  *redrive.Engine
-	expired func(*nixie.Message) bool
-	queues  map[string]nixie.QueueSettings
+	work   *OperationRequest
+	op     store.Operation
+	now    time.Time
+	engine *redrive.Engine
+	queues map[string]nixie.QueueSettings
 
-	selected, skipped, aside, late  int64
-	edited                          int64
-	groups                          map[string]*PlanGroup
-	byQueue, refused, streams, keys map[string]int64 // keys: by how many letters that would go want each
+	selected, skipped, quarantined, expired int64
+	edited                                  int64
+	groups                                  map[string]*PlanGroup
+	byQueue, refused, streams, keys         map[string]int64 // keys counts the movable letters that take a dedupe key
 }
 
 func (o *Office) previewer(ctx context.Context, w *OperationRequest) (*previewer, error) {
@@ -113,11 +114,10 @@ func (o *Office) previewer(ctx context.Context, w *OperationRequest) (*previewer
 		return nil, err
 	}
 	p := &previewer{
-		work: w, op: w.operation(o.actor), engine: engine, queues: map[string]nixie.QueueSettings{}, groups: map[string]*PlanGroup{},
+		work: w, now: o.clock(), op: w.operation(o.actor), engine: engine, queues: map[string]nixie.QueueSettings{},
+		groups:  map[string]*PlanGroup{},
 		byQueue: map[string]int64{}, refused: map[string]int64{}, streams: map[string]int64{}, keys: map[string]int64{},
 	}
-	now := o.clock()
-	p.expired = func(m *nixie.Message) bool { return !m.ExpiresAt.IsZero() && !now.Before(m.ExpiresAt) }
 	queues, err := o.store.Queues(ctx, store.QueueLook{Settings: true})
 	for _, q := range queues {
 		p.queues[q.Name] = q.Settings
@@ -125,12 +125,12 @@ func (o *Office) previewer(ctx context.Context, w *OperationRequest) (*previewer
 	return p, err
 }
 
-// planned is what a preview keeps of a letter.
+// planned holds the facts about one letter that a preview counts.
 type planned struct {
-	id                          nixie.ID
-	fingerprint, queue, refusal string
-	key, stream                 string // that it takes, and that it goes on in
-	aside, late, edited         bool
+	id                           nixie.ID
+	fingerprint, queue, refusal  string
+	key, stream                  string // the dedupe key that it takes, the ordered stream that it enters
+	quarantined, expired, edited bool
 }
 
 func (p *previewer) planned(l *nixie.Letter) planned {
@@ -147,15 +147,16 @@ func (p *previewer) planned(l *nixie.Letter) planned {
 	if m.Stream != "" && settings.Ordered() {
 		next.stream = m.Queue + "/" + m.Stream
 	}
-	next.aside = p.work.SetsAside && p.work.tired(l)
-	next.late = p.work.Event == nixie.OnRedrive && p.work.Send == nil && p.expired(m)
+	next.quarantined = p.work.SetsAside && p.work.overCap(l)
+	next.expired = p.work.Event == nixie.OnRedrive && p.work.Send == nil && !m.ExpiresAt.IsZero() && !p.now.Before(m.ExpiresAt)
 	if p.groups[l.Fingerprint] == nil {
 		p.groups[l.Fingerprint] = &PlanGroup{Signature: l.Signature, Fingerprint: l.Fingerprint}
 	}
 	return next
 }
 
-// edit tells what would become of a letter that goes, by the edit of the work.
+// edit applies the request's edit to a letter that goes, and notes whether it changes or refuses
+// it.
 func (p *previewer) edit(ctx context.Context, l *nixie.Letter, next *planned) error {
 	if p.work.Edit == nil || p.work.Event != nixie.OnRedrive || next.refusal != "" {
 		return nil
@@ -172,10 +173,10 @@ func (p *previewer) edit(ctx context.Context, l *nixie.Letter, next *planned) er
 	return nil
 }
 
-// keyTaken is why a letter stays whose dedupe key another message holds.
+// keyTaken is the refusal of a letter whose dedupe key another message holds.
 const keyTaken = "has a dedupe key that another message holds"
 
-// add counts a letter n times more: −1 takes one back.
+// add adds n to the counts of a letter; −1 takes it out again.
 func (p *previewer) add(l planned, n int64) {
 	p.selected += n
 	p.groups[l.fingerprint].Count += n
@@ -185,11 +186,11 @@ func (p *previewer) add(l planned, n int64) {
 		p.refused[l.refusal] += n
 		return
 	}
-	if l.aside {
-		p.aside += n
+	if l.quarantined {
+		p.quarantined += n
 	}
-	if l.late {
-		p.late += n
+	if l.expired {
+		p.expired += n
 	}
 	if l.edited {
 		p.edited += n
@@ -210,10 +211,11 @@ func (p *previewer) plan() Plan {
 		}
 	}
 	plan := Plan{
-		Selected: p.selected, Movable: p.selected - p.skipped, Quarantined: p.aside, Edited: p.edited, Expired: p.late, Skipped: p.skipped,
-		Refused: counted(p.refused), ByQueue: counted(p.byQueue), Groups: []PlanGroup{},
+		Selected: p.selected, Movable: p.selected - p.skipped, Quarantined: p.quarantined, Edited: p.edited, Expired: p.expired,
+		Skipped: p.skipped,
+		Refused: sortedCounts(p.refused), ByQueue: sortedCounts(p.byQueue), Groups: []PlanGroup{},
 	}
-	plan.Streams = counted(p.streams)
+	plan.Streams = sortedCounts(p.streams)
 	plan.Streams = plan.Streams[:min(len(plan.Streams), MaxPlanned)]
 	for _, g := range p.groups {
 		if g.Count > 0 {

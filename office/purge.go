@@ -7,26 +7,26 @@ import (
 	"github.com/nixie-go/nixie"
 )
 
-// purgeStep is how many messages one transaction of a purge cancels.
+// purgeStep is the number of messages that one transaction of a purge cancels.
 const purgeStep = 1_000
 
-// PurgeRequest is a purge that an operator asks for.
+// PurgeRequest asks to cancel the queued messages of a queue.
 type PurgeRequest struct {
 	Queue    string
-	Filter   nixie.Filter // which of the queued ones; the zero filter is all
+	Filter   nixie.Filter // of the queued ones; the zero filter matches all
 	Reason   string       // required
 	Progress func(PurgeView)
 }
 
-// PurgeView is what a purge did: what queue purge prints.
+// PurgeView counts the messages of a purge. Queue purge prints it.
 type PurgeView struct {
 	Queue    string `json:"queue"`
 	DryRun   bool   `json:"dry_run"`
 	Canceled int64  `json:"canceled"` // or would be
-	Leased   int64  `json:"leased"`   // are being worked on and go on
+	Leased   int64  `json:"leased"`   // claimed ones, which a purge leaves
 }
 
-// check makes the filter one of queued messages of the queue.
+// check refuses a filter of other queues or states.
 func (p *PurgeRequest) check() error {
 	if len(p.Filter.Queues) > 0 || len(p.Filter.States) > 0 {
 		return nixie.Errorf(nixie.CodeInvalid, "a purge is of the queued messages of one queue: leave queue: and state: out of the filter")
@@ -60,9 +60,8 @@ func (o *Office) PreviewPurge(ctx context.Context, p *PurgeRequest) (PurgeView, 
 	return v, nil
 }
 
-// Purge cancels the queued messages of a queue, never leased ones, a thousand in
-// one transaction, each with its entry in the audit. When ctx ends the view says
-// how far it came.
+// Purge cancels the queued messages of a queue, never leased ones. One transaction cancels a
+// thousand, each with an entry in the audit. When ctx ends it returns the counts so far.
 func (o *Office) Purge(ctx context.Context, p *PurgeRequest) (PurgeView, error) {
 	v := PurgeView{Queue: p.Queue}
 	if err := p.check(); err != nil {
@@ -92,20 +91,20 @@ func (o *Office) Purge(ctx context.Context, p *PurgeRequest) (PurgeView, error) 
 	return v, err
 }
 
-// drainEvery is how often a drain looks.
+// drainEvery is the time between two polls of a drain.
 const drainEvery = 500 * time.Millisecond
 
-// DrainRequest is a drain that an operator asks for.
+// DrainRequest asks to close a queue and to wait until it is empty.
 type DrainRequest struct {
 	Queue    string
 	Reason   string        // required
-	DueOnly  bool          // do not wait for what is scheduled for later
-	Timeout  time.Duration // how long to wait; 0 is for ever
+	DueOnly  bool          // do not wait for scheduled messages
+	Timeout  time.Duration // of the wait; 0 means none
 	Wait     func(ctx context.Context, d time.Duration) error
 	Progress func(DrainView)
 }
 
-// DrainView is how far a drain is: what queue drain prints.
+// DrainView counts the messages that a drain waits for. Queue drain prints it.
 type DrainView struct {
 	Queue     string    `json:"queue"`
 	Drained   bool      `json:"drained"`
@@ -116,7 +115,7 @@ type DrainView struct {
 	NextAt    Timestamp `json:"next_at"` // earliest time of a scheduled one
 }
 
-// Left is how many messages the drain waits for.
+// left counts the messages that the drain waits for.
 func (v *DrainView) left(dueOnly bool) int64 {
 	n := v.Ready + v.Blocked + v.Leased
 	if !dueOnly {
@@ -125,10 +124,9 @@ func (v *DrainView) left(dueOnly bool) int64 {
 	return n
 }
 
-// Drain closes a queue to new messages and waits until its workers have ended
-// what is in it: scheduled messages and retries too, unless DueOnly. The queue
-// stays closed until Resume, also when the wait ends by the timeout, which is no
-// error: then the view says what is left. A paused queue is refused, as it would
+// Drain closes a queue to new messages and waits until its workers have finished all messages in
+// it, also scheduled ones and retries unless DueOnly. The queue stays closed until Resume. The
+// timeout is no error: the view counts the messages left. Drain refuses a paused queue, which would
 // never be empty.
 func (o *Office) Drain(ctx context.Context, d *DrainRequest) (DrainView, error) {
 	if _, err := o.Queue(ctx, d.Queue); err != nil {

@@ -110,12 +110,12 @@ func TestStalled(t *testing.T) {
 	_, err := d.Pause(d.Context(), []string{"b"}, "look")
 	d.ok(err)
 	if got := d.stalls(100); !slices.Equal(got, []string{"paused b 1", "retry-storm b 100"}) {
-		t.Fatalf("a queue that is paused in a storm: %q", got)
+		t.Fatalf("a paused queue with a retry storm: %q", got)
 	}
 }
 
-// A worker that asks finds nothing in a paused queue, from the first time it
-// asks on, and finds the message when the queue is resumed.
+// A worker's first claim after a pause finds nothing. Its claim after the queue is resumed finds
+// the message.
 func TestAPauseIsNoticedAtTheNextPoll(t *testing.T) {
 	d := newCounter(t)
 	d.put("a", 2)
@@ -138,7 +138,7 @@ func TestAPauseIsNoticedAtTheNextPoll(t *testing.T) {
 	}
 }
 
-// drainStep works one message off at each look of a drain.
+// drainStep completes one message at each poll of a drain.
 func (d *counter) drainStep(queue string, seen *[]string) func(context.Context, time.Duration) error {
 	return func(context.Context, time.Duration) error {
 		d.now = d.now.Add(time.Minute)
@@ -198,8 +198,7 @@ func TestPurgeGoesOnUntilNothingIsLeft(t *testing.T) {
 	}
 }
 
-// sum is the hash of an exported entry as audit export documents it, by somebody
-// who does not have nixie.
+// sum computes the hash of an exported entry from the documentation of audit export alone.
 func sum(t *testing.T, e *office.AuditLink) string {
 	link, err := hex.DecodeString(e.Before)
 	if err != nil {

@@ -11,8 +11,8 @@ import (
 	"github.com/nixie-go/nixie/store"
 )
 
-// AttemptsView is a row of stats retries: how many messages have begun so many
-// attempts in their present life.
+// AttemptsView counts the messages with one number of attempts in their present generation. It is a
+// row of stats retries.
 type AttemptsView struct {
 	Attempts int     `json:"attempts"`
 	Count    int64   `json:"count"`
@@ -22,16 +22,16 @@ type AttemptsView struct {
 	Letters  int64   `json:"letters"` // dead, and unresolved
 }
 
-// ReasonView is a row of stats reasons: what messages failed of last.
+// ReasonView counts the messages whose last failure had one reason. It is a row of stats reasons.
 type ReasonView struct {
 	Reason   nixie.Reason `json:"reason"`
-	Retrying int64        `json:"retrying"` // messages on their way
+	Retrying int64        `json:"retrying"` // unfinished messages
 	Letters  int64        `json:"letters"`  // unresolved letters
 	Advice   string       `json:"advice"`
 }
 
-// attempts is the key of a tally by attempts; the stores make numbers only.
-func attempts(key string) int {
+// parseAttempts reads the key of a group by attempts, which is always a number.
+func parseAttempts(key string) int {
 	n, err := strconv.Atoi(key)
 	if err != nil {
 		return 0
@@ -39,16 +39,15 @@ func attempts(key string) int {
 	return n
 }
 
-// of is a filter for the messages or letters of some queues, or of all.
-func of(queues []string) nixie.Filter { return nixie.Filter{Queues: queues} }
+// inQueues returns a filter for some queues, or for all.
+func inQueues(queues []string) nixie.Filter { return nixie.Filter{Queues: queues} }
 
-// Retries is the distribution of attempts over messages that still retry and
-// unresolved letters.
+// Retries counts retrying messages and unresolved letters by their attempts.
 func (o *Office) Retries(ctx context.Context, queues []string) ([]AttemptsView, error) {
 	rows := map[string]*AttemptsView{}
 	row := func(key string) *AttemptsView {
 		if rows[key] == nil {
-			rows[key] = &AttemptsView{Attempts: attempts(key)}
+			rows[key] = &AttemptsView{Attempts: parseAttempts(key)}
 		}
 		return rows[key]
 	}
@@ -60,8 +59,8 @@ func (o *Office) Retries(ctx context.Context, queues []string) ([]AttemptsView, 
 		r := row(t.Key)
 		r.Queued, r.Leased = t.Count-t.Leased, t.Leased
 	}
-	dead := of(queues)
-	dead.Statuses = waitingLetters() // the message of a redriven letter is on its way, and counted there
+	dead := inQueues(queues)
+	dead.Statuses = waitingStatuses() // the message of a redriven letter counts as queued or leased
 	letters, _, err := o.store.Count(ctx, dead, store.Counting{By: []nixie.GroupBy{nixie.ByAttempts}, Look: store.LookAtAll})
 	if err != nil {
 		return nil, err
@@ -82,20 +81,20 @@ func (o *Office) Retries(ctx context.Context, queues []string) ([]AttemptsView, 
 	return list, nil
 }
 
-// retrying counts messages that still retry; every named queue has to exist.
+// retrying counts the messages that still retry; every named queue must exist.
 func (o *Office) retrying(ctx context.Context, queues []string, by nixie.GroupBy) ([]nixie.Group, error) {
 	if _, err := o.queues(ctx, queues); err != nil {
 		return nil, err
 	}
-	lists, _, err := o.store.Count(ctx, of(queues), store.Counting{By: []nixie.GroupBy{by}, Retrying: true})
+	lists, _, err := o.store.Count(ctx, inQueues(queues), store.Counting{By: []nixie.GroupBy{by}, Retrying: true})
 	if err != nil {
 		return nil, err
 	}
 	return lists[0], nil
 }
 
-// Reasons puts the last failures of messages that still retry beside those of
-// unresolved letters, most first.
+// Reasons counts retrying messages and unresolved letters by the reason of their last failure, most
+// first.
 func (o *Office) Reasons(ctx context.Context, queues []string) ([]ReasonView, error) {
 	rows := map[nixie.Reason]*ReasonView{}
 	row := func(key string) *ReasonView {
@@ -112,7 +111,7 @@ func (o *Office) Reasons(ctx context.Context, queues []string) ([]ReasonView, er
 	for _, t := range retrying {
 		row(t.Key).Retrying = t.Count
 	}
-	letters, _, err := o.store.Count(ctx, Unresolved(of(queues)),
+	letters, _, err := o.store.Count(ctx, Unresolved(inQueues(queues)),
 		store.Counting{By: []nixie.GroupBy{nixie.ByReason}, Look: store.LookAtAll})
 	if err != nil {
 		return nil, err
@@ -130,7 +129,8 @@ func (o *Office) Reasons(ctx context.Context, queues []string) ([]ReasonView, er
 	return list, nil
 }
 
-// BacklogView is a row of stats backlog: what waits in a queue, and for when.
+// BacklogView counts the waiting messages of a queue by when they are due. It is a row of stats
+// backlog.
 type BacklogView struct {
 	Queue      string     `json:"queue"`
 	Ready      int64      `json:"ready"`
@@ -143,14 +143,14 @@ type BacklogView struct {
 	Due        []DueCount `json:"due"`          // scheduled ones by when they are due
 }
 
-// DueCount is how many scheduled messages are due within a time, and not within
-// the one before it.
+// DueCount counts the scheduled messages that are due within a time, and not within the time of the
+// row before.
 type DueCount struct {
 	WithinS *int64 `json:"within_s"` // null: later than all others
 	Count   int64  `json:"count"`
 }
 
-// Backlog shows what waits in the named queues, or in all.
+// Backlog counts the waiting messages of the named queues, or of all.
 func (o *Office) Backlog(ctx context.Context, queues []string) ([]BacklogView, error) {
 	infos, err := o.queues(ctx, queues)
 	list := make([]BacklogView, 0, len(infos))
@@ -171,7 +171,7 @@ func (o *Office) Backlog(ctx context.Context, queues []string) ([]BacklogView, e
 	return list, err
 }
 
-// queues are the named ones, each of which has to exist, or all.
+// queues returns the named queues, or all; each named one must exist.
 func (o *Office) queues(ctx context.Context, names []string) ([]nixie.QueueInfo, error) {
 	if len(names) == 0 {
 		return o.Queues(ctx)
@@ -191,7 +191,7 @@ func (o *Office) queues(ctx context.Context, names []string) ([]nixie.QueueInfo,
 	return list, nil
 }
 
-// ageS is how many seconds ago something was, nil if it never was.
+// ageS returns the seconds since a time, nil for a zero time.
 func (o *Office) ageS(at time.Time) *int64 {
 	if at.IsZero() {
 		return nil
@@ -200,12 +200,12 @@ func (o *Office) ageS(at time.Time) *int64 {
 	return &age
 }
 
-// onTheirWay are the states of messages that have not ended.
-func onTheirWay() []nixie.State { return []nixie.State{nixie.Queued, nixie.Leased} }
+// unfinishedStates lists the states of messages that have not ended.
+func unfinishedStates() []nixie.State { return []nixie.State{nixie.Queued, nixie.Leased} }
 
-// some reads at most n messages that match, newest first, and whether there are
+// firstMessages reads at most n messages that match, newest first, and reports whether there are
 // more.
-func (o *Office) some(ctx context.Context, f nixie.Filter, n int) ([]store.Record, bool, error) {
+func (o *Office) firstMessages(ctx context.Context, f nixie.Filter, n int) ([]store.Record, bool, error) {
 	list, next, err := o.store.Messages(ctx, f, store.Page{Limit: n})
 	return list, next != "", err
 }

@@ -12,19 +12,19 @@ import (
 	"github.com/nixie-go/nixie/store"
 )
 
-// byDefault is the value that takes a setting back.
-const byDefault = "default"
+// defaultValue resets a setting to its default.
+const defaultValue = "default"
 
-// setting is one that queue set can change.
+// setting describes a setting that queue set can change.
 type setting struct {
 	name, values string
-	set          func(q *nixie.QueueSettings, value string) error // "" is the default
+	set          func(q *nixie.QueueSettings, value string) error // "" means the default
 }
 
 func settings() []setting {
 	return []setting{
 		{"lease", "a duration such as 30s", func(q *nixie.QueueSettings, v string) (err error) {
-			q.Lease, err = settingSpan(v)
+			q.Lease, err = parsePositiveDuration(v)
 			return err
 		}},
 		{"dedupe", "active, unresolved or ever", func(q *nixie.QueueSettings, v string) error {
@@ -44,28 +44,28 @@ func settings() []setting {
 				q.PriorityAge = -1
 				return nil
 			}
-			q.PriorityAge, err = settingSpan(v)
+			q.PriorityAge, err = parsePositiveDuration(v)
 			return err
 		}},
-		{"retention", keptValues, func(q *nixie.QueueSettings, v string) (err error) {
-			q.Retention, err = settingKept(v)
+		{"retention", retentionValues, func(q *nixie.QueueSettings, v string) (err error) {
+			q.Retention, err = parseRetention(v)
 			return err
 		}},
-		{"letter-retention", keptValues, func(q *nixie.QueueSettings, v string) (err error) {
-			q.LetterRetention, err = settingKept(v)
+		{"letter-retention", retentionValues, func(q *nixie.QueueSettings, v string) (err error) {
+			q.LetterRetention, err = parseRetention(v)
 			return err
 		}},
-		{"audit-retention", keptValues, func(q *nixie.QueueSettings, v string) (err error) {
-			q.AuditRetention, err = settingKept(v)
+		{"audit-retention", retentionValues, func(q *nixie.QueueSettings, v string) (err error) {
+			q.AuditRetention, err = parseRetention(v)
 			return err
 		}},
 	}
 }
 
-const keptValues = "a duration such as 30d, or forever"
+const retentionValues = "a duration such as 30d, or forever"
 
-// settingKept reads how long something is kept.
-func settingKept(v string) (time.Duration, error) {
+// parseRetention reads a retention.
+func parseRetention(v string) (time.Duration, error) {
 	switch v {
 	case "":
 		return 0, nil
@@ -75,7 +75,7 @@ func settingKept(v string) (time.Duration, error) {
 	return filter.ParseDuration(v)
 }
 
-// SettingNames lists what [ParseSettings] knows, each with the values it takes.
+// SettingNames lists the settings that [ParseSettings] knows, each with the values it takes.
 func SettingNames() []string {
 	var names []string
 	for _, s := range settings() {
@@ -87,15 +87,15 @@ func SettingNames() []string {
 	return names
 }
 
-// SettingsEdit is some settings with the values that they are to have.
+// SettingsEdit holds settings with their new values.
 type SettingsEdit struct {
 	text   string
 	edits  []func(*nixie.QueueSettings) error
 	policy policyEdit
 }
 
-// ParseSettings reads settings written NAME=VALUE; the value default takes one
-// back. Errors are of [nixie.CodeInvalid] and name what there is.
+// ParseSettings reads settings written NAME=VALUE; the value default resets one. Errors are of
+// [nixie.CodeInvalid] and list the settings there are.
 func ParseSettings(pairs []string) (SettingsEdit, error) {
 	e := SettingsEdit{text: strings.Join(pairs, " "), policy: policyEdit{}}
 	var seen []string
@@ -105,7 +105,7 @@ func ParseSettings(pairs []string) (SettingsEdit, error) {
 		switch {
 		case !ok || value == "":
 			return e, nixie.Errorf(nixie.CodeInvalid,
-				"setting %q has no value: write NAME=VALUE, such as lease=1m, or lease=default to take it back", pair)
+				"setting %q has no value: write NAME=VALUE, such as lease=1m, or lease=default to reset it", pair)
 		case isPolicy(name):
 			if err := e.policy.add(name, value); err != nil {
 				return e, err
@@ -116,7 +116,7 @@ func ParseSettings(pairs []string) (SettingsEdit, error) {
 		case slices.Contains(seen, name):
 			return e, nixie.Errorf(nixie.CodeInvalid, "setting %s is given twice: give it once", name)
 		}
-		if value == byDefault {
+		if value == defaultValue {
 			value = ""
 		}
 		s := settings()[i]
@@ -133,7 +133,7 @@ func ParseSettings(pairs []string) (SettingsEdit, error) {
 	return e, nil
 }
 
-func settingSpan(v string) (time.Duration, error) {
+func parsePositiveDuration(v string) (time.Duration, error) {
 	if v == "" {
 		return 0, nil
 	}
@@ -144,9 +144,8 @@ func settingSpan(v string) (time.Duration, error) {
 	return d, err
 }
 
-// SettingsView is what is set for a queue: what queue show, set, pause and
-// resume print. Every value is the one that holds; Defaults names those that
-// nobody set.
+// SettingsView shows the settings of a queue. Queue show, set, pause and resume print it. Each
+// value is the effective one; Defaults names the settings that have their default.
 type SettingsView struct {
 	Queue       string            `json:"queue"`
 	Paused      bool              `json:"paused"`
@@ -163,7 +162,7 @@ type SettingsView struct {
 	LetterRetention string `json:"letter_retention"` // of resolved and discarded letters
 	AuditRetention  string `json:"audit_retention"`
 
-	Policy []string `json:"policy"` // options of workers without one of their own, NAME=VALUE
+	Policy []string `json:"policy"` // for workers without a policy of their own, NAME=VALUE
 
 	Defaults   []string  `json:"defaults"`
 	ChangedAt  Timestamp `json:"changed_at"` // the newest change of a setting
@@ -171,10 +170,10 @@ type SettingsView struct {
 	ChangedWhy string    `json:"changed_why"`
 }
 
-// SettingsChange is what a verb made of the settings of a queue.
+// SettingsChange shows the settings of a queue after a verb.
 type SettingsChange struct {
 	SettingsView
-	Changed bool `json:"changed"` // false: it was so before
+	Changed bool `json:"changed"` // false: they were so before
 }
 
 func viewSettings(queue string, q nixie.QueueSettings) SettingsView {
@@ -202,11 +201,11 @@ func viewSettings(queue string, q nixie.QueueSettings) SettingsView {
 	missing(q.LetterRetention == 0, "letter-retention", func() {})
 	missing(q.AuditRetention == 0, "audit-retention", func() {})
 	missing(q.Policy == "", "policy", func() {})
-	v.Retention, v.LetterRetention, v.AuditRetention = kept(messages), kept(letters), kept(audit)
+	v.Retention, v.LetterRetention, v.AuditRetention = retentionText(messages), retentionText(letters), retentionText(audit)
 	return v
 }
 
-// Settings shows what is set for a queue, and who changed it last.
+// Settings shows the settings of a queue and their last change.
 func (o *Office) Settings(ctx context.Context, queue string) (SettingsView, error) {
 	q, err := o.Queue(ctx, queue)
 	if err != nil {
@@ -222,8 +221,8 @@ func (o *Office) Settings(ctx context.Context, queue string) (SettingsView, erro
 	return v, nil
 }
 
-// Set changes some settings of a queue and leaves the others as they are,
-// whatever others change meanwhile. It makes a queue that does not exist.
+// Set changes some settings of a queue and leaves the others as they are, also when another process
+// changes those at the same time. It makes a queue that does not exist.
 func (o *Office) Set(ctx context.Context, queue string, e SettingsEdit, reason string) (SettingsChange, error) {
 	return o.adjust(ctx, queue, e.text+": "+reason, reason, func(q *nixie.QueueSettings) error {
 		for _, edit := range e.edits {
@@ -235,9 +234,8 @@ func (o *Office) Set(ctx context.Context, queue string, e SettingsEdit, reason s
 	})
 }
 
-// Pause stops the handing out of queues, all of which have to exist: their
-// workers find nothing from their next poll on, what is leased goes on. A queue
-// that is paused stays so, with its note.
+// Pause stops the claims of queues, all of which must exist. From their next poll on workers find
+// nothing; leased messages go on. A queue that was paused before keeps its note.
 func (o *Office) Pause(ctx context.Context, queues []string, reason string) ([]SettingsChange, error) {
 	return o.adjustAll(ctx, queues, "pause: "+reason, reason, func(q *nixie.QueueSettings) error {
 		if !q.Paused {
@@ -247,7 +245,7 @@ func (o *Office) Pause(ctx context.Context, queues []string, reason string) ([]S
 	})
 }
 
-// Resume takes a pause, a halt and a closing of queues back.
+// Resume ends the pause, the halt and the closing of queues.
 func (o *Office) Resume(ctx context.Context, queues []string, reason string) ([]SettingsChange, error) {
 	return o.adjustAll(ctx, queues, "resume: "+reason, reason, func(q *nixie.QueueSettings) error {
 		q.Paused, q.PausedNote, q.Closed, q.ClosedNote = false, "", false, ""
@@ -255,7 +253,7 @@ func (o *Office) Resume(ctx context.Context, queues []string, reason string) ([]
 	})
 }
 
-// note is what a queue says of why it is paused or closed.
+// note makes the text that a paused or closed queue shows.
 func (o *Office) note(reason string) string { return reason + ", " + o.actor }
 
 func (o *Office) adjustAll(ctx context.Context, queues []string, entry, reason string, edit func(*nixie.QueueSettings) error) (
@@ -297,7 +295,7 @@ func (o *Office) adjust(ctx context.Context, queue, entry, reason string, edit f
 	return c, nil
 }
 
-// checkReason wants to know why something is done, in bounds.
+// checkReason refuses an empty reason and one that is too long.
 func checkReason(reason string) error {
 	switch {
 	case strings.TrimSpace(reason) == "":

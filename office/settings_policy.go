@@ -8,8 +8,7 @@ import (
 	"github.com/nixie-go/nixie/policy"
 )
 
-// policyEdit is some options of the policy of a queue with the values that they are to
-// have; none takes one back.
+// policyEdit holds options of a queue's policy with their new values; no value resets one.
 type policyEdit map[string][]string
 
 // isPolicy reports whether a setting is an option of the policy.
@@ -18,11 +17,11 @@ func isPolicy(name string) bool {
 	return err == nil
 }
 
-// add takes in what is given for an option. Entries of a list are given one by one, and
-// replace those that were set.
+// add takes one value of an option. The entries of a list come one by one, and replace those that
+// were set.
 func (e policyEdit) add(name, value string) error {
 	values, again := e[name]
-	if value == byDefault {
+	if value == defaultValue {
 		value = ""
 	}
 	switch {
@@ -57,7 +56,7 @@ func (e policyEdit) apply(q *nixie.QueueSettings) error {
 	return nil
 }
 
-// policyLines are the options that are set for a queue, NAME=VALUE.
+// policyLines returns the options that are set for a queue, NAME=VALUE.
 func policyLines(q nixie.QueueSettings) []string {
 	if q.Policy == "" {
 		return []string{}
@@ -65,7 +64,7 @@ func policyLines(q nixie.QueueSettings) []string {
 	return strings.Split(q.Policy, "\n")
 }
 
-// Policy is what workers of a queue go by that have no policy of their own.
+// Policy returns the policy of a queue's workers that have no policy of their own.
 func (o *Office) Policy(ctx context.Context, queue string) (*policy.Policy, error) {
 	q, err := o.Queue(ctx, queue)
 	if err != nil {

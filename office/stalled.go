@@ -9,42 +9,46 @@ import (
 	"github.com/nixie-go/nixie/store"
 )
 
-// LongLeases is after how many lengths of a lease a message counts as held for
-// too long, unless somebody says otherwise.
-const LongLeases = 20
+// DefaultLongLeases is the default limit of [Office.Stalled], in lengths of a lease: a message that
+// a worker holds longer is stalled.
+const DefaultLongLeases = 20
 
-// A queue is in a storm when its messages were retried so often within an hour,
-// in all and each.
+// A queue has a retry storm when its messages were retried that often within an hour, in all and
+// per retrying message.
 const (
 	stormAtLeast = 100
 	stormEach    = 10
 )
 
-// maxLeased is how many leased messages are looked at.
+// maxLeased limits the leased messages that a report reads.
 const maxLeased = 10_000
 
-// StallView is something that does not go on: a row of stats stalled.
+// StallView names something that makes no progress. It is a row of stats stalled.
 type StallView struct {
 	What    string    `json:"what"` // lease-over, owner-gone, long-lease, paused, blocked, retry-storm
 	Queue   string    `json:"queue"`
-	Count   int64     `json:"count"`   // messages it is about; retries of a storm
+	Count   int64     `json:"count"`   // messages; of a storm retries
 	Example string    `json:"example"` // ID of one of them, "" when none is known
 	Since   Timestamp `json:"since"`   // of the one that stands longest, null when unknown
 	Text    string    `json:"text"`
 	Fix     string    `json:"fix"`
 }
 
-// Stalled lists what does not go on in the named queues, or in all: leases that
-// are over or whose owner has gone and that nobody took back, messages leased for
-// longer than so many leases (0 is [LongLeases]), paused queues with work, streams that
-// a dead message blocks, and queues whose messages are retried over and over.
+// Stalled lists what makes no progress in the named queues, or in all:
+//
+//	lease-over   leases that have ended and that no worker claimed since
+//	owner-gone   leases of a process that ended without a stop
+//	long-lease   messages held for more than that many leases (0 means [DefaultLongLeases])
+//	paused       paused queues with messages
+//	blocked      streams that a dead message blocks
+//	retry-storm  queues whose messages are retried over and over
 func (o *Office) Stalled(ctx context.Context, queues []string, leases int) ([]StallView, error) {
 	infos, err := o.queues(ctx, queues)
 	if err != nil {
 		return nil, err
 	}
 	if leases == 0 {
-		leases = LongLeases
+		leases = DefaultLongLeases
 	}
 	list, err := o.stalledLeases(ctx, infos, queues, leases)
 	if err != nil {
@@ -84,7 +88,7 @@ func (o *Office) Stalled(ctx context.Context, queues []string, leases int) ([]St
 	return list, nil
 }
 
-// stalls collects what is wrong with leases, by kind and queue.
+// stalls collects stalled leases by what is wrong and by queue.
 type stalls struct {
 	list []*StallView
 	by   map[[2]string]*StallView
@@ -113,7 +117,7 @@ func (o *Office) stalledLeases(ctx context.Context, infos []nixie.QueueInfo, que
 	for i := range infos {
 		long[infos[i].Name] = time.Duration(leases) * infos[i].Settings.LeaseOrDefault()
 	}
-	found, _, err := o.some(ctx, nixie.Filter{Queues: queues, States: []nixie.State{nixie.Leased}}, maxLeased)
+	found, _, err := o.firstMessages(ctx, nixie.Filter{Queues: queues, States: []nixie.State{nixie.Leased}}, maxLeased)
 	if err != nil {
 		return nil, err
 	}
@@ -125,7 +129,7 @@ func (o *Office) stalledLeases(ctx context.Context, infos []nixie.QueueInfo, que
 			s.add("owner-gone", r, "held by "+r.LeaseOwner+", which ended without a stop",
 				"run a worker on the queue: the next claim takes them back")
 		case !r.LeaseExpiresAt.After(now):
-			s.add("lease-over", r, "the lease of "+r.LeaseOwner+" is over and nobody claimed since",
+			s.add("lease-over", r, "the lease of "+r.LeaseOwner+" is over and no worker claimed since",
 				"run a worker on the queue: the next claim takes them back")
 		case now.Sub(r.LeasedAt) > long[r.Queue]:
 			s.add("long-lease", r, fmt.Sprintf("held by %s for longer than %d leases", r.LeaseOwner, leases),
@@ -135,8 +139,8 @@ func (o *Office) stalledLeases(ctx context.Context, infos []nixie.QueueInfo, que
 	return values(s.list), nil
 }
 
-// goneOwners are the holders of leases that are known to have ended; a store
-// that cannot tell names none.
+// goneOwners returns the owners of leases that are known to have ended; a store that cannot tell
+// returns none.
 func (o *Office) goneOwners(ctx context.Context) (map[string]bool, error) {
 	gone := map[string]bool{}
 	inspect := o.store.Features().Inspect

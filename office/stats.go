@@ -11,9 +11,9 @@ import (
 	"github.com/nixie-go/nixie/store"
 )
 
-// Stats is the office in numbers: what dlq stats prints. What waits are the
-// letters that are open, in review or quarantined; the fields from Redrivable
-// to OldestAgeS, ByReason and ByQueue are about them.
+// Stats counts letters. Dlq stats prints it. Open letters, those in review and quarantined ones
+// wait for an operator; the fields from Redrivable to OldestAgeS, ByReason and ByQueue count only
+// them.
 type Stats struct {
 	Open           int64            `json:"open"`
 	Review         int64            `json:"review"`
@@ -29,27 +29,27 @@ type Stats struct {
 	RetriedPerHour int64            `json:"retried_per_hour"` // retries decided in the last 60 minutes
 	ByReason       map[string]int64 `json:"by_reason"`
 	ByQueue        map[string]int64 `json:"by_queue"`
-	LookedAt       *store.Looked    `json:"looked_at"` // null: at all that may match
+	LookedAt       *store.Looked    `json:"looked_at"` // null: all that may match were counted
 }
 
-// Waiting is how many letters wait for somebody.
+// Waiting counts the letters that wait for an operator.
 func (s Stats) Waiting() int64 { return s.Open + s.Review + s.Quarantined }
 
-// Stats counts the letters that match. The two rates are of the filter's
-// queues, or of all. Where it is about the newest letters, the counts by status are
-// about LookedAt, and the others about as many of those that wait.
+// Stats counts the letters that match. The two rates are of the filter's queues, or of all. When it
+// covers only the newest letters, LookedAt says how many; the counts of waiting letters cover as
+// many of those.
 func (o *Office) Stats(ctx context.Context, f nixie.Filter, look store.Look) (Stats, error) {
 	var s Stats
 	statuses, looked, err := o.store.Count(ctx, f, store.Counting{By: []nixie.GroupBy{nixie.ByStatus}, Look: look, Described: true})
 	if err != nil {
 		return s, err
 	}
-	s.LookedAt = orNull(looked)
+	s.LookedAt = partialCoverage(looked)
 	s.countStatuses(statuses[0])
 	s.OldestAgeS = o.ageS(s.OldestDiedAt.Time)
 	waiting := f
 	if len(f.Statuses) == 0 {
-		waiting.Statuses = []nixie.Status{nixie.StatusOpen, nixie.StatusReview, nixie.StatusQuarantined}
+		waiting.Statuses = waitingStatuses()
 	}
 	counts, _, err := o.store.Count(ctx, waiting,
 		store.Counting{By: []nixie.GroupBy{nixie.ByRedrivable, nixie.ByReview, nixie.ByReason, nixie.ByQueue}, Look: look})
@@ -78,8 +78,7 @@ func (s *Stats) countStatuses(groups []nixie.Group) {
 		if n := into[status]; n != nil {
 			*n = g.Count
 		}
-		waits := status.Unresolved() && status != nixie.StatusRedriving
-		if waits && (s.OldestDiedAt.IsZero() || g.FirstAt.Before(s.OldestDiedAt.Time)) {
+		if slices.Contains(waitingStatuses(), status) && (s.OldestDiedAt.IsZero() || g.FirstAt.Before(s.OldestDiedAt.Time)) {
 			s.OldestDiedAt = Timestamp{g.FirstAt}
 		}
 	}
@@ -89,7 +88,7 @@ func sortCounts(list []Count) {
 	slices.SortFunc(list, func(a, b Count) int { return cmp.Compare(a.Value, b.Value) })
 }
 
-// QueueView is a queue: what queue list prints.
+// QueueView shows a queue. Queue list prints it.
 type QueueView struct {
 	Queue           string            `json:"queue"`
 	Ready           int64             `json:"ready"`
@@ -123,10 +122,10 @@ type QueueView struct {
 	Retention        string           `json:"retention"`          // of ended messages without a letter
 	LetterRetention  string           `json:"letter_retention"`   // of resolved and discarded letters
 	AuditRetention   string           `json:"audit_retention"`
-	Policy           []string         `json:"policy"` // options of workers without one of their own, NAME=VALUE
+	Policy           []string         `json:"policy"` // for workers without a policy of their own, NAME=VALUE
 }
 
-// ViewQueue is the view of a queue as of now.
+// ViewQueue makes the view of a queue as of now.
 func (o *Office) ViewQueue(q *nixie.QueueInfo) QueueView {
 	v := QueueView{
 		Queue: q.Name, Ready: q.Ready, Blocked: q.Blocked, Scheduled: q.Scheduled, Leased: q.Leased, Dead: q.Dead, Succeeded: q.Succeeded,
@@ -140,7 +139,7 @@ func (o *Office) ViewQueue(q *nixie.QueueInfo) QueueView {
 		v.DiscardsByReason[string(reason)] = n
 	}
 	messages, letters, audit := q.Settings.Kept()
-	v.Retention, v.LetterRetention, v.AuditRetention = kept(messages), kept(letters), kept(audit)
+	v.Retention, v.LetterRetention, v.AuditRetention = retentionText(messages), retentionText(letters), retentionText(audit)
 	if v.DedupeScope == "" {
 		v.DedupeScope = nixie.DedupeActive
 	}
@@ -157,7 +156,7 @@ func (o *Office) ViewQueue(q *nixie.QueueInfo) QueueView {
 	return v
 }
 
-// byCount orders by count, largest first, then by name.
+// byCount compares by count, largest first, then by name.
 func byCount(a int64, aName string, b int64, bName string) int {
 	if c := cmp.Compare(b, a); c != 0 {
 		return c
@@ -165,8 +164,8 @@ func byCount(a int64, aName string, b int64, bName string) int {
 	return cmp.Compare(aName, bName)
 }
 
-// kept writes a retention as filters write durations.
-func kept(d time.Duration) string {
+// retentionText writes a retention in the form that queue set reads.
+func retentionText(d time.Duration) string {
 	const day = 24 * time.Hour
 	switch {
 	case d == nixie.Forever:

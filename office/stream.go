@@ -8,23 +8,23 @@ import (
 	"github.com/nixie-go/nixie/store"
 )
 
-// StreamView is a stream of an ordered queue: what stream list prints.
+// StreamView shows a stream of an ordered queue. Stream list prints it.
 type StreamView struct {
 	Queue     string            `json:"queue"`
 	Stream    string            `json:"stream"`
 	State     store.StreamState `json:"state"`
-	Head      string            `json:"head"`   // message that goes next or that the others wait for
+	Head      string            `json:"head"`   // the message that is next or that the others wait for
 	Letter    string            `json:"letter"` // of a dead head
 	Due       Timestamp         `json:"due"`    // of a head that waits
 	LeasedBy  string            `json:"leased_by"`
 	Attempts  int               `json:"attempts"` // of the head
 	Failure   string            `json:"failure"`  // last one of the head
 	Followers int64             `json:"followers"`
-	Passing   int64             `json:"passing"` // of them, those that may pass the head
+	Passing   int64             `json:"passing"` // part of Followers that may pass the head
 	Dead      int64             `json:"dead"`    // other unresolved letters of the stream
 }
 
-// ViewStream is the view of a stream.
+// ViewStream makes the view of a stream.
 func ViewStream(s *store.Stream) StreamView {
 	v := StreamView{
 		Queue: s.Queue, Stream: s.Name, State: s.State, Due: Timestamp{s.Due}, LeasedBy: s.LeasedBy, Attempts: s.Attempts,
@@ -39,20 +39,19 @@ func ViewStream(s *store.Stream) StreamView {
 	return v
 }
 
-// Streams lists the streams of a queue: blocked ones first, then those that wait
-// longest.
+// Streams lists the streams of a queue: blocked ones first, then those that have waited longest.
 func (o *Office) Streams(ctx context.Context, queue string, page store.Page) ([]store.Stream, string, error) {
 	if _, err := o.Queue(ctx, queue); err != nil {
 		return nil, "", err
 	}
 	streams := o.store.Features().Streams
 	if streams == nil {
-		return nil, "", nil // nothing has an order there
+		return nil, "", nil // its queues have no order
 	}
 	return streams.Streams(ctx, store.StreamLook{Queue: queue}, page)
 }
 
-// streams are those of the store, if its queues can have an order.
+// streams returns the store's feature of streams, or an error.
 func (o *Office) streams() (store.Streams, error) {
 	streams := o.store.Features().Streams
 	if streams == nil {
@@ -61,7 +60,7 @@ func (o *Office) streams() (store.Streams, error) {
 	return streams, nil
 }
 
-// AllStreams lists all of them.
+// AllStreams yields all streams of a queue.
 func (o *Office) AllStreams(ctx context.Context, queue string) iter.Seq2[store.Stream, error] {
 	return all(false, func(p store.Page) ([]store.Stream, string, error) { return o.Streams(ctx, queue, p) })
 }
@@ -78,22 +77,21 @@ func (o *Office) Stream(ctx context.Context, queue, name string) (store.Stream, 
 	return store.FindStream(ctx, streams, queue, name)
 }
 
-// Followers lists up to limit messages of a stream that are on their way,
-// newest first.
+// Followers lists up to limit unfinished messages of a stream, newest first.
 func (o *Office) Followers(ctx context.Context, queue, name string, limit int) ([]store.Record, error) {
-	f := nixie.Filter{Queues: []string{queue}, Streams: []string{name}, States: []nixie.State{nixie.Queued, nixie.Leased}}
+	f := nixie.Filter{Queues: []string{queue}, Streams: []string{name}, States: unfinishedStates()}
 	list, _, err := o.store.Messages(ctx, f, store.Page{Limit: limit})
 	return list, err
 }
 
-// Pass marks the followers that a stream has now, so that they may go before its
-// head while that waits or is dead; new ones wait. It returns how many.
+// Pass lets the present followers of a stream pass its head while the head waits or is dead. Later
+// followers wait. It returns the number of messages marked.
 func (o *Office) Pass(ctx context.Context, queue, stream, reason string) (int64, error) {
 	return o.unblock(ctx, store.Unblocking{Queue: queue, Stream: stream, Actor: o.actor, Reason: reason, Mark: true})
 }
 
-// Unblock lets a stream go on without its dead head, for good: redriven, that
-// comes last. It returns how many letters blocked.
+// Unblock lets a stream go on without its dead head, for good: a redrive puts that message last. It
+// returns the number of letters that blocked.
 func (o *Office) Unblock(ctx context.Context, queue, stream, reason string) (int64, error) {
 	return o.unblock(ctx, store.Unblocking{Queue: queue, Stream: stream, Actor: o.actor, Reason: reason})
 }

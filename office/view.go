@@ -29,7 +29,7 @@ func (m Timestamp) String() string {
 	return m.UTC().Format(time.RFC3339Nano)
 }
 
-// LetterView is a letter in a list.
+// LetterView shows a letter in a list.
 type LetterView struct {
 	ID            nixie.ID     `json:"id"`
 	MessageID     nixie.ID     `json:"message_id"`
@@ -53,12 +53,12 @@ type LetterView struct {
 	FirstFailedAt Timestamp    `json:"first_failed_at"`
 	LastFailedAt  Timestamp    `json:"last_failed_at"`
 	DiedAt        Timestamp    `json:"died_at"`
-	Origin        string       `json:"origin,omitempty"` // system:channel/partition/offset of what came from a broker
+	Origin        string       `json:"origin,omitempty"` // system:channel/partition/offset of a record of a broker
 	LastFailure   string       `json:"last_failure"`     // text of the newest failure
-	Damage        []string     `json:"damage,omitempty"` // what could not be read; only there when something is
+	Damage        []string     `json:"damage,omitempty"` // parts that could not be read; absent without damage
 }
 
-// ViewLetter is the view of a letter in a list.
+// ViewLetter makes the view of a letter in a list.
 func ViewLetter(l *nixie.Letter) LetterView {
 	m := &l.Message
 	return LetterView{
@@ -67,12 +67,12 @@ func ViewLetter(l *nixie.Letter) LetterView {
 		Redrivable: l.Redrivable, NeedsReview: l.NeedsReview, Rule: l.Rule,
 		Attempts: attemptsOf(m), Deliveries: m.Deliveries, Crashes: m.Crashes, Generation: m.Generation, Redrives: m.Redrives,
 		FirstFailedAt: Timestamp{l.FirstFailedAt}, LastFailedAt: Timestamp{l.LastFailedAt}, DiedAt: Timestamp{l.DiedAt}, Damage: l.Damage,
-		Origin: placeOf(m.Origin), LastFailure: m.LastFailure,
+		Origin: originText(m.Origin), LastFailure: m.LastFailure,
 	}
 }
 
-// placeOf is where a record of a broker lay, for lists.
-func placeOf(o *nixie.Origin) string {
+// originText writes the origin of a broker's record, for lists.
+func originText(o *nixie.Origin) string {
 	switch {
 	case o == nil || o.Channel == "":
 		return ""
@@ -82,8 +82,8 @@ func placeOf(o *nixie.Origin) string {
 	return fmt.Sprintf("%s:%s/%d/%d", o.System, o.Channel, o.Partition, o.Offset)
 }
 
-// LetterDetail is a letter with everything that is known of it: what dlq show
-// and dlq export print.
+// LetterDetail shows a letter with its message, notes and history. Dlq show and dlq export print
+// it.
 type LetterDetail struct {
 	LetterView
 	ResolvedAt     Timestamp        `json:"resolved_at"`
@@ -91,16 +91,16 @@ type LetterDetail struct {
 	Note           string           `json:"note"`
 	Notes          []NoteView       `json:"notes"` // by operators, oldest first
 	Revision       int64            `json:"revision"`
-	Edited         *EditedView      `json:"edited,omitempty"` // only there when somebody has edited its message
+	Edited         *EditedView      `json:"edited,omitempty"` // absent unless an operator edited the message
 	Message        MessageView      `json:"message"`
 	Headers        []nixie.Header   `json:"headers"`
 	Artifacts      []AttachmentView `json:"artifacts"`
 	History        []FailureView    `json:"history"` // oldest first
 	HistoryDropped int              `json:"history_dropped"`
-	Masked         bool             `json:"masked,omitempty"` // secrets are hidden in it: it is not what the store has
+	Masked         bool             `json:"masked,omitempty"` // secrets are hidden, so it differs from the letter in the store
 }
 
-// EditedView says that a message was edited for a redrive, and what it said before.
+// EditedView shows a message as it was before its first edit for a redrive.
 type EditedView struct {
 	At      Timestamp      `json:"at"` // the first edit
 	By      string         `json:"by"`
@@ -116,7 +116,7 @@ func viewEdited(o *nixie.Original) *EditedView {
 	return &EditedView{At: Timestamp{o.At}, By: o.By, Hash: hexHash(o.Hash), Headers: orEmpty(o.Headers), Bytes: viewBytes(o.Body)}
 }
 
-// NoteView is what an operator wrote on a letter.
+// NoteView shows an operator's note on a letter.
 type NoteView struct {
 	At   Timestamp `json:"at"`
 	By   string    `json:"by"`
@@ -131,7 +131,7 @@ func viewNotes(list []nixie.Note) []NoteView {
 	return views
 }
 
-// ViewLetterDetail is the whole view of a letter that was read whole.
+// ViewLetterDetail makes the detail view of a letter that was read whole.
 func ViewLetterDetail(l *nixie.Letter) LetterDetail {
 	return LetterDetail{
 		LetterView: ViewLetter(l), ResolvedAt: Timestamp{l.ResolvedAt}, Operation: l.Operation.String(), Note: l.Note,
@@ -160,7 +160,7 @@ func viewBytes(b []byte) Bytes {
 // IsText reports whether bytes can be shown as text.
 func IsText(b []byte) bool { return utf8.Valid(b) && !strings.Contains(string(b), "\x00") }
 
-// MessageView is a message, with its body when it was read whole.
+// MessageView shows a message, with its body when it was read whole.
 type MessageView struct {
 	ID              nixie.ID       `json:"id"`
 	Queue           string         `json:"queue"`
@@ -193,12 +193,12 @@ type MessageView struct {
 	LastReason      nixie.Reason   `json:"last_reason"`
 	Bytes                          // body or body_base64
 	Damage          []string       `json:"damage,omitempty"`
-	Headers         []nixie.Header `json:"headers,omitempty"` // of message show; a letter has its own
+	Headers         []nixie.Header `json:"headers,omitempty"` // in message show; LetterDetail has its own
 	History         []FailureView  `json:"history,omitempty"`
 }
 
-// dueAt is when a message is handed out at the earliest, if it has to wait. Of one that
-// does not, a store says the moment at which it came or none, as it keeps it.
+// dueAt returns the time before which no worker gets a message, or none if it need not wait. Stores
+// give such a message either its enqueue time or none.
 func dueAt(m *nixie.Message) Timestamp {
 	if !m.NotBefore.After(m.EnqueuedAt) {
 		return Timestamp{}
@@ -206,7 +206,7 @@ func dueAt(m *nixie.Message) Timestamp {
 	return Timestamp{m.NotBefore}
 }
 
-// ViewMessage is the view of a message. A nil body is left out.
+// ViewMessage makes the view of a message. It leaves out a nil body.
 func ViewMessage(m *nixie.Message) MessageView {
 	v := MessageView{
 		ID: m.ID, Queue: m.Queue, Type: m.Type, Key: m.Key, Stream: m.Stream, DedupeKey: m.DedupeKey, Priority: m.Priority, State: m.State,

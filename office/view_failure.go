@@ -8,7 +8,7 @@ import (
 	"github.com/nixie-go/nixie"
 )
 
-// FailureView is one attempt that went wrong.
+// FailureView shows a failed attempt.
 type FailureView struct {
 	Generation  int              `json:"generation"`
 	Attempt     *int             `json:"attempt"` // null: not known
@@ -32,7 +32,7 @@ type FailureView struct {
 	Attachments []AttachmentView `json:"attachments"`
 }
 
-// ViewHistory is the view of the failures of a message.
+// ViewHistory makes the views of a message's failures.
 func ViewHistory(list []nixie.Failure) []FailureView {
 	views := make([]FailureView, 0, len(list))
 	for _, f := range list {
@@ -51,7 +51,7 @@ func ViewHistory(list []nixie.Failure) []FailureView {
 	return views
 }
 
-// AttachmentView is something kept with a failure.
+// AttachmentView shows an attachment of a failure.
 type AttachmentView struct {
 	Name      string  `json:"name"`
 	Size      int     `json:"size"`

@@ -2,7 +2,7 @@ package office
 
 import "github.com/nixie-go/nixie"
 
-// OriginView is where a message came from when it did not come from our own enqueue.
+// OriginView shows the origin of a message that did not come from our own enqueue.
 type OriginView struct {
 	System    string    `json:"system"`
 	Channel   string    `json:"channel,omitempty"`
@@ -17,16 +17,16 @@ func viewOrigin(o *nixie.Origin) *OriginView {
 	if o == nil {
 		return nil
 	}
-	return &OriginView{o.System, o.Channel, said(o.Partition), said(o.Offset), o.MessageID, o.Key, Timestamp{o.Timestamp}}
+	return &OriginView{o.System, o.Channel, nilIfNegative(o.Partition), nilIfNegative(o.Offset), o.MessageID, o.Key, Timestamp{o.Timestamp}}
 }
 
-// origin is the inverse of viewOrigin.
+// origin reads what viewOrigin wrote.
 func (v *OriginView) origin() *nixie.Origin {
 	if v == nil {
 		return nil
 	}
 	o := nixie.Origin{System: v.System, Channel: v.Channel, Partition: -1, Offset: -1, MessageID: v.MessageID, Key: v.Key,
-		Timestamp: v.Timestamp.plain()}
+		Timestamp: v.Timestamp.utc()}
 	if v.Partition != nil {
 		o.Partition = *v.Partition
 	}
@@ -36,7 +36,7 @@ func (v *OriginView) origin() *nixie.Origin {
 	return &o
 }
 
-// countOf is the inverse of what makes a count that is not known nothing.
+// countOf returns a count, 0 when it is unknown.
 func countOf(n *int) int {
 	if n == nil {
 		return 0
@@ -44,16 +44,16 @@ func countOf(n *int) int {
 	return *n
 }
 
-// said is a number that is not negative, or nothing.
-func said[N int32 | int64](n N) *N {
+// nilIfNegative returns nil for a negative number, which means unknown.
+func nilIfNegative[N int32 | int64](n N) *N {
 	if n < 0 {
 		return nil
 	}
 	return &n
 }
 
-// attemptsOf is how often a message was executed in this life, or nothing: of one that
-// came from a broker dead, for an error, headers may not say it.
+// attemptsOf returns the attempts of a message in this generation. It returns nil when they are
+// unknown: the headers of a message that came dead from a broker may not say.
 func attemptsOf(m *nixie.Message) *int {
 	if m.Attempts == 0 && m.State == nixie.Dead && m.Origin != nil && m.LastReason != nixie.ReasonMaxAge {
 		return nil

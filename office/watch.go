@@ -13,37 +13,37 @@ import (
 
 // Bounds of watching.
 const (
-	DefaultInterval = 2 * time.Second // between two looks
+	DefaultInterval = 2 * time.Second // between two polls
 	MinInterval     = 100 * time.Millisecond
-	MaxNewsLetters  = 5 // letters that one piece of news names
+	MaxNewsLetters  = 5 // letters that one News names
 )
 
-// WatchRequest is how new letters are followed.
+// WatchRequest asks to follow new letters.
 type WatchRequest struct {
-	Filter   nixie.Filter  // letters that are meant; without statuses the unresolved ones
-	Cursor   string        // go on where an earlier watch ended; empty begins as FromNow says
-	FromNow  bool          // begin with what dies from now on, and not with all there is
-	Once     bool          // look once
-	Interval time.Duration // between looks; 0 is [DefaultInterval]
-	Until    time.Time     // look no more after it; zero is until ctx ends
+	Filter   nixie.Filter  // of letters; without statuses unresolved ones match
+	Cursor   string        // continue where an earlier watch ended; empty begins as FromNow says
+	FromNow  bool          // begin with letters that die from now on, and not with all there are
+	Once     bool          // poll once
+	Interval time.Duration // between polls; 0 means [DefaultInterval]
+	Until    time.Time     // the end of polling; zero means until ctx ends
 
 	Wait func(ctx context.Context, d time.Duration) error // default a timer
 }
 
-// News is what came to one group of letters since the look before.
+// News reports the new letters of one group since the poll before.
 type News struct {
 	NewGroup    bool         `json:"new_group"` // no older letter of the group is unresolved
 	Fingerprint string       `json:"fingerprint"`
 	Signature   string       `json:"signature"`
 	Reason      nixie.Reason `json:"reason"`
-	Added       int64        `json:"added"`   // letters that are new, or died again
+	Added       int64        `json:"added"`   // letters that are new or died again
 	Letters     []LetterView `json:"letters"` // the oldest of them, at most [MaxNewsLetters]
-	Cursor      string       `json:"cursor"`  // to go on behind it
+	Cursor      string       `json:"cursor"`  // continues after it
 }
 
-// Watch looks for new letters again and again and tells each group of them,
-// oldest death first, until ctx or w.Until ends, which is no error, or tell has
-// one. It returns the cursor of what was told.
+// Watch polls for new letters and calls tell with each group of them, oldest death first. It
+// returns without an error when ctx or w.Until ends, and with the error of tell. The cursor
+// continues after the letters told.
 func (o *Office) Watch(ctx context.Context, w WatchRequest, tell func(context.Context, News) error) (cursor string, err error) {
 	switch {
 	case w.Interval == 0:
@@ -52,10 +52,10 @@ func (o *Office) Watch(ctx context.Context, w WatchRequest, tell func(context.Co
 		return "", nixie.Errorf(nixie.CodeInvalid, "interval is %s: give at least %s", w.Interval, MinInterval)
 	}
 	if w.Wait == nil {
-		w.Wait = wait
+		w.Wait = sleep
 	}
-	l := &lookout{Office: o, filter: Unresolved(w.Filter), tell: tell}
-	if l.at, err = parseWatchPlace(w.Cursor); err != nil {
+	l := &watcher{Office: o, filter: Unresolved(w.Filter), tell: tell}
+	if l.pos, err = parseWatchPosition(w.Cursor); err != nil {
 		return "", err
 	}
 	if w.FromNow && w.Cursor == "" {
@@ -64,19 +64,19 @@ func (o *Office) Watch(ctx context.Context, w WatchRequest, tell func(context.Co
 		}
 	}
 	for {
-		if err := l.look(ctx); err != nil {
-			return l.at.String(), ended(ctx, err)
+		if err := l.poll(ctx); err != nil {
+			return l.pos.String(), ended(ctx, err)
 		}
 		if w.Once || !w.Until.IsZero() && !o.clock().Add(w.Interval).Before(w.Until) {
-			return l.at.String(), nil
+			return l.pos.String(), nil
 		}
 		if err := w.Wait(ctx, w.Interval); err != nil {
-			return l.at.String(), ended(ctx, err)
+			return l.pos.String(), ended(ctx, err)
 		}
 	}
 }
 
-// ended drops the error that a call got because its context has ended.
+// ended drops the error of a call whose context has ended.
 func ended(ctx context.Context, err error) error {
 	if ctx.Err() != nil {
 		return nil
@@ -84,33 +84,22 @@ func ended(ctx context.Context, err error) error {
 	return err
 }
 
-func wait(ctx context.Context, d time.Duration) error {
-	t := time.NewTimer(d)
-	defer t.Stop()
-	select {
-	case <-t.C:
-		return nil
-	case <-ctx.Done():
-		return ctx.Err()
-	}
-}
-
-// watchPlace is how far a watch has come: the newest death that was seen, and
-// which letters died at that moment. As text it names the highest of them.
-type watchPlace struct {
+// watchPosition is the position of a watch: the newest death that it has seen, and the letters that
+// died at that time. Its text names the highest ID of them.
+type watchPosition struct {
 	died time.Time
 	last nixie.ID
 	seen []nixie.ID // in this process
 }
 
-func (p watchPlace) String() string {
+func (p watchPosition) String() string {
 	if p.died.IsZero() {
 		return ""
 	}
 	return fmt.Sprintf("%d.%s", p.died.UnixNano(), p.last)
 }
 
-func parseWatchPlace(cursor string) (p watchPlace, err error) {
+func parseWatchPosition(cursor string) (p watchPosition, err error) {
 	if cursor == "" {
 		return p, nil
 	}
@@ -126,8 +115,8 @@ func parseWatchPlace(cursor string) (p watchPlace, err error) {
 	return p, nil
 }
 
-// knows reports whether a letter was seen as it is.
-func (p *watchPlace) knows(l *nixie.Letter) bool {
+// covers reports whether the watch has seen a letter as it is.
+func (p *watchPosition) covers(l *nixie.Letter) bool {
 	if !l.DiedAt.Equal(p.died) {
 		return l.DiedAt.Before(p.died)
 	}
@@ -136,8 +125,8 @@ func (p *watchPlace) knows(l *nixie.Letter) bool {
 
 func compareIDs(a, b nixie.ID) int { return slices.Compare(a[:], b[:]) }
 
-// sees notes a letter.
-func (p *watchPlace) sees(l *nixie.Letter) {
+// advance moves the position past a letter.
+func (p *watchPosition) advance(l *nixie.Letter) {
 	if l.DiedAt.After(p.died) {
 		p.died, p.last, p.seen = l.DiedAt, l.ID, nil
 	}
@@ -149,16 +138,16 @@ func (p *watchPlace) sees(l *nixie.Letter) {
 	}
 }
 
-// lookout is a watch in progress.
-type lookout struct {
+// watcher is a running watch.
+type watcher struct {
 	*Office
 	filter nixie.Filter
 	tell   func(context.Context, News) error
-	at     watchPlace
+	pos    watchPosition
 }
 
-// since is the filter for letters that died at the place or later.
-func (l *lookout) since(p watchPlace) nixie.Filter {
+// since returns the filter for letters that died at the position or later.
+func (l *watcher) since(p watchPosition) nixie.Filter {
 	f := l.filter
 	if f.Died.After.Before(p.died) {
 		f.Died.After = p.died
@@ -166,61 +155,60 @@ func (l *lookout) since(p watchPlace) nixie.Filter {
 	return f
 }
 
-// skip puts the place behind everything that is there.
-func (l *lookout) skip(ctx context.Context) error {
+// skip moves the position past all present letters.
+func (l *watcher) skip(ctx context.Context) error {
 	newest, err := l.latest(ctx, l.filter)
 	if err != nil || newest == nil {
 		return err
 	}
-	l.at = watchPlace{died: newest.DiedAt, last: newest.ID}
-	for letter, err := range l.AllLetters(ctx, l.since(l.at), false) {
+	l.pos = watchPosition{died: newest.DiedAt, last: newest.ID}
+	for letter, err := range l.AllLetters(ctx, l.since(l.pos), false) {
 		if err != nil {
 			return err
 		}
-		l.at.sees(&letter)
+		l.pos.advance(&letter)
 	}
 	return nil
 }
 
-// look tells what is new, page by page: within a page the oldest death first. A
-// look that has more than a page to tell, after a long pause, tells the newest
-// page first, in flat memory.
-func (l *lookout) look(ctx context.Context) error {
-	began, told := l.at, map[string]bool{}
-	place := watchPlace{died: began.died, last: began.last, seen: slices.Clone(began.seen)}
+// poll tells new letters page by page; within a page the oldest death comes first. A poll with more
+// than a page, after a long pause, tells the newest page first, in constant memory.
+func (l *watcher) poll(ctx context.Context) error {
+	began, told := l.pos, map[string]bool{}
+	pos := watchPosition{died: began.died, last: began.last, seen: slices.Clone(began.seen)}
 	page := store.Page{Limit: step}
 	for {
 		letters, next, err := l.store.Letters(ctx, l.since(began), page)
 		if err != nil {
 			return err
 		}
-		letters = slices.DeleteFunc(letters, func(letter nixie.Letter) bool { return began.knows(&letter) })
+		letters = slices.DeleteFunc(letters, func(letter nixie.Letter) bool { return began.covers(&letter) })
 		slices.Reverse(letters)
 		for i := range letters {
-			place.sees(&letters[i])
+			pos.advance(&letters[i])
 		}
 		news, err := l.page(ctx, letters, began, told)
 		if err != nil {
 			return err
 		}
 		for i := range news {
-			news[i].Cursor = began.String() // an interrupted look is begun again
+			news[i].Cursor = began.String() // an interrupted poll begins again
 			if next == "" && i == len(news)-1 {
-				news[i].Cursor = place.String()
+				news[i].Cursor = pos.String()
 			}
 			if err := l.tell(ctx, *news[i]); err != nil {
 				return err
 			}
 		}
 		if page.Cursor = next; next == "" {
-			l.at = place
+			l.pos = pos
 			return nil
 		}
 	}
 }
 
-// page makes news of some letters, one for each group.
-func (l *lookout) page(ctx context.Context, letters []nixie.Letter, began watchPlace, told map[string]bool) ([]*News, error) {
+// page makes one News for each group of some letters.
+func (l *watcher) page(ctx context.Context, letters []nixie.Letter, began watchPosition, told map[string]bool) ([]*News, error) {
 	groups := map[string]*News{}
 	var order []*News
 	for i := range letters {
@@ -237,7 +225,7 @@ func (l *lookout) page(ctx context.Context, letters []nixie.Letter, began watchP
 	}
 	for _, n := range order {
 		if !told[n.Fingerprint] {
-			known, err := l.known(ctx, n, began)
+			known, err := l.knownGroup(ctx, n, began)
 			if err != nil {
 				return nil, err
 			}
@@ -248,8 +236,8 @@ func (l *lookout) page(ctx context.Context, letters []nixie.Letter, began watchP
 	return order, nil
 }
 
-// known reports whether an unresolved letter of the group was there before.
-func (l *lookout) known(ctx context.Context, n *News, began watchPlace) (bool, error) {
+// knownGroup reports whether the group had an unresolved letter before.
+func (l *watcher) knownGroup(ctx context.Context, n *News, began watchPosition) (bool, error) {
 	if began.died.IsZero() {
 		return false, nil
 	}
@@ -261,7 +249,7 @@ func (l *lookout) known(ctx context.Context, n *News, began watchPlace) (bool, e
 	}
 	f.Died = nixie.Times{After: began.died, Before: began.died.Add(time.Nanosecond)}
 	for letter, err := range l.AllLetters(ctx, f, false) {
-		if err != nil || began.knows(&letter) {
+		if err != nil || began.covers(&letter) {
 			return err == nil, err
 		}
 	}

@@ -13,8 +13,7 @@ import (
 	"github.com/nixie-go/nixie/store/memory"
 )
 
-// watched is a store at a time that stands still unless somebody waits, and the
-// office over it.
+// watched is an office over a store whose clock moves only when a caller waits.
 type watched struct {
 	*testing.T
 	now time.Time
@@ -149,8 +148,8 @@ func TestWatchWhereTimeStands(t *testing.T) {
 	w.told(got)
 }
 
-// After a long pause there is more than a page; all of it is told, each group is
-// new once, and what was cut short is told again.
+// After a long pause there is more than a page. Watch tells all of it, each group as new once, and
+// tells again what was interrupted.
 func TestWatchAfterALongPause(t *testing.T) {
 	w := newWatched(t)
 	for range 3 {
@@ -183,15 +182,15 @@ func TestWatchAfterALongPause(t *testing.T) {
 
 func TestWatchEnds(t *testing.T) {
 	w := newWatched(t)
-	looks := 0
+	polls := 0
 	if _, err := w.o.Watch(t.Context(),
 		office.WatchRequest{Until: w.now.Add(10 * time.Second), Interval: 3 * time.Second,
 			Wait: func(_ context.Context, d time.Duration) error {
-				looks++
+				polls++
 				w.now = w.now.Add(d)
 				return nil
-			}}, nil); err != nil || looks != 3 {
-		t.Errorf("%d waits, %v", looks, err)
+			}}, nil); err != nil || polls != 3 {
+		t.Errorf("%d waits, %v", polls, err)
 	}
 	for _, bad := range []office.WatchRequest{{Cursor: "nonsense"}, {Cursor: "1.2"}, {Interval: time.Millisecond}} {
 		if _, err := w.o.Watch(t.Context(), bad, nil); nixie.CodeOf(err) != nixie.CodeInvalid {

@@ -30,7 +30,7 @@ func tellOrders(ctx context.Context, out io.Writer, clerk *office.Office, choice
 		}
 		fmt.Fprintf(out, "\n%s: %s, done %v\n", o.Key, o.State, o.Steps)
 		for _, f := range o.History {
-			fmt.Fprintf(out, "  life %d attempt %d: %s (%s, %s), then %s\n", f.Generation, f.Attempt, f.Text, f.Reason, f.Class, f.Decision)
+			fmt.Fprintf(out, "  generation %d attempt %d: %s (%s, %s), then %s\n", f.Generation, f.Attempt, f.Text, f.Reason, f.Class, f.Decision)
 		}
 	}
 	return nil

@@ -94,7 +94,7 @@ func newStatsPoison(g *globals) *cobra.Command {
 		Long: `Lists messages on their way with many attempts, whose holders vanished, that failed
 three times or more and always of the same reason, or that hold up their stream;
 most attempts first. What helps: look at one, then hold it (to the office), cancel
-it, or mend the handler and reset its attempts.`,
+it, or fix the handler and reset its attempts.`,
 		Example: `  nixie stats poison
   nixie stats poison orders --attempts 5 -o jsonl | jq -r .message_id`,
 		Args: anyQueue(),
@@ -130,7 +130,7 @@ func (a *atLeastOne) read(*globals) error {
 
 func newStatsStalled(g *globals) *cobra.Command {
 	type v = office.StallView
-	leases := atLeastOne{name: "leases", n: office.LongLeases, usage: "for how many lengths of its lease a message may be held"}
+	leases := atLeastOne{name: "leases", n: office.DefaultLongLeases, usage: "for how many lengths of its lease a message may be held"}
 	return g.inOffice(&cobra.Command{
 		Use:   "stalled [QUEUE]",
 		Short: "List what does not go on, and what to do about it",
