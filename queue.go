@@ -59,11 +59,11 @@ func (q QueueSettings) Ordered() bool { return q.Order == OrderStrict || q.Order
 // Blocks reports whether a dead message keeps its followers waiting.
 func (q QueueSettings) Blocks() bool { return q.Order == OrderStrict && q.DeadHead != DeadFrees }
 
-// Turn is when a message that is due at the given time, in nanoseconds, has its
-// turn: earlier turns are handed out first. One priority is worth PriorityAge,
-// so that a low one that has waited long enough goes before newer high ones;
-// without ageing it is worth more than any wait.
-func (q QueueSettings) Turn(due int64, priority int) int64 {
+// DueRank returns the sort key of a message that is due at the given time in nanoseconds: a
+// claim takes low ranks first. One step of priority is worth PriorityAge, so a message of low
+// priority that has waited long enough goes before newer ones of high priority. Without ageing
+// a step of priority is worth more than any wait.
+func (q QueueSettings) DueRank(due int64, priority int) int64 {
 	age := q.PriorityAge
 	switch {
 	case age == 0:

@@ -56,7 +56,7 @@ type Queue interface {
 	// [nixie.AloneTwice] holds then is remembered for AbandonedAlone. To a want with
 	// Fresh none comes, and nothing else either, unless one is in somebody's hand.
 	// Otherwise messages come by their
-	// [nixie.QueueSettings.Turn], which joins the time they are due and their
+	// [nixie.QueueSettings.DueRank], which joins the time they are due and their
 	// priority, then by position; so neither waiting retries nor new messages
 	// nor low priorities can be starved. All bodies of a claim have at most
 	// [nixie.MaxBatchBytes] together. A paused or unknown queue hands out

@@ -12,7 +12,7 @@ import (
 )
 
 // Claim hands out all that is to be judged; otherwise a group of suspects, if one is
-// due and the want is not Fresh; otherwise due messages by their turn and position. Of
+// due and the want is not Fresh; otherwise due messages by their due rank and position. Of
 // an ordered stream only the next one counts.
 func (s *Store) Claim(ctx context.Context, name string, want nixie.Want) ([]*nixie.Delivery, error) {
 	if err := store.CheckWant(name, &want); err != nil {
@@ -156,10 +156,10 @@ func (q *queue) first(of []*message, most int) []*message {
 }
 
 func (q *queue) byTurn(a, b *message) int {
-	return cmp.Or(cmp.Compare(q.turn(a), q.turn(b)), cmp.Compare(a.position, b.position))
+	return cmp.Or(cmp.Compare(q.dueRank(a), q.dueRank(b)), cmp.Compare(a.position, b.position))
 }
 
-func (q *queue) turn(m *message) int64 { return q.settings.Turn(m.due.UnixNano(), m.Priority) }
+func (q *queue) dueRank(m *message) int64 { return q.settings.DueRank(m.due.UnixNano(), m.Priority) }
 
 // lend makes a message a delivery. An abandoned one is there to be judged,
 // which costs no attempt.

@@ -64,7 +64,7 @@ func (c *claims) scan(r row) error {
 	d.Lease.ExpiresAt, d.Lease.Receipt.Place = lifecycle.Moment(until), got.pos
 	d.Abandoned = d.AbandonedBy != ""
 	d.AbandonedAlone = d.AbandonedAlone && d.Abandoned
-	got.turn = c.q.settings.Turn(due, m.Priority)
+	got.turn = c.q.settings.DueRank(due, m.Priority)
 	c.add(&got.claimed, headers, origin, steps)
 	return nil
 }

@@ -82,7 +82,7 @@ func (t *tx) dropUnused() {
 }
 
 // ageOf is how many nanoseconds one priority is worth.
-func ageOf(s *nixie.QueueSettings) int64 { return -s.Turn(0, 1) }
+func ageOf(s *nixie.QueueSettings) int64 { return -s.DueRank(0, 1) }
 
 // saveSettings writes the settings of a queue, whose row is locked.
 func (t *tx) saveSettings(q *queueRow) {

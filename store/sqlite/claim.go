@@ -214,7 +214,7 @@ func (got *claimed) choose(set *nixie.QueueSettings, rows []*pendingRow, fresh [
 	turn := byTurn(set, rows)
 	for len(got.rows)+members < n && len(rows)+len(fresh) > members {
 		first := len(fresh) == members || len(rows) > 0 &&
-			cmp.Or(cmp.Compare(turn(rows[0]), set.Turn(fresh[members].enqueued, 0)), cmp.Compare(rows[0].pos, fresh[members].pos)) < 0
+			cmp.Or(cmp.Compare(turn(rows[0]), set.DueRank(fresh[members].enqueued, 0)), cmp.Compare(rows[0].pos, fresh[members].pos)) < 0
 		if !first {
 			if !got.fits(fresh[members].size) {
 				break
@@ -232,7 +232,7 @@ func (got *claimed) choose(set *nixie.QueueSettings, rows []*pendingRow, fresh [
 
 // byTurn sorts rows by their turns, and returns what says it.
 func byTurn(set *nixie.QueueSettings, rows []*pendingRow) (turn func(*pendingRow) int64) {
-	turn = func(r *pendingRow) int64 { return set.Turn(r.Due, r.priority) }
+	turn = func(r *pendingRow) int64 { return set.DueRank(r.Due, r.priority) }
 	slices.SortFunc(rows, func(a, b *pendingRow) int { return cmp.Or(cmp.Compare(turn(a), turn(b)), cmp.Compare(a.pos, b.pos)) })
 	return turn
 }
