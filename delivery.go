@@ -146,9 +146,9 @@ type Want struct {
 	Lease time.Duration // how long to hold them; 0 is the queue's own, 30 s by default
 	Noted bool          // those received are noted as waiting, in the claim itself; see [Recorder]
 
-	// Fresh is set by who has something else in hand: no suspects, which are messages
+	// NoSuspects is set by who has something else in hand: no suspects, which are messages
 	// that vanished with a holder, are to be run beside that.
-	Fresh bool
+	NoSuspects bool
 	// Parallel is how many messages the receiver runs at once, 0 is one: suspects come
 	// in groups of [GroupOf].
 	Parallel int

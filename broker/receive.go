@@ -100,7 +100,7 @@ func (s *Source) suspectGroup(want nixie.Want) int {
 	switch {
 	case first == 0:
 		return alike
-	case want.Fresh:
+	case want.NoSuspects:
 		return 0
 	}
 	return min(alike, max(want.Max, 1), nixie.GroupOf(want.Parallel, first))

@@ -506,7 +506,7 @@ func TestSuspectsDoNotStarve(t *testing.T) {
 		t.Fatal(err)
 	}
 	receive := func(fresh bool) []*nixie.Delivery {
-		got, err := s.Receive(t.Context(), nixie.Want{Max: 8, Fresh: fresh, Parallel: 8})
+		got, err := s.Receive(t.Context(), nixie.Want{Max: 8, NoSuspects: fresh, Parallel: 8})
 		if err != nil {
 			t.Fatal(err)
 		}

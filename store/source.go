@@ -70,11 +70,11 @@ func (s *Source) pause(ctx context.Context, want nixie.Want, end <-chan time.Tim
 		defer s.lulls.forget()
 		poll := time.NewTimer(pollEvery)
 		defer poll.Stop()
-		return nil, s.lulls.wait(ctx, end, poll.C, want.Fresh)
+		return nil, s.lulls.wait(ctx, end, poll.C, want.NoSuspects)
 	}
-	idle := s.lulls.of(0, want.Fresh)
+	idle := s.lulls.of(0, want.NoSuspects)
 	if s.store.Await == nil || len(s.names) > 1 || idle == nil {
-		return nil, s.lulls.wait(ctx, end, nil, want.Fresh)
+		return nil, s.lulls.wait(ctx, end, nil, want.NoSuspects)
 	}
 	got, err := s.store.Await(ctx, s.names[0], want, idle)
 	select {
@@ -125,7 +125,7 @@ func (s *Source) claim(ctx context.Context, want nixie.Want) ([]*nixie.Delivery,
 		if part.Max == 0 {
 			break
 		}
-		part.Fresh = want.Fresh || all > 0 // suspects come with nothing else
+		part.NoSuspects = want.NoSuspects || all > 0 // suspects come with nothing else
 		ds, err := s.claimOne(ctx, (first+i)%n, part)
 		parts[i%n] = append(parts[i%n], ds...)
 		all += len(ds)
@@ -141,13 +141,13 @@ func (s *Source) claim(ctx context.Context, want nixie.Want) ([]*nixie.Delivery,
 
 // claimOne claims from one queue, unless it is known to have nothing.
 func (s *Source) claimOne(ctx context.Context, i int, want nixie.Want) ([]*nixie.Delivery, error) {
-	if s.lulls.of(i, want.Fresh) != nil {
+	if s.lulls.of(i, want.NoSuspects) != nil {
 		return nil, nil
 	}
 	wake := s.wake(i)
 	got, err := s.queue.Claim(ctx, s.names[i], want)
 	if err == nil && (len(got) == 0 || s.store.Watch != nil && tookAll(got, want.Max)) {
-		s.lulls.begin(i, want.Fresh, wake)
+		s.lulls.begin(i, want.NoSuspects, wake)
 	}
 	return got, err
 }

@@ -23,7 +23,7 @@ func (b *backlog) Claim(_ context.Context, queue string, want nixie.Want) ([]*ni
 		return nil, errors.New("broken")
 	}
 	if b.crash[queue] > 0 {
-		if want.Fresh {
+		if want.NoSuspects {
 			return nil, nil
 		}
 		b.crash[queue]--

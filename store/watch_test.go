@@ -198,7 +198,7 @@ func TestSuspectsEndALull(t *testing.T) {
 		b := newBell()
 		defer b.eye.Close()
 		s := NewSource(b, "a")
-		for i, want := range []nixie.Want{{Fresh: true}, {Fresh: true}, {}, {}, {Fresh: true}} {
+		for i, want := range []nixie.Want{{NoSuspects: true}, {NoSuspects: true}, {}, {}, {NoSuspects: true}} {
 			want.Max, want.Wait = 1, 10*ms
 			if _, err := s.Receive(t.Context(), want); err != nil {
 				t.Fatal(err)

@@ -64,11 +64,11 @@ func (w *Worker) want(ctx context.Context) nixie.Want {
 		}
 		if room >= max(1, min(limit/2, limit-w.c.Concurrency)) || ctx.Err() != nil {
 			return nixie.Want{
-				Max:   max(1, room),
-				Wait:  min(pollWait, w.c.Lease/hurry),
-				Lease: w.c.Lease,
-				Noted: w.c.Recorder != nil,
-				Fresh: w.inHand > 0,
+				Max:        max(1, room),
+				Wait:       min(pollWait, w.c.Lease/hurry),
+				Lease:      w.c.Lease,
+				Noted:      w.c.Recorder != nil,
+				NoSuspects: w.inHand > 0,
 
 				Parallel: w.c.Concurrency,
 			}
@@ -99,15 +99,15 @@ func (w *Worker) announce() {
 func (w *Worker) receive(ctx context.Context, want nixie.Want) ([]*nixie.Delivery, error) {
 	asking, cancel := context.WithTimeout(ctx, want.Wait+callLimit)
 	defer cancel()
-	if want.Fresh && w.wary {
+	if want.NoSuspects && w.wary {
 		w.whenEmpty(cancel)
 		defer w.whenEmpty(nil)
 	}
 	got, err := w.c.receive(asking, want)
-	if err != nil && want.Fresh && errors.Is(asking.Err(), context.Canceled) && ctx.Err() == nil {
+	if err != nil && want.NoSuspects && errors.Is(asking.Err(), context.Canceled) && ctx.Err() == nil {
 		err = nil // we ended it
 	}
-	w.wary = w.wary && want.Fresh
+	w.wary = w.wary && want.NoSuspects
 	return got, err
 }
 

@@ -51,12 +51,12 @@ func TestSuspects(t *testing.T) {
 		started := make(chan struct{}) // closed when g is set
 		src.receive = func(ctx context.Context, want nixie.Want) ([]*nixie.Delivery, error) {
 			<-started
-			if want.Fresh != (g.InHand() > 0) || want.Parallel != parallel {
+			if want.NoSuspects != (g.InHand() > 0) || want.Parallel != parallel {
 				t.Errorf("wants %+v with %d in hand", want, g.InHand())
 			}
 			for crashes, list := range waiting {
 				if n := min(len(list), nixie.GroupOf(want.Parallel, crashes)); n > 0 && len(fresh) < 50 {
-					if want.Fresh {
+					if want.NoSuspects {
 						wait(ctx, want.Wait)
 						return nil, nil
 					}

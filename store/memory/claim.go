@@ -12,7 +12,7 @@ import (
 )
 
 // Claim hands out all that is to be judged; otherwise a group of suspects, if one is
-// due and the want is not Fresh; otherwise due messages by their due rank and position. Of
+// due and the want allows suspects; otherwise due messages by their due rank and position. Of
 // an ordered stream only the next one counts.
 func (s *Store) Claim(ctx context.Context, name string, want nixie.Want) ([]*nixie.Delivery, error) {
 	if err := store.CheckWant(name, &want); err != nil {
@@ -129,7 +129,7 @@ func (q *queue) choose(want nixie.Want, now time.Time) []*message {
 	switch {
 	case len(judged) > 0:
 		return q.first(judged, nixie.MaxBatch)
-	case len(suspects) > 0 && !want.Fresh:
+	case len(suspects) > 0 && !want.NoSuspects:
 		return q.group(suspects, want)
 	case len(suspects) > 0 && !tried:
 		return nil // they wait for who has nothing else in hand

@@ -55,7 +55,7 @@ func (c *claims) handOutSuspects(want nixie.Want, owner int64) (done bool, err e
 		most := nixie.MaxBatch
 		switch {
 		case k.judged:
-		case want.Fresh:
+		case want.NoSuspects:
 			return !tried, nil
 		default:
 			most = min(want.Max, nixie.GroupOf(want.Parallel, k.crashes))

@@ -18,7 +18,7 @@ func (t *tx) handOutSuspects(got *claimed, q *queueRow, want nixie.Want, until i
 	if err != nil || len(group) == 0 {
 		return false, err
 	}
-	if want.Fresh {
+	if want.NoSuspects {
 		n, err := t.number("select exists (select 1 from pending where queue = ? and state = 1 and crashes > 0)", q.n)
 		return n == 0, err
 	}

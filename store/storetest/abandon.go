@@ -122,7 +122,7 @@ func (b *bed) group(parallel int) []*nixie.Delivery {
 
 func (b *bed) fresh() []*nixie.Delivery {
 	b.Helper()
-	ds, err := b.st.Claim(b.ctx, work, nixie.Want{Max: 9, Lease: 30 * time.Second, Fresh: true})
+	ds, err := b.st.Claim(b.ctx, work, nixie.Want{Max: 9, Lease: 30 * time.Second, NoSuspects: true})
 	b.ok(err)
 	return ds
 }
@@ -141,7 +141,7 @@ func allJudged(b *bed) {
 			b.keys(b.claimBy(other, 40), keys...)
 			b.shared.Crash(other)
 			b.put("new")
-			ds, err := b.st.Claim(b.ctx, work, nixie.Want{Max: 1, Lease: 30 * time.Second, Fresh: fresh})
+			ds, err := b.st.Claim(b.ctx, work, nixie.Want{Max: 1, Lease: 30 * time.Second, NoSuspects: fresh})
 			b.ok(err)
 			b.keys(ds, keys...)
 			for _, d := range append(ds, b.take("new")) {

@@ -65,9 +65,9 @@ func seeReceipt(name int, r nixie.Receipt) string { return fmt.Sprint(name, r.Du
 func (m *machine) claim(r *rapid.T) {
 	p, queue := m.process(r), m.queue(r)
 	want := nixie.Want{
-		Max:   rapid.SampledFrom([]int{1, 2, 3, 5, 10}).Draw(r, "max"),
-		Lease: rapid.SampledFrom([]time.Duration{0, 10 * time.Second, 30 * time.Second}).Draw(r, "lease"),
-		Fresh: rapid.SampledFrom([]bool{false, false, true}).Draw(r, "fresh"),
+		Max:        rapid.SampledFrom([]int{1, 2, 3, 5, 10}).Draw(r, "max"),
+		Lease:      rapid.SampledFrom([]time.Duration{0, 10 * time.Second, 30 * time.Second}).Draw(r, "lease"),
+		NoSuspects: rapid.SampledFrom([]bool{false, false, true}).Draw(r, "fresh"),
 
 		Parallel: rapid.SampledFrom([]int{0, 1, 2, 8}).Draw(r, "parallel"),
 	}

@@ -123,7 +123,7 @@ func (l *ledger) brought(due ripe, want nixie.Want, ds []*nixie.Delivery) {
 	switch {
 	case k.judged:
 		most = nixie.MaxBatch
-	case k.crashes > 0 && !want.Fresh:
+	case k.crashes > 0 && !want.NoSuspects:
 		most = min(most, nixie.GroupOf(want.Parallel, k.crashes))
 	case k.crashes > 0 && due.inHand:
 		k = kind{}

@@ -56,7 +56,7 @@ func (w *world) receive(p *process, queue string, most int) {
 	if slices.ContainsFunc(inHand, func(r *run) bool { return r.d.Crashes > 0 }) {
 		return
 	}
-	ds, err := desk.Receive(w.ctx, nixie.Want{Max: min(room, most), Fresh: len(inHand) > 0, Parallel: p.Concurrency})
+	ds, err := desk.Receive(w.ctx, nixie.Want{Max: min(room, most), NoSuspects: len(inHand) > 0, Parallel: p.Concurrency})
 	w.expected(err, nixie.CodeLeaseLost)
 	for _, d := range ds {
 		p.hands = append(p.hands, &run{d: d, until: asked.Add(p.Lease)})
