@@ -26,9 +26,9 @@ type Filter struct {
 	Redrivable  *bool
 	NeedsReview *bool
 
-	Age         Span  // time since it died, or since a message was enqueued
-	Died        Times // when it died, or when a message was enqueued
-	Due         Times // when a scheduled message is due; nothing else has such a time
+	Age         Durations // time since it died, or since a message was enqueued
+	Died        Times     // when it died, or when a message was enqueued
+	Due         Times     // when a scheduled message is due; nothing else has such a time
 	FirstFailed Times
 	LastFailed  Times
 	Redrives    Range
@@ -56,8 +56,8 @@ func (f Filter) IsZero() bool {
 // Range bounds a number on both sides, ends included; nil is open.
 type Range struct{ Min, Max *int64 }
 
-// Span bounds a duration on both sides, ends included; 0 is open.
-type Span struct{ Min, Max time.Duration }
+// Durations bounds a duration on both sides, ends included; 0 is open.
+type Durations struct{ Min, Max time.Duration }
 
 // Times bounds a moment: After is included, Before is not; zero is open.
 type Times struct{ After, Before time.Time }
@@ -67,9 +67,9 @@ func (r Range) Holds(n int64) bool {
 	return (r.Min == nil || n >= *r.Min) && (r.Max == nil || n <= *r.Max)
 }
 
-// Holds reports whether d is within the span.
-func (s Span) Holds(d time.Duration) bool {
-	return (s.Min == 0 || d >= s.Min) && (s.Max == 0 || d <= s.Max)
+// Holds reports whether d is within the bounds.
+func (b Durations) Holds(d time.Duration) bool {
+	return (b.Min == 0 || d >= b.Min) && (b.Max == 0 || d <= b.Max)
 }
 
 // Holds reports whether t is within the bounds.

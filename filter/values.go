@@ -71,7 +71,7 @@ func (p *parser) number(r *nixie.Range, t term) error {
 	return nil
 }
 
-func (p *parser) duration(s *nixie.Span, t term) error {
+func (p *parser) duration(s *nixie.Durations, t term) error {
 	v, err := p.single(t)
 	if err != nil {
 		return err

@@ -44,7 +44,7 @@ func quickly(f *nixie.Filter) (quick, rest nixie.Filter) {
 	}
 	rest = *f
 	rest.IDs, rest.Statuses, rest.States, rest.Causes, rest.Queues, rest.Types = nil, nil, nil, nil, nil, nil
-	rest.Keys, rest.Age, rest.Died = nil, nixie.Span{}, nixie.Times{}
+	rest.Keys, rest.Age, rest.Died = nil, nixie.Durations{}, nixie.Times{}
 	return quick, rest
 }
 

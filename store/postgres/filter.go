@@ -83,7 +83,7 @@ func (w *where) times(column string, b nixie.Times) {
 }
 
 // age bounds the time since a moment.
-func (w *where) age(column string, s nixie.Span, now int64) {
+func (w *where) age(column string, s nixie.Durations, now int64) {
 	if s.Min != 0 {
 		w.add(column+" <= ?", now-int64(s.Min))
 	}

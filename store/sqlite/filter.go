@@ -71,7 +71,7 @@ func (w *where) times(column string, b nixie.Times) {
 }
 
 // age bounds the time since a moment.
-func (w *where) age(column string, s nixie.Span, now time.Time) {
+func (w *where) age(column string, s nixie.Durations, now time.Time) {
 	if s.Min != 0 {
 		w.add(column+" <= ?", lifecycle.Nanos(now.Add(-s.Min)))
 	}
@@ -148,7 +148,7 @@ func restWhere(f *nixie.Filter, now time.Time) *where {
 		w.add("l.operation = ?", f.Operation)
 	}
 	rest := *f
-	rest.Age, rest.Died, rest.Attempts, rest.Crashes = nixie.Span{}, nixie.Times{}, nixie.Range{}, nixie.Range{}
+	rest.Age, rest.Died, rest.Attempts, rest.Crashes = nixie.Durations{}, nixie.Times{}, nixie.Range{}, nixie.Range{}
 	w.common(&rest, "", now)
 	return w
 }

@@ -345,8 +345,8 @@ func (m *machine) query(r *rapid.T) {
 	one := int64(1)
 	f := rapid.SampledFrom([]nixie.Filter{
 		{}, {Queues: []string{"a"}}, {Reasons: []nixie.Reason{nixie.ReasonTimeout}}, {Fingerprint: "v1:a"}, {Text: "ON"},
-		{Statuses: []nixie.Status{nixie.StatusOpen}}, {Died: nixie.Times{Before: m.clock.Now()}}, {Age: nixie.Span{Min: time.Second}},
-		{Died: nixie.Times{After: m.clock.Now().Add(-time.Hour), Before: m.clock.Now().Add(-time.Second)}}, {Age: nixie.Span{Min: time.Second, Max: time.Hour}, Died: nixie.Times{After: m.clock.Now().Add(-3 * time.Hour)}}, {Attempts: nixie.Range{Max: &one}}, {Crashes: nixie.Range{Min: &one}},
+		{Statuses: []nixie.Status{nixie.StatusOpen}}, {Died: nixie.Times{Before: m.clock.Now()}}, {Age: nixie.Durations{Min: time.Second}},
+		{Died: nixie.Times{After: m.clock.Now().Add(-time.Hour), Before: m.clock.Now().Add(-time.Second)}}, {Age: nixie.Durations{Min: time.Second, Max: time.Hour}, Died: nixie.Times{After: m.clock.Now().Add(-3 * time.Hour)}}, {Attempts: nixie.Range{Max: &one}}, {Crashes: nixie.Range{Min: &one}},
 	}).Draw(r, "filter")
 	sut, err := allLetters(m.ctx, p.sut, f)
 	ref, want := allLetters(m.ctx, p.ref, f)

@@ -78,7 +78,7 @@ func (m *machine) purge(r *rapid.T) {
 	if slices.Contains(m.others(""), queue) {
 		r.Skip("a lease is over")
 	}
-	f := rapid.SampledFrom([]nixie.Filter{{}, {Types: []string{"t"}}, {Age: nixie.Span{Min: time.Second}}}).Draw(r, "filter")
+	f := rapid.SampledFrom([]nixie.Filter{{}, {Types: []string{"t"}}, {Age: nixie.Durations{Min: time.Second}}}).Draw(r, "filter")
 	most := rapid.SampledFrom([]int{-1, 1, 3, 100}).Draw(r, "most")
 	sut, err := p.sut.Purge(m.ctx, queue, f, most, "ann", "why")
 	ref, want := p.ref.Purge(m.ctx, queue, f, most, "ann", "why")
