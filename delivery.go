@@ -9,16 +9,15 @@ import (
 
 // Lease is a claim with an end.
 type Lease struct {
-	Number    int64     `json:"number"` // fencing token of the message, grows at each claim of all lives
-	Owner     string    `json:"owner"`  // who holds it
-	ExpiresAt time.Time `json:"expires_at"`
-	Receipt   Receipted `json:"-"`
+	Number    int64       `json:"number"` // fencing token of the message, grows at each claim of all lives
+	Owner     string      `json:"owner"`  // who holds it
+	ExpiresAt time.Time   `json:"expires_at"`
+	Handle    LeaseHandle `json:"-"`
 }
 
-// Receipted is where the store that made a lease filed it: opaque to everybody
-// else, and a short cut only. Without it the store looks the lease up by
-// message ID and number. Members are numbered in the order of their batch.
-type Receipted struct{ Place, Batch, Member, Stream int64 }
+// LeaseHandle lets the store or broker that made a lease find it again without a search. Only
+// that store or broker reads it. A lease without a handle is looked up by message ID and number.
+type LeaseHandle struct{ Pos, Batch, Member, Stream int64 }
 
 // Delivery is a message on loan. It belongs to one handler at a time; only
 // Lost and Completed may be asked from other goroutines.

@@ -124,7 +124,7 @@ func (s *Source) deliver(i *item, now, expires time.Time, alloc *deliveryAllocat
 	d := i.delivery
 	d.Lease = nixie.Lease{
 		Number: i.record.Epoch<<epochShift | s.lastLease&(1<<epochShift-1), Owner: s.c.Name, ExpiresAt: expires,
-		Receipt: nixie.Receipted{Place: int64(at)},
+		Handle: nixie.LeaseHandle{Pos: int64(at)},
 	}
 	s.slots[at] = slot{i, d.Lease.Number}
 	d.Deliveries++
@@ -143,7 +143,7 @@ const epochShift = 40
 
 // lookUp returns the item of a lease and its slot. The caller holds the mutex.
 func (s *Source) lookUp(d *nixie.Delivery) (*item, int, error) {
-	at := d.Lease.Receipt.Place
+	at := d.Lease.Handle.Pos
 	if at < 0 || at >= int64(len(s.slots)) || s.slots[at].item == nil || s.slots[at].number != d.Lease.Number ||
 		s.slots[at].item.delivery.ID != d.ID {
 		return nil, 0, nixie.Errorf(nixie.CodeLeaseLost, "message %s: its lease is not this one any more", d.ID)

@@ -160,7 +160,7 @@ func TestWhatEndsWhileItIsAddedTo(t *testing.T) {
 	for name, begins := range map[string]func(t *testing.T, s *postgres.Store, schema string, d *nixie.Delivery) (end func()){
 		"by a settlement": func(t *testing.T, s *postgres.Store, schema string, d *nixie.Delivery) func() {
 			block := begin(t) // keeps it from its end, once it has seen all that it will see
-			_, err := block.Exec(ctx, "insert into "+schema+".log (pos, queue, state, ended, received) values ($1, 0, 2, 0, 0)", d.Lease.Receipt.Place)
+			_, err := block.Exec(ctx, "insert into "+schema+".log (pos, queue, state, ended, received) values ($1, 0, 2, 0, 0)", d.Lease.Handle.Pos)
 			must(t, err)
 			settled := make(chan error, 1)
 			go func() { settled <- completed(s, d) }()
@@ -319,7 +319,7 @@ func TestBatchesAreLockedInOrder(t *testing.T) {
 		must(t, err)
 		sts = append(sts, nixie.Settlement{Delivery: ds[0], Verb: nixie.Release})
 	}
-	first, last := sts[0].Delivery.Lease.Receipt.Batch, sts[1].Delivery.Lease.Receipt.Batch
+	first, last := sts[0].Delivery.Lease.Handle.Batch, sts[1].Delivery.Lease.Handle.Batch
 	if first >= last {
 		t.Fatalf("batches are %d and %d", first, last)
 	}

@@ -68,7 +68,7 @@ func (x *Tx) Complete(ctx context.Context, d *nixie.Delivery) error {
 	if d == nil {
 		return nixie.Errorf(nixie.CodeInvalid, "delivery is missing: give the one that was received")
 	}
-	if in := d.Lease.Receipt; in.Batch != 0 || in.Place == 0 {
+	if in := d.Lease.Handle; in.Batch != 0 || in.Pos == 0 {
 		if err := x.store.split(ctx, d); err != nil {
 			return err
 		}

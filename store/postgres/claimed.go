@@ -61,7 +61,7 @@ func (c *claims) scan(r row) error {
 		return err
 	}
 	m.EnqueuedAt, m.ExpiresAt, m.FirstReceivedAt = lifecycle.Moment(enqueued), lifecycle.Moment(expires), lifecycle.Moment(received)
-	d.Lease.ExpiresAt, d.Lease.Receipt.Place = lifecycle.Moment(until), got.pos
+	d.Lease.ExpiresAt, d.Lease.Handle.Pos = lifecycle.Moment(until), got.pos
 	d.Abandoned = d.AbandonedBy != ""
 	d.AbandonedAlone = d.AbandonedAlone && d.Abandoned
 	got.turn = c.q.settings.DueRank(due, m.Priority)
@@ -133,21 +133,21 @@ func (c *claims) scanLane(r row) error {
 	var headers, origin string
 	var claimed int64
 	if v := binaryRow(r); v != nil {
-		d.Lease.Receipt.Stream, got.pos, claimed = number(v[0]), number(v[1]), number(v[12])
+		d.Lease.Handle.Stream, got.pos, claimed = number(v[0]), number(v[1]), number(v[12])
 		c.copyGiven(m, v[2:])
 		headers, origin = string(v[10]), string(v[11])
 	} else {
-		if err := r.Scan(&d.Lease.Receipt.Stream, &got.pos, (*idColumn)(&m.ID), (*textColumn)(&m.Type), &m.Body, (*hashColumn)(&m.Hash), (*momentColumn)(&m.EnqueuedAt), (*momentColumn)(&m.ExpiresAt),
+		if err := r.Scan(&d.Lease.Handle.Stream, &got.pos, (*idColumn)(&m.ID), (*textColumn)(&m.Type), &m.Body, (*hashColumn)(&m.Hash), (*momentColumn)(&m.EnqueuedAt), (*momentColumn)(&m.ExpiresAt),
 			(*textColumn)(&m.Key), (*textColumn)(&m.Stream), (*textColumn)(&headers), (*textColumn)(&origin), &claimed); err != nil {
 			return err
 		}
 	}
 	if got.pos < 0 {
-		c.beside.add(d.Lease.Receipt.Stream, got.pos)
+		c.beside.add(d.Lease.Handle.Stream, got.pos)
 		c.names = append(c.names, m.Stream)
 		return nil
 	}
-	d.Lease.Receipt.Batch = c.batch
+	d.Lease.Handle.Batch = c.batch
 	c.first(got, claimed, claimed+c.lease)
 	c.add(&got.claimed, headers, origin, "")
 	return nil
@@ -159,7 +159,7 @@ func (c *claims) first(got *member, claimed, until int64) {
 	m.FirstReceivedAt = lifecycle.Moment(claimed)
 	m.Attempts, m.Deliveries, m.Generation = 1, 1, 1
 	got.turn, got.place = lifecycle.Nanos(m.EnqueuedAt), got.pos
-	d.Lease.Number, d.Lease.ExpiresAt, d.Lease.Receipt.Place = 1, lifecycle.Moment(until), got.pos
+	d.Lease.Number, d.Lease.ExpiresAt, d.Lease.Handle.Pos = 1, lifecycle.Moment(until), got.pos
 }
 
 // copyGiven takes over what a message has for good: id, type, body, hash, enqueued,
@@ -209,7 +209,7 @@ func (c *claims) scanMember(r row) error {
 	p := &c.pieces[0]
 	p.tx, p.pos, p.read = tx, got.pos, p.read+1
 	c.first(got, p.claimed, p.until)
-	d.Lease.Receipt.Batch, d.Lease.Receipt.Member = p.n, p.read
+	d.Lease.Handle.Batch, d.Lease.Handle.Member = p.n, p.read
 	c.add(&got.claimed, headers, origin, "")
 	return nil
 }

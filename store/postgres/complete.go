@@ -16,8 +16,8 @@ import (
 // message was true when it was claimed and does not change while it is leased.
 func isPlain(st *nixie.Settlement) bool {
 	d := st.Delivery
-	return st.Verb == nixie.Complete && d != nil && d.Lease.Receipt.Place != 0 && (d.Lease.Number == 1 || d.Lease.Receipt.Batch == 0) && st.Failure == nil && st.Second == nil && st.Delay == 0 &&
-		d.Generation == 1 && d.DedupeKey == "" && (d.Stream == "" || d.Lease.Receipt.Stream != 0) && len(d.Steps) == 0
+	return st.Verb == nixie.Complete && d != nil && d.Lease.Handle.Pos != 0 && (d.Lease.Number == 1 || d.Lease.Handle.Batch == 0) && st.Failure == nil && st.Second == nil && st.Delay == 0 &&
+		d.Generation == 1 && d.DedupeKey == "" && (d.Stream == "" || d.Lease.Handle.Stream != 0) && len(d.Steps) == 0
 }
 
 // completing are the plain settlements of a call.
@@ -42,7 +42,7 @@ func (s *Store) completePlain(ctx context.Context, settlements []nixie.Settlemen
 			continue
 		}
 		plain++
-		if in := st.Delivery.Lease.Receipt; in.Batch != 0 && in.Stream == 0 {
+		if in := st.Delivery.Lease.Handle; in.Batch != 0 && in.Stream == 0 {
 			members++
 			c.batches = addPart(c.batches, &in, i)
 		} else {
@@ -77,15 +77,15 @@ func (s *Store) completePlain(ctx context.Context, settlements []nixie.Settlemen
 
 // sort takes in the settlement at a place of the call by how its lease was filed.
 func (c *completing) sort(lease *nixie.Lease, at int) {
-	in := lease.Receipt
-	c.at[in.Place] = at
+	in := lease.Handle
+	c.at[in.Pos] = at
 	if in.Stream != 0 {
 		if c.lanes[in.Batch] == nil {
 			c.lanes[in.Batch] = &turn{}
 		}
-		c.lanes[in.Batch].add(in.Stream, in.Place)
+		c.lanes[in.Batch].add(in.Stream, in.Pos)
 	} else {
-		c.rows[lease.Number] = append(c.rows[lease.Number], in.Place)
+		c.rows[lease.Number] = append(c.rows[lease.Number], in.Pos)
 	}
 }
 
@@ -120,10 +120,10 @@ func mentionedTwice(settlements []nixie.Settlement, plain int) bool {
 	others := make(map[int64]bool, len(settlements)-plain)
 	for i := range settlements {
 		if st := &settlements[i]; st.Delivery != nil && !isPlain(st) {
-			others[st.Delivery.Lease.Receipt.Place] = true
+			others[st.Delivery.Lease.Handle.Pos] = true
 		}
 	}
-	return slices.ContainsFunc(settlements, func(st nixie.Settlement) bool { return isPlain(&st) && others[st.Delivery.Lease.Receipt.Place] })
+	return slices.ContainsFunc(settlements, func(st nixie.Settlement) bool { return isPlain(&st) && others[st.Delivery.Lease.Handle.Pos] })
 }
 
 const completion = `with gone as (delete from @.pending p where p.pos = any($1) and p.state = 1 and p.number = $3 and p.generation = 1 and p.stream is null and p.steps is null

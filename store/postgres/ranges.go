@@ -112,14 +112,14 @@ func (t *tx) holdLeased(deliveries []*nixie.Delivery, told bool) error {
 		if d == nil {
 			continue
 		}
-		at := d.Lease.Receipt
+		at := d.Lease.Handle
 		if at.Batch != 0 && at.Stream == 0 {
 			members = append(members, d)
 		} else {
 			rest = append(rest, d)
 		}
 		switch {
-		case at.Place == 0:
+		case at.Pos == 0:
 			unfiled = append(unfiled, d.ID)
 		case at.Batch != 0 && !slices.Contains(batches, at.Batch):
 			batches = append(batches, at.Batch)
@@ -139,7 +139,7 @@ func (t *tx) holdLeased(deliveries []*nixie.Delivery, told bool) error {
 	var places []int64
 	var ids [][16]byte
 	for _, d := range rest {
-		places, ids = append(places, d.Lease.Receipt.Place), append(ids, d.ID)
+		places, ids = append(places, d.Lease.Handle.Pos), append(ids, d.ID)
 	}
 	if len(unfiled) > 0 {
 		return t.holdNow(ofIDs, ids, told, true)
@@ -156,7 +156,7 @@ func (t *tx) holdMembers(deliveries []*nixie.Delivery) (all bool, err error) {
 	}
 	var of []*settled
 	for i, d := range deliveries {
-		of = addPart(of, &d.Lease.Receipt, i)
+		of = addPart(of, &d.Lease.Handle, i)
 	}
 	for _, b := range of {
 		if !b.arrange() {
@@ -183,10 +183,10 @@ func (t *tx) holdMembers(deliveries []*nixie.Delivery) (all bool, err error) {
 		t.rows, t.byID = make(map[int64]*message, len(list)), make(map[nixie.ID]*message, len(list))
 	}
 	for i, d := range deliveries {
-		b, m := t.locked.batches[d.Lease.Receipt.Batch], &list[i]
+		b, m := t.locked.batches[d.Lease.Handle.Batch], &list[i]
 		*m = message{
 			Message: lifecycle.Member(b.owner, b.until, b.claimed),
-			pos:     d.Lease.Receipt.Place, queue: b.queue, mtype: d.Type, key: d.Key, stream: d.Stream, hash: d.Hash, in: inRange, batch: b.n, place: d.Lease.Receipt.Place,
+			pos:     d.Lease.Handle.Pos, queue: b.queue, mtype: d.Type, key: d.Key, stream: d.Stream, hash: d.Hash, in: inRange, batch: b.n, place: d.Lease.Handle.Pos,
 		}
 		m.ID = d.ID
 		t.rows[m.pos], t.byID[m.ID] = m, m
@@ -259,9 +259,9 @@ func (t *tx) extendBatches(members map[int64][]*message, until int64) {
 // the first claim. If it has a row since, only the owner in the number of the batch
 // tells.
 func isStale(m *message, d *nixie.Delivery) bool {
-	in := d.Lease.Receipt
+	in := d.Lease.Handle
 	if m.in == inRange || m.in == offLane {
-		return in.Place != 0 && in.Batch != m.batch
+		return in.Pos != 0 && in.Batch != m.batch
 	}
 	return in.Batch != 0 && m.Number == 1 && in.Batch>>40 != batchesOf(m.Owner)>>40
 }

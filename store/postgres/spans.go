@@ -28,7 +28,7 @@ type part struct {
 
 // addPart adds a member to what is settled of its batch. Neighbours in a call are mostly
 // of the same.
-func addPart(list []*settled, in *nixie.Receipted, at int) []*settled {
+func addPart(list []*settled, in *nixie.LeaseHandle, at int) []*settled {
 	i := len(list) - 1
 	for i >= 0 && list[i].n != in.Batch {
 		i--
@@ -37,7 +37,7 @@ func addPart(list []*settled, in *nixie.Receipted, at int) []*settled {
 		list = append(list, &settled{n: in.Batch})
 		i = len(list) - 1
 	}
-	list[i].members = append(list[i].members, part{in.Member, in.Place, at})
+	list[i].members = append(list[i].members, part{in.Member, in.Pos, at})
 	return list
 }
 

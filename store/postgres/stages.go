@@ -19,7 +19,7 @@ var errNoStage = errors.New("the stage of deliveries is not noted")
 // Record implements nixie.Recorder.
 func (s *Store) Record(stage nixie.Stage, ds ...*nixie.Delivery) error {
 	for _, d := range ds {
-		if d.Lease.Receipt.Place == 0 || stage == nixie.StageSucceeded && len(d.NewSteps()) > 0 {
+		if d.Lease.Handle.Pos == 0 || stage == nixie.StageSucceeded && len(d.NewSteps()) > 0 {
 			return errNoStage
 		}
 	}
@@ -30,12 +30,12 @@ func (s *Store) Record(stage nixie.Stage, ds ...*nixie.Delivery) error {
 // note is the statement that notes a stage of deliveries. Leases that are over, or not
 // of this owner any more, are passed by.
 func (s *Store) note(stage nixie.Stage, ds []*nixie.Delivery, owner int64) stmt {
-	places := eachOf(ds, func(d *nixie.Delivery) int64 { return d.Lease.Receipt.Place })
+	places := eachOf(ds, func(d *nixie.Delivery) int64 { return d.Lease.Handle.Pos })
 	numbers := eachOf(ds, func(d *nixie.Delivery) int64 { return d.Lease.Number })
 	if stage == nixie.StageBegun {
 		return stmt{query: s.named("delete from @.stage where (pos, number) in (select * from unnest($1::bigint[], $2::bigint[]))"), args: []any{places, numbers}}
 	}
-	batches := eachOf(ds, func(d *nixie.Delivery) int64 { return d.Lease.Receipt.Batch })
+	batches := eachOf(ds, func(d *nixie.Delivery) int64 { return d.Lease.Handle.Batch })
 	return stmt{query: s.named(`insert into @.stage (pos, number, batch, owner, succeeded)
 		select pos, number, batch, $4, $5 from (select distinct * from unnest($1::bigint[], $2::bigint[], $3::bigint[]) u (pos, number, batch) order by pos) u
 		where exists (select from @.pending p where p.pos = u.pos and p.number = u.number and p.owner = $4) or exists (select from @.batch b where b.n = u.batch and b.owner = $4)

@@ -100,7 +100,7 @@ func (t *tx) writeMove(l *letterRow) error {
 // typeAndStream are those of a message. A delivery that this store made says
 // them.
 func (t *tx) typeAndStream(h *held) (mtype, stream string, err error) {
-	if h.d != nil && h.d.Lease.Receipt.Place != 0 {
+	if h.d != nil && h.d.Lease.Handle.Pos != 0 {
 		return h.d.Type, h.d.Stream, nil
 	}
 	return mtype, stream, t.each("select type, stream from message where pos = ?", func(row rows) error {

@@ -80,11 +80,11 @@ func (c *call) locate(settlements []nixie.Settlement, refused []error) {
 			continue
 		}
 		st := &settlements[i]
-		receipt := st.Delivery.Lease.Receipt
-		if receipt.Place == 0 {
+		handle := st.Delivery.Lease.Handle
+		if handle.Pos == 0 {
 			return
 		}
-		all = append(all, one{receipt.Batch, receipt.Place, i, isPlain(st) && st.Delivery.DedupeKey == ""})
+		all = append(all, one{handle.Batch, handle.Pos, i, isPlain(st) && st.Delivery.DedupeKey == ""})
 	}
 	slices.SortFunc(all, func(a, b one) int { return cmp.Or(cmp.Compare(a.batch, b.batch), cmp.Compare(a.place, b.place)) })
 	places := make([]int, len(all))

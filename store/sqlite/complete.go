@@ -12,15 +12,15 @@ import (
 // that succeeded at once. One row of log says everything about it.
 func isPlain(st *nixie.Settlement) bool {
 	d := st.Delivery
-	return st.Verb == nixie.Complete && st.Failure == nil && st.Second == nil && d.Lease.Receipt.Batch != 0 && d.Lease.Number == 1 && len(d.Steps) == 0
+	return st.Verb == nixie.Complete && st.Failure == nil && st.Second == nil && d.Lease.Handle.Batch != 0 && d.Lease.Number == 1 && len(d.Steps) == 0
 }
 
 // completeMember settles a plain one. The key of its row of log refuses a second
 // one.
 func (t *tx) completeMember(st *nixie.Settlement) (bool, error) {
 	d := st.Delivery
-	pos := d.Lease.Receipt.Place
-	b, err := t.batch(d.Lease.Receipt.Batch)
+	pos := d.Lease.Handle.Pos
+	b, err := t.batch(d.Lease.Handle.Batch)
 	if err != nil || !b.has(pos, t.now) {
 		return false, err
 	}
@@ -124,7 +124,7 @@ func (t *tx) completeRun(r *run) (bool, error) {
 // own that succeeded and has no letter, key or new step.
 func isPlainRow(st *nixie.Settlement) bool {
 	d := st.Delivery
-	return st.Verb == nixie.Complete && st.Failure == nil && st.Second == nil && d.Lease.Receipt.Batch == 0 &&
+	return st.Verb == nixie.Complete && st.Failure == nil && st.Second == nil && d.Lease.Handle.Batch == 0 &&
 		d.Generation == 1 && d.DedupeKey == "" && len(d.NewSteps()) == 0
 }
 
@@ -137,7 +137,7 @@ func (t *tx) completeRows(settlements []nixie.Settlement, at []int, done []bool)
 		args := make([]any, firstPosition-1, firstPosition-1+rowsOnce)
 		args[0] = t.now
 		for _, i := range some {
-			args = append(args, settlements[i].Delivery.Lease.Receipt.Place)
+			args = append(args, settlements[i].Delivery.Lease.Handle.Pos)
 		}
 		held, err := t.holdRows(settlements, some, args)
 		if err != nil {
@@ -173,7 +173,7 @@ func (t *tx) holdRows(settlements []nixie.Settlement, at []int, args []any) ([]p
 	err := t.each(sqlText["leased_rows"], func(row rows) error {
 		p := pendingRow{pos: row.ColumnInt64(0), Message: lifecycle.Message{State: lifecycle.Leased, Number: row.ColumnInt64(1), Attempts: row.ColumnInt(2), Due: row.ColumnInt64(3)}, reason: row.ColumnText(4)}
 		p.queue = p.pos >> seqBits
-		i, found := slices.BinarySearchFunc(at, p.pos, func(i int, pos int64) int { return cmp.Compare(settlements[i].Delivery.Lease.Receipt.Place, pos) })
+		i, found := slices.BinarySearchFunc(at, p.pos, func(i int, pos int64) int { return cmp.Compare(settlements[i].Delivery.Lease.Handle.Pos, pos) })
 		if found && settlements[at[i]].Delivery.Lease.Number == p.Number {
 			held = append(held, p)
 		}

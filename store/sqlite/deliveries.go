@@ -97,7 +97,7 @@ func (s *Store) describe(d *nixie.Delivery, queue string, r *pendingRow) {
 	d.LastReason = nixie.Reason(r.reason)
 	d.FirstReceivedAt, d.OrderGap = lifecycle.Moment(r.Received), r.Gap
 	d.Abandoned, d.AbandonedBy, d.AbandonedAlone = r.Abandoned != "", r.Abandoned, r.Abandoned != "" && r.Alone
-	d.Lease = nixie.Lease{Number: r.Number, Owner: s.owner.name, ExpiresAt: lifecycle.Moment(r.Until), Receipt: nixie.Receipted{Place: r.pos}}
+	d.Lease = nixie.Lease{Number: r.Number, Owner: s.owner.name, ExpiresAt: lifecycle.Moment(r.Until), Handle: nixie.LeaseHandle{Pos: r.pos}}
 	d.Loan()
 }
 
@@ -115,7 +115,7 @@ func (s *Store) readBatch(c conn, queue string, b *batchRow) ([]*nixie.Delivery,
 		d.Queue, d.State = queue, nixie.Leased
 		d.Attempts, d.Deliveries, d.Generation = 1, 1, 1
 		d.FirstReceivedAt = lifecycle.Moment(b.claimed)
-		d.Lease = nixie.Lease{Number: 1, Owner: s.owner.name, ExpiresAt: lifecycle.Moment(b.until), Receipt: nixie.Receipted{Place: row.ColumnInt64(0), Batch: b.n}}
+		d.Lease = nixie.Lease{Number: 1, Owner: s.owner.name, ExpiresAt: lifecycle.Moment(b.until), Handle: nixie.LeaseHandle{Pos: row.ColumnInt64(0), Batch: b.n}}
 		d.Loan()
 		return nil
 	}, b.first, b.last)

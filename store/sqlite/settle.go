@@ -28,7 +28,7 @@ func (t *tx) hold(d *nixie.Delivery) (*held, error) {
 	if d == nil {
 		return nil, nixie.Errorf(nixie.CodeInvalid, "delivery is missing: give the one that was received")
 	}
-	pos, batch := d.Lease.Receipt.Place, d.Lease.Receipt.Batch
+	pos, batch := d.Lease.Handle.Pos, d.Lease.Handle.Batch
 	if pos == 0 {
 		var err error
 		if pos, batch, err = t.find(d); err != nil {
@@ -260,7 +260,7 @@ func (t *tx) end(h *held, note string) error {
 
 // keyOf is the dedupe key of a message. A delivery that this store made says it.
 func (t *tx) keyOf(h *held) (string, error) {
-	if h.d != nil && h.d.Lease.Receipt.Place != 0 {
+	if h.d != nil && h.d.Lease.Handle.Pos != 0 {
 		return h.d.DedupeKey, nil
 	}
 	return t.dedupeKey(h.pos)

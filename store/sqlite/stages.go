@@ -36,7 +36,7 @@ type stages struct {
 // leaseID names a lease among all that ever were.
 type leaseID struct{ place, number int64 }
 
-func leaseOf(d *nixie.Delivery) leaseID { return leaseID{d.Lease.Receipt.Place, d.Lease.Number} }
+func leaseOf(d *nixie.Delivery) leaseID { return leaseID{d.Lease.Handle.Pos, d.Lease.Number} }
 
 const (
 	slotSize  = 32
@@ -70,7 +70,7 @@ func (s *Store) Record(stage nixie.Stage, ds ...*nixie.Delivery) error {
 func (g *stages) note(stage nixie.Stage, ds []*nixie.Delivery) error {
 	leases := make([]leaseID, 0, len(ds))
 	for _, d := range ds {
-		if d.Lease.Receipt.Place == 0 || stage == nixie.StageSucceeded && len(d.NewSteps()) > 0 {
+		if d.Lease.Handle.Pos == 0 || stage == nixie.StageSucceeded && len(d.NewSteps()) > 0 {
 			return errNoStage
 		}
 		leases = append(leases, leaseOf(d))

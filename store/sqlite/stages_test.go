@@ -193,7 +193,7 @@ func TestStagesAreRefused(t *testing.T) {
 	}
 	many := make([]*nixie.Delivery, 2*nixie.MaxBatch)
 	for i := range many {
-		many[i] = &nixie.Delivery{Lease: nixie.Lease{Number: 1, Receipt: nixie.Receipted{Place: int64(1<<50 + i)}}}
+		many[i] = &nixie.Delivery{Lease: nixie.Lease{Number: 1, Handle: nixie.LeaseHandle{Pos: int64(1<<50 + i)}}}
 	}
 	must(t, s.Record(nixie.StageWaiting, many...))
 	if s.Record(nixie.StageWaiting, d) == nil {

@@ -120,7 +120,7 @@ func wrongNumber(b *bed) {
 		}
 		stranger := *d
 		stranger.ID = new(nixie.IDs).New(b.clock.Now())
-		stranger.Lease.Receipt = nixie.Receipted{}
+		stranger.Lease.Handle = nixie.LeaseHandle{}
 		b.code(b.settle(nixie.Settlement{Delivery: &stranger, Verb: nixie.Complete}), nixie.CodeLeaseLost, nixie.CodeNotFound)
 	})
 	b.ok(b.settle(nixie.Settlement{Delivery: d, Verb: nixie.Complete}))
@@ -154,7 +154,7 @@ func withoutReceipt(b *bed) {
 		ds := b.claim(2)
 		b.keys(ds, "a", "b")
 		for _, d := range ds {
-			d.Lease.Receipt = nixie.Receipted{}
+			d.Lease.Handle = nixie.LeaseHandle{}
 		}
 		other := b.join()
 		b.ok(other.Extend(b.ctx, ds[:1], time.Minute)[0])

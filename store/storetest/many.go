@@ -134,7 +134,7 @@ func lateFinisherOfWhatWentOn(b *bed) {
 			same(b, "claimed", len(ds), 2)
 			goOn(ds[0])
 			if !receipt {
-				ds[0].Lease.Receipt, ds[1].Lease.Receipt = nixie.Receipted{}, nixie.Receipted{}
+				ds[0].Lease.Handle, ds[1].Lease.Handle = nixie.LeaseHandle{}, nixie.LeaseHandle{}
 			}
 			for _, verb := range []nixie.Verb{nixie.Complete, nixie.Retry} {
 				b.code(b.settle(nixie.Settlement{Delivery: ds[0], Verb: verb}), nixie.CodeLeaseLost)

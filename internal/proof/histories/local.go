@@ -202,7 +202,7 @@ func loanOf(d *nixie.Delivery) Loan {
 		ID: d.ID, Queue: d.Queue, Stream: d.Stream, Key: d.DedupeKey,
 		Attempts: d.Attempts, Deliveries: d.Deliveries, Crashes: d.Crashes, Generation: d.Generation, Redrives: d.Redrives,
 		Number: d.Lease.Number, Owner: d.Lease.Owner, Until: d.Lease.ExpiresAt, Abandoned: d.Abandoned, AbandonedBy: d.AbandonedBy,
-		Place: d.Lease.Receipt.Place, Batch: d.Lease.Receipt.Batch, Member: d.Lease.Receipt.Member,
+		Place: d.Lease.Handle.Pos, Batch: d.Lease.Handle.Batch, Member: d.Lease.Handle.Member,
 	}
 }
 
@@ -214,7 +214,7 @@ func deliveries(loans []Loan) []*nixie.Delivery {
 				ID: l.ID, Queue: l.Queue, Stream: l.Stream, DedupeKey: l.Key,
 				Attempts: l.Attempts, Deliveries: l.Deliveries, Crashes: l.Crashes, Generation: l.Generation, Redrives: l.Redrives,
 			},
-			Lease:     nixie.Lease{Number: l.Number, Owner: l.Owner, ExpiresAt: l.Until, Receipt: nixie.Receipted{Place: l.Place, Batch: l.Batch, Member: l.Member}},
+			Lease:     nixie.Lease{Number: l.Number, Owner: l.Owner, ExpiresAt: l.Until, Handle: nixie.LeaseHandle{Pos: l.Place, Batch: l.Batch, Member: l.Member}},
 			Abandoned: l.Abandoned, AbandonedBy: l.AbandonedBy,
 		}
 		ds[i].Loan()

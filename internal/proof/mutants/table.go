@@ -33,7 +33,7 @@ var table = []mutant{
 		number: 1, name: "drop lease number from complete",
 		breaks: "a holder whose lease is over completes the message under the lease of the next one",
 		edits: []edit{{"store/sqlite/settle.go", "h, err := t.hold(st.Delivery)", `if st.Verb == nixie.Complete {
-		if row, err := t.pending(st.Delivery.Lease.Receipt.Place); err == nil && row != nil {
+		if row, err := t.pending(st.Delivery.Lease.Handle.Pos); err == nil && row != nil {
 			st.Delivery.Lease.Number = row.Number
 		}
 	}
@@ -44,7 +44,7 @@ var table = []mutant{
 		number: 2, name: "drop lease number from fail",
 		breaks: "a holder whose lease is over retries, releases or buries the message under the lease of the next one",
 		edits: []edit{{"store/sqlite/settle.go", "h, err := t.hold(st.Delivery)", `if st.Verb != nixie.Complete {
-		if row, err := t.pending(st.Delivery.Lease.Receipt.Place); err == nil && row != nil {
+		if row, err := t.pending(st.Delivery.Lease.Handle.Pos); err == nil && row != nil {
 			st.Delivery.Lease.Number = row.Number
 		}
 	}
@@ -54,7 +54,7 @@ var table = []mutant{
 	{
 		number: 3, name: "drop lease number from extend",
 		breaks: "a holder whose lease is over is told that it was extended, and extends the lease of the next one",
-		edits: []edit{{"store/sqlite/extend.go", "h, err := t.hold(d)", `if row, err := t.pending(d.Lease.Receipt.Place); err == nil && row != nil {
+		edits: []edit{{"store/sqlite/extend.go", "h, err := t.hold(d)", `if row, err := t.pending(d.Lease.Handle.Pos); err == nil && row != nil {
 			d.Lease.Number = row.Number
 		}
 		h, err := t.hold(d)`}},
@@ -302,7 +302,7 @@ var table = []mutant{
 	{
 		number: 71, name: "member of another batch taken for current",
 		breaks: "who has a claim that the server forgot settles what the next holder has, if the call is about both",
-		edits:  []edit{{"store/postgres/ranges.go", "return in.Place != 0 && in.Batch != m.batch", "return false"}},
+		edits:  []edit{{"store/postgres/ranges.go", "return in.Pos != 0 && in.Batch != m.batch", "return false"}},
 		tests:  ranges,
 	},
 	{
