@@ -19,7 +19,7 @@ type thresholds struct {
 	asked          office.Thresholds
 	queues         []string
 	depth, letters int64
-	age, letterAge spanFlag
+	age, letterAge durationFlag
 	rate           rateFlag
 }
 

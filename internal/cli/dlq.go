@@ -3,7 +3,7 @@ package cli
 import "github.com/spf13/cobra"
 
 func newDLQ(g *globals) *cobra.Command {
-	return family("dlq", "Look at dead letters, understand them, move them on",
+	cmd := family("dlq", "Look at dead letters, understand them, move them on",
 		`The dead letter office keeps every message that could not succeed, with its
 whole story. An ID is that of the letter or of its message, or the message's key
 (the id of an item).
@@ -22,6 +22,8 @@ Without status: only letters are meant that still need something.
 status, failure_count, error_signature, error_type, error_message, step_failed,
 reprocess_eligible, manual_review_required and redrives. What an item does not have is
 nil, and less or more than nothing. It chooses up to 10000 letters.`,
-		newDLQList(g, nil), newDLQShow(g, nil), newDLQAnalyze(g, nil), newDLQStats(g, nil), newDLQRedrive(g), newDLQDiscard(g),
-		newDLQHold(g), newDLQUnhold(g), newDLQRequalify(g), newDLQRestore(g), newDLQNote(g), newDLQPurge(g, nil), newDLQWatch(g), newDLQExport(g, nil), newDLQImport(g), newDLQAdopt(g))
+		newDLQList(g, nil), newDLQShow(g, nil), newDLQAnalyze(g, nil), newDLQStats(g, nil), newDLQRedrive(g),
+		newDLQPurge(g, nil), newDLQWatch(g), newDLQExport(g, nil), newDLQImport(g), newDLQAdopt(g))
+	cmd.AddCommand(newLetterVerbs(g)...)
+	return cmd
 }

@@ -74,7 +74,7 @@ client_id=. User and password may be in NIXIE_KAFKA_USER and NIXIE_KAFKA_PASSWOR
 instead.`
 
 func (a *adopting) run(ctx context.Context, url string) (err error) {
-	if a.channel, err = a.broker(url); err != nil {
+	if a.channel, err = a.channelAt(url); err != nil {
 		return err
 	}
 	if a.reason == "" {

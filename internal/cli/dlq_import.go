@@ -188,9 +188,7 @@ func (m *importing) flush(ctx context.Context) error {
 		}
 	}
 	m.batch, m.size = m.batch[:0], 0
-	if m.ErrTTY {
-		fmt.Fprintf(m.Err, "\r\x1b[K%d read, %d added", m.report.Read, m.report.Added)
-	}
+	m.status("%d read, %d added", m.report.Read, m.report.Added)
 	return nil
 }
 
@@ -214,8 +212,8 @@ func (m *importing) refuse(err error) {
 // end prints what was done, also before an error.
 func (m *importing) end(ctx context.Context, err error) error {
 	r := &m.report
-	if m.ErrTTY && r.Read > 0 {
-		fmt.Fprint(m.Err, "\r\x1b[K") // the line of progress
+	if r.Read > 0 {
+		m.status("")
 	}
 	if more := r.Refused - int64(len(r.Errors)); more > 0 {
 		m.say("and %d more", more)
@@ -237,10 +235,8 @@ func (m *importing) end(ctx context.Context, err error) error {
 		return exit(ExitPartly)
 	case err != nil:
 		return err
-	case r.Refused > 0:
-		return exit(ExitPartly)
 	}
-	return nil
+	return exitIf(r.Refused > 0, ExitPartly)
 }
 
 func (m *importing) print(w io.Writer, r *importReport) {
@@ -248,12 +244,5 @@ func (m *importing) print(w io.Writer, r *importReport) {
 	if m.dry {
 		verb = "would be added"
 	}
-	fmt.Fprintf(w, "%s %s", plural(r.Added, "letter"), verb)
-	if r.Known > 0 {
-		fmt.Fprintf(w, ", %d here already", r.Known)
-	}
-	if r.Refused > 0 {
-		fmt.Fprintf(w, ", %d refused", r.Refused)
-	}
-	fmt.Fprintln(w)
+	fmt.Fprintf(w, "%s %s%s\n", plural(r.Added, "letter"), verb, counts(count{r.Known, "here already"}, count{r.Refused, "refused"}))
 }

@@ -5,6 +5,7 @@ import (
 	"time"
 
 	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
 
 	"github.com/nixie-go/nixie"
 	"github.com/nixie-go/nixie/filter"
@@ -13,8 +14,10 @@ import (
 
 func newDLQPurge(g *globals, of *jobLetters) *cobra.Command {
 	p := &purge{globals: g}
-	w := &moving{globals: g, event: nixie.OnPurge, verb: "purge", done: "purged", narrow: p.narrow, filter: letterFlags{of: of}}
-	cmd := &cobra.Command{
+	l := &letterBulk{
+		bulk: bulk{globals: g, required: true}, event: nixie.OnPurge, done: "purged", narrow: p.narrow, choice: letterFlags{of: of},
+	}
+	return g.command(&cobra.Command{
 		Use:   "purge [ID…]",
 		Short: "Remove letters for good, with everything that is known of them",
 		Long: `Removes letters that are older than --older-than, or those named by IDs, with their
@@ -31,15 +34,17 @@ stopped goes on with --resume. --dry-run shows exactly what would happen.`,
 		Example: `  nixie dlq purge --older-than 30d --reason 'kept long enough' --dry-run
   nixie dlq purge --older-than 30d --by last_failed --filter queue:orders --reason 'kept long enough' --yes
   nixie dlq purge --older-than 1d --status open,review --filter queue:test --reason 'test data' --yes`,
-		RunE: w.run,
-	}
-	w.register(cmd.Flags())
-	fs := cmd.Flags()
+		Args: cobra.ArbitraryArgs,
+	}, l.run, l, p)
+}
+
+func (p *purge) register(fs *pflag.FlagSet) {
 	fs.StringVar(&p.older, "older-than", "", "only letters of this age or older, such as 30d; 0s is any")
 	fs.StringVar(&p.by, "by", "died", "what the age is counted from: died, first_failed or last_failed")
 	fs.StringSliceVar(&p.statuses, "status", nil, "letters of these statuses: resolved, discarded, open, review, quarantined")
-	return cmd
 }
+
+func (*purge) read(*globals) error { return nil }
 
 // purge is the choice of letters that only a purge makes.
 type purge struct {
@@ -49,35 +54,35 @@ type purge struct {
 }
 
 // narrow adds age and statuses to a choice.
-func (p *purge) narrow(f nixie.Filter, ids bool) (nixie.Filter, error) {
+func (p *purge) narrow(f *nixie.Filter, ids bool) error {
 	switch {
 	case len(f.Statuses) > 0:
-		return f, usagef("status: in --filter is no permission to remove letters: name them with --status")
+		return usagef("status: in --filter is no permission to remove letters: name them with --status")
 	case ids && (p.older != "" || len(p.statuses) > 0):
-		return f, usagef("IDs name letters that are resolved or discarded: leave --older-than and --status out")
+		return usagef("IDs name letters that are resolved or discarded: leave --older-than and --status out")
 	case ids:
-		return f, nil
+		return nil
 	case p.older == "":
-		return f, usagef("--older-than is empty: say which age letters must have, such as 30d; 0s is any")
+		return usagef("--older-than is empty: say which age letters must have, such as 30d; 0s is any")
 	}
 	age, err := filter.ParseDuration(p.older)
 	if err != nil {
-		return f, usagef("--older-than: %w", err)
+		return usagef("--older-than: %w", err)
 	}
 	for _, s := range p.statuses {
 		if !lifecycle.May(nixie.Status(s), nixie.OnPurge) {
-			return f, usagef("--status %q: a purge takes resolved, discarded, open, review and quarantined", s)
+			return usagef("--status %q: a purge takes resolved, discarded, open, review and quarantined", s)
 		}
 		f.Statuses = append(f.Statuses, nixie.Status(s))
 	}
 	times := map[string]*nixie.Times{"died": &f.Died, "first_failed": &f.FirstFailed, "last_failed": &f.LastFailed}[p.by]
 	if times == nil {
-		return f, usagef("--by is %q: give died, first_failed or last_failed", p.by)
+		return usagef("--by is %q: give died, first_failed or last_failed", p.by)
 	}
 	before := p.Now().Add(-age + time.Nanosecond) // Before is not included
 	if times.Before.IsZero() || before.Before(times.Before) {
 		times.Before = before
 	}
 	slices.Sort(f.Statuses)
-	return f, nil
+	return nil
 }

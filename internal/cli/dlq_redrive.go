@@ -1,16 +1,17 @@
 package cli
 
 import (
+	"context"
+
 	"github.com/spf13/cobra"
 
 	"github.com/nixie-go/nixie"
 )
 
 func newDLQRedrive(g *globals) *cobra.Command {
-	s := &sending{}
-	w := &moving{globals: g, event: nixie.OnRedrive, verb: "redrive", done: "redriven", sending: s}
-	c := &channelMove{moving: w}
-	cmd := &cobra.Command{
+	l := &letterBulk{bulk: bulk{globals: g, required: true}, event: nixie.OnRedrive, done: "redriven", target: &redriveTarget{}}
+	topic := &topicRedrive{letterBulk: l}
+	return g.command(&cobra.Command{
 		Use:   "redrive [ID…]",
 		Short: "Send letters on their way again",
 		Long:  redriveHelp,
@@ -22,30 +23,19 @@ func newDLQRedrive(g *globals) *cobra.Command {
   nixie dlq redrive --resume 01890a5d-ac96-774b-bcce-b302099a8057 --rate 50 --yes
   nixie dlq redrive --filter 'queue:orders' --to kafka://localhost:9092 --reason 'mended' --yes
   nixie dlq redrive --from kafka://localhost:9092/orders.dlq --filter 'reason:timeout' --max 100 --yes`,
-		RunE: func(cmd *cobra.Command, args []string) error {
-			if c.from != "" {
-				return c.run(cmd.Context(), args)
-			}
-			if err := c.alone(); err != nil {
-				return err
-			}
-			if err := s.check(g); err != nil {
-				return err
-			}
-			return w.run(cmd, args)
-		},
-	}
-	w.register(cmd.Flags())
-	fs := cmd.Flags()
-	fs.StringVar(&w.token, "token", "", "move exactly what a dry run showed and kept under this token")
-	fs.BoolVar(&w.again, "again", false, "with --resume: also what died again in that operation")
-	fs.Var(&w.wait, "wait", "wait so long at most until each letter has an outcome; 10m if no time is given")
-	fs.Lookup("wait").NoOptDefVal = "10m"
-	fs.BoolVar(&w.force, "force", false, "redrive also what is not redrivable or needs review")
-	s.register(fs)
-	c.register(fs)
-	fs.IntVar(&w.maxRedrives, "max-redrives", 0, "skip what was redriven so often; 0 is the default, -1 no cap")
-	return cmd
+		Args: cobra.ArbitraryArgs,
+	}, func(ctx context.Context, args []string) error {
+		switch {
+		case topic.from != "":
+			return topic.run(ctx, args)
+		case topic.group != "":
+			return usagef("--group is for --from")
+		}
+		if err := l.target.resolve(g); err != nil {
+			return err
+		}
+		return l.run(ctx, args)
+	}, l, l.target, topic)
 }
 
 const redriveHelp = `Queues the messages of letters again, oldest death first: by IDs, by --filter, or

@@ -4,22 +4,18 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
-	"os"
-	"path/filepath"
 	"strconv"
 	"time"
 
 	"github.com/spf13/cobra"
 
-	"github.com/nixie-go/nixie"
 	"github.com/nixie-go/nixie/internal/command"
-	"github.com/nixie-go/nixie/internal/config"
 	"github.com/nixie-go/nixie/office"
 )
 
 func newDLQWatch(g *globals) *cobra.Command {
-	w := &watch{globals: g}
-	cmd := &cobra.Command{
+	w := &watch{globals: g, veil: veil{always: true}}
+	cmd := g.command(&cobra.Command{
 		Use:   "watch",
 		Short: "Follow new letters, and run a command for each new group",
 		Long: `Prints a line for each letter that dies from now on, or for the whole group when
@@ -37,11 +33,8 @@ The last line on standard error is the cursor to go on with.`,
 		Example: `  nixie dlq watch --filter queue:orders
   nixie dlq watch --exec ./tell-the-team.sh -o jsonl
   nixie dlq watch --once --cursor 1777890608000000000.01890a5d-ac96-774b-bcce-b302099a8057`,
-		Args: noArgs,
-		RunE: w.run,
-	}
+	}, w.run, &w.filter, &w.veil)
 	fs := cmd.Flags()
-	w.filter.register(fs)
 	fs.StringVar(&w.cursor, "cursor", "", "go on where a watch ended")
 	fs.BoolVar(&w.once, "once", false, "look once")
 	fs.DurationVar(&w.interval, "interval", office.DefaultInterval, "between two looks")
@@ -59,8 +52,7 @@ type watch struct {
 	once                      bool
 	interval, length, timeout time.Duration
 	exec                      string
-	alarm                     command.Spec // of --exec
-	env                       command.Environment
+	alarm                     *hook // of --exec
 	veil                      veil
 }
 
@@ -68,26 +60,18 @@ type watch struct {
 // fails, in bytes of each output.
 const maxAlarmOutput = 2 << 10
 
-func (w *watch) run(cmd *cobra.Command, _ []string) error {
-	if err := w.filter.read(w.globals); err != nil {
-		return err
-	}
+func (w *watch) run(ctx context.Context, _ []string) (err error) {
 	switch {
 	case w.once && w.length != 0:
 		return usagef("--once looks once: leave --for out")
 	case w.length < 0 || w.timeout <= 0:
 		return usagef("--for and --exec-timeout are positive durations")
 	}
-	if err := w.veil.read(w.globals); err != nil {
-		return err
-	}
 	if w.exec != "" {
-		args, path, err := command.Words(w.exec)
-		if err != nil {
-			return usagef("--exec: %w", err)
+		if w.alarm, err = newHook("exec", w.exec, w.timeout); err != nil {
+			return err
 		}
-		w.alarm = command.Spec{Args: args, Path: path, Timeout: w.timeout, TailLimit: maxAlarmOutput}
-		w.env = command.NewEnvironment(config.Inherited())
+		w.alarm.spec.TailLimit = maxAlarmOutput
 	}
 	if err := w.format(asTable, asWide, asJSONL); err != nil {
 		return err
@@ -96,28 +80,19 @@ func (w *watch) run(cmd *cobra.Command, _ []string) error {
 	if w.length > 0 {
 		asked.Until = w.Now().Add(w.length)
 	}
-	return w.visit(func(o *office.Office) (err error) {
-		if w.exec != "" {
-			if w.alarm.Guard, err = w.guard("watch"); err != nil {
+	return w.visit(func(o *office.Office) error {
+		if w.alarm != nil {
+			if err := w.alarm.guard(w.globals); err != nil {
 				return err
 			}
-			defer w.alarm.Guard.Close() //nolint:errcheck // every command has ended
+			defer w.alarm.end()
 		}
-		cursor, err := o.Watch(cmd.Context(), asked, w.tell)
+		cursor, err := o.Watch(ctx, asked, w.tell)
 		if cursor != "" {
 			w.say("cursor %s", cursor)
 		}
 		return err
 	})
-}
-
-// guard ends the command should this process vanish.
-func (g *globals) guard(job string) (*command.Guard, error) {
-	folder := filepath.Join(config.StateFolder(g.Env), "owners")
-	if err := os.MkdirAll(folder, 0o700); err != nil {
-		return nil, nixie.Errorf(nixie.CodeUnavailable, "folder for running commands: %w; XDG_STATE_HOME names another", err)
-	}
-	return command.StartGuard(folder, job+":"+g.owner())
 }
 
 // tell prints news and runs the command for a new group.
@@ -170,16 +145,9 @@ func (w *watch) sound(ctx context.Context, n *office.News) error {
 	if err != nil {
 		return err
 	}
-	spec := w.alarm
-	spec.Stdin = note
 	first := &n.Letters[0]
-	spec.Env = w.env.With([]command.Field{
-		{Name: "NIXIE_GROUP", Value: n.Fingerprint}, {Name: "NIXIE_SIGNATURE", Value: n.Signature}, {Name: "NIXIE_REASON", Value: string(n.Reason)},
-		{Name: "NIXIE_QUEUE", Value: first.Queue}, {Name: "NIXIE_LETTER", Value: first.ID.String()}, {Name: "NIXIE_COUNT", Value: strconv.FormatInt(n.Added, 10)},
-	}...)
-	result, err := command.Run(ctx, spec)
-	if err == nil {
-		err = result.Err(nil)
-	}
-	return err
+	return w.alarm.run(ctx, note, nil,
+		command.Field{Name: "NIXIE_GROUP", Value: n.Fingerprint}, command.Field{Name: "NIXIE_SIGNATURE", Value: n.Signature},
+		command.Field{Name: "NIXIE_REASON", Value: string(n.Reason)}, command.Field{Name: "NIXIE_QUEUE", Value: first.Queue},
+		command.Field{Name: "NIXIE_LETTER", Value: first.ID.String()}, command.Field{Name: "NIXIE_COUNT", Value: strconv.FormatInt(n.Added, 10)})
 }

@@ -39,8 +39,8 @@ type lineBatch struct {
 func (f *enqueueFlags) takeLines(ctx context.Context, st store.Store, in io.Reader) error {
 	b := &lineBatch{enqueueFlags: f, st: st, out: newListing(f.globals, []column[lineReceipt]{{name: "line"}, {name: "id"}, {name: "duplicate"}, {name: "different"}})}
 	err := b.all(ctx, in)
-	if f.ErrTTY && b.accepted > 0 {
-		fmt.Fprint(f.Err, "\r\x1b[K") // the line of progress
+	if b.accepted > 0 {
+		f.status("")
 	}
 	if b.printing == nil {
 		b.printing = b.out.close()
@@ -139,9 +139,7 @@ func (b *lineBatch) flush(ctx context.Context) error {
 	}
 	b.last = b.lines[len(b.lines)-1]
 	b.lines, b.batch, b.size = b.lines[:0], b.batch[:0], 0
-	if b.ErrTTY {
-		fmt.Fprintf(b.Err, "\r\x1b[K%s", plural(int64(b.accepted), "line"))
-	}
+	b.status("%s", plural(int64(b.accepted), "line"))
 	return nil
 }
 

@@ -7,7 +7,6 @@ import (
 	"fmt"
 	"io"
 	"os"
-	"os/signal"
 	"runtime"
 	"strconv"
 	"time"
@@ -147,35 +146,13 @@ func (h *handling) drive(ctx context.Context, r *runner.Runner, shown *progress,
 	if h.printer != nil {
 		h.printer.bar = shown
 	}
-	second := make(chan os.Signal, 2)
-	signal.Notify(second, stopSignals()...)
-	defer signal.Stop(second)
-	finished := make(chan struct{})
-	go func() {
-		defer close(finished)
-		h.watchSignals(ctx, r, second, shown.stop)
-	}()
+	end := watchInterrupts(ctx, func() {
+		fmt.Fprintln(h.Err, "\nnixie: commands that run may finish; interrupt again to end them now")
+	}, r.Abort)
 	err := work(ctx)
 	shown.end()
-	<-finished
+	end()
 	return err
-}
-
-func (h *handling) watchSignals(ctx context.Context, r *runner.Runner, second <-chan os.Signal, over <-chan struct{}) {
-	select {
-	case <-over:
-		return
-	case <-ctx.Done():
-	}
-	fmt.Fprintln(h.Err, "\nnixie: commands that run may finish; interrupt again to end them now")
-	for heard := 0; heard < 2; heard++ { // the first is the one that ended ctx
-		select {
-		case <-over:
-			return
-		case <-second:
-		}
-	}
-	r.Abort()
 }
 
 // interrupted makes an interrupt of the error of a command that was told to end.

@@ -10,6 +10,7 @@ import (
 
 	"github.com/nixie-go/nixie"
 	"github.com/nixie-go/nixie/office"
+	"github.com/nixie-go/nixie/redrive"
 )
 
 func newMapDLQ(g *globals) *cobra.Command {
@@ -58,20 +59,16 @@ func renamed(cmd *cobra.Command, use, old string) *cobra.Command {
 // mapRetry is map dlq retry: a redrive, and a run after it.
 type mapRetry struct {
 	again
-	moving  *moving
+	redrive *letterBulk
 	retries int
 }
 
 func newMapRetry(g *globals) *cobra.Command {
-	of := &jobLetters{globals: g}
-	r := &mapRetry{
-		again: again{globals: g, stored: true},
-		moving: &moving{
-			globals: g, event: nixie.OnRedrive, verb: "redrive", done: "redriven", filter: letterFlags{of: of},
-			sending: &sending{after: "none"}, // nobody works on them yet
-		},
+	l := &letterBulk{
+		bulk: bulk{globals: g, required: true}, event: nixie.OnRedrive, done: "redriven", choice: letterFlags{of: &jobLetters{globals: g}},
 	}
-	cmd := &cobra.Command{
+	r := &mapRetry{again: again{globals: g, stored: true}, redrive: l}
+	cmd := g.command(&cobra.Command{
 		Use:   "retry [ITEM…]",
 		Short: "Run items that died again, to their end",
 		Long: `Sends the letters of a job on their way again, all or those that are chosen, as nixie
@@ -92,43 +89,43 @@ the same command, or nixie map resume, goes on.`,
 		Example: `  nixie map dlq retry --job fmt --eligible --reason 'the formatter is mended' --yes
   nixie map dlq retry --job fmt --where 'item.priority > 5' --parallel 10 --max-retries 3 --reason again --yes
   nixie map dlq retry src/main.go --job fmt --force --reason 'conflict is gone' --yes`,
-		RunE: r.do,
-	}
+		Args: cobra.ArbitraryArgs,
+	}, r.do, l)
 	fs := cmd.Flags()
-	r.moving.register(fs)
-	r.again.register(fs)
-	fs.BoolVar(&r.moving.force, "force", false, "also what is not redrivable or needs review")
+	l.target = &redriveTarget{flags: fs, stopAfter: "none", stop: redrive.Stop{Share: -1}} // no worker runs yet
+	r.register(fs)
+	fs.BoolVar(&l.force, "force", false, "also what is not redrivable or needs review")
 	fs.IntVar(&r.retries, "max-retries", 0, "how often an item is tried again that fails again (default as the job was run last)")
 	return cmd
 }
 
-func (r *mapRetry) do(cmd *cobra.Command, args []string) error {
+func (r *mapRetry) do(ctx context.Context, args []string) error {
 	if r.retries < 0 {
 		return usagef("--max-retries is %d: give a positive number, or leave it out", r.retries)
 	}
-	if cmd.Flags().Changed("max-retries") {
+	if r.redrive.flags.Changed("max-retries") {
 		r.attempts = r.retries + 1
 	}
-	if err := r.find(cmd.Context()); err != nil {
+	if err := r.find(ctx); err != nil {
 		return err
 	}
-	if !r.forPeople() && !r.moving.dry { // programs get one document, that of the run
+	if !r.forPeople() && !r.redrive.dry { // programs get one document, that of the run
 		quiet := *r.globals
 		quiet.Out = io.Discard
-		r.moving.globals = &quiet
+		r.redrive.globals = &quiet
 	}
-	moved := r.moving.run(cmd, args)
+	redriven := r.redrive.run(ctx, args)
 	var code exit
-	if moved != nil && (!errors.As(moved, &code) || code != ExitPartly) || r.moving.dry {
-		return moved
+	if redriven != nil && (!errors.As(redriven, &code) || code != ExitPartly) || r.redrive.dry {
+		return redriven
 	}
-	return errors.Join(r.run(cmd.Context()), moved)
+	return errors.Join(r.run(ctx), redriven)
 }
 
 // find looks which job is meant, and how it is run: what cannot be run is not redriven.
 // The items of a folder are taken in first, and the run keeps the folder in step.
 func (r *mapRetry) find(ctx context.Context) error {
-	of := r.moving.filter.of
+	of := r.redrive.choice.of
 	if of.job == "" {
 		if err := r.visit(func(o *office.Office) error {
 			_, err := of.queue(ctx, o)
@@ -146,7 +143,7 @@ func (r *mapRetry) find(ctx context.Context) error {
 	if err != nil || !is {
 		return err
 	}
-	if r.moving.dry {
+	if r.redrive.dry {
 		return usagef("--dry-run: the items of a folder have to be taken in first: nixie dlq import %s", quote(folder))
 	}
 	if r.folder, err = filepath.Abs(folder); err != nil {
@@ -157,15 +154,15 @@ func (r *mapRetry) find(ctx context.Context) error {
 }
 
 func newMapClear(g *globals) *cobra.Command {
-	w := &moving{globals: g, event: nixie.OnDiscard, verb: "discard", done: "given up", filter: letterFlags{of: &jobLetters{globals: g}}}
-	cmd := &cobra.Command{
+	l := &letterBulk{
+		bulk: bulk{globals: g, required: true}, event: nixie.OnDiscard, done: "given up", choice: letterFlags{of: &jobLetters{globals: g}},
+	}
+	return g.command(&cobra.Command{
 		Use:   "clear",
 		Short: "Give up all items of a job that died",
 		Long: `Discards the letters of a job, all or those that are chosen: they stay, with reason and
 actor, until nixie map dlq purge removes them, and the job has nothing dead any more.`,
 		Example: `  nixie map dlq clear --job fmt --reason 'done by hand' --yes`,
-		RunE:    w.run,
-	}
-	w.register(cmd.Flags())
-	return cmd
+		Args:    cobra.ArbitraryArgs,
+	}, l.run, l)
 }

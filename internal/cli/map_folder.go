@@ -107,17 +107,17 @@ func knows(ctx context.Context, o *office.Office, queue, item string) (bool, err
 	return len(found) > 0, err
 }
 
-// removeFiles is what a purge or a discard is in a folder of items: the files go, and the
-// audit beside them says who did it and why.
-func (m *moving) removeFiles(ctx context.Context, folder string, f nixie.Filter, args []string) error {
-	return m.visit(func(o *office.Office) error {
-		f.Statuses = nil // all that lies there is open
-		f, err := m.filter.resolve(ctx, o, f)
+// removeFiles purges or discards in a folder of items: the files go, and the audit there tells who
+// did it and why.
+func (l *letterBulk) removeFiles(ctx context.Context, folder string, args []string) error {
+	return l.visit(func(o *office.Office) error {
+		l.choice.filter.Statuses = nil // all that lies there is open
+		f, err := l.choice.resolve(ctx, o, l.choice.filter)
 		if err != nil {
 			return err
 		}
 		if len(args) > 0 {
-			ids, err := m.filter.of.ids(ctx, o, args)
+			ids, err := l.choice.of.ids(ctx, o, args)
 			if err == nil {
 				f.IDs, err = o.LetterIDs(ctx, ids)
 			}
@@ -126,34 +126,28 @@ func (m *moving) removeFiles(ctx context.Context, folder string, f nixie.Filter,
 			}
 		}
 		var items []string
-		for l, err := range o.AllLetters(ctx, f, false) {
+		for letter, err := range o.AllLetters(ctx, f, false) {
 			if err != nil {
 				return err
 			}
-			items = append(items, itemfile.ID(&l))
+			items = append(items, itemfile.ID(&letter))
 		}
-		plan := office.Plan{Selected: int64(len(items)), Movable: int64(len(items))}
-		switch {
-		case m.dry:
-			return m.object(dryRun{true, plan}, func(w io.Writer) { m.printPlan(w, &plan) })
-		case !m.yes && len(items) > 0:
-			if err := m.ask(&plan); err != nil {
-				return err
-			}
-		}
-		return m.removeItems(folder, items)
+		return l.do(func() (plan, error) {
+			n := int64(len(items))
+			return l.plan(&office.Plan{Selected: n, Movable: n}), nil
+		}, func() error { return l.removeItems(folder, items) })
 	})
 }
 
-func (m *moving) removeItems(folder string, items []string) error {
-	from, err := itemfile.NewWriter(folder, m.Now)
+func (l *letterBulk) removeItems(folder string, items []string) error {
+	from, err := itemfile.NewWriter(folder, l.Now)
 	if err != nil {
 		return err
 	}
 	removed := 0
-	by := itemfile.Removal{Action: map[nixie.Event]string{nixie.OnPurge: "purged", nixie.OnDiscard: "discarded"}[m.event], Actor: config.Actor(m.Env), Reason: m.reason}
+	action := map[nixie.Event]string{nixie.OnPurge: "purged", nixie.OnDiscard: "discarded"}[l.event]
 	for _, item := range items {
-		there, err := from.Remove(m.filter.of.job, item, by)
+		there, err := from.Remove(l.choice.of.job, item, itemfile.Removal{Action: action, Actor: config.Actor(l.Env), Reason: l.reason})
 		if err != nil {
 			return errors.Join(err, from.Close())
 		}
@@ -164,8 +158,8 @@ func (m *moving) removeItems(folder string, items []string) error {
 	if err := from.Close(); err != nil {
 		return err
 	}
-	return m.object(filesRemoved{removed}, func(w io.Writer) {
-		fmt.Fprintf(w, "%s %s; audit.jsonl says who did it\n", plural(int64(removed), "item"), m.done)
+	return l.object(filesRemoved{removed}, func(w io.Writer) {
+		fmt.Fprintf(w, "%s %s; audit.jsonl says who did it\n", plural(int64(removed), "item"), l.done)
 	})
 }
 

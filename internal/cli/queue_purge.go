@@ -53,7 +53,7 @@ func printPurge(w io.Writer, v *office.PurgeView, done string) {
 func newQueueDrain(g *globals) *cobra.Command {
 	d := &office.DrainRequest{}
 	var reason reasonFlag
-	var timeout spanFlag
+	var timeout durationFlag
 	cmd := g.inOffice(&cobra.Command{
 		Use:   "drain QUEUE",
 		Short: "Take in nothing new and wait until the queue is empty",

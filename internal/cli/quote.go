@@ -4,6 +4,8 @@ import (
 	"fmt"
 	"strings"
 	"unicode/utf8"
+
+	"github.com/spf13/pflag"
 )
 
 // quote makes a word that a person can paste into a POSIX shell, and that does
@@ -45,10 +47,40 @@ func dollarQuote(s string) string {
 	return b.String()
 }
 
-func quoteAll(args []string) string {
-	quoted := make([]string, len(args))
+func quoteAll(args []string) string { return strings.Join(quoted(args), " ") }
+
+func quoted(args []string) []string {
+	words := make([]string, len(args))
 	for i, a := range args {
-		quoted[i] = quote(a)
+		words[i] = quote(a)
 	}
-	return strings.Join(quoted, " ")
+	return words
+}
+
+// typedFlags writes those of the named flags that were given, as they are typed again.
+func typedFlags(fs *pflag.FlagSet, names ...string) (words []string) {
+	for _, name := range names {
+		if f := fs.Lookup(name); f != nil && f.Value.String() != f.DefValue {
+			words = append(words, quoted(flagWords(f))...)
+		}
+	}
+	return words
+}
+
+// flagWords are the words that give a flag the value that it has.
+func flagWords(f *pflag.Flag) (words []string) {
+	name, value := "--"+f.Name, f.Value.String()
+	list, isList := f.Value.(pflag.SliceValue)
+	switch {
+	case f.Value.Type() == "stringArray":
+		for _, v := range list.GetSlice() {
+			words = append(words, name, v)
+		}
+		return words
+	case isList:
+		value = strings.Join(list.GetSlice(), ",")
+	case f.Value.Type() == "bool":
+		return []string{name + "=" + value}
+	}
+	return []string{name, value}
 }

@@ -102,21 +102,7 @@ func (f *runFlags) readFlags(fs *pflag.FlagSet) {
 		case !fromList && listFlag(flag.Name):
 			return
 		}
-		if flag.Value.Type() == "stringArray" {
-			for _, value := range flag.Value.(pflag.SliceValue).GetSlice() {
-				f.given = append(f.given, "--"+flag.Name, value)
-			}
-			return
-		}
-		value := flag.Value.String()
-		if list, ok := flag.Value.(pflag.SliceValue); ok {
-			value = strings.Join(list.GetSlice(), ",")
-		}
-		if flag.Value.Type() == "bool" {
-			f.given = append(f.given, "--"+flag.Name+"="+value)
-			return
-		}
-		f.given = append(f.given, "--"+flag.Name, value)
+		f.given = append(f.given, flagWords(flag)...)
 	})
 }
 

@@ -35,16 +35,8 @@ const shownGroups = 10
 
 // printSummary prints how the job stands and the exact commands to type next.
 func (f *runFlags) printSummary(w io.Writer, s runner.Summary, args []string) {
-	fmt.Fprintf(w, "\n%s: %d succeeded", plural(s.Items, "item"), s.Succeeded)
-	for _, part := range [...]struct {
-		n    int64
-		what string
-	}{{s.Dead, "dead"}, {s.Discarded, "discarded"}, {s.Unfinished, "unfinished"}} {
-		if part.n > 0 {
-			fmt.Fprintf(w, ", %d %s", part.n, part.what)
-		}
-	}
-	fmt.Fprintf(w, " (%s in this run)\n", plural(s.Attempts, "attempt"))
+	fmt.Fprintf(w, "\n%s: %d succeeded%s (%s in this run)\n", plural(s.Items, "item"), s.Succeeded,
+		counts(count{s.Dead, "dead"}, count{s.Discarded, "discarded"}, count{s.Unfinished, "unfinished"}), plural(s.Attempts, "attempt"))
 	if s.Dead > 0 {
 		fmt.Fprintf(w, "\nWhy they died:\n")
 		for i, g := range s.Groups {

@@ -9,26 +9,26 @@ import (
 	"github.com/nixie-go/nixie/filter"
 )
 
-// spanFlag is the value of a flag that is a positive duration, days and weeks
+// durationFlag is the value of a flag that is a positive duration, days and weeks
 // included.
-type spanFlag time.Duration
+type durationFlag time.Duration
 
-func (s *spanFlag) String() string {
+func (s *durationFlag) String() string {
 	if *s == 0 {
 		return ""
 	}
 	return time.Duration(*s).String()
 }
 
-func (s *spanFlag) Type() string { return "duration" }
+func (s *durationFlag) Type() string { return "duration" }
 
 // Set reads a duration.
-func (s *spanFlag) Set(text string) error {
+func (s *durationFlag) Set(text string) error {
 	d, err := filter.ParseDuration(text)
 	if err == nil && d == 0 {
 		err = errors.New("give a duration longer than nothing")
 	}
-	*s = spanFlag(d)
+	*s = durationFlag(d)
 	return err
 }
 

@@ -134,12 +134,12 @@ func TestStoppedOnTheCommandLine(t *testing.T) {
 
 func TestParseStop(t *testing.T) {
 	for text, want := range map[string]redrive.Stop{"10%": {Share: 0.1}, "0.5%": {Share: 0.005}, "25": {After: 25, Share: -1}, "none": {Share: -1}} {
-		if got, err := (&sending{after: text}).stop(); err != nil || got != want {
+		if got, err := parseStop(text); err != nil || got != want {
 			t.Errorf("%q is %+v, %v; want %+v", text, got, err, want)
 		}
 	}
 	for _, text := range []string{"", "0", "-1", "0%", "101%", "NaN%", "1e3", "x", "5 %", "99999999999"} {
-		if got, err := (&sending{after: text}).stop(); err == nil {
+		if got, err := parseStop(text); err == nil {
 			t.Errorf("%q is %+v, want an error", text, got)
 		}
 	}

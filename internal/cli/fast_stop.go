@@ -1,0 +1,82 @@
+package cli
+
+import (
+	"context"
+	"fmt"
+	"os"
+	"os/signal"
+	"sync/atomic"
+
+	"github.com/nixie-go/nixie/broker"
+	"github.com/nixie-go/nixie/redrive"
+)
+
+// watchInterrupts calls first when ctx ends, and second at the next interrupt. It watches until end
+// is called.
+func watchInterrupts(ctx context.Context, first, second func()) (end func()) {
+	heard := make(chan os.Signal, 2)
+	signal.Notify(heard, stopSignals()...)
+	over, finished := make(chan struct{}), make(chan struct{})
+	go func() {
+		defer close(finished)
+		select {
+		case <-over:
+			return
+		case <-ctx.Done():
+		}
+		first()
+		for range 2 { // one of them has ended ctx
+			select {
+			case <-over:
+				return
+			case <-heard:
+			}
+		}
+		second()
+	}()
+	return func() {
+		signal.Stop(heard)
+		close(over)
+		<-finished
+	}
+}
+
+// fastStop is a publisher that stops to wait for answers at a second interrupt. After the first
+// one it waits as long as the route says.
+type fastStop struct {
+	broker.Publisher
+	open atomic.Int64 // records that have no answer
+	stop context.Context
+	end  func()
+}
+
+// fastStop watches for interrupts until the publisher is ended.
+func (g *globals) fastStop(ctx context.Context, to broker.Publisher) *fastStop {
+	stop, cancel := context.WithCancel(context.WithoutCancel(ctx))
+	f := &fastStop{Publisher: to, stop: stop}
+	end := watchInterrupts(ctx, func() {
+		if n := f.open.Load(); n > 0 {
+			fmt.Fprintf(g.Err, "\nnixie: no answer of the broker yet for %d records; waiting for %s at most, interrupt again to end now\n",
+				n, redrive.DefaultPatience)
+		}
+	}, cancel)
+	f.end = func() {
+		end()
+		cancel()
+	}
+	return f
+}
+
+// Publish implements [broker.Publisher].
+func (f *fastStop) Publish(ctx context.Context, list []broker.Publication) func() []error {
+	ctx, cancel := context.WithCancel(ctx)
+	detach := context.AfterFunc(f.stop, cancel)
+	f.open.Add(int64(len(list)))
+	answers := f.Publisher.Publish(ctx, list)
+	return func() []error {
+		defer cancel()
+		defer detach()
+		defer f.open.Add(-int64(len(list)))
+		return answers()
+	}
+}

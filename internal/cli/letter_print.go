@@ -1,0 +1,111 @@
+package cli
+
+import (
+	"fmt"
+	"io"
+	"strings"
+	"time"
+
+	"github.com/nixie-go/nixie"
+	"github.com/nixie-go/nixie/office"
+	"github.com/nixie-go/nixie/redrive"
+)
+
+// How much of a plan or an outcome is shown to people.
+const (
+	shownRefused = 5
+	shownPlanned = 10
+)
+
+// dryRun is the JSON of --dry-run.
+type dryRun struct {
+	DryRun bool `json:"dry_run"`
+	office.Plan
+}
+
+// printPlan prints what an operation would do.
+func (l *letterBulk) printPlan(w io.Writer, p *office.Plan) {
+	if p.Selected == 0 {
+		fmt.Fprintf(w, "0 letters would be %s: nothing matches\n", l.done)
+		return
+	}
+	l.printSelection(w, p)
+	fmt.Fprintln(w, "\nIn this order")
+	for _, id := range p.Letters[:min(len(p.Letters), shownPlanned)] {
+		fmt.Fprintf(w, "  %s\n", id)
+	}
+	if len(p.Letters) > shownPlanned {
+		fmt.Fprintf(w, "  and %d more\n", p.Selected-shownPlanned)
+	}
+	if p.Token != nil {
+		fmt.Fprintf(w, "\nTo move exactly these, as long as they have not changed:\n  %s\n", l.typedAgain("--token", p.Token.String()))
+	}
+}
+
+// printSelection prints what a person has to know before saying yes.
+func (l *letterBulk) printSelection(w io.Writer, p *office.Plan) {
+	fmt.Fprintf(w, "%s would be %s%s", plural(p.Movable, "letter"), l.done, counts(
+		count{p.Quarantined, "of them into quarantine"}, count{p.Edited, "of them edited"},
+		count{p.Expired, "of them only to die again, as they have expired"}, count{p.Skipped, "skipped"}))
+	if l.perSecond > 0 && p.Movable > 1 {
+		fmt.Fprintf(w, ", in about %s", took(time.Duration(float64(p.Movable-1)/l.perSecond*float64(time.Second))))
+	}
+	fmt.Fprintln(w)
+	causes := make([]office.Count, 0, len(p.Groups))
+	for _, g := range p.Groups {
+		causes = append(causes, office.Count{Value: g.Signature, Count: g.Count})
+	}
+	printCounts(w, "Causes", causes[:min(len(causes), shownPlanned)])
+	where := "In queue"
+	switch {
+	case l.target.sends():
+		where = "To " + l.target.destination() + ", of queue"
+	case l.event == nixie.OnRedrive:
+		where = "Back to"
+	}
+	printCounts(w, where, p.ByQueue)
+	printCounts(w, "In the order of stream", p.Streams[:min(len(p.Streams), shownPlanned)])
+	printCounts(w, "Skipped because", p.Refused)
+}
+
+// printOperation prints how an operation stands.
+func (l *letterBulk) printOperation(w io.Writer, v *office.OperationResult) {
+	if v.Selected == 0 {
+		fmt.Fprintf(w, "0 letters %s: nothing matches\n", l.done)
+		return
+	}
+	fmt.Fprintf(w, "%d of %s %s%s (operation %s)\n", v.Done(), plural(v.Selected, "letter"), l.done, counts(
+		count{value(v.Quarantined), "of them into quarantine"}, count{v.Skipped, "skipped"}, count{v.Failed, "failed"},
+		count{v.Pending, "to go"}), v.Operation)
+	if succeeded, died := value(v.Succeeded), value(v.DiedAgain); succeeded+died > 0 {
+		fmt.Fprintf(w, "  by now %s\n", strings.TrimPrefix(counts(
+			count{succeeded, "succeeded"}, count{died, "died again"}, count{value(v.UnderWay), "on their way"},
+			count{value(v.NewFailure), "of the dead of another failure than before"}), ", "))
+	}
+	printRefused(w, v.Refused)
+	if more := v.Skipped + v.Failed - shownRefused; more > 0 && len(v.Refused) > shownRefused {
+		fmt.Fprintf(w, "  and %d more\n", more)
+	}
+	if hint := l.hint(); hint != "" && v.Done() > 0 {
+		fmt.Fprintln(w, hint)
+	}
+}
+
+func printRefused(w io.Writer, refused []redrive.Refusal) {
+	for _, r := range refused[:min(len(refused), shownRefused)] {
+		fmt.Fprintf(w, "  %s\n", escapeLine(r.Why))
+	}
+}
+
+// hint tells what comes next.
+func (l *letterBulk) hint() string {
+	switch {
+	case l.event == nixie.OnRequalify:
+		return "how often letters were redriven stays: redrive these with a higher --max-redrives"
+	case l.event != nixie.OnRedrive || l.choice.of != nil: // after the redrive of a job comes its run
+		return ""
+	case l.target.sends():
+		return "what was redriven is with the broker; what dies there again is the same letter"
+	}
+	return "what was redriven waits in its queue: nixie work, a worker, or the next nixie run of the job handles it"
+}
