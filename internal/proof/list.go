@@ -49,6 +49,10 @@ func List() []Proof {
 		{"kafka-broker-kills", "broker/kafka", "TestBrokerKilled", "kills of the broker", 1, 1, 30},
 		{"kafka-show", "broker/kafka", "TestShow1_ConsumersAreKilled", "records", 3000, 3000, 100_000},
 		{"power-loss", "internal/proof/powerloss", "TestRandomPowerLoss", "crash points", 200, 500, 20_000},
+		{"power-loss-core", "internal/proof/powerloss", "TestPowerLoss", "fifths of all crash points", 1, 5, 5},
+		{"power-loss-moves", "internal/proof/powerloss", "TestR18_AMoveIsWholeAtEveryCrash", "fifths of all crash points", 1, 5, 5},
+		{"power-loss-purge", "internal/proof/powerloss", "TestR26_APurgeGoesOnAfterEveryCrash", "fifths of all crash points", 1, 5, 5},
+		{"faults-core", "internal/proof/powerloss", "TestFailAtEveryCall", "fifths of all calls to the disk", 1, 5, 5},
 	}
 }
 

@@ -237,15 +237,22 @@ func save(files map[string][]byte, dir string) error {
 	return nil
 }
 
-// EachFault runs a scenario on a new disk with the fault at call 1, then on
-// another with the fault at call 2, and so on until the scenario ends without
+// Calls chooses the calls to the disk that EachFault fails.
+type Calls struct {
+	First int // the first one; 0 means 1
+	Every int // skips calls: 1 (and 0) fails each of them, 10 each tenth
+	Limit int // a scenario that still reaches the fault at this call fails the test
+}
+
+// EachFault runs a scenario on a new disk with the fault at the first call, then on
+// another with the fault at the next, and so on until the scenario ends without
 // reaching the fault; each run is a subtest. The scenario may see errors; it
 // must end, must close what it opened, and judges for itself what it finds
-// after [Disk.Heal]. More than limit runs fail the test. EachFault returns the
-// number of runs in which the fault struck.
-func EachFault(t *testing.T, fault Fault, limit int, scenario func(t *testing.T, disk *Disk)) int {
+// after [Disk.Heal]. EachFault returns the number of runs in which the fault struck.
+func EachFault(t *testing.T, fault Fault, calls Calls, scenario func(t *testing.T, disk *Disk)) int {
 	t.Helper()
-	for n := 1; n <= limit; n++ {
+	struck := 0
+	for n := max(calls.First, 1); n <= calls.Limit; n += max(calls.Every, 1) {
 		ran, fired := false, 0
 		ok := t.Run(fmt.Sprintf("%v at %d", fault, n), func(t *testing.T) {
 			ran = true
@@ -258,9 +265,10 @@ func EachFault(t *testing.T, fault Fault, limit int, scenario func(t *testing.T,
 			continue // left out by the -run flag
 		}
 		if !ok || fired == 0 {
-			return n - 1
+			return struck
 		}
+		struck++
 	}
-	t.Errorf("faultdisk: the scenario still reaches %v after %d runs", fault, limit)
-	return limit
+	t.Errorf("faultdisk: the scenario still reaches %v at call %d", fault, calls.Limit)
+	return struck
 }

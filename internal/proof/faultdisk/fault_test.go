@@ -56,7 +56,7 @@ func TestFaultsNeverCorrupt(t *testing.T) {
 	for _, fault := range faultdisk.Catalog() {
 		t.Run(fault.String(), func(t *testing.T) {
 			t.Parallel()
-			struck := faultdisk.EachFault(t, fault, maxFaults, func(t *testing.T, disk *faultdisk.Disk) {
+			struck := faultdisk.EachFault(t, fault, faultdisk.Calls{Limit: maxFaults}, func(t *testing.T, disk *faultdisk.Disk) {
 				walFull.attempt(disk, 4)
 				disk.Heal()
 				afterFault(t, disk)

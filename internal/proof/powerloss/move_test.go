@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/nixie-go/nixie"
+	"github.com/nixie-go/nixie/internal/proof"
 	"github.com/nixie-go/nixie/internal/proof/faultdisk"
 	"github.com/nixie-go/nixie/store"
 	"github.com/nixie-go/nixie/store/sqlite"
@@ -45,19 +46,22 @@ func TestR18_AMoveIsWholeAtEveryCrash(t *testing.T) {
 	}
 	bury(2)
 	must(t, s.Close())
-	var wrong atomic.Int64
-	tally := faultdisk.EachCrash(t, disk, faultdisk.Plan{Seeds: 1}, func(t *testing.T, c faultdisk.Crash) {
-		s, err := sqlite.Open(c.Path("store.db"), sqlite.Options{Reserve: -1})
-		if err != nil {
-			t.Fatalf("%s: %v", c, err)
-		}
-		defer s.Close() //nolint:errcheck // it was only looked at
-		if err := eitherOr(s, c.Acked()); err != nil {
-			wrong.Add(1)
-			t.Errorf("%s: %v", c, err)
-		}
+	proof.Run(t, "power-loss-moves", func(t *testing.T, seed uint64) int {
+		var wrong atomic.Int64
+		tally := faultdisk.EachCrash(t, disk, part(seed, faultdisk.Plan{Seeds: 1}), func(t *testing.T, c faultdisk.Crash) {
+			s, err := sqlite.Open(c.Path("store.db"), sqlite.Options{Reserve: -1})
+			if err != nil {
+				t.Fatalf("%s: %v", c, err)
+			}
+			defer s.Close() //nolint:errcheck // it was only looked at
+			if err := eitherOr(s, c.Acked()); err != nil {
+				wrong.Add(1)
+				t.Errorf("%s: %v", c, err)
+			}
+		})
+		t.Logf("%d crash points, %d different images, %d wrong", tally.Points, tally.Images, wrong.Load())
+		return 1
 	})
-	t.Logf("%d crash points, %d different images, %d wrong", tally.Points, tally.Images, wrong.Load())
 }
 
 // audited says whether the audit has every death of a message and every redrive

@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/nixie-go/nixie"
+	"github.com/nixie-go/nixie/internal/proof"
 	"github.com/nixie-go/nixie/internal/proof/faultdisk"
 	"github.com/nixie-go/nixie/redrive"
 	"github.com/nixie-go/nixie/store"
@@ -54,19 +55,22 @@ func TestR26_APurgeGoesOnAfterEveryCrash(t *testing.T) {
 	must(t, s.Close())
 
 	later.VFS = ""
-	var wrong atomic.Int64
-	tally := faultdisk.EachCrash(t, disk, faultdisk.Plan{From: lived, Seeds: 1}, func(t *testing.T, c faultdisk.Crash) {
-		s, err := sqlite.Open(c.Path("store.db"), later)
-		if err != nil {
-			t.Fatalf("%s: %v", c, err)
-		}
-		defer s.Close() //nolint:errcheck // it was only looked at
-		if err := purgeGoesOn(t, s, c.Acked()); err != nil {
-			wrong.Add(1)
-			t.Errorf("%s: %v", c, err)
-		}
+	proof.Run(t, "power-loss-purge", func(t *testing.T, seed uint64) int {
+		var wrong atomic.Int64
+		tally := faultdisk.EachCrash(t, disk, part(seed, faultdisk.Plan{From: lived, Seeds: 1}), func(t *testing.T, c faultdisk.Crash) {
+			s, err := sqlite.Open(c.Path("store.db"), later)
+			if err != nil {
+				t.Fatalf("%s: %v", c, err)
+			}
+			defer s.Close() //nolint:errcheck // it was only looked at
+			if err := purgeGoesOn(t, s, c.Acked()); err != nil {
+				wrong.Add(1)
+				t.Errorf("%s: %v", c, err)
+			}
+		})
+		t.Logf("%d crash points, %d different images, %d wrong", tally.Points, tally.Images, wrong.Load())
+		return 1
 	})
-	t.Logf("%d crash points, %d different images, %d wrong", tally.Points, tally.Images, wrong.Load())
 }
 
 // endAll completes one message, discards one and buries the others.

@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/nixie-go/nixie"
+	"github.com/nixie-go/nixie/internal/proof"
 	"github.com/nixie-go/nixie/internal/proof/faultdisk"
 	"github.com/nixie-go/nixie/store"
 	"github.com/nixie-go/nixie/store/sqlite"
@@ -154,25 +155,44 @@ func TestPowerLoss(t *testing.T) {
 	must(t, err)
 	must(t, drama{s, disk.Mark}.play())
 	must(t, s.Close())
-	var wrong atomic.Int64
-	tally := faultdisk.EachCrash(t, disk, faultdisk.Plan{Seeds: 2}, func(t *testing.T, c faultdisk.Crash) {
-		s, err := sqlite.Open(c.Path("store.db"), sqlite.Options{Reserve: -1})
-		if err != nil {
-			t.Fatalf("%s: %v", c, err)
+	proof.Run(t, "power-loss-core", func(t *testing.T, seed uint64) int {
+		var wrong atomic.Int64
+		tally := faultdisk.EachCrash(t, disk, part(seed, faultdisk.Plan{Seeds: 2}), func(t *testing.T, c faultdisk.Crash) {
+			s, err := sqlite.Open(c.Path("store.db"), sqlite.Options{Reserve: -1})
+			if err != nil {
+				t.Fatalf("%s: %v", c, err)
+			}
+			defer s.Close() //nolint:errcheck // it was only looked at
+			if err := broken(s, c.Acked()); err != nil {
+				wrong.Add(1)
+				t.Errorf("%s: %v", c, err)
+			}
+			if err := goesOn(s); err != nil {
+				t.Errorf("%s: does not go on: %v", c, err)
+			}
+		})
+		t.Logf("%d changes of the disk, %d crash points, %d different images, %d wrong", disk.Ops(), tally.Points, tally.Images, wrong.Load())
+		if tally.Points < 500/parts {
+			t.Errorf("%d crash points, want %d", tally.Points, 500/parts)
 		}
-		defer s.Close() //nolint:errcheck // it was only looked at
-		if err := broken(s, c.Acked()); err != nil {
-			wrong.Add(1)
-			t.Errorf("%s: %v", c, err)
-		}
-		if err := goesOn(s); err != nil {
-			t.Errorf("%s: does not go on: %v", c, err)
-		}
+		return 1
 	})
-	t.Logf("%d changes of the disk, %d crash points, %d different images, %d wrong", disk.Ops(), tally.Points, tally.Images, wrong.Load())
-	if tally.Points < 500 {
-		t.Errorf("%d crash points, want 500", tally.Points)
-	}
+}
+
+// parts is the number of parts that the crash points of a test are cut into. Each seed tries
+// one part: make test a single one, make proof all of them.
+const parts = 5
+
+// part returns the plan of the crash points of a seed.
+func part(seed uint64, plan faultdisk.Plan) faultdisk.Plan {
+	plan.From += int((seed - 1) % parts)
+	plan.Every = parts
+	return plan
+}
+
+// partOfCalls returns the calls to the disk that a seed fails.
+func partOfCalls(seed uint64) faultdisk.Calls {
+	return faultdisk.Calls{First: 1 + int((seed-1)%parts), Every: parts, Limit: 2000}
 }
 
 // goesOn uses a recovered store: everything left is claimed and settled, and
@@ -225,14 +245,16 @@ func coveredBy(fault string) string {
 
 // TestFailAtEveryCall fails each call to the disk in turn, in each way, and wants
 // every promise kept and no damage done.
-func TestFailAtEveryCall(t *testing.T) {
+func TestFailAtEveryCall(t *testing.T) { proof.Run(t, "faults-core", failCalls) }
+
+func failCalls(t *testing.T, seed uint64) int {
 	for _, fault := range faultdisk.Catalog() {
 		if other := coveredBy(fault.String()); other != "" {
 			t.Logf("%s takes the same ways as %s", fault, other)
 			continue
 		}
 		t.Run(fault.String(), func(t *testing.T) {
-			struck := faultdisk.EachFault(t, fault, 2000, func(t *testing.T, disk *faultdisk.Disk) {
+			struck := faultdisk.EachFault(t, fault, partOfCalls(seed), func(t *testing.T, disk *faultdisk.Disk) {
 				var promises []string
 				s, err := sqlite.Open(disk.Path("store.db"), sqlite.Options{VFS: disk.VFS(), Reserve: -1, LockWait: time.Millisecond})
 				if err == nil {
@@ -254,4 +276,5 @@ func TestFailAtEveryCall(t *testing.T) {
 			t.Logf("%d faults", struck)
 		})
 	}
+	return 1
 }

@@ -181,7 +181,7 @@ func TestFailInTransaction(t *testing.T) {
 		}
 		ran++
 		t.Run(fault.String(), func(t *testing.T) {
-			struck := faultdisk.EachFault(t, fault, 2000, func(t *testing.T, disk *faultdisk.Disk) {
+			struck := faultdisk.EachFault(t, fault, faultdisk.Calls{Limit: 2000}, func(t *testing.T, disk *faultdisk.Disk) {
 				var promises []string
 				open := func() (*sqlite.Store, error) {
 					return sqlite.Open(disk.Path("store.db"), sqlite.Options{VFS: disk.VFS(), Reserve: -1, LockWait: time.Millisecond})
