@@ -12,13 +12,13 @@ import (
 
 // Analysis counts letters by cause. Dlq analyze prints it.
 type Analysis struct {
-	Letters  int64         `json:"letters"`   // all that it counts
-	LookedAt *store.Looked `json:"looked_at"` // null: all that may match were counted
-	Groups   []GroupView   `json:"groups"`    // one cause each, largest first
-	ByReason []Count       `json:"by_reason"`
-	ByType   []Count       `json:"by_type"` // of the message
-	ByQueue  []Count       `json:"by_queue"`
-	ByHour   []Count       `json:"by_hour"` // of death, UTC, earliest first
+	Letters  int64           `json:"letters"`   // all that it counts
+	LookedAt *store.Coverage `json:"looked_at"` // null: all that may match were counted
+	Groups   []GroupView     `json:"groups"`    // one cause each, largest first
+	ByReason []Count         `json:"by_reason"`
+	ByType   []Count         `json:"by_type"` // of the message
+	ByQueue  []Count         `json:"by_queue"`
+	ByHour   []Count         `json:"by_hour"` // of death, UTC, earliest first
 }
 
 // GroupView is a set of letters with one cause.
@@ -44,8 +44,8 @@ type Count struct {
 }
 
 // Analyze groups the letters that match by cause.
-func (o *Office) Analyze(ctx context.Context, f nixie.Filter, look store.Look) (Analysis, error) {
-	described, looked, err := o.store.Count(ctx, f, store.Counting{By: []nixie.GroupBy{nixie.ByFingerprint}, Look: look, Described: true})
+func (o *Office) Analyze(ctx context.Context, f nixie.Filter, look store.Scan) (Analysis, error) {
+	described, looked, err := o.store.Count(ctx, f, store.Counting{By: []nixie.GroupBy{nixie.ByFingerprint}, Scan: look, Described: true})
 	if err != nil {
 		return Analysis{}, err
 	}
@@ -63,7 +63,7 @@ func (o *Office) Analyze(ctx context.Context, f nixie.Filter, look store.Look) (
 		return Analysis{}, err
 	}
 	counts, _, err := o.store.Count(ctx, f,
-		store.Counting{By: []nixie.GroupBy{nixie.ByReason, nixie.ByType, nixie.ByQueue, nixie.ByHour}, Look: look})
+		store.Counting{By: []nixie.GroupBy{nixie.ByReason, nixie.ByType, nixie.ByQueue, nixie.ByHour}, Scan: look})
 	if err != nil {
 		return Analysis{}, err
 	}
@@ -75,7 +75,7 @@ func (o *Office) Analyze(ctx context.Context, f nixie.Filter, look store.Look) (
 }
 
 // partialCoverage returns nil when the answer covers all letters.
-func partialCoverage(l store.Looked) *store.Looked {
+func partialCoverage(l store.Coverage) *store.Coverage {
 	if l.All() {
 		return nil
 	}

@@ -78,7 +78,7 @@ func waitingStatuses() []nixie.Status {
 }
 
 func (o *Office) byQueue(ctx context.Context, f nixie.Filter) (groups, error) {
-	lists, _, err := o.store.Count(ctx, f, store.Counting{By: []nixie.GroupBy{nixie.ByQueue}, Look: store.LookAtAll, Described: true})
+	lists, _, err := o.store.Count(ctx, f, store.Counting{By: []nixie.GroupBy{nixie.ByQueue}, Scan: store.ScanAll, Described: true})
 	if err != nil {
 		return nil, err
 	}

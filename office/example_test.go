@@ -53,7 +53,7 @@ func Example() {
 		fmt.Println(err)
 		return
 	}
-	analysis, err := clerk.Analyze(ctx, nixie.Filter{}, store.LookAtNewest)
+	analysis, err := clerk.Analyze(ctx, nixie.Filter{}, store.ScanRecent)
 	if err != nil {
 		fmt.Println(err)
 		return

@@ -54,7 +54,7 @@ func (o *Office) Inspect(ctx context.Context) (HealthView, error) {
 	if err != nil {
 		return HealthView{}, err
 	}
-	queues, err := o.store.Queues(ctx, store.QueueLook{})
+	queues, err := o.store.Queues(ctx, store.QueueQuery{})
 	if err != nil {
 		return HealthView{}, err
 	}

@@ -93,7 +93,7 @@ func all[T any](whole bool, page func(store.Page) ([]T, string, error)) iter.Seq
 
 // Queues lists all queues by name.
 func (o *Office) Queues(ctx context.Context) ([]nixie.QueueInfo, error) {
-	return o.store.Queues(ctx, store.QueueLook{})
+	return o.store.Queues(ctx, store.QueueQuery{})
 }
 
 // Queue finds a queue.

@@ -117,7 +117,7 @@ func TestR25_AnalyzeIsARecount(t *testing.T) {
 				t.Fatal(err)
 			}
 			f = office.Unresolved(f)
-			a, err := d.Analyze(t.Context(), f, store.LookAtNewest)
+			a, err := d.Analyze(t.Context(), f, store.ScanRecent)
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -178,7 +178,7 @@ func TestStatsIsARecount(t *testing.T) {
 		w := &office.OperationRequest{Event: nixie.OnRedrive, Max: 4, Reason: "r"}
 		d.carryOut(t, w)
 		d.carryOut(t, &office.OperationRequest{Event: nixie.OnDiscard, Max: 3, Reason: "r"})
-		s, err := d.Stats(t.Context(), nixie.Filter{}, store.LookAtNewest)
+		s, err := d.Stats(t.Context(), nixie.Filter{}, store.ScanRecent)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -250,7 +250,7 @@ func TestR32_PreviewIsThePlan(t *testing.T) {
 				if err != nil {
 					t.Fatal(err)
 				}
-				planned, err := store.FindOperation(t.Context(), d.st, store.OperationLook{ID: op.Operation, Next: 100})
+				planned, err := store.FindOperation(t.Context(), d.st, store.OperationQuery{ID: op.Operation, Next: 100})
 				if err != nil || !slices.Equal(planned.Next, plan.Letters) {
 					t.Errorf("the plan is %v, %v\nthe preview said %v", planned.Next, err, plan.Letters)
 				}

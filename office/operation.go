@@ -230,7 +230,7 @@ func (o *Office) Run(ctx context.Context, id nixie.ID, w *OperationRequest) (Ope
 
 // Operation returns an operation with its counts.
 func (o *Office) Operation(ctx context.Context, id nixie.ID) (store.Operation, error) {
-	return store.FindOperation(ctx, o.store, store.OperationLook{ID: id})
+	return store.FindOperation(ctx, o.store, store.OperationQuery{ID: id})
 }
 
 // Repeat makes those letters of a redrive pending again that died again since, for another Run. It

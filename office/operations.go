@@ -44,19 +44,19 @@ func ViewOperation(op *store.Operation) OperationView {
 
 // Operations lists operations, newest first, and returns the cursor of the next page.
 func (o *Office) Operations(ctx context.Context, p store.Page) ([]store.Operation, string, error) {
-	return o.store.Operations(ctx, store.OperationLook{}, p)
+	return o.store.Operations(ctx, store.OperationQuery{}, p)
 }
 
 // AllOperations yields all operations, newest first.
 func (o *Office) AllOperations(ctx context.Context) iter.Seq2[store.Operation, error] {
 	return all(false, func(p store.Page) ([]store.Operation, string, error) {
-		return o.store.Operations(ctx, store.OperationLook{}, p)
+		return o.store.Operations(ctx, store.OperationQuery{}, p)
 	})
 }
 
 // OperationDetail returns an operation with the outcomes of a redrive.
 func (o *Office) OperationDetail(ctx context.Context, id nixie.ID) (OperationDetail, error) {
-	op, err := store.FindOperation(ctx, o.store, store.OperationLook{ID: id, Outcome: true})
+	op, err := store.FindOperation(ctx, o.store, store.OperationQuery{ID: id, Outcome: true})
 	story := OperationDetail{OperationView: ViewOperation(&op)}
 	if op.Event == nixie.OnRedrive {
 		story.Outcome = &op.Outcome

@@ -118,7 +118,7 @@ func (o *Office) previewer(ctx context.Context, w *OperationRequest) (*previewer
 		groups:  map[string]*PlanGroup{},
 		byQueue: map[string]int64{}, refused: map[string]int64{}, streams: map[string]int64{}, keys: map[string]int64{},
 	}
-	queues, err := o.store.Queues(ctx, store.QueueLook{Settings: true})
+	queues, err := o.store.Queues(ctx, store.QueueQuery{Settings: true})
 	for _, q := range queues {
 		p.queues[q.Name] = q.Settings
 	}

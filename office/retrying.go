@@ -61,7 +61,7 @@ func (o *Office) Retries(ctx context.Context, queues []string) ([]AttemptsView, 
 	}
 	dead := inQueues(queues)
 	dead.Statuses = waitingStatuses() // the message of a redriven letter counts as queued or leased
-	letters, _, err := o.store.Count(ctx, dead, store.Counting{By: []nixie.GroupBy{nixie.ByAttempts}, Look: store.LookAtAll})
+	letters, _, err := o.store.Count(ctx, dead, store.Counting{By: []nixie.GroupBy{nixie.ByAttempts}, Scan: store.ScanAll})
 	if err != nil {
 		return nil, err
 	}
@@ -112,7 +112,7 @@ func (o *Office) Reasons(ctx context.Context, queues []string) ([]ReasonView, er
 		row(t.Key).Retrying = t.Count
 	}
 	letters, _, err := o.store.Count(ctx, Unresolved(inQueues(queues)),
-		store.Counting{By: []nixie.GroupBy{nixie.ByReason}, Look: store.LookAtAll})
+		store.Counting{By: []nixie.GroupBy{nixie.ByReason}, Scan: store.ScanAll})
 	if err != nil {
 		return nil, err
 	}
@@ -176,7 +176,7 @@ func (o *Office) queues(ctx context.Context, names []string) ([]nixie.QueueInfo,
 	if len(names) == 0 {
 		return o.Queues(ctx)
 	}
-	found, err := o.store.Queues(ctx, store.QueueLook{Names: names})
+	found, err := o.store.Queues(ctx, store.QueueQuery{Names: names})
 	if err != nil {
 		return nil, err
 	}

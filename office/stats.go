@@ -29,7 +29,7 @@ type Stats struct {
 	RetriedPerHour int64            `json:"retried_per_hour"` // retries decided in the last 60 minutes
 	ByReason       map[string]int64 `json:"by_reason"`
 	ByQueue        map[string]int64 `json:"by_queue"`
-	LookedAt       *store.Looked    `json:"looked_at"` // null: all that may match were counted
+	LookedAt       *store.Coverage  `json:"looked_at"` // null: all that may match were counted
 }
 
 // Waiting counts the letters that wait for an operator.
@@ -38,9 +38,9 @@ func (s Stats) Waiting() int64 { return s.Open + s.Review + s.Quarantined }
 // Stats counts the letters that match. The two rates are of the filter's queues, or of all. When it
 // covers only the newest letters, LookedAt says how many; the counts of waiting letters cover as
 // many of those.
-func (o *Office) Stats(ctx context.Context, f nixie.Filter, look store.Look) (Stats, error) {
+func (o *Office) Stats(ctx context.Context, f nixie.Filter, look store.Scan) (Stats, error) {
 	var s Stats
-	statuses, looked, err := o.store.Count(ctx, f, store.Counting{By: []nixie.GroupBy{nixie.ByStatus}, Look: look, Described: true})
+	statuses, looked, err := o.store.Count(ctx, f, store.Counting{By: []nixie.GroupBy{nixie.ByStatus}, Scan: look, Described: true})
 	if err != nil {
 		return s, err
 	}
@@ -52,13 +52,13 @@ func (o *Office) Stats(ctx context.Context, f nixie.Filter, look store.Look) (St
 		waiting.Statuses = waitingStatuses()
 	}
 	counts, _, err := o.store.Count(ctx, waiting,
-		store.Counting{By: []nixie.GroupBy{nixie.ByRedrivable, nixie.ByReview, nixie.ByReason, nixie.ByQueue}, Look: look})
+		store.Counting{By: []nixie.GroupBy{nixie.ByRedrivable, nixie.ByReview, nixie.ByReason, nixie.ByQueue}, Scan: look})
 	if err != nil {
 		return s, err
 	}
 	s.Redrivable, s.NeedsReview = store.Sizes(counts[0])["yes"], store.Sizes(counts[1])["yes"]
 	s.ByReason, s.ByQueue = store.Sizes(counts[2]), store.Sizes(counts[3])
-	queues, err := o.store.Queues(ctx, store.QueueLook{})
+	queues, err := o.store.Queues(ctx, store.QueueQuery{})
 	for _, q := range queues {
 		if len(f.Queues) == 0 || slices.Contains(f.Queues, q.Name) {
 			s.DeadPerHour += q.Died

@@ -48,7 +48,7 @@ func (o *Office) Streams(ctx context.Context, queue string, page store.Page) ([]
 	if streams == nil {
 		return nil, "", nil // its queues have no order
 	}
-	return streams.Streams(ctx, store.StreamLook{Queue: queue}, page)
+	return streams.Streams(ctx, store.StreamQuery{Queue: queue}, page)
 }
 
 // streams returns the store's feature of streams, or an error.

@@ -163,7 +163,7 @@ func (e *Engine) Run(ctx context.Context, id nixie.ID) (Result, error) {
 	var q *probe
 	before := int64(-1)
 	for {
-		op, err := store.FindOperation(ctx, e.c.Store, store.OperationLook{ID: id, Next: fetch})
+		op, err := store.FindOperation(ctx, e.c.Store, store.OperationQuery{ID: id, Next: fetch})
 		if err != nil {
 			return e.stopped(ctx, r, id, err)
 		}
@@ -305,7 +305,7 @@ func (e *Engine) stopped(ctx context.Context, r Result, id nixie.ID, cause error
 	ended := ctx.Err()
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), grace)
 	defer cancel()
-	if op, err := store.FindOperation(ctx, e.c.Store, store.OperationLook{ID: id}); err == nil {
+	if op, err := store.FindOperation(ctx, e.c.Store, store.OperationQuery{ID: id}); err == nil {
 		r.Operation = op
 		_ = e.follow(ctx, &r) // the cause says more
 	}

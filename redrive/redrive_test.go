@@ -113,7 +113,7 @@ func plan(t *testing.T, e *redrive.Engine, max int) store.Operation {
 // statuses counts letters by status.
 func statuses(t *testing.T, st store.Store) map[nixie.Status]int64 {
 	t.Helper()
-	groups, _, err := st.Count(t.Context(), nixie.Filter{}, store.Counting{By: []nixie.GroupBy{nixie.ByStatus}, Look: store.LookAtAll, Described: true})
+	groups, _, err := st.Count(t.Context(), nixie.Filter{}, store.Counting{By: []nixie.GroupBy{nixie.ByStatus}, Scan: store.ScanAll, Described: true})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -456,7 +456,7 @@ func TestR26_WhatIsHeldMeanwhileIsNotPurged(t *testing.T) {
 	if err != nil || op.Selected != 3 {
 		t.Fatal(op, err)
 	}
-	found, err := store.FindOperation(t.Context(), st, store.OperationLook{ID: op.ID, Next: 1})
+	found, err := store.FindOperation(t.Context(), st, store.OperationQuery{ID: op.ID, Next: 1})
 	ids := found.Next
 	if err != nil {
 		t.Fatal(err)

@@ -118,7 +118,7 @@ func (b *brake) judge(died, moved int64) error {
 // broker does not say what succeeds; of what it took those have died again whose letters
 // came to this office.
 func (e *Engine) outcome(ctx context.Context, id nixie.ID) (store.Outcome, error) {
-	op, err := store.FindOperation(ctx, e.c.Store, store.OperationLook{ID: id, Outcome: true})
+	op, err := store.FindOperation(ctx, e.c.Store, store.OperationQuery{ID: id, Outcome: true})
 	o := op.Outcome
 	if e.c.Send != nil {
 		o.Succeeded, o.UnderWay = 0, 0

@@ -16,9 +16,9 @@ type Page struct {
 	Whole  bool // with bodies, history and artifacts
 	Bodies bool // of letters: with bodies, and no more than without Whole else
 
-	// Looked, if it is set, is how many were looked at: a store that ends a page before
+	// Scanned, if it is set, is how many were looked at: a store that ends a page before
 	// it is full adds what it had to look at, also what does not match.
-	Looked *int64
+	Scanned *int64
 }
 
 // Rows is how many rows the page may have.

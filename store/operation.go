@@ -20,22 +20,22 @@ type Operations interface {
 	Plan(ctx context.Context, op Operation, filter nixie.Filter, max int) (Operation, error)
 
 	// Operations lists operations, newest first, with their counts.
-	Operations(ctx context.Context, look OperationLook, page Page) ([]Operation, string, error)
+	Operations(ctx context.Context, query OperationQuery, page Page) ([]Operation, string, error)
 }
 
-// OperationLook says what is asked about operations. The zero value asks for all.
-type OperationLook struct {
+// OperationQuery says what is asked about operations. The zero value asks for all.
+type OperationQuery struct {
 	ID      nixie.ID // of this one alone; CodeNotFound if there is none
 	Next    int      // of one: name the letters of up to so many pending items, in the order of the plan
 	Outcome bool     // of one: count what became of the letters that it moved
 }
 
 // FindOperation returns the one operation that a look names.
-func FindOperation(ctx context.Context, st Operations, look OperationLook) (Operation, error) {
-	if look.ID.IsZero() { // which would ask for all
-		return Operation{}, NoOperation(look.ID)
+func FindOperation(ctx context.Context, st Operations, query OperationQuery) (Operation, error) {
+	if query.ID.IsZero() { // which would ask for all
+		return Operation{}, NoOperation(query.ID)
 	}
-	list, _, err := st.Operations(ctx, look, Page{})
+	list, _, err := st.Operations(ctx, query, Page{})
 	if err != nil {
 		return Operation{}, err
 	}
@@ -66,7 +66,7 @@ type Operation struct {
 	Reviewed    bool           `json:"reviewed"`    // of an unhold, see [Resolution]
 	Guarded     bool           `json:"guarded"`     // a letter that changed since Plan is refused, as a dry run showed it otherwise
 
-	Next    []nixie.ID `json:"-"` // if [OperationLook] asks for them
+	Next    []nixie.ID `json:"-"` // if [OperationQuery] asks for them
 	Outcome Outcome    `json:"-"` // likewise
 }
 

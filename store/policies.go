@@ -4,7 +4,7 @@ import "context"
 
 // Policies implements [nixie.PolicyKeeper].
 func (s *Source) Policies(ctx context.Context) (map[string]string, error) {
-	queues, err := s.queue.Queues(ctx, QueueLook{Names: append([]string{}, s.names...), Settings: true}) // no names are no queues, not all
+	queues, err := s.queue.Queues(ctx, QueueQuery{Names: append([]string{}, s.names...), Settings: true}) // no names are no queues, not all
 	if err != nil {
 		return nil, err
 	}

@@ -90,7 +90,7 @@ type Queue interface {
 	Settle(ctx context.Context, settlements []nixie.Settlement) []error
 
 	// Queues lists queues by name.
-	Queues(ctx context.Context, look QueueLook) ([]nixie.QueueInfo, error)
+	Queues(ctx context.Context, query QueueQuery) ([]nixie.QueueInfo, error)
 
 	// Amend changes messages that have not ended, with one audit entry each;
 	// see [Change]. A message in the wrong state gets CodeConflict, an unknown
@@ -112,7 +112,7 @@ type DeadLetters interface {
 	// for (texts, times of failure, deliveries) it asks letter by letter. Of many letters
 	// that may match it then takes the newest, unless it is told to look at all, and
 	// says so.
-	Count(ctx context.Context, filter nixie.Filter, c Counting) ([][]nixie.Group, Looked, error)
+	Count(ctx context.Context, filter nixie.Filter, c Counting) ([][]nixie.Group, Coverage, error)
 
 	// Bury takes letters in that died elsewhere, each whole or not at all, with
 	// one audit entry each: message, history with the count of what was
@@ -148,7 +148,7 @@ type DeadLetters interface {
 // Counting says what is counted, and by what.
 type Counting struct {
 	By   []nixie.GroupBy
-	Look Look
+	Scan Scan
 
 	// Described is for groups with everything; without it they have their keys and sizes
 	// alone, which costs less.
@@ -169,23 +169,23 @@ func Sizes(groups []nixie.Group) map[string]int64 {
 	return sizes
 }
 
-// Look says how far a store goes to count letters.
-type Look int
+// Scan says how far a store goes to count letters.
+type Scan int
 
 const (
-	LookAtNewest Look = iota // answers soon, however many letters there are
-	LookAtAll                // however long it takes
+	ScanRecent Scan = iota // answers soon, however many letters there are
+	ScanAll                // however long it takes
 )
 
-// Looked says that an answer is about the newest of the letters that may match, and of
+// Coverage says that an answer is about the newest of the letters that may match, and of
 // how many. The zero value is about all.
-type Looked struct {
+type Coverage struct {
 	Newest int64 `json:"newest"`
 	Of     int64 `json:"of"`
 }
 
 // All reports whether nothing was left out.
-func (l Looked) All() bool { return l == Looked{} }
+func (l Coverage) All() bool { return l == Coverage{} }
 
 // Resolution is an event applied to a letter by somebody for a reason.
 //
@@ -289,8 +289,8 @@ type AuditEntry struct {
 	Hash      nixie.Hash  `json:"hash"`
 }
 
-// QueueLook says what is asked about queues. The zero value asks for everything.
-type QueueLook struct {
+// QueueQuery says what is asked about queues. The zero value asks for everything.
+type QueueQuery struct {
 	Names    []string // of these those that exist; nil is all
 	Settings bool     // only names and settings: one look at a row for each
 }

@@ -11,15 +11,15 @@ import (
 type Streams interface {
 	// Streams lists streams that have messages on their way or unresolved
 	// letters: blocked ones first, then those that wait longest.
-	Streams(ctx context.Context, look StreamLook, page Page) ([]Stream, string, error)
+	Streams(ctx context.Context, query StreamQuery, page Page) ([]Stream, string, error)
 
 	// Unblock lets the followers of a stream go on, with one audit entry, and
 	// returns how many messages or letters it changed; see [Unblocking].
 	Unblock(ctx context.Context, u Unblocking) (int64, error)
 }
 
-// StreamLook says which streams of a queue are asked for.
-type StreamLook struct {
+// StreamQuery says which streams of a queue are asked for.
+type StreamQuery struct {
 	Queue string
 	Name  string // empty is all
 }
@@ -29,7 +29,7 @@ func FindStream(ctx context.Context, st Streams, queue, name string) (Stream, er
 	if name == "" { // which would ask for all
 		return Stream{}, NoStream(queue, name)
 	}
-	list, _, err := st.Streams(ctx, StreamLook{queue, name}, Page{})
+	list, _, err := st.Streams(ctx, StreamQuery{queue, name}, Page{})
 	if err == nil && len(list) == 0 {
 		err = NoStream(queue, name)
 	}

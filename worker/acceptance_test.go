@@ -28,7 +28,7 @@ func fill(t *testing.T, st *memory.Store, keys ...string) {
 
 func info(t *testing.T, st *memory.Store) nixie.QueueInfo {
 	t.Helper()
-	all, err := st.Queues(t.Context(), store.QueueLook{})
+	all, err := st.Queues(t.Context(), store.QueueQuery{})
 	if err != nil || len(all) != 1 {
 		t.Fatal(all, err)
 	}

@@ -38,7 +38,7 @@ func tellOrders(ctx context.Context, out io.Writer, clerk *office.Office, choice
 
 // tellLetters prints every letter, and how many still need somebody.
 func tellLetters(ctx context.Context, out io.Writer, clerk *office.Office) error {
-	waiting, err := clerk.Analyze(ctx, office.Unresolved(nixie.Filter{}), store.LookAtNewest)
+	waiting, err := clerk.Analyze(ctx, office.Unresolved(nixie.Filter{}), store.ScanRecent)
 	if err != nil {
 		return err
 	}

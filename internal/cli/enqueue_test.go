@@ -81,7 +81,7 @@ func ready(t *testing.T, path string) int64 {
 		t.Fatal(err)
 	}
 	defer st.Close() //nolint:errcheck // it was only read
-	queues, err := st.Queues(t.Context(), store.QueueLook{})
+	queues, err := st.Queues(t.Context(), store.QueueQuery{})
 	if err != nil || len(queues) != 1 {
 		t.Fatalf("%d queues, %v", len(queues), err)
 	}

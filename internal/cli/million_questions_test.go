@@ -108,7 +108,7 @@ func (m *mountain) groups() (list []question) {
 	ask := func(text string, by nixie.GroupBy) {
 		f := m.parse(text)
 		list = append(list, question{name: fmt.Sprintf("groups by %s %s", by, text), ask: func(ctx context.Context) error {
-			_, _, err := m.store.Count(ctx, f, store.Counting{By: []nixie.GroupBy{by}, Look: store.LookAtNewest, Described: true})
+			_, _, err := m.store.Count(ctx, f, store.Counting{By: []nixie.GroupBy{by}, Scan: store.ScanRecent, Described: true})
 			return err
 		}})
 	}
@@ -131,32 +131,32 @@ func (m *mountain) groups() (list []question) {
 func (m *mountain) numbers() []question {
 	return []question{
 		{name: "counts by everything", ask: func(ctx context.Context) error {
-			_, _, err := m.store.Count(ctx, nixie.Filter{}, store.Counting{By: []nixie.GroupBy{nixie.ByFingerprint, nixie.ByReason, nixie.ByClass, nixie.ByType, nixie.ByQueue, nixie.ByStatus, nixie.ByHour, nixie.ByRedrivable, nixie.ByReview, nixie.ByAttempts}, Look: store.LookAtNewest})
+			_, _, err := m.store.Count(ctx, nixie.Filter{}, store.Counting{By: []nixie.GroupBy{nixie.ByFingerprint, nixie.ByReason, nixie.ByClass, nixie.ByType, nixie.ByQueue, nixie.ByStatus, nixie.ByHour, nixie.ByRedrivable, nixie.ByReview, nixie.ByAttempts}, Scan: store.ScanRecent})
 			return err
 		}},
-		{name: "queues", ask: func(ctx context.Context) error { _, err := m.store.Queues(ctx, store.QueueLook{}); return err }},
+		{name: "queues", ask: func(ctx context.Context) error { _, err := m.store.Queues(ctx, store.QueueQuery{}); return err }},
 		{name: "office: stats", ask: func(ctx context.Context) error {
-			_, err := m.clerk.Stats(ctx, nixie.Filter{}, store.LookAtNewest)
+			_, err := m.clerk.Stats(ctx, nixie.Filter{}, store.ScanRecent)
 			return err
 		}},
 		{name: "office: stats of a queue", ask: func(ctx context.Context) error {
-			_, err := m.clerk.Stats(ctx, m.parse("queue:queue-3"), store.LookAtNewest)
+			_, err := m.clerk.Stats(ctx, m.parse("queue:queue-3"), store.ScanRecent)
 			return err
 		}},
 		{name: "office: analyze", ask: func(ctx context.Context) error {
-			_, err := m.clerk.Analyze(ctx, office.Unresolved(nixie.Filter{}), store.LookAtNewest)
+			_, err := m.clerk.Analyze(ctx, office.Unresolved(nixie.Filter{}), store.ScanRecent)
 			return err
 		}},
 		{name: "office: analyze a text", ask: func(ctx context.Context) error {
-			_, err := m.clerk.Analyze(ctx, office.Unresolved(m.parse("text:refused")), store.LookAtNewest)
+			_, err := m.clerk.Analyze(ctx, office.Unresolved(m.parse("text:refused")), store.ScanRecent)
 			return err
 		}},
 		{name: "office: stats of deliveries", ask: func(ctx context.Context) error {
-			_, err := m.clerk.Stats(ctx, m.parse("deliveries:>5"), store.LookAtNewest)
+			_, err := m.clerk.Stats(ctx, m.parse("deliveries:>5"), store.ScanRecent)
 			return err
 		}},
 		{name: "office: analyze the last day", ask: func(ctx context.Context) error {
-			_, err := m.clerk.Analyze(ctx, office.Unresolved(m.parse("age:<1d")), store.LookAtNewest)
+			_, err := m.clerk.Analyze(ctx, office.Unresolved(m.parse("age:<1d")), store.ScanRecent)
 			return err
 		}},
 		{name: "office: reasons", ask: func(ctx context.Context) error { _, err := m.clerk.Reasons(ctx, nil); return err }},

@@ -182,7 +182,7 @@ func (m *mountain) right() {
 	}
 	m.honest()
 	for _, by := range []nixie.GroupBy{nixie.ByFingerprint, nixie.ByHour, nixie.ByAttempts} {
-		groups, _, err := m.store.Count(m.t.Context(), nixie.Filter{}, store.Counting{By: []nixie.GroupBy{by}, Look: store.LookAtNewest, Described: true})
+		groups, _, err := m.store.Count(m.t.Context(), nixie.Filter{}, store.Counting{By: []nixie.GroupBy{by}, Scan: store.ScanRecent, Described: true})
 		if err != nil {
 			m.t.Fatal(err)
 		}
@@ -199,8 +199,8 @@ func (m *mountain) right() {
 // honest compares counts of a text among the newest letters, and of all.
 func (m *mountain) honest() {
 	m.t.Helper()
-	count := func(look store.Look) (n int64, looked store.Looked) {
-		groups, looked, err := m.store.Count(m.t.Context(), m.parse("text:fallen"), store.Counting{By: []nixie.GroupBy{nixie.ByFingerprint}, Look: look, Described: true})
+	count := func(look store.Scan) (n int64, looked store.Coverage) {
+		groups, looked, err := m.store.Count(m.t.Context(), m.parse("text:fallen"), store.Counting{By: []nixie.GroupBy{nixie.ByFingerprint}, Scan: look, Described: true})
 		if err != nil {
 			m.t.Fatal(err)
 		}
@@ -209,10 +209,10 @@ func (m *mountain) honest() {
 		}
 		return n, looked
 	}
-	if n, looked := count(store.LookAtAll); n != 10 || !looked.All() {
+	if n, looked := count(store.ScanAll); n != 10 || !looked.All() {
 		m.t.Errorf("of all letters %d have a text, want 10; it says that it looked at %+v", n, looked)
 	}
-	n, looked := count(store.LookAtNewest)
+	n, looked := count(store.ScanRecent)
 	want := int64(0)
 	for i := m.n - int(looked.Newest); i < m.n; i++ {
 		if i%(m.n/10) == 7 {

@@ -20,7 +20,7 @@ func (r *rare) page(matches, last int) func(store.Page) ([]sample, string, error
 			_, err = fmt.Sscan(p.Cursor, &at)
 		}
 		r.now = r.now.Add(time.Second)
-		*p.Looked += 100
+		*p.Scanned += 100
 		if at < matches {
 			list = append(list, sample{Name: fmt.Sprint("m", at)})
 		}

@@ -114,15 +114,15 @@ func (l *lookFlag) register(fs *pflag.FlagSet) {
 	fs.BoolVar(&l.all, "all", false, "look at all letters that may match, however long it takes")
 }
 
-func (l *lookFlag) word() store.Look {
+func (l *lookFlag) word() store.Scan {
 	if l.all {
-		return store.LookAtAll
+		return store.ScanAll
 	}
-	return store.LookAtNewest
+	return store.ScanRecent
 }
 
 // lookedAt says it when counts are not about all letters.
-func (g *globals) lookedAt(l *store.Looked) {
+func (g *globals) lookedAt(l *store.Coverage) {
 	if l != nil {
 		g.say("about the newest %d of %s that may match: --all looks at each", l.Newest, plural(l.Of, "letter"))
 	}
@@ -145,7 +145,7 @@ func list[T, V any](g *globals, p *pageFlags, noun string, columns []column[V], 
 	cursor, looked, began := p.cursor, int64(0), g.Now()
 	left := p.limit
 	for cut := false; left > 0 && !cut; {
-		rows, next, err := page(store.Page{Limit: min(left, listStep), Cursor: cursor, Looked: &looked})
+		rows, next, err := page(store.Page{Limit: min(left, listStep), Cursor: cursor, Scanned: &looked})
 		if err != nil {
 			return err
 		}

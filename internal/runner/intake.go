@@ -133,7 +133,7 @@ func (r *Runner) queue(ctx context.Context) (nixie.QueueInfo, bool, error) {
 
 // known are those of the runner's queues that the store has.
 func (r *Runner) known(ctx context.Context) ([]nixie.QueueInfo, error) {
-	return r.store.Queues(ctx, store.QueueLook{Names: append([]string{}, r.c.Queues...)}) // no names are no queues, not all
+	return r.store.Queues(ctx, store.QueueQuery{Names: append([]string{}, r.c.Queues...)}) // no names are no queues, not all
 }
 
 type intake struct {

@@ -397,7 +397,7 @@ func (r *Runner) Summary(ctx context.Context) (Summary, error) {
 	described, _, err := r.store.Count(ctx, nixie.Filter{
 		Queues:   []string{r.c.Job},
 		Statuses: []nixie.Status{nixie.StatusOpen, nixie.StatusReview, nixie.StatusQuarantined},
-	}, store.Counting{By: []nixie.GroupBy{nixie.ByFingerprint}, Look: store.LookAtAll, Described: true})
+	}, store.Counting{By: []nixie.GroupBy{nixie.ByFingerprint}, Scan: store.ScanAll, Described: true})
 	if err != nil {
 		return s, err
 	}

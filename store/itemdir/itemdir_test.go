@@ -139,8 +139,8 @@ func TestAnswersAsAfterAnImport(t *testing.T) {
 					t.Errorf("groups by %s: %+v, want %+v", by, have, want)
 				}
 			}
-			have, _, err := ours.Count(t.Context(), f, store.Counting{By: []nixie.GroupBy{nixie.ByReason, nixie.ByQueue}, Look: store.LookAtAll})
-			want, _, _ := theirs.Count(t.Context(), f, store.Counting{By: []nixie.GroupBy{nixie.ByReason, nixie.ByQueue}, Look: store.LookAtAll})
+			have, _, err := ours.Count(t.Context(), f, store.Counting{By: []nixie.GroupBy{nixie.ByReason, nixie.ByQueue}, Scan: store.ScanAll})
+			want, _, _ := theirs.Count(t.Context(), f, store.Counting{By: []nixie.GroupBy{nixie.ByReason, nixie.ByQueue}, Scan: store.ScanAll})
 			if err != nil || !reflect.DeepEqual(have, want) {
 				t.Errorf("counts %v, want %v: %v", have, want, err)
 			}
@@ -174,7 +174,7 @@ func all(t testing.TB, s store.Store, f nixie.Filter, page store.Page) (list []n
 
 func groups(t testing.TB, s store.Store, f nixie.Filter, by nixie.GroupBy) []nixie.Group {
 	t.Helper()
-	counted, _, err := s.Count(t.Context(), f, store.Counting{By: []nixie.GroupBy{by}, Look: store.LookAtAll, Described: true})
+	counted, _, err := s.Count(t.Context(), f, store.Counting{By: []nixie.GroupBy{by}, Scan: store.ScanAll, Described: true})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -279,7 +279,7 @@ func TestRefusals(t *testing.T) {
 			t.Errorf("%v", err)
 		}
 	}
-	queues, err := s.Queues(ctx, store.QueueLook{})
+	queues, err := s.Queues(ctx, store.QueueQuery{})
 	if err != nil || len(queues) != 1 || queues[0].Name != "mapreduce/nightly" || queues[0].Dead != 1 || queues[0].Died != 0 {
 		t.Errorf("queues: %+v %v", queues, err)
 	}

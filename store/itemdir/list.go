@@ -151,20 +151,20 @@ func (s *Store) each(ctx context.Context, filter *nixie.Filter, do func(*nixie.L
 }
 
 // Count implements [store.DeadLetters]. It always looks at all; nothing retries here.
-func (s *Store) Count(ctx context.Context, filter nixie.Filter, c store.Counting) ([][]nixie.Group, store.Looked, error) {
+func (s *Store) Count(ctx context.Context, filter nixie.Filter, c store.Counting) ([][]nixie.Group, store.Coverage, error) {
 	if err := c.Check(); err != nil {
-		return nil, store.Looked{}, err
+		return nil, store.Coverage{}, err
 	}
 	counted := store.NewGrouping(c)
 	if c.Retrying {
-		return counted.Groups(), store.Looked{}, nil
+		return counted.Groups(), store.Coverage{}, nil
 	}
 	err := s.each(ctx, &filter, counted.Add)
-	return counted.Groups(), store.Looked{}, err
+	return counted.Groups(), store.Coverage{}, err
 }
 
 // Queues implements [store.Queue]: a queue for each job.
-func (s *Store) Queues(ctx context.Context, look store.QueueLook) ([]nixie.QueueInfo, error) {
+func (s *Store) Queues(ctx context.Context, look store.QueueQuery) ([]nixie.QueueInfo, error) {
 	heads, err := s.begin(ctx, "")
 	if err != nil {
 		return nil, err

@@ -55,7 +55,7 @@ func (refusals) Plan(context.Context, store.Operation, nixie.Filter, int) (store
 	return store.Operation{}, refuse("redrive or discard letters")
 }
 
-func (refusals) Operations(context.Context, store.OperationLook, store.Page) ([]store.Operation, string, error) {
+func (refusals) Operations(context.Context, store.OperationQuery, store.Page) ([]store.Operation, string, error) {
 	return nil, "", refuse("keep operations")
 }
 

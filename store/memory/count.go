@@ -9,13 +9,13 @@ import (
 )
 
 // Count counts letters, or messages that still retry. It always looks at all.
-func (s *Store) Count(ctx context.Context, f nixie.Filter, c store.Counting) ([][]nixie.Group, store.Looked, error) {
+func (s *Store) Count(ctx context.Context, f nixie.Filter, c store.Counting) ([][]nixie.Group, store.Coverage, error) {
 	if err := c.Check(); err != nil {
-		return nil, store.Looked{}, err
+		return nil, store.Coverage{}, err
 	}
 	now, err := s.enter(ctx)
 	if err != nil {
-		return nil, store.Looked{}, err
+		return nil, store.Coverage{}, err
 	}
 	defer s.mu.Unlock()
 	counted := store.NewGrouping(c)
@@ -25,11 +25,11 @@ func (s *Store) Count(ctx context.Context, f nixie.Filter, c store.Counting) ([]
 				counted.AddRetrying(&m.Message)
 			}
 		}
-		return counted.Groups(), store.Looked{}, nil
+		return counted.Groups(), store.Coverage{}, nil
 	}
 	for _, l := range s.find(&f, now) {
 		whole := l.joined()
 		counted.Add(&whole)
 	}
-	return counted.Groups(), store.Looked{}, nil
+	return counted.Groups(), store.Coverage{}, nil
 }

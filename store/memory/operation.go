@@ -119,7 +119,7 @@ func (s *Store) operation(id nixie.ID) (*operation, error) {
 }
 
 // Operations lists operations, newest first.
-func (s *Store) Operations(ctx context.Context, look store.OperationLook, page store.Page) ([]store.Operation, string, error) {
+func (s *Store) Operations(ctx context.Context, look store.OperationQuery, page store.Page) ([]store.Operation, string, error) {
 	if _, err := s.enter(ctx); err != nil {
 		return nil, "", err
 	}
@@ -147,7 +147,7 @@ func (s *Store) Operations(ctx context.Context, look store.OperationLook, page s
 }
 
 // lookAt shows one operation.
-func (s *Store) lookAt(look store.OperationLook) (store.Operation, error) {
+func (s *Store) lookAt(look store.OperationQuery) (store.Operation, error) {
 	op, err := s.operation(look.ID)
 	if err != nil {
 		return store.Operation{}, err

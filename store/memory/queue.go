@@ -94,7 +94,7 @@ func (q *queue) lease(wanted time.Duration) time.Duration {
 }
 
 // Queues counts every queue by looking at each of its messages.
-func (s *Store) Queues(ctx context.Context, look store.QueueLook) ([]nixie.QueueInfo, error) {
+func (s *Store) Queues(ctx context.Context, look store.QueueQuery) ([]nixie.QueueInfo, error) {
 	now, err := s.enter(ctx)
 	if err != nil {
 		return nil, err

@@ -93,7 +93,7 @@ func (q *queue) pass(m *message) {
 
 // Streams lists the streams of a queue: blocked ones first, then those whose
 // head waits longest.
-func (s *Store) Streams(ctx context.Context, look store.StreamLook, page store.Page) ([]store.Stream, string, error) {
+func (s *Store) Streams(ctx context.Context, look store.StreamQuery, page store.Page) ([]store.Stream, string, error) {
 	now, err := s.enter(ctx)
 	if err != nil {
 		return nil, "", err

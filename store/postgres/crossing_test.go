@@ -122,6 +122,6 @@ func disturb(ctx context.Context, s *postgres.Store, dice *rand.Rand, queue func
 		return []error{err}
 	}
 	_, err := s.Prune(ctx, store.Pruning{Resume: dice.IntN(2) == 0})
-	_, other := s.Queues(ctx, store.QueueLook{})
+	_, other := s.Queues(ctx, store.QueueQuery{})
 	return []error{err, other}
 }

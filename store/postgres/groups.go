@@ -27,9 +27,9 @@ var groupings = map[nixie.GroupBy]string{
 
 // Count implements store.DeadLetters. It always looks at all. What deaths count is summed
 // up from them, with three letters of each kind where groups are described.
-func (s *Store) Count(ctx context.Context, filter nixie.Filter, of store.Counting) ([][]nixie.Group, store.Looked, error) {
+func (s *Store) Count(ctx context.Context, filter nixie.Filter, of store.Counting) ([][]nixie.Group, store.Coverage, error) {
 	if err := of.Check(); err != nil {
-		return nil, store.Looked{}, err
+		return nil, store.Coverage{}, err
 	}
 	lists := make([][]nixie.Group, len(of.By))
 	err := s.view(ctx, func(t *tx) error {
@@ -53,7 +53,7 @@ func (s *Store) Count(ctx context.Context, filter nixie.Filter, of store.Countin
 		}
 		return nil
 	})
-	return lists, store.Looked{}, err
+	return lists, store.Coverage{}, err
 }
 
 // sizes counts letters by each property.

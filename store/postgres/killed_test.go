@@ -82,7 +82,7 @@ func (s *siege) work(st *postgres.Store) {
 		if err != nil || len(ds) > 0 || !s.over(s.last) {
 			continue
 		}
-		if infos, err := st.Queues(s.Context(), store.QueueLook{}); err == nil && len(infos) == 1 && infos[0].Unfinished() == 0 {
+		if infos, err := st.Queues(s.Context(), store.QueueQuery{}); err == nil && len(infos) == 1 && infos[0].Unfinished() == 0 {
 			return
 		}
 	}
@@ -120,7 +120,7 @@ func besiege(t *testing.T, kills int) {
 	}
 	for range kills {
 		for goal := s.taken.Load() + perKill; s.taken.Load() < goal && !t.Failed(); {
-			_, err := st.Queues(t.Context(), store.QueueLook{}) // looks on while they work
+			_, err := st.Queues(t.Context(), store.QueueQuery{}) // looks on while they work
 			s.away(err)
 		}
 		if err := own.Kill(); err != nil {

@@ -311,7 +311,7 @@ func TestIdleStreamsGo(t *testing.T) {
 		if c := settle(t, a, one(t, a), nixie.Complete); c != "" {
 			t.Fatal(c)
 		}
-		if list, _, err := a.Streams(t.Context(), store.StreamLook{Queue: "q"}, store.Page{}); err != nil || len(list) > 0 {
+		if list, _, err := a.Streams(t.Context(), store.StreamQuery{Queue: "q"}, store.Page{}); err != nil || len(list) > 0 {
 			t.Errorf("round %d: listed are %v, error %v", round, list, err)
 		}
 		clock.Advance(2 * time.Minute)

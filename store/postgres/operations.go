@@ -46,7 +46,7 @@ func (s *Store) Plan(ctx context.Context, op store.Operation, filter nixie.Filte
 }
 
 // Operations implements store.Operations.
-func (s *Store) Operations(ctx context.Context, look store.OperationLook, page store.Page) (list []store.Operation, next string, err error) {
+func (s *Store) Operations(ctx context.Context, look store.OperationQuery, page store.Page) (list []store.Operation, next string, err error) {
 	if !look.ID.IsZero() {
 		return s.lookAt(ctx, look)
 	}
@@ -66,7 +66,7 @@ func (s *Store) Operations(ctx context.Context, look store.OperationLook, page s
 }
 
 // lookAt shows one operation.
-func (s *Store) lookAt(ctx context.Context, look store.OperationLook) (list []store.Operation, _ string, err error) {
+func (s *Store) lookAt(ctx context.Context, look store.OperationQuery) (list []store.Operation, _ string, err error) {
 	id := [16]byte(look.ID)
 	var letters []nixie.ID
 	var outcome store.Outcome
@@ -136,5 +136,5 @@ func (s *Store) planAgain(ctx context.Context, id nixie.ID) (store.Operation, er
 	}); err != nil {
 		return store.Operation{}, err
 	}
-	return store.FindOperation(ctx, s, store.OperationLook{ID: id})
+	return store.FindOperation(ctx, s, store.OperationQuery{ID: id})
 }

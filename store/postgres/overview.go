@@ -16,7 +16,7 @@ import (
 const counted = time.Hour
 
 // Queues implements store.Queue.
-func (s *Store) Queues(ctx context.Context, look store.QueueLook) ([]nixie.QueueInfo, error) {
+func (s *Store) Queues(ctx context.Context, look store.QueueQuery) ([]nixie.QueueInfo, error) {
 	infos := queueInfos{}
 	err := s.view(ctx, func(t *tx) error {
 		if err := t.time(); err != nil {

@@ -76,7 +76,7 @@ func TestPruningMany(t *testing.T) {
 		slices.Sort(steps)
 		t.Logf("%d messages pruned in %d steps over %s, half of them within %s, the longest %s; others ended %.0f messages a second meanwhile and %.0f before",
 			many, len(steps), time.Since(began), steps[len(steps)/2], steps[len(steps)-1], meanwhile, usual)
-		queues, err := a.st.Queues(t.Context(), store.QueueLook{})
+		queues, err := a.st.Queues(t.Context(), store.QueueQuery{})
 		must(t, err)
 		for i := range queues {
 			if q := &queues[i]; q.Pruned != map[string]int64{"loose": int64(many)}[q.Name] || q.Unfinished() != 0 {

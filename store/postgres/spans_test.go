@@ -175,7 +175,7 @@ func TestPruningSpans(t *testing.T) {
 	if _, span, _ := ended(t, schema); span != 1 || len(messages(t, s)) != 10 {
 		t.Errorf("%d spans are left, and %d messages", span, len(messages(t, s)))
 	}
-	queues, err := s.Queues(t.Context(), store.QueueLook{})
+	queues, err := s.Queues(t.Context(), store.QueueQuery{})
 	must(t, err)
 	if q := queues[0]; q.Pruned != 20 || q.Succeeded != 25 || q.Total != 30 {
 		t.Errorf("counted %+v", q)

@@ -47,7 +47,7 @@ func (t *tx) readStreams(list *[]store.Stream, cursors *[]string, where string, 
 }
 
 // Streams implements store.Streams.
-func (s *Store) Streams(ctx context.Context, look store.StreamLook, page store.Page) ([]store.Stream, string, error) {
+func (s *Store) Streams(ctx context.Context, look store.StreamQuery, page store.Page) ([]store.Stream, string, error) {
 	where, args := "q.name = $3 and ($4 = '' or s.name = $4)", []any{look.Queue, look.Name}
 	if page.Cursor != "" {
 		after, err := cursorNumbers(page.Cursor, 3)

@@ -170,7 +170,7 @@ func (h *herd) run(s *postgres.Store, messages, perKill int) {
 				heard = false
 				continue
 			}
-			queues, err := s.Queues(h.Context(), store.QueueLook{})
+			queues, err := s.Queues(h.Context(), store.QueueQuery{})
 			must(h.T, err)
 			if queues[0].Unfinished() == 0 {
 				for _, p := range h.procs {
@@ -209,7 +209,7 @@ func (h *herd) judge(s *postgres.Store, pool *pgxpool.Pool, messages int) {
 		}
 	}
 	q := func() nixie.QueueInfo {
-		queues, err := s.Queues(h.Context(), store.QueueLook{})
+		queues, err := s.Queues(h.Context(), store.QueueQuery{})
 		must(h.T, err)
 		return queues[0]
 	}()

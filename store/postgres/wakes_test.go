@@ -220,7 +220,7 @@ func TestListenerOutlivesServer(t *testing.T) {
 	must(t, own.Kill())
 	woken(t, ch)
 	for code := nixie.CodeUnavailable; code == nixie.CodeUnavailable || code == nixie.CodeOutcomeUnknown; { // the pool has dead connections
-		_, err := a.Queues(t.Context(), store.QueueLook{})
+		_, err := a.Queues(t.Context(), store.QueueQuery{})
 		code = nixie.CodeOf(err)
 	}
 	rings(t, a, b)

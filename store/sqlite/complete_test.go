@@ -177,7 +177,7 @@ func TestLongTransaction(t *testing.T) {
 	if _, err := db.Begin(); nixie.CodeOf(err) != nixie.CodeUnavailable {
 		t.Errorf("another transaction: %v", err)
 	}
-	if _, err := s.Queues(t.Context(), store.QueueLook{}); err != nil {
+	if _, err := s.Queues(t.Context(), store.QueueQuery{}); err != nil {
 		t.Errorf("a reader: %v", err)
 	}
 	ended, end := context.WithCancel(t.Context())

@@ -89,7 +89,7 @@ func TestAFailingCallHoldsUpNobody(t *testing.T) {
 			t.Errorf("call %d: %v, want %q", i, err, want)
 		}
 	})
-	qs, err := s.Queues(t.Context(), store.QueueLook{})
+	qs, err := s.Queues(t.Context(), store.QueueQuery{})
 	must(t, err)
 	for i := range qs {
 		if want := int64(1 + calls*4/5*2); qs[i].Name == "q" && qs[i].Ready != want {

@@ -94,7 +94,7 @@ func ExampleStore_Tx() {
 		fmt.Println("order", number, err)
 	}
 
-	queues, err := shop.st.Queues(ctx, store.QueueLook{})
+	queues, err := shop.st.Queues(ctx, store.QueueQuery{})
 	if err != nil {
 		fmt.Println(err)
 		return

@@ -26,7 +26,7 @@ var groupings = map[nixie.GroupBy]string{
 }
 
 // Count implements store.DeadLetters.
-func (s *Store) Count(ctx context.Context, filter nixie.Filter, of store.Counting) (lists [][]nixie.Group, looked store.Looked, err error) {
+func (s *Store) Count(ctx context.Context, filter nixie.Filter, of store.Counting) (lists [][]nixie.Group, looked store.Coverage, err error) {
 	if err := of.Check(); err != nil {
 		return nil, looked, err
 	}
@@ -40,7 +40,7 @@ func (s *Store) Count(ctx context.Context, filter nixie.Filter, of store.Countin
 			if of.Retrying {
 				list, err = countRetrying(c, &filter, s.Now(), by)
 			} else {
-				list, looked, err = described(plan(c, &filter, s.Now()), of.Look, by)
+				list, looked, err = described(plan(c, &filter, s.Now()), of.Scan, by)
 			}
 			if err != nil {
 				return err
@@ -54,7 +54,7 @@ func (s *Store) Count(ctx context.Context, filter nixie.Filter, of store.Countin
 
 // described counts letters by one property. What kinds know is summed up from them,
 // with three letters of each: how many letters there are does not matter then.
-func described(p *picker, look store.Look, by nixie.GroupBy) (_ []nixie.Group, looked store.Looked, err error) {
+func described(p *picker, look store.Scan, by nixie.GroupBy) (_ []nixie.Group, looked store.Coverage, err error) {
 	g := &grouper{c: p.c, by: by, kinds: map[int64]*kindRow{}, groups: map[string]*groupSum{}}
 	if p.counted() {
 		g.span = p.stretch
@@ -198,7 +198,7 @@ func (g *grouper) ends(s *groupSum, k *kindRow, span stretch, letters int64) err
 
 // each goes through letters that match, latest death first, and says how many were
 // looked at if those were not all.
-func (g *grouper) each(p *picker, look store.Look) (store.Looked, error) {
+func (g *grouper) each(p *picker, look store.Scan) (store.Coverage, error) {
 	return p.through(groupings[g.by]+", k.signature, k.reason, l.died, l.pos, l.id", look, func(row rows) error {
 		e := example{place{row.ColumnInt64(3), row.ColumnInt64(4)}, columnID(row, 5)}
 		key, reason := row.ColumnText(0), nixie.Reason(row.ColumnText(2))

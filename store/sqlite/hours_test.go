@@ -108,9 +108,9 @@ func compareGroups(t *testing.T, s, ref store.Store, began time.Time) {
 	by := []nixie.GroupBy{nixie.ByFingerprint, nixie.ByHour, nixie.ByStatus, nixie.ByAttempts, nixie.ByQueue}
 	for _, f := range filters {
 		for _, by := range by {
-			got, _, err := s.Count(t.Context(), f, store.Counting{By: []nixie.GroupBy{by}, Look: store.LookAtAll, Described: true})
+			got, _, err := s.Count(t.Context(), f, store.Counting{By: []nixie.GroupBy{by}, Scan: store.ScanAll, Described: true})
 			must(t, err)
-			want, _, err := ref.Count(t.Context(), f, store.Counting{By: []nixie.GroupBy{by}, Look: store.LookAtAll, Described: true})
+			want, _, err := ref.Count(t.Context(), f, store.Counting{By: []nixie.GroupBy{by}, Scan: store.ScanAll, Described: true})
 			must(t, err)
 			for i := range want[0] { // which reason a group has is the store's to say
 				want[0][i].Reason = ""
@@ -122,9 +122,9 @@ func compareGroups(t *testing.T, s, ref store.Store, began time.Time) {
 				t.Errorf("groups by %s of %s:\n%.600s\nwant\n%.600s", by, filter.Text(f), a, b)
 			}
 		}
-		got, _, err := s.Count(t.Context(), f, store.Counting{By: by, Look: store.LookAtAll})
+		got, _, err := s.Count(t.Context(), f, store.Counting{By: by, Scan: store.ScanAll})
 		must(t, err)
-		want, _, err := ref.Count(t.Context(), f, store.Counting{By: by, Look: store.LookAtAll})
+		want, _, err := ref.Count(t.Context(), f, store.Counting{By: by, Scan: store.ScanAll})
 		must(t, err)
 		if a, b := fmt.Sprint(got), fmt.Sprint(want); a != b {
 			t.Errorf("counts of %s: %.600s\nwant %.600s", filter.Text(f), a, b)
@@ -166,15 +166,15 @@ func TestCountsSayWhatTheyAreAbout(t *testing.T) {
 		{"some of several kinds", nixie.Filter{Types: []string{"t0"}, Queues: []string{"q0"}, Deliveries: any}, 2_625},
 		{"in a time", nixie.Filter{Types: []string{"t0"}, Deliveries: any, Died: nixie.Times{After: at.Add(time.Minute), Before: at.Add(210 * time.Minute)}}, 3_150},
 	} {
-		for _, look := range []store.Look{store.LookAtNewest, store.LookAtAll} {
-			described, looked, err := s.Count(t.Context(), c.filter, store.Counting{By: []nixie.GroupBy{nixie.ByHour}, Look: look, Described: true})
+		for _, look := range []store.Scan{store.ScanRecent, store.ScanAll} {
+			described, looked, err := s.Count(t.Context(), c.filter, store.Counting{By: []nixie.GroupBy{nixie.ByHour}, Scan: look, Described: true})
 			must(t, err)
 			groups := described[0]
 			n := int64(0)
 			for _, g := range groups {
 				n += g.Count
 			}
-			counts, same, err := s.Count(t.Context(), c.filter, store.Counting{By: []nixie.GroupBy{nixie.ByHour}, Look: look})
+			counts, same, err := s.Count(t.Context(), c.filter, store.Counting{By: []nixie.GroupBy{nixie.ByHour}, Scan: look})
 			must(t, err)
 			for hour, count := range store.Sizes(counts[0]) {
 				n -= count
@@ -188,11 +188,11 @@ func TestCountsSayWhatTheyAreAbout(t *testing.T) {
 			for _, g := range counts[0] {
 				n += g.Count
 			}
-			want := store.Looked{Newest: n, Of: c.of}
-			if look == store.LookAtAll {
-				want = store.Looked{}
+			want := store.Coverage{Newest: n, Of: c.of}
+			if look == store.ScanAll {
+				want = store.Coverage{}
 			}
-			if looked != want || look == store.LookAtAll && n != c.of || look == store.LookAtNewest && n >= c.of {
+			if looked != want || look == store.ScanAll && n != c.of || look == store.ScanRecent && n >= c.of {
 				t.Errorf("%s: %d letters were counted, and it says that it looked at %+v of %d", c.name, n, looked, c.of)
 			}
 		}

@@ -332,7 +332,7 @@ func finish(t *testing.T, path string, heard *promises) {
 // pruned is how many messages the store says that it has removed.
 func pruned(t *testing.T, s *sqlite.Store) int64 {
 	t.Helper()
-	qs, err := s.Queues(t.Context(), store.QueueLook{})
+	qs, err := s.Queues(t.Context(), store.QueueQuery{})
 	must(t, err)
 	n := int64(0)
 	for i := range qs {

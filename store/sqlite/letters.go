@@ -99,8 +99,8 @@ func (s *Store) Letters(ctx context.Context, filter nixie.Filter, page store.Pag
 			}
 			return err
 		})
-		if page.Looked != nil {
-			*page.Looked += p.looked
+		if page.Scanned != nil {
+			*page.Scanned += p.looked
 		}
 		return chosen(err)
 	})

@@ -172,7 +172,7 @@ func (l *liver) redrive() error {
 	if err != nil {
 		return err
 	}
-	found, err := store.FindOperation(ctx, l.s, store.OperationLook{ID: op.ID, Next: 10})
+	found, err := store.FindOperation(ctx, l.s, store.OperationQuery{ID: op.ID, Next: 10})
 	letters := found.Next
 	if err != nil {
 		return err

@@ -70,7 +70,7 @@ func scanOperation(row rows) store.Operation {
 }
 
 // Operations implements store.Operations.
-func (s *Store) Operations(ctx context.Context, look store.OperationLook, page store.Page) (list []store.Operation, next string, err error) {
+func (s *Store) Operations(ctx context.Context, look store.OperationQuery, page store.Page) (list []store.Operation, next string, err error) {
 	if !look.ID.IsZero() {
 		return s.lookAt(ctx, look)
 	}
@@ -92,7 +92,7 @@ func (s *Store) Operations(ctx context.Context, look store.OperationLook, page s
 }
 
 // lookAt shows one operation.
-func (s *Store) lookAt(ctx context.Context, look store.OperationLook) (list []store.Operation, _ string, err error) {
+func (s *Store) lookAt(ctx context.Context, look store.OperationQuery) (list []store.Operation, _ string, err error) {
 	err = s.read(ctx, func(c conn) error {
 		n, err := operationNumber(c.each, look.ID)
 		if err != nil {
@@ -141,5 +141,5 @@ func (s *Store) planAgain(ctx context.Context, id nixie.ID) (store.Operation, er
 	}); err != nil {
 		return store.Operation{}, err
 	}
-	return store.FindOperation(ctx, s, store.OperationLook{ID: id})
+	return store.FindOperation(ctx, s, store.OperationQuery{ID: id})
 }

@@ -71,7 +71,7 @@ func questions(s store.Store) map[string]func(context.Context) (int64, error) {
 	}
 	return map[string]func(context.Context) (int64, error){
 		"queues": func(ctx context.Context) (n int64, err error) {
-			list, err := s.Queues(ctx, store.QueueLook{})
+			list, err := s.Queues(ctx, store.QueueQuery{})
 			for _, q := range list {
 				n += q.Scheduled
 			}

@@ -282,31 +282,31 @@ func (p *picker) walk(columns string, first, most int, f func(rows) error) (plac
 
 // through calls f for letters that match, latest death first. If those that may match
 // are too many to look at, it says how many of them it looked at.
-func (p *picker) through(columns string, look store.Look, f func(rows) error) (store.Looked, error) {
+func (p *picker) through(columns string, look store.Scan, f func(rows) error) (store.Coverage, error) {
 	if err := p.begin(); err != nil {
-		return store.Looked{}, err
+		return store.Coverage{}, err
 	}
 	if p.common {
 		p.runs, p.rest = everyLetter(), p.everyone
 	}
 	p.everyone = nil
 	span, most := p.stretch, maxLooked
-	if look == store.LookAtAll {
+	if look == store.ScanAll {
 		most = math.MaxInt
 	}
 	next, err := p.walk(columns, maxLooked/4, most, f)
 	if err != nil || next == (place{}) {
-		return store.Looked{}, err
+		return store.Coverage{}, err
 	}
 	of, err := p.size(span)
 	if err != nil {
-		return store.Looked{}, err
+		return store.Coverage{}, err
 	}
 	newest, err := p.size(stretch{below: span.below, least: place{next.died, next.n - 1}})
 	if err != nil || newest == of {
-		return store.Looked{}, err
+		return store.Coverage{}, err
 	}
-	return store.Looked{Newest: newest, Of: of}, nil
+	return store.Coverage{Newest: newest, Of: of}, nil
 }
 
 // size is how many letters within a stretch may match.

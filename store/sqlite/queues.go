@@ -12,7 +12,7 @@ import (
 
 // Queues implements store.Queue. It counts by counters and indexes: how many
 // messages there are does not matter.
-func (s *Store) Queues(ctx context.Context, look store.QueueLook) ([]nixie.QueueInfo, error) {
+func (s *Store) Queues(ctx context.Context, look store.QueueQuery) ([]nixie.QueueInfo, error) {
 	var list []nixie.QueueInfo
 	now := s.now()
 	err := s.read(ctx, func(c conn) error {

@@ -10,7 +10,7 @@ import (
 
 // sizesOf counts letters by several properties. Each kind is asked once for all that is
 // counted, and no letter is read for an example.
-func sizesOf(p *picker, of store.Counting) (lists [][]nixie.Group, looked store.Looked, err error) {
+func sizesOf(p *picker, of store.Counting) (lists [][]nixie.Group, looked store.Coverage, err error) {
 	n := &sizing{by: of.By, hour: slices.Index(of.By, nixie.ByHour), counts: make([]map[string]int64, len(of.By))}
 	for i := range n.counts {
 		n.counts[i] = map[string]int64{}
@@ -18,7 +18,7 @@ func sizesOf(p *picker, of store.Counting) (lists [][]nixie.Group, looked store.
 	if p.counted() {
 		err = n.counted(p)
 	} else {
-		looked, err = n.each(p, of.Look)
+		looked, err = n.each(p, of.Scan)
 	}
 	for _, sizes := range n.counts {
 		lists = append(lists, store.GroupsOf(sizes))
@@ -75,7 +75,7 @@ func (n *sizing) counted(p *picker) error {
 
 // each goes through letters that match, latest death first, and says how many were
 // looked at if those were not all.
-func (n *sizing) each(p *picker, look store.Look) (store.Looked, error) {
+func (n *sizing) each(p *picker, look store.Scan) (store.Coverage, error) {
 	return p.through("l.died"+n.columns(), look, func(row rows) error {
 		if n.hour >= 0 {
 			n.counts[n.hour][hourName(lifecycle.Hour(row.ColumnInt64(0)))]++

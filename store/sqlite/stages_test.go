@@ -37,7 +37,7 @@ func claimed(t *testing.T, s *sqlite.Store, n int, lease time.Duration) []*nixie
 
 func succeeded(t *testing.T, s *sqlite.Store) int64 {
 	t.Helper()
-	qs, err := s.Queues(t.Context(), store.QueueLook{})
+	qs, err := s.Queues(t.Context(), store.QueueQuery{})
 	must(t, err)
 	return qs[0].Succeeded
 }

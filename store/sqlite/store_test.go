@@ -79,7 +79,7 @@ func storePath(t *testing.T) string {
 
 func unfinished(t *testing.T, s *sqlite.Store) int64 {
 	t.Helper()
-	qs, err := s.Queues(t.Context(), store.QueueLook{})
+	qs, err := s.Queues(t.Context(), store.QueueQuery{})
 	must(t, err)
 	n := int64(0)
 	for i := range qs {

@@ -11,7 +11,7 @@ import (
 )
 
 // Streams implements store.Streams.
-func (s *Store) Streams(ctx context.Context, look store.StreamLook, page store.Page) ([]store.Stream, string, error) {
+func (s *Store) Streams(ctx context.Context, look store.StreamQuery, page store.Page) ([]store.Stream, string, error) {
 	where, args := "q.name = +?", []any{look.Queue}
 	if look.Name != "" {
 		where, args = where+" and s.name = +?", append(args, look.Name)

@@ -107,7 +107,7 @@ func TestTxLikeStore(t *testing.T) {
 			seen[side] += fmt.Sprintln(nixie.CodeOf(err), len(receipts) > 0 && receipts[0].Duplicate, len(receipts) > 0 && receipts[0].Different)
 		}
 		end()
-		queues, err := s.Queues(t.Context(), store.QueueLook{})
+		queues, err := s.Queues(t.Context(), store.QueueQuery{})
 		must(t, err)
 		seen[side] += fmt.Sprintf("%+v\n", queues)
 		for _, r := range messages(t, s) {
@@ -210,7 +210,7 @@ func TestTxRefusedCallLeavesNothing(t *testing.T) {
 	if len(keys) != 3 || !keys["first"] || !keys["last"] {
 		t.Errorf("kept %v", keys)
 	}
-	queues, err := s.Queues(t.Context(), store.QueueLook{})
+	queues, err := s.Queues(t.Context(), store.QueueQuery{})
 	must(t, err)
 	if len(queues) != 1 {
 		t.Errorf("%d queues", len(queues))

@@ -311,7 +311,7 @@ func (b *bed) status(id nixie.ID, want nixie.Status) {
 // info is the overview of the queue work.
 func (b *bed) info() nixie.QueueInfo {
 	b.Helper()
-	all, err := b.st.Queues(b.ctx, store.QueueLook{})
+	all, err := b.st.Queues(b.ctx, store.QueueQuery{})
 	b.ok(err)
 	for _, q := range all {
 		if q.Name == work {
@@ -338,7 +338,7 @@ func (b *bed) snapshot() string {
 	b.Helper()
 	messages, err := allMessages(b.ctx, b.st, nixie.Filter{})
 	b.ok(err)
-	infos, err := b.st.Queues(b.ctx, store.QueueLook{})
+	infos, err := b.st.Queues(b.ctx, store.QueueQuery{})
 	b.ok(err)
 	entries, err := allEntries(b.ctx, b.st, work)
 	b.ok(err)

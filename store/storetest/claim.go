@@ -168,7 +168,7 @@ func unknownQueue(b *bed) {
 	ds, err := b.st.Claim(b.ctx, "nobody", nixie.Want{Max: 9})
 	b.ok(err)
 	b.keys(ds)
-	infos, err := b.st.Queues(b.ctx, store.QueueLook{})
+	infos, err := b.st.Queues(b.ctx, store.QueueQuery{})
 	b.ok(err)
 	same(b, "queues", len(infos), 0)
 }

@@ -119,14 +119,14 @@ func diesElsewhereOutOfItsStream(b *bed) {
 	f := got.History[0]
 	same(b, "failure", fmt.Sprint(f.Class, f.Reason, f.Text, f.FailedAt.Equal(l.LastFailedAt)), fmt.Sprint(nixie.ClassUnknown, nixie.ReasonHandler, "it fails", true))
 	b.ok(b.settle(nixie.Settlement{Delivery: b.take("follower"), Verb: nixie.Complete}))
-	streams, _, err := b.st.Features().Streams.Streams(b.ctx, store.StreamLook{Queue: work}, store.Page{})
+	streams, _, err := b.st.Features().Streams.Streams(b.ctx, store.StreamQuery{Queue: work}, store.Page{})
 	b.ok(err)
 	same(b, "streams", len(streams), 0)
 	b.again(l.Message.ID)
 
 	b.ok(b.resolve(l.ID, nixie.OnDiscard))
 	b.ok(b.resolve(l.ID, nixie.OnRestore))
-	streams, _, err = b.st.Features().Streams.Streams(b.ctx, store.StreamLook{Queue: work}, store.Page{})
+	streams, _, err = b.st.Features().Streams.Streams(b.ctx, store.StreamQuery{Queue: work}, store.Page{})
 	b.ok(err)
 	same(b, "streams after it was restored", len(streams), 0)
 }

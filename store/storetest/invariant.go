@@ -49,7 +49,7 @@ func Broken(ctx context.Context, st store.Store) ([]string, error) {
 		return nil, err
 	}
 	c.lookAtLetters(letters)
-	infos, err := st.Queues(ctx, store.QueueLook{})
+	infos, err := st.Queues(ctx, store.QueueQuery{})
 	if err != nil {
 		return nil, err
 	}
@@ -253,7 +253,7 @@ func checkCounts(b *bed, st store.Store, now time.Time) {
 	for _, l := range b.letters(nixie.Filter{}) {
 		letters[l.ID] = &l
 	}
-	infos, err := st.Queues(b.ctx, store.QueueLook{})
+	infos, err := st.Queues(b.ctx, store.QueueQuery{})
 	b.ok(err)
 	counts := recount(messages, letters, now)
 	for _, got := range infos {

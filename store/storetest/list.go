@@ -305,7 +305,7 @@ func groupsMatch(b *bed) {
 				newest[k] = append(newest[k], found[i].ID)
 			}
 			want := regroup(found, key)
-			got, looked, err := b.st.Count(b.ctx, f, store.Counting{By: []nixie.GroupBy{by}, Look: store.LookAtNewest, Described: true})
+			got, looked, err := b.st.Count(b.ctx, f, store.Counting{By: []nixie.GroupBy{by}, Scan: store.ScanRecent, Described: true})
 			b.ok(err)
 			same(b, fmt.Sprintf("groups by %s", by), len(got[0]), len(want))
 			same(b, "all were looked at", looked.All(), true)
@@ -337,7 +337,7 @@ func letterCounts(b *bed) {
 	for range 10 {
 		f := b.randomFilter(random, all)
 		found := b.letters(f)
-		got, looked, err := b.st.Count(b.ctx, f, store.Counting{By: by, Look: store.LookAtNewest})
+		got, looked, err := b.st.Count(b.ctx, f, store.Counting{By: by, Scan: store.ScanRecent})
 		b.ok(err)
 		same(b, "all were looked at", looked.All(), true)
 		same(b, "lists", len(got), len(by))
@@ -346,7 +346,7 @@ func letterCounts(b *bed) {
 			for key, g := range regroup(found, keys[by]) {
 				want[key] = g.Count
 			}
-			alone, _, err := b.st.Count(b.ctx, f, store.Counting{By: []nixie.GroupBy{by}, Look: store.LookAtAll})
+			alone, _, err := b.st.Count(b.ctx, f, store.Counting{By: []nixie.GroupBy{by}, Scan: store.ScanAll})
 			b.ok(err)
 			if !maps.Equal(store.Sizes(got[i]), want) || !maps.Equal(store.Sizes(alone[0]), want) {
 				b.Fatalf("counts by %s of filter %+v are %v, and %v alone, want %v", by, f, got[i], alone[0], want)
@@ -394,8 +394,8 @@ func regroup(ls []nixie.Letter, key func(*nixie.Letter) string) map[string]*nixi
 }
 
 func unknownGrouping(b *bed) {
-	_, _, err := b.st.Count(b.ctx, nixie.Filter{}, store.Counting{By: []nixie.GroupBy{"colour"}, Look: store.LookAtNewest, Described: true})
+	_, _, err := b.st.Count(b.ctx, nixie.Filter{}, store.Counting{By: []nixie.GroupBy{"colour"}, Scan: store.ScanRecent, Described: true})
 	b.code(err, nixie.CodeInvalid)
-	_, _, err = b.st.Count(b.ctx, nixie.Filter{}, store.Counting{By: []nixie.GroupBy{nixie.ByReason, "colour"}, Look: store.LookAtNewest})
+	_, _, err = b.st.Count(b.ctx, nixie.Filter{}, store.Counting{By: []nixie.GroupBy{nixie.ByReason, "colour"}, Scan: store.ScanRecent})
 	b.code(err, nixie.CodeInvalid)
 }

@@ -329,11 +329,11 @@ func (m *machine) seeLetters(side int, ls []nixie.Letter) []string {
 }
 
 func (m *machine) compareQueues(p *process, skip map[string]bool) {
-	sut, err := p.sut.Queues(m.ctx, store.QueueLook{})
+	sut, err := p.sut.Queues(m.ctx, store.QueueQuery{})
 	if err != nil {
 		m.Fatal(err)
 	}
-	ref, err := p.ref.Queues(m.ctx, store.QueueLook{})
+	ref, err := p.ref.Queues(m.ctx, store.QueueQuery{})
 	if err != nil {
 		m.Fatal(err)
 	}

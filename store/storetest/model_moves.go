@@ -328,8 +328,8 @@ func (m *machine) plan(r *rapid.T) {
 	m.sameCode("plan", err, want)
 	m.plans = append(m.plans, [2]nixie.ID{sut.ID, ref.ID})
 	for _, plan := range m.plans {
-		x, err := store.FindOperation(m.ctx, p.sut, store.OperationLook{ID: plan[0], Next: 100})
-		y, want := store.FindOperation(m.ctx, p.ref, store.OperationLook{ID: plan[1], Next: 100})
+		x, err := store.FindOperation(m.ctx, p.sut, store.OperationQuery{ID: plan[0], Next: 100})
+		y, want := store.FindOperation(m.ctx, p.ref, store.OperationQuery{ID: plan[1], Next: 100})
 		m.sameCode("operation", err, want)
 		m.same("operation", []int64{x.Selected, x.Done, x.Skipped, x.Failed, x.Pending, int64(len(x.Next))},
 			[]int64{y.Selected, y.Done, y.Skipped, y.Failed, y.Pending, int64(len(y.Next))})
@@ -353,12 +353,12 @@ func (m *machine) query(r *rapid.T) {
 	m.sameCode("letters", err, want)
 	m.same("letters that match", m.seeLetters(0, sut), m.seeLetters(1, ref))
 	by := rapid.SampledFrom([]nixie.GroupBy{nixie.ByFingerprint, nixie.ByReason, nixie.ByStatus, nixie.ByQueue, nixie.ByHour, nixie.ByRedrivable, nixie.ByType, nixie.ByAttempts, nixie.ByReview, nixie.ByClass}).Draw(r, "by")
-	x, _, err := p.sut.Count(m.ctx, f, store.Counting{By: []nixie.GroupBy{by}, Look: store.LookAtAll, Described: true})
-	y, _, want := p.ref.Count(m.ctx, f, store.Counting{By: []nixie.GroupBy{by}, Look: store.LookAtAll, Described: true})
+	x, _, err := p.sut.Count(m.ctx, f, store.Counting{By: []nixie.GroupBy{by}, Scan: store.ScanAll, Described: true})
+	y, _, want := p.ref.Count(m.ctx, f, store.Counting{By: []nixie.GroupBy{by}, Scan: store.ScanAll, Described: true})
 	m.sameCode("groups", err, want)
 	m.same("groups by "+string(by), seeGroups(x[0]), seeGroups(y[0]))
-	n, _, err := p.sut.Count(m.ctx, f, store.Counting{By: []nixie.GroupBy{by, nixie.ByStatus}, Look: store.LookAtAll})
-	k, _, want := p.ref.Count(m.ctx, f, store.Counting{By: []nixie.GroupBy{by, nixie.ByStatus}, Look: store.LookAtAll})
+	n, _, err := p.sut.Count(m.ctx, f, store.Counting{By: []nixie.GroupBy{by, nixie.ByStatus}, Scan: store.ScanAll})
+	k, _, want := p.ref.Count(m.ctx, f, store.Counting{By: []nixie.GroupBy{by, nixie.ByStatus}, Scan: store.ScanAll})
 	m.sameCode("counts", err, want)
 	m.same("counts by "+string(by), n, k)
 }

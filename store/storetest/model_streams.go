@@ -61,7 +61,7 @@ func (m *machine) compareStreams(p *process, skip map[string]bool) {
 func (m *machine) seeStreams(side int, st store.Store, queue string) []string {
 	all, err := pages(func(page store.Page) ([]store.Stream, string, error) {
 		page.Limit = 1
-		return st.Features().Streams.Streams(m.ctx, store.StreamLook{Queue: queue}, page)
+		return st.Features().Streams.Streams(m.ctx, store.StreamQuery{Queue: queue}, page)
 	})
 	if err != nil {
 		m.Fatal(err)

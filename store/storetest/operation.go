@@ -28,17 +28,17 @@ func operationKept(b *bed) {
 		b.Errorf("operation is %+v", got)
 	}
 	b.ok(b.resolution(store.Resolution{Letter: b.letters(nixie.Filter{})[1].ID, Event: nixie.OnHold, Actor: "ann", Operation: other.ID}))
-	list, cursor, err := b.st.Operations(b.ctx, store.OperationLook{}, store.Page{Limit: 1})
+	list, cursor, err := b.st.Operations(b.ctx, store.OperationQuery{}, store.Page{Limit: 1})
 	b.ok(err)
 	if len(list) != 1 || list[0].ID != other.ID || list[0].Done != 1 || list[0].Selected != 1 || cursor == "" {
 		b.Fatalf("newest operation is %+v, cursor %q", list, cursor)
 	}
-	list, cursor, err = b.st.Operations(b.ctx, store.OperationLook{}, store.Page{Limit: 2, Cursor: cursor})
+	list, cursor, err = b.st.Operations(b.ctx, store.OperationQuery{}, store.Page{Limit: 2, Cursor: cursor})
 	b.ok(err)
 	if len(list) != 1 || list[0].ID != planned.ID || list[0].Pending != 2 || list[0].Destination != want.Destination || cursor != "" {
 		b.Fatalf("oldest operation is %+v, cursor %q", list, cursor)
 	}
-	_, _, err = b.st.Operations(b.ctx, store.OperationLook{}, store.Page{Cursor: "nonsense"})
+	_, _, err = b.st.Operations(b.ctx, store.OperationQuery{}, store.Page{Cursor: "nonsense"})
 	b.code(err, nixie.CodeInvalid)
 }
 
@@ -76,7 +76,7 @@ func outcomesByFailure(b *bed) {
 		}
 	}
 	outcome := func() store.Outcome {
-		op, err := store.FindOperation(b.ctx, b.st, store.OperationLook{ID: op.ID, Outcome: true})
+		op, err := store.FindOperation(b.ctx, b.st, store.OperationQuery{ID: op.ID, Outcome: true})
 		b.ok(err)
 		return op.Outcome
 	}
@@ -102,11 +102,11 @@ func outcomesByFailure(b *bed) {
 	unknown := new(nixie.IDs).New(b.clock.Now())
 	_, err = b.st.Plan(b.ctx, store.Operation{ID: unknown}, nixie.Filter{}, 0)
 	b.code(err, nixie.CodeNotFound)
-	_, err = store.FindOperation(b.ctx, b.st, store.OperationLook{})
+	_, err = store.FindOperation(b.ctx, b.st, store.OperationQuery{})
 	b.code(err, nixie.CodeNotFound)
 	_, err = store.FindStream(b.ctx, b.st.Features().Streams, work, "")
 	b.code(err, nixie.CodeNotFound)
-	_, err = store.FindOperation(b.ctx, b.st, store.OperationLook{ID: unknown, Outcome: true})
+	_, err = store.FindOperation(b.ctx, b.st, store.OperationQuery{ID: unknown, Outcome: true})
 	b.code(err, nixie.CodeNotFound)
 }
 
@@ -150,7 +150,7 @@ func reviewedGo(b *bed) {
 	}
 	yes := true
 	same(b, "letters that a filter finds", len(b.letters(nixie.Filter{Redrivable: &yes})), 1)
-	counts, _, err := b.st.Count(b.ctx, nixie.Filter{}, store.Counting{By: []nixie.GroupBy{nixie.ByRedrivable, nixie.ByReview}, Look: store.LookAtAll})
+	counts, _, err := b.st.Count(b.ctx, nixie.Filter{}, store.Counting{By: []nixie.GroupBy{nixie.ByRedrivable, nixie.ByReview}, Scan: store.ScanAll})
 	b.ok(err)
 	same(b, "redrivable", store.Sizes(counts[0])["yes"], 1)
 	same(b, "to be reviewed", store.Sizes(counts[1])["yes"], 0)

@@ -100,7 +100,7 @@ func settingsByName(b *bed) {
 	b.ok(store.Configure(b.ctx, b.st, "third", nixie.QueueSettings{Paused: true}, "ann", ""))
 	look := func(names ...string) []nixie.QueueInfo {
 		b.Helper()
-		got, err := b.join().Queues(b.ctx, store.QueueLook{Names: names, Settings: true})
+		got, err := b.join().Queues(b.ctx, store.QueueQuery{Names: names, Settings: true})
 		b.ok(err)
 		return got
 	}
@@ -114,7 +114,7 @@ func settingsByName(b *bed) {
 	b.dead("a", nixie.StatusOpen) // in another queue
 	b.ok(b.settle(nixie.Settlement{Delivery: b.took("b"), Verb: nixie.Complete}))
 	b.put("c", nixie.Queue("third"))
-	whole, err := b.st.Queues(b.ctx, store.QueueLook{Names: []string{"third"}})
+	whole, err := b.st.Queues(b.ctx, store.QueueQuery{Names: []string{"third"}})
 	b.ok(err)
 	same(b, "one whole queue", len(whole), 1)
 	same(b, "it is paused", whole[0].Settings.Paused, true)
@@ -126,7 +126,7 @@ func keptPolicy(b *bed) {
 	for _, text := range []string{"max-attempts=3\ncase=type=a \"quoted\"; backoff=linear base=1m", "ä" + strings.Repeat("x", nixie.MaxPolicyText-2)} {
 		_, err := b.adjust(func(q *nixie.QueueSettings) { q.Policy = text })
 		b.ok(err)
-		got, err := b.join().Queues(b.ctx, store.QueueLook{Names: []string{work}, Settings: true})
+		got, err := b.join().Queues(b.ctx, store.QueueQuery{Names: []string{work}, Settings: true})
 		b.ok(err)
 		same(b, "policy", got[0].Settings.Policy, text)
 		same(b, "policy in the overview", b.info().Settings.Policy, text)

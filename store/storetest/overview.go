@@ -95,7 +95,7 @@ func overviews(t *testing.T, st store.Store, letters int64) map[string]func() er
 		"groups of the last day": count(lately, store.Counting{By: []nixie.GroupBy{nixie.ByStatus}, Described: true}),
 		"what retries":           count(nixie.Filter{}, store.Counting{By: []nixie.GroupBy{nixie.ByReason}, Retrying: true}),
 		"queues": func() error {
-			_, err := st.Queues(ctx, store.QueueLook{})
+			_, err := st.Queues(ctx, store.QueueQuery{})
 			return err
 		},
 		"first page": func() error {

@@ -221,7 +221,7 @@ func queuesByName(b *bed) {
 	for _, name := range []string{"c", "a", "b"} {
 		b.put("x", nixie.Queue(name))
 	}
-	infos, err := b.st.Queues(b.ctx, store.QueueLook{})
+	infos, err := b.st.Queues(b.ctx, store.QueueQuery{})
 	b.ok(err)
 	same(b, "queues", len(infos), 3)
 	for i, name := range []string{"a", "b", "c"} {
@@ -234,7 +234,7 @@ func configureMakes(b *bed) {
 	b.ok(store.Configure(b.ctx, b.st, work, want, "ann", ""))
 	same(b, "settings", b.info().Settings, want)
 	other := b.join()
-	infos, err := other.Queues(b.ctx, store.QueueLook{})
+	infos, err := other.Queues(b.ctx, store.QueueQuery{})
 	b.ok(err)
 	same(b, "settings in another process", infos[0].Settings, want)
 }

@@ -191,7 +191,7 @@ func anyCall(ctx context.Context, st store.Store, kind int) error {
 		_, err := st.Enqueue(ctx, nixie.Message{Queue: work})
 		return err
 	case 1:
-		_, err := st.Queues(ctx, store.QueueLook{})
+		_, err := st.Queues(ctx, store.QueueQuery{})
 		return err
 	case 2:
 		_, _, err := st.Messages(ctx, nixie.Filter{}, store.Page{})

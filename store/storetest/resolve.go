@@ -205,7 +205,7 @@ func (b *bed) plan(on nixie.Event, f nixie.Filter, limit int) store.Operation {
 
 func (b *bed) operation(id nixie.ID, limit int) (store.Operation, []nixie.ID) {
 	b.Helper()
-	op, err := store.FindOperation(b.ctx, b.st, store.OperationLook{ID: id, Next: limit})
+	op, err := store.FindOperation(b.ctx, b.st, store.OperationQuery{ID: id, Next: limit})
 	b.ok(err)
 	if op.Selected != op.Done+op.Skipped+op.Failed+op.Pending {
 		b.Fatalf("counts do not add up: %+v", op)
@@ -335,7 +335,7 @@ func outcomes(b *bed) {
 	b.adopted(elsewhere)
 	b.adopted(b.foreign("g"))
 	for _, f := range []nixie.Filter{{Operation: op.ID}, {Operation: op.ID, Statuses: []nixie.Status{nixie.StatusOpen, nixie.StatusReview, nixie.StatusQuarantined}}} {
-		got, looked, err := b.st.Count(b.ctx, f, store.Counting{By: []nixie.GroupBy{nixie.ByStatus}, Look: store.LookAtAll})
+		got, looked, err := b.st.Count(b.ctx, f, store.Counting{By: []nixie.GroupBy{nixie.ByStatus}, Scan: store.ScanAll})
 		b.ok(err)
 		want := map[string]int64{"open": 2, "quarantined": 1}
 		if len(f.Statuses) == 0 {
@@ -354,7 +354,7 @@ func operationNonsense(b *bed) {
 		b.code(err, nixie.CodeInvalid)
 		_, err = b.st.Plan(b.ctx, store.Operation{Event: "explode", Actor: "ann"}, nixie.Filter{}, 0)
 		b.code(err, nixie.CodeInvalid)
-		_, err = store.FindOperation(b.ctx, b.st, store.OperationLook{ID: new(nixie.IDs).New(b.clock.Now()), Next: 1})
+		_, err = store.FindOperation(b.ctx, b.st, store.OperationQuery{ID: new(nixie.IDs).New(b.clock.Now()), Next: 1})
 		b.code(err, nixie.CodeNotFound)
 		b.code(b.resolution(store.Resolution{
 			Letter: l.ID, Event: nixie.OnRedrive, Actor: "ann", Operation: new(nixie.IDs).New(b.clock.Now()),
@@ -372,7 +372,7 @@ func skippedStays(b *bed) {
 	same(b, "answer", err.Error(), r.Skip)
 	b.status(l.ID, nixie.StatusOpen)
 	same(b, "claimed", len(b.claim(10)), 0)
-	after, err := store.FindOperation(b.ctx, b.st, store.OperationLook{ID: op.ID, Next: 10})
+	after, err := store.FindOperation(b.ctx, b.st, store.OperationQuery{ID: op.ID, Next: 10})
 	b.ok(err)
 	same(b, "skipped", after.Skipped, 1)
 	same(b, "pending", after.Pending, 0)

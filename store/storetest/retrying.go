@@ -135,7 +135,7 @@ func retryingFollows(b *bed) {
 	}
 	letters := func(attempts string) {
 		b.Helper()
-		counted, _, err := b.st.Count(b.ctx, nixie.Filter{}, store.Counting{By: []nixie.GroupBy{nixie.ByAttempts}, Look: store.LookAtAll, Described: true})
+		counted, _, err := b.st.Count(b.ctx, nixie.Filter{}, store.Counting{By: []nixie.GroupBy{nixie.ByAttempts}, Scan: store.ScanAll, Described: true})
 		b.ok(err)
 		groups := counted[0]
 		if len(groups) != 1 || groups[0].Key != attempts || groups[0].Count != 1 {

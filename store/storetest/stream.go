@@ -340,7 +340,7 @@ func siblings(b *bed) {
 	}
 	op, err := b.st.Plan(b.ctx, store.Operation{Event: nixie.OnRedrive, Actor: "ann", Reason: "because"}, nixie.Filter{}, 0)
 	b.ok(err)
-	found, err := store.FindOperation(b.ctx, b.st, store.OperationLook{ID: op.ID, Next: 9})
+	found, err := store.FindOperation(b.ctx, b.st, store.OperationQuery{ID: op.ID, Next: 9})
 	letters := found.Next
 	b.ok(err)
 	for _, l := range letters {
@@ -469,7 +469,7 @@ func blockedFirst(b *bed) {
 	}
 	all, err := pages(func(p store.Page) ([]store.Stream, string, error) {
 		p.Limit = 1
-		return b.st.Features().Streams.Streams(b.ctx, store.StreamLook{Queue: work}, p)
+		return b.st.Features().Streams.Streams(b.ctx, store.StreamQuery{Queue: work}, p)
 	})
 	b.ok(err)
 	var names []string
@@ -480,7 +480,7 @@ func blockedFirst(b *bed) {
 	if len(names) != 4 || names[0] != "blocked" || names[1] != "waiting" || !slices.Contains(names, "leased") {
 		b.Fatalf("streams are listed as %v, want blocked and waiting ones first", names)
 	}
-	none, _, err := b.st.Features().Streams.Streams(b.ctx, store.StreamLook{Queue: "nowhere"}, store.Page{})
+	none, _, err := b.st.Features().Streams.Streams(b.ctx, store.StreamQuery{Queue: "nowhere"}, store.Page{})
 	b.ok(err)
 	same(b, "streams of an unknown queue", len(none), 0)
 }

@@ -116,7 +116,7 @@ func refusedCallLeavesTheRest(b *bed, begin func() OpenTx) {
 	enqueueIn(b, tx, "last")
 	b.ok(tx.Commit())
 	b.keys(b.claim(10), "holder", "first", "last")
-	queues, err := b.st.Queues(b.ctx, store.QueueLook{})
+	queues, err := b.st.Queues(b.ctx, store.QueueQuery{})
 	b.ok(err)
 	same(b, "number of queues", len(queues), 1)
 }

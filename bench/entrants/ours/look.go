@@ -10,7 +10,7 @@ import (
 )
 
 func (l *library) info(ctx context.Context) (nixie.QueueInfo, error) {
-	list, err := l.store.Queues(ctx, store.QueueLook{})
+	list, err := l.store.Queues(ctx, store.QueueQuery{})
 	switch {
 	case err != nil:
 		return nixie.QueueInfo{}, err

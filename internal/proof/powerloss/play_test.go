@@ -201,7 +201,7 @@ func (p *play) redrive() {
 		return
 	}
 	id := p.plans[len(p.plans)-1]
-	found, err := store.FindOperation(p.ctx, p.s, store.OperationLook{ID: id, Next: 1})
+	found, err := store.FindOperation(p.ctx, p.s, store.OperationQuery{ID: id, Next: 1})
 	must(p.t, err)
 	for _, letter := range found.Next {
 		p.allow(p.s.Resolve(p.ctx, []store.Resolution{{Letter: letter, Event: nixie.OnRedrive, Actor: "ann", Operation: id, Force: true}})...)
@@ -312,16 +312,16 @@ func (p *play) seen(s *sqlite.Store) string {
 		show("letter", letters[i], err2)
 	}
 	show("errors", nil, firstOf(err, err2))
-	queues, err := s.Queues(p.ctx, store.QueueLook{})
+	queues, err := s.Queues(p.ctx, store.QueueQuery{})
 	show("queues", queues, err)
 	for _, q := range queues {
 		entries, _, err := s.Audit(p.ctx, store.AuditFilter{Chain: q.Name}, whole)
 		show("audit", entries, err)
-		streams, _, err := s.Features().Streams.Streams(p.ctx, store.StreamLook{Queue: q.Name}, whole)
+		streams, _, err := s.Features().Streams.Streams(p.ctx, store.StreamQuery{Queue: q.Name}, whole)
 		show("streams", streams, err)
 	}
 	for _, id := range p.plans {
-		op, err := store.FindOperation(p.ctx, s, store.OperationLook{ID: id, Next: 100})
+		op, err := store.FindOperation(p.ctx, s, store.OperationQuery{ID: id, Next: 100})
 		if nixie.CodeOf(err) == nixie.CodeNotFound {
 			continue // it is planned by the act in which the power goes
 		}

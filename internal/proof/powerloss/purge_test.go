@@ -128,7 +128,7 @@ func purgeGoesOn(t *testing.T, s *sqlite.Store, promises []string) error {
 		}
 	}
 	prune(t, s)
-	queues, err := s.Queues(t.Context(), store.QueueLook{})
+	queues, err := s.Queues(t.Context(), store.QueueQuery{})
 	if err != nil {
 		return err
 	}

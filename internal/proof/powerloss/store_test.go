@@ -87,7 +87,7 @@ func (a drama) redrive(key string) error {
 	if err != nil {
 		return err
 	}
-	found, err := store.FindOperation(ctx, a.s, store.OperationLook{ID: op.ID, Next: 10})
+	found, err := store.FindOperation(ctx, a.s, store.OperationQuery{ID: op.ID, Next: 10})
 	letters := found.Next
 	if err != nil {
 		return err
@@ -217,7 +217,7 @@ func goesOn(s *sqlite.Store) error {
 			}
 		}
 	}
-	qs, err := s.Queues(ctx, store.QueueLook{})
+	qs, err := s.Queues(ctx, store.QueueQuery{})
 	if err != nil {
 		return err
 	}

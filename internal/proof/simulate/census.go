@@ -90,7 +90,7 @@ func (l *ledger) compare(e *entry, r *store.Record) {
 // countOperations looks whether each operation adds up.
 func (l *ledger) countOperations(ctx context.Context, st store.Store) {
 	for id, items := range l.operations {
-		op, err := store.FindOperation(ctx, st, store.OperationLook{ID: id})
+		op, err := store.FindOperation(ctx, st, store.OperationQuery{ID: id})
 		l.want(err == nil, Answers, "operation: %v", err)
 		decided := int64(0)
 		for _, d := range items {

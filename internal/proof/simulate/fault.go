@@ -123,7 +123,7 @@ func (l *line) Plan(ctx context.Context, op store.Operation, filter nixie.Filter
 func (l *line) Features() store.Features { return store.Features{Streams: l} }
 
 // Streams passes the question on.
-func (l *line) Streams(ctx context.Context, look store.StreamLook, page store.Page) ([]store.Stream, string, error) {
+func (l *line) Streams(ctx context.Context, look store.StreamQuery, page store.Page) ([]store.Stream, string, error) {
 	return l.Store.Features().Streams.Streams(ctx, look, page)
 }
 

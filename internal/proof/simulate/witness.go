@@ -115,7 +115,7 @@ func (w *witness) Plan(ctx context.Context, op store.Operation, filter nixie.Fil
 	if err != nil {
 		return op, err
 	}
-	planned, err := store.FindOperation(ctx, w.Store, store.OperationLook{ID: op.ID, Next: nixie.MaxBatch})
+	planned, err := store.FindOperation(ctx, w.Store, store.OperationQuery{ID: op.ID, Next: nixie.MaxBatch})
 	w.book.want(err == nil, Answers, "plan: %v", err)
 	w.book.planned(op, planned.Next)
 	for _, id := range planned.Next {
@@ -132,7 +132,7 @@ func (w *witness) Features() store.Features {
 }
 
 // Streams passes the question on.
-func (w *witness) Streams(ctx context.Context, look store.StreamLook, page store.Page) ([]store.Stream, string, error) {
+func (w *witness) Streams(ctx context.Context, look store.StreamQuery, page store.Page) ([]store.Stream, string, error) {
 	return w.Store.Features().Streams.Streams(ctx, look, page)
 }
 
