@@ -38,7 +38,7 @@ type Config struct {
 
 // Adopter takes letters into a dead letter office, as a store does.
 type Adopter interface {
-	Bury(ctx context.Context, letters []nixie.Letter, actor, reason string) ([]nixie.Receipt, []error)
+	Adopt(ctx context.Context, letters []nixie.Letter, actor, reason string) ([]nixie.Receipt, []error)
 }
 
 // Limits of a source.

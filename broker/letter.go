@@ -65,7 +65,7 @@ func (s *Source) toOffice(ctx context.Context, vs []*openSettlement, now time.Ti
 		for k, v := range vs[:n] {
 			letters[k] = v.item.letter(v.st, now)
 		}
-		_, errs := s.c.Office.Bury(ctx, letters, s.c.Actor, "died on "+s.features.System)
+		_, errs := s.c.Office.Adopt(ctx, letters, s.c.Actor, "died on "+s.features.System)
 		for k, err := range errs {
 			vs[k].letterFailed(err)
 		}

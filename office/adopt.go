@@ -14,7 +14,7 @@ import (
 // Adopt takes in letters of messages that died elsewhere, and returns a receipt or an error for
 // each. The audit records the reason with each new letter.
 func (o *Office) Adopt(ctx context.Context, letters []nixie.Letter, reason string) ([]nixie.Receipt, []error) {
-	return o.store.Bury(ctx, letters, o.actor, reason)
+	return o.store.Adopt(ctx, letters, o.actor, reason)
 }
 
 // PreviewAdopt returns what Adopt would answer now, and changes nothing. A letter that the store

@@ -30,7 +30,7 @@ func BenchmarkSendLetters(b *testing.B) {
 				Headers: []broker.RecordHeader{{Name: "theirs", Value: []byte("v")}, {Name: broker.HeaderTopic, Value: []byte("in")}, {Name: broker.HeaderFailureReason, Value: []byte("permanent_error")}},
 			}, ""))
 		}
-		_, errs := st.Bury(b.Context(), list, "ann", "died")
+		_, errs := st.Adopt(b.Context(), list, "ann", "died")
 		for _, err := range errs {
 			if err != nil {
 				b.Fatal(err)

@@ -73,7 +73,7 @@ func TestB085_OneBadOfAThousand(t *testing.T) {
 			Status:  nixie.StatusOpen, Cause: nixie.CauseExhausted, Redrivable: true, Signature: "timeout: slow", Fingerprint: "v1-a", DiedAt: clock.Now(),
 		}
 	}
-	_, errs := st.Bury(t.Context(), list, "ann", "test")
+	_, errs := st.Adopt(t.Context(), list, "ann", "test")
 	for _, err := range errs {
 		if err != nil {
 			t.Fatal(err)

@@ -48,7 +48,7 @@ func adopted(t *testing.T, values ...string) *memory.Store {
 		if value == "stray" {
 			l.Message.Origin.Channel = ""
 		}
-		if _, errs := st.Bury(t.Context(), []nixie.Letter{l}, "ann", "r"); errs[0] != nil {
+		if _, errs := st.Adopt(t.Context(), []nixie.Letter{l}, "ann", "r"); errs[0] != nil {
 			t.Fatal(errs[0])
 		}
 	}
@@ -208,7 +208,7 @@ func TestCutLettersStay(t *testing.T) {
 	l := broker.Adopted("kafka", &broker.Record{
 		Channel: "in.dlq", ID: [16]byte{1}, Value: []byte("v"), Timestamp: time.UnixMilli(1_700_000_000_000), Headers: []broker.RecordHeader{{Name: "h", Value: make([]byte, nixie.MaxHeaders)}},
 	}, "")
-	if _, errs := st.Bury(t.Context(), []nixie.Letter{l}, "ann", "r"); errs[0] != nil {
+	if _, errs := st.Adopt(t.Context(), []nixie.Letter{l}, "ann", "r"); errs[0] != nil {
 		t.Fatal(errs[0])
 	}
 	p := &post{}

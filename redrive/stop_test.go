@@ -166,7 +166,7 @@ func TestStopsWhenItDiesAgainOnABroker(t *testing.T) {
 			l := broker.Adopted("kafka", &broker.Record{
 				Channel: "in.dlq", Offset: int64(1000 + dead), ID: [16]byte{2, 15: byte(dead)}, Key: out.Key, Value: out.Value, Headers: out.Headers, Timestamp: clock.Now(),
 			}, "")
-			if _, errs := st.Bury(t.Context(), []nixie.Letter{l}, "ann", "died on kafka"); errs[0] != nil {
+			if _, errs := st.Adopt(t.Context(), []nixie.Letter{l}, "ann", "died on kafka"); errs[0] != nil {
 				t.Fatal(errs[0])
 			}
 		}

@@ -114,7 +114,7 @@ type DeadLetters interface {
 	// says so.
 	Count(ctx context.Context, filter nixie.Filter, c Counting) ([][]nixie.Group, Coverage, error)
 
-	// Bury takes letters in that died elsewhere, each whole or not at all, with
+	// Adopt takes letters in that died elsewhere, each whole or not at all, with
 	// one audit entry each: message, history with the count of what was
 	// dropped, status, group, flags, counters, moments and note stay as they
 	// are, a Revision or Generation of 0 becomes 1, and a zero ID gets a new
@@ -136,7 +136,7 @@ type DeadLetters interface {
 	// CodeConflict; what [nixie.Letter.Check] refuses is CodeInvalid or
 	// CodeLimit. The i-th receipt and error answer the i-th letter. At most
 	// [nixie.MaxBatchBytes] of bodies go in one call.
-	Bury(ctx context.Context, letters []nixie.Letter, actor, reason string) ([]nixie.Receipt, []error)
+	Adopt(ctx context.Context, letters []nixie.Letter, actor, reason string) ([]nixie.Receipt, []error)
 
 	// Resolve moves letters on, each whole or not at all, with one audit
 	// entry each. The i-th error answers the i-th resolution: CodeConflict

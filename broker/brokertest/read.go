@@ -165,7 +165,7 @@ func adoptedOnce(t *testing.T, fixture Fixture) {
 		r := from.Read(t, letters(fixture), "")
 		for _, rec := range readAll(t, r, 3, func(int) bool { return false }) {
 			l := broker.Adopted("here", &rec, "")
-			got, errs := st.Bury(context.Background(), []nixie.Letter{l}, "ann", "adopted")
+			got, errs := st.Adopt(context.Background(), []nixie.Letter{l}, "ann", "adopted")
 			if errs[0] != nil || got[0].Duplicate != (run > 0) {
 				t.Errorf("run %d: %+v, %v", run, got[0], errs[0])
 			}

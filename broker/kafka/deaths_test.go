@@ -156,7 +156,7 @@ func (b *fixture) adopt(t *testing.T, st *memory.Store) (said []string) {
 	}
 	for i := range records {
 		l := broker.Adopted("kafka", &records[i], "")
-		if _, errs := st.Bury(t.Context(), []nixie.Letter{l}, "ann", "r"); errs[0] != nil {
+		if _, errs := st.Adopt(t.Context(), []nixie.Letter{l}, "ann", "r"); errs[0] != nil {
 			t.Fatal(errs[0])
 		}
 		o, f := l.Message.Origin, &l.History[0]

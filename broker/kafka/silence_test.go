@@ -112,7 +112,7 @@ func TestStoppedRedriveOfAnOfficeToASilentBroker(t *testing.T) {
 				Channel: b.letters, Offset: int64(i), ID: [16]byte{1, 15: byte(i)}, Key: fmt.Append(nil, i), Value: fmt.Append(nil, "value ", i), Timestamp: time.UnixMilli(1_700_000_000_000),
 				Headers: []broker.RecordHeader{{Name: broker.HeaderTopic, Value: []byte(b.source)}},
 			}, "")
-			if _, errs := st.Bury(t.Context(), []nixie.Letter{l}, "ann", "r"); errs[0] != nil {
+			if _, errs := st.Adopt(t.Context(), []nixie.Letter{l}, "ann", "r"); errs[0] != nil {
 				t.Fatal(errs[0])
 			}
 		}

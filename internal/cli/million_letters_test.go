@@ -91,7 +91,7 @@ func (m *mountain) fill() {
 		for i := lo; i < min(lo+step, m.n); i++ {
 			letters = append(letters, m.letter(i))
 		}
-		receipts, errs := m.store.Bury(m.t.Context(), letters, "tester", "")
+		receipts, errs := m.store.Adopt(m.t.Context(), letters, "tester", "")
 		var moves []store.Resolution
 		for i, err := range errs {
 			if err != nil {

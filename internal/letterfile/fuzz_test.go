@@ -48,7 +48,7 @@ func fuzzRead(t *testing.T, text string, format items.Format) []nixie.Letter {
 	}
 	st := memory.New(memory.Options{})
 	for i := range letters {
-		receipts, errs := st.Bury(t.Context(), letters[i:i+1], "ann", "fuzz")
+		receipts, errs := st.Adopt(t.Context(), letters[i:i+1], "ann", "fuzz")
 		if errs[0] != nil && nixie.CodeOf(errs[0]) != nixie.CodeConflict || errs[0] == nil && receipts[0].ID.IsZero() {
 			t.Fatalf("%q: the store says %v, %v", text, receipts, errs)
 		}

@@ -91,7 +91,7 @@ func stores(t testing.TB) map[string]store.Store {
 // through takes letters into a store and reads them again.
 func through(t testing.TB, st store.Store, letters ...nixie.Letter) []nixie.Letter {
 	t.Helper()
-	_, errs := st.Bury(context.Background(), letters, "ann", "test")
+	_, errs := st.Adopt(context.Background(), letters, "ann", "test")
 	if err := errors.Join(errs...); err != nil {
 		t.Fatal(err)
 	}

@@ -76,7 +76,7 @@ func TestR20_EveryFormatComesInAgain(t *testing.T) {
 	rapid.Check(t, func(rt *rapid.T) {
 		letters := rapid.SliceOfN(rapid.Custom(drawLetter), 1, 4).Draw(rt, "letters")
 		first := memory.New(memory.Options{Clock: func() time.Time { return noon }})
-		_, errs := first.Bury(context.Background(), letters, "ann", "drawn")
+		_, errs := first.Adopt(context.Background(), letters, "ann", "drawn")
 		if err := errors.Join(errs...); err != nil {
 			rt.Fatal(err)
 		}
@@ -98,7 +98,7 @@ func TestR20_EveryFormatComesInAgain(t *testing.T) {
 				rt.Fatal(err)
 			}
 			slices.Reverse(read) // listings begin with the latest death, and then with the latest born
-			_, errs := again.Bury(context.Background(), read, "bob", "read")
+			_, errs := again.Adopt(context.Background(), read, "bob", "read")
 			if err := errors.Join(errs...); err != nil {
 				rt.Fatal(err)
 			}

@@ -97,7 +97,7 @@ func imported(t testing.TB, folder string) store.Store {
 		if err != nil || rec.Err != nil {
 			t.Fatal(err, rec.Err)
 		}
-		if _, errs := s.Bury(t.Context(), []nixie.Letter{rec.Letter}, "ann", "moved"); errs[0] != nil {
+		if _, errs := s.Adopt(t.Context(), []nixie.Letter{rec.Letter}, "ann", "moved"); errs[0] != nil {
 			t.Fatal(errs[0])
 		}
 	}
@@ -272,7 +272,7 @@ func TestRefusals(t *testing.T) {
 	_, enqueue := s.Enqueue(ctx, nixie.Message{})
 	_, claim := s.Claim(ctx, "q", nixie.Want{})
 	_, plan := s.Plan(ctx, store.Operation{}, nixie.Filter{}, 1)
-	_, bury := s.Bury(ctx, make([]nixie.Letter, 1), "ann", "")
+	_, bury := s.Adopt(ctx, make([]nixie.Letter, 1), "ann", "")
 	_, prune := s.Prune(ctx, store.Pruning{})
 	for _, err := range []error{enqueue, claim, plan, bury[0], prune, s.Resolve(ctx, make([]store.Resolution, 1))[0], s.Amend(ctx, make([]nixie.ID, 1), store.Change{})[0]} {
 		if nixie.CodeOf(err) != nixie.CodeUnavailable || !strings.Contains(err.Error(), "nixie dlq import") {

@@ -43,7 +43,7 @@ func (refusals) Amend(_ context.Context, ids []nixie.ID, _ store.Change) []error
 	return refuseEach(len(ids), "change messages")
 }
 
-func (refusals) Bury(_ context.Context, letters []nixie.Letter, _, _ string) ([]nixie.Receipt, []error) {
+func (refusals) Adopt(_ context.Context, letters []nixie.Letter, _, _ string) ([]nixie.Receipt, []error) {
 	return make([]nixie.Receipt, len(letters)), refuseEach(len(letters), "take letters")
 }
 

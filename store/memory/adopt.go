@@ -10,8 +10,8 @@ import (
 	"github.com/nixie-go/nixie/store/lifecycle"
 )
 
-// Bury takes letters in that died elsewhere.
-func (s *Store) Bury(ctx context.Context, letters []nixie.Letter, actor, reason string) ([]nixie.Receipt, []error) {
+// Adopt takes letters in that died elsewhere.
+func (s *Store) Adopt(ctx context.Context, letters []nixie.Letter, actor, reason string) ([]nixie.Receipt, []error) {
 	receipts := make([]nixie.Receipt, len(letters))
 	_, refused, err := store.CheckAdoption(letters, actor, reason)
 	if err != nil {

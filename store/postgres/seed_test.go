@@ -209,7 +209,7 @@ func TestPurgedAgainIsDeletedInTheLog(t *testing.T) {
 		o.clock.Advance(nixie.DefaultAuditRetention - time.Hour)
 	}
 	purge()
-	_, errs := o.Bury(t.Context(), []nixie.Letter{*l}, "ann", "it was needed")
+	_, errs := o.Adopt(t.Context(), []nixie.Letter{*l}, "ann", "it was needed")
 	o.must(errs[0])
 	purge()
 	for next := ""; ; {

@@ -8,8 +8,8 @@ import (
 	"github.com/nixie-go/nixie/store/lifecycle"
 )
 
-// Bury implements store.DeadLetters.
-func (s *Store) Bury(ctx context.Context, letters []nixie.Letter, actor, reason string) ([]nixie.Receipt, []error) {
+// Adopt implements store.DeadLetters.
+func (s *Store) Adopt(ctx context.Context, letters []nixie.Letter, actor, reason string) ([]nixie.Receipt, []error) {
 	receipts, errs := make([]nixie.Receipt, len(letters)), make([]error, len(letters))
 	if len(letters) == 0 {
 		return receipts, errs

@@ -54,7 +54,7 @@ func TestCountersSayWhatTheLettersSay(t *testing.T) {
 	random.Shuffle(len(letters), func(i, j int) { letters[i], letters[j] = letters[j], letters[i] })
 	for _, st := range []store.Store{s, ref} {
 		for part := range slices.Chunk(letters, 500) {
-			_, errs := st.Bury(t.Context(), part, "tester", "")
+			_, errs := st.Adopt(t.Context(), part, "tester", "")
 			must(t, errors.Join(errs...))
 		}
 		var moves []store.Resolution
@@ -149,7 +149,7 @@ func TestCountsSayWhatTheyAreAbout(t *testing.T) {
 			}
 			letters = append(letters, l)
 		}
-		_, errs := s.Bury(t.Context(), letters, "tester", "")
+		_, errs := s.Adopt(t.Context(), letters, "tester", "")
 		must(t, errors.Join(errs...))
 	}
 	one := int64(1)

@@ -70,7 +70,7 @@ func (b *bed) idOf(name string) nixie.ID {
 
 func (b *bed) buryOne(l nixie.Letter) (nixie.Receipt, error) {
 	b.Helper()
-	receipts, errs := b.st.Bury(b.ctx, []nixie.Letter{l}, "ann", "because")
+	receipts, errs := b.st.Adopt(b.ctx, []nixie.Letter{l}, "ann", "because")
 	same(b, "number of receipts", len(receipts), 1)
 	same(b, "number of answers", len(errs), 1)
 	return receipts[0], errs[0]
@@ -146,7 +146,7 @@ func adoptOrigin(b *bed) {
 	// In one call it is the same as in two.
 	twin := b.foreign("twin")
 	twin.ID, twin.Message.ID = nixie.ID{}, nixie.ID{}
-	receipts, errs := b.st.Bury(b.ctx, []nixie.Letter{twin, twin}, "ann", "")
+	receipts, errs := b.st.Adopt(b.ctx, []nixie.Letter{twin, twin}, "ann", "")
 	b.ok(errs[0])
 	b.ok(errs[1])
 	same(b, "the second of two", receipts[1], nixie.Receipt{ID: receipts[0].ID, Duplicate: true})
@@ -270,13 +270,13 @@ func adoptKeys(b *bed) {
 func adoptEach(b *bed) {
 	bad := b.foreign("bad")
 	bad.Cause = "nonsense"
-	receipts, errs := b.st.Bury(b.ctx, []nixie.Letter{b.foreign("a"), bad, b.foreign("b")}, "ann", "")
+	receipts, errs := b.st.Adopt(b.ctx, []nixie.Letter{b.foreign("a"), bad, b.foreign("b")}, "ann", "")
 	b.ok(errs[0])
 	b.code(errs[1], nixie.CodeInvalid)
 	b.ok(errs[2])
 	same(b, "receipt of a refused one", receipts[1], nixie.Receipt{})
 	same(b, "letters", len(b.letters(nixie.Filter{})), 2)
-	none, errs := b.st.Bury(b.ctx, nil, "ann", "")
+	none, errs := b.st.Adopt(b.ctx, nil, "ann", "")
 	same(b, "answers to nothing", len(none)+len(errs), 0)
 }
 
@@ -335,9 +335,9 @@ func adoptNonsense(b *bed) {
 		})
 	}
 	b.unchanged(func() {
-		_, errs := b.st.Bury(b.ctx, []nixie.Letter{b.foreign("a")}, "", "r")
+		_, errs := b.st.Adopt(b.ctx, []nixie.Letter{b.foreign("a")}, "", "r")
 		b.code(errs[0], nixie.CodeInvalid)
-		_, errs = b.st.Bury(b.ctx, make([]nixie.Letter, nixie.MaxBatch+1), "ann", "r")
+		_, errs = b.st.Adopt(b.ctx, make([]nixie.Letter, nixie.MaxBatch+1), "ann", "r")
 		b.code(errs[0], nixie.CodeLimit)
 		large := make([]nixie.Letter, nixie.MaxBatchBytes/nixie.MaxBody+1)
 		body := make([]byte, nixie.MaxBody)
@@ -345,7 +345,7 @@ func adoptNonsense(b *bed) {
 			large[i] = b.foreign(fmt.Sprint(i))
 			large[i].Message.Body = body
 		}
-		_, errs = b.st.Bury(b.ctx, large, "ann", "r")
+		_, errs = b.st.Adopt(b.ctx, large, "ann", "r")
 		b.code(errs[len(large)-1], nixie.CodeLimit)
 	})
 }

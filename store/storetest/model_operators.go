@@ -32,8 +32,8 @@ func (m *machine) adopt(r *rapid.T) {
 		}
 		sut, ref = append(sut, x), append(ref, y)
 	}
-	got, errs := p.sut.Bury(m.ctx, sut, "bob", "found")
-	want, expected := p.ref.Bury(m.ctx, ref, "bob", "found")
+	got, errs := p.sut.Adopt(m.ctx, sut, "bob", "found")
+	want, expected := p.ref.Adopt(m.ctx, ref, "bob", "found")
 	m.sameCodes("bury from elsewhere", errs, expected)
 	for i := range want {
 		m.same("receipt", seeReceipt(0, got[i]), seeReceipt(0, want[i]))

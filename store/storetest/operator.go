@@ -275,7 +275,7 @@ func byIsText(b *bed) {
 			b.code(err, nixie.CodeInvalid)
 			_, err = b.st.Plan(b.ctx, store.Operation{Event: nixie.OnHold, Actor: by[0], Reason: by[1]}, nixie.Filter{}, 0)
 			b.code(err, nixie.CodeInvalid)
-			_, errs := b.st.Bury(b.ctx, []nixie.Letter{b.foreign("x")}, by[0], by[1])
+			_, errs := b.st.Adopt(b.ctx, []nixie.Letter{b.foreign("x")}, by[0], by[1])
 			b.code(errs[0], nixie.CodeInvalid)
 		})
 	}

@@ -121,7 +121,7 @@ func buryMany(t *testing.T, st store.Store, letters int) {
 			History: []nixie.Failure{{FailedAt: died, Attempt: 3, Class: nixie.ClassTransient, Reason: reasons[group], Decision: nixie.Bury, Text: "no answer"}},
 		})
 		if len(call) == 2000 || i == letters-1 {
-			_, errs := st.Bury(t.Context(), call, "ann", "found")
+			_, errs := st.Adopt(t.Context(), call, "ann", "found")
 			if at := slices.IndexFunc(errs, func(err error) bool { return err != nil }); at >= 0 {
 				t.Fatal(errs[at])
 			}

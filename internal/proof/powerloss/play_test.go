@@ -238,7 +238,7 @@ func (p *play) unblock() {
 // adopt takes in a letter that died elsewhere.
 func (p *play) adopt() {
 	m := p.message()
-	_, errs := p.s.Bury(p.ctx, []nixie.Letter{{
+	_, errs := p.s.Adopt(p.ctx, []nixie.Letter{{
 		Message: nixie.Message{Queue: m.Queue, Key: m.Key, Body: m.Body, DedupeKey: m.DedupeKey},
 		Cause:   nixie.CauseAdopted, Status: nixie.StatusOpen, DiedAt: p.clock.Now(),
 	}}, "ann", "why")
