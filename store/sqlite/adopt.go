@@ -215,7 +215,7 @@ func (t *tx) adoptLetter(pos, queue int64, id nixie.ID, l *nixie.Letter) error {
 		last = l.History[n-1].Text
 	}
 	m := &l.Message
-	kind, err := t.countLetter(&kind{
+	facet, err := t.addToFacet(&facet{
 		queue: queue, mtype: m.Type, status: l.Status, cause: l.Cause, class: l.Class, reason: l.Reason, signature: l.Signature, fingerprint: l.Fingerprint,
 		redrivable: l.Redrivable, needsReview: l.NeedsReview, redrives: m.Redrives, attempts: m.Attempts, crashes: m.Crashes,
 	}, lifecycle.Nanos(l.DiedAt), 1)
@@ -223,7 +223,7 @@ func (t *tx) adoptLetter(pos, queue int64, id nixie.ID, l *nixie.Letter) error {
 		return err
 	}
 	if err := t.run(sqlText["adopt_letter"],
-		id, pos, kind, queue, string(l.Status), string(l.Cause), string(l.Class), string(l.Reason), l.Signature, l.Fingerprint, l.Redrivable, l.NeedsReview, l.Rule, last,
+		id, pos, facet, queue, string(l.Status), string(l.Cause), string(l.Class), string(l.Reason), l.Signature, l.Fingerprint, l.Redrivable, l.NeedsReview, l.Rule, last,
 		lifecycle.Nanos(l.FirstFailedAt), lifecycle.Nanos(l.LastFailedAt), lifecycle.Nanos(l.DiedAt), idOrNull(l.Operation), l.Note, max(l.Revision, 1), text(m.Stream), sumOf(l.Rule), sumOf(l.Note)); err != nil {
 		return err
 	}

@@ -56,15 +56,15 @@ func (t *tx) bury(h *held, st *nixie.Settlement, by *store.Change) error {
 		return err
 	}
 	if old != nil {
-		if _, err = t.uncount(old); err == nil {
-			err = t.countAs(l, mtype, &h.Message)
+		if _, err = t.leaveFacet(old); err == nil {
+			err = t.joinFacet(l, mtype, &h.Message)
 		}
 		if err == nil {
 			err = t.writeDeath(l)
 		}
 	} else {
 		l.ID = t.store.ids.New(lifecycle.Moment(t.now))
-		if err = t.countAs(l, mtype, &h.Message); err == nil {
+		if err = t.joinFacet(l, mtype, &h.Message); err == nil {
 			err = t.insertLetter(l, flow)
 		}
 	}
@@ -77,7 +77,7 @@ func (t *tx) bury(h *held, st *nixie.Settlement, by *store.Change) error {
 // insertLetter writes a letter that is new, with the name of its message's stream.
 func (t *tx) insertLetter(l *letterRow, flow string) error {
 	row := t.added.add(toLetter)
-	row.num(l.pos).bytes(l.ID[:]).num(l.kind).num(l.queue).str(string(l.Status)).str(string(l.Cause)).str(string(l.Class)).str(string(l.Reason))
+	row.num(l.pos).bytes(l.ID[:]).num(l.facet).num(l.queue).str(string(l.Status)).str(string(l.Cause)).str(string(l.Class)).str(string(l.Reason))
 	row.str(l.Signature).str(l.Fingerprint).flag(l.Redrivable).flag(l.NeedsReview).str(l.Rule).str(l.Text)
 	row.num(l.FirstFailed).num(l.LastFailed).num(l.Died).str(l.Note).numOrNull(l.stream).num(l.Rank).flag(l.Blocks).strOrNull(flow).num(sumOf(l.Rule)).num(sumOf(l.Note))
 	return t.added.end(row)
@@ -87,14 +87,14 @@ func (t *tx) insertLetter(l *letterRow, flow string) error {
 // stands in it already, see appendFailure.
 func (t *tx) writeDeath(l *letterRow) error {
 	return t.run(sqlText["letter_dies_again"],
-		l.kind, string(l.Status), string(l.Cause), string(l.Class), string(l.Reason), l.Signature, l.Fingerprint, l.Redrivable, l.NeedsReview, l.Rule, sumOf(l.Rule),
+		l.facet, string(l.Status), string(l.Cause), string(l.Class), string(l.Reason), l.Signature, l.Fingerprint, l.Redrivable, l.NeedsReview, l.Rule, sumOf(l.Rule),
 		l.FirstFailed, l.LastFailed, l.Died, l.Resolved, idOrNull(l.Operation), l.Note, sumOf(l.Note), l.Revision, orNull(l.stream), l.Rank, l.Blocks, l.pos)
 }
 
 // writeMove writes what a letter says of a move that was no death.
 func (t *tx) writeMove(l *letterRow) error {
 	return t.run(sqlText["letter_moves"],
-		l.kind, string(l.Status), l.Resolved, l.Note, sumOf(l.Note), l.Revision, idOrNull(l.Operation), l.pos)
+		l.facet, string(l.Status), l.Resolved, l.Note, sumOf(l.Note), l.Revision, idOrNull(l.Operation), l.pos)
 }
 
 // typeAndStream are those of a message. A delivery that this store made says
@@ -146,7 +146,7 @@ func (t *tx) letterFollows(h *held, e lifecycle.End) error {
 	if err := l.Follow(e, t.now); err != nil {
 		return err
 	}
-	if l.kind, err = t.become(&was, l.Status, false); err != nil {
+	if l.facet, err = t.moveFacet(&was, l.Status, false); err != nil {
 		return err
 	}
 	if err := t.writeMove(l); err != nil {

@@ -21,7 +21,7 @@ var rules = [...]string{
 	"queue-count", "waiting-count", "retrying-count", "queue-ended", "queue-tally", "batch-count",
 	"batch-apart", "lease-no-owner", "lease-stale", "stream-lost", "stream-two-leases",
 	"stream-stuck", "stream-order", "counters", "key-orphan", "key-missing", "letter-no-message",
-	"letter-missing", "letter-status", "letter-kind", "letter-count", "letter-text", "letter-history",
+	"letter-missing", "letter-status", "letter-facet", "letter-count", "letter-text", "letter-history",
 	"note-orphan", "original-orphan", "attachment-orphan", "operation-item",
 }
 

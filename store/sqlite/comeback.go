@@ -90,7 +90,7 @@ func (t *tx) longer(h *held, list []nixie.Failure) error {
 // tellDeath writes what a letter says of the last death. Its place in a stream ends: the
 // message went where our order does not hold.
 func (t *tx) tellDeath(l *letterRow, given *nixie.Letter, actor, reason string) error {
-	k, err := t.uncount(l)
+	k, err := t.leaveFacet(l)
 	if err != nil {
 		return err
 	}
@@ -100,7 +100,7 @@ func (t *tx) tellDeath(l *letterRow, given *nixie.Letter, actor, reason string) 
 	}
 	l.stream = 0
 	died := lifecycle.Message{Redrives: given.Message.Redrives, Attempts: given.Message.Attempts, Crashes: given.Message.Crashes}
-	if err := t.countAs(l, k.mtype, &died); err != nil {
+	if err := t.joinFacet(l, k.mtype, &died); err != nil {
 		return err
 	}
 	if err := t.writeDeath(l); err != nil {

@@ -71,7 +71,7 @@ func (t *tx) succeeded(b *batchRow, n int64) (*queueRow, error) {
 
 // Statements about rowsOnce messages name their positions as ?4 and so on.
 const (
-	rowsOnce   = 32
+	rowsOnce      = 32
 	firstPosition = 4
 )
 

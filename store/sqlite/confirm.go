@@ -65,20 +65,20 @@ func (t *tx) confirmTogether(resolutions []store.Resolution, errs []error) (map[
 		return nil, err
 	}
 	var places []int64
-	kinds := map[int64][]int64{} // places by what their letters become
+	facets := map[int64][]int64{} // places by what their letters become
 	for _, l := range found {
-		kind, err := t.become(l, nixie.StatusResolved, false)
+		facet, err := t.moveFacet(l, nixie.StatusResolved, false)
 		if err != nil {
 			return nil, err
 		}
 		places = append(places, l.pos)
-		kinds[kind] = append(kinds[kind], l.pos)
+		facets[facet] = append(facets[facet], l.pos)
 	}
 	if err := t.handOverAll(found, places); err != nil {
 		return nil, err
 	}
-	for kind, places := range kinds {
-		if err := t.run(sqlText["letters_resolved"], kind, string(nixie.StatusResolved), t.now, sumOf(""), by.Operation, listed(places)); err != nil {
+	for facet, places := range facets {
+		if err := t.run(sqlText["letters_resolved"], facet, string(nixie.StatusResolved), t.now, sumOf(""), by.Operation, listed(places)); err != nil {
 			return nil, err
 		}
 	}
@@ -125,7 +125,7 @@ func (t *tx) confirmable(ids []nixie.ID, operation nixie.ID) (found map[nixie.ID
 	}
 	found = make(map[nixie.ID]*letterRow, len(ids))
 	err = t.each(sqlText["confirmable_letters"], func(row rows) error {
-		l := &letterRow{pos: row.ColumnInt64(0), queue: row.ColumnInt64(1), kind: row.ColumnInt64(4)}
+		l := &letterRow{pos: row.ColumnInt64(0), queue: row.ColumnInt64(1), facet: row.ColumnInt64(4)}
 		l.ID, l.Status, l.Died = columnID(row, 2), nixie.Status(row.ColumnText(3)), row.ColumnInt64(5)
 		found[l.ID] = l
 		return nil

@@ -11,7 +11,7 @@ type counting int
 const (
 	ofWaiting  counting = iota // by queue, state and slot of the time when it is due
 	ofRetrying                 // by queue, attempts, reason of the newest failure, and whether it is leased
-	ofDeaths                   // by kind and hour
+	ofDeaths                   // by facet and hour
 	ofPruned                   // by queue and state, as the next
 	ofPurged
 	ofDiscards // by queue and reason
@@ -26,7 +26,7 @@ const slotBits = 36
 // overviews need not look at each message or letter.
 type counter struct {
 	what         counting
-	subject      int64 // a queue, or a kind of letters
+	subject      int64 // a queue, or a facet of letters
 	number, slot int64
 	name         string
 }
@@ -81,7 +81,7 @@ func (t *tx) flushCounters() error {
 		}
 	}
 	clear(t.counters)
-	return t.flushKinds()
+	return t.flushFacets()
 }
 
 // addTo adds to one sum, and removes it when nothing is left.

@@ -219,7 +219,7 @@ func (t *tx) replace(q *queueRow, was, m *nixie.Message, hash nixie.Hash, origin
 		m.Body, hash, headers, text(was.Type), text(was.Key), messageSum(was, textOf(headers), origin), holder); err != nil {
 		return err
 	}
-	return t.alter(holder, func(k *kind) { k.mtype = m.Type })
+	return t.changeFacet(holder, func(k *facet) { k.mtype = m.Type })
 }
 
 // freeKey releases the dedupe key of the message at pos if it holds it and the

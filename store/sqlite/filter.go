@@ -103,36 +103,36 @@ func (w *where) common(f *nixie.Filter, began string, now time.Time) {
 	}
 }
 
-// kindWhere is what a filter says of kind k.
-func kindWhere(f *nixie.Filter) *where {
+// facetWhere is what a filter says of facet f.
+func facetWhere(f *nixie.Filter) *where {
 	w := &where{}
 	if len(f.Queues) > 0 {
 		q := &where{}
 		oneOf(q, "name", f.Queues)
-		w.add("k.queue in (select n from queue where "+q.String()+")", q.args...)
+		w.add("f.queue in (select n from queue where "+q.String()+")", q.args...)
 	}
-	oneOf(w, "k.type", f.Types)
-	oneOf(w, "k.status", f.Statuses)
-	oneOf(w, "k.reason", f.Reasons)
-	oneOf(w, "k.class", f.Classes)
-	oneOf(w, "k.cause", f.Causes)
-	w.contains("k.signature", f.Signature)
+	oneOf(w, "f.type", f.Types)
+	oneOf(w, "f.status", f.Statuses)
+	oneOf(w, "f.reason", f.Reasons)
+	oneOf(w, "f.class", f.Classes)
+	oneOf(w, "f.cause", f.Causes)
+	w.contains("f.signature", f.Signature)
 	if f.Fingerprint != "" {
-		w.add("k.fingerprint = ?", f.Fingerprint)
+		w.add("f.fingerprint = ?", f.Fingerprint)
 	}
 	if f.Redrivable != nil {
-		w.add("k.redrivable = ?", *f.Redrivable)
+		w.add("f.redrivable = ?", *f.Redrivable)
 	}
 	if f.NeedsReview != nil {
-		w.add("k.needs_review = ?", *f.NeedsReview)
+		w.add("f.needs_review = ?", *f.NeedsReview)
 	}
-	w.bounds("k.redrives", f.Redrives)
-	w.bounds("k.attempts", f.Attempts)
-	w.bounds("k.crashes", f.Crashes)
+	w.bounds("f.redrives", f.Redrives)
+	w.bounds("f.attempts", f.Attempts)
+	w.bounds("f.crashes", f.Crashes)
 	return w
 }
 
-// restWhere is what a filter says beyond its kinds and the time of death, over
+// restWhere is what a filter says beyond its facets and the time of death, over
 // letter l and current c.
 func restWhere(f *nixie.Filter, now time.Time) *where {
 	w := &where{}
@@ -158,14 +158,14 @@ func letterWhere(f *nixie.Filter, now time.Time) *where {
 	w := restWhere(f, now)
 	w.age("l.died", f.Age, now)
 	w.times("l.died", f.Died)
-	w.ofKinds(kindWhere(f))
+	w.ofFacets(facetWhere(f))
 	return w
 }
 
-// ofKinds adds that letters l are of some kinds.
-func (w *where) ofKinds(kinds *where) {
-	if len(kinds.terms) > 0 {
-		w.add("l.kind in (select k.n from kind k where "+kinds.String()+")", kinds.args...)
+// ofFacets adds that letters l are of some facets.
+func (w *where) ofFacets(facets *where) {
+	if len(facets.terms) > 0 {
+		w.add("l.facet in (select f.n from facet f where "+facets.String()+")", facets.args...)
 	}
 }
 

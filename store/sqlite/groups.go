@@ -10,19 +10,19 @@ import (
 	"github.com/nixie-go/nixie/store/lifecycle"
 )
 
-// groupings names what letters are grouped by: columns of kind k, as all letters of a
-// kind are in one group. Hours are not of kinds.
+// groupings names what letters are grouped by: columns of facet f, as all letters of a
+// facet are in one group. Hours are not of facets.
 var groupings = map[nixie.GroupBy]string{
-	nixie.ByFingerprint: "k.fingerprint",
-	nixie.ByReason:      "k.reason",
-	nixie.ByClass:       "k.class",
-	nixie.ByType:        "k.type",
-	nixie.ByQueue:       "(select name from queue where n = k.queue)",
-	nixie.ByStatus:      "k.status",
+	nixie.ByFingerprint: "f.fingerprint",
+	nixie.ByReason:      "f.reason",
+	nixie.ByClass:       "f.class",
+	nixie.ByType:        "f.type",
+	nixie.ByQueue:       "(select name from queue where n = f.queue)",
+	nixie.ByStatus:      "f.status",
 	nixie.ByHour:        "''",
-	nixie.ByRedrivable:  "iif(k.redrivable, 'yes', 'no')",
-	nixie.ByAttempts:    "cast(k.attempts as text)",
-	nixie.ByReview:      "iif(k.needs_review, 'yes', 'no')",
+	nixie.ByRedrivable:  "iif(f.redrivable, 'yes', 'no')",
+	nixie.ByAttempts:    "cast(f.attempts as text)",
+	nixie.ByReview:      "iif(f.needs_review, 'yes', 'no')",
 }
 
 // Count implements store.DeadLetters.
@@ -52,13 +52,13 @@ func (s *Store) Count(ctx context.Context, filter nixie.Filter, of store.Countin
 	return lists, looked, err
 }
 
-// described counts letters by one property. What kinds know is summed up from them,
+// described counts letters by one property. What facets know is summed up from them,
 // with three letters of each: how many letters there are does not matter then.
 func described(p *picker, look store.Scan, by nixie.GroupBy) (_ []nixie.Group, looked store.Coverage, err error) {
-	g := &grouper{c: p.c, by: by, kinds: map[int64]*kindRow{}, groups: map[string]*groupSum{}}
+	g := &grouper{c: p.c, by: by, facets: map[int64]*facetRow{}, groups: map[string]*groupSum{}}
 	if p.counted() {
 		g.span = p.stretch
-		err = g.counted(p.kinds)
+		err = g.counted(p.facets)
 	} else {
 		looked, err = g.each(p, look)
 	}
@@ -72,8 +72,8 @@ func described(p *picker, look store.Scan, by nixie.GroupBy) (_ []nixie.Group, l
 type grouper struct {
 	c      conn
 	by     nixie.GroupBy
-	span   stretch            // the times of death that are asked for
-	kinds  map[int64]*kindRow // that the filter chooses, by number
+	span   stretch             // the times of death that are asked for
+	facets map[int64]*facetRow // that the filter chooses, by number
 	groups map[string]*groupSum
 }
 
@@ -140,51 +140,51 @@ func (g *grouper) sorted() []nixie.Group {
 	return list
 }
 
-// kindRow is a kind that a filter chose.
-type kindRow struct {
+// facetRow is a facet that a filter chose.
+type facetRow struct {
 	n, letters     int64
 	key, signature string
 	reason         nixie.Reason
 }
 
-// counted sums up what kinds and times of death say all of.
-func (g *grouper) counted(kinds *where) error {
-	query := "select k.n, k.letters, " + groupings[g.by] + ", k.signature, k.reason from kind k where " + kinds.String()
+// counted sums up what facets and times of death say all of.
+func (g *grouper) counted(facets *where) error {
+	query := "select f.n, f.letters, " + groupings[g.by] + ", f.signature, f.reason from facet f where " + facets.String()
 	if err := g.c.each(query, func(row rows) error {
-		g.kinds[row.ColumnInt64(0)] = &kindRow{row.ColumnInt64(0), row.ColumnInt64(1), row.ColumnText(2), row.ColumnText(3), nixie.Reason(row.ColumnText(4))}
+		g.facets[row.ColumnInt64(0)] = &facetRow{row.ColumnInt64(0), row.ColumnInt64(1), row.ColumnText(2), row.ColumnText(3), nixie.Reason(row.ColumnText(4))}
 		return nil
-	}, kinds.args...); err != nil {
+	}, facets.args...); err != nil {
 		return err
 	}
 	if g.by == nixie.ByHour {
-		return g.byHour(kinds)
+		return g.byHour(facets)
 	}
-	letters := map[int64]int64{} // within the times of death, by kind
+	letters := map[int64]int64{} // within the times of death, by facet
 	if g.span != allTime() {
-		if err := eachDeath(g.c, kinds, g.span, func(kind, _, n int64) { letters[kind] += n }); err != nil {
+		if err := eachDeath(g.c, facets, g.span, func(facet, _, n int64) { letters[facet] += n }); err != nil {
 			return err
 		}
 	}
-	for _, k := range g.kinds {
-		n := k.letters
+	for _, f := range g.facets {
+		n := f.letters
 		if g.span != allTime() {
-			n = letters[k.n]
+			n = letters[f.n]
 		}
 		if n == 0 {
 			continue
 		}
-		s := g.group(k.key, k.reason)
-		g.add(s, n, k.signature, k.reason)
-		if err := g.ends(s, k, g.span, n); err != nil {
+		s := g.group(f.key, f.reason)
+		g.add(s, n, f.signature, f.reason)
+		if err := g.ends(s, f, g.span, n); err != nil {
 			return err
 		}
 	}
 	return nil
 }
 
-// ends meets the newest of so many letters of a kind, and the oldest.
-func (g *grouper) ends(s *groupSum, k *kindRow, span stretch, letters int64) error {
-	args := []any{k.n, span.below.died, span.below.n, span.least.died, span.least.n, store.Examples}
+// ends meets the newest of so many letters of a facet, and the oldest.
+func (g *grouper) ends(s *groupSum, f *facetRow, span stretch, letters int64) error {
+	args := []any{f.n, span.below.died, span.below.n, span.least.died, span.least.n, store.Examples}
 	meet := func(row rows) error {
 		s.meets(example{place: place{row.ColumnInt64(0), row.ColumnInt64(1)}})
 		return nil
@@ -199,7 +199,7 @@ func (g *grouper) ends(s *groupSum, k *kindRow, span stretch, letters int64) err
 // each goes through letters that match, latest death first, and says how many were
 // looked at if those were not all.
 func (g *grouper) each(p *picker, look store.Scan) (store.Coverage, error) {
-	return p.through(groupings[g.by]+", k.signature, k.reason, l.died, l.pos, l.id", look, func(row rows) error {
+	return p.through(groupings[g.by]+", f.signature, f.reason, l.died, l.pos, l.id", look, func(row rows) error {
 		e := example{place{row.ColumnInt64(3), row.ColumnInt64(4)}, columnID(row, 5)}
 		key, reason := row.ColumnText(0), nixie.Reason(row.ColumnText(2))
 		if g.by == nixie.ByHour {

@@ -27,9 +27,9 @@ func (s stretch) hours() (first, end int64, rest []stretch) {
 	return first, end, rest
 }
 
-// eachDeath calls f with how many letters of a kind died within an hour, for kinds and
+// eachDeath calls f with how many letters of a facet died within an hour, for facets and
 // a stretch of time. Whole hours are counted; what is left at the ends is looked at.
-func eachDeath(c conn, kinds *where, s stretch, f func(kind, hour, n int64)) error {
+func eachDeath(c conn, facets *where, s stretch, f func(facet, hour, n int64)) error {
 	meet := func(row rows) error {
 		if n := row.ColumnInt64(2); n > 0 {
 			f(row.ColumnInt64(0), row.ColumnInt64(1), n)
@@ -37,13 +37,13 @@ func eachDeath(c conn, kinds *where, s stretch, f func(kind, hour, n int64)) err
 		return nil
 	}
 	first, end, rest := s.hours()
-	if err := c.each(sqlText["deaths_in_hours"]+" "+kinds.String(),
-		meet, append([]any{first, end}, kinds.args...)...); err != nil {
+	if err := c.each(sqlText["deaths_in_hours"]+" "+facets.String(),
+		meet, append([]any{first, end}, facets.args...)...); err != nil {
 		return err
 	}
 	for _, r := range rest {
-		if err := c.each(sqlText["deaths_within"]+" "+kinds.String(),
-			meet, append([]any{lifecycle.Hour(r.least.died), r.below.died, r.below.n, r.least.died, r.least.n}, kinds.args...)...); err != nil {
+		if err := c.each(sqlText["deaths_within"]+" "+facets.String(),
+			meet, append([]any{lifecycle.Hour(r.least.died), r.below.died, r.below.n, r.least.died, r.least.n}, facets.args...)...); err != nil {
 			return err
 		}
 	}
@@ -53,46 +53,46 @@ func eachDeath(c conn, kinds *where, s stretch, f func(kind, hour, n int64)) err
 // hourSum is the group of an hour while it grows.
 type hourSum struct {
 	*groupSum
-	kinds []*kindRow // of its letters
-	sums  []int64    // how many of each
+	facets []*facetRow // of its letters
+	sums   []int64     // how many of each
 }
 
 // hoursKnow is how many of all letters have to be asked for to make it cheaper to
 // look for some in each hour than to look at each letter.
 const hoursKnow = 8
 
-// byHour groups letters of kinds by the hour of death. Of few letters it looks at each;
+// byHour groups letters of facets by the hour of death. Of few letters it looks at each;
 // of many it takes the counters, and looks for the newest of each hour and the oldest.
-func (g *grouper) byHour(kinds *where) error {
-	all, err := g.c.number("select sum(letters) from kind")
+func (g *grouper) byHour(facets *where) error {
+	all, err := g.c.number("select sum(letters) from facet")
 	if err != nil {
 		return err
 	}
 	chosen := int64(0)
-	for _, k := range g.kinds {
-		chosen += k.letters
+	for _, f := range g.facets {
+		chosen += f.letters
 	}
 	if chosen*hoursKnow < all {
-		for _, k := range g.kinds {
-			if err := g.hoursOf(k); err != nil {
+		for _, f := range g.facets {
+			if err := g.hoursOf(f); err != nil {
 				return err
 			}
 		}
 		return nil
 	}
 	hours := map[int64]*hourSum{}
-	k := &kindRow{}
-	if err := eachDeath(g.c, kinds, g.span, func(kind, hour, n int64) {
-		if kind != k.n { // those of a kind come together
-			k = g.kinds[kind]
+	f := &facetRow{}
+	if err := eachDeath(g.c, facets, g.span, func(facet, hour, n int64) {
+		if facet != f.n { // those of a facet come together
+			f = g.facets[facet]
 		}
 		h := hours[hour]
 		if h == nil {
-			h = &hourSum{groupSum: g.group(hourName(hour), k.reason)}
+			h = &hourSum{groupSum: g.group(hourName(hour), f.reason)}
 			hours[hour] = h
 		}
-		h.kinds, h.sums = append(h.kinds, k), append(h.sums, n)
-		g.add(h.groupSum, n, k.signature, k.reason)
+		h.facets, h.sums = append(h.facets, f), append(h.sums, n)
+		g.add(h.groupSum, n, f.signature, f.reason)
 	}); err != nil {
 		return err
 	}
@@ -111,22 +111,22 @@ func (s stretch) within(h int64) stretch {
 	return s
 }
 
-// hoursOf adds the letters of a kind to the groups of their hours.
-func (g *grouper) hoursOf(k *kindRow) error {
+// hoursOf adds the letters of a facet to the groups of their hours.
+func (g *grouper) hoursOf(f *facetRow) error {
 	var s *groupSum
 	in := int64(math.MinInt64)
-	return g.c.each(sqlText["letters_of_kind"], func(row rows) error {
+	return g.c.each(sqlText["letters_of_facet"], func(row rows) error {
 		e := example{place: place{row.ColumnInt64(0), row.ColumnInt64(1)}}
 		if h := lifecycle.Hour(e.died); h != in {
-			in, s = h, g.group(hourName(h), k.reason)
+			in, s = h, g.group(hourName(h), f.reason)
 		}
-		g.add(s, 1, k.signature, k.reason)
+		g.add(s, 1, f.signature, f.reason)
 		s.meets(e)
 		return nil
-	}, k.n, g.span.below.died, g.span.below.n, g.span.least.died, g.span.least.n)
+	}, f.n, g.span.below.died, g.span.below.n, g.span.least.died, g.span.least.n)
 }
 
-// probed is at how many letters of an hour to look before its kinds are asked one by
+// probed is at how many letters of an hour to look before its facets are asked one by
 // one.
 const probed = hoursKnow * (store.Examples + 1)
 
@@ -139,7 +139,7 @@ func (g *grouper) endsOf(h *hourSum, span stretch) error {
 		found, looked := 0, 0
 		err := g.c.each(sqlText[end.query], func(row rows) error {
 			looked++
-			if g.kinds[row.ColumnInt64(2)] == nil {
+			if g.facets[row.ColumnInt64(2)] == nil {
 				return nil
 			}
 			h.meets(example{place: place{row.ColumnInt64(0), row.ColumnInt64(1)}})
@@ -154,8 +154,8 @@ func (g *grouper) endsOf(h *hourSum, span stretch) error {
 		if found == end.want || looked < probed {
 			continue
 		}
-		for i, k := range h.kinds {
-			if err := g.ends(h.groupSum, k, span, h.sums[i]); err != nil {
+		for i, f := range h.facets {
+			if err := g.ends(h.groupSum, f, span, h.sums[i]); err != nil {
 				return err
 			}
 		}

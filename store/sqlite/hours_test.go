@@ -18,8 +18,8 @@ import (
 )
 
 // TestCountersSayWhatTheLettersSay compares groups and counts, which come from counters
-// of kinds and hours and look at some letters only, with those of a store that looks at
-// each. The hours differ: in some a kind is most of the letters, in others it is
+// of facets and hours and look at some letters only, with those of a store that looks at
+// each. The hours differ: in some a facet is most of the letters, in others it is
 // hidden between many of another.
 func TestCountersSayWhatTheLettersSay(t *testing.T) {
 	began := time.Date(2026, 3, 1, 0, 0, 0, 0, time.UTC)
@@ -163,7 +163,7 @@ func TestCountsSayWhatTheyAreAbout(t *testing.T) {
 		{"a stream", nixie.Filter{Streams: []string{"s"}}, ofStream},
 		{"most of them", nixie.Filter{Types: []string{"t0", "t1"}, Deliveries: any}, 10_125},
 		{"a third of them", nixie.Filter{Types: []string{"t0"}, Deliveries: any}, 5_250},
-		{"some of several kinds", nixie.Filter{Types: []string{"t0"}, Queues: []string{"q0"}, Deliveries: any}, 2_625},
+		{"some of several facets", nixie.Filter{Types: []string{"t0"}, Queues: []string{"q0"}, Deliveries: any}, 2_625},
 		{"in a time", nixie.Filter{Types: []string{"t0"}, Deliveries: any, Died: nixie.Times{After: at.Add(time.Minute), Before: at.Add(210 * time.Minute)}}, 3_150},
 	} {
 		for _, look := range []store.Scan{store.ScanRecent, store.ScanAll} {

@@ -64,7 +64,7 @@ func (s *Store) scanCurrent(c conn, row rows, m *nixie.Message) (damage []string
 }
 
 // Letters implements store.DeadLetters. What a page costs depends on its size and
-// on how many kinds of letters there are, not on how many letters: one that finds
+// on how many facets of letters there are, not on how many letters: one that finds
 // too little among those that it looked at ends early, with a cursor.
 func (s *Store) Letters(ctx context.Context, filter nixie.Filter, page store.Page) ([]nixie.Letter, string, error) {
 	var after *place

@@ -25,9 +25,9 @@ func (p place) compare(q place) int {
 // the cursor from which the next one goes on.
 const (
 	maxLooked  = 12_000 // letters that are looked at, each by its weight
-	maxRuns    = 4_000  // kinds that are merged; with more of them the letters are gone through
-	runsWeight = 3      // by how much more it costs to look at a letter of many kinds
-	runsFirst  = 10     // of which part of all letters the kinds have at least to be that many that going through all is tried first
+	maxRuns    = 4_000  // facets that are merged; with more of them the letters are gone through
+	runsWeight = 3      // by how much more it costs to look at a letter of many facets
+	runsFirst  = 10     // of which part of all letters the facets have at least to be that many that going through all is tried first
 )
 
 // strand is an index, or a part of one, that has letters in the order of a listing.
@@ -40,15 +40,15 @@ type strand struct {
 // picker picks letters that may match a filter, latest death first. What it cannot
 // tell by indexes is left to the query that reads them.
 type picker struct {
-	c     conn
-	kinds *where   // over kind k
-	few   []strand // the letters that the filter names, if it does
-	runs  []strand
-	rest  *where // over letter l and current c, still to be asked
+	c      conn
+	facets *where   // over facet f
+	few    []strand // the letters that the filter names, if it does
+	runs   []strand
+	rest   *where // over letter l and current c, still to be asked
 	stretch
 	looked   int64  // how many letters walk looked at
 	everyone *where // in place of rest while all letters are gone through; nil is not at all
-	common   bool   // so many letters are of the kinds that going through all is the shorter way for all of them
+	common   bool   // so many letters are of the facets that going through all is the shorter way for all of them
 }
 
 // stretch is a part of the listing of all letters.
@@ -65,12 +65,12 @@ func allTime() stretch {
 func plan(c conn, f *nixie.Filter, now time.Time) *picker {
 	rest := *f
 	rest.IDs = nil // few asks for them
-	p := &picker{c: c, kinds: kindWhere(f), few: fewWhere(f), rest: restWhere(&rest, now), stretch: allTime()}
+	p := &picker{c: c, facets: facetWhere(f), few: fewWhere(f), rest: restWhere(&rest, now), stretch: allTime()}
 	p.bound(f, now)
 	return p
 }
 
-// counted reports whether kinds and times of death say all that is asked.
+// counted reports whether facets and times of death say all that is asked.
 func (p *picker) counted() bool { return len(p.rest.terms) == 0 && p.few == nil }
 
 // begin chooses the runs.
@@ -78,11 +78,11 @@ func (p *picker) begin() error {
 	switch {
 	case p.few != nil:
 		p.runs = p.few
-		p.rest.ofKinds(p.kinds)
-	case len(p.kinds.terms) == 0:
+		p.rest.ofFacets(p.facets)
+	case len(p.facets.terms) == 0:
 		p.runs = everyLetter()
 	default:
-		return p.byKinds()
+		return p.byFacets()
 	}
 	return nil
 }
@@ -146,24 +146,24 @@ func fewWhere(f *nixie.Filter) []strand {
 	return []strand{{term: w.String(), args: w.args}}
 }
 
-// byKinds makes a run of each kind that has letters to show. Where those are many
-// of all, or kinds are too many, all letters are gone through.
-func (p *picker) byKinds() error {
-	all, err := p.c.number("select sum(letters) from kind")
+// byFacets makes a run of each facet that has letters to show. Where those are many
+// of all, or facets are too many, all letters are gone through.
+func (p *picker) byFacets() error {
+	all, err := p.c.number("select sum(letters) from facet")
 	if err != nil {
 		return err
 	}
 	chosen := int64(0)
-	if err := p.c.each("select n, letters from kind k where "+p.kinds.String(), func(row rows) error {
-		p.runs = append(p.runs, strand{"kind = +?", []any{row.ColumnInt64(0)}, true})
+	if err := p.c.each("select n, letters from facet f where "+p.facets.String(), func(row rows) error {
+		p.runs = append(p.runs, strand{"facet = +?", []any{row.ColumnInt64(0)}, true})
 		chosen += row.ColumnInt64(1)
 		return nil
-	}, p.kinds.args...); err != nil {
+	}, p.facets.args...); err != nil {
 		return err
 	}
 	everyone := &where{}
 	everyone.and(p.rest)
-	everyone.ofKinds(p.kinds)
+	everyone.ofFacets(p.facets)
 	switch {
 	case len(p.runs) > maxRuns:
 		p.runs, p.rest = everyLetter(), everyone
@@ -182,7 +182,7 @@ func (p *picker) first(limit int) int {
 }
 
 // weight is by how much more it costs to look at a letter: some are found by going
-// through many kinds, and some are asked for what only their messages know.
+// through many facets, and some are asked for what only their messages know.
 func (p *picker) weight() int {
 	weight := 1
 	if len(p.runs) > 1 {
@@ -237,7 +237,7 @@ func (p *picker) pick(limit int) ([]place, *where, error) {
 	return list, rest, nil
 }
 
-// among is a query over picked letters l, their kinds k and, if it is asked, current
+// among is a query over picked letters l, their facets k and, if it is asked, current
 // c, in their order, with its first argument.
 func among(list []place, columns, rest string) (query string, arg string, err error) {
 	numbers := make([]int64, len(list))
@@ -313,9 +313,9 @@ func (p *picker) through(columns string, look store.Scan, f func(rows) error) (s
 func (p *picker) size(span stretch) (letters int64, err error) {
 	switch {
 	case p.few == nil && span == allTime():
-		return p.c.number("select sum(letters) from kind k where "+p.kinds.String(), p.kinds.args...)
+		return p.c.number("select sum(letters) from facet f where "+p.facets.String(), p.facets.args...)
 	case p.few == nil:
-		err = eachDeath(p.c, p.kinds, span, func(_, _, n int64) { letters += n })
+		err = eachDeath(p.c, p.facets, span, func(_, _, n int64) { letters += n })
 		return letters, err
 	}
 	for _, r := range p.few {

@@ -26,7 +26,7 @@ func (t *tx) removeLetter(l *letterRow, operation nixie.ID, why counting) error 
 	if err := t.run("delete from note where letter = ?", l.pos); err != nil {
 		return err
 	}
-	if _, err := t.uncount(l); err != nil {
+	if _, err := t.leaveFacet(l); err != nil {
 		return err
 	}
 	if err := t.run("delete from letter where pos = ?", l.pos); err != nil {

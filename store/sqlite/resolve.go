@@ -148,7 +148,7 @@ func (t *tx) resolve(r *store.Resolution, planned int64) error {
 
 // moved writes how a letter was resolved.
 func (t *tx) moved(was, l *letterRow, r *store.Resolution) (err error) {
-	if l.kind, err = t.become(was, l.Status, r.Reviewed); err != nil {
+	if l.facet, err = t.moveFacet(was, l.Status, r.Reviewed); err != nil {
 		return err
 	}
 	if err := t.writeMove(l); err != nil {

@@ -71,13 +71,13 @@ type letterRow struct {
 	lifecycle.Letter
 	pos, queue int64
 	stream     int64 // the number of that in which its message is dead; 0 is none
-	kind       int64
+	facet      int64
 }
 
 func (t *tx) letter(query string, arg any) (*letterRow, error) {
 	var l *letterRow
 	err := t.each(query, func(row rows) error {
-		l = &letterRow{pos: row.ColumnInt64(0), queue: row.ColumnInt64(1), stream: row.ColumnInt64(7), kind: row.ColumnInt64(10), Letter: lifecycle.Letter{
+		l = &letterRow{pos: row.ColumnInt64(0), queue: row.ColumnInt64(1), stream: row.ColumnInt64(7), facet: row.ColumnInt64(10), Letter: lifecycle.Letter{
 			ID: columnID(row, 2), Status: nixie.Status(row.ColumnText(3)), Redrivable: row.ColumnBool(4), NeedsReview: row.ColumnBool(5), Revision: row.ColumnInt64(6),
 			InStream: row.ColumnInt64(7) != 0, Rank: row.ColumnInt64(8), Blocks: row.ColumnBool(9), Died: row.ColumnInt64(11),
 			Operation: columnID(row, 12), FirstFailed: row.ColumnInt64(13),

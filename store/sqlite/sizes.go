@@ -8,7 +8,7 @@ import (
 	"github.com/nixie-go/nixie/store/lifecycle"
 )
 
-// sizesOf counts letters by several properties. Each kind is asked once for all that is
+// sizesOf counts letters by several properties. Each facet is asked once for all that is
 // counted, and no letter is read for an example.
 func sizesOf(p *picker, of store.Counting) (lists [][]nixie.Group, looked store.Coverage, err error) {
 	n := &sizing{by: of.By, hour: slices.Index(of.By, nixie.ByHour), counts: make([]map[string]int64, len(of.By))}
@@ -43,14 +43,14 @@ func (n *sizing) add(row rows, letters int64) {
 	}
 }
 
-// counted sums up what kinds and times of death say all of.
+// counted sums up what facets and times of death say all of.
 func (n *sizing) counted(p *picker) error {
 	bounded := p.stretch != allTime()
-	letters := map[int64]int64{} // within the times of death, by kind
+	letters := map[int64]int64{} // within the times of death, by facet
 	if bounded || n.hour >= 0 {
 		hours := map[int64]int64{}
-		if err := eachDeath(p.c, p.kinds, p.stretch, func(kind, hour, died int64) {
-			letters[kind] += died
+		if err := eachDeath(p.c, p.facets, p.stretch, func(facet, hour, died int64) {
+			letters[facet] += died
 			hours[hour] += died
 		}); err != nil {
 			return err
@@ -61,7 +61,7 @@ func (n *sizing) counted(p *picker) error {
 			}
 		}
 	}
-	return p.c.each("select k.n"+n.columns()+", k.letters from kind k where "+p.kinds.String(), func(row rows) error {
+	return p.c.each("select f.n"+n.columns()+", f.letters from facet f where "+p.facets.String(), func(row rows) error {
 		died := row.ColumnInt64(1 + len(n.by))
 		if bounded {
 			died = letters[row.ColumnInt64(0)]
@@ -70,7 +70,7 @@ func (n *sizing) counted(p *picker) error {
 			n.add(row, died)
 		}
 		return nil
-	}, p.kinds.args...)
+	}, p.facets.args...)
 }
 
 // each goes through letters that match, latest death first, and says how many were

@@ -22,7 +22,7 @@ type tx struct {
 	woken    map[string]bool
 	chains   map[int64]*chainHead // of the audit, by queue
 	counters map[counter]int64    // to be added
-	kinds    kinds
+	facets   facets
 	after    []func() // run once the transaction is durable
 }
 

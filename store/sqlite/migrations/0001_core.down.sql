@@ -14,7 +14,7 @@ drop table dedupe;
 drop table original;
 drop table note;
 drop table letter;
-drop table kind;
+drop table facet;
 drop table attachment;
 drop table failure;
 drop table log;

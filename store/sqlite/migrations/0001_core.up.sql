@@ -183,9 +183,9 @@ create table attachment (
 ) strict;
 
 -- What letters have in common, and how many have it. Most of what a filter says
--- is asked of the kinds, which are few however many letters there are, and counts
+-- is asked of the facets, which are few however many letters there are, and counts
 -- are sums over them.
-create table kind (
+create table facet (
   n            integer primary key,
   queue        integer not null,
   type         text    not null,          -- of the message
@@ -203,12 +203,12 @@ create table kind (
   letters      integer not null           -- 1 and more
 ) strict;
 
-create index kind_group on kind (fingerprint, queue);
+create index facet_group on facet (fingerprint, queue);
 
 create table letter (
   pos          integer primary key,       -- of its message; never used again: items of operations outlive their letters
   id           blob    not null,
-  kind         integer not null,          -- says again what it is, from queue to needs_review
+  facet         integer not null,          -- says again what it is, from queue to needs_review
   queue        integer not null,
   status       text    not null,
   cause        text    not null,
@@ -239,7 +239,7 @@ create table letter (
 
 create unique index letter_id    on letter (id);
 create index        letter_died  on letter (died);
-create index        letter_kind on letter (kind, died);
+create index        letter_facet on letter (facet, died);
 create index        letter_flow on letter (flow, died) where flow is not null;
 create index        letter_operation on letter (operation, died) where operation is not null;
 create index        letter_stream on letter (stream, blocks, rank) where stream is not null;
@@ -364,8 +364,8 @@ create view waiting as select subject as queue, number as state, slot, n from co
 -- Rows of pending whose messages failed before.
 create view retrying as select subject as queue, number as attempts, name as reason, slot as leased, n from counter where what = 1;
 
--- Letters of a kind by the hour of their death, since 1970.
-create view deaths as select subject as kind, slot as hour, n from counter where what = 2 and number = 0;
+-- Letters of a facet by the hour of their death, since 1970.
+create view deaths as select subject as facet, slot as hour, n from counter where what = 2 and number = 0;
 
 -- What outlives its rows: pruned and purged by the state of the message, discarded by reason.
 create view tally as select subject as queue, case what when 3 then 'pruned' when 4 then 'purged' else 'discarded' end as what, name, n from counter where what >= 3;

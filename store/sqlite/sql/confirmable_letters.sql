@@ -4,11 +4,11 @@
 -- in: operation — its number
 -- in: dead — state of the message
 -- in: open, review — statuses of the letter
--- out: pos, queue, id, status, kind, died
-select l.pos, l.queue, l.id, l.status, l.kind, l.died
+-- out: pos, queue, id, status, facet, died
+select l.pos, l.queue, l.id, l.status, l.facet, l.died
 from json_each(:letters) j
 cross join letter l on l.id = unhex(j.value)
-cross join kind k on k.n = l.kind
+cross join facet f on f.n = l.facet
 cross join item i on i.operation = +:operation and i.letter = l.pos
 cross join log g on g.pos = l.pos
 cross join message m on m.pos = l.pos

@@ -1,7 +1,7 @@
 -- Part: the columns of letter in the order in which tx.letter reads them.
 -- whole: select … from letter
--- out: pos, queue, id, status, redrivable, needs_review, revision, stream, rank, blocks, kind,
+-- out: pos, queue, id, status, redrivable, needs_review, revision, stream, rank, blocks, facet,
 -- out: died
 -- out: operation, first_failed
-pos, queue, id, status, redrivable, needs_review, revision, stream, rank, blocks, kind, died,
+pos, queue, id, status, redrivable, needs_review, revision, stream, rank, blocks, facet, died,
 operation, first_failed

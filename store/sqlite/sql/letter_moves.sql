@@ -1,7 +1,7 @@
 -- Writes a change of a letter's status that was no death.
--- in: kind, status, resolved, note, note_sum, revision, operation — new values
+-- in: facet, status, resolved, note, note_sum, revision, operation — new values
 -- in: pos — of the letter
 update letter
-set kind = :kind, status = :status, resolved = :resolved, note = :note, note_sum = :note_sum,
+set facet = :facet, status = :status, resolved = :resolved, note = :note, note_sum = :note_sum,
   revision = :revision, operation = :operation
 where pos = :pos

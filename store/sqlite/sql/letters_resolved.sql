@@ -1,7 +1,7 @@
 -- Writes that letters are resolved which become the same.
--- in: kind, status, resolved, note_sum, operation — new values
+-- in: facet, status, resolved, note_sum, operation — new values
 -- in: positions — of the letters, as JSON
 update letter
-set kind = :kind, status = :status, resolved = :resolved, note = '', note_sum = :note_sum,
+set facet = :facet, status = :status, resolved = :resolved, note = '', note_sum = :note_sum,
   revision = revision + 1, operation = :operation
 where pos in (select value from json_each(:positions))

@@ -7,7 +7,7 @@
 select pos
 from letter
 where pos > :after
-  and kind in (select n from kind where queue = :queue and status in ('resolved', 'discarded'))
+  and facet in (select n from facet where queue = :queue and status in ('resolved', 'discarded'))
   and resolved <= :cutoff
 order by pos
 limit :limit

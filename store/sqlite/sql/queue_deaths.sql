@@ -7,11 +7,11 @@
 select queue, sum(waiting), sum(late)
 from (
   select queue, letters as waiting, 0 as late
-  from kind
+  from facet
   where status in ('open', 'review', 'quarantined')
   union all
   select queue, 0,
-    coalesce((select sum(n) from deaths where kind = k.n and hour > :hour), 0)
-    + (select count(*) from letter where kind = k.n and died > :since and died < :end)
-  from kind k)
+    coalesce((select sum(n) from deaths where facet = f.n and hour > :hour), 0)
+    + (select count(*) from letter where facet = f.n and died > :since and died < :end)
+  from facet f)
 group by queue

@@ -1,10 +1,10 @@
--- Lists all letters of a kind, the latest death first.
--- in: kind — its number
+-- Lists all letters of a facet, the latest death first.
+-- in: facet — its number
 -- in: below_died, below_pos — the list begins after this death and position
 -- in: least_died, least_pos — and ends before this one
 -- out: died, pos
 select died, pos
 from letter
-where kind = +:kind and (died, pos) < (:below_died, :below_pos)
+where facet = +:facet and (died, pos) < (:below_died, :below_pos)
   and (died, pos) > (:least_died, :least_pos)
 order by died desc, pos desc

@@ -1,7 +1,7 @@
--- Adds a kind that has no letters yet.
+-- Adds a facet that has no letters yet.
 -- in: queue, type, status, cause, class, reason, signature, fingerprint, redrivable — columns
 -- in: needs_review, redrives, attempts, crashes — columns
-insert into kind (queue, type, status, cause, class, reason, signature, fingerprint, redrivable,
+insert into facet (queue, type, status, cause, class, reason, signature, fingerprint, redrivable,
   needs_review, redrives, attempts, crashes, letters)
 values (:queue, :type, :status, :cause, :class, :reason, :signature, :fingerprint, :redrivable,
   :needs_review, :redrives, :attempts, :crashes, 0)
