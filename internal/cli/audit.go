@@ -99,14 +99,8 @@ func newAuditList(g *globals) *cobra.Command {
 func auditColumns() []column[office.AuditView] {
 	return []column[office.AuditView]{
 		{name: "at", cell: func(e *office.AuditView) string { return clock(e.At) }},
-		{name: "queue", kind: flex},
-		{name: "number", show: asWide},
-		{name: "event"},
-		{name: "actor", kind: flex},
-		{name: "subject"},
-		{name: "reason", kind: flex},
-		{name: "operation", show: asWide},
-		{name: "hash", show: asWide},
+		{name: "queue", kind: flex}, {name: "number", show: asWide}, {name: "event"}, {name: "actor", kind: flex}, {name: "subject"},
+		{name: "reason", kind: flex}, {name: "operation", show: asWide}, {name: "hash", show: asWide},
 	}
 }
 

@@ -12,7 +12,6 @@ import (
 
 	"github.com/nixie-go/nixie"
 	"github.com/nixie-go/nixie/broker"
-	"github.com/nixie-go/nixie/filter"
 	"github.com/nixie-go/nixie/internal/app"
 	"github.com/nixie-go/nixie/internal/config"
 	"github.com/nixie-go/nixie/internal/runner"
@@ -201,7 +200,7 @@ func (f *consumeFlags) report(done runner.Consumed) error {
 		fmt.Fprintf(w, "%d succeeded, %d retried, %d dead, %d discarded (%s)\n",
 			done.Succeeded, done.Retried, done.Dead, done.Discarded, plural(done.Attempts, "attempt"))
 		if done.Dead > 0 && f.office {
-			fmt.Fprintf(w, "\nNext:\n  %s\n", f.typed("dlq", "analyze", "--filter", quote(filter.Text(nixie.Filter{Queues: []string{done.Channel}}))))
+			fmt.Fprintf(w, "\nNext:\n  %s\n", f.analyze(done.Channel))
 		}
 	}); err != nil {
 		return err

@@ -240,9 +240,6 @@ func (m *importing) end(ctx context.Context, err error) error {
 }
 
 func (m *importing) print(w io.Writer, r *importReport) {
-	verb := "added"
-	if m.dry {
-		verb = "would be added"
-	}
-	fmt.Fprintf(w, "%s %s%s\n", plural(r.Added, "letter"), verb, counts(count{r.Known, "here already"}, count{r.Refused, "refused"}))
+	fmt.Fprintf(w, "%s %s%s\n", plural(r.Added, "letter"), either(m.dry, "would be added", "added"),
+		counts(count{r.Known, "here already"}, count{r.Refused, "refused"}))
 }

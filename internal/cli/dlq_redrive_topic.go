@@ -183,11 +183,7 @@ func (r *topicRedrive) move(ctx context.Context, m redrive.Mover) error {
 }
 
 func (r *topicRedrive) print(w io.Writer, done *redrive.Moved) {
-	verb := "redriven"
-	if r.dry {
-		verb = "would be redriven"
-	}
-	fmt.Fprintf(w, "%s %s%s (group %s)\n", plural(done.Redriven, "record"), verb, counts(
+	fmt.Fprintf(w, "%s %s%s (group %s)\n", plural(done.Redriven, "record"), either(r.dry, "would be redriven", "redriven"), counts(
 		count{done.Quarantined, "put into quarantine"}, count{done.Skipped, "skipped"}, count{done.Elsewhere, "moved on by the office"},
 		count{done.Passed, "not chosen"}, count{done.Unanswered, "without an answer"}, count{done.Left, "not looked at"},
 		count{done.DiedAgain, "died again by now"}), r.group)

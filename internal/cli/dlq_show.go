@@ -64,41 +64,25 @@ in headers, body and failures unless --unmask; the output says where that was do
 func (g *globals) printLetter(w io.Writer, l *nixie.Letter, veil *veil) {
 	m := &l.Message
 	fmt.Fprintf(w, "%s\n\n", escapeLine(l.Signature))
-	f := newFacts(w)
-	f.add("letter", l.ID.String())
-	f.add("status", string(l.Status)+note(l.Note)+damaged(l.Damage))
-	f.add("died", clock(office.Timestamp{Time: l.DiedAt})+", "+age(g.Now().Sub(l.DiedAt))+" ago, cause "+string(l.Cause))
-	f.add("reason", string(l.Reason)+" ("+string(l.Class)+")")
-	f.add("redrivable", yesNo(l.Redrivable)+", needs review: "+yesNo(l.NeedsReview)+", by rule "+orDash(l.Rule))
-	f.add("group", l.Fingerprint)
-	f.add("message", m.ID.String())
-	f.add("key", m.Key)
-	f.add("queue", m.Queue)
-	f.add("type", m.Type)
-	f.add("stream", m.Stream)
-	f.add("dedupe key", m.DedupeKey)
-	f.add("enqueued", clock(office.Timestamp{Time: m.EnqueuedAt}))
-	f.add("counts", fmt.Sprintf("life %d: %s, %s, %d crashed; %s", m.Generation,
-		attempts(office.ViewMessage(m).Attempts), plural(int64(m.Deliveries), "delivery"), m.Crashes, plural(int64(m.Redrives), "redrive")))
-	f.add("steps done", strings.Join(m.Steps, ", "))
+	var f facts
+	f.add("letter", l.ID.String(), "status", string(l.Status)+note(l.Note)+damaged(l.Damage),
+		"died", moment(l.DiedAt)+", "+age(g.Now().Sub(l.DiedAt))+" ago, cause "+string(l.Cause),
+		"reason", string(l.Reason)+" ("+string(l.Class)+")",
+		"redrivable", yesNo(l.Redrivable)+", needs review: "+yesNo(l.NeedsReview)+", by rule "+orDash(l.Rule),
+		"group", l.Fingerprint, "message", m.ID.String(), "key", m.Key, "queue", m.Queue, "type", m.Type, "stream", m.Stream,
+		"dedupe key", m.DedupeKey, "enqueued", moment(m.EnqueuedAt), "counts", countsOfMessage(m), "steps done", strings.Join(m.Steps, ", "))
 	if m.Origin != nil {
 		f.add("origin", origin(m.Origin))
 	}
 	if o := l.Original; o != nil {
-		f.add("edited", "by "+o.By+" at "+clock(office.Timestamp{Time: o.At})+", before that sha256 "+hex.EncodeToString(o.Hash[:]))
+		f.add("edited", "by "+o.By+" at "+moment(o.At)+", before that sha256 "+hex.EncodeToString(o.Hash[:]))
 	}
-	f.add("operation", l.Operation.String())
-	f.add("resolved", strings.TrimPrefix(clock(office.Timestamp{Time: l.ResolvedAt}), "-"))
-	for _, h := range m.Headers {
-		f.add("header", h.Name+": "+h.Value)
-	}
-	for _, d := range l.Damage {
-		f.add("DAMAGED", d)
-	}
-	f.end()
+	f.add("operation", l.Operation.String(), "resolved", strings.TrimPrefix(moment(l.ResolvedAt), "-"))
+	f.addMore(m.Headers, l.Damage)
+	f.print(w)
 	for i := range l.Notes {
 		n := &l.Notes[i]
-		fmt.Fprintf(w, "\nNote of %s, %s:\n", escapeLine(n.By), clock(office.Timestamp{Time: n.At}))
+		fmt.Fprintf(w, "\nNote of %s, %s:\n", escapeLine(n.By), moment(n.At))
 		indent(w, n.Text, 0, g.bytes(shownBody))
 	}
 	g.printHistory(w, l.History, l.HistoryDropped)
@@ -133,12 +117,7 @@ func origin(o *nixie.Origin) string {
 	return text + " " + o.MessageID
 }
 
-func note(s string) string {
-	if s == "" {
-		return ""
-	}
-	return " (" + s + ")"
-}
+func note(s string) string { return either(s == "", "", " ("+s+")") }
 
 // printHistory prints every attempt that went wrong.
 func (g *globals) printHistory(w io.Writer, list []nixie.Failure, dropped int) {
@@ -159,7 +138,7 @@ func (g *globals) printFailure(w io.Writer, f *nixie.Failure) {
 		which = fmt.Sprintf("Life %d, attempt not known", f.Generation)
 	}
 	fmt.Fprintf(w, "\n%s: %s after %s: %s (%s), then %s\n", which,
-		clock(office.Timestamp{Time: f.FailedAt}), took(f.Took), escapeLine(string(f.Reason)), escapeLine(string(f.Class)), orDash(escapeLine(string(f.Decision))))
+		moment(f.FailedAt), took(f.Took), escapeLine(string(f.Reason)), escapeLine(string(f.Class)), orDash(escapeLine(string(f.Decision))))
 	indent(w, f.Text, 0, g.bytes(shownBody))
 	var more []string
 	for _, part := range [...]struct{ name, value string }{
@@ -174,7 +153,7 @@ func (g *globals) printFailure(w io.Writer, f *nixie.Failure) {
 		more = append(more, fmt.Sprintf("exit code %d", *f.ExitCode))
 	}
 	if f.Decision == nixie.Retry && !f.NextAt.IsZero() {
-		more = append(more, "next at "+clock(office.Timestamp{Time: f.NextAt}))
+		more = append(more, "next at "+moment(f.NextAt))
 	}
 	if len(more) > 0 {
 		fmt.Fprintf(w, "  %s\n", strings.Join(more, "; "))
@@ -194,10 +173,7 @@ func (g *globals) printFailure(w io.Writer, f *nixie.Failure) {
 }
 
 func left(truncated int64) string {
-	if truncated == 0 {
-		return ""
-	}
-	return fmt.Sprintf(" (%d more were not kept)", truncated)
+	return either(truncated == 0, "", fmt.Sprintf(" (%d more were not kept)", truncated))
 }
 
 // bytes and lines are how much of a text is shown.

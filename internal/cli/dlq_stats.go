@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"io"
 	"slices"
-	"time"
 
 	"github.com/spf13/cobra"
 
@@ -40,21 +39,13 @@ and says so.`,
 }
 
 func printStats(w io.Writer, s *office.Stats) {
-	facts := newFacts(w)
-	for _, n := range [...]struct {
-		name string
-		n    int64
-	}{
-		{"open", s.Open}, {"review", s.Review}, {"quarantined", s.Quarantined}, {"redriving", s.Redriving},
-		{"resolved", s.Resolved}, {"discarded", s.Discarded}, {"redrivable", s.Redrivable}, {"needs review", s.NeedsReview},
-		{"died last hour", s.DeadPerHour}, {"retried last hour", s.RetriedPerHour},
-	} {
-		facts.add(n.name, fmt.Sprint(n.n))
-	}
+	n, oldest := numeral, ""
 	if s.OldestAgeS != nil {
-		facts.add("oldest", age(time.Duration(*s.OldestAgeS)*time.Second)+" ago, "+clock(s.OldestDiedAt))
+		oldest = ageOr(s.OldestAgeS) + " ago, " + clock(s.OldestDiedAt)
 	}
-	facts.end()
+	printFacts(w, "open", n(s.Open), "review", n(s.Review), "quarantined", n(s.Quarantined), "redriving", n(s.Redriving),
+		"resolved", n(s.Resolved), "discarded", n(s.Discarded), "redrivable", n(s.Redrivable), "needs review", n(s.NeedsReview),
+		"died last hour", n(s.DeadPerHour), "retried last hour", n(s.RetriedPerHour), "oldest", oldest)
 	printCounts(w, "By reason", countsOf(s.ByReason))
 	printCounts(w, "By queue", countsOf(s.ByQueue))
 }
@@ -86,27 +77,30 @@ func printCounts(w io.Writer, title string, counts []office.Count) {
 	}
 }
 
-// facts prints names and values in two columns.
-type facts struct {
-	w     io.Writer
-	rows  [][2]string
-	width int
-}
+// facts are names and values that are printed in two columns.
+type facts [][2]string
 
-func newFacts(w io.Writer) *facts { return &facts{w: w} }
-
-// add takes names and values in turn; a value may be foreign text, and an empty one is left out.
+// add takes names and values alternately; a value may be foreign text, and an empty one is left out.
 func (f *facts) add(pairs ...string) {
 	for i := 0; i < len(pairs); i += 2 {
 		if pairs[i+1] != "" {
-			f.rows = append(f.rows, [2]string{pairs[i], pairs[i+1]})
-			f.width = max(f.width, displayWidth(pairs[i]))
+			*f = append(*f, [2]string{pairs[i], pairs[i+1]})
 		}
 	}
 }
 
-func (f *facts) end() {
-	for _, row := range f.rows {
-		fmt.Fprintf(f.w, "%s  %s\n", pad(row[0], f.width, false), escapeLine(row[1]))
+func (f facts) print(w io.Writer) {
+	width := 0
+	for _, row := range f {
+		width = max(width, displayWidth(row[0]))
 	}
+	for _, row := range f {
+		fmt.Fprintf(w, "%s  %s\n", pad(row[0], width), escapeLine(row[1]))
+	}
+}
+
+func printFacts(w io.Writer, pairs ...string) {
+	var f facts
+	f.add(pairs...)
+	f.print(w)
 }

@@ -26,15 +26,13 @@ itself is whole is found out by nixie verify.`,
 		if err != nil {
 			return err
 		}
-		return cmp.Or(g.objectOf(e, e.Problems, func(w io.Writer) { printExamination(w, &e) }), exitIf(len(e.Problems) > 0, ExitThreshold))
+		return cmp.Or(g.objectOf(e, e.Problems, func(w io.Writer) { printHealth(w, &e) }), exitIf(len(e.Problems) > 0, ExitThreshold))
 	})
 }
 
-func printExamination(w io.Writer, e *office.HealthView) {
-	f := newFacts(w)
-	f.add("store", e.Store)
-	f.add("engine", e.Engine)
-	f.add("schema", fmt.Sprintf("%d, this program knows %d", e.Schema, e.KnownSchema))
+func printHealth(w io.Writer, e *office.HealthView) {
+	var f facts
+	f.add("store", e.Store, "engine", e.Engine, "schema", fmt.Sprintf("%d, this program knows %d", e.Schema, e.KnownSchema))
 	for _, d := range e.Durability {
 		f.add(d.Name, d.Value)
 	}
@@ -42,20 +40,14 @@ func printExamination(w io.Writer, e *office.HealthView) {
 	if e.FreeBytes != nil {
 		f.add("free space", mebibytes(*e.FreeBytes)+", reserve "+reserve(e.Reserve))
 	}
-	f.add("queues", fmt.Sprint(e.Queues))
-	f.add("clock", clock(e.Now))
-	f.add("last write", clock(e.LastWrite))
+	f.add("queues", fmt.Sprint(e.Queues), "clock", clock(e.Now), "last write", clock(e.LastWrite))
 	if !e.OldestLease.IsZero() {
 		f.add("oldest lease", "ends "+clock(e.OldestLease))
 	}
 	for _, o := range e.Owners {
-		how := "alive"
-		if !o.Alive {
-			how = "gone"
-		}
-		f.add("owner", fmt.Sprintf("%s, %s, since %s, %s", o.Name, how, clock(o.StartedAt), plural(o.Leases, "lease")))
+		f.add("owner", fmt.Sprintf("%s, %s, since %s, %s", o.Name, either(o.Alive, "alive", "gone"), clock(o.StartedAt), plural(o.Leases, "lease")))
 	}
-	f.end()
+	f.print(w)
 	if len(e.Problems) == 0 {
 		fmt.Fprintln(w, "\nnothing is wrong")
 		return

@@ -70,28 +70,18 @@ func (g *globals) at(store string) *globals {
 }
 
 func (g *globals) printMap(w io.Writer, v *mapShown) {
-	f := newFacts(w)
-	f.add("job", v.Job)
-	f.add("repository", v.Repo)
-	f.add("branch", v.Branch+", to be merged into "+v.Target)
-	f.add("began at", v.Base)
-	f.add("kept worktrees", fmt.Sprint(v.Kept))
-	if q := v.Items; q == nil {
-		f.add("items", "none were taken in")
-	} else {
-		f.add("items", fmt.Sprintf("%d: %d succeeded, %d dead, %d discarded, %d under way, %d to go",
-			q.Total, q.Succeeded, q.Dead, q.Discarded+q.Canceled, q.Leased, q.Ready+q.Scheduled))
-		if q.Paused {
-			f.add("paused", q.PausedNote)
-		}
+	items, paused := "none were taken in", ""
+	if q := v.Items; q != nil {
+		items = fmt.Sprintf("%d: %d succeeded, %d dead, %d discarded, %d under way, %d to go",
+			q.Total, q.Succeeded, q.Dead, q.Discarded+q.Canceled, q.Leased, q.Ready+q.Scheduled)
+		paused = either(q.Paused, q.PausedNote, "")
 	}
-	f.add("run in", v.Run.Folder)
 	line := "nixie map run " + quote(v.Run.List) + " " + quoteAll(v.Run.Flags)
 	if len(v.Run.Args) > 0 {
 		line += " -- " + quoteAll(v.Run.Args)
 	}
-	f.add("run by", line)
-	f.end()
+	printFacts(w, "job", v.Job, "repository", v.Repo, "branch", v.Branch+", to be merged into "+v.Target, "began at", v.Base,
+		"kept worktrees", fmt.Sprint(v.Kept), "items", items, "paused", paused, "run in", v.Run.Folder, "run by", line)
 	printSteps(w, g.mapNext(v))
 }
 
@@ -153,7 +143,7 @@ nixie map results lists what it came to.`,
 
 // printLog prints what an attempt said, whole as far as it was kept.
 func printLog(w io.Writer, f *nixie.Failure) {
-	fmt.Fprintf(w, "== attempt %d of life %d, %s: %s\n", f.Attempt, f.Generation, clock(office.Timestamp{Time: f.FailedAt}), escapeLine(f.Text))
+	fmt.Fprintf(w, "== attempt %d of life %d, %s: %s\n", f.Attempt, f.Generation, moment(f.FailedAt), escapeLine(f.Text))
 	for _, a := range f.Attachments {
 		if office.IsText(a.Data) {
 			fmt.Fprintf(w, "-- %s%s\n%s\n", escapeLine(a.Name), left(a.Truncated), escape(string(a.Data)))

@@ -49,18 +49,12 @@ func viewRow(r *store.Record) office.MessageView {
 func messageColumns(now time.Time) []column[office.MessageView] {
 	type v = office.MessageView
 	return []column[v]{
-		{name: "id"},
-		{name: "key", kind: flex},
-		{name: "queue", kind: flex},
-		{name: "type", show: asWide, kind: flex},
+		{name: "id"}, {name: "key", kind: flex}, {name: "queue", kind: flex}, {name: "type", show: asWide, kind: flex},
 		{name: "stream", show: asWide, kind: flex},
 		{name: "state", cell: func(m *v) string { return string(m.State) + damaged(m.Damage) }, paint: func(m *v) ink { return stateInk(m.State) }},
-		{name: "attempts"},
-		{name: "redrives", show: asWide},
-		{name: "priority", show: asWide},
+		{name: "attempts"}, {name: "redrives", show: asWide}, {name: "priority", show: asWide},
 		{name: "age", cell: func(m *v) string { return age(now.Sub(m.EnqueuedAt.Time)) }},
-		{name: "lease_owner", show: asWide, kind: flex},
-		{name: "last_failure", kind: flex},
+		{name: "lease_owner", show: asWide, kind: flex}, {name: "last_failure", kind: flex},
 	}
 }
 
@@ -103,33 +97,17 @@ unless --unmask; the output says where that was done.`,
 }
 
 func (g *globals) printMessage(w io.Writer, r *store.Record, veil *veil) {
-	at := func(t time.Time) string { return strings.TrimPrefix(clock(office.Timestamp{Time: t}), "-") }
-	f := newFacts(w)
-	f.add("message", r.ID.String())
-	f.add("state", string(r.State)+damaged(r.Damage))
-	f.add("key", r.Key)
-	f.add("queue", r.Queue)
-	f.add("type", r.Type)
-	f.add("stream", r.Stream+marks(r))
-	f.add("dedupe key", r.DedupeKey)
-	f.add("counts", fmt.Sprintf("life %d: %s, %s, %d crashed; %s", r.Generation,
-		attempts(office.ViewMessage(&r.Message).Attempts), plural(int64(r.Deliveries), "delivery"), r.Crashes, plural(int64(r.Redrives), "redrive")))
-	f.add("steps done", strings.Join(r.Steps, ", "))
-	f.add("enqueued", at(r.EnqueuedAt))
-	f.add("not before", at(r.NotBefore))
-	f.add("expires", at(r.ExpiresAt))
-	f.add("received", at(r.FirstReceivedAt))
-	f.add("ended", at(r.EndedAt))
+	at := func(t time.Time) string { return strings.TrimPrefix(moment(t), "-") }
+	var f facts
+	f.add("message", r.ID.String(), "state", string(r.State)+damaged(r.Damage), "key", r.Key, "queue", r.Queue, "type", r.Type,
+		"stream", r.Stream+marks(r), "dedupe key", r.DedupeKey, "counts", countsOfMessage(&r.Message), "steps done", strings.Join(r.Steps, ", "),
+		"enqueued", at(r.EnqueuedAt), "not before", at(r.NotBefore), "expires", at(r.ExpiresAt), "received", at(r.FirstReceivedAt),
+		"ended", at(r.EndedAt))
 	if r.LeaseOwner != "" {
 		f.add("leased by", r.LeaseOwner+" until "+at(r.LeaseExpiresAt))
 	}
-	for _, h := range r.Headers {
-		f.add("header", h.Name+": "+h.Value)
-	}
-	for _, d := range r.Damage {
-		f.add("DAMAGED", d)
-	}
-	f.end()
+	f.addMore(r.Headers, r.Damage)
+	f.print(w)
 	g.printHistory(w, r.History, r.HistoryDropped)
 	g.printBody(w, "Body", r.Body, veil)
 	veil.confess(w)
@@ -138,16 +116,25 @@ func (g *globals) printMessage(w io.Writer, r *store.Record, veil *veil) {
 	}
 }
 
+// addMore adds headers, and what is damaged.
+func (f *facts) addMore(headers []nixie.Header, damage []string) {
+	for _, h := range headers {
+		f.add("header", h.Name+": "+h.Value)
+	}
+	for _, d := range damage {
+		f.add("DAMAGED", d)
+	}
+}
+
+// countsOfMessage tells how often a message was tried.
+func countsOfMessage(m *nixie.Message) string {
+	return fmt.Sprintf("life %d: %s, %s, %d crashed; %s", m.Generation, attempts(office.ViewMessage(m).Attempts),
+		plural(int64(m.Deliveries), "delivery"), m.Crashes, plural(int64(m.Redrives), "redrive"))
+}
+
 // marks says what is special about a message's place in its stream.
 func marks(r *store.Record) string {
-	text := ""
-	if r.MayPass {
-		text += " (may pass)"
-	}
-	if r.OrderGap {
-		text += " (out of order)"
-	}
-	return text
+	return either(r.MayPass, " (may pass)", "") + either(r.OrderGap, " (out of order)", "")
 }
 
 func newMessageLog(g *globals) *cobra.Command {

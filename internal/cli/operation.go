@@ -51,35 +51,24 @@ func newOperationShow(g *globals) *cobra.Command {
 		if err != nil {
 			return err
 		}
-		return one(g, g.printOperationStory)(o.OperationDetail(ctx, id))
+		return one(g, g.printOperationDetail)(o.OperationDetail(ctx, id))
 	})
 }
 
-func (g *globals) printOperationStory(w io.Writer, v *office.OperationDetail) {
-	f := newFacts(w)
-	f.add("operation", v.Operation.String())
-	f.add("event", string(v.Event))
-	f.add("created", clock(v.CreatedAt))
-	f.add("actor", v.Actor)
-	f.add("reason", v.Reason)
-	f.add("filter", v.Filter)
-	f.add("to", v.Destination)
-	f.add("force", yesNo(v.Force)+", what changed since it was planned: "+guarded(v.Guarded))
-	f.add("letters", fmt.Sprintf("%d selected: %d done, %d skipped, %d failed, %d to go", v.Selected, v.Done, v.Skipped, v.Failed, v.Pending))
+func (g *globals) printOperationDetail(w io.Writer, v *office.OperationDetail) {
+	outcome := ""
 	if o := v.Outcome; o != nil {
-		f.add("outcome", fmt.Sprintf("%d succeeded, %d died of the same failure, %d of another, %d on their way", o.Succeeded, o.SameFailure, o.NewFailure, o.UnderWay))
+		outcome = fmt.Sprintf("%d succeeded, %d died of the same failure, %d of another, %d on their way",
+			o.Succeeded, o.SameFailure, o.NewFailure, o.UnderWay)
 	}
-	f.end()
+	printFacts(w, "operation", v.Operation.String(), "event", string(v.Event), "created", clock(v.CreatedAt), "actor", v.Actor,
+		"reason", v.Reason, "filter", v.Filter, "to", v.Destination,
+		"force", yesNo(v.Force)+", what changed since it was planned: "+either(v.Guarded, "skipped", "moved as well"),
+		"letters", fmt.Sprintf("%d selected: %d done, %d skipped, %d failed, %d to go", v.Selected, v.Done, v.Skipped, v.Failed, v.Pending),
+		"outcome", outcome)
 	next := []step{{g.typed("dlq", "list", "--filter", quote("operation:"+v.Operation.String())), "the letters that it moved last"}}
 	if v.Pending > 0 {
 		next = append(next, step{g.typed("dlq", string(v.Event), "--resume", v.Operation.String()), "go on with it"})
 	}
 	printSteps(w, next)
-}
-
-func guarded(yes bool) string {
-	if yes {
-		return "skipped"
-	}
-	return "moved as well"
 }

@@ -28,12 +28,8 @@ only where nothing else runs, or to see with --dry-run what would go.`,
   nixie prune -o json`,
 	}, func(ctx context.Context, o *office.Office, _ []string) error {
 		return one(g, func(w io.Writer, p *office.PruneView) {
-			verb := "removed"
-			if dry {
-				verb = "would be removed"
-			}
 			fmt.Fprintf(w, "%s, %s, %s of audits and %s of inboxes %s\n", plural(p.Messages, "message"), plural(p.Letters, "letter"),
-				plural(p.Entries, "entry"), plural(p.Keys, "key"), verb)
+				plural(p.Entries, "entry"), plural(p.Keys, "key"), either(dry, "would be removed", "removed"))
 		})(o.Prune(ctx, dry))
 	})
 	cmd.Flags().BoolVar(&dry, "dry-run", false, "count what would be removed and remove nothing")

@@ -6,7 +6,6 @@ import (
 	"io"
 	"maps"
 	"slices"
-	"strconv"
 	"strings"
 	"time"
 
@@ -42,22 +41,13 @@ func newQueueList(g *globals) *cobra.Command {
 func queueColumns(now time.Time) []column[office.QueueView] {
 	type v = office.QueueView
 	return []column[v]{
-		{name: "queue", kind: flex},
-		{name: "ready"},
-		{name: "blocked"},
-		{name: "scheduled"},
-		{name: "leased"},
+		{name: "queue", kind: flex}, {name: "ready"}, {name: "blocked"}, {name: "scheduled"}, {name: "leased"},
 		{name: "dead", paint: func(q *v) ink { return inkIf(q.Dead > 0, red) }},
-		{name: "succeeded"},
-		{name: "discarded", show: asWide},
-		{name: "canceled", show: asWide},
-		{name: "total", show: asWide},
-		{name: "pruned", show: asWide},
-		{name: "purged", show: asWide},
+		{name: "succeeded"}, {name: "discarded", show: asWide}, {name: "canceled", show: asWide}, {name: "total", show: asWide},
+		{name: "pruned", show: asWide}, {name: "purged", show: asWide},
 		{name: "oldest", cell: func(q *v) string { return ageOr(q.OldestAgeS) }},
 		{name: "next_in", cell: func(q *v) string { return until(now, q.NextAt) }},
-		{name: "died_last_hour", show: asWide},
-		{name: "retried_last_hour", show: asWide},
+		{name: "died_last_hour", show: asWide}, {name: "retried_last_hour", show: asWide},
 		{name: "policy", show: asWide, kind: flex, cell: func(q *v) string { return orDash(strings.Join(q.Policy, "; ")) }},
 		{name: "paused", kind: flex, cell: func(q *v) string {
 			switch {
@@ -99,22 +89,15 @@ func newQueueStats(g *globals) *cobra.Command {
 }
 
 func (g *globals) printQueue(w io.Writer, q *office.QueueView) {
-	f := newFacts(w)
-	f.add("queue", q.Queue)
-	f.add("paused", yesNo(q.Paused)+note(q.PausedNote))
+	n := numeral
+	var f facts
+	f.add("queue", q.Queue, "paused", yesNo(q.Paused)+note(q.PausedNote))
 	if q.Closed {
 		f.add("closed", "yes"+note(q.ClosedNote))
 	}
-	for _, n := range [...]struct {
-		name string
-		n    int64
-	}{
-		{"ready", q.Ready}, {"blocked", q.Blocked}, {"scheduled", q.Scheduled}, {"leased", q.Leased}, {"dead", q.Dead}, {"succeeded", q.Succeeded},
-		{"discarded", q.Discarded}, {"canceled", q.Canceled}, {"total", q.Total}, {"died last hour", q.DiedLastHour}, {"retried last hour", q.RetriedLastHour},
-	} {
-		f.add(n.name, strconv.FormatInt(n.n, 10))
-	}
-	f.add("discarded for", reasons(q.DiscardsByReason))
+	f.add("ready", n(q.Ready), "blocked", n(q.Blocked), "scheduled", n(q.Scheduled), "leased", n(q.Leased), "dead", n(q.Dead),
+		"succeeded", n(q.Succeeded), "discarded", n(q.Discarded), "canceled", n(q.Canceled), "total", n(q.Total),
+		"died last hour", n(q.DiedLastHour), "retried last hour", n(q.RetriedLastHour), "discarded for", reasons(q.DiscardsByReason))
 	if q.Pruned+q.Purged > 0 {
 		f.add("of total gone", fmt.Sprintf("%d pruned, %d purged", q.Pruned, q.Purged))
 	}
@@ -127,15 +110,17 @@ func (g *globals) printQueue(w io.Writer, q *office.QueueView) {
 	if !q.NextAt.IsZero() {
 		f.add("next due", "in "+until(g.Now(), q.NextAt)+", at "+clock(q.NextAt))
 	}
-	f.add("lease", q.Lease)
-	f.add("dedupe scope", string(q.DedupeScope))
-	f.add("order", string(q.Order))
-	f.add("policy", strings.Join(q.Policy, "; "))
-	f.add("kept", fmt.Sprintf("messages %s, letters %s, audit %s", q.Retention, q.LetterRetention, q.AuditRetention))
-	f.end()
+	f.add("lease", q.Lease, "dedupe scope", string(q.DedupeScope), "order", string(q.Order), "policy", strings.Join(q.Policy, "; "),
+		"kept", fmt.Sprintf("messages %s, letters %s, audit %s", q.Retention, q.LetterRetention, q.AuditRetention))
+	f.print(w)
 	if q.Dead > 0 {
-		fmt.Fprintf(w, "\nNext:\n  %s\n", g.typed("dlq", "analyze", "--filter", quote(filter.Text(nixie.Filter{Queues: []string{q.Queue}}))))
+		fmt.Fprintf(w, "\nNext:\n  %s\n", g.analyze(q.Queue))
 	}
+}
+
+// analyze is the command that tells why messages of some queues died.
+func (g *globals) analyze(queues ...string) string {
+	return g.typed("dlq", "analyze", "--filter", quote(filter.Text(nixie.Filter{Queues: queues})))
 }
 
 // reasons lists counts by reason, by name.

@@ -86,11 +86,8 @@ Letters can still be redriven into it.`,
 }
 
 func printDrain(w io.Writer, v *office.DrainView) {
-	state := "not empty"
-	if v.Drained {
-		state = "drained"
-	}
-	fmt.Fprintf(w, "%s: %s, %d ready, %d blocked, %d scheduled, %d leased\n", escapeLine(v.Queue), state, v.Ready, v.Blocked, v.Scheduled, v.Leased)
+	fmt.Fprintf(w, "%s: %s, %d ready, %d blocked, %d scheduled, %d leased\n", escapeLine(v.Queue), either(v.Drained, "drained", "not empty"),
+		v.Ready, v.Blocked, v.Scheduled, v.Leased)
 }
 
 // drainProgress shows what is left: on one line of a terminal, elsewhere as a

@@ -99,19 +99,13 @@ func newQueueShow(g *globals) *cobra.Command {
 }
 
 func printSettings(w io.Writer, v *office.SettingsView) {
-	f := newFacts(w)
-	f.add("queue", v.Queue)
-	f.add("paused", yesNo(v.Paused)+note(v.PausedNote))
-	f.add("closed", yesNo(v.Closed)+note(v.ClosedNote))
+	var f facts
+	f.add("queue", v.Queue, "paused", yesNo(v.Paused)+note(v.PausedNote), "closed", yesNo(v.Closed)+note(v.ClosedNote))
 	for _, s := range [...]struct{ name, value string }{
 		{"lease", v.Lease}, {"dedupe", string(v.Dedupe)}, {"order", string(v.Order)}, {"dead-head", string(v.DeadHead)}, {"priority-age", v.PriorityAge},
 		{"retention", v.Retention}, {"letter-retention", v.LetterRetention}, {"audit-retention", v.AuditRetention},
 	} {
-		from := "set"
-		if slices.Contains(v.Defaults, s.name) {
-			from = "default"
-		}
-		f.add(s.name, s.value+note(from))
+		f.add(s.name, s.value+note(either(slices.Contains(v.Defaults, s.name), "default", "set")))
 	}
 	for _, line := range v.Policy {
 		name, value, _ := strings.Cut(line, "=")
@@ -123,5 +117,5 @@ func printSettings(w io.Writer, v *office.SettingsView) {
 	if !v.ChangedAt.IsZero() {
 		f.add("changed", clock(v.ChangedAt)+" by "+v.ChangedBy+": "+v.ChangedWhy)
 	}
-	f.end()
+	f.print(w)
 }

@@ -38,16 +38,9 @@ func newStreamList(g *globals) *cobra.Command {
 func streamColumns(now time.Time) []column[office.StreamView] {
 	type v = office.StreamView
 	return []column[v]{
-		{name: "stream", kind: flex},
-		{name: "state", paint: func(s *v) ink { return streamInk(s.State) }},
-		{name: "followers"},
-		{name: "dead", show: asWide},
-		{name: "passing", show: asWide},
-		{name: "head"},
-		{name: "attempts"},
-		{name: "due_in", cell: func(s *v) string { return until(now, s.Due) }},
-		{name: "leased_by", show: asWide, kind: flex},
-		{name: "failure", kind: flex},
+		{name: "stream", kind: flex}, {name: "state", paint: func(s *v) ink { return streamInk(s.State) }},
+		{name: "followers"}, {name: "dead", show: asWide}, {name: "passing", show: asWide}, {name: "head"}, {name: "attempts"},
+		{name: "due_in", cell: func(s *v) string { return until(now, s.Due) }}, {name: "leased_by", show: asWide, kind: flex}, {name: "failure", kind: flex},
 	}
 }
 
@@ -105,21 +98,13 @@ func queueAndStream() cobra.PositionalArgs {
 }
 
 func (g *globals) printStream(w io.Writer, s *streamStory, dead *nixie.Letter) {
-	f := newFacts(w)
-	f.add("stream", s.Stream)
-	f.add("queue", s.Queue)
-	f.add("state", string(s.State)+waitsFor(s))
-	f.add("head", s.Head)
-	f.add("letter of head", s.Letter)
-	f.add("leased by", s.LeasedBy)
+	due := ""
 	if !s.Due.IsZero() {
-		f.add("due", "in "+until(g.Now(), s.Due)+", at "+clock(s.Due))
+		due = "in " + until(g.Now(), s.Due) + ", at " + clock(s.Due)
 	}
-	f.add("attempts", strconv.Itoa(s.Attempts))
-	f.add("last failure", s.Failure)
-	f.add("followers", fmt.Sprintf("%d, of which %d may pass", s.Followers, s.Passing))
-	f.add("other letters", strconv.FormatInt(s.Dead, 10))
-	f.end()
+	printFacts(w, "stream", s.Stream, "queue", s.Queue, "state", string(s.State)+waitsFor(s), "head", s.Head, "letter of head", s.Letter,
+		"leased by", s.LeasedBy, "due", due, "attempts", strconv.Itoa(s.Attempts), "last failure", s.Failure,
+		"followers", fmt.Sprintf("%d, of which %d may pass", s.Followers, s.Passing), "other letters", numeral(s.Dead))
 	if len(s.Newest) > 0 {
 		fmt.Fprintln(w, "\nNewest on their way:")
 		for _, m := range s.Newest {
@@ -148,10 +133,7 @@ func (g *globals) streamNext(s *office.StreamView, l *nixie.Letter) (next []step
 	passed := s.Followers > 0 && s.Passing == s.Followers
 	switch s.State {
 	case store.StreamBlocked:
-		why := "the others go on without it, for good"
-		if passed {
-			why = "those that come later go on without it, too"
-		}
+		why := either(passed, "those that come later go on without it, too", "the others go on without it, for good")
 		next = append(next, step{g.typed("dlq", "show", s.Letter), "why it died"})
 		if l.Status == nixie.StatusQuarantined {
 			next = append(next, step{g.typed("dlq", "requalify", s.Letter, "--reason", "'…'"), "let it be redriven again; it keeps its place"})
@@ -210,11 +192,7 @@ func (g *globals) streamVerb(verb, short, long, example string,
 			return err
 		}
 		return g.object(released{args[0], args[1], n}, func(w io.Writer) {
-			what := many
-			if n == 1 {
-				what = one
-			}
-			fmt.Fprintf(w, "stream %s: %d %s\n", escapeLine(args[1]), n, what)
+			fmt.Fprintf(w, "stream %s: %d %s\n", escapeLine(args[1]), n, either(n == 1, one, many))
 		})
 	}, &reason)
 }

@@ -48,13 +48,7 @@ func cut(s string, n int) string {
 }
 
 // pad fills a line up to n columns.
-func pad(s string, n int, right bool) string {
-	fill := strings.Repeat(" ", max(n-displayWidth(s), 0))
-	if right {
-		return fill + s
-	}
-	return s + fill
-}
+func pad(s string, n int) string { return s + strings.Repeat(" ", max(n-displayWidth(s), 0)) }
 
 // condition fixes the widths, whatever the locale says.
 func condition() *runewidth.Condition { return &runewidth.Condition{StrictEmojiNeutral: true} }

@@ -1,6 +1,7 @@
 package cli
 
 import (
+	"cmp"
 	"fmt"
 	"strconv"
 	"strings"
@@ -16,6 +17,9 @@ func clock(m office.Timestamp) string {
 	}
 	return m.UTC().Format("2006-01-02 15:04:05Z")
 }
+
+// moment is clock for times that no view holds.
+func moment(t time.Time) string { return clock(office.Timestamp{Time: t}) }
 
 // age writes how long ago something was: its two largest units, seconds at least.
 func age(d time.Duration) string {
@@ -52,17 +56,17 @@ func plural(n int64, noun string) string {
 	return strconv.FormatInt(n, 10) + " " + noun + "s"
 }
 
-func yesNo(b bool) string {
-	if b {
-		return "yes"
+// either chooses one of two texts.
+func either(is bool, yes, no string) string {
+	if is {
+		return yes
 	}
-	return "no"
+	return no
 }
 
+func yesNo(b bool) string { return either(b, "yes", "no") }
+
 // orDash shows an empty text.
-func orDash(s string) string {
-	if s == "" {
-		return "-"
-	}
-	return s
-}
+func orDash(s string) string { return cmp.Or(s, "-") }
+
+func numeral(n int64) string { return strconv.FormatInt(n, 10) }

@@ -7,8 +7,6 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"github.com/nixie-go/nixie"
-	"github.com/nixie-go/nixie/filter"
 	"github.com/nixie-go/nixie/internal/app"
 	"github.com/nixie-go/nixie/internal/runner"
 )
@@ -124,6 +122,6 @@ func (f *workFlags) printWork(w io.Writer, done *runner.Work) {
 		done.Succeeded, done.Retried, done.Dead, done.Discarded, plural(done.Attempts, "attempt"))
 	fmt.Fprintf(w, "left: %d ready, %d for later, %d in the hands of others\n", done.Ready, done.Scheduled, done.Leased)
 	if done.Dead > 0 {
-		fmt.Fprintf(w, "\nNext:\n  %s\n", f.typed("dlq", "analyze", "--filter", quote(filter.Text(nixie.Filter{Queues: done.Queues}))))
+		fmt.Fprintf(w, "\nNext:\n  %s\n", f.analyze(done.Queues...))
 	}
 }
