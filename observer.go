@@ -7,7 +7,7 @@ import "time"
 type Observer struct {
 	Received func(queue string, deliveries []*Delivery)
 	Settled  func(queue string, settlements []Settlement, errs []error)
-	Late     func(d *Delivery, after time.Duration) // a handler is past its deadline and still running; d is its [Delivery.Claim]
+	Late     func(d *Delivery, after time.Duration) // a handler is past its deadline and still running; d is a copy by lease.Renewal
 	Trouble  func(queue string, err error)          // the source failed; the worker goes on
 	Breaker  func(change BreakerChange)             // a circuit breaker of a worker entered another state
 }

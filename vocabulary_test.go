@@ -17,6 +17,7 @@ import (
 
 	"github.com/nixie-go/nixie"
 	"github.com/nixie-go/nixie/filter"
+	"github.com/nixie-go/nixie/lease"
 )
 
 func TestIDFormat(t *testing.T) {
@@ -252,25 +253,9 @@ func TestRoutes(t *testing.T) {
 	nixie.Routes(send.Handle(nil), send.Handle(nil))
 }
 
-func TestIntact(t *testing.T) {
-	body := []byte("body")
-	d := nixie.Delivery{Message: nixie.Message{Body: body}}
-	if d.Intact() {
-		t.Error("a body without its hash is intact")
-	}
-	d.Hash = nixie.HashBody(body)
-	if first, again := d.Intact(), d.Intact(); !first || !again {
-		t.Error("a body with its hash is not intact")
-	}
-	other := nixie.Delivery{Message: nixie.Message{Body: []byte("bodi"), Hash: d.Hash}}
-	if other.Intact() {
-		t.Error("another body is intact")
-	}
-}
-
 func TestStep(t *testing.T) {
 	d := nixie.Delivery{Message: nixie.Message{Steps: []string{"before"}}}
-	d.Loan()
+	lease.Ready(&d)
 	runs := 0
 	count := func() error { runs++; return nil }
 	failed := errors.New("failed")
@@ -279,8 +264,8 @@ func TestStep(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	if runs != 1 || !slices.Equal(d.NewSteps(), []string{"now"}) || !d.Done("now") || d.Done("bad") {
-		t.Errorf("%d runs, new steps %v", runs, d.NewSteps())
+	if runs != 1 || !slices.Equal(lease.NewSteps(&d), []string{"now"}) || !d.Done("now") || d.Done("bad") {
+		t.Errorf("%d runs, new steps %v", runs, lease.NewSteps(&d))
 	}
 	if err := d.Step("bad", func() error { return failed }); !errors.Is(err, failed) || err.Error() != "bad: failed" || d.Done("bad") {
 		t.Errorf("a step that fails: %v, done: %v", err, d.Done("bad"))

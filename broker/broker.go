@@ -81,7 +81,7 @@ type Recycler interface {
 }
 
 // Grouper is an optional ability of a driver that cannot give single records back: it hands out
-// suspects in groups of [nixie.GroupOf] itself.
+// suspects in groups of [lease.GroupSize] itself.
 type Grouper interface {
 	// Parallel tells the driver how many records run at once. The source calls it before each
 	// Receive.
@@ -164,7 +164,7 @@ type Record struct {
 	ID              [16]byte // of this position in the channel: the same at each delivery
 	Epoch           int64    // grows each time the channel or partition changes hands, up to 2²³
 	Crashes         int      // holders that vanished with it, as far as the driver can tell
-	Alone           bool     // the last two of those had nothing else in hand: see [nixie.AloneTwice]
+	Alone           bool     // the last two of those had nothing else in hand: see [lease.AloneTwice]
 	PriorDeliveries int      // deliveries before this one, crashes included, without those that were given back at once
 
 	Receipt any // for the driver's own use

@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/nixie-go/nixie"
+	"github.com/nixie-go/nixie/lease"
 )
 
 // Receive delivers what is ready, and receives more from the broker while there is space.
@@ -103,7 +104,7 @@ func (s *Source) suspectGroup(want nixie.Want) int {
 	case want.NoSuspects:
 		return 0
 	}
-	return min(alike, max(want.Max, 1), nixie.GroupOf(want.Parallel, first))
+	return min(alike, max(want.Max, 1), lease.GroupSize(want.Parallel, first))
 }
 
 // suspicion sorts suspects, and puts them into groups: 0 if a worker is still to judge the crash,

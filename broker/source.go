@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/nixie-go/nixie"
+	"github.com/nixie-go/nixie/lease"
 )
 
 // Source makes a [nixie.Source] of the channels of a broker. [New] makes one.
@@ -90,7 +91,7 @@ func New(c Config) (*Source, error) {
 // Name returns the queue that letters have.
 func (s *Source) Name() string { return s.c.Queue }
 
-// LeasesLost implements [nixie.Alarm].
+// LeasesLost implements [lease.LossNotifier].
 func (s *Source) LeasesLost() <-chan struct{} { return s.c.Driver.Lost() }
 
 var _ Counter = (*Source)(nil)
@@ -103,7 +104,7 @@ func (s *Source) Remaining(ctx context.Context) (Remaining, error) {
 	return Remaining{}, nil
 }
 
-// Slow implements [nixie.Slow]: a store or the broker confirms letters and retries, which takes
+// Slow implements [lease.SlowSettler]: a store or the broker confirms letters and retries, which takes
 // time.
 func (s *Source) Slow(st *nixie.Settlement) bool {
 	return buries(st.Verb) || st.Verb == nixie.Retry && (s.c.Park != nil || len(s.features.Stages) > 0)
@@ -134,7 +135,7 @@ func (s *Source) deliver(i *item, now, expires time.Time, alloc *deliveryAllocat
 		d.Attempts++
 	}
 	i.judged = true
-	d.Loan()
+	lease.Ready(d)
 	return d
 }
 

@@ -10,6 +10,7 @@ import (
 	"github.com/nixie-go/nixie"
 	"github.com/nixie-go/nixie/broker"
 	"github.com/nixie-go/nixie/broker/brokertest"
+	"github.com/nixie-go/nixie/lease"
 	"github.com/nixie-go/nixie/policy"
 	"github.com/nixie-go/nixie/store"
 	"github.com/nixie-go/nixie/store/memory"
@@ -181,10 +182,10 @@ func TestSettledOnce(t *testing.T) {
 	if err := s.Settle(t.Context(), []nixie.Settlement{done})[0]; nixie.CodeOf(err) != nixie.CodeLeaseLost {
 		t.Error(err)
 	}
-	if err := s.Extend(t.Context(), []*nixie.Delivery{got[0].Claim(nil)}, time.Second)[0]; nixie.CodeOf(err) != nixie.CodeLeaseLost {
+	if err := s.Extend(t.Context(), []*nixie.Delivery{lease.Renewal(got[0], nil)}, time.Second)[0]; nixie.CodeOf(err) != nixie.CodeLeaseLost {
 		t.Error(err)
 	}
-	if err := s.Extend(t.Context(), []*nixie.Delivery{got[1].Claim(nil)}, time.Second)[0]; err != nil {
+	if err := s.Extend(t.Context(), []*nixie.Delivery{lease.Renewal(got[1], nil)}, time.Second)[0]; err != nil {
 		t.Error(err)
 	}
 }
@@ -304,7 +305,7 @@ func TestLostWhileItIsSettled(t *testing.T) {
 	go func() { settled <- s.Settle(t.Context(), []nixie.Settlement{bury})[0] }()
 	<-d.publishing
 	d.lost = true
-	if err := s.Extend(t.Context(), []*nixie.Delivery{got[0].Claim(nil)}, time.Minute)[0]; nixie.CodeOf(err) != nixie.CodeLeaseLost {
+	if err := s.Extend(t.Context(), []*nixie.Delivery{lease.Renewal(got[0], nil)}, time.Minute)[0]; nixie.CodeOf(err) != nixie.CodeLeaseLost {
 		t.Error(err)
 	}
 	close(d.extended)

@@ -20,7 +20,7 @@ type Config struct {
 
 	// MaxCrashes is how many holders in a row may vanish before the message is poison;
 	// 3. The last of them must have had it alone, so that nothing that ran beside a
-	// killer is convicted; see [nixie.GroupOf]. A vanished holder is no attempt and no
+	// killer is convicted; see [lease.GroupSize]. A vanished holder is no attempt and no
 	// wait follows it. It cannot be none.
 	MaxCrashes int
 

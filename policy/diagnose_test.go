@@ -16,6 +16,7 @@ import (
 	"unicode/utf8"
 
 	"github.com/nixie-go/nixie"
+	"github.com/nixie-go/nixie/lease"
 )
 
 type timeoutError struct{}
@@ -89,7 +90,7 @@ func TestDiagnoseTellsTheWholeStory(t *testing.T) {
 	p := mustNew(t, Config{})
 	d := delivery()
 	d.Steps = []string{"fetch"}
-	d.Loan()
+	lease.Ready(d)
 	two := 2
 	cause := d.Step("charge", func() error {
 		err := fmt.Errorf("card of customer 7: %w", &fs.PathError{Op: "open", Path: "/k", Err: syscall.ENOENT})

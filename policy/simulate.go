@@ -4,6 +4,7 @@ import (
 	"time"
 
 	"github.com/nixie-go/nixie"
+	"github.com/nixie-go/nixie/lease"
 )
 
 // MaxSimulated is the most steps of a simulation.
@@ -95,7 +96,7 @@ func Simulate(p *Policy, s Scenario) []Step {
 
 // vanish is what becomes of a run whose holder does, and had nothing beside it.
 func vanish(d *nixie.Delivery) {
-	d.Abandoned, d.AbandonedAlone = true, nixie.AloneTwice(1, d.Crashes)
+	d.Abandoned, d.AbandonedAlone = true, lease.AloneTwice(1, d.Crashes)
 	d.Attempts--
 	d.Deliveries++ // the claim that judges it
 	d.Crashes++

@@ -2,7 +2,7 @@ package store
 
 import "context"
 
-// Policies implements [nixie.PolicyKeeper].
+// Policies implements [lease.PolicyKeeper].
 func (s *Source) Policies(ctx context.Context) (map[string]string, error) {
 	queues, err := s.queue.Queues(ctx, QueueQuery{Names: append([]string{}, s.names...), Settings: true}) // no names are no queues, not all
 	if err != nil {

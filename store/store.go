@@ -52,8 +52,8 @@ type Queue interface {
 	// What is to be judged comes first: all of it that one call may carry, whatever
 	// want.Max says, with nothing else. A message with Crashes > 0 beside that is a
 	// suspect. Suspects come before others: of those with the fewest Crashes the first
-	// by due rank, at most [nixie.GroupOf] want.Parallel, with nothing else; that
-	// [nixie.AloneTwice] holds then is remembered for AbandonedAlone. To a want with
+	// by due rank, at most [lease.GroupSize] want.Parallel, with nothing else; that
+	// [lease.AloneTwice] holds then is remembered for AbandonedAlone. To a want with
 	// NoSuspects none comes, and nothing else either, unless one is leased already.
 	// Otherwise messages come by their
 	// [nixie.QueueSettings.DueRank], which joins the time they are due and their

@@ -4,15 +4,16 @@ import (
 	"context"
 
 	"github.com/nixie-go/nixie"
+	"github.com/nixie-go/nixie/lease"
 )
 
 // beside is what the source calls slow, settled beside the rest by a few calls at a
 // time. It belongs to the settler.
 type beside struct {
 	w       *Worker
-	source  nixie.Slow // nil: nothing is slow
-	waiting outbox     // for a call
-	out     int        // calls under way
+	source  lease.SlowSettler // nil: nothing is slow
+	waiting outbox            // for a call
+	out     int               // calls under way
 	back    chan slowCall
 	down    bool // the last call settled nothing: there is none before the next repeat
 
@@ -30,7 +31,7 @@ type slowCall struct {
 const slowCalls = 2
 
 func newBeside(w *Worker) beside {
-	source, _ := w.c.Source.(nixie.Slow)
+	source, _ := w.c.Source.(lease.SlowSettler)
 	ctx, end := context.WithCancel(w.base)
 	return beside{w: w, source: source, back: make(chan slowCall, slowCalls), ctx: ctx, end: end}
 }

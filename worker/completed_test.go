@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/nixie-go/nixie"
+	"github.com/nixie-go/nixie/lease"
 	"github.com/nixie-go/nixie/worker"
 )
 
@@ -42,7 +43,7 @@ func TestCompletedByItsHandler(t *testing.T) {
 				observer := nixie.Tee(seen.observer(), &nixie.Observer{Settled: func(_ string, sts []nixie.Settlement, _ []error) { told = append(told, sts...) }})
 				g := start(t, worker.Config{Source: src, Observer: observer, Handler: handler(func(_ context.Context, d *nixie.Delivery) error {
 					if c.commit {
-						d.MarkCompleted()
+						lease.MarkCompleted(d)
 					}
 					return c.err
 				})})
@@ -78,7 +79,7 @@ func TestCompletedIsNotRenewed(t *testing.T) {
 		}
 		g := start(t, worker.Config{Source: src, Concurrency: 2, Lease: 3 * time.Second, Handler: handler(func(ctx context.Context, d *nixie.Delivery) error {
 			if d.Key == "completed" {
-				d.MarkCompleted()
+				lease.MarkCompleted(d)
 			}
 			wait(ctx, 10*time.Second)
 			return nil
@@ -106,7 +107,7 @@ func TestCompletedKeepsItsContext(t *testing.T) {
 			seen := &troubles{}
 			g := start(t, worker.Config{Source: src, Lease: 3 * time.Second, Observer: seen.observer(), Handler: handler(func(ctx context.Context, d *nixie.Delivery) error {
 				if completes {
-					d.MarkCompleted()
+					lease.MarkCompleted(d)
 				}
 				wait(ctx, 10*time.Second)
 				if (ctx.Err() == nil) != completes {
@@ -126,7 +127,7 @@ func TestCompletedKeepsItsContext(t *testing.T) {
 // The desk answers in the same way.
 func TestDeskOfCompleted(t *testing.T) {
 	d := delivery("d")
-	d.MarkCompleted()
+	lease.MarkCompleted(d)
 	src := &script{settle: func(_ context.Context, sts []nixie.Settlement) []error {
 		return each(len(sts), coded(nixie.CodeLeaseLost))
 	}}

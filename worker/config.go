@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/nixie-go/nixie"
+	"github.com/nixie-go/nixie/lease"
 	"github.com/nixie-go/nixie/policy"
 )
 
@@ -42,11 +43,11 @@ type Config struct {
 	// is settled, so that a crash makes at most Concurrency deliveries run twice.
 	SettleEach bool
 
-	// Recorder, the store behind Source, makes that cheaper: with SettleEach it is
+	// ProgressLog, the store behind Source, makes that cheaper: with SettleEach it is
 	// told the stages of deliveries, successes are not waited for but settled many
 	// together, 50 ms later at most, and a crash costs nothing to what had not
 	// begun. No more is in hand than takes 200 ms, or twice Concurrency.
-	Recorder nixie.Recorder
+	ProgressLog lease.ProgressLog
 
 	Name     string           // shown as the worker in failures; default host:pid
 	Node     string           // default the host's name
@@ -145,7 +146,7 @@ func (c *Config) check() error {
 		return nixie.Errorf(nixie.CodeInvalid, "prefetch is %d: give one from the concurrency, %d, to %d", c.Prefetch, c.Concurrency, nixie.MaxBatch)
 	case c.Lease < nixie.MinLease || c.Lease > nixie.MaxLease:
 		return nixie.Errorf(nixie.CodeInvalid, "lease is %s: give one from %s to %s", c.Lease, nixie.MinLease, nixie.MaxLease)
-	case c.Recorder != nil && !c.SettleEach:
+	case c.ProgressLog != nil && !c.SettleEach:
 		return nixie.Errorf(nixie.CodeInvalid, "recorder is set and SettleEach is not: set both or none")
 	case c.Timeout < 0 && c.Timeout != -1:
 		return nixie.Errorf(nixie.CodeInvalid, "timeout is %s: give a positive one, 0 or −1 for none", c.Timeout)

@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/nixie-go/nixie"
+	"github.com/nixie-go/nixie/lease"
 	"github.com/nixie-go/nixie/policy"
 )
 
@@ -177,7 +178,7 @@ var errDamaged = errors.New("body is damaged: its hash is not the one taken when
 
 // damaged compares the body with its hash, if it has one.
 func damaged(d *nixie.Delivery) error {
-	if d.Hash == (nixie.Hash{}) || d.Intact() {
+	if d.Hash == (nixie.Hash{}) || lease.Intact(d) {
 		return nil
 	}
 	return nixie.WithReason(nixie.Permanent(errDamaged), nixie.ReasonSerialization)

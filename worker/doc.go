@@ -23,7 +23,7 @@
 //   - A message whose holder vanished is judged, never run on that claim. If it
 //     is to be run again it runs as the only such message of this worker; from
 //     the second time on nothing runs beside it. So a message that kills its
-//     process costs its neighbours one attempt, not all of theirs; with a Recorder it
+//     process costs its neighbours one attempt, not all of theirs; with a ProgressLog it
 //     costs nothing to those that had not begun.
 //   - When Run returns nil nothing is in hand: what had not started was
 //     released, its attempt refunded, and so was what stopped because the

@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/nixie-go/nixie"
+	"github.com/nixie-go/nixie/lease"
 )
 
 // handle is the goroutine that runs handlers: it takes the next stretch of
@@ -90,7 +91,7 @@ func (w *Worker) one(s *slot, r *run) {
 		w.ended(s, r, nil, started)
 		return // released or lost before it started
 	}
-	if w.c.Recorder != nil && w.c.Recorder.Record(nixie.StageBegun, r.d) != nil {
+	if w.c.ProgressLog != nil && w.c.ProgressLog.LogProgress(lease.Begun, r.d) != nil {
 		r.state.Store(deciding)
 		w.ended(s, r, nil, started)
 		w.post(s.tray, r, &nixie.Settlement{Delivery: r.d, Verb: nixie.Release}) // a crash would look as if it had waited
@@ -99,7 +100,7 @@ func (w *Worker) one(s *slot, r *run) {
 	if w.c.Timeout > 0 {
 		r.deadline = r.batch.moment(started).Add(w.c.Timeout)
 	}
-	r.d.LentBy(r)
+	lease.Watch(r.d, r)
 	s.last = r
 	s.now.Store(r)
 	if w.stopping.Load() {
@@ -157,8 +158,8 @@ func (w *Worker) finish(s *slot, r *run, err error, started, ended time.Duration
 // for, the next of a stream.
 func (w *Worker) record(st *nixie.Settlement) bool {
 	d := st.Delivery
-	return w.c.Recorder != nil && st.Verb == nixie.Complete && st.Failure == nil && st.Second == nil &&
-		d.Stream == "" && len(d.NewSteps()) == 0 && !d.Completed() && w.c.Recorder.Record(nixie.StageSucceeded, d) == nil
+	return w.c.ProgressLog != nil && st.Verb == nixie.Complete && st.Failure == nil && st.Second == nil &&
+		d.Stream == "" && len(lease.NewSteps(d)) == 0 && !d.Completed() && w.c.ProgressLog.LogProgress(lease.Succeeded, d) == nil
 }
 
 // post hands a settlement to the settler.
@@ -178,7 +179,7 @@ func (w *Worker) post(t *tray, r *run, st *nixie.Settlement) {
 
 // hasten ends the rest of the settler.
 func (w *Worker) hasten() {
-	if w.c.Recorder == nil {
+	if w.c.ProgressLog == nil {
 		return
 	}
 	select {

@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"github.com/nixie-go/nixie"
+	"github.com/nixie-go/nixie/lease"
 	"github.com/nixie-go/nixie/policy"
 	"github.com/nixie-go/nixie/worker"
 )
@@ -269,7 +270,7 @@ func TestStepsAreSavedByRenewals(t *testing.T) {
 		var saved atomic.Int64
 		src := &script{feed: [][]*nixie.Delivery{{delivery("it")}}}
 		src.extend = func(_ context.Context, ds []*nixie.Delivery) []error {
-			saved.Store(int64(len(ds[0].NewSteps())))
+			saved.Store(int64(len(lease.NewSteps(ds[0]))))
 			return make([]error, len(ds))
 		}
 		g := start(t, worker.Config{Source: src, Handler: handler(func(_ context.Context, d *nixie.Delivery) error {

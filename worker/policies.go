@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/nixie-go/nixie"
+	"github.com/nixie-go/nixie/lease"
 	"github.com/nixie-go/nixie/policy"
 )
 
@@ -18,7 +19,7 @@ const lookEvery = 5 * time.Second
 // each queue. It is safe for concurrent use.
 type policies struct {
 	own   *policy.Policy // of all queues that have none
-	from  nixie.PolicyKeeper
+	from  lease.PolicyKeeper
 	clock func() time.Time
 	kept  atomic.Pointer[map[string]keptPolicy]
 
@@ -39,7 +40,7 @@ func newPolicies(c *Config) (*policies, error) {
 	if p.own != nil {
 		return p, nil
 	}
-	p.from, _ = c.Source.(nixie.PolicyKeeper)
+	p.from, _ = c.Source.(lease.PolicyKeeper)
 	var err error
 	p.own, err = policy.New(policy.Config{})
 	return p, err

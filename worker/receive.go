@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/nixie-go/nixie"
+	"github.com/nixie-go/nixie/lease"
 )
 
 // receiveLoop keeps enough work in hand until ctx ends.
@@ -64,11 +65,11 @@ func (w *Worker) want(ctx context.Context) nixie.Want {
 		}
 		if room >= max(1, min(limit/2, limit-w.c.Concurrency)) || ctx.Err() != nil {
 			return nixie.Want{
-				Max:        max(1, room),
-				Wait:       min(pollWait, w.c.Lease/hurry),
-				Lease:      w.c.Lease,
-				Noted:      w.c.Recorder != nil,
-				NoSuspects: w.inHand > 0,
+				Max:         max(1, room),
+				Wait:        min(pollWait, w.c.Lease/hurry),
+				Lease:       w.c.Lease,
+				LogProgress: w.c.ProgressLog != nil,
+				NoSuspects:  w.inHand > 0,
 
 				Parallel: w.c.Concurrency,
 			}
@@ -159,7 +160,7 @@ func (w *Worker) take(ctx context.Context, got []*nixie.Delivery, asked time.Dur
 	}
 	if b.crashes > 0 { // also where the source knows no groups and brought others with them
 		w.awaitOthers(ctx, b)
-		w.dispatch(ctx, b, nixie.GroupOf(w.c.Concurrency, b.crashes))
+		w.dispatch(ctx, b, lease.GroupSize(w.c.Concurrency, b.crashes))
 		return
 	}
 	if len(judged.runs) < b.size {

@@ -12,18 +12,19 @@ import (
 	"time"
 
 	"github.com/nixie-go/nixie"
+	"github.com/nixie-go/nixie/lease"
 	"github.com/nixie-go/nixie/worker"
 )
 
 // notebook is a recorder that a test reads.
 type notebook struct {
-	refuse func(nixie.Stage) error
+	refuse func(lease.Progress) error
 
 	mu     sync.Mutex
-	stages map[string][]nixie.Stage
+	stages map[string][]lease.Progress
 }
 
-func (n *notebook) Record(stage nixie.Stage, ds ...*nixie.Delivery) error {
+func (n *notebook) LogProgress(stage lease.Progress, ds ...*nixie.Delivery) error {
 	if n.refuse != nil {
 		if err := n.refuse(stage); err != nil {
 			return err
@@ -32,7 +33,7 @@ func (n *notebook) Record(stage nixie.Stage, ds ...*nixie.Delivery) error {
 	n.mu.Lock()
 	defer n.mu.Unlock()
 	if n.stages == nil {
-		n.stages = map[string][]nixie.Stage{}
+		n.stages = map[string][]lease.Progress{}
 	}
 	for _, d := range ds {
 		n.stages[d.Key] = append(n.stages[d.Key], stage)
@@ -40,13 +41,13 @@ func (n *notebook) Record(stage nixie.Stage, ds ...*nixie.Delivery) error {
 	return nil
 }
 
-func (n *notebook) of(key string) []nixie.Stage {
+func (n *notebook) of(key string) []lease.Progress {
 	n.mu.Lock()
 	defer n.mu.Unlock()
 	return slices.Clone(n.stages[key])
 }
 
-var allStages = []nixie.Stage{nixie.StageBegun, nixie.StageSucceeded}
+var allStages = []lease.Progress{lease.Begun, lease.Succeeded}
 
 // What a crash could make run twice is never more than the goroutines have in
 // hand: whatever else was begun is recorded or settled. Recorded successes are
@@ -62,11 +63,11 @@ func TestRecordedSuccessesAreSettledTogether(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				var open, most, calls atomic.Int64
 				notes := &notebook{}
-				notes.refuse = func(stage nixie.Stage) error {
-					if stage == nixie.StageSucceeded && c.refuse == nil {
+				notes.refuse = func(stage lease.Progress) error {
+					if stage == lease.Succeeded && c.refuse == nil {
 						open.Add(-1)
 					}
-					if stage == nixie.StageSucceeded {
+					if stage == lease.Succeeded {
 						return c.refuse
 					}
 					return nil
@@ -80,7 +81,7 @@ func TestRecordedSuccessesAreSettledTogether(t *testing.T) {
 					}
 					return make([]error, len(sts))
 				}
-				g := start(t, worker.Config{Source: src, Concurrency: 7, SettleEach: true, Recorder: notes, Handler: handler(func(_ context.Context, d *nixie.Delivery) error {
+				g := start(t, worker.Config{Source: src, Concurrency: 7, SettleEach: true, ProgressLog: notes, Handler: handler(func(_ context.Context, d *nixie.Delivery) error {
 					if got := notes.of(d.Key); !slices.Equal(got, allStages[:1]) {
 						t.Errorf("message %s runs after %v", d.Key, got)
 					}
@@ -120,7 +121,7 @@ func TestRecordedSuccessesDoNotWaitForOthers(t *testing.T) {
 					}
 					return make([]error, len(sts))
 				}
-				g := start(t, worker.Config{Source: src, Concurrency: 1, SettleEach: true, Recorder: &notebook{}, Drain: 2 * time.Hour, Handler: handler(func(_ context.Context, d *nixie.Delivery) error {
+				g := start(t, worker.Config{Source: src, Concurrency: 1, SettleEach: true, ProgressLog: &notebook{}, Drain: 2 * time.Hour, Handler: handler(func(_ context.Context, d *nixie.Delivery) error {
 					time.Sleep(time.Millisecond)
 					if d.Key == c.long {
 						time.Sleep(time.Hour)
@@ -174,7 +175,7 @@ func TestOnlyPlainSuccessesAreRecorded(t *testing.T) {
 					last.Store(int64(time.Since(begun)))
 					return make([]error, len(sts))
 				}
-				g := start(t, worker.Config{Source: src, Concurrency: 1, SettleEach: true, Recorder: notes, Handler: handler(func(_ context.Context, d *nixie.Delivery) error {
+				g := start(t, worker.Config{Source: src, Concurrency: 1, SettleEach: true, ProgressLog: notes, Handler: handler(func(_ context.Context, d *nixie.Delivery) error {
 					if waited.Load() {
 						t.Errorf("%s began before the last one was settled", d.Key)
 					}
@@ -209,8 +210,8 @@ func TestOnlyPlainSuccessesAreRecorded(t *testing.T) {
 func TestNothingBeginsUnnoted(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		src := &script{feed: [][]*nixie.Delivery{deliveries(10)}}
-		notes := &notebook{refuse: func(nixie.Stage) error { return errBoom }}
-		g := start(t, worker.Config{Source: src, Concurrency: 3, SettleEach: true, Recorder: notes, Handler: handler(func(_ context.Context, d *nixie.Delivery) error {
+		notes := &notebook{refuse: func(lease.Progress) error { return errBoom }}
+		g := start(t, worker.Config{Source: src, Concurrency: 3, SettleEach: true, ProgressLog: notes, Handler: handler(func(_ context.Context, d *nixie.Delivery) error {
 			t.Errorf("%s was begun", d.Key)
 			return nil
 		})})
@@ -221,7 +222,7 @@ func TestNothingBeginsUnnoted(t *testing.T) {
 			}
 		}
 		g.end() // what the source was asked for is read after it
-		if n := len(src.verbs()); n != 10 || !src.wants[0].Noted {
+		if n := len(src.verbs()); n != 10 || !src.wants[0].LogProgress {
 			t.Errorf("%d settled; %+v", n, src.wants[0])
 		}
 	})
@@ -237,7 +238,7 @@ func TestRecordedInHand(t *testing.T) {
 		synctest.Test(t, func(t *testing.T) {
 			src := &script{}
 			src.receive = func(_ context.Context, want nixie.Want) ([]*nixie.Delivery, error) { return deliveries(want.Max), nil }
-			g := start(t, worker.Config{Source: src, Concurrency: 4, SettleEach: true, Recorder: &notebook{}, Handler: handler(func(context.Context, *nixie.Delivery) error {
+			g := start(t, worker.Config{Source: src, Concurrency: 4, SettleEach: true, ProgressLog: &notebook{}, Handler: handler(func(context.Context, *nixie.Delivery) error {
 				time.Sleep(c.takes)
 				return nil
 			})})
@@ -255,7 +256,7 @@ func TestRecordedInHand(t *testing.T) {
 }
 
 func TestRecorderWantsSettleEach(t *testing.T) {
-	_, err := worker.New(worker.Config{Source: &script{}, Handler: handler(succeed), Recorder: &notebook{}})
+	_, err := worker.New(worker.Config{Source: &script{}, Handler: handler(succeed), ProgressLog: &notebook{}})
 	if nixie.CodeOf(err) != nixie.CodeInvalid {
 		t.Errorf("error is %v", err)
 	}

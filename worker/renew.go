@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/nixie-go/nixie"
+	"github.com/nixie-go/nixie/lease"
 )
 
 // since is a moment as the time since the worker was made. Like that it keeps
@@ -40,7 +41,7 @@ func (w *Worker) renewLoop(ctx context.Context) {
 
 // alarm is closed when the source knows that leases may be lost.
 func (w *Worker) alarm() <-chan struct{} {
-	if a, ok := w.c.Source.(nixie.Alarm); ok {
+	if a, ok := w.c.Source.(lease.LossNotifier); ok {
 		return a.LeasesLost()
 	}
 	return nil

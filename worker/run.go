@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/nixie-go/nixie"
+	"github.com/nixie-go/nixie/lease"
 )
 
 // run is one delivery in hand and the context of its handler. A context of
@@ -55,8 +56,8 @@ const (
 
 var (
 	_ context.Context  = (*run)(nil)
-	_ nixie.Lender     = (*run)(nil)
-	_ nixie.StepKeeper = (*run)(nil)
+	_ lease.Watcher    = (*run)(nil)
+	_ lease.StepKeeper = (*run)(nil)
 )
 
 // Deadline is when the attempt has to be over.
@@ -165,7 +166,7 @@ func (r *run) endedFor(d, now time.Duration) bool {
 	return r.cause != nil && now >= r.endedAt+d
 }
 
-// Lost implements nixie.Lender.
+// Lost implements lease.Watcher.
 func (r *run) Lost() <-chan struct{} {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -179,7 +180,7 @@ func (r *run) Lost() <-chan struct{} {
 	return a.gone
 }
 
-// KeepSteps implements nixie.StepKeeper.
+// KeepSteps implements lease.StepKeeper.
 func (r *run) KeepSteps(steps []string) {
 	r.mu.Lock()
 	r.asks().steps = steps
@@ -194,7 +195,7 @@ func (r *run) claim() *nixie.Delivery {
 	if r.asked != nil {
 		steps = r.asked.steps
 	}
-	return r.d.Claim(steps)
+	return lease.Renewal(r.d, steps)
 }
 
 // batch is what one receive brought, shared by all handlers' goroutines.

@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/nixie-go/nixie"
+	"github.com/nixie-go/nixie/lease"
 	"github.com/nixie-go/nixie/worker"
 )
 
@@ -110,7 +111,7 @@ func (s *script) failure(t *testing.T, key string) *nixie.Failure {
 
 func delivery(key string) *nixie.Delivery {
 	d := &nixie.Delivery{Message: nixie.Message{Key: key, Queue: "q", Attempts: 1, Deliveries: 1, Generation: 1}, Lease: nixie.Lease{Number: 1}}
-	d.Loan()
+	lease.Ready(d)
 	return d
 }
 

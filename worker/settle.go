@@ -77,7 +77,7 @@ func (s *settler) left() bool { return len(s.again.runs) > 0 }
 
 // settle settles what is in the box in as many calls as it takes.
 func (s *settler) settle() {
-	if s.w.c.Recorder != nil && len(s.box.runs) > 0 && !s.ending {
+	if s.w.c.ProgressLog != nil && len(s.box.runs) > 0 && !s.ending {
 		s.resting = time.After(settleRest)
 	}
 	s.slow.pick(&s.box)

@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/nixie-go/nixie"
+	"github.com/nixie-go/nixie/lease"
 	"github.com/nixie-go/nixie/store"
 	"github.com/nixie-go/nixie/store/memory"
 	"github.com/nixie-go/nixie/worker"
@@ -55,7 +56,7 @@ func TestSuspects(t *testing.T) {
 				t.Errorf("wants %+v with %d in hand", want, g.InHand())
 			}
 			for crashes, list := range waiting {
-				if n := min(len(list), nixie.GroupOf(want.Parallel, crashes)); n > 0 && len(fresh) < 50 {
+				if n := min(len(list), lease.GroupSize(want.Parallel, crashes)); n > 0 && len(fresh) < 50 {
 					if want.NoSuspects {
 						wait(ctx, want.Wait)
 						return nil, nil
@@ -77,7 +78,7 @@ func TestSuspects(t *testing.T) {
 		g = start(t, worker.Config{Source: src, Concurrency: parallel, Handler: handler(func(_ context.Context, d *nixie.Delivery) error {
 			n := running.Add(1)
 			if d.Crashes > 0 {
-				group.Store(int64(nixie.GroupOf(parallel, d.Crashes)))
+				group.Store(int64(lease.GroupSize(parallel, d.Crashes)))
 			}
 			if most := group.Load(); most > 0 && n > most {
 				t.Errorf("%d run beside a suspect of %d crashes", n, d.Crashes)

@@ -93,7 +93,7 @@ func New(c Config) (*Worker, error) {
 		trays: make([]tray, min(c.Concurrency, runtime.GOMAXPROCS(0))),
 		speed: speed{workers: c.Concurrency, lease: c.Lease, most: c.Prefetch},
 	}
-	if c.Recorder != nil {
+	if c.ProgressLog != nil {
 		w.speed.ahead = recordAhead
 	}
 	switch c.Decider.(type) {

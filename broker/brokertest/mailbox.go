@@ -12,6 +12,7 @@ import (
 
 	"github.com/nixie-go/nixie"
 	"github.com/nixie-go/nixie/broker"
+	"github.com/nixie-go/nixie/lease"
 )
 
 // Mailbox is a broker in memory that is like RabbitMQ: a record of a channel goes
@@ -76,7 +77,7 @@ func (b *Mailbox) leave(d *MailboxDriver) {
 			if l.holder == d {
 				l.holder = nil
 				l.record.Crashes++
-				l.record.Alone = nixie.AloneTwice(1, l.record.Crashes-1)
+				l.record.Alone = lease.AloneTwice(1, l.record.Crashes-1)
 			}
 		}
 	}

@@ -4,6 +4,7 @@ import (
 	"fmt"
 
 	"github.com/nixie-go/nixie"
+	"github.com/nixie-go/nixie/lease"
 )
 
 // suspects are the first records beyond a committed offset, one of which may have
@@ -18,7 +19,7 @@ type suspects struct {
 func (s suspects) suspected() bool { return s.of > 0 }
 
 // window is how many of them are run together.
-func (s suspects) window(parallel int) int { return min(s.of, nixie.GroupOf(parallel, s.crashes)) }
+func (s suspects) window(parallel int) int { return min(s.of, lease.GroupSize(parallel, s.crashes)) }
 
 // vanish are the suspects after one more holder, which had a window of them; without
 // any it had what one receive brings, about.

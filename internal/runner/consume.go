@@ -7,6 +7,7 @@ import (
 
 	"github.com/nixie-go/nixie"
 	"github.com/nixie-go/nixie/broker"
+	"github.com/nixie-go/nixie/lease"
 )
 
 // Consumed is how the work on a channel of a broker went.
@@ -151,17 +152,17 @@ func (c *consumption) keep(d *nixie.Delivery, kept bool) {
 	}
 }
 
-// LeasesLost implements [nixie.Alarm] where the source does.
+// LeasesLost implements [lease.LossNotifier] where the source does.
 func (c *consumption) LeasesLost() <-chan struct{} {
-	if alarm, ok := c.Source.(nixie.Alarm); ok {
+	if alarm, ok := c.Source.(lease.LossNotifier); ok {
 		return alarm.LeasesLost()
 	}
 	return nil
 }
 
-// Slow implements [nixie.Slow] where the source does.
+// Slow implements [lease.SlowSettler] where the source does.
 func (c *consumption) Slow(st *nixie.Settlement) bool {
-	slow, ok := c.Source.(nixie.Slow)
+	slow, ok := c.Source.(lease.SlowSettler)
 	return ok && slow.Slow(st)
 }
 

@@ -76,7 +76,7 @@ func endless(said policy.Document, maxDeliveries int) (door policy.Document, err
 	return door, err
 }
 
-// Policies implements [nixie.PolicyKeeper]: what may be run at all of each queue. Of one
+// Policies implements [lease.PolicyKeeper]: what may be run at all of each queue. Of one
 // whose policy does not go with the flags the last rules hold.
 func (s *source) Policies(ctx context.Context) (map[string]string, error) {
 	kept, err := s.Source.Policies(ctx)

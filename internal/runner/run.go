@@ -14,6 +14,7 @@ import (
 
 	"github.com/nixie-go/nixie"
 	"github.com/nixie-go/nixie/internal/command"
+	"github.com/nixie-go/nixie/lease"
 	"github.com/nixie-go/nixie/policy"
 	"github.com/nixie-go/nixie/store"
 	"github.com/nixie-go/nixie/worker"
@@ -209,7 +210,7 @@ func (r *Runner) prepareFolders() error {
 func (r *Runner) ownersFolder() string { return filepath.Join(r.c.StateFolder, "owners") }
 
 func (r *Runner) worker() (*worker.Worker, error) {
-	recorder, noted := r.store.(nixie.Recorder)
+	recorder, noted := r.store.(lease.ProgressLog)
 	ahead := 2 // little: what waits in hand when a run is killed counts as an attempt
 	if noted {
 		ahead = 256 // of the quickest; the worker takes so many of no others
@@ -219,7 +220,7 @@ func (r *Runner) worker() (*worker.Worker, error) {
 
 // workerOn is a worker that has so many deliveries for each command in hand. What may
 // be run at all its source says, unless that is given.
-func (r *Runner) workerOn(from nixie.Source, admits *policy.Policy, recorder nixie.Recorder, ahead int) (*worker.Worker, error) {
+func (r *Runner) workerOn(from nixie.Source, admits *policy.Policy, recorder lease.ProgressLog, ahead int) (*worker.Worker, error) {
 	return worker.New(worker.Config{
 		Source:      from,
 		Handler:     nixie.HandlerFunc(r.handle),
@@ -230,7 +231,7 @@ func (r *Runner) workerOn(from nixie.Source, admits *policy.Policy, recorder nix
 		Concurrency: r.c.Parallel,
 		Prefetch:    min(ahead*r.c.Parallel, nixie.MaxBatch),
 		SettleEach:  true,
-		Recorder:    recorder,
+		ProgressLog: recorder,
 		Lease:       r.c.Lease,
 		Drain:       drainForever,
 		Name:        r.c.Owner,

@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/nixie-go/nixie"
+	"github.com/nixie-go/nixie/lease"
 	"github.com/nixie-go/nixie/store"
 	"github.com/nixie-go/nixie/store/lifecycle"
 )
@@ -36,14 +37,14 @@ func (s *Store) Claim(ctx context.Context, name string, want nixie.Want) ([]*nix
 	deliveries := make([]*nixie.Delivery, 0, len(chosen))
 	for _, m := range chosen {
 		if m.abandoned == "" {
-			m.alone = m.Crashes > 0 && nixie.AloneTwice(want.Parallel, m.Crashes)
+			m.alone = m.Crashes > 0 && lease.AloneTwice(want.Parallel, m.Crashes)
 		}
 		d, err := s.lend(m, now, q.lease(want.Lease))
 		if err != nil {
 			return deliveries, err
 		}
-		if want.Noted {
-			m.stage = nixie.StageWaiting
+		if want.LogProgress {
+			m.stage = lease.Waiting
 		}
 		deliveries = append(deliveries, d)
 	}
@@ -67,12 +68,12 @@ func (s *Store) sweep(q *queue, now time.Time) error {
 
 func (s *Store) vanish(m *message, now time.Time) error {
 	switch m.stage {
-	case nixie.StageSucceeded:
+	case lease.Succeeded:
 		if err := m.end(nixie.OnComplete, now); err != nil {
 			return err
 		}
 		return s.follow(m, lifecycle.Success(), now)
-	case nixie.StageWaiting:
+	case lease.Waiting:
 		released := nixie.Settlement{Verb: nixie.Release}
 		if err := m.decide(func(l *lifecycle.Message) error {
 			return l.Settle(&released, &s.queue(m.Queue).settings, m.Steps, now.UnixNano())
@@ -87,12 +88,12 @@ func (s *Store) vanish(m *message, now time.Time) error {
 }
 
 // Record notes how far this handle is with deliveries. It implements
-// [nixie.Recorder].
-func (s *Store) Record(stage nixie.Stage, deliveries ...*nixie.Delivery) error {
+// [lease.ProgressLog].
+func (s *Store) LogProgress(stage lease.Progress, deliveries ...*nixie.Delivery) error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	for _, d := range deliveries {
-		if stage == nixie.StageSucceeded && len(d.NewSteps()) > 0 {
+		if stage == lease.Succeeded && len(lease.NewSteps(d)) > 0 {
 			return nixie.Errorf(nixie.CodeInvalid, "message %s has new steps: settle it", d.ID)
 		}
 	}
@@ -141,7 +142,7 @@ func (q *queue) choose(want nixie.Want, now time.Time) []*message {
 func (q *queue) group(suspects []*message, want nixie.Want) []*message {
 	fewest := slices.MinFunc(suspects, func(a, b *message) int { return cmp.Compare(a.Crashes, b.Crashes) }).Crashes
 	suspects = slices.DeleteFunc(suspects, func(m *message) bool { return m.Crashes > fewest })
-	return q.first(suspects, min(want.Max, nixie.GroupOf(want.Parallel, fewest)))
+	return q.first(suspects, min(want.Max, lease.GroupSize(want.Parallel, fewest)))
 }
 
 // first are the first of those by their turns, as many as one call carries.
@@ -163,9 +164,9 @@ func (q *queue) dueRank(m *message) int64 { return q.settings.DueRank(m.due.Unix
 
 // lend makes a message a delivery. An abandoned one is there to be judged,
 // which costs no attempt.
-func (s *Store) lend(m *message, now time.Time, lease time.Duration) (*nixie.Delivery, error) {
+func (s *Store) lend(m *message, now time.Time, length time.Duration) (*nixie.Delivery, error) {
 	s.queue(m.Queue).pass(m)
-	until := now.Add(lease)
+	until := now.Add(length)
 	if err := m.decide(func(l *lifecycle.Message) error { return l.Claim(0, until.UnixNano(), now.UnixNano()) }); err != nil {
 		return nil, err
 	}
@@ -180,7 +181,7 @@ func (s *Store) lend(m *message, now time.Time, lease time.Duration) (*nixie.Del
 		AbandonedAlone: m.abandoned != "" && m.alone,
 	}
 	d.LastFailure = "" // it is for lists
-	d.Loan()
+	lease.Ready(d)
 	return d, nil
 }
 

@@ -10,12 +10,13 @@ import (
 	"time"
 
 	"github.com/nixie-go/nixie"
+	"github.com/nixie-go/nixie/lease"
 	"github.com/nixie-go/nixie/store"
 )
 
 var (
-	_ store.Store    = (*Store)(nil)
-	_ nixie.Recorder = (*Store)(nil)
+	_ store.Store       = (*Store)(nil)
+	_ lease.ProgressLog = (*Store)(nil)
 )
 
 // Options say how a store is made; the zero value is ready.

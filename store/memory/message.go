@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/nixie-go/nixie"
+	"github.com/nixie-go/nixie/lease"
 	"github.com/nixie-go/nixie/store/lifecycle"
 )
 
@@ -20,11 +21,11 @@ type message struct {
 	ordered bool  // it is part of an ordered stream
 	rank    int64 // its place there
 
-	number    int64       // of its newest lease
-	holder    *Store      // while leased
-	stage     nixie.Stage // that it noted
-	abandoned string      // who vanished with it: the next claim is there to judge
-	alone     bool        // twice with its last holder
+	number    int64          // of its newest lease
+	holder    *Store         // while leased
+	stage     lease.Progress // that it noted
+	abandoned string         // who vanished with it: the next claim is there to judge
+	alone     bool           // twice with its last holder
 	holdsKey  bool
 
 	history []nixie.Failure

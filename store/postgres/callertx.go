@@ -11,6 +11,7 @@ import (
 	"github.com/jackc/pgx/v5"
 
 	"github.com/nixie-go/nixie"
+	"github.com/nixie-go/nixie/lease"
 	"github.com/nixie-go/nixie/store"
 )
 
@@ -82,7 +83,7 @@ func (x *Tx) Complete(ctx context.Context, d *nixie.Delivery) error {
 		return t.settle(&nixie.Settlement{Delivery: d, Verb: nixie.Complete})
 	})
 	if err == nil {
-		d.MarkCompleted()
+		lease.MarkCompleted(d)
 	}
 	return err
 }

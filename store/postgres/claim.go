@@ -29,7 +29,7 @@ func (s *Store) Claim(ctx context.Context, queue string, want nixie.Want) ([]*ni
 		err := s.transact(ctx, func(t *tx) (err error) {
 			t.quiet = true
 			got, err = t.claim(queue, want, owner)
-			if err != nil || got == nil || !want.Noted {
+			if err != nil || got == nil || !want.LogProgress {
 				return err
 			}
 			return t.noteClaimed(got, owner)

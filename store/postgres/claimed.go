@@ -7,6 +7,7 @@ import (
 	"slices"
 
 	"github.com/nixie-go/nixie"
+	"github.com/nixie-go/nixie/lease"
 	"github.com/nixie-go/nixie/store/lifecycle"
 )
 
@@ -81,13 +82,13 @@ func (c *claims) typed(name []byte) string {
 func (c *claims) add(got *claimed, headers, origin, steps string) {
 	d := got.d
 	d.Queue, d.State, d.Lease.Owner = c.q.name, nixie.Leased, c.t.store.owner.name
-	if !d.Intact() {
+	if !lease.Intact(d) {
 		d.Damage = append(d.Damage, bodyDamage)
 	}
 	if headers != "" || origin != "" || steps != "" {
 		d.Damage = append(d.Damage, readTexts(&d.Message, headers, origin, steps)...)
 	}
-	d.Loan()
+	lease.Ready(d)
 	c.list, c.size = append(c.list, got), c.size+len(d.Body)
 }
 

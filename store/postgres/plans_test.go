@@ -13,6 +13,7 @@ import (
 	"github.com/jackc/pgx/v5"
 
 	"github.com/nixie-go/nixie"
+	"github.com/nixie-go/nixie/lease"
 	"github.com/nixie-go/nixie/store"
 	"github.com/nixie-go/nixie/store/postgres"
 )
@@ -110,12 +111,12 @@ func vanish(t *testing.T, s *postgres.Store, schema string, messages int) {
 		must(t, err)
 		vanished, err := postgres.Open(t.Context(), server.URL, postgres.Options{Schema: schema})
 		must(t, err)
-		ds, err := vanished.Claim(t.Context(), queue, nixie.Want{Max: messages, Lease: time.Hour, Noted: true})
+		ds, err := vanished.Claim(t.Context(), queue, nixie.Want{Max: messages, Lease: time.Hour, LogProgress: true})
 		must(t, err)
 		if len(ds) != messages {
 			t.Fatalf("%d were claimed", len(ds))
 		}
-		must(t, vanished.Record(nixie.StageBegun, ds[:(messages+1)/2]...))
+		must(t, vanished.LogProgress(lease.Begun, ds[:(messages+1)/2]...))
 		must(t, vanished.Crash())
 		judged, err := s.Claim(t.Context(), queue, nixie.Want{Max: 1})
 		must(t, err)

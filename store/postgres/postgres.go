@@ -21,6 +21,7 @@ import (
 	"github.com/jackc/pgx/v5/pgxpool"
 
 	"github.com/nixie-go/nixie"
+	"github.com/nixie-go/nixie/lease"
 	"github.com/nixie-go/nixie/store"
 )
 
@@ -84,7 +85,7 @@ type Store struct {
 
 var _ interface {
 	store.Store
-	nixie.Recorder
+	lease.ProgressLog
 } = (*Store)(nil)
 
 // Open opens the store that a PostgreSQL URL or DSN names and makes its schema

@@ -5,6 +5,7 @@ import (
 	"errors"
 
 	"github.com/nixie-go/nixie"
+	"github.com/nixie-go/nixie/lease"
 )
 
 // How far holders are with what they hold is in a table that PostgreSQL keeps no log of
@@ -16,10 +17,10 @@ import (
 // errNoStage says that the stage is not noted.
 var errNoStage = errors.New("the stage of deliveries is not noted")
 
-// Record implements nixie.Recorder.
-func (s *Store) Record(stage nixie.Stage, ds ...*nixie.Delivery) error {
+// LogProgress implements lease.ProgressLog.
+func (s *Store) LogProgress(stage lease.Progress, ds ...*nixie.Delivery) error {
 	for _, d := range ds {
-		if d.Lease.Handle.Pos == 0 || stage == nixie.StageSucceeded && len(d.NewSteps()) > 0 {
+		if d.Lease.Handle.Pos == 0 || stage == lease.Succeeded && len(lease.NewSteps(d)) > 0 {
 			return errNoStage
 		}
 	}
@@ -29,17 +30,17 @@ func (s *Store) Record(stage nixie.Stage, ds ...*nixie.Delivery) error {
 
 // note is the statement that notes a stage of deliveries. Leases that are over, or not
 // of this owner any more, are passed by.
-func (s *Store) note(stage nixie.Stage, ds []*nixie.Delivery, owner int64) stmt {
+func (s *Store) note(stage lease.Progress, ds []*nixie.Delivery, owner int64) stmt {
 	places := eachOf(ds, func(d *nixie.Delivery) int64 { return d.Lease.Handle.Pos })
 	numbers := eachOf(ds, func(d *nixie.Delivery) int64 { return d.Lease.Number })
-	if stage == nixie.StageBegun {
+	if stage == lease.Begun {
 		return stmt{query: s.named("delete from @.stage where (pos, number) in (select * from unnest($1::bigint[], $2::bigint[]))"), args: []any{places, numbers}}
 	}
 	batches := eachOf(ds, func(d *nixie.Delivery) int64 { return d.Lease.Handle.Batch })
 	return stmt{query: s.named(`insert into @.stage (pos, number, batch, owner, succeeded)
 		select pos, number, batch, $4, $5 from (select distinct * from unnest($1::bigint[], $2::bigint[], $3::bigint[]) u (pos, number, batch) order by pos) u
 		where exists (select from @.pending p where p.pos = u.pos and p.number = u.number and p.owner = $4) or exists (select from @.batch b where b.n = u.batch and b.owner = $4)
-		on conflict (pos, number) do update set succeeded = excluded.succeeded`), args: []any{places, numbers, batches, owner, stage == nixie.StageSucceeded}}
+		on conflict (pos, number) do update set succeeded = excluded.succeeded`), args: []any{places, numbers, batches, owner, stage == lease.Succeeded}}
 }
 
 // noteClaimed notes that what is being claimed waits.
@@ -48,7 +49,7 @@ func (t *tx) noteClaimed(got *claims, owner int64) error {
 		return err
 	}
 	ds := eachOf(got.list, func(c *claimed) *nixie.Delivery { return c.d })
-	t.list = append(t.list, t.store.note(nixie.StageWaiting, ds, owner))
+	t.list = append(t.list, t.store.note(lease.Waiting, ds, owner))
 	return nil
 }
 

@@ -9,6 +9,7 @@ import (
 
 	"github.com/nixie-go/nixie"
 	"github.com/nixie-go/nixie/internal/proof/testservers"
+	"github.com/nixie-go/nixie/lease"
 	"github.com/nixie-go/nixie/store/postgres"
 	"github.com/nixie-go/nixie/store/storetest"
 )
@@ -17,7 +18,7 @@ import (
 func noted(t *testing.T, s *postgres.Store, n int) []*nixie.Delivery {
 	t.Helper()
 	fill(t, s, n)
-	ds, err := s.Claim(t.Context(), "q", nixie.Want{Max: n, Lease: time.Minute, Noted: true})
+	ds, err := s.Claim(t.Context(), "q", nixie.Want{Max: n, Lease: time.Minute, LogProgress: true})
 	must(t, err)
 	if len(ds) != n {
 		t.Fatalf("%d of %d were claimed", len(ds), n)
@@ -67,7 +68,7 @@ func TestStagesGoWithTheirLeases(t *testing.T) {
 	}
 	ds := noted(t, a, 4)
 	for _, d := range ds[:2] {
-		must(t, a.Record(nixie.StageSucceeded, d))
+		must(t, a.LogProgress(lease.Succeeded, d))
 	}
 	for _, d := range []*nixie.Delivery{ds[0], ds[2]} {
 		if c := settle(t, a, d, nixie.Complete); c != "" {

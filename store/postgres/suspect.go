@@ -4,6 +4,7 @@ import (
 	"cmp"
 
 	"github.com/nixie-go/nixie"
+	"github.com/nixie-go/nixie/lease"
 )
 
 // anySuspects is the condition that messages that vanished with a holder are due at c.now
@@ -58,9 +59,9 @@ func (c *claims) handOutSuspects(want nixie.Want, owner int64) (done bool, err e
 		case want.NoSuspects:
 			return !tried, nil
 		default:
-			most = min(want.Max, nixie.GroupOf(want.Parallel, k.crashes))
+			most = min(want.Max, lease.GroupSize(want.Parallel, k.crashes))
 		}
-		t.read(c.scan, t.store.handouts.suspects, c.q.n, t.now, most, ageOf(&c.q.settings), owner, until, k.judged, k.crashes, nixie.AloneTwice(want.Parallel, k.crashes), nixie.MaxBatchBytes)
+		t.read(c.scan, t.store.handouts.suspects, c.q.n, t.now, most, ageOf(&c.q.settings), owner, until, k.judged, k.crashes, lease.AloneTwice(want.Parallel, k.crashes), nixie.MaxBatchBytes)
 		if err := t.send(); err != nil {
 			return false, err
 		}

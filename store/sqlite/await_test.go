@@ -28,7 +28,7 @@ func await(ctx context.Context, s *sqlite.Store) <-chan awaited {
 	got := make(chan awaited, 1)
 	idle := s.Features().Wake("q")
 	go func() {
-		ds, err := s.Features().Await(ctx, "q", nixie.Want{Max: 10, Wait: patience, Lease: time.Minute, Noted: true}, idle)
+		ds, err := s.Features().Await(ctx, "q", nixie.Want{Max: 10, Wait: patience, Lease: time.Minute, LogProgress: true}, idle)
 		got <- awaited{ds, err}
 	}()
 	for s.Waiters("q") == 0 {

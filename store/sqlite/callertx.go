@@ -6,6 +6,7 @@ import (
 	"errors"
 
 	"github.com/nixie-go/nixie"
+	"github.com/nixie-go/nixie/lease"
 	"github.com/nixie-go/nixie/store"
 )
 
@@ -60,7 +61,7 @@ func (x *Tx) Complete(ctx context.Context, d *nixie.Delivery) error {
 		return err
 	}
 	return x.do(ctx, func(t *tx) error {
-		t.after = append(t.after, d.MarkCompleted)
+		t.after = append(t.after, func() { lease.MarkCompleted(d) })
 		return t.settle(&st, "")
 	})
 }

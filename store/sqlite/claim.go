@@ -132,7 +132,7 @@ func (s *Store) firstDue(c conn, queue string) (int64, error) {
 // claim hands out messages and notes that they wait, if that is wanted.
 func (t *tx) claim(got *claimed, queue string, want nixie.Want) error {
 	err := t.handOut(got, queue, want)
-	if err == nil && want.Noted {
+	if err == nil && want.LogProgress {
 		t.store.owner.stages.claimed(got)
 	}
 	return err

@@ -5,6 +5,7 @@ import (
 	"slices"
 
 	"github.com/nixie-go/nixie"
+	"github.com/nixie-go/nixie/lease"
 	"github.com/nixie-go/nixie/store/lifecycle"
 )
 
@@ -125,7 +126,7 @@ func (t *tx) completeRun(r *run) (bool, error) {
 func isPlainRow(st *nixie.Settlement) bool {
 	d := st.Delivery
 	return st.Verb == nixie.Complete && st.Failure == nil && st.Second == nil && d.Lease.Handle.Batch == 0 &&
-		d.Generation == 1 && d.DedupeKey == "" && len(d.NewSteps()) == 0
+		d.Generation == 1 && d.DedupeKey == "" && len(lease.NewSteps(d)) == 0
 }
 
 // completeRows settles plain rows and marks in done which it did. at is where

@@ -5,6 +5,7 @@ import (
 	"errors"
 
 	"github.com/nixie-go/nixie"
+	"github.com/nixie-go/nixie/lease"
 	"github.com/nixie-go/nixie/store/lifecycle"
 )
 
@@ -98,7 +99,7 @@ func (s *Store) describe(d *nixie.Delivery, queue string, r *pendingRow) {
 	d.FirstReceivedAt, d.OrderGap = lifecycle.Moment(r.Received), r.Gap
 	d.Abandoned, d.AbandonedBy, d.AbandonedAlone = r.Abandoned != "", r.Abandoned, r.Abandoned != "" && r.Alone
 	d.Lease = nixie.Lease{Number: r.Number, Owner: s.owner.name, ExpiresAt: lifecycle.Moment(r.Until), Handle: nixie.LeaseHandle{Pos: r.pos}}
-	d.Loan()
+	lease.Ready(d)
 }
 
 func (s *Store) readBatch(c conn, queue string, b *batchRow) ([]*nixie.Delivery, error) {
@@ -116,7 +117,7 @@ func (s *Store) readBatch(c conn, queue string, b *batchRow) ([]*nixie.Delivery,
 		d.Attempts, d.Deliveries, d.Generation = 1, 1, 1
 		d.FirstReceivedAt = lifecycle.Moment(b.claimed)
 		d.Lease = nixie.Lease{Number: 1, Owner: s.owner.name, ExpiresAt: lifecycle.Moment(b.until), Handle: nixie.LeaseHandle{Pos: row.ColumnInt64(0), Batch: b.n}}
-		d.Loan()
+		lease.Ready(d)
 		return nil
 	}, b.first, b.last)
 	if err == nil && len(out) < len(all) {
@@ -164,7 +165,7 @@ func scanMessage(row rows, d *nixie.Delivery, bodies *slab) {
 	row.ColumnBytes(4, m.Body)
 	row.ColumnBytes(5, m.Hash[:])
 	m.EnqueuedAt, m.ExpiresAt = lifecycle.Moment(row.ColumnInt64(6)), lifecycle.Moment(row.ColumnInt64(7))
-	if !d.Intact() {
+	if !lease.Intact(d) {
 		d.Damage = append(d.Damage, bodyDamage)
 	}
 	if !row.ColumnBool(8) {

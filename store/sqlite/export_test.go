@@ -10,6 +10,7 @@ import (
 	"strings"
 
 	"github.com/nixie-go/nixie"
+	"github.com/nixie-go/nixie/lease"
 )
 
 // Waiting is how many calls wait for the next transaction.
@@ -60,15 +61,15 @@ func (s *Store) ClaimSlowly(ctx context.Context, queue string, want nixie.Want) 
 }
 
 // StagesFile is the file of an owner with one lease in it.
-func StagesFile(place, number int64, stage nixie.Stage) []byte {
+func StagesFile(place, number int64, stage lease.Progress) []byte {
 	file := append(stagesHeader("boot"), make([]byte, slotSize)...)
 	encodeStage(file[slotSize:], leaseID{place, number}, stage)
 	return file
 }
 
 // ReadStages reads the file of an owner in the same life of the machine.
-func ReadStages(r io.Reader) map[[2]int64]nixie.Stage {
-	found := map[[2]int64]nixie.Stage{}
+func ReadStages(r io.Reader) map[[2]int64]lease.Progress {
+	found := map[[2]int64]lease.Progress{}
 	for lease, stage := range readStages(r, "boot") {
 		found[[2]int64{lease.place, lease.number}] = stage
 	}

@@ -13,6 +13,7 @@ import (
 	"time"
 
 	"github.com/nixie-go/nixie"
+	"github.com/nixie-go/nixie/lease"
 	"github.com/nixie-go/nixie/store"
 	"github.com/nixie-go/nixie/store/sqlite"
 	"github.com/nixie-go/nixie/store/storetest"
@@ -155,13 +156,13 @@ func TestStagesAfterAFullDisk(t *testing.T) {
 	s := open(t, filepath.Join(smallDisk(t, "size=8m"), "store.db"), sqlite.Options{Reserve: -1})
 	fill(t, s, "q", 3)
 	room := fillUp(t, filepath.Dir(s.Path()), 0)
-	if _, err := s.Claim(t.Context(), "q", nixie.Want{Max: 3, Noted: true}); nixie.CodeOf(err) != nixie.CodeUnavailable {
+	if _, err := s.Claim(t.Context(), "q", nixie.Want{Max: 3, LogProgress: true}); nixie.CodeOf(err) != nixie.CodeUnavailable {
 		t.Fatalf("a claim on a full disk: %v", err)
 	}
 	room()
 	ds := claimed(t, s, 3, time.Hour)
-	must(t, s.Record(nixie.StageWaiting, ds[0], ds[1]))
-	must(t, s.Record(nixie.StageSucceeded, ds[1]))
+	must(t, s.LogProgress(lease.Waiting, ds[0], ds[1]))
+	must(t, s.LogProgress(lease.Succeeded, ds[1]))
 	s.Crash()
 	s = open(t, s.Path(), sqlite.Options{Reserve: -1})
 	judged := 0

@@ -23,6 +23,7 @@ import (
 	"zombiezen.com/go/sqlite"
 
 	"github.com/nixie-go/nixie"
+	"github.com/nixie-go/nixie/lease"
 	"github.com/nixie-go/nixie/store"
 )
 
@@ -79,7 +80,7 @@ type Store struct {
 
 var _ interface {
 	store.Store
-	nixie.Recorder
+	lease.ProgressLog
 } = (*Store)(nil)
 
 // Open opens the store at path and creates it when it does not exist. The

@@ -13,6 +13,7 @@ import (
 	"sync"
 
 	"github.com/nixie-go/nixie"
+	"github.com/nixie-go/nixie/lease"
 )
 
 // stages is how far this process is with what it holds, in the file of its lock.
@@ -62,15 +63,15 @@ func stagesHeader(boot string) []byte {
 	return sum[:slotSize]
 }
 
-// Record implements nixie.Recorder.
-func (s *Store) Record(stage nixie.Stage, ds ...*nixie.Delivery) error {
+// LogProgress implements lease.ProgressLog.
+func (s *Store) LogProgress(stage lease.Progress, ds ...*nixie.Delivery) error {
 	return s.owner.stages.note(stage, ds)
 }
 
-func (g *stages) note(stage nixie.Stage, ds []*nixie.Delivery) error {
+func (g *stages) note(stage lease.Progress, ds []*nixie.Delivery) error {
 	leases := make([]leaseID, 0, len(ds))
 	for _, d := range ds {
-		if d.Lease.Handle.Pos == 0 || stage == nixie.StageSucceeded && len(d.NewSteps()) > 0 {
+		if d.Lease.Handle.Pos == 0 || stage == lease.Succeeded && len(lease.NewSteps(d)) > 0 {
 			return errNoStage
 		}
 		leases = append(leases, leaseOf(d))
@@ -82,7 +83,7 @@ func (g *stages) note(stage nixie.Stage, ds []*nixie.Delivery) error {
 // lease that never came to be is not looked for. A claim that cannot be noted goes
 // on; a crash is then counted against all of it.
 func (g *stages) claimed(got *claimed) {
-	_ = g.write(nixie.StageWaiting, got.leases())
+	_ = g.write(lease.Waiting, got.leases())
 }
 
 // leases names what was claimed.
@@ -106,10 +107,10 @@ func (g *stages) forget(got *claimed) {
 	}
 }
 
-func (g *stages) write(stage nixie.Stage, leases []leaseID) error {
+func (g *stages) write(stage lease.Progress, leases []leaseID) error {
 	g.mu.Lock()
 	defer g.mu.Unlock()
-	if stage == nixie.StageBegun {
+	if stage == lease.Begun {
 		leases = slices.DeleteFunc(leases, g.isNew) // nothing was noted, which says the same
 	}
 	if g.file == nil || len(g.slot)+g.count(leases) > maxStages {
@@ -217,7 +218,7 @@ func (g *stages) swept() {
 	clear(g.lost)
 }
 
-func encodeStage(slot []byte, id leaseID, stage nixie.Stage) {
+func encodeStage(slot []byte, id leaseID, stage lease.Progress) {
 	binary.LittleEndian.PutUint64(slot, uint64(id.place))
 	binary.LittleEndian.PutUint64(slot[8:], uint64(id.number))
 	slot[16] = byte(stage)
@@ -226,19 +227,19 @@ func encodeStage(slot []byte, id leaseID, stage nixie.Stage) {
 
 // readStages reads the file of an owner. What never was written, or was cut by a
 // power loss, is nothing. Of another life of the machine only successes hold.
-func readStages(r io.Reader, boot string) map[leaseID]nixie.Stage {
+func readStages(r io.Reader, boot string) map[leaseID]lease.Progress {
 	data, _ := io.ReadAll(io.LimitReader(r, (1+maxStages)*slotSize)) // what could be read holds
 	if len(data) < slotSize {
 		return nil
 	}
 	thisLife := boot != "" && bytes.Equal(data[:slotSize], stagesHeader(boot))
-	found := map[leaseID]nixie.Stage{}
+	found := map[leaseID]lease.Progress{}
 	for data = data[slotSize:]; len(data) >= slotSize; data = data[slotSize:] {
 		if binary.LittleEndian.Uint32(data[slotSize-sumSize:]) != crc32.ChecksumIEEE(data[:slotSize-sumSize]) {
 			continue
 		}
 		id := leaseID{int64(binary.LittleEndian.Uint64(data)), int64(binary.LittleEndian.Uint64(data[8:]))}
-		if stage := nixie.Stage(data[16]); thisLife || stage == nixie.StageSucceeded {
+		if stage := lease.Progress(data[16]); thisLife || stage == lease.Succeeded {
 			found[id] = max(found[id], stage)
 		}
 	}
@@ -247,7 +248,7 @@ func readStages(r io.Reader, boot string) map[leaseID]nixie.Stage {
 
 // stagesIn reads the file of a lock. Of one that is gone nothing is known: its
 // owner's messages are judged and, at worst, run again.
-func (s *Store) stagesIn(lock string) map[leaseID]nixie.Stage {
+func (s *Store) stagesIn(lock string) map[leaseID]lease.Progress {
 	f, err := os.Open(filepath.Join(s.path+lockFolder, filepath.Base(lock)))
 	if err != nil {
 		return nil

@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/nixie-go/nixie"
+	"github.com/nixie-go/nixie/lease"
 	"github.com/nixie-go/nixie/store"
 	"github.com/nixie-go/nixie/store/sqlite"
 	"github.com/nixie-go/nixie/store/storetest"
@@ -64,8 +65,8 @@ func TestStagesAfterAPowerLoss(t *testing.T) {
 			s := open(t, path, sqlite.Options{Reserve: -1})
 			fill(t, s, "q", 3)
 			ds := claimed(t, s, 3, time.Hour)
-			must(t, s.Record(nixie.StageWaiting, ds[0], ds[1]))
-			must(t, s.Record(nixie.StageSucceeded, ds[1]))
+			must(t, s.LogProgress(lease.Waiting, ds[0], ds[1]))
+			must(t, s.LogProgress(lease.Succeeded, ds[1]))
 			s.Crash()
 			file, err := os.ReadFile(stagesFile(t, path))
 			must(t, err)
@@ -119,9 +120,9 @@ func TestStagesUseTheirSlotsAgain(t *testing.T) {
 	}
 	for range 20 {
 		ds := claimed(t, s, 100, time.Minute)
-		must(t, s.Record(nixie.StageWaiting, ds...))
-		must(t, s.Record(nixie.StageBegun, ds...))
-		must(t, s.Record(nixie.StageSucceeded, ds...))
+		must(t, s.LogProgress(lease.Waiting, ds...))
+		must(t, s.LogProgress(lease.Begun, ds...))
+		must(t, s.LogProgress(lease.Succeeded, ds...))
 		settle(ds, "")
 	}
 	full := size()
@@ -131,10 +132,10 @@ func TestStagesUseTheirSlotsAgain(t *testing.T) {
 
 	done := claimed(t, s, 1, time.Minute)
 	long := claimed(t, s, 1, time.Hour)
-	must(t, s.Record(nixie.StageSucceeded, done...))
+	must(t, s.LogProgress(lease.Succeeded, done...))
 	clock.Advance(2 * time.Minute)
 	settle(done, nixie.CodeLeaseLost)
-	must(t, s.Record(nixie.StageWaiting, long...)) // not in the slot of what nobody has swept
+	must(t, s.LogProgress(lease.Waiting, long...)) // not in the slot of what nobody has swept
 	before := succeeded(t, s)
 	claimed(t, s, 1, time.Minute) // sweeps
 	if n := succeeded(t, s) - before; n != 1 {
@@ -153,7 +154,7 @@ func TestStagesOfLostLeases(t *testing.T) {
 	fill(t, s, "q", 1)
 	for range 50 {
 		ds := claimed(t, s, 1, time.Minute)
-		must(t, s.Record(nixie.StageWaiting, ds...))
+		must(t, s.LogProgress(lease.Waiting, ds...))
 		clock.Advance(2 * time.Minute)
 		if err := s.Extend(t.Context(), ds, time.Minute)[0]; nixie.CodeOf(err) != nixie.CodeLeaseLost {
 			t.Fatalf("extend: %v", err)
@@ -188,20 +189,20 @@ func TestStagesAreRefused(t *testing.T) {
 	s, other := open(t, path, sqlite.Options{Reserve: -1}), open(t, path, sqlite.Options{Reserve: -1})
 	fill(t, s, "q", 1)
 	d := claimed(t, s, 1, time.Minute)[0]
-	if other.Record(nixie.StageWaiting, d) == nil {
+	if other.LogProgress(lease.Waiting, d) == nil {
 		t.Error("who has no lock noted a stage")
 	}
 	many := make([]*nixie.Delivery, 2*nixie.MaxBatch)
 	for i := range many {
 		many[i] = &nixie.Delivery{Lease: nixie.Lease{Number: 1, Handle: nixie.LeaseHandle{Pos: int64(1<<50 + i)}}}
 	}
-	must(t, s.Record(nixie.StageWaiting, many...))
-	if s.Record(nixie.StageWaiting, d) == nil {
+	must(t, s.LogProgress(lease.Waiting, many...))
+	if s.LogProgress(lease.Waiting, d) == nil {
 		t.Error("more stages than the limit were noted")
 	}
-	must(t, s.Record(nixie.StageBegun, d, many[0])) // what is noted goes on
-	must(t, s.Record(nixie.StageSucceeded, many[0]))
-	if s.Record(nixie.StageWaiting, d.Claim(nil), &nixie.Delivery{}) == nil {
+	must(t, s.LogProgress(lease.Begun, d, many[0])) // what is noted goes on
+	must(t, s.LogProgress(lease.Succeeded, many[0]))
+	if s.LogProgress(lease.Waiting, lease.Renewal(d, nil), &nixie.Delivery{}) == nil {
 		t.Error("a delivery of another store was noted")
 	}
 }
@@ -212,17 +213,17 @@ func TestStagesAtOnce(t *testing.T) {
 	s := open(t, path, sqlite.Options{Reserve: -1})
 	fill(t, s, "q", 600)
 	ds := claimed(t, s, 600, time.Hour)
-	must(t, s.Record(nixie.StageWaiting, ds...))
+	must(t, s.LogProgress(lease.Waiting, ds...))
 	errs := make(chan error, 60)
 	for i := range 60 {
 		go func() {
 			var err error
 			for _, d := range ds[10*i : 10*i+5] {
 				if err == nil {
-					err = s.Record(nixie.StageBegun, d)
+					err = s.LogProgress(lease.Begun, d)
 				}
 				if err == nil {
-					err = s.Record(nixie.StageSucceeded, d)
+					err = s.LogProgress(lease.Succeeded, d)
 				}
 			}
 			errs <- err
@@ -242,8 +243,8 @@ func TestStagesAtOnce(t *testing.T) {
 
 func FuzzStages(f *testing.F) {
 	f.Add([]byte{})
-	f.Add(sqlite.StagesFile(1, 2, nixie.StageSucceeded))
-	f.Add(append(sqlite.StagesFile(1, 2, nixie.StageWaiting), 1, 2, 3))
+	f.Add(sqlite.StagesFile(1, 2, lease.Succeeded))
+	f.Add(append(sqlite.StagesFile(1, 2, lease.Waiting), 1, 2, 3))
 	f.Fuzz(func(t *testing.T, data []byte) {
 		found := sqlite.ReadStages(bytes.NewReader(data))
 		if most := len(data)/32 - 1; len(found) > max(most, 0) {

@@ -1,6 +1,9 @@
 package sqlite
 
-import "github.com/nixie-go/nixie"
+import (
+	"github.com/nixie-go/nixie"
+	"github.com/nixie-go/nixie/lease"
+)
 
 // handOutSuspects leases all that is to be judged, else a group of suspects. It reports
 // whether nothing is to be handed out beside: also where suspects wait for somebody who
@@ -22,9 +25,9 @@ func (t *tx) handOutSuspects(got *claimed, q *queueRow, want nixie.Want, until i
 		n, err := t.number("select exists (select 1 from pending where queue = ? and state = 1 and crashes > 0)", q.n)
 		return n == 0, err
 	}
-	got.takeFirst(&q.settings, group, min(want.Max, nixie.GroupOf(want.Parallel, group[0].Crashes)))
+	got.takeFirst(&q.settings, group, min(want.Max, lease.GroupSize(want.Parallel, group[0].Crashes)))
 	for _, r := range got.rows {
-		r.Alone = nixie.AloneTwice(want.Parallel, r.Crashes)
+		r.Alone = lease.AloneTwice(want.Parallel, r.Crashes)
 		if err := t.lease(q, r, until); err != nil {
 			return true, err
 		}
@@ -60,7 +63,7 @@ func (t *tx) fewestCrashes(q *queueRow, want nixie.Want) ([]*pendingRow, error) 
 		return nil, err
 	}
 	for _, crashes := range counts {
-		got, err := t.dueRows(q, sqlText["claim_suspects"], nixie.GroupOf(want.Parallel, crashes), crashes)
+		got, err := t.dueRows(q, sqlText["claim_suspects"], lease.GroupSize(want.Parallel, crashes), crashes)
 		if err != nil || len(got) > 0 {
 			return got, err
 		}

@@ -2,6 +2,7 @@ package sqlite
 
 import (
 	"github.com/nixie-go/nixie"
+	"github.com/nixie-go/nixie/lease"
 	"github.com/nixie-go/nixie/store/lifecycle"
 )
 
@@ -87,12 +88,12 @@ func (t *tx) voidMember(b *batchRow, pos int64, o *vanished) error {
 // false when the message has to be judged.
 func (t *tx) asNoted(h *held, o *vanished) (done bool, err error) {
 	switch o.stages[leaseID{h.pos, h.Number}] {
-	case nixie.StageSucceeded:
+	case lease.Succeeded:
 		if err := h.End(nixie.OnComplete, t.now); err != nil {
 			return false, err
 		}
 		return true, t.follow(h, lifecycle.Success())
-	case nixie.StageWaiting:
+	case lease.Waiting:
 		if err := h.Settle(&nixie.Settlement{Verb: nixie.Release}, &h.q.settings, h.Steps, t.now); err != nil {
 			return false, err
 		}
@@ -164,7 +165,7 @@ func (t *tx) wakeAt(pos int64) error {
 // vanished is a holder whose leases ended without an answer.
 type vanished struct {
 	name   string // how it is called in failures
-	stages map[leaseID]nixie.Stage
+	stages map[leaseID]lease.Progress
 }
 
 // vanished finds out about an owner, once in a transaction.

@@ -5,6 +5,7 @@ import (
 	"time"
 
 	"github.com/nixie-go/nixie"
+	"github.com/nixie-go/nixie/lease"
 	"github.com/nixie-go/nixie/store"
 )
 
@@ -79,7 +80,7 @@ func manyRetried(b *bed) {
 	}
 	b.unchanged(func() { b.settleMany(first, nixie.Complete, all(many)...) })
 	right := second[7]
-	wrong := right.Claim(nil)
+	wrong := lease.Renewal(right, nil)
 	wrong.Lease.Number++
 	second[7] = wrong
 	b.settleMany(second, nixie.Complete, 7)

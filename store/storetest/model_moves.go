@@ -8,6 +8,7 @@ import (
 	"pgregory.net/rapid"
 
 	"github.com/nixie-go/nixie"
+	"github.com/nixie-go/nixie/lease"
 	"github.com/nixie-go/nixie/store"
 )
 
@@ -71,8 +72,8 @@ func (m *machine) claim(r *rapid.T) {
 
 		Parallel: rapid.SampledFrom([]int{0, 1, 2, 8}).Draw(r, "parallel"),
 	}
-	if _, ok := p.sut.(nixie.Recorder); ok {
-		want.Noted = rapid.Bool().Draw(r, "noted")
+	if _, ok := p.sut.(lease.ProgressLog); ok {
+		want.LogProgress = rapid.Bool().Draw(r, "noted")
 	}
 	others := m.others(queue)
 	m.claimFrom(p, queue, want)
@@ -130,9 +131,9 @@ func (m *machine) settle(r *rapid.T) {
 // record notes a stage of what a process holds or held, where both stores can.
 func (m *machine) record(r *rapid.T) {
 	p := m.process(r)
-	sut, ok := p.sut.(nixie.Recorder)
+	sut, ok := p.sut.(lease.ProgressLog)
 	if !ok {
-		r.Skip("the store has no Recorder")
+		r.Skip("the store has no ProgressLog")
 	}
 	var at [2][]*nixie.Delivery
 	for _, l := range m.some(r) {
@@ -143,8 +144,8 @@ func (m *machine) record(r *rapid.T) {
 	if len(at[0]) == 0 {
 		r.Skip("it claimed none of them")
 	}
-	stage := rapid.SampledFrom([]nixie.Stage{nixie.StageWaiting, nixie.StageBegun, nixie.StageSucceeded, nixie.StageSucceeded}).Draw(r, "stage")
-	err, want := sut.Record(stage, at[0]...), p.ref.(nixie.Recorder).Record(stage, at[1]...)
+	stage := rapid.SampledFrom([]lease.Progress{lease.Waiting, lease.Begun, lease.Succeeded, lease.Succeeded}).Draw(r, "stage")
+	err, want := sut.LogProgress(stage, at[0]...), p.ref.(lease.ProgressLog).LogProgress(stage, at[1]...)
 	if (err == nil) != (want == nil) {
 		m.Fatalf("record: error is %v, of the reference %v", err, want)
 	}

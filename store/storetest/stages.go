@@ -4,15 +4,16 @@ import (
 	"time"
 
 	"github.com/nixie-go/nixie"
+	"github.com/nixie-go/nixie/lease"
 	"github.com/nixie-go/nixie/store"
 )
 
 // recorder is a store that notes stages.
-func (b *bed) recorder(st store.Store) nixie.Recorder {
+func (b *bed) recorder(st store.Store) lease.ProgressLog {
 	b.Helper()
-	r, ok := st.(nixie.Recorder)
+	r, ok := st.(lease.ProgressLog)
 	if !ok {
-		b.Skip("the store has no Recorder")
+		b.Skip("the store has no ProgressLog")
 	}
 	return r
 }
@@ -30,10 +31,10 @@ func notedStages(b *bed) {
 			ds := b.claimBy(other, len(keys))
 			b.keys(ds, keys...)
 			r := b.recorder(other)
-			b.ok(r.Record(nixie.StageWaiting, ds[0], ds[1], ds[2], ds[4], ds[5]))
-			b.ok(r.Record(nixie.StageBegun, ds[1]))
-			b.ok(r.Record(nixie.StageBegun, ds[2], ds[3], ds[4]))
-			b.ok(r.Record(nixie.StageSucceeded, ds[2], ds[4]))
+			b.ok(r.LogProgress(lease.Waiting, ds[0], ds[1], ds[2], ds[4], ds[5]))
+			b.ok(r.LogProgress(lease.Begun, ds[1]))
+			b.ok(r.LogProgress(lease.Begun, ds[2], ds[3], ds[4]))
+			b.ok(r.LogProgress(lease.Succeeded, ds[2], ds[4]))
 			b.ok(b.settleBy(other, nixie.Settlement{Delivery: ds[4], Verb: nixie.Complete}))
 			b.ok(b.settleBy(other, nixie.Settlement{Delivery: ds[5], Verb: nixie.Release}))
 			before := b.info().Succeeded
@@ -79,10 +80,10 @@ func claimsAreNoted(b *bed) {
 		b.recorder(other)
 		b.put("a", nixie.Priority(priority))
 		b.put("b", nixie.Priority(priority))
-		ds, err := other.Claim(b.ctx, work, nixie.Want{Max: 9, Lease: 30 * time.Second, Noted: true})
+		ds, err := other.Claim(b.ctx, work, nixie.Want{Max: 9, Lease: 30 * time.Second, LogProgress: true})
 		b.ok(err)
 		b.keys(ds, "a", "b")
-		b.ok(b.recorder(other).Record(nixie.StageBegun, ds[0]))
+		b.ok(b.recorder(other).LogProgress(lease.Begun, ds[0]))
 		b.shared.Crash(other)
 		for _, key := range []string{"a", "b"} {
 			d := b.take(key)
@@ -99,12 +100,12 @@ func claimsAreNoted(b *bed) {
 func noteOfOneLease(b *bed) {
 	r := b.recorder(b.st)
 	for _, priority := range []int{0, 1} {
-		for _, stage := range []nixie.Stage{nixie.StageWaiting, nixie.StageSucceeded} {
+		for _, stage := range []lease.Progress{lease.Waiting, lease.Succeeded} {
 			d := b.took("a", nixie.Priority(priority))
-			b.ok(r.Record(stage, d))
+			b.ok(r.LogProgress(stage, d))
 			b.ok(b.settle(nixie.Settlement{Delivery: d, Verb: nixie.Retry}))
 			b.take("a")
-			b.ok(r.Record(stage, d)) // late, of a lease that is over
+			b.ok(r.LogProgress(stage, d)) // late, of a lease that is over
 			b.clock.Advance(31 * time.Second)
 			d = b.take("a")
 			if !d.Abandoned || d.Crashes != 1 {
@@ -120,10 +121,10 @@ func noteOfOneLease(b *bed) {
 func begunLate(b *bed) {
 	r := b.recorder(b.st)
 	d := b.took("a")
-	b.ok(r.Record(nixie.StageWaiting, d))
+	b.ok(r.LogProgress(lease.Waiting, d))
 	b.clock.Advance(31 * time.Second)
 	b.code(b.st.Extend(b.ctx, []*nixie.Delivery{d}, time.Minute)[0], nixie.CodeLeaseLost)
-	b.ok(r.Record(nixie.StageBegun, d))
+	b.ok(r.LogProgress(lease.Begun, d))
 	if d = b.take("a"); !d.Abandoned || d.Crashes != 1 {
 		b.Errorf("abandoned %v, %d crashes", d.Abandoned, d.Crashes)
 	}
@@ -136,7 +137,7 @@ func newStepIsNoted(b *bed) {
 	r := b.recorder(b.st)
 	d := b.took("a")
 	b.ok(d.Step("one", func() error { return nil }))
-	if r.Record(nixie.StageSucceeded, d) == nil {
+	if r.LogProgress(lease.Succeeded, d) == nil {
 		b.Error("a success with a new step was noted")
 	}
 	b.ok(b.settle(nixie.Settlement{Delivery: d, Verb: nixie.Complete}))

@@ -33,7 +33,8 @@ var plan = []room{
 	{path: ".", floor: 0, kind: open, job: "words"},
 
 	{path: "filter", floor: 1, kind: open, job: "the text of a filter, and what it matches"},
-	{path: "policy", floor: 1, kind: open, sees: []string{"filter"}, job: "decides, purely"},
+	{path: "lease", floor: 1, kind: open, job: "what stores, brokers and workers need to hold a delivery"},
+	{path: "policy", floor: 1, kind: open, sees: []string{"filter", "lease"}, job: "decides, purely"},
 	{path: "audit", floor: 1, kind: open, job: "what is recorded about whom"},
 	{path: "telemetry", floor: 1, kind: hidden, job: "observers that become metrics, spans and log lines"},
 	{path: "internal/command", floor: 1, kind: open, job: "runs a child process with limits"},
@@ -76,8 +77,8 @@ var plan = []room{
 	{path: "internal/cli", floor: 6, kind: open, sees: []string{"internal/config", "internal/serve", assembler}, job: "assembly: one file per command"},
 	{path: "cmd/nixie", floor: 6, kind: open, only: []string{"internal/cli"}, job: "assembly: main"},
 
-	{path: "store/storetest", floor: 2, kind: proof, only: []string{".", "filter", "policy", "store", "store/memory"}, job: "what every store passes; the memory store is its model"},
-	{path: "broker/brokertest", floor: 4, kind: proof, only: []string{".", "policy", "broker", "store", "store/memory", "worker"}, job: "what every driver passes, with a worker on top"},
+	{path: "store/storetest", floor: 2, kind: proof, only: []string{".", "filter", "lease", "policy", "store", "store/memory"}, job: "what every store passes; the memory store is its model"},
+	{path: "broker/brokertest", floor: 4, kind: proof, only: []string{".", "lease", "policy", "broker", "store", "store/memory", "worker"}, job: "what every driver passes, with a worker on top"},
 	{path: "loop/looptest", floor: 4, kind: proof, job: "doubles for users' tests"},
 	{path: "internal/proof", floor: 6, kind: proof, job: "lists the seeded proofs and runs their tiers"},
 	{path: "internal/proof/arch", floor: 6, kind: proof, job: "this plan"},

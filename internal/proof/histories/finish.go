@@ -58,7 +58,7 @@ func (p *player) drain() {
 	}
 	for _, queue := range []string{plain, strict} {
 		for range 2 * maxMessages { // a suspect comes alone
-			a := p.do(Call{Kind: Claim, Queue: queue, Max: maxMessages, Lease: lease})
+			a := p.do(Call{Kind: Claim, Queue: queue, Max: maxMessages, Lease: leaseTime})
 			if len(a.Loans) == 0 {
 				break
 			}

@@ -26,7 +26,7 @@ const (
 	maxMessages = 40
 	maxDoubts   = 6
 	maxEnds     = 2 // of processes
-	lease       = 10 * time.Second
+	leaseTime   = 10 * time.Second
 )
 
 // game is a history in the making.
@@ -271,6 +271,6 @@ func (p *player) enqueue() {
 }
 
 func (p *player) claim() {
-	a := p.do(Call{Kind: Claim, Queue: p.queue(), Max: 1 + p.rng.IntN(4), Lease: lease, Patience: p.patience()})
+	a := p.do(Call{Kind: Claim, Queue: p.queue(), Max: 1 + p.rng.IntN(4), Lease: leaseTime, Patience: p.patience()})
 	p.mine = append(p.mine, a.Loans...)
 }

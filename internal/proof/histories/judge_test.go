@@ -14,21 +14,21 @@ func TestClaimThatOutlastsItsLeases(t *testing.T) {
 		lasted time.Duration
 		ok     bool
 	}{
-		"its leases are over":  {lasted: lease, ok: true},
-		"its leases are there": {lasted: lease - time.Millisecond},
+		"its leases are over":  {lasted: leaseTime, ok: true},
+		"its leases are there": {lasted: leaseTime - time.Millisecond},
 	} {
 		t.Run(name, func(t *testing.T) {
 			id, start := nameOf(1, 1), time.Unix(0, 0)
-			call := Call{Kind: Claim, Queue: plain, Max: 2, Lease: lease}
+			call := Call{Kind: Claim, Queue: plain, Max: 2, Lease: leaseTime}
 			second := Loan{
 				ID: id, Number: 2, Deliveries: 2, Crashes: 1, Generation: 1, Owner: "b",
-				Abandoned: true, AbandonedBy: "a", Until: start.Add(2 * lease),
+				Abandoned: true, AbandonedBy: "a", Until: start.Add(2 * leaseTime),
 			}
 			r := &record{all: []*event{
 				{owner: "a", call: Call{Kind: Enqueue, Queue: plain, Messages: []Sent{{ID: id}}}, answer: Answer{Receipts: []nixie.Receipt{{ID: id}}}, from: 1, to: 2, early: start, late: start},
 				{owner: "a", call: call, from: 3, to: 6, early: start, late: start.Add(tc.lasted)},
-				{owner: "b", client: 1, call: call, answer: Answer{Loans: []Loan{second}}, from: 4, to: 5, early: start.Add(tc.lasted), late: start.Add(lease)},
-				{owner: "b", client: 1, call: Call{Kind: Settle, Verb: nixie.Complete, Loans: []Loan{second}}, answer: Answer{Parts: []nixie.Code{""}}, from: 7, to: 8, early: start.Add(lease), late: start.Add(lease)},
+				{owner: "b", client: 1, call: call, answer: Answer{Loans: []Loan{second}}, from: 4, to: 5, early: start.Add(tc.lasted), late: start.Add(leaseTime)},
+				{owner: "b", client: 1, call: Call{Kind: Settle, Verb: nixie.Complete, Loans: []Loan{second}}, answer: Answer{Parts: []nixie.Code{""}}, from: 7, to: 8, early: start.Add(leaseTime), late: start.Add(leaseTime)},
 			}}
 			v := judge(r, map[nixie.ID]sending{id: {queue: plain}}, []Found{{ID: id, State: nixie.Succeeded}}, nil, true, false)
 			if (len(v.problems) == 0) != tc.ok {

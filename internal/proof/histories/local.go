@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/nixie-go/nixie"
+	"github.com/nixie-go/nixie/lease"
 	"github.com/nixie-go/nixie/store"
 )
 
@@ -217,7 +218,7 @@ func deliveries(loans []Loan) []*nixie.Delivery {
 			Lease:     nixie.Lease{Number: l.Number, Owner: l.Owner, ExpiresAt: l.Until, Handle: nixie.LeaseHandle{Pos: l.Place, Batch: l.Batch, Member: l.Member}},
 			Abandoned: l.Abandoned, AbandonedBy: l.AbandonedBy,
 		}
-		ds[i].Loan()
+		lease.Ready(ds[i])
 	}
 	return ds
 }

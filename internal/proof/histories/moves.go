@@ -74,7 +74,7 @@ func (p *player) extend() {
 	if len(loans) == 0 {
 		return
 	}
-	p.do(Call{Kind: Extend, Lease: lease + time.Duration(p.rng.IntN(3))*time.Second, Loans: loans, Patience: p.patience()})
+	p.do(Call{Kind: Extend, Lease: leaseTime + time.Duration(p.rng.IntN(3))*time.Second, Loans: loans, Patience: p.patience()})
 	p.mine = append(p.mine, loans...) // it may be ours no longer, which is to be found out
 }
 
@@ -118,7 +118,7 @@ func (p *player) about(k Kind) {
 
 // wait lets time pass: a little, or as long as a lease.
 func (p *player) wait() {
-	steps := []time.Duration{time.Second, 3 * time.Second, lease - time.Millisecond, lease}
+	steps := []time.Duration{time.Second, 3 * time.Second, leaseTime - time.Millisecond, leaseTime}
 	if err := p.clock.advance(steps[p.rng.IntN(len(steps))]); err != nil {
 		p.mu.Lock()
 		defer p.mu.Unlock()

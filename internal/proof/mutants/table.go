@@ -224,7 +224,7 @@ var table = []mutant{
 	{
 		number: 38, name: "windows of suspects do not halve",
 		breaks: "a record that kills its consumers is never alone, and takes many of them with it",
-		edits:  []edit{{"broker/kafka/suspects.go", "nixie.GroupOf(parallel, s.crashes)", "nixie.GroupOf(parallel, 1)"}},
+		edits:  []edit{{"broker/kafka/suspects.go", "lease.GroupSize(parallel, s.crashes)", "lease.GroupSize(parallel, 1)"}},
 		tests:  alone,
 	},
 	{
@@ -272,7 +272,7 @@ var table = []mutant{
 	{
 		number: 55, name: "groups of suspects do not halve",
 		breaks: "a killer never stands alone, and takes its neighbours along each time",
-		edits:  []edit{{"delivery.go", "return max(1, parallel>>min(max(crashes, 0), maxHalvings))", "return max(1, parallel)"}},
+		edits:  []edit{{"lease/suspects.go", "return max(1, parallel>>min(max(crashes, 0), maxHalvings))", "return max(1, parallel)"}},
 		tests:  leases,
 	},
 	{

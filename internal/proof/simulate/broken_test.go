@@ -6,6 +6,7 @@ import (
 
 	"github.com/nixie-go/nixie"
 	"github.com/nixie-go/nixie/internal/proof/simulate"
+	"github.com/nixie-go/nixie/lease"
 	"github.com/nixie-go/nixie/store"
 	"github.com/nixie-go/nixie/store/memory"
 	"github.com/nixie-go/nixie/store/storetest"
@@ -30,7 +31,7 @@ func (u unfenced) Settle(ctx context.Context, settlements []nixie.Settlement) []
 	var any []nixie.Settlement
 	for _, st := range settlements {
 		if st.Verb == nixie.Complete {
-			d := *st.Delivery.Claim(st.Delivery.Steps)
+			d := *lease.Renewal(st.Delivery, st.Delivery.Steps)
 			d.Lease = u.current[d.ID]
 			st.Delivery = &d
 		}

@@ -5,6 +5,7 @@ import (
 	"time"
 
 	"github.com/nixie-go/nixie"
+	"github.com/nixie-go/nixie/lease"
 )
 
 // claimed judges a claim: each delivery alone, then what was left out.
@@ -124,7 +125,7 @@ func (l *ledger) brought(due ripe, want nixie.Want, ds []*nixie.Delivery) {
 	case k.judged:
 		most = nixie.MaxBatch
 	case k.crashes > 0 && !want.NoSuspects:
-		most = min(most, nixie.GroupOf(want.Parallel, k.crashes))
+		most = min(most, lease.GroupSize(want.Parallel, k.crashes))
 	case k.crashes > 0 && due.inHand:
 		k = kind{}
 	case k.crashes > 0:

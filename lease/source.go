@@ -1,0 +1,31 @@
+package lease
+
+import (
+	"context"
+
+	"github.com/nixie-go/nixie"
+)
+
+// LossNotifier is an optional ability of a source: it reports that leases may be lost before
+// their time, for example because a broker assigns partitions anew.
+type LossNotifier interface {
+	// LeasesLost returns a channel that is closed when that happens next. Extend then tells which
+	// leases were lost. The channel is nil where it cannot happen.
+	LeasesLost() <-chan struct{}
+}
+
+// PolicyKeeper is an optional ability of a source: it knows the policies that are stored with its
+// queues, for workers that have no policy of their own.
+type PolicyKeeper interface {
+	// Policies returns [nixie.QueueSettings].Policy by queue, without the queues that have none.
+	Policies(ctx context.Context) (map[string]string, error)
+}
+
+// SlowSettler is an optional ability of a source: it reports the settlements that wait for a third
+// party, such as a broker that confirms a letter. A worker settles them in calls of their own,
+// concurrently with the others and as long as they take. The context of these calls ends 30 s
+// after the worker's last handler has returned.
+type SlowSettler interface {
+	// Slow reports whether the settlement waits for a third party.
+	Slow(st *nixie.Settlement) bool
+}
