@@ -1,10 +1,10 @@
-// Package brokertest is the suite that every broker driver passes. [Run] checks the
-// contract of package broker clause by clause, and what a worker makes of it on
-// top: nothing lost, letters before acknowledgements, crash loops that end.
+// Package brokertest holds the suite that every broker driver passes. [Run] checks the contract of
+// package broker clause by clause. It also runs a worker on the driver and checks that no record is
+// lost, that letters come before acknowledgements, and that crash loops end.
 //
-// Two brokers in memory come with it, a [Log] like Kafka and a [Mailbox] like
-// RabbitMQ, so that the contract is not that of one of them: where they differ the
-// suite asks [broker.Features].
+// The package has two brokers in memory, a [Log] like Kafka and a [Mailbox] like RabbitMQ. They
+// keep the contract from fitting only one broker: where they differ, the suite asks
+// [broker.Features].
 package brokertest
 
 import (
@@ -14,30 +14,29 @@ import (
 	"github.com/nixie-go/nixie/broker"
 )
 
-// TooLarge is more bytes than the channels of a [Fixture] take in a record.
+// TooLarge is more bytes than a record on a channel of a [Fixture] may have.
 const TooLarge = 2 << 20
 
-// Harness makes a broker to test.
+// Harness makes a broker for one test.
 type Harness func(t testing.TB) Fixture
 
 // Fixture is one broker with two empty channels.
 type Fixture interface {
-	// Source is the name of the channel to receive from. Letters go to the one that
-	// [broker.DefaultLetters] makes of that, and it is there. No other name that
-	// begins with it is a channel.
+	// Source returns the channel to receive from. [broker.DefaultLetters] names the channel of its
+	// letters, which exists too. No other channel has a name that begins like these.
 	Source() string
-	// Join adds a consumer of the source to those that share it. It has the stages
-	// that are given, if its driver can have any, and their channels are there then.
+	// Join adds a consumer of the source. If the driver can have stages, it gets these, and their
+	// channels exist.
 	Join(t testing.TB, stages ...broker.Stage) broker.Driver
-	// Crash ends a consumer without a goodbye.
+	// Crash ends a consumer without closing it.
 	Crash(t testing.TB, d broker.Driver)
-	// Produce puts records on their channels.
+	// Produce adds records to their channels.
 	Produce(t testing.TB, records ...broker.Publication)
-	// Records are all that were ever put on a channel.
+	// Records returns all records that were ever added to a channel.
 	Records(t testing.TB, channel string) []broker.Record
 }
 
-// letters is the channel that takes the letters of a fixture.
+// letters returns the channel that takes the letters of a fixture.
 func letters(fixture Fixture) string {
 	return strings.ReplaceAll(broker.DefaultLetters, "{source}", fixture.Source())
 }

@@ -15,35 +15,35 @@ import (
 	"github.com/nixie-go/nixie/broker"
 )
 
-// Log is a broker in memory that is like Kafka: channels are logs in parts, parts
-// are shared out among consumers, and what is done is one offset for each. It takes
-// what it shares out away at once, without waiting for anybody.
+// Log is a broker in memory that resembles Kafka. Its channels have partitions, which it divides
+// among the consumers, and it commits one offset for each partition. When it moves a partition to
+// another consumer it does not wait for the old one.
 type Log struct {
-	mu      sync.Mutex
-	topics  map[string][][]broker.Record
-	marks   map[spot]mark // of the parts that are shared out
-	members []*LogDriver
-	epoch   int64
-	news    chan struct{} // closed when there is something to receive
-	read    sync.Map      // what readers are done with
+	mu        sync.Mutex
+	channels  map[string][][]broker.Record
+	committed map[logPartition]progress // of the partitions that are divided
+	members   []*LogDriver
+	epoch     int64
+	news      chan struct{} // closed when a consumer may receive something
+	done      sync.Map      // records that readers have marked as done
 }
 
-// spot names a part of a channel.
-type spot struct {
-	channel string
-	part    int32
+// logPartition names a partition of a channel.
+type logPartition struct {
+	channel   string
+	partition int32
 }
 
-// mark is how far a part is done with.
-type mark struct {
+// progress is what the log has committed of a partition.
+type progress struct {
 	offset int64
 	starts int // holders since offset moved
 }
 
-// LogParts is how many parts a channel of a [Log] has.
+// LogPartitions is the number of partitions of each channel of a [Log].
 const LogPartitions = 3
 
-// The channels of a broker in memory.
+// Channels of the brokers in memory.
 const (
 	source        = "in"
 	sourceLetters = source + ".dlq"
@@ -52,28 +52,29 @@ const (
 // NewLog makes an empty log with the channels of a [Fixture].
 func NewLog() *Log {
 	return &Log{
-		topics: map[string][][]broker.Record{source: make([][]broker.Record, LogPartitions), sourceLetters: make([][]broker.Record, LogPartitions)},
-		marks:  map[spot]mark{}, news: make(chan struct{}),
+		channels: map[string][][]broker.Record{source: make([][]broker.Record, LogPartitions),
+			sourceLetters: make([][]broker.Record, LogPartitions)},
+		committed: map[logPartition]progress{}, news: make(chan struct{}),
 	}
 }
 
 // LogDriver is a consumer of a [Log].
 type LogDriver struct {
-	log    *Log
-	shares map[spot]*share
-	stages []broker.Stage
-	lost   chan struct{}
-	gone   bool
+	log      *Log
+	assigned map[logPartition]*assignment
+	stages   []broker.Stage
+	lost     chan struct{}
+	gone     bool
 }
 
-// share is a part that a consumer has.
-type share struct {
-	epoch int64
-	next  int64 // offset to hand out next
-	base  int64 // all before is done with
-	done  map[int64]bool
-	begun bool
-	alone bool // one record at a time, because holders before vanished
+// assignment is a partition that a consumer has.
+type assignment struct {
+	epoch      int64
+	next       int64 // offset to hand out next
+	base       int64 // all records before it are done
+	done       map[int64]bool
+	begun      bool
+	oneAtATime bool // because earlier holders vanished
 }
 
 // Source implements [Fixture].
@@ -83,10 +84,10 @@ func (l *Log) Source() string { return source }
 func (l *Log) Join(_ testing.TB, stages ...broker.Stage) broker.Driver {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	d := &LogDriver{log: l, shares: map[spot]*share{}, stages: stages, lost: make(chan struct{})}
+	d := &LogDriver{log: l, assigned: map[logPartition]*assignment{}, stages: stages, lost: make(chan struct{})}
 	for _, s := range stages {
-		if name := s.Of(source); l.topics[name] == nil {
-			l.topics[name] = make([][]broker.Record, LogPartitions)
+		if name := s.Of(source); l.channels[name] == nil {
+			l.channels[name] = make([][]broker.Record, LogPartitions)
 		}
 	}
 	l.members = append(l.members, d)
@@ -104,40 +105,40 @@ func (l *Log) Crash(_ testing.TB, d broker.Driver) {
 func (l *Log) remove(d *LogDriver) {
 	d.gone = true
 	d.lose()
-	d.shares = map[spot]*share{}
+	d.assigned = map[logPartition]*assignment{}
 	l.members = slices.DeleteFunc(l.members, func(m *LogDriver) bool { return m == d })
 	l.rebalance()
 }
 
-// rebalance shares the parts out anew. Who keeps a part keeps all of it.
+// rebalance divides the partitions anew. A consumer that keeps a partition keeps its records.
 func (l *Log) rebalance() {
 	l.epoch++
 	for n, m := range l.members {
 		for at := range l.shared(m) {
-			mine := int(at.part)%len(l.members) == n
-			switch _, had := m.shares[at]; {
+			mine := int(at.partition)%len(l.members) == n
+			switch _, had := m.assigned[at]; {
 			case had && !mine:
-				delete(m.shares, at)
+				delete(m.assigned, at)
 				m.lose()
 			case mine && !had:
-				from := l.marks[at]
-				m.shares[at] = &share{epoch: l.epoch, next: from.offset, base: from.offset, done: map[int64]bool{}}
+				from := l.committed[at]
+				m.assigned[at] = &assignment{epoch: l.epoch, next: from.offset, base: from.offset, done: map[int64]bool{}}
 			}
 		}
 	}
 	l.announce()
 }
 
-// shared is the parts that a member may have, which all members may.
-func (l *Log) shared(m *LogDriver) iter.Seq[spot] {
-	return func(yield func(spot) bool) {
+// shared yields the partitions that a consumer may get.
+func (l *Log) shared(m *LogDriver) iter.Seq[logPartition] {
+	return func(yield func(logPartition) bool) {
 		channels := []string{source}
 		for _, s := range m.stages {
 			channels = append(channels, s.Of(source))
 		}
 		for _, name := range channels {
-			for part := range int32(LogPartitions) {
-				if !yield(spot{name, part}) {
+			for partition := range int32(LogPartitions) {
+				if !yield(logPartition{name, partition}) {
 					return
 				}
 			}
@@ -168,19 +169,19 @@ func (l *Log) Produce(t testing.TB, records ...broker.Publication) {
 }
 
 func (l *Log) add(p broker.Publication) error {
-	parts, ok := l.topics[p.Channel]
+	partitions, ok := l.channels[p.Channel]
 	switch {
 	case !ok:
-		return nixie.Errorf(nixie.CodeNotFound, "channel %s is not there", p.Channel)
+		return nixie.Errorf(nixie.CodeNotFound, "channel %s does not exist", p.Channel)
 	case len(p.Key)+len(p.Value) >= TooLarge:
 		return nixie.Errorf(nixie.CodeLimit, "record has %d bytes: channel %s takes less", len(p.Key)+len(p.Value), p.Channel)
 	}
 	sum := sha256.Sum256(p.Key)
-	part := int32(sum[0]) % LogPartitions
-	offset := int64(len(parts[part]))
-	id := sha256.Sum256(fmt.Append(nil, p.Channel, part, offset))
-	parts[part] = append(parts[part], broker.Record{
-		Channel: p.Channel, Partition: part, Offset: offset, Key: bytes.Clone(p.Key), Value: bytes.Clone(p.Value),
+	partition := int32(sum[0]) % LogPartitions
+	offset := int64(len(partitions[partition]))
+	id := sha256.Sum256(fmt.Append(nil, p.Channel, partition, offset))
+	partitions[partition] = append(partitions[partition], broker.Record{
+		Channel: p.Channel, Partition: partition, Offset: offset, Key: bytes.Clone(p.Key), Value: bytes.Clone(p.Value),
 		Headers: slices.Clone(p.Headers), Timestamp: time.Now(), ID: [16]byte(id[:16]),
 	})
 	l.announce()
@@ -191,18 +192,18 @@ func (l *Log) add(p broker.Publication) error {
 func (l *Log) Records(_ testing.TB, channel string) []broker.Record {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	return slices.Concat(l.topics[channel]...)
+	return slices.Concat(l.channels[channel]...)
 }
 
-// Features says what a log can do.
+// Features returns what a log can do.
 func (d *LogDriver) Features() broker.Features {
 	return broker.Features{System: "log", Held: true, Ordered: true, Stages: d.stages}
 }
 
-// Recycle spoils records, so that whoever still looks at them is found out.
+// Recycle overwrites records, so that a test notices a caller that still uses them.
 func (d *LogDriver) Recycle(records []broker.Record) { spoil(records) }
 
-// Receive hands out what its parts have.
+// Receive hands out records of its partitions.
 func (d *LogDriver) Receive(ctx context.Context, most int, wait time.Duration) ([]broker.Record, error) {
 	end := time.NewTimer(wait)
 	defer end.Stop()
@@ -231,9 +232,9 @@ func (d *LogDriver) take(most int) (got []broker.Record, later time.Duration, ne
 		return nil, 0, nil, errGone()
 	}
 	later = broker.MaxStageDelay
-	for at, s := range d.shares {
-		log := d.log.topics[at.channel][at.part]
-		for int(s.next) < len(log) && len(got) < most && (!s.alone || s.next == s.base) {
+	for at, s := range d.assigned {
+		log := d.log.channels[at.channel][at.partition]
+		for int(s.next) < len(log) && len(got) < most && (!s.oneAtATime || s.next == s.base) {
 			r := log[s.next]
 			if wait := onStage(d.stages, &r); wait > 0 {
 				later = min(later, wait)
@@ -250,7 +251,7 @@ func (d *LogDriver) take(most int) (got []broker.Record, later time.Duration, ne
 	return got, later, d.log.news, nil
 }
 
-// onStage says for how long a record still waits on its stage, if it is on one.
+// onStage returns how long a record still waits, if it is on a stage.
 func onStage(stages []broker.Stage, r *broker.Record) time.Duration {
 	n := slices.IndexFunc(stages, func(s broker.Stage) bool { return s.Of(source) == r.Channel })
 	if n < 0 {
@@ -266,68 +267,68 @@ func onStage(stages []broker.Stage, r *broker.Record) time.Duration {
 	return stages[n].Due(due, r.Timestamp, now).Sub(now)
 }
 
-// begin counts a holder before it has anything of a part.
-func (d *LogDriver) begin(at spot, s *share, first *broker.Record) {
+// begin counts a holder before it gets the first record of a partition.
+func (d *LogDriver) begin(at logPartition, s *assignment, first *broker.Record) {
 	s.begun = true
-	m := d.log.marks[at]
+	m := d.log.committed[at]
 	m.starts++
-	d.log.marks[at] = m
-	s.alone = m.starts > 1
+	d.log.committed[at] = m
+	s.oneAtATime = m.starts > 1
 	if m.starts > 2 {
 		first.Crashes, first.Alone = m.starts-1, true
 	}
 }
 
-// Ack marks records, and the part as far as nothing is missing.
+// Ack marks records as done, and commits the offset before which all are done.
 func (d *LogDriver) Ack(_ context.Context, records []*broker.Record) []error {
-	return d.each(records, func(r *broker.Record, s *share) {
+	return d.each(records, func(r *broker.Record, s *assignment) {
 		s.done[r.Offset] = true
 		for s.done[s.base] {
 			delete(s.done, s.base)
 			s.base++
 		}
-		at := spot{r.Channel, r.Partition}
-		if s.base > d.log.marks[at].offset {
-			d.log.marks[at] = mark{offset: s.base}
+		at := logPartition{r.Channel, r.Partition}
+		if s.base > d.log.committed[at].offset {
+			d.log.committed[at] = progress{offset: s.base}
 			s.begun = s.next > s.base
 			if s.begun {
-				d.log.marks[at] = mark{offset: s.base, starts: 1}
+				d.log.committed[at] = progress{offset: s.base, starts: 1}
 			}
-			s.alone = false
+			s.oneAtATime = false
 			d.log.announce()
 		}
 	})
 }
 
-// Extend says whose records are still held.
+// Extend reports which records this consumer still holds.
 func (d *LogDriver) Extend(_ context.Context, records []*broker.Record, _ time.Duration) []error {
-	return d.each(records, func(*broker.Record, *share) {})
+	return d.each(records, func(*broker.Record, *assignment) {})
 }
 
-func (d *LogDriver) each(records []*broker.Record, do func(*broker.Record, *share)) []error {
+func (d *LogDriver) each(records []*broker.Record, do func(*broker.Record, *assignment)) []error {
 	d.log.mu.Lock()
 	defer d.log.mu.Unlock()
 	errs := make([]error, len(records))
 	for i, r := range records {
-		if s := d.shares[spot{r.Channel, r.Partition}]; s != nil && s.epoch == r.Epoch {
+		if s := d.assigned[logPartition{r.Channel, r.Partition}]; s != nil && s.epoch == r.Epoch {
 			do(r, s)
 		} else {
-			errs[i] = nixie.Errorf(nixie.CodeLeaseLost, "part %d is another's", r.Partition)
+			errs[i] = nixie.Errorf(nixie.CodeLeaseLost, "another consumer has partition %d", r.Partition)
 		}
 	}
 	return errs
 }
 
-// Nack is not for a log.
+// Nack fails: a log cannot take back single records.
 func (d *LogDriver) Nack(_ context.Context, records []*broker.Record, _ time.Duration) []error {
 	errs := make([]error, len(records))
 	for i := range errs {
-		errs[i] = nixie.Errorf(nixie.CodeInternal, "a log takes nothing back")
+		errs[i] = nixie.Errorf(nixie.CodeInternal, "a log cannot take back single records")
 	}
 	return errs
 }
 
-// Publish adds records.
+// Publish adds records to their channels.
 func (d *LogDriver) Publish(_ context.Context, records []broker.Publication) func() []error {
 	d.log.mu.Lock()
 	defer d.log.mu.Unlock()
@@ -342,35 +343,36 @@ func (d *LogDriver) Publish(_ context.Context, records []broker.Publication) fun
 	return func() []error { return errs }
 }
 
-// Describe tells which channels are there.
+// Describe reports which channels exist.
 func (d *LogDriver) Describe(_ context.Context, channels []string) ([]broker.Channel, error) {
 	d.log.mu.Lock()
 	defer d.log.mu.Unlock()
 	out := make([]broker.Channel, len(channels))
 	for i, name := range channels {
-		out[i] = broker.Channel{Name: name, Missing: d.log.topics[name] == nil}
+		out[i] = broker.Channel{Name: name, Missing: d.log.channels[name] == nil}
 	}
 	return out, nil
 }
 
-// Lost is closed when a part is taken away.
+// Lost returns a channel that is closed when another consumer gets a partition.
 func (d *LogDriver) Lost() <-chan struct{} {
 	d.log.mu.Lock()
 	defer d.log.mu.Unlock()
 	return d.lost
 }
 
-// Close gives the parts back; that it had them does not count.
+// Close gives the partitions back, and does not count as a holder of records that it did not
+// finish.
 func (d *LogDriver) Close(context.Context) error {
 	d.log.mu.Lock()
 	defer d.log.mu.Unlock()
 	if d.gone {
 		return errGone()
 	}
-	for at, s := range d.shares {
-		if m := d.log.marks[at]; s.begun && m.offset == s.base {
+	for at, s := range d.assigned {
+		if m := d.log.committed[at]; s.begun && m.offset == s.base {
 			m.starts--
-			d.log.marks[at] = m
+			d.log.committed[at] = m
 		}
 	}
 	d.log.remove(d)

@@ -15,8 +15,8 @@ type LogReader struct {
 	rest []broker.Record
 }
 
-// memo is what readers of a name are done with.
-type memo struct {
+// doneKey marks a record as done for readers of one name.
+type doneKey struct {
 	name string
 	id   [16]byte
 }
@@ -31,7 +31,7 @@ func (r *LogReader) Next(_ context.Context, most int) (out []broker.Record, _ er
 	for len(r.rest) > 0 && len(out) < most {
 		next := r.rest[0]
 		r.rest = r.rest[1:]
-		if _, done := r.log.read.Load(memo{r.name, next.ID}); r.name == "" || !done {
+		if _, done := r.log.done.Load(doneKey{r.name, next.ID}); r.name == "" || !done {
 			out = append(out, next)
 		}
 	}
@@ -41,7 +41,7 @@ func (r *LogReader) Next(_ context.Context, most int) (out []broker.Record, _ er
 // Done implements [broker.Reader].
 func (r *LogReader) Done(_ context.Context, calls ...[]*broker.Record) error {
 	for _, record := range slices.Concat(calls...) {
-		r.log.read.Store(memo{r.name, record.ID}, true)
+		r.log.done.Store(doneKey{r.name, record.ID}, true)
 	}
 	return nil
 }

@@ -15,9 +15,9 @@ import (
 	"github.com/nixie-go/nixie/lease"
 )
 
-// Mailbox is a broker in memory that is like RabbitMQ: a record of a channel goes
-// to any one consumer, is acknowledged or given back by itself, and comes again
-// when its consumer goes. It has no offsets, and counts how often it tried.
+// Mailbox is a broker in memory that resembles RabbitMQ. Any consumer may get any record of a
+// channel, and acknowledges it or gives it back by itself. When a consumer goes, its records come
+// again. A mailbox has no offsets, and counts deliveries.
 type Mailbox struct {
 	mu     sync.Mutex
 	queues map[string][]*letter
@@ -26,19 +26,20 @@ type Mailbox struct {
 	news   chan struct{}
 }
 
-// letter is a record and who has it.
+// letter is a record and the consumer that has it.
 type letter struct {
 	record broker.Record
 	holder *MailboxDriver
 	due    time.Time
 }
 
-// mailboxDelay is how long a [Mailbox] keeps back what was given back.
+// mailboxDelay is the longest delay of Nack.
 const mailboxDelay = time.Minute
 
 // NewMailbox makes an empty mailbox with the channels of a [Fixture].
 func NewMailbox() *Mailbox {
-	return &Mailbox{queues: map[string][]*letter{source: nil, sourceLetters: nil}, all: map[string][]broker.Record{}, news: make(chan struct{})}
+	return &Mailbox{queues: map[string][]*letter{source: nil, sourceLetters: nil}, all: map[string][]broker.Record{},
+		news: make(chan struct{})}
 }
 
 // MailboxDriver is a consumer of a [Mailbox].
@@ -103,7 +104,7 @@ func (b *Mailbox) Produce(t testing.TB, records ...broker.Publication) {
 
 func (b *Mailbox) add(p broker.Publication) error {
 	if _, ok := b.queues[p.Channel]; !ok {
-		return nixie.Errorf(nixie.CodeNotFound, "channel %s is not there", p.Channel)
+		return nixie.Errorf(nixie.CodeNotFound, "channel %s does not exist", p.Channel)
 	}
 	if len(p.Key)+len(p.Value) >= TooLarge {
 		return nixie.Errorf(nixie.CodeLimit, "record has %d bytes: channel %s takes less", len(p.Key)+len(p.Value), p.Channel)
@@ -127,22 +128,22 @@ func (b *Mailbox) Records(_ testing.TB, channel string) []broker.Record {
 	return slices.Clone(b.all[channel])
 }
 
-// Features says what a mailbox can do.
+// Features returns what a mailbox can do.
 func (d *MailboxDriver) Features() broker.Features {
 	return broker.Features{System: "mailbox", Held: true, Nack: true, MaxDelay: mailboxDelay, Stages: d.stages}
 }
 
-// Recycle spoils records, so that whoever still looks at them is found out.
+// Recycle overwrites records, so that a test notices a caller that still uses them.
 func (d *MailboxDriver) Recycle(records []broker.Record) { spoil(records) }
 
-// spoil makes records useless. What they are made of stays.
+// spoil overwrites records. Their keys, values and headers stay.
 func spoil(records []broker.Record) {
 	for n := range records {
 		records[n] = broker.Record{Channel: "recycled", Offset: -1, Receipt: "recycled"}
 	}
 }
 
-// Receive hands out what nobody has.
+// Receive hands out records that no consumer has.
 func (d *MailboxDriver) Receive(ctx context.Context, most int, wait time.Duration) ([]broker.Record, error) {
 	end := time.NewTimer(wait)
 	defer end.Stop()
@@ -179,7 +180,7 @@ func (d *MailboxDriver) take(most int) (got []broker.Record, later time.Duration
 	for _, l := range all {
 		wait := max(l.due.Sub(now), onStage(d.stages, &l.record))
 		switch {
-		case l.holder != nil || len(got) == most: // not for us now
+		case l.holder != nil || len(got) == most: // another consumer has it, or there are enough
 		case wait > 0:
 			later = min(later, wait)
 		default:
@@ -213,7 +214,7 @@ func (d *MailboxDriver) Nack(_ context.Context, records []*broker.Record, delay 
 	})
 }
 
-// Extend says which records are still held.
+// Extend reports which records this consumer still holds.
 func (d *MailboxDriver) Extend(_ context.Context, records []*broker.Record, _ time.Duration) []error {
 	return d.each(records, func(*letter) {})
 }
@@ -227,13 +228,13 @@ func (d *MailboxDriver) each(records []*broker.Record, do func(*letter)) []error
 		if l.holder == d && l.record.Epoch == r.Epoch+1 && slices.Contains(d.box.queues[l.record.Channel], l) {
 			do(l)
 		} else {
-			errs[i] = nixie.Errorf(nixie.CodeLeaseLost, "message %s is another's", r.MessageID)
+			errs[i] = nixie.Errorf(nixie.CodeLeaseLost, "another consumer has message %s", r.MessageID)
 		}
 	}
 	return errs
 }
 
-// Publish adds records.
+// Publish adds records to their channels.
 func (d *MailboxDriver) Publish(_ context.Context, records []broker.Publication) func() []error {
 	d.box.mu.Lock()
 	defer d.box.mu.Unlock()
@@ -248,7 +249,7 @@ func (d *MailboxDriver) Publish(_ context.Context, records []broker.Publication)
 	return func() []error { return errs }
 }
 
-// Describe tells which channels are there.
+// Describe reports which channels exist.
 func (d *MailboxDriver) Describe(_ context.Context, channels []string) ([]broker.Channel, error) {
 	d.box.mu.Lock()
 	defer d.box.mu.Unlock()
@@ -260,10 +261,10 @@ func (d *MailboxDriver) Describe(_ context.Context, channels []string) ([]broker
 	return out, nil
 }
 
-// Lost is nil: nothing is taken away from whoever is there.
+// Lost returns nil: a mailbox takes no record from a consumer that is there.
 func (d *MailboxDriver) Lost() <-chan struct{} { return nil }
 
-// Close gives everything back.
+// Close gives all records back.
 func (d *MailboxDriver) Close(context.Context) error {
 	d.box.mu.Lock()
 	defer d.box.mu.Unlock()

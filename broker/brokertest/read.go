@@ -12,13 +12,13 @@ import (
 	"github.com/nixie-go/nixie/store/memory"
 )
 
-// ReadableFixture is a [Fixture] of a broker whose channels can be read where they lie.
+// ReadableFixture is a [Fixture] of a broker that can open a [broker.Reader].
 type ReadableFixture interface {
-	// Read opens a reader of a channel that remembers under a name.
+	// Read opens a reader of a channel, which remembers done records under the name.
 	Read(t testing.TB, channel, name string) broker.Reader
 }
 
-// reading is the fixture, if its channels can be read.
+// reading returns the fixture if it can open readers, and skips the test otherwise.
 func reading(t *testing.T, fixture Fixture) ReadableFixture {
 	t.Helper()
 	r, ok := fixture.(ReadableFixture)
@@ -28,7 +28,7 @@ func reading(t *testing.T, fixture Fixture) ReadableFixture {
 	return r
 }
 
-// readAll takes what a reader has, and is done with what it is told.
+// readAll reads to the end, and marks the n-th record as done if done(n) holds.
 func readAll(t *testing.T, r broker.Reader, most int, done func(n int) bool) []broker.Record {
 	t.Helper()
 	ctx := limited(t)
@@ -68,14 +68,15 @@ func texts(records []broker.Record) (out []string) {
 	return out
 }
 
-// What is done with does not come again, what is not does, and what was put there
-// later is for the next reader.
+// Done records do not come again, all others do. The next reader also gets records that were added
+// later.
 func readersRemember(t *testing.T, fixture Fixture) {
 	from := reading(t, fixture)
 	const n = 40
 	put := func(first, n int) {
 		for i := range n {
-			fixture.Produce(t, broker.Publication{Channel: letters(fixture), Key: fmt.Append(nil, i), Value: fmt.Appendf(nil, "value %03d", first+i)})
+			fixture.Produce(t, broker.Publication{Channel: letters(fixture), Key: fmt.Append(nil, i),
+				Value: fmt.Appendf(nil, "value %03d", first+i)})
 		}
 	}
 	put(0, n)
@@ -111,7 +112,7 @@ func readersRemember(t *testing.T, fixture Fixture) {
 	}
 }
 
-// Two readers of a name at once forget nothing of each other.
+// Two concurrent readers of one name forget no record that the other one has done.
 func readersJoin(t *testing.T, fixture Fixture) {
 	from := reading(t, fixture)
 	for i := range 30 {
@@ -151,13 +152,14 @@ func readersJoin(t *testing.T, fixture Fixture) {
 	}
 }
 
-// Letters of a channel come into an office once, and whole.
+// An office adopts each letter of a channel once, and whole.
 func adoptedOnce(t *testing.T, fixture Fixture) {
 	from := reading(t, fixture)
-	sent := oddities()
+	sent := oddRecords()
 	for i := range sent {
 		sent[i].Channel = letters(fixture)
-		sent[i].Headers = append(slices.Clone(sent[i].Headers), broker.RecordHeader{Name: broker.HeaderTopic, Value: []byte(fixture.Source())})
+		sent[i].Headers = append(slices.Clone(sent[i].Headers),
+			broker.RecordHeader{Name: broker.HeaderTopic, Value: []byte(fixture.Source())})
 	}
 	fixture.Produce(t, sent...)
 	st := memory.New(memory.Options{})

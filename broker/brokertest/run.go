@@ -19,30 +19,30 @@ func Run(t *testing.T, h Harness) {
 		test func(t *testing.T, fixture Fixture)
 	}{
 		{"RecordsArriveAsTheyWereSent", arrive},
-		{"WaitsForTheFirst", waits},
+		{"ReceiveWaitsForTheFirstRecord", waits},
 		{"AcknowledgedIsDone", acknowledged},
-		{"NothingIsDoneBeforeItsTurn", outOfTurn},
-		{"CrashHandsOver", handOver},
+		{"AckOutOfOrderKeepsTheRest", ackOutOfOrder},
+		{"AnotherConsumerTakesOverAfterACrash", handOver},
 		{"LateAckIsRefused", lateAck},
-		{"NewcomersGetTheirShare", newcomers},
-		{"GivenBackComesAgain", givenBack},
+		{"ConsumersShareTheWork", newcomers},
+		{"NackedRecordsComeAgain", givenBack},
 		{"CrashesAreCounted", crashes},
 		{"PublishAnswersEach", publish},
-		{"DescribeTellsWhatIsMissing", describe},
+		{"DescribeFindsMissingChannels", describe},
 		{"ClosedIsClosed", closed},
 		{"EveryRecordEndsOnce", everyRecordEnds},
 		{"LettersAreWhole", lettersAreWhole},
 		{"NoAckBeforeTheLetter", noAckBeforeTheLetter},
-		{"OfficeKnowsWhatItHas", officeKnows},
+		{"OfficeAdoptsALetterOnce", officeKnows},
 		{"CrashLoopsEnd", crashLoopsEnd},
 		{"KeysKeepTheirOrder", keysKeepOrder},
-		{"OthersPassWhatWaits", othersPass},
+		{"OthersPassAWaitingRetry", othersPass},
 		{"StagesKeepBackUntilDue", stagesKeepBack},
 		{"RetriesGoFromStageToStage", stageToStage},
 		{"NoAckBeforeTheRetry", noAckBeforeTheRetry},
 		{"StagesAreShared", stagesAreShared},
 		{"ReadersRemember", readersRemember},
-		{"ReadersForgetNothingOfEachOther", readersJoin},
+		{"TwoReadersOfOneNameForgetNothing", readersJoin},
 		{"AdoptedOnce", adoptedOnce},
 	} {
 		t.Run(c.name, func(t *testing.T) {
@@ -52,22 +52,22 @@ func Run(t *testing.T, h Harness) {
 	}
 }
 
-// patience bounds every waiting of the suite: who exceeds it does not answer.
-const patience = 30 * time.Second
+// timeout bounds each wait of the suite.
+const timeout = 30 * time.Second
 
-// limited is a context that ends with the patience.
+// limited returns a context that ends after the timeout.
 func limited(t testing.TB) context.Context {
-	ctx, cancel := context.WithTimeout(context.WithoutCancel(t.Context()), patience)
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(t.Context()), timeout)
 	t.Cleanup(cancel)
 	return ctx
 }
 
-// join adds a consumer that is closed at the end of the test.
-func join(t testing.TB, fixture Fixture) broker.Driver {
+// join adds a consumer that the end of the test closes.
+func join(t testing.TB, fixture Fixture, stages ...broker.Stage) broker.Driver {
 	t.Helper()
-	d := fixture.Join(t)
+	d := fixture.Join(t, stages...)
 	t.Cleanup(func() {
-		ctx, cancel := context.WithTimeout(context.Background(), patience)
+		ctx, cancel := context.WithTimeout(context.Background(), timeout)
 		defer cancel()
 		if err := d.Close(ctx); err != nil && nixie.CodeOf(err) != nixie.CodeUnavailable {
 			t.Error(err)
@@ -76,7 +76,7 @@ func join(t testing.TB, fixture Fixture) broker.Driver {
 	return d
 }
 
-// numbered are n records with keys and values of their own.
+// numbered makes n records with distinct keys and values.
 func numbered(fixture Fixture, n int) []broker.Publication {
 	all := make([]broker.Publication, n)
 	for i := range all {
@@ -85,7 +85,7 @@ func numbered(fixture Fixture, n int) []broker.Publication {
 	return all
 }
 
-// receive takes n records, in as many calls as it needs.
+// receive receives n records, in as many calls as it needs.
 func receive(t testing.TB, d broker.Driver, n int) []*broker.Record {
 	t.Helper()
 	ctx := limited(t)
@@ -102,7 +102,7 @@ func receive(t testing.TB, d broker.Driver, n int) []*broker.Record {
 	return got
 }
 
-// all says that none of several answers is an error.
+// all fails the test for each error.
 func all(t testing.TB, errs []error) {
 	t.Helper()
 	for _, err := range errs {
@@ -112,7 +112,7 @@ func all(t testing.TB, errs []error) {
 	}
 }
 
-// values lists what records hold, sorted.
+// values lists the values of records, sorted.
 func values(records []*broker.Record) []string {
 	var out []string
 	for _, r := range records {
@@ -122,8 +122,8 @@ func values(records []*broker.Record) []string {
 	return out
 }
 
-// oddities are records that a careless broker or driver changes on their way.
-func oddities() []broker.Publication {
+// oddRecords makes records that a careless broker or driver would change.
+func oddRecords() []broker.Publication {
 	return []broker.Publication{
 		{Key: []byte("k"), Value: []byte("v")},
 		{Key: nil, Value: []byte("no key")},
@@ -132,13 +132,14 @@ func oddities() []broker.Publication {
 		{Key: []byte("empty"), Value: []byte{}},
 		{Key: []byte{0, 255, 254}, Value: []byte{0xff, 0, '\n', 0xc3}},
 		{Key: []byte("headers"), Value: []byte("v"), Headers: []broker.RecordHeader{
-			{Name: "a", Value: []byte("1")}, {Name: "A", Value: []byte("2")}, {Name: "a", Value: []byte{0, 0xff}}, {Name: "empty", Value: []byte{}}, {Name: "Ünï", Value: []byte("x")},
+			{Name: "a", Value: []byte("1")}, {Name: "A", Value: []byte("2")}, {Name: "a", Value: []byte{0, 0xff}},
+			{Name: "empty", Value: []byte{}}, {Name: "Ünï", Value: []byte("x")},
 		}},
 	}
 }
 
 func arrive(t *testing.T, fixture Fixture) {
-	sent := oddities()
+	sent := oddRecords()
 	for i := range sent {
 		sent[i].Channel = fixture.Source()
 	}
@@ -161,9 +162,10 @@ func arrive(t *testing.T, fixture Fixture) {
 
 // same compares all that a sender gave.
 func same(p *broker.Publication, r *broker.Record) bool {
-	return sameBytes(p.Key, r.Key) && sameBytes(p.Value, r.Value) && slices.EqualFunc(p.Headers, r.Headers, func(a, b broker.RecordHeader) bool {
-		return a.Name == b.Name && bytes.Equal(a.Value, b.Value)
-	})
+	return sameBytes(p.Key, r.Key) && sameBytes(p.Value, r.Value) &&
+		slices.EqualFunc(p.Headers, r.Headers, func(a, b broker.RecordHeader) bool {
+			return a.Name == b.Name && bytes.Equal(a.Value, b.Value)
+		})
 }
 
 func sameBytes(a, b []byte) bool { return bytes.Equal(a, b) && (a == nil) == (b == nil) }
@@ -175,7 +177,7 @@ func waits(t *testing.T, fixture Fixture) {
 	}
 	ended, cancel := context.WithCancel(t.Context())
 	cancel()
-	if got, err := d.Receive(ended, 10, patience); len(got) > 0 || err != nil {
+	if got, err := d.Receive(ended, 10, timeout); len(got) > 0 || err != nil {
 		t.Errorf("%d records, %v", len(got), err)
 	}
 	fixture.Produce(t, numbered(fixture, 3)...)
@@ -197,8 +199,8 @@ func acknowledged(t *testing.T, fixture Fixture) {
 	}
 }
 
-// What is acknowledged out of turn does not take along what is not.
-func outOfTurn(t *testing.T, fixture Fixture) {
+// An acknowledgement out of order does not finish earlier records.
+func ackOutOfOrder(t *testing.T, fixture Fixture) {
 	const n = 20
 	for i := range n {
 		fixture.Produce(t, broker.Publication{Channel: fixture.Source(), Key: []byte("one"), Value: fmt.Appendf(nil, "value %02d", i)})
@@ -252,7 +254,8 @@ func lateAck(t *testing.T, fixture Fixture) {
 	}
 }
 
-// Two share the work; what the first has not done it keeps or is told that it lost.
+// Two consumers share the work. The first keeps its unfinished records, or is told that it lost
+// them.
 func newcomers(t *testing.T, fixture Fixture) {
 	first := join(t, fixture)
 	fixture.Produce(t, numbered(fixture, 60)...)
@@ -312,7 +315,7 @@ func givenBack(t *testing.T, fixture Fixture) {
 	}
 }
 
-// A record that takes its holders with it is known by that, and no other is.
+// The driver counts the crashes of a record that kills its holders, and of no other record.
 func crashes(t *testing.T, fixture Fixture) {
 	for i := range 10 {
 		fixture.Produce(t, broker.Publication{Channel: fixture.Source(), Key: []byte("one"), Value: fmt.Append(nil, i)})
@@ -337,7 +340,7 @@ func crashes(t *testing.T, fixture Fixture) {
 
 func publish(t *testing.T, fixture Fixture) {
 	d := join(t, fixture)
-	list := oddities()
+	list := oddRecords()
 	for i := range list {
 		list[i].Channel = letters(fixture)
 	}

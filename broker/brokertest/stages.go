@@ -14,30 +14,23 @@ import (
 	"github.com/nixie-go/nixie/policy"
 )
 
-// stages are two for what has to go through both, and short.
+// stages returns two short stages.
 func stages() []broker.Stage {
-	return []broker.Stage{{Channel: "{source}.retry.50ms", Delay: 50 * time.Millisecond}, {Channel: "{source}.retry.200ms", Delay: 200 * time.Millisecond}}
+	return []broker.Stage{{Channel: "{source}.retry.50ms", Delay: 50 * time.Millisecond},
+		{Channel: "{source}.retry.200ms", Delay: 200 * time.Millisecond}}
 }
 
-// joinStages adds a consumer with stages. Where there are none the test is skipped.
+// joinStages adds a consumer with stages. It skips the test if the driver has none.
 func joinStages(t *testing.T, fixture Fixture, list ...broker.Stage) broker.Driver {
 	t.Helper()
-	d := fixture.Join(t, list...)
-	t.Cleanup(func() {
-		ctx, cancel := context.WithTimeout(context.Background(), patience)
-		defer cancel()
-		if err := d.Close(ctx); err != nil && nixie.CodeOf(err) != nixie.CodeUnavailable {
-			t.Error(err)
-		}
-	})
+	d := join(t, fixture, list...)
 	if len(d.Features().Stages) == 0 {
 		t.Skip("this broker has no stages")
 	}
 	return d
 }
 
-// What is published on a stage comes when it is due, no sooner, in its order, and
-// holds up nothing else.
+// Records on a stage come when they are due, not sooner, in order, and delay no others.
 func stagesKeepBack(t *testing.T, fixture Fixture) {
 	const n, delay = 4, 500 * time.Millisecond
 	soon, never := broker.Stage{Channel: "{source}.retry.500ms", Delay: delay}, broker.Stage{Channel: "{source}.retry.1h", Delay: time.Hour}
@@ -76,20 +69,21 @@ func stagesKeepBack(t *testing.T, fixture Fixture) {
 	all(t, d.Ack(t.Context(), got))
 }
 
-// A retry waits on the first stage that takes as long as it is to wait, and comes
-// back as the same message, which goes on counting; its letter knows where it came
-// from first and what went wrong each time.
+// A retry waits on the first stage that is long enough. It comes back as the same message and goes
+// on counting. Its letter tells where it came from first, and all its failures.
 func stageToStage(t *testing.T, fixture Fixture) {
 	d := joinStages(t, fixture, stages()...)
-	sent := oddities()
+	sent := oddRecords()
 	for i := range sent {
 		sent[i].Channel = fixture.Source()
 	}
 	fixture.Produce(t, sent...)
 	var mu sync.Mutex
 	seen := map[nixie.ID][]int{}
-	s := begin(t, d, plan{
-		policy: policy.Config{MaxAttempts: 4, Backoff: policy.Backoff{Formula: policy.List, Base: 1, Delays: []time.Duration{20 * time.Millisecond, 100 * time.Millisecond, time.Second}, Min: 10 * time.Millisecond, Jitter: policy.JitterNone}},
+	s := begin(t, d, workerPlan{
+		policy: policy.Config{MaxAttempts: 4, Backoff: policy.Backoff{Formula: policy.List, Base: 1,
+			Delays: []time.Duration{20 * time.Millisecond, 100 * time.Millisecond, time.Second}, Min: 10 * time.Millisecond,
+			Jitter: policy.JitterNone}},
 		handle: func(_ context.Context, d *nixie.Delivery) error {
 			mu.Lock()
 			defer mu.Unlock()
@@ -119,24 +113,25 @@ func stageToStage(t *testing.T, fixture Fixture) {
 	lettersOfStages(t, fixture, sent)
 }
 
-// lettersOfStages looks at the letters of what has died after four attempts.
+// lettersOfStages checks the letters of records that died after four attempts.
 func lettersOfStages(t *testing.T, fixture Fixture, sent []broker.Publication) {
 	t.Helper()
 	first := fixture.Records(t, fixture.Source())
-	places := map[string]bool{}
+	positions := map[string]bool{}
 	for _, r := range first {
-		places[fmt.Sprint(r.Partition, "/", r.Offset)] = true
+		positions[fmt.Sprint(r.Partition, "/", r.Offset)] = true
 	}
 	list := fixture.Records(t, letters(fixture))
 	if len(list) != len(sent) {
 		t.Fatalf("%d letters of %d", len(list), len(sent))
 	}
 	for _, l := range list {
-		place := header(&l, broker.HeaderPartition) + "/" + header(&l, broker.HeaderOffset)
-		if header(&l, broker.HeaderTopic) != fixture.Source() || !places[place] && first[0].Offset >= 0 || header(&l, broker.HeaderAttempts) != "4" || header(&l, broker.HeaderDue) != "" {
+		position := header(&l, broker.HeaderPartition) + "/" + header(&l, broker.HeaderOffset)
+		if header(&l, broker.HeaderTopic) != fixture.Source() || !positions[position] && first[0].Offset >= 0 ||
+			header(&l, broker.HeaderAttempts) != "4" || header(&l, broker.HeaderDue) != "" {
 			t.Errorf("headers %q", l.Headers)
 		}
-		delete(places, place)
+		delete(positions, position)
 		if history := header(&l, broker.HeaderHistory); !containsAll(history, "attempt 1", "attempt 2", "attempt 3", "attempt 4") {
 			t.Errorf("history %s", history)
 		}
@@ -150,9 +145,9 @@ func lettersOfStages(t *testing.T, fixture Fixture, sent []broker.Publication) {
 	}
 }
 
-// As long as a retry is not on its stage its record is not done with.
+// A record is not done before its retry is on a stage.
 func noAckBeforeTheRetry(t *testing.T, fixture Fixture) {
-	fails := plan{
+	fails := workerPlan{
 		policy: policy.Config{Backoff: policy.Backoff{Formula: policy.Fixed, Base: 10 * time.Millisecond, Jitter: policy.JitterNone}},
 		handle: func(_ context.Context, d *nixie.Delivery) error {
 			if d.Attempts == 1 {
@@ -162,7 +157,7 @@ func noAckBeforeTheRetry(t *testing.T, fixture Fixture) {
 		},
 	}
 	const n = 5
-	first := &cut{Driver: fixture.Join(t, stages()...), pub: nixie.Errorf(nixie.CodeUnavailable, "no retries now")}
+	first := &failingDriver{Driver: fixture.Join(t, stages()...), publish: nixie.Errorf(nixie.CodeUnavailable, "no retries now")}
 	if len(first.Features().Stages) == 0 {
 		t.Skip("this broker has no stages")
 	}
@@ -173,17 +168,17 @@ func noAckBeforeTheRetry(t *testing.T, fixture Fixture) {
 	s = begin(t, joinStages(t, fixture, stages()...), fails)
 	s.until(t, "all succeeded", func() bool { return s.settled[nixie.Complete] == n })
 	s.end(t)
-	if s.settled[nixie.Retry] < n { // those that were judged are beside them
+	if s.settled[nixie.Retry] < n { // more, if some were judged
 		t.Errorf("settled %v", s.settled)
 	}
 }
 
-// Consumers that come and go while records wait on stages lose none of them.
+// No record on a stage is lost when consumers come and go.
 func stagesAreShared(t *testing.T, fixture Fixture) {
 	const n = 60
 	var mu sync.Mutex
 	done := map[string]bool{}
-	work := plan{
+	work := workerPlan{
 		policy: policy.Config{Backoff: policy.Backoff{Formula: policy.Fixed, Base: 10 * time.Millisecond, Jitter: policy.JitterNone}},
 		handle: func(_ context.Context, d *nixie.Delivery) error {
 			if d.Attempts < 3 {
@@ -195,7 +190,7 @@ func stagesAreShared(t *testing.T, fixture Fixture) {
 			return nil
 		},
 	}
-	first := &cut{Driver: fixture.Join(t, stages()...)}
+	first := &failingDriver{Driver: fixture.Join(t, stages()...)}
 	if len(first.Features().Stages) == 0 {
 		t.Skip("this broker has no stages")
 	}

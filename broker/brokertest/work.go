@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"maps"
 	"slices"
 	"strings"
 	"sync"
@@ -18,8 +19,8 @@ import (
 	"github.com/nixie-go/nixie/worker"
 )
 
-// shift is a worker at work on a driver.
-type shift struct {
+// testWorker is a running worker on a driver.
+type testWorker struct {
 	*worker.Worker
 	stop context.CancelFunc
 	done chan error
@@ -31,17 +32,17 @@ type shift struct {
 	troubles []error
 }
 
-// plan is what a shift does; zero fields mean something sensible.
-type plan struct {
+// workerPlan configures a testWorker; a zero field takes a usual value.
+type workerPlan struct {
 	config   broker.Config
 	policy   policy.Config
-	places   int
+	parallel int
 	handle   func(ctx context.Context, d *nixie.Delivery) error
 	observer *nixie.Observer
 }
 
 // begin starts a worker.
-func begin(t testing.TB, d broker.Driver, p plan) *shift {
+func begin(t testing.TB, d broker.Driver, p workerPlan) *testWorker {
 	t.Helper()
 	p.config.Driver = d
 	if p.config.Letters == "" && p.config.Office == nil {
@@ -58,10 +59,10 @@ func begin(t testing.TB, d broker.Driver, p plan) *shift {
 	if err != nil {
 		t.Fatal(err)
 	}
-	s := &shift{done: make(chan error, 1), settled: map[nixie.Verb]int{}}
+	s := &testWorker{done: make(chan error, 1), settled: map[nixie.Verb]int{}}
 	s.changed = sync.NewCond(&s.mu)
 	s.Worker, err = worker.New(worker.Config{
-		Source: source, Policy: pol, Handler: nixie.HandlerFunc(p.handle), Concurrency: max(p.places, 4), Name: "tester", Drain: -1,
+		Source: source, Policy: pol, Handler: nixie.HandlerFunc(p.handle), Concurrency: max(p.parallel, 4), Name: "tester", Drain: -1,
 		Observer: nixie.Tee(p.observer, &nixie.Observer{Settled: s.count, Trouble: s.trouble}),
 	})
 	if err != nil {
@@ -73,7 +74,7 @@ func begin(t testing.TB, d broker.Driver, p plan) *shift {
 	return s
 }
 
-func (s *shift) count(_ string, sts []nixie.Settlement, errs []error) {
+func (s *testWorker) count(_ string, sts []nixie.Settlement, errs []error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	for i := range sts {
@@ -86,17 +87,17 @@ func (s *shift) count(_ string, sts []nixie.Settlement, errs []error) {
 	s.changed.Broadcast()
 }
 
-func (s *shift) trouble(_ string, err error) {
+func (s *testWorker) trouble(_ string, err error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.troubles = append(s.troubles, err)
 	s.changed.Broadcast()
 }
 
-// until waits for something to be true of what was settled.
-func (s *shift) until(t testing.TB, what string, holds func() bool) {
+// until waits until the settlements satisfy a condition.
+func (s *testWorker) until(t testing.TB, what string, holds func() bool) {
 	t.Helper()
-	late := time.AfterFunc(patience, func() {
+	late := time.AfterFunc(timeout, func() {
 		s.mu.Lock()
 		s.troubles = append(s.troubles, errLate)
 		s.mu.Unlock()
@@ -107,16 +108,16 @@ func (s *shift) until(t testing.TB, what string, holds func() bool) {
 	defer s.mu.Unlock()
 	for !holds() {
 		if slices.Contains(s.troubles, errLate) {
-			t.Fatalf("%s: not after %s; settled %v, trouble %v", what, patience, s.settled, s.troubles[:min(len(s.troubles), 5)])
+			t.Fatalf("%s: not after %s; settled %v, trouble %v", what, timeout, s.settled, s.troubles[:min(len(s.troubles), 5)])
 		}
 		s.changed.Wait()
 	}
 }
 
-var errLate = errors.New("no end of waiting")
+var errLate = errors.New("the wait took too long")
 
 // end stops the worker and waits for it.
-func (s *shift) end(t testing.TB) {
+func (s *testWorker) end(t testing.TB) {
 	t.Helper()
 	s.stop()
 	if err := <-s.done; err != nil {
@@ -124,8 +125,8 @@ func (s *shift) end(t testing.TB) {
 	}
 }
 
-// abandon stops the worker, whatever it says.
-func (s *shift) abandon() {
+// abandon stops the worker and ignores its errors.
+func (s *testWorker) abandon() {
 	s.stop()
 	s.Abort()
 	<-s.done //nolint:errcheck // what it says does not matter
@@ -133,7 +134,7 @@ func (s *shift) abandon() {
 
 var errBoom = errors.New("boom")
 
-// A mixed load: everything succeeds, at once or later, or is a letter.
+// Under a mixed load each record succeeds, at once or later, or becomes a letter.
 func everyRecordEnds(t *testing.T, fixture Fixture) {
 	const n = 200
 	for i := range n {
@@ -149,7 +150,7 @@ func everyRecordEnds(t *testing.T, fixture Fixture) {
 		fixture.Produce(t, broker.Publication{Channel: fixture.Source(), Key: fmt.Append(nil, i%7), Value: fmt.Append(nil, kind, " ", i)})
 	}
 	d := join(t, fixture)
-	s := begin(t, d, plan{policy: policy.Config{MaxAttempts: 3}, handle: func(_ context.Context, d *nixie.Delivery) error {
+	s := begin(t, d, workerPlan{policy: policy.Config{MaxAttempts: 3}, handle: func(_ context.Context, d *nixie.Delivery) error {
 		switch kind, _, _ := strings.Cut(string(d.Body), " "); {
 		case kind == "bad":
 			return nixie.Permanent(errBoom)
@@ -167,7 +168,8 @@ func everyRecordEnds(t *testing.T, fixture Fixture) {
 	for _, r := range fixture.Records(t, letters(fixture)) {
 		reasons[header(&r, broker.HeaderFailureReason)+" after "+header(&r, broker.HeaderAttempts)]++
 	}
-	if want := fmt.Sprint(map[string]int{"permanent_error after 1": n / 10, "transient_max_retries after 3": n / 20}); fmt.Sprint(reasons) != want {
+	want := map[string]int{"permanent_error after 1": n / 10, "transient_max_retries after 3": n / 20}
+	if !maps.Equal(reasons, want) {
 		t.Errorf("letters %v, want %v", reasons, want)
 	}
 	if err := d.Close(limited(t)); err != nil {
@@ -189,15 +191,16 @@ func header(r *broker.Record, name string) string {
 	return found
 }
 
-// Letters have key, value and headers as they were, once, and in the same order.
+// Each letter has the key, value and headers of its record, once, in the same order.
 func lettersAreWhole(t *testing.T, fixture Fixture) {
-	sent := oddities()
+	sent := oddRecords()
 	for i := range sent {
 		sent[i].Channel = fixture.Source()
-		sent[i].Headers = append(sent[i].Headers, broker.RecordHeader{Name: "X-Redrive-Count", Value: []byte("1")}, broker.RecordHeader{Name: "x-redrive-count", Value: []byte("2")})
+		sent[i].Headers = append(sent[i].Headers, broker.RecordHeader{Name: "X-Redrive-Count", Value: []byte("1")},
+			broker.RecordHeader{Name: "x-redrive-count", Value: []byte("2")})
 	}
 	fixture.Produce(t, sent...)
-	s := begin(t, join(t, fixture), plan{handle: func(context.Context, *nixie.Delivery) error {
+	s := begin(t, join(t, fixture), workerPlan{handle: func(context.Context, *nixie.Delivery) error {
 		return nixie.WithEvidence(nixie.Permanent(errBoom), nixie.Failure{Stack: strings.Repeat("at line\n", 5000)})
 	}})
 	s.until(t, "all are dead", func() bool { return s.settled[nixie.Bury] == len(sent) })
@@ -210,10 +213,12 @@ func lettersAreWhole(t *testing.T, fixture Fixture) {
 		if n := slices.IndexFunc(sent, func(p broker.Publication) bool { return sameLetter(&p, &l) }); n < 0 {
 			t.Errorf("letter with key %q is not what was sent: %+v", l.Key, l.Headers)
 		}
-		if key := header(&l, broker.HeaderKey); key != string(l.Key) || (l.Key == nil) == slices.ContainsFunc(l.Headers, func(h broker.RecordHeader) bool { return h.Name == broker.HeaderKey }) {
+		if key := header(&l, broker.HeaderKey); key != string(l.Key) ||
+			(l.Key == nil) == slices.ContainsFunc(l.Headers, func(h broker.RecordHeader) bool { return h.Name == broker.HeaderKey }) {
 			t.Errorf("letter with key %q says %q", l.Key, key)
 		}
-		if header(&l, broker.HeaderTopic) != fixture.Source() || header(&l, broker.HeaderRedriveCount) != "2" || header(&l, broker.HeaderLetterID) == "" {
+		if header(&l, broker.HeaderTopic) != fixture.Source() || header(&l, broker.HeaderRedriveCount) != "2" ||
+			header(&l, broker.HeaderLetterID) == "" {
 			t.Errorf("headers %v", l.Headers)
 		}
 		if stack := header(&l, broker.HeaderStack); len(stack) > 8<<10 || !strings.HasSuffix(stack, "cut") {
@@ -222,7 +227,7 @@ func lettersAreWhole(t *testing.T, fixture Fixture) {
 	}
 }
 
-// sameLetter compares a letter with what died, without the headers that are ours.
+// sameLetter compares a letter with its record, without our headers.
 func sameLetter(p *broker.Publication, l *broker.Record) bool {
 	mine := func(h broker.RecordHeader) bool { return strings.HasPrefix(strings.ToLower(h.Name), "x-") }
 	a, b := *p, *l
@@ -231,37 +236,37 @@ func sameLetter(p *broker.Publication, l *broker.Record) bool {
 	return same(&a, &b)
 }
 
-// cut is a driver of which something fails as long as it is told to.
-type cut struct {
+// failingDriver returns errors from Ack and Publish while they are set.
+type failingDriver struct {
 	broker.Driver
-	mu       sync.Mutex
-	ack, pub error
+	mu           sync.Mutex
+	ack, publish error
 }
 
-func (c *cut) Publish(ctx context.Context, list []broker.Publication) func() []error {
-	if err := c.failing(&c.pub); err != nil {
+func (c *failingDriver) Publish(ctx context.Context, list []broker.Publication) func() []error {
+	if err := c.failing(&c.publish); err != nil {
 		return func() []error { return each(len(list), err) }
 	}
 	return c.Driver.Publish(ctx, list)
 }
 
-func (c *cut) Ack(ctx context.Context, records []*broker.Record) []error {
+func (c *failingDriver) Ack(ctx context.Context, records []*broker.Record) []error {
 	if err := c.failing(&c.ack); err != nil {
 		return each(len(records), err)
 	}
 	return c.Driver.Ack(ctx, records)
 }
 
-func (c *cut) failing(err *error) error {
+func (c *failingDriver) failing(err *error) error {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	return *err
 }
 
-func (c *cut) set(ack, pub error) {
+func (c *failingDriver) set(ack, pub error) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	c.ack, c.pub = ack, pub
+	c.ack, c.publish = ack, pub
 }
 
 func each(n int, err error) []error {
@@ -272,23 +277,23 @@ func each(n int, err error) []error {
 	return errs
 }
 
-// crash ends the consumer of a shift, and the shift.
-func (c *cut) crash(t testing.TB, fixture Fixture, s *shift) {
+// crash ends a consumer and its worker.
+func (c *failingDriver) crash(t testing.TB, fixture Fixture, s *testWorker) {
 	lost := nixie.Errorf(nixie.CodeLeaseLost, "it crashed")
 	c.set(lost, lost)
 	fixture.Crash(t, c.Driver)
 	s.abandon()
 }
 
-// As long as a letter cannot be kept its record is not done with.
+// A record is not done while its letter cannot be stored.
 func noAckBeforeTheLetter(t *testing.T, fixture Fixture) {
 	fixture.Produce(t, numbered(fixture, 5)...)
-	refuses := plan{handle: func(context.Context, *nixie.Delivery) error { return nixie.Permanent(errBoom) }}
-	first := &cut{Driver: fixture.Join(t), pub: nixie.Errorf(nixie.CodeUnavailable, "no letters now")}
+	refuses := workerPlan{handle: func(context.Context, *nixie.Delivery) error { return nixie.Permanent(errBoom) }}
+	first := &failingDriver{Driver: fixture.Join(t), publish: nixie.Errorf(nixie.CodeUnavailable, "no letters now")}
 	s := begin(t, first, refuses)
 	s.until(t, "all were refused", func() bool { return s.refused >= 5 })
 	first.crash(t, fixture, s)
-	second := &cut{Driver: join(t, fixture), pub: nixie.Errorf(nixie.CodeOutcomeUnknown, "no word of the letter")}
+	second := &failingDriver{Driver: join(t, fixture), publish: nixie.Errorf(nixie.CodeOutcomeUnknown, "no word of the letter")}
 	s = begin(t, second, refuses)
 	s.until(t, "all came again", func() bool { return s.refused >= 5 })
 	second.set(nil, nil)
@@ -299,16 +304,17 @@ func noAckBeforeTheLetter(t *testing.T, fixture Fixture) {
 	}
 }
 
-// A letter is taken in once, however often its record dies of the same.
+// An office adopts a letter once, even if its record dies several times.
 func officeKnows(t *testing.T, fixture Fixture) {
-	sent := oddities()
+	sent := oddRecords()
 	for i := range sent {
 		sent[i].Channel = fixture.Source()
 	}
 	fixture.Produce(t, sent...)
 	st := memory.New(memory.Options{})
-	refuses := plan{config: broker.Config{Office: st, Queue: "orders"}, handle: func(context.Context, *nixie.Delivery) error { return nixie.Permanent(errBoom) }}
-	first := &cut{Driver: fixture.Join(t), ack: nixie.Errorf(nixie.CodeUnavailable, "nobody hears")}
+	refuses := workerPlan{config: broker.Config{Office: st, Queue: "orders"},
+		handle: func(context.Context, *nixie.Delivery) error { return nixie.Permanent(errBoom) }}
+	first := &failingDriver{Driver: fixture.Join(t), ack: nixie.Errorf(nixie.CodeUnavailable, "no answer")}
 	s := begin(t, first, refuses)
 	s.until(t, "none is acknowledged", func() bool { return s.refused >= len(sent) })
 	first.crash(t, fixture, s)
@@ -321,7 +327,8 @@ func officeKnows(t *testing.T, fixture Fixture) {
 	}
 	for _, l := range letters {
 		o := l.Message.Origin
-		own := slices.DeleteFunc(slices.Clone(l.History), func(f nixie.Failure) bool { return f.Reason == nixie.ReasonLeaseExpired }) // it may have been in hand at the crash
+		own := slices.DeleteFunc(slices.Clone(l.History),
+			func(f nixie.Failure) bool { return f.Reason == nixie.ReasonLeaseExpired }) // it may have been in hand at the crash
 		if o == nil || o.Channel != fixture.Source() || len(own) != 1 || l.Cause != nixie.CausePermanent {
 			t.Errorf("%+v", l)
 			continue
@@ -337,7 +344,7 @@ func officeKnows(t *testing.T, fixture Fixture) {
 	}
 }
 
-// A record that kills its holder each time ends as a letter, and its neighbours
+// A record that always kills its holder becomes a letter, and the other records of its partition
 // succeed.
 func crashLoopsEnd(t *testing.T, fixture Fixture) {
 	const n, maxAttempts, mostKills = 30, 3, 12
@@ -349,14 +356,15 @@ func crashLoopsEnd(t *testing.T, fixture Fixture) {
 		d := fixture.Join(t)
 		var once sync.Once
 		killed := make(chan struct{})
-		s := begin(t, d, plan{policy: policy.Config{MaxAttempts: maxAttempts}, handle: func(ctx context.Context, m *nixie.Delivery) error {
-			if string(m.Body) != "7" {
-				return nil
-			}
-			once.Do(func() { fixture.Crash(t, d); close(killed) })
-			<-ctx.Done()
-			return ctx.Err()
-		}})
+		s := begin(t, d, workerPlan{policy: policy.Config{MaxAttempts: maxAttempts},
+			handle: func(ctx context.Context, m *nixie.Delivery) error {
+				if string(m.Body) != "7" {
+					return nil
+				}
+				once.Do(func() { fixture.Crash(t, d); close(killed) })
+				<-ctx.Done()
+				return ctx.Err()
+			}})
 		dead := make(chan struct{})
 		go func() {
 			s.mu.Lock()
@@ -379,7 +387,7 @@ func crashLoopsEnd(t *testing.T, fixture Fixture) {
 			if all != nil {
 				t.Error(all)
 			}
-		case <-time.After(patience):
+		case <-time.After(timeout):
 			t.Fatalf("no end after %d kills", kills)
 		}
 		<-dead
@@ -396,8 +404,7 @@ func crashLoopsEnd(t *testing.T, fixture Fixture) {
 	}
 }
 
-// Records of a key are handled one after the other in their order, though some are
-// retried.
+// Records of one key run one after the other in their order, though some are retried.
 func keysKeepOrder(t *testing.T, fixture Fixture) {
 	const n, keys = 120, 4
 	for i := range n {
@@ -409,7 +416,7 @@ func keysKeepOrder(t *testing.T, fixture Fixture) {
 	}
 	var mu sync.Mutex
 	done := map[string][]string{}
-	s := begin(t, d, plan{places: 8, handle: func(_ context.Context, d *nixie.Delivery) error {
+	s := begin(t, d, workerPlan{parallel: 8, handle: func(_ context.Context, d *nixie.Delivery) error {
 		mu.Lock()
 		defer mu.Unlock()
 		if d.Attempts == 1 && string(d.Body) > "080" {
@@ -427,18 +434,19 @@ func keysKeepOrder(t *testing.T, fixture Fixture) {
 	}
 }
 
-// What waits for its retry holds nobody up but those of its key.
+// A waiting retry holds up only the records of its key.
 func othersPass(t *testing.T, fixture Fixture) {
 	const n = 50
 	fixture.Produce(t, broker.Publication{Channel: fixture.Source(), Value: []byte("bad")})
 	fixture.Produce(t, numbered(fixture, n)...)
 	d := join(t, fixture)
-	s := begin(t, d, plan{policy: policy.Config{Backoff: policy.Backoff{Formula: policy.Fixed, Base: time.Minute}}, handle: func(_ context.Context, d *nixie.Delivery) error {
-		if string(d.Body) == "bad" {
-			return errBoom
-		}
-		return nil
-	}})
+	s := begin(t, d, workerPlan{policy: policy.Config{Backoff: policy.Backoff{Formula: policy.Fixed, Base: time.Minute}},
+		handle: func(_ context.Context, d *nixie.Delivery) error {
+			if string(d.Body) == "bad" {
+				return errBoom
+			}
+			return nil
+		}})
 	s.until(t, "the others succeeded", func() bool { return s.settled[nixie.Complete] == n && s.settled[nixie.Retry] == 1 })
 	s.end(t)
 }
