@@ -8,6 +8,9 @@
 //	-- out: number, attempts
 //	update pending set owner = :owner where pos = :pos returning number, attempts
 //
+// A header line "-- fill: where — …" names what Go puts where the text has {where}: conditions of
+// a filter, for example.
+//
 // A file whose first line begins with "-- Part:" is no statement: other files include it as
 // {{name}}, and name its arguments in their own headers, or Go completes it. Its line "-- whole:"
 // shows a statement with … in its position, so that a test can prepare it. The line of locks is
@@ -27,6 +30,7 @@ import (
 type File struct {
 	Does, Locks string
 	In, Out     []string // names of the arguments and of the columns
+	Fill        []string // names of what Go fills in
 	Part        bool
 	Whole       string // a part as a whole statement
 	Text        string // what the database gets: one line, arguments numbered, parts included
@@ -87,6 +91,9 @@ func parse(data string) (f File) {
 		case key == "in":
 			names, _, _ := strings.Cut(value, " — ")
 			f.In = append(f.In, strings.Split(names, ", ")...)
+		case key == "fill":
+			name, _, _ := strings.Cut(value, " ")
+			f.Fill = append(f.Fill, name)
 		case key == "out":
 			f.Out = append(f.Out, strings.Split(strings.TrimSuffix(value, ","), ", ")...)
 		case key == "locks":

@@ -79,8 +79,7 @@ func (t *tx) reorder(q *queueRow, settings *nixie.QueueSettings) error {
 	}
 	if old.Ordered() != settings.Ordered() {
 		var busy bool
-		t.read(func(r row) error { return r.Scan(&busy) }, `select exists (select from @.pending where queue = $1) or exists (select from @.batch where queue = $1) or exists (select from @.fresh where queue = $1)
-			or exists (select from @.follower where queue = $1)`, q.n)
+		t.read(func(r row) error { return r.Scan(&busy) }, "is_busy.sql", q.n)
 		if err := t.send(); err != nil {
 			return err
 		}
@@ -93,7 +92,7 @@ func (t *tx) reorder(q *queueRow, settings *nixie.QueueSettings) error {
 		t.enterAll("s.queue = $1", q.n)
 	}
 	if !settings.Blocks() {
-		t.run("update @.letter set blocks = false where stream in (select n from @.stream where queue = $1) and blocks", q.n)
+		t.run("unblock_letters.sql", q.n)
 	}
 	t.read(func(r row) error {
 		var name string

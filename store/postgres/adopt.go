@@ -56,7 +56,8 @@ func (a *adopting) adoptAll(letters []nixie.Letter, receipts []nixie.Receipt, er
 	for _, l := range a.noted {
 		for i := range l.Notes {
 			n := &l.Notes[i]
-			a.run("insert into @.note (letter, ordinal, at, by, text) values ($1, $2, $3, $4, $5)", a.letters[l.ID].pos, i, lifecycle.Nanos(n.At), plain(n.By), plain(n.Text))
+			a.run("insert into @.note (letter, ordinal, at, by, text) values ($1, $2, $3, $4, $5)",
+				a.letters[l.ID].pos, i, lifecycle.Nanos(n.At), plain(n.By), plain(n.Text))
 		}
 	}
 	return nil
@@ -90,11 +91,12 @@ func (a *adopting) look(letters []nixie.Letter, errs []error) error {
 	for _, q := range a.named {
 		numbers = append(numbers, q.n)
 	}
-	const here = `c.pos = any(array(` + placesOf + ` union all ` + lettersOf + `)) or c.origin = any($2::text[])`
+	here := "c.pos = any(array(" + texts["messages_with"] + " union all " + texts["letters_with"] + ")) or c.origin = any($2::text[])"
 	list := uuids(ids)
-	a.openStreamsOf("select s.queue, s.name from @.letter l join @.stream s on s.n = l.stream where l.pos"+ofLetters, list) // a letter that comes back leaves its own
-	a.lock(&a.locked.letters, "select pos from @.letter where pos"+ofLetters+" order by pos for update", list)
-	a.openKeys("select queue, dedupe from @.message where pos"+ofLetters+" and dedupe is not null union select q, k from unnest($2::int[]) q, unnest($3::text[]) k", list, numbers, keys)
+	// A letter that comes back leaves its own stream.
+	a.openStreamsOf("select s.queue, s.name from @.letter l join @.stream s on s.n = l.stream where l.pos"+which.letters, list)
+	a.lock(&a.locked.letters, "select pos from @.letter where pos"+which.letters+" order by pos for update", list)
+	a.openKeys(texts["keys_to_adopt"], list, numbers, keys)
 	a.clock()
 	a.readMessages(here, list, origins)
 	a.readLetters("pos in (select c.pos from @.message c where "+here+")", list, origins)

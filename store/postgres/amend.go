@@ -46,10 +46,9 @@ func (t *tx) holdToAmend(ids []nixie.ID, c *store.Change) error {
 	}
 	list, to := uuids(ids), t.named[c.Queue]
 	t.lockRanges(list)
-	t.openStreamsOf(`select s.queue, s.name from @.stream s where s.n = any(array(`+streamsOf(ofIDs)+`))
-		union select $2::int, stream from @.message where $3 and pos`+ofIDs+` and stream is not null`, list, to.n, to.settings.Ordered())
-	t.holdRest(ofIDs, list, false)
-	t.openKeys("select queue, dedupe from @.message where pos"+ofIDs+" and dedupe is not null union select $2::int, dedupe from @.message where pos"+ofIDs+" and dedupe is not null", list, to.n)
+	t.openStreamsOf(texts["streams_to_move"], list, to.n, to.settings.Ordered())
+	t.holdRest(which.ids, list, false)
+	t.openKeys(texts["keys_to_move"], list, to.n)
 	t.draw(2 * len(ids))
 	if err := t.send(); err != nil {
 		return err

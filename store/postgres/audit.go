@@ -58,7 +58,7 @@ func (t *tx) flushTrail() error {
 		err := r.Scan(&queue, &e.name, &e.number, (*hashColumn)(&e.hash))
 		ends[queue] = e
 		return err
-	}, "select c.queue, q.name, c.number, c.hash from @.chain c join @.queue q on q.n = c.queue where c.queue = any($1) order by c.queue for update of c", queues)
+	}, "lock_chains.sql", queues)
 	if err := t.send(); err != nil {
 		return err
 	}
@@ -111,9 +111,8 @@ func (t *tx) insertAlike(list []entry) {
 	for i := range list {
 		hashes = append(hashes, list[i].hash[:]...)
 	}
-	t.run(`insert into @.audit (queue, number, at, actor, event, reason, subjects, hashes, operation)
-		values ($1, $2, $3, $4, $5, $6, (select array_agg(nullif(u.id, '00000000-0000-0000-0000-000000000000') order by u.i) from unnest($7::uuid[]) with ordinality u (id, i)), $8, $9)`,
-		e.queue, e.number, e.at, e.actor, string(e.event), e.reason, eachOf(list, func(e entry) [16]byte { return e.subject }), hashes, idOrNull(e.operation))
+	t.run("insert_alike_entries.sql", e.queue, e.number, e.at, e.actor, string(e.event), e.reason,
+		eachOf(list, func(e entry) [16]byte { return e.subject }), hashes, idOrNull(e.operation))
 }
 
 func (s *Store) auditSheet() sheet[entry, entryKind] {
@@ -156,9 +155,7 @@ func (t *tx) readEntries(into *[]store.AuditEntry, where string, args ...any) {
 		e.At = lifecycle.Moment(at)
 		*into = append(*into, e)
 		return nil
-	}, `select q.name, a.number, a.at, a.actor, a.event, a.subject, a.reason, a.hash, coalesce(a.before,
-			(select substr(b.hashes, octet_length(b.hashes) - 31) from @.audit b where b.queue = a.queue and b.number = a.number - 1), (select c.gone_hash from @.chain c where c.queue = a.queue and c.gone_number = a.number - 1), ''), a.operation
-		from @.entry a join @.queue q on q.n = a.queue where `+where, args...)
+	}, fill("read_entries.sql", "where", where), args...)
 }
 
 // Audit implements store.AuditLog.

@@ -77,7 +77,7 @@ func (x *Tx) Complete(ctx context.Context, d *nixie.Delivery) error {
 	err := x.do(ctx, func(t *tx) error {
 		own := [][16]byte{d.ID}
 		t.lockBatchesOf(own)
-		if err := t.holdNow(ofIDs, own, false, false); err != nil {
+		if err := t.holdNow(which.ids, own, false, false); err != nil {
 			return err
 		}
 		return t.settle(&nixie.Settlement{Delivery: d, Verb: nixie.Complete})
@@ -108,7 +108,8 @@ func (x *Tx) Once(ctx context.Context, scope, key string) (first bool, err error
 		if err := t.time(); err != nil {
 			return err
 		}
-		t.read(func(row) error { first = true; return nil }, "insert into @.inbox (scope, key, at) values ($1, $2, $3) on conflict do nothing returning at", scope, key, t.now)
+		t.read(func(row) error { first = true; return nil },
+			"insert into @.inbox (scope, key, at) values ($1, $2, $3) on conflict do nothing returning at", scope, key, t.now)
 		return t.send()
 	})
 	return first && err == nil, err
@@ -254,5 +255,5 @@ const prunePart = 10_000
 
 // forget removes up to limit keys that were told at the moment cutoff or before.
 func (t *tx) forget(n *int64, cutoff int64, limit int) {
-	t.read(func(row) error { *n++; return nil }, "delete from @.inbox where (scope, key) in (select scope, key from @.inbox where at <= $1 limit $2 for update skip locked) returning at", cutoff, limit)
+	t.read(func(row) error { *n++; return nil }, "forget_keys.sql", cutoff, limit)
 }

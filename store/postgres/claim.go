@@ -57,8 +57,7 @@ func (s *Store) Claim(ctx context.Context, queue string, want nixie.Want) ([]*ni
 func (t *tx) claim(queue string, want nixie.Want, owner int64) (*claims, error) {
 	var known, void, suspects bool
 	since := t.store.looks.since()
-	t.read(func(r row) error { return r.Scan(&t.now, &known, &void, &suspects) }, `select c.now, exists (select from @.owner where n = $1 and not gone), `+isVoid+`, `+anySuspects+`
-		from (select now, `+sinceOf("$3")+` as since from (select coalesce($2::bigint, `+databaseClock+`) as now offset 0) x offset 0) c`, owner, t.store.clockArg(), since, queue)
+	t.read(func(r row) error { return r.Scan(&t.now, &known, &void, &suspects) }, "claim_look.sql", owner, t.store.clockArg(), since, queue)
 	t.readQueues("name = $1", queue)
 	if err := t.send(); err != nil || !known {
 		return nil, err
@@ -96,7 +95,7 @@ func (t *tx) claim(queue string, want nixie.Want, owner int64) (*claims, error) 
 // then what has rows of its own. Without any of these the first is all, and does not
 // wait for the disk: if the server forgets it, the turns are there again.
 func (c *claims) handOutInOrder(want nixie.Want, owner int64, swept bool) error {
-	t, h := c.t, c.t.store.handouts
+	t := c.t
 	c.lease = int64(cmp.Or(want.Lease, c.q.settings.LeaseOrDefault()))
 	most := int64(want.Max)
 	var rows bool
@@ -106,9 +105,9 @@ func (c *claims) handOutInOrder(want nixie.Want, owner int64, swept bool) error 
 			return err
 		}
 		c.batch = t.store.owner.batches(owner) + 1
-		t.read(c.scanLane, h.lanes, c.q.n, t.now, most, ageOf(&c.q.settings), owner, c.lease, t.store.clockArg(), c.batch, moves, nixie.MaxBatchBytes)
+		t.read(c.scanLane, "claim_ordered.sql", c.q.n, t.now, most, ageOf(&c.q.settings), owner, c.lease, t.store.clockArg(), c.batch, moves, nixie.MaxBatchBytes)
 	}
-	t.read(func(r row) error { return r.Scan(&rows, &t.now) }, "select "+anyRows+", coalesce($2::bigint, "+databaseClock+")", c.q.n, t.store.clockArg())
+	t.read(func(r row) error { return r.Scan(&rows, &t.now) }, "ordered_rows_wait.sql", c.q.n, t.store.clockArg())
 	if err := t.send(); err != nil {
 		return err
 	}
@@ -124,7 +123,7 @@ func (c *claims) handOutInOrder(want nixie.Want, owner int64, swept bool) error 
 	if most -= int64(len(c.list)); most == 0 || !rows {
 		return nil
 	}
-	t.read(c.scan, h.ordered, c.q.n, t.now, most, ageOf(&c.q.settings), owner, t.now+c.lease, nixie.MaxBatchBytes-c.size)
+	t.read(c.scan, "claim_stream_rows.sql", c.q.n, t.now, most, ageOf(&c.q.settings), owner, t.now+c.lease, nixie.MaxBatchBytes-c.size)
 	if err := t.send(); err != nil {
 		return err
 	}
@@ -188,9 +187,11 @@ func (c *claims) handOut(want nixie.Want, owner, since int64, swept bool) error 
 		return err
 	}
 	batches := s.owner.batches(owner)
-	t.read(c.scan, s.handouts.loose, c.q.n, s.clockArg(), want.Max, ageOf(&c.q.settings), owner, int64(lease), moves, c.q.text, batches, nixie.MaxBatchBytes, swept, since)
-	t.read(c.scanPiece, pieces, batches, batches+maxPieces)
-	t.read(c.scanMember, members, batches, batches+maxPieces)
+	t.read(c.scan, "claim_unordered.sql", c.q.n, s.clockArg(), want.Max, ageOf(&c.q.settings), owner, int64(lease), moves, c.q.text,
+		batches, nixie.MaxBatchBytes, swept, since)
+	t.read(c.scanPiece, "select n, claimed, until, members from @.batch where n between $1::bigint + 1 and $2 order by n",
+		batches, batches+maxPieces)
+	t.read(c.scanMember, "claimed_members.sql", batches, batches+maxPieces)
 	return nil
 }
 
@@ -217,10 +218,8 @@ func (t *tx) pass(c *claims) error {
 			got.d.OrderGap = true
 		}
 		return err
-	}, `update @.pending p set gap = true where p.pos = any($1) and not p.gap and (p.rank < (select s.top from @.stream s where s.n = p.stream)
-			or exists (select from @.pending o where o.stream = p.stream and o.rank < p.rank) or exists (select from @.letter l where l.stream = p.stream and l.rank < p.rank)) returning p.pos`, positions)
+	}, "mark_order_gaps.sql", positions)
 	t.run("update @.pending set may_pass = false where pos = any($1) and may_pass", positions)
-	t.run("update @.stream s set top = greatest(s.top, (select p.rank from @.pending p where p.stream = s.n and p.stream is not null and p.state = 1 limit 1)) where s.n = any($1)",
-		eachOf(list, func(got *claimed) int64 { return got.stream }))
+	t.run("raise_top.sql", eachOf(list, func(got *claimed) int64 { return got.stream }))
 	return t.send()
 }

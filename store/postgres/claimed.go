@@ -40,7 +40,7 @@ type claimed struct {
 	rank   int64
 }
 
-// scan reads a row of what carried and apart name.
+// scan reads a row of a claim: delivered_message and delivered_row.
 func (c *claims) scan(r row) error {
 	got, d, m := c.next()
 	var enqueued, expires, due, until, received, leased int64
@@ -128,7 +128,7 @@ func (c *claims) next() (*member, *nixie.Delivery, *nixie.Message) {
 	return got, got.d, &got.d.Message
 }
 
-// scanLane reads a row of claimLanes.
+// scanLane reads a row of claim_ordered.
 func (c *claims) scanLane(r row) error {
 	got, d, m := c.next()
 	var headers, origin string
@@ -180,7 +180,7 @@ type piece struct {
 	pos, read                  int64
 }
 
-// scanPiece reads a row of pieces.
+// scanPiece reads a batch.
 func (c *claims) scanPiece(r row) error {
 	var p piece
 	err := r.Scan(&p.n, &p.claimed, &p.until, &p.members)
@@ -188,7 +188,7 @@ func (c *claims) scanPiece(r row) error {
 	return err
 }
 
-// scanMember reads a row of members.
+// scanMember reads a row of claimed_members.
 func (c *claims) scanMember(r row) error {
 	got, d, m := c.next()
 	var tx uint64

@@ -101,7 +101,7 @@ func (c *completing) note(positions ...int64) {
 // ofRows are the statements about leases of rows.
 func (c *completing) ofRows() (list []stmt) {
 	for _, number := range slices.Sorted(maps.Keys(c.rows)) {
-		list = append(list, stmt{query: c.s.named(completion), args: []any{c.rows[number], c.s.clockArg(), number}, each: func(r row) error {
+		list = append(list, stmt{query: c.s.named("complete_rows.sql"), args: []any{c.rows[number], c.s.clockArg(), number}, each: func(r row) error {
 			var pos int64
 			err := r.Scan(&pos)
 			c.note(pos)
@@ -125,12 +125,6 @@ func mentionedTwice(settlements []nixie.Settlement, plain int) bool {
 	}
 	return slices.ContainsFunc(settlements, func(st nixie.Settlement) bool { return isPlain(&st) && others[st.Delivery.Lease.Handle.Pos] })
 }
-
-const completion = `with gone as (delete from @.pending p where p.pos = any($1) and p.state = 1 and p.number = $3 and p.generation = 1 and p.stream is null and p.steps is null
-		and p.until > coalesce($2::bigint, ` + databaseClock + `) returning p.*),
-	counted as (insert into @.counter (queue, state, reason, n) select queue, 2, '', count(*) from gone group by queue)
-	insert into @.log (pos, queue, state, ended, received, attempts, deliveries, crashes, redrives, number, gap, reason)
-	select pos, queue, 2, coalesce($2::bigint, ` + databaseClock + `), received, nullif(attempts, 1), nullif(deliveries, 1), nullif(crashes, 0), nullif(redrives, 0), nullif(number, 1), nullif(gap, false), reason from gone returning pos`
 
 // clockArg is the time that was set for tests, null for the database's own.
 func (s *Store) clockArg() *int64 {

@@ -45,9 +45,8 @@ func (e *enqueuing) claimKeys(messages []nixie.Message) error {
 // that may be replaced, and locks these.
 func (e *enqueuing) openHolders(messages []nixie.Message, queues []int64, names []string) {
 	owners, keys := eachOf(e.fresh, func(m *message) int64 { return m.queue }), eachOf(messages, func(m nixie.Message) string { return m.DedupeKey })
-	const holders = "(select pos from @.dedupe where (queue, key) in (select * from unnest($1::int[], $2::text[])))"
-	e.openStreamsOf("select s.queue, s.name from @.stream s where s.n in (select stream from @.pending where pos in "+holders+" and stream is not null) union select * from unnest($3::int[], $4::text[])", owners, keys, queues, names)
-	e.lock(&e.locked.pending, "select pos from @.pending where pos in "+holders+" order by pos for update", owners, keys)
+	e.openStreamsOf(texts["streams_of_holders"], owners, keys, queues, names)
+	e.lock(&e.locked.pending, "lock_holders.sql", owners, keys)
 }
 
 // insertKeys takes the keys that nobody holds, and reads who holds the others. One
@@ -64,8 +63,7 @@ func (e *enqueuing) insertKeys(wanted []int) (got map[int64]bool, err error) {
 		err := r.Scan(&pos)
 		got[pos] = true
 		return err
-	}, `insert into @.dedupe (queue, key, pos) select queue, key, pos from unnest($1::int[], $2::text[], $3::bigint[]) u (queue, key, pos) order by 1, 2
-		on conflict do nothing returning pos`, queues, keys, positions)
+	}, "claim_keys.sql", queues, keys, positions)
 	e.readKeys("select * from unnest($1::int[], $2::text[])", queues, keys)
 	return got, e.send()
 }
@@ -128,7 +126,6 @@ func settles(c nixie.Conflict, has *holder) bool {
 // replace gives the holder of a key what a newer message says.
 func (e *enqueuing) replace(has *holder, m *nixie.Message, hash nixie.Hash) {
 	has.hash = hash
-	e.run("update @.message set body = $2, hash = $3, headers = nullif($4, ''), type = $5, key = coalesce(nullif($6, ''), key) where pos = $1",
-		has.pos, notNull(m.Body), hash[:], toJSON(len(m.Headers) == 0, m.Headers), m.Type, m.Key)
+	e.run("replace_message.sql", has.pos, notNull(m.Body), hash[:], toJSON(len(m.Headers) == 0, m.Headers), m.Type, m.Key)
 	e.run("update @.letter set type = $2 where pos = $1 and type <> $2", has.pos, m.Type)
 }

@@ -54,27 +54,14 @@ func (t *tx) flushCounts() {
 		return
 	}
 	slices.SortFunc(list, func(a, b logged) int { return cmp.Compare(a.queue, b.queue) })
-	t.run("insert into @.counter (queue, state, reason, n) select * from unnest($1::int[], $2::smallint[], $3::text[], $4::bigint[])",
+	t.run("add_counts.sql",
 		eachOf(list, func(of logged) int64 { return of.queue }), eachOf(list, func(of logged) int64 { return int64(of.state) }),
 		eachOf(list, func(of logged) string { return of.reason }), eachOf(list, func(of logged) int64 { return t.work.counts[of] }))
 }
 
 // folds make few rows of the counters that many transactions added. Those that somebody
 // else folds are passed by.
-var folds = [...]string{foldLog, foldDeaths}
-
-const foldLog = `with gone as (delete from @.counter where ctid = any(array(select ctid from @.counter limit 20000 for update skip locked)) returning *)
-	insert into @.counter (queue, state, reason, n) select queue, state, reason, sum(n) from gone group by 1, 2, 3`
-
-const foldDeaths = `with gone as (delete from @.death where ctid = any(array(select ctid from @.death where not kept limit 20000 for update skip locked)) returning *)
-	insert into @.death as d (` + deathColumns + `, letters, kept) select ` + deathColumns + `, sum(letters), true from gone group by ` + kindColumns + ` having sum(letters) <> 0 order by kind, hour
-	on conflict (kind, hour) where kept do update set letters = d.letters + excluded.letters`
-
-// What letters are counted by; deathColumns without the kind, which follows from the others.
-const (
-	deathColumns = "queue, type, status, cause, class, reason, signature, label_low, fingerprint, redrivable, needs_review, redrives, attempts, crashes, hour"
-	kindColumns  = deathColumns + ", kind"
-)
+var folds = [...]string{"fold_counters.sql", "fold_deaths.sql"}
 
 // countDeaths counts new letters; what changes or removes letters is counted by triggers.
 func (t *tx) countDeaths(fresh []*letterRow) {
@@ -86,7 +73,7 @@ func (t *tx) countDeaths(fresh []*letterRow) {
 	if len(list) == 0 {
 		return
 	}
-	t.run("insert into @.death ("+deathColumns+", letters) select q, ty, st, ca, cl, re, si, nullif(lo, ''), fp, rd, nr, rs, a, cr, h, n from unnest($1::int[], $2::text[], $3::text[], $4::text[], $5::text[], $6::text[], $7::text[], $8::text[], $9::text[], $10::boolean[], $11::boolean[], $12::int[], $13::int[], $14::int[], $15::bigint[], $16::bigint[]) u (q, ty, st, ca, cl, re, si, lo, fp, rd, nr, rs, a, cr, h, n)",
+	t.run("count_letters.sql",
 		eachOf(list, func(k letterKind) int64 { return k.queue }), eachOf(list, func(k letterKind) string { return k.mtype }), eachOf(list, func(k letterKind) string { return string(k.Status) }),
 		eachOf(list, func(k letterKind) string { return string(k.Cause) }), eachOf(list, func(k letterKind) string { return string(k.Class) }), eachOf(list, func(k letterKind) string { return string(k.Reason) }),
 		eachOf(list, func(k letterKind) string { return k.Signature }), eachOf(list, func(k letterKind) string { return low(k.Signature) }), eachOf(list, func(k letterKind) string { return k.Fingerprint }),
@@ -102,7 +89,3 @@ func (l *letterRow) counted() letterKind {
 		Signature: plain(l.Signature), Fingerprint: plain(l.Fingerprint), Redrivable: l.Redrivable, NeedsReview: l.NeedsReview, Died: lifecycle.Hour(l.Died),
 	}}
 }
-
-// uncount takes rows of log that are removed out of the counters.
-const uncount = `insert into @.counter (queue, state, reason, n) select queue, state, case state when 3 then coalesce(nullif(reason, ''), 'unknown') else '' end, -count(*)
-	from @.log where pos = any($1) group by 1, 2, 3`

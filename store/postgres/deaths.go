@@ -77,9 +77,10 @@ func (s span) deaths() string {
 	if first > last {
 		ends = []span{s}
 	}
-	rows := fmt.Sprintf("select %s, letters from @.death where hour between '%d'::bigint and '%d'::bigint", kindColumns, first, last)
+	columns := texts["letter_counted_by"] + ", kind"
+	rows := fmt.Sprintf("select %s, letters from @.death where hour between '%d'::bigint and '%d'::bigint", columns, first, last)
 	for _, end := range ends {
-		rows += " union all select " + kindColumns + ", 1 from @.letter where queue = any(array(select n from @.queue)) and " + end.within("died")
+		rows += " union all select " + columns + ", 1 from @.letter where queue = any(array(select n from @.queue)) and " + end.within("died")
 	}
 	return "(" + rows + ") l"
 }

@@ -21,7 +21,7 @@ func (r *resolving) readHeaders(letters [][16]byte) {
 		}
 		r.headers[pos] = headers
 		return nil
-	}, "select pos, coalesce(headers, '') from @.message where pos"+ofLetters, letters)
+	}, "select pos, coalesce(headers, '') from @.message where pos"+which.letters, letters)
 }
 
 // edit gives a redriven message what an operator made of it, and keeps what it was.
@@ -33,7 +33,7 @@ func (r *resolving) edit(l *letterRow, by *store.Resolution) {
 	if what == "" {
 		return
 	}
-	r.run("insert into @.original (pos, body, hash, headers, at, by) select pos, body, hash, headers, $2, $3 from @.message where pos = $1 on conflict do nothing", l.pos, r.now, plain(by.Actor))
+	r.run("keep_original.sql", l.pos, r.now, plain(by.Actor))
 	l.m.hash = nixie.HashBody(by.Edit.Body)
 	r.run("update @.message set body = $2, hash = $3, headers = nullif($4, '') where pos = $1",
 		l.pos, notNull(by.Edit.Body), l.m.hash[:], toJSON(len(by.Edit.Headers) == 0, by.Edit.Headers))

@@ -145,7 +145,7 @@ func (t *tx) readExisting(messages []nixie.Message, existing map[nixie.ID]bool) 
 		err := r.Scan((*idColumn)(&id))
 		existing[id] = true
 		return err
-	}, "select id from @.message where pos"+ofIDs, uuids(given))
+	}, "select id from @.message where pos"+which.ids, uuids(given))
 }
 
 // newMessage is a message as it is taken in, but for its place and the ID that it gets.

@@ -3,7 +3,11 @@ package postgres
 import (
 	"context"
 	"io/fs"
+	"slices"
+	"strings"
 	"time"
+
+	"github.com/nixie-go/nixie/internal/sqlfile"
 )
 
 // Migrations are those of this program.
@@ -104,7 +108,31 @@ func (s *Store) Beat(ctx context.Context) { s.owner.once(ctx, s) }
 func (s *Store) Waiting() int { return s.together.size() }
 
 // Members is the statement that reads the messages of batches.
-func (s *Store) Members() string { return s.named(members) }
+func (s *Store) Members() string { return s.named("claimed_members.sql") }
+
+// Statements are those of the folder sql for a schema, by name, with samples of what is filled in,
+// and how many arguments each has; -1 where what is filled in has some.
+func Statements(schema string) (all map[string]string, args map[string]int, err error) {
+	files, err := sqlfile.Read(sqlFolder, "$")
+	all, args = map[string]string{}, map[string]int{}
+	for name, f := range files {
+		if f.Part {
+			continue
+		}
+		args[name] = len(f.In)
+		streams := "select 1, ''"
+		if strings.HasPrefix(name, "enter_") || strings.HasPrefix(name, "leave_") || strings.HasPrefix(name, "empty_") {
+			streams = "s.n = 0"
+		}
+		if slices.Contains(f.Fill, "these") {
+			args[name] = -1
+		}
+		all[name] = inSchema(fill(name, "where", "true", "streams", streams, "lock", "for update", "keys", "select 1, ''", "these", which.ids, "queues", "true",
+			"direction", "", "limit", "1", "letters", "@.letter l", "operation", "(select null::uuid)", "key", "l.reason", "examples", "3",
+			"deaths", "@.death l", "hour", "0", "within", "true", "parts", "@.queue q", "part", "l.queue = q.n"), schema)
+	}
+	return all, args, err
+}
 
 // Rest lets the heart of a store beat as if nothing had been claimed for a while, and reports
 // whether it rests.

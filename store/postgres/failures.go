@@ -86,19 +86,15 @@ func (t *tx) own(l *letterRow) {
 // drops the oldest but the first of histories that have too many.
 func (t *tx) flushFailures() {
 	if len(t.work.outgrown) > 0 {
-		t.run(`insert into @.failure (pos, ordinal, queue, at, failed, class, reason, decision, text, low, doc)
-			select pos, ordinal, queue, at, last_failed, class, reason, decision, text, text_low, doc from @.letter where pos = any($1) and doc is not null`, t.work.outgrown)
-		t.run("update @.letter set ordinal = null, at = null, decision = null, doc = null where pos = any($1) and doc is not null", t.work.outgrown)
+		t.run("keep_own_failures.sql", t.work.outgrown)
+		t.run("drop_own_failures.sql", t.work.outgrown)
 	}
 	t.store.sheets.failures.insert(t, t.work.failures)
 	for _, a := range t.work.attachments {
-		t.run("insert into @.attachment (pos, failure, ordinal, name, data, truncated) values ($1, $2, $3, $4, $5, $6)",
-			a.pos, a.ordinal, a.i, plain(a.Name), notNull(a.Data), a.Truncated)
+		t.run("insert_attachment.sql", a.pos, a.ordinal, a.i, plain(a.Name), notNull(a.Data), a.Truncated)
 	}
 	if len(t.work.long) > 0 {
-		t.run(`with old as (delete from @.failure f using (select pos, ordinal, row_number() over (partition by pos order by ordinal) as nth, count(*) over (partition by pos) as n
-				from @.failure where pos = any($1)) h where f.pos = h.pos and f.ordinal = h.ordinal and h.nth between 2 and h.n - $2 + 1 returning f.pos, f.ordinal)
-			delete from @.attachment a using old where a.pos = old.pos and a.failure = old.ordinal`, t.work.long, nixie.MaxHistory)
+		t.run("drop_old_failures.sql", t.work.long, nixie.MaxHistory)
 	}
 }
 
@@ -166,7 +162,7 @@ func (t *tx) readStories(positions []int64, histories bool) (map[int64]*story, e
 		s.history = append(s.history, f)
 		s.dropped = int(ordinal) - len(s.history)
 		return nil
-	}, "select pos, ordinal, class, reason, decision, text, doc, at from @.history where pos = any($1) order by pos, ordinal", positions)
+	}, "read_histories.sql", positions)
 	t.read(func(r row) error {
 		var pos, ordinal int64
 		var a nixie.Attachment
@@ -178,6 +174,6 @@ func (t *tx) readStories(positions []int64, histories bool) (map[int64]*story, e
 			f.Attachments = append(f.Attachments, a)
 		}
 		return nil
-	}, "select pos, failure, name, data, truncated from @.attachment where pos = any($1) order by pos, failure, ordinal", positions)
+	}, "read_attachments.sql", positions)
 	return stories, t.send()
 }

@@ -117,8 +117,8 @@ func (w *where) message(f *nixie.Filter, now int64) {
 	}
 }
 
-// asked is placesOf, or the like, as a part of a condition.
-func asked(query string) string { return strings.Replace(query, "$1", "?", 1) }
+// asked is a text of the folder sql as a part of a condition.
+func asked(part string) string { return strings.Replace(texts[part], "$1", "?", 1) }
 
 // letterWhere is a filter over letter l and, if it asks for it, current c.
 func letterWhere(f *nixie.Filter, now int64) *where {
@@ -167,7 +167,7 @@ func kindWhere(f *nixie.Filter) *where {
 // letter adds what neither kinds nor times of death say.
 func (w *where) letter(f *nixie.Filter, now int64) {
 	if len(f.IDs) > 0 {
-		w.add("l.pos = any(array("+asked(lettersOf)+" union all "+asked(placesOf)+"))", uuids(f.IDs), uuids(f.IDs))
+		w.add("l.pos = any(array("+asked("letters_with")+" union all "+asked("messages_with")+"))", uuids(f.IDs), uuids(f.IDs))
 	}
 	w.contains("l.text", "l.text_low", f.Text)
 	w.times("l.first_failed", f.FirstFailed)
@@ -188,9 +188,9 @@ func messageWhere(f *nixie.Filter, now int64) *where {
 		w.add("false")
 	}
 	if len(f.IDs) > 0 {
-		w.add("c.pos = any(array("+asked(placesOf)+"))", uuids(f.IDs))
+		w.add("c.pos = any(array("+asked("messages_with")+"))", uuids(f.IDs))
 	}
-	w.contains(newestText, "(select f.low from @.history f where f.pos = c.pos order by f.ordinal desc limit 1)", f.Text)
+	w.contains(texts["newest_text"], "(select f.low from @.history f where f.pos = c.pos order by f.ordinal desc limit 1)", f.Text)
 	oneOf(w, "c.reason", f.Reasons)
 	w.counted(f, "c")
 	w.message(f, now)
@@ -198,9 +198,6 @@ func messageWhere(f *nixie.Filter, now int64) *where {
 	w.times("c.enqueued", f.Died)
 	return w
 }
-
-// newestText is the text of a message's newest failure, for current c.
-const newestText = "coalesce((select f.text from @.history f where f.pos = c.pos order by f.ordinal desc limit 1), '')"
 
 // cursorNumber reads a cursor that is one number.
 func cursorNumber(cursor string) (int64, error) {

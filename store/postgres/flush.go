@@ -193,8 +193,7 @@ func (t *tx) flushMoves() {
 	if len(t.work.moved) == 0 {
 		return
 	}
-	t.run("update @.message m set queue = u.queue, apart = true from unnest($1::bigint[], $2::int[]) u (pos, queue) where m.pos = u.pos",
-		eachOf(t.work.moved, func(m *message) int64 { return m.pos }), eachOf(t.work.moved, func(m *message) int64 { return m.queue }))
+	t.run("note_moves.sql", eachOf(t.work.moved, func(m *message) int64 { return m.pos }), eachOf(t.work.moved, func(m *message) int64 { return m.queue }))
 }
 
 // dedupeKey is a key that at most one message of a queue holds.
@@ -261,22 +260,20 @@ func (t *tx) readKeys(wanted string, args ...any) {
 		}
 		t.keys[own] = has
 		return nil
-	}, `select d.queue, d.key, m.pos, m.id, m.hash, coalesce(p.state, -1), coalesce(p.deliveries, 0)
-		from @.dedupe d join @.message m on m.pos = d.pos left join @.pending p on p.pos = d.pos where (d.queue, d.key) in (`+wanted+") order by d.queue, d.key", args...)
+	}, fill("read_keys.sql", "keys", wanted), args...)
 }
 
 // openKeys locks keys, whether anybody holds them or not, and reads who does. A row
 // whose holder is 0 is there for the lock and goes again.
 func (t *tx) openKeys(wanted string, args ...any) {
-	t.run("insert into @.dedupe as d (queue, key, pos) select distinct *, 0 from ("+wanted+") u order by 1, 2 on conflict (queue, key) do update set pos = d.pos", args...)
+	t.run(fill("lock_keys.sql", "keys", wanted), args...)
 	t.readKeys(wanted, args...)
 	t.work.opened = true
 }
 
 // freeKeys takes the keys of messages away.
 func (t *tx) freeKeys(positions []int64) {
-	t.run(`with own as materialized (select queue, key from @.dedupe where pos = any($1) order by queue, key for update)
-		delete from @.dedupe d using own where d.queue = own.queue and d.key = own.key`, positions)
+	t.run("free_keys.sql", positions)
 }
 
 func (t *tx) flushKeys() {
@@ -285,7 +282,7 @@ func (t *tx) flushKeys() {
 	}
 	if len(t.work.taken) > 0 {
 		own := slices.Collect(maps.Keys(t.work.taken))
-		t.run("insert into @.dedupe (queue, key, pos) select * from unnest($1::int[], $2::text[], $3::bigint[]) on conflict (queue, key) do update set pos = excluded.pos",
+		t.run("take_keys.sql",
 			eachOf(own, func(k dedupeKey) int64 { return k.queue }), eachOf(own, func(k dedupeKey) string { return k.key }),
 			eachOf(own, func(k dedupeKey) int64 { return t.work.taken[k] }))
 	}

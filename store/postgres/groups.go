@@ -5,6 +5,7 @@ import (
 	"context"
 	"fmt"
 	"slices"
+	"strconv"
 
 	"github.com/nixie-go/nixie"
 	"github.com/nixie-go/nixie/store"
@@ -99,27 +100,16 @@ func (t *tx) sendSizes(lists [][]nixie.Group) error {
 
 // groups asks for groups by a property.
 func (a *asking) groups(by nixie.GroupBy) string {
+	examples := strconv.Itoa(store.Examples)
 	if !a.counted {
-		return fmt.Sprintf(groupEach, groupings[by], a.source, a.where, store.Examples)
+		return fill("letter_groups.sql", "key", groupings[by], "letters", a.source, "where", a.where, "examples", examples)
 	}
 	part, letters := "0", a.span.within("x.died")
 	if by == nixie.ByHour {
 		part, letters = "l.hour", letters+fmt.Sprintf(" and x.died between k.part * %d and k.part * %[1]d + %d", hour, hour-1)
 	}
-	return fmt.Sprintf(groupKinds, groupings[by], a.source, a.where, store.Examples, letters, part)
+	return fill("death_groups.sql", "key", groupings[by], "deaths", a.source, "where", a.where, "hour", part, "within", letters, "examples", examples)
 }
-
-// Both give the newest letters of each group or kind, and the oldest with how many there are.
-const (
-	groupEach = `with found as (select %[1]s as key, l.died, l.pos, l.id, l.signature, l.reason,
-			row_number() over (partition by %[1]s order by l.died desc, l.pos desc) as nth, count(*) over (partition by %[1]s) as n from %[2]s where %[3]s)
-		select key, case when nth = n then n else 0 end, died, pos, id, signature, reason from found where nth <= %[4]d or nth = n`
-	groupKinds = `with k as (select %[1]s as key, l.kind, %[6]s as part, min(l.signature) as signature, min(l.reason) as reason, sum(letters)::bigint as n
-			from %[2]s where %[3]s group by 1, 2, 3 having sum(letters) > 0)
-		select k.key, k.n * e.oldest, e.died, e.pos, e.id, k.signature, k.reason from k cross join lateral (
-			(select 0 as oldest, x.died, x.pos, x.id from @.letter x where x.kind = k.kind and %[5]s order by x.died desc, x.pos desc limit %[4]d)
-			union all (select 1, x.died, x.pos, x.id from @.letter x where x.kind = k.kind and %[5]s order by x.died, x.pos limit 1)) e`
-)
 
 // grouped are groups by their keys.
 type grouped map[string]*groupSum

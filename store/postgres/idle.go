@@ -34,8 +34,7 @@ func (s *Store) forgetStreams(ctx context.Context) error {
 			}
 			met++
 			return err
-		}, `select s.n, not `+isUsed+` and coalesce((select l.ended <= $3 from @.message m join @.log l on l.pos = m.pos where m.lane = s.n order by m.pos desc limit 1), true)
-			from (select * from @.stream where n > $1 order by n limit $2) s order by s.n`, s.looks.streams.Load(), idleStreams, t.now-idleFor)
+		}, "idle_streams.sql", s.looks.streams.Load(), idleStreams, t.now-idleFor)
 		if err := t.send(); err != nil {
 			return err
 		}
@@ -51,7 +50,7 @@ func (s *Store) forgetStreams(ctx context.Context) error {
 		if err := t.send(); err != nil {
 			return err
 		}
-		t.run("delete from @.stream s where n = any($1) and not "+isUsed, slices.Collect(maps.Keys(held)))
+		t.run("delete_unused_streams.sql", slices.Collect(maps.Keys(held)))
 		return nil
 	})
 }

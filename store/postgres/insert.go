@@ -25,25 +25,17 @@ func (t *tx) insertMessages(rows []messageRow) {
 	case t.copies(len(rows), copyLeast):
 		t.copyTo("message", copyMessages(rows))
 	case rows[0].pos == 0:
-		t.run(plainInsertion, plainArgs(rows)...)
+		t.run("insert_plain.sql", plainArgs(rows)...)
 	default:
-		t.run(insertion, append(plainArgs(rows), eachOf(rows, func(m messageRow) int64 { return m.pos }), eachOf(rows, func(m messageRow) bool { return m.apart }), eachOf(rows, func(m messageRow) int64 { return m.lane }),
-			eachOf(rows, func(m messageRow) bool { return m.numbered }), eachOf(rows, func(m messageRow) string { return m.given.DedupeKey }), eachOf(rows, func(m messageRow) int64 { return int64(m.given.Priority) }))...)
+		t.run("insert_messages.sql", append(plainArgs(rows),
+			eachOf(rows, func(m messageRow) int64 { return m.pos }), eachOf(rows, func(m messageRow) bool { return m.apart }),
+			eachOf(rows, func(m messageRow) int64 { return m.lane }), eachOf(rows, func(m messageRow) bool { return m.numbered }),
+			eachOf(rows, func(m messageRow) string { return m.given.DedupeKey }),
+			eachOf(rows, func(m messageRow) int64 { return int64(m.given.Priority) }))...)
 	}
 }
 
-// The statements that write rows of the table message: those of plain ones, which get the
-// next places, and those that have their places.
-const (
-	plainInsertion = `insert into @.message (` + plainColumns + `) select ` + plainValues + ` from unnest(` + plainArrays + `) as u (` + plainColumns + `)`
-	insertion      = `insert into @.message (` + plainColumns + `, pos, apart, lane, numbered, dedupe, priority) select ` + plainValues + `, pos, apart, nullif(lane, 0), numbered, nullif(dedupe, ''), priority
-		from unnest(` + plainArrays + `, $12::bigint[], $13::boolean[], $14::bigint[], $15::boolean[], $16::text[], $17::smallint[]) as u (` + plainColumns + `, pos, apart, lane, numbered, dedupe, priority)`
-
-	plainColumns = `id, queue, type, key, stream, body, hash, headers, origin, enqueued, expires`
-	plainValues  = `id, queue, type, nullif(key, ''), nullif(stream, ''), body, hash, nullif(headers, ''), nullif(origin, ''), case enqueued when 0 then (select ` + databaseClock + `) else enqueued end, expires`
-	plainArrays  = `$1::uuid[], $2::int[], $3::text[], $4::text[], $5::text[], $6::bytea[], $7::bytea[], $8::text[], $9::text[], $10::bigint[], $11::bigint[]`
-)
-
+// plainArgs are the arguments of insert_plain.
 func plainArgs(rows []messageRow) []any {
 	text := func(of func(*nixie.Message) string) []string {
 		return eachOf(rows, func(m messageRow) string { return of(m.given) })

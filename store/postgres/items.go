@@ -25,8 +25,7 @@ func (r *resolving) readItems(operations []nixie.ID, letters [][16]byte) {
 		err := row.Scan((*idColumn)(&it.operation), (*idColumn)(&it.letter), &state, &planned)
 		r.items[it], r.planned[it] = state, planned
 		return err
-	}, `select o.id, l.id, i.state, case when o.guarded then i.revision else 0 end from @.item i join @.operation o on o.n = i.operation join @.letter l on l.pos = i.letter
-		where o.id = any($2) and i.letter`+ofLetters+` order by i.operation, i.ordinal for update of i`, letters, uuids(operations))
+	}, "lock_items.sql", letters, uuids(operations))
 }
 
 // item is the item that a resolution is about to decide, nil when it belongs to none.
@@ -43,8 +42,7 @@ func (r *resolving) item(by *store.Resolution) (*item, error) {
 
 func (r *resolving) flushItems() {
 	for _, it := range r.decided {
-		r.run("update @.item i set state = $3 from @.operation o where o.id = $2 and i.operation = o.n and i.letter"+ofLetters,
-			uuids([]nixie.ID{it.letter}), [16]byte(it.operation), string(r.items[it]))
+		r.run("decide_item.sql", uuids([]nixie.ID{it.letter}), [16]byte(it.operation), string(r.items[it]))
 	}
 	r.removeLetters()
 }

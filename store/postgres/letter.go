@@ -40,9 +40,6 @@ func (l *letterRow) common() letterKind {
 	return k
 }
 
-const letterColumns = `pos, queue, type, redrives, attempts, crashes, id, status, cause, class, reason, signature, fingerprint, redrivable, needs_review, rule, text, first_failed, last_failed, died, resolved, operation, note, revision,
-	stream is not null, rank, blocks, (select count(*) from @.note where note.letter = letter.pos)`
-
 // readLetters reads letters whose messages were read before.
 func (t *tx) readLetters(where string, args ...any) {
 	t.read(func(r row) error {
@@ -56,7 +53,7 @@ func (t *tx) readLetters(where string, args ...any) {
 			m.letter, l.m = l, m
 		}
 		return nil
-	}, "select "+letterColumns+" from @.letter where "+where, args...)
+	}, fill("read_letters.sql", "where", where), args...)
 }
 
 // touchLetter notes that a letter changed.

@@ -10,19 +10,11 @@ import (
 	"github.com/nixie-go/nixie/store/lifecycle"
 )
 
-// forPages lets a query go down an index and look at each row of its page, also while
-// PostgreSQL has not counted what the tables hold.
-const forPages = "select set_config('enable_bitmapscan', 'off', true), set_config('enable_mergejoin', 'off', true), set_config('enable_hashjoin', 'off', true)"
-
 // maxPageSize is at how many bytes of bodies and histories a page ends, however
 // few rows it has.
 const maxPageSize = 16 << 20
 
-const currentColumns = `c.pos, c.id, c.queue_name, c.type, coalesce(c.key, ''), coalesce(c.stream, ''), coalesce(c.dedupe, ''), c.priority, c.hash, coalesce(c.headers, ''), coalesce(c.origin, ''),
-	c.enqueued, c.expires, coalesce(c.state, -1), c.due, coalesce(c.attempts, 0), coalesce(c.deliveries, 0), coalesce(c.crashes, 0), coalesce(c.generation, 0), coalesce(c.redrives, 0),
-	coalesce((select o.name from @.owner o where o.n = c.owner), ''), c.until, c.claimed, coalesce(c.received, 0), coalesce(c.steps, ''), c.ended, c.may_pass, coalesce(c.gap, false), c.reason`
-
-// current reads currentColumns, and more after them. What cannot be read is left
+// current reads shown_columns, and more after them. What cannot be read is left
 // out and named.
 func current(r row, m *nixie.Message, more ...any) (pos int64, damage []string, err error) {
 	var headers, origin, steps, owner string
@@ -92,7 +84,7 @@ func (s *Store) Messages(ctx context.Context, filter nixie.Filter, page store.Pa
 			m.Damage = damage
 			list, positions = append(list, m), append(positions, pos)
 			return err
-		}, fmt.Sprintf("select %s, %s from @.current c where %s order by c.pos desc limit %d", currentColumns, newestText, w, limit+1), w.args...)
+		}, fill("list_messages.sql", "where", w.String(), "limit", strconv.Itoa(limit+1)), w.args...)
 		if err := t.send(); err != nil || !page.Whole {
 			return err
 		}
@@ -121,7 +113,7 @@ func (s *Store) Letters(ctx context.Context, filter nixie.Filter, page store.Pag
 		if err := t.time(); err != nil {
 			return err
 		}
-		t.run(forPages)
+		t.run("for_pages.sql")
 		w := letterWhere(&filter, t.now)
 		if page.Cursor != "" {
 			after, err := cursorNumbers(page.Cursor, 2)
@@ -139,13 +131,7 @@ func (s *Store) Letters(ctx context.Context, filter nixie.Filter, page store.Pag
 			l, pos, err := shownLetter(r)
 			list, positions = append(list, l), append(positions, pos)
 			return err
-		}, fmt.Sprintf(`select %s, l.id, l.status, l.cause, l.class, l.reason, l.signature, l.fingerprint, l.redrivable, l.needs_review, l.rule,
-			l.first_failed, l.last_failed, l.died, l.resolved, l.operation, l.note, l.revision, l.text,
-			c.dedupe is not null and exists (select from @.dedupe d where d.queue = l.queue and d.key = c.dedupe and d.pos <> l.pos)
-			from (select l.pos from %s cross join lateral (
-				select l.pos, l.died from %s where %s and %s order by l.died desc, l.pos desc limit %d) l
-				order by l.died desc, l.pos desc limit %[6]d) found
-			join @.letter l on l.pos = found.pos cross join lateral (select * from @.current c where c.pos = l.pos offset 0) c order by l.died desc, l.pos desc`, currentColumns, parts, w.letters(), part, w, limit+1), w.args...)
+		}, fill("list_letters.sql", "parts", parts, "letters", w.letters(), "part", part, "where", w.String(), "limit", strconv.Itoa(limit+1)), w.args...)
 		if err := t.send(); err != nil || !page.Whole && !page.Bodies {
 			return err
 		}

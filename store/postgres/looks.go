@@ -82,9 +82,3 @@ func (l *looks) note(now int64) {
 	defer l.mu.Unlock()
 	l.at = now
 }
-
-// sinceOf is the moment after which to look, from an argument: everything is looked at
-// if the clock was set back.
-func sinceOf(arg string) string {
-	return "case when " + arg + "::bigint <= now then " + arg + "::bigint else 0 end"
-}

@@ -2,6 +2,7 @@ package postgres
 
 import (
 	"errors"
+	"strings"
 
 	"github.com/nixie-go/nixie"
 	"github.com/nixie-go/nixie/store/lifecycle"
@@ -56,13 +57,7 @@ func (m *message) failures() (first, last *lifecycle.Failure) {
 // isApart reports whether ranges pass it by.
 func (m *message) isApart() bool { return m.in == nowhere || m.in == inLane }
 
-const messageColumns = `c.pos, c.id, c.queue, c.type, coalesce(c.key, ''), coalesce(c.stream, ''), coalesce(c.dedupe, ''), c.priority, c.hash,
-	coalesce(c.lies, 0), coalesce(c.batch, 0), coalesce(c.stands, c.state, 0), c.due, c.place,
-	c.attempts, c.deliveries, c.crashes, c.generation, c.redrives,
-	c.number, c.owner, c.until, c.received, c.claimed, coalesce(c.abandoned, ''), coalesce(c.steps, ''),
-	coalesce(c.in_stream, 0), c.rank, c.may_pass, c.gap, c.reason, c.ended`
-
-// keep reads a row of messageColumns.
+// keep reads a row of message_columns.
 func (t *tx) keep(r row) error {
 	m := &message{}
 	var steps string
@@ -79,30 +74,6 @@ func (t *tx) keep(r row) error {
 	}
 	t.rows[m.pos], t.byID[m.ID] = m, m
 	return nil
-}
-
-// ofIDs is the condition that something is about the messages whose IDs are the
-// first argument, and ofPlaces that it is about those whose places are.
-const (
-	ofIDs    = " = any(array(" + placesOf + "))"
-	ofPlaces = " = any($1::bigint[])"
-)
-
-// placesOf finds the messages whose IDs are the first argument: by the places that the
-// IDs say, or by the index of those that say none.
-const placesOf = `select m.pos from unnest($1::uuid[]) u (id) cross join lateral (
-	(select pos from @.message where pos = @.pos_of(u.id) and id = u.id limit 1) union all (select pos from @.message where id = u.id and not numbered limit 1)) m`
-
-// lettersOf is placesOf for letters and their IDs, and ofLetters ofIDs.
-const (
-	lettersOf = `select l.pos from unnest($1::uuid[]) u (id) cross join lateral (
-		(select pos from @.letter where pos = @.pos_of(u.id) and id = u.id limit 1) union all (select pos from @.letter where id = u.id and not numbered limit 1)) l`
-	ofLetters = " = any(array(" + lettersOf + "))"
-)
-
-// streamsOf finds the streams of these messages.
-func streamsOf(these string) string {
-	return "select stream from @.pending where pos" + these + " and stream is not null union select lane from @.message where pos" + these + " and lane is not null"
 }
 
 // locks are what a transaction has locked before it read anything; cursors by their
@@ -150,7 +121,7 @@ func (t *tx) checkLocks() error {
 func (t *tx) hold(ids []nixie.ID, told bool) error {
 	list := uuids(ids)
 	t.lockRanges(list)
-	t.holdRows(ofIDs, list, told)
+	t.holdRows(which.ids, list, told)
 	if err := t.send(); err != nil {
 		return err
 	}
@@ -160,14 +131,14 @@ func (t *tx) hold(ids []nixie.ID, told bool) error {
 // lockRanges locks what messages without a row of their own are under: the cursors of
 // those that no claim has taken, and batches.
 func (t *tx) lockRanges(ids [][16]byte) {
-	t.lock(&t.locked.cursors, "select queue from @.cursor where queue in (select queue from @.current where pos"+ofIDs+" and lies in (4, 5)) order by queue for update", ids)
+	t.lock(&t.locked.cursors, "lock_cursors_of.sql", ids)
 	t.lockBatchesOf(ids)
 }
 
 // holdRows locks the rows of messages, and reads what is known of them. These is a
-// condition like ofIDs.
+// condition of which.
 func (t *tx) holdRows(these string, arg any, told bool) {
-	t.lock(&t.locked.streams, "select n from @.stream where n = any(array("+streamsOf(these)+")) order by queue, name for no key update", arg)
+	t.lock(&t.locked.streams, fill("lock_streams_of.sql", "these", these), arg)
 	t.holdRest(these, arg, told)
 }
 
@@ -186,7 +157,7 @@ func (t *tx) holdRest(these string, arg any, told bool) {
 // readMessages reads messages with their queues. The condition is about the view
 // current, as c.
 func (t *tx) readMessages(where string, args ...any) {
-	t.read(t.keep, "select "+messageColumns+" from @.current c where "+where, args...)
+	t.read(t.keep, fill("read_messages.sql", "where", where), args...)
 	t.readQueues("n in (select c.queue from @.message c where "+where+")", args...)
 	t.list[len(t.list)-1].done = func(string) error { return t.join() }
 }
@@ -217,7 +188,7 @@ func (t *tx) readHeads(where string, args ...any) {
 			return nil
 		}
 	}
-	const head = "select distinct on (pos) pos, ordinal, failed, class, reason, text from @.history where "
-	t.read(take(func(m *message) *lifecycle.Failure { return &m.first }), head+where+" order by pos, ordinal", args...)
-	t.read(take(func(m *message) *lifecycle.Failure { return &m.last }), head+where+" order by pos, ordinal desc", args...)
+	head := fill("read_failure.sql", "where", where)
+	t.read(take(func(m *message) *lifecycle.Failure { return &m.first }), strings.ReplaceAll(head, "{direction}", ""), args...)
+	t.read(take(func(m *message) *lifecycle.Failure { return &m.last }), strings.ReplaceAll(head, "{direction}", " desc"), args...)
 }

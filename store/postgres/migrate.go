@@ -47,7 +47,6 @@ func (s *Store) migrate(ctx context.Context) error {
 // process when that cannot be found out.
 func (s *Store) owners(ctx context.Context) string {
 	owner := s.user()
-	_ = s.pool.QueryRow(ctx, `select pg_get_userbyid(coalesce((select nspowner from pg_namespace where nspname = $1), (select datdba from pg_database where datname = current_database())))`,
-		s.opts.Schema).Scan(&owner) // without it the text is less exact
+	_ = s.pool.QueryRow(ctx, s.named("owner_of_schema.sql"), s.opts.Schema).Scan(&owner) // without it the text is less exact
 	return owner
 }

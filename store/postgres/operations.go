@@ -2,7 +2,6 @@ package postgres
 
 import (
 	"context"
-	"fmt"
 	"math"
 	"strconv"
 
@@ -29,15 +28,12 @@ func (s *Store) Plan(ctx context.Context, op store.Operation, filter nixie.Filte
 		}
 		planned = op
 		planned.ID, planned.CreatedAt = t.store.ids.New(lifecycle.Moment(t.now)), lifecycle.Moment(t.now)
-		t.run("insert into @.operation (id, event, actor, reason, filter, force, created, destination, statuses, reviewed, guarded) values ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11)",
-			[16]byte(planned.ID), string(op.Event), plain(op.Actor), plain(op.Reason), plain(op.Filter), op.Force, t.now, plain(op.Destination), eachOf(op.Statuses, func(s nixie.Status) string { return string(s) }), op.Reviewed, op.Guarded)
+		t.run("insert_operation.sql", [16]byte(planned.ID), string(op.Event), plain(op.Actor), plain(op.Reason), plain(op.Filter), op.Force, t.now,
+			plain(op.Destination), eachOf(op.Statuses, func(s nixie.Status) string { return string(s) }), op.Reviewed, op.Guarded)
 		w := letterWhere(&filter, t.now)
 		w.add("?::uuid is not null", [16]byte(planned.ID))
-		t.number(&planned.Selected, fmt.Sprintf(`with found as materialized (select l.pos, l.died, l.rank, l.stream, l.revision, l.fingerprint from %s where %s order by l.died, l.pos limit %d),
-			turns as (select pos, died, rank, revision, fingerprint, min(died) over (partition by coalesce(stream, -pos)) as turn, min(pos) over (partition by coalesce(stream, -pos)) as lead from found),
-			put as (insert into @.item (operation, ordinal, letter, state, revision, fingerprint) select o.n, row_number() over (order by turn, lead, rank, died, t.pos), t.pos, 'pending', revision, fingerprint
-				from turns t, @.operation o where o.id = $%d returning 1)
-			select count(*) from put`, w.letters(), w, limit, len(w.args)), w.args...)
+		t.number(&planned.Selected, fill("plan_items.sql", "letters", w.letters(), "where", w.String(), "limit", strconv.Itoa(limit),
+			"operation", "$"+strconv.Itoa(len(w.args))), w.args...)
 		err := t.send()
 		planned.Pending = planned.Selected
 		return err
@@ -78,7 +74,7 @@ func (s *Store) lookAt(ctx context.Context, look store.OperationQuery) (list []s
 				err := r.Scan((*idColumn)(&letter))
 				letters = append(letters, letter)
 				return err
-			}, `select l.id from @.item i join @.letter l on l.pos = i.letter where i.operation = (select n from @.operation where id = $1) and i.state = 'pending' order by i.ordinal limit $2`, id, look.Next)
+			}, "next_items.sql", id, look.Next)
 		}
 		if look.Outcome {
 			t.read(func(r row) error {
@@ -88,8 +84,7 @@ func (s *Store) lookAt(ctx context.Context, look store.OperationQuery) (list []s
 				err := r.Scan(&status, &same, &count)
 				outcome.Add(status, same, count)
 				return err
-			}, `select l.status, coalesce(l.fingerprint = i.fingerprint, false), count(*) from @.letter l
-				left join @.item i on i.operation = (select n from @.operation where id = $1) and i.letter = l.pos where l.operation = $1 group by 1, 2`, id)
+			}, "read_outcome.sql", id)
 		}
 		return t.send()
 	})
@@ -122,16 +117,13 @@ func (t *tx) readOperations(into *[]store.Operation, last *int64, where string, 
 			*last = n
 		}
 		return nil
-	}, `select o.n, o.id, o.event, o.actor, o.reason, o.filter, o.force, o.created, o.destination, o.statuses, o.reviewed, o.guarded, c.*
-		from @.operation o cross join lateral (select count(*) filter (where state = 'done'), count(*) filter (where state = 'skipped'), count(*) filter (where state = 'failed'), count(*) filter (where state = 'pending')
-			from @.item i where i.operation = o.n) c where `+where, args...)
+	}, fill("read_operations.sql", "where", where), args...)
 }
 
 // planAgain makes items of letters that died again pending again.
 func (s *Store) planAgain(ctx context.Context, id nixie.ID) (store.Operation, error) {
 	if err := s.write(ctx, func(t *tx) error {
-		t.run(`update @.item i set state = 'pending', revision = l.revision, fingerprint = l.fingerprint from @.letter l, @.operation o
-			where o.id = $1 and i.operation = o.n and i.state = 'done' and l.pos = i.letter and l.operation = $1 and l.status in ('open', 'review', 'quarantined')`, [16]byte(id))
+		t.run("replan_items.sql", [16]byte(id))
 		return t.send()
 	}); err != nil {
 		return store.Operation{}, err

@@ -103,12 +103,7 @@ func (t *tx) countWaiting(infos queueInfos) {
 			}
 		}
 		return nil
-	}, `select queue, kind, case kind when 2 then (select count(*) from unnest($1::bigint[]) e where due > $2 + e) else 0 end as band, count(*), min(due), max(due) from (
-			select p.queue, p.due, case when p.state = 1 then 3 when p.due > $2 then 2 when p.state = 6 or not `+mayGo+` then 1 else 0 end as kind
-			from @.pending p
-			union all select queue, enqueued, 0 from @.fresh
-			union all select queue, enqueued, case when enqueued > $2 then 2 when ready then 0 else 1 end from @.follower) w group by 1, 2, 3
-		union all select queue, 3, 0, sum(remains)::bigint, 0, 0 from @.batch group by queue`, ends, t.now)
+	}, "count_waiting.sql", ends, t.now)
 }
 
 // countEnded counts what has ended, also what is not kept any more.

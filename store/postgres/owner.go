@@ -9,23 +9,10 @@ import (
 
 const (
 	heartbeat = 10 * time.Second // of a process that claims
-	// patience is after how long without a heartbeat, as text for SQL, a process
-	// counts as dead. One that was only slow is told so when it settles.
-	patience = "interval '60 s'"
 )
-
-// deadOwner is the condition that an owner o is dead. It is on the list until
-// its leases were ended. Hearts are always counted by the database's clock.
-const deadOwner = "(o.gone or o.seen < clock_timestamp() - " + patience + ")"
 
 // beat says that an owner lives.
 const beat = "update @.owner set seen = clock_timestamp() where n = $1 and not gone"
-
-// unlist takes owners off the list whose leases are ended; the others are gone.
-const unlist = "with kept as (update @.owner o set gone = true where o.n = any($1) and " + holdsLeases + ") delete from @.owner o where o.n = any($1) and not " + holdsLeases
-
-// holdsLeases is the condition that an owner o has leases.
-const holdsLeases = "(exists (select from @.pending p where p.until > 0 and p.owner = o.n) or exists (select from @.batch b where b.owner = o.n))"
 
 // ownership is this process in the list of those that claim.
 type ownership struct {
@@ -101,7 +88,7 @@ func (o *ownership) once(ctx context.Context, s *Store) {
 		return
 	}
 	_, _ = s.pool.Exec(ctx, s.named(beat), o.self())
-	_, _ = s.pool.Exec(ctx, s.named(forgetStages), o.self())
+	_, _ = s.pool.Exec(ctx, s.named("forget_progress.sql"), o.self())
 	for _, fold := range folds {
 		_, _ = s.pool.Exec(ctx, s.named(fold))
 	}
@@ -116,7 +103,7 @@ func (o *ownership) leave(ctx context.Context, s *Store) error {
 	}
 	o.stop()
 	<-o.done
-	_, err := s.pool.Exec(ctx, s.named(unlist), []int64{o.self()})
+	_, err := s.pool.Exec(ctx, s.named("unlist.sql"), []int64{o.self()})
 	return err
 }
 
@@ -130,7 +117,7 @@ func (t *tx) sweep() error {
 		err := r.Scan(&n)
 		dead = append(dead, n)
 		return err
-	}, "select o.n from @.owner o where "+deadOwner+" order by o.n for update skip locked")
+	}, "lock_dead_owners.sql")
 	if err := t.send(); err != nil {
 		return err
 	}
@@ -143,17 +130,12 @@ func (t *tx) sweep() error {
 		t.stir(own.queue, own.name)
 		return err
 	}
-	// By arrays and one by one, so that a plan made for empty tables serves full ones.
-	t.read(stir, `with v as materialized (select p.pos from @.pending p
-			where p.until > 0 and p.stream is null and (p.until <= $1 or p.owner = any($2)) order by p.pos for update skip locked)
-		update @.pending p set state = 0, `+voided+` where p.pos = any(array(select pos from v)) returning p.queue, ''`, t.now, dead)
-	t.read(stir, `with v as materialized (select p.pos from @.pending p cross join lateral (select o.n from @.stream o where o.n = p.stream offset 0) s
-			where p.until > 0 and (p.until <= $1 or p.owner = any($2)) order by p.pos for no key update of p, s skip locked)
-		update @.pending p set state = 6, `+voided+` where p.pos = any(array(select pos from v)) returning p.queue, (select s.name from @.stream s where s.n = p.stream)`, t.now, dead)
+	t.read(stir, "sweep_rows.sql", t.now, dead)
+	t.read(stir, "sweep_stream_rows.sql", t.now, dead)
 	if err := t.sweepBatches(dead); err != nil {
 		return err
 	}
-	t.run(unlist, dead)
+	t.run("unlist.sql", dead)
 	if err := t.send(); err != nil {
 		return err
 	}
@@ -161,10 +143,3 @@ func (t *tx) sweep() error {
 	t.work.stirred = nil
 	return nil
 }
-
-// voided is what becomes of a lease that ends without a settlement. Who was there to
-// judge ran nothing: it is not counted.
-const voided = "owner = 0, until = 0, due = $1, crashes = p.crashes + (p.abandoned is null)::int, attempts = p.attempts - (p.abandoned is null)::int, abandoned = coalesce(p.abandoned, " + abandoner + ")"
-
-// abandoner is who let go of the lease p.
-const abandoner = "coalesce((select nullif(o.name, '') from @.owner o where o.n = p.owner), 'unknown')"

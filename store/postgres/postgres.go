@@ -77,8 +77,6 @@ type Store struct {
 	notifier  notifier
 	listener  listener
 	outsiders outsiders
-	handouts  handouts
-	looking   string
 	looks     looks
 	sheets    sheets
 }
@@ -104,8 +102,8 @@ func open(ctx context.Context, dsn string, opts Options, folder fs.FS) (*Store, 
 	if opts.Clock != nil {
 		s.local = opts.Clock
 	}
-	s.owner.name, s.handouts, s.sheets = at.opts.Owner, s.makeHandouts(), s.makeSheets()
-	s.watch, s.looking = store.NewWatch(&s.wakes, s.lookFor), s.named(looking())
+	s.owner.name, s.sheets = at.opts.Owner, s.makeSheets()
+	s.watch = store.NewWatch(&s.wakes, s.lookFor)
 	if s.schema, err = newSchema(at, folder); err != nil {
 		return nil, err
 	}

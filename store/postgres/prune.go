@@ -112,11 +112,10 @@ func (p *pruner) removeAll() {
 		p.remove("pruned", p.found)
 	}
 	for _, s := range p.spans {
-		p.run(removeSpent, s.queue, s.cutoff, s.members)
+		p.run("remove_old_ranges.sql", s.queue, s.cutoff, s.members)
 	}
 	for _, c := range p.chains {
-		p.run(`with gone as (delete from @.audit where queue = $1 and number <= $2 returning event, subjects, at)
-			delete from @.purged p using (select unnest(subjects) as letter, at from gone where event = 'purge') g where p.letter = g.letter and p.at <= g.at`, c.queue, c.number)
+		p.run("remove_entries.sql", c.queue, c.number)
 	}
 	if len(p.chains) > 0 {
 		p.run("select from @.chain where queue = any($1) order by queue for update", eachOf(p.trail, func(e entry) int64 { return e.queue }))
@@ -193,18 +192,13 @@ func (p *pruner) messages(queue, after int64, kept time.Duration) (int64, error)
 	if kept == nixie.Forever {
 		return 0, nil
 	}
-	list, _, err := p.positions("select pos, null::uuid from @.log where queue = $1 and state <> 5 and coalesce(redrives, 0) = 0 and ended <= $2 order by ended, pos offset $3 limit $4", queue, p.now-int64(kept), after, p.left)
+	list, _, err := p.positions("old_messages.sql", queue, p.now-int64(kept), after, p.left)
 	p.done.Messages += int64(len(list))
 	p.found = append(p.found, list...)
 	return int64(len(list)), err
 }
 
-// oldSpans are the spans of queue $1 that ended up to $2, the oldest first, with how many
-// messages are in those before: as many spans as have $3 messages.
-const oldSpans = `(select * from (select s.*, (sum(members) over (order by ended, after_tx, after))::bigint - members as before from (
-	select * from @.span where queue = $1 and ended <= $2 order by ended, after_tx, after limit $3) s) s where before < $3)`
-
-// spansOf counts messages of spans. They go at the end of the step, see removeSpent.
+// spansOf counts messages of spans. They go at the end of the step, see removeAll.
 func (p *pruner) spansOf(queue, after int64, kept time.Duration) (met int64, err error) {
 	if kept == nixie.Forever {
 		return 0, nil
@@ -213,7 +207,7 @@ func (p *pruner) spansOf(queue, after int64, kept time.Duration) (met int64, err
 	if p.dry {
 		most += after
 	}
-	p.number(&met, "select least(coalesce(sum(members), 0), $3)::bigint from "+oldSpans+" s", queue, cutoff, most)
+	p.number(&met, "count_old_ranges.sql", queue, cutoff, most)
 	if err = p.send(); err != nil || met == 0 {
 		return 0, err
 	}
@@ -225,21 +219,6 @@ func (p *pruner) spansOf(queue, after int64, kept time.Duration) (met int64, err
 	p.done.Messages += met
 	return met, nil
 }
-
-// removeSpent removes the $3 oldest messages of oldSpans, and counts them. Of the last
-// of these spans the end may stay.
-const removeSpent = `with
-	cut as materialized (select *, least(members, $3 - before) as n from ` + oldSpans + ` s),
-	gone as materialized (select c.queue, c.after_tx, c.after, m.pos, m.tx from cut c cross join lateral (
-		select m.pos, m.tx from @.message m where m.queue = c.queue and not m.apart and (m.tx, m.pos) > (c.after_tx, c.after) order by m.tx, m.pos limit c.n) m),
-	removed as (delete from @.message where pos = any(array(select pos from gone))),
-	ended as (delete from @.span s using cut c where s.queue = c.queue and s.after_tx = c.after_tx and s.after = c.after and c.n = c.members),
-	stays as (update @.span s set members = s.members - c.n, after_tx = e.tx, after = e.pos from cut c cross join lateral (
-			select g.tx, g.pos from gone g where g.after_tx = c.after_tx and g.after = c.after order by g.tx desc, g.pos desc limit 1) e
-		where s.queue = c.queue and s.after_tx = c.after_tx and s.after = c.after and c.n < c.members),
-	counted as (insert into @.counter (queue, state, reason, n) select $1, 2, '', -count(*) from gone)
-	insert into @.tally (queue, what, name, n) select $1, 'pruned', 'succeeded', count(*) from gone
-	on conflict (queue, what, name) do update set n = tally.n + excluded.n`
 
 // lettersOf passes by the letters that others are about to change.
 func (p *pruner) lettersOf(queue, after int64, kept time.Duration) (int64, error) {
@@ -282,7 +261,7 @@ func (p *pruner) audit(queue, after int64, kept time.Duration) (met int64, err e
 			met, entries = met+1, entries+alike
 		}
 		return nil
-	}, "select number, at, substr(hashes, octet_length(hashes) - 31), cardinality(subjects) from @.audit a where queue = $1 and number < (select number from @.chain c where c.queue = $1) order by number offset $2 limit $3", queue, after, p.left)
+	}, "old_entries.sql", queue, after, p.left)
 	if err := p.send(); err != nil {
 		return 0, err
 	}

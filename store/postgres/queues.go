@@ -29,7 +29,7 @@ func (t *tx) readQueues(where string, args ...any) {
 // lockQueues keeps queues from being reordered until the transaction ends. Whoever
 // adds messages to queues holds it; it keeps nobody else from anything.
 func (t *tx) lockQueues(where string, args ...any) {
-	t.run("select pg_advisory_xact_lock_shared(hashtext('"+t.store.opts.Schema+"'), n) from (select n from @.queue where "+where+" order by n) q", args...)
+	t.run(fill("lock_queues.sql", "queues", where, "schema", t.store.opts.Schema), args...)
 }
 
 // openQueues locks and reads the named queues, and makes those that do not exist.
@@ -60,10 +60,9 @@ func (t *tx) openQueues(names []string) error {
 // makeQueues makes queues, and says whether any did not exist.
 func (t *tx) makeQueues(names []string, made *bool) {
 	var zero nixie.QueueSettings
-	t.read(func(row) error { *made = true; return nil }, `insert into @.queue (name, age, lease) select name, $2, $3 from unnest($1::text[]) name order by name
-		on conflict do nothing returning n`, names, ageOf(&zero), int64(zero.LeaseOrDefault()))
+	t.read(func(row) error { *made = true; return nil }, "make_queues.sql", names, ageOf(&zero), int64(zero.LeaseOrDefault()))
 	t.run("insert into @.chain (queue) select n from @.queue where name = any($1) order by n on conflict do nothing", names)
-	t.run("insert into @.cursor (queue) select n from @.queue q where name = any($1) and not exists (select from @.cursor c where c.queue = q.n) order by n on conflict do nothing", names)
+	t.run("make_cursors.sql", names)
 }
 
 // dropUnused removes the queues that were made for messages that were then refused.
@@ -76,7 +75,7 @@ func (t *tx) dropUnused() {
 		if n := t.named[name].n; !used[n] {
 			t.run("delete from @.chain where queue = $1 and number = 0", n)
 			t.run("delete from @.cursor where queue = $1 and not exists (select from @.message where queue = $1)", n)
-			t.run("delete from @.queue where n = $1 and not exists (select from @.message where queue = $1) and settings = '{}'", n)
+			t.run("delete_new_queue.sql", n)
 		}
 	}
 }
@@ -86,12 +85,12 @@ func ageOf(s *nixie.QueueSettings) int64 { return -s.DueRank(0, 1) }
 
 // saveSettings writes the settings of a queue, whose row is locked.
 func (t *tx) saveSettings(q *queueRow) {
-	t.run("update @.queue set settings = $2::jsonb, paused = $3, strict = $4, age = $5, lease = $6 where n = $1",
-		q.n, toJSON(false, q.settings), q.settings.Paused, q.settings.Order == nixie.OrderStrict, ageOf(&q.settings), int64(q.settings.LeaseOrDefault()))
+	t.run("save_settings.sql", q.n, toJSON(false, q.settings), q.settings.Paused,
+		q.settings.Order == nixie.OrderStrict, ageOf(&q.settings), int64(q.settings.LeaseOrDefault()))
 }
 
 // pause stops the handing out of a queue, whatever else is set meanwhile.
 func (t *tx) pause(q *queueRow, note string) {
 	q.settings.Paused, q.settings.PausedNote = true, note
-	t.run("update @.queue set paused = true, settings = settings || jsonb_build_object('paused', true, 'paused_note', $2::text) where n = $1", q.n, note)
+	t.run("pause_queue.sql", q.n, note)
 }

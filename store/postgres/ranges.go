@@ -16,66 +16,11 @@ import (
 // snapshots.
 
 // maxPieces bounds how many ranges one claim leases: each open transaction ends one.
-const maxPieces = 64 // as in stretches
-
-// stretches finds what a claim may hand out by range: for each late transaction that
-// has ended the rest of its messages, then those from the cursor up to each
-// transaction that is open and up to all that have begun. Each stretch is frozen, as
-// all transactions in it have ended. $1 is the queue, $3 how many are wanted.
-const stretches = `
-	at as materialized (select c.moves, c.tx, c.pos, c.late, c.done, s.s, pg_snapshot_xmax(s.s) as top
-		from fit, (select * from @.cursor where queue = $1 and moves >= $7 order by moves desc limit 1) c, (select pg_current_snapshot() as s offset 0) s),
-	late as materialized (select u.x, u.done, pg_visible_in_snapshot(u.x, at.s) as ended from at cross join lateral unnest(at.late, at.done) u (x, done)),
-	bound as materialized (select u.x, lag(u.x) over (order by u.x) as before, u.open from (
-		select x, true as open from at cross join lateral pg_snapshot_xip(at.s) x where x >= at.tx and x <> all(at.late)
-		union all select top, false from at where top >= at.tx) u),
-	step as materialized (select row_number() over (order by bounded, x) as i, * from (
-		select false as bounded, l.x, false as open, l.x as tx, l.done as pos, (l.x::text::bigint + 1)::text::xid8 as below from late l where l.ended
-		union all
-		select true, b.x, b.open, coalesce(b.before, at.tx), case when b.before is null then at.pos else 9223372036854775807 end, b.x from bound b cross join at) s),
-	walk as (
-		select 0::bigint as i, 0::bigint as taken, 0::bigint as got, 0::bigint as size, 0::bigint as newest, 0 as pieces
-		union all
-		select s.i, w.taken + c.got, c.got, w.size + coalesce(c.size, 0), greatest(w.newest, c.newest), w.pieces + (c.got > 0)::int
-		from walk w join step s on s.i = w.i + 1 cross join lateral (select count(*) as got, sum(size)::bigint as size, max(enqueued) as newest from (
-			select octet_length(m.body) as size, m.enqueued from @.message m where m.queue = $1 and not m.apart and (m.tx, m.pos) > (s.tx, s.pos) and m.tx < s.below order by m.tx, m.pos limit $3 - w.taken) x) c
-		where w.taken < $3 and w.pieces < 64),
-	total as materialized (select * from walk order by i desc limit 1),
-	fresh as (select f.pos, f.size, row_number() over o as ord, max(enqueued) over o as turn, max(pos) over o as place from (
-		select w.i, m.* from walk w join step s on s.i = w.i cross join lateral (
-			select m.tx, m.pos, m.enqueued, octet_length(m.body) as size from @.message m
-			where m.queue = $1 and not m.apart and (m.tx, m.pos) > (s.tx, s.pos) and m.tx < s.below order by m.tx, m.pos limit w.got) m) f
-		window o as (order by i, tx, pos))`
-
-// leasing leases the first of the stretches, as many messages as share says, and moves
-// the cursor: past everything if it was exhausted, else to the last message taken. What
-// it passes that has not ended is late from then on.
-const leasing = `
-	piece as materialized (select w.i, $9::bigint + row_number() over (order by w.i) as n, s.bounded, s.tx as after_tx, s.pos as after, w.members, z.tx, z.pos,
-			greatest(w.newest, fit.now) as at -- nothing is claimed before it came, whichever clock
-		from fit, (select *, least(got, (select n from share) - (taken - got)) as members from walk where got > 0) w join step s on s.i = w.i cross join lateral (
-			select m.tx, m.pos from @.message m where m.queue = $1 and not m.apart and (m.tx, m.pos) > (s.tx, s.pos) and m.tx < s.below order by m.tx, m.pos offset w.members - 1 limit 1) z
-		where w.members > 0),
-	cut as materialized (select z.*, share.n = t.taken and t.taken < $3 and t.i = (select max(i) from step) as exhausted
-		from (select * from piece order by i desc limit 1) z, share, total t),
-	later as materialized (
-		select l.x, l.done from late l where not l.ended
-		union all select s.x, case when s.i = c.i then c.pos else s.pos end from step s, cut c where not s.bounded and not c.exhausted and s.i >= c.i
-		union all select s.x, -1 from step s, cut c where s.open and (c.exhausted or s.i < c.i)),
-	moved as (update @.cursor c set
-			moves = c.moves + 1,
-			tx = case when cut.exhausted then at.top when cut.bounded then cut.tx else c.tx end,
-			pos = case when cut.exhausted then -1 when cut.bounded then cut.pos else c.pos end,
-			late = array(select x from later order by x), done = array(select done from later order by x)
-		from at, cut where c.queue = $1 and c.moves = (select moves from at) returning c.moves),
-	leased as (insert into @.batch (n, queue, owner, after_tx, after, last_tx, last, members, remains, claimed, until)
-		select n, $1, $5, after_tx, after, tx, pos, members, members, at, at + $6 from piece where exists (select from moved))`
+// claim_unordered.sql says it, too.
+const maxPieces = 64
 
 // batchRow is a lease of plain messages while a transaction holds its lock.
 type batchRow struct{ n, remains, queue, owner, claimed, until int64 }
-
-// batchColumns are what keepBatch reads.
-const batchColumns = "n, remains, queue, owner, claimed, until"
 
 // lockBatchesOf locks the batches that messages are in, and others by their numbers. What
 // it waits for may change meanwhile, and then it may be passed by: who reads a message of a
@@ -84,12 +29,11 @@ func (t *tx) lockBatchesOf(ids [][16]byte, numbers ...int64) {
 	if t.locked.batches == nil {
 		t.locked.batches = map[int64]*batchRow{}
 	}
-	const lock, inOrder = "select " + batchColumns + " from @.batch where n = any(", ") order by n for update"
 	switch {
 	case len(ids) > 0:
-		t.read(t.keepBatch, lock+"array(select batch from @.current where pos"+ofIDs+" and lies in (3, 6) union select unnest($2::bigint[]))"+inOrder, ids, numbers)
+		t.read(t.keepBatch, "lock_batches_of.sql", ids, numbers)
 	case len(numbers) > 0:
-		t.read(t.keepBatch, lock+"$1::bigint[]"+inOrder, numbers)
+		t.read(t.keepBatch, "lock_batches.sql", numbers)
 	}
 }
 
@@ -142,9 +86,9 @@ func (t *tx) holdLeased(deliveries []*nixie.Delivery, told bool) error {
 		places, ids = append(places, d.Lease.Handle.Pos), append(ids, d.ID)
 	}
 	if len(unfiled) > 0 {
-		return t.holdNow(ofIDs, ids, told, true)
+		return t.holdNow(which.ids, ids, told, true)
 	}
-	return t.holdNow(ofPlaces, places, told, false)
+	return t.holdNow(which.positions, places, told, false)
 }
 
 // holdMembers is holdLeased for members of batches, which are locked, if all of them are still
@@ -167,7 +111,7 @@ func (t *tx) holdMembers(deliveries []*nixie.Delivery) (all bool, err error) {
 	batches, still := eachOf(of, func(b *settled) int64 { return b.n }), make([]int, len(of))
 	t.clock()
 	for i, b := range of {
-		t.read(func(r row) error { return r.Scan(&still[i]) }, countMembers, b.args(t.store)...)
+		t.read(func(r row) error { return r.Scan(&still[i]) }, "count_members.sql", b.args(t.store)...)
 	}
 	t.readQueues("n = any(array(select queue from @.batch where n = any($1)))", batches)
 	if err := t.send(); err != nil {
@@ -230,9 +174,7 @@ func (t *tx) flushRanges() {
 		}
 	}
 	if len(batches) > 0 {
-		t.run(`with u as materialized (select * from unnest($1::bigint[], $2::bigint[]) u (n, k)),
-			gone as (delete from @.batch b where b.n = any($1) and b.remains <= (select k from u where u.n = b.n))
-			update @.batch b set remains = b.remains - (select k from u where u.n = b.n) where b.n = any($1) and b.remains > (select k from u where u.n = b.n)`, batches, settled)
+		t.run("shrink_batches.sql", batches, settled)
 	}
 }
 
@@ -273,8 +215,8 @@ func (s *Store) split(ctx context.Context, d *nixie.Delivery) error {
 		own := [][16]byte{d.ID}
 		t.lockBatchesOf(own)
 		// No row of pending is waited for, and no stream: the caller's transaction may hold them.
-		t.lock(&t.locked.streams, "select n from @.stream where n = any(array(select in_stream from @.current where pos"+ofIDs+" and lies = 6)) for no key update skip locked", own)
-		t.readMessages("c.pos"+ofIDs, own)
+		t.lock(&t.locked.streams, "lock_stream_of_member.sql", own)
+		t.readMessages("c.pos"+which.ids, own)
 		if err := t.send(); err != nil {
 			return err
 		}
@@ -302,8 +244,7 @@ func (t *tx) sweepBatches(dead []int64) error {
 	if err := t.send(); err != nil || len(over) == 0 {
 		return err
 	}
-	t.run(`insert into @.pending (pos, queue, state, priority, due, place, attempts, deliveries, crashes, generation, redrives, number, owner, until, received, claimed, abandoned, rank, may_pass, gap)
-		select p.pos, p.queue, 0, 0, $2, p.pos, 0, 1, 1, 1, 0, 1, 0, 0, p.claimed, p.claimed, `+abandoner+`, 0, false, false from @.member p where p.batch = any($1) and p.lane is null`, over, t.now)
+	t.run("sweep_members.sql", over, t.now)
 	t.run("delete from @.batch where n = any($1) and places is null", over)
 	return t.sweepLanes(over)
 }

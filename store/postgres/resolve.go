@@ -60,24 +60,22 @@ func (r *resolving) hold(resolutions []store.Resolution) error {
 		}
 	}
 	list := uuids(ids)
-	r.lockQueues("n in (select queue from @.letter where pos"+ofLetters+")", list)
+	r.lockQueues("n in (select queue from @.letter where pos"+which.letters+")", list)
 	restores := slices.ContainsFunc(resolutions, func(by store.Resolution) bool { return by.Event == nixie.OnRestore })
 	if restores {
-		r.lock(&r.locked.cursors, "select queue from @.cursor where queue in (select queue from @.letter where pos"+ofLetters+") order by queue for update", list)
+		r.lock(&r.locked.cursors, "lock_cursors_of_letters.sql", list)
 	}
 	// Streams are made for what may be appended to them.
-	r.openStreamsOf(`select m.queue, m.stream from @.message m join @.queue q on q.n = m.queue
-		where m.pos`+ofLetters+` and m.stream is not null and q.settings->>'order' in ('strict', 'relaxed')`, list)
-	r.lock(&r.locked.pending, "select pos from @.pending where pos"+ofLetters+" order by pos for update", list)
-	r.lock(&r.locked.letters, "select pos from @.letter where pos"+ofLetters+" order by pos for update", list)
-	r.openKeys("select queue, dedupe from @.message where pos"+ofLetters+" and dedupe is not null", list)
+	r.openStreamsOf(texts["streams_to_resolve"], list)
+	r.lock(&r.locked.pending, "select pos from @.pending where pos"+which.letters+" order by pos for update", list)
+	r.lock(&r.locked.letters, "select pos from @.letter where pos"+which.letters+" order by pos for update", list)
+	r.openKeys("select queue, dedupe from @.message where pos"+which.letters+" and dedupe is not null", list)
 	r.clock()
-	r.readMessages("c.pos"+ofLetters, list)
+	r.readMessages("c.pos"+which.letters, list)
 	if restores {
-		r.readMessages(`c.pos = any(array(select f.pos from @.message o join @.stream s on s.queue = o.queue and s.name = o.stream
-			cross join lateral (`+laneFirst+`) f where o.pos`+ofLetters+` and not `+isOut+`))`, list)
+		r.readMessages("c.pos = any(array("+texts["firsts_without_row"]+"))", list)
 	}
-	r.readLetters("pos"+ofLetters, list)
+	r.readLetters("pos"+which.letters, list)
 	if len(operations) > 0 {
 		r.readItems(operations, list)
 	}
@@ -147,8 +145,7 @@ func (r *resolving) apply(l *letterRow, by *store.Resolution) error {
 	r.touchLetter(l)
 	switch by.Event {
 	case nixie.OnNote:
-		r.run("insert into @.note (letter, ordinal, at, by, text) select $1, coalesce((select max(ordinal) + 1 from @.note where letter = $1), 0), $2, $3, $4",
-			l.pos, r.now, plain(by.Actor), plain(by.Reason))
+		r.run("add_note.sql", l.pos, r.now, plain(by.Actor), plain(by.Reason))
 		l.notes++
 	case nixie.OnRedrive:
 		if m.note = ""; appends {

@@ -11,8 +11,7 @@ import (
 // beats again before it claims.
 const (
 	restAfter = 3  // beats without a claim
-	restFor   = 30 // beats, half of the time that it stays on the list
-	restText  = "interval '10 min'"
+	restFor   = 30 // beats, half of the time for which rest_owner.sql announces it
 )
 
 // rest is the rest of a heart.
@@ -74,7 +73,7 @@ func (o *ownership) rests(ctx context.Context, s *Store) bool {
 		return true
 	}
 	r.left = 0
-	done, err := s.pool.Exec(ctx, s.named("update @.owner o set seen = clock_timestamp() + "+restText+" where n = $1 and not gone and not "+holdsLeases), o.self())
+	done, err := s.pool.Exec(ctx, s.named("rest_owner.sql"), o.self())
 	if err == nil && done.RowsAffected() > 0 {
 		r.left = restFor
 	}

@@ -37,10 +37,6 @@ func newSchema(at site, folder fs.FS) (*Schema, error) {
 	return &Schema{at, list}, err
 }
 
-// book is where migrations are noted when they are applied. It is made before the
-// first of them.
-const book = "create table if not exists @.migration (version integer primary key, name text not null, applied timestamptz not null default clock_timestamp());"
-
 // grants is what a role needs at run time. It may be granted again.
 //
 //go:embed grants.sql
@@ -117,9 +113,7 @@ type querier interface {
 func (m *Schema) applied(ctx context.Context, on querier) ([]store.Migration, error) {
 	list := append([]store.Migration(nil), m.list...)
 	var made, ours bool
-	const look = `select count(*) > 0, count(*) filter (where exists (select from pg_attribute a where a.attrelid = c.oid and a.attname = 'applied')) > 0
-		from pg_class c join pg_namespace n on n.oid = c.relnamespace where n.nspname = $1 and c.relname = 'migration'`
-	if err := on.QueryRow(ctx, look, m.opts.Schema).Scan(&made, &ours); err != nil || !made {
+	if err := on.QueryRow(ctx, m.named("find_migrations.sql"), m.opts.Schema).Scan(&made, &ours); err != nil || !made {
 		return list, err
 	}
 	if !ours {
@@ -189,7 +183,7 @@ func (m *Schema) begin(ctx context.Context, c *pgx.Conn) error {
 			return err
 		}
 	}
-	_, err := c.Exec(ctx, m.named(book))
+	_, err := c.Exec(ctx, m.named("make_migrations.sql"))
 	return err
 }
 
@@ -269,8 +263,7 @@ func (m *Schema) grant(ctx context.Context, c *pgx.Conn, role string) error {
 	}
 	var owner string
 	var owns bool
-	err := c.QueryRow(ctx, `select pg_get_userbyid(n.nspowner), pg_has_role($2, n.nspowner, 'member') from pg_namespace n join pg_roles r on r.rolname = $2 where n.nspname = $1`,
-		m.opts.Schema, role).Scan(&owner, &owns)
+	err := c.QueryRow(ctx, m.named("role_of_schema.sql"), m.opts.Schema, role).Scan(&owner, &owns)
 	switch {
 	case errors.Is(err, pgx.ErrNoRows):
 		return nixie.Errorf(nixie.CodeInvalid, "there is no role %q to grant anything to: create it first", role)
@@ -324,7 +317,7 @@ func struck(step store.Migration) string {
 
 // spared locks all tables and refuses to go on where they have rows.
 func (m *Schema) spared(ctx context.Context, t pgx.Tx, lose bool) error {
-	rows, err := t.Query(ctx, "select format('%I.%I', schemaname, tablename) from pg_tables where schemaname = $1 and tablename not in ('migration', 'meta') order by tablename", m.opts.Schema)
+	rows, err := t.Query(ctx, m.named("list_tables.sql"), m.opts.Schema)
 	if err != nil {
 		return err
 	}
@@ -372,7 +365,7 @@ func (m *Schema) Script(down bool, grant string) (string, error) {
 		fmt.Fprintf(&b, "begin;\n%s\n%s\ncommit;\n\n", m.named(script), m.named(noted))
 	}
 	if !down {
-		fmt.Fprintf(&b, "create schema if not exists %s;\n%s\n\n", m.opts.Schema, m.named(book))
+		fmt.Fprintf(&b, "create schema if not exists %s;\n%s\n\n", m.opts.Schema, m.named("make_migrations.sql"))
 		for _, step := range m.list {
 			part(step.Up, m.noted(step))
 		}

@@ -68,7 +68,7 @@ func (t *tx) settleAll(settlements []nixie.Settlement, errs []error) error {
 		told = told || st.Failure != nil || st.Second != nil || st.Burial != nil || st.Verb == nixie.Discard
 	}
 	if len(halting) > 0 { // their queues will be paused
-		t.run("select from @.queue where n in (select queue from @.message where pos"+ofIDs+") order by n for update", uuids(halting))
+		t.run("lock_queues_of.sql", uuids(halting))
 	}
 	if err := t.holdLeased(deliveries, told); err != nil {
 		return err

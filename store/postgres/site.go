@@ -23,6 +23,7 @@ type site struct {
 	opts   Options
 	place  string // for people, without secrets
 	config *pgxpool.Config
+	texts  map[string]string // statements of the folder sql
 }
 
 // The parameters of a URL that are ours.
@@ -61,7 +62,7 @@ func locate(dsn string, opts Options) (site, error) {
 	if !schemaName.MatchString(opts.Schema) {
 		return site{}, nixie.Errorf(nixie.CodeInvalid, "schema %q: use small letters, digits and _, at most 63", opts.Schema)
 	}
-	s := site{opts: opts, config: config}
+	s := site{opts: opts, config: config, texts: textsOf(opts.Schema)}
 	s.place = s.url("")
 	return s, nil
 }
@@ -107,8 +108,12 @@ func (s *site) command(role, words string) string {
 	return fmt.Sprintf("nixie migrate %s --store '%s'", words, s.url(role))
 }
 
-// named puts the schema where statements have an @.
+// named returns the text of a statement, which is the name of a file in the folder sql or the
+// statement itself, with the schema where it has @.
 func (s *site) named(query string) string {
+	if text, ok := s.texts[query]; ok {
+		return text
+	}
 	return strings.ReplaceAll(query, "@.", s.opts.Schema+".")
 }
 

@@ -9,21 +9,6 @@ import (
 	"github.com/nixie-go/nixie/store/lifecycle"
 )
 
-// isUsed is the condition that there is something in a stream s.
-const isUsed = "(s.mixed or not " + laneEnded + ")"
-
-// streamView is a query for streams s as they stand at the moment $1; more follows.
-const streamView = `select s.queue_name, s.name, s.blocked::int, s.due, s.n,
-	(select count(*) from @.pending p where p.stream = s.n) + (select count(*) from @.follower f where f.stream = s.n) + coalesce(leased.lane, false)::int, (select count(*) from @.pending p where p.stream = s.n and p.may_pass), (select count(*) from @.letter l where l.stream = s.n),
-	case when leased.pos is not null then 'leased' when blocker.pos is not null then 'blocked' when first.pos is null then 'idle' when first.due > $1 then 'waiting' else 'ready' end,
-	case when leased.pos is null and blocker.pos is null and first.due > $1 then first.due else 0 end, case when leased.pos is null then blocker.id end,
-	c.id, coalesce(c.attempts, 0), coalesce(` + newestText + `, ''), coalesce((select o.name from @.owner o where o.n = c.owner), '')
-	from (select s.*, q.name as queue_name, q.strict from @.stream s join @.queue q on q.n = s.queue where %s and ` + isUsed + ` order by s.blocked desc, s.due desc, s.n limit $2) s
-	` + leasedOf + ` ` + firstOf + `
-	left join lateral (select l.pos, l.id from @.letter l where l.stream = s.n and l.blocks and (first.pos is null or l.rank < first.rank) order by l.rank limit 1) blocker on true
-	left join @.current c on c.pos = coalesce(leased.pos, blocker.pos, first.pos)
-	order by s.blocked desc, s.due desc, s.n`
-
 // readStreams reads streams with the cursors of their places.
 func (t *tx) readStreams(list *[]store.Stream, cursors *[]string, where string, limit int, args ...any) {
 	t.read(func(r row) error {
@@ -43,7 +28,7 @@ func (t *tx) readStreams(list *[]store.Stream, cursors *[]string, where string, 
 		}
 		*list, *cursors = append(*list, v), append(*cursors, fmt.Sprintf("%d.%d.%d", blocked, due, n))
 		return nil
-	}, fmt.Sprintf(streamView, where), append([]any{t.now, limit}, args...)...)
+	}, fill("list_streams.sql", "where", where), append([]any{t.now, limit}, args...)...)
 }
 
 // Streams implements store.Streams.
@@ -121,10 +106,10 @@ func (t *tx) unblock(u *store.Unblocking) (n int64, err error) {
 	count := func(row) error { n++; return nil }
 	switch {
 	case !u.Mark:
-		t.read(count, "update @.letter set blocks = false where pos = any(array(select pos from @.letter where stream = $1 and blocks order by pos for update)) returning pos", stream)
+		t.read(count, "free_stream.sql", stream)
 	case q.settings.Order == nixie.OrderStrict:
 		t.enterAll("s.n = $1", stream)
-		t.read(count, "update @.pending set may_pass = true where stream = $2 and state <> 1 and not may_pass and pos <> all(array("+placesOf+")) returning pos", uuids([]nixie.ID{head}), stream)
+		t.read(count, "mark_passing.sql", uuids([]nixie.ID{head}), stream)
 	}
 	if err := t.send(); err != nil {
 		return 0, err

@@ -211,9 +211,9 @@ func (s *Store) insertKnown(ctx context.Context, group ...*few) error {
 				rows[i].enqueued = now
 			}
 		}
-		t.run("select set_config('nixie.held', bool_and(pg_try_advisory_xact_lock_shared(hashtext('"+s.opts.Schema+"'), n))::text, true) from unnest($1::int[]) n", numbers)
+		t.run("try_queue_locks.sql", numbers)
 		args := append(plainArgs(rows), eachOf(list, func(q *queueRow) int64 { return q.n }), eachOf(list, func(q *queueRow) string { return q.text }))
-		t.read(func(row) error { written++; return nil }, plainInsertion+unchanged, args...)
+		t.read(func(row) error { written++; return nil }, "insert_known.sql", args...)
 		for name := range queues {
 			t.wake(name)
 		}
@@ -232,12 +232,6 @@ func (s *Store) insertKnown(ctx context.Context, group ...*few) error {
 	}
 	return err
 }
-
-// unchanged is the condition of an insertion that the locks of the queues $12 were to be
-// had, and that each has one of the settings $13, with all of which a queue takes in
-// messages and has no order.
-const unchanged = ` where current_setting('nixie.held')::boolean
-	and (select count(*) from @.queue where n = any($12) and settings::text = any($13)) = cardinality($12::int[]) returning 1`
 
 // maxKnown bounds how many queues a process remembers.
 const maxKnown = 10_000

@@ -85,9 +85,6 @@ func (t *tx) send() error {
 	return t.on.ask(ctx, list)
 }
 
-// databaseClock is the moment in nanoseconds, as exact as PostgreSQL knows it.
-const databaseClock = "(extract(epoch from clock_timestamp()) * 1000000)::bigint * 1000"
-
 // clock makes now the time that it is when what was collected before is done.
 func (t *tx) clock() {
 	if t.store.opts.Clock != nil {
@@ -98,7 +95,7 @@ func (t *tx) clock() {
 		}
 		return
 	}
-	t.number(&t.now, "select "+databaseClock)
+	t.number(&t.now, "read_clock.sql")
 }
 
 func (t *tx) wake(queue string) { t.woken[queue] = true }

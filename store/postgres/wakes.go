@@ -100,7 +100,7 @@ func (s *Store) sendNote(queues []string) bool {
 	ctx, stop := context.WithTimeout(context.Background(), s.opts.AnswerWait)
 	defer stop()
 	notes := eachOf(queues, func(queue string) string { return s.listener.note(queue) })
-	tag, err := s.pool.Exec(ctx, "select set_config('synchronous_commit', 'off', true), pg_notify($1, note) from unnest($2::text[]) note where not pg_try_advisory_xact_lock("+hearers+")", s.opts.Schema, notes)
+	tag, err := s.pool.Exec(ctx, s.named("notify.sql"), s.opts.Schema, notes)
 	return err == nil && tag.RowsAffected() > 0
 }
 

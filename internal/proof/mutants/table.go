@@ -308,7 +308,7 @@ var table = []mutant{
 	{
 		number: 72, name: "settings not read again once the cursor is locked",
 		breaks: "a queue that is paused while a claim waits for its turn hands out messages all the same",
-		edits:  []edit{{"store/postgres/handout.go", "q.settings = $8::jsonb and not q.paused", "$8::jsonb is not null"}},
+		edits:  []edit{{"store/postgres/sql/claim_unordered.sql", "q.settings = :settings::jsonb and not q.paused", ":settings::jsonb is not null"}},
 		tests:  ranges,
 	},
 	{

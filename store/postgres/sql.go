@@ -1,0 +1,48 @@
+package postgres
+
+import (
+	"embed"
+	"strings"
+
+	"github.com/nixie-go/nixie/internal/sqlfile"
+)
+
+// Statements of more than one line are files in the folder sql. Go names them with ".sql" where it
+// would write a shorter statement, and gives their arguments in the order of their headers.
+//
+//go:embed sql/*.sql
+var sqlFolder embed.FS
+
+// texts has the statements by name. The schema is not known yet: @. stands for it.
+var texts = sqlfile.Texts(sqlFolder, "$")
+
+// which says which messages or letters a statement is about, as a condition behind a column of
+// positions: those with the IDs $1, or with the positions $1.
+var which = struct{ ids, letters, positions string }{
+	ids:       " = any(array(" + texts["messages_with"] + "))",
+	letters:   " = any(array(" + texts["letters_with"] + "))",
+	positions: " = any($1::bigint[])",
+}
+
+// fill returns a statement with what its file leaves open: names in braces, and texts for them.
+func fill(file string, open ...string) string {
+	text := texts[strings.TrimSuffix(file, ".sql")]
+	for i := 0; i < len(open); i += 2 {
+		text = strings.ReplaceAll(text, "{"+open[i]+"}", open[i+1])
+	}
+	return text
+}
+
+// textsOf returns the statements for a schema, by the names of their files.
+func textsOf(schema string) map[string]string {
+	own := make(map[string]string, len(texts))
+	for name, text := range texts {
+		own[name+".sql"] = inSchema(text, schema)
+	}
+	return own
+}
+
+// inSchema names the schema in a statement.
+func inSchema(text, schema string) string {
+	return strings.NewReplacer("@.", schema+".", "{schema}", schema).Replace(text)
+}

@@ -1,0 +1,9 @@
+-- Notes what became of a letter in an operation.
+-- in: ids — ID of the letter
+-- in: operation — ID of the operation
+-- in: state — of the item, which is locked
+-- locks: none
+-- out: none
+update @.item i set state = :state
+from @.operation o
+where o.id = :operation and i.operation = o.n and i.letter = any(array({{letters_with}}))

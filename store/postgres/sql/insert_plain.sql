@@ -1,0 +1,15 @@
+-- Inserts plain messages, which get the next positions.
+-- in: ids — of the messages
+-- in: queues — their numbers
+-- in: types — of the messages
+-- in: keys — or empty
+-- in: streams — or empty
+-- in: bodies — of the messages
+-- in: hashes — of the bodies
+-- in: headers — as JSON, or empty
+-- in: origins — as JSON, or empty
+-- in: enqueued — when, or 0 for now
+-- in: expires — when, or 0
+-- locks: none
+-- out: none
+{{plain_insertion}}

@@ -1,0 +1,13 @@
+-- Locks the streams of messages.
+-- fill: these — which messages, as a condition on pos; its argument is that of this statement
+-- locks: stream, by queue and name
+-- out: stream
+select n
+from @.stream
+where n = any(array(
+  select stream from @.pending where pos{these} and stream is not null
+  union
+  select lane from @.message where pos{these} and lane is not null
+))
+order by queue, name
+for no key update

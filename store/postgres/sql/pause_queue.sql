@@ -1,0 +1,9 @@
+-- Pauses a queue, whatever else is set meanwhile.
+-- in: queue — number of the queue
+-- in: note — why
+-- locks: queue
+-- out: none
+update @.queue set
+  paused = true,
+  settings = settings || jsonb_build_object('paused', true, 'paused_note', :note::text)
+where n = :queue

@@ -1,0 +1,2 @@
+-- Part: whether something is in stream s.
+(s.mixed or not {{all_ended}})
