@@ -92,11 +92,11 @@ func (t *tx) purgeable(q *queueRow, f *nixie.Filter, most int) ([]nixie.ID, erro
 		return nil, err
 	}
 	first, last := q.n<<seqBits, q.n<<seqBits|maxSeq
-	type placed struct {
+	type queued struct {
 		pos int64
 		id  nixie.ID
 	}
-	var found []placed
+	var found []queued
 	for _, part := range [...]struct {
 		where string
 		from  int64
@@ -108,13 +108,13 @@ func (t *tx) purgeable(q *queueRow, f *nixie.Filter, most int) ([]nixie.ID, erro
 		w.add(part.where, part.from, last)
 		w.and(messageWhere(f, lifecycle.Moment(t.now)))
 		if err := t.each("select c.pos, c.id from current c where "+w.String()+" order by c.pos limit ?", func(row rows) error {
-			found = append(found, placed{row.ColumnInt64(0), columnID(row, 1)})
+			found = append(found, queued{row.ColumnInt64(0), columnID(row, 1)})
 			return nil
 		}, append(w.args, most)...); err != nil {
 			return nil, err
 		}
 	}
-	slices.SortFunc(found, func(a, b placed) int { return cmp.Compare(a.pos, b.pos) })
+	slices.SortFunc(found, func(a, b queued) int { return cmp.Compare(a.pos, b.pos) })
 	var ids []nixie.ID
 	for _, p := range found[:min(len(found), most)] {
 		ids = append(ids, p.id)

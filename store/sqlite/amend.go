@@ -165,7 +165,7 @@ func (t *tx) amendQueued(q *queueRow, pos int64, id nixie.ID, st standing, chang
 		t.wake(q.name)
 	}
 	if st.hasRow {
-		t.stir(q, p.stream)
+		t.markDirty(q, p.stream)
 		t.countAgain(&was, p)
 		return t.run(sqlText["amend_row"],
 			p.Due, p.Attempts, p.Deliveries, p.Crashes, p.Alone, text(p.Abandoned), p.MayPass, pos)
@@ -181,8 +181,8 @@ func (t *tx) amendQueued(q *queueRow, pos int64, id nixie.ID, st standing, chang
 	return t.insertPending(&h.pendingRow)
 }
 
-// move puts a message at the end of another queue: it gets a place there, and
-// whatever is kept by its place follows.
+// move puts a message at the end of another queue: it gets a newPos there, and
+// whatever is kept by its newPos follows.
 func (t *tx) move(from *queueRow, pos int64, id nixie.ID, st standing, name string) error {
 	l, err := t.letter(sqlText["letter_at"], pos)
 	if err != nil {
@@ -205,8 +205,8 @@ func (t *tx) move(from *queueRow, pos int64, id nixie.ID, st standing, name stri
 	if to.last >= maxSeq {
 		return nixie.Errorf(nixie.CodeLimit, "queue %s has taken %d messages, the limit: use another queue", to.name, to.last)
 	}
-	place := to.n<<seqBits | (to.last + 1)
-	if err := t.moveKey(from, to, pos, place); err != nil {
+	newPos := to.n<<seqBits | (to.last + 1)
+	if err := t.moveKey(from, to, pos, newPos); err != nil {
 		return err
 	}
 	h, err := t.anyHold(pos, st)
@@ -223,17 +223,17 @@ func (t *tx) move(from *queueRow, pos int64, id nixie.ID, st standing, name stri
 	if to.fresh == 0 {
 		to.cursor = to.last
 	}
-	return t.settleDown(to, h, place)
+	return t.settleDown(to, h, newPos)
 }
 
 // settleDown writes a message that left its queue into another one.
-func (t *tx) settleDown(to *queueRow, h *held, place int64) error {
+func (t *tx) settleDown(to *queueRow, h *held, newPos int64) error {
 	for _, query := range [...]string{
 		"update message set pos = ?, own = 1 where pos = ?",
 		"update failure set pos = ? where pos = ?",
 		"update attachment set pos = ? where pos = ?",
 	} {
-		if err := t.run(query, place, h.pos); err != nil {
+		if err := t.run(query, newPos, h.pos); err != nil {
 			return err
 		}
 	}
@@ -245,12 +245,12 @@ func (t *tx) settleDown(to *queueRow, h *held, place int64) error {
 			h.Due = row.ColumnInt64(1)
 		}
 		return nil
-	}, place); err != nil {
+	}, newPos); err != nil {
 		return err
 	}
 	p := h.pendingRow
-	p.pos, p.queue, p.State, p.MayPass, p.stream, p.Rank = place, to.n, lifecycle.Queued, false, 0, 0
-	if err := t.join(to, &p, stream, place); err != nil {
+	p.pos, p.queue, p.State, p.MayPass, p.stream, p.Rank = newPos, to.n, lifecycle.Queued, false, 0, 0
+	if err := t.join(to, &p, stream, newPos); err != nil {
 		return err
 	}
 	t.wake(to.name)
@@ -258,12 +258,12 @@ func (t *tx) settleDown(to *queueRow, h *held, place int64) error {
 }
 
 // moveKey takes the dedupe key in the new queue and gives it back in the old.
-func (t *tx) moveKey(from, to *queueRow, pos, place int64) error {
+func (t *tx) moveKey(from, to *queueRow, pos, newPos int64) error {
 	key, err := t.dedupeKey(pos)
 	if err != nil || key == "" {
 		return err
 	}
-	if err := t.takeFreeKey(to, key, place); err != nil {
+	if err := t.takeFreeKey(to, key, newPos); err != nil {
 		return err
 	}
 	return t.run("delete from dedupe where queue = ? and key = ? and pos = ?", from.n, key, pos)

@@ -120,7 +120,7 @@ func (s *Store) await(ctx context.Context, queue string, want nixie.Want, idle <
 func (s *Store) served(ctx context.Context, c *waiter, err error) ([]*nixie.Delivery, error) {
 	defer s.gate.leave()
 	if err != nil {
-		s.owner.stages.forget(&c.got)
+		s.owner.progress.forget(&c.got)
 		return nil, s.explain(context.Background(), err)
 	}
 	return s.deliveries(ctx, c.queue, &c.got)

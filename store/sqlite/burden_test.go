@@ -25,14 +25,14 @@ const (
 // beside it.
 const mostBurden = 1.10
 
-// A drain is measured this many times on each side, in turns that are short and begin
+// A drain is measured this many times on each side, in rounds that are short and begin
 // with the other side each time: what other programs of the machine do to its caches
-// meets both alike, and the median of the turns counts.
-const turns = 110
+// meets both alike, and the median of the rounds counts.
+const rounds = 110
 
 // TestShow4BurdenCostsOthersNothing drains other queues and other streams of the
 // same queue on an empty store and on one that carries a blocked stream with
-// 100,000 followers and 1,000,000 scheduled messages, in turns, and compares the
+// 100,000 followers and 1,000,000 scheduled messages, in rounds, and compares the
 // processor time of both.
 func TestShow4BurdenCostsOthersNothing(t *testing.T) {
 	if testing.Short() {
@@ -57,29 +57,29 @@ func TestShow4BurdenCostsOthersNothing(t *testing.T) {
 		{"other streams of the queue", fillStreams, "orders", 1_000},
 		{"the queue of the scheduled ones", func(t testing.TB, s *sqlite.Store) { fill(t, s, "later", 5_000) }, "later", 5_000},
 	} {
-		var took [2]time.Duration // by all turns
-		ratios := make([]float64, turns)
-		for turn := range turns {
-			var turned [2]time.Duration
+		var took [2]time.Duration // by all rounds
+		ratios := make([]float64, rounds)
+		for round := range rounds {
+			var spent [2]time.Duration
 			for side := range 2 {
-				side = (side + turn) % 2
+				side = (side + round) % 2
 				s := []*sqlite.Store{free, burdened}[side]
 				c.fill(t, s)
 				busy := cpuTime(t)
 				if got := drainAll(t, s, c.queue); got != c.count {
 					t.Fatalf("%s: %d messages came, want %d", c.name, got, c.count)
 				}
-				turned[side] = cpuTime(t) - busy
-				took[side] += turned[side]
+				spent[side] = cpuTime(t) - busy
+				took[side] += spent[side]
 			}
-			ratios[turn] = turned[1].Seconds() / turned[0].Seconds()
+			ratios[round] = spent[1].Seconds() / spent[0].Seconds()
 		}
-		alone, beside := took[0], took[1]
+		alone, loaded := took[0], took[1]
 		slices.Sort(ratios)
-		ratio := ratios[turns/2] // a few turns that others were in the way of say nothing
-		drained := float64(turns * c.count)
-		t.Logf("drain of %s: %.0f per second of processor alone, %.0f beside %d followers and %d scheduled: by the median turn %+.1f %%", c.name,
-			drained/alone.Seconds(), drained/beside.Seconds(), followers, scheduled, (ratio-1)*100)
+		ratio := ratios[rounds/2] // a few rounds that others were in the way of say nothing
+		messages := float64(rounds * c.count)
+		t.Logf("drain of %s: %.0f per second of processor alone, %.0f beside %d followers and %d scheduled: by the median round %+.1f %%", c.name,
+			messages/alone.Seconds(), messages/loaded.Seconds(), followers, scheduled, (ratio-1)*100)
 		if ratio > mostBurden {
 			t.Errorf("drain of %s takes %.2f times as long beside them, want at most %.2f", c.name, ratio, mostBurden)
 		}

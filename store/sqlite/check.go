@@ -19,7 +19,7 @@ const maxViolations = 100
 var rules = [...]string{
 	"message-lost", "message-two-states", "message-passed-by", "message-no-queue", "row-no-message",
 	"queue-count", "waiting-count", "retrying-count", "queue-ended", "queue-tally", "batch-count",
-	"batch-apart", "lease-no-owner", "lease-stale", "stream-lost", "stream-two-leases",
+	"batch-has-rows", "lease-no-owner", "lease-stale", "stream-lost", "stream-two-leases",
 	"stream-stuck", "stream-order", "counters", "key-orphan", "key-missing", "letter-no-message",
 	"letter-missing", "letter-status", "letter-facet", "letter-count", "letter-text", "letter-history",
 	"note-orphan", "original-orphan", "attachment-orphan", "operation-item",

@@ -12,7 +12,7 @@ import (
 
 // claimed is what a transaction handed out: places, to be read afterwards.
 type claimed struct {
-	rows   []*pendingRow // one lease each, in the order of their turns
+	rows   []*pendingRow // one lease each, in the order of their ranks
 	batch  *batchRow     // or one lease for a range
 	before []int         // how many members of the range come before the i-th row
 	size   int           // bytes of their bodies
@@ -58,7 +58,7 @@ func (s *Store) Claim(ctx context.Context, queue string, want nixie.Want) ([]*ni
 		return nil, err
 	}
 	defer s.gate.leave()
-	dead, busy, err := s.look(ctx, queue)
+	dead, busy, err := s.precheck(ctx, queue)
 	if err != nil || !busy {
 		return nil, err
 	}
@@ -84,13 +84,13 @@ func (s *Store) lend(ctx context.Context, queue string, want nixie.Want, dead []
 		return t.claim(&got, queue, want)
 	})
 	if err != nil {
-		s.owner.stages.forget(&got)
+		s.owner.progress.forget(&got)
 	}
 	return &got, err
 }
 
-// look returns some owners that are dead and whether a claim has anything to do.
-func (s *Store) look(ctx context.Context, queue string) (dead []ownerRow, busy bool, err error) {
+// precheck returns some owners that are dead and whether a claim has anything to do.
+func (s *Store) precheck(ctx context.Context, queue string) (dead []ownerRow, busy bool, err error) {
 	if err := s.files.check(); err != nil {
 		return nil, false, s.giveUp(nixie.CodeUnavailable, err)
 	}
@@ -133,19 +133,19 @@ func (s *Store) firstDue(c conn, queue string) (int64, error) {
 func (t *tx) claim(got *claimed, queue string, want nixie.Want) error {
 	err := t.handOut(got, queue, want)
 	if err == nil && want.LogProgress {
-		t.store.owner.stages.claimed(got)
+		t.store.owner.progress.logClaim(got)
 	}
 	return err
 }
 
 // handOut leases what is to be judged, else a group of suspects, else up to want.Max of
-// those with a row of their own and new ones, both in the order of their turns.
+// those with a row of their own and new ones, both in the order of their ranks.
 func (t *tx) handOut(got *claimed, queue string, want nixie.Want) error {
 	q, err := t.queue(queue)
 	if err != nil || q == nil || q.paused {
 		return err
 	}
-	if err := t.arrangeStirred(); err != nil {
+	if err := t.recomputeHeads(); err != nil {
 		return err
 	}
 	if err := t.store.register(t); err != nil {
@@ -166,9 +166,9 @@ func (t *tx) handOut(got *claimed, queue string, want nixie.Want) error {
 	if len(rows) == 0 && q.evenly(want.Max) {
 		n := min(int64(want.Max), q.fresh)
 		for i := range n {
-			got.members = append(got.members, q.place(q.cursor+1+i))
+			got.members = append(got.members, q.pos(q.cursor+1+i))
 		}
-		got.batch, err = t.leaseRange(q, q.place(q.cursor+1), q.place(q.cursor+n), n, until)
+		got.batch, err = t.leaseRange(q, q.pos(q.cursor+1), q.pos(q.cursor+n), n, until)
 		return err
 	}
 	fresh, err := t.freshOnes(q, want.Max)
@@ -198,8 +198,8 @@ func (q *queueRow) evenly(n int) bool {
 // small reports whether n messages fit into one call, whichever they are.
 func (q *queueRow) small(n int64) bool { return n*q.largest <= nixie.MaxBatchBytes }
 
-// place is where the message with a sequence number of the queue lies.
-func (q *queueRow) place(seq int64) int64 { return q.n<<seqBits | seq }
+// pos returns the position of the message with a sequence number of the queue.
+func (q *queueRow) pos(seq int64) int64 { return q.n<<seqBits | seq }
 
 // freshOne is a message that ranges hand out.
 type freshOne struct {
@@ -207,14 +207,14 @@ type freshOne struct {
 	size          int
 }
 
-// choose takes the first n by turn of rows, which are in no order of turns over
+// choose takes the first n by rank of rows, which are in no order of ranks over
 // the priorities, and of fresh ones, which are. It returns how many of the
 // latter it took.
 func (got *claimed) choose(set *nixie.QueueSettings, rows []*pendingRow, fresh []freshOne, n int) (members int) {
-	turn := byTurn(set, rows)
+	rank := byDueRank(set, rows)
 	for len(got.rows)+members < n && len(rows)+len(fresh) > members {
 		first := len(fresh) == members || len(rows) > 0 &&
-			cmp.Or(cmp.Compare(turn(rows[0]), set.DueRank(fresh[members].enqueued, 0)), cmp.Compare(rows[0].pos, fresh[members].pos)) < 0
+			cmp.Or(cmp.Compare(rank(rows[0]), set.DueRank(fresh[members].enqueued, 0)), cmp.Compare(rows[0].pos, fresh[members].pos)) < 0
 		if !first {
 			if !got.fits(fresh[members].size) {
 				break
@@ -230,11 +230,11 @@ func (got *claimed) choose(set *nixie.QueueSettings, rows []*pendingRow, fresh [
 	return members
 }
 
-// byTurn sorts rows by their turns, and returns what says it.
-func byTurn(set *nixie.QueueSettings, rows []*pendingRow) (turn func(*pendingRow) int64) {
-	turn = func(r *pendingRow) int64 { return set.DueRank(r.Due, r.priority) }
-	slices.SortFunc(rows, func(a, b *pendingRow) int { return cmp.Or(cmp.Compare(turn(a), turn(b)), cmp.Compare(a.pos, b.pos)) })
-	return turn
+// byDueRank sorts rows by their ranks, and returns what says it.
+func byDueRank(set *nixie.QueueSettings, rows []*pendingRow) (rank func(*pendingRow) int64) {
+	rank = func(r *pendingRow) int64 { return set.DueRank(r.Due, r.priority) }
+	slices.SortFunc(rows, func(a, b *pendingRow) int { return cmp.Or(cmp.Compare(rank(a), rank(b)), cmp.Compare(a.pos, b.pos)) })
+	return rank
 }
 
 // regulars is the query for n rows. It asks for the size of each only where that
@@ -329,7 +329,7 @@ func (t *tx) freshOnes(q *queueRow, n int) ([]freshOne, error) {
 	err := t.each(sqlText["claim_new"], func(row rows) error {
 		got = append(got, freshOne{row.ColumnInt64(0), row.ColumnInt64(1), row.ColumnInt(2)})
 		return nil
-	}, q.place(q.cursor), q.place(q.last), n)
+	}, q.pos(q.cursor), q.pos(q.last), n)
 	if len(got) > 0 && got[0].pos&maxSeq-1 > q.cursor { // nobody looks at what ranges pass by again
 		q.cursor, q.dirty = got[0].pos&maxSeq-1, true
 	}

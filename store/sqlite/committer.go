@@ -73,12 +73,12 @@ func (s *Store) submit(ctx context.Context, size int, follow bool, do func(*tx) 
 		return s.explain(context.Background(), err)
 	case <-ctx.Done():
 	}
-	return s.farewell(ctx, w, follow)
+	return s.leaveEarly(ctx, w, follow)
 }
 
-// farewell is what a caller is told that leaves, as ctx has ended. A transaction
+// leaveEarly is what a caller is told that leaves, as ctx has ended. A transaction
 // may have been answered for without its part, so that success means nothing then.
-func (s *Store) farewell(ctx context.Context, w *write, follow bool) error {
+func (s *Store) leaveEarly(ctx context.Context, w *write, follow bool) error {
 	if ran := w.leave(follow); !ran {
 		return stopped(ctx)
 	}
@@ -104,7 +104,7 @@ func (s *Store) commitLoop(c conn) {
 	group := make([]*write, 0, maxCalls)
 	for first := range s.writes {
 		if len(group) > 1 {
-			letThemCome(s.writes, len(group))
+			waitForCallers(s.writes, len(group))
 		}
 		group = s.gather(append(group[:0], first))
 		if err := s.broken.Load(); err != nil {
@@ -117,10 +117,10 @@ func (s *Store) commitLoop(c conn) {
 	}
 }
 
-// letThemCome gives those whom the last commit answered a turn to call again
+// waitForCallers gives those whom the last commit answered a turn to call again
 // before the next one begins. Otherwise who came during that commit goes alone,
 // the others wait for the next, and each commit serves half of the callers.
-func letThemCome(writes <-chan *write, answered int) {
+func waitForCallers(writes <-chan *write, answered int) {
 	come := len(writes)
 	all := come + answered
 	for idle := 0; come < all && idle < 3; idle++ {
@@ -154,8 +154,8 @@ func answer(group []*write, err error) {
 	}
 }
 
-// maxApart is how many failing calls are taken out of a group one by one.
-const maxApart = 8
+// maxAlone is how many failing calls are taken out of a group one by one.
+const maxAlone = 8
 
 // commitGroup commits all calls together. A call that fails is taken out and
 // tried again in a transaction of its own after the others: what it was told
@@ -163,7 +163,7 @@ const maxApart = 8
 // for another reason, each call gets its own.
 func (s *Store) commitGroup(c conn, group []*write) {
 	rest := slices.Clone(group)
-	var apart []*write
+	var alone []*write
 	for len(rest) > 0 {
 		failed, err := s.commit(c, rest)
 		var begin *beginError
@@ -171,14 +171,14 @@ func (s *Store) commitGroup(c conn, group []*write) {
 			answer(rest, err)
 			break
 		}
-		if failed < 0 || len(apart) == maxApart {
-			apart = append(apart, rest...)
+		if failed < 0 || len(alone) == maxAlone {
+			alone = append(alone, rest...)
 			break
 		}
-		apart = append(apart, rest[failed])
+		alone = append(alone, rest[failed])
 		rest = slices.Delete(rest, failed, failed+1)
 	}
-	for _, w := range apart {
+	for _, w := range alone {
 		_, err := s.commit(c, []*write{w})
 		w.done <- err
 	}
@@ -210,7 +210,7 @@ func (s *Store) transact(c conn, calls []*write) (failed int, err error) {
 		return -1, &beginError{err}
 	}
 	defer func() {
-		if e := s.turn.leave(); e != nil && err == nil {
+		if e := s.writerQueue.leave(); e != nil && err == nil {
 			_ = s.giveUp(nixie.CodeUnavailable, e) // what was committed stays; nobody else gets a turn while this file is open
 		}
 	}()
@@ -247,7 +247,7 @@ func (s *Store) transact(c conn, calls []*write) (failed int, err error) {
 // turn does not come, whoever has it stands still: then the store's own lock is
 // asked once.
 func (s *Store) begin(c conn) error {
-	in, err := s.turn.take(context.Background())
+	in, err := s.writerQueue.take(context.Background())
 	if err != nil {
 		return err
 	}
@@ -256,7 +256,7 @@ func (s *Store) begin(c conn) error {
 		defer c.SetBusyTimeout(s.opts.LockWait)
 	}
 	if err := c.run("begin immediate"); err != nil {
-		return errors.Join(err, s.turn.leave())
+		return errors.Join(err, s.writerQueue.leave())
 	}
 	return nil
 }

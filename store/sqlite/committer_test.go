@@ -26,7 +26,7 @@ func TestNobodyIsToldOfAnothersCommit(t *testing.T) {
 			t.Fatal(err)
 		}
 		w.done <- nil
-		if err := (&Store{}).farewell(ctx, w, false); nixie.CodeOf(err) != nixie.CodeUnavailable || ran != undone {
+		if err := (&Store{}).leaveEarly(ctx, w, false); nixie.CodeOf(err) != nixie.CodeUnavailable || ran != undone {
 			t.Errorf("after %d tries that were undone and a commit without the part: %v", undone, err)
 		}
 	}
@@ -71,8 +71,8 @@ func TestLeavingWaitsForTheRun(t *testing.T) {
 	}
 }
 
-// TestProbesTakeTurns looks at every owner in time, at a few at once.
-func TestProbesTakeTurns(t *testing.T) {
+// TestProbesAlternate looks at every owner in time, at a few at once.
+func TestProbesAlternate(t *testing.T) {
 	for _, n := range []int{0, 1, maxProbes, maxProbes + 1, 100, 1000} {
 		var o ownership
 		seen := map[int64]int{}
@@ -81,11 +81,11 @@ func TestProbesTakeTurns(t *testing.T) {
 			for i := range others {
 				others[i].n = int64(i)
 			}
-			turn := o.turn(others)
-			if len(turn) > maxProbes {
-				t.Fatalf("%d probes at once", len(turn))
+			probes := o.nextProbes(others)
+			if len(probes) > maxProbes {
+				t.Fatalf("%d probes at once", len(probes))
 			}
-			for _, one := range turn {
+			for _, one := range probes {
 				seen[one.n]++
 			}
 		}

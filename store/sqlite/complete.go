@@ -9,15 +9,14 @@ import (
 	"github.com/nixie-go/nixie/store/lifecycle"
 )
 
-// isPlain reports whether a settlement is the commonest one: a member of a batch
-// that succeeded at once. One row of log says everything about it.
+// isPlain reports whether a settlement is the most frequent one: a member of a batch succeeded at
+// its first attempt. One short row of log records it.
 func isPlain(st *nixie.Settlement) bool {
 	d := st.Delivery
 	return st.Verb == nixie.Complete && st.Failure == nil && st.Second == nil && d.Lease.Handle.Batch != 0 && d.Lease.Number == 1 && len(d.Steps) == 0
 }
 
-// completeMember settles a plain one. The key of its row of log refuses a second
-// one.
+// completeMember writes a plain settlement. The primary key of log refuses a second one.
 func (t *tx) completeMember(st *nixie.Settlement) (bool, error) {
 	d := st.Delivery
 	pos := d.Lease.Handle.Pos
@@ -26,11 +25,11 @@ func (t *tx) completeMember(st *nixie.Settlement) (bool, error) {
 		return false, err
 	}
 	query := sqlText["log_member"]
-	if b.apart { // it may have a row of its own by now
+	if b.hasRows { // it may have a row of its own by now
 		query = sqlText["log_member_without_row"]
 	}
 	if added, err := t.logPlain(query, b, pos); added == 0 || err != nil {
-		return false, err // where nothing was added the long way says why
+		return false, err // when nothing was added, settle finds the reason
 	}
 	q, err := t.succeeded(b, 1)
 	if err != nil {
@@ -39,7 +38,7 @@ func (t *tx) completeMember(st *nixie.Settlement) (bool, error) {
 	return true, t.freeKey(q, pos, d.DedupeKey, lifecycle.Succeeded)
 }
 
-// has reports whether the lease of a batch is current and a place is in it.
+// has reports whether the lease of a batch is current and its range contains a position.
 func (b *batchRow) has(pos, now int64) bool {
 	return b != nil && b.until > now && b.first <= pos && pos <= b.last
 }
@@ -58,7 +57,7 @@ func (t *tx) logPlain(query string, b *batchRow, pos int64) (added int, err erro
 	return t.Changes(), nil
 }
 
-// succeeded counts members of a batch that ended well.
+// succeeded counts n members of a batch as succeeded.
 func (t *tx) succeeded(b *batchRow, n int64) (*queueRow, error) {
 	b.left -= n
 	b.dirty = true
@@ -76,16 +75,16 @@ const (
 	firstPosition = 4
 )
 
-// completeTogether settles what can be settled many at once and returns which of
-// the settlements are done; the others go one by one.
-func (t *tx) completeTogether(c *call, settlements []nixie.Settlement) ([]bool, error) {
-	if len(c.runs) == 0 && len(c.rows) < rowsOnce {
+// completeMany settles plain messages many at a time and returns which settlements are done. The
+// caller settles the others one by one.
+func (t *tx) completeMany(c *callPlan, settlements []nixie.Settlement) ([]bool, error) {
+	if len(c.adjacent) == 0 && len(c.rows) < rowsOnce {
 		return nil, nil
 	}
 	done := make([]bool, len(settlements))
-	for i := range c.runs {
-		r := &c.runs[i]
-		ok, err := t.completeRun(r)
+	for i := range c.adjacent {
+		r := &c.adjacent[i]
+		ok, err := t.completeAdjacent(r)
 		if err != nil {
 			return nil, err
 		}
@@ -96,9 +95,9 @@ func (t *tx) completeTogether(c *call, settlements []nixie.Settlement) ([]bool, 
 	return done, t.completeRows(settlements, c.rows, done)
 }
 
-// completeRun settles a run, if all of it is known to wait for that. A conflict
-// is an error here and undoes the transaction.
-func (t *tx) completeRun(r *run) (bool, error) {
+// completeAdjacent settles adjacent if a checked range shows all of them as unsettled. A
+// conflict is an error here and undoes the transaction.
+func (t *tx) completeAdjacent(r *adjacent) (bool, error) {
 	n := int64(len(r.at))
 	if !t.allMembers(r.batch, r.first, n) {
 		return false, nil
@@ -121,17 +120,16 @@ func (t *tx) completeRun(r *run) (bool, error) {
 	return true, err
 }
 
-// isPlainRow reports whether a settlement is that of a message with a row of its
-// own that succeeded and has no letter, key or new step.
+// isPlainRow reports whether a message with a row of its own succeeded and has no letter, no dedupe
+// key and no new step.
 func isPlainRow(st *nixie.Settlement) bool {
 	d := st.Delivery
 	return st.Verb == nixie.Complete && st.Failure == nil && st.Second == nil && d.Lease.Handle.Batch == 0 &&
 		d.Generation == 1 && d.DedupeKey == "" && len(lease.NewSteps(d)) == 0
 }
 
-// completeRows settles plain rows and marks in done which it did. at is where
-// they stand in the call, in the order of their places. It does rowsOnce together
-// or none of them.
+// completeRows settles plain rows, rowsOnce at a time, and marks them in done. at has their indexes
+// in the call, ordered by position. It skips a group of rowsOnce of which one cannot be settled so.
 func (t *tx) completeRows(settlements []nixie.Settlement, at []int, done []bool) error {
 	for ; len(at) >= rowsOnce; at = at[rowsOnce:] {
 		some := at[:rowsOnce]
@@ -166,13 +164,14 @@ func (t *tx) completeRows(settlements []nixie.Settlement, at []int, done []bool)
 	return nil
 }
 
-// holdRows finds the rows of settlements, with what the counters ask for. It
-// finds none unless all are leased as the deliveries say and nothing else hangs
-// on them.
+// holdRows reads the rows of settlements, with the columns that counters need. It returns none
+// unless each row is leased under the number of its delivery and has no letter and no stream.
 func (t *tx) holdRows(settlements []nixie.Settlement, at []int, args []any) ([]pendingRow, error) {
 	held := make([]pendingRow, 0, len(at))
 	err := t.each(sqlText["leased_rows"], func(row rows) error {
-		p := pendingRow{pos: row.ColumnInt64(0), Message: lifecycle.Message{State: lifecycle.Leased, Number: row.ColumnInt64(1), Attempts: row.ColumnInt(2), Due: row.ColumnInt64(3)}, reason: row.ColumnText(4)}
+		p := pendingRow{pos: row.ColumnInt64(0), reason: row.ColumnText(4), Message: lifecycle.Message{
+			State: lifecycle.Leased, Number: row.ColumnInt64(1), Attempts: row.ColumnInt(2), Due: row.ColumnInt64(3),
+		}}
 		p.queue = p.pos >> seqBits
 		i, found := slices.BinarySearchFunc(at, p.pos, func(i int, pos int64) int { return cmp.Compare(settlements[i].Delivery.Lease.Handle.Pos, pos) })
 		if found && settlements[at[i]].Delivery.Lease.Number == p.Number {

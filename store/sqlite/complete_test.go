@@ -134,17 +134,17 @@ func TestCompleteLate(t *testing.T) {
 	}
 }
 
-// TestTransactionsHaveTheirTurn shows that transactions of the caller queue up
+// TestTransactionsWaitInTheWriterQueue shows that transactions of the caller queue up
 // with all writers. SQLite's own lock lets a busy process starve who waits for
 // it.
-func TestTransactionsHaveTheirTurn(t *testing.T) {
+func TestTransactionsWaitInTheWriterQueue(t *testing.T) {
 	s := open(t, "", sqlite.Options{Reserve: -1})
 	db, err := s.DB()
 	must(t, err)
 	for _, c := range []struct {
-		opts *sql.TxOptions
-		end  func(*sql.Tx) error
-		turn bool
+		opts   *sql.TxOptions
+		end    func(*sql.Tx) error
+		queued bool
 	}{
 		{nil, (*sql.Tx).Commit, true},
 		{nil, (*sql.Tx).Rollback, true},
@@ -153,12 +153,12 @@ func TestTransactionsHaveTheirTurn(t *testing.T) {
 		fill(t, s, "q", 1)
 		tx, err := db.BeginTx(t.Context(), c.opts)
 		must(t, err)
-		inside, err := s.InTurn()
+		inside, err := s.SeatIsTaken()
 		must(t, err)
 		must(t, c.end(tx))
-		after, err := s.InTurn()
+		after, err := s.SeatIsTaken()
 		must(t, err)
-		if inside != c.turn || after {
+		if inside != c.queued || after {
 			t.Errorf("%+v: in turn inside %t, after it %t", c.opts, inside, after)
 		}
 	}

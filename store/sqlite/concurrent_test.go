@@ -44,7 +44,7 @@ func queued(t *testing.T, s *sqlite.Store, n int, call func(i int)) {
 	})
 	for in := false; !in; { // the plug waits for the lock, alone
 		var err error
-		in, err = s.InTurn()
+		in, err = s.SeatIsTaken()
 		must(t, err)
 	}
 	for i := range n {

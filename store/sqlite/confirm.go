@@ -51,10 +51,10 @@ func (t *tx) handOver(l *letterRow, m *deadMessage) error {
 	return t.freeKeyOf(l.pos, m.State)
 }
 
-// confirmTogether does with few statements what most of a redrive to a broker is: letters
+// confirmMany does with few statements what most of a redrive to a broker is: letters
 // of one operation that are open, hold up nobody and have no key. It returns which they
 // are, for the audit; the others go one by one.
-func (t *tx) confirmTogether(resolutions []store.Resolution, errs []error) (map[nixie.ID]*letterRow, error) {
+func (t *tx) confirmMany(resolutions []store.Resolution, errs []error) (map[nixie.ID]*letterRow, error) {
 	all := alike(resolutions, errs)
 	if len(all) < confirmOnce {
 		return nil, nil
@@ -64,25 +64,25 @@ func (t *tx) confirmTogether(resolutions []store.Resolution, errs []error) (map[
 	if err != nil || len(found) < confirmOnce {
 		return nil, err
 	}
-	var places []int64
-	facets := map[int64][]int64{} // places by what their letters become
+	var positions []int64
+	facets := map[int64][]int64{} // positions by what their letters become
 	for _, l := range found {
 		facet, err := t.moveFacet(l, nixie.StatusResolved, false)
 		if err != nil {
 			return nil, err
 		}
-		places = append(places, l.pos)
+		positions = append(positions, l.pos)
 		facets[facet] = append(facets[facet], l.pos)
 	}
-	if err := t.handOverAll(found, places); err != nil {
+	if err := t.handOverAll(found, positions); err != nil {
 		return nil, err
 	}
-	for facet, places := range facets {
-		if err := t.run(sqlText["letters_resolved"], facet, string(nixie.StatusResolved), t.now, sumOf(""), by.Operation, listed(places)); err != nil {
+	for facet, positions := range facets {
+		if err := t.run(sqlText["letters_resolved"], facet, string(nixie.StatusResolved), t.now, sumOf(""), by.Operation, listed(positions)); err != nil {
 			return nil, err
 		}
 	}
-	if err := t.run(sqlText["items_done"], operation, listed(places)); err != nil {
+	if err := t.run(sqlText["items_done"], operation, listed(positions)); err != nil {
 		return nil, err
 	}
 	return found, nil
@@ -134,8 +134,8 @@ func (t *tx) confirmable(ids []nixie.ID, operation nixie.ID) (found map[nixie.ID
 }
 
 // handOverAll is handOver for messages without keys and streams.
-func (t *tx) handOverAll(letters map[nixie.ID]*letterRow, places []int64) error {
-	if err := t.run(sqlText["hand_over_messages"], lifecycle.Canceled, t.now, brokerTook, listed(places)); err != nil {
+func (t *tx) handOverAll(letters map[nixie.ID]*letterRow, positions []int64) error {
+	if err := t.run(sqlText["hand_over_messages"], lifecycle.Canceled, t.now, brokerTook, listed(positions)); err != nil {
 		return err
 	}
 	for _, l := range letters {

@@ -49,15 +49,15 @@ func (s *Store) DB() (*sql.DB, error) {
 
 // callers is how transactions of the caller come to the file.
 type callers struct {
-	mu   sync.Mutex
-	db   *sql.DB
-	next chan struct{} // holds a token of who may take the turn: one of this process waits for others
-	turn turn
+	mu    sync.Mutex
+	db    *sql.DB
+	next  chan struct{} // holds a token of who may take the turn: one of this process waits for others
+	queue writerQueue
 }
 
 // take waits for the turn, as [turn.take] does.
 func (c *callers) take(ctx context.Context) (bool, error) {
-	patience, stop := context.WithTimeout(ctx, c.turn.wait)
+	patience, stop := context.WithTimeout(ctx, c.queue.wait)
 	defer stop()
 	select {
 	case c.next <- struct{}{}: // what is free is had, however late it is
@@ -68,10 +68,10 @@ func (c *callers) take(ctx context.Context) (bool, error) {
 			if ctx.Err() != nil {
 				return false, stopped(ctx)
 			}
-			return false, nixie.Errorf(nixie.CodeUnavailable, "another transaction of this process has been open for %s: keep transactions short", c.turn.wait)
+			return false, nixie.Errorf(nixie.CodeUnavailable, "another transaction of this process has been open for %s: keep transactions short", c.queue.wait)
 		}
 	}
-	in, err := c.turn.take(patience)
+	in, err := c.queue.take(patience)
 	if ctx.Err() != nil {
 		err = errors.Join(stopped(ctx), err)
 	}
@@ -82,7 +82,7 @@ func (c *callers) take(ctx context.Context) (bool, error) {
 }
 
 func (c *callers) leave() error {
-	err := c.turn.leave()
+	err := c.queue.leave()
 	<-c.next
 	return err
 }
@@ -93,7 +93,7 @@ func (c *callers) close() error {
 	if c.db == nil {
 		return nil
 	}
-	return errors.Join(c.db.Close(), c.turn.close())
+	return errors.Join(c.db.Close(), c.queue.close())
 }
 
 // connector opens sessions.

@@ -48,7 +48,7 @@ func merge(rows, members []*nixie.Delivery, before []int) []*nixie.Delivery {
 
 // readRows reads the messages of rows, rowsOnce of them by one query.
 func (s *Store) readRows(c conn, queue string, rs []*pendingRow) ([]*nixie.Delivery, error) {
-	var bodies slab
+	var bodies bodyPool
 	all := make([]nixie.Delivery, len(rs))
 	at := make(map[int64]int, len(rs))
 	for i, r := range rs {
@@ -105,7 +105,7 @@ func (s *Store) describe(d *nixie.Delivery, queue string, r *pendingRow) {
 func (s *Store) readBatch(c conn, queue string, b *batchRow) ([]*nixie.Delivery, error) {
 	all := make([]nixie.Delivery, b.left)
 	out := make([]*nixie.Delivery, 0, b.left)
-	var bodies slab
+	var bodies bodyPool
 	err := c.each(sqlText["read_range"], func(row rows) error {
 		if len(out) == len(all) {
 			return errEnough
@@ -136,18 +136,18 @@ func (s *Store) readBatch(c conn, queue string, b *batchRow) ([]*nixie.Delivery,
 }
 
 // slab gives out memory for the bodies of one batch. A body that is kept keeps
-// its neighbours, at most slabSize.
-type slab struct{ free []byte }
+// its neighbours, at most bodyPoolSize.
+type bodyPool struct{ free []byte }
 
-const slabSize = 32 << 10
+const bodyPoolSize = 32 << 10
 
 // take returns n bytes, for a large body from memory of its own.
-func (s *slab) take(n int) []byte {
-	if n > slabSize/8 {
+func (s *bodyPool) take(n int) []byte {
+	if n > bodyPoolSize/8 {
 		return make([]byte, n)
 	}
 	if n > len(s.free) {
-		s.free = make([]byte, slabSize)
+		s.free = make([]byte, bodyPoolSize)
 	}
 	b := s.free[:n:n]
 	s.free = s.free[n:]
@@ -156,7 +156,7 @@ func (s *slab) take(n int) []byte {
 
 // scanMessage reads the columns of message_columns. What cannot be read of them is left out and
 // named: one damaged message must not keep the others from being handed out.
-func scanMessage(row rows, d *nixie.Delivery, bodies *slab) {
+func scanMessage(row rows, d *nixie.Delivery, bodies *bodyPool) {
 	m := &d.Message
 	row.ColumnBytes(1, m.ID[:])
 	m.Type = row.ColumnText(2)

@@ -23,8 +23,8 @@ func (s *Store) Inside() int {
 	return s.gate.inside
 }
 
-// InTurn reports whether some process has its turn to write.
-func (s *Store) InTurn() (bool, error) {
+// SeatIsTaken reports whether some process has its turn to write.
+func (s *Store) SeatIsTaken() (bool, error) {
 	f, err := os.OpenFile(filepath.Join(s.path+lockFolder, "seat"), os.O_RDWR, 0)
 	if err != nil {
 		return false, err
@@ -60,18 +60,18 @@ func (s *Store) ClaimSlowly(ctx context.Context, queue string, want nixie.Want) 
 	return func() ([]*nixie.Delivery, error) { return s.deliveries(ctx, queue, got) }, err
 }
 
-// StagesFile is the file of an owner with one lease in it.
-func StagesFile(place, number int64, stage lease.Progress) []byte {
-	file := append(stagesHeader("boot"), make([]byte, slotSize)...)
-	encodeStage(file[slotSize:], leaseID{place, number}, stage)
+// ProgressFile is the file of an owner with one lease in it.
+func ProgressFile(pos, number int64, progress lease.Progress) []byte {
+	file := append(progressHeader("boot"), make([]byte, slotSize)...)
+	encodeSlot(file[slotSize:], leaseID{pos, number}, progress)
 	return file
 }
 
-// ReadStages reads the file of an owner in the same life of the machine.
-func ReadStages(r io.Reader) map[[2]int64]lease.Progress {
+// ReadProgress reads the file of an owner in the same life of the machine.
+func ReadProgress(r io.Reader) map[[2]int64]lease.Progress {
 	found := map[[2]int64]lease.Progress{}
-	for lease, stage := range readStages(r, "boot") {
-		found[[2]int64{lease.place, lease.number}] = stage
+	for lease, progress := range readProgress(r, "boot") {
+		found[[2]int64{lease.pos, lease.number}] = progress
 	}
 	return found
 }
@@ -83,10 +83,10 @@ func (s *Store) Waiters(queue string) int {
 	return len(s.waiters.waiting[queue])
 }
 
-// Glance is one look of the watch, and whether it looked at the queues.
-func (s *Store) Glance(ctx context.Context, queues ...string) (looked bool, err error) {
-	_, err = s.lookFor(ctx, queues)
-	return s.watching.glances == 0, err
+// Poll is one look of the watch, and whether it read at the queues.
+func (s *Store) Poll(ctx context.Context, queues ...string) (read bool, err error) {
+	_, err = s.findWork(ctx, queues)
+	return s.watching.polls == 0, err
 }
 
 // BeginLate lets the connection of the caller say that the context has ended when a

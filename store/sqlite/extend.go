@@ -25,7 +25,7 @@ func (s *Store) Extend(ctx context.Context, ds []*nixie.Delivery, lease time.Dur
 	if err != nil {
 		return all(errs, err)
 	}
-	s.owner.stages.extended(ds, errs)
+	s.owner.progress.extended(ds, errs)
 	return errs
 }
 
@@ -77,7 +77,7 @@ func (t *tx) split(h *held, until int64) error {
 	if err := t.leave(h); err != nil {
 		return err
 	}
-	h.batch.apart = true
+	h.batch.hasRows = true
 	h.State, h.Until = lifecycle.Leased, until
 	return t.insertPending(&h.pendingRow)
 }

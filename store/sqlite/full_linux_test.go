@@ -152,7 +152,7 @@ func TestSmallDisk(t *testing.T) {
 
 // What could not be noted for want of room does not spoil the notes that come after: who
 // looks at a killed process once there was room knows what had not begun.
-func TestStagesAfterAFullDisk(t *testing.T) {
+func TestProgressAfterAFullDisk(t *testing.T) {
 	s := open(t, filepath.Join(smallDisk(t, "size=8m"), "store.db"), sqlite.Options{Reserve: -1})
 	fill(t, s, "q", 3)
 	room := fillUp(t, filepath.Dir(s.Path()), 0)

@@ -26,13 +26,13 @@ var groupings = map[nixie.GroupBy]string{
 }
 
 // Count implements store.DeadLetters.
-func (s *Store) Count(ctx context.Context, filter nixie.Filter, of store.Counting) (lists [][]nixie.Group, looked store.Coverage, err error) {
+func (s *Store) Count(ctx context.Context, filter nixie.Filter, of store.Counting) (lists [][]nixie.Group, covered store.Coverage, err error) {
 	if err := of.Check(); err != nil {
-		return nil, looked, err
+		return nil, covered, err
 	}
 	err = s.read(ctx, func(c conn) (err error) {
 		if !of.Retrying && !of.Described {
-			lists, looked, err = sizesOf(plan(c, &filter, s.Now()), of)
+			lists, covered, err = sizesOf(plan(c, &filter, s.Now()), of)
 			return err
 		}
 		for _, by := range of.By {
@@ -40,7 +40,7 @@ func (s *Store) Count(ctx context.Context, filter nixie.Filter, of store.Countin
 			if of.Retrying {
 				list, err = countRetrying(c, &filter, s.Now(), by)
 			} else {
-				list, looked, err = described(plan(c, &filter, s.Now()), of.Scan, by)
+				list, covered, err = described(plan(c, &filter, s.Now()), of.Scan, by)
 			}
 			if err != nil {
 				return err
@@ -49,30 +49,30 @@ func (s *Store) Count(ctx context.Context, filter nixie.Filter, of store.Countin
 		}
 		return nil
 	})
-	return lists, looked, err
+	return lists, covered, err
 }
 
 // described counts letters by one property. What facets know is summed up from them,
 // with three letters of each: how many letters there are does not matter then.
-func described(p *picker, look store.Scan, by nixie.GroupBy) (_ []nixie.Group, looked store.Coverage, err error) {
+func described(p *picker, scan store.Scan, by nixie.GroupBy) (_ []nixie.Group, covered store.Coverage, err error) {
 	g := &grouper{c: p.c, by: by, facets: map[int64]*facetRow{}, groups: map[string]*groupSum{}}
 	if p.counted() {
-		g.span = p.stretch
+		g.within = p.interval
 		err = g.counted(p.facets)
 	} else {
-		looked, err = g.each(p, look)
+		covered, err = g.each(p, scan)
 	}
 	if err == nil {
 		err = g.nameExamples()
 	}
-	return g.sorted(), looked, err
+	return g.sorted(), covered, err
 }
 
 // grouper sums letters up.
 type grouper struct {
 	c      conn
 	by     nixie.GroupBy
-	span   stretch             // the times of death that are asked for
+	within interval            // the times of death that are asked for
 	facets map[int64]*facetRow // that the filter chooses, by number
 	groups map[string]*groupSum
 }
@@ -86,7 +86,7 @@ type groupSum struct {
 }
 
 type example struct {
-	place
+	deathPos
 	id nixie.ID
 }
 
@@ -113,10 +113,10 @@ func (g *grouper) add(s *groupSum, letters int64, signature string, reason nixie
 // one of the newest.
 func (s *groupSum) meets(e example) {
 	s.first, s.last = min(s.first, e.died), max(s.last, e.died)
-	if len(s.newest) == store.Examples && s.newest[store.Examples-1].compare(e.place) < 0 {
+	if len(s.newest) == store.Examples && s.newest[store.Examples-1].compare(e.deathPos) < 0 {
 		return
 	}
-	at, there := slices.BinarySearchFunc(s.newest, e, func(a, b example) int { return a.compare(b.place) })
+	at, there := slices.BinarySearchFunc(s.newest, e, func(a, b example) int { return a.compare(b.deathPos) })
 	if there {
 		return
 	}
@@ -160,14 +160,14 @@ func (g *grouper) counted(facets *where) error {
 		return g.byHour(facets)
 	}
 	letters := map[int64]int64{} // within the times of death, by facet
-	if g.span != allTime() {
-		if err := eachDeath(g.c, facets, g.span, func(facet, _, n int64) { letters[facet] += n }); err != nil {
+	if g.within != allTime() {
+		if err := eachDeath(g.c, facets, g.within, func(facet, _, n int64) { letters[facet] += n }); err != nil {
 			return err
 		}
 	}
 	for _, f := range g.facets {
 		n := f.letters
-		if g.span != allTime() {
+		if g.within != allTime() {
 			n = letters[f.n]
 		}
 		if n == 0 {
@@ -175,7 +175,7 @@ func (g *grouper) counted(facets *where) error {
 		}
 		s := g.group(f.key, f.reason)
 		g.add(s, n, f.signature, f.reason)
-		if err := g.ends(s, f, g.span, n); err != nil {
+		if err := g.ends(s, f, g.within, n); err != nil {
 			return err
 		}
 	}
@@ -183,10 +183,10 @@ func (g *grouper) counted(facets *where) error {
 }
 
 // ends meets the newest of so many letters of a facet, and the oldest.
-func (g *grouper) ends(s *groupSum, f *facetRow, span stretch, letters int64) error {
-	args := []any{f.n, span.below.died, span.below.n, span.least.died, span.least.n, store.Examples}
+func (g *grouper) ends(s *groupSum, f *facetRow, within interval, letters int64) error {
+	args := []any{f.n, within.below.died, within.below.pos, within.least.died, within.least.pos, store.Examples}
 	meet := func(row rows) error {
-		s.meets(example{place: place{row.ColumnInt64(0), row.ColumnInt64(1)}})
+		s.meets(example{deathPos: deathPos{row.ColumnInt64(0), row.ColumnInt64(1)}})
 		return nil
 	}
 	if err := g.c.each(sqlText["letters_newest"], meet, args...); err != nil || letters <= store.Examples {
@@ -198,9 +198,9 @@ func (g *grouper) ends(s *groupSum, f *facetRow, span stretch, letters int64) er
 
 // each goes through letters that match, latest death first, and says how many were
 // looked at if those were not all.
-func (g *grouper) each(p *picker, look store.Scan) (store.Coverage, error) {
-	return p.through(groupings[g.by]+", f.signature, f.reason, l.died, l.pos, l.id", look, func(row rows) error {
-		e := example{place{row.ColumnInt64(3), row.ColumnInt64(4)}, columnID(row, 5)}
+func (g *grouper) each(p *picker, scan store.Scan) (store.Coverage, error) {
+	return p.through(groupings[g.by]+", f.signature, f.reason, l.died, l.pos, l.id", scan, func(row rows) error {
+		e := example{deathPos{row.ColumnInt64(3), row.ColumnInt64(4)}, columnID(row, 5)}
 		key, reason := row.ColumnText(0), nixie.Reason(row.ColumnText(2))
 		if g.by == nixie.ByHour {
 			key = hourName(lifecycle.Hour(e.died))
@@ -223,7 +223,7 @@ func (g *grouper) nameExamples() error {
 			if err := g.c.each("select id from letter where pos = ?", func(row rows) error {
 				e.id = columnID(row, 0)
 				return nil
-			}, e.n); err != nil {
+			}, e.pos); err != nil {
 				return err
 			}
 		}

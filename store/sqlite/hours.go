@@ -12,24 +12,24 @@ const hour = int64(time.Hour)
 
 func hourName(h int64) string { return time.Unix(h*3600, 0).UTC().Format("2006-01-02T15") }
 
-// hours are the whole hours within a stretch, from first to before end, and what is
+// hours are the whole hours within a interval, from first to before end, and what is
 // left of it at its ends, each within one hour.
-func (s stretch) hours() (first, end int64, rest []stretch) {
+func (s interval) hours() (first, end int64, rest []interval) {
 	from, till := s.least.died, s.below.died
 	first, end = lifecycle.Hour(from), lifecycle.Hour(till)
-	if from != math.MinInt64 && (from > first*hour || s.least.n >= 0) {
+	if from != math.MinInt64 && (from > first*hour || s.least.pos >= 0) {
 		first++
-		rest = append(rest, stretch{below: place{died: min(till, first*hour)}, least: s.least})
+		rest = append(rest, interval{below: deathPos{died: min(till, first*hour)}, least: s.least})
 	}
 	if till != math.MaxInt64 && end >= first && till > end*hour {
-		rest = append(rest, stretch{below: s.below, least: place{end * hour, -1}})
+		rest = append(rest, interval{below: s.below, least: deathPos{end * hour, -1}})
 	}
 	return first, end, rest
 }
 
 // eachDeath calls f with how many letters of a facet died within an hour, for facets and
 // a stretch of time. Whole hours are counted; what is left at the ends is looked at.
-func eachDeath(c conn, facets *where, s stretch, f func(facet, hour, n int64)) error {
+func eachDeath(c conn, facets *where, s interval, f func(facet, hour, n int64)) error {
 	meet := func(row rows) error {
 		if n := row.ColumnInt64(2); n > 0 {
 			f(row.ColumnInt64(0), row.ColumnInt64(1), n)
@@ -43,7 +43,7 @@ func eachDeath(c conn, facets *where, s stretch, f func(facet, hour, n int64)) e
 	}
 	for _, r := range rest {
 		if err := c.each(sqlText["deaths_within"]+" "+facets.String(),
-			meet, append([]any{lifecycle.Hour(r.least.died), r.below.died, r.below.n, r.least.died, r.least.n}, facets.args...)...); err != nil {
+			meet, append([]any{lifecycle.Hour(r.least.died), r.below.died, r.below.pos, r.least.died, r.least.pos}, facets.args...)...); err != nil {
 			return err
 		}
 	}
@@ -82,7 +82,7 @@ func (g *grouper) byHour(facets *where) error {
 	}
 	hours := map[int64]*hourSum{}
 	f := &facetRow{}
-	if err := eachDeath(g.c, facets, g.span, func(facet, hour, n int64) {
+	if err := eachDeath(g.c, facets, g.within, func(facet, hour, n int64) {
 		if facet != f.n { // those of a facet come together
 			f = g.facets[facet]
 		}
@@ -97,15 +97,15 @@ func (g *grouper) byHour(facets *where) error {
 		return err
 	}
 	for hour, h := range hours {
-		if err := g.endsOf(h, g.span.within(hour)); err != nil {
+		if err := g.endsOf(h, g.within.inHour(hour)); err != nil {
 			return err
 		}
 	}
 	return nil
 }
 
-// within is the part of a stretch that is in an hour.
-func (s stretch) within(h int64) stretch {
+// within is the part of a interval that is in an hour.
+func (s interval) inHour(h int64) interval {
 	s.from(h * hour)
 	s.till((h + 1) * hour)
 	return s
@@ -116,14 +116,14 @@ func (g *grouper) hoursOf(f *facetRow) error {
 	var s *groupSum
 	in := int64(math.MinInt64)
 	return g.c.each(sqlText["letters_of_facet"], func(row rows) error {
-		e := example{place: place{row.ColumnInt64(0), row.ColumnInt64(1)}}
+		e := example{deathPos: deathPos{row.ColumnInt64(0), row.ColumnInt64(1)}}
 		if h := lifecycle.Hour(e.died); h != in {
 			in, s = h, g.group(hourName(h), f.reason)
 		}
 		g.add(s, 1, f.signature, f.reason)
 		s.meets(e)
 		return nil
-	}, f.n, g.span.below.died, g.span.below.n, g.span.least.died, g.span.least.n)
+	}, f.n, g.within.below.died, g.within.below.pos, g.within.least.died, g.within.least.pos)
 }
 
 // probed is at how many letters of an hour to look before its facets are asked one by
@@ -131,7 +131,7 @@ func (g *grouper) hoursOf(f *facetRow) error {
 const probed = hoursKnow * (store.Examples + 1)
 
 // endsOf meets the newest letters of an hour, and its oldest.
-func (g *grouper) endsOf(h *hourSum, span stretch) error {
+func (g *grouper) endsOf(h *hourSum, within interval) error {
 	for _, end := range [...]struct {
 		query string
 		want  int
@@ -142,12 +142,12 @@ func (g *grouper) endsOf(h *hourSum, span stretch) error {
 			if g.facets[row.ColumnInt64(2)] == nil {
 				return nil
 			}
-			h.meets(example{place: place{row.ColumnInt64(0), row.ColumnInt64(1)}})
+			h.meets(example{deathPos: deathPos{row.ColumnInt64(0), row.ColumnInt64(1)}})
 			if found++; found == end.want {
 				return errEnough
 			}
 			return nil
-		}, span.least.died, span.below.died, probed)
+		}, within.least.died, within.below.died, probed)
 		if err = chosen(err); err != nil {
 			return err
 		}
@@ -155,7 +155,7 @@ func (g *grouper) endsOf(h *hourSum, span stretch) error {
 			continue
 		}
 		for i, f := range h.facets {
-			if err := g.ends(h.groupSum, f, span, h.sums[i]); err != nil {
+			if err := g.ends(h.groupSum, f, within, h.sums[i]); err != nil {
 				return err
 			}
 		}

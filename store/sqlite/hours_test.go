@@ -166,15 +166,15 @@ func TestCountsSayWhatTheyAreAbout(t *testing.T) {
 		{"some of several facets", nixie.Filter{Types: []string{"t0"}, Queues: []string{"q0"}, Deliveries: any}, 2_625},
 		{"in a time", nixie.Filter{Types: []string{"t0"}, Deliveries: any, Died: nixie.Times{After: at.Add(time.Minute), Before: at.Add(210 * time.Minute)}}, 3_150},
 	} {
-		for _, look := range []store.Scan{store.ScanRecent, store.ScanAll} {
-			described, looked, err := s.Count(t.Context(), c.filter, store.Counting{By: []nixie.GroupBy{nixie.ByHour}, Scan: look, Described: true})
+		for _, scan := range []store.Scan{store.ScanRecent, store.ScanAll} {
+			described, covered, err := s.Count(t.Context(), c.filter, store.Counting{By: []nixie.GroupBy{nixie.ByHour}, Scan: scan, Described: true})
 			must(t, err)
 			groups := described[0]
 			n := int64(0)
 			for _, g := range groups {
 				n += g.Count
 			}
-			counts, same, err := s.Count(t.Context(), c.filter, store.Counting{By: []nixie.GroupBy{nixie.ByHour}, Scan: look})
+			counts, same, err := s.Count(t.Context(), c.filter, store.Counting{By: []nixie.GroupBy{nixie.ByHour}, Scan: scan})
 			must(t, err)
 			for hour, count := range store.Sizes(counts[0]) {
 				n -= count
@@ -182,18 +182,18 @@ func TestCountsSayWhatTheyAreAbout(t *testing.T) {
 					t.Errorf("%s: %d letters of hour %s, and groups %v", c.name, count, hour, groups)
 				}
 			}
-			if n != 0 || same != looked {
-				t.Errorf("%s: groups say that they looked at %v, counts at %v, and differ by %d letters", c.name, looked, same, n)
+			if n != 0 || same != covered {
+				t.Errorf("%s: groups say that they looked at %v, counts at %v, and differ by %d letters", c.name, covered, same, n)
 			}
 			for _, g := range counts[0] {
 				n += g.Count
 			}
 			want := store.Coverage{Newest: n, Of: c.of}
-			if look == store.ScanAll {
+			if scan == store.ScanAll {
 				want = store.Coverage{}
 			}
-			if looked != want || look == store.ScanAll && n != c.of || look == store.ScanRecent && n >= c.of {
-				t.Errorf("%s: %d letters were counted, and it says that it looked at %+v of %d", c.name, n, looked, c.of)
+			if covered != want || scan == store.ScanAll && n != c.of || scan == store.ScanRecent && n >= c.of {
+				t.Errorf("%s: %d letters were counted, and it says that it looked at %+v of %d", c.name, n, covered, c.of)
 			}
 		}
 	}

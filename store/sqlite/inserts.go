@@ -17,13 +17,13 @@ const (
 )
 
 // together is how many rows one statement adds.
-var together = [...]int{32, 8, 1}
+var rowsAtOnce = [...]int{32, 8, 1}
 
 // addition is the columns of a target and the statements that add rows to it, one
-// for each number of together.
+// for each number in rowsAtOnce.
 type addition struct {
 	columns    int
-	statements [len(together)]string
+	statements [len(rowsAtOnce)]string
 }
 
 var additions = [targets]addition{
@@ -40,7 +40,7 @@ func adding(name string) addition {
 	head, row, _ := strings.Cut(sqlText[name], " values ")
 	a := addition{columns: strings.Count(row, "?")}
 	one := "(?" + strings.Repeat(", ?", a.columns-1) + ")"
-	for i, n := range together {
+	for i, n := range rowsAtOnce {
 		a.statements[i] = head + " values " + one + strings.Repeat(", "+one, n-1)
 	}
 	return a
@@ -147,12 +147,12 @@ func (r *newRows) numOrNull(n int64) *newRows {
 	return r.num(n)
 }
 
-// end ends a row. As many as go together are written at once.
+// end ends a row. As many as one statement adds are written at once.
 func (in *inserts) end(rows *newRows) error {
 	switch {
 	case len(in.given) > maxGiven:
 		return in.flush()
-	case len(rows.cells) < together[0]*additions[rows.to].columns:
+	case len(rows.cells) < rowsAtOnce[0]*additions[rows.to].columns:
 		return nil
 	}
 	return in.write(rows)
@@ -183,7 +183,7 @@ func (in *inserts) forget() {
 func (in *inserts) write(rows *newRows) error {
 	to := additions[rows.to]
 	cells := rows.cells
-	for i, n := range together {
+	for i, n := range rowsAtOnce {
 		for n *= to.columns; len(cells) >= n; cells = cells[n:] {
 			if err := in.insert(to.statements[i], cells[:n]); err != nil {
 				return err

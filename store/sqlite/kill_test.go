@@ -29,12 +29,12 @@ func TestKills(t *testing.T) {
 		name string
 		run  func(*killing)
 	}{
-		{"one process", func(k *killing) { k.inTurn("life", "") }},
+		{"one process", func(k *killing) { k.again("life", "") }},
 		{"one of three at once", (*killing).oneOfThree},
-		{"during recovery", func(k *killing) { k.inTurn("reopen", "opening") }},
-		{"during redrive", func(k *killing) { k.inTurn("redrive", "redriving") }},
+		{"during recovery", func(k *killing) { k.again("reopen", "opening") }},
+		{"during redrive", func(k *killing) { k.again("redrive", "redriving") }},
 		{"during prune", (*killing).prune},
-		{"during checkpoint", func(k *killing) { k.inTurn("checkpoint", "checkpointing") }},
+		{"during checkpoint", func(k *killing) { k.again("checkpoint", "checkpointing") }},
 		{"in a transaction", (*killing).inTransaction},
 		{"after a completion", (*killing).afterCompletion},
 	}
@@ -94,9 +94,9 @@ func (k *killing) busy(n int) {
 	k.heard.noise = sum[0]
 }
 
-// inTurn kills the only user of a store again and again. The next process finds
+// again kills the only user of a store again and again. The next process finds
 // it as the killed one left it.
-func (k *killing) inTurn(role, at string) {
+func (k *killing) again(role, at string) {
 	for k.kills < killsOfOne {
 		lines := 1 + k.rng.IntN(80)
 		if role == "reopen" {
@@ -141,7 +141,7 @@ func (k *killing) prune() {
 		Retention: nixie.MinRetention, LetterRetention: nixie.MinRetention, AuditRetention: nixie.MinRetention,
 	}, "ann", ""))
 	must(k.T, s.Close())
-	k.inTurn("prune", "pruning")
+	k.again("prune", "pruning")
 }
 
 // promises is everything that processes were told had happened.

@@ -67,17 +67,17 @@ func (s *Store) scanCurrent(c conn, row rows, m *nixie.Message) (damage []string
 // on how many facets of letters there are, not on how many letters: one that finds
 // too little among those that it looked at ends early, with a cursor.
 func (s *Store) Letters(ctx context.Context, filter nixie.Filter, page store.Page) ([]nixie.Letter, string, error) {
-	var after *place
+	var after *deathPos
 	if page.Cursor != "" {
 		died, n, err := splitCursor(page.Cursor)
 		if err != nil {
 			return nil, "", err
 		}
-		after = &place{died, n}
+		after = &deathPos{died, n}
 	}
 	limit := page.Rows()
 	var list []nixie.Letter
-	var next, full place
+	var next, full deathPos
 	err := s.read(ctx, func(c conn) error {
 		p := plan(c, &filter, s.Now())
 		if err := p.begin(); err != nil {
@@ -88,26 +88,26 @@ func (s *Store) Letters(ctx context.Context, filter nixie.Filter, page store.Pag
 		}
 		size := 0
 		var err error
-		next, err = p.walk(sqlText["letter_columns"], p.first(limit), max(maxLooked, limit*p.weight()), func(row rows) error {
+		next, err = p.walk(sqlText["letter_columns"], p.first(limit), max(maxScanned, limit*p.weight()), func(row rows) error {
 			l, err := s.scanLetter(c, row, page)
 			list = append(list, l)
 			if err = fullPage(err, &size, &l.Message, l.History); err == nil && len(list) == limit {
 				err = errEnough
 			}
 			if errors.Is(err, errEnough) {
-				full = place{row.ColumnInt64(currentWidth + 13), row.ColumnInt64(currentWidth)}
+				full = deathPos{row.ColumnInt64(currentWidth + 13), row.ColumnInt64(currentWidth)}
 			}
 			return err
 		})
 		if page.Scanned != nil {
-			*page.Scanned += p.looked
+			*page.Scanned += p.scanned
 		}
 		return chosen(err)
 	})
-	if next = cmp.Or(full, next); next == (place{}) || err != nil {
+	if next = cmp.Or(full, next); next == (deathPos{}) || err != nil {
 		return list, "", err
 	}
-	return list, fmt.Sprintf("%d.%d", next.died, next.n), nil
+	return list, fmt.Sprintf("%d.%d", next.died, next.pos), nil
 }
 
 // maxPageSize is at how many bytes of bodies and histories a page ends, however

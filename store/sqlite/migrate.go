@@ -69,18 +69,18 @@ func migrate(c conn, path string) error {
 // move applies or undoes migrations in one transaction, after a look at what is
 // there, and returns them. It reads the schema number under the write lock:
 // another process may have been faster.
-func move(c conn, path string, list []store.Migration, version int, down bool, look func() error) (steps []store.Migration, err error) {
+func move(c conn, path string, list []store.Migration, version int, down bool, check func() error) (steps []store.Migration, err error) {
 	if err := c.run("begin immediate"); err != nil {
 		return nil, err
 	}
-	if steps, err = moveNow(c, path, list, version, down, look); err != nil {
+	if steps, err = moveNow(c, path, list, version, down, check); err != nil {
 		_ = c.run("rollback") // the first error says what went wrong
 		return nil, err
 	}
 	return steps, c.run("commit")
 }
 
-func moveNow(c conn, path string, list []store.Migration, version int, down bool, look func() error) ([]store.Migration, error) {
+func moveNow(c conn, path string, list []store.Migration, version int, down bool, check func() error) ([]store.Migration, error) {
 	have, err := schemaOf(c, path)
 	if err != nil {
 		return nil, err
@@ -89,8 +89,8 @@ func moveNow(c conn, path string, list []store.Migration, version int, down bool
 	if err != nil || len(steps) == 0 {
 		return nil, err
 	}
-	if look != nil {
-		if err := look(); err != nil {
+	if check != nil {
+		if err := check(); err != nil {
 			return nil, err
 		}
 	}

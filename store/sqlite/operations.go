@@ -70,9 +70,9 @@ func scanOperation(row rows) store.Operation {
 }
 
 // Operations implements store.Operations.
-func (s *Store) Operations(ctx context.Context, look store.OperationQuery, page store.Page) (list []store.Operation, next string, err error) {
-	if !look.ID.IsZero() {
-		return s.lookAt(ctx, look)
+func (s *Store) Operations(ctx context.Context, query store.OperationQuery, page store.Page) (list []store.Operation, next string, err error) {
+	if !query.ID.IsZero() {
+		return s.readOperation(ctx, query)
 	}
 	before, err := cursorNumber(page.Cursor)
 	if err != nil {
@@ -91,10 +91,10 @@ func (s *Store) Operations(ctx context.Context, look store.OperationQuery, page 
 	return list, strconv.FormatInt(before, 10), nil
 }
 
-// lookAt shows one operation.
-func (s *Store) lookAt(ctx context.Context, look store.OperationQuery) (list []store.Operation, _ string, err error) {
+// readOperation reads one operation.
+func (s *Store) readOperation(ctx context.Context, query store.OperationQuery) (list []store.Operation, _ string, err error) {
 	err = s.read(ctx, func(c conn) error {
-		n, err := operationNumber(c.each, look.ID)
+		n, err := operationNumber(c.each, query.ID)
 		if err != nil {
 			return err
 		}
@@ -108,13 +108,13 @@ func (s *Store) lookAt(ctx context.Context, look store.OperationQuery) (list []s
 		if err := c.each(sqlText["next_items"], func(row rows) error {
 			op.Next = append(op.Next, columnID(row, 0))
 			return nil
-		}, n, max(look.Next, 0)); err != nil || !look.Outcome {
+		}, n, max(query.Next, 0)); err != nil || !query.Outcome {
 			return err
 		}
 		return c.each(sqlText["operation_outcome"], func(row rows) error {
 			op.Outcome.Add(nixie.Status(row.ColumnText(0)), row.ColumnBool(1), row.ColumnInt64(2))
 			return nil
-		}, n, look.ID)
+		}, n, query.ID)
 	})
 	return list, "", err
 }

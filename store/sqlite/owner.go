@@ -19,7 +19,7 @@ type ownership struct {
 	n    int64 // row of the table owner
 	file *os.File
 
-	stages stages // in the file
+	progress progressFile // in the file
 
 	marked atomic.Int64
 	probed atomic.Uint32
@@ -91,7 +91,7 @@ func (o *ownership) lock(folder, name string) error {
 		return errors.Join(nixie.Errorf(nixie.CodeUnavailable, "owner lock %s cannot be taken", f.Name()), err, f.Close())
 	}
 	o.file = f
-	o.stages.begin(f)
+	o.progress.begin(f)
 	return nil
 }
 
@@ -116,7 +116,7 @@ func (o *ownership) close() error {
 	if o.file == nil {
 		return nil
 	}
-	o.stages.begin(nil)
+	o.progress.begin(nil)
 	err := o.file.Close()
 	o.file = nil
 	return err
@@ -138,7 +138,7 @@ func (s *Store) deadOwners(c conn) ([]ownerRow, error) {
 // only.
 func (s *Store) someDeadOwners(c conn) ([]ownerRow, error) {
 	others, err := s.otherOwners(c)
-	return s.deadOf(s.owner.turn(others)), err
+	return s.deadOf(s.owner.nextProbes(others)), err
 }
 
 func (s *Store) otherOwners(c conn) ([]ownerRow, error) {
@@ -169,7 +169,7 @@ func (s *Store) deadOf(others []ownerRow) []ownerRow {
 const maxProbes = 16
 
 // turn chooses the owners to look at now.
-func (o *ownership) turn(others []ownerRow) []ownerRow {
+func (o *ownership) nextProbes(others []ownerRow) []ownerRow {
 	if len(others) <= maxProbes {
 		return others
 	}

@@ -15,16 +15,16 @@ import (
 
 // place is where a letter stands in a listing: latest death first, and among
 // equals the newest letter.
-type place struct{ died, n int64 }
+type deathPos struct{ died, pos int64 }
 
-func (p place) compare(q place) int {
-	return cmp.Or(cmp.Compare(q.died, p.died), cmp.Compare(q.n, p.n))
+func (p deathPos) compare(q deathPos) int {
+	return cmp.Or(cmp.Compare(q.died, p.died), cmp.Compare(q.pos, p.pos))
 }
 
 // Bounds of the work for one page. A page that would cost more ends early, with
 // the cursor from which the next one goes on.
 const (
-	maxLooked  = 12_000 // letters that are looked at, each by its weight
+	maxScanned = 12_000 // letters that are looked at, each by its weight
 	maxRuns    = 4_000  // facets that are merged; with more of them the letters are gone through
 	runsWeight = 3      // by how much more it costs to look at a letter of many facets
 	runsFirst  = 10     // of which part of all letters the facets have at least to be that many that going through all is tried first
@@ -45,27 +45,27 @@ type picker struct {
 	few    []strand // the letters that the filter names, if it does
 	runs   []strand
 	rest   *where // over letter l and current c, still to be asked
-	stretch
-	looked   int64  // how many letters walk looked at
+	interval
+	scanned  int64  // how many letters walk looked at
 	everyone *where // in place of rest while all letters are gone through; nil is not at all
 	common   bool   // so many letters are of the facets that going through all is the shorter way for all of them
 }
 
-// stretch is a part of the listing of all letters.
-type stretch struct {
-	below place // the first one comes after this
-	least place // and the last one before this
+// interval is a part of the listing of all letters.
+type interval struct {
+	below deathPos // the first one comes after this
+	least deathPos // and the last one before this
 }
 
-func allTime() stretch {
-	return stretch{place{math.MaxInt64, math.MaxInt64}, place{math.MinInt64, -1}}
+func allTime() interval {
+	return interval{deathPos{math.MaxInt64, math.MaxInt64}, deathPos{math.MinInt64, -1}}
 }
 
 // plan takes a filter apart.
 func plan(c conn, f *nixie.Filter, now time.Time) *picker {
 	rest := *f
 	rest.IDs = nil // few asks for them
-	p := &picker{c: c, facets: facetWhere(f), few: fewWhere(f), rest: restWhere(&rest, now), stretch: allTime()}
+	p := &picker{c: c, facets: facetWhere(f), few: fewWhere(f), rest: restWhere(&rest, now), interval: allTime()}
 	p.bound(f, now)
 	return p
 }
@@ -90,7 +90,7 @@ func (p *picker) begin() error {
 func everyLetter() []strand { return []strand{{term: "true", sorted: true}} }
 
 // bound takes the times of death that a filter asks for.
-func (s *stretch) bound(f *nixie.Filter, now time.Time) {
+func (s *interval) bound(f *nixie.Filter, now time.Time) {
 	if t := f.Died.After; !t.IsZero() {
 		s.from(lifecycle.Nanos(t))
 	}
@@ -105,16 +105,16 @@ func (s *stretch) bound(f *nixie.Filter, now time.Time) {
 	}
 }
 
-func (s *stretch) from(at int64) { s.least.died = max(s.least.died, at) }
+func (s *interval) from(at int64) { s.least.died = max(s.least.died, at) }
 
-func (s *stretch) till(at int64) {
+func (s *interval) till(at int64) {
 	if at <= s.below.died {
-		s.below = place{died: at}
+		s.below = deathPos{died: at}
 	}
 }
 
 // after begins behind a place.
-func (s *stretch) after(at place) {
+func (s *interval) after(at deathPos) {
 	if s.below.compare(at) < 0 {
 		s.below = at
 	}
@@ -199,16 +199,16 @@ func asksMessages(part string) bool { return strings.Contains(part, "c.") }
 
 // pick returns the next letters, at most limit, and what is still to be asked of
 // them. Fewer than limit are the last ones.
-func (p *picker) pick(limit int) ([]place, *where, error) {
+func (p *picker) pick(limit int) ([]deathPos, *where, error) {
 	runs, rest := p.runs, p.rest
 	if p.everyone != nil { // once: if they lie close together it is the shortest way
 		runs, rest = everyLetter(), p.everyone
 		p.everyone = nil
 	}
-	var list []place
+	var list []deathPos
 	low := p.least
 	cut := func() {
-		slices.SortFunc(list, place.compare)
+		slices.SortFunc(list, deathPos.compare)
 		if len(list) > limit {
 			list = list[:limit]
 			low = list[limit-1]
@@ -219,9 +219,9 @@ func (p *picker) pick(limit int) ([]place, *where, error) {
 		if !r.sorted {
 			inOrder = strings.ReplaceAll(inOrder, "died", "+died")
 		}
-		args := append(slices.Clone(r.args), p.below.died, p.below.n, low.died, low.n, limit)
+		args := append(slices.Clone(r.args), p.below.died, p.below.pos, low.died, low.pos, limit)
 		if err := p.c.each("select died, pos from letter where "+r.term+inOrder, func(row rows) error {
-			list = append(list, place{row.ColumnInt64(0), row.ColumnInt64(1)})
+			list = append(list, deathPos{row.ColumnInt64(0), row.ColumnInt64(1)})
 			return nil
 		}, args...); err != nil {
 			return nil, nil, err
@@ -239,10 +239,10 @@ func (p *picker) pick(limit int) ([]place, *where, error) {
 
 // among is a query over picked letters l, their facets k and, if it is asked, current
 // c, in their order, with its first argument.
-func among(list []place, columns, rest string) (query string, arg string, err error) {
+func among(list []deathPos, columns, rest string) (query string, arg string, err error) {
 	numbers := make([]int64, len(list))
 	for i, p := range list {
-		numbers[i] = p.n
+		numbers[i] = p.pos
 	}
 	data, err := json.Marshal(numbers)
 	from := " " + sqlText["letters_picked"]
@@ -255,34 +255,34 @@ func among(list []place, columns, rest string) (query string, arg string, err er
 // walk calls f for letters that match, latest death first, until it returns
 // errEnough, all were met, or so many were looked at that the rest has to wait. It
 // returns from where to go on; the zero place is the end.
-func (p *picker) walk(columns string, first, most int, f func(rows) error) (place, error) {
+func (p *picker) walk(columns string, first, most int, f func(rows) error) (deathPos, error) {
 	step, weight := first, p.weight()
-	for looked := 0; looked < most; {
-		step = min(step, (most-looked-1)/weight+1)
+	for scanned := 0; scanned < most; {
+		step = min(step, (most-scanned-1)/weight+1)
 		list, rest, err := p.pick(step)
 		if err != nil || len(list) == 0 {
-			return place{}, err
+			return deathPos{}, err
 		}
 		query, arg, err := among(list, columns, rest.String())
 		if err != nil {
-			return place{}, err
+			return deathPos{}, err
 		}
-		p.looked += int64(len(list))
+		p.scanned += int64(len(list))
 		if err := p.c.each(query, f, append([]any{arg}, rest.args...)...); err != nil {
-			return place{}, err
+			return deathPos{}, err
 		}
 		if len(list) < step {
-			return place{}, nil
+			return deathPos{}, nil
 		}
-		looked += len(list) * weight
-		step = min(step*8, maxLooked/4)
+		scanned += len(list) * weight
+		step = min(step*8, maxScanned/4)
 	}
 	return p.below, nil
 }
 
 // through calls f for letters that match, latest death first. If those that may match
 // are too many to look at, it says how many of them it looked at.
-func (p *picker) through(columns string, look store.Scan, f func(rows) error) (store.Coverage, error) {
+func (p *picker) through(columns string, scan store.Scan, f func(rows) error) (store.Coverage, error) {
 	if err := p.begin(); err != nil {
 		return store.Coverage{}, err
 	}
@@ -290,37 +290,37 @@ func (p *picker) through(columns string, look store.Scan, f func(rows) error) (s
 		p.runs, p.rest = everyLetter(), p.everyone
 	}
 	p.everyone = nil
-	span, most := p.stretch, maxLooked
-	if look == store.ScanAll {
+	within, most := p.interval, maxScanned
+	if scan == store.ScanAll {
 		most = math.MaxInt
 	}
-	next, err := p.walk(columns, maxLooked/4, most, f)
-	if err != nil || next == (place{}) {
+	next, err := p.walk(columns, maxScanned/4, most, f)
+	if err != nil || next == (deathPos{}) {
 		return store.Coverage{}, err
 	}
-	of, err := p.size(span)
+	of, err := p.size(within)
 	if err != nil {
 		return store.Coverage{}, err
 	}
-	newest, err := p.size(stretch{below: span.below, least: place{next.died, next.n - 1}})
+	newest, err := p.size(interval{below: within.below, least: deathPos{next.died, next.pos - 1}})
 	if err != nil || newest == of {
 		return store.Coverage{}, err
 	}
 	return store.Coverage{Newest: newest, Of: of}, nil
 }
 
-// size is how many letters within a stretch may match.
-func (p *picker) size(span stretch) (letters int64, err error) {
+// size is how many letters within a interval may match.
+func (p *picker) size(within interval) (letters int64, err error) {
 	switch {
-	case p.few == nil && span == allTime():
+	case p.few == nil && within == allTime():
 		return p.c.number("select sum(letters) from facet f where "+p.facets.String(), p.facets.args...)
 	case p.few == nil:
-		err = eachDeath(p.c, p.facets, span, func(_, _, n int64) { letters += n })
+		err = eachDeath(p.c, p.facets, within, func(_, _, n int64) { letters += n })
 		return letters, err
 	}
 	for _, r := range p.few {
 		n, err := p.c.number("select count(*) from letter where "+r.term+" and (died, pos) < (?, ?) and (died, pos) > (?, ?)",
-			append(slices.Clone(r.args), span.below.died, span.below.n, span.least.died, span.least.n)...)
+			append(slices.Clone(r.args), within.below.died, within.below.pos, within.least.died, within.least.pos)...)
 		if err != nil {
 			return 0, err
 		}

@@ -17,7 +17,7 @@ func (s *Store) Prune(ctx context.Context, p store.Pruning) (store.Pruned, error
 	if err := p.Check(); err != nil {
 		return store.Pruned{}, err
 	}
-	place, err := parsePrunePlace(p.Cursor)
+	at, err := parsePruneCursor(p.Cursor)
 	if err != nil {
 		return store.Pruned{}, err
 	}
@@ -25,15 +25,15 @@ func (s *Store) Prune(ctx context.Context, p store.Pruning) (store.Pruned, error
 	if p.DryRun {
 		now := s.now()
 		err = s.read(ctx, func(c conn) error {
-			done, err = (&pruner{queries: queries{c}, now: now, left: p.Limit, at: place}).run()
+			done, err = (&pruner{queries: queries{c}, now: now, left: p.Limit, at: at}).run()
 			return err
 		})
 		return done, err
 	}
 	err = s.write(ctx, 0, func(t *tx) error {
-		from := place
+		from := at
 		if p.Resume {
-			if from, err = t.prunePlace(); err != nil {
+			if from, err = t.keptCursor(); err != nil {
 				return err
 			}
 		}
@@ -45,28 +45,28 @@ func (s *Store) Prune(ctx context.Context, p store.Pruning) (store.Pruned, error
 	return done, err
 }
 
-// pruneStage is what is looked at of a queue, in this order. Before the queues
+// pruneStep is what is looked at of a queue, in this order. Before the queues
 // come the inboxes, in the place of a queue with the number 0, which is none.
-type pruneStage int64
+type pruneStep int64
 
 const (
-	pruneMessages pruneStage = iota
+	pruneMessages pruneStep = iota
 	pruneLetters
 	pruneAudit
-	pruneStages // how many there are
+	pruneSteps // how many there are
 )
 
-// prunePlace is where a step of pruning begins: behind the place or number
-// after, in one stage of one queue.
-type prunePlace struct {
+// pruneCursor is where a step of pruning begins: behind the place or number
+// after, in one step of one queue.
+type pruneCursor struct {
 	queue int64
-	stage pruneStage
+	step  pruneStep
 	after int64
 }
 
-func (p prunePlace) String() string { return fmt.Sprintf("%d.%d.%d", p.queue, p.stage, p.after) }
+func (p pruneCursor) String() string { return fmt.Sprintf("%d.%d.%d", p.queue, p.step, p.after) }
 
-func parsePrunePlace(cursor string) (p prunePlace, err error) {
+func parsePruneCursor(cursor string) (p pruneCursor, err error) {
 	if cursor == "" {
 		return p, nil
 	}
@@ -78,22 +78,22 @@ func parsePrunePlace(cursor string) (p prunePlace, err error) {
 		}
 		n[i], err = strconv.ParseInt(parts[i], 10, 64)
 	}
-	if p = (prunePlace{n[0], pruneStage(n[1]), n[2]}); err != nil || p.String() != cursor || p.stage >= pruneStages {
+	if p = (pruneCursor{n[0], pruneStep(n[1]), n[2]}); err != nil || p.String() != cursor || p.step >= pruneSteps {
 		return p, nixie.Errorf(nixie.CodeInvalid, "cursor %.40q is not from an earlier step of pruning: start without one", cursor)
 	}
 	return p, nil
 }
 
-// prunePlace is where the last step of anybody ended that was to be resumed.
-func (t *tx) prunePlace() (prunePlace, error) {
+// pruneCursor is where the last step of anybody ended that was to be resumed.
+func (t *tx) keptCursor() (pruneCursor, error) {
 	cursor := ""
 	if err := t.each("select value from meta where name = 'prune'", func(row rows) error {
 		cursor = row.ColumnText(0)
 		return nil
 	}); err != nil {
-		return prunePlace{}, err
+		return pruneCursor{}, err
 	}
-	return parsePrunePlace(cursor)
+	return parsePruneCursor(cursor)
 }
 
 // pruner is one step of pruning.
@@ -102,19 +102,19 @@ type pruner struct {
 	t     *tx // nil counts only
 	now   int64
 	left  int // rows to look at
-	at    prunePlace
+	at    pruneCursor
 	noted int // entries of the queue's audit that this step has made
 	done  store.Pruned
 }
 
-// run goes through the stages of the queues until nothing is left to look at.
+// run goes through the steps of the queues until nothing is left to look at.
 func (p *pruner) run() (store.Pruned, error) {
 	for p.left > 0 {
 		if p.at.queue == 0 {
 			if over, err := p.inbox(); err != nil {
 				return p.done, err
 			} else if over {
-				p.at = prunePlace{queue: 1}
+				p.at = pruneCursor{queue: 1}
 			}
 			continue
 		}
@@ -123,32 +123,32 @@ func (p *pruner) run() (store.Pruned, error) {
 		if err := p.each("select n, settings from queue where n >= ? order by n limit 1", func(row rows) error {
 			found = true
 			if n := row.ColumnInt64(0); n != p.at.queue {
-				p.at = prunePlace{queue: n}
+				p.at = pruneCursor{queue: n}
 			}
 			return fromJSON(row.ColumnText(1), &settings)
 		}, p.at.queue); err != nil || !found {
 			return p.done, err
 		}
-		over, err := p.stage(settings)
+		over, err := p.look(settings)
 		if err != nil {
 			return p.done, err
 		}
 		if !over {
 			continue
 		}
-		p.at.stage, p.at.after = p.at.stage+1, 0
-		if p.at.stage == pruneStages {
-			p.at = prunePlace{queue: p.at.queue + 1}
+		p.at.step, p.at.after = p.at.step+1, 0
+		if p.at.step == pruneSteps {
+			p.at = pruneCursor{queue: p.at.queue + 1}
 		}
 	}
 	p.done.Next = p.at.String()
 	return p.done, nil
 }
 
-// stage looks at rows of the stage and reports whether it is over.
-func (p *pruner) stage(settings nixie.QueueSettings) (over bool, err error) {
+// step looks at rows of the step and reports whether it is over.
+func (p *pruner) look(settings nixie.QueueSettings) (over bool, err error) {
 	messages, letters, audit := settings.Kept()
-	switch p.at.stage {
+	switch p.at.step {
 	case pruneMessages:
 		p.noted = 0
 		return p.messages(messages)

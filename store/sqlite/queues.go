@@ -12,19 +12,19 @@ import (
 
 // Queues implements store.Queue. It counts by counters and indexes: how many
 // messages there are does not matter.
-func (s *Store) Queues(ctx context.Context, look store.QueueQuery) ([]nixie.QueueInfo, error) {
+func (s *Store) Queues(ctx context.Context, query store.QueueQuery) ([]nixie.QueueInfo, error) {
 	var list []nixie.QueueInfo
 	now := s.now()
 	err := s.read(ctx, func(c conn) error {
 		w := &where{}
-		oneOf(w, "name", look.Names)
-		if look.Names != nil && len(look.Names) == 0 {
+		oneOf(w, "name", query.Names)
+		if query.Names != nil && len(query.Names) == 0 {
 			return nil
 		}
 		var rowsOf []queueRow
 		if err := c.each(sqlText["queues"]+" "+w.String()+" order by name", func(row rows) error {
 			q := nixie.QueueInfo{Name: row.ColumnText(1)}
-			if !look.Settings {
+			if !query.Settings {
 				q.Ready, q.Succeeded, q.Discarded, q.Canceled = row.ColumnInt64(5), row.ColumnInt64(6), row.ColumnInt64(7), row.ColumnInt64(8)
 				q.Total = q.Succeeded + q.Discarded + q.Canceled + row.ColumnInt64(9)
 			}
@@ -32,7 +32,7 @@ func (s *Store) Queues(ctx context.Context, look store.QueueQuery) ([]nixie.Queu
 			err := fromJSON(row.ColumnText(2), &q.Settings)
 			list = append(list, q)
 			return err
-		}, w.args...); err != nil || look.Settings {
+		}, w.args...); err != nil || query.Settings {
 			return err
 		}
 		return countQueues(c, now, rowsOf, list)

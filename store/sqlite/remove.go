@@ -68,7 +68,7 @@ func (t *tx) removeMessage(pos int64, why counting) error {
 }
 
 // dissolve gives the unsettled members of a claim rows of their own, each leased
-// as before, so that no range covers the place of what is removed, moved or
+// as before, so that no range covers the pos of what is removed, moved or
 // queued again: a late settlement would find nothing there and take that for
 // unsettled.
 func (t *tx) dissolve(pos int64) error {
@@ -83,12 +83,12 @@ func (t *tx) dissolve(pos int64) error {
 	if err != nil {
 		return err
 	}
-	places, err := t.unsettled(b)
+	positions, err := t.unsettled(b)
 	if err != nil {
 		return err
 	}
-	for _, place := range places {
-		p := b.member(place)
+	for _, pos := range positions {
+		p := b.member(pos)
 		if err := t.insertPending(&p); err != nil {
 			return err
 		}

@@ -24,7 +24,7 @@ func (s *Store) Resolve(ctx context.Context, resolutions []store.Resolution) []e
 	}
 	err := s.write(ctx, 0, func(t *tx) error {
 		copy(errs, refused)
-		done, err := t.confirmTogether(resolutions, errs)
+		done, err := t.confirmMany(resolutions, errs)
 		if err != nil {
 			return err
 		}

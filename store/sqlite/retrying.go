@@ -63,24 +63,24 @@ func (w *where) near(f *nixie.Filter) bool {
 	if len(f.States) == 0 || slices.ContainsFunc(f.States, func(s nixie.State) bool { return s != nixie.Queued && s != nixie.Leased }) {
 		return false
 	}
-	places := []string{"select pos from pending"}
+	parts := []string{"select pos from pending"}
 	var args []any
 	members := sqlText["members_leased"]
 	switch least := atLeast(f.Attempts); {
 	case least >= 5:
-		places[0] += " where attempts >= ? and attempts >= 5"
+		parts[0] += " where attempts >= ? and attempts >= 5"
 		args = append(args, least)
 	case atLeast(f.Crashes) > 0:
-		places[0] += " where crashes > 0"
+		parts[0] += " where crashes > 0"
 	case !slices.Contains(f.States, nixie.Queued):
-		places = []string{"select pos from pending indexed by pending_lease where state = 1", members}
+		parts = []string{"select pos from pending indexed by pending_lease where state = 1", members}
 	case len(f.Reasons) > 0 && !slices.Contains(f.Reasons, ""), f.Due != nixie.Times{}:
 	case least > 0:
-		places = append(places, members)
+		parts = append(parts, members)
 	default:
 		return false
 	}
-	w.add("c.pos in ("+strings.Join(places, " union all ")+")", args...)
+	w.add("c.pos in ("+strings.Join(parts, " union all ")+")", args...)
 	return true
 }
 

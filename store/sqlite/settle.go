@@ -117,31 +117,31 @@ func (s *Store) Settle(ctx context.Context, settlements []nixie.Settlement) []er
 			size += len(f.Text) + len(f.Stack)
 		}
 	}
-	sites, err := survey(settlements, errs)
+	plan, err := planCall(settlements, errs)
 	if err != nil {
 		return all(errs, err)
 	}
 	refused := append([]error(nil), errs...)
 	err = s.write(ctx, size, func(t *tx) error {
 		copy(errs, refused)
-		return t.settleAll(settlements, errs, sites)
+		return t.settleAll(settlements, errs, plan)
 	})
 	if err != nil {
 		return all(errs, err)
 	}
-	s.owner.stages.settled(settlements, errs)
+	s.owner.progress.settled(settlements, errs)
 	return errs
 }
 
 // settleAll applies the settlements of one call that were not refused.
-func (t *tx) settleAll(settlements []nixie.Settlement, errs []error, sites *call) error {
-	clear(t.looks)
-	for _, span := range sites.spans {
-		if err := t.lookAt(span); err != nil {
+func (t *tx) settleAll(settlements []nixie.Settlement, errs []error, plan *callPlan) error {
+	clear(t.checked)
+	for _, r := range plan.ranges {
+		if err := t.checkRange(r); err != nil {
 			return err
 		}
 	}
-	done, err := t.completeTogether(sites, settlements)
+	done, err := t.completeMany(plan, settlements)
 	if err != nil {
 		return err
 	}
@@ -149,14 +149,14 @@ func (t *tx) settleAll(settlements []nixie.Settlement, errs []error, sites *call
 		if errs[i] != nil || done != nil && done[i] {
 			continue
 		}
-		if err := t.settle(&settlements[i], sites.doc(i)); err != nil {
+		if err := t.settle(&settlements[i], plan.doc(i)); err != nil {
 			if !answers(err) {
 				return err
 			}
 			errs[i] = err
 		}
 	}
-	clear(t.looks)
+	clear(t.checked)
 	return nil
 }
 
@@ -233,7 +233,7 @@ func (t *tx) leave(h *held) error {
 	if h.was.pos == 0 {
 		return nil // it was new and had none
 	}
-	t.stir(h.q, h.stream)
+	t.markDirty(h.q, h.stream)
 	t.count(&h.was, -1)
 	return t.run("delete from pending where pos = ?", h.pos)
 }
@@ -296,12 +296,12 @@ func (t *tx) requeue(h *held) error {
 		if err := t.leave(h); err != nil {
 			return err
 		}
-		h.batch.apart = true
+		h.batch.hasRows = true
 		return t.insertPending(&h.pendingRow)
 	}
 	if h.stream != 0 {
 		h.State = lifecycle.Behind
-		t.stir(h.q, h.stream)
+		t.markDirty(h.q, h.stream)
 	}
 	t.countAgain(&h.was, &h.pendingRow)
 	return t.run(sqlText["requeue_row"],

@@ -10,7 +10,7 @@ import (
 
 // sizesOf counts letters by several properties. Each facet is asked once for all that is
 // counted, and no letter is read for an example.
-func sizesOf(p *picker, of store.Counting) (lists [][]nixie.Group, looked store.Coverage, err error) {
+func sizesOf(p *picker, of store.Counting) (lists [][]nixie.Group, covered store.Coverage, err error) {
 	n := &sizing{by: of.By, hour: slices.Index(of.By, nixie.ByHour), counts: make([]map[string]int64, len(of.By))}
 	for i := range n.counts {
 		n.counts[i] = map[string]int64{}
@@ -18,12 +18,12 @@ func sizesOf(p *picker, of store.Counting) (lists [][]nixie.Group, looked store.
 	if p.counted() {
 		err = n.counted(p)
 	} else {
-		looked, err = n.each(p, of.Scan)
+		covered, err = n.each(p, of.Scan)
 	}
 	for _, sizes := range n.counts {
 		lists = append(lists, store.GroupsOf(sizes))
 	}
-	return lists, looked, err
+	return lists, covered, err
 }
 
 // sizing counts letters by several properties.
@@ -45,11 +45,11 @@ func (n *sizing) add(row rows, letters int64) {
 
 // counted sums up what facets and times of death say all of.
 func (n *sizing) counted(p *picker) error {
-	bounded := p.stretch != allTime()
+	bounded := p.interval != allTime()
 	letters := map[int64]int64{} // within the times of death, by facet
 	if bounded || n.hour >= 0 {
 		hours := map[int64]int64{}
-		if err := eachDeath(p.c, p.facets, p.stretch, func(facet, hour, died int64) {
+		if err := eachDeath(p.c, p.facets, p.interval, func(facet, hour, died int64) {
 			letters[facet] += died
 			hours[hour] += died
 		}); err != nil {
@@ -75,8 +75,8 @@ func (n *sizing) counted(p *picker) error {
 
 // each goes through letters that match, latest death first, and says how many were
 // looked at if those were not all.
-func (n *sizing) each(p *picker, look store.Scan) (store.Coverage, error) {
-	return p.through("l.died"+n.columns(), look, func(row rows) error {
+func (n *sizing) each(p *picker, scan store.Scan) (store.Coverage, error) {
+	return p.through("l.died"+n.columns(), scan, func(row rows) error {
 		if n.hour >= 0 {
 			n.counts[n.hour][hourName(lifecycle.Hour(row.ColumnInt64(0)))]++
 		}

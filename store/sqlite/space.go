@@ -12,7 +12,7 @@ import (
 type spaceWatch struct {
 	folder  string
 	reserve int64 // −1: none
-	looked  atomic.Int64
+	askedAt atomic.Int64
 	free    atomic.Int64
 }
 
@@ -24,13 +24,13 @@ func (w *spaceWatch) check(now int64, size int) error {
 	if w.reserve < 0 {
 		return nil
 	}
-	if last := w.looked.Load(); now-last >= spaceEvery || now < last || last == 0 {
+	if last := w.askedAt.Load(); now-last >= spaceEvery || now < last || last == 0 {
 		free, err := freeBytes(w.folder)
 		if err != nil {
 			return nil // the disk itself will say when it is full
 		}
 		w.free.Store(free)
-		w.looked.Store(now)
+		w.askedAt.Store(now)
 	}
 	if free := w.free.Load(); free-int64(size) < w.reserve {
 		return nixie.Errorf(nixie.CodeLimit,

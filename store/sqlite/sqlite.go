@@ -55,27 +55,27 @@ const (
 
 // Store is an open store. It is safe for concurrent use.
 type Store struct {
-	path     string
-	opts     Options
-	ids      nixie.IDs
-	time     storeTime
-	readers  *pool // for lists and checks, which may take long
-	claimers *pool // for claims, which must not wait for those
-	writes   chan *write
-	idle     chan struct{} // closed when the committer has ended
-	broken   atomic.Pointer[error]
-	gate     *gate
-	owner    ownership
-	turn     turn     // the committer alone uses it
-	wal      walWatch // likewise
-	added    inserts  // likewise
-	callers  callers
-	wakes    store.Wakes
-	watch    *store.Watch
-	watching watching // the watch alone uses it
-	waiters  waiters
-	space    spaceWatch
-	files    identity
+	path        string
+	opts        Options
+	ids         nixie.IDs
+	time        storeTime
+	readers     *pool // for lists and checks, which may take long
+	claimers    *pool // for claims, which must not wait for those
+	writes      chan *write
+	idle        chan struct{} // closed when the committer has ended
+	broken      atomic.Pointer[error]
+	gate        *gate
+	owner       ownership
+	writerQueue writerQueue // the committer alone uses it
+	wal         walWatch    // likewise
+	added       inserts     // likewise
+	callers     callers
+	wakes       store.Wakes
+	watch       *store.Watch
+	watching    watching // the watch alone uses it
+	waiters     waiters
+	space       spaceWatch
+	files       identity
 }
 
 var _ interface {
@@ -104,20 +104,20 @@ func Open(path string, opts Options) (*Store, error) {
 		return nil, err
 	}
 	s := &Store{
-		path:     path,
-		opts:     opts,
-		readers:  newPool(readers),
-		claimers: newPool(claimReaders),
-		writes:   make(chan *write, 4096),
-		idle:     make(chan struct{}),
-		gate:     newGate(),
-		wal:      walWatch{path: path + "-wal", wait: opts.LockWait},
-		turn:     turn{folder: path + lockFolder, wait: opts.LockWait},
-		owner:    ownership{name: opts.Owner},
-		callers:  callers{next: make(chan struct{}, 1), turn: turn{folder: path + lockFolder, wait: opts.LockWait}},
-		space:    spaceWatch{folder: filepath.Dir(path), reserve: opts.Reserve},
+		path:        path,
+		opts:        opts,
+		readers:     newPool(readers),
+		claimers:    newPool(claimReaders),
+		writes:      make(chan *write, 4096),
+		idle:        make(chan struct{}),
+		gate:        newGate(),
+		wal:         walWatch{path: path + "-wal", wait: opts.LockWait},
+		writerQueue: writerQueue{folder: path + lockFolder, wait: opts.LockWait},
+		owner:       ownership{name: opts.Owner},
+		callers:     callers{next: make(chan struct{}, 1), queue: writerQueue{folder: path + lockFolder, wait: opts.LockWait}},
+		space:       spaceWatch{folder: filepath.Dir(path), reserve: opts.Reserve},
 	}
-	s.watch = store.NewWatch(&s.wakes, s.lookFor)
+	s.watch = store.NewWatch(&s.wakes, s.findWork)
 	w, err := s.connect()
 	if err != nil {
 		return nil, err
@@ -250,7 +250,7 @@ func (s *Store) shut() error {
 	s.watch.Close()
 	close(s.writes)
 	<-s.idle
-	return errors.Join(s.watching.close(), s.callers.close(), s.turn.close(), s.owner.release(), s.readers.close(), s.claimers.close())
+	return errors.Join(s.watching.close(), s.callers.close(), s.writerQueue.close(), s.owner.release(), s.readers.close(), s.claimers.close())
 }
 
 // leave takes this process off the list of owners, so that the next one to open

@@ -12,23 +12,23 @@ import (
 // claims, and at the end of the transaction, it is arranged once.
 
 // stir notes that something changed in a stream; 0 is none.
-func (t *tx) stir(q *queueRow, stream int64) {
+func (t *tx) markDirty(q *queueRow, stream int64) {
 	if stream == 0 {
 		return
 	}
-	if t.stirred == nil {
-		t.stirred = map[int64]*queueRow{}
+	if t.dirtyStreams == nil {
+		t.dirtyStreams = map[int64]*queueRow{}
 	}
-	t.stirred[stream] = q
+	t.dirtyStreams[stream] = q
 }
 
-func (t *tx) arrangeStirred() error {
-	for stream, q := range t.stirred {
-		if err := t.arrange(q, stream); err != nil {
+func (t *tx) recomputeHeads() error {
+	for stream, q := range t.dirtyStreams {
+		if err := t.recomputeHead(q, stream); err != nil {
 			return err
 		}
 	}
-	clear(t.stirred)
+	clear(t.dirtyStreams)
 	return nil
 }
 
@@ -45,7 +45,7 @@ func (t *tx) join(q *queueRow, p *pendingRow, stream string, rank int64) error {
 	if p.State == lifecycle.Queued {
 		p.State = lifecycle.Behind
 	}
-	t.stir(q, n)
+	t.markDirty(q, n)
 	return nil
 }
 
@@ -101,7 +101,7 @@ func (on queries) blocked(stream int64, first ahead) (bool, error) {
 }
 
 // arrange decides which messages of a stream are to be found by claims.
-func (t *tx) arrange(q *queueRow, stream int64) error {
+func (t *tx) recomputeHead(q *queueRow, stream int64) error {
 	leased, err := t.ahead(sqlText["stream_leased"], stream)
 	if err != nil {
 		return err
@@ -186,7 +186,7 @@ func (t *tx) leaveStream(l *letterRow) error {
 	if err != nil {
 		return err
 	}
-	t.stir(q, l.stream)
+	t.markDirty(q, l.stream)
 	return t.run("update letter set stream = null, blocks = 0 where pos = ?", l.pos)
 }
 
@@ -196,7 +196,7 @@ func (t *tx) rejoin(q *queueRow, l *letterRow, stream string) error {
 	if err != nil {
 		return err
 	}
-	t.stir(q, n)
+	t.markDirty(q, n)
 	return t.run("update letter set stream = ? where pos = ?", n, l.pos)
 }
 
@@ -226,7 +226,7 @@ func (t *tx) reorder(q *queueRow, settings *nixie.QueueSettings) error {
 		}
 	}
 	return t.each("select n from stream where queue = ?", func(row rows) error {
-		t.stir(q, row.ColumnInt64(0))
+		t.markDirty(q, row.ColumnInt64(0))
 		return nil
 	}, q.n)
 }

@@ -11,10 +11,10 @@ import (
 )
 
 // Streams implements store.Streams.
-func (s *Store) Streams(ctx context.Context, look store.StreamQuery, page store.Page) ([]store.Stream, string, error) {
-	where, args := "q.name = +?", []any{look.Queue}
-	if look.Name != "" {
-		where, args = where+" and s.name = +?", append(args, look.Name)
+func (s *Store) Streams(ctx context.Context, query store.StreamQuery, page store.Page) ([]store.Stream, string, error) {
+	where, args := "q.name = +?", []any{query.Queue}
+	if query.Name != "" {
+		where, args = where+" and s.name = +?", append(args, query.Name)
 	}
 	if page.Cursor != "" {
 		after, err := streamCursor(page.Cursor)
@@ -139,7 +139,7 @@ func (t *tx) unblock(u *store.Unblocking) (int64, error) {
 	if q == nil {
 		return 0, store.NoStream(u.Queue, u.Stream)
 	}
-	if err := t.arrangeStirred(); err != nil {
+	if err := t.recomputeHeads(); err != nil {
 		return 0, err
 	}
 	stream, err := t.number("select n from stream where queue = ? and name = ?", q.n, u.Stream)
@@ -167,7 +167,7 @@ func (t *tx) unblock(u *store.Unblocking) (int64, error) {
 	if changed == 0 {
 		return 0, u.Nothing()
 	}
-	t.stir(q, stream)
+	t.markDirty(q, stream)
 	var id nixie.ID
 	if err := t.each("select id from message where pos = ?", func(row rows) error {
 		id = columnID(row, 0)

@@ -39,10 +39,10 @@ func textOf(v any) string {
 // texts in their order. Hashes of bodies are checked by themselves.
 var summed = [...]struct{ subject, table, sum, texts string }{
 	{"lower(hex(id))", "message", "texts", "type, key, stream, dedupe, headers, origin"},
-	{"printf('failure %d of place %d', ordinal, pos)", "failure", "texts", "decision, reason, text, doc"},
-	{"printf('attachment of failure %d of place %d', failure, pos)", "attachment", "texts", "name, cast(data as text)"},
+	{"printf('failure %d of position %d', ordinal, pos)", "failure", "texts", "decision, reason, text, doc"},
+	{"printf('attachment of failure %d of position %d', failure, pos)", "attachment", "texts", "name, cast(data as text)"},
 	{"printf('note on letter %d', letter)", "note", "texts", "by, text"},
-	{"printf('original of place %d', pos)", "original", "texts", "headers, by"},
+	{"printf('original of position %d', pos)", "original", "texts", "headers, by"},
 	{"lower(hex(id))", "letter", "rule_sum", "rule"},
 	{"lower(hex(id))", "letter", "note_sum", "note"},
 	{"name", "queue", "texts", "settings"},
@@ -52,13 +52,13 @@ var summed = [...]struct{ subject, table, sum, texts string }{
 var counted = [...]struct{ subject, table string }{
 	{"name", "queue"},
 	{"lower(hex(id))", "message"},
-	{"printf('place %d', pos)", "pending"},
-	{"printf('place %d', pos)", "log"},
+	{"printf('position %d', pos)", "pending"},
+	{"printf('position %d', pos)", "log"},
 	{"printf('batch %d', n)", "batch"},
-	{"printf('failure %d of place %d', ordinal, pos)", "failure"},
-	{"printf('attachment of failure %d of place %d', failure, pos)", "attachment"},
+	{"printf('failure %d of position %d', ordinal, pos)", "failure"},
+	{"printf('attachment of failure %d of position %d', failure, pos)", "attachment"},
 	{"printf('note on letter %d', letter)", "note"},
-	{"printf('original of place %d', pos)", "original"},
+	{"printf('original of position %d', pos)", "original"},
 	{"lower(hex(id))", "letter"},
 }
 

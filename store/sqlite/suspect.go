@@ -73,7 +73,7 @@ func (t *tx) fewestCrashes(q *queueRow, want nixie.Want) ([]*pendingRow, error) 
 
 // takeFirst takes the first of rows by their turns, as many as one call carries.
 func (got *claimed) takeFirst(set *nixie.QueueSettings, rows []*pendingRow, most int) {
-	byTurn(set, rows)
+	byDueRank(set, rows)
 	for _, r := range rows[:min(most, len(rows))] {
 		if !got.fits(r.size) {
 			break

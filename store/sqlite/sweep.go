@@ -10,7 +10,7 @@ import (
 // owners noted as succeeded is settled, and what had waited is released. The other
 // messages are queued again to be judged: a crash is an ordinary failure.
 func (t *tx) sweep(dead []ownerRow) error {
-	t.after = append(t.after, t.store.owner.stages.swept)
+	t.after = append(t.after, t.store.owner.progress.swept)
 	if err := t.voidBatches(sqlText["batches_over"], t.now); err != nil {
 		return err
 	}
@@ -45,7 +45,7 @@ func (t *tx) voidBatches(query string, arg int64) error {
 		return err
 	}
 	for _, b := range gone {
-		places, err := t.unsettled(b)
+		positions, err := t.unsettled(b)
 		if err != nil {
 			return err
 		}
@@ -53,7 +53,7 @@ func (t *tx) voidBatches(query string, arg int64) error {
 		if err != nil {
 			return err
 		}
-		for _, pos := range places {
+		for _, pos := range positions {
 			if err := t.voidMember(b, pos, o); err != nil {
 				return err
 			}
@@ -75,7 +75,7 @@ func (t *tx) voidMember(b *batchRow, pos int64, o *vanished) error {
 		return err
 	}
 	h := &held{pendingRow: b.member(pos), batch: b, q: q}
-	if done, err := t.asNoted(h, o); done || err != nil {
+	if done, err := t.asLogged(h, o); done || err != nil {
 		return err
 	}
 	if err := h.Abandon(o.name, t.now); err != nil {
@@ -84,10 +84,10 @@ func (t *tx) voidMember(b *batchRow, pos int64, o *vanished) error {
 	return t.insertPending(&h.pendingRow)
 }
 
-// asNoted does what the stage that a vanished holder noted asks for. It reports
+// asLogged does what the stage that a vanished holder noted asks for. It reports
 // false when the message has to be judged.
-func (t *tx) asNoted(h *held, o *vanished) (done bool, err error) {
-	switch o.stages[leaseID{h.pos, h.Number}] {
+func (t *tx) asLogged(h *held, o *vanished) (done bool, err error) {
+	switch o.progress[leaseID{h.pos, h.Number}] {
 	case lease.Succeeded:
 		if err := h.End(nixie.OnComplete, t.now); err != nil {
 			return false, err
@@ -105,12 +105,12 @@ func (t *tx) asNoted(h *held, o *vanished) (done bool, err error) {
 // unsettled lists the members of a batch that wait for their settlement, before
 // anything is changed: SQLite would offer rows of pending as they are added.
 func (t *tx) unsettled(b *batchRow) ([]int64, error) {
-	var places []int64
+	var positions []int64
 	err := t.each(sqlText["unsettled_members"], func(row rows) error {
-		places = append(places, row.ColumnInt64(0))
+		positions = append(positions, row.ColumnInt64(0))
 		return nil
 	}, b.first, b.last)
-	return places, err
+	return positions, err
 }
 
 // voidRows does the same for messages that have a row already.
@@ -131,7 +131,7 @@ func (t *tx) voidRows(query string, arg int64) error {
 		if err != nil {
 			return err
 		}
-		if done, err := t.asNoted(&held{pendingRow: *p, was: *p, q: q}, o); err != nil {
+		if done, err := t.asLogged(&held{pendingRow: *p, was: *p, q: q}, o); err != nil {
 			return err
 		} else if done {
 			continue
@@ -142,7 +142,7 @@ func (t *tx) voidRows(query string, arg int64) error {
 		}
 		if p.stream != 0 {
 			p.State = lifecycle.Behind
-			t.stir(q, p.stream)
+			t.markDirty(q, p.stream)
 		}
 		t.countAgain(&was, p)
 		if err := t.run(sqlText["abandon_row"],
@@ -164,8 +164,8 @@ func (t *tx) wakeAt(pos int64) error {
 
 // vanished is a holder whose leases ended without an answer.
 type vanished struct {
-	name   string // how it is called in failures
-	stages map[leaseID]lease.Progress
+	name     string // how it is called in failures
+	progress map[leaseID]lease.Progress
 }
 
 // vanished finds out about an owner, once in a transaction.
@@ -176,7 +176,7 @@ func (t *tx) vanished(n int64) (*vanished, error) {
 	o := &vanished{name: "unknown"}
 	err := t.each("select name, lock from owner where n = ?", func(row rows) error {
 		o.name = row.ColumnText(0)
-		o.stages = t.store.stagesIn(row.ColumnText(1))
+		o.progress = t.store.progressIn(row.ColumnText(1))
 		return nil
 	}, n)
 	if t.gone == nil {
@@ -208,5 +208,5 @@ func (t *tx) saveBatch(b *batchRow) error {
 	if b.left <= 0 {
 		return t.run("delete from batch where n = ?", b.n)
 	}
-	return t.run("update batch set left = ?, until = ?, apart = ? where n = ?", b.left, b.until, b.apart, b.n)
+	return t.run("update batch set left = ?, until = ?, has_rows = ? where n = ?", b.left, b.until, b.hasRows, b.n)
 }

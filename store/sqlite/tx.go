@@ -9,21 +9,21 @@ import (
 // the caller, with what its parts share.
 type tx struct {
 	queries
-	added    *inserts // rows that wait to be written; queries write them first
-	store    *Store
-	now      int64
-	owner    int64 // this process in the table owner; 0 until somebody claims
-	queues   map[string]*queueRow
-	places   map[int64]*queueRow // the same by number
-	batches  map[int64]*batchRow
-	looks    map[int64]*look     // of the call that is settled now, by batch
-	gone     map[int64]*vanished // by number of the owner
-	stirred  map[int64]*queueRow // streams in which something changed, to be arranged
-	woken    map[string]bool
-	chains   map[int64]*chainHead // of the audit, by queue
-	counters map[counter]int64    // to be added
-	facets   facets
-	after    []func() // run once the transaction is durable
+	added        *inserts // rows that wait to be written; queries write them first
+	store        *Store
+	now          int64
+	owner        int64 // this process in the table owner; 0 until somebody claims
+	queues       map[string]*queueRow
+	byNumber     map[int64]*queueRow // the same by number
+	batches      map[int64]*batchRow
+	checked      map[int64]*checkedRange // of the call that is settled now, by batch
+	gone         map[int64]*vanished     // by number of the owner
+	dirtyStreams map[int64]*queueRow     // streams in which something changed, to be arranged
+	woken        map[string]bool
+	chains       map[int64]*chainHead // of the audit, by queue
+	counters     map[counter]int64    // to be added
+	facets       facets
+	after        []func() // run once the transaction is durable
 }
 
 // queueRow is a row of the table queue while a transaction uses it.
@@ -48,7 +48,7 @@ func (t *tx) queue(name string) (*queueRow, error) {
 
 // queueAt returns the queue of a place.
 func (t *tx) queueAt(pos int64) (*queueRow, error) {
-	if q := t.places[pos>>seqBits]; q != nil {
+	if q := t.byNumber[pos>>seqBits]; q != nil {
 		return q, nil
 	}
 	q, err := t.loadQueue(sqlText["queue_numbered"], pos>>seqBits)
@@ -75,9 +75,9 @@ func (t *tx) loadQueue(query string, arg any) (*queueRow, error) {
 
 func (t *tx) keepQueue(q *queueRow) {
 	if t.queues == nil {
-		t.queues, t.places = map[string]*queueRow{}, map[int64]*queueRow{}
+		t.queues, t.byNumber = map[string]*queueRow{}, map[int64]*queueRow{}
 	}
-	t.queues[q.name], t.places[q.n] = q, q
+	t.queues[q.name], t.byNumber[q.n] = q, q
 }
 
 // openQueue returns the named queue and makes it if need be.
@@ -101,7 +101,7 @@ func (t *tx) openQueue(name string) (*queueRow, error) {
 // batchRow is a row of the table batch while a transaction uses it.
 type batchRow struct {
 	n, owner, first, last, left, claimed, until int64
-	apart                                       bool // some members have rows of their own
+	hasRows                                     bool // some members have rows of their own
 	dirty                                       bool
 }
 
@@ -122,7 +122,7 @@ func (t *tx) batch(n int64) (*batchRow, error) {
 func scanBatch(row rows) *batchRow {
 	return &batchRow{
 		n: row.ColumnInt64(0), owner: row.ColumnInt64(1), first: row.ColumnInt64(2), last: row.ColumnInt64(3),
-		left: row.ColumnInt64(4), claimed: row.ColumnInt64(5), until: row.ColumnInt64(6), apart: row.ColumnBool(7),
+		left: row.ColumnInt64(4), claimed: row.ColumnInt64(5), until: row.ColumnInt64(6), hasRows: row.ColumnBool(7),
 	}
 }
 
@@ -140,7 +140,7 @@ func newTx(s *Store, added *inserts, on statements) *tx {
 
 // flush writes back what the calls changed together.
 func (t *tx) flush() error {
-	if err := t.arrangeStirred(); err != nil {
+	if err := t.recomputeHeads(); err != nil {
 		return err
 	}
 	for _, q := range t.queues {

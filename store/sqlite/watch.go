@@ -8,12 +8,12 @@ import (
 )
 
 const (
-	// glance is how often the watch asks whether somebody has committed: a number in
+	// pollEvery is how often the watch asks whether somebody has committed: a number in
 	// memory that all processes share.
-	glance = 50 * time.Millisecond
-	// wholeLook is at which of them it looks all the same: a process that died commits
+	pollEvery = 50 * time.Millisecond
+	// readEvery is at which of them it looks all the same: a process that died commits
 	// nothing.
-	wholeLook = 20
+	readEvery = 20
 )
 
 // watching is what the watch knows. It alone uses it.
@@ -21,12 +21,12 @@ type watching struct {
 	conn    *conn // whose commits of others are counted; nil before the first look
 	version int64 // of the file at the last look
 	next    int64 // when the next thing is due, 0 is never
-	glances int   // since the last look
+	polls   int   // since the last look
 }
 
-// lookFor looks for work of queues if somebody has committed or something may be due. It is
-// not made to be interrupted, which would cost more than a glance.
-func (s *Store) lookFor(ctx context.Context, queues []string) (sight store.Sight, err error) {
+// findWork looks for work of queues if somebody has committed or something may be due. It is
+// not made to be interrupted, which would cost more than a pollEvery.
+func (s *Store) findWork(ctx context.Context, queues []string) (sight store.Sight, err error) {
 	if err := s.enter(ctx); err != nil {
 		return sight, err
 	}
@@ -43,21 +43,21 @@ func (s *Store) lookFor(ctx context.Context, queues []string) (sight store.Sight
 	if err != nil {
 		return sight, err
 	}
-	if w.glances++; version != w.version || w.glances > wholeLook || isOver(w.next, s.now()) {
-		if sight.Ready, w.next, err = s.lookAround(*w.conn, queues); err != nil {
+	if w.polls++; version != w.version || w.polls > readEvery || isOver(w.next, s.now()) {
+		if sight.Ready, w.next, err = s.readQueues(*w.conn, queues); err != nil {
 			return sight, err
 		}
-		w.version, w.glances = version, 0
+		w.version, w.polls = version, 0
 	}
-	sight.Next = glance
+	sight.Next = pollEvery
 	if w.next != 0 {
-		sight.Next = min(glance, time.Duration(w.next-s.now()))
+		sight.Next = min(pollEvery, time.Duration(w.next-s.now()))
 	}
 	return sight, nil
 }
 
-// lookAround looks at what claims of queues would find, and says when the next thing is due.
-func (s *Store) lookAround(c conn, queues []string) (ready []string, next int64, err error) {
+// readQueues looks at what claims of queues would find, and says when the next thing is due.
+func (s *Store) readQueues(c conn, queues []string) (ready []string, next int64, err error) {
 	now := s.now()
 	others, err := s.otherOwners(c)
 	if err != nil {

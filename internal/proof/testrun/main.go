@@ -53,7 +53,7 @@ var plain = map[string]string{
 // the race detector, after all of them ran without it: the others follow one
 // path at a time, and the engine under them is ten times slower when watched.
 var mixed = map[string]string{
-	"store/sqlite": "R11|R12|Kill|Close|Claims|Locked|Call|Turn|Stop|Share|Settle|^TestStore$/^Races$",
+	"store/sqlite": "R11|R12|Kill|Close|Claims|Locked|Call|WriterQueue|Stop|Share|Settle|^TestStore$/^Races$",
 }
 
 // slow are the packages that a short run leaves out, and why.

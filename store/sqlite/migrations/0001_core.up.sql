@@ -69,7 +69,7 @@ create table batch (
   last    integer not null,
   members integer not null,
   left    integer not null,               -- members not settled yet
-  apart   integer not null default 0,     -- 1: some of its members have or had a row in pending
+  has_rows   integer not null default 0,     -- 1: some of its members have or had a row in pending
   claimed integer not null,
   until   integer not null,
   sums     integer generated always as (claimed % 8191 + until % 8179 * 8192) virtual,

@@ -1,4 +1,4 @@
 -- Part: the columns of batch in the order in which scanBatch reads them.
 -- whole: select … from batch
--- out: n, owner, first, last, left, claimed, until, apart
-n, owner, first, last, left, claimed, until, apart
+-- out: n, owner, first, last, left, claimed, until, has_rows
+n, owner, first, last, left, claimed, until, has_rows

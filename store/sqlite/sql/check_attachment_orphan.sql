@@ -1,5 +1,5 @@
 -- Rule attachment-orphan: each attachment has its failure.
 -- out: subject, text
-select printf('failure %d of place %d', a.failure, a.pos), 'has an attachment and is gone'
+select printf('failure %d of position %d', a.failure, a.pos), 'has an attachment and is gone'
 from attachment a
 where not exists (select 1 from failure f where f.pos = a.pos and f.ordinal = a.failure)

@@ -1,8 +1,8 @@
--- Rule batch-apart: a batch knows whether members of it have rows of their own.
+-- Rule batch-has-rows: a batch knows whether members of it have rows of their own.
 -- out: subject, text
 select printf('batch %d', b.n), 'says that no member has a row of its own, and one has'
 from batch b
-where b.apart = 0 and exists (
+where b.has_rows = 0 and exists (
   select 1 from pending p
   join message m on m.pos = p.pos and m.own = 0
   where p.pos between b.first and b.last)

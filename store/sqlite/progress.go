@@ -24,7 +24,7 @@ import (
 // The file is a header and slots of a fixed size, of which none crosses a page. A
 // slot that is free is not cleared: place and number name a lease for good, and
 // nobody looks for one that is over.
-type stages struct {
+type progressFile struct {
 	mu     sync.Mutex
 	file   *os.File // nil without a lock
 	image  []byte   // what the file holds, unless it is behind
@@ -35,54 +35,54 @@ type stages struct {
 }
 
 // leaseID names a lease among all that ever were.
-type leaseID struct{ place, number int64 }
+type leaseID struct{ pos, number int64 }
 
 func leaseOf(d *nixie.Delivery) leaseID { return leaseID{d.Lease.Handle.Pos, d.Lease.Number} }
 
 const (
-	slotSize  = 32
-	sumSize   = 4
-	maxStages = 2 * nixie.MaxBatch // deliveries with a stage at a time
+	slotSize = 32
+	sumSize  = 4
+	maxSlots = 2 * nixie.MaxBatch // deliveries with a stage at a time
 )
 
-// errNoStage says that the stage is not noted.
-var errNoStage = errors.New("the stage of deliveries is not noted")
+// errNotLogged says that the stage is not noted.
+var errNotLogged = errors.New("the stage of deliveries is not noted")
 
 // begin notes stages in a file from now on; nil ends it.
-func (g *stages) begin(f *os.File) {
+func (g *progressFile) begin(f *os.File) {
 	g.mu.Lock()
 	defer g.mu.Unlock()
-	g.file, g.image, g.slot, g.free, g.lost = f, stagesHeader(bootName()), map[leaseID]int{}, nil, map[leaseID]bool{}
+	g.file, g.image, g.slot, g.free, g.lost = f, progressHeader(bootName()), map[leaseID]int{}, nil, map[leaseID]bool{}
 	g.behind = true // the header is new
 }
 
-// stagesHeader tells in which life of the machine the file was written: after a
+// progressHeader tells in which life of the machine the file was written: after a
 // power loss it may be older than what was done.
-func stagesHeader(boot string) []byte {
+func progressHeader(boot string) []byte {
 	sum := sha256.Sum256([]byte(boot))
 	return sum[:slotSize]
 }
 
 // LogProgress implements lease.ProgressLog.
-func (s *Store) LogProgress(stage lease.Progress, ds ...*nixie.Delivery) error {
-	return s.owner.stages.note(stage, ds)
+func (s *Store) LogProgress(progress lease.Progress, ds ...*nixie.Delivery) error {
+	return s.owner.progress.log(progress, ds)
 }
 
-func (g *stages) note(stage lease.Progress, ds []*nixie.Delivery) error {
+func (g *progressFile) log(progress lease.Progress, ds []*nixie.Delivery) error {
 	leases := make([]leaseID, 0, len(ds))
 	for _, d := range ds {
-		if d.Lease.Handle.Pos == 0 || stage == lease.Succeeded && len(lease.NewSteps(d)) > 0 {
-			return errNoStage
+		if d.Lease.Handle.Pos == 0 || progress == lease.Succeeded && len(lease.NewSteps(d)) > 0 {
+			return errNotLogged
 		}
 		leases = append(leases, leaseOf(d))
 	}
-	return g.write(stage, leases)
+	return g.write(progress, leases)
 }
 
 // claimed notes that what is being claimed waits, before the claim is durable: a
 // lease that never came to be is not looked for. A claim that cannot be noted goes
 // on; a crash is then counted against all of it.
-func (g *stages) claimed(got *claimed) {
+func (g *progressFile) logClaim(got *claimed) {
 	_ = g.write(lease.Waiting, got.leases())
 }
 
@@ -99,7 +99,7 @@ func (got *claimed) leases() []leaseID {
 }
 
 // forget gives up the slots of a claim that failed.
-func (g *stages) forget(got *claimed) {
+func (g *progressFile) forget(got *claimed) {
 	g.mu.Lock()
 	defer g.mu.Unlock()
 	for _, id := range got.leases() {
@@ -107,14 +107,14 @@ func (g *stages) forget(got *claimed) {
 	}
 }
 
-func (g *stages) write(stage lease.Progress, leases []leaseID) error {
+func (g *progressFile) write(progress lease.Progress, leases []leaseID) error {
 	g.mu.Lock()
 	defer g.mu.Unlock()
-	if stage == lease.Begun {
+	if progress == lease.Begun {
 		leases = slices.DeleteFunc(leases, g.isNew) // nothing was noted, which says the same
 	}
-	if g.file == nil || len(g.slot)+g.count(leases) > maxStages {
-		return errNoStage
+	if g.file == nil || len(g.slot)+g.count(leases) > maxSlots {
+		return errNotLogged
 	}
 	from, to := len(g.image), 0
 	for _, id := range leases {
@@ -123,7 +123,7 @@ func (g *stages) write(stage lease.Progress, leases []leaseID) error {
 			at = g.take()
 			g.slot[id] = at
 		}
-		encodeStage(g.image[at:at+slotSize], id, stage)
+		encodeSlot(g.image[at:at+slotSize], id, progress)
 		from, to = min(from, at), max(to, at+slotSize)
 	}
 	if to == 0 {
@@ -137,13 +137,13 @@ func (g *stages) write(stage lease.Progress, leases []leaseID) error {
 	return err
 }
 
-func (g *stages) isNew(id leaseID) bool {
+func (g *progressFile) isNew(id leaseID) bool {
 	_, known := g.slot[id]
 	return !known
 }
 
 // count is how many slots leases need that have none.
-func (g *stages) count(leases []leaseID) (n int) {
+func (g *progressFile) count(leases []leaseID) (n int) {
 	for _, id := range leases {
 		if g.isNew(id) {
 			n++
@@ -153,7 +153,7 @@ func (g *stages) count(leases []leaseID) (n int) {
 }
 
 // take finds a free slot.
-func (g *stages) take() (at int) {
+func (g *progressFile) take() (at int) {
 	if n := len(g.free); n > 0 {
 		at, g.free = g.free[n-1], g.free[:n-1]
 		return at
@@ -166,7 +166,7 @@ func (g *stages) take() (at int) {
 // ended gives up the slot of a lease that has ended with an answer. When it ended by
 // time, whoever sweeps it has yet to read the stage: that slot is kept, and its holder may
 // still note that it has begun. After any other error the call is repeated.
-func (g *stages) ended(id leaseID, err error) {
+func (g *progressFile) ended(id leaseID, err error) {
 	switch {
 	case err == nil:
 		g.release(id)
@@ -176,7 +176,7 @@ func (g *stages) ended(id leaseID, err error) {
 }
 
 // release frees the slot of a lease, if it has one.
-func (g *stages) release(id leaseID) {
+func (g *progressFile) release(id leaseID) {
 	if at, known := g.slot[id]; known {
 		g.free = append(g.free, at)
 		delete(g.slot, id)
@@ -184,7 +184,7 @@ func (g *stages) release(id leaseID) {
 }
 
 // settled takes the answers to settlements.
-func (g *stages) settled(settlements []nixie.Settlement, errs []error) {
+func (g *progressFile) settled(settlements []nixie.Settlement, errs []error) {
 	g.mu.Lock()
 	defer g.mu.Unlock()
 	if len(g.slot) == 0 {
@@ -198,7 +198,7 @@ func (g *stages) settled(settlements []nixie.Settlement, errs []error) {
 }
 
 // extended takes the answers to renewals.
-func (g *stages) extended(ds []*nixie.Delivery, errs []error) {
+func (g *progressFile) extended(ds []*nixie.Delivery, errs []error) {
 	g.mu.Lock()
 	defer g.mu.Unlock()
 	for i, d := range ds {
@@ -209,7 +209,7 @@ func (g *stages) extended(ds []*nixie.Delivery, errs []error) {
 }
 
 // swept frees the slots of lost leases: a sweep has read them.
-func (g *stages) swept() {
+func (g *progressFile) swept() {
 	g.mu.Lock()
 	defer g.mu.Unlock()
 	for id := range g.lost {
@@ -218,41 +218,41 @@ func (g *stages) swept() {
 	clear(g.lost)
 }
 
-func encodeStage(slot []byte, id leaseID, stage lease.Progress) {
-	binary.LittleEndian.PutUint64(slot, uint64(id.place))
+func encodeSlot(slot []byte, id leaseID, progress lease.Progress) {
+	binary.LittleEndian.PutUint64(slot, uint64(id.pos))
 	binary.LittleEndian.PutUint64(slot[8:], uint64(id.number))
-	slot[16] = byte(stage)
+	slot[16] = byte(progress)
 	binary.LittleEndian.PutUint32(slot[slotSize-sumSize:], crc32.ChecksumIEEE(slot[:slotSize-sumSize]))
 }
 
-// readStages reads the file of an owner. What never was written, or was cut by a
+// readProgress reads the file of an owner. What never was written, or was cut by a
 // power loss, is nothing. Of another life of the machine only successes hold.
-func readStages(r io.Reader, boot string) map[leaseID]lease.Progress {
-	data, _ := io.ReadAll(io.LimitReader(r, (1+maxStages)*slotSize)) // what could be read holds
+func readProgress(r io.Reader, boot string) map[leaseID]lease.Progress {
+	data, _ := io.ReadAll(io.LimitReader(r, (1+maxSlots)*slotSize)) // what could be read holds
 	if len(data) < slotSize {
 		return nil
 	}
-	thisLife := boot != "" && bytes.Equal(data[:slotSize], stagesHeader(boot))
+	thisLife := boot != "" && bytes.Equal(data[:slotSize], progressHeader(boot))
 	found := map[leaseID]lease.Progress{}
 	for data = data[slotSize:]; len(data) >= slotSize; data = data[slotSize:] {
 		if binary.LittleEndian.Uint32(data[slotSize-sumSize:]) != crc32.ChecksumIEEE(data[:slotSize-sumSize]) {
 			continue
 		}
 		id := leaseID{int64(binary.LittleEndian.Uint64(data)), int64(binary.LittleEndian.Uint64(data[8:]))}
-		if stage := lease.Progress(data[16]); thisLife || stage == lease.Succeeded {
-			found[id] = max(found[id], stage)
+		if progress := lease.Progress(data[16]); thisLife || progress == lease.Succeeded {
+			found[id] = max(found[id], progress)
 		}
 	}
 	return found
 }
 
-// stagesIn reads the file of a lock. Of one that is gone nothing is known: its
+// progressIn reads the file of a lock. Of one that is gone nothing is known: its
 // owner's messages are judged and, at worst, run again.
-func (s *Store) stagesIn(lock string) map[leaseID]lease.Progress {
+func (s *Store) progressIn(lock string) map[leaseID]lease.Progress {
 	f, err := os.Open(filepath.Join(s.path+lockFolder, filepath.Base(lock)))
 	if err != nil {
 		return nil
 	}
 	defer func() { _ = f.Close() }() // only read
-	return readStages(f, bootName())
+	return readProgress(f, bootName())
 }

@@ -15,8 +15,8 @@ import (
 	"github.com/nixie-go/nixie/store/storetest"
 )
 
-// stagesFile is the only lock file of a store.
-func stagesFile(t *testing.T, path string) string {
+// progressFile is the only lock file of a store.
+func progressFile(t *testing.T, path string) string {
 	t.Helper()
 	files, err := filepath.Glob(path + "-owners/*.lock")
 	must(t, err)
@@ -46,7 +46,7 @@ func succeeded(t *testing.T, s *sqlite.Store) int64 {
 // What a power loss leaves of the notes may be older than what was done, cut or
 // damaged: what says that it waited does not count then, and what cannot be read
 // says nothing. A success stays one.
-func TestStagesAfterAPowerLoss(t *testing.T) {
+func TestProgressAfterAPowerLoss(t *testing.T) {
 	const slot = 32
 	for _, c := range []struct {
 		name            string
@@ -68,9 +68,9 @@ func TestStagesAfterAPowerLoss(t *testing.T) {
 			must(t, s.LogProgress(lease.Waiting, ds[0], ds[1]))
 			must(t, s.LogProgress(lease.Succeeded, ds[1]))
 			s.Crash()
-			file, err := os.ReadFile(stagesFile(t, path))
+			file, err := os.ReadFile(progressFile(t, path))
 			must(t, err)
-			must(t, os.WriteFile(stagesFile(t, path), c.hurt(file), 0o600))
+			must(t, os.WriteFile(progressFile(t, path), c.hurt(file), 0o600))
 
 			s = open(t, path, sqlite.Options{Reserve: -1})
 			judged := int64(0)
@@ -96,13 +96,13 @@ func TestStagesAfterAPowerLoss(t *testing.T) {
 
 // A slot is used again once its lease was answered, and not before whoever has to
 // read it could.
-func TestStagesUseTheirSlotsAgain(t *testing.T) {
+func TestProgressUseTheirSlotsAgain(t *testing.T) {
 	clock := storetest.NewClock()
 	path := storePath(t)
 	s := open(t, path, sqlite.Options{Clock: clock.Now, Reserve: -1})
 	fill(t, s, "q", 2003)
 	size := func() int64 {
-		info, err := os.Stat(stagesFile(t, path))
+		info, err := os.Stat(progressFile(t, path))
 		must(t, err)
 		return info.Size()
 	}
@@ -147,7 +147,7 @@ func TestStagesUseTheirSlotsAgain(t *testing.T) {
 }
 
 // A lease that is lost at its renewal gives its slot up, too.
-func TestStagesOfLostLeases(t *testing.T) {
+func TestProgressOfLostLeases(t *testing.T) {
 	clock := storetest.NewClock()
 	path := storePath(t)
 	s := open(t, path, sqlite.Options{Clock: clock.Now, Reserve: -1})
@@ -160,7 +160,7 @@ func TestStagesOfLostLeases(t *testing.T) {
 			t.Fatalf("extend: %v", err)
 		}
 	}
-	info, err := os.Stat(stagesFile(t, path))
+	info, err := os.Stat(progressFile(t, path))
 	must(t, err)
 	if info.Size() > 4*32 {
 		t.Errorf("the file of one delivery at a time has %d bytes", info.Size())
@@ -168,7 +168,7 @@ func TestStagesOfLostLeases(t *testing.T) {
 }
 
 // A claim that waited for work is noted like any other.
-func TestStagesOfAnAwaitedClaim(t *testing.T) {
+func TestProgressOfAnAwaitedClaim(t *testing.T) {
 	path := storePath(t)
 	s := open(t, path, sqlite.Options{Reserve: -1})
 	got := await(t.Context(), s)
@@ -184,7 +184,7 @@ func TestStagesOfAnAwaitedClaim(t *testing.T) {
 }
 
 // Who has claimed nothing, or too much, is told that nothing is noted.
-func TestStagesAreRefused(t *testing.T) {
+func TestProgressAreRefused(t *testing.T) {
 	path := storePath(t)
 	s, other := open(t, path, sqlite.Options{Reserve: -1}), open(t, path, sqlite.Options{Reserve: -1})
 	fill(t, s, "q", 1)
@@ -208,7 +208,7 @@ func TestStagesAreRefused(t *testing.T) {
 }
 
 // Sixty processes' worth of records beside each other do not mix.
-func TestStagesAtOnce(t *testing.T) {
+func TestProgressAtOnce(t *testing.T) {
 	path := storePath(t)
 	s := open(t, path, sqlite.Options{Reserve: -1})
 	fill(t, s, "q", 600)
@@ -241,18 +241,18 @@ func TestStagesAtOnce(t *testing.T) {
 	}
 }
 
-func FuzzStages(f *testing.F) {
+func FuzzProgress(f *testing.F) {
 	f.Add([]byte{})
-	f.Add(sqlite.StagesFile(1, 2, lease.Succeeded))
-	f.Add(append(sqlite.StagesFile(1, 2, lease.Waiting), 1, 2, 3))
+	f.Add(sqlite.ProgressFile(1, 2, lease.Succeeded))
+	f.Add(append(sqlite.ProgressFile(1, 2, lease.Waiting), 1, 2, 3))
 	f.Fuzz(func(t *testing.T, data []byte) {
-		found := sqlite.ReadStages(bytes.NewReader(data))
+		found := sqlite.ReadProgress(bytes.NewReader(data))
 		if most := len(data)/32 - 1; len(found) > max(most, 0) {
 			t.Errorf("%d stages in %d bytes", len(found), len(data))
 		}
-		for lease, stage := range found {
-			if again := sqlite.ReadStages(bytes.NewReader(sqlite.StagesFile(lease[0], lease[1], stage))); again[lease] != stage {
-				t.Errorf("%v in stage %d is read as %v", lease, stage, again)
+		for lease, progress := range found {
+			if again := sqlite.ReadProgress(bytes.NewReader(sqlite.ProgressFile(lease[0], lease[1], progress))); again[lease] != progress {
+				t.Errorf("%v in stage %d is read as %v", lease, progress, again)
 			}
 		}
 	})

@@ -16,7 +16,7 @@ import (
 // who leaves the seat comes to the gate behind it. Both are kernel locks of
 // empty files, which go with their process. They are a courtesy: the truth is
 // SQLite's own lock, which is taken next.
-type turn struct {
+type writerQueue struct {
 	folder     string
 	wait       time.Duration
 	gate, seat *os.File
@@ -29,56 +29,56 @@ const (
 )
 
 // open is called by the first transaction: a process that only reads needs none.
-func (t *turn) open() error {
-	if t.seat != nil {
+func (q *writerQueue) open() error {
+	if q.seat != nil {
 		return nil
 	}
-	if err := os.MkdirAll(t.folder, 0o700); err != nil {
+	if err := os.MkdirAll(q.folder, 0o700); err != nil {
 		return nixie.Errorf(nixie.CodeUnavailable, "folder for locks: %w", err)
 	}
-	gate, err := os.OpenFile(filepath.Join(t.folder, "gate"), os.O_CREATE|os.O_RDWR, 0o600)
+	gate, err := os.OpenFile(filepath.Join(q.folder, "gate"), os.O_CREATE|os.O_RDWR, 0o600)
 	if err != nil {
 		return nixie.Errorf(nixie.CodeUnavailable, "lock of the writers' queue: %w", err)
 	}
-	seat, err := os.OpenFile(filepath.Join(t.folder, "seat"), os.O_CREATE|os.O_RDWR, 0o600)
+	seat, err := os.OpenFile(filepath.Join(q.folder, "seat"), os.O_CREATE|os.O_RDWR, 0o600)
 	if err != nil {
 		return errors.Join(nixie.Errorf(nixie.CodeUnavailable, "lock of the writers' queue: %w", err), gate.Close())
 	}
-	t.gate, t.seat = gate, seat
+	q.gate, q.seat = gate, seat
 	return nil
 }
 
 // take waits for this process's turn and reports whether it came in time and
 // before ctx ended.
-func (t *turn) take(ctx context.Context) (bool, error) {
+func (q *writerQueue) take(ctx context.Context) (bool, error) {
 	if !canLock {
 		return true, nil
 	}
-	if err := t.open(); err != nil {
+	if err := q.open(); err != nil {
 		return false, err
 	}
-	patience, stop := context.WithTimeout(ctx, t.wait)
+	patience, stop := context.WithTimeout(ctx, q.wait)
 	defer stop()
-	if in, err := lockBefore(patience, t.gate, gatePause); !in || err != nil {
+	if in, err := lockBefore(patience, q.gate, gatePause); !in || err != nil {
 		return false, err
 	}
-	in, err := lockBefore(patience, t.seat, nextPause)
-	return in, errors.Join(err, unlock(t.gate))
+	in, err := lockBefore(patience, q.seat, nextPause)
+	return in, errors.Join(err, unlock(q.gate))
 }
 
 // leave ends the turn.
-func (t *turn) leave() error {
+func (q *writerQueue) leave() error {
 	if !canLock {
 		return nil
 	}
-	return unlock(t.seat)
+	return unlock(q.seat)
 }
 
-func (t *turn) close() error {
-	if t.seat == nil {
+func (q *writerQueue) close() error {
+	if q.seat == nil {
 		return nil
 	}
-	return errors.Join(t.gate.Close(), t.seat.Close())
+	return errors.Join(q.gate.Close(), q.seat.Close())
 }
 
 // lockBefore takes the lock of f unless ctx ends first.
