@@ -133,8 +133,8 @@ type Reader interface {
 // Follower is an optional ability of a [Reader]: it reads what producers added to the channel since
 // the reader was opened.
 type Follower interface {
-	// Since returns added records that no earlier call returned. It does not wait, so a record may
-	// come only with a later call.
+	// Since returns added records that no earlier call returned, perhaps together with an error. It
+	// does not wait, so a record may come only with a later call.
 	Since(ctx context.Context) ([]Record, error)
 }
 

@@ -32,10 +32,7 @@ func TestChunkIsReusedAfterItsLastUse(t *testing.T) {
 	l := brokertest.NewLog()
 	produce(t, l, 3)
 	d := &between{LogDriver: l.Join(t).(*brokertest.LogDriver)}
-	s, err := broker.New(broker.Config{Driver: d, Letters: broker.DefaultLetters})
-	if err != nil {
-		t.Fatal(err)
-	}
+	s := newSource(t, broker.Config{Driver: d})
 	var ds []*nixie.Delivery
 	for len(ds) < 3 {
 		got, err := s.Receive(t.Context(), nixie.Want{Max: 10, Wait: time.Second})

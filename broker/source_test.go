@@ -46,6 +46,42 @@ func TestConfigIsChecked(t *testing.T) {
 	}
 }
 
+// newSource makes a source, with a channel of letters unless the config has an office.
+func newSource(t *testing.T, c broker.Config) *broker.Source {
+	t.Helper()
+	if c.Office == nil {
+		c.Letters = broker.DefaultLetters
+	}
+	s, err := broker.New(c)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return s
+}
+
+// receive receives n deliveries in one call.
+func receive(t *testing.T, s *broker.Source, n int) []*nixie.Delivery {
+	t.Helper()
+	got, err := s.Receive(t.Context(), nixie.Want{Max: n})
+	if err != nil || len(got) != n {
+		t.Fatalf("%d deliveries of %d, %v", len(got), n, err)
+	}
+	return got
+}
+
+// sourceAfterCrash makes a source with one record, whose first holder crashed.
+func sourceAfterCrash(t *testing.T) *broker.Source {
+	t.Helper()
+	box := brokertest.NewMailbox()
+	box.Produce(t, broker.Publication{Channel: box.Source(), Value: []byte("v")})
+	first := box.Join(t)
+	if got, err := first.Receive(t.Context(), 1, 0); err != nil || len(got) != 1 {
+		t.Fatal(got, err)
+	}
+	box.Crash(t, first)
+	return newSource(t, broker.Config{Driver: box.Join(t)})
+}
+
 // featureless is a driver whose broker can do nothing.
 type featureless struct{ broker.Driver }
 
@@ -58,10 +94,7 @@ func TestParked(t *testing.T) {
 		Headers: []broker.RecordHeader{{Name: "theirs", Value: []byte{0xff}}}})
 	st := memory.New(memory.Options{})
 	d := l.Join(t)
-	s, err := broker.New(broker.Config{Driver: d, Office: st, Park: st, ParkIn: "later"})
-	if err != nil {
-		t.Fatal(err)
-	}
+	s := newSource(t, broker.Config{Driver: d, Office: st, Park: st, ParkIn: "later"})
 	p, err := policy.New(policy.Config{MaxAttempts: 3, Backoff: policy.Backoff{Base: -1}})
 	if err != nil {
 		t.Fatal(err)
@@ -127,16 +160,10 @@ func TestInHandIsLimited(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			l := brokertest.NewLog()
 			produce(t, l, 100)
-			c.Driver, c.Letters = l.Join(t), broker.DefaultLetters
+			c.Driver = l.Join(t)
 			c.Order = broker.ProcessUnordered // keys may share a serial queue
-			s, err := broker.New(c)
-			if err != nil {
-				t.Fatal(err)
-			}
-			got, err := s.Receive(t.Context(), nixie.Want{Max: 7})
-			if err != nil || len(got) != 7 {
-				t.Fatal(len(got), err)
-			}
+			s := newSource(t, c)
+			got := receive(t, s, 7)
 			if more, err := s.Receive(t.Context(), nixie.Want{Max: 7, Wait: time.Millisecond}); len(more) > 0 || err != nil {
 				t.Errorf("%d more, %v", len(more), err)
 			}
@@ -166,15 +193,9 @@ func settle(t *testing.T, s *broker.Source, d *nixie.Delivery) {
 func TestSettledOnce(t *testing.T) {
 	l := brokertest.NewLog()
 	produce(t, l, 2)
-	s, err := broker.New(broker.Config{Driver: l.Join(t), Letters: broker.DefaultLetters,
+	s := newSource(t, broker.Config{Driver: l.Join(t),
 		Order: broker.ProcessUnordered}) // keys may share a serial queue
-	if err != nil {
-		t.Fatal(err)
-	}
-	got, err := s.Receive(t.Context(), nixie.Want{Max: 2})
-	if err != nil || len(got) != 2 {
-		t.Fatal(len(got), err)
-	}
+	got := receive(t, s, 2)
 	done := nixie.Settlement{Delivery: got[0], Verb: nixie.Complete}
 	if errs := s.Settle(t.Context(), []nixie.Settlement{done, done}); errs[0] != nil || nixie.CodeOf(errs[1]) != nixie.CodeConflict {
 		t.Error(errs)
@@ -194,14 +215,8 @@ func TestSettledOnce(t *testing.T) {
 func TestHalt(t *testing.T) {
 	l := brokertest.NewLog()
 	produce(t, l, 5)
-	s, err := broker.New(broker.Config{Driver: l.Join(t), Letters: broker.DefaultLetters})
-	if err != nil {
-		t.Fatal(err)
-	}
-	got, err := s.Receive(t.Context(), nixie.Want{Max: 1})
-	if err != nil || len(got) != 1 {
-		t.Fatal(len(got), err)
-	}
+	s := newSource(t, broker.Config{Driver: l.Join(t)})
+	got := receive(t, s, 1)
 	halt := nixie.Settlement{Delivery: got[0], Verb: nixie.Halt, Failure: &nixie.Failure{Text: "boom"},
 		Burial: &nixie.Burial{Cause: nixie.CausePermanent}}
 	if err := s.Settle(t.Context(), []nixie.Settlement{halt})[0]; err != nil {
@@ -222,10 +237,7 @@ func TestLostBeforeItIsHandedOut(t *testing.T) {
 		l.Produce(t, broker.Publication{Channel: l.Source(), Key: []byte("one"), Value: []byte("v")})
 	}
 	first := l.Join(t)
-	s, err := broker.New(broker.Config{Driver: first, Letters: broker.DefaultLetters})
-	if err != nil {
-		t.Fatal(err)
-	}
+	s := newSource(t, broker.Config{Driver: first})
 	got, err := s.Receive(t.Context(), nixie.Want{Max: 20})
 	if err != nil || len(got) != 1 { // the others of its key wait
 		t.Fatal(len(got), err)
@@ -291,14 +303,8 @@ func TestLostWhileItIsSettled(t *testing.T) {
 	l := brokertest.NewLog()
 	produce(t, l, 3)
 	d := &torn{Driver: l.Join(t), publishing: make(chan struct{}), extended: make(chan struct{})}
-	s, err := broker.New(broker.Config{Driver: d, Letters: broker.DefaultLetters})
-	if err != nil {
-		t.Fatal(err)
-	}
-	got, err := s.Receive(t.Context(), nixie.Want{Max: 1})
-	if err != nil || len(got) != 1 {
-		t.Fatal(len(got), err)
-	}
+	s := newSource(t, broker.Config{Driver: d})
+	got := receive(t, s, 1)
 	settled := make(chan error)
 	bury := nixie.Settlement{Delivery: got[0], Verb: nixie.Bury, Failure: &nixie.Failure{Text: "boom"},
 		Burial: &nixie.Burial{Cause: nixie.CausePermanent}}
@@ -330,14 +336,8 @@ func TestLostWhileItIsSettled(t *testing.T) {
 func TestRetryIsAnotherDelivery(t *testing.T) {
 	l := brokertest.NewLog()
 	produce(t, l, 1)
-	s, err := broker.New(broker.Config{Driver: l.Join(t), Letters: broker.DefaultLetters})
-	if err != nil {
-		t.Fatal(err)
-	}
-	first, err := s.Receive(t.Context(), nixie.Want{Max: 1})
-	if err != nil || len(first) != 1 {
-		t.Fatal(first, err)
-	}
+	s := newSource(t, broker.Config{Driver: l.Join(t)})
+	first := receive(t, s, 1)
 	lease, attempts := first[0].Lease, first[0].Attempts
 	if errs := s.Settle(t.Context(), []nixie.Settlement{{Delivery: first[0], Verb: nixie.Retry,
 		Failure: &nixie.Failure{Text: "boom"}}}); errs[0] != nil {
@@ -355,17 +355,7 @@ func TestRetryIsAnotherDelivery(t *testing.T) {
 // A holder that asks for a retry has survived: the next delivery counts no crash, and the earlier
 // one does not change.
 func TestRetryCountsNoCrash(t *testing.T) {
-	box := brokertest.NewMailbox()
-	box.Produce(t, broker.Publication{Channel: box.Source(), Value: []byte("v")})
-	first := box.Join(t)
-	if got, err := first.Receive(t.Context(), 1, 0); err != nil || len(got) != 1 {
-		t.Fatal(got, err)
-	}
-	box.Crash(t, first)
-	s, err := broker.New(broker.Config{Driver: box.Join(t), Letters: broker.DefaultLetters})
-	if err != nil {
-		t.Fatal(err)
-	}
+	s := sourceAfterCrash(t)
 	for n, crashes := range []int{1, 1, 0} { // judged, run, run again
 		ds, err := s.Receive(t.Context(), nixie.Want{Max: 1})
 		if err != nil || len(ds) != 1 || ds[0].Crashes != crashes || ds[0].Abandoned != (n == 0) {
@@ -419,15 +409,9 @@ func TestLostRecordsAreNotStored(t *testing.T) {
 		l, st := brokertest.NewLog(), memory.New(memory.Options{})
 		produce(t, l, 40)
 		stage := broker.Stage{Channel: "{source}.later", Delay: time.Minute}
-		s, err := broker.New(broker.Config{Driver: l.Join(t, stage), Letters: broker.DefaultLetters, Office: st,
+		s := newSource(t, broker.Config{Driver: l.Join(t, stage), Letters: broker.DefaultLetters, Office: st,
 			Order: broker.ProcessUnordered})
-		if err != nil {
-			t.Fatal(err)
-		}
-		got, err := s.Receive(t.Context(), nixie.Want{Max: 40})
-		if err != nil || len(got) != 40 {
-			t.Fatal(len(got), err)
-		}
+		got := receive(t, s, 40)
 		l.Join(t, stage) // it gets some of the partitions
 		failure := &nixie.Failure{Class: nixie.ClassPermanent, Reason: nixie.ReasonHandler, Text: "boom", FailedAt: time.Now()}
 		sts := make([]nixie.Settlement, len(got))
@@ -462,17 +446,7 @@ func TestLostRecordsAreNotStored(t *testing.T) {
 
 // A record that is released before it was judged had no attempt that it could get back.
 func TestReleaseBeforeJudgingReturnsNoAttempt(t *testing.T) {
-	box := brokertest.NewMailbox()
-	box.Produce(t, broker.Publication{Channel: box.Source(), Value: []byte("v")})
-	first := box.Join(t)
-	if got, err := first.Receive(t.Context(), 1, 0); err != nil || len(got) != 1 {
-		t.Fatal(got, err)
-	}
-	box.Crash(t, first)
-	s, err := broker.New(broker.Config{Driver: box.Join(t), Letters: broker.DefaultLetters})
-	if err != nil {
-		t.Fatal(err)
-	}
+	s := sourceAfterCrash(t)
 	for range 3 {
 		ds, err := s.Receive(t.Context(), nixie.Want{Max: 1})
 		if err != nil || len(ds) != 1 || !ds[0].Abandoned && ds[0].Attempts != 1 || ds[0].Abandoned && ds[0].Attempts != 0 {
@@ -502,10 +476,7 @@ func (d marked) Receive(ctx context.Context, most int, wait time.Duration) ([]br
 func TestSuspectsDoNotStarve(t *testing.T) {
 	l := brokertest.NewLog()
 	produce(t, l, 8)
-	s, err := broker.New(broker.Config{Driver: marked{l.Join(t)}, Letters: broker.DefaultLetters})
-	if err != nil {
-		t.Fatal(err)
-	}
+	s := newSource(t, broker.Config{Driver: marked{l.Join(t)}})
 	receive := func(fresh bool) []*nixie.Delivery {
 		got, err := s.Receive(t.Context(), nixie.Want{Max: 8, NoSuspects: fresh, Parallel: 8})
 		if err != nil {

@@ -205,10 +205,18 @@ func (d *LogDriver) Recycle(records []broker.Record) { spoil(records) }
 
 // Receive hands out records of its partitions.
 func (d *LogDriver) Receive(ctx context.Context, most int, wait time.Duration) ([]broker.Record, error) {
+	return receiveLoop(ctx, most, wait, d.take)
+}
+
+// take returns records that are ready, or when and after what event to look again.
+type take func(most int) (got []broker.Record, later time.Duration, news <-chan struct{}, err error)
+
+// receiveLoop waits until take returns records.
+func receiveLoop(ctx context.Context, most int, wait time.Duration, take take) ([]broker.Record, error) {
 	end := time.NewTimer(wait)
 	defer end.Stop()
 	for {
-		got, later, news, err := d.take(most)
+		got, later, news, err := take(most)
 		if len(got) > 0 || err != nil {
 			return got, err
 		}
@@ -332,12 +340,15 @@ func (d *LogDriver) Nack(_ context.Context, records []*broker.Record, _ time.Dur
 func (d *LogDriver) Publish(_ context.Context, records []broker.Publication) func() []error {
 	d.log.mu.Lock()
 	defer d.log.mu.Unlock()
+	return publishEach(records, d.gone, d.log.add)
+}
+
+// publishEach adds records and returns their outcomes.
+func publishEach(records []broker.Publication, gone bool, add func(broker.Publication) error) func() []error {
 	errs := make([]error, len(records))
 	for i, p := range records {
-		if d.gone {
-			errs[i] = errGone()
-		} else {
-			errs[i] = d.log.add(p)
+		if errs[i] = errGone(); !gone {
+			errs[i] = add(p)
 		}
 	}
 	return func() []error { return errs }

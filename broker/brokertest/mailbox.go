@@ -145,24 +145,7 @@ func spoil(records []broker.Record) {
 
 // Receive hands out records that no consumer has.
 func (d *MailboxDriver) Receive(ctx context.Context, most int, wait time.Duration) ([]broker.Record, error) {
-	end := time.NewTimer(wait)
-	defer end.Stop()
-	for {
-		got, later, news, err := d.take(most)
-		if len(got) > 0 || err != nil {
-			return got, err
-		}
-		next := time.NewTimer(later)
-		select {
-		case <-news:
-		case <-next.C:
-		case <-end.C:
-			return nil, nil
-		case <-ctx.Done():
-			return nil, nil
-		}
-		next.Stop()
-	}
+	return receiveLoop(ctx, most, wait, d.take)
 }
 
 func (d *MailboxDriver) take(most int) (got []broker.Record, later time.Duration, news <-chan struct{}, err error) {
@@ -238,15 +221,7 @@ func (d *MailboxDriver) each(records []*broker.Record, do func(*letter)) []error
 func (d *MailboxDriver) Publish(_ context.Context, records []broker.Publication) func() []error {
 	d.box.mu.Lock()
 	defer d.box.mu.Unlock()
-	errs := make([]error, len(records))
-	for i, p := range records {
-		if d.gone {
-			errs[i] = errGone()
-		} else {
-			errs[i] = d.box.add(p)
-		}
-	}
-	return func() []error { return errs }
+	return publishEach(records, d.gone, d.box.add)
 }
 
 // Describe reports which channels exist.

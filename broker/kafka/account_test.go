@@ -66,7 +66,7 @@ func (l *ledger) account(ctx context.Context, t testing.TB) (a account) {
 		a.committed += max(done.At, 0)
 		for offset := range end.Offset {
 			at := fmt.Sprint(end.Partition, "/", offset)
-			switch times := l.done[place{b.source, end.Partition}][offset]; {
+			switch times := l.done[topicPartition{b.source, end.Partition}][offset]; {
 			case times > 1:
 				a.again++
 				fallthrough

@@ -21,20 +21,20 @@ import (
 	"github.com/nixie-go/nixie"
 )
 
-// Address names a cluster, perhaps a topic of it, and how to get in.
+// Address names a cluster, optionally one of its topics, and the credentials of the client.
 type Address struct {
 	Seeds []string // host:port
-	Topic string   // empty: none is named
+	Topic string   // may be empty
 
 	User, Password string
 	SASL           string // plain, scram-sha-256 or scram-sha-512; empty: none
 	TLS            bool
-	CA, Cert, Key  string // paths of PEM files: who signs the brokers' certificates; the client's own
+	CA, Cert, Key  string // paths of PEM files: the authority of the brokers, and the client's own certificate
 	ClientID       string
 	Session        time.Duration // how long a group waits for a member that vanished; 0: the default
 }
 
-// The ways to get in.
+// SASL mechanisms, and defaults of the URL.
 const (
 	saslPlain     = "plain"
 	saslSCRAM256  = "scram-sha-256"
@@ -43,11 +43,15 @@ const (
 	usualClientID = "nixie"
 )
 
-// ParseURL reads kafka://[user[:password]@]host[:port][,host[:port]…][/topic][?…] with
-// the parameters sasl (plain, scram-sha-256, scram-sha-512; plain where there is a
-// user), tls (true or false), ca, cert and key (paths of PEM files), client_id, and session (how long a group waits for a
-// member that vanished, such as 30s).
-// Errors name the part that is wrong, and never show the password.
+// ParseURL reads kafka://[user[:password]@]host[:port][,host[:port]…][/topic][?…].
+//
+//	sasl             plain (the default with a user), scram-sha-256 or scram-sha-512
+//	tls              true or false
+//	ca, cert, key    paths of PEM files
+//	client_id        name of the client
+//	session          how long a group waits for a member that vanished, such as 30s
+//
+// Errors name the wrong part of the URL, and never show the password.
 func ParseURL(text string) (Address, error) {
 	a := Address{ClientID: usualClientID}
 	rest, ok := strings.CutPrefix(text, "kafka://")
@@ -79,7 +83,7 @@ func seedsOf(hosts string) ([]string, error) {
 			return nil, nixie.Errorf(nixie.CodeInvalid, "host of the broker is empty: give it as in kafka://localhost:9092/topic")
 		}
 		host, port, err := net.SplitHostPort(text)
-		if err != nil { // no port, perhaps
+		if err != nil { // no port
 			host, port = text, usualPort
 			if strings.HasPrefix(text, "[") && strings.HasSuffix(text, "]") {
 				host = text[1 : len(text)-1]
@@ -89,14 +93,15 @@ func seedsOf(hosts string) ([]string, error) {
 			return nil, nixie.Errorf(nixie.CodeInvalid, "port of the broker %q is %q: give a number from 1 to 65535", text, port)
 		}
 		if _, err := netip.ParseAddr(host); err != nil && !hostName.MatchString(host) {
-			return nil, nixie.Errorf(nixie.CodeInvalid, "host of the broker is %q: give a name or an address, one of version 6 in brackets", text)
+			return nil, nixie.Errorf(nixie.CodeInvalid, "host of the broker is %q: give a name or an address, one of version 6 in brackets",
+				text)
 		}
 		seeds = append(seeds, net.JoinHostPort(host, port))
 	}
 	return seeds, nil
 }
 
-// hostName is what names of hosts are made of.
+// hostName matches the characters of host names.
 var hostName = regexp.MustCompile(`^[\pL\pN._-]+$`)
 
 func (a *Address) login(text string) (err error) {
@@ -111,7 +116,7 @@ func (a *Address) login(text string) (err error) {
 	return nil
 }
 
-// read takes the parameters.
+// read takes the parameters of the URL.
 func (a *Address) read(query string) error {
 	values, err := url.ParseQuery(query)
 	if err != nil {
@@ -122,7 +127,8 @@ func (a *Address) read(query string) error {
 		switch name {
 		case "sasl":
 			if !slices.Contains([]string{saslPlain, saslSCRAM256, saslSCRAM512}, value) {
-				return nixie.Errorf(nixie.CodeInvalid, "sasl of the broker is %q: give %s, %s or %s", value, saslPlain, saslSCRAM256, saslSCRAM512)
+				return nixie.Errorf(nixie.CodeInvalid, "sasl of the broker is %q: give %s, %s or %s", value, saslPlain, saslSCRAM256,
+					saslSCRAM512)
 			}
 			a.SASL = value
 		case "tls":
@@ -139,17 +145,19 @@ func (a *Address) read(query string) error {
 		case "client_id":
 			a.ClientID = value
 		case "session":
-			if a.Session, err = time.ParseDuration(value); err != nil || !sound(a.Session) {
-				return nixie.Errorf(nixie.CodeInvalid, "session of the broker is %q: give a time from %s to %s, such as 10s", value, minSession, maxSession)
+			if a.Session, err = time.ParseDuration(value); err != nil || !validSession(a.Session) {
+				return nixie.Errorf(nixie.CodeInvalid, "session of the broker is %q: give a time from %s to %s, such as 10s", value,
+					minSession, maxSession)
 			}
 		default:
-			return nixie.Errorf(nixie.CodeInvalid, "parameter %q of the broker is unknown: known are sasl, tls, ca, cert, key, client_id and session", name)
+			return nixie.Errorf(nixie.CodeInvalid,
+				"parameter %q of the broker is unknown: known are sasl, tls, ca, cert, key, client_id and session", name)
 		}
 	}
 	return nil
 }
 
-// Options are those of the client that get in; see [Config.Client].
+// Options returns the client options for these credentials; see [Config.Client].
 func (a Address) Options() ([]kgo.Opt, error) { return a.options() }
 
 func (a *Address) options() ([]kgo.Opt, error) {
@@ -177,7 +185,8 @@ func (a *Address) options() ([]kgo.Opt, error) {
 func (a *Address) mechanism() (sasl.Mechanism, error) {
 	switch {
 	case a.User == "" || a.Password == "":
-		return nil, nixie.Errorf(nixie.CodeInvalid, "%s needs a user and a password: put them before the host, or into NIXIE_KAFKA_USER and NIXIE_KAFKA_PASSWORD", a.SASL)
+		return nil, nixie.Errorf(nixie.CodeInvalid,
+			"%s needs a user and a password: put them before the host, or into NIXIE_KAFKA_USER and NIXIE_KAFKA_PASSWORD", a.SASL)
 	case a.SASL == saslSCRAM256:
 		return scram.Auth{User: a.User, Pass: a.Password}.AsSha256Mechanism(), nil
 	case a.SASL == saslSCRAM512:
@@ -211,7 +220,7 @@ func (a *Address) tls() (*tls.Config, error) {
 	return c, nil
 }
 
-// Login adds a user and a password where the address has none.
+// Login adds a user and a password if the address has none.
 func (a *Address) Login(user, password string) {
 	if a.User == "" {
 		a.User = user
@@ -224,7 +233,7 @@ func (a *Address) Login(user, password string) {
 	}
 }
 
-// String is the address as a URL, without what gets in.
+// String returns the address as a URL without credentials.
 func (a Address) String() string {
 	text := "kafka://" + strings.Join(a.Seeds, ",")
 	if a.Topic != "" {

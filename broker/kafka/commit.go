@@ -12,130 +12,131 @@ import (
 	"github.com/nixie-go/nixie"
 )
 
-// touch says that something is to be committed.
-func (d *Driver) touch() {
+// requestCommit wakes the commit loop.
+func (d *Driver) requestCommit() {
 	select {
 	case d.dirty <- struct{}{}:
 	default:
 	}
 }
 
-// commitLoop commits soon, and not too often. What fails is tried again.
+// commitLoop commits soon after a request, and not too often. It repeats commits that failed.
 func (d *Driver) commitLoop() {
 	rest := time.NewTicker(d.c.CommitEvery)
 	defer rest.Stop()
 	for {
 		select {
-		case <-d.living.Done():
+		case <-d.loopCtx.Done():
 			return
 		case <-d.dirty:
 		}
 		d.committing <- struct{}{}
-		d.settle()
-		failed := d.commitMarks(d.living, d.all(), d.markOf, d.throughMember)
+		d.forgetIdleHolders()
+		failed := d.commitPoints(d.loopCtx, d.allPartitions(), d.commitPointOf, d.commitByClient)
 		<-d.committing
 		if failed {
-			d.touch()
+			d.requestCommit()
 		}
 		select {
-		case <-d.living.Done():
+		case <-d.loopCtx.Done():
 			return
 		case <-rest.C:
 		}
 	}
 }
 
-// settle forgets the holder of partitions of which nothing is in hand: if it
-// vanishes now, it takes nothing along.
-func (d *Driver) settle() {
+// forgetIdleHolders stops counting this member as a holder of partitions of which it has nothing in
+// hand: if it vanishes now, no record can be to blame.
+func (d *Driver) forgetIdleHolders() {
 	now := time.Now()
 	d.mu.Lock()
 	defer d.mu.Unlock()
-	for _, p := range d.parts {
-		if p.counted && p.moved && p.len() == 0 && (len(p.held) == 0 || p.due.After(now)) {
-			p.counted = false
+	for _, p := range d.partitions {
+		if p.holderCommitted && p.progressed && p.len() == 0 && (len(p.held) == 0 || p.dueAt.After(now)) {
+			p.holderCommitted = false
 		}
 	}
 }
 
-func (d *Driver) all() []*partition {
+func (d *Driver) allPartitions() []*partition {
 	d.mu.Lock()
 	defer d.mu.Unlock()
-	list := make([]*partition, 0, len(d.parts))
-	for _, p := range d.parts {
+	list := make([]*partition, 0, len(d.partitions))
+	for _, p := range d.partitions {
 		list = append(list, p)
 	}
 	return list
 }
 
-// markOf is what is to be committed of a partition now.
-func (d *Driver) markOf(p *partition) mark { return p.mark(int(d.parallel.Load())) }
+// commitPointOf returns what to commit of a partition now.
+func (d *Driver) commitPointOf(p *partition) commitPoint {
+	return p.commitPoint(int(d.parallel.Load()))
+}
 
-// countIn commits for all partitions of which something is to be handed out whom to
-// suspect if this holder vanishes. Where that fails nothing is handed out yet.
-func (d *Driver) countIn(ctx context.Context, now time.Time, turn *partition) {
+// commitHolder commits, before any record of a partition is handed out, which records to suspect if
+// this member vanishes. If that fails, nothing of the partition is handed out yet.
+func (d *Driver) commitHolder(ctx context.Context, now time.Time, suspect *partition) {
 	select {
 	case d.committing <- struct{}{}:
 	case <-ctx.Done(): // another commit waits for the group
 		return
 	}
 	defer func() { <-d.committing }()
-	going := map[*partition]mark{}
+	going := map[*partition]commitPoint{}
 	d.mu.Lock()
-	for _, p := range d.parts {
-		if !d.goes(p, turn) || now.Before(p.due) || p.counted && !(p.suspected() && p.next > p.kept.offset) {
+	for _, p := range d.partitions {
+		if !d.mayHandOut(p, suspect) || now.Before(p.dueAt) || p.holderCommitted && !(p.suspected() && p.next > p.committed.offset) {
 			continue
 		}
-		going[p] = mark{p.next, p.leader, p.vanish(int(d.parallel.Load()))}
+		going[p] = commitPoint{p.next, p.leaderEpoch, p.afterCrash(int(d.parallel.Load()))}
 	}
 	d.mu.Unlock()
 	if len(going) == 0 {
 		return
 	}
-	d.commitMarks(ctx, d.all(), func(p *partition) mark {
+	d.commitPoints(ctx, d.allPartitions(), func(p *partition) commitPoint {
 		if m, goes := going[p]; goes {
 			return m
 		}
-		return d.markOf(p)
-	}, d.throughMember)
+		return d.commitPointOf(p)
+	}, d.commitByClient)
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	for p, m := range going {
-		p.counted = p.counted || p.keptAny && p.kept == m
+		p.holderCommitted = p.holderCommitted || p.hasCommitted && p.committed == m
 	}
 }
 
-// commitMarks commits what differs from what the group has, for partitions that are
-// still ours. It must not be called twice at a time.
-func (d *Driver) commitMarks(ctx context.Context, list []*partition, what func(*partition) mark, send sender) (failed bool) {
-	marks := map[place]mark{}
+// commitPoints commits those points that the group does not have yet, of partitions that are still
+// ours. The caller holds committing.
+func (d *Driver) commitPoints(ctx context.Context, list []*partition, what func(*partition) commitPoint, send commitFunc) (failed bool) {
+	points := map[topicPartition]commitPoint{}
 	d.mu.Lock()
 	for _, p := range list {
 		m := what(p)
-		if p.lost || !p.known || p.keptAny && m == p.kept {
+		if p.lost || !p.known || p.hasCommitted && m == p.committed {
 			continue
 		}
-		marks[p.place] = m
+		points[p.topicPartition] = m
 	}
 	d.mu.Unlock()
-	if len(marks) == 0 {
+	if len(points) == 0 {
 		return false
 	}
-	answer, err := send(ctx, marks)
-	refused := d.committed(list, marks, answer, err)
+	answer, err := send(ctx, points)
+	refused := d.applyCommit(list, points, answer, err)
 	if errors.Is(refused, kerr.UnknownMemberID) || errors.Is(refused, kerr.IllegalGeneration) {
 		d.throwOut()
 	}
 	return refused != nil
 }
 
-// sender tells the group marks, and brings its answer.
-type sender func(context.Context, map[place]mark) (*kmsg.OffsetCommitResponse, error)
+// commitFunc sends points to the group and returns its answer.
+type commitFunc func(context.Context, map[topicPartition]commitPoint) (*kmsg.OffsetCommitResponse, error)
 
-// throughMember is the usual sender. The client sends nothing while the group gathers
-// its members, and who ends does not wait for that: only once the marks are on their way
-// the end of ctx does not matter.
-func (d *Driver) throughMember(ctx context.Context, marks map[place]mark) (answer *kmsg.OffsetCommitResponse, err error) {
+// commitByClient is the usual commitFunc. While the group rebalances the client does not send, and
+// the end of ctx ends that wait. Once the request is under way, the end of ctx no longer matters.
+func (d *Driver) commitByClient(ctx context.Context, points map[topicPartition]commitPoint) (answer *kmsg.OffsetCommitResponse, err error) {
 	sending, cancel := context.WithTimeout(context.WithoutCancel(ctx), callLimit)
 	defer cancel()
 	onItsWay := context.AfterFunc(ctx, cancel)
@@ -148,23 +149,24 @@ func (d *Driver) throughMember(ctx context.Context, marks map[place]mark) (answe
 		for i := range r.Topics {
 			for k := range r.Topics[i].Partitions {
 				at := &r.Topics[i].Partitions[k]
-				text := marks[place{r.Topics[i].Topic, at.Partition}].metadata()
+				text := points[topicPartition{r.Topics[i].Topic, at.Partition}].metadata()
 				at.Metadata = &text
 			}
 		}
 		return nil
 	})
 	offsets := map[string]map[int32]kgo.EpochOffset{}
-	for at, m := range marks {
+	for at, m := range points {
 		if offsets[at.topic] == nil {
 			offsets[at.topic] = map[int32]kgo.EpochOffset{}
 		}
-		offsets[at.topic][at.part] = kgo.EpochOffset{Epoch: m.epoch, Offset: m.offset}
+		offsets[at.topic][at.partition] = kgo.EpochOffset{Epoch: m.epoch, Offset: m.offset}
 	}
 	d.mu.Lock()
 	group := d.group
 	d.mu.Unlock()
-	group.CommitOffsetsSync(sending, offsets, func(_ *kgo.Client, _ *kmsg.OffsetCommitRequest, got *kmsg.OffsetCommitResponse, failed error) {
+	group.CommitOffsetsSync(sending, offsets, func(_ *kgo.Client, _ *kmsg.OffsetCommitRequest, got *kmsg.OffsetCommitResponse,
+		failed error) {
 		answer, err = got, failed
 	})
 	if !sent && ctx.Err() != nil {
@@ -173,44 +175,44 @@ func (d *Driver) throughMember(ctx context.Context, marks map[place]mark) (answe
 	return answer, err
 }
 
-// committed notes what the group has now, and returns why it does not have all.
-func (d *Driver) committed(list []*partition, marks map[place]mark, answer *kmsg.OffsetCommitResponse, err error) error {
-	errs := map[place]error{}
+// applyCommit remembers what the group has now, and returns why it does not have all.
+func (d *Driver) applyCommit(list []*partition, points map[topicPartition]commitPoint, answer *kmsg.OffsetCommitResponse, err error) error {
+	errs := map[topicPartition]error{}
 	if answer != nil {
 		for _, t := range answer.Topics {
 			for _, p := range t.Partitions {
-				errs[place{t.Topic, p.Partition}] = kerr.ErrorForCode(p.ErrorCode)
+				errs[topicPartition{t.Topic, p.Partition}] = kerr.ErrorForCode(p.ErrorCode)
 			}
 		}
 	}
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	for _, p := range list {
-		m, asked := marks[p.place]
-		refused, answered := errs[p.place]
+		m, asked := points[p.topicPartition]
+		refused, answered := errs[p.topicPartition]
 		switch {
 		case !asked:
 		case err == nil && answered && refused == nil:
-			p.kept, p.keptAny = m, true
+			p.committed, p.hasCommitted = m, true
 		case err == nil && !answered:
 			err = errUnanswered
 		case err == nil:
 			err = refused
 		}
 	}
-	if err != nil && !regroups(err) && !errors.Is(err, errNotSent) {
-		d.trouble = nixie.Errorf(nixie.CodeUnavailable, "commit: %w", err)
+	if err != nil && !groupChanged(err) && !errors.Is(err, errNotSent) {
+		d.commitErr = nixie.Errorf(nixie.CodeUnavailable, "commit: %w", err)
 	}
 	return err
 }
 
 var (
-	errUnanswered = errors.New("the broker did not say whether it has the offsets")
-	errNotSent    = errors.New("the group was gathering its members, and who had something to say ends")
+	errUnanswered = errors.New("the broker did not answer for all offsets")
+	errNotSent    = errors.New("the consumer group was rebalancing when the call ended, so nothing was committed")
 )
 
-// regroups reports whether an error only says that the group is another one by now:
-// whoever has the partition then goes on from what is committed.
-func regroups(err error) bool {
+// groupChanged reports whether an error only says that the group has rebalanced. The new holder of
+// a partition then goes on from the last commit.
+func groupChanged(err error) bool {
 	return errors.Is(err, kerr.UnknownMemberID) || errors.Is(err, kerr.IllegalGeneration) || errors.Is(err, kerr.RebalanceInProgress)
 }

@@ -10,31 +10,30 @@ import (
 	"github.com/nixie-go/nixie/broker"
 )
 
-// Config of a driver. Zero fields mean the default, −1 none.
+// Config holds the settings of a driver. A zero field takes the default, −1 means none.
 type Config struct {
 	Seeds  []string // host:port of some brokers; required
 	Group  string   // consumer group; required
 	Topics []string // to receive from; required
 
-	// Stages are topics on which retries wait; {source} stands for the topic that
-	// they came from. They are there already, or [Create] makes them. Members
-	// of one group have the same ones.
+	// Stages are topics where retries wait; {source} stands for the topic that they came from. The
+	// topics must exist; [Create] makes them. All members of a group need the same stages.
 	Stages []broker.Stage
 
-	CommitEvery time.Duration // what is done is told the group no more often; default 200 ms
-	Grace       time.Duration // how long a partition that is to go waits for what is in hand of it; default 5 s, −1 not at all
-	Session     time.Duration // how long the group waits for a member that vanished, 1 s to 30 min, within the broker's own bounds; default 10 s
-	MaxAhead    int           // records of a partition beyond its first unfinished one; default 50,000
-	FetchBytes  int32         // most that one fetch brings, unless a single record has more; default 8 MiB
+	CommitEvery time.Duration // shortest time between two commits; default 200 ms
+	Grace       time.Duration // how long a revoked partition waits for its records in hand; default 5 s, −1: not at all
+	Session     time.Duration // how long the group waits for a member that vanished: 1 s to 30 min, if the broker allows it; default 10 s
+	MaxAhead    int           // most records of a partition after its first unfinished one; default 50,000
+	FetchBytes  int32         // most bytes of one fetch, unless a single record has more; default 8 MiB
 
-	// Client has further options of the client: security, timeouts, client ID. Those
-	// about the group and its commits are set by the driver and stay.
+	// Client adds options for security, timeouts and the client ID. The driver overrides options
+	// about the group and its commits.
 	Client []kgo.Opt
 
-	life context.Context // of the clients; tests end it
+	ctx context.Context // of the clients; tests end it
 }
 
-// Defaults and bounds.
+// Defaults and limits.
 const (
 	DefaultCommitEvery = 200 * time.Millisecond
 	DefaultGrace       = 5 * time.Second
@@ -42,22 +41,22 @@ const (
 	DefaultMaxAhead    = 50_000
 	DefaultFetchBytes  = 8 << 20
 
-	callLimit     = 10 * time.Second       // for a commit
-	leaveLimit    = 5 * time.Second        // for a member that was thrown out to end
-	deliveryLimit = 20 * time.Second       // for a record that is published
-	topicAsked    = 2                      // times that a topic is looked for before it counts as missing
-	partBytes     = 1 << 20                // of one partition in a fetch
-	surplus       = 50_000                 // records that are taken over from the client, so that it fetches the next ones meanwhile
-	largeRecord   = 64 << 10               // bytes of a record from which on none are
-	fetchers      = 2                      // fetches at a time
-	fetchWait     = 500 * time.Millisecond // of a fetch that brings nothing: so long a partition that goes on may wait for it
-	usualBytes    = 1_000_012              // largest record that a topic takes unless it is set otherwise
-	epochMask     = 1<<23 - 1
+	callLimit           = 10 * time.Second       // time for a commit
+	leaveLimit          = 5 * time.Second        // time to leave for a member that the group has thrown out
+	deliveryLimit       = 20 * time.Second       // time for a record to be published
+	topicAsked          = 2                      // lookups of a topic before it counts as missing
+	partitionFetchBytes = 1 << 20                // of one partition in a fetch
+	fetchAhead          = 50_000                 // records to take from the client, so that it fetches the next ones meanwhile
+	largeValue          = 64 << 10               // bytes of a value from which on the driver takes no more than it hands out
+	fetchers            = 2                      // fetches at a time
+	fetchWait           = 500 * time.Millisecond // the broker holds an empty fetch this long; a resumed partition may have to wait for it
+	defaultMaxBytes     = 1_000_012              // largest record of a topic with default settings
+	epochMask           = 1<<23 - 1
 )
 
 func (c Config) withDefaults() (Config, error) {
-	if c.life == nil {
-		c.life = context.Background()
+	if c.ctx == nil {
+		c.ctx = context.Background()
 	}
 	if c.CommitEvery == 0 {
 		c.CommitEvery = DefaultCommitEvery
@@ -85,17 +84,17 @@ func (c Config) withDefaults() (Config, error) {
 		return c, nixie.Errorf(nixie.CodeInvalid, "commit every is %s: give a time from 1ms to 1m", c.CommitEvery)
 	case c.Grace < 0 && c.Grace != -1 || c.Grace > maxGrace:
 		return c, nixie.Errorf(nixie.CodeInvalid, "grace is %s: give a time up to %s, or −1 for none", c.Grace, maxGrace)
-	case !sound(c.Session):
+	case !validSession(c.Session):
 		return c, nixie.Errorf(nixie.CodeInvalid, "session is %s: give a time from %s to %s", c.Session, minSession, maxSession)
 	case c.MaxAhead < 1:
 		return c, nixie.Errorf(nixie.CodeInvalid, "max ahead is %d: give a positive number", c.MaxAhead)
-	case c.FetchBytes < partBytes:
-		return c, nixie.Errorf(nixie.CodeInvalid, "fetch bytes is %d: give %d at least", c.FetchBytes, partBytes)
+	case c.FetchBytes < partitionFetchBytes:
+		return c, nixie.Errorf(nixie.CodeInvalid, "fetch bytes is %d: give %d at least", c.FetchBytes, partitionFetchBytes)
 	}
 	return c, broker.CheckStages(c.Stages, len(c.Topics))
 }
 
-// stages lists the topics on which retries wait.
+// stages returns the topics where retries wait.
 func (c *Config) stages() map[string]stage {
 	all := map[string]stage{}
 	for _, source := range c.Topics {
@@ -106,18 +105,18 @@ func (c *Config) stages() map[string]stage {
 	return all
 }
 
-// Bounds of a session: those that brokers have are narrower.
+// Limits of a session; those of brokers are narrower.
 const (
 	minSession = time.Second
 	maxSession = 30 * time.Minute
 )
 
-func sound(session time.Duration) bool { return session >= minSession && session <= maxSession }
+func validSession(session time.Duration) bool { return session >= minSession && session <= maxSession }
 
-// heartbeat is how often a member is heard of. Three may be lost.
-func (c *Config) heartbeat() time.Duration { return min(c.Session/4, usualHeartbeat) }
+// heartbeat returns the interval of heartbeats. The session survives the loss of three.
+func (c *Config) heartbeat() time.Duration { return min(c.Session/4, maxHeartbeat) }
 
-const usualHeartbeat = 3 * time.Second
+const maxHeartbeat = 3 * time.Second
 
-// maxGrace stays below the minute that the group waits for its members.
+// maxGrace is less than the minute that the group waits for its members.
 const maxGrace = 30 * time.Second

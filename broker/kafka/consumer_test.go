@@ -130,9 +130,9 @@ func (b *fixture) consume(t testing.TB, l *ledger, session time.Duration) *consu
 func (c *consumer) note(words []string) {
 	switch words[0] {
 	case handled:
-		var at place
+		var at topicPartition
 		var offset int64
-		if _, err := fmt.Sscan(words[1], &at.part); err != nil {
+		if _, err := fmt.Sscan(words[1], &at.partition); err != nil {
 			panic(err)
 		}
 		if _, err := fmt.Sscan(words[2], &offset); err != nil {

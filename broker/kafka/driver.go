@@ -1,12 +1,13 @@
-// Package kafka is the driver for Apache Kafka: records of topics, received by a
-// consumer group.
+// Package kafka is the driver for Apache Kafka. A consumer group receives the records of topics.
 //
-// What is committed of a partition is the end of its finished prefix and nothing
-// else. A partition that is to go to another member waits a moment for what is in
-// hand, then commits and goes; of one that was lost nothing is committed. A member
-// that takes a partition says in the metadata of its commit, before it hands anything
-// out, whom to suspect if it vanishes. Suspects are handed out in windows that halve with
-// each holder that vanishes, one partition's at a time, until the culprit is alone.
+// The driver commits, for each partition, the offset before which all records are finished. A
+// partition that moves to another member waits a short time for its records in hand, then commits
+// and goes. The driver commits nothing of a partition that it has lost.
+//
+// A member commits metadata before it hands out the first records of a partition: which records to
+// suspect if this member vanishes. Suspects are handed out in windows that halve with each crash.
+// Only one partition hands out suspects at a time, so the last window holds the record that kills
+// its holder and nothing else.
 package kafka
 
 import (
@@ -24,35 +25,43 @@ import (
 	"github.com/nixie-go/nixie/broker"
 )
 
-// Driver receives from topics and publishes to others. Make one with [Open].
+// Driver receives from topics and publishes to others. [Open] makes one.
+//
+// Its locks, in the order in which they are taken:
+//
+//	membership   while the member is made or ends
+//	committing   while a commit runs; no partition goes meanwhile
+//	polling      while the client is asked and its records are sorted in; no partition comes
+//	             or goes meanwhile
+//	mu           for the fields below it
 type Driver struct {
 	*Publisher
 	c Config
 
-	mu        sync.Mutex
-	group     *kgo.Client // the member that receives; a new one when the group has thrown it out
-	kill      func()      // ends whatever that one still waits for
-	member    string      // its name; empty: not known yet
-	out       bool        // it was thrown out
-	parts     map[place]*partition
-	alarm     chan struct{} // closed when a partition is lost
-	interrupt func()        // ends the waiting of Receive
-	claimants int           // those who wait for polling
-	holding   int           // partitions with records that are held
-	trouble   error         // of the last commits, for the next Receive to tell
-	closing   bool
-	stages    map[string]stage  // by topic
-	rooms     [][]broker.Record // memory that nobody uses
-	parallel  atomic.Int32      // records that are run at once
+	mu                sync.Mutex
+	group             *kgo.Client // client of the current member; a new one after the group has thrown it out
+	stopClient        func()      // ends all that the client still waits for
+	member            string      // name of the member; empty: not known yet
+	thrownOut         bool        // the group has thrown the member out
+	partitions        map[topicPartition]*partition
+	lost              chan struct{} // closed when a partition is lost
+	interrupt         func()        // ends the wait of Receive
+	changesWaiting    int           // calls of beginChange that wait for polling
+	partitionsHolding int           // partitions with held records
+	commitErr         error         // of the last commits; the next Receive returns it
+	closing           bool
+	stages            map[string]stage  // by topic
+	freeRecords       [][]broker.Record // memory for Receive
+	parallel          atomic.Int32      // records that run at once
 
-	large      bool          // records are; of the one who polls
-	polling    chan struct{} // full from asking the client until what it said is sorted in; partitions come and go in between
-	committing chan struct{} // full while somebody commits: one at a time, and none while partitions go
-	dirty      chan struct{} // something is to be committed
-	living     context.Context
-	quit       context.CancelFunc // ends living
-	committer  sync.WaitGroup
-	entry      sync.Mutex // held by who makes or ends the member
+	largeRecords bool          // records are large; only used while polling
+	polling      chan struct{} // a semaphore of one
+	committing   chan struct{} // a semaphore of one
+	dirty        chan struct{} // wakes the commit loop
+	loopCtx      context.Context
+	stopLoop     context.CancelFunc // ends loopCtx
+	loop         sync.WaitGroup
+	membership   sync.Mutex
 }
 
 var (
@@ -60,23 +69,23 @@ var (
 	_ broker.Grouper = (*Driver)(nil)
 )
 
-// Open joins the group. It does not wait for a broker to answer.
+// Open joins the group. It does not wait for a broker.
 func Open(c Config) (*Driver, error) {
 	c, err := c.withDefaults()
 	if err != nil {
 		return nil, err
 	}
 	d := &Driver{
-		c: c, parts: map[place]*partition{}, alarm: make(chan struct{}), interrupt: func() {}, stages: c.stages(),
+		c: c, partitions: map[topicPartition]*partition{}, lost: make(chan struct{}), interrupt: func() {}, stages: c.stages(),
 		polling: make(chan struct{}, 1), committing: make(chan struct{}, 1),
 		dirty: make(chan struct{}, 1),
 	}
-	d.living, d.quit = context.WithCancel(context.Background())
-	if d.Publisher, err = newPublisher(c.Seeds, append(slices.Clone(c.Client), kgo.WithContext(c.life))); err != nil {
+	d.loopCtx, d.stopLoop = context.WithCancel(context.Background())
+	if d.Publisher, err = newPublisher(c.Seeds, append(slices.Clone(c.Client), kgo.WithContext(c.ctx))); err != nil {
 		return nil, err
 	}
-	d.mark = func(r *kgo.Record) {
-		if d.stages[r.Topic].waits() {
+	d.addHeaders = func(r *kgo.Record) {
+		if d.stages[r.Topic].isStage() {
 			r.Headers = append(r.Headers, kgo.RecordHeader{Key: broker.HeaderGroup, Value: []byte(c.Group)})
 		}
 	}
@@ -84,43 +93,43 @@ func Open(c Config) (*Driver, error) {
 		d.client.Close()
 		return nil, err
 	}
-	d.committer.Go(d.commitLoop)
+	d.loop.Go(d.commitLoop)
 	return d, nil
 }
 
-// Parallel implements [broker.Grouper]; it is 1 before that.
+// Parallel implements [broker.Grouper]. Before the first call it is 1.
 func (d *Driver) Parallel(n int) { d.parallel.Store(int32(min(max(n, 1), math.MaxInt32))) }
 
-// Features says what Kafka can do.
+// Features returns what Kafka can do.
 func (d *Driver) Features() broker.Features {
 	return broker.Features{System: "kafka", Held: true, Ordered: true, Stages: d.c.Stages}
 }
 
-// Lost is closed when a partition is lost with records in hand.
+// Lost returns a channel that is closed when a partition with records in hand is lost.
 func (d *Driver) Lost() <-chan struct{} {
 	d.mu.Lock()
 	defer d.mu.Unlock()
-	return d.alarm
+	return d.lost
 }
 
-// Ack marks records as finished. The group is told a little later.
+// Ack marks records as finished. The commit loop tells the group a little later.
 func (d *Driver) Ack(_ context.Context, records []*broker.Record) []error {
 	errs := make([]error, len(records))
 	moved, held := false, false
 	d.mu.Lock()
 	for i, r := range records {
 		at := r.Receipt.(*receipt)
-		p := at.part
+		p := at.partition
 		if p.lost {
-			errs[i] = lost(p)
+			errs[i] = lostError(p)
 			continue
 		}
 		suspected := p.suspected()
 		if p.finish(at.position) {
 			moved = true
-			held = held || len(p.held) > 0 || suspected // others may have waited for their turn
+			held = held || len(p.held) > 0 || suspected // records may have waited for these suspects
 		}
-		p.quiet()
+		p.signalIdle()
 		if p.paused && (len(p.held) == 0 && p.len() < d.c.MaxAhead/2) {
 			d.resume(p)
 		}
@@ -130,36 +139,36 @@ func (d *Driver) Ack(_ context.Context, records []*broker.Record) []error {
 	}
 	d.mu.Unlock()
 	if moved {
-		d.touch()
+		d.requestCommit()
 	}
 	return errs
 }
 
-// Extend says which records are still ours. Those that nobody has begun, which a
-// lease of 0 says, are not to be begun when their partition is about to go.
+// Extend reports which records this member still holds. A lease of 0 asks about records that no
+// worker has begun: those of a partition that is about to go are given up.
 func (d *Driver) Extend(_ context.Context, records []*broker.Record, lease time.Duration) []error {
 	errs := make([]error, len(records))
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	for i, r := range records {
 		at := r.Receipt.(*receipt)
-		switch p := at.part; {
+		switch p := at.partition; {
 		case p.lost:
-			errs[i] = lost(p)
+			errs[i] = lostError(p)
 		case p.leaving && lease == 0:
-			errs[i] = lost(p)
-			p.leave(at.position)
-			p.quiet()
+			errs[i] = lostError(p)
+			p.abandon(at.position)
+			p.signalIdle()
 		}
 	}
 	return errs
 }
 
-func lost(p *partition) error {
-	return nixie.Errorf(nixie.CodeLeaseLost, "partition %d of %s is not ours any more", p.part, p.topic)
+func lostError(p *partition) error {
+	return nixie.Errorf(nixie.CodeLeaseLost, "partition %d of %s is not ours any more", p.partition, p.topic)
 }
 
-// Nack is not for Kafka: a record goes back with its partition only.
+// Nack fails: Kafka takes back whole partitions only.
 func (d *Driver) Nack(_ context.Context, records []*broker.Record, _ time.Duration) []error {
 	errs := make([]error, len(records))
 	for i := range errs {
@@ -177,22 +186,26 @@ func (d *Driver) Close(ctx context.Context) error {
 	if was {
 		return closedError()
 	}
-	d.quit()
-	d.committer.Wait()
-	d.entry.Lock()
-	defer d.entry.Unlock()
-	had := d.all()
+	d.stopLoop()
+	d.loop.Wait()
+	d.membership.Lock()
+	defer d.membership.Unlock()
+	had := d.allPartitions()
 	err := d.leaveGroup(ctx)
 	d.client.Close()
-	d.lose(d.all())
+	d.lose(d.allPartitions())
 	d.mu.Lock()
 	defer d.mu.Unlock()
-	untold := slices.ContainsFunc(had, func(p *partition) bool { return p.known && !(p.keptAny && p.kept == p.farewell()) })
+	untold := slices.ContainsFunc(had, func(p *partition) bool {
+		return p.known &&
+			!(p.hasCommitted && p.committed == p.cleanCommitPoint())
+	})
 	switch {
-	case d.trouble != nil || err != nil && untold:
-		return nixie.Errorf(nixie.CodeOutcomeUnknown, "leave the group: %w", errors.Join(err, d.trouble))
+	case d.commitErr != nil || err != nil && untold:
+		return nixie.Errorf(nixie.CodeOutcomeUnknown, "leave the group: %w", errors.Join(err, d.commitErr))
 	case err != nil:
-		return nixie.Errorf(nixie.CodeUnavailable, "group %s knows what is done, and was not told that this member leaves; it notices after %s: %w", d.c.Group, d.c.Session, err)
+		return nixie.Errorf(nixie.CodeUnavailable,
+			"group %s knows what is done, and was not told that this member leaves; it notices after %s: %w", d.c.Group, d.c.Session, err)
 	}
 	return nil
 }

@@ -14,61 +14,63 @@ import (
 
 // join makes a member of the group.
 func (d *Driver) join() error {
-	d.polling <- struct{}{} // until the member is known nothing is assigned to it
+	d.polling <- struct{}{} // the group assigns nothing until the member is known
 	defer func() { <-d.polling }()
-	usual := []kgo.Opt{
-		kgo.FetchMaxBytes(d.c.FetchBytes), kgo.FetchMaxPartitionBytes(partBytes), kgo.MaxConcurrentFetches(fetchers), kgo.FetchMaxWait(fetchWait),
-		kgo.ConsumeResetOffset(kgo.NewOffset().AtStart()), kgo.KeepControlRecords(), // a commit has to pass them
+	defaults := []kgo.Opt{
+		kgo.FetchMaxBytes(d.c.FetchBytes), kgo.FetchMaxPartitionBytes(partitionFetchBytes), kgo.MaxConcurrentFetches(fetchers),
+		kgo.FetchMaxWait(fetchWait),
+		kgo.ConsumeResetOffset(kgo.NewOffset().AtStart()), kgo.KeepControlRecords(), // commits must pass them
 		kgo.SessionTimeout(d.c.Session), kgo.HeartbeatInterval(d.c.heartbeat()),
 	}
-	life, kill := context.WithCancel(d.c.life)
-	group, err := kgo.NewClient(append(append(usual, d.c.Client...),
-		kgo.WithContext(life), kgo.SeedBrokers(d.c.Seeds...), kgo.ConsumerGroup(d.c.Group), kgo.ConsumeTopics(slices.AppendSeq(slices.Clone(d.c.Topics), maps.Keys(d.stages))...),
+	ctx, stop := context.WithCancel(d.c.ctx)
+	group, err := kgo.NewClient(append(append(defaults, d.c.Client...),
+		kgo.WithContext(ctx), kgo.SeedBrokers(d.c.Seeds...), kgo.ConsumerGroup(d.c.Group),
+		kgo.ConsumeTopics(slices.AppendSeq(slices.Clone(d.c.Topics), maps.Keys(d.stages))...),
 		kgo.DisableAutoCommit(), kgo.Balancers(kgo.CooperativeStickyBalancer()),
 		kgo.OnPartitionsAssigned(d.assigned), kgo.OnOffsetsFetched(d.fetched),
-		kgo.OnPartitionsRevoked(d.revoked), kgo.OnPartitionsLost(d.gone))...)
+		kgo.OnPartitionsRevoked(d.revoked), kgo.OnPartitionsLost(d.partitionsLost))...)
 	if err != nil {
-		kill()
+		stop()
 		return nixie.Errorf(nixie.CodeInvalid, "kafka client: %w", err)
 	}
 	d.mu.Lock()
 	defer d.mu.Unlock()
-	d.group, d.kill, d.member, d.out = group, kill, "", false
+	d.group, d.stopClient, d.member, d.thrownOut = group, stop, "", false
 	return nil
 }
 
-// throwOut forgets everything: the group does not know this member any more.
+// throwOut forgets all partitions, because the group no longer knows this member.
 func (d *Driver) throwOut() {
 	d.mu.Lock()
-	d.out = true
+	d.thrownOut = true
 	d.mu.Unlock()
-	d.lose(d.all())
+	d.lose(d.allPartitions())
 }
 
-// assigned takes partitions in. A member that has another name than before was out
-// in between, and what it still believes to have may have been with others.
-func (d *Driver) assigned(_ context.Context, client *kgo.Client, parts map[string][]int32) {
+// assigned adds partitions. If the member has a new name, the group had thrown it out in between,
+// and other members may have had its partitions: it then forgets them all.
+func (d *Driver) assigned(_ context.Context, client *kgo.Client, topics map[string][]int32) {
 	member, generation := client.GroupMetadata()
-	defer d.change()()
-	if client != d.group || d.out {
+	defer d.beginChange()()
+	if client != d.group || d.thrownOut {
 		return
 	}
-	if d.member != "" && d.member != member && len(d.parts) > 0 {
-		d.out = true
-		d.end(slices.Collect(maps.Values(d.parts)))
+	if d.member != "" && d.member != member && len(d.partitions) > 0 {
+		d.thrownOut = true
+		d.endPartitions(slices.Collect(maps.Values(d.partitions)))
 		return
 	}
 	d.member = member
-	for topic, list := range parts {
+	for topic, list := range topics {
 		for _, n := range list {
-			at := place{topic, n}
-			d.parts[at] = newPartition(at, int64(generation))
-			d.parts[at].stage = d.stages[topic]
+			at := topicPartition{topic, n}
+			d.partitions[at] = newPartition(at, int64(generation))
+			d.partitions[at].stage = d.stages[topic]
 		}
 	}
 }
 
-// fetched learns how far the group is with partitions, and whom it suspects.
+// fetched stores the committed offsets and the suspects of partitions.
 func (d *Driver) fetched(_ context.Context, client *kgo.Client, answer *kmsg.OffsetFetchResponse) error {
 	d.mu.Lock()
 	defer d.mu.Unlock()
@@ -78,72 +80,71 @@ func (d *Driver) fetched(_ context.Context, client *kgo.Client, answer *kmsg.Off
 	for _, group := range answer.Groups {
 		for _, t := range group.Topics {
 			for _, n := range t.Partitions {
-				d.learn(place{t.Topic, n.Partition}, n.Offset, n.LeaderEpoch, n.Metadata)
+				d.learn(topicPartition{t.Topic, n.Partition}, n.Offset, n.LeaderEpoch, n.Metadata)
 			}
 		}
 	}
-	for _, t := range answer.Topics { // as older brokers say it
+	for _, t := range answer.Topics { // for older brokers
 		for _, n := range t.Partitions {
-			d.learn(place{t.Topic, n.Partition}, n.Offset, n.LeaderEpoch, n.Metadata)
+			d.learn(topicPartition{t.Topic, n.Partition}, n.Offset, n.LeaderEpoch, n.Metadata)
 		}
 	}
 	return nil
 }
 
-func (d *Driver) learn(at place, offset int64, epoch int32, metadata *string) {
-	p := d.parts[at]
+func (d *Driver) learn(at topicPartition, offset int64, epoch int32, metadata *string) {
+	p := d.partitions[at]
 	if p == nil || p.known || offset < 0 {
 		return
 	}
-	p.next, p.prefix.leader, p.known = offset, epoch, true
+	p.next, p.prefix.leaderEpoch, p.known = offset, epoch, true
 	p.suspects = readSuspects(metadata)
-	p.kept, p.keptAny = p.farewell(), true
+	p.committed, p.hasCommitted = p.cleanCommitPoint(), true
 }
 
-// revoked lets partitions go to others: nothing more of them is begun, what is in
-// hand may end for a while, then what is finished is committed, and then they are
-// lost.
-func (d *Driver) revoked(ctx context.Context, client *kgo.Client, parts map[string][]int32) {
-	leaving := d.listed(client, parts)
-	for calm, end := d.leave(leaving), time.Now().Add(d.c.Grace); len(calm) > 0; calm = calm[1:] {
-		await(calm[0], time.Until(end))
+// revoked gives partitions to other members. It hands out nothing more of them, waits for their
+// records in hand, commits, and then drops them.
+func (d *Driver) revoked(ctx context.Context, client *kgo.Client, topics map[string][]int32) {
+	leaving := d.ownPartitions(client, topics)
+	for idle, end := d.beginLeaving(leaving), time.Now().Add(d.c.Grace); len(idle) > 0; idle = idle[1:] {
+		waitFor(idle[0], time.Until(end))
 	}
 	d.committing <- struct{}{}
 	defer func() { <-d.committing }()
-	if failed := d.commitMarks(ctx, leaving, (*partition).farewell, d.throughMember); !failed {
-		d.settled(leaving)
+	if failed := d.commitPoints(ctx, leaving, (*partition).cleanCommitPoint, d.commitByClient); !failed {
+		d.clearCommitErr(leaving)
 	}
 	d.lose(leaving)
 }
 
-// settled forgets what went wrong with earlier commits, if these are all partitions: the
-// group has everything now.
-func (d *Driver) settled(leaving []*partition) {
+// clearCommitErr forgets errors of earlier commits if these are all partitions: the group now has
+// everything.
+func (d *Driver) clearCommitErr(leaving []*partition) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
-	if len(leaving) == len(d.parts) {
-		d.trouble = nil
+	if len(leaving) == len(d.partitions) {
+		d.commitErr = nil
 	}
 }
 
-// gone forgets partitions that others have already. Nothing is committed.
-func (d *Driver) gone(_ context.Context, client *kgo.Client, parts map[string][]int32) {
-	d.lose(d.listed(client, parts))
-	d.committing <- struct{}{} // what is being committed ends before the group is joined again
+// partitionsLost drops partitions that other members have already. It commits nothing.
+func (d *Driver) partitionsLost(_ context.Context, client *kgo.Client, topics map[string][]int32) {
+	d.lose(d.ownPartitions(client, topics))
+	d.committing <- struct{}{} // a running commit ends before the member joins again
 	defer func() { <-d.committing }()
 }
 
-// listed are the partitions that a client means, if it is still the member.
-func (d *Driver) listed(client *kgo.Client, parts map[string][]int32) []*partition {
+// ownPartitions returns the named partitions, if the client is still that of the member.
+func (d *Driver) ownPartitions(client *kgo.Client, topics map[string][]int32) []*partition {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	var list []*partition
 	if client != d.group {
 		return nil
 	}
-	for topic, numbers := range parts {
+	for topic, numbers := range topics {
 		for _, n := range numbers {
-			if p := d.parts[place{topic, n}]; p != nil {
+			if p := d.partitions[topicPartition{topic, n}]; p != nil {
 				list = append(list, p)
 			}
 		}
@@ -151,27 +152,27 @@ func (d *Driver) listed(client *kgo.Client, parts map[string][]int32) []*partiti
 	return list
 }
 
-// leave says of partitions that they are about to go, and what to wait for. Who
-// closes has nothing in hand.
-func (d *Driver) leave(leaving []*partition) (calm []<-chan struct{}) {
+// beginLeaving marks partitions as leaving. It returns channels that are closed when their last
+// record in hand is finished. When the driver closes, nothing is in hand.
+func (d *Driver) beginLeaving(leaving []*partition) (idle []<-chan struct{}) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	for _, p := range leaving {
 		p.leaving = true
 		if p.open > 0 && !d.closing && d.c.Grace > 0 {
-			p.calm = make(chan struct{})
-			calm = append(calm, p.calm)
+			p.idle = make(chan struct{})
+			idle = append(idle, p.idle)
 		}
 	}
-	if len(calm) > 0 {
-		d.sound()
+	if len(idle) > 0 {
+		d.signalLost()
 		d.interrupt()
 	}
-	return calm
+	return idle
 }
 
-// await waits for a channel, at most so long.
-func await(c <-chan struct{}, limit time.Duration) {
+// waitFor waits until a channel is closed, but not longer than the limit.
+func waitFor(c <-chan struct{}, limit time.Duration) {
 	timer := time.NewTimer(limit)
 	defer timer.Stop()
 	select {
@@ -180,48 +181,48 @@ func await(c <-chan struct{}, limit time.Duration) {
 	}
 }
 
-// lose ends partitions and everything that was handed out of them.
+// lose drops partitions and all records that were handed out of them.
 func (d *Driver) lose(leaving []*partition) {
-	defer d.change()()
-	d.end(leaving)
+	defer d.beginChange()()
+	d.endPartitions(leaving)
 }
 
-// end is lose within a change.
-func (d *Driver) end(leaving []*partition) {
+// endPartitions drops partitions. The caller has called beginChange.
+func (d *Driver) endPartitions(leaving []*partition) {
 	inHand := false
 	for _, p := range leaving {
 		p.lost = true
 		inHand = inHand || p.open > 0
 		if len(p.held) > 0 {
-			d.holding--
+			d.partitionsHolding--
 			p.held = nil
 		}
 		if p.paused {
-			d.resume(p) // for whoever has it next, which may be we
+			d.resume(p) // for its next holder, which may be this member
 		}
-		delete(d.parts, p.place)
+		delete(d.partitions, p.topicPartition)
 	}
 	if inHand {
-		d.sound()
+		d.signalLost()
 	}
 }
 
-// sound tells whoever listens that leases may be lost. The mutex is held.
-func (d *Driver) sound() {
-	close(d.alarm)
-	d.alarm = make(chan struct{})
+// signalLost tells the source that leases may be lost. The caller holds mu.
+func (d *Driver) signalLost() {
+	close(d.lost)
+	d.lost = make(chan struct{})
 }
 
-// change begins a change of what is ours, while nothing is polled; what it returns
-// ends it. What was polled before belonged to what was ours before.
-func (d *Driver) change() (end func()) {
+// beginChange waits until the client is not polled, and locks mu; the caller changes the set of
+// partitions and then calls end. All records polled before belong to the old set.
+func (d *Driver) beginChange() (end func()) {
 	d.mu.Lock()
-	d.claimants++
+	d.changesWaiting++
 	d.interrupt()
 	d.mu.Unlock()
 	d.polling <- struct{}{}
 	d.mu.Lock()
-	d.claimants--
+	d.changesWaiting--
 	return func() {
 		d.mu.Unlock()
 		<-d.polling

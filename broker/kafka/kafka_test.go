@@ -121,7 +121,7 @@ func (b *fixture) open(t testing.TB, change func(*Config)) (d *Driver, end conte
 	t.Cleanup(end)
 	c := Config{
 		Seeds: b.seeds, Group: b.source, Topics: []string{b.source}, CommitEvery: 10 * time.Millisecond, Grace: 100 * time.Millisecond,
-		life:   life,
+		ctx:    life,
 		Client: []kgo.Opt{kgo.HeartbeatInterval(50 * time.Millisecond), kgo.SessionTimeout(10 * time.Second), kgo.RebalanceTimeout(5 * time.Second), kgo.FetchMaxWait(50 * time.Millisecond), kgo.RecordDeliveryTimeout(5 * time.Second)},
 	}
 	if change != nil {
@@ -153,8 +153,8 @@ func (b *fixture) Crash(t testing.TB, d broker.Driver) {
 	t.Helper()
 	k := d.(*Driver)
 	b.ends[d]()
-	k.quit()
-	k.committer.Wait()
+	k.stopLoop()
+	k.loop.Wait()
 	k.mu.Lock()
 	group := k.group
 	k.mu.Unlock()
@@ -199,7 +199,7 @@ func (b *fixture) Records(t testing.TB, channel string) []broker.Record {
 		}
 		fetches.EachRecord(func(r *kgo.Record) {
 			out := broker.Record{Receipt: &receipt{}}
-			newPartition(place{r.Topic, r.Partition}, 1).record(r, &out, new(slab))
+			newPartition(topicPartition{r.Topic, r.Partition}, 1).record(r, &out, new(headerPool))
 			all = append(all, out)
 		})
 	}

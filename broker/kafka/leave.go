@@ -12,35 +12,35 @@ import (
 	"github.com/twmb/franz-go/pkg/kmsg"
 )
 
-// gatherLimit is how long a member that leaves waits for its client. A group gathers its
-// members until all have come, one that died is waited for until its session is over, and
-// meanwhile the client neither commits nor leaves.
-const gatherLimit = time.Second
+// rebalanceWait is how long a leaving member waits for its client. During a rebalance the group
+// waits for all its members, for a dead one until its session ends, and the client neither commits
+// nor leaves.
+const rebalanceWait = time.Second
 
-// leaveGroup ends the member, with or without the consent of the group.
+// leaveGroup ends the member, even if the group does not agree.
 func (d *Driver) leaveGroup(ctx context.Context) error {
 	d.mu.Lock()
-	group, kill := d.group, d.kill
+	group, stop := d.group, d.stopClient
 	d.mu.Unlock()
 	left := make(chan error, 1)
 	go func() { left <- group.LeaveGroupContext(ctx) }()
 	var err error
 	select {
 	case err = <-left:
-	case <-time.After(gatherLimit):
-		err = d.leaveGathering(ctx, group)
+	case <-time.After(rebalanceWait):
+		err = d.leaveDuringRebalance(ctx, group)
 	}
-	kill()
+	stop()
 	group.Close()
-	if regroups(err) {
-		return nil // it was out before
+	if groupChanged(err) {
+		return nil // the group had thrown it out
 	}
 	return err
 }
 
-// leaveGathering commits what is finished and leaves, past the client of the member. The
-// generation before is good until all have come.
-func (d *Driver) leaveGathering(ctx context.Context, group *kgo.Client) error {
+// leaveDuringRebalance commits and leaves without the client of the member. The group accepts the
+// old generation until all members have joined.
+func (d *Driver) leaveDuringRebalance(ctx context.Context, group *kgo.Client) error {
 	member, generation := group.GroupMetadata()
 	if member == "" {
 		return nil
@@ -49,11 +49,12 @@ func (d *Driver) leaveGathering(ctx context.Context, group *kgo.Client) error {
 	defer cancel()
 	d.committing <- struct{}{}
 	defer func() { <-d.committing }()
-	all := d.all()
-	if failed := d.commitMarks(ctx, all, (*partition).farewell, func(ctx context.Context, marks map[place]mark) (*kmsg.OffsetCommitResponse, error) {
-		return d.pastMember(ctx, member, generation, marks)
-	}); !failed {
-		d.settled(all)
+	all := d.allPartitions()
+	if failed := d.commitPoints(ctx, all, (*partition).cleanCommitPoint,
+		func(ctx context.Context, points map[topicPartition]commitPoint) (*kmsg.OffsetCommitResponse, error) {
+			return d.commitAsMember(ctx, member, generation, points)
+		}); !failed {
+		d.clearCommitErr(all)
 	}
 	leave := kmsg.NewPtrLeaveGroupRequest()
 	leave.Group, leave.MemberID = d.c.Group, member
@@ -70,10 +71,11 @@ func (d *Driver) leaveGathering(ctx context.Context, group *kgo.Client) error {
 	return kerr.ErrorForCode(answer.ErrorCode)
 }
 
-// pastMember is the sender for a member whose client waits for the group.
-func (d *Driver) pastMember(ctx context.Context, member string, generation int32, marks map[place]mark) (*kmsg.OffsetCommitResponse, error) {
+// commitAsMember is the commitFunc for a member whose client waits for the group.
+func (d *Driver) commitAsMember(ctx context.Context, member string, generation int32,
+	points map[topicPartition]commitPoint) (*kmsg.OffsetCommitResponse, error) {
 	names := map[string]bool{}
-	for at := range marks {
+	for at := range points {
 		names[at.topic] = true
 	}
 	topics, err := kadm.NewClient(d.client).ListTopics(ctx, slices.Collect(maps.Keys(names))...)
@@ -88,12 +90,12 @@ func (d *Driver) pastMember(ctx context.Context, member string, generation int32
 		named[id] = topic
 		to := kmsg.NewOffsetCommitRequestTopic()
 		to.Topic, to.TopicID = topic, id
-		for at, m := range marks {
+		for at, m := range points {
 			if at.topic != topic {
 				continue
 			}
 			part := kmsg.NewOffsetCommitRequestTopicPartition()
-			part.Partition, part.Offset, part.LeaderEpoch = at.part, m.offset, m.epoch
+			part.Partition, part.Offset, part.LeaderEpoch = at.partition, m.offset, m.epoch
 			part.Metadata = kmsg.StringPtr(m.metadata())
 			to.Partitions = append(to.Partitions, part)
 		}
@@ -111,14 +113,13 @@ func (d *Driver) pastMember(ctx context.Context, member string, generation int32
 	return answer, nil
 }
 
-// rejoin makes a new member where the group has thrown the old one out. The client
-// would keep the partitions that it had and go on where it was, although somebody
-// else may have had them since.
+// rejoin makes a new member after the group has thrown the old one out. The old client would keep
+// its partitions and go on where it was, although other members may have had them since.
 func (d *Driver) rejoin(ctx context.Context) error {
-	d.entry.Lock()
-	defer d.entry.Unlock()
+	d.membership.Lock()
+	defer d.membership.Unlock()
 	d.mu.Lock()
-	out, closing := d.out, d.closing
+	out, closing := d.thrownOut, d.closing
 	d.mu.Unlock()
 	switch {
 	case closing:
@@ -128,6 +129,6 @@ func (d *Driver) rejoin(ctx context.Context) error {
 	}
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), leaveLimit)
 	defer cancel()
-	_ = d.leaveGroup(ctx) // it is out, whatever it hears
+	_ = d.leaveGroup(ctx) // the group no longer knows this member
 	return d.join()
 }

@@ -43,7 +43,7 @@ func (j *joining) member(t testing.TB, b *fixture) *Driver {
 	d, _ := b.open(t, func(c *Config) {
 		c.Client = append(c.Client, j.through(), kgo.RebalanceTimeout(2*patience))
 	})
-	for ctx := limited(t); len(d.all()) == 0; {
+	for ctx := limited(t); len(d.allPartitions()) == 0; {
 		if pass(ctx, time.Millisecond); ctx.Err() != nil {
 			t.Fatal("the member has no partition")
 		}

@@ -27,22 +27,22 @@ type ledger struct {
 	fixture *fixture
 	mu      sync.Mutex
 	changed *sync.Cond
-	done    map[place]map[int64]int // how often
-	all     int                     // different ones
+	done    map[topicPartition]map[int64]int // how often
+	all     int                              // different ones
 }
 
 func newLedger(b *fixture) *ledger {
-	l := &ledger{fixture: b, done: map[place]map[int64]int{}}
+	l := &ledger{fixture: b, done: map[topicPartition]map[int64]int{}}
 	l.changed = sync.NewCond(&l.mu)
 	return l
 }
 
 func (l *ledger) note(d *nixie.Delivery) {
-	l.mark(place{d.Origin.Channel, d.Origin.Partition}, d.Origin.Offset)
+	l.mark(topicPartition{d.Origin.Channel, d.Origin.Partition}, d.Origin.Offset)
 }
 
 // mark notes that a record was handled.
-func (l *ledger) mark(at place, offset int64) {
+func (l *ledger) mark(at topicPartition, offset int64) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	if l.done[at] == nil {
@@ -104,7 +104,7 @@ func (l *ledger) check(t testing.TB) (committed int64) {
 	defer l.mu.Unlock()
 	for n, o := range offsets[l.fixture.source] {
 		for before := range o.At {
-			if l.done[place{l.fixture.source, n}][before] == 0 && !waiting[fmt.Sprint(n, "/", before)] {
+			if l.done[topicPartition{l.fixture.source, n}][before] == 0 && !waiting[fmt.Sprint(n, "/", before)] {
 				t.Fatalf("partition %d: %d is committed, and %d was not handled", n, o.At, before)
 			}
 		}

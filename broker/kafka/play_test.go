@@ -35,7 +35,7 @@ type play struct {
 
 // spot is one record.
 type spot struct {
-	place
+	topicPartition
 	offset int64
 }
 
@@ -113,7 +113,7 @@ func (o *observed) Ack(ctx context.Context, records []*broker.Record) []error {
 	return o.Driver.Ack(ctx, records)
 }
 
-func at(r *broker.Record) spot { return spot{place{r.Channel, r.Partition}, r.Offset} }
+func at(r *broker.Record) spot { return spot{topicPartition{r.Channel, r.Partition}, r.Offset} }
 
 // first is where a record came from first.
 func (p *play) first(channel string, here spot, headers []broker.RecordHeader) spot {
@@ -123,7 +123,7 @@ func (p *play) first(channel string, here spot, headers []broker.RecordHeader) s
 	r := broker.Record{Headers: headers}
 	var s spot
 	s.topic = p.source
-	if _, err := fmt.Sscan(header(&r, broker.HeaderPartition)+" "+header(&r, broker.HeaderOffset), &s.part, &s.offset); err != nil {
+	if _, err := fmt.Sscan(header(&r, broker.HeaderPartition)+" "+header(&r, broker.HeaderOffset), &s.partition, &s.offset); err != nil {
 		p.fault("a record of %s does not say where it came from: %v", channel, err)
 	}
 	return s
@@ -159,7 +159,7 @@ func (p *play) ack(r *broker.Record) {
 func (p *play) times(s spot) int {
 	p.ledger.mu.Lock()
 	defer p.ledger.mu.Unlock()
-	return p.ledger.done[s.place][s.offset]
+	return p.ledger.done[s.topicPartition][s.offset]
 }
 
 // watch looks at commits: on their way, when all before them has to be done with and the
@@ -176,7 +176,7 @@ func (p *play) watch(e *exchange) {
 	}
 	for i, topic := range asked.Topics {
 		for k, part := range topic.Partitions {
-			s := spot{place{cmp.Or(topic.Topic, p.names[topic.TopicID]), part.Partition}, part.Offset}
+			s := spot{topicPartition{cmp.Or(topic.Topic, p.names[topic.TopicID]), part.Partition}, part.Offset}
 			if answer == nil {
 				p.finished(s)
 				continue
@@ -194,7 +194,7 @@ func (p *play) watch(e *exchange) {
 // finished checks that all before an offset was acknowledged. The play's mutex is held.
 func (p *play) finished(end spot) {
 	for offset := range end.offset {
-		if !p.acked[spot{end.place, offset}] {
+		if !p.acked[spot{end.topicPartition, offset}] {
 			p.wrong = append(p.wrong, fmt.Sprintf("%v is to be committed, and %d was not acknowledged", end, offset))
 			return
 		}
@@ -205,10 +205,10 @@ func (p *play) finished(end spot) {
 func (p *play) committed() (all int64) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	most := map[place]int64{}
+	most := map[topicPartition]int64{}
 	for _, c := range p.taken {
 		if c.topic == p.source {
-			most[c.place] = max(most[c.place], c.offset)
+			most[c.topicPartition] = max(most[c.topicPartition], c.offset)
 		}
 	}
 	for _, n := range most {
@@ -229,12 +229,12 @@ func (p *play) check(t testing.TB) {
 	}
 	byEpoch := func(a, b told) int { return cmp.Compare(a.epoch, b.epoch) }
 	slices.SortStableFunc(p.taken, byEpoch)
-	last := map[place]told{}
+	last := map[topicPartition]told{}
 	for _, c := range p.taken {
-		if before, any := last[c.place]; any && (before.offset > c.offset || before.epoch == c.epoch && before.member != c.member) {
+		if before, any := last[c.topicPartition]; any && (before.offset > c.offset || before.epoch == c.epoch && before.member != c.member) {
 			t.Errorf("%+v was committed after %+v", c, before)
 		}
-		last[c.place] = c
+		last[c.topicPartition] = c
 	}
 	seen := map[told]bool{}
 	for _, h := range p.handed {
@@ -243,7 +243,7 @@ func (p *play) check(t testing.TB) {
 		}
 		seen[h] = true
 		for _, c := range p.taken {
-			if c.place == h.place && c.epoch < h.epoch && c.offset > h.offset {
+			if c.topicPartition == h.topicPartition && c.epoch < h.epoch && c.offset > h.offset {
 				t.Errorf("%+v was handed out after %+v was committed", h, c)
 			}
 		}

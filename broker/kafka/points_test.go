@@ -314,7 +314,7 @@ func (p *play) come(t testing.TB, c change, h *hand, g *gate) {
 		p.until(t, "paused", func() bool {
 			h.driver.mu.Lock()
 			defer h.driver.mu.Unlock()
-			for _, part := range h.driver.parts {
+			for _, part := range h.driver.partitions {
 				if part.paused {
 					return true
 				}
@@ -350,7 +350,7 @@ func (p *play) over(t testing.TB, n int) {
 func (h *hand) has() bool {
 	h.driver.mu.Lock()
 	defer h.driver.mu.Unlock()
-	return len(h.driver.parts) > 0
+	return len(h.driver.partitions) > 0
 }
 
 // unsettled reports whether the group is about to change, or has two members.

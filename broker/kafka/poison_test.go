@@ -92,7 +92,7 @@ func poisoned(t *testing.T, b *fixture, members, bad int) {
 	for at, offsets := range runs.done {
 		for offset, n := range offsets {
 			if n > 1+kills {
-				t.Errorf("%d/%d ran %d times with %d kills", at.part, offset, n, kills)
+				t.Errorf("%d/%d ran %d times with %d kills", at.partition, offset, n, kills)
 			}
 		}
 	}
@@ -155,11 +155,11 @@ func TestSuspectsOfOnePartitionAtATime(t *testing.T) {
 	first := b.Join(t).(*Driver)
 	take(t, first, records)
 	b.Crash(t, first)
-	alone := map[place]int{}
+	alone := map[topicPartition]int{}
 	for {
 		d := b.Join(t).(*Driver)
 		r := take(t, d, 1)[0]
-		at := place{r.Channel, r.Partition}
+		at := topicPartition{r.Channel, r.Partition}
 		if r.Offset != 0 || r.Crashes != 1+alone[at] || r.Alone != (alone[at] > 1) {
 			t.Errorf("%d of partition %d: %d crashes, alone %v; it was so %d times", r.Offset, r.Partition, r.Crashes, r.Alone, alone[at])
 		}

@@ -14,10 +14,10 @@ import (
 	"github.com/nixie-go/nixie/broker"
 )
 
-// Publisher adds records to topics, and tells of topics. Make one with [Connect].
+// Publisher adds records to topics, and describes topics. [Connect] makes one.
 type Publisher struct {
-	client *kgo.Client
-	mark   func(*kgo.Record) // adds what a record has to have for whoever receives it
+	client     *kgo.Client
+	addHeaders func(*kgo.Record) // adds headers that consumers of the topic need
 
 	mu     sync.Mutex
 	limits map[string]int32 // largest record by topic
@@ -25,8 +25,7 @@ type Publisher struct {
 
 var _ broker.Publisher = (*Publisher)(nil)
 
-// Connect makes a publisher for a cluster. It does not wait for a broker to answer.
-// Close ends it.
+// Connect makes a publisher for a cluster. It does not wait for a broker. Close ends it.
 func Connect(at Address) (*Publisher, error) {
 	client, err := at.options()
 	if err != nil {
@@ -36,11 +35,11 @@ func Connect(at Address) (*Publisher, error) {
 }
 
 func newPublisher(seeds []string, client []kgo.Opt) (*Publisher, error) {
-	p := &Publisher{limits: map[string]int32{}, mark: func(*kgo.Record) {}}
-	usual := []kgo.Opt{kgo.RecordDeliveryTimeout(deliveryLimit), kgo.UnknownTopicRetries(topicAsked), kgo.ProducerLinger(0)}
+	p := &Publisher{limits: map[string]int32{}, addHeaders: func(*kgo.Record) {}}
+	defaults := []kgo.Opt{kgo.RecordDeliveryTimeout(deliveryLimit), kgo.UnknownTopicRetries(topicAsked), kgo.ProducerLinger(0)}
 	var err error
-	if p.client, err = kgo.NewClient(append(append(usual, client...),
-		kgo.SeedBrokers(seeds...), kgo.RequiredAcks(kgo.AllISRAcks()), kgo.ProducerBatchMaxBytesFn(p.largest))...); err != nil {
+	if p.client, err = kgo.NewClient(append(append(defaults, client...),
+		kgo.SeedBrokers(seeds...), kgo.RequiredAcks(kgo.AllISRAcks()), kgo.ProducerBatchMaxBytesFn(p.maxBatchBytes))...); err != nil {
 		return nil, nixie.Errorf(nixie.CodeInvalid, "kafka client: %w", err)
 	}
 	return p, nil
@@ -49,35 +48,33 @@ func newPublisher(seeds []string, client []kgo.Opt) (*Publisher, error) {
 // Close ends the publisher.
 func (p *Publisher) Close() { p.client.Close() }
 
-// Publish gives records to the client, and waits where too many are on their way
-// already. What it returns waits until all copies that count have each record, or ctx
-// has ended: the client gives up no record that it has sent, as long as nobody says what
-// became of it. The partition follows from the key.
+// Publish gives records to the client, and waits if too many are under way. Answers waits until all
+// required replicas have each record, or ctx ends. The client keeps sending a record without an
+// answer even then. The key determines the partition.
 func (p *Publisher) Publish(ctx context.Context, list []broker.Publication) func() []error {
 	s := outbound(list)
-	now, answered := time.Now(), s.answered // once for all
+	now, answered := time.Now(), s.answered // shared by all records
 	for i := range s.records {
 		r := &s.records[i]
 		r.Timestamp = now
-		p.mark(r)
+		p.addHeaders(r)
 		p.client.Produce(ctx, r, answered)
 	}
 	return func() []error { return s.wait(ctx) }
 }
 
-// shipment is records that were published together. What each of them needs is made
-// for all at once.
-type shipment struct {
+// publishCall holds the records of one call of Publish. It allocates for all of them at once.
+type publishCall struct {
 	records []kgo.Record
-	all     chan struct{} // closed when each has its answer
+	all     chan struct{} // closed when each record has its answer
 
 	mu        sync.Mutex
 	confirmed []*kgo.Record
 	refused   map[*kgo.Record]error
 }
 
-func outbound(list []broker.Publication) *shipment {
-	s := &shipment{records: make([]kgo.Record, len(list)), all: make(chan struct{}), confirmed: make([]*kgo.Record, 0, len(list))}
+func outbound(list []broker.Publication) *publishCall {
+	s := &publishCall{records: make([]kgo.Record, len(list)), all: make(chan struct{}), confirmed: make([]*kgo.Record, 0, len(list))}
 	if len(list) == 0 {
 		close(s.all)
 	}
@@ -97,8 +94,8 @@ func outbound(list []broker.Publication) *shipment {
 	return s
 }
 
-// answered is told what became of a record, also when nobody waits any longer.
-func (s *shipment) answered(r *kgo.Record, err error) {
+// answered stores the answer for a record, even if no caller waits any longer.
+func (s *publishCall) answered(r *kgo.Record, err error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	switch {
@@ -114,9 +111,8 @@ func (s *shipment) answered(r *kgo.Record, err error) {
 	}
 }
 
-// wait says what became of the records. Of those that have no answer when ctx ends
-// nobody knows.
-func (s *shipment) wait(ctx context.Context) []error {
+// wait returns the outcomes of the records. Those without an answer when ctx ends are unknown.
+func (s *publishCall) wait(ctx context.Context) []error {
 	select {
 	case <-s.all:
 	case <-ctx.Done():
@@ -127,24 +123,25 @@ func (s *shipment) wait(ctx context.Context) []error {
 	if len(s.confirmed) == len(errs) {
 		return errs
 	}
-	there := make(map[*kgo.Record]bool, len(s.confirmed))
+	confirmed := make(map[*kgo.Record]bool, len(s.confirmed))
 	for _, r := range s.confirmed {
-		there[r] = true
+		confirmed[r] = true
 	}
 	for i := range s.records {
 		switch r := &s.records[i]; {
-		case there[r]:
+		case confirmed[r]:
 		case s.refused[r] != nil:
-			errs[i] = refusal(r.Topic, s.refused[r])
+			errs[i] = publishError(r.Topic, s.refused[r])
 		default:
-			errs[i] = nixie.Errorf(nixie.CodeOutcomeUnknown, "publish to topic %s: no answer came, and it may be there: %w", r.Topic, context.Cause(ctx))
+			errs[i] = nixie.Errorf(nixie.CodeOutcomeUnknown, "publish to topic %s: no answer came, and it may be there: %w", r.Topic,
+				context.Cause(ctx))
 		}
 	}
 	return errs
 }
 
-// refusal says by our codes what became of a record.
-func refusal(topic string, err error) error {
+// publishError translates an error of the client into our codes.
+func publishError(topic string, err error) error {
 	switch {
 	case err == nil:
 		return nil
@@ -160,14 +157,14 @@ func refusal(topic string, err error) error {
 	return nixie.Errorf(nixie.CodeOutcomeUnknown, "publish to topic %s: %w", topic, err)
 }
 
-// largest is how much a batch for a topic may have.
-func (p *Publisher) largest(topic string) int32 {
+// maxBatchBytes returns the largest batch that a topic takes.
+func (p *Publisher) maxBatchBytes(topic string) int32 {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	if limit, ok := p.limits[topic]; ok {
 		return limit
 	}
-	return usualBytes
+	return defaultMaxBytes
 }
 
 // Describe asks for topics and their settings.
@@ -178,7 +175,7 @@ func (p *Publisher) Describe(ctx context.Context, names []string) ([]broker.Chan
 	if err != nil {
 		return nil, explain("list topics", err)
 	}
-	var there []string
+	var confirmed []string
 	for i, name := range names {
 		out[i].Name = name
 		t := topics[name]
@@ -189,13 +186,13 @@ func (p *Publisher) Describe(ctx context.Context, names []string) ([]broker.Chan
 			out[i].Missing = true
 		default:
 			out[i].Copies = t.Partitions.NumReplicas()
-			there = append(there, name)
+			confirmed = append(confirmed, name)
 		}
 	}
-	if len(there) == 0 {
+	if len(confirmed) == 0 {
 		return out, nil
 	}
-	configs, err := admin.DescribeTopicConfigs(ctx, there...)
+	configs, err := admin.DescribeTopicConfigs(ctx, confirmed...)
 	if err != nil {
 		return nil, explain("describe topics", err)
 	}

@@ -15,57 +15,57 @@ import (
 	"github.com/nixie-go/nixie/broker"
 )
 
-// Reader reads a topic up to where it ended when the reader was opened. What is done
-// with it commits for a group that has no members: the end of the finished prefix of
-// each partition, and in its metadata what is done with beyond. Records of
-// transactions that were aborted, or are under way, are not read.
+// Reader reads a topic up to the end that it had when the reader was opened. It commits done
+// records for a group without members: the offset of the finished prefix, and the done ranges
+// behind it as metadata. It does not read records of aborted or open transactions.
 type Reader struct {
 	topic, name string
 	options     []kgo.Opt
 	client      *kgo.Client
-	tail        *kgo.Client // of what was added since; nil until somebody asks
+	addedClient *kgo.Client // reads records that were added since; nil before the first call of Since
 	admin       *kadm.Client
 
-	mu      sync.Mutex
-	parts   map[int32]*reading
-	open    []map[int32]int // what calls of Next handed out that are not answered by Done, by partition; the oldest first
-	waiting []*kgo.Record   // fetched, and not handed out
-	bytes   int             // of those
+	mu         sync.Mutex
+	partitions map[int32]*readPartition
+	open       []map[int32]int // records by partition of each call of Next that Done has not answered, the oldest first
+	waiting    []*kgo.Record   // fetched, and not returned
+	bytes      int             // of waiting
 }
 
 var _ broker.Reader = (*Reader)(nil)
 
-// reading is how far a partition is read.
-type reading struct {
-	*partition // makes records
-	notes
-	next, end int64 // offsets of what is fetched next, and where it ends
-	handed    int   // records of it in open
-	free      int   // offsets that can be noted beside those; −1: none lie scattered, and any can
+// readPartition tracks how far a partition is read.
+type readPartition struct {
+	*partition // for its method copy
+	doneSet
+	next, end int64 // offset to fetch next, and the end of the partition
+	inHand    int   // its records in open
+	spare     int   // how many more offsets Done could remember; −1: any, because none are scattered yet
 }
 
-// Read opens a reader of the topic that an address names. Without a name nothing is
-// remembered, and all that lies there is read.
+// Read opens a reader of the topic of an address. Without a name it remembers nothing, and reads
+// all of the topic.
 func Read(ctx context.Context, at Address, name string) (*Reader, error) {
 	client, err := at.options()
 	if err != nil {
 		return nil, err
 	}
 	if at.Topic == "" {
-		return nil, nixie.Errorf(nixie.CodeInvalid, "no topic to read from: name it after the host, as in kafka://%s/orders.dlq", at.Seeds[0])
+		return nil, nixie.Errorf(nixie.CodeInvalid, "no topic to read from: name it after the host, as in kafka://%s/orders.dlq",
+			at.Seeds[0])
 	}
-	r := &Reader{topic: at.Topic, name: name, options: append(client, kgo.SeedBrokers(at.Seeds...)), parts: map[int32]*reading{}}
+	r := &Reader{topic: at.Topic, name: name, options: append(client, kgo.SeedBrokers(at.Seeds...)), partitions: map[int32]*readPartition{}}
 	asker, err := kgo.NewClient(r.options...)
 	if err != nil {
 		return nil, nixie.Errorf(nixie.CodeInvalid, "kafka client: %w", err)
 	}
 	r.admin = kadm.NewClient(asker)
-	if err := r.survey(ctx); err != nil {
+	if err := r.loadPartitions(ctx); err != nil {
 		asker.Close()
 		return nil, err
 	}
 	from := map[int32]kgo.Offset{}
-	for part, p := range r.parts {
+	for part, p := range r.partitions {
 		if p.next < p.end {
 			from[part] = kgo.NewOffset().At(p.next)
 		}
@@ -77,10 +77,10 @@ func Read(ctx context.Context, at Address, name string) (*Reader, error) {
 	return r, nil
 }
 
-// consumer opens a client that fetches from where it is told.
+// consumer opens a client that fetches from the given offsets.
 func (r *Reader) consumer(bytes int32, from map[int32]kgo.Offset, more ...kgo.Opt) (*kgo.Client, error) {
 	client, err := kgo.NewClient(slices.Concat([]kgo.Opt{
-		kgo.FetchMaxBytes(bytes), kgo.FetchMaxPartitionBytes(partBytes), kgo.MaxConcurrentFetches(fetchers),
+		kgo.FetchMaxBytes(bytes), kgo.FetchMaxPartitionBytes(partitionFetchBytes), kgo.MaxConcurrentFetches(fetchers),
 	}, r.options, more, []kgo.Opt{
 		kgo.FetchIsolationLevel(kgo.ReadCommitted()), kgo.ConsumePartitions(map[string]map[int32]kgo.Offset{r.topic: from}),
 	})...)
@@ -90,8 +90,8 @@ func (r *Reader) consumer(bytes int32, from map[int32]kgo.Offset, more ...kgo.Op
 	return client, nil
 }
 
-// survey asks where partitions begin and end, and what is done with.
-func (r *Reader) survey(ctx context.Context) error {
+// loadPartitions asks for the first and last offsets, and for what is done.
+func (r *Reader) loadPartitions(ctx context.Context) error {
 	starts, err := r.admin.ListStartOffsets(ctx, r.topic)
 	if err == nil {
 		err = starts.Error()
@@ -111,28 +111,28 @@ func (r *Reader) survey(ctx context.Context) error {
 		return explain("ends of topic "+r.topic, err)
 	}
 	ends.Each(func(o kadm.ListedOffset) {
-		p := &reading{partition: newPartition(place{o.Topic, o.Partition}, 0), end: o.Offset}
-		r.parts[o.Partition] = p
+		p := &readPartition{partition: newPartition(topicPartition{o.Topic, o.Partition}, 0), end: o.Offset}
+		r.partitions[o.Partition] = p
 	})
-	if err := r.recall(ctx); err != nil {
+	if err := r.loadDone(ctx); err != nil {
 		return err
 	}
 	starts.Each(func(o kadm.ListedOffset) {
-		if p := r.parts[o.Partition]; p != nil {
-			p.raise(o.Offset)
+		if p := r.partitions[o.Partition]; p != nil {
+			p.raiseBase(o.Offset)
 			p.next = p.base
 		}
 	})
 	return nil
 }
 
-// recall adds what the group has noted, also since this reader was opened.
-func (r *Reader) recall(ctx context.Context) error {
+// loadDone adds the offsets that the group has as done, also those since this reader was opened.
+func (r *Reader) loadDone(ctx context.Context) error {
 	if r.name == "" {
 		return nil
 	}
 	var kept kadm.OffsetResponses
-	err := patiently(ctx, func() (err error) {
+	err := retryUntilReady(ctx, func() (err error) {
 		if kept, err = r.admin.FetchOffsetsForTopics(ctx, r.name, r.topic); err == nil {
 			err = kept.Error()
 		}
@@ -144,15 +144,15 @@ func (r *Reader) recall(ctx context.Context) error {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	kept.Each(func(o kadm.OffsetResponse) {
-		if p := r.parts[o.Partition]; p != nil && o.At >= 0 {
-			p.join(readNotes(o.At, o.Metadata))
+		if p := r.partitions[o.Partition]; p != nil && o.At >= 0 {
+			p.merge(parseDoneSet(o.At, o.Metadata))
 		}
 	})
 	return nil
 }
 
-// Next implements [broker.Reader]. It returns no more bytes at once than a fetch
-// brings, unless a single record has more.
+// Next implements [broker.Reader]. It returns no more bytes at once than one fetch brings, unless a
+// single record has more.
 func (r *Reader) Next(ctx context.Context, most int) ([]broker.Record, error) {
 	for {
 		for len(r.waiting) < most && r.bytes < DefaultFetchBytes && r.Left() > int64(len(r.waiting)) {
@@ -160,55 +160,57 @@ func (r *Reader) Next(ctx context.Context, most int) ([]broker.Record, error) {
 				return nil, err
 			}
 		}
-		out, full := r.handOut(most)
+		out, full := r.takeWaiting(most)
 		switch {
 		case len(out) > 0:
 			return out, nil
 		case full:
-			return nil, r.scattered()
+			return nil, r.scatteredError()
 		case r.Left() == 0:
 			return nil, nil
 		}
 	}
 }
 
-func (r *Reader) scattered() error {
-	return nixie.Errorf(nixie.CodeLimit, "what is done with of topic %s lies too scattered to be remembered by group %s: take the letters into an office, and choose there", r.topic, r.name)
+func (r *Reader) scatteredError() error {
+	return nixie.Errorf(nixie.CodeLimit,
+		"what is done with of topic %s lies too scattered to be remembered by group %s: take the letters into an office, and choose there",
+		r.topic, r.name)
 }
 
-// handOut takes up to most of what is fetched, and says whether something stays
-// because it could not be remembered.
-func (r *Reader) handOut(most int) (out []broker.Record, full bool) {
+// takeWaiting returns up to most fetched records. Full reports that a record had to stay, because Done
+// could not remember it.
+func (r *Reader) takeWaiting(most int) (out []broker.Record, full bool) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	for _, p := range r.parts {
-		p.free = -1
-		if r.name != "" && len(p.runs) > 0 {
-			p.free = max(p.room()-p.handed, 0)
+	for _, p := range r.partitions {
+		p.spare = -1
+		if r.name != "" && len(p.ranges) > 0 {
+			p.spare = max(p.capacity()-p.inHand, 0)
 		}
 	}
 	out = make([]broker.Record, 0, min(most, len(r.waiting)))
-	var headers slab
+	var headers headerPool
 	handed := map[int32]int{}
 	stay, n, before := 0, 0, r.bytes
 	for ; n < len(r.waiting) && len(out) < most && before-r.bytes < DefaultFetchBytes; n++ {
 		record := r.waiting[n]
-		p := r.parts[record.Partition]
+		p := r.partitions[record.Partition]
 		switch {
-		case p.has(record.Offset): // another reader was quicker
+		case p.has(record.Offset): // another reader has done it
 			r.bytes -= bytesOf(record)
-		case !p.remembers(record.Offset):
+		case !p.canRemember(record.Offset):
 			r.waiting[stay] = record
 			stay++
 		default:
-			p.handed++
+			p.inHand++
 			handed[record.Partition]++
 			r.bytes -= bytesOf(record)
 			out = out[:len(out)+1]
 			p.copy(record, &out[len(out)-1], &headers)
 		}
 	}
-	// Those that stay go on right before the rest.
+	// Records that stay come right before the rest.
 	copy(r.waiting[n-stay:n], r.waiting[:stay])
 	clear(r.waiting[:n-stay])
 	r.waiting = r.waiting[n-stay:]
@@ -218,31 +220,31 @@ func (r *Reader) handOut(most int) (out []broker.Record, full bool) {
 	return out, stay > 0
 }
 
-// bytesOf is how much a record weighs, about.
+// bytesOf estimates the size of a record.
 func bytesOf(r *kgo.Record) int { return len(r.Key) + len(r.Value) }
 
-// remembers reports whether one more record can be handed out, so that whichever of
-// them are done with then can be noted. Where nothing lies scattered yet there is
-// room for any of a thousand in a row, and for more if few are left out. The first
-// of all never needs room.
-func (p *reading) remembers(offset int64) bool {
-	if p.free > 0 {
-		p.free--
+// canRemember reports whether Done could remember one more record of the partition, whichever of
+// them are done. While no done offsets are scattered, the metadata has space for any of a thousand
+// records in a row. The first record after the prefix needs no space.
+func (p *readPartition) canRemember(offset int64) bool {
+	if p.spare > 0 {
+		p.spare--
 		return true
 	}
-	return p.free < 0 || p.handed == 0 && offset == p.base
+	return p.spare < 0 || p.inHand == 0 && offset == p.base
 }
 
-// fetch waits for records. That nothing comes for long is an error.
+// fetch waits for records. It fails if none come for a long time.
 func (r *Reader) fetch(ctx context.Context) error {
 	waiting, cancel := context.WithTimeout(ctx, readLimit)
 	defer cancel()
-	fetches := r.client.PollRecords(waiting, surplus)
+	fetches := r.client.PollRecords(waiting, fetchAhead)
 	switch {
 	case ctx.Err() != nil:
 		return nixie.Errorf(nixie.CodeUnavailable, "topic %s: %w", r.topic, ctx.Err())
 	case waiting.Err() != nil && fetches.NumRecords() == 0:
-		return nixie.Errorf(nixie.CodeUnavailable, "topic %s: nothing came for %s, and %d records are yet to come: is the cluster well?", r.topic, readLimit, r.Left())
+		return nixie.Errorf(nixie.CodeUnavailable, "topic %s: nothing came for %s, and %d records are yet to come: is the cluster well?",
+			r.topic, readLimit, r.Left())
 	}
 	for _, e := range fetches.Errors() {
 		if !errors.Is(e.Err, context.DeadlineExceeded) {
@@ -255,16 +257,16 @@ func (r *Reader) fetch(ctx context.Context) error {
 	return nil
 }
 
-// readLimit is how long a reader waits for the next record that has to be there.
+// readLimit is how long a reader waits for a record that must exist.
 const readLimit = 30 * time.Second
 
-// take sorts a fetched record in. Offsets between it and the one before do not exist.
+// take adds a fetched record. Offsets between it and the one before do not exist.
 func (r *Reader) take(record *kgo.Record) {
-	p := r.parts[record.Partition]
+	p := r.partitions[record.Partition]
 	if p == nil || record.Offset < p.next {
 		return
 	}
-	p.add(span{p.next, min(record.Offset, p.end)})
+	p.add(doneRange{p.next, min(record.Offset, p.end)})
 	if record.Offset >= p.end {
 		p.next = p.end
 		return
@@ -272,7 +274,7 @@ func (r *Reader) take(record *kgo.Record) {
 	p.next = record.Offset + 1
 	switch {
 	case record.Attrs.IsControl():
-		p.add(span{record.Offset, record.Offset + 1})
+		p.add(doneRange{record.Offset, record.Offset + 1})
 	case !p.has(record.Offset):
 		r.waiting = append(r.waiting, record)
 		r.bytes += bytesOf(record)
@@ -281,16 +283,16 @@ func (r *Reader) take(record *kgo.Record) {
 
 // Done implements [broker.Reader].
 func (r *Reader) Done(ctx context.Context, calls ...[]*broker.Record) error {
-	defer r.answered(len(calls))
+	defer r.closeCalls(len(calls))
 	records := slices.Concat(calls...)
 	if r.name == "" || len(records) == 0 {
 		return nil
 	}
-	if err := r.recall(ctx); err != nil {
+	if err := r.loadDone(ctx); err != nil {
 		return err
 	}
-	changed, full := r.note(records)
-	if err := patiently(ctx, func() error {
+	changed, full := r.markDone(records)
+	if err := retryUntilReady(ctx, func() error {
 		answers, err := r.admin.CommitOffsets(ctx, r.name, changed)
 		if err == nil {
 			err = answers.Error()
@@ -300,48 +302,47 @@ func (r *Reader) Done(ctx context.Context, calls ...[]*broker.Record) error {
 		return nixie.Errorf(nixie.CodeUnavailable, "group %s was not told what is done with of topic %s: %w", r.name, r.topic, err)
 	}
 	if full {
-		return r.scattered()
+		return r.scatteredError()
 	}
 	return nil
 }
 
-// note notes records, and says what the group is to be told, and whether some could not
-// be noted.
-func (r *Reader) note(records []*broker.Record) (changed kadm.Offsets, full bool) {
+// markDone adds records to the done sets. It returns what to commit, and whether some did not fit.
+func (r *Reader) markDone(records []*broker.Record) (changed kadm.Offsets, full bool) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	touched := map[int32]*reading{}
+	touched := map[int32]*readPartition{}
 	for n := 0; n < len(records); {
-		first, row := records[n], span{records[n].Offset, records[n].Offset}
+		first, row := records[n], doneRange{records[n].Offset, records[n].Offset}
 		for ; n < len(records) && records[n].Partition == first.Partition && records[n].Offset == row.to; n++ {
 			row.to++
 		}
-		touched[first.Partition] = r.parts[first.Partition]
+		touched[first.Partition] = r.partitions[first.Partition]
 		touched[first.Partition].add(row)
 	}
 	for part, p := range touched {
-		full = p.fit() || full
+		full = p.trim() || full
 		changed.Add(kadm.Offset{Topic: r.topic, Partition: part, At: p.base, LeaderEpoch: -1, Metadata: p.metadata()})
 	}
 	return changed, full
 }
 
-// answered notes that the oldest calls of Next are.
-func (r *Reader) answered(calls int) {
+// closeCalls removes the oldest calls of Next: Done has answered them.
+func (r *Reader) closeCalls(calls int) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	calls = min(calls, len(r.open))
 	for _, handed := range r.open[:calls] {
 		for part, n := range handed {
-			r.parts[part].handed -= n
+			r.partitions[part].inHand -= n
 		}
 	}
 	r.open = r.open[calls:]
 }
 
-// patiently asks again as long as the answer is that a broker is not ready, as for
-// the first group of a cluster.
-func patiently(ctx context.Context, ask func() error) error {
+// retryUntilReady repeats a request while the broker answers that it is not ready, as for the first
+// group of a cluster.
+func retryUntilReady(ctx context.Context, ask func() error) error {
 	ctx, cancel := context.WithTimeout(ctx, readLimit)
 	defer cancel()
 	for {
@@ -350,21 +351,21 @@ func patiently(ctx context.Context, ask func() error) error {
 			return err
 		}
 		select {
-		case <-time.After(askAgain):
+		case <-time.After(retryInterval):
 		case <-ctx.Done():
 			return err
 		}
 	}
 }
 
-const askAgain = 100 * time.Millisecond
+const retryInterval = 100 * time.Millisecond
 
 // Left implements [broker.Reader].
 func (r *Reader) Left() int64 {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	left := int64(len(r.waiting))
-	for _, p := range r.parts {
+	for _, p := range r.partitions {
 		left += max(p.end-p.next, 0)
 	}
 	return left
@@ -373,8 +374,8 @@ func (r *Reader) Left() int64 {
 // Close implements [broker.Reader].
 func (r *Reader) Close() {
 	r.client.Close()
-	if r.tail != nil {
-		r.tail.Close()
+	if r.addedClient != nil {
+		r.addedClient.Close()
 	}
 	r.admin.Close()
 }

@@ -12,55 +12,55 @@ import (
 	"github.com/nixie-go/nixie/broker"
 )
 
-// Receive hands out what was held and may go now, and what the client has fetched.
-// An error may come with records: it is about earlier commits, or another partition.
+// Receive hands out held records that may go now, and fetched ones. It may return an error with
+// records, about an earlier commit or another partition.
 func (d *Driver) Receive(ctx context.Context, most int, wait time.Duration) ([]broker.Record, error) {
 	if wait > 0 {
 		limited, cancel := context.WithTimeout(ctx, wait)
 		defer cancel()
 		ctx = limited
 	}
-	if err := d.ready(); err != nil {
+	if err := d.check(); err != nil {
 		return nil, err
 	}
 	if err := d.rejoin(ctx); err != nil {
 		return nil, err
 	}
-	if got := d.heldRecords(ctx, most); len(got) > 0 {
+	if got := d.handOutHeld(ctx, most); len(got) > 0 {
 		return got, nil
 	}
 	got, err := d.fetch(ctx, most, wait > 0)
 	if len(got) == 0 {
-		got = d.heldRecords(ctx, most)
+		got = d.handOutHeld(ctx, most)
 	}
 	return got, err
 }
 
-// fetch takes in what the client has fetched.
+// fetch takes what the client has fetched.
 func (d *Driver) fetch(ctx context.Context, most int, wait bool) ([]broker.Record, error) {
 	d.polling <- struct{}{}
 	defer func() { <-d.polling }()
-	all := max(most, surplus)
-	if d.large {
+	all := max(most, fetchAhead)
+	if d.largeRecords {
 		all = most
 	}
 	polled, err := d.poll(ctx, all, wait)
-	return d.sort(polled, most), err
+	return d.distribute(polled, most), err
 }
 
-// ready tells what is wrong.
-func (d *Driver) ready() error {
+// check returns the error of earlier commits, or tells that the driver is closed.
+func (d *Driver) check() error {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	if d.closing {
 		return closedError()
 	}
-	err := d.trouble
-	d.trouble = nil
+	err := d.commitErr
+	d.commitErr = nil
 	return err
 }
 
-// poll asks the client, without blocking if there is to be no waiting.
+// poll asks the client, and does not block if wait is false.
 func (d *Driver) poll(ctx context.Context, most int, wait bool) (kgo.Fetches, error) {
 	if ctx.Err() != nil {
 		return nil, nil
@@ -72,8 +72,8 @@ func (d *Driver) poll(ctx context.Context, most int, wait bool) (kgo.Fetches, er
 		d.mu.Lock()
 		d.interrupt = cancel
 		now := time.Now()
-		goes, due := d.more(now, d.turn(now))
-		if d.claimants > 0 || goes {
+		ready, due := d.nextHeld(now, d.suspectPartition(now))
+		if d.changesWaiting > 0 || ready {
 			cancel()
 		}
 		d.mu.Unlock()
@@ -88,7 +88,7 @@ func (d *Driver) poll(ctx context.Context, most int, wait bool) (kgo.Fetches, er
 	var err error
 	for _, e := range fetches.Errors() {
 		switch {
-		case errors.Is(e.Err, context.Canceled), errors.Is(e.Err, context.DeadlineExceeded), regroups(e.Err):
+		case errors.Is(e.Err, context.Canceled), errors.Is(e.Err, context.DeadlineExceeded), groupChanged(e.Err):
 		case errors.Is(e.Err, kgo.ErrClientClosed):
 			return fetches, closedError()
 		default:
@@ -98,37 +98,36 @@ func (d *Driver) poll(ctx context.Context, most int, wait bool) (kgo.Fetches, er
 	return fetches, err
 }
 
-// sort takes polled records in, before partitions can go: up to most of those that
-// may be handed out at once are returned, others are held. What is of a partition
-// that is not ours comes to whoever has it.
-func (d *Driver) sort(fetches kgo.Fetches, most int) []broker.Record {
+// distribute sorts polled records into their partitions before these can change. It returns up to
+// most records and holds the others. Records of a partition that is not ours go to its holder.
+func (d *Driver) distribute(fetches kgo.Fetches, most int) []broker.Record {
 	n := min(fetches.NumRecords(), most)
 	if n == 0 {
 		return nil
 	}
-	var headers slab
+	var headers headerPool
 	d.mu.Lock()
 	defer d.mu.Unlock()
-	got := d.room(n)
+	got := d.newRecords(n)
 	fetches.EachPartition(func(f kgo.FetchTopicPartition) {
-		p := d.parts[place{f.Topic, f.Partition}]
-		if p == nil || d.out || len(f.Records) == 0 {
+		p := d.partitions[topicPartition{f.Topic, f.Partition}]
+		if p == nil || d.thrownOut || len(f.Records) == 0 {
 			return
 		}
 		if !p.known {
-			p.next, p.prefix.leader, p.known = f.Records[0].Offset, -1, true
+			p.next, p.prefix.leaderEpoch, p.known = f.Records[0].Offset, -1, true
 		}
 		if p.end == 0 {
 			p.end = f.HighWatermark
 		}
-		if !p.counted || p.suspected() || len(p.held) > 0 || p.stage.waits() {
+		if !p.holderCommitted || p.suspected() || len(p.held) > 0 || p.stage.isStage() {
 			d.hold(p, f.Records)
 			return
 		}
-		d.large = len(f.Records[0].Value) > largeRecord
+		d.largeRecords = len(f.Records[0].Value) > largeValue
 		at := min(n-len(got), len(f.Records), d.c.MaxAhead-p.len())
 		for _, r := range f.Records[:at] {
-			if d.pass(p, r) {
+			if d.skip(p, r) {
 				continue
 			}
 			got = got[:len(got)+1]
@@ -147,54 +146,54 @@ func (d *Driver) sort(fetches kgo.Fetches, most int) []broker.Record {
 // hold keeps records back.
 func (d *Driver) hold(p *partition, records []*kgo.Record) {
 	if len(p.held) == 0 {
-		d.holding++
+		d.partitionsHolding++
 		p.held = slices.Clip(records)
-		d.front(p)
+		d.updateDue(p)
 	} else {
 		p.held = append(p.held, records...)
 	}
-	if p.suspected() || p.stage.waits() {
+	if p.suspected() || p.stage.isStage() {
 		d.pause(p)
 	}
 }
 
-// more reports whether something that is held may be handed out, and otherwise when
-// the first of it is due, if it only waits for that. The mutex is held.
-func (d *Driver) more(now time.Time, turn *partition) (goes bool, due time.Time) {
-	if d.holding == 0 {
+// nextHeld reports whether a held record may be handed out now, and otherwise when the first one is
+// due. The caller holds mu.
+func (d *Driver) nextHeld(now time.Time, suspect *partition) (ready bool, due time.Time) {
+	if d.partitionsHolding == 0 {
 		return false, due
 	}
-	for _, p := range d.parts {
+	for _, p := range d.partitions {
 		switch {
-		case !d.goes(p, turn):
-		case !now.Before(p.due):
+		case !d.mayHandOut(p, suspect):
+		case !now.Before(p.dueAt):
 			return true, due
-		case due.IsZero() || p.due.Before(due):
-			due = p.due
+		case due.IsZero() || p.dueAt.Before(due):
+			due = p.dueAt
 		}
 	}
 	return false, due
 }
 
-// goes reports whether a record that is held may be handed out once it is due, and what
-// is done with is committed.
-func (d *Driver) goes(p, turn *partition) bool {
+// mayHandOut reports whether a held record may go once it is due and the holder is committed.
+func (d *Driver) mayHandOut(p, suspect *partition) bool {
 	most := d.c.MaxAhead
 	if p.suspected() {
 		most = min(most, p.window(int(d.parallel.Load())))
 	}
-	return len(p.held) > 0 && !p.leaving && p.len() < most && (turn == nil || turn == p || !p.suspected())
+	return len(p.held) > 0 && !p.leaving && p.len() < most && (suspect == nil || suspect == p || !p.suspected())
 }
 
-// turn is the partition of which suspects are in hand, else one of which some may be:
-// those of another beside them would be blamed as well, or instead. The mutex is held.
-func (d *Driver) turn(now time.Time) (first *partition) {
-	for _, p := range d.parts {
+// suspectPartition returns the one partition that may hand out suspects: the one with suspects in
+// hand, or else one that could begin. If two did, a crash would put blame on the wrong records. The
+// caller holds mu.
+func (d *Driver) suspectPartition(now time.Time) (first *partition) {
+	for _, p := range d.partitions {
 		switch {
 		case !p.suspected():
 		case p.len() > 0:
 			return p
-		case len(p.held) > 0 && !p.leaving && !now.Before(p.due) && (first == nil || p.crashes < first.crashes):
+		case len(p.held) > 0 && !p.leaving && !now.Before(p.dueAt) && (first == nil || p.crashes < first.crashes):
 			first = p
 		}
 	}
@@ -204,55 +203,55 @@ func (d *Driver) turn(now time.Time) (first *partition) {
 func (d *Driver) pause(p *partition) {
 	if !p.paused {
 		p.paused = true
-		d.group.PauseFetchPartitions(map[string][]int32{p.topic: {p.part}})
+		d.group.PauseFetchPartitions(map[string][]int32{p.topic: {p.partition}})
 	}
 }
 
 func (d *Driver) resume(p *partition) {
 	p.paused = false
-	d.group.ResumeFetchPartitions(map[string][]int32{p.topic: {p.part}})
+	d.group.ResumeFetchPartitions(map[string][]int32{p.topic: {p.partition}})
 }
 
-// heldRecords hands out what is held and due of partitions whose holder is counted by
-// now: few where some are suspected.
-func (d *Driver) heldRecords(ctx context.Context, most int) []broker.Record {
+// handOutHeld hands out held records that are due, after the holder of their partition is
+// committed. Of suspects it hands out only a window.
+func (d *Driver) handOutHeld(ctx context.Context, most int) []broker.Record {
 	now := time.Now()
 	d.mu.Lock()
-	turn := d.turn(now)
-	more, _ := d.more(now, turn)
+	suspect := d.suspectPartition(now)
+	more, _ := d.nextHeld(now, suspect)
 	d.mu.Unlock()
 	if !more {
 		return nil
 	}
-	d.countIn(ctx, now, turn)
+	d.commitHolder(ctx, now, suspect)
 	d.mu.Lock()
 	defer d.mu.Unlock()
-	n := min(d.heldNow(), most)
-	got := d.room(n)
-	var headers slab
+	n := min(d.heldCount(), most)
+	got := d.newRecords(n)
+	var headers headerPool
 	parallel := int(d.parallel.Load())
-	for _, p := range d.parts {
-		for p.counted && d.goes(p, turn) && !now.Before(p.due) && len(got) < n {
-			k := 1 // on a stage each is due at its own time
-			if !p.stage.waits() {
+	for _, p := range d.partitions {
+		for p.holderCommitted && d.mayHandOut(p, suspect) && !now.Before(p.dueAt) && len(got) < n {
+			k := 1 // on a stage each record is due at its own time
+			if !p.stage.isStage() {
 				k = min(len(p.held), n-len(got))
 			}
-			if k = min(k, p.spare(d.c.MaxAhead, parallel)); k <= 0 {
-				break // something was done with since the commit
+			if k = min(k, p.available(d.c.MaxAhead, parallel)); k <= 0 {
+				break // a record was finished since the commit
 			}
 			next := p.held[:k]
 			for _, r := range next {
-				if d.pass(p, r) {
+				if d.skip(p, r) {
 					continue
 				}
 				got = got[:len(got)+1]
 				p.record(r, &got[len(got)-1], &headers)
 			}
 			clear(next)
-			d.release(p, k)
+			d.dropHeld(p, k)
 		}
 		switch {
-		case len(p.held) > 0 && (!p.counted || p.suspected() || p.stage.waits()), p.len() >= d.c.MaxAhead:
+		case len(p.held) > 0 && (!p.holderCommitted || p.suspected() || p.stage.isStage()), p.len() >= d.c.MaxAhead:
 			d.pause(p)
 		case p.paused && len(p.held) == 0 && p.len() < d.c.MaxAhead:
 			d.resume(p)
@@ -261,19 +260,19 @@ func (d *Driver) heldRecords(ctx context.Context, most int) []broker.Record {
 	return got
 }
 
-// release lets go of the first records that are held.
-func (d *Driver) release(p *partition, n int) {
+// dropHeld removes the first n held records.
+func (d *Driver) dropHeld(p *partition, n int) {
 	p.held = p.held[n:]
 	if len(p.held) == 0 {
 		p.held = nil
-		d.holding--
+		d.partitionsHolding--
 	}
-	d.front(p)
+	d.updateDue(p)
 }
 
-// heldNow is how many records are held.
-func (d *Driver) heldNow() (n int) {
-	for _, p := range d.parts {
+// heldCount counts the held records.
+func (d *Driver) heldCount() (n int) {
+	for _, p := range d.partitions {
 		n += len(p.held)
 	}
 	return n

@@ -11,6 +11,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/twmb/franz-go/pkg/kerr"
 	"github.com/twmb/franz-go/pkg/kgo"
 
 	"github.com/nixie-go/nixie"
@@ -337,7 +338,7 @@ func TestS17_ThreeLivesAndQuarantine(t *testing.T) {
 			h := b.start(t, func(context.Context, *nixie.Delivery) error { return errBad }, nil)
 			letters := b.lettersOf(t, life+1)
 			h.leave(t)
-			newest := slices.MaxFunc(letters, func(x, y broker.Record) int { return compare(x.Offset, y.Offset) })
+			newest := slices.MaxFunc(letters, func(x, y broker.Record) int { return compareInt64(x.Offset, y.Offset) })
 			count := headersOf(&newest, broker.HeaderRedriveCount)
 			if life > 0 && (len(count) != 1 || count[0] != fmt.Sprint(life)) || headersOf(&newest, "theirs")[0] != "\xff" {
 				t.Fatalf("life %d: %q", life, newest.Headers)
@@ -411,6 +412,18 @@ func TestReaderTellsWhatIsAdded(t *testing.T) {
 			t.Errorf("%q", values)
 		}
 	})
+}
+
+// Records that the client returns with an error are not lost.
+func TestAddedRecordsComeWithAnError(t *testing.T) {
+	r := &Reader{topic: "in", partitions: map[int32]*readPartition{0: {partition: newPartition(topicPartition{"in", 0}, 0)}}}
+	added, err := r.appendFetched(nil, kgo.Fetches{{Topics: []kgo.FetchTopic{{Topic: "in", Partitions: []kgo.FetchPartition{
+		{Partition: 0, Records: []*kgo.Record{{Topic: "in", Offset: 7, Value: []byte("v")}}},
+		{Partition: 1, Err: kerr.TopicAuthorizationFailed},
+	}}}}})
+	if len(added) != 1 || string(added[0].Value) != "v" || nixie.CodeOf(err) != nixie.CodeUnavailable {
+		t.Errorf("%d records, %v", len(added), err)
+	}
 }
 
 // A redrive from a topic stops by itself when a consumer lets its records die again, after

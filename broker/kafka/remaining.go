@@ -14,15 +14,15 @@ import (
 
 var _ broker.Counter = (*Driver)(nil)
 
-// Remaining compares the ends of all partitions with what is committed, and with what is
-// finished where this member has them.
+// Remaining compares the end of each partition with the committed offset, and with this member's
+// finished prefix if it has the partition.
 func (d *Driver) Remaining(ctx context.Context) (broker.Remaining, error) {
 	left := broker.Remaining{Within: 2*d.c.Session + max(d.c.Grace, 0)}
-	finished := d.finished(&left) // before the ends: what went to a stage since is not missed
+	finished := d.finished(&left) // before asking for the ends, so that retries published in between are counted
 	admin := kadm.NewClient(d.client)
 	topics := slices.AppendSeq(slices.Clone(d.c.Topics), maps.Keys(d.stages))
 	var kept kadm.OffsetResponses
-	err := patiently(ctx, func() (err error) { // a new group may not have its coordinator
+	err := retryUntilReady(ctx, func() (err error) { // a new group may not have its coordinator yet
 		if kept, err = admin.FetchOffsetsForTopics(ctx, d.c.Group, topics...); err == nil {
 			err = kept.Error()
 		}
@@ -44,7 +44,7 @@ func (d *Driver) Remaining(ctx context.Context) (broker.Remaining, error) {
 	}
 	ends.Each(func(end kadm.ListedOffset) {
 		start, _ := starts.Lookup(end.Topic, end.Partition)
-		done := max(start.Offset, finished[place{end.Topic, end.Partition}])
+		done := max(start.Offset, finished[topicPartition{end.Topic, end.Partition}])
 		if o, ok := kept.Lookup(end.Topic, end.Partition); ok {
 			done = max(done, o.At)
 		}
@@ -53,12 +53,12 @@ func (d *Driver) Remaining(ctx context.Context) (broker.Remaining, error) {
 	return left, nil
 }
 
-// finished is how far this member is with what it has, and counts what it has in hand.
-func (d *Driver) finished(left *broker.Remaining) map[place]int64 {
+// finished returns how far this member has finished its partitions, and counts its records in hand.
+func (d *Driver) finished(left *broker.Remaining) map[topicPartition]int64 {
 	d.mu.Lock()
 	defer d.mu.Unlock()
-	ends := make(map[place]int64, len(d.parts))
-	for at, p := range d.parts {
+	ends := make(map[topicPartition]int64, len(d.partitions))
+	for at, p := range d.partitions {
 		left.Ours += int64(p.open + len(p.held))
 		if p.known {
 			ends[at] = p.next

@@ -50,7 +50,7 @@ func TestS14_SlowHandlerStaysInTheGroup(t *testing.T) {
 		t.Errorf("it was %s in generation %d, and is %s in %d", member, generation, again, same)
 	}
 	h.leave(t)
-	if l.done[place{b.source, b.partOf(t)}][0] != 1 || l.count() != 2 {
+	if l.done[topicPartition{b.source, b.partOf(t)}][0] != 1 || l.count() != 2 {
 		t.Errorf("handled: %v", l.done)
 	}
 }

@@ -11,8 +11,8 @@ import (
 	"github.com/nixie-go/nixie/broker"
 )
 
-// settings reads those of a topic that matter. A client that may not read them
-// knows none.
+// settings reads the settings of a topic that matter to us. A client that may not read them gets
+// none.
 func (p *Publisher) settings(c *broker.Channel, list []kadm.Config) {
 	for _, s := range list {
 		text := s.MaybeValue()

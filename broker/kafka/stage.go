@@ -17,49 +17,50 @@ import (
 	"github.com/nixie-go/nixie/broker"
 )
 
-// stage is what a topic is on which retries wait.
+// stage describes a topic where retries wait.
 type stage struct {
 	broker.Stage
-	source string // the topic that they came from
+	source string // topic that they came from; empty: this is no stage
 }
 
-// waits reports whether it is one.
-func (s stage) waits() bool { return s.source != "" }
+// isStage reports whether the topic is a stage.
+func (s stage) isStage() bool { return s.source != "" }
 
-// front finds out when the first record that is held is due. On a stage the ones
-// behind it are due later; what is another group's is passed over at once.
-func (d *Driver) front(p *partition) {
-	p.due = time.Time{}
-	if len(p.held) == 0 || !p.stage.waits() || d.nobodys(p, p.held[0]) {
+// updateDue computes when the first held record may be handed out. On a stage the later ones are
+// due later. A retry of another group is skipped at once.
+func (d *Driver) updateDue(p *partition) {
+	p.dueAt = time.Time{}
+	if len(p.held) == 0 || !p.stage.isStage() || d.skips(p, p.held[0]) {
 		return
 	}
-	due, _ := last(p.held[0], broker.HeaderDue)
-	p.due = p.stage.Due(due, p.held[0].Timestamp, time.Now())
+	due, _ := headerValue(p.held[0], broker.HeaderDue)
+	p.dueAt = p.stage.Due(due, p.held[0].Timestamp, time.Now())
 }
 
-// nobodys reports whether no one is to be handed a record: the mark of a transaction, or the
-// retry of another group that reads the same stage; here it has succeeded, or waits by itself.
-func (d *Driver) nobodys(p *partition, r *kgo.Record) bool {
-	if r.Attrs.IsControl() || !p.stage.waits() {
+// skips reports whether this member must not hand out a record. It is either the control record of
+// a transaction, or a retry of another group that shares the stage.
+func (d *Driver) skips(p *partition, r *kgo.Record) bool {
+	if r.Attrs.IsControl() || !p.stage.isStage() {
 		return r.Attrs.IsControl()
 	}
-	group, said := last(r, broker.HeaderGroup)
+	group, said := headerValue(r, broker.HeaderGroup)
 	return said && group != d.c.Group
 }
 
-// pass finishes a record that no one is to be handed. The mutex is held.
-func (d *Driver) pass(p *partition, r *kgo.Record) bool {
-	if !d.nobodys(p, r) {
+// skip finishes a record that this member must not hand out, and reports whether it did. The caller
+// holds mu.
+func (d *Driver) skip(p *partition, r *kgo.Record) bool {
+	if !d.skips(p, r) {
 		return false
 	}
 	if p.finish(p.add(r.Offset, r.LeaderEpoch)) {
-		d.touch()
+		d.requestCommit()
 	}
 	return true
 }
 
-// last is the value of the last header of a name.
-func last(r *kgo.Record, name string) (string, bool) {
+// headerValue returns the value of the last header of a name.
+func headerValue(r *kgo.Record, name string) (string, bool) {
 	for i := len(r.Headers) - 1; i >= 0; i-- {
 		if strings.EqualFold(r.Headers[i].Key, name) {
 			return string(r.Headers[i].Value), true
@@ -68,12 +69,12 @@ func last(r *kgo.Record, name string) (string, bool) {
 	return "", false
 }
 
-// Create makes those of topics that are not there, with as many partitions and
-// copies as the topic like has and room for our headers beside its largest record,
-// and returns their names. A group finds topics soon that are there before it is
-// joined.
+// Create creates those of the topics that do not exist, and returns their names. They get as many
+// partitions and replicas as the topic like, and take its largest record with our headers added. A
+// group finds topics sooner if they exist before it is joined.
 func Create(ctx context.Context, c Config, like string, topics ...string) ([]string, error) {
-	client, err := kgo.NewClient(append(slices.Clone(c.Client), kgo.SeedBrokers(c.Seeds...), kgo.MetadataMinAge(lookAgain/2))...) // what find looks for it has to ask for
+	client, err := kgo.NewClient(append(slices.Clone(c.Client), kgo.SeedBrokers(c.Seeds...),
+		kgo.MetadataMinAge(findInterval/2))...) // so that find asks again
 	if err != nil {
 		return nil, nixie.Errorf(nixie.CodeInvalid, "kafka client: %w", err)
 	}
@@ -83,7 +84,8 @@ func Create(ctx context.Context, c Config, like string, topics ...string) ([]str
 	if err != nil {
 		return nil, err
 	}
-	answers, err := admin.CreateTopics(ctx, int32(len(of.Partitions)), int16(of.Partitions.NumReplicas()), roomier(ctx, admin, like), topics...)
+	answers, err := admin.CreateTopics(ctx, int32(len(of.Partitions)), int16(of.Partitions.NumReplicas()), topicSettings(ctx, admin, like),
+		topics...)
 	if err != nil {
 		return nil, explain("create topics", err)
 	}
@@ -93,17 +95,28 @@ func Create(ctx context.Context, c Config, like string, topics ...string) ([]str
 		case err == nil:
 			made = append(made, name)
 		case !errors.Is(err, kerr.TopicAlreadyExists):
-			return made, nixie.Errorf(nixie.CodeOf(refusal(name, err)), "create topic %s: %w", name, err)
+			return made, nixie.Errorf(createCode(err), "create topic %s: %w", name, err)
 		}
 	}
 	return made, nil
 }
 
-// find looks a topic up, a few times: brokers hear a little later of a new one.
+// createCode returns our code for the answer of a broker that did not create a topic.
+func createCode(err error) nixie.Code {
+	switch refused := (*kerr.Error)(nil); {
+	case errors.Is(err, kerr.TopicAuthorizationFailed), errors.Is(err, kerr.ClusterAuthorizationFailed):
+		return nixie.CodeDenied
+	case errors.As(err, &refused) && !refused.Retriable:
+		return nixie.CodeInvalid
+	}
+	return nixie.CodeOutcomeUnknown
+}
+
+// find looks a topic up several times, because a broker may learn of a new topic late.
 func find(ctx context.Context, admin *kadm.Client, topic string) (kadm.TopicDetail, error) {
-	again := time.NewTicker(lookAgain)
+	again := time.NewTicker(findInterval)
 	defer again.Stop()
-	for range looks {
+	for range findAttempts {
 		list, err := admin.ListTopics(ctx, topic)
 		if err != nil {
 			return kadm.TopicDetail{}, explain("list topics", err)
@@ -120,13 +133,13 @@ func find(ctx context.Context, admin *kadm.Client, topic string) (kadm.TopicDeta
 }
 
 const (
-	looks     = 30
-	lookAgain = 100 * time.Millisecond
+	findAttempts = 30
+	findInterval = 100 * time.Millisecond
 )
 
-// roomier are settings of a topic that takes what another does, and our headers. Who
-// may not read them gets the usual ones.
-func roomier(ctx context.Context, admin *kadm.Client, like string) map[string]*string {
+// topicSettings returns settings for a topic that takes all records of another, with our headers
+// added. If the client may not read settings, it returns none.
+func topicSettings(ctx context.Context, admin *kadm.Client, like string) map[string]*string {
 	all, err := admin.DescribeTopicConfigs(ctx, like)
 	if err != nil {
 		return nil

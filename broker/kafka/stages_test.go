@@ -107,7 +107,7 @@ func waiting(t *testing.T, b *fixture) {
 	waits := func(d *Driver) bool {
 		d.mu.Lock()
 		defer d.mu.Unlock()
-		for at, p := range d.parts {
+		for at, p := range d.partitions {
 			if at.topic == stage && len(p.held) > 0 {
 				return true
 			}
