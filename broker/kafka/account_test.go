@@ -10,25 +10,26 @@ import (
 	"github.com/nixie-go/nixie/broker"
 )
 
-// account is what became of the records of a source: each is handled, or has its
-// letter, or waits on a stage. It counts places, not how often they were reached.
+// account counts what became of the records of a source: each is handled, has its letter, or waits
+// on a stage. A record that was handled twice counts once.
 type account struct {
-	records, handled, again, letters, waiting, missing int
+	records, handled, repeated, letters, waiting, missing int
 
 	committed int64
-	ahead     string // a record that is committed and in none of the places; empty: there is none
+	ahead     string // a committed record with none of these outcomes; empty: there is none
 }
 
 func (a account) String() string {
-	return fmt.Sprintf("%d records: %d handled (%d of them more than once), %d letters, %d on a retry topic, %d in none of the places yet; %d committed",
-		a.records, a.handled, a.again, a.letters, a.waiting, a.missing, a.committed)
+	return fmt.Sprintf(
+		"%d records: %d handled (%d of them more than once), %d letters, %d on a retry topic, %d with no outcome yet; %d committed",
+		a.records, a.handled, a.repeated, a.letters, a.waiting, a.missing, a.committed)
 }
 
-// offsets is how many offsets of each partition of a topic are committed.
+// offsets returns the committed offset of each partition of the source.
 func (b *fixture) offsets(ctx context.Context, t testing.TB) kadm.OffsetResponses {
 	t.Helper()
 	all, err := kadm.NewClient(b.client).FetchOffsets(ctx, b.source)
-	for err != nil && ctx.Err() == nil { // the connection was of a broker that was killed
+	for err != nil && ctx.Err() == nil { // the broker behind the connection was killed
 		all, err = kadm.NewClient(b.client).FetchOffsets(ctx, b.source)
 	}
 	if err != nil {
@@ -37,8 +38,8 @@ func (b *fixture) offsets(ctx context.Context, t testing.TB) kadm.OffsetResponse
 	return all
 }
 
-// account looks at everything. What the group has is asked first: who consumes
-// meanwhile can only have done more than that.
+// account counts all records. It asks for the committed offsets first: consumers that run meanwhile
+// can only be ahead of those.
 func (l *ledger) account(ctx context.Context, t testing.TB) (a account) {
 	t.Helper()
 	b := l.fixture
@@ -68,7 +69,7 @@ func (l *ledger) account(ctx context.Context, t testing.TB) (a account) {
 			at := fmt.Sprint(end.Partition, "/", offset)
 			switch times := l.done[topicPartition{b.source, end.Partition}][offset]; {
 			case times > 1:
-				a.again++
+				a.repeated++
 				fallthrough
 			case times > 0:
 				a.handled++

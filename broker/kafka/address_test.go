@@ -27,17 +27,21 @@ func TestParseURL(t *testing.T) {
 	}
 	for text, want := range map[string]string{
 		"h/t": "does not begin with kafka://", "kafka://": "host of the broker is empty", "kafka://h,/t": "host of the broker is empty",
-		"kafka://0[0": `host of the broker is "0[0"`, "kafka://[h": `host of the broker is "[h"`, "kafka://a b": `host of the broker is "a b"`, "kafka://[::1": "host of the broker",
-		"kafka://h:x": `port of the broker "h:x" is "x"`, "kafka://h:0": "port of the broker", "kafka://h:65536": "port of the broker", "kafka://h:": "port of the broker",
+		"kafka://0[0": `host of the broker is "0[0"`, "kafka://[h": `host of the broker is "[h"`,
+		"kafka://a b": `host of the broker is "a b"`, "kafka://[::1": "host of the broker",
+		"kafka://h:x": `port of the broker "h:x" is "x"`, "kafka://h:0": "port of the broker", "kafka://h:65536": "port of the broker",
+		"kafka://h:":    "port of the broker",
 		"kafka://h/a/b": "topic of the broker", "kafka://h/t?x=1": `parameter "x"`, "kafka://h/t?tls=yes": "tls of the broker",
 		"kafka://h/t?sasl=gssapi": "sasl of the broker", "kafka://u:secret%zz@h/t": "user or password",
 	} {
-		if _, err := ParseURL(text); nixie.CodeOf(err) != nixie.CodeInvalid || !strings.Contains(err.Error(), want) || strings.Contains(err.Error(), "secret") {
+		if _, err := ParseURL(text); nixie.CodeOf(err) != nixie.CodeInvalid || !strings.Contains(err.Error(), want) ||
+			strings.Contains(err.Error(), "secret") {
 			t.Errorf("%s: %v", text, err)
 		}
 	}
 	for text, want := range map[string]string{
-		"kafka://u@h": "needs a user and a password", "kafka://h?ca=/no/such/file": "ca of the broker", "kafka://h?cert=/a": "cert and key of the broker belong together",
+		"kafka://u@h": "needs a user and a password", "kafka://h?ca=/no/such/file": "ca of the broker",
+		"kafka://h?cert=/a": "cert and key of the broker belong together",
 	} {
 		a, err := ParseURL(text)
 		if err == nil {

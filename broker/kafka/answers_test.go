@@ -18,25 +18,24 @@ import (
 	"github.com/nixie-go/nixie/redrive"
 )
 
-// bad is a wire on which something happens to the records that a client sends.
-type bad struct {
+// faultyWire is a wire that disturbs the records which a client sends.
+type faultyWire struct {
 	wire
-	came atomic.Int64  // requests, or answers, to which it happened
-	open chan struct{} // what is held goes on when it is closed
+	hits    atomic.Int64  // disturbed requests or answers
+	release chan struct{} // closed to let the held answers pass
 }
 
-// badWire is one on which the first few records do not get to the broker, or their
-// answers not to the client: because the connection breaks, or because nothing comes as
-// long as it is not opened.
-func badWire(of string, few int64) *bad {
-	b := &bad{open: make(chan struct{})}
+// newFaultyWire makes a wire that disturbs the first few requests with records. It breaks the
+// connection before the request or before the answer, or holds answers until release is closed.
+func newFaultyWire(of string, few int64) *faultyWire {
+	b := &faultyWire{release: make(chan struct{})}
 	strike := func(e *exchange) bool {
 		if e.Key() != int16(kmsg.Produce) {
 			return true
 		}
-		n := b.came.Add(1)
+		n := b.hits.Add(1)
 		if of == noAnswer {
-			<-b.open
+			<-b.release
 			return true
 		}
 		return n > few
@@ -49,7 +48,7 @@ func badWire(of string, few int64) *bad {
 	return b
 }
 
-// quick looks for the broker again soon after a connection broke.
+// quick makes a client look for the broker soon after a broken connection.
 var quick = kgo.MetadataMinAge(50 * time.Millisecond)
 
 const (
@@ -58,14 +57,14 @@ const (
 	noAnswer    = "no answer comes for long"
 )
 
-// What the broker confirms late, or never on the connection that it came by, is a letter
-// once, and nothing is committed before; others go on meanwhile.
-func TestLettersOnABadWire(t *testing.T) {
+// A letter that the broker confirms late, or after a broken connection, is there once. The group
+// commits nothing before, and other records go on.
+func TestLettersOverAFaultyConnection(t *testing.T) {
 	onBoth(t, func(t *testing.T, make func(testing.TB) *fixture) {
 		for _, of := range []string{requestLost, answerLost, noAnswer} {
 			t.Run(of, func(t *testing.T) {
 				t.Parallel()
-				b, w := make(t), badWire(of, 2)
+				b, w := make(t), newFaultyWire(of, 2)
 				b.Produce(t, broker.Publication{Channel: b.source, Key: []byte("bad"), Value: []byte("v")})
 				for i := range 5 {
 					b.Produce(t, broker.Publication{Channel: b.source, Key: fmt.Append(nil, i), Value: []byte("v")})
@@ -80,22 +79,22 @@ func TestLettersOnABadWire(t *testing.T) {
 				}, func(c *Config, _ *broker.Config, _ *policy.Config) { c.Client = append(c.Client, w.through(), quick) })
 				l.until(t, 5)
 				ctx := limited(t)
-				for w.came.Load() < 1 && ctx.Err() == nil {
-					pass(ctx, time.Millisecond)
+				for w.hits.Load() < 1 && ctx.Err() == nil {
+					sleep(ctx, time.Millisecond)
 				}
 				if of == noAnswer {
-					l.check(t) // the bad one is not among those that were handled
-					close(w.open)
+					l.check(t) // the bad record is not among those that were handled
+					close(w.release)
 				}
 				letters := b.lettersOf(t, 1)
 				h.leave(t)
 				total := int64(0)
 				for part := range int32(3) {
-					offset, _ := b.stand(t, part)
+					offset, _ := b.groupState(t, part)
 					total += max(offset, 0)
 				}
-				if len(letters) != 1 || total != 6 || w.came.Load() < 1 {
-					t.Errorf("%d letters, %d of 6 committed, it happened %d times", len(letters), total, w.came.Load())
+				if len(letters) != 1 || total != 6 || w.hits.Load() < 1 {
+					t.Errorf("%d letters, %d of 6 committed, it happened %d times", len(letters), total, w.hits.Load())
 				}
 			})
 		}
@@ -119,7 +118,7 @@ func (b *fixture) moveOver(t testing.TB, w *wire, name string, m redrive.Mover) 
 	return m.Run(limited(t))
 }
 
-// leftOf is how many letters a reader of a name has not done with.
+// leftOf counts the letters that a reader of a name has not marked as done.
 func (b *fixture) leftOf(t testing.TB, name string) int64 {
 	t.Helper()
 	r, err := Read(limited(t), b.at(b.letters), name)
@@ -139,14 +138,14 @@ func (b *fixture) leftOf(t testing.TB, name string) int64 {
 	}
 }
 
-// A redrive over a bad wire sends everything, once, and remembers nothing that is not
+// A redrive over a faulty connection sends each letter once, and remembers none that is not
 // confirmed.
-func TestRedriveOverABadWire(t *testing.T) {
+func TestRedriveOverAFaultyConnection(t *testing.T) {
 	onBoth(t, func(t *testing.T, make func(testing.TB) *fixture) {
 		for _, of := range []string{requestLost, answerLost, noAnswer} {
 			t.Run(of, func(t *testing.T) {
 				t.Parallel()
-				b, w := make(t), badWire(of, 2)
+				b, w := make(t), newFaultyWire(of, 2)
 				b.dead(t, 25)
 				name := b.source + "-wire"
 				var got redrive.Moved
@@ -155,13 +154,13 @@ func TestRedriveOverABadWire(t *testing.T) {
 				over.Go(func() { got, err = b.moveOver(t, &w.wire, name, redrive.Mover{Batch: 10}) })
 				if of == noAnswer {
 					ctx := limited(t)
-					for w.came.Load() < 1 && ctx.Err() == nil {
-						pass(ctx, time.Millisecond)
+					for w.hits.Load() < 1 && ctx.Err() == nil {
+						sleep(ctx, time.Millisecond)
 					}
 					if left := b.leftOf(t, name); left != 25 {
-						t.Errorf("%d are remembered, and nobody has confirmed them", 25-left)
+						t.Errorf("%d are remembered, and none is confirmed", 25-left)
 					}
-					close(w.open)
+					close(w.release)
 				}
 				over.Wait()
 				if err != nil || got.Redriven != 25 {
@@ -178,9 +177,9 @@ func TestRedriveOverABadWire(t *testing.T) {
 	})
 }
 
-// Who ends while no answer comes leaves records that are perhaps there: the next redrive
-// sends them again, with the same ID, and nothing of what was confirmed.
-func TestRedriveThatNeverHears(t *testing.T) {
+// A redrive that ends without answers may leave records on the topic. The next redrive sends those
+// again with the same IDs, and none that was confirmed.
+func TestRedriveWithoutAnswers(t *testing.T) {
 	onBoth(t, func(t *testing.T, make func(testing.TB) *fixture) {
 		b := make(t)
 		b.dead(t, 25)
@@ -188,8 +187,8 @@ func TestRedriveThatNeverHears(t *testing.T) {
 		if got, err := b.move(t, name, func(m *redrive.Mover) { m.Max = 10 }); err != nil || got.Redriven != 10 {
 			t.Fatalf("%+v, %v", got, err)
 		}
-		w := badWire(noAnswer, 0)
-		defer close(w.open)
+		w := newFaultyWire(noAnswer, 0)
+		defer close(w.release)
 		to, err := newPublisher(b.seeds, []kgo.Opt{w.through()})
 		if err != nil {
 			t.Fatal(err)
@@ -206,8 +205,8 @@ func TestRedriveThatNeverHears(t *testing.T) {
 			got, stopped = redrive.Mover{From: from, Route: redrive.Route{To: to}, Batch: 8}.Run(limited(t))
 		})
 		ctx := limited(t)
-		for w.came.Load() < 1 && ctx.Err() == nil {
-			pass(ctx, time.Millisecond)
+		for w.hits.Load() < 1 && ctx.Err() == nil {
+			sleep(ctx, time.Millisecond)
 		}
 		to.Close()
 		over.Wait()
@@ -221,8 +220,8 @@ func TestRedriveThatNeverHears(t *testing.T) {
 	})
 }
 
-// sameIDs checks that n different records were redriven, at most so many of them again,
-// and that these have the ID that they had.
+// sameIDs checks that n distinct records were redriven, at most most of them again, and those with
+// the same ID.
 func (b *fixture) sameIDs(t testing.TB, n, most int) (again int) {
 	t.Helper()
 	ids := map[string]string{}

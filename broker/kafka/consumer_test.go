@@ -18,17 +18,16 @@ import (
 	"github.com/nixie-go/nixie/worker"
 )
 
-// Records that consumers in processes of their own understand. What is behind the
-// first word does not matter.
+// First words of records, which consumers in processes of their own understand.
 const (
 	fine      = "ok"
 	malformed = "malformed" // never succeeds
 	flaky     = "flaky"     // fails the first time
-	poison    = "poison"    // kills whoever has it
-	held      = "held"      // is not finished before the test says so
+	poison    = "poison"    // kills its consumer
+	held      = "held"      // does not finish before the test allows it
 )
 
-// What they say: of records with the partition and offset that these came from.
+// What a consumer prints, with the partition and offset of the record.
 const (
 	handled = "handled"
 	holding = "holding"
@@ -37,16 +36,15 @@ const (
 // maxCrashes is how many consumers a record may kill.
 const maxCrashes = 5
 
-// stagesOf is one stage for the retries of consumers in processes.
+// stagesOf returns a stage for consumers in processes of their own.
 func stagesOf() []broker.Stage {
 	return []broker.Stage{{Channel: "{source}.retry.50ms", Delay: 50 * time.Millisecond}}
 }
 
 var errLater = nixie.Transient(errors.New("later"))
 
-// consumeAsChild consumes for a group, which has the name of the topic, until it is
-// killed: args are the broker, the topic, the session timeout, and whether retries
-// have a stage.
+// consumeAsChild consumes for a group with the name of the topic, until it is killed. Args are the
+// broker, the topic, the session timeout, and whether retries have a stage.
 func consumeAsChild(args []string) error {
 	session, err := time.ParseDuration(args[2])
 	if err != nil {
@@ -67,14 +65,16 @@ func consumeAsChild(args []string) error {
 	if err != nil {
 		return err
 	}
-	p, err := policy.New(policy.Config{MaxAttempts: 9, MaxCrashes: maxCrashes, Backoff: policy.Backoff{Formula: policy.Fixed, Base: 10 * time.Millisecond}})
+	p, err := policy.New(policy.Config{MaxAttempts: 9, MaxCrashes: maxCrashes,
+		Backoff: policy.Backoff{Formula: policy.Fixed, Base: 10 * time.Millisecond}})
 	if err != nil {
 		return err
 	}
 	voice := &child.Voice{}
-	w, err := worker.New(worker.Config{Source: s, Policy: p, Concurrency: 4, Handler: nixie.HandlerFunc(func(_ context.Context, d *nixie.Delivery) error {
-		return handleAsChild(voice, d)
-	})})
+	w, err := worker.New(worker.Config{Source: s, Policy: p, Concurrency: 4,
+		Handler: nixie.HandlerFunc(func(_ context.Context, d *nixie.Delivery) error {
+			return handleAsChild(voice, d)
+		})})
 	if err != nil {
 		return err
 	}
@@ -92,7 +92,7 @@ func handleAsChild(voice *child.Voice, d *nixie.Delivery) error {
 		if self, err := os.FindProcess(os.Getpid()); err != nil || self.Kill() != nil {
 			return errBad
 		}
-		select {} // it is dead, or about to be
+		select {} // the process is dead, or about to be
 	case word == held:
 		voice.Say(holding, d.Origin.Partition, d.Origin.Offset)
 		if err := voice.Wait(); err != nil {
@@ -103,15 +103,15 @@ func handleAsChild(voice *child.Voice, d *nixie.Delivery) error {
 	return nil
 }
 
-// consumer is such a process, as its test sees it.
+// consumer is such a process, seen by its test.
 type consumer struct {
 	*child.Process
 	ledger  *ledger
-	holding chan struct{} // closed when it has what it is to hold
-	ended   chan struct{} // closed when it has
+	holding chan struct{} // closed when the consumer has its held record
+	ended   chan struct{} // closed when the process has ended
 }
 
-// consume starts a consumer in a process of its own, whose work a ledger notes.
+// consume starts a consumer in a process of its own. A ledger counts what it handles.
 func (b *fixture) consume(t testing.TB, l *ledger, session time.Duration) *consumer {
 	t.Helper()
 	c := &consumer{
@@ -139,13 +139,13 @@ func (c *consumer) note(words []string) {
 			panic(err)
 		}
 		at.topic = c.ledger.fixture.source
-		c.ledger.mark(at, offset)
+		c.ledger.markHandled(at, offset)
 	case holding:
 		close(c.holding)
 	}
 }
 
-// kill ends it, and notes what it still said.
+// kill kills the process, and reads what it printed before.
 func (c *consumer) kill() {
 	for _, words := range c.Kill() {
 		c.note(words)
@@ -153,7 +153,7 @@ func (c *consumer) kill() {
 	<-c.ended
 }
 
-// over reports whether it has ended by itself.
+// over reports whether the process has ended by itself.
 func (c *consumer) over() bool {
 	select {
 	case <-c.ended:

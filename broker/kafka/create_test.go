@@ -11,8 +11,8 @@ import (
 	"github.com/nixie-go/nixie"
 )
 
-// A topic of which brokers hear a moment later is found: each look asks them anew.
-func TestCreateLooksAgain(t *testing.T) {
+// Create finds a topic that brokers learn of only later: it asks them again.
+func TestCreateWaitsForANewTopic(t *testing.T) {
 	b := fake(t)
 	late := b.source + "-late"
 	asked := make(chan struct{})

@@ -23,35 +23,44 @@ import (
 	"github.com/nixie-go/nixie/store/memory"
 )
 
-// deaths are records as frameworks put them on a topic when they ran, by the file in
-// testdata, which is named by framework and version, or says that it is built from what
-// is published: what their letters say, one line for each.
+// deaths tells, for each file in testdata, what the letters of its records must say, one line for
+// each. Frameworks wrote these records when they ran. The name of a file has the framework and its
+// version, or says that the file was built from published formats.
 var deaths = map[string][]string{
 	"spring-kafka-3.3.10": {
-		"spring-plain/0/0 at 1700000000000, 0 attempts, Spring$Bad: Listener method 'void Spring$App.plain(org.apache.kafka.clients.consumer.ConsumerRecord<byte[], byte[]>)' threw exception; no such customer",
-		"spring-plain/0/1 at 1700000000001, 0 attempts, Spring$Bad: Listener method 'void Spring$App.plain(org.apache.kafka.clients.consumer.ConsumerRecord<byte[], byte[]>)' threw exception; no such customer",
+		"spring-plain/0/0 at 1700000000000, 0 attempts, Spring$Bad: Listener method 'void " +
+			"Spring$App.plain(org.apache.kafka.clients.consumer.ConsumerRecord<byte[], byte[]>)' threw exception; no such customer",
+		"spring-plain/0/1 at 1700000000001, 0 attempts, Spring$Bad: Listener method 'void " +
+			"Spring$App.plain(org.apache.kafka.clients.consumer.ConsumerRecord<byte[], byte[]>)' threw exception; no such customer",
 		"spring-retried/0/0 at 1700000000000, 3 attempts, Spring$Bad: Listener failed; slow today",
 		"spring-retried/0/1 at 1700000000001, 3 attempts, Spring$Bad: Listener failed; slow today",
 	},
 	"spring-kafka-3.3.10-causes": {
 		"parcels/0/0 at 1700000000001, 3 attempts, java.lang.IllegalStateException: " + thrown("parcels", "byte[], byte[]") + "cannot ship",
-		"parcels/0/1 at 1700000000002, 3 attempts, java.lang.IllegalArgumentException: " + thrown("parcels", "byte[], byte[]") + "weight must be positive",
+		"parcels/0/1 at 1700000000002, 3 attempts, java.lang.IllegalArgumentException: " + thrown("parcels", "byte[], byte[]") +
+			"weight must be positive",
 		"parcels/0/2 at 1700000000003, 3 attempts, java.lang.NullPointerException: " + thrown("parcels", "byte[], byte[]"),
-		"payments/0/0 at 1700000000004, 0 attempts, org.springframework.kafka.support.serializer.DeserializationException: failed to deserialize",
-		"payments/0/1 at 1700000000005, 0 attempts, org.springframework.kafka.support.serializer.DeserializationException: failed to deserialize",
-		"payments/0/2 at 1700000000006, 0 attempts, java.lang.IllegalStateException: " + thrown("payments", "java.lang.Integer, Dead$Payment") + "no such customer",
+		"payments/0/0 at 1700000000004, 0 attempts, org.springframework.kafka.support.serializer.DeserializationException: " +
+			"failed to deserialize",
+		"payments/0/1 at 1700000000005, 0 attempts, org.springframework.kafka.support.serializer.DeserializationException: " +
+			"failed to deserialize",
+		"payments/0/2 at 1700000000006, 0 attempts, java.lang.IllegalStateException: " +
+			thrown("payments", "java.lang.Integer, Dead$Payment") + "no such customer",
 	},
 	"spring-kafka-3.3.10-retries": {
 		"mails/0/0 at 1700000000007, 3 attempts, java.lang.RuntimeException: Listener failed; mail was not sent",
 		"bills/0/0 at 1700000000008, 3 attempts, java.lang.IllegalStateException: Listener failed; cannot ship",
 	},
 	"kafka-streams-4.2.0": {
-		"streams-in/0/2 at 1795332038906, 0 attempts, org.apache.kafka.common.errors.SerializationException: Size of data received by LongDeserializer is not 8",
+		"streams-in/0/2 at 1795332038906, 0 attempts, org.apache.kafka.common.errors.SerializationException: Size of data " +
+			"received by LongDeserializer is not 8",
 		"streams-in2/0/1 at 1795331900707, 0 attempts, java.lang.IllegalStateException: no such customer",
 	},
 	"kafka-connect-4.1.1": {
-		"connect-in/0/1 at 1700000000001, 0 attempts, org.apache.kafka.connect.errors.DataException: Converting byte[] to Kafka Connect data failed due to serialization error: ",
-		"connect-in/0/2 at 1700000000002, 0 attempts, org.apache.kafka.connect.errors.DataException: Value (many) was out of range for requested data type",
+		"connect-in/0/1 at 1700000000001, 0 attempts, org.apache.kafka.connect.errors.DataException: Converting byte[] to " +
+			"Kafka Connect data failed due to serialization error: ",
+		"connect-in/0/2 at 1700000000002, 0 attempts, org.apache.kafka.connect.errors.DataException: Value (many) was out of " +
+			"range for requested data type",
 		"connect-in/0/3 at 1700000000003, 0 attempts, java.lang.IllegalStateException: no such customer",
 		"connect-in/0/4 at 1700000000004, 0 attempts, java.lang.IllegalStateException: no such customer",
 	},
@@ -62,21 +71,23 @@ var deaths = map[string][]string{
 	"watermill-1.5.1-panics": {
 		"invoices/-1/-1 at 1795381116551, 0 attempts, : panic: invalid memory address or nil pointer dereference",
 		"invoices/-1/-1 at 1795381116556, 0 attempts, : panic: runtime.boundsError{x:6, y:0, signed:false, code:0x0}",
-		"invoices/-1/-1 at 1795381116658, 0 attempts, : panic: &fmt.wrapError{msg:\"ledger eu-1: closed\", err:(*errors.errorString)(0x3d72bd283080)}",
+		"invoices/-1/-1 at 1795381116658, 0 attempts, : panic: &fmt.wrapError{msg:\"ledger eu-1: closed\", " +
+			"err:(*errors.errorString)(0x3d72bd283080)}",
 		"invoices/-1/-1 at 1795381116762, 0 attempts, : charge fourth: no such account",
 	},
 	"watermill-1.5.1": {"watermill-in/-1/-1 at 1795331840932, 0 attempts, : no such account"},
 }
 
-// thrown begins what Spring says of an error of a listener.
+// thrown begins the text of an error of a Spring listener.
 func thrown(method, types string) string {
-	return "Listener method 'void Dead$App." + method + "(org.apache.kafka.clients.consumer.ConsumerRecord<" + types + ">)' threw exception; "
+	return "Listener method 'void Dead$App." + method + "(org.apache.kafka.clients.consumer.ConsumerRecord<" + types +
+		">)' threw exception; "
 }
 
-// sent are the headers of the senders in these files.
+// sent lists the headers of the senders in these files.
 var sent = []string{"user", "tier", "shop", "ledger", "__Key_TypeId__", "_watermill_message_uuid"}
 
-// death is a record in such a file; what is bytes is in base64.
+// death is a record in such a file, with bytes in base64.
 type death struct {
 	Topic      string
 	Timestamp  int64
@@ -102,9 +113,9 @@ func deathsIn(t *testing.T, name string) (all []death) {
 	return all
 }
 
-// What frameworks put on their topics is read as they meant it, taken into an office,
-// and goes back to where it died as its sender made it.
-func TestDeathsOfFrameworksGoHome(t *testing.T) {
+// Records that frameworks put on their topics are adopted with all that they tell, and a redrive
+// sends them back as their sender made them.
+func TestRecordsOfFrameworksAreRedriven(t *testing.T) {
 	onBoth(t, func(t *testing.T, make func(testing.TB) *fixture) {
 		for name, want := range deaths {
 			t.Run(name, func(t *testing.T) {
@@ -121,8 +132,8 @@ func TestDeathsOfFrameworksGoHome(t *testing.T) {
 	})
 }
 
-// putDeaths puts records on the topic of the letters, in order, and makes the topics
-// that they came from.
+// putDeaths adds records to the topic of letters, in order, and creates the topics that they came
+// from.
 func (b *fixture) putDeaths(t *testing.T, all []death) {
 	t.Helper()
 	for _, d := range all {
@@ -139,13 +150,14 @@ func (b *fixture) putDeaths(t *testing.T, all []death) {
 		}
 		by.Close()
 		death, _ := broker.ReadDeath(d.Headers)
-		if _, err := kadm.NewClient(b.client).CreateTopic(limited(t), 1, 1, nil, death.Channel); err != nil && !errors.Is(err, kerr.TopicAlreadyExists) {
+		if _, err := kadm.NewClient(b.client).CreateTopic(limited(t), 1, 1, nil, death.Channel); err != nil &&
+			!errors.Is(err, kerr.TopicAlreadyExists) {
 			t.Fatal(err)
 		}
 	}
 }
 
-// adopt takes them in, and says what the letters say.
+// adopt adopts the records and returns what the letters say.
 func (b *fixture) adopt(t *testing.T, st *memory.Store) (said []string) {
 	t.Helper()
 	from := b.Read(t, b.letters, "adopt")
@@ -163,18 +175,19 @@ func (b *fixture) adopt(t *testing.T, st *memory.Store) (said []string) {
 		if !l.LastFailedAt.Equal(records[i].Timestamp) {
 			t.Errorf("it failed at %s", l.LastFailedAt)
 		}
-		said = append(said, fmt.Sprintf("%s/%d/%d at %d, %d attempts, %s: %s", o.Channel, o.Partition, o.Offset, o.Timestamp.UnixMilli(), l.Message.Attempts, f.Type, f.Text))
+		said = append(said, fmt.Sprintf("%s/%d/%d at %d, %d attempts, %s: %s", o.Channel, o.Partition, o.Offset, o.Timestamp.UnixMilli(),
+			l.Message.Attempts, f.Type, f.Text))
 	}
 	return said
 }
 
-// sendHome redrives all, and compares what arrives with what its sender made.
+// sendHome redrives all letters, and compares what arrives with the original records.
 func (b *fixture) sendHome(t *testing.T, st *memory.Store, all []death) {
 	t.Helper()
 	b.sendLetters(t, st, len(all))
 	for _, d := range all {
 		death, _ := broker.ReadDeath(d.Headers)
-		if !slices.ContainsFunc(b.Records(t, death.Channel), func(r broker.Record) bool { return d.is(&r) }) {
+		if !slices.ContainsFunc(b.Records(t, death.Channel), func(r broker.Record) bool { return d.matches(&r) }) {
 			t.Errorf("%s/%d/%d is not on its topic as it was", death.Channel, death.Partition, death.Offset)
 		}
 	}
@@ -205,8 +218,9 @@ func (b *fixture) sendLetters(t *testing.T, st *memory.Store, n int) {
 	}
 }
 
-// is reports whether a record is what died, with nothing of its death but our headers.
-func (d *death) is(r *broker.Record) bool {
+// matches reports whether a record equals the dead one, with our headers as the only trace of its
+// death.
+func (d *death) matches(r *broker.Record) bool {
 	var theirs []broker.RecordHeader
 	for _, h := range r.Headers {
 		if !broker.Ours(h.Name) {
@@ -219,6 +233,7 @@ func (d *death) is(r *broker.Record) bool {
 			sender = append(sender, h)
 		}
 	}
-	return bytes.Equal(r.Key, d.Key) && (r.Key == nil) == (d.Key == nil) && bytes.Equal(r.Value, d.Value) && (r.Value == nil) == (d.Value == nil) &&
+	return bytes.Equal(r.Key, d.Key) && (r.Key == nil) == (d.Key == nil) && bytes.Equal(r.Value, d.Value) &&
+		(r.Value == nil) == (d.Value == nil) &&
 		slices.EqualFunc(theirs, sender, func(a, b broker.RecordHeader) bool { return a.Name == b.Name && bytes.Equal(a.Value, b.Value) })
 }

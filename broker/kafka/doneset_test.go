@@ -5,14 +5,14 @@ import (
 	"testing"
 )
 
-// Notes are a set that survives its metadata.
-func TestNotes(t *testing.T) {
+// A doneSet equals a simple set of offsets, and survives its metadata.
+func TestDoneSet(t *testing.T) {
 	for seed := range uint64(300) {
-		dice := rand.New(rand.NewPCG(seed, 7))
+		rng := rand.New(rand.NewPCG(seed, 7))
 		n, want := doneSet{}, map[int64]bool{}
-		for range dice.IntN(60) {
-			from := dice.Int64N(100)
-			to := from + dice.Int64N(6)
+		for range rng.IntN(60) {
+			from := rng.Int64N(100)
+			to := from + rng.Int64N(6)
 			for o := from; o < to; o++ {
 				want[o] = true
 			}
@@ -23,7 +23,8 @@ func TestNotes(t *testing.T) {
 		other.merge(again)
 		for o := range int64(110) {
 			if n.has(o) != want[o] || again.has(o) != want[o] || other.has(o) != want[o] {
-				t.Fatalf("seed %d, offset %d: has %v, read %v, joined %v, want %v: %+v", seed, o, n.has(o), again.has(o), other.has(o), want[o], n)
+				t.Fatalf("seed %d, offset %d: has %v, read %v, joined %v, want %v: %+v", seed, o, n.has(o), again.has(o), other.has(o),
+					want[o], n)
 			}
 		}
 		for i := 1; i < len(n.ranges); i++ {
@@ -34,8 +35,8 @@ func TestNotes(t *testing.T) {
 	}
 }
 
-// However offsets lie, as many as there is room for can be noted.
-func TestRoomOfNotes(t *testing.T) {
+// As many offsets fit into the metadata as capacity tells, wherever they lie.
+func TestDoneSetCapacity(t *testing.T) {
 	for _, gap := range []int64{2, 200, 20_000, 1 << 22} {
 		n := doneSet{base: 1 << 34}
 		at := n.base
@@ -54,7 +55,7 @@ func TestRoomOfNotes(t *testing.T) {
 	}
 }
 
-func FuzzNotes(f *testing.F) {
+func FuzzDoneSet(f *testing.F) {
 	good := doneSet{base: 3, ranges: []doneRange{{5, 9}, {100, 101}}}
 	f.Add(int64(3), good.metadata())
 	f.Add(int64(-1), "nixie done=////////////")

@@ -13,13 +13,13 @@ import (
 	"github.com/nixie-go/nixie"
 )
 
-// A broker that cannot be asked is explained, and what to look at is said.
-func TestUnreachedBroker(t *testing.T) {
+// An error about a broker that does not answer tells what to check.
+func TestErrorsTellWhatToCheck(t *testing.T) {
 	closed, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
 		t.Fatal(err)
 	}
-	nobody := closed.Addr().String()
+	unused := closed.Addr().String()
 	if err := closed.Close(); err != nil {
 		t.Fatal(err)
 	}
@@ -34,9 +34,10 @@ func TestUnreachedBroker(t *testing.T) {
 		want string
 		code nixie.Code
 	}{
-		"nobody listens":   {nobody, "cannot be reached: check host and port", nixie.CodeUnavailable},
-		"signed by nobody": {stranger.Listener.Addr().String() + "/t?tls=true", "name who signed it by ca=FILE", nixie.CodeDenied},
-		"no TLS":           {plain.Listener.Addr().String() + "/t?tls=true", "leave tls=true out", nixie.CodeUnavailable},
+		"no listener": {unused, "cannot be reached: check host and port", nixie.CodeUnavailable},
+		"unknown signer": {stranger.Listener.Addr().String() + "/t?tls=true", "give the certificate of its authority as ca=FILE",
+			nixie.CodeDenied},
+		"no TLS": {plain.Listener.Addr().String() + "/t?tls=true", "leave tls=true out", nixie.CodeUnavailable},
 	} {
 		t.Run(name, func(t *testing.T) {
 			a, err := ParseURL("kafka://" + c.url)

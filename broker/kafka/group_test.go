@@ -32,8 +32,8 @@ func take(t testing.TB, d *Driver, n int) []*broker.Record {
 	return got
 }
 
-// stand is what the group has of the only partition with records.
-func (b *fixture) stand(t testing.TB, part int32) (offset int64, crashes int) {
+// groupState returns the committed offset and crashes of a partition.
+func (b *fixture) groupState(t testing.TB, part int32) (offset int64, crashes int) {
 	t.Helper()
 	offsets, err := kadm.NewClient(b.client).FetchOffsets(limited(t), b.source)
 	if err != nil {
@@ -46,7 +46,7 @@ func (b *fixture) stand(t testing.TB, part int32) (offset int64, crashes int) {
 	return o.At, readSuspects(&o.Metadata).crashes
 }
 
-// fill puts n records of one key on the source.
+// fill adds n records of one key to the source.
 func (b *fixture) fill(t testing.TB, n int) {
 	t.Helper()
 	for i := range n {
@@ -54,8 +54,8 @@ func (b *fixture) fill(t testing.TB, n int) {
 	}
 }
 
-// A commit that failed is no error of a member that leaves, once a later one had it all.
-func TestCommitThatSucceedsInTheEnd(t *testing.T) {
+// A member that leaves reports no failed commit if a later one had everything.
+func TestLaterCommitClearsTheError(t *testing.T) {
 	b := fake(t)
 	b.fill(t, 4)
 	d, _ := b.open(t, nil)
@@ -67,7 +67,8 @@ func TestCommitThatSucceedsInTheEnd(t *testing.T) {
 		for _, topic := range asked.Topics {
 			to := kmsg.OffsetCommitResponseTopic{Topic: topic.Topic, TopicID: topic.TopicID}
 			for _, p := range topic.Partitions {
-				to.Partitions = append(to.Partitions, kmsg.OffsetCommitResponseTopicPartition{Partition: p.Partition, ErrorCode: kerr.UnknownServerError.Code})
+				to.Partitions = append(to.Partitions,
+					kmsg.OffsetCommitResponseTopicPartition{Partition: p.Partition, ErrorCode: kerr.UnknownServerError.Code})
 			}
 			answer.Topics = append(answer.Topics, to)
 		}
@@ -79,14 +80,13 @@ func TestCommitThatSucceedsInTheEnd(t *testing.T) {
 	if err := d.Close(limited(t)); err != nil {
 		t.Error(err)
 	}
-	if offset, _ := b.stand(t, got[0].Partition); offset != 4 {
+	if offset, _ := b.groupState(t, got[0].Partition); offset != 4 {
 		t.Errorf("%d are committed", offset)
 	}
 }
 
-// A member that was thrown out without knowing it commits nothing, is told, and its
-// records are refused.
-func TestLostCommitsNothing(t *testing.T) {
+// A member that was thrown out commits nothing, learns of it, and may not settle its records.
+func TestLostMemberCommitsNothing(t *testing.T) {
 	onBoth(t, func(t *testing.T, make func(testing.TB) *fixture) {
 		b := make(t)
 		b.fill(t, 10)
@@ -95,15 +95,15 @@ func TestLostCommitsNothing(t *testing.T) {
 		got := take(t, slow, 10)
 		all(t, slow.Ack(t.Context(), got[:2]))
 		part := got[0].Partition
-		for offset := int64(0); offset < 2; offset, _ = b.stand(t, part) {
+		for offset := int64(0); offset < 2; offset, _ = b.groupState(t, part) {
 		}
 		alarm := slow.Lost()
 		b.kick(t, slow)
-		_ = slow.Ack(t.Context(), got[2:5]) // it may not know yet, and the group will not hear of it
+		_ = slow.Ack(t.Context(), got[2:5]) // it may not know yet, and the group will not learn of it
 		select {
 		case <-alarm:
 		case <-limited(t).Done():
-			t.Fatal("nobody said that the partition is lost")
+			t.Fatal("the driver did not tell that the partition is lost")
 		}
 		for _, err := range slow.Ack(t.Context(), got[5:]) {
 			if nixie.CodeOf(err) != nixie.CodeLeaseLost {
@@ -114,7 +114,7 @@ func TestLostCommitsNothing(t *testing.T) {
 		if again[0].Offset != 2 || again[0].Epoch <= got[0].Epoch {
 			t.Errorf("goes on at %d in epoch %d", again[0].Offset, again[0].Epoch)
 		}
-		if offset, _ := b.stand(t, part); offset != 2 {
+		if offset, _ := b.groupState(t, part); offset != 2 {
 			t.Errorf("%d is committed", offset)
 		}
 	})
@@ -136,25 +136,25 @@ func all(t testing.TB, errs []error) {
 	}
 }
 
-// A holder counts from before it has anything until it gives the partition back in
-// good order; one that had nothing in hand when it vanished never does.
+// A holder counts from before its first record until it gives the partition back in good order. It
+// does not count if it vanished with nothing in hand.
 func TestOnlyCrashesCount(t *testing.T) {
 	onBoth(t, func(t *testing.T, make func(testing.TB) *fixture) {
 		b := make(t)
 		b.fill(t, 3)
 		var part int32
-		for range 4 { // leaves in good order, with nothing done
+		for range 4 { // each leaves in good order, with nothing done
 			d, _ := b.open(t, nil)
 			part = take(t, d, 3)[0].Partition
-			if offset, crashes := b.stand(t, part); offset != 0 || crashes != 1 {
+			if offset, crashes := b.groupState(t, part); offset != 0 || crashes != 1 {
 				t.Errorf("in hand: offset %d, %d crashes", offset, crashes)
 			}
 			closed(t, d)
-			if offset, crashes := b.stand(t, part); offset != 0 || crashes != 0 {
+			if offset, crashes := b.groupState(t, part); offset != 0 || crashes != 0 {
 				t.Errorf("given back: offset %d, %d crashes", offset, crashes)
 			}
 		}
-		for range 4 { // vanishes with nothing in hand
+		for range 4 { // each vanishes with nothing in hand
 			d := b.Join(t).(*Driver)
 			b.fill(t, 1)
 			got := take(t, d, 1)
@@ -162,7 +162,7 @@ func TestOnlyCrashesCount(t *testing.T) {
 				all(t, d.Ack(t.Context(), got[n:n+1]))
 			}
 			ctx := limited(t)
-			for offset, crashes := int64(0), 1; crashes > 0 || offset <= got[0].Offset; offset, crashes = b.stand(t, part) {
+			for offset, crashes := int64(0), 1; crashes > 0 || offset <= got[0].Offset; offset, crashes = b.groupState(t, part) {
 				if ctx.Err() != nil {
 					t.Fatalf("offset %d, %d crashes", offset, crashes)
 				}
@@ -181,14 +181,14 @@ func TestOnlyCrashesCount(t *testing.T) {
 		d, _ := b.open(t, nil)
 		defer closed(t, d)
 		if r := take(t, d, 1)[0]; r.Crashes != 0 {
-			t.Errorf("%d crashes of a record that nobody had", r.Crashes)
+			t.Errorf("%d crashes of a record that no member had", r.Crashes)
 		}
 	})
 }
 
-// A record that kills whoever has it is found by few holders, however many records
-// are before it: each of them commits half of those that are left, at least.
-func TestFewHoldersFindThePoison(t *testing.T) {
+// Few holders die before a poison record is found, however many records come before it: each holder
+// commits at least half of the remaining ones.
+func TestSuspectsHalveUntilThePoisonIsFound(t *testing.T) {
 	b := fake(t)
 	const n, poison, crashes = 300, 200, 5
 	b.fill(t, n)
@@ -211,24 +211,24 @@ func TestFewHoldersFindThePoison(t *testing.T) {
 				}
 			}
 			for i := range got {
-				if !found { // what came with it dies with it
+				if !found { // the records that came with it die with it
 					all(t, d.Ack(t.Context(), []*broker.Record{&got[i]}))
 				}
 			}
 		}
-		if b.Crash(t, d); deaths > crashes+9 { // 2⁹ are more than there are
-			offset, counted := b.stand(t, 0)
+		if b.Crash(t, d); deaths > crashes+9 { // 2⁹ is more than the number of records
+			offset, counted := b.groupState(t, 0)
 			t.Fatalf("%d holders vanished, %d are committed, %d crashes", deaths, offset, counted)
 		}
 	}
 }
 
-// Who gives a partition up waits a moment for what is in hand and commits it; what
-// nobody has begun is not waited for.
+// A member that gives a partition up waits a short time for its records in hand and commits them.
+// It does not wait for records that no worker has begun.
 func TestGrace(t *testing.T) {
 	b := fake(t)
 	b.fill(t, 10)
-	first, _ := b.open(t, func(c *Config) { c.Grace = patience / 2 })
+	first, _ := b.open(t, func(c *Config) { c.Grace = testTimeout / 2 })
 	defer closed(t, first)
 	got := take(t, first, 10)
 	alarm := first.Lost()
@@ -239,7 +239,7 @@ func TestGrace(t *testing.T) {
 	}
 	select {
 	case <-alarm:
-	case <-time.After(patience / 3):
+	case <-time.After(testTimeout / 3):
 		closed(t, others[0])
 		t.Fatal("the partition stayed where it is: nothing was tested")
 	}
@@ -268,11 +268,11 @@ func TestGrace(t *testing.T) {
 			}
 		}
 	}
-	t.Fatal("nobody got the partition")
+	t.Fatal("no member got the partition")
 }
 
-// Far ahead of a record that is not finished nothing more is fetched of its
-// partition, and when it is finished the rest comes.
+// The driver fetches no more of a partition than MaxAhead records after an unfinished one, and goes
+// on when that is finished.
 func TestMaxAhead(t *testing.T) {
 	b := fake(t)
 	const n, ahead = 200, 20

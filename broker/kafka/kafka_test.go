@@ -20,21 +20,21 @@ import (
 	"github.com/nixie-go/nixie/internal/proof/testservers"
 )
 
-// fixture is two topics and a group of a cluster.
+// fixture is a group and two topics of a cluster.
 type fixture struct {
 	seeds    []string
-	cluster  *kfake.Cluster // nil: it is a real one
+	cluster  *kfake.Cluster // nil: a real cluster
 	client   *kgo.Client
 	ends     map[broker.Driver]context.CancelFunc
 	source   string
 	letters  string
-	stages   []broker.Stage              // of those who are started
+	stages   []broker.Stage              // of the members that the test starts
 	parallel int                         // of their workers; 0: 4
 	drain    time.Duration               // of their workers; 0: none
-	around   func(*Driver) broker.Driver // what their sources have instead of the driver; nil: the driver
+	around   func(*Driver) broker.Driver // wraps the driver for their sources; may be nil
 }
 
-// server is the broker of the tests of this package.
+// server is the real broker of this package's tests.
 var server testservers.Kafka
 
 func TestMain(m *testing.M) {
@@ -44,15 +44,15 @@ func TestMain(m *testing.M) {
 	os.Exit(testservers.WithKafka(m.Run, &server))
 }
 
-// fixtures makes names that no other test has.
+// fixtures numbers the fixtures, so that their names differ.
 var fixtures atomic.Int64
 
-// patience bounds what a test waits for.
-const patience = time.Minute
+// testTimeout bounds each wait of a test.
+const testTimeout = time.Minute
 
-// limited is a context that ends with the patience.
+// limited returns a context that ends after testTimeout.
 func limited(t testing.TB) context.Context {
-	ctx, cancel := context.WithTimeout(context.WithoutCancel(t.Context()), patience)
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(t.Context()), testTimeout)
 	t.Cleanup(cancel)
 	return ctx
 }
@@ -60,7 +60,8 @@ func limited(t testing.TB) context.Context {
 // fake makes a cluster in this process.
 func fake(t testing.TB) *fixture {
 	t.Helper()
-	cluster, err := kfake.NewCluster(kfake.NumBrokers(1), kfake.GroupMinSessionTimeout(time.Second), kfake.BrokerConfigs(map[string]string{"group.initial.rebalance.delay.ms": "0"}))
+	cluster, err := kfake.NewCluster(kfake.NumBrokers(1), kfake.GroupMinSessionTimeout(time.Second),
+		kfake.BrokerConfigs(map[string]string{"group.initial.rebalance.delay.ms": "0"}))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -114,15 +115,16 @@ func (b *fixture) create(t testing.TB, parts int32, configs map[string]*string, 
 // Source implements [brokertest.Fixture].
 func (b *fixture) Source() string { return b.source }
 
-// open joins the group of a test. What it returns lives until end is called.
+// open joins the group of a test. The driver works until end is called.
 func (b *fixture) open(t testing.TB, change func(*Config)) (d *Driver, end context.CancelFunc) {
 	t.Helper()
-	life, end := context.WithCancel(context.Background())
+	ctx, end := context.WithCancel(context.Background())
 	t.Cleanup(end)
 	c := Config{
 		Seeds: b.seeds, Group: b.source, Topics: []string{b.source}, CommitEvery: 10 * time.Millisecond, Grace: 100 * time.Millisecond,
-		ctx:    life,
-		Client: []kgo.Opt{kgo.HeartbeatInterval(50 * time.Millisecond), kgo.SessionTimeout(10 * time.Second), kgo.RebalanceTimeout(5 * time.Second), kgo.FetchMaxWait(50 * time.Millisecond), kgo.RecordDeliveryTimeout(5 * time.Second)},
+		ctx: ctx,
+		Client: []kgo.Opt{kgo.HeartbeatInterval(50 * time.Millisecond), kgo.SessionTimeout(10 * time.Second),
+			kgo.RebalanceTimeout(5 * time.Second), kgo.FetchMaxWait(50 * time.Millisecond), kgo.RecordDeliveryTimeout(5 * time.Second)},
 	}
 	if change != nil {
 		change(&c)
@@ -147,8 +149,8 @@ func (b *fixture) Join(t testing.TB, stages ...broker.Stage) broker.Driver {
 	return d
 }
 
-// Crash implements [brokertest.Fixture]: it takes the member's connection away, and
-// lets the group know what it would learn at the end of its session.
+// Crash implements [brokertest.Fixture]. It closes the connections of a member and makes the group
+// notice it at once.
 func (b *fixture) Crash(t testing.TB, d broker.Driver) {
 	t.Helper()
 	k := d.(*Driver)
@@ -193,7 +195,7 @@ func (b *fixture) Records(t testing.TB, channel string) []broker.Record {
 	defer reader.Close()
 	var all []broker.Record
 	for int64(len(all)) < left {
-		fetches := reader.PollFetches(ctx) // errors of connections go by
+		fetches := reader.PollFetches(ctx) // errors of connections are temporary
 		if ctx.Err() != nil {
 			t.Fatal(fetches.Err())
 		}

@@ -14,8 +14,7 @@ import (
 	"github.com/nixie-go/nixie/internal/proof/testservers"
 )
 
-// A broker that is killed and comes back under load costs repeats and time, and no
-// record.
+// A broker that is killed under load and comes back costs repeats and time, and no record.
 func TestBrokerKilled(t *testing.T) {
 	t.Parallel()
 	own := testservers.OwnKafka(t)
@@ -36,7 +35,7 @@ func brokerKilled(t *testing.T, own *testservers.Kafka, records, kills int) int 
 	b.Produce(t, list...)
 	l := newLedger(b)
 	h := b.start(t, func(ctx context.Context, d *nixie.Delivery) error {
-		pass(ctx, time.Millisecond)
+		sleep(ctx, time.Millisecond)
 		l.note(d)
 		if d.Origin.Offset%50 == 0 {
 			return errBad
@@ -52,7 +51,7 @@ func brokerKilled(t *testing.T, own *testservers.Kafka, records, kills int) int 
 	l.until(t, records)
 	at, ctx := l.check(t), limited(t)
 	for ; at < int64(records) && ctx.Err() == nil; at = l.check(t) {
-		pass(ctx, 20*time.Millisecond)
+		sleep(ctx, 20*time.Millisecond)
 	}
 	if at != int64(records) {
 		t.Errorf("%d of %d are committed", at, records)

@@ -13,12 +13,12 @@ import (
 	"github.com/nixie-go/nixie/broker"
 )
 
-// joining is a wire that says who asks to join the group, and holds them while it is told
-// to.
+// joining is a wire that reports requests to join the group, and holds them while the test wants
+// it.
 type joining struct {
 	wire
 	hold  atomic.Bool
-	asked chan struct{} // one for each request
+	asked chan struct{} // receives a value for each request
 	over  chan struct{}
 }
 
@@ -41,19 +41,19 @@ func newJoining(t testing.TB) *joining {
 func (j *joining) member(t testing.TB, b *fixture) *Driver {
 	t.Helper()
 	d, _ := b.open(t, func(c *Config) {
-		c.Client = append(c.Client, j.through(), kgo.RebalanceTimeout(2*patience))
+		c.Client = append(c.Client, j.through(), kgo.RebalanceTimeout(2*testTimeout))
 	})
 	for ctx := limited(t); len(d.allPartitions()) == 0; {
-		if pass(ctx, time.Millisecond); ctx.Err() != nil {
+		if sleep(ctx, time.Millisecond); ctx.Err() != nil {
 			t.Fatal("the member has no partition")
 		}
 	}
 	return d
 }
 
-// A member that leaves while its group gathers, because another one has died, tells the
-// group what is finished and does not wait for the end of that one's session.
-func TestStopWhileTheGroupGathers(t *testing.T) {
+// A member that leaves during a rebalance, because another one has died, commits what is finished.
+// It does not wait for the end of the dead one's session.
+func TestCloseDuringARebalance(t *testing.T) {
 	onBoth(t, func(t *testing.T, make func(testing.TB) *fixture) {
 		t.Parallel()
 		b := make(t)
@@ -68,7 +68,7 @@ func TestStopWhileTheGroupGathers(t *testing.T) {
 		for len(ours.asked) > 0 {
 			<-ours.asked
 		}
-		b.open(t, nil) // one more joins, and the group gathers until the dead one's session is over
+		b.open(t, nil) // another member joins, and the rebalance waits for the session of the dead one
 		select {
 		case <-ours.asked:
 		case <-limited(t).Done():
@@ -84,14 +84,14 @@ func TestStopWhileTheGroupGathers(t *testing.T) {
 		if err := d.Close(ctx); err != nil {
 			t.Error(err)
 		}
-		if offset, crashes := b.stand(t, got[0].Partition); offset != got[0].Offset+1 || crashes != 0 {
+		if offset, crashes := b.groupState(t, got[0].Partition); offset != got[0].Offset+1 || crashes != 0 {
 			t.Errorf("%d is committed, with %d crashes", offset, crashes)
 		}
 	})
 }
 
-// Who closes a driver while it makes a new member closes that one as well.
-func TestCloseOnTheWayBack(t *testing.T) {
+// Close also closes a member that the driver is just making.
+func TestCloseWhileRejoining(t *testing.T) {
 	b := fake(t)
 	leaving, open := make(chan struct{}), make(chan struct{})
 	var once atomic.Bool
@@ -110,7 +110,7 @@ func TestCloseOnTheWayBack(t *testing.T) {
 	<-leaving
 	closing := background(func() { closed(t, d) })
 	for !d.closes() {
-		pass(t.Context(), time.Millisecond)
+		sleep(t.Context(), time.Millisecond)
 	}
 	close(open)
 	<-received
@@ -120,7 +120,7 @@ func TestCloseOnTheWayBack(t *testing.T) {
 	}
 }
 
-// background runs something, and closes what it returns when that is over.
+// background runs a function and returns a channel that is closed when it is over.
 func background(run func()) <-chan struct{} {
 	over := make(chan struct{})
 	go func() { defer close(over); run() }()

@@ -21,14 +21,13 @@ import (
 	"github.com/nixie-go/nixie/worker"
 )
 
-// ledger knows which records were handled, and asks the group whether it was told
-// more than that.
+// ledger counts the handled records, and checks that the group has not committed more than these.
 type ledger struct {
 	fixture *fixture
 	mu      sync.Mutex
 	changed *sync.Cond
-	done    map[topicPartition]map[int64]int // how often
-	all     int                              // different ones
+	done    map[topicPartition]map[int64]int // how often each was handled
+	all     int                              // distinct records
 }
 
 func newLedger(b *fixture) *ledger {
@@ -38,11 +37,11 @@ func newLedger(b *fixture) *ledger {
 }
 
 func (l *ledger) note(d *nixie.Delivery) {
-	l.mark(topicPartition{d.Origin.Channel, d.Origin.Partition}, d.Origin.Offset)
+	l.markHandled(topicPartition{d.Origin.Channel, d.Origin.Partition}, d.Origin.Offset)
 }
 
-// mark notes that a record was handled.
-func (l *ledger) mark(at topicPartition, offset int64) {
+// markHandled counts a handled record.
+func (l *ledger) markHandled(at topicPartition, offset int64) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	if l.done[at] == nil {
@@ -54,18 +53,18 @@ func (l *ledger) mark(at topicPartition, offset int64) {
 	l.changed.Broadcast()
 }
 
-// count is how many different records were handled.
+// count returns how many distinct records were handled.
 func (l *ledger) count() int {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	return l.all
 }
 
-// until waits until so many different records were handled.
+// until waits until n distinct records were handled.
 func (l *ledger) until(t testing.TB, n int) {
 	t.Helper()
 	late := false
-	timer := time.AfterFunc(patience, func() {
+	timer := time.AfterFunc(testTimeout, func() {
 		l.mu.Lock()
 		defer l.mu.Unlock()
 		late = true
@@ -82,13 +81,13 @@ func (l *ledger) until(t testing.TB, n int) {
 	}
 }
 
-// check compares what the group has with what was handled: every record before a
-// committed offset was, or is on a stage.
+// check compares the commits with the handled records: each record before a committed offset was
+// handled, or is on a stage. It returns how many are committed.
 func (l *ledger) check(t testing.TB) (committed int64) {
 	t.Helper()
 	ctx := limited(t)
 	offsets, err := kadm.NewClient(l.fixture.client).FetchOffsets(ctx, l.fixture.source)
-	for err != nil && ctx.Err() == nil { // the connection was of a broker that was killed
+	for err != nil && ctx.Err() == nil { // the broker behind the connection was killed
 		offsets, err = kadm.NewClient(l.fixture.client).FetchOffsets(ctx, l.fixture.source)
 	}
 	if err != nil {
@@ -113,8 +112,8 @@ func (l *ledger) check(t testing.TB) (committed int64) {
 	return committed
 }
 
-// hand is a member of a group with a worker.
-type hand struct {
+// testMember is a member of a group with a worker.
+type testMember struct {
 	driver *Driver
 	end    context.CancelFunc
 	worker *worker.Worker
@@ -123,9 +122,10 @@ type hand struct {
 }
 
 // start makes a member of the group that handles records.
-func (b *fixture) start(t testing.TB, handle func(context.Context, *nixie.Delivery) error, change func(*Config, *broker.Config, *policy.Config)) *hand {
+func (b *fixture) start(t testing.TB, handle func(context.Context, *nixie.Delivery) error,
+	change func(*Config, *broker.Config, *policy.Config)) *testMember {
 	t.Helper()
-	h := &hand{ran: make(chan error, 1)}
+	h := &testMember{ran: make(chan error, 1)}
 	source, rules := broker.Config{Letters: broker.DefaultLetters}, policy.Config{Backoff: policy.Backoff{Base: -1}}
 	h.driver, h.end = b.open(t, func(c *Config) {
 		c.Stages = b.stages
@@ -145,7 +145,8 @@ func (b *fixture) start(t testing.TB, handle func(context.Context, *nixie.Delive
 	if err != nil {
 		t.Fatal(err)
 	}
-	if h.worker, err = worker.New(worker.Config{Source: s, Policy: p, Handler: nixie.HandlerFunc(handle), Concurrency: cmp.Or(b.parallel, 4), Drain: cmp.Or(b.drain, -1), Name: "hand"}); err != nil {
+	if h.worker, err = worker.New(worker.Config{Source: s, Policy: p, Handler: nixie.HandlerFunc(handle),
+		Concurrency: cmp.Or(b.parallel, 4), Drain: cmp.Or(b.drain, -1), Name: "hand"}); err != nil {
 		t.Fatal(err)
 	}
 	ctx, stop := context.WithCancel(context.Background())
@@ -155,7 +156,7 @@ func (b *fixture) start(t testing.TB, handle func(context.Context, *nixie.Delive
 }
 
 // leave ends a member in good order.
-func (h *hand) leave(t testing.TB) {
+func (h *testMember) leave(t testing.TB) {
 	t.Helper()
 	h.stop()
 	if err := <-h.ran; err != nil {
@@ -166,8 +167,8 @@ func (h *hand) leave(t testing.TB) {
 	}
 }
 
-// crash ends it without a goodbye.
-func (h *hand) crash(t testing.TB, b *fixture) {
+// crash ends a member without closing it.
+func (h *testMember) crash(t testing.TB, b *fixture) {
 	t.Helper()
 	b.ends[h.driver] = h.end
 	b.Crash(t, h.driver)
@@ -176,8 +177,8 @@ func (h *hand) crash(t testing.TB, b *fixture) {
 	<-h.ran //nolint:errcheck // what it says does not matter
 }
 
-// kick takes a member out of the group, as a coordinator does that has not heard of
-// it for too long. It does not know yet.
+// kick removes a member from the group, as a coordinator does that missed its heartbeats. The
+// member does not know it yet.
 func (b *fixture) kick(t testing.TB, d *Driver) {
 	t.Helper()
 	d.mu.Lock()
@@ -192,8 +193,8 @@ func (b *fixture) kick(t testing.TB, d *Driver) {
 	}
 }
 
-// Members join, leave, crash and are thrown out while they work: nothing is lost,
-// and never is more committed than was handled.
+// Members join, leave, crash and are thrown out while they work. No record is lost, and the group
+// never commits more than was handled.
 func TestRebalances(t *testing.T) {
 	proof.Run(t, "kafka-rebalances", func(t *testing.T, seed uint64) int { return changes(t, fake(t), seed) })
 }
@@ -205,17 +206,17 @@ func TestRebalancesOnARealBroker(t *testing.T) {
 	}
 }
 
-// changes are those of a group; every other one has a stage on which retries wait.
+// changes makes random changes of a group. Every second group has a stage for retries.
 func changes(t *testing.T, b *fixture, seed uint64) int {
 	const records, events = 600, 8
 	if seed%2 == 0 {
 		b.stages = []broker.Stage{{Channel: "{source}.retry.50ms", Delay: 50 * time.Millisecond}}
 		b.create(t, 2, nil, b.stages[0].Of(b.source))
 	}
-	dice := rand.New(rand.NewPCG(seed, 1))
+	rng := rand.New(rand.NewPCG(seed, 1))
 	var list []broker.Publication
 	for i := range records {
-		list = append(list, broker.Publication{Channel: b.source, Key: fmt.Append(nil, dice.IntN(50)), Value: fmt.Append(nil, i)})
+		list = append(list, broker.Publication{Channel: b.source, Key: fmt.Append(nil, rng.IntN(50)), Value: fmt.Append(nil, i)})
 	}
 	b.Produce(t, list...)
 	l := newLedger(b)
@@ -223,23 +224,23 @@ func changes(t *testing.T, b *fixture, seed uint64) int {
 		if n := d.Origin.Offset; d.Attempts == 1 && n%13 == 0 {
 			return nixie.Transient(errors.New("not now"))
 		} else if n%29 == 0 {
-			pass(ctx, 5*time.Millisecond)
+			sleep(ctx, 5*time.Millisecond)
 		}
 		l.note(d)
 		return nil
 	}
-	begin := func() *hand {
+	begin := func() *testMember {
 		return b.start(t, handle, func(_ *Config, _ *broker.Config, p *policy.Config) {
 			if len(b.stages) > 0 {
 				p.Backoff = policy.Backoff{Formula: policy.Fixed, Base: 10 * time.Millisecond}
 			}
 		})
 	}
-	hands := []*hand{begin()}
+	hands := []*testMember{begin()}
 	for n := range events {
 		l.until(t, records*(n+1)/(events+2))
-		which := dice.IntN(len(hands))
-		switch what := dice.IntN(4); {
+		which := rng.IntN(len(hands))
+		switch what := rng.IntN(4); {
 		case what == 0 || len(hands) == 1 && what < 3:
 			hands = append(hands, begin())
 			continue
@@ -259,11 +260,11 @@ func changes(t *testing.T, b *fixture, seed uint64) int {
 	for _, h := range hands {
 		h.leave(t)
 	}
-	last := begin() // who was thrown out has not told the group of all
+	last := begin() // a member that was thrown out has not committed everything
 	defer last.leave(t)
 	at, ctx := l.check(t), limited(t)
 	for ; at < records && ctx.Err() == nil; at = l.check(t) {
-		pass(ctx, 5*time.Millisecond)
+		sleep(ctx, 5*time.Millisecond)
 	}
 	if at != records {
 		t.Errorf("%d of %d are committed in the end", at, records)
@@ -271,8 +272,8 @@ func changes(t *testing.T, b *fixture, seed uint64) int {
 	return events
 }
 
-// pass is the time that a handler needs.
-func pass(ctx context.Context, d time.Duration) {
+// sleep waits as long as a handler works.
+func sleep(ctx context.Context, d time.Duration) {
 	select {
 	case <-time.After(d):
 	case <-ctx.Done():

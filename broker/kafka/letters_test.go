@@ -25,7 +25,7 @@ import (
 
 var errBad = nixie.Permanent(errors.New("no good"))
 
-// letters waits until there are n letters and returns them.
+// lettersOf waits until there are n letters and returns them.
 func (b *fixture) lettersOf(t testing.TB, n int) []broker.Record {
 	t.Helper()
 	ctx := limited(t)
@@ -33,14 +33,14 @@ func (b *fixture) lettersOf(t testing.TB, n int) []broker.Record {
 		if got := b.Records(t, b.letters); len(got) >= n {
 			return got
 		}
-		pass(ctx, 5*time.Millisecond)
+		sleep(ctx, 5*time.Millisecond)
 	}
 	t.Fatalf("no %d letters", n)
 	return nil
 }
 
-// S13: as long as the topic of the letters is not there nothing is committed, and
-// when somebody has made it the letters go there.
+// S13: the group commits nothing while the topic of letters does not exist. When the operator has
+// created it, the letters go there.
 func TestS13_MissingTopicOfLetters(t *testing.T) {
 	onBoth(t, func(t *testing.T, make func(testing.TB) *fixture) {
 		b := make(t)
@@ -51,21 +51,21 @@ func TestS13_MissingTopicOfLetters(t *testing.T) {
 			func(_ *Config, c *broker.Config, _ *policy.Config) { c.Letters = "{source}.later" })
 		ctx := limited(t)
 		for tried.Load() < 1 && ctx.Err() == nil {
-			pass(ctx, time.Millisecond)
+			sleep(ctx, time.Millisecond)
 		}
 		for part := range int32(3) {
-			if offset, _ := b.stand(t, part); offset > 0 {
+			if offset, _ := b.groupState(t, part); offset > 0 {
 				t.Errorf("partition %d: %d is committed, and there is no letter", part, offset)
 			}
 		}
 		b.create(t, 1, nil, later)
 		for len(b.Records(t, later)) < 3 && ctx.Err() == nil {
-			pass(ctx, 5*time.Millisecond)
+			sleep(ctx, 5*time.Millisecond)
 		}
 		h.leave(t)
 		total := int64(0)
 		for part := range int32(3) {
-			offset, _ := b.stand(t, part)
+			offset, _ := b.groupState(t, part)
 			total += max(offset, 0)
 		}
 		if n := len(b.Records(t, later)); n != 3 || total != 3 {
@@ -74,8 +74,8 @@ func TestS13_MissingTopicOfLetters(t *testing.T) {
 	})
 }
 
-// S13: a letter whose acknowledgement is lost was perhaps written, and perhaps not:
-// nothing is committed before one was.
+// S13: a letter whose acknowledgement is lost may have been written or not. The group commits
+// nothing before a letter is confirmed.
 func TestS13_LetterWithoutAnswer(t *testing.T) {
 	t.Parallel()
 	b := fake(t)
@@ -91,13 +91,12 @@ func TestS13_LetterWithoutAnswer(t *testing.T) {
 	h := b.start(t, func(context.Context, *nixie.Delivery) error { return errBad }, nil)
 	letters := b.lettersOf(t, 1)
 	h.leave(t)
-	if offset, _ := b.stand(t, letters[0].Partition); lost.Load() < 2 || len(letters) != 1 || offset != 1 {
+	if offset, _ := b.groupState(t, letters[0].Partition); lost.Load() < 2 || len(letters) != 1 || offset != 1 {
 		t.Errorf("%d requests, %d letters, %d committed", lost.Load(), len(letters), offset)
 	}
 }
 
-// A letter that does not fit its topic is no letter: nothing is committed, and what
-// others have to do goes on.
+// The group commits nothing for a letter that is too large for its topic, and other records go on.
 func TestLetterThatDoesNotFit(t *testing.T) {
 	onBoth(t, func(t *testing.T, make func(testing.TB) *fixture) {
 		b := make(t)
@@ -122,7 +121,7 @@ func TestLetterThatDoesNotFit(t *testing.T) {
 		})
 		ctx := limited(t)
 		for (fine.Load() < 5 || bad.Load() < 1) && ctx.Err() == nil {
-			pass(ctx, time.Millisecond)
+			sleep(ctx, time.Millisecond)
 		}
 		s, err := broker.New(broker.Config{Driver: h.driver, Letters: "{source}.small"})
 		if err != nil {
@@ -137,14 +136,14 @@ func TestLetterThatDoesNotFit(t *testing.T) {
 		h.end() // it would try for ever
 		<-h.ran //nolint:errcheck // what it says does not matter
 		for part := range int32(3) {
-			if offset, _ := b.stand(t, part); offset > 0 {
+			if offset, _ := b.groupState(t, part); offset > 0 {
 				t.Errorf("partition %d: %d is committed", part, offset)
 			}
 		}
 	})
 }
 
-// What a source must not be started with is refused by name.
+// Check refuses, by name, channels that a source must not start with.
 func TestCheck(t *testing.T) {
 	onBoth(t, func(t *testing.T, make func(testing.TB) *fixture) {
 		b := make(t)
@@ -181,8 +180,7 @@ func TestCheck(t *testing.T) {
 	})
 }
 
-// Odd records die like others: in the topic of the letters and in the office, with
-// all that they had.
+// Odd records die like others, on the topic of letters and in the office, with all that they had.
 func TestOddRecords(t *testing.T) {
 	onBoth(t, func(t *testing.T, make func(testing.TB) *fixture) {
 		b := make(t)
@@ -202,7 +200,8 @@ func TestOddRecords(t *testing.T) {
 		h.leave(t)
 		for _, l := range got {
 			for _, want := range []*kgo.Record{many, large, old} {
-				if bytes.Equal(l.Key, want.Key) && (!bytes.Equal(l.Value, want.Value) || (l.Value == nil) != (want.Value == nil) || len(l.Headers) < len(want.Headers)) {
+				if bytes.Equal(l.Key, want.Key) &&
+					(!bytes.Equal(l.Value, want.Value) || (l.Value == nil) != (want.Value == nil) || len(l.Headers) < len(want.Headers)) {
 					t.Errorf("%s: %d bytes, %d headers", l.Key, len(l.Value), len(l.Headers))
 				}
 			}
@@ -214,9 +213,9 @@ func TestOddRecords(t *testing.T) {
 	})
 }
 
-// A topic of letters that has not enough copies takes nothing, and the client would
-// try for long. What else is done goes on, and nothing of the letters is committed.
-func TestLettersThatNobodyTakes(t *testing.T) {
+// A topic of letters with too few replicas refuses records, and the client tries for a long time.
+// Other records go on, and nothing of the letters is committed.
+func TestTopicOfLettersRefusesRecords(t *testing.T) {
 	t.Parallel()
 	b := fake(t)
 	topics, err := kadm.NewClient(b.client).ListTopics(t.Context(), b.source)
@@ -258,15 +257,15 @@ func TestLettersThatNobodyTakes(t *testing.T) {
 	})
 	ctx := limited(t)
 	for bad.Load() < n && ctx.Err() == nil {
-		pass(ctx, time.Millisecond)
+		sleep(ctx, time.Millisecond)
 	}
-	for round := range int64(2) { // the second comes when the first was settled beside letters that nobody took
+	for round := range int64(2) { // the second round begins when records of the first were settled while letters were refused
 		b.fill(t, n)
 		for fine.Load() < n*(round+1) && ctx.Err() == nil {
-			pass(ctx, time.Millisecond)
+			sleep(ctx, time.Millisecond)
 		}
 		for h.worker.InHand() > n && ctx.Err() == nil {
-			pass(ctx, time.Millisecond)
+			sleep(ctx, time.Millisecond)
 		}
 	}
 	if ctx.Err() != nil {
@@ -281,8 +280,8 @@ func TestLettersThatNobodyTakes(t *testing.T) {
 	}
 }
 
-// A record with far more headers than a store takes is a letter on its topic, with all
-// of them, and in the office with those that fit, and its partition goes on.
+// A record with far more headers than an office takes becomes a letter: on its topic with all of
+// them, in the office with those that fit. Its partition goes on.
 func TestManyHeaders(t *testing.T) {
 	onBoth(t, func(t *testing.T, make func(testing.TB) *fixture) { manyHeaders(t, make(t)) })
 }
@@ -296,7 +295,7 @@ func manyHeaders(t *testing.T, b *fixture) {
 		t.Fatal(err)
 	}
 	b.fill(t, 3)
-	b.soon(t, 10*time.Millisecond)
+	b.addStage(t, 10*time.Millisecond)
 	var fine atomic.Int64
 	st := memory.New(memory.Options{})
 	h := b.start(t, func(_ context.Context, d *nixie.Delivery) error {
@@ -312,17 +311,18 @@ func manyHeaders(t *testing.T, b *fixture) {
 	got := b.lettersOf(t, 1)
 	ctx := limited(t)
 	for fine.Load() < 3 && ctx.Err() == nil {
-		pass(ctx, time.Millisecond)
+		sleep(ctx, time.Millisecond)
 	}
 	h.leave(t)
 	if n := len(got[0].Headers); n < 100_000 || header(&got[0], broker.HeaderAttempts) != "2" {
 		t.Errorf("%d headers, %s attempts", n, header(&got[0], broker.HeaderAttempts))
 	}
-	if offset, _ := b.stand(t, got[0].Partition); offset != 4 {
+	if offset, _ := b.groupState(t, got[0].Partition); offset != 4 {
 		t.Errorf("%d are committed", offset)
 	}
 	letters, _, err := st.Letters(t.Context(), nixie.Filter{}, store.Page{Whole: true})
-	if err != nil || len(letters) != 1 || !slices.ContainsFunc(letters[0].Message.Headers, func(h nixie.Header) bool { return h.Name == broker.HeaderLeftOut }) {
+	if err != nil || len(letters) != 1 || !slices.ContainsFunc(letters[0].Message.Headers,
+		func(h nixie.Header) bool { return h.Name == broker.HeaderLeftOut }) {
 		t.Errorf("%d in the office, %v", len(letters), err)
 	}
 }

@@ -19,9 +19,10 @@ import (
 	"github.com/nixie-go/nixie/store/memory"
 )
 
-// die lets n records die, and returns their letters: of the topic, and of an office. No
-// record is left that is not committed.
-func (b *fixture) die(t testing.TB, n int, handler nixie.Handler, change func(*Config, *broker.Config, *policy.Config)) ([]broker.Record, *memory.Store) {
+// die lets n records die, and returns their letters on the topic and in an office. It checks that
+// all records are committed.
+func (b *fixture) die(t testing.TB, n int, handler nixie.Handler, change func(*Config, *broker.Config, *policy.Config)) ([]broker.Record,
+	*memory.Store) {
 	t.Helper()
 	st := memory.New(memory.Options{})
 	h := b.start(t, handler.Handle, func(c *Config, s *broker.Config, p *policy.Config) {
@@ -33,7 +34,7 @@ func (b *fixture) die(t testing.TB, n int, handler nixie.Handler, change func(*C
 	h.leave(t)
 	total := int64(0)
 	for part := range int32(3) {
-		offset, _ := b.stand(t, part)
+		offset, _ := b.groupState(t, part)
 		total += max(offset, 0)
 	}
 	if there := len(b.Records(t, b.source)); len(letters) != n || total != int64(there) {
@@ -42,7 +43,7 @@ func (b *fixture) die(t testing.TB, n int, handler nixie.Handler, change func(*C
 	return letters, st
 }
 
-// inOffice are the letters of an office, with their bodies.
+// inOffice returns the letters of an office, with their bodies.
 func inOffice(t testing.TB, st *memory.Store) []nixie.Letter {
 	t.Helper()
 	letters, _, err := st.Letters(t.Context(), nixie.Filter{}, store.Page{Whole: true})
@@ -54,8 +55,8 @@ func inOffice(t testing.TB, st *memory.Store) []nixie.Letter {
 
 var refuses = nixie.HandlerFunc(func(context.Context, *nixie.Delivery) error { return errBad })
 
-// What a typed handler cannot decode never gets to it, is not tried again, and its letter
-// has the class and the reason, and the bytes as they were.
+// A body that a typed handler cannot decode does not reach it, and is not tried again. Its letter
+// has class and reason, and the original bytes.
 func TestUndecodable(t *testing.T) {
 	onBoth(t, func(t *testing.T, make func(testing.TB) *fixture) {
 		b := make(t)
@@ -76,7 +77,8 @@ func TestUndecodable(t *testing.T) {
 			if !bytes.Equal(l.Value, want) || (l.Value == nil) != (want == nil) {
 				t.Errorf("%q became %q", want, l.Value)
 			}
-			said := fmt.Sprint(header(&l, broker.HeaderFailureReason), header(&l, broker.HeaderReason), header(&l, broker.HeaderFailureClass), header(&l, broker.HeaderAttempts))
+			said := fmt.Sprint(header(&l, broker.HeaderFailureReason), header(&l, broker.HeaderReason),
+				header(&l, broker.HeaderFailureClass), header(&l, broker.HeaderAttempts))
 			if said != fmt.Sprint("permanent_error", nixie.ReasonSerialization, nixie.ClassPermanent, 1) {
 				t.Errorf("the letter of %q says %s", want, said)
 			}
@@ -89,12 +91,13 @@ func TestUndecodable(t *testing.T) {
 	})
 }
 
-// A tombstone dies and goes home as one, from the topic and from the office: what is empty
-// would not delete what it is to delete.
+// A tombstone dies and is redriven as one, from the topic and from the office. An empty value would
+// not delete what it should delete.
 func TestTombstones(t *testing.T) {
 	onBoth(t, func(t *testing.T, make func(testing.TB) *fixture) {
 		b := make(t)
-		b.Produce(t, broker.Publication{Channel: b.source, Key: []byte("gone"), Value: nil}, broker.Publication{Channel: b.source, Key: []byte("empty"), Value: []byte{}})
+		b.Produce(t, broker.Publication{Channel: b.source, Key: []byte("gone"), Value: nil},
+			broker.Publication{Channel: b.source, Key: []byte("empty"), Value: []byte{}})
 		letters, st := b.die(t, 2, refuses, nil)
 		right := func(records []broker.Record, n int) {
 			t.Helper()
@@ -117,8 +120,7 @@ func TestTombstones(t *testing.T) {
 	})
 }
 
-// Times before 1970, of records and in headers, and −1, which is no time, cost nobody
-// anything.
+// Times before 1970, of records and in headers, and −1, which is no time, do no harm.
 func TestNegativeTimestamps(t *testing.T) {
 	onBoth(t, func(t *testing.T, make func(testing.TB) *fixture) {
 		b := make(t)
@@ -126,7 +128,8 @@ func TestNegativeTimestamps(t *testing.T) {
 		for i, ms := range times {
 			r := &kgo.Record{Topic: b.source, Key: []byte{byte(i)}, Value: []byte("v"), Timestamp: time.UnixMilli(ms)}
 			if i > 0 {
-				for _, name := range []string{broker.HeaderTimestamp, broker.HeaderFirstFailureAt, broker.HeaderLastFailureAt, broker.HeaderDue, broker.HeaderRedrivenAt} {
+				for _, name := range []string{broker.HeaderTimestamp, broker.HeaderFirstFailureAt, broker.HeaderLastFailureAt,
+					broker.HeaderDue, broker.HeaderRedrivenAt} {
 					r.Headers = append(r.Headers, kgo.RecordHeader{Key: name, Value: fmt.Append(nil, ms)})
 				}
 			}
@@ -151,8 +154,8 @@ func TestNegativeTimestamps(t *testing.T) {
 	})
 }
 
-// A record that is as large as its topic takes has room on a stage and on a topic of
-// letters that were made for it; back home with our headers it has none, and stays.
+// A record as large as its topic takes also fits on its stage and its topic of letters, if Create
+// made these. With our headers it is too large for its own topic, and a redrive leaves it.
 func TestMaximumSize(t *testing.T) {
 	onBoth(t, func(t *testing.T, make func(testing.TB) *fixture) {
 		b := make(t)
@@ -172,7 +175,7 @@ func TestMaximumSize(t *testing.T) {
 			value = value[1:]
 		}
 		t.Logf("%d bytes are the most", len(value))
-		b.soon(t, 10*time.Millisecond)
+		b.addStage(t, 10*time.Millisecond)
 		if _, err := Create(limited(t), Config{Seeds: b.seeds}, name, b.letters); err != nil {
 			t.Fatal(err)
 		}
@@ -181,7 +184,8 @@ func TestMaximumSize(t *testing.T) {
 				p.MaxAttempts = 2
 				waitsFor(10*time.Millisecond)(c, s, p)
 			})
-		if n := len(b.Records(t, b.stages[0].Of(name))); n != 1 || !bytes.Equal(letters[0].Value, value) || header(&letters[0], broker.HeaderAttempts) != "2" {
+		if n := len(b.Records(t, b.stages[0].Of(name))); n != 1 || !bytes.Equal(letters[0].Value, value) ||
+			header(&letters[0], broker.HeaderAttempts) != "2" {
 			t.Errorf("%d on the stage, %d of %d bytes in the letter", n, len(letters[0].Value), len(value))
 		}
 		got, err := b.move(t, b.source+"-max", nil)
@@ -191,10 +195,10 @@ func TestMaximumSize(t *testing.T) {
 	})
 }
 
-// noise does not get smaller by compression.
+// noise returns bytes that no compression makes smaller.
 func noise(n int) []byte {
-	dice := rand.NewChaCha8([32]byte{1})
+	rng := rand.NewChaCha8([32]byte{1})
 	out := make([]byte, n)
-	_, _ = dice.Read(out) // it always can
+	_, _ = rng.Read(out) // it never fails
 	return out
 }

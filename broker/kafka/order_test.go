@@ -15,14 +15,15 @@ import (
 	"github.com/nixie-go/nixie/policy"
 )
 
-// With strict order those that follow a failed record wait behind its retries, also where
-// there are stages, and others pass. Otherwise a retry is passed by its followers.
+// With strict order, later records of a key wait behind the retries of an earlier one, with stages
+// too, and other keys pass. Without it, later records pass a retry.
 func TestFollowersOfARetry(t *testing.T) {
 	onBoth(t, func(t *testing.T, make func(testing.TB) *fixture) {
-		for order, want := range map[broker.ProcessingOrder]string{broker.ProcessStrict: "a0 a0 a0 a1 a2", broker.ProcessByKey: "a0 a1 a2 a0 a0"} {
+		for order, want := range map[broker.ProcessingOrder]string{broker.ProcessStrict: "a0 a0 a0 a1 a2",
+			broker.ProcessByKey: "a0 a1 a2 a0 a0"} {
 			t.Run(string(order), func(t *testing.T) {
 				b := make(t)
-				stage := b.soon(t, 300*time.Millisecond)
+				stage := b.addStage(t, 300*time.Millisecond)
 				for i := range 3 {
 					for _, key := range []string{"a", "b"} {
 						b.Produce(t, broker.Publication{Channel: b.source, Key: []byte(key), Value: fmt.Append(nil, key, i)})

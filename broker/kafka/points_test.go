@@ -39,8 +39,8 @@ const (
 	forgotten = "its session is lost"
 )
 
-// change is what happens to a member at a point, and whether what it was about to do
-// there goes on only when somebody else has done it.
+// change is what happens to a member at a point. Late means that the member goes on only after
+// another one has its partition.
 type change struct {
 	point, event string
 	late         bool
@@ -53,30 +53,31 @@ func (c change) String() string {
 	return c.event
 }
 
-// onTheWire reports whether a connection is held at the point, and so what the member
-// says to the group as well.
+// onTheWire reports whether the point holds a connection, and so also what the member says to the
+// group.
 func (c change) onTheWire() bool {
 	return slices.Contains([]string{fetched, settled, committing}, c.point)
 }
 
-// gentle reports whether a member gives up what it has in good order, and in time.
+// gentle reports whether the member gives up its partitions in good order and in time.
 func (c change) gentle() bool { return c.event == leaves || c.event == joins && !c.late }
 
-// settles reports whether only a settlement is held at the point: the member goes on, and
-// may soon have a partition again whose keys wait for that.
+// settles reports whether the point holds only a settlement. The member goes on, and may soon have
+// a partition again whose keys wait for that settlement.
 func (c change) settles() bool {
 	return slices.Contains([]string{letterSent, letterThere, retryThere}, c.point)
 }
 
-// staysOut reports whether a member that is out comes back only when it goes on: the
-// records of a partition that it had again would wait for what is held.
+// staysOut reports whether the member joins again only after it goes on. Otherwise records of a
+// partition that it gets again would wait for what the point holds.
 func (c change) staysOut() bool { return c.event == forgotten && c.late && !c.settles() }
 
-// changesAt lists all changes at a point that make sense.
+// changesAt lists the changes that make sense at a point.
 func changesAt(point string) (all []change) {
-	for _, c := range []change{{point, joins, false}, {point, joins, true}, {point, leaves, false}, {point, killed, true}, {point, forgotten, false}, {point, forgotten, true}} {
+	for _, c := range []change{{point, joins, false}, {point, joins, true}, {point, leaves, false}, {point, killed, true},
+		{point, forgotten, false}, {point, forgotten, true}} {
 		if c.event == joins && c.late && c.onTheWire() {
-			continue // the group waits for it until it is lost
+			continue // the group waits for this member
 		}
 		all = append(all, c)
 	}
@@ -85,9 +86,9 @@ func changesAt(point string) (all []change) {
 
 var allPoints = [...]string{fetched, handedOut, handling, letterSent, letterThere, retryThere, settled, committing, paused}
 
-// A group changes at every point of the work of a member: nothing is lost, nothing is
-// committed that is not done, nor by who does not have it, and what is done twice had not
-// been committed. What ends in good order does nothing twice.
+// A group changes at each point of a member's work. No record is lost. Members commit only what is
+// done, and only of their own partitions. No record is handled again after its commit, and none
+// twice if the member leaves in good order.
 func TestChangesAtEveryPoint(t *testing.T) {
 	for _, point := range allPoints {
 		t.Run(point, func(t *testing.T) {
@@ -113,8 +114,8 @@ func TestChangesAtEveryPointOfARealBroker(t *testing.T) {
 	}
 }
 
-// gate holds whoever comes to its point until it is opened. Who comes after the change
-// passes: a member that has noticed it begins anew.
+// gate holds a member at its point until the gate opens. A member that comes after the change
+// passes: it has noticed the change and begins anew.
 type gate struct {
 	at                    string
 	once                  sync.Once
@@ -137,7 +138,7 @@ func (g *gate) pass(point string) {
 	}
 }
 
-// keepOut holds whoever asks to join the group between the change and the opening.
+// keepOut holds requests to join the group from the change until the gate opens.
 func (g *gate) keepOut(e *exchange) {
 	if e.Key() != int16(kmsg.JoinGroup) || len(e.answer) > 0 {
 		return
@@ -149,7 +150,7 @@ func (g *gate) keepOut(e *exchange) {
 	}
 }
 
-// look holds requests and answers that are a point.
+// look finds requests and answers that are points, and holds them.
 func (g *gate) look(e *exchange) {
 	if e.Key() == int16(kmsg.Produce) && len(e.answer) > 0 {
 		g.pass(letterSent)
@@ -175,13 +176,13 @@ func (g *gate) look(e *exchange) {
 	}
 }
 
-// enough records of each kind are on the source that each partition has several.
-const enough = 18
+// recordsPerRound is so large that each partition has several records of each sort.
+const recordsPerRound = 18
 
-func (p *play) fill(t testing.TB, kind string, round int) {
+func (p *groupTrace) fill(t testing.TB, kind string, round int) {
 	t.Helper()
 	var list []*kgo.Record
-	for i := range enough {
+	for i := range recordsPerRound {
 		word := fine
 		if i%2 == 0 {
 			word = kind
@@ -193,8 +194,8 @@ func (p *play) fill(t testing.TB, kind string, round int) {
 	}
 }
 
-// member is a hand that is watched.
-func (p *play) member(t testing.TB, name string, g *gate, c change) *hand {
+// member starts a member with a trace.
+func (p *groupTrace) member(t testing.TB, name string, g *gate, c change) *testMember {
 	t.Helper()
 	w := &wire{
 		asked: func(e *exchange) bool {
@@ -206,7 +207,7 @@ func (p *play) member(t testing.TB, name string, g *gate, c change) *hand {
 		},
 		answered: func(e *exchange) bool { p.watch(e); g.look(e); return true },
 	}
-	p.around = func(d *Driver) broker.Driver { return &observed{d, p, g, name} }
+	p.around = func(d *Driver) broker.Driver { return &tracedDriver{d, p, g, name} }
 	return p.start(t, func(_ context.Context, d *nixie.Delivery) error {
 		g.pass(handling)
 		g.pass(paused)
@@ -221,12 +222,12 @@ func (p *play) member(t testing.TB, name string, g *gate, c change) *hand {
 	}, func(k *Config, s *broker.Config, r *policy.Config) {
 		k.Client = append(k.Client, w.through())
 		if c.gentle() {
-			s.Order = broker.ProcessByPartition // otherwise what is behind may be done, and what is before not begun
+			s.Order = broker.ProcessByPartition // otherwise later records may be done before an earlier one has begun
 		}
 		if c.point == paused {
 			k.MaxAhead = 2
 		}
-		if k.Grace = patience / 4; c.late {
+		if k.Grace = testTimeout / 4; c.late {
 			k.Grace = time.Millisecond
 		}
 		if len(p.stages) > 0 {
@@ -242,15 +243,15 @@ func changed(t *testing.T, b *fixture, c change) {
 		kind = malformed
 	case retryThere:
 		kind = flaky
-		b.soon(t, 10*time.Millisecond)
+		b.addStage(t, 10*time.Millisecond)
 	}
-	b.drain = patience / 4
-	p := newPlay(t, b)
+	b.drain = testTimeout / 4
+	p := newGroupTrace(t, b)
 	p.fill(t, kind, 1)
 	g, free := newGate(c.point), newGate("")
 	first := p.member(t, "first", g, c)
-	p.come(t, c, first, g)
-	var second *hand
+	p.waitForPoint(t, c, first, g)
+	var second *testMember
 	finish := func() { first.leave(t) }
 	switch c.event {
 	case joins:
@@ -274,7 +275,7 @@ func changed(t *testing.T, b *fixture, c change) {
 		b.Crash(t, first.driver)
 		close(g.struck)
 		second = p.member(t, "second", free, c)
-		p.over(t, enough)
+		p.waitForCommits(t, recordsPerRound)
 		close(g.open)
 		first.stop()
 		first.worker.Abort()
@@ -285,30 +286,30 @@ func changed(t *testing.T, b *fixture, c change) {
 		b.kick(t, first.driver)
 		second = p.member(t, "second", free, c)
 		if c.staysOut() {
-			p.over(t, enough)
+			p.waitForCommits(t, recordsPerRound)
 		} else if c.late {
 			p.until(t, "the other has a partition", second.has)
 		}
 		close(g.open)
 	}
-	p.over(t, enough)
+	p.waitForCommits(t, recordsPerRound)
 	p.fill(t, fine, 2)
-	p.over(t, 2*enough)
+	p.waitForCommits(t, 2*recordsPerRound)
 	finish()
 	second.leave(t)
 	p.check(t)
-	if n := p.again(); n > 0 && c.gentle() {
+	if n := p.repeated(); n > 0 && c.gentle() {
 		t.Errorf("%d records were handled twice", n)
 	}
 }
 
-// come waits until a member is at the point.
-func (p *play) come(t testing.TB, c change, h *hand, g *gate) {
+// waitForPoint waits until a member is at the point.
+func (p *groupTrace) waitForPoint(t testing.TB, c change, h *testMember, g *gate) {
 	t.Helper()
 	select {
 	case <-g.reached:
-	case <-time.After(patience):
-		t.Fatal("nobody came there")
+	case <-time.After(testTimeout):
+		t.Fatal("no member came there")
 	}
 	if c.point == paused {
 		p.until(t, "paused", func() bool {
@@ -324,37 +325,37 @@ func (p *play) come(t testing.TB, c change, h *hand, g *gate) {
 	}
 }
 
-// until waits for something.
-func (p *play) until(t testing.TB, what string, is func() bool) {
+// until waits for a condition.
+func (p *groupTrace) until(t testing.TB, what string, is func() bool) {
 	t.Helper()
 	ctx := limited(t)
 	for !is() {
-		if pass(ctx, time.Millisecond); ctx.Err() != nil {
-			t.Fatalf("%s: not after %s", what, patience)
+		if sleep(ctx, time.Millisecond); ctx.Err() != nil {
+			t.Fatalf("%s: not after %s", what, testTimeout)
 		}
 	}
 }
 
-// over waits until so many records are done with and committed.
-func (p *play) over(t testing.TB, n int) {
+// waitForCommits waits until n records are acknowledged and committed.
+func (p *groupTrace) waitForCommits(t testing.TB, n int) {
 	t.Helper()
 	p.until(t, fmt.Sprint(n, " are over"), func() bool {
 		p.mu.Lock()
 		letters := len(p.letters)
 		p.mu.Unlock()
-		return p.count()+letters == n && p.committed() == int64(n)
+		return p.count()+letters == n && p.committedRecords() == int64(n)
 	})
 }
 
 // has reports whether a member has a partition.
-func (h *hand) has() bool {
+func (h *testMember) has() bool {
 	h.driver.mu.Lock()
 	defer h.driver.mu.Unlock()
 	return len(h.driver.partitions) > 0
 }
 
 // unsettled reports whether the group is about to change, or has two members.
-func (p *play) unsettled(t testing.TB) bool {
+func (p *groupTrace) unsettled(t testing.TB) bool {
 	groups, err := kadm.NewClient(p.client).DescribeGroups(limited(t), p.source)
 	if err != nil {
 		t.Fatal(err)

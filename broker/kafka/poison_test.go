@@ -14,10 +14,9 @@ import (
 	"github.com/nixie-go/nixie/broker"
 )
 
-// A record that kills whoever runs it is dead after log2 of what runs at once and two
-// kills; its neighbours, in other partitions too, succeed and run at most once more for
-// each.
-func TestPoisonStandsAlone(t *testing.T) {
+// A record that kills its holders is dead after log2 of what runs at once and two kills. All other
+// records succeed, and each runs at most once more per kill.
+func TestPoisonIsIsolated(t *testing.T) {
 	for _, members := range []int{1, 3} {
 		t.Run(fmt.Sprint(members), func(t *testing.T) {
 			t.Parallel()
@@ -29,7 +28,7 @@ func TestPoisonStandsAlone(t *testing.T) {
 }
 
 // The same on a real broker.
-func TestPoisonStandsAloneOnARealBroker(t *testing.T) {
+func TestPoisonIsIsolatedOnARealBroker(t *testing.T) {
 	t.Parallel()
 	poisoned(t, actual(t), 1, 70)
 }
@@ -39,10 +38,10 @@ func poisoned(t *testing.T, b *fixture, members, bad int) {
 	b.parallel = 8
 	b.spread(t, records, bad)
 	l, runs := newLedger(b), newLedger(b)
-	var hands []*hand
-	dying := make(chan *hand)
+	var hands []*testMember
+	dying := make(chan *testMember)
 	begin := func() {
-		self := make(chan *hand, 1)
+		self := make(chan *testMember, 1)
 		h := b.start(t, func(ctx context.Context, d *nixie.Delivery) error {
 			if string(d.Body) == poison {
 				me := <-self
@@ -51,7 +50,7 @@ func poisoned(t *testing.T, b *fixture, members, bad int) {
 				return ctx.Err()
 			}
 			runs.note(d)
-			pass(ctx, time.Millisecond)
+			sleep(ctx, time.Millisecond)
 			if ctx.Err() == nil {
 				l.note(d)
 			}
@@ -72,7 +71,7 @@ func poisoned(t *testing.T, b *fixture, members, bad int) {
 				t.Errorf("%d kills", kills)
 			}
 			h.crash(t, b)
-			hands = slices.DeleteFunc(hands, func(other *hand) bool { return other == h })
+			hands = slices.DeleteFunc(hands, func(other *testMember) bool { return other == h })
 			begin()
 		case <-over:
 			over = nil
@@ -99,7 +98,7 @@ func poisoned(t *testing.T, b *fixture, members, bad int) {
 	t.Logf("%d kills", kills)
 }
 
-// spread produces records on all partitions, one of which kills.
+// spread adds records to all partitions; one of them kills.
 func (b *fixture) spread(t testing.TB, n, bad int) {
 	t.Helper()
 	var list []*kgo.Record
@@ -115,7 +114,7 @@ func (b *fixture) spread(t testing.TB, n, bad int) {
 	}
 }
 
-// Consumers that are killed ten times over healthy records make none of them a letter.
+// Ten kills of consumers with healthy records make none of these a letter.
 func TestTenKillsOverHealthyRecords(t *testing.T) {
 	t.Parallel()
 	const records, kills = 240, 10
@@ -125,7 +124,7 @@ func TestTenKillsOverHealthyRecords(t *testing.T) {
 	l := newLedger(b)
 	var mu sync.Mutex
 	handle := func(ctx context.Context, d *nixie.Delivery) error {
-		pass(ctx, time.Millisecond)
+		sleep(ctx, time.Millisecond)
 		mu.Lock()
 		defer mu.Unlock()
 		if ctx.Err() == nil {
@@ -146,8 +145,8 @@ func TestTenKillsOverHealthyRecords(t *testing.T) {
 	}
 }
 
-// Of several partitions with suspects one has some in hand at a time, so that only what
-// was alone is blamed, and convicted the second time in a row.
+// Only one partition with suspects hands out some at a time. So a crash blames only a record that
+// was alone, and the second such crash in a row convicts it.
 func TestSuspectsOfOnePartitionAtATime(t *testing.T) {
 	b := fake(t)
 	const records = 24

@@ -7,8 +7,7 @@ import (
 	"pgregory.net/rapid"
 )
 
-// However records finish, what may be committed is the end of those before the
-// first unfinished one.
+// In whatever order records finish, the offset to commit is that of the first unfinished one.
 func TestPrefix(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		p := prefix{next: -1}

@@ -11,16 +11,18 @@ import (
 	"github.com/nixie-go/nixie/redrive"
 )
 
-// BenchmarkRedrive compares a redrive of letters with what the bare client produces,
-// on a real broker: go test -run '^$' -bench Redrive -benchtime 3x ./broker/kafka
+// BenchmarkRedrive compares a redrive of letters with what the client alone produces, on a real
+// broker: go test -run '^$' -bench Redrive -benchtime 3x ./broker/kafka
 func BenchmarkRedrive(b *testing.B) {
 	const letters = 100_000
 	fixture := actual(b)
 	list := make([]*kgo.Record, letters)
 	for i := range list {
-		list[i] = &kgo.Record{Topic: fixture.letters, Key: fmt.Append(nil, "key ", i%1000), Value: fmt.Appendf(nil, "%0200d", i), Headers: []kgo.RecordHeader{
-			{Key: "theirs", Value: []byte("v")}, {Key: broker.HeaderTopic, Value: []byte(fixture.source)}, {Key: broker.HeaderFailureReason, Value: []byte("permanent_error")},
-		}}
+		list[i] = &kgo.Record{Topic: fixture.letters, Key: fmt.Append(nil, "key ", i%1000), Value: fmt.Appendf(nil, "%0200d", i),
+			Headers: []kgo.RecordHeader{
+				{Key: "theirs", Value: []byte("v")}, {Key: broker.HeaderTopic, Value: []byte(fixture.source)},
+				{Key: broker.HeaderFailureReason, Value: []byte("permanent_error")},
+			}}
 	}
 	if err := fixture.client.ProduceSync(limited(b), list...).FirstErr(); err != nil {
 		b.Fatal(err)

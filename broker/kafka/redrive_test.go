@@ -20,10 +20,10 @@ import (
 	"github.com/nixie-go/nixie/redrive"
 )
 
-// at is the address of a topic of the fixture.
+// at returns the address of a topic.
 func (b *fixture) at(topic string) Address { return Address{Seeds: b.seeds, Topic: topic} }
 
-// mover moves the letters of the fixture; change may set more.
+// move redrives the letters of the fixture; change may set more fields.
 func (b *fixture) move(t testing.TB, name string, change func(*redrive.Mover)) (redrive.Moved, error) {
 	t.Helper()
 	from, err := Read(limited(t), b.at(b.letters), name)
@@ -43,17 +43,20 @@ func (b *fixture) move(t testing.TB, name string, change func(*redrive.Mover)) (
 	return m.Run(limited(t))
 }
 
-// dead puts n letters as this product writes them on the topic of the letters.
+// dead adds n letters to the topic of letters, as this product writes them.
 func (b *fixture) dead(t testing.TB, n int) {
 	t.Helper()
 	list := make([]*kgo.Record, n)
 	for i := range list {
-		list[i] = &kgo.Record{Topic: b.letters, Key: fmt.Append(nil, "key ", i), Value: fmt.Append(nil, "value ", i), Headers: []kgo.RecordHeader{
-			{Key: "theirs", Value: []byte{byte(i), 0xff}}, {Key: broker.HeaderTopic, Value: []byte(b.source)},
-			{Key: broker.HeaderPartition, Value: []byte("1")}, {Key: broker.HeaderOffset, Value: fmt.Append(nil, i)},
-			{Key: broker.HeaderFailureReason, Value: []byte("permanent_error")}, {Key: broker.HeaderReason, Value: []byte("validation")},
-			{Key: broker.HeaderFirstFailureAt, Value: []byte("1700000000000")}, {Key: broker.HeaderLastFailureAt, Value: []byte("1700000001000")},
-		}}
+		list[i] = &kgo.Record{Topic: b.letters, Key: fmt.Append(nil, "key ", i), Value: fmt.Append(nil, "value ", i),
+			Headers: []kgo.RecordHeader{
+				{Key: "theirs", Value: []byte{byte(i), 0xff}}, {Key: broker.HeaderTopic, Value: []byte(b.source)},
+				{Key: broker.HeaderPartition, Value: []byte("1")}, {Key: broker.HeaderOffset, Value: fmt.Append(nil, i)},
+				{Key: broker.HeaderFailureReason, Value: []byte("permanent_error")},
+				{Key: broker.HeaderReason, Value: []byte("validation")},
+				{Key: broker.HeaderFirstFailureAt, Value: []byte("1700000000000")},
+				{Key: broker.HeaderLastFailureAt, Value: []byte("1700000001000")},
+			}}
 	}
 	if err := b.client.ProduceSync(limited(t), list...).FirstErr(); err != nil {
 		t.Fatal(err)
@@ -78,8 +81,8 @@ func headersOf(r *broker.Record, name string) (values []string) {
 	return values
 }
 
-// S16: a redrive is done once, however often it is run; it has exactly as many as it
-// may, and goes on where it was.
+// S16: a redrive sends each record once, however often it runs. It sends as many as it may, and
+// goes on where it stopped.
 func TestS16_RedriveGoesOn(t *testing.T) {
 	onBoth(t, func(t *testing.T, make func(testing.TB) *fixture) {
 		b := make(t)
@@ -99,8 +102,10 @@ func TestS16_RedriveGoesOn(t *testing.T) {
 		}
 		for i := range there {
 			r := &there[i]
-			if len(headersOf(r, broker.HeaderRedriveCount)) != 1 || headersOf(r, broker.HeaderRedriveCount)[0] != "1" || len(headersOf(r, broker.HeaderFailureReason)) != 0 ||
-				len(headersOf(r, broker.HeaderRedrivenAt)) != 1 || headersOf(r, broker.HeaderTopic)[0] != b.source || headersOf(r, broker.HeaderFirstFailureAt)[0] != "1700000000000" ||
+			if len(headersOf(r, broker.HeaderRedriveCount)) != 1 || headersOf(r, broker.HeaderRedriveCount)[0] != "1" ||
+				len(headersOf(r, broker.HeaderFailureReason)) != 0 ||
+				len(headersOf(r, broker.HeaderRedrivenAt)) != 1 || headersOf(r, broker.HeaderTopic)[0] != b.source ||
+				headersOf(r, broker.HeaderFirstFailureAt)[0] != "1700000000000" ||
 				len(headersOf(r, "theirs")) != 1 || headersOf(r, broker.HeaderRedriveID) == nil {
 				t.Errorf("headers of a redriven record: %+v", r.Headers)
 			}
@@ -108,8 +113,7 @@ func TestS16_RedriveGoesOn(t *testing.T) {
 	})
 }
 
-// What a filter leaves comes to the next one, and what was sent does not, in
-// whatever order.
+// The next redrive gets the records that a filter left, and none that was sent, in any order.
 func TestRedriveOfAChoice(t *testing.T) {
 	onBoth(t, func(t *testing.T, make func(testing.TB) *fixture) {
 		b := make(t)
@@ -133,7 +137,7 @@ func TestRedriveOfAChoice(t *testing.T) {
 	})
 }
 
-// A dry run says what the run then does, and changes nothing.
+// A dry run tells what the run then does, and changes nothing.
 func TestDryRunOfAMove(t *testing.T) {
 	b := fake(t)
 	b.dead(t, 10)
@@ -147,18 +151,23 @@ func TestDryRunOfAMove(t *testing.T) {
 	}
 }
 
-// What is redriven too often goes aside with all that it died of; what cannot be
-// sent stays, and holds nobody up.
+// A record that was redriven too often goes to quarantine with all that it died of. A record that
+// cannot be sent stays, and holds up no other.
 func TestQuarantineAndRefusals(t *testing.T) {
 	onBoth(t, func(t *testing.T, make func(testing.TB) *fixture) {
 		b := make(t)
 		b.create(t, 1, nil, b.source+".quarantine")
-		tired := &kgo.Record{Topic: b.letters, Value: []byte("tired"), Headers: []kgo.RecordHeader{
-			{Key: broker.HeaderTopic, Value: []byte(b.source)}, {Key: broker.HeaderFailureReason, Value: []byte("permanent_error")}, {Key: "X-Redrive-Count", Value: []byte("2")}, {Key: broker.HeaderRedriveCount, Value: []byte("3")},
+		overCap := &kgo.Record{Topic: b.letters, Value: []byte("overCap"), Headers: []kgo.RecordHeader{
+			{Key: broker.HeaderTopic, Value: []byte(b.source)}, {Key: broker.HeaderFailureReason, Value: []byte("permanent_error")},
+			{Key: "X-Redrive-Count", Value: []byte("2")}, {Key: broker.HeaderRedriveCount, Value: []byte("3")},
 		}}
-		lost := &kgo.Record{Topic: b.letters, Value: []byte("lost"), Headers: []kgo.RecordHeader{{Key: broker.HeaderTopic, Value: []byte(b.source + ".gone")}, {Key: broker.HeaderFailureReason, Value: []byte("x")}}}
-		round := &kgo.Record{Topic: b.letters, Value: []byte("round"), Headers: []kgo.RecordHeader{{Key: broker.HeaderTopic, Value: []byte(b.letters)}, {Key: broker.HeaderFailureReason, Value: []byte("x")}}}
-		if err := b.client.ProduceSync(limited(t), tired, lost, round).FirstErr(); err != nil {
+		lost := &kgo.Record{Topic: b.letters, Value: []byte("lost"),
+			Headers: []kgo.RecordHeader{{Key: broker.HeaderTopic, Value: []byte(b.source + ".gone")},
+				{Key: broker.HeaderFailureReason, Value: []byte("x")}}}
+		round := &kgo.Record{Topic: b.letters, Value: []byte("round"),
+			Headers: []kgo.RecordHeader{{Key: broker.HeaderTopic, Value: []byte(b.letters)},
+				{Key: broker.HeaderFailureReason, Value: []byte("x")}}}
+		if err := b.client.ProduceSync(limited(t), overCap, lost, round).FirstErr(); err != nil {
 			t.Fatal(err)
 		}
 		b.dead(t, 5)
@@ -176,20 +185,22 @@ func TestQuarantineAndRefusals(t *testing.T) {
 			t.Errorf("%+v", got)
 		}
 		aside := b.Records(t, b.source+".quarantine")
-		if len(aside) != 1 || string(aside[0].Value) != "tired" || len(aside[0].Headers) != 4 {
+		if len(aside) != 1 || string(aside[0].Value) != "overCap" || len(aside[0].Headers) != 4 {
 			t.Errorf("%+v", aside)
 		}
 	})
 }
 
-// Key, value and headers of the sender arrive as they were; edits change what they
-// name, and the letter stays.
+// A redrive sends key, value and headers of the sender unchanged. Edits change what they name, and
+// never the letter.
 func TestRedrivenAsItWas(t *testing.T) {
 	onBoth(t, func(t *testing.T, make func(testing.TB) *fixture) {
 		b := make(t)
 		odd := []*kgo.Record{
 			{Key: nil, Value: nil}, {Key: []byte{}, Value: []byte{}}, {Key: []byte{0, 255}, Value: bytes.Repeat([]byte{0xfe}, 900_000)},
-			{Key: []byte("h"), Value: []byte("v"), Headers: []kgo.RecordHeader{{Key: "a", Value: nil}, {Key: "a", Value: []byte{0xff}}, {Key: "drop", Value: []byte("1")}, {Key: "", Value: []byte("x")}}},
+			{Key: []byte("h"), Value: []byte("v"),
+				Headers: []kgo.RecordHeader{{Key: "a", Value: nil}, {Key: "a", Value: []byte{0xff}}, {Key: "drop", Value: []byte("1")},
+					{Key: "", Value: []byte("x")}}},
 		}
 		for _, r := range odd {
 			r.Topic = b.letters
@@ -218,7 +229,8 @@ func TestRedrivenAsItWas(t *testing.T) {
 			want := odd[n].Value
 			if string(r.Key) == "h" {
 				want = []byte("v!")
-				if h := r.Headers; len(h) < 4 || h[0].Name != "a" || h[0].Value != nil || h[1].Value[0] != 0xff || h[2].Name != "" || h[3].Name != "by" {
+				if h := r.Headers; len(h) < 4 || h[0].Name != "a" || h[0].Value != nil || h[1].Value[0] != 0xff || h[2].Name != "" ||
+					h[3].Name != "by" {
 					t.Errorf("headers %+v", h)
 				}
 			}
@@ -229,8 +241,7 @@ func TestRedrivenAsItWas(t *testing.T) {
 	})
 }
 
-// Records of transactions that were aborted are not redriven, and what a transaction
-// leaves in a topic holds nothing up.
+// A redrive skips records of aborted transactions, and control records hold nothing up.
 func TestRedriveOfTransactions(t *testing.T) {
 	b := actual(t)
 	ctx := limited(t)
@@ -243,7 +254,8 @@ func TestRedriveOfTransactions(t *testing.T) {
 		if err := c.BeginTransaction(); err != nil {
 			t.Fatal(err)
 		}
-		r := &kgo.Record{Topic: b.letters, Value: fmt.Append(nil, n), Headers: []kgo.RecordHeader{{Key: broker.HeaderTopic, Value: []byte(b.source)}}}
+		r := &kgo.Record{Topic: b.letters, Value: fmt.Append(nil, n),
+			Headers: []kgo.RecordHeader{{Key: broker.HeaderTopic, Value: []byte(b.source)}}}
 		if err := c.ProduceSync(ctx, r).FirstErr(); err != nil {
 			t.Fatal(err)
 		}
@@ -261,12 +273,13 @@ func TestRedriveOfTransactions(t *testing.T) {
 	}
 }
 
-// What lies too scattered to be remembered is not sent: it would be sent again.
+// A redrive does not send a record that the group could not remember: it would be sent again.
 func TestScatteredChoice(t *testing.T) {
 	b := fake(t)
 	list := []*kgo.Record{}
 	for i := range 8_000 {
-		list = append(list, &kgo.Record{Topic: b.letters, Key: []byte("one"), Value: fmt.Append(nil, i), Headers: []kgo.RecordHeader{{Key: broker.HeaderTopic, Value: []byte(b.source)}}})
+		list = append(list, &kgo.Record{Topic: b.letters, Key: []byte("one"), Value: fmt.Append(nil, i),
+			Headers: []kgo.RecordHeader{{Key: broker.HeaderTopic, Value: []byte(b.source)}}})
 	}
 	if err := b.client.ProduceSync(limited(t), list...).FirstErr(); err != nil {
 		t.Fatal(err)
@@ -287,8 +300,8 @@ func TestScatteredChoice(t *testing.T) {
 	}
 }
 
-// A reader holds no more than a fetch brings, however many records it is asked for, and
-// has all of them in the end.
+// A reader holds no more than one fetch brings, whatever number it is asked for, and returns all
+// records in the end.
 func TestReadingLargeRecords(t *testing.T) {
 	b := fake(t)
 	const n, size = 30, 900_000
@@ -311,7 +324,7 @@ func TestReadingLargeRecords(t *testing.T) {
 	}
 }
 
-// A rate is kept, by the clock that it is given.
+// A redrive keeps its rate, by the clock that it is given.
 func TestRateOfAMove(t *testing.T) {
 	b := fake(t)
 	b.dead(t, 30)
@@ -326,34 +339,37 @@ func TestRateOfAMove(t *testing.T) {
 	}
 }
 
-// S17: the count goes along through consumer, letters and redrives, life after life,
-// and ends in quarantine.
-func TestS17_ThreeLivesAndQuarantine(t *testing.T) {
+// S17: the count of redrives travels through consumer, letters and redrives for three generations,
+// and then the record goes to quarantine.
+func TestS17_ThreeGenerationsAndQuarantine(t *testing.T) {
 	onBoth(t, func(t *testing.T, make func(testing.TB) *fixture) {
 		b := make(t)
 		b.create(t, 1, nil, b.source+".quarantine")
-		b.Produce(t, broker.Publication{Channel: b.source, Key: []byte("k"), Value: []byte("v"), Headers: []broker.RecordHeader{{Name: "theirs", Value: []byte{0xff}}}})
+		b.Produce(t, broker.Publication{Channel: b.source, Key: []byte("k"), Value: []byte("v"),
+			Headers: []broker.RecordHeader{{Name: "theirs", Value: []byte{0xff}}}})
 		first := ""
-		for life := range 4 {
+		for generation := range 4 {
 			h := b.start(t, func(context.Context, *nixie.Delivery) error { return errBad }, nil)
-			letters := b.lettersOf(t, life+1)
+			letters := b.lettersOf(t, generation+1)
 			h.leave(t)
 			newest := slices.MaxFunc(letters, func(x, y broker.Record) int { return compareInt64(x.Offset, y.Offset) })
 			count := headersOf(&newest, broker.HeaderRedriveCount)
-			if life > 0 && (len(count) != 1 || count[0] != fmt.Sprint(life)) || headersOf(&newest, "theirs")[0] != "\xff" {
-				t.Fatalf("life %d: %q", life, newest.Headers)
+			if generation > 0 && (len(count) != 1 || count[0] != fmt.Sprint(generation)) || headersOf(&newest, "theirs")[0] != "\xff" {
+				t.Fatalf("generation %d: %q", generation, newest.Headers)
 			}
-			if at := headersOf(&newest, broker.HeaderFirstFailureAt); life == 0 {
+			if at := headersOf(&newest, broker.HeaderFirstFailureAt); generation == 0 {
 				first = at[0]
 			} else if at[0] != first {
-				t.Errorf("life %d: first failed at %s, then at %s", life, first, at[0])
+				t.Errorf("generation %d: first failed at %s, then at %s", generation, first, at[0])
 			}
-			got, err := b.move(t, b.source+"-s17", func(m *redrive.Mover) { m.Route.MaxRedrives, m.Route.Quarantine = 3, "{source}.quarantine" })
-			if err != nil || life < 3 && got.Redriven != 1 || life == 3 && got.Quarantined != 1 {
-				t.Fatalf("life %d: %+v, %v", life, got, err)
+			got, err := b.move(t, b.source+"-s17",
+				func(m *redrive.Mover) { m.Route.MaxRedrives, m.Route.Quarantine = 3, "{source}.quarantine" })
+			if err != nil || generation < 3 && got.Redriven != 1 || generation == 3 && got.Quarantined != 1 {
+				t.Fatalf("generation %d: %+v, %v", generation, got, err)
 			}
 		}
-		if aside := b.Records(t, b.source+".quarantine"); len(aside) != 1 || headersOf(&aside[0], broker.HeaderRedriveCount)[0] != "3" || len(headersOf(&aside[0], broker.HeaderFailureReason)) != 1 {
+		if aside := b.Records(t, b.source+".quarantine"); len(aside) != 1 || headersOf(&aside[0], broker.HeaderRedriveCount)[0] != "3" ||
+			len(headersOf(&aside[0], broker.HeaderFailureReason)) != 1 {
 			t.Errorf("%+v", aside)
 		}
 	})
@@ -381,9 +397,8 @@ func header(r *broker.Record, name string) string {
 	return ""
 }
 
-// What is added to a topic after a reader was opened is told, each record once, and what
-// lay there before is not.
-func TestReaderTellsWhatIsAdded(t *testing.T) {
+// Since returns each record that was added after the reader was opened once, and none from before.
+func TestReaderReturnsAddedRecords(t *testing.T) {
 	onBoth(t, func(t *testing.T, make func(testing.TB) *fixture) {
 		b, ctx := make(t), limited(t)
 		b.dead(t, 20)
@@ -403,7 +418,7 @@ func TestReaderTellsWhatIsAdded(t *testing.T) {
 				t.Fatal(err)
 			}
 			all = append(all, some...)
-			pass(ctx, time.Millisecond)
+			sleep(ctx, time.Millisecond)
 		}
 		if some, err := r.Next(ctx, 100); err != nil || len(some) != 20 {
 			t.Errorf("%d records are read, %v", len(some), err)
@@ -426,8 +441,8 @@ func TestAddedRecordsComeWithAnError(t *testing.T) {
 	}
 }
 
-// A redrive from a topic stops by itself when a consumer lets its records die again, after
-// retries on stages too; one that runs again goes on.
+// A redrive from a topic stops by itself when its records die again, after retries on stages too.
+// When it runs again it goes on.
 func TestMoveStopsWhenRecordsDieAgain(t *testing.T) {
 	t.Parallel()
 	b := fake(t)
@@ -457,9 +472,9 @@ func TestMoveStopsWhenRecordsDieAgain(t *testing.T) {
 	got, err := b.move(t, "stops", func(m *redrive.Mover) {
 		slow(m)
 		wait := m.Wait
-		m.Wait = func(_ context.Context, d time.Duration) error { // until what was sent is dead
+		m.Wait = func(_ context.Context, d time.Duration) error { // until the records that were sent are dead
 			for len(b.Records(t, b.letters)) < 120+len(b.Records(t, b.source)) && ctx.Err() == nil {
-				pass(ctx, time.Millisecond)
+				sleep(ctx, time.Millisecond)
 			}
 			return wait(ctx, d)
 		}
@@ -469,7 +484,8 @@ func TestMoveStopsWhenRecordsDieAgain(t *testing.T) {
 		t.Fatalf("%+v, %v", got, err)
 	}
 	for _, r := range b.Records(t, b.letters) {
-		if n := headersOf(&r, broker.HeaderOperation); headersOf(&r, broker.HeaderRedriveCount) != nil && (len(n) != 1 || n[0] != got.Operation.String()) {
+		if n := headersOf(&r, broker.HeaderOperation); headersOf(&r, broker.HeaderRedriveCount) != nil &&
+			(len(n) != 1 || n[0] != got.Operation.String()) {
 			t.Errorf("%s died again of redrive %q", r.Value, n)
 		}
 	}

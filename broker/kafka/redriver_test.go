@@ -13,8 +13,8 @@ import (
 	"github.com/nixie-go/nixie/redrive"
 )
 
-// Points of a redrive at which its process stands still until it is killed; it says
-// which one it is at, each time it comes by.
+// Points at which a redriving process stops until it is killed. It prints each point that it
+// passes.
 const (
 	stands           = "stands"
 	lettersRead      = "read"
@@ -36,10 +36,10 @@ func asChild(args []string) error {
 // redriverBatch is how many records such a process repeats at most.
 const redriverBatch = 40
 
-// redriveAsChild redrives a topic: args are the broker, the topic, the name under which
-// it is remembered what is done with, and a point with the time to stand still there.
+// redriveAsChild redrives a topic. Args are the broker, the topic, the name of the reader, the
+// point where it stops, and how often it passes that before.
 func redriveAsChild(args []string) error {
-	v := &witness{at: args[3]}
+	v := &reporter{at: args[3]}
 	if _, err := fmt.Sscan(args[4], &v.left); err != nil {
 		return err
 	}
@@ -51,18 +51,19 @@ func redriveAsChild(args []string) error {
 	if err != nil {
 		return err
 	}
-	_, err = redrive.Mover{From: &witnessedReader{from, v}, Route: redrive.Route{To: &witnessedPublisher{to, v}}, Batch: redriverBatch}.Run(context.Background())
+	_, err = redrive.Mover{From: &reportingReader{from, v}, Route: redrive.Route{To: &reportingPublisher{to, v}},
+		Batch: redriverBatch}.Run(context.Background())
 	return err
 }
 
-// witness says what a redriver does.
-type witness struct {
+// reporter prints what a redriver does.
+type reporter struct {
 	child.Voice
 	at   string
-	left int // times that it still passes there
+	left int // how often it still passes
 }
 
-func (v *witness) pass(point string, list []*broker.Record) {
+func (v *reporter) pass(point string, list []*broker.Record) {
 	words := []any{point}
 	for _, r := range list {
 		words = append(words, string(r.Value))
@@ -77,18 +78,18 @@ func (v *witness) pass(point string, list []*broker.Record) {
 	}
 }
 
-type witnessedReader struct {
+type reportingReader struct {
 	broker.Reader
-	*witness
+	*reporter
 }
 
-func (r *witnessedReader) Next(ctx context.Context, most int) ([]broker.Record, error) {
+func (r *reportingReader) Next(ctx context.Context, most int) ([]broker.Record, error) {
 	got, err := r.Reader.Next(ctx, most)
 	r.pass(lettersRead, nil)
 	return got, err
 }
 
-func (r *witnessedReader) Done(ctx context.Context, calls ...[]*broker.Record) error {
+func (r *reportingReader) Done(ctx context.Context, calls ...[]*broker.Record) error {
 	r.pass(recordsConfirmed, nil)
 	err := r.Reader.Done(ctx, calls...)
 	if err == nil {
@@ -101,20 +102,19 @@ func (r *witnessedReader) Done(ctx context.Context, calls ...[]*broker.Record) e
 	return err
 }
 
-type witnessedPublisher struct {
+type reportingPublisher struct {
 	broker.Publisher
-	*witness
+	*reporter
 }
 
-func (p *witnessedPublisher) Publish(ctx context.Context, list []broker.Publication) func() []error {
+func (p *reportingPublisher) Publish(ctx context.Context, list []broker.Publication) func() []error {
 	answers := p.Publisher.Publish(ctx, list)
 	p.pass(recordsSent, nil)
 	return answers
 }
 
-// A redriver in a process of its own is killed with -9 at every point, and at any moment:
-// nothing is lost, what was done with is not repeated, and what is repeated has the same
-// ID and is of one batch.
+// A redriving process is killed with -9 at each point, and at random moments. No record is lost,
+// none that is done is sent again, and repeats have the same ID and are of one batch.
 func TestRedriverKilledAtAnyMoment(t *testing.T) {
 	t.Parallel()
 	proof.Run(t, "kafka-redriver-kills", func(t *testing.T, seed uint64) int { return redriverKilled(t, fake(t), seed) })
@@ -128,22 +128,22 @@ func TestRedriverKilledOnARealBroker(t *testing.T) {
 
 func redriverKilled(t *testing.T, b *fixture, seed uint64) (kills int) {
 	const records = 2_000
-	dice := rand.New(rand.NewPCG(seed, 5))
+	rng := rand.New(rand.NewPCG(seed, 5))
 	b.dead(t, records)
 	name := b.source + "-killed"
 	for _, point := range []string{lettersRead, recordsSent, recordsConfirmed, lettersDone, "", "", ""} {
-		p := child.Start(t, redriving, b.seeds[0], b.letters, name, point, fmt.Sprint(dice.IntN(4)))
+		p := child.Start(t, redriving, b.seeds[0], b.letters, name, point, fmt.Sprint(rng.IntN(4)))
 		done := map[string]bool{}
 		note := func(words []string) {
-			for _, value := range words[min(len(words), 1):] { // none: it has ended
+			for _, value := range words[min(len(words), 1):] { // no word: the process has ended
 				done[value] = true
 			}
 		}
-		if point == "" { // at any moment
-			for range 1 + dice.IntN(20) {
+		if point == "" { // at a random moment
+			for range 1 + rng.IntN(20) {
 				note(<-p.Lines)
 			}
-			pass(t.Context(), time.Duration(dice.IntN(3_000))*time.Microsecond)
+			sleep(t.Context(), time.Duration(rng.IntN(3_000))*time.Microsecond)
 		} else {
 			for words := p.Line(); words[0] != stands; words = p.Line() {
 				note(words)
@@ -169,7 +169,7 @@ func redriverKilled(t *testing.T, b *fixture, seed uint64) (kills int) {
 	return kills
 }
 
-// times is how often each value is there.
+// times counts each value.
 func times(records []broker.Record) map[string]int {
 	n := map[string]int{}
 	for _, r := range records {
@@ -178,7 +178,7 @@ func times(records []broker.Record) map[string]int {
 	return n
 }
 
-// notAgain checks that the next reader of a name gets nothing of what is done with.
+// notAgain checks that the next reader of a name gets no record that is done.
 func (b *fixture) notAgain(t testing.TB, name string, done map[string]bool) {
 	t.Helper()
 	r, err := Read(limited(t), b.at(b.letters), name)

@@ -10,8 +10,8 @@ import (
 	"github.com/nixie-go/nixie/broker"
 )
 
-// What is left is counted over all partitions, with those of others and of nobody; what
-// is acknowledged here counts as done, whether or not the group knows it by now.
+// Remaining counts all partitions, also those of other members and of none. What this member has
+// acknowledged counts as done even before its commit.
 func TestRemaining(t *testing.T) {
 	onBoth(t, func(t *testing.T, make func(testing.TB) *fixture) {
 		b := make(t)
@@ -30,9 +30,9 @@ func TestRemaining(t *testing.T) {
 			t.Errorf("some are done: %+v", left)
 		}
 		b.kick(t, d)
-		_, _ = d.Receive(limited(t), 1, time.Second) // it may learn that it is out
+		_, _ = d.Receive(limited(t), 1, time.Second) // it may learn that it was thrown out
 		if left := b.left(t, d); left.All < 6 {
-			t.Errorf("with nobody: %+v", left)
+			t.Errorf("without a member: %+v", left)
 		}
 	})
 }
@@ -46,9 +46,9 @@ func (b *fixture) left(t testing.TB, d *Driver) broker.Remaining {
 	return left
 }
 
-// The marks that end transactions have offsets, and are no records: nobody is handed
-// one, and a commit passes them, or something would always be left.
-func TestMarksOfTransactionsAreDone(t *testing.T) {
+// The control records of transactions have offsets. The driver hands out none of them, and commits
+// pass them: otherwise something would always remain.
+func TestControlRecordsAreSkipped(t *testing.T) {
 	onBoth(t, func(t *testing.T, make func(testing.TB) *fixture) {
 		b := make(t)
 		by, err := kgo.NewClient(kgo.SeedBrokers(b.seeds...), kgo.TransactionalID(b.source))
@@ -60,7 +60,8 @@ func TestMarksOfTransactionsAreDone(t *testing.T) {
 			if err := by.BeginTransaction(); err != nil {
 				t.Fatal(err)
 			}
-			if err := by.ProduceSync(limited(t), &kgo.Record{Topic: b.source, Key: []byte("one"), Value: []byte("a")}).FirstErr(); err != nil {
+			r := &kgo.Record{Topic: b.source, Key: []byte("one"), Value: []byte("a")}
+			if err := by.ProduceSync(limited(t), r).FirstErr(); err != nil {
 				t.Fatal(err)
 			}
 			if err := by.EndTransaction(limited(t), kgo.TryCommit); err != nil {
@@ -87,7 +88,7 @@ func TestMarksOfTransactionsAreDone(t *testing.T) {
 	})
 }
 
-// A session is what the URL says.
+// The URL sets the session.
 func TestSession(t *testing.T) {
 	at, err := ParseURL("kafka://h/t?session=30s")
 	if err != nil || at.Session != 30*time.Second {
@@ -98,7 +99,8 @@ func TestSession(t *testing.T) {
 			t.Errorf("session=%s: %v", bad, err)
 		}
 	}
-	if c, err := (Config{Seeds: []string{"h:1"}, Group: "g", Topics: []string{"t"}}).withDefaults(); err != nil || c.Session != DefaultSession || c.heartbeat() > c.Session/3 {
+	if c, err := (Config{Seeds: []string{"h:1"}, Group: "g", Topics: []string{"t"}}).withDefaults(); err != nil ||
+		c.Session != DefaultSession || c.heartbeat() > c.Session/3 {
 		t.Errorf("%s, heartbeat %s, %v", c.Session, c.heartbeat(), err)
 	}
 }

@@ -17,11 +17,11 @@ import (
 	"github.com/nixie-go/nixie/store/memory"
 )
 
-// The tests that begin with S13 to S18 are named after what is wrong with the sample
-// programs of the dead letter channel; S13, S16 and S17 are beside what they are about.
+// Tests named S13 to S18 each check a mistake of the sample programs of the dead letter channel
+// pattern. S13, S16 and S17 are in other files.
 
-// S14: a handler, or the wait for a retry, that takes longer than the session costs
-// nobody a place in the group.
+// S14: a handler, or the wait for a retry, may take longer than the session, and the member stays
+// in the group.
 func TestS14_SlowHandlerStaysInTheGroup(t *testing.T) {
 	t.Parallel()
 	b := fake(t)
@@ -32,7 +32,7 @@ func TestS14_SlowHandlerStaysInTheGroup(t *testing.T) {
 		if d.Origin.Offset == 0 && d.Attempts == 1 {
 			return errLater
 		}
-		if pass(ctx, session*3/2); ctx.Err() != nil {
+		if sleep(ctx, session*3/2); ctx.Err() != nil {
 			return ctx.Err()
 		}
 		l.note(d)
@@ -55,14 +55,14 @@ func TestS14_SlowHandlerStaysInTheGroup(t *testing.T) {
 	}
 }
 
-// partOf is the partition that has records.
+// partOf returns the partition that has records.
 func (b *fixture) partOf(t testing.TB) int32 {
 	t.Helper()
 	return b.Records(t, b.source)[0].Partition
 }
 
-// S15: a crash repeats what was not finished, and not all that was polled with it; a
-// record that waits for its retry does not hold up those with other keys.
+// S15: a crash repeats only what was not finished, not all that was polled with it. A record that
+// waits for its retry does not hold up other keys.
 func TestS15_ACrashRepeatsTheUnfinished(t *testing.T) {
 	onBoth(t, func(t *testing.T, make func(testing.TB) *fixture) {
 		b := make(t)
@@ -71,8 +71,8 @@ func TestS15_ACrashRepeatsTheUnfinished(t *testing.T) {
 		got := take(t, d, 10)
 		all(t, d.Ack(t.Context(), got[:5]))
 		ctx := limited(t)
-		for offset := int64(0); offset < 5 && ctx.Err() == nil; offset, _ = b.stand(t, got[0].Partition) {
-			pass(ctx, time.Millisecond)
+		for offset := int64(0); offset < 5 && ctx.Err() == nil; offset, _ = b.groupState(t, got[0].Partition) {
+			sleep(ctx, time.Millisecond)
 		}
 		b.Crash(t, d)
 		next, _ := b.open(t, nil)
@@ -99,13 +99,13 @@ func TestS15_ACrashRepeatsTheUnfinished(t *testing.T) {
 		l.until(t, 20)
 		h.stop()
 		h.worker.Abort()
-		<-h.ran //nolint:errcheck // what waits is not finished
+		<-h.ran // the waiting record is not finished
 		closed(t, h.driver)
 	})
 }
 
-// S18: a letter says which error it was, in words, and not only its class; no key and
-// an empty one stay apart.
+// S18: a letter names its error in words, not only by its class. A missing key stays different from
+// an empty one.
 func TestS18_NullAndEmptyKeys(t *testing.T) {
 	onBoth(t, func(t *testing.T, make func(testing.TB) *fixture) {
 		b := make(t)
@@ -122,19 +122,21 @@ func TestS18_NullAndEmptyKeys(t *testing.T) {
 			if (len(keys) == 1) != (r.Key != nil) || len(keys) == 1 && keys[0] != string(r.Key) {
 				t.Errorf("key %#v, header %#v", r.Key, keys)
 			}
-			if header(&r, broker.HeaderExceptionText) != "no such customer" || header(&r, broker.HeaderReason) != "validation" || header(&r, broker.HeaderFailureReason) != "permanent_error" {
+			if header(&r, broker.HeaderExceptionText) != "no such customer" || header(&r, broker.HeaderReason) != "validation" ||
+				header(&r, broker.HeaderFailureReason) != "permanent_error" {
 				t.Errorf("%q", r.Headers)
 			}
 		}
-		kinds := slices.ContainsFunc(letters, func(r broker.Record) bool { return r.Key == nil }) && slices.ContainsFunc(letters, func(r broker.Record) bool { return r.Key != nil && len(r.Key) == 0 })
+		kinds := slices.ContainsFunc(letters, func(r broker.Record) bool { return r.Key == nil }) &&
+			slices.ContainsFunc(letters, func(r broker.Record) bool { return r.Key != nil && len(r.Key) == 0 })
 		if !kinds {
 			t.Error("no key and an empty one are the same")
 		}
 	})
 }
 
-// A record that is larger than an office takes is a letter there with what fits, and
-// whole on the topic of the letters, and its partition goes on.
+// A record larger than an office takes is a letter there with what fits, and whole on the topic of
+// letters. Its partition goes on.
 func TestRecordLargerThanAnOffice(t *testing.T) {
 	onBoth(t, func(t *testing.T, make func(testing.TB) *fixture) {
 		b := make(t)
@@ -142,7 +144,8 @@ func TestRecordLargerThanAnOffice(t *testing.T) {
 		name := b.source + ".large"
 		b.create(t, 1, map[string]*string{"max.message.bytes": &most}, name, name+".dlq")
 		b.source, b.letters = name, name+".dlq"
-		by, err := kgo.NewClient(kgo.SeedBrokers(b.seeds...), kgo.ProducerBatchMaxBytes(32<<20), kgo.ProducerBatchCompression(kgo.NoCompression()))
+		by, err := kgo.NewClient(kgo.SeedBrokers(b.seeds...), kgo.ProducerBatchMaxBytes(32<<20),
+			kgo.ProducerBatchCompression(kgo.NoCompression()))
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -29,9 +29,9 @@ import (
 	"github.com/nixie-go/nixie/policy"
 )
 
-// secure is a broker that is talked to with TLS, passwords and rights.
+// secure is a broker with TLS, passwords and access rights.
 type secure struct {
-	*fixture // without them
+	*fixture // without these
 	hostCA   string
 	host     string
 }
@@ -51,19 +51,21 @@ func newSecure(t *testing.T) *secure {
 		`listener.name.secure.plain.sasl.jaas.config=org.apache.kafka.common.security.plain.PlainLoginModule required user_app="p/w:d%";`,
 		"listener.name.secure.scram-sha-256.sasl.jaas.config=org.apache.kafka.common.security.scram.ScramLoginModule required;",
 		"listener.name.secure.scram-sha-512.sasl.jaas.config=org.apache.kafka.common.security.scram.ScramLoginModule required;",
-		"authorizer.class.name=org.apache.kafka.metadata.authorizer.StandardAuthorizer", "super.users=User:ANONYMOUS", "allow.everyone.if.no.acl.found=true",
+		"authorizer.class.name=org.apache.kafka.metadata.authorizer.StandardAuthorizer", "super.users=User:ANONYMOUS",
+		"allow.everyone.if.no.acl.found=true",
 	)
 	s.fixture = newFixture(t, []string{own.Seed})
 	for _, how := range []kadm.ScramMechanism{kadm.ScramSha256, kadm.ScramSha512} {
 		user := kadm.UpsertSCRAM{User: "scrammed", Mechanism: how, Iterations: 4096, Password: "p/w:d%"}
-		if answers, err := kadm.NewClient(s.client).AlterUserSCRAMs(limited(t), nil, []kadm.UpsertSCRAM{user}); err != nil || answers.Error() != nil {
+		if answers, err := kadm.NewClient(s.client).AlterUserSCRAMs(limited(t), nil, []kadm.UpsertSCRAM{user}); err != nil ||
+			answers.Error() != nil {
 			t.Fatal(err, answers.Error())
 		}
 	}
 	return s
 }
 
-// freeAddress is one that nobody listens on.
+// freeAddress returns an address without a listener.
 func freeAddress(t *testing.T) string {
 	t.Helper()
 	l, err := net.Listen("tcp", "127.0.0.1:0")
@@ -74,7 +76,7 @@ func freeAddress(t *testing.T) string {
 	return l.Addr().String()
 }
 
-// certify makes a certificate of this machine that vouches for itself.
+// certify makes a certificate that signs itself.
 func certify(t *testing.T, certificate, keys string) {
 	t.Helper()
 	key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
@@ -82,8 +84,10 @@ func certify(t *testing.T, certificate, keys string) {
 		t.Fatal(err)
 	}
 	about := &x509.Certificate{
-		SerialNumber: big.NewInt(1), Subject: pkix.Name{CommonName: "broker"}, NotBefore: time.Now().Add(-time.Hour), NotAfter: time.Now().Add(24 * time.Hour),
-		IPAddresses: []net.IP{net.IPv4(127, 0, 0, 1)}, IsCA: true, BasicConstraintsValid: true, KeyUsage: x509.KeyUsageCertSign | x509.KeyUsageDigitalSignature,
+		SerialNumber: big.NewInt(1), Subject: pkix.Name{CommonName: "broker"}, NotBefore: time.Now().Add(-time.Hour),
+		NotAfter:    time.Now().Add(24 * time.Hour),
+		IPAddresses: []net.IP{net.IPv4(127, 0, 0, 1)}, IsCA: true, BasicConstraintsValid: true,
+		KeyUsage: x509.KeyUsageCertSign | x509.KeyUsageDigitalSignature,
 	}
 	der, err := x509.CreateCertificate(rand.Reader, about, about, &key.PublicKey, key)
 	if err != nil {
@@ -102,7 +106,7 @@ func certify(t *testing.T, certificate, keys string) {
 	}
 }
 
-// at is the address of its topic for a user, as one would type it.
+// at returns the address of the topic for a user, as one would type it.
 func (s *secure) at(t *testing.T, user, password, sasl string) Address {
 	t.Helper()
 	a, err := ParseURL(fmt.Sprintf("kafka://%s@%s/%s?sasl=%s&ca=%s", user, s.host, s.source, sasl, s.hostCA))
@@ -113,7 +117,7 @@ func (s *secure) at(t *testing.T, user, password, sasl string) Address {
 	return a
 }
 
-// A broker with TLS, passwords and rights.
+// A broker with TLS, passwords and access rights.
 func TestSecureBroker(t *testing.T) {
 	t.Parallel()
 	s := newSecure(t)
@@ -121,8 +125,8 @@ func TestSecureBroker(t *testing.T) {
 	t.Run("forbidden letters", s.forbidden)
 }
 
-// passwords of each kind get in over TLS, consume, write letters and read them; wrong
-// ones, or a broker that nobody vouches for, do not, and no error shows them.
+// passwords checks that each SASL mechanism can consume, and write and read letters, over TLS.
+// Wrong passwords and an unknown certificate are refused, and no error shows a password.
 func (s *secure) passwords(t *testing.T) {
 	for _, who := range []struct{ user, sasl string }{{"app", "plain"}, {"scrammed", "scram-sha-256"}, {"scrammed", "scram-sha-512"}} {
 		t.Run(who.sasl, func(t *testing.T) {
@@ -133,9 +137,10 @@ func (s *secure) passwords(t *testing.T) {
 			}
 			before := len(s.Records(t, s.letters))
 			s.fill(t, 1)
-			h := s.start(t, func(context.Context, *nixie.Delivery) error { return errBad }, func(c *Config, _ *broker.Config, _ *policy.Config) {
-				c.Seeds, c.Client, c.Group = a.Seeds, append(c.Client, client...), s.source+who.sasl
-			})
+			h := s.start(t, func(context.Context, *nixie.Delivery) error { return errBad },
+				func(c *Config, _ *broker.Config, _ *policy.Config) {
+					c.Seeds, c.Client, c.Group = a.Seeds, append(c.Client, client...), s.source+who.sasl
+				})
 			s.lettersOf(t, before+1)
 			h.leave(t)
 			from, err := Read(limited(t), a, "")
@@ -156,7 +161,8 @@ func (s *secure) passwords(t *testing.T) {
 				if err == nil {
 					r.Close()
 				}
-				if nixie.CodeOf(err) != nixie.CodeDenied || strings.Contains(err.Error(), "another") || strings.Contains(err.Error(), "p/w:d%") {
+				if nixie.CodeOf(err) != nixie.CodeDenied || strings.Contains(err.Error(), "another") ||
+					strings.Contains(err.Error(), "p/w:d%") {
 					t.Errorf("wrong %s: %v", what, err)
 				}
 			}
@@ -164,8 +170,8 @@ func (s *secure) passwords(t *testing.T) {
 	}
 }
 
-// forbidden: as long as the topic of the letters may not be written to nothing is
-// committed, and when it may be again the letters go there.
+// forbidden checks that the group commits nothing while the client may not write to the topic of
+// letters. The letters go there once it may.
 func (s *secure) forbidden(t *testing.T) {
 	b := newFixture(t, s.seeds)
 	s.source, s.letters, s.client = b.source, b.letters, b.client
@@ -175,24 +181,27 @@ func (s *secure) forbidden(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	deny := kadm.NewACLs().Topics(s.letters).ResourcePatternType(kadm.ACLPatternLiteral).Deny("User:app").DenyHosts("*").Operations(kadm.OpWrite)
+	deny := kadm.NewACLs().Topics(s.letters).ResourcePatternType(kadm.ACLPatternLiteral).Deny("User:app").DenyHosts("*").Operations(
+		kadm.OpWrite)
 	admin := kadm.NewClient(s.client)
 	if made, err := admin.CreateACLs(limited(t), deny); err != nil || made[0].Err != nil {
 		t.Fatal(err, made)
 	}
 	var tried atomic.Int64
-	h := s.start(t, func(context.Context, *nixie.Delivery) error { tried.Add(1); return errBad }, func(c *Config, _ *broker.Config, _ *policy.Config) {
-		c.Seeds, c.Client = a.Seeds, append(c.Client, client...)
-	})
+	h := s.start(t, func(context.Context, *nixie.Delivery) error { tried.Add(1); return errBad },
+		func(c *Config, _ *broker.Config, _ *policy.Config) {
+			c.Seeds, c.Client = a.Seeds, append(c.Client, client...)
+		})
 	ctx := limited(t)
 	for tried.Load() < 1 && ctx.Err() == nil {
-		pass(ctx, time.Millisecond)
+		sleep(ctx, time.Millisecond)
 	}
-	if errs := h.driver.Publish(ctx, []broker.Publication{{Channel: s.letters, Value: []byte("v")}})(); nixie.CodeOf(errs[0]) != nixie.CodeDenied {
+	if errs := h.driver.Publish(ctx, []broker.Publication{{Channel: s.letters, Value: []byte("v")}})(); nixie.CodeOf(
+		errs[0]) != nixie.CodeDenied {
 		t.Errorf("published: %v", errs[0])
 	}
 	for part := range int32(3) {
-		if offset, _ := s.stand(t, part); offset > 0 {
+		if offset, _ := s.groupState(t, part); offset > 0 {
 			t.Errorf("partition %d: %d is committed, and there is no letter", part, offset)
 		}
 	}

@@ -20,11 +20,10 @@ import (
 	"github.com/nixie-go/nixie/redrive"
 )
 
-// Three consumers in processes of their own, killed and started again in the middle
-// of records of which one in a hundred is malformed, one in twenty fails the first
-// time, and one kills whoever has it. What became of each record is counted, and
-// then the dead ones are redriven: those that are mended by then succeed, the others
-// die until they are in quarantine.
+// Three consuming processes are killed and started again. One in a hundred records is malformed,
+// one in twenty fails the first time, and one kills its consumer. The test counts what became of
+// each record. Then it redrives the dead ones: repaired ones succeed, the others die until they are
+// in quarantine.
 func TestShow1_ConsumersAreKilled(t *testing.T) {
 	t.Parallel()
 	proof.Run(t, "kafka-show", func(t *testing.T, seed uint64) int {
@@ -36,7 +35,7 @@ func TestShow1_ConsumersAreKilled(t *testing.T) {
 	})
 }
 
-// show is a run of it.
+// show is one run of this test.
 type show struct {
 	*testing.T
 	*fixture
@@ -86,8 +85,8 @@ func (s *show) run(seed uint64) int {
 	return s.records
 }
 
-// produce fills the source, with the poison at a third.
-func (s *show) produce(dice *rand.Rand) {
+// produce fills the source, with the poison after a third.
+func (s *show) produce(rng *rand.Rand) {
 	for i := range s.records {
 		word := fine
 		switch {
@@ -98,14 +97,15 @@ func (s *show) produce(dice *rand.Rand) {
 		case i == s.records/3&^1:
 			word = poison
 		}
-		s.client.Produce(s.ctx, &kgo.Record{Topic: s.source, Key: fmt.Append(nil, dice.IntN(1_000)), Value: fmt.Appendf(nil, "%s %06d", word, i)}, nil)
+		s.client.Produce(s.ctx, &kgo.Record{Topic: s.source, Key: fmt.Append(nil, rng.IntN(1_000)),
+			Value: fmt.Appendf(nil, "%s %06d", word, i)}, nil)
 	}
 	if err := s.client.Flush(s.ctx); err != nil {
 		s.Fatal(err)
 	}
 }
 
-// until waits for something, and starts consumers that have ended again.
+// until waits for a condition, and starts ended consumers again.
 func (s *show) until(what func() bool) {
 	s.Helper()
 	for !what() {
@@ -116,7 +116,7 @@ func (s *show) until(what func() bool) {
 				s.team[i] = s.consume(s, s.ledger, s.session)
 			}
 		}
-		if pass(s.ctx, 10*time.Millisecond); s.ctx.Err() != nil {
+		if sleep(s.ctx, 10*time.Millisecond); s.ctx.Err() != nil {
 			s.Fatal(s.ledger.account(limited(s), s))
 		}
 	}
@@ -128,8 +128,8 @@ func (s *show) idle() bool {
 	return a.waiting+a.missing == 0 && a.committed == int64(a.records)
 }
 
-// check prints the account, and starts those again that were killed for it. Who was
-// not may have done what its test has not read yet.
+// check prints the account. A consumer that still runs may have done more than the test has read, so
+// check repeats it. It starts the consumers again that were killed for it.
 func (s *show) check(when string) account {
 	s.Helper()
 	ctx := limited(s)
@@ -141,7 +141,7 @@ func (s *show) check(when string) account {
 	}
 	s.Logf("%s: %s", when, a)
 	if a.ahead != "" {
-		s.Fatalf("%s is committed, and in none of the places", a.ahead)
+		s.Fatalf("%s is committed, and neither handled nor a letter nor on a retry topic", a.ahead)
 	}
 	for i, c := range s.team {
 		if c.over() {
@@ -165,10 +165,10 @@ func (s *show) poisoned() {
 	s.Error("the poison has no letter")
 }
 
-// redrive sends all letters but the poison back, one in ten of them as bad as it was.
+// redrive sends all letters but the poison back, one in ten of them without repair.
 func (s *show) redrive() {
 	s.Helper()
-	mend := func(_ context.Context, r *broker.Returning) error {
+	repair := func(_ context.Context, r *broker.Returning) error {
 		if n, ok := strings.CutPrefix(string(r.Value), malformed+" "); ok && !strings.HasSuffix(n, "050") {
 			r.Value = fmt.Append(nil, fine, " ", n)
 		}
@@ -179,7 +179,7 @@ func (s *show) redrive() {
 		before := s.ledger.account(s.ctx, s)
 		got, err := s.move(s, s.source+".redrive", func(m *redrive.Mover) {
 			m.Choose = func(r *broker.Record) bool { return !strings.HasPrefix(string(r.Value), poison) }
-			m.Route.Transform, m.Route.MaxRedrives, m.Route.Quarantine = mend, 3, "{source}.quarantine"
+			m.Route.Transform, m.Route.MaxRedrives, m.Route.Quarantine = repair, 3, "{source}.quarantine"
 		})
 		if err != nil {
 			s.Fatal(err)
@@ -194,7 +194,8 @@ func (s *show) redrive() {
 		s.until(s.idle)
 		after := s.ledger.account(s.ctx, s)
 		s.Logf("then: %d more handled, %d more letters", after.handled-before.handled, after.letters-before.letters)
-		if got.Redriven < sent || int64(after.records-before.records) != got.Redriven || after.letters-before.letters < bad || after.handled+after.letters != after.records {
+		if got.Redriven < sent || int64(after.records-before.records) != got.Redriven || after.letters-before.letters < bad ||
+			after.handled+after.letters != after.records {
 			s.Errorf("redrive %d of %d: %+v", generation, sent, got)
 		}
 		sent = int64(bad)
@@ -203,8 +204,8 @@ func (s *show) redrive() {
 	s.counted(s.source+".quarantine", 3, bad)
 }
 
-// counted checks that as many different records of a topic have been redriven so often,
-// and that each says so once.
+// counted checks how many distinct records of a topic have been redriven that often, and that each
+// has one count.
 func (s *show) counted(topic string, generation, want int) {
 	s.Helper()
 	seen := map[string]bool{}
@@ -223,8 +224,8 @@ func (s *show) counted(topic string, generation, want int) {
 	}
 }
 
-// stopped is about a consumer that stands still for longer than its session: what it
-// finishes afterwards is not committed, because somebody else has it by then.
+// stopped checks a consumer that stands still for longer than its session. What it finishes
+// afterwards is not committed, because another consumer has its partitions by then.
 func (s *show) stopped() {
 	s.Helper()
 	b := &fixture{seeds: s.seeds, cluster: s.cluster, client: s.client, source: s.source + ".one"}
@@ -232,8 +233,8 @@ func (s *show) stopped() {
 	b.create(s, 1, nil, b.source, b.letters)
 	l := newLedger(b)
 	first, second := b.consume(s, l, s.session), b.consume(s, l, s.session)
-	b.both(s.ctx, s)
-	for i := range 10 { // the first one is held, and so is what may be committed
+	b.waitForTwoMembers(s.ctx, s)
+	for i := range 10 { // the first one is held, and with it the commit
 		word := fine
 		if i == 0 {
 			word = held
@@ -245,26 +246,26 @@ func (s *show) stopped() {
 	case <-second.holding:
 		first, second = second, first
 	case <-s.ctx.Done():
-		s.Fatal("nobody got the record")
+		s.Fatal("no consumer got the record")
 	}
 	l.until(s, 9)
 	first.Signal(syscall.SIGSTOP)
 	select {
 	case <-second.holding:
 	case <-s.ctx.Done():
-		s.Fatal("nobody took over")
+		s.Fatal("no consumer took over")
 	}
 	first.Signal(syscall.SIGCONT)
 	first.GoOn()
 	l.until(s, 10)
-	b.both(s.ctx, s) // it was told, and is a new member
-	if at, _ := b.stand(s, 0); at > 0 {
+	b.waitForTwoMembers(s.ctx, s) // the consumer was told, and is a new member
+	if at, _ := b.groupState(s, 0); at > 0 {
 		s.Errorf("%d are committed by a consumer whose session was over", at)
 	}
 	s.Logf("stopped for longer than its session of %s, then finished 10 of 10 records: 0 committed", s.session)
 	second.GoOn()
-	for at := int64(0); at < 10; at, _ = b.stand(s, 0) {
-		if pass(s.ctx, 10*time.Millisecond); s.ctx.Err() != nil {
+	for at := int64(0); at < 10; at, _ = b.groupState(s, 0) {
+		if sleep(s.ctx, 10*time.Millisecond); s.ctx.Err() != nil {
 			s.Fatal("who took over did not finish")
 		}
 	}
@@ -273,15 +274,15 @@ func (s *show) stopped() {
 	second.kill()
 }
 
-// both waits until the group has two members.
-func (b *fixture) both(ctx context.Context, t testing.TB) {
+// waitForTwoMembers waits until the group has two members.
+func (b *fixture) waitForTwoMembers(ctx context.Context, t testing.TB) {
 	t.Helper()
 	for {
 		groups, err := kadm.NewClient(b.client).DescribeGroups(ctx, b.source)
 		if err == nil && len(groups[b.source].Members) == 2 {
 			return
 		}
-		if pass(ctx, 10*time.Millisecond); ctx.Err() != nil {
+		if sleep(ctx, 10*time.Millisecond); ctx.Err() != nil {
 			t.Fatalf("the group has not two members: %v, %v", groups, err)
 		}
 	}

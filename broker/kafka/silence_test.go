@@ -18,20 +18,20 @@ import (
 	"github.com/nixie-go/nixie/store/memory"
 )
 
-// silence is a wire on which the broker confirms the first few requests to add records,
-// and answers none after that; it has the records.
-type silence struct {
+// silentWire is a wire on which the broker confirms the first few requests to add records. It gets
+// later ones too, but its answers do not arrive.
+type silentWire struct {
 	wire
 	after int64
 	came  atomic.Int64
-	held  chan struct{} // closed at the first one without an answer
+	held  chan struct{} // closed at the first request without an answer
 	once  sync.Once
-	over  chan struct{} // ends it
+	over  chan struct{} // ends the silence
 }
 
-func silentAfter(t testing.TB, answers int64) *silence {
+func silentAfter(t testing.TB, answers int64) *silentWire {
 	t.Helper()
-	s := &silence{after: answers, held: make(chan struct{}), over: make(chan struct{})}
+	s := &silentWire{after: answers, held: make(chan struct{}), over: make(chan struct{})}
 	t.Cleanup(func() { close(s.over) })
 	s.answered = func(e *exchange) bool {
 		if e.Key() == int16(kmsg.Produce) && s.came.Add(1) > s.after {
@@ -43,8 +43,8 @@ func silentAfter(t testing.TB, answers int64) *silence {
 	return s
 }
 
-// publisher is one whose answers come over the wire.
-func (s *silence) publisher(t testing.TB, b *fixture) *Publisher {
+// publisher returns one whose answers come over the wire.
+func (s *silentWire) publisher(t testing.TB, b *fixture) *Publisher {
 	t.Helper()
 	to, err := newPublisher(b.seeds, []kgo.Opt{s.through()})
 	if err != nil {
@@ -58,7 +58,7 @@ func (s *silence) publisher(t testing.TB, b *fixture) *Publisher {
 const soon = 200 * time.Millisecond
 
 // interrupted returns a context that ends when the broker is silent.
-func (s *silence) interrupted(t testing.TB) context.Context {
+func (s *silentWire) interrupted(t testing.TB) context.Context {
 	t.Helper()
 	ctx, stop := context.WithCancel(limited(t))
 	t.Cleanup(stop)
@@ -72,9 +72,8 @@ func (s *silence) interrupted(t testing.TB) context.Context {
 	return ctx
 }
 
-// A redrive that is stopped while the broker is silent ends, and says how many it knows
-// nothing of. What was confirmed is remembered, and nothing else; the rest goes again
-// under the same IDs.
+// A redrive that is stopped while the broker is silent ends, and tells how many records are
+// uncertain. It remembers only confirmed ones; the next run sends the rest with the same IDs.
 func TestStoppedRedriveOfASilentBroker(t *testing.T) {
 	onBoth(t, func(t *testing.T, make func(testing.TB) *fixture) {
 		b := make(t)
@@ -102,14 +101,15 @@ func TestStoppedRedriveOfASilentBroker(t *testing.T) {
 	})
 }
 
-// The same of the letters of an office: what was confirmed is resolved, and the operation
-// goes on with the rest.
+// The same for letters of an office: confirmed ones are resolved, and the operation goes on with
+// the rest.
 func TestStoppedRedriveOfAnOfficeToASilentBroker(t *testing.T) {
 	onBoth(t, func(t *testing.T, make func(testing.TB) *fixture) {
 		b, st := make(t), memory.New(memory.Options{})
 		for i := range 40 {
 			l := broker.Adopted("kafka", &broker.Record{
-				Channel: b.letters, Offset: int64(i), ID: [16]byte{1, 15: byte(i)}, Key: fmt.Append(nil, i), Value: fmt.Append(nil, "value ", i), Timestamp: time.UnixMilli(1_700_000_000_000),
+				Channel: b.letters, Offset: int64(i), ID: [16]byte{1, 15: byte(i)}, Key: fmt.Append(nil, i),
+				Value: fmt.Append(nil, "value ", i), Timestamp: time.UnixMilli(1_700_000_000_000),
 				Headers: []broker.RecordHeader{{Name: broker.HeaderTopic, Value: []byte(b.source)}},
 			}, "")
 			if _, errs := st.Adopt(t.Context(), []nixie.Letter{l}, "ann", "r"); errs[0] != nil {
@@ -129,7 +129,7 @@ func TestStoppedRedriveOfAnOfficeToASilentBroker(t *testing.T) {
 		}
 		s := silentAfter(t, 5)
 		e := engine(s.publisher(t, b))
-		op, err := e.Plan(t.Context(), store.Operation{Event: nixie.OnRedrive, Actor: "ann", Reason: "mended"}, nixie.Filter{}, 0)
+		op, err := e.Plan(t.Context(), store.Operation{Event: nixie.OnRedrive, Actor: "ann", Reason: "repaired"}, nixie.Filter{}, 0)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -155,9 +155,9 @@ func TestStoppedRedriveOfAnOfficeToASilentBroker(t *testing.T) {
 	})
 }
 
-// A letter of which a silent broker says nothing is not kept, whoever waits for it may
-// leave, and so may the member: nothing is committed.
-func TestStopWhileALetterHasNoAnswer(t *testing.T) {
+// A letter without an answer of a silent broker is not stored. The worker and the member may leave,
+// and the group commits nothing.
+func TestCloseWhileALetterHasNoAnswer(t *testing.T) {
 	onBoth(t, func(t *testing.T, make func(testing.TB) *fixture) {
 		b, s := make(t), silentAfter(t, 0)
 		b.fill(t, 1)
@@ -171,14 +171,15 @@ func TestStopWhileALetterHasNoAnswer(t *testing.T) {
 			t.Fatal(got, err)
 		}
 		failure := &nixie.Failure{Class: nixie.ClassPermanent, Reason: nixie.ReasonHandler, Text: "bad", FailedAt: time.Now()}
-		errs := from.Settle(s.interrupted(t), []nixie.Settlement{{Delivery: got[0], Verb: nixie.Bury, Failure: failure, Burial: &nixie.Burial{Cause: nixie.CausePermanent, Status: nixie.StatusOpen}}})
+		errs := from.Settle(s.interrupted(t), []nixie.Settlement{{Delivery: got[0], Verb: nixie.Bury, Failure: failure,
+			Burial: &nixie.Burial{Cause: nixie.CausePermanent, Status: nixie.StatusOpen}}})
 		if nixie.CodeOf(errs[0]) != nixie.CodeUnavailable {
 			t.Errorf("the letter: %v", errs[0])
 		}
 		if err := d.Close(limited(t)); err != nil {
 			t.Errorf("the member leaves: %v", err)
 		}
-		if offset, _ := b.stand(t, got[0].Origin.Partition); offset > 0 {
+		if offset, _ := b.groupState(t, got[0].Origin.Partition); offset > 0 {
 			t.Errorf("%d is committed", offset)
 		}
 	})

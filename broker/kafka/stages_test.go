@@ -16,8 +16,8 @@ import (
 	"github.com/nixie-go/nixie/policy"
 )
 
-// soon is one stage, and its topic is there.
-func (b *fixture) soon(t testing.TB, delay time.Duration) string {
+// addStage adds a stage and its topic.
+func (b *fixture) addStage(t testing.TB, delay time.Duration) string {
 	t.Helper()
 	b.stages = []broker.Stage{{Channel: "{source}.retry." + delay.String(), Delay: delay}}
 	name := b.stages[0].Of(b.source)
@@ -33,11 +33,11 @@ func waitsFor(d time.Duration) func(*Config, *broker.Config, *policy.Config) {
 	}
 }
 
-// A retry goes to the group that failed, and not to the others that read the stage.
-func TestRetriesAreOfTheirGroup(t *testing.T) {
+// A retry goes to the group that failed, and not to other groups of the stage.
+func TestGroupsShareAStage(t *testing.T) {
 	onBoth(t, func(t *testing.T, make func(testing.TB) *fixture) {
 		b := make(t)
-		stage := b.soon(t, 20*time.Millisecond)
+		stage := b.addStage(t, 20*time.Millisecond)
 		b.fill(t, 5)
 		var mu sync.Mutex
 		seen := map[string][]int{}
@@ -56,23 +56,23 @@ func TestRetriesAreOfTheirGroup(t *testing.T) {
 				return nil
 			}
 		}
-		start := func(group string, until int) *hand {
+		start := func(group string, until int) *testMember {
 			return b.start(t, handler(group, until), func(c *Config, s *broker.Config, p *policy.Config) {
 				c.Group = b.source + group
 				waitsFor(10*time.Millisecond)(c, s, p)
 			})
 		}
 		fails, fine := start("fails", 3), start("fine", 1)
-		late := time.AfterFunc(patience, changed.Broadcast)
+		late := time.AfterFunc(testTimeout, changed.Broadcast)
 		defer late.Stop()
 		began := time.Now()
 		mu.Lock()
-		for (over["fails"] < 5 || over["fine"] < 5) && time.Since(began) < patience {
+		for (over["fails"] < 5 || over["fine"] < 5) && time.Since(began) < testTimeout {
 			changed.Wait()
 		}
 		mu.Unlock()
 		ctx, admin := limited(t), kadm.NewClient(b.client)
-		for passed := int64(0); passed < 10 && ctx.Err() == nil; { // also by the group that they are not for
+		for passed := int64(0); passed < 10 && ctx.Err() == nil; { // by the group that they are not for, too
 			offsets, err := admin.FetchOffsets(ctx, b.source+"fine")
 			if err != nil {
 				t.Fatal(err)
@@ -93,14 +93,14 @@ func TestRetriesAreOfTheirGroup(t *testing.T) {
 	})
 }
 
-// Who only waits for what is not due has nothing in hand: that it vanishes counts
-// for nothing, and whoever comes next hands out what is due by then.
-func TestWaitingIsNoHolding(t *testing.T) {
+// A member that only waits for records which are not due has nothing in hand. Its crash does not
+// count, and the next member hands the records out when they are due.
+func TestWaitingRetriesAreNotInHand(t *testing.T) {
 	onBoth(t, func(t *testing.T, make func(testing.TB) *fixture) { waiting(t, make(t)) })
 }
 
 func waiting(t *testing.T, b *fixture) {
-	stage := b.soon(t, time.Hour)
+	stage := b.addStage(t, time.Hour)
 	b.fill(t, 1)
 	first := b.start(t, func(context.Context, *nixie.Delivery) error { return errors.New("later") }, waitsFor(time.Second))
 	ctx := limited(t)
@@ -116,14 +116,14 @@ func waiting(t *testing.T, b *fixture) {
 	}
 	moved := func() bool { // or it would come from the source once more
 		for part := range int32(3) {
-			if offset, _ := b.stand(t, part); offset == 1 {
+			if offset, _ := b.groupState(t, part); offset == 1 {
 				return true
 			}
 		}
 		return false
 	}
 	for !(waits(first.driver) && moved()) && ctx.Err() == nil {
-		pass(ctx, time.Millisecond)
+		sleep(ctx, time.Millisecond)
 	}
 	offsets, err := kadm.NewClient(b.client).FetchOffsets(ctx, b.source)
 	if err != nil {
@@ -135,7 +135,7 @@ func waiting(t *testing.T, b *fixture) {
 		}
 	}
 	first.crash(t, b)
-	b.stages[0].Delay = time.Millisecond // to another the clock says that it is due
+	b.stages[0].Delay = time.Millisecond // for another member the clock says that it is due
 	var got *nixie.Delivery
 	var once sync.Once
 	comes := make(chan struct{})
@@ -154,18 +154,20 @@ func waiting(t *testing.T, b *fixture) {
 	}
 }
 
-// What is on a stage and makes no sense, or is from somebody else, is handled like
-// any other record, and waits no longer than others do.
+// Records on a stage without valid headers, or from other programs, are handled like all others,
+// and wait no longer.
 func TestOddRetries(t *testing.T) {
 	b := fake(t)
-	stage := b.soon(t, 50*time.Millisecond)
+	stage := b.addStage(t, 50*time.Millisecond)
 	odd := [][]broker.RecordHeader{
 		nil,
 		{{Name: broker.HeaderDue, Value: []byte("never")}},
 		{{Name: broker.HeaderDue, Value: []byte("9999999999999999")}},
-		{{Name: broker.HeaderDue, Value: []byte("-5")}, {Name: broker.HeaderAttempts, Value: []byte("-5")}, {Name: broker.HeaderID, Value: []byte("x")}},
+		{{Name: broker.HeaderDue, Value: []byte("-5")}, {Name: broker.HeaderAttempts, Value: []byte("-5")},
+			{Name: broker.HeaderID, Value: []byte("x")}},
 		{{Name: broker.HeaderHistory, Value: []byte(`{"failures":[{"message":7}]}`)}, {Name: broker.HeaderSteps, Value: []byte("{")}},
-		{{Name: broker.HeaderOffset, Value: []byte("99999999999999999999")}, {Name: broker.HeaderPartition, Value: []byte("99999999999")}, {Name: broker.HeaderTimestamp, Value: []byte("9999999999999999")}},
+		{{Name: broker.HeaderOffset, Value: []byte("99999999999999999999")}, {Name: broker.HeaderPartition, Value: []byte("99999999999")},
+			{Name: broker.HeaderTimestamp, Value: []byte("9999999999999999")}},
 	}
 	for n, headers := range odd {
 		b.Produce(t, broker.Publication{Channel: stage, Key: []byte("one"), Value: fmt.Append(nil, n), Headers: headers})

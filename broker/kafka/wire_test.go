@@ -13,10 +13,10 @@ import (
 	"github.com/twmb/franz-go/pkg/kmsg"
 )
 
-// wire lies between a client and its brokers, which may be real ones. Its functions are
-// called for each request before the broker has it, and for each answer before the client
-// has that. While one of them runs nothing more of that connection goes by; false breaks
-// the connection. Functions that are nil let all pass.
+// wire lies between a client and its brokers, which may be real ones. It calls asked for each
+// request before the broker has it, and answered for each answer before the client has it. Until
+// such a call returns, nothing else passes on that connection. The call returns false to break the
+// connection. A nil function lets all pass.
 type wire struct {
 	asked    func(*exchange) bool
 	answered func(*exchange) bool
@@ -26,10 +26,10 @@ type wire struct {
 type exchange struct {
 	kmsg.Request
 	body   []byte
-	answer []byte // empty: there is none yet
+	answer []byte // empty until it comes
 }
 
-// through makes a client's connections go through the wire.
+// through makes a client connect through the wire.
 func (w *wire) through() kgo.Opt {
 	return kgo.Dialer(func(ctx context.Context, network, host string) (net.Conn, error) {
 		far, err := (&net.Dialer{}).DialContext(ctx, network, host)
@@ -37,15 +37,15 @@ func (w *wire) through() kgo.Opt {
 			return nil, err
 		}
 		client, near := net.Pipe()
-		l := &line{wire: w, near: near, far: far, open: map[uint32]*exchange{}}
+		l := &wireConn{wire: w, near: near, far: far, open: map[uint32]*exchange{}}
 		go l.carry(far, near, l.request)
 		go l.carry(near, far, l.reply)
 		return client, nil
 	})
 }
 
-// line is one connection.
-type line struct {
+// wireConn is one connection.
+type wireConn struct {
 	*wire
 	near, far net.Conn
 
@@ -53,10 +53,10 @@ type line struct {
 	open map[uint32]*exchange // by the number of the request
 }
 
-// carry takes frames from one end to the other until one of the two ends.
-func (l *line) carry(to io.Writer, from io.Reader, look func(frame []byte) (bool, error)) {
-	defer l.near.Close() //nolint:errcheck // whoever is there hears of it
-	defer l.far.Close()  //nolint:errcheck // as well
+// carry copies frames from one end to the other until one of them ends.
+func (l *wireConn) carry(to io.Writer, from io.Reader, look func(frame []byte) (bool, error)) {
+	defer l.near.Close() //nolint:errcheck // the other end notices it
+	defer l.far.Close()  //nolint:errcheck // the other end notices it
 	for {
 		var size [4]byte
 		if _, err := io.ReadFull(from, size[:]); err != nil {
@@ -80,7 +80,7 @@ func (l *line) carry(to io.Writer, from io.Reader, look func(frame []byte) (bool
 	}
 }
 
-func (l *line) request(frame []byte) (passes bool, err error) {
+func (l *wireConn) request(frame []byte) (passes bool, err error) {
 	r := kmsg.RequestForKey(int16(binary.BigEndian.Uint16(frame)))
 	if r == nil {
 		return false, fmt.Errorf("request %x is of no kind", frame[:4])
@@ -100,7 +100,7 @@ func (l *line) request(frame []byte) (passes bool, err error) {
 	return l.asked == nil || l.asked(e), nil
 }
 
-func (l *line) reply(frame []byte) (passes bool, err error) {
+func (l *wireConn) reply(frame []byte) (passes bool, err error) {
 	number, rest := binary.BigEndian.Uint32(frame), frame[4:]
 	l.mu.Lock()
 	e := l.open[number]
@@ -118,7 +118,7 @@ func (l *line) reply(frame []byte) (passes bool, err error) {
 	return l.answered == nil || l.answered(e), nil
 }
 
-var errTags = errors.New("a header has tags, which nobody reads")
+var errTags = errors.New("a header has tags, which this test does not read")
 
 func untagged(rest []byte) ([]byte, error) {
 	if rest[0] != 0 {
@@ -127,8 +127,7 @@ func untagged(rest []byte) ([]byte, error) {
 	return rest[1:], nil
 }
 
-// commit is what an exchange is about if it is about that, and the answer once there is
-// one.
+// commit returns a request to commit and its answer, as far as the exchange is one and has one.
 func (e *exchange) commit() (*kmsg.OffsetCommitRequest, *kmsg.OffsetCommitResponse) {
 	asked, is := e.Request.(*kmsg.OffsetCommitRequest)
 	if !is {

@@ -20,7 +20,7 @@ var (
 	machine = finder{"store/lifecycle", ""}
 	model   = finder{"store/sqlite", "^TestModel$"}
 	mapping = finder{"internal/cli", "^TestMapOfAllFailures$"}
-	alone   = finder{"broker/kafka", "^TestPoisonStandsAlone$|^TestSuspectsOfOnePartitionAtATime$"}
+	alone   = finder{"broker/kafka", "^TestPoisonIsIsolated$|^TestSuspectsOfOnePartitionAtATime$"}
 	ranges  = finder{"store/postgres", "^TestForgottenClaim|^TestPausedWhileAClaimWaits$|^TestStore$/^(Lease|Many)$"}
 	faults  = finder{"internal/proof/powerloss", "^TestFailAtEveryCall$/^write$"} // a commit that fails needs no luck, a crash between reply and commit does
 )
@@ -230,7 +230,7 @@ var table = []mutant{
 	{
 		number: 39, name: "suspects of all partitions at a time",
 		breaks: "the first record of a partition beside that of a killer is convicted with it",
-		edits:  []edit{{"broker/kafka/receive.go", "turn == nil || turn == p ||", "turn == nil || turn != nil ||"}},
+		edits:  []edit{{"broker/kafka/receive.go", "suspect == nil || suspect == p ||", "suspect == nil || suspect != nil ||"}},
 		tests:  alone,
 	},
 	{

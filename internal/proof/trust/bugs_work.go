@@ -55,7 +55,7 @@ func bugsThatLostWork() []bug {
 		{44, "confluentinc/parallel-consumer#826", "Frequent closing and rebalancing lost messages.", "broker/kafka.TestRebalances", ""},
 		{45, "twmb/franz-go#57", "Commits at polling lost what a killed consumer had in hand.", "broker/kafka.TestRebalances broker/kafka.TestOnlyCrashesCount", ""},
 		{46, "segmentio/kafka-go#711, #715", "The last commit of a generation was lost at closing.", "broker/kafka.TestSuite", ""},
-		{47, "akka/alpakka-kafka#141", "After a rebalance offsets of partitions that were gone were committed.", "broker/kafka.TestLostCommitsNothing broker/kafka.TestRebalances", ""},
+		{47, "akka/alpakka-kafka#141", "After a rebalance offsets of partitions that were gone were committed.", "broker/kafka.TestLostMemberCommitsNothing broker/kafka.TestRebalances", ""},
 		{48, "nats-io/nats-server#6538", "Unacknowledged messages were dropped after the last delivery.", "", withNATS},
 		{49, "rabbitmq/rabbitmq-server#37, #3100, #12856", "The broker's own dead-lettering lost messages at a restart or on the way.", "", withRabbit},
 	}
