@@ -176,7 +176,7 @@ func (f *consumeFlags) consume(ctx context.Context, from app.Consumption, cfg *r
 		return err
 	}
 	var done runner.Consumed
-	if err := f.drive(ctx, r, newProgress(f.Streams, r.Progress, true), func(ctx context.Context) (err error) {
+	if err := f.drive(ctx, r, newProgress(f.Streams, r.Counts, true), func(ctx context.Context) (err error) {
 		done, err = r.Consume(ctx, source, f.idle)
 		return err
 	}); err != nil {

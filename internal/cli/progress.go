@@ -20,7 +20,7 @@ const (
 // progress shows how far a run is, on the error stream.
 type progress struct {
 	out   io.Writer
-	ask   func() runner.Progress
+	ask   func() runner.Counts
 	bar   *progressbar.ProgressBar
 	began time.Time
 	now   func() time.Time
@@ -31,10 +31,10 @@ type progress struct {
 	line sync.Mutex // held by who writes where the bar stands
 
 	endless bool // there is no total: a line when something has changed
-	last    runner.Progress
+	last    runner.Counts
 }
 
-func newProgress(s Streams, ask func() runner.Progress, endless bool) *progress {
+func newProgress(s Streams, ask func() runner.Counts, endless bool) *progress {
 	p := &progress{out: s.Err, ask: ask, began: s.Now(), now: s.Now, stop: make(chan struct{}), endless: endless}
 	every := lineEvery
 	if s.ErrTTY && s.Env("TERM") != "dumb" && !endless {

@@ -170,7 +170,7 @@ func (f *runFlags) run(ctx context.Context, args []string, dash int) error {
 // in the store.
 func (f *runFlags) take(ctx context.Context, r *runner.Runner, job string, list *items.Reader) error {
 	if list == nil {
-		return r.GoOn(ctx)
+		return r.Resume(ctx)
 	}
 	in, err := r.Intake(ctx, list)
 	if err == nil {
@@ -191,7 +191,7 @@ func (f *runFlags) listOptions(list string, choice *items.Choice) items.Options 
 // checkFields refuses a command that asks for a field which the first item does not
 // have: it would fail for each of them.
 func checkFields(r *runner.Runner, list *items.Reader) error {
-	field, known, err := r.Unknown(list)
+	field, known, err := r.MissingField(list)
 	if err != nil || field == "" {
 		return err
 	}
@@ -269,7 +269,7 @@ func (f *runFlags) announce(job string, in runner.Intake) {
 // work runs the job under a progress display.
 func (f *runFlags) work(ctx context.Context, r *runner.Runner, args []string) error {
 	var summary runner.Summary
-	err := f.drive(ctx, r, newProgress(f.Streams, r.Progress, false), func(ctx context.Context) (err error) {
+	err := f.drive(ctx, r, newProgress(f.Streams, r.Counts, false), func(ctx context.Context) (err error) {
 		summary, err = r.Run(ctx)
 		return err
 	})

@@ -86,7 +86,7 @@ func (f *workFlags) run(ctx context.Context, args []string, dash int) error {
 	defer st.Close() //nolint:errcheck // everything that counts is committed
 	r.Use(st)
 	var done runner.Work
-	if err := f.drive(ctx, r, newProgress(f.Streams, r.Progress, true), func(ctx context.Context) (err error) {
+	if err := f.drive(ctx, r, newProgress(f.Streams, r.Counts, true), func(ctx context.Context) (err error) {
 		done, err = r.Work(ctx)
 		return err
 	}); err != nil {

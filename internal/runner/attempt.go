@@ -12,29 +12,29 @@ import (
 	"github.com/nixie-go/nixie/internal/items"
 )
 
-// Workplace is where the commands of one attempt work.
+// Workplace gives the commands of one attempt a folder, an environment and files.
 type Workplace interface {
 	Dir() string
 	Environ() []string  // what commands inherit
 	ItemFile() string   // a path for the item, outside Dir
-	LogFile() string    // a path for what agents have to tell, outside Dir
-	ResultFile() string // a path for what the item comes to, outside Dir
-	// Check is told that the steps have succeeded, and says whether what they left is
-	// what they were to leave.
+	LogFile() string    // a path for the log of agents, outside Dir
+	ResultFile() string // a path for the result of the item, outside Dir
+	// Check is called after the steps have succeeded. It returns an error when they left the
+	// workplace otherwise than they should.
 	Check(ctx context.Context) error
-	// End is told how the attempt went, and says how it ends. It is called once, also
+	// End gets the outcome of the attempt and returns its final outcome. It is called once, also
 	// when ctx has ended: then the item comes back.
 	End(ctx context.Context, err error) error
 }
 
-// attempt is one of an item.
+// attempt executes one item once.
 type attempt struct {
 	*Runner
-	d       *nixie.Delivery
-	item    items.Stored
-	place   Workplace // nil: where this process is
-	env     command.Environment
-	printed *Printed // nil: what is printed is thrown away
+	d         *nixie.Delivery
+	item      items.Stored
+	workplace Workplace // nil: the folder of this process
+	env       command.Environment
+	printed   *Printed // nil: output is thrown away
 }
 
 // attempt runs the steps of one item.
@@ -54,14 +54,14 @@ func (r *Runner) attempt(ctx context.Context, d *nixie.Delivery) error {
 	if r.c.Workplace == nil {
 		return a.runAll(ctx, args)
 	}
-	if a.place, err = r.c.Workplace(ctx, d); err != nil || a.place == nil {
+	if a.workplace, err = r.c.Workplace(ctx, d); err != nil || a.workplace == nil {
 		return err
 	}
-	a.env = command.NewEnvironment(a.place.Environ())
-	return a.place.End(ctx, a.runIn(ctx, args))
+	a.env = command.NewEnvironment(a.workplace.Environ())
+	return a.workplace.End(ctx, a.runInWorkplace(ctx, args))
 }
 
-// arguments are those of each step.
+// arguments returns the arguments of each step.
 func (a *attempt) arguments() ([][]string, error) {
 	all := make([][]string, len(a.steps))
 	for i := range a.steps {
@@ -73,10 +73,10 @@ func (a *attempt) arguments() ([][]string, error) {
 	return all, nil
 }
 
-// runIn runs the steps in a workplace: those that validate once what the others left is
-// what it was to be.
-func (a *attempt) runIn(ctx context.Context, args [][]string) error {
-	if err := os.WriteFile(a.place.ItemFile(), a.d.Body, 0o600); err != nil {
+// runInWorkplace runs the steps in a workplace. It runs the validating step after the workplace has
+// checked the work of the others.
+func (a *attempt) runInWorkplace(ctx context.Context, args [][]string) error {
+	if err := os.WriteFile(a.workplace.ItemFile(), a.d.Body, 0o600); err != nil {
 		return nixie.WithReason(nixie.Transient(fmt.Errorf("file of the item: %w", err)), nixie.ReasonResource)
 	}
 	work := len(a.steps)
@@ -86,13 +86,13 @@ func (a *attempt) runIn(ctx context.Context, args [][]string) error {
 	if err := a.runAll(ctx, args[:work]); err != nil {
 		return err
 	}
-	if err := a.place.Check(ctx); err != nil || work == len(args) {
+	if err := a.workplace.Check(ctx); err != nil || work == len(args) {
 		return err
 	}
-	return a.facts(invalid(a.run(ctx, work, args[work])), work)
+	return a.withStep(invalid(a.runStep(ctx, work, args[work])), work)
 }
 
-// invalid makes an exit code that says nothing else the failure of a validation.
+// invalid makes a plain exit code the failure of a validation.
 func invalid(err error) error {
 	if nixie.OutcomeOf(err).Reason == nixie.ReasonCommandFailed {
 		return nixie.WithReason(err, nixie.ReasonValidation)
@@ -103,8 +103,8 @@ func invalid(err error) error {
 // runAll runs steps one after the other until one fails.
 func (a *attempt) runAll(ctx context.Context, args [][]string) error {
 	for i := range args {
-		if err := a.run(ctx, i, args[i]); err != nil {
-			return a.facts(err, i)
+		if err := a.runStep(ctx, i, args[i]); err != nil {
+			return a.withStep(err, i)
 		}
 		if name := a.steps[i].Label; name != "" {
 			if err := a.d.Step(name, func() error { return nil }); err != nil {
@@ -115,9 +115,8 @@ func (a *attempt) runAll(ctx context.Context, args [][]string) error {
 	return nil
 }
 
-// facts says beside a failure in which step it was, and the trail that led there,
-// outermost first.
-func (a *attempt) facts(err error, i int) error {
+// withStep adds to a failure the step in which it happened and its context, outermost first.
+func (a *attempt) withStep(err error, i int) error {
 	name := a.steps[i].Label
 	if err == nil || name == "" {
 		return err
@@ -130,8 +129,8 @@ func (a *attempt) facts(err error, i int) error {
 	return nixie.WithEvidence(err, known)
 }
 
-// run runs the i-th step, and judges how it ended.
-func (a *attempt) run(ctx context.Context, i int, args []string) error {
+// runStep runs the i-th step and makes an error of its exit and verdict.
+func (a *attempt) runStep(ctx context.Context, i int, args []string) error {
 	step := &a.steps[i]
 	verdictPath := a.verdicts + "/" + a.d.ID.String() + "-" + strconv.FormatInt(a.d.Lease.Number, 10)
 	variables := a.variables(a.d)
@@ -139,11 +138,11 @@ func (a *attempt) run(ctx context.Context, i int, args []string) error {
 	a.item.Scalars(func(name, value string) {
 		variables.Fields = append(variables.Fields, command.Field{Name: name, Value: value})
 	})
-	spec := command.Spec{Args: args, Path: step.path, Stdin: a.d.Body, Timeout: a.c.Timeout, Grace: commandGrace, Guard: a.guard}
-	if a.place != nil {
-		spec.Dir, variables.ItemFile, variables.ResultFile = a.place.Dir(), a.place.ItemFile(), a.place.ResultFile()
+	spec := command.Spec{Args: args, Path: step.file, Stdin: a.d.Body, Timeout: a.c.Timeout, Grace: commandGrace, Guard: a.guard}
+	if a.workplace != nil {
+		spec.Dir, variables.ItemFile, variables.ResultFile = a.workplace.Dir(), a.workplace.ItemFile(), a.workplace.ResultFile()
 		if step.Logs {
-			variables.LogFile = a.place.LogFile()
+			variables.LogFile = a.workplace.LogFile()
 		}
 	}
 	spec.Env = a.env.For(variables)

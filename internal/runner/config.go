@@ -17,61 +17,59 @@ import (
 	"github.com/nixie-go/nixie/worker"
 )
 
-// Mode says what becomes of an item that policy gives up on.
+// Mode decides about an item that the policy gives up on.
 type Mode string
 
 // The modes. A mode of "custom:" followed by a command asks that command.
 const (
 	ToOffice Mode = "dlq"     // buried; the default
-	KeepOn   Mode = "retry"   // goes on past max_attempts, up to max_deliveries, then buried
+	KeepOn   Mode = "retry"   // retried past max_attempts, up to max_deliveries, then buried
 	Discard  Mode = "discard" // dropped, counted and logged
 	Stop     Mode = "stop"    // buried, and the job is halted
 )
 
 const customPrefix = "custom:"
 
-// Until says when work on queues ends by itself.
+// Until names the state of the queues in which the work ends by itself.
 type Until int8
 
 // The ends of work.
 const (
-	Stopped Until = iota // not before it is told to
-	Drained              // nothing is due or in hand: what is left is for later
-	Empty                // nothing is left, and what is for later was waited for
+	Stopped Until = iota // never: a caller ends it
+	Drained              // no message is due or leased; scheduled ones may be left
+	Empty                // no message is left; the work waits for scheduled ones
 )
 
-// Config of a runner: of a job, which is run to its end, or of queues that are
-// worked on.
+// Config configures a runner: of a job, which it runs to its end, or of queues.
 type Config struct {
 	Job       string               // name of the job's queue
-	Queues    []string             // instead of a job: what to work on
+	Queues    []string             // to work on, instead of a job
 	Until     Until                // of work on queues
-	Steps     []command.Step       // what is run for each, one after the other until one fails
-	Validate  *command.Step        // the last, once a workplace has checked what the others left; nil is none
-	Parallel  int                  // commands at once, 1 to [MaxParallel]
-	Timeout   time.Duration        // of one execution; 0 is none
-	Lease     time.Duration        // of a claim; 0 is [nixie.DefaultLease]
-	Policy    policy.Document      // over that of the queue
-	OnFailure Mode                 // empty is [ToOffice]
-	Breaker   *policy.BreakerRules // nil is that of the profile
+	Steps     []command.Step       // run for each item, one after the other until one fails
+	Validate  *command.Step        // the last step, after the workplace has checked the others' work; nil means none
+	Parallel  int                  // commands at the same time, 1 to [MaxParallel]
+	Timeout   time.Duration        // of one execution; 0 means none
+	Lease     time.Duration        // of a claim; 0 means [nixie.DefaultLease]
+	Policy    policy.Document      // overrides that of the queue
+	OnFailure Mode                 // empty means [ToOffice]
+	Breaker   *policy.BreakerRules // nil means that of the profile
 
 	PermanentExit []int    // exit codes, 1 to 255, that mean: will never succeed
-	Environ       []string // what the commands inherit
-	StateFolder   string   // where running process groups are noted and verdicts are written
-	Owner         string   // of the leases, as the store was told; unique among live processes
+	Environ       []string // the environment that commands inherit
+	StateFolder   string   // of the notes of running process groups and of verdicts
+	Owner         string   // of the leases, as the store has it; unique among live processes
 
-	// Workplace says where the commands of an attempt work. Nil: where this process does.
-	// Without an error it may return nil for an attempt of which nothing is left to do.
+	// Workplace makes the workplace of an attempt. Nil runs commands in the folder of this process.
+	// It may return nil without an error for an item that is done already.
 	Workplace func(ctx context.Context, d *nixie.Delivery) (Workplace, error)
 
-	// Show shows what a command printed and closes it. It is called by many goroutines
-	// and returns when ctx ends. An error ends the run once its commands have finished.
-	// Nil throws output away.
+	// Show shows the output of a command and closes it. Many goroutines call it; it returns when
+	// ctx ends. An error ends the run after its commands have finished. Nil throws output away.
 	Show func(ctx context.Context, p *Printed) error
 
 	Mask     func(*nixie.Failure) // hides secrets in failures where they are made; nil hides nothing
 	Clock    func() time.Time
-	Warn     func(format string, args ...any) // something a person should know; the run goes on
+	Warn     func(format string, args ...any) // tells a person a problem; the run goes on
 	Observer *nixie.Observer
 }
 
@@ -81,36 +79,36 @@ type Runner struct {
 	store     store.Store
 	steps     []step
 	custom    custom                            // of mode custom
-	exhausted nixie.Verb                        // that the mode asks for, if it does
-	own       *rules                            // of queues that have no policy
-	ruled     atomic.Pointer[map[string]*rules] // by queue, as last looked up
+	exhausted nixie.Verb                        // of the mode, if it has one
+	defaults  *rules                            // of queues that have no policy
+	byQueue   atomic.Pointer[map[string]*rules] // as last read from the store
 	env       command.Environment
-	judge     *judge
+	decider   *decider
 	guard     *command.Guard
-	verdicts  string // folder of those of this run's commands
+	verdicts  string // folder of the verdicts of this run's commands
 	busy      inProgress
 	printed   outputs
-	trouble   trouble
+	outage    outage
 	count     counters
 	total     atomic.Int64
-	recheck   chan struct{}   // ask the store whether anything is left
-	cleared   map[string]bool // dead runs whose commands were ended; used by the receiving goroutine only
+	recount   chan struct{}   // wakes watchQueues to ask the store whether anything is left
+	ended     map[string]bool // dead runs whose commands were ended; only the receiving goroutine uses it
 
 	mu      sync.Mutex
 	w       *worker.Worker
 	aborted bool
-	halting error       // why the run ends by itself
+	halting error       // the reason why the run ends by itself
 	finish  func(error) // ends it
 }
 
-// MaxParallel is how many commands may run at once.
+// MaxParallel limits the commands that run at the same time.
 const MaxParallel = 1000
 
-// MaxQueues is how many queues one runner may work on.
+// MaxQueues limits the queues of one runner.
 const MaxQueues = 100
 
-// New checks a config. It touches no store and no file but to look for the
-// programs. Errors are of [nixie.CodeInvalid].
+// New checks a config. It touches no store, and no file except to find the programs. Errors are of
+// [nixie.CodeInvalid].
 func New(c Config) (*Runner, error) {
 	if c.Lease == 0 {
 		c.Lease = nixie.DefaultLease
@@ -121,8 +119,8 @@ func New(c Config) (*Runner, error) {
 	if err := c.check(); err != nil {
 		return nil, err
 	}
-	r := &Runner{c: c, env: command.NewEnvironment(c.Environ), recheck: make(chan struct{}, 1), cleared: map[string]bool{}}
-	r.trouble.r = r
+	r := &Runner{c: c, env: command.NewEnvironment(c.Environ), recount: make(chan struct{}, 1), ended: map[string]bool{}}
+	r.outage.r = r
 	var err error
 	if r.steps, err = c.steps(); err != nil {
 		return nil, err
@@ -131,25 +129,27 @@ func New(c Config) (*Runner, error) {
 		return nil, err
 	}
 	if r.exhausted != "" && len(r.c.Policy.Values("on-exhausted")) > 0 {
-		return nil, nixie.Errorf(nixie.CodeInvalid, "on-exhausted and on-item-failure %s say two things of what is given up: give one", r.c.OnFailure)
+		return nil, nixie.Errorf(nixie.CodeInvalid,
+			"on-exhausted and on-item-failure %s both decide about items that are given up: give one",
+			r.c.OnFailure)
 	}
-	if r.own, err = r.makeRules(""); err != nil {
+	if r.defaults, err = r.makeRules(""); err != nil {
 		return nil, err
 	}
 	if err = r.readBreaker(); err != nil {
 		return nil, err
 	}
-	r.judge = &judge{policy: r.policyOf, mode: r.c.OnFailure, mask: r.c.Mask, asked: map[nixie.ID]answer{}}
+	r.decider = &decider{policy: r.policyOf, mode: r.c.OnFailure, mask: r.c.Mask, answers: map[nixie.ID]answer{}}
 	return r, nil
 }
 
 // step is a command with the file of its program.
 type step struct {
 	command.Step
-	path string
+	file string
 }
 
-// steps are all that are run, the one that validates last.
+// steps returns all steps; the validating one is last.
 func (c *Config) steps() (all []step, err error) {
 	for _, s := range c.Steps {
 		all = append(all, step{Step: s})
@@ -158,15 +158,15 @@ func (c *Config) steps() (all []step, err error) {
 		all = append(all, step{Step: *c.Validate})
 	}
 	for i := range all {
-		if all[i].path, err = c.file(all[i].Program()); err != nil {
+		if all[i].file, err = c.programFile(all[i].Program()); err != nil {
 			return nil, err
 		}
 	}
 	return all, nil
 }
 
-// file is that of a program. A relative path is one of the workplace, if there is one.
-func (c *Config) file(name string) (string, error) {
+// programFile finds the file of a program. A relative path is below the workplace, if there is one.
+func (c *Config) programFile(name string) (string, error) {
 	if c.Workplace != nil && strings.Contains(name, "/") && !filepath.IsAbs(name) {
 		return name, nil
 	}
@@ -177,16 +177,15 @@ func (c *Config) file(name string) (string, error) {
 	return path, nil
 }
 
-// Use gives the runner the store to work on. It is called once, before anything
-// else is done.
+// Use gives the runner its store. It is called once, before all other methods.
 func (r *Runner) Use(st store.Store) { r.store = st }
 
-// readBreaker takes the breaker from the profile that the flags name, if they name none.
+// readBreaker takes the breaker of the profile when the config has none.
 func (r *Runner) readBreaker() error {
 	if r.c.Breaker != nil {
 		return nil
 	}
-	profile, err := policy.ProfileNamed(r.own.policy.Config().Profile)
+	profile, err := policy.ProfileNamed(r.defaults.policy.Config().Profile)
 	r.c.Breaker = &profile.Breaker
 	return err
 }
@@ -215,7 +214,7 @@ func (c *Config) check() error {
 	case len(c.Steps) == 0:
 		return nixie.Errorf(nixie.CodeInvalid, "no command: give it after --, as in -- ./handle {id}")
 	case c.Validate != nil && c.Workplace == nil:
-		return nixie.Errorf(nixie.CodeInvalid, "validate needs a place of work of its own: that is for nixie map")
+		return nixie.Errorf(nixie.CodeInvalid, "validate needs a worktree for each attempt: use nixie map")
 	}
 	for _, code := range c.PermanentExit {
 		if code < 1 || code > 255 {
@@ -225,7 +224,7 @@ func (c *Config) check() error {
 	return nil
 }
 
-// readMode checks the mode and puts into the policy what it can express.
+// readMode checks the mode. Discard and stop become verbs of the policy.
 func (r *Runner) readMode() (err error) {
 	switch mode := r.c.OnFailure; mode {
 	case "":
@@ -245,8 +244,7 @@ func (r *Runner) readMode() (err error) {
 	return err
 }
 
-// DefaultJob is the name of the job of a list: its file's name, made unique by
-// the place of the file.
+// DefaultJob names the job of a list after its file, and makes it unique by a hash of the path.
 func DefaultJob(absolutePath string) string {
 	base := absolutePath[strings.LastIndexByte(absolutePath, '/')+1:]
 	if dot := strings.LastIndexByte(base, '.'); dot > 0 {

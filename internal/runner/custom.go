@@ -11,13 +11,13 @@ import (
 	"github.com/nixie-go/nixie/policy"
 )
 
-// custom is the command that decides about items that policy gives up on.
+// custom is the command that decides about items that the policy gives up on.
 type custom struct {
-	args []string // none: there is no such command
+	args []string // empty: there is no such command
 	path string
 }
 
-// readCustom reads what stands behind custom: words between blanks.
+// readCustom reads the words after "custom:".
 func readCustom(text string) (custom, error) {
 	args, path, err := command.Words(text)
 	if err != nil {
@@ -34,8 +34,8 @@ const (
 	customStops    = 12
 )
 
-// failureNote is what a custom command reads on standard input.
-type failureNote struct {
+// customInput is the JSON that a custom command reads on standard input.
+type customInput struct {
 	ItemID    string `json:"item_id"`
 	MessageID string `json:"message_id"`
 	Job       string `json:"job"`
@@ -44,9 +44,9 @@ type failureNote struct {
 	DurationMS int64 `json:"duration_ms"`
 }
 
-// ask lets the custom command decide about an item that policy would give up
-// on, and notes the answer for the judge.
-func (r *Runner) ask(ctx context.Context, d *nixie.Delivery, failed error, started time.Time) {
+// askCustom lets the custom command decide about an item that the policy would give up on, and
+// keeps the answer for the decider.
+func (r *Runner) askCustom(ctx context.Context, d *nixie.Delivery, failed error, started time.Time) {
 	now := r.c.Clock()
 	p := r.policyOf(d.Queue)
 	st := p.Decide(d, p.Diagnose(d, failed, policy.Facts{StartedAt: started, FailedAt: now, Worker: r.c.Owner, Mask: r.c.Mask}), now)
@@ -55,23 +55,23 @@ func (r *Runner) ask(ctx context.Context, d *nixie.Delivery, failed error, start
 	}
 	f := st.Failure
 	f.Attachments = nil
-	note, err := json.Marshal(failureNote{itemID(d), d.ID.String(), d.Queue, d.Attempts, *f, f.Took.Milliseconds()})
+	note, err := json.Marshal(customInput{itemID(d), d.ID.String(), d.Queue, d.Attempts, *f, f.Took.Milliseconds()})
 	if err != nil {
-		r.judge.note(d.ID, answer{verb: nixie.Bury, second: err})
+		r.decider.keep(d.ID, answer{verb: nixie.Bury, second: err})
 		return
 	}
 	result, err := command.Run(ctx, command.Spec{
 		Args: r.custom.args, Path: r.custom.path, Env: r.env.For(r.variables(d)),
 		Stdin: note, Timeout: r.c.Timeout, Grace: commandGrace, Guard: r.guard,
 	})
-	if ctx.Err() == nil { // else it was told to end: what it said is no answer
-		r.judge.note(d.ID, answered(result, err))
+	if ctx.Err() == nil { // otherwise the runner ended it: its exit is no answer
+		r.decider.keep(d.ID, readAnswer(result, err))
 	}
 }
 
-// answered reads the answer of a custom command. An answer that is none buries
-// the item and is itself recorded.
-func answered(result command.Result, err error) answer {
+// readAnswer reads the answer of a custom command. A failed command buries the item, and its
+// failure is recorded too.
+func readAnswer(result command.Result, err error) answer {
 	if err == nil && !result.TimedOut && !result.Canceled && result.Signal == 0 {
 		switch result.ExitCode {
 		case customDiscards:

@@ -6,8 +6,7 @@ import (
 	"github.com/nixie-go/nixie"
 )
 
-// haltNote begins the note of a queue that a run halted, so that the next run
-// knows that it may go on.
+// haltNote begins the note of a queue that a run halted, so that the next run may resume it.
 const haltNote = "halted by message "
 
 func (r *Runner) halted(s nixie.QueueSettings) bool { return strings.HasPrefix(s.PausedNote, haltNote) }
@@ -20,16 +19,16 @@ func haltedBy(st *nixie.Settlement) error {
 	return nixie.Errorf(nixie.CodeConflict, "item %s failed%s", itemID(st.Delivery), text)
 }
 
-// halt ends the run for a reason: commands that run are ended and released. The
-// first reason stays.
+// halt ends the run for a reason: it ends running commands and releases their items. The first
+// reason stays.
 func (r *Runner) halt(why error) {
 	if r.stop(why) {
 		r.Abort()
 	}
 }
 
-// stop ends the run for a reason once the commands that run have finished. It
-// reports whether there was a run. The first reason stays.
+// stop ends the run for a reason after its running commands have finished. It reports whether there
+// was a run. The first reason stays.
 func (r *Runner) stop(why error) bool {
 	r.mu.Lock()
 	if r.halting == nil {
@@ -47,4 +46,19 @@ func (r *Runner) whyHalted() error {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	return r.halting
+}
+
+func (r *Runner) haltedText() string {
+	if why := r.whyHalted(); why != nil {
+		return why.Error()
+	}
+	return ""
+}
+
+// wake wakes the receiver of a channel with a buffer of one.
+func wake(c chan<- struct{}) {
+	select {
+	case c <- struct{}{}:
+	default:
+	}
 }

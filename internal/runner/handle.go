@@ -14,21 +14,20 @@ import (
 	"github.com/nixie-go/nixie/internal/items"
 )
 
-// commandGrace is how long a command may take to end once it was asked to. It
-// is less than a worker waits for its handlers, so that a stubborn command is
-// gone, and its item released, when an aborted run ends.
+// commandGrace bounds the time from a command's signal to end until its kill. A worker waits longer
+// for its handlers, so that the command is gone and its item released when an aborted run ends.
 const commandGrace = 2 * time.Second
 
 // handle runs the command for one item.
 func (r *Runner) handle(ctx context.Context, d *nixie.Delivery) error {
 	if why := r.whyHalted(); why != nil {
-		return nixie.Verdict(nixie.Release, why) // in hand already when the run ended
+		return nixie.Verdict(nixie.Release, why) // claimed before the run ended
 	}
 	if !r.busy.begin(ctx, d.ID) {
 		return ctx.Err()
 	}
 	defer r.busy.end(d.ID)
-	r.judge.forget(d.ID)
+	r.decider.forget(d.ID)
 	started := r.c.Clock()
 	err := r.rulesOf(d.Queue).attempt.Handle(ctx, d)
 	defer r.printed.drop(d.ID)
@@ -37,7 +36,7 @@ func (r *Runner) handle(ctx context.Context, d *nixie.Delivery) error {
 		return nil
 	}
 	if ctx.Err() != nil {
-		return err // it comes back, or was lost to another
+		return err // the item comes back, or another process has it
 	}
 	var start *command.StartError
 	if errors.As(err, &start) {
@@ -46,14 +45,14 @@ func (r *Runner) handle(ctx context.Context, d *nixie.Delivery) error {
 		return nixie.Verdict(nixie.Release, err)
 	}
 	if len(r.custom.args) > 0 {
-		r.ask(ctx, d, err, started)
+		r.askCustom(ctx, d, err, started)
 	}
 	r.show(ctx, d, err, started)
 	return err
 }
 
-// variables are what every command sees of its item, and where messages are
-// worked on of their envelope.
+// variables returns the environment variables about an item; those about its message only for work
+// on queues.
 func (r *Runner) variables(d *nixie.Delivery) command.ItemVariables {
 	v := command.ItemVariables{ItemID: itemID(d), Attempt: d.Attempts, Lease: d.Lease.Number, Steps: d.Steps}
 	if r.c.Job == "" {
@@ -62,8 +61,8 @@ func (r *Runner) variables(d *nixie.Delivery) command.ItemVariables {
 	return v
 }
 
-// fields are what the placeholders of a command stand for: fields of the item,
-// and where messages are worked on also what the envelope says.
+// fields returns the lookup of a command's placeholders: fields of the item, and for work on queues
+// also those of the message.
 func (r *Runner) fields(d *nixie.Delivery, item items.Stored) func(string) (string, bool) {
 	if r.c.Job != "" {
 		return item.Field
@@ -88,8 +87,7 @@ func (r *Runner) fields(d *nixie.Delivery, item items.Stored) func(string) (stri
 	}
 }
 
-// itemID is what the item is called: its key, or the message's ID when somebody
-// enqueued it without one.
+// itemID returns the key of an item, or the message's ID when a producer enqueued it without one.
 func itemID(d *nixie.Delivery) string {
 	if d.Key != "" {
 		return d.Key
@@ -97,22 +95,21 @@ func itemID(d *nixie.Delivery) string {
 	return d.ID.String()
 }
 
-// verdictFolder is where the commands of an owner write their verdicts. The name
-// of an owner may come from the store, so it is hashed and never a path.
+// verdictFolder returns the folder of the verdicts of an owner's commands. The name of an owner may
+// come from the store, so the path has its hash.
 func (r *Runner) verdictFolder(owner string) string {
 	hash := sha256.Sum256([]byte(owner))
 	return filepath.Join(r.c.StateFolder, "verdicts", fmt.Sprintf("%x", hash[:12]))
 }
 
-// inProgress lets one message have one command at a time. It matters when this
-// process was frozen for longer than its leases: a message can come back while
-// its first command is still being ended.
+// inProgress allows one command at a time for a message. It matters when this process was frozen
+// for longer than its leases: a message can come back while its first command is still being ended.
 type inProgress struct {
 	mu   sync.Mutex
 	done map[nixie.ID]chan struct{}
 }
 
-// begin waits for its turn; it is false when ctx ends first.
+// begin waits until no other command has the message; it returns false when ctx ends first.
 func (p *inProgress) begin(ctx context.Context, id nixie.ID) bool {
 	for {
 		p.mu.Lock()

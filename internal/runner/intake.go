@@ -17,13 +17,13 @@ import (
 const (
 	typeItem = "item"         // the body is JSON
 	typeLine = items.TypeLine // the body is a plain line
-	typeBad  = "bad-item"     // the body is what could not be read
+	typeBad  = "bad-item"     // the body is unreadable
 )
 
 // Headers of the messages of a job.
 const (
-	headerLine  = "item-line"  // where the item stood in its list
-	headerError = "item-error" // what was wrong with a bad one
+	headerLine  = "item-line"  // the line of the item in its list
+	headerError = "item-error" // the error of a bad item
 )
 
 const (
@@ -31,17 +31,17 @@ const (
 	intakeBytes = 8 << 20 // bytes of their bodies
 )
 
-// Intake is what taking a list in did.
+// Intake counts the items that a list brought.
 type Intake struct {
 	Items int64 // of the list
 	Added int64 // new to the job
-	Known int64 // the job had them already
-	Bad   int64 // unreadable, to be dead-lettered as they are
+	Known int64 // that the job had already
+	Bad   int64 // unreadable; they become dead letters as they are
 }
 
-// OpenList opens and checks a list, to the end, before any store is touched. It
-// returns when ctx ends even if the list is a pipe or terminal on which nothing
-// comes: whoever reads that is left behind, and goes with the process.
+// OpenList opens a list and checks it to the end, before any store is touched. It returns when ctx
+// ends, even if the list is a pipe or terminal without input. The goroutine that reads it then ends
+// with the process.
 func OpenList(ctx context.Context, opts items.Options) (*items.Reader, error) {
 	type opened struct {
 		reader *items.Reader
@@ -65,10 +65,10 @@ func OpenList(ctx context.Context, opts items.Options) (*items.Reader, error) {
 	}
 }
 
-// Intake enqueues the items of a checked list that the job does not know. If an
-// item of the list contradicts the job, nothing is enqueued.
+// Intake enqueues the items of a checked list that the job does not have. If an item differs from
+// the one that the job has under its ID, it enqueues nothing.
 func (r *Runner) Intake(ctx context.Context, list *items.Reader) (Intake, error) {
-	fresh, err := r.prepareQueue(ctx)
+	isNew, err := r.prepareQueue(ctx)
 	if err != nil {
 		return Intake{}, err
 	}
@@ -76,7 +76,7 @@ func (r *Runner) Intake(ctx context.Context, list *items.Reader) (Intake, error)
 	if list.Format() == items.Lines {
 		in.kind = typeLine
 	}
-	if !fresh {
+	if !isNew {
 		if err := in.each(ctx, in.checkKnown); err != nil {
 			return Intake{}, err
 		}
@@ -88,8 +88,8 @@ func (r *Runner) Intake(ctx context.Context, list *items.Reader) (Intake, error)
 	return in.done, err
 }
 
-// GoOn is [Runner.Intake] of a job whose items are in the store.
-func (r *Runner) GoOn(ctx context.Context) error {
+// Resume prepares a job whose items are in the store, as [Runner.Intake] does for a list.
+func (r *Runner) Resume(ctx context.Context) error {
 	_, known, err := r.queue(ctx)
 	switch {
 	case err != nil:
@@ -101,9 +101,9 @@ func (r *Runner) GoOn(ctx context.Context) error {
 	return err
 }
 
-// prepareQueue makes items unique for as long as the job is kept and takes a
-// halt back that an earlier run left. It reports whether the job is new.
-func (r *Runner) prepareQueue(ctx context.Context) (fresh bool, err error) {
+// prepareQueue makes items unique for as long as the job is kept, and resumes a queue that an
+// earlier run halted. It reports whether the job is new.
+func (r *Runner) prepareQueue(ctx context.Context) (isNew bool, err error) {
 	q, known, err := r.queue(ctx)
 	if err != nil {
 		return false, err
@@ -124,15 +124,15 @@ func (r *Runner) prepareQueue(ctx context.Context) (fresh bool, err error) {
 }
 
 func (r *Runner) queue(ctx context.Context) (nixie.QueueInfo, bool, error) {
-	known, err := r.known(ctx)
+	known, err := r.queues(ctx)
 	if err != nil || len(known) == 0 {
 		return nixie.QueueInfo{Name: r.c.Job}, false, err
 	}
 	return known[0], true, nil
 }
 
-// known are those of the runner's queues that the store has.
-func (r *Runner) known(ctx context.Context) ([]nixie.QueueInfo, error) {
+// queues returns those of the runner's queues that the store has.
+func (r *Runner) queues(ctx context.Context) ([]nixie.QueueInfo, error) {
 	return r.store.Queues(ctx, store.QueueQuery{Names: append([]string{}, r.c.Queues...)}) // no names are no queues, not all
 }
 
@@ -167,7 +167,7 @@ func (in *intake) each(ctx context.Context, f func(context.Context, []items.Item
 	}
 }
 
-// checkKnown refuses items that the job knows with other content.
+// checkKnown refuses items that the job has with other content.
 func (in *intake) checkKnown(ctx context.Context, batch []items.Item) error {
 	byKey := make(map[string]*items.Item, len(batch))
 	filter := nixie.Filter{Queues: []string{in.r.c.Job}}
@@ -193,18 +193,18 @@ func (in *intake) checkKnown(ctx context.Context, batch []items.Item) error {
 	}
 }
 
-// differs names both places of an item that is not what the job has under its
-// ID.
+// differs names the line of an item and of the different one that the job has under its ID.
 func (in *intake) differs(item *items.Item, line, outcome string) error {
-	origin := "somebody else enqueued"
+	origin := "another producer enqueued"
 	if line != "" {
 		origin = "it took from line " + line
 	}
-	return nixie.Errorf(nixie.CodeInvalid, "item %q in line %d differs from the one that job %s has by that ID, which %s: give it another ID, or another --job; %s",
+	return nixie.Errorf(nixie.CodeInvalid,
+		"item %q in line %d differs from the one that job %s has by that ID, which %s: give it another ID, or another --job; %s",
 		item.ID, item.Line, in.r.c.Job, origin, outcome)
 }
 
-// enqueue adds a batch; what the job knows stays as it is.
+// enqueue adds a batch; items that the job has stay as they are.
 func (in *intake) enqueue(ctx context.Context, batch []items.Item) error {
 	messages := make([]nixie.Message, len(batch))
 	for i := range batch {

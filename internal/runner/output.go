@@ -10,9 +10,9 @@ import (
 	"github.com/nixie-go/nixie/policy"
 )
 
-// Printed is what the command of an item printed, once it is known that it does
-// not run again: the item succeeded, or is about to be dead or discarded. What
-// attempts print that are repeated is in the history of the item only.
+// Printed holds the output of the last attempt of an item: the one that succeeded, or after which
+// the item dies or is discarded. The output of attempts that are retried is only in the history of
+// the item.
 type Printed struct {
 	Item   string   // its key, else the ID of its message
 	ID     nixie.ID // of the message
@@ -21,19 +21,19 @@ type Printed struct {
 	Stdout, Stderr command.Output
 }
 
-// Close gives the outputs back.
+// Close releases the outputs.
 func (p *Printed) Close() {
 	p.Stdout.Close()
 	p.Stderr.Close()
 }
 
-// outputs keeps what the last run of a command printed until its handler returns.
+// outputs keeps the output of the last execution of a command until its handler returns.
 type outputs struct {
 	mu   sync.Mutex
 	kept map[nixie.ID]*Printed
 }
 
-// keep keeps an output instead of the one before.
+// keep replaces the output of an item.
 func (o *outputs) keep(p *Printed) {
 	o.drop(p.ID)
 	o.mu.Lock()
@@ -59,9 +59,8 @@ func (o *outputs) drop(id nixie.ID) {
 	}
 }
 
-// show shows what the command of an item printed, unless it is to run again. The
-// item is in hand until that is done, however long nobody reads, and only then
-// settled: a kill in between repeats both.
+// show shows the output of an item, unless the item will be retried. The item is settled after
+// that, also when the reader of the output is slow. A kill in between repeats both.
 func (r *Runner) show(ctx context.Context, d *nixie.Delivery, failed error, started time.Time) {
 	p := r.printed.take(d.ID)
 	if p == nil {
@@ -83,7 +82,7 @@ func (r *Runner) show(ctx context.Context, d *nixie.Delivery, failed error, star
 		return
 	}
 	r.c.Warn("the output of item %s was not written: %v", item, err)
-	if ctx.Err() == nil { // else only this item is to end
+	if ctx.Err() == nil { // otherwise only this item ends
 		r.stop(err)
 	}
 }
@@ -92,6 +91,6 @@ func (r *Runner) show(ctx context.Context, d *nixie.Delivery, failed error, star
 func (r *Runner) repeats(d *nixie.Delivery, failed error, started time.Time) bool {
 	now := r.c.Clock()
 	f := r.policyOf(d.Queue).Diagnose(d, failed, policy.Facts{StartedAt: started, FailedAt: now, Worker: r.c.Owner, Mask: r.c.Mask})
-	verb := r.judge.preview(d, f, now).Verb
+	verb := r.decider.preview(d, f, now).Verb
 	return verb == nixie.Retry || verb == nixie.Release
 }

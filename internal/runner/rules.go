@@ -9,48 +9,47 @@ import (
 	"github.com/nixie-go/nixie/worker"
 )
 
-// rules are what a runner does about the items of a queue: its flags over the policy
-// that is kept with the queue.
+// rules combine the runner's flags with the policy that is stored with a queue; the flags win.
 type rules struct {
-	kept    string // with the queue
+	stored  string // the policy of the queue
 	policy  *policy.Policy
-	door    policy.Document // what may be run at all
-	attempt nixie.Handler   // the command, with what the profile retries in place
+	admits  policy.Document // decides which messages may run at all
+	attempt nixie.Handler   // the command, with the profile's retries inside an attempt
 }
 
-// rulesOf are the rules of a queue.
+// rulesOf returns the rules of a queue.
 func (r *Runner) rulesOf(queue string) *rules {
-	if all := r.ruled.Load(); all != nil && (*all)[queue] != nil {
+	if all := r.byQueue.Load(); all != nil && (*all)[queue] != nil {
 		return (*all)[queue]
 	}
-	return r.own
+	return r.defaults
 }
 
 func (r *Runner) policyOf(queue string) *policy.Policy { return r.rulesOf(queue).policy }
 
-// makeRules makes rules of what is kept with a queue.
-func (r *Runner) makeRules(kept string) (*rules, error) {
-	base, err := policy.ParseDocument(kept)
+// makeRules makes the rules of a queue from its stored policy.
+func (r *Runner) makeRules(stored string) (*rules, error) {
+	base, err := policy.ParseDocument(stored)
 	if err != nil {
 		return nil, err
 	}
-	said := r.c.Policy.Over(base)
+	merged := r.c.Policy.Over(base)
 	if r.exhausted != "" {
-		if said, err = said.With("on-exhausted", string(r.exhausted)); err != nil {
+		if merged, err = merged.With("on-exhausted", string(r.exhausted)); err != nil {
 			return nil, err
 		}
 	}
-	made := &rules{kept: kept, door: said, attempt: nixie.HandlerFunc(r.attempt)}
-	if made.policy, err = said.Policy(); err != nil {
+	made := &rules{stored: stored, admits: merged, attempt: nixie.HandlerFunc(r.attempt)}
+	if made.policy, err = merged.Policy(); err != nil {
 		return nil, err
 	}
 	if r.c.OnFailure == KeepOn || len(r.custom.args) > 0 {
-		if made.door, err = endless(said, made.policy.Config().MaxDeliveries); err != nil {
+		if made.admits, err = withoutAttemptLimit(merged, made.policy.Config().MaxDeliveries); err != nil {
 			return nil, err
 		}
 	}
-	// What the profile says of taken dedupe keys is for producers: that a job knows its
-	// items is how it goes on.
+	// The profile's answer to taken dedupe keys is for producers and does not apply: a job resumes
+	// because it has its items already.
 	profile, err := policy.ProfileNamed(made.policy.Config().Profile)
 	if err != nil || profile.InPlace.MaxAttempts < 2 && profile.InPlace.Extensions == 0 {
 		return made, err
@@ -59,25 +58,25 @@ func (r *Runner) makeRules(kept string) (*rules, error) {
 	return made, err
 }
 
-// endless is what may be run by modes that can go on past max_attempts: they leave the
-// end to max_deliveries.
-func endless(said policy.Document, maxDeliveries int) (door policy.Document, err error) {
-	if door, err = said.With("max-attempts", "none"); err != nil {
-		return door, err
+// withoutAttemptLimit returns the admission of modes that retry past max_attempts: only
+// max_deliveries ends them.
+func withoutAttemptLimit(doc policy.Document, maxDeliveries int) (admits policy.Document, err error) {
+	if admits, err = doc.With("max-attempts", "none"); err != nil {
+		return admits, err
 	}
-	if door, err = door.With("max-deliveries", strconv.Itoa(maxDeliveries)); err != nil {
-		return door, err
+	if admits, err = admits.With("max-deliveries", strconv.Itoa(maxDeliveries)); err != nil {
+		return admits, err
 	}
-	door, err = door.With("retry-budget")
+	admits, err = admits.With("retry-budget")
 	if err != nil {
-		return door, err
+		return admits, err
 	}
-	_, err = door.Policy()
-	return door, err
+	_, err = admits.Policy()
+	return admits, err
 }
 
-// Policies implements [lease.PolicyKeeper]: what may be run at all of each queue. Of one
-// whose policy does not go with the flags the last rules hold.
+// Policies implements [lease.PolicyKeeper]: it returns the admission of each queue. If the new
+// policy of a queue does not fit the flags, the rules before stay.
 func (s *source) Policies(ctx context.Context) (map[string]string, error) {
 	kept, err := s.Source.Policies(ctx)
 	if err != nil {
@@ -86,16 +85,16 @@ func (s *source) Policies(ctx context.Context) (map[string]string, error) {
 	all, doors := map[string]*rules{}, map[string]string{}
 	for _, queue := range s.r.c.Queues {
 		of := s.r.rulesOf(queue)
-		if text := kept[queue]; text != of.kept {
+		if text := kept[queue]; text != of.stored {
 			made, bad := s.r.makeRules(text)
 			if bad != nil {
-				s.r.c.Warn("policy of %s %s: %v; what held before goes on", s.r.noun(), queue, bad)
-				made = &rules{kept: text, policy: of.policy, door: of.door, attempt: of.attempt}
+				s.r.c.Warn("policy of %s %s: %v; the policy before stays in force", s.r.noun(), queue, bad)
+				made = &rules{stored: text, policy: of.policy, admits: of.admits, attempt: of.attempt}
 			}
 			of = made
 		}
-		all[queue], doors[queue] = of, of.door.String()
+		all[queue], doors[queue] = of, of.admits.String()
 	}
-	s.r.ruled.Store(&all)
+	s.r.byQueue.Store(&all)
 	return doors, nil
 }

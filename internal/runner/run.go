@@ -20,7 +20,7 @@ import (
 	"github.com/nixie-go/nixie/worker"
 )
 
-// counters are what this run did, as it goes.
+// counters counts the work of this run.
 type counters struct {
 	attempts  atomic.Int64
 	succeeded atomic.Int64
@@ -30,48 +30,47 @@ type counters struct {
 	remaining atomic.Int64 // items of the job that have not ended, as far as this run knows
 }
 
-// Progress is how far a job is, for people.
-type Progress struct {
+// Counts shows the progress of a job.
+type Counts struct {
 	Total     int64 // items of the job
 	Ended     int64
-	Retried   int64 // attempts of this run that will be repeated
+	Retried   int64 // attempts of this run that are repeated
 	Dead      int64 // buried by this run
 	Succeeded int64 // by this run
 }
 
-// Summary is how a job stands when its run is over.
+// Summary counts the items of a job after its run.
 type Summary struct {
 	Job         string  `json:"job"`
 	Items       int64   `json:"items"`
 	Succeeded   int64   `json:"succeeded"`
-	Dead        int64   `json:"dead"`      // letters that nobody has dealt with
-	Discarded   int64   `json:"discarded"` // by policy, or given up in the office
+	Dead        int64   `json:"dead"`      // unresolved letters
+	Discarded   int64   `json:"discarded"` // by the policy or by an operator
 	Unfinished  int64   `json:"unfinished"`
 	Attempts    int64   `json:"attempts"` // commands started by this run
-	Groups      []Group `json:"groups"`   // of the dead
+	Groups      []Group `json:"groups"`   // of the dead, by cause
 	Interrupted bool    `json:"-"`
-	Halted      string  `json:"-"` // why the run stopped by itself
+	Halted      string  `json:"-"` // the reason why the run stopped by itself
 }
 
-// Group is a cause of death in a summary.
+// Group counts the dead of one cause.
 type Group struct {
 	Signature   string       `json:"signature"`
 	Fingerprint string       `json:"fingerprint"`
 	Count       int64        `json:"count"`
 	Reason      nixie.Reason `json:"reason"`
-	Text        string       `json:"example_text"` // what one of its failures said, of the first [groupsTold] groups
+	Text        string       `json:"example_text"` // one of its failures, in the first [groupsShown] groups
 }
 
-// groupsTold is of how many groups an example is looked up.
-const groupsTold = 100
+// groupsShown is the number of groups that get an example.
+const groupsShown = 100
 
-// recheckEvery is how often a run that is idle looks whether others have ended
-// the job.
-const recheckEvery = 500 * time.Millisecond
+// recountEvery is the interval at which an idle run asks whether other runs have ended the job.
+const recountEvery = 500 * time.Millisecond
 
-// Run runs the command on every item of the job that has not ended, also on
-// those that wait for a retry, and returns when none is left, when the job is
-// halted or when ctx ends: then commands that run may finish. Abort ends them.
+// Run runs the command on every item of the job that has not ended, also on those that wait for a
+// retry. It returns when none is left, when an item halts the job, or when ctx ends and the running
+// commands have finished. Abort ends them.
 func (r *Runner) Run(ctx context.Context) (Summary, error) {
 	end, err := r.begin()
 	if err != nil {
@@ -82,7 +81,7 @@ func (r *Runner) Run(ctx context.Context) (Summary, error) {
 		if err := r.countRemaining(ctx); err != nil {
 			return Summary{}, err
 		}
-		if err := r.workOn(ctx); err != nil {
+		if err := r.workAll(ctx); err != nil {
 			return Summary{}, err
 		}
 		summary, err := r.Summary(context.WithoutCancel(ctx))
@@ -92,44 +91,44 @@ func (r *Runner) Run(ctx context.Context) (Summary, error) {
 		case err != nil:
 			return Summary{}, err
 		case ctx.Err() == nil && summary.Halted == "" && summary.Unfinished > 0:
-			continue // somebody enqueued more at the last moment
+			continue // a producer enqueued more at the last moment
 		}
 		summary.Interrupted = ctx.Err() != nil && summary.Unfinished > 0
 		if ctx.Err() == nil {
-			r.tidy(ctx)
+			r.prune(ctx)
 		}
 		return summary, nil
 	}
 }
 
-// How much is pruned: so many steps when a run is over, and so often by one that
-// does not end by itself.
+// A run prunes this number of steps when it is over. A run without an end prunes them at this
+// interval.
 const (
-	tidySteps = 10
-	tidyEvery = time.Minute
+	pruneSteps = 10
+	pruneEvery = time.Minute
 )
 
-// keepTidy prunes a little now and then until ctx ends.
-func (r *Runner) keepTidy(ctx context.Context) {
-	tick := time.NewTicker(tidyEvery)
+// pruneRegularly prunes a little at each interval until ctx ends.
+func (r *Runner) pruneRegularly(ctx context.Context) {
+	tick := time.NewTicker(pruneEvery)
 	defer tick.Stop()
 	for {
 		select {
 		case <-ctx.Done():
 			return
 		case <-tick.C:
-			r.tidy(ctx)
+			r.prune(ctx)
 		}
 	}
 }
 
-// tidy removes a little of what outlived its retention, in any queue. That it
-// fails is no failure of the run.
-func (r *Runner) tidy(ctx context.Context) {
-	for range tidySteps {
+// prune removes a little of what is older than its retention, in all queues. Its failure does not
+// fail the run.
+func (r *Runner) prune(ctx context.Context) {
+	for range pruneSteps {
 		done, err := r.store.Prune(ctx, store.Pruning{Resume: true})
 		if err != nil && ctx.Err() == nil {
-			r.c.Warn("pruning: %v; it is tried again later", err)
+			r.c.Warn("pruning: %v; the run tries again later", err)
 		}
 		if err != nil || done.Next == "" {
 			return
@@ -137,13 +136,13 @@ func (r *Runner) tidy(ctx context.Context) {
 	}
 }
 
-// begin prepares the machine for commands; end tidies up once all have ended.
+// begin prepares the machine for commands; end removes the preparations after all have ended.
 func (r *Runner) begin() (end func(), err error) {
 	r.verdicts = r.verdictFolder(r.c.Owner)
 	if err := r.prepareFolders(); err != nil {
 		return nil, err
 	}
-	tidy := func() { _ = os.RemoveAll(r.verdicts) } // what stays is small, and nobody reads it
+	tidy := func() { _ = os.RemoveAll(r.verdicts) } // a leftover is small and unused
 	if r.guard, err = command.StartGuard(r.ownersFolder(), r.c.Owner); err != nil {
 		tidy()
 		return nil, err
@@ -154,17 +153,17 @@ func (r *Runner) begin() (end func(), err error) {
 	}, nil
 }
 
-// workOn works until nothing is left to do.
-func (r *Runner) workOn(ctx context.Context) error {
-	w, err := r.worker()
+// workAll works until nothing is left.
+func (r *Runner) workAll(ctx context.Context) error {
+	w, err := r.storeWorker()
 	if err != nil {
 		return err
 	}
-	return r.workWith(ctx, w, r.watch)
+	return r.runWorker(ctx, w, r.watchQueues)
 }
 
-// workWith lets a worker run until what watches it is done.
-func (r *Runner) workWith(ctx context.Context, w *worker.Worker, watch func(context.Context, context.CancelCauseFunc)) error {
+// runWorker runs a worker until its watcher ends it.
+func (r *Runner) runWorker(ctx context.Context, w *worker.Worker, watch func(context.Context, context.CancelCauseFunc)) error {
 	working, done := context.WithCancelCause(ctx)
 	defer done(nil)
 	r.mu.Lock()
@@ -186,8 +185,8 @@ func (r *Runner) workWith(ctx context.Context, w *worker.Worker, watch func(cont
 	return err
 }
 
-// Abort ends the commands that run; their items are released. It makes a Run
-// whose context has ended return soon.
+// Abort ends the running commands and releases their items. It makes a Run whose context has ended
+// return soon.
 func (r *Runner) Abort() {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -197,7 +196,7 @@ func (r *Runner) Abort() {
 	}
 }
 
-// prepareFolders makes the places for what this machine has to know of the run.
+// prepareFolders makes the folders of the run on this machine.
 func (r *Runner) prepareFolders() error {
 	for _, folder := range [...]string{r.ownersFolder(), r.verdicts} {
 		if err := os.MkdirAll(folder, 0o700); err != nil {
@@ -209,23 +208,23 @@ func (r *Runner) prepareFolders() error {
 
 func (r *Runner) ownersFolder() string { return filepath.Join(r.c.StateFolder, "owners") }
 
-func (r *Runner) worker() (*worker.Worker, error) {
+func (r *Runner) storeWorker() (*worker.Worker, error) {
 	recorder, noted := r.store.(lease.ProgressLog)
-	ahead := 2 // little: what waits in hand when a run is killed counts as an attempt
+	ahead := 2 // few, because a kill counts an attempt of each waiting delivery
 	if noted {
-		ahead = 256 // of the quickest; the worker takes so many of no others
+		ahead = 256 // for the quickest commands; the worker claims fewer for slower ones
 	}
-	return r.workerOn(&source{Source: store.NewSource(r.store, r.c.Queues...), r: r}, nil, recorder, ahead)
+	return r.newWorker(&source{Source: store.NewSource(r.store, r.c.Queues...), r: r}, nil, recorder, ahead)
 }
 
-// workerOn is a worker that has so many deliveries for each command in hand. What may
-// be run at all its source says, unless that is given.
-func (r *Runner) workerOn(from nixie.Source, admits *policy.Policy, recorder lease.ProgressLog, ahead int) (*worker.Worker, error) {
+// newWorker makes a worker with ahead deliveries in hand for each running command. The source
+// decides which messages may run, unless admits is given.
+func (r *Runner) newWorker(from nixie.Source, admits *policy.Policy, recorder lease.ProgressLog, ahead int) (*worker.Worker, error) {
 	return worker.New(worker.Config{
 		Source:      from,
 		Handler:     nixie.HandlerFunc(r.handle),
 		Policy:      admits,
-		Decider:     r.judge,
+		Decider:     r.decider,
 		Mask:        r.c.Mask,
 		Breaker:     *r.c.Breaker,
 		Concurrency: r.c.Parallel,
@@ -241,11 +240,12 @@ func (r *Runner) workerOn(from nixie.Source, admits *policy.Policy, recorder lea
 	})
 }
 
-// breaker tells a person why nothing of a queue is started.
+// breaker tells a person why the commands of a queue pause.
 func (r *Runner) breaker(change nixie.BreakerChange) {
 	switch change.State {
 	case string(policy.BreakerOpen):
-		r.c.Warn("%s in a row in %s (reason %s): it pauses until %s", plural(r.c.Breaker.Failures), change.Queue, change.Reason, change.Until.UTC().Format("15:04:05Z"))
+		r.c.Warn("%s in a row in %s (reason %s): it pauses until %s", plural(r.c.Breaker.Failures), change.Queue, change.Reason,
+			change.Until.UTC().Format("15:04:05Z"))
 	case policy.BreakerClosed.String():
 		r.c.Warn("%s goes on: no more failures of reason %s", change.Queue, change.Reason)
 	}
@@ -258,11 +258,10 @@ func plural(failures int) string {
 	return strconv.Itoa(failures) + " failures"
 }
 
-// drainForever lets commands finish that run when the run is told to stop:
-// whoever has no patience calls Abort.
+// drainForever lets running commands finish when the run is told to stop; Abort ends them.
 const drainForever = 365 * 24 * time.Hour
 
-// settled counts what was settled and ends the run when nothing is left.
+// settled counts settlements and wakes watchQueues when nothing is left.
 func (r *Runner) settled(_ string, sts []nixie.Settlement, errs []error) {
 	for i, st := range sts {
 		if errs[i] != nil {
@@ -287,36 +286,33 @@ func (r *Runner) settled(_ string, sts []nixie.Settlement, errs []error) {
 		r.count.remaining.Add(-1)
 	}
 	if r.count.remaining.Load() <= 0 {
-		select {
-		case r.recheck <- struct{}{}:
-		default:
-		}
+		wake(r.recount)
 	}
 }
 
-// watch ends the run when the store says that nothing is left. What this run
-// counted is only a hint: others may work on the job, and add to it.
-func (r *Runner) watch(ctx context.Context, done context.CancelCauseFunc) {
+// watchQueues ends the run when the store has nothing left. The counts of this run are only a hint:
+// other processes may work on the job and add to it.
+func (r *Runner) watchQueues(ctx context.Context, done context.CancelCauseFunc) {
 	if r.c.Until == Stopped {
-		r.keepTidy(ctx)
+		r.pruneRegularly(ctx)
 		return
 	}
-	tick := time.NewTicker(recheckEvery)
+	tick := time.NewTicker(recountEvery)
 	defer tick.Stop()
 	last := int64(-1)
 	for {
 		select {
 		case <-ctx.Done():
 			return
-		case <-r.recheck:
+		case <-r.recount:
 		case <-tick.C:
 			if now := r.count.attempts.Load(); now != last {
 				last = now // busy: no need to ask
 				continue
 			}
 		}
-		list, err := r.known(ctx)
-		r.trouble.note(ctx, watching, err)
+		list, err := r.queues(ctx)
+		r.outage.note(ctx, watching, err)
 		if err != nil {
 			continue
 		}
@@ -343,7 +339,7 @@ func sum(list []nixie.QueueInfo) (all nixie.QueueInfo) {
 	return all
 }
 
-// left is what has to be waited for before the work ends by itself.
+// left counts the messages that the work waits for before it ends by itself.
 func (r *Runner) left(q nixie.QueueInfo) int64 {
 	if r.c.Until == Drained {
 		return q.Ready + q.Leased
@@ -351,7 +347,7 @@ func (r *Runner) left(q nixie.QueueInfo) int64 {
 	return q.Unfinished()
 }
 
-// noun is what a person calls a queue of this runner.
+// noun returns the word for a queue of this runner.
 func (r *Runner) noun() string {
 	if r.c.Job != "" {
 		return "job"
@@ -360,29 +356,26 @@ func (r *Runner) noun() string {
 }
 
 func (r *Runner) countRemaining(ctx context.Context) error {
-	list, err := r.known(ctx)
+	list, err := r.queues(ctx)
 	all := sum(list)
 	r.count.remaining.Store(r.left(all))
 	r.total.Store(all.Total)
 	if r.left(all) == 0 {
-		select {
-		case r.recheck <- struct{}{}:
-		default:
-		}
+		wake(r.recount)
 	}
 	return err
 }
 
-// Progress is how far the run is. It may be asked at any time.
-func (r *Runner) Progress() Progress {
+// Counts returns the progress of the run. It may be called at any time.
+func (r *Runner) Counts() Counts {
 	t := r.total.Load()
-	return Progress{
+	return Counts{
 		Total: t, Ended: max(t-max(r.count.remaining.Load(), 0), 0), Retried: r.count.retried.Load(),
 		Dead: r.count.buried.Load(), Succeeded: r.count.succeeded.Load(),
 	}
 }
 
-// Summary is how the job stands.
+// Summary counts the items of the job in the store.
 func (r *Runner) Summary(ctx context.Context) (Summary, error) {
 	q, _, err := r.queue(ctx)
 	if err != nil {
@@ -390,11 +383,10 @@ func (r *Runner) Summary(ctx context.Context) (Summary, error) {
 	}
 	s := Summary{
 		Job: r.c.Job, Items: q.Total, Succeeded: q.Succeeded, Dead: q.Dead,
-		Discarded: q.Total - q.Succeeded - q.Dead - q.Unfinished(), Unfinished: q.Unfinished(), Attempts: r.count.attempts.Load(), Groups: []Group{},
+		Discarded: q.Total - q.Succeeded - q.Dead - q.Unfinished(), Unfinished: q.Unfinished(), Attempts: r.count.attempts.Load(),
+		Groups: []Group{},
 	}
-	if why := r.whyHalted(); why != nil {
-		s.Halted = why.Error()
-	}
+	s.Halted = r.haltedText()
 	described, _, err := r.store.Count(ctx, nixie.Filter{
 		Queues:   []string{r.c.Job},
 		Statuses: []nixie.Status{nixie.StatusOpen, nixie.StatusReview, nixie.StatusQuarantined},
@@ -406,14 +398,14 @@ func (r *Runner) Summary(ctx context.Context) (Summary, error) {
 	for _, g := range groups {
 		s.Groups = append(s.Groups, Group{Signature: g.Label, Fingerprint: g.Key, Count: g.Count, Reason: g.Reason})
 	}
-	return s, r.tell(ctx, s.Groups, groups)
+	return s, r.addExamples(ctx, s.Groups, groups)
 }
 
-// tell adds what one failure of each group said.
-func (r *Runner) tell(ctx context.Context, groups []Group, found []nixie.Group) error {
+// addExamples adds one failure to each group.
+func (r *Runner) addExamples(ctx context.Context, groups []Group, found []nixie.Group) error {
 	at := map[nixie.ID]int{}
 	var ids []nixie.ID
-	for i, g := range found[:min(len(found), groupsTold)] {
+	for i, g := range found[:min(len(found), groupsShown)] {
 		if len(g.Examples) > 0 {
 			at[g.Examples[0]] = i
 			ids = append(ids, g.Examples[0])
@@ -422,7 +414,7 @@ func (r *Runner) tell(ctx context.Context, groups []Group, found []nixie.Group) 
 	if len(ids) == 0 {
 		return nil // no IDs would mean all letters
 	}
-	letters, _, err := r.store.Letters(ctx, nixie.Filter{IDs: ids}, store.Page{Limit: groupsTold})
+	letters, _, err := r.store.Letters(ctx, nixie.Filter{IDs: ids}, store.Page{Limit: groupsShown})
 	for i := range letters {
 		groups[at[letters[i].ID]].Text = letters[i].Message.LastFailure
 	}

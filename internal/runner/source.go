@@ -11,11 +11,11 @@ import (
 	"github.com/nixie-go/nixie/store"
 )
 
-// abandonedWait is how long a restart waits for what a dead run left behind.
+// abandonedWait bounds the wait for the commands that a dead run left.
 const abandonedWait = 10 * time.Second
 
-// source is the job's queue. Before an item of a dead run is judged, the
-// commands that that run left behind are ended: no item runs twice at once.
+// source is the job's queue. Before an item of a dead run is judged, it ends the commands that the
+// dead run left. So no item runs twice at the same time.
 type source struct {
 	*store.Source
 	r *Runner
@@ -24,10 +24,10 @@ type source struct {
 // Receive implements nixie.Source.
 func (s *source) Receive(ctx context.Context, want nixie.Want) ([]*nixie.Delivery, error) {
 	got, err := s.Source.Receive(ctx, want)
-	s.r.trouble.note(ctx, receiving, err)
+	s.r.outage.note(ctx, receiving, err)
 	for _, d := range got {
 		if d.Abandoned {
-			s.r.clear(d.AbandonedBy)
+			s.r.endAbandoned(d.AbandonedBy)
 		}
 	}
 	return got, err
@@ -43,55 +43,54 @@ func (s *source) Settle(ctx context.Context, settlements []nixie.Settlement) []e
 			break
 		}
 	}
-	s.r.trouble.note(ctx, settling, failed)
+	s.r.outage.note(ctx, settling, failed)
 	return errs
 }
 
-// clear ends the commands of a run that is gone, once. What this run itself
-// abandoned, because its process was frozen for longer than a lease, the worker
-// ends.
-func (r *Runner) clear(owner string) {
-	if owner == r.c.Owner || r.cleared[owner] {
+// endAbandoned ends the commands of a dead run, once. Commands that this run abandoned itself, when
+// its process was frozen for longer than a lease, are ended by the worker.
+func (r *Runner) endAbandoned(owner string) {
+	if owner == r.c.Owner || r.ended[owner] {
 		return
 	}
-	r.cleared[owner] = true
+	r.ended[owner] = true
 	if err := command.EndAbandoned(r.ownersFolder(), owner, abandonedWait); err != nil {
-		r.c.Warn("commands of the run %s could not be ended, so an item may run twice at once; they see a lower NIXIE_LEASE: %v", owner, err)
+		r.c.Warn("commands of the run %s could not be ended, so an item may run twice at once; they see a lower NIXIE_LEASE: %v", owner,
+			err)
 		return
 	}
-	_ = os.RemoveAll(r.verdictFolder(owner)) // what stays is small, and nobody reads it
+	_ = os.RemoveAll(r.verdictFolder(owner)) // a leftover is small and unused
 }
 
-// What a run asks of its store.
+// Calls of a store or source that may fail.
 const (
 	receiving = iota
 	settling
 	watching
 	counting
-	asked // how many there are
+	callCount
 )
 
-// troublePatience is how long a store may fail in every try before the run
-// ends. Nothing is lost by ending: the items are handed out again.
-const troublePatience = 10 * time.Second
+// storePatience bounds the time that each try of a call may fail before the run ends. Ending loses
+// nothing: the items are claimed again later.
+const storePatience = 10 * time.Second
 
-// trouble tells a person once of each thing that is wrong with the store, and
-// ends the run when it lasts.
-type trouble struct {
+// outage tells a person each error of the store once, and ends the run when the errors last.
+type outage struct {
 	r *Runner
 
 	mu    sync.Mutex
-	since [asked]time.Time // of the first of a row of failures; zero is none
+	since [callCount]time.Time // of the first failure in a row; zero means none
 	told  string
 }
 
-// toldByTrouble are the states of a worker that are told here.
-var toldByTrouble = []string{"receive", "settle"}
+// toldByOutage lists the states of a worker whose errors outage tells.
+var toldByOutage = []string{"receive", "settle"}
 
-// note notes how a call went.
-func (t *trouble) note(ctx context.Context, what int, err error) {
+// note notes the result of a call.
+func (t *outage) note(ctx context.Context, what int, err error) {
 	if ctx.Err() != nil && err != nil {
-		return // it was told to stop
+		return // the run was told to stop
 	}
 	t.mu.Lock()
 	now := t.r.c.Clock()
@@ -114,8 +113,8 @@ func (t *trouble) note(ctx context.Context, what int, err error) {
 	}
 }
 
-// patience is how long an error may last. The store knows what may be waited for.
-func (t *trouble) patience(err error) time.Duration {
+// patience bounds how long an error may last. The store may know that it is worth waiting longer.
+func (t *outage) patience(err error) time.Duration {
 	if t.r.store == nil {
 		return brokerPatience
 	}
@@ -124,5 +123,5 @@ func (t *trouble) patience(err error) time.Duration {
 			return most
 		}
 	}
-	return min(troublePatience, t.r.c.Lease)
+	return min(storePatience, t.r.c.Lease)
 }

@@ -13,7 +13,7 @@ import (
 	"github.com/nixie-go/nixie/store"
 )
 
-// A person hears once of each trouble; one that lasts ends the run.
+// The runner tells each error of the store once; one that lasts ends the run.
 func TestTrouble(t *testing.T) {
 	now := noon
 	var warned []string
@@ -22,41 +22,41 @@ func TestTrouble(t *testing.T) {
 		Clock: func() time.Time { return now }, Lease: 30 * time.Second,
 		Warn: func(format string, args ...any) { warned = append(warned, fmt.Sprintf(format, args...)) },
 	}}
-	r.trouble.r = r
+	r.outage.r = r
 	r.finish = func(err error) { why = err }
 	ctx, full, gone := t.Context(), errors.New("full"), errors.New("gone")
 
-	r.trouble.note(ctx, settling, full)
+	r.outage.note(ctx, settling, full)
 	now = now.Add(9 * time.Second)
-	r.trouble.note(ctx, settling, full)
-	r.trouble.note(ctx, receiving, nil) // says nothing about settling
-	r.trouble.note(ctx, settling, gone)
+	r.outage.note(ctx, settling, full)
+	r.outage.note(ctx, receiving, nil) // says nothing about settling
+	r.outage.note(ctx, settling, gone)
 	if want := []string{"full; trying again", "gone; trying again"}; !slices.Equal(warned, want) || why != nil {
 		t.Fatalf("warned %q, ended by %v", warned, why)
 	}
-	r.trouble.note(ctx, settling, nil)
+	r.outage.note(ctx, settling, nil)
 	now = now.Add(time.Hour)
-	r.trouble.note(ctx, settling, gone)
+	r.outage.note(ctx, settling, gone)
 	if why != nil {
-		t.Fatalf("a trouble that had passed ended the run: %v", why)
+		t.Fatalf("an outage that had passed ended the run: %v", why)
 	}
 	stopped, stop := context.WithCancel(ctx)
 	stop()
 	now = now.Add(time.Hour)
-	r.trouble.note(stopped, settling, gone)
+	r.outage.note(stopped, settling, gone)
 	if why != nil {
-		t.Fatalf("being told to stop is a trouble: %v", why)
+		t.Fatalf("being told to stop is an outage: %v", why)
 	}
-	r.trouble.note(ctx, settling, gone)
+	r.outage.note(ctx, settling, gone)
 	if !errors.Is(why, gone) {
 		t.Fatalf("ended by %v", why)
 	}
 }
 
-// patient is a store that may be away for a quarter of an hour.
-type patient struct{ store.Store }
+// slowToReturn is a store that may be away for a quarter of an hour.
+type slowToReturn struct{ store.Store }
 
-func (patient) Features() store.Features {
+func (slowToReturn) Features() store.Features {
 	return store.Features{Patience: func(err error) time.Duration {
 		if nixie.CodeOf(err) == nixie.CodeUnavailable {
 			return 15 * time.Minute
@@ -65,12 +65,13 @@ func (patient) Features() store.Features {
 	}}
 }
 
-// A server that is away is waited for; what it says no to is not.
+// The run waits for a server that is away, but not for one that refuses.
 func TestTroubleOfAServer(t *testing.T) {
 	now := noon
 	var why error
-	r := &Runner{store: patient{}, c: Config{Clock: func() time.Time { return now }, Lease: 30 * time.Second, Warn: func(string, ...any) {}}}
-	r.trouble.r = r
+	r := &Runner{store: slowToReturn{},
+		c: Config{Clock: func() time.Time { return now }, Lease: 30 * time.Second, Warn: func(string, ...any) {}}}
+	r.outage.r = r
 	r.finish = func(err error) { why = err }
 	away, denied := nixie.Errorf(nixie.CodeUnavailable, "away"), nixie.Errorf(nixie.CodeDenied, "denied")
 	for _, c := range []struct {
@@ -79,7 +80,7 @@ func TestTroubleOfAServer(t *testing.T) {
 		want  error
 	}{{0, away, nil}, {time.Minute, away, nil}, {13 * time.Minute, away, nil}, {time.Minute, away, away}, {0, denied, denied}} {
 		now = now.Add(c.after)
-		if r.trouble.note(t.Context(), settling, c.err); !errors.Is(why, c.want) {
+		if r.outage.note(t.Context(), settling, c.err); !errors.Is(why, c.want) {
 			t.Errorf("%s after noon, %v: ended by %v", now.Sub(noon), c.err, why)
 		}
 		why = nil
@@ -107,7 +108,7 @@ func TestInProgress(t *testing.T) {
 	}
 	p.end(one)
 	if !<-began {
-		t.Fatal("does not begin when its turn has come")
+		t.Fatal("does not begin when the first command has ended")
 	}
 	p.end(one)
 	p.end(two)
@@ -116,7 +117,7 @@ func TestInProgress(t *testing.T) {
 	}
 }
 
-// What was in hand when the run halted is given back, not begun.
+// A delivery that was in hand when the run halted is released, not begun.
 func TestHaltedRunBeginsNothing(t *testing.T) {
 	r := &Runner{}
 	r.halt(errors.New("stop"))
@@ -125,7 +126,7 @@ func TestHaltedRunBeginsNothing(t *testing.T) {
 	}
 }
 
-// letters is a source of which letters are slow, and fail as long as it is told to.
+// letters is a source whose letters are slow, and fail as long as a test says.
 type letters struct {
 	nixie.Source
 	err error
@@ -167,12 +168,12 @@ func (*losing) Extend(_ context.Context, deliveries []*nixie.Delivery, _ time.Du
 	return errs
 }
 
-// Who consumes is idle also when something was lost that never began.
+// A consumer is idle also after the loss of a delivery that never began.
 func TestIdleAfterALoss(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		r := &Runner{c: Config{Clock: time.Now, Warn: func(string, ...any) {}}}
-		r.trouble.r = r
-		c := newConsumption(&losing{}, r)
+		r.outage.r = r
+		c := newTracked(&losing{}, r)
 		ctx, stop := context.WithCancelCause(t.Context())
 		defer stop(nil)
 		go c.untilIdle(ctx, time.Second, stop)
@@ -199,26 +200,26 @@ func TestIdleAfterALoss(t *testing.T) {
 	})
 }
 
-// What is slow for a source is slow for who consumes from it, so that letters hold up
-// nothing else, and it is known of how many records no outcome is kept.
+// A settlement that is slow for the source is slow for the runner's source too, so that letters
+// delay no other settlement. Consume reports the number of records whose outcome was not kept.
 func TestConsumptionPassesOnWhatIsSlow(t *testing.T) {
 	r := &Runner{c: Config{Clock: func() time.Time { return noon }, Warn: func(string, ...any) {}}}
-	r.trouble.r = r
+	r.outage.r = r
 	from := &letters{err: nixie.Errorf(nixie.CodeUnavailable, "no answer")}
-	c := newConsumption(from, r)
+	c := newTracked(from, r)
 	bury := nixie.Settlement{Delivery: &nixie.Delivery{Message: nixie.Message{ID: nixie.ID{1}}}, Verb: nixie.Bury}
 	done := nixie.Settlement{Delivery: &nixie.Delivery{Message: nixie.Message{ID: nixie.ID{2}}}, Verb: nixie.Complete}
-	if !c.Slow(&bury) || c.Slow(&done) || (&consumption{Source: from.Source}).Slow(&bury) {
+	if !c.Slow(&bury) || c.Slow(&done) || (&tracked{Source: from.Source}).Slow(&bury) {
 		t.Error("it does not say what its source says")
 	}
 	for range 2 {
 		c.Settle(t.Context(), []nixie.Settlement{bury, done})
-		if len(c.unkept) != 1 || !c.unkept[bury.Delivery.ID] {
-			t.Errorf("not kept: %v", c.unkept)
+		if len(c.unsettled) != 1 || !c.unsettled[bury.Delivery.ID] {
+			t.Errorf("not kept: %v", c.unsettled)
 		}
 	}
 	from.err = nil
-	if c.Settle(t.Context(), []nixie.Settlement{bury}); len(c.unkept) != 0 {
-		t.Errorf("not kept: %v", c.unkept)
+	if c.Settle(t.Context(), []nixie.Settlement{bury}); len(c.unsettled) != 0 {
+		t.Errorf("not kept: %v", c.unsettled)
 	}
 }

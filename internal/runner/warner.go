@@ -7,9 +7,8 @@ import (
 	"strings"
 )
 
-// warner is the log of a runner's worker for people: of its errors what they would not
-// see otherwise, in one line each. What is wrong with the store the runner tells by
-// itself, and the summary has the dead.
+// warner shows a person those errors of the worker's log that outage does not tell, in one line
+// each.
 type warner struct {
 	warn func(format string, args ...any)
 }
@@ -24,7 +23,7 @@ func (w warner) Handle(_ context.Context, record slog.Record) error {
 	record.Attrs(func(a slog.Attr) bool {
 		switch value := a.Value.String(); a.Key {
 		case "state":
-			told = slices.Contains(toldByTrouble, value)
+			told = slices.Contains(toldByOutage, value)
 		case "id", "error":
 			words = append(words, value)
 		}

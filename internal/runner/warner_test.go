@@ -7,11 +7,11 @@ import (
 	"testing"
 )
 
-// What a worker logs at error is a line for a person, but for what the runner tells
-// by itself.
+// A person sees each error of the worker's log as a line, except those that outage tells.
 func TestWarner(t *testing.T) {
 	var told []string
-	log := slog.New(warner{func(format string, args ...any) { told = append(told, fmt.Sprintf(format, args...)) }}).With("queue", "q").WithGroup("g")
+	log := slog.New(warner{func(format string, args ...any) { told = append(told, fmt.Sprintf(format, args...)) }}).With("queue",
+		"q").WithGroup("g")
 	log.Error("a lease was lost", "state", "lease", "id", "42", "type", "mail")
 	log.Error("leases cannot be renewed", "state", "renew", "code", "unavailable", "error", "away")
 	log.Error("nothing can be received", "state", "receive", "error", "away")

@@ -7,41 +7,41 @@ import (
 	"github.com/nixie-go/nixie"
 )
 
-// Work is how work on queues went, and how they stand when it is over.
+// Work counts the work on queues and the messages left in them.
 type Work struct {
 	Queues    []string `json:"queues"`
 	Attempts  int64    `json:"attempts"` // commands started by this worker
 	Succeeded int64    `json:"succeeded"`
-	Retried   int64    `json:"retried"` // attempts that will be repeated
+	Retried   int64    `json:"retried"` // attempts that are repeated
 	Dead      int64    `json:"dead"`    // buried by this worker
 	Discarded int64    `json:"discarded"`
-	Ready     int64    `json:"ready"` // what is left in the queues
+	Ready     int64    `json:"ready"` // left in the queues, as the next two
 	Scheduled int64    `json:"scheduled"`
 	Leased    int64    `json:"leased"` // by others
 
-	Interrupted bool   `json:"-"` // before what was asked for was done
-	Halted      string `json:"-"` // why the work stopped by itself
+	Interrupted bool   `json:"-"` // ctx ended before Until was reached
+	Halted      string `json:"-"` // the reason why the work stopped by itself
 }
 
-// Work runs the command on the messages of the queues until [Config.Until] is
-// reached, somebody halts it, or ctx ends: then commands that run may finish, and
-// what was not begun is given back. Abort ends them.
+// Work runs the command on the messages of the queues. It ends when [Config.Until] is reached, when
+// a message halts it, or when ctx ends. Then running commands finish, and deliveries that have not
+// begun are released. Abort ends the commands.
 func (r *Runner) Work(ctx context.Context) (Work, error) {
 	end, err := r.begin()
 	if err != nil {
 		return Work{}, err
 	}
 	defer end()
-	if err := r.lookAround(ctx); err != nil {
+	if err := r.checkQueues(ctx); err != nil {
 		return Work{}, err
 	}
-	if err := r.workOn(ctx); err != nil {
+	if err := r.workAll(ctx); err != nil {
 		return Work{}, err
 	}
 	if ctx.Err() == nil {
-		r.tidy(ctx)
+		r.prune(ctx)
 	}
-	list, err := r.known(context.WithoutCancel(ctx))
+	list, err := r.queues(context.WithoutCancel(ctx))
 	if err != nil {
 		return Work{}, err
 	}
@@ -51,16 +51,13 @@ func (r *Runner) Work(ctx context.Context) (Work, error) {
 		Dead: r.count.buried.Load(), Discarded: r.count.discarded.Load(), Ready: all.Ready, Scheduled: all.Scheduled, Leased: all.Leased,
 		Interrupted: ctx.Err() != nil && r.c.Until != Stopped && r.left(all) > 0,
 	}
-	if why := r.whyHalted(); why != nil {
-		w.Halted = why.Error()
-	}
+	w.Halted = r.haltedText()
 	return w, nil
 }
 
-// lookAround counts what there is to do, and warns of queues from which nothing
-// will come.
-func (r *Runner) lookAround(ctx context.Context) error {
-	list, err := r.known(ctx)
+// checkQueues counts the messages to do, and warns of missing and paused queues.
+func (r *Runner) checkQueues(ctx context.Context) error {
+	list, err := r.queues(ctx)
 	if err != nil {
 		return err
 	}
@@ -68,9 +65,9 @@ func (r *Runner) lookAround(ctx context.Context) error {
 		at := slices.IndexFunc(list, func(q nixie.QueueInfo) bool { return q.Name == name })
 		switch {
 		case at < 0:
-			r.c.Warn("queue %s is not there yet: it comes with its first message", name)
+			r.c.Warn("queue %s does not exist yet: its first message makes it", name)
 		case list[at].Settings.Paused:
-			r.c.Warn("queue %s is paused (%s): nothing of it is handed out", name, list[at].Settings.PausedNote)
+			r.c.Warn("queue %s is paused (%s): workers get nothing from it", name, list[at].Settings.PausedNote)
 		}
 	}
 	return r.countRemaining(ctx)

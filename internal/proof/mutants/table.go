@@ -338,7 +338,7 @@ var table = []mutant{
 	{
 		number: 77, name: "merge without the check of the commit",
 		breaks: "what an item changed and did not commit is lost in silence",
-		edits:  []edit{{"internal/runner/attempt.go", "a.place.Check(ctx); err != nil", "error(nil); err != nil"}},
+		edits:  []edit{{"internal/runner/attempt.go", "a.workplace.Check(ctx); err != nil", "error(nil); err != nil"}},
 		tests:  mapping,
 	},
 	{

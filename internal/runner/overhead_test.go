@@ -18,20 +18,19 @@ import (
 	"time"
 )
 
-// partVariable makes this test binary the bare loop that runs are compared with.
-const partVariable = "NIXIE_TEST_BARE"
+// partVariable makes this test binary the loop that runs are compared with.
+const partVariable = "NIXIE_TEST_LOOP"
 
 func TestMain(m *testing.M) {
 	if part := os.Getenv(partVariable); part != "" {
-		os.Exit(bare(part, os.Args[1], os.Args[2]))
+		os.Exit(startMany(part, os.Args[1], os.Args[2]))
 	}
 	os.Exit(m.Run())
 }
 
-// bare starts true so many times, so many at a time, and nothing else: with its
-// output thrown away, or with the output of each kept, as a caller that wants to
-// know what went wrong has to.
-func bare(part, times, parallel string) int {
+// startMany only starts true the given number of times, with the given parallelism. It throws the
+// output away, or keeps the output of each as a job does.
+func startMany(part, times, parallel string) int {
 	path, err := exec.LookPath("true")
 	n, nErr := strconv.Atoi(times)
 	p, pErr := strconv.Atoi(parallel)
@@ -71,7 +70,7 @@ func kept(path string) error {
 	return cmd.Run()
 }
 
-// rival is one way to run the same commands.
+// rival runs the same commands in one way.
 type rival struct {
 	name  string
 	start func(b *testing.B, dir string, items, parallel int) *exec.Cmd
@@ -79,17 +78,16 @@ type rival struct {
 	cpus  []time.Duration
 }
 
-// rounds is how often each rival runs, in turns: machines are not quiet.
+// rounds is the number of times that each rival runs, alternately, because machines are not quiet.
 const rounds = 3
 
-// The price of a job beside that of starting its processes, as many at a time:
+// The benchmark compares a job with only starting its processes, with the same parallelism:
 //
 //	go test -run '^$' -bench RunTrue -benchtime 20000x ./internal/runner
 //
-// Bare is a loop that starts true in a group of its own and throws its output
-// away; kept is the same with input and both outputs in pipes, as a job has them.
-// Times are per item, medians of the rounds; cpu is what the parent and all its
-// children used.
+// Minimal is a loop that starts true in a group of its own and throws its output away. Kept does
+// the same with input and both outputs in pipes, as a job does. Times are per item, medians of the
+// rounds. Cpu is that of the parent and all its children.
 func BenchmarkRunTrue(b *testing.B) {
 	nixie := filepath.Join(b.TempDir(), "nixie")
 	if out, err := exec.CommandContext(b.Context(), "go", "build", "-trimpath", "-o", nixie, "../../cmd/nixie").CombinedOutput(); err != nil {
@@ -101,9 +99,9 @@ func BenchmarkRunTrue(b *testing.B) {
 				return // only finds out whether it runs
 			}
 			rivals := []*rival{
-				{name: "bare", start: barely("bare")},
+				{name: "minimal", start: loop("minimal")},
 				{name: "nixie", start: nixieRun(nixie)},
-				{name: "kept", start: barely("kept")},
+				{name: "kept", start: loop("kept")},
 				{name: "xargs", start: xargs},
 			}
 			for range rounds {
@@ -136,7 +134,7 @@ func (r *rival) measure(b *testing.B, parallel int) {
 	r.cpus = append(r.cpus, cmd.ProcessState.UserTime()+cmd.ProcessState.SystemTime())
 }
 
-func barely(part string) func(*testing.B, string, int, int) *exec.Cmd {
+func loop(part string) func(*testing.B, string, int, int) *exec.Cmd {
 	return func(b *testing.B, _ string, items, parallel int) *exec.Cmd {
 		cmd := exec.CommandContext(b.Context(), os.Args[0], strconv.Itoa(items), strconv.Itoa(parallel))
 		cmd.Env = append(os.Environ(), partVariable+"="+part)
@@ -173,7 +171,7 @@ func report(b *testing.B, rivals []*rival) {
 		b.ReportMetric(wall[r.name], r.name+"-wall-µs")
 		b.ReportMetric(cpu[r.name], r.name+"-cpu-µs")
 	}
-	for _, other := range []string{"bare", "kept", "xargs"} {
+	for _, other := range []string{"minimal", "kept", "xargs"} {
 		b.ReportMetric(wall["nixie"]/wall[other], "nixie/"+other+"-wall")
 		b.ReportMetric(cpu["nixie"]/cpu[other], "nixie/"+other+"-cpu")
 	}

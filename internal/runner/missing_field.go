@@ -7,10 +7,10 @@ import (
 	"github.com/nixie-go/nixie/internal/items"
 )
 
-// Unknown returns the first field that the command asks for and the first item of a
-// checked list does not have, and the fields that it has. It is empty when there is
-// none, or no item. The list is at its beginning again.
-func (r *Runner) Unknown(list *items.Reader) (field string, known []string, err error) {
+// MissingField compares the fields of the command with the first item of a checked list. It returns
+// the first field that the item does not have, and the fields that it has. It returns "" when the
+// item has all, or there is no item. It rewinds the list.
+func (r *Runner) MissingField(list *items.Reader) (field string, known []string, err error) {
 	item, err := list.Next()
 	for err == nil && item.Bad != nil {
 		item, err = list.Next()

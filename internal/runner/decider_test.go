@@ -15,7 +15,7 @@ import (
 
 var noon = time.Date(2026, 5, 4, 12, 0, 0, 0, time.UTC)
 
-func testJudge(t *testing.T, mode Mode) *judge {
+func testDecider(t *testing.T, mode Mode) *decider {
 	t.Helper()
 	c := policy.Config{MaxAttempts: 2, Backoff: policy.Backoff{Base: time.Second, Jitter: policy.JitterNone}}
 	switch mode {
@@ -28,16 +28,17 @@ func testJudge(t *testing.T, mode Mode) *judge {
 	if err != nil {
 		t.Fatal(err)
 	}
-	return &judge{policy: func(string) *policy.Policy { return p }, mode: mode, asked: map[nixie.ID]answer{}}
+	return &decider{policy: func(string) *policy.Policy { return p }, mode: mode, answers: map[nixie.ID]answer{}}
 }
 
 func delivery(attempts, deliveries int) *nixie.Delivery {
-	return &nixie.Delivery{Message: nixie.Message{ID: nixie.ID{1}, Queue: "j", Attempts: attempts, Deliveries: deliveries, Generation: 1, EnqueuedAt: noon}}
+	return &nixie.Delivery{Message: nixie.Message{ID: nixie.ID{1}, Queue: "j", Attempts: attempts, Deliveries: deliveries, Generation: 1,
+		EnqueuedAt: noon}}
 }
 
-// What becomes of a failure, by mode, the custom command's answer, attempts and
-// deliveries. With two attempts there are 16 deliveries at most.
-func TestJudge(t *testing.T) {
+// The verb depends on the mode, the custom command's answer, the attempts and the deliveries. With
+// two attempts there are 16 deliveries at most.
+func TestDecider(t *testing.T) {
 	broken, wrong := errors.New("broken"), nixie.Permanent(errors.New("wrong"))
 	second := errors.New("custom broke")
 	for _, tc := range []struct {
@@ -66,14 +67,14 @@ func TestJudge(t *testing.T) {
 		{"custom buries", "custom:x", broken, 2, 2, &answer{verb: nixie.Bury}, nixie.Bury, 0, true, false},
 		{"custom stops", "custom:x", broken, 2, 2, &answer{verb: nixie.Halt}, nixie.Halt, 0, true, false},
 		{"custom breaks", "custom:x", broken, 2, 2, &answer{verb: nixie.Bury, second: second}, nixie.Bury, 0, true, true},
-		{"nobody was asked", "custom:x", broken, 2, 2, nil, nixie.Bury, 0, true, false},
+		{"no answer", "custom:x", broken, 2, 2, nil, nixie.Bury, 0, true, false},
 		{"an answer to nothing", "custom:x", broken, 1, 1, &answer{verb: nixie.Discard}, nixie.Retry, time.Second, false, false},
 	} {
 		t.Run(tc.name, func(t *testing.T) {
-			j := testJudge(t, tc.mode)
+			j := testDecider(t, tc.mode)
 			d := delivery(tc.attempts, tc.deliveries)
 			if tc.answer != nil {
-				j.note(d.ID, *tc.answer)
+				j.keep(d.ID, *tc.answer)
 			}
 			st := j.Decide(d, j.policy("").Diagnose(d, tc.err, policy.Facts{FailedAt: noon}), noon)
 			if st.Verb != tc.verb || st.Delay != tc.delay || (st.Burial != nil) != tc.buried || (st.Second != nil) != tc.second {
@@ -88,13 +89,13 @@ func TestJudge(t *testing.T) {
 			if tc.second && (st.Second.Text != "custom broke" || st.Second.Decision != tc.verb) {
 				t.Errorf("second failure %+v", st.Second)
 			}
-			if len(j.asked) != 0 {
-				t.Errorf("an answer stays for the next delivery: %v", j.asked)
+			if len(j.answers) != 0 {
+				t.Errorf("an answer stays for the next delivery: %v", j.answers)
 			}
 		})
 	}
-	j := testJudge(t, "custom:x")
-	j.note(nixie.ID{1}, answer{verb: nixie.Discard})
+	j := testDecider(t, "custom:x")
+	j.keep(nixie.ID{1}, answer{verb: nixie.Discard})
 	j.forget(nixie.ID{1})
 	if st := j.Decide(delivery(2, 2), j.policy("").Diagnose(delivery(2, 2), broken, policy.Facts{}), noon); st.Verb != nixie.Bury {
 		t.Errorf("a stale answer counts: %s", st.Verb)
@@ -112,7 +113,7 @@ func TestDefaultJob(t *testing.T) {
 		}
 	}
 	if DefaultJob("/a/x.csv") == DefaultJob("/b/x.csv") {
-		t.Error("a job is not named after the place of its list")
+		t.Error("a job is not named after the path of its list")
 	}
 }
 
