@@ -9,7 +9,6 @@ import (
 const (
 	DefaultRetention      = 7 * 24 * time.Hour  // messages without a letter
 	DefaultAuditRetention = 90 * 24 * time.Hour // entries of the audit
-	InboxRetention        = 30 * 24 * time.Hour // keys that a transaction was told once
 	MinRetention          = time.Minute
 
 	Forever time.Duration = -1 // a retention that never removes anything

@@ -5,6 +5,3 @@ package nixie
 func (m *Message) Retrying() bool {
 	return (m.State == Queued || m.State == Leased) && m.Attempts > 0 && m.LastReason != ""
 }
-
-// RetryingBy lists what messages that still retry can be counted by.
-func RetryingBy() []GroupBy { return []GroupBy{ByAttempts, ByReason, ByType, ByQueue} }

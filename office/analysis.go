@@ -45,7 +45,7 @@ type Count struct {
 
 // Analyze groups the letters that match by cause.
 func (o *Office) Analyze(ctx context.Context, f nixie.Filter, look store.Scan) (Analysis, error) {
-	described, looked, err := o.store.Count(ctx, f, store.Counting{By: []nixie.GroupBy{nixie.ByFingerprint}, Scan: look, Described: true})
+	described, looked, err := o.store.Count(ctx, f, store.Counting{By: []store.GroupBy{store.ByFingerprint}, Scan: look, Described: true})
 	if err != nil {
 		return Analysis{}, err
 	}
@@ -63,7 +63,7 @@ func (o *Office) Analyze(ctx context.Context, f nixie.Filter, look store.Scan) (
 		return Analysis{}, err
 	}
 	counts, _, err := o.store.Count(ctx, f,
-		store.Counting{By: []nixie.GroupBy{nixie.ByReason, nixie.ByType, nixie.ByQueue, nixie.ByHour}, Scan: look})
+		store.Counting{By: []store.GroupBy{store.ByReason, store.ByType, store.ByQueue, store.ByHour}, Scan: look})
 	if err != nil {
 		return Analysis{}, err
 	}
@@ -116,7 +116,7 @@ func (o *Office) addExamples(ctx context.Context, groups []GroupView) error {
 // groupsNamed is the number of groups whose examples one call reads.
 const groupsNamed = 200
 
-func groupCounts(groups []nixie.Group) []Count {
+func groupCounts(groups []store.Group) []Count {
 	list := make([]Count, 0, len(groups))
 	for _, g := range groups {
 		list = append(list, Count{g.Key, g.Count})

@@ -4,7 +4,6 @@ import (
 	"context"
 	"fmt"
 
-	"github.com/nixie-go/nixie"
 	"github.com/nixie-go/nixie/store"
 )
 
@@ -21,7 +20,7 @@ type blocked struct {
 }
 
 // blocked counts the streams of a queue in which messages wait behind a dead one.
-func (o *Office) blocked(ctx context.Context, q *nixie.QueueInfo) (blocked, error) {
+func (o *Office) blocked(ctx context.Context, q *store.QueueInfo) (blocked, error) {
 	b := blocked{queue: q.Name}
 	if q.Blocked == 0 || !q.Settings.Ordered() {
 		return b, nil

@@ -22,7 +22,7 @@ type Thresholds struct {
 }
 
 // groups are letters by queue.
-type groups map[string]nixie.Group
+type groups map[string]store.Group
 
 // CheckView shows the outcome of a check. Nixie check prints it.
 type CheckView struct {
@@ -78,7 +78,7 @@ func waitingStatuses() []nixie.Status {
 }
 
 func (o *Office) byQueue(ctx context.Context, f nixie.Filter) (groups, error) {
-	lists, _, err := o.store.Count(ctx, f, store.Counting{By: []nixie.GroupBy{nixie.ByQueue}, Scan: store.ScanAll, Described: true})
+	lists, _, err := o.store.Count(ctx, f, store.Counting{By: []store.GroupBy{store.ByQueue}, Scan: store.ScanAll, Described: true})
 	if err != nil {
 		return nil, err
 	}
@@ -101,7 +101,7 @@ func (e *exceeding) add(check, about string, value, limit int64, f nixie.Filter,
 		ExceedView{Queue: e.queue, Check: check, Value: value, Limit: limit, Text: text, Filter: filter.Text(f), About: about})
 }
 
-func (e *exceeding) messages(q *nixie.QueueInfo, age, blocked *int64, t *Thresholds) {
+func (e *exceeding) messages(q *store.QueueInfo, age, blocked *int64, t *Thresholds) {
 	waiting := nixie.Filter{States: []nixie.State{nixie.Queued}}
 	if depth := q.Ready + q.Blocked; t.Depth != nil && depth > *t.Depth {
 		e.add("depth", "message", depth, *t.Depth, waiting,

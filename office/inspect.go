@@ -80,7 +80,7 @@ func (o *Office) Inspect(ctx context.Context) (HealthView, error) {
 	return e, nil
 }
 
-func (e *HealthView) diagnose(h *store.Health, queues []nixie.QueueInfo) {
+func (e *HealthView) diagnose(h *store.Health, queues []store.QueueInfo) {
 	for _, d := range h.Durability {
 		if d.Value != d.Want {
 			e.report("store has %s %s instead of %s: commits may be lost with the power", "open it with nixie only", d.Name, d.Value,

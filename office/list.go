@@ -92,15 +92,15 @@ func all[T any](whole bool, page func(store.Page) ([]T, string, error)) iter.Seq
 }
 
 // Queues lists all queues by name.
-func (o *Office) Queues(ctx context.Context) ([]nixie.QueueInfo, error) {
+func (o *Office) Queues(ctx context.Context) ([]store.QueueInfo, error) {
 	return o.store.Queues(ctx, store.QueueQuery{})
 }
 
 // Queue finds a queue.
-func (o *Office) Queue(ctx context.Context, name string) (nixie.QueueInfo, error) {
+func (o *Office) Queue(ctx context.Context, name string) (store.QueueInfo, error) {
 	list, err := o.queues(ctx, []string{name})
 	if err != nil {
-		return nixie.QueueInfo{}, err
+		return store.QueueInfo{}, err
 	}
 	return list[0], nil
 }

@@ -153,7 +153,7 @@ func sameReason(r *store.Record) (n int) {
 
 // addBlocking adds the heads of streams that wait for a retry or are dead while others wait for
 // them.
-func (o *Office) addBlocking(ctx context.Context, s *candidates, infos []nixie.QueueInfo) (bool, error) {
+func (o *Office) addBlocking(ctx context.Context, s *candidates, infos []store.QueueInfo) (bool, error) {
 	for i := range infos {
 		if !infos[i].Settings.Ordered() {
 			continue

@@ -51,7 +51,7 @@ func (o *Office) Retries(ctx context.Context, queues []string) ([]AttemptsView, 
 		}
 		return rows[key]
 	}
-	retrying, err := o.retrying(ctx, queues, nixie.ByAttempts)
+	retrying, err := o.retrying(ctx, queues, store.ByAttempts)
 	if err != nil {
 		return nil, err
 	}
@@ -61,7 +61,7 @@ func (o *Office) Retries(ctx context.Context, queues []string) ([]AttemptsView, 
 	}
 	dead := inQueues(queues)
 	dead.Statuses = waitingStatuses() // the message of a redriven letter counts as queued or leased
-	letters, _, err := o.store.Count(ctx, dead, store.Counting{By: []nixie.GroupBy{nixie.ByAttempts}, Scan: store.ScanAll})
+	letters, _, err := o.store.Count(ctx, dead, store.Counting{By: []store.GroupBy{store.ByAttempts}, Scan: store.ScanAll})
 	if err != nil {
 		return nil, err
 	}
@@ -82,11 +82,11 @@ func (o *Office) Retries(ctx context.Context, queues []string) ([]AttemptsView, 
 }
 
 // retrying counts the messages that still retry; every named queue must exist.
-func (o *Office) retrying(ctx context.Context, queues []string, by nixie.GroupBy) ([]nixie.Group, error) {
+func (o *Office) retrying(ctx context.Context, queues []string, by store.GroupBy) ([]store.Group, error) {
 	if _, err := o.queues(ctx, queues); err != nil {
 		return nil, err
 	}
-	lists, _, err := o.store.Count(ctx, inQueues(queues), store.Counting{By: []nixie.GroupBy{by}, Retrying: true})
+	lists, _, err := o.store.Count(ctx, inQueues(queues), store.Counting{By: []store.GroupBy{by}, Retrying: true})
 	if err != nil {
 		return nil, err
 	}
@@ -104,7 +104,7 @@ func (o *Office) Reasons(ctx context.Context, queues []string) ([]ReasonView, er
 		}
 		return rows[reason]
 	}
-	retrying, err := o.retrying(ctx, queues, nixie.ByReason)
+	retrying, err := o.retrying(ctx, queues, store.ByReason)
 	if err != nil {
 		return nil, err
 	}
@@ -112,7 +112,7 @@ func (o *Office) Reasons(ctx context.Context, queues []string) ([]ReasonView, er
 		row(t.Key).Retrying = t.Count
 	}
 	letters, _, err := o.store.Count(ctx, Unresolved(inQueues(queues)),
-		store.Counting{By: []nixie.GroupBy{nixie.ByReason}, Scan: store.ScanAll})
+		store.Counting{By: []store.GroupBy{store.ByReason}, Scan: store.ScanAll})
 	if err != nil {
 		return nil, err
 	}
@@ -161,7 +161,7 @@ func (o *Office) Backlog(ctx context.Context, queues []string) ([]BacklogView, e
 			LastAt:   Timestamp{q.LastAt},
 			OldestAt: Timestamp{q.OldestAt}, OldestAgeS: o.ageS(q.OldestAt),
 		}
-		for i, end := range nixie.DueBands() {
+		for i, end := range store.DueBands() {
 			within := seconds(end)
 			v.Due = append(v.Due, DueCount{&within, q.Due[i]})
 		}
@@ -172,7 +172,7 @@ func (o *Office) Backlog(ctx context.Context, queues []string) ([]BacklogView, e
 }
 
 // queues returns the named queues, or all; each named one must exist.
-func (o *Office) queues(ctx context.Context, names []string) ([]nixie.QueueInfo, error) {
+func (o *Office) queues(ctx context.Context, names []string) ([]store.QueueInfo, error) {
 	if len(names) == 0 {
 		return o.Queues(ctx)
 	}
@@ -180,9 +180,9 @@ func (o *Office) queues(ctx context.Context, names []string) ([]nixie.QueueInfo,
 	if err != nil {
 		return nil, err
 	}
-	var list []nixie.QueueInfo
+	var list []store.QueueInfo
 	for _, name := range names {
-		i := slices.IndexFunc(found, func(q nixie.QueueInfo) bool { return q.Name == name })
+		i := slices.IndexFunc(found, func(q store.QueueInfo) bool { return q.Name == name })
 		if i < 0 {
 			return nil, noQueue(name)
 		}

@@ -54,7 +54,7 @@ func (o *Office) Stalled(ctx context.Context, queues []string, leases int) ([]St
 	if err != nil {
 		return nil, err
 	}
-	retrying, err := o.retrying(ctx, queues, nixie.ByQueue)
+	retrying, err := o.retrying(ctx, queues, store.ByQueue)
 	if err != nil {
 		return nil, err
 	}
@@ -108,7 +108,7 @@ func (s *stalls) add(what string, r *store.Record, text, fix string) {
 	}
 }
 
-func (o *Office) stalledLeases(ctx context.Context, infos []nixie.QueueInfo, queues []string, leases int) ([]StallView, error) {
+func (o *Office) stalledLeases(ctx context.Context, infos []store.QueueInfo, queues []string, leases int) ([]StallView, error) {
 	gone, err := o.goneOwners(ctx)
 	if err != nil {
 		return nil, err

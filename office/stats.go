@@ -40,7 +40,7 @@ func (s Stats) Waiting() int64 { return s.Open + s.Review + s.Quarantined }
 // many of those.
 func (o *Office) Stats(ctx context.Context, f nixie.Filter, look store.Scan) (Stats, error) {
 	var s Stats
-	statuses, looked, err := o.store.Count(ctx, f, store.Counting{By: []nixie.GroupBy{nixie.ByStatus}, Scan: look, Described: true})
+	statuses, looked, err := o.store.Count(ctx, f, store.Counting{By: []store.GroupBy{store.ByStatus}, Scan: look, Described: true})
 	if err != nil {
 		return s, err
 	}
@@ -52,7 +52,7 @@ func (o *Office) Stats(ctx context.Context, f nixie.Filter, look store.Scan) (St
 		waiting.Statuses = waitingStatuses()
 	}
 	counts, _, err := o.store.Count(ctx, waiting,
-		store.Counting{By: []nixie.GroupBy{nixie.ByRedrivable, nixie.ByReview, nixie.ByReason, nixie.ByQueue}, Scan: look})
+		store.Counting{By: []store.GroupBy{store.ByRedrivable, store.ByReview, store.ByReason, store.ByQueue}, Scan: look})
 	if err != nil {
 		return s, err
 	}
@@ -68,7 +68,7 @@ func (o *Office) Stats(ctx context.Context, f nixie.Filter, look store.Scan) (St
 	return s, err
 }
 
-func (s *Stats) countStatuses(groups []nixie.Group) {
+func (s *Stats) countStatuses(groups []store.Group) {
 	into := map[nixie.Status]*int64{
 		nixie.StatusOpen: &s.Open, nixie.StatusReview: &s.Review, nixie.StatusQuarantined: &s.Quarantined,
 		nixie.StatusRedriving: &s.Redriving, nixie.StatusResolved: &s.Resolved, nixie.StatusDiscarded: &s.Discarded,
@@ -126,7 +126,7 @@ type QueueView struct {
 }
 
 // ViewQueue makes the view of a queue as of now.
-func (o *Office) ViewQueue(q *nixie.QueueInfo) QueueView {
+func (o *Office) ViewQueue(q *store.QueueInfo) QueueView {
 	v := QueueView{
 		Queue: q.Name, Ready: q.Ready, Blocked: q.Blocked, Scheduled: q.Scheduled, Leased: q.Leased, Dead: q.Dead, Succeeded: q.Succeeded,
 		Discarded: q.Discarded, Canceled: q.Canceled, Total: q.Total, OldestAt: Timestamp{q.OldestAt}, NextAt: Timestamp{q.NextAt},

@@ -7,8 +7,10 @@ import (
 	"testing"
 	"time"
 
-	"github.com/nixie-go/nixie"
 	"pgregory.net/rapid"
+
+	"github.com/nixie-go/nixie"
+	"github.com/nixie-go/nixie/store"
 )
 
 // The rows of the table of formulas, by hand from the systems that have them.
@@ -179,7 +181,7 @@ func TestR2_BandsToTheNanosecond(t *testing.T) {
 func TestR2_FullJitterFillsTheBand(t *testing.T) {
 	b := defaultBackoff()
 	const draws, bands = 20_000, 10
-	var ids nixie.IDs
+	var ids store.IDs
 	for _, n := range []int{1, 4, 11, 10_000} {
 		var hits [bands]int
 		ceiling := b.Ceiling(n)

@@ -5,6 +5,7 @@ import (
 	"testing"
 
 	"github.com/nixie-go/nixie"
+	"github.com/nixie-go/nixie/store"
 )
 
 // B075: after an outage all that had failed together was tried together again,
@@ -12,7 +13,7 @@ import (
 func TestB075_WhatFailsTogetherComesBackApart(t *testing.T) {
 	const messages, windows = 4000, 10
 	p := mustNew(t, Config{})
-	var ids nixie.IDs
+	var ids store.IDs
 	for attempt := 1; attempt < p.Config().MaxAttempts; attempt++ {
 		least, most := p.Config().Backoff.Band(attempt)
 		var load [windows]int

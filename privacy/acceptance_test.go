@@ -52,7 +52,7 @@ func TestR24_MaskingLeavesNoSecretInTheStore(t *testing.T) {
 	}
 	seen := work(t, st, privacy.Mask{privacy.Values(leak + "~value"), privacy.Secrets})
 	noLeak(t, "the observer", []byte(seen))
-	groups, _, err := st.Count(t.Context(), nixie.Filter{}, store.Counting{By: []nixie.GroupBy{nixie.ByFingerprint}, Scan: store.ScanAll, Described: true})
+	groups, _, err := st.Count(t.Context(), nixie.Filter{}, store.Counting{By: []store.GroupBy{store.ByFingerprint}, Scan: store.ScanAll, Described: true})
 	if err != nil || len(groups[0]) != len(leaks()) {
 		t.Fatalf("%d groups, want %d, %v", len(groups[0]), len(leaks()), err)
 	}

@@ -122,7 +122,7 @@ func (m Mover) withDefaults() (Mover, error) {
 	}
 	var err error
 	if m.Operation.IsZero() {
-		m.Operation = new(nixie.IDs).New(m.Clock())
+		m.Operation = new(store.IDs).New(m.Clock())
 	}
 	if m.Stop, err = m.Stop.withDefaults(); err != nil {
 		return m, err

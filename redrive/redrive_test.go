@@ -113,7 +113,7 @@ func plan(t *testing.T, e *redrive.Engine, max int) store.Operation {
 // statuses counts letters by status.
 func statuses(t *testing.T, st store.Store) map[nixie.Status]int64 {
 	t.Helper()
-	groups, _, err := st.Count(t.Context(), nixie.Filter{}, store.Counting{By: []nixie.GroupBy{nixie.ByStatus}, Scan: store.ScanAll, Described: true})
+	groups, _, err := st.Count(t.Context(), nixie.Filter{}, store.Counting{By: []store.GroupBy{store.ByStatus}, Scan: store.ScanAll, Described: true})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -33,17 +33,17 @@ func BadCursor(cursor string) error {
 const Examples = 3
 
 // groupings are the keys of letters by what they are grouped by.
-var groupings = map[nixie.GroupBy]func(*nixie.Letter) string{
-	nixie.ByFingerprint: func(l *nixie.Letter) string { return l.Fingerprint },
-	nixie.ByReason:      func(l *nixie.Letter) string { return string(l.Reason) },
-	nixie.ByClass:       func(l *nixie.Letter) string { return string(l.Class) },
-	nixie.ByType:        func(l *nixie.Letter) string { return l.Message.Type },
-	nixie.ByQueue:       func(l *nixie.Letter) string { return l.Message.Queue },
-	nixie.ByStatus:      func(l *nixie.Letter) string { return string(l.Status) },
-	nixie.ByHour:        func(l *nixie.Letter) string { return l.DiedAt.UTC().Format("2006-01-02T15") },
-	nixie.ByRedrivable:  func(l *nixie.Letter) string { return yesNo(l.Redrivable) },
-	nixie.ByReview:      func(l *nixie.Letter) string { return yesNo(l.NeedsReview) },
-	nixie.ByAttempts: func(l *nixie.Letter) string {
+var groupings = map[GroupBy]func(*nixie.Letter) string{
+	ByFingerprint: func(l *nixie.Letter) string { return l.Fingerprint },
+	ByReason:      func(l *nixie.Letter) string { return string(l.Reason) },
+	ByClass:       func(l *nixie.Letter) string { return string(l.Class) },
+	ByType:        func(l *nixie.Letter) string { return l.Message.Type },
+	ByQueue:       func(l *nixie.Letter) string { return l.Message.Queue },
+	ByStatus:      func(l *nixie.Letter) string { return string(l.Status) },
+	ByHour:        func(l *nixie.Letter) string { return l.DiedAt.UTC().Format("2006-01-02T15") },
+	ByRedrivable:  func(l *nixie.Letter) string { return yesNo(l.Redrivable) },
+	ByReview:      func(l *nixie.Letter) string { return yesNo(l.NeedsReview) },
+	ByAttempts: func(l *nixie.Letter) string {
 		attempts, _ := l.Spent()
 		return strconv.Itoa(attempts)
 	},
@@ -57,12 +57,12 @@ func yesNo(b bool) string {
 	return "no"
 }
 
-// retryings are the keys of messages that still retry, by [nixie.RetryingBy].
-var retryings = map[nixie.GroupBy]func(*nixie.Message) string{
-	nixie.ByAttempts: func(m *nixie.Message) string { return strconv.Itoa(m.Attempts) },
-	nixie.ByReason:   func(m *nixie.Message) string { return string(m.LastReason) },
-	nixie.ByType:     func(m *nixie.Message) string { return m.Type },
-	nixie.ByQueue:    func(m *nixie.Message) string { return m.Queue },
+// retryings are the keys of messages that still retry, by [RetryingBy].
+var retryings = map[GroupBy]func(*nixie.Message) string{
+	ByAttempts: func(m *nixie.Message) string { return strconv.Itoa(m.Attempts) },
+	ByReason:   func(m *nixie.Message) string { return string(m.LastReason) },
+	ByType:     func(m *nixie.Message) string { return m.Type },
+	ByQueue:    func(m *nixie.Message) string { return m.Queue },
 }
 
 // Check is an error of CodeInvalid if nothing is counted by one of the properties.
@@ -78,7 +78,7 @@ func (c *Counting) Check() error {
 	return nil
 }
 
-func names[F any](of map[nixie.GroupBy]F) string {
+func names[F any](of map[GroupBy]F) string {
 	var known []string
 	for name := range of {
 		known = append(known, string(name))
@@ -91,22 +91,22 @@ func names[F any](of map[nixie.GroupBy]F) string {
 // concurrent use.
 type Grouping struct {
 	of     Counting
-	groups []map[string]*nixie.Group // by each property
+	groups []map[string]*Group // by each property
 }
 
 // NewGrouping makes one that has counted none. What is counted has passed its Check.
 func NewGrouping(of Counting) *Grouping {
-	g := &Grouping{of, make([]map[string]*nixie.Group, len(of.By))}
+	g := &Grouping{of, make([]map[string]*Group, len(of.By))}
 	for i := range g.groups {
-		g.groups[i] = map[string]*nixie.Group{}
+		g.groups[i] = map[string]*Group{}
 	}
 	return g
 }
 
 // group is the one of a key, with one more in it.
-func (g *Grouping) group(i int, key string) *nixie.Group {
+func (g *Grouping) group(i int, key string) *Group {
 	if g.groups[i][key] == nil {
-		g.groups[i][key] = &nixie.Group{Key: key}
+		g.groups[i][key] = &Group{Key: key}
 	}
 	g.groups[i][key].Count++
 	return g.groups[i][key]
@@ -121,7 +121,7 @@ func (g *Grouping) Add(l *nixie.Letter) {
 		}
 		if group.FirstAt = l.DiedAt; group.Count == 1 {
 			group.LastAt = l.DiedAt
-			if by == nixie.ByFingerprint {
+			if by == ByFingerprint {
 				group.Label, group.Reason = l.Signature, l.Reason
 			}
 		}
@@ -142,10 +142,10 @@ func (g *Grouping) AddRetrying(m *nixie.Message) {
 }
 
 // Groups lists the groups by each property, largest first.
-func (g *Grouping) Groups() [][]nixie.Group {
-	lists := make([][]nixie.Group, len(g.groups))
+func (g *Grouping) Groups() [][]Group {
+	lists := make([][]Group, len(g.groups))
 	for i, groups := range g.groups {
-		lists[i] = make([]nixie.Group, 0, len(groups))
+		lists[i] = make([]Group, 0, len(groups))
 		for _, group := range groups {
 			lists[i] = append(lists[i], *group)
 		}
@@ -155,18 +155,18 @@ func (g *Grouping) Groups() [][]nixie.Group {
 }
 
 // GroupsOf are groups of which the sizes are known, largest first.
-func GroupsOf(sizes map[string]int64) []nixie.Group {
-	list := make([]nixie.Group, 0, len(sizes))
+func GroupsOf(sizes map[string]int64) []Group {
+	list := make([]Group, 0, len(sizes))
 	for key, n := range sizes {
-		list = append(list, nixie.Group{Key: key, Count: n})
+		list = append(list, Group{Key: key, Count: n})
 	}
 	SortGroups(list)
 	return list
 }
 
 // SortGroups puts the largest first, and equals in the order of their keys.
-func SortGroups(groups []nixie.Group) {
-	slices.SortFunc(groups, func(a, b nixie.Group) int {
+func SortGroups(groups []Group) {
+	slices.SortFunc(groups, func(a, b Group) int {
 		return cmp.Or(cmp.Compare(b.Count, a.Count), cmp.Compare(a.Key, b.Key))
 	})
 }

@@ -90,7 +90,7 @@ type Queue interface {
 	Settle(ctx context.Context, settlements []nixie.Settlement) []error
 
 	// Queues lists queues by name.
-	Queues(ctx context.Context, query QueueQuery) ([]nixie.QueueInfo, error)
+	Queues(ctx context.Context, query QueueQuery) ([]QueueInfo, error)
 
 	// Amend changes messages that have not ended, with one audit entry each;
 	// see [Change]. A message in the wrong state gets CodeConflict, an unknown
@@ -112,7 +112,7 @@ type DeadLetters interface {
 	// for (texts, times of failure, deliveries) it asks letter by letter. Of many letters
 	// that may match it then takes the newest, unless it is told to look at all, and
 	// says so.
-	Count(ctx context.Context, filter nixie.Filter, c Counting) ([][]nixie.Group, Coverage, error)
+	Count(ctx context.Context, filter nixie.Filter, c Counting) ([][]Group, Coverage, error)
 
 	// Adopt takes letters in that died elsewhere, each whole or not at all, with
 	// one audit entry each: message, history with the count of what was
@@ -147,21 +147,21 @@ type DeadLetters interface {
 
 // Counting says what is counted, and by what.
 type Counting struct {
-	By   []nixie.GroupBy
+	By   []GroupBy
 	Scan Scan
 
 	// Described is for groups with everything; without it they have their keys and sizes
 	// alone, which costs less.
 	Described bool
 
-	// Retrying counts messages instead of letters, by one of [nixie.RetryingBy]: those
+	// Retrying counts messages instead of letters, by one of [RetryingBy]: those
 	// queued or leased that have begun an attempt in this life and failed at least once.
 	// Their groups have nothing but a key, a size, and how many of it are leased.
 	Retrying bool
 }
 
 // Sizes are the sizes of groups by their keys.
-func Sizes(groups []nixie.Group) map[string]int64 {
+func Sizes(groups []Group) map[string]int64 {
 	sizes := make(map[string]int64, len(groups))
 	for i := range groups {
 		sizes[groups[i].Key] = groups[i].Count
@@ -207,7 +207,7 @@ func (l Coverage) All() bool { return l == Coverage{} }
 // OnNote appends the reason to the notes of the letter, whatever its status; a
 // letter with [nixie.MaxNotes] takes no more (CodeLimit). OnPurge removes the
 // letter for good, with message, history, attachments and dedupe key; what stays
-// is its audit and a number in [nixie.QueueInfo]. Pending items of operations
+// is its audit and a number in [QueueInfo]. Pending items of operations
 // that name it are skipped. A letter that is neither resolved nor discarded is
 // purged only if Statuses names its status, and one whose message is on its way
 // never.
@@ -328,7 +328,7 @@ type Keeper interface {
 	// transaction: ended messages without a letter, with their history and
 	// dedupe key; resolved and discarded letters with their messages; the oldest
 	// entries of audits, of which an entry of [nixie.OnPrune] says so; and keys of
-	// [Tx.Once], which belong to no queue, after [nixie.InboxRetention].
+	// [Tx.Once], which belong to no queue, after [InboxRetention].
 	// What has not ended, and letters in which somebody still has to do
 	// something, are never touched. One call looks at up to p.Limit rows, or
 	// entries and letters that go; it returns where to go on, empty at the end.

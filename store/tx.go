@@ -2,9 +2,13 @@ package store
 
 import (
 	"context"
+	"time"
 
 	"github.com/nixie-go/nixie"
 )
+
+// InboxRetention says how long a store remembers the keys of [Tx.Once].
+const InboxRetention = 30 * 24 * time.Hour
 
 // Tx is an optional ability: a store bound to a transaction of the caller. What
 // is done through it happens if and when the transaction commits, together with
@@ -23,7 +27,7 @@ type Tx interface {
 	Complete(ctx context.Context, d *nixie.Delivery) error
 
 	// Once reports whether a key is new to a scope, and remembers it: true the
-	// first time, false after that for at least [nixie.InboxRetention]. Of two that ask at once, the second waits
+	// first time, false after that for at least [InboxRetention]. Of two that ask at once, the second waits
 	// until the first has committed or rolled back.
 	Once(ctx context.Context, scope, key string) (first bool, err error)
 }

@@ -26,7 +26,7 @@ func fill(t *testing.T, st *memory.Store, keys ...string) {
 	}
 }
 
-func info(t *testing.T, st *memory.Store) nixie.QueueInfo {
+func info(t *testing.T, st *memory.Store) store.QueueInfo {
 	t.Helper()
 	all, err := st.Queues(t.Context(), store.QueueQuery{})
 	if err != nil || len(all) != 1 {

@@ -105,25 +105,25 @@ func (m *mountain) searches() (list []question) {
 }
 
 func (m *mountain) groups() (list []question) {
-	ask := func(text string, by nixie.GroupBy) {
+	ask := func(text string, by store.GroupBy) {
 		f := m.parse(text)
 		list = append(list, question{name: fmt.Sprintf("groups by %s %s", by, text), ask: func(ctx context.Context) error {
-			_, _, err := m.store.Count(ctx, f, store.Counting{By: []nixie.GroupBy{by}, Scan: store.ScanRecent, Described: true})
+			_, _, err := m.store.Count(ctx, f, store.Counting{By: []store.GroupBy{by}, Scan: store.ScanRecent, Described: true})
 			return err
 		}})
 	}
-	for _, by := range []nixie.GroupBy{
-		nixie.ByFingerprint, nixie.ByReason, nixie.ByClass, nixie.ByType, nixie.ByQueue, nixie.ByStatus, nixie.ByHour, nixie.ByRedrivable, nixie.ByAttempts, nixie.ByReview,
+	for _, by := range []store.GroupBy{
+		store.ByFingerprint, store.ByReason, store.ByClass, store.ByType, store.ByQueue, store.ByStatus, store.ByHour, store.ByRedrivable, store.ByAttempts, store.ByReview,
 	} {
 		ask("", by)
 	}
 	for _, text := range m.filters()[1:] {
-		ask(text, nixie.ByFingerprint)
-		ask(text, nixie.ByHour)
+		ask(text, store.ByFingerprint)
+		ask(text, store.ByHour)
 	}
 	for _, text := range m.narrow() {
-		ask(text, nixie.ByFingerprint)
-		ask(text, nixie.ByHour)
+		ask(text, store.ByFingerprint)
+		ask(text, store.ByHour)
 	}
 	return list
 }
@@ -131,7 +131,7 @@ func (m *mountain) groups() (list []question) {
 func (m *mountain) numbers() []question {
 	return []question{
 		{name: "counts by everything", ask: func(ctx context.Context) error {
-			_, _, err := m.store.Count(ctx, nixie.Filter{}, store.Counting{By: []nixie.GroupBy{nixie.ByFingerprint, nixie.ByReason, nixie.ByClass, nixie.ByType, nixie.ByQueue, nixie.ByStatus, nixie.ByHour, nixie.ByRedrivable, nixie.ByReview, nixie.ByAttempts}, Scan: store.ScanRecent})
+			_, _, err := m.store.Count(ctx, nixie.Filter{}, store.Counting{By: []store.GroupBy{store.ByFingerprint, store.ByReason, store.ByClass, store.ByType, store.ByQueue, store.ByStatus, store.ByHour, store.ByRedrivable, store.ByReview, store.ByAttempts}, Scan: store.ScanRecent})
 			return err
 		}},
 		{name: "queues", ask: func(ctx context.Context) error { _, err := m.store.Queues(ctx, store.QueueQuery{}); return err }},

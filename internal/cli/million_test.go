@@ -181,8 +181,8 @@ func (m *mountain) right() {
 		m.t.Errorf("a search finds %d letters, want 10", found)
 	}
 	m.honest()
-	for _, by := range []nixie.GroupBy{nixie.ByFingerprint, nixie.ByHour, nixie.ByAttempts} {
-		groups, _, err := m.store.Count(m.t.Context(), nixie.Filter{}, store.Counting{By: []nixie.GroupBy{by}, Scan: store.ScanRecent, Described: true})
+	for _, by := range []store.GroupBy{store.ByFingerprint, store.ByHour, store.ByAttempts} {
+		groups, _, err := m.store.Count(m.t.Context(), nixie.Filter{}, store.Counting{By: []store.GroupBy{by}, Scan: store.ScanRecent, Described: true})
 		if err != nil {
 			m.t.Fatal(err)
 		}
@@ -200,7 +200,7 @@ func (m *mountain) right() {
 func (m *mountain) honest() {
 	m.t.Helper()
 	count := func(look store.Scan) (n int64, looked store.Coverage) {
-		groups, looked, err := m.store.Count(m.t.Context(), m.parse("text:fallen"), store.Counting{By: []nixie.GroupBy{nixie.ByFingerprint}, Scan: look, Described: true})
+		groups, looked, err := m.store.Count(m.t.Context(), m.parse("text:fallen"), store.Counting{By: []store.GroupBy{store.ByFingerprint}, Scan: look, Described: true})
 		if err != nil {
 			m.t.Fatal(err)
 		}

@@ -123,16 +123,16 @@ func (r *Runner) prepareQueue(ctx context.Context) (isNew bool, err error) {
 	return !known, err
 }
 
-func (r *Runner) queue(ctx context.Context) (nixie.QueueInfo, bool, error) {
+func (r *Runner) queue(ctx context.Context) (store.QueueInfo, bool, error) {
 	known, err := r.queues(ctx)
 	if err != nil || len(known) == 0 {
-		return nixie.QueueInfo{Name: r.c.Job}, false, err
+		return store.QueueInfo{Name: r.c.Job}, false, err
 	}
 	return known[0], true, nil
 }
 
 // queues returns those of the runner's queues that the store has.
-func (r *Runner) queues(ctx context.Context) ([]nixie.QueueInfo, error) {
+func (r *Runner) queues(ctx context.Context) ([]store.QueueInfo, error) {
 	return r.store.Queues(ctx, store.QueueQuery{Names: append([]string{}, r.c.Queues...)}) // no names are no queues, not all
 }
 

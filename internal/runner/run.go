@@ -317,7 +317,7 @@ func (r *Runner) watchQueues(ctx context.Context, done context.CancelCauseFunc) 
 			continue
 		}
 		all := sum(list)
-		if paused := slices.IndexFunc(list, func(q nixie.QueueInfo) bool { return q.Settings.Paused && r.left(q) > 0 }); paused >= 0 {
+		if paused := slices.IndexFunc(list, func(q store.QueueInfo) bool { return q.Settings.Paused && r.left(q) > 0 }); paused >= 0 {
 			r.halt(nixie.Errorf(nixie.CodeConflict, "%s %s is paused (%s)", r.noun(), list[paused].Name, list[paused].Settings.PausedNote))
 		} else if r.left(all) == 0 {
 			done(nil)
@@ -329,7 +329,7 @@ func (r *Runner) watchQueues(ctx context.Context, done context.CancelCauseFunc) 
 }
 
 // sum adds queues up.
-func sum(list []nixie.QueueInfo) (all nixie.QueueInfo) {
+func sum(list []store.QueueInfo) (all store.QueueInfo) {
 	for _, q := range list {
 		all.Total += q.Total
 		all.Ready += q.Ready
@@ -340,7 +340,7 @@ func sum(list []nixie.QueueInfo) (all nixie.QueueInfo) {
 }
 
 // left counts the messages that the work waits for before it ends by itself.
-func (r *Runner) left(q nixie.QueueInfo) int64 {
+func (r *Runner) left(q store.QueueInfo) int64 {
 	if r.c.Until == Drained {
 		return q.Ready + q.Leased
 	}
@@ -390,7 +390,7 @@ func (r *Runner) Summary(ctx context.Context) (Summary, error) {
 	described, _, err := r.store.Count(ctx, nixie.Filter{
 		Queues:   []string{r.c.Job},
 		Statuses: []nixie.Status{nixie.StatusOpen, nixie.StatusReview, nixie.StatusQuarantined},
-	}, store.Counting{By: []nixie.GroupBy{nixie.ByFingerprint}, Scan: store.ScanAll, Described: true})
+	}, store.Counting{By: []store.GroupBy{store.ByFingerprint}, Scan: store.ScanAll, Described: true})
 	if err != nil {
 		return s, err
 	}
@@ -402,7 +402,7 @@ func (r *Runner) Summary(ctx context.Context) (Summary, error) {
 }
 
 // addExamples adds one failure to each group.
-func (r *Runner) addExamples(ctx context.Context, groups []Group, found []nixie.Group) error {
+func (r *Runner) addExamples(ctx context.Context, groups []Group, found []store.Group) error {
 	at := map[nixie.ID]int{}
 	var ids []nixie.ID
 	for i, g := range found[:min(len(found), groupsShown)] {

@@ -4,7 +4,7 @@ import (
 	"context"
 	"slices"
 
-	"github.com/nixie-go/nixie"
+	"github.com/nixie-go/nixie/store"
 )
 
 // Work counts the work on queues and the messages left in them.
@@ -62,7 +62,7 @@ func (r *Runner) checkQueues(ctx context.Context) error {
 		return err
 	}
 	for _, name := range r.c.Queues {
-		at := slices.IndexFunc(list, func(q nixie.QueueInfo) bool { return q.Name == name })
+		at := slices.IndexFunc(list, func(q store.QueueInfo) bool { return q.Name == name })
 		switch {
 		case at < 0:
 			r.c.Warn("queue %s does not exist yet: its first message makes it", name)

@@ -133,14 +133,14 @@ func TestAnswersAsAfterAnImport(t *testing.T) {
 					t.Errorf("%+v:\nhave %+v\nwant %+v", page, have, want)
 				}
 			}
-			for _, by := range []nixie.GroupBy{nixie.ByFingerprint, nixie.ByReason, nixie.ByClass, nixie.ByType, nixie.ByQueue, nixie.ByStatus, nixie.ByHour, nixie.ByRedrivable, nixie.ByAttempts, nixie.ByReview} {
+			for _, by := range []store.GroupBy{store.ByFingerprint, store.ByReason, store.ByClass, store.ByType, store.ByQueue, store.ByStatus, store.ByHour, store.ByRedrivable, store.ByAttempts, store.ByReview} {
 				have, want := groups(t, ours, f, by), groups(t, theirs, f, by)
 				if !reflect.DeepEqual(have, want) {
 					t.Errorf("groups by %s: %+v, want %+v", by, have, want)
 				}
 			}
-			have, _, err := ours.Count(t.Context(), f, store.Counting{By: []nixie.GroupBy{nixie.ByReason, nixie.ByQueue}, Scan: store.ScanAll})
-			want, _, _ := theirs.Count(t.Context(), f, store.Counting{By: []nixie.GroupBy{nixie.ByReason, nixie.ByQueue}, Scan: store.ScanAll})
+			have, _, err := ours.Count(t.Context(), f, store.Counting{By: []store.GroupBy{store.ByReason, store.ByQueue}, Scan: store.ScanAll})
+			want, _, _ := theirs.Count(t.Context(), f, store.Counting{By: []store.GroupBy{store.ByReason, store.ByQueue}, Scan: store.ScanAll})
 			if err != nil || !reflect.DeepEqual(have, want) {
 				t.Errorf("counts %v, want %v: %v", have, want, err)
 			}
@@ -172,9 +172,9 @@ func all(t testing.TB, s store.Store, f nixie.Filter, page store.Page) (list []n
 	}
 }
 
-func groups(t testing.TB, s store.Store, f nixie.Filter, by nixie.GroupBy) []nixie.Group {
+func groups(t testing.TB, s store.Store, f nixie.Filter, by store.GroupBy) []store.Group {
 	t.Helper()
-	counted, _, err := s.Count(t.Context(), f, store.Counting{By: []nixie.GroupBy{by}, Scan: store.ScanAll, Described: true})
+	counted, _, err := s.Count(t.Context(), f, store.Counting{By: []store.GroupBy{by}, Scan: store.ScanAll, Described: true})
 	if err != nil {
 		t.Fatal(err)
 	}

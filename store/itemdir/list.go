@@ -151,7 +151,7 @@ func (s *Store) each(ctx context.Context, filter *nixie.Filter, do func(*nixie.L
 }
 
 // Count implements [store.DeadLetters]. It always looks at all; nothing retries here.
-func (s *Store) Count(ctx context.Context, filter nixie.Filter, c store.Counting) ([][]nixie.Group, store.Coverage, error) {
+func (s *Store) Count(ctx context.Context, filter nixie.Filter, c store.Counting) ([][]store.Group, store.Coverage, error) {
 	if err := c.Check(); err != nil {
 		return nil, store.Coverage{}, err
 	}
@@ -164,20 +164,20 @@ func (s *Store) Count(ctx context.Context, filter nixie.Filter, c store.Counting
 }
 
 // Queues implements [store.Queue]: a queue for each job.
-func (s *Store) Queues(ctx context.Context, look store.QueueQuery) ([]nixie.QueueInfo, error) {
+func (s *Store) Queues(ctx context.Context, look store.QueueQuery) ([]store.QueueInfo, error) {
 	heads, err := s.begin(ctx, "")
 	if err != nil {
 		return nil, err
 	}
-	var jobs []nixie.QueueInfo
+	var jobs []store.QueueInfo
 	hour := s.clock().Add(-time.Hour).UnixNano()
 	for _, h := range heads {
 		if look.Names != nil && !slices.Contains(look.Names, h.queue()) {
 			continue
 		}
-		at, found := slices.BinarySearchFunc(jobs, h.queue(), func(q nixie.QueueInfo, name string) int { return cmp.Compare(q.Name, name) })
+		at, found := slices.BinarySearchFunc(jobs, h.queue(), func(q store.QueueInfo, name string) int { return cmp.Compare(q.Name, name) })
 		if !found {
-			jobs = slices.Insert(jobs, at, nixie.QueueInfo{Name: h.queue()})
+			jobs = slices.Insert(jobs, at, store.QueueInfo{Name: h.queue()})
 		}
 		q := &jobs[at]
 		q.Total++

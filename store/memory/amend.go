@@ -82,7 +82,7 @@ func (s *Store) transfer(from *queue, m *message, name string) error {
 		return err
 	}
 	to := s.queue(name)
-	if err := to.settings.Admits(name); err != nil {
+	if err := lifecycle.Admits(&to.settings, name); err != nil {
 		return err
 	}
 	if err := to.free(m); err != nil {

@@ -9,7 +9,7 @@ import (
 )
 
 // Count counts letters, or messages that still retry. It always looks at all.
-func (s *Store) Count(ctx context.Context, f nixie.Filter, c store.Counting) ([][]nixie.Group, store.Coverage, error) {
+func (s *Store) Count(ctx context.Context, f nixie.Filter, c store.Counting) ([][]store.Group, store.Coverage, error) {
 	if err := c.Check(); err != nil {
 		return nil, store.Coverage{}, err
 	}

@@ -41,7 +41,7 @@ func (s *Store) refuse(messages []nixie.Message) error {
 	for i := range messages {
 		m := &messages[i]
 		if q := s.queues[m.Queue]; q != nil && q.settings.Closed {
-			return q.settings.Admits(q.name)
+			return lifecycle.Admits(&q.settings, q.name)
 		}
 		if m.DedupeKey != "" {
 			own := name{m.Queue, m.DedupeKey}

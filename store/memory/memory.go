@@ -39,7 +39,7 @@ type Store struct {
 type shared struct {
 	mu         sync.Mutex
 	clock      func() time.Time
-	ids        nixie.IDs
+	ids        store.IDs
 	queues     map[string]*queue
 	messages   map[nixie.ID]*message
 	letters    map[nixie.ID]*letter

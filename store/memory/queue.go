@@ -94,29 +94,29 @@ func (q *queue) lease(wanted time.Duration) time.Duration {
 }
 
 // Queues counts every queue by looking at each of its messages.
-func (s *Store) Queues(ctx context.Context, look store.QueueQuery) ([]nixie.QueueInfo, error) {
+func (s *Store) Queues(ctx context.Context, look store.QueueQuery) ([]store.QueueInfo, error) {
 	now, err := s.enter(ctx)
 	if err != nil {
 		return nil, err
 	}
 	defer s.mu.Unlock()
-	infos := []nixie.QueueInfo{}
+	infos := []store.QueueInfo{}
 	for _, q := range s.queues {
 		switch {
 		case look.Names != nil && !slices.Contains(look.Names, q.name):
 		case look.Settings:
-			infos = append(infos, nixie.QueueInfo{Name: q.name, Settings: q.settings})
+			infos = append(infos, store.QueueInfo{Name: q.name, Settings: q.settings})
 		default:
 			infos = append(infos, q.info(now))
 		}
 	}
-	slices.SortFunc(infos, func(a, b nixie.QueueInfo) int { return strings.Compare(a.Name, b.Name) })
+	slices.SortFunc(infos, func(a, b store.QueueInfo) int { return strings.Compare(a.Name, b.Name) })
 	return infos, nil
 }
 
-func (q *queue) info(now time.Time) nixie.QueueInfo {
+func (q *queue) info(now time.Time) store.QueueInfo {
 	since := now.Add(-counted)
-	info := nixie.QueueInfo{
+	info := store.QueueInfo{
 		Name: q.name, Settings: q.settings, Pruned: q.pruned, Purged: q.purged, Discards: maps.Clone(q.discards),
 		Total: q.pruned + q.purged, Succeeded: q.gone[nixie.Succeeded], Discarded: q.gone[nixie.Discarded], Canceled: q.gone[nixie.Canceled],
 	}
@@ -135,13 +135,13 @@ func (q *queue) info(now time.Time) nixie.QueueInfo {
 }
 
 // count adds one message to the numbers of its queue.
-func (q *queue) count(info *nixie.QueueInfo, m *message, now time.Time) {
+func (q *queue) count(info *store.QueueInfo, m *message, now time.Time) {
 	info.Total++
 	switch m.State {
 	case nixie.Queued:
 		if m.due.After(now) {
 			info.Scheduled++
-			info.Due[nixie.DueBand(m.due.Sub(now))]++
+			info.Due[store.DueBand(m.due.Sub(now))]++
 			if m.due.After(info.LastAt) {
 				info.LastAt = m.due.UTC()
 			}

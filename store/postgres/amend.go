@@ -134,7 +134,7 @@ func (t *tx) transfer(m *message, to *queueRow) error {
 	if err := lifecycle.MayLeave(m.ID, letter, m.q.name, to.name); err != nil {
 		return err
 	}
-	if err := to.settings.Admits(to.name); err != nil {
+	if err := lifecycle.Admits(&to.settings, to.name); err != nil {
 		return err
 	}
 	if err := t.free(to.n, m); err != nil {

@@ -90,7 +90,7 @@ func (x *Tx) Complete(ctx context.Context, d *nixie.Delivery) error {
 
 // Once reports whether a key is new to a scope, and remembers it: true the first
 // time and false after that, until [Store.Prune] forgets it at an age of
-// [nixie.InboxRetention]. If the transaction is rolled back, the key was never
+// [store.InboxRetention]. If the transaction is rolled back, the key was never
 // there. Of two that ask at once, the second waits for the first.
 //
 // Scope says whose keys they are, a consumer's name for example. Both are 1 to 255

@@ -82,7 +82,7 @@ func (e *enqueuing) open(messages []nixie.Message) error {
 	for i := range messages {
 		m := &messages[i]
 		q := t.named[m.Queue]
-		if err := q.settings.Admits(q.name); err != nil {
+		if err := lifecycle.Admits(&q.settings, q.name); err != nil {
 			return err
 		}
 		if m.Stream != "" && q.settings.Ordered() {

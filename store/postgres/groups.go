@@ -13,26 +13,26 @@ import (
 )
 
 // groupings are the properties that letters and deaths l are grouped by, as texts.
-var groupings = map[nixie.GroupBy]string{
-	nixie.ByFingerprint: "l.fingerprint",
-	nixie.ByReason:      "l.reason",
-	nixie.ByClass:       "l.class",
-	nixie.ByType:        "l.type",
-	nixie.ByQueue:       "(select name from @.queue where n = l.queue)",
-	nixie.ByStatus:      "l.status",
-	nixie.ByHour:        `to_char(to_timestamp(l.hour * 3600.0) at time zone 'UTC', 'YYYY-MM-DD"T"HH24')`,
-	nixie.ByRedrivable:  "case when l.redrivable then 'yes' else 'no' end",
-	nixie.ByReview:      "case when l.needs_review then 'yes' else 'no' end",
-	nixie.ByAttempts:    "l.attempts::text",
+var groupings = map[store.GroupBy]string{
+	store.ByFingerprint: "l.fingerprint",
+	store.ByReason:      "l.reason",
+	store.ByClass:       "l.class",
+	store.ByType:        "l.type",
+	store.ByQueue:       "(select name from @.queue where n = l.queue)",
+	store.ByStatus:      "l.status",
+	store.ByHour:        `to_char(to_timestamp(l.hour * 3600.0) at time zone 'UTC', 'YYYY-MM-DD"T"HH24')`,
+	store.ByRedrivable:  "case when l.redrivable then 'yes' else 'no' end",
+	store.ByReview:      "case when l.needs_review then 'yes' else 'no' end",
+	store.ByAttempts:    "l.attempts::text",
 }
 
 // Count implements store.DeadLetters. It always looks at all. What deaths count is summed
 // up from them, with three letters of each kind where groups are described.
-func (s *Store) Count(ctx context.Context, filter nixie.Filter, of store.Counting) ([][]nixie.Group, store.Coverage, error) {
+func (s *Store) Count(ctx context.Context, filter nixie.Filter, of store.Counting) ([][]store.Group, store.Coverage, error) {
 	if err := of.Check(); err != nil {
 		return nil, store.Coverage{}, err
 	}
-	lists := make([][]nixie.Group, len(of.By))
+	lists := make([][]store.Group, len(of.By))
 	err := s.view(ctx, func(t *tx) error {
 		if err := t.time(); err != nil {
 			return err
@@ -58,7 +58,7 @@ func (s *Store) Count(ctx context.Context, filter nixie.Filter, of store.Countin
 }
 
 // sizes counts letters by each property.
-func (t *tx) sizes(lists [][]nixie.Group, a *asking, by []nixie.GroupBy) error {
+func (t *tx) sizes(lists [][]store.Group, a *asking, by []store.GroupBy) error {
 	for i, g := range by {
 		t.readSizes(&lists[i], fmt.Sprintf("select %s, sum(letters)::bigint, 0 from %s where %s group by 1 having sum(letters) > 0", groupings[g], a.source, a.where), a.args)
 	}
@@ -66,10 +66,10 @@ func (t *tx) sizes(lists [][]nixie.Group, a *asking, by []nixie.GroupBy) error {
 }
 
 // retryings name what messages that still retry are counted by, in current c.
-var retryings = map[nixie.GroupBy]string{nixie.ByAttempts: "c.attempts::text", nixie.ByReason: "c.reason", nixie.ByType: "c.type", nixie.ByQueue: "c.queue_name"}
+var retryings = map[store.GroupBy]string{store.ByAttempts: "c.attempts::text", store.ByReason: "c.reason", store.ByType: "c.type", store.ByQueue: "c.queue_name"}
 
 // countRetrying counts messages that still retry by each property.
-func (t *tx) countRetrying(lists [][]nixie.Group, f *nixie.Filter, by []nixie.GroupBy) error {
+func (t *tx) countRetrying(lists [][]store.Group, f *nixie.Filter, by []store.GroupBy) error {
 	w := messageWhere(f, t.now)
 	w.add("c.pos = any(array(select pos from @.pending where attempts > 0))") // no other can have failed in this life
 	w.add("c.state in (0, 1) and c.attempts > 0 and c.reason <> ''")
@@ -80,17 +80,17 @@ func (t *tx) countRetrying(lists [][]nixie.Group, f *nixie.Filter, by []nixie.Gr
 }
 
 // readSizes reads keys, sizes, and how many of each are leased.
-func (t *tx) readSizes(list *[]nixie.Group, query string, args []any) {
-	*list = []nixie.Group{}
+func (t *tx) readSizes(list *[]store.Group, query string, args []any) {
+	*list = []store.Group{}
 	t.read(func(r row) error {
-		var g nixie.Group
+		var g store.Group
 		err := r.Scan(&g.Key, &g.Count, &g.Leased)
 		*list = append(*list, g)
 		return err
 	}, query, args...)
 }
 
-func (t *tx) sendSizes(lists [][]nixie.Group) error {
+func (t *tx) sendSizes(lists [][]store.Group) error {
 	err := t.send()
 	for _, list := range lists {
 		store.SortGroups(list)
@@ -99,13 +99,13 @@ func (t *tx) sendSizes(lists [][]nixie.Group) error {
 }
 
 // groups asks for groups by a property.
-func (a *asking) groups(by nixie.GroupBy) string {
+func (a *asking) groups(by store.GroupBy) string {
 	examples := strconv.Itoa(store.Examples)
 	if !a.counted {
 		return fill("letter_groups.sql", "key", groupings[by], "letters", a.source, "where", a.where, "examples", examples)
 	}
 	part, letters := "0", a.span.within("x.died")
-	if by == nixie.ByHour {
+	if by == store.ByHour {
 		part, letters = "l.hour", letters+fmt.Sprintf(" and x.died between k.part * %d and k.part * %[1]d + %d", hour, hour-1)
 	}
 	return fill("death_groups.sql", "key", groupings[by], "deaths", a.source, "where", a.where, "hour", part, "within", letters, "examples", examples)
@@ -116,7 +116,7 @@ type grouped map[string]*groupSum
 
 // groupSum is a group while it grows.
 type groupSum struct {
-	nixie.Group
+	store.Group
 	first  int64
 	newest []groupMember // latest death first
 }
@@ -138,7 +138,7 @@ func (g grouped) add(r row) error {
 	}
 	s := g[key]
 	if s == nil {
-		s = &groupSum{Group: nixie.Group{Key: key}, first: m.died}
+		s = &groupSum{Group: store.Group{Key: key}, first: m.died}
 		g[key] = s
 	}
 	s.Count += n
@@ -153,11 +153,11 @@ func (g grouped) add(r row) error {
 	return nil
 }
 
-func (g grouped) list(by nixie.GroupBy) []nixie.Group {
-	list := make([]nixie.Group, 0, len(g))
+func (g grouped) list(by store.GroupBy) []store.Group {
+	list := make([]store.Group, 0, len(g))
 	for _, s := range g {
 		s.FirstAt, s.LastAt = lifecycle.Moment(s.first), lifecycle.Moment(s.newest[0].died)
-		if by == nixie.ByFingerprint {
+		if by == store.ByFingerprint {
 			s.Label, s.Reason = s.newest[0].signature, s.newest[0].reason
 		}
 		s.Examples = eachOf(s.newest, func(m groupMember) nixie.ID { return m.id })

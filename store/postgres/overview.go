@@ -16,7 +16,7 @@ import (
 const counted = time.Hour
 
 // Queues implements store.Queue.
-func (s *Store) Queues(ctx context.Context, look store.QueueQuery) ([]nixie.QueueInfo, error) {
+func (s *Store) Queues(ctx context.Context, look store.QueueQuery) ([]store.QueueInfo, error) {
 	infos := queueInfos{}
 	err := s.view(ctx, func(t *tx) error {
 		if err := t.time(); err != nil {
@@ -31,7 +31,7 @@ func (s *Store) Queues(ctx context.Context, look store.QueueQuery) ([]nixie.Queu
 			return err
 		}
 		for n, q := range t.queues {
-			infos[n] = &nixie.QueueInfo{Name: q.name, Settings: q.settings, Discards: map[nixie.Reason]int64{}}
+			infos[n] = &store.QueueInfo{Name: q.name, Settings: q.settings, Discards: map[nixie.Reason]int64{}}
 		}
 		if look.Settings {
 			return nil
@@ -44,21 +44,21 @@ func (s *Store) Queues(ctx context.Context, look store.QueueQuery) ([]nixie.Queu
 	if err != nil {
 		return nil, err
 	}
-	list := make([]nixie.QueueInfo, 0, len(infos))
+	list := make([]store.QueueInfo, 0, len(infos))
 	for _, info := range infos {
 		list = append(list, *info)
 	}
-	slices.SortFunc(list, func(a, b nixie.QueueInfo) int { return strings.Compare(a.Name, b.Name) })
+	slices.SortFunc(list, func(a, b store.QueueInfo) int { return strings.Compare(a.Name, b.Name) })
 	return list, nil
 }
 
 // queueInfos are the queues that are asked for, by number.
-type queueInfos map[int64]*nixie.QueueInfo
+type queueInfos map[int64]*store.QueueInfo
 
 // of is what a queue counts in; of one that is not asked for nobody reads it.
-func (all queueInfos) of(queue int64) *nixie.QueueInfo {
+func (all queueInfos) of(queue int64) *store.QueueInfo {
 	if all[queue] == nil {
-		return &nixie.QueueInfo{Discards: map[nixie.Reason]int64{}}
+		return &store.QueueInfo{Discards: map[nixie.Reason]int64{}}
 	}
 	return all[queue]
 }
@@ -73,7 +73,7 @@ const (
 
 // countWaiting counts what is on its way; what is scheduled by when it is due.
 func (t *tx) countWaiting(infos queueInfos) {
-	bands := nixie.DueBands()
+	bands := store.DueBands()
 	ends := eachOf(bands[:], func(d time.Duration) int64 { return int64(d) })
 	t.read(func(r row) error {
 		var queue, n, first, last int64
@@ -108,7 +108,7 @@ func (t *tx) countWaiting(infos queueInfos) {
 
 // countEnded counts what has ended, also what is not kept any more.
 func (t *tx) countEnded(infos queueInfos) {
-	ended := func(info *nixie.QueueInfo, state string, n int64) {
+	ended := func(info *store.QueueInfo, state string, n int64) {
 		info.Total += n
 		switch nixie.State(state) {
 		case nixie.Succeeded:
@@ -156,7 +156,7 @@ func (t *tx) countEnded(infos queueInfos) {
 // countRecent counts the retries and deaths of the last hour, and what lies in the
 // office.
 func (t *tx) countRecent(infos queueInfos) {
-	into := func(of func(*nixie.QueueInfo) *int64) func(row) error {
+	into := func(of func(*store.QueueInfo) *int64) func(row) error {
 		return func(r row) error {
 			var queue, n int64
 			err := r.Scan(&queue, &n)
@@ -165,7 +165,7 @@ func (t *tx) countRecent(infos queueInfos) {
 		}
 	}
 	since := t.now - int64(counted)
-	t.read(into(func(i *nixie.QueueInfo) *int64 { return &i.Retried }), "select queue, count(*) from @.failure where decision = 'retry' and at > $1 group by 1", since)
-	t.read(into(func(i *nixie.QueueInfo) *int64 { return &i.Died }), "select queue, sum(letters)::bigint from "+span{since + 1, math.MaxInt64}.deaths()+" group by 1 having sum(letters) <> 0")
-	t.read(into(func(i *nixie.QueueInfo) *int64 { return &i.Dead }), "select queue, sum(letters)::bigint from @.death where status not in ('resolved', 'discarded', 'redriving') group by 1 having sum(letters) <> 0")
+	t.read(into(func(i *store.QueueInfo) *int64 { return &i.Retried }), "select queue, count(*) from @.failure where decision = 'retry' and at > $1 group by 1", since)
+	t.read(into(func(i *store.QueueInfo) *int64 { return &i.Died }), "select queue, sum(letters)::bigint from "+span{since + 1, math.MaxInt64}.deaths()+" group by 1 having sum(letters) <> 0")
+	t.read(into(func(i *store.QueueInfo) *int64 { return &i.Dead }), "select queue, sum(letters)::bigint from @.death where status not in ('resolved', 'discarded', 'redriving') group by 1 having sum(letters) <> 0")
 }

@@ -33,7 +33,7 @@ func TestIDsSayPlaces(t *testing.T) {
 		{name: "few plain", queue: "q", n: 2},
 		{name: "with keys", queue: "q", n: 2, change: func(m *nixie.Message) { m.DedupeKey = m.Key }, numbered: true},
 		{name: "of streams", queue: "strict", n: 100, change: func(m *nixie.Message) { m.Stream = m.Key }, numbered: true},
-		{name: "with IDs", queue: "q", n: 100, change: func(m *nixie.Message) { m.ID = new(nixie.IDs).New(time.Now()) }},
+		{name: "with IDs", queue: "q", n: 100, change: func(m *nixie.Message) { m.ID = new(store.IDs).New(time.Now()) }},
 		{name: "of a caller", queue: "q", n: 100, own: true},
 		{name: "of a caller, of streams", queue: "strict", n: 2, own: true, change: func(m *nixie.Message) { m.Stream = m.Key }},
 	} {

@@ -31,7 +31,7 @@ func (t *tx) enqueuePlain(messages []nixie.Message) ([]nixie.Receipt, error) {
 		m := &messages[i]
 		if q == nil || q.name != m.Queue {
 			q = t.named[m.Queue]
-			if err := q.settings.Admits(q.name); err != nil {
+			if err := lifecycle.Admits(&q.settings, q.name); err != nil {
 				return nil, err
 			}
 			t.wake(q.name)

@@ -139,7 +139,7 @@ func seek(t *testing.T, s *postgres.Store, _ string, messages int) {
 	for i := range ms {
 		ms[i].Queue = fmt.Sprint("i-", messages)
 		if i%2 == 0 {
-			ms[i].ID = new(nixie.IDs).New(time.Now())
+			ms[i].ID = new(store.IDs).New(time.Now())
 		}
 	}
 	receipts, err := s.Enqueue(t.Context(), ms...)

@@ -62,7 +62,7 @@ type Store struct {
 	site
 	schema *Schema
 	pool   *pgxpool.Pool
-	ids    nixie.IDs
+	ids    store.IDs
 	local  func() time.Time // by which IDs are made before the database was asked
 	gate   gate
 	owner  ownership

@@ -276,7 +276,7 @@ func (p *pruner) audit(queue, after int64, kept time.Duration) (met int64, err e
 
 // inbox prunes keys; one that counts only passes by those that it has counted.
 func (p *pruner) inbox(after int64) (n int64, err error) {
-	cutoff := p.now - int64(nixie.InboxRetention)
+	cutoff := p.now - int64(store.InboxRetention)
 	if p.dry {
 		p.number(&n, "select count(*) from (select from @.inbox where at <= $1 offset $2 limit $3) k", cutoff, after, p.left)
 	} else {

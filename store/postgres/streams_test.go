@@ -208,7 +208,7 @@ func (h *herd) judge(s *postgres.Store, pool *pgxpool.Pool, messages int) {
 			dying++
 		}
 	}
-	q := func() nixie.QueueInfo {
+	q := func() store.QueueInfo {
 		queues, err := s.Queues(h.Context(), store.QueueQuery{})
 		must(h.T, err)
 		return queues[0]

@@ -10,6 +10,7 @@ import (
 	"sync"
 
 	"github.com/nixie-go/nixie"
+	"github.com/nixie-go/nixie/store/lifecycle"
 )
 
 // Calls with few plain messages, for queues that this process knows, are one round
@@ -256,7 +257,7 @@ func (k *known) learn(queues map[string]*queueRow) {
 		k.queues = map[string]*queueRow{}
 	}
 	for name, q := range queues {
-		if q.settings.Ordered() || q.settings.Admits(name) != nil {
+		if q.settings.Ordered() || lifecycle.Admits(&q.settings, name) != nil {
 			delete(k.queues, name)
 		} else {
 			k.queues[name] = q

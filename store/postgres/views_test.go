@@ -24,7 +24,7 @@ func TestViewsFindByIndex(t *testing.T) {
 	must(t, err)
 	t.Cleanup(func() { must(t, s.Close()) })
 	oldOnes(t, s)
-	given := nixie.Message{ID: new(nixie.IDs).New(time.Now()), Queue: "new"}
+	given := nixie.Message{ID: new(store.IDs).New(time.Now()), Queue: "new"}
 	ms := []nixie.Message{given}
 	for range 60 {
 		ms = append(ms, nixie.Message{Queue: "new"})

@@ -199,7 +199,7 @@ func (t *tx) move(from *queueRow, pos int64, id nixie.ID, st standing, name stri
 	if err != nil {
 		return err
 	}
-	if err := to.settings.Admits(to.name); err != nil {
+	if err := lifecycle.Admits(&to.settings, to.name); err != nil {
 		return err
 	}
 	if to.last >= maxSeq {

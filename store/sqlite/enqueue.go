@@ -66,7 +66,7 @@ func (t *tx) enqueue(m *nixie.Message, hash nixie.Hash) (nixie.Receipt, error) {
 	if err != nil {
 		return nixie.Receipt{}, err
 	}
-	if err := q.settings.Admits(q.name); err != nil {
+	if err := lifecycle.Admits(&q.settings, q.name); err != nil {
 		return nixie.Receipt{}, err
 	}
 	if q.last >= maxSeq {

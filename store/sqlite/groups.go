@@ -12,21 +12,21 @@ import (
 
 // groupings names what letters are grouped by: columns of facet f, as all letters of a
 // facet are in one group. Hours are not of facets.
-var groupings = map[nixie.GroupBy]string{
-	nixie.ByFingerprint: "f.fingerprint",
-	nixie.ByReason:      "f.reason",
-	nixie.ByClass:       "f.class",
-	nixie.ByType:        "f.type",
-	nixie.ByQueue:       "(select name from queue where n = f.queue)",
-	nixie.ByStatus:      "f.status",
-	nixie.ByHour:        "''",
-	nixie.ByRedrivable:  "iif(f.redrivable, 'yes', 'no')",
-	nixie.ByAttempts:    "cast(f.attempts as text)",
-	nixie.ByReview:      "iif(f.needs_review, 'yes', 'no')",
+var groupings = map[store.GroupBy]string{
+	store.ByFingerprint: "f.fingerprint",
+	store.ByReason:      "f.reason",
+	store.ByClass:       "f.class",
+	store.ByType:        "f.type",
+	store.ByQueue:       "(select name from queue where n = f.queue)",
+	store.ByStatus:      "f.status",
+	store.ByHour:        "''",
+	store.ByRedrivable:  "iif(f.redrivable, 'yes', 'no')",
+	store.ByAttempts:    "cast(f.attempts as text)",
+	store.ByReview:      "iif(f.needs_review, 'yes', 'no')",
 }
 
 // Count implements store.DeadLetters.
-func (s *Store) Count(ctx context.Context, filter nixie.Filter, of store.Counting) (lists [][]nixie.Group, covered store.Coverage, err error) {
+func (s *Store) Count(ctx context.Context, filter nixie.Filter, of store.Counting) (lists [][]store.Group, covered store.Coverage, err error) {
 	if err := of.Check(); err != nil {
 		return nil, covered, err
 	}
@@ -36,7 +36,7 @@ func (s *Store) Count(ctx context.Context, filter nixie.Filter, of store.Countin
 			return err
 		}
 		for _, by := range of.By {
-			var list []nixie.Group
+			var list []store.Group
 			if of.Retrying {
 				list, err = countRetrying(c, &filter, s.Now(), by)
 			} else {
@@ -54,7 +54,7 @@ func (s *Store) Count(ctx context.Context, filter nixie.Filter, of store.Countin
 
 // described counts letters by one property. What facets know is summed up from them,
 // with three letters of each: how many letters there are does not matter then.
-func described(p *picker, scan store.Scan, by nixie.GroupBy) (_ []nixie.Group, covered store.Coverage, err error) {
+func described(p *picker, scan store.Scan, by store.GroupBy) (_ []store.Group, covered store.Coverage, err error) {
 	g := &grouper{c: p.c, by: by, facets: map[int64]*facetRow{}, groups: map[string]*groupSum{}}
 	if p.counted() {
 		g.within = p.interval
@@ -71,7 +71,7 @@ func described(p *picker, scan store.Scan, by nixie.GroupBy) (_ []nixie.Group, c
 // grouper sums letters up.
 type grouper struct {
 	c      conn
-	by     nixie.GroupBy
+	by     store.GroupBy
 	within interval            // the times of death that are asked for
 	facets map[int64]*facetRow // that the filter chooses, by number
 	groups map[string]*groupSum
@@ -79,7 +79,7 @@ type grouper struct {
 
 // groupSum is a group while it grows.
 type groupSum struct {
-	nixie.Group
+	store.Group
 	first, last int64
 	newest      []example // latest death first
 	mixed       bool      // several reasons
@@ -94,7 +94,7 @@ type example struct {
 func (g *grouper) group(key string, reason nixie.Reason) *groupSum {
 	s := g.groups[key]
 	if s == nil {
-		s = &groupSum{Group: nixie.Group{Key: key, Reason: reason}, first: math.MaxInt64, last: math.MinInt64}
+		s = &groupSum{Group: store.Group{Key: key, Reason: reason}, first: math.MaxInt64, last: math.MinInt64}
 		g.groups[key] = s
 	}
 	return s
@@ -103,7 +103,7 @@ func (g *grouper) group(key string, reason nixie.Reason) *groupSum {
 // add counts letters with a signature and a reason.
 func (g *grouper) add(s *groupSum, letters int64, signature string, reason nixie.Reason) {
 	s.Count += letters
-	if g.by == nixie.ByFingerprint {
+	if g.by == store.ByFingerprint {
 		s.Label = max(s.Label, signature)
 	}
 	s.mixed = s.mixed || s.Reason != reason
@@ -124,8 +124,8 @@ func (s *groupSum) meets(e example) {
 	s.newest = s.newest[:min(len(s.newest), store.Examples)]
 }
 
-func (g *grouper) sorted() []nixie.Group {
-	var list []nixie.Group
+func (g *grouper) sorted() []store.Group {
+	var list []store.Group
 	for _, s := range g.groups {
 		s.FirstAt, s.LastAt = lifecycle.Moment(s.first), lifecycle.Moment(s.last)
 		if s.mixed {
@@ -156,7 +156,7 @@ func (g *grouper) counted(facets *where) error {
 	}, facets.args...); err != nil {
 		return err
 	}
-	if g.by == nixie.ByHour {
+	if g.by == store.ByHour {
 		return g.byHour(facets)
 	}
 	letters := map[int64]int64{} // within the times of death, by facet
@@ -202,7 +202,7 @@ func (g *grouper) each(p *picker, scan store.Scan) (store.Coverage, error) {
 	return p.through(groupings[g.by]+", f.signature, f.reason, l.died, l.pos, l.id", scan, func(row rows) error {
 		e := example{deathPos{row.ColumnInt64(3), row.ColumnInt64(4)}, columnID(row, 5)}
 		key, reason := row.ColumnText(0), nixie.Reason(row.ColumnText(2))
-		if g.by == nixie.ByHour {
+		if g.by == store.ByHour {
 			key = hourName(lifecycle.Hour(e.died))
 		}
 		s := g.group(key, reason)

@@ -105,12 +105,12 @@ func compareGroups(t *testing.T, s, ref store.Store, began time.Time) {
 			filters = append(filters, f)
 		}
 	}
-	by := []nixie.GroupBy{nixie.ByFingerprint, nixie.ByHour, nixie.ByStatus, nixie.ByAttempts, nixie.ByQueue}
+	by := []store.GroupBy{store.ByFingerprint, store.ByHour, store.ByStatus, store.ByAttempts, store.ByQueue}
 	for _, f := range filters {
 		for _, by := range by {
-			got, _, err := s.Count(t.Context(), f, store.Counting{By: []nixie.GroupBy{by}, Scan: store.ScanAll, Described: true})
+			got, _, err := s.Count(t.Context(), f, store.Counting{By: []store.GroupBy{by}, Scan: store.ScanAll, Described: true})
 			must(t, err)
-			want, _, err := ref.Count(t.Context(), f, store.Counting{By: []nixie.GroupBy{by}, Scan: store.ScanAll, Described: true})
+			want, _, err := ref.Count(t.Context(), f, store.Counting{By: []store.GroupBy{by}, Scan: store.ScanAll, Described: true})
 			must(t, err)
 			for i := range want[0] { // which reason a group has is the store's to say
 				want[0][i].Reason = ""
@@ -167,18 +167,18 @@ func TestCountsSayWhatTheyAreAbout(t *testing.T) {
 		{"in a time", nixie.Filter{Types: []string{"t0"}, Deliveries: any, Died: nixie.Times{After: at.Add(time.Minute), Before: at.Add(210 * time.Minute)}}, 3_150},
 	} {
 		for _, scan := range []store.Scan{store.ScanRecent, store.ScanAll} {
-			described, covered, err := s.Count(t.Context(), c.filter, store.Counting{By: []nixie.GroupBy{nixie.ByHour}, Scan: scan, Described: true})
+			described, covered, err := s.Count(t.Context(), c.filter, store.Counting{By: []store.GroupBy{store.ByHour}, Scan: scan, Described: true})
 			must(t, err)
 			groups := described[0]
 			n := int64(0)
 			for _, g := range groups {
 				n += g.Count
 			}
-			counts, same, err := s.Count(t.Context(), c.filter, store.Counting{By: []nixie.GroupBy{nixie.ByHour}, Scan: scan})
+			counts, same, err := s.Count(t.Context(), c.filter, store.Counting{By: []store.GroupBy{store.ByHour}, Scan: scan})
 			must(t, err)
 			for hour, count := range store.Sizes(counts[0]) {
 				n -= count
-				if i := slices.IndexFunc(groups, func(g nixie.Group) bool { return g.Key == hour }); i < 0 || groups[i].Count != count {
+				if i := slices.IndexFunc(groups, func(g store.Group) bool { return g.Key == hour }); i < 0 || groups[i].Count != count {
 					t.Errorf("%s: %d letters of hour %s, and groups %v", c.name, count, hour, groups)
 				}
 			}

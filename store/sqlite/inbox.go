@@ -5,11 +5,12 @@ import (
 	"time"
 
 	"github.com/nixie-go/nixie"
+	"github.com/nixie-go/nixie/store"
 )
 
 // Once reports whether a key is new to a scope, and remembers it: true the first
 // time and false after that, until [Store.Prune] forgets it at an age of
-// [nixie.InboxRetention], or [Store.PruneInbox] sooner. If the transaction is
+// [store.InboxRetention], or [Store.PruneInbox] sooner. If the transaction is
 // rolled back, the key was never there. So work that is done in the transaction
 // only when Once says true happens once, however often its message is delivered
 // in that time and by however many.
@@ -65,12 +66,12 @@ func (t *tx) forget(cutoff int64, limit int) (int, error) {
 func (p *pruner) inbox() (over bool, err error) {
 	n := 0
 	if p.t != nil {
-		n, err = p.t.forget(p.cutoff(nixie.InboxRetention), p.left)
+		n, err = p.t.forget(p.cutoff(store.InboxRetention), p.left)
 	} else {
 		err = p.each("select count(*) from (select 1 from inbox where at <= ? limit ? offset ?)", func(row rows) error {
 			n = row.ColumnInt(0)
 			return nil
-		}, p.cutoff(nixie.InboxRetention), p.left, p.at.after)
+		}, p.cutoff(store.InboxRetention), p.left, p.at.after)
 		p.at.after += int64(n)
 	}
 	over = n < p.left

@@ -153,7 +153,7 @@ func TestPruneForgetsKeys(t *testing.T) {
 	receipts, err := s.Enqueue(t.Context(), nixie.Message{Queue: "q"})
 	must(t, err)
 	must(t, s.Amend(t.Context(), []nixie.ID{receipts[0].ID}, store.Change{Verb: store.Cancel, Actor: "ann"})[0])
-	clock.Advance(nixie.InboxRetention - time.Millisecond)
+	clock.Advance(store.InboxRetention - time.Millisecond)
 	told("6")
 	if keys, _ := prune(true); keys != 0 {
 		t.Errorf("%d keys are too young", keys)
@@ -167,7 +167,7 @@ func TestPruneForgetsKeys(t *testing.T) {
 	if keys, messages := prune(false); keys != 0 || messages != 0 {
 		t.Errorf("again: %d keys and %d messages", keys, messages)
 	}
-	clock.Advance(nixie.InboxRetention)
+	clock.Advance(store.InboxRetention)
 	if keys, _ := prune(false); keys != 1 {
 		t.Errorf("%d keys, one was left", keys)
 	}

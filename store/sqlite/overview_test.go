@@ -51,9 +51,9 @@ func crowd(t testing.TB, s *sqlite.Store, n int) {
 func questions(s store.Store) map[string]func(context.Context) (int64, error) {
 	ten := int64(10)
 	onWay := []nixie.State{nixie.Queued, nixie.Leased}
-	tally := func(by nixie.GroupBy) func(context.Context) (int64, error) {
+	tally := func(by store.GroupBy) func(context.Context) (int64, error) {
 		return func(ctx context.Context) (n int64, err error) {
-			list, _, err := s.Count(ctx, nixie.Filter{}, store.Counting{By: []nixie.GroupBy{by}, Retrying: true})
+			list, _, err := s.Count(ctx, nixie.Filter{}, store.Counting{By: []store.GroupBy{by}, Retrying: true})
 			if err != nil {
 				return 0, err
 			}
@@ -77,8 +77,8 @@ func questions(s store.Store) map[string]func(context.Context) (int64, error) {
 			}
 			return n, err
 		},
-		"tally by attempts": tally(nixie.ByAttempts),
-		"tally by reason":   tally(nixie.ByReason),
+		"tally by attempts": tally(store.ByAttempts),
+		"tally by reason":   tally(store.ByReason),
 		"attempts of 10":    found(nixie.Filter{States: onWay, Attempts: nixie.Range{Min: &ten}}),
 		"leased":            found(nixie.Filter{States: []nixie.State{nixie.Leased}}),
 	}

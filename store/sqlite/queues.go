@@ -12,8 +12,8 @@ import (
 
 // Queues implements store.Queue. It counts by counters and indexes: how many
 // messages there are does not matter.
-func (s *Store) Queues(ctx context.Context, query store.QueueQuery) ([]nixie.QueueInfo, error) {
-	var list []nixie.QueueInfo
+func (s *Store) Queues(ctx context.Context, query store.QueueQuery) ([]store.QueueInfo, error) {
+	var list []store.QueueInfo
 	now := s.now()
 	err := s.read(ctx, func(c conn) error {
 		w := &where{}
@@ -23,7 +23,7 @@ func (s *Store) Queues(ctx context.Context, query store.QueueQuery) ([]nixie.Que
 		}
 		var rowsOf []queueRow
 		if err := c.each(sqlText["queues"]+" "+w.String()+" order by name", func(row rows) error {
-			q := nixie.QueueInfo{Name: row.ColumnText(1)}
+			q := store.QueueInfo{Name: row.ColumnText(1)}
 			if !query.Settings {
 				q.Ready, q.Succeeded, q.Discarded, q.Canceled = row.ColumnInt64(5), row.ColumnInt64(6), row.ColumnInt64(7), row.ColumnInt64(8)
 				q.Total = q.Succeeded + q.Discarded + q.Canceled + row.ColumnInt64(9)
@@ -41,7 +41,7 @@ func (s *Store) Queues(ctx context.Context, query store.QueueQuery) ([]nixie.Que
 }
 
 // countQueues counts what is in queues.
-func countQueues(c conn, now int64, rowsOf []queueRow, list []nixie.QueueInfo) error {
+func countQueues(c conn, now int64, rowsOf []queueRow, list []store.QueueInfo) error {
 	leased, err := countLeases(c)
 	if err != nil {
 		return err
@@ -72,7 +72,7 @@ func countLeases(c conn) (map[int64]int64, error) {
 
 // countQueue adds what waits and what went wrong; what is new and what has
 // ended is counted in the row of the queue.
-func countQueue(c conn, at *queueRow, now int64, q *nixie.QueueInfo) error {
+func countQueue(c conn, at *queueRow, now int64, q *store.QueueInfo) error {
 	if q.Ready > 0 {
 		oldest, err := c.number("select enqueued from message where pos > +? and pos <= +? and own = 0 order by pos limit 1", at.n<<seqBits|at.cursor, at.n<<seqBits|at.last)
 		if err != nil {
@@ -137,7 +137,7 @@ func oldestReady(c conn, queue, now int64) (oldest int64, err error) {
 }
 
 // oldestBlocked finds since when the longest blocked message is due, if one is.
-func oldestBlocked(c conn, queue, now int64, q *nixie.QueueInfo) error {
+func oldestBlocked(c conn, queue, now int64, q *store.QueueInfo) error {
 	if q.Blocked == 0 {
 		return nil
 	}
@@ -148,7 +148,7 @@ func oldestBlocked(c conn, queue, now int64, q *nixie.QueueInfo) error {
 
 // countWaiting counts the rows of pending that wait by when they are due, and
 // returns how many can go now.
-func countWaiting(c conn, queue, now int64, q *nixie.QueueInfo) (ready int64, err error) {
+func countWaiting(c conn, queue, now int64, q *store.QueueInfo) (ready int64, err error) {
 	for _, state := range [...]int64{lifecycle.Queued, lifecycle.Behind} {
 		slots, err := readSlots(c, queue, state)
 		if err != nil {
@@ -249,12 +249,12 @@ func readSlots(c conn, queue, state int64) (list slots, err error) {
 
 // count adds what is scheduled to the numbers of the queue and returns how many
 // are due.
-func (all slots) count(c conn, now int64, q *nixie.QueueInfo) (due int64, err error) {
+func (all slots) count(c conn, now int64, q *store.QueueInfo) (due int64, err error) {
 	if due, err = all.until(c, now); err != nil {
 		return 0, err
 	}
 	before := due
-	for i, end := range nixie.DueBands() {
+	for i, end := range store.DueBands() {
 		n, err := all.until(c, now+int64(end))
 		if err != nil {
 			return 0, err

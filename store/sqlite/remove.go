@@ -98,7 +98,7 @@ func (t *tx) dissolve(pos int64) error {
 }
 
 // readGone fills in what is counted of a queue that outlives its rows.
-func readGone(c conn, n int64, q *nixie.QueueInfo) error {
+func readGone(c conn, n int64, q *store.QueueInfo) error {
 	return c.each("select what, name, n from counter where what in (?, ?, ?) and subject = ?", func(row rows) error {
 		count := row.ColumnInt64(2)
 		switch counting(row.ColumnInt64(0)) {

@@ -11,16 +11,16 @@ import (
 
 // retryings names what messages that still retry are counted by: in the table retrying r
 // of queue q, where that knows it, and in current c with the row p of pending.
-var retryings = map[nixie.GroupBy]struct{ counted, each string }{
-	nixie.ByAttempts: {"cast(r.attempts as text)", "cast(p.attempts as text)"},
-	nixie.ByReason:   {"r.reason", "p.reason"},
-	nixie.ByQueue:    {"q.name", "c.queue_name"},
-	nixie.ByType:     {"", "coalesce(c.type, '')"},
+var retryings = map[store.GroupBy]struct{ counted, each string }{
+	store.ByAttempts: {"cast(r.attempts as text)", "cast(p.attempts as text)"},
+	store.ByReason:   {"r.reason", "p.reason"},
+	store.ByQueue:    {"q.name", "c.queue_name"},
+	store.ByType:     {"", "coalesce(c.type, '')"},
 }
 
 // countRetrying counts messages that still retry. What the counters know is answered from
 // them: how many messages retry does not matter then.
-func countRetrying(c conn, filter *nixie.Filter, now time.Time, by nixie.GroupBy) ([]nixie.Group, error) {
+func countRetrying(c conn, filter *nixie.Filter, now time.Time, by store.GroupBy) ([]store.Group, error) {
 	key := retryings[by]
 	var query string
 	w := retryingWhere(filter)
@@ -30,9 +30,9 @@ func countRetrying(c conn, filter *nixie.Filter, now time.Time, by nixie.GroupBy
 		w = messageWhere(filter, now)
 		query = "select " + key.each + " " + sqlText["retrying_messages"] + " " + w.String() + " group by k"
 	}
-	list := []nixie.Group{}
+	list := []store.Group{}
 	err := c.each(query, func(row rows) error {
-		list = append(list, nixie.Group{Key: row.ColumnText(0), Count: row.ColumnInt64(1), Leased: row.ColumnInt64(2)})
+		list = append(list, store.Group{Key: row.ColumnText(0), Count: row.ColumnInt64(1), Leased: row.ColumnInt64(2)})
 		return nil
 	}, w.args...)
 	store.SortGroups(list)

@@ -3,15 +3,14 @@ package sqlite
 import (
 	"slices"
 
-	"github.com/nixie-go/nixie"
 	"github.com/nixie-go/nixie/store"
 	"github.com/nixie-go/nixie/store/lifecycle"
 )
 
 // sizesOf counts letters by several properties. Each facet is asked once for all that is
 // counted, and no letter is read for an example.
-func sizesOf(p *picker, of store.Counting) (lists [][]nixie.Group, covered store.Coverage, err error) {
-	n := &sizing{by: of.By, hour: slices.Index(of.By, nixie.ByHour), counts: make([]map[string]int64, len(of.By))}
+func sizesOf(p *picker, of store.Counting) (lists [][]store.Group, covered store.Coverage, err error) {
+	n := &sizing{by: of.By, hour: slices.Index(of.By, store.ByHour), counts: make([]map[string]int64, len(of.By))}
 	for i := range n.counts {
 		n.counts[i] = map[string]int64{}
 	}
@@ -28,7 +27,7 @@ func sizesOf(p *picker, of store.Counting) (lists [][]nixie.Group, covered store
 
 // sizing counts letters by several properties.
 type sizing struct {
-	by     []nixie.GroupBy
+	by     []store.GroupBy
 	hour   int // which of them is the hour of death; −1 is none
 	counts []map[string]int64
 }

@@ -57,7 +57,7 @@ const (
 type Store struct {
 	path        string
 	opts        Options
-	ids         nixie.IDs
+	ids         store.IDs
 	time        storeTime
 	readers     *pool // for lists and checks, which may take long
 	claimers    *pool // for claims, which must not wait for those

@@ -122,7 +122,7 @@ func retryNowOfDue(b *bed) {
 
 func amendUnknown(b *bed) {
 	known := b.put("a", nixie.Delay(time.Hour))
-	errs := b.st.Amend(b.ctx, []nixie.ID{new(nixie.IDs).New(b.clock.Now()), known, {}}, change(store.RetryNow))
+	errs := b.st.Amend(b.ctx, []nixie.ID{new(store.IDs).New(b.clock.Now()), known, {}}, change(store.RetryNow))
 	b.code(errs[0], nixie.CodeNotFound)
 	b.ok(errs[1])
 	b.code(errs[2], nixie.CodeNotFound)

@@ -309,7 +309,7 @@ func (b *bed) status(id nixie.ID, want nixie.Status) {
 }
 
 // info is the overview of the queue work.
-func (b *bed) info() nixie.QueueInfo {
+func (b *bed) info() store.QueueInfo {
 	b.Helper()
 	all, err := b.st.Queues(b.ctx, store.QueueQuery{})
 	b.ok(err)
@@ -318,7 +318,7 @@ func (b *bed) info() nixie.QueueInfo {
 			return q
 		}
 	}
-	return nixie.QueueInfo{}
+	return store.QueueInfo{}
 }
 
 // sound expects every invariant to hold, unless the clause closed the store.

@@ -74,7 +74,7 @@ func (b *bed) comesBack(l, next nixie.Letter) {
 	same(b, "first failed", got.FirstFailedAt.Equal(l.FirstFailedAt), true)
 	same(b, "resolved", got.ResolvedAt.IsZero(), true)
 	same(b, "longer life", got.Revision > l.Revision, true)
-	counts, _, err := b.st.Count(b.ctx, nixie.Filter{IDs: []nixie.ID{l.ID}, Statuses: []nixie.Status{next.Status}}, store.Counting{By: []nixie.GroupBy{nixie.ByStatus}})
+	counts, _, err := b.st.Count(b.ctx, nixie.Filter{IDs: []nixie.ID{l.ID}, Statuses: []nixie.Status{next.Status}}, store.Counting{By: []store.GroupBy{store.ByStatus}})
 	b.ok(err)
 	same(b, "counted", store.Sizes(counts[0])[string(next.Status)], int64(1))
 }

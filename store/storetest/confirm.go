@@ -38,7 +38,7 @@ func confirmed(b *bed) {
 		b.ok(err)
 		same(b, "done", after.Done, 1)
 		same(b, "pending", len(after.Next), 0)
-		counts, _, err := b.st.Count(b.ctx, nixie.Filter{Redrives: exactly(1), Attempts: exactly(0)}, store.Counting{By: []nixie.GroupBy{nixie.ByStatus}, Scan: store.ScanAll})
+		counts, _, err := b.st.Count(b.ctx, nixie.Filter{Redrives: exactly(1), Attempts: exactly(0)}, store.Counting{By: []store.GroupBy{store.ByStatus}, Scan: store.ScanAll})
 		b.ok(err)
 		same(b, "counted", store.Sizes(counts[0])["resolved"], int64(n+1))
 		b.code(b.resolve(l.ID, nixie.OnConfirm), nixie.CodeConflict)
@@ -117,7 +117,7 @@ func confirmedMany(b *bed) {
 	if got.Done != letters-2 || got.Skipped != 2 || len(next) > 0 {
 		b.Errorf("operation is %+v", got)
 	}
-	counts, _, err := b.st.Count(b.ctx, nixie.Filter{}, store.Counting{By: []nixie.GroupBy{nixie.ByStatus}, Scan: store.ScanAll})
+	counts, _, err := b.st.Count(b.ctx, nixie.Filter{}, store.Counting{By: []store.GroupBy{store.ByStatus}, Scan: store.ScanAll})
 	b.ok(err)
 	if want := map[string]int64{"resolved": letters - 2, "discarded": 1, "open": 1}; !maps.Equal(store.Sizes(counts[0]), want) {
 		b.Errorf("%v; want %v", counts[0], want)

@@ -209,7 +209,7 @@ func replaceRedriven(b *bed) {
 	next.Type = "new"
 	_, err := b.st.Enqueue(b.ctx, next)
 	b.ok(err)
-	counted, _, err := b.st.Count(b.ctx, nixie.Filter{}, store.Counting{By: []nixie.GroupBy{nixie.ByType}, Scan: store.ScanAll, Described: true})
+	counted, _, err := b.st.Count(b.ctx, nixie.Filter{}, store.Counting{By: []store.GroupBy{store.ByType}, Scan: store.ScanAll, Described: true})
 	b.ok(err)
 	groups := counted[0]
 	if len(groups) != 1 || groups[0].Key != "new" || groups[0].Count != 1 {

@@ -128,7 +128,7 @@ func idsAreChosen(b *bed) {
 }
 
 func knownID(b *bed) {
-	var ids nixie.IDs
+	var ids store.IDs
 	id := ids.New(b.clock.Now())
 	given := message("a")
 	given.ID = id

@@ -184,7 +184,7 @@ func after(on nixie.Event) nixie.Status {
 
 // lookAtCounts compares what needs no clock: what is ready is told apart from
 // what is scheduled by checkCounts, which knows the time.
-func (c *inspector) lookAtCounts(infos []nixie.QueueInfo, messages []store.Record) {
+func (c *inspector) lookAtCounts(infos []store.QueueInfo, messages []store.Record) {
 	counts := recount(messages, c.letters, time.Time{})
 	for i := range infos {
 		got, want := &infos[i], counts[infos[i].Name]
@@ -205,12 +205,12 @@ func (c *inspector) lookAtCounts(infos []nixie.QueueInfo, messages []store.Recor
 }
 
 // recount counts by hand what an overview shows.
-func recount(messages []store.Record, letters map[nixie.ID]*nixie.Letter, now time.Time) map[string]nixie.QueueInfo {
+func recount(messages []store.Record, letters map[nixie.ID]*nixie.Letter, now time.Time) map[string]store.QueueInfo {
 	status := map[nixie.ID]nixie.Status{}
 	for _, l := range letters {
 		status[l.Message.ID] = l.Status
 	}
-	counts := map[string]nixie.QueueInfo{}
+	counts := map[string]store.QueueInfo{}
 	for i := range messages {
 		m := &messages[i]
 		info := counts[m.Queue]
@@ -219,7 +219,7 @@ func recount(messages []store.Record, letters map[nixie.ID]*nixie.Letter, now ti
 		case nixie.Queued:
 			if m.NotBefore.After(now) {
 				info.Scheduled++
-				info.Due[nixie.DueBand(m.NotBefore.Sub(now))]++
+				info.Due[store.DueBand(m.NotBefore.Sub(now))]++
 				if m.NotBefore.After(info.LastAt) {
 					info.LastAt = m.NotBefore
 				}

@@ -119,7 +119,7 @@ func wrongNumber(b *bed) {
 			b.code(b.st.Extend(b.ctx, []*nixie.Delivery{&wrong}, time.Minute)[0], nixie.CodeLeaseLost)
 		}
 		stranger := *d
-		stranger.ID = new(nixie.IDs).New(b.clock.Now())
+		stranger.ID = new(store.IDs).New(b.clock.Now())
 		stranger.Lease.Handle = nixie.LeaseHandle{}
 		b.code(b.settle(nixie.Settlement{Delivery: &stranger, Verb: nixie.Complete}), nixie.CodeLeaseLost, nixie.CodeNotFound)
 	})

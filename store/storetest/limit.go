@@ -125,7 +125,7 @@ func calls(ctx context.Context, st store.Store, d *nixie.Delivery, l nixie.ID) [
 	add(err)
 	_, _, err = st.Letters(ctx, nixie.Filter{}, store.Page{})
 	add(err)
-	_, _, err = st.Count(ctx, nixie.Filter{}, store.Counting{By: []nixie.GroupBy{nixie.ByReason}, Scan: store.ScanAll, Described: true})
+	_, _, err = st.Count(ctx, nixie.Filter{}, store.Counting{By: []store.GroupBy{store.ByReason}, Scan: store.ScanAll, Described: true})
 	add(err)
 	_, err = st.Plan(ctx, store.Operation{Event: nixie.OnRedrive, Actor: "ann"}, nixie.Filter{}, 0)
 	add(err)

@@ -305,7 +305,7 @@ func groupsMatch(b *bed) {
 				newest[k] = append(newest[k], found[i].ID)
 			}
 			want := regroup(found, key)
-			got, looked, err := b.st.Count(b.ctx, f, store.Counting{By: []nixie.GroupBy{by}, Scan: store.ScanRecent, Described: true})
+			got, looked, err := b.st.Count(b.ctx, f, store.Counting{By: []store.GroupBy{by}, Scan: store.ScanRecent, Described: true})
 			b.ok(err)
 			same(b, fmt.Sprintf("groups by %s", by), len(got[0]), len(want))
 			same(b, "all were looked at", looked.All(), true)
@@ -318,7 +318,7 @@ func groupsMatch(b *bed) {
 				if newest := newest[g.Key]; !slices.Equal(g.Examples, newest[:min(len(newest), 3)]) {
 					b.Fatalf("group by %s %s has the examples %v, its newest are %v", by, g.Key, g.Examples, newest)
 				}
-				if by == nixie.ByFingerprint && "v1:"+g.Label != g.Key {
+				if by == store.ByFingerprint && "v1:"+g.Label != g.Key {
 					b.Fatalf("group %s has the label %q", g.Key, g.Label)
 				}
 				last = g.Count
@@ -346,7 +346,7 @@ func letterCounts(b *bed) {
 			for key, g := range regroup(found, keys[by]) {
 				want[key] = g.Count
 			}
-			alone, _, err := b.st.Count(b.ctx, f, store.Counting{By: []nixie.GroupBy{by}, Scan: store.ScanAll})
+			alone, _, err := b.st.Count(b.ctx, f, store.Counting{By: []store.GroupBy{by}, Scan: store.ScanAll})
 			b.ok(err)
 			if !maps.Equal(store.Sizes(got[i]), want) || !maps.Equal(store.Sizes(alone[0]), want) {
 				b.Fatalf("counts by %s of filter %+v are %v, and %v alone, want %v", by, f, got[i], alone[0], want)
@@ -355,18 +355,18 @@ func letterCounts(b *bed) {
 	}
 }
 
-func groupKeys() map[nixie.GroupBy]func(*nixie.Letter) string {
-	return map[nixie.GroupBy]func(*nixie.Letter) string{
-		nixie.ByFingerprint: func(l *nixie.Letter) string { return l.Fingerprint },
-		nixie.ByReason:      func(l *nixie.Letter) string { return string(l.Reason) },
-		nixie.ByClass:       func(l *nixie.Letter) string { return string(l.Class) },
-		nixie.ByType:        func(l *nixie.Letter) string { return l.Message.Type },
-		nixie.ByQueue:       func(l *nixie.Letter) string { return l.Message.Queue },
-		nixie.ByStatus:      func(l *nixie.Letter) string { return string(l.Status) },
-		nixie.ByHour:        func(l *nixie.Letter) string { return l.DiedAt.UTC().Format("2006-01-02T15") },
-		nixie.ByRedrivable:  func(l *nixie.Letter) string { return yesNo(l.Redrivable) },
-		nixie.ByAttempts:    func(l *nixie.Letter) string { return strconv.Itoa(l.Message.Attempts) },
-		nixie.ByReview:      func(l *nixie.Letter) string { return yesNo(l.NeedsReview) },
+func groupKeys() map[store.GroupBy]func(*nixie.Letter) string {
+	return map[store.GroupBy]func(*nixie.Letter) string{
+		store.ByFingerprint: func(l *nixie.Letter) string { return l.Fingerprint },
+		store.ByReason:      func(l *nixie.Letter) string { return string(l.Reason) },
+		store.ByClass:       func(l *nixie.Letter) string { return string(l.Class) },
+		store.ByType:        func(l *nixie.Letter) string { return l.Message.Type },
+		store.ByQueue:       func(l *nixie.Letter) string { return l.Message.Queue },
+		store.ByStatus:      func(l *nixie.Letter) string { return string(l.Status) },
+		store.ByHour:        func(l *nixie.Letter) string { return l.DiedAt.UTC().Format("2006-01-02T15") },
+		store.ByRedrivable:  func(l *nixie.Letter) string { return yesNo(l.Redrivable) },
+		store.ByAttempts:    func(l *nixie.Letter) string { return strconv.Itoa(l.Message.Attempts) },
+		store.ByReview:      func(l *nixie.Letter) string { return yesNo(l.NeedsReview) },
 	}
 }
 
@@ -379,13 +379,13 @@ func yesNo(b bool) string {
 }
 
 // regroup counts letters by hand.
-func regroup(ls []nixie.Letter, key func(*nixie.Letter) string) map[string]*nixie.Group {
-	groups := map[string]*nixie.Group{}
+func regroup(ls []nixie.Letter, key func(*nixie.Letter) string) map[string]*store.Group {
+	groups := map[string]*store.Group{}
 	slices.SortFunc(ls, func(a, b nixie.Letter) int { return a.DiedAt.Compare(b.DiedAt) })
 	for i := range ls {
 		k := key(&ls[i])
 		if groups[k] == nil {
-			groups[k] = &nixie.Group{Key: k, FirstAt: ls[i].DiedAt}
+			groups[k] = &store.Group{Key: k, FirstAt: ls[i].DiedAt}
 		}
 		groups[k].Count++
 		groups[k].LastAt = ls[i].DiedAt
@@ -394,8 +394,8 @@ func regroup(ls []nixie.Letter, key func(*nixie.Letter) string) map[string]*nixi
 }
 
 func unknownGrouping(b *bed) {
-	_, _, err := b.st.Count(b.ctx, nixie.Filter{}, store.Counting{By: []nixie.GroupBy{"colour"}, Scan: store.ScanRecent, Described: true})
+	_, _, err := b.st.Count(b.ctx, nixie.Filter{}, store.Counting{By: []store.GroupBy{"colour"}, Scan: store.ScanRecent, Described: true})
 	b.code(err, nixie.CodeInvalid)
-	_, _, err = b.st.Count(b.ctx, nixie.Filter{}, store.Counting{By: []nixie.GroupBy{nixie.ByReason, "colour"}, Scan: store.ScanRecent})
+	_, _, err = b.st.Count(b.ctx, nixie.Filter{}, store.Counting{By: []store.GroupBy{store.ByReason, "colour"}, Scan: store.ScanRecent})
 	b.code(err, nixie.CodeInvalid)
 }

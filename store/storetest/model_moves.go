@@ -353,18 +353,18 @@ func (m *machine) query(r *rapid.T) {
 	ref, want := allLetters(m.ctx, p.ref, f)
 	m.sameCode("letters", err, want)
 	m.same("letters that match", m.seeLetters(0, sut), m.seeLetters(1, ref))
-	by := rapid.SampledFrom([]nixie.GroupBy{nixie.ByFingerprint, nixie.ByReason, nixie.ByStatus, nixie.ByQueue, nixie.ByHour, nixie.ByRedrivable, nixie.ByType, nixie.ByAttempts, nixie.ByReview, nixie.ByClass}).Draw(r, "by")
-	x, _, err := p.sut.Count(m.ctx, f, store.Counting{By: []nixie.GroupBy{by}, Scan: store.ScanAll, Described: true})
-	y, _, want := p.ref.Count(m.ctx, f, store.Counting{By: []nixie.GroupBy{by}, Scan: store.ScanAll, Described: true})
+	by := rapid.SampledFrom([]store.GroupBy{store.ByFingerprint, store.ByReason, store.ByStatus, store.ByQueue, store.ByHour, store.ByRedrivable, store.ByType, store.ByAttempts, store.ByReview, store.ByClass}).Draw(r, "by")
+	x, _, err := p.sut.Count(m.ctx, f, store.Counting{By: []store.GroupBy{by}, Scan: store.ScanAll, Described: true})
+	y, _, want := p.ref.Count(m.ctx, f, store.Counting{By: []store.GroupBy{by}, Scan: store.ScanAll, Described: true})
 	m.sameCode("groups", err, want)
 	m.same("groups by "+string(by), seeGroups(x[0]), seeGroups(y[0]))
-	n, _, err := p.sut.Count(m.ctx, f, store.Counting{By: []nixie.GroupBy{by, nixie.ByStatus}, Scan: store.ScanAll})
-	k, _, want := p.ref.Count(m.ctx, f, store.Counting{By: []nixie.GroupBy{by, nixie.ByStatus}, Scan: store.ScanAll})
+	n, _, err := p.sut.Count(m.ctx, f, store.Counting{By: []store.GroupBy{by, store.ByStatus}, Scan: store.ScanAll})
+	k, _, want := p.ref.Count(m.ctx, f, store.Counting{By: []store.GroupBy{by, store.ByStatus}, Scan: store.ScanAll})
 	m.sameCode("counts", err, want)
 	m.same("counts by "+string(by), n, k)
 }
 
-func seeGroups(gs []nixie.Group) []string {
+func seeGroups(gs []store.Group) []string {
 	var seen []string
 	for _, g := range gs {
 		seen = append(seen, fmt.Sprint(g.Key, g.Count, at(g.FirstAt), at(g.LastAt)))

@@ -111,9 +111,9 @@ func (m *machine) retrying(r *rapid.T) {
 		r.Skip("a lease is over")
 	}
 	f := rapid.SampledFrom([]nixie.Filter{{}, {Queues: []string{"a"}}, {Types: []string{"t"}}, {Reasons: []nixie.Reason{nixie.ReasonTimeout}}}).Draw(r, "filter")
-	by := rapid.SampledFrom(nixie.RetryingBy()).Draw(r, "by")
-	sut, _, err := p.sut.Count(m.ctx, f, store.Counting{By: []nixie.GroupBy{by}, Retrying: true})
-	ref, _, want := p.ref.Count(m.ctx, f, store.Counting{By: []nixie.GroupBy{by}, Retrying: true})
+	by := rapid.SampledFrom(store.RetryingBy()).Draw(r, "by")
+	sut, _, err := p.sut.Count(m.ctx, f, store.Counting{By: []store.GroupBy{by}, Retrying: true})
+	ref, _, want := p.ref.Count(m.ctx, f, store.Counting{By: []store.GroupBy{by}, Retrying: true})
 	m.sameCode("count of what retries", err, want)
 	m.same("messages that retry by "+string(by), sut, ref)
 }

@@ -99,7 +99,7 @@ func outcomesByFailure(b *bed) {
 	same(b, "second of those", next[1], ls[1].ID)
 	move(ls[0])
 	same(b, "outcome of the second try", outcome(), store.Outcome{Succeeded: 1, SameFailure: 1, UnderWay: 2})
-	unknown := new(nixie.IDs).New(b.clock.Now())
+	unknown := new(store.IDs).New(b.clock.Now())
 	_, err = b.st.Plan(b.ctx, store.Operation{ID: unknown}, nixie.Filter{}, 0)
 	b.code(err, nixie.CodeNotFound)
 	_, err = store.FindOperation(b.ctx, b.st, store.OperationQuery{})
@@ -150,7 +150,7 @@ func reviewedGo(b *bed) {
 	}
 	yes := true
 	same(b, "letters that a filter finds", len(b.letters(nixie.Filter{Redrivable: &yes})), 1)
-	counts, _, err := b.st.Count(b.ctx, nixie.Filter{}, store.Counting{By: []nixie.GroupBy{nixie.ByRedrivable, nixie.ByReview}, Scan: store.ScanAll})
+	counts, _, err := b.st.Count(b.ctx, nixie.Filter{}, store.Counting{By: []store.GroupBy{store.ByRedrivable, store.ByReview}, Scan: store.ScanAll})
 	b.ok(err)
 	same(b, "redrivable", store.Sizes(counts[0])["yes"], 1)
 	same(b, "to be reviewed", store.Sizes(counts[1])["yes"], 0)
@@ -184,6 +184,6 @@ func refusedIsSkipped(b *bed) {
 	same(b, "failed", got.Failed, 0)
 	same(b, "pending", got.Pending, 0)
 	b.code(b.resolution(note), nixie.CodeConflict)
-	note.Operation = new(nixie.IDs).New(b.clock.Now())
+	note.Operation = new(store.IDs).New(b.clock.Now())
 	b.code(b.resolution(note), nixie.CodeNotFound)
 }

@@ -98,7 +98,7 @@ func settingsByName(b *bed) {
 	b.configure(nixie.QueueSettings{Lease: time.Minute})
 	b.ok(store.Configure(b.ctx, b.st, "other", nixie.QueueSettings{Order: nixie.OrderStrict}, "ann", ""))
 	b.ok(store.Configure(b.ctx, b.st, "third", nixie.QueueSettings{Paused: true}, "ann", ""))
-	look := func(names ...string) []nixie.QueueInfo {
+	look := func(names ...string) []store.QueueInfo {
 		b.Helper()
 		got, err := b.join().Queues(b.ctx, store.QueueQuery{Names: names, Settings: true})
 		b.ok(err)
@@ -287,11 +287,11 @@ func dueBands(b *bed) {
 	}
 	began := b.clock.Now()
 	info := b.info()
-	same(b, "by due", info.Due, nixie.DueCounts{2, 1, 0, 1, 1, 1, 0, 1})
+	same(b, "by due", info.Due, store.DueCounts{2, 1, 0, 1, 1, 1, 0, 1})
 	same(b, "latest", info.LastAt, began.Add(30*24*time.Hour))
 	b.clock.Advance(61 * time.Second)
 	info = b.info()
-	same(b, "by due", info.Due, nixie.DueCounts{0, 0, 0, 2, 0, 1, 0, 1})
+	same(b, "by due", info.Due, store.DueCounts{0, 0, 0, 2, 0, 1, 0, 1})
 	same(b, "ready", info.Ready, 4)
 	b.empty()
 }

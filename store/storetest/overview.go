@@ -77,7 +77,7 @@ func overviews(t *testing.T, st store.Store, letters int64) map[string]func() er
 	}
 	return map[string]func() error{
 		"groups": func() error {
-			groups, _, err := st.Count(ctx, nixie.Filter{}, store.Counting{By: []nixie.GroupBy{nixie.ByFingerprint}, Described: true})
+			groups, _, err := st.Count(ctx, nixie.Filter{}, store.Counting{By: []store.GroupBy{store.ByFingerprint}, Described: true})
 			if err != nil {
 				return err
 			}
@@ -90,10 +90,10 @@ func overviews(t *testing.T, st store.Store, letters int64) map[string]func() er
 			}
 			return nil
 		},
-		"groups by hour":         count(nixie.Filter{}, store.Counting{By: []nixie.GroupBy{nixie.ByHour}, Described: true}),
-		"counts of the waiting":  count(waiting, store.Counting{By: []nixie.GroupBy{nixie.ByRedrivable, nixie.ByReview, nixie.ByReason, nixie.ByQueue, nixie.ByHour}}),
-		"groups of the last day": count(lately, store.Counting{By: []nixie.GroupBy{nixie.ByStatus}, Described: true}),
-		"what retries":           count(nixie.Filter{}, store.Counting{By: []nixie.GroupBy{nixie.ByReason}, Retrying: true}),
+		"groups by hour":         count(nixie.Filter{}, store.Counting{By: []store.GroupBy{store.ByHour}, Described: true}),
+		"counts of the waiting":  count(waiting, store.Counting{By: []store.GroupBy{store.ByRedrivable, store.ByReview, store.ByReason, store.ByQueue, store.ByHour}}),
+		"groups of the last day": count(lately, store.Counting{By: []store.GroupBy{store.ByStatus}, Described: true}),
+		"what retries":           count(nixie.Filter{}, store.Counting{By: []store.GroupBy{store.ByReason}, Retrying: true}),
 		"queues": func() error {
 			_, err := st.Queues(ctx, store.QueueQuery{})
 			return err

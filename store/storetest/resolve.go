@@ -92,7 +92,7 @@ func resolveNonsense(b *bed) {
 		for _, on := range []nixie.Event{"", "explode", nixie.OnBury, nixie.OnSuccess, nixie.OnDieAgain, nixie.OnExceed, nixie.OnGone, nixie.OnClaim} {
 			b.code(b.resolve(l.ID, on), nixie.CodeInvalid, nixie.CodeConflict)
 		}
-		b.code(b.resolve(new(nixie.IDs).New(b.clock.Now()), nixie.OnHold), nixie.CodeNotFound)
+		b.code(b.resolve(new(store.IDs).New(b.clock.Now()), nixie.OnHold), nixie.CodeNotFound)
 		b.code(b.resolve(nixie.ID{}, nixie.OnHold), nixie.CodeNotFound, nixie.CodeInvalid)
 	})
 }
@@ -335,7 +335,7 @@ func outcomes(b *bed) {
 	b.adopted(elsewhere)
 	b.adopted(b.foreign("g"))
 	for _, f := range []nixie.Filter{{Operation: op.ID}, {Operation: op.ID, Statuses: []nixie.Status{nixie.StatusOpen, nixie.StatusReview, nixie.StatusQuarantined}}} {
-		got, looked, err := b.st.Count(b.ctx, f, store.Counting{By: []nixie.GroupBy{nixie.ByStatus}, Scan: store.ScanAll})
+		got, looked, err := b.st.Count(b.ctx, f, store.Counting{By: []store.GroupBy{store.ByStatus}, Scan: store.ScanAll})
 		b.ok(err)
 		want := map[string]int64{"open": 2, "quarantined": 1}
 		if len(f.Statuses) == 0 {
@@ -354,10 +354,10 @@ func operationNonsense(b *bed) {
 		b.code(err, nixie.CodeInvalid)
 		_, err = b.st.Plan(b.ctx, store.Operation{Event: "explode", Actor: "ann"}, nixie.Filter{}, 0)
 		b.code(err, nixie.CodeInvalid)
-		_, err = store.FindOperation(b.ctx, b.st, store.OperationQuery{ID: new(nixie.IDs).New(b.clock.Now()), Next: 1})
+		_, err = store.FindOperation(b.ctx, b.st, store.OperationQuery{ID: new(store.IDs).New(b.clock.Now()), Next: 1})
 		b.code(err, nixie.CodeNotFound)
 		b.code(b.resolution(store.Resolution{
-			Letter: l.ID, Event: nixie.OnRedrive, Actor: "ann", Operation: new(nixie.IDs).New(b.clock.Now()),
+			Letter: l.ID, Event: nixie.OnRedrive, Actor: "ann", Operation: new(store.IDs).New(b.clock.Now()),
 		}), nixie.CodeNotFound)
 	})
 }

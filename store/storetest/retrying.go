@@ -77,17 +77,17 @@ func retryingMatches(b *bed) {
 	b.retryingOnes(60, rand.New(rand.NewPCG(11, 12)))
 	all, err := allMessages(b.ctx, b.st, nixie.Filter{})
 	b.ok(err)
-	keys := map[nixie.GroupBy]func(*nixie.Message) string{
-		nixie.ByAttempts: func(m *nixie.Message) string { return strconv.Itoa(m.Attempts) },
-		nixie.ByReason:   func(m *nixie.Message) string { return string(m.LastReason) },
-		nixie.ByType:     func(m *nixie.Message) string { return m.Type },
-		nixie.ByQueue:    func(m *nixie.Message) string { return m.Queue },
+	keys := map[store.GroupBy]func(*nixie.Message) string{
+		store.ByAttempts: func(m *nixie.Message) string { return strconv.Itoa(m.Attempts) },
+		store.ByReason:   func(m *nixie.Message) string { return string(m.LastReason) },
+		store.ByType:     func(m *nixie.Message) string { return m.Type },
+		store.ByQueue:    func(m *nixie.Message) string { return m.Queue },
 	}
-	same(b, "groupings", len(keys), len(nixie.RetryingBy()))
+	same(b, "groupings", len(keys), len(store.RetryingBy()))
 	seen := 0
 	for _, f := range b.retryingFilters() {
 		for by, key := range keys {
-			counts := map[string]nixie.Group{}
+			counts := map[string]store.Group{}
 			for i := range all {
 				m := &all[i].Message
 				if !m.Retrying() || !filter.MatchMessage(&f, m, b.clock.Now()) {
@@ -102,12 +102,12 @@ func retryingMatches(b *bed) {
 				counts[key(m)] = c
 				seen++
 			}
-			want := make([]nixie.Group, 0, len(counts))
+			want := make([]store.Group, 0, len(counts))
 			for _, c := range counts {
 				want = append(want, c)
 			}
 			store.SortGroups(want)
-			got, _, err := b.st.Count(b.ctx, f, store.Counting{By: []nixie.GroupBy{by}, Retrying: true})
+			got, _, err := b.st.Count(b.ctx, f, store.Counting{By: []store.GroupBy{by}, Retrying: true})
 			b.ok(err)
 			if !slices.EqualFunc(got[0], want, sameSize) {
 				b.Fatalf("messages that retry, of %q by %s are %+v, want %+v", filter.Text(f), by, got, want)
@@ -119,15 +119,15 @@ func retryingMatches(b *bed) {
 	}
 }
 
-func sameSize(a, b nixie.Group) bool {
+func sameSize(a, b store.Group) bool {
 	return a.Key == b.Key && a.Count == b.Count && a.Leased == b.Leased
 }
 
 // retryingFollows looks at one message through its life.
 func retryingFollows(b *bed) {
-	is := func(want ...nixie.Group) {
+	is := func(want ...store.Group) {
 		b.Helper()
-		got, _, err := b.st.Count(b.ctx, nixie.Filter{}, store.Counting{By: []nixie.GroupBy{nixie.ByAttempts}, Retrying: true})
+		got, _, err := b.st.Count(b.ctx, nixie.Filter{}, store.Counting{By: []store.GroupBy{store.ByAttempts}, Retrying: true})
 		b.ok(err)
 		if !slices.EqualFunc(got[0], want, sameSize) {
 			b.Fatalf("messages that retry are %+v, want %+v", got, want)
@@ -135,7 +135,7 @@ func retryingFollows(b *bed) {
 	}
 	letters := func(attempts string) {
 		b.Helper()
-		counted, _, err := b.st.Count(b.ctx, nixie.Filter{}, store.Counting{By: []nixie.GroupBy{nixie.ByAttempts}, Scan: store.ScanAll, Described: true})
+		counted, _, err := b.st.Count(b.ctx, nixie.Filter{}, store.Counting{By: []store.GroupBy{store.ByAttempts}, Scan: store.ScanAll, Described: true})
 		b.ok(err)
 		groups := counted[0]
 		if len(groups) != 1 || groups[0].Key != attempts || groups[0].Count != 1 {
@@ -145,12 +145,12 @@ func retryingFollows(b *bed) {
 	d := b.took("a")
 	is() // it has not failed yet
 	b.ok(b.settle(nixie.Settlement{Delivery: d, Verb: nixie.Retry, Failure: b.failure(d, "x")}))
-	is(nixie.Group{Key: "1", Count: 1})
+	is(store.Group{Key: "1", Count: 1})
 	b.take("a")
-	is(nixie.Group{Key: "2", Count: 1, Leased: 1})
+	is(store.Group{Key: "2", Count: 1, Leased: 1})
 	b.clock.Advance(time.Minute)
 	d = b.take("a") // to be judged: no attempt, and the one that vanished was none
-	is(nixie.Group{Key: "1", Count: 1, Leased: 1})
+	is(store.Group{Key: "1", Count: 1, Leased: 1})
 	b.ok(b.settle(b.dying(d, nixie.StatusOpen)))
 	is()
 	letters("1")
@@ -158,7 +158,7 @@ func retryingFollows(b *bed) {
 	is() // its new life has not begun
 	letters("0")
 	d = b.take("a")
-	is(nixie.Group{Key: "1", Count: 1, Leased: 1})
+	is(store.Group{Key: "1", Count: 1, Leased: 1})
 	letters("0") // until its message has ended
 	same(b, "letters on their way that are found by attempts", len(b.letters(nixie.Filter{Attempts: nixie.Range{Min: new(int64(1))}})), 0)
 	b.ok(b.settle(nixie.Settlement{Delivery: d, Verb: nixie.Release}))
@@ -172,8 +172,8 @@ func retryingFollows(b *bed) {
 }
 
 func unknownRetrying(b *bed) {
-	for _, by := range []nixie.GroupBy{"", nixie.ByHour, nixie.ByFingerprint} {
-		_, _, err := b.st.Count(b.ctx, nixie.Filter{}, store.Counting{By: []nixie.GroupBy{by}, Retrying: true})
+	for _, by := range []store.GroupBy{"", store.ByHour, store.ByFingerprint} {
+		_, _, err := b.st.Count(b.ctx, nixie.Filter{}, store.Counting{By: []store.GroupBy{by}, Retrying: true})
 		b.code(err, nixie.CodeInvalid)
 	}
 }

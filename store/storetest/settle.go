@@ -80,7 +80,7 @@ func stepsLimited(b *bed) {
 func unknownIsLost(b *bed) {
 	b.put("a")
 	d := &nixie.Delivery{Message: message("b"), Lease: nixie.Lease{Number: 1, Owner: "owner-1"}}
-	d.ID = new(nixie.IDs).New(b.clock.Now())
+	d.ID = new(store.IDs).New(b.clock.Now())
 	b.unchanged(func() {
 		b.code(b.settle(nixie.Settlement{Delivery: d, Verb: nixie.Complete}), nixie.CodeLeaseLost)
 		b.code(b.st.Extend(b.ctx, []*nixie.Delivery{d}, time.Minute)[0], nixie.CodeLeaseLost)

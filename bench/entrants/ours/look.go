@@ -9,13 +9,13 @@ import (
 	"github.com/nixie-go/nixie/store"
 )
 
-func (l *library) info(ctx context.Context) (nixie.QueueInfo, error) {
+func (l *library) info(ctx context.Context) (store.QueueInfo, error) {
 	list, err := l.store.Queues(ctx, store.QueueQuery{})
 	switch {
 	case err != nil:
-		return nixie.QueueInfo{}, err
+		return store.QueueInfo{}, err
 	case len(list) != 1:
-		return nixie.QueueInfo{}, fmt.Errorf("%d queues, not 1", len(list))
+		return store.QueueInfo{}, fmt.Errorf("%d queues, not 1", len(list))
 	}
 	return list[0], nil
 }

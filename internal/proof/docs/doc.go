@@ -25,6 +25,6 @@
 // not is written down.
 //
 // A test that a document names in a code span, as worker.TestDrain,
-// worker.TestOutcomes/panic, nixie.TestIDFormat (the root package) or
+// worker.TestOutcomes/panic, nixie.TestIDRoundTrip (the root package) or
 // suite.Enqueue/AllOrNone (the suite for stores), has to exist.
 package docs

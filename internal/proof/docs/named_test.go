@@ -29,7 +29,7 @@ func TestMissing(t *testing.T) {
 		"`worker.TestDrain`":                       "",
 		"`worker.TestDrain/patience`":              "",
 		"`suite.Enqueue/AllOrNone`":                "",
-		"`nixie.TestIDFormat`":                     "",
+		"`nixie.TestIDRoundTrip`":                  "",
 		"`worker.TestGhost`":                       "no function TestGhost",
 		"`worker.TestDrain/ghost`":                 "no part ghost",
 		"`suite.Enqueue/Ghost`":                    "no part Ghost",

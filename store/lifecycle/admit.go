@@ -1,0 +1,15 @@
+package lifecycle
+
+import "github.com/nixie-go/nixie"
+
+// Admits says why the queue of that name takes no new message, nil if it does.
+func Admits(q *nixie.QueueSettings, queue string) error {
+	if !q.Closed {
+		return nil
+	}
+	note := ""
+	if q.ClosedNote != "" {
+		note = " (" + q.ClosedNote + ")"
+	}
+	return nixie.Errorf(nixie.CodeConflict, "queue %s is closed to new messages%s: nixie queue resume opens it again", queue, note)
+}

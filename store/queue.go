@@ -1,0 +1,59 @@
+package store
+
+import (
+	"time"
+
+	"github.com/nixie-go/nixie"
+)
+
+// QueueInfo is a queue as an operator sees it. What has ended is counted for
+// ever: Total, Succeeded, Discarded and Canceled go on counting messages that
+// were pruned or purged.
+type QueueInfo struct {
+	Name      string              `json:"queue"`
+	Settings  nixie.QueueSettings `json:"settings"`
+	Total     int64               `json:"total"`     // messages that were ever enqueued
+	Ready     int64               `json:"ready"`     // queued, due and next in its stream
+	Blocked   int64               `json:"blocked"`   // queued and due, but another of its stream comes first
+	Scheduled int64               `json:"scheduled"` // queued and not due yet
+	Leased    int64               `json:"leased"`
+	Succeeded int64               `json:"succeeded"`
+	Discarded int64               `json:"discarded"`
+	Canceled  int64               `json:"canceled"`
+	Dead      int64               `json:"dead"`                // messages whose letter is not resolved
+	OldestAt  time.Time           `json:"oldest_at,omitzero"`  // since when the longest ready message is due
+	BlockedAt time.Time           `json:"blocked_at,omitzero"` // since when the longest blocked message is due
+	Retried   int64               `json:"retried_last_hour"`   // failures of the last 60 minutes that led to a retry
+	Died      int64               `json:"died_last_hour"`      // deaths of the last 60 minutes
+	NextAt    time.Time           `json:"next_at,omitzero"`    // earliest time of a scheduled one
+	LastAt    time.Time           `json:"last_at,omitzero"`    // latest time of a scheduled one
+	Due       DueCounts           `json:"due"`                 // scheduled ones by when they are due
+
+	Pruned   int64                  `json:"pruned"`             // of Total: removed by retention
+	Purged   int64                  `json:"purged"`             // of Total: removed with their letters by an operator
+	Discards map[nixie.Reason]int64 `json:"discards,omitempty"` // Discarded by the reason of the last failure
+}
+
+// Unfinished is how many messages are still on their way.
+func (q QueueInfo) Unfinished() int64 { return q.Ready + q.Blocked + q.Scheduled + q.Leased }
+
+// DueCounts are numbers of scheduled messages by how long it is until they are
+// due: those of the first band of [DueBands], of the second, and so on; the
+// last are those beyond all bands.
+type DueCounts [8]int64
+
+// DueBands are the ends of the bands of [DueCounts], each included in its own.
+func DueBands() [len(DueCounts{}) - 1]time.Duration {
+	return [...]time.Duration{time.Minute, 5 * time.Minute, 15 * time.Minute, time.Hour, 6 * time.Hour, 24 * time.Hour, 7 * 24 * time.Hour}
+}
+
+// DueBand is the index of the band of something due after d.
+func DueBand(d time.Duration) int {
+	bands := DueBands()
+	for i, end := range bands {
+		if d <= end {
+			return i
+		}
+	}
+	return len(bands)
+}
