@@ -67,8 +67,9 @@ lint: ## run the linters of .golangci.yml; gofmt and vet for the benchmarks and 
 	GOOS=windows $(GO) vet ./...
 	@set -e; for module in bench bench/postgres bench/kafka; do (cd $$module && echo "vet $$module" && $(GO) vet ./...); done
 
-arch: ## check the floor plan, the house rules and the licences
+arch: ## check the floor plan, the house rules and the licences; print the size of each part
 	$(GO) test -count 1 ./internal/proof/arch
+	@$(GO) test -run '^TestSizes$$' -v ./internal/proof/arch
 
 bench: ## measure Nixie and its peers in turns (bench/README.md), with BENCHFLAGS
 	cd bench && $(GO) run . $(BENCHFLAGS)

@@ -37,7 +37,7 @@ func New(c Config) (*Office, error) {
 		return nil, err
 	}
 	if c.Clock == nil {
-		c.Clock = time.Now
+		c.Clock = time.Now //nolint:forbidigo // the default
 	}
 	return &Office{c.Store, c.Actor, c.Clock}, nil
 }

@@ -119,7 +119,7 @@ func New(c Config) (*Engine, error) {
 // orSystem is a clock, or that of the system.
 func orSystem(clock func() time.Time) func() time.Time {
 	if clock == nil {
-		return time.Now
+		return time.Now //nolint:forbidigo // the default
 	}
 	return clock
 }

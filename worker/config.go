@@ -104,7 +104,7 @@ func (c Config) withDefaults() (Config, error) {
 		c.Drain = defaultDrain
 	}
 	if c.Clock == nil {
-		c.Clock = time.Now
+		c.Clock = time.Now //nolint:forbidigo // the default
 	}
 	var err error
 	if c.rules, err = newPolicies(&c); err != nil {

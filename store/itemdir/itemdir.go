@@ -51,7 +51,7 @@ func Open(folder string, clock func() time.Time) (*Store, error) {
 		return nil, err
 	}
 	if clock == nil {
-		clock = time.Now
+		clock = time.Now //nolint:forbidigo // the default
 	}
 	return &Store{dir: dir, clock: clock}, nil
 }

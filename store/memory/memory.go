@@ -54,7 +54,7 @@ type shared struct {
 // New makes an empty store and the first handle on it.
 func New(o Options) *Store {
 	if o.Clock == nil {
-		o.Clock = time.Now
+		o.Clock = time.Now //nolint:forbidigo // the default
 	}
 	if o.Owner == "" {
 		o.Owner = "memory"

@@ -98,7 +98,7 @@ func open(ctx context.Context, dsn string, opts Options, folder fs.FS) (*Store, 
 	if err != nil {
 		return nil, err
 	}
-	s := &Store{site: at, listener: newListener(), local: time.Now}
+	s := &Store{site: at, listener: newListener(), local: time.Now} //nolint:forbidigo // the default
 	if opts.Clock != nil {
 		s.local = opts.Clock
 	}

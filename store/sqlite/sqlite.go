@@ -88,7 +88,7 @@ var _ interface {
 // checked first.
 func Open(path string, opts Options) (*Store, error) {
 	if opts.Clock == nil {
-		opts.Clock = time.Now
+		opts.Clock = time.Now //nolint:forbidigo // the default
 	}
 	if opts.Reserve == 0 {
 		opts.Reserve = defaultReserve

@@ -2,6 +2,8 @@ package arch
 
 import (
 	"os"
+	"slices"
+	"strings"
 	"testing"
 )
 
@@ -17,8 +19,23 @@ func TestRepository(t *testing.T) {
 	for _, v := range Check(tree) {
 		t.Error(v)
 	}
-	for _, line := range Long(tree) {
-		t.Log(line)
+}
+
+// TestSizes prints how big each part of the repository is and holds it to its bounds.
+func TestSizes(t *testing.T) {
+	tree, err := Load(os.DirFS("../../.."))
+	if err != nil {
+		t.Fatal(err)
+	}
+	var table strings.Builder
+	for _, v := range Sizes(tree, &table) {
+		t.Error(v)
+	}
+	t.Log("\n" + table.String())
+	for _, r := range plan {
+		if !slices.ContainsFunc(tree.packages, func(p *pkg) bool { return matches([]string{r.path}, p.path) }) {
+			t.Errorf("%s is in the plan and not in the tree", r.path)
+		}
 	}
 }
 

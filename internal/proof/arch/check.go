@@ -5,8 +5,7 @@ package arch
 func Check(t *Tree) []Violation {
 	var all []Violation
 	for _, check := range []func(*Tree) []Violation{
-		checkPlan, checkFloors, checkFaces, checkImports, checkLibraries, checkCalls, checkGoroutines,
-		checkVariables, checkInits, checkSizes, checkNames, checkComments, checkUnfinished, checkSkips, checkTexts,
+		checkPlan, checkFloors, checkSleeps, checkGoroutines, checkVariables, checkSizes, checkNames, checkTexts, checkWidths,
 	} {
 		all = append(all, check(t)...)
 	}

@@ -19,7 +19,8 @@ func checkPlan(t *Tree) []Violation {
 	return out
 }
 
-// checkFloors reports imports that do not go down.
+// checkFloors reports imports that do not go down, imports of the root package from outside the
+// standard library, and imports for effect.
 func checkFloors(t *Tree) []Violation {
 	var out []Violation
 	for _, p := range t.packages {
@@ -28,17 +29,26 @@ func checkFloors(t *Tree) []Violation {
 				continue
 			}
 			for _, spec := range f.syntax.Imports {
-				target, ours := inside(importPath(spec))
+				path := importPath(spec)
+				target, ours := inside(path)
 				if why := refused(p.room, target); ours && why != "" {
 					out = append(out, Violation{"floor", t.where(spec), fmt.Sprintf("%s imports %s: %s", p.path, target, why)})
+				}
+				if p.path == "." && !isStandard(path) && !ours {
+					out = append(out, Violation{"root-std-only", t.where(spec),
+						path + ": the root package imports the standard library alone, so that every program can import it"})
+				}
+				if spec.Name != nil && spec.Name.Name == "_" && path != "embed" && p.shipped(f) {
+					out = append(out, Violation{"import-for-effect", t.where(spec),
+						fmt.Sprintf("%s imports %s for what it does to global state: there are no registries here", p.path, path)})
 				}
 			}
 		}
 	}
-	return append(out, checkRoot(t)...)
+	return out
 }
 
-// refused says why from must not import the package, or nothing.
+// refused returns why from must not import the package, or nothing.
 func refused(from room, path string) string {
 	to, known := roomOf(path)
 	switch {
@@ -51,7 +61,7 @@ func refused(from room, path string) string {
 	case to.kind == proof:
 		return "it is for tests and does not ship"
 	case to.kind == hidden && from.path != assembler:
-		return fmt.Sprintf("only %s knows concrete stores, brokers, telemetry and privacy; take what it makes by an interface or option", assembler)
+		return fmt.Sprintf("only %s knows concrete stores, brokers and privacy; take what it makes by an interface or option", assembler)
 	case slices.Contains(from.sees, path):
 		return ""
 	case to.floor == from.floor:
@@ -60,49 +70,6 @@ func refused(from room, path string) string {
 		return fmt.Sprintf("floor %d must not know floor %d: imports go down only", from.floor, to.floor)
 	}
 	return ""
-}
-
-// checkRoot reports what the root package imports beyond the standard library.
-func checkRoot(t *Tree) []Violation {
-	var out []Violation
-	for _, p := range t.packages {
-		for _, f := range p.files {
-			if p.path != "." || f.test {
-				continue
-			}
-			for _, spec := range f.syntax.Imports {
-				if !isStandard(importPath(spec)) {
-					out = append(out, Violation{"root-std-only", t.where(spec),
-						importPath(spec) + ": the words import the standard library only, so that everybody can import the words"})
-				}
-			}
-		}
-	}
-	return out
-}
-
-// checkFaces reports what faces use of package worker beyond the desk.
-func checkFaces(t *Tree) []Violation {
-	var out []Violation
-	for _, p := range t.packages {
-		if p.room.floor != 5 {
-			continue
-		}
-		for _, f := range p.files {
-			if !p.shipped(f) {
-				continue
-			}
-			ast.Inspect(f.syntax, func(n ast.Node) bool {
-				name, ok := f.selected(n, Module+"/worker")
-				if ok && !slices.Contains(deskOnly, name) {
-					out = append(out, Violation{"desk-only", t.where(n),
-						fmt.Sprintf("%s uses worker.%s: a face lends and takes back through worker.Desk and runs no loop", p.path, name)})
-				}
-				return true
-			})
-		}
-	}
-	return out
 }
 
 // selected returns the name if n is a selector on the imported package.

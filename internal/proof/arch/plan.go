@@ -5,18 +5,17 @@ import "strings"
 // Module is the import path of the root package.
 const Module = "github.com/nixie-go/nixie"
 
-// room is one package, or with a path that ends in "/..." every package below
-// that folder.
+// room is one package, or with a path that ends in "/..." that folder and all below it.
 type room struct {
 	path  string // below the module; "." is the root package
 	floor int
 	kind  kind
 	sees  []string // rooms of its own floor that it may import as well
-	only  []string // if set, the only rooms it may import; the floors do not count then
+	only  []string // if set, it may import these rooms and no other, whatever their floor
 	job   string
 }
 
-// kind says who may import a room.
+// kind limits who may import a room.
 type kind string
 
 const (
@@ -25,7 +24,7 @@ const (
 	proof  kind = "proof"  // tests and other proofs alone; it may itself import everything below
 )
 
-// assembler is the only room that knows what is hidden.
+// assembler alone may import hidden rooms.
 const assembler = "internal/app"
 
 // plan lists every room, lowest floor first.
@@ -35,8 +34,6 @@ var plan = []room{
 	{path: "filter", floor: 1, kind: open, job: "the text of a filter, and what it matches"},
 	{path: "lease", floor: 1, kind: open, job: "what stores, brokers and workers need to hold a delivery"},
 	{path: "policy", floor: 1, kind: open, sees: []string{"filter", "lease"}, job: "decides, purely"},
-	{path: "audit", floor: 1, kind: open, job: "what is recorded about whom"},
-	{path: "telemetry", floor: 1, kind: hidden, job: "observers that become metrics, spans and log lines"},
 	{path: "internal/command", floor: 1, kind: open, job: "runs a child process with limits"},
 	{path: "internal/failurejson", floor: 1, kind: open, job: "writes failures as JSON"},
 	{path: "internal/items", floor: 1, kind: open, job: "reads lists of work"},
@@ -54,54 +51,26 @@ var plan = []room{
 	{path: "store/memory", floor: 3, kind: hidden, job: "leaf: the model"},
 	{path: "store/sqlite", floor: 3, kind: hidden, job: "leaf: the embedded default"},
 	{path: "store/postgres", floor: 3, kind: hidden, job: "leaf: many machines"},
-	{path: "store/redis", floor: 3, kind: hidden, job: "leaf: mailboxes"},
 	{path: "store/itemdir", floor: 3, kind: hidden, job: "leaf: one file per dead item"},
 	{path: "broker/kafka", floor: 3, kind: hidden, job: "leaf"},
-	{path: "broker/rabbitmq", floor: 3, kind: hidden, job: "leaf"},
-	{path: "broker/nats", floor: 3, kind: hidden, job: "leaf"},
-	{path: "broker/sqs", floor: 3, kind: hidden, job: "leaf"},
 
 	{path: "office", floor: 4, kind: open, job: "everything an operator can do"},
 	{path: "internal/runner", floor: 4, kind: open, job: "a command for each item of a list"},
 	{path: "internal/letterfile", floor: 4, kind: open, sees: []string{"office"}, job: "reads and writes files of letters"},
 	{path: "mapreduce", floor: 4, kind: open, sees: []string{"mapreduce/worktree"}, job: "a file of items and what is done to each"},
 	{path: "mapreduce/worktree", floor: 4, kind: open, job: "a part of mapreduce"},
-	{path: "loop", floor: 4, kind: open, job: "typed request and reply loops"},
-
-	{path: "api", floor: 5, kind: open, only: faceSees, job: "face: JSON over HTTP"},
-	{path: "console", floor: 5, kind: open, only: faceSees, job: "face: pages"},
 
 	{path: "internal/config", floor: 6, kind: open, job: "assembly: one checked value"},
-	{path: "internal/serve", floor: 6, kind: open, sees: []string{"internal/config"}, job: "assembly: listeners"},
-	{path: assembler, floor: 6, kind: open, sees: []string{"internal/config", "internal/serve"}, job: "assembly: builds the running system"},
-	{path: "internal/cli", floor: 6, kind: open, sees: []string{"internal/config", "internal/serve", assembler}, job: "assembly: one file per command"},
+	{path: assembler, floor: 6, kind: open, sees: []string{"internal/config"}, job: "assembly: builds the running system"},
+	{path: "internal/cli", floor: 6, kind: open, sees: []string{"internal/config", assembler}, job: "assembly: one file per command"},
 	{path: "cmd/nixie", floor: 6, kind: open, only: []string{"internal/cli"}, job: "assembly: main"},
 
 	{path: "store/storetest", floor: 2, kind: proof, only: []string{".", "filter", "lease", "policy", "store", "store/memory"}, job: "what every store passes; the memory store is its model"},
 	{path: "broker/brokertest", floor: 4, kind: proof, only: []string{".", "lease", "policy", "broker", "store", "store/memory", "worker"}, job: "what every driver passes, with a worker on top"},
-	{path: "loop/looptest", floor: 4, kind: proof, job: "doubles for users' tests"},
-	{path: "internal/proof", floor: 6, kind: proof, job: "lists the seeded proofs and runs their tiers"},
-	{path: "internal/proof/arch", floor: 6, kind: proof, job: "this plan"},
-	{path: "internal/proof/docs", floor: 6, kind: proof, job: "runs what the documents show"},
-	{path: "internal/proof/faultdisk", floor: 6, kind: proof, job: "a disk that loses power"},
-	{path: "internal/proof/histories", floor: 6, kind: proof, job: "what several clients of a store see at once"},
-	{path: "internal/proof/mutants", floor: 6, kind: proof, job: "breaks the code and sees the tests find it"},
-	{path: "internal/proof/powerloss", floor: 6, kind: proof, job: "what a store keeps on such a disk"},
-	{path: "internal/proof/simulate", floor: 6, kind: proof, job: "workers, faults and the office, drawn from a seed"},
-	{path: "internal/proof/deep", floor: 6, kind: proof, job: "runs the proofs at length"},
-	{path: "internal/proof/testrun", floor: 6, kind: proof, job: "runs the tests and counts them"},
-	{path: "internal/proof/trust", floor: 6, kind: proof, sees: []string{"internal/proof/docs"}, job: "what shows each promise, and what broke"},
-	{path: "internal/proof/child", floor: 6, kind: proof, job: "processes that tests stop and kill"},
-	{path: "internal/proof/hostile", floor: 6, kind: proof, job: "has items that attack what they are handed to"},
-	{path: "internal/proof/testservers", floor: 6, kind: proof, job: "finds the servers that tests use"},
+	{path: "internal/proof/...", floor: 6, kind: proof, job: "proofs and what they are made with"},
 	{path: "bench/...", floor: 6, kind: proof, job: "benchmarks"},
 	{path: "examples/...", floor: 6, kind: proof, job: "examples"},
 }
-
-// faceSees is what a face may import: the use case, the desk (see deskOnly) and
-// nouns; never a contract, because a face that reached below the office would
-// act without permission check and audit.
-var faceSees = []string{".", "policy", "audit", "office", "worker"}
 
 // roomOf finds the row of a package.
 func roomOf(path string) (room, bool) {

@@ -3,7 +3,6 @@ package arch
 import (
 	"fmt"
 	"go/ast"
-	"path"
 	"slices"
 	"strings"
 )
@@ -36,24 +35,6 @@ func checkSizes(t *Tree) []Violation {
 	return out
 }
 
-// Long names the files beyond the size that is aimed at, longest first.
-func Long(t *Tree) []string {
-	var files []*file
-	for _, p := range t.packages {
-		for _, f := range p.files {
-			if f.lines > aimFileLines && !ast.IsGenerated(f.syntax) {
-				files = append(files, f)
-			}
-		}
-	}
-	slices.SortFunc(files, func(a, b *file) int { return b.lines - a.lines })
-	var out []string
-	for _, f := range files {
-		out = append(out, fmt.Sprintf("%s: %d lines, aim for %d", f.name, f.lines, aimFileLines))
-	}
-	return out
-}
-
 // checkNames reports packages and folders whose name says nothing.
 func checkNames(t *Tree) []Violation {
 	var out []Violation
@@ -71,30 +52,4 @@ func checkNames(t *Tree) []Violation {
 		}
 	}
 	return out
-}
-
-// checkComments reports packages without a comment. A program's says what the
-// command does; a library's starts with its name.
-func checkComments(t *Tree) []Violation {
-	var out []Violation
-	for _, p := range t.packages {
-		if !commented(p) {
-			out = append(out, Violation{"package-comment", p.path,
-				fmt.Sprintf("no package comment: say in %s what it is for", path.Join(p.path, "doc.go"))})
-		}
-	}
-	return out
-}
-
-func commented(p *pkg) bool {
-	onlyTests := !slices.ContainsFunc(p.files, func(f *file) bool { return !f.test })
-	for _, f := range p.files {
-		name := f.syntax.Name.Name
-		text := f.syntax.Doc.Text()
-		said := text != "" && (name == "main" || strings.HasPrefix(text, "Package "+strings.TrimSuffix(name, "_test")+" "))
-		if said && (!f.test || onlyTests) {
-			return true
-		}
-	}
-	return false
 }

@@ -3,81 +3,80 @@ package arch
 import (
 	"bytes"
 	"fmt"
-	"go/ast"
-	"go/token"
 	"maps"
+	"regexp"
 	"slices"
 	"strconv"
 	"strings"
 )
 
-// checkTexts reports words that no text file may hold.
+// recordLink matches the file name of a decision record, whose title is not edited.
+var recordLink = regexp.MustCompile(`\d{4}-[a-z0-9-]+\.md`)
+
+// checkTexts reports words that a rule forbids.
 func checkTexts(t *Tree) []Violation {
 	var out []Violation
 	for _, name := range slices.Sorted(maps.Keys(t.texts)) {
-		if name == selfExempt || name == "go.sum" {
+		if under(unread, name) {
 			continue
 		}
+		text := recordLink.ReplaceAll(t.texts[name], nil)
 		for _, rule := range textRules {
-			for _, at := range rule.pattern.FindAllIndex(t.texts[name], -1) {
-				out = append(out, Violation{rule.name, lineAt(name, t.texts[name], at[1]),
-					fmt.Sprintf("%q: %s", bytes.TrimSpace(t.texts[name][at[0]:at[1]]), rule.why)})
+			if !strings.HasSuffix(name, rule.ends) || rule.later && (under(past, name) || under(notYet, name)) {
+				continue
 			}
-		}
-		if strings.HasSuffix(name, ".go") {
-			continue // read by checkUnfinished, comments only
-		}
-		for _, at := range unfinished.FindAllIndex(t.texts[name], -1) {
-			out = append(out, unfinishedAt(lineAt(name, t.texts[name], at[1])))
+			for _, at := range rule.pattern.FindAllIndex(text, -1) {
+				out = append(out, Violation{rule.name, lineAt(name, text, at[1]), fmt.Sprintf("%q: %s", bytes.TrimSpace(text[at[0]:at[1]]), rule.why)})
+			}
 		}
 	}
 	return out
 }
 
-// checkUnfinished reports marks of work that is not done, in comments and
-// panics.
-func checkUnfinished(t *Tree) []Violation {
+// checkWidths reports long lines of Go. A comment that stands for output, or names an address,
+// cannot be wrapped.
+func checkWidths(t *Tree) []Violation {
 	var out []Violation
-	for _, p := range t.packages {
-		for _, f := range p.files {
-			for _, group := range f.syntax.Comments {
-				for _, comment := range group.List {
-					if f.name != selfExempt && unfinished.MatchString(comment.Text) {
-						out = append(out, unfinishedAt(t.where(comment)))
-					}
-				}
+	for _, name := range slices.Sorted(maps.Keys(t.texts)) {
+		if !strings.HasSuffix(name, ".go") || inTestdata(name) || under(notYet, name) {
+			continue
+		}
+		output := false
+		for i, line := range strings.Split(string(t.texts[name]), "\n") {
+			text := strings.TrimLeft(line, "\t ")
+			isComment := strings.HasPrefix(text, "// ")
+			output = isComment && (output || strings.HasPrefix(text, "// Output:"))
+			limit := maxCode
+			if isComment {
+				limit = maxComment
 			}
-			ast.Inspect(f.syntax, func(n ast.Node) bool {
-				if isStub(n) {
-					out = append(out, Violation{"stub", t.where(n), "what is not finished is not there: leave the function out"})
-				}
-				return true
-			})
+			width := columns(line)
+			if width > limit && !output && !strings.Contains(text, "://") {
+				out = append(out, Violation{"width", name + ":" + strconv.Itoa(i+1), fmt.Sprintf("%d columns, the limit is %d", width, limit)})
+			}
 		}
 	}
 	return out
 }
 
-func unfinishedAt(where string) Violation {
-	return Violation{"unfinished", where, "a mark of unfinished work: finish it, or take it to the tracker"}
+// columns counts the columns of a line.
+func columns(line string) int {
+	n := 0
+	for _, r := range line {
+		if r == '\t' {
+			n = (n/tabWidth + 1) * tabWidth
+		} else {
+			n++
+		}
+	}
+	return n
 }
 
-// isStub reports whether n is a panic that stands for missing code.
-func isStub(n ast.Node) bool {
-	call, ok := n.(*ast.CallExpr)
-	if !ok || !isIdent(call.Fun, "panic") || len(call.Args) != 1 {
-		return false
-	}
-	stubbed := false
-	ast.Inspect(call.Args[0], func(n ast.Node) bool {
-		lit, ok := n.(*ast.BasicLit)
-		if ok && lit.Kind == token.STRING {
-			text, err := strconv.Unquote(lit.Value)
-			stubbed = stubbed || err == nil && stub.MatchString(text)
-		}
-		return true
+// under reports whether a file is one of the paths or below one. "." has the files next to it alone.
+func under(paths []string, name string) bool {
+	return slices.ContainsFunc(paths, func(p string) bool {
+		return name == p || strings.HasPrefix(name, p+"/") || p == "." && !strings.Contains(name, "/")
 	})
-	return stubbed
 }
 
 func lineAt(name string, data []byte, offset int) string {

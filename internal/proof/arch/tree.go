@@ -13,7 +13,7 @@ import (
 	"strings"
 )
 
-// Violation is one place where the tree differs from the plan.
+// Violation is a finding: the tree differs from the plan or breaks a rule.
 type Violation struct {
 	Rule  string // short name, stable
 	Where string // file and line, or a package
