@@ -15,11 +15,7 @@ import (
 )
 
 func newAudit(g *globals) *cobra.Command {
-	return family("audit", "See who did what and why, and that nobody changed the record",
-		`Everything that is done to letters, messages and queues, by people and by verdicts,
-is an entry of its queue's audit. Each entry holds the hash of itself and, through
-it, of all before: what was changed later does not fit any more.`,
-		newAuditList(g), newAuditVerify(g), newAuditExport(g))
+	return g.family("audit", newAuditList(g), newAuditVerify(g), newAuditExport(g))
 }
 
 // auditFlags choose entries.
@@ -82,13 +78,7 @@ func eventNames() []string {
 func newAuditList(g *globals) *cobra.Command {
 	var choice auditFlags
 	var page pageFlags
-	cmd := g.inOffice(&cobra.Command{
-		Use:   "list",
-		Short: "List what was done, newest first",
-		Example: `  nixie audit list
-  nixie audit list --queue orders --event redrive --since now-1d
-  nixie audit list --actor ann@desk --oldest --all -o jsonl`,
-	}, func(ctx context.Context, o *office.Office, _ []string) error {
+	cmd := g.inOffice(g.described("audit list"), func(ctx context.Context, o *office.Office, _ []string) error {
 		return list(g, &page, "entries", auditColumns(), office.ViewAudit, o.AllAudit(ctx, choice.filter),
 			func(p store.Page) ([]store.AuditEntry, string, error) { return o.Audit(ctx, choice.filter, p) })
 	}, &page, &choice)
@@ -107,15 +97,7 @@ func auditColumns() []column[office.AuditView] {
 func newAuditVerify(g *globals) *cobra.Command {
 	type v = office.ChainView
 	var queues queuesFlag
-	return g.inOffice(&cobra.Command{
-		Use:   "verify",
-		Short: "Recompute the chains of the audit and say where one breaks",
-		Long: `Recomputes the hash of every entry from its fields and the hash before it. Exit
-code 1 when a chain is broken. Somebody who can write the whole store can write a
-whole new chain: note the head of a chain elsewhere now and then and compare.`,
-		Example: `  nixie audit verify
-  nixie audit verify --queue orders -o json | jq -r '.[].head'`,
-	}, func(ctx context.Context, o *office.Office, _ []string) error {
+	return g.inOffice(g.described("audit verify"), func(ctx context.Context, o *office.Office, _ []string) error {
 		chains, err := o.VerifyAudit(ctx, queues.names)
 		if err := listed(g, "queues", []column[v]{
 			{name: "queue", kind: flex}, {name: "entries"}, {name: "pruned", show: asWide},
@@ -140,18 +122,7 @@ whole new chain: note the head of a chain elsewhere now and then and compare.`,
 func newAuditExport(g *globals) *cobra.Command {
 	var choice auditFlags
 	var format formatFlag
-	return g.inOffice(&cobra.Command{
-		Use:   "export",
-		Short: "Write entries with their hashes, to be kept and checked elsewhere",
-		Long: `Writes whole chains, queue by queue, as JSON lines or CSV. With the hash before it,
-which stands beside it, each entry can be checked by itself, without nixie: the
-hash is the SHA-256 of the hash before and then queue, number, nanoseconds since
-1970, actor, event, subject, reason and operation, each preceded by its length as
-eight bytes, big-endian. The numbers are decimal, an absent ID is empty. In CSV a text that
-begins like a formula has an apostrophe before it, for the sake of spreadsheets.`,
-		Example: `  nixie audit export > audit.jsonl
-  nixie audit export --queue orders --format csv > audit.csv`,
-	}, func(ctx context.Context, o *office.Office, _ []string) error {
+	return g.inOffice(g.described("audit export"), func(ctx context.Context, o *office.Office, _ []string) error {
 		return rows[office.AuditLink](g, "", nil, o.ExportAudit(ctx, choice.filter))
 	}, &choice, &format)
 }

@@ -60,20 +60,7 @@ func (t *thresholds) read(*globals) error {
 
 func newCheck(g *globals) *cobra.Command {
 	var t thresholds
-	return g.inOffice(&cobra.Command{
-		Use:   "check",
-		Short: "Compare queues with thresholds, for cron and monitoring",
-		Long: `Compares each queue with the thresholds that are given and prints a line for each
-that it is over: the queue, how much it is, what was allowed, and the command that
-looks further. Exit code 0 when all is well, 3 when something is over a threshold,
-1 when the store cannot be read or a queue does not exist.
-
-Depth and age are about messages that are due and not handed out, also those that wait
-behind others of their stream; what is scheduled for later does not count.`,
-		Example: `  nixie check --max-depth 10000 --max-age 15m --max-letters 100
-  nixie check --queue orders --max-rate 10/5m || mail -s 'orders die' ops < /dev/null
-  nixie check --max-letter-age 2d -o json | jq -r '.exceeds[].queue'`,
-	}, func(ctx context.Context, o *office.Office, _ []string) error {
+	return g.inOffice(g.described("check"), func(ctx context.Context, o *office.Office, _ []string) error {
 		v, err := o.Check(ctx, t.asked)
 		if err != nil {
 			return err

@@ -1,6 +1,6 @@
-// Package cli is the command line: one file per command. A command is a function
-// of arguments, streams and environment that returns an exit code, so that every
-// one of them can be tested without a process.
+// Package cli is the command line. A command is a function of arguments, streams and environment
+// that returns an exit code, so that a test needs no process for it. The folder help has the help
+// of all commands.
 package cli
 
 import (
@@ -150,32 +150,18 @@ type globals struct {
 	store  string
 	output string
 	color  string
+	help   map[string]helpText
 }
 
 func newRoot(s Streams) *cobra.Command {
-	g := &globals{Streams: s}
-	root := &cobra.Command{
-		Use:   "nixie",
-		Short: "Run work that can fail, and look after what did",
-		Long: `nixie runs a command for each item of a list, retries what fails, and keeps what
-cannot succeed in the dead letter office with its whole story: grouped, shown,
-and redriven when its cause is mended.
-
-  nixie run ITEMS -- COMMAND [ARG…]   do the work
-  nixie dlq list                      see what died, and why
-  nixie dlq redrive --filter …        send it on its way again`,
-		Args:          noArgs,
-		RunE:          func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
-		SilenceUsage:  true,
-		SilenceErrors: true,
-	}
+	g := &globals{Streams: s, help: readHelp()}
+	root := g.family("", newRun(g), newMap(g), newEnqueue(g), newWork(g), newConsume(g), newDLQ(g), newQueue(g), newMessage(g), newStream(g),
+		newPrune(g), newVerify(g), newDoctor(g), newMigrate(g), newPolicy(g), newVersion(g), newStats(g), newCheck(g), newAudit(g), newOperation(g))
+	root.SilenceUsage, root.SilenceErrors = true, true
 	root.PersistentFlags().StringVar(&g.store, "store", "", "store to use, such as sqlite:///path/to/file, or itemdir:path to look at a folder of items (default $NIXIE_STORE, else a file in the data folder)")
 	root.PersistentFlags().VarP(newChoice(&g.output, asTable, formats()...), "output", "o", "how to print what there is to print")
 	root.PersistentFlags().Var(newChoice(&g.color, colorAuto, colorAuto, colorAlways, colorNever), "color", "colours: auto is on a terminal without $NO_COLOR")
 	root.SetFlagErrorFunc(func(_ *cobra.Command, err error) error { return usageError{err} })
-	root.AddCommand(newRun(g), newMap(g), newEnqueue(g), newWork(g), newConsume(g))
-	root.AddCommand(newDLQ(g), newQueue(g), newMessage(g), newStream(g), newPrune(g), newVerify(g), newDoctor(g), newMigrate(g), newPolicy(g), newVersion(g))
-	root.AddCommand(newStats(g), newCheck(g), newAudit(g), newOperation(g))
 	return root
 }
 

@@ -54,11 +54,9 @@ func (g *globals) inOffice(
 }
 
 // family makes a command that only groups others.
-func family(use, short, long string, members ...*cobra.Command) *cobra.Command {
-	cmd := &cobra.Command{
-		Use: use, Short: short, Long: long, Args: noArgs,
-		RunE: func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
-	}
+func (g *globals) family(path string, members ...*cobra.Command) *cobra.Command {
+	cmd := g.described(path, noArgs)
+	cmd.RunE = func(cmd *cobra.Command, _ []string) error { return cmd.Help() }
 	cmd.AddCommand(members...)
 	return cmd
 }

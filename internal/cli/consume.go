@@ -30,47 +30,7 @@ const noLetters = "none"
 
 func newConsume(g *globals) *cobra.Command {
 	f := &consumeFlags{handling: handling{globals: g}}
-	cmd := &cobra.Command{
-		Use:   "consume kafka://HOST/TOPIC --group GROUP [flags] -- COMMAND [ARG…]",
-		Short: "Run a command for each record of a topic, until stopped",
-		Long: `Runs COMMAND once for each record of a topic, in parallel, with retries, as a
-member of a consumer group, from its earliest record on. What cannot succeed goes
-to a topic of letters, byte for byte with the story of its failures in headers,
-and only then counts as consumed. Offsets are committed as far as everything
-before them is done with; a record that takes its holders with it becomes a letter
-as well. Records of one key run one after the other.
-
-The broker is kafka://[USER[:PASSWORD]@]HOST[:PORT][,HOST…]/TOPIC, and what a
-client needs to get in comes after a "?": sasl=plain, scram-sha-256 or
-scram-sha-512, tls=true, ca=FILE, cert=FILE, key=FILE, client_id=NAME; session=10s is
-how long the group waits for a member that vanished. User and password may also be in
-$NIXIE_KAFKA_USER and $NIXIE_KAFKA_PASSWORD.
-
-Retries wait in hand and hold up those of their key. With --retry 5s,1m,10m they
-wait on topics of their own, {source}.retry.5s and so on, the first time on the
-first one; there those of their key pass them, unless --order is strict.
-
-The command gets its record
-  as arguments           an argument that is {field}, {a.b[0]} or {} (all of it) is replaced, from a
-                         JSON value; {id}, {key} and {queue}, the topic, also from the record
-  on standard input      the value, byte for byte
-  in the environment     NIXIE_MESSAGE_ID, NIXIE_QUEUE (the topic), NIXIE_KEY,
-                         NIXIE_ITEM_ID (the key, else the ID), NIXIE_ATTEMPT, NIXIE_LEASE,
-                         NIXIE_FIELD_<NAME> for the fields of a JSON value
-` + handlingHelp + `
-
-With --idle it ends when nothing is left for the group, waiting for what a member had
-that vanished. What others do not move for twice the session is left to them.
-
-Exit codes: 0 stopped as asked; with --idle 4 when records are left to others, 5 when
-records died; 1 when the work was halted.`,
-		Example: `  nixie consume kafka://localhost:9092/orders --group billing --create -- ./import {id}
-  nixie consume 'kafka://app@broker-1,broker-2/orders?sasl=scram-sha-512&tls=true' --group billing --retry 5s,1m,10m -- ./import`,
-		Args: cobra.ArbitraryArgs,
-		RunE: func(cmd *cobra.Command, args []string) error {
-			return f.interrupted(cmd.Context(), f.run(cmd.Context(), args, cmd.ArgsLenAtDash()))
-		},
-	}
+	cmd := f.command(g.described("consume"), f.run)
 	fs := cmd.Flags()
 	f.register(fs, "the profile")
 	fs.StringVarP(&f.group, "group", "g", "", "consumer group (needed)")

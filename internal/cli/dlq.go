@@ -1,29 +1,47 @@
 package cli
 
-import "github.com/spf13/cobra"
+import (
+	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
+
+	"github.com/nixie-go/nixie"
+)
 
 func newDLQ(g *globals) *cobra.Command {
-	cmd := family("dlq", "Look at dead letters, understand them, move them on",
-		`The dead letter office keeps every message that could not succeed, with its
-whole story. An ID is that of the letter or of its message, or the message's key
-(the id of an item).
-
---filter chooses letters by terms that all have to hold:
-  queue: type: key: stream: status: reason: class: cause: id:   one of the values
-  signature:"no such file"  text:"no route"  fingerprint:v2-…   part of a text; a group
-  redrivable:yes  needs_review:no  operation:ID
-  age:>1h  died:>2026-01-31  first_failed:<now-2h  last_failed:…
-  redrives:>0  attempts:5  deliveries:<=9  crashes:0
-Letters whose message is on its way again have spent 0 attempts, and 0 crashes.
-Without status: only letters are meant that still need something.
-
---where chooses by an expression over the item, the body of the message: comparisons,
-&&, ||, !, in, contains, startsWith, matches and so on of item.FIELD, id, reason,
-status, failure_count, error_signature, error_type, error_message, step_failed,
-reprocess_eligible, manual_review_required and redrives. What an item does not have is
-nil, and less or more than nothing. It chooses up to 10000 letters.`,
-		newDLQList(g, nil), newDLQShow(g, nil), newDLQAnalyze(g, nil), newDLQStats(g, nil), newDLQRedrive(g),
+	cmd := g.family("dlq", newDLQList(g, nil), newDLQShow(g, nil), newDLQAnalyze(g, nil), newDLQStats(g, nil), newDLQRedrive(g),
 		newDLQPurge(g, nil), newDLQWatch(g), newDLQExport(g, nil), newDLQImport(g), newDLQAdopt(g))
 	cmd.AddCommand(newLetterVerbs(g)...)
 	return cmd
+}
+
+// letterVerb is a verb that has nothing of its own but its help, and perhaps a flag.
+type letterVerb struct {
+	event    nixie.Event
+	done     string
+	required bool // a reason is needed
+	flags    func(*letterBulk, *pflag.FlagSet)
+}
+
+var letterVerbs = []letterVerb{
+	{event: nixie.OnDiscard, done: "discarded", required: true},
+	{event: nixie.OnHold, done: "held"},
+	{event: nixie.OnUnhold, done: "released", flags: func(l *letterBulk, fs *pflag.FlagSet) {
+		fs.BoolVar(&l.reviewed, "reviewed", false, "a person found that they may be redriven: without --force from now on")
+	}},
+	{event: nixie.OnRequalify, done: "requalified", required: true},
+	{event: nixie.OnRestore, done: "restored"},
+	{event: nixie.OnNote, done: "noted", required: true},
+}
+
+// newLetterVerbs makes the commands of the verbs.
+func newLetterVerbs(g *globals) (all []*cobra.Command) {
+	for _, v := range letterVerbs {
+		l := &letterBulk{bulk: bulk{globals: g, required: v.required}, event: v.event, done: v.done}
+		cmd := g.command(g.described("dlq "+string(v.event), cobra.ArbitraryArgs), l.run, l)
+		if v.flags != nil {
+			v.flags(l, cmd.Flags())
+		}
+		all = append(all, cmd)
+	}
+	return all
 }

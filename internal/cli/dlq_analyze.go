@@ -18,16 +18,7 @@ func newDLQAnalyze(g *globals, of *jobLetters) *cobra.Command {
 	choice := letterFlags{of: of}
 	var look lookFlag
 	veil := veil{always: true}
-	return g.inOffice(&cobra.Command{
-		Use:   "analyze",
-		Short: "Group letters by what they died of, and say what to do",
-		Long: `Groups letters by fingerprint: failures of one cause share it though IDs, numbers,
-paths and times in their texts differ. Hours are UTC. With text:, first_failed:,
-last_failed: or deliveries: it is about the newest of many letters, and says so.`,
-		Example: `  nixie dlq analyze
-  nixie dlq analyze --filter 'queue:orders died:>now-1h'
-  nixie dlq analyze -o json | jq '.groups[0].examples'`,
-	}, func(ctx context.Context, o *office.Office, _ []string) error {
+	return g.inOffice(g.described("dlq analyze"), func(ctx context.Context, o *office.Office, _ []string) error {
 		f, err := choice.resolve(ctx, o, choice.filter)
 		if err != nil {
 			return err

@@ -45,30 +45,7 @@ type exporting struct {
 
 func newDLQExport(g *globals, of *jobLetters) *cobra.Command {
 	x := &exporting{globals: g, choice: letterFlags{of: of}}
-	return g.inOffice(&cobra.Command{
-		Use:   "export",
-		Short: "Write whole letters with their history",
-		Long: `Writes letters whole: body, headers, history, attachments. JSON, JSON lines and CSV
-lose nothing (a body that is not text is body_base64), and nixie dlq import reads
-them. In CSV a cell that begins with an apostrophe is text, so that no spreadsheet
-takes it for a formula; history and other lists are JSON in their cell. A file that
-exists is not replaced.
-
-Headers that are credentials and secrets in the texts of failures are hidden unless
---unmask; a letter to which that was done has masked true. Bodies are written as
-they are.
-
---layout mapreduce writes dead letter items of MapReduce, as JSON or JSON lines. What
-was imported from such items comes out as it came in, with what happened since.
---format itemdir, or prodigy, writes them as such jobs keep them: into --out, a folder,
-as JOB/mapreduce/dlq/JOB/items/ID.json and the index beside items. An item that lies
-there is replaced, what else lies there stays.`,
-		Example: `  nixie dlq export --filter queue:orders > letters.jsonl
-  nixie dlq export --format csv --out letters.csv
-  nixie dlq export --filter 'status:resolved died:<2026-01-01' --out old.jsonl
-  nixie dlq export --layout mapreduce --filter queue:mapreduce/nightly --format json
-  nixie dlq export --format itemdir --out ~/.prodigy/dlq/shop`,
-	}, func(ctx context.Context, o *office.Office, _ []string) error {
+	return g.inOffice(g.described("dlq export"), func(ctx context.Context, o *office.Office, _ []string) error {
 		f, err := x.choice.resolve(ctx, o, office.Unresolved(x.choice.filter))
 		if err != nil {
 			return err

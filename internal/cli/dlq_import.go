@@ -49,37 +49,7 @@ const (
 
 func newDLQImport(g *globals) *cobra.Command {
 	m := &importing{globals: g}
-	cmd := &cobra.Command{
-		Use:   "import FILE|FOLDER|-",
-		Short: "Take in letters that died elsewhere",
-		Long: `Takes in the letters of a file, of standard input (-) or of a folder: what nixie dlq
-export wrote as JSON, JSON lines or CSV, and the dead letter items of MapReduce, one
-JSON object each, alone, in a list, or in folders called items beside an index.json,
-in the given folder or anywhere below it. Prodigy keeps those of a job in
-~/.prodigy/dlq/session-ID/JOB/mapreduce/dlq/JOB.
-
-Each letter comes whole with its history, or not at all. One that is here already, by
-its ID or its origin, is left as it is. A record that is no letter is named with its
-place, and the others go on. What an item says that Nixie has no field for is kept,
-and written again by nixie dlq export --layout mapreduce.
-
-An item names no queue. In the folder of a job it goes to mapreduce/JOB, else --queue
-says where. Later, nixie dlq redrive queues it there again.
-
-A letter that was exported with secrets hidden comes in so, and a warning says that it
-is not the original; nixie dlq export --unmask writes secrets as they are.
-
---dry-run reads everything and looks every letter up. It does not see letters that
-are there twice in the file, nor dedupe keys that are held.
-
-Exit codes: 0 all are here now, 5 some were refused.`,
-		Example: `  nixie dlq import letters.jsonl --dry-run
-  nixie dlq import ~/.prodigy/dlq/session-0b54c1d2-7f5e-4a3c-9d7a-2f1f6f0c8a11 --reason 'moved from prodigy'
-  nixie dlq import ~/.prodigy/dlq --dry-run
-  zcat items.json.gz | nixie dlq import - --queue mapreduce/nightly`,
-		Args: oneArg("file or folder"),
-		RunE: func(cmd *cobra.Command, args []string) error { return m.run(cmd.Context(), args[0]) },
-	}
+	cmd := g.command(g.described("dlq import", oneArg("file or folder")), func(ctx context.Context, args []string) error { return m.run(ctx, args[0]) })
 	fs := cmd.Flags()
 	fs.StringVar(&m.format, "format", string(items.Auto), "auto, json, jsonl or csv")
 	fs.StringVar(&m.queue, "queue", "", "queue of all letters (default what each one names)")

@@ -15,18 +15,7 @@ func newDLQList(g *globals, of *jobLetters) *cobra.Command {
 	choice := letterFlags{of: of}
 	var page pageFlags
 	veil := veil{always: true}
-	return g.inOffice(&cobra.Command{
-		Use:   "list",
-		Short: "List letters, latest death first",
-		Long: `Lists the letters in which somebody still has to do something (open, review,
-quarantined) or which are on their way again (redriving); status: in the filter
-chooses others. A search among many letters, as by text:, goes on until the page is
-full, or for 2 seconds, and then says how many it looked at and where to go on; exit
-code 5 when it found nothing among those.`,
-		Example: `  nixie dlq list
-  nixie dlq list --filter 'queue:orders reason:timeout age:>1h' -o wide
-  nixie dlq list --all -o jsonl | jq -r .key`,
-	}, func(ctx context.Context, o *office.Office, _ []string) error {
+	return g.inOffice(g.described("dlq list"), func(ctx context.Context, o *office.Office, _ []string) error {
 		f, err := choice.resolve(ctx, o, office.Unresolved(choice.filter))
 		if err != nil {
 			return err

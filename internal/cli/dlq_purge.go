@@ -17,25 +17,7 @@ func newDLQPurge(g *globals, of *jobLetters) *cobra.Command {
 	l := &letterBulk{
 		bulk: bulk{globals: g, required: true}, event: nixie.OnPurge, done: "purged", narrow: p.narrow, choice: letterFlags{of: of},
 	}
-	return g.command(&cobra.Command{
-		Use:   "purge [ID…]",
-		Short: "Remove letters for good, with everything that is known of them",
-		Long: `Removes letters that are older than --older-than, or those named by IDs, with their
-messages, history and attachments. There is no way back. What stays is an entry
-in the audit for each, and the number of purged messages of the queue.
-
-Only resolved and discarded letters go, unless --status names others; IDs are
-of resolved and discarded letters always. A letter that is on its way again is
-never purged. How old a letter is says --by: since it died, which is the latest
-death, or since it first or last failed.
-
-The selection is frozen before the first letter goes, so an operation that was
-stopped goes on with --resume. --dry-run shows exactly what would happen.`,
-		Example: `  nixie dlq purge --older-than 30d --reason 'kept long enough' --dry-run
-  nixie dlq purge --older-than 30d --by last_failed --filter queue:orders --reason 'kept long enough' --yes
-  nixie dlq purge --older-than 1d --status open,review --filter queue:test --reason 'test data' --yes`,
-		Args: cobra.ArbitraryArgs,
-	}, l.run, l, p)
+	return g.command(g.described("dlq purge", cobra.ArbitraryArgs), l.run, l, p)
 }
 
 func (p *purge) register(fs *pflag.FlagSet) {

@@ -27,17 +27,7 @@ const (
 
 func newDLQShow(g *globals, of *jobLetters) *cobra.Command {
 	var veil veil
-	cmd := g.inOffice(&cobra.Command{
-		Use:   "show ID",
-		Short: "Tell the whole story of a letter",
-		Long: `Tells what a letter is, where it came from, every attempt, and what can be done
-now. Long texts are cut unless -o wide; -o json has everything. Secrets are hidden
-in headers, body and failures unless --unmask; the output says where that was done.`,
-		Example: `  nixie dlq show order-4711
-  nixie dlq show 01890a5d-ac96-774b-bcce-b302099a8057 -o wide
-  nixie dlq show order-4711 --unmask -o json | jq -r .message.body`,
-		Args: oneArg("ID"),
-	}, func(ctx context.Context, o *office.Office, args []string) error {
+	cmd := g.inOffice(g.described("dlq show", oneArg("ID")), func(ctx context.Context, o *office.Office, args []string) error {
 		args, err := of.ids(ctx, o, args)
 		if err != nil {
 			return err

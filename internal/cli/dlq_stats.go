@@ -15,16 +15,7 @@ import (
 func newDLQStats(g *globals, of *jobLetters) *cobra.Command {
 	choice := letterFlags{of: of}
 	var look lookFlag
-	return g.inOffice(&cobra.Command{
-		Use:   "stats",
-		Short: "Count letters by status, reason and queue",
-		Long: `Counts letters. redrivable, needs review, oldest, by reason and by queue are about
-the letters that wait for somebody: open, review and quarantined ones. With text:,
-first_failed:, last_failed: or deliveries: it is about the newest of many letters,
-and says so.`,
-		Example: `  nixie dlq stats
-  nixie dlq stats --filter queue:orders -o json | jq .oldest_age_s`,
-	}, func(ctx context.Context, o *office.Office, _ []string) error {
+	return g.inOffice(g.described("dlq stats"), func(ctx context.Context, o *office.Office, _ []string) error {
 		f, err := choice.resolve(ctx, o, choice.filter)
 		if err != nil {
 			return err

@@ -15,25 +15,7 @@ import (
 
 func newDLQWatch(g *globals) *cobra.Command {
 	w := &watch{globals: g, veil: veil{always: true}}
-	cmd := g.command(&cobra.Command{
-		Use:   "watch",
-		Short: "Follow new letters, and run a command for each new group",
-		Long: `Prints a line for each letter that dies from now on, or for the whole group when
-many come at once, until it is interrupted, which is exit code 0. A letter that
-was redriven and died again is new. --once looks once at everything there is, or
-at what came since --cursor.
-
---exec runs a command once for each new group: one of which no older letter is
-unresolved. It is split at blanks and not read by a shell. The command gets the
-group as JSON on standard input, and NIXIE_GROUP, NIXIE_SIGNATURE, NIXIE_REASON,
-NIXIE_QUEUE, NIXIE_LETTER (of its first letter) and NIXIE_COUNT. That it fails is
-shown and does not end the watch.
-
-The last line on standard error is the cursor to go on with.`,
-		Example: `  nixie dlq watch --filter queue:orders
-  nixie dlq watch --exec ./tell-the-team.sh -o jsonl
-  nixie dlq watch --once --cursor 1777890608000000000.01890a5d-ac96-774b-bcce-b302099a8057`,
-	}, w.run, &w.filter, &w.veil)
+	cmd := g.command(g.described("dlq watch"), w.run, &w.filter, &w.veil)
 	fs := cmd.Flags()
 	fs.StringVar(&w.cursor, "cursor", "", "go on where a watch ended")
 	fs.BoolVar(&w.once, "once", false, "look once")

@@ -74,6 +74,17 @@ func TestDocument(t *testing.T) {
 	}
 }
 
+// Each section of the folder help is that of a command.
+func TestHelpIsOfCommands(t *testing.T) {
+	root := newRoot(Streams{Env: func(string) string { return "" }, Now: time.Now})
+	for path, help := range readHelp() {
+		c, _, err := root.Find(strings.Fields(path))
+		if err != nil || pathOf(c) != path || c.Example != help.example || strings.Contains(help.long, "{{") {
+			t.Errorf("help of nixie %s: %v, or not what the command says", path, err)
+		}
+	}
+}
+
 // document writes docs/cli.md from the tree of commands.
 func document(w io.Writer) {
 	root := newRoot(Streams{Env: func(string) string { return "" }, Now: time.Now})

@@ -40,27 +40,7 @@ const (
 
 func newEnqueue(g *globals) *cobra.Command {
 	f := &enqueueFlags{globals: g}
-	cmd := f.command(&cobra.Command{
-		Use:   "enqueue QUEUE [FILE|-]",
-		Short: "Put a message into a queue, or many",
-		Long: `Puts a message into a queue. Its body is --body, or FILE, or standard input, byte
-for byte.
-
-With --jsonl every line of FILE is a message: a JSON object with any of id, type,
-key, stream, dedupe_key, body (a text, or any JSON), body_base64, headers (an
-object), priority, delay, not_before and expires_at; flags say what a line does
-not. Lines are taken in batches, each whole or not at all. When one is refused,
-the error says which lines are in the queue. Lines with a dedupe_key can be
-given again: what is there already is not added twice.
-
-A receipt is printed for each message: its id; duplicate when the dedupe key was
-taken and nothing was added; different when the one that has the key has another
-body. Exit code 5 when one was different, unless it was replaced.`,
-		Example: `  nixie enqueue orders order.json --type invoice --dedupe-key order-4711
-  nixie enqueue mail --body 'hello' --delay 10m --header lang=en
-  nixie enqueue orders --jsonl orders.jsonl -o jsonl > receipts.jsonl`,
-		Args: arguments(1, 2, "wants a queue and at most one file, has %[2]d arguments: see %[1]s --help"),
-	}, f.run)
+	cmd := f.command(g.described("enqueue", arguments(1, 2, "wants a queue and at most one file, has %[2]d arguments: see %[1]s --help")), f.run)
 	fs := cmd.Flags()
 	f.flags = fs
 	fs.BoolVar(&f.lines, "jsonl", false, "each line of FILE is a message")

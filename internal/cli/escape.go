@@ -1,10 +1,13 @@
 package cli
 
 import (
+	"fmt"
 	"strconv"
 	"strings"
 	"unicode"
 	"unicode/utf8"
+
+	"github.com/spf13/pflag"
 )
 
 // escape makes foreign text harmless on a terminal: control characters, broken
@@ -41,4 +44,81 @@ func harmful(r rune) bool {
 		return false
 	}
 	return unicode.IsControl(r) || unicode.Is(unicode.Cf, r) || r == '\u2028' || r == '\u2029'
+}
+
+// quote makes a word that a person can paste into a POSIX shell, and that does
+// nothing to the terminal on which it is shown.
+func quote(s string) string {
+	switch {
+	case s != "" && strings.IndexFunc(s, func(c rune) bool { return !plainInShell(c) }) < 0:
+		return s
+	case escapeLine(s) == s:
+		return "'" + strings.ReplaceAll(s, "'", `'\''`) + "'"
+	}
+	return dollarQuote(s)
+}
+
+func plainInShell(c rune) bool {
+	return c >= 'a' && c <= 'z' || c >= 'A' && c <= 'Z' || c >= '0' && c <= '9' || strings.ContainsRune("-_./:=@%+,", c)
+}
+
+// dollarQuote writes bytes that cannot be shown as octal numbers, in the quotes
+// that POSIX has for that.
+func dollarQuote(s string) string {
+	var b strings.Builder
+	b.WriteString("$'")
+	for len(s) > 0 {
+		r, size := utf8.DecodeRuneInString(s)
+		switch {
+		case r == '\'' || r == '\\':
+			b.WriteString(`\` + s[:size])
+		case r == utf8.RuneError && size == 1, escapeLine(s[:size]) != s[:size]:
+			for _, c := range []byte(s[:size]) {
+				fmt.Fprintf(&b, `\%03o`, c)
+			}
+		default:
+			b.WriteString(s[:size])
+		}
+		s = s[size:]
+	}
+	b.WriteString("'")
+	return b.String()
+}
+
+func quoteAll(args []string) string { return strings.Join(quoted(args), " ") }
+
+func quoted(args []string) []string {
+	words := make([]string, len(args))
+	for i, a := range args {
+		words[i] = quote(a)
+	}
+	return words
+}
+
+// typedFlags writes those of the named flags that were given, as they are typed again.
+func typedFlags(fs *pflag.FlagSet, names ...string) (words []string) {
+	for _, name := range names {
+		if f := fs.Lookup(name); f != nil && f.Value.String() != f.DefValue {
+			words = append(words, quoted(flagWords(f))...)
+		}
+	}
+	return words
+}
+
+// flagWords are the words that give a flag the value that it has.
+func flagWords(f *pflag.Flag) (words []string) {
+	name, value := "--"+f.Name, f.Value.String()
+	list, isList := f.Value.(pflag.SliceValue)
+	switch {
+	case f.Value.Type() == "stringArray":
+		for _, v := range list.GetSlice() {
+			words = append(words, name, v)
+		}
+		return words
+	case isList:
+		value = strings.Join(list.GetSlice(), ",")
+	case f.Value.Type() == "bool":
+		return []string{name + "=" + value}
+	}
+	return []string{name, value}
 }

@@ -11,6 +11,7 @@ import (
 	"strconv"
 	"time"
 
+	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
 
 	"github.com/nixie-go/nixie"
@@ -35,28 +36,14 @@ type handling struct {
 	permanentExit  []int
 }
 
-// handlingHelp tells what a command gets and how it says how it went.
-const handlingHelp = `Nothing of it is ever read by a shell.
-
-At a timeout or a second interrupt it gets SIGTERM, and SIGKILL 2 seconds later.
-With --on-item-failure custom:COMMAND that command gets the failure as JSON on
-standard input once an item is given up. Exit 0 discards the item, 10 retries it,
-11 buries it and 12 stops the run; anything else buries it and is recorded too.
-
-Secrets in what it prints are hidden before a failure is recorded or shown:
-passwords and tokens by name, form or prefix, and the values of variables such as
-API_TOKEN. --mask and the lines of $NIXIE_MASK hide more.
-
-It says how it went
-  exit 0      done                           exit 69     something it needs is down: retried
-  exit 65     the item is wrong: buried      exit 75     try again
-  killed      out of resources: retried      any other   failed: retried
-or by a JSON object in the file $NIXIE_VERDICT:
-  {"outcome": "retry", "reason": "throttled", "retry_after": "30s", "steps": ["fetched"]}
-Steps that it reported are in NIXIE_STEPS at its next attempt, with commas between
-them, and in NIXIE_STEPS_JSON.
-
-` + outputHelp
+// command completes a command that runs others: its do gets how many arguments come before "--".
+func (h *handling) command(cmd *cobra.Command, do func(ctx context.Context, args []string, dash int) error) *cobra.Command {
+	cmd.Args = cobra.ArbitraryArgs
+	cmd.RunE = func(cmd *cobra.Command, args []string) error {
+		return h.interrupted(cmd.Context(), do(cmd.Context(), args, cmd.ArgsLenAtDash()))
+	}
+	return cmd
+}
 
 // register adds the flags; otherwise says whose policy holds where they say nothing.
 func (h *handling) register(fs *pflag.FlagSet, otherwise string) {

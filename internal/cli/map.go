@@ -17,10 +17,8 @@ import (
 )
 
 func newMap(g *globals) *cobra.Command {
-	return family("map", "Change a git repository item by item",
-		"Runs commands for each item of a list, each in a worktree of its own of a git\nrepository, and joins what they commit on a branch.",
-		newMapRun(g), newMapResume(g), newMapCancel(g), newMapList(g), newMapShow(g), newMapLogs(g), newMapResults(g), newMapDLQ(g),
-		newMapKept(g), newMapOpen(g), newMapMerge(g), newMapClean(g))
+	return g.family("map", newMapRun(g), newMapResume(g), newMapCancel(g), newMapList(g), newMapShow(g), newMapLogs(g), newMapResults(g),
+		newMapDLQ(g), newMapKept(g), newMapOpen(g), newMapMerge(g), newMapClean(g))
 }
 
 // mapFlags say on which repository a job works.
@@ -74,14 +72,7 @@ func mapVerb(g *globals, cmd *cobra.Command, do func(context.Context, *mapFlags,
 }
 
 func newMapMerge(g *globals) *cobra.Command {
-	return mapVerb(g, &cobra.Command{
-		Use:   "merge --job JOB",
-		Short: "Merge the branch of a job into the checkout",
-		Long: `Merges the branch nixie/JOB into the branch that was checked out when the job began.
-It has to be checked out now, without changes that are not committed. A conflict
-leaves everything as it was.`,
-		Example: `  nixie map merge --repo ~/shop --job fmt`,
-	}, func(ctx context.Context, m *mapFlags, job *worktree.Job) error {
+	return mapVerb(g, g.described("map merge"), func(ctx context.Context, m *mapFlags, job *worktree.Job) error {
 		if err := job.Deliver(ctx); err != nil {
 			return err
 		}
@@ -90,14 +81,7 @@ leaves everything as it was.`,
 }
 
 func newMapList(g *globals) *cobra.Command {
-	return g.command(&cobra.Command{
-		Use:   "list",
-		Short: "List the jobs that have worktrees",
-		Long: `Lists the jobs of nixie map that were begun here and not removed by nixie map clean,
-with the branch of each and how many worktrees of items that failed it keeps. How its
-items stand is what nixie queue show mapreduce/JOB tells.`,
-		Example: `  nixie map list -o wide`,
-	}, func(context.Context, []string) error {
+	return g.command(g.described("map list"), func(context.Context, []string) error {
 		return listed(g, "", []column[worktree.Summary]{
 			{name: "job", kind: flex}, {name: "branch", kind: flex}, {name: "kept", kind: number}, {name: "repo", kind: flex},
 			{name: "target", show: asWide}, {name: "base", show: asWide},
@@ -107,13 +91,7 @@ items stand is what nixie queue show mapreduce/JOB tells.`,
 
 func newMapKept(g *globals) *cobra.Command {
 	var name jobFlag
-	return g.command(&cobra.Command{
-		Use:   "kept --job JOB",
-		Short: "List the worktrees of items that failed",
-		Long: `Lists the worktrees that were kept, one for each item: as its last attempt left it,
-with what was not committed. They go when the item succeeds, and with nixie map clean.`,
-		Example: `  nixie map kept --job fmt -o wide`,
-	}, func(context.Context, []string) error {
+	return g.command(g.described("map kept"), func(context.Context, []string) error {
 		return listed(g, "", []column[worktree.Kept]{
 			{name: "item", kind: flex}, {name: "lease"}, {name: "path", kind: flex}, {name: "branch", show: asWide, kind: flex}, {name: "start", show: asWide},
 		})(worktree.KeptOf(g.worktrees(), name.job))
@@ -122,14 +100,7 @@ with what was not committed. They go when the item succeeds, and with nixie map 
 
 func newMapOpen(g *globals) *cobra.Command {
 	var name jobFlag
-	return g.command(&cobra.Command{
-		Use:   "open ITEM --job JOB",
-		Short: "Say how to get into the worktree of an item that failed",
-		Long: `Prints the command that changes into the worktree that was kept of an item, for a shell
-to read.`,
-		Example: `  eval "$(nixie map open src/main.go --job fmt)"`,
-		Args:    cobra.ExactArgs(1),
-	}, func(_ context.Context, args []string) error {
+	return g.command(g.described("map open", cobra.ExactArgs(1)), func(_ context.Context, args []string) error {
 		kept, found, err := g.keptOf(name.job, args[0])
 		if err == nil && !found {
 			err = nixie.Errorf(nixie.CodeNotFound, "no worktree of item %s was kept: nixie map kept --job %s lists those that were", args[0], name.job)
@@ -149,13 +120,7 @@ func (g *globals) keptOf(job, item string) (kept worktree.Kept, found bool, err 
 
 func newMapClean(g *globals) *cobra.Command {
 	var force bool
-	cmd := mapVerb(g, &cobra.Command{
-		Use:   "clean --job JOB",
-		Short: "Remove what a job made: worktrees and branches",
-		Long: `Removes the worktrees of a job, also those that were kept, its branches and its notes.
-What is not merged is lost only with --force. Its items and letters stay in the store.`,
-		Example: `  nixie map clean --repo ~/shop --job fmt`,
-	}, func(ctx context.Context, m *mapFlags, job *worktree.Job) error {
+	cmd := mapVerb(g, g.described("map clean"), func(ctx context.Context, m *mapFlags, job *worktree.Job) error {
 		merged, err := job.Delivered(ctx)
 		if err == nil {
 			err = job.Clean(ctx, force)
@@ -167,4 +132,13 @@ What is not merged is lost only with --force. Its items and letters stay in the 
 	})
 	cmd.Flags().BoolVar(&force, "force", false, "also what is not merged")
 	return cmd
+}
+
+func newMapResults(g *globals) *cobra.Command {
+	var name jobFlag
+	return g.command(g.described("map results"), func(context.Context, []string) error {
+		return rows(g, "", []column[worktree.Result]{
+			{name: "item", kind: flex}, {name: "result", kind: flex}, {name: "commit", show: asWide}, {name: "lease", show: asWide},
+		}, worktree.ResultsOf(g.worktrees(), name.job))
+	}, &name)
 }

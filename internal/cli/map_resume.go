@@ -93,15 +93,7 @@ func newMapResume(g *globals) *cobra.Command {
 	a := &again{globals: g}
 	var name jobFlag
 	var merge bool
-	cmd := g.command(&cobra.Command{
-		Use:   "resume --job JOB",
-		Short: "Go on with a job that was interrupted, killed or canceled",
-		Long: `Runs a job as nixie map run did last, in the same folder with the same flags: what has
-ended is not run again. Its list is read again, so that items which were not taken in
-are; of standard input only what is in the store is run.`,
-		Example: `  nixie map resume --job fmt
-  nixie map resume --job fmt --parallel 16 --merge`,
-	}, func(ctx context.Context, _ []string) error {
+	cmd := g.command(g.described("map resume"), func(ctx context.Context, _ []string) error {
 		a.job = name.job
 		if merge {
 			a.more = append(a.more, "--merge")
@@ -144,14 +136,7 @@ type mapCanceled struct {
 func newMapCancel(g *globals) *cobra.Command {
 	var name jobFlag
 	var reason reasonFlag
-	return g.inOffice(&cobra.Command{
-		Use:   "cancel --job JOB --reason WHY",
-		Short: "Let a job end before its time",
-		Long: `Lets no more attempts begin, wherever the job is run. Those that run finish, and are
-merged or die as ever; then the run ends with exit code 1. What is left stays, and
-nixie map resume goes on with it.`,
-		Example: `  nixie map cancel --job fmt --reason 'the wrong list'`,
-	}, func(ctx context.Context, o *office.Office, _ []string) error {
+	return g.inOffice(g.described("map cancel"), func(ctx context.Context, o *office.Office, _ []string) error {
 		queue := mapreduce.QueueOf(name.job)
 		if _, err := o.Queue(ctx, queue); err != nil {
 			return err

@@ -37,47 +37,7 @@ func mapRunOf(g *globals) *mapRun {
 }
 
 func (m *mapRun) command() *cobra.Command {
-	cmd := &cobra.Command{
-		Use:   "run ITEMS [flags] [-- COMMAND [ARG…]]",
-		Short: "Run steps for each item, each in a worktree of its own",
-		Long: `Runs COMMAND, or the steps, once for each item of ITEMS, as nixie run does, but each
-attempt in a worktree of its own of the repository. What an attempt commits is merged
-into the branch nixie/JOB, one merge for each item; the checkout is as it was until
-nixie map merge, or --merge. The same command again goes on where it was, and merges
-nothing twice.
-
-A step is one of
-  exec: PROGRAM ARG…   split at blanks; an argument that is {field} is replaced
-  shell: SCRIPT        read by sh; the item is in its environment, in the file
-                       $NIXIE_ITEM_FILE and on standard input, and never in the script
-  agent: PROGRAM ARG…  as exec; what it writes to $NIXIE_LOG_FILE is kept with a failure
-They run one after the other until one fails. Then come the check that something was
-committed, --validate, and the merge. JSON that a step writes to $NIXIE_RESULT_FILE, up to
-1 MiB, is the result of the item: nixie map results lists them.
-
-An item has failed if a step has; if files were changed and no commit made, or none at
-all with --commit-required (reason no-commit); if --validate fails (validation); if its
-commits and those of others cannot be joined (merge-conflict); and if there is no
-worktree to be had (worktree). The worktree of its last failure is kept as it was: nixie
-dlq show says where, nixie map kept lists them.
-
-No hook, filter or setting of the repository runs in the merges. A repository with
-submodules, LFS or links that lead out of it is refused, and so are changes that are
-not committed: no attempt would see them.
-
-Items are those of the queue mapreduce/JOB. For how they are read, what the command
-gets and how it says how it went, see nixie run.`,
-		Example: `  git ls-files '*.go' > files.txt
-  nixie map run files.txt --repo . --job fmt -- sh -c 'gofmt -w "$0" && git commit -qam "gofmt $0"' {line}
-  nixie map run files.txt --job fix --commit-required --step 'exec: gofmt -w {line}' \
-      --step 'shell: git commit -qam "gofmt $NIXIE_FIELD_LINE"' --validate 'shell: go vet ./...'
-  nixie map merge --job fmt`,
-		Args: cobra.ArbitraryArgs,
-		RunE: func(cmd *cobra.Command, args []string) error {
-			m.readFlags(cmd.Flags())
-			return m.interrupted(cmd.Context(), m.do(cmd.Context(), args, cmd.ArgsLenAtDash()))
-		},
-	}
+	cmd := m.handling.command(m.handling.described("map run"), m.do)
 	fs := cmd.Flags()
 	m.registerList(fs)
 	m.mapFlags.register(fs)

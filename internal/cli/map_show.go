@@ -28,14 +28,7 @@ type mapShown struct {
 
 func newMapShow(g *globals) *cobra.Command {
 	var name jobFlag
-	return g.command(&cobra.Command{
-		Use:   "show --job JOB",
-		Short: "Show how a job stands, and how it is run",
-		Long: `Shows the repository and the branch of a job, how many of its items are done, dead or
-left, how it was run last, and what can be done next.`,
-		Example: `  nixie map show --job fmt
-  nixie map show --job fmt -o json | jq .items.dead`,
-	}, func(ctx context.Context, _ []string) error { return one(g, g.printMap)(g.mapShown(ctx, name.job)) }, &name)
+	return g.command(g.described("map show"), func(ctx context.Context, _ []string) error { return one(g, g.printMap)(g.mapShown(ctx, name.job)) }, &name)
 }
 
 // mapShown looks a job up. One that was killed before it took an item in has none.
@@ -102,16 +95,7 @@ func (g *globals) mapNext(v *mapShown) (next []step) {
 func newMapLogs(g *globals) *cobra.Command {
 	var name jobFlag
 	var veil veil
-	return g.inOffice(&cobra.Command{
-		Use:   "logs ITEM --job JOB",
-		Short: "Print what the attempts of an item said",
-		Long: `Prints what is kept of the output of each attempt of an item that failed, oldest first,
-and what its agent told in $NIXIE_LOG_FILE if its worktree was kept. Of an item that
-succeeded nothing is kept: nixie map run --results keeps what its attempts print, and
-nixie map results lists what it came to.`,
-		Example: `  nixie map logs src/main.go --job fmt`,
-		Args:    oneArg("ITEM"),
-	}, func(ctx context.Context, o *office.Office, args []string) error {
+	return g.inOffice(g.described("map logs", oneArg("ITEM")), func(ctx context.Context, o *office.Office, args []string) error {
 		ofJob := nixie.Filter{Queues: []string{mapreduce.QueueOf(name.job)}}
 		f := ofJob
 		f.Keys = args

@@ -15,9 +15,7 @@ import (
 )
 
 func newMessage(g *globals) *cobra.Command {
-	cmd := family("message", "Look at messages, whatever became of them, and change them",
-		"An ID is that of the message or of its letter, or the message's key (the id of an item).",
-		newMessageList(g), newMessageShow(g), newMessageLog(g))
+	cmd := g.family("message", newMessageList(g), newMessageShow(g), newMessageLog(g))
 	for _, v := range messageVerbs {
 		cmd.AddCommand(newMessageBulk(g, v))
 	}
@@ -27,13 +25,7 @@ func newMessage(g *globals) *cobra.Command {
 func newMessageList(g *globals) *cobra.Command {
 	var choice filterFlag
 	var page pageFlags
-	return g.inOffice(&cobra.Command{
-		Use:   "list",
-		Short: "List messages, newest first",
-		Example: `  nixie message list --filter 'queue:orders state:queued attempts:>0'
-  nixie message list --filter 'state:leased' -o wide
-  nixie message list --all -o csv > messages.csv`,
-	}, func(ctx context.Context, o *office.Office, _ []string) error {
+	return g.inOffice(g.described("message list"), func(ctx context.Context, o *office.Office, _ []string) error {
 		return list(g, &page, "messages", messageColumns(g.Now()), viewRow, o.AllMessages(ctx, choice.filter),
 			func(p store.Page) ([]store.Record, string, error) { return o.Messages(ctx, choice.filter, p) })
 	}, &choice, &page)
@@ -74,15 +66,7 @@ func stateInk(s nixie.State) ink {
 
 func newMessageShow(g *globals) *cobra.Command {
 	var veil veil
-	return g.inOffice(&cobra.Command{
-		Use:   "show ID",
-		Short: "Show a message, its body and what went wrong so far",
-		Long: `Shows a message with its body, headers and failures. Secrets in them are hidden
-unless --unmask; the output says where that was done.`,
-		Example: `  nixie message show order-4711
-  nixie message show order-4711 --unmask -o json | jq -r .body`,
-		Args: oneArg("ID"),
-	}, func(ctx context.Context, o *office.Office, args []string) error {
+	return g.inOffice(g.described("message show", oneArg("ID")), func(ctx context.Context, o *office.Office, args []string) error {
 		r, err := o.Message(ctx, args[0])
 		if err != nil {
 			return err
@@ -138,15 +122,7 @@ func marks(r *store.Record) string {
 }
 
 func newMessageLog(g *globals) *cobra.Command {
-	return g.inOffice(&cobra.Command{
-		Use:   "log ID",
-		Short: "Tell the life of a message in the order of time",
-		Long: `Tells when a message was enqueued, each failure, its death, what was done with its
-letter by whom and why, and its end.`,
-		Example: `  nixie message log order-4711
-  nixie message log order-4711 -o jsonl`,
-		Args: oneArg("ID"),
-	}, func(ctx context.Context, o *office.Office, args []string) error {
+	return g.inOffice(g.described("message log", oneArg("ID")), func(ctx context.Context, o *office.Office, args []string) error {
 		_, entries, err := o.Log(ctx, args[0])
 		return listed(g, "", []column[office.LogEntry]{{name: "at"}, {name: "what"}, {name: "actor"}, {name: "detail", kind: flex}})(entries, err)
 	})

@@ -20,81 +20,29 @@ import (
 
 // messageVerb is a verb that changes messages.
 type messageVerb struct {
-	verb                 store.ChangeVerb
-	done                 string
-	required             bool // a reason is needed
-	short, long, example string
-
-	flags func(*messageBulk, *pflag.FlagSet)
-	check func(*messageBulk) error
+	verb     store.ChangeVerb
+	done     string
+	required bool // a reason is needed
+	flags    func(*messageBulk, *pflag.FlagSet)
+	check    func(*messageBulk) error
 }
 
 var messageVerbs = []messageVerb{
-	{
-		verb: store.Cancel, done: "canceled", required: true, short: "End messages that need not be done any more",
-		long: `Ends messages that are queued or leased. The lease of one that is at work is void:
-its handler is told to stop, and what it does then is not recorded as a success.`,
-		example: `  nixie message cancel order-4711 --reason 'customer cancelled'
-  nixie message cancel --filter 'queue:test' --reason 'test data' --dry-run`,
-	},
-	{
-		verb: store.Hold, done: "held", required: true, short: "Take queued messages out, for a person to look at",
-		long: `Puts queued messages into the dead letter office for review, with a letter that
-says who did it and why. In a strict stream the followers go on waiting, unless
---release-followers lets them go.`,
-		example: `  nixie message hold order-4711 --reason poison --release-followers
-  nixie message hold --filter 'queue:orders type:refund' --reason 'ask finance' --yes`,
-		flags: func(m *messageBulk, fs *pflag.FlagSet) {
-			fs.StringVar(&m.what, "as", "", "what the letter says went wrong: poison, validation …; default --reason if it is such a word")
-			fs.BoolVar(&m.request.Free, "release-followers", false, "followers in its stream do not wait for it")
-		},
-		check: (*messageBulk).checkWhat,
-	},
-	{
-		verb: store.RetryNow, done: "due now", short: "Make waiting messages due now",
-		long: "Lets scheduled messages and those that wait for a retry go at once.",
-		example: `  nixie message retry-now order-4711
-  nixie message retry-now --filter 'queue:orders attempts:>0' --reason 'db is up' --yes`,
-	},
-	{
-		verb: store.ResetAttempts, done: "reset", short: "Give messages all their attempts again",
-		long:    "Sets attempts, deliveries and crashes of queued messages to 0. History and steps stay.",
-		example: `  nixie message reset-attempts order-4711 --reason 'the outage ate them'`,
-	},
-	{
-		verb: store.Reschedule, done: "rescheduled", short: "Make messages due at another time",
-		long: "Sets when queued messages are due. The past is now.",
-		example: `  nixie message reschedule order-4711 --at 2026-05-05T06:00:00Z
-  nixie message reschedule --filter 'queue:mail' --in 2h --yes`,
-		flags: func(m *messageBulk, fs *pflag.FlagSet) {
-			fs.StringVar(&m.at, "at", "", "when, in RFC 3339")
-			fs.StringVar(&m.in, "in", "", "after how long, such as 90m or 2d")
-		},
-		check: (*messageBulk).checkTime,
-	},
-	{
-		verb: store.Move, done: "moved", short: "Move messages to another queue",
-		long: `Puts queued messages at the end of another queue, with their attempts and history.
-A message that was redriven stays with its letter in its queue.`,
-		example: `  nixie message move order-4711 --to orders-slow
-  nixie message move --filter 'queue:orders type:report' --to reports --yes`,
-		flags: func(m *messageBulk, fs *pflag.FlagSet) {
-			fs.StringVar(&m.request.Queue, "to", "", "queue to move to (required)")
-		},
-		check: func(m *messageBulk) error {
-			if m.request.Queue == "" {
-				return usagef("--to is empty: name the queue to move to")
-			}
-			return nil
-		},
-	},
-	{
-		verb: store.MayPass, done: "marked", short: "Let messages pass the head of their stream",
-		long: `Marks queued messages of a strict stream, so that they may go before others of the
-stream that wait for a retry or are dead, never before one that is at work. They
-are handed out with a mark that says they are out of order.`,
-		example: `  nixie message may-pass order-4712 --reason 'does not depend on order-4711'`,
-	},
+	{verb: store.Cancel, done: "canceled", required: true},
+	{verb: store.Hold, done: "held", required: true, check: (*messageBulk).checkWhat, flags: func(m *messageBulk, fs *pflag.FlagSet) {
+		fs.StringVar(&m.what, "as", "", "what the letter says went wrong: poison, validation …; default --reason if it is such a word")
+		fs.BoolVar(&m.request.Free, "release-followers", false, "followers in its stream do not wait for it")
+	}},
+	{verb: store.RetryNow, done: "due now"},
+	{verb: store.ResetAttempts, done: "reset"},
+	{verb: store.Reschedule, done: "rescheduled", check: (*messageBulk).checkTime, flags: func(m *messageBulk, fs *pflag.FlagSet) {
+		fs.StringVar(&m.at, "at", "", "when, in RFC 3339")
+		fs.StringVar(&m.in, "in", "", "after how long, such as 90m or 2d")
+	}},
+	{verb: store.Move, done: "moved", check: (*messageBulk).checkQueue, flags: func(m *messageBulk, fs *pflag.FlagSet) {
+		fs.StringVar(&m.request.Queue, "to", "", "queue to move to (required)")
+	}},
+	{verb: store.MayPass, done: "marked"},
 }
 
 // messageBulk changes many messages.
@@ -108,13 +56,7 @@ type messageBulk struct {
 
 func newMessageBulk(g *globals, v messageVerb) *cobra.Command {
 	m := &messageBulk{bulk: bulk{globals: g, required: v.required}, messageVerb: v, request: office.AmendRequest{Verb: v.verb}}
-	cmd := g.command(&cobra.Command{
-		Use:     string(v.verb) + " [ID…]",
-		Short:   v.short,
-		Long:    v.long + "\n\nBy IDs or keys, or by --filter; without state: in the filter, queued ones are meant.",
-		Example: v.example,
-		Args:    cobra.ArbitraryArgs,
-	}, m.run, &m.choice)
+	cmd := g.command(g.described("message "+string(v.verb), cobra.ArbitraryArgs), m.run, &m.choice)
 	m.register(cmd.Flags(), "reason", "in the audit")
 	if m.flags != nil {
 		m.flags(m, cmd.Flags())
@@ -151,6 +93,13 @@ func (m *messageBulk) run(ctx context.Context, args []string) error {
 			}}, nil
 		}, func() error { return m.amend(ctx, o, ids) })
 	})
+}
+
+func (m *messageBulk) checkQueue() error {
+	if m.request.Queue == "" {
+		return usagef("--to is empty: name the queue to move to")
+	}
+	return nil
 }
 
 func (m *messageBulk) checkWhat() error {

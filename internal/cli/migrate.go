@@ -15,11 +15,7 @@ import (
 )
 
 func newMigrate(g *globals) *cobra.Command {
-	return family("migrate", "Make, change, show and check the schema of a store", `A store keeps its data in tables that numbered migrations make. Every command makes
-them where there are none, if it may; these are for those who give that right to
-nobody else, and for what comes with a newer nixie. Processes that migrate at once
-take turns, and what was interrupted is run again.`,
-		newMigrateUp(g), newMigrateDown(g), newMigrateStatus(g), newMigratePrint(g), newMigrateValidate(g))
+	return g.family("migrate", newMigrateUp(g), newMigrateDown(g), newMigrateStatus(g), newMigratePrint(g), newMigrateValidate(g))
 }
 
 // withSchema completes a command on the schema of the store that flags and environment name.
@@ -61,16 +57,7 @@ func (g *globals) printMigrations(list []store.Migration, err error, noun string
 func newMigrateUp(g *globals) *cobra.Command {
 	var to int
 	var grant string
-	cmd := g.withSchema(&cobra.Command{
-		Use:   "up",
-		Short: "Apply the migrations that are missing",
-		Long: `Applies what is missing, oldest first, and lists it. On PostgreSQL each migration is
-one transaction that waits 2 s at most for the locks of others, and tries again; so
-work goes on meanwhile. With --grant the role gets what it needs to run a store and
-no more: it cannot change the tables, nor change or delete what the audit says.`,
-		Example: `  nixie migrate up
-  nixie migrate up --grant app --store postgres://owner@db.example/orders`,
-	}, func(ctx context.Context, schema store.Schema) error {
+	cmd := g.withSchema(g.described("migrate up"), func(ctx context.Context, schema store.Schema) error {
 		done, err := schema.Up(ctx, to, grant)
 		return g.printMigrations(done, err, "migrations to apply")
 	})
@@ -83,13 +70,7 @@ func newMigrateDown(g *globals) *cobra.Command {
 	var to int
 	var lose bool
 	var cmd *cobra.Command
-	cmd = g.withSchema(&cobra.Command{
-		Use:   "down --to VERSION",
-		Short: "Undo migrations, newest first",
-		Long: `Undoes the migrations above a version, newest first, and lists them; 0 undoes all.
-Where the tables have rows it refuses, unless --lose-data says that they may go.`,
-		Example: `  nixie migrate down --to 0 --lose-data`,
-	}, func(ctx context.Context, schema store.Schema) error {
+	cmd = g.withSchema(g.described("migrate down"), func(ctx context.Context, schema store.Schema) error {
 		done, err := schema.Down(ctx, to, lose)
 		return g.printMigrations(done, err, "migrations to undo")
 	}, checked(func() error {
@@ -104,14 +85,7 @@ Where the tables have rows it refuses, unless --lose-data says that they may go.
 }
 
 func newMigrateStatus(g *globals) *cobra.Command {
-	return g.withSchema(&cobra.Command{
-		Use:   "status",
-		Short: "List the migrations and which of them are applied",
-		Long: `Lists the migrations that this program knows. Exit code 3 when one of them is not
-applied. A SQLite file does not say when.`,
-		Example: `  nixie migrate status
-  nixie migrate status -o jsonl | jq -r 'select(.applied | not) | .version'`,
-	}, func(ctx context.Context, schema store.Schema) error {
+	return g.withSchema(g.described("migrate status"), func(ctx context.Context, schema store.Schema) error {
 		list, err := schema.Migrations(ctx)
 		if err := g.printMigrations(list, err, "migrations"); err != nil {
 			return err
@@ -126,14 +100,7 @@ func newMigratePrint(g *globals) *cobra.Command {
 	}
 	var down bool
 	var grant string
-	cmd := g.withSchema(&cobra.Command{
-		Use:   "print",
-		Short: "Print the SQL of the migrations, for other tools",
-		Long: `Prints what up runs on an empty database, or down on one that is up to date, with the
-name of the schema filled in. It connects to nothing.`,
-		Example: `  nixie migrate print --grant app | psql
-  nixie migrate print --down`,
-	}, func(_ context.Context, schema store.Schema) error {
+	cmd := g.withSchema(g.described("migrate print"), func(_ context.Context, schema store.Schema) error {
 		sql, err := schema.Script(down, grant)
 		return one(g, func(w io.Writer, s *script) { fmt.Fprint(w, s.SQL) })(script{sql}, err)
 	})
@@ -143,17 +110,7 @@ name of the schema filled in. It connects to nothing.`,
 }
 
 func newMigrateValidate(g *globals) *cobra.Command {
-	return g.withSchema(&cobra.Command{
-		Use:   "validate",
-		Short: "Compare the schema with what the migrations make",
-		Long: `Names each table, column, index, constraint and view that differs from what the
-applied migrations make, and changes nothing. Exit code 0 only without a difference.
-On PostgreSQL it makes the schema a second time for a moment, in a transaction that is
-undone, so the role has to be one that may; whether the data is whole is found out
-by nixie verify.`,
-		Example: `  nixie migrate validate
-  nixie migrate validate -o jsonl | jq -r .subject`,
-	}, func(ctx context.Context, schema store.Schema) error {
+	return g.withSchema(g.described("migrate validate"), func(ctx context.Context, schema store.Schema) error {
 		found, err := schema.Validate(ctx)
 		return cmp.Or(listed(g, "differences", []column[store.Violation]{
 			{name: "rule", paint: func(*store.Violation) ink { return red }}, {name: "subject"}, {name: "text", kind: flex},

@@ -13,22 +13,13 @@ import (
 )
 
 func newOperation(g *globals) *cobra.Command {
-	return family("operation", "See what was done to many letters, and what came of it",
-		`Each nixie dlq redrive, discard, hold and the like is an operation: a selection of
-letters that was frozen, by somebody for a reason. Entries of the audit and letters
-name it; nixie dlq list --filter operation:ID lists the letters that it moved last.`,
-		newOperationList(g), newOperationShow(g))
+	return g.family("operation", newOperationList(g), newOperationShow(g))
 }
 
 func newOperationList(g *globals) *cobra.Command {
 	type v = office.OperationView
 	var page pageFlags
-	return g.inOffice(&cobra.Command{
-		Use:   "list",
-		Short: "List operations, newest first",
-		Example: `  nixie operation list
-  nixie operation list --all -o jsonl | jq -r 'select(.pending > 0) | .operation'`,
-	}, func(ctx context.Context, o *office.Office, _ []string) error {
+	return g.inOffice(g.described("operation list"), func(ctx context.Context, o *office.Office, _ []string) error {
 		return list(g, &page, "operations", []column[v]{
 			{name: "operation"},
 			{name: "created_at", cell: func(r *v) string { return clock(r.CreatedAt) }},
@@ -40,13 +31,7 @@ func newOperationList(g *globals) *cobra.Command {
 }
 
 func newOperationShow(g *globals) *cobra.Command {
-	return g.inOffice(&cobra.Command{
-		Use:   "show ID",
-		Short: "Tell how an operation stands, and what became of what it moved",
-		Example: `  nixie operation show 01890a5d-ac96-774b-bcce-b302099a8057
-  nixie operation show 01890a5d-ac96-774b-bcce-b302099a8057 -o json | jq .outcome`,
-		Args: oneArg("ID"),
-	}, func(ctx context.Context, o *office.Office, args []string) error {
+	return g.inOffice(g.described("operation show", oneArg("ID")), func(ctx context.Context, o *office.Office, args []string) error {
 		id, err := nixie.ParseID(args[0])
 		if err != nil {
 			return err

@@ -26,14 +26,6 @@ type outputFlags struct {
 	results   string
 }
 
-const outputHelp = `What it prints comes out whole when its item is done with, standard output and
-standard error apart, in the order in which items end. What an attempt prints
-that is repeated is kept with its failure, and shown by dlq show. The summary and
-progress are on standard error; with -o json, jsonl or csv standard output has the
-summary alone, and all that commands print is on standard error. There, and on a
-terminal, control characters are escaped and secrets hidden. Output that cannot be
-written, as when nobody reads it any more, ends the run once its commands have finished.`
-
 func (f *outputFlags) register(fs *pflag.FlagSet) {
 	fs.BoolVar(&f.none, "no-output", false, "do not show what commands print")
 	fs.BoolVar(&f.tag, "tag", false, "begin each line that a command prints with the name of its item and a tab")

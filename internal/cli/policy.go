@@ -15,19 +15,13 @@ import (
 )
 
 func newPolicy(g *globals) *cobra.Command {
-	return family("policy", "See which defaults and limits apply, and try them on an error", "", newPolicyShow(g), newPolicyProfiles(g), newPolicySimulate(g))
+	return g.family("policy", newPolicyShow(g), newPolicyProfiles(g), newPolicySimulate(g))
 }
 
 func newPolicyShow(g *globals) *cobra.Command {
 	var profile, queue string
 	var cmd *cobra.Command
-	cmd = g.command(&cobra.Command{
-		Use:   "show",
-		Short: "Print every default and limit with its meaning",
-		Example: `  nixie policy show
-  nixie policy show --queue orders
-  nixie policy show -o json`,
-	}, func(ctx context.Context, _ []string) error {
+	cmd = g.command(g.described("policy show"), func(ctx context.Context, _ []string) error {
 		if queue == "" {
 			return g.showPolicy(policy.New(policy.Config{Profile: profile}))
 		}
@@ -69,4 +63,70 @@ func limits() []policy.Setting {
 		{Name: "redrive_batch", Value: n(redrive.DefaultBatch), Meaning: "letters of an operation in one commit"},
 		{Name: "list", Value: n(defaultLimit), Meaning: "rows that a list shows without --limit"},
 	}
+}
+
+func newPolicyProfiles(g *globals) *cobra.Command {
+	return g.command(g.described("policy profiles"), func(context.Context, []string) error {
+		return rows(g, "", []column[profileView]{
+			{name: "name"}, {name: "max_attempts"}, {name: "max_deliveries", show: asWide}, {name: "max_redrives", show: asWide},
+			{name: "on_exhausted", show: asWide}, {name: "backoff"}, {name: "in_place", show: asWide}, {name: "on_duplicate", show: asWide},
+			{name: "breaker", show: asWide}, {name: "about", kind: flex},
+		}, func(yield func(profileView, error) bool) {
+			for _, name := range policy.Profiles() {
+				if !yield(viewProfile(name)) {
+					return
+				}
+			}
+		})
+	})
+}
+
+// profileView is a profile for people and programs.
+type profileView struct {
+	Name          string `json:"name"`
+	MaxAttempts   int    `json:"max_attempts"`
+	MaxDeliveries int    `json:"max_deliveries"`
+	MaxRedrives   int    `json:"max_redrives"`
+	OnExhausted   string `json:"on_exhausted"`
+	Backoff       string `json:"backoff"`
+	InPlace       string `json:"in_place"`
+	OnDuplicate   string `json:"on_duplicate"`
+	Breaker       string `json:"breaker"`
+	About         string `json:"about"`
+}
+
+func viewProfile(name string) (profileView, error) {
+	profile, err := policy.ProfileNamed(name)
+	if err != nil {
+		return profileView{}, err
+	}
+	p, err := policy.New(policy.Config{Profile: name})
+	if err != nil {
+		return profileView{}, err
+	}
+	c := p.Config()
+	return profileView{
+		Name: profile.Name, MaxAttempts: c.MaxAttempts, MaxDeliveries: c.MaxDeliveries, MaxRedrives: c.MaxRedrives,
+		OnExhausted: string(c.OnExhausted), Backoff: c.Backoff.String(), InPlace: profile.InPlace.String(),
+		OnDuplicate: duplicateWords(profile.OnConflict), Breaker: profile.Breaker.String(), About: profile.About,
+	}, nil
+}
+
+// settings are what a profile says beyond its policy.
+func (v *profileView) settings() []policy.Setting {
+	return []policy.Setting{
+		{Name: "in_place", Value: v.InPlace, Meaning: "runs under one claim before a failure counts"},
+		{Name: "on_duplicate", Value: v.OnDuplicate, Meaning: "what a producer gets for a taken dedupe key; nixie run always goes on"},
+		{Name: "breaker", Value: v.Breaker, Meaning: "when failures in a row pause what fails; nixie run --breaker"},
+	}
+}
+
+func duplicateWords(c nixie.Conflict) string {
+	switch c {
+	case nixie.FailOnConflict:
+		return "error"
+	case nixie.ReplaceExisting:
+		return "replace"
+	}
+	return "existing"
 }

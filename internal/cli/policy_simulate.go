@@ -31,19 +31,7 @@ type simulateFlags struct {
 
 func newPolicySimulate(g *globals) *cobra.Command {
 	f := &simulateFlags{globals: g}
-	cmd := g.command(&cobra.Command{
-		Use:   "simulate",
-		Short: "Print every decision about an error, to the end",
-		Long: `Plays the life of a message whose every attempt goes wrong in the same way, and
-prints each decision with its time. Nothing is stored and no time passes.
-
-Waits are shown without jitter, and beside them what jitter can make of them;
---id throws the dice of that message.`,
-		Example: `  nixie policy simulate
-  nixie policy simulate --profile wink --name RateLimitError
-  nixie policy simulate --exit 75 --max-attempts 8 --backoff 'fibonacci base=2s cap=1m'
-  nixie policy simulate --compare --reason timeout`,
-	}, func(context.Context, []string) error {
+	cmd := g.command(g.described("policy simulate"), func(context.Context, []string) error {
 		f.exited = f.policy.given("exit")
 		switch {
 		case f.compare && f.policy.given("profile"):
@@ -248,4 +236,43 @@ func span(d time.Duration) string {
 		s = s[:len(s)-2]
 	}
 	return s
+}
+
+// comparison is one profile's life of the message.
+type comparison struct {
+	Profile string   `json:"profile"`
+	Waits   []string `json:"waits"`
+	End     string   `json:"end"`
+	Cause   string   `json:"cause,omitempty"`
+	Runs    int      `json:"runs"`
+	AfterMS int64    `json:"after_ms"`
+
+	after time.Duration
+}
+
+func (f *simulateFlags) compareAll() error {
+	type v = comparison
+	var all []v
+	for _, name := range policy.Profiles() {
+		steps, err := f.simulate(name)
+		if err != nil {
+			return err
+		}
+		c := v{Profile: name, Waits: []string{}, Runs: len(steps)}
+		for _, s := range steps {
+			if w := waitWord(s); w != "" {
+				c.Waits = append(c.Waits, w)
+			}
+			c.End, c.Cause, c.after = verbWord(s), string(s.Cause), s.After
+		}
+		c.AfterMS = c.after.Milliseconds()
+		all = append(all, c)
+	}
+	return listed(f.globals, "", []column[v]{
+		{name: "profile"}, {name: "runs"},
+		{name: "waits", cell: func(c *v) string { return orDash(strings.Join(c.Waits, " ")) }, kind: flex},
+		{name: "end"},
+		{name: "cause", cell: func(c *v) string { return orDash(c.Cause) }},
+		{name: "after", cell: func(c *v) string { return span(c.after) }},
+	})(all, nil)
 }

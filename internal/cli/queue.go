@@ -17,17 +17,12 @@ import (
 )
 
 func newQueue(g *globals) *cobra.Command {
-	return family("queue", "See how queues stand, and set what is set per queue", "",
-		newQueueList(g), newQueueStats(g), newQueueShow(g), newQueueSet(g), newQueuePause(g), newQueueResume(g), newQueuePurge(g), newQueueDrain(g))
+	return g.family("queue", newQueueList(g), newQueueStats(g), newQueueShow(g), newQueueSet(g), newQueuePause(g), newQueueResume(g),
+		newQueuePurge(g), newQueueDrain(g))
 }
 
 func newQueueList(g *globals) *cobra.Command {
-	return g.inOffice(&cobra.Command{
-		Use:   "list",
-		Short: "List queues with what waits in them",
-		Example: `  nixie queue list
-  nixie queue list -o jsonl | jq -r 'select(.paused) | .queue'`,
-	}, func(ctx context.Context, o *office.Office, _ []string) error {
+	return g.inOffice(g.described("queue list"), func(ctx context.Context, o *office.Office, _ []string) error {
 		queues, err := o.Queues(ctx)
 		views := make([]office.QueueView, len(queues))
 		for i := range queues {
@@ -76,13 +71,7 @@ func until(now time.Time, at office.Timestamp) string {
 }
 
 func newQueueStats(g *globals) *cobra.Command {
-	return g.inOffice(&cobra.Command{
-		Use:   "stats QUEUE",
-		Short: "Show how one queue stands, and its settings",
-		Example: `  nixie queue stats orders
-  nixie queue stats orders -o json | jq .oldest_age_s`,
-		Args: oneArg("queue"),
-	}, func(ctx context.Context, o *office.Office, args []string) error {
+	return g.inOffice(g.described("queue stats", oneArg("queue")), func(ctx context.Context, o *office.Office, args []string) error {
 		q, err := o.Queue(ctx, args[0])
 		return one(g, g.printQueue)(o.ViewQueue(&q), err)
 	})

@@ -15,16 +15,7 @@ import (
 func newQueuePurge(g *globals) *cobra.Command {
 	var choice filterFlag
 	b := &bulk{globals: g, required: true}
-	cmd := g.inOffice(&cobra.Command{
-		Use:   "purge QUEUE",
-		Short: "Cancel the queued messages of a queue",
-		Long: `Cancels messages that are queued, now or for later, a thousand in one transaction,
-each with actor and reason in the audit. Leased messages are never touched: they end
-by their workers. A letter whose message is canceled counts as discarded.`,
-		Example: `  nixie queue purge orders --reason 'test data' --dry-run
-  nixie queue purge orders --filter 'type:mail age:>1d' --reason 'nobody wants them any more' --yes`,
-		Args: oneArg("queue"),
-	}, func(ctx context.Context, o *office.Office, args []string) error {
+	cmd := g.inOffice(g.described("queue purge", oneArg("queue")), func(ctx context.Context, o *office.Office, args []string) error {
 		p := &office.PurgeRequest{
 			Queue: args[0], Filter: choice.filter, Reason: b.reason,
 			Progress: func(v office.PurgeView) { g.status("%d canceled", v.Canceled) },
@@ -54,18 +45,7 @@ func newQueueDrain(g *globals) *cobra.Command {
 	d := &office.DrainRequest{}
 	var reason reasonFlag
 	var timeout durationFlag
-	cmd := g.inOffice(&cobra.Command{
-		Use:   "drain QUEUE",
-		Short: "Take in nothing new and wait until the queue is empty",
-		Long: `Closes the queue, so that enqueueing into it is refused, and waits until its workers
-have ended every message in it: retries and messages for later too, unless
---due-only is given. The queue stays closed, also when the wait is over by
---timeout (exit code 5) or interrupted, until nixie queue resume opens it.
-Letters can still be redriven into it.`,
-		Example: `  nixie queue drain orders --reason 'moving to another store'
-  nixie queue drain orders --reason 'release' --due-only --timeout 10m`,
-		Args: oneArg("queue"),
-	}, func(ctx context.Context, o *office.Office, args []string) error {
+	cmd := g.inOffice(g.described("queue drain", oneArg("queue")), func(ctx context.Context, o *office.Office, args []string) error {
 		d.Queue, d.Reason, d.Timeout, d.Progress = args[0], reason.text, time.Duration(timeout), g.drainProgress()
 		v, err := o.Drain(ctx, d)
 		g.status("")

@@ -16,23 +16,11 @@ import (
 )
 
 func newQueuePause(g *globals) *cobra.Command {
-	return g.switching(&cobra.Command{
-		Use:   "pause QUEUE…",
-		Short: "Stop handing out messages",
-		Long: `Stops the handing out of messages: workers find nothing from their next poll on.
-What is leased goes on to its end, and new messages are taken in. A queue that is
-paused already stays as it is.`,
-		Example: `  nixie queue pause orders billing --reason 'database is moved'`,
-	}, (*office.Office).Pause)
+	return g.switching(g.described("queue pause"), (*office.Office).Pause)
 }
 
 func newQueueResume(g *globals) *cobra.Command {
-	return g.switching(&cobra.Command{
-		Use:     "resume QUEUE…",
-		Short:   "Hand out again, and take in again",
-		Long:    `Takes back what queue pause, a halt or queue drain did.`,
-		Example: `  nixie queue resume orders --reason 'database is there again'`,
-	}, (*office.Office).Resume)
+	return g.switching(g.described("queue resume"), (*office.Office).Resume)
 }
 
 // switching completes a command that changes queues and prints what is set then.
@@ -54,23 +42,7 @@ func (g *globals) switching(
 
 func newQueueSet(g *globals) *cobra.Command {
 	var reason reasonFlag
-	return g.command(&cobra.Command{
-		Use:   "set QUEUE NAME=VALUE…",
-		Short: "Change settings of a queue",
-		Long: `Changes the named settings and leaves the others as they are. The value default
-takes one back. A queue that does not exist is made, and so is the store: an order
-has to be set before the first message. Options of the policy hold for every worker
-of the queue that names none of its own, and for what it receives 5 s later; those that
-are lists are given entry by entry and replace what was set. The settings:
-
-  ` + strings.Join(office.SettingNames(), "\n  "),
-		Example: `  nixie queue set orders lease=2m --reason 'handlers got slower'
-  nixie queue set orders order=strict dead-head=free --reason 'one customer, one line'
-  nixie queue set orders retention=30d letter-retention=90d --reason 'the law wants so'
-  nixie queue set orders max-attempts=10 backoff='linear base=1m' --reason 'the bank is slow'
-  nixie queue set orders lease=default --reason 'they are fast again'`,
-		Args: arguments(2, math.MaxInt, "wants a queue and settings NAME=VALUE: see %[1]s --help"),
-	}, func(ctx context.Context, args []string) error {
+	return g.command(g.described("queue set", arguments(2, math.MaxInt, "wants a queue and settings NAME=VALUE: see %[1]s --help")), func(ctx context.Context, args []string) error {
 		edit, err := office.ParseSettings(args[1:])
 		if err != nil {
 			return err
@@ -87,13 +59,7 @@ are lists are given entry by entry and replace what was set. The settings:
 }
 
 func newQueueShow(g *globals) *cobra.Command {
-	return g.inOffice(&cobra.Command{
-		Use:   "show QUEUE",
-		Short: "Show every setting of a queue, and where it comes from",
-		Example: `  nixie queue show orders
-  nixie queue show orders -o json | jq -r .lease`,
-		Args: oneArg("queue"),
-	}, func(ctx context.Context, o *office.Office, args []string) error {
+	return g.inOffice(g.described("queue show", oneArg("queue")), func(ctx context.Context, o *office.Office, args []string) error {
 		return one(g, printSettings)(o.Settings(ctx, args[0]))
 	})
 }

@@ -8,6 +8,9 @@ import (
 	"path/filepath"
 	"strings"
 
+	"github.com/nixie-go/nixie"
+	"github.com/nixie-go/nixie/internal/where"
+
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
 
@@ -21,6 +24,7 @@ import (
 // runFlags are the flags of nixie run.
 type runFlags struct {
 	handling
+	flags                          *pflag.FlagSet
 	job, idField, jsonPath, format string
 	skipBad                        bool
 	verb                           string         // that is typed: run, or map run
@@ -39,39 +43,14 @@ type runFlags struct {
 
 func newRun(g *globals) *cobra.Command {
 	f := &runFlags{handling: handling{globals: g}, verb: "run"}
-	cmd := &cobra.Command{
-		Use:   "run ITEMS [flags] -- COMMAND [ARG…]",
-		Short: "Run a command for each item of a list",
-		Long: `Runs COMMAND once for each item of ITEMS, in parallel, with retries, and keeps
-what cannot succeed in the dead letter office. The same command again goes on
-where it was: nothing that had finished runs twice, nothing is lost.
-
-ITEMS is a file of JSON lines, a JSON array (--json-path chooses inside a larger
-document), CSV with a header (commas, semicolons or tabs), or plain lines; "-" is
-standard input. Lines that are not unique are named by their numbers. Of it are taken,
-in this order: what --where keeps, sorted by --sort-by, the first of those that agree
-in --distinct, without the first --offset, and of the rest --max-items.
-
-The command gets its item
-  as arguments           an argument that is {field}, {a.b[0]} or {} (all of it) is replaced
-  on standard input      byte for byte
-  in the environment     NIXIE_ITEM_ID, NIXIE_ATTEMPT, NIXIE_LEASE, NIXIE_FIELD_<NAME>
-` + handlingHelp,
-		Example: `  nixie run webhooks.jsonl --parallel 8 --timeout 30s -- ./deliver {url}
-  find . -name '*.go' | nixie run - --job fmt -- gofmt -l {line}
-  nixie run orders.csv --on-item-failure stop --permanent-exit 3,4 -- ./import.sh {id}`,
-		Args: cobra.ArbitraryArgs,
-		RunE: func(cmd *cobra.Command, args []string) error {
-			f.readFlags(cmd.Flags())
-			return f.interrupted(cmd.Context(), f.run(cmd.Context(), args, cmd.ArgsLenAtDash()))
-		},
-	}
+	cmd := f.command(g.described("run"), f.run)
 	f.registerList(cmd.Flags())
 	return cmd
 }
 
 // registerList adds the flags of a job over a list.
 func (f *runFlags) registerList(fs *pflag.FlagSet) {
+	f.flags = fs
 	f.register(fs, "the job, or of profile nixie")
 	fs.StringVar(&f.idField, "id-field", items.DefaultIDField, "field that holds the id of an item; items without one are named by their content")
 	fs.StringVar(&f.job, "job", "", "name of the job (default from the absolute path of ITEMS; standard input needs it)")
@@ -93,9 +72,9 @@ func listFlag(name string) bool {
 
 // readFlags notes which flags were given: they are part of the command to type
 // next.
-func (f *runFlags) readFlags(fs *pflag.FlagSet) {
-	fromList := fs.Arg(0) != stdinList
-	fs.Visit(func(flag *pflag.Flag) {
+func (f *runFlags) readFlags() {
+	fromList := f.flags.Arg(0) != stdinList
+	f.flags.Visit(func(flag *pflag.Flag) {
 		switch {
 		case flag.Name == "store" || flag.Name == "output" || flag.Name == "color":
 			return // storeFlag has the one, the others are about this output
@@ -110,6 +89,7 @@ func (f *runFlags) readFlags(fs *pflag.FlagSet) {
 const stdinList = "-"
 
 func (f *runFlags) run(ctx context.Context, args []string, dash int) error {
+	f.readFlags()
 	list, cmd, err := f.listOf(args, dash)
 	if err != nil {
 		return err
@@ -277,4 +257,50 @@ func (f *runFlags) work(ctx context.Context, r *runner.Runner, args []string) er
 		return err
 	}
 	return f.report(summary, args)
+}
+
+// choosingFlags say which items of a list are taken, and in which order.
+type choosingFlags struct {
+	where, sort, distinct string
+	offset, most          int
+}
+
+func (c *choosingFlags) register(fs *pflag.FlagSet) {
+	fs.StringVar(&c.where, "where", "", "only items for which an expression holds, such as 'item.priority > 5'")
+	fs.StringVar(&c.sort, "sort-by", "", "order of the items, such as 'priority DESC NULLS FIRST, name' (default as they stand)")
+	fs.StringVar(&c.distinct, "distinct", "", "of items with the same value in this field only the first")
+	fs.IntVar(&c.offset, "offset", 0, "leave out so many items")
+	fs.IntVar(&c.most, "max-items", 0, "take so many items; 0 is all")
+}
+
+// choice is what the flags choose; nil is all.
+func (c *choosingFlags) choice() (*items.Choice, error) {
+	switch {
+	case c.offset < 0:
+		return nil, usagef("--offset is %d: give a positive number, or leave it out", c.offset)
+	case c.most < 0:
+		return nil, usagef("--max-items is %d: give a positive number, or 0 for all", c.most)
+	case *c == choosingFlags{}:
+		return nil, nil //nolint:nilnil // all items are no choice
+	}
+	choice := &items.Choice{Distinct: c.distinct, Offset: c.offset, Max: c.most}
+	var err error
+	if choice.Sort, err = items.ParseSort(c.sort); err != nil || c.where == "" {
+		return choice, err
+	}
+	expression, err := where.Parse(c.where)
+	if err != nil {
+		return nil, err
+	}
+	choice.Keep = func(item *items.Item) bool { return expression.Matches(itemLetter(item)) }
+	return choice, nil
+}
+
+// itemLetter is an item as an expression over letters sees it.
+func itemLetter(item *items.Item) *nixie.Letter {
+	m := nixie.Message{Key: item.Name, Body: item.Body}
+	if item.IsLine() {
+		m.Type = items.TypeLine
+	}
+	return &nixie.Letter{Message: m}
 }

@@ -13,9 +13,7 @@ import (
 )
 
 func newStats(g *globals) *cobra.Command {
-	return family("stats", "See what retries, of what, since when, and what is stuck",
-		`About messages that have not ended as well as letters, of one queue or of all.`,
-		newStatsRetries(g), newStatsReasons(g), newStatsBacklog(g), newStatsPoison(g), newStatsStalled(g))
+	return g.family("stats", newStatsRetries(g), newStatsReasons(g), newStatsBacklog(g), newStatsPoison(g), newStatsStalled(g))
 }
 
 // anyQueue takes at most one queue.
@@ -25,15 +23,7 @@ func anyQueue() cobra.PositionalArgs {
 
 func newStatsRetries(g *globals) *cobra.Command {
 	type v = office.AttemptsView
-	return g.inOffice(&cobra.Command{
-		Use:   "retries [QUEUE]",
-		Short: "Count messages by how many attempts they have begun",
-		Long: `Counts messages that failed and are on their way again, and unresolved letters, by
-the attempts of their present life.`,
-		Example: `  nixie stats retries
-  nixie stats retries orders -o csv`,
-		Args: anyQueue(),
-	}, func(ctx context.Context, o *office.Office, args []string) error {
+	return g.inOffice(g.described("stats retries", anyQueue()), func(ctx context.Context, o *office.Office, args []string) error {
 		return listed(g, "retries", []column[v]{
 			{name: "attempts"}, {name: "count"},
 			{name: "share", kind: number, cell: func(a *v) string { return fmt.Sprintf("%.1f%%", 100*a.Share) }},
@@ -43,13 +33,7 @@ the attempts of their present life.`,
 }
 
 func newStatsReasons(g *globals) *cobra.Command {
-	return g.inOffice(&cobra.Command{
-		Use:   "reasons [QUEUE]",
-		Short: "Count messages that retry, and letters, by what they failed of last",
-		Example: `  nixie stats reasons orders
-  nixie message list --filter 'queue:orders state:queued reason:timeout'`,
-		Args: anyQueue(),
-	}, func(ctx context.Context, o *office.Office, args []string) error {
+	return g.inOffice(g.described("stats reasons", anyQueue()), func(ctx context.Context, o *office.Office, args []string) error {
 		return listed(g, "failures", []column[office.ReasonView]{
 			{name: "reason"}, {name: "retrying"}, {name: "letters"}, {name: "advice", kind: flex},
 		})(o.Reasons(ctx, args))
@@ -57,15 +41,7 @@ func newStatsReasons(g *globals) *cobra.Command {
 }
 
 func newStatsBacklog(g *globals) *cobra.Command {
-	return g.inOffice(&cobra.Command{
-		Use:   "backlog [QUEUE]",
-		Short: "Show what waits, since when and for when",
-		Long: `Shows what waits in each queue, and how much of it is due within a minute, five
-minutes, and so on; each column counts what the one before it does not.`,
-		Example: `  nixie stats backlog
-  nixie stats backlog orders -o json | jq '.[0].due'`,
-		Args: anyQueue(),
-	}, func(ctx context.Context, o *office.Office, args []string) error {
+	return g.inOffice(g.described("stats backlog", anyQueue()), func(ctx context.Context, o *office.Office, args []string) error {
 		return listed(g, "queues", backlogColumns(g.Now()))(o.Backlog(ctx, args))
 	})
 }
@@ -88,17 +64,7 @@ func backlogColumns(now time.Time) []column[office.BacklogView] {
 func newStatsPoison(g *globals) *cobra.Command {
 	type v = office.PoisonView
 	attempts := atLeastOne{name: "attempts", n: office.PoisonAttempts, usage: "from how many attempts on a message is listed"}
-	return g.inOffice(&cobra.Command{
-		Use:   "poison [QUEUE]",
-		Short: "List messages that look as if they will never succeed",
-		Long: `Lists messages on their way with many attempts, whose holders vanished, that failed
-three times or more and always of the same reason, or that hold up their stream;
-most attempts first. What helps: look at one, then hold it (to the office), cancel
-it, or fix the handler and reset its attempts.`,
-		Example: `  nixie stats poison
-  nixie stats poison orders --attempts 5 -o jsonl | jq -r .message_id`,
-		Args: anyQueue(),
-	}, func(ctx context.Context, o *office.Office, args []string) error {
+	return g.inOffice(g.described("stats poison", anyQueue()), func(ctx context.Context, o *office.Office, args []string) error {
 		found, more, err := o.Poison(ctx, args, attempts.n)
 		err = listed(g, "candidates", []column[v]{
 			{name: "message_id"}, {name: "key", kind: flex}, {name: "queue", kind: flex}, {name: "stream", show: asWide, kind: flex},
@@ -131,16 +97,7 @@ func (a *atLeastOne) read(*globals) error {
 func newStatsStalled(g *globals) *cobra.Command {
 	type v = office.StallView
 	leases := atLeastOne{name: "leases", n: office.DefaultLongLeases, usage: "for how many lengths of its lease a message may be held"}
-	return g.inOffice(&cobra.Command{
-		Use:   "stalled [QUEUE]",
-		Short: "List what does not go on, and what to do about it",
-		Long: `Lists leases that are over or whose owner has gone and that nobody took back,
-messages held for longer than so many leases, paused queues with work in them, streams
-that a dead message blocks, and queues whose messages are retried over and over.`,
-		Example: `  nixie stats stalled
-  nixie stats stalled orders --leases 5 -o jsonl`,
-		Args: anyQueue(),
-	}, func(ctx context.Context, o *office.Office, args []string) error {
+	return g.inOffice(g.described("stats stalled", anyQueue()), func(ctx context.Context, o *office.Office, args []string) error {
 		return listed(g, "stalls", []column[v]{
 			{name: "what"}, {name: "queue", kind: flex}, {name: "count"},
 			{name: "since", cell: func(s *v) string { return clock(s.Since) }},

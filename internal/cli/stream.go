@@ -15,21 +15,12 @@ import (
 )
 
 func newStream(g *globals) *cobra.Command {
-	return family("stream", "See what holds up ordered streams, and let them go on",
-		"Streams mean something in queues whose order is strict or relaxed: see nixie queue set.",
-		newStreamList(g), newStreamShow(g), newStreamRelease(g), newStreamUnblock(g))
+	return g.family("stream", newStreamList(g), newStreamShow(g), newStreamRelease(g), newStreamUnblock(g))
 }
 
 func newStreamList(g *globals) *cobra.Command {
 	var page pageFlags
-	return g.inOffice(&cobra.Command{
-		Use:   "list QUEUE",
-		Short: "List the streams of a queue, blocked ones first",
-		Long:  "Lists the streams that have messages on their way or unresolved letters: those that a\ndead head blocks first, then those whose head waits longest.",
-		Example: `  nixie stream list orders
-  nixie stream list orders --all -o jsonl | jq -r 'select(.state == "blocked") | .stream'`,
-		Args: oneArg("queue"),
-	}, func(ctx context.Context, o *office.Office, args []string) error {
+	return g.inOffice(g.described("stream list", oneArg("queue")), func(ctx context.Context, o *office.Office, args []string) error {
 		return list(g, &page, "streams", streamColumns(g.Now()), office.ViewStream, o.AllStreams(ctx, args[0]),
 			func(p store.Page) ([]store.Stream, string, error) { return o.Streams(ctx, args[0], p) })
 	}, &page)
@@ -64,13 +55,7 @@ type streamStory struct {
 }
 
 func newStreamShow(g *globals) *cobra.Command {
-	return g.inOffice(&cobra.Command{
-		Use:   "show QUEUE STREAM",
-		Short: "Show what a stream waits for, and what to do about it",
-		Example: `  nixie stream show orders customer-7
-  nixie stream show orders customer-7 -o json | jq -r .head`,
-		Args: queueAndStream(),
-	}, func(ctx context.Context, o *office.Office, args []string) error {
+	return g.inOffice(g.described("stream show", queueAndStream()), func(ctx context.Context, o *office.Office, args []string) error {
 		s, err := o.Stream(ctx, args[0], args[1])
 		if err != nil {
 			return err
@@ -152,21 +137,11 @@ func (g *globals) streamNext(s *office.StreamView, l *nixie.Letter) (next []step
 }
 
 func newStreamRelease(g *globals) *cobra.Command {
-	return g.streamVerb("release", "Let the followers of a stream pass its head",
-		`Marks the messages that follow in a strict stream now, so that they may go before
-the head while that waits for a retry or is dead. The head keeps its place, and
-messages that come later wait behind it. To let single ones pass, use
-nixie message may-pass.`,
-		`  nixie stream release orders customer-7 --reason 'they do not depend on it'`,
-		(*office.Office).Pass, "message may pass", "messages may pass")
+	return g.streamVerb("release", (*office.Office).Pass, "message may pass", "messages may pass")
 }
 
 func newStreamUnblock(g *globals) *cobra.Command {
-	return g.streamVerb("unblock", "Let a stream go on without its dead head",
-		`The letters that block a strict stream stop doing so; they stay in the office. A
-letter that is redriven after that is put at the end of its stream.`,
-		`  nixie stream unblock orders customer-7 --reason 'customer is gone'`,
-		(*office.Office).Unblock, "letter blocks no more", "letters block no more")
+	return g.streamVerb("unblock", (*office.Office).Unblock, "letter blocks no more", "letters block no more")
 }
 
 // released is the JSON of what was done to a stream.
@@ -176,12 +151,10 @@ type released struct {
 	Changed int64  `json:"changed"`
 }
 
-func (g *globals) streamVerb(verb, short, long, example string,
-	do func(o *office.Office, ctx context.Context, queue, stream, reason string) (int64, error), one, many string) *cobra.Command {
+func (g *globals) streamVerb(verb string, do func(o *office.Office, ctx context.Context, queue, stream, reason string) (int64, error),
+	one, many string) *cobra.Command {
 	var reason reasonFlag
-	return g.inOffice(&cobra.Command{
-		Use: verb + " QUEUE STREAM", Short: short, Long: long, Example: example, Args: queueAndStream(),
-	}, func(ctx context.Context, o *office.Office, args []string) error {
+	return g.inOffice(g.described("stream "+verb, queueAndStream()), func(ctx context.Context, o *office.Office, args []string) error {
 		n, err := do(o, ctx, args[0], args[1], reason.text)
 		if nixie.CodeOf(err) == nixie.CodeNotFound {
 			if _, missing := o.Queue(ctx, args[0]); missing != nil {

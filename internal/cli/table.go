@@ -2,7 +2,12 @@ package cli
 
 import (
 	"io"
+	"os"
+	"strconv"
 	"strings"
+
+	"github.com/mattn/go-runewidth"
+	"golang.org/x/term"
 )
 
 // tableChunk is how many rows a table looks at before it fixes its widths: what
@@ -130,3 +135,94 @@ func (t *table) fit() []int {
 	}
 	return widths
 }
+
+// ink is how a cell looks on a terminal with colours.
+type ink string
+
+// The inks, as parameters of the sequence that begins them.
+const (
+	bold   ink = "1"
+	faint  ink = "2"
+	red    ink = "31" // somebody has to look
+	green  ink = "32" // done
+	yellow ink = "33" // waits
+)
+
+// The choices of --color.
+const (
+	colorAuto   = "auto"
+	colorAlways = "always"
+	colorNever  = "never"
+)
+
+// colours reports whether output is coloured that goes to a terminal, or not:
+// --color decides, and what it leaves open the terminal and NO_COLOR.
+func (g *globals) colours(terminal bool) bool {
+	switch g.color {
+	case colorAlways:
+		return true
+	case colorNever:
+		return false
+	}
+	return terminal && g.Env("NO_COLOR") == "" && g.Env("TERM") != "dumb"
+}
+
+// in writes a text that needs no escaping with an ink; the empty one is plain.
+func (i ink) in(text string) string {
+	if i == "" || text == "" {
+		return text
+	}
+	return "\x1b[" + string(i) + "m" + text + "\x1b[0m"
+}
+
+// inkIf returns an ink if something is so.
+func inkIf(is bool, i ink) ink {
+	if is {
+		return i
+	}
+	return ""
+}
+
+// defaultWidth is the width of a terminal that does not tell.
+const defaultWidth = 100
+
+// width is how many columns the output has; 0 is any number, as when it is not a
+// terminal.
+func (s *Streams) width() int {
+	if !s.OutTTY {
+		return 0
+	}
+	if s.Columns > 0 {
+		return s.Columns
+	}
+	if w, err := strconv.Atoi(s.Env("COLUMNS")); err == nil && w > 0 {
+		return w
+	}
+	return defaultWidth
+}
+
+// columnsOf asks a terminal for its width; 0 is when it does not tell, or is none.
+func columnsOf(f *os.File) int {
+	w, _, err := term.GetSize(int(f.Fd()))
+	if err != nil {
+		return 0
+	}
+	return w
+}
+
+// displayWidth is how many columns of a terminal a line takes.
+func displayWidth(s string) int { return condition().StringWidth(s) }
+
+// cut shortens a line to n columns and shows that it did.
+func cut(s string, n int) string {
+	if displayWidth(s) <= n {
+		return s
+	}
+	return condition().Truncate(s, max(n, 1), "…")
+}
+
+// pad fills a line up to n columns.
+func pad(s string, n int) string { return s + strings.Repeat(" ", max(n-displayWidth(s), 0)) }
+
+// condition fixes the widths, whatever the locale says.
+func condition() *runewidth.Condition { return &runewidth.Condition{StrictEmojiNeutral: true} }

@@ -22,11 +22,7 @@ type versionView struct {
 }
 
 func newVersion(g *globals) *cobra.Command {
-	return g.command(&cobra.Command{
-		Use:     "version",
-		Short:   "Print the versions of nixie, Go and SQLite",
-		Example: "  nixie version\n  nixie version -o json",
-	}, func(context.Context, []string) error {
+	return g.command(g.described("version"), func(context.Context, []string) error {
 		v := versions()
 		return g.object(v, func(w io.Writer) {
 			fmt.Fprintf(w, "nixie %s (%s)\n%s, SQLite %s, %s\n", v.Version, v.Revision, v.Go, v.SQLite, v.Platform)

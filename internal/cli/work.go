@@ -19,35 +19,7 @@ type workFlags struct {
 
 func newWork(g *globals) *cobra.Command {
 	f := &workFlags{handling: handling{globals: g}}
-	cmd := &cobra.Command{
-		Use:   "work QUEUE… [flags] -- COMMAND [ARG…]",
-		Short: "Run a command for each message of queues, until stopped",
-		Long: `Runs COMMAND once for each message of the queues, in parallel, with retries, and
-keeps what cannot succeed in the dead letter office. Several queues get fair
-shares. It goes on until it is stopped: an interrupt or SIGTERM lets commands
-finish that run and gives back what was not begun.
-
-  --drain         ends when nothing is due: what is left is for later
-  --until-empty   ends when nothing is left, and waits for what is for later
-
-The command gets its message
-  as arguments           an argument that is {field}, {a.b[0]} or {} (all of it) is replaced, from a
-                         JSON body; {id}, {key}, {queue}, {type} and {stream} also from the message
-  on standard input      the body, byte for byte
-  in the environment     NIXIE_MESSAGE_ID, NIXIE_QUEUE, NIXIE_TYPE, NIXIE_KEY, NIXIE_STREAM,
-                         NIXIE_ITEM_ID (the key, else the ID), NIXIE_ATTEMPT, NIXIE_LEASE,
-                         NIXIE_FIELD_<NAME> for the fields of a JSON body
-` + handlingHelp + `
-
-Exit codes: 0 stopped as asked; with --drain or --until-empty 5 when messages
-died and 130 when interrupted before the end; 1 when the work was halted.`,
-		Example: `  nixie work orders --parallel 8 --timeout 30s -- ./import
-  nixie work mail bounces --drain -- ./send {key}`,
-		Args: cobra.ArbitraryArgs,
-		RunE: func(cmd *cobra.Command, args []string) error {
-			return f.interrupted(cmd.Context(), f.run(cmd.Context(), args, cmd.ArgsLenAtDash()))
-		},
-	}
+	cmd := f.command(g.described("work"), f.run)
 	f.register(cmd.Flags(), "each queue, or of profile nixie")
 	cmd.Flags().BoolVar(&f.drain, "drain", false, "end when nothing is due")
 	cmd.Flags().BoolVar(&f.untilEmpty, "until-empty", false, "end when nothing is left")
