@@ -17,7 +17,7 @@ func verdict(err error) nixie.Settlement {
 	}
 	now := time.Date(2026, 3, 1, 12, 0, 0, 0, time.UTC)
 	d := &nixie.Delivery{Message: nixie.Message{Generation: 1, Attempts: 1}}
-	return p.Decide(d, p.Diagnose(d, err, policy.Facts{StartedAt: now, FailedAt: now}), now)
+	return p.Decide(d, p.Diagnose(d, err, policy.Attempt{StartedAt: now, FailedAt: now}), now)
 }
 
 var errBank = errors.New("the bank says no")

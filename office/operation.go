@@ -33,9 +33,9 @@ type OperationRequest struct {
 
 	Destination string // the channel that Send sends to, for the record
 
-	Send      redrive.Send // of a redrive: sends letters to a broker; nil queues them in the store
-	Edit      redrive.Edit // of a redrive into queues: changes bodies and headers; nil leaves them
-	SetsAside bool         // Send sets aside letters with MaxRedrives redrives, see [redrive.Config]
+	Send      redrive.SendFunc // of a redrive: sends letters to a broker; nil queues them in the store
+	Edit      redrive.EditFunc // of a redrive into queues: changes bodies and headers; nil leaves them
+	SetsAside bool             // Send sets aside letters with MaxRedrives redrives, see [redrive.Config]
 
 	Clock    func() time.Time // of the rate; with Wait for tests
 	Wait     func(ctx context.Context, d time.Duration) error

@@ -81,7 +81,7 @@ func SettingNames() []string {
 	for _, s := range settings() {
 		names = append(names, s.name+"="+s.values)
 	}
-	for _, o := range policy.Options() {
+	for _, o := range policy.DocumentOptions() {
 		names = append(names, o.Name+"="+o.Value)
 	}
 	return names

@@ -18,16 +18,16 @@ func (e namedError) Error() string     { return "something about " + string(e) }
 func (e namedError) ErrorName() string { return "runtime.errors." + string(e) }
 
 // lifeOf is what a policy makes of a message whose every attempt fails with err.
-func lifeOf(t *testing.T, profile string, err error) []Step {
+func lifeOf(t *testing.T, profile string, err error) []SimulatedRun {
 	t.Helper()
 	p, bad := ProfileNamed(profile)
 	if bad != nil {
 		t.Fatal(bad)
 	}
-	return Simulate(mustNew(t, Config{Profile: profile}), Scenario{Err: err, InPlace: p.InPlace, Start: noon})
+	return Simulate(mustNew(t, Config{Profile: profile}), Scenario{Err: err, InClaim: p.InClaim, Start: noon})
 }
 
-func waits(steps []Step) []time.Duration {
+func waits(steps []SimulatedRun) []time.Duration {
 	var all []time.Duration
 	for _, s := range steps {
 		if s.Verb == nixie.Retry {
@@ -37,7 +37,7 @@ func waits(steps []Step) []time.Duration {
 	return all
 }
 
-func end(steps []Step) Step { return steps[len(steps)-1] }
+func end(steps []SimulatedRun) SimulatedRun { return steps[len(steps)-1] }
 
 func TestR3_WinkDiesAtTheFifthDelivery(t *testing.T) {
 	steps := lifeOf(t, "wink", errors.New("handler raised"))
@@ -81,7 +81,7 @@ func TestR4_WinkListsErrorsByName(t *testing.T) {
 	} {
 		d := delivery()
 		d.Attempts = 5
-		f := p.Diagnose(d, c.err, Facts{})
+		f := p.Diagnose(d, c.err, Attempt{})
 		rule, s := p.decide(d, f, noon)
 		if rule != c.rule || s.Verb != c.verb || f.Reason != c.why {
 			t.Errorf("%v: %s by %s for %s, want %s by %s for %s", c.err, s.Verb, rule, f.Reason, c.verb, c.rule, c.why)
@@ -89,11 +89,11 @@ func TestR4_WinkListsErrorsByName(t *testing.T) {
 	}
 	d := delivery()
 	d.Attempts = 1
-	if s := p.Decide(d, p.Diagnose(d, namedError("ValidationError"), Facts{}), noon); s.Verb != nixie.Bury {
+	if s := p.Decide(d, p.Diagnose(d, namedError("ValidationError"), Attempt{}), noon); s.Verb != nixie.Bury {
 		t.Errorf("included, first delivery: %s", s.Verb)
 	}
 	d.EnqueuedAt = noon.Add(-time.Hour)
-	s := p.Decide(d, p.Diagnose(d, namedError("RateLimitError"), Facts{}), noon)
+	s := p.Decide(d, p.Diagnose(d, namedError("RateLimitError"), Attempt{}), noon)
 	if s.Verb != nixie.Bury || s.Burial.Cause != nixie.CauseMaxAge {
 		t.Errorf("excluded and too old: %+v", s)
 	}
@@ -104,11 +104,11 @@ func TestR4_ExactMatchPassesOverWrappedErrors(t *testing.T) {
 	for exact, want := range map[bool]nixie.Verb{false: nixie.Bury, true: nixie.Retry} {
 		p := mustNew(t, Config{Profile: "wink", ExactMatch: exact})
 		d := delivery()
-		if s := p.Decide(d, p.Diagnose(d, wrapped, Facts{}), noon); s.Verb != want {
+		if s := p.Decide(d, p.Diagnose(d, wrapped, Attempt{}), noon); s.Verb != want {
 			t.Errorf("exact %t, wrapped: %s, want %s", exact, s.Verb, want)
 		}
 		marked := nixie.RetryAfter(namedError("ValidationError"), 0) // a mark is not a wrapper of its own
-		if s := p.Decide(d, p.Diagnose(d, marked, Facts{}), noon); s.Verb != nixie.Bury {
+		if s := p.Decide(d, p.Diagnose(d, marked, Attempt{}), noon); s.Verb != nixie.Bury {
 			t.Errorf("exact %t, marked: %s", exact, s.Verb)
 		}
 	}
@@ -138,7 +138,7 @@ func TestR5_AnErrorBudgetIsADeciderOfItsOwn(t *testing.T) {
 	var decide Decider = budgetDecider{p, 0.3, func(*nixie.Delivery) float64 { return rate }}
 	d := delivery()
 	d.Attempts, d.Deliveries = 2, 2
-	fails := func() nixie.Settlement { return decide.Decide(d, p.Diagnose(d, errors.New("x"), Facts{}), noon) }
+	fails := func() nixie.Settlement { return decide.Decide(d, p.Diagnose(d, errors.New("x"), Attempt{}), noon) }
 	for _, c := range []struct {
 		rate     float64
 		attempts int
@@ -190,7 +190,7 @@ func TestR7_WhizbangWaitsAMinuteThenTwo(t *testing.T) {
 	now := noon
 	for attempt, want := range []time.Duration{60 * time.Second, 180 * time.Second} {
 		d.Attempts, d.Deliveries = attempt+1, attempt+1
-		s := p.Decide(d, p.Diagnose(d, errors.New("network timeout"), Facts{StartedAt: now, FailedAt: now}), now)
+		s := p.Decide(d, p.Diagnose(d, errors.New("network timeout"), Attempt{StartedAt: now, FailedAt: now}), now)
 		now = now.Add(s.Delay)
 		if s.Verb != nixie.Retry || !s.Failure.NextAt.Equal(noon.Add(want)) {
 			t.Errorf("failure %d: %s, next after %s, want %s", attempt+1, s.Verb, s.Failure.NextAt.Sub(noon), want)
@@ -202,7 +202,7 @@ func TestR7_WhizbangWaitsAMinuteThenTwo(t *testing.T) {
 	}
 }
 
-func TestR8_PgqueuerRunsInPlaceThenOnce(t *testing.T) {
+func TestR8_PgqueuerRunsInClaimThenOnce(t *testing.T) {
 	steps := lifeOf(t, "pgqueuer", errors.New("smtp is away"))
 	var runs []time.Duration
 	for _, s := range steps[:len(steps)-1] {
@@ -220,7 +220,7 @@ func TestR8_PgqueuerRunsInPlaceThenOnce(t *testing.T) {
 		0: true, 119 * time.Second: true, 2*time.Minute - 100*time.Millisecond - 51*time.Millisecond: true,
 		2*time.Minute - 100*time.Millisecond: false, 3 * time.Minute: false,
 	} {
-		if _, again := profile.InPlace.Next(delivery(), 1, elapsed); again != want {
+		if _, again := profile.InClaim.Next(delivery(), 1, elapsed); again != want {
 			t.Errorf("after %s: again %t", elapsed, again)
 		}
 	}
@@ -236,7 +236,7 @@ func TestR8_PgqueuerDatabaseRetries(t *testing.T) {
 		t.Errorf("waits %v, then %+v", waits(steps), end(steps))
 	}
 	asked := nixie.WithReason(nixie.RetryAfter(errors.New("busy"), time.Minute), nixie.ReasonThrottled)
-	s := Simulate(p, Scenario{Err: asked, Start: noon, Steps: 1})[0]
+	s := Simulate(p, Scenario{Err: asked, Start: noon, MaxRuns: 1})[0]
 	if s.Verb != nixie.Retry || s.Wait != time.Minute || s.Failure.Reason != nixie.ReasonThrottled {
 		t.Errorf("asked for a minute: %s after %s, %s", s.Verb, s.Wait, s.Failure.Reason)
 	}
@@ -255,7 +255,7 @@ func TestPgqueuerCountsVanishedHoldersApart(t *testing.T) {
 	if f := p.Admit(d, noon); f != nil {
 		t.Errorf("not admitted after two vanished holders: %s", f.Text)
 	}
-	if s := p.Decide(d, p.Diagnose(d, errors.New("x"), Facts{}), noon); s.Verb != nixie.Bury || s.Burial.Cause != nixie.CauseExhausted {
+	if s := p.Decide(d, p.Diagnose(d, errors.New("x"), Attempt{}), noon); s.Verb != nixie.Bury || s.Burial.Cause != nixie.CauseExhausted {
 		t.Errorf("its one execution failed: %+v", s)
 	}
 }

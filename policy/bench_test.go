@@ -30,7 +30,7 @@ func BenchmarkDeath(b *testing.B) {
 		b.Run(c.name, func(b *testing.B) {
 			b.ReportAllocs()
 			for i := 0; b.Loop(); i++ {
-				f := p.Diagnose(d, c.err(i), policy.Facts{StartedAt: at, FailedAt: at, Worker: "worker", Node: "node"})
+				f := p.Diagnose(d, c.err(i), policy.Attempt{StartedAt: at, FailedAt: at, Worker: "worker", Node: "node"})
 				if p.Decide(d, f, at).Burial == nil {
 					b.Fatal("it was not buried")
 				}

@@ -16,14 +16,6 @@ const (
 	DefaultBreakerHalfOpenMax = 3
 )
 
-// BreakerKey says what a breaker stands for: the failures of one reason of the
-// messages of one type in one queue.
-type BreakerKey struct {
-	Queue  string
-	Type   string
-	Reason nixie.Reason
-}
-
 // BreakerRules are the numbers of a circuit breaker. With Failures 0 there is
 // none: everything is allowed.
 type BreakerRules struct {

@@ -19,7 +19,7 @@ func TestB075_WhatFailsTogetherComesBackApart(t *testing.T) {
 		var load [windows]int
 		for range messages {
 			d := &nixie.Delivery{Message: nixie.Message{ID: ids.New(noon), Queue: "q", Attempts: attempt, Deliveries: attempt, Generation: 1, EnqueuedAt: noon}}
-			s := p.Decide(d, p.Diagnose(d, errors.New("outage"), Facts{StartedAt: noon, FailedAt: noon}), noon)
+			s := p.Decide(d, p.Diagnose(d, errors.New("outage"), Attempt{StartedAt: noon, FailedAt: noon}), noon)
 			if s.Verb != nixie.Retry {
 				t.Fatalf("attempt %d: %s", attempt, s.Verb)
 			}

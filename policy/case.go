@@ -15,7 +15,7 @@ import (
 type Case struct {
 	Type   string       // [nixie.Message].Type; empty is every type
 	Reason nixie.Reason // empty is every reason
-	Config Config       // without Cases, and without Rules where there is a Reason
+	Config Config       // without Cases, and without ClassRules where there is a Reason
 }
 
 // caseKey is a type and a reason; empty means that no case names it.
@@ -88,7 +88,7 @@ func (c Case) given(key caseKey) (Config, error) {
 		return Config{}, nixie.Errorf(nixie.CodeInvalid, "%s: choose a reason of the list that nixie policy show prints", key)
 	case len(c.Config.Cases) > 0:
 		return Config{}, nixie.Errorf(nixie.CodeInvalid, "%s has cases of its own: put them beside it", key)
-	case c.Reason != "" && len(c.Config.Rules) > 0:
+	case c.Reason != "" && len(c.Config.ClassRules) > 0:
 		return Config{}, nixie.Errorf(nixie.CodeInvalid, "%s has rules, which are asked before the reason is known: put them into the case of the type or outside", key)
 	}
 	config, err := c.Config.counted()

@@ -19,7 +19,7 @@ func cased(t *testing.T, never ...Matcher) *Policy {
 		NeverDead: never,
 		Cases: []Case{
 			{Reason: nixie.ReasonThrottled, Config: Config{MaxAttempts: 50, Backoff: Backoff{Base: time.Minute}}},
-			{Type: "mail", Config: Config{MaxAttempts: 2, OnExhausted: nixie.Discard, Rules: []Rule{{MatchExit(9), nixie.ClassPermanent, nixie.ReasonValidation}}}},
+			{Type: "mail", Config: Config{MaxAttempts: 2, OnExhausted: nixie.Discard, ClassRules: []ClassRule{{MatchExit(9), nixie.ClassPermanent, nixie.ReasonValidation}}}},
 			{Type: "mail", Reason: nixie.ReasonThrottled, Config: Config{Backoff: Backoff{Jitter: JitterEqual}, DeadAtOnce: []Matcher{MatchError(os.ErrInvalid)}}},
 			{Type: "job", Config: Config{Profile: "wink"}},
 			{Reason: nixie.ReasonLeaseExpired, Config: Config{MaxRetries: 7}},
@@ -52,7 +52,7 @@ func TestCasesInheritWhatTheyLeaveOpen(t *testing.T) {
 		{"other", nixie.ReasonLeaseExpired, values{8, 34, time.Second, JitterNone, nixie.Bury, 1, 0, 0}},
 	} {
 		g := p.ConfigFor(c.kind, c.reason)
-		got := values{g.MaxAttempts, g.MaxDeliveries, g.Backoff.Base, g.Backoff.Jitter, g.OnExhausted, len(g.NeverDead), len(g.DeadAtOnce), len(g.Rules)}
+		got := values{g.MaxAttempts, g.MaxDeliveries, g.Backoff.Base, g.Backoff.Jitter, g.OnExhausted, len(g.NeverDead), len(g.DeadAtOnce), len(g.ClassRules)}
 		if got != c.want {
 			t.Errorf("%q %q: %+v, want %+v", c.kind, c.reason, got, c.want)
 		}
@@ -80,7 +80,7 @@ func TestDecideAsksTheCase(t *testing.T) {
 	} {
 		d := delivery()
 		d.Type, d.Attempts, d.Deliveries = c.kind, c.attempts, c.attempts
-		s := p.Decide(d, p.Diagnose(d, nixie.WithReason(errors.New("x"), c.reason), Facts{}), noon)
+		s := p.Decide(d, p.Diagnose(d, nixie.WithReason(errors.New("x"), c.reason), Attempt{}), noon)
 		if s.Verb != c.want || s.Delay != c.delay {
 			t.Errorf("%q %s, attempt %d: %s after %s, want %s after %s", c.kind, c.reason, c.attempts, s.Verb, s.Delay, c.want, c.delay)
 		}
@@ -88,7 +88,7 @@ func TestDecideAsksTheCase(t *testing.T) {
 	d := delivery()
 	d.Type = "mail"
 	nine := 9
-	f := p.Diagnose(d, nixie.WithEvidence(errors.New("x"), nixie.Failure{ExitCode: &nine}), Facts{})
+	f := p.Diagnose(d, nixie.WithEvidence(errors.New("x"), nixie.Failure{ExitCode: &nine}), Attempt{})
 	if f.Reason != nixie.ReasonValidation {
 		t.Errorf("rules of the type are not asked: %s", f.Reason)
 	}
@@ -137,7 +137,7 @@ func TestReviewOn(t *testing.T) {
 	bury := func(err error) *nixie.Burial {
 		d := delivery()
 		d.Attempts = 5
-		return p.Decide(d, p.Diagnose(d, err, Facts{}), noon).Burial
+		return p.Decide(d, p.Diagnose(d, err, Attempt{}), noon).Burial
 	}
 	if b := bury(os.ErrPermission); !b.NeedsReview || b.Rule != "option:review_on" || b.Status != nixie.StatusOpen || !b.Redrivable {
 		t.Errorf("matched: %+v", b)
@@ -157,7 +157,7 @@ func TestRetryBudgetBoundsTheSumOfAllWaits(t *testing.T) {
 	with := mustNew(t, Config{MaxAttempts: 100, RetryBudget: budget})
 	free := mustNew(t, Config{MaxAttempts: 100})
 	for i := range 50 {
-		s := Scenario{Message: nixie.Message{ID: nixie.ID{1, byte(i)}}, Err: errors.New("x"), Start: noon, Dice: true}
+		s := Scenario{Message: nixie.Message{ID: nixie.ID{1, byte(i)}}, Err: errors.New("x"), Start: noon, Jitter: true}
 		var sum time.Duration
 		steps, all := Simulate(with, s), waits(Simulate(free, s))
 		for _, w := range waits(steps) {
@@ -188,7 +188,7 @@ func TestSimulatedReleasesEndByDeliveries(t *testing.T) {
 	if e := end(steps); len(steps) != 25 || e.Rule != "max-deliveries" || e.Verb != nixie.Bury {
 		t.Errorf("%d steps, the end is %+v", len(steps), e)
 	}
-	if got := Simulate(mustNew(t, Config{}), Scenario{Err: errors.New("x"), Steps: 2}); len(got) != 2 {
+	if got := Simulate(mustNew(t, Config{}), Scenario{Err: errors.New("x"), MaxRuns: 2}); len(got) != 2 {
 		t.Errorf("%d steps, asked for 2", len(got))
 	}
 }
@@ -219,7 +219,7 @@ func TestMatchName(t *testing.T) {
 		}
 	}
 	p := mustNew(t, Config{})
-	if f := p.Diagnose(delivery(), namedError("RateLimitError"), Facts{}); f.Type != "runtime.errors.RateLimitError" {
+	if f := p.Diagnose(delivery(), namedError("RateLimitError"), Attempt{}); f.Type != "runtime.errors.RateLimitError" {
 		t.Errorf("type is %q", f.Type)
 	}
 }
@@ -245,8 +245,8 @@ func TestProfilesHaveTheNumbersOfTheirSources(t *testing.T) {
 			t.Errorf("%s is %+v", want.name, c)
 		}
 		p, err := ProfileNamed(want.name)
-		if err != nil || p.InPlace.Check() != nil || p.Breaker.Check() != nil {
-			t.Errorf("%s: %v, %v, %v", want.name, err, p.InPlace.Check(), p.Breaker.Check())
+		if err != nil || p.InClaim.Check() != nil || p.Breaker.Check() != nil {
+			t.Errorf("%s: %v, %v, %v", want.name, err, p.InClaim.Check(), p.Breaker.Check())
 		}
 	}
 	if p, err := ProfileNamed("prodigy"); err != nil || p.Breaker != (BreakerRules{5, 3, 30 * s, 3}) {
@@ -280,7 +280,7 @@ func TestTheDocumentNamesEveryOption(t *testing.T) {
 			}
 		}
 	}
-	for i, rule := range Order() {
+	for i, rule := range DecisionRules() {
 		if row := fmt.Sprintf("%d. **%s**", i+1, rule.Name); !strings.Contains(string(data), row) {
 			t.Errorf("docs/policy.md does not have %q", row)
 		}

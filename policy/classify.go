@@ -9,9 +9,9 @@ import (
 	"github.com/nixie-go/nixie"
 )
 
-// Rule says what failures are that its matcher picks. It fills in what the
+// ClassRule says what failures are that its matcher picks. It fills in what the
 // handler left open: an empty class or reason says nothing.
-type Rule struct {
+type ClassRule struct {
 	When   Matcher
 	Class  nixie.Class
 	Reason nixie.Reason
@@ -36,7 +36,7 @@ func (p *Policy) classify(d *nixie.Delivery, f *nixie.Failure, marks nixie.Outco
 	if marks.Reason != "" {
 		known.reason = triageOf(marks.Reason).Reason
 	}
-	for _, r := range p.of(d.Type, "").Rules {
+	for _, r := range p.of(d.Type, "").ClassRules {
 		if r.When.match(f) {
 			known = known.or(finding{r.Class, r.Reason})
 			break

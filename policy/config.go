@@ -35,12 +35,12 @@ type Config struct {
 	OnExhausted nixie.Verb
 
 	// Lists of a config come before those of its profile, and both count.
-	Rules      []Rule    // what failures are; the first that matches counts
-	NeverDead  []Matcher // failures that are retried until a hard cap ends it
-	DeadAtOnce []Matcher // failures that are not retried
-	ReviewOn   []Matcher // failures whose letter a person has to see first
-	ExtendOn   []Matcher // errors that are no failures but ask for more time
-	ExactMatch bool      // all matchers look at the error itself and not at what it wraps
+	ClassRules []ClassRule // what failures are; the first that matches counts
+	NeverDead  []Matcher   // failures that are retried until a hard cap ends it
+	DeadAtOnce []Matcher   // failures that are not retried
+	ReviewOn   []Matcher   // failures whose letter a person has to see first
+	ExtendOn   []Matcher   // errors that are no failures but ask for more time
+	ExactMatch bool        // all matchers look at the error itself and not at what it wraps
 
 	Cases []Case // other values for some types and reasons
 }
@@ -57,7 +57,7 @@ func (c Config) over(base Config) Config {
 	c.Backoff = c.Backoff.or(base.Backoff)
 	c.Backoff.Delays = slices.Clone(c.Backoff.Delays)
 	c.OnExhausted = orElse(c.OnExhausted, base.OnExhausted)
-	c.Rules = slices.Concat(c.Rules, base.Rules)
+	c.ClassRules = slices.Concat(c.ClassRules, base.ClassRules)
 	c.NeverDead = slices.Concat(c.NeverDead, base.NeverDead)
 	c.DeadAtOnce = slices.Concat(c.DeadAtOnce, base.DeadAtOnce)
 	c.ReviewOn = slices.Concat(c.ReviewOn, base.ReviewOn)
@@ -96,8 +96,8 @@ func (c Config) complete() (Config, error) {
 				list[i] = list[i].Exact()
 			}
 		}
-		for i := range c.Rules {
-			c.Rules[i].When = c.Rules[i].When.Exact()
+		for i := range c.ClassRules {
+			c.ClassRules[i].When = c.ClassRules[i].When.Exact()
 		}
 	}
 	return c, nil
@@ -172,7 +172,7 @@ func (c *Config) checkEnds() error {
 }
 
 func (c *Config) checkMatchers() error {
-	for i, r := range c.Rules {
+	for i, r := range c.ClassRules {
 		if r.When.holds == nil {
 			return nixie.Errorf(nixie.CodeInvalid, "rule %d has no matcher: make one with MatchError, MatchType, MatchText or their like", i+1)
 		}

@@ -49,12 +49,12 @@ var stages = []stage{
 	{"retry", "otherwise: retry after the backoff", (*Policy).retry},
 }
 
-// Order lists the rules of Decide, first asked first: the name in Name, what it
+// DecisionRules lists the rules of Decide, first asked first: the name in Name, what it
 // does in Meaning.
-func Order() []Setting {
-	var rows []Setting
+func DecisionRules() []Row {
+	var rows []Row
 	for i, s := range stages {
-		rows = append(rows, Setting{s.name, count(i + 1), s.meaning})
+		rows = append(rows, Row{s.name, count(i + 1), s.meaning})
 	}
 	return rows
 }

@@ -97,7 +97,7 @@ func TestB080_TheDocumentedOrderIsTheOrder(t *testing.T) {
 		documented = append(documented, name+": "+strings.TrimSpace(meaning))
 	}
 	var coded []string
-	for _, s := range Order() {
+	for _, s := range DecisionRules() {
 		coded = append(coded, s.Name+": "+s.Meaning)
 	}
 	if !slices.Equal(documented, coded) {
@@ -108,7 +108,7 @@ func TestB080_TheDocumentedOrderIsTheOrder(t *testing.T) {
 		tested = append(tested, s.stage)
 	}
 	tested = append([]string{"success"}, slices.Compact(tested)...)
-	for i, s := range Order() {
+	for i, s := range DecisionRules() {
 		if i >= len(tested) || tested[i] != s.Name {
 			t.Fatalf("the situations %v do not follow the order", tested)
 		}
@@ -151,7 +151,7 @@ func TestAskedVerbs(t *testing.T) {
 		if c.mutate != nil {
 			c.mutate(d)
 		}
-		f := p.Diagnose(d, nixie.Verdict(c.verb, cause), Facts{})
+		f := p.Diagnose(d, nixie.Verdict(c.verb, cause), Attempt{})
 		s := p.Decide(d, f, noon)
 		if s.Verb != c.want {
 			t.Errorf("%s: got %s, want %s", c.verb, s.Verb, c.want)
@@ -168,7 +168,7 @@ func TestAskedVerbs(t *testing.T) {
 
 func TestAskedRetryPassesOverPermanent(t *testing.T) {
 	p := mustNew(t, Config{})
-	f := p.Diagnose(delivery(), nixie.Verdict(nixie.Retry, nixie.Permanent(errors.New("x"))), Facts{})
+	f := p.Diagnose(delivery(), nixie.Verdict(nixie.Retry, nixie.Permanent(errors.New("x"))), Attempt{})
 	if f.Class != nixie.ClassPermanent {
 		t.Fatalf("class is %s", f.Class)
 	}
@@ -182,7 +182,7 @@ func TestOnExhausted(t *testing.T) {
 		p := mustNew(t, Config{OnExhausted: verb})
 		d := delivery()
 		d.Attempts = 5
-		s := p.Decide(d, p.Diagnose(d, errors.New("x"), Facts{}), noon)
+		s := p.Decide(d, p.Diagnose(d, errors.New("x"), Attempt{}), noon)
 		if s.Verb != verb || s.Failure.Decision != verb || (s.Burial == nil) != (verb == nixie.Discard) {
 			t.Errorf("%s: got %+v", verb, s)
 		}
@@ -201,7 +201,7 @@ func TestRetryAfterIsALowerBound(t *testing.T) {
 		5 * time.Millisecond: MinSpacing,
 	} {
 		d := delivery()
-		s := p.Decide(d, p.Diagnose(d, nixie.RetryAfter(errors.New("busy"), after), Facts{}), noon)
+		s := p.Decide(d, p.Diagnose(d, nixie.RetryAfter(errors.New("busy"), after), Attempt{}), noon)
 		if s.Verb != nixie.Retry || s.Delay < atLeast || s.Delay > nixie.MaxDelay {
 			t.Errorf("after %s: %s in %s", after, s.Verb, s.Delay)
 		}
@@ -216,17 +216,17 @@ func TestR4_AnExcludedErrorEndsByAge(t *testing.T) {
 	d := delivery()
 	err := errors.Join(errors.New("both listed"), os.ErrInvalid, os.ErrClosed)
 	d.Attempts, d.Deliveries = 20, 20
-	if s := p.Decide(d, p.Diagnose(d, err, Facts{}), noon); s.Verb != nixie.Retry {
+	if s := p.Decide(d, p.Diagnose(d, err, Attempt{}), noon); s.Verb != nixie.Retry {
 		t.Fatalf("excluded and included: %s", s.Verb)
 	}
 	d.EnqueuedAt = noon.Add(-time.Hour)
-	s := p.Decide(d, p.Diagnose(d, err, Facts{}), noon)
+	s := p.Decide(d, p.Diagnose(d, err, Attempt{}), noon)
 	if s.Verb != nixie.Bury || s.Burial.Cause != nixie.CauseMaxAge {
 		t.Fatalf("excluded and too old: %+v", s)
 	}
 	d = delivery()
 	d.Attempts = 1
-	s = p.Decide(d, p.Diagnose(d, nixie.WithReason(errors.Join(os.ErrInvalid), nixie.ReasonHandler), Facts{}), noon)
+	s = p.Decide(d, p.Diagnose(d, nixie.WithReason(errors.Join(os.ErrInvalid), nixie.ReasonHandler), Attempt{}), noon)
 	if s.Verb != nixie.Bury || s.Burial.Cause != nixie.CausePermanent {
 		t.Fatalf("included and wrapped, first delivery: %+v", s)
 	}
@@ -274,7 +274,7 @@ func TestR14_ALoopOfReleasesEnds(t *testing.T) {
 		if f := p.Admit(d, noon); f != nil {
 			t.Fatalf("delivery %d is not admitted: %s", d.Deliveries, f.Text)
 		}
-		s := p.Decide(d, p.Diagnose(d, nixie.Verdict(nixie.Release, nil), Facts{}), noon)
+		s := p.Decide(d, p.Diagnose(d, nixie.Verdict(nixie.Release, nil), Attempt{}), noon)
 		if s.Verb != nixie.Release {
 			if d.Deliveries != 25 || s.Verb != nixie.Bury || s.Burial.Cause != nixie.CauseExhausted {
 				t.Fatalf("delivery %d: %+v", d.Deliveries, s)
@@ -361,7 +361,7 @@ func TestNeverDeadIsRunBeyondMaxAttempts(t *testing.T) {
 			t.Fatalf("attempt %d is not admitted: %s", d.Attempts, f.Text)
 		}
 		d.LastReason = r
-		return p.Decide(d, p.Diagnose(d, nixie.WithReason(errors.New("x"), r), Facts{}), noon)
+		return p.Decide(d, p.Diagnose(d, nixie.WithReason(errors.New("x"), r), Attempt{}), noon)
 	}
 	d.Attempts, d.Deliveries = 0, 0
 	for d.Deliveries < 24 {
@@ -386,7 +386,7 @@ func TestQuarantineAfterTooManyRedrives(t *testing.T) {
 		p := mustNew(t, Config{MaxRedrives: c.limit})
 		d := delivery()
 		d.Redrives = c.redrives
-		s := p.Decide(d, p.Diagnose(d, nixie.Permanent(errors.New("x")), Facts{}), noon)
+		s := p.Decide(d, p.Diagnose(d, nixie.Permanent(errors.New("x")), Attempt{}), noon)
 		if s.Burial.Status != c.want {
 			t.Errorf("limit %d, redrives %d: %s, want %s", c.limit, c.redrives, s.Burial.Status, c.want)
 		}
@@ -412,7 +412,7 @@ func TestDecideProperties(t *testing.T) {
 		if asked != "" {
 			err = nixie.Verdict(asked, err)
 		}
-		f := p.Diagnose(d, err, Facts{StartedAt: noon, FailedAt: noon})
+		f := p.Diagnose(d, err, Attempt{StartedAt: noon, FailedAt: noon})
 		before := *f
 		s := p.Decide(d, f, noon)
 
@@ -475,7 +475,7 @@ func TestCrashesSpendNoDeliveries(t *testing.T) {
 	if f := p.Admit(d, noon); f != nil {
 		t.Errorf("not admitted: %s", f.Text)
 	}
-	if s := p.Decide(d, p.Diagnose(d, errors.New("x"), Facts{}), noon); s.Verb != nixie.Retry {
+	if s := p.Decide(d, p.Diagnose(d, errors.New("x"), Attempt{}), noon); s.Verb != nixie.Retry {
 		t.Errorf("its first failure: %s", s.Verb)
 	}
 }

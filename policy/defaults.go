@@ -26,7 +26,7 @@ const (
 	MaxFactor  = 1_000         // highest factor of a backoff
 	MaxDelays  = 1_000         // most entries of a list of delays
 	MaxCases   = 200           // most cases of a config
-	MaxInPlace = 1_000         // most runs of an attempt in place
+	MaxInClaim = 1_000         // most runs of an attempt in one claim
 
 	// MaxBudgeted is the highest max_attempts beside a retry_budget: what was
 	// waited so far is worked out again at each failure.
@@ -68,8 +68,8 @@ func defaultBackoff() Backoff {
 }
 
 // limits are the rows of the table that no config changes.
-func limits() []Setting {
-	return []Setting{
+func limits() []Row {
+	return []Row{
 		{"min_spacing", short(MinSpacing), "shortest wait before a retry"},
 		{"lease", short(nixie.DefaultLease), "how long a claim lasts, unless the queue says otherwise"},
 		{"heartbeat", short(nixie.Heartbeat), "how often a claim is renewed"},

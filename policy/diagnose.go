@@ -10,8 +10,8 @@ import (
 	"github.com/nixie-go/nixie"
 )
 
-// Facts are what is known of an attempt beside its error.
-type Facts struct {
+// Attempt are what is known of an attempt beside its error.
+type Attempt struct {
 	StartedAt time.Time // when the handler began
 	FailedAt  time.Time // when it returned
 	Worker    string
@@ -31,7 +31,7 @@ type Facts struct {
 // of package nixie, a cut one has a mark. A nil error is no failure: the answer
 // is nil. It survives errors whose methods panic or whose chain has no end;
 // such an error is replaced in Err by one that is harmless.
-func (p *Policy) Diagnose(d *nixie.Delivery, err error, at Facts) *nixie.Failure {
+func (p *Policy) Diagnose(d *nixie.Delivery, err error, at Attempt) *nixie.Failure {
 	if err == nil {
 		return nil
 	}
@@ -92,7 +92,7 @@ func mask(f *nixie.Failure, hide func(*nixie.Failure)) {
 // lease-expired, Worker the holder. Nobody saw it end, so that both its times
 // are the moment when that was found out.
 func (p *Policy) Abandoned(d *nixie.Delivery, now time.Time) *nixie.Failure {
-	f := newFailure(d, Facts{StartedAt: now, FailedAt: now, Worker: d.AbandonedBy})
+	f := newFailure(d, Attempt{StartedAt: now, FailedAt: now, Worker: d.AbandonedBy})
 	f.Attempt = d.Attempts + 1 // the one that was given back
 	f.Text = "the holder vanished without an outcome: killed, crashed, or silent for longer than its lease"
 	f.Reason = nixie.ReasonLeaseExpired
@@ -125,7 +125,7 @@ func (p *Policy) Admit(d *nixie.Delivery, now time.Time) *nixie.Failure {
 	default:
 		return nil
 	}
-	f := newFailure(d, Facts{StartedAt: now, FailedAt: now})
+	f := newFailure(d, Attempt{StartedAt: now, FailedAt: now})
 	f.Text, f.Reason, f.Class = text, reason, class
 	return f
 }
@@ -143,7 +143,7 @@ func lastOf(d *nixie.Delivery) (nixie.Reason, nixie.Class) {
 
 // damaged makes the record of a message that its store could not read whole.
 func damaged(d *nixie.Delivery, now time.Time) *nixie.Failure {
-	f := newFailure(d, Facts{StartedAt: now, FailedAt: now})
+	f := newFailure(d, Attempt{StartedAt: now, FailedAt: now})
 	f.Text = "the stored record is damaged and was not run: " + strings.Join(d.Damage, "; ")
 	f.Reason = nixie.ReasonSerialization
 	f.Class = nixie.ClassPermanent
@@ -151,7 +151,7 @@ func damaged(d *nixie.Delivery, now time.Time) *nixie.Failure {
 	return f
 }
 
-func newFailure(d *nixie.Delivery, at Facts) *nixie.Failure {
+func newFailure(d *nixie.Delivery, at Attempt) *nixie.Failure {
 	return &nixie.Failure{
 		Generation: max(d.Generation, 1),
 		Attempt:    max(d.Attempts, 1),
@@ -165,7 +165,7 @@ func newFailure(d *nixie.Delivery, at Facts) *nixie.Failure {
 }
 
 // took is never negative, though clocks go back.
-func took(at Facts) time.Duration {
+func took(at Attempt) time.Duration {
 	if at.StartedAt.IsZero() {
 		return 0
 	}

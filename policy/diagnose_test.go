@@ -38,7 +38,7 @@ func TestClassAndReason(t *testing.T) {
 	one := 1
 	failed := nixie.WithEvidence(errors.New("no such module"), nixie.Failure{ExitCode: &one})
 	plain := errors.New("x")
-	config := Config{Rules: []Rule{
+	config := Config{ClassRules: []ClassRule{
 		{When: MatchExit(9), Reason: nixie.ReasonResource},
 		{When: MatchText(regexp.MustCompile(`rate limit`)), Reason: nixie.ReasonThrottled},
 		{When: MatchType[*fs.PathError](), Class: nixie.ClassPermanent},
@@ -79,7 +79,7 @@ func TestClassAndReason(t *testing.T) {
 		// Words are no evidence: this is a failed command, not a merge conflict.
 		{nixie.WithEvidence(errors.New("test merge_timeout: conflict, invalid"), nixie.Failure{ExitCode: &one}), nixie.ClassUnknown, nixie.ReasonCommandFailed},
 	} {
-		f := mustNew(t, config).Diagnose(delivery(), c.err, Facts{})
+		f := mustNew(t, config).Diagnose(delivery(), c.err, Attempt{})
 		if f.Class != c.class || f.Reason != c.reason {
 			t.Errorf("%v (%T): %s %s, want %s %s", c.err, c.err, f.Class, f.Reason, c.class, c.reason)
 		}
@@ -99,7 +99,7 @@ func TestDiagnoseTellsTheWholeStory(t *testing.T) {
 			Attachments: []nixie.Attachment{{Name: "stderr", Data: make([]byte, nixie.MaxAttachment+3), Truncated: 4}},
 		})
 	})
-	f := p.Diagnose(d, fmt.Errorf("invoice: %w", cause), Facts{StartedAt: noon, FailedAt: noon.Add(3 * time.Second), Worker: "w", Node: "n"})
+	f := p.Diagnose(d, fmt.Errorf("invoice: %w", cause), Attempt{StartedAt: noon, FailedAt: noon.Add(3 * time.Second), Worker: "w", Node: "n"})
 
 	if f.Text != "invoice: charge: card of customer 7: open /k: no such file or directory" {
 		t.Errorf("text %q", f.Text)
@@ -136,7 +136,7 @@ func TestTypeNamesWhatSaysMost(t *testing.T) {
 		{errors.Join(nil, timeoutError{}, temporaryError(true)), "policy.timeoutError"},
 		{syscall.ENOENT, "syscall.Errno"},
 	} {
-		if f := mustNew(t, Config{}).Diagnose(delivery(), c.err, Facts{}); f.Type != c.want {
+		if f := mustNew(t, Config{}).Diagnose(delivery(), c.err, Attempt{}); f.Type != c.want {
 			t.Errorf("%v: %s, want %s", c.err, f.Type, c.want)
 		}
 	}
@@ -231,7 +231,7 @@ func TestHostileErrorsAreSurvived(t *testing.T) {
 	all := hostile()
 	for name, err := range all {
 		t.Run(name, func(t *testing.T) {
-			f := p.Diagnose(delivery(), err, Facts{})
+			f := p.Diagnose(delivery(), err, Attempt{})
 			checkFailure(t, f)
 			s := p.Decide(delivery(), f, noon)
 			if s.Failure == nil {
@@ -239,24 +239,24 @@ func TestHostileErrorsAreSurvived(t *testing.T) {
 			}
 		})
 	}
-	f := p.Diagnose(delivery(), all["wrapped typed nil"], Facts{})
+	f := p.Diagnose(delivery(), all["wrapped typed nil"], Attempt{})
 	if f.Class != nixie.ClassPermanent || !strings.Contains(f.Text, "a nil *policy.panicking was returned") {
 		t.Errorf("class %s, text %q", f.Class, f.Text)
 	}
-	if s := p.Decide(delivery(), p.Diagnose(delivery(), all["asked with typed nil"], Facts{}), noon); s.Verb != nixie.Hold {
+	if s := p.Decide(delivery(), p.Diagnose(delivery(), all["asked with typed nil"], Attempt{}), noon); s.Verb != nixie.Hold {
 		t.Errorf("the verb that was asked for is lost: %s", s.Verb)
 	}
 }
 
 func TestNilErrorIsNoFailure(t *testing.T) {
-	if f := mustNew(t, Config{}).Diagnose(delivery(), nil, Facts{}); f != nil {
+	if f := mustNew(t, Config{}).Diagnose(delivery(), nil, Attempt{}); f != nil {
 		t.Errorf("got %+v", f)
 	}
 }
 
 func TestTookIsNeverNegative(t *testing.T) {
 	p := mustNew(t, Config{})
-	for _, at := range []Facts{{StartedAt: noon, FailedAt: noon.Add(-time.Hour)}, {FailedAt: noon}} {
+	for _, at := range []Attempt{{StartedAt: noon, FailedAt: noon.Add(-time.Hour)}, {FailedAt: noon}} {
 		if f := p.Diagnose(delivery(), errors.New("x"), at); f.Took != 0 {
 			t.Errorf("%+v took %s", at, f.Took)
 		}
@@ -284,7 +284,7 @@ func FuzzDiagnose(f *testing.F) {
 	f.Add("plain", "step", "goroutine 1 [running]:\nmain.f(0x1)\n\t/x.go:1 +0x1\n", 3)
 	f.Add("\xff\x00\x1b[0m'unclosed \"quotes` /a/b", "\xff", "panic({0x1, 0x2})\n", 0)
 	f.Add(strings.Repeat("é", 600), strings.Repeat("s", 300), strings.Repeat("f(", 600), 40)
-	p, err := New(Config{Rules: []Rule{{When: MatchText(regexp.MustCompile(`(a+)+$`)), Reason: nixie.ReasonDependency}}})
+	p, err := New(Config{ClassRules: []ClassRule{{When: MatchText(regexp.MustCompile(`(a+)+$`)), Reason: nixie.ReasonDependency}}})
 	if err != nil {
 		f.Fatal(err)
 	}
@@ -294,7 +294,7 @@ func FuzzDiagnose(f *testing.F) {
 			cause = fmt.Errorf("%s %d: %w", step, i, cause)
 		}
 		cause = nixie.WithEvidence(cause, nixie.Failure{Step: step, Stack: stack, LogLocation: text, Context: []string{text, stack}})
-		failure := p.Diagnose(delivery(), cause, Facts{Worker: text, Node: stack})
+		failure := p.Diagnose(delivery(), cause, Attempt{Worker: text, Node: stack})
 		checkFailure(t, failure)
 		failure.Class = nixie.ClassPermanent
 		s := p.Decide(delivery(), failure, noon)

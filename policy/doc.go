@@ -8,7 +8,7 @@
 //
 // # The order of Decide
 //
-// The first rule that applies decides. [Order] lists the same rules for people
+// The first rule that applies decides. [DecisionRules] lists the same rules for people
 // at run time; a test keeps the two equal.
 //
 //	success        no failure: complete

@@ -17,7 +17,7 @@ type Document struct {
 
 // ParseDocument reads a document: an option and its value a line, NAME=VALUE, such as
 // max-attempts=10 or backoff=linear base=1m. Options that are lists have a line for
-// each entry; [Options] has all of them. Errors are of [nixie.CodeInvalid] or
+// each entry; [DocumentOptions] has all of them. Errors are of [nixie.CodeInvalid] or
 // [nixie.CodeLimit] and name the option; a document that is read makes a policy.
 func ParseDocument(text string) (Document, error) {
 	var d Document
@@ -87,7 +87,7 @@ func (d Document) Values(name string) []string { return slices.Clone(d.values[na
 // Empty reports whether the document says nothing.
 func (d Document) Empty() bool { return len(d.values) == 0 }
 
-// Over puts the options of d in place of those of base. One that names a profile
+// Over puts the options of d over those of base. One that names a profile
 // starts from that profile, and takes nothing of base.
 func (d Document) Over(base Document) Document {
 	if len(d.values["profile"]) > 0 {
@@ -101,7 +101,7 @@ func (d Document) Over(base Document) Document {
 	return Document{all}
 }
 
-// String is the document as [ParseDocument] reads it, in the order of [Options].
+// String is the document as [ParseDocument] reads it, in the order of [DocumentOptions].
 func (d Document) String() string {
 	var lines []string
 	for _, o := range options() {

@@ -116,7 +116,7 @@ func TestDocumentOverAnother(t *testing.T) {
 // each has words for people.
 func TestOptionsOfADocument(t *testing.T) {
 	told := map[string]bool{}
-	for _, o := range Options() {
+	for _, o := range DocumentOptions() {
 		told[strings.ReplaceAll(o.Name, "-", "_")] = true
 		if o.Value == "" || o.Meaning == "" {
 			t.Errorf("%+v", o)

@@ -62,9 +62,9 @@ func ExampleCase() {
 
 // Rules say what errors are that nobody marked; matchers choose what is not
 // retried, what is retried until a hard cap, and what a person has to see first.
-func ExampleRule() {
+func ExampleClassRule() {
 	c := policy.Config{
-		Rules: []policy.Rule{
+		ClassRules: []policy.ClassRule{
 			{When: policy.MatchText(regexp.MustCompile(`(?i)too many requests`)), Reason: nixie.ReasonThrottled},
 		},
 		DeadAtOnce: []policy.Matcher{policy.MatchText(regexp.MustCompile(`^no such customer`))},

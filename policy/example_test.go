@@ -25,7 +25,7 @@ func Example() {
 	now := time.Date(2026, 3, 1, 12, 0, 0, 0, time.UTC)
 	d := &nixie.Delivery{Message: nixie.Message{Generation: 1}}
 	for d.Attempts = 1; d.Attempts <= 3; d.Attempts++ {
-		f := p.Diagnose(d, errors.New("invoice 4711: bank is closed"), policy.Facts{StartedAt: now, FailedAt: now})
+		f := p.Diagnose(d, errors.New("invoice 4711: bank is closed"), policy.Attempt{StartedAt: now, FailedAt: now})
 		s := p.Decide(d, f, now)
 		fmt.Println(d.Attempts, s.Verb, s.Delay)
 		if s.Burial != nil {
@@ -34,7 +34,7 @@ func Example() {
 	}
 
 	d.Attempts = 1
-	f := p.Diagnose(d, fmt.Errorf("read key: %w", fs.ErrPermission), policy.Facts{})
+	f := p.Diagnose(d, fmt.Errorf("read key: %w", fs.ErrPermission), policy.Attempt{})
 	fmt.Println(p.Decide(d, f, now).Burial.Cause)
 	// Output:
 	// 1 retry 1s
@@ -62,7 +62,7 @@ func (b errorBudget) Decide(d *nixie.Delivery, f *nixie.Failure, now time.Time) 
 }
 
 // A decider of one's own asks a policy about what it does not decide itself. A
-// worker takes it in place of the policy.
+// worker uses it instead of the policy.
 func ExampleDecider() {
 	p, err := policy.New(policy.Config{Profile: "wink", MaxAttempts: 10})
 	if err != nil {
@@ -76,7 +76,7 @@ func ExampleDecider() {
 	d := &nixie.Delivery{Message: nixie.Message{Generation: 1}}
 	decide := func(attempt int, failures float64) {
 		d.Attempts, failed = attempt, failures
-		f := p.Diagnose(d, errors.New("no answer"), policy.Facts{StartedAt: now, FailedAt: now})
+		f := p.Diagnose(d, errors.New("no answer"), policy.Attempt{StartedAt: now, FailedAt: now})
 		fmt.Println(attempt, failures/all, decider.Decide(d, f, now).Verb)
 	}
 	decide(1, 10) // within the budget
@@ -108,7 +108,7 @@ func ExampleSimulate() {
 
 // Order is what the documentation of a deployment can print.
 func ExampleOrder() {
-	for _, rule := range policy.Order() {
+	for _, rule := range policy.DecisionRules() {
 		fmt.Println(rule.Name)
 	}
 	// Output:

@@ -41,7 +41,7 @@ func allTexts(s nixie.Settlement) string {
 // before groups are named: no half of a secret is left, and failures that differ
 // in nothing but a secret are one group.
 func TestR24_MaskedBeforeCutAndNamed(t *testing.T) {
-	p, err := New(Config{MaxAttempts: 1, Rules: []Rule{{When: MatchText(regexp.MustCompile(`hidden: \*\*\*`)), Reason: nixie.ReasonAuth}}})
+	p, err := New(Config{MaxAttempts: 1, ClassRules: []ClassRule{{When: MatchText(regexp.MustCompile(`hidden: \*\*\*`)), Reason: nixie.ReasonAuth}}})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -55,7 +55,7 @@ func TestR24_MaskedBeforeCutAndNamed(t *testing.T) {
 				Attachments: []nixie.Attachment{{Name: "stderr", Data: []byte(secret[8:] + "\n" + secret + "\nend"), Truncated: 8}},
 			})
 			d := &nixie.Delivery{Message: nixie.Message{Attempts: 1, Deliveries: 1, EnqueuedAt: noon}}
-			f := p.Diagnose(d, cause, Facts{StartedAt: noon, FailedAt: noon.Add(time.Second), Mask: hideSecret(secret)})
+			f := p.Diagnose(d, cause, Attempt{StartedAt: noon, FailedAt: noon.Add(time.Second), Mask: hideSecret(secret)})
 			s := p.Decide(d, f, noon)
 			for n := range len(secret) - 5 {
 				if part := secret[n : n+6]; strings.Contains(allTexts(s), part) {
@@ -80,7 +80,7 @@ func TestR24_MaskedBeforeCutAndNamed(t *testing.T) {
 func TestR24_EndsOfAHugeText(t *testing.T) {
 	for _, text := range []string{strings.Repeat("word ", maxMasked), strings.Repeat("x", 3*maxMasked), "begin " + strings.Repeat("y", 3*maxMasked) + " end"} {
 		var saw string
-		f := strict(t).Diagnose(&nixie.Delivery{}, errors.New(text), Facts{Mask: func(f *nixie.Failure) { saw = f.Text }})
+		f := strict(t).Diagnose(&nixie.Delivery{}, errors.New(text), Attempt{Mask: func(f *nixie.Failure) { saw = f.Text }})
 		if len(saw) > maxMasked+100 || strings.Contains(saw, "xx") || strings.Contains(saw, "yy") || strings.Contains(saw, "wo …") {
 			t.Errorf("the mask saw %d bytes: %.30s", len(saw), saw)
 		}
@@ -91,7 +91,7 @@ func TestR24_EndsOfAHugeText(t *testing.T) {
 // A mask that panics lets nothing through.
 func TestR24_MaskThatPanics(t *testing.T) {
 	cause := nixie.WithEvidence(errors.New("password=hunter2"), nixie.Failure{Stack: "hunter2", Context: []string{"hunter2"}, Attachments: []nixie.Attachment{{Name: "x", Data: []byte("hunter2")}}})
-	f := strict(t).Diagnose(&nixie.Delivery{}, cause, Facts{Mask: func(*nixie.Failure) { panic("a defect") }})
+	f := strict(t).Diagnose(&nixie.Delivery{}, cause, Attempt{Mask: func(*nixie.Failure) { panic("a defect") }})
 	checkFailure(t, f)
 	if text := allTexts(nixie.Settlement{Failure: f}); strings.Contains(text, "hunter2") || !strings.Contains(f.Text, "withheld") {
 		t.Errorf("it let through %s", text)

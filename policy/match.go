@@ -107,7 +107,7 @@ func MatchCode(code nixie.Code) Matcher {
 	}}
 }
 
-// MatchReason picks failures of any of the reasons. In a [Rule] it holds for
+// MatchReason picks failures of any of the reasons. In a [ClassRule] it holds for
 // nothing, as rules are asked before the reason is known.
 func MatchReason(reasons ...nixie.Reason) Matcher {
 	reasons = slices.Clone(reasons)

@@ -42,16 +42,16 @@ func options() []option {
 	}
 }
 
-// Options lists what a [Document] can say: the name in Name, the values it takes in
+// DocumentOptions lists what a [Document] can say: the name in Name, the values it takes in
 // Value. Those whose values say "each" may be given several times.
-func Options() []Setting {
-	var rows []Setting
+func DocumentOptions() []Row {
+	var rows []Row
 	for _, o := range options() {
 		values := o.values
 		if o.list {
 			values += ", each on its own"
 		}
-		rows = append(rows, Setting{o.name, values, o.means})
+		rows = append(rows, Row{o.name, values, o.means})
 	}
 	return rows
 }

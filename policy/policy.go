@@ -62,7 +62,7 @@ func (p *Policy) ConfigFor(kind string, reason nixie.Reason) Config {
 func (c *Config) clone() Config {
 	own := *c
 	own.Backoff.Delays = slices.Clone(own.Backoff.Delays)
-	own.Rules = slices.Clone(own.Rules)
+	own.ClassRules = slices.Clone(own.ClassRules)
 	own.NeverDead = slices.Clone(own.NeverDead)
 	own.DeadAtOnce = slices.Clone(own.DeadAtOnce)
 	own.ReviewOn = slices.Clone(own.ReviewOn)

@@ -24,7 +24,7 @@ func mustNew(t testing.TB, c Config) *Policy {
 }
 
 func TestNewRefusesWithFieldLimitAndFix(t *testing.T) {
-	odd := Rule{When: MatchExit(3)}
+	odd := ClassRule{When: MatchExit(3)}
 	for _, c := range []struct {
 		name   string
 		config Config
@@ -64,15 +64,15 @@ func TestNewRefusesWithFieldLimitAndFix(t *testing.T) {
 		{"reason of a case", Config{Cases: []Case{{Reason: "bad"}}}, []string{"case reason bad"}},
 		{"case twice", Config{Cases: []Case{{Type: "a"}, {Type: "a"}}}, []string{"case type a occurs twice"}},
 		{"case in a case", Config{Cases: []Case{{Type: "a", Config: Config{Cases: []Case{{Type: "b"}}}}}}, []string{"cases of its own"}},
-		{"rules of a reason", Config{Cases: []Case{{Reason: nixie.ReasonAuth, Config: Config{Rules: []Rule{odd}}}}}, []string{"asked before the reason"}},
+		{"rules of a reason", Config{Cases: []Case{{Reason: nixie.ReasonAuth, Config: Config{ClassRules: []ClassRule{odd}}}}}, []string{"asked before the reason"}},
 		{"profile of a case", Config{Cases: []Case{{Type: "a", Config: Config{Profile: "x"}}}}, []string{"case type a", `profile is "x"`}},
 		{"value in a case", Config{Cases: []Case{{Type: "a", Reason: nixie.ReasonAuth, Config: Config{MaxAttempts: -5}}}}, []string{"case type a, reason auth", "max_attempts is -5"}},
 		{"retries in a case", Config{Cases: []Case{{Type: "a", Config: Config{MaxRetries: -5}}}}, []string{"case type a", "max_retries"}},
 		{"cases", Config{Cases: make([]Case, MaxCases+1)}, []string{"201 cases", "200"}},
-		{"empty rule", Config{Rules: []Rule{{}}}, []string{"rule 1 has no matcher"}},
-		{"idle rule", Config{Rules: []Rule{odd}}, []string{"rule 1", "exit code is one of [3]"}},
-		{"class of a rule", Config{Rules: []Rule{{When: MatchExit(3), Class: "bad"}}}, []string{`class "bad"`}},
-		{"reason of a rule", Config{Rules: []Rule{{When: MatchExit(3), Reason: "bad"}}}, []string{`reason "bad"`}},
+		{"empty rule", Config{ClassRules: []ClassRule{{}}}, []string{"rule 1 has no matcher"}},
+		{"idle rule", Config{ClassRules: []ClassRule{odd}}, []string{"rule 1", "exit code is one of [3]"}},
+		{"class of a rule", Config{ClassRules: []ClassRule{{When: MatchExit(3), Class: "bad"}}}, []string{`class "bad"`}},
+		{"reason of a rule", Config{ClassRules: []ClassRule{{When: MatchExit(3), Reason: "bad"}}}, []string{`reason "bad"`}},
 		{"empty matcher", Config{DeadAtOnce: []Matcher{{}}}, []string{"dead_at_once"}},
 	} {
 		t.Run(c.name, func(t *testing.T) {
@@ -127,7 +127,7 @@ func TestPolicyKeepsItsOwnCopyOfTheConfig(t *testing.T) {
 func TestTableShowsWhatApplies(t *testing.T) {
 	p := mustNew(t, Config{
 		MaxAttempts: 7, MaxAge: 2 * time.Hour,
-		Rules:      []Rule{{When: MatchExit(75), Class: nixie.ClassTransient, Reason: nixie.ReasonDependency}},
+		ClassRules: []ClassRule{{When: MatchExit(75), Class: nixie.ClassTransient, Reason: nixie.ReasonDependency}},
 		NeverDead:  []Matcher{MatchError(os.ErrDeadlineExceeded)},
 		DeadAtOnce: []Matcher{MatchCode(nixie.CodeInvalid)},
 	})

@@ -17,9 +17,9 @@ type Profile struct {
 
 	Config Config // to be filled up by [New]; max_deliveries follows where it is 0
 
-	// InPlace retries a handler under one claim, before its failure is one that
+	// InClaim retries a handler under one claim, before its failure is one that
 	// is decided about. The zero value does not.
-	InPlace InPlace
+	InClaim InClaim
 
 	// OnConflict is what a producer of this system means by enqueueing a taken
 	// dedupe key.
@@ -93,7 +93,7 @@ func (p *Profile) pgqueuer() {
 	p.Config.MaxAttempts = 1
 	p.Config.MaxCrashes = 4
 	p.Config.Backoff = Backoff{Base: time.Second, Factor: 2, Cap: 5 * time.Minute, Jitter: JitterNone}
-	p.InPlace = InPlace{
+	p.InClaim = InClaim{
 		MaxAttempts: 5, MaxTime: 2 * time.Minute,
 		Backoff: Backoff{
 			Base: 100 * time.Millisecond, Factor: 2, Cap: 30 * time.Second,
@@ -116,7 +116,7 @@ func (p *Profile) wink() {
 	p.Config.NeverDead = []Matcher{retriable, MatchReason(nixie.ReasonTransportUnavailable, nixie.ReasonThrottled, nixie.ReasonTimeout)}
 	p.Config.DeadAtOnce = []Matcher{final, MatchReason(nixie.ReasonValidation, nixie.ReasonPolicy, nixie.ReasonAuth)}
 	p.Config.ExtendOn = []Matcher{MatchName("VisibilityExpansionRequired")}
-	p.Config.Rules = []Rule{
+	p.Config.ClassRules = []ClassRule{
 		{MatchName("MailboxConnectionError"), nixie.ClassTransient, nixie.ReasonTransportUnavailable},
 		{MatchName("RateLimitError"), nixie.ClassTransient, nixie.ReasonThrottled},
 		{MatchName("TimeoutError"), nixie.ClassTransient, nixie.ReasonTimeout},
@@ -129,7 +129,7 @@ func (p *Profile) wink() {
 		{MatchName("SerializationError"), nixie.ClassUnknown, nixie.ReasonSerialization},
 		{MatchName("ResourceNotFoundError"), nixie.ClassUnknown, nixie.ReasonDependency},
 	}
-	p.InPlace.Extensions = 10
+	p.InClaim.Extensions = 10
 }
 
 // prodigy: work items of a map and reduce run.

@@ -12,28 +12,28 @@ const MaxSimulated = 10_000
 
 // Rules by which a handler runs again under the same claim.
 const (
-	ruleInPlace = "in-place"
+	ruleInClaim = "in-claim"
 	ruleExtend  = "extend-on" // the rule of Decide has the same name
 )
 
 // Scenario is a message whose every attempt goes wrong in the same way.
 type Scenario struct {
-	Message nixie.Message // its Type, Redrives and ExpiresAt count; and its ID, with Dice
+	Message nixie.Message // its Type, Redrives and ExpiresAt count; and its ID, with Jitter
 	Err     error         // what the handler returns; nil is a holder that vanishes
-	InPlace InPlace       // retries within each claim
+	InClaim InClaim       // retries within each claim
 	Took    time.Duration // how long each run goes on
 	Start   time.Time     // when it is enqueued, and claimed for the first time
-	Dice    bool          // throw the dice of the message's ID; else waits are without jitter
-	Steps   int           // most steps to take; 0 is all, up to [MaxSimulated]
+	Jitter  bool          // throw the dice of the message's ID; else waits are without jitter
+	MaxRuns int           // most steps to take; 0 is all, up to [MaxSimulated]
 }
 
-// Step is one run in the life of a simulated message.
-type Step struct {
+// SimulatedRun is one run in the life of a simulated message.
+type SimulatedRun struct {
 	Attempt    int            // execution in this life
-	Run        int            // within the attempt; above 1 it was retried in place
+	Run        int            // within the attempt; above 1 it was retried in the same claim
 	Failure    *nixie.Failure // what was diagnosed
 	After      time.Duration  // when it failed, since the start
-	Rule       string         // the rule that decided, of [Order], or "in-place"
+	Rule       string         // the rule that decided, of [DecisionRules], or "in-claim"
 	Verb       nixie.Verb     // empty where the handler runs again under the same claim
 	Wait       time.Duration  // before the next run
 	Least      time.Duration  // what jitter can make of that wait …
@@ -46,28 +46,28 @@ type Step struct {
 }
 
 // Simulate plays a scenario to its end: every decision and every time until the
-// message is settled for good, or Steps are done. It is pure, as policies are.
-func Simulate(p *Policy, s Scenario) []Step {
+// message is settled for good, or MaxRuns are done. It is pure, as policies are.
+func Simulate(p *Policy, s Scenario) []SimulatedRun {
 	d := &nixie.Delivery{Message: s.Message}
 	d.Generation, d.EnqueuedAt = max(d.Generation, 1), s.Start
 	d.Attempts, d.Deliveries, d.Crashes = 0, 0, 0
 	most := MaxSimulated
-	if s.Steps > 0 {
-		most = min(s.Steps, most)
+	if s.MaxRuns > 0 {
+		most = min(s.MaxRuns, most)
 	}
 	decider := p
-	if !s.Dice {
+	if !s.Jitter {
 		decider = p.withoutJitter()
-		s.InPlace.Backoff = s.InPlace.Backoff.or(defaultBackoff())
+		s.InClaim.Backoff = s.InClaim.Backoff.or(defaultBackoff())
 	}
-	var steps []Step
+	var steps []SimulatedRun
 	now := s.Start
 	for len(steps) < most {
 		d.Attempts++
 		d.Deliveries++
 		before := len(steps)
 		if s.Err != nil {
-			steps, now = s.inPlace(p, d, steps, now, most)
+			steps, now = s.inClaim(p, d, steps, now, most)
 			if len(steps) == most {
 				break
 			}
@@ -103,24 +103,24 @@ func vanish(d *nixie.Delivery) {
 }
 
 // fail is one more run.
-func (s Scenario) fail(p *Policy, d *nixie.Delivery, now time.Time) Step {
+func (s Scenario) fail(p *Policy, d *nixie.Delivery, now time.Time) SimulatedRun {
 	ended := now.Add(max(s.Took, 0))
-	step := Step{After: ended.Sub(s.Start)}
+	step := SimulatedRun{After: ended.Sub(s.Start)}
 	if s.Err == nil {
 		step.Failure = p.Abandoned(d, ended)
 	} else {
-		step.Failure = p.Diagnose(d, s.Err, Facts{StartedAt: now, FailedAt: ended})
+		step.Failure = p.Diagnose(d, s.Err, Attempt{StartedAt: now, FailedAt: ended})
 	}
 	step.Attempt = step.Failure.Attempt
 	return step
 }
 
-// inPlace adds the runs of an attempt that are followed by another one under the
+// inClaim adds the runs of an attempt that are followed by another one under the
 // same claim.
-func (s Scenario) inPlace(p *Policy, d *nixie.Delivery, steps []Step, now time.Time, most int) ([]Step, time.Time) {
+func (s Scenario) inClaim(p *Policy, d *nixie.Delivery, steps []SimulatedRun, now time.Time, most int) ([]SimulatedRun, time.Time) {
 	began := now
-	rules := s.InPlace
-	if !s.Dice {
+	rules := s.InClaim
+	if !s.Jitter {
 		rules.Backoff.Jitter = JitterNone
 	}
 	for n, extended := 1, 0; len(steps) < most; {
@@ -137,8 +137,8 @@ func (s Scenario) inPlace(p *Policy, d *nixie.Delivery, steps []Step, now time.T
 			if !again || Final(step.Failure) {
 				break
 			}
-			step.Rule, step.Wait = ruleInPlace, wait
-			step.Least, step.Most = s.InPlace.Backoff.Band(n)
+			step.Rule, step.Wait = ruleInClaim, wait
+			step.Least, step.Most = s.InClaim.Backoff.Band(n)
 			n++
 		}
 		steps = append(steps, step)
@@ -147,13 +147,13 @@ func (s Scenario) inPlace(p *Policy, d *nixie.Delivery, steps []Step, now time.T
 	return steps, now
 }
 
-// Final reports whether a failure needs no second run in place: it is permanent,
+// Final reports whether a failure needs no second run in its claim: it is permanent,
 // or the handler asked for a verb.
 func Final(f *nixie.Failure) bool {
 	return f.Class == nixie.ClassPermanent || marksOf(f.Err).Verb != ""
 }
 
-func (s *Step) settle(p *Policy, d *nixie.Delivery, settled nixie.Settlement) {
+func (s *SimulatedRun) settle(p *Policy, d *nixie.Delivery, settled nixie.Settlement) {
 	s.Verb, s.Wait = settled.Verb, settled.Delay
 	s.Least, s.Most = settled.Delay, settled.Delay
 	if settled.Failure != nil {

@@ -6,8 +6,8 @@ import (
 	"time"
 )
 
-// Setting is a row for people: a name, its value and what it means.
-type Setting struct {
+// Row is a row for people: a name, its value and what it means.
+type Row struct {
 	Name    string `json:"name"`
 	Value   string `json:"value"`
 	Meaning string `json:"meaning"`
@@ -15,26 +15,26 @@ type Setting struct {
 
 // Table lists every number and choice that applies, for nixie policy show. What
 // cases say otherwise comes after the options.
-func (p *Policy) Table() []Setting {
+func (p *Policy) Table() []Row {
 	rows := append(p.config.options(), limits()...)
-	for i, r := range p.config.Rules {
+	for i, r := range p.config.ClassRules {
 		means := strings.TrimSpace(string(r.Class) + " " + string(r.Reason))
-		rows = append(rows, Setting{"rule " + strconv.Itoa(i+1), r.When.String(), "such a failure is " + means})
+		rows = append(rows, Row{"rule " + strconv.Itoa(i+1), r.When.String(), "such a failure is " + means})
 	}
 	for _, c := range p.config.Cases {
 		key := caseKey{c.Type, c.Reason}
-		rows = append(rows, Setting{key.String(), differences(p.config.options(), p.of(key.kind, key.reason).options()), "what applies instead"})
+		rows = append(rows, Row{key.String(), differences(p.config.options(), p.of(key.kind, key.reason).options()), "what applies instead"})
 	}
 	return rows
 }
 
 // options are the rows of everything that a config can be told.
-func (c *Config) options() []Setting {
+func (c *Config) options() []Row {
 	retries := none
 	if c.MaxAttempts != none {
 		retries = c.MaxAttempts - 1
 	}
-	return []Setting{
+	return []Row{
 		{"profile", c.Profile, "the set of values that the others start from"},
 		{"max_attempts", count(c.MaxAttempts), "executions in one life, the first included"},
 		{"max_retries", count(retries), "the same, the first execution not counted"},
@@ -45,7 +45,7 @@ func (c *Config) options() []Setting {
 		{"max_redrives", count(c.MaxRedrives), "redrives, then a death means quarantine"},
 		{"on_exhausted", string(c.OnExhausted), "what becomes of a message that is given up"},
 		{"backoff", c.Backoff.String(), "wait before a retry, by failures in this life"},
-		{"rules", listed(len(c.Rules), "none"), "what failures are; the first that matches counts"},
+		{"rules", listed(len(c.ClassRules), "none"), "what failures are; the first that matches counts"},
 		{"never_dead", either(c.NeverDead), "such a failure is retried until a hard cap ends it"},
 		{"dead_at_once", either(c.DeadAtOnce), "such a failure is not retried"},
 		{"review_on", either(c.ReviewOn), "a person has to see the letter of such a failure first"},
@@ -56,7 +56,7 @@ func (c *Config) options() []Setting {
 }
 
 // differences are the options that a case sets otherwise.
-func differences(base, other []Setting) string {
+func differences(base, other []Row) string {
 	var words []string
 	for i, s := range other {
 		if s.Value != base[i].Value && s.Name != "cases" && s.Name != "max_retries" {

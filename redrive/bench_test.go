@@ -37,7 +37,7 @@ func BenchmarkSendLetters(b *testing.B) {
 			}
 		}
 	}
-	send, err := redrive.Route{To: &post{}}.Letters()
+	send, err := redrive.Destination{To: &post{}}.Letters()
 	if err != nil {
 		b.Fatal(err)
 	}

@@ -8,16 +8,16 @@ import (
 	"github.com/nixie-go/nixie/store"
 )
 
-// Edit makes the edit of a letter that goes back to its queue. The letter has its body.
-// Errors are as those of [Send]: what is wrong with one letter skips that.
-type Edit = func(ctx context.Context, l *nixie.Letter) (*store.Edit, error)
+// EditFunc makes the edit of a letter that goes back to its queue. The letter has its body.
+// Errors are as those of [SendFunc]: what is wrong with one letter skips that.
+type EditFunc = func(ctx context.Context, l *nixie.Letter) (*store.Edit, error)
 
 // maxEdited is at how many bytes of edited bodies a group ends.
 const maxEdited = 16 << 20
 
 // Edits makes what an [Engine] edits letters with that go back to their queues: by Drop,
 // Set and Transform, which sees all headers. The route needs no To.
-func (r Route) Edits() (Edit, error) {
+func (r Destination) Edits() (EditFunc, error) {
 	if err := r.checkSet(); err != nil {
 		return nil, err
 	}
@@ -40,7 +40,7 @@ func (r Route) Edits() (Edit, error) {
 }
 
 // transform has a record changed by the caller's function.
-func (r *Route) transform(ctx context.Context, back *broker.Returning) error {
+func (r *Destination) transform(ctx context.Context, back *broker.Returning) error {
 	if r.Transform == nil {
 		return nil
 	}

@@ -15,7 +15,7 @@ import (
 )
 
 // editAll redrives everything into its queue, edited by the route.
-func editAll(ctx context.Context, t *testing.T, st *memory.Store, route redrive.Route, id nixie.ID) (redrive.Result, error) {
+func editAll(ctx context.Context, t *testing.T, st *memory.Store, route redrive.Destination, id nixie.ID) (redrive.Result, error) {
 	t.Helper()
 	edit, err := route.Edits()
 	if err != nil {
@@ -53,7 +53,7 @@ func queued(t *testing.T, st *memory.Store) map[string]string {
 // it is, and the others go.
 func TestEditedOnTheWayToTheQueue(t *testing.T) {
 	st := adopted(t, "a", "bad", "review", "tired", "large", "b")
-	r, err := editAll(t.Context(), t, st, redrive.Route{
+	r, err := editAll(t.Context(), t, st, redrive.Destination{
 		Set: []broker.RecordHeader{{Name: "mended", Value: []byte("yes")}},
 		Transform: func(_ context.Context, r *broker.Returning) error {
 			switch string(r.Value) {
@@ -96,7 +96,7 @@ func TestNoneGoesWithoutItsEdit(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	r, err := editAll(t.Context(), t, st, redrive.Route{Transform: func(ctx context.Context, r *broker.Returning) error {
+	r, err := editAll(t.Context(), t, st, redrive.Destination{Transform: func(ctx context.Context, r *broker.Returning) error {
 		for _, l := range letters {
 			for _, on := range []nixie.Event{nixie.OnHold, nixie.OnUnhold} {
 				if errs := st.Resolve(ctx, []store.Resolution{{Letter: l.ID, Event: on, Actor: "bob", Reviewed: on == nixie.OnUnhold}}); errs[0] != nil {
@@ -119,7 +119,7 @@ func TestNoneGoesWithoutItsEdit(t *testing.T) {
 func TestInterruptedInAnEdit(t *testing.T) {
 	st := adopted(t, "a", "b", "c")
 	ctx, stop := context.WithCancel(t.Context())
-	route := redrive.Route{Transform: func(ctx context.Context, r *broker.Returning) error {
+	route := redrive.Destination{Transform: func(ctx context.Context, r *broker.Returning) error {
 		if string(r.Value) == "b" {
 			stop()
 			return ctx.Err()
@@ -142,7 +142,7 @@ func TestInterruptedInAnEdit(t *testing.T) {
 
 // What goes to a broker is changed by its route.
 func TestSendAndEditExcludeEachOther(t *testing.T) {
-	edit, err := redrive.Route{}.Edits()
+	edit, err := redrive.Destination{}.Edits()
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -150,7 +150,7 @@ func TestSendAndEditExcludeEachOther(t *testing.T) {
 	if _, err := redrive.New(redrive.Config{Store: adopted(t), Send: send, Edit: edit}); nixie.CodeOf(err) != nixie.CodeInvalid {
 		t.Error(err)
 	}
-	if _, err := (redrive.Route{Set: []broker.RecordHeader{{Name: broker.HeaderRedriveID}}}).Edits(); nixie.CodeOf(err) != nixie.CodeInvalid {
+	if _, err := (redrive.Destination{Set: []broker.RecordHeader{{Name: broker.HeaderRedriveID}}}).Edits(); nixie.CodeOf(err) != nixie.CodeInvalid {
 		t.Error(err)
 	}
 }

@@ -83,7 +83,7 @@ func TestKilledOnTheWayToABroker(t *testing.T) {
 // sending is an engine that sends letters to a broker.
 func sending(t *testing.T, st redrive.Store, to broker.Publisher, batch int) *redrive.Engine {
 	t.Helper()
-	send, err := redrive.Route{To: to}.Letters()
+	send, err := redrive.Destination{To: to}.Letters()
 	if err != nil {
 		t.Fatal(err)
 	}

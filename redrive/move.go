@@ -177,11 +177,11 @@ func (v *move) remember() {
 // what became of each.
 func (v *move) begin(ctx context.Context, f *flight) (n int, answers func() []error) {
 	if !v.DryRun {
-		return v.Route.send(ctx, f.list, f.quarantined)
+		return v.Destination.send(ctx, f.list, f.quarantined)
 	}
 	errs := make([]error, len(f.list))
 	for i := range f.list {
-		if _, f.quarantined[i], errs[i] = v.Route.prepare(ctx, &f.list[i]); errs[i] == nil {
+		if _, f.quarantined[i], errs[i] = v.Destination.prepare(ctx, &f.list[i]); errs[i] == nil {
 			n++
 		}
 	}
@@ -212,7 +212,7 @@ func (v *move) land() (failed error) {
 		switch {
 		case err == nil && f.quarantined[i]:
 			v.done.Quarantined++
-			v.done.To[broker.ChannelName(v.Route.Quarantine, f.list[i].Origin.Channel)]++
+			v.done.To[broker.ChannelName(v.Destination.Quarantine, f.list[i].Origin.Channel)]++
 		case err == nil:
 			v.done.Redriven++
 			v.done.To[f.list[i].Publication.Channel]++

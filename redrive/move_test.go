@@ -117,7 +117,7 @@ func TestPartsAreSentWhileOthersAreConfirmed(t *testing.T) {
 	for _, batch := range []int{1, 3, 20} {
 		synctest.Test(t, func(t *testing.T) {
 			from, to := newShelf(50), &slowPost{let: make(chan struct{})}
-			done := runMove(t, redrive.Mover{From: from, Route: redrive.Route{To: to, Channel: "in"}, Batch: batch})
+			done := runMove(t, redrive.Mover{From: from, Destination: redrive.Destination{To: to, Channel: "in"}, Batch: batch})
 			synctest.Wait()
 			if n := to.count(); n != batch || len(from.kept) > 0 {
 				t.Errorf("%d are on their way of a batch of %d, %d are remembered", n, batch, len(from.kept))
@@ -143,7 +143,7 @@ func TestMaxOfPartsOnTheirWay(t *testing.T) {
 			to.answers[fmt.Sprint(i)] = nixie.Errorf(nixie.CodeLimit, "too large")
 		}
 	}
-	got, err := redrive.Mover{From: from, Route: redrive.Route{To: to, Channel: "in"}, Batch: 8, Max: 20}.Run(t.Context())
+	got, err := redrive.Mover{From: from, Destination: redrive.Destination{To: to, Channel: "in"}, Batch: 8, Max: 20}.Run(t.Context())
 	if err != nil || got.Redriven != 20 || len(to.sent) != 20 || len(from.kept) != 20 || got.Skipped < 10 {
 		t.Errorf("%+v, %d sent, %d remembered, %v", got, len(to.sent), len(from.kept), err)
 	}
@@ -154,14 +154,14 @@ func TestMaxOfPartsOnTheirWay(t *testing.T) {
 // ends.
 func TestAPartThatIsNotConfirmed(t *testing.T) {
 	from, to := newShelf(50), &post{answers: map[string]error{"5": nixie.Errorf(nixie.CodeOutcomeUnknown, "no answer")}}
-	got, err := redrive.Mover{From: from, Route: redrive.Route{To: to, Channel: "in"}, Batch: 8}.Run(t.Context())
+	got, err := redrive.Mover{From: from, Destination: redrive.Destination{To: to, Channel: "in"}, Batch: 8}.Run(t.Context())
 	if nixie.CodeOf(err) != nixie.CodeOutcomeUnknown || slices.Contains(from.kept, "5") || int(got.Redriven) != len(from.kept) || len(from.kept) < 5 || len(from.kept) > 14 {
 		t.Errorf("%+v, remembered %q, %v", got, from.kept, err)
 	}
 	from.check(t)
 	// A dry run says what would be, and remembers nothing.
 	from = newShelf(50)
-	got, err = redrive.Mover{From: from, Route: redrive.Route{To: to, Channel: "in"}, Batch: 8, DryRun: true}.Run(t.Context())
+	got, err = redrive.Mover{From: from, Destination: redrive.Destination{To: to, Channel: "in"}, Batch: 8, DryRun: true}.Run(t.Context())
 	if err != nil || got.Redriven != 50 || len(from.kept) > 0 {
 		t.Errorf("%+v, remembered %q, %v", got, from.kept, err)
 	}

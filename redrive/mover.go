@@ -11,7 +11,7 @@ import (
 )
 
 // Mover redrives what lies on a channel that takes letters, without an office: from
-// a [broker.Reader], in its order, by a [Route]. A record counts as done with when
+// a [broker.Reader], in its order, by a [Destination]. A record counts as done with when
 // the broker has confirmed that it took it, and the reader remembers that; so a move
 // that was stopped or killed goes on where it was. What was sent and not yet
 // remembered is sent again then, under the same [broker.HeaderRedriveID]: one batch
@@ -20,8 +20,8 @@ import (
 //
 // What is not chosen, or refused, stays, and the next reader of the name gets it.
 type Mover struct {
-	From  broker.Reader // required
-	Route Route
+	From        broker.Reader // required
+	Destination Destination
 
 	// Office may have the same letters: what it has moved on counts as done with, what it
 	// has discarded or quarantined stays, and what is sent is resolved there, for Actor
@@ -76,7 +76,7 @@ type Moved struct {
 // Run moves until the end of the channel, or Max, or the end of ctx, and says how
 // far it came, also with an error: a [StoppedError] if too much of it died again. Run
 // again, it goes on, and counts anew. Once ctx has ended it waits for answers of the
-// broker as long as Route.Patience says, and [DefaultPatience] more to remember them.
+// broker as long as Destination.Patience says, and [DefaultPatience] more to remember them.
 func (m Mover) Run(ctx context.Context) (Moved, error) {
 	v := move{done: Moved{Refused: []Refusal{}, To: map[string]int64{}}}
 	var err error
@@ -87,7 +87,7 @@ func (m Mover) Run(ctx context.Context) (Moved, error) {
 	v.pacer = Engine{Config{Clock: v.Clock, Wait: v.Wait}}
 	v.done.Operation = v.Operation
 	var end context.CancelFunc
-	v.lasting, end = outlast(ctx, v.Route.Patience+DefaultPatience)
+	v.lasting, end = outlast(ctx, v.Destination.Patience+DefaultPatience)
 	defer end()
 	err = v.follow(ctx)
 	for more := true; more && err == nil; {
@@ -117,8 +117,8 @@ func (m Mover) withDefaults() (Mover, error) {
 		m.Wait = wait
 	}
 	m.Actor = cmp.Or(m.Actor, "redrive")
-	if m.Route.Clock == nil {
-		m.Route.Clock = m.Clock
+	if m.Destination.Clock == nil {
+		m.Destination.Clock = m.Clock
 	}
 	var err error
 	if m.Operation.IsZero() {
@@ -127,7 +127,7 @@ func (m Mover) withDefaults() (Mover, error) {
 	if m.Stop, err = m.Stop.withDefaults(); err != nil {
 		return m, err
 	}
-	m.Route, err = m.Route.withDefaults()
+	m.Destination, err = m.Destination.withDefaults()
 	switch {
 	case err != nil:
 	case m.From == nil:

@@ -67,7 +67,7 @@ func (s *shelf) remembered() int { s.mu.Lock(); defer s.mu.Unlock(); return len(
 func TestPartsAreRememberedInTheirOrder(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		from, to := newShelf(20), &parts{}
-		done := runMove(t, redrive.Mover{From: from, Route: redrive.Route{To: to, Channel: "in"}, Batch: 20})
+		done := runMove(t, redrive.Mover{From: from, Destination: redrive.Destination{To: to, Channel: "in"}, Batch: 20})
 		synctest.Wait()
 		if to.calls() != 4 {
 			t.Fatalf("%d parts are on their way", to.calls())
@@ -101,7 +101,7 @@ func TestStoppedWithPartsOnTheirWay(t *testing.T) {
 		var err error
 		var over sync.WaitGroup
 		over.Go(func() {
-			got, err = redrive.Mover{From: from, Route: redrive.Route{To: to, Channel: "in"}, Batch: 20, Rate: 5, Wait: func(ctx context.Context, _ time.Duration) error {
+			got, err = redrive.Mover{From: from, Destination: redrive.Destination{To: to, Channel: "in"}, Batch: 20, Rate: 5, Wait: func(ctx context.Context, _ time.Duration) error {
 				<-ctx.Done()
 				return ctx.Err()
 			}}.Run(ctx)
@@ -127,12 +127,12 @@ func TestStoppedWithPartsOnTheirWay(t *testing.T) {
 // that it was not remembered.
 func TestTheLastPartsFail(t *testing.T) {
 	from, to := newShelf(20), &post{answers: map[string]error{"19": nixie.Errorf(nixie.CodeOutcomeUnknown, "no answer")}}
-	got, err := redrive.Mover{From: from, Route: redrive.Route{To: to, Channel: "in"}, Batch: 20}.Run(t.Context())
+	got, err := redrive.Mover{From: from, Destination: redrive.Destination{To: to, Channel: "in"}, Batch: 20}.Run(t.Context())
 	if nixie.CodeOf(err) != nixie.CodeOutcomeUnknown || got.Redriven != 19 || len(from.kept) != 19 {
 		t.Errorf("%+v, %d remembered, %v", got, len(from.kept), err)
 	}
 	forgets := &strict{shelf: newShelf(20), fails: nixie.Errorf(nixie.CodeUnavailable, "no group")}
-	if got, err := (redrive.Mover{From: forgets, Route: redrive.Route{To: &post{}, Channel: "in"}, Batch: 20}).Run(t.Context()); nixie.CodeOf(err) != nixie.CodeUnavailable {
+	if got, err := (redrive.Mover{From: forgets, Destination: redrive.Destination{To: &post{}, Channel: "in"}, Batch: 20}).Run(t.Context()); nixie.CodeOf(err) != nixie.CodeUnavailable {
 		t.Errorf("%+v, %v", got, err)
 	}
 }
@@ -141,7 +141,7 @@ func TestTheLastPartsFail(t *testing.T) {
 // goes on.
 func TestAReaderWithLittleRoom(t *testing.T) {
 	from, to := &strict{shelf: newShelf(50), room: 2}, &post{}
-	got, err := redrive.Mover{From: from, Route: redrive.Route{To: to, Channel: "in"}, Batch: 20}.Run(t.Context())
+	got, err := redrive.Mover{From: from, Destination: redrive.Destination{To: to, Channel: "in"}, Batch: 20}.Run(t.Context())
 	if err != nil || got.Redriven != 50 || len(from.kept) != 50 {
 		t.Errorf("%+v, %d remembered, %v", got, len(from.kept), err)
 	}
@@ -168,7 +168,7 @@ func TestEachOfAPartIsJudgedByItself(t *testing.T) {
 	number := func(value []byte) (n int) { _, _ = fmt.Sscan(string(value), &n); return n % 6 }
 	got, err := redrive.Mover{
 		From: from, Batch: 24, Choose: func(r *broker.Record) bool { return number(r.Value) != 1 },
-		Route: redrive.Route{To: to, Channel: "in", Quarantine: "aside", MaxRedrives: 3, Transform: func(_ context.Context, r *broker.Returning) error {
+		Destination: redrive.Destination{To: to, Channel: "in", Quarantine: "aside", MaxRedrives: 3, Transform: func(_ context.Context, r *broker.Returning) error {
 			if number(r.Value) == 0 {
 				return errors.New("cannot be mended")
 			}
@@ -189,7 +189,7 @@ func TestRateOfParts(t *testing.T) {
 	now := time.Unix(1_700_000_000, 0)
 	begun := now
 	got, err := redrive.Mover{
-		From: newShelf(30), Route: redrive.Route{To: &post{}, Channel: "in"}, Batch: 8, Rate: 10, Clock: func() time.Time { return now },
+		From: newShelf(30), Destination: redrive.Destination{To: &post{}, Channel: "in"}, Batch: 8, Rate: 10, Clock: func() time.Time { return now },
 		Wait: func(_ context.Context, d time.Duration) error { now = now.Add(d); return nil },
 	}.Run(t.Context())
 	if took := now.Sub(begun); err != nil || got.Redriven != 30 || took < 2900*time.Millisecond || took > 3*time.Second {

@@ -44,25 +44,25 @@ type Store interface {
 // Config of an engine. Zero fields mean the default, −1 none.
 type Config struct {
 	Store       Store                                            // required
-	Send        Send                                             // of letters that are redriven; default: the store queues them again
-	Edit        Edit                                             // of letters that are redriven into their queues; default: they go as they are
+	Send        SendFunc                                         // of letters that are redriven; default: the store queues them again
+	Edit        EditFunc                                         // of letters that are redriven into their queues; default: they go as they are
 	Batch       int                                              // letters in one commit; [DefaultBatch], with Send [DefaultSend]
 	Rate        float64                                          // letters per second: at most Rate·t + 1 after t; default none
 	MaxRedrives int                                              // a letter redriven so often is refused; [policy.DefaultMaxRedrives]
 	Force       bool                                             // also if the operation does not say so
-	SetsAside   bool                                             // Send puts such a letter aside instead, see [Route.Quarantine]
+	SetsAside   bool                                             // Send puts such a letter aside instead, see [Destination.Quarantine]
 	Stop        Stop                                             // when a redrive stops by itself
 	Clock       func() time.Time                                 // default time.Now
 	Wait        func(ctx context.Context, d time.Duration) error // default a timer
 	Progress    func(store.Operation)                            // told after each group; must not block
 }
 
-// Send hands letters to a broker and answers each: no error means that the broker
+// SendFunc hands letters to a broker and answers each: no error means that the broker
 // has it for good. What is wrong with one letter is of [nixie.CodeInvalid],
 // [nixie.CodeConflict], [nixie.CodeNotFound], [nixie.CodeLimit] or
 // [nixie.CodeDenied], and the letter is skipped; any other error ends the run, and
 // the letter stays pending.
-type Send = func(ctx context.Context, letters []nixie.Letter) []error
+type SendFunc = func(ctx context.Context, letters []nixie.Letter) []error
 
 // Engine carries out operations. It is safe for concurrent use.
 type Engine struct{ c Config }
@@ -107,7 +107,7 @@ func New(c Config) (*Engine, error) {
 	case c.Store == nil:
 		return nil, nixie.Errorf(nixie.CodeInvalid, "redrive has no store")
 	case c.Send != nil && c.Edit != nil:
-		return nil, nixie.Errorf(nixie.CodeInvalid, "redrive has Send and Edit: what is sent is changed by its Route")
+		return nil, nixie.Errorf(nixie.CodeInvalid, "redrive has Send and Edit: what is sent is changed by its Destination")
 	case c.Batch < 1 || c.Batch > MaxBatch:
 		return nil, nixie.Errorf(nixie.CodeInvalid, "batch is %d: give one from 1 to %d", c.Batch, MaxBatch)
 	case !(c.Rate >= 0 && c.Rate <= MaxRate): // also when it is not a number

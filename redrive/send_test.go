@@ -56,7 +56,7 @@ func adopted(t *testing.T, values ...string) *memory.Store {
 }
 
 // sendAll redrives everything to a broker.
-func sendAll(t *testing.T, st *memory.Store, p *post, route redrive.Route, id nixie.ID) (redrive.Result, error) {
+func sendAll(t *testing.T, st *memory.Store, p *post, route redrive.Destination, id nixie.ID) (redrive.Result, error) {
 	t.Helper()
 	route.To = p
 	send, err := route.Letters()
@@ -95,7 +95,7 @@ func statusesOf(t *testing.T, st *memory.Store) map[string]nixie.Status {
 func TestLettersGoToABroker(t *testing.T) {
 	st := adopted(t, "a", "large", "b", "tired", "review", "stray", "c")
 	p := &post{answers: map[string]error{"large": nixie.Errorf(nixie.CodeLimit, "too large")}}
-	r, err := sendAll(t, st, p, redrive.Route{}, nixie.ID{})
+	r, err := sendAll(t, st, p, redrive.Destination{}, nixie.ID{})
 	if err != nil || r.Done != 3 || r.Skipped != 4 || r.Pending != 0 || len(r.Refused) != 4 {
 		t.Fatalf("%+v, %v", r, err)
 	}
@@ -109,7 +109,7 @@ func TestLettersGoToABroker(t *testing.T) {
 		t.Errorf("%d are in the queue as well, %v", len(ds), err)
 	}
 	// Once more: nothing that went goes again.
-	if r, err = sendAll(t, st, p, redrive.Route{}, nixie.ID{}); err != nil || r.Done != 0 || len(p.sent) != 3 {
+	if r, err = sendAll(t, st, p, redrive.Destination{}, nixie.ID{}); err != nil || r.Done != 0 || len(p.sent) != 3 {
 		t.Errorf("again: %+v, %d sent, %v", r, len(p.sent), err)
 	}
 }
@@ -120,7 +120,7 @@ func TestS16_UnknownOutcomeIsSentAgain(t *testing.T) {
 	st := adopted(t, "a", "b", "c", "d")
 	p := &post{answers: map[string]error{"c": nixie.Errorf(nixie.CodeOutcomeUnknown, "no answer")}}
 	var tried []string
-	route := redrive.Route{Transform: func(_ context.Context, r *broker.Returning) error {
+	route := redrive.Destination{Transform: func(_ context.Context, r *broker.Returning) error {
 		if out := r.Redriven(time.UnixMilli(1)); string(r.Value) == "c" {
 			for _, h := range out.Headers {
 				if h.Name == broker.HeaderRedriveID {
@@ -144,7 +144,7 @@ func TestS16_UnknownOutcomeIsSentAgain(t *testing.T) {
 func TestChangedOnTheWay(t *testing.T) {
 	st := adopted(t, "a", "bad")
 	p := &post{}
-	r, err := sendAll(t, st, p, redrive.Route{
+	r, err := sendAll(t, st, p, redrive.Destination{
 		Channel: "elsewhere", Set: []broker.RecordHeader{{Name: "by", Value: []byte("ann")}},
 		Transform: func(_ context.Context, r *broker.Returning) error {
 			if string(r.Value) == "bad" {
@@ -167,7 +167,7 @@ func TestChangedOnTheWay(t *testing.T) {
 func TestStoppedOnTheWay(t *testing.T) {
 	st := adopted(t, "a", "b", "c", "d")
 	ctx, stop := context.WithCancel(t.Context())
-	route := redrive.Route{To: &post{}, Transform: func(context.Context, *broker.Returning) error { stop(); return ctx.Err() }}
+	route := redrive.Destination{To: &post{}, Transform: func(context.Context, *broker.Returning) error { stop(); return ctx.Err() }}
 	send, err := route.Letters()
 	if err != nil {
 		t.Fatal(err)
@@ -187,15 +187,15 @@ func TestStoppedOnTheWay(t *testing.T) {
 
 // Nonsense is refused before anything is read.
 func TestRoutesAndMovesAreChecked(t *testing.T) {
-	for what, r := range map[string]redrive.Route{
+	for what, r := range map[string]redrive.Destination{
 		"no broker": {}, "braces": {To: &post{}, Channel: "{topic}"}, "cap": {To: &post{}, MaxRedrives: -2}, "our header": {To: &post{}, Set: []broker.RecordHeader{{Name: "X-Redrive-Count"}}},
 	} {
-		if _, err := (redrive.Mover{Route: r}).Run(t.Context()); nixie.CodeOf(err) != nixie.CodeInvalid {
+		if _, err := (redrive.Mover{Destination: r}).Run(t.Context()); nixie.CodeOf(err) != nixie.CodeInvalid {
 			t.Errorf("%s: %v", what, err)
 		}
 	}
 	for what, m := range map[string]redrive.Mover{"no reader": {}, "max": {Max: -1}, "batch": {Batch: redrive.MaxMove + 1}, "rate": {Rate: -1}} {
-		m.Route.To = &post{}
+		m.Destination.To = &post{}
 		if _, err := m.Run(t.Context()); nixie.CodeOf(err) != nixie.CodeInvalid {
 			t.Errorf("%s: %v", what, err)
 		}
@@ -212,7 +212,7 @@ func TestCutLettersStay(t *testing.T) {
 		t.Fatal(errs[0])
 	}
 	p := &post{}
-	if r, err := sendAll(t, st, p, redrive.Route{}, nixie.ID{}); err != nil || r.Skipped != 1 || len(p.sent) != 0 || len(r.Refused) != 1 {
+	if r, err := sendAll(t, st, p, redrive.Destination{}, nixie.ID{}); err != nil || r.Skipped != 1 || len(p.sent) != 0 || len(r.Refused) != 1 {
 		t.Errorf("%+v, %+v, %v", r.Operation, p.sent, err)
 	}
 }
@@ -222,7 +222,7 @@ func TestCutLettersStay(t *testing.T) {
 func TestTiredLettersArePutAside(t *testing.T) {
 	st := adopted(t, "a", "tired", "stray")
 	p := &post{}
-	route := redrive.Route{To: p, Quarantine: "{source}.quarantine", MaxRedrives: 3, Set: []broker.RecordHeader{{Name: "by", Value: []byte("ann")}}}
+	route := redrive.Destination{To: p, Quarantine: "{source}.quarantine", MaxRedrives: 3, Set: []broker.RecordHeader{{Name: "by", Value: []byte("ann")}}}
 	send, err := route.Letters()
 	if err != nil {
 		t.Fatal(err)
@@ -268,7 +268,7 @@ func TestStrayLettersPutAside(t *testing.T) {
 		from := newShelf(1)
 		from.rest[0].Channel = "nowhere"
 		from.rest[0].Headers = []broker.RecordHeader{{Name: broker.HeaderRedriveCount, Value: []byte("9")}}
-		got, err := redrive.Mover{From: from, Route: redrive.Route{To: p, Channel: "in", Quarantine: quarantine}}.Run(t.Context())
+		got, err := redrive.Mover{From: from, Destination: redrive.Destination{To: p, Channel: "in", Quarantine: quarantine}}.Run(t.Context())
 		if err != nil || int(got.Quarantined) != want || len(p.sent) != want || int(got.Skipped) != 1-want {
 			t.Errorf("%s: %+v, %+v, %v", quarantine, got, p.sent, err)
 		}
@@ -295,7 +295,7 @@ func (d damaged) Letters(ctx context.Context, f nixie.Filter, page store.Page) (
 // was meant. The others go.
 func TestDamagedLettersAreNotSent(t *testing.T) {
 	st, p := adopted(t, "good", "torn", "fine"), &post{}
-	send, err := redrive.Route{To: p}.Letters()
+	send, err := redrive.Destination{To: p}.Letters()
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -139,7 +139,7 @@ func TestStopsAreChecked(t *testing.T) {
 		if _, err := redrive.New(redrive.Config{Store: memory.New(memory.Options{}), Stop: s}); nixie.CodeOf(err) != nixie.CodeInvalid {
 			t.Errorf("%+v: %v", s, err)
 		}
-		if _, err := (redrive.Mover{From: newShelf(0), Route: redrive.Route{To: &post{}}, Stop: s}).Run(t.Context()); nixie.CodeOf(err) != nixie.CodeInvalid {
+		if _, err := (redrive.Mover{From: newShelf(0), Destination: redrive.Destination{To: &post{}}, Stop: s}).Run(t.Context()); nixie.CodeOf(err) != nixie.CodeInvalid {
 			t.Errorf("%+v: %v", s, err)
 		}
 	}
@@ -155,7 +155,7 @@ func TestStopsWhenItDiesAgainOnABroker(t *testing.T) {
 	}
 	st := adopted(t, values...)
 	p := &post{}
-	send, err := redrive.Route{To: p, Clock: clock.Now}.Letters()
+	send, err := redrive.Destination{To: p, Clock: clock.Now}.Letters()
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -206,7 +206,7 @@ func (f *followed) Since(context.Context) (list []broker.Record, _ error) {
 func TestMoveStopsWhenItDiesAgain(t *testing.T) {
 	clock := newClock()
 	from := &followed{shelf: newShelf(200), to: &post{}}
-	m := redrive.Mover{From: from, Route: redrive.Route{To: from.to, Channel: "in"}, Rate: 20, Batch: 40, Clock: clock.Now, Wait: clock.Wait}
+	m := redrive.Mover{From: from, Destination: redrive.Destination{To: from.to, Channel: "in"}, Rate: 20, Batch: 40, Clock: clock.Now, Wait: clock.Wait}
 	got, err := m.Run(t.Context())
 	stopped := (*redrive.StoppedError)(nil)
 	if !errors.As(err, &stopped) || got.Redriven > 80 || got.DiedAgain != got.Redriven/2 || stopped.Again < redrive.StopLeast || len(from.kept) != int(got.Redriven) {

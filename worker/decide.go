@@ -36,7 +36,7 @@ func (c *Config) decide(d *nixie.Delivery, err error, interrupted bool, started,
 	if err == nil {
 		return c.succeeded(d, ended)
 	}
-	f := c.rules.of(d.Queue).Diagnose(d, err, policy.Facts{StartedAt: started, FailedAt: ended, Worker: c.Name, Node: c.Node, Mask: c.Mask})
+	f := c.rules.of(d.Queue).Diagnose(d, err, policy.Attempt{StartedAt: started, FailedAt: ended, Worker: c.Name, Node: c.Node, Mask: c.Mask})
 	if interrupted && !explicit(f) {
 		return nixie.Settlement{Delivery: d, Verb: nixie.Release}
 	}
@@ -48,7 +48,7 @@ func (c *Config) decide(d *nixie.Delivery, err error, interrupted bool, started,
 func (c *Config) succeeded(d *nixie.Delivery, now time.Time) nixie.Settlement {
 	st, err := c.question(d, nil, now)
 	if err != nil {
-		masked := c.rules.of(d.Queue).Diagnose(d, err, policy.Facts{StartedAt: now, FailedAt: now, Mask: c.Mask})
+		masked := c.rules.of(d.Queue).Diagnose(d, err, policy.Attempt{StartedAt: now, FailedAt: now, Mask: c.Mask})
 		c.trouble(failing, nixie.Errorf(nixie.CodeInternal, "message %s succeeded and is completed, although %s", d.ID, masked.Text))
 		st = nixie.Settlement{Verb: nixie.Complete}
 	}
@@ -96,7 +96,7 @@ const ruleUndecided = "decider:failed"
 func (c *Config) undecided(d *nixie.Delivery, f *nixie.Failure, err error, now time.Time) nixie.Settlement {
 	failure := *f
 	failure.Decision = nixie.Hold
-	second := c.rules.of(d.Queue).Diagnose(d, nixie.WithReason(nixie.Permanent(err), nixie.ReasonPolicy), policy.Facts{StartedAt: now, FailedAt: now, Worker: c.Name, Node: c.Node, Mask: c.Mask})
+	second := c.rules.of(d.Queue).Diagnose(d, nixie.WithReason(nixie.Permanent(err), nixie.ReasonPolicy), policy.Attempt{StartedAt: now, FailedAt: now, Worker: c.Name, Node: c.Node, Mask: c.Mask})
 	second.Decision = nixie.Hold
 	burial := nixie.Burial{Cause: nixie.CausePermanent, Status: nixie.StatusReview, Redrivable: true, NeedsReview: true, Rule: ruleUndecided}
 	burial.Signature, burial.Fingerprint = policy.Signature(second)

@@ -48,7 +48,7 @@ func Example_middleware() {
 
 // Hiccups that are over at once are not worth a retry by policy: the handler
 // runs again under the same claim.
-func ExampleRetryInPlace() {
+func ExampleRetryInClaim() {
 	p, err := policy.New(policy.Config{})
 	if err != nil {
 		fmt.Println(err)
@@ -61,8 +61,8 @@ func ExampleRetryInPlace() {
 		}
 		return nil
 	})
-	limits := policy.InPlace{MaxAttempts: 5, MaxTime: time.Minute, Backoff: policy.Backoff{Base: -1}}
-	handler, err := worker.RetryInPlace(flaky, p, limits, time.Now)
+	limits := policy.InClaim{MaxAttempts: 5, MaxTime: time.Minute, Backoff: policy.Backoff{Base: -1}}
+	handler, err := worker.RetryInClaim(flaky, p, limits, time.Now)
 	if err != nil {
 		fmt.Println(err)
 		return

@@ -51,7 +51,7 @@ func redriveTopic(ctx context.Context, c *course) error {
 		return err
 	}
 	defer to.Close()
-	got, err := redrive.Mover{From: from, Route: redrive.Route{To: to}}.Run(ctx)
+	got, err := redrive.Mover{From: from, Destination: redrive.Destination{To: to}}.Run(ctx)
 	if err == nil && got.Redriven != int64(c.N) {
 		err = fmt.Errorf("%d of %d were redriven", got.Redriven, c.N)
 	}
@@ -70,7 +70,7 @@ func redriveOffice(ctx context.Context, c *course) (err error) {
 		return err
 	}
 	defer to.Close()
-	send, err := redrive.Route{To: to}.Letters()
+	send, err := redrive.Destination{To: to}.Letters()
 	if err != nil {
 		return err
 	}

@@ -114,7 +114,7 @@ func (b *fixture) moveOver(t testing.TB, w *wire, name string, m redrive.Mover) 
 		t.Fatal(err)
 	}
 	defer to.Close()
-	m.From, m.Route.To = from, to
+	m.From, m.Destination.To = from, to
 	return m.Run(limited(t))
 }
 
@@ -202,7 +202,7 @@ func TestRedriveWithoutAnswers(t *testing.T) {
 		var got redrive.Moved
 		var over sync.WaitGroup
 		over.Go(func() {
-			got, stopped = redrive.Mover{From: from, Route: redrive.Route{To: to}, Batch: 8}.Run(limited(t))
+			got, stopped = redrive.Mover{From: from, Destination: redrive.Destination{To: to}, Batch: 8}.Run(limited(t))
 		})
 		ctx := limited(t)
 		for w.hits.Load() < 1 && ctx.Err() == nil {

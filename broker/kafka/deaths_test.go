@@ -201,7 +201,7 @@ func (b *fixture) sendLetters(t *testing.T, st *memory.Store, n int) {
 		t.Fatal(err)
 	}
 	defer to.Close()
-	send, err := redrive.Route{To: to}.Letters()
+	send, err := redrive.Destination{To: to}.Letters()
 	if err != nil {
 		t.Fatal(err)
 	}

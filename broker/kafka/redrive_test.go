@@ -36,7 +36,7 @@ func (b *fixture) move(t testing.TB, name string, change func(*redrive.Mover)) (
 		t.Fatal(err)
 	}
 	defer to.Close()
-	m := redrive.Mover{From: from, Route: redrive.Route{To: to}}
+	m := redrive.Mover{From: from, Destination: redrive.Destination{To: to}}
 	if change != nil {
 		change(&m)
 	}
@@ -172,7 +172,7 @@ func TestQuarantineAndRefusals(t *testing.T) {
 		}
 		b.dead(t, 5)
 		move := func(quarantine string) redrive.Moved {
-			got, err := b.move(t, b.source+"-q", func(m *redrive.Mover) { m.Route.Quarantine, m.Route.MaxRedrives = quarantine, 3 })
+			got, err := b.move(t, b.source+"-q", func(m *redrive.Mover) { m.Destination.Quarantine, m.Destination.MaxRedrives = quarantine, 3 })
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -210,8 +210,8 @@ func TestRedrivenAsItWas(t *testing.T) {
 			t.Fatal(err)
 		}
 		got, err := b.move(t, "", func(m *redrive.Mover) {
-			m.Route.Drop, m.Route.Set = []string{"DROP"}, []broker.RecordHeader{{Name: "by", Value: []byte("ann")}}
-			m.Route.Transform = func(_ context.Context, r *broker.Returning) error {
+			m.Destination.Drop, m.Destination.Set = []string{"DROP"}, []broker.RecordHeader{{Name: "by", Value: []byte("ann")}}
+			m.Destination.Transform = func(_ context.Context, r *broker.Returning) error {
 				if string(r.Key) == "h" {
 					r.Value = append(slices.Clone(r.Value), '!')
 				}
@@ -363,7 +363,7 @@ func TestS17_ThreeGenerationsAndQuarantine(t *testing.T) {
 				t.Errorf("generation %d: first failed at %s, then at %s", generation, first, at[0])
 			}
 			got, err := b.move(t, b.source+"-s17",
-				func(m *redrive.Mover) { m.Route.MaxRedrives, m.Route.Quarantine = 3, "{source}.quarantine" })
+				func(m *redrive.Mover) { m.Destination.MaxRedrives, m.Destination.Quarantine = 3, "{source}.quarantine" })
 			if err != nil || generation < 3 && got.Redriven != 1 || generation == 3 && got.Quarantined != 1 {
 				t.Fatalf("generation %d: %+v, %v", generation, got, err)
 			}

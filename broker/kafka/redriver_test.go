@@ -51,7 +51,7 @@ func redriveAsChild(args []string) error {
 	if err != nil {
 		return err
 	}
-	_, err = redrive.Mover{From: &reportingReader{from, v}, Route: redrive.Route{To: &reportingPublisher{to, v}},
+	_, err = redrive.Mover{From: &reportingReader{from, v}, Destination: redrive.Destination{To: &reportingPublisher{to, v}},
 		Batch: redriverBatch}.Run(context.Background())
 	return err
 }

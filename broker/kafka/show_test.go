@@ -179,7 +179,7 @@ func (s *show) redrive() {
 		before := s.ledger.account(s.ctx, s)
 		got, err := s.move(s, s.source+".redrive", func(m *redrive.Mover) {
 			m.Choose = func(r *broker.Record) bool { return !strings.HasPrefix(string(r.Value), poison) }
-			m.Route.Transform, m.Route.MaxRedrives, m.Route.Quarantine = repair, 3, "{source}.quarantine"
+			m.Destination.Transform, m.Destination.MaxRedrives, m.Destination.Quarantine = repair, 3, "{source}.quarantine"
 		})
 		if err != nil {
 			s.Fatal(err)

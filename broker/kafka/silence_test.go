@@ -84,7 +84,7 @@ func TestStoppedRedriveOfASilentBroker(t *testing.T) {
 			t.Fatal(err)
 		}
 		defer from.Close()
-		got, err := redrive.Mover{From: from, Route: redrive.Route{To: s.publisher(t, b), Patience: soon}, Batch: 4}.Run(s.interrupted(t))
+		got, err := redrive.Mover{From: from, Destination: redrive.Destination{To: s.publisher(t, b), Patience: soon}, Batch: 4}.Run(s.interrupted(t))
 		if nixie.CodeOf(err) != nixie.CodeUnavailable || got.Redriven < 1 || got.Unanswered < 1 || got.Unanswered > 4 || got.Skipped > 0 {
 			t.Fatalf("%+v, %v", got, err)
 		}
@@ -117,7 +117,7 @@ func TestStoppedRedriveOfAnOfficeToASilentBroker(t *testing.T) {
 			}
 		}
 		engine := func(to broker.Publisher) *redrive.Engine {
-			send, err := redrive.Route{To: to, Patience: soon}.Letters()
+			send, err := redrive.Destination{To: to, Patience: soon}.Letters()
 			if err != nil {
 				t.Fatal(err)
 			}

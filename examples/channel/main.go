@@ -137,6 +137,6 @@ func redriveAll(ctx context.Context, letters kafka.Address, most int) (done redr
 	defer to.Close()
 	return redrive.Mover{
 		From: from, Max: most, Rate: 50,
-		Route: redrive.Route{To: to, MaxRedrives: 3, Quarantine: "{source}.quarantine"},
+		Destination: redrive.Destination{To: to, MaxRedrives: 3, Quarantine: "{source}.quarantine"},
 	}.Run(ctx)
 }

@@ -18,8 +18,8 @@ type Consumption struct {
 	Stages         []broker.Stage
 	Order          broker.ProcessingOrder
 	Office         broker.Adopter // nil: none
-	Create         bool          // stages and the channel of letters are made where they are missing
-	Warn           func(error)   // is told what is wrong and hinders nobody
+	Create         bool           // stages and the channel of letters are made where they are missing
+	Warn           func(error)    // is told what is wrong and hinders nobody
 }
 
 // OpenConsumer joins the group that a consumption names, once the channels that it

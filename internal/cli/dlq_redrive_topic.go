@@ -102,7 +102,7 @@ func (r *topicRedrive) run(ctx context.Context, args []string) error {
 		}
 		defer shut()
 		return r.move(ctx, redrive.Mover{
-			Office: office, Actor: config.Actor(r.Env), Reason: r.reason, From: reader, Route: route, Choose: r.choose(from.System),
+			Office: office, Actor: config.Actor(r.Env), Reason: r.reason, From: reader, Destination: route, Choose: r.choose(from.System),
 			Max: r.max, Rate: r.perSecond, Stop: r.target.stop, Batch: r.target.batch(), DryRun: r.dry, Clock: r.Now,
 			Progress: func(m redrive.Moved) {
 				r.status("%d redriven, %d skipped, about %d to go", m.Redriven, m.Skipped, m.Left)

@@ -41,14 +41,14 @@ func (g *globals) showPolicy(p *policy.Policy, err error) error {
 		return err
 	}
 	known, err := viewProfile(p.Config().Profile)
-	return listed(g, "", []column[policy.Setting]{{name: "name"}, {name: "value"}, {name: "meaning", kind: flex}})(
+	return listed(g, "", []column[policy.Row]{{name: "name"}, {name: "value"}, {name: "meaning", kind: flex}})(
 		slices.Concat(p.Table(), known.settings(), limits()), err)
 }
 
 // limits are the numbers that belong to no policy.
-func limits() []policy.Setting {
+func limits() []policy.Row {
 	n := strconv.Itoa
-	return []policy.Setting{
+	return []policy.Row{
 		{Name: "dedupe_scope", Value: string(nixie.DedupeActive), Meaning: "how long a dedupe key is held, unless the queue says otherwise"},
 		{Name: "min_lease", Value: nixie.MinLease.String(), Meaning: "shortest claim that can be asked for"},
 		{Name: "max_lease", Value: nixie.MaxLease.String(), Meaning: "longest claim that can be asked for"},
@@ -89,7 +89,7 @@ type profileView struct {
 	MaxRedrives   int    `json:"max_redrives"`
 	OnExhausted   string `json:"on_exhausted"`
 	Backoff       string `json:"backoff"`
-	InPlace       string `json:"in_place"`
+	InClaim       string `json:"in_place"`
 	OnDuplicate   string `json:"on_duplicate"`
 	Breaker       string `json:"breaker"`
 	About         string `json:"about"`
@@ -107,15 +107,15 @@ func viewProfile(name string) (profileView, error) {
 	c := p.Config()
 	return profileView{
 		Name: profile.Name, MaxAttempts: c.MaxAttempts, MaxDeliveries: c.MaxDeliveries, MaxRedrives: c.MaxRedrives,
-		OnExhausted: string(c.OnExhausted), Backoff: c.Backoff.String(), InPlace: profile.InPlace.String(),
+		OnExhausted: string(c.OnExhausted), Backoff: c.Backoff.String(), InClaim: profile.InClaim.String(),
 		OnDuplicate: duplicateWords(profile.OnConflict), Breaker: profile.Breaker.String(), About: profile.About,
 	}, nil
 }
 
 // settings are what a profile says beyond its policy.
-func (v *profileView) settings() []policy.Setting {
-	return []policy.Setting{
-		{Name: "in_place", Value: v.InPlace, Meaning: "runs under one claim before a failure counts"},
+func (v *profileView) settings() []policy.Row {
+	return []policy.Row{
+		{Name: "in_place", Value: v.InClaim, Meaning: "runs under one claim before a failure counts"},
 		{Name: "on_duplicate", Value: v.OnDuplicate, Meaning: "what a producer gets for a taken dedupe key; nixie run always goes on"},
 		{Name: "breaker", Value: v.Breaker, Meaning: "when failures in a row pause what fails; nixie run --breaker"},
 	}

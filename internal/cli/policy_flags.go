@@ -17,7 +17,7 @@ type policyFlags struct {
 func (p *policyFlags) register(fs *pflag.FlagSet, otherwise string) {
 	p.flags = fs
 	p.one, p.many = map[string]*string{}, map[string]*[]string{}
-	for _, o := range policy.Options() {
+	for _, o := range policy.DocumentOptions() {
 		usage := o.Meaning + ": " + o.Value
 		if policy.IsList(o.Name) {
 			p.many[o.Name] = fs.StringArray(o.Name, nil, usage)
@@ -29,7 +29,7 @@ func (p *policyFlags) register(fs *pflag.FlagSet, otherwise string) {
 
 // document is what the flags say. Of a flag that is not given it says nothing.
 func (p *policyFlags) document() (d policy.Document, err error) {
-	for _, o := range policy.Options() {
+	for _, o := range policy.DocumentOptions() {
 		if !p.given(o.Name) {
 			continue
 		}

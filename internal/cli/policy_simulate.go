@@ -66,7 +66,7 @@ func newPolicySimulate(g *globals) *cobra.Command {
 }
 
 // simulate plays the scenario by the flags, with another profile if one is named.
-func (f *simulateFlags) simulate(name string) ([]policy.Step, error) {
+func (f *simulateFlags) simulate(name string) ([]policy.SimulatedRun, error) {
 	said, err := f.policy.document()
 	if err == nil && name != "" {
 		said, err = said.With("profile", name)
@@ -83,23 +83,23 @@ func (f *simulateFlags) simulate(name string) ([]policy.Step, error) {
 		return nil, err
 	}
 	if f.policy.given("backoff") {
-		longest := profile.InPlace.Backoff.Cap
-		if profile.InPlace.Backoff, err = policy.ParseBackoff(said.Values("backoff")[0]); err != nil {
+		longest := profile.InClaim.Backoff.Cap
+		if profile.InClaim.Backoff, err = policy.ParseBackoff(said.Values("backoff")[0]); err != nil {
 			return nil, err
 		}
-		if b := &profile.InPlace.Backoff; b.Cap <= 0 || b.Cap > longest {
+		if b := &profile.InClaim.Backoff; b.Cap <= 0 || b.Cap > longest {
 			b.Cap = longest
 		}
 	}
 	s := policy.Scenario{
 		Message: nixie.Message{Type: f.kind, Redrives: f.redrives},
-		InPlace: profile.InPlace, Took: f.took, Steps: f.steps, Start: f.Now(),
+		InClaim: profile.InClaim, Took: f.took, MaxRuns: f.steps, Start: f.Now(),
 	}
 	if f.id != "" {
 		if s.Message.ID, err = nixie.ParseID(f.id); err != nil {
 			return nil, err
 		}
-		s.Dice = true
+		s.Jitter = true
 	}
 	if err := f.fail(&s); err != nil {
 		return nil, err
@@ -166,10 +166,10 @@ type stepView struct {
 	Review  bool   `json:"needs_review,omitempty"`
 	Redrive bool   `json:"redrivable,omitempty"`
 
-	step policy.Step
+	step policy.SimulatedRun
 }
 
-func viewStep(s policy.Step) stepView {
+func viewStep(s policy.SimulatedRun) stepView {
 	return stepView{
 		Attempt: s.Attempt, Run: s.Run, AfterMS: s.After.Milliseconds(),
 		Class: string(s.Failure.Class), Reason: string(s.Failure.Reason), Rule: s.Rule, Verb: verbWord(s),
@@ -179,11 +179,11 @@ func viewStep(s policy.Step) stepView {
 }
 
 // verbWord names what happens next.
-func verbWord(s policy.Step) string {
+func verbWord(s policy.SimulatedRun) string {
 	switch {
 	case s.Verb != "":
 		return string(s.Verb)
-	case s.Rule == "in-place":
+	case s.Rule == "in-claim":
 		return "run again"
 	}
 	return "extend"
@@ -211,7 +211,7 @@ func stepColumns() []column[stepView] {
 	}
 }
 
-func waitWord(s policy.Step) string {
+func waitWord(s policy.SimulatedRun) string {
 	if s.Wait == 0 && s.Most == 0 {
 		return ""
 	}
@@ -219,7 +219,7 @@ func waitWord(s policy.Step) string {
 }
 
 // bandWord is what jitter can make of a wait, or nothing.
-func bandWord(s policy.Step) string {
+func bandWord(s policy.SimulatedRun) string {
 	if s.Least == s.Most {
 		return ""
 	}

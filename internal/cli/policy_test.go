@@ -135,10 +135,10 @@ func TestProfilesListsThemAll(t *testing.T) {
 			t.Errorf("profile %d is not %s: %s", i+1, name, out)
 		}
 	}
-	if q := views[3]; q.InPlace != "5 runs within 2m, 100ms ×2 up to 30s, 0s to 50ms more as jitter" || q.OnDuplicate != "error" || q.MaxAttempts != 1 {
+	if q := views[3]; q.InClaim != "5 runs within 2m, 100ms ×2 up to 30s, 0s to 50ms more as jitter" || q.OnDuplicate != "error" || q.MaxAttempts != 1 {
 		t.Errorf("pgqueuer is %+v", q)
 	}
-	if w := views[4]; w.InPlace != "10 extensions" || w.OnDuplicate != "existing" || w.Breaker != "none" {
+	if w := views[4]; w.InClaim != "10 extensions" || w.OnDuplicate != "existing" || w.Breaker != "none" {
 		t.Errorf("wink is %+v", w)
 	}
 	if p := views[5]; p.Breaker != "5 failures open it for 30s, 3 successes close it, 3 at once meanwhile" {

@@ -107,7 +107,7 @@ func (t *redriveTarget) edits() bool { return len(t.set)+len(t.drop) > 0 || t.pi
 // attach makes an operation go where the flags say, changed as they say. End ends what runs for it.
 func (t *redriveTarget) attach(ctx context.Context, g *globals, work *office.OperationRequest) (end func(), err error) {
 	work.Stop = t.stop
-	var route redrive.Route
+	var route redrive.Destination
 	switch {
 	case t.sends():
 		if route, end, err = t.route(ctx, g); err != nil {
@@ -139,7 +139,7 @@ func (t *redriveTarget) batch() int {
 }
 
 // route returns the route that the flags name. Its publisher runs until end is called.
-func (t *redriveTarget) route(ctx context.Context, g *globals) (r redrive.Route, end func(), err error) {
+func (t *redriveTarget) route(ctx context.Context, g *globals) (r redrive.Destination, end func(), err error) {
 	r, unguard, err := t.changes(g)
 	if err != nil {
 		return r, nil, err
@@ -159,8 +159,8 @@ func (t *redriveTarget) route(ctx context.Context, g *globals) (r redrive.Route,
 }
 
 // changes returns a route without its broker. End ends what runs for it.
-func (t *redriveTarget) changes(g *globals) (r redrive.Route, end func(), err error) {
-	r = redrive.Route{Channel: t.channel.Name, Quarantine: t.quarantine, Drop: t.drop, Clock: g.Now}
+func (t *redriveTarget) changes(g *globals) (r redrive.Destination, end func(), err error) {
+	r = redrive.Destination{Channel: t.channel.Name, Quarantine: t.quarantine, Drop: t.drop, Clock: g.Now}
 	for _, text := range t.set {
 		name, value, found := strings.Cut(text, "=")
 		if !found || name == "" {

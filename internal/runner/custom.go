@@ -49,7 +49,7 @@ type customInput struct {
 func (r *Runner) askCustom(ctx context.Context, d *nixie.Delivery, failed error, started time.Time) {
 	now := r.c.Clock()
 	p := r.policyOf(d.Queue)
-	st := p.Decide(d, p.Diagnose(d, failed, policy.Facts{StartedAt: started, FailedAt: now, Worker: r.c.Owner, Mask: r.c.Mask}), now)
+	st := p.Decide(d, p.Diagnose(d, failed, policy.Attempt{StartedAt: started, FailedAt: now, Worker: r.c.Owner, Mask: r.c.Mask}), now)
 	if st.Burial == nil {
 		return
 	}

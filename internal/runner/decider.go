@@ -72,7 +72,7 @@ func (j *decider) decide(d *nixie.Delivery, f *nixie.Failure, now time.Time, a a
 	}
 	if a.second != nil {
 		st.Second = j.policy(d.Queue).Diagnose(d, a.second,
-			policy.Facts{StartedAt: now, FailedAt: now, Worker: f.Worker, Node: f.Node, Mask: j.mask})
+			policy.Attempt{StartedAt: now, FailedAt: now, Worker: f.Worker, Node: f.Node, Mask: j.mask})
 		st.Second.Decision = st.Verb
 	}
 	if st.Failure != nil {

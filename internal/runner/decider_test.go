@@ -76,7 +76,7 @@ func TestDecider(t *testing.T) {
 			if tc.answer != nil {
 				j.keep(d.ID, *tc.answer)
 			}
-			st := j.Decide(d, j.policy("").Diagnose(d, tc.err, policy.Facts{FailedAt: noon}), noon)
+			st := j.Decide(d, j.policy("").Diagnose(d, tc.err, policy.Attempt{FailedAt: noon}), noon)
 			if st.Verb != tc.verb || st.Delay != tc.delay || (st.Burial != nil) != tc.buried || (st.Second != nil) != tc.second {
 				t.Errorf("got %s after %s, burial %v, second %v", st.Verb, st.Delay, st.Burial, st.Second)
 			}
@@ -97,7 +97,7 @@ func TestDecider(t *testing.T) {
 	j := testDecider(t, "custom:x")
 	j.keep(nixie.ID{1}, answer{verb: nixie.Discard})
 	j.forget(nixie.ID{1})
-	if st := j.Decide(delivery(2, 2), j.policy("").Diagnose(delivery(2, 2), broken, policy.Facts{}), noon); st.Verb != nixie.Bury {
+	if st := j.Decide(delivery(2, 2), j.policy("").Diagnose(delivery(2, 2), broken, policy.Attempt{}), noon); st.Verb != nixie.Bury {
 		t.Errorf("a stale answer counts: %s", st.Verb)
 	}
 }

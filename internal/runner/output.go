@@ -90,7 +90,7 @@ func (r *Runner) show(ctx context.Context, d *nixie.Delivery, failed error, star
 // repeats reports whether a failure is followed by another attempt.
 func (r *Runner) repeats(d *nixie.Delivery, failed error, started time.Time) bool {
 	now := r.c.Clock()
-	f := r.policyOf(d.Queue).Diagnose(d, failed, policy.Facts{StartedAt: started, FailedAt: now, Worker: r.c.Owner, Mask: r.c.Mask})
+	f := r.policyOf(d.Queue).Diagnose(d, failed, policy.Attempt{StartedAt: started, FailedAt: now, Worker: r.c.Owner, Mask: r.c.Mask})
 	verb := r.decider.preview(d, f, now).Verb
 	return verb == nixie.Retry || verb == nixie.Release
 }

@@ -51,10 +51,10 @@ func (r *Runner) makeRules(stored string) (*rules, error) {
 	// The profile's answer to taken dedupe keys is for producers and does not apply: a job resumes
 	// because it has its items already.
 	profile, err := policy.ProfileNamed(made.policy.Config().Profile)
-	if err != nil || profile.InPlace.MaxAttempts < 2 && profile.InPlace.Extensions == 0 {
+	if err != nil || profile.InClaim.MaxAttempts < 2 && profile.InClaim.Extensions == 0 {
 		return made, err
 	}
-	made.attempt, err = worker.RetryInPlace(made.attempt, made.policy, profile.InPlace, r.c.Clock)
+	made.attempt, err = worker.RetryInClaim(made.attempt, made.policy, profile.InClaim, r.c.Clock)
 	return made, err
 }
 

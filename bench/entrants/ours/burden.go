@@ -55,7 +55,7 @@ func (l *library) bury(ctx context.Context, n int) error {
 	}
 	settlements := make([]nixie.Settlement, n)
 	for i, d := range list {
-		f := l.decider.Diagnose(d, nixie.Permanent(errors.New("it has to block its stream")), policy.Facts{})
+		f := l.decider.Diagnose(d, nixie.Permanent(errors.New("it has to block its stream")), policy.Attempt{})
 		settlements[i] = l.decider.Policy.Decide(d, f, time.Now())
 	}
 	return errors.Join(l.store.Settle(ctx, settlements)...)

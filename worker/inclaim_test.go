@@ -19,8 +19,8 @@ type moreTime struct{}
 func (moreTime) Error() string     { return "more time" }
 func (moreTime) ErrorName() string { return "VisibilityExpansionRequired" }
 
-// inPlaceOf wraps a handler as a profile says.
-func inPlaceOf(t *testing.T, name string, h nixie.HandlerFunc) (nixie.Handler, *policy.Policy) {
+// inClaimOf wraps a handler as a profile says.
+func inClaimOf(t *testing.T, name string, h nixie.HandlerFunc) (nixie.Handler, *policy.Policy) {
 	t.Helper()
 	profile, err := policy.ProfileNamed(name)
 	if err != nil {
@@ -30,18 +30,18 @@ func inPlaceOf(t *testing.T, name string, h nixie.HandlerFunc) (nixie.Handler, *
 	if err != nil {
 		t.Fatal(err)
 	}
-	wrapped, err := worker.RetryInPlace(h, p, profile.InPlace, time.Now)
+	wrapped, err := worker.RetryInClaim(h, p, profile.InClaim, time.Now)
 	if err != nil {
 		t.Fatal(err)
 	}
 	return wrapped, p
 }
 
-func TestR8_InPlaceRunsFiveTimes(t *testing.T) {
+func TestR8_InClaimRunsFiveTimes(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		begun := time.Now()
 		var at []time.Duration
-		h, p := inPlaceOf(t, "pgqueuer", func(context.Context, *nixie.Delivery) error {
+		h, p := inClaimOf(t, "pgqueuer", func(context.Context, *nixie.Delivery) error {
 			at = append(at, time.Since(begun))
 			return errBoom
 		})
@@ -60,11 +60,11 @@ func TestR8_InPlaceRunsFiveTimes(t *testing.T) {
 	})
 }
 
-func TestR8_InPlaceDeadlineCutsARunningAttempt(t *testing.T) {
+func TestR8_InClaimDeadlineCutsARunningAttempt(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		begun := time.Now()
 		var cut time.Duration
-		h, p := inPlaceOf(t, "pgqueuer", func(ctx context.Context, _ *nixie.Delivery) error {
+		h, p := inClaimOf(t, "pgqueuer", func(ctx context.Context, _ *nixie.Delivery) error {
 			<-ctx.Done()
 			cut = time.Since(begun)
 			return errBoom
@@ -79,7 +79,7 @@ func TestR8_InPlaceDeadlineCutsARunningAttempt(t *testing.T) {
 	})
 }
 
-func TestInPlaceEnds(t *testing.T) {
+func TestInClaimEnds(t *testing.T) {
 	for _, test := range []struct {
 		name, profile string
 		errs          []error // of the first runs; the last one goes on
@@ -98,7 +98,7 @@ func TestInPlaceEnds(t *testing.T) {
 		t.Run(test.name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				runs := 0
-				h, p := inPlaceOf(t, test.profile, func(context.Context, *nixie.Delivery) error {
+				h, p := inClaimOf(t, test.profile, func(context.Context, *nixie.Delivery) error {
 					runs++
 					return test.errs[min(runs, len(test.errs))-1]
 				})
@@ -114,9 +114,9 @@ func TestInPlaceEnds(t *testing.T) {
 	}
 }
 
-func TestInPlaceWaitThatIsInterrupted(t *testing.T) {
+func TestInClaimWaitThatIsInterrupted(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		h, p := inPlaceOf(t, "pgqueuer", func(context.Context, *nixie.Delivery) error { return errBoom })
+		h, p := inClaimOf(t, "pgqueuer", func(context.Context, *nixie.Delivery) error { return errBoom })
 		for _, c := range []struct {
 			ends func() (context.Context, context.CancelFunc)
 			want nixie.Verb
@@ -135,14 +135,14 @@ func TestInPlaceWaitThatIsInterrupted(t *testing.T) {
 			d.Attempts, d.Deliveries = 1, 1
 			err := h.Handle(ctx, d)
 			cancel()
-			if s := p.Decide(d, p.Diagnose(d, err, policy.Facts{}), time.Now()); s.Verb != c.want || !errors.Is(err, errBoom) {
+			if s := p.Decide(d, p.Diagnose(d, err, policy.Attempt{}), time.Now()); s.Verb != c.want || !errors.Is(err, errBoom) {
 				t.Errorf("%v: %s, want %s", err, s.Verb, c.want)
 			}
 		}
 	})
 }
 
-func TestRetryInPlaceRefuses(t *testing.T) {
+func TestRetryInClaimRefuses(t *testing.T) {
 	p, err := policy.New(policy.Config{})
 	if err != nil {
 		t.Fatal(err)
@@ -150,13 +150,13 @@ func TestRetryInPlaceRefuses(t *testing.T) {
 	h := nixie.HandlerFunc(succeed)
 	var got []nixie.Code
 	for _, try := range []func() (nixie.Handler, error){
-		func() (nixie.Handler, error) { return worker.RetryInPlace(nil, p, policy.InPlace{}, time.Now) },
-		func() (nixie.Handler, error) { return worker.RetryInPlace(h, nil, policy.InPlace{}, time.Now) },
-		func() (nixie.Handler, error) { return worker.RetryInPlace(h, p, policy.InPlace{}, nil) },
+		func() (nixie.Handler, error) { return worker.RetryInClaim(nil, p, policy.InClaim{}, time.Now) },
+		func() (nixie.Handler, error) { return worker.RetryInClaim(h, nil, policy.InClaim{}, time.Now) },
+		func() (nixie.Handler, error) { return worker.RetryInClaim(h, p, policy.InClaim{}, nil) },
 		func() (nixie.Handler, error) {
-			return worker.RetryInPlace(h, p, policy.InPlace{MaxAttempts: -1}, time.Now)
+			return worker.RetryInClaim(h, p, policy.InClaim{MaxAttempts: -1}, time.Now)
 		},
-		func() (nixie.Handler, error) { return worker.RetryInPlace(h, p, policy.InPlace{MaxTime: -1}, time.Now) },
+		func() (nixie.Handler, error) { return worker.RetryInClaim(h, p, policy.InClaim{MaxTime: -1}, time.Now) },
 	} {
 		_, err := try()
 		got = append(got, nixie.CodeOf(err))

@@ -9,7 +9,7 @@ import (
 	"github.com/nixie-go/nixie/policy"
 )
 
-// RetryInPlace returns a handler that runs h again under the same claim while
+// RetryInClaim returns a handler that runs h again under the same claim while
 // the limits allow it: for hiccups that are over before a retry by policy would
 // be worth its row. The policy says what needs no second run (a permanent
 // failure, a verb that the handler asked for) and what is no failure but asks
@@ -20,25 +20,25 @@ import (
 // MaxTime ends the context of a run that exceeds it: reason timeout. A wait that
 // the end of the worker interrupts gives the message back, its attempt refunded.
 // Waits take a goroutine of the worker. The clock is time.Now but in tests.
-func RetryInPlace(h nixie.Handler, p *policy.Policy, limits policy.InPlace, clock func() time.Time) (nixie.Handler, error) {
+func RetryInClaim(h nixie.Handler, p *policy.Policy, limits policy.InClaim, clock func() time.Time) (nixie.Handler, error) {
 	if h == nil || p == nil || clock == nil {
-		return nil, nixie.Errorf(nixie.CodeInvalid, "retry in place has no handler, policy or clock: give all three, the clock being time.Now")
+		return nil, nixie.Errorf(nixie.CodeInvalid, "retry in one claim has no handler, policy or clock: give all three, the clock being time.Now")
 	}
 	if err := limits.Check(); err != nil {
 		return nil, err
 	}
-	return &inPlace{h, p, limits, clock}, nil
+	return &inClaim{h, p, limits, clock}, nil
 }
 
-type inPlace struct {
+type inClaim struct {
 	handler nixie.Handler
 	policy  *policy.Policy
-	limits  policy.InPlace
+	limits  policy.InClaim
 	clock   func() time.Time
 }
 
 // Handle implements [nixie.Handler].
-func (i *inPlace) Handle(ctx context.Context, d *nixie.Delivery) error {
+func (i *inClaim) Handle(ctx context.Context, d *nixie.Delivery) error {
 	began := i.clock()
 	run := ctx
 	if i.limits.MaxTime > 0 {
@@ -55,10 +55,10 @@ func (i *inPlace) Handle(ctx context.Context, d *nixie.Delivery) error {
 			return err
 		}
 		if run.Err() != nil {
-			return nixie.WithReason(fmt.Errorf("in place max_time %s is over: %w", i.limits.MaxTime, err), nixie.ReasonTimeout)
+			return nixie.WithReason(fmt.Errorf("max_time %s of the retries in one claim is over: %w", i.limits.MaxTime, err), nixie.ReasonTimeout)
 		}
 		now := i.clock()
-		f := i.policy.Diagnose(d, err, policy.Facts{StartedAt: began, FailedAt: now})
+		f := i.policy.Diagnose(d, err, policy.Attempt{StartedAt: began, FailedAt: now})
 		if i.policy.Extends(d, f) {
 			if extended == i.limits.Extensions {
 				return err

@@ -8,10 +8,10 @@ import (
 	"github.com/nixie-go/nixie"
 )
 
-// InPlace are the limits of retries within one claim: the handler is run again
+// InClaim are the limits of retries within one claim: the handler is run again
 // while its delivery stays in hand. They survive no crash; what is to survive is
 // retried by a [Policy]. The zero value never retries.
-type InPlace struct {
+type InClaim struct {
 	MaxAttempts int           // runs, the first included; below 2 is no retry
 	MaxTime     time.Duration // since the first run began; 0 is none
 	Backoff     Backoff       // how long to wait between runs; its cap is the longest wait
@@ -21,7 +21,7 @@ type InPlace struct {
 // Next says whether a handler that has failed n times runs again after a wait,
 // elapsed being the time since its first run began. A wait that would not end
 // before MaxTime is not begun. The dice come from the delivery.
-func (i InPlace) Next(d *nixie.Delivery, n int, elapsed time.Duration) (wait time.Duration, again bool) {
+func (i InClaim) Next(d *nixie.Delivery, n int, elapsed time.Duration) (wait time.Duration, again bool) {
 	if n >= i.MaxAttempts {
 		return 0, false
 	}
@@ -33,20 +33,20 @@ func (i InPlace) Next(d *nixie.Delivery, n int, elapsed time.Duration) (wait tim
 }
 
 // Check says what is wrong with the limits.
-func (i InPlace) Check() error {
+func (i InClaim) Check() error {
 	switch {
-	case i.MaxAttempts < 0 || i.MaxAttempts > MaxInPlace:
-		return nixie.Errorf(nixie.CodeInvalid, "in place max_attempts is %d: give a number from 0 to %d", i.MaxAttempts, MaxInPlace)
-	case i.Extensions < 0 || i.Extensions > MaxInPlace:
-		return nixie.Errorf(nixie.CodeInvalid, "in place extensions is %d: give a number from 0 to %d", i.Extensions, MaxInPlace)
+	case i.MaxAttempts < 0 || i.MaxAttempts > MaxInClaim:
+		return nixie.Errorf(nixie.CodeInvalid, "retries in one claim: max_attempts is %d: give a number from 0 to %d", i.MaxAttempts, MaxInClaim)
+	case i.Extensions < 0 || i.Extensions > MaxInClaim:
+		return nixie.Errorf(nixie.CodeInvalid, "retries in one claim: extensions is %d: give a number from 0 to %d", i.Extensions, MaxInClaim)
 	case i.MaxTime < 0 || i.MaxTime > nixie.MaxDelay:
-		return nixie.Errorf(nixie.CodeInvalid, "in place max_time is %s: give a duration up to %s, or 0 for none", i.MaxTime, nixie.MaxDelay)
+		return nixie.Errorf(nixie.CodeInvalid, "retries in one claim: max_time is %s: give a duration up to %s, or 0 for none", i.MaxTime, nixie.MaxDelay)
 	}
 	return i.Backoff.or(defaultBackoff()).check()
 }
 
 // String says it in words.
-func (i InPlace) String() string {
+func (i InClaim) String() string {
 	var words []string
 	if i.MaxAttempts > 1 {
 		runs := strconv.Itoa(i.MaxAttempts) + " runs"

@@ -11,16 +11,16 @@ import (
 	"github.com/nixie-go/nixie/policy"
 )
 
-// Route sends dead records back to a broker: where they go, and what is changed on
+// Destination sends dead records back to a broker: where they go, and what is changed on
 // the way. What it reads them from stays as it is. Zero fields mean the default.
-type Route struct {
+type Destination struct {
 	To broker.Publisher // required
 
 	Channel     string // where all go; {source} stands for where a record died, and is the default
 	Quarantine  string // where those go that were redriven too often; {source} as above; default: they stay
 	MaxRedrives int    // how often that is; default [policy.DefaultMaxRedrives], −1 never
 
-	Drop []string        // headers of the sender that are left out, by name without regard to case
+	Drop []string              // headers of the sender that are left out, by name without regard to case
 	Set  []broker.RecordHeader // headers that are set: they take the place of all of their name
 
 	// Transform changes a record on its way: key, value, headers, or channel. Its
@@ -42,7 +42,7 @@ const DefaultPatience = 10 * time.Second
 
 const toSource = "{source}"
 
-func (r Route) withDefaults() (Route, error) {
+func (r Destination) withDefaults() (Destination, error) {
 	if r.To == nil {
 		return r, nixie.Errorf(nixie.CodeInvalid, "redrive has no broker to send to: set To")
 	}
@@ -71,7 +71,7 @@ func (r Route) withDefaults() (Route, error) {
 }
 
 // checkSet refuses headers that are ours.
-func (r *Route) checkSet() error {
+func (r *Destination) checkSet() error {
 	for _, h := range r.Set {
 		if broker.Ours(h.Name) {
 			return nixie.Errorf(nixie.CodeInvalid, "header %s cannot be set: the redrive writes it", h.Name)
@@ -96,7 +96,7 @@ func capOf(most int) (int, error) {
 
 // Letters makes what an [Engine] sends letters with. Without a Quarantine the cap is
 // the engine's; with one the engine is told by [Config.SetsAside].
-func (r Route) Letters() (func(context.Context, []nixie.Letter) []error, error) {
+func (r Destination) Letters() (func(context.Context, []nixie.Letter) []error, error) {
 	if r.Quarantine == "" {
 		r.MaxRedrives = -1
 	}
@@ -120,7 +120,7 @@ func (r Route) Letters() (func(context.Context, []nixie.Letter) []error, error) 
 // send publishes records, each of its own, and returns how many and what waits for the
 // answers: also for a while when ctx ends meanwhile, so that they are known. Those that
 // went into quarantine are marked in quarantined, if that is given.
-func (r *Route) send(ctx context.Context, list []broker.Returning, quarantined []bool) (n int, answers func() []error) {
+func (r *Destination) send(ctx context.Context, list []broker.Returning, quarantined []bool) (n int, answers func() []error) {
 	errs := make([]error, len(list))
 	out := make([]broker.Publication, 0, len(list))
 	at := make([]int, 0, len(list))
@@ -150,12 +150,12 @@ func (r *Route) send(ctx context.Context, list []broker.Returning, quarantined [
 }
 
 // tired reports whether a record was redriven too often.
-func (r *Route) tired(back *broker.Returning) bool {
+func (r *Destination) tired(back *broker.Returning) bool {
 	return r.MaxRedrives > 0 && back.Redrives >= r.MaxRedrives
 }
 
 // prepare makes the record that is sent.
-func (r *Route) prepare(ctx context.Context, back *broker.Returning) (p broker.Publication, quarantined bool, err error) {
+func (r *Destination) prepare(ctx context.Context, back *broker.Returning) (p broker.Publication, quarantined bool, err error) {
 	if r.tired(back) {
 		p, err = r.setAside(back)
 		return p, true, err
@@ -187,7 +187,7 @@ func check(back *broker.Returning, template, channel string) error {
 
 // setAside is a record that was redriven too often: as it lies there, with what it
 // died of.
-func (r *Route) setAside(back *broker.Returning) (broker.Publication, error) {
+func (r *Destination) setAside(back *broker.Returning) (broker.Publication, error) {
 	p := back.Publication
 	if r.Quarantine == "" {
 		return p, nixie.Errorf(nixie.CodeConflict, "letter %s was redriven %d times, the cap is %d: name a channel for the quarantine, or raise the cap", back.Letter, back.Redrives, r.MaxRedrives)
@@ -198,7 +198,7 @@ func (r *Route) setAside(back *broker.Returning) (broker.Publication, error) {
 }
 
 // edit drops and sets headers.
-func (r *Route) edit(back *broker.Returning) {
+func (r *Destination) edit(back *broker.Returning) {
 	if len(r.Drop)+len(r.Set) == 0 {
 		return
 	}
@@ -209,7 +209,7 @@ func (r *Route) edit(back *broker.Returning) {
 	back.Headers = append(headers, r.Set...)
 }
 
-// Refuses reports whether an error of a [Send] or an [Edit] is about one letter: the others
+// Refuses reports whether an error of a [SendFunc] or an [EditFunc] is about one letter: the others
 // go on.
 func Refuses(err error) bool {
 	switch nixie.CodeOf(err) {
