@@ -28,8 +28,6 @@ func List() []Proof {
 		{"suite-postgres-modes", "store/postgres", "TestSuiteInModes", "suites", 1, 2, 4},
 		{"histories-sqlite", "internal/proof/histories", "TestSQLite", "histories", 20, 60, 10_000},
 		{"histories-postgres", "internal/proof/histories", "TestPostgres", "histories", 20, 60, 10_000},
-		{"simulator-sqlite", "store/sqlite", "TestSimulator", "seeds", 20, 20, 1000},
-		{"simulator", "internal/proof/simulate", "TestSimulator", "seeds", 280, 280, 10_000},
 		{"kills", "store/sqlite", "TestKills", "kills", 36, 72, 500},
 		{"run-kills", "internal/cli", "TestKilledAtAnyMoment", "kills", 3, 6, 300},
 		{"map-kills", "internal/cli", "TestR55_MapKilledAtAnyMoment", "kills", 2, 4, 60},

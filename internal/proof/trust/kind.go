@@ -14,11 +14,10 @@ const (
 	kindPowerLoss = "power loss"
 	kindKill      = "kill"
 	kindHistory   = "history"
-	kindSimulator = "simulator"
 )
 
 func kinds() []string {
-	return []string{kindTest, kindSuite, kindRapid, kindFuzz, kindPowerLoss, kindKill, kindHistory, kindSimulator}
+	return []string{kindTest, kindSuite, kindRapid, kindFuzz, kindPowerLoss, kindKill, kindHistory}
 }
 
 // counted reports whether a kind does more in a deep run.
@@ -34,8 +33,6 @@ func kindOf(test string) string {
 		return kindPowerLoss
 	case folder == "internal/proof/histories" || strings.HasPrefix(name, "TestHistories"):
 		return kindHistory
-	case folder == "internal/proof/simulate" || strings.HasPrefix(name, "TestSimulate") || strings.HasPrefix(name, "TestSimulator"):
-		return kindSimulator
 	case strings.HasPrefix(name, "TestModel"):
 		return kindRapid
 	case strings.HasPrefix(name, "TestKill"):
@@ -49,7 +46,7 @@ func kindOf(test string) string {
 // kindOfProof tells the kind of a proof of a deep run from its name.
 func kindOfProof(name string) string {
 	for begin, kind := range map[string]string{
-		"power": kindPowerLoss, "kill": kindKill, "histor": kindHistory, "simul": kindSimulator, "model": kindRapid, "rapid": kindRapid, "fuzz": kindFuzz,
+		"power": kindPowerLoss, "kill": kindKill, "histor": kindHistory, "model": kindRapid, "rapid": kindRapid, "fuzz": kindFuzz,
 	} {
 		if strings.HasPrefix(strings.ToLower(name), begin) {
 			return kind

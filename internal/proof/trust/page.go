@@ -38,7 +38,6 @@ package. To run one: ` + "`go test -run NAME ./PACKAGE`" + `. The kinds of proof
 | power loss | the power goes, or the disk fails, at each call to the disk |
 | kill | real processes killed with what they hold |
 | history | calls of concurrent clients, recorded and checked afterwards |
-| simulator | workers, crashes, pauses, clocks and the office in one process, from a seed |
 
 From rapid on they run a little in each ` + "`make test`" + ` and much in ` + "`make deep`" + `.
 `

@@ -197,7 +197,7 @@ func TestDeepRun(t *testing.T) {
 		{"worker.TestDrain suite.Enqueue/AllOrNone", "", "–"},
 		{"internal/proof/powerloss.TestPowerLoss store/sqlite.TestKills", "", "20,000 crash points, not run yet: kill"},
 		{"worker.TestDrain", "history", "10,999 histories"},
-		{"store/sqlite.TestKills", "simulator", notRun},
+		{"store/sqlite.TestKills", "", notRun},
 	} {
 		if got := deep.of(kindsOf(strings.Fields(c.tests), c.besides)); got != c.want {
 			t.Errorf("%s: %q, want %q", c.tests, got, c.want)
