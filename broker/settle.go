@@ -226,6 +226,9 @@ func (s *Source) retryInHand(v *openSettlement, now time.Time) {
 	if v.st.Verb == nixie.Release && !last.Abandoned {
 		d.Attempts--
 	}
+	if v.st.Verb == nixie.Release && last.Abandoned {
+		i.judged = false // a worker is still to judge the crash
+	}
 	history, dropped := i.historyWith(v.st)
 	i.remember(history, dropped)
 	if n := len(history); n > 0 {

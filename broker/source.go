@@ -104,8 +104,8 @@ func (s *Source) Remaining(ctx context.Context) (Remaining, error) {
 	return Remaining{}, nil
 }
 
-// Slow implements [lease.SlowSettler]: a store or the broker confirms letters and retries, which takes
-// time.
+// Slow implements [lease.SlowSettler]: a store or the broker confirms letters and retries, which
+// takes time.
 func (s *Source) Slow(st *nixie.Settlement) bool {
 	return buries(st.Verb) || st.Verb == nixie.Retry && (s.c.Park != nil || len(s.features.Stages) > 0)
 }

@@ -203,7 +203,8 @@ func TestSettledOnce(t *testing.T) {
 	if err := s.Settle(t.Context(), []nixie.Settlement{done})[0]; nixie.CodeOf(err) != nixie.CodeLeaseLost {
 		t.Error(err)
 	}
-	if err := s.Extend(t.Context(), []*nixie.Delivery{lease.Renewal(got[0], nil)}, time.Second)[0]; nixie.CodeOf(err) != nixie.CodeLeaseLost {
+	if err := s.Extend(t.Context(), []*nixie.Delivery{lease.Renewal(got[0], nil)},
+		time.Second)[0]; nixie.CodeOf(err) != nixie.CodeLeaseLost {
 		t.Error(err)
 	}
 	if err := s.Extend(t.Context(), []*nixie.Delivery{lease.Renewal(got[1], nil)}, time.Second)[0]; err != nil {
@@ -311,7 +312,8 @@ func TestLostWhileItIsSettled(t *testing.T) {
 	go func() { settled <- s.Settle(t.Context(), []nixie.Settlement{bury})[0] }()
 	<-d.publishing
 	d.lost = true
-	if err := s.Extend(t.Context(), []*nixie.Delivery{lease.Renewal(got[0], nil)}, time.Minute)[0]; nixie.CodeOf(err) != nixie.CodeLeaseLost {
+	if err := s.Extend(t.Context(), []*nixie.Delivery{lease.Renewal(got[0], nil)},
+		time.Minute)[0]; nixie.CodeOf(err) != nixie.CodeLeaseLost {
 		t.Error(err)
 	}
 	close(d.extended)
@@ -444,15 +446,16 @@ func TestLostRecordsAreNotStored(t *testing.T) {
 	}
 }
 
-// A record that is released before it was judged had no attempt that it could get back.
-func TestReleaseBeforeJudgingReturnsNoAttempt(t *testing.T) {
+// A record that is released before it was judged is still to be judged, and its release returns no
+// attempt, because it had none.
+func TestReleasedBeforeItIsJudged(t *testing.T) {
 	s := sourceAfterCrash(t)
 	for range 3 {
-		ds, err := s.Receive(t.Context(), nixie.Want{Max: 1})
-		if err != nil || len(ds) != 1 || !ds[0].Abandoned && ds[0].Attempts != 1 || ds[0].Abandoned && ds[0].Attempts != 0 {
-			t.Fatalf("%+v, %v", ds, err)
+		d := receive(t, s, 1)[0]
+		if !d.Abandoned || d.Attempts != 0 || d.Crashes != 1 {
+			t.Fatalf("%+v", d)
 		}
-		if err := s.Settle(t.Context(), []nixie.Settlement{{Delivery: ds[0], Verb: nixie.Release}})[0]; err != nil {
+		if err := s.Settle(t.Context(), []nixie.Settlement{{Delivery: d, Verb: nixie.Release}})[0]; err != nil {
 			t.Fatal(err)
 		}
 	}

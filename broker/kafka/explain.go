@@ -26,7 +26,8 @@ func explain(what string, err error) error {
 	case errors.Is(err, kerr.UnsupportedSaslMechanism):
 		code, hint = nixie.CodeDenied, "the broker knows no such sasl: name one that it has in the URL: "
 	case errors.As(err, new(*tls.CertificateVerificationError)), errors.As(err, new(x509.UnknownAuthorityError)):
-		code, hint = nixie.CodeDenied, "the broker's certificate is not trusted: give the certificate of its authority as ca=FILE in the URL: "
+		code, hint = nixie.CodeDenied,
+			"the broker's certificate is not trusted: give the certificate of its authority as ca=FILE in the URL: "
 	case errors.As(err, new(tls.RecordHeaderError)):
 		hint = "the broker does not speak TLS at this port: leave tls=true out of the URL, or name the right port: "
 	}

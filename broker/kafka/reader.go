@@ -178,8 +178,8 @@ func (r *Reader) scatteredError() error {
 		r.topic, r.name)
 }
 
-// takeWaiting returns up to most fetched records. Full reports that a record had to stay, because Done
-// could not remember it.
+// takeWaiting returns up to most fetched records. Full reports that a record had to stay, because
+// Done could not remember it.
 func (r *Reader) takeWaiting(most int) (out []broker.Record, full bool) {
 	r.mu.Lock()
 	defer r.mu.Unlock()

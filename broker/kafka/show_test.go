@@ -128,8 +128,8 @@ func (s *show) idle() bool {
 	return a.waiting+a.missing == 0 && a.committed == int64(a.records)
 }
 
-// check prints the account. A consumer that still runs may have done more than the test has read, so
-// check repeats it. It starts the consumers again that were killed for it.
+// check prints the account. A consumer that still runs may have done more than the test has read,
+// so check repeats it. It starts the consumers again that were killed for it.
 func (s *show) check(when string) account {
 	s.Helper()
 	ctx := limited(s)
