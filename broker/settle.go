@@ -42,7 +42,7 @@ func (s *Source) Settle(ctx context.Context, settlements []nixie.Settlement) []e
 		switch v := &all[n]; {
 		case v.err != nil:
 			plain = append(plain, v)
-		case v.buries():
+		case buries(v.st.Verb):
 			letters = append(letters, v)
 		case s.waitsElsewhere(v):
 			retries = append(retries, v)
@@ -101,7 +101,7 @@ func (s *Source) checkHeld(ctx context.Context, all []openSettlement) {
 	var records []*Record
 	var asked []*openSettlement
 	for n := range all {
-		if v := &all[n]; v.err == nil && (v.buries() || s.waitsElsewhere(v)) {
+		if v := &all[n]; v.err == nil && (buries(v.st.Verb) || s.waitsElsewhere(v)) {
 			records = append(records, v.item.record)
 			asked = append(asked, v)
 		}
@@ -113,8 +113,6 @@ func (s *Source) checkHeld(ctx context.Context, all []openSettlement) {
 		asked[n].err = err
 	}
 }
-
-func (v *openSettlement) buries() bool { return buries(v.st.Verb) }
 
 func buries(verb nixie.Verb) bool {
 	switch verb {

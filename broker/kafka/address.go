@@ -158,9 +158,7 @@ func (a *Address) read(query string) error {
 }
 
 // Options returns the client options for these credentials; see [Config.Client].
-func (a Address) Options() ([]kgo.Opt, error) { return a.options() }
-
-func (a *Address) options() ([]kgo.Opt, error) {
+func (a Address) Options() ([]kgo.Opt, error) {
 	opts := []kgo.Opt{kgo.ClientID(a.ClientID)}
 	if a.ClientID == "" {
 		opts = nil

@@ -78,10 +78,7 @@ func TestLettersOverAFaultyConnection(t *testing.T) {
 					return nil
 				}, func(c *Config, _ *broker.Config, _ *policy.Config) { c.Client = append(c.Client, w.through(), quick) })
 				l.until(t, 5)
-				ctx := limited(t)
-				for w.hits.Load() < 1 && ctx.Err() == nil {
-					sleep(ctx, time.Millisecond)
-				}
+				waitUntil(t, func() bool { return w.hits.Load() >= 1 })
 				if of == noAnswer {
 					l.check(t) // the bad record is not among those that were handled
 					close(w.release)
@@ -104,10 +101,7 @@ func TestLettersOverAFaultyConnection(t *testing.T) {
 // moveOver redrives the letters of a fixture over a wire.
 func (b *fixture) moveOver(t testing.TB, w *wire, name string, m redrive.Mover) (redrive.Moved, error) {
 	t.Helper()
-	from, err := Read(limited(t), b.at(b.letters), name)
-	if err != nil {
-		t.Fatal(err)
-	}
+	from := b.reader(t, b.letters, name)
 	defer from.Close()
 	to, err := newPublisher(b.seeds, []kgo.Opt{w.through(), quick})
 	if err != nil {
@@ -121,10 +115,7 @@ func (b *fixture) moveOver(t testing.TB, w *wire, name string, m redrive.Mover) 
 // leftOf counts the letters that a reader of a name has not marked as done.
 func (b *fixture) leftOf(t testing.TB, name string) int64 {
 	t.Helper()
-	r, err := Read(limited(t), b.at(b.letters), name)
-	if err != nil {
-		t.Fatal(err)
-	}
+	r := b.reader(t, b.letters, name)
 	defer r.Close()
 	left := int64(0)
 	for {
@@ -153,10 +144,7 @@ func TestRedriveOverAFaultyConnection(t *testing.T) {
 				var over sync.WaitGroup
 				over.Go(func() { got, err = b.moveOver(t, &w.wire, name, redrive.Mover{Batch: 10}) })
 				if of == noAnswer {
-					ctx := limited(t)
-					for w.hits.Load() < 1 && ctx.Err() == nil {
-						sleep(ctx, time.Millisecond)
-					}
+					waitUntil(t, func() bool { return w.hits.Load() >= 1 })
 					if left := b.leftOf(t, name); left != 25 {
 						t.Errorf("%d are remembered, and none is confirmed", 25-left)
 					}
@@ -193,10 +181,7 @@ func TestRedriveWithoutAnswers(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		from, err := Read(limited(t), b.at(b.letters), name)
-		if err != nil {
-			t.Fatal(err)
-		}
+		from := b.reader(t, b.letters, name)
 		defer from.Close()
 		var stopped error
 		var got redrive.Moved
@@ -204,10 +189,7 @@ func TestRedriveWithoutAnswers(t *testing.T) {
 		over.Go(func() {
 			got, stopped = redrive.Mover{From: from, Destination: redrive.Destination{To: to}, Batch: 8}.Run(limited(t))
 		})
-		ctx := limited(t)
-		for w.hits.Load() < 1 && ctx.Err() == nil {
-			sleep(ctx, time.Millisecond)
-		}
+		waitUntil(t, func() bool { return w.hits.Load() >= 1 })
 		to.Close()
 		over.Wait()
 		if stopped == nil || got.Redriven != 0 {

@@ -160,7 +160,7 @@ func (b *fixture) putDeaths(t *testing.T, all []death) {
 // adopt adopts the records and returns what the letters say.
 func (b *fixture) adopt(t *testing.T, st *memory.Store) (said []string) {
 	t.Helper()
-	from := b.Read(t, b.letters, "adopt")
+	from := b.reader(t, b.letters, "adopt")
 	defer from.Close()
 	records, err := from.Next(limited(t), 100)
 	if err != nil {

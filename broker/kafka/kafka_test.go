@@ -57,6 +57,14 @@ func limited(t testing.TB) context.Context {
 	return ctx
 }
 
+// waitUntil waits until a condition holds, or testTimeout is over.
+func waitUntil(t testing.TB, holds func() bool) {
+	ctx := limited(t)
+	for !holds() && ctx.Err() == nil {
+		sleep(ctx, time.Millisecond)
+	}
+}
+
 // fake makes a cluster in this process.
 func fake(t testing.TB) *fixture {
 	t.Helper()

@@ -11,7 +11,6 @@ import (
 	"testing"
 	"time"
 
-	"github.com/twmb/franz-go/pkg/kadm"
 	"github.com/twmb/franz-go/pkg/kmsg"
 
 	"github.com/nixie-go/nixie"
@@ -85,14 +84,7 @@ func (l *ledger) until(t testing.TB, n int) {
 // handled, or is on a stage. It returns how many are committed.
 func (l *ledger) check(t testing.TB) (committed int64) {
 	t.Helper()
-	ctx := limited(t)
-	offsets, err := kadm.NewClient(l.fixture.client).FetchOffsets(ctx, l.fixture.source)
-	for err != nil && ctx.Err() == nil { // the broker behind the connection was killed
-		offsets, err = kadm.NewClient(l.fixture.client).FetchOffsets(ctx, l.fixture.source)
-	}
-	if err != nil {
-		t.Fatal(err)
-	}
+	offsets := l.fixture.offsets(limited(t), t)
 	waiting := map[string]bool{}
 	for _, s := range l.fixture.stages {
 		for _, r := range l.fixture.Records(t, s.Of(l.fixture.source)) {

@@ -49,19 +49,14 @@ func TestS13_MissingTopicOfLetters(t *testing.T) {
 		later := b.source + ".later"
 		h := b.start(t, func(context.Context, *nixie.Delivery) error { tried.Add(1); return errBad },
 			func(_ *Config, c *broker.Config, _ *policy.Config) { c.Letters = "{source}.later" })
-		ctx := limited(t)
-		for tried.Load() < 1 && ctx.Err() == nil {
-			sleep(ctx, time.Millisecond)
-		}
+		waitUntil(t, func() bool { return tried.Load() >= 1 })
 		for part := range int32(3) {
 			if offset, _ := b.groupState(t, part); offset > 0 {
 				t.Errorf("partition %d: %d is committed, and there is no letter", part, offset)
 			}
 		}
 		b.create(t, 1, nil, later)
-		for len(b.Records(t, later)) < 3 && ctx.Err() == nil {
-			sleep(ctx, 5*time.Millisecond)
-		}
+		waitUntil(t, func() bool { return len(b.Records(t, later)) >= 3 })
 		h.leave(t)
 		total := int64(0)
 		for part := range int32(3) {
@@ -120,9 +115,7 @@ func TestLetterThatDoesNotFit(t *testing.T) {
 			c.Letters, c.Order = "{source}.small", broker.ProcessUnordered
 		})
 		ctx := limited(t)
-		for (fine.Load() < 5 || bad.Load() < 1) && ctx.Err() == nil {
-			sleep(ctx, time.Millisecond)
-		}
+		waitUntil(t, func() bool { return fine.Load() >= 5 && bad.Load() >= 1 })
 		s, err := broker.New(broker.Config{Driver: h.driver, Letters: "{source}.small"})
 		if err != nil {
 			t.Fatal(err)
@@ -256,17 +249,11 @@ func TestTopicOfLettersRefusesRecords(t *testing.T) {
 		s.Order, c.Client = broker.ProcessUnordered, append(c.Client, kgo.RecordDeliveryTimeout(time.Hour))
 	})
 	ctx := limited(t)
-	for bad.Load() < n && ctx.Err() == nil {
-		sleep(ctx, time.Millisecond)
-	}
+	waitUntil(t, func() bool { return bad.Load() >= n })
 	for round := range int64(2) { // the second round begins when records of the first were settled while letters were refused
 		b.fill(t, n)
-		for fine.Load() < n*(round+1) && ctx.Err() == nil {
-			sleep(ctx, time.Millisecond)
-		}
-		for h.worker.InHand() > n && ctx.Err() == nil {
-			sleep(ctx, time.Millisecond)
-		}
+		waitUntil(t, func() bool { return fine.Load() >= n*(round+1) })
+		waitUntil(t, func() bool { return h.worker.InHand() <= n })
 	}
 	if ctx.Err() != nil {
 		t.Errorf("%d of %d others were done, %d are in hand", fine.Load(), 2*n, h.worker.InHand())
@@ -309,10 +296,7 @@ func manyHeaders(t *testing.T, b *fixture) {
 		waitsFor(10*time.Millisecond)(c, s, p)
 	})
 	got := b.lettersOf(t, 1)
-	ctx := limited(t)
-	for fine.Load() < 3 && ctx.Err() == nil {
-		sleep(ctx, time.Millisecond)
-	}
+	waitUntil(t, func() bool { return fine.Load() >= 3 })
 	h.leave(t)
 	if n := len(got[0].Headers); n < 100_000 || header(&got[0], broker.HeaderAttempts) != "2" {
 		t.Errorf("%d headers, %s attempts", n, header(&got[0], broker.HeaderAttempts))

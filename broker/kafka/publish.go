@@ -27,7 +27,7 @@ var _ broker.Publisher = (*Publisher)(nil)
 
 // Connect makes a publisher for a cluster. It does not wait for a broker. Close ends it.
 func Connect(at Address) (*Publisher, error) {
-	client, err := at.options()
+	client, err := at.Options()
 	if err != nil {
 		return nil, err
 	}

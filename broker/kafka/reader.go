@@ -46,7 +46,7 @@ type readPartition struct {
 // Read opens a reader of the topic of an address. Without a name it remembers nothing, and reads
 // all of the topic.
 func Read(ctx context.Context, at Address, name string) (*Reader, error) {
-	client, err := at.options()
+	client, err := at.Options()
 	if err != nil {
 		return nil, err
 	}

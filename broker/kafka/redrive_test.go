@@ -26,10 +26,7 @@ func (b *fixture) at(topic string) Address { return Address{Seeds: b.seeds, Topi
 // move redrives the letters of the fixture; change may set more fields.
 func (b *fixture) move(t testing.TB, name string, change func(*redrive.Mover)) (redrive.Moved, error) {
 	t.Helper()
-	from, err := Read(limited(t), b.at(b.letters), name)
-	if err != nil {
-		t.Fatal(err)
-	}
+	from := b.reader(t, b.letters, name)
 	defer from.Close()
 	to, err := Connect(b.at(""))
 	if err != nil {
@@ -311,7 +308,7 @@ func TestReadingLargeRecords(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	from := b.Read(t, b.letters, "large")
+	from := b.reader(t, b.letters, "large")
 	defer from.Close()
 	for all := 0; all < n; {
 		got, err := from.Next(limited(t), n)
@@ -381,7 +378,13 @@ func (b *fixture) Read(t testing.TB, channel, name string) broker.Reader {
 	if name != "" {
 		name = b.source + "." + name
 	}
-	r, err := Read(limited(t), b.at(channel), name)
+	return b.reader(t, channel, name)
+}
+
+// reader opens a reader of a topic.
+func (b *fixture) reader(t testing.TB, topic, name string) *Reader {
+	t.Helper()
+	r, err := Read(limited(t), b.at(topic), name)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -402,10 +405,7 @@ func TestReaderReturnsAddedRecords(t *testing.T) {
 	onBoth(t, func(t *testing.T, make func(testing.TB) *fixture) {
 		b, ctx := make(t), limited(t)
 		b.dead(t, 20)
-		r, err := Read(ctx, b.at(b.letters), "adds")
-		if err != nil {
-			t.Fatal(err)
-		}
+		r := b.reader(t, b.letters, "adds")
 		defer r.Close()
 		if some, err := r.Since(ctx); err != nil || len(some) > 0 {
 			t.Errorf("%d records are said to be new, %v", len(some), err)
@@ -473,9 +473,7 @@ func TestMoveStopsWhenRecordsDieAgain(t *testing.T) {
 		slow(m)
 		wait := m.Wait
 		m.Wait = func(_ context.Context, d time.Duration) error { // until the records that were sent are dead
-			for len(b.Records(t, b.letters)) < 120+len(b.Records(t, b.source)) && ctx.Err() == nil {
-				sleep(ctx, time.Millisecond)
-			}
+			waitUntil(t, func() bool { return len(b.Records(t, b.letters)) >= 120+len(b.Records(t, b.source)) })
 			return wait(ctx, d)
 		}
 	})

@@ -181,10 +181,7 @@ func times(records []broker.Record) map[string]int {
 // notAgain checks that the next reader of a name gets no record that is done.
 func (b *fixture) notAgain(t testing.TB, name string, done map[string]bool) {
 	t.Helper()
-	r, err := Read(limited(t), b.at(b.letters), name)
-	if err != nil {
-		t.Fatal(err)
-	}
+	r := b.reader(t, b.letters, name)
 	defer r.Close()
 	for {
 		got, err := r.Next(limited(t), 1_000)

@@ -193,9 +193,7 @@ func (s *secure) forbidden(t *testing.T) {
 			c.Seeds, c.Client = a.Seeds, append(c.Client, client...)
 		})
 	ctx := limited(t)
-	for tried.Load() < 1 && ctx.Err() == nil {
-		sleep(ctx, time.Millisecond)
-	}
+	waitUntil(t, func() bool { return tried.Load() >= 1 })
 	if errs := h.driver.Publish(ctx, []broker.Publication{{Channel: s.letters, Value: []byte("v")}})(); nixie.CodeOf(
 		errs[0]) != nixie.CodeDenied {
 		t.Errorf("published: %v", errs[0])

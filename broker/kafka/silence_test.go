@@ -79,10 +79,7 @@ func TestStoppedRedriveOfASilentBroker(t *testing.T) {
 		b := make(t)
 		b.dead(t, 40)
 		name, s := b.source+"-silent", silentAfter(t, 3)
-		from, err := Read(limited(t), b.at(b.letters), name)
-		if err != nil {
-			t.Fatal(err)
-		}
+		from := b.reader(t, b.letters, name)
 		defer from.Close()
 		got, err := redrive.Mover{From: from, Destination: redrive.Destination{To: s.publisher(t, b), Patience: soon}, Batch: 4}.Run(s.interrupted(t))
 		if nixie.CodeOf(err) != nixie.CodeUnavailable || got.Redriven < 1 || got.Unanswered < 1 || got.Unanswered > 4 || got.Skipped > 0 {

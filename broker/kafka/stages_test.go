@@ -122,9 +122,7 @@ func waiting(t *testing.T, b *fixture) {
 		}
 		return false
 	}
-	for !(waits(first.driver) && moved()) && ctx.Err() == nil {
-		sleep(ctx, time.Millisecond)
-	}
+	waitUntil(t, func() bool { return waits(first.driver) && moved() })
 	offsets, err := kadm.NewClient(b.client).FetchOffsets(ctx, b.source)
 	if err != nil {
 		t.Fatal(err)
