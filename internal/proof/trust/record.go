@@ -92,6 +92,9 @@ func recordOfStores() []mishap {
 
 func recordOfTheRest() []mishap {
 	return []mishap{
+		{"45ea607", "A record of a broker that a worker released before it judged its crash was delivered as if the crash had been judged.", "reading", "broker.TestReleasedBeforeItIsJudged"},
+		{"f70006f", "A redrive from a topic lost new letters that came with an error of another partition, and did not count them as dead again.", "reading", "broker/kafka.TestAddedRecordsComeWithAnError"},
+		{"f70006f", "A topic that the broker refused to create, for its name for example, was reported as one whose outcome is unknown.", "reading", "broker/kafka.TestCreateTellsARefusal"},
 		{"a0d2259", "A record of a dead letter topic with a long name, which Kafka allows, could not be adopted: its place made too long a name.", "the deep run of a fuzz target", "broker.TestLongestChannel broker.FuzzDeath"},
 		{"9466923", "A map run that was killed left locks of git in the user's repository; with one on the branch of the job the next run merged nothing and had no end.", "kills of 64 attempts at once", "internal/cli.TestR55_MapKilledAtAnyMoment internal/command.TestOrphans"},
 		{"00a2856", "An argument of a command that had a placeholder between many bytes which are no UTF-8 ended nixie with a panic instead of a refusal.", "a fuzz target", "internal/command.FuzzTemplate"},
