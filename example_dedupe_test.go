@@ -47,7 +47,7 @@ func freed(scope nixie.DedupeScope) (string, error) {
 	if err != nil {
 		return "", err
 	}
-	discard := store.Resolution{Letter: letters[0].ID, Event: nixie.OnDiscard, Actor: "ann", Reason: "no such customer"}
+	discard := store.Resolution{Letter: letters[0].ID, Event: store.OnDiscard, Actor: "ann", Reason: "no such customer"}
 	if err := st.Resolve(ctx, []store.Resolution{discard})[0]; err != nil {
 		return "", err
 	}

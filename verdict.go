@@ -19,24 +19,6 @@ const (
 	Halt     Verb = "halt"     // to the office, and the queue is paused
 )
 
-// Event is the row of the table of moves of messages that v stands for, empty if v is
-// not one of the verbs.
-func (v Verb) Event() Event {
-	switch v {
-	case Complete:
-		return OnComplete
-	case Retry:
-		return OnRetry
-	case Release:
-		return OnRelease
-	case Discard:
-		return OnDiscard
-	case Bury, Hold, Halt:
-		return OnBury
-	}
-	return ""
-}
-
 // Settlement is a verb applied to a delivery. It is all or nothing, and refused
 // with [CodeLeaseLost] when the lease is no longer the delivery's.
 type Settlement struct {

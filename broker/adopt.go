@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/nixie-go/nixie"
+	"github.com/nixie-go/nixie/check"
 	"github.com/nixie-go/nixie/policy"
 )
 
@@ -114,7 +115,7 @@ func valid(f *nixie.Failure) bool {
 		Message: nixie.Message{Queue: "q"}, Cause: nixie.CauseAdopted, Status: nixie.StatusOpen, Class: f.Class, Reason: f.Reason,
 		DiedAt: time.UnixMilli(1), History: []nixie.Failure{*f},
 	}
-	return l.Check() == nil
+	return check.Letter(&l) == nil
 }
 
 // fill adds facts of the record itself where its headers lack them.

@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/nixie-go/nixie"
+	"github.com/nixie-go/nixie/check"
 )
 
 // A letter that this package wrote brings its earlier failures along, and the whole of its last
@@ -32,7 +33,7 @@ func TestAdoptedWithItsHistory(t *testing.T) {
 	w.history(list, 2)
 	r := &Record{Channel: "in.dlq", ID: [16]byte{1}, Timestamp: at, Headers: w.headers}
 	l := Adopted("kafka", r, "")
-	if err := l.Check(); err != nil || len(l.History) != 3 || l.HistoryDropped != 2 || l.Message.Crashes != 2 || l.Message.Attempts != 5 {
+	if err := check.Letter(&l); err != nil || len(l.History) != 3 || l.HistoryDropped != 2 || l.Message.Crashes != 2 || l.Message.Attempts != 5 {
 		t.Fatalf("%v: %d failures, %d dropped, %d attempts, %d crashes", err, len(l.History), l.HistoryDropped, l.Message.Attempts,
 			l.Message.Crashes)
 	}
@@ -49,7 +50,7 @@ func TestAdoptedWithItsHistory(t *testing.T) {
 		`{"dropped":99999999999999999999,"failures":[{},{}]}`} {
 		r.Headers[len(r.Headers)-1].Value = []byte(text)
 		l := Adopted("kafka", r, "")
-		if err := l.Check(); err != nil || len(l.History) != 1 || l.History[0].Text != newest.Text {
+		if err := check.Letter(&l); err != nil || len(l.History) != 1 || l.History[0].Text != newest.Text {
 			t.Errorf("%s: %+v, %v", text, l.History, err)
 		}
 	}
@@ -64,7 +65,7 @@ func TestTooLargeForAnOffice(t *testing.T) {
 		r.Headers = append(r.Headers, RecordHeader{"h", []byte{1}})
 	}
 	l := Adopted("kafka", r, "")
-	if err := l.Check(); err != nil {
+	if err := check.Letter(&l); err != nil {
 		t.Fatal(err)
 	}
 	said := map[string]string{}

@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/nixie-go/nixie"
+	"github.com/nixie-go/nixie/check"
 )
 
 func four(n int32) string  { return string(binary.BigEndian.AppendUint32(nil, uint32(n))) }
@@ -81,7 +82,7 @@ func TestFormats(t *testing.T) {
 		if got != w.want || l.Rule != w.format {
 			t.Errorf("%s: %s %q, want %q", w.format, l.Rule, got, w.want)
 		}
-		if err := l.Check(); err != nil {
+		if err := check.Letter(&l); err != nil {
 			t.Errorf("%s: %v", w.format, err)
 		}
 		back, again := FromRecord(r), FromLetter(&l)
@@ -185,7 +186,7 @@ func TestLongestChannel(t *testing.T) {
 		r := &Record{Channel: strings.Repeat("t", 249), Partition: 12345, Offset: offset, Timestamp: time.UnixMilli(1_700_000_000_000),
 			Value: []byte("v"), ID: [16]byte{1}}
 		l := Adopted("kafka", r, "q")
-		if err := l.Check(); err != nil {
+		if err := check.Letter(&l); err != nil {
 			t.Error(err)
 		}
 		seen[l.Message.Origin.MessageID] = true
@@ -208,7 +209,7 @@ func FuzzDeath(f *testing.F) {
 		r := &Record{Channel: channel, Timestamp: time.UnixMilli(at), Value: []byte("v"), ID: [16]byte{1},
 			Headers: []RecordHeader{{name, value}, {other, second}, {"theirs", []byte{0xfe}}}}
 		l := Adopted("kafka", r, "q")
-		if err := l.Check(); err != nil && nixie.CodeOf(err) != nixie.CodeLimit && nixie.CheckName("channel", channel) == nil {
+		if err := check.Letter(&l); err != nil && nixie.CodeOf(err) != nixie.CodeLimit && nixie.CheckName("channel", channel) == nil {
 			t.Fatal(err)
 		}
 		back := FromRecord(r)

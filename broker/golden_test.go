@@ -12,6 +12,7 @@ import (
 
 	"github.com/nixie-go/nixie"
 	"github.com/nixie-go/nixie/broker"
+	"github.com/nixie-go/nixie/check"
 	"github.com/nixie-go/nixie/office"
 )
 
@@ -57,7 +58,7 @@ func TestGoldenLetters(t *testing.T) {
 			var got bytes.Buffer
 			for _, r := range recorded(t, file) {
 				l := broker.Adopted("kafka", &r, "")
-				if err := l.Check(); err != nil {
+				if err := check.Letter(&l); err != nil {
 					t.Error(err)
 				}
 				line, err := json.Marshal(office.ViewLetterDetail(&l))

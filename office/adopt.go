@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/nixie-go/nixie"
+	"github.com/nixie-go/nixie/check"
 )
 
 // Adopt takes in letters of messages that died elsewhere, and returns a receipt or an error for
@@ -24,7 +25,7 @@ func (o *Office) Adopt(ctx context.Context, letters []nixie.Letter, reason strin
 func (o *Office) PreviewAdopt(ctx context.Context, letters []nixie.Letter) ([]nixie.Receipt, []error) {
 	receipts, errs := make([]nixie.Receipt, len(letters)), make([]error, len(letters))
 	for i := range letters {
-		if errs[i] = letters[i].Check(); errs[i] == nil {
+		if errs[i] = check.Letter(&letters[i]); errs[i] == nil {
 			receipts[i], errs[i] = o.known(ctx, &letters[i])
 		}
 	}

@@ -53,7 +53,7 @@ func TestKnownSaysWhatAdoptWillSay(t *testing.T) {
 		t.Errorf("the answers do not differ as the letters do: %+v, %v", done, doneErrs)
 	}
 	entries, _, err := st.Audit(ctx, store.AuditFilter{Chain: "q"}, store.Page{})
-	if err != nil || len(entries) != 3 || entries[0].Actor != "ann" || entries[0].Reason != "moved" || entries[0].Event != nixie.OnAdopt {
+	if err != nil || len(entries) != 3 || entries[0].Actor != "ann" || entries[0].Reason != "moved" || entries[0].Event != store.OnAdopt {
 		t.Errorf("the audit is %+v, %v", entries, err)
 	}
 }

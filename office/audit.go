@@ -16,7 +16,7 @@ type AuditView struct {
 	Number    int64       `json:"number"` // 1, 2, 3 … per queue
 	At        Timestamp   `json:"at"`
 	Actor     string      `json:"actor"`
-	Event     nixie.Event `json:"event"`
+	Event     store.Event `json:"event"`
 	Subject   string      `json:"subject"` // a letter or message, "" for the queue
 	Reason    string      `json:"reason"`
 	Operation string      `json:"operation"` // that it is part of, "" if of none

@@ -62,7 +62,7 @@ func Example() {
 		fmt.Printf("%d × %s: %s\n", g.Count, g.Signature, g.Advice)
 	}
 
-	work := &office.OperationRequest{Event: nixie.OnRedrive, Reason: "the hosts are back", Rate: 50}
+	work := &office.OperationRequest{Event: store.OnRedrive, Reason: "the hosts are back", Rate: 50}
 	plan, err := clerk.Preview(ctx, work)
 	if err != nil {
 		fmt.Println(err)

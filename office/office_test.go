@@ -175,9 +175,9 @@ func asMap(list []office.Count) map[string]int64 {
 func TestStatsIsARecount(t *testing.T) {
 	eachStore(t, func(t *testing.T, d *desk) {
 		d.crowd(t, 20)
-		w := &office.OperationRequest{Event: nixie.OnRedrive, Max: 4, Reason: "r"}
+		w := &office.OperationRequest{Event: store.OnRedrive, Max: 4, Reason: "r"}
 		d.carryOut(t, w)
-		d.carryOut(t, &office.OperationRequest{Event: nixie.OnDiscard, Max: 3, Reason: "r"})
+		d.carryOut(t, &office.OperationRequest{Event: store.OnDiscard, Max: 3, Reason: "r"})
 		s, err := d.Stats(t.Context(), nixie.Filter{}, store.ScanRecent)
 		if err != nil {
 			t.Fatal(err)
@@ -225,13 +225,13 @@ func (d *desk) carryOut(t *testing.T, w *office.OperationRequest) office.Operati
 
 func TestR32_PreviewIsThePlan(t *testing.T) {
 	for _, w := range []office.OperationRequest{
-		{Event: nixie.OnRedrive},
-		{Event: nixie.OnRedrive, Force: true},
-		{Event: nixie.OnRedrive, Max: 7},
-		{Event: nixie.OnRedrive, Max: 7, Force: true},
-		{Event: nixie.OnRedrive, Filter: nixie.Filter{Queues: []string{"q1"}, Reasons: []nixie.Reason{nixie.ReasonTimeout}}},
-		{Event: nixie.OnRedrive, Filter: nixie.Filter{Queues: []string{"none"}}},
-		{Event: nixie.OnDiscard, Max: 5},
+		{Event: store.OnRedrive},
+		{Event: store.OnRedrive, Force: true},
+		{Event: store.OnRedrive, Max: 7},
+		{Event: store.OnRedrive, Max: 7, Force: true},
+		{Event: store.OnRedrive, Filter: nixie.Filter{Queues: []string{"q1"}, Reasons: []nixie.Reason{nixie.ReasonTimeout}}},
+		{Event: store.OnRedrive, Filter: nixie.Filter{Queues: []string{"none"}}},
+		{Event: store.OnDiscard, Max: 5},
 	} {
 		t.Run(fmt.Sprintf("%s max %d force %v %s", w.Event, w.Max, w.Force, filter.Text(w.Filter)), func(t *testing.T) {
 			eachStore(t, func(t *testing.T, d *desk) {
@@ -270,7 +270,7 @@ func TestR32_PreviewIsThePlan(t *testing.T) {
 }
 
 // moved lists the letters that the audit says an event happened to.
-func (d *desk) moved(t *testing.T, e nixie.Event) []nixie.ID {
+func (d *desk) moved(t *testing.T, e store.Event) []nixie.ID {
 	t.Helper()
 	var ids []nixie.ID
 	for _, q := range []string{"q0", "q1", "q2"} {
@@ -373,7 +373,7 @@ func TestNew(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if _, err := o.Begin(context.Background(), &office.OperationRequest{Event: nixie.OnRedrive, Reason: "r"}); nixie.CodeOf(
+	if _, err := o.Begin(context.Background(), &office.OperationRequest{Event: store.OnRedrive, Reason: "r"}); nixie.CodeOf(
 		err) != nixie.CodeInvalid {
 		t.Errorf("a change without an actor: %v", err)
 	}

@@ -15,7 +15,7 @@ import (
 
 // OperationRequest asks for an operation on many letters.
 type OperationRequest struct {
-	Event  nixie.Event  // OnRedrive, OnDiscard, OnHold, OnPurge …
+	Event  store.Event  // OnRedrive, OnDiscard, OnHold, OnPurge …
 	IDs    []nixie.ID   // letters, or
 	Filter nixie.Filter // a filter of them; the zero filter matches all
 	Text   string       // the filter as the operator wrote it, for the record
@@ -77,10 +77,10 @@ type OperationResult struct {
 }
 
 // counts returns the fields from Redriven to Purged, by event.
-func (v *OperationResult) counts() map[nixie.Event]**int64 {
-	return map[nixie.Event]**int64{
-		nixie.OnRedrive: &v.Redriven, nixie.OnDiscard: &v.Discarded, nixie.OnHold: &v.Held, nixie.OnUnhold: &v.Unheld,
-		nixie.OnRequalify: &v.Requalified, nixie.OnRestore: &v.Restored, nixie.OnNote: &v.Noted, nixie.OnPurge: &v.Purged,
+func (v *OperationResult) counts() map[store.Event]**int64 {
+	return map[store.Event]**int64{
+		store.OnRedrive: &v.Redriven, store.OnDiscard: &v.Discarded, store.OnHold: &v.Held, store.OnUnhold: &v.Unheld,
+		store.OnRequalify: &v.Requalified, store.OnRestore: &v.Restored, store.OnNote: &v.Noted, store.OnPurge: &v.Purged,
 	}
 }
 
@@ -132,7 +132,7 @@ func (w *OperationRequest) EffectiveFilter() nixie.Filter {
 			}
 		}
 	}
-	if w.Max == 0 || w.Event != nixie.OnRedrive {
+	if w.Max == 0 || w.Event != store.OnRedrive {
 		return f
 	}
 	if !w.Force {
@@ -147,9 +147,9 @@ func (w *OperationRequest) EffectiveFilter() nixie.Filter {
 // selects reports whether the operation takes letters of a status when the filter names none.
 func (w *OperationRequest) selects(s nixie.Status) bool {
 	switch w.Event {
-	case nixie.OnRedrive:
+	case store.OnRedrive:
 		return s == nixie.StatusOpen || s == nixie.StatusReview && w.Force
-	case nixie.OnNote:
+	case store.OnNote:
 		return s.Unresolved()
 	}
 	_, why := lifecycle.Why(lifecycle.Facts{Status: s, Dead: true}, &store.Resolution{Event: w.Event, Statuses: w.Filter.Statuses})
@@ -193,7 +193,7 @@ func (w *OperationRequest) overCap(l *nixie.Letter) bool {
 func (w *OperationRequest) operation(actor string) store.Operation {
 	op := store.Operation{Event: w.Event, Actor: actor, Reason: w.Reason, Filter: w.Text, Force: w.Force, Destination: w.Destination,
 		Reviewed: w.Reviewed, Guarded: w.Guarded}
-	if w.Event == nixie.OnPurge {
+	if w.Event == store.OnPurge {
 		op.Statuses = w.Filter.Statuses
 	}
 	return op
@@ -209,11 +209,11 @@ func (o *Office) Run(ctx context.Context, id nixie.ID, w *OperationRequest) (Ope
 		return OperationResult{}, err
 	}
 	r, err := e.Run(ctx, id)
-	if err == nil && w.Await > 0 && r.Event == nixie.OnRedrive {
+	if err == nil && w.Await > 0 && r.Event == store.OnRedrive {
 		r.Outcome, err = e.Await(ctx, id, w.Await)
 	}
 	v := resultOf(r.Operation, r.Refused)
-	if r.Event == nixie.OnRedrive {
+	if r.Event == store.OnRedrive {
 		by := (*redrive.StoppedError)(nil)
 		stopped := errors.As(err, &by)
 		died := r.Outcome.DiedAgain()

@@ -12,7 +12,7 @@ import (
 // OperationView shows an operation in a list. Operation list prints it.
 type OperationView struct {
 	Operation   nixie.ID    `json:"operation"`
-	Event       nixie.Event `json:"event"`
+	Event       store.Event `json:"event"`
 	CreatedAt   Timestamp   `json:"created_at"`
 	Actor       string      `json:"actor"`
 	Reason      string      `json:"reason"`
@@ -58,7 +58,7 @@ func (o *Office) AllOperations(ctx context.Context) iter.Seq2[store.Operation, e
 func (o *Office) OperationDetail(ctx context.Context, id nixie.ID) (OperationDetail, error) {
 	op, err := store.FindOperation(ctx, o.store, store.OperationQuery{ID: id, Outcome: true})
 	story := OperationDetail{OperationView: ViewOperation(&op)}
-	if op.Event == nixie.OnRedrive {
+	if op.Event == store.OnRedrive {
 		story.Outcome = &op.Outcome
 	}
 	return story, err

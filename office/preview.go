@@ -148,7 +148,7 @@ func (p *previewer) planned(l *nixie.Letter) planned {
 		next.stream = m.Queue + "/" + m.Stream
 	}
 	next.quarantined = p.work.SetsAside && p.work.overCap(l)
-	next.expired = p.work.Event == nixie.OnRedrive && p.work.Send == nil && !m.ExpiresAt.IsZero() && !p.now.Before(m.ExpiresAt)
+	next.expired = p.work.Event == store.OnRedrive && p.work.Send == nil && !m.ExpiresAt.IsZero() && !p.now.Before(m.ExpiresAt)
 	if p.groups[l.Fingerprint] == nil {
 		p.groups[l.Fingerprint] = &PlanGroup{Signature: l.Signature, Fingerprint: l.Fingerprint}
 	}
@@ -158,7 +158,7 @@ func (p *previewer) planned(l *nixie.Letter) planned {
 // edit applies the request's edit to a letter that goes, and notes whether it changes or refuses
 // it.
 func (p *previewer) edit(ctx context.Context, l *nixie.Letter, next *planned) error {
-	if p.work.Edit == nil || p.work.Event != nixie.OnRedrive || next.refusal != "" {
+	if p.work.Edit == nil || p.work.Event != store.OnRedrive || next.refusal != "" {
 		return nil
 	}
 	edit, err := p.work.Edit(ctx, l)

@@ -212,7 +212,7 @@ func (o *Office) Settings(ctx context.Context, queue string) (SettingsView, erro
 		return SettingsView{}, err
 	}
 	v := viewSettings(queue, q.Settings)
-	last, _, err := o.store.Audit(ctx, store.AuditFilter{Queues: []string{queue}, Events: []nixie.Event{nixie.OnConfigure}},
+	last, _, err := o.store.Audit(ctx, store.AuditFilter{Queues: []string{queue}, Events: []store.Event{store.OnConfigure}},
 		store.Page{Limit: 1})
 	if err != nil || len(last) == 0 {
 		return v, err

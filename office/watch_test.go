@@ -61,7 +61,7 @@ func (w *watched) buryNext(group string) {
 }
 
 // resolveAll does something to all letters of a group.
-func (w *watched) resolveAll(group string, on nixie.Event) {
+func (w *watched) resolveAll(group string, on store.Event) {
 	w.Helper()
 	for l, err := range w.o.AllLetters(w.Context(), office.Unresolved(nixie.Filter{Fingerprint: group}), false) {
 		if err != nil {
@@ -119,8 +119,8 @@ func TestWatchTellsWhatIsNew(t *testing.T) {
 		func() {},
 		func() { w.die("a", 1) },
 		func() { w.die("a", 7); w.die("b", 1); w.die("old", 1) },
-		func() { w.resolveAll("a", nixie.OnDiscard); w.die("a", 1) },
-		func() { w.resolveAll("b", nixie.OnRedrive); w.buryNext("b") },
+		func() { w.resolveAll("a", store.OnDiscard); w.die("a", 1) },
+		func() { w.resolveAll("b", store.OnRedrive); w.buryNext("b") },
 	)
 	w.told(got, "a new +1", "a grows +7", "b new +1", "old grows +1", "a new +1", "b new +1")
 	w.die("c", 1)

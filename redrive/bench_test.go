@@ -45,7 +45,7 @@ func BenchmarkSendLetters(b *testing.B) {
 	if err != nil {
 		b.Fatal(err)
 	}
-	op, err := e.Plan(b.Context(), store.Operation{Event: nixie.OnRedrive, Actor: "ann", Reason: "measured"}, nixie.Filter{}, 0)
+	op, err := e.Plan(b.Context(), store.Operation{Event: store.OnRedrive, Actor: "ann", Reason: "measured"}, nixie.Filter{}, 0)
 	if err != nil {
 		b.Fatal(err)
 	}

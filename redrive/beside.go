@@ -58,7 +58,7 @@ func (o *beside) resolve(ctx context.Context, letters []nixie.ID) error {
 	for ids := range slices.Chunk(letters, MaxBatch) {
 		list := make([]store.Resolution, len(ids))
 		for i, id := range ids {
-			list[i] = store.Resolution{Letter: id, Event: nixie.OnConfirm, Actor: o.actor, Reason: o.reason}
+			list[i] = store.Resolution{Letter: id, Event: store.OnConfirm, Actor: o.actor, Reason: o.reason}
 		}
 		for _, err := range o.Resolve(ctx, list) {
 			if err != nil && !Refuses(err) {

@@ -26,7 +26,7 @@ func editAll(ctx context.Context, t *testing.T, st *memory.Store, route redrive.
 		t.Fatal(err)
 	}
 	if id.IsZero() {
-		op, err := e.Plan(t.Context(), store.Operation{Event: nixie.OnRedrive, Actor: "ann", Reason: "mended"}, nixie.Filter{}, 0)
+		op, err := e.Plan(t.Context(), store.Operation{Event: store.OnRedrive, Actor: "ann", Reason: "mended"}, nixie.Filter{}, 0)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -98,8 +98,8 @@ func TestNoneGoesWithoutItsEdit(t *testing.T) {
 	}
 	r, err := editAll(t.Context(), t, st, redrive.Destination{Transform: func(ctx context.Context, r *broker.Returning) error {
 		for _, l := range letters {
-			for _, on := range []nixie.Event{nixie.OnHold, nixie.OnUnhold} {
-				if errs := st.Resolve(ctx, []store.Resolution{{Letter: l.ID, Event: on, Actor: "bob", Reviewed: on == nixie.OnUnhold}}); errs[0] != nil {
+			for _, on := range []store.Event{store.OnHold, store.OnUnhold} {
+				if errs := st.Resolve(ctx, []store.Resolution{{Letter: l.ID, Event: on, Actor: "bob", Reviewed: on == store.OnUnhold}}); errs[0] != nil {
 					t.Error(errs[0])
 				}
 			}

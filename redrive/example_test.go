@@ -50,7 +50,7 @@ func ExampleEngine() {
 		fmt.Println(err)
 		return
 	}
-	operation, err := engine.Plan(ctx, store.Operation{Event: nixie.OnRedrive, Actor: "ann", Reason: "it answers again"}, nixie.Filter{}, 0)
+	operation, err := engine.Plan(ctx, store.Operation{Event: store.OnRedrive, Actor: "ann", Reason: "it answers again"}, nixie.Filter{}, 0)
 	if err != nil {
 		fmt.Println(err)
 		return

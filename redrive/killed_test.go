@@ -30,7 +30,7 @@ func TestKilledOnTheWayToABroker(t *testing.T) {
 			}
 			m := &mortal{Store: adopted(t, values...), post: &post{}, over: make(chan struct{})}
 			first, second := sending(t, m, m, batch), sending(t, m.Store, m.post, batch)
-			op, err := second.Plan(t.Context(), store.Operation{Event: nixie.OnRedrive, Actor: "ann", Reason: "mended"}, nixie.Filter{}, 0)
+			op, err := second.Plan(t.Context(), store.Operation{Event: store.OnRedrive, Actor: "ann", Reason: "mended"}, nixie.Filter{}, 0)
 			if err != nil {
 				t.Fatal(err)
 			}

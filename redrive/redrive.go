@@ -139,7 +139,7 @@ func wait(ctx context.Context, d time.Duration) error {
 // most max of them (0: all), as an operation that does op.Event to each for
 // op.Actor and op.Reason. Nothing else is changed before Run.
 func (e *Engine) Plan(ctx context.Context, op store.Operation, filter nixie.Filter, max int) (store.Operation, error) {
-	needs := op.Event == nixie.OnRedrive || (&store.Resolution{Event: op.Event}).NeedsReason()
+	needs := op.Event == store.OnRedrive || (&store.Resolution{Event: op.Event}).NeedsReason()
 	switch {
 	case op.Reason == "" && needs:
 		return op, nixie.Errorf(nixie.CodeInvalid, "reason is empty: say why, it is recorded with every letter")
@@ -293,7 +293,7 @@ func (r *Result) refuse(letter nixie.ID, err error) {
 
 // follow looks what became of what was moved.
 func (e *Engine) follow(ctx context.Context, r *Result) (err error) {
-	if r.Event == nixie.OnRedrive {
+	if r.Event == store.OnRedrive {
 		r.Outcome, err = e.outcome(ctx, r.ID)
 	}
 	return err

@@ -103,7 +103,7 @@ func engine(t *testing.T, c redrive.Config, clock *fakeClock) *redrive.Engine {
 
 func plan(t *testing.T, e *redrive.Engine, max int) store.Operation {
 	t.Helper()
-	op, err := e.Plan(t.Context(), store.Operation{Event: nixie.OnRedrive, Actor: "ann", Reason: "mended"}, nixie.Filter{Statuses: []nixie.Status{nixie.StatusOpen}}, max)
+	op, err := e.Plan(t.Context(), store.Operation{Event: store.OnRedrive, Actor: "ann", Reason: "mended"}, nixie.Filter{Statuses: []nixie.Status{nixie.StatusOpen}}, max)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -134,7 +134,7 @@ func once(t *testing.T, st store.Store) int {
 	}
 	seen := map[nixie.ID]bool{}
 	for _, e := range list {
-		if e.Event != nixie.OnRedrive {
+		if e.Event != store.OnRedrive {
 			continue
 		}
 		if seen[e.Subject] {
@@ -393,7 +393,7 @@ func TestDiscard(t *testing.T) {
 	st := open(t, clock)
 	bury(t, st, clock, 5, nil)
 	e := engine(t, redrive.Config{Store: st}, clock)
-	op, err := e.Plan(t.Context(), store.Operation{Event: nixie.OnDiscard, Actor: "ann", Reason: "test data"}, nixie.Filter{}, 3)
+	op, err := e.Plan(t.Context(), store.Operation{Event: store.OnDiscard, Actor: "ann", Reason: "test data"}, nixie.Filter{}, 3)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -452,7 +452,7 @@ func TestR26_WhatIsHeldMeanwhileIsNotPurged(t *testing.T) {
 	bury(t, st, clock, 3, nil)
 	e := engine(t, redrive.Config{Store: st}, clock)
 	f := nixie.Filter{Statuses: []nixie.Status{nixie.StatusOpen}}
-	op, err := e.Plan(t.Context(), store.Operation{Event: nixie.OnPurge, Actor: "ann", Reason: "old", Filter: filter.Text(f), Statuses: f.Statuses}, f, 0)
+	op, err := e.Plan(t.Context(), store.Operation{Event: store.OnPurge, Actor: "ann", Reason: "old", Filter: filter.Text(f), Statuses: f.Statuses}, f, 0)
 	if err != nil || op.Selected != 3 {
 		t.Fatal(op, err)
 	}
@@ -461,7 +461,7 @@ func TestR26_WhatIsHeldMeanwhileIsNotPurged(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if err := st.Resolve(t.Context(), []store.Resolution{{Letter: ids[0], Event: nixie.OnHold, Actor: "bob"}})[0]; err != nil {
+	if err := st.Resolve(t.Context(), []store.Resolution{{Letter: ids[0], Event: store.OnHold, Actor: "bob"}})[0]; err != nil {
 		t.Fatal(err)
 	}
 	if r, err := e.Run(t.Context(), op.ID); err != nil || r.Done != 2 || r.Skipped != 1 {
@@ -491,7 +491,7 @@ func TestRefusedInput(t *testing.T) {
 		}
 	}
 	e := engine(t, redrive.Config{Store: st}, clock)
-	for _, op := range []store.Operation{{Event: nixie.OnBury, Actor: "a", Reason: "r"}, {Event: nixie.OnPurge, Actor: "a"}, {Event: nixie.OnRedrive, Actor: "a"}, {Event: nixie.OnRedrive, Reason: "r"}} {
+	for _, op := range []store.Operation{{Event: store.OnBury, Actor: "a", Reason: "r"}, {Event: store.OnPurge, Actor: "a"}, {Event: store.OnRedrive, Actor: "a"}, {Event: store.OnRedrive, Reason: "r"}} {
 		if _, err := e.Plan(t.Context(), op, nixie.Filter{}, 0); nixie.CodeOf(err) != nixie.CodeInvalid {
 			t.Errorf("%+v: %v", op, err)
 		}

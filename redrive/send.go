@@ -23,7 +23,7 @@ func (e *Engine) group(ctx context.Context, r *Result, ids []nixie.ID) (g *group
 	if e.sends(r) {
 		return e.sendGroup(ctx, r, ids)
 	}
-	if e.c.Edit != nil && r.Event == nixie.OnRedrive {
+	if e.c.Edit != nil && r.Event == store.OnRedrive {
 		return e.editGroup(ctx, r, ids)
 	}
 	g = &group{ids: ids}
@@ -34,7 +34,7 @@ func (e *Engine) group(ctx context.Context, r *Result, ids []nixie.ID) (g *group
 }
 
 // sends reports whether letters go to a broker.
-func (e *Engine) sends(r *Result) bool { return e.c.Send != nil && r.Event == nixie.OnRedrive }
+func (e *Engine) sends(r *Result) bool { return e.c.Send != nil && r.Event == store.OnRedrive }
 
 // resolve begins to resolve a group. It is not torn by the end of ctx, so that its
 // outcome is known.
@@ -105,7 +105,7 @@ func (e *Engine) sendGroup(ctx context.Context, r *Result, ids []nixie.ID) (*gro
 			continue
 		}
 		to := e.resolution(r, id)
-		to.Event, to.Skip = nixie.OnConfirm, why[id]
+		to.Event, to.Skip = store.OnConfirm, why[id]
 		g.ids, g.list = append(g.ids, id), append(g.list, to)
 	}
 	return g, len(ids), err

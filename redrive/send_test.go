@@ -68,7 +68,7 @@ func sendAll(t *testing.T, st *memory.Store, p *post, route redrive.Destination,
 		t.Fatal(err)
 	}
 	if id.IsZero() {
-		op, err := e.Plan(t.Context(), store.Operation{Event: nixie.OnRedrive, Actor: "ann", Reason: "mended"}, nixie.Filter{}, 0)
+		op, err := e.Plan(t.Context(), store.Operation{Event: store.OnRedrive, Actor: "ann", Reason: "mended"}, nixie.Filter{}, 0)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -176,7 +176,7 @@ func TestStoppedOnTheWay(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	op, err := e.Plan(ctx, store.Operation{Event: nixie.OnRedrive, Actor: "ann", Reason: "r"}, nixie.Filter{}, 0)
+	op, err := e.Plan(ctx, store.Operation{Event: store.OnRedrive, Actor: "ann", Reason: "r"}, nixie.Filter{}, 0)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -231,7 +231,7 @@ func TestTiredLettersArePutAside(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	op, err := e.Plan(t.Context(), store.Operation{Event: nixie.OnRedrive, Actor: "ann", Reason: "r"}, nixie.Filter{}, 0)
+	op, err := e.Plan(t.Context(), store.Operation{Event: store.OnRedrive, Actor: "ann", Reason: "r"}, nixie.Filter{}, 0)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -303,7 +303,7 @@ func TestDamagedLettersAreNotSent(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	op, err := e.Plan(t.Context(), store.Operation{Event: nixie.OnRedrive, Actor: "ann", Reason: "mended", Force: true}, nixie.Filter{}, 0)
+	op, err := e.Plan(t.Context(), store.Operation{Event: store.OnRedrive, Actor: "ann", Reason: "mended", Force: true}, nixie.Filter{}, 0)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -129,7 +129,7 @@ func (e *Engine) outcome(ctx context.Context, id nixie.ID) (store.Outcome, error
 // brake is that of a run of an operation. Only a redrive has outcomes.
 func (e *Engine) brake(op *store.Operation) *brake {
 	b := &brake{Stop: e.c.Stop, clock: e.c.Clock}
-	if op.Event != nixie.OnRedrive {
+	if op.Event != store.OnRedrive {
 		b.Stop = Stop{Share: -1}
 	}
 	b.died = func(ctx context.Context) (int64, error) {

@@ -125,7 +125,7 @@ func TestGoesOnWhileItMay(t *testing.T) {
 		t.Errorf("told to go on: %+v, %v", r, err)
 	}
 	e := engine(t, redrive.Config{Store: st, Rate: 40, Stop: redrive.Stop{After: 1}}, clock)
-	op, err := e.Plan(t.Context(), store.Operation{Event: nixie.OnDiscard, Actor: "ann", Reason: "over"}, nixie.Filter{}, 0)
+	op, err := e.Plan(t.Context(), store.Operation{Event: store.OnDiscard, Actor: "ann", Reason: "over"}, nixie.Filter{}, 0)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -172,7 +172,7 @@ func TestStopsWhenItDiesAgainOnABroker(t *testing.T) {
 		}
 	}
 	e := engine(t, redrive.Config{Store: st, Send: send, Rate: 10, Progress: back}, clock)
-	op, err := e.Plan(t.Context(), store.Operation{Event: nixie.OnRedrive, Actor: "ann", Reason: "mended"}, nixie.Filter{}, 0)
+	op, err := e.Plan(t.Context(), store.Operation{Event: store.OnRedrive, Actor: "ann", Reason: "mended"}, nixie.Filter{}, 0)
 	if err != nil {
 		t.Fatal(err)
 	}

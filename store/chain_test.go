@@ -27,7 +27,7 @@ func FuzzSum(f *testing.F) {
 	f.Add("q", int64(1), int64(1_800_000_000_000_000_000), "nixie", "bury", []byte("0123456789abcdef"), "reason:handler", []byte{})
 	f.Add("", int64(-1), int64(-1), "", "", []byte{}, string(make([]byte, 2000)), []byte("fedcba9876543210"))
 	f.Fuzz(func(t *testing.T, queue string, number, at int64, actor, event string, subject []byte, reason string, operation []byte) {
-		e := &store.AuditEntry{Queue: queue, Number: number, At: time.Unix(0, at), Actor: actor, Event: nixie.Event(event), Reason: reason}
+		e := &store.AuditEntry{Queue: queue, Number: number, At: time.Unix(0, at), Actor: actor, Event: store.Event(event), Reason: reason}
 		copy(e.Subject[:], subject)
 		copy(e.Operation[:], operation)
 		before := nixie.HashBody(subject)
@@ -39,7 +39,7 @@ func FuzzSum(f *testing.F) {
 
 // BenchmarkSum is the link of a letter in its queue's audit.
 func BenchmarkSum(b *testing.B) {
-	e := &store.AuditEntry{Queue: "billing", Number: 1_234_567, At: time.Unix(1_800_000_000, 1), Actor: "nixie", Event: nixie.OnBury, Subject: nixie.ID{1}, Reason: "reason:handler"}
+	e := &store.AuditEntry{Queue: "billing", Number: 1_234_567, At: time.Unix(1_800_000_000, 1), Actor: "nixie", Event: store.OnBury, Subject: nixie.ID{1}, Reason: "reason:handler"}
 	b.ReportAllocs()
 	for b.Loop() {
 		e.Hash = e.Sum(e.Hash)

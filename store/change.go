@@ -73,11 +73,11 @@ func (c *Change) Settlement() *nixie.Settlement {
 }
 
 // Event is what the audit says of the change.
-func (c *Change) Event() nixie.Event {
+func (c *Change) Event() Event {
 	if c.Verb == Cancel {
-		return nixie.OnCancel
+		return OnCancel
 	}
-	return nixie.OnAmend
+	return OnAmend
 }
 
 // Note is what the audit says was the reason: the verb, where the event does

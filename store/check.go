@@ -7,6 +7,7 @@ import (
 	"unicode/utf8"
 
 	"github.com/nixie-go/nixie"
+	"github.com/nixie-go/nixie/check"
 )
 
 // CheckCall refuses a call of more than [nixie.MaxBatch] parts.
@@ -61,7 +62,7 @@ func CheckAdoption(letters []nixie.Letter, actor, reason string) (size int, refu
 	refused = make([]error, len(letters))
 	for i := range letters {
 		size += len(letters[i].Message.Body)
-		refused[i] = letters[i].Check()
+		refused[i] = check.Letter(&letters[i])
 	}
 	return size, refused, checkBytes("bodies", size)
 }
@@ -138,15 +139,15 @@ func CheckSettlement(st *nixie.Settlement) error {
 	case st.Delay < 0 || st.Delay > nixie.MaxDelay:
 		return nixie.Errorf(nixie.CodeInvalid, "delay is %s: give one from 0 to %s", st.Delay, nixie.MaxDelay)
 	}
-	switch st.Verb.Event() {
+	switch EventOf(st.Verb) {
 	case "":
 		return nixie.Errorf(nixie.CodeInvalid, "verb %q is not one of complete, retry, release, discard, bury, hold, halt", st.Verb)
-	case nixie.OnBury:
+	case OnBury:
 		if st.Burial == nil {
 			return nixie.Errorf(nixie.CodeInvalid, "verb %s has no burial: say cause, status and group of the letter", st.Verb)
 		}
 	}
-	if st.Second != nil && st.Verb.Event() != nixie.OnBury {
+	if st.Second != nil && EventOf(st.Verb) != OnBury {
 		return nixie.Errorf(nixie.CodeInvalid, "verb %s has a second failure: only what is buried can have one, give the one by which the attempt failed", st.Verb)
 	}
 	return nil
@@ -162,7 +163,7 @@ func (r *Resolution) Check() error {
 		return nixie.Errorf(nixie.CodeInvalid, "reason is empty: say why, %s is recorded with its reason", r.Event)
 	}
 	if r.Edit != nil {
-		if r.Event != nixie.OnRedrive {
+		if r.Event != OnRedrive {
 			return nixie.Errorf(nixie.CodeInvalid, "letter %s has an edit and is to be moved by %s: edit what is redriven", r.Letter, r.Event)
 		}
 		if err := r.Edit.Check(); err != nil {
@@ -173,9 +174,9 @@ func (r *Resolution) Check() error {
 }
 
 // CheckEvent refuses what nobody can do to a letter by hand.
-func CheckEvent(e nixie.Event) error {
+func CheckEvent(e Event) error {
 	switch e {
-	case nixie.OnRedrive, nixie.OnDiscard, nixie.OnHold, nixie.OnUnhold, nixie.OnRequalify, nixie.OnRestore, nixie.OnConfirm, nixie.OnNote, nixie.OnPurge:
+	case OnRedrive, OnDiscard, OnHold, OnUnhold, OnRequalify, OnRestore, OnConfirm, OnNote, OnPurge:
 		return nil
 	}
 	return nixie.Errorf(nixie.CodeInvalid, "event %q: use redrive, discard, hold, unhold, requalify, restore, confirm, note or purge", e)

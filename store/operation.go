@@ -48,18 +48,18 @@ func NoOperation(id nixie.ID) error { return nixie.Errorf(nixie.CodeNotFound, "n
 // Operation is long work on letters: an event of an operator to many. At all times
 // Selected = Done + Skipped + Failed + Pending.
 type Operation struct {
-	ID        nixie.ID    `json:"operation"`
-	Event     nixie.Event `json:"event"`
-	Actor     string      `json:"actor"`
-	Reason    string      `json:"reason"`
-	Filter    string      `json:"filter"` // as the person wrote it
-	Force     bool        `json:"force"`
-	CreatedAt time.Time   `json:"created_at"`
-	Selected  int64       `json:"selected"`
-	Done      int64       `json:"done"`
-	Skipped   int64       `json:"skipped"` // refused with CodeConflict: by status, force, cap or key
-	Failed    int64       `json:"failed"`  // damaged: refused with CodeInternal
-	Pending   int64       `json:"pending"`
+	ID        nixie.ID  `json:"operation"`
+	Event     Event     `json:"event"`
+	Actor     string    `json:"actor"`
+	Reason    string    `json:"reason"`
+	Filter    string    `json:"filter"` // as the person wrote it
+	Force     bool      `json:"force"`
+	CreatedAt time.Time `json:"created_at"`
+	Selected  int64     `json:"selected"`
+	Done      int64     `json:"done"`
+	Skipped   int64     `json:"skipped"` // refused with CodeConflict: by status, force, cap or key
+	Failed    int64     `json:"failed"`  // damaged: refused with CodeInternal
+	Pending   int64     `json:"pending"`
 
 	Destination string         `json:"destination"` // where a redrive sends letters, as the person wrote it; "" is their queues in the store
 	Statuses    []nixie.Status `json:"statuses"`    // that a purge is for, see [Resolution]

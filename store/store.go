@@ -124,7 +124,7 @@ type DeadLetters interface {
 	// no place in an ordered stream: redriven, it is appended.
 	//
 	// A letter that the store has, and whose message died again with a foreign broker, is
-	// moved on by [nixie.Comeback]: Generation is greater than here, or the same and the
+	// moved on by [Comeback]: Generation is greater than here, or the same and the
 	// letter resolved by OnConfirm. History is longer by the failures of later generations
 	// than those here, counts, moments, group, flags and note are as given; message ID,
 	// body, headers and origin stay.
@@ -133,7 +133,7 @@ type DeadLetters interface {
 	// taken in again: the receipt names the letter that is there, or the
 	// message that has none, and says Duplicate, and Different if its body is
 	// another. An ID that belongs to something else and a held dedupe key are
-	// CodeConflict; what [nixie.Letter.Check] refuses is CodeInvalid or
+	// CodeConflict; what [check.Letter] refuses is CodeInvalid or
 	// CodeLimit. The i-th receipt and error answer the i-th letter. At most
 	// [nixie.MaxBatchBytes] of bodies go in one call.
 	Adopt(ctx context.Context, letters []nixie.Letter, actor, reason string) ([]nixie.Receipt, []error)
@@ -197,7 +197,7 @@ func (l Coverage) All() bool { return l == Coverage{} }
 //
 // With an [Edit] it queues the message with another body and other headers, in the same
 // commit. What it said when it was accepted is kept beside it, see [nixie.Letter.Original],
-// and an entry of [nixie.OnAmend] has the hashes before and after.
+// and an entry of [OnAmend] has the hashes before and after.
 //
 // OnConfirm says that a foreign broker took the message: it is canceled here, and the
 // letter is resolved. Of a letter that was not queued again before it is a redrive as
@@ -213,13 +213,13 @@ func (l Coverage) All() bool { return l == Coverage{} }
 // never.
 type Resolution struct {
 	Letter      nixie.ID
-	Event       nixie.Event // OnRedrive, OnDiscard, OnHold, OnUnhold, OnRequalify, OnRestore, OnConfirm, OnNote or OnPurge
-	Actor       string      // required
-	Reason      string      // required for OnDiscard, OnRequalify, OnNote and OnPurge; at most [nixie.MaxReason] bytes
-	Operation   nixie.ID    // the operation it belongs to; its item is marked in the same transaction
-	Force       bool        // redrive also what is not redrivable or needs review
-	MaxRedrives int         // for OnRedrive; 0 is no cap
-	Reviewed    bool        // for OnUnhold: a person found that it may be redriven, without force from then on
+	Event       Event    // OnRedrive, OnDiscard, OnHold, OnUnhold, OnRequalify, OnRestore, OnConfirm, OnNote or OnPurge
+	Actor       string   // required
+	Reason      string   // required for OnDiscard, OnRequalify, OnNote and OnPurge; at most [nixie.MaxReason] bytes
+	Operation   nixie.ID // the operation it belongs to; its item is marked in the same transaction
+	Force       bool     // redrive also what is not redrivable or needs review
+	MaxRedrives int      // for OnRedrive; 0 is no cap
+	Reviewed    bool     // for OnUnhold: a person found that it may be redriven, without force from then on
 
 	Edit *Edit // for OnRedrive: what the message says from then on; nil leaves it
 
@@ -236,7 +236,7 @@ const Reviewed = "reviewed"
 // NeedsReason reports whether the event is one that nobody does without a reason.
 func (r *Resolution) NeedsReason() bool {
 	switch r.Event {
-	case nixie.OnDiscard, nixie.OnRequalify, nixie.OnNote, nixie.OnPurge:
+	case OnDiscard, OnRequalify, OnNote, OnPurge:
 		return true
 	}
 	return false
@@ -244,7 +244,7 @@ func (r *Resolution) NeedsReason() bool {
 
 // Note is the note of the letter afterwards: only a discard and a hold leave one.
 func (r *Resolution) Note() string {
-	if r.Event == nixie.OnDiscard || r.Event == nixie.OnHold {
+	if r.Event == OnDiscard || r.Event == OnHold {
 		return By(r.Actor, r.Reason)
 	}
 	return ""
@@ -277,16 +277,16 @@ type AuditLog interface {
 // AuditEntry is one link of a queue's chain. Its hash covers its own fields and
 // the hash before it.
 type AuditEntry struct {
-	Queue     string      `json:"queue"`
-	Number    int64       `json:"number"` // 1, 2, 3 … per queue
-	At        time.Time   `json:"at"`
-	Actor     string      `json:"actor"`
-	Event     nixie.Event `json:"event"`
-	Subject   nixie.ID    `json:"subject"` // a letter or message
-	Reason    string      `json:"reason"`
-	Operation nixie.ID    `json:"operation"` // that it is part of; zero if of none
-	Before    nixie.Hash  `json:"before"`    // hash of the entry before, also when that was pruned; zero for the first
-	Hash      nixie.Hash  `json:"hash"`
+	Queue     string     `json:"queue"`
+	Number    int64      `json:"number"` // 1, 2, 3 … per queue
+	At        time.Time  `json:"at"`
+	Actor     string     `json:"actor"`
+	Event     Event      `json:"event"`
+	Subject   nixie.ID   `json:"subject"` // a letter or message
+	Reason    string     `json:"reason"`
+	Operation nixie.ID   `json:"operation"` // that it is part of; zero if of none
+	Before    nixie.Hash `json:"before"`    // hash of the entry before, also when that was pruned; zero for the first
+	Hash      nixie.Hash `json:"hash"`
 }
 
 // QueueQuery says what is asked about queues. The zero value asks for everything.
@@ -327,7 +327,7 @@ type Keeper interface {
 	// Prune removes what is older than the retention of its queue, in one
 	// transaction: ended messages without a letter, with their history and
 	// dedupe key; resolved and discarded letters with their messages; the oldest
-	// entries of audits, of which an entry of [nixie.OnPrune] says so; and keys of
+	// entries of audits, of which an entry of [OnPrune] says so; and keys of
 	// [Tx.Once], which belong to no queue, after [InboxRetention].
 	// What has not ended, and letters in which somebody still has to do
 	// something, are never touched. One call looks at up to p.Limit rows, or

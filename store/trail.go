@@ -9,7 +9,7 @@ import (
 )
 
 // Replaced is what the audit says of a message that a newer one with its dedupe key took
-// the place of, as [nixie.OnAmend] of nobody: the hash of the body that it had.
+// the place of, as [OnAmend] of nobody: the hash of the body that it had.
 func Replaced(body nixie.Hash) string {
 	return "replaced by a newer one with its dedupe key, its body was sha256 " + hex.EncodeToString(body[:])
 }
@@ -21,7 +21,7 @@ type AuditFilter struct {
 	Since  time.Time // not before
 	Until  time.Time // before
 	Actor  string    // exact
-	Events []nixie.Event
+	Events []Event
 
 	Subjects []nixie.ID // messages and letters that it was done to
 	Oldest   bool       // oldest first, else newest first

@@ -78,7 +78,7 @@ func redriveOffice(ctx context.Context, c *course) (err error) {
 	if err != nil {
 		return err
 	}
-	op, err := e.Plan(ctx, store.Operation{Event: nixie.OnRedrive, Actor: "bench", Reason: "measured"}, nixie.Filter{}, 0)
+	op, err := e.Plan(ctx, store.Operation{Event: store.OnRedrive, Actor: "bench", Reason: "measured"}, nixie.Filter{}, 0)
 	if err != nil {
 		return err
 	}

@@ -209,7 +209,7 @@ func (b *fixture) sendLetters(t *testing.T, st *memory.Store, n int) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	op, err := e.Plan(t.Context(), store.Operation{Event: nixie.OnRedrive, Actor: "ann", Reason: "r"}, nixie.Filter{}, 0)
+	op, err := e.Plan(t.Context(), store.Operation{Event: store.OnRedrive, Actor: "ann", Reason: "r"}, nixie.Filter{}, 0)
 	if err != nil {
 		t.Fatal(err)
 	}

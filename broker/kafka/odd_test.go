@@ -14,6 +14,7 @@ import (
 
 	"github.com/nixie-go/nixie"
 	"github.com/nixie-go/nixie/broker"
+	"github.com/nixie-go/nixie/check"
 	"github.com/nixie-go/nixie/policy"
 	"github.com/nixie-go/nixie/store"
 	"github.com/nixie-go/nixie/store/memory"
@@ -144,7 +145,7 @@ func TestNegativeTimestamps(t *testing.T) {
 			}
 		}
 		for _, l := range inOffice(t, st) {
-			if err := l.Check(); err != nil {
+			if err := check.Letter(&l); err != nil {
 				t.Error(err)
 			}
 		}

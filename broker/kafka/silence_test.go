@@ -126,7 +126,7 @@ func TestStoppedRedriveOfAnOfficeToASilentBroker(t *testing.T) {
 		}
 		s := silentAfter(t, 5)
 		e := engine(s.publisher(t, b))
-		op, err := e.Plan(t.Context(), store.Operation{Event: nixie.OnRedrive, Actor: "ann", Reason: "repaired"}, nixie.Filter{}, 0)
+		op, err := e.Plan(t.Context(), store.Operation{Event: store.OnRedrive, Actor: "ann", Reason: "repaired"}, nixie.Filter{}, 0)
 		if err != nil {
 			t.Fatal(err)
 		}

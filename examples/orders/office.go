@@ -61,7 +61,7 @@ func tellLetters(ctx context.Context, out io.Writer, clerk *office.Office) error
 // happen, then it freezes that selection and carries it out. It returns how many
 // went.
 func redrive(ctx context.Context, out io.Writer, clerk *office.Office, choice nixie.Filter, reason string) (int64, error) {
-	work := &office.OperationRequest{Event: nixie.OnRedrive, Filter: choice, Text: filter.Text(choice), Reason: reason, Rate: 100}
+	work := &office.OperationRequest{Event: store.OnRedrive, Filter: choice, Text: filter.Text(choice), Reason: reason, Rate: 100}
 	plan, err := clerk.Preview(ctx, work)
 	if err != nil {
 		return 0, err
@@ -79,7 +79,7 @@ func redrive(ctx context.Context, out io.Writer, clerk *office.Office, choice ni
 
 // giveUp discards what is left. The reason stays with each letter.
 func giveUp(ctx context.Context, clerk *office.Office, reason string) error {
-	work := &office.OperationRequest{Event: nixie.OnDiscard, Reason: reason}
+	work := &office.OperationRequest{Event: store.OnDiscard, Reason: reason}
 	operation, err := clerk.Begin(ctx, work)
 	if err != nil {
 		return err

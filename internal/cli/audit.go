@@ -8,7 +8,6 @@ import (
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
 
-	"github.com/nixie-go/nixie"
 	"github.com/nixie-go/nixie/filter"
 	"github.com/nixie-go/nixie/office"
 	"github.com/nixie-go/nixie/store"
@@ -54,10 +53,10 @@ func (a *auditFlags) read(g *globals) error {
 		}
 	}
 	for _, e := range a.events {
-		if !slices.Contains(nixie.Events(), nixie.Event(e)) {
+		if !slices.Contains(store.Events(), store.Event(e)) {
 			return usagef("--event %q: there are %s", e, strings.Join(eventNames(), ", "))
 		}
-		f.Events = append(f.Events, nixie.Event(e))
+		f.Events = append(f.Events, store.Event(e))
 	}
 	return nil
 }
@@ -69,7 +68,7 @@ func quoteTerm(text string) string {
 
 func eventNames() []string {
 	var names []string
-	for _, e := range nixie.Events() {
+	for _, e := range store.Events() {
 		names = append(names, string(e))
 	}
 	return names

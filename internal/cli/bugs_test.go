@@ -106,7 +106,7 @@ func hostileStore(t *testing.T, path string) (dead, waiting string) {
 	}}})...)
 	letters, _, err := st.Letters(ctx, nixie.Filter{}, store.Page{})
 	check(err)
-	for _, event := range []nixie.Event{nixie.OnNote, nixie.OnHold} {
+	for _, event := range []store.Event{store.OnNote, store.OnHold} {
 		check(st.Resolve(ctx, []store.Resolution{{Letter: letters[0].ID, Event: event, Actor: hostileText, Reason: hostileText}})...)
 	}
 	hostile.Stream, hostile.DedupeKey = "", ""

@@ -4,7 +4,7 @@ import (
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
 
-	"github.com/nixie-go/nixie"
+	"github.com/nixie-go/nixie/store"
 )
 
 func newDLQ(g *globals) *cobra.Command {
@@ -16,21 +16,21 @@ func newDLQ(g *globals) *cobra.Command {
 
 // letterVerb is a verb that has nothing of its own but its help, and perhaps a flag.
 type letterVerb struct {
-	event    nixie.Event
+	event    store.Event
 	done     string
 	required bool // a reason is needed
 	flags    func(*letterBulk, *pflag.FlagSet)
 }
 
 var letterVerbs = []letterVerb{
-	{event: nixie.OnDiscard, done: "discarded", required: true},
-	{event: nixie.OnHold, done: "held"},
-	{event: nixie.OnUnhold, done: "released", flags: func(l *letterBulk, fs *pflag.FlagSet) {
+	{event: store.OnDiscard, done: "discarded", required: true},
+	{event: store.OnHold, done: "held"},
+	{event: store.OnUnhold, done: "released", flags: func(l *letterBulk, fs *pflag.FlagSet) {
 		fs.BoolVar(&l.reviewed, "reviewed", false, "a person found that they may be redriven: without --force from now on")
 	}},
-	{event: nixie.OnRequalify, done: "requalified", required: true},
-	{event: nixie.OnRestore, done: "restored"},
-	{event: nixie.OnNote, done: "noted", required: true},
+	{event: store.OnRequalify, done: "requalified", required: true},
+	{event: store.OnRestore, done: "restored"},
+	{event: store.OnNote, done: "noted", required: true},
 }
 
 // newLetterVerbs makes the commands of the verbs.

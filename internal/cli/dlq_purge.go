@@ -9,13 +9,14 @@ import (
 
 	"github.com/nixie-go/nixie"
 	"github.com/nixie-go/nixie/filter"
+	"github.com/nixie-go/nixie/store"
 	"github.com/nixie-go/nixie/store/lifecycle"
 )
 
 func newDLQPurge(g *globals, of *jobLetters) *cobra.Command {
 	p := &purge{globals: g}
 	l := &letterBulk{
-		bulk: bulk{globals: g, required: true}, event: nixie.OnPurge, done: "purged", narrow: p.narrow, choice: letterFlags{of: of},
+		bulk: bulk{globals: g, required: true}, event: store.OnPurge, done: "purged", narrow: p.narrow, choice: letterFlags{of: of},
 	}
 	return g.command(g.described("dlq purge", cobra.ArbitraryArgs), l.run, l, p)
 }
@@ -52,7 +53,7 @@ func (p *purge) narrow(f *nixie.Filter, ids bool) error {
 		return usagef("--older-than: %w", err)
 	}
 	for _, s := range p.statuses {
-		if !lifecycle.May(nixie.Status(s), nixie.OnPurge) {
+		if !lifecycle.May(nixie.Status(s), store.OnPurge) {
 			return usagef("--status %q: a purge takes resolved, discarded, open, review and quarantined", s)
 		}
 		f.Statuses = append(f.Statuses, nixie.Status(s))

@@ -5,11 +5,11 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"github.com/nixie-go/nixie"
+	"github.com/nixie-go/nixie/store"
 )
 
 func newDLQRedrive(g *globals) *cobra.Command {
-	l := &letterBulk{bulk: bulk{globals: g, required: true}, event: nixie.OnRedrive, done: "redriven", target: &redriveTarget{}}
+	l := &letterBulk{bulk: bulk{globals: g, required: true}, event: store.OnRedrive, done: "redriven", target: &redriveTarget{}}
 	topic := &topicRedrive{letterBulk: l}
 	return g.command(g.described("dlq redrive", cobra.ArbitraryArgs), func(ctx context.Context, args []string) error {
 		switch {

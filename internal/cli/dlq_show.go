@@ -13,6 +13,7 @@ import (
 	"github.com/nixie-go/nixie/internal/app"
 	"github.com/nixie-go/nixie/internal/config"
 	"github.com/nixie-go/nixie/office"
+	"github.com/nixie-go/nixie/store"
 	"github.com/nixie-go/nixie/store/lifecycle"
 )
 
@@ -249,7 +250,7 @@ func (g *globals) printNext(w io.Writer, l *nixie.Letter) {
 			next = append(next, step{g.typed("dlq", "restore", id), "take the discard back"})
 		}
 	}
-	if lifecycle.May(l.Status, nixie.OnDiscard) {
+	if lifecycle.May(l.Status, store.OnDiscard) {
 		next = append(next, step{g.typed("dlq", "discard", id, "--reason", "'…'"), "give it up"})
 	}
 	next = append(next, step{g.typed("message", "log", l.Message.ID.String()), "its life in order of time"})

@@ -13,12 +13,13 @@ import (
 	"github.com/nixie-go/nixie/broker"
 	"github.com/nixie-go/nixie/filter"
 	"github.com/nixie-go/nixie/office"
+	"github.com/nixie-go/nixie/store"
 )
 
 // letterBulk does one thing to many letters: redrive, discard, hold, purge …
 type letterBulk struct {
 	bulk
-	event  nixie.Event
+	event  store.Event
 	done   string                          // what letters are then: redriven, discarded …
 	choice letterFlags                     // by --filter and --where
 	narrow func(*nixie.Filter, bool) error // chooses by flags of the command's own too; the bool says that IDs are given
@@ -47,7 +48,7 @@ func (l *letterBulk) register(fs *pflag.FlagSet) {
 	fs.IntVar(&l.max, "max", 0, "at most so many, the oldest deaths first; 0 is no limit")
 	fs.StringVar(&l.rate, "rate", "", "at most so many a second, or 10/m, or 600/h")
 	why := "reason"
-	if l.event == nixie.OnNote {
+	if l.event == store.OnNote {
 		why = "text"
 	}
 	l.bulk.register(fs, why, "with every letter")
@@ -77,7 +78,7 @@ func (l *letterBulk) run(ctx context.Context, args []string) error {
 	if err := l.check(args); err != nil {
 		return err
 	}
-	if folder, is := l.itemFolder(); is && l.choice.of != nil && l.event != nixie.OnRedrive {
+	if folder, is := l.itemFolder(); is && l.choice.of != nil && l.event != store.OnRedrive {
 		return l.removeFiles(ctx, folder, args)
 	}
 	work := &office.OperationRequest{
@@ -168,7 +169,7 @@ func (l *letterBulk) begin(ctx context.Context, o *office.Office, work *office.O
 	}
 	return l.do(func() (plan, error) {
 		preview := o.Preview
-		if l.dry && l.reason != "" && l.event == nixie.OnRedrive {
+		if l.dry && l.reason != "" && l.event == store.OnRedrive {
 			preview = o.Keep
 		}
 		p, err := preview(ctx, work)
@@ -305,7 +306,7 @@ func (l *letterBulk) typedAgain(words ...string) string {
 
 // sayForce prints the command that moves letters which were left for want of --force.
 func (l *letterBulk) sayForce(ctx context.Context, o *office.Office, v *office.OperationResult, args []string) {
-	if l.event != nixie.OnRedrive || l.force || len(v.Refused) == 0 {
+	if l.event != store.OnRedrive || l.force || len(v.Refused) == 0 {
 		return
 	}
 	n, err := o.CountNeedingForce(ctx, v.Refused)

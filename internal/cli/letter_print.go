@@ -6,9 +6,9 @@ import (
 	"strings"
 	"time"
 
-	"github.com/nixie-go/nixie"
 	"github.com/nixie-go/nixie/office"
 	"github.com/nixie-go/nixie/redrive"
+	"github.com/nixie-go/nixie/store"
 )
 
 // How much of a plan or an outcome is shown to people.
@@ -60,7 +60,7 @@ func (l *letterBulk) printSelection(w io.Writer, p *office.Plan) {
 	switch {
 	case l.target.sends():
 		where = "To " + l.target.destination() + ", of queue"
-	case l.event == nixie.OnRedrive:
+	case l.event == store.OnRedrive:
 		where = "Back to"
 	}
 	printCounts(w, where, p.ByQueue)
@@ -100,9 +100,9 @@ func printRefused(w io.Writer, refused []redrive.Refusal) {
 // hint tells what comes next.
 func (l *letterBulk) hint() string {
 	switch {
-	case l.event == nixie.OnRequalify:
+	case l.event == store.OnRequalify:
 		return "how often letters were redriven stays: redrive these with a higher --max-redrives"
-	case l.event != nixie.OnRedrive || l.choice.of != nil: // after the redrive of a job comes its run
+	case l.event != store.OnRedrive || l.choice.of != nil: // after the redrive of a job comes its run
 		return ""
 	case l.target.sends():
 		return "what was redriven is with the broker; what dies there again is the same letter"

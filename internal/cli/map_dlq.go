@@ -8,9 +8,9 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"github.com/nixie-go/nixie"
 	"github.com/nixie-go/nixie/office"
 	"github.com/nixie-go/nixie/redrive"
+	"github.com/nixie-go/nixie/store"
 )
 
 func newMapDLQ(g *globals) *cobra.Command {
@@ -35,7 +35,7 @@ type mapRetry struct {
 
 func newMapRetry(g *globals) *cobra.Command {
 	l := &letterBulk{
-		bulk: bulk{globals: g, required: true}, event: nixie.OnRedrive, done: "redriven", choice: letterFlags{of: &jobLetters{globals: g}},
+		bulk: bulk{globals: g, required: true}, event: store.OnRedrive, done: "redriven", choice: letterFlags{of: &jobLetters{globals: g}},
 	}
 	r := &mapRetry{again: again{globals: g, stored: true}, redrive: l}
 	cmd := g.command(g.described("map dlq retry", cobra.ArbitraryArgs), r.do, l)
@@ -103,7 +103,7 @@ func (r *mapRetry) find(ctx context.Context) error {
 
 func newMapClear(g *globals) *cobra.Command {
 	l := &letterBulk{
-		bulk: bulk{globals: g, required: true}, event: nixie.OnDiscard, done: "given up", choice: letterFlags{of: &jobLetters{globals: g}},
+		bulk: bulk{globals: g, required: true}, event: store.OnDiscard, done: "given up", choice: letterFlags{of: &jobLetters{globals: g}},
 	}
 	return g.command(g.described("map dlq clear", cobra.ArbitraryArgs), l.run, l)
 }

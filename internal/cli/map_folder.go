@@ -145,7 +145,7 @@ func (l *letterBulk) removeItems(folder string, items []string) error {
 		return err
 	}
 	removed := 0
-	action := map[nixie.Event]string{nixie.OnPurge: "purged", nixie.OnDiscard: "discarded"}[l.event]
+	action := map[store.Event]string{store.OnPurge: "purged", store.OnDiscard: "discarded"}[l.event]
 	for _, item := range items {
 		there, err := from.Remove(l.choice.of.job, item, itemfile.Removal{Action: action, Actor: config.Actor(l.Env), Reason: l.reason})
 		if err != nil {

@@ -99,9 +99,9 @@ func (m *mountain) fill() {
 			}
 			switch i % 20 {
 			case 3, 9, 13:
-				moves = append(moves, store.Resolution{Letter: receipts[i].ID, Event: nixie.OnDiscard, Actor: "tester", Reason: "old"})
+				moves = append(moves, store.Resolution{Letter: receipts[i].ID, Event: store.OnDiscard, Actor: "tester", Reason: "old"})
 			case 17:
-				moves = append(moves, store.Resolution{Letter: receipts[i].ID, Event: nixie.OnRedrive, Actor: "tester", Force: true})
+				moves = append(moves, store.Resolution{Letter: receipts[i].ID, Event: store.OnRedrive, Actor: "tester", Force: true})
 			}
 		}
 		for _, err := range m.store.Resolve(m.t.Context(), moves) {

@@ -95,7 +95,7 @@ func (r *randomOffice) fill(seed uint64) {
 	}
 	list, _, err := r.st.Letters(ctx, nixie.Filter{Queues: r.queues}, store.Page{Limit: 1000})
 	r.ok(err)
-	events := []nixie.Event{nixie.OnHold, nixie.OnDiscard, nixie.OnRedrive, nixie.OnNote, nixie.OnUnhold}
+	events := []store.Event{store.OnHold, store.OnDiscard, store.OnRedrive, store.OnNote, store.OnUnhold}
 	for range 2 {
 		var resolutions []store.Resolution
 		for _, l := range list {
@@ -138,7 +138,7 @@ func (r *randomOffice) die(queue string, n int) {
 		r.ok(err)
 		var back []store.Resolution
 		for _, l := range letters {
-			back = append(back, store.Resolution{Letter: l.ID, Event: nixie.OnRedrive, Actor: "ann", Force: true})
+			back = append(back, store.Resolution{Letter: l.ID, Event: store.OnRedrive, Actor: "ann", Force: true})
 		}
 		r.st.Resolve(ctx, back)
 		list = list[:n/3]
@@ -163,7 +163,7 @@ func (r *randomOffice) compare(seed uint64) office.Plan {
 	ctx := r.Context()
 	o, err := office.New(office.Config{Store: r.st, Actor: "ann"})
 	r.ok(err)
-	events := []nixie.Event{nixie.OnRedrive, nixie.OnRedrive, nixie.OnRedrive, nixie.OnDiscard, nixie.OnHold, nixie.OnUnhold, nixie.OnRestore, nixie.OnPurge, nixie.OnRequalify, nixie.OnNote}
+	events := []store.Event{store.OnRedrive, store.OnRedrive, store.OnRedrive, store.OnDiscard, store.OnHold, store.OnUnhold, store.OnRestore, store.OnPurge, store.OnRequalify, store.OnNote}
 	w := office.OperationRequest{
 		Event: events[r.IntN(len(events))], Filter: nixie.Filter{Queues: r.queues}, Reason: "r", Force: r.IntN(3) == 0,
 		Max: []int{0, 0, 4}[r.IntN(3)], MaxRedrives: []int{0, 1, -1}[r.IntN(3)], Batch: 1 + r.IntN(4),

@@ -13,6 +13,7 @@ import (
 	"unicode/utf8"
 
 	"github.com/nixie-go/nixie"
+	"github.com/nixie-go/nixie/check"
 	"github.com/nixie-go/nixie/policy"
 )
 
@@ -131,7 +132,7 @@ func read(raw []byte, queue, channel string, entry func(json.RawMessage) (nixie.
 		return l, nil, err
 	}
 	l.History = failures
-	l.HistoryDropped = max(int(min(doc.Count, nixie.MaxCount))-len(failures), len(dropped))
+	l.HistoryDropped = max(int(min(doc.Count, check.MaxCount))-len(failures), len(dropped))
 	last := &l.History[len(l.History)-1]
 	last.Decision = nixie.Bury
 	last.Attachments = append(last.Attachments, doc.Artifacts.attachments()...)
@@ -147,7 +148,7 @@ func (d *itemDoc) letter(queue, channel string) (nixie.Letter, error) {
 	if err := json.Compact(&body, d.Data); err != nil {
 		return nixie.Letter{}, nixie.Errorf(nixie.CodeInvalid, "item_data: %w", err)
 	}
-	tried := int(min(max(int64(d.Count), int64(len(d.History))), nixie.MaxCount))
+	tried := int(min(max(int64(d.Count), int64(len(d.History))), check.MaxCount))
 	var headers []nixie.Header
 	if d.Signature != "" {
 		headers = []nixie.Header{{Name: headerSignature, Value: fit(d.Signature, nixie.MaxName)}}
@@ -168,7 +169,7 @@ func (d *itemDoc) letter(queue, channel string) (nixie.Letter, error) {
 func (d *itemDoc) failures(entry func(json.RawMessage) (nixie.Failure, error)) (list []nixie.Failure, dropped []json.RawMessage, err error) {
 	if len(d.History) == 0 {
 		f := nixie.Failure{
-			Generation: 1, Attempt: int(min(d.Count, nixie.MaxCount)), FailedAt: d.Last.UTC(),
+			Generation: 1, Attempt: int(min(d.Count, check.MaxCount)), FailedAt: d.Last.UTC(),
 			Class: classOf(nixie.ReasonUnknown), Reason: nixie.ReasonUnknown, Type: typeUnrecorded, Text: fit(d.Signature, nixie.MaxFailureText),
 		}
 		return []nixie.Failure{f}, nil, nil
@@ -215,7 +216,7 @@ func glanceFailure(raw json.RawMessage) (nixie.Failure, error) {
 	}
 	took := time.Duration(min(d.Duration, uint64(nixie.MaxDelay/time.Millisecond))) * time.Millisecond
 	f := nixie.Failure{
-		Generation: 1, Attempt: int(min(d.Attempt, nixie.MaxCount)), FailedAt: d.At.UTC(), Took: took,
+		Generation: 1, Attempt: int(min(d.Attempt, check.MaxCount)), FailedAt: d.At.UTC(), Took: took,
 		Reason: reasonOf(name), Type: fit(name, nixie.MaxName), Text: fit(d.Text, nixie.MaxFailureText), Stack: fit(d.Stack, nixie.MaxStack),
 		Step: fit(d.Step, nixie.MaxFailureText), Worker: fit(d.Agent, nixie.MaxFailureText), ExitCode: code,
 		LogLocation: fit(d.Log, nixie.MaxFailureText), Decision: nixie.Retry,

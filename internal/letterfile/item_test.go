@@ -292,7 +292,7 @@ func TestItemAfterAnotherDeath(t *testing.T) {
 	for kind, st := range stores(t) {
 		ctx := context.Background()
 		l := through(t, st, readOne(t, text, letterfile.Options{Queue: "q"}))[0]
-		errs := st.Resolve(ctx, []store.Resolution{{Letter: l.ID, Event: nixie.OnRedrive, Actor: "ann"}})
+		errs := st.Resolve(ctx, []store.Resolution{{Letter: l.ID, Event: store.OnRedrive, Actor: "ann"}})
 		ds, err := st.Claim(ctx, "q", nixie.Want{Max: 1})
 		if err = errors.Join(append(errs, err)...); err != nil || len(ds) != 1 {
 			t.Fatal(kind, err, len(ds))

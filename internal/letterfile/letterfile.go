@@ -14,6 +14,7 @@ import (
 	"os"
 
 	"github.com/nixie-go/nixie"
+	"github.com/nixie-go/nixie/check"
 	"github.com/nixie-go/nixie/internal/itemfile"
 	"github.com/nixie-go/nixie/internal/items"
 )
@@ -108,7 +109,7 @@ func (r *Reader) Next() (Record, error) {
 		rec.Letter.Message.Queue = r.opts.Queue
 	}
 	if err == nil {
-		err = rec.Letter.Check()
+		err = check.Letter(&rec.Letter)
 	}
 	if err != nil {
 		return Record{Err: fmt.Errorf("%s: %w", t.place, err)}, nil

@@ -22,6 +22,7 @@ import (
 	"time"
 
 	"github.com/nixie-go/nixie"
+	"github.com/nixie-go/nixie/check"
 	"github.com/nixie-go/nixie/internal/itemfile"
 	"github.com/nixie-go/nixie/policy"
 	"github.com/nixie-go/nixie/store"
@@ -218,7 +219,7 @@ func (s *Store) read(h *head, as reader) (nixie.Letter, error) {
 	}
 	l, err := as(raw, h.queue(), h.job)
 	if err == nil {
-		err = l.Check()
+		err = check.Letter(&l)
 	}
 	if err != nil {
 		return l, err

@@ -97,7 +97,7 @@ func (l *Letter) resolve(m *Message, r *store.Resolution, ordered bool, now int6
 	if !r.Operation.IsZero() {
 		l.Operation = r.Operation
 	}
-	if r.Event == nixie.OnNote {
+	if r.Event == store.OnNote {
 		l.Revision++
 		return false, nil
 	}
@@ -110,23 +110,23 @@ func (l *Letter) resolve(m *Message, r *store.Resolution, ordered bool, now int6
 		l.Redrivable, l.NeedsReview, l.Rule = true, false, store.Reviewed
 	}
 	switch r.Event {
-	case nixie.OnRedrive:
+	case store.OnRedrive:
 		appends = ordered && !l.Blocks
 		err = m.Live(now)
 		if m.Ordered = ordered; ordered {
 			m.State, m.Rank, m.Gap = Behind, l.Rank, m.Gap || appends
 		}
-	case nixie.OnConfirm:
+	case store.OnConfirm:
 		if !redriven { // its next life begins with the broker that took it
 			err = m.Live(now)
 		}
 		if err == nil {
-			err = m.End(nixie.OnCancel, now) // nobody may work on it here as well
+			err = m.End(store.OnCancel, now) // nobody may work on it here as well
 		}
-	case nixie.OnRestore:
+	case store.OnRestore:
 		l.InStream = ordered && l.Rank > 0 // it does not block: its followers may have gone
 		return false, nil
-	case nixie.OnDiscard:
+	case store.OnDiscard:
 	default:
 		return false, nil
 	}
@@ -135,10 +135,10 @@ func (l *Letter) resolve(m *Message, r *store.Resolution, ordered bool, now int6
 }
 
 // DieElsewhere makes a letter say how its message died again with a foreign broker, where our
-// order of streams does not hold. What was given is on a way of [nixie.Comeback], see
+// order of streams does not hold. What was given is on a way of [store.Comeback], see
 // [CameBack]. It needs ID, Status and Revision.
 func (l *Letter) DieElsewhere(given *nixie.Letter, now int64) error {
-	for _, on := range nixie.Comeback(l.Status, given.Status) {
+	for _, on := range store.Comeback(l.Status, given.Status) {
 		if err := l.move(on, now); err != nil {
 			return err
 		}
@@ -151,7 +151,7 @@ func (l *Letter) DieElsewhere(given *nixie.Letter, now int64) error {
 }
 
 // move brings a letter to where the table of moves says.
-func (l *Letter) move(on nixie.Event, now int64) error {
+func (l *Letter) move(on store.Event, now int64) error {
 	next, err := l.next(on)
 	if err != nil {
 		return err
@@ -166,8 +166,8 @@ func (l *Letter) move(on nixie.Event, now int64) error {
 
 // next is the status of a letter after an event that was found possible, or that took place
 // elsewhere. That the table of moves forbids it is damage.
-func (l *Letter) next(on nixie.Event) (nixie.Status, error) {
-	next, ok := nixie.NextStatus(l.Status, on)
+func (l *Letter) next(on store.Event) (nixie.Status, error) {
+	next, ok := store.NextStatus(l.Status, on)
 	if !ok {
 		return "", nixie.Errorf(nixie.CodeInternal, "letter %s is %s and cannot follow %s: run nixie verify", l.ID, l.Status, on)
 	}

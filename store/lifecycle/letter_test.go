@@ -12,8 +12,8 @@ import (
 // resolutions are all that an operator or a broker can ask of a letter.
 func resolutions() []store.Resolution {
 	var all []store.Resolution
-	for _, on := range []nixie.Event{
-		nixie.OnRedrive, nixie.OnDiscard, nixie.OnHold, nixie.OnUnhold, nixie.OnRequalify, nixie.OnRestore, nixie.OnConfirm, nixie.OnNote, nixie.OnPurge,
+	for _, on := range []store.Event{
+		store.OnRedrive, store.OnDiscard, store.OnHold, store.OnUnhold, store.OnRequalify, store.OnRestore, store.OnConfirm, store.OnNote, store.OnPurge,
 	} {
 		for _, force := range []bool{false, true} {
 			for _, most := range []int{0, 1, 2} {
@@ -32,7 +32,7 @@ func resolutions() []store.Resolution {
 // moves or a note; what is refused has a reason that its facts bear out.
 func TestEveryLetter(t *testing.T) {
 	t.Parallel()
-	asked, allowed := 0, map[nixie.Event]map[nixie.Status]bool{}
+	asked, allowed := 0, map[store.Event]map[nixie.Status]bool{}
 	for _, status := range nixie.Statuses() {
 		for bits := range 1 << 6 {
 			has := func(i int) bool { return bits>>i&1 == 1 }
@@ -61,10 +61,10 @@ func TestEveryLetter(t *testing.T) {
 			}
 		}
 	}
-	for event, want := range map[nixie.Event]string{
-		nixie.OnRedrive: "open review", nixie.OnDiscard: "open review quarantined", nixie.OnHold: "open", nixie.OnUnhold: "review", nixie.OnRequalify: "quarantined",
-		nixie.OnRestore: "discarded", nixie.OnConfirm: "open redriving review", nixie.OnNote: "open redriving resolved discarded review quarantined",
-		nixie.OnPurge: "open resolved discarded",
+	for event, want := range map[store.Event]string{
+		store.OnRedrive: "open review", store.OnDiscard: "open review quarantined", store.OnHold: "open", store.OnUnhold: "review", store.OnRequalify: "quarantined",
+		store.OnRestore: "discarded", store.OnConfirm: "open redriving review", store.OnNote: "open redriving resolved discarded review quarantined",
+		store.OnPurge: "open resolved discarded",
 	} {
 		for _, status := range nixie.Statuses() {
 			if got := allowed[event][status]; got != strings.Contains(" "+want+" ", " "+string(status)+" ") {
@@ -79,13 +79,13 @@ func TestEveryLetter(t *testing.T) {
 func unfair(l *Facts, r *store.Resolution, err error) string {
 	reasons := map[string]bool{
 		"left out":        r.Skip != "",
-		"is not possible": l.Status == nixie.StatusRedriving || r.Event != nixie.OnNote,
-		"is not dead":     r.Event == nixie.OnRestore && !l.Dead,
-		"notes":           r.Event == nixie.OnNote && l.Notes == nixie.MaxNotes,
-		"is not for such": r.Event == nixie.OnPurge,
-		"needs review":    r.Event == nixie.OnRedrive && !r.Force && l.NeedsReview,
-		"not redrivable":  r.Event == nixie.OnRedrive && !r.Force && !l.Redrivable,
-		"been redriven 1": r.Event == nixie.OnRedrive && r.MaxRedrives == 1 && l.Redrives == 1,
+		"is not possible": l.Status == nixie.StatusRedriving || r.Event != store.OnNote,
+		"is not dead":     r.Event == store.OnRestore && !l.Dead,
+		"notes":           r.Event == store.OnNote && l.Notes == nixie.MaxNotes,
+		"is not for such": r.Event == store.OnPurge,
+		"needs review":    r.Event == store.OnRedrive && !r.Force && l.NeedsReview,
+		"not redrivable":  r.Event == store.OnRedrive && !r.Force && !l.Redrivable,
+		"been redriven 1": r.Event == store.OnRedrive && r.MaxRedrives == 1 && l.Redrives == 1,
 		"dedupe key":      l.TakenKey != "",
 	}
 	must := []string{"left out", "is not dead", "notes", "needs review", "not redrivable", "been redriven 1", "dedupe key"}
@@ -115,7 +115,7 @@ func TestChangedMeanwhile(t *testing.T) {
 		planned, read int64
 		ok            bool
 	}{{0, 0, true}, {3, 0, true}, {2, 0, false}, {0, 3, true}, {0, 2, false}, {3, 4, false}} {
-		r := store.Resolution{Event: nixie.OnRedrive}
+		r := store.Resolution{Event: store.OnRedrive}
 		if c.read != 0 {
 			r.Edit = &store.Edit{Revision: c.read}
 		}
@@ -139,7 +139,7 @@ func TestListed(t *testing.T) {
 func TestKeys(t *testing.T) {
 	t.Parallel()
 	for scope, dead := range map[nixie.DedupeScope]bool{"": false, nixie.DedupeActive: false, nixie.DedupeUnresolved: true, nixie.DedupeEver: true} {
-		if KeepsDead(scope) != dead || NeedsKey(nixie.OnRestore, scope) != dead || !NeedsKey(nixie.OnRedrive, scope) || NeedsKey(nixie.OnConfirm, scope) {
+		if KeepsDead(scope) != dead || NeedsKey(store.OnRestore, scope) != dead || !NeedsKey(store.OnRedrive, scope) || NeedsKey(store.OnConfirm, scope) {
 			t.Errorf("scope %q", scope)
 		}
 	}
@@ -185,7 +185,7 @@ func TestEnds(t *testing.T) {
 	for _, verb := range []store.ChangeVerb{store.Cancel, store.Hold} {
 		c := store.Change{Verb: verb, Actor: "ann", Reason: "why", Burial: burial(nixie.StatusReview)}
 		e := Changed(&c, true)
-		if want := map[store.ChangeVerb]nixie.Event{store.Cancel: nixie.OnGone, store.Hold: nixie.OnHold}[verb]; e != (End{Event: want, Actor: "ann", Reason: "why", Note: "ann: why"}) {
+		if want := map[store.ChangeVerb]store.Event{store.Cancel: store.OnGone, store.Hold: store.OnHold}[verb]; e != (End{Event: want, Actor: "ann", Reason: "why", Note: "ann: why"}) {
 			t.Errorf("%s: %+v", verb, e)
 		}
 	}
@@ -196,10 +196,10 @@ func TestEnds(t *testing.T) {
 func TestFollow(t *testing.T) {
 	t.Parallel()
 	for _, status := range nixie.Statuses() {
-		for _, on := range nixie.Events() {
+		for _, on := range store.Events() {
 			l := Letter{ID: nixie.ID{1}, Status: status}
 			err, next := l.Follow(End{Event: on}, 7), l.Status
-			want, ok := nixie.NextStatus(status, on)
+			want, ok := store.NextStatus(status, on)
 			if ok = ok && status == nixie.StatusRedriving; ok && (next != want || err != nil) || !ok && nixie.CodeOf(err) != nixie.CodeInternal {
 				t.Errorf("%s of %s: %q, %v", on, status, next, err)
 			}

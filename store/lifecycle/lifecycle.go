@@ -35,8 +35,8 @@ func Of(l *nixie.Letter) Facts {
 
 // NeedsKey reports whether a letter needs the dedupe key of its message for an event:
 // a redriven message takes it, and one that is restored where the dead hold theirs.
-func NeedsKey(on nixie.Event, scope nixie.DedupeScope) bool {
-	return on == nixie.OnRedrive || on == nixie.OnRestore && KeepsDead(scope)
+func NeedsKey(on store.Event, scope nixie.DedupeScope) bool {
+	return on == store.OnRedrive || on == store.OnRestore && KeepsDead(scope)
 }
 
 // KeepsDead reports whether a scope lets dead messages hold their keys.
@@ -66,17 +66,17 @@ func Why(l Facts, r *store.Resolution) (nixie.Code, string) {
 		return nixie.CodeConflict, fmt.Sprintf("has changed since it was read to be edited: it was at revision %d and is at %d; edit it again", r.Edit.Revision, l.Revision)
 	case !May(l.Status, r.Event):
 		return nixie.CodeConflict, fmt.Sprintf("is %s: %s is not possible", l.Status, r.Event)
-	case r.Event == nixie.OnRestore && !l.Dead:
+	case r.Event == store.OnRestore && !l.Dead:
 		return nixie.CodeConflict, "has a message that is not dead: there is nothing to restore"
-	case r.Event == nixie.OnNote && l.Notes >= nixie.MaxNotes:
+	case r.Event == store.OnNote && l.Notes >= nixie.MaxNotes:
 		return nixie.CodeLimit, fmt.Sprintf("has %d notes, the limit: keep long stories elsewhere and note where", l.Notes)
-	case r.Event == nixie.OnPurge && !r.Purges(l.Status):
+	case r.Event == store.OnPurge && !r.Purges(l.Status):
 		return nixie.CodeConflict, fmt.Sprintf("is %s: the purge is not for such letters", l.Status)
-	case r.Event == nixie.OnRedrive && !r.Force && l.NeedsReview:
+	case r.Event == store.OnRedrive && !r.Force && l.NeedsReview:
 		return nixie.CodeConflict, "needs review: look at it, then use force"
-	case r.Event == nixie.OnRedrive && !r.Force && !l.Redrivable:
+	case r.Event == store.OnRedrive && !r.Force && !l.Redrivable:
 		return nixie.CodeConflict, "is not redrivable: mend its cause, then use force"
-	case r.Event == nixie.OnRedrive && r.MaxRedrives > 0 && l.Redrives >= r.MaxRedrives:
+	case r.Event == store.OnRedrive && r.MaxRedrives > 0 && l.Redrives >= r.MaxRedrives:
 		return nixie.CodeConflict, fmt.Sprintf("has been redriven %d times, the cap is %d: mend the cause, then raise the cap", l.Redrives, r.MaxRedrives)
 	case l.TakenKey != "":
 		return nixie.CodeConflict, fmt.Sprintf("has dedupe key %q, which another message holds: wait for that, or discard the letter", l.TakenKey)
@@ -86,10 +86,10 @@ func Why(l Facts, r *store.Resolution) (nixie.Code, string) {
 
 // May reports whether the status of a letter alone allows an event of an operator. A letter
 // whose message is on its way is put on hold by its next death only.
-func May(status nixie.Status, on nixie.Event) bool {
-	if on == nixie.OnNote {
+func May(status nixie.Status, on store.Event) bool {
+	if on == store.OnNote {
 		return true
 	}
-	_, ok := nixie.NextStatus(status, on)
-	return ok && (on != nixie.OnHold || status != nixie.StatusRedriving)
+	_, ok := store.NextStatus(status, on)
+	return ok && (on != store.OnHold || status != nixie.StatusRedriving)
 }

@@ -62,8 +62,8 @@ func (m *Message) Public() nixie.State { return State(m.State) }
 func (m *Message) OnItsWay() bool { return m.State <= Leased || m.State == Behind }
 
 // Move changes the state by the table of moves, which guards every change.
-func (m *Message) Move(on nixie.Event) error {
-	next, ok := nixie.NextState(m.Public(), on)
+func (m *Message) Move(on store.Event) error {
+	next, ok := store.NextState(m.Public(), on)
 	if !ok {
 		return nixie.Errorf(nixie.CodeConflict, "message %s is %s: %s is not possible", m.ID, m.Public(), on)
 	}
@@ -85,7 +85,7 @@ func Member(owner, until, claimed int64) Message {
 // Claim gives a lease on a message that is due. A claim of an abandoned one is there to be
 // judged and costs no attempt.
 func (m *Message) Claim(owner, until, now int64) error {
-	if err := m.Move(nixie.OnClaim); err != nil {
+	if err := m.Move(store.OnClaim); err != nil {
 		return err
 	}
 	m.lease(owner, until, now)
@@ -107,7 +107,7 @@ func (m *Message) lease(owner, until, now int64) {
 // Abandon ends a lease whose holder vanished without an answer. The attempt is given back,
 // as a crash spends none, but for who was there to judge: that one ran nothing.
 func (m *Message) Abandon(by string, now int64) error {
-	if err := m.Move(nixie.OnAbandon); err != nil {
+	if err := m.Move(store.OnAbandon); err != nil {
 		return err
 	}
 	m.wait(now)
@@ -122,7 +122,7 @@ func (m *Message) Abandon(by string, now int64) error {
 // Settle does what a settlement asks for, but for the letter of a message that ends. Steps
 // are those of [Learn].
 func (m *Message) Settle(st *nixie.Settlement, set *nixie.QueueSettings, steps []string, now int64) error {
-	if err := m.Move(st.Verb.Event()); err != nil {
+	if err := m.Move(store.EventOf(st.Verb)); err != nil {
 		return err
 	}
 	m.Steps = steps
@@ -161,7 +161,7 @@ func (m *Message) release() {
 func (m *Message) wait(due int64) { m.Due, m.Owner, m.Claimed, m.Until = due, 0, 0, 0 }
 
 // End ends a message without a settlement: by an operator, or as its holder noted.
-func (m *Message) End(on nixie.Event, now int64) error {
+func (m *Message) End(on store.Event, now int64) error {
 	if err := m.Move(on); err != nil {
 		return err
 	}
@@ -177,7 +177,7 @@ func (m *Message) over(now int64) {
 
 // Live begins the next life of a dead message, by a redrive.
 func (m *Message) Live(now int64) error {
-	if err := m.Move(nixie.OnRedrive); err != nil {
+	if err := m.Move(store.OnRedrive); err != nil {
 		return err
 	}
 	m.Generation++

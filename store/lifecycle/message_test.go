@@ -14,24 +14,24 @@ import (
 // act is something that can be done to a message.
 type act struct {
 	name string
-	on   nixie.Event // its row in the table of moves; "" if the state stays
+	on   store.Event // its row in the table of moves; "" if the state stays
 	do   func(*Message, int64) error
 }
 
 func acts() []act {
 	all := []act{
-		{"claim", nixie.OnClaim, func(m *Message, now int64) error { return m.Claim(7, now+20, now) }},
-		{"abandon", nixie.OnAbandon, func(m *Message, now int64) error { return m.Abandon("gone", now) }},
-		{"live", nixie.OnRedrive, func(m *Message, now int64) error { return m.Live(now) }},
+		{"claim", store.OnClaim, func(m *Message, now int64) error { return m.Claim(7, now+20, now) }},
+		{"abandon", store.OnAbandon, func(m *Message, now int64) error { return m.Abandon("gone", now) }},
+		{"live", store.OnRedrive, func(m *Message, now int64) error { return m.Live(now) }},
 	}
-	for _, on := range []nixie.Event{nixie.OnComplete, nixie.OnCancel, nixie.OnHold} {
+	for _, on := range []store.Event{store.OnComplete, store.OnCancel, store.OnHold} {
 		all = append(all, act{"end by " + string(on), on, func(m *Message, now int64) error { return m.End(on, now) }})
 	}
 	for _, verb := range []nixie.Verb{nixie.Complete, nixie.Retry, nixie.Release, nixie.Discard, nixie.Bury, nixie.Hold, nixie.Halt} {
 		for _, delay := range []time.Duration{0, 5} {
 			for _, order := range []nixie.Order{nixie.OrderNone, nixie.OrderStrict, nixie.OrderRelaxed} {
 				st := nixie.Settlement{Verb: verb, Delay: delay, MayPass: true}
-				all = append(all, act{fmt.Sprint(verb, " in ", delay, " ", order), verb.Event(), func(m *Message, now int64) error {
+				all = append(all, act{fmt.Sprint(verb, " in ", delay, " ", order), store.EventOf(verb), func(m *Message, now int64) error {
 					return m.Settle(&st, &nixie.QueueSettings{Order: order}, []string{"step"}, now)
 				}})
 			}
@@ -61,7 +61,7 @@ func TestEveryMessage(t *testing.T) {
 	behind.State = Behind
 	todo := []Message{Fresh(1), Fresh(200), ordered, behind, Member(7, 120, 50)}
 	seen, steps := map[string]bool{}, 0
-	moved := map[nixie.Event]bool{}
+	moved := map[store.Event]bool{}
 	for len(todo) > 0 {
 		m := todo[0]
 		todo = todo[1:]
@@ -74,7 +74,7 @@ func TestEveryMessage(t *testing.T) {
 			is := m
 			err := a.do(&is, now)
 			steps++
-			next, allowed := nixie.NextState(m.Public(), a.on)
+			next, allowed := store.NextState(m.Public(), a.on)
 			if a.on == "" {
 				next, allowed = m.Public(), err == nil
 			}
@@ -94,7 +94,7 @@ func TestEveryMessage(t *testing.T) {
 			todo = append(todo, is)
 		}
 	}
-	for _, move := range nixie.MessageMoves() {
+	for _, move := range store.MessageMoves() {
 		if move.From != "" && !moved[move.On] {
 			t.Errorf("nothing does %s", move.On)
 		}

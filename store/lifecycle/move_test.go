@@ -45,28 +45,28 @@ func TestEveryMove(t *testing.T) {
 	walked := 0
 	for _, s := range standings() {
 		for _, r := range []store.Resolution{
-			{Event: nixie.OnRedrive}, {Event: nixie.OnDiscard}, {Event: nixie.OnHold}, {Event: nixie.OnUnhold}, {Event: nixie.OnUnhold, Reviewed: true},
-			{Event: nixie.OnRequalify}, {Event: nixie.OnRestore}, {Event: nixie.OnConfirm}, {Event: nixie.OnNote},
+			{Event: store.OnRedrive}, {Event: store.OnDiscard}, {Event: store.OnHold}, {Event: store.OnUnhold}, {Event: store.OnUnhold, Reviewed: true},
+			{Event: store.OnRequalify}, {Event: store.OnRestore}, {Event: store.OnConfirm}, {Event: store.OnNote},
 		} {
 			walked++
 			r.Actor, r.Reason, r.Operation = "ann", "why", nixie.ID{2}
 			l, m, wasLetter, wasMessage := s.letter(), s.message(), s.letter(), s.message()
 			appends, err := l.Resolve(&m, &r, s.ordered, 70)
-			if r.Event == nixie.OnNote {
+			if r.Event == store.OnNote {
 				wasLetter.Operation = r.Operation
 				if wasLetter.Revision++; err != nil || appends || l != wasLetter || !m.same(&wasMessage) {
 					t.Errorf("a note on %+v: %+v, %v", s, l, err)
 				}
 				continue
 			}
-			next, ok := nixie.NextStatus(s.status, r.Event)
+			next, ok := store.NextStatus(s.status, r.Event)
 			if !ok {
 				if nixie.CodeOf(err) != nixie.CodeInternal || l != wasLetter || !m.same(&wasMessage) {
 					t.Errorf("%s of %+v is not possible: %+v, %v", r.Event, s, l, err)
 				}
 				continue
 			}
-			if s.status == nixie.StatusRedriving && r.Event != nixie.OnConfirm {
+			if s.status == nixie.StatusRedriving && r.Event != store.OnConfirm {
 				continue // what its message does moves it, not a resolution
 			}
 			resolved := int64(0)
@@ -91,18 +91,18 @@ func TestEveryMove(t *testing.T) {
 // resolution, "" if nothing is.
 func misplaced(s standing, r *store.Resolution, l *Letter, m *Message, appends bool) string {
 	was := s.message()
-	if r.Event != nixie.OnRedrive && appends {
+	if r.Event != store.OnRedrive && appends {
 		return "it needs no rank"
 	}
 	switch r.Event {
-	case nixie.OnRedrive:
+	case store.OnRedrive:
 		if m.Ordered != s.ordered || m.Public() != nixie.Queued || (m.State == Behind) != s.ordered || m.Generation != 3 || m.Redrives != 2 || m.Attempts != 0 || m.Due != 70 {
 			return "its message does not wait in its next life"
 		}
 		if appends != (s.ordered && !s.blocks) || m.Gap != appends || s.ordered && m.Rank != s.rank {
 			return "it has a wrong place in its stream"
 		}
-	case nixie.OnConfirm:
+	case store.OnConfirm:
 		lives := was.Generation
 		if s.status != nixie.StatusRedriving {
 			lives++
@@ -110,12 +110,12 @@ func misplaced(s standing, r *store.Resolution, l *Letter, m *Message, appends b
 		if m.State != Canceled || m.Generation != lives || m.Ended != 70 {
 			return "its message has not ended in the life that a broker took"
 		}
-	case nixie.OnRestore:
+	case store.OnRestore:
 		if l.InStream != (s.ordered && s.rank > 0) || l.Blocks != s.blocks || !m.same(&was) {
 			return "it is not where it was"
 		}
 		return ""
-	case nixie.OnDiscard:
+	case store.OnDiscard:
 		if !m.same(&was) {
 			return "its message changed"
 		}
@@ -187,7 +187,7 @@ func TestLettersFromElsewhere(t *testing.T) {
 	t.Parallel()
 	for _, from := range nixie.Statuses() {
 		for _, to := range nixie.Statuses() {
-			way := nixie.Comeback(from, to)
+			way := store.Comeback(from, to)
 			if way == nil {
 				continue
 			}
@@ -212,11 +212,11 @@ func TestDamageChangesNothing(t *testing.T) {
 	t.Parallel()
 	for _, c := range []struct {
 		status nixie.Status
-		on     nixie.Event
+		on     store.Event
 		state  int
 	}{
-		{nixie.StatusOpen, nixie.OnRedrive, Leased}, {nixie.StatusReview, nixie.OnRedrive, Succeeded},
-		{nixie.StatusOpen, nixie.OnConfirm, Queued}, {nixie.StatusRedriving, nixie.OnConfirm, Dead},
+		{nixie.StatusOpen, store.OnRedrive, Leased}, {nixie.StatusReview, store.OnRedrive, Succeeded},
+		{nixie.StatusOpen, store.OnConfirm, Queued}, {nixie.StatusRedriving, store.OnConfirm, Dead},
 	} {
 		l, m := Letter{Status: c.status, InStream: true, Blocks: true, Rank: 3, Revision: 4}, Message{State: c.state, Generation: 2}
 		wasLetter, wasMessage := l, m

@@ -39,7 +39,7 @@ func (s *Store) Adjust(ctx context.Context, name, actor, reason string, edit fun
 		return settings, err
 	}
 	q.settings = settings
-	q.record(now, actor, nixie.OnConfigure, nixie.ID{}, reason)
+	q.record(now, actor, store.OnConfigure, nixie.ID{}, reason)
 	if !settings.Paused {
 		s.wakes.Ring(name)
 	}
@@ -62,7 +62,7 @@ func (s *Store) Purge(ctx context.Context, name string, f nixie.Filter, most int
 	}
 	n, err := s.purge(q, &f, min(max(most, 0), nixie.MaxBatch), &store.Change{Verb: store.Cancel, Actor: actor, Reason: reason}, now)
 	if n > 0 {
-		q.record(now, actor, nixie.OnPurge, nixie.ID{}, fmt.Sprintf("%d canceled: %s", n, reason))
+		q.record(now, actor, store.OnPurge, nixie.ID{}, fmt.Sprintf("%d canceled: %s", n, reason))
 	}
 	return n, err
 }

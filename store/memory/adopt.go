@@ -69,7 +69,7 @@ func (s *Store) adopt(given *nixie.Letter, actor, reason string, now time.Time) 
 	m.letter = l
 	s.messages[m.ID], s.letters[l.ID] = m, l
 	s.born, q.all = append(s.born, l), append(q.all, m)
-	for _, on := range nixie.Adoption(l.Status) {
+	for _, on := range store.Adoption(l.Status) {
 		q.record(now, actor, on, l.ID, reason)
 	}
 	return nixie.Receipt{ID: l.ID}, nil

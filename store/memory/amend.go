@@ -39,7 +39,7 @@ func (s *Store) Amend(ctx context.Context, ids []nixie.ID, change store.Change) 
 }
 
 func (s *Store) cancel(m *message, c *store.Change, now time.Time) error {
-	if err := m.end(nixie.OnCancel, now); err != nil {
+	if err := m.end(store.OnCancel, now); err != nil {
 		return err
 	}
 	s.queue(m.Queue).record(now, c.Actor, c.Event(), m.ID, c.Note())
@@ -63,7 +63,7 @@ func (s *Store) hold(m *message, c *store.Change, now time.Time) error {
 	if err := m.follows(e); err != nil {
 		return err
 	}
-	if err := m.end(nixie.OnHold, now); err != nil {
+	if err := m.end(store.OnHold, now); err != nil {
 		return err
 	}
 	f := *c.Hold

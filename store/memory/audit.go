@@ -11,7 +11,7 @@ import (
 )
 
 // record adds a link to the chain of the queue.
-func (q *queue) record(now time.Time, actor string, on nixie.Event, subject nixie.ID, reason string) {
+func (q *queue) record(now time.Time, actor string, on store.Event, subject nixie.ID, reason string) {
 	q.link(store.AuditEntry{At: now, Actor: actor, Event: on, Subject: subject, Reason: reason})
 }
 

@@ -69,7 +69,7 @@ func (s *Store) sweep(q *queue, now time.Time) error {
 func (s *Store) vanish(m *message, now time.Time) error {
 	switch m.stage {
 	case lease.Succeeded:
-		if err := m.end(nixie.OnComplete, now); err != nil {
+		if err := m.end(store.OnComplete, now); err != nil {
 			return err
 		}
 		return s.follow(m, lifecycle.Success(), now)

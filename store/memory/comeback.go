@@ -4,6 +4,7 @@ import (
 	"time"
 
 	"github.com/nixie-go/nixie"
+	"github.com/nixie-go/nixie/store"
 	"github.com/nixie-go/nixie/store/lifecycle"
 )
 
@@ -42,7 +43,7 @@ func (s *Store) dieAgain(l *letter, given *nixie.Letter, actor, reason string, n
 	}); err != nil {
 		return err
 	}
-	way := nixie.Comeback(l.Status, given.Status)
+	way := store.Comeback(l.Status, given.Status)
 	if err := l.decide(func(d *lifecycle.Letter) error { return d.DieElsewhere(given, now.UnixNano()) }); err != nil {
 		return err
 	}

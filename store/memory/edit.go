@@ -23,7 +23,7 @@ func (q *queue) edit(m *message, r *store.Resolution, now time.Time) {
 		m.letter.Original = &nixie.Original{Body: m.Body, Headers: m.Headers, Hash: m.Hash, At: now, By: r.Actor}
 	}
 	m.Body, m.Headers, m.Hash = bytes.Clone(r.Edit.Body), slices.Clone(r.Edit.Headers), nixie.HashBody(r.Edit.Body)
-	q.link(store.AuditEntry{At: now, Actor: r.Actor, Event: nixie.OnAmend, Subject: r.Letter, Reason: what, Operation: r.Operation})
+	q.link(store.AuditEntry{At: now, Actor: r.Actor, Event: store.OnAmend, Subject: r.Letter, Reason: what, Operation: r.Operation})
 }
 
 // showOriginal is a copy for the outside.

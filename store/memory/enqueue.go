@@ -81,7 +81,7 @@ func (s *Store) accept(given *nixie.Message, now time.Time) nixie.Receipt {
 	if holder := s.holder(given); holder != nil {
 		different := holder.Hash != hash
 		if given.OnConflict == nixie.ReplaceExisting {
-			s.queue(holder.Queue).record(now, lifecycle.System, nixie.OnAmend, holder.ID, store.Replaced(holder.Hash))
+			s.queue(holder.Queue).record(now, lifecycle.System, store.OnAmend, holder.ID, store.Replaced(holder.Hash))
 			holder.replace(given, hash)
 		}
 		return nixie.Receipt{ID: holder.ID, Duplicate: true, Different: different}

@@ -7,6 +7,7 @@ import (
 
 	"github.com/nixie-go/nixie"
 	"github.com/nixie-go/nixie/lease"
+	"github.com/nixie-go/nixie/store"
 	"github.com/nixie-go/nixie/store/lifecycle"
 )
 
@@ -78,7 +79,7 @@ func (m *message) decide(change func(*lifecycle.Message) error) error {
 }
 
 // end lets the message end, by an event that is no settlement.
-func (m *message) end(on nixie.Event, now time.Time) error {
+func (m *message) end(on store.Event, now time.Time) error {
 	return m.decide(func(l *lifecycle.Message) error { return l.End(on, now.UnixNano()) })
 }
 

@@ -102,7 +102,7 @@ func (p *pruner) letter(q *queue, l *letter, kept time.Duration) {
 	if !p.dry {
 		q.pruned++
 		p.removeLetter(l, nixie.ID{})
-		q.record(p.now, lifecycle.System, nixie.OnPurge, l.ID, store.PrunedLetter(kept))
+		q.record(p.now, lifecycle.System, store.OnPurge, l.ID, store.PrunedLetter(kept))
 	}
 }
 
@@ -120,5 +120,5 @@ func (p *pruner) audit(q *queue, entries int, kept time.Duration) {
 	}
 	newest := q.chain[n-1].Number
 	q.chain = slices.Clone(q.chain[n:])
-	q.record(p.now, lifecycle.System, nixie.OnPrune, nixie.ID{}, store.PrunedEntries(newest, kept))
+	q.record(p.now, lifecycle.System, store.OnPrune, nixie.ID{}, store.PrunedEntries(newest, kept))
 }

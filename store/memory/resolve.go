@@ -62,7 +62,7 @@ func (s *Store) allow(l *letter, r *store.Resolution, planned int64) error {
 func (s *Store) apply(l *letter, r *store.Resolution, now time.Time) error {
 	m := l.message
 	q := s.queue(m.Queue)
-	if r.Event == nixie.OnPurge {
+	if r.Event == store.OnPurge {
 		s.removeLetter(l, r.Operation)
 		q.purged++
 		q.resolved(now, r)
@@ -80,18 +80,18 @@ func (s *Store) apply(l *letter, r *store.Resolution, now time.Time) error {
 		return err
 	}
 	switch r.Event {
-	case nixie.OnNote:
+	case store.OnNote:
 		l.Notes = append(l.Notes, nixie.Note{At: now, By: r.Actor, Text: r.Reason})
-	case nixie.OnRedrive:
+	case store.OnRedrive:
 		q.take(m)
 		if !slices.Contains(q.live, m) { // it may not have been swept out yet
 			q.live = append(q.live, m)
 		}
 		s.wakes.Ring(q.name)
 		q.edit(m, r, now)
-	case nixie.OnDiscard, nixie.OnConfirm:
+	case store.OnDiscard, store.OnConfirm:
 		q.release(m, true)
-	case nixie.OnRestore:
+	case store.OnRestore:
 		if lifecycle.KeepsDead(q.settings.DedupeScope) {
 			q.take(m)
 		}

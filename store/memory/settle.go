@@ -25,7 +25,7 @@ func (s *Store) settle(st *nixie.Settlement, now time.Time) error {
 		return err
 	}
 	e := lifecycle.Settled(st, m.letter != nil)
-	if st.Verb.Event() == nixie.OnBury {
+	if store.EventOf(st.Verb) == store.OnBury {
 		if err := m.follows(e); err != nil {
 			return err
 		}

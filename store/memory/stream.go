@@ -227,7 +227,7 @@ func (s *Store) Unblock(ctx context.Context, u store.Unblocking) (int64, error) 
 	if n == 0 {
 		return 0, u.Nothing()
 	}
-	q.record(now, u.Actor, nixie.OnUnblock, head.ID, u.Note())
+	q.record(now, u.Actor, store.OnUnblock, head.ID, u.Note())
 	s.wakes.Ring(q.name)
 	return n, nil
 }

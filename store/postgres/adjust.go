@@ -39,7 +39,7 @@ func (t *tx) adjust(queue, actor, reason string, edit func(*nixie.QueueSettings)
 	}
 	q.settings = settings
 	t.saveSettings(q)
-	t.record(q.n, actor, nixie.OnConfigure, nixie.ID{}, reason)
+	t.record(q.n, actor, store.OnConfigure, nixie.ID{}, reason)
 	if !settings.Paused {
 		t.wake(q.name)
 	}
@@ -153,7 +153,7 @@ func (t *tx) purgeQueue(queue string, filter *nixie.Filter, most int, actor, rea
 		n++
 	}
 	if n > 0 {
-		t.record(q.n, actor, nixie.OnPurge, nixie.ID{}, fmt.Sprintf("%d canceled: %s", n, reason))
+		t.record(q.n, actor, store.OnPurge, nixie.ID{}, fmt.Sprintf("%d canceled: %s", n, reason))
 	}
 	return n, nil
 }

@@ -158,7 +158,7 @@ func (a *adopting) adopt(l *nixie.Letter) (nixie.Receipt, error) {
 	}
 	a.fresh = append(a.fresh, messageRow{id: m.ID, pos: m.pos, queue: m.queue, enqueued: cmp.Or(lifecycle.Nanos(given.EnqueuedAt), a.now), apart: true, given: given})
 	a.touch(m)
-	for _, on := range nixie.Adoption(l.Status) {
+	for _, on := range store.Adoption(l.Status) {
 		a.record(q.n, a.actor, on, id, a.reason)
 	}
 	return nixie.Receipt{ID: id}, nil

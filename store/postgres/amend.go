@@ -84,7 +84,7 @@ func (t *tx) amend(m *message, id nixie.ID, c *store.Change) error {
 
 // cancel ends a message that has not ended.
 func (t *tx) cancel(m *message, c *store.Change) error {
-	if err := m.End(nixie.OnCancel, t.now); err != nil {
+	if err := m.End(store.OnCancel, t.now); err != nil {
 		return err
 	}
 	if m.Ordered {
@@ -112,7 +112,7 @@ func (t *tx) holdForReview(m *message, c *store.Change) error {
 	if err := m.follows(e); err != nil {
 		return err
 	}
-	if err := m.End(nixie.OnHold, t.now); err != nil {
+	if err := m.End(store.OnHold, t.now); err != nil {
 		return err
 	}
 	if m.Ordered {

@@ -24,12 +24,12 @@ type entry struct {
 type entryKind struct {
 	queue, at     int64
 	actor, reason string
-	event         nixie.Event
+	event         store.Event
 	operation     nixie.ID
 }
 
 // record adds an entry to the audit of a queue.
-func (t *tx) record(queue int64, actor string, on nixie.Event, subject nixie.ID, reason string) {
+func (t *tx) record(queue int64, actor string, on store.Event, subject nixie.ID, reason string) {
 	t.trail = append(t.trail, entry{entryKind: entryKind{queue: queue, actor: plain(actor), reason: plain(reason), event: on}, subject: subject})
 }
 

@@ -57,7 +57,7 @@ func TestAlikeEntries(t *testing.T) {
 		if i > 0 {
 			before = all[i-1].Hash
 		}
-		if e.Number != int64(i+1) || e.Before != before || e.Hash != e.Sum(before) || e.Event != nixie.OnBury || e.Subject.IsZero() {
+		if e.Number != int64(i+1) || e.Before != before || e.Hash != e.Sum(before) || e.Event != store.OnBury || e.Subject.IsZero() {
 			t.Fatalf("entry %d is %+v", i+1, e)
 		}
 	}

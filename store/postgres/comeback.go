@@ -2,6 +2,7 @@ package postgres
 
 import (
 	"github.com/nixie-go/nixie"
+	"github.com/nixie-go/nixie/store"
 	"github.com/nixie-go/nixie/store/lifecycle"
 )
 
@@ -34,7 +35,7 @@ func (a *adopting) dieAgain(m *message, given *nixie.Letter) error {
 	if l.InStream {
 		a.stir(m.queue, m.stream)
 	}
-	way := nixie.Comeback(l.Status, given.Status)
+	way := store.Comeback(l.Status, given.Status)
 	if err := l.DieElsewhere(given, a.now); err != nil {
 		return err
 	}

@@ -86,7 +86,7 @@ func (e *enqueuing) answerHeld(messages []nixie.Message, first map[dedupeKey]int
 				if !e.locked.pending[has.pos] {
 					return errRaced
 				}
-				e.record(e.fresh[i].queue, lifecycle.System, nixie.OnAmend, has.id, store.Replaced(has.hash))
+				e.record(e.fresh[i].queue, lifecycle.System, store.OnAmend, has.id, store.Replaced(has.hash))
 				e.replace(has, m, e.fresh[i].hash)
 			}
 			e.fresh[i] = nil
@@ -97,7 +97,7 @@ func (e *enqueuing) answerHeld(messages []nixie.Message, first map[dedupeKey]int
 			}
 			e.receipts[i] = nixie.Receipt{ID: before.ID, Duplicate: true, Different: before.hash != e.fresh[i].hash}
 			if m.OnConflict == nixie.ReplaceExisting {
-				e.record(before.queue, lifecycle.System, nixie.OnAmend, before.ID, store.Replaced(before.hash))
+				e.record(before.queue, lifecycle.System, store.OnAmend, before.ID, store.Replaced(before.hash))
 				replaceGiven(&messages[first[own]], m)
 				before.hash = e.fresh[i].hash
 			}

@@ -96,7 +96,7 @@ func disturb(ctx context.Context, s *postgres.Store, dice *rand.Rand, queue func
 		letters, _, err := s.Letters(ctx, nixie.Filter{}, store.Page{Limit: 4})
 		var resolutions []store.Resolution
 		for _, l := range letters {
-			on := []nixie.Event{nixie.OnRedrive, nixie.OnDiscard, nixie.OnHold, nixie.OnRestore, nixie.OnPurge}[dice.IntN(5)]
+			on := []store.Event{store.OnRedrive, store.OnDiscard, store.OnHold, store.OnRestore, store.OnPurge}[dice.IntN(5)]
 			resolutions = append(resolutions, store.Resolution{Letter: l.ID, Event: on, Actor: "ann", Reason: "because", Force: true})
 		}
 		return append(s.Resolve(ctx, resolutions), err)

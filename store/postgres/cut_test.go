@@ -87,7 +87,7 @@ func exchanges() []exchange {
 		{"retry", []nixie.Verb{claimed}, settle(nixie.Retry), func(r *store.Record) bool { return r.State == nixie.Queued && len(r.History) == 1 }},
 		{"bury", []nixie.Verb{claimed}, settle(nixie.Bury), func(r *store.Record) bool { return r.State == nixie.Dead && len(r.History) == 1 }},
 		{"redrive", []nixie.Verb{claimed, nixie.Bury}, func(c *cutting, m *cut) error {
-			return c.store.Resolve(c.Context(), []store.Resolution{{Letter: m.letter, Event: nixie.OnRedrive, Actor: "ann", Reason: "mended"}})[0]
+			return c.store.Resolve(c.Context(), []store.Resolution{{Letter: m.letter, Event: store.OnRedrive, Actor: "ann", Reason: "mended"}})[0]
 		}, func(r *store.Record) bool { return r.State == nixie.Queued && r.Generation == 2 && r.Redrives == 1 }},
 	}
 }

@@ -37,7 +37,7 @@ func (r *resolving) edit(l *letterRow, by *store.Resolution) {
 	l.m.hash = nixie.HashBody(by.Edit.Body)
 	r.run("update @.message set body = $2, hash = $3, headers = nullif($4, '') where pos = $1",
 		l.pos, notNull(by.Edit.Body), l.m.hash[:], toJSON(len(by.Edit.Headers) == 0, by.Edit.Headers))
-	r.record(l.queue, by.Actor, nixie.OnAmend, l.ID, what)
+	r.record(l.queue, by.Actor, store.OnAmend, l.ID, what)
 	r.trail[len(r.trail)-1].operation = by.Operation
 }
 

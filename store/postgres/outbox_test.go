@@ -54,7 +54,7 @@ func (o *outbox) letter(key string) *nixie.Letter {
 	return &list[0]
 }
 
-func (o *outbox) resolve(l *nixie.Letter, on nixie.Event) {
+func (o *outbox) resolve(l *nixie.Letter, on store.Event) {
 	o.Helper()
 	o.must(o.Resolve(o.Context(), []store.Resolution{{Letter: l.ID, Event: on, Actor: "ann", Reason: "mended", Force: true}})[0])
 }
@@ -90,7 +90,7 @@ func TestStepsResumeWhereTheyStopped(t *testing.T) {
 		t.Fatalf("the last attempt led to %s", st.Verb)
 	}
 	o.row("m1", "status, attempts, error", "32771 2 Published: Transport unavailable")
-	o.resolve(o.letter("m1"), nixie.OnRedrive)
+	o.resolve(o.letter("m1"), store.OnRedrive)
 	failing = false
 	o.handle(desk, "m1", publish)
 	o.row("m1", "status", published)
@@ -145,7 +145,7 @@ func TestReasonsUnderTheirNames(t *testing.T) {
 	if len(letters) != 1 || letters[0].Reason != nixie.ReasonTransportUnavailable {
 		t.Fatalf("the filter finds %+v", letters)
 	}
-	o.resolve(&letters[0], nixie.OnRedrive)
+	o.resolve(&letters[0], store.OnRedrive)
 	o.claim("transport-unavailable")
 }
 
@@ -176,7 +176,7 @@ func TestPoisonBecomesALetter(t *testing.T) {
 	o.row("m1", "status, attempts, scheduled_for", failed+" 10")
 	fine := func(*nixie.Delivery) error { return nil }
 	o.handle(desk, "m2", fine)
-	o.resolve(l, nixie.OnRedrive)
+	o.resolve(l, store.OnRedrive)
 	o.row("m1", "attempts", "0")
 	o.handle(desk, "m1", fine)
 	o.row("m1", "status", published)
@@ -203,11 +203,11 @@ func TestPoisonWaitsForAPerson(t *testing.T) {
 	o.must(err)
 	fine := func(*nixie.Delivery) error { return nil }
 	o.handle(desk, "m2", fine)
-	if err := o.Resolve(t.Context(), []store.Resolution{{Letter: l.ID, Event: nixie.OnRedrive, Actor: "ann", Reason: "all"}})[0]; nixie.CodeOf(err) != nixie.CodeConflict {
+	if err := o.Resolve(t.Context(), []store.Resolution{{Letter: l.ID, Event: store.OnRedrive, Actor: "ann", Reason: "all"}})[0]; nixie.CodeOf(err) != nixie.CodeConflict {
 		t.Errorf("a redrive without force is answered %v", err)
 	}
-	o.resolve(l, nixie.OnUnhold)
-	o.resolve(l, nixie.OnRedrive)
+	o.resolve(l, store.OnUnhold)
+	o.resolve(l, store.OnRedrive)
 	o.handle(desk, "m1", fine)
 	o.row("m1", "status", published)
 }

@@ -235,7 +235,7 @@ func (p *pruner) lettersOf(queue, after int64, kept time.Duration) (int64, error
 		p.run("update @.item set state = 'skipped' where state = 'pending' and letter = any($1)", list)
 		p.found = append(p.found, list...)
 		for _, id := range ids {
-			p.record(queue, lifecycle.System, nixie.OnPurge, id, store.PrunedLetter(kept))
+			p.record(queue, lifecycle.System, store.OnPurge, id, store.PrunedLetter(kept))
 		}
 	}
 	return int64(len(list)), err
@@ -270,7 +270,7 @@ func (p *pruner) audit(queue, after int64, kept time.Duration) (met int64, err e
 		return met, nil
 	}
 	p.chains = append(p.chains, cut{queue, newest, hash})
-	p.record(queue, lifecycle.System, nixie.OnPrune, nixie.ID{}, store.PrunedEntries(newest, kept))
+	p.record(queue, lifecycle.System, store.OnPrune, nixie.ID{}, store.PrunedEntries(newest, kept))
 	return met, nil
 }
 

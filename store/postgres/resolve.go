@@ -61,7 +61,7 @@ func (r *resolving) hold(resolutions []store.Resolution) error {
 	}
 	list := uuids(ids)
 	r.lockQueues("n in (select queue from @.letter where pos"+which.letters+")", list)
-	restores := slices.ContainsFunc(resolutions, func(by store.Resolution) bool { return by.Event == nixie.OnRestore })
+	restores := slices.ContainsFunc(resolutions, func(by store.Resolution) bool { return by.Event == store.OnRestore })
 	if restores {
 		r.lock(&r.locked.cursors, "lock_cursors_of_letters.sql", list)
 	}
@@ -134,7 +134,7 @@ func (r *resolving) allow(l *letterRow, by *store.Resolution) error {
 // apply does what allow found possible.
 func (r *resolving) apply(l *letterRow, by *store.Resolution) error {
 	m := l.m
-	if by.Event == nixie.OnPurge {
+	if by.Event == store.OnPurge {
 		r.purge(l, by)
 		return nil
 	}
@@ -144,10 +144,10 @@ func (r *resolving) apply(l *letterRow, by *store.Resolution) error {
 	}
 	r.touchLetter(l)
 	switch by.Event {
-	case nixie.OnNote:
+	case store.OnNote:
 		r.run("add_note.sql", l.pos, r.now, plain(by.Actor), plain(by.Reason))
 		l.notes++
-	case nixie.OnRedrive:
+	case store.OnRedrive:
 		if m.note = ""; appends {
 			m.Rank = r.nextPlace()
 		}
@@ -157,14 +157,14 @@ func (r *resolving) apply(l *letterRow, by *store.Resolution) error {
 		r.take(m)
 		r.touch(m)
 		r.edit(l, by)
-	case nixie.OnConfirm:
+	case store.OnConfirm:
 		r.touch(m)
 		if err := r.end(m, lifecycle.Success()); err != nil {
 			return err
 		}
-	case nixie.OnDiscard:
+	case store.OnDiscard:
 		r.release(m, true)
-	case nixie.OnRestore:
+	case store.OnRestore:
 		if l.InStream {
 			r.outOfLane(m)
 		}

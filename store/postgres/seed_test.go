@@ -171,8 +171,8 @@ func TestPurgedJobIsDeletedInTheLog(t *testing.T) {
 	d := o.claim("m1")
 	o.settle(nixie.Settlement{Delivery: d, Verb: nixie.Bury, Burial: &nixie.Burial{Cause: nixie.CausePermanent, Status: nixie.StatusOpen}})
 	l := o.letter("m1")
-	o.resolve(l, nixie.OnDiscard)
-	o.resolve(l, nixie.OnPurge)
+	o.resolve(l, store.OnDiscard)
+	o.resolve(l, store.OnPurge)
 	entries := "select from " + o.schema + ".nixie_job_log where job_id = '" + d.ID.String() + "'"
 	if n := o.count(t.Context(), entries+" and status = 'deleted'"); n != 1 {
 		t.Errorf("%d entries of the job are deleted", n)
@@ -204,8 +204,8 @@ func TestPurgedAgainIsDeletedInTheLog(t *testing.T) {
 	o.settle(nixie.Settlement{Delivery: d, Verb: nixie.Bury, Burial: &nixie.Burial{Cause: nixie.CausePermanent, Status: nixie.StatusOpen}})
 	l := o.letter("m1")
 	purge := func() {
-		o.resolve(l, nixie.OnDiscard)
-		o.resolve(l, nixie.OnPurge)
+		o.resolve(l, store.OnDiscard)
+		o.resolve(l, store.OnPurge)
 		o.clock.Advance(nixie.DefaultAuditRetention - time.Hour)
 	}
 	purge()

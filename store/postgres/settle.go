@@ -97,7 +97,7 @@ func (t *tx) settle(st *nixie.Settlement) error {
 // with what the settlement tells.
 func (t *tx) apply(m *message, st *nixie.Settlement, steps []string) error {
 	e := lifecycle.Settled(st, m.letter != nil)
-	if st.Verb.Event() == nixie.OnBury {
+	if store.EventOf(st.Verb) == store.OnBury {
 		if err := m.follows(e); err != nil {
 			return err
 		}

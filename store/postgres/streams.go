@@ -118,6 +118,6 @@ func (t *tx) unblock(u *store.Unblocking) (n int64, err error) {
 		return 0, u.Nothing()
 	}
 	t.stir(q.n, u.Stream)
-	t.record(q.n, u.Actor, nixie.OnUnblock, head, u.Note())
+	t.record(q.n, u.Actor, store.OnUnblock, head, u.Note())
 	return n, nil
 }

@@ -35,7 +35,7 @@ func TestViewsFindByIndex(t *testing.T) {
 	letters, _, err := s.Letters(t.Context(), nixie.Filter{}, store.Page{})
 	must(t, err)
 	purged := letters[0].Message.ID
-	for _, on := range [...]nixie.Event{nixie.OnDiscard, nixie.OnPurge} {
+	for _, on := range [...]store.Event{store.OnDiscard, store.OnPurge} {
 		must(t, s.Resolve(t.Context(), []store.Resolution{{Letter: letters[0].ID, Event: on, Actor: "ann", Reason: "for a test"}})[0])
 	}
 
@@ -215,9 +215,9 @@ func everyState(o *outbox) {
 		}
 		letters, _, err := o.Letters(o.Context(), nixie.Filter{Queues: []string{queue}}, store.Page{})
 		o.must(err)
-		o.resolve(&letters[0], nixie.OnRedrive)
-		o.resolve(&letters[1], nixie.OnDiscard)
-		o.resolve(&letters[1], nixie.OnPurge)
+		o.resolve(&letters[0], store.OnRedrive)
+		o.resolve(&letters[1], store.OnDiscard)
+		o.resolve(&letters[1], store.OnPurge)
 	}
 	_, err := o.Enqueue(o.Context(), nixie.Message{Queue: "jobs", NotBefore: o.clock.Now().Add(time.Hour)})
 	o.must(err)

@@ -47,7 +47,7 @@ func (s *Store) Adjust(ctx context.Context, queue, actor, reason string, edit fu
 			return err
 		}
 		t.wake(queue)
-		return t.audit(q.n, actor, nixie.OnConfigure, nixie.ID{}, reason)
+		return t.audit(q.n, actor, store.OnConfigure, nixie.ID{}, reason)
 	})
 	return settings, err
 }
@@ -80,7 +80,7 @@ func (s *Store) Purge(ctx context.Context, queue string, filter nixie.Filter, mo
 		if n = len(found); n == 0 {
 			return nil
 		}
-		return t.audit(q.n, actor, nixie.OnPurge, nixie.ID{}, fmt.Sprintf("%d canceled: %s", n, reason))
+		return t.audit(q.n, actor, store.OnPurge, nixie.ID{}, fmt.Sprintf("%d canceled: %s", n, reason))
 	})
 	return n, err
 }

@@ -90,7 +90,7 @@ func (t *tx) adopt(l *nixie.Letter, actor, reason string) (nixie.Receipt, error)
 		q.cursor = q.last // nothing before it for ranges, so no claim has to look
 	}
 	q.dirty = true
-	for _, on := range nixie.Adoption(l.Status) {
+	for _, on := range store.Adoption(l.Status) {
 		if err := t.audit(q.n, actor, on, id, reason); err != nil {
 			return nixie.Receipt{}, err
 		}

@@ -1,7 +1,6 @@
 package sqlite
 
 import (
-	"github.com/nixie-go/nixie"
 	"github.com/nixie-go/nixie/store"
 	"github.com/nixie-go/nixie/store/lifecycle"
 )
@@ -13,11 +12,11 @@ func (t *tx) allow(l *letterRow, r *store.Resolution, planned int64) (*deadMessa
 	m := &deadMessage{}
 	var err error
 	switch r.Event {
-	case nixie.OnNote:
+	case store.OnNote:
 		var have int64
 		have, err = t.number("select count(*) from note where letter = ?", l.pos)
 		facts.Notes = int(have)
-	case nixie.OnRedrive, nixie.OnRestore, nixie.OnConfirm:
+	case store.OnRedrive, store.OnRestore, store.OnConfirm:
 		if m, err = t.deadMessage(l, r.Event); err == nil {
 			if r.Edit != nil {
 				m.edited, err = t.readEdited(l.pos)
@@ -41,7 +40,7 @@ type deadMessage struct {
 }
 
 // deadMessage reads a message that was buried.
-func (t *tx) deadMessage(l *letterRow, on nixie.Event) (*deadMessage, error) {
+func (t *tx) deadMessage(l *letterRow, on store.Event) (*deadMessage, error) {
 	m := &deadMessage{pendingRow: pendingRow{pos: l.pos, queue: l.queue}}
 	p := &m.pendingRow
 	var err error

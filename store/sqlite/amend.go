@@ -81,7 +81,7 @@ func (t *tx) cancel(q *queueRow, pos int64, id nixie.ID, st standing, change *st
 	if err != nil {
 		return err
 	}
-	if err := h.End(nixie.OnCancel, t.now); err != nil {
+	if err := h.End(store.OnCancel, t.now); err != nil {
 		return err
 	}
 	if err := t.end(h, ""); err != nil {
@@ -101,7 +101,7 @@ func (t *tx) putOnHold(pos int64, st standing, change *store.Change) error {
 	}
 	f := *change.Hold
 	f.Generation, f.Attempt = h.Generation, h.Attempts
-	if err := h.End(nixie.OnHold, t.now); err != nil {
+	if err := h.End(store.OnHold, t.now); err != nil {
 		return err
 	}
 	if err := t.appendFailure(h, &f, nixie.Hold, ""); err != nil {

@@ -12,7 +12,7 @@ import (
 )
 
 // audit adds a link to the chain of a queue.
-func (t *tx) audit(queue int64, actor string, event nixie.Event, subject nixie.ID, reason string) error {
+func (t *tx) audit(queue int64, actor string, event store.Event, subject nixie.ID, reason string) error {
 	return t.chain(queue, store.AuditEntry{Actor: actor, Event: event, Subject: subject, Reason: reason})
 }
 
@@ -134,7 +134,7 @@ func (s *Store) Audit(ctx context.Context, filter store.AuditFilter, page store.
 func scanAudit(row rows, queue string) store.AuditEntry {
 	e := store.AuditEntry{
 		Queue: queue, Number: row.ColumnInt64(0), At: lifecycle.Moment(row.ColumnInt64(1)), Actor: row.ColumnText(2),
-		Event: nixie.Event(row.ColumnText(3)), Subject: columnID(row, 4), Reason: row.ColumnText(5),
+		Event: store.Event(row.ColumnText(3)), Subject: columnID(row, 4), Reason: row.ColumnText(5),
 	}
 	row.ColumnBytes(6, e.Hash[:])
 	row.ColumnBytes(7, e.Before[:])

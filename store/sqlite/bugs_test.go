@@ -85,7 +85,7 @@ func TestClaimThatReadsLate(t *testing.T) {
 	}})[0])
 	letters, _, err := b.Letters(t.Context(), nixie.Filter{}, store.Page{})
 	must(t, err)
-	must(t, b.Resolve(t.Context(), []store.Resolution{{Letter: letters[0].ID, Event: nixie.OnRedrive, Actor: "ann", Force: true}})[0])
+	must(t, b.Resolve(t.Context(), []store.Resolution{{Letter: letters[0].ID, Event: store.OnRedrive, Actor: "ann", Force: true}})[0])
 	late, err := read()
 	if err != nil || len(late) != 1 || late[0].ID == judged[0].ID {
 		t.Fatalf("%d deliveries, %v", len(late), err)

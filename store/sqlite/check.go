@@ -115,7 +115,7 @@ func checkChains(c conn, r *store.Report) error {
 		r.Checked++
 		e := store.AuditEntry{
 			Queue: row.ColumnText(0), Number: row.ColumnInt64(1), At: lifecycle.Moment(row.ColumnInt64(2)), Actor: row.ColumnText(3),
-			Event: nixie.Event(row.ColumnText(4)), Subject: columnID(row, 5), Reason: row.ColumnText(6), Operation: columnID(row, 10),
+			Event: store.Event(row.ColumnText(4)), Subject: columnID(row, 5), Reason: row.ColumnText(6), Operation: columnID(row, 10),
 		}
 		row.ColumnBytes(7, e.Hash[:])
 		if e.Queue != queue {

@@ -46,11 +46,11 @@ func lived(t *testing.T, path string) {
 	if err != nil || len(letters) != 1 {
 		t.Fatal(letters, err)
 	}
-	op, err := s.Plan(ctx, store.Operation{Event: nixie.OnRedrive, Actor: "test"}, nixie.Filter{IDs: []nixie.ID{letters[0].ID}}, 0)
+	op, err := s.Plan(ctx, store.Operation{Event: store.OnRedrive, Actor: "test"}, nixie.Filter{IDs: []nixie.ID{letters[0].ID}}, 0)
 	if err != nil {
 		t.Fatal(err)
 	}
-	if err := s.Resolve(ctx, []store.Resolution{{Letter: letters[0].ID, Event: nixie.OnRedrive, Actor: "test", Operation: op.ID}})[0]; err != nil {
+	if err := s.Resolve(ctx, []store.Resolution{{Letter: letters[0].ID, Event: store.OnRedrive, Actor: "test", Operation: op.ID}})[0]; err != nil {
 		t.Fatal(err)
 	}
 	claim(t, s, 2, func(d *nixie.Delivery) nixie.Settlement {

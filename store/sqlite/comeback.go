@@ -2,6 +2,7 @@ package sqlite
 
 import (
 	"github.com/nixie-go/nixie"
+	"github.com/nixie-go/nixie/store"
 	"github.com/nixie-go/nixie/store/lifecycle"
 )
 
@@ -94,7 +95,7 @@ func (t *tx) tellDeath(l *letterRow, given *nixie.Letter, actor, reason string) 
 	if err != nil {
 		return err
 	}
-	way := nixie.Comeback(l.Status, given.Status)
+	way := store.Comeback(l.Status, given.Status)
 	if err := l.DieElsewhere(given, t.now); err != nil {
 		return err
 	}

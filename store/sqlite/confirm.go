@@ -98,7 +98,7 @@ func alike(resolutions []store.Resolution, errs []error) (ids []nixie.ID) {
 	seen := map[nixie.ID]bool{}
 	for i := range resolutions {
 		r := &resolutions[i]
-		if r.Event != nixie.OnConfirm || r.Operation.IsZero() || r.Operation != by.Operation || r.Actor != by.Actor || r.Reason != by.Reason || seen[r.Letter] {
+		if r.Event != store.OnConfirm || r.Operation.IsZero() || r.Operation != by.Operation || r.Actor != by.Actor || r.Reason != by.Reason || seen[r.Letter] {
 			return nil
 		}
 		seen[r.Letter] = true

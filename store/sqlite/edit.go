@@ -45,7 +45,7 @@ func (t *tx) edit(l *letterRow, m *edited, r *store.Resolution) error {
 		append([]byte{}, r.Edit.Body...), hash, headers, messageSum(&m.Message, textOf(headers), m.origin), l.pos); err != nil {
 		return err
 	}
-	return t.chain(l.queue, store.AuditEntry{Actor: r.Actor, Event: nixie.OnAmend, Subject: r.Letter, Reason: what, Operation: r.Operation})
+	return t.chain(l.queue, store.AuditEntry{Actor: r.Actor, Event: store.OnAmend, Subject: r.Letter, Reason: what, Operation: r.Operation})
 }
 
 // original reads what the message of a letter said before it was edited.

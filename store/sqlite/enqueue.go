@@ -197,7 +197,7 @@ func (t *tx) takeKey(q *queueRow, m *nixie.Message, hash nixie.Hash, pos int64) 
 		if err := t.replace(q, &was, m, hash, origin, holder, r.ID); err != nil {
 			return nil, err
 		}
-		return &r, t.audit(q.n, lifecycle.System, nixie.OnAmend, r.ID, store.Replaced(have))
+		return &r, t.audit(q.n, lifecycle.System, store.OnAmend, r.ID, store.Replaced(have))
 	}
 	return &r, nil
 }

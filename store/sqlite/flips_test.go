@@ -54,9 +54,9 @@ func told(t *testing.T, path string) {
 	letters, _, err := s.Letters(ctx, nixie.Filter{}, store.Page{})
 	must(t, err)
 	for _, l := range letters {
-		r := store.Resolution{Letter: l.ID, Event: nixie.OnNote, Actor: "writer", Reason: "what was written"}
+		r := store.Resolution{Letter: l.ID, Event: store.OnNote, Actor: "writer", Reason: "what was written"}
 		if l.Message.Key == "edited" {
-			r.Event, r.Edit = nixie.OnRedrive, &store.Edit{Body: []byte("mended"), Headers: []nixie.Header{{Name: "header", Value: "mended"}}, Revision: l.Revision}
+			r.Event, r.Edit = store.OnRedrive, &store.Edit{Body: []byte("mended"), Headers: []nixie.Header{{Name: "header", Value: "mended"}}, Revision: l.Revision}
 		}
 		must(t, s.Resolve(ctx, []store.Resolution{r})[0])
 	}

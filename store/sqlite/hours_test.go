@@ -59,7 +59,7 @@ func TestCountersSayWhatTheLettersSay(t *testing.T) {
 		}
 		var moves []store.Resolution
 		for i := range 200 {
-			event := [...]nixie.Event{nixie.OnRedrive, nixie.OnDiscard, nixie.OnHold}[i%3]
+			event := [...]store.Event{store.OnRedrive, store.OnDiscard, store.OnHold}[i%3]
 			moves = append(moves, store.Resolution{Letter: letters[i].ID, Event: event, Actor: "tester", Reason: "x", Force: true})
 		}
 		st.Resolve(t.Context(), moves) // both refuse the same ones

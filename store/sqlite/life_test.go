@@ -168,7 +168,7 @@ func (l *liver) cancel() error {
 // redrive works through an operation over some of the letters.
 func (l *liver) redrive() error {
 	ctx := context.Background()
-	op, err := l.s.Plan(ctx, store.Operation{Event: nixie.OnRedrive, Actor: l.name}, nixie.Filter{Statuses: []nixie.Status{nixie.StatusOpen, nixie.StatusReview}}, 1+l.rng.IntN(4))
+	op, err := l.s.Plan(ctx, store.Operation{Event: store.OnRedrive, Actor: l.name}, nixie.Filter{Statuses: []nixie.Status{nixie.StatusOpen, nixie.StatusReview}}, 1+l.rng.IntN(4))
 	if err != nil {
 		return err
 	}
@@ -178,7 +178,7 @@ func (l *liver) redrive() error {
 		return err
 	}
 	for _, id := range letters {
-		err := l.s.Resolve(ctx, []store.Resolution{{Letter: id, Event: nixie.OnRedrive, Actor: l.name, Operation: op.ID, Force: true}})[0]
+		err := l.s.Resolve(ctx, []store.Resolution{{Letter: id, Event: store.OnRedrive, Actor: l.name, Operation: op.ID, Force: true}})[0]
 		switch nixie.CodeOf(err) {
 		case "":
 			l.c.Say("redriven", id, op.ID)

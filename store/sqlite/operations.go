@@ -60,7 +60,7 @@ func statusesOf(text string) (list []nixie.Status) {
 
 func scanOperation(row rows) store.Operation {
 	op := store.Operation{
-		ID: columnID(row, 1), Event: nixie.Event(row.ColumnText(2)), Actor: row.ColumnText(3), Reason: row.ColumnText(4),
+		ID: columnID(row, 1), Event: store.Event(row.ColumnText(2)), Actor: row.ColumnText(3), Reason: row.ColumnText(4),
 		Filter: row.ColumnText(5), Force: row.ColumnBool(6), CreatedAt: lifecycle.Moment(row.ColumnInt64(7)), Destination: row.ColumnText(8),
 		Statuses: statusesOf(row.ColumnText(9)), Reviewed: row.ColumnBool(10), Guarded: row.ColumnBool(11),
 		Pending: row.ColumnInt64(12), Done: row.ColumnInt64(13), Skipped: row.ColumnInt64(14), Failed: row.ColumnInt64(15),

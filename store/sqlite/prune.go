@@ -219,7 +219,7 @@ func (p *pruner) letters(kept time.Duration) (over bool, err error) {
 		if err := p.t.removeLetter(l, nixie.ID{}, ofPruned); err != nil {
 			return false, err
 		}
-		if err := p.t.audit(l.queue, lifecycle.System, nixie.OnPurge, l.ID, store.PrunedLetter(kept)); err != nil {
+		if err := p.t.audit(l.queue, lifecycle.System, store.OnPurge, l.ID, store.PrunedLetter(kept)); err != nil {
 			return false, err
 		}
 	}
@@ -267,5 +267,5 @@ func (p *pruner) audit(kept time.Duration) (over bool, err error) {
 	if err := p.t.run("delete from audit where queue = ? and number <= ?", p.at.queue, newest.number); err != nil {
 		return false, err
 	}
-	return over, p.t.audit(p.at.queue, lifecycle.System, nixie.OnPrune, nixie.ID{}, store.PrunedEntries(newest.number, kept))
+	return over, p.t.audit(p.at.queue, lifecycle.System, store.OnPrune, nixie.ID{}, store.PrunedEntries(newest.number, kept))
 }

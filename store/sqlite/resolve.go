@@ -106,11 +106,11 @@ func (t *tx) resolve(r *store.Resolution, planned int64) error {
 	if err != nil {
 		return err
 	}
-	if r.Event == nixie.OnPurge {
+	if r.Event == store.OnPurge {
 		return t.purge(l, r)
 	}
 	was := *l
-	if was.Status == nixie.StatusRedriving && r.Event == nixie.OnConfirm {
+	if was.Status == nixie.StatusRedriving && r.Event == store.OnConfirm {
 		return t.confirmOnItsWay(l, r)
 	}
 	appends, err := l.Resolve(&m.Message, r, m.stream != "" && m.q.settings.Ordered(), t.now)
@@ -123,19 +123,19 @@ func (t *tx) resolve(r *store.Resolution, planned int64) error {
 		}
 	}
 	switch r.Event {
-	case nixie.OnNote:
+	case store.OnNote:
 		return t.annotate(l, r)
-	case nixie.OnRedrive:
+	case store.OnRedrive:
 		if err = t.redrive(l, m, appends); err == nil {
 			err = t.edit(l, m.edited, r)
 		}
-	case nixie.OnDiscard:
+	case store.OnDiscard:
 		err = t.freeKeyOf(l.pos, lifecycle.Discarded)
-	case nixie.OnConfirm:
+	case store.OnConfirm:
 		err = t.handOver(l, m)
-	case nixie.OnRestore:
+	case store.OnRestore:
 		err = t.restore(l, m)
-	case nixie.OnUnhold:
+	case store.OnUnhold:
 		if r.Reviewed {
 			err = t.run("update letter set redrivable = ?, needs_review = ?, rule = ?, rule_sum = ? where pos = ?", l.Redrivable, l.NeedsReview, l.Rule, sumOf(l.Rule), l.pos)
 		}

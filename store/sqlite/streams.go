@@ -175,5 +175,5 @@ func (t *tx) unblock(u *store.Unblocking) (int64, error) {
 	}, head); err != nil {
 		return 0, err
 	}
-	return int64(changed), t.audit(q.n, u.Actor, nixie.OnUnblock, id, u.Note())
+	return int64(changed), t.audit(q.n, u.Actor, store.OnUnblock, id, u.Note())
 }

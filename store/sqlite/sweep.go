@@ -3,6 +3,7 @@ package sqlite
 import (
 	"github.com/nixie-go/nixie"
 	"github.com/nixie-go/nixie/lease"
+	"github.com/nixie-go/nixie/store"
 	"github.com/nixie-go/nixie/store/lifecycle"
 )
 
@@ -89,7 +90,7 @@ func (t *tx) voidMember(b *batchRow, pos int64, o *vanished) error {
 func (t *tx) asLogged(h *held, o *vanished) (done bool, err error) {
 	switch o.progress[leaseID{h.pos, h.Number}] {
 	case lease.Succeeded:
-		if err := h.End(nixie.OnComplete, t.now); err != nil {
+		if err := h.End(store.OnComplete, t.now); err != nil {
 			return false, err
 		}
 		return true, t.follow(h, lifecycle.Success())

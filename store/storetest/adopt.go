@@ -7,6 +7,8 @@ import (
 	"time"
 
 	"github.com/nixie-go/nixie"
+	"github.com/nixie-go/nixie/check"
+	"github.com/nixie-go/nixie/store"
 )
 
 func adoptClauses() []clause {
@@ -110,7 +112,7 @@ func adoptKeeps(b *bed) {
 func adoptTwice(b *bed) {
 	l := b.foreign("a")
 	b.adopted(l)
-	b.ok(b.resolve(l.ID, nixie.OnHold))
+	b.ok(b.resolve(l.ID, store.OnHold))
 	b.unchanged(func() {
 		r, err := b.buryOne(l)
 		b.ok(err)
@@ -181,7 +183,7 @@ func adoptConflicts(b *bed) {
 func adoptRedriven(b *bed) {
 	l := b.foreign("a")
 	b.adopted(l)
-	b.ok(b.resolve(l.ID, nixie.OnRedrive))
+	b.ok(b.resolve(l.ID, store.OnRedrive))
 	d := b.take("a")
 	same(b, "generation", d.Generation, 4)
 	same(b, "redrives", d.Redrives, 3)
@@ -196,7 +198,7 @@ func adoptRedriven(b *bed) {
 	same(b, "failures", len(again.History), 4)
 	same(b, "dropped", again.HistoryDropped, 4)
 	same(b, "first failure", again.FirstFailedAt.Equal(l.FirstFailedAt), true)
-	b.ok(b.resolve(l.ID, nixie.OnRedrive))
+	b.ok(b.resolve(l.ID, store.OnRedrive))
 	b.ok(b.settle(nixie.Settlement{Delivery: b.take("a"), Verb: nixie.Complete}))
 	b.status(l.ID, nixie.StatusResolved)
 	b.state(l.Message.ID, nixie.Succeeded)
@@ -206,7 +208,7 @@ func adoptStatuses(b *bed) {
 	for _, status := range nixie.Statuses() {
 		l := b.foreign("in " + string(status))
 		l.Status = status
-		if nixie.Adoption(status) == nil {
+		if store.Adoption(status) == nil {
 			b.unchanged(func() {
 				_, err := b.buryOne(l)
 				b.code(err, nixie.CodeInvalid)
@@ -215,10 +217,10 @@ func adoptStatuses(b *bed) {
 		}
 		same(b, "status", b.adopted(l).Status, status)
 	}
-	b.ok(b.resolve(b.idOf("letter in review"), nixie.OnUnhold))
-	b.ok(b.resolve(b.idOf("letter in quarantined"), nixie.OnRequalify))
-	b.ok(b.resolve(b.idOf("letter in open"), nixie.OnDiscard))
-	b.ok(b.resolve(b.idOf("letter in open"), nixie.OnRestore))
+	b.ok(b.resolve(b.idOf("letter in review"), store.OnUnhold))
+	b.ok(b.resolve(b.idOf("letter in quarantined"), store.OnRequalify))
+	b.ok(b.resolve(b.idOf("letter in open"), store.OnDiscard))
+	b.ok(b.resolve(b.idOf("letter in open"), store.OnRestore))
 }
 
 // adoptHistory has the largest count of dropped failures with the shortest and
@@ -231,12 +233,12 @@ func adoptHistory(b *bed) {
 		long.History = append(long.History, f)
 	}
 	short := b.foreign("short")
-	short.History, short.HistoryDropped = short.History[:1], nixie.MaxCount
+	short.History, short.HistoryDropped = short.History[:1], check.MaxCount
 	for _, l := range []nixie.Letter{long, short} {
 		got := b.adopted(l)
 		same(b, "dropped", got.HistoryDropped, l.HistoryDropped)
 		same(b, "failures", len(got.History), len(l.History))
-		b.ok(b.resolve(l.ID, nixie.OnRedrive))
+		b.ok(b.resolve(l.ID, store.OnRedrive))
 		b.ok(b.settle(b.dying(b.take(l.Message.Key), nixie.StatusOpen)))
 		got = b.letter(l.ID)
 		want := min(len(l.History)+1, nixie.MaxHistory)
@@ -251,7 +253,7 @@ func adoptKeys(b *bed) {
 	b.put("x", nixie.DedupeKey("a")) // scope active: a dead one holds nothing
 	l := b.foreign("a")
 	b.adopted(l)
-	b.code(b.resolve(l.ID, nixie.OnRedrive), nixie.CodeConflict)
+	b.code(b.resolve(l.ID, store.OnRedrive), nixie.CodeConflict)
 	b.configure(nixie.QueueSettings{DedupeScope: nixie.DedupeUnresolved})
 	b.adopted(b.foreign("b"))
 	again := message("b", nixie.DedupeKey("b"))
@@ -263,7 +265,7 @@ func adoptKeys(b *bed) {
 		_, err := b.buryOne(b.foreign("c"))
 		b.code(err, nixie.CodeConflict)
 	})
-	b.ok(b.resolve(b.idOf("letter b"), nixie.OnDiscard))
+	b.ok(b.resolve(b.idOf("letter b"), store.OnDiscard))
 	b.put("b", nixie.DedupeKey("b"))
 }
 
@@ -293,7 +295,7 @@ func adoptNonsense(b *bed) {
 		"attempts":    func(l *nixie.Letter) { l.Message.Attempts = 6 },
 		"crashes":     func(l *nixie.Letter) { l.Message.Crashes = 6 },
 		"negative":    func(l *nixie.Letter) { l.Message.Attempts = -1 },
-		"huge":        func(l *nixie.Letter) { l.HistoryDropped = nixie.MaxCount + 1 },
+		"huge":        func(l *nixie.Letter) { l.HistoryDropped = check.MaxCount + 1 },
 		"generation":  func(l *nixie.Letter) { l.Message.Generation = 2 },
 		"dropped all": func(l *nixie.Letter) { l.History = nil },
 		"history":     func(l *nixie.Letter) { l.History = make([]nixie.Failure, nixie.MaxHistory+1) },
@@ -356,7 +358,7 @@ func adoptAudited(b *bed) {
 	b.ok(err)
 	same(b, "entries", len(entries), 1)
 	e := entries[0]
-	if e.Event != nixie.OnAdopt || e.Actor != "ann" || e.Reason != "because" || e.Subject != l.ID || !e.At.Equal(b.clock.Now()) {
+	if e.Event != store.OnAdopt || e.Actor != "ann" || e.Reason != "because" || e.Subject != l.ID || !e.At.Equal(b.clock.Now()) {
 		b.Fatalf("entry is %+v", e)
 	}
 }

@@ -80,7 +80,7 @@ func cancelEnded(b *bed) {
 func cancelRedriven(b *bed) {
 	for _, leased := range []bool{false, true} {
 		l := b.dead("a", nixie.StatusOpen)
-		b.ok(b.resolve(l.ID, nixie.OnRedrive))
+		b.ok(b.resolve(l.ID, store.OnRedrive))
 		if leased {
 			b.take("a")
 		}
@@ -92,7 +92,7 @@ func cancelRedriven(b *bed) {
 			b.Fatalf("resolved at %s, want %s", got.ResolvedAt, b.clock.Now())
 		}
 		// Its message is not dead: there is nothing that could be restored.
-		b.unchanged(func() { b.code(b.resolve(l.ID, nixie.OnRestore), nixie.CodeConflict) })
+		b.unchanged(func() { b.code(b.resolve(l.ID, store.OnRestore), nixie.CodeConflict) })
 	}
 }
 
@@ -148,7 +148,7 @@ func holdQueued(b *bed) {
 	}
 	b.clock.Advance(2 * time.Hour)
 	b.keys(b.claim(9))
-	b.ok(b.resolve(b.letterOf(plain).ID, nixie.OnRedrive))
+	b.ok(b.resolve(b.letterOf(plain).ID, store.OnRedrive))
 	b.complete(b.take("a"))
 	leased := b.took("c")
 	b.unchanged(func() { b.code(b.change(leased.ID, b.holding("poison")), nixie.CodeConflict) })
@@ -165,7 +165,7 @@ func holdDecides(b *bed) {
 		l := b.letterOf(id)
 		same(b, "decision of the only failure", l.History[0].Decision, nixie.Hold)
 		same(b, "decision that the caller's failure has", c.Hold.Decision, said)
-		b.ok(b.resolve(l.ID, nixie.OnRedrive))
+		b.ok(b.resolve(l.ID, store.OnRedrive))
 		b.ok(b.settle(b.dying(b.take("a"), nixie.StatusOpen)))
 		again := b.letterOf(id)
 		same(b, "failures", len(again.History), 2)
@@ -189,7 +189,7 @@ func holdFrees(b *bed) {
 		after, err := allEntries(b.ctx, b.st, work)
 		b.ok(err)
 		same(b, "new audit entries", len(after)-len(entries), 1)
-		if e := after[len(after)-1]; e.Event != nixie.OnHold || e.Actor != "ann" || e.Reason != "poison" {
+		if e := after[len(after)-1]; e.Event != store.OnHold || e.Actor != "ann" || e.Reason != "poison" {
 			b.Fatalf("audit entry is %+v", e)
 		}
 		if free {
@@ -204,7 +204,7 @@ func holdFrees(b *bed) {
 
 func holdRedriven(b *bed) {
 	l := b.dead("a", nixie.StatusOpen)
-	b.ok(b.resolve(l.ID, nixie.OnRedrive))
+	b.ok(b.resolve(l.ID, store.OnRedrive))
 	b.ok(b.change(l.Message.ID, b.holding("wait")))
 	same(b, "letters", len(b.letters(nixie.Filter{})), 1)
 	b.status(l.ID, nixie.StatusReview)
@@ -326,7 +326,7 @@ func moveRedriven(b *bed) {
 	to := change(store.Move)
 	to.Queue = "elsewhere"
 	l := b.dead("a", nixie.StatusOpen)
-	b.ok(b.resolve(l.ID, nixie.OnRedrive))
+	b.ok(b.resolve(l.ID, store.OnRedrive))
 	b.unchanged(func() { b.code(b.change(l.Message.ID, to), nixie.CodeConflict) })
 }
 
@@ -341,7 +341,7 @@ func movedLives(b *bed) {
 	b.keys(ds, "y", "x")
 	b.ok(b.settle(nixie.Settlement{Delivery: ds[0], Verb: nixie.Release}))
 	b.ok(b.settle(b.dying(ds[1], nixie.StatusOpen)))
-	b.ok(b.resolve(b.letterOf(x).ID, nixie.OnRedrive))
+	b.ok(b.resolve(b.letterOf(x).ID, store.OnRedrive))
 	b.keys(b.claim(2), "y", "x")
 }
 
@@ -362,7 +362,7 @@ func changesAudited(b *bed) {
 		entries, err := allEntries(b.ctx, b.st, work)
 		b.ok(err)
 		e := entries[len(entries)-1]
-		if e.Actor != "ann" || !strings.Contains(e.Reason, "because") || e.Event == nixie.OnAmend && !strings.HasPrefix(e.Reason, string(verb)) {
+		if e.Actor != "ann" || !strings.Contains(e.Reason, "because") || e.Event == store.OnAmend && !strings.HasPrefix(e.Reason, string(verb)) {
 			b.Fatalf("audit entry of %s is %+v", verb, e)
 		}
 		c.Actor = ""

@@ -175,13 +175,13 @@ func (b *bed) dead(key string, status nixie.Status, opts ...nixie.Option) nixie.
 func (b *bed) quarantined(key string, opts ...nixie.Option) nixie.Letter {
 	b.Helper()
 	l := b.dead(key, nixie.StatusOpen, opts...)
-	b.ok(b.resolve(l.ID, nixie.OnRedrive))
+	b.ok(b.resolve(l.ID, store.OnRedrive))
 	b.ok(b.settle(b.dying(b.take(key), nixie.StatusQuarantined)))
 	return b.letter(l.ID)
 }
 
 // resolve applies an event to a letter as an operator.
-func (b *bed) resolve(letter nixie.ID, on nixie.Event) error {
+func (b *bed) resolve(letter nixie.ID, on store.Event) error {
 	b.Helper()
 	return b.resolution(store.Resolution{Letter: letter, Event: on, Actor: "ann", Reason: "because", Force: true})
 }

@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/nixie-go/nixie"
+	"github.com/nixie-go/nixie/store"
 )
 
 // bugClauses are named after defects that systems of this kind have had:
@@ -220,7 +221,7 @@ func largestOfEverything(b *bed) {
 	b.ok(err)
 	b.keys(ds, long)
 	b.ok(b.settle(b.dying(ds[0], nixie.StatusOpen)))
-	b.ok(b.resolve(b.letterOf(r[0].ID).ID, nixie.OnRedrive))
+	b.ok(b.resolve(b.letterOf(r[0].ID).ID, store.OnRedrive))
 	ds, err = b.st.Claim(b.ctx, long, nixie.Want{Max: 1, Lease: time.Minute})
 	b.ok(err)
 	b.keys(ds, long)
@@ -351,11 +352,11 @@ func retentionFromLatestDeath(b *bed) {
 	b.configure(nixie.QueueSettings{LetterRetention: time.Hour, Retention: time.Hour})
 	l := b.dead("a", nixie.StatusOpen)
 	b.clock.Advance(59 * time.Minute)
-	b.ok(b.resolve(l.ID, nixie.OnRedrive))
+	b.ok(b.resolve(l.ID, store.OnRedrive))
 	b.ok(b.settle(b.dying(b.take("a"), nixie.StatusOpen)))
 	b.clock.Advance(24 * time.Hour)
 	same(b, "pruned while open", b.prune(0, false).Letters, 0)
-	b.ok(b.resolve(l.ID, nixie.OnDiscard))
+	b.ok(b.resolve(l.ID, store.OnDiscard))
 	b.clock.Advance(time.Hour - time.Millisecond)
 	same(b, "pruned too early", b.prune(0, false).Letters, 0)
 	b.clock.Advance(time.Millisecond)
@@ -366,7 +367,7 @@ func retentionFromLatestDeath(b *bed) {
 func fiftyRedrives(b *bed) {
 	l := b.dead("a", nixie.StatusOpen, nixie.WithHeader("h", "v"))
 	for i := range 50 {
-		b.ok(b.resolve(l.ID, nixie.OnRedrive))
+		b.ok(b.resolve(l.ID, store.OnRedrive))
 		d := b.take("a")
 		same(b, "redrives", d.Redrives, i+1)
 		same(b, "headers", len(d.Headers), 1)

@@ -30,9 +30,9 @@ func (b *bed) later(l nixie.Letter, redrives int, text string) nixie.Letter {
 // is that letter, whoever redrove it; a repeat changes nothing.
 func diesElsewhere(b *bed) {
 	ways := map[string]func(nixie.ID){
-		"confirmed": func(id nixie.ID) { b.ok(b.resolve(id, nixie.OnConfirm)) },
+		"confirmed": func(id nixie.ID) { b.ok(b.resolve(id, store.OnConfirm)) },
 		"unseen":    func(nixie.ID) {},
-		"discarded": func(id nixie.ID) { b.ok(b.resolve(id, nixie.OnDiscard)) },
+		"discarded": func(id nixie.ID) { b.ok(b.resolve(id, store.OnDiscard)) },
 	}
 	for way, before := range ways {
 		for _, status := range []nixie.Status{nixie.StatusOpen, nixie.StatusReview, nixie.StatusQuarantined} {
@@ -83,7 +83,7 @@ func (b *bed) comesBack(l, next nixie.Letter) {
 // a message that is on its way here.
 func diesElsewhereTooLate(b *bed) {
 	l := b.adopted(b.foreign("k"))
-	b.ok(b.resolve(l.ID, nixie.OnConfirm))
+	b.ok(b.resolve(l.ID, store.OnConfirm))
 	duplicate := func(redrives int) {
 		b.Helper()
 		b.unchanged(func() {
@@ -95,7 +95,7 @@ func diesElsewhereTooLate(b *bed) {
 	duplicate(0)
 	next := b.later(l, 1, "worse")
 	b.comesBack(l, next)
-	b.ok(b.st.Resolve(b.ctx, []store.Resolution{{Letter: l.ID, Event: nixie.OnRedrive, Actor: "ann", Reason: "r", Force: true}})[0])
+	b.ok(b.st.Resolve(b.ctx, []store.Resolution{{Letter: l.ID, Event: store.OnRedrive, Actor: "ann", Reason: "r", Force: true}})[0])
 	duplicate(2)
 }
 
@@ -124,8 +124,8 @@ func diesElsewhereOutOfItsStream(b *bed) {
 	same(b, "streams", len(streams), 0)
 	b.again(l.Message.ID)
 
-	b.ok(b.resolve(l.ID, nixie.OnDiscard))
-	b.ok(b.resolve(l.ID, nixie.OnRestore))
+	b.ok(b.resolve(l.ID, store.OnDiscard))
+	b.ok(b.resolve(l.ID, store.OnRestore))
 	streams, _, err = b.st.Features().Streams.Streams(b.ctx, store.StreamQuery{Queue: work}, store.Page{})
 	b.ok(err)
 	same(b, "streams after it was restored", len(streams), 0)

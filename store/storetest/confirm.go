@@ -14,14 +14,14 @@ import (
 func confirmed(b *bed) {
 	for n, before := range [...]bool{true, false} {
 		l := b.dead("a", nixie.StatusOpen)
-		op := b.plan(nixie.OnRedrive, nixie.Filter{IDs: []nixie.ID{l.ID}}, 0)
+		op := b.plan(store.OnRedrive, nixie.Filter{IDs: []nixie.ID{l.ID}}, 0)
 		var list []store.Resolution
 		own := op.ID
 		if before {
-			list, own = append(list, store.Resolution{Letter: l.ID, Event: nixie.OnRedrive, Actor: "ann", Reason: "mended", Operation: own}), nixie.ID{}
+			list, own = append(list, store.Resolution{Letter: l.ID, Event: store.OnRedrive, Actor: "ann", Reason: "mended", Operation: own}), nixie.ID{}
 		}
 		b.clock.Advance(time.Second)
-		for _, err := range b.st.Resolve(b.ctx, append(list, store.Resolution{Letter: l.ID, Event: nixie.OnConfirm, Actor: "ann", Reason: "mended", Operation: own})) {
+		for _, err := range b.st.Resolve(b.ctx, append(list, store.Resolution{Letter: l.ID, Event: store.OnConfirm, Actor: "ann", Reason: "mended", Operation: own})) {
 			b.ok(err)
 		}
 		same(b, "claimed", len(b.claim(10)), 0)
@@ -41,7 +41,7 @@ func confirmed(b *bed) {
 		counts, _, err := b.st.Count(b.ctx, nixie.Filter{Redrives: exactly(1), Attempts: exactly(0)}, store.Counting{By: []store.GroupBy{store.ByStatus}, Scan: store.ScanAll})
 		b.ok(err)
 		same(b, "counted", store.Sizes(counts[0])["resolved"], int64(n+1))
-		b.code(b.resolve(l.ID, nixie.OnConfirm), nixie.CodeConflict)
+		b.code(b.resolve(l.ID, store.OnConfirm), nixie.CodeConflict)
 	}
 }
 
@@ -61,7 +61,7 @@ func confirmedKeyAndStream(b *bed) {
 			h := b.take("holder")
 			b.ok(b.settle(nixie.Settlement{Delivery: h, Verb: nixie.Retry, Delay: time.Hour, Failure: b.failure(h, "later")}))
 		}
-		b.ok(b.resolve(b.letterOf(d.ID).ID, nixie.OnConfirm))
+		b.ok(b.resolve(b.letterOf(d.ID).ID, store.OnConfirm))
 		b.ok(b.settle(nixie.Settlement{Delivery: b.take("follower"), Verb: nixie.Complete}))
 		if scope == nixie.DedupeUnresolved {
 			b.ok(b.settle(nixie.Settlement{Delivery: b.took("next", nixie.DedupeKey("k")), Verb: nixie.Complete}))
@@ -90,17 +90,17 @@ func confirmedMany(b *bed) {
 		}
 		ids = append(ids, b.dead(fmt.Sprintf("%02d", i), status, opts...).ID)
 	}
-	op := b.plan(nixie.OnRedrive, nixie.Filter{}, 0)
-	b.ok(b.resolve(ids[7], nixie.OnDiscard))
+	op := b.plan(store.OnRedrive, nixie.Filter{}, 0)
+	b.ok(b.resolve(ids[7], store.OnDiscard))
 	var list []store.Resolution
 	for i, id := range ids {
-		r := store.Resolution{Letter: id, Event: nixie.OnConfirm, Actor: "ann", Reason: "mended", Operation: op.ID}
+		r := store.Resolution{Letter: id, Event: store.OnConfirm, Actor: "ann", Reason: "mended", Operation: op.ID}
 		if i == 8 {
 			r.Skip = "too large"
 		}
 		list = append(list, r)
 	}
-	list = append(list, store.Resolution{Letter: b.idOf("nobody"), Event: nixie.OnConfirm, Actor: "ann", Reason: "mended", Operation: op.ID})
+	list = append(list, store.Resolution{Letter: b.idOf("nobody"), Event: store.OnConfirm, Actor: "ann", Reason: "mended", Operation: op.ID})
 	for i, err := range b.st.Resolve(b.ctx, list) {
 		switch i {
 		case 7, 8:
@@ -123,7 +123,7 @@ func confirmedMany(b *bed) {
 		b.Errorf("%v; want %v", counts[0], want)
 	}
 	same(b, "claimed", len(b.claim(letters)), 0)
-	entries, _, err := b.st.Audit(b.ctx, store.AuditFilter{Events: []nixie.Event{nixie.OnConfirm}}, store.Page{Limit: 2 * letters})
+	entries, _, err := b.st.Audit(b.ctx, store.AuditFilter{Events: []store.Event{store.OnConfirm}}, store.Page{Limit: 2 * letters})
 	b.ok(err)
 	same(b, "entries of the audit", len(entries), letters-2)
 	b.unchanged(func() {
@@ -142,9 +142,9 @@ func confirmedInOrder(b *bed) {
 		if i%3 == 0 {
 			opts = append(opts, nixie.DedupeKey(fmt.Sprint(i)))
 		}
-		list = append(list, store.Resolution{Letter: b.dead("a", nixie.StatusOpen, opts...).ID, Event: nixie.OnConfirm, Actor: "ann", Reason: "mended"})
+		list = append(list, store.Resolution{Letter: b.dead("a", nixie.StatusOpen, opts...).ID, Event: store.OnConfirm, Actor: "ann", Reason: "mended"})
 	}
-	op := b.plan(nixie.OnRedrive, nixie.Filter{}, 0)
+	op := b.plan(store.OnRedrive, nixie.Filter{}, 0)
 	for i := range list {
 		list[i].Operation = op.ID
 	}

@@ -171,7 +171,7 @@ func replaceAudited(b *bed) {
 		entries, err := allEntries(b.ctx, b.st, work)
 		b.ok(err)
 		for _, e := range entries {
-			if e.Subject != receipts[0].ID || e.Event != nixie.OnAmend || e.Actor != "nixie" {
+			if e.Subject != receipts[0].ID || e.Event != store.OnAmend || e.Actor != "nixie" {
 				b.Fatalf("entry %+v", e)
 			}
 			reasons = append(reasons, e.Reason)
@@ -204,7 +204,7 @@ func replaceClaimed(b *bed) {
 
 func replaceRedriven(b *bed) {
 	l := b.dead("a", nixie.StatusOpen, nixie.DedupeKey("k"))
-	b.ok(b.resolve(l.ID, nixie.OnRedrive))
+	b.ok(b.resolve(l.ID, store.OnRedrive))
 	next := message("a", nixie.DedupeKey("k"), nixie.OnConflict(nixie.ReplaceExisting))
 	next.Type = "new"
 	_, err := b.st.Enqueue(b.ctx, next)
@@ -236,18 +236,18 @@ func scopeUnresolved(b *bed) {
 	l := b.dead("a", nixie.StatusOpen, nixie.DedupeKey("k"))
 	id := l.Message.ID
 	b.again(id)
-	b.ok(b.resolve(l.ID, nixie.OnHold))
+	b.ok(b.resolve(l.ID, store.OnHold))
 	b.again(id)
-	b.ok(b.resolve(l.ID, nixie.OnRedrive))
+	b.ok(b.resolve(l.ID, store.OnRedrive))
 	b.again(id)
 	b.ok(b.settle(b.dying(b.take("a"), nixie.StatusQuarantined)))
 	b.again(id)
-	b.ok(b.resolve(l.ID, nixie.OnDiscard))
+	b.ok(b.resolve(l.ID, store.OnDiscard))
 	b.again(nixie.ID{})
 	b.ok(b.settle(nixie.Settlement{Delivery: b.take("other"), Verb: nixie.Complete}))
 
 	l = b.dead("a", nixie.StatusOpen, nixie.DedupeKey("k"))
-	b.ok(b.resolve(l.ID, nixie.OnRedrive))
+	b.ok(b.resolve(l.ID, store.OnRedrive))
 	b.ok(b.settle(nixie.Settlement{Delivery: b.take("a"), Verb: nixie.Complete}))
 	b.again(nixie.ID{})
 }
@@ -258,7 +258,7 @@ func scopeEver(b *bed) {
 	b.ok(b.settle(nixie.Settlement{Delivery: d, Verb: nixie.Complete}))
 	b.again(d.ID)
 	l := b.dead("b", nixie.StatusOpen, nixie.DedupeKey("l"))
-	b.ok(b.resolve(l.ID, nixie.OnDiscard))
+	b.ok(b.resolve(l.ID, store.OnDiscard))
 	r, err := b.st.Enqueue(b.ctx, message("b", nixie.DedupeKey("l")))
 	b.ok(err)
 	same(b, "receipt", r[0], nixie.Receipt{ID: l.Message.ID, Duplicate: true})
@@ -279,7 +279,7 @@ func scopeChanges(b *bed) {
 		same(b, "receipt", r[0], nixie.Receipt{ID: lies.Message.ID, Duplicate: true})
 		b.sound()
 	}
-	b.ok(b.resolve(lies.ID, nixie.OnDiscard))
+	b.ok(b.resolve(lies.ID, store.OnDiscard))
 	r, err := b.st.Enqueue(b.ctx, message("b", nixie.DedupeKey("l")))
 	b.ok(err)
 	same(b, "the key is held after the discard", r[0].Duplicate, false)
@@ -287,11 +287,11 @@ func scopeChanges(b *bed) {
 
 	freed := b.dead("c", nixie.StatusOpen, nixie.DedupeKey("m"))
 	b.configure(nixie.QueueSettings{DedupeScope: nixie.DedupeEver})
-	b.ok(b.resolve(freed.ID, nixie.OnDiscard))
+	b.ok(b.resolve(freed.ID, store.OnDiscard))
 	r, err = b.st.Enqueue(b.ctx, message("d", nixie.DedupeKey("m")))
 	b.ok(err)
 	same(b, "the released key is held", r[0].Duplicate, false)
-	b.code(b.resolve(freed.ID, nixie.OnRestore), nixie.CodeConflict)
+	b.code(b.resolve(freed.ID, store.OnRestore), nixie.CodeConflict)
 	b.sound()
 }
 
@@ -339,13 +339,13 @@ func letterKeepsNewersKey(b *bed) {
 	d := b.took("a", nixie.DedupeKey("k"))
 	b.ok(b.settle(b.dying(d, nixie.StatusOpen)))
 	newer := b.put("b", nixie.DedupeKey("k"))
-	b.ok(b.resolve(b.letterOf(d.ID).ID, nixie.OnDiscard))
+	b.ok(b.resolve(b.letterOf(d.ID).ID, store.OnDiscard))
 	b.again(newer)
 }
 
 func redriveTakesKey(b *bed) {
 	l := b.dead("a", nixie.StatusOpen, nixie.DedupeKey("k"))
-	b.ok(b.resolve(l.ID, nixie.OnRedrive))
+	b.ok(b.resolve(l.ID, store.OnRedrive))
 	b.again(l.Message.ID)
 	b.ok(b.settle(nixie.Settlement{Delivery: b.take("a"), Verb: nixie.Complete}))
 	b.again(nixie.ID{})
@@ -355,9 +355,9 @@ func redriveOfTakenKey(b *bed) {
 	l := b.dead("a", nixie.StatusOpen, nixie.DedupeKey("k"))
 	free := b.dead("b", nixie.StatusOpen)
 	holder := b.put("c", nixie.DedupeKey("k"))
-	b.unchanged(func() { b.code(b.resolve(l.ID, nixie.OnRedrive), nixie.CodeConflict) })
+	b.unchanged(func() { b.code(b.resolve(l.ID, store.OnRedrive), nixie.CodeConflict) })
 	errs := b.st.Resolve(b.ctx, []store.Resolution{
-		{Letter: l.ID, Event: nixie.OnRedrive, Actor: "ann"}, {Letter: free.ID, Event: nixie.OnRedrive, Actor: "ann"},
+		{Letter: l.ID, Event: store.OnRedrive, Actor: "ann"}, {Letter: free.ID, Event: store.OnRedrive, Actor: "ann"},
 	})
 	b.code(errs[0], nixie.CodeConflict)
 	b.ok(errs[1])

@@ -31,7 +31,7 @@ func seeOriginal(o *nixie.Original) string {
 func (b *bed) editing(id nixie.ID, body string, headers ...nixie.Header) store.Resolution {
 	b.Helper()
 	return store.Resolution{
-		Letter: id, Event: nixie.OnRedrive, Actor: "ann", Reason: "mended", Force: true,
+		Letter: id, Event: store.OnRedrive, Actor: "ann", Reason: "mended", Force: true,
 		Edit: &store.Edit{Body: []byte(body), Headers: headers, Revision: b.letter(id).Revision},
 	}
 }
@@ -42,7 +42,7 @@ func (b *bed) amends(id nixie.ID) (list []string) {
 	entries, err := allEntries(b.ctx, b.st, work)
 	b.ok(err)
 	for _, e := range entries {
-		if e.Subject == id && e.Event == nixie.OnAmend {
+		if e.Subject == id && e.Event == store.OnAmend {
 			list = append(list, e.Actor+": "+e.Reason)
 		}
 	}
@@ -103,7 +103,7 @@ func editLimits(b *bed) {
 		b.code(b.resolution(b.editing(l.ID, strings.Repeat("x", nixie.MaxBody+1))), nixie.CodeLimit)
 		b.code(b.resolution(b.editing(l.ID, "", nixie.Header{Name: "h", Value: strings.Repeat("x", nixie.MaxHeaders)})), nixie.CodeLimit)
 		b.code(b.resolution(b.editing(l.ID, "", nixie.Header{Value: "nameless"})), nixie.CodeInvalid)
-		for _, on := range []nixie.Event{nixie.OnHold, nixie.OnDiscard, nixie.OnConfirm} {
+		for _, on := range []store.Event{store.OnHold, store.OnDiscard, store.OnConfirm} {
 			r := b.editing(l.ID, "other")
 			r.Event = on
 			b.code(b.resolution(r), nixie.CodeInvalid)
@@ -117,7 +117,7 @@ func editLimits(b *bed) {
 
 func editInOperation(b *bed) {
 	l := b.dead("a", nixie.StatusOpen)
-	op := b.plan(nixie.OnRedrive, nixie.Filter{}, 0)
+	op := b.plan(store.OnRedrive, nixie.Filter{}, 0)
 	r := b.editing(l.ID, "mended")
 	r.Operation = op.ID
 	b.ok(b.resolution(r))
@@ -126,7 +126,7 @@ func editInOperation(b *bed) {
 	entries, err := allEntries(b.ctx, b.st, work)
 	b.ok(err)
 	n := len(entries)
-	for i, want := range []nixie.Event{nixie.OnAmend, nixie.OnRedrive} {
+	for i, want := range []store.Event{store.OnAmend, store.OnRedrive} {
 		e := entries[n-2+i]
 		same(b, "entry", fmt.Sprint(e.Event, e.Subject, e.Actor, e.Operation), fmt.Sprint(want, l.ID, "ann", op.ID))
 	}

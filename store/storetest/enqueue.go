@@ -229,7 +229,7 @@ func bodiesComeBack(b *bed) {
 		b.ok(b.settle(b.dying(d, nixie.StatusOpen)))
 		l := b.letterOf(d.ID)
 		check("letter", l.Message)
-		b.ok(b.resolve(l.ID, nixie.OnRedrive))
+		b.ok(b.resolve(l.ID, store.OnRedrive))
 		d = b.take("a")
 		check("redrive", d.Message)
 		b.ok(b.settle(nixie.Settlement{Delivery: d, Verb: nixie.Complete}))

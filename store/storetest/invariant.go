@@ -159,22 +159,22 @@ func (c *inspector) lookAtChain(queue string, entries []store.AuditEntry) {
 		c.want(e.Number == first+int64(i) && e.Queue == queue, "audit of queue %s: entry %d has the number %d of queue %s", queue, first+int64(i), e.Number, e.Queue)
 		c.want(i == 0 || e.Before == entries[i-1].Hash, "audit of queue %s: entry %d does not follow the one before", queue, e.Number)
 		c.want(e.Hash == e.Sum(e.Before), "audit of queue %s: the hash of entry %d is wrong", queue, e.Number)
-		if c.letters[e.Subject] == nil || e.Event == nixie.OnNote || e.Event == nixie.OnAmend {
+		if c.letters[e.Subject] == nil || e.Event == store.OnNote || e.Event == store.OnAmend {
 			continue
 		}
 		if first > 1 && c.status[e.Subject] == "" { // its birth was pruned
 			c.status[e.Subject] = after(e.Event)
 			continue
 		}
-		next, ok := nixie.NextStatus(c.status[e.Subject], e.Event)
+		next, ok := store.NextStatus(c.status[e.Subject], e.Event)
 		c.want(ok, "audit of queue %s: entry %d says %s of letter %s, which was %q", queue, e.Number, e.Event, e.Subject, c.status[e.Subject])
 		c.status[e.Subject] = next
 	}
 }
 
 // after is the status that an event leads to from wherever it is allowed.
-func after(on nixie.Event) nixie.Status {
-	for _, m := range nixie.LetterMoves() {
+func after(on store.Event) nixie.Status {
+	for _, m := range store.LetterMoves() {
 		if m.On == on {
 			return m.To
 		}

@@ -55,7 +55,7 @@ func waysToLose() []lost {
 		{"buried", func(b *bed, d *nixie.Delivery) { b.ok(b.settle(b.dying(d, nixie.StatusOpen))) }},
 		{"buried and redriven", func(b *bed, d *nixie.Delivery) {
 			b.ok(b.settle(b.dying(d, nixie.StatusOpen)))
-			b.ok(b.resolve(b.letterOf(d.ID).ID, nixie.OnRedrive))
+			b.ok(b.resolve(b.letterOf(d.ID).ID, store.OnRedrive))
 		}},
 		{"canceled", func(b *bed, d *nixie.Delivery) { b.ok(b.amend(d.ID, store.Cancel)) }},
 	}
@@ -181,7 +181,7 @@ func numbersGrow(b *bed) {
 		d := b.take("a")
 		last++
 		b.ok(b.settle(b.dying(d, nixie.StatusOpen)))
-		b.ok(b.resolve(b.letterOf(d.ID).ID, nixie.OnRedrive))
+		b.ok(b.resolve(b.letterOf(d.ID).ID, store.OnRedrive))
 	}
 	same(b, "lease number", b.take("a").Lease.Number, 10)
 }

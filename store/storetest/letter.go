@@ -72,7 +72,7 @@ func historyIsBounded(b *bed) {
 func failsAgain(b *bed) {
 	l := b.dead("a", nixie.StatusOpen)
 	b.clock.Advance(time.Minute)
-	b.ok(b.resolve(l.ID, nixie.OnRedrive))
+	b.ok(b.resolve(l.ID, store.OnRedrive))
 	d := b.take("a")
 	same(b, "generation", d.Generation, 2)
 	b.clock.Advance(time.Second)
@@ -95,7 +95,7 @@ func failsAgain(b *bed) {
 
 func heldAgain(b *bed) {
 	l := b.dead("a", nixie.StatusOpen)
-	b.ok(b.resolve(l.ID, nixie.OnRedrive))
+	b.ok(b.resolve(l.ID, store.OnRedrive))
 	d := b.take("a")
 	b.ok(b.settle(nixie.Settlement{Delivery: d, Verb: nixie.Hold, Failure: b.failure(d, "odd"), Burial: burial(nixie.StatusReview)}))
 	b.status(l.ID, nixie.StatusReview)
@@ -106,15 +106,15 @@ func quarantinedAgain(b *bed) {
 	same(b, "status", l.Status, nixie.StatusQuarantined)
 	same(b, "redrives", l.Message.Redrives, 1)
 	b.state(l.Message.ID, nixie.Dead)
-	b.unchanged(func() { b.code(b.resolve(l.ID, nixie.OnRedrive), nixie.CodeConflict) })
-	b.ok(b.resolve(l.ID, nixie.OnRequalify))
-	b.ok(b.resolve(l.ID, nixie.OnRedrive))
+	b.unchanged(func() { b.code(b.resolve(l.ID, store.OnRedrive), nixie.CodeConflict) })
+	b.ok(b.resolve(l.ID, store.OnRequalify))
+	b.ok(b.resolve(l.ID, store.OnRedrive))
 	same(b, "redrives", b.take("a").Redrives, 2)
 }
 
 func flagsFollow(b *bed) {
 	l := b.dead("a", nixie.StatusOpen)
-	b.ok(b.resolve(l.ID, nixie.OnRedrive))
+	b.ok(b.resolve(l.ID, store.OnRedrive))
 	d := b.take("a")
 	next := &nixie.Burial{Cause: nixie.CausePermanent, Status: nixie.StatusReview, Signature: "other", Fingerprint: "v1:bb", NeedsReview: true, Rule: "validation"}
 	f := b.failure(d, "again")
@@ -130,7 +130,7 @@ func flagsFollow(b *bed) {
 func oneLetter(b *bed) {
 	l := b.dead("a", nixie.StatusOpen)
 	for i := range 5 {
-		b.ok(b.resolve(l.ID, nixie.OnRedrive))
+		b.ok(b.resolve(l.ID, store.OnRedrive))
 		b.ok(b.settle(b.dying(b.take("a"), nixie.StatusOpen)))
 		got := b.letters(nixie.Filter{})
 		same(b, "letters", len(got), 1)
@@ -158,7 +158,7 @@ func startsNextLife(b *bed) {
 	b.ok(b.settle(b.dying(d, nixie.StatusOpen)))
 	l := b.letterOf(d.ID)
 	b.clock.Advance(time.Hour)
-	b.ok(b.resolve(l.ID, nixie.OnRedrive))
+	b.ok(b.resolve(l.ID, store.OnRedrive))
 	got := b.letter(l.ID)
 	same(b, "status", got.Status, nixie.StatusRedriving)
 	same(b, "state", got.Message.State, nixie.Queued)
@@ -175,7 +175,7 @@ func startsNextLife(b *bed) {
 
 func successResolves(b *bed) {
 	l := b.dead("a", nixie.StatusOpen)
-	b.ok(b.resolve(l.ID, nixie.OnRedrive))
+	b.ok(b.resolve(l.ID, store.OnRedrive))
 	b.clock.Advance(time.Second)
 	b.ok(b.settle(nixie.Settlement{Delivery: b.take("a"), Verb: nixie.Complete}))
 	got := b.letter(l.ID)
@@ -189,7 +189,7 @@ func successResolves(b *bed) {
 
 func discardOfRedriven(b *bed) {
 	l := b.dead("a", nixie.StatusOpen)
-	b.ok(b.resolve(l.ID, nixie.OnRedrive))
+	b.ok(b.resolve(l.ID, store.OnRedrive))
 	b.ok(b.settle(nixie.Settlement{Delivery: b.take("a"), Verb: nixie.Discard}))
 	b.status(l.ID, nixie.StatusDiscarded)
 	b.state(l.Message.ID, nixie.Discarded)
@@ -199,7 +199,7 @@ func twoRedrives(b *bed) {
 	var rs []store.Resolution
 	for i := range 20 {
 		l := b.dead(fmt.Sprint(i), nixie.StatusOpen)
-		rs = append(rs, store.Resolution{Letter: l.ID, Event: nixie.OnRedrive, Actor: "ann"})
+		rs = append(rs, store.Resolution{Letter: l.ID, Event: store.OnRedrive, Actor: "ann"})
 	}
 	other := b.join()
 	answers := make(chan []error, 2)
@@ -227,7 +227,7 @@ func needsForce(b *bed) {
 		s := b.dying(d, nixie.StatusOpen)
 		s.Burial.Redrivable, s.Burial.NeedsReview = flags.Redrivable, flags.NeedsReview
 		b.ok(b.settle(s))
-		r := store.Resolution{Letter: b.letterOf(d.ID).ID, Event: nixie.OnRedrive, Actor: "ann"}
+		r := store.Resolution{Letter: b.letterOf(d.ID).ID, Event: store.OnRedrive, Actor: "ann"}
 		b.unchanged(func() { b.code(b.resolution(r), nixie.CodeConflict) })
 		r.Force = true
 		b.ok(b.resolution(r))
@@ -237,7 +237,7 @@ func needsForce(b *bed) {
 
 func capHolds(b *bed) {
 	l := b.dead("a", nixie.StatusOpen)
-	r := store.Resolution{Letter: l.ID, Event: nixie.OnRedrive, Actor: "ann", MaxRedrives: 2}
+	r := store.Resolution{Letter: l.ID, Event: store.OnRedrive, Actor: "ann", MaxRedrives: 2}
 	for range 2 {
 		b.ok(b.resolution(r))
 		b.ok(b.settle(b.dying(b.take("a"), nixie.StatusOpen)))
@@ -253,7 +253,7 @@ func crashesStartAgain(b *bed) {
 	b.ok(b.settle(b.dying(b.take("a"), nixie.StatusOpen)))
 	l := b.letters(nixie.Filter{})[0]
 	same(b, "crashes of the letter", l.Message.Crashes, 1)
-	b.ok(b.resolve(l.ID, nixie.OnRedrive))
+	b.ok(b.resolve(l.ID, store.OnRedrive))
 	b.put("b", nixie.Priority(1))
 	ds := b.claim(9)
 	b.keys(ds, "b", "a")
@@ -263,7 +263,7 @@ func crashesStartAgain(b *bed) {
 func oldLeasesStayLost(b *bed) {
 	d := b.took("a")
 	b.ok(b.settle(b.dying(d, nixie.StatusOpen)))
-	b.ok(b.resolve(b.letterOf(d.ID).ID, nixie.OnRedrive))
+	b.ok(b.resolve(b.letterOf(d.ID).ID, store.OnRedrive))
 	again := b.take("a")
 	b.code(b.settle(nixie.Settlement{Delivery: d, Verb: nixie.Complete}), nixie.CodeLeaseLost)
 	b.ok(b.settle(nixie.Settlement{Delivery: again, Verb: nixie.Complete}))

@@ -56,7 +56,7 @@ func (b *bed) manyLetters(n int, random *rand.Rand) {
 	all := b.letters(nixie.Filter{})
 	same(b, "letters", len(all), n)
 	for i, l := range all {
-		switch on := []nixie.Event{nixie.OnDiscard, nixie.OnRedrive}; {
+		switch on := []store.Event{store.OnDiscard, store.OnRedrive}; {
 		case i%5 == 0:
 			b.ok(b.resolve(l.ID, on[0]))
 		case i%7 == 0:

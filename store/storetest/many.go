@@ -120,7 +120,7 @@ func manyLate(b *bed) {
 func lateFinisherOfWhatWentOn(b *bed) {
 	redriven := func(d *nixie.Delivery) {
 		b.ok(b.settle(b.dying(d, nixie.StatusOpen)))
-		b.ok(b.resolve(b.letterOf(d.ID).ID, nixie.OnRedrive))
+		b.ok(b.resolve(b.letterOf(d.ID).ID, store.OnRedrive))
 	}
 	moved := func(d *nixie.Delivery) {
 		b.ok(b.settle(nixie.Settlement{Delivery: d, Verb: nixie.Release}))

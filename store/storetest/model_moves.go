@@ -292,8 +292,8 @@ func (m *machine) resolve(r *rapid.T) {
 	for range rapid.IntRange(1, 2).Draw(r, "resolutions") {
 		i := rapid.IntRange(0, len(letters)-1).Draw(r, "letter")
 		x := store.Resolution{
-			Event: rapid.SampledFrom([]nixie.Event{
-				nixie.OnRedrive, nixie.OnRedrive, nixie.OnRedrive, nixie.OnDiscard, nixie.OnHold, nixie.OnUnhold, nixie.OnRequalify, nixie.OnRestore, nixie.OnNote, nixie.OnPurge, nixie.OnConfirm,
+			Event: rapid.SampledFrom([]store.Event{
+				store.OnRedrive, store.OnRedrive, store.OnRedrive, store.OnDiscard, store.OnHold, store.OnUnhold, store.OnRequalify, store.OnRestore, store.OnNote, store.OnPurge, store.OnConfirm,
 			}).Draw(r, "event"),
 			Actor: "ann", Reason: rapid.SampledFrom([]string{"why", "why", ""}).Draw(r, "reason"),
 			Force:       rapid.Bool().Draw(r, "force") || letters[i][1].Status == nixie.StatusReview || letters[i][1].NeedsReview,
@@ -301,7 +301,7 @@ func (m *machine) resolve(r *rapid.T) {
 			Statuses:    rapid.SampledFrom([][]nixie.Status{nil, nil, {nixie.StatusOpen}}).Draw(r, "statuses"),
 		}
 		y := x
-		if rapid.Bool().Draw(r, "edited") && x.Event == nixie.OnRedrive {
+		if rapid.Bool().Draw(r, "edited") && x.Event == store.OnRedrive {
 			edit := store.Edit{Body: []byte(rapid.SampledFrom([]string{"", "mended", "{}"}).Draw(r, "body")), Headers: letters[i][1].Message.Headers}
 			ours, its := edit, edit
 			ours.Revision, its.Revision = letters[i][0].Revision, letters[i][1].Revision
@@ -323,7 +323,7 @@ func (m *machine) resolve(r *rapid.T) {
 func (m *machine) plan(r *rapid.T) {
 	p := m.process(r)
 	f := nixie.Filter{Statuses: []nixie.Status{rapid.SampledFrom(nixie.Statuses()).Draw(r, "status")}}
-	op := store.Operation{Event: nixie.OnRedrive, Actor: "ann", Reason: "r"}
+	op := store.Operation{Event: store.OnRedrive, Actor: "ann", Reason: "r"}
 	sut, err := p.sut.Plan(m.ctx, op, f, 0)
 	ref, want := p.ref.Plan(m.ctx, op, f, 0)
 	m.sameCode("plan", err, want)

@@ -122,7 +122,7 @@ func (m *machine) retrying(r *rapid.T) {
 func (m *machine) search(r *rapid.T) {
 	p := m.process(r)
 	f := rapid.SampledFrom([]store.AuditFilter{
-		{Events: []nixie.Event{nixie.OnRedrive, nixie.OnBury}}, {Actor: "bob"}, {Since: m.clock.Now()}, {Until: m.clock.Now()},
+		{Events: []store.Event{store.OnRedrive, store.OnBury}}, {Actor: "bob"}, {Since: m.clock.Now()}, {Until: m.clock.Now()},
 	}).Draw(r, "filter")
 	f.Queues, f.Oldest = []string{m.queue(r)}, rapid.Bool().Draw(r, "oldest")
 	var seen [2][]string

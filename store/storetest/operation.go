@@ -12,7 +12,7 @@ import (
 func operationKept(b *bed) {
 	b.deaths(2)
 	want := store.Operation{
-		Event: nixie.OnPurge, Actor: "ann", Reason: "old", Filter: `text:"tool --to place"`, Force: true, Destination: "kafka://host/a --quarantine b",
+		Event: store.OnPurge, Actor: "ann", Reason: "old", Filter: `text:"tool --to place"`, Force: true, Destination: "kafka://host/a --quarantine b",
 		Statuses: []nixie.Status{nixie.StatusOpen, nixie.StatusReview}, Reviewed: true, Guarded: true,
 	}
 	planned, err := b.st.Plan(b.ctx, want, nixie.Filter{}, 0)
@@ -23,11 +23,11 @@ func operationKept(b *bed) {
 			b.Errorf("operation is %+v, want %+v", op, want)
 		}
 	}
-	other := b.plan(nixie.OnHold, nixie.Filter{}, 1)
+	other := b.plan(store.OnHold, nixie.Filter{}, 1)
 	if got, _ := b.operation(other.ID, 0); got.Destination != "" || len(got.Statuses) != 0 || got.Reviewed || got.Guarded {
 		b.Errorf("operation is %+v", got)
 	}
-	b.ok(b.resolution(store.Resolution{Letter: b.letters(nixie.Filter{})[1].ID, Event: nixie.OnHold, Actor: "ann", Operation: other.ID}))
+	b.ok(b.resolution(store.Resolution{Letter: b.letters(nixie.Filter{})[1].ID, Event: store.OnHold, Actor: "ann", Operation: other.ID}))
 	list, cursor, err := b.st.Operations(b.ctx, store.OperationQuery{}, store.Page{Limit: 1})
 	b.ok(err)
 	if len(list) != 1 || list[0].ID != other.ID || list[0].Done != 1 || list[0].Selected != 1 || cursor == "" {
@@ -46,15 +46,15 @@ func operationKept(b *bed) {
 // chose only as they were then.
 func guardedLeavesWhatChanged(b *bed) {
 	ls := b.deaths(2)
-	op := store.Operation{Event: nixie.OnRedrive, Actor: "ann", Reason: "fixed", Guarded: true}
+	op := store.Operation{Event: store.OnRedrive, Actor: "ann", Reason: "fixed", Guarded: true}
 	guarded, err := b.st.Plan(b.ctx, op, nixie.Filter{}, 0)
 	b.ok(err)
 	op.Guarded = false
 	free, err := b.st.Plan(b.ctx, op, nixie.Filter{IDs: []nixie.ID{ls[0].ID}}, 0)
 	b.ok(err)
-	b.ok(b.resolve(ls[0].ID, nixie.OnNote))
+	b.ok(b.resolve(ls[0].ID, store.OnNote))
 	move := func(letter, operation nixie.ID) error {
-		return b.resolution(store.Resolution{Letter: letter, Event: nixie.OnRedrive, Actor: "ann", Operation: operation})
+		return b.resolution(store.Resolution{Letter: letter, Event: store.OnRedrive, Actor: "ann", Operation: operation})
 	}
 	b.code(move(ls[0].ID, guarded.ID), nixie.CodeConflict)
 	b.status(ls[0].ID, nixie.StatusOpen)
@@ -69,10 +69,10 @@ func guardedLeavesWhatChanged(b *bed) {
 // be taken up again, at their places.
 func outcomesByFailure(b *bed) {
 	ls := b.deaths(6)
-	op := b.plan(nixie.OnRedrive, nixie.Filter{}, 5)
+	op := b.plan(store.OnRedrive, nixie.Filter{}, 5)
 	move := func(letters ...nixie.Letter) {
 		for _, l := range letters {
-			b.ok(b.resolution(store.Resolution{Letter: l.ID, Event: nixie.OnRedrive, Actor: "ann", Operation: op.ID}))
+			b.ok(b.resolution(store.Resolution{Letter: l.ID, Event: store.OnRedrive, Actor: "ann", Operation: op.ID}))
 		}
 	}
 	outcome := func() store.Outcome {
@@ -114,20 +114,20 @@ func outcomesByFailure(b *bed) {
 // beside it, one by one and many in one call.
 func auditNamesOperation(b *bed) {
 	ls := b.deaths(20)
-	op := b.plan(nixie.OnHold, nixie.Filter{}, 0)
+	op := b.plan(store.OnHold, nixie.Filter{}, 0)
 	var together []store.Resolution
 	for _, l := range ls {
-		together = append(together, store.Resolution{Letter: l.ID, Event: nixie.OnHold, Actor: "ann", Reason: "wait", Operation: op.ID})
+		together = append(together, store.Resolution{Letter: l.ID, Event: store.OnHold, Actor: "ann", Reason: "wait", Operation: op.ID})
 	}
 	for _, err := range b.st.Resolve(b.ctx, together) {
 		b.ok(err)
 	}
-	b.ok(b.resolve(ls[0].ID, nixie.OnUnhold))
-	entries, _, err := b.st.Audit(b.ctx, store.AuditFilter{Events: []nixie.Event{nixie.OnHold, nixie.OnUnhold}}, store.Page{})
+	b.ok(b.resolve(ls[0].ID, store.OnUnhold))
+	entries, _, err := b.st.Audit(b.ctx, store.AuditFilter{Events: []store.Event{store.OnHold, store.OnUnhold}}, store.Page{})
 	b.ok(err)
 	same(b, "entries", len(entries), 21)
 	for _, e := range entries {
-		same(b, "operation of "+string(e.Event), e.Operation == op.ID, e.Event == nixie.OnHold)
+		same(b, "operation of "+string(e.Event), e.Operation == op.ID, e.Event == store.OnHold)
 		same(b, "hash", e.Sum(e.Before), e.Hash)
 	}
 }
@@ -139,11 +139,11 @@ func reviewedGo(b *bed) {
 	st.Burial.Redrivable, st.Burial.NeedsReview = false, true
 	b.ok(b.settle(st))
 	l := b.letterOf(d.ID)
-	b.ok(b.resolve(l.ID, nixie.OnUnhold))
-	redrive := store.Resolution{Letter: l.ID, Event: nixie.OnRedrive, Actor: "ann"}
+	b.ok(b.resolve(l.ID, store.OnUnhold))
+	redrive := store.Resolution{Letter: l.ID, Event: store.OnRedrive, Actor: "ann"}
 	b.code(b.resolution(redrive), nixie.CodeConflict)
-	b.ok(b.resolve(l.ID, nixie.OnHold))
-	b.ok(b.resolution(store.Resolution{Letter: l.ID, Event: nixie.OnUnhold, Actor: "ann", Reviewed: true}))
+	b.ok(b.resolve(l.ID, store.OnHold))
+	b.ok(b.resolution(store.Resolution{Letter: l.ID, Event: store.OnUnhold, Actor: "ann", Reviewed: true}))
 	got := b.letter(l.ID)
 	if !got.Redrivable || got.NeedsReview || got.Rule != store.Reviewed || got.Status != nixie.StatusOpen {
 		b.Fatalf("reviewed letter is %+v", got)
@@ -165,7 +165,7 @@ func takenKeyIsSaid(b *bed) {
 	same(b, "taken by a newer message", b.letter(l.ID).KeyTaken, true)
 	b.ok(b.settle(nixie.Settlement{Delivery: b.take("b"), Verb: nixie.Complete}))
 	same(b, "free again", b.letter(l.ID).KeyTaken, false)
-	b.ok(b.resolve(l.ID, nixie.OnRedrive))
+	b.ok(b.resolve(l.ID, store.OnRedrive))
 	same(b, "its own", b.letter(l.ID).KeyTaken, false)
 }
 
@@ -174,10 +174,10 @@ func takenKeyIsSaid(b *bed) {
 func refusedIsSkipped(b *bed) {
 	l := b.dead("a", nixie.StatusOpen)
 	for range nixie.MaxNotes {
-		b.ok(b.resolve(l.ID, nixie.OnNote))
+		b.ok(b.resolve(l.ID, store.OnNote))
 	}
-	op := b.plan(nixie.OnNote, nixie.Filter{}, 0)
-	note := store.Resolution{Letter: l.ID, Event: nixie.OnNote, Actor: "ann", Reason: "one more", Operation: op.ID}
+	op := b.plan(store.OnNote, nixie.Filter{}, 0)
+	note := store.Resolution{Letter: l.ID, Event: store.OnNote, Actor: "ann", Reason: "one more", Operation: op.ID}
 	b.code(b.resolution(note), nixie.CodeLimit)
 	got, _ := b.operation(op.ID, 1)
 	same(b, "skipped", got.Skipped, 1)

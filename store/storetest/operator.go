@@ -154,7 +154,7 @@ func closedQueue(b *bed) {
 	})
 	b.ok(b.settle(nixie.Settlement{Delivery: b.take("a"), Verb: nixie.Retry}))
 	b.ok(b.settle(nixie.Settlement{Delivery: b.take("a"), Verb: nixie.Complete}))
-	b.ok(b.resolve(l.ID, nixie.OnRedrive)) // it is not new
+	b.ok(b.resolve(l.ID, store.OnRedrive)) // it is not new
 	b.take("dead")
 	_, err = b.adjust(func(q *nixie.QueueSettings) { q.Closed = false })
 	b.ok(err)
@@ -186,7 +186,7 @@ func purgeQueued(b *bed) {
 	entries, err := allEntries(b.ctx, b.st, work)
 	b.ok(err)
 	last := entries[len(entries)-1]
-	if last.Event != nixie.OnPurge || last.Actor != "ann" || last.Reason != "5 canceled: test data" {
+	if last.Event != store.OnPurge || last.Actor != "ann" || last.Reason != "5 canceled: test data" {
 		b.Fatalf("last entry is %+v", last)
 	}
 	b.ok(b.settle(nixie.Settlement{Delivery: leased, Verb: nixie.Complete}))
@@ -211,7 +211,7 @@ func (b *bed) redriving() nixie.Letter {
 	same(b, "key", l.Key, "dead")
 	b.ok(b.settle(b.dying(l, nixie.StatusOpen)))
 	letter := b.letterOf(l.ID)
-	b.ok(b.resolve(letter.ID, nixie.OnRedrive))
+	b.ok(b.resolve(letter.ID, store.OnRedrive))
 	return letter
 }
 
@@ -262,7 +262,7 @@ func byIsText(b *bed) {
 	l, id := b.dead("dead", nixie.StatusOpen), b.put("a")
 	for _, by := range [...][2]string{{"", "because"}, {"a\x00n", "because"}, {"ann", "be\x00cause"}, {"ann", "\xff"}} {
 		b.unchanged(func() {
-			b.code(b.resolution(store.Resolution{Letter: l.ID, Event: nixie.OnHold, Actor: by[0], Reason: by[1]}), nixie.CodeInvalid)
+			b.code(b.resolution(store.Resolution{Letter: l.ID, Event: store.OnHold, Actor: by[0], Reason: by[1]}), nixie.CodeInvalid)
 			b.code(b.change(id, store.Change{Verb: store.Cancel, Actor: by[0], Reason: by[1]}), nixie.CodeInvalid)
 			_, err := b.st.Features().Streams.Unblock(b.ctx, store.Unblocking{Queue: work, Stream: "s", Actor: by[0], Reason: by[1]})
 			b.code(err, nixie.CodeInvalid)
@@ -273,7 +273,7 @@ func byIsText(b *bed) {
 			b.code(err, nixie.CodeInvalid)
 			_, err = b.st.Purge(b.ctx, work, nixie.Filter{}, 1, by[0], by[1])
 			b.code(err, nixie.CodeInvalid)
-			_, err = b.st.Plan(b.ctx, store.Operation{Event: nixie.OnHold, Actor: by[0], Reason: by[1]}, nixie.Filter{}, 0)
+			_, err = b.st.Plan(b.ctx, store.Operation{Event: store.OnHold, Actor: by[0], Reason: by[1]}, nixie.Filter{}, 0)
 			b.code(err, nixie.CodeInvalid)
 			_, errs := b.st.Adopt(b.ctx, []nixie.Letter{b.foreign("x")}, by[0], by[1])
 			b.code(errs[0], nixie.CodeInvalid)

@@ -33,13 +33,13 @@ func orderForgotten(b *bed) {
 	d := b.take("m1")
 	b.ok(b.settle(b.dying(d, nixie.StatusOpen)))
 	l := b.letterOf(d.ID)
-	b.ok(b.resolve(l.ID, nixie.OnDiscard))
+	b.ok(b.resolve(l.ID, store.OnDiscard))
 	b.configure(nixie.QueueSettings{})
 	b.ordered(nixie.OrderStrict, "")
-	b.ok(b.resolve(l.ID, nixie.OnRestore))
+	b.ok(b.resolve(l.ID, store.OnRestore))
 	_, err := store.FindStream(b.ctx, b.st.Features().Streams, work, "s")
 	b.code(err, nixie.CodeNotFound)
-	b.ok(b.resolve(l.ID, nixie.OnRedrive)) // it is the newest
+	b.ok(b.resolve(l.ID, store.OnRedrive)) // it is the newest
 	same(b, "head", b.stream().Head, d.ID)
 }
 

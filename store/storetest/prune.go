@@ -111,7 +111,7 @@ func pruneLetters(b *bed) {
 	same(b, "counted", b.info().Pruned, 2)
 	for _, id := range []nixie.ID{resolved.ID, discarded.ID} {
 		events := b.events(id)
-		if len(events) == 0 || events[len(events)-1] != nixie.OnPurge {
+		if len(events) == 0 || events[len(events)-1] != store.OnPurge {
 			b.Fatalf("audit of a pruned letter is %q", events)
 		}
 	}
@@ -122,25 +122,25 @@ func pruneLetters(b *bed) {
 func pruneAudit(b *bed) {
 	l := b.dead("a", nixie.StatusOpen)
 	for range 3 {
-		b.ok(b.resolve(l.ID, nixie.OnHold))
-		b.ok(b.resolve(l.ID, nixie.OnUnhold))
+		b.ok(b.resolve(l.ID, store.OnHold))
+		b.ok(b.resolve(l.ID, store.OnUnhold))
 	}
 	b.clock.Advance(nixie.DefaultAuditRetention)
-	b.ok(b.resolve(l.ID, nixie.OnNote))
+	b.ok(b.resolve(l.ID, store.OnNote))
 	same(b, "found by a dry run", b.prune(0, true).Entries, 7)
 	same(b, "pruned", b.prune(0, false).Entries, 7)
 	for range 2 {
 		entries, err := allEntries(b.ctx, b.st, work)
 		b.ok(err)
 		first := entries[0]
-		if first.Number != 8 || first.Event != nixie.OnNote || first.Before == (nixie.Hash{}) || first.Hash != first.Sum(first.Before) {
+		if first.Number != 8 || first.Event != store.OnNote || first.Before == (nixie.Hash{}) || first.Hash != first.Sum(first.Before) {
 			b.Fatalf("first entry that is left: %+v", first)
 		}
-		if e := entries[1]; e.Number != 9 || e.Event != nixie.OnPrune || e.Actor == "" || e.Reason == "" || e.Before != first.Hash {
+		if e := entries[1]; e.Number != 9 || e.Event != store.OnPrune || e.Actor == "" || e.Reason == "" || e.Before != first.Hash {
 			b.Fatalf("entry of the pruning: %+v", e)
 		}
-		b.ok(b.resolve(l.ID, nixie.OnHold))
-		b.ok(b.resolve(l.ID, nixie.OnUnhold))
+		b.ok(b.resolve(l.ID, store.OnHold))
+		b.ok(b.resolve(l.ID, store.OnUnhold))
 	}
 	b.sound()
 	b.clock.Advance(nixie.DefaultAuditRetention)
@@ -156,7 +156,7 @@ func pruneAudit(b *bed) {
 func pruneAsFound(b *bed) {
 	b.configure(nixie.QueueSettings{LetterRetention: time.Hour, AuditRetention: time.Hour})
 	for i := range 2 {
-		b.ok(b.resolve(b.dead(fmt.Sprint(i), nixie.StatusOpen).ID, nixie.OnDiscard))
+		b.ok(b.resolve(b.dead(fmt.Sprint(i), nixie.StatusOpen).ID, store.OnDiscard))
 	}
 	b.clock.Advance(2 * time.Hour)
 	found := b.prune(0, true)
@@ -169,7 +169,7 @@ func pruneInSteps(b *bed) {
 	b.configure(nixie.QueueSettings{LetterRetention: time.Hour, AuditRetention: nixie.Forever})
 	for i := range 5 {
 		b.ends()
-		b.ok(b.resolve(b.dead(fmt.Sprint(i), nixie.StatusOpen).ID, nixie.OnDiscard))
+		b.ok(b.resolve(b.dead(fmt.Sprint(i), nixie.StatusOpen).ID, store.OnDiscard))
 	}
 	b.dead("stays", nixie.StatusOpen)
 	b.clock.Advance(nixie.DefaultRetention)

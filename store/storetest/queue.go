@@ -21,11 +21,11 @@ func auditClauses() []clause {
 }
 
 // events lists what the audit says of a subject; zero is of the queue.
-func (b *bed) events(subject nixie.ID) []nixie.Event {
+func (b *bed) events(subject nixie.ID) []store.Event {
 	b.Helper()
 	entries, err := allEntries(b.ctx, b.st, work)
 	b.ok(err)
-	var events []nixie.Event
+	var events []store.Event
 	for _, e := range entries {
 		if e.Subject == subject {
 			events = append(events, e.Event)
@@ -36,15 +36,15 @@ func (b *bed) events(subject nixie.ID) []nixie.Event {
 
 func eachMoveHasEntry(b *bed) {
 	l := b.quarantined("a")
-	for _, on := range []nixie.Event{nixie.OnRequalify, nixie.OnHold, nixie.OnUnhold, nixie.OnDiscard, nixie.OnRestore, nixie.OnRedrive} {
+	for _, on := range []store.Event{store.OnRequalify, store.OnHold, store.OnUnhold, store.OnDiscard, store.OnRestore, store.OnRedrive} {
 		b.ok(b.resolve(l.ID, on))
 	}
 	b.ok(b.settle(b.dying(b.take("a"), nixie.StatusOpen)))
-	b.ok(b.resolve(l.ID, nixie.OnRedrive))
+	b.ok(b.resolve(l.ID, store.OnRedrive))
 	b.ok(b.settle(nixie.Settlement{Delivery: b.take("a"), Verb: nixie.Complete}))
-	want := []nixie.Event{
-		nixie.OnBury, nixie.OnRedrive, nixie.OnExceed, nixie.OnRequalify, nixie.OnHold, nixie.OnUnhold, nixie.OnDiscard,
-		nixie.OnRestore, nixie.OnRedrive, nixie.OnDieAgain, nixie.OnRedrive, nixie.OnSuccess,
+	want := []store.Event{
+		store.OnBury, store.OnRedrive, store.OnExceed, store.OnRequalify, store.OnHold, store.OnUnhold, store.OnDiscard,
+		store.OnRestore, store.OnRedrive, store.OnDieAgain, store.OnRedrive, store.OnSuccess,
 	}
 	if got := b.events(l.ID); !slices.Equal(got, want) {
 		b.Fatalf("audit of the letter is %q, want %q", got, want)
@@ -55,7 +55,7 @@ func eachMoveHasEntry(b *bed) {
 		if e.Actor == "" {
 			b.Fatalf("entry %d has no actor: %+v", e.Number, e)
 		}
-		if e.Event == nixie.OnDiscard && (e.Actor != "ann" || e.Reason != "because" || !e.At.Equal(b.clock.Now())) {
+		if e.Event == store.OnDiscard && (e.Actor != "ann" || e.Reason != "because" || !e.At.Equal(b.clock.Now())) {
 			b.Fatalf("entry of the operator is %+v", e)
 		}
 	}
@@ -64,18 +64,18 @@ func eachMoveHasEntry(b *bed) {
 func cancelHasEntry(b *bed) {
 	id := b.put("a")
 	b.ok(b.amend(id, store.Cancel))
-	if got := b.events(id); !slices.Equal(got, []nixie.Event{nixie.OnCancel}) {
+	if got := b.events(id); !slices.Equal(got, []store.Event{store.OnCancel}) {
 		b.Fatalf("audit of a canceled message is %q", got)
 	}
 	b.ok(store.Configure(b.ctx, b.st, work, nixie.QueueSettings{Paused: true}, "bob", "full moon"))
 	entries, err := allEntries(b.ctx, b.st, work)
 	b.ok(err)
 	last := entries[len(entries)-1]
-	if last.Actor != "bob" || last.Reason != "full moon" || last.Event != nixie.OnConfigure {
+	if last.Actor != "bob" || last.Reason != "full moon" || last.Event != store.OnConfigure {
 		b.Fatalf("entry of a configure is %+v", last)
 	}
 	l := b.unpausedDeath(nixie.StatusReview)
-	if got := b.events(l.ID); !slices.Equal(got, []nixie.Event{nixie.OnHold}) {
+	if got := b.events(l.ID); !slices.Equal(got, []store.Event{store.OnHold}) {
 		b.Fatalf("audit of a letter born for review is %q", got)
 	}
 }
@@ -90,7 +90,7 @@ func (b *bed) unpausedDeath(status nixie.Status) nixie.Letter {
 func chainHolds(b *bed) {
 	for i := range 10 {
 		l := b.dead(fmt.Sprint(i), nixie.StatusOpen)
-		b.ok(b.resolve(l.ID, nixie.OnHold))
+		b.ok(b.resolve(l.ID, store.OnHold))
 		b.clock.Advance(time.Second)
 	}
 	entries, err := allEntries(b.ctx, b.st, work)
@@ -109,7 +109,7 @@ func chainHolds(b *bed) {
 func refusedHasNone(b *bed) {
 	l := b.dead("a", nixie.StatusOpen)
 	before := len(b.events(l.ID))
-	b.code(b.resolve(l.ID, nixie.OnUnhold), nixie.CodeConflict)
+	b.code(b.resolve(l.ID, store.OnUnhold), nixie.CodeConflict)
 	same(b, "entries", len(b.events(l.ID)), before)
 	entries, err := allEntries(b.ctx, b.st, "nobody")
 	b.ok(err)

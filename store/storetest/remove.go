@@ -18,7 +18,7 @@ func noteClauses() []clause {
 
 func notesStay(b *bed) {
 	l := b.dead("a", nixie.StatusOpen)
-	for _, on := range []nixie.Event{nixie.OnNote, nixie.OnDiscard, nixie.OnNote, nixie.OnRestore, nixie.OnRedrive, nixie.OnNote} {
+	for _, on := range []store.Event{store.OnNote, store.OnDiscard, store.OnNote, store.OnRestore, store.OnRedrive, store.OnNote} {
 		b.clock.Advance(time.Second)
 		b.ok(b.resolve(l.ID, on))
 	}
@@ -35,7 +35,7 @@ func notesStay(b *bed) {
 	listed, _, err := b.st.Letters(b.ctx, nixie.Filter{}, store.Page{})
 	b.ok(err)
 	same(b, "notes in a listing", len(listed[0].Notes), 0)
-	if got := b.events(l.ID); !slices.Contains(got, nixie.OnNote) {
+	if got := b.events(l.ID); !slices.Contains(got, store.OnNote) {
 		b.Fatalf("audit of a letter with notes is %q", got)
 	}
 	same(b, "revision", got.Revision, l.Revision+7)
@@ -44,7 +44,7 @@ func notesStay(b *bed) {
 func notesBounded(b *bed) {
 	l := b.dead("a", nixie.StatusOpen)
 	note := func(text string) error {
-		return b.resolution(store.Resolution{Letter: l.ID, Event: nixie.OnNote, Actor: "ann", Reason: text})
+		return b.resolution(store.Resolution{Letter: l.ID, Event: store.OnNote, Actor: "ann", Reason: text})
 	}
 	b.unchanged(func() {
 		b.code(note(""), nixie.CodeInvalid)
@@ -76,7 +76,7 @@ func purgeEveryStatus(b *bed) {
 	for _, status := range nixie.Statuses() {
 		l, d := b.letterIn(status)
 		harmless := !status.Unresolved()
-		plain := store.Resolution{Letter: l.ID, Event: nixie.OnPurge, Actor: "ann", Reason: "old"}
+		plain := store.Resolution{Letter: l.ID, Event: store.OnPurge, Actor: "ann", Reason: "old"}
 		other := plain
 		other.Statuses = []nixie.Status{nixie.StatusRedriving}
 		b.unchanged(func() { b.code(b.resolution(other), nixie.CodeConflict) })
@@ -99,7 +99,7 @@ func purgeEveryStatus(b *bed) {
 // purge removes a letter of any status.
 func (b *bed) purge(id nixie.ID) {
 	b.Helper()
-	b.ok(b.resolution(store.Resolution{Letter: id, Event: nixie.OnPurge, Actor: "ann", Reason: "old", Statuses: nixie.Statuses()}))
+	b.ok(b.resolution(store.Resolution{Letter: id, Event: store.OnPurge, Actor: "ann", Reason: "old", Statuses: nixie.Statuses()}))
 }
 
 // purgeOfChanged confirms a letter and purges it in the same call: it counts as what it
@@ -107,8 +107,8 @@ func (b *bed) purge(id nixie.ID) {
 func purgeOfChanged(b *bed) {
 	l := b.dead("a", nixie.StatusOpen)
 	for _, err := range b.st.Resolve(b.ctx, []store.Resolution{
-		{Letter: l.ID, Event: nixie.OnConfirm, Actor: "ann"},
-		{Letter: l.ID, Event: nixie.OnPurge, Actor: "ann", Reason: "old"},
+		{Letter: l.ID, Event: store.OnConfirm, Actor: "ann"},
+		{Letter: l.ID, Event: store.OnPurge, Actor: "ann", Reason: "old"},
 	}) {
 		b.ok(err)
 	}
@@ -121,7 +121,7 @@ func purgeOfChanged(b *bed) {
 func purgeLeavesNothing(b *bed) {
 	l := b.dead("a", nixie.StatusOpen)
 	kept := b.dead("b", nixie.StatusOpen)
-	b.ok(b.resolve(l.ID, nixie.OnNote))
+	b.ok(b.resolve(l.ID, store.OnNote))
 	total, dead := b.info().Total, b.info().Dead
 	b.purge(l.ID)
 	rs, err := allMessages(b.ctx, b.st, nixie.Filter{})
@@ -135,10 +135,10 @@ func purgeLeavesNothing(b *bed) {
 	entries, err := allEntries(b.ctx, b.st, work)
 	b.ok(err)
 	last := entries[len(entries)-1]
-	if last.Event != nixie.OnPurge || last.Subject != l.ID || last.Actor != "ann" || last.Reason != "old" {
+	if last.Event != store.OnPurge || last.Subject != l.ID || last.Actor != "ann" || last.Reason != "old" {
 		b.Fatalf("entry of a purge is %+v", last)
 	}
-	for _, on := range []nixie.Event{nixie.OnRestore, nixie.OnRedrive, nixie.OnNote} {
+	for _, on := range []store.Event{store.OnRestore, store.OnRedrive, store.OnNote} {
 		b.code(b.resolve(l.ID, on), nixie.CodeNotFound)
 	}
 	b.dead("c", nixie.StatusOpen) // its number is not the one of the letter that is gone
@@ -157,7 +157,7 @@ func purgeFreesKey(b *bed) {
 
 func purgedInOperations(b *bed) {
 	ls := b.deaths(2)
-	op := b.plan(nixie.OnRedrive, nixie.Filter{}, 0)
+	op := b.plan(store.OnRedrive, nixie.Filter{}, 0)
 	b.purge(ls[0].ID)
 	got, next := b.operation(op.ID, 10)
 	same(b, "skipped", got.Skipped, 1)
@@ -165,16 +165,16 @@ func purgedInOperations(b *bed) {
 		b.Fatalf("operation is %+v, next %v", got, next)
 	}
 	later := b.dead("later", nixie.StatusOpen)
-	b.code(b.resolution(store.Resolution{Letter: later.ID, Event: nixie.OnRedrive, Actor: "ann", Operation: op.ID}), nixie.CodeNotFound)
+	b.code(b.resolution(store.Resolution{Letter: later.ID, Event: store.OnRedrive, Actor: "ann", Operation: op.ID}), nixie.CodeNotFound)
 }
 
 func purgeInOperation(b *bed) {
 	ls := b.deaths(3)
-	b.ok(b.resolve(ls[0].ID, nixie.OnDiscard))
-	b.ok(b.resolve(ls[1].ID, nixie.OnDiscard))
-	op := b.plan(nixie.OnPurge, nixie.Filter{}, 0)
+	b.ok(b.resolve(ls[0].ID, store.OnDiscard))
+	b.ok(b.resolve(ls[1].ID, store.OnDiscard))
+	op := b.plan(store.OnPurge, nixie.Filter{}, 0)
 	for _, l := range ls {
-		err := b.resolution(store.Resolution{Letter: l.ID, Event: nixie.OnPurge, Actor: "ann", Reason: "old", Operation: op.ID})
+		err := b.resolution(store.Resolution{Letter: l.ID, Event: store.OnPurge, Actor: "ann", Reason: "old", Operation: op.ID})
 		if l.ID == ls[2].ID {
 			b.code(err, nixie.CodeConflict)
 		} else {

@@ -31,9 +31,9 @@ func resolveClauses() []clause {
 
 func holdAndUnhold(b *bed) {
 	l := b.dead("a", nixie.StatusOpen)
-	b.ok(b.resolve(l.ID, nixie.OnHold))
+	b.ok(b.resolve(l.ID, store.OnHold))
 	b.status(l.ID, nixie.StatusReview)
-	b.ok(b.resolve(l.ID, nixie.OnUnhold))
+	b.ok(b.resolve(l.ID, store.OnUnhold))
 	b.status(l.ID, nixie.StatusOpen)
 	b.state(l.Message.ID, nixie.Dead)
 	same(b, "note of a held letter is empty", b.held(l.ID).Note == "", false)
@@ -42,14 +42,14 @@ func holdAndUnhold(b *bed) {
 // held holds a letter and reads it.
 func (b *bed) held(id nixie.ID) nixie.Letter {
 	b.Helper()
-	b.ok(b.resolve(id, nixie.OnHold))
+	b.ok(b.resolve(id, store.OnHold))
 	return b.letter(id)
 }
 
 func discardAndRestore(b *bed) {
 	l := b.dead("a", nixie.StatusOpen)
 	b.clock.Advance(time.Second)
-	b.ok(b.resolve(l.ID, nixie.OnDiscard))
+	b.ok(b.resolve(l.ID, store.OnDiscard))
 	got := b.letter(l.ID)
 	same(b, "status", got.Status, nixie.StatusDiscarded)
 	same(b, "state", got.Message.State, nixie.Dead)
@@ -57,18 +57,18 @@ func discardAndRestore(b *bed) {
 		b.Fatalf("resolved at %s, note %q", got.ResolvedAt, got.Note)
 	}
 	same(b, "dead", b.info().Dead, 0)
-	b.ok(b.resolve(l.ID, nixie.OnRestore))
+	b.ok(b.resolve(l.ID, store.OnRestore))
 	got = b.letter(l.ID)
 	same(b, "status", got.Status, nixie.StatusOpen)
 	same(b, "resolved at is kept", got.ResolvedAt.IsZero(), true)
 	same(b, "dead", b.info().Dead, 1)
-	b.ok(b.resolve(l.ID, nixie.OnRedrive))
+	b.ok(b.resolve(l.ID, store.OnRedrive))
 	b.take("a")
 }
 
 func requalifyNeedsReason(b *bed) {
 	l := b.quarantined("a")
-	r := store.Resolution{Letter: l.ID, Event: nixie.OnRequalify, Actor: "ann"}
+	r := store.Resolution{Letter: l.ID, Event: store.OnRequalify, Actor: "ann"}
 	b.unchanged(func() { b.code(b.resolution(r), nixie.CodeInvalid) })
 	r.Reason = "fixed"
 	b.ok(b.resolution(r))
@@ -78,32 +78,32 @@ func requalifyNeedsReason(b *bed) {
 func actorRequired(b *bed) {
 	l := b.dead("a", nixie.StatusOpen)
 	b.unchanged(func() {
-		for _, on := range []nixie.Event{nixie.OnRedrive, nixie.OnDiscard, nixie.OnHold} {
+		for _, on := range []store.Event{store.OnRedrive, store.OnDiscard, store.OnHold} {
 			b.code(b.resolution(store.Resolution{Letter: l.ID, Event: on, Reason: "r"}), nixie.CodeInvalid)
 		}
-		b.code(b.resolution(store.Resolution{Letter: l.ID, Event: nixie.OnDiscard, Actor: "ann"}), nixie.CodeInvalid)
+		b.code(b.resolution(store.Resolution{Letter: l.ID, Event: store.OnDiscard, Actor: "ann"}), nixie.CodeInvalid)
 	})
-	b.ok(b.resolution(store.Resolution{Letter: l.ID, Event: nixie.OnRedrive, Actor: "ann"}))
+	b.ok(b.resolution(store.Resolution{Letter: l.ID, Event: store.OnRedrive, Actor: "ann"}))
 }
 
 func resolveNonsense(b *bed) {
 	l := b.dead("a", nixie.StatusOpen)
 	b.unchanged(func() {
-		for _, on := range []nixie.Event{"", "explode", nixie.OnBury, nixie.OnSuccess, nixie.OnDieAgain, nixie.OnExceed, nixie.OnGone, nixie.OnClaim} {
+		for _, on := range []store.Event{"", "explode", store.OnBury, store.OnSuccess, store.OnDieAgain, store.OnExceed, store.OnGone, store.OnClaim} {
 			b.code(b.resolve(l.ID, on), nixie.CodeInvalid, nixie.CodeConflict)
 		}
-		b.code(b.resolve(new(store.IDs).New(b.clock.Now()), nixie.OnHold), nixie.CodeNotFound)
-		b.code(b.resolve(nixie.ID{}, nixie.OnHold), nixie.CodeNotFound, nixie.CodeInvalid)
+		b.code(b.resolve(new(store.IDs).New(b.clock.Now()), store.OnHold), nixie.CodeNotFound)
+		b.code(b.resolve(nixie.ID{}, store.OnHold), nixie.CodeNotFound, nixie.CodeInvalid)
 	})
 }
 
 func resolveEach(b *bed) {
 	x, y := b.dead("a", nixie.StatusOpen), b.dead("b", nixie.StatusReview)
 	errs := b.st.Resolve(b.ctx, []store.Resolution{
-		{Letter: y.ID, Event: nixie.OnHold, Actor: "ann"},
-		{Letter: x.ID, Event: nixie.OnHold, Actor: "ann"},
-		{Letter: x.ID, Event: nixie.OnHold, Actor: "ann"},
-		{Letter: y.ID, Event: nixie.OnUnhold, Actor: "ann"},
+		{Letter: y.ID, Event: store.OnHold, Actor: "ann"},
+		{Letter: x.ID, Event: store.OnHold, Actor: "ann"},
+		{Letter: x.ID, Event: store.OnHold, Actor: "ann"},
+		{Letter: y.ID, Event: store.OnUnhold, Actor: "ann"},
 	})
 	same(b, "answers", len(errs), 4)
 	b.code(errs[0], nixie.CodeConflict)
@@ -119,8 +119,8 @@ func resolveEach(b *bed) {
 // with a message that runs.
 func holdOfRedriving(b *bed) {
 	l := b.dead("a", nixie.StatusOpen)
-	b.ok(b.resolve(l.ID, nixie.OnRedrive))
-	b.unchanged(func() { b.code(b.resolve(l.ID, nixie.OnHold), nixie.CodeConflict) })
+	b.ok(b.resolve(l.ID, store.OnRedrive))
+	b.unchanged(func() { b.code(b.resolve(l.ID, store.OnHold), nixie.CodeConflict) })
 	b.ok(b.settle(nixie.Settlement{Delivery: b.take("a"), Verb: nixie.Complete}))
 	b.status(l.ID, nixie.StatusResolved)
 }
@@ -128,7 +128,7 @@ func holdOfRedriving(b *bed) {
 func revisionsGrow(b *bed) {
 	l := b.dead("a", nixie.StatusOpen)
 	last := l.Revision
-	for _, on := range []nixie.Event{nixie.OnHold, nixie.OnUnhold, nixie.OnDiscard, nixie.OnRestore, nixie.OnRedrive} {
+	for _, on := range []store.Event{store.OnHold, store.OnUnhold, store.OnDiscard, store.OnRestore, store.OnRedrive} {
 		b.ok(b.resolve(l.ID, on))
 		got := b.letter(l.ID).Revision
 		if got != last+1 {
@@ -143,31 +143,31 @@ func revisionsGrow(b *bed) {
 func noteOfDiscardAndHold(b *bed) {
 	l := b.dead("a", nixie.StatusOpen)
 	for _, step := range [...]struct {
-		on   nixie.Event
+		on   store.Event
 		note string
 	}{
-		{nixie.OnHold, "ann: because"},
-		{nixie.OnNote, "ann: because"},
-		{nixie.OnUnhold, ""},
-		{nixie.OnDiscard, "ann: because"},
-		{nixie.OnRestore, ""},
-		{nixie.OnRedrive, ""},
+		{store.OnHold, "ann: because"},
+		{store.OnNote, "ann: because"},
+		{store.OnUnhold, ""},
+		{store.OnDiscard, "ann: because"},
+		{store.OnRestore, ""},
+		{store.OnRedrive, ""},
 	} {
 		b.ok(b.resolve(l.ID, step.on))
 		same(b, "note after "+string(step.on), b.letter(l.ID).Note, step.note)
 	}
 	b.ok(b.settle(b.dying(b.take("a"), nixie.StatusQuarantined)))
 	same(b, "note of a letter in quarantine", b.letter(l.ID).Note, "")
-	b.ok(b.resolve(l.ID, nixie.OnRequalify))
+	b.ok(b.resolve(l.ID, store.OnRequalify))
 	same(b, "note after requalify", b.letter(l.ID).Note, "")
-	b.ok(b.resolution(store.Resolution{Letter: l.ID, Event: nixie.OnHold, Actor: "bob"}))
+	b.ok(b.resolution(store.Resolution{Letter: l.ID, Event: store.OnHold, Actor: "bob"}))
 	same(b, "note without a reason", b.letter(l.ID).Note, "bob")
-	b.ok(b.resolve(l.ID, nixie.OnRedrive))
+	b.ok(b.resolve(l.ID, store.OnRedrive))
 	b.ok(b.settle(nixie.Settlement{Delivery: b.take("a"), Verb: nixie.Discard, Note: "not wanted"}))
 	same(b, "note of what a handler discarded", b.letter(l.ID).Note, "not wanted")
 
 	l = b.dead("b", nixie.StatusOpen)
-	b.ok(b.resolve(l.ID, nixie.OnRedrive))
+	b.ok(b.resolve(l.ID, store.OnRedrive))
 	b.ok(b.amend(l.Message.ID, store.Cancel))
 	same(b, "note of a canceled message", b.letter(l.ID).Note, "ann: because")
 	id := b.put("c")
@@ -193,7 +193,7 @@ func operationClauses() []clause {
 }
 
 // plan makes an operation over the letters that match.
-func (b *bed) plan(on nixie.Event, f nixie.Filter, limit int) store.Operation {
+func (b *bed) plan(on store.Event, f nixie.Filter, limit int) store.Operation {
 	b.Helper()
 	op, err := b.st.Plan(b.ctx, store.Operation{Event: on, Actor: "ann", Reason: "fixed", Filter: "as written", Force: true}, f, limit)
 	b.ok(err)
@@ -226,20 +226,20 @@ func (b *bed) deaths(n int) []nixie.Letter {
 
 func planIsFrozen(b *bed) {
 	ls := b.deaths(3)
-	op := b.plan(nixie.OnRedrive, nixie.Filter{Statuses: []nixie.Status{nixie.StatusOpen}}, 0)
+	op := b.plan(store.OnRedrive, nixie.Filter{Statuses: []nixie.Status{nixie.StatusOpen}}, 0)
 	same(b, "selected", op.Selected, 3)
 	same(b, "pending", op.Pending, 3)
 	b.dead("late", nixie.StatusOpen)
-	b.ok(b.resolve(ls[1].ID, nixie.OnHold))
+	b.ok(b.resolve(ls[1].ID, store.OnHold))
 	_, next := b.operation(op.ID, 10)
 	same(b, "pending letters", len(next), 3)
-	empty := b.plan(nixie.OnRedrive, nixie.Filter{Queues: []string{"nobody"}}, 0)
+	empty := b.plan(store.OnRedrive, nixie.Filter{Queues: []string{"nobody"}}, 0)
 	same(b, "selected", empty.Selected, 0)
 }
 
 func oldestFirst(b *bed) {
 	ls := b.deaths(5)
-	op := b.plan(nixie.OnDiscard, nixie.Filter{}, 0)
+	op := b.plan(store.OnDiscard, nixie.Filter{}, 0)
 	_, next := b.operation(op.ID, 3)
 	same(b, "pending letters", len(next), 3)
 	for i, id := range next {
@@ -249,7 +249,7 @@ func oldestFirst(b *bed) {
 
 func planAtMost(b *bed) {
 	ls := b.deaths(9)
-	op := b.plan(nixie.OnRedrive, nixie.Filter{}, 7)
+	op := b.plan(store.OnRedrive, nixie.Filter{}, 7)
 	same(b, "selected", op.Selected, 7)
 	_, next := b.operation(op.ID, 100)
 	same(b, "pending letters", len(next), 7)
@@ -260,11 +260,11 @@ func planAtMost(b *bed) {
 // that dies again in between: each letter is redriven once.
 func resumeOnce(b *bed) {
 	b.deaths(6)
-	op := b.plan(nixie.OnRedrive, nixie.Filter{}, 0)
+	op := b.plan(store.OnRedrive, nixie.Filter{}, 0)
 	var rs []store.Resolution
 	_, next := b.operation(op.ID, 4)
 	for _, id := range next {
-		rs = append(rs, store.Resolution{Letter: id, Event: nixie.OnRedrive, Actor: "ann", Operation: op.ID})
+		rs = append(rs, store.Resolution{Letter: id, Event: store.OnRedrive, Actor: "ann", Operation: op.ID})
 	}
 	for _, err := range b.st.Resolve(b.ctx, rs) {
 		b.ok(err)
@@ -283,7 +283,7 @@ func resumeOnce(b *bed) {
 	same(b, "pending", len(rest), 2)
 	st := b.join()
 	for _, id := range rest {
-		for _, err := range st.Resolve(b.ctx, []store.Resolution{{Letter: id, Event: nixie.OnRedrive, Actor: "bob", Operation: op.ID}}) {
+		for _, err := range st.Resolve(b.ctx, []store.Resolution{{Letter: id, Event: store.OnRedrive, Actor: "bob", Operation: op.ID}}) {
 			b.ok(err)
 		}
 	}
@@ -295,12 +295,12 @@ func resumeOnce(b *bed) {
 
 func countsAddUp(b *bed) {
 	ls := b.deaths(4)
-	op := b.plan(nixie.OnRedrive, nixie.Filter{}, 0)
-	b.ok(b.resolve(ls[1].ID, nixie.OnDiscard)) // somebody was faster
+	op := b.plan(store.OnRedrive, nixie.Filter{}, 0)
+	b.ok(b.resolve(ls[1].ID, store.OnDiscard)) // somebody was faster
 	d := b.took("again", nixie.DedupeKey("k"))
 	b.ok(b.settle(b.dying(d, nixie.StatusOpen)))
 	do := func(l nixie.Letter, in nixie.ID) error {
-		return b.resolution(store.Resolution{Letter: l.ID, Event: nixie.OnRedrive, Actor: "ann", Operation: in})
+		return b.resolution(store.Resolution{Letter: l.ID, Event: store.OnRedrive, Actor: "ann", Operation: in})
 	}
 	b.ok(do(ls[0], op.ID))
 	b.code(do(ls[1], op.ID), nixie.CodeConflict)
@@ -309,7 +309,7 @@ func countsAddUp(b *bed) {
 		b.Fatalf("operation is %+v, next %v", got, next)
 	}
 	b.put("holder", nixie.DedupeKey("k"))
-	second := b.plan(nixie.OnRedrive, nixie.Filter{IDs: []nixie.ID{d.ID}}, 0)
+	second := b.plan(store.OnRedrive, nixie.Filter{IDs: []nixie.ID{d.ID}}, 0)
 	same(b, "selected", second.Selected, 1)
 	b.code(do(b.letterOf(d.ID), second.ID), nixie.CodeConflict)
 	got, next = b.operation(second.ID, 100)
@@ -322,10 +322,10 @@ func countsAddUp(b *bed) {
 // that name it, also those of another life that came in from elsewhere.
 func outcomes(b *bed) {
 	b.deaths(5)
-	op := b.plan(nixie.OnRedrive, nixie.Filter{}, 4)
+	op := b.plan(store.OnRedrive, nixie.Filter{}, 4)
 	_, next := b.operation(op.ID, 4)
 	for _, id := range next {
-		b.ok(b.resolution(store.Resolution{Letter: id, Event: nixie.OnRedrive, Actor: "ann", Operation: op.ID}))
+		b.ok(b.resolution(store.Resolution{Letter: id, Event: store.OnRedrive, Actor: "ann", Operation: op.ID}))
 	}
 	b.ok(b.settle(b.dying(b.take("a"), nixie.StatusOpen)))
 	b.ok(b.settle(b.dying(b.take("b"), nixie.StatusQuarantined)))
@@ -350,14 +350,14 @@ func outcomes(b *bed) {
 func operationNonsense(b *bed) {
 	l := b.dead("a", nixie.StatusOpen)
 	b.unchanged(func() {
-		_, err := b.st.Plan(b.ctx, store.Operation{Event: nixie.OnRedrive}, nixie.Filter{}, 0)
+		_, err := b.st.Plan(b.ctx, store.Operation{Event: store.OnRedrive}, nixie.Filter{}, 0)
 		b.code(err, nixie.CodeInvalid)
 		_, err = b.st.Plan(b.ctx, store.Operation{Event: "explode", Actor: "ann"}, nixie.Filter{}, 0)
 		b.code(err, nixie.CodeInvalid)
 		_, err = store.FindOperation(b.ctx, b.st, store.OperationQuery{ID: new(store.IDs).New(b.clock.Now()), Next: 1})
 		b.code(err, nixie.CodeNotFound)
 		b.code(b.resolution(store.Resolution{
-			Letter: l.ID, Event: nixie.OnRedrive, Actor: "ann", Operation: new(store.IDs).New(b.clock.Now()),
+			Letter: l.ID, Event: store.OnRedrive, Actor: "ann", Operation: new(store.IDs).New(b.clock.Now()),
 		}), nixie.CodeNotFound)
 	})
 }
@@ -365,8 +365,8 @@ func operationNonsense(b *bed) {
 // skippedStays shows that an operation can pass a letter by without touching it.
 func skippedStays(b *bed) {
 	l := b.dead("a", nixie.StatusOpen)
-	op := b.plan(nixie.OnRedrive, nixie.Filter{}, 0)
-	r := store.Resolution{Letter: l.ID, Event: nixie.OnRedrive, Actor: "ann", Reason: "mended", Operation: op.ID, Skip: "it came from nowhere"}
+	op := b.plan(store.OnRedrive, nixie.Filter{}, 0)
+	r := store.Resolution{Letter: l.ID, Event: store.OnRedrive, Actor: "ann", Reason: "mended", Operation: op.ID, Skip: "it came from nowhere"}
 	err := b.resolution(r)
 	b.code(err, nixie.CodeConflict)
 	same(b, "answer", err.Error(), r.Skip)

@@ -48,7 +48,7 @@ func (b *bed) retryingOnes(n int, random *rand.Rand) {
 	}
 	for i, l := range b.letters(nixie.Filter{}) {
 		if i%3 == 0 {
-			b.ok(b.resolve(l.ID, nixie.OnRedrive))
+			b.ok(b.resolve(l.ID, store.OnRedrive))
 		}
 	}
 	b.someOf(work, 5)
@@ -154,7 +154,7 @@ func retryingFollows(b *bed) {
 	b.ok(b.settle(b.dying(d, nixie.StatusOpen)))
 	is()
 	letters("1")
-	b.ok(b.resolve(b.letterOf(d.ID).ID, nixie.OnRedrive))
+	b.ok(b.resolve(b.letterOf(d.ID).ID, store.OnRedrive))
 	is() // its new life has not begun
 	letters("0")
 	d = b.take("a")

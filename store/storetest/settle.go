@@ -240,7 +240,7 @@ func stepsGrow(b *bed) {
 	if !slices.Equal(l.Message.Steps, want) {
 		b.Fatalf("steps of the letter are %q, want %q", l.Message.Steps, want)
 	}
-	b.ok(b.resolve(l.ID, nixie.OnRedrive))
+	b.ok(b.resolve(l.ID, store.OnRedrive))
 	d = b.take("a")
 	if !slices.Equal(d.Steps, want) {
 		b.Fatalf("steps after a redrive are %q, want %q", d.Steps, want)
@@ -302,7 +302,7 @@ func repeatedMove(b *bed) {
 	l := b.letterOf(d.ID)
 	b.unchanged(func() { b.code(b.settle(dying), nixie.CodeLeaseLost) })
 	same(b, "ID of the letter", b.letterOf(d.ID).ID, l.ID)
-	for _, on := range []nixie.Event{nixie.OnHold, nixie.OnUnhold, nixie.OnDiscard, nixie.OnRestore, nixie.OnRedrive} {
+	for _, on := range []store.Event{store.OnHold, store.OnUnhold, store.OnDiscard, store.OnRestore, store.OnRedrive} {
 		b.ok(b.resolve(l.ID, on))
 		b.unchanged(func() { b.code(b.resolve(l.ID, on), nixie.CodeConflict) })
 	}

@@ -182,7 +182,7 @@ func blockedSince(b *bed) {
 	since(began.Add(time.Second))
 	b.ok(b.amend(b.messageOf("m3"), store.MayPass))
 	since(began.Add(2 * time.Second))
-	b.ok(b.resolve(b.letterOf(ds[0].ID).ID, nixie.OnRedrive))
+	b.ok(b.resolve(b.letterOf(ds[0].ID).ID, store.OnRedrive))
 	since(began.Add(time.Second)) // the head goes first again
 	b.complete(b.take("m1"))
 	b.complete(b.take("m2"))
@@ -302,7 +302,7 @@ func (b *bed) emptyStreams() {
 	b.Helper()
 	for _, l := range b.letters(nixie.Filter{}) {
 		if l.Status.Unresolved() {
-			b.ok(b.resolve(l.ID, nixie.OnDiscard))
+			b.ok(b.resolve(l.ID, store.OnDiscard))
 		}
 	}
 	_, err := store.FindStream(b.ctx, b.st.Features().Streams, work, "s")
@@ -338,13 +338,13 @@ func siblings(b *bed) {
 		b.unblock(false)
 		b.clock.Advance(time.Second)
 	}
-	op, err := b.st.Plan(b.ctx, store.Operation{Event: nixie.OnRedrive, Actor: "ann", Reason: "because"}, nixie.Filter{}, 0)
+	op, err := b.st.Plan(b.ctx, store.Operation{Event: store.OnRedrive, Actor: "ann", Reason: "because"}, nixie.Filter{}, 0)
 	b.ok(err)
 	found, err := store.FindOperation(b.ctx, b.st, store.OperationQuery{ID: op.ID, Next: 9})
 	letters := found.Next
 	b.ok(err)
 	for _, l := range letters {
-		b.ok(b.resolution(store.Resolution{Letter: l, Event: nixie.OnRedrive, Actor: "ann", Operation: op.ID}))
+		b.ok(b.resolution(store.Resolution{Letter: l, Event: store.OnRedrive, Actor: "ann", Operation: op.ID}))
 		b.clock.Advance(time.Second)
 	}
 	for _, key := range []string{"m1", "m2", "m3"} {
@@ -389,7 +389,7 @@ func freedHead(b *bed) {
 	b.ok(b.settle(b.dying(d, nixie.StatusOpen)))
 	b.unblock(false)
 	m2 := b.take("m2")
-	b.ok(b.resolve(b.letterOf(d.ID).ID, nixie.OnRedrive))
+	b.ok(b.resolve(b.letterOf(d.ID).ID, store.OnRedrive))
 	b.put("m4", nixie.Stream("s"))
 	b.complete(m2)
 	b.complete(b.take("m3"))
@@ -406,7 +406,7 @@ func redrivenHead(b *bed) {
 	for range 2 { // it dies twice, and blocks each time
 		b.ok(b.settle(b.dying(d, nixie.StatusOpen)))
 		b.keys(b.claim(9))
-		b.ok(b.resolve(b.letterOf(d.ID).ID, nixie.OnRedrive))
+		b.ok(b.resolve(b.letterOf(d.ID).ID, store.OnRedrive))
 		d = b.take("m1")
 		b.gap(d, false)
 	}
@@ -420,13 +420,13 @@ func discardedHead(b *bed) {
 	d := b.take("m1")
 	b.ok(b.settle(b.dying(d, nixie.StatusOpen)))
 	l := b.letterOf(d.ID)
-	b.ok(b.resolve(l.ID, nixie.OnDiscard))
+	b.ok(b.resolve(l.ID, store.OnDiscard))
 	m2 := b.take("m2")
 	b.gap(m2, false)
-	b.ok(b.resolve(l.ID, nixie.OnRestore)) // too late to block
+	b.ok(b.resolve(l.ID, store.OnRestore)) // too late to block
 	b.complete(m2)
 	same(b, "state of the stream", b.stream().State, store.StreamIdle)
-	b.ok(b.resolve(l.ID, nixie.OnRedrive))
+	b.ok(b.resolve(l.ID, store.OnRedrive))
 	b.gap(b.take("m1"), true)
 }
 
@@ -522,11 +522,11 @@ func passesRestored(b *bed) {
 		if before {
 			b.put(fmt.Sprint("follower", i), stream)
 		}
-		b.ok(b.resolve(b.letterOf(held).ID, nixie.OnDiscard))
+		b.ok(b.resolve(b.letterOf(held).ID, store.OnDiscard))
 		if !before {
 			b.put(fmt.Sprint("follower", i), stream)
 		}
-		b.ok(b.resolve(b.letterOf(held).ID, nixie.OnRestore))
+		b.ok(b.resolve(b.letterOf(held).ID, store.OnRestore))
 		same(b, fmt.Sprint("gap ", before), b.take(fmt.Sprint("follower", i)).OrderGap, true)
 	}
 }

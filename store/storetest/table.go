@@ -31,7 +31,7 @@ func everyStateAndEvent(b *bed) {
 				b.emptyOffice()
 				continue
 			}
-			want, allowed := nixie.NextState(from, on)
+			want, allowed := store.NextState(from, on)
 			what := fmt.Sprintf("%s on a message that is %s", on, from)
 			b.pair(what, allowed, act)
 			if allowed {
@@ -44,10 +44,10 @@ func everyStateAndEvent(b *bed) {
 	}
 }
 
-func messageEvents() []nixie.Event {
-	return []nixie.Event{
-		nixie.OnEnqueue, nixie.OnClaim, nixie.OnCancel, nixie.OnComplete, nixie.OnRetry, nixie.OnRelease,
-		nixie.OnAbandon, nixie.OnDiscard, nixie.OnBury, nixie.OnHold, nixie.OnRedrive,
+func messageEvents() []store.Event {
+	return []store.Event{
+		store.OnEnqueue, store.OnClaim, store.OnCancel, store.OnComplete, store.OnRetry, store.OnRelease,
+		store.OnAbandon, store.OnDiscard, store.OnBury, store.OnHold, store.OnRedrive,
 	}
 }
 
@@ -91,44 +91,44 @@ func (b *bed) messageIn(state nixie.State) *nixie.Delivery {
 }
 
 // messageAct is how the contract expresses an event, nil if it cannot.
-func (b *bed) messageAct(on nixie.Event, d *nixie.Delivery) func() error {
+func (b *bed) messageAct(on store.Event, d *nixie.Delivery) func() error {
 	settle := func(v nixie.Verb) func() error {
 		return func() error { return b.settle(nixie.Settlement{Delivery: d, Verb: v, Burial: burial("")}) }
 	}
 	switch on {
-	case nixie.OnEnqueue:
+	case store.OnEnqueue:
 		return func() error {
 			m := message("a")
 			m.ID = d.ID
 			_, err := b.st.Enqueue(b.ctx, m)
 			return err
 		}
-	case nixie.OnClaim:
+	case store.OnClaim:
 		return func() error {
 			if ds := b.claim(9); len(ds) == 0 {
 				return errNothing
 			}
 			return nil
 		}
-	case nixie.OnCancel:
+	case store.OnCancel:
 		return func() error { return b.amend(d.ID, store.Cancel) }
-	case nixie.OnHold:
+	case store.OnHold:
 		return func() error { return b.change(d.ID, b.holding("poison")) }
-	case nixie.OnComplete:
+	case store.OnComplete:
 		return settle(nixie.Complete)
-	case nixie.OnRetry:
+	case store.OnRetry:
 		return settle(nixie.Retry)
-	case nixie.OnRelease:
+	case store.OnRelease:
 		return settle(nixie.Release)
-	case nixie.OnDiscard:
+	case store.OnDiscard:
 		return settle(nixie.Discard)
-	case nixie.OnBury:
+	case store.OnBury:
 		return settle(nixie.Bury)
-	case nixie.OnAbandon:
+	case store.OnAbandon:
 		return b.abandonAct(d)
-	case nixie.OnRedrive:
+	case store.OnRedrive:
 		if ls := b.letters(nixie.Filter{IDs: []nixie.ID{d.ID}}); len(ls) == 1 {
-			return func() error { return b.resolve(ls[0].ID, nixie.OnRedrive) }
+			return func() error { return b.resolve(ls[0].ID, store.OnRedrive) }
 		}
 	}
 	return nil
@@ -154,14 +154,14 @@ func (b *bed) emptyOffice() {
 	b.empty()
 	b.configure(nixie.QueueSettings{})
 	for _, l := range b.letters(nixie.Filter{Statuses: []nixie.Status{nixie.StatusOpen, nixie.StatusReview, nixie.StatusQuarantined}}) {
-		b.ok(b.resolve(l.ID, nixie.OnDiscard))
+		b.ok(b.resolve(l.ID, store.OnDiscard))
 	}
 }
 
-func letterEvents() []nixie.Event {
-	return []nixie.Event{
-		nixie.OnBury, nixie.OnHold, nixie.OnUnhold, nixie.OnRedrive, nixie.OnSuccess, nixie.OnConfirm, nixie.OnGone,
-		nixie.OnDieAgain, nixie.OnExceed, nixie.OnRequalify, nixie.OnDiscard, nixie.OnRestore,
+func letterEvents() []store.Event {
+	return []store.Event{
+		store.OnBury, store.OnHold, store.OnUnhold, store.OnRedrive, store.OnSuccess, store.OnConfirm, store.OnGone,
+		store.OnDieAgain, store.OnExceed, store.OnRequalify, store.OnDiscard, store.OnRestore,
 	}
 }
 
@@ -182,7 +182,7 @@ func everyStatusAndEvent(b *bed) {
 				b.emptyOffice()
 				continue
 			}
-			want, allowed := nixie.NextStatus(from, on)
+			want, allowed := store.NextStatus(from, on)
 			b.pair(what, allowed, act)
 			if !allowed {
 				want = from
@@ -209,39 +209,39 @@ func (b *bed) letterIn(status nixie.Status) (nixie.Letter, *nixie.Delivery) {
 	var d *nixie.Delivery
 	switch status {
 	case nixie.StatusRedriving:
-		b.ok(b.resolve(l.ID, nixie.OnRedrive))
+		b.ok(b.resolve(l.ID, store.OnRedrive))
 		d = b.take("a")
 	case nixie.StatusResolved:
-		b.ok(b.resolve(l.ID, nixie.OnRedrive))
+		b.ok(b.resolve(l.ID, store.OnRedrive))
 		b.ok(b.settle(nixie.Settlement{Delivery: b.take("a"), Verb: nixie.Complete}))
 	case nixie.StatusDiscarded:
-		b.ok(b.resolve(l.ID, nixie.OnDiscard))
+		b.ok(b.resolve(l.ID, store.OnDiscard))
 	}
 	b.status(l.ID, status)
 	return l, d
 }
 
-func (b *bed) letterAct(on nixie.Event, l nixie.Letter, d *nixie.Delivery) func() error {
+func (b *bed) letterAct(on store.Event, l nixie.Letter, d *nixie.Delivery) func() error {
 	operator := func() error { return b.resolve(l.ID, on) }
 	switch on {
-	case nixie.OnUnhold, nixie.OnRedrive, nixie.OnRequalify, nixie.OnDiscard, nixie.OnRestore, nixie.OnConfirm:
+	case store.OnUnhold, store.OnRedrive, store.OnRequalify, store.OnDiscard, store.OnRestore, store.OnConfirm:
 		return operator
-	case nixie.OnHold:
+	case store.OnHold:
 		if d == nil {
 			return operator
 		}
-	case nixie.OnBury:
+	case store.OnBury:
 		return nil // only of a letter that does not exist
 	}
 	if d == nil {
 		return nil
 	}
-	settlements := map[nixie.Event]nixie.Settlement{
-		nixie.OnSuccess:  {Delivery: d, Verb: nixie.Complete},
-		nixie.OnGone:     {Delivery: d, Verb: nixie.Discard},
-		nixie.OnDieAgain: b.dying(d, nixie.StatusOpen),
-		nixie.OnExceed:   b.dying(d, nixie.StatusQuarantined),
-		nixie.OnHold:     {Delivery: d, Verb: nixie.Hold, Burial: burial(nixie.StatusReview)},
+	settlements := map[store.Event]nixie.Settlement{
+		store.OnSuccess:  {Delivery: d, Verb: nixie.Complete},
+		store.OnGone:     {Delivery: d, Verb: nixie.Discard},
+		store.OnDieAgain: b.dying(d, nixie.StatusOpen),
+		store.OnExceed:   b.dying(d, nixie.StatusQuarantined),
+		store.OnHold:     {Delivery: d, Verb: nixie.Hold, Burial: burial(nixie.StatusReview)},
 	}
 	return func() error { return b.settle(settlements[on]) }
 }

@@ -45,7 +45,7 @@ func trailOfAll(b *bed) {
 	noon := b.clock.Now().Add(-8 * time.Minute)
 	for _, f := range []store.AuditFilter{
 		{}, {Oldest: true}, {Queues: []string{"q1", "q2"}}, {Queues: []string{"none"}}, {Since: noon}, {Until: noon, Oldest: true},
-		{Actor: "bob"}, {Actor: "nobody"}, {Events: []nixie.Event{nixie.OnCancel}}, {Events: []nixie.Event{nixie.OnConfigure}, Actor: "cy", Queues: []string{"q0"}},
+		{Actor: "bob"}, {Actor: "nobody"}, {Events: []store.Event{store.OnCancel}}, {Events: []store.Event{store.OnConfigure}, Actor: "cy", Queues: []string{"q0"}},
 		{Subjects: gone[:1]}, {Subjects: gone[2:5], Oldest: true}, {Subjects: []nixie.ID{{1}}},
 	} {
 		var want []string
@@ -78,7 +78,7 @@ func trailOfAll(b *bed) {
 func whoEnded(b *bed) {
 	dead := []nixie.Letter{b.dead("discarded", nixie.StatusOpen), b.dead("succeeded", nixie.StatusOpen), b.dead("canceled", nixie.StatusOpen)}
 	for _, l := range dead {
-		b.ok(b.resolve(l.ID, nixie.OnRedrive))
+		b.ok(b.resolve(l.ID, store.OnRedrive))
 	}
 	before, err := allEntries(b.ctx, b.st, work)
 	b.ok(err)

@@ -136,7 +136,7 @@ func completeSavesSteps(b *bed, begin func() OpenTx) {
 
 func completeMovesLetterOn(b *bed, begin func() OpenTx) {
 	l := b.dead("d", nixie.StatusOpen)
-	b.ok(b.resolve(l.ID, nixie.OnRedrive))
+	b.ok(b.resolve(l.ID, store.OnRedrive))
 	tx := begin()
 	b.ok(tx.Rollback())
 	d := b.take("d")

@@ -31,6 +31,7 @@ const assembler = "internal/app"
 var plan = []room{
 	{path: ".", floor: 0, kind: open, job: "words"},
 
+	{path: "check", floor: 1, kind: open, job: "says what is wrong with a letter from elsewhere"},
 	{path: "filter", floor: 1, kind: open, job: "the text of a filter, and what it matches"},
 	{path: "lease", floor: 1, kind: open, job: "what stores, brokers and workers need to hold a delivery"},
 	{path: "policy", floor: 1, kind: open, sees: []string{"filter", "lease"}, job: "decides, purely"},
@@ -39,7 +40,7 @@ var plan = []room{
 	{path: "internal/items", floor: 1, kind: open, job: "reads lists of work"},
 	{path: "internal/sqlfile", floor: 1, kind: open, job: "reads SQL statements from files"},
 	{path: "internal/where", floor: 1, kind: open, sees: []string{"internal/items"}, job: "chooses letters by an expression"},
-	{path: "internal/itemfile", floor: 1, kind: open, sees: []string{"policy"}, job: "reads and writes dead letter items"},
+	{path: "internal/itemfile", floor: 1, kind: open, sees: []string{"check", "policy"}, job: "reads and writes dead letter items"},
 
 	{path: "store", floor: 2, kind: open, job: "persistence contract"},
 	{path: "store/lifecycle", floor: 2, kind: open, sees: []string{"store"}, job: "decides what may happen to a letter, purely"},
@@ -65,7 +66,7 @@ var plan = []room{
 	{path: "internal/cli", floor: 6, kind: open, sees: []string{"internal/config", assembler}, job: "assembly: one file per command"},
 	{path: "cmd/nixie", floor: 6, kind: open, only: []string{"internal/cli"}, job: "assembly: main"},
 
-	{path: "store/storetest", floor: 2, kind: proof, only: []string{".", "filter", "lease", "policy", "store", "store/memory"}, job: "what every store passes; the memory store is its model"},
+	{path: "store/storetest", floor: 2, kind: proof, only: []string{".", "check", "filter", "lease", "policy", "store", "store/memory"}, job: "what every store passes; the memory store is its model"},
 	{path: "broker/brokertest", floor: 4, kind: proof, only: []string{".", "lease", "policy", "broker", "store", "store/memory", "worker"}, job: "what every driver passes, with a worker on top"},
 	{path: "internal/proof/...", floor: 6, kind: proof, job: "proofs and what they are made with"},
 	{path: "bench/...", floor: 6, kind: proof, job: "benchmarks"},

@@ -8,7 +8,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/nixie-go/nixie"
+	"github.com/nixie-go/nixie/store"
 )
 
 var redraw = flag.Bool("redraw", false, "write the drawings of states anew")
@@ -22,13 +22,13 @@ func TestDrawingsOfStates(t *testing.T) {
 		t.Fatal(err)
 	}
 	var messages, letters []string
-	for _, m := range nixie.MessageMoves() {
+	for _, m := range store.MessageMoves() {
 		messages = append(messages, arrow(string(m.From), string(m.To), m.On))
 	}
-	for _, m := range nixie.LetterMoves() {
+	for _, m := range store.LetterMoves() {
 		letters = append(letters, arrow(string(m.From), string(m.To), m.On))
 	}
-	want := draw(draw(string(data), "nixie.MessageMoves", messages), "nixie.LetterMoves", letters)
+	want := draw(draw(string(data), "store.MessageMoves", messages), "store.LetterMoves", letters)
 	switch {
 	case want == string(data):
 	case *redraw:
@@ -40,7 +40,7 @@ func TestDrawingsOfStates(t *testing.T) {
 	}
 }
 
-func arrow(from, to string, on nixie.Event) string {
+func arrow(from, to string, on store.Event) string {
 	if from == "" {
 		from = "[*]"
 	}

@@ -174,9 +174,9 @@ func (l Local) resolve(ctx context.Context, c *Call) error {
 	case len(letters) == 0:
 		return nixie.Errorf(nixie.CodeNotFound, "message %s has no letter", c.Message)
 	}
-	r := store.Resolution{Letter: letters[0].ID, Event: nixie.OnRedrive, Actor: operator, Reason: "because", Force: true}
+	r := store.Resolution{Letter: letters[0].ID, Event: store.OnRedrive, Actor: operator, Reason: "because", Force: true}
 	if c.Kind == Drop {
-		r.Event = nixie.OnDiscard
+		r.Event = store.OnDiscard
 	}
 	return l.Store.Resolve(ctx, []store.Resolution{r})[0]
 }

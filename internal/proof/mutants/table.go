@@ -362,7 +362,7 @@ var table = []mutant{
 	{
 		number: 81, name: "a letter that a broker took can be worked on here",
 		breaks: "a message runs twice: here and where it was sent",
-		edits:  []edit{{"store/lifecycle/letter.go", "err = m.End(nixie.OnCancel, now)", "err = nil"}},
+		edits:  []edit{{"store/lifecycle/letter.go", "err = m.End(store.OnCancel, now)", "err = nil"}},
 		tests:  machine,
 	},
 	{

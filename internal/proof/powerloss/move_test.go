@@ -42,7 +42,7 @@ func TestR18_AMoveIsWholeAtEveryCrash(t *testing.T) {
 	letters, _, err := s.Letters(t.Context(), nixie.Filter{}, store.Page{})
 	must(t, err)
 	for i := range letters {
-		must(t, s.Resolve(t.Context(), []store.Resolution{{Letter: letters[i].ID, Event: nixie.OnRedrive, Actor: "test"}})[0])
+		must(t, s.Resolve(t.Context(), []store.Resolution{{Letter: letters[i].ID, Event: store.OnRedrive, Actor: "test"}})[0])
 	}
 	bury(2)
 	must(t, s.Close())

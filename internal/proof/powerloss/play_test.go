@@ -182,14 +182,14 @@ func (p *play) resolve() {
 	for _, id := range p.letters() {
 		all = append(all, store.Resolution{
 			Letter: id, Actor: "ann", Reason: "why", Force: true, Event: oneOf(p.rng,
-				nixie.OnRedrive, nixie.OnRedrive, nixie.OnDiscard, nixie.OnHold, nixie.OnUnhold, nixie.OnRequalify, nixie.OnRestore, nixie.OnNote, nixie.OnPurge),
+				store.OnRedrive, store.OnRedrive, store.OnDiscard, store.OnHold, store.OnUnhold, store.OnRequalify, store.OnRestore, store.OnNote, store.OnPurge),
 		})
 	}
 	p.allow(p.s.Resolve(p.ctx, all)...)
 }
 
 func (p *play) plan() {
-	op, err := p.s.Plan(p.ctx, store.Operation{Event: nixie.OnRedrive, Actor: "ann", Force: true}, nixie.Filter{}, 3)
+	op, err := p.s.Plan(p.ctx, store.Operation{Event: store.OnRedrive, Actor: "ann", Force: true}, nixie.Filter{}, 3)
 	p.allow(err)
 	p.plans = append(p.plans, op.ID)
 }
@@ -204,7 +204,7 @@ func (p *play) redrive() {
 	found, err := store.FindOperation(p.ctx, p.s, store.OperationQuery{ID: id, Next: 1})
 	must(p.t, err)
 	for _, letter := range found.Next {
-		p.allow(p.s.Resolve(p.ctx, []store.Resolution{{Letter: letter, Event: nixie.OnRedrive, Actor: "ann", Operation: id, Force: true}})...)
+		p.allow(p.s.Resolve(p.ctx, []store.Resolution{{Letter: letter, Event: store.OnRedrive, Actor: "ann", Operation: id, Force: true}})...)
 	}
 }
 

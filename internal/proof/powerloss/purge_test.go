@@ -32,7 +32,7 @@ func TestR26_APurgeGoesOnAfterEveryCrash(t *testing.T) {
 	letters, _, err := s.Letters(t.Context(), nixie.Filter{}, store.Page{})
 	must(t, err)
 	for i := range letters {
-		for _, on := range []nixie.Event{nixie.OnNote, nixie.OnDiscard} {
+		for _, on := range []store.Event{store.OnNote, store.OnDiscard} {
 			must(t, s.Resolve(t.Context(), []store.Resolution{{Letter: letters[i].ID, Event: on, Actor: "test", Reason: "why"}})[0])
 		}
 	}
@@ -44,7 +44,7 @@ func TestR26_APurgeGoesOnAfterEveryCrash(t *testing.T) {
 	must(t, err)
 	e, err := redrive.New(redrive.Config{Store: s, Batch: 1})
 	must(t, err)
-	op, err := e.Plan(t.Context(), store.Operation{Event: nixie.OnPurge, Actor: "test", Reason: "old"}, nixie.Filter{}, 0)
+	op, err := e.Plan(t.Context(), store.Operation{Event: store.OnPurge, Actor: "test", Reason: "old"}, nixie.Filter{}, 0)
 	must(t, err)
 	disk.Mark("planned " + op.ID.String())
 	_, err = e.Run(t.Context(), op.ID)

@@ -83,7 +83,7 @@ func verdict(d *nixie.Delivery) nixie.Settlement {
 
 func (a drama) redrive(key string) error {
 	ctx := context.Background()
-	op, err := a.s.Plan(ctx, store.Operation{Event: nixie.OnRedrive, Actor: "test"}, nixie.Filter{Keys: []string{key}}, 0)
+	op, err := a.s.Plan(ctx, store.Operation{Event: store.OnRedrive, Actor: "test"}, nixie.Filter{Keys: []string{key}}, 0)
 	if err != nil {
 		return err
 	}
@@ -93,7 +93,7 @@ func (a drama) redrive(key string) error {
 		return err
 	}
 	for _, id := range letters {
-		if err := a.s.Resolve(ctx, []store.Resolution{{Letter: id, Event: nixie.OnRedrive, Actor: "test", Operation: op.ID}})[0]; err != nil {
+		if err := a.s.Resolve(ctx, []store.Resolution{{Letter: id, Event: store.OnRedrive, Actor: "test", Operation: op.ID}})[0]; err != nil {
 			return err
 		}
 	}
