@@ -26,12 +26,15 @@ const (
 // that the fields have in an export.
 func Letter(l *nixie.Letter) error {
 	if len(l.Damage) > 0 {
-		return nixie.Errorf(nixie.CodeInvalid, "damage: the letter could not be read whole where it came from (%s): fix it there and export it again, or remove what is damaged together with this field", strings.Join(l.Damage, "; "))
+		return nixie.Errorf(nixie.CodeInvalid,
+			"damage: the letter could not be read whole where it came from (%s): fix it there and export it again, or remove what "+
+				"is damaged together with this field", strings.Join(l.Damage, "; "))
 	}
 	switch l.Status {
 	case nixie.StatusOpen, nixie.StatusReview, nixie.StatusQuarantined:
 	default:
-		return nixie.Errorf(nixie.CodeInvalid, "status is %q: only letters that are open, in review or quarantined can be taken in", l.Status)
+		return nixie.Errorf(nixie.CodeInvalid,
+			"status is %q: only letters that are open, in review or quarantined can be taken in", l.Status)
 	}
 	if !slices.Contains(nixie.Causes(), l.Cause) {
 		return nixie.Errorf(nixie.CodeInvalid, "cause is %q: give one of %q", l.Cause, nixie.Causes())
@@ -65,7 +68,8 @@ func checkKind(class nixie.Class, reason nixie.Reason) error {
 // checkPast checks the fields that a message has only after its first delivery.
 func checkPast(m *nixie.Message) error {
 	if m.Hash != (nixie.Hash{}) && m.Hash != nixie.HashBody(m.Body) {
-		return nixie.Errorf(nixie.CodeInvalid, "sha256 is not that of the body: the body was changed after it was accepted; remove sha256 if that was on purpose")
+		return nixie.Errorf(nixie.CodeInvalid,
+			"sha256 is not that of the body: the body was changed after it was accepted; remove sha256 if that was on purpose")
 	}
 	if len(m.Steps) > nixie.MaxSteps {
 		return nixie.Errorf(nixie.CodeLimit, "steps has %d names, the limit is %d", len(m.Steps), nixie.MaxSteps)
@@ -97,7 +101,8 @@ func checkCounts(l *nixie.Letter) error {
 		value int64
 	}{
 		{"attempts", int64(m.Attempts)}, {"deliveries", int64(m.Deliveries)}, {"crashes", int64(m.Crashes)},
-		{"generation", int64(m.Generation)}, {"redrives", int64(m.Redrives)}, {"revision", l.Revision}, {"history_dropped", int64(l.HistoryDropped)},
+		{"generation", int64(m.Generation)}, {"redrives", int64(m.Redrives)},
+		{"revision", l.Revision}, {"history_dropped", int64(l.HistoryDropped)},
 	} {
 		if n.value < 0 || n.value > MaxCount {
 			return nixie.Errorf(nixie.CodeInvalid, "%s is %d: give a number from 0 to %d", n.what, n.value, MaxCount)
@@ -105,13 +110,17 @@ func checkCounts(l *nixie.Letter) error {
 	}
 	switch {
 	case m.Attempts > m.Deliveries || m.Crashes > m.Deliveries:
-		return nixie.Errorf(nixie.CodeInvalid, "attempts is %d and crashes %d of %d deliveries: neither can be more than deliveries", m.Attempts, m.Crashes, m.Deliveries)
+		return nixie.Errorf(nixie.CodeInvalid,
+			"attempts is %d and crashes %d of %d deliveries: neither can be more than deliveries", m.Attempts, m.Crashes, m.Deliveries)
 	case max(m.Generation, 1) != m.Redrives+1:
 		return nixie.Errorf(nixie.CodeInvalid, "generation is %d after %d redrives: it is redrives + 1", m.Generation, m.Redrives)
 	case len(l.History) > nixie.MaxHistory:
-		return nixie.Errorf(nixie.CodeLimit, "history has %d failures, the limit is %d: remove some after the first and add their number to history_dropped", len(l.History), nixie.MaxHistory)
+		return nixie.Errorf(nixie.CodeLimit,
+			"history has %d failures, the limit is %d: remove some after the first and add their number to history_dropped",
+			len(l.History), nixie.MaxHistory)
 	case len(l.History) == 0 && l.HistoryDropped > 0:
-		return nixie.Errorf(nixie.CodeInvalid, "history_dropped is %d without a history: the first failure is never dropped", l.HistoryDropped)
+		return nixie.Errorf(nixie.CodeInvalid,
+			"history_dropped is %d without a history: the first failure is never dropped", l.HistoryDropped)
 	}
 	return nil
 }
@@ -194,15 +203,18 @@ func checkFailure(f *nixie.Failure) error {
 	}
 	switch {
 	case f.Generation < 0 || f.Generation > MaxCount || f.Attempt < 0 || f.Attempt > MaxCount:
-		return nixie.Errorf(nixie.CodeInvalid, "generation is %d and attempt %d: give numbers from 0 to %d", f.Generation, f.Attempt, MaxCount)
+		return nixie.Errorf(nixie.CodeInvalid,
+			"generation is %d and attempt %d: give numbers from 0 to %d", f.Generation, f.Attempt, MaxCount)
 	case f.Took < 0:
 		return nixie.Errorf(nixie.CodeInvalid, "duration_ms is negative: give 0 or more")
 	case f.FailedAt.IsZero():
 		return nixie.Errorf(nixie.CodeInvalid, "failed_at is missing: say when it failed")
 	case len(f.Text) > nixie.MaxFailureText:
-		return nixie.Errorf(nixie.CodeLimit, "message has %d bytes, the limit is %d: shorten it, or attach the whole", len(f.Text), nixie.MaxFailureText)
+		return nixie.Errorf(nixie.CodeLimit,
+			"message has %d bytes, the limit is %d: shorten it, or attach the whole", len(f.Text), nixie.MaxFailureText)
 	case len(f.Stack) > nixie.MaxStack:
-		return nixie.Errorf(nixie.CodeLimit, "stack has %d bytes, the limit is %d: shorten it, or attach the whole", len(f.Stack), nixie.MaxStack)
+		return nixie.Errorf(nixie.CodeLimit,
+			"stack has %d bytes, the limit is %d: shorten it, or attach the whole", len(f.Stack), nixie.MaxStack)
 	case len(f.Context) > nixie.MaxContext:
 		return nixie.Errorf(nixie.CodeLimit, "context has %d lines, the limit is %d", len(f.Context), nixie.MaxContext)
 	case len(f.Steps) > nixie.MaxSteps:
@@ -214,7 +226,9 @@ func checkFailure(f *nixie.Failure) error {
 	for i := range f.Attachments {
 		a := &f.Attachments[i]
 		if len(a.Data) > nixie.MaxAttachment {
-			return nixie.Errorf(nixie.CodeLimit, "attachment %q has %d bytes, the limit is %d: cut it into several of one name", clip(a.Name, 40), len(a.Data), nixie.MaxAttachment)
+			return nixie.Errorf(nixie.CodeLimit,
+				"attachment %q has %d bytes, the limit is %d: cut it into several of one name",
+				clip(a.Name, 40), len(a.Data), nixie.MaxAttachment)
 		}
 		if a.Truncated < 0 {
 			return nixie.Errorf(nixie.CodeInvalid, "attachment %q: truncated is %d: give 0 or more", clip(a.Name, 40), a.Truncated)

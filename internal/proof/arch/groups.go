@@ -20,8 +20,8 @@ type group struct {
 // groups are printed in this order. A bound that is above what is wanted is what there was when
 // it was set, and only goes down.
 var groups = []group{
-	{name: "root package", in: []string{"."}, lines: 2000, wantLines: 1600, exports: 400, want: 220},
-	{name: "filter, lease, policy, privacy", in: []string{"filter", "lease", "policy", "privacy"}},
+	{name: "root package", in: []string{"."}, lines: 1600, exports: 220},
+	{name: "check, filter, lease, policy, privacy", in: []string{"check", "filter", "lease", "policy", "privacy"}},
 	{name: "contracts: store, broker", in: []string{"store", "store/lifecycle", "broker"}},
 	{name: "engines: worker, redrive", in: []string{"worker", "redrive"}},
 	{name: "office, mapreduce", in: []string{"office", "mapreduce/..."}},
