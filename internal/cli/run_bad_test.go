@@ -162,7 +162,7 @@ func badFlags() []badInput {
 		{"bad --on-item-failure", listed("a.txt", "a\n", "--on-item-failure", "bury", "--", "true"), 2, `on-item-failure is "bury": give dlq, retry, discard, stop or custom:COMMAND`, "", untouched},
 		{"custom: without a command", listed("a.txt", "a\n", "--on-item-failure", "custom:", "--", "true"), 2, "on-item-failure: the command is empty: name a program and its arguments", "", untouched},
 		{"custom: of no program", listed("a.txt", "a\n", "--on-item-failure", "custom:./none", "--", "true"), 2, `on-item-failure: command "./none" cannot be started: program not found`, "", untouched},
-		{"custom: with quotes", listed("a.txt", "a\n", "--on-item-failure", "custom:sh -c 'exit 10'", "--", "true"), 2, "it is split at blanks and nothing in it is quoted", "", untouched},
+		{"custom: with quotes", listed("a.txt", "a\n", "--on-item-failure", "custom:sh -c 'exit 10'", "--", "true"), 2, "it is only split at blanks", "", untouched},
 		{"bad --permanent-exit", listed("a.txt", "a\n", "--permanent-exit", "x", "--", "true"), 2, `invalid argument "x" for "--permanent-exit" flag`, "", untouched},
 		{"--permanent-exit 0", listed("a.txt", "a\n", "--permanent-exit", "3,0", "--", "true"), 2, "permanent-exit holds 0: give exit codes from 1 to 255", "", untouched},
 		{"--parallel 0", listed("a.txt", "a\n", "--parallel", "0", "--", "true"), 2, "parallel is 0: give one from 1 to 1000", "", untouched},

@@ -8,14 +8,14 @@ import (
 	"testing"
 )
 
-// The price of a run beside that of a bare one, both four at a time.
+// The benchmark compares Run with starting the process only, both four at a time.
 func BenchmarkRunTrue(b *testing.B) {
 	path, err := LookPath("true")
 	if err != nil {
 		b.Fatal(err)
 	}
 	item := []byte(`{"id":"0001","kind":"invoice","total":12}`)
-	b.Run("bare", func(b *testing.B) {
+	b.Run("minimal", func(b *testing.B) {
 		parallel(b, func() error { return exec.Command(path).Run() })
 	})
 	b.Run("run", func(b *testing.B) {

@@ -1,16 +1,14 @@
-// Package command runs a child process with limits and turns how it ended into
-// an error that package policy can judge.
+// Package command runs a child process with limits and makes an error of its outcome that package
+// policy can judge.
 //
-// [Run] starts a program, never a shell, in a process group of its own, feeds
-// it, keeps the end of what it prints and ends the whole group when its time is
-// up or when its leader has ended. A [Guard] is a second process that does the
-// same when this one dies without a word. [Result.Judge] makes an error of the
-// result, with or without a [Verdict] that the command wrote itself. [Template]
-// and [Environment] carry an item to the command without any text of it being
-// parsed again.
+// [Run] starts a program, never a shell, in a process group of its own. It feeds standard input,
+// keeps the end of each output, and kills the whole group at the timeout or when the leader has
+// ended. A [Guard] is a second process that kills the group when this process dies, even by kill
+// -9. [Result.Judge] makes an error of the result, with or without a [Verdict] that the command
+// wrote. [Template] and [Environment] pass an item to the command, and no program parses its text
+// again.
 //
-// Linux is complete. On macOS and the BSDs there is no start time to prove whose
-// group a number is, so a restart ends nothing there and the supervisor of a
-// Guard acts at once or never. On other systems Run and StartGuard answer
-// unavailable.
+// Linux is complete. macOS and the BSDs have no start time that proves the owner of a group number.
+// There a restart ends nothing, and the supervisor of a Guard acts at once or never. On other
+// systems Run and StartGuard return unavailable.
 package command

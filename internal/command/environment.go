@@ -7,8 +7,8 @@ import (
 	"strings"
 )
 
-// Bounds of the fields in an environment. What goes over is left out, as the
-// item is on standard input in full.
+// Bounds of the fields in an environment. Fields beyond them are left out; the whole item is on
+// standard input.
 const (
 	MaxVariable = 128 << 10 // bytes of one variable with its name, the limit of Linux
 	MaxFields   = 512 << 10 // bytes of all fields of an item
@@ -16,39 +16,39 @@ const (
 
 const fieldPrefix = "NIXIE_FIELD_"
 
-// Variables by which a guard knows its own.
+// Variables that mark the processes of a guard.
 const (
 	markVariable = "NIXIE_GUARD"      // in the environment of all children of a guard
 	fileVariable = "NIXIE_GUARD_FILE" // in that of a supervisor
 )
 
-// Environment is what all commands of a runner see: the caller's environment
-// without the variables that Nixie is set up by, which may hold secrets, and
-// without those that it gives to commands itself. It does not change and is safe
-// for concurrent use.
+// Environment is the part of the environment that all commands of a runner share. It is the
+// caller's environment without the variables that configure Nixie, which may hold secrets, and
+// without those that Nixie sets for commands. It does not change and is safe for concurrent use.
 type Environment struct{ base []string }
 
-// NewEnvironment makes one from a list like that of os.Environ.
+// NewEnvironment makes an Environment from a list like that of os.Environ.
 func NewEnvironment(environ []string) Environment {
 	return Environment{slices.DeleteFunc(slices.Clone(environ), func(variable string) bool {
 		name, _, _ := strings.Cut(variable, "=")
-		return ours(name)
+		return reserved(name)
 	})}
 }
 
-// ours reports whether Nixie reads a variable or gives it to commands.
-func ours(name string) bool {
+// reserved reports whether Nixie reads a variable or sets it for commands.
+func reserved(name string) bool {
 	switch name {
 	case "NIXIE_STORE", "NIXIE_ACTOR", "NIXIE_MASK", "NIXIE_KAFKA_USER", "NIXIE_KAFKA_PASSWORD", markVariable, fileVariable,
-		"NIXIE_ITEM_ID", "NIXIE_ATTEMPT", "NIXIE_LEASE", "NIXIE_VERDICT", "NIXIE_ITEM_FILE", "NIXIE_LOG_FILE", "NIXIE_RESULT_FILE", "NIXIE_STEPS", "NIXIE_STEPS_JSON",
+		"NIXIE_ITEM_ID", "NIXIE_ATTEMPT", "NIXIE_LEASE", "NIXIE_VERDICT", "NIXIE_ITEM_FILE", "NIXIE_LOG_FILE", "NIXIE_RESULT_FILE",
+		"NIXIE_STEPS", "NIXIE_STEPS_JSON",
 		"NIXIE_QUEUE", "NIXIE_MESSAGE_ID", "NIXIE_TYPE", "NIXIE_KEY", "NIXIE_STREAM":
 		return true
 	}
 	return strings.HasPrefix(name, fieldPrefix)
 }
 
-// ItemVariables are what one command sees of its item. An empty string or 0
-// sets no variable.
+// ItemVariables are the variables that describe the item of one command. An empty string or 0 sets
+// no variable.
 type ItemVariables struct {
 	ItemID  string // NIXIE_ITEM_ID
 	Attempt int    // NIXIE_ATTEMPT; the first is 1
@@ -56,8 +56,8 @@ type ItemVariables struct {
 	Verdict string // NIXIE_VERDICT: the path a verdict may be written to
 
 	ItemFile   string // NIXIE_ITEM_FILE: the path of the item
-	LogFile    string // NIXIE_LOG_FILE: the path for what is to be kept beside a failure
-	ResultFile string // NIXIE_RESULT_FILE: the path for what is to be kept of a success
+	LogFile    string // NIXIE_LOG_FILE: the path of a log that is kept with a failure
+	ResultFile string // NIXIE_RESULT_FILE: the path of a result that is kept after a success
 
 	Steps []string // NIXIE_STEPS with commas between them, NIXIE_STEPS_JSON
 
@@ -69,10 +69,9 @@ type ItemVariables struct {
 // Field is a scalar of an item as text.
 type Field struct{ Name, Value string }
 
-// For returns the complete environment of one command. The name of a field is
-// put in capitals and everything but A-Z, 0-9 and _ becomes _; of several with
-// the same name then, the first wins. A value with a NUL byte or beyond
-// [MaxVariable] is left out, and so is what goes beyond [MaxFields].
+// For returns the complete environment of one command. It writes the name of a field in capitals,
+// and makes _ of all characters but A-Z, 0-9 and _. Of fields with the same name the first wins. It
+// leaves out a value with a NUL byte or beyond [MaxVariable], and fields beyond [MaxFields].
 func (e Environment) For(item ItemVariables) []string {
 	env := make([]string, 0, len(e.base)+13+len(item.Fields)) // 13: those below and the guard's
 	env = append(env, e.base...)
@@ -96,7 +95,7 @@ func (e Environment) For(item ItemVariables) []string {
 	return appendFields(appendSteps(env, item.Steps), item.Fields)
 }
 
-// appendSteps says which steps are done. What goes beyond [MaxVariable] is left out.
+// appendSteps adds the finished steps. It leaves out a list beyond [MaxVariable].
 func appendSteps(env, steps []string) []string {
 	if len(steps) == 0 {
 		return env
@@ -110,8 +109,8 @@ func appendSteps(env, steps []string) []string {
 	return env
 }
 
-// With returns the complete environment of one command with variables under
-// their own names, in place of those of the caller. A value with a NUL byte or beyond [MaxVariable] is left out.
+// With returns the complete environment of one command with variables under their own names, which
+// replace those of the caller. It leaves out a value with a NUL byte or beyond [MaxVariable].
 func (e Environment) With(variables ...Field) []string {
 	env := slices.DeleteFunc(slices.Clone(e.base), func(variable string) bool {
 		name, _, _ := strings.Cut(variable, "=")

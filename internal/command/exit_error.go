@@ -10,22 +10,21 @@ import (
 	"github.com/nixie-go/nixie"
 )
 
-// Exit codes with a meaning, after sysexits.h; 137 is what a shell says of a
-// program that was killed.
+// Exit codes with a meaning, after sysexits.h. A shell ends with 137 when its program was killed.
 const (
 	ExitData        = 65  // the item is wrong: permanent, reason validation
 	ExitUnavailable = 69  // something it needs is down: transient, reason dependency
 	ExitTemporary   = 75  // try again: transient, reason handler
-	ExitKilled      = 137 // killed, for want of memory most of the time: transient, reason resource
+	ExitKilled      = 137 // killed, mostly for lack of memory: transient, reason resource
 )
 
 const maxLine = 1 << 10 // bytes of the line of stderr in an error's text
 
-// ExitError is a command that did not succeed. Its text is the last non-empty
-// line of stderr, or how the command ended if there is none.
+// ExitError reports a command that failed. Its text is the last non-empty line of stderr, or the
+// exit status or signal if there is none.
 type ExitError struct {
 	Result  Result
-	Message string // by which the command's own verdict replaces the line; may be empty
+	Message string // of the command's verdict, which replaces the line; may be empty
 }
 
 func (e *ExitError) Error() string {
@@ -54,7 +53,7 @@ func (e *ExitError) Error() string {
 	return how + ": " + line
 }
 
-// lastLine returns the last line that has more than blanks, as valid UTF-8.
+// lastLine returns the last line that is not blank, as valid UTF-8.
 func lastLine(data []byte) string {
 	data = bytes.TrimSpace(data)
 	data = data[bytes.LastIndexAny(data, "\n\r")+1:]
@@ -74,11 +73,17 @@ func clip(s string, n int) string {
 	return s[:n] + "…"
 }
 
-// Err is nil after exit code 0, else an *[ExitError] with the class and reason
-// that the exit code stands for, and the evidence for the failure record: exit
-// code and the ends of both outputs as attachments. A code in permanent is a
-// permanent failure of reason command-failed; any other without a meaning is
-// one whose class nobody knows.
+// Err returns nil after exit code 0, and otherwise an *[ExitError] with a class and a reason. Its
+// evidence for the failure record is the exit code and the ends of both outputs.
+//
+//	timeout                  transient  timeout
+//	end of the context       transient  canceled
+//	a code in permanent      permanent  command-failed
+//	a signal, or 137         transient  resource
+//	65                       permanent  validation
+//	69                       transient  dependency
+//	75                       transient  handler
+//	any other code           unknown    command-failed
 func (r Result) Err(permanent []int) error {
 	if r.ExitCode == 0 && !r.TimedOut && !r.Canceled {
 		return nil
@@ -103,10 +108,10 @@ func (r Result) Err(permanent []int) error {
 	return nixie.WithReason(unknown(err), nixie.ReasonCommandFailed)
 }
 
-// unknown marks err as one of which nobody knows whether it will go away.
+// unknown gives err the class unknown.
 func unknown(err error) error { return &nixie.Outcome{Class: nixie.ClassUnknown, Err: err} }
 
-// evidence adds what a failure record keeps of the result.
+// evidence adds the exit code and the outputs to a failure.
 func (r Result) evidence(err error) error {
 	code := r.ExitCode
 	return nixie.WithEvidence(err, nixie.Failure{ExitCode: &code, Attachments: r.attachments()})
@@ -129,10 +134,9 @@ func (r Result) attachments() []nixie.Attachment {
 	return kept
 }
 
-// Judge is Err for a command that may have written a verdict. A verdict beats
-// exit code and signal; nil is none. After a timeout or the end of the context
-// it does not count, as the command may have written it before it was done.
-// The steps of the verdict are the caller's to keep.
+// Judge returns the error of a command that may have written a verdict. A verdict, unless it is
+// nil, wins over exit code and signal. After a timeout or the end of the context it does not count:
+// the command may have written it before it was done. The caller keeps the steps of the verdict.
 func (r Result) Judge(verdict *Verdict, permanent []int) error {
 	if verdict == nil || r.TimedOut || r.Canceled {
 		return r.Err(permanent)
@@ -147,8 +151,8 @@ func (r Result) Judge(verdict *Verdict, permanent []int) error {
 	return verdict.mark(r.evidence(&ExitError{Result: r, Message: clip(text, maxLine)}))
 }
 
-// JudgeBroken is Judge for a verdict that [ParseVerdict] or [ReadVerdict] did
-// not accept: a failure of reason validation that keeps the result as evidence.
+// JudgeBroken returns the error of a command whose verdict [ParseVerdict] or [ReadVerdict] refused:
+// a failure of reason validation, with the result as evidence.
 func (r Result) JudgeBroken(broken error, permanent []int) error {
 	if r.TimedOut || r.Canceled {
 		return r.Err(permanent)
@@ -156,7 +160,7 @@ func (r Result) JudgeBroken(broken error, permanent []int) error {
 	return nixie.WithReason(r.evidence(&VerdictError{broken, r.ExitCode}), nixie.ReasonValidation)
 }
 
-// VerdictError is a verdict that cannot be read.
+// VerdictError reports an unreadable verdict.
 type VerdictError struct {
 	Err      error
 	ExitCode int // of the command that wrote it
@@ -164,5 +168,5 @@ type VerdictError struct {
 
 func (e *VerdictError) Error() string { return "verdict of the command: " + e.Err.Error() }
 
-// Unwrap returns what is wrong with it.
+// Unwrap returns the reason.
 func (e *VerdictError) Unwrap() error { return e.Err }

@@ -9,10 +9,8 @@ import (
 	"strings"
 )
 
-// The file of a guard is a header and slots of fixed size, so that one small
-// write at a known place adds or removes a group. It is text for the sake of
-// whoever has to look at it. It is not synced: after a power loss there is
-// nobody left to end.
+// The file of a guard has a header and slots of fixed size. One small write at a known offset adds
+// or removes a group. It is text, for people. It is not synced: a power loss ends all groups.
 const (
 	headerSize = 256
 	slotSize   = 32
@@ -20,21 +18,21 @@ const (
 	groupsMark = "nixie-groups-1"
 )
 
-// groups are the process groups that an owner has started.
-type groups struct {
-	mark    string // that the environment of all its processes carries
+// groupList lists the process groups that an owner has started.
+type groupList struct {
+	mark    string // in the environment of all its processes
 	session int    // of the owner
-	system  string // boot and process number space in which the numbers hold
+	system  string // the boot and process ID namespace in which the numbers are valid
 	slots   []slot
 }
 
-// slot is one group; a group number of 0 is a free slot.
+// slot holds one group; group number 0 marks a free slot.
 type slot struct {
 	group int
-	start uint64 // of the leader, in ticks since boot; 0 is unknown
+	start uint64 // of the leader, in ticks since boot; 0 means unknown
 }
 
-func (g groups) header() []byte {
+func (g groupList) header() []byte {
 	head := fmt.Sprintf("%s %s %d %s", groupsMark, g.mark, g.session, g.system)
 	return []byte(fmt.Sprintf("%-*s\n", headerSize-1, head))
 }
@@ -50,21 +48,21 @@ func (s slot) append(to []byte) []byte {
 	return append(to, '\n')
 }
 
-// parseGroups reads the file of a guard. Damage, which only a power loss can
-// make, lists nothing: what cannot be proved to be a group is left alone.
-func parseGroups(data []byte) groups {
+// parseGroups reads the file of a guard. A damaged file, which only a power loss can make, lists no
+// groups.
+func parseGroups(data []byte) groupList {
 	if len(data) < headerSize {
-		return groups{}
+		return groupList{}
 	}
 	head := strings.Fields(string(data[:headerSize]))
 	if len(head) != 4 || head[0] != groupsMark {
-		return groups{}
+		return groupList{}
 	}
 	session, err := strconv.Atoi(head[2])
 	if err != nil {
-		return groups{}
+		return groupList{}
 	}
-	g := groups{mark: head[1], session: session, system: head[3]}
+	g := groupList{mark: head[1], session: session, system: head[3]}
 	for data = data[headerSize:]; len(data) >= slotSize && len(g.slots) < maxSlots; data = data[slotSize:] {
 		if s, ok := parseSlot(data[:slotSize]); ok {
 			g.slots = append(g.slots, s)
@@ -79,16 +77,16 @@ func parseSlot(line []byte) (slot, bool) {
 		return slot{}, false
 	}
 	group, err := strconv.ParseInt(string(fields[0]), 10, 32)
-	if err != nil || group <= 1 { // 0 is free; -1 and 1 would be everybody
+	if err != nil || group <= 1 { // 0 marks a free slot; -1 and 1 would mean all processes
 		return slot{}, false
 	}
 	start, err := strconv.ParseUint(string(fields[1]), 10, 64)
 	return slot{int(group), start}, err == nil
 }
 
-// groupsFile is the file name of an owner: its safe characters, others in hex,
-// so that no owner is a path and no two owners share a name, also where case
-// makes no difference. A long one is hashed.
+// groupsFile returns the file name of an owner. It writes unsafe characters and capitals in hex. So
+// no owner is a path, and no two owners share a name, also where case makes no difference. It
+// hashes a long name.
 func groupsFile(owner string) string {
 	var name strings.Builder
 	for _, b := range []byte(owner) {

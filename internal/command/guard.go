@@ -23,18 +23,17 @@ const (
 	readyWait     = 10 * time.Second // for the supervisor to start
 	endWait       = 10 * time.Second // for killed groups to be gone
 	pollEvery     = 5 * time.Millisecond
-	reservedSlots = 120 // written at the start, so that a full disk is noticed then
+	reservedSlots = 120 // written at the start, to notice a full disk then
 )
 
-// Guard is a supervisor process that ends the process groups of this one when
-// it dies in any way, kill -9 included. It is in a session of its own, so a
-// signal to the process group of this process does not reach it. It is safe for
-// concurrent use.
+// Guard is a supervisor process that ends the process groups of this process when this one dies in
+// any way, kill -9 included. It has a session of its own, so a signal to the process group of this
+// process does not reach it. It is safe for concurrent use.
 type Guard struct {
 	mark       string
 	path       string
 	file       *os.File
-	link       *os.File // its end tells the supervisor that we are gone
+	link       *os.File // a socket; its end tells the supervisor that this process is gone
 	supervisor *os.Process
 
 	mu     sync.Mutex
@@ -43,11 +42,10 @@ type Guard struct {
 	closed bool
 }
 
-// StartGuard starts a supervisor for the owner, a name for this process that no
-// live one shares, in any characters. Its list of process groups is a file in
-// dir. The program, also a test binary, has to call [GuardMain] first of all.
-// An error of [nixie.CodeConflict] says that the owner is alive already; groups
-// that a dead owner of that name left are ended first.
+// StartGuard starts a supervisor for the owner. The owner is a name of this process that no live
+// process shares, in any characters. A file in dir lists its process groups. The program, also a
+// test binary, must call [GuardMain] first in main. StartGuard ends groups that a dead owner of
+// that name left. An error of [nixie.CodeConflict] means that the owner is alive.
 func StartGuard(dir, owner string) (*Guard, error) {
 	if os.Getenv(fileVariable) != "" {
 		return nil, nixie.Errorf(nixie.CodeInternal, "a guard's supervisor wants a guard: main has to call command.GuardMain first")
@@ -87,7 +85,7 @@ func (g *Guard) reserve() error {
 	if err != nil {
 		return fmt.Errorf("session: %w", err)
 	}
-	data := groups{mark: g.mark, session: session, system: systemName()}.header()
+	data := groupList{mark: g.mark, session: session, system: systemName()}.header()
 	for range reservedSlots {
 		data = slot{}.append(data)
 		g.free = append(g.free, g.slots)
@@ -100,7 +98,7 @@ func (g *Guard) reserve() error {
 	return err
 }
 
-// launch starts the supervisor and waits until it says that it is there.
+// launch starts the supervisor and waits for its first byte.
 func (g *Guard) launch(path string) error {
 	ours, theirs, err := socketPair()
 	if err != nil {
@@ -152,8 +150,8 @@ func socketPair() (ours, theirs *os.File, err error) {
 	return os.NewFile(uintptr(fds[0]), "guard"), os.NewFile(uintptr(fds[1]), "supervisor"), nil
 }
 
-// Close ends the supervisor, and with it all groups that still run. Commands
-// that are started after it fail. It may be called again.
+// Close ends the supervisor and all groups that still run. Later commands fail. It may be called
+// again.
 func (g *Guard) Close() error {
 	g.mu.Lock()
 	closed := g.closed
@@ -164,20 +162,19 @@ func (g *Guard) Close() error {
 	}
 	err := g.link.Close()
 	_, waitErr := g.supervisor.Wait()
-	if _, statErr := os.Lstat(g.path); statErr == nil { // somebody killed the supervisor
+	if _, statErr := os.Lstat(g.path); statErr == nil { // the supervisor was killed
 		err = errors.Join(err, endListed(g.file, true), os.Remove(g.path))
 	}
 	return errors.Join(err, waitErr, g.file.Close())
 }
 
-// environ adds the mark by which the supervisor knows our children.
+// environ adds the mark that tells the supervisor our children.
 func (g *Guard) environ(env []string) []string {
 	return append(env[:len(env):len(env)], markVariable+"="+g.mark)
 }
 
-// record lists a group whose leader was started not before the tick began; forget
-// takes it off again. While that tick lasts it is the start time: most often
-// nobody has to look.
+// record lists a group whose leader started in the tick began or later; forget takes it off the
+// list. While that tick lasts it is the start time, and record need not read it.
 func (g *Guard) record(group int, began uint64) (forget func(), err error) {
 	start := began
 	if ticks() != began {
@@ -209,8 +206,7 @@ func (g *Guard) forget(at int) {
 	if g.closed {
 		return // the supervisor has removed the file
 	}
-	// A slot that cannot be cleared is not used again; it lists a group that
-	// is gone, which its start time tells.
+	// A slot that cannot be cleared is not used again. Its start time tells that its group is gone.
 	if g.write(at, slot{}) == nil {
 		g.free = append(g.free, at)
 	}

@@ -32,8 +32,8 @@ func startGuard(t testing.TB, dir, owner string) *Guard {
 	return guard
 }
 
-// family is a leader with a grandchild that ignores SIGTERM and one that has
-// dropped its environment and its parent; each appends its number to a file.
+// family is a leader with two grandchildren: one ignores SIGTERM, the other has dropped its
+// environment and its parent. Each appends its number to a file.
 const family = `
 (trap '' TERM HUP INT; sh -c 'echo $PPID >> "$DIR/pids"'; while :; do sleep 60; done) &
 env -i DIR="$DIR" PATH="$PATH" sh -c '(trap "" TERM HUP; sh -c "echo \$PPID >> \"$DIR/pids\""; while :; do sleep 60; done) &'
@@ -82,7 +82,7 @@ func readPids(t *testing.T, dir string) (pids []int) {
 
 func living(pids []int) (left []int) {
 	for _, pid := range pids {
-		if lives(pid) {
+		if alive(pid) {
 			left = append(left, pid)
 		}
 	}
@@ -101,7 +101,7 @@ func TestGuardEndsAllWhenRunnerIsKilled(t *testing.T) {
 				t.Fatal(err)
 			}
 			_ = runner.Wait() // signal: killed
-			// Nobody else but the supervisor removes the file here.
+			// Here only the supervisor removes the file.
 			eventually(t, "file of the guard is gone", func() bool {
 				_, err := os.Stat(filepath.Join(dir, groupsFile("runner")))
 				return errors.Is(err, os.ErrNotExist)
@@ -125,9 +125,9 @@ func TestEndAbandonedWithoutSupervisor(t *testing.T) {
 	if err := syscall.Kill(supervisor, syscall.SIGKILL); err != nil {
 		t.Fatal(err)
 	}
-	eventually(t, "supervisor gone", func() bool { return !lives(supervisor) })
+	eventually(t, "supervisor gone", func() bool { return !alive(supervisor) })
 	if err := EndAbandoned(dir, "runner", 20*time.Millisecond); nixie.CodeOf(err) != nixie.CodeConflict {
-		t.Errorf("owner that lives: %v", err)
+		t.Errorf("live owner: %v", err)
 	}
 	if left := living(pids); len(left) != len(pids) {
 		t.Errorf("only %v of %v live", left, pids)
@@ -150,7 +150,7 @@ func supervisorOf(t *testing.T, runner int) (pid int) {
 	if err != nil {
 		children = nil // not in every kernel
 	}
-	all, err := listProcs()
+	all, err := listProcesses()
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -204,7 +204,7 @@ func TestGuardListsOnlyWhatRuns(t *testing.T) {
 	guard := startGuard(t, dir, "me")
 	spec := shell(`cat "$1"; echo $$; echo "$NIXIE_GUARD"`, filepath.Join(dir, groupsFile("me")))
 	spec.Guard = guard
-	var listed groups
+	var listed groupList
 	var output string
 	// The list may lag behind a start by moments.
 	eventually(t, "command is listed", func() bool {
@@ -229,12 +229,12 @@ func TestEndAbandonedSparesStrangers(t *testing.T) {
 	if err := stranger.Start(); err != nil {
 		t.Fatal(err)
 	}
-	p, err := readProc(stranger.Process.Pid)
+	p, err := readProcess(stranger.Process.Pid)
 	if err != nil {
 		t.Fatal(err)
 	}
 	dir := t.TempDir()
-	write := func(g groups) {
+	write := func(g groupList) {
 		data := g.header()
 		for _, s := range g.slots {
 			data = s.append(data)
@@ -243,13 +243,13 @@ func TestEndAbandonedSparesStrangers(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	mine := groups{"mark", p.session, systemName(), []slot{{p.group, p.start}}}
-	for name, change := range map[string]func(*groups){
-		"other start":   func(g *groups) { g.slots[0].start-- },
-		"no start":      func(g *groups) { g.slots[0].start = 0 },
-		"other boot":    func(g *groups) { g.system = "else" },
-		"other session": func(g *groups) { g.session++ },
-		"free":          func(g *groups) { g.slots[0].group = 0 },
+	mine := groupList{"mark", p.session, systemName(), []slot{{p.group, p.start}}}
+	for name, change := range map[string]func(*groupList){
+		"other start":   func(g *groupList) { g.slots[0].start-- },
+		"no start":      func(g *groupList) { g.slots[0].start = 0 },
+		"other boot":    func(g *groupList) { g.system = "else" },
+		"other session": func(g *groupList) { g.session++ },
+		"free":          func(g *groupList) { g.slots[0].group = 0 },
 	} {
 		g := mine
 		g.slots = []slot{mine.slots[0]}
@@ -258,7 +258,7 @@ func TestEndAbandonedSparesStrangers(t *testing.T) {
 		if err := EndAbandoned(dir, "dead", 0); err != nil {
 			t.Errorf("%s: %v", name, err)
 		}
-		if !lives(p.pid) {
+		if !alive(p.pid) {
 			t.Fatalf("%s: the stranger is dead", name)
 		}
 	}
@@ -266,8 +266,8 @@ func TestEndAbandonedSparesStrangers(t *testing.T) {
 	if err := EndAbandoned(dir, "dead", 0); err != nil {
 		t.Error(err)
 	}
-	if lives(p.pid) {
-		t.Error("a listed process lives")
+	if alive(p.pid) {
+		t.Error("a listed process is alive")
 	}
 	_ = stranger.Wait() // signal: killed
 	if err := EndAbandoned(dir, "dead", 0); err != nil {
@@ -291,14 +291,14 @@ func TestGroupsFile(t *testing.T) {
 }
 
 func FuzzParseGroups(f *testing.F) {
-	whole := slot{}.append(slot{123, 456}.append(groups{mark: "m", session: 7, system: "s"}.header()))
+	whole := slot{}.append(slot{123, 456}.append(groupList{mark: "m", session: 7, system: "s"}.header()))
 	f.Add(whole)
 	f.Add(whole[:headerSize+slotSize/2])
 	f.Add([]byte(strings.Repeat("\x00", 4096)))
 	f.Fuzz(func(t *testing.T, data []byte) {
 		for _, s := range parseGroups(data).slots {
 			if s.group <= 1 {
-				t.Errorf("group %d would be everybody", s.group)
+				t.Errorf("group %d would mean all processes", s.group)
 			}
 		}
 	})
@@ -316,8 +316,7 @@ func FuzzParseStat(f *testing.F) {
 	})
 }
 
-// The start time that is listed is what the system says, whether or not a tick
-// passed meanwhile.
+// The listed start time is that of the system, also when a tick passed meanwhile.
 func TestGuardListsTheStartTime(t *testing.T) {
 	guard := startGuard(t, t.TempDir(), "me")
 	for range 50 {
@@ -355,13 +354,13 @@ func TestExitPipe(t *testing.T) {
 		t.Fatal(err)
 	}
 	s := &streams{in: noFile, out: outlet{fd: noFile}, err: outlet{fd: noFile}}
-	if s.attend(exited, time.Now().Add(20*time.Millisecond)) {
-		t.Error("it has ended, says the pipe of a process that lives")
+	if s.pump(exited, time.Now().Add(20*time.Millisecond)) {
+		t.Error("the pipe of a live process ended")
 	}
 	_ = sleeper.Process.Kill()
-	if !s.attend(exited, time.Now().Add(10*time.Second)) {
-		t.Error("it lives, says the pipe of a process that was killed")
+	if !s.pump(exited, time.Now().Add(10*time.Second)) {
+		t.Error("the pipe of a killed process has not ended")
 	}
-	shut(&exited)
+	closeFD(&exited)
 	_ = sleeper.Wait() // signal: killed
 }

@@ -59,13 +59,15 @@ func TestB110_HostileItemsArriveAsTheyAre(t *testing.T) {
 }
 
 func TestEnvironment(t *testing.T) {
-	env := NewEnvironment([]string{"PATH=/bin", "NIXIE_STORE=secret", "X_NIXIE_=kept", "NIXIE_APP=kept", "NIXIE_STEPS=old", "NIXIE_FIELD_X=old"})
+	env := NewEnvironment([]string{"PATH=/bin", "NIXIE_STORE=secret", "X_NIXIE_=kept", "NIXIE_APP=kept", "NIXIE_STEPS=old",
+		"NIXIE_FIELD_X=old"})
 	got := env.For(ItemVariables{
 		ItemID: "i 1", Attempt: 2, Lease: 3, Verdict: "/v", Steps: []string{"fetched", `a "b"`},
 		Fields: []Field{{"a-b", "1"}, {"a_b", "2"}, {"PATH", "p"}, {"ü=x", "3"}, {"nul", "\x00"}, {"", "e"},
 			{"huge", strings.Repeat("x", MaxVariable)}, {"LD_PRELOAD", "x"}},
 	})
-	want := []string{"PATH=/bin", "X_NIXIE_=kept", "NIXIE_APP=kept", "NIXIE_ITEM_ID=i 1", "NIXIE_ATTEMPT=2", "NIXIE_LEASE=3", "NIXIE_VERDICT=/v",
+	want := []string{"PATH=/bin", "X_NIXIE_=kept", "NIXIE_APP=kept", "NIXIE_ITEM_ID=i 1", "NIXIE_ATTEMPT=2", "NIXIE_LEASE=3",
+		"NIXIE_VERDICT=/v",
 		"NIXIE_STEPS=fetched,a \"b\"", `NIXIE_STEPS_JSON=["fetched","a \"b\""]`,
 		"NIXIE_FIELD_A_B=1", "NIXIE_FIELD_PATH=p", "NIXIE_FIELD___X=3", "NIXIE_FIELD_=e", "NIXIE_FIELD_LD_PRELOAD=x"}
 	if !slices.Equal(got, want) {

@@ -39,7 +39,8 @@ func play(act string) int {
 		return playRunner(os.Getenv("COMMAND_TEST_DIR"), os.Getenv("COMMAND_TEST_SCRIPT"))
 	case "parent": // of a command that may survive it
 		_, err := Run(context.Background(), Spec{
-			Args: []string{"sh", "-c", `echo > begun; read line < gate; echo > done`}, Env: os.Environ(), Survives: os.Getenv("COMMAND_TEST_SURVIVES") != "",
+			Args: []string{"sh", "-c", `echo > begun; read line < gate; echo > done`}, Env: os.Environ(),
+			Survives: os.Getenv("COMMAND_TEST_SURVIVES") != "",
 		})
 		fmt.Println(err)
 	case "stubborn": // ends on SIGKILL only

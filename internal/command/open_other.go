@@ -2,4 +2,4 @@
 
 package command
 
-const openGently = 0
+const safeOpenFlags = 0

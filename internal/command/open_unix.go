@@ -4,4 +4,4 @@ package command
 
 import "syscall"
 
-const openGently = syscall.O_NOFOLLOW | syscall.O_NONBLOCK
+const safeOpenFlags = syscall.O_NOFOLLOW | syscall.O_NONBLOCK

@@ -28,7 +28,7 @@ func TestOrphans(t *testing.T) {
 				t.Fatal(err)
 			}
 			eventually(t, "the command", there("begun"))
-			// That somebody reads is seen by opening, and that nobody does as well.
+			// Opening the pipe tells whether a process reads it.
 			open := func() (*os.File, error) { return os.OpenFile(gate, os.O_WRONLY|syscall.O_NONBLOCK, 0) }
 			var held *os.File
 			eventually(t, "a reader", func() (ok bool) {

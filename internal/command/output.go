@@ -8,26 +8,25 @@ import (
 	"github.com/nixie-go/nixie"
 )
 
-// Bounds of the output of a command that is kept whole.
+// Bounds of an [Output].
 const (
-	OutputInMemory = 64 << 10 // bytes of one stream in memory; what comes after them is in a file
-	MaxOutput      = 1 << 30  // bytes of one stream that are kept; what comes after them is lost
+	OutputInMemory = 64 << 10 // bytes of one stream in memory; later bytes are in a file
+	MaxOutput      = 1 << 30  // bytes of one stream that are kept; later bytes are lost
 )
 
-// Output keeps all that a command prints on one stream, from its beginning. What
-// goes over [OutputInMemory] is in a temporary file without a name, which ends
-// with [Output.Close] or with the process. The zero value is empty and ready. It
-// is not safe for concurrent use.
+// Output keeps all that a command prints on one stream. Bytes beyond [OutputInMemory] are in a
+// temporary file without a name, which ends with [Output.Close] or with the process. The zero value
+// is empty and ready. It is not safe for concurrent use.
 type Output struct {
 	head []byte
 	rest *os.File
-	size int64 // of what is kept
+	size int64 // bytes kept
 	lost int64
 	why  error // the first loss
 }
 
-// Write keeps p. It never fails, as no command is to end for it: [Output.Lost]
-// tells what could not be kept.
+// Write keeps p. It never fails, because its error would end the command; [Output.Lost] reports
+// lost bytes.
 func (o *Output) Write(p []byte) (int, error) {
 	kept := o.keep(p)
 	o.size += int64(kept)
@@ -35,7 +34,7 @@ func (o *Output) Write(p []byte) (int, error) {
 	return len(p), nil
 }
 
-// keep returns how many bytes of p are kept. After a loss nothing more is: the
+// keep returns the number of bytes of p that it kept. After a loss it keeps nothing more: the
 // output would have a hole.
 func (o *Output) keep(p []byte) int {
 	if o.why != nil {
@@ -73,13 +72,13 @@ func (o *Output) spill(p []byte) (int, error) {
 	return o.rest.Write(p)
 }
 
-// Size is how many bytes are kept.
+// Size returns the number of bytes kept.
 func (o *Output) Size() int64 { return o.size }
 
-// Lost is how many bytes at the end could not be kept, and why.
+// Lost returns the number of bytes lost at the end, and the reason.
 func (o *Output) Lost() (int64, error) { return o.lost, o.why }
 
-// Reader reads what is kept, from its beginning, until Close. Several may be in use.
+// Reader reads the kept bytes from the beginning, until Close. Several may be in use.
 func (o *Output) Reader() io.Reader {
 	head := bytes.NewReader(o.head)
 	if o.rest == nil {
@@ -88,10 +87,10 @@ func (o *Output) Reader() io.Reader {
 	return io.MultiReader(head, io.NewSectionReader(o.rest, 0, o.size-int64(len(o.head))))
 }
 
-// Close gives the file back.
+// Close removes the file.
 func (o *Output) Close() {
 	if o.rest != nil {
-		_ = o.rest.Close() // it has no name: nothing of it is to stay
+		_ = o.rest.Close() // it has no name, and is removed
 	}
 	*o = Output{}
 }

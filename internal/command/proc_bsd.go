@@ -10,18 +10,18 @@ import (
 
 func ownExecutable() (string, error) { return os.Executable() }
 
-// systemName is that of the one life of a supervisor: later nobody can tell
-// whose group a number is.
+// systemName returns a constant: a list is used only while its supervisor runs. Later no process
+// can tell the owner of a group number.
 func systemName() string { return "unverifiable" }
 
 func ticks() uint64 { return 0 }
 
 func startTime(int) uint64 { return 0 }
 
-// endOnce kills the listed groups if their owner ended a moment ago, and returns
-// how many there were. Without start times nothing proves that an older list
-// still means the same groups: they are left alone.
-func endOnce(g groups, atOnce bool) (int, error) {
+// killOnce kills the listed groups if their owner ended a moment ago, and returns their number. It
+// leaves the groups of an older list alone: without start times nothing proves that the numbers
+// still mean them.
+func killOnce(g groupList, atOnce bool) (int, error) {
 	if !atOnce {
 		return 0, nil
 	}

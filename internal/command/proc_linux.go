@@ -15,18 +15,18 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// proc is a live process.
-type proc struct {
+// processInfo is a live process.
+type processInfo struct {
 	pid, group, session int
-	start               uint64 // ticks since boot: with pid it names a process for good
+	start               uint64 // ticks since boot; with pid it identifies a process for good
 	zombie              bool
 }
 
-// ownExecutable names this program also when its file was replaced.
+// ownExecutable returns a path of this program that is valid also after its file was replaced.
 func ownExecutable() (string, error) { return "/proc/self/exe", nil }
 
-// systemName names the boot and the process number space: numbers of another
-// one mean nothing here.
+// systemName identifies the boot and the process ID namespace. Numbers of another one mean nothing
+// here.
 func systemName() string {
 	boot, err := os.ReadFile("/proc/sys/kernel/random/boot_id")
 	if err != nil {
@@ -42,7 +42,7 @@ func systemName() string {
 // tick is the unit of start times on every machine that Go runs on.
 const tick = int64(10 * time.Millisecond)
 
-// ticks is the time since boot as start times count it; 0 when nobody can tell.
+// ticks returns the time since boot in the unit of start times; 0 means unknown.
 func ticks() uint64 {
 	var now unix.Timespec
 	if unix.ClockGettime(unix.CLOCK_BOOTTIME, &now) != nil {
@@ -51,72 +51,72 @@ func ticks() uint64 {
 	return uint64(now.Nano() / tick)
 }
 
-// startTime is when a process started, 0 when nobody can tell.
+// startTime returns the start time of a process; 0 means unknown.
 func startTime(pid int) uint64 {
-	p, err := readProc(pid)
+	p, err := readProcess(pid)
 	if err != nil {
 		return 0
 	}
 	return p.start
 }
 
-func readProc(pid int) (proc, error) {
+func readProcess(pid int) (processInfo, error) {
 	fd, err := unix.Open("/proc/"+strconv.Itoa(pid)+"/stat", unix.O_RDONLY|unix.O_CLOEXEC, 0)
 	if err != nil {
-		return proc{}, err
+		return processInfo{}, err
 	}
 	var buf [1024]byte
 	n, err := unix.Read(fd, buf[:])
 	_ = unix.Close(fd) // only read
 	if err != nil {
-		return proc{}, err
+		return processInfo{}, err
 	}
 	return parseStat(buf[:n])
 }
 
-// parseStat reads a line of /proc/PID/stat. The name in parentheses may hold
-// anything, so fields are counted from its end.
-func parseStat(line []byte) (proc, error) {
+// parseStat reads a line of /proc/PID/stat. The name in parentheses may hold any character, so it
+// counts fields from the end of the name.
+func parseStat(line []byte) (processInfo, error) {
 	open, end := bytes.IndexByte(line, '('), bytes.LastIndexByte(line, ')')
 	if open < 1 || end < open {
-		return proc{}, errors.New("stat of a process: no name")
+		return processInfo{}, errors.New("stat of a process: no name")
 	}
 	fields := bytes.Fields(line[end+1:])
 	if len(fields) < 20 {
-		return proc{}, errors.New("stat of a process: too few fields")
+		return processInfo{}, errors.New("stat of a process: too few fields")
 	}
 	pid, err := strconv.Atoi(string(bytes.TrimSpace(line[:open])))
 	group, groupErr := strconv.Atoi(string(fields[2]))
 	session, sessionErr := strconv.Atoi(string(fields[3]))
 	start, startErr := strconv.ParseUint(string(fields[19]), 10, 64)
 	state := fields[0][0]
-	return proc{pid, group, session, start, state == 'Z' || state == 'X'},
+	return processInfo{pid, group, session, start, state == 'Z' || state == 'X'},
 		errors.Join(err, groupErr, sessionErr, startErr)
 }
 
-func listProcs() ([]proc, error) {
+func listProcesses() ([]processInfo, error) {
 	entries, err := os.ReadDir("/proc")
 	if err != nil {
 		return nil, err
 	}
-	var all []proc
+	var all []processInfo
 	for _, entry := range entries {
 		pid, err := strconv.Atoi(entry.Name())
 		if err != nil {
 			continue
 		}
-		if p, err := readProc(pid); err == nil { // else it ended meanwhile
+		if p, err := readProcess(pid); err == nil { // otherwise it ended meanwhile
 			all = append(all, p)
 		}
 	}
 	return all, nil
 }
 
-// endOnce kills what is there of the owner's processes and returns how many it
-// saw: members of the listed groups, and marked processes of the owner's
-// session, which covers a child that was started but not listed yet.
-func endOnce(g groups, _ bool) (int, error) {
-	all, err := listProcs()
+// killOnce kills the owner's processes and returns their number. They are the members of the listed
+// groups, and marked processes of the owner's session: a child may have started and not be listed
+// yet.
+func killOnce(g groupList, _ bool) (int, error) {
+	all, err := listProcesses()
 	if err != nil {
 		return 0, fmt.Errorf("list processes: %w", err)
 	}
@@ -132,9 +132,9 @@ func endOnce(g groups, _ bool) (int, error) {
 		case p.zombie || p.pid == os.Getpid():
 		case slices.Contains(listed, p.group):
 			left++
-		case p.session == g.session && carries(p.pid, g.mark):
+		case p.session == g.session && hasMark(p.pid, g.mark):
 			left++
-			if err := killProc(p); err != nil {
+			if err := killProcess(p); err != nil {
 				return left, err
 			}
 		}
@@ -142,11 +142,10 @@ func endOnce(g groups, _ bool) (int, error) {
 	return left, nil
 }
 
-// liveGroups returns the listed groups that have live members. A group's number
-// is not given to another process while it has members, so one member that is
-// known to be of the listed group proves the group. With the leader alive its
-// start time tells; without it, session and start time of each member do.
-func liveGroups(g groups, all []proc) []int {
+// liveGroups returns the listed groups that have live members. The system does not reuse the number
+// of a group with members. So one member that belongs to the listed group proves it: the leader by
+// its start time, another member by session and start time.
+func liveGroups(g groupList, all []processInfo) []int {
 	leaders := map[int]uint64{}
 	for _, p := range all {
 		leaders[p.pid] = p.start
@@ -157,7 +156,7 @@ func liveGroups(g groups, all []proc) []int {
 		if s.start == 0 || led && start != s.start {
 			continue
 		}
-		isMember := func(p proc) bool {
+		isMember := func(p processInfo) bool {
 			return p.group == s.group && !p.zombie && p.session == g.session && p.start >= s.start
 		}
 		if slices.ContainsFunc(all, isMember) {
@@ -167,9 +166,8 @@ func liveGroups(g groups, all []proc) []int {
 	return live
 }
 
-// carries reports whether the environment that a process was started with holds
-// the mark.
-func carries(pid int, mark string) bool {
+// hasMark reports whether the environment of a process had the mark at its start.
+func hasMark(pid int, mark string) bool {
 	environ, err := os.ReadFile("/proc/" + strconv.Itoa(pid) + "/environ")
 	if err != nil {
 		return false // ended, or of another user
@@ -177,15 +175,15 @@ func carries(pid int, mark string) bool {
 	return bytes.Contains(append([]byte{0}, environ...), []byte("\x00"+markVariable+"="+mark+"\x00"))
 }
 
-// killProc kills exactly this process: a handle on its number is opened first,
-// then it is checked that the number still means it.
-func killProc(p proc) error {
+// killProcess kills exactly this process. It opens a handle on the number first, and then checks
+// that the number still means this process.
+func killProcess(p processInfo) error {
 	handle, err := os.FindProcess(p.pid)
 	if err != nil {
 		return nil // ended
 	}
 	defer handle.Release() //nolint:errcheck // it only forgets the number
-	if now, err := readProc(p.pid); err != nil || now.start != p.start {
+	if now, err := readProcess(p.pid); err != nil || now.start != p.start {
 		return nil // ended
 	}
 	err = handle.Kill()

@@ -17,24 +17,23 @@ const (
 	causeContext
 )
 
-// process is a child that leads a process group. Its number is ours only until
-// it is reaped, so signals and reaping exclude each other.
+// process is a child that leads a process group. Its number is ours until it is reaped, so signals
+// and reaping exclude each other.
 type process struct {
 	pid    int
-	exited int // file that is readable once the leader has ended
+	exited int // a file that becomes readable when the leader has ended
 	grace  time.Duration
-	forget func() // takes it off the guard's list; nil without a guard
+	forget func() // takes the group off the guard's list; nil without a guard
 
 	mu     sync.Mutex
-	ended  bool // the leader has; it is too late to ask it
+	ended  bool // the leader has ended; it is too late to ask it
 	reaped bool
 	cause  cause
-	killAt time.Time // when the grace of a group that was asked to end is over
+	killAt time.Time // the end of the grace of a group that was asked to end
 	timer  *time.Timer
 }
 
-// end asks the group to end and sees to it after the grace. The first cause
-// stays.
+// end asks the group to end and kills it after the grace. The first cause stays.
 func (p *process) end(why cause) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -50,7 +49,7 @@ func (p *process) end(why cause) {
 	p.timer = time.AfterFunc(p.grace, p.kill)
 }
 
-// kill ends the group.
+// kill kills the group.
 func (p *process) kill() {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -63,28 +62,27 @@ func (p *process) killLocked() {
 	}
 }
 
-// wait looks after the streams until the leader has ended and returns how it
-// did, after the rest of its group was killed. When the group was asked to end,
-// its other members have what is left of the grace, as far as open output shows
-// that there are any.
+// wait pumps the streams until the leader has ended, kills the rest of its group, and returns the
+// status of the leader. When the group was asked to end, its other members have the rest of the
+// grace. Open outputs show that there are any.
 func (p *process) wait(s *streams) (syscall.WaitStatus, error) {
-	s.attend(p.exited, time.Time{})
-	shut(&p.exited)
+	s.pump(p.exited, time.Time{})
+	closeFD(&p.exited)
 	s.release()
 	p.mu.Lock()
 	asked, killAt := p.cause != causeItself, p.killAt
 	p.ended = true
 	p.mu.Unlock()
 	if asked {
-		s.attend(noFile, killAt)
+		s.pump(noFile, killAt)
 	}
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	if p.timer != nil {
 		p.timer.Stop()
 	}
-	// The leader is a zombie that holds the group's number: whoever gets the
-	// signal belongs to it. Members may have come after an earlier kill.
+	// The leader is a zombie that holds the group's number, so only members get the signal. Members
+	// may have come after an earlier kill.
 	signalGroup(p.pid, syscall.SIGKILL)
 	if p.forget != nil {
 		p.forget()
@@ -93,8 +91,8 @@ func (p *process) wait(s *streams) (syscall.WaitStatus, error) {
 	return reap(p.pid)
 }
 
-// exitPipe is a pipe that ends when the child has ended, where the system gives no
-// handle that does. Its goroutine ends with the child.
+// exitPipe makes a pipe that ends when the child has ended, for systems without a process handle.
+// Its goroutine ends with the child.
 func exitPipe(pid int) (int, error) {
 	r, w, err := openPipe()
 	if err != nil {
@@ -102,13 +100,12 @@ func exitPipe(pid int) (int, error) {
 	}
 	go func() {
 		awaitExit(pid)
-		shut(&w)
+		closeFD(&w)
 	}()
 	return r, nil
 }
 
-// signalGroup sends a signal to a group. That there is nobody left to get it is
-// no error.
+// signalGroup sends a signal to a group. A group without members is no error.
 func signalGroup(group int, signal syscall.Signal) {
 	_ = syscall.Kill(-group, signal) // ESRCH: gone; EPERM: only members of another user are left
 }

@@ -8,8 +8,8 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// groupAttributes puts a child at the head of a group of its own. There is no
-// handle of it to wait for.
+// groupAttributes makes a child the leader of a group of its own. These systems give no handle to
+// wait for.
 func groupAttributes(*int, bool) *syscall.SysProcAttr {
 	return &syscall.SysProcAttr{Setpgid: true}
 }

@@ -6,10 +6,9 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// groupAttributes puts a child at the head of a group of its own that gets
-// SIGKILL when the thread that forks it ends, unless it survives that. The
-// handle becomes readable when the child has ended; kernels before 5.3 give
-// none.
+// groupAttributes makes a child the leader of a group of its own. The child gets SIGKILL when the
+// thread that forks it ends, unless it survives that. The handle becomes readable when the child
+// has ended; kernels before 5.3 give none.
 func groupAttributes(handle *int, survives bool) *syscall.SysProcAttr {
 	attributes := &syscall.SysProcAttr{Setpgid: true, PidFD: handle}
 	if !survives {

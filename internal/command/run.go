@@ -10,21 +10,19 @@ import (
 	"time"
 )
 
-// Run starts the command, waits until it and its process group are gone, and
-// says how it ended. At the timeout and when ctx ends the group gets SIGTERM,
-// and SIGKILL after the grace. What is left of the group when its first process
-// has ended is killed.
+// Run starts the command, waits until it and its process group are gone, and returns its result. At
+// the timeout and when ctx ends the group gets SIGTERM, and SIGKILL after the grace. When the
+// leader has ended, Run kills the rest of the group.
 //
-// An error means that the command was not started or that an output could not
-// be passed on; how a command ended is in the result. Errors about the item
-// carry class and reason; a *[StartError] says that no item will do better. Run
-// is safe for concurrent use and leaves no goroutine behind.
+// An error means that the command was not started or that an output could not be passed on. The
+// result has the exit of the command. Errors about the item carry class and reason; a *[StartError]
+// would hit every item. Run is safe for concurrent use and leaves no goroutine behind.
 func Run(ctx context.Context, spec Spec) (Result, error) {
 	if err := spec.check(); err != nil {
 		return Result{}, err
 	}
 	if ctx.Err() != nil {
-		return Result{}, canceled(ctx)
+		return Result{}, notStarted(ctx)
 	}
 	path, err := spec.path()
 	if err != nil {
@@ -35,9 +33,8 @@ func Run(ctx context.Context, spec Spec) (Result, error) {
 		return Result{}, startFailure(&spec, err)
 	}
 
-	// The parent-death signal is sent when the forking thread ends, not the
-	// process: keep the thread until the child is reaped, so that no other
-	// goroutine can take it to its grave.
+	// The kernel sends the parent-death signal when the forking thread ends, not the process. So
+	// keep the thread until the child is reaped: another goroutine could end it.
 	runtime.LockOSThread()
 	p, err := start(path, &spec, streams)
 	if err != nil {
@@ -77,7 +74,7 @@ func start(path string, spec *Spec, streams *streams) (*process, error) {
 	if err != nil {
 		return nil, startFailure(spec, err)
 	}
-	shut(&streams.child[0])
+	closeFD(&streams.child[0])
 	p := &process{pid: pid, exited: handle, grace: spec.grace()}
 	if p.exited == noFile {
 		p.exited, err = exitPipe(pid)
@@ -88,8 +85,8 @@ func start(path string, spec *Spec, streams *streams) (*process, error) {
 	if err != nil {
 		p.kill()
 		_, waitErr := reap(pid)
-		shut(&p.exited)
-		return nil, scarce(errors.Join(err, waitErr))
+		closeFD(&p.exited)
+		return nil, shortage(errors.Join(err, waitErr))
 	}
 	return p, nil
 }

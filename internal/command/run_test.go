@@ -113,7 +113,8 @@ func TestRunContext(t *testing.T) {
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()
 	marker := filepath.Join(t.TempDir(), "started")
-	if _, err := Run(ctx, shell(`: > "$1"`, marker)); !errors.Is(err, context.Canceled) || nixie.OutcomeOf(err).Reason != nixie.ReasonCanceled {
+	if _, err := Run(ctx, shell(`: > "$1"`, marker)); !errors.Is(err, context.Canceled) ||
+		nixie.OutcomeOf(err).Reason != nixie.ReasonCanceled {
 		t.Errorf("got %v", err)
 	}
 	if _, err := os.Stat(marker); err == nil {
@@ -153,7 +154,8 @@ func TestB112_RunLeavesNoGrandchild(t *testing.T) {
 	}{
 		{"leader ends by itself", `(trap '' TERM HUP; while :; do sleep 60; done) & echo $!`, 0},
 		{"leader is killed", `(trap '' TERM HUP; while :; do sleep 60; done) & echo $!; kill -9 $$`, 0},
-		{"everybody ignores SIGTERM", `trap '' TERM; (while :; do sleep 60; done) & echo $!; while :; do sleep 60; done`, 100 * time.Millisecond},
+		{"all ignore SIGTERM", `trap '' TERM; (while :; do sleep 60; done) & echo $!; while :; do sleep 60; done`,
+			100 * time.Millisecond},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			t.Parallel()
@@ -168,7 +170,7 @@ func TestB112_RunLeavesNoGrandchild(t *testing.T) {
 			if _, err := fmt.Sscan(string(r.Stdout.Data), &pid); err != nil {
 				t.Fatal(err)
 			}
-			eventually(t, "grandchild gone", func() bool { return !lives(pid) })
+			eventually(t, "grandchild gone", func() bool { return !alive(pid) })
 		})
 	}
 }
@@ -185,21 +187,22 @@ func TestRunEndsWhatForksOn(t *testing.T) {
 	eventually(t, "the end of the group", func() bool { return errors.Is(syscall.Kill(-group, 0), syscall.ESRCH) })
 }
 
-func lives(pid int) bool {
-	p, err := readProc(pid)
+func alive(pid int) bool {
+	p, err := readProcess(pid)
 	return err == nil && !p.zombie
 }
 
-// A daemon in a session of its own is not ours to kill; its hold on the pipes
-// does not hang the run.
+// Run does not kill a daemon in a session of its own, and does not hang when the daemon holds the
+// pipes.
 func TestRunDetachedDaemon(t *testing.T) {
-	r := mustRun(t, shell(`setsid sh -c 'echo $$; exec sleep 60' & while [ -e /proc/$! ] && [ "$(cut -d' ' -f6 /proc/$!/stat)" != $! ]; do :; done; sleep 0.2`))
+	r := mustRun(t, shell(`setsid sh -c 'echo $$; exec sleep 60' &
+		while [ -e /proc/$! ] && [ "$(cut -d' ' -f6 /proc/$!/stat)" != $! ]; do :; done; sleep 0.2`))
 	var pid int
 	if _, err := fmt.Sscan(string(r.Stdout.Data), &pid); err != nil {
 		t.Fatal(err)
 	}
-	if !r.Detached || !lives(pid) {
-		t.Errorf("detached %v, lives %v", r.Detached, lives(pid))
+	if !r.Detached || !alive(pid) {
+		t.Errorf("detached %v, alive %v", r.Detached, alive(pid))
 	}
 	if err := syscall.Kill(pid, syscall.SIGKILL); err != nil {
 		t.Error(err)

@@ -12,46 +12,46 @@ import (
 // Defaults and bounds of a run.
 const (
 	DefaultGrace     = 5 * time.Second // from SIGTERM to SIGKILL
-	DefaultTailLimit = 64 << 10        // bytes kept of each output
-	MaxTailLimit     = 16 << 20        // bytes that may be asked for
-	drainWait        = 2 * time.Second // how long output may stay open after the group is gone
+	DefaultTailLimit = 64 << 10        // bytes of each output that Run keeps
+	MaxTailLimit     = 16 << 20        // the highest TailLimit
+	drainWait        = 2 * time.Second // bounds how long an output stays open after the group is gone
 )
 
-// Spec says what to run.
+// Spec describes a command.
 type Spec struct {
 	Args      []string      // program and its arguments; no shell reads them
-	Path      string        // file of the program; empty looks Args[0] up, see [LookPath]
-	Dir       string        // working directory; empty is the caller's
-	Env       []string      // complete environment; nil is an empty one
-	Stdin     []byte        // fed to the command; it may end without reading it
-	Timeout   time.Duration // until SIGTERM; 0 is none
-	Grace     time.Duration // from SIGTERM to SIGKILL; 0 is [DefaultGrace], −1 is none
-	TailLimit int           // bytes kept of each output; 0 is [DefaultTailLimit], −1 keeps none
+	Path      string        // file of the program; empty finds Args[0] with [LookPath]
+	Dir       string        // working directory; empty means the caller's
+	Env       []string      // complete environment; nil means an empty one
+	Stdin     []byte        // the command may end without reading it
+	Timeout   time.Duration // until SIGTERM; 0 means none
+	Grace     time.Duration // from SIGTERM to SIGKILL; 0 means [DefaultGrace], −1 none
+	TailLimit int           // bytes of each output that Run keeps; 0 means [DefaultTailLimit], −1 none
 	Stdout    io.Writer     // gets all of stdout as well; a write that blocks blocks the command
 	Stderr    io.Writer     // likewise
-	Guard     *Guard        // ends the group should this process vanish; nil is none
+	Guard     *Guard        // ends the group if this process dies; nil means none
 
-	// Survives lets the command come to its end should this process vanish: it is short,
-	// and half of it would be worse than all. It has no guard.
+	// Survives lets the command finish if this process dies. It is for short commands whose
+	// interruption is worse. Such a command has no guard.
 	Survives bool
 }
 
-// Result is how a command ended.
+// Result describes the exit of a command and its outputs.
 type Result struct {
 	ExitCode int            // 0…255; 128 + number when a signal ended it
-	Signal   syscall.Signal // that ended it; 0 is none
-	TimedOut bool           // it was told to end as Timeout had passed
-	Canceled bool           // it was told to end as the context had ended
-	Detached bool           // a process outside its group kept its output open and was left alone
-	Timeout  time.Duration  // that applied
+	Signal   syscall.Signal // that ended it; 0 means none
+	TimedOut bool           // Run ended it because Timeout had passed
+	Canceled bool           // Run ended it because the context had ended
+	Detached bool           // a process outside its group kept an output open and still runs
+	Timeout  time.Duration  // of the Spec
 	Stdout   Tail
 	Stderr   Tail
 }
 
-// Tail is the end of an output.
+// Tail holds the end of an output.
 type Tail struct {
 	Data    []byte // the last bytes, as they came
-	Dropped int64  // bytes before them
+	Dropped int64  // the number of bytes before them
 }
 
 func (s *Spec) check() error {
@@ -98,7 +98,7 @@ func (s *Spec) tailLimit() int {
 	return s.TailLimit
 }
 
-// refuse makes the error of an item that cannot be handed to any command.
+// refuse makes the error of an item that no command can get.
 func refuse(format string, args ...any) error {
 	return nixie.WithReason(nixie.Permanent(nixie.Errorf(nixie.CodeInvalid, format, args...)), nixie.ReasonValidation)
 }

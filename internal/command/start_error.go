@@ -14,9 +14,9 @@ import (
 	"github.com/nixie-go/nixie"
 )
 
-// StartError says that the command cannot be started for any item: the program
-// is missing or not executable, the directory is gone. The caller's
-// configuration is at fault, so a runner should stop, not bury its items.
+// StartError reports that the command cannot be started for any item: the program is missing or not
+// executable, or the directory is gone. The caller's configuration is at fault, so a runner should
+// stop and not bury its items.
 type StartError struct {
 	Program string
 	Err     error
@@ -32,10 +32,9 @@ func (e *StartError) Error() string {
 // Unwrap returns the cause.
 func (e *StartError) Unwrap() error { return e.Err }
 
-// LookPath finds the file of a program as a shell would: in the folders of this
-// process's PATH, or relative to its working directory when the name has a
-// slash. The error is a *[StartError]. Give the answer to [Spec] as Path to
-// look once instead of at each run.
+// LookPath finds the file of a program as a shell would. It searches the folders of this process's
+// PATH; a name with a slash is relative to the working directory. The error is a *[StartError].
+// Give the answer to [Spec] as Path to search once, and not at each run.
 func LookPath(program string) (string, error) {
 	path, err := exec.LookPath(program)
 	if err == nil {
@@ -63,7 +62,7 @@ func lookError(err error) error {
 	return nixie.Errorf(nixie.CodeInvalid, "%w", err)
 }
 
-// path is the file to execute. A name with a slash is relative to Dir.
+// path returns the file to execute. A name with a slash is relative to Dir.
 func (s *Spec) path() (string, error) {
 	if s.Path != "" {
 		return s.Path, nil
@@ -74,14 +73,15 @@ func (s *Spec) path() (string, error) {
 	return LookPath(s.Args[0])
 }
 
-// startFailure explains why nothing was started.
+// startFailure makes the error of a command that was not started.
 func startFailure(s *Spec, err error) error {
 	switch {
 	case errors.Is(err, syscall.E2BIG):
-		return refuse("arguments and environment are longer than the system allows: leave large fields out, the command gets the item on standard input too")
+		return refuse("arguments and environment are longer than the system allows: leave large fields out, " +
+			"the command gets the item on standard input too")
 	case errors.Is(err, syscall.EAGAIN), errors.Is(err, syscall.ENOMEM), errors.Is(err, syscall.EMFILE),
 		errors.Is(err, syscall.ENFILE), errors.Is(err, syscall.ETXTBSY), errors.Is(err, syscall.ENOSPC):
-		return scarce(fmt.Errorf("command %q cannot be started now: %w", s.Args[0], err))
+		return shortage(fmt.Errorf("command %q cannot be started now: %w", s.Args[0], err))
 	}
 	if s.Dir != "" {
 		info, statErr := os.Stat(s.Dir)
@@ -101,10 +101,10 @@ func startFailure(s *Spec, err error) error {
 	return &StartError{s.Args[0], lookError(err)}
 }
 
-// scarce marks err as a shortage that may end.
-func scarce(err error) error { return nixie.WithReason(nixie.Transient(err), nixie.ReasonResource) }
+// shortage marks err as a transient lack of resources.
+func shortage(err error) error { return nixie.WithReason(nixie.Transient(err), nixie.ReasonResource) }
 
-// canceled is the error of a run that did not begin, as its context had ended.
-func canceled(ctx context.Context) error {
+// notStarted returns the error of a run whose context had ended before it began.
+func notStarted(ctx context.Context) error {
 	return nixie.WithReason(nixie.Transient(fmt.Errorf("command not started: %w", context.Cause(ctx))), nixie.ReasonCanceled)
 }

@@ -17,7 +17,7 @@ func TestParseStep(t *testing.T) {
 	}{
 		"exec: gofmt -w {file}":          {"exec: gofmt -w {file}", []string{"gofmt", "-w", "a.go"}, false},
 		" exec :  true ":                 {"exec: true", []string{"true"}, false},
-		"agent: ./mend {}":               {"agent: ./mend {}", []string{"./mend", "whole"}, true},
+		"agent: ./fix {}":                {"agent: ./fix {}", []string{"./fix", "whole"}, true},
 		"shell: go vet ./... && echo ok": {"shell: go vet ./... && echo ok", []string{"sh", "-c", "go vet ./... && echo ok"}, false},
 		"shell: awk '{{print}}' $f":      {"shell: awk '{{print}}' $f", []string{"sh", "-c", "awk '{print}' $f"}, false},
 		"shell: echo ${f} {a,b} { :; }":  {"shell: echo ${f} {a,b} { :; }", []string{"sh", "-c", "echo ${f} {a,b} { :; }"}, false},
@@ -38,12 +38,12 @@ func TestParseStep(t *testing.T) {
 
 func TestParseStepRefuses(t *testing.T) {
 	for text, says := range map[string]string{
-		"":                        "is of no kind",
-		"go test":                 "is of no kind",
-		"Shell: x":                "is of no kind",
+		"":                        "has no type",
+		"go test":                 "has no type",
+		"Shell: x":                "has no type",
 		"shell:":                  "is empty",
 		"exec: ":                  "is empty",
-		"exec: sh -c 'x'":         "nothing in it is quoted or expanded",
+		"exec: sh -c 'x'":         "it is only split at blanks",
 		"exec: {file}":            "an item cannot choose the program",
 		"exec: rm --file={file}":  "inside a longer argument",
 		"shell: {file}":           "the script is a placeholder",
@@ -79,7 +79,7 @@ func FuzzParseStep(f *testing.F) {
 			t.Errorf("%q is named %q", text, s.Label)
 		}
 		if strings.HasPrefix(s.Label, "shell:") && (len(s.Paths()) > 0 || s.Program() != "sh") {
-			t.Errorf("%q has places for %q", text, s.Paths())
+			t.Errorf("%q has placeholders for %q", text, s.Paths())
 		}
 		args, err := s.Expand(func(string) (string, bool) { return "data", true })
 		if err != nil || args[0] != s.Program() {

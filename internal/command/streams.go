@@ -11,19 +11,18 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// streams are the ends of the three pipes of a child. The thread that waits for
-// the child looks after all of them by poll: goroutines that did would cost more
-// than a short command.
+// streams are our ends of the three pipes of a child. The thread that waits for the child pumps all
+// of them by poll: goroutines would cost more than a short command.
 type streams struct {
 	child  [3]int // ends that the child gets
 	out    outlet
 	err    outlet
-	in     int    // noFile when all of stdin is in the pipe already
+	in     int    // noFile after all of stdin is in the pipe
 	unsent []byte // of stdin
 	buf    []byte // that outputs are read into
 }
 
-// outlet is one output, of which the tail is kept.
+// outlet reads one output and keeps its tail.
 type outlet struct {
 	fd     int // noFile when it has ended
 	ring   ring
@@ -32,11 +31,11 @@ type outlet struct {
 }
 
 const (
-	noFile = -1 // poll passes by what has this number
+	noFile = -1 // poll ignores this number
 
 	atOnce  = 4 << 10  // bytes that every empty pipe takes
 	readMin = 1 << 10  // size of the buffer at first
-	readMax = 32 << 10 // and once it was full
+	readMax = 32 << 10 // after it was full once
 )
 
 func openStreams(spec *Spec) (*streams, error) {
@@ -65,14 +64,14 @@ func (s *streams) open(stdin []byte) error {
 	return nil
 }
 
-// files are the child's ends as a fork wants them.
+// files returns the child's ends in the form of ForkExec.
 func (s *streams) files() []uintptr {
 	return []uintptr{uintptr(s.child[0]), uintptr(s.child[1]), uintptr(s.child[2])}
 }
 
 func (s *streams) outlets() [2]*outlet { return [2]*outlet{&s.out, &s.err} }
 
-// openIn puts what fits into the pipe before anybody reads it.
+// openIn opens the pipe of stdin and fills it before the child starts.
 func (s *streams) openIn(stdin []byte) error {
 	if len(stdin) == 0 {
 		fd, err := unix.Open(os.DevNull, unix.O_RDONLY|unix.O_CLOEXEC, 0)
@@ -96,22 +95,21 @@ func (s *streams) openIn(stdin []byte) error {
 	return nil
 }
 
-// feed writes what the pipe takes of stdin.
+// feed writes as much of stdin as the pipe takes.
 func (s *streams) feed() {
 	n, err := unix.Write(s.in, s.unsent)
 	if err == unix.EAGAIN || err == unix.EINTR {
 		return
 	}
-	// EPIPE: the command does not read all, which is its right.
+	// EPIPE: the command need not read all of stdin.
 	if s.unsent = s.unsent[max(n, 0):]; err != nil || len(s.unsent) == 0 {
-		shut(&s.in)
+		closeFD(&s.in)
 	}
 }
 
-// attend feeds and reads until notice is readable or, when that is noFile, until
-// both outputs have ended. It reports false when until came first; the zero time
-// never does.
-func (s *streams) attend(notice int, until time.Time) bool {
+// pump feeds stdin and reads the outputs until notice is readable or, when notice is noFile, until
+// both outputs have ended. It reports false when the time until came first; a zero time never does.
+func (s *streams) pump(notice int, until time.Time) bool {
 	for notice != noFile || s.out.fd != noFile || s.err.fd != noFile {
 		wait := -1
 		if !until.IsZero() {
@@ -128,7 +126,7 @@ func (s *streams) attend(notice int, until time.Time) bool {
 			{Fd: int32(s.in), Events: unix.POLLOUT},
 		}
 		if n, err := unix.Poll(fds[:], wait); err != nil || n == 0 {
-			continue // a signal, or the time is up: the beginning of the loop tells
+			continue // a signal, or the time is up, which the loop checks at its beginning
 		}
 		for i, outlet := range s.outlets() {
 			if fds[1+i].Revents != 0 {
@@ -145,7 +143,7 @@ func (s *streams) attend(notice int, until time.Time) bool {
 	return true
 }
 
-// read takes once from an output that has something or has ended.
+// read reads once from an output that has data or has ended.
 func (s *streams) read(o *outlet) {
 	if s.buf == nil {
 		s.buf = make([]byte, readMin)
@@ -155,7 +153,7 @@ func (s *streams) read(o *outlet) {
 		return
 	}
 	if n <= 0 {
-		shut(&o.fd)
+		closeFD(&o.fd)
 		return
 	}
 	o.ring.write(s.buf[:n])
@@ -167,40 +165,39 @@ func (s *streams) read(o *outlet) {
 	}
 }
 
-// finish reads the rest of the output and closes everything. It reports whether
-// somebody outside the group kept the output open for too long.
+// finish reads the rest of the outputs and closes all files. It reports whether a process outside
+// the group kept an output open for too long.
 func (s *streams) finish() (detached bool) {
-	shut(&s.in)
-	detached = !s.attend(noFile, time.Now().Add(drainWait))
+	closeFD(&s.in)
+	detached = !s.pump(noFile, time.Now().Add(drainWait))
 	s.close()
 	return detached
 }
 
-// release closes our copies of the ends that the child writes to, so that its
-// outputs can end. Before the child has, nobody needs to know of that: each end
-// would wake us up for nothing.
+// release closes our copies of the child's ends, so that its outputs can end. It is called after
+// the child has ended: an earlier end of an output would only wake the poll.
 func (s *streams) release() {
 	for i := range s.child {
-		shut(&s.child[i])
+		closeFD(&s.child[i])
 	}
 }
 
 func (s *streams) close() {
 	s.release()
-	shut(&s.in)
-	shut(&s.out.fd)
-	shut(&s.err.fd)
+	closeFD(&s.in)
+	closeFD(&s.out.fd)
+	closeFD(&s.err.fd)
 }
 
-// shut closes an end of a pipe, once.
-func shut(fd *int) {
+// closeFD closes an end of a pipe once.
+func closeFD(fd *int) {
 	if *fd != noFile {
 		_ = unix.Close(*fd) // of a pipe, nothing can be lost
 		*fd = noFile
 	}
 }
 
-// passError says which output could not be passed on.
+// passError returns the error of an output that could not be passed on.
 func (s *streams) passError() error {
 	for i, name := range [...]string{"stdout", "stderr"} {
 		if err := s.outlets()[i].failed; err != nil {

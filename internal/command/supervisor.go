@@ -15,9 +15,9 @@ import (
 	"github.com/nixie-go/nixie"
 )
 
-// GuardMain is to be called first of all in main and TestMain. It reports false
-// at once unless [StartGuard] started this process as a supervisor; then it
-// returns true when the supervisor's work is done, and the caller should exit.
+// GuardMain must be called first in main and TestMain. It returns false at once unless [StartGuard]
+// started this process as a supervisor. A supervisor returns true when its work is done, and the
+// caller should exit.
 func GuardMain() bool {
 	path := os.Getenv(fileVariable)
 	if path == "" || len(os.Args) != 2 || os.Args[1] != guardArgument {
@@ -28,20 +28,19 @@ func GuardMain() bool {
 	if _, err := link.Write([]byte{1}); err != nil {
 		return true // the runner is gone and has not started anything
 	}
-	_, _ = link.Read(make([]byte, 1)) // whatever ends it, the runner is gone
+	_, _ = link.Read(make([]byte, 1)) // any end of the link means that the runner is gone
 	if err := endListed(file, true); err != nil {
-		return true // the file stays for the next owner to see to
+		return true // the file stays, and the next owner ends its groups
 	}
 	_ = os.Remove(path) // an empty list that stays is harmless
 	return true
 }
 
-// EndAbandoned is what a restart calls for an owner whose lease was abandoned,
-// before it runs the message again: when it returns nil, no process that the
-// owner listed is left. It waits up to wait while the owner's supervisor is at
-// work, and ends what is listed itself when neither runner nor supervisor live.
-// An owner that is still alive after wait is an error of [nixie.CodeConflict],
-// and nothing of it was touched. An owner without a file has left nothing.
+// EndAbandoned ends the processes of a dead owner. A restart calls it before it runs a message of
+// an abandoned lease again. When it returns nil, no process that the owner listed is left. It waits
+// for the owner's supervisor at most the time wait; if runner and supervisor are dead, it kills the
+// listed groups itself. If the owner is still alive after wait, it returns [nixie.CodeConflict] and
+// touches nothing. An owner without a file has left nothing.
 func EndAbandoned(dir, owner string, wait time.Duration) error {
 	path := filepath.Join(dir, groupsFile(owner))
 	file, err := awaitLock(path, wait)
@@ -79,8 +78,8 @@ func awaitLock(path string, wait time.Duration) (*os.File, error) {
 	}
 }
 
-// endListed kills the groups that the file lists and waits until they are gone.
-// At once says that the owner ended a moment ago.
+// endListed kills the groups that the file lists and waits until they are gone. The flag atOnce
+// means that the owner ended a moment ago.
 func endListed(file *os.File, atOnce bool) error {
 	data, err := io.ReadAll(io.NewSectionReader(file, 0, headerSize+maxSlots*slotSize))
 	if err != nil {
@@ -88,33 +87,32 @@ func endListed(file *os.File, atOnce bool) error {
 	}
 	g := parseGroups(data)
 	if g.mark == "" || g.system != systemName() {
-		return nil // of another boot or container: none of it lives here
+		return nil // of another boot or container: its numbers mean other processes here
 	}
-	return untilCalm(func() (int, error) { return endOnce(g, atOnce) })
+	return untilGone(func() (int, error) { return killOnce(g, atOnce) })
 }
 
-// calmLooks is how many looks in a row have to find nothing. One is not enough:
-// a list of processes is read one by one, so that a process may start after its
-// place was passed, by a parent that is dead when its own place comes.
-const calmLooks = 3
+// emptyScans is the number of scans in a row that must find nothing. One is not enough: a scan
+// reads the processes one by one. A process may start behind the scan's position, from a parent
+// that is dead when the scan reaches it.
+const emptyScans = 3
 
-// untilCalm repeats look, which ends processes and says how many it saw, until
-// none are left.
-func untilCalm(look func() (int, error)) error {
+// untilGone repeats scan, which kills processes and returns their number, until none is left.
+func untilGone(scan func() (int, error)) error {
 	end := time.NewTimer(endWait)
 	defer end.Stop()
 	tick := time.NewTicker(pollEvery)
 	defer tick.Stop()
-	for calm := 0; ; {
-		left, err := look()
+	for empty := 0; ; {
+		left, err := scan()
 		if err != nil {
 			return err
 		}
-		calm++
+		empty++
 		if left > 0 {
-			calm = 0
+			empty = 0
 		}
-		if calm == calmLooks {
+		if empty == emptyScans {
 			return nil
 		}
 		select {

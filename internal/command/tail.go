@@ -3,7 +3,7 @@ package command
 // ring keeps the last limit bytes written to it.
 type ring struct {
 	limit int
-	data  []byte // grows to limit, then it is a ring that begins at start
+	data  []byte // grows to limit; then it is a ring that begins at start
 	start int
 	total int64
 }

@@ -9,35 +9,36 @@ import (
 
 // Template is the argument list of a command with placeholders for an item.
 //
-// An argument that is {path} is replaced by the field of the item that the path
-// names: {id}, {user.name}, {lines[0].sku}. The argument {} is the whole item.
-// Braces around anything else are text, and so are ${path}, for scripts, and {3}
-// in a longer argument, for patterns. To mean
-// the text of a placeholder, give it one more brace on both sides: {{id}} is
-// the text {id}, {{}} the text {}. A placeholder inside a longer argument is
-// refused, and so is one in place of the program: data would become part of an
-// option, a script or a path. A value is never read again as a template.
+// Expand replaces an argument {path} by the field of the item that the path names. A placeholder as
+// the program or inside a longer argument is refused: data would become part of an option, a script
+// or a path. A value is never read again as a template.
+//
+//	{id} {user.name} {lines[0].sku}  a field
+//	{}                               the whole item
+//	{{id}} {{}}                      the text {id}, the text {}
+//	${path}                          text, for scripts
+//	a{3}b                            text, for patterns
 //
 // It does not change once parsed and is safe for concurrent use.
 type Template struct {
-	args  []string
-	paths []string // the i-th for the i-th argument
-	holes []bool   // whether it is a placeholder
+	args          []string
+	paths         []string // the i-th for the i-th argument
+	isPlaceholder []bool   // whether it is a placeholder
 }
 
-// ParseTemplate reads a program and its arguments. Errors are of
-// [nixie.CodeInvalid] and name the argument.
+// ParseTemplate reads a program and its arguments. Errors are of [nixie.CodeInvalid] and name the
+// argument.
 func ParseTemplate(args []string) (Template, error) {
 	if len(args) == 0 || args[0] == "" {
 		return Template{}, invalid("command is empty: name a program to run")
 	}
-	t := Template{args: slices.Clone(args), paths: make([]string, len(args)), holes: make([]bool, len(args))}
+	t := Template{args: slices.Clone(args), paths: make([]string, len(args)), isPlaceholder: make([]bool, len(args))}
 	for i, arg := range args {
 		if path, ok := placeholder(arg); ok {
 			if i == 0 {
 				return Template{}, invalid("program is the placeholder %s: an item cannot choose the program, name it", quote(arg))
 			}
-			t.paths[i], t.holes[i] = path, true
+			t.paths[i], t.isPlaceholder[i] = path, true
 			continue
 		}
 		text, err := literal(i, arg)
@@ -58,7 +59,7 @@ func placeholder(arg string) (path string, ok bool) {
 	return path, arg[1+len(path):] == "}"
 }
 
-// literal refuses placeholders inside text and takes a brace off escaped ones.
+// literal refuses placeholders inside text and removes one brace on both sides of escaped ones.
 func literal(i int, arg string) (string, error) {
 	var text strings.Builder
 	for pos := 0; pos < len(arg); {
@@ -67,10 +68,10 @@ func literal(i int, arg string) (string, error) {
 			pos++
 			continue
 		}
-		open := run(arg[pos:], '{')
+		open := leadingCount(arg[pos:], '{')
 		path := arg[pos+open : pos+open+pathLen(arg[pos+open:])]
 		end := pos + open + len(path)
-		closed := run(arg[end:], '}')
+		closed := leadingCount(arg[end:], '}')
 		end += closed
 		whole := pos == 0 && end == len(arg)
 		first, _ := utf8.DecodeRuneInString(path)
@@ -79,7 +80,8 @@ func literal(i int, arg string) (string, error) {
 			text.WriteString(arg[pos:end]) // braces of a script, a pattern or a document
 		case min(open, closed) == 1:
 			return "", invalid("argument %d, %s, has the placeholder {%s} inside a longer argument: make it an argument of its own, "+
-				"read the field from the environment or the item from standard input, or write {{%s}} for the text", i, quote(arg), path, path)
+				"read the field from the environment or the item from standard input, or write {{%s}} for the text", i, quote(arg), path,
+				path)
 		default:
 			text.WriteString(arg[pos+1 : end-1])
 		}
@@ -88,11 +90,11 @@ func literal(i int, arg string) (string, error) {
 	return text.String(), nil
 }
 
-// run counts how often c stands at the beginning of s.
-func run(s string, c byte) int { return len(s) - len(strings.TrimLeft(s, string(c))) }
+// leadingCount counts the bytes c at the beginning of s.
+func leadingCount(s string, c byte) int { return len(s) - len(strings.TrimLeft(s, string(c))) }
 
-// pathLen returns the length of the path at the beginning of s: a name that
-// does not begin with -, then names after dots and numbers in brackets.
+// pathLen returns the length of the path at the beginning of s. A path is a name that does not
+// begin with -, followed by names after dots and numbers in brackets.
 func pathLen(s string) int {
 	n := nameLen(s)
 	if n == 0 || s[0] == '-' {
@@ -127,28 +129,26 @@ func nameLen(s string) int {
 	return len(s)
 }
 
-// Program is the first of the arguments.
+// Program returns the first argument.
 func (t Template) Program() string { return t.args[0] }
 
-// Paths returns the paths of all placeholders, each once, in order; "" is the
-// whole item.
+// Paths returns the paths of all placeholders, each once, in order; "" means the whole item.
 func (t Template) Paths() []string {
 	var paths []string
 	for i, path := range t.paths {
-		if t.holes[i] && !slices.Contains(paths, path) {
+		if t.isPlaceholder[i] && !slices.Contains(paths, path) {
 			paths = append(paths, path)
 		}
 	}
 	return paths
 }
 
-// Expand returns the arguments for one item. The lookup gets a path, "" for the
-// whole item, and answers with the field as text. A missing field is a
-// permanent failure of reason validation.
+// Expand returns the arguments for one item. The lookup gets a path, "" for the whole item, and
+// returns the field as text. A missing field is a permanent failure of reason validation.
 func (t Template) Expand(lookup func(path string) (string, bool)) ([]string, error) {
 	args := slices.Clone(t.args)
 	for i := range args {
-		if !t.holes[i] {
+		if !t.isPlaceholder[i] {
 			continue
 		}
 		value, ok := lookup(t.paths[i])

@@ -97,7 +97,7 @@ func FuzzTemplate(f *testing.F) {
 		// An escaped placeholder is the text of one.
 		if path, hole := placeholder(arg); hole {
 			escaped, err := ParseTemplate([]string{"prog", "{" + arg + "}"})
-			if err != nil || escaped.args[1] != arg || escaped.holes[1] {
+			if err != nil || escaped.args[1] != arg || escaped.isPlaceholder[1] {
 				t.Errorf("escaped {%s}: %+v, %v", path, escaped, err)
 			}
 		}

@@ -10,14 +10,14 @@ import (
 	"github.com/nixie-go/nixie"
 )
 
-// Guard ends the commands of a process that dies; this system has none.
+// Guard would end the commands of a dead process; this system has none.
 type Guard struct{}
 
 func unsupported() error {
 	return nixie.Errorf(nixie.CodeUnavailable, "commands cannot be run on %s: there are no process groups", runtime.GOOS)
 }
 
-// Run answers unavailable on this system.
+// Run returns unavailable on this system.
 func Run(_ context.Context, spec Spec) (Result, error) {
 	if err := spec.check(); err != nil {
 		return Result{}, err
@@ -25,7 +25,7 @@ func Run(_ context.Context, spec Spec) (Result, error) {
 	return Result{}, &StartError{spec.Args[0], unsupported()}
 }
 
-// StartGuard answers unavailable on this system.
+// StartGuard returns unavailable on this system.
 func StartGuard(string, string) (*Guard, error) { return nil, unsupported() }
 
 // Close does nothing.

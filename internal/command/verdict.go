@@ -14,25 +14,25 @@ import (
 	"github.com/nixie-go/nixie"
 )
 
-// MaxVerdict is how many bytes a verdict may have.
+// MaxVerdict limits the bytes of a verdict.
 const MaxVerdict = 64 << 10
 
-// Verdict is what a command says about its item in the file that NIXIE_VERDICT
-// names: a JSON object
+// Verdict is the decision of a command about its item. The command writes a JSON object to the file
+// that NIXIE_VERDICT names:
 //
 //	{"outcome": "retry", "reason": "throttled", "retry_after": "30s", "steps": ["fetched"]}
 //
-// of which only outcome is required. A reason that is none of [nixie.Reasons]
-// is free text, kept as Text, of reason command-failed. retry_after is a Go
-// duration or a number of seconds and goes with retry and release only.
+// Only outcome is required. A reason that is none of [nixie.Reasons] is kept as Text, with the
+// reason command-failed. The value of retry_after is a Go duration or a number of seconds; it goes
+// with retry and release only.
 type Verdict struct {
 	Outcome    nixie.Verb
-	Reason     nixie.Reason  // empty if none was given
+	Reason     nixie.Reason  // may be empty
 	Text       string        // the reason in the command's own words
-	Class      nixie.Class   // empty lets policy classify
-	Message    string        // error text in place of the last line of stderr
-	RetryAfter time.Duration // least delay; 0 lets policy choose
-	Steps      []string      // done now or before
+	Class      nixie.Class   // empty lets the policy classify
+	Message    string        // error text instead of the last line of stderr
+	RetryAfter time.Duration // least delay; 0 lets the policy choose
+	Steps      []string      // finished now or before
 }
 
 func (v *Verdict) mark(err error) error {
@@ -55,9 +55,9 @@ func (v *Verdict) mark(err error) error {
 	return nixie.Verdict(v.Outcome, err)
 }
 
-// ParseVerdict reads a verdict. It is strict: an unknown or doubled field, a
-// wrong type, text after the object or more than [MaxVerdict] bytes are errors
-// of [nixie.CodeInvalid] or [nixie.CodeLimit] that name the field.
+// ParseVerdict reads a verdict. It refuses unknown and doubled fields, wrong types, text after the
+// object, and more than [MaxVerdict] bytes. Errors are of [nixie.CodeInvalid] or [nixie.CodeLimit]
+// and name the field.
 func ParseVerdict(data []byte) (Verdict, error) {
 	if len(data) > MaxVerdict {
 		return Verdict{}, nixie.Errorf(nixie.CodeLimit, "it has more than %d bytes, the limit: write less, or to stderr", MaxVerdict)
@@ -185,7 +185,8 @@ func readSteps(decoder *json.Decoder) ([]string, error) {
 			return nil, err
 		}
 		if len(steps) == nixie.MaxSteps {
-			return nil, nixie.Errorf(nixie.CodeLimit, "field steps has more than %d names, the limit: use fewer, larger steps", nixie.MaxSteps)
+			return nil, nixie.Errorf(nixie.CodeLimit, "field steps has more than %d names, the limit: use fewer, larger steps",
+				nixie.MaxSteps)
 		}
 		if !slices.Contains(steps, step) {
 			steps = append(steps, step)
@@ -234,12 +235,11 @@ func syntax(err error) error {
 	return invalid("it is not valid JSON: %w", err)
 }
 
-// quote makes foreign text fit for an error's text.
+// quote makes foreign text safe for an error.
 func quote(s string) string { return strconv.Quote(clip(s, 64)) }
 
-// ReadVerdict reads and removes the verdict file of a command. It returns nil
-// when the command has not written one. The path has to be one that no item
-// can choose; a file there that is not a regular one is not opened.
+// ReadVerdict reads and removes the verdict file of a command. It returns nil when the command has
+// not written one. No item may choose the path. ReadVerdict opens only a regular file.
 func ReadVerdict(path string) (*Verdict, error) {
 	data, err := TakeFile(path, MaxVerdict+1)
 	if err != nil || data == nil {

@@ -28,13 +28,17 @@ func TestExitToError(t *testing.T) {
 		{"69", Result{ExitCode: 69}, nixie.ClassTransient, nixie.ReasonDependency, "exit status 69"},
 		{"75", Result{ExitCode: 75}, nixie.ClassTransient, nixie.ReasonHandler, "exit status 75"},
 		{"137", Result{ExitCode: 137}, nixie.ClassTransient, nixie.ReasonResource, "exit status 137"},
-		{"signal", Result{ExitCode: 139, Signal: syscall.SIGSEGV}, nixie.ClassTransient, nixie.ReasonResource, "killed by signal 11 (segmentation fault)"},
-		{"signal is no listed code", Result{ExitCode: 131, Signal: syscall.SIGQUIT}, nixie.ClassTransient, nixie.ReasonResource, "killed by signal 3 (quit)"},
+		{"signal", Result{ExitCode: 139, Signal: syscall.SIGSEGV}, nixie.ClassTransient, nixie.ReasonResource,
+			"killed by signal 11 (segmentation fault)"},
+		{"signal is no listed code", Result{ExitCode: 131, Signal: syscall.SIGQUIT}, nixie.ClassTransient, nixie.ReasonResource,
+			"killed by signal 3 (quit)"},
 		{"other", Result{ExitCode: 1}, nixie.ClassUnknown, nixie.ReasonCommandFailed, "exit status 1"},
 		{"listed", Result{ExitCode: 3}, nixie.ClassPermanent, nixie.ReasonCommandFailed, "exit status 3"},
-		{"timeout", Result{ExitCode: 0, TimedOut: true, Timeout: time.Second}, nixie.ClassTransient, nixie.ReasonTimeout, "timed out after 1s"},
+		{"timeout", Result{ExitCode: 0, TimedOut: true, Timeout: time.Second}, nixie.ClassTransient, nixie.ReasonTimeout,
+			"timed out after 1s"},
 		{"timeout beats exit", Result{ExitCode: 65, TimedOut: true}, nixie.ClassTransient, nixie.ReasonTimeout, "timed out"},
-		{"canceled", Result{Signal: syscall.SIGTERM, ExitCode: 143, Canceled: true}, nixie.ClassTransient, nixie.ReasonCanceled, "canceled"},
+		{"canceled", Result{Signal: syscall.SIGTERM, ExitCode: 143, Canceled: true}, nixie.ClassTransient, nixie.ReasonCanceled,
+			"canceled"},
 	} {
 		err := c.result.Err([]int{3, 131})
 		o := nixie.OutcomeOf(err)
@@ -77,8 +81,10 @@ func TestParseVerdict(t *testing.T) {
 		fail string
 	}{
 		{in: `{"outcome":"complete"}`, want: Verdict{Outcome: nixie.Complete}},
-		{in: ` { "outcome" : "retry", "reason":"throttled","retry_after":"30s","steps":["a","b","a"],"class":"transient","message":"slow down" } ` + "\n",
-			want: Verdict{Outcome: nixie.Retry, Reason: nixie.ReasonThrottled, RetryAfter: 30 * time.Second, Steps: []string{"a", "b"}, Class: nixie.ClassTransient, Message: "slow down"}},
+		{in: ` { "outcome" : "retry", "reason":"throttled","retry_after":"30s","steps":["a","b","a"],` +
+			`"class":"transient","message":"slow down" } ` + "\n",
+			want: Verdict{Outcome: nixie.Retry, Reason: nixie.ReasonThrottled, RetryAfter: 30 * time.Second, Steps: []string{"a", "b"},
+				Class: nixie.ClassTransient, Message: "slow down"}},
 		{in: `{"outcome":"release","retry_after":1.5}`, want: Verdict{Outcome: nixie.Release, RetryAfter: 1500 * time.Millisecond}},
 		{in: `{"outcome":"bury","reason":"the customer left"}`, want: Verdict{Outcome: nixie.Bury, Text: "the customer left"}},
 		{in: ``, fail: "it ends too early"},

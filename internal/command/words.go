@@ -6,10 +6,8 @@ import (
 	"github.com/nixie-go/nixie"
 )
 
-// Words reads a command that was given as one text: its arguments, and the file
-// of its program. It is split at blanks. There is no quoting, and what looks
-// like it is refused instead of being misunderstood. Errors are of
-// [nixie.CodeInvalid].
+// Words splits a command at blanks and returns its arguments and the file of its program. There is
+// no quoting: it refuses quotes and the like. Errors are of [nixie.CodeInvalid].
 func Words(text string) (args []string, path string, err error) {
 	if args, err = split(text); err != nil {
 		return nil, "", err
@@ -22,7 +20,9 @@ func Words(text string) (args []string, path string, err error) {
 
 func split(text string) ([]string, error) {
 	if strings.ContainsAny(text, "'\"`\\$") {
-		return nil, nixie.Errorf(nixie.CodeInvalid, "command %s: it is split at blanks and nothing in it is quoted or expanded; put such a command into a script and name that", text)
+		return nil, nixie.Errorf(nixie.CodeInvalid,
+			"command %s has a quote, a backslash or a $: it is only split at blanks; put it into a script and name that",
+			text)
 	}
 	args := strings.Fields(text)
 	if len(args) == 0 {

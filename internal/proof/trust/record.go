@@ -146,7 +146,7 @@ func recordOfTheRest() []mishap {
 		{"4d745f8", "A message with attempts left over died of reason unknown and so in a group of its own; what never_dead names was refused after max_attempts.", "not recorded", "policy.TestLeftOverAttemptsKeepTheLastReason policy.TestNeverDeadIsRunBeyondMaxAttempts"},
 		{"bd9bc7f", "An audit whose oldest entries had been pruned was taken for broken by audit verify and export.", "joining two lines of work", "office.TestAnExportedAuditCanBeCheckedElsewhere suite.Prune/TheAuditKeepsItsAnchor"},
 		{"dbc0c1e", "The summary of a run offered a redrive that moved nothing.", "not recorded", "internal/cli.TestRunNextCommandsWork"},
-		{"9736a1f", "A process that starts while a killed runner's are looked for could be missed and live on.", "kills under load", "internal/command.TestOneEmptyLookIsNotTheEnd"},
+		{"9736a1f", "A process that starts while a killed runner's are looked for could be missed and live on.", "kills under load", "internal/command.TestOneEmptyScanIsNotTheEnd"},
 		{"9ef8018", "nixie run -o json wrote foreign text that acts on a terminal.", "hostile items", "internal/cli.TestRunHostileItems"},
 		{"0028e36", "After a run had halted, what it had in hand was still started.", "not recorded", "internal/runner.TestHaltedRunBeginsNothing"},
 		{"2a39532", "The modes retry and custom ended at max_attempts, because what they asked for was refused at the door.", "stories of nixie run", "internal/cli.TestRunScripts"},

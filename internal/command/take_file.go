@@ -9,9 +9,9 @@ import (
 	"github.com/nixie-go/nixie"
 )
 
-// TakeFile returns up to limit bytes of a regular file that a command was told to write,
-// and removes it; nil when there is none. A command could leave anything there: a link is
-// not followed and a FIFO is not waited for. Errors are of [nixie.CodeInvalid].
+// TakeFile returns up to limit bytes of a regular file that a command should write, and removes the
+// file; without a file it returns nil. A command could leave any type of file: TakeFile follows no
+// link and does not wait for a FIFO. Errors are of [nixie.CodeInvalid].
 func TakeFile(path string, limit int64) (data []byte, err error) {
 	info, err := os.Lstat(path)
 	if errors.Is(err, fs.ErrNotExist) {
@@ -28,7 +28,7 @@ func TakeFile(path string, limit int64) (data []byte, err error) {
 	if !info.Mode().IsRegular() {
 		return nil, nixie.Errorf(nixie.CodeInvalid, "it is not a regular file: write JSON to the path that was given")
 	}
-	file, err := os.OpenFile(path, os.O_RDONLY|openGently, 0)
+	file, err := os.OpenFile(path, os.O_RDONLY|safeOpenFlags, 0)
 	if err != nil {
 		return nil, unreadable(err)
 	}
