@@ -183,7 +183,7 @@ func (w *headerWriter) number(name string, n int64) {
 	w.value(name, strconv.AppendInt(w.values, n, 10))
 }
 
-// value adds a header. Its value is what the caller appended to w.values.
+// value adds a header; the caller has appended its value to w.values.
 func (w *headerWriter) value(name string, values []byte) {
 	w.headers = append(w.headers, RecordHeader{name, values[len(w.values):len(values):len(values)]})
 	w.values = values

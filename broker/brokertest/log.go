@@ -34,7 +34,7 @@ type logPartition struct {
 	partition int32
 }
 
-// progress is what the log has committed of a partition.
+// progress holds the commit of a partition.
 type progress struct {
 	offset int64
 	starts int // holders since offset moved

@@ -33,7 +33,7 @@ const (
 	holding = "holding"
 )
 
-// maxCrashes is how many consumers a record may kill.
+// maxCrashes limits how many consumers a record may kill.
 const maxCrashes = 5
 
 // stagesOf returns a stage for consumers in processes of their own.

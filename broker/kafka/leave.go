@@ -12,7 +12,7 @@ import (
 	"github.com/twmb/franz-go/pkg/kmsg"
 )
 
-// rebalanceWait is how long a leaving member waits for its client. During a rebalance the group
+// rebalanceWait limits how long a leaving member waits for its client. During a rebalance the group
 // waits for all its members, for a dead one until its session ends, and the client neither commits
 // nor leaves.
 const rebalanceWait = time.Second

@@ -43,7 +43,7 @@ type partition struct {
 	hasCommitted    bool        // the group has something
 }
 
-// commitPoint is what the driver commits of a partition.
+// commitPoint holds one commit of a partition.
 type commitPoint struct {
 	offset int64
 	epoch  int32

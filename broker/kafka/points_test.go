@@ -39,7 +39,7 @@ const (
 	forgotten = "its session is lost"
 )
 
-// change is what happens to a member at a point. Late means that the member goes on only after
+// change happens to a member at a point. Late means that the member goes on only after
 // another one has its partition.
 type change struct {
 	point, event string

@@ -257,7 +257,7 @@ func (r *Reader) fetch(ctx context.Context) error {
 	return nil
 }
 
-// readLimit is how long a reader waits for a record that must exist.
+// readLimit bounds the wait of a reader for a record that must exist.
 const readLimit = 30 * time.Second
 
 // take adds a fetched record. Offsets between it and the one before do not exist.

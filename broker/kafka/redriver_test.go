@@ -33,7 +33,7 @@ func asChild(args []string) error {
 	return consumeAsChild(args)
 }
 
-// redriverBatch is how many records such a process repeats at most.
+// redriverBatch limits how many records such a process repeats.
 const redriverBatch = 40
 
 // redriveAsChild redrives a topic. Args are the broker, the topic, the name of the reader, the

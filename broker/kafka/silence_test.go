@@ -54,7 +54,7 @@ func (s *silentWire) publisher(t testing.TB, b *fixture) *Publisher {
 	return to
 }
 
-// soon is how long a route of these tests waits once it is stopped.
+// soon bounds the wait of a route of these tests after it is stopped.
 const soon = 200 * time.Millisecond
 
 // interrupted returns a context that ends when the broker is silent.

@@ -218,8 +218,8 @@ func (p *groupTrace) committedRecords() (all int64) {
 	return all
 }
 
-// check reports all faults: commits that went back or came from a member without the partition, and
-// records that were handed out after their commit, or twice to one holder.
+// check reports all faults. A commit must not go back, or come from a member without the partition.
+// No member may get a record after its commit, or twice.
 func (p *groupTrace) check(t testing.TB) {
 	t.Helper()
 	p.mu.Lock()
