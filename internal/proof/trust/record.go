@@ -1,5 +1,7 @@
 package trust
 
+import "slices"
+
 // mishap is a defect of correctness that Nixie itself had: a row of the track
 // record.
 type mishap struct {
@@ -9,11 +11,11 @@ type mishap struct {
 	tests   string // that hold it now
 }
 
-// record lists those of the stores and then the rest, each with the latest first.
+// record lists the defects of stores, of brokers and the rest, each with the latest first.
 // What never left the branch of its author is not in it; a row about what a
 // released version had says which.
 func record() []mishap {
-	return append(recordOfStores(), recordOfTheRest()...)
+	return slices.Concat(recordOfStores(), recordOfBrokers(), recordOfTheRest())
 }
 
 func recordOfStores() []mishap {
@@ -92,10 +94,6 @@ func recordOfStores() []mishap {
 
 func recordOfTheRest() []mishap {
 	return []mishap{
-		{"45ea607", "A record of a broker that a worker released before it judged its crash was delivered as if the crash had been judged.", "reading", "broker.TestReleasedBeforeItIsJudged"},
-		{"f70006f", "A redrive from a topic lost new letters that came with an error of another partition, and did not count them as dead again.", "reading", "broker/kafka.TestAddedRecordsComeWithAnError"},
-		{"f70006f", "A topic that the broker refused to create, for its name for example, was reported as one whose outcome is unknown.", "reading", "broker/kafka.TestCreateTellsARefusal"},
-		{"a0d2259", "A record of a dead letter topic with a long name, which Kafka allows, could not be adopted: its place made too long a name.", "the deep run of a fuzz target", "broker.TestLongestChannel broker.FuzzDeath"},
 		{"9466923", "A map run that was killed left locks of git in the user's repository; with one on the branch of the job the next run merged nothing and had no end.", "kills of 64 attempts at once", "internal/cli.TestR55_MapKilledAtAnyMoment internal/command.TestOrphans"},
 		{"00a2856", "An argument of a command that had a placeholder between many bytes which are no UTF-8 ended nixie with a panic instead of a refusal.", "a fuzz target", "internal/command.FuzzTemplate"},
 		{"9c697d3", "SQLite: an extension of a delivery that is nil ended the process. PostgreSQL: a hold whose failure named no decision made listings of letters fail; a claim in order handed out more than 64 MiB.", "hard use", "suite.Lease/ExtendOfNothingIsInvalid suite.Amend/HoldIsItsOwnDecision suite.Limits/BytesOfAClaim"},
@@ -116,30 +114,16 @@ func recordOfTheRest() []mishap {
 		{"abd3597", "A queue for replies was taken with a message, and nothing was done with it.", "hard use", "internal/cli.TestR59_EveryVerbInEveryForm"},
 		{"45c5c4d", "A queue that waited on PostgreSQL made 20 claims and used 20 transaction IDs a second although its process listened; in SQLite it asked a dozen statements as often.", "hard use", "store/postgres.TestIdleCostsNothing store.TestIdleSourceDoesNotClaim store/sqlite.TestWatchReadsQueuesWhenSomethingChanged"},
 		{"7935b49", "In items for MapReduce the exit codes that had been taken for another reason than a failed command were lost.", "hard use", "internal/letterfile.TestExitCodesAndStepsAreKept"},
-		{"c7d58df", "Headers of Spring Kafka of four to eight letters, such as the consumer group, were shown as numbers; the reason was not that of the root cause; an error in the key of a record was none.", "hard use, with letters that the framework wrote", "broker.TestGoldenLetters"},
-		{"c7d58df", "A record that waited on a topic of retries was adopted as a letter, and once more when it died.", "hard use", "broker.TestIsRetry internal/cli.TestBrokerStories"},
-		{"c7d58df", "All panics that Watermill recovered had their stack in their text, and no reason.", "hard use, with letters that the framework wrote", "broker.TestPanicsOfWatermillAreGroups broker.TestGoldenLetters"},
-		{"c7d58df", "In JSON a partition or an offset of 0 was left out and one that is not known was 0 or −1; adopted letters had 0 attempts and a first one.", "hard use", "broker.TestGoldenLetters internal/cli.TestBrokerStories"},
 		{"24489c7", "Answers of 503 and of 429 with one text were one group, and so were other codes.", "hard use", "policy.TestNormalise"},
 		{"24489c7", "The stack of a panic began with frames of ours, and in what is shown of it the user's were missing.", "hard use", "worker.TestPanicNamesTheUsersFunction policy.TestPanicStack"},
-		{"6653b50", "A redrive to a Kafka broker that took records and never answered ended only by a kill, and did not say what was open.", "a broker that answers nothing", "broker/kafka.TestStoppedRedriveOfASilentBroker broker/kafka.TestStoppedRedriveOfAnOfficeToASilentBroker internal/cli.TestRedriveToASilentBroker"},
-		{"e7db4ef", "A worker on a Kafka broker that did not answer for a letter took more than a minute to stop, and called its source stuck.", "reading what ends the waiting", "worker.TestSlowCallsEndWithTheWorker broker/kafka.TestCloseWhileALetterHasNoAnswer"},
 		{"e7db4ef", "Letters that nixie consume sent to a topic held up what had succeeded beside them.", "reading which abilities of a source are passed on", "internal/runner.TestConsumptionPassesOnWhatIsSlow"},
 		{"6653b50", "A redrive of a topic put letters that did not say where they had died onto a channel .quarantine, if all others went to one that was named.", "reading what is refused", "redrive.TestStrayLettersPutAside"},
 		{"0c418b2", "A letter that the office had was not moved on when its message died again with a broker: the death became another letter, under another ID.", "hard use", "suite.Bury/R30_DiesAgainElsewhere suite.Bury/R30_NoLaterDeath"},
-		{"1185922", "A record that died again after a redrive got another letter, also on its topic.", "hard use", "broker.TestR30_DiesAgainAsTheSameLetter"},
 		{"5383c01", "A letter that was on a topic and in the office was redriven from both.", "hard use", "internal/cli.TestRunScripts"},
-		{"4b5dd3b", "No test noticed when a damaged letter was sent to a broker, nor a letter of a record that was no longer ours.", "planted changes", "redrive.TestDamagedLettersAreNotSent broker.TestLostRecordsAreNotStored"},
 		{"a067e1b", "nixie consume --idle ended with 0 while records of a member that had vanished, or retries in hand or on a stage, were left.", "hard use", "internal/cli.TestIdleWaitsForAMemberThatVanished internal/cli.TestIdleWaitsForRetries internal/cli.TestIdleNamesWhatOthersHave"},
 		{"a067e1b", "nixie consume failed, with all of it done and committed, when the group did not hear that it left.", "hard use", "internal/cli.TestALeaveThatFailsIsAWarning"},
-		{"a067e1b", "The marks that end transactions were never committed, so that a group on Kafka lagged behind by one for ever.", "reading what is counted", "broker/kafka.TestControlRecordsAreSkipped"},
 		{"bf4085c", "nixie consume --idle never ended once a waiting record was lost to another consumer.", "reading the code for another change", "internal/runner.TestIdleAfterALoss"},
-		{"585906d", "On Kafka a record that kills its consumers was found only after about as many of them had died as records were before it in hand.", "three processes killed over 100,000 records", "broker/kafka.TestSuspectsHalveUntilThePoisonIsFound broker/kafka.TestShow1_ConsumersAreKilled"},
-		{"585906d", "A letter of which an office had not all headers was redriven as if it were whole, and a record larger than an office takes held up its partition for ever.", "reading what is cut", "broker.TestTooLargeForAnOffice redrive.TestCutLettersStay broker/kafka.TestRecordLargerThanAnOffice"},
 		{"585906d", "Letters that had been purged came back when their topic was adopted again.", "reading what adopting remembers", "internal/cli.TestBrokerStories"},
-		{"585906d", "Of letters of Spring Kafka the times of retry topics were not read, the attempts were one too many, and the exception was always that of the container.", "letters that the framework wrote", "broker/kafka.TestRecordsOfFrameworksAreRedriven"},
-		{"19bb72c", "While the topic of the letters took nothing, records beside them that needed no letter were not finished either.", "brokers that refuse", "broker/kafka.TestTopicOfLettersRefusesRecords"},
-		{"6ad29d4", "A record that waited in hand was changed for its next turn while the renewal of the last one still read it.", "the race detector", "broker.TestRetryIsAnotherDelivery"},
 		{"c407b5e", "dlq show and message show wrote the reason of a failure, which a handler chooses, as it is: it could act on a terminal.", "every view of a store in which each text is hostile (B102)", "internal/cli.TestB102_NoViewActsOnATerminal"},
 		{"4d21762", "The log of a message that was moved told nothing of what was done before.", "not recorded", "internal/cli.TestStreamNextOfADeadHead internal/cli.TestR59_EveryVerbInEveryForm"},
 		{"f64834e", "A move by filter turned the order of what it moved round; stream show advised what was done already; queue set needed a store that only the first message makes.", "a story for every flag", "internal/cli.TestR59_EveryVerbInEveryForm internal/cli.TestStreamNextOfADeadHead"},
@@ -156,20 +140,43 @@ func recordOfTheRest() []mishap {
 		{"37f94e5", "A killed run could repeat more commands than had been running.", "not recorded", "worker.TestSettleEachBoundsWhatACrashRepeats internal/cli.TestShow2KilledThreeTimes"},
 		{"26683d3", "What a dead process had in hand came back at one item in two seconds, however idle the machine was.", "hard use", "worker.TestRecoveryTakesSeconds suite.Abandon/AllIsJudgedInOneClaim"},
 		{"26683d3", "Each kill of a runner spent an attempt of all that it had in hand: innocents that were there twice ended as poison.", "hard use", "internal/cli.TestTenKillsOfTheRunner suite.Abandon/SuspectsComeInGroupsThatHalve policy.TestOnlyAHolderThatWasAloneConvicts"},
-		{"b579487", "A settlement of a broker's source wrote to its delivery while its worker might renew the lease: a data race, and counts of the store for a moment where those of all lives belong.", "rebalances under the race detector", "broker.TestRetryCountsNoCrash broker.TestParkedDeliveryStaysAsItIs"},
 		{"c71d4dd", "A harness, not the product: the power-loss proof asked for an operation before the act that plans it.", "the deep run", "internal/proof/powerloss.TestRandomPowerLoss"},
+		{"68ff0b9", "The end of a terminal killed a run, and left suspects.", "hard use", "internal/cli.TestRunFirstInterrupt"},
+		{"fb3c2e4", "A letter of a store could be sent on its way again, and not be repaired: what was wrong in it was refused to be changed.", "hard use", "suite.Edit/TheOriginalIsKept redrive.TestEditedOnTheWayToTheQueue internal/cli.TestOtherStories"},
+		{"aae250a", "An error that panics or runs on was harmless for the first who read it only.", "not recorded", "policy.TestHostileErrorsAreSurvived"},
+		{"793a54b", "The time at which a message is due was said of some that need not wait and of others not, as the store keeps them.", "reading the output of commands", "internal/cli.TestNotBeforeHasOneForm"},
+		{"1960575", "A harness, not the product: after a sync that failed, the disk for power loss brought old bytes of a page back.", "not recorded", "internal/proof/faultdisk.TestSyncAfterFailedSync"},
+	}
+}
+
+func recordOfBrokers() []mishap {
+	return []mishap{
+		{"45ea607", "A record of a broker that a worker released before it judged its crash was delivered as if the crash had been judged.", "reading", "broker.TestReleasedBeforeItIsJudged"},
+		{"f70006f", "A redrive from a topic lost new letters that came with an error of another partition, and did not count them as dead again.", "reading", "broker/kafka.TestAddedRecordsComeWithAnError"},
+		{"f70006f", "A topic that the broker refused to create, for its name for example, was reported as one whose outcome is unknown.", "reading", "broker/kafka.TestCreateTellsARefusal"},
+		{"a0d2259", "A record of a dead letter topic with a long name, which Kafka allows, could not be adopted: its place made too long a name.", "the deep run of a fuzz target", "broker.TestLongestChannel broker.FuzzDeath"},
+		{"c7d58df", "Headers of Spring Kafka of four to eight letters, such as the consumer group, were shown as numbers; the reason was not that of the root cause; an error in the key of a record was none.", "hard use, with letters that the framework wrote", "broker.TestGoldenLetters"},
+		{"c7d58df", "A record that waited on a topic of retries was adopted as a letter, and once more when it died.", "hard use", "broker.TestIsRetry internal/cli.TestBrokerStories"},
+		{"c7d58df", "All panics that Watermill recovered had their stack in their text, and no reason.", "hard use, with letters that the framework wrote", "broker.TestPanicsOfWatermillAreGroups broker.TestGoldenLetters"},
+		{"c7d58df", "In JSON a partition or an offset of 0 was left out and one that is not known was 0 or −1; adopted letters had 0 attempts and a first one.", "hard use", "broker.TestGoldenLetters internal/cli.TestBrokerStories"},
+		{"6653b50", "A redrive to a Kafka broker that took records and never answered ended only by a kill, and did not say what was open.", "a broker that answers nothing", "broker/kafka.TestStoppedRedriveOfASilentBroker broker/kafka.TestStoppedRedriveOfAnOfficeToASilentBroker internal/cli.TestRedriveToASilentBroker"},
+		{"e7db4ef", "A worker on a Kafka broker that did not answer for a letter took more than a minute to stop, and called its source stuck.", "reading what ends the waiting", "worker.TestSlowCallsEndWithTheWorker broker/kafka.TestCloseWhileALetterHasNoAnswer"},
+		{"1185922", "A record that died again after a redrive got another letter, also on its topic.", "hard use", "broker.TestR30_DiesAgainAsTheSameLetter"},
+		{"4b5dd3b", "No test noticed when a damaged letter was sent to a broker, nor a letter of a record that was no longer ours.", "planted changes", "redrive.TestDamagedLettersAreNotSent broker.TestLostRecordsAreNotStored"},
+		{"a067e1b", "The marks that end transactions were never committed, so that a group on Kafka lagged behind by one for ever.", "reading what is counted", "broker/kafka.TestControlRecordsAreSkipped"},
+		{"585906d", "On Kafka a record that kills its consumers was found only after about as many of them had died as records were before it in hand.", "three processes killed over 100,000 records", "broker/kafka.TestSuspectsHalveUntilThePoisonIsFound broker/kafka.TestShow1_ConsumersAreKilled"},
+		{"585906d", "A letter of which an office had not all headers was redriven as if it were whole, and a record larger than an office takes held up its partition for ever.", "reading what is cut", "broker.TestTooLargeForAnOffice redrive.TestCutLettersStay broker/kafka.TestRecordLargerThanAnOffice"},
+		{"585906d", "Of letters of Spring Kafka the times of retry topics were not read, the attempts were one too many, and the exception was always that of the container.", "letters that the framework wrote", "broker/kafka.TestRecordsOfFrameworksAreRedriven"},
+		{"19bb72c", "While the topic of the letters took nothing, records beside them that needed no letter were not finished either.", "brokers that refuse", "broker/kafka.TestTopicOfLettersRefusesRecords"},
+		{"6ad29d4", "A record that waited in hand was changed for its next turn while the renewal of the last one still read it.", "the race detector", "broker.TestRetryIsAnotherDelivery"},
+		{"b579487", "A settlement of a broker's source wrote to its delivery while its worker might renew the lease: a data race, and counts of the store for a moment where those of all lives belong.", "rebalances under the race detector", "broker.TestRetryCountsNoCrash broker.TestParkedDeliveryStaysAsItIs"},
 		{"848171d", "Who stopped a Kafka consumer while its group waited for a dead member waited as well, until the end of that one's session, and what was finished was not committed.", "rebalances on a busy machine", "broker/kafka.TestCloseDuringARebalance"},
 		{"848171d", "A Kafka driver that was closed while it made a new member left that one behind.", "reading the code for another change", "broker/kafka.TestCloseWhileRejoining"},
 		{"848171d", "A harness, not the product: a member that holds records of another's partition could come back and keep that partition from being finished.", "CI", "broker/kafka.TestChangesAtEveryPointOfARealBroker"},
 		{"ba79213", "A Kafka record that killed its consumers took more of them than two beyond log2 of what runs at once, and first records of partitions beside it ended as poison.", "hard use", "broker/kafka.TestPoisonIsIsolated broker/kafka.TestSuspectsOfOnePartitionAtATime"},
 		{"ba79213", "Suspects of a broker waited for an empty hand that fresh records kept full.", "reading", "broker.TestSuspectsDoNotStarve"},
-		{"68ff0b9", "The end of a terminal killed a run, and left suspects.", "hard use", "internal/cli.TestRunFirstInterrupt"},
-		{"fb3c2e4", "A letter of a store could be sent on its way again, and not be repaired: what was wrong in it was refused to be changed.", "hard use", "suite.Edit/TheOriginalIsKept redrive.TestEditedOnTheWayToTheQueue internal/cli.TestOtherStories"},
-		{"aae250a", "An error that panics or runs on was harmless for the first who read it only.", "not recorded", "policy.TestHostileErrorsAreSurvived"},
-		{"793a54b", "The time at which a message is due was said of some that need not wait and of others not, as the store keeps them.", "reading the output of commands", "internal/cli.TestNotBeforeHasOneForm"},
 		{"585906d", "A Kafka member whose commit had failed once ended with that error, although everything was committed before it left.", "rebalances on a busy machine", "broker/kafka.TestLaterCommitClearsTheError"},
 		{"585906d", "A redrive from a topic took as many bytes into memory as 5,000 records have.", "reading the code for speed", "broker/kafka.TestReadingLargeRecords"},
 		{"d0da0af", "Retry topics were not made where brokers had not heard of their source at the first look: those after it were answered from memory.", "the suite on a busy machine", "broker/kafka.TestCreateWaitsForANewTopic"},
-		{"1960575", "A harness, not the product: after a sync that failed, the disk for power loss brought old bytes of a page back.", "not recorded", "internal/proof/faultdisk.TestSyncAfterFailedSync"},
 	}
 }
