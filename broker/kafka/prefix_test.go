@@ -7,7 +7,7 @@ import (
 	"pgregory.net/rapid"
 )
 
-// In whatever order records finish, the offset to commit is that of the first unfinished one.
+// The offset to commit is that of the first unfinished record, in any order of finishing.
 func TestPrefix(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		p := prefix{next: -1}

@@ -297,8 +297,8 @@ func TestScatteredChoice(t *testing.T) {
 	}
 }
 
-// A reader holds no more than one fetch brings, whatever number it is asked for, and returns all
-// records in the end.
+// A reader holds no more than one fetch brings, for any number that it is asked for, and returns
+// all records in the end.
 func TestReadingLargeRecords(t *testing.T) {
 	b := fake(t)
 	const n, size = 30, 900_000
